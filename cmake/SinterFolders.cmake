@@ -1,0 +1,110 @@
+# What a source folder becomes: an object library, or programs.
+
+# sinter_folder(name [extra.c ...]): the object library `name` of name/*.c; nothing if there is no source.
+function(sinter_folder name)
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${name}/*.c)
+  list(APPEND sources ${ARGN})
+  if(sources)
+    add_library(${name} OBJECT ${sources})
+    target_link_libraries(${name} PRIVATE sinter_flags)
+    set_property(GLOBAL APPEND PROPERTY SINTER_OBJECTS $<TARGET_OBJECTS:${name}>)
+  endif()
+endfunction()
+
+# sinter_stage_headers(subdir file ...): copies of those files that exist, where #include <subdir/file> finds them.
+function(sinter_stage_headers subdir)
+  foreach(file IN LISTS ARGN)
+    get_filename_component(base ${file} NAME)
+    file(GLOB present CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${file})
+    if(present)
+      configure_file(${PROJECT_SOURCE_DIR}/${file} ${SINTER_GENERATED}/include/${subdir}/${base} COPYONLY)
+    endif()
+  endforeach()
+endfunction()
+
+# One relocatable object in which everything but snt_* is local: a program that links libsinter.a sees no internal name.
+function(sinter_localised_object out)
+  get_property(objects GLOBAL PROPERTY SINTER_OBJECTS)
+  set(object ${PROJECT_BINARY_DIR}/sinter_all.o)
+  add_custom_command(OUTPUT ${object} DEPENDS ${objects} COMMAND_EXPAND_LISTS VERBATIM
+    COMMAND ${CMAKE_LINKER} -r -o ${object} ${objects}
+    COMMAND ${CMAKE_OBJCOPY} --localize-hidden ${object}
+    COMMENT "Merging the library into one object")
+  set_source_files_properties(${object} PROPERTIES EXTERNAL_OBJECT TRUE GENERATED TRUE)
+  set(${out} ${object} PARENT_SCOPE)
+endfunction()
+
+# The targets sinter (libsinter.so), sinter_static (libsinter.a) and sinter_internal.
+function(sinter_libraries)
+  get_property(objects GLOBAL PROPERTY SINTER_OBJECTS)
+  add_library(sinter_internal STATIC ${objects})
+  add_library(sinter SHARED ${objects})
+  set(script ${PROJECT_SOURCE_DIR}/cmake/sinter.map)
+  target_link_options(sinter PRIVATE -Wl,--version-script=${script} -Wl,--as-needed)
+  set_target_properties(sinter PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR} LINK_DEPENDS ${script})
+  if(SINTER_SANITIZE)
+    # Sanitizers keep their own tables in linked sections, which a relocatable link would merge wrongly.
+    add_library(sinter_static STATIC ${objects})
+  else()
+    target_link_options(sinter PRIVATE -Wl,--no-undefined)
+    sinter_localised_object(merged)
+    add_library(sinter_static STATIC ${merged})
+  endif()
+  set_target_properties(sinter_static PROPERTIES OUTPUT_NAME sinter EXPORT_NAME sinter_static)
+  foreach(library sinter sinter_static sinter_internal)
+    set_target_properties(${library} PROPERTIES LINKER_LANGUAGE C)
+    target_link_libraries(${library} PUBLIC m ${CMAKE_DL_LIBS} PRIVATE $<BUILD_INTERFACE:sinter_flags>)
+    target_include_directories(${library} PUBLIC
+      $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/api/include> $<BUILD_INTERFACE:${SINTER_GENERATED}/include>
+      $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+  endforeach()
+endfunction()
+
+# sinter_host: the part that may use files, environment, processes and threads; the library itself may not.
+function(sinter_host_library)
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tools/host/*.c)
+  if(sources)
+    add_library(sinter_host STATIC ${sources})
+    target_compile_definitions(sinter_host PRIVATE _DEFAULT_SOURCE)
+    target_link_libraries(sinter_host PUBLIC sinter_internal Threads::Threads m ${CMAKE_DL_LIBS} PRIVATE sinter_flags)
+  endif()
+endfunction()
+
+# sinter_programs(DIR d OUT o [NAME n] [LINK ...]): each file with a main() is a program in <build>/o, named after the file, or n;
+# the folder's files without one are linked into each.
+function(sinter_programs)
+  cmake_parse_arguments(PARSE_ARGV 0 arg "" "DIR;OUT;NAME" "LINK")
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${arg_DIR}/*.c)
+  string(REPLACE "/" "_" prefix ${arg_DIR})
+  set(mains "")
+  foreach(source IN LISTS sources)
+    file(STRINGS ${source} has_main REGEX "^int main\\(")
+    if(has_main)
+      list(APPEND mains ${source})
+    endif()
+  endforeach()
+  list(REMOVE_ITEM sources ${mains})
+  if(mains AND sources)
+    add_library(${prefix}_shared OBJECT ${sources})
+    sinter_program_settings(${prefix}_shared ${arg_LINK})
+  endif()
+  foreach(source IN LISTS mains)
+    get_filename_component(name ${source} NAME_WE)
+    set(target ${prefix}_${name})
+    add_executable(${target} ${source})
+    sinter_program_settings(${target} ${arg_LINK})
+    if(sources)
+      target_link_libraries(${target} PRIVATE ${prefix}_shared)
+    endif()
+    if(arg_NAME)
+      set(name ${arg_NAME})
+    endif()
+    set_target_properties(${target} PROPERTIES OUTPUT_NAME ${name} RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/${arg_OUT})
+  endforeach()
+endfunction()
+
+function(sinter_program_settings target)
+  target_compile_definitions(${target} PRIVATE _DEFAULT_SOURCE CL_TARGET_OPENCL_VERSION=120)
+  target_include_directories(${target} SYSTEM PRIVATE ${SINTER_OPENCL_INCLUDE})
+  target_link_libraries(${target} PRIVATE $<TARGET_NAME_IF_EXISTS:sinter_host> sinter_internal Threads::Threads ${ARGN} sinter_flags)
+endfunction()

@@ -1,0 +1,28 @@
+# Compiler settings that hold for every file. Contraction is off everywhere: the reference evaluator, the folder and the interpreter
+# must round as written, or no bound on a device's error means anything.
+option(SINTER_BUILD_TOOLS "Build the sinter command, the benchmarks and the examples" ${PROJECT_IS_TOP_LEVEL})
+option(SINTER_BUILD_TESTS "Build the unit tests" ${PROJECT_IS_TOP_LEVEL})
+option(SINTER_WERROR "Treat warnings as errors" ${PROJECT_IS_TOP_LEVEL})
+set(SINTER_SANITIZE "" CACHE STRING "Sanitizers to build with, e.g. address,undefined")
+
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
+endif()
+set(CMAKE_C_STANDARD 11)
+set(CMAKE_C_STANDARD_REQUIRED ON)
+set(CMAKE_C_EXTENSIONS OFF)
+set(CMAKE_C_VISIBILITY_PRESET hidden)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_C_FLAGS_RELEASE "-O2 -DNDEBUG")
+set(CMAKE_C_FLAGS_DEBUG "-O1 -g")
+set(SINTER_GENERATED ${PROJECT_BINARY_DIR}/generated)
+
+add_library(sinter_flags INTERFACE)
+target_compile_options(sinter_flags INTERFACE -Wall -Wextra -Wpedantic $<$<BOOL:${SINTER_WERROR}>:-Werror>
+  -ffp-contract=off -fno-math-errno -fno-trapping-math)
+target_include_directories(sinter_flags INTERFACE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/api/include ${SINTER_GENERATED}/include)
+if(SINTER_SANITIZE)
+  target_compile_options(sinter_flags INTERFACE -fsanitize=${SINTER_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  target_link_options(sinter_flags INTERFACE -fsanitize=${SINTER_SANITIZE})
+endif()
