@@ -1,0 +1,30 @@
+/* Code generators: legalised kernel IR in, one target's code out. A generator is a row of the table in codegen_common/targets.h's users (runtime/targets.c):
+   nothing above refers to a single one. Same kernel, same bytes. */
+#ifndef CODEGEN_COMMON_CODEGEN_H
+#define CODEGEN_COMMON_CODEGEN_H
+#include "ir/kir_pass.h"
+
+typedef struct codegen_code { const void *data; size_t size; } codegen_code; /* text is terminated (not counted in size) */
+typedef struct codegen_target {
+  const char *name;     /* "opencl" "spirv" "cuda" "kir" */
+  const char *suffix;   /* ".cl" ".spv" ".cu" ".kir" */
+  uint32_t bit;         /* SNT_TARGET_* */
+  const kir_caps *caps; /* what it can print at best; a device narrows it */
+  snt_result (*emit)(const kir_kernel *legal, const kir_caps *caps, ir_arena *arena, codegen_code *out, snt_diag *);
+} codegen_target;
+
+/* The walk every generator is a client of: begin, each instruction in order, end. */
+typedef struct kernel_visitor {
+  snt_result (*begin)(void *self, const kir_kernel *);
+  snt_result (*inst)(void *self, const kir_kernel *, uint32_t id);
+  snt_result (*end)(void *self, const kir_kernel *);
+} kernel_visitor;
+snt_result kernel_walk(const kir_kernel *, const kernel_visitor *, void *self);
+
+/* Calling convention, the same for all targets (PLAN and the runtimes rely on it):
+   - global memories and images are bound by slot; a push block (Vulkan), one by-value struct of u32 words (CUDA: `const snt_block s`) or one
+     u32 argument a word (OpenCL) carries the scalars, laid out by kir_scalar.offset. After the kernel's scalars comes one more u32 at offset
+     kir_block_bytes(kernel): the number of groups; the kernel returns (uniformly, a whole group) when its unfolded linear group index is not below it.
+   - linear group = gx + nx * (gy + ny * gz).  OpenCL and CUDA entry name: the kernel's name; SPIR-V: "main". */
+uint32_t kir_block_bytes(const kir_kernel *); /* scalars, rounded up to 4; the group count follows: total = this + 4 */
+#endif

@@ -1,0 +1,26 @@
+/* The analytic model: how long a kernel takes on a profile.
+   T = launch + max(compute, memory) with all reads and writes of the kernel, first touch from DRAM, later ones from the caches by footprint. */
+#ifndef COST_H
+#define COST_H
+#include "cost_targets/profile.h"
+
+/* One access stream of a kernel. */
+typedef struct cost_stream {
+  double bytes;       /* distinct bytes touched */
+  double accesses;    /* bytes accessed in all, repeats included */
+  double reuse_bytes; /* footprint between two touches of the same element; decides which cache serves the repeats */
+  bool write, strided;
+} cost_stream;
+enum { COST_MAX_STREAMS = 64 };
+typedef struct cost_work {
+  double items;                 /* independent result elements: parallelism */
+  double ops, fmas, specials, divs; /* scalar operations in all, recompute included */
+  double index_ops;             /* integer operations that do not vanish (div, mod, conditions) */
+  double live_registers;        /* proxy: values live at once */
+  double barriers, groups;
+  uint32_t stream_count;
+  cost_stream streams[COST_MAX_STREAMS];
+} cost_work;
+typedef struct cost_estimate { double ns, launch_ns, compute_ns, memory_ns, spill_ns, bytes; } cost_estimate;
+void cost_kernel(const cost_profile *, const cost_work *, cost_estimate *out);
+#endif

@@ -1,0 +1,50 @@
+/* One small vtable per backend; every object of a backend begins with its vtable. Loaded with dlopen through rt_loader, never linked.
+   Threading: as the public objects they stand behind. Errors: snt_result and a diag; nothing is left half-made. */
+#ifndef RUNTIME_BACKEND_H
+#define RUNTIME_BACKEND_H
+#include "cost_targets/profile.h"
+#include "ir/plan.h"
+
+typedef struct rt_vtable rt_vtable;
+typedef struct rt_device { const rt_vtable *v; const snt_host_alloc *alloc; cost_profile profile; bool lost; char selector[64], name[128], driver[128]; } rt_device;
+typedef struct rt_buffer { const rt_vtable *v; rt_device *device; uint64_t bytes; void *host; } rt_buffer; /* host: mapped address where memory is shared, else null */
+typedef struct rt_pipeline { const rt_vtable *v; rt_device *device; } rt_pipeline;
+typedef struct rt_stream { const rt_vtable *v; rt_device *device; } rt_stream;
+typedef struct rt_event { const rt_vtable *v; rt_stream *stream; } rt_event;
+
+typedef struct rt_device_desc { char selector[64], name[128], driver[128], profile[32]; uint32_t api, device_class; uint64_t id[2]; } rt_device_desc;
+typedef struct rt_code { const void *data; size_t size; const char *entry; const kir_kernel *kernel; /* null when loaded from a blob without it */
+  uint32_t items[3], binding_count, block_bytes; const uint8_t *key; } rt_code;
+typedef struct rt_dispatch {
+  rt_pipeline *pipeline;
+  uint64_t groups;
+  uint32_t binding_count;
+  struct rt_bound { rt_buffer *buffer; uint64_t offset, bytes; uint8_t access; } *bindings;
+  const void *block; uint32_t block_bytes; /* scalars without the group count: the backend appends it */
+  bool barrier;                            /* wait for earlier dispatches first */
+} rt_dispatch;
+
+struct rt_vtable {
+  const char *name;   /* "opencl" */
+  uint32_t target;    /* SNT_TARGET_* of the code it takes */
+  snt_result (*enumerate)(const snt_host_alloc *, uint32_t *count, rt_device_desc *out, uint32_t capacity);
+  snt_result (*open)(const snt_host_alloc *, const char *selector, rt_device **out, snt_diag *); /* selector after "name:", may be "" */
+  void (*close)(rt_device *);
+  snt_result (*buffer_create)(rt_device *, uint64_t bytes, rt_buffer **out, snt_diag *);
+  void (*buffer_destroy)(rt_buffer *);
+  snt_result (*pipeline_create)(rt_device *, const rt_code *, const void *cached, size_t cached_bytes, rt_pipeline **out, snt_diag *); /* any thread */
+  snt_result (*pipeline_binary)(rt_pipeline *, void *dst, size_t *size); /* driver binary for the cache; SNT_E_UNSUPPORTED: none */
+  void (*pipeline_destroy)(rt_pipeline *);
+  snt_result (*stream_create)(rt_device *, rt_stream **out, snt_diag *);
+  void (*stream_destroy)(rt_stream *);
+  snt_result (*upload)(rt_stream *, rt_buffer *, uint64_t offset, const void *src, uint64_t bytes, snt_diag *);
+  snt_result (*download)(rt_stream *, rt_buffer *, uint64_t offset, void *dst, uint64_t bytes, snt_diag *); /* done on return */
+  snt_result (*submit)(rt_stream *, uint32_t count, const rt_dispatch *, bool timed, rt_event **event, snt_diag *); /* in order; event may be null */
+  snt_result (*wait)(rt_stream *, snt_diag *);
+  snt_result (*event_wait)(rt_event *, uint64_t timeout_ns); /* SNT_NOT_READY on timeout */
+  snt_result (*event_timings)(rt_event *, uint32_t *count, uint64_t *ns); /* one a dispatch, device time where the driver has it */
+  void (*event_destroy)(rt_event *);
+};
+extern const rt_vtable rt_interp, rt_opencl, rt_vulkan, rt_cuda;
+/* Backends that a component outside the library registers (cuda-text): see snt_backend_hook in <sinter/backend.h>. */
+#endif
