@@ -18,14 +18,26 @@ typedef struct kir_caps {
   bool prefetch, stream, texel, images, async_copy, mma, atomics_f32, oob_zero;
   bool shuffle, hred, wrap, divmod, minmax_nan, ix, fill, lanes_memory, pack2; /* printed directly; else expanded */
   uint32_t push_bytes;       /* scalar block */
+  bool aligned_vectors;      /* a vector load or store needs its whole size proven as alignment (always so where max_lanes is 1), else it is cut */
+  bool nan_unsafe;           /* the target may assume that no NaN exists: tests for NaN and infinity are made on the bits (SPIR-V) */
+  bool narrow_local;         /* local and private arrays may have 8- and 16-bit elements; else they become 32-bit cells */
 } kir_caps;
+
+/* What a generator may rely on after the whole pipeline, besides `caps`:
+   - 8- and 16-bit integers, bf16, and f16 without f16_arithmetic occur only as the result of a load that feeds casts, and as a cast that feeds
+     stores: all arithmetic on them is 32-bit. Bool memory has become u8. Without the storage capability the memory has become u32 words (`view`
+     keeps the old element type).
+   - u32 `udiv`/`umod` by constants are gone unless caps.divmod; by run-time values they stay (divisor > 0): print / and %. Integer `div`/`rem`
+     have a divisor that is neither 0 nor, for signed types, -1, so the plain operators of C are right.
+   - without fma_fused no `fma` is left; without shuffle no `shuffle`; `extract` lanes are constants.
+   - vectors wider than max_lanes are gone, except (max_lanes 1) as load results that feed `extract` and `vec` that feeds a store. */
 
 typedef snt_result (*kir_pass_fn)(const kir_kernel *in, kir_kernel *out, const kir_caps *, snt_diag *);
 typedef struct kir_pass { const char *name; kir_pass_fn run; } kir_pass;
 extern const kir_pass kir_pipeline[];
 extern const uint32_t kir_pipeline_count;
 typedef struct kir_pass_hooks { void *user; void (*after)(void *user, const char *pass, const kir_kernel *); bool verify; } kir_pass_hooks;
-/* Runs the whole pipeline, or those named in `only` (comma separated, null: all). */
+/* Runs the whole pipeline, or those named in `only` (comma separated, null: all). `out` was kir_init'ed: its arena takes the result alone. */
 snt_result kir_run_passes(const kir_kernel *in, kir_kernel *out, const kir_caps *, const char *only, const kir_pass_hooks *, snt_diag *);
 
 /* The clone-with-substitution helper every pass is written with: visits in order, the callback emits into `out` and says what the old value became. */
