@@ -1,0 +1,122 @@
+/* Arenas and growable arrays. In: a host allocator. Out: zeroed memory that lives until its arena is rewound or freed.
+   A block is never moved; an array that ends at the top of the newest block grows in place. */
+#include "ir/base.h"
+#include <stdlib.h>
+
+struct ir_arena_block {
+  ir_arena_block *older;
+  size_t size; /* of the payload */
+};
+
+enum { BLOCK_ALIGN = 64, FIRST_BLOCK = 16 * 1024, LARGEST_STEP = 4 * 1024 * 1024 };
+/* The payload starts at the next cache line after the header. */
+enum { BLOCK_HEAD = BLOCK_ALIGN };
+_Static_assert(sizeof(ir_arena_block) <= BLOCK_HEAD, "the header fits its line");
+
+static void *SNT_CALL malloc_acquire(void *user, size_t size, size_t align, uint32_t scope) {
+  (void)user;
+  (void)scope;
+  size_t step = align < sizeof(void *) ? sizeof(void *) : align;
+  if (size > SIZE_MAX - step) return NULL;
+  return aligned_alloc(step, (size + step - 1) / step * step);
+}
+
+static void SNT_CALL malloc_release(void *user, void *ptr, size_t size, size_t align) {
+  (void)user;
+  (void)size;
+  (void)align;
+  free(ptr);
+}
+
+static const snt_host_alloc malloc_host = {NULL, malloc_acquire, malloc_release};
+
+const snt_host_alloc *ir_host_malloc(void) { return &malloc_host; }
+
+void ir_arena_init(ir_arena *arena, const snt_host_alloc *host) {
+  memset(arena, 0, sizeof *arena);
+  arena->host = host && host->acquire ? *host : malloc_host;
+}
+
+static uint8_t *payload(ir_arena_block *block) { return (uint8_t *)block + BLOCK_HEAD; }
+
+static bool add_block(ir_arena *arena, size_t need) {
+  size_t size = FIRST_BLOCK;
+  if (arena->blocks) size = arena->blocks->size * 2 > LARGEST_STEP ? LARGEST_STEP : arena->blocks->size * 2;
+  if (size < need) size = need;
+  if (size > SIZE_MAX - BLOCK_HEAD) return false;
+  ir_arena_block *block = arena->host.acquire(arena->host.user, size + BLOCK_HEAD, BLOCK_ALIGN, 0);
+  if (!block) return false;
+  block->older = arena->blocks;
+  block->size = size;
+  arena->blocks = block;
+  arena->used = 0;
+  return true;
+}
+
+/* Offset of the next free byte of the newest block at `align`, or SIZE_MAX where `size` bytes do not fit. */
+static size_t place(const ir_arena *arena, size_t size, size_t align) {
+  if (!arena->blocks) return SIZE_MAX;
+  uintptr_t base = (uintptr_t)payload(arena->blocks);
+  size_t at = (size_t)((base + arena->used + align - 1) / align * align - base);
+  return at <= arena->blocks->size && size <= arena->blocks->size - at ? at : SIZE_MAX;
+}
+
+void *ir_arena_take(ir_arena *arena, size_t size, size_t align) {
+  if (arena->failed) return NULL;
+  if (align == 0) align = 1;
+  size_t at = place(arena, size, align);
+  if (at == SIZE_MAX) {
+    if (size > SIZE_MAX - align - BLOCK_HEAD || !add_block(arena, size + align)) {
+      arena->failed = true;
+      return NULL;
+    }
+    at = place(arena, size, align);
+  }
+  arena->used = at + size;
+  return memset(payload(arena->blocks) + at, 0, size);
+}
+
+char *ir_arena_text(ir_arena *arena, const char *text, size_t length) {
+  char *copy = ir_arena_take(arena, length + 1, 1);
+  if (copy && length) memcpy(copy, text, length);
+  return copy;
+}
+
+ir_arena_mark ir_arena_here(const ir_arena *arena) {
+  ir_arena_mark mark = {arena->blocks, arena->used};
+  return mark;
+}
+
+void ir_arena_rewind(ir_arena *arena, ir_arena_mark mark) {
+  while (arena->blocks && arena->blocks != mark.block) {
+    ir_arena_block *gone = arena->blocks;
+    arena->blocks = gone->older;
+    arena->host.release(arena->host.user, gone, gone->size + BLOCK_HEAD, BLOCK_ALIGN);
+  }
+  arena->used = mark.used;
+}
+
+void ir_arena_free(ir_arena *arena) {
+  ir_arena_mark bottom = {NULL, 0};
+  ir_arena_rewind(arena, bottom);
+  arena->failed = false;
+}
+
+bool ir_vec_grow(ir_arena *arena, void **at, uint32_t count, uint32_t *capacity, size_t item) {
+  if (arena->failed) return false;
+  if (*capacity > UINT32_MAX / 2) return arena->failed = true, false;
+  uint32_t wanted = *capacity ? *capacity * 2 : 8;
+  size_t old_bytes = (size_t)*capacity * item, new_bytes = (size_t)wanted * item;
+  bool on_top = *at && arena->blocks && (uint8_t *)*at + old_bytes == payload(arena->blocks) + arena->used;
+  if (on_top && new_bytes - old_bytes <= arena->blocks->size - arena->used) {
+    memset(payload(arena->blocks) + arena->used, 0, new_bytes - old_bytes);
+    arena->used += new_bytes - old_bytes;
+  } else {
+    void *moved = ir_arena_take(arena, new_bytes, _Alignof(max_align_t));
+    if (!moved) return false;
+    if (count) memcpy(moved, *at, (size_t)count * item);
+    *at = moved;
+  }
+  *capacity = wanted;
+  return true;
+}

@@ -1,0 +1,184 @@
+/* Element types: facts, and access to one element as a double or an int64. Floats narrower than f32 are rounded once, from the double, to nearest
+   even. The 8-bit floats saturate instead of becoming infinite; 4-bit integers occupy one byte an element. */
+#include "ir/base.h"
+#include <math.h>
+
+#define INTEGER(text, size, width, sign) {.name = text, .bytes = size, .bits = width, .is_signed = sign, .is_int = 1}
+#define FLOATING(text, size, man) {.name = text, .bytes = size, .bits = 8 * size, .is_float = 1, .is_signed = 1, .mantissa = man}
+const ir_dtype_info ir_dtypes[SNT_DTYPE_COUNT] = {
+    [0] = {.name = "none"},
+    [SNT_F32] = FLOATING("f32", 4, 23),
+    [SNT_F16] = FLOATING("f16", 2, 10),
+    [SNT_BF16] = FLOATING("bf16", 2, 7),
+    [SNT_F64] = FLOATING("f64", 8, 52),
+    [SNT_I8] = INTEGER("i8", 1, 8, 1),
+    [SNT_I16] = INTEGER("i16", 2, 16, 1),
+    [SNT_I32] = INTEGER("i32", 4, 32, 1),
+    [SNT_I64] = INTEGER("i64", 8, 64, 1),
+    [SNT_U8] = INTEGER("u8", 1, 8, 0),
+    [SNT_U16] = INTEGER("u16", 2, 16, 0),
+    [SNT_U32] = INTEGER("u32", 4, 32, 0),
+    [SNT_U64] = INTEGER("u64", 8, 64, 0),
+    [SNT_BOOL] = {.name = "bool", .bytes = 1, .bits = 1},
+    [SNT_F8E4M3] = FLOATING("f8e4m3", 1, 3),
+    [SNT_F8E5M2] = FLOATING("f8e5m2", 1, 2),
+    [SNT_I4] = INTEGER("i4", 1, 4, 1),
+    [SNT_U4] = INTEGER("u4", 1, 4, 0),
+};
+
+int32_t ir_dtype_find(const char *name, size_t length) {
+  for (int32_t i = 1; i < SNT_DTYPE_COUNT; i++)
+    if (strlen(ir_dtypes[i].name) == length && memcmp(ir_dtypes[i].name, name, length) == 0) return i;
+  return 0;
+}
+
+/* ---- small floats ---- */
+typedef struct small_float {
+  int exponent_bits, mantissa_bits;
+  bool saturates;      /* overflow and infinity give the largest finite value */
+  uint32_t top, nan;   /* encoding of the largest finite value and of a NaN */
+} small_float;
+static const small_float float16 = {5, 10, false, 0x7bff, 0x7e00}, bfloat16 = {8, 7, false, 0x7f7f, 0x7fc0};
+static const small_float float8e4m3 = {4, 3, true, 0x7e, 0x7f}, float8e5m2 = {5, 2, true, 0x7b, 0x7e};
+
+static uint32_t small_from_double(double value, const small_float *f) {
+  int width = f->exponent_bits + f->mantissa_bits, bias = (1 << (f->exponent_bits - 1)) - 1;
+  uint32_t sign = signbit(value) ? 1u << width : 0;
+  uint32_t infinite = f->saturates ? f->top : f->top + 1;
+  if (isnan(value)) return sign | f->nan;
+  value = fabs(value);
+  if (isinf(value)) return sign | infinite;
+  if (value == 0) return sign;
+  int exponent = ilogb(value);
+  if (exponent < 1 - bias) exponent = 1 - bias;
+  /* In units of the last place: an integer up to 2^(mantissa_bits + 1), exact before the one rounding. */
+  double units = nearbyint(ldexp(value, f->mantissa_bits - exponent));
+  double code = units + ldexp((double)(exponent + bias - 1), f->mantissa_bits);
+  return sign | (code > (double)f->top ? infinite : (uint32_t)code);
+}
+
+static double small_to_double(uint32_t code, const small_float *f) {
+  int width = f->exponent_bits + f->mantissa_bits, bias = (1 << (f->exponent_bits - 1)) - 1;
+  uint32_t body = code & ((1u << width) - 1), mantissa = body & ((1u << f->mantissa_bits) - 1);
+  int exponent = (int)(body >> f->mantissa_bits);
+  double value = exponent ? ldexp((double)(mantissa | 1u << f->mantissa_bits), exponent - bias - f->mantissa_bits)
+                          : ldexp((double)mantissa, 1 - bias - f->mantissa_bits);
+  if (body > f->top) value = !f->saturates && body == f->top + 1 ? (double)INFINITY : (double)NAN;
+  if (f == &float8e5m2 && body == f->top + 1) value = INFINITY; /* read from outside; never written by us */
+  return code >> width ? -value : value;
+}
+
+static uint32_t bits_of(float value) {
+  uint32_t bits;
+  memcpy(&bits, &value, sizeof bits);
+  return bits;
+}
+
+static float float_of(uint32_t bits) {
+  float value;
+  memcpy(&value, &bits, sizeof value);
+  return value;
+}
+
+/* Branch-light forms of the two 16-bit types: they carry whole tensors. */
+uint16_t ir_f16_from_f32(float value) {
+  uint32_t bits = bits_of(value), sign = bits >> 16 & 0x8000, body = bits & 0x7fffffff;
+  if (body > 0x7f800000) return (uint16_t)(sign | 0x7e00);
+  if (body >= 0x477ff000) return (uint16_t)(sign | 0x7c00); /* rounds to 65520 or more */
+  if (body < 0x38800000) { /* subnormal: adding 0.5 places the last bit of f16 at the last bit of f32, and the addition rounds */
+    float shifted = float_of(body) + 0.5f;
+    return (uint16_t)(sign | (bits_of(shifted) - bits_of(0.5f)));
+  }
+  return (uint16_t)(sign | ((body - 0x38000000 + 0xfff + (body >> 13 & 1)) >> 13));
+}
+
+float ir_f32_from_f16(uint16_t half) {
+  uint32_t sign = (uint32_t)(half & 0x8000) << 16, body = half & 0x7fff;
+  if (body >= 0x7c00) return float_of(sign | 0x7f800000 | (body & 0x3ff) << 13);
+  if (body < 0x400) return float_of(sign | bits_of((float)body * 0x1p-24f));
+  return float_of(sign | ((body << 13) + 0x38000000));
+}
+
+uint16_t ir_bf16_from_f32(float value) {
+  uint32_t bits = bits_of(value);
+  if ((bits & 0x7fffffff) > 0x7f800000) return (uint16_t)((bits >> 16) | 0x40);
+  return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
+float ir_f32_from_bf16(uint16_t value) { return float_of((uint32_t)value << 16); }
+
+/* ---- integers ---- */
+#define AT(T) (((const T *)data)[i])
+int64_t ir_dtype_load_int(int32_t dtype, const void *data, size_t i) {
+  switch (dtype) {
+  case SNT_I8: return AT(int8_t);
+  case SNT_I16: return AT(int16_t);
+  case SNT_I32: return AT(int32_t);
+  case SNT_I64: return AT(int64_t);
+  case SNT_U8: return AT(uint8_t);
+  case SNT_U16: return AT(uint16_t);
+  case SNT_U32: return AT(uint32_t);
+  case SNT_U64: return (int64_t)AT(uint64_t);
+  case SNT_BOOL: return AT(uint8_t) != 0;
+  case SNT_I4: return (int64_t)((AT(uint8_t) & 15) ^ 8) - 8;
+  case SNT_U4: return AT(uint8_t) & 15;
+  default: break;
+  }
+  int64_t out;
+  ir_dtype_store(SNT_I64, &out, 0, ir_dtype_load(dtype, data, i));
+  return out;
+}
+#undef AT
+
+#define AT(T) (((T *)data)[i])
+void ir_dtype_store_int(int32_t dtype, void *data, size_t i, int64_t value) {
+  switch (dtype) {
+  case SNT_I8: case SNT_U8: AT(uint8_t) = (uint8_t)value; return;
+  case SNT_I16: case SNT_U16: AT(uint16_t) = (uint16_t)value; return;
+  case SNT_I32: case SNT_U32: AT(uint32_t) = (uint32_t)value; return;
+  case SNT_I64: case SNT_U64: AT(int64_t) = value; return;
+  case SNT_BOOL: AT(uint8_t) = value != 0; return;
+  case SNT_I4: case SNT_U4: AT(uint8_t) = (uint8_t)(value & 15); return;
+  default: ir_dtype_store(dtype, data, i, (double)value); return;
+  }
+}
+
+double ir_dtype_load(int32_t dtype, const void *data, size_t i) {
+  switch (dtype) {
+  case SNT_F32: return AT(const float);
+  case SNT_F64: return AT(const double);
+  case SNT_F16: return (double)ir_f32_from_f16(AT(const uint16_t));
+  case SNT_BF16: return (double)ir_f32_from_bf16(AT(const uint16_t));
+  case SNT_F8E4M3: return small_to_double(AT(const uint8_t), &float8e4m3);
+  case SNT_F8E5M2: return small_to_double(AT(const uint8_t), &float8e5m2);
+  case SNT_U64: return (double)AT(const uint64_t);
+  default: return (double)ir_dtype_load_int(dtype, data, i);
+  }
+}
+
+/* Nearest even, then the ends of the type; NaN is 0. */
+static int64_t saturate(int32_t dtype, double value) {
+  const ir_dtype_info *info = &ir_dtypes[dtype];
+  if (isnan(value)) return 0;
+  value = nearbyint(value);
+  double top = ldexp(1, info->bits - info->is_signed), bottom = info->is_signed ? -top : 0;
+  if (value <= bottom) return info->is_signed ? (int64_t)(-((uint64_t)1 << (info->bits - 1))) : 0;
+  if (value >= top) return info->is_signed ? (int64_t)(((uint64_t)1 << (info->bits - 1)) - 1) : (int64_t)(UINT64_MAX >> (64 - info->bits));
+  return value >= 0x1p63 ? (int64_t)(uint64_t)value : (int64_t)value;
+}
+
+void ir_dtype_store(int32_t dtype, void *data, size_t i, double value) {
+  switch (dtype) {
+  case SNT_F32: AT(float) = (float)value; return;
+  case SNT_F64: AT(double) = value; return;
+  case SNT_F16: AT(uint16_t) = (uint16_t)small_from_double(value, &float16); return;
+  case SNT_BF16: AT(uint16_t) = (uint16_t)small_from_double(value, &bfloat16); return;
+  case SNT_F8E4M3: AT(uint8_t) = (uint8_t)small_from_double(value, &float8e4m3); return;
+  case SNT_F8E5M2: AT(uint8_t) = (uint8_t)small_from_double(value, &float8e5m2); return;
+  case SNT_BOOL: AT(uint8_t) = value != 0; return;
+  default:
+    if (dtype > 0 && dtype < SNT_DTYPE_COUNT) ir_dtype_store_int(dtype, data, i, saturate(dtype, value));
+    return;
+  }
+}
+#undef AT

@@ -1,0 +1,77 @@
+/* The sticky text buffer and diagnostics. Out: a terminated string in an arena; after the first failure writes do nothing. */
+#include "ir/base.h"
+#include <stdio.h>
+
+void ir_text_init(ir_text *text, ir_arena *arena) {
+  memset(text, 0, sizeof *text);
+  text->arena = arena;
+}
+
+/* Room for `more` bytes and the terminator. */
+static bool reserve(ir_text *text, size_t more) {
+  if (text->failed) return false;
+  if (more < text->capacity && text->length < text->capacity - more) return true;
+  size_t capacity = text->capacity ? text->capacity : 64;
+  while (capacity <= text->length || capacity - text->length <= more) {
+    if (capacity > SIZE_MAX / 2) return text->failed = true, false;
+    capacity *= 2;
+  }
+  char *moved = ir_arena_take(text->arena, capacity, 1);
+  if (!moved) return text->failed = true, false;
+  if (text->length) memcpy(moved, text->at, text->length);
+  text->at = moved;
+  text->capacity = capacity;
+  return true;
+}
+
+void ir_text_put(ir_text *text, const char *bytes, size_t length) {
+  if (!reserve(text, length)) return;
+  if (length) memcpy(text->at + text->length, bytes, length);
+  text->length += length;
+  text->at[text->length] = 0;
+}
+
+void ir_text_add(ir_text *text, const char *bytes) { ir_text_put(text, bytes, strlen(bytes)); }
+
+void ir_text_format(ir_text *text, const char *format, ...) {
+  if (!reserve(text, 1)) return;
+  va_list args, again;
+  va_start(args, format);
+  va_copy(again, args);
+  int length = vsnprintf(text->at + text->length, text->capacity - text->length, format, args);
+  va_end(args);
+  if (length < 0) {
+    text->failed = true;
+  } else if ((size_t)length < text->capacity - text->length) {
+    text->length += (size_t)length;
+  } else if (reserve(text, (size_t)length)) {
+    vsnprintf(text->at + text->length, text->capacity - text->length, format, again);
+    text->length += (size_t)length;
+  }
+  va_end(again);
+}
+
+snt_result ir_text_copy_out(const ir_text *text, char *out, size_t *length) {
+  size_t room = *length;
+  *length = text->length + 1;
+  if (text->failed) return SNT_E_HOST_MEM;
+  if (!out) return SNT_OK;
+  if (room == 0) return SNT_INCOMPLETE;
+  size_t fits = text->length < room ? text->length : room - 1;
+  if (fits) memcpy(out, text->at, fits);
+  out[fits] = 0;
+  return fits == text->length ? SNT_OK : SNT_INCOMPLETE;
+}
+
+snt_result ir_fail(snt_diag *diag, snt_result result, const char *stage, uint32_t node, const char *format, ...) {
+  if (!diag) return result;
+  diag->result = result;
+  diag->native = 0;
+  diag->node = node;
+  snprintf(diag->stage, sizeof diag->stage, "%s", stage);
+  va_list args;
+  va_start(args, format);
+  vsnprintf(diag->text, sizeof diag->text, format, args);
+  va_end(args);
+  return result;
+}
