@@ -14,7 +14,12 @@ typedef struct rt_event { const rt_vtable *v; rt_stream *stream; } rt_event;
 
 typedef struct rt_device_desc { char selector[64], name[128], driver[128], profile[32]; uint32_t api, device_class; uint64_t id[2]; } rt_device_desc;
 typedef struct rt_code { const void *data; size_t size; const char *entry; const kir_kernel *kernel; /* null when loaded from a blob without it */
-  uint32_t items[3], binding_count, block_bytes; const uint8_t *key; } rt_code;
+  uint32_t items[3], binding_count, block_bytes; const uint8_t *key;
+  const uint8_t *slot_kinds; /* [binding_count] RT_SLOT_*, when there is no kernel; null: all storage */
+  uint32_t sub;              /* exact subgroup size wanted when there is no kernel, 0 or ~0u: any */ } rt_code;
+/* How a slot's memory is read: storage, or a texel buffer of this format (element type of the kernel's memory). The numbers are blob format. */
+enum { RT_SLOT_STORAGE, RT_SLOT_F32X4, RT_SLOT_F32, RT_SLOT_U32X4, RT_SLOT_U32, RT_SLOT_I32X4, RT_SLOT_I32, RT_SLOT_F16X4, RT_SLOT_U8X4, RT_SLOT_COUNT };
+void rt_slot_kinds(const kir_kernel *, uint32_t count, uint8_t *kinds); /* from the kernel's global memories */
 typedef struct rt_dispatch {
   rt_pipeline *pipeline;
   uint64_t groups;
