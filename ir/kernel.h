@@ -42,16 +42,17 @@ typedef struct kir_memory {
   kir_type type;                 /* of one element; may be a vector (texel, regs) */
   uint32_t slot;                 /* global and image: binding number, dense from 0 in declaration order */
   uint32_t alias;                /* global: memories with the same number may overlap; 0: disjoint from all */
-  uint32_t align;                /* bytes of the base; 0: natural */
+  uint32_t align;                /* bytes of the base; kir_memory_add turns 0 into 64 (private, const arrays and images have none) */
   uint32_t offset_scalar;        /* 1 + scalar holding a run-time element offset; 0: offset 0 */
   uint32_t overlay;              /* 1 + local memory it shares bytes with */
-  uint64_t dims[4];              /* extents; global: [0] = elements, or 0 if run-time */
-  uint32_t size_scalar;          /* global: 1 + scalar with the number of elements, 0: dims[0] */
+  uint64_t dims[4];              /* extents; global: [0] = elements, or 0 if run-time; [1] = factor of size_scalar (0: 1) */
+  uint32_t size_scalar;          /* global: 1 + scalar; dims[1] times it is the number of elements. 0: dims[0] */
   const double *values;          /* KIR_CONSTANT */
   char format[12];               /* image: "rgba8", "rgba16f", "r32f" .. */
   const char *state;
 } kir_memory;
-typedef struct kir_scalar { const char *name; kir_type type; uint32_t offset; int64_t min, max, multiple_of; } kir_scalar; /* offset: byte in the one block (<= 128) */
+/* offset: byte in the one block (<= 128). Facts: max 0: none known; multiple_of 0 or 1: none known. */
+typedef struct kir_scalar { const char *name; kir_type type; uint32_t offset; int64_t min, max, multiple_of; } kir_scalar;
 
 enum { KIR_LOOP_FULL = 1, KIR_LOOP_ROLLED = 2, KIR_LOOP_INTERIOR = 4, KIR_LOOP_BORDER = 8, KIR_LOOP_TRIP1 = 16 }; /* flags of loop; TRIP1: at least one trip */
 enum { KIR_ROUND_NONE = 0, KIR_ROUND_RNE, KIR_ROUND_RTZ, KIR_ROUND_RTP, KIR_ROUND_RTN, KIR_SAT = 8 };
@@ -61,9 +62,9 @@ typedef struct kir_inst {
   kir_type type;       /* of the result; store: of the value */
   uint16_t arg_count;
   uint32_t args;       /* first operand in kernel->args */
-  uint32_t index;      /* memory, scalar, dimension, carried number, region opener: see the op */
-  uint32_t index2;     /* async.copy: global memory */
-  union { double f; int64_t i; } imm; /* const: value (floats as f64); ix: the constant */
+  uint32_t index;      /* memory, scalar, dimension, carried number, region opener: see the op; pack2, unpack2: SNT_F16 or SNT_BF16; loop: trips to peel first */
+  uint32_t index2;     /* async.copy: global memory; loop: trips to peel last */
+  union { double f; int64_t i; } imm; /* const: value (floats as f64); ix: the constant; async.wait: groups that may stay open */
   uint16_t flags;      /* loop flags, cast rounding, UNIFORM/STREAM/RW/spaces */
   uint16_t align;      /* load, store: proven bytes, 0: element */
   int32_t lanes;       /* load, store: elements between lanes (0: 1); prefetch, async: bytes; mma: ld; loop: unroll factor (0: none) */
