@@ -8,6 +8,8 @@
 #define FUSION_EMIT_H
 #include "fusion/fusion.h"
 
+enum { EMIT_BUCKETS = 256 };
+
 typedef enum { STAGE_PRIVATE, STAGE_REGS, STAGE_LOCAL, STAGE_WORKSPACE, STAGE_OUTPUT } stage_storage;
 
 typedef struct emit_stage_entry {
@@ -16,15 +18,14 @@ typedef struct emit_stage_entry {
   uint32_t memory;          /* kernel memory */
   ir_expr base;             /* element offset added (workspace: the group's part) */
   uint32_t rank;
-  ir_expr origin[SNT_MAX_RANK], extent[SNT_MAX_RANK], stride[SNT_MAX_RANK]; /* element = base + sum (at - origin) * stride */
-  int32_t ring_axis;        /* -1: none; else (at - ring_zero) mod ring_size on that axis, the slot being a carried value */
+  ir_expr origin[SNT_MAX_RANK], extent[SNT_MAX_RANK], stride[SNT_MAX_RANK]; /* element = base + sum (at - origin) * stride; output: the node's own buffer at its own offset */
+  int32_t ring_axis;        /* -1: none; else at mod ring_size on that axis */
   int64_t ring_size;
-  ir_expr ring_zero;
   uint32_t depth;           /* scope depth; dropped when the scope closes */
 } emit_stage_entry;
 
 typedef struct emit_memo { uint32_t node, value, depth; uint64_t hash; map_access access; uint32_t next; } emit_memo;
-typedef struct emit_index { ir_expr expression; uint32_t value, lanes, depth; } emit_index;
+typedef struct emit_index { ir_expr expression; uint32_t value, depth; } emit_index;
 typedef struct emit_scalar { ir_expr expression; uint32_t scalar; } emit_scalar;
 
 typedef struct emit {
@@ -34,13 +35,14 @@ typedef struct emit {
   expr_pool *x;
   ir_arena *arena;
   kir_kernel *k;
-  uint32_t *memory_of;       /* node -> kernel memory + 1 of its buffer */
   IR_VEC(uint32_t) slots;    /* slot -> plan buffer */
   IR_VEC(uint8_t) access;    /* slot -> KIR_READ | KIR_WRITE */
   IR_VEC(emit_scalar) scalars;
   IR_VEC(emit_stage_entry) stages;
   IR_VEC(emit_memo) memos;
   IR_VEC(emit_index) indices;
+  IR_VEC(uint32_t) open_ifs;
+  uint32_t buckets[EMIT_BUCKETS]; /* newest memo of each hash; UINT32_MAX: none */
   uint32_t depth;            /* open loops and ifs */
   uint32_t lane_var, lanes;  /* pool variable number and vector width; lanes 1: none */
   bool stream;               /* stores of outputs are streaming */
@@ -83,11 +85,20 @@ void emit_store(emit *, uint32_t memory, int32_t dtype, ir_expr offset, uint32_t
 void emit_store_node(emit *, uint32_t node, const map_access *, uint32_t value); /* into the node's own buffer */
 void emit_remember(emit *, uint32_t node, const map_access *, uint32_t value);   /* later values of node there are this */
 /* Opens storage for `node` over [origin, origin + extent) a dimension. Unit stride on the last axis unless `strides` says else. */
-typedef struct stage_info { uint32_t node; uint8_t storage; ir_expr origin[SNT_MAX_RANK], extent[SNT_MAX_RANK]; int32_t ring_axis; int64_t ring_size; bool through; uint32_t pad_last; } stage_info;
-emit_stage_entry *emit_stage_open(emit *, const stage_info *);
-void emit_stage_close_through(emit *, uint32_t node);                   /* from now on loads */
-/* Computes the whole region with loops, vector axis last (`lanes`), and opens it. */
-void emit_stage(emit *, const stage_info *, uint32_t lanes);
+typedef struct stage_info {
+  uint32_t node;
+  uint8_t storage;
+  ir_expr origin[SNT_MAX_RANK], extent[SNT_MAX_RANK];
+  int32_t ring_axis;       /* -1: none */
+  int64_t ring_size;       /* rows kept of the ring axis; extent of that axis is the part computed or valid now */
+  ir_expr group, groups;   /* workspace: which part of how many */
+} stage_info;
+/* Opened *through*: a value of the region is computed and stored on its first use; after emit_stage_filled it is loaded. Rings and rows
+   that are refilled in a loop pass the memory of the first opening (`reuse`, else UINT32_MAX). Returns the kernel memory. */
+uint32_t emit_stage_open(emit *, const stage_info *, uint32_t reuse);
+void emit_stage_filled(emit *, uint32_t node);
+/* Computes the whole region with loops, vector axis last (`lanes`): open, sweep, filled. */
+uint32_t emit_stage(emit *, const stage_info *, uint32_t lanes, uint32_t reuse);
 /* Reduction of node n (reduce or contract) at `access`: loops over its reduced axes. sweep: how. */
 typedef struct sweep { uint32_t lanes, accumulators, unroll; uint8_t prefetch; } sweep;
 uint32_t emit_reduce(emit *, uint32_t node, const map_access *, const sweep *);

@@ -1,0 +1,245 @@
+/* Kernel scopes of the emitter: begin and end of a kernel and its plan step, binding of buffers, loops, conditionals, the lane axis, memos.
+   In: a group. Out: a kernel and a step in the plan. Whatever is remembered in a loop or if is forgotten when it closes. */
+#include "fusion/emit_private.h"
+
+/* ---- buffers ---- */
+
+static ir_expr storage_bytes(fusion_context *c, int32_t dtype, ir_expr elements) {
+  expr_pool *x = c->graph->pool;
+  const ir_expr bytes = expr_mul(x, elements, ir_dtypes[dtype].bytes);
+  return expr_mul(x, expr_ceil_div(x, bytes, 16), 16);
+}
+
+static uint32_t find_buffer(const fusion_context *c, uint32_t node) {
+  for (uint32_t i = 0; i < c->plan->buffers.count; i++)
+    if (c->plan->buffers.at[i].node == node) return i;
+  return UINT32_MAX;
+}
+
+static const ir_port *find_port(const ir_graph *g, uint32_t node) {
+  for (uint32_t i = 0; i < g->inputs.count; i++)
+    if (g->inputs.at[i].node == node) return &g->inputs.at[i];
+  for (uint32_t i = 0; i < g->outputs.count; i++)
+    if (g->outputs.at[i].node == node) return &g->outputs.at[i];
+  return NULL;
+}
+
+static uint8_t buffer_kind(const ir_graph *g, uint32_t node) {
+  switch (ir_at(g, node)->op) {
+  case IR_OP_input: return PLAN_INPUT;
+  case IR_OP_state: return PLAN_STATE;
+  case IR_OP_const: return PLAN_CONSTANT;
+  default: break;
+  }
+  for (uint32_t i = 0; i < g->outputs.count; i++)
+    if (g->outputs.at[i].node == node) return PLAN_OUTPUT;
+  return PLAN_SCRATCH;
+}
+
+/* The new value of a state lives in the state's own storage. */
+static uint32_t storage_node(const ir_graph *g, uint32_t node) {
+  for (uint32_t i = 0; i < g->updates.count; i++)
+    if (g->updates.at[i].value == node) return g->updates.at[i].state;
+  return node;
+}
+
+uint32_t fusion_buffer_of(fusion_context *c, uint32_t node) {
+  ir_graph *g = c->graph;
+  const uint32_t owner = storage_node(g, node);
+  const uint32_t found = find_buffer(c, owner);
+  if (found != UINT32_MAX) return found;
+  const ir_node *n = ir_at(g, owner);
+  const ir_port *port = find_port(g, owner);
+  plan_buffer b = {.kind = buffer_kind(g, owner), .dtype = n->type.dtype, .rank = n->type.rank, .align = 256, .node = owner};
+  memcpy(b.dims, n->type.dims, sizeof b.dims);
+  b.name = port && port->name ? &g->names.at[port->name] : ir_node_name(g, owner);
+  b.bytes = storage_bytes(c, n->type.dtype, ir_tensor_elements(g->pool, &n->type));
+  if (b.kind == PLAN_CONSTANT) b.data = ir_const_data(g, owner);
+  if (!IR_PUSH(c->arena, &c->plan->buffers, b)) c->plan->failed = true;
+  return c->plan->buffers.count - 1;
+}
+
+uint32_t fusion_add_scratch(fusion_context *c, const char *name, int32_t dtype, ir_expr elements) {
+  plan_buffer b = {.kind = PLAN_SCRATCH, .dtype = (uint8_t)dtype, .rank = 1, .align = 256, .name = name};
+  b.dims[0] = elements;
+  b.bytes = storage_bytes(c, dtype, elements);
+  if (!IR_PUSH(c->arena, &c->plan->buffers, b)) c->plan->failed = true;
+  return c->plan->buffers.count - 1;
+}
+
+static uint64_t literal_elements(const emit *e, const plan_buffer *b) {
+  int64_t n = 1, d;
+  for (uint32_t i = 0; i < b->rank; i++) {
+    if (!expr_is_const(e->x, b->dims[i], &d)) return 0;
+    n *= d;
+  }
+  return (uint64_t)n;
+}
+
+/* Reads go through texel buffers where the profile says that they are the fast path: f32, only read, in range of a view. */
+static bool wants_texel(const emit *e, const plan_buffer *b, uint8_t access) {
+  const cost_profile *p = e->c->options->profile;
+  const uint64_t n = literal_elements(e, b);
+  return p->reads == COST_READS_TEXEL && p->caps.texel && b->dtype == SNT_F32 && access == KIR_READ && n >= 4 && n / 4 < p->max_texels;
+}
+
+uint32_t emit_bind(emit *e, uint32_t buffer, uint8_t access) {
+  const plan_buffer *b = &e->c->plan->buffers.at[buffer];
+  const bool texel = wants_texel(e, b, access);
+  for (uint32_t m = 0; m < e->k->memories.count; m++) {
+    kir_memory *memory = &e->k->memories.at[m];
+    if (memory->space != KIR_GLOBAL || e->slots.at[memory->slot] != buffer) continue;
+    if ((memory->flags & KIR_MEM_TEXEL) != 0 && !texel) continue;
+    memory->access |= access;
+    e->access.at[memory->slot] |= access;
+    return m;
+  }
+  char name[24];
+  const int length = snprintf(name, sizeof name, "p%u", e->slots.count);
+  kir_memory m = {.name = ir_arena_text(e->arena, name, (size_t)length), .space = KIR_GLOBAL, .access = access, .rank = 1, .slot = e->slots.count};
+  m.type = kir_t(b->dtype == SNT_BOOL ? SNT_U8 : b->dtype, texel ? 4 : 1);
+  m.dims[0] = literal_elements(e, b) / (texel ? 4 : 1);
+  m.align = b->align < 64 ? b->align : 64;
+  m.flags = texel ? KIR_MEM_TEXEL | KIR_MEM_OOB_ZERO : 0;
+  m.alias = b->kind == PLAN_STATE ? 1 : 0;
+  if (!IR_PUSH(e->arena, &e->slots, buffer) || !IR_PUSH(e->arena, &e->access, access)) e->failed = true;
+  return kir_memory_add(e->k, &m);
+}
+
+/* ---- kernel and step ---- */
+
+emit *emit_begin(fusion_context *c, const fusion_group *group, const char *suffix) {
+  emit *e = IR_NEW(c->arena, emit);
+  kir_kernel *k = IR_NEW(c->arena, kir_kernel);
+  if (!e || !k) return NULL;
+  char name[48];
+  const int length = snprintf(name, sizeof name, "k%u_%s", c->plan->kernels.count, suffix);
+  *e = (emit){.c = c, .group = group, .g = c->graph, .x = c->graph->pool, .arena = c->arena, .k = k, .lanes = 1, .lane_var = UINT32_MAX};
+  kir_init(k, c->arena, ir_arena_text(c->arena, name, (size_t)length));
+  k->mode = c->options->numerics;
+  for (uint32_t i = 0; i < EMIT_BUCKETS; i++) e->buckets[i] = UINT32_MAX;
+  return e;
+}
+
+static void fill_bindings(emit *e, plan_step *s) {
+  s->binding_count = e->slots.count;
+  s->bindings = IR_NEW_ARRAY(e->arena, plan_binding, e->slots.count);
+  for (uint32_t i = 0; s->bindings && i < e->slots.count; i++)
+    s->bindings[i] = (plan_binding){e->slots.at[i], 0, e->c->plan->buffers.at[e->slots.at[i]].bytes, e->access.at[i]};
+  s->scalar_count = e->k->scalars.count;
+  s->scalars = IR_NEW_ARRAY(e->arena, ir_expr, e->k->scalars.count);
+  for (uint32_t i = 0; s->scalars && i < e->scalars.count; i++) s->scalars[e->scalars.at[i].scalar] = e->scalars.at[i].expression;
+}
+
+static void fill_traffic(emit *e, plan_step *s) {
+  expr_pool *x = e->x;
+  s->bytes_read = s->bytes_written = 0;
+  for (uint32_t i = 0; i < s->binding_count; i++) {
+    const plan_buffer *b = &e->c->plan->buffers.at[s->bindings[i].buffer];
+    ir_expr elements = 1;
+    for (uint32_t d = 0; d < b->rank; d++) elements = expr_mul(x, elements, b->dims[d]);
+    const ir_expr bytes = expr_mul(x, elements, ir_dtypes[b->dtype].bytes);
+    if (s->bindings[i].access & KIR_READ) s->bytes_read = expr_add(x, s->bytes_read, bytes);
+    if (s->bindings[i].access & KIR_WRITE) s->bytes_written = expr_add(x, s->bytes_written, bytes);
+  }
+}
+
+snt_result emit_end(emit *e, ir_expr groups, uint32_t choice, uint32_t guard_count, const plan_condition *guards) {
+  fusion_context *c = e->c;
+  if (e->k->failed) {
+    if (c->diag) *c->diag = e->k->first_error;
+    return e->k->first_error.result ? e->k->first_error.result : SNT_E_HOST_MEM;
+  }
+  if (e->failed) return ir_fail(c->diag, SNT_E_INTERNAL, "schedule", e->group->hero, "kernel %s could not be emitted", e->k->name);
+  plan_step s = {.name = e->k->name, .kernel = c->plan->kernels.count, .groups = groups, .choice = choice, .guard_count = guard_count};
+  s.node_count = e->group->count;
+  s.nodes = e->group->nodes;
+  s.est_ns = e->group->cost.ns;
+  fill_bindings(e, &s);
+  fill_traffic(e, &s);
+  s.guards = IR_NEW_ARRAY(e->arena, plan_condition, guard_count);
+  if (!s.bindings || !s.scalars || !s.guards) return ir_fail(c->diag, SNT_E_HOST_MEM, "schedule", 0, "out of host memory");
+  for (uint32_t i = 0; i < guard_count; i++) s.guards[i] = guards[i];
+  if (c->options->hooks && c->options->hooks->after_kernel) c->options->hooks->after_kernel(c->options->hooks->user, e->k->name, e->k);
+  const plan_kernel pk = {.kernel = e->k, .kind = fusion_schedules[e->group->kind].name};
+  if (!IR_PUSH(c->arena, &c->plan->kernels, pk) || !IR_PUSH(c->arena, &c->plan->steps, s))
+    return ir_fail(c->diag, SNT_E_HOST_MEM, "schedule", 0, "out of host memory");
+  return SNT_OK;
+}
+
+/* ---- scopes: whatever is remembered deeper than `depth` is dropped ---- */
+
+static void forget(emit *e) {
+  while (e->memos.count && e->memos.at[e->memos.count - 1].depth > e->depth) {
+    const emit_memo *m = &e->memos.at[--e->memos.count];
+    e->buckets[m->hash % EMIT_BUCKETS] = m->next;
+  }
+  while (e->indices.count && e->indices.at[e->indices.count - 1].depth > e->depth) e->indices.count--;
+  while (e->stages.count && e->stages.at[e->stages.count - 1].depth > e->depth) e->stages.count--;
+}
+
+ir_expr emit_var_for(emit *e, const char *name, uint32_t kernel_value, ir_expr lo, ir_expr hi) {
+  const ir_expr v = expr_var_add(e->x, name, lo, hi, 1);
+  if (!e->x->failed) e->x->vars.at[emit_var_number(e->x, v)].user = kernel_value;
+  return v;
+}
+
+ir_expr emit_group(emit *e, ir_expr groups) {
+  int64_t literal;
+  if (expr_is_const(e->x, groups, &literal) && literal == 1) return 0;
+  return emit_var_for(e, "g", kir_id(e->k, KIR_group, 0), 0, groups);
+}
+
+ir_expr emit_item(emit *e, uint32_t dimension, uint32_t items) {
+  e->k->items[dimension] = items;
+  if (items == 1) return 0;
+  return emit_var_for(e, "l", kir_id(e->k, KIR_local, dimension), 0, items);
+}
+
+ir_expr emit_loop(emit *e, const emit_loop_info *info) {
+  const uint32_t lo = emit_expr(e, info->lo), hi = emit_expr(e, info->hi), step = kir_const_int(e->k, kir_t(SNT_U32, 1), info->step);
+  const uint32_t id = kir_loop(e->k, lo, hi, step, info->carry_count, info->initial, info->carried, info->flags, info->unroll);
+  e->depth++;
+  const ir_expr v = expr_var_add(e->x, info->name, info->lo, info->hi, info->step);
+  if (!e->x->failed) e->x->vars.at[emit_var_number(e->x, v)].user = id;
+  return v;
+}
+
+void emit_loop_end(emit *e, ir_expr variable, uint32_t count, const uint32_t *next, uint32_t *results) {
+  kir_loop_end(e->k, e->x->vars.at[emit_var_number(e->x, variable)].user, count, next, results);
+  e->depth--;
+  forget(e);
+}
+
+void emit_if(emit *e, uint32_t condition) {
+  const uint32_t opened = kir_if(e->k, condition);
+  if (!IR_PUSH(e->arena, &e->open_ifs, opened)) e->failed = true;
+  e->depth++;
+}
+
+void emit_else(emit *e) {
+  e->depth--;
+  forget(e);
+  e->depth++;
+  if (e->open_ifs.count) kir_else(e->k, e->open_ifs.at[e->open_ifs.count - 1], 0, NULL);
+}
+
+void emit_if_end(emit *e) {
+  if (e->open_ifs.count) kir_if_end(e->k, e->open_ifs.at[--e->open_ifs.count], 0, NULL, NULL);
+  e->depth--;
+  forget(e);
+}
+
+ir_expr emit_lanes(emit *e, ir_expr base, uint32_t lanes) {
+  e->lanes = lanes;
+  e->lane_var = UINT32_MAX;
+  if (lanes == 1) return base;
+  const ir_expr v = expr_var_add(e->x, "lane", 0, lanes, 1);
+  e->lane_var = emit_var_number(e->x, v);
+  return expr_add(e->x, base, v);
+}
+
+void emit_scalar_lanes(emit *e) {
+  e->lanes = 1;
+  e->lane_var = UINT32_MAX;
+}

@@ -1,0 +1,204 @@
+/* Computing one node at coordinates: pointwise operators by their lowering cell, views by their map, small reductions in place.
+   Table `rules` by operator class, in the order they are tried. */
+#include "fusion/emit_private.h"
+#include "fusion/lower.h"
+
+static uint32_t constant(emit *e, int32_t dtype, double value) {
+  const kir_type type = emit_compute_type(e, dtype, 1);
+  return ir_dtypes[type.base].is_float ? kir_const_float(e->k, type, value) : kir_const_int(e->k, type, (int64_t)value);
+}
+
+static uint32_t compute_const(emit *e, uint32_t node) {
+  const ir_node *n = ir_at(e->g, node);
+  const ir_const *c = &e->g->consts.at[n->payload];
+  const kir_type type = emit_compute_type(e, n->type.dtype, 1);
+  double f;
+  if (!ir_dtypes[n->type.dtype].is_float) return kir_const_int(e->k, type, (int64_t)c->bits);
+  memcpy(&f, &c->bits, sizeof f);
+  return kir_const_float(e->k, type, f);
+}
+
+static map_access operand_access(const emit *e, uint32_t operand, const map_access *access) {
+  map_access a = *access;
+  if (ir_at(e->g, operand)->type.rank == 0) a.rank = 0;
+  return a;
+}
+
+/* STRICT keeps the rounding of every f16 or bf16 node, so that fused and unfused agree bit for bit. */
+static uint32_t round_node(emit *e, const ir_node *n, uint32_t value) {
+  const bool narrow = n->type.dtype == SNT_F16 || n->type.dtype == SNT_BF16;
+  const uint8_t mode = e->c->options->numerics;
+  if (!narrow || mode == SNT_NUMERICS_DEFAULT || mode == SNT_NUMERICS_FAST) return value;
+  const kir_type type = emit_value_type(e, value);
+  const uint32_t rounded = kir_cast(e->k, kir_t(n->type.dtype, type.lanes), value);
+  return kir_cast(e->k, type, rounded);
+}
+
+static uint32_t compute_pointwise(emit *e, uint32_t node, const map_access *access) {
+  const ir_node *n = ir_at(e->g, node);
+  uint32_t args[3] = {0};
+  uint8_t lanes = 1;
+  for (uint32_t i = 0; i < n->arity; i++) {
+    const uint32_t operand = ir_arg(e->g, node, i);
+    const map_access a = operand_access(e, operand, access);
+    args[i] = emit_value(e, operand, &a);
+    if (!args[i]) return 0;
+    const uint8_t own = emit_value_type(e, args[i]).lanes;
+    if (own > lanes) lanes = own;
+  }
+  const ir_tensor *first = &ir_at(e->g, ir_arg(e->g, node, 0))->type;
+  const uint32_t value = lower_pointwise(e->k, (ir_op)n->op, args, first->dtype, n->type.dtype, emit_compute_type(e, n->type.dtype, lanes));
+  return round_node(e, n, value);
+}
+
+static double fill_value(const emit *e, uint32_t node) {
+  const ir_attr *a = ir_find_attr(e->g, node, IR_ATTR_value);
+  if (!a) return 0;
+  const int64_t bits = e->g->ints.at[a->first];
+  double f;
+  memcpy(&f, &bits, sizeof f);
+  return ir_dtypes[ir_at(e->g, node)->type.dtype].is_float ? f : (double)bits;
+}
+
+/* A view: the operand at rewritten coordinates; where the view pads, its fill outside. */
+static uint32_t compute_view(emit *e, uint32_t node, const map_access *access) {
+  map_access inner = *access;
+  if (!ir_movement_access(e->g, node, 0, &inner)) { e->failed = true; return 0; }
+  const uint32_t value = emit_value(e, ir_arg(e->g, node, 0), &inner);
+  const uint32_t added = inner.condition_count - access->condition_count;
+  if (!added || !value) return value;
+  const uint32_t inside = emit_conditions(e, added, inner.conditions + access->condition_count);
+  return kir_3(e->k, KIR_select, inside, value, constant(e, ir_at(e->g, node)->type.dtype, fill_value(e, node)));
+}
+
+/* Segments in order; the last that can hold the coordinate needs no test. */
+static uint32_t compute_concat(emit *e, uint32_t node, const map_access *access) {
+  const ir_node *n = ir_at(e->g, node);
+  uint32_t value = 0;
+  for (uint32_t i = n->arity; i-- > 0;) {
+    map_access inner = *access;
+    if (!ir_movement_access(e->g, node, i, &inner)) { e->failed = true; return 0; }
+    const uint32_t added = inner.condition_count - access->condition_count;
+    bool never = false;
+    for (uint32_t c = access->condition_count; c < inner.condition_count; c++)
+      never |= expr_proves_lt(e->x, inner.conditions[c].value, inner.conditions[c].lo) || expr_proves_le(e->x, inner.conditions[c].hi, inner.conditions[c].value);
+    if (never) continue;
+    const uint32_t part = emit_value(e, ir_arg(e->g, node, i), &inner);
+    if (!added || !part) return part;
+    value = value ? kir_3(e->k, KIR_select, emit_conditions(e, added, inner.conditions + access->condition_count), part, value) : part;
+  }
+  return value;
+}
+
+static uint32_t compute_iota(emit *e, uint32_t node, const map_access *access) {
+  const ir_node *n = ir_at(e->g, node);
+  const uint32_t index = emit_any_expr(e, access->at[ir_attr_int(e->g, node, IR_ATTR_axis, 0)]);
+  const kir_type type = emit_compute_type(e, n->type.dtype, emit_value_type(e, index).lanes);
+  return type.base == SNT_U32 ? index : kir_cast(e->k, type, index);
+}
+
+static uint32_t compute_dim(emit *e, uint32_t node) {
+  uint32_t count;
+  const ir_expr *dims = ir_attr_ints(e->g, node, IR_ATTR_shape, &count);
+  const uint32_t value = emit_expr(e, dims[0]);
+  const kir_type type = emit_compute_type(e, ir_at(e->g, node)->type.dtype, 1);
+  return type.base == SNT_U32 ? value : kir_cast(e->k, type, value);
+}
+
+/* One gathered element: the index is a run-time value in [0, extent) once clamped, so it becomes a variable of its own. */
+static uint32_t gather_element(emit *e, uint32_t node, const map_access *access) {
+  const uint32_t data = ir_arg(e->g, node, 0), indices = ir_arg(e->g, node, 1);
+  const ir_tensor *from = &ir_at(e->g, data)->type;
+  const uint32_t index_rank = ir_at(e->g, indices)->type.rank, axis = (uint32_t)ir_attr_int(e->g, node, IR_ATTR_axis, 0);
+  map_access at_index = *access, at_data = *access;
+  at_index.rank = index_rank;
+  for (uint32_t i = 0; i < index_rank; i++) at_index.at[i] = access->at[axis + i];
+  const uint32_t index = emit_value(e, indices, &at_index);
+  const kir_type wide = kir_t(SNT_I32, 1);
+  const uint32_t extent = kir_bitcast(e->k, wide, emit_expr(e, from->dims[axis])), zero = kir_const_int(e->k, wide, 0);
+  const uint32_t given = kir_cast(e->k, wide, index);
+  if (!e->k->failed) kir_at(e->k, given)->flags |= KIR_SAT;
+  const uint32_t last = kir_2(e->k, KIR_sub, extent, kir_const_int(e->k, wide, 1));
+  const uint32_t clamped = kir_2(e->k, KIR_max, kir_2(e->k, KIR_min, given, last), zero);
+  const ir_expr v = emit_var_for(e, "index", kir_bitcast(e->k, kir_t(SNT_U32, 1), clamped), 0, from->dims[axis]);
+  at_data.rank = from->rank;
+  at_data.at[axis] = v;
+  for (uint32_t i = axis + 1; i < from->rank; i++) at_data.at[i] = access->at[i - 1 + index_rank];
+  const uint32_t value = emit_value(e, data, &at_data);
+  if (!ir_attr_flag(e->g, node, IR_ATTR_zero)) return value;
+  return kir_3(e->k, KIR_select, kir_2(e->k, KIR_eq, given, clamped), value, constant(e, from->dtype, 0));
+}
+
+static bool access_uses_lanes(const emit *e, const map_access *a, uint32_t first, uint32_t count) {
+  for (uint32_t i = first; i < first + count; i++)
+    if (emit_uses_lanes(e, a->at[i])) return true;
+  return emit_conditions_use_lanes(e, a->condition_count, a->conditions);
+}
+
+/* Lane by lane: for rows whose index differs in each lane. */
+static uint32_t each_lane(emit *e, uint32_t node, const map_access *access, uint32_t (*one)(emit *, uint32_t, const map_access *)) {
+  const uint32_t lanes = e->lanes, lane_var = e->lane_var;
+  uint32_t parts[16];
+  e->lanes = 1;
+  for (uint32_t i = 0; i < lanes; i++) {
+    map_access own = *access;
+    const ir_expr lane = i;
+    for (uint32_t d = 0; d < own.rank; d++) own.at[d] = expr_substitute(e->x, own.at[d], 1, &lane_var, &lane);
+    for (uint32_t c = 0; c < own.condition_count; c++) {
+      own.conditions[c].value = expr_substitute(e->x, own.conditions[c].value, 1, &lane_var, &lane);
+      own.conditions[c].hi = expr_substitute(e->x, own.conditions[c].hi, 1, &lane_var, &lane);
+    }
+    parts[i] = one(e, node, &own);
+  }
+  e->lanes = lanes;
+  const kir_inst vec = {.op = KIR_vec, .type = kir_t(e->failed || e->k->failed ? SNT_F32 : emit_value_type(e, parts[0]).base, lanes)};
+  return kir_put(e->k, &vec, lanes, parts);
+}
+
+static uint32_t compute_gather(emit *e, uint32_t node, const map_access *access) {
+  const uint32_t axis = (uint32_t)ir_attr_int(e->g, node, IR_ATTR_axis, 0), rank = ir_at(e->g, ir_arg(e->g, node, 1))->type.rank;
+  if (e->lanes > 1 && access_uses_lanes(e, access, axis, rank)) return each_lane(e, node, access, gather_element);
+  return gather_element(e, node, access);
+}
+
+/* Philox 4x32-10 (Salmon et al., SC 2011): key and counter are u32 values; the first word of the block is the result. ir/IR.txt states it. */
+static uint32_t compute_random(emit *e, uint32_t node, const map_access *access) {
+  kir_kernel *k = e->k;
+  const uint32_t key_node = ir_arg(e->g, node, 0), counter_node = ir_arg(e->g, node, 1);
+  const map_access ka = operand_access(e, key_node, access), ca = operand_access(e, counter_node, access);
+  uint32_t key = emit_value(e, key_node, &ka), c[4] = {emit_value(e, counter_node, &ca)};
+  const kir_type type = kir_t(SNT_U32, 1);
+  uint32_t key2 = kir_const_int(k, type, 0);
+  for (int i = 1; i < 4; i++) c[i] = kir_const_int(k, type, 0);
+  const uint32_t m0 = kir_const_int(k, type, 0xD2511F53), m1 = kir_const_int(k, type, 0xCD9E8D57);
+  const uint32_t w0 = kir_const_int(k, type, 0x9E3779B9), w1 = kir_const_int(k, type, 0xBB67AE85);
+  for (int round = 0; round < 10; round++) {
+    const uint32_t hi0 = kir_2(k, KIR_mulhi, c[0], m0), lo0 = kir_2(k, KIR_mul, c[0], m0);
+    const uint32_t hi1 = kir_2(k, KIR_mulhi, c[2], m1), lo1 = kir_2(k, KIR_mul, c[2], m1);
+    c[0] = kir_2(k, KIR_xor, kir_2(k, KIR_xor, hi1, c[1]), key);
+    c[1] = lo1;
+    c[2] = kir_2(k, KIR_xor, kir_2(k, KIR_xor, hi0, c[3]), key2);
+    c[3] = lo0;
+    key = kir_2(k, KIR_add, key, w0);
+    key2 = kir_2(k, KIR_add, key2, w1);
+  }
+  return c[0];
+}
+
+uint32_t emit_compute(emit *e, uint32_t node, const map_access *access) {
+  const ir_node *n = ir_at(e->g, node);
+  switch (n->op) {
+  case IR_OP_const: return compute_const(e, node);
+  case IR_OP_iota: return compute_iota(e, node, access);
+  case IR_OP_dim: return compute_dim(e, node);
+  case IR_OP_concat: return compute_concat(e, node, access);
+  case IR_OP_gather: return compute_gather(e, node, access);
+  case IR_OP_random: return compute_random(e, node, access);
+  default: break;
+  }
+  if (ir_ops[n->op].flags & IR_POINTWISE) return compute_pointwise(e, node, access);
+  if (ir_ops[n->op].flags & IR_MOVEMENT) return compute_view(e, node, access);
+  if ((ir_ops[n->op].flags & IR_REDUCE) || n->op == IR_OP_contract) return emit_reduce(e, node, access, &(sweep){.lanes = 1, .accumulators = 1});
+  e->failed = true;
+  return 0;
+}

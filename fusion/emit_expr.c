@@ -1,0 +1,154 @@
+/* Index arithmetic: pool expressions become kernel values. What depends on symbols alone is a scalar parameter that the plan computes; sums
+   become `ix`; conditions become one unsigned comparison each. Values wrap in u32, which is right wherever a condition guards the use. */
+#include "fusion/emit_private.h"
+
+static bool has_vars(const expr_pool *x, ir_expr e) {
+  if (e >= 0) return false;
+  const expr_node *n = &x->nodes.at[IR_EXPR_NODE(e)];
+  if (n->kind == EXPR_VAR) return true;
+  for (uint32_t i = 0; i < n->count; i++)
+    if (has_vars(x, x->terms.at[n->first + i])) return true;
+  return false;
+}
+
+static kir_type u32(void) { return kir_t(SNT_U32, 1); }
+
+static uint32_t read_scalar(emit *e, ir_expr expression) {
+  for (uint32_t i = 0; i < e->scalars.count; i++)
+    if (e->scalars.at[i].expression == expression) return kir_scalar_read(e->k, e->scalars.at[i].scalar);
+  int64_t lo, hi;
+  char name[16];
+  expr_bounds(e->x, expression, &lo, &hi);
+  const int length = snprintf(name, sizeof name, "s%u", e->scalars.count);
+  const int64_t multiple = expr_multiple_of(e->x, expression);
+  const uint32_t scalar = kir_scalar_add(e->k, ir_arena_text(e->arena, name, (size_t)length), SNT_U32, lo < 0 ? 0 : lo, hi > UINT32_MAX ? UINT32_MAX : hi, multiple < 1 ? 1 : multiple);
+  const emit_scalar entry = {expression, scalar};
+  if (!IR_PUSH(e->arena, &e->scalars, entry)) e->failed = true;
+  return kir_scalar_read(e->k, scalar);
+}
+
+/* A product: its symbolic factors make one scalar. */
+static uint32_t put_product(emit *e, const expr_node *n) {
+  ir_expr symbolic = 1;
+  uint32_t value = 0;
+  for (uint32_t i = 0; i < n->count; i++) {
+    const ir_expr term = e->x->terms.at[n->first + i];
+    if (!has_vars(e->x, term)) { symbolic = expr_mul(e->x, symbolic, term); continue; }
+    const uint32_t factor = emit_expr(e, term);
+    value = value ? kir_2(e->k, KIR_mul, value, factor) : factor;
+  }
+  return symbolic == 1 ? value : kir_2(e->k, KIR_mul, value, emit_expr(e, symbolic));
+}
+
+static uint32_t put_sum(emit *e, const expr_node *n) {
+  int64_t coefs[32];
+  uint32_t values[32], count = 0;
+  ir_expr symbolic = 0;
+  int64_t constant = n->value;
+  for (uint32_t i = 0; i < n->count; i++) {
+    const ir_expr term = e->x->terms.at[n->first + i];
+    const int64_t coef = e->x->coefs.at[n->first + i];
+    if (!has_vars(e->x, term)) { symbolic = expr_add(e->x, symbolic, expr_mul(e->x, term, expr_int(e->x, coef))); continue; }
+    if (count == 31) { /* rare: fold what is there */
+      values[0] = kir_ix(e->k, count, coefs, values, 0);
+      coefs[0] = 1;
+      count = 1;
+    }
+    coefs[count] = coef;
+    values[count++] = emit_expr(e, term);
+  }
+  if (symbolic) {
+    coefs[count] = 1;
+    values[count++] = read_scalar(e, symbolic);
+  }
+  return kir_ix(e->k, count, coefs, values, constant);
+}
+
+/* Floor division of what may be negative: shift the numerator up by whole divisors, so that the unsigned division is exact. */
+static uint32_t put_division(emit *e, const expr_node *n) {
+  const ir_expr a = e->x->terms.at[n->first], b = e->x->terms.at[n->first + 1];
+  const bool modulo = n->kind == EXPR_MOD;
+  int64_t lo, hi, divisor;
+  expr_bounds(e->x, a, &lo, &hi);
+  if (lo >= 0 || !expr_is_const(e->x, b, &divisor) || lo < -((int64_t)1 << 30))
+    return kir_2(e->k, modulo ? KIR_umod : KIR_udiv, emit_expr(e, a), emit_expr(e, b));
+  const int64_t shift = (-lo + divisor - 1) / divisor;
+  const uint32_t raised = emit_expr(e, expr_add(e->x, a, expr_int(e->x, shift * divisor)));
+  const uint32_t q = kir_2(e->k, modulo ? KIR_umod : KIR_udiv, raised, emit_expr(e, b));
+  if (modulo) return q;
+  const int64_t one = 1;
+  return kir_ix(e->k, 1, &one, &q, -shift);
+}
+
+static uint32_t put_expr(emit *e, ir_expr expression) {
+  int64_t literal;
+  if (expr_is_const(e->x, expression, &literal)) return kir_const_int(e->k, u32(), (int64_t)(uint32_t)literal);
+  if (!has_vars(e->x, expression)) return read_scalar(e, expression);
+  const expr_node n = e->x->nodes.at[IR_EXPR_NODE(expression)];
+  switch ((expr_kind)n.kind) {
+  case EXPR_VAR: {
+    const uint32_t value = e->x->vars.at[n.value].user;
+    if (!value) e->failed = true; /* the lane variable, or one of another kernel */
+    return value;
+  }
+  case EXPR_SUM: return put_sum(e, &n);
+  case EXPR_PRODUCT: return put_product(e, &n);
+  case EXPR_DIV:
+  case EXPR_MOD: return put_division(e, &n);
+  case EXPR_MIN: return kir_2(e->k, KIR_min, emit_expr(e, e->x->terms.at[n.first]), emit_expr(e, e->x->terms.at[n.first + 1]));
+  case EXPR_MAX: return kir_2(e->k, KIR_max, emit_expr(e, e->x->terms.at[n.first]), emit_expr(e, e->x->terms.at[n.first + 1]));
+  default: e->failed = true; return 0;
+  }
+}
+
+uint32_t emit_expr(emit *e, ir_expr expression) {
+  if (e->failed || e->x->failed) { e->failed = true; return 0; }
+  for (uint32_t i = e->indices.count; i-- > 0;)
+    if (e->indices.at[i].expression == expression) return e->indices.at[i].value;
+  const uint32_t value = put_expr(e, expression);
+  const emit_index entry = {expression, value, e->depth};
+  if (!IR_PUSH(e->arena, &e->indices, entry)) e->failed = true;
+  return value;
+}
+
+/* The expression along the lanes: base + coef * iota, or lane by lane where it is not affine. */
+static uint32_t put_lane_expr(emit *e, ir_expr expression) {
+  int64_t coef;
+  ir_expr rest;
+  const kir_type type = kir_t(SNT_U32, e->lanes);
+  if (expr_split_affine(e->x, expression, e->lane_var, &coef, &rest)) {
+    const kir_inst iota = {.op = KIR_iota, .type = type};
+    uint32_t steps = kir_put(e->k, &iota, 0, NULL);
+    if (coef != 1) steps = kir_2(e->k, KIR_mul, steps, kir_const_int(e->k, type, (int64_t)(uint32_t)coef));
+    return kir_2(e->k, KIR_add, steps, emit_expr(e, rest));
+  }
+  uint32_t parts[16];
+  for (uint32_t i = 0; i < e->lanes; i++) {
+    const ir_expr lane = i;
+    parts[i] = emit_expr(e, expr_substitute(e->x, expression, 1, &e->lane_var, &lane));
+  }
+  const kir_inst vec = {.op = KIR_vec, .type = type};
+  return kir_put(e->k, &vec, e->lanes, parts);
+}
+
+uint32_t emit_any_expr(emit *e, ir_expr expression) {
+  return emit_uses_lanes(e, expression) ? put_lane_expr(e, expression) : emit_expr(e, expression);
+}
+
+bool emit_conditions_use_lanes(const emit *e, uint32_t count, const map_condition *conditions) {
+  for (uint32_t i = 0; i < count; i++)
+    if (emit_uses_lanes(e, conditions[i].value) || emit_uses_lanes(e, conditions[i].lo) || emit_uses_lanes(e, conditions[i].hi)) return true;
+  return false;
+}
+
+/* lo <= v < hi as one unsigned comparison v - lo < hi - lo. */
+uint32_t emit_conditions(emit *e, uint32_t count, const map_condition *conditions) {
+  uint32_t all = 0;
+  for (uint32_t i = 0; i < count; i++) {
+    const map_condition *c = &conditions[i];
+    const uint32_t offset = emit_any_expr(e, expr_sub(e->x, c->value, c->lo)), width = emit_any_expr(e, expr_sub(e->x, c->hi, c->lo));
+    const uint32_t holds = kir_2(e->k, KIR_lt, offset, width);
+    all = all ? kir_2(e->k, KIR_and, all, holds) : holds;
+  }
+  return all;
+}

@@ -1,0 +1,170 @@
+/* Loads and stores at element offsets that are pool expressions. Along the lane axis: coefficient 0 is a uniform scalar, 1 a vector access with
+   the alignment that the expression proves, another constant a strided access, anything else (or a condition per lane) goes lane by lane. */
+#include "fusion/emit_private.h"
+
+kir_type emit_compute_type(const emit *e, int32_t dtype, uint32_t lanes) {
+  (void)e;
+  return kir_t(dtype == SNT_F16 || dtype == SNT_BF16 ? SNT_F32 : dtype, lanes);
+}
+
+kir_type emit_value_type(const emit *e, uint32_t value) { return kir_at(e->k, value)->type; }
+
+/* From the stored type to the compute type. */
+static uint32_t widen(emit *e, int32_t dtype, uint32_t value) {
+  const uint32_t lanes = emit_value_type(e, value).lanes;
+  if (dtype == SNT_BOOL) return kir_2(e->k, KIR_ne, value, kir_const_int(e->k, kir_t(SNT_U8, lanes), 0));
+  const kir_type type = emit_compute_type(e, dtype, lanes);
+  return type.base == dtype ? value : kir_cast(e->k, type, value);
+}
+
+static uint32_t narrow(emit *e, int32_t dtype, uint32_t value) {
+  const uint32_t lanes = emit_value_type(e, value).lanes;
+  if (dtype == SNT_BOOL)
+    return kir_3(e->k, KIR_select, value, kir_const_int(e->k, kir_t(SNT_U8, lanes), 1), kir_const_int(e->k, kir_t(SNT_U8, lanes), 0));
+  const kir_type type = kir_t(dtype, lanes);
+  if (emit_value_type(e, value).base == dtype) return value;
+  const uint32_t cast = kir_cast(e->k, type, value);
+  if (ir_dtypes[dtype].is_float && !e->k->failed) kir_at(e->k, cast)->flags |= KIR_ROUND_RNE;
+  return cast;
+}
+
+static uint32_t greatest_common(uint32_t a, int64_t b) {
+  int64_t x = a, y = b < 0 ? -b : b;
+  while (y) { const int64_t t = x % y; x = y; y = t; }
+  return (uint32_t)x;
+}
+
+/* Proven alignment in bytes of an access of `lanes` elements at `offset`. */
+static uint16_t proven_align(const emit *e, const kir_memory *m, ir_expr offset, uint32_t lanes) {
+  const uint32_t bytes = ir_dtypes[m->type.base].bytes;
+  const int64_t multiple = expr_multiple_of(e->x, offset);
+  const uint32_t elements = multiple == 0 ? lanes : greatest_common(lanes, multiple);
+  uint32_t power = 1;
+  while (power * 2 <= elements && elements % (power * 2) == 0) power *= 2;
+  return (uint16_t)(power * bytes);
+}
+
+static uint32_t guarded_index(emit *e, ir_expr offset, uint32_t count, const map_condition *conditions) {
+  const uint32_t index = emit_expr(e, offset);
+  if (!count) return index;
+  return kir_3(e->k, KIR_select, emit_conditions(e, count, conditions), index, kir_const_int(e->k, kir_t(SNT_U32, 1), 0));
+}
+
+/* One element out of a memory of four-element texels. */
+static uint32_t load_texel_element(emit *e, uint32_t memory, uint32_t index) {
+  int64_t literal;
+  uint32_t texel, lane;
+  if (kir_is_const(e->k, index, &literal, NULL)) {
+    texel = kir_const_int(e->k, kir_t(SNT_U32, 1), literal / 4);
+    lane = kir_const_int(e->k, kir_t(SNT_U32, 1), literal % 4);
+  } else {
+    texel = kir_2(e->k, KIR_shr, index, kir_const_int(e->k, kir_t(SNT_U32, 1), 2));
+    lane = kir_2(e->k, KIR_and, index, kir_const_int(e->k, kir_t(SNT_U32, 1), 3));
+  }
+  return kir_2(e->k, KIR_extract, kir_load(e->k, memory, 4, 1, &texel), lane);
+}
+
+static uint32_t load_scalar(emit *e, uint32_t memory, ir_expr offset, uint32_t count, const map_condition *conditions) {
+  const uint32_t index = guarded_index(e, offset, count, conditions);
+  if (e->k->memories.at[memory].type.lanes == 4) return load_texel_element(e, memory, index);
+  return kir_load(e->k, memory, 1, 1, &index);
+}
+
+static uint32_t load_each_lane(emit *e, uint32_t memory, ir_expr offset, uint32_t count, const map_condition *conditions) {
+  uint32_t parts[16];
+  map_condition own[MAP_MAX_CONDITIONS];
+  for (uint32_t i = 0; i < e->lanes; i++) {
+    const ir_expr lane = i;
+    for (uint32_t c = 0; c < count; c++) {
+      own[c].value = expr_substitute(e->x, conditions[c].value, 1, &e->lane_var, &lane);
+      own[c].lo = expr_substitute(e->x, conditions[c].lo, 1, &e->lane_var, &lane);
+      own[c].hi = expr_substitute(e->x, conditions[c].hi, 1, &e->lane_var, &lane);
+    }
+    parts[i] = load_scalar(e, memory, expr_substitute(e->x, offset, 1, &e->lane_var, &lane), count, own);
+  }
+  const kir_inst vec = {.op = KIR_vec, .type = kir_t(e->k->memories.at[memory].type.base, e->lanes)};
+  return kir_put(e->k, &vec, e->lanes, parts);
+}
+
+/* A unit-stride vector out of texels: whole texels where the offset is proven a multiple of four. */
+static uint32_t load_texels(emit *e, uint32_t memory, ir_expr rest) {
+  uint32_t parts[16];
+  for (uint32_t i = 0; i < e->lanes / 4; i++) {
+    const uint32_t index = emit_expr(e, expr_add(e->x, expr_div(e->x, rest, 4), i));
+    const uint32_t texel = kir_load(e->k, memory, 4, 1, &index);
+    if (e->lanes == 4) return texel;
+    for (uint32_t j = 0; j < 4; j++) parts[4 * i + j] = kir_2(e->k, KIR_extract, texel, kir_const_int(e->k, kir_t(SNT_U32, 1), j));
+  }
+  const kir_inst vec = {.op = KIR_vec, .type = kir_t(SNT_F32, e->lanes)};
+  return kir_put(e->k, &vec, e->lanes, parts);
+}
+
+static uint32_t load_vector(emit *e, uint32_t memory, ir_expr rest, int64_t coef, uint32_t count, const map_condition *conditions) {
+  const kir_memory *m = &e->k->memories.at[memory];
+  const uint16_t align = coef == 1 ? proven_align(e, m, rest, e->lanes) : 0;
+  const uint32_t index = guarded_index(e, rest, count, conditions);
+  const uint32_t value = kir_load(e->k, memory, e->lanes, 1, &index);
+  if (!e->k->failed) {
+    kir_at(e->k, value)->align = align;
+    kir_at(e->k, value)->lanes = coef == 1 ? 0 : (int32_t)coef;
+  }
+  return value;
+}
+
+static uint32_t load_raw(emit *e, uint32_t memory, ir_expr offset, uint32_t count, const map_condition *conditions) {
+  const bool lane_conditions = emit_conditions_use_lanes(e, count, conditions);
+  if (!emit_uses_lanes(e, offset) && !lane_conditions) return load_scalar(e, memory, offset, count, conditions);
+  int64_t coef = 0;
+  ir_expr rest = 0;
+  const bool affine = !lane_conditions && expr_split_affine(e->x, offset, e->lane_var, &coef, &rest);
+  if (!affine || coef <= 0 || coef > INT32_MAX) return load_each_lane(e, memory, offset, count, conditions);
+  if (e->k->memories.at[memory].type.lanes == 4) {
+    if (coef == 1 && count == 0 && e->lanes % 4 == 0 && expr_multiple_of(e->x, rest) % 4 == 0) return load_texels(e, memory, rest);
+    return load_each_lane(e, memory, offset, count, conditions);
+  }
+  return load_vector(e, memory, rest, coef, count, conditions);
+}
+
+uint32_t emit_load(emit *e, uint32_t memory, int32_t dtype, ir_expr offset, uint32_t count, const map_condition *conditions) {
+  if (e->failed) return 0;
+  return widen(e, dtype, load_raw(e, memory, offset, count, conditions));
+}
+
+static void store_each_lane(emit *e, uint32_t memory, ir_expr offset, uint32_t value) {
+  for (uint32_t i = 0; i < e->lanes; i++) {
+    const ir_expr lane = i;
+    const uint32_t index = emit_expr(e, expr_substitute(e->x, offset, 1, &e->lane_var, &lane));
+    const uint32_t part = kir_2(e->k, KIR_extract, value, kir_const_int(e->k, kir_t(SNT_U32, 1), i));
+    kir_store(e->k, memory, 1, &index, part);
+  }
+}
+
+void emit_store(emit *e, uint32_t memory, int32_t dtype, ir_expr offset, uint32_t value) {
+  if (e->failed || e->k->failed) return;
+  const bool along = emit_uses_lanes(e, offset);
+  uint32_t stored = narrow(e, dtype, value);
+  if (!along) {
+    const uint32_t index = emit_expr(e, offset);
+    kir_store(e->k, memory, 1, &index, stored);
+    return;
+  }
+  stored = kir_splat(e->k, stored, emit_value_type(e, stored).lanes == 1 ? e->lanes : 1);
+  int64_t coef;
+  ir_expr rest;
+  if (!expr_split_affine(e->x, offset, e->lane_var, &coef, &rest) || coef <= 0 || coef > INT32_MAX) {
+    store_each_lane(e, memory, offset, stored);
+    return;
+  }
+  const uint32_t index = emit_expr(e, rest);
+  const uint32_t id = kir_store(e->k, memory, 1, &index, stored);
+  if (e->k->failed) return;
+  kir_at(e->k, id)->align = coef == 1 ? proven_align(e, &e->k->memories.at[memory], rest, e->lanes) : 0;
+  kir_at(e->k, id)->lanes = coef == 1 ? 0 : (int32_t)coef;
+  if (e->stream && coef == 1 && e->k->memories.at[memory].space == KIR_GLOBAL) kir_at(e->k, id)->flags |= KIR_IS_STREAM;
+}
+
+void emit_store_node(emit *e, uint32_t node, const map_access *access, uint32_t value) {
+  const ir_node *n = ir_at(e->g, node);
+  const uint32_t memory = emit_bind(e, fusion_buffer_of(e->c, node), KIR_WRITE);
+  emit_store(e, memory, n->type.dtype, map_linear(e->x, access, n->type.dims), value);
+}

@@ -1,0 +1,21 @@
+/* Shared by the emit_*.c files only. */
+#ifndef FUSION_EMIT_PRIVATE_H
+#define FUSION_EMIT_PRIVATE_H
+#include "fusion/emit.h"
+#include <stdio.h>
+
+static inline uint32_t emit_var_number(const expr_pool *x, ir_expr variable) {
+  return variable < 0 ? (uint32_t)x->nodes.at[IR_EXPR_NODE(variable)].value : UINT32_MAX;
+}
+static inline bool emit_uses_lanes(const emit *e, ir_expr expression) {
+  return e->lanes > 1 && expression < 0 && expr_uses_var(e->x, expression, e->lane_var);
+}
+uint32_t emit_any_expr(emit *, ir_expr); /* u32, a vector where the expression uses the lane variable */
+bool emit_conditions_use_lanes(const emit *, uint32_t count, const map_condition *);
+/* The open stage that holds node at `access`, or null. */
+emit_stage_entry *emit_find_stage(emit *, uint32_t node, const map_access *access);
+uint32_t emit_stage_load(emit *, const emit_stage_entry *, const map_access *);
+void emit_stage_store(emit *, const emit_stage_entry *, const map_access *, uint32_t value);
+uint32_t emit_compute(emit *, uint32_t node, const map_access *); /* not memoised: emit_compute.c */
+kir_type emit_value_type(const emit *, uint32_t value);
+#endif

@@ -1,0 +1,244 @@
+/* Reductions and contractions in place: loops over the reduced axes that carry accumulators. With sweep.lanes > 1 the last reduced axis runs along
+   vectors with several accumulators, then a horizontal reduction and a scalar tail; without, each lane of an open lane axis has its own sum. */
+#include "fusion/emit_private.h"
+#include <math.h>
+
+enum { MAX_ACCUMULATORS = 8, FULL_TRIPS = 96 };
+
+typedef struct reduction {
+  uint32_t node, count;                /* reduced axes */
+  ir_expr extent[SNT_MAX_RANK], at[SNT_MAX_RANK];
+  uint32_t label[SNT_MAX_RANK];        /* reduce: operand axis; contract: label */
+  const map_access *result;
+  bool contract;
+  uint32_t lanes, accumulators, unroll, loop_flags;
+  kir_type type;                       /* of one accumulator */
+} reduction;
+
+kir_op emit_combine_op(ir_op op) {
+  switch (op) {
+  case IR_OP_reduce_prod: return KIR_mul;
+  case IR_OP_reduce_max: return KIR_max;
+  case IR_OP_reduce_min: return KIR_min;
+  default: return KIR_add;
+  }
+}
+
+static double lowest(int32_t dtype) {
+  if (ir_dtypes[dtype].is_float) return -INFINITY;
+  return ir_dtypes[dtype].is_signed ? -ldexp(1, ir_dtypes[dtype].bits - 1) : 0;
+}
+static double highest(int32_t dtype) {
+  if (ir_dtypes[dtype].is_float) return INFINITY;
+  return ldexp(1, ir_dtypes[dtype].bits - ir_dtypes[dtype].is_signed) - 1;
+}
+
+double emit_identity(ir_op op, int32_t dtype) {
+  switch (op) {
+  case IR_OP_reduce_prod: return 1;
+  case IR_OP_reduce_max: return lowest(dtype);
+  case IR_OP_reduce_min: return highest(dtype);
+  default: return 0;
+  }
+}
+
+static bool in_list(const ir_expr *list, uint32_t count, int64_t label) {
+  for (uint32_t i = 0; i < count; i++)
+    if (list[i] == label) return true;
+  return false;
+}
+
+static void open_contract(const emit *e, reduction *r) {
+  uint32_t count[2], out_count;
+  const ir_expr *labels[2] = {ir_attr_ints(e->g, r->node, IR_ATTR_lhs, &count[0]), ir_attr_ints(e->g, r->node, IR_ATTR_rhs, &count[1])};
+  const ir_expr *out = ir_attr_ints(e->g, r->node, IR_ATTR_out, &out_count);
+  for (uint32_t o = 0; o < 2; o++)
+    for (uint32_t i = 0; i < count[o]; i++) {
+      if (in_list(out, out_count, labels[o][i]) || (o == 1 && in_list(labels[0], count[0], labels[o][i]))) continue;
+      r->label[r->count] = (uint32_t)labels[o][i];
+      r->extent[r->count++] = ir_at(e->g, ir_arg(e->g, r->node, o))->type.dims[i];
+    }
+}
+
+static void open_reduce(const emit *e, reduction *r) {
+  uint32_t count;
+  const ir_expr *axes = ir_attr_ints(e->g, r->node, IR_ATTR_axes, &count);
+  const ir_tensor *from = &ir_at(e->g, ir_arg(e->g, r->node, 0))->type;
+  for (uint32_t i = 0; i < from->rank; i++) {
+    if (!in_list(axes, count, i)) continue;
+    r->label[r->count] = i;
+    r->extent[r->count++] = from->dims[i];
+  }
+}
+
+static ir_expr reduced_at(const reduction *r, uint32_t label, bool *found) {
+  for (uint32_t i = 0; i < r->count; i++)
+    if (r->label[i] == label) { *found = true; return r->at[i]; }
+  *found = false;
+  return 0;
+}
+
+static map_access contract_operand(const emit *e, const reduction *r, uint32_t operand) {
+  uint32_t count, out_count;
+  const ir_expr *labels = ir_attr_ints(e->g, r->node, operand ? IR_ATTR_rhs : IR_ATTR_lhs, &count);
+  const ir_expr *out = ir_attr_ints(e->g, r->node, IR_ATTR_out, &out_count);
+  map_access a = *r->result;
+  a.rank = count;
+  for (uint32_t i = 0; i < count; i++) {
+    bool reduced;
+    a.at[i] = reduced_at(r, (uint32_t)labels[i], &reduced);
+    for (uint32_t o = 0; o < out_count && !reduced; o++)
+      if (out[o] == labels[i]) a.at[i] = r->result->at[o];
+  }
+  return a;
+}
+
+static map_access reduce_operand(const emit *e, const reduction *r) {
+  const ir_tensor *from = &ir_at(e->g, ir_arg(e->g, r->node, 0))->type;
+  const bool keep = ir_attr_flag(e->g, r->node, IR_ATTR_keep);
+  map_access a = *r->result;
+  a.rank = from->rank;
+  for (uint32_t i = 0, kept = 0; i < from->rank; i++) {
+    bool reduced;
+    const ir_expr at = reduced_at(r, i, &reduced);
+    a.at[i] = reduced ? at : r->result->at[keep ? i : kept];
+    kept += !reduced;
+  }
+  return a;
+}
+
+/* One more term into the accumulator. */
+static uint32_t accumulate(emit *e, const reduction *r, uint32_t acc) {
+  if (!r->contract) {
+    const map_access a = reduce_operand(e, r);
+    const uint32_t value = emit_value(e, ir_arg(e->g, r->node, 0), &a);
+    return value ? kir_2(e->k, emit_combine_op((ir_op)ir_at(e->g, r->node)->op), acc, value) : 0;
+  }
+  const map_access a = contract_operand(e, r, 0), b = contract_operand(e, r, 1);
+  uint32_t x = emit_value(e, ir_arg(e->g, r->node, 0), &a), y = emit_value(e, ir_arg(e->g, r->node, 1), &b);
+  if (!x || !y) return 0;
+  const kir_type to = kir_t(r->type.base, emit_value_type(e, x).lanes), to_y = kir_t(r->type.base, emit_value_type(e, y).lanes);
+  if (emit_value_type(e, x).base != to.base) x = kir_cast(e->k, to, x);
+  if (emit_value_type(e, y).base != to.base) y = kir_cast(e->k, to_y, y);
+  if (ir_dtypes[to.base].is_float) return kir_3(e->k, KIR_fma, x, y, acc);
+  return kir_2(e->k, KIR_add, acc, kir_2(e->k, KIR_mul, x, y));
+}
+
+static void sweep_terms(emit *e, reduction *r, ir_expr base, uint32_t *acc) {
+  for (uint32_t j = 0; j < r->accumulators; j++) {
+    const ir_expr at = expr_add(e->x, base, (ir_expr)j * r->lanes);
+    r->at[r->count - 1] = r->lanes > 1 ? emit_lanes(e, at, r->lanes) : at;
+    acc[j] = accumulate(e, r, acc[j]);
+    if (r->lanes > 1) emit_scalar_lanes(e);
+  }
+}
+
+static void sweep_levels(emit *e, reduction *r, uint32_t level, ir_expr lo, ir_expr hi, uint32_t *acc) {
+  const bool last = level + 1 == r->count;
+  int64_t literal;
+  if (expr_is_const(e->x, r->extent[level], &literal) && literal == 1) {
+    r->at[level] = 0;
+    if (last) sweep_terms(e, r, 0, acc);
+    else sweep_levels(e, r, level + 1, lo, hi, acc);
+    return;
+  }
+  uint32_t carried[MAX_ACCUMULATORS];
+  emit_loop_info info = {.name = "k", .lo = last ? lo : 0, .hi = last ? hi : r->extent[level], .step = 1, .flags = r->loop_flags,
+                         .carry_count = r->accumulators, .initial = acc, .carried = carried};
+  if (last) info.step = (int64_t)r->lanes * r->accumulators, info.unroll = r->unroll;
+  const ir_expr v = emit_loop(e, &info);
+  r->at[level] = v;
+  if (last) sweep_terms(e, r, v, carried);
+  else sweep_levels(e, r, level + 1, lo, hi, carried);
+  emit_loop_end(e, v, r->accumulators, carried, acc);
+}
+
+static uint32_t identity_value(emit *e, const reduction *r, uint32_t lanes) {
+  const double x = r->contract ? 0 : emit_identity((ir_op)ir_at(e->g, r->node)->op, r->type.base);
+  const kir_type type = kir_t(r->type.base, lanes);
+  if (ir_dtypes[type.base].is_float) return kir_const_float(e->k, type, x);
+  if (type.base == SNT_U64 && x > 0) return kir_const_int(e->k, type, -1);
+  return kir_const_int(e->k, type, x >= 9.2e18 ? INT64_MAX : (int64_t)x);
+}
+
+static uint32_t horizontal(emit *e, const reduction *r, uint32_t value) {
+  static const kir_op across[] = {KIR_hred_add, KIR_hred_mul, KIR_hred_max, KIR_hred_min};
+  const kir_op combine = r->contract ? KIR_add : emit_combine_op((ir_op)ir_at(e->g, r->node)->op);
+  return kir_1(e->k, across[combine == KIR_mul ? 1 : combine == KIR_max ? 2 : combine == KIR_min ? 3 : 0], value);
+}
+
+static void fit_sweep(const emit *e, reduction *r) {
+  int64_t extent, total = 1, literal;
+  bool all_literal = true;
+  const ir_expr last = r->extent[r->count - 1];
+  if (expr_is_const(e->x, last, &extent)) {
+    while (r->accumulators > 1 && (int64_t)r->lanes * r->accumulators > extent) r->accumulators /= 2;
+    while (r->lanes > 1 && r->lanes > extent) r->lanes /= 2;
+  }
+  for (uint32_t i = 0; i < r->count; i++) {
+    all_literal &= expr_is_const(e->x, r->extent[i], &literal);
+    if (all_literal) total *= literal;
+  }
+  if (all_literal && r->lanes == 1 && total <= FULL_TRIPS) r->loop_flags = KIR_LOOP_FULL;
+}
+
+/* The vector part, then the elements that do not fill a vector. */
+static uint32_t sweep_vectors(emit *e, reduction *r) {
+  const ir_expr extent = r->extent[r->count - 1], width = (ir_expr)r->lanes * r->accumulators;
+  const ir_expr whole = expr_sub(e->x, extent, expr_mod(e->x, extent, width));
+  const kir_op combine = r->contract ? KIR_add : emit_combine_op((ir_op)ir_at(e->g, r->node)->op);
+  uint32_t acc[MAX_ACCUMULATORS];
+  for (uint32_t j = 0; j < r->accumulators; j++) acc[j] = identity_value(e, r, r->lanes);
+  sweep_levels(e, r, 0, 0, whole, acc);
+  for (uint32_t n = r->accumulators; n > 1; n = (n + 1) / 2)
+    for (uint32_t j = 0; j < n / 2; j++) acc[j] = kir_2(e->k, combine, acc[j], acc[j + (n + 1) / 2]);
+  uint32_t total = r->lanes > 1 ? horizontal(e, r, acc[0]) : acc[0];
+  if (whole == extent) return total;
+  reduction tail = *r;
+  tail.lanes = tail.accumulators = 1;
+  tail.unroll = 0;
+  sweep_levels(e, &tail, 0, whole, extent, &total);
+  return total;
+}
+
+/* argmax and argmin: the first of equals; a NaN is never chosen over a number that came before. */
+static uint32_t sweep_index(emit *e, reduction *r) {
+  const ir_op op = (ir_op)ir_at(e->g, r->node)->op;
+  const bool max = op == IR_OP_reduce_argmax;
+  const ir_tensor *from = &ir_at(e->g, ir_arg(e->g, r->node, 0))->type;
+  const uint32_t lanes = e->lanes;
+  r->type = emit_compute_type(e, from->dtype, lanes);
+  const double worst = max ? lowest(r->type.base) : highest(r->type.base);
+  const bool real = ir_dtypes[r->type.base].is_float;
+  uint32_t initial[2] = {real ? kir_const_float(e->k, r->type, worst) : kir_const_int(e->k, r->type, (int64_t)worst), kir_const_int(e->k, kir_t(SNT_U32, lanes), 0)};
+  uint32_t carried[2];
+  const ir_expr v = emit_loop(e, &(emit_loop_info){.name = "k", .lo = 0, .hi = r->extent[0], .step = 1, .carry_count = 2, .initial = initial, .carried = carried});
+  r->at[0] = v;
+  const map_access a = reduce_operand(e, r);
+  const uint32_t value = kir_splat(e->k, emit_value(e, ir_arg(e->g, r->node, 0), &a), 1);
+  const uint32_t better = kir_2(e->k, max ? KIR_gt : KIR_lt, value, carried[0]);
+  const uint32_t next[2] = {kir_3(e->k, KIR_select, better, value, carried[0]), kir_3(e->k, KIR_select, better, emit_expr(e, v), carried[1])};
+  uint32_t result[2];
+  emit_loop_end(e, v, 2, next, result);
+  return kir_cast(e->k, kir_t(SNT_I64, lanes), result[1]);
+}
+
+uint32_t emit_reduce(emit *e, uint32_t node, const map_access *access, const sweep *s) {
+  const ir_node *n = ir_at(e->g, node);
+  reduction r = {.node = node, .result = access, .contract = n->op == IR_OP_contract, .lanes = e->lanes > 1 ? 1 : s->lanes, .unroll = s->unroll};
+  r.accumulators = s->accumulators < 1 ? 1 : s->accumulators > MAX_ACCUMULATORS ? MAX_ACCUMULATORS : s->accumulators;
+  r.type = emit_compute_type(e, n->type.dtype, 1);
+  if (r.contract) open_contract(e, &r);
+  else open_reduce(e, &r);
+  if (n->op == IR_OP_reduce_argmax || n->op == IR_OP_reduce_argmin) return sweep_index(e, &r);
+  if (e->lanes > 1) r.accumulators = 1;
+  if (!r.count) { /* an empty contraction is a product; a reduction over no axis is its operand */
+    uint32_t acc = identity_value(e, &r, e->lanes);
+    return accumulate(e, &r, acc);
+  }
+  fit_sweep(e, &r);
+  if (e->lanes == 1) return sweep_vectors(e, &r);
+  uint32_t acc = identity_value(e, &r, e->lanes);
+  sweep_levels(e, &r, 0, 0, r.extent[r.count - 1], &acc);
+  return acc;
+}

@@ -1,0 +1,125 @@
+/* `stage`: the region of a node that the consumers under a loop need, computed once into private, local, workspace or output storage.
+   In: a region as origin and extent a dimension. Invariant: an entry is dropped when the scope that opened it closes. */
+#include "fusion/emit_private.h"
+
+emit_stage_entry *emit_find_stage(emit *e, uint32_t node, const map_access *access) {
+  for (uint32_t i = e->stages.count; i-- > 0;) {
+    emit_stage_entry *s = &e->stages.at[i];
+    if (s->node != node) continue;
+    bool inside = true;
+    for (uint32_t d = 0; d < s->rank && inside; d++)
+      inside = expr_proves_le(e->x, s->origin[d], access->at[d]) && expr_proves_lt(e->x, access->at[d], expr_add(e->x, s->origin[d], s->extent[d]));
+    if (inside) return s;
+  }
+  return NULL;
+}
+
+static ir_expr stage_offset(emit *e, const emit_stage_entry *s, const map_access *access) {
+  expr_pool *x = e->x;
+  if (s->storage == STAGE_OUTPUT) return map_linear(x, access, ir_at(e->g, s->node)->type.dims);
+  ir_expr offset = s->base;
+  for (uint32_t d = 0; d < s->rank; d++) {
+    ir_expr at = expr_sub(x, access->at[d], s->origin[d]);
+    if ((int32_t)d == s->ring_axis) at = expr_mod(x, expr_add(x, access->at[d], s->ring_size), s->ring_size);
+    offset = expr_add(x, offset, expr_mul(x, at, s->stride[d]));
+  }
+  return offset;
+}
+
+static int32_t stage_dtype(const emit *e, const emit_stage_entry *s) {
+  const int32_t dtype = ir_at(e->g, s->node)->type.dtype;
+  return s->storage == STAGE_OUTPUT || dtype == SNT_BOOL ? dtype : emit_compute_type(e, dtype, 1).base;
+}
+
+uint32_t emit_stage_load(emit *e, const emit_stage_entry *s, const map_access *access) {
+  return emit_load(e, s->memory, stage_dtype(e, s), stage_offset(e, s, access), 0, NULL);
+}
+
+void emit_stage_store(emit *e, const emit_stage_entry *s, const map_access *access, uint32_t value) {
+  const bool stream = e->stream;
+  e->stream = false; /* it is read again soon */
+  emit_store(e, s->memory, stage_dtype(e, s), stage_offset(e, s, access), value);
+  e->stream = stream;
+}
+
+static uint32_t stage_memory(emit *e, const emit_stage_entry *s, const stage_info *info, ir_expr elements, uint32_t reuse) {
+  if (s->storage == STAGE_OUTPUT) return emit_bind(e, fusion_buffer_of(e->c, s->node), KIR_READ | KIR_WRITE);
+  if (reuse != UINT32_MAX) return reuse;
+  const int32_t dtype = stage_dtype(e, s);
+  char name[24];
+  const int length = snprintf(name, sizeof name, "t%u", e->k->memories.count);
+  const char *kept = ir_arena_text(e->arena, name, (size_t)length);
+  if (s->storage == STAGE_WORKSPACE)
+    return emit_bind(e, fusion_add_scratch(e->c, kept, dtype, expr_mul(e->x, elements, info->groups)), KIR_READ | KIR_WRITE);
+  int64_t literal;
+  if (!expr_is_const(e->x, elements, &literal)) { e->failed = true; return 0; }
+  kir_memory m = {.name = kept, .space = s->storage == STAGE_LOCAL ? KIR_LOCAL : KIR_PRIVATE, .access = KIR_READ | KIR_WRITE, .rank = 1};
+  m.type = kir_t(dtype == SNT_BOOL ? SNT_U8 : dtype, 1);
+  m.flags = s->storage == STAGE_REGS ? KIR_MEM_REGS : KIR_MEM_ROWS;
+  m.align = 64;
+  m.dims[0] = (uint64_t)literal;
+  return kir_memory_add(e->k, &m);
+}
+
+uint32_t emit_stage_open(emit *e, const stage_info *info, uint32_t reuse) {
+  const ir_node *n = ir_at(e->g, info->node);
+  emit_stage_entry s = {.node = info->node, .storage = info->storage, .through = 1, .rank = n->type.rank, .ring_axis = info->ring_axis, .ring_size = info->ring_size, .depth = e->depth};
+  ir_expr elements = 1;
+  for (uint32_t d = s.rank; d-- > 0;) {
+    s.origin[d] = info->origin[d];
+    s.extent[d] = info->extent[d];
+    s.stride[d] = elements;
+    elements = expr_mul(e->x, elements, (int32_t)d == info->ring_axis ? info->ring_size : info->extent[d]);
+  }
+  elements = expr_mul(e->x, expr_ceil_div(e->x, elements, 16), 16); /* parts of a workspace start aligned */
+  if (s.storage == STAGE_WORKSPACE) s.base = expr_mul(e->x, info->group, elements);
+  s.memory = stage_memory(e, &s, info, elements, reuse);
+  if (!IR_PUSH(e->arena, &e->stages, s)) e->failed = true;
+  return s.memory;
+}
+
+void emit_stage_filled(emit *e, uint32_t node) {
+  for (uint32_t i = e->stages.count; i-- > 0;)
+    if (e->stages.at[i].node == node) { e->stages.at[i].through = 0; return; }
+}
+
+typedef struct stage_sweep { const stage_info *info; map_access at; uint32_t rank, lanes; } stage_sweep;
+
+static void sweep_last(emit *e, stage_sweep *s, ir_expr lo, ir_expr hi, uint32_t lanes) {
+  int64_t trips;
+  if (expr_is_const(e->x, expr_sub(e->x, hi, lo), &trips) && trips == 0) return;
+  const uint32_t last = s->rank - 1;
+  const ir_expr v = emit_loop(e, &(emit_loop_info){.name = "c", .lo = lo, .hi = hi, .step = lanes});
+  s->at.at[last] = emit_lanes(e, expr_add(e->x, s->info->origin[last], v), lanes);
+  emit_value(e, s->info->node, &s->at);
+  emit_scalar_lanes(e);
+  emit_loop_end(e, v, 0, NULL, NULL);
+}
+
+static void sweep_axis(emit *e, stage_sweep *s, uint32_t axis) {
+  if (axis + 1 == s->rank) {
+    const ir_expr extent = s->info->extent[axis], whole = expr_sub(e->x, extent, expr_mod(e->x, extent, s->lanes));
+    sweep_last(e, s, 0, whole, s->lanes);
+    sweep_last(e, s, whole, extent, 1);
+    return;
+  }
+  int64_t extent;
+  if (expr_is_const(e->x, s->info->extent[axis], &extent) && extent == 1) {
+    s->at.at[axis] = s->info->origin[axis];
+    sweep_axis(e, s, axis + 1);
+    return;
+  }
+  const ir_expr v = emit_loop(e, &(emit_loop_info){.name = "r", .lo = 0, .hi = s->info->extent[axis], .step = 1});
+  s->at.at[axis] = expr_add(e->x, s->info->origin[axis], v);
+  sweep_axis(e, s, axis + 1);
+  emit_loop_end(e, v, 0, NULL, NULL);
+}
+
+uint32_t emit_stage(emit *e, const stage_info *info, uint32_t lanes, uint32_t reuse) {
+  const uint32_t memory = emit_stage_open(e, info, reuse);
+  stage_sweep s = {.info = info, .rank = ir_at(e->g, info->node)->type.rank, .lanes = lanes};
+  s.at.rank = s.rank;
+  sweep_axis(e, &s, 0);
+  emit_stage_filled(e, info->node);
+  return memory;
+}

@@ -1,0 +1,57 @@
+/* `value`: node n at coordinates. Memoised per (node, coordinates) in the open scope; stored values are loaded, staged regions read, the rest computed. */
+#include "fusion/emit_private.h"
+
+static uint64_t access_hash(uint32_t node, const map_access *a) {
+  uint64_t h = ir_hash64(node, a->at, a->rank * sizeof a->at[0]);
+  return a->condition_count ? ir_hash64(h, a->conditions, a->condition_count * sizeof a->conditions[0]) : h;
+}
+
+static bool same_access(const map_access *a, const map_access *b) {
+  return a->rank == b->rank && a->condition_count == b->condition_count && !memcmp(a->at, b->at, a->rank * sizeof a->at[0]) &&
+         !memcmp(a->conditions, b->conditions, a->condition_count * sizeof a->conditions[0]);
+}
+
+static uint32_t recall(const emit *e, uint32_t node, const map_access *access) {
+  for (uint32_t i = e->buckets[access_hash(node, access) % EMIT_BUCKETS]; i != UINT32_MAX; i = e->memos.at[i].next)
+    if (e->memos.at[i].node == node && same_access(&e->memos.at[i].access, access)) return e->memos.at[i].value;
+  return 0;
+}
+
+void emit_remember(emit *e, uint32_t node, const map_access *access, uint32_t value) {
+  emit_memo m = {.node = node, .value = value, .depth = e->depth, .hash = access_hash(node, access), .access = *access};
+  uint32_t *head = &e->buckets[m.hash % EMIT_BUCKETS];
+  m.next = *head;
+  if (!IR_PUSH(e->arena, &e->memos, m)) { e->failed = true; return; }
+  *head = e->memos.count - 1;
+}
+
+/* Read from its buffer, rather than computed in this kernel? */
+static bool is_read(const emit *e, uint32_t node) {
+  const uint32_t owner = e->c->group_of[node];
+  if (owner) return &e->c->groups.at[owner - 1] != e->group;
+  const ir_op op = (ir_op)ir_at(e->g, node)->op;
+  double splat;
+  return op == IR_OP_input || op == IR_OP_state || (op == IR_OP_const && !ir_is_scalar_const(e->g, node, &splat));
+}
+
+static uint32_t read_node(emit *e, uint32_t node, const map_access *access) {
+  const ir_node *n = ir_at(e->g, node);
+  const uint32_t memory = emit_bind(e, fusion_buffer_of(e->c, node), KIR_READ);
+  return emit_load(e, memory, n->type.dtype, map_linear(e->x, access, n->type.dims), access->condition_count, access->conditions);
+}
+
+uint32_t emit_value(emit *e, uint32_t node, const map_access *access) {
+  if (e->failed || e->k->failed) return 0;
+  uint32_t value = recall(e, node, access);
+  if (value) return value;
+  const emit_stage_entry *stage = emit_find_stage(e, node, access);
+  if (stage && !stage->through) {
+    value = emit_stage_load(e, stage, access);
+  } else {
+    const emit_stage_entry entry = stage ? *stage : (emit_stage_entry){0};
+    value = is_read(e, node) ? read_node(e, node, access) : emit_compute(e, node, access);
+    if (stage) emit_stage_store(e, &entry, access, value);
+  }
+  if (value) emit_remember(e, node, access, value);
+  return value;
+}
