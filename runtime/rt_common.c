@@ -138,6 +138,14 @@ snt_result rt_dispatch_shape(const rt_device *device, const rt_dispatch *dispatc
   return SNT_OK;
 }
 
+snt_result rt_copy_timings(const uint64_t *from, uint32_t have, uint32_t *count, uint64_t *ns) {
+  uint32_t room = *count, copied = room < have ? room : have;
+  *count = have;
+  if (!ns) return SNT_OK;
+  if (copied) memcpy(ns, from, copied * sizeof *ns);
+  return copied < have ? SNT_INCOMPLETE : SNT_OK;
+}
+
 snt_result rt_check_range(const rt_buffer *buffer, uint64_t offset, uint64_t bytes, snt_diag *diag) {
   if (offset <= buffer->bytes && bytes <= buffer->bytes - offset) return SNT_OK;
   return ir_fail(diag, SNT_E_ARG, "buffer", 0, "bytes %llu + %llu of a buffer of %llu", (unsigned long long)offset, (unsigned long long)bytes,

@@ -39,6 +39,8 @@ typedef struct rt_shape { uint32_t words[RT_MAX_BLOCK_WORDS], word_count, grid[3
 snt_result rt_dispatch_shape(const rt_device *, const rt_dispatch *, rt_shape *, snt_diag *);
 /* Checks bindings against the buffers they lie in and the profile's alignment: what a driver would not forgive. */
 snt_result rt_check_dispatch(const rt_device *, const rt_dispatch *, uint32_t binding_count, snt_diag *);
+/* The two-call form of event_timings: *count becomes `have`; SNT_INCOMPLETE when only some fit. `ns` may be null. */
+snt_result rt_copy_timings(const uint64_t *from, uint32_t have, uint32_t *count, uint64_t *ns);
 snt_result rt_check_range(const rt_buffer *, uint64_t offset, uint64_t bytes, snt_diag *);
 
 /* Devices that work on host memory and are done when submit returns (interp, hooked ones): see rt_sync.c. */

@@ -1,0 +1,100 @@
+/* The OpenCL backend's own: the entry points it uses, and its objects. OpenCL 1.2, in-order queues. */
+#ifndef RUNTIME_RT_OPENCL_H
+#define RUNTIME_RT_OPENCL_H
+#include "runtime/rt_common.h"
+#include <CL/cl.h>
+#include <CL/cl_ext.h>
+#include <pthread.h>
+
+#define OCL_FUNCTIONS(F)                                                                                              \
+  F(clGetPlatformIDs) F(clGetPlatformInfo) F(clGetDeviceIDs) F(clGetDeviceInfo) F(clCreateContext) F(clReleaseContext) \
+  F(clCreateCommandQueue) F(clReleaseCommandQueue) F(clCreateBuffer) F(clCreateSubBuffer) F(clReleaseMemObject)        \
+  F(clCreateProgramWithSource) F(clCreateProgramWithBinary) F(clBuildProgram) F(clGetProgramBuildInfo)                 \
+  F(clGetProgramInfo) F(clReleaseProgram) F(clCreateKernel) F(clReleaseKernel) F(clSetKernelArg)                       \
+  F(clGetKernelInfo) F(clGetKernelWorkGroupInfo) F(clEnqueueNDRangeKernel) F(clEnqueueReadBuffer)                      \
+  F(clEnqueueWriteBuffer) F(clEnqueueMapBuffer) F(clEnqueueUnmapMemObject) F(clEnqueueMarkerWithWaitList) F(clFinish)  \
+  F(clFlush) F(clWaitForEvents) F(clGetEventInfo) F(clGetEventProfilingInfo) F(clReleaseEvent)
+
+typedef struct ocl_api {
+  void *library;
+#define OCL_MEMBER(name) __typeof__(&name) name;
+  OCL_FUNCTIONS(OCL_MEMBER)
+#undef OCL_MEMBER
+} ocl_api;
+
+/* A driver family: how it is selected, what it is taken for until it is queried, what is known to be wrong with it. */
+typedef struct ocl_family {
+  const char *platform, *name, *profile;
+  bool host_mapped; /* a mapped buffer stays at one address and may stay mapped while kernels run */
+  bool warms_up;    /* compiles at the first launch: pipeline_create launches an empty one */
+} ocl_family;
+
+typedef struct ocl_found { cl_platform_id platform; cl_device_id device; const ocl_family *family; rt_device_desc desc; } ocl_found;
+
+typedef struct ocl_device {
+  rt_device base;
+  ocl_api api;
+  cl_platform_id platform;
+  cl_device_id id;
+  cl_context context;
+  const ocl_family *family;
+  bool profiling;       /* its events carry times; else the host clock */
+  char build_options[96];
+} ocl_device;
+
+typedef struct ocl_slice { uint64_t offset, bytes; cl_mem mem; } ocl_slice;
+typedef struct ocl_buffer {
+  rt_buffer base;
+  cl_mem mem;
+  cl_command_queue map_queue; /* when mapped for good */
+  pthread_mutex_t lock;       /* of the slices: two streams may read one buffer */
+  ocl_slice *slices;          /* open addressing; capacity a power of two */
+  uint32_t slice_count, slice_capacity;
+} ocl_buffer;
+
+typedef struct ocl_pipeline {
+  rt_pipeline base;
+  cl_program program;
+  cl_kernel kernel;
+  pthread_mutex_t lock; /* arguments belong to the kernel object, not to the launch */
+  uint32_t items[3], binding_count;
+} ocl_pipeline;
+
+typedef struct ocl_stream { rt_stream base; cl_command_queue queue; } ocl_stream;
+typedef struct ocl_event {
+  rt_event base;
+  cl_event last;          /* null when everything was over at submit */
+  uint32_t count;         /* dispatches with a time */
+  cl_event *events;       /* null where a dispatch had no groups, or the host clock was used */
+  uint64_t *ns;
+} ocl_event;
+
+/* rt_opencl_device.c */
+snt_result ocl_load(ocl_api *, snt_diag *);
+snt_result ocl_find(const ocl_api *, const snt_host_alloc *, uint32_t *count, ocl_found **out); /* freed by the caller: *count items */
+/* Turns a driver's code into a result; a lost device stays lost. */
+snt_result ocl_fail(ocl_device *, cl_int code, const char *stage, const char *what, snt_diag *);
+/* rt_opencl_profile.c */
+snt_result ocl_query_profile(ocl_device *, snt_diag *);
+uint64_t ocl_query_uint(const ocl_api *, cl_device_id, cl_device_info, size_t size);
+/* rt_opencl_buffer.c */
+snt_result ocl_buffer_create(rt_device *, uint64_t bytes, rt_buffer **out, snt_diag *);
+void ocl_buffer_destroy(rt_buffer *);
+snt_result ocl_upload(rt_stream *, rt_buffer *, uint64_t offset, const void *src, uint64_t bytes, snt_diag *);
+snt_result ocl_download(rt_stream *, rt_buffer *, uint64_t offset, void *dst, uint64_t bytes, snt_diag *);
+/* The memory object for a range; *transient says that the caller releases it after the launch. */
+cl_int ocl_buffer_slice(ocl_buffer *, uint64_t offset, uint64_t bytes, cl_mem *out, bool *transient);
+/* rt_opencl_pipeline.c */
+snt_result ocl_pipeline_create(rt_device *, const rt_code *, const void *cached, size_t cached_bytes, rt_pipeline **out, snt_diag *);
+snt_result ocl_pipeline_binary(rt_pipeline *, void *dst, size_t *size);
+void ocl_pipeline_destroy(rt_pipeline *);
+/* rt_opencl_stream.c */
+snt_result ocl_stream_create(rt_device *, rt_stream **out, snt_diag *);
+void ocl_stream_destroy(rt_stream *);
+snt_result ocl_submit(rt_stream *, uint32_t count, const rt_dispatch *, bool timed, rt_event **event, snt_diag *);
+snt_result ocl_wait(rt_stream *, snt_diag *);
+snt_result ocl_event_wait(rt_event *, uint64_t timeout_ns);
+snt_result ocl_event_timings(rt_event *, uint32_t *count, uint64_t *ns);
+void ocl_event_destroy(rt_event *);
+bool ocl_probe_profiling(ocl_device *); /* whether this driver's events carry times */
+#endif

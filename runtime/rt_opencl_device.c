@@ -1,0 +1,213 @@
+/* OpenCL devices: libOpenCL by dlopen, platforms and devices, selectors ("opencl:0", "opencl:pocl", any part of a device's name). */
+#include "runtime/rt_opencl.h"
+#include <stdio.h>
+
+enum { OCL_MAX_PLATFORMS = 16, OCL_MAX_DEVICES = 16 };
+
+static const ocl_family families[] = {
+    {"Portable Computing Language", "pocl", "pocl", .host_mapped = true, .warms_up = true},
+    {"rusticl", "rusticl", "rusticl", .host_mapped = false},
+    {"Oclgrind", "oclgrind", "dgpu", .host_mapped = false}, /* checks like a GPU: races, barriers, bounds */
+    {"Clover", "clover", "igpu", .host_mapped = false},
+    {"NVIDIA CUDA", "nvidia", "dgpu", .host_mapped = false},
+    {"AMD Accelerated", "amd", "dgpu", .host_mapped = false},
+    {"Intel(R) OpenCL", "intel", "igpu", .host_mapped = false},
+};
+static const ocl_family other_gpu = {"", "gpu", "dgpu", .host_mapped = false}, other_cpu = {"", "cpu", "cpu", .host_mapped = false};
+
+static const rt_symbol symbols[] = {
+#define OCL_SYMBOL(name) RT_SYMBOL(ocl_api, name),
+    OCL_FUNCTIONS(OCL_SYMBOL)
+#undef OCL_SYMBOL
+};
+
+snt_result ocl_load(ocl_api *api, snt_diag *diag) {
+  static const char *const names[] = {"libOpenCL.so.1", "libOpenCL.so", NULL};
+  const char *missing = "";
+  api->library = rt_library_open(names);
+  if (!api->library) return ir_fail(diag, SNT_E_UNSUPPORTED, "open", 0, "libOpenCL.so.1 was not found: no OpenCL loader is installed");
+  if (rt_library_symbols(api->library, symbols, IR_COUNT(symbols), api, &missing)) return SNT_OK;
+  rt_library_close(api->library);
+  return ir_fail(diag, SNT_E_UNSUPPORTED, "open", 0, "libOpenCL has no %s: OpenCL 1.2 is needed", missing);
+}
+
+snt_result ocl_fail(ocl_device *device, cl_int code, const char *stage, const char *what, snt_diag *diag) {
+  switch (code) {
+    case CL_DEVICE_NOT_AVAILABLE: device->base.lost = true; return rt_fail_native(diag, SNT_E_DEVICE_LOST, code, stage, what);
+    case CL_OUT_OF_HOST_MEMORY: return rt_fail_native(diag, SNT_E_HOST_MEM, code, stage, what);
+    case CL_MEM_OBJECT_ALLOCATION_FAILURE:
+    case CL_INVALID_BUFFER_SIZE:
+    case CL_OUT_OF_RESOURCES: return rt_fail_native(diag, SNT_E_DEVICE_MEM, code, stage, what);
+    default: return rt_fail_native(diag, SNT_E_BACKEND, code, stage, what);
+  }
+}
+
+uint64_t ocl_query_uint(const ocl_api *api, cl_device_id id, cl_device_info what, size_t size) {
+  uint64_t value = 0; /* little-endian: the low bytes of a smaller answer */
+  if (api->clGetDeviceInfo(id, what, size, &value, NULL) != CL_SUCCESS) return 0;
+  return value;
+}
+
+static const ocl_family *family_of(const char *platform, bool cpu) {
+  for (uint32_t i = 0; i < IR_COUNT(families); i++) {
+    bool wrong_class = strcmp(families[i].name, "pocl") == 0 && !cpu; /* PoCL drives GPUs too */
+    if (rt_contains(platform, families[i].platform) && !wrong_class) return &families[i];
+  }
+  return cpu ? &other_cpu : &other_gpu;
+}
+
+static void describe(const ocl_api *api, ocl_found *found, uint32_t index, bool first_of_family) {
+  rt_device_desc *desc = &found->desc;
+  char version[64] = "";
+  *desc = (rt_device_desc){.api = SNT_TARGET_OPENCL};
+  api->clGetDeviceInfo(found->device, CL_DEVICE_NAME, sizeof desc->name, desc->name, NULL);
+  api->clGetDeviceInfo(found->device, CL_DRIVER_VERSION, sizeof version, version, NULL);
+  snprintf(desc->driver, sizeof desc->driver, "%s %s", found->family->name, version);
+  if (first_of_family) snprintf(desc->selector, sizeof desc->selector, "opencl:%s", found->family->name);
+  else snprintf(desc->selector, sizeof desc->selector, "opencl:%u", index);
+  rt_copy_text(desc->profile, sizeof desc->profile, found->family->profile);
+  desc->device_class = (uint32_t)ocl_query_uint(api, found->device, CL_DEVICE_TYPE, sizeof(cl_device_type));
+  desc->id[0] = ocl_query_uint(api, found->device, CL_DEVICE_VENDOR_ID, sizeof(cl_uint));
+  desc->id[1] = ir_hash64(0, desc->name, strlen(desc->name));
+}
+
+static bool family_listed(const ocl_found *found, uint32_t count, const ocl_family *family) {
+  for (uint32_t i = 0; i < count; i++) {
+    if (found[i].family == family) return true;
+  }
+  return false;
+}
+
+snt_result ocl_find(const ocl_api *api, const snt_host_alloc *alloc, uint32_t *count, ocl_found **out) {
+  cl_platform_id platforms[OCL_MAX_PLATFORMS];
+  cl_device_id devices[OCL_MAX_DEVICES];
+  cl_uint platform_count = 0;
+  uint32_t capacity = 0;
+  *count = 0, *out = NULL;
+  if (api->clGetPlatformIDs(OCL_MAX_PLATFORMS, platforms, &platform_count) != CL_SUCCESS) return SNT_OK;
+  if (platform_count > OCL_MAX_PLATFORMS) platform_count = OCL_MAX_PLATFORMS;
+  for (cl_uint p = 0; p < platform_count; p++) {
+    char name[128] = "";
+    cl_uint device_count = 0;
+    api->clGetPlatformInfo(platforms[p], CL_PLATFORM_NAME, sizeof name, name, NULL);
+    if (api->clGetDeviceIDs(platforms[p], CL_DEVICE_TYPE_ALL, OCL_MAX_DEVICES, devices, &device_count) != CL_SUCCESS) continue;
+    if (device_count > OCL_MAX_DEVICES) device_count = OCL_MAX_DEVICES;
+    for (cl_uint d = 0; d < device_count; d++) {
+      uint32_t old = capacity;
+      if (!rt_grow(alloc, (void **)out, &capacity, *count + 1, sizeof **out)) {
+        rt_give(alloc, *out, old * sizeof **out);
+        return SNT_E_HOST_MEM;
+      }
+      bool cpu = ocl_query_uint(api, devices[d], CL_DEVICE_TYPE, sizeof(cl_device_type)) & CL_DEVICE_TYPE_CPU;
+      ocl_found *found = &(*out)[*count];
+      *found = (ocl_found){.platform = platforms[p], .device = devices[d], .family = family_of(name, cpu)};
+      describe(api, found, *count, !family_listed(*out, *count, found->family));
+      ++*count;
+    }
+  }
+  /* the caller frees *count items */
+  if (*count == 0 || *count == capacity) return SNT_OK;
+  ocl_found *exact = rt_take(alloc, *count * sizeof *exact);
+  if (exact) memcpy(exact, *out, *count * sizeof *exact);
+  rt_give(alloc, *out, capacity * sizeof **out);
+  *out = exact;
+  return exact ? SNT_OK : SNT_E_HOST_MEM;
+}
+
+static snt_result ocl_enumerate(const snt_host_alloc *alloc, uint32_t *count, rt_device_desc *out, uint32_t capacity) {
+  ocl_api api;
+  ocl_found *found;
+  *count = 0;
+  if (ocl_load(&api, NULL) != SNT_OK) return SNT_OK;
+  snt_result result = ocl_find(&api, alloc, count, &found);
+  for (uint32_t i = 0; result == SNT_OK && i < *count && i < capacity; i++) out[i] = found[i].desc;
+  if (result == SNT_OK) rt_give(alloc, found, *count * sizeof *found);
+  rt_library_close(api.library);
+  return result;
+}
+
+static const ocl_found *select_device(const ocl_found *found, uint32_t count, const char *which) {
+  uint32_t index;
+  if (rt_index(which, &index)) return index < count ? &found[index] : NULL;
+  for (uint32_t i = 0; i < count; i++) {
+    if (strcmp(found[i].family->name, which) == 0) return &found[i];
+  }
+  for (uint32_t i = 0; i < count; i++) {
+    if (rt_contains(found[i].desc.name, which)) return &found[i];
+  }
+  return NULL;
+}
+
+/* With the device chosen and `base` filled: context, facts, and whether its events tell the time. */
+static snt_result start_device(ocl_device *device, snt_diag *diag) {
+  const cl_context_properties properties[] = {CL_CONTEXT_PLATFORM, (cl_context_properties)device->platform, 0};
+  cl_int code = CL_SUCCESS;
+  device->context = device->api.clCreateContext(properties, 1, &device->id, NULL, NULL, &code);
+  if (!device->context) return ocl_fail(device, code, "open", "clCreateContext", diag);
+  SNT_TRY(ocl_query_profile(device, diag));
+  device->profiling = ocl_probe_profiling(device);
+  return SNT_OK;
+}
+
+static void ocl_close(rt_device *base) {
+  if (!base) return;
+  ocl_device *device = (ocl_device *)base;
+  if (device->context) device->api.clReleaseContext(device->context);
+  rt_library_close(device->api.library);
+  rt_give(base->alloc, device, sizeof *device);
+}
+
+static snt_result choose(ocl_device *device, const char *which, snt_diag *diag) {
+  uint32_t count;
+  ocl_found *found;
+  snt_result result = ocl_find(&device->api, device->base.alloc, &count, &found);
+  if (result != SNT_OK) return ir_fail(diag, result, "open", 0, "out of memory");
+  const ocl_found *chosen = select_device(found, count, which);
+  if (chosen) {
+    device->platform = chosen->platform, device->id = chosen->device, device->family = chosen->family;
+    rt_copy_text(device->base.selector, sizeof device->base.selector, chosen->desc.selector);
+    rt_copy_text(device->base.name, sizeof device->base.name, chosen->desc.name);
+    rt_copy_text(device->base.driver, sizeof device->base.driver, chosen->desc.driver);
+  }
+  rt_give(device->base.alloc, found, count * sizeof *found);
+  if (chosen) return SNT_OK;
+  return ir_fail(diag, SNT_E_UNSUPPORTED, "open", 0, "no OpenCL device \"%s\" among the %u found", which, count);
+}
+
+static snt_result ocl_open(const snt_host_alloc *alloc, const char *which, rt_device **out, snt_diag *diag) {
+  ocl_device *device = rt_take(alloc, sizeof *device);
+  if (!device) return ir_fail(diag, SNT_E_HOST_MEM, "open", 0, "out of memory");
+  device->base = (rt_device){.v = &rt_opencl, .alloc = alloc, .target = SNT_TARGET_OPENCL};
+  snt_result result = ocl_load(&device->api, diag);
+  if (result != SNT_OK) {
+    rt_give(alloc, device, sizeof *device);
+    return result;
+  }
+  result = choose(device, which, diag);
+  if (result == SNT_OK) result = start_device(device, diag);
+  if (result != SNT_OK) ocl_close(&device->base);
+  else *out = &device->base;
+  return result;
+}
+
+const rt_vtable rt_opencl = {
+    .name = "opencl",
+    .target = SNT_TARGET_OPENCL,
+    .enumerate = ocl_enumerate,
+    .open = ocl_open,
+    .close = ocl_close,
+    .buffer_create = ocl_buffer_create,
+    .buffer_destroy = ocl_buffer_destroy,
+    .pipeline_create = ocl_pipeline_create,
+    .pipeline_binary = ocl_pipeline_binary,
+    .pipeline_destroy = ocl_pipeline_destroy,
+    .stream_create = ocl_stream_create,
+    .stream_destroy = ocl_stream_destroy,
+    .upload = ocl_upload,
+    .download = ocl_download,
+    .submit = ocl_submit,
+    .wait = ocl_wait,
+    .event_wait = ocl_event_wait,
+    .event_timings = ocl_event_timings,
+    .event_destroy = ocl_event_destroy,
+};

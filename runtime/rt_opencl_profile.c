@@ -1,0 +1,76 @@
+/* What an OpenCL device is: its family's built-in profile, with the limits and abilities that the driver answers. */
+#include "runtime/rt_opencl.h"
+#include <stdio.h>
+
+enum { OCL_SCALAR_BYTES = 128 };
+
+static bool has_extension(const ocl_device *device, const char *extensions, const char *name) {
+  size_t length = strlen(name);
+  (void)device;
+  for (const char *at = strstr(extensions, name); at; at = strstr(at + length, name)) {
+    bool begins = at == extensions || at[-1] == ' ', ends = at[length] == ' ' || at[length] == 0;
+    if (begins && ends) return true;
+  }
+  return false;
+}
+
+static void query_caps(const ocl_device *device, const char *extensions, bool cpu, kir_caps *caps) {
+  uint64_t floats = ocl_query_uint(&device->api, device->id, CL_DEVICE_SINGLE_FP_CONFIG, sizeof(cl_device_fp_config));
+  caps->target = "opencl";
+  caps->f16_arithmetic = has_extension(device, extensions, "cl_khr_fp16");
+  caps->f64 = has_extension(device, extensions, "cl_khr_fp64");
+  caps->int64 = true; /* the full profile has it; 64-bit embedded devices are not supported */
+  caps->fma_fused = true; /* OpenCL's fma() rounds once everywhere; without the bit it is slow */
+  caps->fma_fast = (floats & CL_FP_FMA) != 0;
+  caps->exact_div = caps->exact_sqrt = cpu && (floats & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT);
+  caps->subgroups = caps->subgroup_arithmetic = false; /* not in OpenCL C 1.2 */
+  caps->texel = caps->oob_zero = caps->atomics_f32 = caps->mma = caps->async_copy = false;
+  caps->push_bytes = OCL_SCALAR_BYTES;
+}
+
+static void query_limits(const ocl_device *device, cost_profile *profile) {
+  const ocl_api *api = &device->api;
+  uint64_t parameters = ocl_query_uint(api, device->id, CL_DEVICE_MAX_PARAMETER_SIZE, sizeof(size_t));
+  uint64_t align_bits = ocl_query_uint(api, device->id, CL_DEVICE_MEM_BASE_ADDR_ALIGN, sizeof(cl_uint));
+  uint64_t local = ocl_query_uint(api, device->id, CL_DEVICE_LOCAL_MEM_SIZE, sizeof(cl_ulong));
+  profile->max_scalar_bytes = OCL_SCALAR_BYTES;
+  profile->max_bindings = parameters > OCL_SCALAR_BYTES + 12 ? (uint32_t)(parameters - OCL_SCALAR_BYTES - 4) / 8 : 1;
+  if (profile->max_bindings > 64) profile->max_bindings = 64;
+  profile->max_items = (uint32_t)ocl_query_uint(api, device->id, CL_DEVICE_MAX_WORK_GROUP_SIZE, sizeof(size_t));
+  profile->max_local_bytes = local;
+  profile->max_buffer_bytes = ocl_query_uint(api, device->id, CL_DEVICE_MAX_MEM_ALLOC_SIZE, sizeof(cl_ulong));
+  profile->offset_align = align_bits / 8 > 16 ? (uint32_t)(align_bits / 8) : 16;
+  profile->max_texels = 0;
+  profile->subgroup_min = profile->subgroup_max = 1;
+  profile->units = (double)ocl_query_uint(api, device->id, CL_DEVICE_MAX_COMPUTE_UNITS, sizeof(cl_uint));
+  for (int axis = 0; axis < 3; axis++) profile->max_grid[axis] = INT32_MAX;
+}
+
+/* The explicit class forms vectors itself, so the native width is the tile's unit, and AVX-512 doubles the register file too. */
+static void query_vectors(const ocl_device *device, cost_profile *profile) {
+  uint64_t native = ocl_query_uint(&device->api, device->id, CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT, sizeof(cl_uint));
+  if (profile->simd != COST_SIMD_EXPLICIT || native < 4) return;
+  profile->lanes = (double)native;
+  profile->registers = native >= 16 ? 32 : 16;
+}
+
+snt_result ocl_query_profile(ocl_device *device, snt_diag *diag) {
+  cost_profile *profile = &device->base.profile;
+  const ocl_api *api = &device->api;
+  size_t size = 0;
+  SNT_TRY(rt_base_profile(profile, device->family->profile, diag));
+  cl_int code = api->clGetDeviceInfo(device->id, CL_DEVICE_EXTENSIONS, 0, NULL, &size);
+  if (code != CL_SUCCESS) return ocl_fail(device, code, "open", "clGetDeviceInfo", diag);
+  char *extensions = rt_take(device->base.alloc, size + 1);
+  if (!extensions) return ir_fail(diag, SNT_E_HOST_MEM, "open", 0, "out of memory");
+  api->clGetDeviceInfo(device->id, CL_DEVICE_EXTENSIONS, size, extensions, NULL);
+  bool cpu = ocl_query_uint(api, device->id, CL_DEVICE_TYPE, sizeof(cl_device_type)) & CL_DEVICE_TYPE_CPU;
+  rt_copy_text(profile->target, sizeof profile->target, "opencl");
+  query_caps(device, extensions, cpu, &profile->caps);
+  query_limits(device, profile);
+  query_vectors(device, profile);
+  rt_give(device->base.alloc, extensions, size + 1);
+  snprintf(device->build_options, sizeof device->build_options, "-cl-std=CL1.2%s",
+           profile->caps.exact_div ? " -cl-fp32-correctly-rounded-divide-sqrt" : "");
+  return SNT_OK;
+}
