@@ -18,6 +18,7 @@ typedef struct cost_profile {
   double registers;             /* explicit: vector registers of a core; lanes: 32-bit registers an item may use before occupancy falls */
   double l1_bytes, l2_bytes, l3_bytes, local_bytes;
   double group_items;           /* preferred items a group for lanes */
+  double row_items;             /* lanes: items that share one row of a reduction */
   double min_groups;            /* groups to fill the device */
   /* costs */
   double launch_ns, group_ns;   /* a dispatch in a chain; a group */

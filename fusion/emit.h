@@ -100,7 +100,13 @@ void emit_stage_filled(emit *, uint32_t node);
 /* Computes the whole region with loops, vector axis last (`lanes`): open, sweep, filled. */
 uint32_t emit_stage(emit *, const stage_info *, uint32_t lanes, uint32_t reuse);
 /* Reduction of node n (reduce or contract) at `access`: loops over its reduced axes. sweep: how. */
-typedef struct sweep { uint32_t lanes, accumulators, unroll; uint8_t prefetch; } sweep;
+typedef struct sweep {
+  uint32_t lanes, accumulators, unroll;
+  uint32_t items; /* > 1: the group's items share the last reduced axis, item `item` starting at its own vector */
+  ir_expr item;
+} sweep;
+/* The combination of every item's `value` over the workgroup, the same in all of them: subgroup operations where the device has them, local memory and barriers. */
+uint32_t emit_group_combine(emit *, kir_op combine, uint32_t value, uint32_t items);
 uint32_t emit_reduce(emit *, uint32_t node, const map_access *, const sweep *);
 kir_op emit_combine_op(ir_op reduce);                                    /* add mul max min */
 double emit_identity(ir_op reduce, int32_t dtype);

@@ -10,8 +10,9 @@ typedef struct reduction {
   ir_expr extent[SNT_MAX_RANK], at[SNT_MAX_RANK];
   uint32_t label[SNT_MAX_RANK];        /* reduce: operand axis; contract: label */
   const map_access *result;
-  bool contract;
-  uint32_t lanes, accumulators, unroll, loop_flags;
+  bool contract, tail;                 /* tail: what does not fill a vector of every item; the loop starts at the item */
+  uint32_t lanes, accumulators, unroll, loop_flags, items;
+  ir_expr item;
   kir_type type;                       /* of one accumulator */
 } reduction;
 
@@ -126,7 +127,8 @@ static uint32_t accumulate(emit *e, const reduction *r, uint32_t acc) {
 
 static void sweep_terms(emit *e, reduction *r, ir_expr base, uint32_t *acc) {
   for (uint32_t j = 0; j < r->accumulators; j++) {
-    const ir_expr at = expr_add(e->x, base, (ir_expr)j * r->lanes);
+    const ir_expr first = expr_add(e->x, base, (ir_expr)j * r->lanes * r->items);
+    const ir_expr at = r->items > 1 && !r->tail ? expr_add(e->x, first, expr_mul(e->x, r->item, r->lanes)) : first;
     r->at[r->count - 1] = r->lanes > 1 ? emit_lanes(e, at, r->lanes) : at;
     acc[j] = accumulate(e, r, acc[j]);
     if (r->lanes > 1) emit_scalar_lanes(e);
@@ -145,7 +147,7 @@ static void sweep_levels(emit *e, reduction *r, uint32_t level, ir_expr lo, ir_e
   uint32_t carried[MAX_ACCUMULATORS];
   emit_loop_info info = {.name = "k", .lo = last ? lo : 0, .hi = last ? hi : r->extent[level], .step = 1, .flags = r->loop_flags,
                          .carry_count = r->accumulators, .initial = acc, .carried = carried};
-  if (last) info.step = (int64_t)r->lanes * r->accumulators, info.unroll = r->unroll;
+  if (last) info.step = (int64_t)r->lanes * r->accumulators * r->items, info.unroll = r->unroll;
   const ir_expr v = emit_loop(e, &info);
   r->at[level] = v;
   if (last) sweep_terms(e, r, v, carried);
@@ -172,19 +174,19 @@ static void fit_sweep(const emit *e, reduction *r) {
   bool all_literal = true;
   const ir_expr last = r->extent[r->count - 1];
   if (expr_is_const(e->x, last, &extent)) {
-    while (r->accumulators > 1 && (int64_t)r->lanes * r->accumulators > extent) r->accumulators /= 2;
-    while (r->lanes > 1 && r->lanes > extent) r->lanes /= 2;
+    while (r->accumulators > 1 && (int64_t)r->lanes * r->accumulators * r->items > extent) r->accumulators /= 2;
+    while (r->lanes > 1 && (int64_t)r->lanes * r->items > extent) r->lanes /= 2;
   }
   for (uint32_t i = 0; i < r->count; i++) {
     all_literal &= expr_is_const(e->x, r->extent[i], &literal);
     if (all_literal) total *= literal;
   }
-  if (all_literal && r->lanes == 1 && total <= FULL_TRIPS) r->loop_flags = KIR_LOOP_FULL;
+  if (all_literal && r->lanes == 1 && r->items == 1 && total <= FULL_TRIPS) r->loop_flags = KIR_LOOP_FULL;
 }
 
 /* The vector part, then the elements that do not fill a vector. */
 static uint32_t sweep_vectors(emit *e, reduction *r) {
-  const ir_expr extent = r->extent[r->count - 1], width = (ir_expr)r->lanes * r->accumulators;
+  const ir_expr extent = r->extent[r->count - 1], width = (ir_expr)r->lanes * r->accumulators * r->items;
   const ir_expr whole = expr_sub(e->x, extent, expr_mod(e->x, extent, width));
   const kir_op combine = r->contract ? KIR_add : emit_combine_op((ir_op)ir_at(e->g, r->node)->op);
   uint32_t acc[MAX_ACCUMULATORS];
@@ -193,12 +195,14 @@ static uint32_t sweep_vectors(emit *e, reduction *r) {
   for (uint32_t n = r->accumulators; n > 1; n = (n + 1) / 2)
     for (uint32_t j = 0; j < n / 2; j++) acc[j] = kir_2(e->k, combine, acc[j], acc[j + (n + 1) / 2]);
   uint32_t total = r->lanes > 1 ? horizontal(e, r, acc[0]) : acc[0];
-  if (whole == extent) return total;
-  reduction tail = *r;
-  tail.lanes = tail.accumulators = 1;
-  tail.unroll = 0;
-  sweep_levels(e, &tail, 0, whole, extent, &total);
-  return total;
+  if (whole != extent) {
+    reduction tail = *r;
+    tail.lanes = tail.accumulators = 1;
+    tail.unroll = 0;
+    tail.tail = true;
+    sweep_levels(e, &tail, 0, r->items > 1 ? expr_add(e->x, whole, r->item) : whole, extent, &total);
+  }
+  return r->items > 1 ? emit_group_combine(e, combine, total, r->items) : total;
 }
 
 /* argmax and argmin: the first of equals; a NaN is never chosen over a number that came before. */
@@ -225,7 +229,8 @@ static uint32_t sweep_index(emit *e, reduction *r) {
 
 uint32_t emit_reduce(emit *e, uint32_t node, const map_access *access, const sweep *s) {
   const ir_node *n = ir_at(e->g, node);
-  reduction r = {.node = node, .result = access, .contract = n->op == IR_OP_contract, .lanes = e->lanes > 1 ? 1 : s->lanes, .unroll = s->unroll};
+  reduction r = {.node = node, .result = access, .contract = n->op == IR_OP_contract, .lanes = e->lanes > 1 ? 1 : s->lanes, .unroll = s->unroll,
+                 .items = s->items > 1 ? s->items : 1, .item = s->item};
   r.accumulators = s->accumulators < 1 ? 1 : s->accumulators > MAX_ACCUMULATORS ? MAX_ACCUMULATORS : s->accumulators;
   r.type = emit_compute_type(e, n->type.dtype, 1);
   if (r.contract) open_contract(e, &r);

@@ -1,0 +1,206 @@
+/* Analyses shared by grouping, schedules and the cost model: what is a view, what is stored, which loads a value makes, forward coordinates.
+   Nothing is emitted; every walk follows the same rules as emit_value. */
+#include "fusion/fusion.h"
+
+bool fusion_is_view(const ir_graph *g, uint32_t node) { return (ir_ops[ir_at(g, node)->op].flags & IR_MOVEMENT) != 0; }
+
+bool fusion_is_free(const ir_graph *g, uint32_t node) {
+  return fusion_is_view(g, node) || (ir_ops[ir_at(g, node)->op].flags & IR_SOURCE) != 0;
+}
+
+uint32_t fusion_through_views(const ir_graph *g, uint32_t node) {
+  while (node && fusion_is_view(g, node) && ir_at(g, node)->op != IR_OP_concat) node = ir_arg(g, node, 0);
+  return node;
+}
+
+bool fusion_is_stored(const fusion_context *c, uint32_t node) {
+  const ir_node *n = ir_at(c->graph, node);
+  double splat;
+  if (n->op == IR_OP_input || n->op == IR_OP_state) return true;
+  if (n->op == IR_OP_const) return !ir_is_scalar_const(c->graph, node, &splat);
+  if (!c->group_of[node]) return false;
+  const fusion_group *group = &c->groups.at[c->group_of[node] - 1];
+  for (uint32_t i = 0; i < group->output_count; i++)
+    if (group->outputs[i] == node) return true;
+  return false;
+}
+
+/* ---- loads of a value ---- */
+
+typedef struct visit { uint32_t node; map_access access; } visit;
+typedef struct load_walk {
+  const fusion_context *c;
+  const fusion_group *group;
+  fusion_load_fn fn;
+  void *user;
+  double weight;
+  IR_VEC(visit) seen;
+  bool ok;
+} load_walk;
+
+static void walk(load_walk *w, uint32_t node, const map_access *access);
+
+static bool seen_before(load_walk *w, uint32_t node, const map_access *access) {
+  for (uint32_t i = w->seen.count; i-- > 0;) {
+    const visit *v = &w->seen.at[i];
+    if (v->node == node && v->access.rank == access->rank && !memcmp(v->access.at, access->at, access->rank * sizeof access->at[0])) return true;
+  }
+  const visit v = {node, *access};
+  if (!IR_PUSH(w->c->arena, &w->seen, v)) w->ok = false;
+  return false;
+}
+
+static bool is_read(const load_walk *w, uint32_t node) {
+  const uint32_t owner = w->c->group_of[node];
+  if (owner && (!w->group || &w->c->groups.at[owner - 1] != w->group)) {
+    if (!w->group) return fusion_is_stored(w->c, node);
+    return true;
+  }
+  const ir_op op = (ir_op)ir_at(w->c->graph, node)->op;
+  double splat;
+  return op == IR_OP_input || op == IR_OP_state || (op == IR_OP_const && !ir_is_scalar_const(w->c->graph, node, &splat));
+}
+
+static bool listed(const ir_expr *list, uint32_t count, int64_t label, uint32_t *where) {
+  for (uint32_t i = 0; i < count; i++)
+    if (list[i] == label) { *where = i; return true; }
+  return false;
+}
+
+static ir_expr new_axis(load_walk *w, ir_expr extent, double *times) {
+  int64_t lo, hi;
+  expr_bounds(w->c->graph->pool, extent, &lo, &hi);
+  *times *= hi < 1 ? 1 : (double)(hi < (1 << 30) ? hi : 1024);
+  return expr_var_add(w->c->graph->pool, "k", 0, extent, 1);
+}
+
+static void walk_reduce(load_walk *w, uint32_t node, const map_access *access) {
+  const ir_graph *g = w->c->graph;
+  const uint32_t operand = ir_arg(g, node, 0);
+  const ir_tensor *from = &ir_at(g, operand)->type;
+  uint32_t count, where, kept = 0;
+  const ir_expr *axes = ir_attr_ints(g, node, IR_ATTR_axes, &count);
+  const bool keep = ir_attr_flag(g, node, IR_ATTR_keep);
+  const double weight = w->weight;
+  map_access a = *access;
+  a.rank = from->rank;
+  for (uint32_t i = 0; i < from->rank; i++) {
+    const bool reduced = listed(axes, count, i, &where);
+    a.at[i] = reduced ? new_axis(w, from->dims[i], &w->weight) : access->at[keep ? i : kept];
+    kept += !reduced;
+  }
+  walk(w, operand, &a);
+  w->weight = weight;
+}
+
+static void walk_contract(load_walk *w, uint32_t node, const map_access *access) {
+  const ir_graph *g = w->c->graph;
+  uint32_t counts[2], out_count, where;
+  const ir_expr *labels[2] = {ir_attr_ints(g, node, IR_ATTR_lhs, &counts[0]), ir_attr_ints(g, node, IR_ATTR_rhs, &counts[1])};
+  const ir_expr *out = ir_attr_ints(g, node, IR_ATTR_out, &out_count);
+  const double weight = w->weight;
+  map_access a[2] = {*access, *access};
+  for (uint32_t o = 0; o < 2; o++) {
+    a[o].rank = counts[o];
+    for (uint32_t i = 0; i < counts[o]; i++) {
+      if (listed(out, out_count, labels[o][i], &where)) a[o].at[i] = access->at[where];
+      else if (o == 1 && listed(labels[0], counts[0], labels[1][i], &where)) a[1].at[i] = a[0].at[where];
+      else a[o].at[i] = new_axis(w, ir_at(g, ir_arg(g, node, o))->type.dims[i], &w->weight);
+    }
+  }
+  walk(w, ir_arg(g, node, 0), &a[0]);
+  walk(w, ir_arg(g, node, 1), &a[1]);
+  w->weight = weight;
+}
+
+static void walk_gather(load_walk *w, uint32_t node, const map_access *access) {
+  const ir_graph *g = w->c->graph;
+  const uint32_t data = ir_arg(g, node, 0), indices = ir_arg(g, node, 1), axis = (uint32_t)ir_attr_int(g, node, IR_ATTR_axis, 0);
+  const ir_tensor *from = &ir_at(g, data)->type;
+  const uint32_t index_rank = ir_at(g, indices)->type.rank;
+  map_access at_index = *access, at_data = *access;
+  at_index.rank = index_rank;
+  for (uint32_t i = 0; i < index_rank; i++) at_index.at[i] = access->at[axis + i];
+  walk(w, indices, &at_index);
+  at_data.rank = from->rank;
+  at_data.at[axis] = expr_var_add(g->pool, "index", 0, from->dims[axis], 1);
+  for (uint32_t i = axis + 1; i < from->rank; i++) at_data.at[i] = access->at[i - 1 + index_rank];
+  walk(w, data, &at_data);
+}
+
+static void walk_views(load_walk *w, uint32_t node, const map_access *access) {
+  const ir_node *n = ir_at(w->c->graph, node);
+  for (uint32_t i = 0; i < n->arity; i++) {
+    map_access inner = *access;
+    if (!ir_movement_access(w->c->graph, node, i, &inner)) { w->ok = false; return; }
+    walk(w, ir_arg(w->c->graph, node, i), &inner);
+  }
+}
+
+static void walk(load_walk *w, uint32_t node, const map_access *access) {
+  if (!w->ok || seen_before(w, node, access)) return;
+  const ir_graph *g = w->c->graph;
+  const ir_node *n = ir_at(g, node);
+  if (is_read(w, node)) {
+    const fusion_load load = {node, access, w->weight};
+    w->fn(w->user, &load);
+    return;
+  }
+  const uint8_t flags = ir_ops[n->op].flags;
+  if (flags & IR_SOURCE) return;
+  if (flags & IR_MOVEMENT) { walk_views(w, node, access); return; }
+  if (flags & IR_REDUCE) { walk_reduce(w, node, access); return; }
+  if (n->op == IR_OP_contract) { walk_contract(w, node, access); return; }
+  if (n->op == IR_OP_gather) { walk_gather(w, node, access); return; }
+  for (uint32_t i = 0; i < n->arity; i++) {
+    const uint32_t operand = ir_arg(g, node, i);
+    map_access a = *access;
+    if (ir_at(g, operand)->type.rank == 0) a.rank = 0;
+    walk(w, operand, &a);
+  }
+}
+
+bool fusion_walk_loads(const fusion_context *c, const fusion_group *group, uint32_t node, const map_access *access, fusion_load_fn fn, void *user) {
+  load_walk w = {.c = c, .group = group, .fn = fn, .user = user, .weight = 1, .ok = true};
+  walk(&w, node, access);
+  return w.ok;
+}
+
+/* ---- forward coordinates ---- */
+
+/* Nodes between `from` and `to` on one operand path that keeps elements one to one. */
+static bool forward_path(const ir_graph *g, uint32_t from, uint32_t to, uint32_t *path, uint32_t *length) {
+  if (to == from) return true;
+  if (to < from || *length == 64) return false;
+  const ir_node *n = ir_at(g, to);
+  const bool bijective = n->op == IR_OP_reshape || n->op == IR_OP_transpose;
+  if (!(ir_ops[n->op].flags & IR_POINTWISE) && !bijective) return false;
+  for (uint32_t i = 0; i < n->arity; i++) {
+    const uint32_t operand = ir_arg(g, to, i), before = *length;
+    if (ir_at(g, operand)->type.rank == 0 && n->type.rank != 0) continue;
+    path[(*length)++] = to;
+    if (forward_path(g, from, operand, path, length)) return true;
+    *length = before;
+  }
+  return false;
+}
+
+bool fusion_forward_access(const fusion_context *c, uint32_t from, uint32_t to, map_access *at) {
+  const ir_graph *g = c->graph;
+  uint32_t path[64], length = 0;
+  if (!forward_path(g, from, to, path, &length)) return false;
+  for (uint32_t i = length; i-- > 0;) { /* the path was recorded from `to` down */
+    const ir_node *n = ir_at(g, path[i]);
+    if (n->op == IR_OP_transpose) {
+      uint32_t rank;
+      const ir_expr *perm = ir_attr_ints(g, path[i], IR_ATTR_perm, &rank);
+      map_access moved = *at;
+      for (uint32_t d = 0; d < rank; d++) moved.at[d] = at->at[perm[d]];
+      *at = moved;
+    } else if (n->op == IR_OP_reshape) {
+      const ir_tensor *operand = &ir_at(g, ir_arg(g, path[i], 0))->type;
+      if (!map_reshape(g->pool, at, n->type.rank, n->type.dims, operand->dims)) return false;
+    }
+  }
+  return true;
+}

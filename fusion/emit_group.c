@@ -1,0 +1,48 @@
+/* Combination of one value an item over a workgroup: by subgroup operations where one subgroup is the whole group, else a tree in local memory. */
+#include "fusion/emit_private.h"
+
+static kir_op subgroup_op(kir_op combine) {
+  switch (combine) {
+  case KIR_add: return KIR_sg_add;
+  case KIR_max: return KIR_sg_max;
+  case KIR_min: return KIR_sg_min;
+  default: return KIR_NONE;
+  }
+}
+
+static uint32_t local_cells(emit *e, kir_type type, uint32_t items) {
+  char name[24];
+  const int length = snprintf(name, sizeof name, "part%u", e->k->memories.count);
+  kir_memory m = {.name = ir_arena_text(e->arena, name, (size_t)length), .space = KIR_LOCAL, .access = KIR_READ | KIR_WRITE, .rank = 1, .type = type};
+  m.dims[0] = items;
+  return kir_memory_add(e->k, &m);
+}
+
+uint32_t emit_group_combine(emit *e, kir_op combine, uint32_t value, uint32_t items) {
+  if (e->failed || e->k->failed || items == 1) return value;
+  const cost_profile *p = e->c->options->profile;
+  const kir_op across = subgroup_op(combine);
+  const kir_type type = emit_value_type(e, value);
+  if (across != KIR_NONE && p->caps.subgroup_arithmetic && type.base == SNT_F32 && p->subgroup_min == items && p->subgroup_max == items) {
+    e->k->sub = items;
+    return kir_1(e->k, across, value);
+  }
+  const uint32_t memory = local_cells(e, type, items), local = kir_id(e->k, KIR_local, 0);
+  kir_store(e->k, memory, 1, &local, value);
+  kir_barrier(e->k, KIR_SYNC_LOCAL);
+  uint32_t reach = 1;
+  while (reach < items) reach *= 2;
+  for (reach /= 2; reach; reach /= 2) {
+    uint32_t near = kir_2(e->k, KIR_lt, local, kir_const_int(e->k, kir_t(SNT_U32, 1), reach));
+    const int64_t one = 1;
+    const uint32_t far = kir_ix(e->k, 1, &one, &local, reach);
+    if (reach * 2 > items) near = kir_2(e->k, KIR_and, near, kir_2(e->k, KIR_lt, far, kir_const_int(e->k, kir_t(SNT_U32, 1), items)));
+    const uint32_t opened = kir_if(e->k, near);
+    const uint32_t a = kir_load(e->k, memory, 1, 1, &local), b = kir_load(e->k, memory, 1, 1, &far);
+    kir_store(e->k, memory, 1, &local, kir_2(e->k, combine, a, b));
+    kir_if_end(e->k, opened, 0, NULL, NULL);
+    kir_barrier(e->k, KIR_SYNC_LOCAL);
+  }
+  const uint32_t first = kir_const_int(e->k, kir_t(SNT_U32, 1), 0);
+  return kir_load(e->k, memory, 1, 1, &first);
+}

@@ -1,0 +1,124 @@
+/* Helpers of the schedules; see the header. Nothing here knows a group kind. */
+#include "fusion/schedule_common.h"
+#include "fusion/emit_private.h"
+
+ir_expr schedule_product(expr_pool *x, uint32_t count, const ir_expr *dims) {
+  ir_expr p = 1;
+  for (uint32_t i = 0; i < count; i++) p = expr_mul(x, p, dims[i]);
+  return p;
+}
+
+int64_t schedule_hint(const expr_pool *x, ir_expr e) {
+  int64_t values[64], out;
+  const uint32_t count = x->symbols.count < 64 ? x->symbols.count : 64;
+  for (uint32_t i = 0; i < count; i++) values[i] = x->symbols.at[i].hint > 0 ? x->symbols.at[i].hint : x->symbols.at[i].max < 1024 ? x->symbols.at[i].max : 1024;
+  return expr_eval(x, e, values, NULL, &out) ? out : 1;
+}
+
+bool schedule_is_explicit(const fusion_context *c) { return c->options->profile->simd == COST_SIMD_EXPLICIT; }
+
+uint32_t schedule_lanes(const fusion_context *c) {
+  if (!schedule_is_explicit(c)) return 4;
+  const double lanes = c->options->profile->lanes;
+  return lanes >= 16 ? 16 : lanes >= 8 ? 8 : 4;
+}
+
+void schedule_space_init(fusion_context *c, schedule_space *s, const ir_tensor *t, uint32_t split) {
+  s->rank = t->rank;
+  s->split = split;
+  memcpy(s->dims, t->dims, sizeof s->dims);
+  s->rows = schedule_product(c->graph->pool, split, t->dims);
+  s->columns = schedule_product(c->graph->pool, t->rank - split, t->dims + split);
+}
+
+map_access schedule_at(expr_pool *x, const schedule_space *s, ir_expr row, ir_expr column) {
+  map_access a = {.rank = s->rank};
+  map_delinear(x, row, s->split, s->dims, a.at);
+  map_delinear(x, column, s->rank - s->split, s->dims + s->split, a.at + s->split);
+  return a;
+}
+
+typedef struct affinity { const fusion_context *c; uint32_t var; bool good; } affinity;
+
+static void check_load(void *user, const fusion_load *load) {
+  affinity *a = user;
+  expr_pool *x = a->c->graph->pool;
+  int64_t coef;
+  ir_expr rest;
+  const ir_expr offset = map_linear(x, load->access, ir_at(a->c->graph, load->node)->type.dims);
+  if (!expr_split_affine(x, offset, a->var, &coef, &rest)) a->good = false;
+  for (uint32_t i = 0; i < load->access->condition_count; i++)
+    if (expr_uses_var(x, load->access->conditions[i].value, a->var)) a->good = false;
+}
+
+uint32_t schedule_pick_split(fusion_context *c, const fusion_group *group, uint32_t node) {
+  expr_pool *x = c->graph->pool;
+  const ir_tensor *t = &ir_at(c->graph, node)->type;
+  for (uint32_t split = 0; split < t->rank; split++) {
+    schedule_space s;
+    schedule_space_init(c, &s, t, split);
+    const ir_expr row = split ? expr_var_add(x, "r", 0, s.rows, 1) : 0, column = expr_var_add(x, "c", 0, s.columns, 1);
+    affinity a = {c, emit_var_number(x, column), true};
+    for (uint32_t i = 0; i < group->output_count && a.good; i++) {
+      schedule_space own = s;
+      const ir_tensor *ot = &ir_at(c->graph, group->outputs[i])->type;
+      if (!ir_same_shape(ot, t)) { a.good = split == 0; schedule_space_init(c, &own, ot, 0); }
+      const map_access at = schedule_at(x, &own, row, column);
+      if (!fusion_walk_loads(c, group, group->outputs[i], &at, check_load, &a)) a.good = false;
+    }
+    if (a.good) return split;
+  }
+  return t->rank ? t->rank - 1 : 0;
+}
+
+ir_expr schedule_split_work(fusion_context *c, ir_expr total, int64_t unit_elements, int64_t *per) {
+  expr_pool *x = c->graph->pool;
+  const cost_profile *p = c->options->profile;
+  const double units = schedule_hint(x, total), elements = units * (double)unit_elements;
+  double share = 65536; /* elements a group: long enough to hide its start, short enough to even out */
+  const double parts = p->units * 4 > p->min_groups ? p->units * 4 : p->min_groups;
+  if (elements / share < parts) share = elements / parts;
+  if (share < 2048) share = 2048;
+  *per = (int64_t)(share / (double)unit_elements);
+  if (*per < 1) *per = 1;
+  int64_t literal;
+  if (expr_is_const(x, total, &literal)) { /* even parts */
+    const int64_t groups = (literal + *per - 1) / *per;
+    *per = groups ? (literal + groups - 1) / groups : 1;
+  }
+  return expr_ceil_div(x, total, expr_int(x, *per));
+}
+
+double schedule_group_bytes(fusion_context *c, const fusion_group *group) {
+  double bytes = 0;
+  const uint32_t *lists[2] = {group->inputs, group->outputs};
+  const uint32_t counts[2] = {group->input_count, group->output_count};
+  for (int l = 0; l < 2; l++)
+    for (uint32_t i = 0; i < counts[l]; i++) {
+      const ir_tensor *t = &ir_at(c->graph, lists[l][i])->type;
+      bytes += (double)schedule_hint(c->graph->pool, ir_tensor_elements(c->graph->pool, t)) * ir_dtypes[t->dtype].bytes;
+    }
+  return bytes;
+}
+
+static void loop_part(emit *e, const char *name, ir_expr lo, ir_expr hi, uint32_t lanes, uint32_t unroll, schedule_body body, void *user) {
+  int64_t trips;
+  const bool known = expr_is_const(e->x, expr_sub(e->x, hi, lo), &trips);
+  if (known && trips <= 0) return;
+  if (known && trips == (int64_t)lanes) { /* one trip: no loop */
+    body(e, user, emit_lanes(e, lo, lanes));
+    emit_scalar_lanes(e);
+    return;
+  }
+  const ir_expr v = emit_loop(e, &(emit_loop_info){.name = name, .lo = lo, .hi = hi, .step = lanes, .unroll = unroll});
+  body(e, user, emit_lanes(e, v, lanes));
+  emit_scalar_lanes(e);
+  emit_loop_end(e, v, 0, NULL, NULL);
+}
+
+void schedule_vector_loop(emit *e, const char *name, ir_expr lo, ir_expr hi, uint32_t lanes, uint32_t unroll, schedule_body body, void *user) {
+  const ir_expr length = expr_sub(e->x, hi, lo);
+  const ir_expr whole = expr_sub(e->x, hi, expr_mod(e->x, length, lanes));
+  loop_part(e, name, lo, whole, lanes, unroll, body, user);
+  if (lanes > 1) loop_part(e, name, whole, hi, 1, 0, body, user);
+}

@@ -1,0 +1,110 @@
+/* Kind `loop`: pointwise nodes with any movement, several outputs of one element count.
+   Explicit classes: a group owns a share of the rows and columns and walks it in vectors. Lanes: an item owns a vector of four. */
+#include "fusion/schedule_common.h"
+#include "fusion/emit_private.h"
+#include "fusion/schedules.h"
+
+typedef struct loop_job {
+  const fusion_group *group;
+  schedule_space space; /* of the hero */
+  ir_expr row;
+} loop_job;
+
+static void store_outputs(emit *e, void *user, ir_expr column) {
+  const loop_job *job = user;
+  for (uint32_t i = 0; i < job->group->output_count; i++) {
+    const uint32_t node = job->group->outputs[i];
+    const ir_tensor *t = &ir_at(e->g, node)->type;
+    schedule_space own = job->space;
+    if (t->rank != own.rank || memcmp(t->dims, own.dims, t->rank * sizeof t->dims[0])) schedule_space_init(e->c, &own, t, 0);
+    const map_access at = schedule_at(e->x, &own, own.split == job->space.split ? job->row : 0, column);
+    emit_store_node(e, node, &at, emit_value(e, node, &at));
+  }
+}
+
+bool schedule_loop_accepts(const fusion_context *c, const fusion_group *group, const char **why_not) {
+  expr_pool *x = c->graph->pool;
+  const ir_expr elements = ir_tensor_elements(x, &ir_at(c->graph, group->hero)->type);
+  for (uint32_t i = 0; i < group->output_count; i++)
+    if (ir_tensor_elements(x, &ir_at(c->graph, group->outputs[i])->type) != elements) { *why_not = "outputs of different sizes"; return false; }
+  return true;
+}
+
+/* rows x columns shared out: whole rows to a group where they are short, pieces of a row where they are long. */
+static snt_result build_explicit(fusion_context *c, const fusion_group *group) {
+  expr_pool *x = c->graph->pool;
+  emit *e = emit_begin(c, group, "loop");
+  if (!e) return ir_fail(c->diag, SNT_E_HOST_MEM, "schedule", group->hero, "out of host memory");
+  loop_job job = {.group = group};
+  schedule_space_init(c, &job.space, &ir_at(c->graph, group->hero)->type, schedule_pick_split(c, group, group->hero));
+  const uint32_t lanes = schedule_lanes(c);
+  e->stream = schedule_group_bytes(c, group) > c->options->profile->stream_threshold;
+  int64_t columns_per, rows_per = 1;
+  ir_expr column_parts = schedule_split_work(c, job.space.columns, 1, &columns_per), row_parts = job.space.rows;
+  columns_per = (columns_per + 4 * lanes - 1) / (4 * lanes) * (4 * lanes);
+  int64_t literal;
+  const bool short_rows = schedule_hint(x, job.space.columns) <= 16384 && job.space.split > 0;
+  if (short_rows) {
+    column_parts = 1;
+    row_parts = schedule_split_work(c, job.space.rows, schedule_hint(x, job.space.columns), &rows_per);
+  } else if (expr_is_const(x, job.space.columns, &literal) && literal <= columns_per) {
+    column_parts = 1;
+  } else {
+    column_parts = expr_ceil_div(x, job.space.columns, expr_int(x, columns_per));
+  }
+  const ir_expr groups = expr_mul(x, row_parts, column_parts), g = emit_group(e, groups);
+  const ir_expr part = expr_mod(x, g, column_parts), row_part = expr_div(x, g, column_parts);
+  const ir_expr lo = column_parts == 1 ? 0 : expr_mul(x, part, expr_int(x, columns_per));
+  const ir_expr hi = column_parts == 1 ? job.space.columns : expr_min(x, expr_add(x, lo, expr_int(x, columns_per)), job.space.columns);
+  if (rows_per == 1) {
+    job.row = row_part;
+    schedule_vector_loop(e, "c", lo, hi, lanes, 4, store_outputs, &job);
+  } else {
+    const ir_expr first = expr_mul(x, row_part, expr_int(x, rows_per));
+    job.row = emit_loop(e, &(emit_loop_info){.name = "r", .lo = first, .hi = expr_min(x, expr_add(x, first, expr_int(x, rows_per)), job.space.rows), .step = 1});
+    schedule_vector_loop(e, "c", lo, hi, lanes, 4, store_outputs, &job);
+    emit_loop_end(e, job.row, 0, NULL, NULL);
+  }
+  return emit_end(e, groups, 0, 0, NULL);
+}
+
+/* One vector of four an item where the columns are long; a single element otherwise. */
+static snt_result build_lanes(fusion_context *c, const fusion_group *group) {
+  expr_pool *x = c->graph->pool;
+  emit *e = emit_begin(c, group, "loop");
+  if (!e) return ir_fail(c->diag, SNT_E_HOST_MEM, "schedule", group->hero, "out of host memory");
+  loop_job job = {.group = group};
+  uint32_t split = schedule_pick_split(c, group, group->hero);
+  const ir_tensor *t = &ir_at(c->graph, group->hero)->type;
+  schedule_space_init(c, &job.space, t, split);
+  if (split && schedule_hint(x, job.space.columns) < 128) schedule_space_init(c, &job.space, t, 0), split = UINT32_MAX;
+  const uint32_t lanes = split == UINT32_MAX ? 1 : 4;
+  uint32_t items = (uint32_t)c->options->profile->group_items;
+  while (items > 8 && (int64_t)(items / 2) * lanes >= schedule_hint(x, job.space.columns)) items /= 2;
+  if (items > c->options->profile->max_items) items = c->options->profile->max_items;
+  const ir_expr parts = expr_ceil_div(x, job.space.columns, (ir_expr)items * lanes), groups = expr_mul(x, parts, job.space.rows);
+  const ir_expr g = emit_group(e, groups), l = emit_item(e, 0, items);
+  job.row = expr_div(x, g, parts);
+  const ir_expr column = expr_mul(x, expr_add(x, expr_mul(x, expr_mod(x, g, parts), items), l), lanes);
+  const ir_expr last = expr_add(x, column, lanes);
+  if (expr_proves_le(x, last, job.space.columns)) {
+    store_outputs(e, &job, emit_lanes(e, column, lanes));
+    emit_scalar_lanes(e);
+    return emit_end(e, groups, 0, 0, NULL);
+  }
+  emit_if(e, kir_2(e->k, KIR_le, emit_expr(e, last), emit_expr(e, job.space.columns)));
+  store_outputs(e, &job, emit_lanes(e, column, lanes));
+  emit_scalar_lanes(e);
+  if (lanes > 1 && expr_multiple_of(x, job.space.columns) % lanes) {
+    emit_else(e);
+    const ir_expr v = emit_loop(e, &(emit_loop_info){.name = "t", .lo = column, .hi = job.space.columns, .step = 1});
+    store_outputs(e, &job, v);
+    emit_loop_end(e, v, 0, NULL, NULL);
+  }
+  emit_if_end(e);
+  return emit_end(e, groups, 0, 0, NULL);
+}
+
+snt_result schedule_loop_build(fusion_context *c, const fusion_group *group) {
+  return schedule_is_explicit(c) ? build_explicit(c, group) : build_lanes(c, group);
+}

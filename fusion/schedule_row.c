@@ -1,0 +1,371 @@
+/* Kinds `reduce` and `row`: one or several reductions over the same axes of one shape, with prologue, epilogue and full-row outputs.
+   A row is kept (`stage`) where later sweeps need it again and recomputing it costs more than reading it.
+   Columns reduced along the unit stride: vectors along the row. Otherwise vectors run across neighbouring rows. */
+#include "fusion/emit_private.h"
+#include "fusion/schedule_common.h"
+#include "fusion/schedules.h"
+
+enum { PRIVATE_ROW_BYTES = 16384, MAX_SWEEPS = 16 };
+
+typedef struct row_job {
+  fusion_context *c;
+  const fusion_group *group;
+  emit *e;
+  ir_tensor full;                    /* shape that the reductions read */
+  bool reduced[SNT_MAX_RANK], across, keep_stage;
+  uint32_t kept_rank;
+  ir_expr kept[SNT_MAX_RANK], rows, columns;
+  ir_expr at[SNT_MAX_RANK];          /* coordinates of the current row in `full`; reduced axes 0 */
+  uint32_t sweeps, reduce[MAX_SWEEPS]; /* reductions in order; the sweep after the last stores */
+  uint8_t *seen;                     /* [sweeps + 1][nodes]: needed in that sweep */
+  uint32_t staged_count, staged[MAX_SWEEPS], staged_in[MAX_SWEEPS];
+  ir_expr group_var, groups;
+  uint32_t lanes, items;
+  ir_expr item;
+} row_job;
+
+static bool is_member(const row_job *j, uint32_t node) {
+  const uint32_t owner = j->c->group_of[node];
+  return owner && &j->c->groups.at[owner - 1] == j->group;
+}
+static bool is_reduce(const row_job *j, uint32_t node) { return (ir_ops[ir_at(j->c->graph, node)->op].flags & IR_REDUCE) != 0; }
+static bool is_output(const row_job *j, uint32_t node) {
+  for (uint32_t i = 0; i < j->group->output_count; i++)
+    if (j->group->outputs[i] == node) return true;
+  return false;
+}
+static bool is_full(const row_job *j, uint32_t node) { return ir_same_shape(&ir_at(j->c->graph, node)->type, &j->full); }
+
+/* ---- shape of the rows ---- */
+
+static void find_shape(row_job *j) {
+  const ir_graph *g = j->c->graph;
+  uint32_t count;
+  const ir_expr *axes = ir_attr_ints(g, j->group->hero, IR_ATTR_axes, &count);
+  j->full = ir_at(g, ir_arg(g, j->group->hero, 0))->type;
+  for (uint32_t i = 0; i < count; i++) j->reduced[axes[i]] = true;
+  ir_expr columns = 1;
+  for (uint32_t i = 0; i < j->full.rank; i++) {
+    if (j->reduced[i]) columns = expr_mul(g->pool, columns, j->full.dims[i]);
+    else j->kept[j->kept_rank++] = j->full.dims[i];
+  }
+  j->columns = columns;
+  j->rows = schedule_product(g->pool, j->kept_rank, j->kept);
+  j->across = !j->reduced[j->full.rank - 1];
+  for (uint32_t i = 0; i < j->group->count && j->sweeps < MAX_SWEEPS - 1; i++)
+    if (is_reduce(j, j->group->nodes[i])) j->reduce[j->sweeps++] = j->group->nodes[i];
+}
+
+static void set_row(row_job *j, const ir_expr *kept_at) {
+  for (uint32_t i = 0, k = 0; i < j->full.rank; i++) j->at[i] = j->reduced[i] ? 0 : kept_at[k++];
+}
+
+static map_access reduce_result_at(const row_job *j, uint32_t node) {
+  const bool keep = ir_attr_flag(j->c->graph, node, IR_ATTR_keep);
+  map_access a = {0};
+  for (uint32_t i = 0; i < j->full.rank; i++)
+    if (!j->reduced[i] || keep) a.at[a.rank++] = j->at[i];
+  return a;
+}
+
+/* ---- what to keep of a row ---- */
+
+static void mark_needed(row_job *j, uint32_t node, uint8_t *seen, bool root) {
+  if (seen[node]) return;
+  if (!fusion_is_view(j->c->graph, node) && !is_member(j, node)) return;
+  if (!root && is_reduce(j, node)) return;
+  seen[node] = 1;
+  for (uint32_t i = 0; i < ir_at(j->c->graph, node)->arity; i++) mark_needed(j, ir_arg(j->c->graph, node, i), seen, false);
+}
+
+static void count_work(row_job *j, uint32_t node, uint32_t *loads, bool *expensive, uint32_t depth) {
+  const ir_node *n = ir_at(j->c->graph, node);
+  if (depth > 32) return;
+  if (fusion_is_view(j->c->graph, node)) { count_work(j, ir_arg(j->c->graph, node, 0), loads, expensive, depth + 1); return; }
+  if (!is_member(j, node)) { *loads += is_full(j, node) && n->op != IR_OP_const; return; }
+  if (is_reduce(j, node)) return;
+  *expensive |= (ir_ops[n->op].flags & IR_EXPENSIVE) != 0 || n->op == IR_OP_gather;
+  for (uint32_t i = 0; i < n->arity; i++) count_work(j, ir_arg(j->c->graph, node, i), loads, expensive, depth + 1);
+}
+
+/* The largest common part of two sweeps, not of any larger one, and worth a store and a load. */
+static bool is_worth_keeping(row_job *j, const ir_uses *uses, uint32_t node, uint32_t s, uint32_t t) {
+  const uint32_t n = j->c->graph->nodes.count;
+  const uint8_t *a = j->seen + (size_t)s * n, *b = j->seen + (size_t)t * n;
+  if (!a[node] || !b[node] || !is_member(j, node) || !is_full(j, node)) return false;
+  for (uint32_t u = uses->first[node]; u < uses->first[node + 1]; u++)
+    if (a[uses->user[u]] && b[uses->user[u]] && is_member(j, uses->user[u]) && is_full(j, uses->user[u]) && !is_reduce(j, uses->user[u])) return false;
+  uint32_t loads = 0;
+  bool expensive = false;
+  count_work(j, node, &loads, &expensive, 0);
+  return expensive || loads > 1;
+}
+
+static bool already_staged(const row_job *j, uint32_t node) {
+  for (uint32_t i = 0; i < j->staged_count; i++)
+    if (j->staged[i] == node) return true;
+  return false;
+}
+
+static bool find_kept_rows(row_job *j) {
+  const uint32_t n = j->c->graph->nodes.count;
+  ir_uses uses;
+  j->seen = IR_NEW_ARRAY(j->c->arena, uint8_t, (size_t)(j->sweeps + 1) * n);
+  if (!j->seen || !ir_find_uses(j->c->graph, j->c->arena, &uses)) return false;
+  for (uint32_t s = 0; s < j->sweeps; s++) mark_needed(j, j->reduce[s], j->seen + (size_t)s * n, true);
+  for (uint32_t i = 0; i < j->group->output_count; i++)
+    if (!is_reduce(j, j->group->outputs[i])) mark_needed(j, j->group->outputs[i], j->seen + (size_t)j->sweeps * n, true);
+  if (!j->keep_stage) return true;
+  for (uint32_t s = 0; s < j->sweeps; s++)
+    for (uint32_t t = s + 1; t <= j->sweeps; t++)
+      for (uint32_t i = 0; i < j->group->count && j->staged_count < MAX_SWEEPS; i++) {
+        const uint32_t node = j->group->nodes[i];
+        if (already_staged(j, node) || !is_worth_keeping(j, &uses, node, s, t)) continue;
+        j->staged[j->staged_count] = node;
+        j->staged_in[j->staged_count++] = s;
+      }
+  return true;
+}
+
+static void open_stages(row_job *j, uint32_t sweep_number) {
+  emit *e = j->e;
+  for (uint32_t i = 0; i < j->staged_count; i++) {
+    if (j->staged_in[i] != sweep_number) continue;
+    const uint32_t node = j->staged[i];
+    stage_info info = {.node = node, .ring_axis = -1, .group = j->group_var, .groups = j->groups};
+    int64_t literal;
+    const bool small = expr_is_const(e->x, j->columns, &literal) && literal * 4 <= PRIVATE_ROW_BYTES;
+    const bool in_output = is_output(j, node) && ir_at(e->g, node)->type.dtype == SNT_F32;
+    info.storage = in_output ? STAGE_OUTPUT : !small ? STAGE_WORKSPACE : j->items > 1 ? STAGE_LOCAL : STAGE_PRIVATE;
+    for (uint32_t d = 0; d < j->full.rank; d++) {
+      info.origin[d] = j->at[d];
+      info.extent[d] = j->reduced[d] ? j->full.dims[d] : 1;
+    }
+    emit_stage_open(e, &info, UINT32_MAX);
+  }
+}
+
+static void fill_stages(row_job *j, uint32_t sweep_number) {
+  for (uint32_t i = 0; i < j->staged_count; i++)
+    if (j->staged_in[i] == sweep_number) emit_stage_filled(j->e, j->staged[i]);
+}
+
+/* ---- emission of one row (or of `lanes` neighbouring rows) ---- */
+
+static bool full_output_access(const row_job *j, uint32_t node, map_access *at) {
+  if (is_full(j, node)) return true;
+  for (uint32_t i = 0; i < j->group->count; i++) {
+    map_access moved = *at;
+    if (is_full(j, j->group->nodes[i]) && fusion_forward_access(j->c, j->group->nodes[i], node, &moved)) { *at = moved; return true; }
+  }
+  return false;
+}
+
+static void store_column(emit *e, void *user, ir_expr column) {
+  row_job *j = user;
+  ir_expr reduced_dims[SNT_MAX_RANK], reduced_at[SNT_MAX_RANK];
+  uint32_t count = 0;
+  for (uint32_t d = 0; d < j->full.rank; d++)
+    if (j->reduced[d]) reduced_dims[count++] = j->full.dims[d];
+  map_delinear(e->x, column, count, reduced_dims, reduced_at);
+  map_access at = {.rank = j->full.rank};
+  for (uint32_t d = 0, r = 0; d < j->full.rank; d++) at.at[d] = j->reduced[d] ? reduced_at[r++] : j->at[d];
+  const ir_expr elements = ir_tensor_elements(e->x, &j->full);
+  for (uint32_t i = 0; i < j->group->output_count; i++) {
+    const uint32_t node = j->group->outputs[i];
+    map_access own = at;
+    if (ir_tensor_elements(e->x, &ir_at(e->g, node)->type) != elements || is_reduce(j, node)) continue;
+    const emit_stage_entry *stage = emit_find_stage(e, node, &own);
+    if (stage && stage->storage == STAGE_OUTPUT) continue; /* already there */
+    if (!full_output_access(j, node, &own)) { e->failed = true; return; }
+    emit_store_node(e, node, &own, emit_value(e, node, &own));
+  }
+}
+
+static void store_row_outputs(row_job *j) {
+  emit *e = j->e;
+  const ir_expr elements = ir_tensor_elements(e->x, &j->full);
+  for (uint32_t i = 0; i < j->group->output_count; i++) {
+    const uint32_t node = j->group->outputs[i];
+    if (ir_tensor_elements(e->x, &ir_at(e->g, node)->type) == elements && !is_reduce(j, node)) continue;
+    map_access own = {0};
+    bool found = false;
+    for (uint32_t s = 0; s < j->sweeps && !found; s++) {
+      own = reduce_result_at(j, j->reduce[s]);
+      found = fusion_forward_access(j->c, j->reduce[s], node, &own);
+    }
+    if (!found) { e->failed = true; return; }
+    emit_store_node(e, node, &own, emit_value(e, node, &own));
+  }
+}
+
+static bool has_full_outputs(const row_job *j) {
+  const ir_expr elements = ir_tensor_elements(j->c->graph->pool, &j->full);
+  for (uint32_t i = 0; i < j->group->output_count; i++)
+    if (ir_tensor_elements(j->c->graph->pool, &ir_at(j->c->graph, j->group->outputs[i])->type) == elements && !is_reduce(j, j->group->outputs[i])) return true;
+  return false;
+}
+
+static void reduce_row(row_job *j, const sweep *how) {
+  for (uint32_t s = 0; s < j->sweeps; s++) {
+    const map_access at = reduce_result_at(j, j->reduce[s]);
+    open_stages(j, s);
+    emit_remember(j->e, j->reduce[s], &at, emit_reduce(j->e, j->reduce[s], &at, how));
+    fill_stages(j, s);
+  }
+}
+
+/* Vectors along the row; one item does the row. */
+static void emit_row(row_job *j) {
+  reduce_row(j, &(sweep){.lanes = j->lanes, .accumulators = 4});
+  if (has_full_outputs(j)) schedule_vector_loop(j->e, "c", 0, j->columns, j->lanes, 4, store_column, j);
+  store_row_outputs(j);
+}
+
+/* Vectors along the row; the items of a group share it. */
+static void emit_shared_row(row_job *j) {
+  emit *e = j->e;
+  expr_pool *x = e->x;
+  reduce_row(j, &(sweep){.lanes = j->lanes, .accumulators = 1, .items = j->items, .item = j->item});
+  if (has_full_outputs(j)) {
+    const ir_expr width = (ir_expr)j->lanes * j->items, whole = expr_sub(x, j->columns, expr_mod(x, j->columns, width));
+    const ir_expr v = emit_loop(e, &(emit_loop_info){.name = "c", .lo = 0, .hi = whole, .step = width});
+    store_column(e, j, emit_lanes(e, expr_add(x, v, expr_mul(x, j->item, j->lanes)), j->lanes));
+    emit_scalar_lanes(e);
+    emit_loop_end(e, v, 0, NULL, NULL);
+    if (whole != j->columns) {
+      const ir_expr t = emit_loop(e, &(emit_loop_info){.name = "t", .lo = expr_add(x, whole, j->item), .hi = j->columns, .step = j->items});
+      store_column(e, j, t);
+      emit_loop_end(e, t, 0, NULL, NULL);
+    }
+  }
+  int64_t literal;
+  if (expr_is_const(x, ir_tensor_elements(x, &j->full), &literal) && !j->group->output_count) return;
+  const uint32_t lead = kir_2(e->k, KIR_eq, kir_id(e->k, KIR_local, 0), kir_const_int(e->k, kir_t(SNT_U32, 1), 0));
+  emit_if(e, lead);
+  store_row_outputs(j);
+  emit_if_end(e);
+}
+
+/* ---- sharing out the rows ---- */
+
+static snt_result finish(row_job *j, ir_expr groups) { return emit_end(j->e, groups, 0, 0, NULL); }
+
+static snt_result build_rows_explicit(row_job *j) {
+  fusion_context *c = j->c;
+  expr_pool *x = c->graph->pool;
+  int64_t per;
+  j->lanes = schedule_lanes(c);
+  j->groups = schedule_split_work(c, j->rows, schedule_hint(x, j->columns), &per);
+  j->group_var = emit_group(j->e, j->groups);
+  const ir_expr first = expr_mul(x, j->group_var, expr_int(x, per));
+  const ir_expr last = per == 1 ? expr_add(x, first, 1) : expr_min(x, expr_add(x, first, expr_int(x, per)), j->rows);
+  ir_expr kept_at[SNT_MAX_RANK];
+  const ir_expr row = per == 1 ? first : emit_loop(j->e, &(emit_loop_info){.name = "row", .lo = first, .hi = last, .step = 1});
+  map_delinear(x, row, j->kept_rank, j->kept, kept_at);
+  set_row(j, kept_at);
+  emit_row(j);
+  if (per != 1) emit_loop_end(j->e, row, 0, NULL, NULL);
+  return finish(j, j->groups);
+}
+
+static snt_result build_rows_lanes(row_job *j) {
+  fusion_context *c = j->c;
+  expr_pool *x = c->graph->pool;
+  const int64_t columns = schedule_hint(x, j->columns);
+  j->lanes = columns >= 4 ? 4 : 1;
+  j->items = (uint32_t)c->options->profile->row_items;
+  if (j->items < 1) j->items = 1;
+  while (j->items > 1 && (int64_t)j->items * j->lanes > columns) j->items /= 2;
+  j->groups = j->rows;
+  j->group_var = emit_group(j->e, j->groups);
+  j->item = emit_item(j->e, 0, j->items);
+  ir_expr kept_at[SNT_MAX_RANK];
+  map_delinear(x, j->group_var, j->kept_rank, j->kept, kept_at);
+  set_row(j, kept_at);
+  if (j->items > 1) emit_shared_row(j);
+  else emit_row(j);
+  return finish(j, j->groups);
+}
+
+/* The last kept axis along the lanes: each lane reduces its own row; full outputs go column by column. */
+static void emit_across(row_job *j, const ir_expr *outer_at, ir_expr inner, uint32_t lanes) {
+  emit *e = j->e;
+  ir_expr kept_at[SNT_MAX_RANK];
+  memcpy(kept_at, outer_at, sizeof kept_at);
+  kept_at[j->kept_rank - 1] = emit_lanes(e, inner, lanes);
+  set_row(j, kept_at);
+  reduce_row(j, &(sweep){.lanes = 1, .accumulators = 1});
+  if (has_full_outputs(j)) {
+    const ir_expr v = emit_loop(e, &(emit_loop_info){.name = "c", .lo = 0, .hi = j->columns, .step = 1});
+    store_column(e, j, v);
+    emit_loop_end(e, v, 0, NULL, NULL);
+  }
+  store_row_outputs(j);
+  emit_scalar_lanes(e);
+}
+
+static snt_result build_across(row_job *j) {
+  fusion_context *c = j->c;
+  emit *e = j->e;
+  expr_pool *x = c->graph->pool;
+  const bool explicit_lanes = schedule_is_explicit(c);
+  const ir_expr inner = j->kept[j->kept_rank - 1], outer = schedule_product(x, j->kept_rank - 1, j->kept);
+  uint32_t lanes = schedule_lanes(c);
+  while (lanes > 1 && lanes > schedule_hint(x, inner)) lanes /= 2;
+  uint32_t items = explicit_lanes ? 1 : (uint32_t)c->options->profile->group_items;
+  while (items > 8 && (int64_t)(items / 2) * lanes >= schedule_hint(x, inner)) items /= 2;
+  if (items > c->options->profile->max_items && c->options->profile->max_items) items = c->options->profile->max_items;
+  const ir_expr parts = expr_ceil_div(x, inner, (ir_expr)lanes * items);
+  j->groups = expr_mul(x, parts, outer);
+  j->group_var = emit_group(e, j->groups);
+  j->items = 1;
+  ir_expr outer_at[SNT_MAX_RANK] = {0};
+  map_delinear(x, expr_div(x, j->group_var, parts), j->kept_rank - 1, j->kept, outer_at);
+  const ir_expr first = expr_mul(x, expr_add(x, expr_mul(x, expr_mod(x, j->group_var, parts), items), emit_item(e, 0, items)), lanes);
+  const ir_expr last = expr_add(x, first, lanes);
+  if (expr_proves_le(x, last, inner)) {
+    emit_across(j, outer_at, first, lanes);
+    return finish(j, j->groups);
+  }
+  emit_if(e, kir_2(e->k, KIR_le, emit_expr(e, last), emit_expr(e, inner)));
+  emit_across(j, outer_at, first, lanes);
+  if (lanes > 1) {
+    emit_else(e);
+    const ir_expr t = emit_loop(e, &(emit_loop_info){.name = "t", .lo = first, .hi = inner, .step = 1});
+    emit_across(j, outer_at, t, 1);
+    emit_loop_end(e, t, 0, NULL, NULL);
+  }
+  emit_if_end(e);
+  return finish(j, j->groups);
+}
+
+bool schedule_row_accepts(const fusion_context *c, const fusion_group *group, const char **why_not) {
+  const ir_graph *g = c->graph;
+  uint32_t count, own_count, reduces = 0;
+  const ir_expr *axes = ir_attr_ints(g, group->hero, IR_ATTR_axes, &count);
+  const ir_tensor *full = &ir_at(g, ir_arg(g, group->hero, 0))->type;
+  for (uint32_t i = 0; i < group->count; i++) {
+    const uint32_t node = group->nodes[i];
+    if (!(ir_ops[ir_at(g, node)->op].flags & IR_REDUCE)) continue;
+    const ir_expr *own = ir_attr_ints(g, node, IR_ATTR_axes, &own_count);
+    if (own_count != count || memcmp(own, axes, count * sizeof *axes)) { *why_not = "reductions over different axes"; return false; }
+    if (!ir_same_shape(&ir_at(g, ir_arg(g, node, 0))->type, full)) { *why_not = "reductions over different shapes"; return false; }
+    if (++reduces >= MAX_SWEEPS) { *why_not = "too many reductions"; return false; }
+  }
+  return true;
+}
+bool schedule_reduce_accepts(const fusion_context *c, const fusion_group *group, const char **why_not) { return schedule_row_accepts(c, group, why_not); }
+
+snt_result schedule_row_build(fusion_context *c, const fusion_group *group) {
+  row_job j = {.c = c, .group = group, .items = 1, .lanes = 1};
+  j.e = emit_begin(c, group, fusion_schedules[group->kind].name);
+  if (!j.e) return ir_fail(c->diag, SNT_E_HOST_MEM, "schedule", group->hero, "out of host memory");
+  find_shape(&j);
+  j.e->stream = schedule_group_bytes(c, group) > c->options->profile->stream_threshold;
+  j.keep_stage = !j.across && (schedule_is_explicit(c) || c->options->profile->local_bytes > 0);
+  if (!find_kept_rows(&j)) return ir_fail(c->diag, SNT_E_HOST_MEM, "schedule", group->hero, "out of host memory");
+  if (j.across) return build_across(&j);
+  return schedule_is_explicit(c) ? build_rows_explicit(&j) : build_rows_lanes(&j);
+}
+snt_result schedule_reduce_build(fusion_context *c, const fusion_group *group) { return schedule_row_build(c, group); }

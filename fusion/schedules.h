@@ -1,0 +1,18 @@
+/* The builders behind the table fusion_schedules; one file schedule_<kind>.c each. */
+#ifndef FUSION_SCHEDULES_H
+#define FUSION_SCHEDULES_H
+#include "fusion/fusion.h"
+
+bool schedule_loop_accepts(const fusion_context *, const fusion_group *, const char **why_not);
+snt_result schedule_loop_build(fusion_context *, const fusion_group *);
+bool schedule_reduce_accepts(const fusion_context *, const fusion_group *, const char **why_not);
+snt_result schedule_reduce_build(fusion_context *, const fusion_group *);
+bool schedule_row_accepts(const fusion_context *, const fusion_group *, const char **why_not);
+snt_result schedule_row_build(fusion_context *, const fusion_group *);
+bool schedule_contract_accepts(const fusion_context *, const fusion_group *, const char **why_not);
+snt_result schedule_contract_build(fusion_context *, const fusion_group *);
+bool schedule_window_accepts(const fusion_context *, const fusion_group *, const char **why_not);
+snt_result schedule_window_build(fusion_context *, const fusion_group *);
+bool schedule_transpose_accepts(const fusion_context *, const fusion_group *, const char **why_not);
+snt_result schedule_transpose_build(fusion_context *, const fusion_group *);
+#endif
