@@ -1,0 +1,145 @@
+/* The pipeline of passes on kernel IR, its runner, and the clone that every pass is written with.
+   In: a verified kernel of any operations. Out: one that the target of `caps` can print, in the arena of `out`. */
+#include "ir/kir_pass_private.h"
+
+const kir_pass kir_pipeline[] = {
+    /* registers out of arrays */
+    {"unroll", kir_pass_unroll},
+    {"sroa", kir_pass_sroa},
+    {"fold", kir_pass_fold},
+    {"cse", kir_pass_cse},
+    {"dce", kir_pass_dce},
+    /* what is hoisted whole costs less than what is hoisted in pieces */
+    {"licm", kir_pass_licm},
+    /* the target */
+    /*require*/
+    /*group*/
+    /*align*/
+    /*memory*/
+    /*widen*/
+    /*math*/
+    /*expand*/
+    /*split*/
+    /*address*/
+    /* cleanup */
+    {"fold", kir_pass_fold},
+    {"cse", kir_pass_cse},
+    {"licm", kir_pass_licm},
+    {"cse", kir_pass_cse},
+    {"dce", kir_pass_dce},
+};
+const uint32_t kir_pipeline_count = IR_COUNT(kir_pipeline);
+
+/* ---- clone ---- */
+snt_result kir_clone_begin(kir_clone *c, const kir_kernel *in, kir_kernel *out) {
+  ir_arena *arena = out->arena;
+  kir_init(out, arena, in->name);
+  memcpy(out->items, in->items, sizeof out->items);
+  out->sub = in->sub;
+  out->mode = in->mode;
+  out->needs = in->needs;
+  for (uint32_t i = 0; i < in->memories.count; i++) IR_PUSH(arena, &out->memories, in->memories.at[i]);
+  for (uint32_t i = 0; i < in->scalars.count; i++) IR_PUSH(arena, &out->scalars, in->scalars.at[i]);
+  *c = (kir_clone){.in = in, .out = out, .map = IR_NEW_ARRAY(arena, uint32_t, (size_t)in->insts.count + 1)};
+  return kir_pass_end(out, "clone", NULL);
+}
+
+uint32_t kir_clone_inst(kir_clone *c, uint32_t old) {
+  kir_inst made = *kir_at(c->in, old);
+  const uint32_t from = made.args;
+  made.args = c->out->args.count;
+  for (uint32_t i = 0; i < made.arg_count; i++) IR_PUSH(c->out->arena, &c->out->args, c->map[c->in->args.at[from + i]]);
+  if (made.op == KIR_end || made.op == KIR_else) made.index = c->map[made.index];
+  IR_PUSH(c->out->arena, &c->out->insts, made);
+  return c->map[old] = c->out->insts.count - 1;
+}
+
+snt_result kir_pass_end(kir_kernel *out, const char *pass, snt_diag *diag) {
+  if (out->arena->failed) return ir_fail(diag, SNT_E_HOST_MEM, pass, 0, "kernel %s: out of memory", out->name ? out->name : "?");
+  if (!out->failed) return SNT_OK;
+  const snt_diag *e = &out->first_error;
+  return ir_fail(diag, e->result ? e->result : SNT_E_INTERNAL, pass, e->node, "kernel %s: %.180s", out->name, e->text);
+}
+
+snt_result kir_unsupported(const kir_kernel *k, const char *pass, uint32_t inst, const char *capability, snt_diag *diag) {
+  return ir_fail(diag, SNT_E_UNSUPPORTED, pass, 0, "kernel %s: %s needs %s", k->name, inst ? kir_ops[kir_at(k, inst)->op].name : "a memory", capability);
+}
+
+/* ---- runner ---- */
+static bool named_in(const char *list, const char *name) {
+  const size_t length = strlen(name);
+  for (const char *at = list; at && *at;) {
+    const char *comma = strchr(at, ',');
+    const size_t n = comma ? (size_t)(comma - at) : strlen(at);
+    if (n == length && memcmp(at, name, n) == 0) return true;
+    at = comma ? comma + 1 : NULL;
+  }
+  return false;
+}
+
+static snt_result check_after(const char *pass, const kir_kernel *k, ir_arena *arena, snt_diag *diag) {
+  ir_text errors;
+  ir_text_init(&errors, arena);
+  const snt_result r = kir_verify(k, &errors, NULL);
+  if (r == SNT_OK) return r;
+  return ir_fail(diag, SNT_E_INTERNAL, pass, 0, "kernel %s is wrong after pass %s: %.160s", k->name, pass, errors.at ? errors.at : "");
+}
+
+static const char *copy_text(ir_arena *arena, const char *text) { return text ? ir_arena_text(arena, text, strlen(text)) : NULL; }
+
+/* A deep copy that shares nothing with `in` or with the scratch arenas. */
+static snt_result copy_kernel(const kir_kernel *in, kir_kernel *out, snt_diag *diag) {
+  kir_clone c;
+  SNT_TRY(kir_clone_begin(&c, in, out));
+  out->needs = copy_text(out->arena, in->needs);
+  for (uint32_t i = 0; i < out->scalars.count; i++) out->scalars.at[i].name = copy_text(out->arena, in->scalars.at[i].name);
+  for (uint32_t i = 0; i < out->memories.count; i++) {
+    kir_memory *m = &out->memories.at[i];
+    m->name = copy_text(out->arena, m->name);
+    m->state = copy_text(out->arena, m->state);
+    if (!m->values) continue;
+    uint64_t count = m->type.lanes;
+    for (uint32_t d = 0; d < m->rank; d++) count *= m->dims[d];
+    double *values = IR_NEW_ARRAY(out->arena, double, count);
+    if (values) memcpy(values, m->values, count * sizeof *values);
+    m->values = values;
+  }
+  for (uint32_t i = 1; i < in->insts.count; i++) c.map[i] = i;
+  for (uint32_t i = 1; i < in->insts.count; i++) kir_clone_inst(&c, i);
+  return kir_pass_end(out, "copy", diag);
+}
+
+typedef struct pass_run {
+  ir_arena arenas[2]; /* the kernel before and after the running pass */
+  kir_kernel kernels[2];
+  const kir_kernel *current;
+  uint32_t next;
+} pass_run;
+
+static snt_result run_one(pass_run *run, const kir_pass *pass, const kir_caps *caps, const kir_pass_hooks *hooks, snt_diag *diag) {
+  kir_kernel *made = &run->kernels[run->next];
+  ir_arena *arena = &run->arenas[run->next];
+  kir_init(made, arena, run->current->name);
+  SNT_TRY(pass->run(run->current, made, caps, diag));
+  SNT_TRY(kir_pass_end(made, pass->name, diag));
+  if (hooks && hooks->verify) SNT_TRY(check_after(pass->name, made, arena, diag));
+  if (hooks && hooks->after) hooks->after(hooks->user, pass->name, made);
+  run->current = made;
+  run->next = !run->next;
+  ir_arena_free(&run->arenas[run->next]);
+  return SNT_OK;
+}
+
+snt_result kir_run_passes(const kir_kernel *in, kir_kernel *out, const kir_caps *caps, const char *only, const kir_pass_hooks *hooks, snt_diag *diag) {
+  if (in->failed) return ir_fail(diag, SNT_E_INTERNAL, "passes", in->first_error.node, "kernel %s was built wrongly: %.150s", in->name, in->first_error.text);
+  pass_run run = {.current = in};
+  ir_arena_init(&run.arenas[0], &in->arena->host);
+  ir_arena_init(&run.arenas[1], &in->arena->host);
+  snt_result r = SNT_OK;
+  for (uint32_t i = 0; i < kir_pipeline_count && r == SNT_OK; i++)
+    if (!only || named_in(only, kir_pipeline[i].name)) r = run_one(&run, &kir_pipeline[i], caps, hooks, diag);
+  if (r == SNT_OK) r = copy_kernel(run.current, out, diag);
+  ir_arena_free(&run.arenas[0]);
+  ir_arena_free(&run.arenas[1]);
+  return r;
+}
