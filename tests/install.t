@@ -69,5 +69,17 @@ check 'a C99 program builds with the flags of pkg-config' \
   cc -std=c99 -Wall -Wextra -Wpedantic -Werror $(pkg-config --cflags sinter) "$consumer/main.c" -o "$consumer/by_pkg" \
   $(pkg-config --libs sinter) -Wl,-rpath,"$(pkg-config --variable=libdir sinter)"
 check 'it runs' "$consumer/by_pkg"
+mkdir "$work/parent"
+cat >"$work/parent/CMakeLists.txt" <<END
+cmake_minimum_required(VERSION 3.25)
+project(parent C)
+add_subdirectory($(pwd) sinter)
+if(TARGET tools_sinter_main OR SINTER_WERROR)
+  message(FATAL_ERROR "a project that only uses the library got its tools, or its warnings as errors")
+endif()
+END
+check 'configures inside another project' cmake -S "$work/parent" -B "$work/parent/b" -G Ninja
+
+# shellcheck disable=SC2016 # the inner shell expands
 check 'no installed file names the source tree' sh -c '! grep -rlIF -- "$1" "$2"' sh "$(pwd)" "$prefix"
 echo "1..$count"
