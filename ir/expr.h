@@ -13,7 +13,7 @@ typedef enum {
   EXPR_CONST,   /* value */
   EXPR_SYMBOL,  /* index into pool->symbols */
   EXPR_VAR,     /* index into pool->vars */
-  EXPR_SUM,     /* value + sum of coef[i] * term[i]; terms sorted by handle, none is CONST or SUM */
+  EXPR_SUM,     /* value + sum of coef[i] * term[i]; terms in structural order (the same in every pool), none is CONST or SUM */
   EXPR_PRODUCT, /* product of >= 2 terms, sorted; none is CONST or SUM or PRODUCT */
   EXPR_DIV,     /* floor(term[0] / term[1]), term[1] > 0 */
   EXPR_MOD,     /* term[0] - term[1] * floor(term[0] / term[1]) */
@@ -24,7 +24,16 @@ typedef enum {
 typedef struct expr_symbol { const char *name; int64_t min, max, multiple_of, hint; } expr_symbol;
 /* A loop variable: lo <= v < hi (either may be symbolic or use outer variables), v - lo a multiple of `step`. */
 typedef struct expr_var { const char *name; ir_expr lo, hi; int64_t step; uint32_t user; /* free for the owner: a kernel value, a lane width */ } expr_var;
-typedef struct expr_node { uint8_t kind; uint32_t count; int64_t value; uint32_t first; /* into pool->terms/coefs */ } expr_node;
+typedef struct expr_node {
+  uint8_t kind;
+  uint32_t count;
+  int64_t value;
+  uint32_t first;   /* into pool->terms/coefs */
+  int64_t lo, hi;   /* proven inclusive bounds, saturating */
+  int64_t divisor;  /* largest proven divisor, >= 1; 0 for 0 */
+  uint64_t vars;    /* bit v mod 64 set: may use variable v */
+} expr_node;
+typedef struct expr_item { ir_expr term; int64_t coef; } expr_item;
 
 typedef struct expr_pool {
   ir_arena *arena;
@@ -35,7 +44,9 @@ typedef struct expr_pool {
   IR_VEC(int64_t) coefs; /* parallel to terms; used by SUM */
   uint32_t *table;       /* open hash of nodes */
   uint32_t table_size;
-  bool failed;           /* overflow or out of memory */
+  IR_VEC(expr_item) work; /* stack of sums under construction */
+  uint32_t depth;         /* of proofs inside proofs: the inner ones use ranges only */
+  bool failed;            /* overflow or out of memory */
 } expr_pool;
 
 void expr_pool_init(expr_pool *, ir_arena *);
