@@ -1,0 +1,156 @@
+/* Type inference: reads the attributes, calls the rule of the operator's row, checks the result against what was declared.
+   The rules are in ir/shape_pointwise.c, shape_reduce.c, shape_move.c and shape_index.c. */
+#include "ir/shape_private.h"
+#include <stdio.h>
+
+static const shape_rule rules[IR_RULE_COUNT] = {
+    [IR_RULE_GIVEN] = shape_given,         [IR_RULE_RANDOM] = shape_random,       [IR_RULE_SAME] = shape_same,
+    [IR_RULE_BOOL] = shape_bool,           [IR_RULE_SELECT] = shape_select,       [IR_RULE_CAST] = shape_cast,
+    [IR_RULE_BITCAST] = shape_bitcast,     [IR_RULE_REDUCE] = shape_reduce,       [IR_RULE_REDUCE_INDEX] = shape_reduce_index,
+    [IR_RULE_CONTRACT] = shape_contract,   [IR_RULE_RESHAPE] = shape_reshape,     [IR_RULE_TRANSPOSE] = shape_transpose,
+    [IR_RULE_BROADCAST] = shape_broadcast, [IR_RULE_SLICE] = shape_slice,         [IR_RULE_PAD] = shape_pad,
+    [IR_RULE_CONCAT] = shape_concat,       [IR_RULE_WINDOW] = shape_window,       [IR_RULE_GATHER] = shape_gather,
+    [IR_RULE_SCATTER] = shape_scatter,     [IR_RULE_REPEAT] = shape_repeat,       [IR_RULE_PICK] = shape_pick,
+};
+
+snt_result shape_fail(shape_query *q, const char *format, ...) {
+  char text[sizeof q->diag->text];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(text, sizeof text, format, args);
+  va_end(args);
+  return ir_fail(q->diag, SNT_E_SHAPE, "shape", 0, "%s: %s", ir_ops[q->op].name, text);
+}
+
+void shape_print_type(const expr_pool *pool, const ir_tensor *type, ir_text *text) {
+  ir_text_format(text, "%s[", type->dtype < SNT_DTYPE_COUNT ? ir_dtypes[type->dtype].name : "?");
+  for (uint32_t i = 0; i < type->rank && i < SNT_MAX_RANK; i++) {
+    if (i) ir_text_add(text, ",");
+    expr_print(pool, type->dims[i], text);
+  }
+  ir_text_add(text, "]");
+}
+
+const char *shape_name_type(shape_query *q, const ir_tensor *type) {
+  ir_text text;
+  ir_text_init(&text, q->pool->arena);
+  shape_print_type(q->pool, type, &text);
+  return text.failed || !text.at ? "?" : text.at;
+}
+
+const char *shape_name_dim(shape_query *q, ir_expr dim) {
+  ir_text text;
+  ir_text_init(&text, q->pool->arena);
+  expr_print(q->pool, dim, &text);
+  return text.failed || !text.at ? "?" : text.at;
+}
+
+/* ---- attributes ---- */
+void shape_set(shape_query *q, ir_attr_key key, uint32_t count, const ir_expr *ints) {
+  if (count) memmove(q->ints[key], ints, count * sizeof *ints);
+  q->attr[key] = (ir_attr_value){.key = (uint8_t)key, .count = count, .ints = q->ints[key]};
+}
+
+snt_result shape_need(shape_query *q, ir_attr_key key) {
+  return shape_has(q, key) ? SNT_OK : shape_fail(q, "attribute %s is missing", ir_attr_infos[key].name);
+}
+
+snt_result shape_list(shape_query *q, ir_attr_key key, uint32_t count, int64_t otherwise) {
+  if (!shape_has(q, key)) {
+    ir_expr all[SHAPE_MAX_INTS];
+    for (uint32_t i = 0; i < count; i++) all[i] = expr_int(q->pool, otherwise);
+    shape_set(q, key, count, all);
+  }
+  if (q->attr[key].count == count) return SNT_OK;
+  return shape_fail(q, "%s has %u entries, %u are needed", ir_attr_infos[key].name, q->attr[key].count, count);
+}
+
+snt_result shape_axis(shape_query *q, ir_attr_key key, uint32_t i, uint32_t rank, uint32_t *out) {
+  int64_t axis;
+  if (!expr_is_const(q->pool, q->ints[key][i], &axis)) return shape_fail(q, "%s must be a number", ir_attr_infos[key].name);
+  if (axis < -(int64_t)rank || axis >= (int64_t)rank)
+    return shape_fail(q, "%s %lld is outside an operand of rank %u", ir_attr_infos[key].name, (long long)axis, rank);
+  *out = (uint32_t)(axis < 0 ? axis + rank : axis);
+  q->ints[key][i] = *out;
+  return SNT_OK;
+}
+
+snt_result shape_fill_value(shape_query *q) {
+  const ir_expr zero = 0; /* the bits of 0 in every type */
+  if (!shape_has(q, IR_ATTR_value)) shape_set(q, IR_ATTR_value, 1, &zero);
+  return SNT_OK;
+}
+
+static snt_result read_attr(shape_query *q, const ir_attr_value *a) {
+  if (a->key == IR_ATTR_NONE || a->key >= IR_ATTR_COUNT) return shape_fail(q, "unknown attribute %u", a->key);
+  const ir_attr_info *info = &ir_attr_infos[a->key];
+  if (!(ir_ops[q->op].attrs & (1u << a->key))) return shape_fail(q, "takes no attribute %s", info->name);
+  if (shape_has(q, a->key)) return shape_fail(q, "attribute %s is given twice", info->name);
+  uint32_t most = info->kind == IR_KIND_FLAG ? 0 : info->kind == IR_KIND_INTS ? SHAPE_MAX_INTS : 1;
+  uint32_t least = info->kind == IR_KIND_INTS ? 0 : most;
+  if (a->count > most || a->count < least) return shape_fail(q, "attribute %s has %u values", info->name, a->count);
+  shape_set(q, a->key, a->count, a->ints);
+  return SNT_OK;
+}
+
+/* ---- types ---- */
+snt_result shape_check_type(expr_pool *pool, const ir_tensor *type, snt_diag *diag) {
+  if (type->dtype == 0 || type->dtype >= SNT_DTYPE_COUNT) return ir_fail(diag, SNT_E_ARG, "shape", 0, "unknown element type %u", type->dtype);
+  if (type->rank > SNT_MAX_RANK) return ir_fail(diag, SNT_E_SHAPE, "shape", 0, "rank %u is over %d", type->rank, SNT_MAX_RANK);
+  int64_t elements = 1, extent, lo, hi;
+  for (uint32_t i = 0; i < type->rank; i++) {
+    expr_bounds(pool, type->dims[i], &lo, &hi);
+    if (hi < 0) return ir_fail(diag, SNT_E_SHAPE, "shape", 0, "the extent of axis %u is negative (at most %lld)", i, (long long)hi);
+    if (!expr_is_const(pool, type->dims[i], &extent) || extent <= 1) continue;
+    if (elements > (INT64_C(1) << 56) / extent) return ir_fail(diag, SNT_E_SHAPE, "shape", 0, "more than 2^56 elements");
+    elements *= extent;
+  }
+  return SNT_OK;
+}
+
+snt_result shape_class(shape_query *q, uint32_t i, bool storage) {
+  const ir_dtype_info *info = &ir_dtypes[shape_arg(q, i)->dtype];
+  const uint8_t is = info->is_float ? IR_CLASS_F : info->is_int ? IR_CLASS_I : IR_CLASS_B;
+  if (!(ir_ops[q->op].classes & is)) return shape_fail(q, "operand %u may not be %s", i + 1, info->name);
+  if (!storage && info->bits < 8 && is == IR_CLASS_I) return shape_fail(q, "operand %u is %s, a storage type: cast it first", i + 1, info->name);
+  if (!storage && info->bits == 8 && is == IR_CLASS_F) return shape_fail(q, "operand %u is %s, a storage type: cast it first", i + 1, info->name);
+  return SNT_OK;
+}
+
+static snt_result check_declared(shape_query *q) {
+  const ir_tensor *given = q->given;
+  if (!given || ir_ops[q->op].rule == IR_RULE_GIVEN) return SNT_OK;
+  if (given->dtype == q->out.dtype && ir_same_shape(given, &q->out)) return SNT_OK;
+  return shape_fail(q, "the result is %s, declared as %s", shape_name_type(q, &q->out), shape_name_type(q, given));
+}
+
+static snt_result check_arity(shape_query *q) {
+  const uint8_t arity = ir_ops[q->op].arity;
+  if (arity == IR_VARIADIC && (q->arg_count == 0 || q->arg_count > 255)) return shape_fail(q, "%u operands", q->arg_count);
+  if (arity != IR_VARIADIC && arity != q->arg_count) return shape_fail(q, "%u operands, %u are needed", q->arg_count, arity);
+  return SNT_OK;
+}
+
+snt_result shape_infer(shape_query *q, const ir_graph *g, ir_op op, uint32_t arg_count, const uint32_t *args, uint32_t attr_count,
+                       const ir_attr_value *attrs, const ir_tensor *given, snt_diag *diag) {
+  memset(q->attr, 0, sizeof q->attr);
+  memset(&q->out, 0, sizeof q->out);
+  q->g = g, q->pool = g->pool, q->op = op, q->arg_count = arg_count, q->args = args, q->given = given, q->diag = diag;
+  snt_diag unused;
+  if (!diag) q->diag = &unused;
+  SNT_TRY(check_arity(q));
+  for (uint32_t i = 0; i < attr_count; i++) SNT_TRY(read_attr(q, &attrs[i]));
+  if (given && shape_check_type(q->pool, given, diag) != SNT_OK) return shape_fail(q, "the declared type is impossible");
+  SNT_TRY(rules[ir_ops[op].rule](q));
+  snt_diag wrong;
+  if (shape_check_type(q->pool, &q->out, &wrong) != SNT_OK) return shape_fail(q, "the result is impossible: %s", wrong.text);
+  return check_declared(q);
+}
+
+snt_result ir_infer_type(ir_graph *g, ir_op op, uint32_t arg_count, const uint32_t *args, uint32_t attr_count, const ir_attr_value *attrs,
+                         const ir_tensor *given, ir_tensor *out, snt_diag *diag) {
+  shape_query q;
+  SNT_TRY(shape_infer(&q, g, op, arg_count, args, attr_count, attrs, given, diag));
+  *out = q.out;
+  return SNT_OK;
+}
