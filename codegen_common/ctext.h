@@ -1,0 +1,71 @@
+/* The one C-like printer. A dialect is data: type names, and a template for each operation by operand class; `base` is an explicit
+   parent, searched when a dialect has no cell of its own. Escapes of a template:
+     $0 .. $9 operands   $V $W the last and the one before it   $a all   $h the lanes of a shuffle   $y the sum of an ix
+     $v this value's name   $t its type   $b its base name   $n its lanes   $z 0, 1 .. lanes-1
+     $u $s $w types as wide as operand 0: unsigned, signed, unsigned of at least 32 bits   $B its bits less one   $o its lanes
+     $l $x a literal lane: decimal, hex digit      $R operand 0 after the rounding function   $r suffix of a rounding conversion
+     $m memory   $j index into it   $q its address space   $e its element type   $S its sampler's flags
+     $k dimension as a letter   $K as a digit   $c bytes   $f flags   $X $Y $Z numbers: the workgroup's size unless said otherwise
+   A cell that starts with '!' names the pass that must have removed the operation; with '?', why the target cannot do it. */
+#ifndef CODEGEN_COMMON_CTEXT_H
+#define CODEGEN_COMMON_CTEXT_H
+#include "codegen_common/codegen.h"
+
+typedef enum { CT_F32, CT_F64, CT_HALF, CT_I32, CT_U32, CT_I64, CT_U64, CT_NARROW, CT_BOOL, CT_CLASS_COUNT } ctext_class;
+typedef struct ctext_cell { const char *any, *by[CT_CLASS_COUNT]; } ctext_cell;
+
+/* A conversion: the first row whose masks hold both base types, and whose shape and saturation fit, is taken. */
+enum { CT_ANY_SHAPE, CT_SCALAR, CT_VECTOR };
+typedef struct ctext_cast { uint32_t from, to; uint8_t shape; bool saturate; const char *text; } ctext_cast;
+#define CT_BIT(dtype) (1u << SNT_##dtype)
+enum {
+  CT_FLOATS = CT_BIT(F32) | CT_BIT(F64),
+  CT_HALVES = CT_BIT(F16) | CT_BIT(BF16),
+  CT_INTS = CT_BIT(I8) | CT_BIT(I16) | CT_BIT(I32) | CT_BIT(I64) | CT_BIT(U8) | CT_BIT(U16) | CT_BIT(U32) | CT_BIT(U64),
+  CT_BOOLS = CT_BIT(BOOL)
+};
+
+/* Access to memory: `cell` one element of the declared type, `aligned` a vector at its natural alignment, `unaligned` elsewhere
+   (null: lane by lane), `boolean` an element stored as a byte; `stream` an aligned store past the caches. */
+typedef struct ctext_access { const char *cell, *boolean, *aligned, *unaligned, *stream; } ctext_access;
+
+/* A helper text, included when `trigger` occurs in the kernel or in a later helper that is included. */
+typedef struct ctext_helper { const char *trigger, *text; } ctext_helper;
+
+typedef struct dialect {
+  const char *name;
+  const struct dialect *base;
+  const char *kernel;      /* what stands before the kernel's name; $X $Y $Z and $c: their product */
+  const char *group;       /* defines snt_group, and returns when it is not below $0, the number of groups */
+  const char *word;        /* word $X of the scalar block */
+  const char *word_param;  /* one parameter a word, $X; or */
+  const char *block_param; /* one for the whole block of */
+  const char *block_type;  /* $X words */
+  const char *restrict_word;
+  const char *image_param[3]; /* by access: read, write */
+  const char *space[KIR_CONSTANT + 1];
+  const char *array[KIR_CONSTANT + 1]; /* declaration of an array: $e $m, $X elements, aligned to $Y bytes; an initialiser may follow */
+  const char *overlay;     /* $m with the bytes of $0 */
+  const char *type[SNT_DTYPE_COUNT], *storage[SNT_DTYPE_COUNT]; /* storage: where it differs from the value's */
+  const char *vector;      /* type of a vector: $b $n */
+  const char *mask;        /* base name of vectors of bool */
+  const char *literal[SNT_DTYPE_COUNT]; /* $0: the digits */
+  const char *float_bits[SNT_DTYPE_COUNT]; /* $0: digits of the bits, for infinities and NaN */
+  const char *vector_literal;              /* $t $0 */
+  const char *scalar[SNT_DTYPE_COUNT];     /* scalar parameter from words $0 and $1 */
+  const char *unroll, *unroll_by, *rolled; /* lines before a loop; $X the factor */
+  const char *round_call[5], *round_suffix[5]; /* by KIR_ROUND_* */
+  ctext_access load, store;
+  ctext_cell op[KIR_OP_COUNT];
+  const ctext_cell *vector_op; /* consulted first when operand 0 is a vector; null: this dialect computes on scalars only */
+  const ctext_cast *casts;
+  uint32_t cast_count;
+  const ctext_helper *helpers;
+  const uint32_t *helper_count;
+} dialect;
+
+extern const dialect dialect_c; /* what C and C++ agree on */
+/* The cell of `op` for operands of `class`, or null. */
+const char *dialect_cell(const dialect *, kir_op, ctext_class, bool vector);
+snt_result ctext_emit(const dialect *, const kir_kernel *, ir_arena *, codegen_code *out, snt_diag *);
+#endif

@@ -1,0 +1,222 @@
+/* Memories as C: the parameter list, arrays, the linear index of an access, loads and stores. */
+#include "codegen_common/ctext_private.h"
+#include <stdio.h>
+
+/* A pointer that the kernel moves first (run-time offset, per-group workspace) arrives as a<number> and is used as p<number>. */
+static bool is_moved(const kir_memory *m) { return m->offset_scalar || m->space == KIR_SCRATCH; }
+static bool is_buffer(const kir_memory *m) { return m->space == KIR_GLOBAL || m->space == KIR_SCRATCH; }
+
+void ctext_memory_name(ctext *c, uint32_t memory) { ir_text_format(&c->out, "p%u", memory); }
+
+static uint64_t elements(const kir_memory *m) {
+  uint64_t n = 1;
+  for (uint32_t i = 0; i < m->rank; i++) n *= m->dims[i];
+  return n;
+}
+
+static void pointer_type(ctext *c, const kir_memory *m, bool restricted) {
+  ir_text_add(&c->out, c->d->space[KIR_GLOBAL]);
+  if (!(m->access & KIR_WRITE) && m->space == KIR_GLOBAL) ir_text_add(&c->out, "const ");
+  ctext_storage(c, m->type);
+  ir_text_add(&c->out, " *");
+  if (restricted) ir_text_add(&c->out, c->d->restrict_word);
+}
+
+static void parameter(ctext *c, uint32_t number, bool first) {
+  const kir_memory *m = &c->k->memories.at[number];
+  if (!first) ir_text_add(&c->out, ", ");
+  if (m->space == KIR_IMAGE) {
+    const char *text = m->access <= 2 ? c->d->image_param[m->access - (m->access > 0)] : NULL;
+    const ctext_site site = {.memory = number + 1};
+    if (!text) ctext_fail(c, SNT_E_UNSUPPORTED, 0, "%s has no images of this access (image %s)", c->d->name, m->name);
+    else ctext_expand(c, text, &site);
+    return;
+  }
+  pointer_type(c, m, m->alias == 0);
+  ir_text_format(&c->out, "%c%u", is_moved(m) ? 'a' : 'p', number);
+}
+
+static const kir_memory *memory_at_slot(const kir_kernel *k, uint32_t slot, uint32_t *number) {
+  for (uint32_t i = 0; i < k->memories.count; i++) {
+    const kir_memory *m = &k->memories.at[i];
+    if ((is_buffer(m) || m->space == KIR_IMAGE) && m->slot == slot) return *number = i, m;
+  }
+  return NULL;
+}
+
+/* Parameters by slot, then the words of the scalar block with the number of groups behind them. */
+void ctext_signature(ctext *c) {
+  const uint32_t words = kir_block_bytes(c->k) / 4 + 1;
+  uint32_t bound = 0, number = 0;
+  for (uint32_t i = 0; i < c->k->memories.count; i++) bound += is_buffer(&c->k->memories.at[i]) || c->k->memories.at[i].space == KIR_IMAGE;
+  for (uint32_t slot = 0; slot < bound; slot++) {
+    if (memory_at_slot(c->k, slot, &number)) parameter(c, number, slot == 0);
+    else ctext_fail(c, SNT_E_INTERNAL, 0, "slot %u of %u is bound to nothing", slot, bound);
+  }
+  const char *text = c->d->block_param ? c->d->block_param : c->d->word_param;
+  for (uint32_t i = 0; i < (c->d->block_param ? 1 : words); i++) {
+    const ctext_site site = {.number = {i}};
+    if (bound || i) ir_text_add(&c->out, ", ");
+    ctext_expand(c, text, &site);
+  }
+}
+
+static void initialiser(ctext *c, const kir_memory *m) {
+  uint64_t n = elements(m);
+  ir_text_add(&c->out, " = {");
+  for (uint64_t i = 0; i < n; i++) {
+    if (i) ir_text_add(&c->out, ", ");
+    ctext_literal(c, m->type, (int64_t)m->values[i], m->values[i]);
+  }
+  ir_text_add(&c->out, "}");
+}
+
+/* An overlay takes the bytes of an earlier array, which is therefore made as large as the largest that shares them. */
+static uint64_t array_elements(const ctext *c, uint32_t number) {
+  const kir_memory *m = &c->k->memories.at[number];
+  const uint64_t size = (uint64_t)ir_dtypes[m->type.base].bytes * m->type.lanes;
+  uint64_t bytes = elements(m) * size;
+  for (uint32_t i = 0; i < c->k->memories.count; i++) {
+    const kir_memory *o = &c->k->memories.at[i];
+    if (o->overlay != number + 1) continue;
+    uint64_t other = elements(o) * ir_dtypes[o->type.base].bytes * o->type.lanes;
+    if (other > bytes) bytes = other;
+  }
+  return (bytes + size - 1) / size;
+}
+
+static void array(ctext *c, uint32_t number) {
+  const kir_memory *m = &c->k->memories.at[number];
+  const uint32_t element = ir_dtypes[m->type.base].bytes * (m->type.lanes == 3 ? 4 : m->type.lanes);
+  char base[16];
+  ctext_site site = {.memory = number + 1};
+  const char *text = m->overlay ? c->d->overlay : c->d->array[m->space];
+  if (m->overlay) {
+    snprintf(base, sizeof base, "p%u", m->overlay - 1);
+    site.text[0] = base;
+  }
+  site.number[0] = array_elements(c, number);
+  site.number[1] = m->align > element ? m->align : element > 16 ? element : 16;
+  ctext_begin_line(c);
+  ctext_expand(c, text, &site);
+  if (m->space == KIR_CONSTANT) initialiser(c, m);
+  ir_text_add(&c->out, ";\n");
+}
+
+static void moved_pointer(ctext *c, uint32_t number) {
+  const kir_memory *m = &c->k->memories.at[number];
+  ctext_begin_line(c);
+  pointer_type(c, m, false);
+  ir_text_format(&c->out, "p%u = a%u", number, number);
+  if (m->offset_scalar) {
+    ir_text_add(&c->out, " + ");
+    ctext_scalar(c, m->offset_scalar - 1);
+  }
+  if (m->space == KIR_SCRATCH) ir_text_format(&c->out, " + (size_t)snt_group * %llu", (unsigned long long)elements(m));
+  ir_text_add(&c->out, ";\n");
+}
+
+void ctext_arrays(ctext *c) {
+  for (uint32_t i = 0; i < c->k->memories.count; i++) {
+    const kir_memory *m = &c->k->memories.at[i];
+    if (is_buffer(m)) {
+      if (is_moved(m)) moved_pointer(c, i);
+    } else if (m->space != KIR_IMAGE) array(c, i);
+  }
+}
+
+/* Row-major; literal indices fold into one number at the end. */
+void ctext_index(ctext *c, uint32_t id) {
+  const kir_inst *s = kir_at(c->k, id);
+  const kir_memory *m = &c->k->memories.at[s->index];
+  const uint32_t rank = m->space == KIR_GLOBAL ? 1 : m->rank;
+  uint64_t stride = 1;
+  int64_t total = 0, known;
+  bool any = false;
+  for (uint32_t n = rank; n-- > 0;) {
+    uint32_t index = kir_arg(c->k, id, n);
+    if (ctext_const_int(c, index, &known)) total += known * (int64_t)stride;
+    else {
+      if (any) ir_text_add(&c->out, " + ");
+      ctext_value(c, index);
+      if (stride != 1) ir_text_format(&c->out, " * %llu", (unsigned long long)stride);
+      any = true;
+    }
+    stride *= m->dims[n];
+  }
+  if (!any) ir_text_format(&c->out, "%lld", (long long)total);
+  else if (total) ir_text_format(&c->out, " %c %lld", total < 0 ? '-' : '+', (long long)(total < 0 ? -total : total));
+}
+
+static const char *access_text(ctext *c, uint32_t id, const ctext_access *access, kir_type value) {
+  const kir_inst *s = kir_at(c->k, id);
+  const kir_memory *m = &c->k->memories.at[s->index];
+  const uint32_t bytes = ir_dtypes[value.base].bytes * value.lanes;
+  if (s->lanes > 1) ctext_fail(c, SNT_E_INTERNAL, id, "strided lanes must have been split by pass legalise");
+  if (value.lanes == m->type.lanes) return value.base == SNT_BOOL ? access->boolean : access->cell;
+  if (value.base == SNT_BOOL) return NULL;
+  if (value.lanes == 3 || s->align < bytes) return access->unaligned;
+  return s->op == KIR_store && s->flags & KIR_IS_STREAM && access->stream ? access->stream : access->aligned;
+}
+
+/* Vectors that the dialect has no access for are put together from elements. */
+static void load_lanes(ctext *c, uint32_t id) {
+  const kir_inst *s = kir_at(c->k, id);
+  const ir_text saved = ctext_divert(c);
+  for (uint32_t i = 0; i < s->type.lanes; i++) {
+    const ctext_site site = {.id = id, .memory = s->index + 1u, .type = kir_t(s->type.base, 1)};
+    if (i) ir_text_add(&c->out, ", ");
+    ctext_memory_name(c, s->index);
+    ir_text_add(&c->out, "[");
+    ctext_expand(c, "$j", &site);
+    ir_text_format(&c->out, " + %u]", i);
+  }
+  const ctext_site site = {.text = {ctext_restore(c, saved)}, .type = s->type};
+  ctext_expand(c, c->d->vector_literal, &site);
+}
+
+void ctext_load(ctext *c, uint32_t id) {
+  const kir_inst *s = kir_at(c->k, id);
+  const ctext_site site = {.id = id, .memory = s->index + 1u, .type = s->type, .operand = s->type};
+  const char *text = access_text(c, id, &c->d->load, s->type);
+  ctext_begin_line(c);
+  ctext_type(c, s->type);
+  ir_text_format(&c->out, " v%u = ", id);
+  if (text) ctext_expand(c, text, &site);
+  else load_lanes(c, id);
+  ir_text_add(&c->out, ";\n");
+}
+
+static void store_lanes(ctext *c, uint32_t id, uint32_t value, kir_type type) {
+  const kir_inst *s = kir_at(c->k, id);
+  for (uint32_t i = 0; i < type.lanes; i++) {
+    const ctext_site site = {.id = id, .memory = s->index + 1u, .type = kir_t(type.base, 1), .lane = i};
+    char name[16];
+    snprintf(name, sizeof name, "v%u", c->same[value]);
+    const ctext_site lane = {.text = {name}, .lane = i, .type = kir_t(type.base, 1)};
+    const char *extract = ctext_cell_for(c, KIR_extract, id, type);
+    if (!extract) return;
+    ctext_begin_line(c);
+    ctext_memory_name(c, s->index);
+    ir_text_add(&c->out, "[");
+    ctext_expand(c, "$j", &site);
+    ir_text_format(&c->out, " + %u] = ", i);
+    ctext_expand(c, extract, &lane);
+    ir_text_add(&c->out, ";\n");
+  }
+}
+
+void ctext_store(ctext *c, uint32_t id) {
+  const kir_inst *s = kir_at(c->k, id);
+  const uint32_t value = kir_arg(c->k, id, s->arg_count - 1u);
+  const kir_type type = kir_at(c->k, value)->type;
+  const char *pattern = access_text(c, id, &c->d->store, type);
+  if (!pattern) {
+    store_lanes(c, id, value, type);
+    return;
+  }
+  const ir_text saved = ctext_divert(c);
+  ctext_value(c, value);
+  const ctext_site site = {.id = id, .memory = s->index + 1u, .type = type, .operand = type, .text = {ctext_restore(c, saved)}};
+  ctext_line(c, pattern, &site);
+}

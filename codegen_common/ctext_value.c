@@ -1,0 +1,135 @@
+/* Types, literals and the names of values: v<id>, except literals and scalar parameters, which are written where they are used. */
+#include "codegen_common/ctext_private.h"
+#include <math.h>
+#include <stdio.h>
+
+/* The first dialect of the chain with an entry in a table indexed by element type. */
+#define LOOKUP(c, field, base_type) lookup((c)->d, offsetof(dialect, field), base_type)
+static const char *lookup(const dialect *d, size_t offset, uint32_t base) {
+  for (; d; d = d->base) {
+    const char *const *table = (const char *const *)(const void *)((const char *)d + offset);
+    if (table[base]) return table[base];
+  }
+  return NULL;
+}
+
+static void vector_type(ctext *c, const char *base, uint32_t lanes) {
+  const char *pattern = c->d->vector;
+  if (lanes == 1) {
+    ir_text_add(&c->out, base);
+    return;
+  }
+  for (; pattern && *pattern; pattern++) {
+    if (*pattern != '$') ir_text_put(&c->out, pattern, 1);
+    else if (*++pattern == 'b') ir_text_add(&c->out, base);
+    else ir_text_format(&c->out, "%u", lanes);
+  }
+}
+
+void ctext_type(ctext *c, kir_type t) {
+  const char *base = t.base == SNT_BOOL && t.lanes > 1 ? c->d->mask : LOOKUP(c, type, t.base);
+  if (base && !t.frag) vector_type(c, base, t.lanes);
+  else ctext_fail(c, SNT_E_UNSUPPORTED, 0, "%s has no type %s x%u", c->d->name, ir_dtypes[t.base].name, t.lanes);
+}
+
+void ctext_storage(ctext *c, kir_type t) {
+  const char *base = LOOKUP(c, storage, t.base);
+  if (base) vector_type(c, base, t.lanes);
+  else ctext_type(c, t);
+}
+
+/* Exact hexadecimal digits, written here because printf's depend on the host's locale. */
+static void float_digits(char *out, size_t size, double x) {
+  uint64_t bits, mantissa;
+  memcpy(&bits, &x, sizeof bits);
+  mantissa = bits & ((UINT64_C(1) << 52) - 1);
+  int exponent = (int)(bits >> 52 & 0x7ff), digits = 13;
+  const int lead = exponent != 0;
+  exponent = exponent ? exponent - 1023 : mantissa ? -1022 : 0;
+  for (; digits > 0 && !(mantissa & 15); digits--) mantissa >>= 4;
+  if (digits) snprintf(out, size, "%s0x%d.%0*llxp%+d", bits >> 63 ? "-" : "", lead, digits, (unsigned long long)mantissa, exponent);
+  else snprintf(out, size, "%s0x%dp%+d", bits >> 63 ? "-" : "", lead, exponent);
+}
+
+static const char *literal_digits(ctext *c, uint32_t base, int64_t i, double f, char *digits, size_t size) {
+  static const char minimum[] = "(-2147483647 - 1)";
+  if (ir_dtypes[base].is_float && base != SNT_F16 && base != SNT_BF16) {
+    if (isfinite(f)) {
+      float_digits(digits, size, f);
+      return LOOKUP(c, literal, base);
+    }
+    if (base == SNT_F32) snprintf(digits, size, isnan(f) ? "0x7fc00000" : f > 0 ? "0x7f800000" : "0xff800000");
+    else snprintf(digits, size, isnan(f) ? "0x7ff8000000000000" : f > 0 ? "0x7ff0000000000000" : "0xfff0000000000000");
+    return LOOKUP(c, float_bits, base);
+  }
+  if (base == SNT_F16) snprintf(digits, size, "0x%04x", ir_f16_from_f32((float)f));
+  else if (base == SNT_BF16) snprintf(digits, size, "0x%04x", ir_bf16_from_f32((float)f));
+  else if (base == SNT_BOOL) snprintf(digits, size, "%s", i ? "true" : "false");
+  else if (base == SNT_I32 && i == INT32_MIN) snprintf(digits, size, "%s", minimum);
+  else if (base == SNT_I64 && i == INT64_MIN) snprintf(digits, size, "-9223372036854775807");
+  else if (base == SNT_U64) snprintf(digits, size, "%llu", (unsigned long long)i);
+  else if (base == SNT_U32) snprintf(digits, size, "%u", (uint32_t)i);
+  else snprintf(digits, size, "%lld", (long long)i);
+  return LOOKUP(c, literal, base);
+}
+
+void ctext_literal(ctext *c, kir_type t, int64_t i, double f) {
+  char digits[48];
+  bool mask = t.base == SNT_BOOL && t.lanes > 1;
+  const char *pattern = literal_digits(c, mask ? SNT_I32 : t.base, mask ? -(i != 0) : i, f, digits, sizeof digits);
+  if (!pattern) {
+    ctext_fail(c, SNT_E_UNSUPPORTED, 0, "%s has no literals of type %s", c->d->name, ir_dtypes[t.base].name);
+    return;
+  }
+  ctext_site digits_site = {.text = {digits}, .type = t};
+  if (t.lanes == 1) {
+    bool wrap = *digits == '-'; /* so that "a - -1" and "-x" templates stay what they say */
+    if (wrap) ir_text_add(&c->out, "(");
+    ctext_expand(c, pattern, &digits_site);
+    if (t.base == SNT_I64 && i == INT64_MIN) ir_text_add(&c->out, " - 1");
+    if (wrap) ir_text_add(&c->out, ")");
+    return;
+  }
+  const ir_text saved = ctext_divert(c);
+  ctext_literal(c, mask ? kir_t(SNT_I32, 1) : kir_t(t.base, 1), mask ? -(i != 0) : i, f);
+  const ctext_site site = {.text = {ctext_restore(c, saved)}, .type = t};
+  ctext_expand(c, c->d->vector_literal, &site);
+}
+
+void ctext_scalar(ctext *c, uint32_t number) {
+  const kir_scalar *s = &c->k->scalars.at[number];
+  const char *pattern = LOOKUP(c, scalar, s->type.base), *word = NULL;
+  char words[2][32];
+  for (const dialect *d = c->d; d && !word; d = d->base) word = d->word;
+  if (!pattern || !word) {
+    ctext_fail(c, SNT_E_UNSUPPORTED, 0, "%s has no scalar parameters of type %s", c->d->name, ir_dtypes[s->type.base].name);
+    return;
+  }
+  for (uint32_t i = 0; i < 2; i++) {
+    size_t n = 0;
+    uint32_t at = s->offset / 4 + i;
+    for (const char *w = word; *w && n + 12 < sizeof words[i]; w++) {
+      if (*w != '$') words[i][n++] = *w;
+      else n += (size_t)snprintf(words[i] + n, sizeof words[i] - n, "%u", at), w++;
+    }
+    words[i][n] = 0;
+  }
+  ctext_site site = {.text = {words[0], words[1]}, .type = s->type};
+  ctext_expand(c, pattern, &site);
+}
+
+void ctext_value(ctext *c, uint32_t value) {
+  const kir_inst *s = kir_at(c->k, value);
+  switch (s->op) {
+  case KIR_const: ctext_literal(c, s->type, s->imm.i, s->imm.f); break;
+  case KIR_scalar: ctext_scalar(c, s->index); break;
+  default: ir_text_format(&c->out, "v%u", c->same[value]);
+  }
+}
+
+bool ctext_const_int(const ctext *c, uint32_t value, int64_t *out) {
+  const kir_inst *s = kir_at(c->k, value);
+  if (s->op != KIR_const || ir_dtypes[s->type.base].is_float) return false;
+  *out = s->imm.i;
+  return true;
+}

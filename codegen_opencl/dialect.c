@@ -1,0 +1,167 @@
+/* OpenCL C 1.2 as data. Vectors are the language's own; a vector of bool is a vector of int with lanes 0 or -1; f16 and bf16 are held
+   as ushort bits. Scalar arithmetic comes from the C dialect. */
+#include "codegen_common/ctext.h"
+#include "codegen_common/targets.h"
+#include "codegen_opencl/helpers.h"
+
+const kir_caps opencl_caps = {.target = "opencl", .max_lanes = 16, .vector_memory = 128, .f16_storage = true, .bf16_storage = true, .int8_storage = true,
+                              .int16_storage = true, .int64 = true, .f64 = true, .fma_fused = true, .fma_fast = true, .exact_div = true, .exact_sqrt = true,
+                              .prefetch = true, .stream = true, .images = true, .atomics_f32 = true, .shuffle = true, .pack2 = true, .push_bytes = 1024};
+
+#define LOWERED(pass) { "!" pass, {0} }
+#define UNSUPPORTED(why) { "?" why, {0} }
+#define ALL(text) { text, {0} }
+#define FLOAT(text) { NULL, {[CT_F32] = text, [CT_F64] = text} }
+#define NO_MATRIX UNSUPPORTED("OpenCL C has no matrix fragments")
+
+/* Vectors: signed sums are formed unsigned by reinterpretation. Comparisons give lanes as wide as the operands. */
+#define WRAPPING(o) \
+  { "$0 " o " $1", {[CT_I32] = "as_$t(as_$u($0) " o " as_$u($1))", [CT_I64] = "as_$t(as_$u($0) " o " as_$u($1))", [CT_NARROW] = "as_$t(as_$u($0) " o " as_$u($1))"} }
+#define COMPARE(o) \
+  { "convert_$t($0 " o " $1)", {[CT_F32] = "$0 " o " $1", [CT_I32] = "$0 " o " $1", [CT_U32] = "$0 " o " $1", [CT_BOOL] = "$0 " o " $1"} }
+#define EXTREME(o, call) \
+  { call "($0, $1)", {[CT_F32] = "select($1, $0, ($0 " o " $1) | ($0 != $0))", [CT_F64] = "select($1, $0, ($0 " o " $1) | ($0 != $0))"} }
+#define ZERO_SAFE "select($1, ($t)(1), as_$s($1 == ($t)(0)))"
+#define SIGN_SAFE "select($1, ($t)(1), $1 == ($t)(0) | $1 == ($t)(-1))"
+#define DIV_SIGNED "select(select($0 / " SIGN_SAFE ", as_$t(-as_$u($0)), $1 == ($t)(-1)), ($t)(0), $1 == ($t)(0))"
+#define REM_SIGNED "select($0 % " SIGN_SAFE ", ($t)(0), $1 == ($t)(0))"
+#define DIV_UNSIGNED "select($0 / " ZERO_SAFE ", ($t)(0), as_$s($1 == ($t)(0)))"
+#define REM_UNSIGNED "select($0 % " ZERO_SAFE ", ($t)(0), as_$s($1 == ($t)(0)))"
+
+static const ctext_cell vector_op[KIR_OP_COUNT] = {
+    [KIR_add] = WRAPPING("+"),
+    [KIR_sub] = WRAPPING("-"),
+    [KIR_mul] = WRAPPING("*"),
+    [KIR_neg] = {"-$0", {[CT_I32] = "as_$t(-as_$u($0))", [CT_I64] = "as_$t(-as_$u($0))", [CT_NARROW] = "as_$t(-as_$u($0))"}},
+    [KIR_abs] = {"as_$t(abs($0))", {[CT_F32] = "fabs($0)", [CT_F64] = "fabs($0)"}},
+    [KIR_min] = EXTREME("<", "min"),
+    [KIR_max] = EXTREME(">", "max"),
+    [KIR_div] = {"$0 / $1", {[CT_I32] = DIV_SIGNED, [CT_I64] = DIV_SIGNED, [CT_U32] = DIV_UNSIGNED, [CT_U64] = DIV_UNSIGNED, [CT_NARROW] = "!legalise"}},
+    [KIR_rem] = {"fmod($0, $1)", {[CT_I32] = REM_SIGNED, [CT_I64] = REM_SIGNED, [CT_U32] = REM_UNSIGNED, [CT_U64] = REM_UNSIGNED, [CT_NARROW] = "!legalise"}},
+    [KIR_rcp] = ALL("($t)(1) / $0"),
+    [KIR_wrap] = LOWERED("legalise"),
+    [KIR_xor] = ALL("$0 ^ $1"),
+    [KIR_not] = ALL("~$0"),
+    [KIR_shl] = ALL("$0 << $1"),
+    [KIR_shr] = ALL("$0 >> $1"),
+    [KIR_eq] = COMPARE("=="),
+    [KIR_ne] = COMPARE("!="),
+    [KIR_lt] = COMPARE("<"),
+    [KIR_le] = COMPARE("<="),
+    [KIR_gt] = COMPARE(">"),
+    [KIR_ge] = COMPARE(">="),
+    [KIR_isnan] = {NULL, {[CT_F32] = "$0 != $0", [CT_F64] = "convert_$t($0 != $0)"}},
+    [KIR_isinf] = {NULL, {[CT_F32] = "isinf($0)", [CT_F64] = "convert_$t(isinf($0))"}},
+    [KIR_select] = {"select($2, $1, convert_$s($0))",
+                    {[CT_F32] = "select($2, $1, $0)", [CT_I32] = "select($2, $1, $0)", [CT_U32] = "select($2, $1, $0)", [CT_BOOL] = "select($2, $1, $0)"}},
+    [KIR_splat] = {"($t)($0)", {[CT_BOOL] = "-($t)($0)"}},
+    [KIR_vec] = {"($t)($a)", {[CT_BOOL] = "-($t)($a)"}},
+    [KIR_iota] = ALL("($t)($z)"),
+    [KIR_extract] = {"$0.s$x", {[CT_BOOL] = "$0.s$x != 0"}},
+    [KIR_insert] = {"$0; $v.s$x = $2", {[CT_BOOL] = "$0; $v.s$x = -(int)$2"}},
+    [KIR_shuffle] = ALL("($t)($h)"),
+    [KIR_unpack2] = {NULL, {[CT_F32] = "snt_f32_from_f16_2(as_ushort2($0))", [CT_U32] = "as_float2((uint2)($0 << 16, $0 & 0xffff0000u))"}},
+    [KIR_pack2] = {NULL, {[CT_F32] = "as_uint(snt_f16_from_f32_2($0))", [CT_U32] = "as_uint(snt_bf16_from_f32_2($0))"}},
+};
+
+static const ctext_cast casts[] = {
+    {CT_BIT(F16), CT_BIT(F32), CT_ANY_SHAPE, false, "snt_f32_from_f16_$n($0)"},
+    {CT_BIT(F32), CT_BIT(F16), CT_ANY_SHAPE, false, "snt_f16_from_f32_$n($0)"},
+    {CT_BIT(BF16), CT_BIT(F32), CT_ANY_SHAPE, false, "as_$t(convert_$w($0) << 16)"},
+    {CT_BIT(F32), CT_BIT(BF16), CT_ANY_SHAPE, false, "snt_bf16_from_f32_$n($0)"},
+    {CT_BOOLS, CT_BOOLS, CT_ANY_SHAPE, false, "$0"},
+    {CT_FLOATS | CT_INTS, CT_BOOLS, CT_SCALAR, false, "$0 != 0"},
+    {CT_FLOATS | CT_INTS, CT_BOOLS, CT_VECTOR, false, "convert_$t($0 != 0)"},
+    {CT_BOOLS, CT_FLOATS | CT_INTS, CT_SCALAR, false, "($t)$0"},
+    {CT_BOOLS, CT_FLOATS | CT_INTS, CT_VECTOR, false, "convert_$t($0 & 1)"},
+    {CT_FLOATS, CT_INTS, CT_ANY_SHAPE, false, "convert_$t_sat$r($0)"},
+    {CT_INTS, CT_INTS, CT_ANY_SHAPE, true, "convert_$t_sat($0)"},
+    {CT_FLOATS | CT_INTS, CT_FLOATS | CT_INTS, CT_ANY_SHAPE, false, "convert_$t($0)"},
+};
+
+static const dialect dialect_opencl = {
+    .name = "opencl",
+    .base = &dialect_c,
+    .kernel = "__kernel __attribute__((reqd_work_group_size($X, $Y, $Z))) void ",
+    .group = "const uint snt_group = (uint)get_group_id(0) + (uint)get_num_groups(0) * ((uint)get_group_id(1) + (uint)get_num_groups(1) * "
+             "(uint)get_group_id(2));\n  if (snt_group >= $0) return",
+    .word = "w$X",
+    .word_param = "const uint w$X",
+    .restrict_word = "restrict ",
+    .image_param = {"__read_only image2d_t $m", "__write_only image2d_t $m", NULL},
+    .space = {[KIR_GLOBAL] = "__global ", [KIR_IMAGE] = "", [KIR_LOCAL] = "__local ", [KIR_PRIVATE] = "", [KIR_SCRATCH] = "__global ",
+              [KIR_CONSTANT] = "__constant "},
+    .array = {[KIR_LOCAL] = "__local $e $m[$X] __attribute__((aligned($Y)))", [KIR_PRIVATE] = "$e $m[$X] __attribute__((aligned($Y)))",
+              [KIR_CONSTANT] = "__constant $e $m[$X]"},
+    .overlay = "__local $e *$m = (__local $e *)$0",
+    .type = {[SNT_F32] = "float", [SNT_F64] = "double", [SNT_F16] = "ushort", [SNT_BF16] = "ushort", [SNT_I8] = "char", [SNT_I16] = "short",
+             [SNT_I32] = "int", [SNT_I64] = "long", [SNT_U8] = "uchar", [SNT_U16] = "ushort", [SNT_U32] = "uint", [SNT_U64] = "ulong", [SNT_BOOL] = "bool"},
+    .storage = {[SNT_BOOL] = "uchar"},
+    .vector = "$b$n",
+    .mask = "int",
+    .literal = {[SNT_F32] = "$0f", [SNT_F64] = "$0", [SNT_F16] = "(ushort)$0", [SNT_BF16] = "(ushort)$0", [SNT_I8] = "(char)$0", [SNT_I16] = "(short)$0",
+                [SNT_I32] = "$0", [SNT_I64] = "$0L", [SNT_U8] = "(uchar)$0", [SNT_U16] = "(ushort)$0", [SNT_U32] = "$0u", [SNT_U64] = "$0UL", [SNT_BOOL] = "$0"},
+    .float_bits = {[SNT_F32] = "as_float($0u)", [SNT_F64] = "as_double($0UL)"},
+    .vector_literal = "($t)($0)",
+    .scalar = {[SNT_F32] = "as_float($0)", [SNT_I32] = "(int)$0", [SNT_U32] = "$0", [SNT_BOOL] = "($0 != 0)", [SNT_F64] = "as_double((uint2)($0, $1))",
+               [SNT_I64] = "as_long((uint2)($0, $1))", [SNT_U64] = "as_ulong((uint2)($0, $1))"},
+    .unroll = "#pragma unroll",
+    .unroll_by = "#pragma unroll $X",
+    .rolled = "#pragma unroll 1",
+    .round_suffix = {"_rtz", "_rte", "_rtz", "_rtp", "_rtn"},
+    .load = {.cell = "$m[$j]", .boolean = "$m[$j] != 0", .aligned = "*($qconst $t *)($m + $j)", .unaligned = "vload$n(0, $m + $j)"},
+    .store = {.cell = "$m[$j] = $0", .boolean = "$m[$j] = $0", .aligned = "*($q$t *)($m + $j) = $0", .unaligned = "vstore$n($0, 0, $m + $j)",
+              .stream = "SNT_STREAM($0, ($q$t *)($m + $j))"},
+    .op =
+        {
+            [KIR_local] = ALL("(uint)get_local_id($K)"),
+            [KIR_sg_id] = LOWERED("legalise"),
+            [KIR_sg_lane] = LOWERED("legalise"),
+            [KIR_sg_count] = LOWERED("legalise"),
+            [KIR_abs] = {NULL, {[CT_F32] = "fabs($0)"}},
+            [KIR_fma] = FLOAT("fma($0, $1, $2)"),
+            [KIR_rem] = {NULL, {[CT_F32] = "fmod($0, $1)"}},
+            [KIR_sqrt] = FLOAT("sqrt($0)"),
+            [KIR_rsqrt] = FLOAT("1 / sqrt($0)"),
+            [KIR_floor] = FLOAT("floor($0)"),
+            [KIR_ceil] = FLOAT("ceil($0)"),
+            [KIR_trunc] = FLOAT("trunc($0)"),
+            [KIR_rint] = FLOAT("rint($0)"),
+            [KIR_mulhi] = ALL("mul_hi($0, $1)"),
+            [KIR_popcount] = ALL("popcount($0)"),
+            [KIR_clz] = ALL("clz($0)"),
+            [KIR_bitcast] = ALL("as_$t($0)"),
+            [KIR_splat] = ALL("$0"), [KIR_vec] = ALL("$0"), [KIR_iota] = ALL("0"), [KIR_extract] = ALL("$0"), [KIR_insert] = ALL("$2"),
+            [KIR_shuffle] = LOWERED("legalise"),
+            [KIR_prefetch] = ALL("SNT_PREFETCH($m + $j, $c, $f)"),
+            [KIR_atomic_add] = {"atomic_add(&$m[$j], $V)", {[CT_F32] = "snt_atomic_add_f32(&$m[$j], $V)"}},
+            [KIR_atomic_min] = ALL("atomic_min(&$m[$j], $V)"),
+            [KIR_atomic_max] = ALL("atomic_max(&$m[$j], $V)"),
+            [KIR_atomic_or] = ALL("atomic_or(&$m[$j], $V)"),
+            [KIR_atomic_cas] = ALL("atomic_cmpxchg(&$m[$j], $W, $V)"),
+            [KIR_tex_sample] = ALL("read_imagef($m, SNT_SAMPLER_$S, (float2)($0, $1))"),
+            [KIR_tex_load] = ALL("read_imagef($m, SNT_NEAREST, (int2)((int)$0, (int)$1))"),
+            [KIR_tex_store] = ALL("write_imagef($m, (int2)((int)$0, (int)$1), $2)"),
+            [KIR_sg_add] = LOWERED("legalise"),
+            [KIR_sg_max] = LOWERED("legalise"),
+            [KIR_sg_min] = LOWERED("legalise"),
+            [KIR_sg_shuffle] = LOWERED("legalise"),
+            [KIR_sg_barrier] = LOWERED("legalise"),
+            [KIR_barrier] = ALL("barrier(SNT_SYNC_$f)"),
+            [KIR_mma_load] = NO_MATRIX,
+            [KIR_mma_store] = NO_MATRIX,
+            [KIR_mma] = NO_MATRIX,
+        },
+    .vector_op = vector_op,
+    .casts = casts,
+    .cast_count = IR_COUNT(casts),
+    .helpers = opencl_helpers,
+    .helper_count = &opencl_helper_count,
+};
+
+static snt_result emit(const kir_kernel *k, const kir_caps *caps, ir_arena *arena, codegen_code *out, snt_diag *diag) {
+  (void)caps;
+  return ctext_emit(&dialect_opencl, k, arena, out, diag);
+}
+
+const codegen_target codegen_opencl = {"opencl", ".cl", SNT_TARGET_OPENCL, &opencl_caps, emit};

@@ -1,0 +1,34 @@
+/* Helper texts of OpenCL kernels. Conversions of f16 go through vload_half and vstore_half_rte, which OpenCL 1.2 has without
+   cl_khr_fp16. Prefetches and streaming stores are the compiler's builtins where it is clang for a CPU, and nothing elsewhere. */
+#include "codegen_opencl/helpers.h"
+
+#define WIDTHS(head, body) \
+  "#define SNT_W(N) " head " { " body " }\nSNT_W() SNT_W(2) SNT_W(3) SNT_W(4) SNT_W(8) SNT_W(16)\n#undef SNT_W\n"
+
+const ctext_helper opencl_helpers[] = {
+    {"__kernel", "#pragma OPENCL FP_CONTRACT OFF\n#ifndef __has_builtin\n#define __has_builtin(x) 0\n#endif\n"},
+    {"double", "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n"},
+    {"SNT_STREAM", "#if __has_builtin(__builtin_nontemporal_store) && (defined(__x86_64__) || defined(__aarch64__))\n"
+                   "#define SNT_STREAM(v, p) __builtin_nontemporal_store(v, p)\n#else\n#define SNT_STREAM(v, p) (*(p) = (v))\n#endif\n"},
+    {"SNT_PREFETCH", "#if __has_builtin(__builtin_prefetch) && (defined(__x86_64__) || defined(__aarch64__))\n"
+                     "#define SNT_PREFETCH(p, bytes, rw) \\\n"
+                     "  for (size_t q_ = 0; q_ < bytes; q_ += 64) __builtin_prefetch((const void *)((size_t)(p) + q_), rw, 3)\n"
+                     "#else\n#define SNT_PREFETCH(p, bytes, rw)\n#endif\n"},
+    {"SNT_SYNC_", "#define SNT_SYNC_0 CLK_LOCAL_MEM_FENCE\n#define SNT_SYNC_1 CLK_LOCAL_MEM_FENCE\n#define SNT_SYNC_2 CLK_GLOBAL_MEM_FENCE\n"
+                  "#define SNT_SYNC_3 (CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)\n"},
+    {"SNT_NEAREST", "__constant sampler_t SNT_NEAREST = CLK_NORMALIZED_COORDS_FALSE | CLK_ADDRESS_CLAMP_TO_EDGE | CLK_FILTER_NEAREST;\n"},
+    {"SNT_SAMPLER_", "__constant sampler_t SNT_SAMPLER_0 = CLK_NORMALIZED_COORDS_TRUE | CLK_ADDRESS_REPEAT | CLK_FILTER_NEAREST;\n"
+                     "__constant sampler_t SNT_SAMPLER_1 = CLK_NORMALIZED_COORDS_TRUE | CLK_ADDRESS_REPEAT | CLK_FILTER_LINEAR;\n"
+                     "__constant sampler_t SNT_SAMPLER_2 = CLK_NORMALIZED_COORDS_TRUE | CLK_ADDRESS_CLAMP_TO_EDGE | CLK_FILTER_NEAREST;\n"
+                     "__constant sampler_t SNT_SAMPLER_3 = CLK_NORMALIZED_COORDS_TRUE | CLK_ADDRESS_CLAMP_TO_EDGE | CLK_FILTER_LINEAR;\n"},
+    {"snt_f32_from_f16_", WIDTHS("float##N snt_f32_from_f16_##N(ushort##N h)", "return vload_half##N(0, (const half *)&h);")},
+    {"snt_f16_from_f32_", WIDTHS("ushort##N snt_f16_from_f32_##N(float##N x)", "ushort##N h; vstore_half##N##_rte(x, 0, (half *)&h); return h;")},
+    {"snt_bf16_from_f32_", WIDTHS("ushort##N snt_bf16_from_f32_##N(float##N x)",
+                                  "uint##N u = as_uint##N(x), r = (u + 0x7fffu + ((u >> 16) & 1u)) >> 16; "
+                                  "return convert_ushort##N(select(r, (u >> 16) | 0x40u, (u & 0x7fffffffu) > 0x7f800000u));")},
+    {"snt_atomic_add_f32", "#define SNT_A(Q) float __attribute__((overloadable)) snt_atomic_add_f32(volatile Q float *p, float x) { \\\n"
+                           "  uint seen = as_uint(*p), old; \\\n"
+                           "  do { old = seen; seen = atomic_cmpxchg((volatile Q uint *)p, old, as_uint(as_float(old) + x)); } while (seen != old); \\\n"
+                           "  return as_float(old); }\nSNT_A(__global)\nSNT_A(__local)\n#undef SNT_A\n"},
+};
+const uint32_t opencl_helper_count = IR_COUNT(opencl_helpers);
