@@ -1,0 +1,83 @@
+/* CUDA modules: text through NVRTC to a cubin for this device, or the cubin from the cache, with the text to fall back on. */
+#include "runtime/rt_cuda.h"
+
+static CUresult load_module(cuda_device *device, cuda_pipeline *pipeline, const void *cubin, const char *entry) {
+  const cuda_api *api = &device->api;
+  CUresult code = api->cuModuleLoadData(&pipeline->module, cubin);
+  if (code != CUDA_SUCCESS) return code;
+  code = api->cuModuleGetFunction(&pipeline->function, pipeline->module, entry);
+  if (code == CUDA_SUCCESS) return code;
+  api->cuModuleUnload(pipeline->module);
+  pipeline->module = NULL;
+  return code;
+}
+
+static bool keep_cubin(cuda_pipeline *pipeline, const void *cached, size_t bytes) {
+  pipeline->cubin = rt_take(pipeline->base.device->alloc, bytes);
+  if (!pipeline->cubin) return false;
+  memcpy(pipeline->cubin, cached, bytes);
+  pipeline->cubin_bytes = bytes;
+  return true;
+}
+
+static snt_result check_function(cuda_device *device, const cuda_pipeline *pipeline, snt_diag *diag) {
+  int most = 0;
+  uint32_t items = pipeline->items[0] * pipeline->items[1] * pipeline->items[2];
+  device->api.cuFuncGetAttribute(&most, CU_FUNC_MAX_THREADS, pipeline->function);
+  if (items <= (uint32_t)most) return SNT_OK;
+  return ir_fail(diag, SNT_E_LIMIT, "pipeline", 0, "%u threads a block, this kernel may have %d here", items, most);
+}
+
+/* With the context current. */
+static snt_result build(cuda_device *device, cuda_pipeline *pipeline, const rt_code *code, const void *cached, size_t cached_bytes, snt_diag *diag) {
+  bool loaded = cached && cached_bytes && load_module(device, pipeline, cached, code->entry) == CUDA_SUCCESS;
+  if (loaded) {
+    if (!keep_cubin(pipeline, cached, cached_bytes)) return ir_fail(diag, SNT_E_HOST_MEM, "pipeline", 0, "out of memory");
+    return check_function(device, pipeline, diag);
+  }
+  SNT_TRY(rt_cuda_compile(device->base.alloc, code->data, device->arch, &pipeline->cubin, &pipeline->cubin_bytes, diag));
+  CUresult result = load_module(device, pipeline, pipeline->cubin, code->entry);
+  if (result != CUDA_SUCCESS) return cuda_fail(device, result, "pipeline", "cuModuleLoadData", diag);
+  return check_function(device, pipeline, diag);
+}
+
+snt_result cuda_pipeline_create(rt_device *base, const rt_code *code, const void *cached, size_t cached_bytes, rt_pipeline **out, snt_diag *diag) {
+  cuda_device *device = (cuda_device *)base;
+  if (base->lost) return SNT_E_DEVICE_LOST;
+  if (code->binding_count > CUDA_MAX_BINDINGS) return ir_fail(diag, SNT_E_LIMIT, "pipeline", 0, "%u bindings", code->binding_count);
+  cuda_pipeline *pipeline = rt_take(base->alloc, sizeof *pipeline);
+  if (!pipeline) return ir_fail(diag, SNT_E_HOST_MEM, "pipeline", 0, "out of memory");
+  pipeline->base = (rt_pipeline){.v = base->v, .device = base};
+  memcpy(pipeline->items, code->items, sizeof pipeline->items);
+  pipeline->binding_count = code->binding_count, pipeline->block_bytes = code->block_bytes;
+  snt_result result = SNT_E_BACKEND;
+  if (cuda_enter(device)) {
+    result = build(device, pipeline, code, cached, cached_bytes, diag);
+    cuda_leave(device);
+  }
+  if (result != SNT_OK) cuda_pipeline_destroy(&pipeline->base);
+  else *out = &pipeline->base;
+  return result;
+}
+
+snt_result cuda_pipeline_binary(rt_pipeline *base, void *dst, size_t *size) {
+  const cuda_pipeline *pipeline = (const cuda_pipeline *)base;
+  size_t room = *size;
+  *size = pipeline->cubin_bytes;
+  if (!dst) return SNT_OK;
+  if (room < pipeline->cubin_bytes) return SNT_INCOMPLETE;
+  memcpy(dst, pipeline->cubin, pipeline->cubin_bytes);
+  return SNT_OK;
+}
+
+void cuda_pipeline_destroy(rt_pipeline *base) {
+  if (!base) return;
+  cuda_pipeline *pipeline = (cuda_pipeline *)base;
+  cuda_device *device = (cuda_device *)base->device;
+  if (pipeline->module && cuda_enter(device)) {
+    device->api.cuModuleUnload(pipeline->module);
+    cuda_leave(device);
+  }
+  rt_give(base->device->alloc, pipeline->cubin, pipeline->cubin_bytes);
+  rt_give(base->device->alloc, pipeline, sizeof *pipeline);
+}

@@ -1,0 +1,179 @@
+/* The Vulkan backend's own: entry points, objects. Vulkan 1.1, compute queue, no link to any vk* symbol. */
+#ifndef RUNTIME_RT_VULKAN_H
+#define RUNTIME_RT_VULKAN_H
+#define VK_NO_PROTOTYPES
+#include "runtime/rt_common.h"
+#include <pthread.h>
+#include <vulkan/vulkan_core.h>
+
+/* Entry points by how they are looked up. */
+#define VK_GLOBAL_FUNCTIONS(F) F(vkCreateInstance) F(vkEnumerateInstanceVersion) F(vkEnumerateInstanceLayerProperties)
+#define VK_INSTANCE_FUNCTIONS(F)                                                                                            \
+  F(vkDestroyInstance) F(vkEnumeratePhysicalDevices) F(vkGetPhysicalDeviceProperties2) F(vkGetPhysicalDeviceFeatures2)       \
+  F(vkGetPhysicalDeviceQueueFamilyProperties) F(vkGetPhysicalDeviceMemoryProperties) F(vkEnumerateDeviceExtensionProperties) \
+  F(vkCreateDevice) F(vkGetDeviceProcAddr)
+#define VK_DEVICE_FUNCTIONS(F)                                                                                           \
+  F(vkDestroyDevice) F(vkGetDeviceQueue) F(vkDeviceWaitIdle) F(vkQueueSubmit) F(vkCreateBuffer) F(vkDestroyBuffer)        \
+  F(vkGetBufferMemoryRequirements) F(vkAllocateMemory) F(vkFreeMemory) F(vkBindBufferMemory) F(vkMapMemory)               \
+  F(vkCreateBufferView) F(vkDestroyBufferView) F(vkCreateShaderModule) F(vkDestroyShaderModule)                           \
+  F(vkCreatePipelineCache) F(vkDestroyPipelineCache) F(vkGetPipelineCacheData) F(vkCreateComputePipelines)                \
+  F(vkDestroyPipeline) F(vkCreatePipelineLayout) F(vkDestroyPipelineLayout) F(vkCreateDescriptorSetLayout)                \
+  F(vkDestroyDescriptorSetLayout) F(vkCreateDescriptorPool) F(vkDestroyDescriptorPool) F(vkResetDescriptorPool)           \
+  F(vkAllocateDescriptorSets) F(vkUpdateDescriptorSets) F(vkCreateCommandPool) F(vkDestroyCommandPool)                    \
+  F(vkAllocateCommandBuffers) F(vkBeginCommandBuffer) F(vkEndCommandBuffer) F(vkCreateFence) F(vkDestroyFence)            \
+  F(vkResetFences) F(vkWaitForFences) F(vkGetFenceStatus) F(vkCreateQueryPool) F(vkDestroyQueryPool)                      \
+  F(vkGetQueryPoolResults) F(vkCmdBindPipeline) F(vkCmdBindDescriptorSets) F(vkCmdPushConstants) F(vkCmdDispatch)         \
+  F(vkCmdPipelineBarrier) F(vkCmdCopyBuffer) F(vkCmdResetQueryPool) F(vkCmdWriteTimestamp)
+
+typedef struct vk_api {
+#define VK_MEMBER(name) PFN_##name name;
+  VK_GLOBAL_FUNCTIONS(VK_MEMBER)
+  VK_INSTANCE_FUNCTIONS(VK_MEMBER)
+  VK_DEVICE_FUNCTIONS(VK_MEMBER)
+#undef VK_MEMBER
+} vk_api;
+
+enum { VK_VALIDATE = 1, VK_VALIDATE_GPU = 2 }; /* selector suffixes "+validate" and "+validate-gpu" */
+
+typedef struct vk_messages { pthread_mutex_t lock; uint32_t count; char first[200]; } vk_messages; /* of the validation layers: errors only */
+
+typedef struct vk_instance {
+  void *library;
+  VkInstance handle;
+  VkDebugUtilsMessengerEXT messenger;
+  PFN_vkDestroyDebugUtilsMessengerEXT destroy_messenger;
+  vk_messages messages;
+  uint32_t version;
+  vk_api api; /* device functions too, once a device is made */
+} vk_instance;
+
+/* What a physical device offers, and the chain that asks for it: filled by queries, handed to vkCreateDevice as it is. */
+typedef struct vk_features {
+  VkPhysicalDeviceFeatures2 core;
+  VkPhysicalDevice16BitStorageFeatures storage16;
+  VkPhysicalDevice8BitStorageFeatures storage8;
+  VkPhysicalDeviceShaderFloat16Int8Features small;
+  VkPhysicalDeviceSubgroupSizeControlFeatures subgroup_size;
+  VkPhysicalDeviceShaderSubgroupExtendedTypesFeatures subgroup_types;
+  const char *extensions[8];
+  uint32_t extension_count;
+} vk_features;
+
+typedef struct vk_device {
+  rt_device base;
+  vk_instance *instance;
+  VkPhysicalDevice physical;
+  VkDevice handle;
+  VkQueue queue;
+  pthread_mutex_t queue_lock; /* all streams submit to the one queue */
+  uint32_t family, flags;
+  bool unified;                        /* kernels use host-visible memory: no staging */
+  bool timestamps, subgroup_control;
+  double timestamp_ns;
+  uint64_t timestamp_mask;
+  uint32_t max_texels, next_serial;
+  VkDeviceSize max_allocation;
+  vk_features features;
+} vk_device;
+
+typedef struct vk_memory { VkBuffer buffer; VkDeviceMemory memory; void *host; VkDeviceSize bytes; } vk_memory;
+typedef struct vk_view { uint64_t offset, bytes; uint32_t kind; VkBufferView handle; } vk_view;
+typedef struct vk_buffer {
+  rt_buffer base;
+  vk_memory memory;
+  uint32_t serial;         /* never used twice: keys of descriptor sets */
+  pthread_mutex_t lock;    /* of the views */
+  vk_view *views;
+  uint32_t view_count, view_capacity;
+} vk_buffer;
+
+typedef struct vk_pipeline {
+  rt_pipeline base;
+  VkDescriptorSetLayout set_layout;
+  VkPipelineLayout layout;
+  VkPipelineCache cache;
+  VkPipeline handle;
+  uint32_t binding_count, block_bytes, serial, storage_count, texel_count;
+  uint8_t kinds[64];
+} vk_pipeline;
+enum { VK_MAX_BINDINGS = 64 };
+
+/* One recording: a command buffer with its fence and queries, used again when the device and the event are done with it. */
+typedef struct vk_batch vk_batch;
+struct vk_batch {
+  vk_batch *next;
+  VkCommandBuffer commands;
+  VkFence fence;
+  VkQueryPool queries;
+  uint32_t query_capacity, timed_count;
+  bool pending, held; /* submitted and not known to be over; an event points here */
+  uint64_t *ticks;    /* [query_capacity] */
+};
+
+/* Descriptor sets by what they bind, so that a set is written once and then only looked up. */
+typedef struct vk_set { uint64_t hash; uint32_t key, key_words; VkDescriptorSet handle; } vk_set; /* key: first word in `keys` */
+typedef struct vk_sets {
+  vk_set *at;
+  uint32_t count, capacity;
+  uint64_t *keys;
+  uint32_t key_count, key_capacity;
+  VkDescriptorPool *pools;
+  uint32_t pool_count, pool_capacity, pool_used; /* pools before pool_used are full */
+} vk_sets;
+
+typedef struct vk_stream {
+  rt_stream base;
+  VkCommandPool pool;
+  vk_batch *pending, **pending_tail, *idle; /* oldest first */
+  vk_sets sets;
+  vk_memory staging;
+} vk_stream;
+typedef struct vk_event { rt_event base; vk_batch *batch; uint32_t host_count; uint64_t *host_ns; } vk_event;
+
+static inline const vk_api *vk_of(const rt_device *device) { return &((const vk_device *)device)->instance->api; }
+
+/* rt_vulkan_instance.c */
+snt_result vk_instance_open(const snt_host_alloc *, uint32_t flags, vk_instance **out, snt_diag *);
+void vk_instance_close(const snt_host_alloc *, vk_instance *);
+bool vk_load_device_functions(vk_instance *, VkDevice);
+bool vk_has_extension(const vk_api *, const snt_host_alloc *, VkPhysicalDevice, const char *name);
+/* A validation message since the last call makes any result a failure. */
+snt_result vk_judge(vk_device *, snt_result, snt_diag *);
+/* rt_vulkan_device.c */
+snt_result vk_fail(vk_device *, VkResult, const char *stage, const char *what, snt_diag *);
+/* rt_vulkan_profile.c */
+void vk_query_features(const vk_api *, const snt_host_alloc *, VkPhysicalDevice, vk_features *);
+snt_result vk_query_profile(vk_device *, const char *base, snt_diag *);
+const char *vk_profile_name(const char *device, const char *driver, VkPhysicalDeviceType);
+/* rt_vulkan_memory.c */
+snt_result vk_memory_create(vk_device *, VkDeviceSize bytes, VkBufferUsageFlags, bool for_host, vk_memory *out, snt_diag *);
+void vk_memory_destroy(vk_device *, vk_memory *);
+snt_result vk_buffer_create(rt_device *, uint64_t bytes, rt_buffer **out, snt_diag *);
+void vk_buffer_destroy(rt_buffer *);
+VkResult vk_buffer_view(vk_buffer *, uint64_t offset, uint64_t bytes, uint32_t kind, VkBufferView *out);
+snt_result vk_upload(rt_stream *, rt_buffer *, uint64_t offset, const void *src, uint64_t bytes, snt_diag *);
+snt_result vk_download(rt_stream *, rt_buffer *, uint64_t offset, void *dst, uint64_t bytes, snt_diag *);
+/* rt_vulkan_pipeline.c */
+snt_result vk_pipeline_create(rt_device *, const rt_code *, const void *cached, size_t cached_bytes, rt_pipeline **out, snt_diag *);
+snt_result vk_pipeline_binary(rt_pipeline *, void *dst, size_t *size);
+void vk_pipeline_destroy(rt_pipeline *);
+/* rt_vulkan_sets.c */
+snt_result vk_find_set(vk_stream *, const rt_dispatch *, VkDescriptorSet *out, snt_diag *);
+void vk_forget_sets(vk_stream *, bool destroy); /* only when nothing is pending */
+bool vk_sets_crowded(const vk_stream *);
+/* rt_vulkan_batch.c */
+snt_result vk_batch_begin(vk_stream *, uint32_t timed_count, vk_batch **out, snt_diag *);
+snt_result vk_batch_submit(vk_stream *, vk_batch *, snt_diag *);
+void vk_batch_drop(vk_stream *, vk_batch *);          /* not submitted after all */
+snt_result vk_batch_finish(vk_stream *, vk_batch *, uint64_t timeout_ns, snt_diag *); /* SNT_NOT_READY on timeout */
+void vk_batch_release(vk_stream *, vk_batch *);       /* the event is gone */
+void vk_batches_destroy(vk_stream *);
+/* rt_vulkan_stream.c */
+snt_result vk_stream_create(rt_device *, rt_stream **out, snt_diag *);
+void vk_stream_destroy(rt_stream *);
+snt_result vk_submit(rt_stream *, uint32_t count, const rt_dispatch *, bool timed, rt_event **event, snt_diag *);
+snt_result vk_wait(rt_stream *, snt_diag *);
+snt_result vk_event_wait(rt_event *, uint64_t timeout_ns);
+snt_result vk_event_timings(rt_event *, uint32_t *count, uint64_t *ns);
+void vk_event_destroy(rt_event *);
+#endif

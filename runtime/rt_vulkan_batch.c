@@ -1,0 +1,191 @@
+/* Recordings of a stream: command buffer, fence and queries, made once and used again when the device is done with them and no event
+   looks at them. In steady state nothing is created. The list of pending ones is in submission order. */
+#include "runtime/rt_vulkan.h"
+
+enum { MAX_PENDING = 64 };
+
+static void destroy_batch(vk_stream *stream, vk_batch *batch) {
+  vk_device *device = (vk_device *)stream->base.device;
+  const vk_api *api = &device->instance->api;
+  api->vkDestroyFence(device->handle, batch->fence, NULL);
+  api->vkDestroyQueryPool(device->handle, batch->queries, NULL); /* the command buffer goes with its pool */
+  rt_give(device->base.alloc, batch->ticks, batch->query_capacity * sizeof *batch->ticks);
+  rt_give(device->base.alloc, batch, sizeof *batch);
+}
+
+static snt_result create_batch(vk_stream *stream, vk_batch **out, snt_diag *diag) {
+  vk_device *device = (vk_device *)stream->base.device;
+  const vk_api *api = &device->instance->api;
+  vk_batch *batch = rt_take(device->base.alloc, sizeof *batch);
+  if (!batch) return ir_fail(diag, SNT_E_HOST_MEM, "submit", 0, "out of memory");
+  const VkCommandBufferAllocateInfo commands = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO, .commandPool = stream->pool,
+                                                .level = VK_COMMAND_BUFFER_LEVEL_PRIMARY, .commandBufferCount = 1};
+  const VkFenceCreateInfo fence = {.sType = VK_STRUCTURE_TYPE_FENCE_CREATE_INFO};
+  VkResult code = api->vkAllocateCommandBuffers(device->handle, &commands, &batch->commands);
+  if (code == VK_SUCCESS) code = api->vkCreateFence(device->handle, &fence, NULL, &batch->fence);
+  if (code != VK_SUCCESS) {
+    destroy_batch(stream, batch);
+    return vk_fail(device, code, "submit", "vkAllocateCommandBuffers", diag);
+  }
+  *out = batch;
+  return SNT_OK;
+}
+
+static snt_result ensure_queries(vk_stream *stream, vk_batch *batch, uint32_t count, snt_diag *diag) {
+  vk_device *device = (vk_device *)stream->base.device;
+  const vk_api *api = &device->instance->api;
+  if (count <= batch->query_capacity) return SNT_OK;
+  api->vkDestroyQueryPool(device->handle, batch->queries, NULL);
+  batch->queries = VK_NULL_HANDLE;
+  rt_give(device->base.alloc, batch->ticks, batch->query_capacity * sizeof *batch->ticks);
+  batch->query_capacity = 0;
+  uint32_t rounded = (count + 63) / 64 * 64;
+  batch->ticks = rt_take(device->base.alloc, rounded * sizeof *batch->ticks);
+  if (!batch->ticks) return ir_fail(diag, SNT_E_HOST_MEM, "submit", 0, "out of memory");
+  batch->query_capacity = rounded;
+  const VkQueryPoolCreateInfo info = {.sType = VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO, .queryType = VK_QUERY_TYPE_TIMESTAMP, .queryCount = rounded};
+  VkResult code = api->vkCreateQueryPool(device->handle, &info, NULL, &batch->queries);
+  return code == VK_SUCCESS ? SNT_OK : vk_fail(device, code, "submit", "vkCreateQueryPool", diag);
+}
+
+/* ---- lists ---- */
+
+static void push_idle(vk_stream *stream, vk_batch *batch) {
+  batch->next = stream->idle;
+  stream->idle = batch;
+}
+
+static void pop_pending(vk_stream *stream) {
+  vk_batch *batch = stream->pending;
+  stream->pending = batch->next;
+  if (!stream->pending) stream->pending_tail = &stream->pending;
+  batch->pending = false;
+  if (!batch->held) push_idle(stream, batch);
+}
+
+/* Waits for the oldest; SNT_NOT_READY when it is not over in time. */
+static snt_result finish_oldest(vk_stream *stream, uint64_t timeout_ns, snt_diag *diag) {
+  vk_device *device = (vk_device *)stream->base.device;
+  VkResult code = device->instance->api.vkWaitForFences(device->handle, 1, &stream->pending->fence, VK_TRUE, timeout_ns);
+  if (code == VK_TIMEOUT) return SNT_NOT_READY;
+  if (code != VK_SUCCESS) return vk_fail(device, code, "wait", "vkWaitForFences", diag);
+  pop_pending(stream);
+  return SNT_OK;
+}
+
+static snt_result reap(vk_stream *stream, snt_diag *diag) {
+  uint32_t pending = 0;
+  for (const vk_batch *batch = stream->pending; batch; batch = batch->next) pending++;
+  while (stream->pending) {
+    snt_result result = finish_oldest(stream, pending >= MAX_PENDING ? UINT64_MAX : 0, diag);
+    if (result == SNT_NOT_READY) return SNT_OK;
+    if (result != SNT_OK) return result;
+    pending--;
+  }
+  return SNT_OK;
+}
+
+/* ---- recording ---- */
+
+/* What came before in the queue, and what the host wrote, is seen by what follows. */
+static void begin_barrier(const vk_api *api, VkCommandBuffer commands) {
+  const VkMemoryBarrier barrier = {.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
+                                   .srcAccessMask = VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT | VK_ACCESS_HOST_WRITE_BIT,
+                                   .dstAccessMask = VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_READ_BIT | VK_ACCESS_TRANSFER_WRITE_BIT};
+  const VkPipelineStageFlags device = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT;
+  api->vkCmdPipelineBarrier(commands, device | VK_PIPELINE_STAGE_HOST_BIT, device, 0, 1, &barrier, 0, NULL, 0, NULL);
+}
+
+static void end_barrier(const vk_api *api, VkCommandBuffer commands) {
+  const VkMemoryBarrier barrier = {.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
+                                   .srcAccessMask = VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT,
+                                   .dstAccessMask = VK_ACCESS_HOST_READ_BIT | VK_ACCESS_HOST_WRITE_BIT};
+  api->vkCmdPipelineBarrier(commands, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT, VK_PIPELINE_STAGE_HOST_BIT, 0, 1,
+                            &barrier, 0, NULL, 0, NULL);
+}
+
+snt_result vk_batch_begin(vk_stream *stream, uint32_t timed_count, vk_batch **out, snt_diag *diag) {
+  vk_device *device = (vk_device *)stream->base.device;
+  const vk_api *api = &device->instance->api;
+  SNT_TRY(reap(stream, diag));
+  if (!stream->idle) {
+    vk_batch *fresh = NULL;
+    SNT_TRY(create_batch(stream, &fresh, diag));
+    push_idle(stream, fresh);
+  }
+  vk_batch *batch = stream->idle;
+  if (timed_count) SNT_TRY(ensure_queries(stream, batch, timed_count + 1, diag));
+  const VkCommandBufferBeginInfo info = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO, .flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT};
+  VkResult code = api->vkBeginCommandBuffer(batch->commands, &info);
+  if (code != VK_SUCCESS) return vk_fail(device, code, "submit", "vkBeginCommandBuffer", diag);
+  stream->idle = batch->next;
+  batch->next = NULL, batch->timed_count = timed_count;
+  begin_barrier(api, batch->commands);
+  if (timed_count) {
+    api->vkCmdResetQueryPool(batch->commands, batch->queries, 0, timed_count + 1);
+    api->vkCmdWriteTimestamp(batch->commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, batch->queries, 0);
+  }
+  *out = batch;
+  return SNT_OK;
+}
+
+void vk_batch_drop(vk_stream *stream, vk_batch *batch) {
+  vk_of(stream->base.device)->vkEndCommandBuffer(batch->commands);
+  push_idle(stream, batch);
+}
+
+static VkResult queue_submit(vk_device *device, const vk_batch *batch) {
+  const VkSubmitInfo info = {.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO, .commandBufferCount = 1, .pCommandBuffers = &batch->commands};
+  pthread_mutex_lock(&device->queue_lock);
+  VkResult code = device->instance->api.vkQueueSubmit(device->queue, 1, &info, batch->fence);
+  pthread_mutex_unlock(&device->queue_lock);
+  return code;
+}
+
+snt_result vk_batch_submit(vk_stream *stream, vk_batch *batch, snt_diag *diag) {
+  vk_device *device = (vk_device *)stream->base.device;
+  const vk_api *api = &device->instance->api;
+  end_barrier(api, batch->commands);
+  VkResult code = api->vkEndCommandBuffer(batch->commands);
+  if (code == VK_SUCCESS) code = api->vkResetFences(device->handle, 1, &batch->fence);
+  if (code == VK_SUCCESS) code = queue_submit(device, batch);
+  if (code != VK_SUCCESS) {
+    push_idle(stream, batch);
+    return vk_fail(device, code, "submit", "vkQueueSubmit", diag);
+  }
+  batch->pending = true;
+  *stream->pending_tail = batch;
+  stream->pending_tail = &batch->next;
+  return SNT_OK;
+}
+
+/* ---- the end ---- */
+
+snt_result vk_batch_finish(vk_stream *stream, vk_batch *batch, uint64_t timeout_ns, snt_diag *diag) {
+  uint64_t begin = timeout_ns == UINT64_MAX ? 0 : rt_clock_ns();
+  while (batch->pending) {
+    uint64_t left = UINT64_MAX;
+    if (timeout_ns != UINT64_MAX) {
+      uint64_t spent = rt_clock_ns() - begin;
+      left = spent < timeout_ns ? timeout_ns - spent : 0;
+    }
+    SNT_TRY(finish_oldest(stream, left, diag));
+  }
+  return SNT_OK;
+}
+
+void vk_batch_release(vk_stream *stream, vk_batch *batch) {
+  batch->held = false;
+  if (!batch->pending) push_idle(stream, batch);
+}
+
+void vk_batches_destroy(vk_stream *stream) {
+  for (vk_batch *lists[] = {stream->pending, stream->idle}, **list = lists; list < lists + 2; list++) {
+    for (vk_batch *batch = *list; batch;) {
+      vk_batch *next = batch->next;
+      destroy_batch(stream, batch);
+      batch = next;
+    }
+  }
+  stream->pending = stream->idle = NULL;
+}

@@ -1,0 +1,116 @@
+/* What a Vulkan device is: the optional features it has (queried, then enabled as they are), its limits, and the built-in profile it
+   starts from. Nothing is assumed that was not asked. */
+#include "runtime/rt_vulkan.h"
+
+enum { VK_SCALAR_BYTES = 128 };
+
+static const struct {
+  const char *part, *profile;
+} profiles[] = {
+    {"llvmpipe", "lavapipe"}, {"swiftshader", "swiftshader"}, {"H100", "h100"}, {"H200", "h100"}, {"mali", "mobile"}, {"adreno", "mobile"},
+};
+
+const char *vk_profile_name(const char *device, const char *driver, VkPhysicalDeviceType type) {
+  for (uint32_t i = 0; i < IR_COUNT(profiles); i++) {
+    if (rt_contains(device, profiles[i].part) || rt_contains(driver, profiles[i].part)) return profiles[i].profile;
+  }
+  switch (type) {
+    case VK_PHYSICAL_DEVICE_TYPE_CPU: return "lavapipe";
+    case VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU: return "igpu";
+    default: return "dgpu";
+  }
+}
+
+/* ---- features ---- */
+
+/* Puts a feature struct in the chain if the device has it, by core version or by extension, and asks for the extension where it must. */
+static void add_feature(vk_features *features, void *feature, bool core, bool has_extension, const char *extension) {
+  if (!core && !has_extension) return;
+  VkBaseOutStructure *link = feature;
+  link->pNext = features->core.pNext;
+  features->core.pNext = feature;
+  if (!core) features->extensions[features->extension_count++] = extension;
+}
+
+void vk_query_features(const vk_api *api, const snt_host_alloc *alloc, VkPhysicalDevice physical, vk_features *out) {
+  *out = (vk_features){
+      .core = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2},
+      .storage16 = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES},
+      .storage8 = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_8BIT_STORAGE_FEATURES},
+      .small = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES},
+      .subgroup_size = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES},
+      .subgroup_types = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_SUBGROUP_EXTENDED_TYPES_FEATURES},
+  };
+  VkPhysicalDeviceProperties2 properties = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2};
+  api->vkGetPhysicalDeviceProperties2(physical, &properties);
+  uint32_t loader = VK_API_VERSION_1_1, device = properties.properties.apiVersion;
+  api->vkEnumerateInstanceVersion(&loader);
+  uint32_t version = loader < VK_API_VERSION_1_3 ? VK_API_VERSION_1_1 : device; /* what the instance was created for */
+  bool is12 = version >= VK_API_VERSION_1_2, is13 = version >= VK_API_VERSION_1_3;
+#define VK_HAS(name) vk_has_extension(api, alloc, physical, name)
+  add_feature(out, &out->storage16, true, true, NULL);
+  add_feature(out, &out->storage8, is12, VK_HAS(VK_KHR_8BIT_STORAGE_EXTENSION_NAME), VK_KHR_8BIT_STORAGE_EXTENSION_NAME);
+  add_feature(out, &out->small, is12, VK_HAS(VK_KHR_SHADER_FLOAT16_INT8_EXTENSION_NAME), VK_KHR_SHADER_FLOAT16_INT8_EXTENSION_NAME);
+  add_feature(out, &out->subgroup_size, is13, VK_HAS(VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME), VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME);
+  add_feature(out, &out->subgroup_types, is12, VK_HAS(VK_KHR_SHADER_SUBGROUP_EXTENDED_TYPES_EXTENSION_NAME),
+              VK_KHR_SHADER_SUBGROUP_EXTENDED_TYPES_EXTENSION_NAME);
+#undef VK_HAS
+  api->vkGetPhysicalDeviceFeatures2(physical, &out->core);
+  const VkPhysicalDeviceFeatures had = out->core.features;
+  out->core.features = (VkPhysicalDeviceFeatures){.shaderInt16 = had.shaderInt16, .shaderInt64 = had.shaderInt64, .shaderFloat64 = had.shaderFloat64};
+}
+
+/* ---- the profile ---- */
+
+static void query_caps(const vk_features *features, const VkPhysicalDeviceSubgroupProperties *subgroups, kir_caps *caps) {
+  const VkPhysicalDeviceFeatures *core = &features->core.features;
+  const VkSubgroupFeatureFlags arithmetic = VK_SUBGROUP_FEATURE_ARITHMETIC_BIT | VK_SUBGROUP_FEATURE_SHUFFLE_BIT;
+  bool storage16 = features->storage16.storageBuffer16BitAccess, storage8 = features->storage8.storageBuffer8BitAccess;
+  caps->target = "spirv";
+  caps->max_lanes = 4, caps->vector_memory = 16;
+  caps->f16_arithmetic = features->small.shaderFloat16;
+  caps->f16_storage = storage16 && features->small.shaderFloat16;
+  caps->int16_storage = caps->bf16_storage = storage16 && core->shaderInt16;
+  caps->int8_storage = storage8 && features->small.shaderInt8;
+  caps->int64 = core->shaderInt64;
+  caps->f64 = core->shaderFloat64;
+  caps->subgroups = (subgroups->supportedStages & VK_SHADER_STAGE_COMPUTE_BIT) && (subgroups->supportedOperations & VK_SUBGROUP_FEATURE_BASIC_BIT);
+  caps->subgroup_arithmetic = caps->subgroups && (subgroups->supportedOperations & arithmetic) == arithmetic;
+  caps->exact_div = caps->exact_sqrt = false; /* 2.5 ULP is all that Vulkan promises */
+  caps->prefetch = caps->stream = caps->async_copy = caps->mma = caps->atomics_f32 = caps->keeps_math = false;
+  caps->texel = true;
+}
+
+static uint32_t larger(uint64_t a, uint64_t b) { return (uint32_t)(a > b ? a : b); }
+static uint32_t smaller(uint64_t a, uint64_t b) { return (uint32_t)(a < b ? a : b); }
+
+static void query_limits(const vk_device *device, const VkPhysicalDeviceLimits *limits, cost_profile *profile) {
+  uint32_t align = larger(limits->minStorageBufferOffsetAlignment, limits->minTexelBufferOffsetAlignment);
+  uint32_t bindings = smaller(limits->maxPerStageDescriptorStorageBuffers, limits->maxPerStageResources);
+  profile->max_bindings = smaller(bindings, VK_MAX_BINDINGS);
+  profile->max_scalar_bytes = smaller(limits->maxPushConstantsSize - 4, VK_SCALAR_BYTES); /* the group count comes behind */
+  profile->caps.push_bytes = profile->max_scalar_bytes;
+  profile->max_items = smaller(limits->maxComputeWorkGroupInvocations, limits->maxComputeWorkGroupSize[0]);
+  profile->max_local_bytes = limits->maxComputeSharedMemorySize;
+  profile->max_buffer_bytes = limits->maxStorageBufferRange < device->max_allocation ? limits->maxStorageBufferRange : device->max_allocation;
+  profile->max_texels = limits->maxTexelBufferElements;
+  profile->offset_align = align > 16 ? align : 16;
+  for (int axis = 0; axis < 3; axis++) profile->max_grid[axis] = limits->maxComputeWorkGroupCount[axis];
+}
+
+snt_result vk_query_profile(vk_device *device, const char *base, snt_diag *diag) {
+  const vk_api *api = &device->instance->api;
+  cost_profile *profile = &device->base.profile;
+  SNT_TRY(rt_base_profile(profile, base, diag));
+  VkPhysicalDeviceSubgroupSizeControlProperties sizes = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_PROPERTIES};
+  VkPhysicalDeviceSubgroupProperties subgroups = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_PROPERTIES};
+  VkPhysicalDeviceProperties2 properties = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, .pNext = &subgroups};
+  if (device->subgroup_control) subgroups.pNext = &sizes;
+  api->vkGetPhysicalDeviceProperties2(device->physical, &properties);
+  rt_copy_text(profile->target, sizeof profile->target, "spirv");
+  query_caps(&device->features, &subgroups, &profile->caps);
+  query_limits(device, &properties.properties.limits, profile);
+  profile->subgroup_min = device->subgroup_control ? sizes.minSubgroupSize : subgroups.subgroupSize;
+  profile->subgroup_max = device->subgroup_control ? sizes.maxSubgroupSize : subgroups.subgroupSize;
+  return SNT_OK;
+}
