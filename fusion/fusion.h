@@ -78,6 +78,7 @@ snt_result fusion_compile(fusion_context *, const ir_graph *graph, const fusion_
 snt_result fusion_canonicalise(fusion_context *, bool *changed); /* fold, dead code, views composed, x*1, double casts, constants that do not vary along an axis */
 snt_result fusion_decompose(fusion_context *, bool *changed);    /* what is left above primitives */
 snt_result fusion_rewrite(fusion_context *, bool *changed);      /* priced, flagged reassociating: batch-norm folding .. */
+snt_result fusion_copy_ports(fusion_context *, bool *changed);    /* outputs that are inputs, constants or named twice */
 snt_result fusion_group_nodes(fusion_context *, bool *changed);
 snt_result fusion_fission(fusion_context *, bool *changed);      /* splits what does not fit the device's limits */
 snt_result fusion_schedule(fusion_context *, bool *changed);     /* groups -> kernels and steps, by the table of schedules */

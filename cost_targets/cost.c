@@ -1,0 +1,49 @@
+/* The analytic model; see cost.h. Units: nanoseconds, bytes, GB/s (= bytes a nanosecond).
+   First touches come from DRAM unless the whole working set fits the last cache; repeats from the cache that holds their footprint. */
+#include "cost_targets/cost.h"
+
+static double at_least(double x, double floor) { return x > floor ? x : floor; }
+
+static double repeat_rate(const cost_profile *p, double footprint) {
+  if (footprint <= p->l1_bytes) return p->l1_gbs;
+  if (footprint <= p->l2_bytes * 0.75 || footprint <= p->l3_bytes * 0.75) return p->cache_gbs;
+  return p->dram_gbs;
+}
+
+static double memory_time(const cost_profile *p, const cost_work *w, double *bytes) {
+  double first = 0, repeats = 0, total = 0;
+  for (uint32_t i = 0; i < w->stream_count; i++) total += w->streams[i].bytes;
+  const double last_cache = p->l3_bytes > p->l2_bytes ? p->l3_bytes : p->l2_bytes;
+  const double rate = total <= last_cache * 0.5 ? p->cache_gbs : p->dram_gbs;
+  for (uint32_t i = 0; i < w->stream_count; i++) {
+    const cost_stream *s = &w->streams[i];
+    const double strided = s->strided ? p->strided_factor : 1;
+    double own = s->bytes * strided;
+    /* a plain store reads the line first; streaming stores do not */
+    if (s->write && p->stream_store_factor < 1) own *= total > p->stream_threshold && p->stream_threshold > 0 ? 1 : 1 / p->stream_store_factor;
+    first += own / at_least(rate, 1e-3);
+    if (s->accesses > s->bytes) repeats += (s->accesses - s->bytes) * strided / at_least(repeat_rate(p, s->reuse_bytes), 1e-3);
+  }
+  *bytes = total;
+  return first + repeats;
+}
+
+static double compute_time(const cost_profile *p, const cost_work *w) {
+  const double vectors = 1 / at_least(p->lanes, 1);
+  const double cycles = (w->ops + w->index_ops) * vectors * p->op_cycles + w->fmas * vectors / at_least(p->fma_per_cycle, 1e-3) +
+                        w->specials * vectors * p->special_cycles + w->divs * vectors * p->div_cycles;
+  double units = p->units;
+  const double busy = w->items / at_least(p->lanes, 1);
+  if (busy < units) units = at_least(busy, 1);
+  return cycles / (at_least(p->ghz, 1e-3) * units);
+}
+
+void cost_kernel(const cost_profile *p, const cost_work *w, cost_estimate *out) {
+  *out = (cost_estimate){.launch_ns = p->launch_ns};
+  out->memory_ns = memory_time(p, w, &out->bytes);
+  out->compute_ns = compute_time(p, w);
+  const double over = w->live_registers - p->registers;
+  if (over > 0) out->spill_ns = over * p->spill_cycles * w->items / at_least(p->lanes, 1) / (at_least(p->ghz, 1e-3) * at_least(p->units, 1));
+  const double longer = out->memory_ns > out->compute_ns ? out->memory_ns : out->compute_ns, shorter = out->memory_ns > out->compute_ns ? out->compute_ns : out->memory_ns;
+  out->ns = out->launch_ns + longer + 0.1 * shorter + out->spill_ns + w->barriers * p->barrier_ns; /* overlap is not perfect */
+}

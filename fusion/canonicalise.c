@@ -1,0 +1,177 @@
+/* Canonical form: constants folded, equal nodes shared, identities dropped, constants that do not vary along an axis made small, dead code gone.
+   In: any graph of primitives. Out: the same values, bit for bit. Order of the rules: the list at the end. */
+#include "fusion/rebuild.h"
+
+enum { FOLD_LIMIT = 4096 };
+
+static double splat_value(const rebuild *r, uint32_t made, bool *found) {
+  double value = 0;
+  *found = ir_is_scalar_const(r->to, made, &value);
+  return value;
+}
+
+/* x * 1, x / 1, x - 0: exact for every x. */
+static uint32_t drop_identity(rebuild *r) {
+  const ir_node *n = ir_at(r->from, r->node);
+  bool found;
+  if (n->op != IR_OP_mul && n->op != IR_OP_div && n->op != IR_OP_sub) return 0;
+  const double neutral = n->op == IR_OP_sub ? 0 : 1;
+  for (uint32_t side = n->op == IR_OP_mul ? 0 : 1; side < 2; side++)
+    if (splat_value(r, r->args[side], &found) == neutral && found && ir_same_shape(&ir_at(r->to, r->args[1 - side])->type, &n->type)) return r->args[1 - side];
+  return 0;
+}
+
+/* A view or cast that changes nothing. */
+static uint32_t drop_view(rebuild *r) {
+  const ir_node *n = ir_at(r->from, r->node);
+  if (n->op != IR_OP_reshape && n->op != IR_OP_broadcast && n->op != IR_OP_cast && n->op != IR_OP_slice && n->op != IR_OP_pad) return 0;
+  const ir_tensor *operand = &ir_at(r->to, r->args[0])->type;
+  if (operand->dtype != n->type.dtype || !ir_same_shape(operand, &n->type)) return 0;
+  uint32_t count;
+  if (n->op == IR_OP_slice) {
+    const ir_expr *steps = ir_attr_ints(r->from, r->node, IR_ATTR_steps, &count);
+    for (uint32_t i = 0; steps && i < count; i++)
+      if (steps[i] < 0 || IR_EXPR_NODE(steps[i]) == 0) return 0;
+    const ir_expr *starts = ir_attr_ints(r->from, r->node, IR_ATTR_starts, &count);
+    for (uint32_t i = 0; starts && i < count; i++)
+      if (starts[i] != 0) return 0;
+    for (uint32_t i = 0; steps && i < n->type.rank; i++)
+      if (steps[i] != 1) return 0;
+  }
+  return r->args[0];
+}
+
+/* reshape of reshape reads through. */
+static uint32_t merge_reshapes(rebuild *r) {
+  const ir_node *n = ir_at(r->from, r->node), *inner = ir_at(r->to, r->args[0]);
+  if (n->op != IR_OP_reshape || n->arity != 1 || inner->op != IR_OP_reshape) return 0;
+  const uint32_t operand = ir_arg(r->to, r->args[0], 0);
+  const ir_attr_value shape = {IR_ATTR_shape, n->type.rank, n->type.dims};
+  return rebuild_view(r, IR_OP_reshape, operand, 1, &shape);
+}
+
+/* A splat needs no shape: pointwise operators take it as a scalar. */
+static uint32_t shrink_splat(rebuild *r) {
+  const ir_node *n = ir_at(r->from, r->node);
+  if (!(ir_ops[n->op].flags & IR_POINTWISE) || n->arity < 2) return 0;
+  uint32_t args[3];
+  bool changed = false, shaped = false;
+  for (uint32_t i = 0; i < n->arity; i++) {
+    uint32_t at = r->args[i];
+    while (ir_at(r->to, at)->op == IR_OP_broadcast || ir_at(r->to, at)->op == IR_OP_reshape) at = ir_arg(r->to, at, 0);
+    double value;
+    const bool splat = ir_is_scalar_const(r->to, at, &value) && ir_at(r->to, r->args[i])->type.rank > 0;
+    args[i] = r->args[i];
+    if (splat && ir_at(r->to, at)->type.rank == 0) args[i] = at, changed = true;
+    shaped |= ir_at(r->to, args[i])->type.rank == n->type.rank;
+  }
+  return changed && shaped ? ir_add_node(r->to, (ir_op)n->op, n->arity, args, 0, NULL, NULL) : 0;
+}
+
+static bool varies_along(const void *data, uint32_t bytes, int64_t outer, int64_t extent, int64_t inner) {
+  const uint8_t *p = data;
+  const size_t row = (size_t)inner * bytes;
+  for (int64_t o = 0; o < outer; o++)
+    for (int64_t i = 1; i < extent; i++)
+      if (memcmp(p + (size_t)o * extent * row, p + ((size_t)o * extent + i) * row, row)) return true;
+  return false;
+}
+
+/* A constant equal along an axis is one slice of it, broadcast: filters that are the same for every channel become a few literals. */
+static uint32_t shrink_const(rebuild *r) {
+  const ir_node *n = ir_at(r->from, r->node);
+  if (n->op != IR_OP_const || r->from->consts.at[n->payload].kind != IR_CONST_DATA || n->type.rank == 0) return 0;
+  const uint8_t *data = r->from->consts.at[n->payload].data;
+  const uint32_t bytes = ir_dtypes[n->type.dtype].bytes;
+  for (uint32_t axis = 0; axis < n->type.rank; axis++) {
+    int64_t outer = 1, inner = 1;
+    const int64_t extent = n->type.dims[axis];
+    for (uint32_t i = 0; i < axis; i++) outer *= n->type.dims[i];
+    for (uint32_t i = axis + 1; i < n->type.rank; i++) inner *= n->type.dims[i];
+    if (extent < 2 || outer < 1 || inner < 1 || varies_along(data, bytes, outer, extent, inner)) continue;
+    ir_tensor small = n->type;
+    small.dims[axis] = 1;
+    uint8_t *kept = ir_arena_take(r->c->arena, (size_t)(outer * inner) * bytes, 16);
+    if (!kept) return 0;
+    for (int64_t o = 0; o < outer; o++) memcpy(kept + (size_t)(o * inner) * bytes, data + (size_t)(o * extent * inner) * bytes, (size_t)inner * bytes);
+    const ir_const payload = {.kind = IR_CONST_DATA, .data = kept};
+    const uint32_t made = ir_add_const(r->to, &small, &payload);
+    ir_expr axes[SNT_MAX_RANK];
+    for (uint32_t i = 0; i < n->type.rank; i++) axes[i] = i;
+    const ir_attr_value attrs[] = {{IR_ATTR_axes, n->type.rank, axes}, {IR_ATTR_shape, n->type.rank, n->type.dims}};
+    return rebuild_view(r, IR_OP_broadcast, made, 2, attrs);
+  }
+  return 0;
+}
+
+/* Data of one element is a splat. */
+static uint32_t splat_of_one(rebuild *r) {
+  const ir_node *n = ir_at(r->from, r->node);
+  if (n->op != IR_OP_const || r->from->consts.at[n->payload].kind != IR_CONST_DATA) return 0;
+  for (uint32_t i = 0; i < n->type.rank; i++)
+    if (n->type.dims[i] != 1) return 0;
+  const void *data = r->from->consts.at[n->payload].data;
+  ir_const payload = {.kind = IR_CONST_SPLAT};
+  if (ir_dtypes[n->type.dtype].is_float) {
+    const double value = ir_dtype_load(n->type.dtype, data, 0);
+    memcpy(&payload.bits, &value, sizeof value);
+  } else {
+    payload.bits = (uint64_t)ir_dtype_load_int(n->type.dtype, data, 0);
+  }
+  const ir_tensor scalar = {.dtype = n->type.dtype};
+  const uint32_t made = ir_add_const(r->to, &scalar, &payload);
+  if (!n->type.rank) return made;
+  const ir_attr_value shape = {IR_ATTR_shape, n->type.rank, n->type.dims};
+  return rebuild_view(r, IR_OP_reshape, made, 1, &shape);
+}
+
+static bool same_attrs(const ir_graph *g, const ir_node *a, const ir_node *b) {
+  if (a->attr_count != b->attr_count) return false;
+  for (uint32_t i = 0; i < a->attr_count; i++) {
+    const ir_attr *x = &g->attrs.at[a->attrs + i], *y = &g->attrs.at[b->attrs + i];
+    if (x->key != y->key || x->count != y->count || memcmp(g->ints.at + x->first, g->ints.at + y->first, x->count * sizeof(ir_expr))) return false;
+  }
+  return true;
+}
+
+/* Equal nodes are one: looked for among the users of the first operand made last. */
+static snt_result share_equal(fusion_context *c, bool *changed) {
+  ir_graph *g = c->graph;
+  uint32_t size = 64;
+  while (size < 2 * g->nodes.count) size *= 2;
+  uint32_t *table = IR_NEW_ARRAY(c->arena, uint32_t, size), *same = IR_NEW_ARRAY(c->arena, uint32_t, g->nodes.count);
+  if (!table || !same) return ir_fail(c->diag, SNT_E_HOST_MEM, "canonicalise", 0, "out of host memory");
+  for (uint32_t n = 1; n < g->nodes.count; n++) {
+    ir_node *node = &g->nodes.at[n];
+    same[n] = n;
+    for (uint32_t i = 0; i < node->arity; i++) g->args.at[node->args + i] = same[g->args.at[node->args + i]];
+    if ((ir_ops[node->op].flags & IR_SOURCE) || node->op == IR_OP_repeat || node->op == IR_OP_pick) continue;
+    uint64_t h = ir_hash64(node->op * 31u + node->type.dtype, g->args.at + node->args, node->arity * sizeof(uint32_t));
+    for (;; h++) {
+      uint32_t *cell = &table[h & (size - 1)];
+      if (!*cell) { *cell = n; break; }
+      const ir_node *other = ir_at(g, *cell);
+      const bool equal = other->op == node->op && other->arity == node->arity && other->type.dtype == node->type.dtype && other->region == node->region &&
+                         ir_same_shape(&other->type, &node->type) && !memcmp(g->args.at + other->args, g->args.at + node->args, node->arity * sizeof(uint32_t)) && same_attrs(g, other, node);
+      if (!equal) continue;
+      same[n] = *cell;
+      *changed = true;
+      break;
+    }
+  }
+  for (uint32_t i = 0; i < g->outputs.count; i++) g->outputs.at[i].node = same[g->outputs.at[i].node];
+  for (uint32_t i = 0; i < g->updates.count; i++) g->updates.at[i].value = same[g->updates.at[i].value];
+  for (uint32_t i = 0; i < g->contract_values.count; i++) g->contract_values.at[i] = same[g->contract_values.at[i]];
+  return SNT_OK;
+}
+
+static const rebuild_rule rules[] = {drop_identity, drop_view, merge_reshapes, shrink_splat, splat_of_one, shrink_const};
+
+snt_result fusion_canonicalise(fusion_context *c, bool *changed) {
+  bool folded = false, shared = false;
+  SNT_TRY(ir_graph_fold(c->graph, FOLD_LIMIT, &folded));
+  SNT_TRY(share_equal(c, &shared));
+  SNT_TRY(fusion_rebuild(c, rules, IR_COUNT(rules), changed));
+  *changed |= folded;
+  return SNT_OK;
+}

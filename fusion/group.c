@@ -1,0 +1,310 @@
+/* Grouping by a priority queue. In: a canonical graph of primitives. Out: groups in execution order, and a decision record for every considered edge.
+   The key of an edge is the nanoseconds saved on the profile: T(parts) - T(fused), all traffic and recompute counted once.
+   Order of the queue: largest saving first; equal savings by node number, so the result does not depend on memory layout. */
+#include "fusion/group_private.h"
+
+typedef struct edge { double saving; uint32_t producer, consumer, version; } edge; /* node numbers; version: sum of the groups' versions when priced */
+typedef struct edge_queue { edge *at; uint32_t count, capacity; } edge_queue;
+
+typedef struct group_run {
+  grouping s;
+  edge_queue queue;
+  uint32_t *version; /* per group: raised when it changes */
+} group_run;
+
+/* ---- heap ---- */
+
+static bool before(const edge *a, const edge *b) {
+  if (a->saving != b->saving) return a->saving > b->saving;
+  return a->consumer != b->consumer ? a->consumer < b->consumer : a->producer < b->producer;
+}
+
+static bool push(fusion_context *c, edge_queue *q, edge e) {
+  if (q->count == q->capacity && !ir_vec_grow(c->arena, (void **)&q->at, q->count, &q->capacity, sizeof e)) return false;
+  uint32_t i = q->count++;
+  for (; i && before(&e, &q->at[(i - 1) / 2]); i = (i - 1) / 2) q->at[i] = q->at[(i - 1) / 2];
+  q->at[i] = e;
+  return true;
+}
+
+static edge pop(edge_queue *q) {
+  const edge top = q->at[0], last = q->at[--q->count];
+  uint32_t i = 0;
+  for (;;) {
+    uint32_t child = 2 * i + 1;
+    if (child >= q->count) break;
+    if (child + 1 < q->count && before(&q->at[child + 1], &q->at[child])) child++;
+    if (!before(&q->at[child], &last)) break;
+    q->at[i] = q->at[child];
+    i = child;
+  }
+  q->at[i] = last;
+  return top;
+}
+
+/* ---- the graph of groups ---- */
+
+static uint32_t group_number(const group_run *r, uint32_t node) { return r->s.group_of[node] - 1; }
+
+static bool contract_forbids(const fusion_context *c, uint32_t node) {
+  for (uint32_t i = 0; i < c->graph->contracts.count; i++) {
+    const ir_contract *k = &c->graph->contracts.at[i];
+    if (k->kind != IR_NEVER_FUSE && k->kind != IR_BARRIER) continue;
+    for (uint32_t v = 0; v < k->count; v++)
+      if (c->graph->contract_values.at[k->first + v] == node) return true;
+  }
+  return false;
+}
+
+/* Does `goal` feed `from` through a third group? Walks inputs backwards; groups that end before the goal begins cannot. */
+static bool feeds_through_another(grouping *s, uint32_t from, uint32_t goal) {
+  fusion_context *c = s->c;
+  IR_VEC(uint32_t) stack = {0};
+  const uint32_t earliest = c->groups.at[goal].nodes[0];
+  const uint32_t mark = ++s->mark;
+  if (!IR_PUSH(c->arena, &stack, from)) return true;
+  while (stack.count) {
+    const uint32_t at = stack.at[--stack.count];
+    const fusion_group *group = &c->groups.at[at];
+    for (uint32_t i = 0; i < group->input_count; i++) {
+      const uint32_t owner = s->group_of[group->inputs[i]];
+      if (!owner || s->marks[owner - 1] == mark) continue;
+      if (owner - 1 == goal) {
+        if (at != from) return true;
+        continue; /* the direct edge */
+      }
+      const fusion_group *next = &c->groups.at[owner - 1];
+      if (owner - 1 == from || next->nodes[next->count - 1] < earliest) continue;
+      s->marks[owner - 1] = mark;
+      if (!IR_PUSH(c->arena, &stack, owner - 1)) return true;
+    }
+  }
+  return false;
+}
+
+bool group_makes_cycle(grouping *s, uint32_t a, uint32_t b) { return feeds_through_another(s, b, a) || feeds_through_another(s, a, b); }
+
+/* ---- pricing and taking an edge ---- */
+
+static const char *reason_before_pricing(group_run *r, const edge *e) {
+  const fusion_context *c = r->s.c;
+  if (c->options->level == FUSION_UNFUSED) return "unfused";
+  if (c->options->level == FUSION_UNFUSED_NODES) {
+    const uint32_t a = ir_at(c->graph, e->producer)->name, b = ir_at(c->graph, e->consumer)->name;
+    if (!a || a != b) return "unfused";
+  }
+  if (contract_forbids(c, e->producer)) return "contract";
+  return NULL;
+}
+
+static bool evaluate(group_run *r, const edge *e, fusion_group *fused, const char **why, double *saving) {
+  fusion_context *c = r->s.c;
+  const uint32_t a = group_number(r, e->producer), b = group_number(r, e->consumer);
+  *saving = 0;
+  *fused = (fusion_group){0};
+  *why = reason_before_pricing(r, e);
+  if (*why) return false;
+  if (!group_unite(&r->s, a, b, fused, why)) return false;
+  group_price(&r->s, fused);
+  *saving = c->groups.at[a].cost.ns + c->groups.at[b].cost.ns - fused->cost.ns;
+  *why = *saving > 0 ? "saves" : "loses";
+  return *saving > 0;
+}
+
+static void consider(group_run *r, uint32_t producer, uint32_t consumer) {
+  fusion_context *c = r->s.c;
+  edge e = {0, producer, consumer, 0};
+  const uint32_t a = group_number(r, producer), b = group_number(r, consumer);
+  fusion_group fused;
+  const char *why;
+  if (a == b) return;
+  if (!evaluate(r, &e, &fused, &why, &e.saving)) {
+    const fusion_group *parts[2] = {&c->groups.at[a], &c->groups.at[b]};
+    group_record(&r->s, producer, consumer, false, why, parts, &fused);
+    return;
+  }
+  e.version = r->version[a] + r->version[b];
+  if (!push(c, &r->queue, e)) c->plan->failed = true;
+}
+
+static void consider_neighbours(group_run *r, uint32_t number) {
+  const fusion_group group = r->s.c->groups.at[number];
+  for (uint32_t i = 0; i < group.input_count; i++)
+    if (r->s.group_of[group.inputs[i]]) consider(r, group.inputs[i], group.hero);
+}
+
+/* Groups that read an output of `number`: each output's users, through free views. */
+static void consider_readers(group_run *r, uint32_t number, uint32_t node, uint32_t from, uint32_t depth) {
+  grouping *s = &r->s;
+  for (uint32_t u = s->uses.first[from]; u < s->uses.first[from + 1]; u++) {
+    const uint32_t user = s->uses.user[u];
+    if (!s->needed[user]) continue;
+    if (s->group_of[user]) { if (s->group_of[user] != number + 1) consider(r, node, user); }
+    else if (depth < 64 && fusion_is_view(s->c->graph, user)) consider_readers(r, number, node, user, depth + 1);
+  }
+}
+
+static void refresh(group_run *r, uint32_t number) {
+  const fusion_group group = r->s.c->groups.at[number];
+  consider_neighbours(r, number);
+  for (uint32_t i = 0; i < group.output_count; i++) consider_readers(r, number, group.outputs[i], group.outputs[i], 0);
+}
+
+static void take(group_run *r, uint32_t a, uint32_t b, const fusion_group *fused) {
+  fusion_context *c = r->s.c;
+  for (uint32_t i = 0; i < c->groups.at[a].count; i++) r->s.group_of[c->groups.at[a].nodes[i]] = b + 1;
+  c->groups.at[a].dead = 1;
+  c->groups.at[b] = *fused;
+  r->version[b] += r->version[a] + 1;
+}
+
+static void run_queue(group_run *r) {
+  fusion_context *c = r->s.c;
+  while (r->queue.count) {
+    const edge e = pop(&r->queue);
+    const uint32_t a = group_number(r, e.producer), b = group_number(r, e.consumer);
+    if (a == b || e.version != r->version[a] + r->version[b]) continue; /* priced again when it changed */
+    const fusion_group parts[2] = {c->groups.at[a], c->groups.at[b]};
+    const fusion_group *both[2] = {&parts[0], &parts[1]};
+    if (group_makes_cycle(&r->s, a, b)) {
+      group_record(&r->s, e.producer, e.consumer, false, "cycle", both, NULL);
+      continue;
+    }
+    fusion_group fused;
+    const char *why;
+    double saving;
+    if (!evaluate(r, &e, &fused, &why, &saving)) continue;
+    group_record(&r->s, e.producer, e.consumer, true, "saves", both, &fused);
+    take(r, a, b, &fused);
+    refresh(r, b);
+  }
+}
+
+/* Siblings: two groups that read one input and share no path, one kernel where that reads the input once. */
+static void run_siblings(group_run *r) {
+  fusion_context *c = r->s.c;
+  for (uint32_t a = 0; a < c->groups.count; a++) {
+    if (c->groups.at[a].dead) continue;
+    for (uint32_t i = 0; i < c->groups.at[a].input_count; i++) {
+      const uint32_t shared = c->groups.at[a].inputs[i];
+      for (uint32_t u = r->s.uses.first[shared]; u < r->s.uses.first[shared + 1]; u++) {
+        const uint32_t owner = r->s.group_of[r->s.uses.user[u]];
+        if (owner && owner - 1 > a && !c->groups.at[owner - 1].dead) consider(r, c->groups.at[a].hero, r->s.uses.user[u]);
+      }
+    }
+  }
+  run_queue(r);
+}
+
+/* ---- start and end ---- */
+
+static void mark_stored(grouping *s) {
+  const ir_graph *g = s->c->graph;
+  for (uint32_t i = 0; i < g->outputs.count; i++) s->needed[g->outputs.at[i].node] = s->is_stored[g->outputs.at[i].node] = 1;
+  for (uint32_t i = 0; i < g->updates.count; i++) s->needed[g->updates.at[i].value] = s->is_stored[g->updates.at[i].value] = 1;
+  for (uint32_t i = 0; i < g->contracts.count; i++) {
+    const ir_contract *k = &g->contracts.at[i];
+    for (uint32_t v = 0; k->kind == IR_KEEP && v < k->count; v++) s->is_stored[g->contract_values.at[k->first + v]] = 1;
+  }
+  for (uint32_t n = g->nodes.count; n-- > 1;) /* operands come before their users */
+    for (uint32_t i = 0; s->needed[n] && i < ir_at(g, n)->arity; i++) s->needed[ir_arg(g, n, i)] = 1;
+}
+
+static bool start_group(group_run *r, uint32_t node) {
+  fusion_context *c = r->s.c;
+  uint32_t *own = IR_NEW(c->arena, uint32_t);
+  if (!own) return false;
+  *own = node;
+  const fusion_group group = {.kind = (uint8_t)group_kind_of_node(&r->s, node), .hero = node, .count = 1, .nodes = own};
+  if (!IR_PUSH(c->arena, &c->groups, group)) return false;
+  r->s.group_of[node] = c->groups.count;
+  return true;
+}
+
+static snt_result start_groups(group_run *r) {
+  fusion_context *c = r->s.c;
+  const uint32_t n = c->graph->nodes.count;
+  for (uint32_t node = 1; node < n; node++) {
+    if (!r->s.needed[node]) continue;
+    const bool source = (ir_ops[ir_at(c->graph, node)->op].flags & IR_SOURCE) != 0;
+    const bool stored = r->s.is_stored[node] && (!source || ir_at(c->graph, node)->op == IR_OP_iota || ir_at(c->graph, node)->op == IR_OP_dim);
+    if (stored || !fusion_is_free(c->graph, node))
+      if (!start_group(r, node)) return SNT_E_HOST_MEM;
+  }
+  for (uint32_t i = 0; i < c->groups.count; i++) {
+    if (!group_find_ports(&r->s, &c->groups.at[i], i + 1, i + 1)) return SNT_E_HOST_MEM;
+    group_price(&r->s, &c->groups.at[i]);
+    c->ns_unfused += c->groups.at[i].cost.ns;
+    c->bytes_unfused += c->groups.at[i].cost.bytes;
+  }
+  return SNT_OK;
+}
+
+/* Execution order: a group after the groups whose outputs it reads; among the ready ones the one with the smallest hero. */
+static snt_result order_groups(group_run *r) {
+  fusion_context *c = r->s.c;
+  const uint32_t count = c->groups.count;
+  uint8_t *done = IR_NEW_ARRAY(c->arena, uint8_t, count + 1);
+  c->order = IR_NEW_ARRAY(c->arena, uint32_t, count + 1);
+  if (!done || !c->order) return SNT_E_HOST_MEM;
+  uint32_t alive = 0;
+  for (uint32_t i = 0; i < count; i++) alive += !c->groups.at[i].dead;
+  while (c->order_count < alive) {
+    const uint32_t before_round = c->order_count;
+    for (uint32_t i = 0; i < count; i++) {
+      const fusion_group *group = &c->groups.at[i];
+      bool ready = !group->dead && !done[i];
+      for (uint32_t k = 0; k < group->input_count && ready; k++) {
+        const uint32_t owner = r->s.group_of[group->inputs[k]];
+        ready = !owner || done[owner - 1];
+      }
+      if (!ready) continue;
+      done[i] = 1;
+      c->order[c->order_count++] = i;
+    }
+    if (c->order_count == before_round) return ir_fail(c->diag, SNT_E_INTERNAL, "group", 0, "the groups depend on each other in a circle");
+  }
+  return SNT_OK;
+}
+
+static snt_result check_contracts(const group_run *r) {
+  const fusion_context *c = r->s.c;
+  for (uint32_t i = 0; i < c->graph->contracts.count; i++) {
+    const ir_contract *k = &c->graph->contracts.at[i];
+    const uint32_t *v = &c->graph->contract_values.at[k->first];
+    if (k->kind != IR_MUST_FUSE || c->options->level != FUSION_FUSED) continue;
+    for (uint32_t n = 1; n < k->count; n++) {
+      const uint32_t a = fusion_through_views(c->graph, v[0]), b = fusion_through_views(c->graph, v[n]);
+      if (c->group_of[a] == c->group_of[b]) continue;
+      const char *obstacle = "no kind of kernel holds both";
+      for (uint32_t d = 0; d < c->decisions.count; d++)
+        if (!c->decisions.at[d].taken && c->decisions.at[d].producer <= b && c->decisions.at[d].consumer >= a) obstacle = c->decisions.at[d].text;
+      return ir_fail(c->diag, SNT_E_CONTRACT, "group", ir_at(c->graph, v[n])->origin, "must_fuse %s, %s cannot hold: %s", ir_node_name(c->graph, v[0]), ir_node_name(c->graph, v[n]), obstacle);
+    }
+  }
+  return SNT_OK;
+}
+
+static bool run_init(group_run *r, fusion_context *c) {
+  const uint32_t n = c->graph->nodes.count;
+  r->s.c = c;
+  c->group_of = r->s.group_of = IR_NEW_ARRAY(c->arena, uint32_t, n);
+  r->s.is_stored = IR_NEW_ARRAY(c->arena, uint8_t, n);
+  r->s.needed = IR_NEW_ARRAY(c->arena, uint8_t, n);
+  r->s.marks = IR_NEW_ARRAY(c->arena, uint32_t, n);
+  r->version = IR_NEW_ARRAY(c->arena, uint32_t, n);
+  return r->s.group_of && r->s.is_stored && r->s.needed && r->s.marks && r->version && ir_find_uses(c->graph, c->arena, &r->s.uses);
+}
+
+snt_result fusion_group_nodes(fusion_context *c, bool *changed) {
+  group_run r = {0};
+  *changed = false;
+  if (!run_init(&r, c)) return ir_fail(c->diag, SNT_E_HOST_MEM, "group", 0, "out of host memory");
+  mark_stored(&r.s);
+  SNT_TRY(start_groups(&r));
+  for (uint32_t i = 0; i < c->groups.count; i++) consider_neighbours(&r, i);
+  run_queue(&r);
+  run_siblings(&r);
+  SNT_TRY(order_groups(&r));
+  return check_contracts(&r);
+}

@@ -1,0 +1,114 @@
+/* What a group costs on the profile: operations with recompute, streams by first touch and repeats, registers by a proxy. The same function prices
+   parts and unions, so that the difference is the saving. All extents at the hints of their symbols. */
+#include "fusion/group_private.h"
+#include "fusion/schedule_common.h"
+
+static double elements_of(const fusion_context *c, uint32_t node) {
+  return (double)schedule_hint(c->graph->pool, ir_tensor_elements(c->graph->pool, &ir_at(c->graph, node)->type));
+}
+static double bytes_of(const fusion_context *c, uint32_t node) { return elements_of(c, node) * ir_dtypes[ir_at(c->graph, node)->type.dtype].bytes; }
+
+static double contract_depth(const fusion_context *c, uint32_t node) {
+  const double out = elements_of(c, node), a = elements_of(c, ir_arg(c->graph, node, 0)), b = elements_of(c, ir_arg(c->graph, node, 1));
+  /* |a| |b| / |out| is K^2 times the batch extents squared over themselves: bounded by the operands */
+  const double k = out > 0 ? a * b / out : 1;
+  double depth = 1;
+  uint32_t count[2], out_count;
+  const ir_expr *lhs = ir_attr_ints(c->graph, node, IR_ATTR_lhs, &count[0]), *labels = ir_attr_ints(c->graph, node, IR_ATTR_out, &out_count);
+  for (uint32_t i = 0; i < count[0]; i++) {
+    bool kept = false;
+    for (uint32_t o = 0; o < out_count; o++) kept |= labels[o] == lhs[i];
+    if (!kept) depth *= (double)schedule_hint(c->graph->pool, ir_at(c->graph, ir_arg(c->graph, node, 0))->type.dims[i]);
+  }
+  return k > 0 ? depth : 0;
+}
+
+/* How many times an element of a prologue is computed: once, unless its consumer in the group reads it again in other iterations. */
+static double recompute_factor(const fusion_context *c, const fusion_group *group, uint32_t node) {
+  if (group->kind != GROUP_CONTRACT || node >= group->hero) return 1;
+  const double out = elements_of(c, group->hero), depth = contract_depth(c, group->hero), own = elements_of(c, node);
+  const double tile = schedule_is_explicit(c) ? 16 : 64; /* neighbouring results that share one evaluation */
+  const double times = own > 0 ? out * depth / own / tile : 1;
+  return times > 1 ? times : 1;
+}
+
+static void add_operations(const fusion_context *c, const fusion_group *group, cost_work *w) {
+  const double items = elements_of(c, group->hero);
+  for (uint32_t i = 0; i < group->count; i++) {
+    const uint32_t node = group->nodes[i];
+    const ir_node *n = ir_at(c->graph, node);
+    const uint8_t flags = ir_ops[n->op].flags;
+    /* a small value broadcast to many elements is computed for each of them when it is inlined in a flat loop */
+    double times = elements_of(c, node) * recompute_factor(c, group, node);
+    if (group->kind == GROUP_LOOP && times < items) times = items;
+    if (n->op == IR_OP_contract) w->fmas += elements_of(c, node) * contract_depth(c, node);
+    else if (flags & IR_REDUCE) w->ops += elements_of(c, ir_arg(c->graph, node, 0));
+    else if (flags & IR_EXPENSIVE) w->specials += times;
+    else if (n->op == IR_OP_div || n->op == IR_OP_sqrt || n->op == IR_OP_rsqrt || n->op == IR_OP_recip) w->divs += times;
+    else if (flags & IR_POINTWISE) w->ops += times;
+    else if (n->op == IR_OP_gather) w->index_ops += times * 4;
+  }
+}
+
+static cost_stream read_stream(const fusion_context *c, const fusion_group *group, uint32_t node) {
+  cost_stream s = {.bytes = bytes_of(c, node), .accesses = bytes_of(c, node)};
+  if (group->kind == GROUP_CONTRACT && elements_of(c, group->hero) > 0) {
+    const double tile = schedule_is_explicit(c) ? 64 : 64;
+    const double all = elements_of(c, group->hero) * contract_depth(c, group->hero) * 4 / tile;
+    s.accesses = s.bytes > all ? s.bytes : all;
+    s.reuse_bytes = s.bytes;
+  }
+  if (group->kind == GROUP_ROW) { /* later sweeps find the row in a near cache */
+    s.accesses = 2 * s.bytes;
+    s.reuse_bytes = 16384;
+  }
+  return s;
+}
+
+/* A broadcast input is small whatever reads it; a gathered table is touched where the indices say. */
+static void add_streams(const fusion_context *c, const fusion_group *group, cost_work *w) {
+  for (uint32_t i = 0; i < group->input_count && w->stream_count < COST_MAX_STREAMS; i++) w->streams[w->stream_count++] = read_stream(c, group, group->inputs[i]);
+  for (uint32_t i = 0; i < group->output_count && w->stream_count < COST_MAX_STREAMS; i++) {
+    const double bytes = bytes_of(c, group->outputs[i]);
+    w->streams[w->stream_count++] = (cost_stream){.bytes = bytes, .accesses = bytes, .write = true};
+  }
+}
+
+void fusion_group_work(const fusion_context *c, const fusion_group *group, cost_work *w) {
+  *w = (cost_work){.items = elements_of(c, group->hero), .groups = c->options->profile->min_groups};
+  add_operations(c, group, w);
+  add_streams(c, group, w);
+  w->live_registers = 4 + (group->kind == GROUP_CONTRACT ? 16 : 0) + 1.5 * group->input_count + group->output_count + 0.25 * group->count;
+}
+
+void group_price(grouping *s, fusion_group *group) {
+  cost_work w;
+  fusion_group_work(s->c, group, &w);
+  cost_kernel(s->c->options->profile, &w, &group->cost);
+}
+
+void group_record(grouping *s, uint32_t producer, uint32_t consumer, bool taken, const char *rule, const fusion_group *parts[2], const fusion_group *fused) {
+  fusion_context *c = s->c;
+  fusion_decision d = {.producer = producer, .consumer = consumer, .taken = taken, .rule = rule};
+  ir_text text;
+  ir_text_init(&text, c->arena);
+  if (parts) d.ns_parts = parts[0]->cost.ns + parts[1]->cost.ns;
+  if (fused && fused->cost.ns > 0) {
+    d.ns_fused = fused->cost.ns;
+    d.bytes_saved = parts ? parts[0]->cost.bytes + parts[1]->cost.bytes - fused->cost.bytes : 0;
+    cost_work w;
+    fusion_group_work(c, fused, &w);
+    d.registers = w.live_registers;
+  }
+  const uint32_t limit = c->options->profile->max_bindings;
+  if (!strcmp(rule, "saves") || !strcmp(rule, "loses"))
+    ir_text_format(&text, "%s: %.2f us together, %.2f us apart; %.0f bytes less", taken ? "one kernel" : "apart", d.ns_fused / 1e3, d.ns_parts / 1e3, d.bytes_saved);
+  else if (!strcmp(rule, "bindings") && fused)
+    ir_text_format(&text, "would fuse with %u bindings; the device has %u", fused->input_count + fused->output_count, limit);
+  else if (!strcmp(rule, "cycle"))
+    ir_text_add(&text, "another kernel lies on a path between the two: one kernel would wait for itself");
+  else
+    ir_text_format(&text, "apart: %s", rule);
+  d.text = text.failed ? rule : text.at;
+  if (!IR_PUSH(c->arena, &c->decisions, d)) c->plan->failed = true;
+}

@@ -1,0 +1,198 @@
+/* One kernel of two groups: its members, what it reads and stores, its kind and hero; legality by kind and by the device's limits.
+   Invariant: a node that another group reads is an output; views are read through. */
+#include "fusion/group_private.h"
+
+enum { STENCIL_TAPS = 128 };
+
+static double elements_at_hint(const expr_pool *x, const ir_tensor *t) {
+  double n = 1;
+  for (uint32_t i = 0; i < t->rank; i++) {
+    int64_t lo, hi, d = 1;
+    if (t->dims[i] >= 0) d = t->dims[i];
+    else { expr_bounds(x, t->dims[i], &lo, &hi); d = hi > 0 && hi < (1 << 20) ? hi : 1024; }
+    n *= (double)d;
+  }
+  return n;
+}
+
+/* A contraction over a few taps of a window: a stencil rather than a matrix product. */
+static bool is_stencil(const grouping *s, uint32_t node) {
+  const ir_graph *g = s->c->graph;
+  const uint32_t lhs = ir_arg(g, node, 0), rhs = ir_arg(g, node, 1);
+  const double out = elements_at_hint(g->pool, &ir_at(g, node)->type), a = elements_at_hint(g->pool, &ir_at(g, lhs)->type), b = elements_at_hint(g->pool, &ir_at(g, rhs)->type);
+  const double wide = a > b ? a : b;
+  return out > 0 && wide / out <= STENCIL_TAPS && wide >= out && (a < out / 64 || b < out / 64);
+}
+
+group_kind group_kind_of_node(const grouping *s, uint32_t node) {
+  const ir_op op = (ir_op)ir_at(s->c->graph, node)->op;
+  if (ir_ops[op].flags & IR_REDUCE) return GROUP_REDUCE;
+  if (ir_ops[op].flags & IR_SCAN) return GROUP_SCAN;
+  if (op == IR_OP_contract) return is_stencil(s, node) ? GROUP_WINDOW : GROUP_CONTRACT;
+  if (op >= IR_OP_scatter_set && op <= IR_OP_scatter_max) return GROUP_SCATTER;
+  return GROUP_LOOP;
+}
+
+static bool merge_members(grouping *s, const fusion_group *a, const fusion_group *b, fusion_group *out) {
+  uint32_t *nodes = IR_NEW_ARRAY(s->c->arena, uint32_t, a->count + b->count), i = 0, k = 0, n = 0;
+  if (!nodes) return false;
+  while (i < a->count || k < b->count) {
+    if (k == b->count || (i < a->count && a->nodes[i] < b->nodes[k])) nodes[n++] = a->nodes[i++];
+    else nodes[n++] = b->nodes[k++];
+  }
+  out->nodes = nodes;
+  out->count = n;
+  return true;
+}
+
+static bool add_unique(uint32_t *list, uint32_t *count, uint32_t node) {
+  for (uint32_t i = 0; i < *count; i++)
+    if (list[i] == node) return false;
+  list[(*count)++] = node;
+  return true;
+}
+
+typedef struct port_lists { uint32_t *inputs, *outputs, input_count, output_count, capacity; uint32_t self, other; bool overflow; } port_lists;
+
+static bool inside(const grouping *s, const port_lists *p, uint32_t node) {
+  return s->group_of[node] && (s->group_of[node] == p->self || s->group_of[node] == p->other);
+}
+
+static void add_reads(grouping *s, port_lists *p, uint32_t node, uint32_t depth) {
+  const ir_graph *g = s->c->graph;
+  const ir_node *n = ir_at(g, node);
+  for (uint32_t i = 0; i < n->arity; i++) {
+    const uint32_t operand = ir_arg(g, node, i);
+    const ir_op op = (ir_op)ir_at(g, operand)->op;
+    double splat;
+    if (inside(s, p, operand)) continue;
+    if (!s->group_of[operand] && fusion_is_view(g, operand)) { if (depth < 64) add_reads(s, p, operand, depth + 1); continue; }
+    if (op == IR_OP_iota || op == IR_OP_dim || (op == IR_OP_const && ir_is_scalar_const(g, operand, &splat))) continue;
+    if (p->input_count < p->capacity) add_unique(p->inputs, &p->input_count, operand);
+    else p->overflow = true;
+  }
+}
+
+/* Is the node read, directly or through free views, by something outside? */
+static bool read_outside(const grouping *s, const port_lists *p, uint32_t node, uint32_t depth) {
+  if (ir_is_output(s->c->graph, node)) return true;
+  for (uint32_t u = s->uses.first[node]; u < s->uses.first[node + 1]; u++) {
+    const uint32_t user = s->uses.user[u];
+    if (!s->needed[user] || inside(s, p, user)) continue;
+    if (!s->group_of[user] && fusion_is_view(s->c->graph, user)) {
+      if (depth < 64 && read_outside(s, p, user, depth + 1)) return true;
+      continue;
+    }
+    return true;
+  }
+  return false;
+}
+
+bool group_find_ports(grouping *s, fusion_group *group, uint32_t self, uint32_t other) {
+  port_lists p = {.self = self, .other = other, .capacity = 4 * group->count + 64};
+  p.inputs = IR_NEW_ARRAY(s->c->arena, uint32_t, p.capacity);
+  p.outputs = IR_NEW_ARRAY(s->c->arena, uint32_t, group->count);
+  if (!p.inputs || !p.outputs) return false;
+  for (uint32_t i = 0; i < group->count; i++) {
+    add_reads(s, &p, group->nodes[i], 0);
+    if (s->is_stored[group->nodes[i]] || read_outside(s, &p, group->nodes[i], 0)) p.outputs[p.output_count++] = group->nodes[i];
+  }
+  group->inputs = p.inputs;
+  group->outputs = p.outputs;
+  group->input_count = p.input_count;
+  group->output_count = p.output_count;
+  return !p.overflow;
+}
+
+/* ---- kinds ---- */
+
+/* rows: kind of the producer; columns: kind of the consumer. NONE: never one kernel. */
+static const uint8_t merged_kind[GROUP_KIND_COUNT][GROUP_KIND_COUNT] = {
+    [GROUP_LOOP] = {[GROUP_LOOP] = GROUP_LOOP, [GROUP_REDUCE] = GROUP_ROW, [GROUP_ROW] = GROUP_ROW, [GROUP_CONTRACT] = GROUP_CONTRACT, [GROUP_WINDOW] = GROUP_WINDOW, [GROUP_TRANSPOSE] = GROUP_LOOP, [GROUP_SCAN] = GROUP_SCAN},
+    [GROUP_REDUCE] = {[GROUP_LOOP] = GROUP_ROW, [GROUP_REDUCE] = GROUP_ROW, [GROUP_ROW] = GROUP_ROW},
+    [GROUP_ROW] = {[GROUP_LOOP] = GROUP_ROW, [GROUP_REDUCE] = GROUP_ROW, [GROUP_ROW] = GROUP_ROW},
+    [GROUP_CONTRACT] = {[GROUP_LOOP] = GROUP_CONTRACT},
+    [GROUP_WINDOW] = {[GROUP_LOOP] = GROUP_WINDOW, [GROUP_WINDOW] = GROUP_WINDOW},
+    [GROUP_TRANSPOSE] = {[GROUP_LOOP] = GROUP_LOOP},
+    [GROUP_SCAN] = {[GROUP_LOOP] = GROUP_SCAN},
+};
+
+static bool outputs_fit_rows(const grouping *s, fusion_group *group, const char **why_not) {
+  const fusion_context *c = s->c;
+  const ir_graph *g = c->graph;
+  expr_pool *x = g->pool;
+  const ir_tensor *full = &ir_at(g, ir_arg(g, group->hero, 0))->type;
+  const ir_expr all = ir_tensor_elements(x, full), rows = ir_tensor_elements(x, &ir_at(g, group->hero)->type);
+  bool full_output = false;
+  uint32_t reduces = 0;
+  for (uint32_t i = 0; i < group->count; i++) reduces += (ir_ops[ir_at(g, group->nodes[i])->op].flags & IR_REDUCE) != 0;
+  for (uint32_t i = 0; i < group->output_count; i++) {
+    const uint32_t node = group->outputs[i];
+    const ir_tensor *t = &ir_at(g, node)->type;
+    const bool reduce = (ir_ops[ir_at(g, node)->op].flags & IR_REDUCE) != 0;
+    const ir_expr elements = ir_tensor_elements(x, t);
+    if (reduce || (elements == all && ir_same_shape(t, full))) { full_output |= !reduce; continue; }
+    bool reached = false;
+    for (uint32_t k = 0; k < group->count && !reached; k++) {
+      const uint32_t from = group->nodes[k];
+      const bool start = elements == all ? ir_same_shape(&ir_at(g, from)->type, full) : elements == rows && (ir_ops[ir_at(g, from)->op].flags & IR_REDUCE) != 0;
+      map_access at = {.rank = ir_at(g, from)->type.rank};
+      for (uint32_t d = 0; d < at.rank; d++) at.at[d] = 0;
+      reached = start && from <= node && fusion_forward_access(c, from, node, &at);
+    }
+    if (!reached) { *why_not = "a result that is neither a whole row nor one value a row"; return false; }
+    full_output |= elements == all;
+  }
+  group->kind = full_output || reduces > 1 ? GROUP_ROW : GROUP_REDUCE;
+  return true;
+}
+
+static bool pick_hero(const grouping *s, fusion_group *group) {
+  const ir_graph *g = s->c->graph;
+  double best = -1;
+  for (uint32_t i = 0; i < group->count; i++) {
+    const uint32_t node = group->nodes[i];
+    const group_kind own = group_kind_of_node(s, node);
+    const bool wanted = group->kind == GROUP_LOOP || own == group->kind || (own == GROUP_REDUCE && group->kind == GROUP_ROW);
+    if (!wanted) continue;
+    const double size = elements_at_hint(g->pool, &ir_at(g, own == GROUP_REDUCE ? ir_arg(g, node, 0) : node)->type);
+    if (group->kind == GROUP_LOOP) {
+      bool output = false;
+      for (uint32_t k = 0; k < group->output_count; k++) output |= group->outputs[k] == node;
+      if (!output) continue;
+    }
+    if (size >= best) { best = size; group->hero = node; } /* the last of the largest */
+  }
+  return best >= 0;
+}
+
+/* Contractions and stencils store in the coordinates of their hero. */
+static bool outputs_follow_hero(const grouping *s, const fusion_group *group, const char **why_not) {
+  const ir_graph *g = s->c->graph;
+  for (uint32_t i = 0; i < group->output_count; i++) {
+    map_access at = {.rank = ir_at(g, group->hero)->type.rank};
+    if (group->outputs[i] != group->hero && !fusion_forward_access(s->c, group->hero, group->outputs[i], &at)) {
+      *why_not = "a result that does not follow the contraction element by element";
+      return false;
+    }
+  }
+  return true;
+}
+
+static bool is_legal(const grouping *s, fusion_group *group, const char **why_not) {
+  const cost_profile *p = s->c->options->profile;
+  if (p->max_bindings && group->input_count + group->output_count > p->max_bindings) { *why_not = "bindings"; return false; }
+  if (!group->output_count || !pick_hero(s, group)) { *why_not = "nothing stored"; return false; }
+  if ((group->kind == GROUP_ROW || group->kind == GROUP_REDUCE) && !outputs_fit_rows(s, group, why_not)) return false;
+  if ((group->kind == GROUP_CONTRACT || group->kind == GROUP_WINDOW) && !outputs_follow_hero(s, group, why_not)) return false;
+  const schedule_info *kind = &fusion_schedules[group->kind];
+  return !kind->accepts || kind->accepts(s->c, group, why_not);
+}
+
+bool group_unite(grouping *s, uint32_t a, uint32_t b, fusion_group *out, const char **why_not) {
+  const fusion_group *p = &s->c->groups.at[a], *q = &s->c->groups.at[b];
+  *out = (fusion_group){.kind = merged_kind[p->kind][q->kind]};
+  if (!out->kind) { *why_not = "kind"; return false; }
+  if (!merge_members(s, p, q, out) || !group_find_ports(s, out, a + 1, b + 1)) { *why_not = "host memory"; return false; }
+  return is_legal(s, out, why_not);
+}

@@ -1,0 +1,78 @@
+/* The order of the passes and their one runner: verifies, times, reports after each. In: a verified graph. Out: a plan and the filled context. */
+#include "fusion/fusion.h"
+#include <time.h>
+
+const fusion_pass fusion_pipeline[] = {
+    {"canonicalise", fusion_canonicalise, FUSION_TO_FIXPOINT},
+    {"decompose", fusion_decompose, 0},
+    {"rewrite", fusion_rewrite, FUSION_REWRITE},
+    {"canonicalise", fusion_canonicalise, FUSION_TO_FIXPOINT},
+    {"ports", fusion_copy_ports, 0},
+    {"group", fusion_group_nodes, 0},
+    {"fission", fusion_fission, 0},
+    {"schedule", fusion_schedule, 0},
+    {"plan", fusion_plan_memory, 0},
+};
+const uint32_t fusion_pipeline_count = IR_COUNT(fusion_pipeline);
+enum { MAX_ROUNDS = 16 };
+
+static bool is_wanted(const fusion_options *o, const char *name) {
+  if (!o->only) return true;
+  const size_t length = strlen(name);
+  for (const char *p = o->only; p; p = strchr(p, ',') ? strchr(p, ',') + 1 : NULL)
+    if (!strncmp(p, name, length) && (p[length] == 0 || p[length] == ',')) return true;
+  return false;
+}
+
+static double now_ms(void) {
+  struct timespec t;
+  return timespec_get(&t, TIME_UTC) ? (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6 : 0;
+}
+
+/* A pass that claims to have changed nothing must leave the same print. */
+static snt_result check_pass(fusion_context *c, const char *name) {
+  snt_diag inner = {0};
+  const snt_result r = ir_graph_verify(c->graph, NULL, &inner);
+  return r == SNT_OK ? SNT_OK : ir_fail(c->diag, SNT_E_INTERNAL, name, inner.node, "the graph is invalid after this pass: %s", inner.text);
+}
+
+static snt_result run_pass(fusion_context *c, const fusion_pass *pass) {
+  const double start = now_ms();
+  bool changed = true;
+  for (uint32_t round = 0; changed && round < MAX_ROUNDS; round++) {
+    changed = false;
+    SNT_TRY(pass->run(c, &changed));
+    if (c->graph->failed || c->graph->pool->failed) return ir_fail(c->diag, SNT_E_HOST_MEM, pass->name, 0, "out of host memory, or an extent overflows");
+    if (!(pass->flags & FUSION_TO_FIXPOINT)) break;
+  }
+  if (c->options->verify) SNT_TRY(check_pass(c, pass->name));
+  const fusion_hooks *hooks = c->options->hooks;
+  if (hooks && hooks->after_graph_pass) hooks->after_graph_pass(hooks->user, pass->name, c->graph, now_ms() - start);
+  return SNT_OK;
+}
+
+static snt_result copy_graph(fusion_context *c, const ir_graph *from) {
+  ir_graph *copy = IR_NEW(c->arena, ir_graph);
+  uint32_t *map = IR_NEW_ARRAY(c->arena, uint32_t, from->nodes.count);
+  if (!copy || !map) return ir_fail(c->diag, SNT_E_HOST_MEM, "compile", 0, "out of host memory");
+  ir_graph_init(copy, c->arena, from->pool);
+  SNT_TRY(ir_graph_copy_live(from, copy, map));
+  for (uint32_t n = 1; n < from->nodes.count; n++)
+    if (map[n] && !copy->nodes.at[map[n]].origin) copy->nodes.at[map[n]].origin = n;
+  c->graph = copy;
+  return SNT_OK;
+}
+
+snt_result fusion_compile(fusion_context *c, const ir_graph *graph, const fusion_options *options, ir_arena *arena, ir_plan *plan, snt_diag *diag) {
+  *c = (fusion_context){.options = options, .arena = arena, .plan = plan, .diag = diag};
+  plan->title = graph->title;
+  SNT_TRY(copy_graph(c, graph));
+  for (uint32_t i = 0; i < fusion_pipeline_count; i++) {
+    const fusion_pass *pass = &fusion_pipeline[i];
+    if (!is_wanted(options, pass->name) || ((pass->flags & FUSION_REWRITE) && options->no_rewrites)) continue;
+    if (options->hooks && options->hooks->progress && options->hooks->progress(options->hooks->user, pass->name, (double)i / fusion_pipeline_count))
+      return ir_fail(diag, SNT_E_CANCELLED, pass->name, 0, "cancelled by the caller");
+    SNT_TRY(run_pass(c, pass));
+  }
+  return plan->failed ? ir_fail(diag, SNT_E_HOST_MEM, "plan", 0, "out of host memory") : SNT_OK;
+}

@@ -1,0 +1,90 @@
+/* Scratch offsets by lifetime, barriers by true dependence, ports declared in the user's order.
+   In: steps in execution order with their bindings. Out: offsets in one scratch range; buffers whose lifetimes meet never overlap. */
+#include "fusion/emit.h"
+#include <stdlib.h>
+
+/* Every port exists in the plan even if no kernel reads it, in the order of declaration. */
+static void declare_ports(fusion_context *c) {
+  for (uint32_t i = 0; i < c->graph->inputs.count; i++) (void)fusion_buffer_of(c, c->graph->inputs.at[i].node);
+  for (uint32_t i = 0; i < c->graph->outputs.count; i++) (void)fusion_buffer_of(c, c->graph->outputs.at[i].node);
+}
+
+static void find_lifetimes(ir_plan *p) {
+  for (uint32_t b = 0; b < p->buffers.count; b++) p->buffers.at[b].first_step = UINT32_MAX, p->buffers.at[b].last_step = 0;
+  for (uint32_t s = 0; s < p->steps.count; s++)
+    for (uint32_t i = 0; i < p->steps.at[s].binding_count; i++) {
+      plan_buffer *b = &p->buffers.at[p->steps.at[s].bindings[i].buffer];
+      if (b->first_step > s) b->first_step = s;
+      if (b->last_step < s) b->last_step = s;
+    }
+}
+
+/* A barrier where a step touches what an earlier one since the last barrier wrote, or writes what it read. Scratch that shares bytes counts as one. */
+static bool conflicts(const ir_plan *p, const plan_step *a, const plan_step *b) {
+  for (uint32_t i = 0; i < a->binding_count; i++)
+    for (uint32_t k = 0; k < b->binding_count; k++) {
+      const plan_binding *x = &a->bindings[i], *y = &b->bindings[k];
+      const bool writes = ((x->access | y->access) & KIR_WRITE) != 0;
+      const bool both_scratch = p->buffers.at[x->buffer].kind == PLAN_SCRATCH && p->buffers.at[y->buffer].kind == PLAN_SCRATCH;
+      if (writes && (x->buffer == y->buffer || (both_scratch && p->buffers.at[x->buffer].offset == p->buffers.at[y->buffer].offset))) return true;
+    }
+  return false;
+}
+
+static void place_barriers(ir_plan *p) {
+  uint32_t since = 0;
+  for (uint32_t s = 1; s < p->steps.count; s++) {
+    bool needed = false;
+    for (uint32_t t = since; t < s && !needed; t++) needed = conflicts(p, &p->steps.at[t], &p->steps.at[s]);
+    p->steps.at[s].barrier = needed;
+    if (needed) since = s;
+  }
+}
+
+/* Slots of scratch: a buffer takes the first slot free for its whole life, best fit by size at the hints; a slot is as large as its largest buffer. */
+typedef struct slot { ir_expr bytes; int64_t hint; uint32_t free_after; } slot;
+
+static int64_t hint_of(const expr_pool *x, ir_expr e) {
+  int64_t values[64], out;
+  for (uint32_t i = 0; i < x->symbols.count && i < 64; i++) values[i] = x->symbols.at[i].hint > 0 ? x->symbols.at[i].hint : x->symbols.at[i].min;
+  return expr_eval(x, e, values, NULL, &out) ? out : 0;
+}
+
+static snt_result place_scratch(fusion_context *c) {
+  ir_plan *p = c->plan;
+  expr_pool *x = c->graph->pool;
+  slot *slots = IR_NEW_ARRAY(c->arena, slot, p->buffers.count + 1);
+  uint32_t *slot_of = IR_NEW_ARRAY(c->arena, uint32_t, p->buffers.count + 1), count = 0;
+  if (!slots || !slot_of) return ir_fail(c->diag, SNT_E_HOST_MEM, "plan", 0, "out of host memory");
+  for (uint32_t s = 0; s < p->steps.count; s++)
+    for (uint32_t b = 0; b < p->buffers.count; b++) {
+      const plan_buffer *buffer = &p->buffers.at[b];
+      if (buffer->kind != PLAN_SCRATCH || buffer->first_step != s) continue;
+      const int64_t hint = hint_of(x, buffer->bytes);
+      uint32_t best = count;
+      for (uint32_t i = 0; i < count; i++)
+        if (slots[i].free_after < s && (best == count || llabs(slots[i].hint - hint) < llabs(slots[best].hint - hint))) best = i;
+      if (best == count) slots[count++] = (slot){0, 0, 0};
+      slots[best].bytes = expr_max(x, slots[best].bytes, expr_mul(x, expr_ceil_div(x, buffer->bytes, 256), 256));
+      if (hint > slots[best].hint) slots[best].hint = hint;
+      slots[best].free_after = buffer->last_step;
+      slot_of[b] = best;
+    }
+  ir_expr offset = 0;
+  for (uint32_t i = 0; i < count; i++) {
+    for (uint32_t b = 0; b < p->buffers.count; b++)
+      if (p->buffers.at[b].kind == PLAN_SCRATCH && p->buffers.at[b].first_step != UINT32_MAX && slot_of[b] == i) p->buffers.at[b].offset = offset;
+    offset = expr_add(x, offset, slots[i].bytes);
+  }
+  p->scratch_bytes = offset;
+  return SNT_OK;
+}
+
+snt_result fusion_plan_memory(fusion_context *c, bool *changed) {
+  *changed = false;
+  declare_ports(c);
+  find_lifetimes(c->plan);
+  SNT_TRY(place_scratch(c));
+  place_barriers(c->plan);
+  return SNT_OK;
+}

@@ -1,0 +1,91 @@
+/* The walk that rewriting passes share. Names and origins survive: a value that replaces another takes its name if it has none.
+   Graphs with regions are left as they are: their bodies are rewritten when they are expanded. */
+#include "fusion/rebuild.h"
+
+static void keep_identity(rebuild *r, uint32_t made) {
+  const ir_node *old = ir_at(r->from, r->node);
+  ir_node *n = &r->to->nodes.at[made];
+  if (!n->origin) n->origin = old->origin;
+  if (!n->name && old->name) n->name = ir_name_add(r->to, ir_node_name(r->from, r->node), strlen(ir_node_name(r->from, r->node)));
+}
+
+static uint32_t copy_source(rebuild *r, const ir_node *n) {
+  switch (n->op) {
+  case IR_OP_input: return ir_add_input(r->to, ir_node_name(r->from, r->node), &n->type);
+  case IR_OP_state: return ir_add_state(r->to, ir_node_name(r->from, r->node), &n->type);
+  default: return ir_add_const(r->to, &n->type, &r->from->consts.at[n->payload]);
+  }
+}
+
+uint32_t rebuild_copy(rebuild *r) {
+  const ir_node *n = ir_at(r->from, r->node);
+  if (n->op == IR_OP_input || n->op == IR_OP_state || n->op == IR_OP_const) return copy_source(r, n);
+  ir_attr_value attrs[IR_ATTR_COUNT];
+  uint32_t *args = IR_NEW_ARRAY(r->c->arena, uint32_t, n->arity);
+  if (!args) return 0;
+  for (uint32_t i = 0; i < n->attr_count; i++) {
+    const ir_attr *a = &r->from->attrs.at[n->attrs + i];
+    attrs[i] = (ir_attr_value){a->key, a->count, r->from->ints.at + a->first};
+  }
+  for (uint32_t i = 0; i < n->arity; i++) args[i] = r->map[ir_arg(r->from, r->node, i)];
+  return ir_add_node(r->to, (ir_op)n->op, n->arity, args, n->attr_count, attrs, &n->type);
+}
+
+uint32_t rebuild_view(rebuild *r, ir_op op, uint32_t operand, uint32_t attr_count, const ir_attr_value *attrs) {
+  return ir_add_node(r->to, op, 1, &operand, attr_count, attrs, NULL);
+}
+
+static uint32_t rewrite_node(rebuild *r, const rebuild_rule *rules, uint32_t rule_count) {
+  const ir_node *n = ir_at(r->from, r->node);
+  for (uint32_t i = 0; i < n->arity && i < 16; i++) r->args[i] = r->map[ir_arg(r->from, r->node, i)];
+  for (uint32_t i = 0; i < rule_count; i++) {
+    const uint32_t made = rules[i](r);
+    if (!made) continue;
+    r->changed = true;
+    return made;
+  }
+  return rebuild_copy(r);
+}
+
+static void copy_ends(rebuild *r) {
+  const ir_graph *f = r->from;
+  for (uint32_t i = 0; i < f->outputs.count; i++) ir_add_output(r->to, &f->names.at[f->outputs.at[i].name], r->map[f->outputs.at[i].node]);
+  for (uint32_t i = 0; i < f->updates.count; i++) ir_add_update(r->to, r->map[f->updates.at[i].state], r->map[f->updates.at[i].value]);
+  for (uint32_t i = 0; i < f->contracts.count; i++) {
+    const ir_contract *k = &f->contracts.at[i];
+    uint32_t *values = IR_NEW_ARRAY(r->c->arena, uint32_t, k->count);
+    for (uint32_t v = 0; values && v < k->count; v++) values[v] = r->map[f->contract_values.at[k->first + v]];
+    if (values) ir_add_contract(r->to, (ir_contract_kind)k->kind, k->count, values);
+  }
+}
+
+static snt_result drop_dead(fusion_context *c, bool *changed) {
+  ir_graph *live = IR_NEW(c->arena, ir_graph);
+  uint32_t *map = IR_NEW_ARRAY(c->arena, uint32_t, c->graph->nodes.count);
+  if (!live || !map) return ir_fail(c->diag, SNT_E_HOST_MEM, "canonicalise", 0, "out of host memory");
+  ir_graph_init(live, c->arena, c->graph->pool);
+  SNT_TRY(ir_graph_copy_live(c->graph, live, map));
+  if (live->nodes.count < c->graph->nodes.count) *changed = true;
+  c->graph = live;
+  return SNT_OK;
+}
+
+snt_result fusion_rebuild(fusion_context *c, const rebuild_rule *rules, uint32_t rule_count, bool *changed) {
+  if (c->graph->regions.count > 1) return SNT_OK;
+  rebuild r = {.c = c, .from = c->graph, .to = IR_NEW(c->arena, ir_graph), .map = IR_NEW_ARRAY(c->arena, uint32_t, c->graph->nodes.count)};
+  if (!r.to || !r.map) return ir_fail(c->diag, SNT_E_HOST_MEM, "canonicalise", 0, "out of host memory");
+  ir_graph_init(r.to, c->arena, c->graph->pool);
+  r.to->title = c->graph->title;
+  for (r.node = 1; r.node < r.from->nodes.count && !r.to->failed; r.node++) {
+    r.map[r.node] = rewrite_node(&r, rules, rule_count);
+    if (r.map[r.node]) keep_identity(&r, r.map[r.node]);
+  }
+  copy_ends(&r);
+  if (r.to->failed) {
+    if (c->diag) *c->diag = r.to->first_error;
+    return r.to->first_error.result ? r.to->first_error.result : SNT_E_HOST_MEM;
+  }
+  *changed |= r.changed;
+  c->graph = r.to;
+  return r.changed ? drop_dead(c, changed) : SNT_OK;
+}

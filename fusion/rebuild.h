@@ -1,0 +1,20 @@
+/* Rewriting a graph: a new graph is built node by node from the old one; a rule may give another value for a node. */
+#ifndef FUSION_REBUILD_H
+#define FUSION_REBUILD_H
+#include "fusion/fusion.h"
+
+typedef struct rebuild {
+  fusion_context *c;
+  const ir_graph *from;
+  ir_graph *to;
+  uint32_t *map; /* old -> new */
+  uint32_t node; /* the old node at hand */
+  uint32_t args[16]; /* its operands in `to` (the first 16) */
+  bool changed;
+} rebuild;
+/* Returns the new value for r->node, or 0 to copy it. */
+typedef uint32_t (*rebuild_rule)(rebuild *);
+snt_result fusion_rebuild(fusion_context *, const rebuild_rule *rules, uint32_t rule_count, bool *changed);
+uint32_t rebuild_copy(rebuild *); /* the plain copy, for a rule that builds on it */
+uint32_t rebuild_view(rebuild *, ir_op, uint32_t operand, uint32_t attr_count, const ir_attr_value *);
+#endif

@@ -1,0 +1,16 @@
+/* Groups to kernels and steps: each group's kind builds it, in execution order. */
+#include "fusion/fusion.h"
+
+snt_result fusion_schedule(fusion_context *c, bool *changed) {
+  *changed = false;
+  for (uint32_t i = 0; i < c->order_count; i++) {
+    const fusion_group *group = &c->groups.at[c->order[i]];
+    const schedule_info *kind = &fusion_schedules[group->kind];
+    const ir_node *hero = ir_at(c->graph, group->hero);
+    if (!kind->build)
+      return ir_fail(c->diag, SNT_E_UNSUPPORTED, "schedule", hero->origin, "no schedule for %s (%s)", ir_ops[hero->op].name, ir_node_name(c->graph, group->hero));
+    SNT_TRY(kind->build(c, group));
+    if (c->graph->pool->failed) return ir_fail(c->diag, SNT_E_LIMIT, "schedule", hero->origin, "an index of %s does not fit 64 bits", ir_node_name(c->graph, group->hero));
+  }
+  return SNT_OK;
+}

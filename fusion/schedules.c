@@ -1,0 +1,14 @@
+/* The table of group kinds: what each accepts and how it is built. */
+#include "fusion/schedules.h"
+
+const schedule_info fusion_schedules[GROUP_KIND_COUNT] = {
+    [GROUP_NONE] = {"none", NULL, NULL, NULL},
+    [GROUP_LOOP] = {"loop", schedule_loop_accepts, schedule_loop_build, NULL},
+    [GROUP_REDUCE] = {"reduce", schedule_reduce_accepts, schedule_reduce_build, NULL},
+    [GROUP_ROW] = {"row", schedule_row_accepts, schedule_row_build, NULL},
+    [GROUP_CONTRACT] = {"contract", schedule_contract_accepts, schedule_contract_build, NULL},
+    [GROUP_WINDOW] = {"window", schedule_window_accepts, schedule_window_build, NULL},
+    [GROUP_TRANSPOSE] = {"transpose", schedule_transpose_accepts, schedule_transpose_build, NULL},
+    [GROUP_SCAN] = {"scan", NULL, NULL, NULL},
+    [GROUP_SCATTER] = {"scatter", NULL, NULL, NULL},
+};
