@@ -1,0 +1,170 @@
+/* Profiles as text: `key = value unit # provenance`, one fact a line. In: text. Out: a cost_profile; an unknown key, a wrong unit or a bad number is an
+   error with its line. The keys are one table. */
+#include "cost_targets/profile.h"
+#include "cost_targets/profiles.h"
+#include <stddef.h>
+#include <stdlib.h>
+
+typedef enum { KEY_TEXT, KEY_DOUBLE, KEY_U32, KEY_U64, KEY_U8, KEY_BOOL, KEY_SIMD, KEY_READS } key_kind;
+typedef struct key_info { const char *name; uint8_t kind; uint16_t offset, size; const char *unit; } key_info;
+
+#define FIELD(kind, field, unit) {#field, kind, (uint16_t)offsetof(cost_profile, field), (uint16_t)sizeof(((cost_profile *)0)->field), unit}
+#define CAP(kind, field) {"caps." #field, kind, (uint16_t)offsetof(cost_profile, caps.field), (uint16_t)sizeof(((cost_profile *)0)->caps.field), ""}
+static const key_info keys[] = {
+    FIELD(KEY_TEXT, name, ""), FIELD(KEY_TEXT, target, ""), FIELD(KEY_SIMD, simd, ""), FIELD(KEY_READS, reads, ""), FIELD(KEY_U8, discrete, ""),
+    FIELD(KEY_DOUBLE, units, ""), FIELD(KEY_DOUBLE, lanes, ""), FIELD(KEY_DOUBLE, registers, ""),
+    FIELD(KEY_DOUBLE, l1_bytes, "B"), FIELD(KEY_DOUBLE, l2_bytes, "B"), FIELD(KEY_DOUBLE, l3_bytes, "B"), FIELD(KEY_DOUBLE, local_bytes, "B"),
+    FIELD(KEY_DOUBLE, group_items, ""), FIELD(KEY_DOUBLE, row_items, ""), FIELD(KEY_DOUBLE, min_groups, ""),
+    FIELD(KEY_DOUBLE, launch_ns, "ns"), FIELD(KEY_DOUBLE, group_ns, "ns"),
+    FIELD(KEY_DOUBLE, dram_gbs, "GB/s"), FIELD(KEY_DOUBLE, cache_gbs, "GB/s"), FIELD(KEY_DOUBLE, l1_gbs, "GB/s"), FIELD(KEY_DOUBLE, strided_factor, ""),
+    FIELD(KEY_DOUBLE, stream_store_factor, ""), FIELD(KEY_DOUBLE, stream_threshold, "B"), FIELD(KEY_DOUBLE, ghz, "GHz"), FIELD(KEY_DOUBLE, fma_per_cycle, ""),
+    FIELD(KEY_DOUBLE, op_cycles, ""), FIELD(KEY_DOUBLE, special_cycles, ""), FIELD(KEY_DOUBLE, div_cycles, ""),
+    FIELD(KEY_DOUBLE, scalar_load_cycles, ""), FIELD(KEY_DOUBLE, vector_load_cycles, ""), FIELD(KEY_DOUBLE, lane_load_cycles, ""),
+    FIELD(KEY_DOUBLE, barrier_ns, "ns"), FIELD(KEY_DOUBLE, spill_cycles, ""),
+    FIELD(KEY_U32, max_bindings, ""), FIELD(KEY_U32, max_scalar_bytes, "B"), FIELD(KEY_U32, max_items, ""),
+    {"max_grid", KEY_U32, (uint16_t)offsetof(cost_profile, max_grid), 4, ""},
+    FIELD(KEY_U64, max_local_bytes, "B"), FIELD(KEY_U64, max_buffer_bytes, "B"), FIELD(KEY_U64, max_texels, ""),
+    FIELD(KEY_U32, subgroup_min, ""), FIELD(KEY_U32, subgroup_max, ""), FIELD(KEY_U32, offset_align, "B"),
+    CAP(KEY_U8, max_lanes), CAP(KEY_U8, vector_memory), CAP(KEY_U8, subgroup_size), CAP(KEY_U32, push_bytes),
+    CAP(KEY_BOOL, f16_arithmetic), CAP(KEY_BOOL, f16_storage), CAP(KEY_BOOL, bf16_storage), CAP(KEY_BOOL, int8_storage), CAP(KEY_BOOL, int16_storage),
+    CAP(KEY_BOOL, int64), CAP(KEY_BOOL, f64), CAP(KEY_BOOL, fma_fused), CAP(KEY_BOOL, fma_fast), CAP(KEY_BOOL, keeps_math), CAP(KEY_BOOL, subgroups),
+    CAP(KEY_BOOL, subgroup_arithmetic), CAP(KEY_BOOL, exact_div), CAP(KEY_BOOL, exact_sqrt), CAP(KEY_BOOL, prefetch), CAP(KEY_BOOL, stream),
+    CAP(KEY_BOOL, texel), CAP(KEY_BOOL, images), CAP(KEY_BOOL, async_copy), CAP(KEY_BOOL, mma), CAP(KEY_BOOL, atomics_f32), CAP(KEY_BOOL, oob_zero),
+    CAP(KEY_BOOL, shuffle), CAP(KEY_BOOL, hred), CAP(KEY_BOOL, wrap), CAP(KEY_BOOL, divmod), CAP(KEY_BOOL, minmax_nan), CAP(KEY_BOOL, ix), CAP(KEY_BOOL, fill),
+    CAP(KEY_BOOL, lanes_memory), CAP(KEY_BOOL, pack2), CAP(KEY_BOOL, aligned_vectors), CAP(KEY_BOOL, nan_unsafe), CAP(KEY_BOOL, narrow_local),
+};
+typedef struct word { const char *at; size_t length; } word;
+
+static const key_info *find_key(word w) {
+  for (uint32_t i = 0; i < IR_COUNT(keys); i++)
+    if (strlen(keys[i].name) == w.length && !memcmp(keys[i].name, w.at, w.length)) return &keys[i];
+  return NULL;
+}
+
+static bool is_space(char c) { return c == ' ' || c == '\t' || c == '\r'; }
+
+static word next_word(const char **at, const char *end) {
+  while (*at < end && is_space(**at)) ++*at;
+  word w = {*at, 0};
+  while (*at < end && !is_space(**at) && **at != '#' && **at != '=') ++*at;
+  w.length = (size_t)(*at - w.at);
+  return w;
+}
+
+static bool equals(word w, const char *text) { return strlen(text) == w.length && !memcmp(text, w.at, w.length); }
+
+static bool parse_number(word w, double *out) {
+  char copy[40];
+  if (!w.length || w.length >= sizeof copy) return false;
+  memcpy(copy, w.at, w.length);
+  copy[w.length] = 0;
+  char *stop;
+  *out = strtod(copy, &stop);
+  return !*stop && *out == *out && *out >= 0 && *out < 1e19;
+}
+
+static bool set_value(cost_profile *p, const key_info *key, word value) {
+  char *field = (char *)p + key->offset;
+  double number = 0;
+  switch (key->kind) {
+  case KEY_TEXT:
+    if (!value.length || value.length >= key->size) return false;
+    memset(field, 0, key->size);
+    memcpy(field, value.at, value.length);
+    return true;
+  case KEY_SIMD: p->simd = equals(value, "lanes") ? COST_SIMD_LANES : COST_SIMD_EXPLICIT; return equals(value, "lanes") || equals(value, "explicit");
+  case KEY_READS: p->reads = equals(value, "texel") ? COST_READS_TEXEL : COST_READS_STORAGE; return equals(value, "texel") || equals(value, "storage");
+  default: break;
+  }
+  if (!parse_number(value, &number)) return false;
+  switch (key->kind) {
+  case KEY_DOUBLE: *(double *)(void *)field = number; return true;
+  case KEY_U32:
+    if (number > 4294967295.0) return false;
+    for (uint32_t i = 0; i < (strcmp(key->name, "max_grid") ? 1u : 3u); i++) ((uint32_t *)(void *)field)[i] = (uint32_t)number;
+    return true;
+  case KEY_U64: *(uint64_t *)(void *)field = (uint64_t)number; return true;
+  case KEY_U8: *(uint8_t *)field = (uint8_t)number; return number <= 255;
+  default: *(bool *)field = number != 0; return number == 0 || number == 1;
+  }
+}
+
+static const struct cost_profile_text *find_text(const char *name, size_t length) {
+  for (uint32_t i = 0; i < cost_profile_count; i++)
+    if (strlen(cost_profile_texts[i].name) == length && !memcmp(cost_profile_texts[i].name, name, length)) return &cost_profile_texts[i];
+  return NULL;
+}
+
+static snt_result parse_into(cost_profile *p, const char *text, size_t length, uint32_t depth, snt_diag *diag);
+
+static snt_result parse_base(cost_profile *p, word value, uint32_t line, uint32_t depth, snt_diag *diag) {
+  const struct cost_profile_text *base = find_text(value.at, value.length);
+  if (!base || depth > 4) return ir_fail(diag, SNT_E_PARSE, "profile", 0, "line %u: no profile %.*s to build on", line, (int)value.length, value.at);
+  return parse_into(p, base->text, strlen(base->text), depth + 1, diag);
+}
+
+static snt_result parse_line(cost_profile *p, const char *at, const char *end, uint32_t line, uint32_t depth, snt_diag *diag) {
+  const word name = next_word(&at, end);
+  if (!name.length) return SNT_OK; /* empty, or a comment */
+  while (at < end && is_space(*at)) at++;
+  if (at == end || *at != '=') return ir_fail(diag, SNT_E_PARSE, "profile", 0, "line %u: expected `key = value`", line);
+  at++;
+  const word value = next_word(&at, end), unit = next_word(&at, end);
+  if (equals(name, "base")) return parse_base(p, value, line, depth, diag);
+  const key_info *key = find_key(name);
+  if (!key) return ir_fail(diag, SNT_E_PARSE, "profile", 0, "line %u: unknown key %.*s", line, (int)(name.length < 60 ? name.length : 60), name.at);
+  if (!equals(unit, key->unit)) return ir_fail(diag, SNT_E_PARSE, "profile", 0, "line %u: %s is given in %s", line, key->name, *key->unit ? key->unit : "no unit");
+  if (!set_value(p, key, value)) return ir_fail(diag, SNT_E_PARSE, "profile", 0, "line %u: bad value for %s", line, key->name);
+  return SNT_OK;
+}
+
+static snt_result parse_into(cost_profile *p, const char *text, size_t length, uint32_t depth, snt_diag *diag) {
+  const char *at = text, *end = text + length;
+  for (uint32_t line = 1; at < end; line++) {
+    const char *stop = memchr(at, '\n', (size_t)(end - at));
+    if (!stop) stop = end;
+    const char *hash = memchr(at, '#', (size_t)(stop - at));
+    SNT_TRY(parse_line(p, at, hash ? hash : stop, line, depth, diag));
+    at = stop + (stop < end);
+  }
+  return SNT_OK;
+}
+
+static void set_caps_target(cost_profile *p) {
+  static const char *const names[] = {"opencl", "spirv", "cuda", "interp", "kir"};
+  for (uint32_t i = 0; i < IR_COUNT(names); i++)
+    if (!strcmp(p->target, names[i])) p->caps.target = names[i];
+}
+
+snt_result cost_profile_parse(cost_profile *out, const char *text, size_t length, snt_diag *diag) {
+  cost_profile p = {.units = 1, .lanes = 1, .ghz = 1, .fma_per_cycle = 1, .op_cycles = 1, .strided_factor = 1, .stream_store_factor = 1, .offset_align = 256};
+  SNT_TRY(parse_into(&p, text, length, 0, diag));
+  if (!p.name[0] || !p.target[0]) return ir_fail(diag, SNT_E_PARSE, "profile", 0, "a profile needs `name` and `target`");
+  set_caps_target(&p);
+  *out = p;
+  return SNT_OK;
+}
+
+void cost_profile_print(const cost_profile *p, ir_text *out) {
+  for (uint32_t i = 0; i < IR_COUNT(keys); i++) {
+    const char *field = (const char *)p + keys[i].offset;
+    ir_text_format(out, "%s = ", keys[i].name);
+    switch (keys[i].kind) {
+    case KEY_TEXT: ir_text_add(out, field); break;
+    case KEY_SIMD: ir_text_add(out, p->simd == COST_SIMD_LANES ? "lanes" : "explicit"); break;
+    case KEY_READS: ir_text_add(out, p->reads == COST_READS_TEXEL ? "texel" : "storage"); break;
+    case KEY_DOUBLE: ir_text_format(out, "%.9g", *(const double *)(const void *)field); break;
+    case KEY_U32: ir_text_format(out, "%u", *(const uint32_t *)(const void *)field); break;
+    case KEY_U64: ir_text_format(out, "%llu", (unsigned long long)*(const uint64_t *)(const void *)field); break;
+    case KEY_U8: ir_text_format(out, "%u", *(const uint8_t *)field); break;
+    default: ir_text_format(out, "%u", *(const bool *)field ? 1u : 0u); break;
+    }
+    ir_text_format(out, "%s%s\n", *keys[i].unit ? " " : "", keys[i].unit);
+  }
+}
+
+const cost_profile *cost_profile_builtin(const char *name, cost_profile *storage) {
+  const char *wanted = strcmp(name, "cpu") ? name : "pocl";
+  const struct cost_profile_text *found = find_text(wanted, strlen(wanted));
+  return found && cost_profile_parse(storage, found->text, strlen(found->text), NULL) == SNT_OK ? storage : NULL;
+}

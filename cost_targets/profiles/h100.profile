@@ -1,0 +1,23 @@
+# NVIDIA H100 SXM through CUDA: NVIDIA H100 Tensor Core GPU Architecture whitepaper (2022): 132 SMs, 3.35 TB/s HBM3, 50 MiB L2, 227 KiB shared a block.
+base = dgpu
+name = h100
+target = cuda
+units = 132
+l1_bytes = 262144 B
+l2_bytes = 52428800 B
+min_groups = 528
+launch_ns = 3000 ns
+dram_gbs = 3000 GB/s           # a device-to-device copy, bytes read and written
+cache_gbs = 5500 GB/s
+l1_gbs = 33000 GB/s
+ghz = 1.75
+max_bindings = 64
+max_scalar_bytes = 128 B
+max_grid = 65535
+caps.fma_fused = 1
+caps.fma_fast = 1
+caps.nan_unsafe = 0
+caps.exact_div = 1
+caps.exact_sqrt = 1
+caps.max_lanes = 1
+caps.narrow_local = 1

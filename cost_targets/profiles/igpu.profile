@@ -1,0 +1,21 @@
+# An integrated GPU: public figures of AMD Radeon 680M (RDNA2, 12 CUs, LPDDR5-6400 at 102 GB/s shared with the host, 2 MiB L2, 2.2 GHz).
+base = dgpu
+name = igpu
+discrete = 0
+units = 12
+lanes = 64
+l1_bytes = 16384 B
+l2_bytes = 2097152 B
+local_bytes = 32768 B
+group_items = 128
+row_items = 64
+min_groups = 48
+launch_ns = 10000 ns           # high relative to its work: fuse harder
+dram_gbs = 80 GB/s
+cache_gbs = 400 GB/s
+l1_gbs = 1600 GB/s
+ghz = 2.2
+max_local_bytes = 32768 B
+caps.subgroup_size = 0
+subgroup_min = 32
+subgroup_max = 64

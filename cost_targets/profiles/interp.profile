@@ -1,0 +1,7 @@
+# The reference interpreter of kernel IR: schedules as for an explicit CPU, with small groups so that small shapes have several.
+base = pocl
+name = interp
+target = kir
+lanes = 4
+stream_threshold = 0 B
+caps.prefetch = 1

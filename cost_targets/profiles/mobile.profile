@@ -1,0 +1,20 @@
+# A mobile GPU: public figures of Arm Mali-G78 MP14 (Arm Mali GPU datasheet: 14 cores, 64 KiB L1 a core, 2 MiB L2; LPDDR5 51 GB/s shared, 0.85 GHz).
+base = igpu
+name = mobile
+units = 14
+lanes = 32
+registers = 32
+local_bytes = 0 B              # local memory lives in the cache on this family
+group_items = 64
+row_items = 16
+launch_ns = 20000 ns
+dram_gbs = 25 GB/s
+cache_gbs = 100 GB/s
+l1_gbs = 380 GB/s
+ghz = 0.85
+max_bindings = 8
+max_items = 256
+max_local_bytes = 32768 B
+subgroup_min = 16
+subgroup_max = 16
+caps.f64 = 0

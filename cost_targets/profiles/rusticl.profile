@@ -1,0 +1,12 @@
+# CPU through rusticl on llvmpipe: work-items are SIMD lanes; 0.4-1.1 GB/s whatever the access: for correctness.
+base = lavapipe
+name = rusticl
+target = opencl
+reads = storage
+launch_ns = 60000 ns
+dram_gbs = 1 GB/s
+cache_gbs = 1 GB/s
+caps.texel = 0
+caps.nan_unsafe = 0
+caps.subgroups = 0
+caps.subgroup_arithmetic = 0
