@@ -107,45 +107,58 @@ bool kir_trip_count(const kir_kernel *k, uint32_t lo, uint32_t hi, uint32_t step
   return true;
 }
 
-enum { MULTIPLE_LIMIT = 1 << 16, MULTIPLE_DEPTH = 12 };
+enum { MULTIPLE_LIMIT = 1 << 16 };
 static uint32_t lowest_bit(int64_t value) {
   const uint64_t low = (uint64_t)value & (0 - (uint64_t)value);
   return !low || low > MULTIPLE_LIMIT ? MULTIPLE_LIMIT : (uint32_t)low;
 }
 static uint32_t product(uint32_t a, uint32_t b) { return (uint64_t)a * b > MULTIPLE_LIMIT ? MULTIPLE_LIMIT : a * b; }
 static uint32_t smaller(uint32_t a, uint32_t b) { return a < b ? a : b; }
+static uint32_t larger(uint32_t a, uint32_t b) { return a > b ? a : b; }
 
-static uint32_t multiple(const kir_kernel *k, uint32_t value, uint32_t depth) {
-  const kir_inst *in = kir_at(k, value);
+static uint32_t sum_multiple(const kir_kernel *k, uint32_t i, const uint32_t *known) {
+  uint32_t m = lowest_bit(kir_at(k, i)->imm.i);
+  for (uint32_t n = 0; n + 1 < kir_at(k, i)->arg_count; n += 2) m = smaller(m, product(known[kir_arg(k, i, n)], known[kir_arg(k, i, n + 1)]));
+  return m;
+}
+
+static uint32_t multiple(const kir_kernel *k, uint32_t i, const uint32_t *known) {
+  const kir_inst *in = kir_at(k, i);
   int64_t amount;
-  if (depth == MULTIPLE_DEPTH) return 1;
+  if (in->type.lanes != 1 || !kir_is_int(in->type.base)) return 1;
   switch (in->op) {
-  case KIR_const: return kir_is_float(in->type.base) ? 1 : lowest_bit(in->imm.i);
+  case KIR_const: return lowest_bit(in->imm.i);
   case KIR_scalar: return k->scalars.at[in->index].multiple_of > 1 ? lowest_bit(k->scalars.at[in->index].multiple_of) : 1;
-  case KIR_ix: {
-    uint32_t m = lowest_bit(in->imm.i);
-    for (uint32_t i = 0; i + 1 < in->arg_count && m > 1; i += 2)
-      m = smaller(m, product(multiple(k, kir_arg(k, value, i), depth + 1), multiple(k, kir_arg(k, value, i + 1), depth + 1)));
-    return m;
-  }
-  case KIR_add: case KIR_sub: case KIR_min: case KIR_max: case KIR_or: case KIR_xor:
-    return smaller(multiple(k, kir_arg(k, value, 0), depth + 1), multiple(k, kir_arg(k, value, 1), depth + 1));
-  case KIR_select: return smaller(multiple(k, kir_arg(k, value, 1), depth + 1), multiple(k, kir_arg(k, value, 2), depth + 1));
-  case KIR_mul: return product(multiple(k, kir_arg(k, value, 0), depth + 1), multiple(k, kir_arg(k, value, 1), depth + 1));
-  case KIR_and: {
-    const uint32_t a = multiple(k, kir_arg(k, value, 0), depth + 1), b = multiple(k, kir_arg(k, value, 1), depth + 1);
-    return a > b ? a : b;
-  }
-  case KIR_shl:
-    if (!kir_is_int_const(k, kir_arg(k, value, 1), &amount)) return 1;
-    return product(multiple(k, kir_arg(k, value, 0), depth + 1), 1u << (amount & 15));
-  case KIR_loop: return smaller(multiple(k, kir_arg(k, value, 0), depth + 1), multiple(k, kir_arg(k, value, 2), depth + 1));
-  case KIR_bitcast: return multiple(k, kir_arg(k, value, 0), depth + 1);
+  case KIR_ix: return sum_multiple(k, i, known);
+  case KIR_add: case KIR_sub: case KIR_min: case KIR_max: case KIR_or: case KIR_xor: return smaller(known[kir_arg(k, i, 0)], known[kir_arg(k, i, 1)]);
+  case KIR_loop: return smaller(known[kir_arg(k, i, 0)], known[kir_arg(k, i, 2)]);
+  case KIR_select: return smaller(known[kir_arg(k, i, 1)], known[kir_arg(k, i, 2)]);
+  case KIR_mul: return product(known[kir_arg(k, i, 0)], known[kir_arg(k, i, 1)]);
+  case KIR_and: return larger(known[kir_arg(k, i, 0)], known[kir_arg(k, i, 1)]);
+  case KIR_bitcast: return kir_is_int(kir_type_of(k, kir_arg(k, i, 0)).base) ? known[kir_arg(k, i, 0)] : 1;
+  case KIR_shl: return kir_is_int_const(k, kir_arg(k, i, 1), &amount) ? product(known[kir_arg(k, i, 0)], 1u << (amount & 15)) : 1;
   default: return 1;
   }
 }
 
-uint32_t kir_known_multiple(const kir_kernel *k, uint32_t value) { return multiple(k, value, 0); }
+uint32_t *kir_find_multiples(const kir_kernel *k, ir_arena *arena) {
+  uint32_t *known = IR_NEW_ARRAY(arena, uint32_t, k->insts.count);
+  for (uint32_t i = 1; known && i < k->insts.count; i++) known[i] = multiple(k, i, known);
+  return known;
+}
+
+uint32_t kir_items(const kir_kernel *k) { return k->items[0] * k->items[1] * k->items[2]; }
+
+bool kir_needs_words(const kir_memory *m, const kir_caps *caps) {
+  if (m->space != KIR_GLOBAL || m->type.lanes > 1) return false;
+  switch (m->type.base) {
+  case SNT_F16: return !caps->f16_storage;
+  case SNT_BF16: return !caps->bf16_storage;
+  case SNT_I8: case SNT_U8: case SNT_BOOL: return !caps->int8_storage;
+  case SNT_I16: case SNT_U16: return !caps->int16_storage;
+  default: return false;
+  }
+}
 
 /* ---- regions ---- */
 uint32_t *kir_find_depths(const kir_kernel *k, ir_arena *arena) {

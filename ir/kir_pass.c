@@ -12,15 +12,15 @@ const kir_pass kir_pipeline[] = {
     /* what is hoisted whole costs less than what is hoisted in pieces */
     {"licm", kir_pass_licm},
     /* the target */
-    /*require*/
-    /*group*/
-    /*align*/
-    /*memory*/
-    /*widen*/
+    {"require", kir_pass_require},
+    {"group", kir_pass_group},
+    {"align", kir_pass_align},
+    {"memory", kir_pass_memory},
+    {"widen", kir_pass_widen},
     /*math*/
-    /*expand*/
-    /*split*/
-    /*address*/
+    {"expand", kir_pass_expand},
+    {"split", kir_pass_split},
+    {"address", kir_pass_address},
     /* cleanup */
     {"fold", kir_pass_fold},
     {"cse", kir_pass_cse},

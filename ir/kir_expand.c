@@ -1,0 +1,226 @@
+/* expand: operations that the target cannot print become ones that every target has. One function an operation, in a table; each is asked with the
+   capability that would make it unnecessary. */
+#include "ir/kir_pass_private.h"
+
+typedef struct site { kir_clone c; const kir_caps *caps; const kir_inst *in; const uint32_t *args; } site;
+typedef uint32_t (*expansion)(site *); /* the value, or 0: keep the instruction */
+
+static kir_type u32(void) { return kir_t(SNT_U32, 1); }
+static kir_type arg_type(const site *s, uint32_t n) { return kir_type_of(s->c.out, s->args[n]); }
+static uint32_t lit(site *s, kir_type t, double v) { return kir_emit_const(s->c.out, t, v); }
+static uint32_t lane(site *s, uint32_t vector, uint32_t n) { return kir_2(s->c.out, KIR_extract, vector, lit(s, u32(), n)); }
+static uint32_t two(site *s, kir_op op, uint32_t a, uint32_t b) { return kir_2(s->c.out, op, a, b); }
+static uint32_t pick(site *s, uint32_t condition, uint32_t a, uint32_t b) { return kir_3(s->c.out, KIR_select, condition, a, b); }
+
+static uint32_t expanded(site *s, kir_op op, uint32_t a, uint32_t b); /* a op b, expanded itself where that is needed */
+
+/* ---- vectors ---- */
+static uint32_t half_of(site *s, uint32_t vector, uint32_t first, uint32_t lanes) {
+  uint32_t args[18] = {vector, vector};
+  for (uint32_t i = 0; i < lanes; i++) args[2 + i] = lit(s, u32(), first + i);
+  return kir_emit_op(s->c.out, KIR_shuffle, kir_with_lanes(kir_type_of(s->c.out, vector), lanes), lanes + 2, args);
+}
+
+/* Lane i with lane i + N/2, as vectors where the target has them; three lanes are padded in order: (0 + 2) + 1. */
+static uint32_t reduce(site *s, kir_op op) {
+  uint32_t v = s->args[0], lanes = arg_type(s, 0).lanes;
+  if (s->caps->hred && lanes <= s->caps->max_lanes) return 0;
+  if (lanes == 3) return expanded(s, op, expanded(s, op, lane(s, v, 0), lane(s, v, 2)), lane(s, v, 1));
+  for (; lanes > 2 && s->caps->shuffle; lanes /= 2) v = expanded(s, op, half_of(s, v, 0, lanes / 2), half_of(s, v, lanes / 2, lanes / 2));
+  uint32_t values[16];
+  for (uint32_t i = 0; i < lanes; i++) values[i] = lane(s, v, i);
+  for (; lanes > 1; lanes /= 2)
+    for (uint32_t i = 0; i < lanes / 2; i++) values[i] = expanded(s, op, values[i], values[i + lanes / 2]);
+  return values[0];
+}
+static uint32_t hred_add(site *s) { return reduce(s, KIR_add); }
+static uint32_t hred_mul(site *s) { return reduce(s, KIR_mul); }
+static uint32_t hred_max(site *s) { return reduce(s, KIR_max); }
+static uint32_t hred_min(site *s) { return reduce(s, KIR_min); }
+
+static uint32_t extract(site *s) {
+  int64_t known;
+  if (kir_is_int_const(s->c.out, s->args[1], &known)) return 0;
+  uint32_t value = lane(s, s->args[0], 0);
+  for (uint32_t i = 1; i < arg_type(s, 0).lanes; i++) value = pick(s, two(s, KIR_eq, s->args[1], lit(s, u32(), i)), lane(s, s->args[0], i), value);
+  return value;
+}
+
+static uint32_t shuffle(site *s) {
+  if (s->caps->shuffle) return 0;
+  uint32_t values[16];
+  const uint32_t lanes = arg_type(s, 0).lanes;
+  for (uint32_t i = 0; i < s->in->type.lanes; i++) {
+    int64_t at = 0;
+    kir_is_int_const(s->c.out, s->args[2 + i], &at);
+    values[i] = lane(s, s->args[at < lanes ? 0 : 1], (uint32_t)at % lanes);
+  }
+  return kir_emit_op(s->c.out, KIR_vec, s->in->type, s->in->type.lanes, values);
+}
+
+/* ---- integers ---- */
+/* a + b < 2 n, and n is far below 2^31. */
+static uint32_t wrap(site *s) {
+  if (s->caps->wrap) return 0;
+  const uint32_t sum = two(s, KIR_add, s->args[0], s->args[1]), over = two(s, KIR_ge, sum, s->args[2]);
+  return pick(s, over, two(s, KIR_sub, sum, s->args[2]), sum);
+}
+
+/* A divisor that the plain operator of C takes: x / 0 and x / -1 are answered beside it. */
+static uint32_t divide(site *s, bool remainder) {
+  const kir_type t = s->in->type;
+  int64_t known;
+  if (kir_is_int_const(s->c.out, s->args[1], &known) && known != 0 && known != -1) return 0;
+  const bool sign = kir_is_signed(t.base);
+  const uint32_t zero = lit(s, t, 0), one = lit(s, t, 1), none = two(s, KIR_eq, s->args[1], zero);
+  const uint32_t minus = sign ? two(s, KIR_eq, s->args[1], kir_const_int(s->c.out, t, -1)) : 0;
+  const uint32_t odd = sign ? two(s, KIR_or, none, minus) : none;
+  uint32_t value = two(s, remainder ? KIR_rem : KIR_div, s->args[0], pick(s, odd, one, s->args[1]));
+  if (sign) value = pick(s, minus, remainder ? zero : kir_1(s->c.out, KIR_neg, s->args[0]), value);
+  return pick(s, none, zero, value);
+}
+static uint32_t rem_expand(site *s) { return kir_is_float(s->in->type.base) ? 0 : divide(s, true); }
+
+/* ---- floats: NaN ---- */
+static uint32_t bits_above(site *s, kir_op op, uint32_t value) {
+  kir_kernel *out = s->c.out;
+  const kir_type single = kir_with_base(kir_type_of(out, value), SNT_F32), word = kir_with_base(single, SNT_U32);
+  const uint32_t bits = two(s, KIR_and, kir_bitcast(out, word, kir_cast(out, single, value)), lit(s, word, 0x7fffffff));
+  return two(s, op, bits, lit(s, word, 0x7f800000));
+}
+static bool bits_reach(const site *s, uint32_t value) { return kir_type_of(s->c.out, value).base != SNT_F64; }
+
+static uint32_t is_nan(site *s, uint32_t value) {
+  return s->caps->nan_unsafe && bits_reach(s, value) ? bits_above(s, KIR_gt, value) : two(s, KIR_ne, value, value);
+}
+static uint32_t isnan_expand(site *s) { return s->caps->nan_unsafe && bits_reach(s, s->args[0]) ? bits_above(s, KIR_gt, s->args[0]) : 0; }
+static uint32_t isinf_expand(site *s) { return s->caps->nan_unsafe && bits_reach(s, s->args[0]) ? bits_above(s, KIR_eq, s->args[0]) : 0; }
+
+static bool is_number(const site *s, uint32_t n) {
+  double value;
+  return kir_is_const(s->c.out, s->args[n], NULL, &value) && value == value;
+}
+
+/* Where a comparison with NaN is false, the other operand is taken: the order of operands decides what a NaN gives. */
+static uint32_t extreme(site *s, kir_op better) {
+  if (!kir_is_float(s->in->type.base) || s->caps->minmax_nan) return 0;
+  uint32_t a = s->args[0], b = s->args[1];
+  const bool safe = s->in->type.base == SNT_F64 || !s->caps->nan_unsafe;
+  if (is_number(s, 0)) a = s->args[1], b = s->args[0];
+  if (is_number(s, 0) || is_number(s, 1)) {
+    const uint32_t chosen = pick(s, two(s, better, b, a), b, a); /* a NaN in `a` stays */
+    return safe ? chosen : pick(s, is_nan(s, a), a, chosen);
+  }
+  const uint32_t chosen = pick(s, two(s, better, a, b), a, b); /* a NaN in `b` stays */
+  const uint32_t with_a = pick(s, is_nan(s, a), a, chosen);
+  return safe ? with_a : pick(s, is_nan(s, b), b, with_a);
+}
+static uint32_t max_expand(site *s) { return extreme(s, KIR_gt); }
+static uint32_t min_expand(site *s) { return extreme(s, KIR_lt); }
+
+/* ---- floats: rounding ---- */
+static uint32_t fma_expand(site *s) {
+  return s->caps->fma_fused ? 0 : two(s, KIR_add, two(s, KIR_mul, s->args[0], s->args[1]), s->args[2]);
+}
+
+static uint32_t with_ulp(site *s, kir_op op, uint32_t count, const uint32_t *args) {
+  const kir_inst like = {.op = (uint16_t)op, .type = s->in->type};
+  return kir_emit(s->c.out, &like, count, args);
+}
+
+/* c - a * b with one rounding: by fma, or by Veltkamp's halves and Dekker's product. */
+static uint32_t residual(site *s, uint32_t c, uint32_t a, uint32_t b) {
+  kir_kernel *k = s->c.out;
+  if (s->caps->fma_fused) return kir_3(k, KIR_fma, kir_1(k, KIR_neg, a), b, c);
+  uint32_t high[2], low[2];
+  const uint32_t whole[2] = {a, b};
+  for (uint32_t i = 0; i < 2; i++) {
+    const uint32_t scaled = two(s, KIR_mul, whole[i], lit(s, s->in->type, 4097));
+    high[i] = two(s, KIR_sub, scaled, two(s, KIR_sub, scaled, whole[i]));
+    low[i] = two(s, KIR_sub, whole[i], high[i]);
+  }
+  const uint32_t p = two(s, KIR_mul, a, b);
+  uint32_t error = two(s, KIR_sub, two(s, KIR_mul, high[0], high[1]), p);
+  error = two(s, KIR_add, error, two(s, KIR_mul, high[0], low[1]));
+  error = two(s, KIR_add, error, two(s, KIR_mul, low[0], high[1]));
+  error = two(s, KIR_add, error, two(s, KIR_mul, low[0], low[1]));
+  return two(s, KIR_sub, two(s, KIR_sub, c, p), error);
+}
+
+/* Inside (2^-60, 2^60) no product or residual overflows or is denormal; outside the target's own result stands. */
+static uint32_t moderate(site *s, uint32_t value) {
+  const uint32_t size = kir_1(s->c.out, KIR_abs, value);
+  return two(s, KIR_and, two(s, KIR_gt, size, lit(s, s->in->type, 0x1p-60)), two(s, KIR_lt, size, lit(s, s->in->type, 0x1p60)));
+}
+static bool wants_correction(const site *s, bool exact) { return !exact && s->in->type.base == SNT_F32 && s->in->ulp > 0 && s->in->ulp < 2.5f; }
+
+static uint32_t div_expand(site *s) {
+  if (!kir_is_float(s->in->type.base)) return divide(s, false);
+  if (!wants_correction(s, s->caps->exact_div)) return 0;
+  const uint32_t a = s->args[0], b = s->args[1], q = with_ulp(s, KIR_div, 2, s->args);
+  const uint32_t step = with_ulp(s, KIR_div, 2, (uint32_t[]){residual(s, a, q, b), b});
+  const uint32_t safe = two(s, KIR_and, moderate(s, a), two(s, KIR_and, moderate(s, b), moderate(s, q)));
+  return pick(s, safe, two(s, KIR_add, q, step), q);
+}
+
+static uint32_t sqrt_expand(site *s) {
+  if (!wants_correction(s, s->caps->exact_sqrt)) return 0;
+  const uint32_t a = s->args[0], root = with_ulp(s, KIR_sqrt, 1, s->args);
+  const uint32_t step = with_ulp(s, KIR_div, 2, (uint32_t[]){residual(s, a, root, root), two(s, KIR_add, root, root)});
+  return pick(s, moderate(s, a), two(s, KIR_add, root, step), root);
+}
+
+static uint32_t rcp_expand(site *s) {
+  const uint32_t args[2] = {lit(s, s->in->type, 1), s->args[0]};
+  const kir_inst div = {.op = KIR_div, .type = s->in->type, .ulp = s->in->ulp};
+  site as_div = *s;
+  as_div.in = &div, as_div.args = args;
+  const uint32_t value = div_expand(&as_div);
+  return value ? value : kir_emit(s->c.out, &div, 2, args);
+}
+
+/* ---- halves ---- */
+static uint32_t pack2(site *s) {
+  if (s->caps->pack2 && s->in->index == SNT_F16) return 0;
+  kir_kernel *out = s->c.out;
+  const uint32_t bits = s->in->index == SNT_BF16 ? kir_bf16_to_bits(out, s->args[0]) : kir_f16_to_bits(out, s->args[0]);
+  return two(s, KIR_or, lane(s, bits, 0), two(s, KIR_shl, lane(s, bits, 1), lit(s, u32(), 16)));
+}
+static uint32_t unpack2(site *s) {
+  if (s->caps->pack2 && s->in->index == SNT_F16) return 0;
+  kir_kernel *out = s->c.out;
+  const uint32_t low = two(s, KIR_and, s->args[0], lit(s, u32(), 0xffff)), high = two(s, KIR_shr, s->args[0], lit(s, u32(), 16));
+  const uint32_t bits = kir_emit_op(out, KIR_vec, kir_t(SNT_U32, 2), 2, (uint32_t[]){low, high});
+  return s->in->index == SNT_BF16 ? kir_bf16_from_bits(out, bits) : kir_f16_from_bits(out, bits);
+}
+
+static const expansion expansions[KIR_OP_COUNT] = {
+    [KIR_hred_add] = hred_add, [KIR_hred_mul] = hred_mul, [KIR_hred_max] = hred_max, [KIR_hred_min] = hred_min,
+    [KIR_extract] = extract, [KIR_shuffle] = shuffle, [KIR_wrap] = wrap, [KIR_rem] = rem_expand, [KIR_div] = div_expand,
+    [KIR_isnan] = isnan_expand, [KIR_isinf] = isinf_expand, [KIR_max] = max_expand, [KIR_min] = min_expand, [KIR_fma] = fma_expand,
+    [KIR_sqrt] = sqrt_expand, [KIR_rcp] = rcp_expand, [KIR_pack2] = pack2, [KIR_unpack2] = unpack2,
+};
+
+static uint32_t expanded(site *s, kir_op op, uint32_t a, uint32_t b) {
+  const kir_inst like = {.op = (uint16_t)op, .type = kir_type_of(s->c.out, a)};
+  site inner = *s;
+  inner.in = &like, inner.args = (const uint32_t[]){a, b};
+  const uint32_t value = s->c.out->failed || !expansions[op] ? 0 : expansions[op](&inner);
+  return value ? value : two(s, op, a, b);
+}
+
+snt_result kir_pass_expand(const kir_kernel *in, kir_kernel *out, const kir_caps *caps, snt_diag *diag) {
+  site s = {.caps = caps};
+  SNT_TRY(kir_clone_begin(&s.c, in, out));
+  for (uint32_t i = 1; i < in->insts.count && !out->failed; i++) {
+    uint32_t args[18];
+    s.in = kir_at(in, i);
+    s.args = args;
+    const expansion expand = s.in->arg_count <= IR_COUNT(args) ? expansions[s.in->op] : NULL;
+    for (uint32_t n = 0; expand && n < s.in->arg_count; n++) args[n] = s.c.map[kir_arg(in, i, n)];
+    const uint32_t value = expand ? expand(&s) : 0;
+    if (value) s.c.map[i] = value;
+    else kir_clone_inst(&s.c, i);
+  }
+  return kir_pass_end(out, "expand", diag);
+}

@@ -1,0 +1,50 @@
+/* require: what no legaliser can replace is named here, before anything else is rewritten: types, images, fragments, atomics, exact rounding. */
+#include "ir/kir_pass_private.h"
+
+static const char *missing_type(uint32_t base, const kir_caps *caps) {
+  if (base == SNT_F64) return caps->f64 ? NULL : "64-bit floats";
+  if (base == SNT_I64 || base == SNT_U64) return caps->int64 ? NULL : "64-bit integers";
+  return NULL;
+}
+
+/* Reproducible results need operations that round once, everywhere. */
+static const char *missing_rounding(const kir_inst *in, const kir_caps *caps) {
+  if (in->type.base != SNT_F32 && in->type.base != SNT_F64) return NULL;
+  switch (in->op) {
+  case KIR_fma: return caps->fma_fused ? NULL : "fused multiply-add, which reproducible mode asks for";
+  case KIR_div: case KIR_rcp: return caps->exact_div ? NULL : "correctly rounded division, which reproducible mode asks for";
+  case KIR_sqrt: case KIR_rsqrt: return caps->exact_sqrt ? NULL : "a correctly rounded square root, which reproducible mode asks for";
+  default: return NULL;
+  }
+}
+
+static bool names_subgroup(uint16_t op) { return op >= KIR_sg_add && op <= KIR_sg_barrier; }
+
+static const char *missing_for(const kir_kernel *k, const kir_inst *in, const kir_caps *caps) {
+  const char *type = kir_has_value(in->op) || in->op == KIR_store ? missing_type(in->type.base, caps) : NULL;
+  if (type) return type;
+  switch (in->op) {
+  case KIR_tex_sample: case KIR_tex_load: case KIR_tex_store: return caps->images ? NULL : "images";
+  case KIR_mma: case KIR_mma_load: case KIR_mma_store: return caps->mma ? NULL : k->needs && *k->needs ? k->needs : "matrix fragments";
+  case KIR_atomic_add: case KIR_atomic_min: case KIR_atomic_max: return in->type.base == SNT_F32 && !caps->atomics_f32 ? "float atomics" : NULL;
+  default: break;
+  }
+  if (in->type.frag && !caps->mma) return "matrix fragments";
+  if (names_subgroup(in->op) && k->sub && k->sub != ~0u && !caps->subgroups) return "subgroups of a fixed size";
+  return k->mode == SNT_NUMERICS_REPRODUCIBLE ? missing_rounding(in, caps) : NULL;
+}
+
+snt_result kir_pass_require(const kir_kernel *in, kir_kernel *out, const kir_caps *caps, snt_diag *diag) {
+  kir_clone c;
+  SNT_TRY(kir_clone_begin(&c, in, out));
+  for (uint32_t m = 0; m < in->memories.count; m++) {
+    const char *lacks = in->memories.at[m].space == KIR_IMAGE ? (caps->images ? NULL : "images") : missing_type(in->memories.at[m].type.base, caps);
+    if (lacks) return ir_fail(diag, SNT_E_UNSUPPORTED, "require", 0, "kernel %s: %s: memory %s needs %s", in->name, caps->target, in->memories.at[m].name, lacks);
+  }
+  for (uint32_t i = 1; i < in->insts.count; i++) {
+    const char *lacks = missing_for(in, kir_at(in, i), caps);
+    if (lacks) return kir_unsupported(in, "require", i, lacks, diag);
+    kir_clone_inst(&c, i);
+  }
+  return kir_pass_end(out, "require", diag);
+}
