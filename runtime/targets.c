@@ -1,0 +1,129 @@
+/* The one list of backends and of code generators, and opening by selector. A device's abilities are what both it and the generator of its
+   code have. */
+#include "runtime/targets.h"
+#include "codegen_common/targets.h"
+#include "runtime/rt_common.h"
+
+static const rt_vtable *const backends[] = {&rt_cuda, &rt_vulkan, &rt_opencl, &rt_interp}; /* in the order of choice */
+static const codegen_target *const generators[] = {&codegen_opencl, &codegen_spirv, &codegen_cuda, &codegen_kir};
+
+/* ---- generators ---- */
+
+const codegen_target *rt_codegen(uint32_t bit) {
+  for (uint32_t i = 0; i < IR_COUNT(generators); i++) {
+    if (generators[i]->bit == bit) return generators[i];
+  }
+  return NULL;
+}
+
+const codegen_target *rt_codegen_named(const char *name) {
+  for (uint32_t i = 0; i < IR_COUNT(generators); i++) {
+    if (strcmp(generators[i]->name, name) == 0) return generators[i];
+  }
+  return NULL;
+}
+
+uint32_t rt_codegen_list(const codegen_target *const **out) {
+  *out = generators;
+  return IR_COUNT(generators);
+}
+
+/* ---- abilities: the smaller of two ---- */
+
+#define FLAG(member) offsetof(kir_caps, member)
+static const size_t flags[] = {
+    FLAG(f16_arithmetic), FLAG(f16_storage), FLAG(bf16_storage), FLAG(int8_storage), FLAG(int16_storage), FLAG(int64), FLAG(f64),
+    FLAG(fma_fused), FLAG(fma_fast), FLAG(keeps_math), FLAG(subgroups), FLAG(subgroup_arithmetic), FLAG(exact_div), FLAG(exact_sqrt),
+    FLAG(prefetch), FLAG(stream), FLAG(texel), FLAG(images), FLAG(async_copy), FLAG(mma), FLAG(atomics_f32), FLAG(oob_zero),
+    FLAG(shuffle), FLAG(hred), FLAG(wrap), FLAG(divmod), FLAG(minmax_nan), FLAG(ix), FLAG(fill), FLAG(lanes_memory), FLAG(pack2),
+};
+#undef FLAG
+
+/* Those that are a matter of what a generator prints, not of what a device has. */
+static const size_t printed[] = {offsetof(kir_caps, shuffle), offsetof(kir_caps, hred),         offsetof(kir_caps, wrap),
+                                 offsetof(kir_caps, divmod),  offsetof(kir_caps, minmax_nan),   offsetof(kir_caps, ix),
+                                 offsetof(kir_caps, fill),    offsetof(kir_caps, lanes_memory), offsetof(kir_caps, pack2)};
+
+static bool *flag_at(kir_caps *caps, size_t offset) { return (bool *)(void *)((char *)caps + offset); }
+
+static void narrow_caps(kir_caps *device, const kir_caps *generator) {
+  kir_caps most = *generator;
+  for (uint32_t i = 0; i < IR_COUNT(printed); i++) *flag_at(device, printed[i]) = true;
+  for (uint32_t i = 0; i < IR_COUNT(flags); i++) *flag_at(device, flags[i]) = *flag_at(device, flags[i]) && *flag_at(&most, flags[i]);
+  if (device->max_lanes > most.max_lanes) device->max_lanes = most.max_lanes;
+  if (device->vector_memory > most.vector_memory) device->vector_memory = most.vector_memory;
+  if (device->push_bytes > most.push_bytes) device->push_bytes = most.push_bytes;
+}
+
+/* ---- devices ---- */
+
+static void list_hooked(const rt_hooks *hooks, uint32_t *count, rt_device_desc *out, uint32_t capacity) {
+  for (uint32_t h = 0; hooks && h < hooks->count; h++) {
+    const snt_backend *hook = hooks->at[h];
+    for (uint32_t i = 0; i < hook->device_count; i++, ++*count) {
+      if (*count >= capacity) continue;
+      rt_device_desc *desc = &out[*count];
+      *desc = (rt_device_desc){.api = hook->target};
+      rt_copy_text(desc->selector, sizeof desc->selector, hook->name);
+      rt_copy_text(desc->name, sizeof desc->name, hook->device_name ? hook->device_name : hook->name);
+      rt_copy_text(desc->driver, sizeof desc->driver, hook->driver ? hook->driver : "");
+      rt_copy_text(desc->profile, sizeof desc->profile, hook->name);
+    }
+  }
+}
+
+snt_result rt_list_devices(const snt_host_alloc *alloc, const rt_hooks *hooks, uint32_t *count, rt_device_desc *out, uint32_t capacity) {
+  uint32_t total = 0;
+  if (!alloc) alloc = ir_host_malloc();
+  for (uint32_t i = 0; i < IR_COUNT(backends); i++) {
+    uint32_t found = 0, used = total < capacity ? total : capacity;
+    SNT_TRY(backends[i]->enumerate(alloc, &found, out ? out + used : NULL, out ? capacity - used : 0));
+    total += found;
+  }
+  list_hooked(hooks, &total, out, out ? capacity : 0);
+  *count = total;
+  return out && total > capacity ? SNT_INCOMPLETE : SNT_OK;
+}
+
+static const char *part_after_colon(const char *selector) {
+  const char *colon = strchr(selector, ':');
+  return colon ? colon + 1 : "";
+}
+
+static bool named(const char *selector, const char *name) {
+  size_t length = strcspn(selector, ":");
+  return strlen(name) == length && strncmp(selector, name, length) == 0;
+}
+
+static snt_result open_named(const snt_host_alloc *alloc, const rt_hooks *hooks, const char *selector, rt_device **out, snt_diag *diag) {
+  const char *which = part_after_colon(selector);
+  for (uint32_t h = 0; hooks && h < hooks->count; h++) {
+    if (named(selector, hooks->at[h]->name)) return rt_hooked_open(alloc, hooks->at[h], which, out, diag);
+  }
+  for (uint32_t i = 0; i < IR_COUNT(backends); i++) {
+    if (named(selector, backends[i]->name)) return backends[i]->open(alloc, which, out, diag);
+  }
+  return ir_fail(diag, SNT_E_UNSUPPORTED, "open", 0, "no backend has the name of \"%s\": cuda, vulkan, opencl, interp", selector);
+}
+
+static snt_result open_first(const snt_host_alloc *alloc, rt_device **out, snt_diag *diag) {
+  for (uint32_t i = 0; i < IR_COUNT(backends); i++) {
+    snt_result result = backends[i]->open(alloc, "", out, diag);
+    if (result != SNT_E_UNSUPPORTED) return result;
+  }
+  return SNT_E_UNSUPPORTED;
+}
+
+snt_result rt_open_device(const snt_host_alloc *alloc, const rt_hooks *hooks, const char *selector, rt_device **out, snt_diag *diag) {
+  if (!alloc) alloc = ir_host_malloc();
+  rt_device *device = NULL;
+  SNT_TRY(selector && *selector ? open_named(alloc, hooks, selector, &device, diag) : open_first(alloc, &device, diag));
+  const codegen_target *generator = rt_codegen(device->target);
+  if (generator) narrow_caps(&device->profile.caps, generator->caps);
+  *out = device;
+  return SNT_OK;
+}
+
+void rt_close_device(rt_device *device) {
+  if (device) device->v->close(device);
+}

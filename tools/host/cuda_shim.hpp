@@ -1,0 +1,239 @@
+// What CUDA C sees when this machine's C++ compiler compiles it: keywords, built-in variables and functions, and a launcher. Blocks run one
+// after another; the threads of a block one after another too, or, when the kernel waits for others (SNT_FIBERS), as fibers that change at
+// barriers and shuffles. Warps have 32 lanes. A block whose threads wait at different barriers is reported, not hung.
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <new>
+#include <utility>
+#if SNT_FIBERS
+#include <sys/mman.h>
+#include <ucontext.h>
+#endif
+
+#define __global__
+#define __device__
+#define __host__
+#define __forceinline__ inline __attribute__((always_inline))
+#define __launch_bounds__(...)
+#define __shared__ static thread_local
+#define alignas(...) __attribute__((aligned(__VA_ARGS__)))
+
+struct snt_dim3 { unsigned x, y, z; };
+static thread_local snt_dim3 threadIdx, blockIdx, blockDim, gridDim;
+static const int warpSize = 32;
+
+namespace snt {
+enum { OK = 0, DIVERGED = 1, NO_MEMORY = 2 };
+
+#if SNT_FIBERS
+struct barrier { unsigned live, arrived, turn; };
+struct fiber { ucontext_t context; bool done; snt_dim3 index; unsigned long long slot[2]; };
+struct block { fiber *fibers; barrier all, *warps; unsigned count, current, live, idle_turns; bool diverged; ucontext_t home; char *stacks; };
+static thread_local block now;
+static const size_t stack_bytes = 256 << 10;
+
+static void change_to(unsigned next) {
+  unsigned old = now.current;
+  now.current = next;
+  threadIdx = now.fibers[next].index;
+  swapcontext(&now.fibers[old].context, &now.fibers[next].context);
+}
+
+// Lets another live thread go on; after every one was asked in vain, gives the block up.
+static void yield() {
+  if (++now.idle_turns > 2 * now.live + 2) {
+    now.diverged = true;
+    setcontext(&now.home);
+  }
+  unsigned next = now.current;
+  do next = next + 1 == now.count ? 0 : next + 1;
+  while (now.fibers[next].done);
+  if (next != now.current) change_to(next);
+}
+
+static void release(barrier &b) {
+  b.arrived = 0;
+  b.turn++;
+  now.idle_turns = 0;
+}
+
+static void wait(barrier &b) {
+  unsigned turn = b.turn;
+  if (++b.arrived == b.live) return release(b);
+  while (b.turn == turn) yield();
+}
+
+static void leave(barrier &b) {
+  if (--b.live > 0 && b.arrived == b.live) release(b);
+}
+
+static barrier &own_warp() { return now.warps[now.current / 32]; }
+
+template <class T> static T shuffle(T value, unsigned lane) {
+  static_assert(sizeof(T) <= sizeof now.fibers[0].slot, "a shuffled value is at most 16 bytes");
+  std::memcpy(now.fibers[now.current].slot, &value, sizeof value);
+  wait(own_warp());
+  unsigned source = now.current / 32 * 32 + lane % 32;
+  T result = value;
+  if (source < now.count && !now.fibers[source].done) std::memcpy(&result, now.fibers[source].slot, sizeof result);
+  wait(own_warp());
+  return result;
+}
+
+template <class Call> struct body {
+  static thread_local const Call *call;
+  static void enter() {
+    (*call)();
+    now.fibers[now.current].done = true;
+    now.live--;
+    now.idle_turns = 0;
+    leave(own_warp());
+    leave(now.all);
+    if (now.live == 0) setcontext(&now.home);
+    yield();
+  }
+};
+template <class Call> thread_local const Call *body<Call>::call;
+
+static bool take_block(unsigned threads) {
+  now.count = threads;
+  now.fibers = new (std::nothrow) fiber[threads]();
+  now.warps = new (std::nothrow) barrier[(threads + 31) / 32]();
+  void *stacks = mmap(nullptr, threads * stack_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  now.stacks = stacks == MAP_FAILED ? nullptr : static_cast<char *>(stacks);
+  return now.fibers && now.warps && now.stacks;
+}
+
+static void give_block() {
+  if (now.stacks) munmap(now.stacks, now.count * stack_bytes);
+  delete[] now.fibers;
+  delete[] now.warps;
+}
+
+template <class Call> static int run_block(const Call &call) {
+  body<Call>::call = &call;
+  now.current = now.idle_turns = 0;
+  now.live = now.count;
+  now.diverged = false;
+  now.all = barrier{now.count, 0, 0};
+  for (unsigned i = 0; i < now.count; i++) {
+    fiber &f = now.fibers[i];
+    if (i % 32 == 0) now.warps[i / 32] = barrier{now.count - i < 32 ? now.count - i : 32, 0, 0};
+    f.done = false;
+    f.index = snt_dim3{i % blockDim.x, i / blockDim.x % blockDim.y, i / (blockDim.x * blockDim.y)};
+    getcontext(&f.context);
+    f.context.uc_stack.ss_sp = now.stacks + i * stack_bytes;
+    f.context.uc_stack.ss_size = stack_bytes;
+    f.context.uc_link = nullptr;
+    makecontext(&f.context, body<Call>::enter, 0);
+  }
+  threadIdx = now.fibers[0].index;
+  swapcontext(&now.home, &now.fibers[0].context);
+  return now.diverged ? DIVERGED : OK;
+}
+#else
+static bool take_block(unsigned) { return true; }
+static void give_block() {}
+template <class Call> static int run_block(const Call &call) {
+  for (threadIdx.z = 0; threadIdx.z < blockDim.z; threadIdx.z++)
+    for (threadIdx.y = 0; threadIdx.y < blockDim.y; threadIdx.y++)
+      for (threadIdx.x = 0; threadIdx.x < blockDim.x; threadIdx.x++) call();
+  return OK;
+}
+#endif
+
+// The kernel's parameters are pointers, then one struct of words by value.
+template <class... Types, size_t... I>
+static void call_kernel(void (*kernel)(Types...), void *const *bindings, const void *words, std::index_sequence<I...>) {
+  using last = typename std::remove_reference<decltype((std::declval<Types>(), ...))>::type;
+  auto pick = [&](auto position, auto *type) -> decltype(auto) {
+    using T = typename std::remove_pointer<decltype(type)>::type;
+    if constexpr (std::is_pointer<T>::value) return static_cast<T>(bindings[position]);
+    else return *static_cast<const last *>(words);
+  };
+  kernel(pick(std::integral_constant<size_t, I>(), static_cast<typename std::remove_cv<Types>::type *>(nullptr))...);
+}
+
+template <class... Types>
+static int launch(void (*kernel)(Types...), const unsigned *grid, const unsigned *items, void *const *bindings, const void *words) {
+  auto call = [&] { call_kernel(kernel, bindings, words, std::index_sequence_for<Types...>()); };
+  int result = OK;
+  gridDim = snt_dim3{grid[0], grid[1], grid[2]};
+  blockDim = snt_dim3{items[0], items[1], items[2]};
+  if (!take_block(items[0] * items[1] * items[2])) result = NO_MEMORY;
+  for (blockIdx.z = 0; blockIdx.z < grid[2] && result == OK; blockIdx.z++)
+    for (blockIdx.y = 0; blockIdx.y < grid[1] && result == OK; blockIdx.y++)
+      for (blockIdx.x = 0; blockIdx.x < grid[0] && result == OK; blockIdx.x++) result = run_block(call);
+  give_block();
+  return result;
+}
+}  // namespace snt
+
+// ---- built-in functions ----
+#if SNT_FIBERS
+static inline void __syncthreads() { snt::wait(snt::now.all); }
+static inline void __syncwarp(unsigned = 0xffffffffu) { snt::wait(snt::own_warp()); }
+template <class T> static inline T __shfl_sync(unsigned, T value, int lane, int = 32) { return snt::shuffle(value, (unsigned)lane); }
+template <class T> static inline T __shfl_xor_sync(unsigned, T value, int mask, int = 32) {
+  return snt::shuffle(value, (snt::now.current % 32) ^ (unsigned)mask);
+}
+template <class T> static inline T __shfl_down_sync(unsigned, T value, unsigned delta, int = 32) {
+  unsigned lane = snt::now.current % 32;
+  return snt::shuffle(value, lane + delta < 32 ? lane + delta : lane);
+}
+template <class T> static inline T __shfl_up_sync(unsigned, T value, unsigned delta, int = 32) {
+  unsigned lane = snt::now.current % 32;
+  return snt::shuffle(value, lane >= delta ? lane - delta : lane);
+}
+#else
+static inline void __syncthreads() {}
+static inline void __syncwarp(unsigned = 0xffffffffu) {}
+template <class T> static inline T __shfl_sync(unsigned, T value, int, int = 32) { return value; }
+template <class T> static inline T __shfl_xor_sync(unsigned, T value, int, int = 32) { return value; }
+#endif
+static inline void __threadfence() {}
+static inline void __threadfence_block() {}
+
+template <class T, class S> static inline T snt_as(S s) {
+  static_assert(sizeof(T) == sizeof(S), "equal widths");
+  T t;
+  std::memcpy(&t, &s, sizeof t);
+  return t;
+}
+static inline float __uint_as_float(unsigned x) { return snt_as<float>(x); }
+static inline unsigned __float_as_uint(float x) { return snt_as<unsigned>(x); }
+static inline float __int_as_float(int x) { return snt_as<float>(x); }
+static inline int __float_as_int(float x) { return snt_as<int>(x); }
+static inline double __longlong_as_double(long long x) { return snt_as<double>(x); }
+static inline long long __double_as_longlong(double x) { return snt_as<long long>(x); }
+static inline unsigned __umulhi(unsigned a, unsigned b) { return (unsigned)((unsigned long long)a * b >> 32); }
+static inline int __popc(unsigned x) { return __builtin_popcount(x); }
+static inline int __popcll(unsigned long long x) { return __builtin_popcountll(x); }
+static inline int __clz(int x) { return x ? __builtin_clz((unsigned)x) : 32; }
+static inline int __clzll(long long x) { return x ? __builtin_clzll((unsigned long long)x) : 64; }
+static inline float __fsqrt_rn(float x) { return std::sqrt(x); }
+static inline float __fdiv_rn(float a, float b) { return a / b; }
+static inline float __fmul_rn(float a, float b) { return a * b; }
+static inline float __fadd_rn(float a, float b) { return a + b; }
+static inline float __fmaf_rn(float a, float b, float c) { return std::fma(a, b, c); }
+static inline float __frcp_rn(float x) { return 1.0f / x; }
+template <class T> static inline T __ldg(const T *p) { return *p; }
+template <class T> static inline T __ldcs(const T *p) { return *p; }
+template <class T> static inline void __stcs(T *p, T v) { *p = v; }
+
+// One thread runs at a time in a block, and blocks after one another, so these need not be atomic.
+#define SNT_ATOMIC(name, step) \
+  template <class T, class S> static inline T name(T *p, S given) { T old = *p, v = (T)given; *p = (step); return old; }
+SNT_ATOMIC(atomicAdd, (T)(old + v))
+SNT_ATOMIC(atomicMin, v < old ? v : old)
+SNT_ATOMIC(atomicMax, v > old ? v : old)
+SNT_ATOMIC(atomicOr, (T)(old | v))
+SNT_ATOMIC(atomicExch, v)
+#undef SNT_ATOMIC
+template <class T> static inline T atomicCAS(T *p, T expected, T v) {
+  T old = *p;
+  if (old == expected) *p = v;
+  return old;
+}

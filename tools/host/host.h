@@ -1,0 +1,44 @@
+/* sinter-host: what a program around the library may do and the library may not: files, environment variables, processes. The command, the
+   tests and the benchmarks use it; all of it is optional. Functions return snt_result and fill the diag as the library does. */
+#ifndef TOOLS_HOST_HOST_H
+#define TOOLS_HOST_HOST_H
+#include <sinter/backend.h>
+#include <stdbool.h>
+
+/* ---- environment (host_env.c): the only reader of SNT_* variables ---- */
+typedef struct host_env {
+  const char *debug;        /* SNT_DEBUG: "print,verify,time"; null: not set */
+  const char *dump_dir;     /* SNT_DUMP_DIR */
+  const char *override_dir; /* SNT_OVERRIDE_DIR */
+  const char *device;       /* SNT_DEVICE: selector when none is given */
+  const char *mask;         /* SNT_MASK: device limits narrowed, "bindings=4,local=16384" */
+  const char *cache_dir;    /* SNT_CACHE_DIR; else $XDG_CACHE_HOME/sinter, else $HOME/.cache/sinter; null when none is known or SNT_CACHE_DIR is "" */
+  uint64_t cache_bytes;     /* SNT_CACHE_BYTES; 1 GiB */
+  char storage[512];
+} host_env;
+void host_read_env(host_env *);
+
+/* ---- drivers (host_drivers.c): finds the software drivers of this machine and tells their loaders. Once, before any device is listed;
+   variables that are already set are left alone. SNT_NVRTC names a libnvrtc.so outside the loader's path. ---- */
+void host_prepare_drivers(void);
+
+/* ---- files (host_file.c) ---- */
+snt_result host_read_file(const char *path, void **data, size_t *size, snt_diag *);          /* free() it; a zero byte follows */
+snt_result host_write_file(const char *path, const void *data, size_t size, snt_diag *);     /* whole or not at all: renamed into place */
+snt_result host_make_dirs(const char *path, snt_diag *);
+snt_result host_fail(snt_diag *, snt_result, const char *stage, const char *format, ...);
+
+/* ---- a cache of compiled code in files (host_cache.c): the functions have the shape of snt_cache_io, `user` is the host_cache.
+   Entries are checked (length, key, SHA-256) before a byte is given out; any doubt is a miss. Safe between threads and processes. ---- */
+typedef struct host_cache host_cache;
+typedef struct host_cache_stats { uint64_t hits, misses, damaged, stored, evicted; } host_cache_stats;
+snt_result host_cache_open(const char *dir, uint64_t max_bytes, host_cache **out, snt_diag *);
+void host_cache_close(host_cache *);
+snt_result SNT_CALL host_cache_get(void *user, const uint8_t key[32], void *dst, size_t *size); /* two-call; SNT_NOT_READY: a miss */
+void SNT_CALL host_cache_set(void *user, const uint8_t key[32], const void *src, size_t size);
+host_cache_stats host_cache_statistics(const host_cache *);
+
+/* ---- cuda-text (cuda_text.c): CUDA C compiled as C++ by this machine's c++ and run on its processor, for machines without a GPU.
+   For snt_context_add_backend; the struct is static. ---- */
+const snt_backend *host_cuda_text(void);
+#endif

@@ -1,0 +1,48 @@
+/* Software drivers that are installed but not found by themselves: rusticl wants to be told its device, Oclgrind and SwiftShader are not
+   registered, NVRTC may lie outside the loader's path. Only variables that are not set are set. */
+#include "tools/host/host.h"
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char *first_readable(const char *const *paths) {
+  for (; *paths; paths++) {
+    if (access(*paths, R_OK) == 0) return *paths;
+  }
+  return NULL;
+}
+
+/* The Vulkan loader's VK_ADD_DRIVER_FILES adds to what it finds. */
+static void add_swiftshader(void) {
+  static const char *const paths[] = {"/usr/lib/chromium/vk_swiftshader_icd.json", "/usr/lib64/chromium-browser/vk_swiftshader_icd.json",
+                                      "/opt/google/chrome/vk_swiftshader_icd.json", NULL};
+  const char *path = first_readable(paths);
+  bool chosen = getenv("VK_ICD_FILENAMES") || getenv("VK_DRIVER_FILES");
+  if (path && !chosen) setenv("VK_ADD_DRIVER_FILES", path, 0);
+}
+
+/* ocl-icd's OCL_ICD_FILENAMES adds to the registered ones. Oclgrind then is a platform beside the others. */
+static void add_oclgrind(void) {
+  static const char *const paths[] = {"/usr/lib/oclgrind/liboclgrind-rt-icd.so", "/usr/lib64/oclgrind/liboclgrind-rt-icd.so",
+                                      "/usr/local/lib/oclgrind/liboclgrind-rt-icd.so", NULL};
+  const char *path = first_readable(paths);
+  if (!path) return;
+  setenv("OCL_ICD_FILENAMES", path, 0);
+  setenv("OCLGRIND_DATA_RACES", "1", 0);
+  setenv("OCLGRIND_UNINITIALIZED", "1", 0);
+}
+
+/* Loaded by its path once, it is found by its name afterwards. */
+static void load_nvrtc(void) {
+  const char *path = getenv("SNT_NVRTC");
+  if (path && *path) dlopen(path, RTLD_NOW | RTLD_GLOBAL | RTLD_NODELETE);
+}
+
+void host_prepare_drivers(void) {
+  setenv("RUSTICL_ENABLE", "llvmpipe", 0);
+  add_swiftshader();
+  add_oclgrind();
+  load_nvrtc();
+}
