@@ -1,0 +1,189 @@
+/* The SPIR-V generator: legal kernel IR in, one Vulkan 1.1 compute module (SPIR-V 1.3) out, entry point "main". The whole kernel stands
+   inside `if (group < groups)`, so that leaving early is structured. Capabilities are asked for by what is used, and written last. */
+#include "codegen_spirv/spv_private.h"
+#include <stdio.h>
+
+const kir_caps spirv_caps = {.target = "spirv", .max_lanes = 4, .vector_memory = 16, .f16_storage = true, .bf16_storage = true, .int8_storage = true,
+                             .int16_storage = true, .int64 = true, .f64 = true, .subgroups = true, .subgroup_arithmetic = true, .texel = true,
+                             .images = true, .shuffle = true, .pack2 = true, .push_bytes = 128};
+
+void spv_fail(spv *s, snt_result result, uint32_t inst, const char *format, ...) {
+  if (s->result != SNT_OK) return;
+  char text[200];
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(text, sizeof text, format, arguments);
+  va_end(arguments);
+  s->result = ir_fail(s->diag, result, "spirv", 0, "kernel %s, %%%u: %s", s->k->name, inst, text);
+}
+
+void spv_need(spv *s, uint32_t capability) {
+  for (uint32_t i = 0; i < s->needed.count; i++)
+    if (s->needed.at[i] == capability) return;
+  if (!IR_PUSH(s->m.arena, &s->needed, capability)) s->m.failed = true;
+}
+
+uint32_t spv_result(spv *s, uint32_t op, uint32_t type, const uint32_t *operands, size_t count) {
+  const uint32_t id = spv_fresh(&s->m);
+  spv_put(&s->m, SPV_CODE, (uint32_t)(count + 3) << 16 | op);
+  spv_put(&s->m, SPV_CODE, type);
+  spv_put(&s->m, SPV_CODE, id);
+  for (size_t i = 0; i < count; i++) spv_put(&s->m, SPV_CODE, operands[i]);
+  return id;
+}
+
+uint32_t spv_float_op(spv *s, uint32_t op, uint32_t type, uint32_t a, uint32_t b) {
+  const uint32_t id = SPV_DO(s, op, type, a, b);
+  SPV(&s->m, SPV_DECORATIONS, SpvOpDecorate, id, SpvDecorationNoContraction);
+  return id;
+}
+
+uint32_t spv_builtin(spv *s, uint32_t number, uint32_t component) {
+  const bool scalar = component == ~0u;
+  const uint32_t u32 = spv_type(s, kir_t(SNT_U32, 1)), type = scalar ? u32 : spv_type(s, kir_t(SNT_U32, 3));
+  if (!s->builtin[number]) {
+    const uint32_t pointer = spv_pointer(s, SpvStorageClassInput, type), id = s->builtin[number] = spv_fresh(&s->m);
+    SPV(&s->m, SPV_TYPES, SpvOpVariable, pointer, id, SpvStorageClassInput);
+    SPV(&s->m, SPV_DECORATIONS, SpvOpDecorate, id, SpvDecorationBuiltIn, number);
+    if (scalar) spv_need(s, SpvCapabilityGroupNonUniform);
+  }
+  const uint32_t value = SPV_DO(s, SpvOpLoad, type, s->builtin[number]);
+  return scalar ? value : SPV_DO(s, SpvOpCompositeExtract, u32, value, component);
+}
+
+/* ---- begin ---- */
+/* The scalar block as push constants: one struct of words, the number of groups last. */
+static void declare_push_block(spv *s) {
+  const uint32_t words = kir_block_bytes(s->k) / 4 + 1, u32 = spv_type(s, kir_t(SNT_U32, 1));
+  uint32_t *members = IR_NEW_ARRAY(s->m.arena, uint32_t, words);
+  if (!members) return;
+  for (uint32_t i = 0; i < words; i++) members[i] = u32;
+  const uint32_t block = spv_intern(&s->m, SpvOpTypeStruct, false, members, words, 2, NULL);
+  for (uint32_t i = 0; i < words; i++) SPV(&s->m, SPV_DECORATIONS, SpvOpMemberDecorate, block, i, SpvDecorationOffset, 4 * i);
+  SPV(&s->m, SPV_DECORATIONS, SpvOpDecorate, block, SpvDecorationBlock);
+  s->push = spv_fresh(&s->m);
+  SPV(&s->m, SPV_TYPES, SpvOpVariable, spv_pointer(s, SpvStorageClassPushConstant, block), s->push, SpvStorageClassPushConstant);
+}
+
+static uint32_t linear_group(spv *s) {
+  const uint32_t u32 = spv_type(s, kir_t(SNT_U32, 1));
+  uint32_t sum = spv_builtin(s, SpvBuiltInWorkgroupId, 2);
+  for (uint32_t axis = 2; axis-- > 0;) {
+    const uint32_t scaled = SPV_DO(s, SpvOpIMul, u32, sum, spv_builtin(s, SpvBuiltInNumWorkgroups, axis));
+    sum = SPV_DO(s, SpvOpIAdd, u32, scaled, spv_builtin(s, SpvBuiltInWorkgroupId, axis));
+  }
+  return sum;
+}
+
+static void begin_body(spv *s) {
+  const uint32_t u32 = spv_type(s, kir_t(SNT_U32, 1)), body = spv_fresh(&s->m);
+  const uint32_t last = spv_u32(s, kir_block_bytes(s->k) / 4);
+  s->exit = spv_fresh(&s->m);
+  s->id[0] = linear_group(s);
+  const uint32_t count = SPV_DO(s, SpvOpLoad, u32, SPV_DO(s, SpvOpAccessChain, spv_pointer(s, SpvStorageClassPushConstant, u32), s->push, last));
+  const uint32_t inside = SPV_DO(s, SpvOpULessThan, spv_type(s, kir_t(SNT_BOOL, 1)), s->id[0], count);
+  SPV(&s->m, SPV_CODE, SpvOpSelectionMerge, s->exit, 0);
+  SPV(&s->m, SPV_CODE, SpvOpBranchConditional, inside, body, s->exit);
+  spv_label(s, body);
+  spv_begin_memories(s, s->id[0]);
+}
+
+static snt_result visit_begin(void *self, const kir_kernel *k) {
+  spv *s = self;
+  (void)k;
+  s->glsl = spv_fresh(&s->m);
+  s->function = spv_fresh(&s->m);
+  const uint32_t nothing = spv_intern(&s->m, SpvOpTypeVoid, false, NULL, 0, 0, NULL);
+  SPV(&s->m, SPV_LOCALS, SpvOpFunction, nothing, s->function, 0, SPV_TYPE(&s->m, SpvOpTypeFunction, nothing));
+  s->block = spv_fresh(&s->m);
+  SPV(&s->m, SPV_LOCALS, SpvOpLabel, s->block);
+  spv_need(s, SpvCapabilityShader);
+  declare_push_block(s);
+  spv_declare_memories(s);
+  begin_body(s);
+  return s->result;
+}
+
+/* ---- instructions ---- */
+static void need_narrow_arithmetic(spv *s, const kir_inst *in) {
+  static const uint8_t capability[SNT_DTYPE_COUNT] = {[SNT_F16] = SpvCapabilityFloat16, [SNT_I8] = SpvCapabilityInt8,   [SNT_U8] = SpvCapabilityInt8,
+                                                      [SNT_I16] = SpvCapabilityInt16,   [SNT_U16] = SpvCapabilityInt16, [SNT_BF16] = SpvCapabilityInt16};
+  if (in->op == KIR_load || in->op == KIR_cast || in->op == KIR_const || kir_ops[in->op].result == KIR_R_NONE) return;
+  if (capability[in->type.base]) spv_need(s, capability[in->type.base]);
+}
+
+static snt_result visit_inst(void *self, const kir_kernel *k, uint32_t inst) {
+  spv *s = self;
+  if (spv_control(s, inst)) return s->result;
+  need_narrow_arithmetic(s, kir_at(k, inst));
+  s->id[inst] = spv_special(s, inst);
+  if (!s->id[inst] && kir_ops[kir_at(k, inst)->op].result != KIR_R_NONE)
+    spv_fail(s, SNT_E_UNSUPPORTED, inst, "SPIR-V has no %s of %s", kir_ops[kir_at(k, inst)->op].name, ir_dtypes[kir_at(k, inst)->type.base].name);
+  return s->result;
+}
+
+/* ---- end: what could only be known now ---- */
+static void put_entry(spv *s) {
+  static const char library[] = "GLSL.std.450";
+  uint32_t at = spv_open(&s->m, SPV_IMPORTS, SpvOpExtInstImport);
+  spv_put(&s->m, SPV_IMPORTS, s->glsl);
+  spv_put_text(&s->m, SPV_IMPORTS, library);
+  spv_close(&s->m, SPV_IMPORTS, at);
+  SPV(&s->m, SPV_MODEL, SpvOpMemoryModel, SpvAddressingModelLogical, SpvMemoryModelGLSL450);
+  at = spv_open(&s->m, SPV_ENTRY, SpvOpEntryPoint);
+  spv_put(&s->m, SPV_ENTRY, SpvExecutionModelGLCompute);
+  spv_put(&s->m, SPV_ENTRY, s->function);
+  spv_put_text(&s->m, SPV_ENTRY, "main");
+  for (size_t i = 0; i < IR_COUNT(s->builtin); i++)
+    if (s->builtin[i]) spv_put(&s->m, SPV_ENTRY, s->builtin[i]);
+  spv_close(&s->m, SPV_ENTRY, at);
+  SPV(&s->m, SPV_MODES, SpvOpExecutionMode, s->function, SpvExecutionModeLocalSize, s->k->items[0], s->k->items[1], s->k->items[2]);
+}
+
+static void put_capabilities(spv *s) {
+  for (uint32_t i = 0; i < s->needed.count; i++) {
+    SPV(&s->m, SPV_CAPS, SpvOpCapability, s->needed.at[i]);
+    if (s->needed.at[i] != SpvCapabilityStorageBuffer8BitAccess) continue;
+    const uint32_t at = spv_open(&s->m, SPV_EXTENSIONS, SpvOpExtension);
+    spv_put_text(&s->m, SPV_EXTENSIONS, "SPV_KHR_8bit_storage");
+    spv_close(&s->m, SPV_EXTENSIONS, at);
+  }
+}
+
+static void put_name(spv *s) {
+  const uint32_t at = spv_open(&s->m, SPV_NAMES, SpvOpName);
+  spv_put(&s->m, SPV_NAMES, s->function);
+  spv_put_text(&s->m, SPV_NAMES, s->k->name);
+  spv_close(&s->m, SPV_NAMES, at);
+}
+
+static snt_result visit_end(void *self, const kir_kernel *k) {
+  spv *s = self;
+  (void)k;
+  SPV(&s->m, SPV_CODE, SpvOpBranch, s->exit);
+  spv_label(s, s->exit);
+  spv_inst(&s->m, SPV_CODE, SpvOpReturn, NULL, 0);
+  spv_inst(&s->m, SPV_CODE, SpvOpFunctionEnd, NULL, 0);
+  put_entry(s);
+  put_capabilities(s);
+  put_name(s);
+  return s->result;
+}
+
+static snt_result emit(const kir_kernel *k, const kir_caps *caps, ir_arena *arena, codegen_code *out, snt_diag *diag) {
+  static const kernel_visitor visitor = {visit_begin, visit_inst, visit_end};
+  spv s = {.k = k, .caps = caps, .diag = diag, .result = SNT_OK};
+  size_t count = 0;
+  spv_init(&s.m, arena);
+  s.id = IR_NEW_ARRAY(arena, uint32_t, k->insts.count + 1u);
+  s.memory = IR_NEW_ARRAY(arena, spv_memory, k->memories.count + 1u);
+  s.region = IR_NEW_ARRAY(arena, spv_region, k->insts.count + 1u);
+  if (!s.id || !s.memory || !s.region) return ir_fail(diag, SNT_E_HOST_MEM, "spirv", 0, "out of memory");
+  SNT_TRY(kernel_walk(k, &visitor, &s));
+  const uint32_t *words = spv_assemble(&s.m, &count);
+  if (!words) return ir_fail(diag, SNT_E_HOST_MEM, "spirv", 0, "out of memory");
+  *out = (codegen_code){words, count * sizeof *words};
+  return SNT_OK;
+}
+
+const codegen_target codegen_spirv = {"spirv", ".spv", SNT_TARGET_SPIRV, &spirv_caps, emit};

@@ -1,0 +1,260 @@
+/* Memories: storage buffers (one binding each, seen as an array of scalars, of vectors, or both through variables that share the
+   binding), shared, private and constant arrays, and the accesses to them. An aligned vector access is one instruction where an array
+   of vectors exists; others are put together from scalars. */
+#include "codegen_spirv/spv_private.h"
+
+static bool is_buffer(const kir_memory *m) { return m->space == KIR_GLOBAL || m->space == KIR_SCRATCH; }
+static bool is_access(uint32_t op) { return kir_ops[op].flags & KIR_MEM && op != KIR_prefetch; }
+
+static uint64_t elements(const kir_memory *m) {
+  uint64_t n = 1;
+  for (uint32_t i = 0; i < m->rank; i++) n *= m->dims[i];
+  return n;
+}
+
+static kir_type value_type(const spv *s, uint32_t inst) {
+  const kir_inst *in = kir_at(s->k, inst);
+  return in->op == KIR_store ? kir_at(s->k, kir_arg(s->k, inst, in->arg_count - 1u))->type : in->type;
+}
+
+/* Lanes of the array element that an access wants: those of a vector at its natural alignment, else 1. */
+static uint32_t wanted_width(const spv *s, uint32_t inst) {
+  const kir_inst *in = kir_at(s->k, inst);
+  const kir_type t = value_type(s, inst);
+  const kir_memory *m = &s->k->memories.at[in->index];
+  if (m->type.lanes > 1) return m->type.lanes;
+  return (t.lanes == 2 || t.lanes == 4) && in->align >= t.lanes * ir_dtypes[t.base].bytes ? t.lanes : 1;
+}
+
+static void find_widths(spv *s) {
+  for (uint32_t i = 1; i < s->k->insts.count; i++) {
+    const kir_inst *in = kir_at(s->k, i);
+    if (!is_access(in->op) || s->k->memories.at[in->index].space == KIR_IMAGE) continue;
+    const uint32_t width = wanted_width(s, i);
+    if (width <= 4) s->memory[in->index].widths[width] = true;
+  }
+  for (uint32_t i = 0; i < s->k->memories.count; i++) {
+    const kir_memory *m = &s->k->memories.at[i];
+    bool *widths = s->memory[i].widths;
+    const uint32_t lanes = widths[4] ? 4 : 2;
+    if (is_buffer(m) || m->type.lanes > 1 || (!widths[4] && !widths[2])) continue;
+    /* other arrays have one view: of vectors only if every access is such a vector and they fill the array */
+    if ((widths[4] && widths[2]) || widths[1] || m->space == KIR_CONSTANT || elements(m) % lanes) widths[1] = true, widths[2] = widths[4] = false;
+  }
+}
+
+/* ---- declarations ---- */
+static kir_type stored(kir_type t) { return t.base == SNT_BOOL ? kir_t(SNT_U8, t.lanes) : t; }
+
+static void need_narrow(spv *s, uint32_t base) {
+  if (ir_dtypes[base].bytes == 2) spv_need(s, SpvCapabilityStorageBuffer16BitAccess);
+  if (ir_dtypes[base].bytes == 1) spv_need(s, SpvCapabilityStorageBuffer8BitAccess);
+}
+
+static uint32_t buffer_struct(spv *s, uint32_t element, uint32_t stride) {
+  bool is_new = false;
+  const uint32_t array = spv_array(s, element, 0, stride);
+  const uint32_t id = spv_intern(&s->m, SpvOpTypeStruct, false, &array, 1, 1, &is_new);
+  if (is_new) {
+    SPV(&s->m, SPV_DECORATIONS, SpvOpDecorate, id, SpvDecorationBlock);
+    SPV(&s->m, SPV_DECORATIONS, SpvOpMemberDecorate, id, 0, SpvDecorationOffset, 0);
+  }
+  return id;
+}
+
+static void bind(spv *s, uint32_t variable, uint32_t slot) {
+  SPV(&s->m, SPV_DECORATIONS, SpvOpDecorate, variable, SpvDecorationDescriptorSet, 0);
+  SPV(&s->m, SPV_DECORATIONS, SpvOpDecorate, variable, SpvDecorationBinding, slot);
+}
+
+static uint32_t vector_stride(kir_type t) { return ir_dtypes[t.base].bytes * (t.lanes == 3 ? 4u : t.lanes); }
+
+static void declare_buffer(spv *s, uint32_t number) {
+  const kir_memory *m = &s->k->memories.at[number];
+  spv_memory *mem = &s->memory[number];
+  uint32_t views = 0;
+  for (uint32_t lanes = 1; lanes <= 4; lanes++) views += mem->widths[lanes];
+  if (!views) mem->widths[m->type.lanes] = true; /* bound, but not used */
+  const bool writable = m->access & KIR_WRITE || m->space == KIR_SCRATCH, readable = m->access & KIR_READ || m->space == KIR_SCRATCH;
+  for (uint32_t lanes = 1; lanes <= 4; lanes++) {
+    if (!mem->widths[lanes]) continue;
+    const kir_type t = stored(kir_t(m->type.base, lanes));
+    need_narrow(s, t.base);
+    mem->view[lanes].element = spv_type(s, t);
+    const uint32_t pointer = spv_pointer(s, SpvStorageClassStorageBuffer, buffer_struct(s, mem->view[lanes].element, vector_stride(t)));
+    const uint32_t id = mem->view[lanes].variable = spv_fresh(&s->m);
+    SPV(&s->m, SPV_TYPES, SpvOpVariable, pointer, id, SpvStorageClassStorageBuffer);
+    bind(s, id, m->slot);
+    if (!writable) SPV(&s->m, SPV_DECORATIONS, SpvOpDecorate, id, SpvDecorationNonWritable);
+    if (!readable) SPV(&s->m, SPV_DECORATIONS, SpvOpDecorate, id, SpvDecorationNonReadable);
+    SPV(&s->m, SPV_DECORATIONS, SpvOpDecorate, id, m->alias || views > 1 ? SpvDecorationAliased : SpvDecorationRestrict);
+  }
+}
+
+static uint32_t initialiser(spv *s, const kir_memory *m, uint32_t array) {
+  const uint32_t n = (uint32_t)elements(m);
+  uint32_t *operands = IR_NEW_ARRAY(s->m.arena, uint32_t, n + 1u);
+  if (!operands) return 0;
+  operands[0] = array;
+  for (uint32_t i = 0; i < n; i++) operands[1 + i] = spv_literal(s, m->type, (int64_t)m->values[i], m->values[i]);
+  return spv_intern(&s->m, SpvOpConstantComposite, true, operands, n + 1u, 0, NULL);
+}
+
+/* Arrays that overlay another of the same element share its variable; others get bytes of their own, which is as right and only larger. */
+static bool shares_overlay(spv *s, uint32_t number, uint32_t element) {
+  const kir_memory *m = &s->k->memories.at[number];
+  if (!m->overlay) return false;
+  const spv_memory *under = &s->memory[m->overlay - 1];
+  for (uint32_t lanes = 1; lanes <= 4; lanes++) {
+    if (under->view[lanes].element != element || elements(&s->k->memories.at[m->overlay - 1]) < elements(m)) continue;
+    s->memory[number].view[lanes] = under->view[lanes];
+    return true;
+  }
+  return false;
+}
+
+static void declare_array(spv *s, uint32_t number) {
+  const kir_memory *m = &s->k->memories.at[number];
+  spv_memory *mem = &s->memory[number];
+  const bool shared = m->space == KIR_LOCAL;
+  const uint32_t lanes = m->type.lanes > 1 ? m->type.lanes : mem->widths[4] ? 4 : mem->widths[2] ? 2 : 1;
+  if (lanes > 4) {
+    spv_fail(s, SNT_E_INTERNAL, 0, "memory %s has vectors of %u lanes", m->name, lanes);
+    return;
+  }
+  const uint32_t class = shared ? SpvStorageClassWorkgroup : SpvStorageClassFunction;
+  const uint32_t element = spv_type(s, kir_t(m->type.base, lanes));
+  if (shares_overlay(s, number, element)) return;
+  const uint32_t array = spv_array(s, element, (uint32_t)(elements(m) * m->type.lanes / lanes), 0);
+  const uint32_t pointer = spv_pointer(s, class, array);
+  const uint32_t initial = m->space == KIR_CONSTANT ? initialiser(s, m, array) : 0;
+  const uint32_t id = spv_fresh(&s->m);
+  mem->view[lanes] = (spv_view){id, element};
+  if (initial) SPV(&s->m, SPV_LOCALS, SpvOpVariable, pointer, id, class, initial);
+  else SPV(&s->m, shared ? SPV_TYPES : SPV_LOCALS, SpvOpVariable, pointer, id, class);
+}
+
+void spv_declare_memories(spv *s) {
+  find_widths(s);
+  for (uint32_t i = 0; i < s->k->memories.count; i++) {
+    const kir_memory *m = &s->k->memories.at[i];
+    s->memory[i].texel = m->space == KIR_GLOBAL && m->flags & KIR_MEM_TEXEL && s->caps->texel && m->type.lanes == 4;
+    if (m->space == KIR_IMAGE || s->memory[i].texel) spv_declare_image(s, i);
+    else if (is_buffer(m)) declare_buffer(s, i);
+    else declare_array(s, i);
+  }
+}
+
+/* What is added to every index of a buffer: its run-time offset, or the group's share of a workspace. */
+void spv_begin_memories(spv *s, uint32_t group) {
+  const uint32_t u32 = spv_type(s, kir_t(SNT_U32, 1));
+  for (uint32_t i = 0; i < s->k->memories.count; i++) {
+    const kir_memory *m = &s->k->memories.at[i];
+    uint32_t base = 0;
+    if (m->offset_scalar) {
+      const uint32_t word = spv_u32(s, s->k->scalars.at[m->offset_scalar - 1].offset / 4);
+      const uint32_t at = SPV_DO(s, SpvOpAccessChain, spv_pointer(s, SpvStorageClassPushConstant, u32), s->push, word);
+      base = SPV_DO(s, SpvOpLoad, u32, at);
+    }
+    if (m->space == KIR_SCRATCH) {
+      const uint32_t share = SPV_DO(s, SpvOpIMul, u32, group, spv_u32(s, (uint32_t)elements(m)));
+      base = base ? SPV_DO(s, SpvOpIAdd, u32, base, share) : share;
+    }
+    s->memory[i].base = base;
+  }
+}
+
+/* ---- accesses ---- */
+typedef struct place { uint32_t dynamic; int64_t literal; } place; /* index: dynamic (0: none) + literal */
+
+static place linear_index(spv *s, uint32_t inst) {
+  const kir_inst *in = kir_at(s->k, inst);
+  const kir_memory *m = &s->k->memories.at[in->index];
+  const uint32_t u32 = spv_type(s, kir_t(SNT_U32, 1)), rank = m->space == KIR_GLOBAL ? 1 : m->rank;
+  place p = {s->memory[in->index].base, 0};
+  uint64_t stride = 1;
+  for (uint32_t n = rank; n-- > 0; stride *= m->dims[n]) {
+    const kir_inst *index = kir_at(s->k, kir_arg(s->k, inst, n));
+    if (index->op == KIR_const) {
+      p.literal += index->imm.i * (int64_t)stride;
+      continue;
+    }
+    uint32_t term = spv_arg(s, inst, n);
+    if (stride != 1) term = SPV_DO(s, SpvOpIMul, u32, term, spv_u32(s, (uint32_t)stride));
+    p.dynamic = p.dynamic ? SPV_DO(s, SpvOpIAdd, u32, p.dynamic, term) : term;
+  }
+  return p;
+}
+
+static uint32_t index_id(spv *s, place p, uint32_t lane, uint32_t width) {
+  const uint32_t u32 = spv_type(s, kir_t(SNT_U32, 1)), shift = width == 4 ? 2 : width == 2 ? 1 : 0;
+  const uint32_t literal = (uint32_t)(p.literal + lane);
+  if (!p.dynamic) return spv_u32(s, literal >> shift);
+  uint32_t id = literal ? SPV_DO(s, SpvOpIAdd, u32, p.dynamic, spv_u32(s, literal)) : p.dynamic;
+  return shift ? SPV_DO(s, SpvOpShiftRightLogical, u32, id, spv_u32(s, shift)) : id;
+}
+
+static uint32_t element_pointer(spv *s, uint32_t number, uint32_t lanes, uint32_t index) {
+  const kir_memory *m = &s->k->memories.at[number];
+  const spv_view *view = &s->memory[number].view[lanes];
+  if (!view->variable) spv_fail(s, SNT_E_INTERNAL, 0, "memory %s has no view of %u lanes", m->name, lanes);
+  if (is_buffer(m)) return SPV_DO(s, SpvOpAccessChain, spv_pointer(s, SpvStorageClassStorageBuffer, view->element), view->variable, spv_u32(s, 0), index);
+  const uint32_t class = m->space == KIR_LOCAL ? SpvStorageClassWorkgroup : SpvStorageClassFunction;
+  return SPV_DO(s, SpvOpAccessChain, spv_pointer(s, class, view->element), view->variable, index);
+}
+
+/* Lanes of the view that an access goes through, and the divisor of its index: arrays of cells are indexed by cell. */
+static uint32_t view_lanes(const spv *s, uint32_t inst, uint32_t *divisor) {
+  const kir_inst *in = kir_at(s->k, inst);
+  const uint32_t width = wanted_width(s, inst);
+  const bool cells = s->k->memories.at[in->index].type.lanes > 1;
+  const uint32_t lanes = cells || s->memory[in->index].view[width].variable ? width : 1;
+  *divisor = cells ? 1 : lanes;
+  return lanes;
+}
+
+static bool is_byte_bool(const spv *s, uint32_t inst, kir_type t) {
+  return t.base == SNT_BOOL && is_buffer(&s->k->memories.at[kir_at(s->k, inst)->index]);
+}
+
+uint32_t spv_load(spv *s, uint32_t inst) {
+  const kir_inst *in = kir_at(s->k, inst);
+  uint32_t divisor, parts[16] = {0};
+  const place p = linear_index(s, inst);
+  if (in->lanes > 1) spv_fail(s, SNT_E_INTERNAL, inst, "strided lanes must have been removed by pass legalise");
+  if (s->memory[in->index].texel) return spv_fetch_texel(s, in->index, index_id(s, p, 0, 1));
+  const uint32_t lanes = view_lanes(s, inst, &divisor), element = s->memory[in->index].view[lanes].element;
+  const uint32_t count = in->type.lanes / lanes;
+  for (uint32_t i = 0; i < count && i < IR_COUNT(parts); i++) {
+    parts[i] = SPV_DO(s, SpvOpLoad, element, element_pointer(s, in->index, lanes, index_id(s, p, i, divisor)));
+    if (is_byte_bool(s, inst, in->type)) parts[i] = spv_cast(s, kir_t(SNT_BOOL, lanes), kir_t(SNT_U8, lanes), parts[i], 0);
+  }
+  return count == 1 ? parts[0] : spv_result(s, SpvOpCompositeConstruct, spv_type(s, in->type), parts, count);
+}
+
+void spv_store(spv *s, uint32_t inst) {
+  const kir_inst *in = kir_at(s->k, inst);
+  const kir_type t = value_type(s, inst);
+  uint32_t divisor, value = spv_arg(s, inst, in->arg_count - 1u);
+  const place p = linear_index(s, inst);
+  const uint32_t lanes = view_lanes(s, inst, &divisor), count = t.lanes / lanes;
+  if (is_byte_bool(s, inst, t)) value = spv_cast(s, stored(t), t, value, 0);
+  for (uint32_t i = 0; i < count; i++) {
+    const uint32_t part = count == 1 ? value : SPV_DO(s, SpvOpCompositeExtract, spv_type(s, kir_t(stored(t).base, 1)), value, i);
+    SPV(&s->m, SPV_CODE, SpvOpStore, element_pointer(s, in->index, lanes, index_id(s, p, i, divisor)), part);
+  }
+}
+
+uint32_t spv_atomic(spv *s, uint32_t inst) {
+  const kir_inst *in = kir_at(s->k, inst);
+  const uint32_t op = spv_isel_op((kir_op)in->op, in->type.base);
+  if (op == SpvOpNop) {
+    spv_fail(s, SNT_E_UNSUPPORTED, inst, "%s of %s", kir_ops[in->op].name, ir_dtypes[in->type.base].name);
+    return 0;
+  }
+  const bool shared = s->k->memories.at[in->index].space == KIR_LOCAL;
+  const uint32_t at = element_pointer(s, in->index, 1, index_id(s, linear_index(s, inst), 0, 1)), relaxed = spv_u32(s, 0);
+  const uint32_t scope = spv_u32(s, shared ? SpvScopeWorkgroup : SpvScopeDevice), value = spv_arg(s, inst, in->arg_count - 1u);
+  if (in->op != KIR_atomic_cas) return SPV_DO(s, op, spv_type(s, in->type), at, scope, relaxed, value);
+  return SPV_DO(s, op, spv_type(s, in->type), at, scope, relaxed, relaxed, value, spv_arg(s, inst, in->arg_count - 2u));
+}
