@@ -86,7 +86,7 @@ static void renew_shared(table *t) {
 }
 
 static void order_operands(const kir_inst *in, uint32_t *args) {
-  if (!(kir_ops[in->op].flags & KIR_COMM) || in->arg_count != 2 || args[0] >= args[1]) return;
+  if (!kir_may_swap(in) || args[0] >= args[1]) return;
   const uint32_t first = args[0]; /* constants have the lowest numbers: they end up right */
   args[0] = args[1], args[1] = first;
 }

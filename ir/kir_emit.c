@@ -147,6 +147,11 @@ uint32_t *kir_find_multiples(const kir_kernel *k, ir_arena *arena) {
   return known;
 }
 
+bool kir_may_swap(const kir_inst *in) {
+  if (!(kir_ops[in->op].flags & KIR_COMM) || in->arg_count != 2) return false;
+  return !((in->op == KIR_min || in->op == KIR_max) && kir_is_float(in->type.base));
+}
+
 uint32_t kir_items(const kir_kernel *k) { return k->items[0] * k->items[1] * k->items[2]; }
 
 bool kir_needs_words(const kir_memory *m, const kir_caps *caps) {

@@ -101,22 +101,22 @@ static bool is_number(const site *s, uint32_t n) {
   return kir_is_const(s->c.out, s->args[n], NULL, &value) && value == value;
 }
 
-/* Where a comparison with NaN is false, the other operand is taken: the order of operands decides what a NaN gives. */
-static uint32_t extreme(site *s, kir_op better) {
+/* (a better than b, or a is NaN) ? a : b. Where a comparison with NaN is false, the other operand is taken: the order of operands decides what a NaN
+   gives, and which zero an equal pair gives. */
+static uint32_t extreme(site *s, kir_op better, kir_op as_good) {
   if (!kir_is_float(s->in->type.base) || s->caps->minmax_nan) return 0;
-  uint32_t a = s->args[0], b = s->args[1];
+  const uint32_t a = s->args[0], b = s->args[1];
   const bool safe = s->in->type.base == SNT_F64 || !s->caps->nan_unsafe;
-  if (is_number(s, 0)) a = s->args[1], b = s->args[0];
-  if (is_number(s, 0) || is_number(s, 1)) {
-    const uint32_t chosen = pick(s, two(s, better, b, a), b, a); /* a NaN in `a` stays */
+  if (is_number(s, 1)) { /* a NaN in `a` stays */
+    const uint32_t chosen = pick(s, two(s, as_good, b, a), b, a);
     return safe ? chosen : pick(s, is_nan(s, a), a, chosen);
   }
   const uint32_t chosen = pick(s, two(s, better, a, b), a, b); /* a NaN in `b` stays */
-  const uint32_t with_a = pick(s, is_nan(s, a), a, chosen);
-  return safe ? with_a : pick(s, is_nan(s, b), b, with_a);
+  const uint32_t with_b = safe ? chosen : pick(s, is_nan(s, b), b, chosen);
+  return is_number(s, 0) ? with_b : pick(s, is_nan(s, a), a, with_b);
 }
-static uint32_t max_expand(site *s) { return extreme(s, KIR_gt); }
-static uint32_t min_expand(site *s) { return extreme(s, KIR_lt); }
+static uint32_t max_expand(site *s) { return extreme(s, KIR_gt, KIR_ge); }
+static uint32_t min_expand(site *s) { return extreme(s, KIR_lt, KIR_le); }
 
 /* ---- floats: rounding ---- */
 static uint32_t fma_expand(site *s) {
@@ -179,6 +179,13 @@ static uint32_t rcp_expand(site *s) {
   return value ? value : kir_emit(s->c.out, &div, 2, args);
 }
 
+/* Bool has no arithmetic: not 0 makes it, a choice of 1 and 0 unmakes it. */
+static uint32_t cast(site *s) {
+  const kir_type from = arg_type(s, 0), to = s->in->type;
+  if (to.base == SNT_BOOL && from.base != SNT_BOOL) return two(s, KIR_ne, s->args[0], lit(s, from, 0));
+  return from.base == SNT_BOOL && to.base != SNT_BOOL ? pick(s, s->args[0], lit(s, to, 1), lit(s, to, 0)) : 0;
+}
+
 /* ---- halves ---- */
 static uint32_t pack2(site *s) {
   if (s->caps->pack2 && s->in->index == SNT_F16) return 0;
@@ -198,7 +205,7 @@ static const expansion expansions[KIR_OP_COUNT] = {
     [KIR_hred_add] = hred_add, [KIR_hred_mul] = hred_mul, [KIR_hred_max] = hred_max, [KIR_hred_min] = hred_min,
     [KIR_extract] = extract, [KIR_shuffle] = shuffle, [KIR_wrap] = wrap, [KIR_rem] = rem_expand, [KIR_div] = div_expand,
     [KIR_isnan] = isnan_expand, [KIR_isinf] = isinf_expand, [KIR_max] = max_expand, [KIR_min] = min_expand, [KIR_fma] = fma_expand,
-    [KIR_sqrt] = sqrt_expand, [KIR_rcp] = rcp_expand, [KIR_pack2] = pack2, [KIR_unpack2] = unpack2,
+    [KIR_sqrt] = sqrt_expand, [KIR_rcp] = rcp_expand, [KIR_pack2] = pack2, [KIR_unpack2] = unpack2, [KIR_cast] = cast,
 };
 
 static uint32_t expanded(site *s, kir_op op, uint32_t a, uint32_t b) {

@@ -53,6 +53,7 @@ snt_result kir_rebuild(const kir_kernel *in, kir_kernel *out, bool unroll, snt_d
 bool kir_trip_count(const kir_kernel *, uint32_t lo, uint32_t hi, uint32_t step, uint64_t *out);
 uint32_t *kir_find_multiples(const kir_kernel *, ir_arena *); /* per value a power of two (up to 2^16) that divides it */
 bool kir_needs_words(const kir_memory *, const kir_caps *);    /* the device cannot address its elements: it becomes u32 words */
+bool kir_may_swap(const kir_inst *);                           /* commutes to the last bit: not the zeros of float min and max */
 uint32_t kir_items(const kir_kernel *);                        /* of a workgroup */
 static inline uint32_t kir_carries(const kir_kernel *k, uint32_t loop) { return kir_at(k, loop)->arg_count - 3u; }
 uint32_t kir_written_memory(const kir_inst *); /* 1 + the memory an instruction writes, 0: none */

@@ -204,7 +204,7 @@ static void walk_plain(walker *w, uint32_t i) {
     return;
   }
   for (uint32_t n = 0; n < in->arg_count; n++) few[n] = mapped(w, i, n);
-  if (in->arg_count == 2 && (kir_ops[in->op].flags & KIR_COMM) && kir_at(w->c.out, few[0])->op == KIR_const && kir_at(w->c.out, few[1])->op != KIR_const) {
+  if (kir_may_swap(in) && kir_at(w->c.out, few[0])->op == KIR_const && kir_at(w->c.out, few[1])->op != KIR_const) {
     const uint32_t first = few[0]; /* constants to the right */
     few[0] = few[1], few[1] = first;
   }

@@ -1,0 +1,66 @@
+/* The instruction mix of one item: each operation times the trips of the loops around it; both sides of an if count. */
+#include "ir/kir_pass_private.h"
+
+static double lanes_of(const kir_kernel *k, const kir_inst *in) {
+  const bool reads_vector = kir_ops[in->op].result == KIR_R_ELEM || kir_ops[in->op].result == KIR_R_BOOLS;
+  return reads_vector && in->arg_count ? kir_type_of(k, k->args.at[in->args]).lanes : in->type.lanes ? in->type.lanes : 1;
+}
+
+static bool is_special(const kir_inst *in) {
+  return (kir_ops[in->op].attrs & (KA_MATH | KA_ULP)) && (in->op != KIR_div || kir_is_float(in->type.base));
+}
+
+static void count_arithmetic(const kir_kernel *k, const kir_inst *in, double weight, kir_mix *mix) {
+  const double n = lanes_of(k, in) * weight;
+  const uint32_t base = kir_ops[in->op].result == KIR_R_BOOLS ? kir_type_of(k, k->args.at[in->args]).base : in->type.base;
+  switch (in->op) {
+  case KIR_const: case KIR_scalar: case KIR_group: case KIR_local: case KIR_sg_id: case KIR_sg_lane: case KIR_sg_count:
+  case KIR_splat: case KIR_vec: case KIR_iota: case KIR_extract: case KIR_insert: case KIR_shuffle: case KIR_bitcast: return;
+  case KIR_fma: mix->flops += 2 * n; return;
+  case KIR_ix: mix->integer += weight * in->arg_count / 2; return;
+  case KIR_mma: mix->flops += weight * 8192; return; /* 16 x 16 x 16 */
+  default: break;
+  }
+  if (is_special(in)) mix->special += n;
+  else if (kir_is_float(base)) mix->flops += n;
+  else mix->integer += n;
+}
+
+static void count_memory(const kir_kernel *k, const kir_inst *in, double weight, kir_mix *mix) {
+  const double bytes = weight * in->type.lanes * ir_dtypes[in->type.base].bytes;
+  const kir_memory *m = &k->memories.at[in->index];
+  switch (in->op) {
+  case KIR_load: case KIR_tex_load: case KIR_tex_sample: case KIR_mma_load: mix->loads += weight, mix->bytes_loaded += bytes; return;
+  case KIR_store: mix->stores += weight, mix->bytes_stored += bytes; return;
+  case KIR_tex_store: case KIR_mma_store: mix->stores += weight, mix->bytes_stored += weight * 16; return;
+  case KIR_fill: {
+    double cells = weight;
+    for (uint32_t d = kir_index_count(in); d < m->rank; d++) cells *= (double)m->dims[d];
+    mix->stores += cells, mix->bytes_stored += cells * kir_mem_bytes(m);
+    return;
+  }
+  case KIR_prefetch: return;
+  default: mix->loads += weight, mix->stores += weight, mix->bytes_loaded += bytes, mix->bytes_stored += bytes; return;
+  }
+}
+
+void kir_count_mix(const kir_kernel *k, double trips, kir_mix *out) {
+  enum { MAX_DEPTH = 64 };
+  double weights[MAX_DEPTH + 1] = {1};
+  uint32_t depth = 0;
+  memset(out, 0, sizeof *out);
+  for (uint32_t i = 1; i < k->insts.count; i++) {
+    const kir_inst *in = kir_at(k, i);
+    const double weight = weights[depth < MAX_DEPTH ? depth : MAX_DEPTH];
+    uint64_t known;
+    if (in->op == KIR_end) depth--;
+    else if (in->op == KIR_if) depth++, weights[depth < MAX_DEPTH ? depth : MAX_DEPTH] = weight;
+    else if (in->op == KIR_loop) {
+      const bool counted = kir_trip_count(k, kir_arg(k, i, 0), kir_arg(k, i, 1), kir_arg(k, i, 2), &known);
+      depth++, weights[depth < MAX_DEPTH ? depth : MAX_DEPTH] = weight * (counted ? (double)known : trips);
+    } else if (in->op == KIR_barrier) out->barriers += weight;
+    else if (kir_ops[in->op].flags & KIR_MEM) count_memory(k, in, weight, out);
+    else if ((kir_ops[in->op].flags & KIR_PURE) && !in->type.frag) count_arithmetic(k, in, weight, out);
+    else if (in->op == KIR_mma) out->flops += weight * 8192;
+  }
+}
