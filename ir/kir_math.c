@@ -1,0 +1,65 @@
+/* Legalises transcendental instructions: in, the instruction and its operands in the kernel being built; out, the value of a sequence of
+   basic operations in f32. Rows in ir/kir_math.def; the functions live in ir/kir_math_*.c, one family a file. */
+#include "ir/kir_math_private.h"
+#include "ir/kernel_private.h"
+
+static const kir_math_row rows[KIR_OP_COUNT] = {
+#define MATH(name, precise, cheap_any, cheap_exact_div) \
+  [KIR_##name] = {km_##name, (float)precise, (float)cheap_any, (float)cheap_exact_div},
+#include "ir/kir_math.def"
+#undef MATH
+};
+
+const kir_math_row *kir_math_find(kir_op op) { return op < KIR_OP_COUNT && rows[op].expand ? &rows[op] : NULL; }
+
+float kir_math_max_ulp(kir_op op) {
+  const kir_math_row *row = kir_math_find(op);
+  return row ? row->ulp : 0;
+}
+
+static kv with_error(km *m, kir_op op, float ulp, uint32_t count, const kv *args) {
+  const kir_inst in = {.op = (uint16_t)op, .ulp = ulp};
+  return kir_put(m->k, &in, count, args);
+}
+
+kv km_div(km *m, kv a, kv b) { return with_error(m, KIR_div, 2.5f, 2, (kv[]){a, b}); }
+kv km_rsqrt(km *m, kv a) { return with_error(m, KIR_rsqrt, 2, 1, &a); }
+
+void km_rare(km *m, kv bits, uint32_t limit, km_slow *slow, kv in, kv *inout, uint32_t count) {
+  const kv most = m->lanes > 1 ? kir_1(m->k, KIR_hred_max, bits) : bits;
+  const kv opened = kir_if(m->k, kir_2(m->k, KIR_gt, most, kir_const_int(m->k, kir_t(SNT_U32, 1), limit)));
+  kv computed[KM_RARE_MAX];
+  slow(m, in, computed);
+  if (m->lanes > 1) {
+    const kv chosen = km_gt(m, bits, km_u(m, limit));
+    for (uint32_t i = 0; i < count; i++) computed[i] = km_select(m, chosen, computed[i], inout[i]);
+  }
+  kir_else(m->k, opened, count, computed);
+  kir_if_end(m->k, opened, count, inout, inout);
+}
+
+static bool wants_cheap(const kir_math_row *row, const kir_inst *inst, const kir_caps *caps) {
+  const float cheap = caps->exact_div ? row->cheap_exact : row->cheap;
+  return cheap > 0 && inst->ulp >= cheap;
+}
+
+static uint32_t refuse(kir_kernel *out, const kir_inst *inst) {
+  kir_mistake(out, "%s on %s is not supported", kir_ops[inst->op].name, ir_dtypes[inst->type.base].name);
+  out->first_error.result = SNT_E_UNSUPPORTED;
+  return 0;
+}
+
+uint32_t kir_math_expand(kir_kernel *out, const kir_inst *inst, uint32_t a, uint32_t b, const kir_caps *caps) {
+  if (out->failed) return 0;
+  const kir_math_row *row = kir_math_find((kir_op)inst->op);
+  if (!row || inst->type.base != SNT_F32) return refuse(out, inst);
+  km m = {.k = out,
+          .lanes = inst->type.lanes,
+          .fma = caps->fma_fused && caps->fma_fast,
+          .exact_div = caps->exact_div,
+          .loose = wants_cheap(row, inst, caps),
+          .has_dom = (inst->flags & KIR_HAS_DOM) != 0 && kir_ops[inst->op].args == 1,
+          .lo = inst->dom_lo,
+          .hi = inst->dom_hi};
+  return row->expand(&m, a, b);
+}

@@ -1,0 +1,113 @@
+/* What the expansions of several functions share: exact tails of sums and products, corrected quotients and roots, ranges,
+   powers of two, special values. Everything here is right with or without a fused multiply-add, with division within 2.5 ULP and
+   1/sqrt within 2, and keeps NaN and infinities through integer selects, which no driver may optimise away. */
+#include "ir/kir_math_private.h"
+
+kv km_mad(km *m, kv a, kv b, kv c) {
+  return m->fma ? km_fma(m, a, b, c) : km_add(m, km_mul(m, a, b), c);
+}
+
+/* Horner's rule; c[0] belongs to the highest power. */
+kv km_poly(km *m, kv x, uint32_t count, const float *c) {
+  kv sum = km_f(m, c[0]);
+  for (uint32_t i = 1; i < count; i++) sum = km_mad(m, sum, x, km_f(m, c[i]));
+  return sum;
+}
+
+kv km_abs_bits(km *m, kv x) { return km_and(m, km_as_u(m, x), km_u(m, 0x7fffffff)); }
+
+/* 2^n for an i32 n in -126..127. */
+kv km_pow2(km *m, kv n) {
+  return km_as_f(m, km_shl(m, km_add(m, n, km_i(m, 127)), km_i(m, 23)));
+}
+
+/* p * 2^n with gradual underflow and overflow to infinity, for n in -252..254: two factors, each a normal number. */
+kv km_scale(km *m, kv p, kv n) {
+  const kv half = km_shr(m, n, km_i(m, 1));
+  return km_mul(m, km_mul(m, p, km_pow2(m, half)), km_pow2(m, km_sub(m, n, half)));
+}
+
+/* `magnitude` (not negative) with the sign of x. */
+kv km_with_sign(km *m, kv magnitude, kv x) {
+  const kv sign = km_and(m, km_as_u(m, x), km_u(m, 0x80000000));
+  return km_as_f(m, km_or(m, km_as_u(m, magnitude), sign));
+}
+
+/* x itself where it is NaN or |x| is below the float with the bits `tiny`, else `result`: one unsigned comparison does both. */
+kv km_pass(km *m, kv x, uint32_t tiny, kv result) {
+  const kv distance = km_sub(m, km_abs_bits(m, x), km_u(m, tiny));
+  const kv keep = km_gt(m, distance, km_u(m, 0x7f800000 - tiny));
+  return km_as_f(m, km_select(m, keep, km_as_u(m, x), km_as_u(m, result)));
+}
+
+/* For a function that goes on with |x|: the same with the domain of |x|. */
+km km_of_abs(const km *m) {
+  km abs = *m;
+  abs.lo = 0;
+  abs.hi = -m->lo > m->hi ? -m->lo : m->hi;
+  return abs;
+}
+
+/* The argument is proven to be finite. */
+bool km_is_finite(const km *m) { return m->has_dom && m->lo >= -0x1.fffffep+127f && m->hi <= 0x1.fffffep+127f; }
+
+/* Clamps that leave NaN alone; nothing is emitted where the proven domain makes them idle. */
+kv km_at_most(km *m, kv x, double hi) {
+  if (m->has_dom && m->hi <= hi) return x;
+  return km_select(m, km_gt(m, x, km_f(m, hi)), km_f(m, hi), x);
+}
+
+kv km_at_least(km *m, kv x, double lo) {
+  if (m->has_dom && m->lo >= lo) return x;
+  return km_select(m, km_lt(m, x, km_f(m, lo)), km_f(m, lo), x);
+}
+
+/* +infinity where x > limit. */
+kv km_over(km *m, kv x, double limit, kv result) {
+  if (m->has_dom && m->hi <= limit) return result;
+  return km_as_f(m, km_select(m, km_gt(m, x, km_f(m, limit)), km_u(m, 0x7f800000), km_as_u(m, result)));
+}
+
+/* a + b - s exactly, where s = a + b rounded and |a| >= |b| (or a sum whose tail is zero). */
+kv km_sum_tail(km *m, kv a, kv b, kv s) { return km_sub(m, b, km_sub(m, s, a)); }
+
+static kv top_half(km *m, kv x) { return km_as_f(m, km_and(m, km_as_u(m, x), km_u(m, 0xfffff000))); }
+
+/* a * b - p exactly, where p = a * b rounded (Dekker; halves by masking, so no overflow). */
+kv km_product_tail(km *m, kv a, kv b, kv p) {
+  if (m->fma) return km_fma(m, a, b, km_neg(m, p));
+  const kv ah = top_half(m, a), al = km_sub(m, a, ah), bh = top_half(m, b), bl = km_sub(m, b, bh);
+  const kv high = km_sub(m, km_mul(m, ah, bh), p);
+  const kv cross = km_add(m, km_add(m, high, km_mul(m, ah, bl)), km_mul(m, al, bh));
+  return km_add(m, cross, km_mul(m, al, bl));
+}
+
+/* a / (b + b_tail) as a float and its tail, about 44 bits together, from one reciprocal of any usual quality. |b| must be normal
+   and below 2^126. */
+kv km_quotient(km *m, kv a, kv b, kv b_tail, kv *tail) {
+  const kv inverse = km_div(m, km_f(m, 1), b), q = km_mul(m, a, inverse);
+  const kv p = km_mul(m, q, b);
+  const kv rest = km_sub(m, km_sub(m, a, p), km_product_tail(m, q, b, p));
+  *tail = km_mul(m, km_sub(m, rest, km_mul(m, q, b_tail)), inverse);
+  return q;
+}
+
+/* sqrt(z + z_tail) and its tail from one 1/sqrt; z is 0 or normal. */
+kv km_root(km *m, kv z, kv z_tail, kv *tail) {
+  const kv safe = km_select(m, km_lt(m, z, km_f(m, 0x1p-100)), km_f(m, 0x1p-100), z);
+  const kv inverse = km_rsqrt(m, safe), s = km_mul(m, z, inverse), p = km_mul(m, s, s);
+  const kv rest = km_add(m, km_sub(m, km_sub(m, z, p), km_product_tail(m, s, s, p)), z_tail);
+  *tail = km_mul(m, rest, km_mul(m, inverse, km_f(m, 0.5)));
+  return s;
+}
+
+static kv within(km *m, kv x, double limit) {
+  const kv low = km_select(m, km_lt(m, x, km_f(m, -limit)), km_f(m, -limit), x);
+  return km_select(m, km_gt(m, low, km_f(m, limit)), km_f(m, limit), low);
+}
+
+/* x P(x^2) / Q(x^2) with x held within +-limit and the result within +-1: the form of the cheap odd functions. */
+kv km_odd_quotient(km *m, kv x, double limit, uint32_t count, const float *p, const float *q) {
+  const kv held = m->has_dom && m->lo >= -limit && m->hi <= limit ? x : within(m, x, limit), z = km_mul(m, held, held);
+  return within(m, km_div(m, km_mul(m, held, km_poly(m, z, count, p)), km_poly(m, z, count, q)), 1);
+}

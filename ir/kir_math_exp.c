@@ -1,0 +1,169 @@
+/* exp, exp2, expm1, sinh, cosh, tanh and sigmoid in f32. Arguments reduce to |r| <= ln(2)/2 by adding and subtracting 1.5 * 2^23
+   (the low bits of that sum are the integer), and results grow by building powers of two from bits. */
+#include "ir/kir_math_private.h"
+
+static const double MAGIC = 0x1.8p23; /* bits 0x4b400000: the integer n sits in the low bits of MAGIC + n */
+static const double LN2_HIGH = 0x1.63p-1, LN2_LOW = -0x1.bd0106p-13; /* HIGH has 9 bits: n * HIGH is exact */
+
+/* The integer nearest t - MAGIC, as i32. */
+static kv magic_int(km *m, kv t) { return km_sub(m, km_as_i(m, t), km_i(m, 0x4b400000)); }
+
+/* x = n ln 2 + r + r_tail with |r| <= 0.3467, for |x| < 2^20; *r_tail only if asked for. */
+static kv reduce(km *m, kv x, kv *r, kv *r_tail) {
+  const kv t = km_mad(m, x, km_f(m, 0x1.715476p+0), km_f(m, MAGIC));
+  const kv n = km_sub(m, t, km_f(m, MAGIC));
+  const kv coarse = km_mad(m, n, km_f(m, -LN2_HIGH), x);
+  if (!r_tail) {
+    *r = km_mad(m, n, km_f(m, -LN2_LOW), coarse);
+    return magic_int(m, t);
+  }
+  const kv low = km_mul(m, n, km_f(m, -LN2_LOW));
+  *r = km_add(m, coarse, low);
+  *r_tail = km_sum_tail(m, coarse, low, *r);
+  return magic_int(m, t);
+}
+
+/* fpminimax of exp(r) = 1 + r + r^2 P(r), relative error 2^-27.8; and of expm1 relative to itself, 2^-30.9 */
+static const float EXP6[] = {0x1.681d3p-10f, 0x1.123be8p-7f, 0x1.555c5ep-5f, 0x1.55548ep-3f, 0x1.fffff6p-2f};
+static const float EXPM1_7[] = {0x1.9e0c28p-13f, 0x1.6d4372p-10f, 0x1.111306p-7f, 0x1.5554fp-5f, 0x1.555554p-3f, 0x1p-1f};
+/* plain degree 5: exp(r) = 1 + r Q(r), 2^-23.4 */
+static const float EXP5[] = {0x1.0fa386p-7f, 0x1.573acep-5f, 0x1.555a7ap-3f, 0x1.fffdc4p-2f, 0x1.fffff6p-1f};
+/* 2^r = 1 + r Q(r), |r| <= 1/2: 2^-28; degree 5: 2^-23.3 */
+static const float EXP2_6[] = {0x1.3fa206p-13f, 0x1.5f0b82p-10f, 0x1.3b30ap-7f, 0x1.c6af76p-5f, 0x1.ebfbd8p-3f, 0x1.62e43p-1f};
+static const float EXP2_5[] = {0x1.5bfd58p-10f, 0x1.3ceaf8p-7f, 0x1.c6b69ap-5f, 0x1.ebf9bap-3f, 0x1.62e42ap-1f};
+
+static kv exp_poly(km *m, kv r, bool loose) {
+  if (loose) return km_mad(m, r, km_poly(m, r, IR_COUNT(EXP5), EXP5), km_f(m, 1));
+  const kv p = km_mad(m, km_mul(m, r, r), km_poly(m, r, IR_COUNT(EXP6), EXP6), r);
+  return km_add(m, p, km_f(m, 1));
+}
+
+/* The domain lets the result be built with one factor: nothing overflows, and what would be denormal either cannot occur or may
+   become 0 (n is then held at -127, whose power of two is built as 0). */
+static bool simple_range(const km *m, double normal_lo, double normal_hi) {
+  return m->has_dom && m->hi <= normal_hi && (m->loose || m->lo >= normal_lo);
+}
+
+/* e^x for x <= 0 (or NaN); below -104 as at -104, where it is 0. */
+kv km_exp_negative(km *m, kv x) {
+  kv r;
+  const kv clamped = km_select(m, km_lt(m, x, km_f(m, -104)), km_f(m, -104), x), n = reduce(m, clamped, &r, NULL);
+  return km_scale(m, exp_poly(m, r, false), n);
+}
+
+/* e^x for x proven in -87..88 */
+kv km_exp_small(km *m, kv x) {
+  kv r;
+  const kv n = reduce(m, x, &r, NULL);
+  return km_mul(m, exp_poly(m, r, m->loose), km_pow2(m, n));
+}
+
+kv km_exp(km *m, kv x, kv unused) {
+  (void)unused;
+  kv r;
+  if (simple_range(m, -87, 88)) {
+    const kv n = reduce(m, km_at_least(m, x, -88), &r, NULL);
+    return km_mul(m, exp_poly(m, r, m->loose), km_pow2(m, n));
+  }
+  const kv n = reduce(m, km_at_most(m, km_at_least(m, x, -104), 89), &r, NULL);
+  const kv y = km_over(m, x, 0x1.62e42ep+6, km_scale(m, exp_poly(m, r, m->loose), n));
+  return m->has_dom ? y : km_pass(m, x, 0, y);
+}
+
+kv km_exp2(km *m, kv x, kv unused) {
+  (void)unused;
+  const bool simple = simple_range(m, -126, 127);
+  const kv held = km_at_most(m, km_at_least(m, x, simple ? -127 : -151), 129);
+  const kv t = km_add(m, held, km_f(m, MAGIC)), r = km_sub(m, held, km_sub(m, t, km_f(m, MAGIC))), n = magic_int(m, t);
+  const kv q = m->loose ? km_poly(m, r, IR_COUNT(EXP2_5), EXP2_5) : km_poly(m, r, IR_COUNT(EXP2_6), EXP2_6);
+  const kv p = km_mad(m, r, q, km_f(m, 1));
+  if (simple) return km_mul(m, p, km_pow2(m, n));
+  const kv y = km_over(m, x, 0x1.fffffep+6, km_scale(m, p, n));
+  return m->has_dom ? y : km_pass(m, x, 0, y);
+}
+
+/* 2^(h + tail) for |h| <= 200, tail small: the last step of pow */
+kv km_exp2_pair(km *m, kv h, kv tail) {
+  const kv t = km_add(m, h, km_f(m, MAGIC)), r = km_add(m, km_sub(m, h, km_sub(m, t, km_f(m, MAGIC))), tail);
+  return km_scale(m, km_mad(m, r, km_poly(m, r, IR_COUNT(EXP2_6), EXP2_6), km_f(m, 1)), magic_int(m, t));
+}
+
+/* 2^n p + (2^n - 1), halved to survive n = 128; both terms exact but for p */
+kv km_expm1(km *m, kv x, kv unused) {
+  (void)unused;
+  kv r, tail;
+  const kv n = reduce(m, km_at_most(m, km_at_least(m, x, -20), 89), &r, &tail);
+  const kv bend = km_mad(m, km_mul(m, r, r), km_poly(m, r, IR_COUNT(EXPM1_7), EXPM1_7), km_mad(m, tail, r, tail));
+  const kv p = km_add(m, r, bend), p_tail = km_sum_tail(m, r, bend, p);
+  const kv s = km_pow2(m, km_sub(m, n, km_i(m, 1))), base = km_sub(m, s, km_f(m, 0.5));
+  const kv y = km_add(m, km_mad(m, s, p, base), km_mul(m, s, p_tail));
+  return km_pass(m, x, 0x33000000, km_over(m, x, 0x1.62e42ep+6, km_add(m, y, y)));
+}
+
+/* fpminimax: sinh(r) = r + r^3 S(r^2), 2^-34.2; cosh(r) = 1 + r^2 C(r^2), 2^-33.2; |r| <= 0.3468 */
+static const float SINH7[] = {0x1.a28f32p-13f, 0x1.110fe2p-7f, 0x1.555556p-3f};
+static const float COSH6[] = {0x1.6d515ap-10f, 0x1.5554e4p-5f, 0x1p-1f};
+
+/* With |x| = n ln 2 + r: plus = (2^n + 2^-n)/4, minus = (2^n - 2^-n)/4, c = cosh(r) - 1, s = sinh(r); neither a division nor a
+   cancellation is needed to put sinh and cosh together. */
+typedef struct hyper { kv plus, minus, c, s; } hyper;
+static hyper split_hyper(km *m, kv x) {
+  km of_abs = km_of_abs(m);
+  kv r;
+  const kv n = reduce(m, km_at_most(&of_abs, km_abs(m, x), 90), &r, NULL), z = km_mul(m, r, r);
+  const kv few = km_select(m, km_gt(m, n, km_i(m, 60)), km_i(m, 60), n); /* 2^-n no longer matters */
+  const kv up = km_pow2(m, km_sub(m, n, km_i(m, 2))), down = km_pow2(m, km_sub(m, km_i(m, -2), few));
+  return (hyper){.plus = km_add(m, up, down),
+                 .minus = km_sub(m, up, down),
+                 .c = km_mul(m, z, km_poly(m, z, IR_COUNT(COSH6), COSH6)),
+                 .s = km_mad(m, km_mul(m, z, r), km_poly(m, z, IR_COUNT(SINH7), SINH7), r)};
+}
+
+static const double SINH_MAX = 0x1.65a9f8p+6; /* the largest argument with a finite sinh and cosh */
+
+kv km_sinh(km *m, kv x, kv unused) {
+  (void)unused;
+  const hyper h = split_hyper(m, x);
+  const kv y = km_add(m, h.minus, km_mad(m, h.minus, h.c, km_mul(m, h.plus, h.s)));
+  km of_abs = km_of_abs(m);
+  const kv magnitude = km_over(&of_abs, km_abs(m, x), SINH_MAX, km_add(m, y, y));
+  return km_pass(m, x, 0x39000000, km_with_sign(m, magnitude, x));
+}
+
+kv km_cosh(km *m, kv x, kv unused) {
+  (void)unused;
+  const hyper h = split_hyper(m, x);
+  const kv y = km_add(m, h.plus, km_mad(m, h.plus, h.c, km_mul(m, h.minus, h.s)));
+  km of_abs = km_of_abs(m);
+  return km_pass(m, x, 0, km_over(&of_abs, km_abs(m, x), SINH_MAX, km_add(m, y, y)));
+}
+
+/* fpminimax of tanh(x) = x + x^3 T(x^2), |x| <= 0.55: 2^-29.7 */
+static const float TANH11[] = {-0x1.9a79bap-8f, 0x1.5918a4p-6f, -0x1.b92358p-5f, 0x1.110dp-3f, -0x1.55554ap-2f};
+
+/* x P(x^2) / Q(x^2) on |x| <= 9, 2^-25.5: an iteratively reweighted rational fit */
+static const float TANH_P[] = {0x1.cadc9p-27f, 0x1.59c33ap-16f, 0x1.ca2c6cp-9f, 0x1.120b1ap-3f, 1.0f};
+static const float TANH_Q[] = {0x1.a18004p-21f, 0x1.588604p-12f, 0x1.a7f7e8p-6f, 0x1.de5ad6p-2f, 1.0f};
+
+kv km_tanh(km *m, kv x, kv unused) {
+  (void)unused;
+  if (m->loose) return km_pass(m, x, 0, km_odd_quotient(m, x, 9, IR_COUNT(TANH_P), TANH_P, TANH_Q));
+  km of_abs = km_of_abs(m);
+  const kv a = km_abs(m, x), z = km_mul(m, x, x);
+  const kv e = km_exp_small(m, km_mul(m, km_at_most(&of_abs, a, 10), km_f(m, 2)));
+  const kv large = km_sub(m, km_f(m, 1), km_div(m, km_f(m, 2), km_add(m, e, km_f(m, 1))));
+  const kv small = km_mad(m, km_mul(m, z, a), km_poly(m, z, IR_COUNT(TANH11), TANH11), a);
+  const kv y = km_select(m, km_lt(m, a, km_f(m, 0.55)), small, large);
+  return km_pass(m, x, 0x39000000, km_with_sign(m, y, x));
+}
+
+/* e^-|x| over 1 + e^-|x| on the left, 1 over it on the right: the divisor stays in 1..2 */
+kv km_sigmoid(km *m, kv x, kv unused) {
+  (void)unused;
+  const kv z = km_exp_negative(m, km_neg(m, km_abs(m, x))), one = km_f(m, 1), d = km_add(m, z, one);
+  const kv over = km_select(m, km_lt(m, x, km_f(m, 0)), z, one);
+  if (m->loose || m->exact_div) return km_pass(m, x, 0, km_div(m, over, d));
+  kv tail;
+  const kv q = km_quotient(m, over, d, km_sum_tail(m, one, z, d), &tail);
+  return km_pass(m, x, 0, km_add(m, q, tail));
+}
