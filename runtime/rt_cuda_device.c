@@ -90,7 +90,8 @@ static void query_profile(cuda_device *device) {
   caps->f16_arithmetic = device->arch >= 53, caps->bf16_storage = true;
   caps->mma = caps->mma && device->arch >= 80;
   caps->async_copy = caps->async_copy && device->arch >= 80;
-  caps->texel = caps->images = false;
+  caps->texel = caps->images = caps->nan_unsafe = false;
+  caps->subgroup_size = (uint8_t)profile->subgroup_max, caps->narrow_local = true;
 }
 
 /* ---- opening ---- */

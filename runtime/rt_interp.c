@@ -48,8 +48,8 @@ static void interp_profile(cost_profile *profile) {
                          .fma_fast = true, .subgroups = true, .subgroup_arithmetic = true, .exact_div = true, .exact_sqrt = true,
                          .prefetch = true, .stream = true, .texel = true, .images = true, .async_copy = true, .atomics_f32 = true,
                          .oob_zero = true, .shuffle = true, .hred = true, .wrap = true, .divmod = true, .minmax_nan = true, .ix = true,
-                         .fill = true, .lanes_memory = true, .pack2 = true, .push_bytes = 128};
-  rt_copy_text(profile->name, sizeof profile->name, "interp");
+                         .fill = true, .lanes_memory = true, .pack2 = true, .push_bytes = 128,
+                         .narrow_local = true, .subgroup_size = 4};
   profile->caps = caps;
   profile->max_bindings = 64, profile->max_scalar_bytes = 128, profile->max_items = 1024;
   profile->max_local_bytes = 1 << 20, profile->max_buffer_bytes = (uint64_t)1 << 32, profile->max_texels = (uint64_t)1 << 27;
@@ -62,9 +62,9 @@ static snt_result interp_open(const snt_host_alloc *alloc, const char *which, rt
   if (!rt_index(which, &index) || index != 0) return ir_fail(diag, SNT_E_UNSUPPORTED, "open", 0, "no device interp:%s", which);
   rt_sync_device *device = rt_take(alloc, sizeof *device);
   if (!device) return ir_fail(diag, SNT_E_HOST_MEM, "open", 0, "out of memory");
-  device->base = (rt_device){.v = &rt_interp, .alloc = alloc, .target = SNT_TARGET_HOST, .selector = "interp", .name = "kernel interpreter", .driver = "sinter"};
+  device->base = (rt_device){.v = &rt_interp, .alloc = alloc, .target = SNT_TARGET_HOST, .cpu = true, .selector = "interp", .name = "kernel interpreter", .driver = "sinter"};
   device->run = run_interp;
-  snt_result result = rt_base_profile(&device->base.profile, "cpu", diag);
+  snt_result result = rt_base_profile(&device->base.profile, "interp", diag);
   if (result != SNT_OK) {
     rt_give(alloc, device, sizeof *device);
     return result;

@@ -13,7 +13,7 @@ static const ocl_family families[] = {
     {"AMD Accelerated", "amd", "dgpu", .host_mapped = false},
     {"Intel(R) OpenCL", "intel", "igpu", .host_mapped = false},
 };
-static const ocl_family other_gpu = {"", "gpu", "dgpu", .host_mapped = false}, other_cpu = {"", "cpu", "cpu", .host_mapped = false};
+static const ocl_family other_gpu = {"", "gpu", "dgpu", .host_mapped = false}, other_cpu = {"", "cpu", "pocl", .host_mapped = false};
 
 static const rt_symbol symbols[] = {
 #define OCL_SYMBOL(name) RT_SYMBOL(ocl_api, name),
@@ -128,6 +128,9 @@ static snt_result ocl_enumerate(const snt_host_alloc *alloc, uint32_t *count, rt
 
 static const ocl_found *select_device(const ocl_found *found, uint32_t count, const char *which) {
   uint32_t index;
+  for (uint32_t i = 0; i < count && !*which; i++) { /* none asked for: a GPU before a CPU */
+    if (found[i].desc.device_class & CL_DEVICE_TYPE_GPU) return &found[i];
+  }
   if (rt_index(which, &index)) return index < count ? &found[index] : NULL;
   for (uint32_t i = 0; i < count; i++) {
     if (strcmp(found[i].family->name, which) == 0) return &found[i];
@@ -164,6 +167,7 @@ static snt_result choose(ocl_device *device, const char *which, snt_diag *diag) 
   if (result != SNT_OK) return ir_fail(diag, result, "open", 0, "out of memory");
   const ocl_found *chosen = select_device(found, count, which);
   if (chosen) {
+    device->base.cpu = chosen->desc.device_class & CL_DEVICE_TYPE_CPU;
     device->platform = chosen->platform, device->id = chosen->device, device->family = chosen->family;
     rt_copy_text(device->base.selector, sizeof device->base.selector, chosen->desc.selector);
     rt_copy_text(device->base.name, sizeof device->base.name, chosen->desc.name);

@@ -83,8 +83,24 @@ static snt_result vk_enumerate(const snt_host_alloc *alloc, uint32_t *count, rt_
   return SNT_OK;
 }
 
+/* None asked for: a card, else a GPU beside the processor, else what there is. */
+static const vk_found *best_device(const vk_found *found, uint32_t count) {
+  static const VkPhysicalDeviceType order[] = {VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU, VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU,
+                                               VK_PHYSICAL_DEVICE_TYPE_VIRTUAL_GPU};
+  for (uint32_t type = 0; type < IR_COUNT(order); type++) {
+    for (uint32_t i = 0; i < count; i++) {
+      if (found[i].type == order[type]) return &found[i];
+    }
+  }
+  for (uint32_t i = 0; i < count; i++) {
+    if (rt_contains(found[i].desc.name, "llvmpipe")) return &found[i];
+  }
+  return count ? &found[0] : NULL;
+}
+
 static const vk_found *select_device(const vk_found *found, uint32_t count, const char *which) {
   uint32_t index;
+  if (!*which) return best_device(found, count);
   if (rt_index(which, &index)) return index < count ? &found[index] : NULL;
   for (uint32_t i = 0; i < count; i++) {
     if (rt_contains(found[i].desc.name, which) || rt_contains(found[i].desc.driver, which)) return &found[i];
@@ -171,6 +187,7 @@ static snt_result choose(vk_device *device, const char *which, snt_diag *diag) {
   rt_copy_text(device->base.name, sizeof device->base.name, chosen->desc.name);
   rt_copy_text(device->base.driver, sizeof device->base.driver, chosen->desc.driver);
   if (!find_queue_family(device, diag)) return SNT_E_UNSUPPORTED;
+  device->base.cpu = chosen->type == VK_PHYSICAL_DEVICE_TYPE_CPU;
   query_memory(device, chosen->type);
   SNT_TRY(create_device(device, diag));
   SNT_TRY(vk_query_profile(device, chosen->desc.profile, diag));

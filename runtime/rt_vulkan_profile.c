@@ -78,7 +78,7 @@ static void query_caps(const vk_features *features, const VkPhysicalDeviceSubgro
   caps->subgroup_arithmetic = caps->subgroups && (subgroups->supportedOperations & arithmetic) == arithmetic;
   caps->exact_div = caps->exact_sqrt = false; /* 2.5 ULP is all that Vulkan promises */
   caps->prefetch = caps->stream = caps->async_copy = caps->mma = caps->atomics_f32 = caps->keeps_math = false;
-  caps->texel = true;
+  caps->texel = caps->nan_unsafe = true;
 }
 
 static uint32_t larger(uint64_t a, uint64_t b) { return (uint32_t)(a > b ? a : b); }
@@ -112,5 +112,7 @@ snt_result vk_query_profile(vk_device *device, const char *base, snt_diag *diag)
   query_limits(device, &properties.properties.limits, profile);
   profile->subgroup_min = device->subgroup_control ? sizes.minSubgroupSize : subgroups.subgroupSize;
   profile->subgroup_max = device->subgroup_control ? sizes.maxSubgroupSize : subgroups.subgroupSize;
+  profile->caps.subgroup_size = profile->subgroup_min == profile->subgroup_max ? (uint8_t)profile->subgroup_max : 0;
+  if (device->base.cpu && profile->simd == COST_SIMD_LANES) profile->lanes = profile->subgroup_max; /* work-items are its SIMD lanes */
   return SNT_OK;
 }

@@ -4,7 +4,7 @@
 #include "codegen_common/targets.h"
 #include "runtime/rt_common.h"
 
-static const rt_vtable *const backends[] = {&rt_cuda, &rt_vulkan, &rt_opencl, &rt_interp}; /* in the order of choice */
+static const rt_vtable *const backends[] = {&rt_cuda, &rt_vulkan, &rt_opencl, &rt_interp};
 static const codegen_target *const generators[] = {&codegen_opencl, &codegen_spirv, &codegen_cuda, &codegen_kir};
 
 /* ---- generators ---- */
@@ -50,6 +50,8 @@ static void narrow_caps(kir_caps *device, const kir_caps *generator) {
   kir_caps most = *generator;
   for (uint32_t i = 0; i < IR_COUNT(printed); i++) *flag_at(device, printed[i]) = true;
   for (uint32_t i = 0; i < IR_COUNT(flags); i++) *flag_at(device, flags[i]) = *flag_at(device, flags[i]) && *flag_at(&most, flags[i]);
+  device->aligned_vectors = device->aligned_vectors || most.aligned_vectors;
+  device->nan_unsafe = device->nan_unsafe || most.nan_unsafe;
   if (device->max_lanes > most.max_lanes) device->max_lanes = most.max_lanes;
   if (device->vector_memory > most.vector_memory) device->vector_memory = most.vector_memory;
   if (device->push_bytes > most.push_bytes) device->push_bytes = most.push_bytes;
@@ -106,10 +108,15 @@ static snt_result open_named(const snt_host_alloc *alloc, const rt_hooks *hooks,
   return ir_fail(diag, SNT_E_UNSUPPORTED, "open", 0, "no backend has the name of \"%s\": cuda, vulkan, opencl, interp", selector);
 }
 
-static snt_result open_first(const snt_host_alloc *alloc, rt_device **out, snt_diag *diag) {
-  for (uint32_t i = 0; i < IR_COUNT(backends); i++) {
-    snt_result result = backends[i]->open(alloc, "", out, diag);
-    if (result != SNT_E_UNSUPPORTED) return result;
+/* Any GPU before any CPU; of the ways to a CPU, OpenCL is the faster. */
+static snt_result open_best(const snt_host_alloc *alloc, rt_device **out, snt_diag *diag) {
+  static const struct { const rt_vtable *v; bool cpu; } order[] = {{&rt_cuda, false}, {&rt_vulkan, false}, {&rt_opencl, false},
+                                                                   {&rt_opencl, true}, {&rt_vulkan, true}, {&rt_interp, true}};
+  for (uint32_t i = 0; i < IR_COUNT(order); i++) {
+    snt_result result = order[i].v->open(alloc, "", out, diag);
+    if (result == SNT_OK && (*out)->cpu == order[i].cpu) return SNT_OK;
+    if (result == SNT_OK) order[i].v->close(*out);
+    else if (result != SNT_E_UNSUPPORTED) return result;
   }
   return SNT_E_UNSUPPORTED;
 }
@@ -117,7 +124,7 @@ static snt_result open_first(const snt_host_alloc *alloc, rt_device **out, snt_d
 snt_result rt_open_device(const snt_host_alloc *alloc, const rt_hooks *hooks, const char *selector, rt_device **out, snt_diag *diag) {
   if (!alloc) alloc = ir_host_malloc();
   rt_device *device = NULL;
-  SNT_TRY(selector && *selector ? open_named(alloc, hooks, selector, &device, diag) : open_first(alloc, &device, diag));
+  SNT_TRY(selector && *selector ? open_named(alloc, hooks, selector, &device, diag) : open_best(alloc, &device, diag));
   const codegen_target *generator = rt_codegen(device->target);
   if (generator) narrow_caps(&device->profile.caps, generator->caps);
   *out = device;

@@ -10,7 +10,7 @@ typedef struct rt_hooks { uint32_t count; const snt_backend *const *at; } rt_hoo
 
 /* Two-call: *count becomes the number of devices; at most `capacity` are written. A loader that is missing counts as no device. */
 snt_result rt_list_devices(const snt_host_alloc *, const rt_hooks *, uint32_t *count, rt_device_desc *out, uint32_t capacity);
-/* Null selector: the first device of the table. The device is closed with rt_close_device. */
+/* Null or empty selector: the best device. The device is closed with rt_close_device. */
 snt_result rt_open_device(const snt_host_alloc *, const rt_hooks *, const char *selector, rt_device **out, snt_diag *);
 void rt_close_device(rt_device *);
 
