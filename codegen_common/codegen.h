@@ -27,4 +27,10 @@ snt_result kernel_walk(const kir_kernel *, const kernel_visitor *, void *self);
      kir_block_bytes(kernel): the number of groups; the kernel returns (uniformly, a whole group) when its unfolded linear group index is not below it.
    - linear group = gx + nx * (gy + ny * gz).  OpenCL and CUDA entry name: the kernel's name; SPIR-V: "main". */
 uint32_t kir_block_bytes(const kir_kernel *); /* scalars, rounded up to 4; the group count follows: total = this + 4 */
+/* Binding of a memory: globals and images by their slot, then the per-group workspaces (scratch) in declaration order; ~0u: not bound.
+   A workspace's buffer holds the workspaces of all groups of the dispatch, that of group g at g times its elements. */
+uint32_t kir_binding(const kir_kernel *, uint32_t memory);
+uint32_t kir_binding_count(const kir_kernel *);
+/* A device's abilities as far as its code target can print them: to be applied before passes and emission. */
+void codegen_narrow_caps(kir_caps *device, const kir_caps *best);
 #endif

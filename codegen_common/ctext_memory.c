@@ -36,21 +36,18 @@ static void parameter(ctext *c, uint32_t number, bool first) {
   ir_text_format(&c->out, "%c%u", is_moved(m) ? 'a' : 'p', number);
 }
 
-static const kir_memory *memory_at_slot(const kir_kernel *k, uint32_t slot, uint32_t *number) {
-  for (uint32_t i = 0; i < k->memories.count; i++) {
-    const kir_memory *m = &k->memories.at[i];
-    if ((is_buffer(m) || m->space == KIR_IMAGE) && m->slot == slot) return *number = i, m;
-  }
-  return NULL;
+static bool memory_at(const kir_kernel *k, uint32_t binding, uint32_t *number) {
+  for (*number = 0; *number < k->memories.count; ++*number)
+    if (kir_binding(k, *number) == binding) return true;
+  return false;
 }
 
-/* Parameters by slot, then the words of the scalar block with the number of groups behind them. */
+/* Parameters by binding, then the words of the scalar block with the number of groups behind them. */
 void ctext_signature(ctext *c) {
   const uint32_t words = kir_block_bytes(c->k) / 4 + 1;
-  uint32_t bound = 0, number = 0;
-  for (uint32_t i = 0; i < c->k->memories.count; i++) bound += is_buffer(&c->k->memories.at[i]) || c->k->memories.at[i].space == KIR_IMAGE;
-  for (uint32_t slot = 0; slot < bound; slot++) {
-    if (memory_at_slot(c->k, slot, &number)) parameter(c, number, slot == 0);
+  const uint32_t bound = kir_binding_count(c->k);
+  for (uint32_t slot = 0, number; slot < bound; slot++) {
+    if (memory_at(c->k, slot, &number)) parameter(c, number, slot == 0);
     else ctext_fail(c, SNT_E_INTERNAL, 0, "slot %u of %u is bound to nothing", slot, bound);
   }
   const char *text = c->d->block_param ? c->d->block_param : c->d->word_param;

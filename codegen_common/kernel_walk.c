@@ -1,4 +1,5 @@
-/* The walk that every generator is a client of, and the size of the scalar block that all of them and the plan agree on. */
+/* The walk that every generator is a client of, and the calling convention that all of them and the plan agree on:
+   bindings and the size of the scalar block. */
 #include "codegen_common/codegen.h"
 
 snt_result kernel_walk(const kir_kernel *k, const kernel_visitor *visit, void *self) {
@@ -15,4 +16,34 @@ uint32_t kir_block_bytes(const kir_kernel *k) {
     if (last > end) end = last;
   }
   return (end + 3) & ~3u;
+}
+
+static bool has_slot(const kir_memory *m) { return m->space == KIR_GLOBAL || m->space == KIR_IMAGE; }
+
+uint32_t kir_binding(const kir_kernel *k, uint32_t memory) {
+  const kir_memory *m = &k->memories.at[memory];
+  if (has_slot(m)) return m->slot;
+  if (m->space != KIR_SCRATCH) return ~0u;
+  uint32_t slot = 0;
+  for (uint32_t i = 0; i < k->memories.count; i++) slot += has_slot(&k->memories.at[i]) || (i < memory && k->memories.at[i].space == KIR_SCRATCH);
+  return slot;
+}
+
+uint32_t kir_binding_count(const kir_kernel *k) {
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < k->memories.count; i++) count += has_slot(&k->memories.at[i]) || k->memories.at[i].space == KIR_SCRATCH;
+  return count;
+}
+
+#define FLAGS(X)                                                                                                                           \
+  X(f16_arithmetic) X(f16_storage) X(bf16_storage) X(int8_storage) X(int16_storage) X(int64) X(f64) X(fma_fused) X(fma_fast) X(keeps_math) \
+  X(subgroups) X(subgroup_arithmetic) X(exact_div) X(exact_sqrt) X(prefetch) X(stream) X(texel) X(images) X(async_copy) X(mma)             \
+  X(atomics_f32) X(oob_zero) X(shuffle) X(hred) X(wrap) X(divmod) X(minmax_nan) X(ix) X(fill) X(lanes_memory) X(pack2)
+void codegen_narrow_caps(kir_caps *device, const kir_caps *best) {
+#define NARROW(flag) device->flag = device->flag && best->flag;
+  FLAGS(NARROW)
+#undef NARROW
+  if (device->max_lanes > best->max_lanes) device->max_lanes = best->max_lanes;
+  if (device->vector_memory > best->vector_memory) device->vector_memory = best->vector_memory;
+  if (device->push_bytes > best->push_bytes) device->push_bytes = best->push_bytes;
 }

@@ -54,7 +54,7 @@ static const dialect dialect_cuda = {
     .block_type = "struct snt_block { unsigned w[$X]; };\n",
     .restrict_word = "__restrict__ ",
     .space = {"", "", "", "", "", ""},
-    .array = {[KIR_LOCAL] = "__shared__ alignas($Y) $e $m[$X]", [KIR_PRIVATE] = "alignas($Y) $e $m[$X]", [KIR_CONSTANT] = "static const $e $m[$X]"},
+    .array = {[KIR_LOCAL] = "alignas($Y) __shared__ $e $m[$X]", [KIR_PRIVATE] = "alignas($Y) $e $m[$X]", [KIR_CONSTANT] = "static const $e $m[$X]"},
     .overlay = "$e *$m = ($e *)(void *)$0",
     .type = {[SNT_F32] = "float", [SNT_F64] = "double", [SNT_F16] = "unsigned short", [SNT_BF16] = "unsigned short", [SNT_I8] = "signed char",
              [SNT_I16] = "short", [SNT_I32] = "int", [SNT_I64] = "long long", [SNT_U8] = "unsigned char", [SNT_U16] = "unsigned short",

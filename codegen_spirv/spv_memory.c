@@ -62,6 +62,12 @@ static uint32_t buffer_struct(spv *s, uint32_t element, uint32_t stride) {
   return id;
 }
 
+static void need_narrow_arrays(spv *s, uint32_t base) {
+  if (base == SNT_F16) spv_need(s, SpvCapabilityFloat16);
+  else if (ir_dtypes[base].bytes == 2) spv_need(s, SpvCapabilityInt16);
+  else if (ir_dtypes[base].bytes == 1 && base != SNT_BOOL) spv_need(s, SpvCapabilityInt8);
+}
+
 static void bind(spv *s, uint32_t variable, uint32_t slot) {
   SPV(&s->m, SPV_DECORATIONS, SpvOpDecorate, variable, SpvDecorationDescriptorSet, 0);
   SPV(&s->m, SPV_DECORATIONS, SpvOpDecorate, variable, SpvDecorationBinding, slot);
@@ -84,7 +90,7 @@ static void declare_buffer(spv *s, uint32_t number) {
     const uint32_t pointer = spv_pointer(s, SpvStorageClassStorageBuffer, buffer_struct(s, mem->view[lanes].element, vector_stride(t)));
     const uint32_t id = mem->view[lanes].variable = spv_fresh(&s->m);
     SPV(&s->m, SPV_TYPES, SpvOpVariable, pointer, id, SpvStorageClassStorageBuffer);
-    bind(s, id, m->slot);
+    bind(s, id, kir_binding(s->k, number));
     if (!writable) SPV(&s->m, SPV_DECORATIONS, SpvOpDecorate, id, SpvDecorationNonWritable);
     if (!readable) SPV(&s->m, SPV_DECORATIONS, SpvOpDecorate, id, SpvDecorationNonReadable);
     SPV(&s->m, SPV_DECORATIONS, SpvOpDecorate, id, m->alias || views > 1 ? SpvDecorationAliased : SpvDecorationRestrict);
@@ -124,6 +130,7 @@ static void declare_array(spv *s, uint32_t number) {
   }
   const uint32_t class = shared ? SpvStorageClassWorkgroup : SpvStorageClassFunction;
   const uint32_t element = spv_type(s, kir_t(m->type.base, lanes));
+  need_narrow_arrays(s, m->type.base);
   if (shares_overlay(s, number, element)) return;
   const uint32_t array = spv_array(s, element, (uint32_t)(elements(m) * m->type.lanes / lanes), 0);
   const uint32_t pointer = spv_pointer(s, class, array);
