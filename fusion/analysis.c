@@ -34,6 +34,7 @@ typedef struct load_walk {
   fusion_load_fn fn;
   void *user;
   double weight;
+  const uint8_t *stop;
   IR_VEC(visit) seen;
   bool ok;
 } load_walk;
@@ -51,6 +52,7 @@ static bool seen_before(load_walk *w, uint32_t node, const map_access *access) {
 }
 
 static bool is_read(const load_walk *w, uint32_t node) {
+  if (w->stop && w->stop[node]) return true;
   const uint32_t owner = w->c->group_of[node];
   if (owner && (!w->group || &w->c->groups.at[owner - 1] != w->group)) {
     if (!w->group) return fusion_is_stored(w->c, node);
@@ -160,10 +162,14 @@ static void walk(load_walk *w, uint32_t node, const map_access *access) {
   }
 }
 
-bool fusion_walk_loads(const fusion_context *c, const fusion_group *group, uint32_t node, const map_access *access, fusion_load_fn fn, void *user) {
-  load_walk w = {.c = c, .group = group, .fn = fn, .user = user, .weight = 1, .ok = true};
+bool fusion_walk_until(const fusion_context *c, const fusion_group *group, uint32_t node, const map_access *access, const uint8_t *stop, fusion_load_fn fn, void *user) {
+  load_walk w = {.c = c, .group = group, .fn = fn, .user = user, .weight = 1, .stop = stop, .ok = true};
   walk(&w, node, access);
   return w.ok;
+}
+
+bool fusion_walk_loads(const fusion_context *c, const fusion_group *group, uint32_t node, const map_access *access, fusion_load_fn fn, void *user) {
+  return fusion_walk_until(c, group, node, access, NULL, fn, user);
 }
 
 /* ---- forward coordinates ---- */

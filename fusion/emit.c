@@ -239,6 +239,11 @@ ir_expr emit_lanes(emit *e, ir_expr base, uint32_t lanes) {
   return expr_add(e->x, base, v);
 }
 
+void emit_use_lanes(emit *e, uint32_t lane_var, uint32_t lanes) {
+  e->lanes = lanes;
+  e->lane_var = lane_var;
+}
+
 void emit_scalar_lanes(emit *e) {
   e->lanes = 1;
   e->lane_var = UINT32_MAX;

@@ -71,6 +71,7 @@ void emit_if_end(emit *);
 /* Makes `base + lane` the vector axis: returns that expression; lanes 1 returns base. Until emit_scalar_lanes. */
 ir_expr emit_lanes(emit *, ir_expr base, uint32_t lanes);
 void emit_scalar_lanes(emit *);
+void emit_use_lanes(emit *, uint32_t lane_var, uint32_t lanes); /* back to an axis made before */
 ir_expr emit_var_for(emit *, const char *name, uint32_t kernel_value, ir_expr lo, ir_expr hi); /* an expression standing for a run-time u32 */
 
 /* ---- expressions to kernel values ---- */
@@ -92,6 +93,8 @@ typedef struct stage_info {
   int32_t ring_axis;       /* -1: none */
   int64_t ring_size;       /* rows kept of the ring axis; extent of that axis is the part computed or valid now */
   ir_expr group, groups;   /* workspace: which part of how many */
+  bool ordered;            /* `order` is given: axes from outermost to innermost; else as the node's */
+  uint8_t order[SNT_MAX_RANK];
 } stage_info;
 /* Opened *through*: a value of the region is computed and stored on its first use; after emit_stage_filled it is loaded. Rings and rows
    that are refilled in a loop pass the memory of the first opening (`reuse`, else UINT32_MAX). Returns the kernel memory. */

@@ -50,14 +50,16 @@ static uint32_t guarded_index(emit *e, ir_expr offset, uint32_t count, const map
   return kir_3(e->k, KIR_select, emit_conditions(e, count, conditions), index, kir_const_int(e->k, kir_t(SNT_U32, 1), 0));
 }
 
-/* One element out of a memory of four-element texels. */
-static uint32_t load_texel_element(emit *e, uint32_t memory, uint32_t index) {
+/* One element out of a memory of four-element texels: which of the four is a literal where the offset proves it. */
+static uint32_t load_texel_element(emit *e, uint32_t memory, ir_expr offset, uint32_t count, const map_condition *conditions) {
+  const ir_expr which = expr_mod(e->x, offset, 4);
   int64_t literal;
   uint32_t texel, lane;
-  if (kir_is_const(e->k, index, &literal, NULL)) {
-    texel = kir_const_int(e->k, kir_t(SNT_U32, 1), literal / 4);
-    lane = kir_const_int(e->k, kir_t(SNT_U32, 1), literal % 4);
+  if (expr_is_const(e->x, which, &literal)) {
+    texel = guarded_index(e, expr_div(e->x, expr_sub(e->x, offset, which), 4), count, conditions);
+    lane = kir_const_int(e->k, kir_t(SNT_U32, 1), literal);
   } else {
+    const uint32_t index = guarded_index(e, offset, count, conditions);
     texel = kir_2(e->k, KIR_shr, index, kir_const_int(e->k, kir_t(SNT_U32, 1), 2));
     lane = kir_2(e->k, KIR_and, index, kir_const_int(e->k, kir_t(SNT_U32, 1), 3));
   }
@@ -65,8 +67,8 @@ static uint32_t load_texel_element(emit *e, uint32_t memory, uint32_t index) {
 }
 
 static uint32_t load_scalar(emit *e, uint32_t memory, ir_expr offset, uint32_t count, const map_condition *conditions) {
+  if (e->k->memories.at[memory].type.lanes == 4) return load_texel_element(e, memory, offset, count, conditions);
   const uint32_t index = guarded_index(e, offset, count, conditions);
-  if (e->k->memories.at[memory].type.lanes == 4) return load_texel_element(e, memory, index);
   return kir_load(e->k, memory, 1, 1, &index);
 }
 

@@ -3,7 +3,7 @@
 #include "fusion/emit_private.h"
 #include <math.h>
 
-enum { MAX_ACCUMULATORS = 8, FULL_TRIPS = 96 };
+enum { MAX_ACCUMULATORS = 8, UNROLLED_TERMS = 96 };
 
 typedef struct reduction {
   uint32_t node, count;                /* reduced axes */
@@ -11,7 +11,7 @@ typedef struct reduction {
   uint32_t label[SNT_MAX_RANK];        /* reduce: operand axis; contract: label */
   const map_access *result;
   bool contract, tail;                 /* tail: what does not fill a vector of every item; the loop starts at the item */
-  uint32_t lanes, accumulators, unroll, loop_flags, items;
+  uint32_t lanes, accumulators, unroll, items;
   ir_expr item;
   kir_type type;                       /* of one accumulator */
 } reduction;
@@ -145,7 +145,7 @@ static void sweep_levels(emit *e, reduction *r, uint32_t level, ir_expr lo, ir_e
     return;
   }
   uint32_t carried[MAX_ACCUMULATORS];
-  emit_loop_info info = {.name = "k", .lo = last ? lo : 0, .hi = last ? hi : r->extent[level], .step = 1, .flags = r->loop_flags,
+  emit_loop_info info = {.name = "k", .lo = last ? lo : 0, .hi = last ? hi : r->extent[level], .step = 1,
                          .carry_count = r->accumulators, .initial = acc, .carried = carried};
   if (last) info.step = (int64_t)r->lanes * r->accumulators * r->items, info.unroll = r->unroll;
   const ir_expr v = emit_loop(e, &info);
@@ -170,18 +170,31 @@ static uint32_t horizontal(emit *e, const reduction *r, uint32_t value) {
 }
 
 static void fit_sweep(const emit *e, reduction *r) {
-  int64_t extent, total = 1, literal;
-  bool all_literal = true;
+  int64_t extent;
   const ir_expr last = r->extent[r->count - 1];
   if (expr_is_const(e->x, last, &extent)) {
     while (r->accumulators > 1 && (int64_t)r->lanes * r->accumulators * r->items > extent) r->accumulators /= 2;
     while (r->lanes > 1 && (int64_t)r->lanes * r->items > extent) r->lanes /= 2;
   }
+}
+
+/* Few terms, known in number: written out with literal coordinates, so that taps and weights become literals and shared loads are one. */
+static bool is_written_out(const emit *e, const reduction *r) {
+  int64_t total = 1, extent;
+  if (r->lanes > 1 || r->items > 1) return false;
   for (uint32_t i = 0; i < r->count; i++) {
-    all_literal &= expr_is_const(e->x, r->extent[i], &literal);
-    if (all_literal) total *= literal;
+    if (!expr_is_const(e->x, r->extent[i], &extent) || extent > UNROLLED_TERMS) return false;
+    total *= extent;
   }
-  if (all_literal && r->lanes == 1 && r->items == 1 && total <= FULL_TRIPS) r->loop_flags = KIR_LOOP_FULL;
+  return total <= UNROLLED_TERMS;
+}
+
+static void write_out(emit *e, reduction *r, uint32_t level, uint32_t *acc) {
+  if (level == r->count) { *acc = accumulate(e, r, *acc); return; }
+  for (ir_expr i = 0; i < r->extent[level]; i++) {
+    r->at[level] = i;
+    write_out(e, r, level + 1, acc);
+  }
 }
 
 /* The vector part, then the elements that do not fill a vector. */
@@ -242,8 +255,12 @@ uint32_t emit_reduce(emit *e, uint32_t node, const map_access *access, const swe
     return accumulate(e, &r, acc);
   }
   fit_sweep(e, &r);
-  if (e->lanes == 1) return sweep_vectors(e, &r);
   uint32_t acc = identity_value(e, &r, e->lanes);
+  if (is_written_out(e, &r)) {
+    write_out(e, &r, 0, &acc);
+    return acc;
+  }
+  if (e->lanes == 1) return sweep_vectors(e, &r);
   sweep_levels(e, &r, 0, 0, r.extent[r.count - 1], &acc);
   return acc;
 }

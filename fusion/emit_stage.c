@@ -65,7 +65,8 @@ uint32_t emit_stage_open(emit *e, const stage_info *info, uint32_t reuse) {
   const ir_node *n = ir_at(e->g, info->node);
   emit_stage_entry s = {.node = info->node, .storage = info->storage, .through = 1, .rank = n->type.rank, .ring_axis = info->ring_axis, .ring_size = info->ring_size, .depth = e->depth};
   ir_expr elements = 1;
-  for (uint32_t d = s.rank; d-- > 0;) {
+  for (uint32_t i = s.rank; i-- > 0;) {
+    const uint32_t d = info->ordered ? info->order[i] : i;
     s.origin[d] = info->origin[d];
     s.extent[d] = info->extent[d];
     s.stride[d] = elements;
@@ -96,11 +97,32 @@ static void sweep_last(emit *e, stage_sweep *s, ir_expr lo, ir_expr hi, uint32_t
   emit_loop_end(e, v, 0, NULL, NULL);
 }
 
+static void sweep_vectors(emit *e, stage_sweep *s, ir_expr lo, ir_expr hi) {
+  const ir_expr whole = expr_sub(e->x, hi, expr_mod(e->x, expr_sub(e->x, hi, lo), s->lanes));
+  sweep_last(e, s, lo, whole, s->lanes);
+  sweep_last(e, s, whole, hi, 1);
+}
+
+/* A padded row: border, interior, border, so that the interior needs no test. */
+static void sweep_columns(emit *e, stage_sweep *s) {
+  expr_pool *x = e->x;
+  const uint32_t last = s->rank - 1, node = s->info->node;
+  const ir_expr extent = s->info->extent[last], origin = s->info->origin[last];
+  uint32_t count;
+  const ir_expr *low = ir_at(e->g, node)->op == IR_OP_pad ? ir_attr_ints(e->g, node, IR_ATTR_low, &count) : NULL;
+  if (!low) { sweep_vectors(e, s, 0, extent); return; }
+  const ir_expr inner = ir_at(e->g, ir_arg(e->g, node, 0))->type.dims[last];
+  const ir_expr first = expr_max(x, 0, expr_sub(x, low[last], origin)); /* of the region */
+  const ir_expr end = expr_min(x, extent, expr_sub(x, expr_add(x, low[last], inner), origin));
+  if (!expr_proves_le(x, 0, first) || !expr_proves_le(x, first, end)) { sweep_vectors(e, s, 0, extent); return; }
+  if (first != 0) sweep_last(e, s, 0, first, 1);
+  sweep_vectors(e, s, first, end);
+  if (end != extent) sweep_last(e, s, end, extent, 1);
+}
+
 static void sweep_axis(emit *e, stage_sweep *s, uint32_t axis) {
   if (axis + 1 == s->rank) {
-    const ir_expr extent = s->info->extent[axis], whole = expr_sub(e->x, extent, expr_mod(e->x, extent, s->lanes));
-    sweep_last(e, s, 0, whole, s->lanes);
-    sweep_last(e, s, whole, extent, 1);
+    sweep_columns(e, s);
     return;
   }
   int64_t extent;

@@ -34,8 +34,21 @@ static bool is_read(const emit *e, uint32_t node) {
   return op == IR_OP_input || op == IR_OP_state || (op == IR_OP_const && !ir_is_scalar_const(e->g, node, &splat));
 }
 
+/* An element of a constant at a literal place is a literal. */
+static uint32_t literal_element(emit *e, uint32_t node, ir_expr offset) {
+  const ir_node *n = ir_at(e->g, node);
+  int64_t at;
+  const void *data = n->op == IR_OP_const && expr_is_const(e->x, offset, &at) && at >= 0 ? ir_const_data(e->c->graph, node) : NULL;
+  if (!data || n->type.dtype == SNT_BOOL) return 0;
+  const kir_type type = emit_compute_type(e, n->type.dtype, 1);
+  if (ir_dtypes[n->type.dtype].is_float) return kir_const_float(e->k, type, ir_dtype_load(n->type.dtype, data, (size_t)at));
+  return kir_const_int(e->k, type, ir_dtype_load_int(n->type.dtype, data, (size_t)at));
+}
+
 static uint32_t read_node(emit *e, uint32_t node, const map_access *access) {
   const ir_node *n = ir_at(e->g, node);
+  const uint32_t literal = literal_element(e, node, map_linear(e->x, access, n->type.dims));
+  if (literal) return literal;
   const uint32_t memory = emit_bind(e, fusion_buffer_of(e->c, node), KIR_READ);
   return emit_load(e, memory, n->type.dtype, map_linear(e->x, access, n->type.dims), access->condition_count, access->conditions);
 }

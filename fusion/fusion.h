@@ -105,6 +105,8 @@ bool fusion_is_stored(const fusion_context *, uint32_t node);   /* has a buffer:
 typedef struct fusion_load { uint32_t node; const map_access *access; double weight; /* times per evaluation: taps of inlined reductions */ } fusion_load;
 typedef void (*fusion_load_fn)(void *user, const fusion_load *);
 bool fusion_walk_loads(const fusion_context *, const fusion_group *, uint32_t node, const map_access *, fusion_load_fn, void *user);
+/* The same walk; nodes with stop[node] set are reported as if they were stored. */
+bool fusion_walk_until(const fusion_context *, const fusion_group *, uint32_t node, const map_access *, const uint8_t *stop, fusion_load_fn, void *user);
 void fusion_group_work(const fusion_context *, const fusion_group *, cost_work *out); /* the default `work` */
 /* Outputs expressed in the hero's coordinates: walks forward over pointwise nodes and bijective views (reshape, transpose).
    `at` are coordinates of `from`'s value; fills those of `to`. False if no such path. */
