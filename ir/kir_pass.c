@@ -17,7 +17,7 @@ const kir_pass kir_pipeline[] = {
     {"align", kir_pass_align},
     {"memory", kir_pass_memory},
     {"widen", kir_pass_widen},
-    /*math*/
+    {"math", kir_pass_math},
     {"expand", kir_pass_expand},
     {"split", kir_pass_split},
     {"address", kir_pass_address},

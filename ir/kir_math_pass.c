@@ -1,0 +1,26 @@
+/* math: transcendental functions become our own polynomials, computed in f32. */
+#include "ir/kir_pass_private.h"
+
+static bool is_math(uint16_t op) { return (kir_ops[op].attrs & KA_MATH) || op == KIR_rsqrt; }
+
+static snt_result expand(kir_clone *c, uint32_t i, const kir_caps *caps, snt_diag *diag) {
+  const kir_inst *in = kir_at(c->in, i);
+  const kir_type single = kir_with_base(in->type, SNT_F32);
+  if (in->type.base == SNT_F64) return kir_unsupported(c->in, "math", i, "transcendental functions of 64-bit floats", diag);
+  kir_inst like = *in;
+  like.type = single;
+  uint32_t args[2] = {0};
+  for (uint32_t n = 0; n < in->arg_count && n < 2; n++) args[n] = kir_cast(c->out, single, c->map[kir_arg(c->in, i, n)]);
+  c->map[i] = kir_cast(c->out, in->type, kir_math_expand(c->out, &like, args[0], args[1], caps));
+  return SNT_OK;
+}
+
+snt_result kir_pass_math(const kir_kernel *in, kir_kernel *out, const kir_caps *caps, snt_diag *diag) {
+  kir_clone c;
+  SNT_TRY(kir_clone_begin(&c, in, out));
+  for (uint32_t i = 1; i < in->insts.count && !out->failed; i++) {
+    if (is_math(kir_at(in, i)->op) && !caps->keeps_math) SNT_TRY(expand(&c, i, caps, diag));
+    else kir_clone_inst(&c, i);
+  }
+  return kir_pass_end(out, "math", diag);
+}
