@@ -38,7 +38,7 @@ typedef struct ir_op_info {
 } ir_op_info;
 extern const ir_op_info ir_ops[IR_OP_COUNT];
 ir_op ir_op_find(const char *name, size_t length); /* IR_OP_NONE: unknown */
-typedef enum { IR_KIND_INTS, IR_KIND_INT, IR_KIND_FLAG, IR_KIND_DTYPE, IR_KIND_SCALAR } ir_attr_kind;
+typedef enum { IR_KIND_INTS, IR_KIND_INT, IR_KIND_FLAG, IR_KIND_DTYPE, IR_KIND_SCALAR, IR_KIND_NUMBER, IR_KIND_WORD } ir_attr_kind; /* the last two: composites only */
 typedef struct ir_attr_info { const char *name; uint8_t kind; } ir_attr_info;
 extern const ir_attr_info ir_attr_infos[IR_ATTR_COUNT];
 double ir_op_eval(ir_op, double a, double b, double c);                                /* pointwise and reduce rows; the feval cell */
