@@ -70,8 +70,6 @@ typedef struct ocl_event {
 } ocl_event;
 
 /* rt_opencl_device.c */
-snt_result ocl_load(ocl_api *, snt_diag *);
-snt_result ocl_find(const ocl_api *, const snt_host_alloc *, uint32_t *count, ocl_found **out); /* freed by the caller: *count items */
 /* Turns a driver's code into a result; a lost device stays lost. */
 snt_result ocl_fail(ocl_device *, cl_int code, const char *stage, const char *what, snt_diag *);
 /* rt_opencl_profile.c */

@@ -21,10 +21,14 @@ static const rt_symbol symbols[] = {
 #undef OCL_SYMBOL
 };
 
-snt_result ocl_load(ocl_api *api, snt_diag *diag) {
-  static const char *const names[] = {"libOpenCL.so.1", "libOpenCL.so", NULL};
+/* Oclgrind is a whole OpenCL by itself. It is seldom registered with the loader, and too slow to load for everyone: only who names it
+   gets it. */
+static snt_result ocl_load(ocl_api *api, bool oclgrind, snt_diag *diag) {
+  static const char *const loader[] = {"libOpenCL.so.1", "libOpenCL.so", NULL};
+  static const char *const simulator[] = {"liboclgrind-rt.so", "/usr/lib/oclgrind/liboclgrind-rt.so", "/usr/local/lib/oclgrind/liboclgrind-rt.so", NULL};
   const char *missing = "";
-  api->library = rt_library_open(names);
+  api->library = rt_library_open(oclgrind ? simulator : loader);
+  if (!api->library && oclgrind) return ir_fail(diag, SNT_E_UNSUPPORTED, "open", 0, "liboclgrind-rt.so was not found: Oclgrind is not installed");
   if (!api->library) return ir_fail(diag, SNT_E_UNSUPPORTED, "open", 0, "libOpenCL.so.1 was not found: no OpenCL loader is installed");
   if (rt_library_symbols(api->library, symbols, IR_COUNT(symbols), api, &missing)) return SNT_OK;
   rt_library_close(api->library);
@@ -78,7 +82,7 @@ static bool family_listed(const ocl_found *found, uint32_t count, const ocl_fami
   return false;
 }
 
-snt_result ocl_find(const ocl_api *api, const snt_host_alloc *alloc, uint32_t *count, ocl_found **out) {
+static snt_result ocl_find(const ocl_api *api, const snt_host_alloc *alloc, uint32_t *count, ocl_found **out) {
   cl_platform_id platforms[OCL_MAX_PLATFORMS];
   cl_device_id devices[OCL_MAX_DEVICES];
   cl_uint platform_count = 0;
@@ -118,7 +122,7 @@ static snt_result ocl_enumerate(const snt_host_alloc *alloc, uint32_t *count, rt
   ocl_api api;
   ocl_found *found;
   *count = 0;
-  if (ocl_load(&api, NULL) != SNT_OK) return SNT_OK;
+  if (ocl_load(&api, false, NULL) != SNT_OK) return SNT_OK;
   snt_result result = ocl_find(&api, alloc, count, &found);
   for (uint32_t i = 0; result == SNT_OK && i < *count && i < capacity; i++) out[i] = found[i].desc;
   if (result == SNT_OK) rt_give(alloc, found, *count * sizeof *found);
@@ -182,7 +186,7 @@ static snt_result ocl_open(const snt_host_alloc *alloc, const char *which, rt_de
   ocl_device *device = rt_take(alloc, sizeof *device);
   if (!device) return ir_fail(diag, SNT_E_HOST_MEM, "open", 0, "out of memory");
   device->base = (rt_device){.v = &rt_opencl, .alloc = alloc, .target = SNT_TARGET_OPENCL};
-  snt_result result = ocl_load(&device->api, diag);
+  snt_result result = ocl_load(&device->api, strcmp(which, "oclgrind") == 0, diag);
   if (result != SNT_OK) {
     rt_give(alloc, device, sizeof *device);
     return result;

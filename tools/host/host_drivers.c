@@ -1,5 +1,5 @@
-/* Software drivers that are installed but not found by themselves: rusticl wants to be told its device, Oclgrind and SwiftShader are not
-   registered, NVRTC may lie outside the loader's path. Only variables that are not set are set. */
+/* Software drivers that are installed but not found by themselves: rusticl wants to be told its device, SwiftShader is not registered,
+   Oclgrind checks little unless asked, NVRTC may lie outside the loader's path. Only variables that are not set are set. */
 #include "tools/host/host.h"
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -23,13 +23,8 @@ static void add_swiftshader(void) {
   if (path && !chosen) setenv("VK_ADD_DRIVER_FILES", path, 0);
 }
 
-/* ocl-icd's OCL_ICD_FILENAMES adds to the registered ones. Oclgrind then is a platform beside the others. */
-static void add_oclgrind(void) {
-  static const char *const paths[] = {"/usr/lib/oclgrind/liboclgrind-rt-icd.so", "/usr/lib64/oclgrind/liboclgrind-rt-icd.so",
-                                      "/usr/local/lib/oclgrind/liboclgrind-rt-icd.so", NULL};
-  const char *path = first_readable(paths);
-  if (!path) return;
-  setenv("OCL_ICD_FILENAMES", path, 0);
+/* Read by Oclgrind when it is loaded ("opencl:oclgrind"). */
+static void make_oclgrind_strict(void) {
   setenv("OCLGRIND_DATA_RACES", "1", 0);
   setenv("OCLGRIND_UNINITIALIZED", "1", 0);
 }
@@ -43,6 +38,6 @@ static void load_nvrtc(void) {
 void host_prepare_drivers(void) {
   setenv("RUSTICL_ENABLE", "llvmpipe", 0);
   add_swiftshader();
-  add_oclgrind();
+  make_oclgrind_strict();
   load_nvrtc();
 }
