@@ -26,6 +26,7 @@ typedef struct ocl_api {
 typedef struct ocl_family {
   const char *platform, *name, *profile;
   bool host_mapped; /* a mapped buffer stays at one address and may stay mapped while kernels run */
+  bool understates; /* answers too small a group size for a kernel: the launch decides */
   bool warms_up;    /* compiles at the first launch: pipeline_create launches an empty one */
 } ocl_family;
 

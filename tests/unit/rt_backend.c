@@ -293,6 +293,23 @@ static void check_steady(fixture *f) {
   f->v->buffer_destroy(bx), f->v->buffer_destroy(by);
 }
 
+/* The layers must be heard: a chain without the barrier that its dependence needs is an error then. */
+static void check_validation(fixture *f) {
+  float x[N] = {0};
+  rt_buffer *a = make_buffer(f, sizeof x), *b = make_buffer(f, sizeof x), *c = make_buffer(f, sizeof x);
+  scale_call calls[2];
+  snt_diag diag = {0};
+  set_scale(&calls[0], f, a, 0, b, 0, N, 2);
+  set_scale(&calls[1], f, b, 0, c, 0, N, 2);
+  rt_dispatch both[2] = {calls[0].dispatch, calls[1].dispatch};
+  tap_is_int(f->v->submit(f->stream, 2, both, false, NULL, &diag), SNT_OK, "%s: with its barrier a chain is clean", f->selector);
+  both[1].barrier = false;
+  snt_result result = f->v->submit(f->stream, 2, both, false, NULL, &diag);
+  tap_ok(result == SNT_E_BACKEND && strstr(diag.text, "HAZARD"), "%s: without it, not: %s", f->selector, diag.text);
+  f->v->wait(f->stream, NULL);
+  f->v->buffer_destroy(a), f->v->buffer_destroy(b), f->v->buffer_destroy(c);
+}
+
 static void check_profile(const fixture *f) {
   const cost_profile *p = &f->device->profile;
   tap_ok(p->max_bindings >= 4 && p->max_items >= 64 && p->max_buffer_bytes >= 1 << 20 && p->offset_align >= 4 && p->max_grid[0] > 1,
@@ -320,6 +337,7 @@ static void run_checks(fixture *f) {
     check_mistakes(f);
     check_binary(f);
     check_steady(f);
+    if (strstr(f->selector, "+validate")) check_validation(f);
   }
   f->v->pipeline_destroy(f->pipeline);
   f->v->stream_destroy(f->stream);
