@@ -215,20 +215,20 @@ static const uint8_t leaves[KIR_OP_COUNT] = {
 };
 static uint8_t leaves_by(uint16_t op) { return (kir_ops[op].attrs & KA_MATH) ? ROUNDS : leaves[op]; }
 
-static uint32_t arithmetic(widening *w, uint32_t i) {
-  const kir_inst *in = kir_at(w->c.in, i);
+/* The operation on registers, then back into the narrow type's values. */
+static uint32_t settled(widening *w, const kir_inst *in, uint32_t made) {
   kir_kernel *out = w->c.out;
-  const kir_type operand = in->arg_count ? kir_type_of(w->c.in, kir_arg(w->c.in, i, 0)) : in->type;
-  const uint32_t made = kir_clone_inst(&w->c, i), bits = kir_base_bits(operand.base);
   if (out->failed) return 0;
   kir_at(out, made)->type = narrow_register(in->type, w->caps);
   if (is_narrow_int(in->type.base)) {
-    if (in->op == KIR_clz) return kir_2(out, KIR_sub, made, kir_const_like(out, made, 32.0 - bits));
+    if (in->op == KIR_clz) return kir_2(out, KIR_sub, made, kir_const_like(out, made, 32.0 - kir_base_bits(in->type.base)));
     return (leaves_by(in->op) & WRAPS) ? extended(out, made, in->type.base) : made;
   }
   if (is_small_float(w, in->type.base) && w->exact && (leaves_by(in->op) & ROUNDS)) return rounded(out, made, in->type.base);
   return made;
 }
+
+static uint32_t arithmetic(widening *w, uint32_t i) { return settled(w, kir_at(w->c.in, i), kir_clone_inst(&w->c, i)); }
 
 /* Operands that 32-bit operations would read differently: shift amounts, and sign bits that are counted. */
 static uint32_t bitwise(widening *w, uint32_t i) {
@@ -237,11 +237,10 @@ static uint32_t bitwise(widening *w, uint32_t i) {
   const uint32_t base = in->type.base;
   if (!is_narrow_int(base)) return arithmetic(w, i);
   const bool shift = in->op == KIR_shl || in->op == KIR_shr;
-  const uint32_t n = shift ? 1 : 0, old = kir_arg(w->c.in, i, n), kept = w->c.map[old];
-  w->c.map[old] = masked(out, kept, shift ? kir_base_bits(base) - 1 : kir_base_bits(base) == 8 ? 0xff : 0xffff);
-  const uint32_t made = arithmetic(w, i);
-  w->c.map[old] = kept;
-  return made;
+  const uint32_t first = w->c.map[kir_arg(w->c.in, i, 0)];
+  if (!shift) return settled(w, in, kir_emit(out, in, 1, (uint32_t[]){masked(out, first, kir_base_bits(base) == 8 ? 0xff : 0xffff)}));
+  const uint32_t amount = masked(out, w->c.map[kir_arg(w->c.in, i, 1)], kir_base_bits(base) - 1);
+  return settled(w, in, kir_emit(out, in, 2, (uint32_t[]){first, amount}));
 }
 
 static bool changes_memory(const widening *w, const kir_inst *in) {
