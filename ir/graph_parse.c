@@ -1,6 +1,7 @@
 /* The parser of the graph text (grammar: ir/IR.txt). In: text that nobody vouches for. Out: a graph built through the ordinary builder, or
    the first error with its line and column. Whether the graph as a whole holds together is ir_graph_verify's business. */
 #include "ir/graph_parse.h"
+#include "ir/graph_private.h"
 
 /* ---- symbols ---- */
 static bool parse_symbol_facts(graph_parser *p, expr_symbol *s) {
@@ -135,7 +136,7 @@ static bool parse_body(graph_parser *p, uint32_t count, uint32_t *next) {
   return lex_expect(p, '}');
 }
 
-typedef struct repeat_parts { uint32_t initial[TEXT_MAX_VALUES], inside[TEXT_MAX_VALUES], next[TEXT_MAX_VALUES], made[TEXT_MAX_VALUES]; } repeat_parts;
+typedef struct repeat_parts { uint32_t initial[TEXT_MAX_VALUES], inside[TEXT_MAX_VALUES], next[TEXT_MAX_VALUES], made[TEXT_MAX_VALUES]; bool unused[TEXT_MAX_VALUES]; } repeat_parts;
 
 static bool parse_repeat(graph_parser *p, uint32_t count, const text_result *results) {
   text_result *inside = IR_NEW_ARRAY(&p->temp, text_result, count);
@@ -154,12 +155,14 @@ static bool parse_repeat(graph_parser *p, uint32_t count, const text_result *res
   p->depth++;
   if (!parse_body(p, count, parts->next)) return false;
   p->depth--;
-  ir_repeat_end(p->g, count, parts->next, parts->made);
+  for (uint32_t i = 0; i < count; i++) parts->unused[i] = results[i].ignored;
+  graph_repeat_end(p->g, count, parts->next, parts->unused, parts->made);
   if (lex_graph_failed(p, start) || !parse_note(p, &note)) return false;
   if (note.length) ir_set_name(p->g, parts->made[0], lex_text(p, note));
   for (uint32_t i = 0; i < count; i++) {
+    if (results[i].ignored) continue;
     if (!check_type(p, &results[i], parts->made[i])) return false;
-    if (!results[i].ignored && !parse_define(p, &results[i], parts->made[i])) return false;
+    if (!parse_define(p, &results[i], parts->made[i])) return false;
   }
   return true;
 }

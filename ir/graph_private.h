@@ -12,4 +12,6 @@ uint32_t graph_put(ir_graph *, const ir_node *, uint32_t arg_count, const uint32
 bool graph_put_attr(ir_graph *, uint8_t key, uint32_t count, const ir_expr *ints);
 /* False after a failure of the arena or of the pool, which then is the graph's own. */
 bool graph_alive(ir_graph *);
+/* ir_repeat_end that makes no pick for the results marked unused (may be null). */
+uint32_t graph_repeat_end(ir_graph *, uint32_t count, const uint32_t *next, const bool *unused, uint32_t *results);
 #endif

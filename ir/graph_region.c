@@ -22,7 +22,7 @@ uint32_t ir_repeat_begin(ir_graph *g, uint32_t count, const uint32_t *initial, i
   return g->failed ? 0 : g->open_region;
 }
 
-static uint32_t put_repeat(ir_graph *g, uint32_t region_number, uint32_t count, uint32_t *results) {
+static uint32_t put_repeat(ir_graph *g, uint32_t region_number, uint32_t count, const bool *unused, uint32_t *results) {
   const ir_region *region = &g->regions.at[region_number];
   uint32_t initial[MAX_CARRIED];
   memcpy(initial, &g->yields.at[region->initial], count * sizeof *initial);
@@ -33,12 +33,13 @@ static uint32_t put_repeat(ir_graph *g, uint32_t region_number, uint32_t count, 
   for (uint32_t i = 1; i < count; i++) {
     const ir_expr index = i;
     const ir_attr_value attr = {IR_ATTR_index, 1, &index};
+    if (unused && unused[i]) continue;
     results[i] = ir_add_node(g, IR_OP_pick, 1, results, 1, &attr, NULL);
   }
   return results[0];
 }
 
-uint32_t ir_repeat_end(ir_graph *g, uint32_t count, const uint32_t *next, uint32_t *results) {
+uint32_t graph_repeat_end(ir_graph *g, uint32_t count, const uint32_t *next, const bool *unused, uint32_t *results) {
   for (uint32_t i = 0; i < count; i++) results[i] = 0;
   if (!graph_check_values(g, "yield", count, next)) return 0;
   const uint32_t number = g->open_region;
@@ -53,7 +54,9 @@ uint32_t ir_repeat_end(ir_graph *g, uint32_t count, const uint32_t *next, uint32
   }
   for (uint32_t i = 0; i < count; i++)
     if (!IR_PUSH(g->arena, &g->yields, next[i])) return graph_mistake(g, SNT_E_HOST_MEM, "out of memory");
-  uint32_t repeat = put_repeat(g, number, count, results);
+  uint32_t repeat = put_repeat(g, number, count, unused, results);
   g->regions.at[number].owner = repeat;
   return repeat;
 }
+
+uint32_t ir_repeat_end(ir_graph *g, uint32_t count, const uint32_t *next, uint32_t *results) { return graph_repeat_end(g, count, next, NULL, results); }
