@@ -106,7 +106,7 @@ static bool is_number(const site *s, uint32_t n) {
 static uint32_t extreme(site *s, kir_op better, kir_op as_good) {
   if (!kir_is_float(s->in->type.base) || s->caps->minmax_nan) return 0;
   const uint32_t a = s->args[0], b = s->args[1];
-  const bool safe = s->in->type.base == SNT_F64 || !s->caps->nan_unsafe;
+  const bool safe = s->in->type.base == SNT_F64 || !s->caps->nan_unsafe || s->c.in->mode == SNT_NUMERICS_FAST;
   if (is_number(s, 1)) { /* a NaN in `a` stays */
     const uint32_t chosen = pick(s, two(s, as_good, b, a), b, a);
     return safe ? chosen : pick(s, is_nan(s, a), a, chosen);

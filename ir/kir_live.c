@@ -53,9 +53,7 @@ static uint32_t sweep(const kir_kernel *k, const kir_regions *r, const uint32_t 
     const kir_inst *in = kir_at(k, i);
     live += change[i]; /* what died before */
     if (!holds_words(in)) continue;
-    uint32_t end = last[i];
-    if (in->op == KIR_carry) end = r->close[r->parent[i]]; /* its register is the loop's */
-    if (in->op == KIR_loop) end = r->close[i];
+    const uint32_t end = in->op == KIR_loop ? r->close[i] : last[i]; /* a carried value's register passes to the one that is yielded for it */
     if (end <= i) continue;
     live += words_of(in->type);
     change[end] -= words_of(in->type);
