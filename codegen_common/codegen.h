@@ -31,6 +31,4 @@ uint32_t kir_block_bytes(const kir_kernel *); /* scalars, rounded up to 4; the g
    A workspace's buffer holds the workspaces of all groups of the dispatch, that of group g at g times its elements. */
 uint32_t kir_binding(const kir_kernel *, uint32_t memory);
 uint32_t kir_binding_count(const kir_kernel *);
-/* A device's abilities as far as its code target can print them: to be applied before passes and emission. */
-void codegen_narrow_caps(kir_caps *device, const kir_caps *best);
 #endif

@@ -150,6 +150,20 @@ static void rounded_operand(ctext *c, const ctext_site *site) {
   ctext_expand(c, text, &(ctext_site){.id = site->id, .type = site->operand, .operand = site->operand});
 }
 
+/* Operand 1 as a shift amount: modulo the width. */
+static void shift_amount(ctext *c, const ctext_site *site) {
+  const uint32_t amount = kir_arg(c->k, site->id, 1);
+  const int64_t mask = ir_dtypes[site->operand.base].bytes * 8 - 1;
+  int64_t known;
+  if (ctext_const_int(c, amount, &known)) {
+    ir_text_format(&c->out, "%lld", (long long)(known & mask));
+    return;
+  }
+  ir_text_add(&c->out, "(");
+  ctext_value(c, amount);
+  ir_text_format(&c->out, " & %lld)", (long long)mask);
+}
+
 static void numbers(ctext *c, char escape, const ctext_site *site) {
   const kir_inst *s = site->id ? kir_at(c->k, site->id) : NULL;
   uint64_t value = 0;
@@ -162,7 +176,8 @@ static void numbers(ctext *c, char escape, const ctext_site *site) {
   case 'l': value = site->lane; break;
   case 'B': value = ir_dtypes[site->operand.base].bytes * 8u - 1; break;
   case 'K': value = s ? s->index : 0; break;
-  case 'c': value = s ? (uint64_t)s->lanes : site->number[0] * site->number[1] * site->number[2]; break;
+  case 'c': value = site->number[0] * site->number[1] * site->number[2]; break;
+  case 'p': value = s ? (uint64_t)s->lanes : 0; break;
   case 'f': value = s && s->op == KIR_prefetch ? (s->flags & KIR_IS_RW) != 0 : s ? s->flags : 0; break;
   default: break;
   }
@@ -203,6 +218,7 @@ static void expand_one(ctext *c, char escape, const ctext_site *site) {
     break;
   case 'x': ir_text_format(&c->out, "%x", site->lane); break;
   case 'k': ir_text_format(&c->out, "%c", "xyz"[s->index % 3]); break;
+  case 'M': shift_amount(c, site); break;
   case 'R': rounded_operand(c, site); break;
   case 'r': ir_text_add(&c->out, c->d->round_suffix[(s->flags & 7) % 5]); break;
   case 'm': case 'j': case 'q': case 'e': case 'S': memory_part(c, escape, site); break;
@@ -245,15 +261,6 @@ static const char *cast_text(ctext *c, uint32_t id, kir_type from) {
   return NULL;
 }
 
-/* Division by a literal that is neither 0 nor -1 needs no care. */
-static kir_op safe_division(const ctext *c, uint32_t id, kir_type operand) {
-  const kir_op op = (kir_op)kir_at(c->k, id)->op;
-  int64_t by = 0;
-  if ((op != KIR_div && op != KIR_rem) || ir_dtypes[operand.base].is_float) return op;
-  if (!ctext_const_int(c, kir_arg(c->k, id, 1), &by) || by == 0 || by == -1) return op;
-  return op == KIR_div ? KIR_udiv : KIR_umod;
-}
-
 static void literal_lane(ctext *c, uint32_t id, ctext_site *site) {
   int64_t lane = 0;
   if (ctext_const_int(c, kir_arg(c->k, id, 1), &lane)) site->lane = (uint32_t)lane;
@@ -265,9 +272,7 @@ static const char *text_for(ctext *c, uint32_t id, ctext_site *site) {
   if (s->op == KIR_cast) return cast_text(c, id, site->operand);
   if (s->op == KIR_extract || s->op == KIR_insert) literal_lane(c, id, site);
   if (s->op == KIR_pack2 || s->op == KIR_unpack2) return ctext_cell_for(c, (kir_op)s->op, id, kir_t(s->index == SNT_BF16 ? SNT_U32 : SNT_F32, 1));
-  const kir_op op = safe_division(c, id, site->operand);
-  if (op == s->op) return ctext_cell_for(c, op, id, site->operand);
-  return dialect_cell(c->d, op, ctext_class_of(site->operand), site->operand.lanes > 1);
+  return ctext_cell_for(c, (kir_op)s->op, id, site->operand);
 }
 
 static void plain(ctext *c, uint32_t id) {
@@ -290,6 +295,10 @@ static snt_result visit_inst(void *self, const kir_kernel *k, uint32_t id) {
   switch (kir_at(k, id)->op) {
   case KIR_const:
   case KIR_scalar: break; /* written where they are used */
+  case KIR_add:
+    if (c->uses[id] && c->uses[id] == c->folded[id]) break; /* written in the addresses it is part of */
+    plain(c, id);
+    break;
   case KIR_load: ctext_load(c, id); break;
   case KIR_store: ctext_store(c, id); break;
   default:
@@ -345,9 +354,12 @@ snt_result ctext_emit(const dialect *d, const kir_kernel *k, ir_arena *arena, co
   ctext c = {.d = d, .k = k, .arena = arena, .diag = diag, .result = SNT_OK};
   c.same = IR_NEW_ARRAY(arena, uint32_t, k->insts.count + 1u);
   c.open = IR_NEW_ARRAY(arena, uint32_t, k->insts.count + 1u);
-  if (!c.same || !c.open) return ir_fail(diag, SNT_E_HOST_MEM, d->name, 0, "out of memory");
+  c.uses = IR_NEW_ARRAY(arena, uint32_t, k->insts.count + 1u);
+  c.folded = IR_NEW_ARRAY(arena, uint32_t, k->insts.count + 1u);
+  if (!c.same || !c.open || !c.uses || !c.folded) return ir_fail(diag, SNT_E_HOST_MEM, d->name, 0, "out of memory");
   if (!kir_find_regions(k, arena, &c.regions)) return ir_fail(diag, SNT_E_INTERNAL, d->name, 0, "kernel %s: regions do not nest", k->name);
   for (uint32_t i = 0; i < k->insts.count; i++) c.same[i] = i;
+  ctext_count_uses(&c);
   ir_text_init(&c.out, arena);
   SNT_TRY(kernel_walk(k, &visitor, &c));
   ir_text whole;

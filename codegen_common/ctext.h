@@ -5,7 +5,8 @@
      $u $s $w types as wide as operand 0: unsigned, signed, unsigned of at least 32 bits   $B its bits less one   $o its lanes
      $l $x a literal lane: decimal, hex digit      $R operand 0 after the rounding function   $r suffix of a rounding conversion
      $m memory   $j index into it   $q its address space   $e its element type   $S its sampler's flags
-     $k dimension as a letter   $K as a digit   $c bytes   $f flags   $X $Y $Z numbers: the workgroup's size unless said otherwise
+     $k dimension as a letter   $K as a digit   $p bytes of a prefetch   $f flags
+     $M operand 1 modulo the width   $X $Y $Z numbers: the workgroup's size unless said otherwise   $c their product
    A cell that starts with '!' names the pass that must have removed the operation; with '?', why the target cannot do it. */
 #ifndef CODEGEN_COMMON_CTEXT_H
 #define CODEGEN_COMMON_CTEXT_H
@@ -35,7 +36,7 @@ typedef struct ctext_helper { const char *trigger, *text; } ctext_helper;
 typedef struct dialect {
   const char *name;
   const struct dialect *base;
-  const char *kernel;      /* what stands before the kernel's name; $X $Y $Z and $c: their product */
+  const char *kernel;      /* what stands before the kernel's name; $X $Y $Z $c */
   const char *group;       /* defines snt_group, and returns when it is not below $0, the number of groups */
   const char *word;        /* word $X of the scalar block */
   const char *word_param;  /* one parameter a word, $X; or */
@@ -55,6 +56,7 @@ typedef struct dialect {
   const char *scalar[SNT_DTYPE_COUNT];     /* scalar parameter from words $0 and $1 */
   const char *unroll, *unroll_by, *rolled; /* lines before a loop; $X the factor */
   const char *round_call[5], *round_suffix[5]; /* by KIR_ROUND_* */
+  const char *wide_index;  /* $0, an index that may be negative before a literal is added, in 64 bits */
   ctext_access load, store;
   ctext_cell op[KIR_OP_COUNT];
   const ctext_cell *vector_op; /* consulted first when operand 0 is a vector; null: this dialect computes on scalars only */
@@ -65,6 +67,7 @@ typedef struct dialect {
 } dialect;
 
 extern const dialect dialect_c; /* what C and C++ agree on */
+extern const dialect dialect_opencl, dialect_cuda;
 /* The cell of `op` for operands of `class`, or null. */
 const char *dialect_cell(const dialect *, kir_op, ctext_class, bool vector);
 snt_result ctext_emit(const dialect *, const kir_kernel *, ir_arena *, codegen_code *out, snt_diag *);

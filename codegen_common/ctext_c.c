@@ -1,5 +1,5 @@
-/* The cells that C and C++ dialects agree on: scalar arithmetic. Signed sums are formed unsigned, since they must wrap; integer
-   division by zero gives 0; a minimum or maximum of floats keeps a NaN. */
+/* The cells that C and C++ dialects agree on: scalar arithmetic. Signed sums are formed unsigned, since they must wrap; a minimum
+   or maximum of floats keeps a NaN. Divisors are neither 0 nor -1: the passes see to it. */
 #include "codegen_common/ctext.h"
 
 #define WRAPPING(o)                                                                                                                        \
@@ -27,12 +27,8 @@ const dialect dialect_c = {
             [KIR_min] = EXTREME("<"),
             [KIR_max] = EXTREME(">"),
             [KIR_fma] = {NULL, {[CT_F64] = "fma($0, $1, $2)"}},
-            [KIR_div] = {"$0 / $1",
-                         {[CT_I32] = "$1 == 0 ? 0 : $1 == -1 ? ($t)(0 - ($w)$0) : $0 / $1", [CT_I64] = "$1 == 0 ? 0 : $1 == -1 ? ($t)(0 - ($w)$0) : $0 / $1",
-                          [CT_U32] = "$1 == 0 ? 0 : $0 / $1", [CT_U64] = "$1 == 0 ? 0 : $0 / $1", [CT_NARROW] = "($t)($1 == 0 ? 0 : $0 / $1)"}},
-            [KIR_rem] = {"$1 == 0 ? 0 : $0 % $1",
-                         {[CT_F64] = "fmod($0, $1)", [CT_I32] = "$1 == 0 || $1 == -1 ? 0 : $0 % $1", [CT_I64] = "$1 == 0 || $1 == -1 ? 0 : $0 % $1",
-                          [CT_NARROW] = "($t)($1 == 0 ? 0 : $0 % $1)"}},
+            [KIR_div] = {"$0 / $1", {[CT_NARROW] = "($t)($0 / $1)"}},
+            [KIR_rem] = {"$0 % $1", {[CT_F64] = "fmod($0, $1)", [CT_NARROW] = "($t)($0 % $1)"}},
             [KIR_sqrt] = {NULL, {[CT_F64] = "sqrt($0)"}},
             [KIR_rcp] = {"1 / $0", {0}},
             [KIR_rsqrt] = {NULL, {[CT_F64] = "1 / sqrt($0)"}},
@@ -46,10 +42,10 @@ const dialect dialect_c = {
             [KIR_and] = {"$0 & $1", {0}},
             [KIR_or] = {"$0 | $1", {0}},
             [KIR_xor] = {"$0 ^ $1", {[CT_BOOL] = "$0 != $1"}},
-            [KIR_not] = {"~$0", {[CT_NARROW] = "($t)~$0", [CT_BOOL] = "!$0"}},
-            [KIR_shl] = {"$0 << ($1 & $B)",
-                         {[CT_I32] = "($t)(($w)$0 << ($1 & $B))", [CT_I64] = "($t)(($w)$0 << ($1 & $B))", [CT_NARROW] = "($t)(($w)$0 << ($1 & $B))"}},
-            [KIR_shr] = {"$0 >> ($1 & $B)", {[CT_NARROW] = "($t)($0 >> ($1 & $B))"}},
+            [KIR_not] = {"~$0", {[CT_NARROW] = "($t)~$0", [CT_BOOL] = "(!$0)"}},
+            [KIR_shl] = {"$0 << $M",
+                         {[CT_I32] = "($t)(($w)$0 << $M)", [CT_I64] = "($t)(($w)$0 << $M)", [CT_NARROW] = "($t)(($w)$0 << $M)"}},
+            [KIR_shr] = {"$0 >> $M", {[CT_NARROW] = "($t)($0 >> $M)"}},
             [KIR_eq] = {"$0 == $1", {0}},
             [KIR_ne] = {"$0 != $1", {0}},
             [KIR_lt] = {"$0 < $1", {0}},

@@ -122,6 +122,46 @@ void ctext_arrays(ctext *c) {
   }
 }
 
+/* Has this memory so few elements that an index into it, read as signed, is exact even before a literal is added? */
+static bool is_small(const ctext *c, const kir_memory *m) {
+  const int64_t limit = 1 << 30, factor = m->dims[0] ? (int64_t)m->dims[0] : 1;
+  if (!m->size_scalar) return m->dims[0] && factor <= limit;
+  const int64_t most = c->k->scalars.at[m->size_scalar - 1].max;
+  return most > 0 && factor <= limit && most <= limit / factor;
+}
+
+/* An address `v + literal` is formed in 64 bits, so that the compiler can fold the literal into the access; accesses around one v then
+   share its widening. v may be "negative", as in (row - 1) * width + width; in large memories sums stay modulo 2^32. */
+static bool is_foldable(const ctext *c, uint32_t id, uint32_t *base, int64_t *literal) {
+  const kir_memory *m = &c->k->memories.at[kir_at(c->k, id)->index];
+  if (!c->d->wide_index || m->space != KIR_GLOBAL || !is_small(c, m)) return false;
+  const uint32_t index = kir_arg(c->k, id, 0);
+  const kir_inst *sum = kir_at(c->k, index);
+  if (sum->op != KIR_add || sum->type.base != SNT_U32 || !ctext_const_int(c, kir_arg(c->k, index, 1), literal)) return false;
+  *literal = (int32_t)*literal;
+  *base = kir_arg(c->k, index, 0);
+  return kir_at(c->k, *base)->op != KIR_const && *literal > -(1 << 30) && *literal < 1 << 30;
+}
+
+void ctext_count_uses(ctext *c) {
+  for (uint32_t i = 1; i < c->k->insts.count; i++) {
+    const kir_inst *s = kir_at(c->k, i);
+    uint32_t base;
+    int64_t literal;
+    for (uint32_t n = 0; n < s->arg_count; n++) c->uses[kir_arg(c->k, i, n)]++;
+    if (kir_ops[s->op].flags & KIR_MEM && s->arg_count && is_foldable(c, i, &base, &literal)) c->folded[kir_arg(c->k, i, 0)]++;
+  }
+}
+
+static void folded_index(ctext *c, uint32_t base, int64_t literal) {
+  const ir_text saved = ctext_divert(c);
+  ctext_value(c, base);
+  const ctext_site site = {.text = {ctext_restore(c, saved)}};
+  ir_text_add(&c->out, "("); /* one sum, then one pointer */
+  ctext_expand(c, c->d->wide_index, &site);
+  ir_text_format(&c->out, " %c %lld)", literal < 0 ? '-' : '+', (long long)(literal < 0 ? -literal : literal));
+}
+
 /* Row-major; literal indices fold into one number at the end. */
 void ctext_index(ctext *c, uint32_t id) {
   const kir_inst *s = kir_at(c->k, id);
@@ -130,6 +170,12 @@ void ctext_index(ctext *c, uint32_t id) {
   uint64_t stride = 1;
   int64_t total = 0, known;
   bool any = false;
+  uint32_t base;
+  if (is_foldable(c, id, &base, &total)) {
+    folded_index(c, base, total);
+    return;
+  }
+  total = 0;
   for (uint32_t n = rank; n-- > 0;) {
     uint32_t index = kir_arg(c->k, id, n);
     if (ctext_const_int(c, index, &known)) total += known * (int64_t)stride;

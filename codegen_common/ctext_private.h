@@ -11,6 +11,7 @@ typedef struct ctext {
   uint32_t depth;
   kir_regions regions;
   uint32_t *same;   /* value -> value whose variable it shares (a loop's results are its carried variables) */
+  uint32_t *uses, *folded; /* of each value: all, and those as an address that its operands are written into */
   uint32_t *open;   /* stack of the openers around the current instruction */
   uint32_t open_count;
   snt_diag *diag;
@@ -51,6 +52,7 @@ void ctext_signature(ctext *);
 void ctext_arrays(ctext *);
 void ctext_memory_name(ctext *, uint32_t memory);
 void ctext_index(ctext *, uint32_t id);
+void ctext_count_uses(ctext *);
 void ctext_load(ctext *, uint32_t id);
 void ctext_store(ctext *, uint32_t id);
 

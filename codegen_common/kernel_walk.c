@@ -34,16 +34,3 @@ uint32_t kir_binding_count(const kir_kernel *k) {
   for (uint32_t i = 0; i < k->memories.count; i++) count += has_slot(&k->memories.at[i]) || k->memories.at[i].space == KIR_SCRATCH;
   return count;
 }
-
-#define FLAGS(X)                                                                                                                           \
-  X(f16_arithmetic) X(f16_storage) X(bf16_storage) X(int8_storage) X(int16_storage) X(int64) X(f64) X(fma_fused) X(fma_fast) X(keeps_math) \
-  X(subgroups) X(subgroup_arithmetic) X(exact_div) X(exact_sqrt) X(prefetch) X(stream) X(texel) X(images) X(async_copy) X(mma)             \
-  X(atomics_f32) X(oob_zero) X(shuffle) X(hred) X(wrap) X(divmod) X(minmax_nan) X(ix) X(fill) X(lanes_memory) X(pack2)
-void codegen_narrow_caps(kir_caps *device, const kir_caps *best) {
-#define NARROW(flag) device->flag = device->flag && best->flag;
-  FLAGS(NARROW)
-#undef NARROW
-  if (device->max_lanes > best->max_lanes) device->max_lanes = best->max_lanes;
-  if (device->vector_memory > best->vector_memory) device->vector_memory = best->vector_memory;
-  if (device->push_bytes > best->push_bytes) device->push_bytes = best->push_bytes;
-}

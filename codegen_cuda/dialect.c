@@ -7,7 +7,7 @@
 const kir_caps cuda_caps = {.target = "cuda", .max_lanes = 1, .vector_memory = 16, .f16_storage = true, .bf16_storage = true, .int8_storage = true,
                             .int16_storage = true, .int64 = true, .f64 = true, .fma_fused = true, .fma_fast = true, .subgroups = true,
                             .subgroup_arithmetic = true, .exact_div = true, .exact_sqrt = true, .stream = true, .atomics_f32 = true, .pack2 = true,
-                            .push_bytes = 2048};
+                            .subgroup_size = 32, .narrow_local = true, .push_bytes = 2048};
 
 #define LOWERED(pass) { "!" pass, {0} }
 #define UNSUPPORTED(why) { "?" why, {0} }
@@ -44,7 +44,7 @@ static const ctext_cast casts[] = {
     {CT_FLOATS | CT_INTS | CT_BOOLS, CT_FLOATS | CT_INTS, CT_SCALAR, false, "($t)$0"},
 };
 
-static const dialect dialect_cuda = {
+const dialect dialect_cuda = {
     .name = "cuda",
     .base = &dialect_c,
     .kernel = "extern \"C\" __global__ void __launch_bounds__($c) ",
@@ -72,6 +72,7 @@ static const dialect dialect_cuda = {
     .unroll = "#pragma unroll",
     .unroll_by = "#pragma unroll $X",
     .rolled = "#pragma unroll 1",
+    .wide_index = "(long long)(int)$0",
     .load = {.cell = "$m[$j]", .boolean = "$m[$j] != 0", .aligned = "*(const $t *)($m + $j)"},
     .store = {.cell = "$m[$j] = $0", .boolean = "$m[$j] = $0", .aligned = "*($t *)($m + $j) = $0", .stream = "SNT_STREAM($0, ($t *)($m + $j))"},
     .op =

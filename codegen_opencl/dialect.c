@@ -6,7 +6,7 @@
 
 const kir_caps opencl_caps = {.target = "opencl", .max_lanes = 16, .vector_memory = 128, .f16_storage = true, .bf16_storage = true, .int8_storage = true,
                               .int16_storage = true, .int64 = true, .f64 = true, .fma_fused = true, .fma_fast = true, .exact_div = true, .exact_sqrt = true,
-                              .prefetch = true, .stream = true, .images = true, .atomics_f32 = true, .shuffle = true, .pack2 = true, .push_bytes = 1024};
+                              .prefetch = true, .stream = true, .images = true, .atomics_f32 = true, .shuffle = true, .pack2 = true, .narrow_local = true, .push_bytes = 1024};
 
 #define LOWERED(pass) { "!" pass, {0} }
 #define UNSUPPORTED(why) { "?" why, {0} }
@@ -21,12 +21,6 @@ const kir_caps opencl_caps = {.target = "opencl", .max_lanes = 16, .vector_memor
   { "convert_$t($0 " o " $1)", {[CT_F32] = "$0 " o " $1", [CT_I32] = "$0 " o " $1", [CT_U32] = "$0 " o " $1", [CT_BOOL] = "$0 " o " $1"} }
 #define EXTREME(o, call) \
   { call "($0, $1)", {[CT_F32] = "select($1, $0, ($0 " o " $1) | ($0 != $0))", [CT_F64] = "select($1, $0, ($0 " o " $1) | ($0 != $0))"} }
-#define ZERO_SAFE "select($1, ($t)(1), as_$s($1 == ($t)(0)))"
-#define SIGN_SAFE "select($1, ($t)(1), $1 == ($t)(0) | $1 == ($t)(-1))"
-#define DIV_SIGNED "select(select($0 / " SIGN_SAFE ", as_$t(-as_$u($0)), $1 == ($t)(-1)), ($t)(0), $1 == ($t)(0))"
-#define REM_SIGNED "select($0 % " SIGN_SAFE ", ($t)(0), $1 == ($t)(0))"
-#define DIV_UNSIGNED "select($0 / " ZERO_SAFE ", ($t)(0), as_$s($1 == ($t)(0)))"
-#define REM_UNSIGNED "select($0 % " ZERO_SAFE ", ($t)(0), as_$s($1 == ($t)(0)))"
 
 static const ctext_cell vector_op[KIR_OP_COUNT] = {
     [KIR_add] = WRAPPING("+"),
@@ -36,8 +30,7 @@ static const ctext_cell vector_op[KIR_OP_COUNT] = {
     [KIR_abs] = {"as_$t(abs($0))", {[CT_F32] = "fabs($0)", [CT_F64] = "fabs($0)"}},
     [KIR_min] = EXTREME("<", "min"),
     [KIR_max] = EXTREME(">", "max"),
-    [KIR_div] = {"$0 / $1", {[CT_I32] = DIV_SIGNED, [CT_I64] = DIV_SIGNED, [CT_U32] = DIV_UNSIGNED, [CT_U64] = DIV_UNSIGNED, [CT_NARROW] = "!legalise"}},
-    [KIR_rem] = {"fmod($0, $1)", {[CT_I32] = REM_SIGNED, [CT_I64] = REM_SIGNED, [CT_U32] = REM_UNSIGNED, [CT_U64] = REM_UNSIGNED, [CT_NARROW] = "!legalise"}},
+    [KIR_rem] = {"$0 % $1", {[CT_F32] = "fmod($0, $1)", [CT_F64] = "fmod($0, $1)"}},
     [KIR_rcp] = ALL("($t)(1) / $0"),
     [KIR_wrap] = LOWERED("legalise"),
     [KIR_xor] = ALL("$0 ^ $1"),
@@ -79,7 +72,7 @@ static const ctext_cast casts[] = {
     {CT_FLOATS | CT_INTS, CT_FLOATS | CT_INTS, CT_ANY_SHAPE, false, "convert_$t($0)"},
 };
 
-static const dialect dialect_opencl = {
+const dialect dialect_opencl = {
     .name = "opencl",
     .base = &dialect_c,
     .kernel = "__kernel __attribute__((reqd_work_group_size($X, $Y, $Z))) void ",
@@ -109,6 +102,7 @@ static const dialect dialect_opencl = {
     .unroll_by = "#pragma unroll $X",
     .rolled = "#pragma unroll 1",
     .round_suffix = {"_rtz", "_rte", "_rtz", "_rtp", "_rtn"},
+    .wide_index = "(long)(int)$0",
     .load = {.cell = "$m[$j]", .boolean = "$m[$j] != 0", .aligned = "*($qconst $t *)($m + $j)", .unaligned = "vload$n(0, $m + $j)"},
     .store = {.cell = "$m[$j] = $0", .boolean = "$m[$j] = $0", .aligned = "*($q$t *)($m + $j) = $0", .unaligned = "vstore$n($0, 0, $m + $j)",
               .stream = "SNT_STREAM($0, ($q$t *)($m + $j))"},
@@ -133,7 +127,7 @@ static const dialect dialect_opencl = {
             [KIR_bitcast] = ALL("as_$t($0)"),
             [KIR_splat] = ALL("$0"), [KIR_vec] = ALL("$0"), [KIR_iota] = ALL("0"), [KIR_extract] = ALL("$0"), [KIR_insert] = ALL("$2"),
             [KIR_shuffle] = LOWERED("legalise"),
-            [KIR_prefetch] = ALL("SNT_PREFETCH($m + $j, $c, $f)"),
+            [KIR_prefetch] = ALL("SNT_PREFETCH($m + $j, $p, $f)"),
             [KIR_atomic_add] = {"atomic_add(&$m[$j], $V)", {[CT_F32] = "snt_atomic_add_f32(&$m[$j], $V)"}},
             [KIR_atomic_min] = ALL("atomic_min(&$m[$j], $V)"),
             [KIR_atomic_max] = ALL("atomic_max(&$m[$j], $V)"),

@@ -1,5 +1,5 @@
-/* Operations that take several SPIR-V instructions, or whose operands are not values. What SPIR-V leaves undefined (division by zero,
-   shifts beyond the width, a scalar condition for vectors, remainders of negative numbers) is defined here as the kernel IR has it. */
+/* Operations that take several SPIR-V instructions, or whose operands are not values. What SPIR-V leaves undefined (shifts
+   beyond the width, a scalar condition for vectors, remainders of negative numbers) is defined here as the kernel IR has it. */
 #include "codegen_spirv/spv_private.h"
 
 static kir_type type_of(const spv *s, uint32_t inst) { return kir_at(s->k, inst)->type; }
@@ -85,32 +85,13 @@ static uint32_t shift(spv *s, uint32_t inst) {
   return SPV_DO(s, op, spv_type(s, in->type), spv_arg(s, inst, 0), amount);
 }
 
-/* a / b with b = 0 giving 0, and the lowest / -1 the lowest; the remainder from the quotient, since the device may not take signs. */
+/* The remainder comes from the quotient, since a device may not take negative operands. Divisors are neither 0 nor -1. */
 static uint32_t divide(spv *s, uint32_t inst) {
   const kir_inst *in = kir_at(s->k, inst);
-  if (is_float(in->type)) return spv_select_op(s, inst);
-  const bool is_signed = spv_is_signed(in->type.base);
-  const uint32_t type = spv_type(s, in->type), boolean = spv_type(s, spv_like(in->type, SNT_BOOL)), op = is_signed ? SpvOpSDiv : SpvOpUDiv;
-  const uint32_t a = spv_arg(s, inst, 0), b = spv_arg(s, inst, 1);
-  int64_t by = 0;
-  uint32_t quotient;
-  const bool safe = const_int(s, inst, 1, &by) && by != 0 && by != -1;
-  if (safe) {
-    quotient = SPV_DO(s, op, type, a, b);
-  } else {
-    const uint32_t zero = spv_literal(s, in->type, 0, 0), one = spv_literal(s, in->type, 1, 0);
-    const uint32_t is_zero = SPV_DO(s, SpvOpIEqual, boolean, b, zero);
-    const uint32_t is_minus = is_signed ? SPV_DO(s, SpvOpIEqual, boolean, b, spv_literal(s, in->type, -1, 0)) : 0;
-    uint32_t divisor = SPV_DO(s, SpvOpSelect, type, is_zero, one, b);
-    if (is_signed) divisor = SPV_DO(s, SpvOpSelect, type, is_minus, one, divisor);
-    quotient = SPV_DO(s, op, type, a, divisor);
-    if (is_signed) quotient = SPV_DO(s, SpvOpSelect, type, is_minus, SPV_DO(s, SpvOpSNegate, type, a), quotient);
-    quotient = SPV_DO(s, SpvOpSelect, type, is_zero, zero, quotient);
-    if (in->op == KIR_div) return quotient;
-    const uint32_t rest = SPV_DO(s, SpvOpISub, type, a, SPV_DO(s, SpvOpIMul, type, quotient, b));
-    return SPV_DO(s, SpvOpSelect, type, is_zero, zero, rest);
-  }
-  return in->op == KIR_div ? quotient : SPV_DO(s, SpvOpISub, type, a, SPV_DO(s, SpvOpIMul, type, quotient, b));
+  if (is_float(in->type) || in->op == KIR_div) return spv_select_op(s, inst);
+  const uint32_t type = spv_type(s, in->type), a = spv_arg(s, inst, 0), b = spv_arg(s, inst, 1);
+  const uint32_t quotient = SPV_DO(s, spv_is_signed(in->type.base) ? SpvOpSDiv : SpvOpUDiv, type, a, b);
+  return SPV_DO(s, SpvOpISub, type, a, SPV_DO(s, SpvOpIMul, type, quotient, b));
 }
 
 static uint32_t multiply_high(spv *s, uint32_t inst) {

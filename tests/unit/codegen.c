@@ -1,0 +1,191 @@
+/* The code generators without a device. Golden files (tests/golden/codegen/NAME.txt: a kernel, then each target's code; --bless writes them
+   anew), totality of every target's tables, the numbers of SPIR-V, and outside tools over the listings and every operation. */
+#include "codegen_common/ctext.h"
+#include "codegen_spirv/spv_private.h"
+#include "tests/tap.h"
+#include "tests/unit/codegen_support.h"
+#include <glob.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static const codegen_target *const targets[] = {&codegen_opencl, &codegen_cuda, &codegen_spirv};
+
+/* ---- golden files: "==== kernel" and "==== <target>" head the parts ---- */
+static char *disassemble(ir_arena *arena, const codegen_code *code) {
+  char path[] = "/tmp/sinter-spv-XXXXXX";
+  int status = 0;
+  const int file = mkstemp(path);
+  if (file < 0 || !codegen_write_file(path, code->data, code->size)) return NULL;
+  char *text = codegen_command(arena, &status, "spirv-dis --raw-id --no-header %s 2>&1", path);
+  remove(path);
+  return status == 0 ? text : NULL;
+}
+
+static void put_part(ir_text *out, const kir_kernel *k, const codegen_target *t) {
+  kir_kernel legal;
+  codegen_code code = {0};
+  snt_diag diag = {0};
+  ir_text_format(out, "==== %s\n", t->name);
+  if (codegen_make(k, t, out->arena, &legal, &code, &diag) != SNT_OK) ir_text_format(out, "%s: %s\n", diag.stage, diag.text);
+  else if (t->bit != SNT_TARGET_SPIRV) ir_text_put(out, code.data, code.size);
+  else {
+    const char *text = disassemble(out->arena, &code);
+    ir_text_add(out, text ? text : "spirv-dis failed\n");
+  }
+}
+
+static const char *part(ir_arena *arena, const char *file, const char *name) {
+  char head[48];
+  snprintf(head, sizeof head, "==== %s\n", name);
+  const char *at = strstr(file, head);
+  if (!at) return "";
+  at += strlen(head);
+  const char *end = strstr(at, "\n==== ");
+  return ir_arena_text(arena, at, end ? (size_t)(end + 1 - at) : strlen(at));
+}
+
+static void check_golden(const char *path, bool bless) {
+  ir_arena arena;
+  kir_kernel k;
+  ir_text now;
+  size_t length = 0;
+  ir_arena_init(&arena, NULL);
+  ir_text_init(&now, &arena);
+  const char *file = kernel_read_file(&arena, path, &length);
+  if (!tap_ok(file && kernel_from_text(&k, &arena, part(&arena, file, "kernel")), "%s holds a kernel", path)) return;
+  ir_text_format(&now, "==== kernel\n%s", kernel_print(&k));
+  const bool has_dis = codegen_has_tool("spirv-dis");
+  if (!has_dis) tap_skip("%s: spirv-dis is not here", path);
+  for (uint32_t i = 0; i < IR_COUNT(targets); i++)
+    if (has_dis || targets[i]->bit != SNT_TARGET_SPIRV) put_part(&now, &k, targets[i]);
+  if (bless && has_dis) codegen_write_file(path, now.at, now.length);
+  tap_is_text(part(&arena, now.at, "kernel"), part(&arena, file, "kernel"), "%s: the kernel's text is canonical", path);
+  for (uint32_t i = 0; i < IR_COUNT(targets); i++)
+    if (has_dis || targets[i]->bit != SNT_TARGET_SPIRV)
+      tap_is_text(part(&arena, now.at, targets[i]->name), part(&arena, file, targets[i]->name), "%s: %s", path, targets[i]->name);
+  ir_arena_free(&arena);
+}
+
+static void check_all_golden(bool bless) {
+  glob_t found;
+  if (glob("tests/golden/codegen/*.txt", 0, NULL, &found) != 0) tap_bail_out("no golden files: run from the project's root");
+  for (size_t i = 0; i < found.gl_pathc; i++) check_golden(found.gl_pathv[i], bless);
+  globfree(&found);
+}
+
+/* ---- totality: every operation has a cell, or names the pass that removes it, or why the target cannot ---- */
+static void check_dialect(const dialect *d) {
+  uint32_t missing = 0;
+  for (uint32_t op = 1; op < KIR_OP_COUNT; op++) {
+    bool has = false;
+    for (uint32_t i = 0; i < 2 * CT_CLASS_COUNT; i++) has |= dialect_cell(d, (kir_op)op, (ctext_class)(i / 2), i % 2) != NULL;
+    if (!has) missing++, tap_diag("%s has nothing for %s", d->name, kir_ops[op].name);
+  }
+  tap_is_int(missing, 0, "every operation has an entry in %s", d->name);
+}
+
+static void check_selection(void) {
+  uint32_t missing = 0;
+  const char *why;
+  for (uint32_t op = 1; op < KIR_OP_COUNT; op++)
+    if (!spv_isel_has((kir_op)op, &why)) missing++, tap_diag("spirv has nothing for %s", kir_ops[op].name);
+  tap_is_int(missing, 0, "every operation has an entry in spirv");
+}
+
+/* ---- outside tools ---- */
+typedef struct judged { const char *name, *target; } judged;
+static void check_verdict(void *user, const char *tool, int status, const char *said) {
+  const judged *j = user;
+  if (!said) tap_skip("%s: %s is not here", j->name, tool);
+  else if (!tap_ok(status == 0, "%s: %s takes the %s code", j->name, tool, j->target)) tap_diag_text(said);
+}
+
+static void judge_kernel(const kir_kernel *k, const char *name) {
+  for (uint32_t i = 0; i < IR_COUNT(targets); i++) {
+    ir_arena arena;
+    kir_kernel legal;
+    codegen_code code;
+    snt_diag diag = {0};
+    ir_arena_init(&arena, NULL);
+    const snt_result made = codegen_make(k, targets[i], &arena, &legal, &code, &diag);
+    if (made == SNT_E_UNSUPPORTED) tap_skip("%s for %s: %s", name, targets[i]->name, diag.text);
+    else if (tap_ok(made == SNT_OK, "%s becomes %s: %s", name, targets[i]->name, diag.text))
+      codegen_judge(targets[i], &code, check_verdict, &(judged){name, targets[i]->name});
+    ir_arena_free(&arena);
+  }
+}
+
+static void judge_listings(void) {
+  glob_t found;
+  if (glob("tests/golden/kernel/*.kir", 0, NULL, &found) != 0) tap_bail_out("no listings");
+  for (size_t i = 0; i < found.gl_pathc; i++) {
+    ir_arena arena;
+    kir_kernel k;
+    size_t length;
+    ir_arena_init(&arena, NULL);
+    const char *text = kernel_read_file(&arena, found.gl_pathv[i], &length);
+    if (tap_ok(text && kernel_from_text(&k, &arena, text), "%s is a kernel", found.gl_pathv[i])) judge_kernel(&k, k.name);
+    ir_arena_free(&arena);
+  }
+  globfree(&found);
+}
+
+static void judge_cases(void) {
+  static codegen_cases cases;
+  static const struct { int32_t base; uint32_t lanes; } shapes[] = {{SNT_F32, 1}, {SNT_F32, 4}, {SNT_I32, 4}, {SNT_U32, 1}, {SNT_U32, 8}, {SNT_I64, 1}, {SNT_F64, 2}};
+  for (uint32_t i = 0; i < IR_COUNT(shapes); i++) {
+    char name[32];
+    ir_arena arena;
+    ir_arena_init(&arena, NULL);
+    codegen_cases_make(&cases, &arena, shapes[i].base, shapes[i].lanes);
+    snprintf(name, sizeof name, "operations on %s x%u", ir_dtypes[shapes[i].base].name, shapes[i].lanes);
+    if (tap_ok(!cases.kernel.failed, "%s: %s", name, cases.kernel.first_error.text)) judge_kernel(&cases.kernel, name);
+    ir_arena_free(&arena);
+  }
+}
+
+/* ---- the numbers of SPIR-V: every `Name = value` of ours stands in the Khronos headers ---- */
+static bool number_of(const char *header, const char *name, uint32_t *value) {
+  const size_t n = strlen(name);
+  for (const char *at = header; (at = strstr(at, name)) != NULL; at += n)
+    if (at[n] == ' ' && at[n + 1] == '=' && (at == header || at[-1] == ' ')) return *value = (uint32_t)strtoul(at + n + 2, NULL, 0), true;
+  return false;
+}
+
+static void check_numbers(void) {
+  ir_arena arena;
+  size_t length;
+  uint32_t checked = 0, wrong = 0, value;
+  ir_arena_init(&arena, NULL);
+  const char *ours = kernel_read_file(&arena, "codegen_spirv/spv_codes.h", &length);
+  const char *core = kernel_read_file(&arena, "/usr/include/spirv/unified1/spirv.h", &length);
+  const char *glsl = kernel_read_file(&arena, "/usr/include/spirv/unified1/GLSL.std.450.h", &length);
+  if (!core || !glsl) tap_skip("the SPIR-V headers are not here");
+  for (const char *at = ours; at && core && glsl && (at = strpbrk(at, "SG")) != NULL;) {
+    char name[80];
+    const size_t n = strspn(at, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_");
+    snprintf(name, sizeof name, "%.*s", (int)n, at);
+    at += n;
+    if (strncmp(at, " = ", 3) != 0 || !strncmp(name, "SPV_", 4)) continue;
+    checked++;
+    if (number_of(core, name, &value) || number_of(glsl, name, &value)) {
+      if (value == (uint32_t)strtoul(at + 3, NULL, 0)) continue;
+    }
+    wrong++, tap_diag("%s", name);
+  }
+  if (core && glsl) tap_ok(checked > 150 && wrong == 0, "%u numbers of SPIR-V are the specification's", checked);
+  ir_arena_free(&arena);
+}
+
+int main(int argc, char **argv) {
+  const bool bless = argc > 1 && !strcmp(argv[1], "--bless");
+  check_all_golden(bless);
+  check_dialect(&dialect_opencl);
+  check_dialect(&dialect_cuda);
+  check_selection();
+  check_numbers();
+  judge_listings();
+  judge_cases();
+  return tap_done();
+}
