@@ -92,7 +92,9 @@ static void store_by_lanes(lowering *l, uint32_t i, uint32_t stride) {
 /* ---- zero outside ---- */
 static uint32_t size_of(kir_kernel *out, const kir_memory *m, kir_type index) {
   if (!m->size_scalar) return m->dims[0] ? kir_const_int(out, index, (int64_t)m->dims[0]) : 0;
-  return kir_bitcast(out, index, kir_scalar_read(out, m->size_scalar - 1));
+  const uint64_t factor = m->dims[1]; /* before the scalar is read: `m` may move */
+  const uint32_t count = kir_bitcast(out, index, kir_scalar_read(out, m->size_scalar - 1));
+  return factor > 1 ? kir_2(out, KIR_mul, count, kir_const_int(out, index, (int64_t)factor)) : count;
 }
 
 /* The access `like` (scalar, or a vector that never straddles the end) at `index`, zero where that is outside. */

@@ -169,9 +169,9 @@ static void declare(splitter *s, uint32_t memory) {
   if (!ratio) return;
   m->type = kir_with_lanes(m->type, m->type.lanes / ratio);
   m->dims[m->rank - 1] *= ratio;
+  if (m->space == KIR_GLOBAL && m->size_scalar) m->dims[1] = (m->dims[1] ? m->dims[1] : 1) * ratio;
   if (m->space != KIR_GLOBAL) return;
   if (m->align < natural) m->align = natural;
-  if (m->size_scalar) m->dims[0] = m->size_scalar = 0; /* a count of wide elements is no count of narrow ones */
   m->offset_scalar = 0;
 }
 

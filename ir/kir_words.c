@@ -118,14 +118,15 @@ void narrow_store_words(kir_kernel *k, const narrow_access *a, uint32_t value) {
   for (uint32_t i = 0; i < a->lanes; i++) store_lane(&p, i, a->lanes == 1 ? bits : kir_2(k, KIR_extract, bits, lit(&p, i)));
 }
 
-/* A size at run time counted elements: as words it is not a scalar any more, so it is unknown. Element offsets move into the indices. */
+/* A size at run time counts elements: where words do not divide it, it is unknown. Element offsets move into the indices. */
 void narrow_declare_words(kir_kernel *k, uint32_t memory) {
   kir_memory *m = &k->memories.at[memory];
   const uint32_t bytes = ir_dtypes[m->type.base].bytes;
   if (!m->view) m->view = m->type.base;
   m->type = u32xn(1);
   m->dims[0] = m->size_scalar ? 0 : (m->dims[0] * bytes + 3) / 4;
-  m->size_scalar = 0;
+  if (m->dims[1] * bytes % 4 || !m->dims[1]) m->size_scalar = 0;
+  m->dims[1] = m->dims[1] * bytes / 4;
   m->offset_scalar = 0;
   if (m->align < 4) m->align = 4;
   if (m->access & KIR_WRITE) m->access = KIR_READ | KIR_WRITE;
