@@ -48,18 +48,20 @@ void build_selu(composite_call *c) {
 void build_celu(composite_call *c) {
   const double alpha = call_number(c, IR_PARAM_alpha, 1);
   const uint32_t x = wide(c), below = scaled_expm1(c, mul(c, x, 1 / alpha), alpha);
-  finish(c, step_2(c, IR_OP_add, step_2n(c, IR_OP_max, x, 0), step_2n(c, IR_OP_min, below, 0)));
+  const uint32_t positive = step_2n(c, IR_OP_max, x, 0), negative = step_2n(c, IR_OP_min, below, 0);
+  finish(c, step_2(c, IR_OP_add, positive, negative));
 }
 
 void build_gelu(composite_call *c) {
-  const uint32_t x = wide(c), e = step_1(c, IR_OP_erf, mul(c, x, sqrt(0.5)));
-  finish(c, step_2(c, IR_OP_mul, mul(c, x, 0.5), add(c, e, 1)));
+  const uint32_t x = wide(c), e = add(c, step_1(c, IR_OP_erf, mul(c, x, sqrt(0.5))), 1), half = mul(c, x, 0.5);
+  finish(c, step_2(c, IR_OP_mul, half, e));
 }
 
 void build_gelu_tanh(composite_call *c) {
   const uint32_t x = wide(c), square = step_2(c, IR_OP_mul, x, x);
-  const uint32_t inner = step_2(c, IR_OP_mul, mul(c, x, 0.79788456080286535588), add(c, mul(c, square, 0.044715), 1));
-  finish(c, step_2(c, IR_OP_mul, mul(c, x, 0.5), add(c, step_1(c, IR_OP_tanh, inner), 1)));
+  const uint32_t linear = mul(c, x, 0.79788456080286535588), curve = add(c, mul(c, square, 0.044715), 1);
+  const uint32_t t = add(c, step_1(c, IR_OP_tanh, step_2(c, IR_OP_mul, linear, curve)), 1), half = mul(c, x, 0.5);
+  finish(c, step_2(c, IR_OP_mul, half, t));
 }
 
 void build_silu(composite_call *c) {

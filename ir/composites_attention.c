@@ -80,7 +80,8 @@ static uint32_t fit_mask(composite_call *c, const heads *h, uint32_t mask) {
 static uint32_t keep_where(composite_call *c, uint32_t scores, uint32_t condition) {
   if (!scores || !condition) return 0;
   const ir_tensor shape = *type_of(c, scores);
-  return step_select(c, step_broadcast(c, condition, &shape), scores, step_number(c, scores, left_out));
+  condition = step_broadcast(c, condition, &shape);
+  return step_select(c, condition, scores, step_number(c, scores, left_out));
 }
 
 static uint32_t put_mask(composite_call *c, const heads *h, uint32_t scores) {
@@ -123,7 +124,8 @@ void build_attention(composite_call *c) {
 
 /* ---- rotary ---- */
 static uint32_t turned(composite_call *c, ir_op op, uint32_t a, uint32_t cosine, uint32_t b, uint32_t sine) {
-  return step_2(c, op, step_2(c, IR_OP_mul, a, cosine), step_2(c, IR_OP_mul, b, sine));
+  const uint32_t along = step_2(c, IR_OP_mul, a, cosine), across = step_2(c, IR_OP_mul, b, sine);
+  return step_2(c, op, along, across);
 }
 
 void build_rotary(composite_call *c) {
@@ -137,7 +139,9 @@ void build_rotary(composite_call *c) {
   const uint32_t last = shape.rank - 1u;
   const ir_expr half = expr_div(c->g->pool, shape.dims[last], 2);
   const uint32_t a = step_slice(c, x, last, 0, half, interleaved ? 2 : 1), b = step_slice(c, x, last, interleaved ? 1 : half, half, interleaved ? 2 : 1);
-  uint32_t parts[] = {turned(c, IR_OP_sub, a, cosine, b, sine), turned(c, IR_OP_add, b, cosine, a, sine)};
+  uint32_t parts[2];
+  parts[0] = turned(c, IR_OP_sub, a, cosine, b, sine);
+  parts[1] = turned(c, IR_OP_add, b, cosine, a, sine);
   if (interleaved) {
     ir_expr dims[SNT_MAX_RANK];
     memcpy(dims, shape.dims, sizeof dims);

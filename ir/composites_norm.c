@@ -81,7 +81,8 @@ void build_logsumexp(composite_call *c) {
   const bool keep = call_has(c, IR_PARAM_keep);
   const uint32_t shifted = step_2(c, IR_OP_sub, x, step_reduce(c, IR_OP_reduce_max, x, mask, true));
   const uint32_t sum = step_reduce(c, IR_OP_reduce_sum, step_1(c, IR_OP_exp, shifted), mask, keep);
-  finish(c, step_2(c, IR_OP_add, step_1(c, IR_OP_log, sum), step_reduce(c, IR_OP_reduce_max, x, mask, keep)));
+  const uint32_t top = step_reduce(c, IR_OP_reduce_max, x, mask, keep);
+  finish(c, step_2(c, IR_OP_add, step_1(c, IR_OP_log, sum), top));
 }
 
 /* ---- norms ---- */

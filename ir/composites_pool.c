@@ -64,7 +64,7 @@ void build_global_avgpool(composite_call *c) {
   const uint32_t mask = spatial_mask(c), x = step_widen(c, c->args[0]);
   const ir_tensor shape = *type_of(c, x);
   if (!mask) return;
-  const uint32_t mean = step_2(c, IR_OP_div, step_reduce(c, IR_OP_reduce_sum, x, mask, true), step_count(c, x, &shape, mask));
+  const uint32_t sum = step_reduce(c, IR_OP_reduce_sum, x, mask, true), mean = step_2(c, IR_OP_div, sum, step_count(c, x, &shape, mask));
   c->results[0] = step_cast(c, mean, type_of(c, c->args[0])->dtype);
 }
 

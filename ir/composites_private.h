@@ -24,7 +24,7 @@ bool call_list(composite_call *, ir_param_key, uint32_t count, int64_t otherwise
 uint32_t call_axis(composite_call *, ir_param_key, int64_t otherwise, uint32_t rank); /* counted from the front */
 uint32_t call_mistake(composite_call *, const char *format, ...) IR_PRINTF(2, 3);     /* "softmax: ..." */
 
-/* ---- steps ---- */
+/* ---- steps: C does not order the arguments of a call, so at most one of them may be a step, or numbering would depend on the compiler ---- */
 static inline const ir_tensor *type_of(const composite_call *c, uint32_t n) { return &ir_at(c->g, n)->type; } /* n 0: the empty type */
 uint32_t step_number(composite_call *, uint32_t like, double value); /* a splat of the type of `like` */
 uint32_t step_1(composite_call *, ir_op, uint32_t a);

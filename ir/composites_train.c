@@ -65,13 +65,14 @@ void build_cross_entropy(composite_call *c) {
   const uint32_t wanted = ir_add_node(c->g, IR_OP_broadcast, 1, &c->args[1], 2, attrs, NULL);
   const uint32_t hit = step_2(c, IR_OP_eq, wanted, step_iota(c, target.dtype, shape.rank, shape.dims, last));
   const uint32_t picked = step_reduce(c, IR_OP_reduce_sum, step_select(c, hit, x, step_number(c, x, 0)), 1u << last, true);
-  const uint32_t loss = step_2(c, IR_OP_add, step_1(c, IR_OP_log, sum), step_2(c, IR_OP_sub, top, picked));
+  const uint32_t rest = step_2(c, IR_OP_sub, top, picked), loss = step_2(c, IR_OP_add, step_1(c, IR_OP_log, sum), rest);
   c->results[0] = step_cast(c, step_reshape(c, loss, last, dims), type_of(c, c->args[0])->dtype);
 }
 
 /* ---- optimisers ---- */
 static uint32_t blend(composite_call *c, uint32_t old, uint32_t fresh, double keep) {
-  return step_2(c, IR_OP_add, step_2n(c, IR_OP_mul, old, keep), step_2n(c, IR_OP_mul, fresh, 1 - keep));
+  old = step_2n(c, IR_OP_mul, old, keep);
+  return step_2(c, IR_OP_add, old, step_2n(c, IR_OP_mul, fresh, 1 - keep));
 }
 
 void build_sgd(composite_call *c) {
@@ -99,7 +100,8 @@ void build_adam(composite_call *c) {
   const double decay = call_number(c, IR_PARAM_weight_decay, 0);
   const uint32_t m = blend(c, c->args[2], gradient, beta1), v = blend(c, c->args[3], step_2(c, IR_OP_mul, gradient, gradient), beta2);
   const uint32_t root = step_1(c, IR_OP_sqrt, unbiased(c, v, beta2));
-  uint32_t move = step_2(c, IR_OP_div, unbiased(c, m, beta1), step_2n(c, IR_OP_add, root, call_number(c, IR_PARAM_epsilon, 1e-8)));
+  const uint32_t size = step_2n(c, IR_OP_add, root, call_number(c, IR_PARAM_epsilon, 1e-8));
+  uint32_t move = step_2(c, IR_OP_div, unbiased(c, m, beta1), size);
   if (decay != 0) move = step_2(c, IR_OP_add, move, step_2n(c, IR_OP_mul, p, decay));
   c->results[0] = step_2(c, IR_OP_sub, p, step_2n(c, IR_OP_mul, move, call_number(c, IR_PARAM_rate, 1e-3)));
   c->results[1] = m;

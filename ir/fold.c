@@ -1,0 +1,205 @@
+/* The constant folder. A node all of whose operands are constant becomes a constant itself, in place, so numbers, names and contracts stand.
+   Values are computed by the reference evaluator: in f64 through any number of nodes, rounded once. What only repeats elements (broadcast,
+   window, padding) is not written out: its operand is folded, and the repetition stays a view. */
+#include "ir/eval.h"
+
+typedef struct folder {
+  ir_graph *g;
+  uint64_t limit;
+  bool *constant; /* by node: computable now */
+  uint32_t *wanted; /* nodes to be computed, in order */
+  bool *is_wanted;
+  uint32_t wanted_count;
+  bool changed;
+} folder;
+
+static bool elements_of(const ir_graph *g, uint32_t n, uint64_t *out) {
+  int64_t count;
+  if (!expr_is_const(g->pool, ir_tensor_elements(g->pool, &ir_at(g, n)->type), &count)) return false;
+  *out = (uint64_t)count;
+  return true;
+}
+
+static const ir_const *splat_of(const ir_graph *g, uint32_t n) {
+  const ir_node *node = ir_at(g, n);
+  return node->op == IR_OP_const && g->consts.at[node->payload].kind == IR_CONST_SPLAT ? &g->consts.at[node->payload] : NULL;
+}
+
+static bool make_const(folder *f, uint32_t n, const ir_const *value) {
+  if (!IR_PUSH(f->g->arena, &f->g->consts, *value)) return false;
+  ir_node *node = &f->g->nodes.at[n];
+  node->op = IR_OP_const;
+  node->arity = node->attr_count = 0;
+  node->payload = f->g->consts.count - 1;
+  f->changed = true;
+  return true;
+}
+
+/* ---- splats: one scalar stands for every element, whatever the shape ---- */
+static double real_of(uint64_t bits) {
+  double value;
+  memcpy(&value, &bits, sizeof value);
+  return value;
+}
+
+/* A scalar of one type as another: as cast does it. */
+static uint64_t convert(int32_t from, int32_t to, uint64_t bits) {
+  uint64_t room[1] = {0}, out;
+  if (ir_dtypes[from].is_float) {
+    ir_dtype_store(to, room, 0, to == SNT_BOOL || ir_dtypes[to].is_float ? real_of(bits) : ir_op_eval(IR_OP_trunc, real_of(bits), 0, 0));
+  } else if (ir_dtypes[to].is_float) {
+    ir_dtype_store(to, room, 0, from == SNT_U64 ? (double)bits : (double)(int64_t)bits);
+  } else {
+    ir_dtype_store_int(to, room, 0, to == SNT_BOOL ? bits != 0 : (int64_t)bits);
+  }
+  if (!ir_dtypes[to].is_float) return (uint64_t)ir_dtype_load_int(to, room, 0);
+  double rounded = ir_dtype_load(to, room, 0);
+  memcpy(&out, &rounded, sizeof out);
+  return out;
+}
+
+static uint64_t eval_splat(const ir_graph *g, const ir_node *node, const uint64_t *bits) {
+  const int32_t last = ir_at(g, g->args.at[node->args + node->arity - 1])->type.dtype, result = node->type.dtype;
+  const int32_t operand = last;
+  if (node->op == IR_OP_cast) return convert(operand, result, bits[0]);
+  if (node->op == IR_OP_select) return bits[0] ? bits[1] : bits[2];
+  if (!ir_dtypes[operand].is_float) return (uint64_t)ir_op_eval_int((ir_op)node->op, (int64_t)bits[0], (int64_t)bits[1], (int64_t)bits[2], operand);
+  const double value = ir_op_eval((ir_op)node->op, real_of(bits[0]), real_of(bits[1]), real_of(bits[2]));
+  if (!ir_dtypes[result].is_float) return value != 0;
+  uint64_t out;
+  memcpy(&out, &value, sizeof out);
+  return convert(SNT_F64, result, out);
+}
+
+/* Movement of a splat, unless it brings in a fill value of its own. */
+static bool keeps_splat(const ir_graph *g, uint32_t n) {
+  const ir_node *node = ir_at(g, n);
+  const bool fills = node->op == IR_OP_pad || node->op == IR_OP_window || node->op == IR_OP_concat;
+  return (ir_ops[node->op].flags & IR_MOVEMENT) && !fills;
+}
+
+static void fold_splat(folder *f, uint32_t n) {
+  const ir_graph *g = f->g;
+  const ir_node *node = ir_at(g, n);
+  const bool pointwise = (ir_ops[node->op].flags & IR_POINTWISE) && node->op != IR_OP_bitcast;
+  if (node->arity == 0 || node->arity > 3 || (!pointwise && !keeps_splat(g, n))) return;
+  uint64_t bits[3] = {0, 0, 0};
+  for (uint32_t i = 0; i < node->arity; i++) {
+    const ir_const *splat = splat_of(g, ir_arg(g, n, i));
+    if (!splat) return;
+    bits[i] = splat->bits;
+  }
+  const ir_const value = {.kind = IR_CONST_SPLAT, .bits = pointwise ? eval_splat(g, node, bits) : bits[0]};
+  make_const(f, n, &value);
+}
+
+/* A constant's elements in order are those of its reshape: the data is shared. */
+static void fold_reshape(folder *f, uint32_t n) {
+  const ir_node *node = ir_at(f->g, n);
+  if (node->op != IR_OP_reshape || ir_at(f->g, ir_arg(f->g, n, 0))->op != IR_OP_const) return;
+  const ir_const value = f->g->consts.at[ir_at(f->g, ir_arg(f->g, n, 0))->payload];
+  uint64_t count;
+  if (elements_of(f->g, n, &count)) make_const(f, n, &value);
+}
+
+/* ---- what can be computed, and what of it is worth keeping ---- */
+static bool may_fold(const folder *f, uint32_t n) {
+  const ir_graph *g = f->g;
+  const ir_node *node = ir_at(g, n);
+  uint64_t count;
+  if (node->op == IR_OP_repeat || node->op == IR_OP_pick || (ir_ops[node->op].flags & IR_SOURCE)) return node->op == IR_OP_const;
+  if (!elements_of(g, n, &count)) return false;
+  for (uint32_t i = 0; i < node->arity; i++)
+    if (!f->constant[ir_arg(g, n, i)]) return false;
+  return node->arity > 0;
+}
+
+/* More elements come out than went in, and no arithmetic was done. */
+static bool only_repeats(const ir_graph *g, uint32_t n) {
+  const ir_node *node = ir_at(g, n);
+  uint64_t in = 0, out = 0, one;
+  if (!(ir_ops[node->op].flags & IR_MOVEMENT) && node->op != IR_OP_gather) return false;
+  for (uint32_t i = 0; i < node->arity; i++)
+    if (elements_of(g, ir_arg(g, n, i), &one)) in += one;
+  return elements_of(g, n, &out) && out > in;
+}
+
+static void want(folder *f, uint32_t n) {
+  const ir_graph *g = f->g;
+  uint64_t count;
+  if (f->is_wanted[n] || ir_at(g, n)->op == IR_OP_const || !f->constant[n]) return;
+  if (elements_of(g, n, &count) && count <= f->limit && !only_repeats(g, n)) {
+    f->is_wanted[n] = true;
+    return;
+  }
+  for (uint32_t i = 0; i < ir_at(g, n)->arity; i++) want(f, ir_arg(g, n, i));
+}
+
+static void find_wanted(folder *f) {
+  const ir_graph *g = f->g;
+  for (uint32_t n = 1; n < g->nodes.count; n++) f->constant[n] = may_fold(f, n);
+  for (uint32_t n = 1; n < g->nodes.count; n++)
+    for (uint32_t i = 0; i < ir_at(g, n)->arity && !f->constant[n]; i++) want(f, ir_arg(g, n, i));
+  for (uint32_t i = 0; i < g->outputs.count; i++) want(f, g->outputs.at[i].node);
+  for (uint32_t i = 0; i < g->updates.count; i++) want(f, g->updates.at[i].value);
+  for (uint32_t r = 1; r < g->regions.count; r++)
+    for (uint32_t i = 0; i < g->regions.at[r].count; i++) want(f, g->yields.at[g->regions.at[r].first + i]);
+  /* The evaluator takes values of the main region; what a body computes from constants is left to hoisting. */
+  for (uint32_t n = 1; n < g->nodes.count; n++)
+    if (f->is_wanted[n] && ir_at(g, n)->region == 0) f->wanted[f->wanted_count++] = n;
+}
+
+/* ---- computing ---- */
+static bool store_result(folder *f, uint32_t n, const ir_eval_tensor *from) {
+  const int32_t dtype = ir_at(f->g, n)->type.dtype;
+  void *data = ir_arena_take(f->g->arena, (size_t)from->count * ir_dtypes[dtype].bytes, 64);
+  if (!data) return false;
+  for (uint64_t i = 0; i < from->count; i++) {
+    if (from->value) ir_dtype_store(dtype, data, i, from->value[i]);
+    else ir_dtype_store_int(dtype, data, i, from->ints[i]);
+  }
+  ir_const value = {.kind = IR_CONST_DATA, .data = data};
+  if (from->count == 1) {
+    const double real = ir_dtypes[dtype].is_float ? ir_dtype_load(dtype, data, 0) : 0;
+    value = (ir_const){.kind = IR_CONST_SPLAT, .bits = (uint64_t)ir_dtype_load_int(dtype, data, 0)};
+    if (ir_dtypes[dtype].is_float) memcpy(&value.bits, &real, sizeof real);
+  }
+  return make_const(f, n, &value);
+}
+
+static snt_result compute(folder *f, ir_arena *temp) {
+  ir_graph *g = f->g;
+  int64_t *symbols = IR_NEW_ARRAY(temp, int64_t, g->pool->symbols.count);
+  const void **inputs = IR_NEW_ARRAY(temp, const void *, g->inputs.count);
+  ir_eval_tensor *results = IR_NEW_ARRAY(temp, ir_eval_tensor, f->wanted_count);
+  if (temp->failed) return SNT_E_HOST_MEM;
+  for (uint32_t i = 0; i < g->pool->symbols.count; i++) symbols[i] = g->pool->symbols.at[i].hint; /* no constant depends on one */
+  const ir_eval_info info = {.symbols = symbols, .inputs = inputs, .value_count = f->wanted_count, .values = f->wanted};
+  SNT_TRY(ir_eval_reference(g, &info, temp, results, NULL));
+  for (uint32_t i = 0; i < f->wanted_count; i++)
+    if (!store_result(f, f->wanted[i], &results[i])) return SNT_E_HOST_MEM;
+  return SNT_OK;
+}
+
+snt_result ir_graph_fold(ir_graph *g, uint64_t limit, bool *changed) {
+  folder f = {.g = g, .limit = limit};
+  ir_arena temp;
+  *changed = false;
+  if (g->failed) return g->first_error.result;
+  ir_arena_init(&temp, &g->arena->host);
+  f.constant = IR_NEW_ARRAY(&temp, bool, g->nodes.count);
+  f.is_wanted = IR_NEW_ARRAY(&temp, bool, g->nodes.count);
+  f.wanted = IR_NEW_ARRAY(&temp, uint32_t, g->nodes.count);
+  snt_result result = temp.failed ? SNT_E_HOST_MEM : SNT_OK;
+  if (result == SNT_OK) {
+    for (uint32_t n = 1; n < g->nodes.count; n++) {
+      fold_splat(&f, n);
+      fold_reshape(&f, n);
+    }
+    find_wanted(&f);
+    if (f.wanted_count) result = compute(&f, &temp);
+  }
+  *changed = f.changed;
+  ir_arena_free(&temp);
+  return result;
+}
