@@ -23,7 +23,7 @@ static kv with_error(km *m, kir_op op, float ulp, uint32_t count, const kv *args
 }
 
 kv km_div(km *m, kv a, kv b) { return with_error(m, KIR_div, 2.5f, 2, (kv[]){a, b}); }
-kv km_rsqrt(km *m, kv a) { return with_error(m, KIR_rsqrt, 2, 1, &a); }
+kv km_inverse_root(km *m, kv a) { return with_error(m, KIR_rsqrt, 6, 1, &a); }
 
 void km_rare(km *m, kv bits, uint32_t limit, km_slow *slow, kv in, kv *inout, uint32_t count) {
   const kv most = m->lanes > 1 ? kir_1(m->k, KIR_hred_max, bits) : bits;
@@ -58,6 +58,7 @@ uint32_t kir_math_expand(kir_kernel *out, const kir_inst *inst, uint32_t a, uint
           .fma = caps->fma_fused && caps->fma_fast,
           .exact_div = caps->exact_div,
           .loose = wants_cheap(row, inst, caps),
+          .may_flush = inst->ulp >= 2,
           .has_dom = (inst->flags & KIR_HAS_DOM) != 0 && kir_ops[inst->op].args == 1,
           .lo = inst->dom_lo,
           .hi = inst->dom_hi};

@@ -1,6 +1,6 @@
 /* What the expansions of several functions share: exact tails of sums and products, corrected quotients and roots, ranges,
    powers of two, special values. Everything here is right with or without a fused multiply-add, with division within 2.5 ULP and
-   1/sqrt within 2, and keeps NaN and infinities through integer selects, which no driver may optimise away. */
+   1/sqrt within 6, and keeps NaN and infinities through integer selects, which no driver may optimise away. */
 #include "ir/kir_math_private.h"
 
 kv km_mad(km *m, kv a, kv b, kv c) {
@@ -95,10 +95,11 @@ kv km_quotient(km *m, kv a, kv b, kv b_tail, kv *tail) {
 /* sqrt(z + z_tail) and its tail from one 1/sqrt; z is 0 or normal. */
 kv km_root(km *m, kv z, kv z_tail, kv *tail) {
   const kv safe = km_select(m, km_lt(m, z, km_f(m, 0x1p-100)), km_f(m, 0x1p-100), z);
-  const kv inverse = km_rsqrt(m, safe), s = km_mul(m, z, inverse), p = km_mul(m, s, s);
+  const kv inverse = km_inverse_root(m, safe), s = km_mul(m, z, inverse), p = km_mul(m, s, s);
   const kv rest = km_add(m, km_sub(m, km_sub(m, z, p), km_product_tail(m, s, s, p)), z_tail);
-  *tail = km_mul(m, rest, km_mul(m, inverse, km_f(m, 0.5)));
-  return s;
+  const kv low = km_mul(m, rest, km_mul(m, inverse, km_f(m, 0.5))), root = km_add(m, s, low);
+  *tail = km_sum_tail(m, s, low, root);
+  return root;
 }
 
 static kv within(km *m, kv x, double limit) {

@@ -41,7 +41,7 @@ static kv exp_poly(km *m, kv r, bool loose) {
 /* The domain lets the result be built with one factor: nothing overflows, and what would be denormal either cannot occur or may
    become 0 (n is then held at -127, whose power of two is built as 0). */
 static bool simple_range(const km *m, double normal_lo, double normal_hi) {
-  return m->has_dom && m->hi <= normal_hi && (m->loose || m->lo >= normal_lo);
+  return m->has_dom && m->hi <= normal_hi && (m->may_flush || m->lo >= normal_lo);
 }
 
 /* e^x for x <= 0 (or NaN); below -104 as at -104, where it is 0. */

@@ -1,0 +1,516 @@
+/* The transcendental functions: each row of ir/kir_math.def is expanded for several kinds of device, evaluated over the whole range of f32
+   (every 8191st bit pattern, as many evenly spread within +-100, every exponent, the neighbours of thresholds) and compared with long
+   double. The devices are modelled here: division and 1/sqrt as wrong as OpenCL and Vulkan allow, with and without fma, keeping or
+   flushing denormals. The interpreter of kernel IR must agree with the model bit for bit.
+   Arguments: a number in place of 8191, and the name of one function. */
+#include "ir/kir_interp.h"
+#include "ir/kir_math_private.h"
+#include "tests/tap.h"
+#include <float.h>
+
+enum { WIDTH = 256, ONE_IN = 8191 };
+typedef struct device { const char *name; bool fma, exact_div, rough, flush, root_once; } device; /* root_once: 1/sqrt has one rounding */
+static const device devices[] = {
+    {.name = "rough division", .rough = true},
+    {.name = "fma, rough division", .fma = true, .rough = true},
+    {.name = "exact division", .exact_div = true},
+    {.name = "flushes denormals", .flush = true},
+};
+
+static const device as_interpreter = {.name = "as the interpreter", .exact_div = true, .root_once = true};
+
+static uint32_t bits_of(float x) {
+  uint32_t b;
+  memcpy(&b, &x, 4);
+  return b;
+}
+static float float_of(uint32_t b) {
+  float x;
+  memcpy(&x, &b, 4);
+  return x;
+}
+static uint32_t random_state = 1;
+static uint32_t next_random(void) { /* xorshift */
+  random_state ^= random_state << 13;
+  random_state ^= random_state >> 17;
+  return random_state ^= random_state << 5;
+}
+
+/* ---- a device: the kernel's instructions, each over WIDTH samples; both sides of a branch are computed ---- */
+typedef struct machine {
+  const kir_kernel *k;
+  device d;
+  uint32_t *cells; /* WIDTH of each instruction */
+  const uint32_t *in[2];
+  uint32_t condition, sides[2], side; /* of the branch being walked: no expansion nests them */
+} machine;
+
+static uint32_t *cells_of(const machine *v, uint32_t inst) { return v->cells + (size_t)inst * WIDTH; }
+static uint32_t flushed(const machine *v, uint32_t b) { return v->d.flush && !(b & 0x7f800000) ? b & 0x80000000 : b; }
+static float get(const machine *v, uint32_t b) { return float_of(flushed(v, b)); }
+static uint32_t put(const machine *v, float x) { return flushed(v, bits_of(x)); }
+
+/* Up to `most` units beside the rounded value. */
+static uint32_t put_rough(const machine *v, float x, uint32_t most) {
+  const uint32_t b = put(v, x), magnitude = b & 0x7fffffff;
+  return v->d.rough && magnitude > 0x01000000 && magnitude < 0x7f000000 ? b + next_random() % (2 * most + 1) - most : b;
+}
+
+#define EACH for (uint32_t c = 0; c < WIDTH; c++)
+#define FLOATS(expression) \
+  EACH { const float x = get(v, a[c]), y = get(v, b[c]); (void)y; out[c] = (expression); } \
+  return true
+#define WORDS(expression) \
+  EACH { const uint32_t x = a[c], y = b[c]; (void)y; out[c] = (expression); } \
+  return true
+#define COMPARES(operator) \
+  if (base == SNT_F32) { FLOATS(x operator y); } \
+  if (base == SNT_I32) { WORDS((int32_t)x operator (int32_t)y); } \
+  WORDS(x operator y)
+
+static bool do_float(const machine *v, uint32_t op, uint32_t *out, const uint32_t *a, const uint32_t *b, const uint32_t *z) {
+  switch (op) {
+  case KIR_add: FLOATS(put(v, x + y));
+  case KIR_sub: FLOATS(put(v, x - y));
+  case KIR_mul: FLOATS(put(v, x * y));
+  case KIR_div: FLOATS(put_rough(v, x / y, 2));
+  case KIR_rsqrt: FLOATS(put_rough(v, v->d.root_once ? (float)(1 / sqrt((double)x)) : 1 / sqrtf(x), 4));
+  case KIR_fma: FLOATS(put(v, fmaf(x, y, get(v, z[c]))));
+  case KIR_neg: WORDS(x ^ 0x80000000);
+  case KIR_abs: WORDS(x & 0x7fffffff);
+  default: return false;
+  }
+}
+
+static bool do_word(uint32_t op, uint32_t base, uint32_t *out, const uint32_t *a, const uint32_t *b) {
+  switch (op) {
+  case KIR_add: WORDS(x + y);
+  case KIR_sub: WORDS(x - y);
+  case KIR_mul: WORDS(x * y);
+  case KIR_mulhi: WORDS((uint32_t)(((uint64_t)x * y) >> 32));
+  case KIR_and: WORDS(x & y);
+  case KIR_or: WORDS(x | y);
+  case KIR_xor: WORDS(x ^ y);
+  case KIR_not: WORDS(base == SNT_BOOL ? !x : ~x);
+  case KIR_shl: WORDS(x << (y & 31));
+  case KIR_shr: WORDS(base == SNT_I32 ? (uint32_t)((int32_t)x >> (y & 31)) : x >> (y & 31));
+  default: return false;
+  }
+}
+
+static bool do_compare(const machine *v, uint32_t op, uint32_t base, uint32_t *out, const uint32_t *a, const uint32_t *b) {
+  switch (op) {
+  case KIR_lt: COMPARES(<);
+  case KIR_le: COMPARES(<=);
+  case KIR_gt: COMPARES(>);
+  case KIR_ge: COMPARES(>=);
+  case KIR_eq: COMPARES(==);
+  case KIR_ne: COMPARES(!=);
+  default: return false;
+  }
+}
+
+static bool do_cast(const machine *v, uint32_t from, uint32_t to, uint32_t *out, const uint32_t *a, const uint32_t *b) {
+  if (from == SNT_I32) { WORDS(put(v, (float)(int32_t)x)); }
+  if (from == SNT_U32) { WORDS(put(v, (float)x)); }
+  FLOATS(to == SNT_I32 && fabsf(x) < 0x1p31f ? (uint32_t)(int32_t)x : 0xdeadbeef); /* out of range is undefined on some devices */
+}
+
+/* Vectors lie lane after lane in the samples, and scalars beside them are repeated. */
+static void do_max_of_lanes(uint32_t lanes, uint32_t *out, const uint32_t *a) {
+  for (uint32_t first = 0; first < WIDTH; first += lanes) {
+    uint32_t most = 0;
+    for (uint32_t i = 0; i < lanes; i++) most = a[first + i] > most ? a[first + i] : most;
+    for (uint32_t i = 0; i < lanes; i++) out[first + i] = most;
+  }
+}
+
+static bool do_region(machine *v, const kir_inst *in, uint32_t *out) {
+  switch (in->op) {
+  case KIR_if: return v->condition = v->k->args.at[in->args], v->side = 0, true;
+  case KIR_yield: return v->sides[v->side] = in->args, true;
+  case KIR_else: return v->side = 1, true;
+  case KIR_end: return true;
+  case KIR_result: {
+    const uint32_t *condition = cells_of(v, v->condition);
+    const uint32_t *taken = cells_of(v, v->k->args.at[v->sides[0] + in->index]), *other = cells_of(v, v->k->args.at[v->sides[1] + in->index]);
+    EACH out[c] = condition[c] ? taken[c] : other[c];
+    return true;
+  }
+  default: return false;
+  }
+}
+
+static bool do_plain(const kir_inst *in, const uint32_t *input, uint32_t *out, const uint32_t *a, const uint32_t *b, const uint32_t *z, kir_type from) {
+  const uint32_t literal = in->type.base == SNT_F32 ? bits_of((float)in->imm.f) : (uint32_t)in->imm.i;
+  switch (in->op) {
+  case KIR_const: EACH out[c] = literal; return true;
+  case KIR_scalar: EACH out[c] = input[c]; return true;
+  case KIR_bitcast: EACH out[c] = a[c]; return true;
+  case KIR_select: EACH out[c] = a[c] ? b[c] : z[c]; return true;
+  case KIR_hred_max: return do_max_of_lanes(from.lanes, out, a), true;
+  case KIR_splat: EACH out[c] = a[c]; return true; /* of an input, once a lane */
+  default: return false;
+  }
+}
+
+/* False: an operation that no expansion should contain. */
+static bool run(machine *v) {
+  for (uint32_t i = 1; i < v->k->insts.count; i++) {
+    const kir_inst *in = kir_at(v->k, i);
+    const uint32_t n = in->arg_count, first = n > 0 ? kir_arg(v->k, i, 0) : i;
+    const uint32_t *a = cells_of(v, first), *b = n > 1 ? cells_of(v, kir_arg(v->k, i, 1)) : a, *z = n > 2 ? cells_of(v, kir_arg(v->k, i, 2)) : a;
+    uint32_t *out = cells_of(v, i);
+    const kir_type from = kir_at(v->k, first)->type;
+    bool done = do_region(v, in, out) || do_plain(in, v->in[in->index & 1], out, a, b, z, from);
+    if (!done && in->op == KIR_cast) done = do_cast(v, from.base, in->type.base, out, a, b);
+    if (!done) done = do_compare(v, in->op, from.base, out, a, b);
+    if (!done) done = from.base == SNT_F32 ? do_float(v, in->op, out, a, b, z) : do_word(in->op, from.base, out, a, b);
+    if (!done) return tap_ok(false, "the model knows %s", kir_ops[in->op].name);
+  }
+  return true;
+}
+
+/* ---- kernels of one function ---- */
+typedef struct request { kir_op op; uint32_t lanes; float ulp; bool has_dom; float lo, hi; } request;
+
+static kir_caps caps_of(const device *d) { return (kir_caps){.target = "test", .fma_fused = d->fma, .fma_fast = d->fma, .exact_div = d->exact_div}; }
+
+static uint32_t expand(kir_kernel *k, const request *r, const device *d, uint32_t a, uint32_t b) {
+  const kir_caps caps = caps_of(d);
+  const kir_inst inst = {.op = (uint16_t)r->op, .type = kir_t(SNT_F32, r->lanes), .ulp = r->ulp, .flags = r->has_dom ? KIR_HAS_DOM : 0,
+                         .dom_lo = r->lo, .dom_hi = r->hi};
+  return kir_math_expand(k, &inst, a, kir_ops[r->op].args == 2 ? b : 0, &caps);
+}
+
+/* The arguments are scalars of the kernel; the result is its last instruction. */
+static bool make_machine(machine *v, ir_arena *arena, const request *r, const device *d) {
+  kir_kernel *k = IR_NEW(arena, kir_kernel);
+  kir_init(k, arena, "math");
+  uint32_t args[2];
+  for (uint32_t i = 0; i < 2; i++) args[i] = kir_splat(k, kir_scalar_read(k, kir_scalar_add(k, i ? "b" : "a", SNT_F32, 0, 0, 0)), r->lanes);
+  const uint32_t result = expand(k, r, d, args[0], args[1]);
+  kir_bitcast(k, kir_t(SNT_U32, r->lanes), result);
+  snt_diag diag = {0};
+  const bool good = !k->failed && kir_verify(k, NULL, &diag) == SNT_OK;
+  if (!good) tap_ok(false, "%s for a device with %s: %s", kir_ops[r->op].name, d->name, k->failed ? k->first_error.text : diag.text);
+  *v = (machine){.k = k, .d = *d, .cells = IR_NEW_ARRAY(arena, uint32_t, (size_t)k->insts.count * WIDTH)};
+  return good && v->cells;
+}
+
+static const uint32_t *results_of(const machine *v) { return cells_of(v, v->k->insts.count - 1); }
+
+/* ---- the truth ---- */
+static long double sigmoidl(long double x) { return x < 0 ? expl(x) / (1 + expl(x)) : 1 / (1 + expl(-x)); }
+
+static long double rsqrtl(long double x) { return 1 / sqrtl(x); }
+
+typedef struct truth { kir_op op; long double (*one)(long double); long double (*two)(long double, long double); } truth;
+static const truth truths[] = {
+    {KIR_exp, expl, 0},     {KIR_exp2, exp2l, 0},   {KIR_expm1, expm1l, 0}, {KIR_sinh, sinhl, 0},   {KIR_cosh, coshl, 0},   {KIR_tanh, tanhl, 0},
+    {KIR_log, logl, 0},     {KIR_log2, log2l, 0},   {KIR_log1p, log1pl, 0}, {KIR_asinh, asinhl, 0}, {KIR_acosh, acoshl, 0}, {KIR_atanh, atanhl, 0},
+    {KIR_sin, sinl, 0},     {KIR_cos, cosl, 0},     {KIR_tan, tanl, 0},     {KIR_asin, asinl, 0},   {KIR_acos, acosl, 0},   {KIR_atan, atanl, 0},
+    {KIR_atan2, 0, atan2l}, {KIR_pow, 0, powl},     {KIR_erf, erfl, 0},     {KIR_sigmoid, sigmoidl, 0}, {KIR_rsqrt, rsqrtl, 0},
+};
+
+static const double WRONG = 1e9;
+
+/* Units in the last place; WRONG for a wrong NaN, infinity or sign of zero. */
+static double error_of(float got, long double want, bool flush) {
+  const float rounded = (float)want;
+  if (isnan(rounded) || isnan(got)) return isnan(rounded) && isnan(got) ? 0 : WRONG;
+  if (isinf(got)) return got == rounded || (want > 0) == (got > 0) ? (fabsl(want) >= FLT_MAX * (1 - 0x1p-23L) ? 0 : WRONG) : WRONG;
+  if (isinf(rounded)) return fabsf(got) == FLT_MAX && (got > 0) == (rounded > 0) && fabsl(want) < 2 * (long double)FLT_MAX ? 1 : WRONG;
+  if (flush && fabsl(want - got) <= 0x1p-125L) return 0;
+  if (rounded == 0 && got == 0) return !signbit(rounded) == !signbit(got) ? 0 : WRONG;
+  int exponent = -149;
+  if (want != 0) frexpl(want, &exponent);
+  exponent = exponent - 24 < -149 ? -149 : exponent - 24;
+  return (double)ldexpl(fabsl(want - got), -exponent);
+}
+
+/* ---- samples ---- */
+static const float thresholds[] = {0.25f, 1 / 3.f, 0.5f, 0.55f, 2 / 3.f, 0.70710678f, 0.786f, 0.921875f, 1, 1.3333333f, 1.41421356f, 1.5707964f, 2, 3.1415927f,
+                                   3.92f, 3.94f, 6.2831855f, 9, 10, 20, 87.336544f, 88.029f, 88.722839f, 89.415986f, 103.97208f, 104, 126, 127, 128, 149, 150,
+                                   151, 4096, 8192, 16384, 0x1p22f, 0x1p23f, 0x1p24f, 0x1p30f, 0x1p31f, 0x1p32f, 0x1p64f};
+static const float specials[] = {0, -0.0f, 1, -1, 2, -2, 3, -3, 0.5f, -0.5f, 1e-40f, -1e-40f, 1e38f, -1e38f, FLT_MAX, -FLT_MAX, INFINITY, -INFINITY, NAN};
+enum { NEAR = 8 };
+
+static uint32_t edge(uint32_t n) {
+  const uint32_t exponents = 512 * 4;
+  if (n < exponents) return (n / 4) << 23 | (const uint32_t[]){0, 1, 0x7fffff, 0x400000}[n % 4];
+  n -= exponents;
+  const uint32_t sign = (n & 1) << 31, around = n / 2 % (2 * NEAR), which = n / (4 * NEAR);
+  return (bits_of(thresholds[which % IR_COUNT(thresholds)]) + around - NEAR) | sign;
+}
+static const uint32_t edge_count = 512 * 4 + 4 * NEAR * IR_COUNT(thresholds);
+
+/* Two arguments: bases and exponents whose powers stay in range, small integers, special pairs, neighbours in size, anything. */
+static void pair_sample(uint32_t *a, uint32_t *b) {
+  *a = next_random(), *b = next_random();
+  const uint32_t kind = next_random() % 8;
+  if (kind < 4) {
+    *a = (*a & 0x807fffff) | (kind < 2 ? 126 + next_random() % 2 : 95 + next_random() % 64) << 23;
+    const double y = ((int)(next_random() % 300000) - 150000) / 1000.0 / log2(fabs((double)float_of(*a)));
+    *b = bits_of((float)(kind & 1 ? rint(y) : y));
+  } else if (kind == 4) {
+    *b = bits_of((float)(int)(next_random() % 65) - 32);
+  } else if (kind == 5) {
+    *a = bits_of(specials[next_random() % IR_COUNT(specials)]);
+    if (next_random() & 1) *b = bits_of(specials[next_random() % IR_COUNT(specials)]);
+  } else if (kind == 6) {
+    *b = (*b & 0x807fffff) | ((((*a >> 23) & 255) + next_random() % 9 - 4) & 255) << 23;
+  }
+}
+
+/* Where functions bend: most in +-1, some out to +-100. */
+static uint32_t dense_sample(void) {
+  static const double reach[] = {1, 1, 4, 4, 10, 20, 100, 100};
+  const double r = reach[next_random() % IR_COUNT(reach)];
+  return bits_of((float)(r * (next_random() / 2147483648.0 - 1)));
+}
+
+static void fill_samples(const truth *t, uint64_t first, uint64_t spread, uint32_t one_in, uint32_t *a, uint32_t *b) {
+  EACH {
+    const uint64_t n = first + c;
+    b[c] = 0;
+    if (t->two) pair_sample(&a[c], &b[c]);
+    else if (n < 2 * spread) a[c] = n & 1 ? dense_sample() : (uint32_t)(n / 2 * one_in);
+    else a[c] = edge((uint32_t)(n - 2 * spread) % edge_count);
+  }
+}
+
+/* ---- the measurement ---- */
+typedef struct variant { machine v; bool cheap; float promise; double worst; uint32_t worst_at[2]; } variant;
+enum { MAX_VARIANTS = 2 * IR_COUNT(devices) };
+
+static uint32_t make_variants(variant *out, ir_arena *arena, kir_op op) {
+  const kir_math_row *row = kir_math_find(op);
+  uint32_t count = 0;
+  for (uint32_t d = 0; d < IR_COUNT(devices); d++)
+    for (uint32_t cheap = 0; cheap < 2; cheap++) {
+      const float offer = devices[d].exact_div ? row->cheap_exact : row->cheap;
+      if (cheap && offer == 0) continue;
+      const request r = {.op = op, .lanes = 1, .ulp = cheap ? offer : 0};
+      variant *x = &out[count];
+      *x = (variant){.cheap = cheap, .promise = cheap ? offer : row->ulp};
+      if (make_machine(&x->v, arena, &r, &devices[d])) count++;
+    }
+  return count;
+}
+
+static void measure(variant *x, const long double *want, const uint32_t *a, const uint32_t *b) {
+  x->v.in[0] = a, x->v.in[1] = b;
+  if (!run(&x->v)) return;
+  const uint32_t *got = results_of(&x->v);
+  EACH {
+    const double e = error_of(float_of(got[c]), want[c], x->v.d.flush);
+    if (e > x->worst) x->worst = e, x->worst_at[0] = a[c], x->worst_at[1] = b[c];
+  }
+}
+
+static uint32_t operations(const kir_kernel *k) {
+  uint32_t count = 0;
+  for (uint32_t i = 1; i < k->insts.count; i++) {
+    const uint32_t op = kir_at(k, i)->op;
+    count += op != KIR_const && op != KIR_scalar && op != KIR_bitcast && !(kir_ops[op].flags & KIR_REGION);
+  }
+  return count;
+}
+
+static void report(const truth *t, const variant *all, uint32_t count) {
+  const char *name = kir_ops[t->op].name;
+  double worst[2] = {0, 0};
+  for (uint32_t i = 0; i < count; i++) {
+    const variant *x = &all[i];
+    tap_diag("%s%s max %.3f ulp at x=%a%s%.9g (%s, %u operations)", name, x->cheap ? " (cheap)" : "", x->worst, (double)float_of(x->worst_at[0]),
+             t->two ? ", y=" : " = ", (double)float_of(x->worst_at[t->two ? 1 : 0]), x->v.d.name, operations(x->v.k));
+    tap_ok(x->worst <= (double)x->promise, "%s%s within %.2f ulp: %s", name, x->cheap ? " (cheap)" : "", (double)x->promise, x->v.d.name);
+    if (!x->v.d.flush && x->worst > worst[x->cheap]) worst[x->cheap] = x->worst;
+  }
+  tap_ok(worst[0] >= 0.6 * (double)kir_math_max_ulp(t->op), "%s: the promise is not slack (%.3f of %.2f ulp)", name, worst[0],
+         (double)kir_math_max_ulp(t->op));
+}
+
+static void check_errors(const truth *t, uint32_t one_in) {
+  static long double want[WIDTH];
+  static uint32_t a[WIDTH], b[WIDTH];
+  ir_arena arena;
+  ir_arena_init(&arena, NULL);
+  variant all[MAX_VARIANTS];
+  const uint32_t count = make_variants(all, &arena, t->op);
+  const uint64_t spread = (((uint64_t)1 << 32) + one_in - 1) / one_in, total = 2 * spread + edge_count;
+  for (uint64_t first = 0; first < total; first += WIDTH) {
+    fill_samples(t, first, spread, one_in, a, b);
+    EACH want[c] = t->two ? t->two(float_of(a[c]), float_of(b[c])) : t->one(float_of(a[c]));
+    for (uint32_t i = 0; i < count; i++)
+      if (all[i].v.d.rough || first / WIDTH % 4 == 0) measure(&all[i], want, a, b);
+  }
+  report(t, all, count);
+  ir_arena_free(&arena);
+}
+
+/* ---- special values, whatever the device makes of NaN in arithmetic ---- */
+typedef struct special { kir_op op; float a, b, want; } special;
+static const special special_cases[] = {
+    {KIR_exp, -INFINITY, 0, 0}, {KIR_exp, INFINITY, 0, INFINITY}, {KIR_exp, 0, 0, 1}, {KIR_exp, 88.8f, 0, INFINITY}, {KIR_exp, -150, 0, 0},
+    {KIR_exp2, 128, 0, INFINITY}, {KIR_exp2, -149, 0, 0x1p-149f}, {KIR_exp2, 127, 0, 0x1p127f}, {KIR_exp2, -151, 0, 0}, {KIR_expm1, -INFINITY, 0, -1},
+    {KIR_expm1, -0.0f, 0, -0.0f}, {KIR_log, 0, 0, -INFINITY}, {KIR_log, -0.0f, 0, -INFINITY}, {KIR_log, -1, 0, NAN}, {KIR_log, 1, 0, 0},
+    {KIR_log2, 0x1p-149f, 0, -149}, {KIR_log2, 0x1p127f, 0, 127}, {KIR_log2, 8, 0, 3}, {KIR_log1p, -1, 0, -INFINITY}, {KIR_log1p, -0.0f, 0, -0.0f},
+    {KIR_log1p, -1.5f, 0, NAN}, {KIR_tanh, 90, 0, 1}, {KIR_tanh, -1000, 0, -1}, {KIR_tanh, INFINITY, 0, 1}, {KIR_sinh, -100, 0, -INFINITY},
+    {KIR_cosh, -100, 0, INFINITY}, {KIR_cosh, 0, 0, 1}, {KIR_sigmoid, -INFINITY, 0, 0}, {KIR_sigmoid, 0, 0, 0.5f}, {KIR_sigmoid, INFINITY, 0, 1},
+    {KIR_sin, INFINITY, 0, NAN}, {KIR_sin, -0.0f, 0, -0.0f}, {KIR_cos, -INFINITY, 0, NAN}, {KIR_cos, 0, 0, 1}, {KIR_tan, NAN, 0, NAN},
+    {KIR_asin, 1.0000001f, 0, NAN}, {KIR_acos, 1, 0, 0}, {KIR_acos, -2, 0, NAN}, {KIR_atan, -INFINITY, 0, -1.57079637f}, {KIR_acosh, 0.5f, 0, NAN},
+    {KIR_acosh, 1, 0, 0}, {KIR_acosh, INFINITY, 0, INFINITY}, {KIR_asinh, -INFINITY, 0, -INFINITY}, {KIR_atanh, -1, 0, -INFINITY}, {KIR_atanh, 2, 0, NAN},
+    {KIR_erf, -INFINITY, 0, -1}, {KIR_erf, -0.0f, 0, -0.0f}, {KIR_atan2, 0, 0, 0}, {KIR_atan2, -0.0f, -0.0f, -3.14159274f}, {KIR_atan2, 0, -1, 3.14159274f},
+    {KIR_atan2, INFINITY, -INFINITY, 2.3561945f}, {KIR_atan2, 1, NAN, NAN}, {KIR_atan2, -1, INFINITY, -0.0f}, {KIR_pow, NAN, 0, 1}, {KIR_pow, 1, NAN, 1},
+    {KIR_pow, 2, NAN, NAN}, {KIR_pow, -8, 3, -512}, {KIR_pow, -8, 0.5f, NAN}, {KIR_pow, -0.0f, -3, -INFINITY}, {KIR_pow, -0.0f, -2, INFINITY},
+    {KIR_pow, 0, 0.5f, 0}, {KIR_pow, -INFINITY, 3, -INFINITY}, {KIR_pow, -INFINITY, -0.5f, 0}, {KIR_pow, -1, INFINITY, 1}, {KIR_pow, 0.5f, -INFINITY, INFINITY},
+    {KIR_pow, 2, -149, 0x1p-149f}, {KIR_pow, -2, 127, -0x1p127f}, {KIR_pow, 2, 128, INFINITY}, {KIR_pow, 3, 2, 9}, {KIR_pow, 10, 10, 1e10f},
+};
+
+static bool same_value(float a, float b) { return isnan(a) ? isnan(b) : bits_of(a) == bits_of(b); }
+
+static void check_specials(const device *d) {
+  static uint32_t a[WIDTH], b[WIDTH];
+  ir_arena arena;
+  ir_arena_init(&arena, NULL);
+  for (uint32_t i = 0; i < IR_COUNT(special_cases); i++) {
+    const special *s = &special_cases[i];
+    const request r = {.op = s->op, .lanes = 1};
+    EACH a[c] = bits_of(s->a), b[c] = bits_of(s->b);
+    machine v;
+    if (!make_machine(&v, &arena, &r, d)) continue;
+    v.in[0] = a, v.in[1] = b;
+    if (!run(&v)) continue;
+    const float got = float_of(results_of(&v)[0]);
+    const bool flushes = d->flush && fabsf(s->want) < FLT_MIN && fabsf(got) < FLT_MIN;
+    tap_ok(flushes || same_value(got, s->want), "%s(%g, %g) is %g, %s: %g", kir_ops[s->op].name, (double)s->a, (double)s->b, (double)s->want, d->name, (double)got);
+    ir_arena_free(&arena);
+  }
+  ir_arena_free(&arena);
+}
+
+/* ---- vectors, and the interpreter of kernel IR ---- */
+static bool interpret(ir_arena *arena, const request *r, const device *d, uint32_t *a, uint32_t *b, uint32_t *out) {
+  kir_kernel k;
+  kir_init(&k, arena, "math");
+  const char *const names[] = {"a", "b", "y"};
+  uint32_t mems[3];
+  for (uint32_t i = 0; i < 3; i++)
+    mems[i] = kir_memory_add(&k, &(kir_memory){.name = names[i], .space = KIR_GLOBAL, .access = i < 2 ? KIR_READ : KIR_WRITE, .rank = 1,
+                                               .type = kir_t(SNT_F32, 1), .slot = i, .dims = {WIDTH}});
+  const uint32_t at = kir_ix(&k, 1, (int64_t[]){r->lanes}, (uint32_t[]){kir_id(&k, KIR_group, 0)}, 0);
+  const uint32_t x = kir_load(&k, mems[0], r->lanes, 1, &at), y = kir_load(&k, mems[1], r->lanes, 1, &at);
+  kir_store(&k, mems[2], 1, &at, expand(&k, r, d, x, y));
+  const kir_interp_buffer buffers[] = {{a, 4 * WIDTH}, {b, 4 * WIDTH}, {out, 4 * WIDTH}};
+  const kir_interp_info info = {.kernel = &k, .groups = WIDTH / r->lanes, .buffer_count = 3, .buffers = buffers};
+  kir_interp_stats stats;
+  snt_diag diag = {0};
+  const bool good = !k.failed && kir_interp_run(&info, ir_host_malloc(), &stats, &diag) == SNT_OK;
+  if (!good) tap_ok(false, "interprets %s: %s", kir_ops[r->op].name, k.failed ? k.first_error.text : diag.text);
+  return good;
+}
+
+static bool same_results(const uint32_t *a, const uint32_t *b) {
+  EACH if (!same_value(float_of(a[c]), float_of(b[c]))) return false;
+  return true;
+}
+
+static void check_widths(const truth *t, const device *d) {
+  static uint32_t a[WIDTH], b[WIDTH], interpreted[WIDTH];
+  ir_arena arena;
+  ir_arena_init(&arena, NULL);
+  random_state = 7;
+  for (uint32_t i = 0; i < WIDTH; i++) a[i] = i & 1 ? edge(next_random() % edge_count) : next_random(), b[i] = next_random();
+  machine one, four;
+  const request scalar = {.op = t->op, .lanes = 1}, vector = {.op = t->op, .lanes = 4};
+  if (make_machine(&one, &arena, &scalar, d) && make_machine(&four, &arena, &vector, d)) {
+    one.in[0] = four.in[0] = a, one.in[1] = four.in[1] = b;
+    if (run(&one) && run(&four)) tap_ok(same_results(results_of(&one), results_of(&four)), "%s: a vector's lanes are as scalars", kir_ops[t->op].name);
+    if (interpret(&arena, &vector, d, a, b, interpreted))
+      tap_ok(same_results(results_of(&one), interpreted), "%s: the interpreter agrees, %s", kir_ops[t->op].name, d->name);
+  }
+  ir_arena_free(&arena);
+}
+
+/* ---- proven domains: fewer operations, the same promise ---- */
+typedef struct domain { kir_op op; float ulp, lo, hi; } domain;
+static const domain domains[] = {
+    {KIR_exp, 0, -87, 88},   {KIR_exp, 2, -INFINITY, 0}, {KIR_exp2, 2.5f, -INFINITY, 0}, {KIR_exp, 0, -INFINITY, 0}, {KIR_log, 0, 0x1p-126f, FLT_MAX},
+    {KIR_log, 1.4f, 1, 2},   {KIR_log2, 0, 0x1p-20f, 1},    {KIR_sin, 0, -8192, 8192},      {KIR_cos, 2, -100, 100}, {KIR_tan, 0, -1, 1},
+    {KIR_asin, 0, -1, 1},    {KIR_acos, 0, -1, 1},          {KIR_tanh, 0, -9, 1},           {KIR_erf, 8, -3, 3},     {KIR_expm1, 0, -10, 10},
+    {KIR_sinh, 0, -80, 3},   {KIR_cosh, 0, -3, 80},
+};
+
+static void check_domain(const domain *m, const truth *t) {
+  static uint32_t a[WIDTH], b[WIDTH];
+  const device *d = &devices[0];
+  const request free_range = {.op = m->op, .lanes = 1, .ulp = m->ulp}, proven = {m->op, 1, m->ulp, true, m->lo, m->hi};
+  ir_arena arena;
+  ir_arena_init(&arena, NULL);
+  machine full, less;
+  double worst = 0;
+  const double lo = m->lo < -200 && m->hi <= 0 ? -200 : (double)m->lo, hi = (double)m->hi;
+  const bool made = make_machine(&full, &arena, &free_range, d) && make_machine(&less, &arena, &proven, d);
+  for (uint32_t batch = 0; made && batch < 64; batch++) {
+    EACH a[c] = bits_of((float)(lo + (hi - lo) * (next_random() / 4294967296.0)));
+    a[0] = bits_of(m->lo), a[1] = bits_of(m->hi);
+    less.in[0] = a, less.in[1] = b;
+    if (!run(&less)) break;
+    EACH { /* the cheap form may turn denormal results into 0 */
+      const double e = error_of(float_of(results_of(&less)[c]), t->one(float_of(a[c])), m->ulp > 0);
+      if (e > worst) worst = e;
+    }
+    if (isinf(m->lo)) tap_is_int(results_of(&less)[0], 0, "%s of -inf is exactly 0", kir_ops[m->op].name);
+  }
+  const double promise = m->ulp > 0 ? (double)m->ulp : (double)kir_math_max_ulp(m->op);
+  tap_ok(made && worst <= promise, "%s on [%g, %g]: %.3f of %.2f ulp", kir_ops[m->op].name, (double)m->lo, (double)m->hi, worst, promise);
+  tap_ok(made && operations(less.k) < operations(full.k), "%s on [%g, %g] is cheaper", kir_ops[m->op].name, (double)m->lo, (double)m->hi);
+  ir_arena_free(&arena);
+}
+
+static void check_domains(void) {
+  for (uint32_t i = 0; i < IR_COUNT(domains); i++)
+    for (uint32_t n = 0; n < IR_COUNT(truths); n++)
+      if (truths[n].op == domains[i].op) check_domain(&domains[i], &truths[n]);
+}
+
+static void check_refusals(void) {
+  ir_arena arena;
+  ir_arena_init(&arena, NULL);
+  kir_kernel k;
+  kir_init(&k, &arena, "math");
+  const kir_inst inst = {.op = KIR_exp, .type = kir_t(SNT_F64, 1)};
+  const kir_caps caps = caps_of(&devices[0]);
+  const uint32_t value = kir_math_expand(&k, &inst, kir_const_float(&k, inst.type, 1), 0, &caps);
+  tap_ok(value == 0 && k.failed && k.first_error.result == SNT_E_UNSUPPORTED, "exp on f64 is refused: %s", k.first_error.text);
+  tap_ok(strstr(k.first_error.text, "exp on f64"), "and named");
+  ir_arena_free(&arena);
+}
+
+/* Every operation with the attributes of these functions has a row here and in the table. */
+static void check_totality(void) {
+  for (uint32_t op = 1; op < KIR_OP_COUNT; op++) {
+    if (!(kir_ops[op].attrs & KA_MATH)) continue;
+    bool known = false;
+    for (uint32_t i = 0; i < IR_COUNT(truths); i++) known |= truths[i].op == (kir_op)op;
+    tap_ok(known && kir_math_find((kir_op)op), "%s has a row and a reference", kir_ops[op].name);
+  }
+}
+
+int main(int argc, char **argv) {
+  const uint32_t one_in = argc > 1 ? (uint32_t)strtoul(argv[1], NULL, 10) : ONE_IN;
+  check_totality();
+  for (uint32_t i = 0; i < IR_COUNT(truths); i++) {
+    if (argc > 2 && strcmp(argv[2], kir_ops[truths[i].op].name)) continue;
+    check_errors(&truths[i], one_in ? one_in : ONE_IN);
+    check_widths(&truths[i], &as_interpreter);
+  }
+  check_specials(&devices[0]);
+  check_specials(&devices[1]);
+  check_specials(&devices[3]);
+  check_domains();
+  check_refusals();
+  return tap_done();
+}
