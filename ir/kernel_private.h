@@ -11,7 +11,7 @@ static inline bool kir_is_int(uint32_t base) { return base >= SNT_I8 && base <= 
 static inline bool kir_is_signed(uint32_t base) { return base >= SNT_I8 && base <= SNT_I64; }
 static inline kir_type kir_element(kir_type t) { return kir_t(t.base, 1); }
 static inline kir_type kir_type_of(const kir_kernel *k, uint32_t value) { return k->insts.at[value].type; }
-static inline bool kir_has_value(uint32_t op) { return kir_ops[op].result != KIR_R_NONE; }
+static inline bool kir_has_value(uint32_t op) { return op < KIR_OP_COUNT && kir_ops[op].result != KIR_R_NONE; }
 bool kir_type_valid(kir_type);
 uint32_t kir_base_bits(uint32_t base);
 

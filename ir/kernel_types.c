@@ -50,6 +50,7 @@ static kir_type own_type(const kir_kernel *k, const kir_inst *in, const uint32_t
     return m ? m->type : in->type;
   case KIR_tex_sample: case KIR_tex_load: return m ? kir_texel_type(m) : in->type;
   case KIR_vec: return in->arg_count ? kir_t(kir_type_of(k, args[0]).base, in->arg_count) : in->type;
+  case KIR_shuffle: return in->arg_count > 2 ? kir_t(kir_type_of(k, args[0]).base, in->arg_count - 2u) : in->type;
   case KIR_unpack2: return kir_t(SNT_F32, 2);
   case KIR_mma: return kir_type_of(k, args[2]);
   case KIR_ix: return kir_t(SNT_U32, 1);
@@ -193,6 +194,7 @@ static const char *check_memory(const kir_kernel *k, const kir_inst *in, const u
   case KIR_load: return check_access(m, in->type, in->lanes);
   case KIR_store: return in->arg_count ? check_access(m, arg_type(k, args, in->arg_count - 1u), in->lanes) : "no value";
   case KIR_fill: {
+    if (!in->arg_count) return "no value";
     const kir_type want = m->type.frag ? kir_element(m->type) : m->type, have = arg_type(k, args, in->arg_count - 1u);
     return is_plain(have, want.base, want.lanes) ? NULL : "the value must be an element";
   }

@@ -88,7 +88,17 @@ static bool touch_lanes(kvm *vm, const kvm_step *s, const kvm_access *a, uint64_
   for (uint32_t n = 0; n < lanes; n++, from += step, at += items) { statement; } \
   break
 
+/* One item's contiguous elements that are stored as they are computed with. */
+static bool is_plain_copy(uint32_t base, uint64_t step, uint32_t items) {
+  const uint32_t bytes = kir_base_bits(base) / 8;
+  return items == 1 && step == bytes && bytes >= 4;
+}
+
 static void get_lanes(uint32_t base, const uint8_t *from, uint64_t step, uint32_t lanes, void *values, uint32_t items, uint32_t item) {
+  if (is_plain_copy(base, step, items)) {
+    memcpy(values, from, step * lanes);
+    return;
+  }
   uint32_t at = item, *words = values;
   int32_t *ints = values;
   float *floats = values;
@@ -109,6 +119,10 @@ static void get_lanes(uint32_t base, const uint8_t *from, uint64_t step, uint32_
 }
 
 static void put_lanes(uint32_t base, uint8_t *from, uint64_t step, uint32_t lanes, const void *values, uint32_t items, uint32_t item) {
+  if (is_plain_copy(base, step, items)) {
+    memcpy(from, values, step * lanes);
+    return;
+  }
   uint32_t at = item;
   const uint32_t *words = values;
   const float *floats = values;

@@ -180,7 +180,7 @@ bool kvm_run_async_wait(kvm *vm, const kvm_step *s) {
     if (!kvm_touch(vm, &blame, c->to->memory, c->to_at, c->bytes, c->item, KVM_WRITE)) return false;
     memcpy(c->to->memory->region->data + c->to_at, c->from->memory->region->data + c->from_at, c->bytes);
   }
-  memmove(vm->copies.at, vm->copies.at + done, (vm->copies.count - done) * sizeof *vm->copies.at);
+  if (done) memmove(vm->copies.at, vm->copies.at + done, (vm->copies.count - done) * sizeof *vm->copies.at);
   vm->copies.count -= done;
   vm->commits.count -= groups;
   for (uint32_t i = 0; i < vm->commits.count; i++) vm->commits.at[i] = vm->commits.at[groups + i] - done;

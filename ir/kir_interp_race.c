@@ -72,9 +72,23 @@ static bool fail_at(kvm *vm, const kvm_step *s, const kvm_memory *m, uint64_t at
   return kvm_fail(vm, s, item, SNT_E_ARG, "%%%s, element %llu: %s", m->decl->name, (unsigned long long)element, text);
 }
 
+/* Memory of one item: only the marks of what was written. */
+static bool touch_own(kvm *vm, const kvm_step *s, const kvm_memory *m, uint64_t at, uint32_t bytes, uint32_t item, kvm_use use) {
+  uint8_t *written = m->region->written + at / m->bytes;
+  const uint32_t count = bytes / m->bytes;
+  if (use == KVM_READ) {
+    bool all = true;
+    for (uint32_t i = 0; i < count; i++) all &= written[i] != 0;
+    return all || fail_at(vm, s, m, at, item, "read before anything was written there");
+  }
+  memset(written, 1, count);
+  return true;
+}
+
 bool kvm_touch(kvm *vm, const kvm_step *s, const kvm_memory *m, uint64_t at, uint32_t bytes, uint32_t item, kvm_use use) {
   kvm_region *r = m->region;
   if (!r->written && !r->writer) return true;
+  if (!r->writer && r->granule == m->bytes && use != KVM_UPDATE) return touch_own(vm, s, m, at, bytes, item, use);
   const uint64_t first = at / r->granule, last = (at + bytes - 1) / r->granule;
   for (uint64_t g = first; g <= last; g++) {
     if (r->written) {

@@ -8,6 +8,12 @@ static const uint8_t *lane_in(const kvm *vm, const kvm_step *s, const void *valu
 }
 
 static bool run_splat(kvm *vm, const kvm_step *s) {
+  if (vm->items == 1 && kvm_kind_bytes((kvm_kind)s->kind) == 4) {
+    uint32_t *to = s->dst;
+    const uint32_t word = *(const uint32_t *)s->a;
+    for (uint32_t lane = 0; lane < s->lanes; lane++) to[lane] = word;
+    return true;
+  }
   for (uint32_t lane = 0; lane < s->lanes; lane++) memcpy(lane_of(vm, s, s->dst, lane), s->a, lane_bytes(vm, s));
   return true;
 }

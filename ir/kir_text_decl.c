@@ -1,6 +1,7 @@
 /* Declarations of kernel IR text: header attributes are in kir_text_parse.c; here scalars and memories, whose sizes may name scalars
    that come later. Several names may share one declaration; slots and places in the block not given are the next free ones. */
 #include "ir/kir_text_parse.h"
+#include <math.h>
 
 enum { MAX_NAMES = 32 };
 typedef struct name_list { kir_token at[MAX_NAMES]; uint32_t count; } name_list;
@@ -185,15 +186,22 @@ static void parse_image(kir_parser *p) {
   add_memories(p, &names, &m, NULL, 0);
 }
 
+/* Whether an integer array can hold the value is the verifier's question; here it only must be one. */
+static double take_value(kir_parser *p, uint32_t base) {
+  const kir_literal literal = kir_take_literal(p);
+  if (kir_is_float(base)) return kir_round_float(base, kir_literal_value(&literal, base), KIR_ROUND_NONE);
+  if (literal.kind == KLITERAL_FLOAT) kir_parse_fail(p, "a float among integers");
+  if (literal.kind == KLITERAL_LOWEST) return kir_is_signed(base) ? -ldexp(1, (int)kir_base_bits(base) - 1) : 0;
+  return kir_literal_value(&literal, SNT_F64);
+}
+
 static void take_values(kir_parser *p, kir_memory *m) {
   IR_VEC(double) values = {0};
   kir_expect_sign(p, '=');
   kir_expect_sign(p, '(');
   do {
-    const kir_literal literal = kir_take_literal(p);
-    if (!kir_is_float(m->type.base) && literal.kind == KLITERAL_FLOAT) kir_parse_fail(p, "a float among integers");
-    const double v = kir_literal_value(&literal, m->type.base);
-    if (!p->failed && !IR_PUSH(p->k->arena, &values, kir_is_float(m->type.base) ? kir_round_float(m->type.base, v, 0) : v)) kir_parse_fail(p, "out of memory");
+    const double v = take_value(p, m->type.base);
+    if (!p->failed && !IR_PUSH(p->k->arena, &values, v)) kir_parse_fail(p, "out of memory");
   } while (!p->failed && kir_take_sign(p, ','));
   kir_expect_sign(p, ')');
   uint64_t want = 1;

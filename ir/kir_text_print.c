@@ -330,10 +330,16 @@ static void count_uses(printer *p) {
   }
 }
 
+/* `%v` in brackets is the value itself, so a sum that adds nothing keeps its line. */
+static bool is_trivial(const printer *p, const kir_inst *in) {
+  const kir_inst *factor = kir_at(p->k, p->k->args.at[in->args]);
+  return in->arg_count == 2 && in->imm.i == 0 && factor->op == KIR_const && factor->imm.i == 1;
+}
+
 static void find_folded(printer *p) {
   for (uint32_t i = 1; i < p->k->insts.count; i++) {
     const kir_inst *in = kir_at(p->k, i);
-    if (in->op != KIR_ix || in->arg_count < 2 || p->uses[i] != 1 || !p->user[i]) continue;
+    if (in->op != KIR_ix || in->arg_count < 2 || p->uses[i] != 1 || !p->user[i] || is_trivial(p, in)) continue;
     const kir_type natural = kir_sum_type(p->k, in->arg_count / 2u, p->k->args.at + in->args + 1, 2);
     p->folded[i] = p->regions.parent[i] == p->regions.parent[p->user[i]] && kir_same(natural, in->type);
   }

@@ -129,6 +129,12 @@ static void check_dominance(kir_verifier *v, uint32_t i) {
 }
 
 /* ---- types and attributes ---- */
+static bool literal_fits(const kir_inst *in) {
+  if (in->type.frag) return false;
+  if (!kir_is_float(in->type.base)) return in->imm.i == kir_wrap_int(in->type.base, in->imm.i);
+  return in->imm.f != in->imm.f || in->imm.f == kir_round_float(in->type.base, in->imm.f, KIR_ROUND_RNE);
+}
+
 static void check_types(kir_verifier *v, uint32_t i) {
   const kir_inst *in = kir_at(v->k, i);
   const uint32_t *args = v->k->args.at + in->args;
@@ -142,8 +148,7 @@ static void check_types(kir_verifier *v, uint32_t i) {
   } else if (kir_ops[in->op].result != KIR_R_NONE && kir_ops[in->op].result != KIR_R_SELF && !kir_same(in->type, kir_result_type(v->k, in, args))) {
     kir_complain(v, i, "the result has the wrong type");
   }
-  if (in->op == KIR_const && (in->type.frag || (!kir_is_float(in->type.base) && in->imm.i != kir_wrap_int(in->type.base, in->imm.i))))
-    kir_complain(v, i, "the literal does not fit its type");
+  if (in->op == KIR_const && !literal_fits(in)) kir_complain(v, i, "the literal does not fit its type");
 }
 
 static void check_attrs(kir_verifier *v, uint32_t i) {

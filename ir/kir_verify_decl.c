@@ -1,5 +1,6 @@
 /* Declarations of a kernel: header, scalars, memories. */
 #include "ir/kir_verify.h"
+#include <math.h>
 
 enum { MAX_BLOCK = 128, MAX_ITEMS = 4096, MAX_SUBGROUP = 128 };
 static const uint64_t max_elements = (uint64_t)1 << 31; /* of an array the kernel owns */
@@ -68,6 +69,18 @@ static void check_global(kir_verifier *v, const kir_memory *m) {
   if (m->state && !is_name(m->state)) kir_complain(v, 0, "parameter %s: state is no identifier", m->name);
 }
 
+/* An integer array's values are doubles that lie in the type's range. */
+static void check_values(kir_verifier *v, const kir_memory *m, uint64_t count) {
+  const uint32_t bits = m->type.base == SNT_BOOL ? 1 : kir_base_bits(m->type.base);
+  const bool is_signed = kir_is_signed(m->type.base);
+  const double low = is_signed ? -ldexp(1, (int)bits - 1) : 0, high = ldexp(1, is_signed ? (int)bits - 1 : (int)bits);
+  for (uint64_t i = 0; i < count && !kir_is_float(m->type.base); i++)
+    if (!(m->values[i] >= low && m->values[i] < high && m->values[i] == floor(m->values[i]))) {
+      kir_complain(v, 0, "const %s: value %llu does not fit its type", m->name, (unsigned long long)i);
+      return;
+    }
+}
+
 static void check_array(kir_verifier *v, const kir_memory *m) {
   uint64_t elements = 1;
   for (uint32_t d = 0; d < m->rank; d++) {
@@ -80,6 +93,8 @@ static void check_array(kir_verifier *v, const kir_memory *m) {
   if (m->space != KIR_PRIVATE && kinds) kir_complain(v, 0, "%s is not private, so neither regs nor rows", m->name);
   if (m->type.frag && !(m->flags & KIR_MEM_REGS)) kir_complain(v, 0, "fragments of %s need a register array", m->name);
   if (m->space == KIR_CONSTANT && (!m->values || m->type.lanes != 1)) kir_complain(v, 0, "const %s needs values of a scalar type", m->name);
+  else if (m->space == KIR_CONSTANT && elements <= max_elements)
+    check_values(v, m, elements);
   if ((m->space == KIR_LOCAL || m->space == KIR_SCRATCH) && !is_power_of_two(m->align)) kir_complain(v, 0, "%s: alignment %u", m->name, m->align);
 }
 
