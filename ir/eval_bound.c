@@ -69,7 +69,7 @@ bounded bound_store(const bound_type *type, bounded x, double ulps, bool rounds_
   bool exact = ulps == 0 || (rounds_right && x.e == 0 && representable(type, x.v));
   if (!exact) {
     if (type->dtype == SNT_F64) ulps += 1.5; /* the reference's own */
-    x.e += ulps * bound_ulp(type, fabs(x.v) + x.e);
+    x.e += ulps * (1 + 0x1p-20) * bound_ulp(type, fabs(x.v) + x.e); /* a little more, for what f64 itself rounds */
   }
   if (type->flushes && fabs(x.v) - x.e < type->tiny) x.e += fmin(fabs(x.v) + x.e, type->tiny);
   return overflow(type, x);
