@@ -46,7 +46,7 @@ static const size_t printed[] = {offsetof(kir_caps, shuffle), offsetof(kir_caps,
 
 static bool *flag_at(kir_caps *caps, size_t offset) { return (bool *)(void *)((char *)caps + offset); }
 
-static void narrow_caps(kir_caps *device, const kir_caps *generator) {
+void rt_narrow_caps(kir_caps *device, const kir_caps *generator) {
   kir_caps most = *generator;
   for (uint32_t i = 0; i < IR_COUNT(printed); i++) *flag_at(device, printed[i]) = true;
   for (uint32_t i = 0; i < IR_COUNT(flags); i++) *flag_at(device, flags[i]) = *flag_at(device, flags[i]) && *flag_at(&most, flags[i]);
@@ -126,7 +126,7 @@ snt_result rt_open_device(const snt_host_alloc *alloc, const rt_hooks *hooks, co
   rt_device *device = NULL;
   SNT_TRY(selector && *selector ? open_named(alloc, hooks, selector, &device, diag) : open_best(alloc, &device, diag));
   const codegen_target *generator = rt_codegen(device->target);
-  if (generator) narrow_caps(&device->profile.caps, generator->caps);
+  if (generator) rt_narrow_caps(&device->profile.caps, generator->caps);
   *out = device;
   return SNT_OK;
 }

@@ -17,5 +17,7 @@ void rt_close_device(rt_device *);
 /* Generators by SNT_TARGET_* bit or by name ("opencl" "spirv" "cuda"); null: not built in. */
 const codegen_target *rt_codegen(uint32_t bit);
 const codegen_target *rt_codegen_named(const char *name);
+/* What a device can do, of what a generator can print. */
+void rt_narrow_caps(kir_caps *device, const kir_caps *generator);
 uint32_t rt_codegen_list(const codegen_target *const **out);
 #endif

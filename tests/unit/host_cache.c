@@ -55,7 +55,7 @@ static void check_plain(void) {
   tap_is_int(look_up(cache, 2, 0), 1, "nothing, too");
   tap_is_int(look_up(cache, 3, 4096), 1, "and more");
   make_key(key, 1);
-  tap_is_int(host_cache_get(cache, key, NULL, &size), SNT_OK, "its size can be asked");
+  tap_is_int(host_cache_get(cache, key, NULL, &size), SNT_INCOMPLETE, "its size can be asked");
   tap_is_int(size, 100, "and is right");
   size = 99;
   tap_is_int(host_cache_get(cache, key, got, &size), SNT_INCOMPLETE, "too small a place is said");

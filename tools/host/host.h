@@ -34,7 +34,7 @@ typedef struct host_cache host_cache;
 typedef struct host_cache_stats { uint64_t hits, misses, damaged, stored, evicted; } host_cache_stats;
 snt_result host_cache_open(const char *dir, uint64_t max_bytes, host_cache **out, snt_diag *);
 void host_cache_close(host_cache *);
-snt_result SNT_CALL host_cache_get(void *user, const uint8_t key[32], void *dst, size_t *size); /* two-call; SNT_NOT_READY: a miss */
+snt_result SNT_CALL host_cache_get(void *user, const uint8_t key[32], void *dst, size_t *size); /* SNT_INCOMPLETE: *size is needed; SNT_NOT_READY: a miss */
 void SNT_CALL host_cache_set(void *user, const uint8_t key[32], const void *src, size_t size);
 host_cache_stats host_cache_statistics(const host_cache *);
 

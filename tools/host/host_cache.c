@@ -65,9 +65,9 @@ static void count(host_cache *cache, uint64_t *which) {
 static snt_result give_out(const uint8_t *payload, size_t have, void *dst, size_t *size) {
   size_t room = *size;
   *size = have;
-  if (!dst) return SNT_OK;
-  if (room < have) return SNT_INCOMPLETE;
-  if (have) memcpy(dst, payload, have);
+  if (have == 0) return SNT_OK;
+  if (!dst || room < have) return SNT_INCOMPLETE;
+  memcpy(dst, payload, have);
   return SNT_OK;
 }
 
