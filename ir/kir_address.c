@@ -91,7 +91,7 @@ static uint32_t divide(lowering *l, uint32_t i) {
 snt_result kir_pass_address(const kir_kernel *in, kir_kernel *out, const kir_caps *caps, snt_diag *diag) {
   lowering l = {.caps = caps};
   SNT_TRY(kir_clone_begin(&l.c, in, out));
-  if (!(l.depth = kir_find_depths(in, out->arena))) return kir_pass_end(out, "address", diag);
+  if (!(l.depth = kir_find_depths(in, out->arena))) return kir_pass_stop(out, "address", diag);
   for (uint32_t i = 1; i < in->insts.count && !out->failed; i++) {
     const kir_inst *inst = kir_at(in, i);
     const bool division = inst->op == KIR_udiv || inst->op == KIR_umod;

@@ -158,7 +158,7 @@ snt_result kir_pass_cse(const kir_kernel *in, kir_kernel *out, const kir_caps *c
   (void)caps;
   table t = {.mask = 0};
   SNT_TRY(kir_clone_begin(&t.c, in, out));
-  if (!prepare(&t, in, out->arena)) return kir_pass_end(out, "cse", diag);
+  if (!prepare(&t, in, out->arena)) return kir_pass_stop(out, "cse", diag);
   for (uint32_t i = 1; i < in->insts.count; i++)
     if (kir_at(in, i)->op == KIR_const) share(&t, i);
   for (uint32_t i = 1; i < in->insts.count && !out->failed; i++) visit(&t, i);

@@ -137,7 +137,10 @@ static void drop_memories(kir_kernel *k) {
   bool *used = IR_NEW_ARRAY(k->arena, bool, k->memories.count + 1u);
   if (!number || !used) return;
   for (uint32_t i = 1; i < k->insts.count; i++)
-    if (kir_names_memory(kir_at(k, i)->op)) used[kir_at(k, i)->index] = true, used[kir_at(k, i)->op == KIR_async_copy ? kir_at(k, i)->index2 : kir_at(k, i)->index] = true;
+    if (kir_names_memory(kir_at(k, i)->op)) {
+      used[kir_at(k, i)->index] = true;
+      if (kir_at(k, i)->op == KIR_async_copy) used[kir_at(k, i)->index2] = true;
+    }
   for (uint32_t m = 0; m < k->memories.count; m++) {
     const kir_memory *mem = &k->memories.at[m];
     if (mem->space == KIR_GLOBAL || mem->space == KIR_IMAGE) used[m] = true;
@@ -166,7 +169,7 @@ snt_result kir_pass_dce(const kir_kernel *in, kir_kernel *out, const kir_caps *c
   m.live = IR_NEW_ARRAY(out->arena, bool, in->insts.count);
   m.read = IR_NEW_ARRAY(out->arena, bool, in->memories.count);
   m.work = IR_NEW_ARRAY(out->arena, uint32_t, in->insts.count);
-  if (!m.live || !m.read || !m.work || !kir_find_regions(in, out->arena, &m.regions)) return kir_pass_end(out, "dce", diag);
+  if (!m.live || !m.read || !m.work || !kir_find_regions(in, out->arena, &m.regions)) return kir_pass_stop(out, "dce", diag);
   find_reads(&m);
   for (uint32_t i = 1; i < in->insts.count; i++)
     if (is_root(&m, at(&m, i))) mark(&m, i);

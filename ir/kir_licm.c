@@ -104,7 +104,7 @@ snt_result kir_pass_licm(const kir_kernel *in, kir_kernel *out, const kir_caps *
   (void)caps;
   mover m = {.head = NULL};
   SNT_TRY(kir_clone_begin(&m.c, in, out));
-  if (!prepare(&m, in, out->arena)) return kir_pass_end(out, "licm", diag);
+  if (!prepare(&m, in, out->arena)) return kir_pass_stop(out, "licm", diag);
   for (uint32_t i = 1; i < in->insts.count; i++) place(&m, i);
   for (uint32_t i = 1; i < in->insts.count; i++) {
     for (uint32_t moved = m.head[i]; moved; moved = m.next[moved]) kir_clone_inst(&m.c, moved);

@@ -38,7 +38,8 @@ static void fill_from(filling *f, uint32_t d) {
     return;
   }
   kir_kernel *k = f->k;
-  const uint32_t loop = kir_loop(k, kir_const_int(k, u32(), 0), kir_const_int(k, u32(), (int64_t)m.dims[d]), kir_const_int(k, u32(), step), 0, NULL, NULL, 0, 0);
+  const uint32_t from = kir_const_int(k, u32(), 0), to = kir_const_int(k, u32(), (int64_t)m.dims[d]);
+  const uint32_t loop = kir_loop(k, from, to, kir_const_int(k, u32(), step), 0, NULL, NULL, 0, 0);
   f->indices[d] = loop;
   fill_from(f, d + 1);
   kir_loop_end(k, loop, 0, NULL, NULL);
@@ -140,7 +141,7 @@ static void visit(lowering *l, uint32_t i) {
 snt_result kir_pass_memory(const kir_kernel *in, kir_kernel *out, const kir_caps *caps, snt_diag *diag) {
   lowering l = {.caps = caps};
   SNT_TRY(kir_clone_begin(&l.c, in, out));
-  if (!(l.multiples = kir_find_multiples(in, out->arena))) return kir_pass_end(out, "memory", diag);
+  if (!(l.multiples = kir_find_multiples(in, out->arena))) return kir_pass_stop(out, "memory", diag);
   for (uint32_t i = 1; i < in->insts.count; i++) visit(&l, i);
   for (uint32_t m = 0; m < out->memories.count; m++)
     if (!(caps->oob_zero && (out->memories.at[m].flags & KIR_MEM_TEXEL))) out->memories.at[m].flags &= (uint16_t)~KIR_MEM_OOB_ZERO;

@@ -61,6 +61,11 @@ snt_result kir_pass_end(kir_kernel *out, const char *pass, snt_diag *diag) {
   return ir_fail(diag, e->result ? e->result : SNT_E_INTERNAL, pass, e->node, "kernel %s: %.180s", out->name, e->text);
 }
 
+snt_result kir_pass_stop(kir_kernel *out, const char *pass, snt_diag *diag) {
+  if (!out->arena->failed) kir_mistake(out, "the kernel was not verified");
+  return kir_pass_end(out, pass, diag);
+}
+
 snt_result kir_unsupported(const kir_kernel *k, const char *pass, uint32_t inst, const char *capability, snt_diag *diag) {
   return ir_fail(diag, SNT_E_UNSUPPORTED, pass, 0, "kernel %s: %s needs %s", k->name, inst ? kir_ops[kir_at(k, inst)->op].name : "a memory", capability);
 }

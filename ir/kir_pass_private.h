@@ -78,5 +78,6 @@ uint32_t kir_bf16_to_bits(kir_kernel *, uint32_t f32);
 uint32_t kir_bf16_from_bits(kir_kernel *, uint32_t u32);
 
 snt_result kir_pass_end(kir_kernel *out, const char *pass, snt_diag *); /* the sticky failure of `out`, if any, as a result */
+snt_result kir_pass_stop(kir_kernel *out, const char *pass, snt_diag *); /* the same where a pass cannot go on: never SNT_OK */
 snt_result kir_unsupported(const kir_kernel *, const char *pass, uint32_t inst, const char *capability, snt_diag *);
 #endif

@@ -39,7 +39,7 @@ snt_result kir_pass_require(const kir_kernel *in, kir_kernel *out, const kir_cap
   SNT_TRY(kir_clone_begin(&c, in, out));
   for (uint32_t m = 0; m < in->memories.count; m++) {
     const char *lacks = in->memories.at[m].space == KIR_IMAGE ? (caps->images ? NULL : "images") : missing_type(in->memories.at[m].type.base, caps);
-    if (lacks) return ir_fail(diag, SNT_E_UNSUPPORTED, "require", 0, "kernel %s: %s: memory %s needs %s", in->name, caps->target, in->memories.at[m].name, lacks);
+    if (lacks) return ir_fail(diag, SNT_E_UNSUPPORTED, "require", 0, "kernel %s: memory %s needs %s", in->name, in->memories.at[m].name, lacks);
   }
   for (uint32_t i = 1; i < in->insts.count; i++) {
     const char *lacks = missing_for(in, kir_at(in, i), caps);

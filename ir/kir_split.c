@@ -363,7 +363,7 @@ snt_result kir_pass_split(const kir_kernel *in, kir_kernel *out, const kir_caps 
   SNT_TRY(kir_clone_begin(&s.c, in, out));
   s.first = IR_NEW_ARRAY(out->arena, uint32_t, in->insts.count);
   s.ratio = IR_NEW_ARRAY(out->arena, uint8_t, in->memories.count + 1u);
-  if (!s.first || !s.ratio) return kir_pass_end(out, "split", diag);
+  if (!s.first || !s.ratio) return kir_pass_stop(out, "split", diag);
   for (uint32_t m = 0; m < in->memories.count; m++) declare(&s, m);
   for (uint32_t i = 1; i < in->insts.count && !out->failed; i++) visit(&s, i);
   return kir_pass_end(out, "split", diag);

@@ -273,7 +273,7 @@ snt_result kir_pass_sroa(const kir_kernel *in, kir_kernel *out, const kir_caps *
   cells s = {.count = 0};
   SNT_TRY(kir_clone_begin(&s.c, in, out));
   s.first = IR_NEW_ARRAY(out->arena, uint32_t, in->memories.count + 1u);
-  if (!s.first || !choose_arrays(&s) || !find_writes(&s)) return kir_pass_end(out, "sroa", diag);
+  if (!s.first || !choose_arrays(&s) || !find_writes(&s)) return kir_pass_stop(out, "sroa", diag);
   for (uint32_t i = 1; i < in->insts.count && !out->failed;) i = visit(&s, i);
   return kir_pass_end(out, "sroa", diag);
 }

@@ -195,7 +195,7 @@ static uint32_t cast(widening *w, uint32_t i) {
   if (!is_small_float(w, to.base)) return plain_cast(w, value, to, in->flags);
   const uint32_t wide = plain_cast(w, value, as(to, SNT_F32), 0);
   if (from.base == to.base || w->only_stored[i]) return wide;
-  if ((in->flags & ~(uint32_t)KIR_SAT) > KIR_ROUND_RNE) return kir_mistake(out, "a value rounded to a small float other than to nearest must be stored at once");
+  if ((in->flags & ~(uint32_t)KIR_SAT) > KIR_ROUND_RNE) return kir_mistake(out, "a small float that is not rounded to nearest must be stored at once");
   return rounded(out, wide, to.base);
 }
 
@@ -305,7 +305,7 @@ snt_result kir_pass_widen(const kir_kernel *in, kir_kernel *out, const kir_caps 
   w.storage = IR_NEW_ARRAY(out->arena, narrow_storage, in->memories.count + 1u);
   w.only_stored = IR_NEW_ARRAY(out->arena, bool, in->insts.count);
   bool *raw = IR_NEW_ARRAY(out->arena, bool, in->memories.count + 1u);
-  if (!w.storage || !w.only_stored || !raw) return kir_pass_end(out, "widen", diag);
+  if (!w.storage || !w.only_stored || !raw) return kir_pass_stop(out, "widen", diag);
   choose_storage(&w, raw);
   find_stored_casts(&w);
   for (uint32_t i = 1; i < in->insts.count && !out->failed; i++) visit(&w, i);

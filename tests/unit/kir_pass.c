@@ -158,6 +158,49 @@ static void check_matmul(void) {
   ir_arena_free(&arena);
 }
 
+/* ---- memory that runs out: the n-th request fails ---- */
+static struct { uint64_t left, taken; } budget;
+static void *SNT_CALL scarce_acquire(void *user, size_t size, size_t align, uint32_t scope) {
+  const snt_host_alloc *plain = ir_host_malloc();
+  (void)user;
+  if (!budget.left) return NULL;
+  budget.left--, budget.taken++;
+  return plain->acquire(plain->user, size, align, scope);
+}
+static void SNT_CALL scarce_release(void *user, void *ptr, size_t size, size_t align) {
+  const snt_host_alloc *plain = ir_host_malloc();
+  (void)user;
+  plain->release(plain->user, ptr, size, align);
+}
+
+static void check_scarce(const char *file, const char *target) {
+  const snt_host_alloc scarce = {NULL, scarce_acquire, scarce_release};
+  ir_arena arena;
+  kir_kernel in, out;
+  uint32_t odd = 0, runs = 0;
+  char path[256];
+  ir_arena_init(&arena, &scarce);
+  budget.left = UINT64_MAX, budget.taken = 0;
+  kir_init(&in, &arena, "in");
+  snprintf(path, sizeof path, "tests/golden/kernel/%s.kir", file);
+  char *text = read_whole(path);
+  const bool parsed = text && kir_parse(&in, text, strlen(text), NULL) == SNT_OK;
+  for (snt_result r = SNT_E_HOST_MEM; parsed && r != SNT_OK && runs < 2000; runs++) {
+    ir_arena made;
+    ir_arena_init(&made, &scarce);
+    budget.left = UINT64_MAX;
+    kir_init(&out, &made, "out");
+    budget.left = runs;
+    r = kir_run_passes(&in, &out, find_target(target), NULL, NULL, NULL);
+    odd += r != SNT_OK && r != SNT_E_HOST_MEM;
+    ir_arena_free(&made);
+  }
+  tap_ok(parsed && odd == 0 && runs > 20 && runs < 2000, "%s for %s: each of %u requests may fail", file, target, runs - 1);
+  budget.left = UINT64_MAX;
+  ir_arena_free(&arena);
+  free(text);
+}
+
 /* ---- time ---- */
 static void make_large(kir_kernel *k, uint32_t rows) {
   const kir_memory x = {.name = "x", .space = KIR_GLOBAL, .type = kir_t(SNT_F32, 1), .rank = 1, .dims = {1 << 20}, .access = KIR_READ};
@@ -213,6 +256,10 @@ int main(int argc, char **argv) {
   const bool bless = argc > 1 && !strcmp(argv[1], "--bless");
   check_folder(bless);
   check_matmul();
+  check_scarce("linear_gelu", "opencl");
+  check_scarce("softmax_group", "spirv");
+  check_scarce("kv_append", "cuda");
+  check_scarce("post", "spirv");
   check_time();
   return tap_done();
 }
