@@ -50,6 +50,7 @@ typedef struct expr_pool {
 } expr_pool;
 
 void expr_pool_init(expr_pool *, ir_arena *);
+bool expr_pool_copy(expr_pool *to, ir_arena *, const expr_pool *from); /* handles of `from` mean the same in `to`; false: out of memory */
 ir_expr expr_int(expr_pool *, int64_t);
 ir_expr expr_symbol_add(expr_pool *, const expr_symbol *);       /* a new symbol */
 ir_expr expr_var_add(expr_pool *, const char *name, ir_expr lo, ir_expr hi, int64_t step); /* a new variable */

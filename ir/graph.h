@@ -169,6 +169,8 @@ typedef struct ir_text_hooks {
 void ir_graph_print_with(const ir_graph *, const ir_text_hooks *, ir_text *);
 snt_result ir_graph_parse_with(ir_graph *, const char *text, size_t length, const ir_text_hooks *, snt_diag *);
 snt_result ir_graph_parse(ir_graph *, const char *text, size_t length, snt_diag *); /* diag text has "line:column: ..." */
+/* Adds one call of the text form ("softmax %3, axis=1"; operands by node number); its result, or 0 after a mistake that diag tells. */
+uint32_t ir_graph_add_call(ir_graph *, const char *text, size_t length, snt_diag *);
 /* Copy of `from` into empty `to` (same pool), dropping what no output or update needs; map[old] = new (0: dropped), caller's array of nodes.count. */
 snt_result ir_graph_copy_live(const ir_graph *from, ir_graph *to, uint32_t *map);
 /* Writes each node's own number into its `origin` where there is none: once, on the graph as the user gave it. */

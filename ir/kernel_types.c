@@ -20,6 +20,7 @@ static bool is_subgroup(uint32_t op) { return op == KIR_sg_add || op == KIR_sg_m
 
 bool kir_is_elementwise(uint32_t op) {
   if (op >= KIR_OP_COUNT) return false;
+  if (op >= KIR_OP_COUNT) return false;
   const uint8_t rule = kir_ops[op].result;
   return (rule == KIR_R_ARG0 || rule == KIR_R_BOOLS) && op != KIR_insert && !is_subgroup(op);
 }

@@ -1,0 +1,81 @@
+/* Contexts: memory, log, cache and added backends; checks of the ABI's struct heads. */
+#include "api/handles.h"
+
+static const struct { snt_result code; const char *text; } results[] = {
+    {SNT_OK, "ok"}, {SNT_INCOMPLETE, "incomplete"}, {SNT_NOT_READY, "not ready"}, {SNT_E_ARG, "bad argument"}, {SNT_E_STRUCT, "bad struct"},
+    {SNT_E_HOST_MEM, "out of host memory"}, {SNT_E_DEVICE_MEM, "out of device memory"}, {SNT_E_UNSUPPORTED, "unsupported"}, {SNT_E_BAD_BLOB, "damaged program"},
+    {SNT_E_WOULD_COMPILE, "would compile"}, {SNT_E_DEVICE_LOST, "device lost"}, {SNT_E_BACKEND, "driver error"}, {SNT_E_ORDER, "wrong order of calls"},
+    {SNT_E_LIMIT, "limit"}, {SNT_E_PARSE, "parse error"}, {SNT_E_SHAPE, "bad shape"}, {SNT_E_CONTRACT, "contract cannot hold"}, {SNT_E_CANCELLED, "cancelled"},
+    {SNT_E_INTERNAL, "internal error"},
+};
+
+uint32_t snt_version(void) { return 0x000100; }
+uint32_t snt_dtype_size(int32_t dtype) { return dtype > 0 && dtype < SNT_DTYPE_COUNT ? ir_dtypes[dtype].bytes : 0; }
+
+const char *snt_result_text(snt_result code) {
+  for (uint32_t i = 0; i < IR_COUNT(results); i++)
+    if (results[i].code == code) return results[i].text;
+  return "unknown";
+}
+
+void *api_take(snt_context *c, size_t size) {
+  void *p = c->alloc.acquire(c->alloc.user, size ? size : 1, 16, 0);
+  if (p) memset(p, 0, size);
+  return p;
+}
+void api_give(snt_context *c, void *p, size_t size) {
+  if (p) c->alloc.release(c->alloc.user, p, size ? size : 1, 16);
+}
+
+/* No chain is known yet; a larger struct than ours is fine when what we do not know is zero. */
+snt_result api_check_head(const snt_head *head, uint32_t type, size_t known, snt_diag *diag) {
+  if (head->type != type) return ir_fail(diag, SNT_E_STRUCT, "api", 0, "a struct of type %u where %u is expected", head->type, type);
+  if (head->next) return ir_fail(diag, SNT_E_STRUCT, "api", 0, "an unknown struct in the chain of type %u", type);
+  if (head->size < sizeof *head || head->size > 65536) return ir_fail(diag, SNT_E_STRUCT, "api", 0, "size %u of a struct of type %u", head->size, type);
+  const uint8_t *bytes = (const uint8_t *)head;
+  for (size_t i = known; i < head->size; i++)
+    if (bytes[i]) return ir_fail(diag, SNT_E_STRUCT, "api", 0, "struct of type %u uses fields newer than this library", type);
+  return SNT_OK;
+}
+
+snt_result snt_context_create(const snt_context_info *info, snt_context **out) {
+  if (!out) return SNT_E_ARG;
+  snt_host_alloc alloc = *ir_host_malloc();
+  if (info) {
+    SNT_TRY(api_check_head(&info->head, SNT_TYPE_context_info, sizeof *info, NULL));
+    if (info->abi_version && info->abi_version != SNT_ABI_VERSION) return SNT_E_UNSUPPORTED;
+    if (info->alloc.acquire && info->alloc.release) alloc = info->alloc;
+    else if (info->alloc.acquire || info->alloc.release) return SNT_E_ARG;
+  }
+  snt_context *c = alloc.acquire(alloc.user, sizeof *c, 16, 0);
+  if (!c) return SNT_E_HOST_MEM;
+  memset(c, 0, sizeof *c);
+  c->alloc = alloc;
+  if (info) c->log = info->log, c->cache = info->cache;
+  atomic_init(&c->uses, 1);
+  *out = c;
+  return SNT_OK;
+}
+
+void api_context_hold(snt_context *c) { atomic_fetch_add(&c->uses, 1); }
+void snt_context_destroy(snt_context *c) {
+  if (!c || atomic_fetch_sub(&c->uses, 1) != 1) return;
+  const snt_host_alloc alloc = c->alloc;
+  alloc.release(alloc.user, c, sizeof *c, 16);
+}
+
+snt_result snt_context_add_backend(snt_context *c, const snt_backend *backend) {
+  if (!c || !backend) return SNT_E_ARG;
+  SNT_TRY(api_check_head(&backend->head, SNT_TYPE_backend, sizeof *backend, NULL));
+  if (!backend->name || !backend->open || !backend->run || !backend->pipeline_create) return SNT_E_ARG;
+  if (c->backend_count == API_MAX_BACKENDS) return SNT_E_LIMIT;
+  c->backends[c->backend_count] = *backend;
+  c->backend_list[c->backend_count] = &c->backends[c->backend_count];
+  c->backend_count++;
+  return SNT_OK;
+}
+
+snt_result api_copy_text(const ir_text *t, char *text, size_t *length) {
+  if (t->failed) return SNT_E_HOST_MEM;
+  return ir_text_copy_out(t, text, length);
+}

@@ -1,0 +1,279 @@
+/* An exec: one program on one device. Pipelines are jobs, one for each distinct kernel; constants and states live here, scratch is one buffer.
+   Everything a submission needs is allocated when the exec is made, so that submitting allocates nothing. */
+#include "api/exec.h"
+
+static uint64_t round16(uint64_t bytes) { return bytes ? (bytes + 15) / 16 * 16 : 16; }
+
+/* ---- making ---- */
+
+static snt_result check_fit(const snt_exec *x, snt_diag *diag) {
+  const cost_profile *p = &x->device->profile;
+  for (uint32_t k = 0; k < x->program->plan.kernels.count; k++) {
+    const api_kernel *kernel = &x->program->kernels[k];
+    const char *name = x->program->plan.kernels.at[k].kernel->name;
+    const uint64_t items = (uint64_t)kernel->items[0] * kernel->items[1] * kernel->items[2];
+    if (!kernel->code[x->target].code.data) return ir_fail(diag, SNT_E_UNSUPPORTED, "exec", 0, "the program was not compiled for the target of %s", x->device->info.selector);
+    if (p->max_bindings && kernel->binding_count > p->max_bindings) return ir_fail(diag, SNT_E_LIMIT, "exec", 0, "%s binds %u buffers; the device has %u", name, kernel->binding_count, p->max_bindings);
+    if (p->max_items && items > p->max_items) return ir_fail(diag, SNT_E_LIMIT, "exec", 0, "%s has groups of %llu items; the device takes %u", name, (unsigned long long)items, p->max_items);
+  }
+  return SNT_OK;
+}
+
+static snt_result make_jobs(snt_exec *x, snt_diag *diag) {
+  snt_context *c = x->device->context;
+  const uint32_t kernels = x->program->plan.kernels.count;
+  x->jobs = api_take(c, kernels * sizeof *x->jobs);
+  x->job_of = api_take(c, kernels * sizeof *x->job_of);
+  if (!x->jobs || !x->job_of) return ir_fail(diag, SNT_E_HOST_MEM, "exec", 0, "out of host memory");
+  for (uint32_t k = 0; k < kernels; k++) {
+    uint32_t same = x->job_count;
+    for (uint32_t j = 0; j < x->job_count && same == x->job_count; j++)
+      if (!memcmp(x->program->kernels[x->jobs[j].kernel].code[x->target].key, x->program->kernels[k].code[x->target].key, 32)) same = j;
+    if (same == x->job_count) x->jobs[x->job_count++].kernel = k;
+    x->job_of[k] = same;
+  }
+  return SNT_OK;
+}
+
+static snt_result upload_new(snt_exec *x, uint32_t buffer, uint64_t bytes, const void *data, snt_diag *diag) {
+  rt_device *rt = x->device->rt;
+  SNT_TRY(rt->v->buffer_create(rt, round16(bytes), &x->buffers[buffer], diag));
+  if (data) return rt->v->upload(x->stream->rt, x->buffers[buffer], 0, data, bytes, diag);
+  void *zero = api_take(x->device->context, round16(bytes));
+  if (!zero) return ir_fail(diag, SNT_E_HOST_MEM, "exec", 0, "out of host memory");
+  snt_result r = rt->v->upload(x->stream->rt, x->buffers[buffer], 0, zero, round16(bytes), diag);
+  if (r == SNT_OK) r = rt->v->wait(x->stream->rt, diag);
+  api_give(x->device->context, zero, round16(bytes));
+  return r;
+}
+
+static uint64_t logical_bytes(const snt_exec *x, const plan_buffer *b, const int64_t *symbols) {
+  uint64_t n = ir_dtypes[b->dtype].bytes, d;
+  for (uint32_t i = 0; i < b->rank; i++) {
+    if (!plan_eval(&x->program->plan, b->dims[i], symbols, &d)) return 0;
+    n *= d;
+  }
+  return n;
+}
+
+static snt_result make_constants(snt_exec *x, snt_diag *diag) {
+  const ir_plan *p = &x->program->plan;
+  for (uint32_t i = 0; i < p->buffers.count; i++) {
+    const plan_buffer *b = &p->buffers.at[i];
+    if (b->kind != PLAN_CONSTANT || b->first_step == UINT32_MAX) continue;
+    if (!b->data) return ir_fail(diag, SNT_E_HOST_MEM, "exec", 0, "a constant has no data");
+    SNT_TRY(upload_new(x, i, logical_bytes(x, b, NULL), b->data, diag));
+  }
+  return x->device->rt->v->wait(x->stream->rt, diag);
+}
+
+static snt_result make_rooms(snt_exec *x, snt_diag *diag) {
+  snt_context *c = x->device->context;
+  const ir_plan *p = &x->program->plan;
+  uint32_t bindings = 0;
+  for (uint32_t i = 0; i < p->steps.count; i++) bindings += p->steps.at[i].binding_count;
+  x->binding_room = bindings;
+  x->buffers = api_take(c, p->buffers.count * sizeof *x->buffers);
+  x->staging = api_take(c, p->buffers.count * sizeof *x->staging);
+  x->bound = api_take(c, p->buffers.count * sizeof *x->bound);
+  x->dispatches = api_take(c, p->steps.count * sizeof *x->dispatches);
+  x->bounds = api_take(c, bindings * sizeof *x->bounds);
+  x->blocks = api_take(c, p->steps.count * sizeof(plan_launch));
+  x->host_states = api_take(c, p->buffers.count * sizeof *x->host_states);
+  const bool ok = x->buffers && x->staging && x->bound && x->dispatches && x->bounds && x->blocks && x->host_states;
+  return ok ? SNT_OK : ir_fail(diag, SNT_E_HOST_MEM, "exec", 0, "out of host memory");
+}
+
+snt_result exec_make_scratch(snt_exec *x, const int64_t *symbols, snt_diag *diag) {
+  uint64_t bytes;
+  if (!plan_eval(&x->program->plan, x->program->plan.scratch_bytes, symbols, &bytes)) return ir_fail(diag, SNT_E_LIMIT, "exec", 0, "the scratch size does not fit");
+  if (x->device->host || bytes <= x->scratch_bytes) return SNT_OK;
+  rt_device *rt = x->device->rt;
+  rt_buffer *larger;
+  SNT_TRY(rt->v->wait(x->stream->rt, diag));
+  SNT_TRY(rt->v->buffer_create(rt, round16(bytes), &larger, diag));
+  if (x->scratch) rt->v->buffer_destroy(x->scratch);
+  x->scratch = larger;
+  x->scratch_bytes = bytes;
+  return SNT_OK;
+}
+
+snt_result exec_make_state(snt_exec *x, uint32_t buffer, const int64_t *symbols, snt_diag *diag) {
+  const uint64_t bytes = logical_bytes(x, &x->program->plan.buffers.at[buffer], symbols);
+  if (x->device->host) {
+    if (!x->host_states[buffer]) x->host_states[buffer] = api_take(x->device->context, round16(bytes)), x->bound[buffer].bytes = round16(bytes);
+    return x->host_states[buffer] ? SNT_OK : ir_fail(diag, SNT_E_HOST_MEM, "exec", 0, "out of host memory");
+  }
+  if (x->buffers[buffer] && x->buffers[buffer]->bytes >= bytes) return SNT_OK;
+  if (x->buffers[buffer]) return ir_fail(diag, SNT_E_ORDER, "exec", 0, "a state cannot grow: give max_symbols when the exec is made");
+  return upload_new(x, buffer, bytes, NULL, diag);
+}
+
+static snt_result create_into(snt_exec *x, const snt_exec_info *info, snt_diag *diag) {
+  SNT_TRY(snt_stream_create(x->device, &x->stream, diag));
+  SNT_TRY(make_rooms(x, diag));
+  if (!x->device->host) {
+    x->target = api_target_index(x->device->rt->target);
+    if (x->target == UINT32_MAX) x->target = 3;
+    SNT_TRY(check_fit(x, diag));
+    SNT_TRY(make_jobs(x, diag));
+    SNT_TRY(make_constants(x, diag));
+  }
+  const uint32_t count = x->program->pool.symbols.count;
+  if (count && (!info || !info->max_symbols)) return SNT_OK;
+  if (count && info->symbol_count != count) return ir_fail(diag, SNT_E_ARG, "exec", 0, "%u symbols given; the program has %u", info->symbol_count, count);
+  return exec_make_scratch(x, count ? info->max_symbols : NULL, diag);
+}
+
+snt_result snt_exec_create(snt_device *d, const snt_program *program, const snt_exec_info *info, snt_exec **out, snt_diag *diag) {
+  if (!d || !program || !out) return ir_fail(diag, SNT_E_ARG, "exec", 0, "a device and a program are needed");
+  if (info) SNT_TRY(api_check_head(&info->head, SNT_TYPE_exec_info, sizeof *info, diag));
+  snt_exec *x = api_take(d->context, sizeof *x);
+  if (!x) return ir_fail(diag, SNT_E_HOST_MEM, "exec", 0, "out of host memory");
+  x->device = d;
+  x->program = (snt_program *)(uintptr_t)program;
+  api_device_hold(d);
+  atomic_fetch_add(&x->program->uses, 1);
+  const snt_result r = create_into(x, info, diag);
+  if (r != SNT_OK) { snt_exec_destroy(x); return r; }
+  *out = x;
+  return SNT_OK;
+}
+
+void snt_exec_destroy(snt_exec *x) {
+  if (!x) return;
+  snt_device *d = x->device;
+  snt_context *c = d->context;
+  const ir_plan *p = &x->program->plan;
+  const rt_vtable *v = d->rt ? d->rt->v : NULL;
+  if (v && x->stream) v->wait(x->stream->rt, NULL);
+  for (uint32_t i = 0; v && i < x->job_count; i++)
+    if (x->jobs[i].pipeline) v->pipeline_destroy(x->jobs[i].pipeline);
+  for (uint32_t i = 0; i < p->buffers.count; i++) {
+    if (v && x->buffers && x->buffers[i]) v->buffer_destroy(x->buffers[i]);
+    if (v && x->staging && x->staging[i]) v->buffer_destroy(x->staging[i]);
+    if (x->host_states && x->host_states[i]) api_give(c, x->host_states[i], x->bound[i].bytes);
+  }
+  if (x->scratch) v->buffer_destroy(x->scratch);
+  api_give(c, x->jobs, p->kernels.count * sizeof *x->jobs);
+  api_give(c, x->job_of, p->kernels.count * sizeof *x->job_of);
+  api_give(c, x->buffers, p->buffers.count * sizeof *x->buffers);
+  api_give(c, x->staging, p->buffers.count * sizeof *x->staging);
+  api_give(c, x->bound, p->buffers.count * sizeof *x->bound);
+  api_give(c, x->dispatches, p->steps.count * sizeof *x->dispatches);
+  api_give(c, x->bounds, x->binding_room * sizeof *x->bounds);
+  api_give(c, x->blocks, p->steps.count * sizeof(plan_launch));
+  api_give(c, x->host_states, p->buffers.count * sizeof *x->host_states);
+  api_stream_drop(x->stream);
+  api_program_drop(x->program);
+  api_give(c, x, sizeof *x);
+  snt_device_destroy(d);
+}
+
+/* ---- jobs ---- */
+
+/* The key of a driver binary: our code, and everything that could make the driver compile it to something else. */
+static void binary_key(const snt_exec *x, const exec_job *job, uint8_t key[32]) {
+  ir_sha256 sha;
+  ir_sha256_init(&sha);
+  ir_sha256_add(&sha, SNT_VERSION_TEXT, sizeof SNT_VERSION_TEXT);
+  ir_sha256_add(&sha, x->program->kernels[job->kernel].code[x->target].key, 32);
+  ir_sha256_add(&sha, x->device->info.name, sizeof x->device->info.name);
+  ir_sha256_add(&sha, x->device->info.driver, sizeof x->device->info.driver);
+  ir_sha256_end(&sha, key);
+}
+
+/* Entries carry our own checksum in front: some drivers crash on damaged binaries. */
+static void *cached_binary(const snt_exec *x, const uint8_t key[32], size_t *size) {
+  snt_context *c = x->device->context;
+  size_t whole = 0;
+  if (!c->cache.get || c->cache.get(c->cache.user, key, NULL, &whole) != SNT_INCOMPLETE || whole <= 32) return NULL;
+  uint8_t *entry = api_take(c, whole), sum[32];
+  size_t got = whole;
+  bool good = entry && c->cache.get(c->cache.user, key, entry, &got) == SNT_OK && got == whole;
+  if (good) {
+    ir_sha256 sha;
+    ir_sha256_init(&sha);
+    ir_sha256_add(&sha, entry + 32, whole - 32);
+    ir_sha256_end(&sha, sum);
+    good = !memcmp(sum, entry, 32);
+  }
+  if (!good) { api_give(c, entry, whole); return NULL; }
+  *size = whole;
+  return entry;
+}
+
+static void store_binary(const snt_exec *x, const exec_job *job, const uint8_t key[32]) {
+  snt_context *c = x->device->context;
+  const rt_vtable *v = x->device->rt->v;
+  size_t size = 0;
+  if (!c->cache.set || !v->pipeline_binary) return;
+  const snt_result r = v->pipeline_binary(job->pipeline, NULL, &size);
+  if ((r != SNT_OK && r != SNT_INCOMPLETE) || !size) return;
+  uint8_t *entry = api_take(c, size + 32);
+  if (entry && v->pipeline_binary(job->pipeline, entry + 32, &size) == SNT_OK) {
+    ir_sha256 sha;
+    ir_sha256_init(&sha);
+    ir_sha256_add(&sha, entry + 32, size);
+    ir_sha256_end(&sha, entry);
+    c->cache.set(c->cache.user, key, entry, size + 32);
+  }
+  api_give(c, entry, size + 32);
+}
+
+snt_result snt_exec_run_job(snt_exec *x, uint32_t number, snt_diag *diag) {
+  if (!x || number >= x->job_count) return ir_fail(diag, SNT_E_ARG, "job", 0, "no job %u", number);
+  exec_job *job = &x->jobs[number];
+  if (job->state == SNT_JOB_DONE) return SNT_OK;
+  const api_kernel *k = &x->program->kernels[job->kernel];
+  const codegen_code *code = &k->code[x->target].code;
+  rt_code what = {.data = code->data, .size = code->size, .kernel = k->legal[x->target], .binding_count = k->binding_count, .block_bytes = k->block_bytes, .key = k->code[x->target].key};
+  what.entry = x->device->rt->target == SNT_TARGET_SPIRV ? "main" : x->program->plan.kernels.at[job->kernel].kernel->name;
+  memcpy(what.items, k->items, sizeof what.items);
+  uint8_t key[32];
+  binary_key(x, job, key);
+  size_t size = 0;
+  uint8_t *cached = cached_binary(x, key, &size);
+  const uint64_t start = rt_clock_ns();
+  snt_result r = SNT_E_BACKEND;
+  if (cached) r = x->device->rt->v->pipeline_create(x->device->rt, &what, cached + 32, size - 32, &job->pipeline, NULL);
+  job->from_cache = cached && r == SNT_OK;
+  if (r != SNT_OK) r = x->device->rt->v->pipeline_create(x->device->rt, &what, NULL, 0, &job->pipeline, diag);
+  api_give(x->device->context, cached, size);
+  job->compile_ns = rt_clock_ns() - start;
+  job->state = r == SNT_OK ? SNT_JOB_DONE : SNT_JOB_FAILED;
+  if (r == SNT_OK && !job->from_cache) store_binary(x, job, key);
+  return r;
+}
+
+snt_result snt_exec_prepare(snt_exec *x, snt_diag *diag) {
+  if (!x) return ir_fail(diag, SNT_E_ARG, "exec", 0, "no exec");
+  for (uint32_t i = 0; i < x->job_count; i++) SNT_TRY(snt_exec_run_job(x, i, diag));
+  return SNT_OK;
+}
+
+uint32_t snt_exec_job_count(const snt_exec *x) { return x ? x->job_count : 0; }
+uint32_t snt_exec_step_count(const snt_exec *x) { return x ? x->program->plan.steps.count : 0; }
+
+snt_result snt_exec_job(const snt_exec *x, uint32_t number, snt_job *out) {
+  if (!x || !out || number >= x->job_count) return SNT_E_ARG;
+  const exec_job *job = &x->jobs[number];
+  out->name = x->program->plan.kernels.at[job->kernel].kernel->name;
+  out->state = job->state;
+  out->code_bytes = (uint32_t)x->program->kernels[job->kernel].code[x->target].code.size;
+  out->from_cache = job->from_cache;
+  out->compile_ns = job->compile_ns;
+  memcpy(out->key, x->program->kernels[job->kernel].code[x->target].key, 32);
+  return SNT_OK;
+}
+
+snt_result snt_exec_step(const snt_exec *x, uint32_t step, snt_step *out) {
+  if (!x || !out || step >= x->program->plan.steps.count) return SNT_E_ARG;
+  const plan_step *s = &x->program->plan.steps.at[step];
+  out->name = s->name;
+  out->kind = x->program->plan.kernels.at[s->kernel].kind;
+  out->job = x->job_of ? x->job_of[s->kernel] : 0;
+  out->barrier = s->barrier;
+  out->est_ns = (uint64_t)s->est_ns;
+  return SNT_OK;
+}

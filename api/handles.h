@@ -1,0 +1,79 @@
+/* The objects behind the public handles. Children hold a count on their parents, so destruction may come in any order.
+   Only api/ sees these; nothing here does work. */
+#ifndef API_HANDLES_H
+#define API_HANDLES_H
+#include "fusion/fusion.h"
+#include "ir/graph.h"
+#include "runtime/targets.h"
+#include <sinter/backend.h>
+#include <sinter/sinter.h>
+#include <stdatomic.h>
+
+enum { API_MAX_BACKENDS = 8 };
+struct snt_context {
+  atomic_uint uses;
+  snt_host_alloc alloc;
+  snt_log log;
+  snt_cache_io cache;
+  snt_backend backends[API_MAX_BACKENDS];
+  const snt_backend *backend_list[API_MAX_BACKENDS];
+  uint32_t backend_count;
+};
+struct snt_graph { snt_context *context; ir_arena arena; expr_pool pool; ir_graph graph; };
+struct snt_profile { snt_context *context; cost_profile profile; };
+
+typedef struct api_code { codegen_code code; uint8_t key[32]; } api_code;
+enum { API_TARGETS = 4 }; /* opencl spirv cuda kernel-ir: bit 1 << (n + 1) */
+typedef struct api_kernel { const kir_kernel *legal[API_TARGETS]; api_code code[API_TARGETS]; uint32_t binding_count, block_bytes, items[3]; } api_kernel;
+
+struct snt_program {
+  atomic_uint uses;
+  snt_context *context;
+  ir_arena arena;
+  expr_pool pool;
+  ir_graph graph;       /* as the user gave it: what the host device evaluates */
+  ir_plan plan;
+  fusion_context fusion; /* groups and decisions, for explain */
+  fusion_options options;
+  cost_profile profile;
+  uint32_t targets, port_count;
+  uint32_t *ports;      /* port -> plan buffer: inputs and states in order, then outputs */
+  api_kernel *kernels;
+};
+
+struct snt_device { atomic_uint uses; snt_context *context; rt_device *rt; cost_profile profile; bool host; snt_device_info info; };
+struct snt_buffer { snt_device *device; rt_buffer *rt; uint64_t bytes; void *host; };
+struct snt_stream { atomic_uint uses; snt_device *device; rt_stream *rt; };
+struct snt_event { snt_stream *stream; rt_event *rt; uint32_t count; uint64_t host_ns; };
+
+typedef struct exec_job { rt_pipeline *pipeline; uint32_t state, from_cache; uint64_t compile_ns; uint32_t kernel; } exec_job;
+struct snt_exec {
+  snt_device *device;
+  snt_program *program;
+  snt_stream *stream;        /* of snt_run and of uploads made here */
+  uint32_t target;           /* index into api_kernel.code */
+  uint32_t job_count;
+  exec_job *jobs;
+  uint32_t *job_of;          /* kernel -> job */
+  rt_buffer **buffers;       /* per plan buffer: constants, states, scratch (one for all), staging of host arguments */
+  rt_buffer *scratch;
+  uint64_t scratch_bytes;
+  rt_dispatch *dispatches;   /* room for every step */
+  struct rt_bound *bounds;
+  uint32_t binding_room;
+  uint8_t *blocks;           /* a plan_launch a step */
+  struct exec_port { rt_buffer *buffer; uint64_t offset, bytes; void *host; } *bound; /* per plan buffer, of the run at hand */
+  rt_buffer **staging;       /* per plan buffer: device copies of host arguments */
+  void **host_states;        /* host device */
+};
+
+void *api_take(snt_context *, size_t size); /* zeroed */
+void api_give(snt_context *, void *, size_t size);
+void api_context_hold(snt_context *);
+void api_program_drop(snt_program *);
+void api_device_hold(snt_device *);
+void api_stream_drop(snt_stream *);
+snt_result api_check_head(const snt_head *, uint32_t type, size_t known, snt_diag *);
+uint32_t api_target_index(uint32_t bit); /* UINT32_MAX: not a code target */
+snt_result api_copy_text(const ir_text *, char *text, size_t *length);
+#endif

@@ -1,0 +1,173 @@
+/* Sinter: a graph of tensor operators, fused into as few kernels as the device at hand wants, and run on it.
+   C99, usable from C++11. No globals, no hidden threads, no environment, no files, no output: whatever the library needs comes through the context.
+   Rules that hold everywhere:
+   - a negative result is an error, 0 done, a positive one "not done"; out parameters are set only on success; detail goes into an optional snt_diag;
+   - context, profile, program, device and a ready exec may be used from several threads at once; a graph, a stream and the submissions of one exec
+     belong to one thread at a time;
+   - children keep their parents alive: destroy in any order; destroying null does nothing;
+   - texts and arrays are queried with two calls: null or too small gives the needed size and SNT_INCOMPLETE. Sizes of texts count the terminator. */
+#ifndef SINTER_H
+#define SINTER_H
+#include "types.h"
+#ifdef __cplusplus
+extern "C" {
+#endif
+#define SNT_ABI_VERSION 1u
+#define SNT_VERSION_TEXT "0.1.0"
+
+typedef struct snt_context snt_context; /* host callbacks */
+typedef struct snt_graph snt_graph;     /* mutable, build time only, one thread */
+typedef struct snt_profile snt_profile; /* what the cost model knows of a device class; immutable */
+typedef struct snt_program snt_program; /* compiled kernels and plan; immutable, serialisable */
+typedef struct snt_device snt_device;   /* an open device */
+typedef struct snt_exec snt_exec;       /* program x device: pipelines, constants, scratch, states */
+typedef struct snt_buffer snt_buffer;   /* device memory */
+typedef struct snt_stream snt_stream;   /* in-order work on a device */
+typedef struct snt_event snt_event;     /* completion and timings */
+
+enum {
+  SNT_TYPE_context_info = 1, SNT_TYPE_diag, SNT_TYPE_compile_info, SNT_TYPE_device_info, SNT_TYPE_open_info, SNT_TYPE_exec_info, SNT_TYPE_run_info,
+  SNT_TYPE_job, SNT_TYPE_step, SNT_TYPE_port, SNT_TYPE_kernel
+};
+
+/* ---- context ---- */
+typedef struct snt_log {
+  void *user;
+  int32_t level; /* messages above level are not even formatted */
+  void (SNT_CALL *message)(void *user, int32_t level, const char *text, size_t length);
+} snt_log;
+/* A cache of driver binaries. The library checks every entry itself before a driver sees it; both calls may come from any thread. */
+typedef struct snt_cache_io {
+  void *user;
+  snt_result (SNT_CALL *get)(void *user, const uint8_t key[32], void *dst, size_t *size);       /* two-call; anything but SNT_OK is a miss */
+  void (SNT_CALL *set)(void *user, const uint8_t key[32], const void *src, size_t size);
+} snt_cache_io;
+typedef struct snt_context_info {
+  snt_head head;
+  uint32_t abi_version, flags;
+  snt_host_alloc alloc; /* all zero: malloc and free */
+  snt_log log;
+  snt_cache_io cache;
+} snt_context_info;
+SNT_API uint32_t SNT_CALL snt_version(void); /* major << 16 | minor << 8 | patch */
+SNT_API const char *SNT_CALL snt_result_text(snt_result);
+SNT_API uint32_t SNT_CALL snt_dtype_size(int32_t dtype); /* bytes of an element; 0: unknown */
+SNT_API snt_result SNT_CALL snt_context_create(const snt_context_info *, snt_context **out);
+SNT_API void SNT_CALL snt_context_destroy(snt_context *);
+
+/* ---- graphs: the first mistake sticks and is reported by the next call that can fail, at the latest by snt_compile ---- */
+typedef uint32_t snt_value; /* 0 is "none" */
+typedef struct snt_symbol { const char *name; int64_t min, max, multiple_of, hint; } snt_symbol;
+typedef struct snt_tensor { int32_t dtype; uint32_t rank; int64_t dims[SNT_MAX_RANK]; } snt_tensor; /* dims < 0: symbol number -dims-1 */
+enum { SNT_MUST_FUSE = 1, SNT_NEVER_FUSE, SNT_KEEP, SNT_BARRIER };
+SNT_API snt_result SNT_CALL snt_graph_create(snt_context *, snt_graph **out);
+SNT_API void SNT_CALL snt_graph_destroy(snt_graph *);
+SNT_API uint32_t SNT_CALL snt_graph_symbol(snt_graph *, const snt_symbol *); /* its number, from 0; UINT32_MAX after a mistake */
+SNT_API snt_value SNT_CALL snt_graph_input(snt_graph *, const char *name, const snt_tensor *);
+SNT_API snt_value SNT_CALL snt_graph_state(snt_graph *, const char *name, const snt_tensor *); /* keeps its contents between runs */
+SNT_API void SNT_CALL snt_graph_update(snt_graph *, snt_value state, snt_value new_value);     /* the state's next contents */
+SNT_API snt_value SNT_CALL snt_graph_constant(snt_graph *, const snt_tensor *, const void *data); /* row-major; borrowed until the graph is destroyed */
+SNT_API snt_value SNT_CALL snt_graph_scalar(snt_graph *, int32_t dtype, double value);           /* rank 0 */
+/* Any primitive or composite by its name in the text form ("add", "reduce.sum", "softmax"); attributes as text ("axes=[1], keep"), or null. */
+SNT_API snt_value SNT_CALL snt_graph_op(snt_graph *, const char *op, const snt_value *args, uint32_t arg_count, const char *attributes);
+SNT_API void SNT_CALL snt_graph_name(snt_graph *, snt_value, const char *name);
+SNT_API void SNT_CALL snt_graph_output(snt_graph *, const char *name, snt_value);
+SNT_API snt_result SNT_CALL snt_graph_contract(snt_graph *, uint32_t kind, const snt_value *, uint32_t count);
+/* Data of `const data="name"` in a text: returns an address that outlives the graph, or null. */
+typedef struct snt_data_source { void *user; const void *(SNT_CALL *find)(void *user, const char *name, uint64_t offset, uint64_t bytes); } snt_data_source;
+SNT_API snt_result SNT_CALL snt_graph_parse(snt_graph *, const char *text, size_t length, const snt_data_source *, snt_diag *); /* into an empty graph; diag has line:column */
+SNT_API snt_result SNT_CALL snt_graph_print(const snt_graph *, char *text, size_t *length);
+SNT_API snt_result SNT_CALL snt_graph_verify(const snt_graph *, snt_diag *);
+
+/* ---- profiles ---- */
+SNT_API snt_result SNT_CALL snt_profile_builtin(snt_context *, const char *name, snt_profile **out); /* pocl lavapipe igpu dgpu mobile h100 cpu .. */
+SNT_API snt_result SNT_CALL snt_profile_parse(snt_context *, const char *text, size_t length, snt_profile **out, snt_diag *);
+SNT_API snt_result SNT_CALL snt_profile_mask(const snt_profile *, const char *mask, snt_profile **out, snt_diag *); /* "bindings=4,local=16384", "vulkan11-min" */
+SNT_API snt_result SNT_CALL snt_profile_print(const snt_profile *, char *text, size_t *length);
+SNT_API void SNT_CALL snt_profile_destroy(snt_profile *);
+
+/* ---- compile: host only, no device needed ---- */
+enum { SNT_TARGET_KERNEL_IR = 16 };
+enum { SNT_COMPILE_UNFUSED = 1, SNT_COMPILE_UNFUSED_NODES = 2, SNT_COMPILE_NO_REWRITES = 4 };
+typedef struct snt_compile_info {
+  snt_head head;
+  uint32_t targets;  /* SNT_TARGET_*; 0: the profile's own. The graph for the host device is always kept. */
+  uint32_t numerics; /* SNT_NUMERICS_DEFAULT or _STRICT */
+  uint32_t flags;
+  uint64_t peak_bytes; /* budget of scratch, 0: none */
+  void *user;
+  int (SNT_CALL *progress)(void *user, const char *stage, double fraction); /* non-zero cancels */
+  void (SNT_CALL *dump)(void *user, const char *stage, const char *text, size_t length); /* after each pass: the graph; each kernel; the plan */
+} snt_compile_info;
+SNT_API snt_result SNT_CALL snt_compile(snt_graph *, const snt_profile *, const snt_compile_info *, snt_program **out, snt_diag *);
+SNT_API snt_result SNT_CALL snt_program_save(const snt_program *, void *dst, size_t *size);
+SNT_API snt_result SNT_CALL snt_program_load(snt_context *, const void *blob, size_t size, snt_program **out, snt_diag *); /* blob is borrowed */
+enum { SNT_EXPLAIN_TEXT = 0, SNT_EXPLAIN_JSON = 1, SNT_EXPLAIN_PLAN = 2 };
+SNT_API snt_result SNT_CALL snt_program_explain(const snt_program *, uint32_t format, char *text, size_t *length);
+enum { SNT_PORT_INPUT = 1, SNT_PORT_OUTPUT, SNT_PORT_STATE };
+typedef struct snt_port { snt_out_head head; const char *name; uint32_t kind; snt_tensor tensor; } snt_port; /* dims < 0: not one symbol but an expression over them if -dims-1 >= the symbol count */
+SNT_API uint32_t SNT_CALL snt_program_port_count(const snt_program *);
+SNT_API snt_result SNT_CALL snt_program_port(const snt_program *, uint32_t port, snt_port *out);
+SNT_API snt_result SNT_CALL snt_program_find_port(const snt_program *, const char *name, uint32_t *out);
+SNT_API uint32_t SNT_CALL snt_program_symbol_count(const snt_program *);
+SNT_API snt_result SNT_CALL snt_program_symbol(const snt_program *, uint32_t number, snt_symbol *out);
+SNT_API snt_result SNT_CALL snt_program_port_dims(const snt_program *, uint32_t port, const int64_t *symbols, int64_t *dims); /* for given symbols */
+typedef struct snt_kernel { snt_out_head head; const char *name, *kind; const void *code; size_t code_size; uint32_t binding_count, items[3]; } snt_kernel;
+SNT_API uint32_t SNT_CALL snt_program_kernel_count(const snt_program *);
+SNT_API snt_result SNT_CALL snt_program_kernel(const snt_program *, uint32_t kernel, uint32_t target, snt_kernel *out); /* code null if not compiled for target */
+SNT_API void SNT_CALL snt_program_destroy(snt_program *);
+
+/* ---- devices ---- */
+typedef struct snt_device_info { snt_out_head head; char selector[64], name[128], driver[128], profile[32]; uint32_t api, device_class; uint64_t id[2]; } snt_device_info;
+typedef struct snt_open_info {
+  snt_head head;
+  const char *selector; /* "host" "interp" "opencl:pocl" "vulkan:0" ..; null: the best there is */
+  const char *mask;     /* null, or as snt_profile_mask: makes the device a smaller one */
+} snt_open_info;
+SNT_API snt_result SNT_CALL snt_device_list(snt_context *, uint32_t *count, uint32_t stride, snt_device_info *out);
+SNT_API snt_result SNT_CALL snt_device_open(snt_context *, const snt_open_info *, snt_device **out, snt_diag *);
+SNT_API snt_result SNT_CALL snt_device_get_info(const snt_device *, snt_device_info *out);
+SNT_API snt_result SNT_CALL snt_device_profile(const snt_device *, snt_profile **out); /* with its queried limits */
+SNT_API void SNT_CALL snt_device_destroy(snt_device *);
+
+SNT_API snt_result SNT_CALL snt_buffer_create(snt_device *, uint64_t bytes, snt_buffer **out, snt_diag *);
+SNT_API void SNT_CALL snt_buffer_destroy(snt_buffer *);
+SNT_API snt_result SNT_CALL snt_stream_create(snt_device *, snt_stream **out, snt_diag *);
+SNT_API void SNT_CALL snt_stream_destroy(snt_stream *);
+SNT_API snt_result SNT_CALL snt_stream_wait(snt_stream *, snt_diag *);
+SNT_API snt_result SNT_CALL snt_buffer_upload(snt_stream *, snt_buffer *, uint64_t offset, const void *src, uint64_t bytes, snt_diag *);   /* src is read before it returns */
+SNT_API snt_result SNT_CALL snt_buffer_download(snt_stream *, snt_buffer *, uint64_t offset, void *dst, uint64_t bytes, snt_diag *);       /* done on return */
+
+/* ---- execution ---- */
+typedef struct snt_exec_info { snt_head head; uint32_t flags; const int64_t *max_symbols; uint32_t symbol_count; } snt_exec_info; /* max_symbols: what scratch is made for at once; grown later when needed */
+enum { SNT_JOB_WAITING = 0, SNT_JOB_DONE = 1, SNT_JOB_FAILED = 2 };
+typedef struct snt_job { snt_out_head head; const char *name; uint32_t state, code_bytes, from_cache; uint64_t compile_ns; uint8_t key[32]; } snt_job;
+typedef struct snt_step { snt_out_head head; const char *name, *kind; uint32_t job, barrier; uint64_t est_ns; } snt_step;
+SNT_API snt_result SNT_CALL snt_exec_create(snt_device *, const snt_program *, const snt_exec_info *, snt_exec **out, snt_diag *);
+SNT_API uint32_t SNT_CALL snt_exec_job_count(const snt_exec *);
+SNT_API snt_result SNT_CALL snt_exec_job(const snt_exec *, uint32_t job, snt_job *out);
+SNT_API snt_result SNT_CALL snt_exec_run_job(snt_exec *, uint32_t job, snt_diag *); /* any host thread; a failed job may be run again, a done one is SNT_OK */
+SNT_API snt_result SNT_CALL snt_exec_prepare(snt_exec *, snt_diag *);               /* runs what jobs are left, here */
+SNT_API uint32_t SNT_CALL snt_exec_step_count(const snt_exec *);
+SNT_API snt_result SNT_CALL snt_exec_step(const snt_exec *, uint32_t step, snt_step *out);
+/* A port's value: a device buffer at an offset (a multiple of 256), or host memory of at least `bytes`. A state port need not be given: its contents live in the exec. */
+typedef struct snt_argument { uint32_t port, reserved; snt_buffer *buffer; uint64_t offset; void *host; uint64_t bytes; } snt_argument;
+typedef struct snt_run_info {
+  snt_head head;
+  uint32_t argument_count, argument_stride; /* stride 0: sizeof(snt_argument) */
+  const snt_argument *arguments;
+  const int64_t *symbols; /* a value for each symbol of the program */
+  uint32_t symbol_count;
+} snt_run_info;
+SNT_API snt_result SNT_CALL snt_submit(snt_exec *, snt_stream *, const snt_run_info *, snt_event **out_event, snt_diag *); /* buffers only; asynchronous; event may be null */
+SNT_API snt_result SNT_CALL snt_run(snt_exec *, const snt_run_info *, snt_diag *);                                         /* and wait; host memory allowed */
+SNT_API snt_result SNT_CALL snt_exec_reset_states(snt_exec *, snt_diag *);                                                 /* zero */
+SNT_API snt_result SNT_CALL snt_event_wait(snt_event *, uint64_t timeout_ns);                                             /* SNT_NOT_READY on timeout */
+SNT_API snt_result SNT_CALL snt_event_timings(const snt_event *, uint32_t *count, uint64_t *step_ns);                     /* one a step that ran, in order */
+SNT_API void SNT_CALL snt_event_destroy(snt_event *);
+SNT_API void SNT_CALL snt_exec_destroy(snt_exec *);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

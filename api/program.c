@@ -1,0 +1,229 @@
+/* snt_compile: graph -> plan by fusion, then each kernel legalised and printed for every wanted target.
+   In: a graph (copied) and a profile. Out: an immutable program. On failure nothing is left. */
+#include "api/handles.h"
+#include "fusion/emit.h"
+
+uint32_t api_target_index(uint32_t bit) {
+  switch (bit) {
+  case SNT_TARGET_OPENCL: return 0;
+  case SNT_TARGET_SPIRV: return 1;
+  case SNT_TARGET_CUDA: return 2;
+  case SNT_TARGET_KERNEL_IR: return 3;
+  default: return UINT32_MAX;
+  }
+}
+static const uint32_t target_bits[API_TARGETS] = {SNT_TARGET_OPENCL, SNT_TARGET_SPIRV, SNT_TARGET_CUDA, SNT_TARGET_KERNEL_IR};
+
+/* ---- the program owns a copy of the graph, constants included, so that it outlives it ---- */
+
+static snt_result copy_constants(snt_program *p) {
+  for (uint32_t n = 1; n < p->graph.nodes.count; n++) {
+    const ir_node *node = ir_at(&p->graph, n);
+    if (node->op != IR_OP_const || p->graph.consts.at[node->payload].kind != IR_CONST_DATA) continue;
+    ir_const *c = &p->graph.consts.at[node->payload];
+    const size_t bytes = (size_t)ir_tensor_elements(&p->pool, &node->type) * ir_dtypes[node->type.dtype].bytes;
+    void *data = ir_arena_take(&p->arena, bytes, 64);
+    if (!data) return SNT_E_HOST_MEM;
+    memcpy(data, c->data, bytes);
+    c->data = data;
+  }
+  return SNT_OK;
+}
+
+static snt_result copy_graph(snt_program *p, const snt_graph *g, snt_diag *diag) {
+  uint32_t *map = IR_NEW_ARRAY(&p->arena, uint32_t, g->graph.nodes.count);
+  if (!map || !expr_pool_copy(&p->pool, &p->arena, &g->pool)) return ir_fail(diag, SNT_E_HOST_MEM, "compile", 0, "out of host memory");
+  ir_graph_init(&p->graph, &p->arena, &p->pool);
+  p->graph.title = ir_arena_text(&p->arena, g->graph.title ? g->graph.title : "main", strlen(g->graph.title ? g->graph.title : "main"));
+  snt_result r = ir_graph_copy_live(&g->graph, &p->graph, map);
+  if (r == SNT_OK) r = copy_constants(p);
+  return r == SNT_OK ? r : ir_fail(diag, r, "compile", 0, "the graph could not be copied");
+}
+
+/* ---- hooks: dumps and progress in the public form ---- */
+
+typedef struct dump_user { const snt_compile_info *info; snt_context *context; } dump_user;
+
+static void send(const dump_user *d, const char *stage, void (*print)(const void *, ir_text *), const void *what) {
+  ir_arena temp;
+  ir_text text;
+  if (!d->info->dump) return;
+  ir_arena_init(&temp, &d->context->alloc);
+  ir_text_init(&text, &temp);
+  print(what, &text);
+  if (!text.failed) d->info->dump(d->info->user, stage, text.at, text.length);
+  ir_arena_free(&temp);
+}
+static void print_graph(const void *g, ir_text *out) { ir_graph_print(g, out); }
+static void print_kernel(const void *k, ir_text *out) { kir_print(k, out); }
+static void print_plan(const void *p, ir_text *out) { plan_print(p, out); }
+static void after_pass(void *user, const char *pass, const ir_graph *g, double ms) { (void)ms; send(user, pass, print_graph, g); }
+static void after_kernel(void *user, const char *name, const kir_kernel *k) { send(user, name, print_kernel, k); }
+static int progress(void *user, const char *stage, double fraction) {
+  const dump_user *d = user;
+  return d->info->progress ? d->info->progress(d->info->user, stage, fraction) : 0;
+}
+
+/* ---- kernels to code ---- */
+
+static snt_result emit_target(snt_program *p, uint32_t kernel, uint32_t target, snt_diag *diag) {
+  const codegen_target *t = rt_codegen(target_bits[target]);
+  const kir_kernel *source = p->plan.kernels.at[kernel].kernel;
+  api_kernel *k = &p->kernels[kernel];
+  kir_kernel *legal = IR_NEW(&p->arena, kir_kernel);
+  if (!t) return ir_fail(diag, SNT_E_UNSUPPORTED, "codegen", 0, "this build has no generator for target %u", target_bits[target]);
+  if (!legal) return ir_fail(diag, SNT_E_HOST_MEM, "codegen", 0, "out of host memory");
+  kir_caps caps = p->profile.caps;
+  rt_narrow_caps(&caps, t->caps);
+  caps.target = t->name;
+  kir_init(legal, &p->arena, source->name);
+  SNT_TRY(kir_run_passes(source, legal, &caps, NULL, NULL, diag));
+  SNT_TRY(t->emit(legal, &caps, &p->arena, &k->code[target].code, diag));
+  k->legal[target] = legal;
+  ir_sha256 sha;
+  ir_sha256_init(&sha);
+  ir_sha256_add(&sha, t->name, strlen(t->name));
+  ir_sha256_add(&sha, k->code[target].code.data, k->code[target].code.size);
+  ir_sha256_end(&sha, k->code[target].key);
+  k->block_bytes = kir_block_bytes(legal);
+  k->binding_count = 0;
+  for (uint32_t m = 0; m < legal->memories.count; m++) k->binding_count += legal->memories.at[m].space == KIR_GLOBAL || legal->memories.at[m].space == KIR_IMAGE;
+  memcpy(k->items, legal->items, sizeof k->items);
+  return SNT_OK;
+}
+
+static snt_result emit_kernels(snt_program *p, const dump_user *d, snt_diag *diag) {
+  p->kernels = IR_NEW_ARRAY(&p->arena, api_kernel, p->plan.kernels.count + 1);
+  if (!p->kernels) return ir_fail(diag, SNT_E_HOST_MEM, "codegen", 0, "out of host memory");
+  for (uint32_t i = 0; i < p->plan.kernels.count; i++) {
+    if (progress((void *)(uintptr_t)d, "codegen", (double)i / p->plan.kernels.count)) return ir_fail(diag, SNT_E_CANCELLED, "codegen", 0, "cancelled by the caller");
+    for (uint32_t t = 0; t < API_TARGETS; t++)
+      if (p->targets & target_bits[t]) SNT_TRY(emit_target(p, i, t, diag));
+  }
+  return SNT_OK;
+}
+
+static snt_result list_ports(snt_program *p, snt_diag *diag) {
+  p->ports = IR_NEW_ARRAY(&p->arena, uint32_t, p->plan.buffers.count + 1);
+  if (!p->ports) return ir_fail(diag, SNT_E_HOST_MEM, "compile", 0, "out of host memory");
+  for (uint32_t i = 0; i < p->graph.inputs.count; i++) p->ports[p->port_count++] = fusion_buffer_of(&p->fusion, p->fusion.graph->inputs.at[i].node);
+  for (uint32_t i = 0; i < p->graph.outputs.count; i++) p->ports[p->port_count++] = fusion_buffer_of(&p->fusion, p->fusion.graph->outputs.at[i].node);
+  return SNT_OK;
+}
+
+static uint32_t default_target(const cost_profile *p) {
+  for (uint32_t t = 0; t < API_TARGETS; t++) {
+    const codegen_target *g = rt_codegen(target_bits[t]);
+    if (g && !strcmp(g->name, p->target)) return target_bits[t];
+  }
+  return 0;
+}
+
+static snt_result compile_into(snt_program *p, const snt_graph *g, const snt_compile_info *info, snt_diag *diag) {
+  dump_user user = {info, p->context};
+  const fusion_hooks hooks = {.user = &user, .after_graph_pass = after_pass, .after_kernel = after_kernel, .progress = progress};
+  SNT_TRY(copy_graph(p, g, diag));
+  p->options = (fusion_options){.profile = &p->profile, .numerics = (uint8_t)info->numerics, .no_rewrites = (info->flags & SNT_COMPILE_NO_REWRITES) != 0, .peak_bytes = info->peak_bytes, .hooks = &hooks, .verify = true};
+  p->options.level = info->flags & SNT_COMPILE_UNFUSED_NODES ? FUSION_UNFUSED_NODES : info->flags & SNT_COMPILE_UNFUSED ? FUSION_UNFUSED : FUSION_FUSED;
+  p->targets = info->targets & ~(uint32_t)SNT_TARGET_HOST ? info->targets : info->targets | default_target(&p->profile);
+  plan_init(&p->plan, &p->arena, &p->pool);
+  SNT_TRY(fusion_compile(&p->fusion, &p->graph, &p->options, &p->arena, &p->plan, diag));
+  SNT_TRY(plan_verify(&p->plan, NULL, diag));
+  send(&user, "plan", print_plan, &p->plan);
+  p->options.hooks = NULL; /* they end with this call */
+  p->fusion.diag = NULL;
+  SNT_TRY(list_ports(p, diag));
+  return emit_kernels(p, &user, diag);
+}
+
+snt_result snt_compile(snt_graph *g, const snt_profile *profile, const snt_compile_info *given, snt_program **out, snt_diag *diag) {
+  if (!g || !profile || !out) return ir_fail(diag, SNT_E_ARG, "compile", 0, "a graph, a profile and a place for the program are needed");
+  snt_compile_info info = {0};
+  if (given) {
+    SNT_TRY(api_check_head(&given->head, SNT_TYPE_compile_info, sizeof info, diag));
+    memcpy(&info, given, given->head.size < sizeof info ? given->head.size : sizeof info);
+  }
+  if (info.numerics > SNT_NUMERICS_STRICT) return ir_fail(diag, SNT_E_UNSUPPORTED, "compile", 0, "numerics %s is not supported", info.numerics == SNT_NUMERICS_FAST ? "FAST" : "REPRODUCIBLE");
+  SNT_TRY(snt_graph_verify(g, diag));
+  snt_program *p = api_take(g->context, sizeof *p);
+  if (!p) return ir_fail(diag, SNT_E_HOST_MEM, "compile", 0, "out of host memory");
+  atomic_init(&p->uses, 1);
+  p->context = g->context;
+  api_context_hold(p->context);
+  p->profile = profile->profile;
+  ir_arena_init(&p->arena, &p->context->alloc);
+  const snt_result r = compile_into(p, g, &info, diag);
+  if (r != SNT_OK) { api_program_drop(p); return r; }
+  *out = p;
+  return SNT_OK;
+}
+
+void api_program_drop(snt_program *p) {
+  if (!p || atomic_fetch_sub(&p->uses, 1) != 1) return;
+  snt_context *c = p->context;
+  ir_arena_free(&p->arena);
+  api_give(c, p, sizeof *p);
+  snt_context_destroy(c);
+}
+void snt_program_destroy(snt_program *p) { api_program_drop(p); }
+
+/* ---- queries ---- */
+
+uint32_t snt_program_port_count(const snt_program *p) { return p ? p->port_count : 0; }
+uint32_t snt_program_symbol_count(const snt_program *p) { return p ? p->pool.symbols.count : 0; }
+uint32_t snt_program_kernel_count(const snt_program *p) { return p ? p->plan.kernels.count : 0; }
+
+snt_result snt_program_symbol(const snt_program *p, uint32_t number, snt_symbol *out) {
+  if (!p || !out || number >= p->pool.symbols.count) return SNT_E_ARG;
+  const expr_symbol *s = &p->pool.symbols.at[number];
+  *out = (snt_symbol){s->name, s->min, s->max, s->multiple_of, s->hint};
+  return SNT_OK;
+}
+
+static int64_t public_dim(const snt_program *p, ir_expr e) {
+  if (e >= 0) return e;
+  const expr_node *n = &p->pool.nodes.at[IR_EXPR_NODE(e)];
+  return n->kind == EXPR_SYMBOL ? -n->value - 1 : -(int64_t)p->pool.symbols.count - 1 - (int64_t)IR_EXPR_NODE(e);
+}
+
+snt_result snt_program_port(const snt_program *p, uint32_t port, snt_port *out) {
+  if (!p || !out || port >= p->port_count) return SNT_E_ARG;
+  const plan_buffer *b = &p->plan.buffers.at[p->ports[port]];
+  const uint32_t inputs = p->graph.inputs.count;
+  out->name = port < inputs ? &p->graph.names.at[p->graph.inputs.at[port].name] : &p->graph.names.at[p->graph.outputs.at[port - inputs].name];
+  out->kind = b->kind == PLAN_INPUT ? SNT_PORT_INPUT : b->kind == PLAN_STATE ? SNT_PORT_STATE : SNT_PORT_OUTPUT;
+  out->tensor = (snt_tensor){.dtype = b->dtype, .rank = b->rank};
+  for (uint32_t i = 0; i < b->rank; i++) out->tensor.dims[i] = public_dim(p, b->dims[i]);
+  return SNT_OK;
+}
+
+snt_result snt_program_find_port(const snt_program *p, const char *name, uint32_t *out) {
+  if (!p || !name || !out) return SNT_E_ARG;
+  for (uint32_t i = 0; i < p->port_count; i++) {
+    snt_port port;
+    if (snt_program_port(p, i, &port) == SNT_OK && !strcmp(port.name, name)) { *out = i; return SNT_OK; }
+  }
+  return SNT_E_ARG;
+}
+
+snt_result snt_program_port_dims(const snt_program *p, uint32_t port, const int64_t *symbols, int64_t *dims) {
+  if (!p || !dims || port >= p->port_count || (!symbols && p->pool.symbols.count)) return SNT_E_ARG;
+  const plan_buffer *b = &p->plan.buffers.at[p->ports[port]];
+  for (uint32_t i = 0; i < b->rank; i++)
+    if (!expr_eval(&p->pool, b->dims[i], symbols, NULL, &dims[i])) return SNT_E_SHAPE;
+  return SNT_OK;
+}
+
+snt_result snt_program_kernel(const snt_program *p, uint32_t kernel, uint32_t target, snt_kernel *out) {
+  if (!p || !out || kernel >= p->plan.kernels.count) return SNT_E_ARG;
+  const uint32_t t = api_target_index(target);
+  if (t == UINT32_MAX) return SNT_E_ARG;
+  const api_kernel *k = &p->kernels[kernel];
+  out->name = p->plan.kernels.at[kernel].kernel->name;
+  out->kind = p->plan.kernels.at[kernel].kind;
+  out->code = k->code[t].code.data;
+  out->code_size = k->code[t].code.size;
+  out->binding_count = k->binding_count;
+  memcpy(out->items, k->items, sizeof out->items);
+  return SNT_OK;
+}

@@ -1,0 +1,226 @@
+/* Submitting: arguments are checked and bound to plan buffers, the plan evaluated for the symbols, the dispatches handed to the backend.
+   snt_run also moves host memory in and out. The host device evaluates the graph instead. */
+#include "api/exec.h"
+#include "ir/eval.h"
+
+static const snt_argument *argument(const snt_run_info *info, uint32_t i) {
+  const size_t stride = info->argument_stride ? info->argument_stride : sizeof(snt_argument);
+  return (const snt_argument *)(const void *)((const char *)info->arguments + i * stride);
+}
+
+static snt_result check_symbols(const snt_program *p, const snt_run_info *info, snt_diag *diag) {
+  if (info->symbol_count != p->pool.symbols.count || (info->symbol_count && !info->symbols))
+    return ir_fail(diag, SNT_E_ARG, "run", 0, "%u symbols given; the program has %u", info->symbol_count, p->pool.symbols.count);
+  for (uint32_t i = 0; i < info->symbol_count; i++) {
+    const expr_symbol *s = &p->pool.symbols.at[i];
+    const int64_t v = info->symbols[i];
+    if (v < s->min || v > s->max || (s->multiple_of > 1 && v % s->multiple_of))
+      return ir_fail(diag, SNT_E_SHAPE, "run", 0, "%s = %lld is outside its range %lld to %lld, multiple of %lld", s->name, (long long)v, (long long)s->min, (long long)s->max, (long long)s->multiple_of);
+  }
+  return SNT_OK;
+}
+
+static bool port_bytes(const snt_program *p, uint32_t port, const int64_t *symbols, uint64_t *bytes) {
+  const plan_buffer *b = &p->plan.buffers.at[p->ports[port]];
+  uint64_t d;
+  *bytes = ir_dtypes[b->dtype].bytes;
+  for (uint32_t i = 0; i < b->rank; i++) {
+    if (!plan_eval(&p->plan, b->dims[i], symbols, &d)) return false;
+    if (d && *bytes > (uint64_t)1 << 46) return false;
+    *bytes *= d;
+  }
+  return true;
+}
+
+static snt_result bind_argument(snt_exec *x, const snt_argument *a, const snt_run_info *info, bool host_allowed, snt_diag *diag) {
+  const snt_program *p = x->program;
+  uint64_t bytes;
+  snt_port port = {{0}, 0, 0, {0, 0, {0}}};
+  if (a->port >= p->port_count) return ir_fail(diag, SNT_E_ARG, "run", 0, "no port %u", a->port);
+  (void)snt_program_port(p, a->port, &port);
+  if (!port_bytes(p, a->port, info->symbols, &bytes)) return ir_fail(diag, SNT_E_LIMIT, "run", 0, "the size of %s does not fit", port.name);
+  struct exec_port *to = &x->bound[p->ports[a->port]];
+  if ((a->buffer != NULL) == (a->host != NULL)) return ir_fail(diag, SNT_E_ARG, "run", 0, "%s needs a buffer or host memory, one of them", port.name);
+  if (a->host && !host_allowed) return ir_fail(diag, SNT_E_ARG, "run", 0, "%s is host memory: snt_submit takes buffers only", port.name);
+  const uint64_t room = a->host ? a->bytes : a->buffer->bytes - (a->offset <= a->buffer->bytes ? a->offset : a->buffer->bytes);
+  if (room < bytes) return ir_fail(diag, SNT_E_ARG, "run", 0, "%s has %llu bytes; %llu are given", port.name, (unsigned long long)bytes, (unsigned long long)room);
+  if (a->buffer && a->buffer->device != x->device) return ir_fail(diag, SNT_E_ARG, "run", 0, "%s lies on another device", port.name);
+  const uint32_t align = x->device->profile.offset_align;
+  if (a->buffer && align && a->offset % align) return ir_fail(diag, SNT_E_ARG, "run", 0, "%s begins at byte %llu, not a multiple of %u", port.name, (unsigned long long)a->offset, align);
+  *to = (struct exec_port){a->buffer ? a->buffer->rt : NULL, a->buffer ? a->offset : 0, bytes, a->host};
+  if (a->buffer && x->device->host) to->host = (char *)a->buffer->host + a->offset;
+  return SNT_OK;
+}
+
+static snt_result bind_arguments(snt_exec *x, const snt_run_info *info, bool host_allowed, snt_diag *diag) {
+  const snt_program *p = x->program;
+  SNT_TRY(check_symbols(p, info, diag));
+  if (info->argument_count && !info->arguments) return ir_fail(diag, SNT_E_ARG, "run", 0, "no arguments");
+  for (uint32_t i = 0; i < p->port_count; i++) x->bound[p->ports[i]] = (struct exec_port){.bytes = x->host_states[p->ports[i]] ? x->bound[p->ports[i]].bytes : 0};
+  for (uint32_t i = 0; i < info->argument_count; i++) SNT_TRY(bind_argument(x, argument(info, i), info, host_allowed, diag));
+  for (uint32_t i = 0; i < p->port_count; i++) {
+    const uint32_t b = p->ports[i];
+    snt_port port = {{0}, 0, 0, {0, 0, {0}}};
+    if (x->bound[b].buffer || x->bound[b].host) continue;
+    (void)snt_program_port(p, i, &port);
+    if (port.kind != SNT_PORT_STATE) return ir_fail(diag, SNT_E_ARG, "run", 0, "no argument for port %s", port.name);
+    SNT_TRY(exec_make_state(x, b, info->symbols, diag));
+  }
+  return SNT_OK;
+}
+
+/* ---- dispatches ---- */
+
+static rt_buffer *buffer_of(const snt_exec *x, uint32_t b) {
+  if (x->program->plan.buffers.at[b].kind == PLAN_SCRATCH) return x->scratch;
+  return x->bound[b].buffer ? x->bound[b].buffer : x->staging[b] && x->bound[b].host ? x->staging[b] : x->buffers[b];
+}
+
+static snt_result fill_bounds(snt_exec *x, const plan_step *s, const int64_t *symbols, struct rt_bound *to, snt_diag *diag) {
+  const ir_plan *p = &x->program->plan;
+  for (uint32_t i = 0; i < s->binding_count; i++) {
+    const plan_binding *b = &s->bindings[i];
+    uint64_t base = x->bound[b->buffer].buffer ? x->bound[b->buffer].offset : 0, offset, bytes, scratch = 0;
+    if (!plan_eval(p, b->offset, symbols, &offset) || !plan_eval(p, b->bytes, symbols, &bytes)) return ir_fail(diag, SNT_E_LIMIT, "run", 0, "a size of %s does not fit", s->name);
+    if (p->buffers.at[b->buffer].kind == PLAN_SCRATCH && !plan_eval(p, p->buffers.at[b->buffer].offset, symbols, &scratch)) return ir_fail(diag, SNT_E_LIMIT, "run", 0, "a size of %s does not fit", s->name);
+    to[i].buffer = buffer_of(x, b->buffer);
+    to[i].offset = base + offset + scratch;
+    to[i].access = b->access;
+    if (!to[i].buffer) return ir_fail(diag, SNT_E_INTERNAL, "run", 0, "%s: slot %u has no buffer", s->name, i);
+    if (bytes > to[i].buffer->bytes - to[i].offset) bytes = to[i].buffer->bytes - to[i].offset; /* sizes are rounded up to 16 */
+    to[i].bytes = bytes;
+  }
+  return SNT_OK;
+}
+
+static snt_result fill_dispatches(snt_exec *x, const int64_t *symbols, uint32_t *count, snt_diag *diag) {
+  const ir_plan *p = &x->program->plan;
+  plan_launch *launches = (plan_launch *)(void *)x->blocks;
+  struct rt_bound *bounds = x->bounds;
+  uint32_t choice = 0;
+  bool owed = false;
+  *count = 0;
+  for (uint32_t i = 0; i < p->steps.count; i++) {
+    const plan_step *s = &p->steps.at[i];
+    plan_launch *launch = &launches[*count];
+    if (!plan_eval_step(p, i, symbols, &choice, launch)) return ir_fail(diag, SNT_E_LIMIT, "run", 0, "a size of %s does not fit 32 bits", s->name);
+    owed |= s->barrier;
+    if (!launch->runs) continue;
+    rt_dispatch *d = &x->dispatches[*count];
+    *d = (rt_dispatch){.pipeline = x->jobs[x->job_of[s->kernel]].pipeline, .groups = launch->groups, .binding_count = s->binding_count, .bindings = bounds, .barrier = owed};
+    owed = false;
+    d->block = launch->scalars;
+    d->block_bytes = x->program->kernels[s->kernel].block_bytes;
+    SNT_TRY(fill_bounds(x, s, symbols, bounds, diag));
+    bounds += s->binding_count;
+    ++*count;
+  }
+  return SNT_OK;
+}
+
+static snt_result make_event(snt_stream *s, snt_event **out, snt_diag *diag) {
+  snt_event *e = api_take(s->device->context, sizeof *e);
+  if (!e) return ir_fail(diag, SNT_E_HOST_MEM, "submit", 0, "out of host memory");
+  e->stream = s;
+  atomic_fetch_add(&s->uses, 1);
+  *out = e;
+  return SNT_OK;
+}
+
+static snt_result submit_bound(snt_exec *x, snt_stream *s, const int64_t *symbols, snt_event *event, snt_diag *diag) {
+  uint32_t count;
+  SNT_TRY(snt_exec_prepare(x, diag));
+  SNT_TRY(exec_make_scratch(x, symbols, diag));
+  SNT_TRY(fill_dispatches(x, symbols, &count, diag));
+  if (!count) return SNT_OK;
+  return s->rt->v->submit(s->rt, count, x->dispatches, event != NULL, event ? &event->rt : NULL, diag);
+}
+
+/* ---- the host device ---- */
+
+static snt_result run_host(snt_exec *x, const snt_run_info *info, snt_event *event, snt_diag *diag) {
+  const snt_program *p = x->program;
+  const ir_graph *g = &p->graph;
+  ir_arena arena;
+  ir_arena_init(&arena, &x->device->context->alloc);
+  const void **inputs = IR_NEW_ARRAY(&arena, const void *, g->inputs.count + 1);
+  void **outputs = IR_NEW_ARRAY(&arena, void *, g->outputs.count + g->updates.count + 1);
+  ir_eval_tensor *results = IR_NEW_ARRAY(&arena, ir_eval_tensor, g->outputs.count + g->updates.count + 1);
+  snt_result r = inputs && outputs && results ? SNT_OK : ir_fail(diag, SNT_E_HOST_MEM, "run", 0, "out of host memory");
+  const uint64_t start = rt_clock_ns();
+  for (uint32_t i = 0; r == SNT_OK && i < g->inputs.count; i++) inputs[i] = x->bound[p->ports[i]].host ? x->bound[p->ports[i]].host : x->host_states[p->ports[i]];
+  for (uint32_t i = 0; r == SNT_OK && i < g->outputs.count; i++) outputs[i] = x->bound[p->ports[g->inputs.count + i]].host;
+  const ir_eval_info eval = {.symbols = info->symbols, .inputs = inputs, .outputs = outputs};
+  if (r == SNT_OK) r = ir_eval_fast(g, &eval, &arena, results, diag);
+  for (uint32_t u = 0; r == SNT_OK && u < g->updates.count; u++) {
+    const ir_eval_tensor *t = &results[g->outputs.count + u];
+    for (uint32_t i = 0; i < g->inputs.count; i++)
+      if (g->inputs.at[i].node == g->updates.at[u].state) memcpy((void *)(uintptr_t)inputs[i], t->data, t->count * ir_dtypes[t->type.dtype].bytes);
+  }
+  ir_arena_free(&arena);
+  if (event) event->host_ns = rt_clock_ns() - start;
+  return r;
+}
+
+/* ---- entry ---- */
+
+snt_result snt_submit(snt_exec *x, snt_stream *s, const snt_run_info *info, snt_event **out, snt_diag *diag) {
+  if (!x || !s || !info || s->device != x->device) return ir_fail(diag, SNT_E_ARG, "submit", 0, "an exec, a stream of its device and arguments are needed");
+  SNT_TRY(api_check_head(&info->head, SNT_TYPE_run_info, sizeof *info, diag));
+  SNT_TRY(bind_arguments(x, info, false, diag));
+  snt_event *event = NULL;
+  if (out) SNT_TRY(make_event(s, &event, diag));
+  const snt_result r = x->device->host ? run_host(x, info, event, diag) : submit_bound(x, s, info->symbols, event, diag);
+  if (r != SNT_OK) { snt_event_destroy(event); return r; }
+  if (out) *out = event;
+  return SNT_OK;
+}
+
+static snt_result move_host(snt_exec *x, bool in, snt_diag *diag) {
+  const snt_program *p = x->program;
+  rt_device *rt = x->device->rt;
+  for (uint32_t i = 0; i < p->port_count; i++) {
+    const uint32_t b = p->ports[i];
+    struct exec_port *port = &x->bound[b];
+    const uint8_t kind = p->plan.buffers.at[b].kind;
+    if (!port->host || (!in && kind == PLAN_INPUT)) continue;
+    const uint64_t room = (port->bytes + 15) / 16 * 16;
+    if (in && x->staging[b] && x->staging[b]->bytes < room) {
+      rt->v->buffer_destroy(x->staging[b]);
+      x->staging[b] = NULL;
+    }
+    if (in && !x->staging[b]) SNT_TRY(rt->v->buffer_create(rt, room ? room : 16, &x->staging[b], diag));
+    if (in && kind != PLAN_OUTPUT) SNT_TRY(rt->v->upload(x->stream->rt, x->staging[b], 0, port->host, port->bytes, diag));
+    if (!in) SNT_TRY(rt->v->download(x->stream->rt, x->staging[b], 0, port->host, port->bytes, diag));
+  }
+  return SNT_OK;
+}
+
+snt_result snt_run(snt_exec *x, const snt_run_info *info, snt_diag *diag) {
+  if (!x || !info) return ir_fail(diag, SNT_E_ARG, "run", 0, "an exec and arguments are needed");
+  SNT_TRY(api_check_head(&info->head, SNT_TYPE_run_info, sizeof *info, diag));
+  SNT_TRY(bind_arguments(x, info, true, diag));
+  if (x->device->host) return run_host(x, info, NULL, diag);
+  SNT_TRY(move_host(x, true, diag));
+  SNT_TRY(submit_bound(x, x->stream, info->symbols, NULL, diag));
+  SNT_TRY(move_host(x, false, diag));
+  return x->stream->rt->v->wait(x->stream->rt, diag);
+}
+
+snt_result snt_exec_reset_states(snt_exec *x, snt_diag *diag) {
+  if (!x) return ir_fail(diag, SNT_E_ARG, "state", 0, "no exec");
+  const ir_plan *p = &x->program->plan;
+  for (uint32_t i = 0; i < p->buffers.count; i++) {
+    if (p->buffers.at[i].kind != PLAN_STATE) continue;
+    if (x->host_states[i]) memset(x->host_states[i], 0, x->bound[i].bytes);
+    if (!x->buffers[i]) continue;
+    void *zero = api_take(x->device->context, x->buffers[i]->bytes);
+    if (!zero) return ir_fail(diag, SNT_E_HOST_MEM, "state", 0, "out of host memory");
+    const uint64_t bytes = x->buffers[i]->bytes;
+    snt_result r = x->device->rt->v->upload(x->stream->rt, x->buffers[i], 0, zero, bytes, diag);
+    if (r == SNT_OK) r = x->device->rt->v->wait(x->stream->rt, diag);
+    api_give(x->device->context, zero, bytes);
+    SNT_TRY(r);
+  }
+  return SNT_OK;
+}

@@ -1,0 +1,110 @@
+/* sinter compile and sinter opt: what the compiler makes, as files and as text. */
+#include "fusion/fusion.h"
+#include "tools/sinter/tool.h"
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct target_info { const char *name, *suffix; uint32_t bit; } target_info;
+static const target_info targets[] = {{"opencl", "cl", SNT_TARGET_OPENCL}, {"spirv", "spv", SNT_TARGET_SPIRV}, {"cuda", "cu", SNT_TARGET_CUDA}, {"kir", "kir", SNT_TARGET_KERNEL_IR}};
+
+static snt_result parse_targets(tool_session *s, uint32_t *out) {
+  *out = 0;
+  for (const char *at = s->options.target ? s->options.target : "opencl,spirv,cuda"; at;) {
+    const char *comma = strchr(at, ',');
+    const size_t length = comma ? (size_t)(comma - at) : strlen(at);
+    uint32_t bit = 0;
+    for (size_t i = 0; i < sizeof targets / sizeof *targets; i++)
+      if (strlen(targets[i].name) == length && !strncmp(targets[i].name, at, length)) bit = targets[i].bit;
+    if (!bit) return host_fail(&s->diag, SNT_E_ARG, "target", "no target \"%.*s\": opencl spirv cuda kir", (int)length, at);
+    *out |= bit;
+    at = comma ? comma + 1 : NULL;
+  }
+  return SNT_OK;
+}
+
+static snt_result write_kernels(tool_session *s, uint32_t wanted) {
+  char path[4096];
+  for (uint32_t k = 0; k < snt_program_kernel_count(s->program); k++)
+    for (size_t t = 0; t < sizeof targets / sizeof *targets; t++) {
+      snt_kernel kernel = {{0}, NULL, NULL, NULL, 0, 0, {0}};
+      if (!(wanted & targets[t].bit)) continue;
+      snt_result r = snt_program_kernel(s->program, k, targets[t].bit, &kernel);
+      if (r != SNT_OK || !kernel.code) return host_fail(&s->diag, SNT_E_INTERNAL, "compile", "kernel %u has no %s code", k, targets[t].name);
+      snprintf(path, sizeof path, "%s/%s.%s", s->options.out, kernel.name, targets[t].suffix);
+      r = host_write_file(path, kernel.code, kernel.code_size, &s->diag);
+      if (r != SNT_OK) return r;
+    }
+  return SNT_OK;
+}
+
+static snt_result write_plan(tool_session *s) {
+  char path[4096];
+  size_t length = 0;
+  (void)snt_program_explain(s->program, SNT_EXPLAIN_PLAN, NULL, &length);
+  char *text = malloc(length + 1);
+  snt_result r = text ? snt_program_explain(s->program, SNT_EXPLAIN_PLAN, text, &length) : SNT_E_HOST_MEM;
+  snprintf(path, sizeof path, "%s/plan.txt", s->options.out);
+  if (r == SNT_OK) r = host_write_file(path, text, strlen(text), &s->diag);
+  free(text);
+  return r;
+}
+
+int command_compile(const tool_options *options) {
+  tool_session s;
+  uint32_t wanted = 0;
+  snt_result r = tool_open(&s, options, options->device != NULL);
+  if (r == SNT_OK && !options->out) r = host_fail(&s.diag, SNT_E_ARG, "compile", "no folder given: -o DIR");
+  if (r == SNT_OK) r = parse_targets(&s, &wanted);
+  if (r == SNT_OK) r = tool_load(&s);
+  if (r == SNT_OK) r = tool_compile(&s, wanted);
+  if (r == SNT_OK) r = host_make_dirs(options->out, &s.diag);
+  if (r == SNT_OK) r = write_kernels(&s, wanted);
+  if (r == SNT_OK) r = write_plan(&s);
+  const int code = r == SNT_OK ? EXIT_GOOD : tool_fail(&s, r);
+  if (r == SNT_OK) printf("%s: %u kernels\n", options->out, snt_program_kernel_count(s.program));
+  tool_close(&s);
+  return code;
+}
+
+/* Passes are an inside of the compiler: this command alone works on the graph IR directly. */
+static snt_result run_passes(tool_session *s, const char *text) {
+  ir_arena arena;
+  expr_pool pool;
+  ir_graph g;
+  ir_plan plan;
+  fusion_context c;
+  cost_profile profile;
+  ir_arena_init(&arena, NULL);
+  expr_pool_init(&pool, &arena);
+  ir_graph_init(&g, &arena, &pool);
+  plan_init(&plan, &arena, &pool);
+  const fusion_options options = {.profile = cost_profile_builtin(s->options.profile ? s->options.profile : "pocl", &profile), .only = s->options.passes, .verify = true};
+  snt_result r = options.profile ? SNT_OK : host_fail(&s->diag, SNT_E_ARG, "profile", "no profile \"%s\"", s->options.profile);
+  if (r == SNT_OK) r = ir_graph_parse(&g, text, strlen(text), &s->diag);
+  if (r == SNT_OK) r = fusion_compile(&c, &g, &options, &arena, &plan, &s->diag);
+  ir_text out;
+  ir_text_init(&out, &arena);
+  if (r == SNT_OK) ir_graph_print(c.graph, &out);
+  if (r == SNT_OK) fputs(out.failed ? "" : out.at, stdout);
+  ir_arena_free(&arena);
+  return r;
+}
+
+int command_opt(const tool_options *options) {
+  tool_session s;
+  snt_result r = tool_open(&s, options, false);
+  if (r == SNT_OK && !options->passes) r = host_fail(&s.diag, SNT_E_ARG, "opt", "no passes given: --run canonicalise,decompose");
+  if (r == SNT_OK) r = tool_load(&s);
+  size_t length = 0;
+  char *text = NULL;
+  if (r == SNT_OK) {
+    (void)snt_graph_print(s.graph, NULL, &length);
+    text = malloc(length + 1);
+    r = text ? snt_graph_print(s.graph, text, &length) : SNT_E_HOST_MEM;
+  }
+  if (r == SNT_OK) r = run_passes(&s, text);
+  free(text);
+  const int code = r == SNT_OK ? EXIT_GOOD : tool_fail(&s, r);
+  tool_close(&s);
+  return code;
+}

@@ -1,0 +1,43 @@
+/* sinter explain and sinter devices. */
+#include "tools/sinter/tool.h"
+#include <stdlib.h>
+#include <string.h>
+
+int command_explain(const tool_options *options) {
+  tool_session s;
+  snt_result r = tool_open(&s, options, options->device != NULL);
+  if (r == SNT_OK) r = tool_load(&s);
+  if (r == SNT_OK) r = tool_compile(&s, 0);
+  size_t length = 0;
+  char *text = NULL;
+  const uint32_t format = options->json ? SNT_EXPLAIN_JSON : SNT_EXPLAIN_TEXT;
+  if (r == SNT_OK) {
+    (void)snt_program_explain(s.program, format, NULL, &length);
+    text = malloc(length + 1);
+    r = text ? snt_program_explain(s.program, format, text, &length) : SNT_E_HOST_MEM;
+  }
+  const int code = r == SNT_OK ? EXIT_GOOD : tool_fail(&s, r);
+  if (r == SNT_OK) fputs(text, stdout);
+  free(text);
+  tool_close(&s);
+  return code;
+}
+
+int command_devices(const tool_options *options) {
+  tool_session s;
+  tool_options plain = *options;
+  plain.profile = "pocl";
+  snt_result r = tool_open(&s, &plain, false);
+  uint32_t count = 0;
+  if (r == SNT_OK) r = snt_device_list(s.context, &count, 0, NULL);
+  snt_device_info *list = calloc(count + 1, sizeof *list);
+  if (r == SNT_OK && list) r = snt_device_list(s.context, &count, sizeof *list, list);
+  for (uint32_t i = 0; r == SNT_OK && i < count; i++) {
+    if (options->json) printf("%s{\"selector\": \"%s\", \"name\": \"%s\", \"driver\": \"%s\", \"profile\": \"%s\"}%s", i ? "  " : "[\n  ", list[i].selector, list[i].name, list[i].driver, list[i].profile, i + 1 < count ? ",\n" : "\n]\n");
+    else printf("%-20s %-12s %s (%s)\n", list[i].selector, list[i].profile, list[i].name, list[i].driver);
+  }
+  const int code = r == SNT_OK ? EXIT_GOOD : tool_fail(&s, r);
+  free(list);
+  tool_close(&s);
+  return code;
+}

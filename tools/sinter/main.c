@@ -1,0 +1,40 @@
+/* The sinter command: a table of subcommands. */
+#include "tools/sinter/tool.h"
+#include <string.h>
+
+static const tool_command commands[] = {
+    {"devices", "devices [--json]", "Lists the devices found, each with the selector that --device takes.", command_devices},
+    {"run", "run MODEL.snt [--device D] [--dim NAME=N] [--input NAME=FILE] [--output NAME=FILE] [--numerics M] [--mask M] [--check] [--unfused[=nodes]] [--no-rewrites] [--trace FILE.json]",
+     "Compiles and runs a model. Inputs: FILE.npy, FILE.png[:nchw|nhwc|hw[:LO..HI]] or random[:SEED] (the default). --check compares every output with the f64 reference and\n"
+     "prints max(error / bound); a ratio over 1 exits with 3. --trace writes a Chrome trace of the kernels.", command_run},
+    {"explain", "explain MODEL.snt [--profile P | --device D] [--mask M] [--json] [--unfused[=nodes]]", "Shows the kernels a model becomes on a profile (pocl lavapipe igpu dgpu mobile h100; cpu means pocl), and why.", command_explain},
+    {"opt", "opt MODEL.snt --run PASSES [--profile P]", "Runs graph passes (canonicalise,decompose,rewrite ..) and prints the graph.", command_opt},
+    {"compile", "compile MODEL.snt --target opencl,spirv,cuda -o DIR [--profile P]", "Writes each kernel's code and the plan into DIR.", command_compile},
+    {"bench", "bench MODEL.snt --device D [--runs N] [--dim NAME=N] [--json]", "Times the fused plan beside the unfused one, interleaved; keys of --json: min_ms median_ms unfused_min_ms compile_ms kernels bytes_moved gbps gflops max_diff.", command_bench},
+};
+
+static int usage(FILE *to) {
+  fprintf(to, "usage: sinter COMMAND [OPTIONS]\n\nFuses a graph of tensor operators and runs it on OpenCL, Vulkan, CUDA or the host.\n\n");
+  for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) fprintf(to, "  sinter %s\n", commands[i].usage);
+  fprintf(to, "  sinter --version\n  sinter COMMAND --help\n\nExit codes: 0 done, 1 failed, 2 wrong usage, 3 outside the bound of --check.\n");
+  return to == stdout ? EXIT_GOOD : EXIT_USAGE;
+}
+
+int main(int argc, char **argv) {
+  if (argc < 2) return usage(stderr);
+  if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "help")) return usage(stdout);
+  if (!strcmp(argv[1], "--version")) { printf("sinter %s\n", SNT_VERSION_TEXT); return EXIT_GOOD; }
+  for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
+    if (strcmp(argv[1], commands[i].name)) continue;
+    for (int a = 2; a < argc; a++)
+      if (!strcmp(argv[a], "--help")) { printf("usage: sinter %s\n\n%s\n", commands[i].usage, commands[i].help); return EXIT_GOOD; }
+    tool_options options;
+    if (!tool_parse(&options, argc - 2, argv + 2)) {
+      fprintf(stderr, "usage: sinter %s\n", commands[i].usage);
+      return EXIT_USAGE;
+    }
+    return commands[i].run(&options);
+  }
+  fprintf(stderr, "sinter: no command \"%s\"\n", argv[1]);
+  return usage(stderr);
+}

@@ -1,0 +1,75 @@
+/* Options of all subcommands: one table, "--name value" or "--name=value". */
+#include "tools/sinter/tool.h"
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef enum { TEXT, PAIR, FLAG, NUMBER, COMPILE } option_kind;
+typedef struct option_info { const char *name; uint8_t kind; size_t offset, count_offset; uint32_t flag; } option_info;
+#define AT(field) offsetof(tool_options, field)
+static const option_info table[] = {
+    {"--device", TEXT, AT(device), 0, 0}, {"--profile", TEXT, AT(profile), 0, 0}, {"--mask", TEXT, AT(mask), 0, 0}, {"--numerics", TEXT, AT(numerics), 0, 0},
+    {"--target", TEXT, AT(target), 0, 0}, {"-o", TEXT, AT(out), 0, 0}, {"--run", TEXT, AT(passes), 0, 0}, {"--trace", TEXT, AT(trace), 0, 0},
+    {"--input", PAIR, AT(inputs), AT(input_count), TOOL_MAX_PORTS}, {"--output", PAIR, AT(outputs), AT(output_count), TOOL_MAX_PORTS}, {"--dim", PAIR, AT(dims), AT(dim_count), TOOL_MAX_DIMS},
+    {"--check", FLAG, AT(check), 0, 0}, {"--json", FLAG, AT(json), 0, 0}, {"--quiet", FLAG, AT(quiet), 0, 0}, {"--runs", NUMBER, AT(runs), 0, 0},
+    {"--unfused=nodes", COMPILE, 0, 0, SNT_COMPILE_UNFUSED_NODES}, {"--unfused", COMPILE, 0, 0, SNT_COMPILE_UNFUSED}, {"--no-rewrites", COMPILE, 0, 0, SNT_COMPILE_NO_REWRITES},
+};
+
+static bool complain(const char *what, const char *argument) {
+  fprintf(stderr, "sinter: %s \"%s\"\n", what, argument);
+  return false;
+}
+
+static bool set_pair(tool_options *o, const option_info *info, char *value) {
+  tool_pair *pairs = (tool_pair *)(void *)((char *)o + info->offset);
+  uint32_t *count = (uint32_t *)(void *)((char *)o + info->count_offset);
+  char *equal = strchr(value, '=');
+  if (!equal || equal == value || !equal[1]) return complain("expected NAME=VALUE, got", value);
+  if (*count == info->flag) return complain("too many of", info->name);
+  *equal = 0;
+  pairs[(*count)++] = (tool_pair){value, equal + 1};
+  return true;
+}
+
+static bool set_option(tool_options *o, const option_info *info, char *value) {
+  char *field = (char *)o + info->offset;
+  char *stop;
+  switch (info->kind) {
+  case FLAG: *(bool *)(void *)field = true; return true;
+  case COMPILE: o->compile_flags |= info->flag; return true;
+  case TEXT: *(const char **)(void *)field = value; return true;
+  case PAIR: return set_pair(o, info, value);
+  default:
+    *(uint32_t *)(void *)field = (uint32_t)strtoul(value, &stop, 10);
+    return (*value && !*stop) || complain("not a number:", value);
+  }
+}
+
+static const option_info *find_option(char *argument, char **value) {
+  for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+    const size_t length = strlen(table[i].name);
+    if (strncmp(argument, table[i].name, length)) continue;
+    if (argument[length] == '=' && table[i].kind != FLAG && table[i].kind != COMPILE) { *value = argument + length + 1; return &table[i]; }
+    if (!argument[length]) { *value = NULL; return &table[i]; }
+  }
+  return NULL;
+}
+
+bool tool_parse(tool_options *o, int argc, char **argv) {
+  *o = (tool_options){0};
+  for (int i = 0; i < argc; i++) {
+    char *value = NULL;
+    if (argv[i][0] != '-') {
+      if (o->model) return complain("a second model:", argv[i]);
+      o->model = argv[i];
+      continue;
+    }
+    const option_info *info = find_option(argv[i], &value);
+    if (!info) return complain("unknown option", argv[i]);
+    const bool wants = info->kind == TEXT || info->kind == PAIR || info->kind == NUMBER;
+    if (wants && !value && i + 1 == argc) return complain("a value is missing after", argv[i]);
+    if (wants && !value) value = argv[++i];
+    if (!set_option(o, info, value)) return false;
+  }
+  return true;
+}

@@ -1,0 +1,149 @@
+/* A session: what every subcommand opens and closes in the same order. */
+#include "tools/sinter/tool.h"
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static snt_result open_device(tool_session *s) {
+  const char *selector = s->options.device ? s->options.device : s->env.device;
+  const snt_open_info info = {.head = SNT_HEAD(open_info), .selector = selector, .mask = s->options.mask ? s->options.mask : s->env.mask};
+  snt_result r = snt_device_open(s->context, &info, &s->device, &s->diag);
+  return r == SNT_OK ? snt_device_profile(s->device, &s->profile) : r;
+}
+
+static snt_result open_profile(tool_session *s) {
+  const char *name = s->options.profile ? s->options.profile : "pocl";
+  snt_profile *plain;
+  snt_result r = snt_profile_builtin(s->context, name, &plain);
+  if (r != SNT_OK) return host_fail(&s->diag, r, "profile", "no profile \"%s\": pocl lavapipe rusticl swiftshader igpu dgpu mobile h100", name);
+  if (!s->options.mask) { s->profile = plain; return SNT_OK; }
+  r = snt_profile_mask(plain, s->options.mask, &s->profile, &s->diag);
+  snt_profile_destroy(plain);
+  return r;
+}
+
+snt_result tool_open(tool_session *s, const tool_options *options, bool with_device) {
+  memset(s, 0, sizeof *s);
+  s->options = *options;
+  host_read_env(&s->env);
+  host_prepare_drivers();
+  snt_context_info info = {.head = SNT_HEAD(context_info), .abi_version = SNT_ABI_VERSION};
+  if (s->env.cache_dir && host_cache_open(s->env.cache_dir, s->env.cache_bytes, &s->cache, NULL) == SNT_OK)
+    info.cache = (snt_cache_io){s->cache, host_cache_get, host_cache_set};
+  snt_result r = snt_context_create(&info, &s->context);
+  if (r == SNT_OK) r = snt_context_add_backend(s->context, host_cuda_text());
+  if (r != SNT_OK) return r;
+  return with_device && !options->profile ? open_device(s) : open_profile(s);
+}
+
+typedef struct data_files { const char *model; void *data[64]; size_t size[64]; char name[64][160]; uint32_t count; } data_files;
+static data_files files; /* of the one model a process loads: constant data stays beside its text */
+
+static const void *SNT_CALL find_data(void *user, const char *name, uint64_t offset, uint64_t bytes) {
+  data_files *f = user;
+  uint32_t i = 0;
+  while (i < f->count && strcmp(f->name[i], name)) i++;
+  if (i == f->count) {
+    char path[4096];
+    const char *slash = strrchr(f->model, '/');
+    if (i == 64 || strlen(name) >= sizeof f->name[0] || strstr(name, "..") || name[0] == '/') return NULL; /* only beside the model */
+    snprintf(path, sizeof path, "%.*s%s", slash ? (int)(slash - f->model + 1) : 0, f->model, name);
+    if (host_read_file(path, &f->data[i], &f->size[i], NULL) != SNT_OK) return NULL;
+    strcpy(f->name[i], name);
+    f->count++;
+  }
+  return offset <= f->size[i] && bytes <= f->size[i] - offset ? (const char *)f->data[i] + offset : NULL;
+}
+
+snt_result tool_load(tool_session *s) {
+  size_t size;
+  if (!s->options.model) return host_fail(&s->diag, SNT_E_ARG, "model", "no model given");
+  snt_result r = host_read_file(s->options.model, &s->text, &size, &s->diag);
+  if (r == SNT_OK) r = snt_graph_create(s->context, &s->graph);
+  if (r != SNT_OK) return r;
+  files.model = s->options.model;
+  const snt_data_source source = {&files, find_data};
+  r = snt_graph_parse(s->graph, s->text, size, &source, &s->diag);
+  return r == SNT_OK ? snt_graph_verify(s->graph, &s->diag) : r;
+}
+
+static int SNT_CALL show_progress(void *user, const char *stage, double fraction) {
+  (void)user;
+  fprintf(stderr, "\r%3.0f %% %-16s", fraction * 100, stage);
+  return 0;
+}
+
+static void SNT_CALL dump(void *user, const char *stage, const char *text, size_t length) {
+  const tool_session *s = user;
+  static unsigned number;
+  char path[4096];
+  snprintf(path, sizeof path, "%s/%02u-%s.txt", s->env.dump_dir, number++, stage);
+  (void)host_write_file(path, text, length, NULL);
+}
+
+static uint32_t numerics_of(const tool_session *s, snt_result *r) {
+  static const char *const names[] = {"default", "strict", "fast", "reproducible"};
+  for (uint32_t i = 0; s->options.numerics && i < 4; i++)
+    if (!strcmp(names[i], s->options.numerics)) return i;
+  if (s->options.numerics) *r = SNT_E_ARG;
+  return 0;
+}
+
+snt_result tool_compile_flags(tool_session *s, uint32_t targets, uint32_t flags, snt_program **out) {
+  snt_result r = SNT_OK;
+  snt_compile_info info = {.head = SNT_HEAD(compile_info), .targets = targets, .flags = flags, .user = s};
+  info.numerics = numerics_of(s, &r);
+  if (r != SNT_OK) return host_fail(&s->diag, r, "numerics", "no numerics mode \"%s\": default strict fast reproducible", s->options.numerics);
+  const bool terminal = isatty(2) && !s->options.quiet;
+  if (terminal) info.progress = show_progress;
+  if (s->env.dump_dir && host_make_dirs(s->env.dump_dir, NULL) == SNT_OK) info.dump = dump;
+  r = snt_compile(s->graph, s->profile, &info, out, &s->diag);
+  if (terminal) fprintf(stderr, "\r%24s\r", "");
+  return r;
+}
+
+static snt_result settle_symbols(tool_session *s) {
+  for (uint32_t i = 0; i < s->options.dim_count; i++) {
+    bool known = false;
+    for (uint32_t k = 0; k < snt_program_symbol_count(s->program); k++) {
+      snt_symbol symbol;
+      known |= snt_program_symbol(s->program, k, &symbol) == SNT_OK && !strcmp(symbol.name, s->options.dims[i].name);
+    }
+    if (!known) return host_fail(&s->diag, SNT_E_ARG, "dim", "the model has no symbol \"%s\"", s->options.dims[i].name);
+  }
+  for (uint32_t k = 0; k < snt_program_symbol_count(s->program) && k < TOOL_MAX_DIMS; k++) {
+    snt_symbol symbol;
+    (void)snt_program_symbol(s->program, k, &symbol);
+    s->symbols[k] = symbol.hint > 0 ? symbol.hint : symbol.min;
+    for (uint32_t i = 0; i < s->options.dim_count; i++) {
+      char *stop;
+      if (strcmp(s->options.dims[i].name, symbol.name)) continue;
+      s->symbols[k] = strtoll(s->options.dims[i].value, &stop, 10);
+      if (*stop) return host_fail(&s->diag, SNT_E_ARG, "dim", "%s: not a number: \"%s\"", symbol.name, s->options.dims[i].value);
+    }
+  }
+  return SNT_OK;
+}
+
+snt_result tool_compile(tool_session *s, uint32_t targets) {
+  snt_result r = tool_compile_flags(s, targets, s->options.compile_flags, &s->program);
+  return r == SNT_OK ? settle_symbols(s) : r;
+}
+
+void tool_close(tool_session *s) {
+  snt_exec_destroy(s->exec);
+  snt_program_destroy(s->program);
+  snt_graph_destroy(s->graph);
+  snt_profile_destroy(s->profile);
+  snt_device_destroy(s->device);
+  snt_context_destroy(s->context);
+  host_cache_close(s->cache);
+  for (uint32_t i = 0; i < files.count; i++) free(files.data[i]);
+  files.count = 0;
+  free(s->text);
+}
+
+int tool_fail(const tool_session *s, snt_result r) {
+  fprintf(stderr, "sinter: %s%s%s%s%s\n", s->options.model ? s->options.model : "", s->options.model ? ": " : "", snt_result_text(r), s->diag.text[0] ? ": " : "", s->diag.text);
+  return r == SNT_E_ARG ? EXIT_USAGE : EXIT_FAILED;
+}

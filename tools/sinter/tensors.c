@@ -1,0 +1,97 @@
+/* Port values in host memory: made, filled, written. */
+#include "tools/sinter/tool.h"
+#include <stdlib.h>
+#include <string.h>
+
+static uint64_t next_random(uint64_t *state) { /* SplitMix64 (Steele, Lea, Flood: OOPSLA 2014) */
+  uint64_t z = (*state += 0x9E3779B97F4A7C15u);
+  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
+  z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
+  return z ^ (z >> 31);
+}
+
+static void put_element(tool_tensor *t, uint64_t i, uint64_t bits) {
+  const float real = (float)((double)(bits >> 11) * 0x1p-52 - 1.0);
+  const int32_t whole = (int32_t)(bits % 5);
+  switch (t->port.tensor.dtype) {
+  case SNT_F32: ((float *)t->data)[i] = real; break;
+  case SNT_F64: ((double *)t->data)[i] = real; break;
+  case SNT_F16: ((uint16_t *)t->data)[i] = (uint16_t)(((bits >> 16) & 0x8000) | (0x3000 + ((bits >> 40) & 0xBFF))); break; /* +-[0.125, 1) */
+  case SNT_BF16: { uint32_t raw; memcpy(&raw, &real, 4); ((uint16_t *)t->data)[i] = (uint16_t)(raw >> 16); break; }
+  case SNT_I64: case SNT_U64: ((int64_t *)t->data)[i] = whole; break;
+  case SNT_I32: case SNT_U32: ((int32_t *)t->data)[i] = whole; break;
+  case SNT_I16: case SNT_U16: ((int16_t *)t->data)[i] = (int16_t)whole; break;
+  default: ((uint8_t *)t->data)[i] = (uint8_t)(t->port.tensor.dtype == SNT_BOOL ? whole & 1 : whole); break;
+  }
+}
+
+void tool_fill_random(tool_tensor *t, uint64_t seed) {
+  uint64_t state = seed;
+  for (uint64_t i = 0; i < t->elements; i++) put_element(t, i, next_random(&state));
+}
+
+static const char *value_of(const tool_pair *pairs, uint32_t count, const char *name) {
+  for (uint32_t i = 0; i < count; i++)
+    if (!strcmp(pairs[i].name, name)) return pairs[i].value;
+  return NULL;
+}
+
+static snt_result fill_input(tool_session *s, tool_tensor *t, uint32_t number) {
+  const char *value = value_of(s->options.inputs, s->options.input_count, t->port.name);
+  if (!value || !strncmp(value, "random", 6)) {
+    tool_fill_random(t, value && value[6] == ':' ? strtoull(value + 7, NULL, 10) : 1 + number);
+    return SNT_OK;
+  }
+  if (strstr(value, ".npy")) return npy_read(value, t, &s->diag);
+  if (strstr(value, ".png")) return png_read(value, t, &s->diag);
+  return host_fail(&s->diag, SNT_E_ARG, "input", "%s: expected FILE.npy, FILE.png or random[:seed], got \"%s\"", t->port.name, value);
+}
+
+static snt_result check_names(tool_session *s) {
+  for (uint32_t i = 0; i < s->options.input_count + s->options.output_count; i++) {
+    uint32_t port;
+    const char *name = i < s->options.input_count ? s->options.inputs[i].name : s->options.outputs[i - s->options.input_count].name;
+    if (snt_program_find_port(s->program, name, &port) != SNT_OK) return host_fail(&s->diag, SNT_E_ARG, "port", "the model has no port \"%s\"", name);
+  }
+  return SNT_OK;
+}
+
+snt_result tool_make_tensors(tool_session *s, tool_tensor *tensors, uint32_t *count) {
+  const uint32_t ports = snt_program_port_count(s->program);
+  *count = 0;
+  snt_result r = check_names(s);
+  if (r != SNT_OK) return r;
+  if (ports > TOOL_MAX_PORTS) return host_fail(&s->diag, SNT_E_LIMIT, "port", "%u ports", ports);
+  for (uint32_t i = 0; i < ports; i++) {
+    tool_tensor *t = &tensors[*count];
+    memset(t, 0, sizeof *t);
+    (void)snt_program_port(s->program, i, &t->port);
+    r = snt_program_port_dims(s->program, i, s->symbols, t->dims);
+    if (r != SNT_OK) return host_fail(&s->diag, r, "port", "the extents of %s are not known", t->port.name);
+    t->elements = 1;
+    for (uint32_t d = 0; d < t->port.tensor.rank; d++) t->elements *= (uint64_t)t->dims[d];
+    t->bytes = t->elements * snt_dtype_size(t->port.tensor.dtype);
+    t->data = aligned_alloc(64, (t->bytes + 127) / 64 * 64);
+    if (!t->data) return host_fail(&s->diag, SNT_E_HOST_MEM, "port", "%s: %llu bytes", t->port.name, (unsigned long long)t->bytes);
+    ++*count;
+    memset(t->data, t->port.kind == SNT_PORT_OUTPUT ? 0xA5 : 0, (t->bytes + 127) / 64 * 64);
+    if (t->port.kind == SNT_PORT_INPUT) r = fill_input(s, t, i);
+    if (r != SNT_OK) return r;
+  }
+  return SNT_OK;
+}
+
+void tool_free_tensors(tool_tensor *t, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++) free(t[i].data);
+}
+
+snt_result tool_write_outputs(tool_session *s, const tool_tensor *tensors, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++) {
+    const char *value = value_of(s->options.outputs, s->options.output_count, tensors[i].port.name);
+    if (!value) continue;
+    const snt_result r = strstr(value, ".npy") ? npy_write(value, &tensors[i], &s->diag) : strstr(value, ".png") ? png_write(value, &tensors[i], &s->diag)
+                         : host_fail(&s->diag, SNT_E_ARG, "output", "%s: expected FILE.npy or FILE.png, got \"%s\"", tensors[i].port.name, value);
+    if (r != SNT_OK) return r;
+  }
+  return SNT_OK;
+}
