@@ -265,6 +265,36 @@ static void check_binary(fixture *f) {
   free(binary);
 }
 
+/* The same kernel as kernel IR, through the passes and the device's generator. */
+static void check_generated(fixture *f) {
+  const codegen_target *generator = rt_codegen(f->device->target);
+  test_code source;
+  const char *why;
+  snt_diag diag = {0};
+  codegen_code code = {0};
+  rt_pipeline *kept = f->pipeline;
+  test_code_make(&source, SNT_TARGET_HOST, false, &why);
+  kir_kernel legal;
+  kir_init(&legal, &source.arena, "scale");
+  snt_result result = kir_run_passes(source.code.kernel, &legal, &f->device->profile.caps, NULL, NULL, &diag);
+  if (result == SNT_OK) result = generator->emit(&legal, &f->device->profile.caps, &source.arena, &code, &diag);
+  if (!tap_is_int(result, SNT_OK, "%s: the %s generator takes the kernel", f->selector, generator->name)) tap_diag("%s: %s", diag.stage, diag.text);
+  if (result == SNT_OK) {
+    const rt_code rt = {.data = code.data, .size = code.size, .entry = "scale", .kernel = &legal, .items = {legal.items[0], legal.items[1], legal.items[2]},
+                        .binding_count = 2, .block_bytes = kir_block_bytes(&legal)};
+    result = f->v->pipeline_create(f->device, &rt, NULL, 0, &f->pipeline, &diag);
+    if (tap_is_int(result, SNT_OK, "%s: its code makes a pipeline", f->selector)) {
+      check_dispatch(f);
+      check_folding(f);
+      f->v->pipeline_destroy(f->pipeline);
+    } else {
+      tap_diag("%s", diag.text);
+    }
+  }
+  f->pipeline = kept;
+  ir_arena_free(&source.arena);
+}
+
 /* After the first rounds, submitting takes no memory of ours, and what it costs is printed. */
 static void check_steady(fixture *f) {
   enum { CHAIN = 50, ROUNDS = 4 };
@@ -338,6 +368,7 @@ static void run_checks(fixture *f) {
     check_mistakes(f);
     check_binary(f);
     check_steady(f);
+    check_generated(f);
     if (strstr(f->selector, "+validate")) check_validation(f);
   }
   f->v->pipeline_destroy(f->pipeline);
