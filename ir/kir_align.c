@@ -5,14 +5,10 @@ enum { MOST = 64 };
 static uint32_t at_most(uint64_t bytes) { return bytes > MOST ? MOST : (uint32_t)bytes; }
 static uint32_t lower(uint32_t a, uint32_t b) { return a < b ? a : b; }
 
-static uint32_t base_bytes(const kir_kernel *k, const kir_memory *m) {
+/* The declared alignment is that of the first element, offset included. */
+static uint32_t base_bytes(const kir_memory *m) {
   uint32_t bytes = m->align ? m->align : kir_mem_bytes(m);
   if (m->type.lanes == 3 || !bytes) bytes = ir_dtypes[m->type.base].bytes;
-  if (m->offset_scalar) {
-    const int64_t multiple = k->scalars.at[m->offset_scalar - 1].multiple_of;
-    const uint64_t unit = multiple > 1 ? (uint64_t)(multiple & -multiple) : 1;
-    bytes = lower(bytes, at_most(unit * kir_mem_bytes(m)));
-  }
   return lower(bytes, MOST);
 }
 
@@ -23,7 +19,7 @@ static uint32_t proven(const kir_kernel *k, uint32_t i, const uint32_t *multiple
   const kir_memory *m = &k->memories.at[in->index];
   const uint32_t indices = kir_index_count(in);
   uint64_t row = kir_mem_bytes(m); /* bytes from one value of the index to the next */
-  uint32_t bytes = base_bytes(k, m);
+  uint32_t bytes = base_bytes(m);
   for (uint32_t d = indices; d-- > 0;) {
     bytes = lower(bytes, at_most((uint64_t)power_of_two_in(row) * multiples[kir_arg(k, i, d)]));
     row *= m->dims[d];

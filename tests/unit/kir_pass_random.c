@@ -5,7 +5,8 @@
 #include "tests/tap.h"
 
 enum { ELEMENTS = 256, SEGMENT = 64, MAX_POOL = 400, DEPTH = 3 };
-enum { F_IN, U_IN, B_IN, H_IN, F_OUT, U_OUT, B_OUT, H_OUT, BUFFERS };
+enum { F_IN, U_IN, B_IN, L_IN, S_IN, H_IN, G_IN, F_OUT, U_OUT, B_OUT, L_OUT, S_OUT, H_OUT, G_OUT, BUFFERS };
+enum { OFFSET = 16 }; /* elements before some buffers' first */
 
 /* ---- random numbers ---- */
 static uint64_t state;
@@ -166,8 +167,8 @@ static void expression(maker *m) {
 
 /* ---- memory ---- */
 static void load_global(maker *m) {
-  static const uint8_t inputs[] = {F_IN, F_IN, U_IN, B_IN, H_IN};
-  const uint32_t memory = inputs[below(m->with_small_floats ? 5 : 4)], lanes = random_lanes();
+  static const uint8_t inputs[] = {F_IN, F_IN, U_IN, B_IN, L_IN, S_IN, H_IN, G_IN};
+  const uint32_t memory = inputs[below(m->with_small_floats ? 8 : 6)], lanes = random_lanes();
   const uint32_t stride = one_in(5) ? 1 + below(4) : 0;
   uint32_t at = index_below(m, 128);
   if (one_in(2)) at = kir_ix(m->k, 1, (int64_t[]){lanes == 3 ? 1 : lanes}, (uint32_t[]){index_below(m, 8)}, one_in(2) ? 16 : 0);
@@ -178,13 +179,13 @@ static void load_global(maker *m) {
 }
 
 static void store_global(maker *m) {
-  static const uint8_t outputs[] = {F_OUT, F_OUT, U_OUT, B_OUT, H_OUT};
-  const uint32_t memory = outputs[below(m->with_small_floats ? 5 : 4)], lanes = random_lanes();
+  static const uint8_t outputs[] = {F_OUT, F_OUT, U_OUT, B_OUT, L_OUT, S_OUT, H_OUT, G_OUT};
+  const uint32_t memory = outputs[below(m->with_small_floats ? 8 : 6)], lanes = random_lanes();
   const kir_type t = kir_t(m->k->memories.at[memory].type.base, lanes);
   const uint32_t at = one_in(2) ? kir_ix(m->k, 2, (int64_t[]){1, 1}, (uint32_t[]){m->base, index_below(m, 32)}, 0)
                                 : kir_ix(m->k, 1, (int64_t[]){1}, (uint32_t[]){m->base}, (int64_t)below(3) * 16);
-  uint32_t v = value(m, t);
-  if (memory == H_OUT && one_in(2)) v = kir_cast(m->k, t, value(m, kir_t(SNT_F32, lanes)));
+  uint32_t v = memory == L_OUT ? condition(m, lanes) : value(m, t);
+  if ((memory == H_OUT || memory == G_OUT) && one_in(2)) v = kir_cast(m->k, t, value(m, kir_t(SNT_F32, lanes)));
   kir_store(m->k, memory, 1, &at, v);
 }
 
@@ -294,15 +295,16 @@ static uint32_t declare(kir_kernel *k, const char *name, uint8_t space, kir_type
   return kir_memory_add(k, &m);
 }
 
-static const uint8_t bases[BUFFERS] = {SNT_F32, SNT_U32, SNT_U8, SNT_F16, SNT_F32, SNT_U32, SNT_U8, SNT_F16};
+static const uint8_t bases[BUFFERS] = {SNT_F32, SNT_U32, SNT_U8, SNT_BOOL, SNT_I16, SNT_F16, SNT_BF16, SNT_F32, SNT_U32, SNT_U8, SNT_BOOL, SNT_I16, SNT_F16, SNT_BF16};
 
 static void declare_all(maker *m) {
-  static const char *const names[BUFFERS] = {"fi", "ui", "bi", "hi", "fo", "uo", "bo", "ho"};
+  static const char *const names[BUFFERS] = {"fi", "ui", "bi", "li", "si", "hi", "gi", "fo", "uo", "bo", "lo", "so", "ho", "go"};
   static const double weights[8] = {0, 1, 0.25, -2, 3, 0.5, 1e-3, 64};
+  const uint32_t offset = kir_scalar_add(m->k, "o", SNT_U32, 0, OFFSET, OFFSET);
   for (uint32_t b = 0; b < BUFFERS; b++) {
-    const bool out = b >= F_OUT;
+    const bool out = b >= F_OUT, moved = b == B_IN || b == S_OUT || b == H_IN;
     const kir_memory g = {.name = names[b], .space = KIR_GLOBAL, .type = kir_t(bases[b], 1), .rank = 1, .dims = {out ? 8 * SEGMENT : ELEMENTS}, .slot = b,
-                          .align = 16, .access = out ? KIR_WRITE : KIR_READ};
+                          .align = 16, .access = out ? KIR_WRITE : KIR_READ, .offset_scalar = moved ? offset + 1 : 0};
     kir_memory_add(m->k, &g);
   }
   m->cells = declare(m->k, "c", KIR_PRIVATE, kir_t(SNT_F32, 4), 2, 2, KIR_MEM_REGS);
@@ -332,27 +334,30 @@ static void make_kernel(kir_kernel *k, uint64_t seed, bool with_fma) {
 }
 
 /* ---- running ---- */
-typedef struct buffers { uint8_t data[BUFFERS][8 * SEGMENT * 4]; } buffers;
+typedef struct buffers { uint8_t data[BUFFERS][(8 * SEGMENT + OFFSET) * 4]; } buffers;
 
 static void init_buffers(buffers *b) {
   static const float special[] = {0, -0.0f, 1e30f, -1e30f, 1e-40f, 65504, 65520, -3e-6f};
   state = 99;
   memset(b, 0, sizeof *b);
-  for (uint32_t i = 0; i < ELEMENTS; i++) {
+  for (uint32_t i = 0; i < ELEMENTS + OFFSET; i++) {
     const double x = one_in(8) ? (double)special[below(8)] : one_in(40) ? (double)INFINITY : one_in(40) ? (double)NAN : ((double)below(4000) - 2000) / 16;
     ir_dtype_store(SNT_F32, b->data[F_IN], i, x);
     ir_dtype_store(SNT_F16, b->data[H_IN], i, x);
     ir_dtype_store_int(SNT_U32, b->data[U_IN], i, one_in(3) ? (int64_t)below(10) : (int64_t)below(0x7fffffff) * 5);
     ir_dtype_store_int(SNT_U8, b->data[B_IN], i, below(256));
+    ir_dtype_store(SNT_BF16, b->data[G_IN], i, x);
+    ir_dtype_store_int(SNT_I16, b->data[S_IN], i, (int64_t)below(65536) - 32768);
+    b->data[L_IN][i] = (uint8_t)below(2);
   }
 }
 
 static snt_result run(const kir_kernel *k, buffers *b, snt_diag *diag) {
   kir_interp_buffer list[BUFFERS];
   kir_interp_stats stats;
-  const uint32_t block[4] = {5};
+  const uint32_t block[4] = {OFFSET, 5};
   init_buffers(b);
-  for (uint32_t i = 0; i < BUFFERS; i++) list[i] = (kir_interp_buffer){b->data[i], (i < F_OUT ? ELEMENTS : 8 * SEGMENT) * (uint64_t)ir_dtypes[bases[i]].bytes};
+  for (uint32_t i = 0; i < BUFFERS; i++) list[i] = (kir_interp_buffer){b->data[i], (OFFSET + (i < F_OUT ? ELEMENTS : 8 * SEGMENT)) * (uint64_t)ir_dtypes[bases[i]].bytes};
   const kir_interp_info info = {.kernel = k, .groups = 2, .buffer_count = BUFFERS, .buffers = list, .scalars = block, .scalar_bytes = sizeof block};
   return kir_interp_run(&info, NULL, &stats, diag);
 }
@@ -367,7 +372,7 @@ static bool same_element(uint32_t base, const void *a, const void *b, uint32_t i
 
 static bool same_buffers(const buffers *a, const buffers *b) {
   for (uint32_t n = F_OUT; n < BUFFERS; n++)
-    for (uint32_t i = 0; i < 8 * SEGMENT; i++)
+    for (uint32_t i = 0; i < 8 * SEGMENT + OFFSET; i++)
       if (!same_element(bases[n], a->data[n], b->data[n], i)) {
         tap_diag("buffer %u element %u: %g before, %g after", n, i, ir_dtype_load(bases[n], a->data[n], i), ir_dtype_load(bases[n], b->data[n], i));
         return false;
