@@ -8,11 +8,11 @@ uint32_t api_target_index(uint32_t bit) {
   case SNT_TARGET_OPENCL: return 0;
   case SNT_TARGET_SPIRV: return 1;
   case SNT_TARGET_CUDA: return 2;
-  case SNT_TARGET_KERNEL_IR: return 3;
+  case SNT_TARGET_HOST: return 3;
   default: return UINT32_MAX;
   }
 }
-static const uint32_t target_bits[API_TARGETS] = {SNT_TARGET_OPENCL, SNT_TARGET_SPIRV, SNT_TARGET_CUDA, SNT_TARGET_KERNEL_IR};
+static const uint32_t target_bits[API_TARGETS] = {SNT_TARGET_OPENCL, SNT_TARGET_SPIRV, SNT_TARGET_CUDA, SNT_TARGET_HOST};
 
 /* ---- the program owns a copy of the graph, constants included, so that it outlives it ---- */
 
@@ -112,6 +112,7 @@ static snt_result list_ports(snt_program *p, snt_diag *diag) {
 }
 
 static uint32_t default_target(const cost_profile *p) {
+  if (!strcmp(p->target, "interp")) return SNT_TARGET_HOST;
   for (uint32_t t = 0; t < API_TARGETS; t++) {
     const codegen_target *g = rt_codegen(target_bits[t]);
     if (g && !strcmp(g->name, p->target)) return target_bits[t];
@@ -125,7 +126,7 @@ static snt_result compile_into(snt_program *p, const snt_graph *g, const snt_com
   SNT_TRY(copy_graph(p, g, diag));
   p->options = (fusion_options){.profile = &p->profile, .numerics = (uint8_t)info->numerics, .no_rewrites = (info->flags & SNT_COMPILE_NO_REWRITES) != 0, .peak_bytes = info->peak_bytes, .hooks = &hooks, .verify = true};
   p->options.level = info->flags & SNT_COMPILE_UNFUSED_NODES ? FUSION_UNFUSED_NODES : info->flags & SNT_COMPILE_UNFUSED ? FUSION_UNFUSED : FUSION_FUSED;
-  p->targets = info->targets & ~(uint32_t)SNT_TARGET_HOST ? info->targets : info->targets | default_target(&p->profile);
+  p->targets = info->targets ? info->targets : default_target(&p->profile);
   plan_init(&p->plan, &p->arena, &p->pool);
   SNT_TRY(fusion_compile(&p->fusion, &p->graph, &p->options, &p->arena, &p->plan, diag));
   SNT_TRY(plan_verify(&p->plan, NULL, diag));

@@ -150,7 +150,7 @@ void emit_store(emit *e, uint32_t memory, int32_t dtype, ir_expr offset, uint32_
     kir_store(e->k, memory, 1, &index, stored);
     return;
   }
-  stored = kir_splat(e->k, stored, emit_value_type(e, stored).lanes == 1 ? e->lanes : 1);
+  if (emit_value_type(e, stored).lanes == 1) stored = kir_splat(e->k, stored, e->lanes);
   int64_t coef;
   ir_expr rest;
   if (!expr_split_affine(e->x, offset, e->lane_var, &coef, &rest) || coef <= 0 || coef > INT32_MAX) {

@@ -232,7 +232,7 @@ static uint32_t sweep_index(emit *e, reduction *r) {
   const ir_expr v = emit_loop(e, &(emit_loop_info){.name = "k", .lo = 0, .hi = r->extent[0], .step = 1, .carry_count = 2, .initial = initial, .carried = carried});
   r->at[0] = v;
   const map_access a = reduce_operand(e, r);
-  const uint32_t value = kir_splat(e->k, emit_value(e, ir_arg(e->g, r->node, 0), &a), 1);
+  const uint32_t value = emit_value(e, ir_arg(e->g, r->node, 0), &a);
   const uint32_t better = kir_2(e->k, max ? KIR_gt : KIR_lt, value, carried[0]);
   const uint32_t next[2] = {kir_3(e->k, KIR_select, better, value, carried[0]), kir_3(e->k, KIR_select, better, emit_expr(e, v), carried[1])};
   uint32_t result[2];

@@ -5,7 +5,7 @@
 #include <string.h>
 
 typedef struct target_info { const char *name, *suffix; uint32_t bit; } target_info;
-static const target_info targets[] = {{"opencl", "cl", SNT_TARGET_OPENCL}, {"spirv", "spv", SNT_TARGET_SPIRV}, {"cuda", "cu", SNT_TARGET_CUDA}, {"kir", "kir", SNT_TARGET_KERNEL_IR}};
+static const target_info targets[] = {{"opencl", "cl", SNT_TARGET_OPENCL}, {"spirv", "spv", SNT_TARGET_SPIRV}, {"cuda", "cu", SNT_TARGET_CUDA}, {"kir", "kir", SNT_TARGET_HOST}};
 
 static snt_result parse_targets(tool_session *s, uint32_t *out) {
   *out = 0;

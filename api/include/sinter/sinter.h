@@ -87,11 +87,10 @@ SNT_API snt_result SNT_CALL snt_profile_print(const snt_profile *, char *text, s
 SNT_API void SNT_CALL snt_profile_destroy(snt_profile *);
 
 /* ---- compile: host only, no device needed ---- */
-enum { SNT_TARGET_KERNEL_IR = 16 };
 enum { SNT_COMPILE_UNFUSED = 1, SNT_COMPILE_UNFUSED_NODES = 2, SNT_COMPILE_NO_REWRITES = 4 };
 typedef struct snt_compile_info {
   snt_head head;
-  uint32_t targets;  /* SNT_TARGET_*; 0: the profile's own. The graph for the host device is always kept. */
+  uint32_t targets;  /* SNT_TARGET_*, HOST: kernel IR for the interpreter; 0: the profile's own. The graph for the host device is always kept. */
   uint32_t numerics; /* SNT_NUMERICS_DEFAULT or _STRICT */
   uint32_t flags;
   uint64_t peak_bytes; /* budget of scratch, 0: none */
