@@ -23,12 +23,6 @@ uint32_t kir_emit_const(kir_kernel *k, kir_type type, double value) {
   return kir_is_float(type.base) ? kir_const_float(k, type, value) : kir_const_int(k, type, (int64_t)value);
 }
 
-uint32_t kir_emit_zero(kir_kernel *k, kir_type type) {
-  if (!type.frag) return kir_const_int(k, type, 0);
-  const kir_inst zero = {.op = KIR_const, .type = type};
-  return kir_emit(k, &zero, 0, NULL);
-}
-
 uint32_t kir_emit_add(kir_kernel *k, uint32_t index, int64_t constant) {
   if (!constant) return index;
   const kir_type type = kir_type_of(k, index);

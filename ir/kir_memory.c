@@ -108,7 +108,7 @@ static uint32_t load_guarded(lowering *l, const kir_inst *like, uint32_t index) 
   kir_inst load = *like;
   load.lanes = 0;
   const uint32_t value = kir_emit(out, &load, 1, &safe);
-  return kir_3(out, KIR_select, inside, value, kir_emit_zero(out, load.type));
+  return kir_3(out, KIR_select, inside, value, kir_const_int(out, load.type, 0));
 }
 
 static uint32_t load_or_zero(lowering *l, uint32_t i) {
@@ -134,7 +134,7 @@ static void visit(lowering *l, uint32_t i) {
     l->c.map[i] = load_or_zero(l, i);
   else if (in->op == KIR_load && strided) l->c.map[i] = load_by_lanes(l, i, (uint32_t)in->lanes);
   else if (in->op == KIR_store && strided) store_by_lanes(l, i, (uint32_t)in->lanes);
-  else if (in->op == KIR_fill && (!l->caps->fill || kir_needs_words(m, l->caps))) put_fill(l, i);
+  else if (in->op == KIR_fill && !m->type.frag && (!l->caps->fill || kir_needs_words(m, l->caps))) put_fill(l, i);
   else kir_clone_inst(&l->c, i);
 }
 

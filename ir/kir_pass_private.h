@@ -29,7 +29,6 @@ static inline kir_type kir_with_base(kir_type t, int32_t base) { t.base = (uint8
 bool kir_is_int_const(const kir_kernel *, uint32_t value, int64_t *out); /* an integer or bool constant */
 bool kir_is_float_const(const kir_kernel *, uint32_t value, double *out);
 uint32_t kir_emit_const(kir_kernel *, kir_type, double value);      /* `value` must be exact in the type */
-uint32_t kir_emit_zero(kir_kernel *, kir_type);                     /* fragments included */
 uint32_t kir_mem_bytes(const kir_memory *);                         /* of one element */
 bool kir_mem_is_ro(const kir_kernel *, uint32_t memory);            /* nothing in the kernel can write its bytes */
 bool kir_may_alias(const kir_kernel *, uint32_t memory_a, uint32_t memory_b);

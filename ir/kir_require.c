@@ -22,14 +22,15 @@ static bool names_subgroup(uint16_t op) { return op >= KIR_sg_add && op <= KIR_s
 
 static const char *missing_for(const kir_kernel *k, const kir_inst *in, const kir_caps *caps) {
   const char *type = kir_has_value(in->op) || in->op == KIR_store ? missing_type(in->type.base, caps) : NULL;
+  const char *fragments = k->needs && *k->needs ? k->needs : "matrix fragments";
   if (type) return type;
+  if (in->type.frag && !caps->mma) return fragments;
   switch (in->op) {
   case KIR_tex_sample: case KIR_tex_load: case KIR_tex_store: return caps->images ? NULL : "images";
-  case KIR_mma: case KIR_mma_load: case KIR_mma_store: return caps->mma ? NULL : k->needs && *k->needs ? k->needs : "matrix fragments";
+  case KIR_mma: case KIR_mma_load: case KIR_mma_store: return caps->mma ? NULL : fragments;
   case KIR_atomic_add: case KIR_atomic_min: case KIR_atomic_max: return in->type.base == SNT_F32 && !caps->atomics_f32 ? "float atomics" : NULL;
   default: break;
   }
-  if (in->type.frag && !caps->mma) return "matrix fragments";
   if (names_subgroup(in->op) && k->sub && k->sub != ~0u && !caps->subgroups) return "subgroups of a fixed size";
   return k->mode == SNT_NUMERICS_REPRODUCIBLE ? missing_rounding(in, caps) : NULL;
 }

@@ -53,7 +53,6 @@ static bool promotable(const cells *s, uint32_t i) {
   const uint32_t indices = kir_index_count(in);
   uint64_t place;
   if (in->op != KIR_load && in->op != KIR_store && in->op != KIR_fill) return false;
-  if (in->op == KIR_fill && memory_at(s, in->index)->type.frag && !kir_is_const(s->c.in, kir_arg(s->c.in, i, indices), NULL, NULL)) return false;
   return constant_place(s, i, indices, &place) && place + cells_covered(s, i, indices) <= element_count(memory_at(s, in->index));
 }
 
@@ -125,9 +124,22 @@ static uint32_t count_written(const cells *s, uint32_t opener) {
 
 /* ---- accesses ---- */
 static kir_type cell_type(const cells *s, uint32_t cell) { return memory_at(s, s->memory_of[cell])->type; }
+
+/* A fragment has no constants: one comes out of its array, which is filled for that alone. */
+static uint32_t fragment_of(cells *s, uint32_t cell, uint32_t scalar) {
+  kir_kernel *out = s->c.out;
+  const uint32_t memory = s->memory_of[cell];
+  const kir_memory *m = memory_at(s, memory);
+  uint32_t indices[4], rest = cell - s->first[memory];
+  for (uint32_t d = m->rank; d-- > 0; rest /= (uint32_t)m->dims[d]) indices[d] = kir_const_int(out, kir_t(SNT_U32, 1), (int64_t)(rest % m->dims[d]));
+  kir_fill(out, memory, 0, NULL, scalar);
+  return kir_load(out, memory, 1, m->rank, indices);
+}
+
 static uint32_t value_of(cells *s, uint32_t cell) {
-  if (!s->current[cell]) return kir_emit_zero(s->c.out, cell_type(s, cell));
-  return s->current[cell];
+  const kir_type type = cell_type(s, cell);
+  if (s->current[cell]) return s->current[cell];
+  return type.frag ? fragment_of(s, cell, kir_const_int(s->c.out, kir_t(type.base, 1), 0)) : kir_const_int(s->c.out, type, 0);
 }
 
 static void load(cells *s, uint32_t i) {
@@ -161,23 +173,15 @@ static void store(cells *s, uint32_t i) {
   }
 }
 
-/* A fragment is filled with a scalar: only a constant is one value of the fragment type. */
-static uint32_t filled(cells *s, uint32_t value, kir_type cell) {
-  kir_kernel *out = s->c.out;
-  double c = 0;
-  if (!cell.frag) return kir_type_of(out, value).lanes == cell.lanes ? value : kir_splat(out, value, cell.lanes);
-  kir_is_const(out, value, NULL, &c);
-  const kir_inst constant = {.op = KIR_const, .type = cell, .imm.f = c};
-  return kir_emit(out, &constant, 0, NULL);
-}
-
 static void fill(cells *s, uint32_t i) {
   const kir_inst *in = at(s, i);
   const uint32_t indices = kir_index_count(in);
   uint64_t place;
   constant_place(s, i, indices, &place);
   const uint32_t from = s->first[in->index] + (uint32_t)place, n = (uint32_t)cells_covered(s, i, indices);
-  const uint32_t value = filled(s, s->c.map[kir_arg(s->c.in, i, indices)], memory_at(s, in->index)->type);
+  const uint32_t scalar = s->c.map[kir_arg(s->c.in, i, indices)];
+  const kir_type type = memory_at(s, in->index)->type;
+  const uint32_t value = type.frag ? fragment_of(s, from, scalar) : kir_splat(s->c.out, scalar, type.lanes);
   for (uint32_t cell = from; cell < from + n; cell++) s->current[cell] = value;
 }
 

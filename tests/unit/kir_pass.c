@@ -218,7 +218,7 @@ static void make_large(kir_kernel *k, uint32_t rows) {
 
 static double milliseconds(void) {
   struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t); /* what others do on the machine does not count */
   return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
 }
 

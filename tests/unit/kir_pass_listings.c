@@ -21,6 +21,7 @@ static const struct listing {
     {"kv_append", 2, {4096, 524288, 65536, 512 * 4}, {{"cap", 4}, {"past", 1}}},
     {"matmul_texel", 2, {262144, 262144, 1048576}, {{"K4", 16}}},
     {"post", 1, {6220800, 6220800}, {{0}}},
+    {"fragments", 1, {64, 64, 64}, {{0}}},
     {"control", 1, {64, 128, 128}, {{"n", 64}, {"f", 7}}},
 };
 
@@ -30,6 +31,10 @@ static const struct target { const char *name; bool exact; kir_caps caps; } targ
                                 .keeps_math = true, .shuffle = true, .prefetch = true, .stream = true, .subgroups = true, .subgroup_arithmetic = true}},
     {"single lanes", true, {EXACT, .target = "b", .max_lanes = 1, .vector_memory = 16, .f16_storage = true, .f16_arithmetic = true, .int8_storage = true,
                             .int16_storage = true, .keeps_math = true, .subgroups = true, .subgroup_arithmetic = true}},
+    {"everything", true, {EXACT, .target = "e", .max_lanes = 16, .vector_memory = 64, .f16_arithmetic = true, .f16_storage = true, .bf16_storage = true,
+                          .int8_storage = true, .int16_storage = true, .keeps_math = true, .subgroups = true, .subgroup_arithmetic = true, .prefetch = true,
+                          .stream = true, .texel = true, .images = true, .async_copy = true, .mma = true, .oob_zero = true, .shuffle = true, .hred = true,
+                          .wrap = true, .divmod = true, .minmax_nan = true, .ix = true, .fill = true, .lanes_memory = true, .pack2 = true}},
     {"lanes by shuffles", false, {EXACT, .target = "d", .max_lanes = 1, .vector_memory = 16, .int8_storage = true, .subgroups = true, .subgroup_size = 4}},
     {"little", false, {.target = "c", .max_lanes = 4, .vector_memory = 16, .aligned_vectors = true, .nan_unsafe = true, .int64 = true}},
 };
@@ -89,8 +94,9 @@ static void check_target(const kir_kernel *in, const struct listing *l, const me
   ir_arena_init(&arena, NULL);
   kir_init(&out, &arena, "out");
   snt_result r = kir_run_passes(in, &out, &t->caps, NULL, &hooks, &diag);
-  if (in->sub && in->sub != ~0u && !t->caps.subgroups) { /* it counts on a size */
-    tap_ok(r == SNT_E_UNSUPPORTED && strstr(diag.text, "subgroups"), "%s for %s is refused by name: %s", l->name, t->name, diag.text);
+  const char *lacks = *in->needs && !t->caps.mma ? in->needs : in->sub && in->sub != ~0u && !t->caps.subgroups ? "subgroups" : NULL;
+  if (lacks) {
+    tap_ok(r == SNT_E_UNSUPPORTED && strstr(diag.text, lacks), "%s for %s is refused by name: %s", l->name, t->name, diag.text);
     ir_arena_free(&arena);
     return;
   }
