@@ -51,7 +51,8 @@ bool parse_operand_value(graph_parser *p, uint32_t *out) {
 
 static bool resolve_literals(graph_parser *p, text_call *call, int32_t result, uint32_t *args) {
   uint8_t types[TEXT_MAX_VALUES];
-  for (uint32_t i = 0; i < call->operand_count; i++) types[i] = call->operands[i].node ? ir_at(p->g, call->operands[i].node)->type.dtype : 0;
+  for (uint32_t i = 0; i < call->operand_count; i++)
+    types[i] = call->operands[i].node ? ir_at(p->g, call->operands[i].node)->type.dtype : (uint8_t)call->operands[i].dtype;
   for (uint32_t i = 0; i < call->operand_count; i++) {
     text_operand *o = &call->operands[i];
     args[i] = o->node;

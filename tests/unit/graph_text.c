@@ -155,7 +155,7 @@ static const char *const tokens[] = {"%1", "%x", "[", "]", "(", ")", "{", "}", "
                                      "softmax", "conv", "attention", "window", "groups=3", "1e999", "-", "%\"a b\"", "keep", "slice", "i4", "steps=[-1]", ", name=\"q\""};
 
 static size_t damage(char *text, size_t length) {
-  for (uint32_t times = 1 + random_below(4); times; times--) {
+  for (uint32_t times = random_below(4) ? 1 : 4; times; times--) {
     const size_t at = length ? random_below((uint32_t)length) : 0;
     const char *token = tokens[random_below(IR_COUNT(tokens))];
     size_t size = strlen(token), cut = random_below(12) + 1u, from = length ? random_below((uint32_t)length) : 0;
@@ -178,7 +178,7 @@ static size_t damage(char *text, size_t length) {
       if (size > length - from) size = length - from;
       memmove(text + at, text + from, size);
       break;
-    default: length = at; break;
+    default: length = random_below(4) ? length : at; break;
     }
   }
   return length;

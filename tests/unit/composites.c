@@ -1,0 +1,234 @@
+/* Composites mean what they say: activations against the C library, the others against the same thing written another way, both through
+   the reference evaluator in f64. The same graphs, all of constants, then go through the folder. */
+#include "ir/eval.h"
+#include "ir/composites.h"
+#include "tests/unit/graph_support.h"
+
+/* ---- activations, element by element ---- */
+static double relu(double x) { return x > 0 ? x : 0; }
+static double clamp(double x, double low, double high) { return x < low ? low : x > high ? high : x; }
+static double relu6(double x) { return clamp(x, 0, 6); }
+static double leaky(double x) { return x < 0 ? 0.25 * x : x; }
+static double elu(double x) { return x > 0 ? x : 0.5 * expm1(x); }
+static double selu(double x) { return 1.05070102214813232421875 * (x > 0 ? x : 1.67326319217681884765625 * expm1(x)); }
+static double celu(double x) { return relu(x) + fmin(0, 2 * expm1(x / 2)); }
+static double gelu(double x) { return x * 0.5 * erfc(-x * sqrt(0.5)); }
+static double gelu_tanh(double x) { return 0.5 * x * (1 + tanh(sqrt(2 / 3.14159265358979323846) * (x + 0.044715 * x * x * x))); }
+static double logistic(double x) { return 1 / (1 + exp(-x)); }
+static double silu(double x) { return x * logistic(x); }
+static double softplus(double x) { return x > 30 ? x : log1p(exp(x)); }
+static double mish(double x) { return x * tanh(softplus(x)); }
+static double hardswish(double x) { return x * clamp(x / 6 + 0.5, 0, 1); }
+static double hardsigmoid(double x) { return clamp(0.2 * x + 0.5, 0, 1); }
+static double softsign(double x) { return x / (1 + fabs(x)); }
+static double clip(double x) { return clamp(x, -0.5, 1.5); }
+static const struct { const char *call; double (*meaning)(double); } activations[] = {
+    {"relu %x", relu}, {"relu6 %x", relu6}, {"leaky_relu %x, alpha=0.25", leaky}, {"prelu %x, %s", leaky}, {"elu %x, alpha=0.5", elu}, {"selu %x", selu},
+    {"celu %x, alpha=2", celu}, {"gelu %x", gelu}, {"gelu_tanh %x", gelu_tanh}, {"silu %x", silu}, {"mish %x", mish}, {"hardswish %x", hardswish},
+    {"hardsigmoid %x", hardsigmoid}, {"softplus %x", softplus}, {"softsign %x", softsign}, {"clip %x, low=-0.5, high=1.5", clip},
+    {"clip %x, %lo, %hi", clip}, {"clip %x, _, %hi, low=-0.5", clip}};
+
+static bool evaluate(test_graph *t, ir_eval_tensor *outputs) {
+  const ir_eval_info info = {.symbols = NULL};
+  return ir_eval_reference(&t->g, &info, &t->arena, outputs, &t->diag) == SNT_OK;
+}
+
+static void check_activations(void) {
+  for (uint32_t i = 0; i < IR_COUNT(activations); i++) {
+    char text[600];
+    snprintf(text, sizeof text,
+             "graph @g() {\n %%x: f64[8,40] = const normal seed=5 scale=6\n %%s: f64[40] = const 0.25\n %%lo: f64[] = const -0.5\n %%hi: f64[] = const 1.5\n"
+             " %%y = %s\n return %%x, %%y\n}\n", activations[i].call);
+    test_graph t;
+    ir_eval_tensor out[2];
+    double worst = 0;
+    if (!tap_ok(graph_read_text(&t, text) == SNT_OK && evaluate(&t, out), "%s", activations[i].call)) tap_diag("  %s", t.diag.text);
+    else
+      for (uint32_t e = 0; e < 320; e++) {
+        const double want = activations[i].meaning(out[0].value[e]), error = fabs(out[1].value[e] - want) / (1 + fabs(want));
+        if (!(error <= worst)) worst = error;
+      }
+    tap_ok(worst < 1e-12, "%s means what it should (worst error %g)", activations[i].call, worst);
+    graph_close(&t);
+  }
+}
+
+/* ---- two ways to write one thing: outputs a and b ---- */
+static const char constants[] =
+    " %x: f64[2,6,5] = const normal seed=1 scale=2\n %y: f64[2,5,6] = const normal seed=2\n %g: f64[5] = const normal seed=3\n %b: f64[5] = const normal seed=4\n"
+    " %i: f64[2,4,7,6] = const normal seed=5\n %w: f64[6,4,3,3] = const normal seed=6\n %wg: f64[6,2,3,3] = const normal seed=7\n %wd: f64[8,1,3,3] = const normal seed=8\n"
+    " %wt: f64[4,3,3,2] = const normal seed=9\n %c6: f64[6] = const normal seed=10\n %c4: f64[4] = const normal seed=11\n %v4: f64[4] = const uniform seed=12\n"
+    " %q: f64[1,4,3,8] = const normal seed=13\n %k: f64[1,2,5,8] = const normal seed=14\n %v: f64[1,2,5,6] = const normal seed=15\n %t: i32[2,6] = const [0,1,2,3,4,0, 4,3,2,1,0,1]\n";
+typedef struct twin { const char *name, *body; } twin;
+static const twin twins[] = {
+    {"softmax, log_softmax", " %a = softmax %x, axis=1\n %l = log_softmax %x, axis=1\n %b2 = exp %l\n return %a, %b2"},
+    {"softmax is not shaken by size", " %big = add %x, 1000\n %a = softmax %x\n %b2 = softmax %big\n return %a, %b2"},
+    {"logsumexp", " %a = logsumexp %x, axes=[2]\n %e = exp %x\n %s = sum %e, axes=[-1]\n %b2 = log %s\n return %a, %b2"},
+    {"mean and variance", " %m = mean %x, axes=[1,2], keep\n %s = mul %x, %x\n %ms = mean %s, axes=[1,2], keep\n %mm = mul %m, %m\n %b2 = sub %ms, %mm\n %a = variance %x, axes=[1,2], keep\n return %a, %b2"},
+    {"norms l1, l2", " %a = norm_l2 %x\n %s = mul %x, %x\n %t2 = sum %s\n %b2 = sqrt %t2\n %n = norm_l1 %x\n %ab = abs %x\n %m = sum %ab\n %z = sub %n, %m\n %a2 = add %a, %z\n return %a2, %b2"},
+    {"layernorm", " %a = layernorm %x, %g, %b, epsilon=0.01\n %m = mean %x, axes=[2], keep\n %mb: f64[2,6,5] = broadcast %m\n %d = sub %x, %mb\n %v2 = variance %x, axes=[2], keep\n"
+                  " %e = add %v2, 0.01\n %r = sqrt %e\n %rb: f64[2,6,5] = broadcast %r\n %u = div %d, %rb\n %gb: f64[2,6,5] = broadcast %g\n %bb: f64[2,6,5] = broadcast %b\n %ug = mul %u, %gb\n %b2 = add %ug, %bb\n return %a, %b2"},
+    {"rmsnorm of centred is layernorm", " %m = mean %x, axes=[2], keep\n %mb: f64[2,6,5] = broadcast %m\n %d = sub %x, %mb\n %a = rmsnorm %d, %g\n %z: f64[5] = const 0\n %b2 = layernorm %x, %g, %z\n return %a, %b2"},
+    {"groupnorm of one group is layernorm over all but n", " %a = groupnorm %i, groups=1\n %b2 = layernorm %i, axis=1\n return %a, %b2"},
+    {"groupnorm of single channels is instancenorm", " %a = groupnorm %i, %c4, %v4, groups=4\n %b2 = instancenorm %i, %c4, %v4\n return %a, %b2"},
+    {"batchnorm", " %p = add %v4, 2\n %a = batchnorm %i, %c4, %v4, %c4, %p\n %m: f64[2,4,7,6] = broadcast %c4, axes=[1]\n %d = sub %i, %m\n %pe = add %p, 1e-5\n %r = rsqrt %pe\n %rg = mul %r, %c4\n"
+                  " %rb: f64[2,4,7,6] = broadcast %rg, axes=[1]\n %u = mul %d, %rb\n %bb: f64[2,4,7,6] = broadcast %v4, axes=[1]\n %b2 = add %u, %bb\n return %a, %b2"},
+    {"matmul, einsum", " %a = matmul %x, %y\n %b2 = einsum %x, %y, labels=\"bij,bjk->bik\"\n return %a, %b2"},
+    {"matmul transposed", " %a = matmul %x, %y, transpose_a, transpose_b\n %xt = transpose %x, perm=[0,2,1]\n %yt = transpose %y, perm=[0,2,1]\n %b2 = matmul %xt, %yt\n return %a, %b2"},
+    {"matmul broadcasts batches", " %y1 = slice %y, sizes=[1,5,6]\n %yb: f64[2,5,6] = broadcast %y1\n %a = matmul %x, %y1\n %b2 = matmul %x, %yb\n return %a, %b2"},
+    {"matmul of a matrix", " %y1 = slice %y, sizes=[1,5,6]\n %m = reshape %y1, shape=[5,6]\n %a = matmul %x, %m\n %b2 = matmul %x, %y1\n return %a, %b2"},
+    {"matmul by a vector", " %a = matmul %x, %g\n %gb: f64[2,6,5] = broadcast %g\n %p = mul %x, %gb\n %b2 = sum %p, axes=[2]\n return %a, %b2"},
+    {"linear", " %y1 = slice %y, sizes=[1,5,6]\n %m = reshape %y1, shape=[5,6]\n %xt = transpose %x, perm=[0,2,1]\n %a = linear %xt, %m, %b\n %p = einsum %m, %xt, labels=\"oi,bci->bco\"\n %bb: f64[2,5,5] = broadcast %b\n %b2 = add %p, %bb\n return %a, %b2"},
+    {"einsum sums lonely labels", " %a = einsum %x, %y, labels=\"bij,bjk->bi\"\n %p = matmul %x, %y\n %b2 = sum %p, axes=[2]\n return %a, %b2"},
+    {"einsum of one", " %a = einsum %x, labels=\"bij->jb\"\n %s = sum %x, axes=[1]\n %b2 = transpose %s, perm=[1,0]\n return %a, %b2"},
+    {"conv against shifted slices", " %a = conv %i, %w, stride=[2,1], pads=[1,0,0,1]\n %p = pad %i, low=[0,0,1,0], high=[0,0,0,1]\n"
+                                    " %s0 = slice %p, starts=[0,0,0,0], sizes=[2,4,6,7]\n %z: f64[] = const 0\n %b2 = conv %p, %w, stride=[2,1]\n return %a, %b2"},
+    {"conv of groups is a concat of convs", " %a = conv %i, %wg, groups=2, dilation=[1,2], pads=[1,1,1,1]\n %i0 = slice %i, sizes=[2,2,7,6]\n %i1 = slice %i, starts=[0,2,0,0], sizes=[2,2,7,6]\n"
+                                           " %w0 = slice %wg, sizes=[3,2,3,3]\n %w1 = slice %wg, starts=[3,0,0,0], sizes=[3,2,3,3]\n %c0 = conv %i0, %w0, dilation=[1,2], pads=[1,1,1,1]\n"
+                                           " %c1 = conv %i1, %w1, dilation=[1,2], pads=[1,1,1,1]\n %b2 = concat %c0, %c1, axis=1\n return %a, %b2"},
+    {"depthwise conv with a multiplier", " %a = conv %i, %wd, groups=4\n %i1 = slice %i, starts=[0,1,0,0], sizes=[2,1,7,6]\n %w1 = slice %wd, starts=[2,0,0,0], sizes=[2,1,3,3]\n %b2 = conv %i1, %w1\n"
+                                        " %a1 = slice %a, starts=[0,2,0,0], sizes=[2,2,5,4]\n return %a1, %b2"},
+    {"a 1x1 conv is a matmul", " %w1 = slice %w, sizes=[6,4,1,1]\n %a = conv %i, %w1, %c6\n %m = reshape %w1, shape=[6,4]\n %f = reshape %i, shape=[2,4,42]\n %p = matmul %m, %f\n %r = reshape %p, shape=[2,6,7,6]\n"
+                               " %cb: f64[2,6,7,6] = broadcast %c6, axes=[1]\n %b2 = add %r, %cb\n return %a, %b2"},
+    {"a 1x1 conv with stride", " %w1 = slice %w, sizes=[6,4,1,1]\n %a = conv %i, %w1, stride=[2,3]\n %f = conv %i, %w1\n %b2 = slice %f, sizes=[2,6,4,2], steps=[1,1,2,3]\n return %a, %b2"},
+    {"conv_transpose is the adjoint of conv", " %o: f64[2,3,15,9] = const normal seed=20\n %u = conv_transpose %i, %wt, stride=[2,1], pads=[0,0,0,0], output_pads=[0,0]\n %us = slice %u, sizes=[2,3,15,7]\n"
+                                             " %o1 = slice %o, sizes=[2,3,15,7]\n %p = mul %us, %o1\n %a = sum %p\n %f = conv %o1, %wt, stride=[2,1]\n %r = mul %f, %i\n %b2 = sum %r\n return %a, %b2"},
+    {"conv_transpose with pads and groups", " %o: f64[2,6,12,6] = const normal seed=21\n %u = conv_transpose %i, %wt, stride=[2,1], pads=[1,1,2,0], output_pads=[0,0], groups=2\n %p = mul %u, %o\n %a = sum %p\n"
+                                           " %f = conv %o, %wt, stride=[2,1], pads=[1,1,2,0], groups=2\n %r = mul %f, %i\n %b2 = sum %r\n return %a, %b2"},
+    {"conv_transpose with dilation", " %o: f64[2,3,9,8] = const normal seed=22\n %u = conv_transpose %i, %wt, pads=[1,0,1,0], dilation=[2,2]\n %p = mul %u, %o\n %a = sum %p\n"
+                                    " %f = conv %o, %wt, pads=[1,0,1,0], dilation=[2,2]\n %r = mul %f, %i\n %b2 = sum %r\n return %a, %b2"},
+    {"avgpool is a conv with ones", " %o: f64[4,1,3,2] = const 0.16666666666666666\n %a = avgpool %i, size=[3,2], stride=[2,2]\n %b2 = conv %i, %o, groups=4, stride=[2,2]\n return %a, %b2"},
+    {"avgpool leaves padding out", " %a = avgpool %i, size=[3,3], pads=[1,1,1,1]\n %s = avgpool %i, size=[3,3], pads=[1,1,1,1], count_pads\n %one: f64[2,4,7,6] = const 1\n %d = avgpool %one, size=[3,3], pads=[1,1,1,1], count_pads\n %b2 = div %s, %d\n return %a, %b2"},
+    {"maxpool of the negative is minus a minimum", " %a = maxpool %i, size=[2,3], pads=[1,0,0,0], stride=[2,1]\n %p = pad_edge %i, pads=[0,0,1,0,0,0,0,0]\n %n = neg %p\n %wv = window %n, axis=2, size=[2,3], stride=[2,1]\n %m = reduce.min %wv, axes=[4,5]\n %b2 = neg %m\n return %a, %b2"},
+    {"global pools", " %a = global_avgpool %i\n %b2 = mean %i, axes=[2,3], keep\n %m = global_maxpool %i\n %n = maxpool %i, size=[7,6]\n %z = sub %m, %n\n %a2 = add %a, %z\n return %a2, %b2"},
+    {"attention of grouped heads", " %a = attention %q, %k, %v\n %kk = resize_nearest %k, scales=[1,2,1,1]\n %vv = resize_nearest %v, scales=[1,2,1,1]\n %s = matmul %q, %kk, transpose_b\n %sc = mul %s, 0.35355339059327379\n"
+                                  " %p = softmax %sc\n %b2 = matmul %p, %vv\n return %a, %b2"},
+    {"causal attention is a mask", " %a = attention %q, %k, %v, causal\n %m: bool[3,5] = const [true,true,true,false,false, true,true,true,true,false, true,true,true,true,true]\n %b2 = attention %q, %k, %v, %m\n return %a, %b2"},
+    {"a window is a mask", " %a = attention %q, %k, %v, causal, window=2\n %m: f64[3,5] = const [-1e30,0,0,-1e30,-1e30, -1e30,-1e30,0,0,-1e30, -1e30,-1e30,-1e30,0,0]\n %b2 = attention %q, %k, %v, %m\n return %a, %b2"},
+    {"a mask by head", " %h: f64[1,4,3,5] = const normal seed=30\n %a = attention %q, %k, %v, %h, scale=1\n %kk = resize_nearest %k, scales=[1,2,1,1]\n %vv = resize_nearest %v, scales=[1,2,1,1]\n %s = matmul %q, %kk, transpose_b\n"
+                       " %sm = add %s, %h\n %p = softmax %sm\n %b2 = matmul %p, %vv\n return %a, %b2"},
+    {"softcap", " %a = attention %q, %k, %v, softcap=2, scale=1\n %kk = resize_nearest %k, scales=[1,2,1,1]\n %vv = resize_nearest %v, scales=[1,2,1,1]\n %s = matmul %q, %kk, transpose_b\n %h = mul %s, 0.5\n %t2 = tanh %h\n %d = mul %t2, 2\n %p = softmax %d\n %b2 = matmul %p, %vv\n return %a, %b2"},
+    {"rotary turns keep lengths", " %an: f64[3,4] = const uniform seed=31 scale=3\n %co = cos %an\n %si = sin %an\n %r = rotary %q, %co, %si\n %a = norm_l2 %r, axes=[3]\n %b2 = norm_l2 %q, axes=[3]\n return %a, %b2"},
+    {"interleaved rotary is rotary of shuffled halves", " %an: f64[3,4] = const uniform seed=31 scale=3\n %co = cos %an\n %si = sin %an\n %a = rotary %q, %co, %si, interleaved\n %s = reshape %q, shape=[1,4,3,4,2]\n %st = transpose %s, perm=[0,1,2,4,3]\n"
+                                                    " %sf = reshape %st, shape=[1,4,3,8]\n %r = rotary %sf, %co, %si\n %u = reshape %r, shape=[1,4,3,2,4]\n %ut = transpose %u, perm=[0,1,2,4,3]\n %b2 = reshape %ut, shape=[1,4,3,8]\n return %a, %b2"},
+    {"embedding is one_hot times the table", " %g2 = reshape %y, shape=[10,6]\n %a = embedding %g2, %t\n %h = one_hot %t, depth=10, dtype=f64\n %b2 = matmul %h, %g2\n return %a, %b2"},
+    {"one_hot along another axis", " %a = one_hot %t, depth=5, axis=0\n %h = one_hot %t, depth=5\n %b2 = transpose %h, perm=[2,0,1]\n return %a, %b2"},
+    {"cross_entropy", " %a = cross_entropy %x, %t\n %l = log_softmax %x\n %h = one_hot %t, depth=5, dtype=f64\n %p = mul %l, %h\n %s = sum %p, axes=[2]\n %b2 = neg %s\n return %a, %b2"},
+    {"depth_to_space and back", " %d = depth_to_space %i, size=[2]\n %a = space_to_depth %d, size=[2]\n return %a, %i"},
+    {"depth_to_space crd", " %a = depth_to_space %i, size=[2], mode=crd\n %r = reshape %i, shape=[2,1,2,2,7,6]\n %t2 = transpose %r, perm=[0,1,4,2,5,3]\n %b2 = reshape %t2, shape=[2,1,14,12]\n return %a, %b2"},
+    {"resize_nearest repeats", " %a = resize_nearest %x, scales=[1,2,3]\n %s = slice %a, sizes=[2,6,5], starts=[0,1,2], steps=[1,2,3]\n return %s, %x"},
+    {"flatten", " %a = flatten %i, axis=2\n %b2 = reshape %i, shape=[8,42]\n return %a, %b2"},
+    {"pads by wrap", " %a = pad_wrap %x, pads=[0,2,1,0,1,2]\n %c = concat %x, %x, %x, axis=1\n %c1 = concat %c, %c, %c, axis=2\n %b2 = slice %c1, starts=[0,4,4], sizes=[2,9,8]\n return %a, %b2"},
+    {"pads by reflection", " %a = pad_reflect %x, pads=[0,2,0,0,0,0]\n %r = slice %x, starts=[0,2,0], sizes=[2,2,5], steps=[1,-1,1]\n %b2 = concat %r, %x, axis=1\n return %a, %b2"},
+    {"pads by the edge", " %a = pad_edge %x, pads=[0,1,0,0,0,2]\n %t2 = slice %x, sizes=[2,1,5]\n %c = concat %t2, %x, axis=1\n %e = slice %c, starts=[0,0,4], sizes=[2,7,1]\n %b2 = concat %c, %e, %e, axis=2\n return %a, %b2"},
+    {"dequantize of quantize is near", " %s: f32[6] = const 0.125\n %z: u8[6] = const 100\n %xf: f32[2,6,5] = cast %x\n %qz = quantize %xf, %s, %z\n %d = dequantize %qz, %s, %z\n %m = mul %xf, 8\n %r = round %m\n %b2 = mul %r, 0.125\n return %d, %b2"},
+    {"quantize saturates", " %h = mul %x, 1e6\n %hf: f32[2,6,5] = cast %h\n %a = quantize %hf, 1:f32, dtype=i8\n %p = gt %hf, 0\n %b2 = select %p, 127:i8, -128\n return %a, %b2"},
+    {"dropout keeps the mean, and what it keeps", " %d = dropout %x, ratio=0.25, seed=7\n %z = eq %d, 0\n %u = mul %d, 0.75\n %b2 = select %z, %x, %u\n return %x, %b2"},
+    {"sgd with momentum", " %p, %vel = sgd %x, %x, %x, rate=0.5, momentum=0.5\n %a = mul %x, 0.25\n return %p, %a"},
+    {"adam's first step goes by the rate", " %z: f64[2,6,5] = const 0\n %p, %m, %v2 = adam %z, %x, %z, %z, rate=0.125, epsilon=0\n %s = sign %x\n %b2 = mul %s, -0.125\n return %p, %b2"},
+    {"adam's step may be a value", " %p, %m, %v2 = adam %x, %x, %x, %x, 3:f64\n %b2 = sub %x, %p\n %p3, _, _ = adam %x, %x, %x, %x, step=3\n %b3 = sub %x, %p3\n return %b2, %b3"},
+};
+
+static double number_at(const ir_eval_tensor *t, uint64_t i) { return t->value ? t->value[i] : (double)t->ints[i]; }
+
+static double worst_difference(const ir_eval_tensor *a, const ir_eval_tensor *b) {
+  double worst = 0;
+  if (a->count != b->count || a->count == 0) return INFINITY;
+  for (uint64_t i = 0; i < a->count; i++) {
+    const double x = number_at(a, i), y = number_at(b, i), error = fabs(x - y) / (1 + fabs(y));
+    if (!(error <= worst)) worst = error;
+  }
+  return worst;
+}
+
+/* All values are constants, so the folder leaves nothing but constants behind the outputs, save what counts positions or draws numbers. */
+static void check_folded(test_graph *t, const char *name, const ir_eval_tensor *before) {
+  bool changed = false;
+  ir_eval_tensor after[2];
+  tap_is_int(ir_graph_fold(&t->g, 100000, &changed), SNT_OK, "%s: folds", name);
+  tap_is_text(graph_errors(t), "", "%s: and stays sound", name);
+  const char *text = graph_text(t);
+  const bool computed = strstr(text, "iota") || strstr(text, "random");
+  uint32_t left = 0;
+  for (uint32_t i = 0; i < t->g.outputs.count; i++) left += ir_at(&t->g, t->g.outputs.at[i].node)->op != IR_OP_const;
+  if (!evaluate(t, after)) tap_ok(false, "%s: is evaluated again: %s", name, t->diag.text);
+  else tap_ok(worst_difference(&after[0], &before[0]) < 1e-6 && worst_difference(&after[1], &before[1]) < 1e-6 && (left <= 1 || computed), "%s: to the same values", name);
+}
+
+static void check_twins(void) {
+  for (uint32_t i = 0; i < IR_COUNT(twins); i++) {
+    char text[6000];
+    test_graph t;
+    ir_eval_tensor out[2];
+    snprintf(text, sizeof text, "graph @g() {\n%s%s\n}\n", constants, twins[i].body);
+    if (!tap_is_int(graph_read_text(&t, text), SNT_OK, "%s: is read", twins[i].name)) {
+      tap_diag("  %s", t.diag.text);
+    } else if (!tap_is_text(graph_errors(&t), "", "%s: is sound", twins[i].name) || !evaluate(&t, out)) {
+      tap_ok(false, "%s: is evaluated: %s", twins[i].name, t.diag.text);
+    } else {
+      const double worst = worst_difference(&out[0], &out[1]);
+      tap_ok(worst < 1e-9, "%s: both ways agree (%g)", twins[i].name, worst);
+      check_folded(&t, twins[i].name, out);
+    }
+    graph_close(&t);
+  }
+}
+
+/* Every row must be built by some graph here. */
+static void check_coverage(void) {
+  for (uint32_t c = 1; c < IR_COMPOSITE_COUNT; c++) {
+    char call[64];
+    bool found = false;
+    snprintf(call, sizeof call, "= %s %%", ir_composites[c].name);
+    for (uint32_t i = 0; i < IR_COUNT(twins) && !found; i++) found = strstr(twins[i].body, call) != NULL;
+    for (uint32_t i = 0; i < IR_COUNT(activations) && !found; i++) found = strncmp(activations[i].call, call + 2, strlen(call + 2)) == 0;
+    if (strcmp(ir_composites[c].name, "swiglu") == 0) continue; /* below */
+    tap_ok(found, "%s is exercised", ir_composites[c].name);
+  }
+}
+
+/* Names, origins, narrow types, symbols. */
+static void check_nodes(void) {
+  test_graph t;
+  ir_eval_tensor out[2];
+  graph_read_text(&t, "symbols { n: max=64 }\ngraph @g(%x: f16[n,8], %y: f16[n,8]) {\n %s = swiglu %x, %y\n %1 = softmax %s\n return %1\n}\n");
+  const uint32_t last = t.g.outputs.at[0].node;
+  tap_is_text(graph_errors(&t), "", "narrow composites over symbols are sound");
+  tap_is_int(ir_at(&t.g, last)->type.dtype, SNT_F16, "and give back the operand's type");
+  uint32_t named = 0, origin = ir_at(&t.g, last)->origin, same = 0;
+  for (uint32_t n = 3; n < t.g.nodes.count; n++) named += strcmp(ir_node_name(&t.g, n), "s") == 0, same += ir_at(&t.g, n)->origin == origin;
+  tap_ok(named >= 4, "%u nodes carry the user's name", named);
+  tap_ok(origin == last && same >= 6, "%u have the result as origin", same);
+  graph_close(&t);
+  graph_read_text(&t, "graph @g() {\n %a: f64[9] = const normal seed=1\n %b: f64[9] = const normal seed=2\n %x = swiglu %a, %b\n %s = silu %a\n %y = mul %s, %b\n return %x, %y\n}\n");
+  tap_ok(evaluate(&t, out) && worst_difference(&out[0], &out[1]) < 1e-15, "swiglu");
+  graph_close(&t);
+}
+
+/* What only repeats is left alone, splats fold at any size, and what depends on an input stays. */
+static void check_folder(void) {
+  test_graph t;
+  bool changed;
+  graph_read_text(&t, "symbols { n: max=64 }\ngraph @g(%x: f32[n,4]) {\n %w: f32[4] = const [1,2,3,4]\n %v = mul %w, 2\n %vb: f32[n,4] = broadcast %v\n %two: f32[n,4] = broadcast 2:f32\n %three = add %two, 1\n"
+                      " %y = mul %x, %vb\n %z = add %y, %three\n %big: f32[64,64] = const uniform seed=1\n %big2 = mul %big, %big\n return %z, %big2\n}\n");
+  tap_is_int(ir_graph_fold(&t.g, 100, &changed), SNT_OK, "folds");
+  tap_ok(changed, "and says so");
+  const char *text = graph_text(&t);
+  tap_ok(strstr(text, "%v: f32[4] = const [0x1p+1, 0x1p+2, 0x1.8p+2, 0x1p+3]") != NULL, "the operand of a broadcast is folded");
+  tap_ok(strstr(text, "%vb: f32[n,4] = broadcast %v") != NULL, "the broadcast is not");
+  tap_ok(strstr(text, "%three: f32[n,4] = const 0x1.8p+1") != NULL, "splats fold under symbols");
+  tap_ok(strstr(text, "%big2: f32[64,64] = mul") != NULL, "the limit holds");
+  tap_is_text(graph_errors(&t), "", "the result is sound");
+  ir_graph_fold(&t.g, 100, &changed);
+  tap_ok(!changed, "a second time changes nothing");
+  graph_close(&t);
+}
+
+int main(void) {
+  check_activations();
+  check_twins();
+  check_coverage();
+  check_nodes();
+  check_folder();
+  return tap_done();
+}
