@@ -104,6 +104,13 @@ static void all_arguments(ctext *c, const ctext_site *site) {
   }
 }
 
+static void repeated(ctext *c, const ctext_site *site) {
+  for (uint32_t n = 0; n < site->type.lanes; n++) {
+    if (n) ir_text_add(&c->out, ", ");
+    argument(c, site, 0);
+  }
+}
+
 static void shuffled_lanes(ctext *c, const ctext_site *site) {
   const kir_inst *s = kir_at(c->k, site->id);
   const char *extract = ctext_cell_for(c, KIR_extract, site->id, site->operand);
@@ -205,10 +212,12 @@ static void expand_one(ctext *c, char escape, const ctext_site *site) {
   case 'V': argument(c, site, s->arg_count - 1u); break;
   case 'W': argument(c, site, s->arg_count - 2u); break;
   case 'a': all_arguments(c, site); break;
+  case 'D': repeated(c, site); break;
   case 'h': shuffled_lanes(c, site); break;
   case 'y': index_sum(c, site); break;
   case 'v': ir_text_format(&c->out, "v%u", site->id); break;
   case 't': ctext_type(c, site->type); break;
+  case 'T': ctext_type(c, site->operand); break;
   case 'b': ctext_type(c, kir_t(site->type.base, 1)); break;
   case 'u': sibling_type(c, site->operand, AS_UNSIGNED); break;
   case 's': sibling_type(c, site->operand, AS_SIGNED); break;

@@ -1,8 +1,8 @@
 /* The one C-like printer. A dialect is data: type names, and a template for each operation by operand class; `base` is an explicit
    parent, searched when a dialect has no cell of its own. Escapes of a template:
-     $0 .. $9 operands   $V $W the last and the one before it   $a all   $h the lanes of a shuffle   $y the sum of an ix
+     $0 .. $9 operands   $V $W the last and the one before it   $a all   $D the first, once a lane   $h the lanes of a shuffle   $y the sum of an ix
      $v this value's name   $t its type   $b its base name   $n its lanes   $z 0, 1 .. lanes-1
-     $u $s $w types as wide as operand 0: unsigned, signed, unsigned of at least 32 bits   $B its bits less one   $o its lanes
+     $T the type of operand 0   $u $s $w as wide as it: unsigned, signed, unsigned of at least 32 bits   $B its bits less one   $o its lanes
      $l $x a literal lane: decimal, hex digit      $R operand 0 after the rounding function   $r suffix of a rounding conversion
      $m memory   $j index into it   $q its address space   $e its element type   $S its sampler's flags
      $k dimension as a letter   $K as a digit   $p bytes of a prefetch   $f flags
@@ -52,7 +52,7 @@ typedef struct dialect {
   const char *mask;        /* base name of vectors of bool */
   const char *literal[SNT_DTYPE_COUNT]; /* $0: the digits */
   const char *float_bits[SNT_DTYPE_COUNT]; /* $0: digits of the bits, for infinities and NaN */
-  const char *vector_literal;              /* $t $0 */
+  const char *vector_literal, *vector_list; /* a vector of one literal $0; of the values that $0 lists */
   const char *scalar[SNT_DTYPE_COUNT];     /* scalar parameter from words $0 and $1 */
   const char *unroll, *unroll_by, *rolled; /* lines before a loop; $X the factor */
   const char *round_call[5], *round_suffix[5]; /* by KIR_ROUND_* */

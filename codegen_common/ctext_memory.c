@@ -215,7 +215,7 @@ static void load_lanes(ctext *c, uint32_t id) {
     ir_text_format(&c->out, " + %u]", i);
   }
   const ctext_site site = {.text = {ctext_restore(c, saved)}, .type = s->type};
-  ctext_expand(c, c->d->vector_literal, &site);
+  ctext_expand(c, c->d->vector_list, &site);
 }
 
 void ctext_load(ctext *c, uint32_t id) {

@@ -19,7 +19,7 @@ const kir_caps cuda_caps = {.target = "cuda", .max_lanes = 1, .vector_memory = 1
 #define WIDTH "($cu < 32u ? $cu : 32u)"
 
 static const ctext_cell vector_op[KIR_OP_COUNT] = {
-    [KIR_splat] = LOWERED("legalise"),
+    [KIR_splat] = ALL("$t{{$D}}"),
     [KIR_bitcast] = ALL("snt_bits<$t>($0)"),
     [KIR_vec] = ALL("$t{{$a}}"),
     [KIR_extract] = ALL("$0.s[$l]"),
@@ -65,7 +65,8 @@ const dialect dialect_cuda = {
                 [SNT_I16] = "(short)$0", [SNT_I32] = "$0", [SNT_I64] = "$0ll", [SNT_U8] = "(unsigned char)$0", [SNT_U16] = "(unsigned short)$0",
                 [SNT_U32] = "$0u", [SNT_U64] = "$0ull", [SNT_BOOL] = "$0"},
     .float_bits = {[SNT_F32] = "__uint_as_float($0u)", [SNT_F64] = "snt_bits<double>($0ull)"},
-    .vector_literal = "$t{{$0}}",
+    .vector_literal = "$t{{$D}}",
+    .vector_list = "$t{{$0}}",
     .scalar = {[SNT_F32] = "__uint_as_float($0)", [SNT_I32] = "(int)$0", [SNT_U32] = "$0", [SNT_BOOL] = "($0 != 0)",
                [SNT_F64] = "snt_bits<double>($0 | (unsigned long long)$1 << 32)", [SNT_I64] = "(long long)($0 | (unsigned long long)$1 << 32)",
                [SNT_U64] = "($0 | (unsigned long long)$1 << 32)"},
@@ -95,7 +96,7 @@ const dialect dialect_cuda = {
             [KIR_mulhi] = ALL("(unsigned)((unsigned long long)$0 * $1 >> 32)"),
             [KIR_popcount] = ALL("($t)snt_popcount(($u)$0)"),
             [KIR_clz] = ALL("($t)snt_clz(($u)$0, $B + 1)"),
-            [KIR_bitcast] = {"($t)$0", {[CT_F32] = "($t)__float_as_uint($0)", [CT_F64] = "snt_bits<$t>($0)"}},
+            [KIR_bitcast] = {"snt_bits<$t>($0)", {[CT_F32] = "($t)__float_as_uint($0)"}},
             [KIR_splat] = ALL("$0"), [KIR_vec] = ALL("$0"), [KIR_iota] = ALL("0"), [KIR_extract] = ALL("$0"), [KIR_insert] = ALL("$2"),
             [KIR_shuffle] = LOWERED("legalise"),
             [KIR_unpack2] = LOWERED("legalise"),

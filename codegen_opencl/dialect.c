@@ -67,7 +67,8 @@ static const ctext_cast casts[] = {
     {CT_FLOATS | CT_INTS, CT_BOOLS, CT_VECTOR, false, "convert_$t($0 != 0)"},
     {CT_BOOLS, CT_FLOATS | CT_INTS, CT_SCALAR, false, "($t)$0"},
     {CT_BOOLS, CT_FLOATS | CT_INTS, CT_VECTOR, false, "convert_$t($0 & 1)"},
-    {CT_FLOATS, CT_INTS, CT_ANY_SHAPE, false, "convert_$t_sat$r($0)"},
+    {CT_FLOATS, CT_INTS, CT_SCALAR, false, "$0 != $0 ? ($t)0 : convert_$t_sat$r($0)"}, /* some drivers saturate a NaN */
+    {CT_FLOATS, CT_INTS, CT_VECTOR, false, "convert_$t_sat$r(select($0, ($T)(0), $0 != $0))"},
     {CT_INTS, CT_INTS, CT_ANY_SHAPE, true, "convert_$t_sat($0)"},
     {CT_FLOATS | CT_INTS, CT_FLOATS | CT_INTS, CT_ANY_SHAPE, false, "convert_$t($0)"},
 };
@@ -96,6 +97,7 @@ const dialect dialect_opencl = {
                 [SNT_I32] = "$0", [SNT_I64] = "$0L", [SNT_U8] = "(uchar)$0", [SNT_U16] = "(ushort)$0", [SNT_U32] = "$0u", [SNT_U64] = "$0UL", [SNT_BOOL] = "$0"},
     .float_bits = {[SNT_F32] = "as_float($0u)", [SNT_F64] = "as_double($0UL)"},
     .vector_literal = "($t)($0)",
+    .vector_list = "($t)($0)",
     .scalar = {[SNT_F32] = "as_float($0)", [SNT_I32] = "(int)$0", [SNT_U32] = "$0", [SNT_BOOL] = "($0 != 0)", [SNT_F64] = "as_double((uint2)($0, $1))",
                [SNT_I64] = "as_long((uint2)($0, $1))", [SNT_U64] = "as_ulong((uint2)($0, $1))"},
     .unroll = "#pragma unroll",

@@ -101,7 +101,7 @@ static uint32_t from_bfloat(spv *s, kir_type to, uint32_t value) {
 }
 
 /* ---- dispatch: narrow types only widen and narrow, which storage capabilities allow ---- */
-static kir_type widened(kir_type t) {
+kir_type spv_wide(kir_type t) {
   static const uint8_t wide[SNT_DTYPE_COUNT] = {[SNT_F16] = SNT_F32, [SNT_BF16] = SNT_F32, [SNT_I8] = SNT_I32, [SNT_I16] = SNT_I32,
                                                 [SNT_U8] = SNT_U32,  [SNT_U16] = SNT_U32};
   return wide[t.base] ? spv_like(t, wide[t.base]) : t;
@@ -134,7 +134,7 @@ static uint32_t cast_wide(spv *s, kir_type to, kir_type from, uint32_t value, ui
 
 uint32_t spv_cast(spv *s, kir_type to, kir_type from, uint32_t value, uint32_t flags) {
   if (to.base == from.base) return value;
-  const kir_type wide_from = widened(from), wide_to = widened(to);
+  const kir_type wide_from = spv_wide(from), wide_to = spv_wide(to);
   if (wide_from.base != from.base) value = widen(s, wide_from, from, value);
   if (wide_to.base != wide_from.base || wide_to.base != to.base)
     value = cast_wide(s, wide_to, wide_from, value, flags, bits_of(to.base), spv_is_signed(to.base));

@@ -27,6 +27,17 @@ static int32_t channel_type(const kir_memory *m) {
   return n > 1 && m->format[n - 2] == 'u' ? SNT_U32 : SNT_I32;
 }
 
+/* A channel's type in the image: signed integers have their sign here, though nowhere else in the module. */
+static uint32_t channel(spv *s, int32_t base) {
+  return base == SNT_I32 ? SPV_TYPE(&s->m, SpvOpTypeInt, 32, 1) : spv_type(s, kir_t(base, 1));
+}
+
+static uint32_t channels(spv *s, int32_t base) { return SPV_TYPE(&s->m, SpvOpTypeVector, channel(s, base), 4); }
+
+static uint32_t without_sign(spv *s, int32_t base, uint32_t value) {
+  return base == SNT_I32 ? SPV_DO(s, SpvOpBitcast, spv_type(s, kir_t(SNT_U32, 4)), value) : value;
+}
+
 static bool is_sampled_with_sampler(const spv *s, uint32_t number) {
   for (uint32_t i = 1; i < s->k->insts.count; i++)
     if (kir_at(s->k, i)->op == KIR_tex_sample && kir_at(s->k, i)->index == number) return true;
@@ -37,9 +48,9 @@ void spv_declare_image(spv *s, uint32_t number) {
   const kir_memory *m = &s->k->memories.at[number];
   spv_memory *mem = &s->memory[number];
   const bool is_fetched = mem->texel || m->flags & KIR_MEM_SAMPLED;
-  const uint32_t channel = spv_type(s, kir_t(mem->texel ? m->type.base : channel_type(m), 1));
+  const uint32_t component = channel(s, mem->texel ? spv_wide(m->type).base : channel_type(m));
   const uint32_t dim = mem->texel ? SpvDimBuffer : SpvDim2D, format = is_fetched ? 0 : format_number(s, m);
-  mem->image = SPV_TYPE(&s->m, SpvOpTypeImage, channel, dim, 0, 0, 0, is_fetched ? 1 : 2, format);
+  mem->image = SPV_TYPE(&s->m, SpvOpTypeImage, component, dim, 0, 0, 0, is_fetched ? 1 : 2, format);
   mem->sampled = !mem->texel && is_sampled_with_sampler(s, number);
   mem->content = mem->sampled ? SPV_TYPE(&s->m, SpvOpTypeSampledImage, mem->image) : mem->image;
   if (mem->texel) spv_need(s, SpvCapabilitySampledBuffer);
@@ -56,7 +67,9 @@ static uint32_t content(spv *s, uint32_t number) { return SPV_DO(s, SpvOpLoad, s
 
 uint32_t spv_fetch_texel(spv *s, uint32_t number, uint32_t index) {
   const kir_memory *m = &s->k->memories.at[number];
-  return SPV_DO(s, SpvOpImageFetch, spv_type(s, kir_t(m->type.base, 4)), content(s, number), index);
+  const kir_type wide = spv_wide(m->type);
+  const uint32_t texel = without_sign(s, wide.base, SPV_DO(s, SpvOpImageFetch, channels(s, wide.base), content(s, number), index));
+  return m->type.lanes == 4 ? texel : SPV_DO(s, SpvOpCompositeExtract, spv_type(s, kir_t(wide.base, 1)), texel, 0);
 }
 
 static uint32_t coordinates(spv *s, uint32_t inst, int32_t base) {
@@ -74,10 +87,13 @@ uint32_t spv_image(spv *s, uint32_t inst) {
   }
   if (mem->sampled) image = SPV_DO(s, SpvOpImage, mem->image, image);
   const uint32_t at = coordinates(s, inst, SNT_U32);
+  const int32_t base = channel_type(m);
   if (in->op == KIR_tex_store) {
-    SPV(&s->m, SPV_CODE, SpvOpImageWrite, image, at, spv_arg(s, inst, 2));
+    const uint32_t value = spv_arg(s, inst, 2);
+    SPV(&s->m, SPV_CODE, SpvOpImageWrite, image, at, base == SNT_I32 ? SPV_DO(s, SpvOpBitcast, channels(s, base), value) : value);
     return 0;
   }
-  if (m->flags & KIR_MEM_SAMPLED) return SPV_DO(s, SpvOpImageFetch, spv_type(s, in->type), image, at, SpvImageOperandsLodMask, spv_u32(s, 0));
-  return SPV_DO(s, SpvOpImageRead, spv_type(s, in->type), image, at);
+  const uint32_t texel = m->flags & KIR_MEM_SAMPLED ? SPV_DO(s, SpvOpImageFetch, channels(s, base), image, at, SpvImageOperandsLodMask, spv_u32(s, 0))
+                                                    : SPV_DO(s, SpvOpImageRead, channels(s, base), image, at);
+  return without_sign(s, base, texel);
 }

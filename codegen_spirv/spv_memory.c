@@ -145,7 +145,7 @@ void spv_declare_memories(spv *s) {
   find_widths(s);
   for (uint32_t i = 0; i < s->k->memories.count; i++) {
     const kir_memory *m = &s->k->memories.at[i];
-    s->memory[i].texel = m->space == KIR_GLOBAL && m->flags & KIR_MEM_TEXEL && s->caps->texel && m->type.lanes == 4;
+    s->memory[i].texel = m->space == KIR_GLOBAL && m->flags & KIR_MEM_TEXEL && s->caps->texel;
     if (m->space == KIR_IMAGE || s->memory[i].texel) spv_declare_image(s, i);
     else if (is_buffer(m)) declare_buffer(s, i);
     else declare_array(s, i);

@@ -67,6 +67,7 @@ uint32_t spv_isel_op(kir_op, uint32_t base);   /* the table's cell, SpvOpNop if 
 bool spv_isel_has(kir_op, const char **why);  /* the table, or what is done otherwise; why: the pass that removes it, or what is missing */
 uint32_t spv_special(spv *, uint32_t inst);   /* spv_special.c: operations that take several instructions */
 uint32_t spv_cast(spv *, kir_type to, kir_type from, uint32_t value, uint32_t flags); /* spv_convert.c */
+kir_type spv_wide(kir_type); /* the 32-bit type that an 8- or 16-bit one is computed in; others themselves */
 uint32_t spv_bfloat_bits(spv *, kir_type from, uint32_t value); /* in the low half of u32 lanes, to nearest even */
 uint32_t spv_pack_half(spv *, uint32_t pair); /* f32x2 -> u32, to nearest even whatever the driver does */
 void spv_declare_memories(spv *);             /* spv_memory.c */

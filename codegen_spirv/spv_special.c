@@ -137,8 +137,9 @@ static uint32_t reciprocal(spv *s, uint32_t inst) {
 
 /* ---- representation ---- */
 static uint32_t convert(spv *s, uint32_t inst) {
-  const kir_inst *in = kir_at(s->k, inst);
-  return spv_cast(s, in->type, spv_arg_type(s, inst, 0), spv_arg(s, inst, 0), in->flags);
+  const kir_inst *in = kir_at(s->k, inst), *from = kir_at(s->k, kir_arg(s->k, inst, 0));
+  const bool fetched = from->op == KIR_load && s->memory[from->index].texel; /* already wide */
+  return spv_cast(s, in->type, fetched ? spv_wide(from->type) : from->type, spv_arg(s, inst, 0), in->flags);
 }
 
 static uint32_t reinterpret(spv *s, uint32_t inst) {
