@@ -2,7 +2,7 @@
    (unrolled), once, or not at all (a branch that is never taken, a loop without trips). */
 #include "ir/kir_pass_private.h"
 
-enum { MAX_DEPTH = 250, MAX_INSTS = 400000 };
+enum { MAX_DEPTH = 250, MAX_INSTS = 400000, MAX_IN_VAIN = 4 };
 typedef struct walker {
   kir_clone c;
   kir_regions regions;
@@ -47,6 +47,37 @@ static void put_branch(walker *w, const span *s) {
   if (s->last != s->close) kir_clone_inst(&w->c, s->last);
 }
 
+/* Cheap, and as good if it runs in vain. */
+static bool may_run_in_vain(const kir_inst *in) {
+  if (!(kir_ops[in->op].flags & KIR_PURE) || in->type.frag || (kir_ops[in->op].attrs & (KA_MATH | KA_ULP))) return false;
+  return in->op != KIR_rem && !(in->op >= KIR_sg_add && in->op <= KIR_sg_shuffle);
+}
+
+static bool is_short(const walker *w, const span *s) {
+  if (s->last - s->first > MAX_IN_VAIN) return false;
+  for (uint32_t i = s->first; i < s->last; i++)
+    if (!may_run_in_vain(kir_at(w->c.in, i))) return false;
+  for (uint32_t n = 0; n < yielded(w, s); n++)
+    if (kir_type_of(w->c.in, kir_arg(w->c.in, s->last, n)).frag) return false;
+  return true;
+}
+
+/* Both sides of a short if without effects are computed and chosen from. */
+static void choose(walker *w, const span *then, const span *otherwise, uint32_t condition, uint32_t end) {
+  const uint32_t count = yielded(w, then);
+  uint32_t *a = take(w, count), *b = take(w, count);
+  if (!a || !b) return;
+  walk(w, then->first, then->last);
+  read_yield(w, then, a);
+  walk(w, otherwise->first, otherwise->last);
+  read_yield(w, otherwise, b);
+  for (uint32_t n = 0; n < count; n++) {
+    const kir_inst select = {.op = KIR_select, .type = kir_type_of(w->c.out, a[n])};
+    a[n] = kir_emit_folded(w->c.out, &select, 3, (uint32_t[]){condition, a[n], b[n]});
+  }
+  set_results(w, end, count, a);
+}
+
 static uint32_t walk_if(walker *w, uint32_t i) {
   const kir_kernel *in = w->c.in;
   const span then = span_of(w, i);
@@ -56,6 +87,10 @@ static uint32_t walk_if(walker *w, uint32_t i) {
   int64_t condition;
   if (kir_is_int_const(w->c.out, mapped(w, i, 0), &condition)) {
     splice_branch(w, condition ? &then : has_else ? &otherwise : NULL, end, count);
+    return end + 1 + count;
+  }
+  if (has_else && is_short(w, &then) && is_short(w, &otherwise)) {
+    choose(w, &then, &otherwise, mapped(w, i, 0), end);
     return end + 1 + count;
   }
   kir_clone_inst(&w->c, i);
