@@ -200,7 +200,8 @@ ir_expr emit_loop(emit *e, const emit_loop_info *info) {
   const uint32_t lo = emit_expr(e, info->lo), hi = emit_expr(e, info->hi), step = kir_const_int(e->k, kir_t(SNT_U32, 1), info->step);
   const uint32_t id = kir_loop(e->k, lo, hi, step, info->carry_count, info->initial, info->carried, info->flags, info->unroll);
   e->depth++;
-  const ir_expr v = expr_var_add(e->x, info->name, info->lo, info->hi, info->step);
+  const ir_expr end = info->whole ? expr_sub(e->x, info->hi, expr_int(e->x, info->step - 1)) : info->hi; /* one past the last value */
+  const ir_expr v = expr_var_add(e->x, info->name, info->lo, end, info->step);
   if (!e->x->failed) e->x->vars.at[emit_var_number(e->x, v)].user = id;
   return v;
 }

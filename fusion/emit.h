@@ -62,7 +62,7 @@ uint32_t emit_bind(emit *, uint32_t buffer, uint8_t access);            /* kerne
 ir_expr emit_group(emit *, ir_expr groups);                             /* the group number as a variable in [0, groups) */
 ir_expr emit_item(emit *, uint32_t dimension, uint32_t items);          /* local id; sets the kernel's items */
 /* A kernel loop over [lo, hi) by step; the variable as an expression. `carried` values as in kir_loop. */
-typedef struct emit_loop_info { const char *name; ir_expr lo, hi; int64_t step; uint32_t flags, unroll, carry_count; const uint32_t *initial; uint32_t *carried; } emit_loop_info;
+typedef struct emit_loop_info { const char *name; ir_expr lo, hi; int64_t step; bool whole; /* hi - lo is a multiple of step */ uint32_t flags, unroll, carry_count; const uint32_t *initial; uint32_t *carried; } emit_loop_info;
 ir_expr emit_loop(emit *, const emit_loop_info *);
 void emit_loop_end(emit *, ir_expr variable, uint32_t count, const uint32_t *next, uint32_t *results);
 void emit_if(emit *, uint32_t condition);      /* closed by emit_if_end; values made inside are forgotten after */

@@ -147,7 +147,7 @@ static void sweep_levels(emit *e, reduction *r, uint32_t level, ir_expr lo, ir_e
   uint32_t carried[MAX_ACCUMULATORS];
   emit_loop_info info = {.name = "k", .lo = last ? lo : 0, .hi = last ? hi : r->extent[level], .step = 1,
                          .carry_count = r->accumulators, .initial = acc, .carried = carried};
-  if (last) info.step = (int64_t)r->lanes * r->accumulators * r->items, info.unroll = r->unroll;
+  if (last) info.step = (int64_t)r->lanes * r->accumulators * r->items, info.unroll = r->unroll, info.whole = !r->tail;
   const ir_expr v = emit_loop(e, &info);
   r->at[level] = v;
   if (last) sweep_terms(e, r, v, carried);

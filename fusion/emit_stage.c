@@ -90,9 +90,10 @@ static void sweep_last(emit *e, stage_sweep *s, ir_expr lo, ir_expr hi, uint32_t
   int64_t trips;
   if (expr_is_const(e->x, expr_sub(e->x, hi, lo), &trips) && trips == 0) return;
   const uint32_t last = s->rank - 1;
-  const ir_expr v = emit_loop(e, &(emit_loop_info){.name = "c", .lo = lo, .hi = hi, .step = lanes});
+  const ir_expr v = emit_loop(e, &(emit_loop_info){.name = "c", .lo = lo, .hi = hi, .step = lanes, .whole = true});
   s->at.at[last] = emit_lanes(e, expr_add(e->x, s->info->origin[last], v), lanes);
   emit_value(e, s->info->node, &s->at);
+  if (!emit_find_stage(e, s->info->node, &s->at)) e->failed = true; /* what is not proven inside would never be stored */
   emit_scalar_lanes(e);
   emit_loop_end(e, v, 0, NULL, NULL);
 }

@@ -110,7 +110,7 @@ static void loop_part(emit *e, const char *name, ir_expr lo, ir_expr hi, uint32_
     emit_scalar_lanes(e);
     return;
   }
-  const ir_expr v = emit_loop(e, &(emit_loop_info){.name = name, .lo = lo, .hi = hi, .step = lanes, .unroll = unroll});
+  const ir_expr v = emit_loop(e, &(emit_loop_info){.name = name, .lo = lo, .hi = hi, .step = lanes, .whole = true, .unroll = unroll});
   body(e, user, emit_lanes(e, v, lanes));
   emit_scalar_lanes(e);
   emit_loop_end(e, v, 0, NULL, NULL);

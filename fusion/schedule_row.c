@@ -229,7 +229,7 @@ static void emit_shared_row(row_job *j) {
   reduce_row(j, &(sweep){.lanes = j->lanes, .accumulators = 1, .items = j->items, .item = j->item});
   if (has_full_outputs(j)) {
     const ir_expr width = (ir_expr)j->lanes * j->items, whole = expr_sub(x, j->columns, expr_mod(x, j->columns, width));
-    const ir_expr v = emit_loop(e, &(emit_loop_info){.name = "c", .lo = 0, .hi = whole, .step = width});
+    const ir_expr v = emit_loop(e, &(emit_loop_info){.name = "c", .lo = 0, .hi = whole, .step = width, .whole = true});
     store_column(e, j, emit_lanes(e, expr_add(x, v, expr_mul(x, j->item, j->lanes)), j->lanes));
     emit_scalar_lanes(e);
     emit_loop_end(e, v, 0, NULL, NULL);
