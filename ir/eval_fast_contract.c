@@ -135,13 +135,14 @@ static void dot_products(const side *x, const tables *t, uint64_t rows, const fl
 
 static bool contiguous_rows(const side *x, uint64_t rows) { return rows > 3 && x->free[3] == x->free[0] + 3; }
 
-static void product_vector(const side *matrix, const side *vector, const tables *t, const work *w, uint64_t rows, const int64_t *out_rows, int32_t dtype,
-                           void *out, int64_t base) {
+typedef struct target { void *data; int32_t dtype; const int64_t *rows; int64_t base; } target; /* row m goes to rows[m] + base */
+
+static void product_vector(const side *matrix, const side *vector, const tables *t, const work *w, uint64_t rows, const target *out) {
   float *v = w->b, *y = w->c;
   for (uint64_t k = 0; k < t->kc; k++) v[k] = ((const float *)vector->data)[vector->base + vector->free[0] + vector->summed[k]];
   if (contiguous_rows(matrix, rows)) vector_product(matrix, t, rows, v, y);
   else dot_products(matrix, t, rows, v, y);
-  for (uint64_t m = 0; m < rows; m++) store_f32(dtype, out, (size_t)(base + out_rows[m]), y[m]);
+  for (uint64_t m = 0; m < rows; m++) store_f32(out->dtype, out->data, (size_t)(out->base + out->rows[m]), y[m]);
 }
 
 /* ---- set-up ---- */
@@ -183,8 +184,9 @@ static void run_batches(const eval_view *lhs, const eval_view *rhs, const eval_v
     b.base = rhs->offset + t->batch_rhs[g];
     int64_t base = t->batch_out[g];
     void *to = out->buffer->data;
-    if (f32 && t->nc == 1) product_vector(&a, &b, t, w, t->mc, t->out_m, out->dtype, to, base + t->out_n[0]);
-    else if (f32 && t->mc == 1) product_vector(&b, &a, t, w, t->nc, t->out_n, out->dtype, to, base + t->out_m[0]);
+    target rows = {to, out->dtype, t->out_m, base + (t->nc ? t->out_n[0] : 0)}, columns = {to, out->dtype, t->out_n, base + (t->mc ? t->out_m[0] : 0)};
+    if (f32 && t->nc == 1) product_vector(&a, &b, t, w, t->mc, &rows);
+    else if (f32 && t->mc == 1) product_vector(&b, &a, t, w, t->nc, &columns);
     else if (lhs->dtype == SNT_F64) product_f64(&a, &b, t, w, out->dtype, to, base);
     else if (ir_dtypes[lhs->dtype].is_float) product_f32(&a, &b, t, w, out->dtype, to, base);
     else product_int(&a, &b, t, w, out->dtype, to, base);

@@ -124,7 +124,8 @@ static line read_line(const eval_view *x, ir_op op, int64_t base, const int64_t 
   return l;
 }
 
-static void reduce_lines(eval_ctx *ctx, uint32_t node, const eval_view *x, const eval_view *kept, const eval_view *reduced, const int64_t *at, const eval_view *out) {
+static void reduce_lines(eval_ctx *ctx, uint32_t node, const eval_view *x, const eval_view *kept, const eval_view *reduced, const int64_t *at,
+                         const eval_view *out) {
   ir_op op = (ir_op)ir_at(ctx->g, node)->op;
   bool index = ir_ops[op].rule == IR_RULE_REDUCE_INDEX, is_float = ir_dtypes[x->dtype].is_float;
   bound_type inner = bound_accumulator(ctx, x->dtype), stored = bound_type_of(ctx, x->dtype);
@@ -161,9 +162,10 @@ snt_result ref_reduce(eval_ctx *ctx, uint32_t node, eval_view *out) {
 /* ---- scans ---- */
 typedef struct scan { ir_op op, pair; bool exclusive, is_float; bound_type inner, stored; int32_t dtype; } scan;
 
-static void scan_line(const scan *s, const eval_view *x, const eval_view *out, int64_t in, int64_t in_step, int64_t to, int64_t to_step, int64_t length) {
+static void scan_line(const scan *s, const eval_view *x, const eval_view *out, const int64_t *at, const int64_t *step, int64_t length) {
   line l = start_line(s->op, s->dtype);
-  for (int64_t i = 0; i < length; i++, in += in_step, to += to_step) {
+  int64_t in = at[0], to = at[1];
+  for (int64_t i = 0; i < length; i++, in += step[0], to += step[1]) {
     line before = l;
     if (s->is_float) add_to_line(&l, s->pair, ref_load(x, in));
     else l.total_int = add_int(s->pair, s->dtype, l.total_int, ref_load_int(x, in));
@@ -220,7 +222,7 @@ snt_result ref_scan(eval_ctx *ctx, uint32_t node, eval_view *out) {
   for (uint64_t l = 0; l < starts[0].count; l++) {
     for (uint32_t i = 0; i <= arity; i++) at[i] = eval_offset_at(&starts[i], l);
     if (op == IR_OP_scan_linear) linear_line(&s, &in[0], &in[1], out, at, step, out->dims[axis]);
-    else scan_line(&s, &in[0], out, at[0], step[0], at[1], step[1], out->dims[axis]);
+    else scan_line(&s, &in[0], out, at, step, out->dims[axis]);
   }
   ref_drop_zero_bounds(ctx, out);
   return SNT_OK;

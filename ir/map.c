@@ -115,7 +115,8 @@ bool map_pad(expr_pool *pool, map_access *access, const ir_expr *low, const ir_e
   return true;
 }
 
-bool map_window(expr_pool *pool, map_access *access, uint32_t first, uint32_t count, const int64_t *stride, const int64_t *dilation, const ir_expr *low, const ir_expr *from_dims) {
+bool map_window(expr_pool *pool, map_access *access, uint32_t first, uint32_t count, const int64_t *stride, const int64_t *dilation, const ir_expr *low,
+                const ir_expr *from_dims) {
   uint32_t rank = access->rank - count;
   for (uint32_t i = 0; i < count; i++) {
     ir_expr position = expr_mul(pool, access->at[first + i], expr_int(pool, stride[i]));
