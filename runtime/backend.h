@@ -6,8 +6,16 @@
 #include "ir/plan.h"
 
 typedef struct rt_vtable rt_vtable;
-typedef struct rt_device { const rt_vtable *v; const snt_host_alloc *alloc; cost_profile profile; bool lost, cpu; /* cpu: a processor's cores, no card */ uint32_t target; /* SNT_TARGET_* of its code */ char selector[64], name[128], driver[128]; } rt_device;
-typedef struct rt_buffer { const rt_vtable *v; rt_device *device; uint64_t bytes; void *host; } rt_buffer; /* host: mapped address where memory is shared, else null */
+typedef struct rt_device {
+  const rt_vtable *v;
+  const snt_host_alloc *alloc;
+  cost_profile profile;
+  bool lost, cpu;  /* cpu: a processor's cores, no card */
+  uint32_t target; /* SNT_TARGET_* of the code it takes */
+  char selector[64], name[128], driver[128];
+} rt_device;
+/* host: mapped address where memory is shared, else null */
+typedef struct rt_buffer { const rt_vtable *v; rt_device *device; uint64_t bytes; void *host; } rt_buffer;
 typedef struct rt_pipeline { const rt_vtable *v; rt_device *device; } rt_pipeline;
 typedef struct rt_stream { const rt_vtable *v; rt_device *device; } rt_stream;
 typedef struct rt_event { const rt_vtable *v; rt_stream *stream; } rt_event;

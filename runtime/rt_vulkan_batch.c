@@ -91,7 +91,8 @@ static snt_result reap(vk_stream *stream, snt_diag *diag) {
 static void begin_barrier(const vk_api *api, VkCommandBuffer commands) {
   const VkMemoryBarrier barrier = {.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
                                    .srcAccessMask = VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT | VK_ACCESS_HOST_WRITE_BIT,
-                                   .dstAccessMask = VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_READ_BIT | VK_ACCESS_TRANSFER_WRITE_BIT};
+                                   .dstAccessMask = VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_READ_BIT |
+                                                    VK_ACCESS_TRANSFER_WRITE_BIT};
   const VkPipelineStageFlags device = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT;
   api->vkCmdPipelineBarrier(commands, device | VK_PIPELINE_STAGE_HOST_BIT, device, 0, 1, &barrier, 0, NULL, 0, NULL);
 }
@@ -179,7 +180,12 @@ void vk_batch_release(vk_stream *stream, vk_batch *batch) {
   if (!batch->pending) push_idle(stream, batch);
 }
 
+/* Also when the device is lost, or thought to be: the driver answers then, and nothing is destroyed under running work. */
 void vk_batches_destroy(vk_stream *stream) {
+  const vk_device *device = (const vk_device *)stream->base.device;
+  for (const vk_batch *batch = stream->pending; batch; batch = batch->next) {
+    device->instance->api.vkWaitForFences(device->handle, 1, &batch->fence, VK_TRUE, UINT64_MAX);
+  }
   for (vk_batch *lists[] = {stream->pending, stream->idle}, **list = lists; list < lists + 2; list++) {
     for (vk_batch *batch = *list; batch;) {
       vk_batch *next = batch->next;

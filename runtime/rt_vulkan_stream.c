@@ -31,7 +31,6 @@ void vk_stream_destroy(rt_stream *base) {
   if (!base) return;
   vk_stream *stream = (vk_stream *)base;
   vk_device *device = (vk_device *)base->device;
-  vk_wait(base, NULL); /* fails only when the device is lost: then nothing runs */
   vk_batches_destroy(stream);
   vk_forget_sets(stream, true);
   if (stream->staging.buffer) vk_memory_destroy(device, &stream->staging);

@@ -56,9 +56,11 @@ static bool fetch(fixture *f, rt_buffer *buffer, uint64_t offset, void *data, ui
 
 typedef struct scale_call { struct rt_bound bindings[2]; uint32_t block[2]; rt_dispatch dispatch; } scale_call;
 
-static void set_scale(scale_call *call, fixture *f, rt_buffer *x, uint64_t x_offset, rt_buffer *y, uint64_t y_offset, uint32_t n, float a) {
-  call->bindings[0] = (struct rt_bound){x, x_offset, 4 * (uint64_t)n, KIR_READ};
-  call->bindings[1] = (struct rt_bound){y, y_offset, 4 * (uint64_t)n, KIR_WRITE};
+typedef struct place { rt_buffer *buffer; uint64_t offset; } place;
+
+static void set_scale(scale_call *call, fixture *f, place x, place y, uint32_t n, float a) {
+  call->bindings[0] = (struct rt_bound){x.buffer, x.offset, 4 * (uint64_t)n, KIR_READ};
+  call->bindings[1] = (struct rt_bound){y.buffer, y.offset, 4 * (uint64_t)n, KIR_WRITE};
   call->block[0] = n;
   memcpy(&call->block[1], &a, sizeof a);
   call->dispatch = (rt_dispatch){.pipeline = f->pipeline, .groups = (n + 63) / 64, .binding_count = 2, .bindings = call->bindings,
@@ -110,7 +112,7 @@ static void check_dispatch(fixture *f) {
   fill_ramp(x, N);
   for (uint32_t i = 0; i <= N; i++) y[i] = guard;
   put(f, bx, 0, x, sizeof x), put(f, by, 0, y, sizeof y);
-  set_scale(&call, f, bx, 0, by, 0, N, 3);
+  set_scale(&call, f, (place){bx, 0}, (place){by, 0}, N, 3);
   snt_result result = f->v->submit(f->stream, 1, &call.dispatch, false, NULL, &diag);
   if (!tap_is_int(result, SNT_OK, "%s: a dispatch", f->selector)) tap_diag("%s", diag.text);
   tap_is_int(f->v->wait(f->stream, NULL), SNT_OK, "%s: and the wait for it", f->selector);
@@ -133,7 +135,7 @@ static void check_folding(fixture *f) {
   put(f, bx, 0, x, sizeof x), put(f, by, 0, y, sizeof y);
   memcpy(limit, f->device->profile.max_grid, sizeof limit);
   f->device->profile.max_grid[0] = 3, f->device->profile.max_grid[1] = 2, f->device->profile.max_grid[2] = 4;
-  set_scale(&call, f, bx, 0, by, 0, N, 5);
+  set_scale(&call, f, (place){bx, 0}, (place){by, 0}, N, 5);
   bool ok = f->v->submit(f->stream, 1, &call.dispatch, false, NULL, NULL) == SNT_OK && fetch(f, by, 0, y, sizeof y);
   tap_ok(ok && count_wrong(x, y, N, 5) == 0, "%s: a grid folded over three axes", f->selector);
   call.dispatch.groups = 25;
@@ -154,8 +156,8 @@ static void check_chain(fixture *f) {
   for (uint32_t i = 0; i < 3 * part / 4; i++) arena[i] = -777;
   fill_ramp(arena, COUNT);
   put(f, buffer, 0, arena, 3 * (uint64_t)part);
-  set_scale(&calls[0], f, buffer, 0, buffer, part, COUNT, 2);
-  set_scale(&calls[1], f, buffer, part, buffer, 2 * (uint64_t)part, COUNT, 3);
+  set_scale(&calls[0], f, (place){buffer, 0}, (place){buffer, part}, COUNT, 2);
+  set_scale(&calls[1], f, (place){buffer, part}, (place){buffer, 2 * (uint64_t)part}, COUNT, 3);
   both[0] = calls[0].dispatch, both[1] = calls[1].dispatch;
   snt_diag diag = {0};
   uint64_t begin = rt_clock_ns();
@@ -200,7 +202,7 @@ static void check_streams(fixture *f) {
   rt_stream *streams[2] = {f->stream, second};
   for (int round = 0; ok && round < ROUNDS; round++) {
     for (int s = 0; s < 2; s++) {
-      set_scale(&calls[s], f, bx, 0, by[s], 0, N, (float)(round + s));
+      set_scale(&calls[s], f, (place){bx, 0}, (place){by[s], 0}, N, (float)(round + s));
       ok = ok && f->v->submit(streams[s], 1, &calls[s].dispatch, false, NULL, NULL) == SNT_OK;
     }
   }
@@ -218,7 +220,7 @@ static void check_mistakes(fixture *f) {
   rt_pipeline *pipeline = NULL;
   scale_call call;
   snt_diag diag = {0};
-  set_scale(&call, f, buffer, 0, buffer, 0, 4, 1);
+  set_scale(&call, f, (place){buffer, 0}, (place){buffer, 0}, 4, 1);
   call.dispatch.binding_count = 1;
   tap_is_int(f->v->submit(f->stream, 1, &call.dispatch, false, NULL, &diag), SNT_E_ARG, "%s: a missing binding (%s)", f->selector, diag.text);
   call.dispatch.binding_count = 2;
@@ -306,7 +308,7 @@ static void check_steady(fixture *f) {
   bool ok = true;
   fill_ramp(x, 64);
   put(f, bx, 0, x, sizeof x);
-  set_scale(&call, f, bx, 0, by, 0, 64, 1);
+  set_scale(&call, f, (place){bx, 0}, (place){by, 0}, 64, 1);
   for (int i = 0; i < CHAIN; i++) chain[i] = call.dispatch;
   for (int round = 0; round < ROUNDS; round++) {
     if (round == 1) calls = f->counter->calls;
@@ -330,8 +332,8 @@ static void check_validation(fixture *f) {
   rt_buffer *a = make_buffer(f, sizeof x), *b = make_buffer(f, sizeof x), *c = make_buffer(f, sizeof x);
   scale_call calls[2];
   snt_diag diag = {0};
-  set_scale(&calls[0], f, a, 0, b, 0, N, 2);
-  set_scale(&calls[1], f, b, 0, c, 0, N, 2);
+  set_scale(&calls[0], f, (place){a, 0}, (place){b, 0}, N, 2);
+  set_scale(&calls[1], f, (place){b, 0}, (place){c, 0}, N, 2);
   rt_dispatch both[2] = {calls[0].dispatch, calls[1].dispatch};
   tap_is_int(f->v->submit(f->stream, 2, both, false, NULL, &diag), SNT_OK, "%s: with its barrier a chain is clean", f->selector);
   both[1].barrier = false;

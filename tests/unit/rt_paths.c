@@ -38,9 +38,10 @@ static void bench_close(bench *b) {
 
 typedef struct call { struct rt_bound bindings[2]; uint32_t block[2]; rt_dispatch dispatch; } call;
 
-static void set_call(call *c, bench *b, rt_buffer *x, uint64_t x_offset, rt_buffer *y, uint64_t y_offset, uint32_t n, float a) {
-  c->bindings[0] = (struct rt_bound){x, x_offset, 4 * (uint64_t)n, KIR_READ};
-  c->bindings[1] = (struct rt_bound){y, y_offset, 4 * (uint64_t)n, KIR_WRITE};
+/* Reads x from its start, writes y from `offset`. */
+static void set_call(call *c, bench *b, rt_buffer *x, rt_buffer *y, uint64_t offset, uint32_t n, float a) {
+  c->bindings[0] = (struct rt_bound){x, 0, 4 * (uint64_t)n, KIR_READ};
+  c->bindings[1] = (struct rt_bound){y, offset, 4 * (uint64_t)n, KIR_WRITE};
   c->block[0] = n;
   memcpy(&c->block[1], &a, sizeof a);
   c->dispatch = (rt_dispatch){.pipeline = b->pipeline, .groups = (n + 63) / 64, .binding_count = 2, .bindings = c->bindings, .block = c->block,
@@ -61,7 +62,7 @@ static void check_staging(void) {
   tap_ok(ok && !bx->host && !by->host, "staging: buffers without a host address");
   for (uint32_t i = 0; i < N; i++) x[i] = (float)(i % 1001), y[i] = 0;
   call c;
-  set_call(&c, &b, bx, 0, by, 0, N, 2);
+  set_call(&c, &b, bx, by, 0, N, 2);
   ok = b.v->upload(b.stream, bx, 0, x, 4 * (uint64_t)N, &diag) == SNT_OK;
   ok = ok && b.v->submit(b.stream, 1, &c.dispatch, false, NULL, &diag) == SNT_OK;
   ok = ok && b.v->download(b.stream, by, 0, y, 4 * (uint64_t)N, &diag) == SNT_OK;
@@ -89,7 +90,7 @@ static void check_clock(const char *selector) {
   uint64_t ns[3] = {0};
   uint32_t count = 3;
   b.v->buffer_create(b.device, 4096, &buffer[0], NULL), b.v->buffer_create(b.device, 4096, &buffer[1], NULL);
-  set_call(&c, &b, buffer[0], 0, buffer[1], 0, 1024, 1);
+  set_call(&c, &b, buffer[0], buffer[1], 0, 1024, 1);
   const rt_dispatch three[3] = {c.dispatch, c.dispatch, c.dispatch};
   snt_result result = b.v->submit(b.stream, 3, three, true, &event, NULL);
   if (result == SNT_OK) result = b.v->event_timings(event, &count, ns);
@@ -117,7 +118,7 @@ static void check_ranges(const char *selector, bool texel, uint32_t rounds) {
   if (result == SNT_OK) result = b.v->upload(b.stream, bx, 0, x, sizeof x, NULL);
   for (uint32_t i = 0; result == SNT_OK && i < rounds; i++) {
     call c;
-    set_call(&c, &b, bx, 0, by, (uint64_t)align * i, N, (float)(i % 50));
+    set_call(&c, &b, bx, by, (uint64_t)align * i, N, (float)(i % 50));
     result = b.v->submit(b.stream, 1, &c.dispatch, false, NULL, NULL);
   }
   if (result == SNT_OK) result = b.v->wait(b.stream, NULL);
@@ -141,7 +142,7 @@ static void check_kept_events(const char *selector) {
   snt_result result = SNT_OK;
   uint32_t timed = 0;
   b.v->buffer_create(b.device, 4096, &buffer[0], NULL), b.v->buffer_create(b.device, 4096, &buffer[1], NULL);
-  set_call(&c, &b, buffer[0], 0, buffer[1], 0, 1024, 1);
+  set_call(&c, &b, buffer[0], buffer[1], 0, 1024, 1);
   for (int i = 0; i < EVENTS && result == SNT_OK; i++) result = b.v->submit(b.stream, 1, &c.dispatch, true, &events[i], NULL);
   tap_is_int(result, SNT_OK, "%s: a hundred events", selector);
   for (int i = EVENTS - 1; i >= 0; i--) {
