@@ -173,6 +173,7 @@ uint32_t kir_put(kir_kernel *k, const kir_inst *proto, uint32_t count, const uin
     if (count) memcpy(small, given, count * sizeof *small);
     args = small;
     if (kir_is_elementwise(op) || op == KIR_select) widen(k, op, count, small);
+    if ((op == KIR_cast || op == KIR_bitcast) && in.type.lanes > 1 && kir_type_of(k, *small).lanes == 1) *small = kir_splat(k, *small, in.type.lanes);
     if (op == KIR_store || op == KIR_fill) widen_stored(k, &in, count, small);
     if (k->failed) return 0;
   }
