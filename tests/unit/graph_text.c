@@ -1,6 +1,7 @@
 /* The text of the graph IR: canonical texts print as they are, sugar prints as the golden beside it, errors say where, and twenty thousand
    damaged texts neither crash the parser nor make it print what it would not read. Run from the project's root.
    tests/golden/graph: x.snt alone is canonical; beside x.txt it is any input, and x.txt what is printed. */
+#include "ir/composites.h"
 #include "tests/unit/graph_support.h"
 #include <dirent.h>
 
@@ -143,6 +144,33 @@ static void check_files(void) {
   graph_close(&t);
 }
 
+/* ---- the specification ---- */
+static bool mentions(const char *text, const char *word) {
+  const size_t length = strlen(word);
+  for (const char *at = text; (at = strstr(at, word)); at++) {
+    const char before = at == text ? ' ' : at[-1], after = at[length];
+    if (!strchr(" \n[(=,`", before) || (after != 0 && strchr("abcdefghijklmnopqrstuvwxyz0123456789_", after))) continue;
+    return true;
+  }
+  return false;
+}
+
+static void check_specification(void) {
+  char *text = load("ir/IR.txt");
+  if (!tap_ok(text != NULL, "ir/IR.txt")) return;
+  uint32_t missing = 0;
+  for (uint32_t i = 1; i < IR_OP_COUNT; i++)
+    if (!mentions(text, ir_ops[i].name)) tap_diag("  operator %s", ir_ops[i].name), missing++;
+  for (uint32_t i = 1; i < IR_ATTR_COUNT; i++)
+    if (!mentions(text, ir_attr_infos[i].name)) tap_diag("  attribute %s", ir_attr_infos[i].name), missing++;
+  for (uint32_t i = 1; i < IR_COMPOSITE_COUNT; i++)
+    if (!mentions(text, ir_composites[i].name)) tap_diag("  composite %s", ir_composites[i].name), missing++;
+  for (uint32_t i = 1; i < IR_PARAM_COUNT; i++)
+    if (!mentions(text, ir_param_infos[i].name)) tap_diag("  parameter %s", ir_param_infos[i].name), missing++;
+  tap_is_int(missing, 0, "names every operator, attribute, composite and parameter");
+  free(text);
+}
+
 /* ---- damaged texts ---- */
 static uint64_t random_state = 88172645463325252u;
 static uint32_t random_below(uint32_t limit) {
@@ -221,6 +249,7 @@ int main(int count, char **words) {
   for (uint32_t i = 0; i < file_count; i++) check_golden(files[i].name, files[i].text, bless);
   check_errors();
   check_files();
+  check_specification();
   if (file_count) check_damaged();
   for (uint32_t i = 0; i < file_count; i++) free(files[i].text);
   return tap_done();
