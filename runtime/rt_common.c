@@ -148,8 +148,8 @@ snt_result rt_copy_timings(const uint64_t *from, uint32_t have, uint32_t *count,
 
 snt_result rt_check_range(const rt_buffer *buffer, uint64_t offset, uint64_t bytes, snt_diag *diag) {
   if (offset <= buffer->bytes && bytes <= buffer->bytes - offset) return SNT_OK;
-  return ir_fail(diag, SNT_E_ARG, "buffer", 0, "bytes %llu + %llu of a buffer of %llu", (unsigned long long)offset, (unsigned long long)bytes,
-                 (unsigned long long)buffer->bytes);
+  return ir_fail(diag, SNT_E_ARG, "buffer", 0, "bytes %llu + %llu of a buffer of %llu", (unsigned long long)offset,
+                 (unsigned long long)bytes, (unsigned long long)buffer->bytes);
 }
 
 snt_result rt_check_dispatch(const rt_device *device, const rt_dispatch *dispatch, uint32_t binding_count, snt_diag *diag) {
@@ -162,7 +162,8 @@ snt_result rt_check_dispatch(const rt_device *device, const rt_dispatch *dispatc
     if (!bound->buffer) return ir_fail(diag, SNT_E_ARG, "submit", 0, "nothing is bound to slot %u", slot);
     SNT_TRY(rt_check_range(bound->buffer, bound->offset, bound->bytes, diag));
     if (bound->offset % align != 0) {
-      return ir_fail(diag, SNT_E_ARG, "submit", 0, "slot %u begins at byte %llu, not a multiple of %u", slot, (unsigned long long)bound->offset, align);
+      return ir_fail(diag, SNT_E_ARG, "submit", 0, "slot %u begins at byte %llu, not a multiple of %u", slot,
+                     (unsigned long long)bound->offset, align);
     }
   }
   return SNT_OK;
@@ -171,8 +172,8 @@ snt_result rt_check_dispatch(const rt_device *device, const rt_dispatch *dispatc
 static const struct {
   uint8_t base, lanes, kind;
 } texel_kinds[] = {
-    {SNT_F32, 4, RT_SLOT_F32X4}, {SNT_F32, 1, RT_SLOT_F32},     {SNT_U32, 4, RT_SLOT_U32X4}, {SNT_U32, 1, RT_SLOT_U32},
-    {SNT_I32, 4, RT_SLOT_I32X4}, {SNT_I32, 1, RT_SLOT_I32},     {SNT_F16, 4, RT_SLOT_F16X4}, {SNT_U8, 4, RT_SLOT_U8X4},
+    {SNT_F32, 4, RT_SLOT_F32X4}, {SNT_F32, 1, RT_SLOT_F32}, {SNT_U32, 4, RT_SLOT_U32X4}, {SNT_U32, 1, RT_SLOT_U32},
+    {SNT_I32, 4, RT_SLOT_I32X4}, {SNT_I32, 1, RT_SLOT_I32}, {SNT_F16, 4, RT_SLOT_F16X4}, {SNT_U8, 4, RT_SLOT_U8X4},
 };
 
 static uint8_t memory_slot_kind(const kir_memory *memory) {

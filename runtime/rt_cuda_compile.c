@@ -28,7 +28,8 @@ static snt_result fail_with_log(const nvrtc_api *api, const snt_host_alloc *allo
   return result;
 }
 
-static snt_result take_cubin(const nvrtc_api *api, const snt_host_alloc *alloc, nvrtcProgram program, void **cubin, size_t *bytes, snt_diag *diag) {
+static snt_result take_cubin(const nvrtc_api *api, const snt_host_alloc *alloc, nvrtcProgram program, void **cubin, size_t *bytes,
+                             snt_diag *diag) {
   size_t size = 0;
   int code = api->nvrtcGetCUBINSize(program, &size);
   if (code != 0 || size == 0) return rt_fail_native(diag, SNT_E_BACKEND, code, "pipeline", "nvrtcGetCUBINSize");

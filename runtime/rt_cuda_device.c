@@ -25,11 +25,11 @@ static snt_result load_cuda(cuda_api *api, snt_diag *diag) {
 
 snt_result cuda_fail(cuda_device *device, CUresult code, const char *stage, const char *what, snt_diag *diag) {
   switch (code) {
-    case CUDA_ERROR_OUT_OF_MEMORY: return rt_fail_native(diag, SNT_E_DEVICE_MEM, code, stage, what);
-    case CUDA_ERROR_ILLEGAL_ADDRESS: /* the context is unusable after these */
-    case CUDA_ERROR_LAUNCH_TIMEOUT:
-    case CUDA_ERROR_LAUNCH_FAILED: device->base.lost = true; return rt_fail_native(diag, SNT_E_DEVICE_LOST, code, stage, what);
-    default: return rt_fail_native(diag, SNT_E_BACKEND, code, stage, what);
+  case CUDA_ERROR_OUT_OF_MEMORY: return rt_fail_native(diag, SNT_E_DEVICE_MEM, code, stage, what);
+  case CUDA_ERROR_ILLEGAL_ADDRESS: /* the context is unusable after these */
+  case CUDA_ERROR_LAUNCH_TIMEOUT:
+  case CUDA_ERROR_LAUNCH_FAILED: device->base.lost = true; return rt_fail_native(diag, SNT_E_DEVICE_LOST, code, stage, what);
+  default: return rt_fail_native(diag, SNT_E_BACKEND, code, stage, what);
   }
 }
 
@@ -160,8 +160,10 @@ static snt_result cuda_open(const snt_host_alloc *alloc, const char *which, rt_d
     return result;
   }
   result = start_device(device, which, diag);
-  if (result != SNT_OK) cuda_close(&device->base);
-  else *out = &device->base;
+  if (result != SNT_OK)
+    cuda_close(&device->base);
+  else
+    *out = &device->base;
   return result;
 }
 

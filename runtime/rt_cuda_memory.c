@@ -38,7 +38,8 @@ static snt_result copy(rt_stream *base, rt_buffer *buffer, uint64_t offset, void
   if (bytes == 0) return SNT_OK;
   CUdeviceptr address = ((cuda_buffer *)buffer)->address + offset;
   if (!cuda_enter(device)) return ir_fail(diag, SNT_E_BACKEND, "copy", 0, "the context cannot be made current");
-  CUresult code = up ? device->api.cuMemcpyHtoDAsync_v2(address, host, bytes, stream) : device->api.cuMemcpyDtoHAsync_v2(host, address, bytes, stream);
+  CUresult code = up ? device->api.cuMemcpyHtoDAsync_v2(address, host, bytes, stream)
+                     : device->api.cuMemcpyDtoHAsync_v2(host, address, bytes, stream);
   if (code == CUDA_SUCCESS) code = device->api.cuStreamSynchronize(stream);
   cuda_leave(device);
   return code == CUDA_SUCCESS ? SNT_OK : cuda_fail(device, code, "copy", up ? "cuMemcpyHtoDAsync" : "cuMemcpyDtoHAsync", diag);

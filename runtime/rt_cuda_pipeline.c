@@ -29,7 +29,8 @@ static snt_result check_function(cuda_device *device, const cuda_pipeline *pipel
 }
 
 /* With the context current. */
-static snt_result build(cuda_device *device, cuda_pipeline *pipeline, const rt_code *code, const void *cached, size_t cached_bytes, snt_diag *diag) {
+static snt_result build(cuda_device *device, cuda_pipeline *pipeline, const rt_code *code, const void *cached, size_t cached_bytes,
+                        snt_diag *diag) {
   bool loaded = cached && cached_bytes && load_module(device, pipeline, cached, code->entry) == CUDA_SUCCESS;
   if (loaded) {
     if (!keep_cubin(pipeline, cached, cached_bytes)) return ir_fail(diag, SNT_E_HOST_MEM, "pipeline", 0, "out of memory");
@@ -41,7 +42,8 @@ static snt_result build(cuda_device *device, cuda_pipeline *pipeline, const rt_c
   return check_function(device, pipeline, diag);
 }
 
-snt_result cuda_pipeline_create(rt_device *base, const rt_code *code, const void *cached, size_t cached_bytes, rt_pipeline **out, snt_diag *diag) {
+snt_result cuda_pipeline_create(rt_device *base, const rt_code *code, const void *cached, size_t cached_bytes, rt_pipeline **out,
+                                snt_diag *diag) {
   cuda_device *device = (cuda_device *)base;
   if (base->lost) return SNT_E_DEVICE_LOST;
   if (code->binding_count > CUDA_MAX_BINDINGS) return ir_fail(diag, SNT_E_LIMIT, "pipeline", 0, "%u bindings", code->binding_count);
@@ -55,8 +57,10 @@ snt_result cuda_pipeline_create(rt_device *base, const rt_code *code, const void
     result = build(device, pipeline, code, cached, cached_bytes, diag);
     cuda_leave(device);
   }
-  if (result != SNT_OK) cuda_pipeline_destroy(&pipeline->base);
-  else *out = &pipeline->base;
+  if (result != SNT_OK)
+    cuda_pipeline_destroy(&pipeline->base);
+  else
+    *out = &pipeline->base;
   return result;
 }
 

@@ -2,12 +2,19 @@
    side, the internal vtable on the other. The hook was checked by the API when it was added. */
 #include "runtime/rt_sync.h"
 
-typedef struct hooked_device { rt_sync_device base; const snt_backend *hook; void *handle; } hooked_device;
-typedef struct hooked_pipeline { rt_sync_pipeline base; void *handle; } hooked_pipeline;
+typedef struct hooked_device {
+  rt_sync_device base;
+  const snt_backend *hook;
+  void *handle;
+} hooked_device;
+typedef struct hooked_pipeline {
+  rt_sync_pipeline base;
+  void *handle;
+} hooked_pipeline;
 enum { HOOKED_MAX_BINDINGS = 64 };
 
-static snt_result run_hooked(rt_sync_device *base, rt_sync_pipeline *pipeline, const rt_dispatch *dispatch, const rt_shape *shape, uint64_t *ns,
-                             snt_diag *diag) {
+static snt_result run_hooked(rt_sync_device *base, rt_sync_pipeline *pipeline, const rt_dispatch *dispatch, const rt_shape *shape,
+                             uint64_t *ns, snt_diag *diag) {
   hooked_device *device = (hooked_device *)base;
   void *bindings[HOOKED_MAX_BINDINGS];
   uint64_t offsets[HOOKED_MAX_BINDINGS], bytes[HOOKED_MAX_BINDINGS];
@@ -19,8 +26,12 @@ static snt_result run_hooked(rt_sync_device *base, rt_sync_pipeline *pipeline, c
     offsets[slot] = own_memory ? bound->offset : 0;
     bytes[slot] = bound->bytes;
   }
-  const snt_backend_launch launch = {.grid = {shape->grid[0], shape->grid[1], shape->grid[2]}, .binding_count = dispatch->binding_count,
-                                     .bindings = bindings, .offsets = offsets, .bytes = bytes, .block = shape->words,
+  const snt_backend_launch launch = {.grid = {shape->grid[0], shape->grid[1], shape->grid[2]},
+                                     .binding_count = dispatch->binding_count,
+                                     .bindings = bindings,
+                                     .offsets = offsets,
+                                     .bytes = bytes,
+                                     .block = shape->words,
                                      .block_bytes = 4 * shape->word_count};
   return device->hook->run(device->handle, ((hooked_pipeline *)pipeline)->handle, &launch, ns, diag);
 }
@@ -35,7 +46,8 @@ static void destroy_memory(rt_sync_device *base, void *handle) {
   device->hook->buffer_destroy(device->handle, handle);
 }
 
-static snt_result copy_memory(rt_sync_device *base, void *handle, uint64_t offset, void *host, uint64_t bytes, uint32_t to_device, snt_diag *diag) {
+static snt_result copy_memory(rt_sync_device *base, void *handle, uint64_t offset, void *host, uint64_t bytes, uint32_t to_device,
+                              snt_diag *diag) {
   const hooked_device *device = (const hooked_device *)base;
   return device->hook->buffer_copy(device->handle, handle, offset, host, bytes, to_device, diag);
 }
@@ -76,12 +88,17 @@ static snt_result hooked_pipeline_create(rt_device *base, const rt_code *code, c
   hooked_pipeline *pipeline = rt_take(base->alloc, sizeof *pipeline);
   if (!pipeline) return ir_fail(diag, SNT_E_HOST_MEM, "pipeline", 0, "out of memory");
   pipeline->base = (rt_sync_pipeline){.base = {.v = base->v, .device = base}, .binding_count = code->binding_count};
-  const snt_backend_code given = {.data = code->data, .size = code->size, .entry = code->entry,
-                                  .items = {code->items[0], code->items[1], code->items[2]}, .binding_count = code->binding_count,
+  const snt_backend_code given = {.data = code->data,
+                                  .size = code->size,
+                                  .entry = code->entry,
+                                  .items = {code->items[0], code->items[1], code->items[2]},
+                                  .binding_count = code->binding_count,
                                   .block_bytes = code->block_bytes + 4};
   snt_result result = device->hook->pipeline_create(device->handle, &given, &pipeline->handle, diag);
-  if (result != SNT_OK) rt_give(base->alloc, pipeline, sizeof *pipeline);
-  else *out = &pipeline->base.base;
+  if (result != SNT_OK)
+    rt_give(base->alloc, pipeline, sizeof *pipeline);
+  else
+    *out = &pipeline->base.base;
   return result;
 }
 

@@ -15,12 +15,13 @@ static snt_result interp_enumerate(const snt_host_alloc *alloc, uint32_t *count,
   (void)alloc;
   *count = 1;
   if (capacity == 0) return SNT_OK;
-  *out = (rt_device_desc){.selector = "interp", .name = "kernel interpreter", .driver = "sinter", .profile = "interp", .api = SNT_TARGET_HOST};
+  *out = (rt_device_desc){
+      .selector = "interp", .name = "kernel interpreter", .driver = "sinter", .profile = "interp", .api = SNT_TARGET_HOST};
   return SNT_OK;
 }
 
-static snt_result run_interp(rt_sync_device *device, rt_sync_pipeline *base, const rt_dispatch *dispatch, const rt_shape *shape, uint64_t *ns,
-                             snt_diag *diag) {
+static snt_result run_interp(rt_sync_device *device, rt_sync_pipeline *base, const rt_dispatch *dispatch, const rt_shape *shape,
+                             uint64_t *ns, snt_diag *diag) {
   const interp_pipeline *pipeline = (const interp_pipeline *)base;
   const snt_host_alloc *alloc = device->base.alloc;
   kir_interp_buffer few[INTERP_INLINE_BINDINGS], *buffers = few;
@@ -33,8 +34,13 @@ static snt_result run_interp(rt_sync_device *device, rt_sync_pipeline *base, con
     const struct rt_bound *bound = &dispatch->bindings[slot];
     buffers[slot] = (kir_interp_buffer){.data = (char *)bound->buffer->host + bound->offset, .bytes = bound->bytes};
   }
-  const kir_interp_info info = {.kernel = pipeline->kernel, .groups = dispatch->groups, .subgroup_size = device->base.profile.subgroup_max,
-                                .buffer_count = count, .buffers = buffers, .scalars = shape->words, .scalar_bytes = 4 * shape->word_count};
+  const kir_interp_info info = {.kernel = pipeline->kernel,
+                                .groups = dispatch->groups,
+                                .subgroup_size = device->base.profile.subgroup_max,
+                                .buffer_count = count,
+                                .buffers = buffers,
+                                .scalars = shape->words,
+                                .scalar_bytes = 4 * shape->word_count};
   kir_interp_stats stats;
   snt_result result = kir_interp_run(&info, alloc, &stats, diag);
   if (buffers != few) rt_give(alloc, buffers, count * sizeof *buffers);
@@ -43,13 +49,41 @@ static snt_result run_interp(rt_sync_device *device, rt_sync_pipeline *base, con
 
 /* Nothing is expanded away but the mathematical functions: those run as the polynomials that devices run. */
 static void interp_profile(cost_profile *profile) {
-  const kir_caps caps = {.target = "interp", .max_lanes = 16, .vector_memory = 128, .f16_arithmetic = true, .f16_storage = true,
-                         .bf16_storage = true, .int8_storage = true, .int16_storage = true, .int64 = true, .f64 = true, .fma_fused = true,
-                         .fma_fast = true, .subgroups = true, .subgroup_arithmetic = true, .exact_div = true, .exact_sqrt = true,
-                         .prefetch = true, .stream = true, .texel = true, .images = true, .async_copy = true, .atomics_f32 = true,
-                         .oob_zero = true, .shuffle = true, .hred = true, .wrap = true, .divmod = true, .minmax_nan = true, .ix = true,
-                         .fill = true, .lanes_memory = true, .pack2 = true, .push_bytes = 128,
-                         .narrow_local = true, .subgroup_size = 4};
+  const kir_caps caps = {.target = "interp",
+                         .max_lanes = 16,
+                         .vector_memory = 128,
+                         .f16_arithmetic = true,
+                         .f16_storage = true,
+                         .bf16_storage = true,
+                         .int8_storage = true,
+                         .int16_storage = true,
+                         .int64 = true,
+                         .f64 = true,
+                         .fma_fused = true,
+                         .fma_fast = true,
+                         .subgroups = true,
+                         .subgroup_arithmetic = true,
+                         .exact_div = true,
+                         .exact_sqrt = true,
+                         .prefetch = true,
+                         .stream = true,
+                         .texel = true,
+                         .images = true,
+                         .async_copy = true,
+                         .atomics_f32 = true,
+                         .oob_zero = true,
+                         .shuffle = true,
+                         .hred = true,
+                         .wrap = true,
+                         .divmod = true,
+                         .minmax_nan = true,
+                         .ix = true,
+                         .fill = true,
+                         .lanes_memory = true,
+                         .pack2 = true,
+                         .push_bytes = 128,
+                         .narrow_local = true,
+                         .subgroup_size = 4};
   profile->caps = caps;
   profile->max_bindings = 64, profile->max_scalar_bytes = 128, profile->max_items = 1024;
   profile->max_local_bytes = 1 << 20, profile->max_buffer_bytes = (uint64_t)1 << 32, profile->max_texels = (uint64_t)1 << 27;
@@ -62,7 +96,13 @@ static snt_result interp_open(const snt_host_alloc *alloc, const char *which, rt
   if (!rt_index(which, &index) || index != 0) return ir_fail(diag, SNT_E_UNSUPPORTED, "open", 0, "no device interp:%s", which);
   rt_sync_device *device = rt_take(alloc, sizeof *device);
   if (!device) return ir_fail(diag, SNT_E_HOST_MEM, "open", 0, "out of memory");
-  device->base = (rt_device){.v = &rt_interp, .alloc = alloc, .target = SNT_TARGET_HOST, .cpu = true, .selector = "interp", .name = "kernel interpreter", .driver = "sinter"};
+  device->base = (rt_device){.v = &rt_interp,
+                             .alloc = alloc,
+                             .target = SNT_TARGET_HOST,
+                             .cpu = true,
+                             .selector = "interp",
+                             .name = "kernel interpreter",
+                             .driver = "sinter"};
   device->run = run_interp;
   snt_result result = rt_base_profile(&device->base.profile, "interp", diag);
   if (result != SNT_OK) {
@@ -106,8 +146,10 @@ static snt_result interp_pipeline_create(rt_device *device, const rt_code *code,
   pipeline->base = (rt_sync_pipeline){.base = {.v = device->v, .device = device}, .binding_count = code->binding_count};
   ir_arena_init(&pipeline->arena, device->alloc);
   snt_result result = take_kernel(pipeline, code, diag);
-  if (result != SNT_OK) interp_pipeline_destroy(&pipeline->base.base);
-  else *out = &pipeline->base.base;
+  if (result != SNT_OK)
+    interp_pipeline_destroy(&pipeline->base.base);
+  else
+    *out = &pipeline->base.base;
   return result;
 }
 

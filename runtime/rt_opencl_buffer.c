@@ -129,7 +129,8 @@ snt_result ocl_upload(rt_stream *base, rt_buffer *buffer, uint64_t offset, const
     memcpy((char *)buffer->host + offset, src, bytes);
     return SNT_OK;
   }
-  cl_int code = device->api.clEnqueueWriteBuffer(((ocl_stream *)base)->queue, ((ocl_buffer *)buffer)->mem, CL_TRUE, offset, bytes, src, 0, NULL, NULL);
+  cl_int code = device->api.clEnqueueWriteBuffer(((ocl_stream *)base)->queue, ((ocl_buffer *)buffer)->mem, CL_TRUE, offset, bytes, src, 0,
+                                                 NULL, NULL);
   return code == CL_SUCCESS ? SNT_OK : ocl_fail(device, code, "upload", "clEnqueueWriteBuffer", diag);
 }
 
@@ -143,6 +144,7 @@ snt_result ocl_download(rt_stream *base, rt_buffer *buffer, uint64_t offset, voi
     memcpy(dst, (const char *)buffer->host + offset, bytes);
     return SNT_OK;
   }
-  cl_int code = device->api.clEnqueueReadBuffer(((ocl_stream *)base)->queue, ((ocl_buffer *)buffer)->mem, CL_TRUE, offset, bytes, dst, 0, NULL, NULL);
+  cl_int code = device->api.clEnqueueReadBuffer(((ocl_stream *)base)->queue, ((ocl_buffer *)buffer)->mem, CL_TRUE, offset, bytes, dst, 0,
+                                                NULL, NULL);
   return code == CL_SUCCESS ? SNT_OK : ocl_fail(device, code, "download", "clEnqueueReadBuffer", diag);
 }

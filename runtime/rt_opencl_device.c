@@ -13,7 +13,8 @@ static const ocl_family families[] = {
     {.platform = "AMD Accelerated", .name = "amd", .profile = "dgpu"},
     {.platform = "Intel(R) OpenCL", .name = "intel", .profile = "igpu"},
 };
-static const ocl_family other_gpu = {.platform = "", .name = "gpu", .profile = "dgpu"}, other_cpu = {.platform = "", .name = "cpu", .profile = "pocl"};
+static const ocl_family other_gpu = {.platform = "", .name = "gpu", .profile = "dgpu"},
+                        other_cpu = {.platform = "", .name = "cpu", .profile = "pocl"};
 
 static const rt_symbol symbols[] = {
 #define OCL_SYMBOL(name) RT_SYMBOL(ocl_api, name),
@@ -25,10 +26,12 @@ static const rt_symbol symbols[] = {
    gets it. */
 static snt_result ocl_load(ocl_api *api, bool oclgrind, snt_diag *diag) {
   static const char *const loader[] = {"libOpenCL.so.1", "libOpenCL.so", NULL};
-  static const char *const simulator[] = {"liboclgrind-rt.so", "/usr/lib/oclgrind/liboclgrind-rt.so", "/usr/local/lib/oclgrind/liboclgrind-rt.so", NULL};
+  static const char *const simulator[] = {"liboclgrind-rt.so", "/usr/lib/oclgrind/liboclgrind-rt.so",
+                                          "/usr/local/lib/oclgrind/liboclgrind-rt.so", NULL};
   const char *missing = "";
   api->library = rt_library_open(oclgrind ? simulator : loader);
-  if (!api->library && oclgrind) return ir_fail(diag, SNT_E_UNSUPPORTED, "open", 0, "liboclgrind-rt.so was not found: Oclgrind is not installed");
+  if (!api->library && oclgrind)
+    return ir_fail(diag, SNT_E_UNSUPPORTED, "open", 0, "liboclgrind-rt.so was not found: Oclgrind is not installed");
   if (!api->library) return ir_fail(diag, SNT_E_UNSUPPORTED, "open", 0, "libOpenCL.so.1 was not found: no OpenCL loader is installed");
   if (rt_library_symbols(api->library, symbols, IR_COUNT(symbols), api, &missing)) return SNT_OK;
   rt_library_close(api->library);
@@ -37,12 +40,12 @@ static snt_result ocl_load(ocl_api *api, bool oclgrind, snt_diag *diag) {
 
 snt_result ocl_fail(ocl_device *device, cl_int code, const char *stage, const char *what, snt_diag *diag) {
   switch (code) {
-    case CL_DEVICE_NOT_AVAILABLE: device->base.lost = true; return rt_fail_native(diag, SNT_E_DEVICE_LOST, code, stage, what);
-    case CL_OUT_OF_HOST_MEMORY: return rt_fail_native(diag, SNT_E_HOST_MEM, code, stage, what);
-    case CL_MEM_OBJECT_ALLOCATION_FAILURE:
-    case CL_INVALID_BUFFER_SIZE:
-    case CL_OUT_OF_RESOURCES: return rt_fail_native(diag, SNT_E_DEVICE_MEM, code, stage, what);
-    default: return rt_fail_native(diag, SNT_E_BACKEND, code, stage, what);
+  case CL_DEVICE_NOT_AVAILABLE: device->base.lost = true; return rt_fail_native(diag, SNT_E_DEVICE_LOST, code, stage, what);
+  case CL_OUT_OF_HOST_MEMORY: return rt_fail_native(diag, SNT_E_HOST_MEM, code, stage, what);
+  case CL_MEM_OBJECT_ALLOCATION_FAILURE:
+  case CL_INVALID_BUFFER_SIZE:
+  case CL_OUT_OF_RESOURCES: return rt_fail_native(diag, SNT_E_DEVICE_MEM, code, stage, what);
+  default: return rt_fail_native(diag, SNT_E_BACKEND, code, stage, what);
   }
 }
 
@@ -67,8 +70,10 @@ static void describe(const ocl_api *api, ocl_found *found, uint32_t index, bool 
   api->clGetDeviceInfo(found->device, CL_DEVICE_NAME, sizeof desc->name, desc->name, NULL);
   api->clGetDeviceInfo(found->device, CL_DRIVER_VERSION, sizeof version, version, NULL);
   snprintf(desc->driver, sizeof desc->driver, "%s %s", found->family->name, version);
-  if (first_of_family) snprintf(desc->selector, sizeof desc->selector, "opencl:%s", found->family->name);
-  else snprintf(desc->selector, sizeof desc->selector, "opencl:%u", index);
+  if (first_of_family)
+    snprintf(desc->selector, sizeof desc->selector, "opencl:%s", found->family->name);
+  else
+    snprintf(desc->selector, sizeof desc->selector, "opencl:%u", index);
   rt_copy_text(desc->profile, sizeof desc->profile, found->family->profile);
   desc->device_class = (uint32_t)ocl_query_uint(api, found->device, CL_DEVICE_TYPE, sizeof(cl_device_type));
   desc->id[0] = ocl_query_uint(api, found->device, CL_DEVICE_VENDOR_ID, sizeof(cl_uint));
@@ -193,8 +198,10 @@ static snt_result ocl_open(const snt_host_alloc *alloc, const char *which, rt_de
   }
   result = choose(device, which, diag);
   if (result == SNT_OK) result = start_device(device, diag);
-  if (result != SNT_OK) ocl_close(&device->base);
-  else *out = &device->base;
+  if (result != SNT_OK)
+    ocl_close(&device->base);
+  else
+    *out = &device->base;
   return result;
 }
 

@@ -87,7 +87,8 @@ static snt_result make_kernel(ocl_device *device, ocl_pipeline *pipeline, const 
   return SNT_OK;
 }
 
-snt_result ocl_pipeline_create(rt_device *base, const rt_code *rt, const void *cached, size_t cached_bytes, rt_pipeline **out, snt_diag *diag) {
+snt_result ocl_pipeline_create(rt_device *base, const rt_code *rt, const void *cached, size_t cached_bytes, rt_pipeline **out,
+                               snt_diag *diag) {
   ocl_device *device = (ocl_device *)base;
   if (base->lost) return SNT_E_DEVICE_LOST;
   ocl_pipeline *pipeline = rt_take(base->alloc, sizeof *pipeline);
@@ -100,8 +101,10 @@ snt_result ocl_pipeline_create(rt_device *base, const rt_code *rt, const void *c
   snt_result result = SNT_OK;
   if (!pipeline->program) result = from_text(device, rt, &pipeline->program, diag);
   if (result == SNT_OK) result = make_kernel(device, pipeline, rt, diag);
-  if (result != SNT_OK) ocl_pipeline_destroy(&pipeline->base);
-  else *out = &pipeline->base;
+  if (result != SNT_OK)
+    ocl_pipeline_destroy(&pipeline->base);
+  else
+    *out = &pipeline->base;
   return result;
 }
 

@@ -36,9 +36,13 @@ snt_result ocl_wait(rt_stream *base, snt_diag *diag) {
 
 /* ---- launches ---- */
 
-typedef struct transients { cl_mem at[64]; uint32_t count; } transients;
+typedef struct transients {
+  cl_mem at[64];
+  uint32_t count;
+} transients;
 
-static cl_int set_arguments(const ocl_api *api, ocl_pipeline *pipeline, const rt_dispatch *dispatch, const rt_shape *shape, transients *drop) {
+static cl_int set_arguments(const ocl_api *api, ocl_pipeline *pipeline, const rt_dispatch *dispatch, const rt_shape *shape,
+                            transients *drop) {
   for (uint32_t slot = 0; slot < dispatch->binding_count; slot++) {
     const struct rt_bound *bound = &dispatch->bindings[slot];
     bool transient;
@@ -121,7 +125,8 @@ static snt_result event_create(ocl_stream *stream, uint32_t timed_count, ocl_eve
   return SNT_OK;
 }
 
-static snt_result submit_all(ocl_stream *stream, uint32_t count, const rt_dispatch *dispatches, bool timed, ocl_event *event, snt_diag *diag) {
+static snt_result submit_all(ocl_stream *stream, uint32_t count, const rt_dispatch *dispatches, bool timed, ocl_event *event,
+                             snt_diag *diag) {
   ocl_device *device = (ocl_device *)stream->base.device;
   for (uint32_t i = 0; i < count; i++) {
     cl_event *each = event && event->events ? &event->events[i] : NULL;

@@ -18,8 +18,10 @@ static snt_result create_batch(vk_stream *stream, vk_batch **out, snt_diag *diag
   const vk_api *api = &device->instance->api;
   vk_batch *batch = rt_take(device->base.alloc, sizeof *batch);
   if (!batch) return ir_fail(diag, SNT_E_HOST_MEM, "submit", 0, "out of memory");
-  const VkCommandBufferAllocateInfo commands = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO, .commandPool = stream->pool,
-                                                .level = VK_COMMAND_BUFFER_LEVEL_PRIMARY, .commandBufferCount = 1};
+  const VkCommandBufferAllocateInfo commands = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
+                                                .commandPool = stream->pool,
+                                                .level = VK_COMMAND_BUFFER_LEVEL_PRIMARY,
+                                                .commandBufferCount = 1};
   const VkFenceCreateInfo fence = {.sType = VK_STRUCTURE_TYPE_FENCE_CREATE_INFO};
   VkResult code = api->vkAllocateCommandBuffers(device->handle, &commands, &batch->commands);
   if (code == VK_SUCCESS) code = api->vkCreateFence(device->handle, &fence, NULL, &batch->fence);
@@ -43,7 +45,8 @@ static snt_result ensure_queries(vk_stream *stream, vk_batch *batch, uint32_t co
   batch->ticks = rt_take(device->base.alloc, rounded * sizeof *batch->ticks);
   if (!batch->ticks) return ir_fail(diag, SNT_E_HOST_MEM, "submit", 0, "out of memory");
   batch->query_capacity = rounded;
-  const VkQueryPoolCreateInfo info = {.sType = VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO, .queryType = VK_QUERY_TYPE_TIMESTAMP, .queryCount = rounded};
+  const VkQueryPoolCreateInfo info = {
+      .sType = VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO, .queryType = VK_QUERY_TYPE_TIMESTAMP, .queryCount = rounded};
   VkResult code = api->vkCreateQueryPool(device->handle, &info, NULL, &batch->queries);
   return code == VK_SUCCESS ? SNT_OK : vk_fail(device, code, "submit", "vkCreateQueryPool", diag);
 }
@@ -101,8 +104,8 @@ static void end_barrier(const vk_api *api, VkCommandBuffer commands) {
   const VkMemoryBarrier barrier = {.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
                                    .srcAccessMask = VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT,
                                    .dstAccessMask = VK_ACCESS_HOST_READ_BIT | VK_ACCESS_HOST_WRITE_BIT};
-  api->vkCmdPipelineBarrier(commands, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT, VK_PIPELINE_STAGE_HOST_BIT, 0, 1,
-                            &barrier, 0, NULL, 0, NULL);
+  api->vkCmdPipelineBarrier(commands, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT, VK_PIPELINE_STAGE_HOST_BIT, 0,
+                            1, &barrier, 0, NULL, 0, NULL);
 }
 
 snt_result vk_batch_begin(vk_stream *stream, uint32_t timed_count, vk_batch **out, snt_diag *diag) {
@@ -116,7 +119,8 @@ snt_result vk_batch_begin(vk_stream *stream, uint32_t timed_count, vk_batch **ou
   }
   vk_batch *batch = stream->idle;
   if (timed_count) SNT_TRY(ensure_queries(stream, batch, timed_count + 1, diag));
-  const VkCommandBufferBeginInfo info = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO, .flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT};
+  const VkCommandBufferBeginInfo info = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO,
+                                         .flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT};
   VkResult code = api->vkBeginCommandBuffer(batch->commands, &info);
   if (code != VK_SUCCESS) return vk_fail(device, code, "submit", "vkBeginCommandBuffer", diag);
   stream->idle = batch->next;

@@ -7,21 +7,26 @@ enum { VK_MAX_DEVICES = 16 };
 
 snt_result vk_fail(vk_device *device, VkResult code, const char *stage, const char *what, snt_diag *diag) {
   switch (code) {
-    case VK_ERROR_DEVICE_LOST: device->base.lost = true; return rt_fail_native(diag, SNT_E_DEVICE_LOST, code, stage, what);
-    case VK_ERROR_OUT_OF_HOST_MEMORY: return rt_fail_native(diag, SNT_E_HOST_MEM, code, stage, what);
-    case VK_ERROR_OUT_OF_DEVICE_MEMORY:
-    case VK_ERROR_TOO_MANY_OBJECTS:
-    case VK_ERROR_OUT_OF_POOL_MEMORY: return rt_fail_native(diag, SNT_E_DEVICE_MEM, code, stage, what);
-    default: return rt_fail_native(diag, SNT_E_BACKEND, code, stage, what);
+  case VK_ERROR_DEVICE_LOST: device->base.lost = true; return rt_fail_native(diag, SNT_E_DEVICE_LOST, code, stage, what);
+  case VK_ERROR_OUT_OF_HOST_MEMORY: return rt_fail_native(diag, SNT_E_HOST_MEM, code, stage, what);
+  case VK_ERROR_OUT_OF_DEVICE_MEMORY:
+  case VK_ERROR_TOO_MANY_OBJECTS:
+  case VK_ERROR_OUT_OF_POOL_MEMORY: return rt_fail_native(diag, SNT_E_DEVICE_MEM, code, stage, what);
+  default: return rt_fail_native(diag, SNT_E_BACKEND, code, stage, what);
   }
 }
 
 /* ---- finding ---- */
 
-typedef struct vk_found { VkPhysicalDevice physical; VkPhysicalDeviceType type; rt_device_desc desc; } vk_found;
+typedef struct vk_found {
+  VkPhysicalDevice physical;
+  VkPhysicalDeviceType type;
+  rt_device_desc desc;
+} vk_found;
 
 static const char *short_name(const char *device, const char *driver) {
-  static const char *const known[] = {"llvmpipe", "swiftshader", "nvidia", "radv", "amd", "intel", "moltenvk", "mali", "adreno", "v3dv", "venus"};
+  static const char *const known[] = {"llvmpipe", "swiftshader", "nvidia", "radv", "amd",  "intel",
+                                      "moltenvk", "mali",        "adreno", "v3dv", "venus"};
   for (uint32_t i = 0; i < IR_COUNT(known); i++) {
     if (rt_contains(device, known[i]) || rt_contains(driver, known[i])) return known[i];
   }
@@ -50,8 +55,10 @@ static void name_selectors(vk_found *found, uint32_t count) {
     const char *name = short_name(found[i].desc.name, found[i].desc.driver);
     bool taken = name == NULL;
     for (uint32_t j = 0; j < i && !taken; j++) taken = rt_contains(found[j].desc.name, name) || rt_contains(found[j].desc.driver, name);
-    if (taken) snprintf(found[i].desc.selector, sizeof found[i].desc.selector, "vulkan:%u", i);
-    else snprintf(found[i].desc.selector, sizeof found[i].desc.selector, "vulkan:%s", name);
+    if (taken)
+      snprintf(found[i].desc.selector, sizeof found[i].desc.selector, "vulkan:%u", i);
+    else
+      snprintf(found[i].desc.selector, sizeof found[i].desc.selector, "vulkan:%s", name);
   }
 }
 
@@ -198,8 +205,10 @@ static snt_result vk_open(const snt_host_alloc *alloc, const char *selector, rt_
   char which[64];
   uint32_t flags = 0;
   rt_copy_text(which, sizeof which, selector);
-  if (rt_take_suffix(which, "+validate-gpu")) flags = VK_VALIDATE | VK_VALIDATE_GPU;
-  else if (rt_take_suffix(which, "+validate")) flags = VK_VALIDATE;
+  if (rt_take_suffix(which, "+validate-gpu"))
+    flags = VK_VALIDATE | VK_VALIDATE_GPU;
+  else if (rt_take_suffix(which, "+validate"))
+    flags = VK_VALIDATE;
   vk_device *device = rt_take(alloc, sizeof *device);
   if (!device) return ir_fail(diag, SNT_E_HOST_MEM, "open", 0, "out of memory");
   device->base = (rt_device){.v = &rt_vulkan, .alloc = alloc, .target = SNT_TARGET_SPIRV};
@@ -207,8 +216,10 @@ static snt_result vk_open(const snt_host_alloc *alloc, const char *selector, rt_
   pthread_mutex_init(&device->queue_lock, NULL);
   snt_result result = vk_instance_open(alloc, flags, &device->instance, diag);
   if (result == SNT_OK) result = choose(device, which, diag);
-  if (result != SNT_OK) vk_close(&device->base);
-  else *out = &device->base;
+  if (result != SNT_OK)
+    vk_close(&device->base);
+  else
+    *out = &device->base;
   return result;
 }
 

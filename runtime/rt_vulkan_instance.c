@@ -1,13 +1,18 @@
 /* The Vulkan loader by dlopen, an instance of our own, the three tables of entry points, and the validation layers when asked for. */
 #include "runtime/rt_vulkan.h"
 
-typedef struct named { const char *name; size_t offset; } named;
+typedef struct named {
+  const char *name;
+  size_t offset;
+} named;
 #define VK_NAMED(function) {#function, offsetof(vk_api, function)},
 static const named global_names[] = {VK_GLOBAL_FUNCTIONS(VK_NAMED)};
 static const named instance_names[] = {VK_INSTANCE_FUNCTIONS(VK_NAMED)};
 static const named device_names[] = {VK_DEVICE_FUNCTIONS(VK_NAMED)};
 
-static void put_function(vk_api *api, size_t offset, PFN_vkVoidFunction function) { memcpy((char *)api + offset, &function, sizeof function); }
+static void put_function(vk_api *api, size_t offset, PFN_vkVoidFunction function) {
+  memcpy((char *)api + offset, &function, sizeof function);
+}
 
 static bool load_by_instance(vk_api *api, PFN_vkGetInstanceProcAddr get, VkInstance instance, const named *names, uint32_t count) {
   bool all = true;
@@ -31,7 +36,9 @@ bool vk_load_device_functions(vk_instance *instance, VkDevice device) {
 
 static PFN_vkGetInstanceProcAddr open_loader(vk_instance *instance) {
   static const char *const names[] = {"libvulkan.so.1", "libvulkan.so", NULL};
-  struct entry { PFN_vkGetInstanceProcAddr vkGetInstanceProcAddr; } entry = {NULL};
+  struct entry {
+    PFN_vkGetInstanceProcAddr vkGetInstanceProcAddr;
+  } entry = {NULL};
   static const rt_symbol symbol = RT_SYMBOL(struct entry, vkGetInstanceProcAddr);
   const char *missing;
   instance->library = rt_library_open(names);
@@ -158,8 +165,10 @@ snt_result vk_instance_open(const snt_host_alloc *alloc, uint32_t flags, vk_inst
   if (!instance) return ir_fail(diag, SNT_E_HOST_MEM, "open", 0, "out of memory");
   pthread_mutex_init(&instance->messages.lock, NULL);
   snt_result result = start_instance(instance, alloc, flags, diag);
-  if (result != SNT_OK) vk_instance_close(alloc, instance);
-  else *out = instance;
+  if (result != SNT_OK)
+    vk_instance_close(alloc, instance);
+  else
+    *out = instance;
   return result;
 }
 

@@ -22,7 +22,9 @@ static bool pick_type(const vk_device *device, uint32_t allowed, VkMemoryPropert
 static bool choose_type(const vk_device *device, uint32_t allowed, bool for_host, uint32_t *out) {
   const VkMemoryPropertyFlags host = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT,
                               cached = host | VK_MEMORY_PROPERTY_HOST_CACHED_BIT, local = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT;
-  if (for_host) return pick_type(device, allowed, cached | local, out) || pick_type(device, allowed, cached, out) || pick_type(device, allowed, host, out);
+  if (for_host)
+    return pick_type(device, allowed, cached | local, out) || pick_type(device, allowed, cached, out) ||
+           pick_type(device, allowed, host, out);
   return pick_type(device, allowed, local, out) || pick_type(device, allowed, 0, out);
 }
 
@@ -46,7 +48,8 @@ static VkResult bind_memory(vk_device *device, bool for_host, vk_memory *memory)
   return code;
 }
 
-snt_result vk_memory_create(vk_device *device, VkDeviceSize bytes, VkBufferUsageFlags usage, bool for_host, vk_memory *out, snt_diag *diag) {
+snt_result vk_memory_create(vk_device *device, VkDeviceSize bytes, VkBufferUsageFlags usage, bool for_host, vk_memory *out,
+                            snt_diag *diag) {
   if (bytes > device->max_allocation) {
     return ir_fail(diag, SNT_E_DEVICE_MEM, "buffer", 0, "%llu bytes, the device allows %llu", (unsigned long long)bytes,
                    (unsigned long long)device->max_allocation);
@@ -75,7 +78,8 @@ snt_result vk_buffer_create(rt_device *base, uint64_t bytes, rt_buffer **out, sn
   if (!buffer) return ir_fail(diag, SNT_E_HOST_MEM, "buffer", 0, "out of memory");
   buffer->base = (rt_buffer){.v = base->v, .device = base, .bytes = bytes ? bytes : 1};
   pthread_mutex_init(&buffer->lock, NULL);
-  uint64_t rounded = (buffer->base.bytes + VK_BUFFER_ROUND - 1) / VK_BUFFER_ROUND * VK_BUFFER_ROUND; /* a last, part-filled texel is inside */
+  uint64_t rounded = (buffer->base.bytes + VK_BUFFER_ROUND - 1) / VK_BUFFER_ROUND *
+                     VK_BUFFER_ROUND; /* a last, part-filled texel is inside */
   snt_result result = vk_memory_create(device, rounded, usage, device->unified, &buffer->memory, diag);
   if (result != SNT_OK) {
     pthread_mutex_destroy(&buffer->lock);
@@ -94,7 +98,8 @@ void vk_buffer_destroy(rt_buffer *base) {
   if (!base) return;
   vk_buffer *buffer = (vk_buffer *)base;
   vk_device *device = (vk_device *)base->device;
-  for (uint32_t i = 0; i < buffer->view_count; i++) device->instance->api.vkDestroyBufferView(device->handle, buffer->views[i].handle, NULL);
+  for (uint32_t i = 0; i < buffer->view_count; i++)
+    device->instance->api.vkDestroyBufferView(device->handle, buffer->views[i].handle, NULL);
   vk_memory_destroy(device, &buffer->memory);
   pthread_mutex_destroy(&buffer->lock);
   rt_give(base->device->alloc, buffer->views, buffer->view_capacity * sizeof *buffer->views);
@@ -118,8 +123,11 @@ static VkResult make_view(vk_device *device, vk_buffer *buffer, uint64_t offset,
   uint64_t range = (bytes + texel - 1) / texel * texel;
   if (range == 0) range = texel;
   if (range / texel > device->max_texels) return VK_ERROR_OUT_OF_DEVICE_MEMORY;
-  const VkBufferViewCreateInfo info = {.sType = VK_STRUCTURE_TYPE_BUFFER_VIEW_CREATE_INFO, .buffer = buffer->memory.buffer,
-                                       .format = texels[kind].format, .offset = offset, .range = range};
+  const VkBufferViewCreateInfo info = {.sType = VK_STRUCTURE_TYPE_BUFFER_VIEW_CREATE_INFO,
+                                       .buffer = buffer->memory.buffer,
+                                       .format = texels[kind].format,
+                                       .offset = offset,
+                                       .range = range};
   VkResult code = device->instance->api.vkCreateBufferView(device->handle, &info, NULL, out);
   if (code != VK_SUCCESS) return code;
   if (!rt_grow(device->base.alloc, (void **)&buffer->views, &buffer->view_capacity, buffer->view_count + 1, sizeof *buffer->views)) {
@@ -158,7 +166,8 @@ static snt_result copy_staged(vk_stream *stream, vk_buffer *buffer, uint64_t off
   return vk_wait(&stream->base, diag);
 }
 
-static snt_result copy_by_staging(vk_stream *stream, vk_buffer *buffer, uint64_t offset, char *host, uint64_t bytes, bool up, snt_diag *diag) {
+static snt_result copy_by_staging(vk_stream *stream, vk_buffer *buffer, uint64_t offset, char *host, uint64_t bytes, bool up,
+                                  snt_diag *diag) {
   vk_device *device = (vk_device *)stream->base.device;
   const VkBufferUsageFlags usage = VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT;
   if (!stream->staging.buffer) SNT_TRY(vk_memory_create(device, VK_STAGING_BYTES, usage, true, &stream->staging, diag));
@@ -178,8 +187,10 @@ static snt_result copy(rt_stream *base, rt_buffer *buffer, uint64_t offset, char
   SNT_TRY(vk_wait(base, diag)); /* earlier kernels of this stream, also when memory is shared */
   if (bytes == 0) return SNT_OK;
   if (!buffer->host) return copy_by_staging((vk_stream *)base, (vk_buffer *)buffer, offset, host, bytes, up, diag);
-  if (up) memcpy((char *)buffer->host + offset, host, bytes);
-  else memcpy(host, (const char *)buffer->host + offset, bytes);
+  if (up)
+    memcpy((char *)buffer->host + offset, host, bytes);
+  else
+    memcpy(host, (const char *)buffer->host + offset, bytes);
   return SNT_OK;
 }
 

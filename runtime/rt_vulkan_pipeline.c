@@ -7,18 +7,26 @@ static VkResult create_layouts(vk_device *device, vk_pipeline *pipeline) {
   VkDescriptorSetLayoutBinding bindings[VK_MAX_BINDINGS];
   for (uint32_t slot = 0; slot < pipeline->binding_count; slot++) {
     bool texel = pipeline->kinds[slot] != RT_SLOT_STORAGE;
-    bindings[slot] = (VkDescriptorSetLayoutBinding){.binding = slot, .descriptorCount = 1, .stageFlags = VK_SHADER_STAGE_COMPUTE_BIT,
-                                                    .descriptorType = texel ? VK_DESCRIPTOR_TYPE_UNIFORM_TEXEL_BUFFER : VK_DESCRIPTOR_TYPE_STORAGE_BUFFER};
-    if (texel) pipeline->texel_count++;
-    else pipeline->storage_count++;
+    bindings[slot] = (VkDescriptorSetLayoutBinding){.binding = slot,
+                                                    .descriptorCount = 1,
+                                                    .stageFlags = VK_SHADER_STAGE_COMPUTE_BIT,
+                                                    .descriptorType = texel ? VK_DESCRIPTOR_TYPE_UNIFORM_TEXEL_BUFFER
+                                                                            : VK_DESCRIPTOR_TYPE_STORAGE_BUFFER};
+    if (texel)
+      pipeline->texel_count++;
+    else
+      pipeline->storage_count++;
   }
-  const VkDescriptorSetLayoutCreateInfo set = {.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO,
-                                               .bindingCount = pipeline->binding_count, .pBindings = bindings};
+  const VkDescriptorSetLayoutCreateInfo set = {
+      .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO, .bindingCount = pipeline->binding_count, .pBindings = bindings};
   VkResult code = api->vkCreateDescriptorSetLayout(device->handle, &set, NULL, &pipeline->set_layout);
   if (code != VK_SUCCESS) return code;
   const VkPushConstantRange push = {.stageFlags = VK_SHADER_STAGE_COMPUTE_BIT, .size = pipeline->block_bytes + 4};
-  const VkPipelineLayoutCreateInfo layout = {.sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO, .setLayoutCount = 1,
-                                             .pSetLayouts = &pipeline->set_layout, .pushConstantRangeCount = 1, .pPushConstantRanges = &push};
+  const VkPipelineLayoutCreateInfo layout = {.sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO,
+                                             .setLayoutCount = 1,
+                                             .pSetLayouts = &pipeline->set_layout,
+                                             .pushConstantRangeCount = 1,
+                                             .pPushConstantRanges = &push};
   return api->vkCreatePipelineLayout(device->handle, &layout, NULL, &pipeline->layout);
 }
 
@@ -29,7 +37,8 @@ static snt_result required_subgroup(const vk_device *device, const rt_code *code
   *out = 0;
   if (wanted == 0 || wanted == ~0u) return SNT_OK;
   if (wanted < profile->subgroup_min || wanted > profile->subgroup_max) {
-    return ir_fail(diag, SNT_E_UNSUPPORTED, "pipeline", 0, "subgroups of %u on a device with %u to %u", wanted, profile->subgroup_min, profile->subgroup_max);
+    return ir_fail(diag, SNT_E_UNSUPPORTED, "pipeline", 0, "subgroups of %u on a device with %u to %u", wanted, profile->subgroup_min,
+                   profile->subgroup_max);
   }
   if (device->subgroup_control && profile->subgroup_min != profile->subgroup_max) *out = wanted;
   return SNT_OK;
@@ -40,8 +49,11 @@ static VkResult create_pipeline(vk_device *device, vk_pipeline *pipeline, VkShad
       .sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO, .requiredSubgroupSize = subgroup};
   const VkComputePipelineCreateInfo info = {
       .sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO,
-      .stage = {.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO, .pNext = subgroup ? &size : NULL,
-                .stage = VK_SHADER_STAGE_COMPUTE_BIT, .module = module, .pName = "main"},
+      .stage = {.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO,
+                .pNext = subgroup ? &size : NULL,
+                .stage = VK_SHADER_STAGE_COMPUTE_BIT,
+                .module = module,
+                .pName = "main"},
       .layout = pipeline->layout,
   };
   return device->instance->api.vkCreateComputePipelines(device->handle, pipeline->cache, 1, &info, NULL, &pipeline->handle);
@@ -50,14 +62,15 @@ static VkResult create_pipeline(vk_device *device, vk_pipeline *pipeline, VkShad
 /* A cache the driver does not like is an empty one. */
 static VkResult create_cache(vk_device *device, vk_pipeline *pipeline, const void *cached, size_t cached_bytes) {
   const vk_api *api = &device->instance->api;
-  VkPipelineCacheCreateInfo info = {.sType = VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO,
-                                    .initialDataSize = cached ? cached_bytes : 0, .pInitialData = cached};
+  VkPipelineCacheCreateInfo info = {
+      .sType = VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO, .initialDataSize = cached ? cached_bytes : 0, .pInitialData = cached};
   if (api->vkCreatePipelineCache(device->handle, &info, NULL, &pipeline->cache) == VK_SUCCESS) return VK_SUCCESS;
   info.initialDataSize = 0;
   return api->vkCreatePipelineCache(device->handle, &info, NULL, &pipeline->cache);
 }
 
-static snt_result build(vk_device *device, vk_pipeline *pipeline, const rt_code *code, const void *cached, size_t cached_bytes, snt_diag *diag) {
+static snt_result build(vk_device *device, vk_pipeline *pipeline, const rt_code *code, const void *cached, size_t cached_bytes,
+                        snt_diag *diag) {
   const vk_api *api = &device->instance->api;
   const VkShaderModuleCreateInfo info = {.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO, .codeSize = code->size, .pCode = code->data};
   uint32_t subgroup;
@@ -82,12 +95,14 @@ static snt_result check_code(const vk_device *device, const rt_code *code, snt_d
   }
   if (code->binding_count > VK_MAX_BINDINGS) return ir_fail(diag, SNT_E_LIMIT, "pipeline", 0, "%u bindings", code->binding_count);
   if (code->block_bytes > device->base.profile.max_scalar_bytes) {
-    return ir_fail(diag, SNT_E_LIMIT, "pipeline", 0, "%u bytes of scalars, %u fit", code->block_bytes, device->base.profile.max_scalar_bytes);
+    return ir_fail(diag, SNT_E_LIMIT, "pipeline", 0, "%u bytes of scalars, %u fit", code->block_bytes,
+                   device->base.profile.max_scalar_bytes);
   }
   return SNT_OK;
 }
 
-snt_result vk_pipeline_create(rt_device *base, const rt_code *code, const void *cached, size_t cached_bytes, rt_pipeline **out, snt_diag *diag) {
+snt_result vk_pipeline_create(rt_device *base, const rt_code *code, const void *cached, size_t cached_bytes, rt_pipeline **out,
+                              snt_diag *diag) {
   vk_device *device = (vk_device *)base;
   if (base->lost) return SNT_E_DEVICE_LOST;
   SNT_TRY(check_code(device, code, diag));
@@ -95,14 +110,18 @@ snt_result vk_pipeline_create(rt_device *base, const rt_code *code, const void *
   if (!pipeline) return ir_fail(diag, SNT_E_HOST_MEM, "pipeline", 0, "out of memory");
   pipeline->base = (rt_pipeline){.v = base->v, .device = base};
   pipeline->binding_count = code->binding_count, pipeline->block_bytes = code->block_bytes;
-  if (code->kernel) rt_slot_kinds(code->kernel, code->binding_count, pipeline->kinds);
-  else if (code->slot_kinds) memcpy(pipeline->kinds, code->slot_kinds, code->binding_count);
+  if (code->kernel)
+    rt_slot_kinds(code->kernel, code->binding_count, pipeline->kinds);
+  else if (code->slot_kinds)
+    memcpy(pipeline->kinds, code->slot_kinds, code->binding_count);
   pthread_mutex_lock(&device->queue_lock);
   pipeline->serial = ++device->next_serial;
   pthread_mutex_unlock(&device->queue_lock);
   snt_result result = vk_judge(device, build(device, pipeline, code, cached, cached_bytes, diag), diag);
-  if (result != SNT_OK) vk_pipeline_destroy(&pipeline->base);
-  else *out = &pipeline->base;
+  if (result != SNT_OK)
+    vk_pipeline_destroy(&pipeline->base);
+  else
+    *out = &pipeline->base;
   return result;
 }
 

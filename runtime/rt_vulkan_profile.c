@@ -15,9 +15,9 @@ const char *vk_profile_name(const char *device, const char *driver, VkPhysicalDe
     if (rt_contains(device, profiles[i].part) || rt_contains(driver, profiles[i].part)) return profiles[i].profile;
   }
   switch (type) {
-    case VK_PHYSICAL_DEVICE_TYPE_CPU: return "lavapipe";
-    case VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU: return "igpu";
-    default: return "dgpu";
+  case VK_PHYSICAL_DEVICE_TYPE_CPU: return "lavapipe";
+  case VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU: return "igpu";
+  default: return "dgpu";
   }
 }
 
@@ -51,13 +51,15 @@ void vk_query_features(const vk_api *api, const snt_host_alloc *alloc, VkPhysica
   add_feature(out, &out->storage16, true, true, NULL);
   add_feature(out, &out->storage8, is12, VK_HAS(VK_KHR_8BIT_STORAGE_EXTENSION_NAME), VK_KHR_8BIT_STORAGE_EXTENSION_NAME);
   add_feature(out, &out->small, is12, VK_HAS(VK_KHR_SHADER_FLOAT16_INT8_EXTENSION_NAME), VK_KHR_SHADER_FLOAT16_INT8_EXTENSION_NAME);
-  add_feature(out, &out->subgroup_size, is13, VK_HAS(VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME), VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME);
+  add_feature(out, &out->subgroup_size, is13, VK_HAS(VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME),
+              VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME);
   add_feature(out, &out->subgroup_types, is12, VK_HAS(VK_KHR_SHADER_SUBGROUP_EXTENDED_TYPES_EXTENSION_NAME),
               VK_KHR_SHADER_SUBGROUP_EXTENDED_TYPES_EXTENSION_NAME);
 #undef VK_HAS
   api->vkGetPhysicalDeviceFeatures2(physical, &out->core);
   const VkPhysicalDeviceFeatures had = out->core.features;
-  out->core.features = (VkPhysicalDeviceFeatures){.shaderInt16 = had.shaderInt16, .shaderInt64 = had.shaderInt64, .shaderFloat64 = had.shaderFloat64};
+  out->core.features = (VkPhysicalDeviceFeatures){
+      .shaderInt16 = had.shaderInt16, .shaderInt64 = had.shaderInt64, .shaderFloat64 = had.shaderFloat64};
 }
 
 /* ---- the profile ---- */
@@ -74,7 +76,8 @@ static void query_caps(const vk_features *features, const VkPhysicalDeviceSubgro
   caps->int8_storage = storage8 && features->small.shaderInt8;
   caps->int64 = core->shaderInt64;
   caps->f64 = core->shaderFloat64;
-  caps->subgroups = (subgroups->supportedStages & VK_SHADER_STAGE_COMPUTE_BIT) && (subgroups->supportedOperations & VK_SUBGROUP_FEATURE_BASIC_BIT);
+  caps->subgroups = (subgroups->supportedStages & VK_SHADER_STAGE_COMPUTE_BIT) &&
+                    (subgroups->supportedOperations & VK_SUBGROUP_FEATURE_BASIC_BIT);
   caps->subgroup_arithmetic = caps->subgroups && (subgroups->supportedOperations & arithmetic) == arithmetic;
   caps->exact_div = caps->exact_sqrt = false; /* 2.5 ULP is all that Vulkan promises */
   caps->prefetch = caps->stream = caps->async_copy = caps->mma = caps->atomics_f32 = caps->keeps_math = false;
@@ -92,7 +95,8 @@ static void query_limits(const vk_device *device, const VkPhysicalDeviceLimits *
   profile->caps.push_bytes = profile->max_scalar_bytes;
   profile->max_items = smaller(limits->maxComputeWorkGroupInvocations, limits->maxComputeWorkGroupSize[0]);
   profile->max_local_bytes = limits->maxComputeSharedMemorySize;
-  profile->max_buffer_bytes = limits->maxStorageBufferRange < device->max_allocation ? limits->maxStorageBufferRange : device->max_allocation;
+  profile->max_buffer_bytes = limits->maxStorageBufferRange < device->max_allocation ? limits->maxStorageBufferRange
+                                                                                     : device->max_allocation;
   profile->max_texels = limits->maxTexelBufferElements;
   profile->offset_align = align > 16 ? align : 16;
   for (int axis = 0; axis < 3; axis++) profile->max_grid[axis] = limits->maxComputeWorkGroupCount[axis];

@@ -44,9 +44,12 @@ static bool make_room(vk_sets *sets, const snt_host_alloc *alloc, uint32_t words
 /* ---- pools ---- */
 
 static VkResult add_pool(vk_device *device, vk_sets *sets) {
-  const VkDescriptorPoolSize sizes[] = {{VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, BUFFERS_A_POOL}, {VK_DESCRIPTOR_TYPE_UNIFORM_TEXEL_BUFFER, BUFFERS_A_POOL}};
-  const VkDescriptorPoolCreateInfo info = {.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO, .maxSets = SETS_A_POOL,
-                                           .poolSizeCount = IR_COUNT(sizes), .pPoolSizes = sizes};
+  const VkDescriptorPoolSize sizes[] = {{VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, BUFFERS_A_POOL},
+                                        {VK_DESCRIPTOR_TYPE_UNIFORM_TEXEL_BUFFER, BUFFERS_A_POOL}};
+  const VkDescriptorPoolCreateInfo info = {.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO,
+                                           .maxSets = SETS_A_POOL,
+                                           .poolSizeCount = IR_COUNT(sizes),
+                                           .pPoolSizes = sizes};
   if (!rt_grow(device->base.alloc, (void **)&sets->pools, &sets->pool_capacity, sets->pool_count + 1, sizeof *sets->pools)) {
     return VK_ERROR_OUT_OF_HOST_MEMORY;
   }
@@ -63,7 +66,9 @@ static VkResult allocate_set(vk_device *device, vk_sets *sets, VkDescriptorSetLa
       if (code != VK_SUCCESS) return code;
     }
     const VkDescriptorSetAllocateInfo info = {.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO,
-                                              .descriptorPool = sets->pools[sets->pool_used], .descriptorSetCount = 1, .pSetLayouts = &layout};
+                                              .descriptorPool = sets->pools[sets->pool_used],
+                                              .descriptorSetCount = 1,
+                                              .pSetLayouts = &layout};
     VkResult code = device->instance->api.vkAllocateDescriptorSets(device->handle, &info, out);
     bool full = code == VK_ERROR_OUT_OF_POOL_MEMORY || code == VK_ERROR_FRAGMENTED_POOL;
     if (!full || fresh) return code;
@@ -82,9 +87,14 @@ static VkResult write_set(vk_device *device, const vk_pipeline *pipeline, const 
     uint64_t bytes = bound->bytes ? (bound->bytes + 3) / 4 * 4 : 4; /* whole words: the buffer is that long */
     buffers[slot] = (VkDescriptorBufferInfo){.buffer = buffer->memory.buffer, .offset = bound->offset, .range = bytes};
     if (bound->offset + bytes > buffer->memory.bytes) buffers[slot].offset = 0; /* nothing, at the very end */
-    writes[slot] = (VkWriteDescriptorSet){.sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET, .dstSet = set, .dstBinding = slot, .descriptorCount = 1,
-                                          .descriptorType = texel ? VK_DESCRIPTOR_TYPE_UNIFORM_TEXEL_BUFFER : VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
-                                          .pBufferInfo = &buffers[slot], .pTexelBufferView = &views[slot]};
+    writes[slot] = (VkWriteDescriptorSet){.sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET,
+                                          .dstSet = set,
+                                          .dstBinding = slot,
+                                          .descriptorCount = 1,
+                                          .descriptorType = texel ? VK_DESCRIPTOR_TYPE_UNIFORM_TEXEL_BUFFER
+                                                                  : VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
+                                          .pBufferInfo = &buffers[slot],
+                                          .pTexelBufferView = &views[slot]};
     if (!texel) continue;
     VkResult code = vk_buffer_view(buffer, buffers[slot].offset, bound->bytes, pipeline->kinds[slot], &views[slot]);
     if (code != VK_SUCCESS) return code;
@@ -123,8 +133,10 @@ void vk_forget_sets(vk_stream *stream, bool destroy) {
   const vk_api *api = &device->instance->api;
   vk_sets *sets = &stream->sets;
   for (uint32_t i = 0; i < sets->pool_count; i++) {
-    if (destroy) api->vkDestroyDescriptorPool(device->handle, sets->pools[i], NULL);
-    else api->vkResetDescriptorPool(device->handle, sets->pools[i], 0);
+    if (destroy)
+      api->vkDestroyDescriptorPool(device->handle, sets->pools[i], NULL);
+    else
+      api->vkResetDescriptorPool(device->handle, sets->pools[i], 0);
   }
   if (sets->at) memset(sets->at, 0, sets->capacity * sizeof *sets->at);
   sets->count = sets->key_count = sets->pool_used = 0;

@@ -10,7 +10,8 @@ snt_result vk_stream_create(rt_device *base, rt_stream **out, snt_diag *diag) {
   stream->base = (rt_stream){.v = base->v, .device = base};
   stream->pending_tail = &stream->pending;
   const VkCommandPoolCreateInfo info = {.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO,
-                                        .flags = VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT, .queueFamilyIndex = device->family};
+                                        .flags = VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT,
+                                        .queueFamilyIndex = device->family};
   VkResult code = device->instance->api.vkCreateCommandPool(device->handle, &info, NULL, &stream->pool);
   if (code != VK_SUCCESS) {
     rt_give(base->alloc, stream, sizeof *stream);
@@ -41,9 +42,11 @@ void vk_stream_destroy(rt_stream *base) {
 /* ---- recording ---- */
 
 static void record_barrier(const vk_api *api, VkCommandBuffer commands) {
-  const VkMemoryBarrier barrier = {.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER, .srcAccessMask = VK_ACCESS_SHADER_WRITE_BIT,
+  const VkMemoryBarrier barrier = {.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
+                                   .srcAccessMask = VK_ACCESS_SHADER_WRITE_BIT,
                                    .dstAccessMask = VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT};
-  api->vkCmdPipelineBarrier(commands, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, 0, 1, &barrier, 0, NULL, 0, NULL);
+  api->vkCmdPipelineBarrier(commands, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, 0, 1, &barrier, 0, NULL,
+                            0, NULL);
 }
 
 static snt_result check_ranges(const vk_device *device, const rt_dispatch *dispatch, snt_diag *diag) {
@@ -86,7 +89,8 @@ static snt_result record_all(vk_stream *stream, vk_batch *batch, uint32_t count,
   return SNT_OK;
 }
 
-static snt_result submit_batch(vk_stream *stream, uint32_t count, const rt_dispatch *dispatches, bool timed, vk_batch **out, snt_diag *diag) {
+static snt_result submit_batch(vk_stream *stream, uint32_t count, const rt_dispatch *dispatches, bool timed, vk_batch **out,
+                               snt_diag *diag) {
   vk_batch *batch;
   if (vk_sets_crowded(stream)) {
     SNT_TRY(vk_wait(&stream->base, diag));
@@ -152,8 +156,10 @@ snt_result vk_submit(rt_stream *base, uint32_t count, const rt_dispatch *dispatc
                                : submit_batch(stream, count, dispatches, out && timed && count, &batch, diag);
   result = vk_judge(device, result, diag);
   if (event && batch) event->batch = batch, batch->held = true;
-  if (result != SNT_OK) vk_event_destroy(event ? &event->base : NULL);
-  else if (out) *out = &event->base;
+  if (result != SNT_OK)
+    vk_event_destroy(event ? &event->base : NULL);
+  else if (out)
+    *out = &event->base;
   return result;
 }
 

@@ -32,10 +32,14 @@ uint32_t rt_codegen_list(const codegen_target *const **out) {
 
 #define FLAG(member) offsetof(kir_caps, member)
 static const size_t flags[] = {
-    FLAG(f16_arithmetic), FLAG(f16_storage), FLAG(bf16_storage), FLAG(int8_storage), FLAG(int16_storage), FLAG(int64), FLAG(f64),
-    FLAG(fma_fused), FLAG(fma_fast), FLAG(keeps_math), FLAG(subgroups), FLAG(subgroup_arithmetic), FLAG(exact_div), FLAG(exact_sqrt),
-    FLAG(prefetch), FLAG(stream), FLAG(texel), FLAG(images), FLAG(async_copy), FLAG(mma), FLAG(atomics_f32), FLAG(oob_zero),
-    FLAG(shuffle), FLAG(hred), FLAG(wrap), FLAG(divmod), FLAG(minmax_nan), FLAG(ix), FLAG(fill), FLAG(lanes_memory), FLAG(pack2),
+    FLAG(f16_arithmetic), FLAG(f16_storage),  FLAG(bf16_storage), FLAG(int8_storage),
+    FLAG(int16_storage),  FLAG(int64),        FLAG(f64),          FLAG(fma_fused),
+    FLAG(fma_fast),       FLAG(keeps_math),   FLAG(subgroups),    FLAG(subgroup_arithmetic),
+    FLAG(exact_div),      FLAG(exact_sqrt),   FLAG(prefetch),     FLAG(stream),
+    FLAG(texel),          FLAG(images),       FLAG(async_copy),   FLAG(mma),
+    FLAG(atomics_f32),    FLAG(oob_zero),     FLAG(shuffle),      FLAG(hred),
+    FLAG(wrap),           FLAG(divmod),       FLAG(minmax_nan),   FLAG(ix),
+    FLAG(fill),           FLAG(lanes_memory), FLAG(pack2),
 };
 #undef FLAG
 
@@ -110,13 +114,17 @@ static snt_result open_named(const snt_host_alloc *alloc, const rt_hooks *hooks,
 
 /* Any GPU before any CPU; of the ways to a CPU, OpenCL is the faster. */
 static snt_result open_best(const snt_host_alloc *alloc, rt_device **out, snt_diag *diag) {
-  static const struct { const rt_vtable *v; bool cpu; } order[] = {{&rt_cuda, false}, {&rt_vulkan, false}, {&rt_opencl, false},
-                                                                   {&rt_opencl, true}, {&rt_vulkan, true}, {&rt_interp, true}};
+  static const struct {
+    const rt_vtable *v;
+    bool cpu;
+  } order[] = {{&rt_cuda, false}, {&rt_vulkan, false}, {&rt_opencl, false}, {&rt_opencl, true}, {&rt_vulkan, true}, {&rt_interp, true}};
   for (uint32_t i = 0; i < IR_COUNT(order); i++) {
     snt_result result = order[i].v->open(alloc, "", out, diag);
     if (result == SNT_OK && (*out)->cpu == order[i].cpu) return SNT_OK;
-    if (result == SNT_OK) order[i].v->close(*out);
-    else if (result != SNT_E_UNSUPPORTED) return result;
+    if (result == SNT_OK)
+      order[i].v->close(*out);
+    else if (result != SNT_E_UNSUPPORTED)
+      return result;
   }
   return SNT_E_UNSUPPORTED;
 }

@@ -15,8 +15,15 @@
 
 extern char **environ;
 typedef int (*launch_fn)(const unsigned *grid, const unsigned *items, void *const *bindings, const void *words);
-typedef struct text_device { char dir[256]; atomic_uint serial; } text_device;
-typedef struct text_pipeline { void *library; launch_fn launch; uint32_t items[3]; } text_pipeline;
+typedef struct text_device {
+  char dir[256];
+  atomic_uint serial;
+} text_device;
+typedef struct text_pipeline {
+  void *library;
+  launch_fn launch;
+  uint32_t items[3];
+} text_pipeline;
 enum { TEXT_PATH = 320 };
 
 /* ---- the compiler ---- */
@@ -39,23 +46,35 @@ static int run_compiler(const char *compiler, const char *source, const char *ob
   posix_spawn_file_actions_t actions;
   pid_t child;
   int status = -1;
-  const char *const arguments[] = {compiler, "-std=c++17", "-O2", "-shared", "-fPIC", "-w", "-ffp-contract=off", "-fno-strict-aliasing", "-fno-math-errno",
-                                   fibers ? "-DSNT_FIBERS=1" : "-DSNT_FIBERS=0", "-o", object, source, NULL};
+  const char *const arguments[] = {compiler,
+                                   "-std=c++17",
+                                   "-O2",
+                                   "-shared",
+                                   "-fPIC",
+                                   "-w",
+                                   "-ffp-contract=off",
+                                   "-fno-strict-aliasing",
+                                   "-fno-math-errno",
+                                   fibers ? "-DSNT_FIBERS=1" : "-DSNT_FIBERS=0",
+                                   "-o",
+                                   object,
+                                   source,
+                                   NULL};
   if (posix_spawn_file_actions_init(&actions) != 0) return -1;
   posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);
   posix_spawn_file_actions_addopen(&actions, 2, log, O_WRONLY | O_CREAT | O_TRUNC, 0600);
   int code = posix_spawn(&child, compiler, &actions, NULL, (char *const *)(uintptr_t)arguments, environ);
   posix_spawn_file_actions_destroy(&actions);
   if (code != 0) return -1;
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {}
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
 static snt_result compile_failed(const char *log, snt_diag *diag) {
   void *data = NULL;
   size_t size = 0;
-  if (host_read_file(log, &data, &size, NULL) != SNT_OK) return host_fail(diag, SNT_E_BACKEND, "pipeline", "the C++ compiler could not be run");
+  if (host_read_file(log, &data, &size, NULL) != SNT_OK)
+    return host_fail(diag, SNT_E_BACKEND, "pipeline", "the C++ compiler could not be run");
   const char *line = strstr(data, "error:");
   if (!line) line = data;
   host_fail(diag, SNT_E_BACKEND, "pipeline", "the C++ compiler says: %.*s", (int)strcspn(line, "\n"), line);
@@ -73,8 +92,9 @@ static const char *shim_text(void) {
 }
 
 static snt_result write_source(const char *path, const snt_backend_code *code, snt_diag *diag) {
-  static const char format[] = "%s\n#line 1 \"kernel.cu\"\n%.*s\nextern \"C\" int snt_launch(const unsigned *grid, const unsigned *items, void *const *bindings, "
-                               "const void *words) {\n  return snt::launch(&%s, grid, items, bindings, words);\n}\n";
+  static const char format[] =
+      "%s\n#line 1 \"kernel.cu\"\n%.*s\nextern \"C\" int snt_launch(const unsigned *grid, const unsigned *items, void *const *bindings, "
+      "const void *words) {\n  return snt::launch(&%s, grid, items, bindings, words);\n}\n";
   const char *shim = shim_text();
   size_t room = strlen(shim) + code->size + strlen(code->entry) + sizeof format + 64;
   char *text = malloc(room);
@@ -131,8 +151,10 @@ static snt_result SNT_CALL text_pipeline_create(void *device, const snt_backend_
   if (!pipeline) return host_fail(diag, SNT_E_HOST_MEM, "pipeline", "out of memory");
   memcpy(pipeline->items, code->items, sizeof pipeline->items);
   snt_result result = build(device, code, pipeline, diag);
-  if (result != SNT_OK) text_pipeline_destroy(device, pipeline);
-  else *out = pipeline;
+  if (result != SNT_OK)
+    text_pipeline_destroy(device, pipeline);
+  else
+    *out = pipeline;
   return result;
 }
 
@@ -140,9 +162,9 @@ static snt_result SNT_CALL text_run(void *device, void *handle, const snt_backen
   const text_pipeline *pipeline = handle;
   (void)device, (void)ns;
   switch (pipeline->launch(launch->grid, pipeline->items, launch->bindings, launch->block)) {
-    case 0: return SNT_OK;
-    case 1: return host_fail(diag, SNT_E_BACKEND, "submit", "threads of one block wait at different barriers");
-    default: return host_fail(diag, SNT_E_HOST_MEM, "submit", "no memory for the threads of a block");
+  case 0: return SNT_OK;
+  case 1: return host_fail(diag, SNT_E_BACKEND, "submit", "threads of one block wait at different barriers");
+  default: return host_fail(diag, SNT_E_HOST_MEM, "submit", "no memory for the threads of a block");
   }
 }
 

@@ -13,7 +13,13 @@
 #include <unistd.h>
 
 enum { CACHE_VERSION = 1, CACHE_PATH = 768, STALE_SECONDS = 3600 };
-typedef struct cache_header { char magic[8]; uint32_t version, endian; uint8_t key[32]; uint64_t size; uint8_t checksum[32]; } cache_header;
+typedef struct cache_header {
+  char magic[8];
+  uint32_t version, endian;
+  uint8_t key[32];
+  uint64_t size;
+  uint8_t checksum[32];
+} cache_header;
 static const char cache_magic[8] = "SNTCACHE"; /* no terminator */
 
 struct host_cache {
@@ -119,8 +125,15 @@ void SNT_CALL host_cache_set(void *user, const uint8_t key[32], const void *src,
 
 /* ---- the bound ---- */
 
-typedef struct old_entry { char path[CACHE_PATH]; uint64_t bytes; struct timespec time; } old_entry;
-typedef struct old_list { old_entry *at; size_t count, capacity; } old_list;
+typedef struct old_entry {
+  char path[CACHE_PATH];
+  uint64_t bytes;
+  struct timespec time;
+} old_entry;
+typedef struct old_list {
+  old_entry *at;
+  size_t count, capacity;
+} old_list;
 
 static int older_first(const void *a, const void *b) {
   const struct timespec *x = &((const old_entry *)a)->time, *y = &((const old_entry *)b)->time;
