@@ -29,11 +29,23 @@ sub note_size {
   push @{$found{$kind}}, [$size, $name] if $size > $look{$kind};
 }
 
+# The lines of a file with comments and the insides of literals blanked, so that braces in them do not count.
+sub code_lines {
+  my ($file) = @_;
+  open my $in, '<', $file or die "$file: $!";
+  local $/;
+  my $text = <$in>;
+  $text =~ s{("(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])+'|/\*.*?\*/|//[^\n]*)}{
+    my $piece = $1;
+    $piece =~ m{^["']} ? '""' : $piece =~ tr/\n//cdr
+  }gse;
+  return map { "$_\n" } split /\n/, $text;
+}
+
 # A function starts on a line in column one that is no directive and no `}`, and whose text up to `{` ends in `)`.
 my @median;
 for my $file (@files) {
-  open my $in, '<', $file or die "$file: $!";
-  my @lines = <$in>;
+  my @lines = code_lines($file);
   note_size('file', scalar @lines, $file);
   my ($head, $start, $name) = ('', undef, '');
   for my $i (0 .. $#lines) {

@@ -34,8 +34,7 @@ static void find_files(void) {
   qsort(files, file_count, sizeof *files, by_name);
   for (uint32_t i = 0; i < file_count; i++) {
     char path[200];
-    snprintf(path, sizeof path, "%s/%s.snt", folder, files[i].name);
-    files[i].text = load(path);
+    if (snprintf(path, sizeof path, "%s/%s.snt", folder, files[i].name) < (int)sizeof path) files[i].text = load(path);
   }
 }
 
