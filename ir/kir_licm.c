@@ -12,7 +12,7 @@ typedef struct mover {
   uint32_t *words;                 /* of loads moved in front of each loop */
   kir_bits_table clobbers;
 } mover;
-enum { STAY, CHEAP, DEAR, LOAD };
+enum { STAY, CHEAP, DEAR, TRAPS, LOAD }; /* TRAPS: may stop the device where it would not have run */
 
 static const kir_inst *at(const mover *m, uint32_t i) { return kir_at(m->c.in, i); }
 
@@ -25,6 +25,14 @@ static bool is_offset(const mover *m, uint32_t i) {
   return in->op == KIR_ix && in->arg_count == 2 && in->imm.i && kir_is_int_const(m->c.in, kir_arg(m->c.in, i, 0), &c) && c == 1;
 }
 
+/* A divisor that is never 0, wherever the division stands. */
+static bool is_divisor(const mover *m, uint32_t value) {
+  const kir_inst *in = at(m, value);
+  int64_t c;
+  if (in->op == KIR_scalar) return m->c.in->scalars.at[in->index].min > 0;
+  return kir_is_int_const(m->c.in, value, &c) && c != 0;
+}
+
 static int class_of(const mover *m, uint32_t i) {
   const kir_inst *in = at(m, i);
   const kir_op_info *op = &kir_ops[in->op];
@@ -32,16 +40,21 @@ static int class_of(const mover *m, uint32_t i) {
   if (in->type.frag || !(op->flags & KIR_PURE) || is_offset(m, i)) return STAY;
   switch (in->op) {
   case KIR_sg_add: case KIR_sg_max: case KIR_sg_min: case KIR_sg_shuffle: return STAY;
-  case KIR_div: case KIR_rem: case KIR_sqrt: case KIR_rcp: case KIR_rsqrt: case KIR_udiv: case KIR_umod: return DEAR;
+  case KIR_div: case KIR_rem: case KIR_sqrt: case KIR_rcp: case KIR_rsqrt: return DEAR;
+  case KIR_udiv: case KIR_umod: return is_divisor(m, kir_arg(m->c.in, i, 1)) ? DEAR : TRAPS;
   default: return op->attrs & KA_MATH ? DEAR : CHEAP;
   }
 }
 
-/* The innermost region that holds an operand. */
+static uint32_t home_of(const mover *m, uint32_t value) { return at(m, value)->op == KIR_loop ? value : m->home[value]; }
+
+/* The innermost region that holds an operand; a load takes the offset in its index along. */
 static uint32_t operands_home(const mover *m, uint32_t i) {
   uint32_t deepest = 0;
   for (uint32_t n = 0; n < at(m, i)->arg_count; n++) {
-    const uint32_t value = kir_arg(m->c.in, i, n), home = at(m, value)->op == KIR_loop ? value : m->home[value];
+    const uint32_t value = kir_arg(m->c.in, i, n);
+    const bool along = at(m, i)->op == KIR_load && is_offset(m, value);
+    const uint32_t home = along ? operands_home(m, value) : home_of(m, value);
     if (home && (!deepest || m->depth[home] > m->depth[deepest])) deepest = home;
   }
   return deepest;
@@ -70,9 +83,23 @@ static uint32_t loop_to_leave(const mover *m, uint32_t i, int class) {
     const bool loop = at(m, region)->op == KIR_loop;
     if (!loop && class != CHEAP) break;
     if (loop && class == LOAD && !load_may_leave(m, i, region)) break;
+    if (loop && class == TRAPS && !runs_at_least_once(m, region)) break;
     if (loop) found = region;
   }
   return found;
+}
+
+static void move(mover *m, uint32_t i, uint32_t loop) {
+  m->before[i] = loop;
+  m->home[i] = m->regions.parent[loop];
+  if (m->tail[loop]) m->next[m->tail[loop]] = i;
+  else m->head[loop] = i;
+  m->tail[loop] = i;
+}
+
+static bool inside(const mover *m, uint32_t region, uint32_t loop) {
+  while (region && region != loop) region = m->regions.parent[region];
+  return region != 0;
 }
 
 static void place(mover *m, uint32_t i) {
@@ -81,12 +108,12 @@ static void place(mover *m, uint32_t i) {
   if (class == STAY || !m->home[i]) return;
   const uint32_t loop = loop_to_leave(m, i, class);
   if (!loop) return;
-  m->before[i] = loop;
-  m->home[i] = m->regions.parent[loop];
+  for (uint32_t n = 0; class == LOAD && n < at(m, i)->arg_count; n++) {
+    const uint32_t index = kir_arg(m->c.in, i, n);
+    if (is_offset(m, index) && inside(m, m->home[index], loop)) move(m, index, loop);
+  }
   if (class == LOAD) m->words[loop] += words_of(at(m, i)->type);
-  if (m->tail[loop]) m->next[m->tail[loop]] = i;
-  else m->head[loop] = i;
-  m->tail[loop] = i;
+  move(m, i, loop);
 }
 
 static bool prepare(mover *m, const kir_kernel *in, ir_arena *arena) {

@@ -50,7 +50,7 @@ static void put_branch(walker *w, const span *s) {
 /* Cheap, and as good if it runs in vain. */
 static bool may_run_in_vain(const kir_inst *in) {
   if (!(kir_ops[in->op].flags & KIR_PURE) || in->type.frag || (kir_ops[in->op].attrs & (KA_MATH | KA_ULP))) return false;
-  return in->op != KIR_rem && !(in->op >= KIR_sg_add && in->op <= KIR_sg_shuffle);
+  return in->op != KIR_rem && in->op != KIR_udiv && in->op != KIR_umod && !(in->op >= KIR_sg_add && in->op <= KIR_sg_shuffle);
 }
 
 static bool is_short(const walker *w, const span *s) {
@@ -119,7 +119,7 @@ static bool unchanged(const walker *w, const span *s, uint32_t n) {
   return next == carry || next == kir_arg(w->c.in, s->opener, 3 + n);
 }
 
-typedef struct bounds { uint32_t lo, hi, step; } bounds;
+typedef struct bounds { uint32_t lo, hi, step; bool uncertain; } bounds; /* uncertain: perhaps no trip, whatever the loop was promised */
 
 /* A loop of `copies` bodies a trip between the bounds; `values` as for copy_body. */
 static void put_loop(walker *w, const span *s, const bounds *b, uint32_t copies, uint32_t *values) {
@@ -136,6 +136,7 @@ static void put_loop(walker *w, const span *s, const bounds *b, uint32_t copies,
     if (!unchanged(w, s, n)) slots[kept] = n, args[3 + kept++] = values[n];
   kir_inst loop = *old;
   if (w->unroll) loop.lanes = 0;
+  if (b->uncertain) loop.flags &= (uint16_t)~KIR_LOOP_TRIP1;
   const uint32_t made = kir_emit(out, &loop, 3 + kept, args);
   for (uint32_t n = 0; n < kept; n++) {
     const kir_inst carry = {.op = KIR_carry, .type = kir_type_of(w->c.in, s->opener + 1 + slots[n]), .index = n};
@@ -194,10 +195,10 @@ static void put_unrolled(walker *w, const span *s, const bounds *b, uint32_t fac
   kir_is_int_const(out, b->step, &step);
   if (kir_trip_count(out, b->lo, b->hi, b->step, &trips)) {
     const uint64_t groups = trips / factor;
-    const bounds main = {b->lo, kir_emit_add(out, b->lo, (int64_t)groups * factor * step), b->step};
+    const bounds main = {b->lo, kir_emit_add(out, b->lo, (int64_t)groups * factor * step), b->step, false};
     if (groups > 1) put_loop(w, s, &main, factor, values);
     else put_trips(w, s, &main, groups * factor, values);
-    const bounds rest = {main.hi, b->hi, b->step};
+    const bounds rest = {main.hi, b->hi, b->step, false};
     put_trips(w, s, &rest, trips % factor, values);
     return;
   }
@@ -205,7 +206,7 @@ static void put_unrolled(walker *w, const span *s, const bounds *b, uint32_t fac
     put_loop(w, s, b, factor, values);
     return;
   }
-  const bounds main = {b->lo, whole_groups(out, b, factor * step), b->step}, rest = {main.hi, b->hi, b->step};
+  const bounds main = {b->lo, whole_groups(out, b, factor * step), b->step, true}, rest = {main.hi, b->hi, b->step, true};
   put_loop(w, s, &main, factor, values);
   put_loop(w, s, &rest, 1, values);
 }
@@ -213,7 +214,7 @@ static void put_unrolled(walker *w, const span *s, const bounds *b, uint32_t fac
 static uint32_t walk_loop(walker *w, uint32_t i) {
   const kir_inst *loop = kir_at(w->c.in, i);
   const span s = span_of(w, i);
-  const bounds b = {mapped(w, i, 0), mapped(w, i, 1), mapped(w, i, 2)};
+  const bounds b = {mapped(w, i, 0), mapped(w, i, 1), mapped(w, i, 2), false};
   uint32_t *values = take(w, s.carries);
   uint64_t trips = 0;
   int64_t step;

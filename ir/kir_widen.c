@@ -83,6 +83,7 @@ static void declare(kir_kernel *out, uint32_t memory, narrow_storage storage, co
   kir_memory *m = &out->memories.at[memory];
   if (storage == NARROW_WORDS) narrow_declare_words(out, memory);
   if (storage == NARROW_BYTES) m->view = m->space == KIR_GLOBAL ? SNT_BOOL : 0, m->type = as(m->type, SNT_U8);
+  if (storage == NARROW_CELLS) m->overlay = 0; /* it has outgrown the bytes it shared */
   if (storage == NARROW_CELLS) m->type = m->type.base == SNT_BOOL ? as(m->type, SNT_U32) : narrow_register(m->type, caps);
 }
 
