@@ -1,8 +1,10 @@
 /* The code generators on every device that is here: a kernel of each operation on each type, compiled for the device and run, against the
-   interpreter on the kernel as it was before the passes. Arguments: parts of selectors to run alone. */
+   interpreter on the kernel as it was before the passes; and random kernels. Arguments: parts of selectors, and the seed of one random
+   kernel, to run alone. */
 #include "runtime/targets.h"
 #include "tests/tap.h"
 #include "tests/unit/codegen_support.h"
+#include "tests/unit/kernel_random.h"
 #include "tools/host/host.h"
 
 enum { BUFFERS = 4, OUT = 3, MAX_LANES = 16 };
@@ -42,45 +44,6 @@ static bool prepare(run *r, int32_t base, uint32_t lanes) {
   return true;
 }
 
-/* Binds the buffers by slot, dispatches one group, and brings the output back. */
-static snt_result dispatch(run *r, rt_pipeline *pipeline, snt_diag *diag) {
-  const rt_vtable *v = r->device->v;
-  rt_stream *stream = NULL;
-  rt_buffer *buffers[BUFFERS] = {NULL};
-  struct rt_bound bound[BUFFERS];
-  snt_result result = v->stream_create(r->device, &stream, diag);
-  for (uint32_t b = 0; b < BUFFERS && result == SNT_OK; b++) {
-    result = v->buffer_create(r->device, r->bytes[b], &buffers[b], diag);
-    if (result == SNT_OK) result = v->upload(stream, buffers[b], 0, r->data[b], r->bytes[b], diag);
-    bound[b] = (struct rt_bound){buffers[b], 0, r->bytes[b], b == OUT ? KIR_WRITE : KIR_READ};
-  }
-  const rt_dispatch one = {.pipeline = pipeline, .groups = 1, .binding_count = BUFFERS, .bindings = bound, .barrier = true};
-  if (result == SNT_OK) result = v->submit(stream, 1, &one, false, NULL, diag);
-  if (result == SNT_OK) result = v->wait(stream, diag);
-  if (result == SNT_OK) result = v->download(stream, buffers[OUT], 0, r->data[OUT], r->bytes[OUT], diag);
-  for (uint32_t b = 0; b < BUFFERS; b++)
-    if (buffers[b]) v->buffer_destroy(buffers[b]);
-  if (stream) v->stream_destroy(stream);
-  return result;
-}
-
-static snt_result execute(run *r, const codegen_target *target, snt_diag *diag) {
-  kir_kernel legal;
-  codegen_code code;
-  rt_pipeline *pipeline = NULL;
-  const kir_caps *caps = &r->device->profile.caps;
-  kir_init(&legal, &r->arena, "cases");
-  SNT_TRY(kir_run_passes(&r->cases.kernel, &legal, caps, NULL, NULL, diag));
-  SNT_TRY(target->emit(&legal, caps, &r->arena, &code, diag));
-  const rt_code given = {.data = code.data, .size = code.size, .entry = target->bit == SNT_TARGET_SPIRV ? "main" : legal.name, .kernel = &legal,
-                         .items = {legal.items[0], legal.items[1], legal.items[2]}, .binding_count = kir_binding_count(&legal),
-                         .block_bytes = kir_block_bytes(&legal)};
-  SNT_TRY(r->device->v->pipeline_create(r->device, &given, NULL, 0, &pipeline, diag));
-  const snt_result result = dispatch(r, pipeline, diag);
-  r->device->v->pipeline_destroy(pipeline);
-  return result;
-}
-
 /* Vulkan leaves the rounding of a conversion from integer to float to the device: one unit in the last place. */
 static bool same(const run *r, const char *name, uint32_t got, uint32_t want) {
   if (got == want) return true;
@@ -105,11 +68,13 @@ static void compare(run *r, int32_t base, uint32_t lanes) {
   tap_is_int(wrong, 0, "%s: %u cases on %s x%u", r->selector, r->cases.count, ir_dtypes[base].name, lanes);
 }
 
-static void check_type(run *r, const codegen_target *target, int32_t base, uint32_t lanes) {
+static void check_type(run *r, int32_t base, uint32_t lanes) {
   snt_diag diag = {0};
   ir_arena_init(&r->arena, NULL);
   if (prepare(r, base, lanes)) {
-    const snt_result result = execute(r, target, &diag);
+    codegen_dispatch d = {.kernel = &r->cases.kernel, .groups = 1, .count = BUFFERS};
+    memcpy(d.data, r->data, sizeof r->data), memcpy(d.bytes, r->bytes, sizeof r->bytes);
+    const snt_result result = codegen_run_on(r->device, &d, &r->arena, NULL, &diag);
     if (result == SNT_E_UNSUPPORTED) tap_skip("%s, %s x%u: %s", r->selector, ir_dtypes[base].name, lanes, diag.text);
     else if (result != SNT_OK) tap_ok(false, "%s, %s x%u: %s: %s", r->selector, ir_dtypes[base].name, lanes, diag.stage, diag.text);
     else compare(r, base, lanes);
@@ -117,7 +82,44 @@ static void check_type(run *r, const codegen_target *target, int32_t base, uint3
   ir_arena_free(&r->arena);
 }
 
-static void check_device(const char *selector) {
+/* ---- random kernels: bit for bit, on devices that round and keep denormals as the interpreter does ---- */
+static bool run_seed(run *r, uint64_t seed, bool show) {
+  static random_buffers before, after;
+  kir_kernel k;
+  codegen_code code = {0};
+  snt_diag diag = {0};
+  char why[160] = "";
+  ir_arena_init(&r->arena, NULL);
+  kir_init(&k, &r->arena, "random_kernel");
+  random_kernel(&k, seed, false);
+  snt_result result = random_run(&k, &before, &diag);
+  codegen_dispatch d = {.kernel = &k, .groups = RANDOM_GROUPS, .count = RANDOM_BUFFERS, .block = random_block};
+  random_inputs(&after);
+  for (uint32_t b = 0; b < RANDOM_BUFFERS; b++) d.data[b] = after.data[b], d.bytes[b] = random_bytes(b);
+  if (result == SNT_OK) result = codegen_run_on(r->device, &d, &r->arena, &code, &diag);
+  const bool good = result == SNT_OK && random_same(&before, &after, why, sizeof why);
+  if (!good) tap_diag("%s, seed %llu: %s %s %s", r->selector, (unsigned long long)seed, diag.stage, diag.text, why);
+  if (!good && show) tap_diag_text(kernel_print(&k));
+  if (!good && show && code.data && r->device->target != SNT_TARGET_SPIRV) tap_diag_text(code.data);
+  ir_arena_free(&r->arena);
+  return good;
+}
+
+static void check_random(run *r, uint64_t seed) {
+  enum { SEEDS = 12 };
+  uint32_t failed = 0;
+  kir_caps *caps = &r->device->profile.caps;
+  if (!caps->exact_div && r->device->cpu) caps->exact_div = caps->exact_sqrt = true; /* not promised, but what its instructions do */
+  if (!caps->exact_div) {
+    tap_skip("%s: random kernels need exact division", r->selector);
+    return;
+  }
+  if (seed) failed = !run_seed(r, seed, true);
+  for (uint64_t s = 1; s <= SEEDS && !seed && failed < 3; s++) failed += !run_seed(r, s, false);
+  tap_is_int(failed, 0, "%s: random kernels give the interpreter's bits", r->selector);
+}
+
+static void check_device(const char *selector, uint64_t seed) {
   static run r;
   static const struct { int32_t base; uint32_t lanes; } shapes[] = {{SNT_F32, 1}, {SNT_F32, 4}, {SNT_F32, 8}, {SNT_I32, 1}, {SNT_I32, 4}, {SNT_U32, 1},
                                                                     {SNT_U32, 2}, {SNT_U32, 8}, {SNT_I64, 1}, {SNT_U64, 1}, {SNT_F64, 1}, {SNT_F64, 2}};
@@ -129,19 +131,24 @@ static void check_device(const char *selector) {
     tap_skip("%s: %s", selector, diag.text);
     return;
   }
-  const codegen_target *target = rt_codegen(r.device->target);
-  if (!target) tap_skip("%s takes no generated code", selector);
-  for (uint32_t i = 0; i < IR_COUNT(shapes) && target; i++) check_type(&r, target, shapes[i].base, shapes[i].lanes);
+  for (uint32_t i = 0; i < IR_COUNT(shapes) && !seed; i++) check_type(&r, shapes[i].base, shapes[i].lanes);
+  check_random(&r, seed);
   rt_close_device(r.device);
 }
 
 int main(int argc, char **argv) {
   static const char *const selectors[] = {"opencl:pocl", "opencl:rusticl", "vulkan:llvmpipe", "vulkan:swiftshader", "cuda-text", "cuda:0"};
+  uint64_t seed = 0;
+  bool named = false;
+  for (int n = 1; n < argc; n++) {
+    if (strtoull(argv[n], NULL, 0)) seed = strtoull(argv[n], NULL, 0);
+    else named = true;
+  }
   host_prepare_drivers();
   for (uint32_t i = 0; i < IR_COUNT(selectors); i++) {
-    bool wanted = argc < 2;
+    bool wanted = !named;
     for (int n = 1; n < argc; n++) wanted |= strstr(selectors[i], argv[n]) != NULL;
-    if (wanted) check_device(selectors[i]);
+    if (wanted) check_device(selectors[i], seed);
   }
   return tap_done();
 }

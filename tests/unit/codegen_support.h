@@ -2,6 +2,7 @@
 #ifndef TESTS_CODEGEN_SUPPORT_H
 #define TESTS_CODEGEN_SUPPORT_H
 #include "codegen_common/targets.h"
+#include "runtime/targets.h"
 #include "tests/unit/kernel_support.h"
 
 /* Runs the passes for the target's abilities and emits; both in the arena. */
@@ -18,4 +19,9 @@ bool codegen_has_tool(const char *name);
 enum { CODEGEN_CASE_ITEMS = 64 };
 typedef struct codegen_cases { kir_kernel kernel; uint32_t count; char names[256][48]; } codegen_cases;
 void codegen_cases_make(codegen_cases *, ir_arena *, int32_t base, uint32_t lanes);
+
+/* A kernel compiled for an open device and run once: passes for its abilities, emission, pipeline, buffers by binding, one dispatch, and the
+   writable buffers brought back. `code` (may be null) receives what the driver was given. */
+typedef struct codegen_dispatch { const kir_kernel *kernel; uint64_t groups; uint32_t count; uint8_t *data[16]; uint64_t bytes[16]; const void *block; } codegen_dispatch;
+snt_result codegen_run_on(rt_device *, const codegen_dispatch *, ir_arena *, codegen_code *code, snt_diag *);
 #endif
