@@ -98,7 +98,7 @@ uint32_t emit_bind(emit *e, uint32_t buffer, uint8_t access) {
   const int length = snprintf(name, sizeof name, "p%u", e->slots.count);
   kir_memory m = {.name = ir_arena_text(e->arena, name, (size_t)length), .space = KIR_GLOBAL, .access = access, .rank = 1, .slot = e->slots.count};
   m.type = kir_t(b->dtype == SNT_BOOL ? SNT_U8 : b->dtype, texel ? 4 : 1);
-  m.dims[0] = literal_elements(e, b) / (texel ? 4 : 1);
+  m.dims[0] = texel ? (literal_elements(e, b) + 3) / 4 : literal_elements(e, b); /* the last texel may be part-filled: storage is in 16s */
   m.align = b->align < 64 ? b->align : 64;
   m.flags = texel ? KIR_MEM_TEXEL | KIR_MEM_OOB_ZERO : 0;
   m.alias = b->kind == PLAN_STATE ? 1 : 0;
