@@ -4,9 +4,15 @@
 #include <stdio.h>
 
 enum { /* the table writes flags and attributes without the prefix */
-  NONE = KIR_R_NONE,
-  PURE = KIR_PURE, COMM = KIR_COMM, EFFECT = KIR_EFFECT, REGION = KIR_REGION, MEM = KIR_MEM, FLOAT = KIR_FLOAT, INT = KIR_INT,
-  VAR = KIR_VAR
+       NONE = KIR_R_NONE,
+       PURE = KIR_PURE,
+       COMM = KIR_COMM,
+       EFFECT = KIR_EFFECT,
+       REGION = KIR_REGION,
+       MEM = KIR_MEM,
+       FLOAT = KIR_FLOAT,
+       INT = KIR_INT,
+       VAR = KIR_VAR
 };
 const kir_op_info kir_ops[KIR_OP_COUNT] = {
     [KIR_NONE] = {"none", 0, NONE, 0, 0},
@@ -64,8 +70,12 @@ uint32_t kir_scalar_add(kir_kernel *k, const char *name, int32_t dtype, int64_t 
     const uint32_t end = k->scalars.at[i].offset + (kir_base_bits(k->scalars.at[i].type.base) == 64 ? 8 : 4);
     if (end > offset) offset = end;
   }
-  const kir_scalar s = {.name = ir_arena_text(k->arena, name, strlen(name)), .type = type, .offset = (offset + size - 1) / size * size,
-                        .min = min, .max = max, .multiple_of = multiple_of};
+  const kir_scalar s = {.name = ir_arena_text(k->arena, name, strlen(name)),
+                        .type = type,
+                        .offset = (offset + size - 1) / size * size,
+                        .min = min,
+                        .max = max,
+                        .multiple_of = multiple_of};
   if (!s.name || !IR_PUSH(k->arena, &k->scalars, s)) return out_of_memory(k);
   return k->scalars.count - 1;
 }
@@ -173,7 +183,8 @@ uint32_t kir_put(kir_kernel *k, const kir_inst *proto, uint32_t count, const uin
     if (count) memcpy(small, given, count * sizeof *small);
     args = small;
     if (kir_is_elementwise(op) || op == KIR_select) widen(k, op, count, small);
-    if ((op == KIR_cast || op == KIR_bitcast) && in.type.lanes > 1 && kir_type_of(k, *small).lanes == 1) *small = kir_splat(k, *small, in.type.lanes);
+    if ((op == KIR_cast || op == KIR_bitcast) && in.type.lanes > 1 && kir_type_of(k, *small).lanes == 1)
+      *small = kir_splat(k, *small, in.type.lanes);
     if (op == KIR_store || op == KIR_fill) widen_stored(k, &in, count, small);
     if (k->failed) return 0;
   }

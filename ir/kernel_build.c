@@ -96,8 +96,8 @@ void kir_barrier(kir_kernel *k, uint32_t spaces) {
 }
 
 /* ---- regions ---- */
-uint32_t kir_loop(kir_kernel *k, uint32_t lo, uint32_t hi, uint32_t step, uint32_t count, const uint32_t *initial, uint32_t *carried, uint32_t flags,
-                  uint32_t unroll) {
+uint32_t kir_loop(kir_kernel *k, uint32_t lo, uint32_t hi, uint32_t step, uint32_t count, const uint32_t *initial, uint32_t *carried,
+                  uint32_t flags, uint32_t unroll) {
   if (k->failed) return 0;
   if (!lo || lo >= k->insts.count) return kir_mistake(k, "loop from %u, which is no value", lo);
   const kir_type type = kir_type_of(k, lo);
@@ -137,7 +137,8 @@ void kir_loop_end(kir_kernel *k, uint32_t loop, uint32_t count, const uint32_t *
 }
 
 static void check_if(kir_kernel *k, uint32_t opened) {
-  if (!k->failed && (opened >= k->insts.count || kir_at(k, opened)->op != KIR_if)) kir_mistake(k, "end or else of %u, which is no if", opened);
+  if (!k->failed && (opened >= k->insts.count || kir_at(k, opened)->op != KIR_if))
+    kir_mistake(k, "end or else of %u, which is no if", opened);
 }
 
 uint32_t kir_if(kir_kernel *k, uint32_t condition) { return plain(k, KIR_if, 1, &condition); }

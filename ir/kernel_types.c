@@ -10,9 +10,9 @@ bool kir_type_valid(kir_type t) {
 }
 
 uint32_t kir_base_bits(uint32_t base) {
-  static const uint8_t bits[SNT_DTYPE_COUNT] = {[SNT_F32] = 32, [SNT_F16] = 16, [SNT_BF16] = 16, [SNT_F64] = 64, [SNT_I8] = 8,   [SNT_I16] = 16,
-                                                [SNT_I32] = 32, [SNT_I64] = 64, [SNT_U8] = 8,    [SNT_U16] = 16, [SNT_U32] = 32, [SNT_U64] = 64,
-                                                [SNT_BOOL] = 8};
+  static const uint8_t bits[SNT_DTYPE_COUNT] = {
+      [SNT_F32] = 32, [SNT_F16] = 16, [SNT_BF16] = 16, [SNT_F64] = 64, [SNT_I8] = 8,   [SNT_I16] = 16, [SNT_I32] = 32,
+      [SNT_I64] = 64, [SNT_U8] = 8,   [SNT_U16] = 16,  [SNT_U32] = 32, [SNT_U64] = 64, [SNT_BOOL] = 8};
   return base < SNT_DTYPE_COUNT ? bits[base] : 0;
 }
 
@@ -29,10 +29,18 @@ bool kir_names_memory(uint32_t op) { return (kir_ops[op].flags & KIR_MEM) || op 
 
 uint32_t kir_index_count(const kir_inst *in) {
   switch (in->op) {
-  case KIR_store: case KIR_fill: case KIR_mma_store: return in->arg_count ? in->arg_count - 1u : 0;
-  case KIR_atomic_add: case KIR_atomic_min: case KIR_atomic_max: case KIR_atomic_or: return in->arg_count ? in->arg_count - 1u : 0;
+  case KIR_store:
+  case KIR_fill:
+  case KIR_mma_store: return in->arg_count ? in->arg_count - 1u : 0;
+  case KIR_atomic_add:
+  case KIR_atomic_min:
+  case KIR_atomic_max:
+  case KIR_atomic_or: return in->arg_count ? in->arg_count - 1u : 0;
   case KIR_atomic_cas: return in->arg_count >= 2 ? in->arg_count - 2u : 0;
-  case KIR_load: case KIR_prefetch: case KIR_mma_load: case KIR_async_copy: return in->arg_count;
+  case KIR_load:
+  case KIR_prefetch:
+  case KIR_mma_load:
+  case KIR_async_copy: return in->arg_count;
   default: return 0;
   }
 }
@@ -48,9 +56,14 @@ static kir_type own_type(const kir_kernel *k, const kir_inst *in, const uint32_t
   if (in->type.lanes) return in->type;
   const kir_memory *m = kir_names_memory(in->op) && in->index < k->memories.count ? &k->memories.at[in->index] : NULL;
   switch (in->op) {
-  case KIR_load: case KIR_atomic_add: case KIR_atomic_min: case KIR_atomic_max: case KIR_atomic_or: case KIR_atomic_cas:
-    return m ? m->type : in->type;
-  case KIR_tex_sample: case KIR_tex_load: return m ? kir_texel_type(m) : in->type;
+  case KIR_load:
+  case KIR_atomic_add:
+  case KIR_atomic_min:
+  case KIR_atomic_max:
+  case KIR_atomic_or:
+  case KIR_atomic_cas: return m ? m->type : in->type;
+  case KIR_tex_sample:
+  case KIR_tex_load: return m ? kir_texel_type(m) : in->type;
   case KIR_vec: return in->arg_count ? kir_t(kir_type_of(k, args[0]).base, in->arg_count) : in->type;
   case KIR_shuffle: return in->arg_count > 2 ? kir_t(kir_type_of(k, args[0]).base, in->arg_count - 2u) : in->type;
   case KIR_unpack2: return kir_t(SNT_F32, 2);
@@ -86,9 +99,15 @@ static const char *check_class(uint32_t op, kir_type t) {
   if ((kir_ops[op].flags & KIR_FLOAT) && !kir_is_float(t.base)) return "the operands must be floats";
   if ((kir_ops[op].flags & KIR_INT) && !kir_is_int(t.base)) return "the operands must be integers";
   switch (op) {
-  case KIR_and: case KIR_or: case KIR_xor: case KIR_not: return kir_is_float(t.base) ? "the operands must be integers or bool" : NULL;
-  case KIR_eq: case KIR_ne: return NULL;
-  case KIR_udiv: case KIR_umod: case KIR_wrap: return t.base == SNT_U32 || t.base == SNT_U64 ? NULL : "the operands must be u32 or u64";
+  case KIR_and:
+  case KIR_or:
+  case KIR_xor:
+  case KIR_not: return kir_is_float(t.base) ? "the operands must be integers or bool" : NULL;
+  case KIR_eq:
+  case KIR_ne: return NULL;
+  case KIR_udiv:
+  case KIR_umod:
+  case KIR_wrap: return t.base == SNT_U32 || t.base == SNT_U64 ? NULL : "the operands must be u32 or u64";
   case KIR_mulhi: return t.base == SNT_U32 ? NULL : "the operands must be u32";
   default: return t.base == SNT_BOOL ? "the operands may not be bool" : NULL;
   }
@@ -114,7 +133,8 @@ static const char *check_ix(const kir_kernel *k, const kir_inst *in, const uint3
   if (in->arg_count % 2) return "operands come in pairs of factor and value";
   const uint32_t width = kir_base_bits(in->type.base);
   for (uint32_t i = 0; i < in->arg_count; i++) {
-    if (!is_index(arg_type(k, args, i)) || kir_base_bits(arg_type(k, args, i).base) != width) return "terms must be integers of the result's width";
+    if (!is_index(arg_type(k, args, i)) || kir_base_bits(arg_type(k, args, i).base) != width)
+      return "terms must be integers of the result's width";
     const uint32_t op = kir_at(k, args[i])->op;
     if (i % 2 == 0 && op != KIR_const && op != KIR_scalar) return "a factor must be a literal or a scalar parameter";
   }
@@ -143,7 +163,9 @@ static const char *check_vector(const kir_kernel *k, const kir_inst *in, const u
   case KIR_extract: return is_plain(arg_type(k, args, 1), SNT_U32, 1) && !arg_type(k, args, 0).frag ? NULL : "the lane must be a u32";
   case KIR_insert:
     if (kir_at(k, args[1])->op != KIR_const || kir_at(k, args[1])->imm.i >= t.lanes) return "the lane must be a literal below the width";
-    return is_plain(arg_type(k, args, 1), SNT_U32, 1) && kir_same(arg_type(k, args, 2), kir_element(t)) ? NULL : "the value must be an element of the vector";
+    return is_plain(arg_type(k, args, 1), SNT_U32, 1) && kir_same(arg_type(k, args, 2), kir_element(t))
+               ? NULL
+               : "the value must be an element of the vector";
   default: return NULL;
   }
 }
@@ -154,7 +176,8 @@ static const char *check_shuffle(const kir_kernel *k, const kir_inst *in, const 
   if (a.frag || a.base != in->type.base || b.base != in->type.base || a.lanes != b.lanes) return "the vectors differ";
   for (uint32_t i = 2; i < in->arg_count; i++) {
     const kir_inst *lane = kir_at(k, args[i]);
-    if (lane->op != KIR_const || !is_plain(lane->type, SNT_U32, 1) || lane->imm.i >= 2 * a.lanes) return "a lane must be a literal below both widths";
+    if (lane->op != KIR_const || !is_plain(lane->type, SNT_U32, 1) || lane->imm.i >= 2 * a.lanes)
+      return "a lane must be a literal below both widths";
   }
   return NULL;
 }
@@ -243,7 +266,8 @@ static const char *check_loop(const kir_kernel *k, const kir_inst *in, const uin
   for (uint32_t i = 0; i < 3; i++)
     if (!kir_same(arg_type(k, args, i), in->type)) return "the bounds have different types";
   const kir_inst *step = kir_at(k, args[2]);
-  if (step->op == KIR_const && (step->imm.i == 0 || (step->imm.i < 0 && kir_is_signed(step->type.base)))) return "the step must be positive";
+  if (step->op == KIR_const && (step->imm.i == 0 || (step->imm.i < 0 && kir_is_signed(step->type.base))))
+    return "the step must be positive";
   return in->lanes < 0 ? "negative unroll factor" : NULL;
 }
 
@@ -253,17 +277,38 @@ const char *kir_type_error(const kir_kernel *k, const kir_inst *in, const uint32
   switch (in->op) {
   case KIR_select: return check_select(k, args);
   case KIR_ix: return check_ix(k, in, args);
-  case KIR_cast: case KIR_bitcast: return check_convert(k, in, args);
+  case KIR_cast:
+  case KIR_bitcast: return check_convert(k, in, args);
   case KIR_unpack2: return is_plain(arg_type(k, args, 0), SNT_U32, 1) && is_plain(in->type, SNT_F32, 2) ? NULL : "u32 to f32x2";
   case KIR_pack2: return is_plain(arg_type(k, args, 0), SNT_F32, 2) ? NULL : "f32x2 to u32";
-  case KIR_splat: case KIR_vec: case KIR_iota: case KIR_extract: case KIR_insert: return check_vector(k, in, args);
+  case KIR_splat:
+  case KIR_vec:
+  case KIR_iota:
+  case KIR_extract:
+  case KIR_insert: return check_vector(k, in, args);
   case KIR_shuffle: return check_shuffle(k, in, args);
-  case KIR_hred_add: case KIR_hred_max: case KIR_hred_min: case KIR_hred_mul:
-  case KIR_sg_add: case KIR_sg_max: case KIR_sg_min: return check_class(KIR_add, arg_type(k, args, 0));
+  case KIR_hred_add:
+  case KIR_hred_max:
+  case KIR_hred_min:
+  case KIR_hred_mul:
+  case KIR_sg_add:
+  case KIR_sg_max:
+  case KIR_sg_min: return check_class(KIR_add, arg_type(k, args, 0));
   case KIR_sg_shuffle: return is_plain(arg_type(k, args, 1), SNT_U32, 1) && !in->type.frag ? NULL : "the lane must be a u32";
-  case KIR_load: case KIR_store: case KIR_fill: case KIR_prefetch: case KIR_mma_load: case KIR_mma_store:
-  case KIR_atomic_add: case KIR_atomic_min: case KIR_atomic_max: case KIR_atomic_or: case KIR_atomic_cas: return check_memory(k, in, args);
-  case KIR_tex_sample: case KIR_tex_load: case KIR_tex_store: return check_texel(k, in, args);
+  case KIR_load:
+  case KIR_store:
+  case KIR_fill:
+  case KIR_prefetch:
+  case KIR_mma_load:
+  case KIR_mma_store:
+  case KIR_atomic_add:
+  case KIR_atomic_min:
+  case KIR_atomic_max:
+  case KIR_atomic_or:
+  case KIR_atomic_cas: return check_memory(k, in, args);
+  case KIR_tex_sample:
+  case KIR_tex_load:
+  case KIR_tex_store: return check_texel(k, in, args);
   case KIR_async_copy: return check_async(k, in, args);
   case KIR_mma: return check_mma(k, in, args);
   case KIR_loop: return check_loop(k, in, args);
@@ -274,8 +319,13 @@ const char *kir_type_error(const kir_kernel *k, const kir_inst *in, const uint32
 
 /* ---- values of a type ---- */
 double kir_round_float(uint32_t base, double v, uint32_t mode) {
-  static const struct { int bits, low; double max; } formats[] = {
-      [SNT_F32] = {24, -126, 0x1.fffffep+127}, [SNT_F16] = {11, -14, 65504}, [SNT_BF16] = {8, -126, 0x1.fep+127}, [SNT_F64] = {53, -1022, 0}};
+  static const struct {
+    int bits, low;
+    double max;
+  } formats[] = {[SNT_F32] = {24, -126, 0x1.fffffep+127},
+                 [SNT_F16] = {11, -14, 65504},
+                 [SNT_BF16] = {8, -126, 0x1.fep+127},
+                 [SNT_F64] = {53, -1022, 0}};
   if (base > SNT_F64 || base == SNT_F64 || v == 0 || v - v != 0) return v;
   const int exponent = ilogb(v), unit = (exponent < formats[base].low ? formats[base].low : exponent) - formats[base].bits + 1;
   const double scaled = ldexp(v, -unit);

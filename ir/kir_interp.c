@@ -14,7 +14,8 @@ bool kvm_fail(kvm *vm, const kvm_step *s, uint32_t item, snt_result result, cons
   va_end(list);
   const uint32_t *n = vm->k->items;
   if (item != KVM_NO_ITEM)
-    snprintf(where, sizeof where, ", item (%u,%u,%u) of group %llu", item % n[0], item / n[0] % n[1], item / n[0] / n[1], (unsigned long long)vm->group);
+    snprintf(where, sizeof where, ", item (%u,%u,%u) of group %llu", item % n[0], item / n[0] % n[1], item / n[0] / n[1],
+             (unsigned long long)vm->group);
   const uint32_t inst = s ? s->inst : 0;
   vm->result = ir_fail(vm->diag, result, "interpret", inst, "@%s: instruction %u (%s)%s: %s", vm->k->name, inst,
                        inst ? kir_ops[kir_at(vm->k, inst)->op].name : "none", where, text);
@@ -37,13 +38,15 @@ static snt_result check_scalars(const kir_interp_info *info, snt_diag *diag) {
   for (uint32_t i = 0; i < k->scalars.count; i++) {
     const kir_scalar *s = &k->scalars.at[i];
     const uint32_t size = kir_base_bits(s->type.base) == 64 ? 8 : 4;
-    if (!info->scalars || s->offset + size > info->scalar_bytes) return ir_fail(diag, SNT_E_ARG, "interpret", 0, "@%s: the scalar block misses %s", k->name, s->name);
+    if (!info->scalars || s->offset + size > info->scalar_bytes)
+      return ir_fail(diag, SNT_E_ARG, "interpret", 0, "@%s: the scalar block misses %s", k->name, s->name);
     if (kir_is_float(s->type.base)) continue;
     const double v = fact_value(s, info->scalars);
     if ((s->min && v < (double)s->min) || (s->max && v > (double)s->max))
       return ir_fail(diag, SNT_E_ARG, "interpret", 0, "@%s: scalar %s is %.0f, outside its promised range", k->name, s->name, v);
     if (s->multiple_of > 1 && v / (double)s->multiple_of != (double)(int64_t)(v / (double)s->multiple_of))
-      return ir_fail(diag, SNT_E_ARG, "interpret", 0, "@%s: scalar %s is %.0f, no multiple of %lld", k->name, s->name, v, (long long)s->multiple_of);
+      return ir_fail(diag, SNT_E_ARG, "interpret", 0, "@%s: scalar %s is %.0f, no multiple of %lld", k->name, s->name, v,
+                     (long long)s->multiple_of);
   }
   return SNT_OK;
 }

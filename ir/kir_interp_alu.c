@@ -4,33 +4,35 @@
 #include <math.h>
 
 /* a, b, c: the operands of one element; the ones an operation lacks repeat the first. */
-#define OPERATION(name, R, A, expression)                               \
-  static bool name(kvm *vm, const kvm_step *s) {                        \
-    R *restrict to = s->dst;                                            \
-    const A *from_a = s->a, *from_b = s->b, *from_c = s->c;             \
-    const uint32_t width = s->bits;                                     \
-    (void)vm, (void)width;                                              \
-    for (uint32_t i = 0; i < s->n; i++) {                               \
-      const A a = from_a[i], b = from_b[i], c = from_c[i];              \
-      (void)b, (void)c;                                                 \
-      to[i] = (R)(expression);                                          \
-    }                                                                   \
-    return true;                                                        \
+#define OPERATION(name, R, A, expression)                   \
+  static bool name(kvm *vm, const kvm_step *s) {            \
+    R *restrict to = s->dst;                                \
+    const A *from_a = s->a, *from_b = s->b, *from_c = s->c; \
+    const uint32_t width = s->bits;                         \
+    (void)vm, (void)width;                                  \
+    for (uint32_t i = 0; i < s->n; i++) {                   \
+      const A a = from_a[i], b = from_b[i], c = from_c[i];  \
+      (void)b, (void)c;                                     \
+      to[i] = (R)(expression);                              \
+    }                                                       \
+    return true;                                            \
   }
 #define FOR_FLOATS(name, f32, f64) OPERATION(name##_f32, float, float, f32) OPERATION(name##_f64, double, double, f64)
-#define FOR_BITS(name, expression) OPERATION(name##_b32, uint32_t, uint32_t, expression) OPERATION(name##_b64, uint64_t, uint64_t, expression)
+#define FOR_BITS(name, expression) \
+  OPERATION(name##_b32, uint32_t, uint32_t, expression) OPERATION(name##_b64, uint64_t, uint64_t, expression)
 #define FOR_SIGNED(name, expression) OPERATION(name##_i32, int32_t, int32_t, expression) OPERATION(name##_i64, int64_t, int64_t, expression)
-#define COMPARE(name, op)                                                                                          \
-  OPERATION(name##_f32, uint32_t, float, a op b) OPERATION(name##_f64, uint32_t, double, a op b)                   \
-  OPERATION(name##_i32, uint32_t, int32_t, a op b) OPERATION(name##_i64, uint32_t, int64_t, a op b)                \
-  OPERATION(name##_b32, uint32_t, uint32_t, a op b) OPERATION(name##_b64, uint32_t, uint64_t, a op b)
+#define COMPARE(name, op)                                                                                \
+  OPERATION(name##_f32, uint32_t, float, a op b)                                                         \
+  OPERATION(name##_f64, uint32_t, double, a op b) OPERATION(name##_i32, uint32_t, int32_t, a op b)       \
+      OPERATION(name##_i64, uint32_t, int64_t, a op b) OPERATION(name##_b32, uint32_t, uint32_t, a op b) \
+          OPERATION(name##_b64, uint32_t, uint64_t, a op b)
 
 FOR_FLOATS(add, a + b, a + b)
 FOR_BITS(add, a + b)
 FOR_FLOATS(sub, a - b, a - b)
 FOR_BITS(sub, a - b)
-FOR_FLOATS(mul, a * b, a * b)
-FOR_BITS(mul, a * b)
+FOR_FLOATS(mul, a *b, a *b)
+FOR_BITS(mul, a *b)
 FOR_FLOATS(neg, -a, -a)
 FOR_BITS(neg, 0 - a)
 FOR_FLOATS(abs, fabsf(a), fabs(a))
@@ -57,9 +59,9 @@ FOR_FLOATS(floor, floorf(a), floor(a))
 FOR_FLOATS(ceil, ceilf(a), ceil(a))
 FOR_FLOATS(trunc, truncf(a), trunc(a))
 FOR_FLOATS(rint, rintf(a), rint(a))
-OPERATION(mulhi_b32, uint32_t, uint32_t, (uint64_t)a * b >> 32)
+OPERATION(mulhi_b32, uint32_t, uint32_t, (uint64_t)a *b >> 32)
 FOR_BITS(wrap, (a + b < a || a + b >= c) ? a + b - c : a + b)
-FOR_BITS(and, a & b)
+FOR_BITS(and, a &b)
 FOR_BITS(or, a | b)
 FOR_BITS(xor, a ^ b)
 FOR_BITS(not, ~a)
@@ -121,12 +123,43 @@ static bool fma_half(kvm *vm, const kvm_step *s) {
 #define SIGNS(op) [KIR_##op] = {op##_f32, op##_f64, op##_i32, op##_b32, op##_i64, op##_b64}
 #define UNSIGNED(op, name) [KIR_##op] = {[KVM_U32] = name##_b32, [KVM_U64] = name##_b64}
 static const kvm_fn arithmetic[KIR_OP_COUNT][KVM_KINDS] = {
-    NUMBERS(add), NUMBERS(sub), NUMBERS(mul), NUMBERS(neg), SIGNS(abs), SIGNS(min), SIGNS(max), FLOATS(fma), SIGNS(div), SIGNS(rem),
-    FLOATS(sqrt), FLOATS(rcp), FLOATS(rsqrt), FLOATS(floor), FLOATS(ceil), FLOATS(trunc), FLOATS(rint),
-    UNSIGNED(udiv, div), UNSIGNED(umod, rem), UNSIGNED(wrap, wrap), [KIR_mulhi] = {[KVM_U32] = mulhi_b32},
-    BITS(and), BITS(or), BITS(xor), BITS(not), BITS(shl), BITS(popcount), BITS(clz),
+    NUMBERS(add),
+    NUMBERS(sub),
+    NUMBERS(mul),
+    NUMBERS(neg),
+    SIGNS(abs),
+    SIGNS(min),
+    SIGNS(max),
+    FLOATS(fma),
+    SIGNS(div),
+    SIGNS(rem),
+    FLOATS(sqrt),
+    FLOATS(rcp),
+    FLOATS(rsqrt),
+    FLOATS(floor),
+    FLOATS(ceil),
+    FLOATS(trunc),
+    FLOATS(rint),
+    UNSIGNED(udiv, div),
+    UNSIGNED(umod, rem),
+    UNSIGNED(wrap, wrap),
+    [KIR_mulhi] = {[KVM_U32] = mulhi_b32},
+    BITS(and),
+    BITS(or),
+    BITS(xor),
+    BITS(not ),
+    BITS(shl),
+    BITS(popcount),
+    BITS(clz),
     [KIR_shr] = {[KVM_I32] = shr_i32, [KVM_U32] = shr_b32, [KVM_I64] = shr_i64, [KVM_U64] = shr_b64},
-    SIGNS(eq), SIGNS(ne), SIGNS(lt), SIGNS(le), SIGNS(gt), SIGNS(ge), FLOATS(isnan), FLOATS(isinf)};
+    SIGNS(eq),
+    SIGNS(ne),
+    SIGNS(lt),
+    SIGNS(le),
+    SIGNS(gt),
+    SIGNS(ge),
+    FLOATS(isnan),
+    FLOATS(isinf)};
 
 kvm_fn kvm_arithmetic(uint32_t op, kvm_kind kind, uint32_t base) {
   if (op == KIR_not && base == SNT_BOOL) return not_bool;
@@ -145,10 +178,10 @@ static void fix_bf16(void *values, uint32_t n) {
   for (uint32_t i = 0; i < n; i++) v[i] = ir_f32_from_bf16(ir_bf16_from_f32(v[i]));
 }
 
-#define NARROW(name, T, W)                                    \
-  static void name(void *values, uint32_t n) {                \
-    W *v = values;                                            \
-    for (uint32_t i = 0; i < n; i++) v[i] = (W)(T)v[i];       \
+#define NARROW(name, T, W)                              \
+  static void name(void *values, uint32_t n) {          \
+    W *v = values;                                      \
+    for (uint32_t i = 0; i < n; i++) v[i] = (W)(T)v[i]; \
   }
 NARROW(fix_i8, int8_t, int32_t)
 NARROW(fix_i16, int16_t, int32_t)
@@ -171,10 +204,10 @@ void (*kvm_fix_for(uint32_t base))(void *, uint32_t) {
 
 /* ---- one element as a number ---- */
 kvm_kind kvm_kind_of(uint32_t base) {
-  static const uint8_t kinds[SNT_DTYPE_COUNT] = {[SNT_F32] = KVM_F32, [SNT_F16] = KVM_F32, [SNT_BF16] = KVM_F32, [SNT_F64] = KVM_F64,
-                                                 [SNT_I8] = KVM_I32,  [SNT_I16] = KVM_I32, [SNT_I32] = KVM_I32,  [SNT_I64] = KVM_I64,
-                                                 [SNT_U8] = KVM_U32,  [SNT_U16] = KVM_U32, [SNT_U32] = KVM_U32,  [SNT_U64] = KVM_U64,
-                                                 [SNT_BOOL] = KVM_U32};
+  static const uint8_t kinds[SNT_DTYPE_COUNT] = {
+      [SNT_F32] = KVM_F32, [SNT_F16] = KVM_F32, [SNT_BF16] = KVM_F32, [SNT_F64] = KVM_F64, [SNT_I8] = KVM_I32,
+      [SNT_I16] = KVM_I32, [SNT_I32] = KVM_I32, [SNT_I64] = KVM_I64,  [SNT_U8] = KVM_U32,  [SNT_U16] = KVM_U32,
+      [SNT_U32] = KVM_U32, [SNT_U64] = KVM_U64, [SNT_BOOL] = KVM_U32};
   return (kvm_kind)kinds[base];
 }
 
@@ -182,7 +215,8 @@ int64_t kvm_get_int(const void *values, kvm_kind kind, uint32_t at) {
   switch (kind) {
   case KVM_I32: return ((const int32_t *)values)[at];
   case KVM_U32: return ((const uint32_t *)values)[at];
-  case KVM_I64: case KVM_U64: return ((const int64_t *)values)[at];
+  case KVM_I64:
+  case KVM_U64: return ((const int64_t *)values)[at];
   default: return (int64_t)kvm_get(values, kind, at);
   }
 }

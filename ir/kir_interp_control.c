@@ -12,7 +12,8 @@ static void copy_value(const kvm *vm, const kvm_move *m, const void *from, bool 
     return;
   }
   for (uint32_t n = 0; n < vm->subgroups && m->fragment; n++)
-    if (vm->mask[n * vm->subgroup]) memcpy((uint8_t *)m->to + (size_t)n * m->fragment, (const uint8_t *)from + (size_t)n * m->fragment, m->fragment);
+    if (vm->mask[n * vm->subgroup])
+      memcpy((uint8_t *)m->to + (size_t)n * m->fragment, (const uint8_t *)from + (size_t)n * m->fragment, m->fragment);
   for (uint32_t lane = 0; lane < m->lanes && !m->fragment; lane++)
     for (uint32_t i = 0; i < vm->items; i++) {
       const size_t at = ((size_t)lane * vm->items + i) * m->bytes;
@@ -169,7 +170,8 @@ bool kvm_subgroup_together(kvm *vm, const kvm_step *s, uint32_t subgroup, bool *
   const uint32_t first = subgroup * vm->subgroup, end = first + vm->subgroup < vm->items ? first + vm->subgroup : vm->items;
   *active = vm->mask[first];
   for (uint32_t i = first; i < end; i++)
-    if ((vm->mask[i] != 0) != *active) return kvm_fail(vm, s, *active ? i : first, SNT_E_ARG, "some items of the subgroup come here; this one does not");
+    if ((vm->mask[i] != 0) != *active)
+      return kvm_fail(vm, s, *active ? i : first, SNT_E_ARG, "some items of the subgroup come here; this one does not");
   return true;
 }
 

@@ -9,14 +9,17 @@ typedef struct decoder {
   size_t staging;
 } decoder;
 
-static snt_result no_memory(const decoder *d) { return ir_fail(d->vm->diag, SNT_E_HOST_MEM, "interpret", 0, "@%s: out of memory", d->k->name); }
+static snt_result no_memory(const decoder *d) {
+  return ir_fail(d->vm->diag, SNT_E_HOST_MEM, "interpret", 0, "@%s: out of memory", d->k->name);
+}
 
 static bool push(decoder *d, const kvm_step *s) { return IR_PUSH(d->vm->arena, &d->steps, *s); }
 
 /* Operands beyond the last repeat the first, so that every operation can read three. */
 static kvm_step basic_step(const decoder *d, uint32_t i) {
   const kir_inst *in = kir_at(d->k, i);
-  kvm_step s = {.inst = i, .dst = d->vm->values[i], .base = in->type.base, .lanes = in->type.lanes, .bits = (uint8_t)kir_base_bits(in->type.base)};
+  kvm_step s = {
+      .inst = i, .dst = d->vm->values[i], .base = in->type.base, .lanes = in->type.lanes, .bits = (uint8_t)kir_base_bits(in->type.base)};
   const void *args[3] = {NULL, NULL, NULL};
   for (uint32_t n = 0; n < 3; n++) args[n] = n < in->arg_count ? d->vm->values[kir_arg(d->k, i, n)] : args[0];
   s.a = args[0], s.b = args[1], s.c = args[2];
@@ -36,7 +39,10 @@ static uint32_t flops_of(const kir_inst *in, kvm_kind kind) {
   if (kind > KVM_F64) return 0;
   switch (in->op) {
   case KIR_fma: return 2u * in->type.lanes;
-  case KIR_neg: case KIR_abs: case KIR_isnan: case KIR_isinf: return 0;
+  case KIR_neg:
+  case KIR_abs:
+  case KIR_isnan:
+  case KIR_isinf: return 0;
   default: return kir_ops[in->op].result == KIR_R_BOOLS ? 0 : in->type.lanes;
   }
 }
@@ -73,8 +79,15 @@ static bool add_conversion(decoder *d, uint32_t i) {
 }
 
 /* ---- index sums ---- */
-typedef struct sum_term { const void *values; uint64_t factor; } sum_term;
-typedef struct sum { uint32_t count; uint64_t constant; sum_term terms[]; } sum;
+typedef struct sum_term {
+  const void *values;
+  uint64_t factor;
+} sum_term;
+typedef struct sum {
+  uint32_t count;
+  uint64_t constant;
+  sum_term terms[];
+} sum;
 
 static bool run_sum32(kvm *vm, const kvm_step *s) {
   const sum *sum = s->state;
@@ -132,13 +145,15 @@ static bool make_access(const decoder *d, uint32_t i, uint32_t memory, uint32_t 
   } else if (in->op == KIR_mma_load || in->op == KIR_mma_store) {
     a->stride = (uint32_t)in->lanes;
   } else if (in->op == KIR_async_copy) {
-    if ((uint32_t)in->lanes % a->memory->bytes) return kvm_fail(d->vm, &(kvm_step){.inst = i}, KVM_NO_ITEM, SNT_E_ARG, "bytes is no multiple of the element");
+    if ((uint32_t)in->lanes % a->memory->bytes)
+      return kvm_fail(d->vm, &(kvm_step){.inst = i}, KVM_NO_ITEM, SNT_E_ARG, "bytes is no multiple of the element");
     a->lanes = (uint32_t)in->lanes / a->memory->bytes;
     a->align = (uint32_t)in->lanes;
   }
   const bool based = m->space == KIR_GLOBAL || m->space == KIR_LOCAL || m->space == KIR_SCRATCH;
   if (based && a->align > m->align)
-    return kvm_fail(d->vm, &(kvm_step){.inst = i}, KVM_NO_ITEM, SNT_E_ARG, "alignment %u is promised, but the base of %%%s has %u", a->align, m->name, m->align);
+    return kvm_fail(d->vm, &(kvm_step){.inst = i}, KVM_NO_ITEM, SNT_E_ARG, "alignment %u is promised, but the base of %%%s has %u",
+                    a->align, m->name, m->align);
   return true;
 }
 
@@ -203,7 +218,8 @@ static bool add_loop(decoder *d, uint32_t i) {
   kvm_loop *l = IR_NEW(d->vm->arena, kvm_loop);
   if (!l) return false;
   const uint32_t end = d->vm->regions.close[i], carried = in->arg_count - 3u;
-  *l = (kvm_loop){.lo = s.a, .hi = s.b, .step = s.c, .variable = s.dst, .kind = (kvm_kind)s.kind, .at_least_once = (in->flags & KIR_LOOP_TRIP1) != 0};
+  *l = (kvm_loop){
+      .lo = s.a, .hi = s.b, .step = s.c, .variable = s.dst, .kind = (kvm_kind)s.kind, .at_least_once = (in->flags & KIR_LOOP_TRIP1) != 0};
   l->start = IR_NEW_ARRAY(d->vm->arena, int64_t, d->vm->items);
   l->stride = IR_NEW_ARRAY(d->vm->arena, int64_t, d->vm->items);
   l->trips = IR_NEW_ARRAY(d->vm->arena, uint64_t, d->vm->items);
@@ -274,10 +290,20 @@ static bool add_inst(decoder *d, uint32_t i) {
   if (kvm_vector(in->op)) return add_plain(d, i, kvm_vector(in->op));
   if (kvm_subgroup_fn(in->op)) return add_plain(d, i, kvm_subgroup_fn(in->op));
   switch (in->op) {
-  case KIR_const: case KIR_scalar: case KIR_group: case KIR_local: case KIR_sg_id: case KIR_sg_lane: case KIR_sg_count: return true;
-  case KIR_carry: case KIR_result: return true;
+  case KIR_const:
+  case KIR_scalar:
+  case KIR_group:
+  case KIR_local:
+  case KIR_sg_id:
+  case KIR_sg_lane:
+  case KIR_sg_count: return true;
+  case KIR_carry:
+  case KIR_result: return true;
   case KIR_ix: return add_sum(d, i);
-  case KIR_cast: case KIR_bitcast: case KIR_pack2: case KIR_unpack2: return add_conversion(d, i);
+  case KIR_cast:
+  case KIR_bitcast:
+  case KIR_pack2:
+  case KIR_unpack2: return add_conversion(d, i);
   case KIR_async_commit: return add_plain(d, i, kvm_run_async_commit);
   case KIR_async_wait: return add_plain(d, i, kvm_run_async_wait);
   case KIR_mma: return add_plain(d, i, kvm_run_mma);
@@ -296,7 +322,8 @@ snt_result kvm_prepare_steps(kvm *vm) {
   for (uint32_t i = 1; i < vm->k->insts.count; i++) {
     if (!add_inst(&d, i)) return vm->result ? vm->result : no_memory(&d);
     if (d.steps.count && !d.steps.at[d.steps.count - 1].run)
-      return kvm_fail(vm, &(kvm_step){.inst = i}, KVM_NO_ITEM, SNT_E_UNSUPPORTED, "the interpreter lacks this operation on this type"), vm->result;
+      return kvm_fail(vm, &(kvm_step){.inst = i}, KVM_NO_ITEM, SNT_E_UNSUPPORTED, "the interpreter lacks this operation on this type"),
+             vm->result;
   }
   vm->staging = ir_arena_take(vm->arena, d.staging, 16);
   vm->steps = d.steps.at;

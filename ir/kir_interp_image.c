@@ -5,17 +5,19 @@
 typedef enum { CHANNEL_UNORM, CHANNEL_SNORM, CHANNEL_FLOAT, CHANNEL_UINT, CHANNEL_PACKED } channel_kind;
 typedef struct kvm_format {
   const char *name;
-  int32_t dtype;         /* of one stored channel */
+  int32_t dtype; /* of one stored channel */
   uint8_t channels, kind;
-  bool swapped;          /* b g r a */
+  bool swapped; /* b g r a */
 } kvm_format;
-static const kvm_format formats[] = {
-    {"r8", SNT_U8, 1, CHANNEL_UNORM, false},       {"rg8", SNT_U8, 2, CHANNEL_UNORM, false},       {"rgba8", SNT_U8, 4, CHANNEL_UNORM, false},
-    {"bgra8", SNT_U8, 4, CHANNEL_UNORM, true},     {"rgba8s", SNT_I8, 4, CHANNEL_SNORM, false},    {"r16", SNT_U16, 1, CHANNEL_UNORM, false},
-    {"rgba16", SNT_U16, 4, CHANNEL_UNORM, false},  {"r16f", SNT_F16, 1, CHANNEL_FLOAT, false},     {"rg16f", SNT_F16, 2, CHANNEL_FLOAT, false},
-    {"rgba16f", SNT_F16, 4, CHANNEL_FLOAT, false}, {"r32f", SNT_F32, 1, CHANNEL_FLOAT, false},     {"rg32f", SNT_F32, 2, CHANNEL_FLOAT, false},
-    {"rgba32f", SNT_F32, 4, CHANNEL_FLOAT, false}, {"r8ui", SNT_U8, 1, CHANNEL_UINT, false},       {"r16ui", SNT_U16, 1, CHANNEL_UINT, false},
-    {"r32ui", SNT_U32, 1, CHANNEL_UINT, false},    {"rgba32ui", SNT_U32, 4, CHANNEL_UINT, false},  {"rgb10a2", SNT_U32, 1, CHANNEL_PACKED, false}};
+static const kvm_format formats[] = {{"r8", SNT_U8, 1, CHANNEL_UNORM, false},       {"rg8", SNT_U8, 2, CHANNEL_UNORM, false},
+                                     {"rgba8", SNT_U8, 4, CHANNEL_UNORM, false},    {"bgra8", SNT_U8, 4, CHANNEL_UNORM, true},
+                                     {"rgba8s", SNT_I8, 4, CHANNEL_SNORM, false},   {"r16", SNT_U16, 1, CHANNEL_UNORM, false},
+                                     {"rgba16", SNT_U16, 4, CHANNEL_UNORM, false},  {"r16f", SNT_F16, 1, CHANNEL_FLOAT, false},
+                                     {"rg16f", SNT_F16, 2, CHANNEL_FLOAT, false},   {"rgba16f", SNT_F16, 4, CHANNEL_FLOAT, false},
+                                     {"r32f", SNT_F32, 1, CHANNEL_FLOAT, false},    {"rg32f", SNT_F32, 2, CHANNEL_FLOAT, false},
+                                     {"rgba32f", SNT_F32, 4, CHANNEL_FLOAT, false}, {"r8ui", SNT_U8, 1, CHANNEL_UINT, false},
+                                     {"r16ui", SNT_U16, 1, CHANNEL_UINT, false},    {"r32ui", SNT_U32, 1, CHANNEL_UINT, false},
+                                     {"rgba32ui", SNT_U32, 4, CHANNEL_UINT, false}, {"rgb10a2", SNT_U32, 1, CHANNEL_PACKED, false}};
 
 const kvm_format *kvm_find_format(const char *name, uint32_t *texel_bytes, uint32_t *channels, int32_t *dtype) {
   for (uint32_t i = 0; i < IR_COUNT(formats); i++) {
@@ -153,4 +155,6 @@ static bool run_sample(kvm *vm, const kvm_step *s) {
   return true;
 }
 
-kvm_fn kvm_image_fn(uint32_t op) { return op == KIR_tex_load ? run_load : op == KIR_tex_store ? run_store : op == KIR_tex_sample ? run_sample : NULL; }
+kvm_fn kvm_image_fn(uint32_t op) {
+  return op == KIR_tex_load ? run_load : op == KIR_tex_store ? run_store : op == KIR_tex_sample ? run_sample : NULL;
+}

@@ -27,8 +27,8 @@ static double f_pow(double x, double y) { return pow(x, y); }
 static double f_atan2(double x, double y) { return atan2(x, y); }
 #define F(name) [KIR_##name] = f_##name
 static double (*const functions[KIR_OP_COUNT])(double, double) = {
-    F(exp), F(exp2), F(expm1), F(log), F(log2), F(log1p), F(sin), F(cos), F(tan), F(asin), F(acos), F(atan), F(sinh), F(cosh), F(tanh),
-    F(asinh), F(acosh), F(atanh), F(sigmoid), F(erf), F(pow), F(atan2)};
+    F(exp),  F(exp2), F(expm1), F(log),  F(log2),  F(log1p), F(sin),   F(cos),     F(tan), F(asin), F(acos),
+    F(atan), F(sinh), F(cosh),  F(tanh), F(asinh), F(acosh), F(atanh), F(sigmoid), F(erf), F(pow),  F(atan2)};
 #undef F
 
 static bool run_f32(kvm *vm, const kvm_step *s) {
@@ -71,7 +71,9 @@ static double round_to_integer(double v, uint32_t mode) {
   }
 }
 
-static int64_t lowest_int(uint32_t base) { return kir_is_signed(base) ? -(int64_t)(((uint64_t)1 << (kir_base_bits(base) - 1)) - 1) - 1 : 0; }
+static int64_t lowest_int(uint32_t base) {
+  return kir_is_signed(base) ? -(int64_t)(((uint64_t)1 << (kir_base_bits(base) - 1)) - 1) - 1 : 0;
+}
 static uint64_t highest_int(uint32_t base) {
   const uint32_t bits = kir_base_bits(base) - (kir_is_signed(base) ? 1 : 0);
   return bits == 64 ? UINT64_MAX : ((uint64_t)1 << bits) - 1;

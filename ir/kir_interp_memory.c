@@ -4,7 +4,16 @@
 
 /* ---- stored elements ---- */
 double kvm_read_element(uint32_t base, const uint8_t *at) {
-  union { float f32; double f64; uint16_t u16; int16_t i16; int32_t i32; uint32_t u32; int64_t i64; uint64_t u64; } v = {0};
+  union {
+    float f32;
+    double f64;
+    uint16_t u16;
+    int16_t i16;
+    int32_t i32;
+    uint32_t u32;
+    int64_t i64;
+    uint64_t u64;
+  } v = {0};
   switch (base) {
   case SNT_F32: memcpy(&v, at, 4); return (double)v.f32;
   case SNT_F64: memcpy(&v, at, 8); return v.f64;
@@ -22,7 +31,9 @@ double kvm_read_element(uint32_t base, const uint8_t *at) {
   }
 }
 
-static int64_t saturated(double v) { return v >= 0x1p63 ? (v >= 0x1p64 ? -1 : (int64_t)(uint64_t)v) : v <= -0x1p63 ? INT64_MIN : (int64_t)v; }
+static int64_t saturated(double v) {
+  return v >= 0x1p63 ? (v >= 0x1p64 ? -1 : (int64_t)(uint64_t)v) : v <= -0x1p63 ? INT64_MIN : (int64_t)v;
+}
 
 /* `v` is a value of the type already. */
 void kvm_write_element(uint32_t base, uint8_t *at, double v) {
@@ -32,7 +43,8 @@ void kvm_write_element(uint32_t base, uint8_t *at, double v) {
   switch (base) {
   case SNT_F32: memcpy(at, &f32, 4); break;
   case SNT_F64: memcpy(at, &v, 8); break;
-  case SNT_F16: case SNT_BF16: memcpy(at, &half, 2); break;
+  case SNT_F16:
+  case SNT_BF16: memcpy(at, &half, 2); break;
   default: memcpy(at, &i64, kir_base_bits(base) / 8); break; /* little-endian hosts keep the low bytes first */
   }
 }
@@ -69,7 +81,8 @@ bool kvm_locate(kvm *vm, const kvm_step *s, const kvm_access *a, uint32_t item, 
   for (uint32_t n = a->count; n < m->rank; n++) cell *= m->dims[n];
   const uint64_t local = cell * m->lanes * m->bytes;
   if (a->align > m->bytes && local % a->align)
-    return kvm_fail(vm, s, item, SNT_E_ARG, "%%%s: byte %llu breaks the promised alignment of %u", m->decl->name, (unsigned long long)local, a->align);
+    return kvm_fail(vm, s, item, SNT_E_ARG, "%%%s: byte %llu breaks the promised alignment of %u", m->decl->name, (unsigned long long)local,
+                    a->align);
   *at = m->base + m->item_stride * item + local;
   vm->address[item] = *at;
   return true;
@@ -84,7 +97,7 @@ static bool touch_lanes(kvm *vm, const kvm_step *s, const kvm_access *a, uint64_
 }
 
 /* ---- copies between memory and values: element `lane` of `item` lies at [lane * items + item] ---- */
-#define EACH_LANE(statement) \
+#define EACH_LANE(statement)                                                     \
   for (uint32_t n = 0; n < lanes; n++, from += step, at += items) { statement; } \
   break
 
@@ -106,8 +119,12 @@ static void get_lanes(uint32_t base, const uint8_t *from, uint64_t step, uint32_
   int16_t i16;
   uint16_t u16;
   switch (base) {
-  case SNT_F32: case SNT_I32: case SNT_U32: EACH_LANE(memcpy(&words[at], from, 4));
-  case SNT_F64: case SNT_I64: case SNT_U64: EACH_LANE(memcpy(&wide[at], from, 8));
+  case SNT_F32:
+  case SNT_I32:
+  case SNT_U32: EACH_LANE(memcpy(&words[at], from, 4));
+  case SNT_F64:
+  case SNT_I64:
+  case SNT_U64: EACH_LANE(memcpy(&wide[at], from, 8));
   case SNT_F16: EACH_LANE(memcpy(&u16, from, 2); floats[at] = ir_f32_from_f16(u16));
   case SNT_BF16: EACH_LANE(memcpy(&u16, from, 2); floats[at] = ir_f32_from_bf16(u16));
   case SNT_I8: EACH_LANE(ints[at] = (int8_t)*from);
@@ -129,11 +146,16 @@ static void put_lanes(uint32_t base, uint8_t *from, uint64_t step, uint32_t lane
   const uint64_t *wide = values;
   uint16_t u16;
   switch (base) {
-  case SNT_F32: case SNT_I32: case SNT_U32: EACH_LANE(memcpy(from, &words[at], 4));
-  case SNT_F64: case SNT_I64: case SNT_U64: EACH_LANE(memcpy(from, &wide[at], 8));
+  case SNT_F32:
+  case SNT_I32:
+  case SNT_U32: EACH_LANE(memcpy(from, &words[at], 4));
+  case SNT_F64:
+  case SNT_I64:
+  case SNT_U64: EACH_LANE(memcpy(from, &wide[at], 8));
   case SNT_F16: EACH_LANE(u16 = ir_f16_from_f32(floats[at]); memcpy(from, &u16, 2));
   case SNT_BF16: EACH_LANE(u16 = ir_bf16_from_f32(floats[at]); memcpy(from, &u16, 2));
-  case SNT_I16: case SNT_U16: EACH_LANE(u16 = (uint16_t)words[at]; memcpy(from, &u16, 2));
+  case SNT_I16:
+  case SNT_U16: EACH_LANE(u16 = (uint16_t)words[at]; memcpy(from, &u16, 2));
   default: EACH_LANE(*from = (uint8_t)words[at]);
   }
 }
@@ -240,7 +262,8 @@ static void update(const kvm_step *s, uint32_t op, uint8_t *at, uint32_t item) {
   int64_t old = 0;
   get_lanes(s->base, at, 0, 1, &old, 1, 0);
   old = kvm_get_int(&old, kind, 0);
-  const int64_t made = combine_int(op, kir_is_signed(s->base), old, kvm_get_int(s->a, kind, item), s->b ? kvm_get_int(s->b, kind, item) : 0);
+  const int64_t made = combine_int(op, kir_is_signed(s->base), old, kvm_get_int(s->a, kind, item),
+                                   s->b ? kvm_get_int(s->b, kind, item) : 0);
   memcpy(at, &made, kvm_kind_bytes(kind));
   memcpy((uint8_t *)s->dst + (size_t)item * kvm_kind_bytes(kind), &old, kvm_kind_bytes(kind));
 }

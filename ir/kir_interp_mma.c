@@ -61,15 +61,18 @@ bool kvm_run_fragment_cell(kvm *vm, const kvm_step *s) {
     for (uint32_t d = 0; d < m->rank; d++) {
       const int64_t index = d < a->count ? kvm_get_int(a->index[d], (kvm_kind)a->index_kind[d], n * vm->subgroup) : 0;
       if (index < 0 || (uint64_t)index >= m->dims[d])
-        return kvm_fail(vm, s, n * vm->subgroup, SNT_E_ARG, "%%%s: index %lld is out of bounds of %llu", m->decl->name, (long long)index, (unsigned long long)m->dims[d]);
+        return kvm_fail(vm, s, n * vm->subgroup, SNT_E_ARG, "%%%s: index %lld is out of bounds of %llu", m->decl->name, (long long)index,
+                        (unsigned long long)m->dims[d]);
       cell = cell * m->dims[d] + (uint64_t)index;
     }
     const uint64_t bytes = (uint64_t)elements * 4, at = m->item_stride * n + cell * bytes;
     uint8_t *stored = m->region->data + at, *written = m->region->written + at / 4;
-    if (op == KIR_load && !*written) return kvm_fail(vm, s, n * vm->subgroup, SNT_E_ARG, "%%%s: read before anything was written there", m->decl->name);
+    if (op == KIR_load && !*written)
+      return kvm_fail(vm, s, n * vm->subgroup, SNT_E_ARG, "%%%s: read before anything was written there", m->decl->name);
     if (op == KIR_load) memcpy((uint8_t *)s->dst + n * bytes, stored, bytes);
     if (op == KIR_store) memcpy(stored, (const uint8_t *)s->a + n * bytes, bytes);
-    for (uint64_t e = 0; op == KIR_fill && e < elements * count; e++) memcpy(stored + e * 4, (const uint8_t *)s->a + (size_t)n * vm->subgroup * 4, 4);
+    for (uint64_t e = 0; op == KIR_fill && e < elements * count; e++)
+      memcpy(stored + e * 4, (const uint8_t *)s->a + (size_t)n * vm->subgroup * 4, 4);
     if (op != KIR_load) memset(written, 1, elements * (op == KIR_fill ? count : 1));
   }
   return true;
@@ -87,7 +90,8 @@ static bool move_fragment(kvm *vm, const kvm_step *s, bool load) {
   const kvm_access *a = s->state;
   const kvm_memory *m = a->memory;
   const uint32_t frag = s->mode, elements = kvm_fragment_elements(vm, frag), columns = fragment_columns(vm, frag);
-  const uint64_t end = m->dims[0] * (m->rank > 1 ? m->dims[1] : 1) * (m->rank > 2 ? m->dims[2] : 1) * (m->rank > 3 ? m->dims[3] : 1) * m->bytes;
+  const uint64_t end = m->dims[0] * (m->rank > 1 ? m->dims[1] : 1) * (m->rank > 2 ? m->dims[2] : 1) * (m->rank > 3 ? m->dims[3] : 1) *
+                       m->bytes;
   if (m->decl->type.lanes != 1) return kvm_fail(vm, s, KVM_NO_ITEM, SNT_E_UNSUPPORTED, "a fragment of a memory of vectors");
   for (uint32_t n = 0; n < vm->subgroups; n++) {
     bool active;
@@ -100,7 +104,8 @@ static bool move_fragment(kvm *vm, const kvm_step *s, bool load) {
     for (uint32_t e = 0; e < elements; e++) {
       const uint64_t at = first + ((uint64_t)(e / columns) * a->stride + e % columns) * m->bytes;
       const uint32_t item = lead + e % members; /* which item touches what is the device's secret: spread over all */
-      if (at + m->bytes > m->base + end) return kvm_fail(vm, s, lead, SNT_E_ARG, "%%%s: row %u of the fragment is out of bounds", m->decl->name, e / columns);
+      if (at + m->bytes > m->base + end)
+        return kvm_fail(vm, s, lead, SNT_E_ARG, "%%%s: row %u of the fragment is out of bounds", m->decl->name, e / columns);
       if (!kvm_touch(vm, s, m, at, m->bytes, item, load ? KVM_READ : KVM_WRITE)) return false;
       if (load)
         put_element(s, n * elements + e, kvm_read_element(m->decl->type.base, m->region->data + at));
@@ -140,7 +145,8 @@ bool kvm_run_mma(kvm *vm, const kvm_step *s) {
   for (uint32_t n = 0; n < vm->subgroups; n++) {
     bool active;
     if (!kvm_subgroup_together(vm, s, n, &active)) return false;
-    const size_t a = (size_t)n * kvm_fragment_elements(vm, 1), b = (size_t)n * kvm_fragment_elements(vm, 2), c = (size_t)n * kvm_fragment_elements(vm, 3);
+    const size_t a = (size_t)n * kvm_fragment_elements(vm, 1), b = (size_t)n * kvm_fragment_elements(vm, 2),
+                 c = (size_t)n * kvm_fragment_elements(vm, 3);
     if (!active) continue;
     if (s->kind == KVM_F32)
       multiply_floats(vm, s->base, (const float *)s->a + a, (const float *)s->b + b, (const float *)s->c + c, (float *)s->dst + c);
@@ -158,14 +164,16 @@ bool kvm_run_async_copy(kvm *vm, const kvm_step *s) {
     kvm_copy copy = {.inst = s->inst, .item = i, .to = to, .from = from, .bytes = to->lanes * to->memory->bytes};
     if (!vm->mask[i]) continue;
     if (!kvm_locate(vm, s, to, i, &copy.to_at, NULL) || !kvm_locate(vm, s, from, i, &copy.from_at, NULL)) return false;
-    if (vm->copies.count >= MAX_COPIES || !IR_PUSH(vm->arena, &vm->copies, copy)) return kvm_fail(vm, s, i, SNT_E_LIMIT, "too many copies are under way");
+    if (vm->copies.count >= MAX_COPIES || !IR_PUSH(vm->arena, &vm->copies, copy))
+      return kvm_fail(vm, s, i, SNT_E_LIMIT, "too many copies are under way");
   }
   kvm_count_access(vm, from, false);
   return true;
 }
 
 bool kvm_run_async_commit(kvm *vm, const kvm_step *s) {
-  if (vm->commits.count >= MAX_COPIES || !IR_PUSH(vm->arena, &vm->commits, vm->copies.count)) return kvm_fail(vm, s, KVM_NO_ITEM, SNT_E_LIMIT, "too many groups of copies");
+  if (vm->commits.count >= MAX_COPIES || !IR_PUSH(vm->arena, &vm->commits, vm->copies.count))
+    return kvm_fail(vm, s, KVM_NO_ITEM, SNT_E_LIMIT, "too many groups of copies");
   return true;
 }
 

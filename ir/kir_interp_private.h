@@ -15,9 +15,9 @@ typedef struct kvm_region {
   uint8_t *data;
   uint64_t bytes;
   uint32_t granule;
-  bool per_group, is_local;    /* per_group: nothing is shared with other groups */
-  uint8_t *written;            /* null: all counts as initialised */
-  uint32_t *writer, *reader;   /* 1 + group, null: no race checks; writer: top bit for atomics; reader: KVM_MANY */
+  bool per_group, is_local;         /* per_group: nothing is shared with other groups */
+  uint8_t *written;                 /* null: all counts as initialised */
+  uint32_t *writer, *reader;        /* 1 + group, null: no race checks; writer: top bit for atomics; reader: KVM_MANY */
   uint32_t *write_time, *read_time; /* null where a group is one item */
   uint16_t *write_item, *read_item; /* read_item: an item, KVM_SUBGROUP | its subgroup, or KVM_ANY */
 } kvm_region;
@@ -53,14 +53,22 @@ struct kvm_step {
   uint32_t n, inst, jump; /* n: items * lanes */
   uint8_t base, kind, from, lanes;
   uint8_t from_base, mode, bits;
-  bool hidden;            /* a check, not an instruction */
-  uint32_t flops;         /* an item */
-  void *state;            /* kvm_access, kvm_loop, kvm_moves, lane numbers: see `run` */
+  bool hidden;    /* a check, not an instruction */
+  uint32_t flops; /* an item */
+  void *state;    /* kvm_access, kvm_loop, kvm_moves, lane numbers: see `run` */
 };
 
 /* A copy of a value: loop carries and results of an if. */
-typedef struct kvm_move { void *to; const void *from; uint32_t lanes, bytes, fragment; } kvm_move; /* fragment: bytes a subgroup, or 0 */
-typedef struct kvm_moves { uint32_t count; kvm_move *at; bool staged; } kvm_moves; /* staged: sources may be destinations */
+typedef struct kvm_move {
+  void *to;
+  const void *from;
+  uint32_t lanes, bytes, fragment;
+} kvm_move; /* fragment: bytes a subgroup, or 0 */
+typedef struct kvm_moves {
+  uint32_t count;
+  kvm_move *at;
+  bool staged;
+} kvm_moves; /* staged: sources may be destinations */
 typedef struct kvm_loop {
   const void *lo, *hi, *step;
   void *variable;
@@ -71,7 +79,12 @@ typedef struct kvm_loop {
   uint64_t *trips, trip, most;
 } kvm_loop;
 
-typedef struct kvm_copy { uint32_t inst, item; kvm_access *to, *from; uint64_t to_at, from_at; uint32_t bytes; } kvm_copy; /* async, performed at the wait */
+typedef struct kvm_copy {
+  uint32_t inst, item;
+  kvm_access *to, *from;
+  uint64_t to_at, from_at;
+  uint32_t bytes;
+} kvm_copy; /* async, performed at the wait */
 
 struct kvm {
   const kir_kernel *k;
@@ -85,19 +98,19 @@ struct kvm {
   kvm_memory *memories;
   IR_VEC(kvm_region *) owned; /* reset for each group */
   uint64_t shadow_left;
-  void **values;              /* by instruction */
+  void **values; /* by instruction */
   uint32_t frag_m, frag_n, frag_k;
   kvm_step *steps;
   uint32_t step_count, pc;
   uint64_t group, budget;
   uint32_t *group_value, *ids[6]; /* local x y z, subgroup id, lane, count */
-  uint8_t **masks, *mask;     /* by nesting depth; the current one */
+  uint8_t **masks, *mask;         /* by nesting depth; the current one */
   uint32_t *actives, active, depth;
-  uint64_t *address;          /* of the access under way, by item */
+  uint64_t *address; /* of the access under way, by item */
   uint32_t clock, local_sync, global_sync, *subgroup_sync;
   void *staging;
   IR_VEC(kvm_copy) copies;
-  IR_VEC(uint32_t) commits;   /* end of each committed group in `copies` */
+  IR_VEC(uint32_t) commits; /* end of each committed group in `copies` */
   uint64_t segments[1024];
   uint32_t segment_stamp[1024], stamp;
 };
@@ -109,9 +122,9 @@ static inline bool kvm_is_full(const kvm *vm) { return vm->active == vm->items; 
 
 /* ---- preparing ---- */
 snt_result kvm_prepare_memories(kvm *);
-snt_result kvm_prepare_values(kvm *);  /* places every value; needs regions */
+snt_result kvm_prepare_values(kvm *); /* places every value; needs regions */
 snt_result kvm_prepare_steps(kvm *);
-bool kvm_check_fragment(kvm *);        /* reads needs= where fragments are used */
+bool kvm_check_fragment(kvm *); /* reads needs= where fragments are used */
 uint32_t kvm_fragment_elements(const kvm *, uint32_t frag);
 
 /* ---- what decoding chooses from ---- */

@@ -27,7 +27,8 @@ static void note_reader(const kvm *vm, kvm_region *r, uint64_t g, uint32_t item)
   else if (who == KVM_ANY)
     return;
   else
-    r->read_item[g] = (who & KVM_SUBGROUP ? who & ~(uint32_t)KVM_SUBGROUP : who / vm->subgroup) == own ? (uint16_t)(KVM_SUBGROUP | own) : (uint16_t)KVM_ANY;
+    r->read_item[g] = (who & KVM_SUBGROUP ? who & ~(uint32_t)KVM_SUBGROUP : who / vm->subgroup) == own ? (uint16_t)(KVM_SUBGROUP | own)
+                                                                                                       : (uint16_t)KVM_ANY;
   r->read_time[g] = vm->clock;
 }
 
@@ -35,7 +36,8 @@ static void note_reader(const kvm *vm, kvm_region *r, uint64_t g, uint32_t item)
 static const char *check_read(const kvm *vm, kvm_region *r, uint64_t g, uint32_t item) {
   const uint32_t me = (uint32_t)vm->group + 1, writer = r->writer[g] & ~KVM_ATOMIC;
   if (writer == me) {
-    if (r->write_item && !is_ordered(vm, r, r->write_item[g], r->write_time[g], item)) return "reads what another item wrote without a barrier between";
+    if (r->write_item && !is_ordered(vm, r, r->write_item[g], r->write_time[g], item))
+      return "reads what another item wrote without a barrier between";
   } else if (writer && !r->per_group) {
     return "reads what another group wrote";
   }
@@ -53,7 +55,8 @@ static const char *check_write(const kvm *vm, kvm_region *r, uint64_t g, uint32_
   const uint32_t me = (uint32_t)vm->group + 1, writer = r->writer[g] & ~KVM_ATOMIC, reader = r->reader[g];
   const bool both_atomic = atomic && (r->writer[g] & KVM_ATOMIC);
   if (writer == me) {
-    if (!both_atomic && r->write_item && !is_ordered(vm, r, r->write_item[g], r->write_time[g], item)) return "overwrites what another item wrote without a barrier between";
+    if (!both_atomic && r->write_item && !is_ordered(vm, r, r->write_item[g], r->write_time[g], item))
+      return "overwrites what another item wrote without a barrier between";
   } else if (writer && !r->per_group && !both_atomic) {
     return "overwrites what another group wrote";
   }
@@ -136,8 +139,10 @@ static void count_transactions(kvm *vm, const kvm_access *a, uint32_t first) {
   for (uint32_t i = first; i < first + LANES && i < vm->items; i++) {
     if (!vm->mask[i]) continue;
     if (active && vm->address[i] != where) same = false;
-    if (!active++ || !same) where = vm->address[i];
-    else continue;
+    if (!active++ || !same)
+      where = vm->address[i];
+    else
+      continue;
     for (uint32_t n = 0; n < runs; n++) actual += add_range(vm, where + (uint64_t)n * step, bytes, &latest);
   }
   if (!active) return;

@@ -86,7 +86,8 @@ static void merge_regions(kvm *vm) {
     for (uint32_t i = 0; i < vm->k->memories.count; i++)
       for (uint32_t j = 0; j < vm->k->memories.count; j++) {
         kvm_region *a = vm->memories[i].region, *b = vm->memories[j].region;
-        if (!a || !b || a == b || vm->memories[i].decl->space != KIR_GLOBAL || vm->memories[j].decl->space != KIR_GLOBAL || !overlap(a, b)) continue;
+        if (!a || !b || a == b || vm->memories[i].decl->space != KIR_GLOBAL || vm->memories[j].decl->space != KIR_GLOBAL || !overlap(a, b))
+          continue;
         absorb(a, b);
         for (uint32_t n = 0; n < vm->k->memories.count; n++)
           if (vm->memories[n].region == b) vm->memories[n].region = a;
@@ -141,7 +142,8 @@ static snt_result make_region(kvm *vm, uint32_t index) {
   kvm_memory *m = &vm->memories[index];
   const uint64_t copies = m->decl->space != KIR_PRIVATE ? 1 : m->decl->type.frag ? vm->subgroups : vm->items;
   const uint64_t each = cells(m) * cell_bytes(vm, m);
-  if (each > max_owned_bytes || each * copies > max_owned_bytes) return wrong(vm, m->decl, SNT_E_LIMIT, "the array is too large to interpret");
+  if (each > max_owned_bytes || each * copies > max_owned_bytes)
+    return wrong(vm, m->decl, SNT_E_LIMIT, "the array is too large to interpret");
   kvm_region *r = IR_NEW(vm->arena, kvm_region);
   if (!r) return SNT_E_HOST_MEM;
   *r = (kvm_region){.bytes = each * copies, .granule = m->bytes, .per_group = true, .is_local = m->decl->space == KIR_LOCAL};
@@ -181,7 +183,8 @@ static snt_result prepare_image(kvm *vm, kvm_memory *m) {
   const kir_interp_image *image = &vm->info->images[m->decl->slot];
   if (!image->data || !image->width || !image->height || image->width > 1u << 16 || image->height > 1u << 16)
     return wrong(vm, m->decl, SNT_E_ARG, "the image bound to its slot is empty or too large");
-  if (image->channels != channels || image->dtype != dtype) return wrong(vm, m->decl, SNT_E_ARG, "the image bound to its slot has another layout than its format");
+  if (image->channels != channels || image->dtype != dtype)
+    return wrong(vm, m->decl, SNT_E_ARG, "the image bound to its slot has another layout than its format");
   m->width = image->width, m->height = image->height, m->bytes = texel, m->lanes = channels;
   m->region = IR_NEW(vm->arena, kvm_region);
   if (!m->region) return SNT_E_HOST_MEM;

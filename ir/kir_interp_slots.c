@@ -5,7 +5,10 @@
 static const uint64_t max_value_bytes = (uint64_t)1 << 30;
 enum { MAX_SIZES = 64 };
 
-typedef struct free_slot { uint64_t at; uint32_t next; } free_slot; /* next: 1 + index, 0 ends */
+typedef struct free_slot {
+  uint64_t at;
+  uint32_t next;
+} free_slot; /* next: 1 + index, 0 ends */
 typedef struct placer {
   kvm *vm;
   const kir_kernel *k;
@@ -47,7 +50,8 @@ static void find_owners(placer *p) {
     p->owner[i] = i;
     p->last[i] = i;
     const kir_inst *in = kir_at(p->k, i);
-    if (in->op == KIR_result && kir_at(p->k, loop_of_result(p->k, i))->op == KIR_loop) p->owner[i] = loop_of_result(p->k, i) + 1 + in->index;
+    if (in->op == KIR_result && kir_at(p->k, loop_of_result(p->k, i))->op == KIR_loop)
+      p->owner[i] = loop_of_result(p->k, i) + 1 + in->index;
     if (in->op == KIR_loop) p->last[i] = p->vm->regions.close[i];
     if (in->op == KIR_carry) p->last[i] = p->vm->regions.close[i - 1 - in->index];
   }
@@ -99,7 +103,13 @@ static bool free_slots(placer *p, uint32_t at) {
 /* Ids, literals and scalars have arrays of their own. */
 static bool needs_slot(const kir_inst *in) {
   switch (in->op) {
-  case KIR_const: case KIR_scalar: case KIR_group: case KIR_local: case KIR_sg_id: case KIR_sg_lane: case KIR_sg_count: return false;
+  case KIR_const:
+  case KIR_scalar:
+  case KIR_group:
+  case KIR_local:
+  case KIR_sg_id:
+  case KIR_sg_lane:
+  case KIR_sg_count: return false;
   default: return kir_has_value(in->op);
   }
 }
@@ -123,9 +133,18 @@ static bool place_slots(placer *p) {
 }
 
 /* ---- literals and scalars: one array a distinct value ---- */
-typedef struct pool_entry { uint64_t bits; uint32_t base, elements, next; void *values; } pool_entry;
+typedef struct pool_entry {
+  uint64_t bits;
+  uint32_t base, elements, next;
+  void *values;
+} pool_entry;
 enum { POOL_BUCKETS = 256 };
-typedef struct pool { kvm *vm; uint32_t buckets[POOL_BUCKETS]; IR_VEC(pool_entry) entries; uint64_t bytes; } pool;
+typedef struct pool {
+  kvm *vm;
+  uint32_t buckets[POOL_BUCKETS];
+  IR_VEC(pool_entry) entries;
+  uint64_t bytes;
+} pool;
 
 static void *fill_entry(pool *pl, uint32_t base, uint64_t bits, uint32_t elements) {
   const kvm_kind kind = kvm_kind_of(base);
@@ -133,7 +152,12 @@ static void *fill_entry(pool *pl, uint32_t base, uint64_t bits, uint32_t element
   pl->bytes += bytes;
   uint8_t *values = pl->bytes > max_value_bytes ? NULL : ir_arena_take(pl->vm->arena, bytes, 64);
   if (!values) return NULL;
-  union { uint64_t u64; uint32_t u32; float f32; double f64; } v = {.u64 = bits};
+  union {
+    uint64_t u64;
+    uint32_t u32;
+    float f32;
+    double f64;
+  } v = {.u64 = bits};
   if (kind == KVM_F32) v.f32 = (float)v.f64;
   if (kind == KVM_I32 || kind == KVM_U32) v.u32 = (uint32_t)bits;
   for (uint32_t i = 0; i < elements; i++) memcpy(values + (size_t)i * kvm_kind_bytes(kind), &v, kvm_kind_bytes(kind));
@@ -155,7 +179,11 @@ static void *find_entry(pool *pl, uint32_t base, uint64_t bits, uint32_t element
 /* Scalars of the block as the bits a literal would have. */
 static uint64_t scalar_bits(const kvm *vm, const kir_scalar *s) {
   const uint8_t *at = (const uint8_t *)vm->info->scalars + s->offset;
-  union { double f64; uint64_t u64; int64_t i64; } v = {0};
+  union {
+    double f64;
+    uint64_t u64;
+    int64_t i64;
+  } v = {0};
   if (kir_is_float(s->type.base)) {
     v.f64 = kvm_read_element(s->type.base, at);
   } else if (kir_base_bits(s->type.base) == 64) {
@@ -212,5 +240,6 @@ static bool place(kvm *vm) {
 
 snt_result kvm_prepare_values(kvm *vm) {
   if (place(vm)) return SNT_OK;
-  return ir_fail(vm->diag, vm->arena->failed ? SNT_E_HOST_MEM : SNT_E_LIMIT, "interpret", 0, "@%s: its values need too much memory", vm->k->name);
+  return ir_fail(vm->diag, vm->arena->failed ? SNT_E_HOST_MEM : SNT_E_LIMIT, "interpret", 0, "@%s: its values need too much memory",
+                 vm->k->name);
 }

@@ -2,7 +2,9 @@
 #include "ir/kir_interp_private.h"
 
 static size_t lane_bytes(const kvm *vm, const kvm_step *s) { return (size_t)vm->items * kvm_kind_bytes((kvm_kind)s->kind); }
-static uint8_t *lane_of(const kvm *vm, const kvm_step *s, void *values, uint32_t lane) { return (uint8_t *)values + lane_bytes(vm, s) * lane; }
+static uint8_t *lane_of(const kvm *vm, const kvm_step *s, void *values, uint32_t lane) {
+  return (uint8_t *)values + lane_bytes(vm, s) * lane;
+}
 static const uint8_t *lane_in(const kvm *vm, const kvm_step *s, const void *values, uint32_t lane) {
   return (const uint8_t *)values + lane_bytes(vm, s) * lane;
 }
@@ -51,7 +53,8 @@ static bool run_shuffle(kvm *vm, const kvm_step *s) {
   const uint32_t *args = vm->k->args.at + kir_at(vm->k, s->inst)->args;
   for (uint32_t lane = 0; lane < s->lanes; lane++) {
     const uint32_t from = (uint32_t)kir_at(vm->k, args[2 + lane])->imm.i;
-    memcpy(lane_of(vm, s, s->dst, lane), from < s->from ? lane_in(vm, s, s->a, from) : lane_in(vm, s, s->b, from - s->from), lane_bytes(vm, s));
+    memcpy(lane_of(vm, s, s->dst, lane), from < s->from ? lane_in(vm, s, s->a, from) : lane_in(vm, s, s->b, from - s->from),
+           lane_bytes(vm, s));
   }
   return true;
 }
@@ -74,8 +77,10 @@ static bool run_select(kvm *vm, const kvm_step *s) {
 /* ---- reductions ---- */
 static double join_floats(uint32_t op, uint32_t base, double x, double y) {
   switch (op) {
-  case KIR_hred_max: case KIR_sg_max: return x > y || x != x ? x : y;
-  case KIR_hred_min: case KIR_sg_min: return x < y || x != x ? x : y;
+  case KIR_hred_max:
+  case KIR_sg_max: return x > y || x != x ? x : y;
+  case KIR_hred_min:
+  case KIR_sg_min: return x < y || x != x ? x : y;
   case KIR_hred_mul: return base == SNT_F64 ? x * y : kir_round_float(base, x * y, KIR_ROUND_RNE);
   default: return base == SNT_F64 ? x + y : kir_round_float(base, x + y, KIR_ROUND_RNE);
   }
@@ -84,14 +89,19 @@ static double join_floats(uint32_t op, uint32_t base, double x, double y) {
 static int64_t join_ints(uint32_t op, uint32_t base, int64_t x, int64_t y) {
   const bool less = base == SNT_U64 ? (uint64_t)x < (uint64_t)y : x < y;
   switch (op) {
-  case KIR_hred_max: case KIR_sg_max: return less ? y : x;
-  case KIR_hred_min: case KIR_sg_min: return less ? x : y;
+  case KIR_hred_max:
+  case KIR_sg_max: return less ? y : x;
+  case KIR_hred_min:
+  case KIR_sg_min: return less ? x : y;
   case KIR_hred_mul: return kir_wrap_int(base, (int64_t)((uint64_t)x * (uint64_t)y));
   default: return kir_wrap_int(base, (int64_t)((uint64_t)x + (uint64_t)y));
   }
 }
 
-typedef union number { double f; int64_t i; } number;
+typedef union number {
+  double f;
+  int64_t i;
+} number;
 enum { MAX_JOINED = 4096 };
 
 static number get_number(const kvm_step *s, uint32_t at) {
@@ -107,7 +117,8 @@ static void put_number(const kvm_step *s, uint32_t at, number v) {
   switch (s->kind) {
   case KVM_F32: ((float *)s->dst)[at] = (float)v.f; break;
   case KVM_F64: ((double *)s->dst)[at] = v.f; break;
-  case KVM_I32: case KVM_U32: ((uint32_t *)s->dst)[at] = (uint32_t)v.i; break;
+  case KVM_I32:
+  case KVM_U32: ((uint32_t *)s->dst)[at] = (uint32_t)v.i; break;
   default: ((int64_t *)s->dst)[at] = v.i; break;
   }
 }
@@ -175,14 +186,19 @@ kvm_fn kvm_vector(uint32_t op) {
   case KIR_insert: return run_insert;
   case KIR_shuffle: return run_shuffle;
   case KIR_select: return run_select;
-  case KIR_hred_add: case KIR_hred_max: case KIR_hred_min: case KIR_hred_mul: return run_reduce;
+  case KIR_hred_add:
+  case KIR_hred_max:
+  case KIR_hred_min:
+  case KIR_hred_mul: return run_reduce;
   default: return NULL;
   }
 }
 
 kvm_fn kvm_subgroup_fn(uint32_t op) {
   switch (op) {
-  case KIR_sg_add: case KIR_sg_max: case KIR_sg_min: return run_subgroup;
+  case KIR_sg_add:
+  case KIR_sg_max:
+  case KIR_sg_min: return run_subgroup;
   case KIR_sg_shuffle: return run_subgroup_shuffle;
   case KIR_sg_barrier: return kvm_run_subgroup_barrier;
   case KIR_barrier: return kvm_run_barrier;

@@ -1,13 +1,22 @@
 /* Words and literal typing shared by the printer and the parser of kernel IR. */
 #include "ir/kir_text.h"
 
-const kir_word kir_mode_words[] = {{"default", SNT_NUMERICS_DEFAULT}, {"strict", SNT_NUMERICS_STRICT}, {"fast", SNT_NUMERICS_FAST},
-                                   {"repro", SNT_NUMERICS_REPRODUCIBLE}, {NULL, 0}};
-const kir_word kir_space_words[] = {{"param", KIR_GLOBAL}, {"image", KIR_IMAGE}, {"local", KIR_LOCAL}, {"private", KIR_PRIVATE},
-                                    {"scratch", KIR_SCRATCH}, {"const", KIR_CONSTANT}, {NULL, 0}};
-const kir_word kir_round_words[] = {{"rne", KIR_ROUND_RNE}, {"rtz", KIR_ROUND_RTZ}, {"rtp", KIR_ROUND_RTP}, {"rtn", KIR_ROUND_RTN}, {NULL, 0}};
-const kir_word kir_loop_words[] = {{"full", KIR_LOOP_FULL}, {"rolled", KIR_LOOP_ROLLED}, {"interior", KIR_LOOP_INTERIOR},
-                                   {"border", KIR_LOOP_BORDER}, {NULL, 0}};
+const kir_word kir_mode_words[] = {{"default", SNT_NUMERICS_DEFAULT},
+                                   {"strict", SNT_NUMERICS_STRICT},
+                                   {"fast", SNT_NUMERICS_FAST},
+                                   {"repro", SNT_NUMERICS_REPRODUCIBLE},
+                                   {NULL, 0}};
+const kir_word kir_space_words[] = {{"param", KIR_GLOBAL},
+                                    {"image", KIR_IMAGE},
+                                    {"local", KIR_LOCAL},
+                                    {"private", KIR_PRIVATE},
+                                    {"scratch", KIR_SCRATCH},
+                                    {"const", KIR_CONSTANT},
+                                    {NULL, 0}};
+const kir_word kir_round_words[] = {
+    {"rne", KIR_ROUND_RNE}, {"rtz", KIR_ROUND_RTZ}, {"rtp", KIR_ROUND_RTP}, {"rtn", KIR_ROUND_RTN}, {NULL, 0}};
+const kir_word kir_loop_words[] = {
+    {"full", KIR_LOOP_FULL}, {"rolled", KIR_LOOP_ROLLED}, {"interior", KIR_LOOP_INTERIOR}, {"border", KIR_LOOP_BORDER}, {NULL, 0}};
 const kir_word kir_access_words[] = {{"ro", KIR_READ}, {"wo", KIR_WRITE}, {"rw", KIR_READ | KIR_WRITE}, {NULL, 0}};
 
 const char *kir_word_of(const kir_word *words, uint32_t value) {
@@ -38,7 +47,8 @@ kir_type kir_literal_type(const kir_kernel *k, const kir_inst *in, const uint32_
   const bool stated = in->type.lanes != 0;
   switch (in->op) {
   case KIR_select: return n == 0 ? kir_t(SNT_BOOL, 1) : stated ? in->type : common_type(k, in, args, 1);
-  case KIR_splat: case KIR_vec: return stated ? kir_element(in->type) : none;
+  case KIR_splat:
+  case KIR_vec: return stated ? kir_element(in->type) : none;
   case KIR_extract: return n == 1 ? lane : none;
   case KIR_insert: {
     const kir_type vector = stated ? in->type : is_literal(k, args[0]) ? none : kir_type_of(k, args[0]);
@@ -47,12 +57,24 @@ kir_type kir_literal_type(const kir_kernel *k, const kir_inst *in, const uint32_
   case KIR_shuffle: return n >= 2 ? lane : none;
   case KIR_unpack2: return lane;
   case KIR_pack2: return kir_t(SNT_F32, 2);
-  case KIR_load: case KIR_store: case KIR_fill: case KIR_prefetch: case KIR_mma_load: case KIR_mma_store: case KIR_async_copy:
-  case KIR_atomic_add: case KIR_atomic_min: case KIR_atomic_max: case KIR_atomic_or: case KIR_atomic_cas: return memory_literal(k, in, n);
+  case KIR_load:
+  case KIR_store:
+  case KIR_fill:
+  case KIR_prefetch:
+  case KIR_mma_load:
+  case KIR_mma_store:
+  case KIR_async_copy:
+  case KIR_atomic_add:
+  case KIR_atomic_min:
+  case KIR_atomic_max:
+  case KIR_atomic_or:
+  case KIR_atomic_cas: return memory_literal(k, in, n);
   case KIR_tex_sample: return kir_t(SNT_F32, 1);
   case KIR_tex_load: return lane;
   case KIR_tex_store: return n < 2 ? lane : in->index < k->memories.count ? kir_texel_type(&k->memories.at[in->index]) : none;
-  case KIR_sg_add: case KIR_sg_max: case KIR_sg_min: return in->type;
+  case KIR_sg_add:
+  case KIR_sg_max:
+  case KIR_sg_min: return in->type;
   case KIR_sg_shuffle: return n == 1 ? lane : in->type;
   case KIR_if: return kir_t(SNT_BOOL, 1);
   default: break;

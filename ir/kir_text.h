@@ -4,8 +4,12 @@
 #define IR_KIR_TEXT_H
 #include "ir/kernel_private.h"
 
-typedef struct kir_word { const char *text; uint32_t value; } kir_word;
-extern const kir_word kir_mode_words[], kir_space_words[], kir_round_words[], kir_loop_words[], kir_access_words[]; /* end with a null text */
+typedef struct kir_word {
+  const char *text;
+  uint32_t value;
+} kir_word;
+extern const kir_word kir_mode_words[], kir_space_words[], kir_round_words[], kir_loop_words[],
+    kir_access_words[];                                    /* end with a null text */
 const char *kir_word_of(const kir_word *, uint32_t value); /* "?" if there is none */
 
 /* The type a literal takes as operand n, from the instruction's own type (lanes 0: not stated), its memory and the operands that are no

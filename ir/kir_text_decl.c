@@ -4,7 +4,10 @@
 #include <math.h>
 
 enum { MAX_NAMES = 32 };
-typedef struct name_list { kir_token at[MAX_NAMES]; uint32_t count; } name_list;
+typedef struct name_list {
+  kir_token at[MAX_NAMES];
+  uint32_t count;
+} name_list;
 
 static name_list take_names(kir_parser *p) {
   name_list list = {.count = 0};
@@ -35,7 +38,10 @@ static void take_scalar_facts(kir_parser *p, kir_scalar *facts, uint32_t offsets
       } while (!p->failed && kir_take_sign(p, ','));
       continue;
     }
-    int64_t *fact = kir_take_word(p, "min") ? &facts->min : kir_take_word(p, "max") ? &facts->max : kir_take_word(p, "mul") ? &facts->multiple_of : NULL;
+    int64_t *fact = kir_take_word(p, "min")   ? &facts->min
+                    : kir_take_word(p, "max") ? &facts->max
+                    : kir_take_word(p, "mul") ? &facts->multiple_of
+                                              : NULL;
     if (!fact) {
       kir_parse_fail(p, "at=, min=, max= or mul= expected");
       return;
@@ -133,20 +139,30 @@ static bool take_param_flag(kir_parser *p, kir_memory *m) {
 }
 
 static void take_param_attr(kir_parser *p, kir_memory *m, kir_fixup *fixups, uint32_t *count) {
-  static const kir_word read_words[] = {{"texel", KIR_MEM_TEXEL}, {"storage", 0}, {NULL, 0}}, zero_words[] = {{"zero", KIR_MEM_OOB_ZERO}, {NULL, 0}};
+  static const kir_word read_words[] = {{"texel", KIR_MEM_TEXEL}, {"storage", 0}, {NULL, 0}},
+                        zero_words[] = {{"zero", KIR_MEM_OOB_ZERO}, {NULL, 0}};
   const kir_token key = kir_expect(p, KTOKEN_WORD, "an attribute");
   kir_expect_sign(p, '=');
 #define IS(text) (key.length == sizeof text - 1 && !memcmp(key.at, text, sizeof text - 1))
   if (p->failed) return;
-  if (IS("slot")) m->slot = (uint32_t)kir_take_number(p, UINT16_MAX);
-  else if (IS("off")) *count += *count < 3 ? take_offset(p, &fixups[*count]) : 0;
-  else if (IS("align")) m->align = (uint32_t)kir_take_number(p, 1u << 20);
-  else if (IS("alias")) m->alias = (uint32_t)kir_take_number(p, UINT32_MAX);
-  else if (IS("view")) m->view = kir_take_type(p).base;
-  else if (IS("read")) m->flags |= (uint16_t)kir_take_choice(p, read_words, "read path");
-  else if (IS("oob")) m->flags |= (uint16_t)kir_take_choice(p, zero_words, "out-of-bounds rule");
-  else if (IS("state")) m->state = kir_token_text(p, kir_expect(p, KTOKEN_WORD, "a name"));
-  else kir_parse_fail(p, "no such attribute of a parameter");
+  if (IS("slot"))
+    m->slot = (uint32_t)kir_take_number(p, UINT16_MAX);
+  else if (IS("off"))
+    *count += *count < 3 ? take_offset(p, &fixups[*count]) : 0;
+  else if (IS("align"))
+    m->align = (uint32_t)kir_take_number(p, 1u << 20);
+  else if (IS("alias"))
+    m->alias = (uint32_t)kir_take_number(p, UINT32_MAX);
+  else if (IS("view"))
+    m->view = kir_take_type(p).base;
+  else if (IS("read"))
+    m->flags |= (uint16_t)kir_take_choice(p, read_words, "read path");
+  else if (IS("oob"))
+    m->flags |= (uint16_t)kir_take_choice(p, zero_words, "out-of-bounds rule");
+  else if (IS("state"))
+    m->state = kir_token_text(p, kir_expect(p, KTOKEN_WORD, "a name"));
+  else
+    kir_parse_fail(p, "no such attribute of a parameter");
 #undef IS
 }
 
@@ -174,7 +190,8 @@ static void parse_image(kir_parser *p) {
     m.slot = (uint32_t)kir_take_number(p, UINT16_MAX);
   }
   if (kir_take_word(p, "sampled")) {
-    static const kir_word filters[] = {{"linear", KIR_MEM_LINEAR}, {"nearest", 0}, {NULL, 0}}, wraps[] = {{"clamp", KIR_MEM_CLAMP}, {"repeat", 0}, {NULL, 0}};
+    static const kir_word filters[] = {{"linear", KIR_MEM_LINEAR}, {"nearest", 0}, {NULL, 0}},
+                          wraps[] = {{"clamp", KIR_MEM_CLAMP}, {"repeat", 0}, {NULL, 0}};
     m.access = KIR_READ;
     m.flags = KIR_MEM_SAMPLED;
     m.flags |= (uint16_t)kir_take_choice(p, filters, "filter");

@@ -109,7 +109,9 @@ char *kir_token_text(kir_parser *p, kir_token token) {
 }
 
 /* ---- numbers ---- */
-static int hex_digit(char c) { return is_digit(c) ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1; }
+static int hex_digit(char c) {
+  return is_digit(c) ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
 
 static bool read_decimal(const char *at, const char *end, uint64_t *out) {
   uint64_t v = 0;
@@ -156,9 +158,14 @@ static bool read_hex(const char *at, const char *end, kir_literal *out) {
 }
 
 static bool read_word(const kir_token *word, kir_literal *out) {
-  static const struct { const char *text; kir_literal literal; } words[] = {
-      {"inf", {KLITERAL_FLOAT, false, 0, INFINITY}}, {"nan", {KLITERAL_FLOAT, false, 0, NAN}}, {"lowest", {KLITERAL_LOWEST, false, 0, 0}},
-      {"true", {KLITERAL_BOOL, false, 1, 0}},        {"false", {KLITERAL_BOOL, false, 0, 0}}};
+  static const struct {
+    const char *text;
+    kir_literal literal;
+  } words[] = {{"inf", {KLITERAL_FLOAT, false, 0, INFINITY}},
+               {"nan", {KLITERAL_FLOAT, false, 0, NAN}},
+               {"lowest", {KLITERAL_LOWEST, false, 0, 0}},
+               {"true", {KLITERAL_BOOL, false, 1, 0}},
+               {"false", {KLITERAL_BOOL, false, 0, 0}}};
   for (uint32_t i = 0; i < IR_COUNT(words); i++)
     if (strlen(words[i].text) == word->length && !memcmp(words[i].text, word->at, word->length)) return *out = words[i].literal, true;
   return false;
@@ -269,9 +276,17 @@ static uint32_t put_int(kir_parser *p, const kir_literal *literal, kir_type type
   return kir_const_int(p->k, type, literal->negative ? (int64_t)(0 - literal->magnitude) : (int64_t)literal->magnitude);
 }
 
+static kir_type own_type(const kir_literal *literal) {
+  switch (literal->kind) {
+  case KLITERAL_INT: return kir_t(literal->negative ? SNT_I32 : SNT_U32, 1);
+  case KLITERAL_BOOL: return kir_t(SNT_BOOL, 1);
+  default: return kir_t(SNT_F32, 1);
+  }
+}
+
 uint32_t kir_put_literal(kir_parser *p, const kir_literal *literal, kir_type type) {
   if (p->failed) return 0;
-  if (!type.lanes) type = kir_t(literal->kind == KLITERAL_INT ? (literal->negative ? SNT_I32 : SNT_U32) : literal->kind == KLITERAL_BOOL ? SNT_BOOL : SNT_F32, 1);
+  if (!type.lanes) type = own_type(literal);
   if (!kir_is_float(type.base)) return put_int(p, literal, type);
   if (literal->kind == KLITERAL_BOOL) kir_parse_fail(p, "a bool where a float is wanted");
   return kir_const_float(p->k, type, kir_literal_value(literal, type.base));

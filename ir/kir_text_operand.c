@@ -39,8 +39,17 @@ uint32_t kir_settle(kir_parser *p, const kir_operand *operand, kir_type literal_
 }
 
 /* ---- sums: terms with a factor that is a literal or a scalar, and a constant ---- */
-typedef struct term { int64_t factor; uint32_t scalar; kir_operand value; } term; /* scalar: 1 + the factor's, or 0 */
-typedef struct sum { term terms[MAX_TERMS + 1]; uint32_t count; uint64_t constant; bool has_constant; } sum;
+typedef struct term {
+  int64_t factor;
+  uint32_t scalar;
+  kir_operand value;
+} term; /* scalar: 1 + the factor's, or 0 */
+typedef struct sum {
+  term terms[MAX_TERMS + 1];
+  uint32_t count;
+  uint64_t constant;
+  bool has_constant;
+} sum;
 
 static term *add_term(kir_parser *p, sum *s) {
   term *t = &s->terms[s->count];

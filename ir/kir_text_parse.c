@@ -3,7 +3,12 @@
 #include "ir/kir_text_parse.h"
 
 /* ---- attributes ---- */
-typedef struct attr_form { const char *name; uint16_t allowed; uint16_t flag; enum { ATTR_FLAG, ATTR_INT, ATTR_ALIGN, ATTR_ULP, ATTR_DOM, ATTR_ROUND, ATTR_AS, ATTR_TREE } form; } attr_form;
+typedef enum { ATTR_FLAG, ATTR_INT, ATTR_ALIGN, ATTR_ULP, ATTR_DOM, ATTR_ROUND, ATTR_AS, ATTR_TREE } attr_kind;
+typedef struct attr_form {
+  const char *name;
+  uint16_t allowed, flag;
+  attr_kind form;
+} attr_form; /* allowed: any of these KA_ bits of the operation */
 static const attr_form attr_forms[] = {
     {"align", KA_ALIGN, 0, ATTR_ALIGN},
     {"lanes", KA_LANES, 0, ATTR_INT},
@@ -120,7 +125,8 @@ static void take_spaces(kir_parser *p, kir_inst *in) {
 static uint32_t put_gathered(kir_parser *p, kir_inst *in) {
   const uint32_t count = p->operands.count;
   if (count > UINT16_MAX) kir_parse_fail(p, "too many operands");
-  if (kir_ops[in->op].args != KIR_VAR && kir_ops[in->op].args != count) kir_parse_fail(p, "%s takes %u operands", kir_ops[in->op].name, kir_ops[in->op].args);
+  if (kir_ops[in->op].args != KIR_VAR && kir_ops[in->op].args != count)
+    kir_parse_fail(p, "%s takes %u operands", kir_ops[in->op].name, kir_ops[in->op].args);
   uint32_t *args = IR_NEW_ARRAY(p->scratch, uint32_t, 2 * (size_t)count + 1), *settled = args + count;
   if (!args) kir_parse_fail(p, "out of memory");
   if (p->failed || p->k->failed) return 0;
@@ -145,7 +151,8 @@ static uint32_t parse_operation(kir_parser *p, kir_type stated) {
   p->operands.count = 0;
   switch (in.op) {
   case KIR_ix: return kir_take_sum(p, stated, false);
-  case KIR_group: case KIR_local: in.index = (uint32_t)kir_take_number(p, 2); break;
+  case KIR_group:
+  case KIR_local: in.index = (uint32_t)kir_take_number(p, 2); break;
   case KIR_barrier: take_spaces(p, &in); break;
   case KIR_async_wait: in.imm.i = (int64_t)kir_take_number(p, UINT16_MAX); break;
   case KIR_async_copy: take_async(p, &in); break;
@@ -275,8 +282,8 @@ static void parse_loop(kir_parser *p, uint32_t target_count) {
   uint32_t *carried = IR_NEW_ARRAY(p->scratch, uint32_t, count);
   if (!carried) kir_parse_fail(p, "out of memory");
   if (p->failed || p->k->failed) return;
-  const uint32_t loop =
-      kir_loop(p->k, bounds[0], bounds[1], bounds[2], count, p->ids.at + first_id, carried, attrs.flags, (uint32_t)attrs.lanes);
+  const uint32_t loop = kir_loop(p->k, bounds[0], bounds[1], bounds[2], count, p->ids.at + first_id, carried, attrs.flags,
+                                 (uint32_t)attrs.lanes);
   if (p->k->failed) return;
   if (type.lanes && !kir_same(type, kir_type_of(p->k, loop))) kir_parse_fail(p, "the bounds have another type");
   kir_at(p->k, loop)->index = attrs.index;
@@ -487,11 +494,16 @@ static void parse_head(kir_parser *p) {
     const kir_token key = kir_expect(p, KTOKEN_WORD, "an attribute");
     kir_expect_sign(p, '=');
 #define IS(text) (key.length == sizeof text - 1 && !memcmp(key.at, text, sizeof text - 1))
-    if (IS("items")) take_items(p);
-    else if (IS("needs")) take_needs(p);
-    else if (IS("mode")) p->k->mode = (uint8_t)kir_take_choice(p, kir_mode_words, "mode");
-    else if (IS("sub")) p->k->sub = kir_take_word(p, "none") ? 0 : kir_take_word(p, "any") ? UINT32_MAX : (uint32_t)kir_take_number(p, UINT16_MAX);
-    else kir_parse_fail(p, "no such attribute of a kernel");
+    if (IS("items"))
+      take_items(p);
+    else if (IS("needs"))
+      take_needs(p);
+    else if (IS("mode"))
+      p->k->mode = (uint8_t)kir_take_choice(p, kir_mode_words, "mode");
+    else if (IS("sub"))
+      p->k->sub = kir_take_word(p, "none") ? 0 : kir_take_word(p, "any") ? UINT32_MAX : (uint32_t)kir_take_number(p, UINT16_MAX);
+    else
+      kir_parse_fail(p, "no such attribute of a kernel");
 #undef IS
   }
   kir_expect_sign(p, '{');

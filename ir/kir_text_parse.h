@@ -5,19 +5,49 @@
 
 /* ---- tokens ---- */
 typedef enum { KTOKEN_END, KTOKEN_LINE, KTOKEN_WORD, KTOKEN_VALUE, KTOKEN_KERNEL, KTOKEN_SIGN } kir_token_kind; /* LINE: newline or ; */
-typedef struct kir_token { kir_token_kind kind; const char *at; uint32_t length; } kir_token; /* VALUE and KERNEL: without % and @ */
+typedef struct kir_token {
+  kir_token_kind kind;
+  const char *at;
+  uint32_t length;
+} kir_token; /* VALUE and KERNEL: without % and @ */
 
 typedef enum { KLITERAL_INT, KLITERAL_FLOAT, KLITERAL_LOWEST, KLITERAL_BOOL } kir_literal_kind;
-typedef struct kir_literal { kir_literal_kind kind; bool negative; uint64_t magnitude; double value; } kir_literal; /* value: of FLOAT, without the sign */
+typedef struct kir_literal {
+  kir_literal_kind kind;
+  bool negative;
+  uint64_t magnitude;
+  double value;
+} kir_literal; /* value: of FLOAT, without the sign */
 
 /* ---- names: the newest binding wins; leaving a region undoes those made inside ---- */
 typedef enum { KNAME_VALUE, KNAME_MEMORY, KNAME_SCALAR } kir_name_kind;
-typedef struct kir_name { const char *at; uint32_t length, bucket, before, id; kir_name_kind kind; } kir_name; /* before: 1 + older one in the bucket */
+typedef struct kir_name {
+  const char *at;
+  uint32_t length, bucket, before, id;
+  kir_name_kind kind;
+} kir_name; /* before: 1 + older one in the bucket */
 
-typedef struct kir_operand { uint32_t id; bool is_literal; kir_literal literal; kir_type type; } kir_operand; /* type: stated on a literal, or lanes 0 */
-typedef struct kir_target { kir_token name; kir_type type; bool is_cell; uint32_t memory, count, index[4]; } kir_target;
-typedef struct kir_frame { uint32_t opener, names, targets, target_count, yields, yield_count, first_count; bool is_loop, in_else, yielded; } kir_frame;
-typedef struct kir_fixup { uint32_t memory; bool is_offset, is_overlay; kir_token name; } kir_fixup;
+typedef struct kir_operand {
+  uint32_t id;
+  bool is_literal;
+  kir_literal literal;
+  kir_type type;
+} kir_operand; /* type: stated on a literal, or lanes 0 */
+typedef struct kir_target {
+  kir_token name;
+  kir_type type;
+  bool is_cell;
+  uint32_t memory, count, index[4];
+} kir_target;
+typedef struct kir_frame {
+  uint32_t opener, names, targets, target_count, yields, yield_count, first_count;
+  bool is_loop, in_else, yielded;
+} kir_frame;
+typedef struct kir_fixup {
+  uint32_t memory;
+  bool is_offset, is_overlay;
+  kir_token name;
+} kir_fixup;
 
 enum { KIR_NAME_BUCKETS = 1024 };
 typedef struct kir_parser {
@@ -41,7 +71,7 @@ void kir_parse_fail(kir_parser *, const char *format, ...) IR_PRINTF(2, 3);
 void kir_advance(kir_parser *);
 void kir_skip_lines(kir_parser *);
 bool kir_is_sign(const kir_parser *, char);
-bool kir_take_sign(kir_parser *, char);            /* consumes it if it is next */
+bool kir_take_sign(kir_parser *, char); /* consumes it if it is next */
 void kir_expect_sign(kir_parser *, char);
 bool kir_is_word(const kir_parser *, const char *);
 bool kir_take_word(kir_parser *, const char *);

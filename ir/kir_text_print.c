@@ -201,8 +201,12 @@ static void print_line(printer *p, uint32_t i) {
   ir_text_add(p->text, kir_ops[in->op].name);
   const uint32_t indices = kir_index_count(in);
   switch (in->op) {
-  case KIR_group: case KIR_local: ir_text_format(p->text, " %u", in->index); break;
-  case KIR_ix: ir_text_add(p->text, " "); print_sum(p, in); break;
+  case KIR_group:
+  case KIR_local: ir_text_format(p->text, " %u", in->index); break;
+  case KIR_ix:
+    ir_text_add(p->text, " ");
+    print_sum(p, in);
+    break;
   case KIR_async_wait: ir_text_format(p->text, " %lld", (long long)in->imm.i); break;
   case KIR_barrier:
     ir_text_format(p->text, "%s%s%s", in->flags & KIR_SYNC_LOCAL ? " local" : "", (in->flags & 3) == 3 ? "," : "",
@@ -307,9 +311,18 @@ static void print_body(printer *p) {
     if ((op == KIR_end || op == KIR_else) && depth) depth--;
     indent(p, depth);
     switch (op) {
-    case KIR_loop: print_loop(p, i); depth++; break;
-    case KIR_if: print_if(p, i); depth++; break;
-    case KIR_else: ir_text_add(p->text, "} else {"); depth++; break;
+    case KIR_loop:
+      print_loop(p, i);
+      depth++;
+      break;
+    case KIR_if:
+      print_if(p, i);
+      depth++;
+      break;
+    case KIR_else:
+      ir_text_add(p->text, "} else {");
+      depth++;
+      break;
     case KIR_end: ir_text_add(p->text, "}"); break;
     case KIR_yield: print_yield(p, i); break;
     default: print_line(p, i); break;

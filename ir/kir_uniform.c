@@ -58,11 +58,19 @@ static uint8_t value_level(const kir_uniformity *u, uint32_t i) {
   case KIR_sg_lane: return u->k->sub == 1 ? KIR_UNIFORM_GROUP : KIR_UNIFORM_ITEM;
   case KIR_sg_id: return KIR_UNIFORM_SUBGROUP;
   case KIR_sg_add: return KIR_UNIFORM_SUBGROUP; /* the last subgroup may be smaller */
-  case KIR_sg_max: case KIR_sg_min: return u->value[kir_arg(u->k, i, 0)] == KIR_UNIFORM_GROUP ? KIR_UNIFORM_GROUP : KIR_UNIFORM_SUBGROUP;
+  case KIR_sg_max:
+  case KIR_sg_min: return u->value[kir_arg(u->k, i, 0)] == KIR_UNIFORM_GROUP ? KIR_UNIFORM_GROUP : KIR_UNIFORM_SUBGROUP;
   case KIR_sg_shuffle: return shuffle_level(u, i);
-  case KIR_mma_load: case KIR_mma: return KIR_UNIFORM_SUBGROUP;
-  case KIR_load: case KIR_tex_load: case KIR_tex_sample: return read_level(u, i);
-  case KIR_atomic_add: case KIR_atomic_min: case KIR_atomic_max: case KIR_atomic_or: case KIR_atomic_cas: return KIR_UNIFORM_ITEM;
+  case KIR_mma_load:
+  case KIR_mma: return KIR_UNIFORM_SUBGROUP;
+  case KIR_load:
+  case KIR_tex_load:
+  case KIR_tex_sample: return read_level(u, i);
+  case KIR_atomic_add:
+  case KIR_atomic_min:
+  case KIR_atomic_max:
+  case KIR_atomic_or:
+  case KIR_atomic_cas: return KIR_UNIFORM_ITEM;
   case KIR_loop: return own_control(u, i);
   case KIR_carry: return carry_level(u, i);
   case KIR_result: return result_level(u, i);

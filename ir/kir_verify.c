@@ -59,7 +59,8 @@ static void check_yield(kir_verifier *v, uint32_t closer, uint32_t first, uint32
     return;
   }
   for (uint32_t n = 0; n < count; n++)
-    if (!kir_same(kir_type_of(v->k, kir_arg(v->k, at, n)), kir_type_of(v->k, first + n))) kir_complain(v, at, "value %u has another type", n);
+    if (!kir_same(kir_type_of(v->k, kir_arg(v->k, at, n)), kir_type_of(v->k, first + n)))
+      kir_complain(v, at, "value %u has another type", n);
 }
 
 static void check_loop(kir_verifier *v, uint32_t loop) {
@@ -70,7 +71,8 @@ static void check_loop(kir_verifier *v, uint32_t loop) {
   }
   check_yield(v, end, loop + 1, carried);
   for (uint32_t n = 0; n < carried; n++) {
-    if (!kir_same(kir_type_of(v->k, kir_arg(v->k, loop, 3 + n)), kir_type_of(v->k, loop + 1 + n))) kir_complain(v, loop, "initial value %u has another type", n);
+    if (!kir_same(kir_type_of(v->k, kir_arg(v->k, loop, 3 + n)), kir_type_of(v->k, loop + 1 + n)))
+      kir_complain(v, loop, "initial value %u has another type", n);
     if (!kir_same(kir_type_of(v->k, end + 1 + n), kir_type_of(v->k, loop + 1 + n))) kir_complain(v, end, "result %u has another type", n);
   }
 }
@@ -145,7 +147,8 @@ static void check_types(kir_verifier *v, uint32_t i) {
   const char *wrong = kir_type_error(v->k, in, args);
   if (wrong) {
     kir_complain(v, i, "%s", wrong);
-  } else if (kir_ops[in->op].result != KIR_R_NONE && kir_ops[in->op].result != KIR_R_SELF && !kir_same(in->type, kir_result_type(v->k, in, args))) {
+  } else if (kir_ops[in->op].result != KIR_R_NONE && kir_ops[in->op].result != KIR_R_SELF &&
+             !kir_same(in->type, kir_result_type(v->k, in, args))) {
     kir_complain(v, i, "the result has the wrong type");
   }
   if (in->op == KIR_const && !literal_fits(in)) kir_complain(v, i, "the literal does not fit its type");
@@ -161,13 +164,15 @@ static void check_attrs(kir_verifier *v, uint32_t i) {
   if ((attrs & KA_MATH) && (in->flags & KIR_HAS_DOM) && !(in->dom_lo <= in->dom_hi)) kir_complain(v, i, "the domain is empty");
   if (in->op == KIR_local && in->index > 2) kir_complain(v, i, "dimension %u", in->index);
   if (in->op == KIR_group && in->index) kir_complain(v, i, "group is linear: dimension 0 only");
-  if (in->op == KIR_barrier && (!in->flags || in->flags > (KIR_SYNC_LOCAL | KIR_SYNC_GLOBAL))) kir_complain(v, i, "names no memory to make visible");
+  if (in->op == KIR_barrier && (!in->flags || in->flags > (KIR_SYNC_LOCAL | KIR_SYNC_GLOBAL)))
+    kir_complain(v, i, "names no memory to make visible");
   if (in->op == KIR_async_wait && in->imm.i < 0) kir_complain(v, i, "a negative number of groups");
   if (in->op == KIR_prefetch && in->lanes <= 0) kir_complain(v, i, "bytes must be positive");
 }
 
 static bool reads(uint32_t op) {
-  return op == KIR_load || op == KIR_tex_load || op == KIR_tex_sample || op == KIR_mma_load || (op >= KIR_atomic_add && op <= KIR_atomic_cas);
+  return op == KIR_load || op == KIR_tex_load || op == KIR_tex_sample || op == KIR_mma_load ||
+         (op >= KIR_atomic_add && op <= KIR_atomic_cas);
 }
 
 static bool writes(uint32_t op) {
@@ -179,7 +184,8 @@ static void check_access(kir_verifier *v, uint32_t i) {
   if (!kir_names_memory(in->op)) return;
   const kir_memory *m = &v->k->memories.at[in->index];
   const bool bound = m->space == KIR_GLOBAL || m->space == KIR_IMAGE;
-  if (writes(in->op) && (m->space == KIR_CONSTANT || (bound && !(m->access & KIR_WRITE)))) kir_complain(v, i, "%s may not be written", m->name);
+  if (writes(in->op) && (m->space == KIR_CONSTANT || (bound && !(m->access & KIR_WRITE))))
+    kir_complain(v, i, "%s may not be written", m->name);
   if (reads(in->op) && bound && !(m->access & KIR_READ)) kir_complain(v, i, "%s may not be read", m->name);
   if (in->op == KIR_async_copy && !(v->k->memories.at[in->index2].access & KIR_READ)) kir_complain(v, i, "the source may not be read");
   if (in->op == KIR_fill && m->space == KIR_GLOBAL && !m->dims[0]) kir_complain(v, i, "%s has no fixed size to fill", m->name);
@@ -188,8 +194,14 @@ static void check_access(kir_verifier *v, uint32_t i) {
 /* ---- what needs items together ---- */
 static bool needs_subgroup(uint32_t op) {
   switch (op) {
-  case KIR_sg_add: case KIR_sg_max: case KIR_sg_min: case KIR_sg_shuffle: case KIR_sg_barrier: case KIR_mma_load: case KIR_mma_store: case KIR_mma:
-    return true;
+  case KIR_sg_add:
+  case KIR_sg_max:
+  case KIR_sg_min:
+  case KIR_sg_shuffle:
+  case KIR_sg_barrier:
+  case KIR_mma_load:
+  case KIR_mma_store:
+  case KIR_mma: return true;
   default: return false;
   }
 }

@@ -89,13 +89,16 @@ static void check_array(kir_verifier *v, const kir_memory *m) {
   }
   if (elements > max_elements) kir_complain(v, 0, "array %s is too large", m->name);
   const uint32_t kinds = m->flags & (KIR_MEM_REGS | KIR_MEM_ROWS);
-  if (m->space == KIR_PRIVATE && kinds != KIR_MEM_REGS && kinds != KIR_MEM_ROWS) kir_complain(v, 0, "private %s is either regs or rows", m->name);
+  if (m->space == KIR_PRIVATE && kinds != KIR_MEM_REGS && kinds != KIR_MEM_ROWS)
+    kir_complain(v, 0, "private %s is either regs or rows", m->name);
   if (m->space != KIR_PRIVATE && kinds) kir_complain(v, 0, "%s is not private, so neither regs nor rows", m->name);
   if (m->type.frag && !(m->flags & KIR_MEM_REGS)) kir_complain(v, 0, "fragments of %s need a register array", m->name);
-  if (m->space == KIR_CONSTANT && (!m->values || m->type.lanes != 1)) kir_complain(v, 0, "const %s needs values of a scalar type", m->name);
+  if (m->space == KIR_CONSTANT && (!m->values || m->type.lanes != 1))
+    kir_complain(v, 0, "const %s needs values of a scalar type", m->name);
   else if (m->space == KIR_CONSTANT && elements <= max_elements)
     check_values(v, m, elements);
-  if ((m->space == KIR_LOCAL || m->space == KIR_SCRATCH) && !is_power_of_two(m->align)) kir_complain(v, 0, "%s: alignment %u", m->name, m->align);
+  if ((m->space == KIR_LOCAL || m->space == KIR_SCRATCH) && !is_power_of_two(m->align))
+    kir_complain(v, 0, "%s: alignment %u", m->name, m->align);
 }
 
 static void check_overlay(kir_verifier *v, const kir_memory *m) {

@@ -36,8 +36,16 @@ static const char *const expected = "kernel @scale items=(64,1,1) sub=none mode=
 static void build_scale(kir_kernel *k) {
   k->items[0] = 64;
   const uint32_t n = kir_scalar_add(k, "n", SNT_U32, 1, 0, 4), s = kir_scalar_add(k, "s", SNT_F64, 0, 0, 0);
-  const uint32_t x = kir_memory_add(k, &(kir_memory){.name = "x", .space = KIR_GLOBAL, .access = KIR_READ, .type = f32, .size_scalar = n + 1});
-  const uint32_t y = kir_memory_add(k, &(kir_memory){.name = "y", .space = KIR_GLOBAL, .access = KIR_WRITE, .type = f32, .slot = 1, .align = 16, .size_scalar = n + 1, .dims = {0, 2}});
+  const uint32_t x = kir_memory_add(k,
+                                    &(kir_memory){.name = "x", .space = KIR_GLOBAL, .access = KIR_READ, .type = f32, .size_scalar = n + 1});
+  const uint32_t y = kir_memory_add(k, &(kir_memory){.name = "y",
+                                                     .space = KIR_GLOBAL,
+                                                     .access = KIR_WRITE,
+                                                     .type = f32,
+                                                     .slot = 1,
+                                                     .align = 16,
+                                                     .size_scalar = n + 1,
+                                                     .dims = {0, 2}});
   const uint32_t group = kir_id(k, KIR_group, 0), local = kir_id(k, KIR_local, 0);
   const uint32_t at = kir_ix(k, 2, (int64_t[]){256, 4}, (uint32_t[]){group, local}, 0);
   const uint32_t branch = kir_if(k, kir_2(k, KIR_lt, at, kir_scalar_read(k, n)));
@@ -81,15 +89,23 @@ static uint32_t mix_types(kir_kernel *k) { return kir_2(k, KIR_add, kir_const_in
 static uint32_t no_operand(kir_kernel *k) { return kir_2(k, KIR_add, 99, 1); }
 static uint32_t float_bits(kir_kernel *k) { return kir_2(k, KIR_shl, kir_const_float(k, f32, 1), kir_const_float(k, f32, 1)); }
 static uint32_t no_memory(kir_kernel *k) { return kir_load(k, 5, 1, 0, NULL); }
-static uint32_t two_widths(kir_kernel *k) { return kir_2(k, KIR_add, kir_const_int(k, kir_t(SNT_U32, 2), 1), kir_const_int(k, kir_t(SNT_U32, 4), 1)); }
-static uint32_t bool_sum(kir_kernel *k) { return kir_2(k, KIR_add, kir_const_int(k, kir_t(SNT_BOOL, 1), 1), kir_const_int(k, kir_t(SNT_BOOL, 1), 1)); }
+static uint32_t two_widths(kir_kernel *k) {
+  return kir_2(k, KIR_add, kir_const_int(k, kir_t(SNT_U32, 2), 1), kir_const_int(k, kir_t(SNT_U32, 4), 1));
+}
+static uint32_t bool_sum(kir_kernel *k) {
+  return kir_2(k, KIR_add, kir_const_int(k, kir_t(SNT_BOOL, 1), 1), kir_const_int(k, kir_t(SNT_BOOL, 1), 1));
+}
 static uint32_t wrong_end(kir_kernel *k) { return kir_loop_end(k, kir_const_int(k, u32, 1), 0, NULL, NULL), 0; }
 static uint32_t bits_differ(kir_kernel *k) { return kir_bitcast(k, kir_t(SNT_F64, 1), kir_const_int(k, u32, 1)); }
 
 static void test_mistakes(void) {
-  static const struct { mistake make; const char *words; } rows[] = {
-      {mix_types, "different types"}, {no_operand, "is no value"}, {float_bits, "must be integers"}, {no_memory, "memory 5 does not exist"},
-      {two_widths, "splat of a vector"}, {bool_sum, "may not be bool"}, {wrong_end, "is no loop"}, {bits_differ, "element sizes differ"}};
+  static const struct {
+    mistake make;
+    const char *words;
+  } rows[] = {{mix_types, "different types"},    {no_operand, "is no value"},
+              {float_bits, "must be integers"},  {no_memory, "memory 5 does not exist"},
+              {two_widths, "splat of a vector"}, {bool_sum, "may not be bool"},
+              {wrong_end, "is no loop"},         {bits_differ, "element sizes differ"}};
   for (uint32_t i = 0; i < IR_COUNT(rows); i++) {
     ir_arena arena;
     kir_kernel k;
@@ -117,7 +133,8 @@ static void rejects(const char *body, const char *words) {
   kir_init(&k, &arena, "k");
   const snt_result parsed = kir_parse(&k, text, strlen(text), &diag);
   const snt_result verified = parsed ? SNT_OK : kir_verify(&k, &errors, &diag);
-  if (!tap_ok(!parsed && verified == SNT_E_ARG && strstr(diag.text, words) && strstr(errors.at, words), "rejected: %s", words)) tap_diag("%d %d %s", parsed, verified, diag.text);
+  if (!tap_ok(!parsed && verified == SNT_E_ARG && strstr(diag.text, words) && strstr(errors.at, words), "rejected: %s", words))
+    tap_diag("%d %d %s", parsed, verified, diag.text);
   ir_arena_free(&arena);
 }
 
@@ -136,7 +153,8 @@ static void test_verifier(void) {
   rejects("%l = local 0; %c = eq %l, 0; if %c { barrier local }", "not every item of the group");
   rejects("%l = sg.id; %c = eq %l, 0; if %c { barrier local }", "not every item of the group");
   rejects("%l = sg.lane; loop %i = 0, %l { sg.barrier }", "not every item of the subgroup");
-  rejects("%l = sg.lane; loop %i = 0, 8 carry(%s: u32 = 0) { %c = lt %s, 4; if %c { barrier local }\n %t = add %s, %l; yield %t }", "not every item of the group");
+  rejects("%l = sg.lane; loop %i = 0, 8 carry(%s: u32 = 0) { %c = lt %s, 4; if %c { barrier local }\n %t = add %s, %l; yield %t }",
+          "not every item of the group");
   rejects("%v = exp 0:f32 dom=[1,0]", "domain is empty");
   rejects("local %t: f16[16]\n %f: frag<a,f16> = mma.load %t[0] ld=0", "ld must be positive");
 }
@@ -159,7 +177,8 @@ static void breaks(uint32_t op, size_t field, uint32_t value, const char *words)
       }
       break;
     }
-  if (!tap_ok(kir_verify(&k, NULL, &diag) == SNT_E_ARG && strstr(diag.text, words), "broken %s: %s", kir_ops[op].name, words)) tap_diag("%s", diag.text);
+  if (!tap_ok(kir_verify(&k, NULL, &diag) == SNT_E_ARG && strstr(diag.text, words), "broken %s: %s", kir_ops[op].name, words))
+    tap_diag("%s", diag.text);
   ir_arena_free(&arena);
 }
 
@@ -182,7 +201,8 @@ static void test_dominance(void) {
   snt_diag diag = {0};
   ir_arena_init(&arena, NULL);
   kir_init(&k, &arena, "scope");
-  const uint32_t loop = kir_loop(&k, kir_const_int(&k, u32, 0), kir_const_int(&k, u32, 8), 0, 0, NULL, NULL, 0, 0), inside = kir_2(&k, KIR_add, loop, loop);
+  const uint32_t loop = kir_loop(&k, kir_const_int(&k, u32, 0), kir_const_int(&k, u32, 8), 0, 0, NULL, NULL, 0, 0),
+                 inside = kir_2(&k, KIR_add, loop, loop);
   kir_loop_end(&k, loop, 0, NULL, NULL);
   const uint32_t used = kir_2(&k, KIR_add, inside, inside);
   tap_ok(kir_verify(&k, NULL, &diag) && strstr(diag.text, "not visible"), "a value of a closed loop is not visible: %s", diag.text);
@@ -193,20 +213,27 @@ static void test_dominance(void) {
 
 /* ---- uniformity of every value of a kernel, by its printed number ---- */
 static void test_uniformity(void) {
-  static const char text[] = "kernel @u items=(8,1,2) sub=4 {\n param %a: f32[64] ro\n param %b: f32[64] rw\n local %t: f32[8]\n scalar %n: u32 at=0\n"
-                             "%g = group 0; %x = local 0; %y = local 1; %s = sg.id; %l = sg.lane; %c = sg.count\n" /* G I G S I G */
-                             "%e = ix 4*%g + %n; %f = ix %g + %x; %h = add %s, %g\n"                                /* G I S */
-                             "%p = load %a[%e]; %q = load %b[%e]; %r = load %a[%f]; %m = sg.max %r\n"               /* G I I S */
-                             "%k = loop %i = 0, %n carry(%v: f32 = 0) { %w = add %v, %m; yield %w }\n"              /* k: S; i G, v S, w S */
-                             "%z = loop %j = 0, %x carry(%o: f32 = 0) { yield %o }\n"                              /* z I; j I; o G */
-                             "%d = eq %s, 0; %u: f32 = if %d { yield 0 } else { yield %p } }";                     /* S; S */
-  static const char levels[] = "GIGSIG" "GIS" "GIIS" "GSSS" "IGI" "SS";
+  static const char text[] =
+      "kernel @u items=(8,1,2) sub=4 {\n param %a: f32[64] ro\n param %b: f32[64] rw\n local %t: f32[8]\n scalar %n: u32 at=0\n"
+      "%g = group 0; %x = local 0; %y = local 1; %s = sg.id; %l = sg.lane; %c = sg.count\n" /* G I G S I G */
+      "%e = ix 4*%g + %n; %f = ix %g + %x; %h = add %s, %g\n"                               /* G I S */
+      "%p = load %a[%e]; %q = load %b[%e]; %r = load %a[%f]; %m = sg.max %r\n"              /* G I I S */
+      "%k = loop %i = 0, %n carry(%v: f32 = 0) { %w = add %v, %m; yield %w }\n"             /* k: S; i G, v S, w S */
+      "%z = loop %j = 0, %x carry(%o: f32 = 0) { yield %o }\n"                              /* z I; j I; o G */
+      "%d = eq %s, 0; %u: f32 = if %d { yield 0 } else { yield %p } }";                     /* S; S */
+  static const char levels[] = "GIGSIG"
+                               "GIS"
+                               "GIIS"
+                               "GSSS"
+                               "IGI"
+                               "SS";
   ir_arena arena;
   kir_kernel k;
   uint8_t *found;
   char got[64] = "";
   ir_arena_init(&arena, NULL);
-  if (tap_ok(kernel_from_text(&k, &arena, text), "the kernel of uniformity is valid") && tap_ok(kir_find_uniformity(&k, &arena, &found), "it is analysed")) {
+  if (tap_ok(kernel_from_text(&k, &arena, text), "the kernel of uniformity is valid") &&
+      tap_ok(kir_find_uniformity(&k, &arena, &found), "it is analysed")) {
     for (uint32_t i = 1, n = 0; i < k.insts.count; i++) {
       const uint32_t op = kir_at(&k, i)->op;
       if (kir_ops[op].result != KIR_R_NONE && op != KIR_const && op != KIR_scalar) got[n++] = "GSI"[found[i]], got[n] = 0;

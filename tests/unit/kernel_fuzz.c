@@ -3,8 +3,9 @@
 #include "tests/unit/kernel_support.h"
 #include "tests/tap.h"
 
-static const char *const names[] = {"chain10",   "softmax_rows",  "softmax_group", "linear_gelu", "matmul_texel", "post",      "attention", "kv_append",
-                                    "tonemap",   "gemm_gelu_f16", "every_float",   "every_integer", "control",    "fragments", "narrow",    "pictures"};
+static const char *const names[] = {"chain10",   "softmax_rows", "softmax_group", "linear_gelu",   "matmul_texel", "post",
+                                    "attention", "kv_append",    "tonemap",       "gemm_gelu_f16", "every_float",  "every_integer",
+                                    "control",   "fragments",    "narrow",        "pictures"};
 enum { MAX_TEXT = 16384, BUFFER = 16384, ROOM = 1 << 16 };
 static char sources[IR_COUNT(names)][MAX_TEXT];
 static uint8_t memory[16][ROOM];
@@ -48,9 +49,12 @@ static size_t word_start(const char *text, size_t at) {
 }
 
 static void mutate_text(char *text, uint32_t *state) {
-  static const char *const words[] = {"0",     "1",     "-1",   "4294967295", "inf", "nan",    "lowest", "0x1p+0", "f32",  "i64",     "u8",  "f16x4", "boolx3", "{",  "}",
-                                      "yield", "barrier local", "loop", "if", "else", "load", "store", "%0", "%1", "%9", "%20", "frag<c,f32>", "rolled", "carry(", "\n", "align=64", "[", "]"};
-  const size_t length = strlen(text), at = dice(state, (uint32_t)length + 1), start = word_start(text, at), word = strcspn(text + start, " ,[]()=+*{}\n");
+  static const char *const words[] = {"0",      "1",      "-1",    "4294967295", "inf", "nan", "lowest", "0x1p+0",        "f32",
+                                      "i64",    "u8",     "f16x4", "boolx3",     "{",   "}",   "yield",  "barrier local", "loop",
+                                      "if",     "else",   "load",  "store",      "%0",  "%1",  "%9",     "%20",           "frag<c,f32>",
+                                      "rolled", "carry(", "\n",    "align=64",   "[",   "]"};
+  const size_t length = strlen(text), at = dice(state, (uint32_t)length + 1), start = word_start(text, at),
+               word = strcspn(text + start, " ,[]()=+*{}\n");
   char line[MAX_TEXT];
   switch (dice(state, 8)) {
   case 0: replace(text, start, word, words[dice(state, IR_COUNT(words))]); break;
@@ -103,7 +107,8 @@ static void mutate_tables(kir_kernel *k, uint32_t *state) {
   default:
     if (k->memories.count) {
       kir_memory *m = &k->memories.at[dice(state, k->memories.count)];
-      m->dims[dice(state, 4)] = dice(state, 5000), m->rank = (uint8_t)dice(state, 6), m->space = (uint8_t)dice(state, 7), m->type.lanes = (uint8_t)dice(state, 5);
+      m->dims[dice(state, 4)] = dice(state, 5000), m->rank = (uint8_t)dice(state, 6), m->space = (uint8_t)dice(state, 7),
+                          m->type.lanes = (uint8_t)dice(state, 5);
     }
   }
 }
@@ -126,7 +131,8 @@ static void bind(kernel_dispatch *d, const kir_kernel *k, uint32_t *state) {
     d->images[m->slot].dtype = word ? SNT_U32 : half ? SNT_F16 : SNT_U8;
   }
   for (uint32_t i = 0; i < k->scalars.count; i++)
-    if (k->scalars.at[i].offset <= 120) ir_dtype_store(k->scalars.at[i].type.base, d->block + k->scalars.at[i].offset, 0, 1 + dice(state, 8));
+    if (k->scalars.at[i].offset <= 120)
+      ir_dtype_store(k->scalars.at[i].type.base, d->block + k->scalars.at[i].offset, 0, 1 + dice(state, 8));
 }
 
 static bool prints_to_fixed_point(const kir_kernel *k, ir_arena *arena) {
@@ -200,6 +206,7 @@ int main(int argc, char **argv) {
     if (!try_mutant(&state) && bad++ < 5) tap_diag("mutant of seed %u is mistreated", before);
   }
   tap_is_int(bad, 0, "%u mutants: errors are explained, accepted text prints to a fixed point", count);
-  tap_ok(verified > count / 20 && ran > count / 100, "enough mutants get far: %u parsed, %u verified, %u ran to the end", accepted, verified, ran);
+  tap_ok(verified > count / 20 && ran > count / 100, "enough mutants get far: %u parsed, %u verified, %u ran to the end", accepted,
+         verified, ran);
   return tap_done();
 }

@@ -3,8 +3,8 @@
 #include "tests/unit/kernel_support.h"
 #include "tests/tap.h"
 
-static const char *const names[] = {"chain10",       "softmax_rows", "softmax_group", "linear_gelu", "gemm_gelu_f16",
-                                    "matmul_texel",  "post",         "attention",     "kv_append",   "tonemap"};
+static const char *const names[] = {"chain10",      "softmax_rows", "softmax_group", "linear_gelu", "gemm_gelu_f16",
+                                    "matmul_texel", "post",         "attention",     "kv_append",   "tonemap"};
 
 static void check_round_trip(const char *name) {
   ir_arena arena;
@@ -14,12 +14,18 @@ static void check_round_trip(const char *name) {
   ir_arena_init(&arena, NULL);
   snprintf(path, sizeof path, "tests/golden/kernel/%s.kir", name);
   const char *text = kernel_read_file(&arena, path, &length);
-  if (tap_ok(text && kernel_from_text(&k, &arena, text), "%s is valid", name)) tap_is_text(kernel_print(&k), text, "%s: parse, verify, print gives the same bytes", name);
+  if (tap_ok(text && kernel_from_text(&k, &arena, text), "%s is valid", name))
+    tap_is_text(kernel_print(&k), text, "%s: parse, verify, print gives the same bytes", name);
   ir_arena_free(&arena);
 }
 
 /* One listing at a time: the arena holds the buffers too. */
-typedef struct fixture { ir_arena arena; kir_kernel k; kernel_dispatch d; bool ready; } fixture;
+typedef struct fixture {
+  ir_arena arena;
+  kir_kernel k;
+  kernel_dispatch d;
+  bool ready;
+} fixture;
 
 static void begin(fixture *f, const char *name, uint64_t groups) {
   ir_arena_init(&f->arena, NULL);
@@ -102,7 +108,8 @@ static void test_linear(void) {
   kernel_dispatch_scalar(&f.d, "M", M);
   kernel_dispatch_scalar(&f.d, "q", 6);
   kernel_dispatch_scalar(&f.d, "rem", 1);
-  const float *a = add_floats(&f, (size_t)M * K, 5), *b = add_floats(&f, (size_t)N * K, 6), *bias = add_floats(&f, N, 7), *y = add_floats(&f, (size_t)M * N, 0);
+  const float *a = add_floats(&f, (size_t)M * K, 5), *b = add_floats(&f, (size_t)N * K, 6), *bias = add_floats(&f, N, 7),
+              *y = add_floats(&f, (size_t)M * N, 0);
   if (run(&f, "linear_gelu")) {
     double most = 0;
     for (uint32_t m = 0; m < M; m++)
@@ -194,8 +201,8 @@ static void test_post(void) {
   enum { SOME = 140 }; /* rows that the first group needs: 135 and five below */
   begin(&f, "post", 1);
   float *x = add_floats(&f, (size_t)3 * ROWS * COLUMNS, 13), *y = add_floats(&f, (size_t)3 * ROWS * COLUMNS, 0);
-  double *a = IR_NEW_ARRAY(&f.arena, double, ROWS * COLUMNS), *b = IR_NEW_ARRAY(&f.arena, double, ROWS * COLUMNS),
-         *want = IR_NEW_ARRAY(&f.arena, double, ROWS * COLUMNS);
+  double *a = IR_NEW_ARRAY(&f.arena, double, ROWS *COLUMNS), *b = IR_NEW_ARRAY(&f.arena, double, ROWS *COLUMNS),
+         *want = IR_NEW_ARRAY(&f.arena, double, ROWS *COLUMNS);
   for (size_t i = 0; i < (size_t)3 * ROWS * COLUMNS; i++) x[i] = fabsf(x[i]); /* the tone curve divides by 1 + sum */
   if (run(&f, "post")) {
     reference_post(x, a, b, want, SOME);
@@ -272,7 +279,9 @@ static void test_kv(void) {
 }
 
 /* ---- image to image ---- */
-static double encode_srgb(double v) { return v <= 0x1.9a5c38p-9 ? v * 0x1.9d70a4p+3 : 0x1.0e147ap+0 * pow(v, 0x1.aaaaaap-2) - 0x1.c28f5cp-5; }
+static double encode_srgb(double v) {
+  return v <= 0x1.9a5c38p-9 ? v * 0x1.9d70a4p+3 : 0x1.0e147ap+0 * pow(v, 0x1.aaaaaap-2) - 0x1.c28f5cp-5;
+}
 
 static void test_tonemap(void) {
   fixture f;
@@ -289,7 +298,8 @@ static void test_tonemap(void) {
   if (run(&f, "tonemap")) {
     double most = 0;
     for (uint32_t i = 0; i < W * H * 4; i++) {
-      const double v = (double)ir_f32_from_f16(from[i]), e = fmax(2 * v, 0), want = i % 4 == 3 ? fmin(fmax(v, 0), 1) : encode_srgb(e / (e + 1));
+      const double v = (double)ir_f32_from_f16(from[i]), e = fmax(2 * v, 0),
+                   want = i % 4 == 3 ? fmin(fmax(v, 0), 1) : encode_srgb(e / (e + 1));
       most = fmax(most, fabs(want * 255 - to[i]));
     }
     tap_ok(most < 0.51, "tonemap agrees with the reference within the rounding of a byte: %g", most);

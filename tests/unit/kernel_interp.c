@@ -46,45 +46,60 @@ static void test_bounds(void) {
   refuses(HEAD8 "store %p[%l,0], 0 }", 1, SNT_E_ARG, "item (4,0,0) of group 0: %p: index 4 (dimension 0");
   refuses(HEAD8 "store %p[0,%l + 1], 0 }", 1, SNT_E_ARG, "%p: index 8 (dimension 1");
   refuses("kernel @k {\n param %a: f32[2048] ro\n %v = load %a[0] }", 1, SNT_E_ARG, "smaller than declared");
-  accepts("kernel @k {\n param %a: f32[1024] ro oob=zero\n param %y: f32[1024] wo\n %v = load %a[4000]; store %y[0], %v }", 1, "a read out of range where it gives zero");
+  accepts("kernel @k {\n param %a: f32[1024] ro oob=zero\n param %y: f32[1024] wo\n %v = load %a[4000]; store %y[0], %v }", 1,
+          "a read out of range where it gives zero");
   tap_ok(data[1][0] == 0, "and gives zero");
   accepts("kernel @k {\n" TWO "prefetch %a[999999] bytes=64 }", 1, "a prefetch out of range");
 }
 
 static void test_memory_state(void) {
-  refuses("kernel @k {\n" TWO "private %r: f32[4] rows\n store %r[0], 0; %v = load %r[1]; store %y[0], %v }", 1, SNT_E_ARG, "%r, element 1: read before anything was written");
+  refuses("kernel @k {\n" TWO "private %r: f32[4] rows\n store %r[0], 0; %v = load %r[1]; store %y[0], %v }", 1, SNT_E_ARG,
+          "%r, element 1: read before anything was written");
   refuses(HEAD8 "%v = load %t[%l]; store %y[%l], %v }", 1, SNT_E_ARG, "read before anything was written");
-  refuses("kernel @k {\n" TWO "scratch %s: f32[4]\n %g = group 0; %f = eq %g, 0; if %f { fill %s, 0 }\n %v = load %s[2]; store %y[%g], %v }", 2, SNT_E_ARG, "of group 1: %s, element 2: read before");
-  accepts("kernel @k {\n" TWO "private %r: f32[2,4] rows\n fill %r[1], 0; %v: f32x4 = load %r[1,0]; store %y[0], %v }", 1, "reading what a fill wrote");
+  refuses("kernel @k {\n" TWO
+          "scratch %s: f32[4]\n %g = group 0; %f = eq %g, 0; if %f { fill %s, 0 }\n %v = load %s[2]; store %y[%g], %v }",
+          2, SNT_E_ARG, "of group 1: %s, element 2: read before");
+  accepts("kernel @k {\n" TWO "private %r: f32[2,4] rows\n fill %r[1], 0; %v: f32x4 = load %r[1,0]; store %y[0], %v }", 1,
+          "reading what a fill wrote");
   refuses("kernel @k {\n" TWO "%v: f32x4 = load %a[2]; store %y[0], %v }", 1, SNT_E_ARG, "promised alignment of 16");
   refuses("kernel @k {\n param %a: f32[1024] ro align=8\n %v: f32x4 = load %a[4] }", 1, SNT_E_ARG, "the base of %a has 8");
 }
 
 static void test_races(void) {
   refuses(HEAD8 "store %y[0], 0 }", 1, SNT_E_ARG, "overwrites what another item wrote");
-  refuses(HEAD8 "store %t[%l], 0; %o = xor %l, 1; %v = load %t[%o]; store %y[%l], %v }", 1, SNT_E_ARG, "%t, element 1: reads what another item wrote without a barrier");
+  refuses(HEAD8 "store %t[%l], 0; %o = xor %l, 1; %v = load %t[%o]; store %y[%l], %v }", 1, SNT_E_ARG,
+          "%t, element 1: reads what another item wrote without a barrier");
   accepts(HEAD8 "store %t[%l], 0; barrier local; %o = xor %l, 1; %v = load %t[%o]; store %y[%l + 8*%g], %v }", 2, "a barrier between");
   refuses(HEAD8 "store %t[%l], 0; barrier global; %o = xor %l, 1; %v = load %t[%o]; store %y[%l], %v }", 1, SNT_E_ARG, "without a barrier");
-  accepts(HEAD8 "store %t[%l], 0; sg.barrier; %o = xor %l, 1; %v = load %t[%o]; store %y[%l], %v }", 1, "a subgroup's barrier inside the subgroup");
+  accepts(HEAD8 "store %t[%l], 0; sg.barrier; %o = xor %l, 1; %v = load %t[%o]; store %y[%l], %v }", 1,
+          "a subgroup's barrier inside the subgroup");
   refuses(HEAD8 "store %t[%l], 0; sg.barrier; %o = xor %l, 4; %v = load %t[%o]; store %y[%l], %v }", 1, SNT_E_ARG, "without a barrier");
   refuses(HEAD8 "%v = load %y[%l]; %o = xor %l, 1; store %y[%o], %v }", 1, SNT_E_ARG, "overwrites what another item reads");
-  refuses("kernel @k {\n" TWO "%g = group 0; store %y[0], 0 }", 2, SNT_E_ARG, "of group 1: %y, element 0: overwrites what another group wrote");
+  refuses("kernel @k {\n" TWO "%g = group 0; store %y[0], 0 }", 2, SNT_E_ARG,
+          "of group 1: %y, element 0: overwrites what another group wrote");
   refuses("kernel @k {\n" TWO "%g = group 0; store %y[%g], 0; %v = load %y[0] }", 2, SNT_E_ARG, "reads what another group wrote");
-  refuses("kernel @k {\n" TWO "%g = group 0; %v = load %y[5]; %f = eq %g, 1; if %f { store %y[5], %v } }", 3, SNT_E_ARG, "overwrites what another group reads");
+  refuses("kernel @k {\n" TWO "%g = group 0; %v = load %y[5]; %f = eq %g, 1; if %f { store %y[5], %v } }", 3, SNT_E_ARG,
+          "overwrites what another group reads");
   accepts("kernel @k items=(4,1,1) {\n param %c: u32[4] rw\n %v = atomic.add %c[0], 1 }", 4, "atomic updates of one cell");
-  refuses("kernel @k items=(4,1,1) {\n param %c: u32[4] rw\n %v = atomic.add %c[0], 1; %w = load %c[0] }", 1, SNT_E_ARG, "reads what another item wrote");
+  refuses("kernel @k items=(4,1,1) {\n param %c: u32[4] rw\n %v = atomic.add %c[0], 1; %w = load %c[0] }", 1, SNT_E_ARG,
+          "reads what another item wrote");
 }
 
 static void test_control(void) {
   refuses("kernel @k {\n" TWO "loop %i = 0, 100000 { loop %j = 0, 100000 { prefetch %a[%j] bytes=64 } } }", 1, SNT_E_LIMIT, "step limit");
-  refuses("kernel @k {\n scalar %x: u32 at=0\n" TWO "%n = sub %x, 3; loop %i = 0, %n trip>=1 { store %y[%i], 0 } }", 1, SNT_E_ARG, "promised a trip");
-  refuses("kernel @k {\n scalar %x: u32 at=0\n" TWO "%n = sub %x, 3; loop %i = 0, 10, %n { store %y[%i], 0 } }", 1, SNT_E_ARG, "step is not positive");
+  refuses("kernel @k {\n scalar %x: u32 at=0\n" TWO "%n = sub %x, 3; loop %i = 0, %n trip>=1 { store %y[%i], 0 } }", 1, SNT_E_ARG,
+          "promised a trip");
+  refuses("kernel @k {\n scalar %x: u32 at=0\n" TWO "%n = sub %x, 3; loop %i = 0, 10, %n { store %y[%i], 0 } }", 1, SNT_E_ARG,
+          "step is not positive");
   refuses(HEAD8 "%v = load %a[%l] uniform }", 1, SNT_E_ARG, "promised uniform");
   refuses("kernel @k {\n" TWO "%v = exp 0x1p+0:f32 dom=[-inf,0]; store %y[0], %v }", 1, SNT_E_ARG, "outside dom=");
   refuses("kernel @k {\n scalar %x: u32 at=0 min=4\n" TWO "store %y[0], 0 }", 1, SNT_E_ARG, "scalar x is 3, outside");
   refuses("kernel @k {\n scalar %z: u32 at=0 mul=4\n" TWO "store %y[0], 0 }", 1, SNT_E_ARG, "no multiple of 4");
-  refuses("kernel @k items=(4,1,1) {\n" TWO "%l = local 0; %e: f32x4 = splat 0; %v = extract %e, %l; %m = ix %l + 1; %w = extract %e, %m }", 1, SNT_E_ARG, "lane 4 of 4");
-  refuses("kernel @k {\n param %a: f32[8] ro\n param %b: f32[8] ro\n param %c: f32[8] ro\n param %d: f32[8] ro\n param %e: f32[8] ro\n %v = load %e[0] }", 1, SNT_E_ARG, "no buffer is bound");
+  refuses("kernel @k items=(4,1,1) {\n" TWO "%l = local 0; %e: f32x4 = splat 0; %v = extract %e, %l; %m = ix %l + 1; %w = extract %e, %m }",
+          1, SNT_E_ARG, "lane 4 of 4");
+  refuses("kernel @k {\n param %a: f32[8] ro\n param %b: f32[8] ro\n param %c: f32[8] ro\n param %d: f32[8] ro\n param %e: f32[8] ro\n %v "
+          "= load %e[0] }",
+          1, SNT_E_ARG, "no buffer is bound");
 }
 
 /* A barrier under a condition that differs between items does not get to run. */
@@ -93,12 +108,15 @@ static void test_divergence(void) {
   ir_arena arena;
   kir_kernel k;
   ir_arena_init(&arena, NULL);
-  const char *text = "kernel @k items=(4,1,1) {\n param %a: u32[4] ro\n local %t: f32[4]\n %l = local 0; %v = load %a[%l]; %c = eq %v, 0\n if %c { store %t[%l], 0 }\n barrier local }";
+  const char *text = "kernel @k items=(4,1,1) {\n param %a: u32[4] ro\n local %t: f32[4]\n %l = local 0; %v = load %a[%l]; %c = eq %v, 0\n "
+                     "if %c { store %t[%l], 0 }\n barrier local }";
   tap_ok(kernel_from_text(&k, &arena, text), "the kernel of the divergence test is valid");
   for (uint32_t i = 1; i < k.insts.count; i++)
-    if (kir_at(&k, i)->op == KIR_store) kir_at(&k, i)->op = KIR_barrier, kir_at(&k, i)->arg_count = 0, kir_at(&k, i)->flags = KIR_SYNC_LOCAL;
+    if (kir_at(&k, i)->op == KIR_store)
+      kir_at(&k, i)->op = KIR_barrier, kir_at(&k, i)->arg_count = 0, kir_at(&k, i)->flags = KIR_SYNC_LOCAL;
   snt_diag diag = {0};
-  tap_ok(kir_verify(&k, NULL, &diag) != SNT_OK && strstr(diag.text, "not every item"), "a barrier under an item's condition is refused before it runs");
+  tap_ok(kir_verify(&k, NULL, &diag) != SNT_OK && strstr(diag.text, "not every item"),
+         "a barrier under an item's condition is refused before it runs");
   kernel_dispatch_init(&d, &k, 1);
   tap_ok(kernel_dispatch_run(&d) == SNT_E_ARG, "and the interpreter does not run such a kernel");
   ir_arena_free(&arena);
@@ -109,10 +127,10 @@ static void counts(const char *text, uint64_t transactions, uint64_t ideal, uint
   kernel_dispatch d;
   const snt_result result = run(text, 1, 0, &d);
   const bool right = d.stats.transactions == transactions && d.stats.ideal_transactions == ideal && d.stats.bank_conflicts == conflicts;
-  if (!tap_ok(result == SNT_OK && right, "%s: %llu transactions, %llu at best, %llu conflicts", what, (unsigned long long)transactions, (unsigned long long)ideal,
-              (unsigned long long)conflicts))
-    tap_diag("%s; got %llu %llu %llu", d.diag.text, (unsigned long long)d.stats.transactions, (unsigned long long)d.stats.ideal_transactions,
-             (unsigned long long)d.stats.bank_conflicts);
+  if (!tap_ok(result == SNT_OK && right, "%s: %llu transactions, %llu at best, %llu conflicts", what, (unsigned long long)transactions,
+              (unsigned long long)ideal, (unsigned long long)conflicts))
+    tap_diag("%s; got %llu %llu %llu", d.diag.text, (unsigned long long)d.stats.transactions,
+             (unsigned long long)d.stats.ideal_transactions, (unsigned long long)d.stats.bank_conflicts);
 }
 #define HEAD32 "kernel @k items=(32,1,1) {\n" TWO "local %t: f32[32,32]\n local %w: f32[32,33]\n %l = local 0\n"
 
@@ -127,7 +145,9 @@ static void test_counts(void) {
   counts(HEAD32 "store %t[%l,0], 0 }", 0, 0, 31, "a column of local memory");
   counts(HEAD32 "store %w[%l,0], 0 }", 0, 0, 0, "a column of padded rows");
   kernel_dispatch d;
-  run("kernel @k items=(4,1,1) {\n" TWO "%l = local 0; %c = lt %l, 2\n if %c { %v: f32x2 = load %a[2*%l]; %w = fma %v, %v, %v; store %y[2*%l], %w } }", 1, 0, &d);
+  run("kernel @k items=(4,1,1) {\n" TWO
+      "%l = local 0; %c = lt %l, 2\n if %c { %v: f32x2 = load %a[2*%l]; %w = fma %v, %v, %v; store %y[2*%l], %w } }",
+      1, 0, &d);
   tap_is_int(d.stats.loads, 2, "loads are counted by item, under the mask");
   tap_is_int(d.stats.flops, 8, "an fma of two lanes is four flops");
 }
@@ -138,7 +158,10 @@ static void test_aliased_buffers(void) {
   ir_arena arena;
   kir_kernel k;
   ir_arena_init(&arena, NULL);
-  if (tap_ok(kernel_from_text(&k, &arena, "kernel @k {\n param %a: f32[8] ro\n param %y: f32[8] wo\n %g = group 0; %v = load %a[%g + 1]; store %y[%g], %v }"), "valid")) {
+  if (tap_ok(kernel_from_text(
+                 &k, &arena,
+                 "kernel @k {\n param %a: f32[8] ro\n param %y: f32[8] wo\n %g = group 0; %v = load %a[%g + 1]; store %y[%g], %v }"),
+             "valid")) {
     kernel_dispatch_init(&d, &k, 4);
     kernel_dispatch_buffer(&d, data[0] + 8, 32);
     kernel_dispatch_buffer(&d, data[0] + 8, 32);
@@ -150,7 +173,9 @@ static void test_aliased_buffers(void) {
 }
 
 /* An allocator that fails at the n-th call. */
-typedef struct failing { uint32_t left, live; } failing;
+typedef struct failing {
+  uint32_t left, live;
+} failing;
 static void *acquire(void *user, size_t size, size_t align, uint32_t scope) {
   failing *f = user;
   (void)scope;

@@ -44,7 +44,8 @@ char *kernel_print(const kir_kernel *k) {
 
 void kernel_dispatch_init(kernel_dispatch *d, const kir_kernel *k, uint64_t groups) {
   memset(d, 0, sizeof *d);
-  d->info = (kir_interp_info){.kernel = k, .groups = groups, .buffers = d->buffers, .images = d->images, .scalars = d->block, .scalar_bytes = sizeof d->block};
+  d->info = (kir_interp_info){
+      .kernel = k, .groups = groups, .buffers = d->buffers, .images = d->images, .scalars = d->block, .scalar_bytes = sizeof d->block};
 }
 
 void kernel_dispatch_buffer(kernel_dispatch *d, void *data, uint64_t bytes) {
@@ -57,9 +58,7 @@ void kernel_dispatch_scalar(kernel_dispatch *d, const char *name, double value) 
     if (!strcmp(k->scalars.at[i].name, name)) ir_dtype_store(k->scalars.at[i].type.base, d->block + k->scalars.at[i].offset, 0, value);
 }
 
-snt_result kernel_dispatch_run(kernel_dispatch *d) {
-  return kir_interp_run(&d->info, NULL, &d->stats, &d->diag);
-}
+snt_result kernel_dispatch_run(kernel_dispatch *d) { return kir_interp_run(&d->info, NULL, &d->stats, &d->diag); }
 
 float kernel_number(uint32_t *state) {
   *state = *state * 1664525u + 1013904223u;

@@ -28,36 +28,64 @@ static void becomes(const char *what, const char *sugar, const char *want) {
 }
 
 static void test_sugar(void) {
-  becomes("declarations", "param %a, %b: f32[%n] ro\nparam %c: f16[64*%m] rw align=4 state=cache view=f16 alias=3 off=%n # later names\nscalar %n, %m: u32 at=4, 0 min=2\nlocal %l: u8[2,3]\nlocal %o: f32[1] overlay=%l\n",
+  becomes("declarations",
+          "param %a, %b: f32[%n] ro\nparam %c: f16[64*%m] rw align=4 state=cache view=f16 alias=3 off=%n # later names\nscalar %n, %m: u32 "
+          "at=4, 0 min=2\nlocal %l: u8[2,3]\nlocal %o: f32[1] overlay=%l\n",
           OPEN "  scalar %n: u32 at=4 min=2\n  scalar %m: u32 at=0 min=2\n"
                "  param %a: f32[%n] slot=0 off=0 ro align=64 alias=0\n  param %b: f32[%n] slot=1 off=0 ro align=64 alias=0\n"
-               "  param %c: f16[64*%m] slot=2 off=%n rw align=4 alias=3 view=f16 state=cache\n  local %l: u8[2,3] align=64\n  local %o: f32[1] align=64 overlay=%l\n}\n");
-  becomes("cells as operands and targets", "private %r: f32x4[2] regs\n%i = group 0; %r[0] = 0x1p+0; %r[1] = max %r[0], -inf\n%r[%i] = %r[1]\n",
-          OPEN "  private %r: f32x4[2] regs\n  %0: u32 = group 0\n  store %r[0], 0x1p+0\n  %1: f32x4 = load %r[0]\n  %2: f32x4 = max %1, -inf\n  store %r[1], %2\n"
+               "  param %c: f16[64*%m] slot=2 off=%n rw align=4 alias=3 view=f16 state=cache\n  local %l: u8[2,3] align=64\n  local %o: "
+               "f32[1] align=64 overlay=%l\n}\n");
+  becomes("cells as operands and targets",
+          "private %r: f32x4[2] regs\n%i = group 0; %r[0] = 0x1p+0; %r[1] = max %r[0], -inf\n%r[%i] = %r[1]\n",
+          OPEN "  private %r: f32x4[2] regs\n  %0: u32 = group 0\n  store %r[0], 0x1p+0\n  %1: f32x4 = load %r[0]\n  %2: f32x4 = max %1, "
+               "-inf\n  store %r[1], %2\n"
                "  %3: f32x4 = load %r[1]\n  store %r[%0], %3\n}\n");
   becomes("divmod, shadowed names, an alias", "%a = group 0; %q, %a = divmod %a, 3; %b = %q; %c = add %b, %a\n",
           OPEN "  %0: u32 = group 0\n  %1: u32 = udiv %0, 3\n  %2: u32 = umod %0, 3\n  %3: u32 = add %1, %2\n}\n");
-  becomes("sums", "scalar %s: u32\nparam %x: f32[9] rw\n%g = group 0; %a = ix %s*%g + 4*%g - 3*%g + 2 - 7; %v = load %x[2*%a - 1]\nstore %x[%a], %v; %b: i32 = bitcast %a; %c = ix 1 - %b\nstore %x[1*5 + %g], %v; store %x[3], 0; store %x[%c], 0\n",
-          OPEN "  scalar %s: u32 at=0\n  param %x: f32[9] slot=0 off=0 rw align=64 alias=0\n  %0: u32 = group 0\n  %1: u32 = ix %s*%0 + 4*%0 + -3*%0 - 5\n"
-               "  %2: f32 = load %x[2*%1 - 1] align=4\n  store %x[%1], %2 align=4\n  %3: i32 = bitcast %1\n  store %x[1*5 + %0], %2 align=4\n  store %x[3], 0 align=4\n"
+  becomes("sums",
+          "scalar %s: u32\nparam %x: f32[9] rw\n%g = group 0; %a = ix %s*%g + 4*%g - 3*%g + 2 - 7; %v = load %x[2*%a - 1]\nstore %x[%a], "
+          "%v; %b: i32 = bitcast %a; %c = ix 1 - %b\nstore %x[1*5 + %g], %v; store %x[3], 0; store %x[%c], 0\n",
+          OPEN "  scalar %s: u32 at=0\n  param %x: f32[9] slot=0 off=0 rw align=64 alias=0\n  %0: u32 = group 0\n  %1: u32 = ix %s*%0 + "
+               "4*%0 + -3*%0 - 5\n"
+               "  %2: f32 = load %x[2*%1 - 1] align=4\n  store %x[%1], %2 align=4\n  %3: i32 = bitcast %1\n  store %x[1*5 + %0], %2 "
+               "align=4\n  store %x[3], 0 align=4\n"
                "  store %x[-1*%3 + 1], 0 align=4\n}\n");
 }
 
 static void test_more_sugar(void) {
-  becomes("literals by position", "%g = group 0; %f: f32x2 = cast %g; %a = add %f, 0; %c = lt %a, lowest; %d = select %c, %a, inf\n%h = eq 0x10, %g; %i: u64 = cast -1:i8; %n = add %a, nan\n%z = xor %h, true\n",
-          OPEN "  %0: u32 = group 0\n  %1: u32x2 = splat %0\n  %2: f32x2 = cast %1\n  %3: f32x2 = add %2, 0\n  %4: boolx2 = lt %3, lowest\n  %5: f32x2 = select %4, %3, inf\n"
+  becomes("literals by position",
+          "%g = group 0; %f: f32x2 = cast %g; %a = add %f, 0; %c = lt %a, lowest; %d = select %c, %a, inf\n%h = eq 0x10, %g; %i: u64 = "
+          "cast -1:i8; %n = add %a, nan\n%z = xor %h, true\n",
+          OPEN "  %0: u32 = group 0\n  %1: u32x2 = splat %0\n  %2: f32x2 = cast %1\n  %3: f32x2 = add %2, 0\n  %4: boolx2 = lt %3, "
+               "lowest\n  %5: f32x2 = select %4, %3, inf\n"
                "  %6: bool = eq 16, %0\n  %7: u64 = cast -1:i8\n  %8: f32x2 = add %3, nan\n  %9: bool = xor %6, true\n}\n");
-  becomes("regions", "%g = group 0\n%r, %s = loop %i: u32 = 0, %g, 2 carry(%c: f32x4 = 0, %d = %g) full peel=1,0 trip>=3 { %e = add %d, %i\n yield %c, %e }\n%b = lt %g, 4; %t: f32 = if %b { yield lowest }\n else { loop %j = 0, 1 { }; yield 0 }\nif %b { } else { }\n",
-          OPEN "  %0: u32 = group 0\n  %1: f32x4, %2: u32 = loop %3: u32 = 0, %0, 2 carry(%4: f32x4 = 0, %5: u32 = %0) full peel=1,0 trip>=1 {\n    %6: u32 = add %5, %3\n    yield %4, %6\n  }\n"
-               "  %7: bool = lt %0, 4\n  %8: f32 = if %7 {\n    yield lowest\n  } else {\n    loop %9: u32 = 0, 1, 1 {\n    }\n    yield 0\n  }\n  if %7 {\n  } else {\n  }\n}\n");
+  becomes("regions",
+          "%g = group 0\n%r, %s = loop %i: u32 = 0, %g, 2 carry(%c: f32x4 = 0, %d = %g) full peel=1,0 trip>=3 { %e = add %d, %i\n yield "
+          "%c, %e }\n%b = lt %g, 4; %t: f32 = if %b { yield lowest }\n else { loop %j = 0, 1 { }; yield 0 }\nif %b { } else { }\n",
+          OPEN "  %0: u32 = group 0\n  %1: f32x4, %2: u32 = loop %3: u32 = 0, %0, 2 carry(%4: f32x4 = 0, %5: u32 = %0) full peel=1,0 "
+               "trip>=1 {\n    %6: u32 = add %5, %3\n    yield %4, %6\n  }\n"
+               "  %7: bool = lt %0, 4\n  %8: f32 = if %7 {\n    yield lowest\n  } else {\n    loop %9: u32 = 0, 1, 1 {\n    }\n    yield "
+               "0\n  }\n  if %7 {\n  } else {\n  }\n}\n");
 }
 
 /* ---- every bit of a float literal ---- */
 static void test_literals(void) {
-  static const struct { int32_t base; double v; const char *text; } rows[] = {
-      {SNT_F32, 0x1.fffffep+127, "0x1.fffffep+127"}, {SNT_F32, -0x1.fffffep+127, "lowest"}, {SNT_F32, 0x1p-149, "0x1p-149"}, {SNT_F32, -0.0, "-0x0p+0"},
-      {SNT_F64, 0x0.0000000000001p-1022, "0x1p-1074"}, {SNT_F64, 0x1.fffffffffffffp+1023, "0x1.fffffffffffffp+1023"}, {SNT_F16, 65504, "0x1.ffcp+15"}, {SNT_F16, 0x1p-24, "0x1p-24"},
-      {SNT_F64, 0.1, "0x1.999999999999ap-4"}, {SNT_F32, -INFINITY, "-inf"}, {SNT_BF16, 3, "0x1.8p+1"}, {SNT_F32, 0, "0"}};
+  static const struct {
+    int32_t base;
+    double v;
+    const char *text;
+  } rows[] = {{SNT_F32, 0x1.fffffep+127, "0x1.fffffep+127"},
+              {SNT_F32, -0x1.fffffep+127, "lowest"},
+              {SNT_F32, 0x1p-149, "0x1p-149"},
+              {SNT_F32, -0.0, "-0x0p+0"},
+              {SNT_F64, 0x0.0000000000001p-1022, "0x1p-1074"},
+              {SNT_F64, 0x1.fffffffffffffp+1023, "0x1.fffffffffffffp+1023"},
+              {SNT_F16, 65504, "0x1.ffcp+15"},
+              {SNT_F16, 0x1p-24, "0x1p-24"},
+              {SNT_F64, 0.1, "0x1.999999999999ap-4"},
+              {SNT_F32, -INFINITY, "-inf"},
+              {SNT_BF16, 3, "0x1.8p+1"},
+              {SNT_F32, 0, "0"}};
   for (uint32_t i = 0; i < IR_COUNT(rows); i++) {
     char text[200];
     ir_arena arena;
@@ -83,7 +111,8 @@ static void fails(const char *text, uint32_t line, const char *words) {
   ir_arena_init(&arena, NULL);
   kir_init(&k, &arena, "k");
   const snt_result result = kir_parse(&k, text, strlen(text), &diag);
-  if (!tap_ok(result == SNT_E_PARSE && diag.node == line && strstr(diag.text, words), "line %u: %s", line, words)) tap_diag("%d, line %u: %s", result, diag.node, diag.text);
+  if (!tap_ok(result == SNT_E_PARSE && diag.node == line && strstr(diag.text, words), "line %u: %s", line, words))
+    tap_diag("%d, line %u: %s", result, diag.node, diag.text);
   tap_ok(k.failed, "the kernel is marked as failed");
   ir_arena_free(&arena);
 }
