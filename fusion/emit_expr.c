@@ -21,7 +21,7 @@ static uint32_t read_scalar(emit *e, ir_expr expression) {
   expr_bounds(e->x, expression, &lo, &hi);
   const int length = snprintf(name, sizeof name, "s%u", e->scalars.count);
   const int64_t multiple = expr_multiple_of(e->x, expression);
-  const uint32_t scalar = kir_scalar_add(e->k, ir_arena_text(e->arena, name, (size_t)length), SNT_U32, lo < 0 ? 0 : lo, hi > UINT32_MAX ? UINT32_MAX : hi, multiple < 1 ? 1 : multiple);
+  const uint32_t scalar = kir_scalar_add(e->k, ir_arena_text(e->arena, name, (size_t)length), SNT_U32, lo < 0 ? 0 : lo, lo < 0 || hi > UINT32_MAX ? UINT32_MAX : hi, lo < 0 || multiple < 1 ? 1 : multiple);
   const emit_scalar entry = {expression, scalar};
   if (!IR_PUSH(e->arena, &e->scalars, entry)) e->failed = true;
   return kir_scalar_read(e->k, scalar);

@@ -7,6 +7,8 @@
 #include "fusion/schedules.h"
 
 enum { MAX_LABELS = 16, MAX_TILE = 64, MAX_STAGED = 4, NONE = -1 };
+/* Six rows: more of them meet in one cache set when rows lie a power of two apart. */
+enum { TILE_ROWS = 6, MAX_ROWS = 8, MAX_VECTORS = 4 };
 
 typedef struct contraction {
   fusion_context *c;
@@ -24,7 +26,8 @@ typedef struct contraction {
   uint32_t lane_var[8];
   ir_expr lane_at[8];                          /* offset of vector j's lanes from the tile's column */
   ir_expr row_lo, row_hi, column_lo, column_hi; /* of this work-item */
-  bool transposed;                             /* the lane operand is staged with its lane axis innermost */
+  uint32_t panel, panel_memory;                /* the lane operand's node when a panel of it is staged for each tile of columns; 0: none */
+  ir_expr group_number, groups;
 } contraction;
 
 static int32_t find_label(const ir_expr *list, uint32_t count, int64_t label) {
@@ -129,13 +132,15 @@ static bool pick_tile(contraction *t) {
   const uint32_t registers = wide ? (uint32_t)t->c->options->profile->registers : 24;
   t->lanes = schedule_lanes(t->c);
   while (t->lanes > 1 && t->lanes > lane_extent) t->lanes /= 2;
-  t->vectors = 2;
+  t->rows = TILE_ROWS < row_extent ? TILE_ROWS : (uint32_t)row_extent;
+  t->vectors = wide ? (registers - 1) / (t->rows + 1) : 2;
+  if (t->vectors > MAX_VECTORS) t->vectors = MAX_VECTORS;
   while (t->vectors > 1 && (int64_t)t->vectors * t->lanes > lane_extent) t->vectors--;
-  t->rows = (registers - t->vectors - 1) / t->vectors;
-  if (t->rows > 12) t->rows = 12;
-  if (t->rows > row_extent) t->rows = (uint32_t)row_extent;
-  if (t->rows == 1 && wide)
-    while (t->vectors < 4 && (int64_t)2 * t->vectors * t->lanes <= lane_extent) t->vectors *= 2;
+  if (t->rows == TILE_ROWS) { /* narrow results leave room for more rows */
+    t->rows = (registers - t->vectors - 1) / t->vectors;
+    if (t->rows > MAX_ROWS) t->rows = MAX_ROWS;
+    if (t->rows > row_extent) t->rows = (uint32_t)row_extent;
+  }
   return t->rows * t->vectors <= MAX_TILE && t->lanes > 1;
 }
 
@@ -183,17 +188,7 @@ static void range_fully(contraction *t, ir_expr outer_lo, int64_t outer_count) {
   if (t->outer_axis != NONE) t->at[t->out[t->outer_axis]] = expr_add(x, outer_lo, outer_count > 1 ? expr_var_add(x, "o", 0, outer_count, 1) : 0);
 }
 
-static void order_lane_last(const contraction *t, uint32_t rank, stage_info *info) {
-  const ir_expr *labels = t->lane_operand ? t->rhs : t->lhs;
-  const int32_t axis = find_label(labels, rank, t->out[t->lane_axis]);
-  uint32_t count = 0;
-  for (uint32_t i = 0; i < rank; i++)
-    if ((int32_t)i != axis) info->order[count++] = (uint8_t)i;
-  info->order[count] = (uint8_t)axis;
-  info->ordered = true;
-}
-
-/* Stages what this work-item needs of node: a padded operand, or the lane operand transposed. */
+/* Stages what this work-item needs of a padded operand. */
 static bool stage_operand(contraction *t, uint32_t node, ir_expr outer_lo, int64_t outer_count, ir_expr group, ir_expr groups) {
   emit *e = t->e;
   expr_pool *x = e->x;
@@ -219,9 +214,35 @@ static bool stage_operand(contraction *t, uint32_t node, ir_expr outer_lo, int64
     info.origin[d] = lo;
     info.extent[d] = expr_add(x, expr_sub(x, hi, lo), 1);
   }
-  if (t->transposed) order_lane_last(t, region.access.rank, &info);
   emit_stage(e, &info, t->lanes, UINT32_MAX);
   return true;
+}
+
+/* The columns of one tile, all terms: contiguous, with the lane axis innermost, whatever the operand's own layout and strides. */
+static void order_lane_last(const contraction *t, uint32_t rank, stage_info *info) {
+  const ir_expr *labels = t->lane_operand ? t->rhs : t->lhs;
+  const int32_t axis = find_label(labels, rank, t->out[t->lane_axis]);
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < rank; i++)
+    if ((int32_t)i != axis) info->order[count++] = (uint8_t)i;
+  info->order[count] = (uint8_t)axis;
+  info->ordered = true;
+}
+
+static void stage_panel(contraction *t, ir_expr column) {
+  emit *e = t->e;
+  const ir_expr *labels = t->lane_operand ? t->rhs : t->lhs;
+  const uint32_t rank = t->lane_operand ? t->rhs_rank : t->lhs_rank;
+  stage_info info = {.node = t->panel, .storage = STAGE_WORKSPACE, .ring_axis = -1, .group = t->group_number, .groups = t->groups};
+  for (uint32_t d = 0; d < rank; d++) {
+    bool reduced = false;
+    for (uint32_t r = 0; r < t->reduced_count; r++) reduced |= labels[d] == (ir_expr)t->reduced[r];
+    const bool lane = labels[d] == t->out[t->lane_axis];
+    info.origin[d] = reduced ? 0 : lane ? column : t->at[labels[d]];
+    info.extent[d] = reduced ? t->extent[labels[d]] : lane ? (ir_expr)t->lanes * t->vectors : 1;
+  }
+  order_lane_last(t, rank, &info);
+  t->panel_memory = emit_stage(e, &info, t->lanes, t->panel_memory);
 }
 
 static bool stage_operands(contraction *t, ir_expr outer_lo, int64_t outer_count, ir_expr group, ir_expr groups) {
@@ -335,6 +356,7 @@ static void row_body(contraction *t, ir_expr row, ir_expr column) { emit_tile(t,
 
 static void column_body(contraction *t, ir_expr column, ir_expr unused) {
   (void)unused;
+  if (t->panel) stage_panel(t, column);
   if (t->row_axis == NONE) { emit_tile(t, 0, column); return; }
   const tile_range rows = {"m", t->row_lo, t->row_hi, t->extent[t->out[t->row_axis]], t->rows};
   tile_loop(t, &rows, row_body, column);
@@ -415,6 +437,8 @@ static snt_result build_explicit(contraction *t, uint32_t choice, uint32_t guard
   pick_shares(t, &s);
   const ir_expr group = emit_group(e, s.groups), outer = place_group(t, &s, group);
   make_lanes(t, t->lanes);
+  t->group_number = group;
+  t->groups = s.groups;
   if (!stage_operands(t, outer, s.outer_per, group, s.groups)) return ir_fail(t->c->diag, SNT_E_INTERNAL, "schedule", t->group->hero, "the region of a staged operand is not affine");
   const tile_range columns = {"n", t->column_lo, t->column_hi, t->extent[t->out[t->lane_axis]], (int64_t)t->lanes * t->vectors};
   ir_expr v = outer;
@@ -475,15 +499,21 @@ static bool symbolic_rows(const contraction *t) {
 
 static bool has_pads(const contraction *t) { return t->staged_count > 0; }
 
-/* The lane operand must be read with unit stride: else it is staged transposed where enough rows share it. */
+/* Smallest stride in memory, in bytes, between consecutive terms of the lane operand. */
+static int64_t term_stride(contraction *t) {
+  if (!t->reduced_count) return 0;
+  return stride_along(t, t->lane_operand, t->reduced[t->reduced_count - 1]) * 4;
+}
+
+/* The lane operand is read with unit stride from a panel where it has another stride, or where its rows lie so far apart that they meet in few
+   cache sets; copying a panel pays when enough rows share it. */
 static bool settle_lane_operand(contraction *t) {
+  enum { FAR_APART = 1024, ROWS_TO_PAY = 16 };
   const int64_t stride = stride_along(t, t->lane_operand, (uint32_t)t->out[t->lane_axis]);
-  if (stride == 1) return true;
-  const uint32_t node = ir_arg(t->c->graph, t->group->hero, t->lane_operand);
-  if (!schedule_is_explicit(t->c) || t->staged_count || t->rows < 4) return stride > 1 && stride <= 4;
-  t->staged[t->staged_count++] = node;
-  t->transposed = true;
-  return true;
+  const bool shared = schedule_is_explicit(t->c) && !t->staged_count && t->row_axis != NONE && schedule_hint(t->c->graph->pool, t->extent[t->out[t->row_axis]]) >= ROWS_TO_PAY;
+  t->panel_memory = UINT32_MAX;
+  if (shared && (stride != 1 || term_stride(t) >= FAR_APART)) t->panel = ir_arg(t->c->graph, t->group->hero, t->lane_operand);
+  return t->panel || (stride >= 1 && stride <= 4);
 }
 
 bool schedule_contract_accepts(const fusion_context *c, const fusion_group *group, const char **why_not) {

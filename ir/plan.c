@@ -42,7 +42,7 @@ static bool guards_hold(const ir_plan *p, const plan_step *s, const int64_t *sym
 static bool put_scalar(plan_launch *out, const kir_scalar *s, int64_t value) {
   const uint32_t bytes = s->type.base == SNT_U64 || s->type.base == SNT_I64 || s->type.base == SNT_F64 ? 8 : 4;
   if (s->offset + bytes > sizeof out->scalars) return false;
-  if (bytes == 4 && s->type.base == SNT_U32 && (value < 0 || value > UINT32_MAX)) return false;
+  if (bytes == 4 && s->type.base == SNT_U32 && (value < INT32_MIN || value > UINT32_MAX)) return false; /* negative ones wrap, as index arithmetic does */
   const uint32_t low = (uint32_t)value;
   memcpy(out->scalars + s->offset, bytes == 8 ? (const void *)&value : (const void *)&low, bytes);
   if (s->offset + bytes > out->scalar_bytes) out->scalar_bytes = s->offset + bytes;
