@@ -3,8 +3,9 @@
 #include "tests/unit/kernel_support.h"
 #include "tests/tap.h"
 
-static const char *const names[] = {"chain10",      "softmax_rows", "softmax_group", "linear_gelu", "gemm_gelu_f16",
-                                    "matmul_texel", "post",         "attention",     "kv_append",   "tonemap"};
+static const char *const names[] = {"chain10", "softmax_rows", "softmax_group", "linear_gelu", "gemm_gelu_f16", "matmul_texel",
+                                    "post",    "attention",    "kv_append",     "tonemap",     "every_float",   "every_integer",
+                                    "control", "fragments",    "narrow",        "pictures"};
 
 static void check_round_trip(const char *name) {
   ir_arena arena;
@@ -307,6 +308,94 @@ static void test_tonemap(void) {
   ir_arena_free(&f.arena);
 }
 
+/* ---- listings that exercise features rather than schedules ---- */
+/* Items whose loops end at different times, an if with results, arrays laid over each other, subgroups of 4 in a group of 12. */
+static void reference_control(const float *x, uint32_t n, uint32_t group, double out[12]) {
+  double value[12], left[12], table[2][6];
+  for (uint32_t l = 0; l < 12; l++) table[l / 6][l % 6] = value[l] = 12 * group + l < n ? x[12 * group + l] : 0;
+  for (uint32_t l = 0; l < 12; l++) {
+    const uint32_t trips = 12 * group + l < n ? l % 6 : 0;
+    double p = value[l], q = 2;
+    left[l] = 1;
+    for (uint32_t i = 0; i < trips; i++) {
+      if (i % 2) left[l] += p;
+      const double sum = p + table[l / 6][i];
+      p = q;
+      q = sum;
+    }
+    value[l] = p + q;
+  }
+  for (uint32_t l = 0; l < 12; l++) {
+    const double *const first = value + l / 4 * 4, lead = 12 * group < n ? 0 : 7;
+    out[l] = first[1] + (first[0] + first[1] + first[2] + first[3]) + left[l] + lead + l / 4;
+  }
+}
+
+static void test_control(void) {
+  fixture f;
+  enum { N = 31 };
+  begin(&f, "control", 3);
+  kernel_dispatch_scalar(&f.d, "n", N);
+  const float *x = add_floats(&f, N, 21), *y = add_floats(&f, 2 * N, 0);
+  add_floats(&f, 2 * N, 0);
+  if (run(&f, "control")) {
+    double want[36];
+    for (uint32_t g = 0; g < 3; g++) reference_control(x, N, g, want + 12 * g);
+    const double error = worst(y, want, N);
+    tap_ok(error < 1e-6, "control agrees with the reference: %g", error);
+    tap_is_int(f.d.stats.barriers, 12, "each group passes four barriers");
+  }
+  ir_arena_free(&f.arena);
+}
+
+static void test_fragments(void) {
+  fixture f;
+  begin(&f, "fragments", 1);
+  const uint16_t *a = add_halves(&f, 64, 22, 1), *b = add_halves(&f, 64, 23, 1);
+  const float *y = add_floats(&f, 64, 0);
+  if (run(&f, "fragments")) {
+    double want[64];
+    for (uint32_t i = 0; i < 64; i++) {
+      want[i] = 1;
+      for (uint32_t k = 0; k < 2; k++)
+        want[i] += 3 * (double)ir_f32_from_f16(a[8 * (i / 32) + 2 * (i / 8 % 4) + k]) * (double)ir_f32_from_f16(b[8 * k + i % 8]);
+    }
+    const double error = worst(y, want, 64);
+    tap_ok(error < 1e-6, "two subgroups multiply their fragments: %g", error);
+  }
+  ir_arena_free(&f.arena);
+}
+
+static void test_pictures(void) {
+  fixture f;
+  float y[4] = {0};
+  uint8_t from[4][4][4]; /* sampled 4 by 4, so nearest takes each texel once */
+  uint32_t count[16], packed[16] = {0};
+  begin(&f, "pictures", 1);
+  kernel_dispatch_scalar(&f.d, "n", 4);
+  for (uint32_t i = 0; i < sizeof from; i++) ((uint8_t *)from)[i] = (uint8_t)(i * 37);
+  for (uint32_t i = 0; i < 16; i++) count[i] = 1000000000u + i;
+  f.d.info.buffer_count = 4;
+  f.d.images[0] = (kir_interp_image){from, 4, 4, 4, SNT_U8};
+  f.d.images[1] = (kir_interp_image){count, 4, 4, 1, SNT_U32};
+  f.d.images[2] = (kir_interp_image){packed, 4, 4, 1, SNT_U32};
+  f.d.buffers[3] = (kir_interp_buffer){y, sizeof y};
+  if (run(&f, "pictures")) {
+    bool counted = true, encoded = true;
+    for (uint32_t i = 0; i < 16; i++) {
+      const uint8_t *t = from[i / 4][i % 4];
+      uint32_t want = (uint32_t)rint(t[3] / 255.0 * 3) << 30;
+      for (uint32_t c = 0; c < 3; c++) want |= (uint32_t)rint((double)(float)(t[c] / 255.0) * 1023) << 10 * c;
+      counted &= count[i] == 1000000001u + i;
+      encoded &= packed[i] == want;
+    }
+    tap_ok(counted, "integer texels are read, changed and stored");
+    tap_ok(encoded, "sampled texels are packed into 10 10 10 2 bits");
+    tap_is_near((double)y[1], 37 / 255.0, 1e-7, "the first texel reaches the buffer");
+  }
+  ir_arena_free(&f.arena);
+}
+
 int main(void) {
   for (uint32_t i = 0; i < IR_COUNT(names); i++) check_round_trip(names[i]);
   test_chain();
@@ -322,5 +411,8 @@ int main(void) {
   test_attention(true);
   test_kv();
   test_tonemap();
+  test_control();
+  test_fragments();
+  test_pictures();
   return tap_done();
 }
