@@ -78,16 +78,15 @@ static void sign_nodes(composite_call *c, uint32_t first, const char *name) {
   }
 }
 
-uint32_t ir_add_composite(ir_graph *g, ir_composite which, uint32_t arg_count, const uint32_t *args, uint32_t param_count, const ir_param *params,
-                          const char *name, uint32_t *results) {
-  for (uint32_t i = 0; results && i < ir_composites[which].results; i++) results[i] = 0;
-  if (which <= IR_COMPOSITE_NONE || which >= IR_COMPOSITE_COUNT) return graph_mistake(g, SNT_E_ARG, "unknown composite %d", (int)which);
-  composite_call c = {.g = g, .info = &ir_composites[which]};
+uint32_t ir_add_composite(ir_graph *g, const ir_composite_desc *desc, uint32_t *results) {
+  if (desc->which <= IR_COMPOSITE_NONE || desc->which >= IR_COMPOSITE_COUNT) return graph_mistake(g, SNT_E_ARG, "unknown composite %d", (int)desc->which);
+  composite_call c = {.g = g, .info = &ir_composites[desc->which]};
   const uint32_t first = g->nodes.count;
-  if (!graph_alive(g) || !read_args(&c, arg_count, args) || !read_params(&c, param_count, params)) return 0;
-  builders[which](&c);
+  for (uint32_t i = 0; results && i < c.info->results; i++) results[i] = 0;
+  if (!graph_alive(g) || !read_args(&c, desc->arg_count, desc->args) || !read_params(&c, desc->param_count, desc->params)) return 0;
+  builders[desc->which](&c);
   if (!graph_alive(g)) return 0;
-  sign_nodes(&c, first, name);
+  sign_nodes(&c, first, desc->name);
   for (uint32_t i = 0; results && i < c.info->results; i++) results[i] = c.results[i];
   return c.results[0];
 }

@@ -33,23 +33,20 @@ static bool read_heads(composite_call *c, heads *h) {
 }
 
 /* Labels [batch.., (group), a, b]. */
-static uint32_t put_labels(const heads *h, bool grouped, int64_t a, int64_t b, int64_t *out) {
-  uint32_t count = 0;
-  for (uint32_t i = 0; i < h->batch; i++) out[count++] = i;
-  if (grouped && h->group) out[count++] = LABEL_GROUP;
-  out[count++] = a;
-  out[count++] = b;
-  return count;
+static void put_labels(const heads *h, bool grouped, int64_t a, int64_t b, label_list *out) {
+  for (uint32_t i = 0; i < h->batch; i++) label_add(out, i);
+  if (grouped && h->group) label_add(out, LABEL_GROUP);
+  label_add(out, a);
+  label_add(out, b);
 }
 
 static uint32_t put_scores(composite_call *c, const heads *h) {
-  int64_t lhs[SNT_MAX_RANK], rhs[SNT_MAX_RANK], out[SNT_MAX_RANK];
-  const int32_t own = h->q_type.dtype;
+  contract_desc d = {.dtype = h->q_type.dtype == SNT_F64 ? SNT_F64 : SNT_F32};
   double scale = call_number(c, IR_PARAM_scale, 0);
-  put_labels(h, true, LABEL_QUERY, LABEL_DEPTH, lhs);
-  put_labels(h, false, LABEL_KEY, LABEL_DEPTH, rhs);
-  const uint32_t rank = put_labels(h, true, LABEL_QUERY, LABEL_KEY, out);
-  uint32_t s = step_contract(c, h->q, h->k, lhs, rhs, rank, out, own == SNT_F64 ? SNT_F64 : SNT_F32);
+  put_labels(h, true, LABEL_QUERY, LABEL_DEPTH, &d.lhs);
+  put_labels(h, false, LABEL_KEY, LABEL_DEPTH, &d.rhs);
+  put_labels(h, true, LABEL_QUERY, LABEL_KEY, &d.out);
+  uint32_t s = step_contract(c, h->q, h->k, &d);
   if (!call_has(c, IR_PARAM_scale)) {
     int64_t depth;
     if (!expr_is_const(c->g->pool, h->q_type.dims[h->q_type.rank - 1], &depth) || depth < 1) return call_mistake(c, "the last axis must be fixed");
@@ -108,15 +105,15 @@ static uint32_t put_order(composite_call *c, const heads *h, uint32_t scores) {
 
 void build_attention(composite_call *c) {
   heads h;
-  int64_t lhs[SNT_MAX_RANK], rhs[SNT_MAX_RANK], out[SNT_MAX_RANK];
   if (!read_heads(c, &h)) return;
   const uint32_t scores = put_order(c, &h, put_mask(c, &h, put_scores(c, &h)));
   if (!scores) return;
   const uint32_t p = step_softmax(c, scores, type_of(c, scores)->rank - 1u);
-  put_labels(&h, true, LABEL_QUERY, LABEL_KEY, lhs);
-  put_labels(&h, false, LABEL_KEY, LABEL_VALUE, rhs);
-  const uint32_t rank = put_labels(&h, true, LABEL_QUERY, LABEL_VALUE, out);
-  const uint32_t y = step_contract(c, step_cast(c, p, h.v_type.dtype), h.v, lhs, rhs, rank, out, h.v_type.dtype);
+  contract_desc d = {.dtype = h.v_type.dtype};
+  put_labels(&h, true, LABEL_QUERY, LABEL_KEY, &d.lhs);
+  put_labels(&h, false, LABEL_KEY, LABEL_VALUE, &d.rhs);
+  put_labels(&h, true, LABEL_QUERY, LABEL_VALUE, &d.out);
+  const uint32_t y = step_contract(c, step_cast(c, p, h.v_type.dtype), h.v, &d);
   ir_tensor shape = h.q_type;
   shape.dims[shape.rank - 1] = h.v_type.dims[h.v_type.rank - 1];
   c->results[0] = step_reshape(c, y, shape.rank, shape.dims);

@@ -57,7 +57,7 @@ static uint32_t put_view(composite_call *c, const conv *v, uint32_t x, uint32_t 
 }
 
 /* w with the axes [group] [output] [channel] [taps..] that the contraction names; its labels. */
-static uint32_t put_weights(composite_call *c, const conv *v, bool with_channel, int64_t *labels) {
+static uint32_t put_weights(composite_call *c, const conv *v, bool with_channel, label_list *labels) {
   const int64_t head[3] = {v->groups, v->flipped ? v->channels : v->outputs, v->flipped ? v->outputs : v->channels};
   const int64_t names[3] = {LABEL_GROUP, v->flipped ? LABEL_CHANNEL : LABEL_OUTPUT, v->flipped ? LABEL_OUTPUT : LABEL_CHANNEL};
   const bool used[3] = {v->groups > 1, v->flipped ? with_channel : v->outputs > 1 || v->groups == 1,
@@ -67,25 +67,24 @@ static uint32_t put_weights(composite_call *c, const conv *v, bool with_channel,
   for (uint32_t i = 0; v->flipped && i < v->spatial; i++)
     if (v->window.size[i] > 1) w = step_slice(c, w, 2 + i, v->window.size[i] - 1, v->window.size[i], -1);
   for (uint32_t i = 0; i < 3; i++)
-    if (used[i]) labels[rank] = names[i], dims[rank++] = head[i];
-  for (uint32_t i = 0; i < v->spatial && !is_pointwise(v); i++) labels[rank] = LABEL_TAP + i, dims[rank++] = v->window.size[i];
+    if (used[i]) label_add(labels, names[i]), dims[rank++] = head[i];
+  for (uint32_t i = 0; i < v->spatial && !is_pointwise(v); i++) label_add(labels, LABEL_TAP + i), dims[rank++] = v->window.size[i];
   return step_reshape(c, w, rank, dims);
 }
 
 /* The contraction: [n, (group), (output), positions..], reshaped to [n, m, positions..]. */
 static uint32_t put_product(composite_call *c, const conv *v, uint32_t x, bool split, int32_t dtype) {
-  int64_t lhs[SNT_MAX_RANK], rhs[SNT_MAX_RANK], out[SNT_MAX_RANK];
-  uint32_t lhs_count = 0, out_count = 0;
+  contract_desc d = {.dtype = dtype};
   const bool depthwise = v->groups > 1 && v->channels == 1;
-  const uint32_t view = put_view(c, v, x, split ? 3 : 2), w = put_weights(c, v, !depthwise, rhs);
+  const uint32_t view = put_view(c, v, x, split ? 3 : 2), w = put_weights(c, v, !depthwise, &d.rhs);
   if (!view || !w) return 0;
-  lhs[lhs_count++] = out[out_count++] = LABEL_N;
-  if (v->groups > 1) lhs[lhs_count++] = out[out_count++] = LABEL_GROUP;
-  if (!depthwise) lhs[lhs_count++] = LABEL_CHANNEL;
-  if (v->outputs > 1 || v->groups == 1) out[out_count++] = LABEL_OUTPUT;
-  for (uint32_t i = 0; i < v->spatial; i++) lhs[lhs_count++] = out[out_count++] = LABEL_POSITION + i;
-  for (uint32_t i = 0; i < v->spatial && !is_pointwise(v); i++) lhs[lhs_count++] = LABEL_TAP + i;
-  const uint32_t y = step_contract(c, view, w, lhs, rhs, out_count, out, dtype);
+  label_add(&d.lhs, LABEL_N), label_add(&d.out, LABEL_N);
+  if (v->groups > 1) label_add(&d.lhs, LABEL_GROUP), label_add(&d.out, LABEL_GROUP);
+  if (!depthwise) label_add(&d.lhs, LABEL_CHANNEL);
+  if (v->outputs > 1 || v->groups == 1) label_add(&d.out, LABEL_OUTPUT);
+  for (uint32_t i = 0; i < v->spatial; i++) label_add(&d.lhs, LABEL_POSITION + i), label_add(&d.out, LABEL_POSITION + i);
+  for (uint32_t i = 0; i < v->spatial && !is_pointwise(v); i++) label_add(&d.lhs, LABEL_TAP + i);
+  const uint32_t y = step_contract(c, view, w, &d);
   if (!y) return 0;
   const ir_tensor made = *type_of(c, y);
   ir_expr dims[SNT_MAX_RANK] = {made.dims[0], v->groups * v->outputs};

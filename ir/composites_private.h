@@ -44,9 +44,10 @@ uint32_t step_iota(composite_call *, int32_t dtype, uint32_t rank, const ir_expr
 uint32_t step_dim(composite_call *, ir_expr value, int32_t dtype); /* a number known when symbols are: a splat if it is fixed */
 /* Number of elements under the masked axes as a value of the type of `like`. */
 uint32_t step_count(composite_call *, uint32_t like, const ir_tensor *shape, uint32_t mask);
-/* labels are small numbers, one an axis */
-uint32_t step_contract(composite_call *, uint32_t a, uint32_t b, const int64_t *lhs, const int64_t *rhs, uint32_t out_count, const int64_t *out,
-                       int32_t dtype);
+typedef struct label_list { int64_t at[2 * SNT_MAX_RANK]; uint32_t count; } label_list; /* small numbers, one an axis */
+typedef struct contract_desc { label_list lhs, rhs, out; int32_t dtype; } contract_desc;  /* dtype 0: that of the operands */
+static inline void label_add(label_list *l, int64_t label) { if (l->count < 2 * SNT_MAX_RANK) l->at[l->count++] = label; }
+uint32_t step_contract(composite_call *, uint32_t a, uint32_t b, const contract_desc *);
 typedef struct window_desc { uint32_t axis, count; int64_t size[SNT_MAX_RANK], stride[SNT_MAX_RANK], dilation[SNT_MAX_RANK], low[SNT_MAX_RANK], high[SNT_MAX_RANK]; double fill; } window_desc;
 uint32_t step_window(composite_call *, uint32_t a, const window_desc *);
 uint32_t step_softmax(composite_call *, uint32_t x, uint32_t axis); /* x is wide */

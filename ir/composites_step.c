@@ -199,15 +199,14 @@ uint32_t step_count(composite_call *c, uint32_t like, const ir_tensor *shape, ui
   return like ? step_dim(c, count, type_of(c, like)->dtype) : 0;
 }
 
-uint32_t step_contract(composite_call *c, uint32_t a, uint32_t b, const int64_t *lhs, const int64_t *rhs, uint32_t out_count, const int64_t *out,
-                       int32_t dtype) {
+uint32_t step_contract(composite_call *c, uint32_t a, uint32_t b, const contract_desc *d) {
   if (!a || !b) return 0;
-  ir_expr labels[3][SNT_MAX_RANK], type = dtype;
-  const uint32_t counts[] = {type_of(c, a)->rank, type_of(c, b)->rank, out_count}, args[] = {a, b};
-  const int64_t *from[] = {lhs, rhs, out};
+  const label_list *lists[] = {&d->lhs, &d->rhs, &d->out};
+  ir_expr labels[3][2 * SNT_MAX_RANK], type = d->dtype;
+  const uint32_t args[] = {a, b};
   for (uint32_t list = 0; list < 3; list++)
-    for (uint32_t i = 0; i < counts[list]; i++) labels[list][i] = from[list][i];
+    for (uint32_t i = 0; i < lists[list]->count; i++) labels[list][i] = lists[list]->at[i];
   const ir_attr_value attrs[] = {
-      {IR_ATTR_lhs, counts[0], labels[0]}, {IR_ATTR_rhs, counts[1], labels[1]}, {IR_ATTR_out, counts[2], labels[2]}, {IR_ATTR_dtype, 1, &type}};
-  return ir_add_node(c->g, IR_OP_contract, 2, args, dtype ? 4 : 3, attrs, NULL);
+      {IR_ATTR_lhs, d->lhs.count, labels[0]}, {IR_ATTR_rhs, d->rhs.count, labels[1]}, {IR_ATTR_out, d->out.count, labels[2]}, {IR_ATTR_dtype, 1, &type}};
+  return ir_add_node(c->g, IR_OP_contract, 2, args, d->dtype ? 4 : 3, attrs, NULL);
 }

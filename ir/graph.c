@@ -136,7 +136,8 @@ uint32_t ir_add_node(ir_graph *g, ir_op op, uint32_t arg_count, const uint32_t *
   if (!graph_check_values(g, ir_ops[op].name, arg_count, args)) return 0;
   shape_query q;
   snt_diag diag = {.result = SNT_OK};
-  snt_result result = shape_infer(&q, g, op, arg_count, args, attr_count, attrs, given, &diag);
+  const ir_node_desc desc = {op, arg_count, args, attr_count, attrs, given};
+  snt_result result = shape_infer(&q, g, &desc, &diag);
   if (result != SNT_OK) return graph_mistake(g, result, "%s", diag.text);
   ir_node node = {.op = (uint16_t)op, .type = q.out, .attrs = g->attrs.count};
   for (uint8_t key = 1; key < IR_ATTR_COUNT; key++) {

@@ -154,7 +154,8 @@ bool ir_find_uses(const ir_graph *, ir_arena *, ir_uses *out);
 bool ir_is_output(const ir_graph *, uint32_t node);
 
 /* ---- whole graphs ---- */
-snt_result ir_infer_type(ir_graph *, ir_op, uint32_t arg_count, const uint32_t *args, uint32_t attr_count, const ir_attr_value *, const ir_tensor *given, ir_tensor *out, snt_diag *);
+typedef struct ir_node_desc { ir_op op; uint32_t arg_count; const uint32_t *args; uint32_t attr_count; const ir_attr_value *attrs; const ir_tensor *given; } ir_node_desc;
+snt_result ir_infer_type(const ir_graph *, const ir_node_desc *, ir_tensor *out, snt_diag *); /* as ir_add_node, without adding */
 /* Types are inferred again from the stored attributes and must agree. All errors, one a line "node 7 (conv1) add: operand 2 has shape [4,5], operand 1 [4,6]"; returns the first as result. */
 snt_result ir_graph_verify(const ir_graph *, ir_text *errors, snt_diag *);
 void ir_graph_print(const ir_graph *, ir_text *);

@@ -197,7 +197,8 @@ static bool build_composite(graph_parser *p, text_call *call, uint32_t count, co
   if (count > info->results) return lex_fail(p, results[0].at, "%s has %u results", info->name, info->results);
   const text_name name = call->note.length ? call->note : results[0].name;
   const char *text = name.length && !name.numbered ? lex_text(p, name) : NULL;
-  ir_add_composite(p->g, call->composite, call->operand_count, args, call->attr_count, params, text, made);
+  const ir_composite_desc desc = {call->composite, call->operand_count, args, call->attr_count, params, text};
+  ir_add_composite(p->g, &desc, made);
   if (lex_graph_failed(p, call->at)) return false;
   for (uint32_t i = 0; i < count; i++) {
     if (!check_declared(p, &results[i], made[i])) return false;

@@ -106,7 +106,8 @@ static void check_type(verifier *v, uint32_t n) {
   }
   const uint32_t *args = node->arity ? &g->args.at[node->args] : NULL;
   const bool given = ir_ops[node->op].rule == IR_RULE_GIVEN;
-  snt_result result = shape_infer(&q, g, (ir_op)node->op, node->arity, args, node->attr_count, attrs, given ? &node->type : NULL, &diag);
+  const ir_node_desc desc = {(ir_op)node->op, node->arity, args, node->attr_count, attrs, given ? &node->type : NULL};
+  snt_result result = shape_infer(&q, g, &desc, &diag);
   if (result != SNT_OK) {
     const size_t prefix = strlen(ir_ops[node->op].name) + 2; /* "add: " */
     node_error(v, result, n, "%s", strlen(diag.text) > prefix ? diag.text + prefix : diag.text);

@@ -131,26 +131,24 @@ static snt_result check_arity(shape_query *q) {
   return SNT_OK;
 }
 
-snt_result shape_infer(shape_query *q, const ir_graph *g, ir_op op, uint32_t arg_count, const uint32_t *args, uint32_t attr_count,
-                       const ir_attr_value *attrs, const ir_tensor *given, snt_diag *diag) {
+snt_result shape_infer(shape_query *q, const ir_graph *g, const ir_node_desc *node, snt_diag *diag) {
   memset(q->attr, 0, sizeof q->attr);
   memset(&q->out, 0, sizeof q->out);
-  q->g = g, q->pool = g->pool, q->op = op, q->arg_count = arg_count, q->args = args, q->given = given, q->diag = diag;
+  q->g = g, q->pool = g->pool, q->op = node->op, q->arg_count = node->arg_count, q->args = node->args, q->given = node->given, q->diag = diag;
   snt_diag unused;
   if (!diag) q->diag = &unused;
   SNT_TRY(check_arity(q));
-  for (uint32_t i = 0; i < attr_count; i++) SNT_TRY(read_attr(q, &attrs[i]));
-  if (given && shape_check_type(q->pool, given, diag) != SNT_OK) return shape_fail(q, "the declared type is impossible");
-  SNT_TRY(rules[ir_ops[op].rule](q));
+  for (uint32_t i = 0; i < node->attr_count; i++) SNT_TRY(read_attr(q, &node->attrs[i]));
+  if (q->given && shape_check_type(q->pool, q->given, diag) != SNT_OK) return shape_fail(q, "the declared type is impossible");
+  SNT_TRY(rules[ir_ops[q->op].rule](q));
   snt_diag wrong;
   if (shape_check_type(q->pool, &q->out, &wrong) != SNT_OK) return shape_fail(q, "the result is impossible: %s", wrong.text);
   return check_declared(q);
 }
 
-snt_result ir_infer_type(ir_graph *g, ir_op op, uint32_t arg_count, const uint32_t *args, uint32_t attr_count, const ir_attr_value *attrs,
-                         const ir_tensor *given, ir_tensor *out, snt_diag *diag) {
+snt_result ir_infer_type(const ir_graph *g, const ir_node_desc *node, ir_tensor *out, snt_diag *diag) {
   shape_query q;
-  SNT_TRY(shape_infer(&q, g, op, arg_count, args, attr_count, attrs, given, diag));
+  SNT_TRY(shape_infer(&q, g, node, diag));
   *out = q.out;
   return SNT_OK;
 }

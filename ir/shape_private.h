@@ -19,8 +19,7 @@ typedef struct shape_query {
 } shape_query;
 typedef snt_result (*shape_rule)(shape_query *);
 
-snt_result shape_infer(shape_query *, const ir_graph *, ir_op, uint32_t arg_count, const uint32_t *args, uint32_t attr_count,
-                       const ir_attr_value *attrs, const ir_tensor *given, snt_diag *);
+snt_result shape_infer(shape_query *, const ir_graph *, const ir_node_desc *, snt_diag *);
 /* Element type, rank, extents that may hold, number of elements. */
 snt_result shape_check_type(expr_pool *, const ir_tensor *, snt_diag *);
 void shape_print_type(const expr_pool *, const ir_tensor *, ir_text *); /* f32[n,4] */

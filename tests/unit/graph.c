@@ -62,7 +62,8 @@ static void check_constants(void) {
 static const char rule_head[] =
     "symbols { n: min=2 max=4096, m: min=1 max=64 }\n"
     "graph @t(%a: f32[n,4], %b: f32[4], %i: i32[n,4], %c: bool[n,4], %u: u32[n], %x: f32[2,3,8,9], %h: f16[n,4], %q: i4[n,4], %s: f32[],\n"
-    "         %l: f32[n,5], %w: f32[n*12,64], %e: i8[n,4], %k: i64[3], %z: f8e4m3[4], %d: f64[n,4], %y: f32[n,m]) {\n  ";
+    "         %l: f32[n,5], %w: f32[n*12,64], %e: i8[n,4], %k: i64[3], %z: f8e4m3[4], %d: f64[n,4], %y: f32[n,m])"
+    " {\n  ";
 typedef struct rule_case { const char *text, *want; } rule_case; /* want: the type, or "!" and a part of the error */
 static const rule_case rule_cases[] = {
     {"add %a, %a", "f32[n,4]"},
