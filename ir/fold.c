@@ -108,7 +108,8 @@ static bool may_fold(const folder *f, uint32_t n) {
   const ir_node *node = ir_at(g, n);
   uint64_t count;
   if (node->op == IR_OP_repeat || node->op == IR_OP_pick || (ir_ops[node->op].flags & IR_SOURCE)) return node->op == IR_OP_const;
-  if (!elements_of(g, n, &count)) return false;
+  /* The evaluator takes values of the main region; what a body computes from constants is left to hoisting. */
+  if (node->region || !elements_of(g, n, &count)) return false;
   for (uint32_t i = 0; i < node->arity; i++)
     if (!f->constant[ir_arg(g, n, i)]) return false;
   return node->arity > 0;
@@ -144,9 +145,8 @@ static void find_wanted(folder *f) {
   for (uint32_t i = 0; i < g->updates.count; i++) want(f, g->updates.at[i].value);
   for (uint32_t r = 1; r < g->regions.count; r++)
     for (uint32_t i = 0; i < g->regions.at[r].count; i++) want(f, g->yields.at[g->regions.at[r].first + i]);
-  /* The evaluator takes values of the main region; what a body computes from constants is left to hoisting. */
   for (uint32_t n = 1; n < g->nodes.count; n++)
-    if (f->is_wanted[n] && ir_at(g, n)->region == 0) f->wanted[f->wanted_count++] = n;
+    if (f->is_wanted[n]) f->wanted[f->wanted_count++] = n;
 }
 
 /* ---- computing ---- */

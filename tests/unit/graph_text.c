@@ -241,6 +241,50 @@ static void check_damaged(void) {
   tap_is_int(unstable, 0, "and those print what is read back to the same bytes");
 }
 
+/* ---- memory that runs out: at every allocation in turn ---- */
+static int32_t allocations_left;
+static void *SNT_CALL scarce_acquire(void *user, size_t size, size_t align, uint32_t scope) {
+  if (allocations_left-- <= 0) return NULL;
+  return ir_host_malloc()->acquire(user, size, align, scope);
+}
+
+/* Everything that a graph goes through; true if nothing was lacking. */
+static bool live_through(const char *text, const snt_host_alloc *host) {
+  ir_arena arena;
+  expr_pool pool;
+  ir_graph g, copy;
+  ir_text out, errors;
+  snt_diag diag;
+  bool changed, ok;
+  ir_arena_init(&arena, host);
+  expr_pool_init(&pool, &arena);
+  ir_graph_init(&g, &arena, &pool);
+  ir_graph_init(&copy, &arena, &pool);
+  ir_text_init(&out, &arena);
+  ir_text_init(&errors, &arena);
+  ok = ir_graph_parse(&g, text, strlen(text), &diag) == SNT_OK;
+  ok = ir_graph_verify(&g, &errors, &diag) == SNT_OK && ok;
+  uint32_t *map = IR_NEW_ARRAY(&arena, uint32_t, g.nodes.count);
+  if (map && ok) ok = ir_graph_copy_live(&g, &copy, map) == SNT_OK;
+  ok = map && ir_graph_fold(&g, 1000, &changed) == SNT_OK && ok;
+  ir_graph_print(&g, &out);
+  ok = ok && !out.failed && !arena.failed;
+  ir_arena_free(&arena);
+  return ok;
+}
+
+static void check_memory(void) {
+  const snt_host_alloc host = {NULL, scarce_acquire, ir_host_malloc()->release};
+  for (uint32_t i = 0; i < file_count; i++) {
+    int32_t limit = 0;
+    for (; limit < 500; limit++) {
+      allocations_left = limit;
+      if (live_through(files[i].text, &host)) break;
+    }
+    tap_ok(limit > 1 && limit < 500, "%s: every one of %d allocations may fail", files[i].name, limit);
+  }
+}
+
 int main(int count, char **words) {
   const bool bless = count > 1 && strcmp(words[1], "--bless") == 0;
   find_files();
@@ -249,6 +293,7 @@ int main(int count, char **words) {
   check_errors();
   check_files();
   check_specification();
+  check_memory();
   if (file_count) check_damaged();
   for (uint32_t i = 0; i < file_count; i++) free(files[i].text);
   return tap_done();
