@@ -89,18 +89,19 @@ static snt_result compare(tool_session *s, snt_stream *stream, bench_side sides[
 }
 
 static void report(const tool_session *s, bench_side sides[2], double worst) {
-  char *text = explain(sides[0].program);
+  char *text = explain(sides[0].program), *plain = explain(sides[1].program);
   for (int i = 0; i < 2; i++) qsort(sides[i].ms, sides[i].runs, sizeof(double), by_value);
   const double best = sides[0].ms[0], median = sides[0].ms[sides[0].runs / 2], bytes = text ? json_number(text, "\"bytes_moved\"") : 0;
   const double flops = text ? sum_flops(text) : 0;
   const uint32_t kernels = snt_exec_step_count(sides[0].exec);
   if (s->options.json)
-    printf("{\"model\": \"%s\", \"min_ms\": %.4f, \"median_ms\": %.4f, \"unfused_min_ms\": %.4f, \"compile_ms\": %.1f, \"kernels\": %u, \"unfused_kernels\": %u, \"bytes_moved\": %.0f, \"gbps\": %.3f, \"gflops\": %.3f, \"max_diff\": %.3g}\n",
-           s->options.model, best, median, sides[1].ms[0], sides[0].compile_ms, kernels, snt_exec_step_count(sides[1].exec), bytes, bytes / best / 1e6, flops / best / 1e6, worst);
+    printf("{\"model\": \"%s\", \"min_ms\": %.4f, \"median_ms\": %.4f, \"unfused_min_ms\": %.4f, \"compile_ms\": %.1f, \"kernels\": %u, \"unfused_kernels\": %u, \"bytes_moved\": %.0f, \"bytes_unfused\": %.0f, \"gbps\": %.3f, \"gflops\": %.3f, \"max_diff\": %.3g}\n",
+           s->options.model, best, median, sides[1].ms[0], sides[0].compile_ms, kernels, snt_exec_step_count(sides[1].exec), bytes, plain ? json_number(plain, "\"bytes_moved\"") : 0, bytes / best / 1e6, flops / best / 1e6, worst);
   else
     printf("%s: %u kernels %.3f ms (median %.3f), unfused %u kernels %.3f ms, %.2fx; %.1f MB moved, %.2f GB/s, %.2f GFLOP/s; compile %.0f ms; max difference %.3g\n", s->options.model, kernels, best, median,
            snt_exec_step_count(sides[1].exec), sides[1].ms[0], sides[1].ms[0] / best, bytes / 1e6, bytes / best / 1e6, flops / best / 1e6, sides[0].compile_ms, worst);
   free(text);
+  free(plain);
 }
 
 static snt_result measure(tool_session *s, const tool_tensor *tensors, uint32_t count) {
