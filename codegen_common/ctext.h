@@ -51,7 +51,7 @@ typedef struct dialect {
   const char *vector;      /* type of a vector: $b $n */
   const char *mask;        /* base name of vectors of bool */
   const char *literal[SNT_DTYPE_COUNT]; /* $0: the digits */
-  const char *float_bits[SNT_DTYPE_COUNT]; /* $0: digits of the bits, for infinities and NaN */
+  const char *infinity[SNT_DTYPE_COUNT], *nan[SNT_DTYPE_COUNT]; /* constant expressions; a negative one gets a sign and parentheses */
   const char *vector_literal, *vector_list; /* a vector of one literal $0; of the values that $0 lists */
   const char *scalar[SNT_DTYPE_COUNT];     /* scalar parameter from words $0 and $1 */
   const char *unroll, *unroll_by, *rolled; /* lines before a loop; $X the factor */

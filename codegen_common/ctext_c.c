@@ -11,6 +11,8 @@
 
 const dialect dialect_c = {
     .name = "c",
+    .infinity = {[SNT_F32] = "$0(1.0f / 0.0f)", [SNT_F64] = "$0(1.0 / 0.0)"},
+    .nan = {[SNT_F32] = "(0.0f / 0.0f)", [SNT_F64] = "(0.0 / 0.0)"},
     .op =
         {
             [KIR_const] = {"$0", {0}},

@@ -58,9 +58,8 @@ static const char *literal_digits(ctext *c, uint32_t base, int64_t i, double f, 
       float_digits(digits, size, f);
       return LOOKUP(c, literal, base);
     }
-    if (base == SNT_F32) snprintf(digits, size, isnan(f) ? "0x7fc00000" : f > 0 ? "0x7f800000" : "0xff800000");
-    else snprintf(digits, size, isnan(f) ? "0x7ff8000000000000" : f > 0 ? "0x7ff0000000000000" : "0xfff0000000000000");
-    return LOOKUP(c, float_bits, base);
+    snprintf(digits, size, "%s", !isnan(f) && f < 0 ? "-" : "");
+    return isnan(f) ? LOOKUP(c, nan, base) : LOOKUP(c, infinity, base);
   }
   if (base == SNT_F16) snprintf(digits, size, "0x%04x", ir_f16_from_f32((float)f));
   else if (base == SNT_BF16) snprintf(digits, size, "0x%04x", ir_bf16_from_f32((float)f));

@@ -64,7 +64,6 @@ const dialect dialect_cuda = {
     .literal = {[SNT_F32] = "$0f", [SNT_F64] = "$0", [SNT_F16] = "(unsigned short)$0", [SNT_BF16] = "(unsigned short)$0", [SNT_I8] = "(signed char)$0",
                 [SNT_I16] = "(short)$0", [SNT_I32] = "$0", [SNT_I64] = "$0ll", [SNT_U8] = "(unsigned char)$0", [SNT_U16] = "(unsigned short)$0",
                 [SNT_U32] = "$0u", [SNT_U64] = "$0ull", [SNT_BOOL] = "$0"},
-    .float_bits = {[SNT_F32] = "__uint_as_float($0u)", [SNT_F64] = "snt_bits<double>($0ull)"},
     .vector_literal = "$t{{$D}}",
     .vector_list = "$t{{$0}}",
     .scalar = {[SNT_F32] = "__uint_as_float($0)", [SNT_I32] = "(int)$0", [SNT_U32] = "$0", [SNT_BOOL] = "($0 != 0)",

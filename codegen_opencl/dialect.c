@@ -95,7 +95,6 @@ const dialect dialect_opencl = {
     .mask = "int",
     .literal = {[SNT_F32] = "$0f", [SNT_F64] = "$0", [SNT_F16] = "(ushort)$0", [SNT_BF16] = "(ushort)$0", [SNT_I8] = "(char)$0", [SNT_I16] = "(short)$0",
                 [SNT_I32] = "$0", [SNT_I64] = "$0L", [SNT_U8] = "(uchar)$0", [SNT_U16] = "(ushort)$0", [SNT_U32] = "$0u", [SNT_U64] = "$0UL", [SNT_BOOL] = "$0"},
-    .float_bits = {[SNT_F32] = "as_float($0u)", [SNT_F64] = "as_double($0UL)"},
     .vector_literal = "($t)($0)",
     .vector_list = "($t)($0)",
     .scalar = {[SNT_F32] = "as_float($0)", [SNT_I32] = "(int)$0", [SNT_U32] = "$0", [SNT_BOOL] = "($0 != 0)", [SNT_F64] = "as_double((uint2)($0, $1))",

@@ -6,6 +6,7 @@
 #include "tests/unit/codegen_support.h"
 #include "tests/unit/kernel_random.h"
 #include "tools/host/host.h"
+#include <stdio.h>
 
 enum { BUFFERS = 4, OUT = 3, MAX_LANES = 16 };
 typedef struct run { rt_device *device; const char *selector; codegen_cases cases; uint8_t *data[BUFFERS]; uint64_t bytes[BUFFERS]; uint32_t *expected; ir_arena arena; } run;
@@ -119,6 +120,69 @@ static void check_random(run *r, uint64_t seed) {
   tap_is_int(failed, 0, "%s: random kernels give the interpreter's bits", r->selector);
 }
 
+/* ---- the kernels of tests/golden/codegen: workspaces, offsets, subgroups, barriers, texels, atomics; small whole numbers, so that no order
+   of summation shows ---- */
+static uint64_t elements(const kir_kernel *k, const kir_memory *m, const uint32_t *block, uint64_t groups) {
+  uint64_t n = 1;
+  if (m->size_scalar) return (m->dims[0] ? m->dims[0] : 1) * block[k->scalars.at[m->size_scalar - 1].offset / 4];
+  for (uint32_t i = 0; i < m->rank; i++) n *= m->dims[i];
+  return m->space == KIR_SCRATCH ? n * groups : n;
+}
+
+static void fill_whole(uint8_t *data, uint64_t bytes, int32_t base) {
+  for (uint64_t i = 0; i < bytes / ir_dtypes[base].bytes; i++)
+    if (ir_dtypes[base].is_float) ir_dtype_store(base, data, i, (double)(i * 7 % 31) - 15);
+    else ir_dtype_store_int(base, data, i, (int64_t)(i * 7 % 31));
+}
+
+static bool run_kernel(run *r, const kir_kernel *k, uint32_t *wrong, snt_diag *diag) {
+  enum { GROUPS = 4 };
+  const int64_t most = k->scalars.count ? k->scalars.at[0].max : 0;
+  const uint32_t block[2] = {most && most < 3000 ? (uint32_t)most : 3000, 0x40400000}; /* a length, and 3.0f */
+  codegen_dispatch d = {.kernel = k, .groups = GROUPS, .count = kir_binding_count(k), .block = block};
+  kir_interp_buffer buffers[16] = {{0}};
+  uint8_t *copy[16];
+  for (uint32_t i = 0; i < k->memories.count; i++) {
+    const kir_memory *m = &k->memories.at[i];
+    const uint32_t b = kir_binding(k, i);
+    if (m->space == KIR_IMAGE) return diag->result = SNT_E_UNSUPPORTED, snprintf(diag->text, sizeof diag->text, "images"), false;
+    if (b == ~0u) continue;
+    d.bytes[b] = (elements(k, m, block, GROUPS) + (m->offset_scalar ? block[0] : 0)) * ir_dtypes[m->type.base].bytes * m->type.lanes;
+    d.data[b] = ir_arena_take(&r->arena, d.bytes[b], 64), copy[b] = ir_arena_take(&r->arena, d.bytes[b], 64);
+    fill_whole(d.data[b], d.bytes[b], m->type.base);
+    memcpy(copy[b], d.data[b], d.bytes[b]);
+    buffers[b] = (kir_interp_buffer){copy[b], d.bytes[b]};
+  }
+  const kir_interp_info info = {.kernel = k, .groups = GROUPS, .buffer_count = d.count, .buffers = buffers, .scalars = block, .scalar_bytes = sizeof block};
+  kir_interp_stats stats;
+  if (kir_interp_run(&info, NULL, &stats, diag) != SNT_OK || codegen_run_on(r->device, &d, &r->arena, NULL, diag) != SNT_OK) return false;
+  for (uint32_t i = 0; i < k->memories.count; i++) {
+    const uint32_t b = kir_binding(k, i);
+    if (k->memories.at[i].space == KIR_GLOBAL) *wrong += memcmp(copy[b], d.data[b], d.bytes[b]) != 0;
+  }
+  return true;
+}
+
+static void check_kernels(run *r) {
+  static const char *const names[] = {"scale", "row_sum", "control", "halves", "arrays", "subgroup", "texel", "image"};
+  for (uint32_t i = 0; i < IR_COUNT(names); i++) {
+    char path[64];
+    size_t length;
+    uint32_t wrong = 0;
+    kir_kernel k;
+    snt_diag diag = {0};
+    ir_arena_init(&r->arena, NULL);
+    snprintf(path, sizeof path, "tests/golden/codegen/%s.txt", names[i]);
+    char *file = kernel_read_file(&r->arena, path, &length), *end = file ? strstr(file, "\n==== opencl") : NULL;
+    if (end) end[1] = 0;
+    if (!tap_ok(file && kernel_from_text(&k, &r->arena, file + strlen("==== kernel\n")), "%s is a kernel", path)) continue;
+    if (run_kernel(r, &k, &wrong, &diag)) tap_is_int(wrong, 0, "%s: kernel %s gives the interpreter's bits", r->selector, names[i]);
+    else if (diag.result == SNT_E_UNSUPPORTED) tap_skip("%s, kernel %s: %s", r->selector, names[i], diag.text);
+    else tap_ok(false, "%s, kernel %s: %s: %s", r->selector, names[i], diag.stage, diag.text);
+    ir_arena_free(&r->arena);
+  }
+}
+
 static void check_device(const char *selector, uint64_t seed) {
   static run r;
   static const struct { int32_t base; uint32_t lanes; } shapes[] = {{SNT_F32, 1}, {SNT_F32, 4}, {SNT_F32, 8}, {SNT_I32, 1}, {SNT_I32, 4}, {SNT_U32, 1},
@@ -132,6 +196,7 @@ static void check_device(const char *selector, uint64_t seed) {
     return;
   }
   for (uint32_t i = 0; i < IR_COUNT(shapes) && !seed; i++) check_type(&r, shapes[i].base, shapes[i].lanes);
+  if (!seed) check_kernels(&r);
   check_random(&r, seed);
   rt_close_device(r.device);
 }
