@@ -135,8 +135,12 @@ static void symbol_facts(const expr_pool *pool, expr_node *node) {
 }
 
 static void find_facts(const expr_pool *pool, expr_node *node, const ir_expr *terms, const int64_t *coefs) {
-  for (uint32_t i = 0; i < node->count; i++)
-    if (terms[i] < 0) node->vars |= pool->nodes.at[IR_EXPR_NODE(terms[i])].vars;
+  for (uint32_t i = 0; i < node->count; i++) {
+    const expr_node *term = terms[i] < 0 ? &pool->nodes.at[IR_EXPR_NODE(terms[i])] : NULL;
+    if (!term) continue;
+    node->vars |= term->vars;
+    if (node->depth <= term->depth) node->depth = (uint8_t)(term->depth + 1);
+  }
   switch ((expr_kind)node->kind) {
   case EXPR_CONST: node->lo = node->hi = node->value; node->divisor = expr_gcd(node->value, 0); break;
   case EXPR_SYMBOL: symbol_facts(pool, node); break;
@@ -206,6 +210,7 @@ ir_expr expr_intern(expr_pool *pool, expr_kind kind, int64_t value, uint32_t cou
   }
   expr_node node = {.kind = (uint8_t)kind, .count = count, .value = value, .first = pool->terms.count};
   find_facts(pool, &node, terms, coefs);
+  if (node.depth > EXPR_MAX_DEPTH) return expr_fail(pool);
   for (uint32_t i = 0; i < count; i++) {
     bool stored = IR_PUSH(pool->arena, &pool->terms, terms[i]);
     if (!stored || !IR_PUSH(pool->arena, &pool->coefs, coefs ? coefs[i] : 0)) return expr_fail(pool);

@@ -25,7 +25,7 @@ typedef struct expr_symbol { const char *name; int64_t min, max, multiple_of, hi
 /* A loop variable: lo <= v < hi (either may be symbolic or use outer variables), v - lo a multiple of `step`. */
 typedef struct expr_var { const char *name; ir_expr lo, hi; int64_t step; uint32_t user; /* free for the owner: a kernel value, a lane width */ } expr_var;
 typedef struct expr_node {
-  uint8_t kind;
+  uint8_t kind, depth; /* of the tree; limited, since walks recurse */
   uint32_t count;
   int64_t value;
   uint32_t first;   /* into pool->terms/coefs */
@@ -34,6 +34,7 @@ typedef struct expr_node {
   uint64_t vars;    /* bit v mod 64 set: may use variable v */
 } expr_node;
 typedef struct expr_item { ir_expr term; int64_t coef; } expr_item;
+typedef struct expr_memo { ir_expr a, b, result; uint32_t key; } expr_memo; /* key: operator and proof depth, 0: free */
 
 typedef struct expr_pool {
   ir_arena *arena;
@@ -45,6 +46,7 @@ typedef struct expr_pool {
   uint32_t *table;       /* open hash of nodes */
   uint32_t table_size;
   IR_VEC(expr_item) work; /* stack of sums under construction */
+  expr_memo *memo;        /* recent quotients and remainders: a nest of them asks for the same ones again and again */
   uint32_t depth;         /* of proofs inside proofs: the inner ones use ranges only */
   bool failed;            /* overflow or out of memory */
 } expr_pool;

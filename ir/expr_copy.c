@@ -14,6 +14,7 @@ bool expr_pool_copy(expr_pool *to, ir_arena *arena, const expr_pool *from) {
   *to = *from;
   to->arena = arena;
   memset(&to->work, 0, sizeof to->work);
+  to->memo = NULL;
   bool ok = COPY_VEC(symbols) && COPY_VEC(vars) && COPY_VEC(nodes) && COPY_VEC(terms) && COPY_VEC(coefs);
   to->table = copy_array(arena, from->table, from->table_size * sizeof *from->table);
   for (uint32_t i = 0; ok && i < to->symbols.count; i++) {

@@ -234,11 +234,10 @@ static bool trivial(expr_pool *pool, ir_expr a, ir_expr b, bool remainder, ir_ex
   return true;
 }
 
-ir_expr expr_div(expr_pool *pool, ir_expr a, ir_expr b) {
+static ir_expr divide(expr_pool *pool, ir_expr a, ir_expr b) {
   ir_expr out;
   int64_t carry;
   factoring parts;
-  if (trivial(pool, a, b, false, &out)) return out;
   split whole = split_off(pool, a, b);
   if (pool->failed) return 0;
   if (whole.quotient != 0 && whole.rest != a) return expr_add(pool, whole.quotient, expr_div(pool, whole.rest, b));
@@ -249,11 +248,10 @@ ir_expr expr_div(expr_pool *pool, ir_expr a, ir_expr b) {
   return expr_intern(pool, EXPR_DIV, 0, 2, operands, NULL);
 }
 
-ir_expr expr_mod(expr_pool *pool, ir_expr a, ir_expr b) {
+static ir_expr remainder_of(expr_pool *pool, ir_expr a, ir_expr b) {
   ir_expr out;
   int64_t carry, c;
   factoring parts;
-  if (trivial(pool, a, b, true, &out)) return out;
   if (expr_literal(pool, b, &c) && expr_multiple_of(pool, a) % c == 0) return 0;
   split whole = split_off(pool, a, b);
   if (pool->failed) return 0;
@@ -268,6 +266,25 @@ ir_expr expr_mod(expr_pool *pool, ir_expr a, ir_expr b) {
   ir_expr operands[2] = {a, b};
   return expr_intern(pool, EXPR_MOD, 0, 2, operands, NULL);
 }
+
+/* Results depend on the operands and on how deep in proofs we are, so they can be kept. */
+enum { MEMO_SIZE = 4096 };
+static ir_expr remembered(expr_pool *pool, ir_expr a, ir_expr b, bool remainder) {
+  ir_expr out;
+  if (trivial(pool, a, b, remainder, &out)) return out;
+  if (!pool->memo) pool->memo = IR_NEW_ARRAY(pool->arena, expr_memo, MEMO_SIZE);
+  if (!pool->memo) return expr_fail(pool);
+  const int64_t operands[2] = {a, b};
+  uint32_t key = pool->depth * 2 + remainder + 1;
+  expr_memo *memo = &pool->memo[ir_hash64(key, operands, sizeof operands) % MEMO_SIZE];
+  if (memo->key == key && memo->a == a && memo->b == b) return memo->result;
+  out = remainder ? remainder_of(pool, a, b) : divide(pool, a, b);
+  if (!pool->failed) *memo = (expr_memo){a, b, out, key};
+  return out;
+}
+
+ir_expr expr_div(expr_pool *pool, ir_expr a, ir_expr b) { return remembered(pool, a, b, false); }
+ir_expr expr_mod(expr_pool *pool, ir_expr a, ir_expr b) { return remembered(pool, a, b, true); }
 
 ir_expr expr_ceil_div(expr_pool *pool, ir_expr a, ir_expr b) {
   return expr_div(pool, expr_add(pool, a, expr_sub(pool, b, 1)), b);

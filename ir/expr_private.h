@@ -4,7 +4,8 @@
 #define IR_EXPR_PRIVATE_H
 #include "ir/expr.h"
 
-enum { EXPR_MAX_FACTORS = 48 };
+/* Limits on what one expression may grow to; beyond them the pool fails. No real shape comes near. */
+enum { EXPR_MAX_FACTORS = 48, EXPR_MAX_TERMS = 16384, EXPR_MAX_DEPTH = 100 };
 
 ir_expr expr_intern(expr_pool *, expr_kind, int64_t value, uint32_t count, const ir_expr *terms, const int64_t *coefs);
 ir_expr expr_fail(expr_pool *); /* marks the pool, returns 0 */

@@ -97,15 +97,38 @@ void expr_acc_add(expr_pool *pool, expr_acc *acc, ir_expr e, int64_t coef) {
   }
 }
 
-void expr_acc_sort(expr_pool *pool, expr_acc *acc) {
-  expr_item *items = pool->work.at + acc->base;
-  uint32_t count = pool->work.count - acc->base, kept = 0;
+static void insertion_sort(const expr_pool *pool, expr_item *items, uint32_t count) {
   for (uint32_t i = 1; i < count; i++) {
     expr_item item = items[i];
     uint32_t at = i;
     for (; at > 0 && expr_order(pool, items[at - 1].term, item.term) > 0; at--) items[at] = items[at - 1];
     items[at] = item;
   }
+}
+
+/* Merge sort; `room` holds half of the items. */
+static void sort_items(const expr_pool *pool, expr_item *items, uint32_t count, expr_item *room) {
+  if (count <= 16) {
+    insertion_sort(pool, items, count);
+    return;
+  }
+  uint32_t half = count / 2, i = 0, j = half, to = 0;
+  sort_items(pool, items, half, room);
+  sort_items(pool, items + half, count - half, room);
+  memcpy(room, items, half * sizeof *room);
+  while (i < half) items[to++] = j < count && expr_order(pool, room[i].term, items[j].term) > 0 ? items[j++] : room[i++];
+}
+
+void expr_acc_sort(expr_pool *pool, expr_acc *acc) {
+  uint32_t count = pool->work.count - acc->base, kept = 0;
+  expr_item *room = NULL;
+  if (count > 16) room = IR_NEW_ARRAY(pool->arena, expr_item, count / 2);
+  if (count > EXPR_MAX_TERMS || (count > 16 && !room)) {
+    expr_fail(pool);
+    return;
+  }
+  expr_item *items = pool->work.at + acc->base;
+  sort_items(pool, items, count, room);
   for (uint32_t i = 0; i < count; i++) {
     if (kept && items[kept - 1].term == items[i].term) {
       if (__builtin_add_overflow(items[kept - 1].coef, items[i].coef, &items[kept - 1].coef)) expr_fail(pool);
@@ -132,6 +155,7 @@ static ir_expr make_sum(expr_pool *pool, int64_t value, uint32_t count, const ex
 
 ir_expr expr_acc_end(expr_pool *pool, expr_acc *acc) {
   expr_acc_sort(pool, acc);
+  if (pool->failed) return pool->work.count = acc->base, 0;
   for (int step = 0; step < 64 && !pool->failed && expr_recombine(pool, acc); step++) expr_acc_sort(pool, acc);
   uint32_t count = pool->work.count - acc->base;
   const expr_item *items = pool->work.at + acc->base;
@@ -170,9 +194,10 @@ ir_expr expr_mul(expr_pool *pool, ir_expr a, ir_expr b) {
   if (expr_literal(pool, b, &value)) return combine(pool, a, value, 0, 0);
   if (expr_literal(pool, a, &value)) return combine(pool, b, value, 0, 0);
   expr_acc acc;
+  uint32_t count_a = expr_term_count(pool, a), count_b = expr_term_count(pool, b);
+  if ((uint64_t)count_a * count_b > EXPR_MAX_TERMS / 2) return expr_fail(pool);
   expr_acc_begin(pool, &acc);
   expr_acc_add(pool, &acc, a, expr_constant(pool, b));
-  uint32_t count_a = expr_term_count(pool, a), count_b = expr_term_count(pool, b);
   for (uint32_t j = 0; j < count_b && !pool->failed; j++) {
     int64_t coef_a, coef_b;
     ir_expr term_b = expr_term(pool, b, j, &coef_b);

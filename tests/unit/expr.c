@@ -379,7 +379,42 @@ static void test_size(void) {
   ir_arena_free(&s.arena);
 }
 
+/* Any text is read or refused; nothing grows without limit. */
+static void test_noise(void) {
+  static const char *const words[] = {"n", "q", "W", "+", "-", "*", "/", "%", "(", ")", "min(", "max(", ",", "7", "4", "0", " ", "9223372036854775807", "zz"};
+  scene s;
+  open_scene(&s);
+  random_state = 123;
+  int read = 0;
+  for (int round = 0; round < 20000; round++) {
+    char text[256] = "";
+    for (int64_t n = 1 + below(12); n-- > 0;) strcat(text, words[below(IR_COUNT(words))]);
+    const char *at = text;
+    ir_expr e;
+    read += expr_parse(&s.pool, &at, text + strlen(text), &e);
+  }
+  tap_ok(read > 1000 && read < 19000 && !s.pool.failed, "%d of 20000 noisy texts read", read);
+  static char deep[4000];
+  for (int i = 0; i < 999; i++) memcpy(deep + 4 * i, i % 2 ? "%n+q" : "%W+h", 4);
+  deep[0] = '(';
+  char *text = deep + 2;
+  const char *at = text;
+  ir_expr e;
+  bool survived = expr_parse(&s.pool, &at, deep + 3996, &e) || !s.pool.failed;
+  tap_ok(survived, "a long chain");
+  char power[600] = "(n+m+W+C+h)";
+  for (int i = 0; i < 40; i++) strcat(power, "*(n+m+W+C)");
+  at = power;
+  tap_ok(!expr_parse(&s.pool, &at, power + strlen(power), &e) && !s.pool.failed, "a power of sums is refused, not expanded");
+  ir_expr q = read_text(&s.pool, "q"), n = read_text(&s.pool, "n"), width = read_text(&s.pool, "W");
+  e = q;
+  for (int i = 0; i < 400 && !s.pool.failed; i++) e = expr_mod(&s.pool, expr_add(&s.pool, e, q), i % 2 ? n : width);
+  tap_ok(s.pool.failed, "a tree deeper than the limit fails the pool");
+  ir_arena_free(&s.arena);
+}
+
 int main(void) {
+  test_noise();
   test_simplify();
   test_orders();
   test_queries();
