@@ -46,12 +46,18 @@ static edge pop(edge_queue *q) {
 
 static uint32_t group_number(const group_run *r, uint32_t node) { return r->s.group_of[node] - 1; }
 
-static bool contract_forbids(const fusion_context *c, uint32_t node) {
-  for (uint32_t i = 0; i < c->graph->contracts.count; i++) {
-    const ir_contract *k = &c->graph->contracts.at[i];
-    if (k->kind != IR_NEVER_FUSE && k->kind != IR_BARRIER) continue;
-    for (uint32_t v = 0; v < k->count; v++)
-      if (c->graph->contract_values.at[k->first + v] == node) return true;
+/* never_fuse: no two of its values in one kernel. barrier: nothing that reads its values joins what computes them. */
+static bool contract_forbids(const group_run *r, uint32_t producer, uint32_t a, uint32_t b) {
+  const ir_graph *g = r->s.c->graph;
+  for (uint32_t i = 0; i < g->contracts.count; i++) {
+    const ir_contract *k = &g->contracts.at[i];
+    uint32_t inside = 0;
+    for (uint32_t v = 0; v < k->count; v++) {
+      const uint32_t value = fusion_through_views(g, g->contract_values.at[k->first + v]), owner = r->s.group_of[value];
+      if (k->kind == IR_BARRIER && value == producer) return true;
+      inside += owner && (owner - 1 == a || owner - 1 == b);
+    }
+    if (k->kind == IR_NEVER_FUSE && inside > 1) return true;
   }
   return false;
 }
@@ -86,14 +92,14 @@ bool group_makes_cycle(grouping *s, uint32_t a, uint32_t b) { return feeds_throu
 
 /* ---- pricing and taking an edge ---- */
 
-static const char *reason_before_pricing(group_run *r, const edge *e) {
+static const char *reason_before_pricing(const group_run *r, const edge *e) {
   const fusion_context *c = r->s.c;
   if (c->options->level == FUSION_UNFUSED) return "unfused";
   if (c->options->level == FUSION_UNFUSED_NODES) {
     const uint32_t a = ir_at(c->graph, e->producer)->name, b = ir_at(c->graph, e->consumer)->name;
     if (!a || a != b) return "unfused";
   }
-  if (contract_forbids(c, e->producer)) return "contract";
+  if (contract_forbids(r, e->producer, group_number(r, e->producer), group_number(r, e->consumer))) return "contract";
   return NULL;
 }
 
