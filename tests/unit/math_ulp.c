@@ -222,7 +222,7 @@ static uint32_t operations(const kir_kernel *k) {
   return count;
 }
 
-static void report(const math_truth *t, const variant *all, uint32_t count) {
+static void report(const math_truth *t, const variant *all, uint32_t count, uint32_t one_in) {
   const char *name = kir_ops[t->op].name;
   double worst[2] = {0, 0};
   for (uint32_t i = 0; i < count; i++) {
@@ -232,8 +232,8 @@ static void report(const math_truth *t, const variant *all, uint32_t count) {
     tap_ok(x->worst <= (double)x->promise, "%s%s within %.2f ulp: %s", name, x->cheap ? " (cheap)" : "", (double)x->promise, x->v.d.name);
     if (!x->v.d.flush && x->worst > worst[x->cheap]) worst[x->cheap] = x->worst;
   }
-  tap_ok(worst[0] >= 0.6 * (double)kir_math_max_ulp(t->op), "%s: the promise is not slack (%.3f of %.2f ulp)", name, worst[0],
-         (double)kir_math_max_ulp(t->op));
+  const double promise = (double)kir_math_max_ulp(t->op);
+  if (one_in <= ONE_IN) tap_ok(worst[0] >= 0.6 * promise, "%s: the promise is not slack (%.3f of %.2f ulp)", name, worst[0], promise);
 }
 
 static void check_errors(const math_truth *t, uint32_t one_in) {
@@ -250,7 +250,7 @@ static void check_errors(const math_truth *t, uint32_t one_in) {
     for (uint32_t i = 0; i < count; i++)
       if (all[i].v.d.rough || first / WIDTH % 4 == 0) measure(&all[i], want, a, b);
   }
-  report(t, all, count);
+  report(t, all, count, one_in);
   ir_arena_free(&arena);
 }
 
@@ -343,7 +343,7 @@ typedef struct domain { kir_op op; float ulp, lo, hi; } domain;
 static const domain domains[] = {
     {KIR_exp, 0, -87, 88},   {KIR_exp, 2, -INFINITY, 0}, {KIR_exp2, 2.5f, -INFINITY, 0}, {KIR_exp, 0, -INFINITY, 0}, {KIR_log, 0, 0x1p-126f, FLT_MAX},
     {KIR_log, 1.4f, 1, 2},   {KIR_log2, 0, 0x1p-20f, 1},    {KIR_sin, 0, -8192, 8192},      {KIR_cos, 2, -100, 100}, {KIR_tan, 0, -1, 1},
-    {KIR_asin, 0, -1, 1},    {KIR_acos, 0, -1, 1},          {KIR_tanh, 0, -9, 1},           {KIR_erf, 8, -3, 3},     {KIR_expm1, 0, -10, 10},
+    {KIR_asin, 0, -1, 1},    {KIR_acos, 0, -1, 1},          {KIR_tanh, 0, -9, 1},           {KIR_erf, 9, -3, 3},     {KIR_expm1, 0, -10, 10},
     {KIR_sinh, 0, -80, 3},   {KIR_cosh, 0, -3, 80},
 };
 
