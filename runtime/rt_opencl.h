@@ -27,6 +27,7 @@ typedef struct ocl_family {
   const char *platform, *name, *profile;
   bool host_mapped; /* a mapped buffer stays at one address and may stay mapped while kernels run */
   bool understates; /* answers too small a group size for a kernel: the launch decides */
+  bool finishes_early; /* clFinish and markers do not wait for kernels; reading does: a word of the stream's own is read instead */
   bool warms_up;    /* compiles at the first launch: pipeline_create launches an empty one */
 } ocl_family;
 
@@ -61,7 +62,12 @@ typedef struct ocl_pipeline {
   uint32_t items[3], binding_count;
 } ocl_pipeline;
 
-typedef struct ocl_stream { rt_stream base; cl_command_queue queue; } ocl_stream;
+typedef struct ocl_stream {
+  rt_stream base;
+  cl_command_queue queue;
+  cl_mem word; /* only where clFinish comes back too early: what is read to wait */
+  uint32_t sink;
+} ocl_stream;
 typedef struct ocl_event {
   rt_event base;
   cl_event last;          /* null when everything was over at submit */

@@ -6,8 +6,8 @@ enum { OCL_MAX_PLATFORMS = 16, OCL_MAX_DEVICES = 16 };
 
 static const ocl_family families[] = {
     {.platform = "Portable Computing Language", .name = "pocl", .profile = "pocl", .host_mapped = true, .warms_up = true},
-    {.platform = "rusticl", .name = "rusticl", .profile = "rusticl", .understates = true}, /* 22.3 answers 32 */
-    {.platform = "Oclgrind", .name = "oclgrind", .profile = "dgpu"},                       /* checks like a GPU: races, barriers, bounds */
+    {.platform = "rusticl", .name = "rusticl", .profile = "rusticl", .understates = true, .finishes_early = true}, /* 22.3 */
+    {.platform = "Oclgrind", .name = "oclgrind", .profile = "dgpu"}, /* checks like a GPU: races, barriers, bounds */
     {.platform = "Clover", .name = "clover", .profile = "igpu"},
     {.platform = "NVIDIA CUDA", .name = "nvidia", .profile = "dgpu"},
     {.platform = "AMD Accelerated", .name = "amd", .profile = "dgpu"},

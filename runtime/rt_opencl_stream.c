@@ -10,7 +10,11 @@ snt_result ocl_stream_create(rt_device *base, rt_stream **out, snt_diag *diag) {
   stream->base = (rt_stream){.v = base->v, .device = base};
   cl_int code = CL_SUCCESS;
   stream->queue = device->api.clCreateCommandQueue(device->context, device->id, device->profiling ? CL_QUEUE_PROFILING_ENABLE : 0, &code);
-  if (!stream->queue) {
+  if (stream->queue && device->family->finishes_early) {
+    stream->word = device->api.clCreateBuffer(device->context, CL_MEM_READ_WRITE, sizeof stream->sink, NULL, &code);
+  }
+  if (code != CL_SUCCESS) {
+    if (stream->queue) device->api.clReleaseCommandQueue(stream->queue);
     rt_give(base->alloc, stream, sizeof *stream);
     return ocl_fail(device, code, "stream", "clCreateCommandQueue", diag);
   }
@@ -18,11 +22,25 @@ snt_result ocl_stream_create(rt_device *base, rt_stream **out, snt_diag *diag) {
   return SNT_OK;
 }
 
+static cl_int finish(ocl_stream *stream) {
+  const ocl_api *api = &((ocl_device *)stream->base.device)->api;
+  if (!stream->word) return api->clFinish(stream->queue);
+  return api->clEnqueueReadBuffer(stream->queue, stream->word, CL_TRUE, 0, sizeof stream->sink, &stream->sink, 0, NULL, NULL);
+}
+
+/* An event behind all that was enqueued. */
+static cl_int enqueue_marker(ocl_stream *stream, cl_event *event) {
+  const ocl_api *api = &((ocl_device *)stream->base.device)->api;
+  if (!stream->word) return api->clEnqueueMarkerWithWaitList(stream->queue, 0, NULL, event);
+  return api->clEnqueueReadBuffer(stream->queue, stream->word, CL_FALSE, 0, sizeof stream->sink, &stream->sink, 0, NULL, event);
+}
+
 void ocl_stream_destroy(rt_stream *base) {
   if (!base) return;
   ocl_stream *stream = (ocl_stream *)base;
   const ocl_api *api = &((ocl_device *)base->device)->api;
-  api->clFinish(stream->queue);
+  finish(stream);
+  if (stream->word) api->clReleaseMemObject(stream->word);
   api->clReleaseCommandQueue(stream->queue);
   rt_give(base->device->alloc, stream, sizeof *stream);
 }
@@ -30,7 +48,7 @@ void ocl_stream_destroy(rt_stream *base) {
 snt_result ocl_wait(rt_stream *base, snt_diag *diag) {
   ocl_device *device = (ocl_device *)base->device;
   if (device->base.lost) return SNT_E_DEVICE_LOST;
-  cl_int code = device->api.clFinish(((ocl_stream *)base)->queue);
+  cl_int code = finish((ocl_stream *)base);
   return code == CL_SUCCESS ? SNT_OK : ocl_fail(device, code, "wait", "clFinish", diag);
 }
 
@@ -134,7 +152,7 @@ static snt_result submit_all(ocl_stream *stream, uint32_t count, const rt_dispat
     SNT_TRY(submit_one(stream, &dispatches[i], each, ns, diag));
   }
   cl_int code = CL_SUCCESS;
-  if (event) code = device->api.clEnqueueMarkerWithWaitList(stream->queue, 0, NULL, &event->last);
+  if (event) code = enqueue_marker(stream, &event->last);
   if (code == CL_SUCCESS) code = device->api.clFlush(stream->queue);
   return code == CL_SUCCESS ? SNT_OK : ocl_fail(device, code, "submit", "clFlush", diag);
 }
