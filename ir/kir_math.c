@@ -17,13 +17,26 @@ float kir_math_max_ulp(kir_op op) {
   return row ? row->ulp : 0;
 }
 
+static uint32_t refuse(kir_kernel *out, const char *format, const char *a, const char *b) {
+  kir_mistake(out, format, a, b);
+  out->first_error.result = SNT_E_UNSUPPORTED;
+  return 0;
+}
+
 static kv with_error(km *m, kir_op op, float ulp, uint32_t count, const kv *args) {
-  const kir_inst in = {.op = (uint16_t)op, .ulp = ulp};
+  if (m->same_bits && !m->exact_div) return refuse(m->k, "%s without correct rounding is not supported in %s", kir_ops[op].name, "reproducible mode");
+  const kir_inst in = {.op = (uint16_t)op, .ulp = m->same_bits ? 0.5f : ulp};
   return kir_put(m->k, &in, count, args);
 }
 
 kv km_div(km *m, kv a, kv b) { return with_error(m, KIR_div, 2.5f, 2, (kv[]){a, b}); }
-kv km_inverse_root(km *m, kv a) { return with_error(m, KIR_rsqrt, 6, 1, &a); }
+
+/* One operation, which devices round as they like; in two, each rounds in one way. */
+kv km_inverse_root(km *m, kv a) {
+  if (!m->same_bits) return with_error(m, KIR_rsqrt, 6, 1, &a);
+  const kv root = with_error(m, KIR_sqrt, 3, 1, &a);
+  return km_div(m, km_f(m, 1), root);
+}
 
 void km_rare(km *m, kv bits, uint32_t limit, km_slow *slow, kv in, kv *inout, uint32_t count) {
   const kv most = m->lanes > 1 ? kir_1(m->k, KIR_hred_max, bits) : bits;
@@ -43,20 +56,16 @@ static bool wants_cheap(const kir_math_row *row, const kir_inst *inst, const kir
   return cheap > 0 && inst->ulp >= cheap;
 }
 
-static uint32_t refuse(kir_kernel *out, const kir_inst *inst) {
-  kir_mistake(out, "%s on %s is not supported", kir_ops[inst->op].name, ir_dtypes[inst->type.base].name);
-  out->first_error.result = SNT_E_UNSUPPORTED;
-  return 0;
-}
-
 uint32_t kir_math_expand(kir_kernel *out, const kir_inst *inst, uint32_t a, uint32_t b, const kir_caps *caps) {
   if (out->failed) return 0;
   const kir_math_row *row = kir_math_find((kir_op)inst->op);
-  if (!row || inst->type.base != SNT_F32) return refuse(out, inst);
+  if (!row || inst->type.base != SNT_F32) return refuse(out, "%s on %s is not supported", kir_ops[inst->op].name, ir_dtypes[inst->type.base].name);
+  const bool same_bits = out->mode == SNT_NUMERICS_REPRODUCIBLE;
   km m = {.k = out,
           .lanes = inst->type.lanes,
-          .fma = caps->fma_fused && caps->fma_fast,
-          .exact_div = caps->exact_div,
+          .fma = caps->fma_fused && caps->fma_fast && !same_bits,
+          .exact_div = caps->exact_div && (caps->exact_sqrt || !same_bits),
+          .same_bits = same_bits,
           .loose = wants_cheap(row, inst, caps),
           .may_flush = inst->ulp >= 2,
           .has_dom = (inst->flags & KIR_HAS_DOM) != 0 && kir_ops[inst->op].args == 1,

@@ -19,7 +19,7 @@ snt_result kir_pass_math(const kir_kernel *in, kir_kernel *out, const kir_caps *
   kir_clone c;
   SNT_TRY(kir_clone_begin(&c, in, out));
   for (uint32_t i = 1; i < in->insts.count && !out->failed; i++) {
-    if (is_math(kir_at(in, i)->op) && !caps->keeps_math) SNT_TRY(expand(&c, i, caps, diag));
+    if (is_math(kir_at(in, i)->op) && (!caps->keeps_math || in->mode == SNT_NUMERICS_REPRODUCIBLE)) SNT_TRY(expand(&c, i, caps, diag));
     else kir_clone_inst(&c, i);
   }
   return kir_pass_end(out, "math", diag);

@@ -10,6 +10,7 @@ typedef struct km {
   uint8_t lanes;
   bool fma;       /* a fused multiply-add exists and is fast */
   bool exact_div; /* division and 1/sqrt need no correction */
+  bool same_bits; /* reproducible mode: nothing may depend on the device */
   bool loose;     /* the cheap variant is wanted */
   bool may_flush; /* results below 2^-126 may become 0 everywhere */
   bool has_dom;   /* the argument is proven to lie in lo..hi, so it is no NaN either */

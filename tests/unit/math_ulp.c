@@ -393,6 +393,37 @@ static void check_refusals(void) {
   ir_arena_free(&arena);
 }
 
+/* ---- reproducible mode: one expansion for every device, or none ---- */
+static char *reproducible_text(ir_arena *arena, kir_op op, const kir_caps *caps, snt_diag *diag) {
+  kir_kernel k;
+  kir_init(&k, arena, "math");
+  k.mode = SNT_NUMERICS_REPRODUCIBLE;
+  const uint32_t a = kir_scalar_read(&k, kir_scalar_add(&k, "a", SNT_F32, 0, 0, 0)), b = kir_scalar_read(&k, kir_scalar_add(&k, "b", SNT_F32, 0, 0, 0));
+  const kir_inst inst = {.op = (uint16_t)op, .type = kir_t(SNT_F32, 1)};
+  kir_math_expand(&k, &inst, a, b, caps);
+  ir_text text;
+  ir_text_init(&text, arena);
+  kir_print(&k, &text);
+  *diag = k.first_error;
+  return k.failed ? NULL : text.at;
+}
+
+static void check_reproducible(const math_truth *t) {
+  const kir_caps one = {.fma_fused = true, .fma_fast = true, .exact_div = true, .exact_sqrt = true}, two = {.exact_div = true, .exact_sqrt = true};
+  const kir_caps rough = {.fma_fused = true};
+  const char *name = kir_ops[t->op].name;
+  ir_arena arena;
+  ir_arena_init(&arena, NULL);
+  snt_diag diag;
+  const char *a = reproducible_text(&arena, t->op, &one, &diag), *b = reproducible_text(&arena, t->op, &two, &diag);
+  tap_ok(a && b && !strcmp(a, b), "%s: reproducible mode expands alike with and without fma", name);
+  tap_ok(a && !strstr(a, "fma") && !strstr(a, "rsqrt"), "%s: with neither fma nor rsqrt", name);
+  const bool divides = a && (strstr(a, " div ") || strstr(a, " sqrt "));
+  const char *c = reproducible_text(&arena, t->op, &rough, &diag);
+  tap_ok(divides ? !c && diag.result == SNT_E_UNSUPPORTED : c && !strcmp(a, c), "%s: rough division is %s", name, divides ? diag.text : "not needed");
+  ir_arena_free(&arena);
+}
+
 /* Every operation with the attributes of these functions has a row here and in the table. */
 static void check_totality(void) {
   for (uint32_t op = 1; op < KIR_OP_COUNT; op++) {
@@ -410,6 +441,7 @@ int main(int argc, char **argv) {
     if (argc > 2 && strcmp(argv[2], kir_ops[math_truths[i].op].name)) continue;
     check_errors(&math_truths[i], one_in ? one_in : ONE_IN);
     check_widths(&math_truths[i], &as_interpreter);
+    check_reproducible(&math_truths[i]);
   }
   check_specials(&devices[0]);
   check_specials(&devices[1]);
