@@ -53,6 +53,7 @@ static snt_result copy_memory(rt_sync_device *base, void *handle, uint64_t offse
 }
 
 snt_result rt_hooked_open(const snt_host_alloc *alloc, const snt_backend *hook, const char *which, rt_device **out, snt_diag *diag) {
+  if (!hook->profile) return ir_fail(diag, SNT_E_ARG, "open", 0, "backend %s has no profile", hook->name);
   hooked_device *device = rt_take(alloc, sizeof *device);
   if (!device) return ir_fail(diag, SNT_E_HOST_MEM, "open", 0, "out of memory");
   device->base.base = (rt_device){.v = &rt_hooked, .alloc = alloc, .target = hook->target};

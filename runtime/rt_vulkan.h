@@ -142,7 +142,7 @@ snt_result vk_judge(vk_device *, snt_result, snt_diag *);
 /* rt_vulkan_device.c */
 snt_result vk_fail(vk_device *, VkResult, const char *stage, const char *what, snt_diag *);
 /* rt_vulkan_profile.c */
-void vk_query_features(const vk_api *, const snt_host_alloc *, VkPhysicalDevice, vk_features *);
+void vk_query_features(const vk_api *, const snt_host_alloc *, VkPhysicalDevice, bool for_layers, vk_features *);
 snt_result vk_query_profile(vk_device *, const char *base, snt_diag *);
 const char *vk_profile_name(const char *device, const char *driver, VkPhysicalDeviceType);
 /* rt_vulkan_memory.c */

@@ -150,7 +150,7 @@ static void query_memory(vk_device *device, VkPhysicalDeviceType type) {
 static snt_result create_device(vk_device *device, snt_diag *diag) {
   const vk_api *api = &device->instance->api;
   const float priority = 1;
-  vk_query_features(api, device->base.alloc, device->physical, &device->features);
+  vk_query_features(api, device->base.alloc, device->physical, device->flags & VK_VALIDATE_GPU, &device->features);
   const VkDeviceQueueCreateInfo queue = {.sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
                                          .queueFamilyIndex = device->family,
                                          .queueCount = 1,

@@ -32,7 +32,7 @@ static void add_feature(vk_features *features, void *feature, bool core, bool ha
   if (!core) features->extensions[features->extension_count++] = extension;
 }
 
-void vk_query_features(const vk_api *api, const snt_host_alloc *alloc, VkPhysicalDevice physical, vk_features *out) {
+void vk_query_features(const vk_api *api, const snt_host_alloc *alloc, VkPhysicalDevice physical, bool for_layers, vk_features *out) {
   *out = (vk_features){
       .core = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2},
       .storage16 = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES},
@@ -59,7 +59,12 @@ void vk_query_features(const vk_api *api, const snt_host_alloc *alloc, VkPhysica
   api->vkGetPhysicalDeviceFeatures2(physical, &out->core);
   const VkPhysicalDeviceFeatures had = out->core.features;
   out->core.features = (VkPhysicalDeviceFeatures){
-      .shaderInt16 = had.shaderInt16, .shaderInt64 = had.shaderInt64, .shaderFloat64 = had.shaderFloat64};
+      .shaderInt16 = had.shaderInt16,
+      .shaderInt64 = had.shaderInt64,
+      .shaderFloat64 = had.shaderFloat64,
+      .vertexPipelineStoresAndAtomics = for_layers && had.vertexPipelineStoresAndAtomics, /* asked for by GPU-assisted validation */
+      .fragmentStoresAndAtomics = for_layers && had.fragmentStoresAndAtomics,
+  };
 }
 
 /* ---- the profile ---- */

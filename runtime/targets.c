@@ -118,15 +118,17 @@ static snt_result open_best(const snt_host_alloc *alloc, rt_device **out, snt_di
     const rt_vtable *v;
     bool cpu;
   } order[] = {{&rt_cuda, false}, {&rt_vulkan, false}, {&rt_opencl, false}, {&rt_opencl, true}, {&rt_vulkan, true}, {&rt_interp, true}};
+  snt_diag last = {.text = ""}; /* the caller's shows no failure when a later one opens */
   for (uint32_t i = 0; i < IR_COUNT(order); i++) {
-    snt_result result = order[i].v->open(alloc, "", out, diag);
+    snt_result result = order[i].v->open(alloc, "", out, &last);
     if (result == SNT_OK && (*out)->cpu == order[i].cpu) return SNT_OK;
-    if (result == SNT_OK)
+    if (result == SNT_OK) {
       order[i].v->close(*out);
-    else if (result != SNT_E_UNSUPPORTED)
-      return result;
+    } else if (result != SNT_E_UNSUPPORTED) {
+      return ir_fail(diag, result, "open", 0, "%s", last.text);
+    }
   }
-  return SNT_E_UNSUPPORTED;
+  return ir_fail(diag, SNT_E_UNSUPPORTED, "open", 0, "no device: %s", last.text);
 }
 
 snt_result rt_open_device(const snt_host_alloc *alloc, const rt_hooks *hooks, const char *selector, rt_device **out, snt_diag *diag) {
