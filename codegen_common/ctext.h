@@ -27,8 +27,8 @@ enum {
 };
 
 /* Access to memory: `cell` one element of the declared type, `aligned` a vector at its natural alignment, `unaligned` elsewhere
-   (null: lane by lane), `boolean` an element stored as a byte; `stream` an aligned store past the caches. */
-typedef struct ctext_access { const char *cell, *boolean, *aligned, *unaligned, *stream; } ctext_access;
+   (null: lane by lane), `three` one of three lanes, `boolean` an element stored as a byte; `stream` an aligned store past the caches. */
+typedef struct ctext_access { const char *cell, *boolean, *aligned, *unaligned, *three, *stream; } ctext_access;
 
 /* A helper text, included when `trigger` occurs in the kernel or in a later helper that is included. */
 typedef struct ctext_helper { const char *trigger, *text; } ctext_helper;

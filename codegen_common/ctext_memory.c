@@ -130,17 +130,21 @@ static bool is_small(const ctext *c, const kir_memory *m) {
   return most > 0 && factor <= limit && most <= limit / factor;
 }
 
-/* An address `v + literal` is formed in 64 bits, so that the compiler can fold the literal into the access; accesses around one v then
-   share its widening. v may be "negative", as in (row - 1) * width + width; in large memories sums stay modulo 2^32. */
+/* An address `v + literal` is formed in 64 bits, so that the compiler can fold the literal into the access; accesses around one v, itself
+   included, share its widening. v may be "negative", as in (row - 1) * width + width; in large memories sums stay modulo 2^32. */
 static bool is_foldable(const ctext *c, uint32_t id, uint32_t *base, int64_t *literal) {
   const kir_memory *m = &c->k->memories.at[kir_at(c->k, id)->index];
   if (!c->d->wide_index || m->space != KIR_GLOBAL || !is_small(c, m)) return false;
   const uint32_t index = kir_arg(c->k, id, 0);
   const kir_inst *sum = kir_at(c->k, index);
-  if (sum->op != KIR_add || sum->type.base != SNT_U32 || !ctext_const_int(c, kir_arg(c->k, index, 1), literal)) return false;
+  *base = index;
+  *literal = 0;
+  if (sum->op == KIR_const || sum->type.base != SNT_U32) return false;
+  if (sum->op != KIR_add || !ctext_const_int(c, kir_arg(c->k, index, 1), literal)) return true;
   *literal = (int32_t)*literal;
-  *base = kir_arg(c->k, index, 0);
-  return kir_at(c->k, *base)->op != KIR_const && *literal > -(1 << 30) && *literal < 1 << 30;
+  if (*literal > -(1 << 30) && *literal < 1 << 30) *base = kir_arg(c->k, index, 0);
+  else *literal = 0;
+  return true;
 }
 
 void ctext_count_uses(ctext *c) {
@@ -149,7 +153,8 @@ void ctext_count_uses(ctext *c) {
     uint32_t base;
     int64_t literal;
     for (uint32_t n = 0; n < s->arg_count; n++) c->uses[kir_arg(c->k, i, n)]++;
-    if (kir_ops[s->op].flags & KIR_MEM && s->arg_count && is_foldable(c, i, &base, &literal)) c->folded[kir_arg(c->k, i, 0)]++;
+    if (kir_ops[s->op].flags & KIR_MEM && s->arg_count && is_foldable(c, i, &base, &literal) && base != kir_arg(c->k, i, 0))
+      c->folded[kir_arg(c->k, i, 0)]++;
   }
 }
 
@@ -157,9 +162,9 @@ static void folded_index(ctext *c, uint32_t base, int64_t literal) {
   const ir_text saved = ctext_divert(c);
   ctext_value(c, base);
   const ctext_site site = {.text = {ctext_restore(c, saved)}};
-  ir_text_add(&c->out, "("); /* one sum, then one pointer */
+  if (literal) ir_text_add(&c->out, "("); /* one sum, then one pointer */
   ctext_expand(c, c->d->wide_index, &site);
-  ir_text_format(&c->out, " %c %lld)", literal < 0 ? '-' : '+', (long long)(literal < 0 ? -literal : literal));
+  if (literal) ir_text_format(&c->out, " %c %lld)", literal < 0 ? '-' : '+', (long long)(literal < 0 ? -literal : literal));
 }
 
 /* Row-major; literal indices fold into one number at the end. */
@@ -198,7 +203,8 @@ static const char *access_text(ctext *c, uint32_t id, const ctext_access *access
   if (s->lanes > 1) ctext_fail(c, SNT_E_INTERNAL, id, "strided lanes must have been split by pass legalise");
   if (value.lanes == m->type.lanes) return value.base == SNT_BOOL ? access->boolean : access->cell;
   if (value.base == SNT_BOOL) return NULL;
-  if (value.lanes == 3 || s->align < bytes) return access->unaligned;
+  if (value.lanes == 3) return access->three;
+  if (s->align < bytes) return access->unaligned;
   return s->op == KIR_store && s->flags & KIR_IS_STREAM && access->stream ? access->stream : access->aligned;
 }
 

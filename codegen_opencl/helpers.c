@@ -5,11 +5,30 @@
 #define WIDTHS(head, body) \
   "#define SNT_W(N) " head " { " body " }\nSNT_W() SNT_W(2) SNT_W(3) SNT_W(4) SNT_W(8) SNT_W(16)\n#undef SNT_W\n"
 
+/* Clang for a CPU: its library's vload, vstore and roundings are several instructions where the builtins are one. */
+#define FOR_CPU(condition) "#if " condition " && (defined(__x86_64__) || defined(__aarch64__))\n"
+#define ROUNDING(upper, lower, builtin)                                                                                                    \
+  FOR_CPU("__has_builtin(__builtin_elementwise_" builtin ")")                                                                              \
+  "#define SNT_" upper "(x) __builtin_elementwise_" builtin "(x)\n#else\n#define SNT_" upper "(x) " lower "(x)\n#endif\n"
+#define UNALIGNED_OF(type) "SNT_U(" type ", 2) SNT_U(" type ", 4) SNT_U(" type ", 8) SNT_U(" type ", 16)\n"
+#define UNALIGNED                                                                                                                          \
+  FOR_CPU("defined(__clang__)")                                                                                                            \
+  "#define SNT_U(T, N) typedef T##N snt_##T##N __attribute__((aligned(sizeof(T))));\n" UNALIGNED_OF("float") UNALIGNED_OF("int")           \
+  UNALIGNED_OF("uint") UNALIGNED_OF("short") UNALIGNED_OF("ushort") UNALIGNED_OF("char") UNALIGNED_OF("uchar") UNALIGNED_OF("long")        \
+  UNALIGNED_OF("ulong") "#ifdef cl_khr_fp64\n" UNALIGNED_OF("double") "#endif\n#undef SNT_U\n"                                             \
+  "#define SNT_VLOAD(Q, T, N, p) (*(Q const snt_##T##N *)(p))\n#define SNT_VSTORE(Q, T, N, v, p) (*(Q snt_##T##N *)(p) = (v))\n"           \
+  "#else\n#define SNT_VLOAD(Q, T, N, p) vload##N(0, p)\n#define SNT_VSTORE(Q, T, N, v, p) vstore##N(v, 0, p)\n#endif\n"
+
 const ctext_helper opencl_helpers[] = {
     {"__kernel", "#pragma OPENCL FP_CONTRACT OFF\n#ifndef __has_builtin\n#define __has_builtin(x) 0\n#endif\n"},
     {"double", "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n"},
     {"SNT_STREAM", "#if __has_builtin(__builtin_nontemporal_store) && (defined(__x86_64__) || defined(__aarch64__))\n"
                    "#define SNT_STREAM(v, p) __builtin_nontemporal_store(v, p)\n#else\n#define SNT_STREAM(v, p) (*(p) = (v))\n#endif\n"},
+    {"SNT_V", UNALIGNED},
+    {"SNT_FLOOR", ROUNDING("FLOOR", "floor", "floor")},
+    {"SNT_CEIL", ROUNDING("CEIL", "ceil", "ceil")},
+    {"SNT_TRUNC", ROUNDING("TRUNC", "trunc", "trunc")},
+    {"SNT_RINT", ROUNDING("RINT", "rint", "roundeven")},
     {"SNT_PREFETCH", "#if __has_builtin(__builtin_prefetch) && (defined(__x86_64__) || defined(__aarch64__))\n"
                      "#define SNT_PREFETCH(p, bytes, rw) \\\n"
                      "  for (size_t q_ = 0; q_ < bytes; q_ += 64) __builtin_prefetch((const void *)((size_t)(p) + q_), rw, 3)\n"
