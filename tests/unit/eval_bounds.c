@@ -1,5 +1,6 @@
 /* The bounds of the reference: the f32 evaluation of every operator, family and random graph lies within them and comes near; thresholds leave
    both sides open; every allocation may fail. */
+#include "ir/eval_private.h"
 #include "tests/unit/eval_support.h"
 
 /* ---- bounds: every float operator alone, then in random graphs ---- */
@@ -56,6 +57,42 @@ static void test_operators(int32_t dtype) {
     bool exact = (info_of->flags & IR_EXACT) || op == IR_OP_rem || dtype == SNT_F64;
     tap_ok(nans == 0 && ratio <= 1 && (exact ? ratio == 0 : ratio > 0.01), "%s of %s: ratio %.3f", info_of->name, ir_dtypes[dtype].name, ratio);
     ir_arena_free(&s.arena);
+  }
+}
+
+/* ---- propagation: whatever an operand is within its bound, the result is within its own ---- */
+static double drawn_operand(void) {
+  static const double edges[] = {0, 1, -1, 2, 0.5, -0.5, 1e-3, -1e-3, 88, -104, 3.14159265358979, 1.5707963267949};
+  return below(3) ? uniform(-8, 8) : edges[below(IR_COUNT(edges))];
+}
+
+static void test_propagation(void) {
+  static const ir_eval_info nothing = {0};
+  const eval_ctx ctx = {.info = &nothing};
+  const bound_type type = bound_type_of(&ctx, SNT_F32);
+  random_state = 77;
+  for (uint32_t op = 1; op < IR_OP_COUNT; op++) {
+    const ir_op_info *info = &ir_ops[op];
+    if (!(info->flags & IR_POINTWISE) || info->rule != IR_RULE_SAME || !(info->classes & IR_CLASS_F)) continue;
+    int escaped = 0;
+    double largest = 0;
+    for (int round = 0; round < 4000 && escaped < 3; round++) {
+      bounded in[3], out;
+      double shaken[3];
+      for (int k = 0; k < 3; k++) in[k] = (bounded){drawn_operand(), below(4) ? pow(10, uniform(-9, 0)) : 0};
+      out = bound_float((ir_op)op, &type, in);
+      for (int sample = 0; sample < 12; sample++) {
+        for (int k = 0; k < 3; k++) shaken[k] = in[k].v + in[k].e * (sample < 8 ? (sample >> k & 1 ? 1 : -1) : uniform(-1, 1));
+        double got = ir_op_eval((ir_op)op, shaken[0], shaken[1], shaken[2]);
+        if (isinf(out.e) || got == out.v) continue;
+        bool overflows = fabs(got) > type.top && isinf(out.v);
+        bool held = overflows || (isnan(got) && isnan(out.v)) || fabs(got - out.v) <= out.e * (1 + 1e-9) + 1e-14; /* f64 rounds the sums above */
+        if (!held && escaped++ < 3)
+          tap_diag("%s(%g+-%g, %g+-%g, %g+-%g) = %g+-%g, but %g", info->name, in[0].v, in[0].e, in[1].v, in[1].e, in[2].v, in[2].e, out.v, out.e, got);
+        if (out.e > 0 && held) largest = fmax(largest, fabs(got - out.v) / out.e);
+      }
+    }
+    tap_ok(escaped == 0 && largest > 0.5, "%s: operands' bounds propagate, closely: %.3f", info->name, largest);
   }
 }
 
@@ -259,6 +296,7 @@ int main(void) {
   test_operators(SNT_F32);
   test_operators(SNT_F16);
   test_operators(SNT_F64);
+  test_propagation();
   test_families();
   test_random_graphs();
   test_either();
