@@ -47,22 +47,15 @@ static snt_result upload_new(snt_exec *x, uint32_t buffer, uint64_t bytes, const
   return r;
 }
 
-static uint64_t logical_bytes(const snt_exec *x, const plan_buffer *b, const int64_t *symbols) {
-  uint64_t n = ir_dtypes[b->dtype].bytes, d;
-  for (uint32_t i = 0; i < b->rank; i++) {
-    if (!plan_eval(&x->program->plan, b->dims[i], symbols, &d)) return 0;
-    n *= d;
-  }
-  return n;
-}
-
 static snt_result make_constants(snt_exec *x, snt_diag *diag) {
   const ir_plan *p = &x->program->plan;
   for (uint32_t i = 0; i < p->buffers.count; i++) {
     const plan_buffer *b = &p->buffers.at[i];
     if (b->kind != PLAN_CONSTANT || b->first_step == UINT32_MAX) continue;
     if (!b->data) return ir_fail(diag, SNT_E_HOST_MEM, "exec", 0, "a constant has no data");
-    SNT_TRY(upload_new(x, i, logical_bytes(x, b, NULL), b->data, diag));
+    uint64_t bytes;
+    if (!plan_logical_bytes(p, b, NULL, &bytes)) return ir_fail(diag, SNT_E_LIMIT, "exec", 0, "the size of a constant does not fit");
+    SNT_TRY(upload_new(x, i, bytes, b->data, diag));
   }
   return x->device->rt->v->wait(x->stream->rt, diag);
 }
@@ -99,7 +92,8 @@ snt_result exec_make_scratch(snt_exec *x, const int64_t *symbols, snt_diag *diag
 }
 
 snt_result exec_make_state(snt_exec *x, uint32_t buffer, const int64_t *symbols, snt_diag *diag) {
-  const uint64_t bytes = logical_bytes(x, &x->program->plan.buffers.at[buffer], symbols);
+  uint64_t bytes;
+  if (!plan_logical_bytes(&x->program->plan, &x->program->plan.buffers.at[buffer], symbols, &bytes)) return ir_fail(diag, SNT_E_LIMIT, "exec", 0, "the size of a state does not fit");
   if (x->device->host) {
     if (!x->host_states[buffer]) x->host_states[buffer] = api_take(x->device->context, round16(bytes)), x->bound[buffer].bytes = round16(bytes);
     return x->host_states[buffer] ? SNT_OK : ir_fail(diag, SNT_E_HOST_MEM, "exec", 0, "out of host memory");

@@ -115,17 +115,20 @@ static void explain_text(const snt_program *p, ir_text *out) {
   }
 }
 
+void api_explain(const snt_program *p, uint32_t format, ir_arena *temp, ir_text *out) {
+  if (format == SNT_EXPLAIN_PLAN) plan_print(&p->plan, out);
+  else if (p->texts[format]) ir_text_add(out, p->texts[format]);
+  else if (format == SNT_EXPLAIN_JSON) explain_json(p, temp, out);
+  else explain_text(p, out);
+}
+
 snt_result snt_program_explain(const snt_program *p, uint32_t format, char *text, size_t *length) {
   if (!p || !length || format > SNT_EXPLAIN_PLAN) return SNT_E_ARG;
   ir_arena temp;
   ir_text out;
   ir_arena_init(&temp, &p->context->alloc);
   ir_text_init(&out, &temp);
-  switch (format) {
-  case SNT_EXPLAIN_JSON: explain_json(p, &temp, &out); break;
-  case SNT_EXPLAIN_PLAN: plan_print(&p->plan, &out); break;
-  default: explain_text(p, &out); break;
-  }
+  api_explain(p, format, &temp, &out);
   const snt_result r = api_copy_text(&out, text, length);
   ir_arena_free(&temp);
   return r;

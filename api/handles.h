@@ -39,6 +39,7 @@ struct snt_program {
   uint32_t targets, port_count;
   uint32_t *ports;      /* port -> plan buffer: inputs and states in order, then outputs */
   api_kernel *kernels;
+  const char *texts[2]; /* of a loaded program: what explain said when it was compiled, by SNT_EXPLAIN_*; null: ask the fusion context */
 };
 
 struct snt_device { atomic_uint uses; snt_context *context; rt_device *rt; cost_profile profile; bool host; snt_device_info info; };
@@ -70,7 +71,10 @@ struct snt_exec {
 void *api_take(snt_context *, size_t size); /* zeroed */
 void api_give(snt_context *, void *, size_t size);
 void api_context_hold(snt_context *);
+snt_program *api_program_new(snt_context *); /* empty, with one use */
 void api_program_drop(snt_program *);
+snt_result api_code_key(uint32_t target_bit, api_code *); /* from the code's bytes */
+void api_explain(const snt_program *, uint32_t format, ir_arena *temp, ir_text *out);
 void api_device_hold(snt_device *);
 void api_stream_drop(snt_stream *);
 snt_result api_check_head(const snt_head *, uint32_t type, size_t known, snt_diag *);

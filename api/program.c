@@ -66,6 +66,17 @@ static int progress(void *user, const char *stage, double fraction) {
 
 /* ---- kernels to code ---- */
 
+snt_result api_code_key(uint32_t bit, api_code *c) {
+  const codegen_target *t = rt_codegen(bit);
+  if (!t) return SNT_E_UNSUPPORTED;
+  ir_sha256 sha;
+  ir_sha256_init(&sha);
+  ir_sha256_add(&sha, t->name, strlen(t->name));
+  ir_sha256_add(&sha, c->code.data, c->code.size);
+  ir_sha256_end(&sha, c->key);
+  return SNT_OK;
+}
+
 static snt_result emit_target(snt_program *p, uint32_t kernel, uint32_t target, snt_diag *diag) {
   const codegen_target *t = rt_codegen(target_bits[target]);
   const kir_kernel *source = p->plan.kernels.at[kernel].kernel;
@@ -80,11 +91,7 @@ static snt_result emit_target(snt_program *p, uint32_t kernel, uint32_t target, 
   SNT_TRY(kir_run_passes(source, legal, &caps, NULL, NULL, diag));
   SNT_TRY(t->emit(legal, &caps, &p->arena, &k->code[target].code, diag));
   k->legal[target] = legal;
-  ir_sha256 sha;
-  ir_sha256_init(&sha);
-  ir_sha256_add(&sha, t->name, strlen(t->name));
-  ir_sha256_add(&sha, k->code[target].code.data, k->code[target].code.size);
-  ir_sha256_end(&sha, k->code[target].key);
+  SNT_TRY(api_code_key(target_bits[target], &k->code[target]));
   k->block_bytes = kir_block_bytes(legal);
   k->binding_count = 0;
   for (uint32_t m = 0; m < legal->memories.count; m++) k->binding_count += legal->memories.at[m].space == KIR_GLOBAL || legal->memories.at[m].space == KIR_IMAGE;
@@ -146,17 +153,25 @@ snt_result snt_compile(snt_graph *g, const snt_profile *profile, const snt_compi
   }
   if (info.numerics > SNT_NUMERICS_STRICT) return ir_fail(diag, SNT_E_UNSUPPORTED, "compile", 0, "numerics %s is not supported", info.numerics == SNT_NUMERICS_FAST ? "FAST" : "REPRODUCIBLE");
   SNT_TRY(snt_graph_verify(g, diag));
-  snt_program *p = api_take(g->context, sizeof *p);
+  snt_program *p = api_program_new(g->context);
   if (!p) return ir_fail(diag, SNT_E_HOST_MEM, "compile", 0, "out of host memory");
-  atomic_init(&p->uses, 1);
-  p->context = g->context;
-  api_context_hold(p->context);
   p->profile = profile->profile;
-  ir_arena_init(&p->arena, &p->context->alloc);
-  const snt_result r = compile_into(p, g, &info, diag);
+  snt_result r = compile_into(p, g, &info, diag);
+  if (p->arena.failed) r = ir_fail(diag, SNT_E_HOST_MEM, "compile", 0, "out of host memory"); /* whatever it made others say */
   if (r != SNT_OK) { api_program_drop(p); return r; }
   *out = p;
   return SNT_OK;
+}
+
+snt_program *api_program_new(snt_context *c) {
+  snt_program *p = api_take(c, sizeof *p);
+  if (!p) return NULL;
+  atomic_init(&p->uses, 1);
+  p->context = c;
+  api_context_hold(c);
+  ir_arena_init(&p->arena, &c->alloc);
+  expr_pool_init(&p->pool, &p->arena);
+  return p;
 }
 
 void api_program_drop(snt_program *p) {

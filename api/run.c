@@ -20,25 +20,13 @@ static snt_result check_symbols(const snt_program *p, const snt_run_info *info, 
   return SNT_OK;
 }
 
-static bool port_bytes(const snt_program *p, uint32_t port, const int64_t *symbols, uint64_t *bytes) {
-  const plan_buffer *b = &p->plan.buffers.at[p->ports[port]];
-  uint64_t d;
-  *bytes = ir_dtypes[b->dtype].bytes;
-  for (uint32_t i = 0; i < b->rank; i++) {
-    if (!plan_eval(&p->plan, b->dims[i], symbols, &d)) return false;
-    if (d && *bytes > (uint64_t)1 << 46) return false;
-    *bytes *= d;
-  }
-  return true;
-}
-
 static snt_result bind_argument(snt_exec *x, const snt_argument *a, const snt_run_info *info, bool host_allowed, snt_diag *diag) {
   const snt_program *p = x->program;
   uint64_t bytes;
   snt_port port = {{0}, 0, 0, {0, 0, {0}}};
   if (a->port >= p->port_count) return ir_fail(diag, SNT_E_ARG, "run", 0, "no port %u", a->port);
   (void)snt_program_port(p, a->port, &port);
-  if (!port_bytes(p, a->port, info->symbols, &bytes)) return ir_fail(diag, SNT_E_LIMIT, "run", 0, "the size of %s does not fit", port.name);
+  if (!plan_logical_bytes(&p->plan, &p->plan.buffers.at[p->ports[a->port]], info->symbols, &bytes)) return ir_fail(diag, SNT_E_LIMIT, "run", 0, "the size of %s does not fit", port.name);
   struct exec_port *to = &x->bound[p->ports[a->port]];
   if ((a->buffer != NULL) == (a->host != NULL)) return ir_fail(diag, SNT_E_ARG, "run", 0, "%s needs a buffer or host memory, one of them", port.name);
   if (a->host && !host_allowed) return ir_fail(diag, SNT_E_ARG, "run", 0, "%s is host memory: snt_submit takes buffers only", port.name);

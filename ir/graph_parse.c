@@ -39,7 +39,7 @@ static bool parse_symbol(graph_parser *p) {
   return !lex_graph_failed(p, start);
 }
 
-static bool parse_symbols(graph_parser *p) {
+bool parse_symbols(graph_parser *p) {
   lex_lines(p);
   if (!lex_take_word(p, "symbols")) return true;
   if (!lex_expect(p, '{')) return false;
@@ -271,8 +271,9 @@ snt_result ir_graph_parse_with(ir_graph *g, const char *text, size_t length, con
   snt_diag unused;
   if (!diag) p.diag = &unused;
   ir_arena_init(&p.temp, &g->arena->host);
-  bool parsed = parse_graph(&p);
+  const bool parsed = parse_graph(&p), starved = p.temp.failed || g->arena->failed;
   ir_arena_free(&p.temp);
+  if (starved) return ir_fail(diag, SNT_E_HOST_MEM, "parse graph", 0, "out of host memory");
   return parsed ? SNT_OK : p.result;
 }
 

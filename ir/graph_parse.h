@@ -60,5 +60,6 @@ bool parse_note(graph_parser *, text_name *note);       /* , name="..." if it is
 bool parse_const(graph_parser *, const text_result *);
 uint32_t parse_add_literal(graph_parser *, const char *at, const ir_number *, int32_t dtype);
 /* ---- ir/graph_parse.c ---- */
+bool parse_symbols(graph_parser *);                     /* the block before a graph or a plan; none is fine */
 bool parse_define(graph_parser *, const text_result *, uint32_t node); /* names the node and makes the name known */
 #endif

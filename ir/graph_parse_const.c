@@ -58,6 +58,7 @@ static bool parse_file(graph_parser *p, const ir_tensor *type, uint64_t count, i
   if (!lex_expect(p, '=') || !lex_quoted(p, &file)) return false;
   if (lex_take_word(p, "offset") && (!lex_expect(p, '=') || !lex_int(p, &offset))) return false;
   if (offset < 0) return lex_fail(p, start, "a negative offset");
+  if (count > (uint64_t)1 << 48) return lex_fail(p, start, "a constant of %llu elements", (unsigned long long)count);
   if (!p->hooks || !p->hooks->load) return lex_fail(p, start, "there is no way to read a file here");
   const void *data = p->hooks->load(p->hooks->user, lex_text(p, file), (uint64_t)offset, count * ir_dtypes[type->dtype].bytes);
   if (!data) return lex_fail(p, start, "the bytes of %.*s cannot be read", (int)file.length, file.at);

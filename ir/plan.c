@@ -26,6 +26,19 @@ bool plan_eval(const ir_plan *p, ir_expr e, const int64_t *symbols, uint64_t *ou
   return true;
 }
 
+bool plan_logical_bytes(const ir_plan *p, const plan_buffer *b, const int64_t *symbols, uint64_t *out) {
+  uint64_t d, bytes = ir_dtypes[b->dtype].bytes;
+  bool empty = false;
+  for (uint32_t i = 0; i < b->rank; i++) {
+    if (!plan_eval(p, b->dims[i], symbols, &d)) return false;
+    if (d > 1 && bytes > ((uint64_t)1 << 46) / d) return false;
+    if (d) bytes *= d;
+    else empty = true;
+  }
+  *out = empty ? 0 : bytes;
+  return true;
+}
+
 static bool guards_hold(const ir_plan *p, const plan_step *s, const int64_t *symbols, bool *ok) {
   for (uint32_t i = 0; i < s->guard_count; i++) {
     int64_t v, lo, hi;

@@ -63,6 +63,7 @@ void plan_fold_grid(uint64_t groups, const uint64_t limit[3], uint32_t out[3]);
 typedef struct plan_launch { bool runs; uint64_t groups; uint8_t scalars[128]; uint32_t scalar_bytes; } plan_launch;
 bool plan_eval_step(const ir_plan *, uint32_t step, const int64_t *symbols, uint32_t *taken_choice, plan_launch *out);
 bool plan_eval(const ir_plan *, ir_expr, const int64_t *symbols, uint64_t *out);
+bool plan_logical_bytes(const ir_plan *, const plan_buffer *, const int64_t *symbols, uint64_t *out); /* of the value it holds, row-major; at most 2^46 */
 /* Symbols from the extents that the caller's ports really have; checks min, max, multiple_of and consistency. */
 snt_result plan_solve_symbols(const ir_plan *, uint32_t buffer, const int64_t *dims, int64_t *symbols, uint8_t *known, snt_diag *);
 #endif

@@ -1,0 +1,242 @@
+/* snt_program_load. In: bytes that nobody vouches for. Out: a program, or SNT_E_BAD_BLOB and nothing left. The checksum finds damage; a blob
+   that was made to be wrong has a good one, so every offset, count and number is checked again and every text goes through its parser. */
+#include "api/blob.h"
+
+typedef struct blob_reader { const uint8_t *at, *end; bool failed; } blob_reader;
+typedef struct loader { snt_program *p; blob_reader sections[BLOB_SECTION_END]; snt_diag *diag; } loader;
+
+static snt_result bad(snt_diag *diag, const char *what) {
+  snt_diag detail = {{0}, 0, 0, 0, {0}, {0}};
+  if (diag) detail = *diag;
+  if (diag && detail.result < 0 && detail.text[0]) return ir_fail(diag, SNT_E_BAD_BLOB, "load", 0, "%s: %.150s", what, detail.text);
+  return ir_fail(diag, SNT_E_BAD_BLOB, "load", 0, "%s", what);
+}
+
+/* A part's own error, seen as damage of the blob; running out of memory stays what it is. */
+static snt_result as_damage(snt_diag *diag, snt_result r, const char *what) {
+  if (r == SNT_OK || r == SNT_E_HOST_MEM) return r;
+  return bad(diag, what);
+}
+
+static uint32_t take_u32(blob_reader *r) {
+  if (r->failed || r->end - r->at < 4) { r->failed = true; return 0; }
+  const uint8_t *b = r->at;
+  r->at += 4;
+  return (uint32_t)b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16 | (uint32_t)b[3] << 24;
+}
+static uint64_t take_u64(blob_reader *r) {
+  const uint64_t low = take_u32(r);
+  return low | (uint64_t)take_u32(r) << 32;
+}
+static const uint8_t *take_bytes(blob_reader *r, uint64_t size) {
+  if (r->failed || (uint64_t)(r->end - r->at) < size) { r->failed = true; return NULL; }
+  const uint8_t *at = r->at;
+  r->at += size;
+  return at;
+}
+static size_t left(const blob_reader *r) { return (size_t)(r->end - r->at); }
+
+/* ---- the frame ---- */
+
+static snt_result check_header(const uint8_t *blob, size_t size, snt_diag *diag) {
+  uint8_t digest[32];
+  blob_reader r = {blob, blob + size, false};
+  if (size < BLOB_HEADER) return ir_fail(diag, SNT_E_BAD_BLOB, "load", 0, "%zu bytes are too few", size);
+  if (memcmp(take_bytes(&r, 8), blob_magic(), 8) != 0) return ir_fail(diag, SNT_E_BAD_BLOB, "load", 0, "no program, or one of a machine of the other byte order");
+  const uint32_t version = take_u32(&r);
+  if (version != BLOB_VERSION) return ir_fail(diag, SNT_E_BAD_BLOB, "load", 0, "format version %u; this library reads %d", version, BLOB_VERSION);
+  if (take_u32(&r) != BLOB_SECTIONS) return ir_fail(diag, SNT_E_BAD_BLOB, "load", 0, "the number of sections is wrong");
+  if (take_u64(&r) != size || take_u64(&r) != 0) return ir_fail(diag, SNT_E_BAD_BLOB, "load", 0, "the length is wrong: %zu bytes are given", size);
+  blob_digest(blob, size, digest);
+  return memcmp(digest, r.at, 32) ? ir_fail(diag, SNT_E_BAD_BLOB, "load", 0, "the checksum does not match") : SNT_OK;
+}
+
+static snt_result find_sections(loader *l, const uint8_t *blob, size_t size) {
+  blob_reader r = {blob + BLOB_HEADER, blob + size, false};
+  uint64_t past = BLOB_HEADER + BLOB_SECTIONS * BLOB_ROW;
+  for (uint32_t i = 1; i < BLOB_SECTION_END; i++) {
+    const uint32_t id = take_u32(&r), zero = take_u32(&r);
+    const uint64_t at = take_u64(&r), bytes = take_u64(&r);
+    if (r.failed || id != i || zero || at % BLOB_ALIGN || at < past || at - past >= BLOB_ALIGN || at > size || bytes > size - at) return bad(NULL, "section");
+    for (; past < at; past++)
+      if (blob[past]) return bad(NULL, "gap");
+    past = at + bytes;
+    l->sections[i] = (blob_reader){blob + at, blob + at + bytes, false};
+  }
+  return past == size ? SNT_OK : bad(NULL, "tail");
+}
+
+/* ---- the parts ---- */
+
+static snt_result load_meta(loader *l) {
+  snt_program *p = l->p;
+  blob_reader *r = &l->sections[BLOB_META];
+  const uint32_t known = SNT_TARGET_HOST | SNT_TARGET_OPENCL | SNT_TARGET_SPIRV | SNT_TARGET_CUDA;
+  p->targets = take_u32(r);
+  const uint32_t numerics = take_u32(r), level = take_u32(r), no_rewrites = take_u32(r);
+  p->options.peak_bytes = take_u64(r);
+  p->port_count = take_u32(r);
+  if (r->failed || (p->targets & ~known) || numerics > SNT_NUMERICS_STRICT || level > FUSION_UNFUSED_NODES || no_rewrites > 1) return bad(l->diag, "an option is out of range");
+  if (left(r) != (size_t)p->port_count * 4) return bad(l->diag, "the ports are cut short");
+  p->options.numerics = (uint8_t)numerics;
+  p->options.level = (uint8_t)level;
+  p->options.no_rewrites = no_rewrites;
+  p->options.profile = &p->profile;
+  p->options.verify = true;
+  p->ports = IR_NEW_ARRAY(&p->arena, uint32_t, p->port_count);
+  for (uint32_t i = 0; p->ports && i < p->port_count; i++) p->ports[i] = take_u32(r);
+  return p->ports ? SNT_OK : SNT_E_HOST_MEM;
+}
+
+/* Constants are copied into the program: the blob is the caller's. */
+static const void *find_constant(void *user, const char *file, uint64_t offset, uint64_t size) {
+  loader *l = user;
+  const blob_reader *data = &l->sections[BLOB_DATA];
+  if (strcmp(file, "data") != 0 || offset > left(data) || size > left(data) - offset) return NULL;
+  void *copy = ir_arena_take(&l->p->arena, (size_t)size, 64);
+  if (copy) memcpy(copy, data->at + offset, (size_t)size);
+  return copy;
+}
+
+static snt_result load_graph(loader *l) {
+  snt_program *p = l->p;
+  const blob_reader *r = &l->sections[BLOB_GRAPH];
+  const ir_text_hooks hooks = {.user = l, .load = find_constant};
+  ir_graph_init(&p->graph, &p->arena, &p->pool);
+  SNT_TRY(as_damage(l->diag, ir_graph_parse_with(&p->graph, (const char *)r->at, left(r), &hooks, l->diag), "graph"));
+  SNT_TRY(as_damage(l->diag, ir_graph_verify(&p->graph, NULL, l->diag), "graph"));
+  ir_graph_stamp_origins(&p->graph);
+  return SNT_OK;
+}
+
+static snt_result load_plan(loader *l) {
+  snt_program *p = l->p;
+  const blob_reader *r = &l->sections[BLOB_PLAN];
+  const uint32_t symbols = p->pool.symbols.count;
+  plan_init(&p->plan, &p->arena, &p->pool);
+  SNT_TRY(as_damage(l->diag, plan_parse(&p->plan, (const char *)r->at, left(r), l->diag), "plan"));
+  if (p->pool.symbols.count != symbols) return bad(l->diag, "the plan has symbols that the graph has not");
+  return as_damage(l->diag, plan_verify(&p->plan, NULL, l->diag), "plan");
+}
+
+static snt_result load_constants(loader *l) {
+  ir_plan *plan = &l->p->plan;
+  blob_reader *r = &l->sections[BLOB_CONSTANTS];
+  while (left(r)) {
+    const uint32_t number = take_u32(r);
+    const uint64_t at = take_u64(r), size = take_u64(r);
+    uint64_t expected;
+    if (r->failed || number >= plan->buffers.count) return bad(l->diag, "constants");
+    plan_buffer *b = &plan->buffers.at[number];
+    if (b->kind != PLAN_CONSTANT || b->data || !plan_logical_bytes(plan, b, NULL, &expected) || expected != size) return bad(l->diag, "the size of a constant is wrong");
+    if (at > left(&l->sections[BLOB_DATA]) || size > left(&l->sections[BLOB_DATA]) - at) return bad(l->diag, "a constant lies outside the data");
+    b->data = find_constant(l, "data", at, size);
+    if (!b->data) return SNT_E_HOST_MEM;
+  }
+  for (uint32_t i = 0; i < plan->buffers.count; i++)
+    if (plan->buffers.at[i].kind == PLAN_CONSTANT && plan->buffers.at[i].first_step != UINT32_MAX && !plan->buffers.at[i].data) return bad(l->diag, "a constant has no data");
+  return SNT_OK;
+}
+
+/* A port of the plan is the graph's input or output of the same place: the same element type, the same shape. */
+static snt_result check_ports(loader *l) {
+  const snt_program *p = l->p;
+  const ir_graph *g = &p->graph;
+  if (p->port_count != g->inputs.count + g->outputs.count) return bad(l->diag, "the number of ports is wrong");
+  for (uint32_t i = 0; i < p->port_count; i++) {
+    const bool in = i < g->inputs.count;
+    const ir_node *node = ir_at(g, in ? g->inputs.at[i].node : g->outputs.at[i - g->inputs.count].node);
+    if (p->ports[i] >= p->plan.buffers.count) return bad(l->diag, "a port has no buffer");
+    const plan_buffer *b = &p->plan.buffers.at[p->ports[i]];
+    const plan_buffer_kind kind = !in ? PLAN_OUTPUT : node->op == IR_OP_state ? PLAN_STATE : PLAN_INPUT;
+    bool same = b->kind == kind && b->dtype == node->type.dtype && b->rank == node->type.rank;
+    for (uint32_t d = 0; same && d < b->rank; d++) same = b->dims[d] == node->type.dims[d];
+    if (!same) return bad(l->diag, "a port is not what the graph says");
+  }
+  return SNT_OK;
+}
+
+/* The code's key is computed again, as it was when the program was compiled. */
+static snt_result load_code(loader *l, api_kernel *k, uint32_t target) {
+  snt_program *p = l->p;
+  blob_reader *r = &l->sections[BLOB_KERNELS];
+  const uint64_t size = take_u64(r);
+  const uint8_t *bytes = take_bytes(r, size);
+  const uint32_t bit = 1u << (target == API_TARGETS - 1 ? 0 : target + 1);
+  if (!bytes || (size != 0) != ((p->targets & bit) != 0)) return bad(l->diag, "a kernel has no code, or too much");
+  if (!size) return SNT_OK;
+  char *copy = ir_arena_take(&p->arena, (size_t)size + 1, 16);
+  if (!copy) return SNT_E_HOST_MEM;
+  memcpy(copy, bytes, (size_t)size);
+  k->code[target].code = (codegen_code){copy, (size_t)size};
+  SNT_TRY(api_code_key(bit, &k->code[target]));
+  if (bit == SNT_TARGET_SPIRV && size % 4) return bad(l->diag, "SPIR-V is made of whole words");
+  if (bit != SNT_TARGET_HOST) return SNT_OK;
+  kir_kernel *legal = IR_NEW(&p->arena, kir_kernel);
+  if (!legal) return SNT_E_HOST_MEM;
+  kir_init(legal, &p->arena, "");
+  SNT_TRY(as_damage(l->diag, kir_parse(legal, copy, (size_t)size, l->diag), "kernel"));
+  SNT_TRY(as_damage(l->diag, kir_verify(legal, NULL, l->diag), "kernel"));
+  k->legal[target] = legal;
+  return kir_block_bytes(legal) == k->block_bytes ? SNT_OK : bad(l->diag, "a kernel's scalars differ");
+}
+
+static snt_result load_kernels(loader *l) {
+  snt_program *p = l->p;
+  blob_reader *r = &l->sections[BLOB_KERNELS];
+  p->kernels = IR_NEW_ARRAY(&p->arena, api_kernel, p->plan.kernels.count + 1);
+  if (!p->kernels) return SNT_E_HOST_MEM;
+  for (uint32_t i = 0; i < p->plan.kernels.count; i++) {
+    api_kernel *k = &p->kernels[i];
+    k->binding_count = take_u32(r);
+    k->block_bytes = take_u32(r);
+    for (int a = 0; a < 3; a++) k->items[a] = take_u32(r);
+    if (r->failed || k->block_bytes > sizeof((plan_launch *)0)->scalars || k->block_bytes % 4) return bad(l->diag, "a kernel's block is wrong");
+    for (int a = 0; a < 3; a++)
+      if (!k->items[a] || k->items[a] > 1024) return bad(l->diag, "a kernel's group size is wrong");
+    for (uint32_t t = 0; t < API_TARGETS; t++) SNT_TRY(load_code(l, k, t));
+  }
+  for (uint32_t i = 0; i < p->plan.steps.count; i++)
+    if (p->plan.steps.at[i].binding_count != p->kernels[p->plan.steps.at[i].kernel].binding_count) return bad(l->diag, "a step binds other slots than its kernel has");
+  return left(r) ? bad(l->diag, "kernels") : SNT_OK;
+}
+
+static snt_result load_texts(loader *l) {
+  for (uint32_t i = 0; i < IR_COUNT(l->p->texts); i++) {
+    const blob_reader *r = &l->sections[BLOB_TEXT + i];
+    l->p->texts[i] = ir_arena_text(&l->p->arena, (const char *)r->at, left(r));
+    if (!l->p->texts[i]) return SNT_E_HOST_MEM;
+    if (strlen(l->p->texts[i]) != left(r)) return bad(l->diag, "an explanation holds a zero byte");
+  }
+  return SNT_OK;
+}
+
+static snt_result load_parts(loader *l) {
+  const blob_reader *profile = &l->sections[BLOB_PROFILE];
+  SNT_TRY(load_meta(l));
+  SNT_TRY(as_damage(l->diag, cost_profile_parse(&l->p->profile, (const char *)profile->at, left(profile), l->diag), "profile"));
+  SNT_TRY(load_graph(l));
+  SNT_TRY(load_plan(l));
+  SNT_TRY(load_constants(l));
+  SNT_TRY(check_ports(l));
+  SNT_TRY(load_kernels(l));
+  return load_texts(l);
+}
+
+snt_result snt_program_load(snt_context *c, const void *blob, size_t size, snt_program **out, snt_diag *diag) {
+  if (!c || !out || (!blob && size)) return ir_fail(diag, SNT_E_ARG, "load", 0, "a context, a blob and a place for the program are needed");
+  if (diag) diag->result = SNT_OK, diag->text[0] = 0;
+  loader l = {.diag = diag};
+  SNT_TRY(check_header(blob, size, diag));
+  if (find_sections(&l, blob, size) != SNT_OK) return bad(diag, "the table of sections is wrong");
+  l.p = api_program_new(c);
+  if (!l.p) return ir_fail(diag, SNT_E_HOST_MEM, "load", 0, "out of host memory");
+  const snt_result r = load_parts(&l);
+  if (r != SNT_OK) {
+    const bool starved = r == SNT_E_HOST_MEM || l.p->arena.failed;
+    api_program_drop(l.p);
+    return starved ? ir_fail(diag, SNT_E_HOST_MEM, "load", 0, "out of host memory") : r;
+  }
+  *out = l.p;
+  return SNT_OK;
+}
