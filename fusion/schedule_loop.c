@@ -16,8 +16,13 @@ static void store_outputs(emit *e, void *user, ir_expr column) {
     const uint32_t node = job->group->outputs[i];
     const ir_tensor *t = &ir_at(e->g, node)->type;
     schedule_space own = job->space;
-    if (t->rank != own.rank || memcmp(t->dims, own.dims, t->rank * sizeof t->dims[0])) schedule_space_init(e->c, &own, t, 0);
-    const map_access at = schedule_at(e->x, &own, own.split == job->space.split ? job->row : 0, column);
+    ir_expr row = job->row, at_column = column;
+    if (t->rank != own.rank || memcmp(t->dims, own.dims, t->rank * sizeof t->dims[0])) { /* another shape: by the element's number */
+      schedule_space_init(e->c, &own, t, 0);
+      at_column = expr_add(e->x, expr_mul(e->x, row, job->space.columns), column);
+      row = 0;
+    }
+    const map_access at = schedule_at(e->x, &own, row, at_column);
     emit_store_node(e, node, &at, emit_value(e, node, &at));
   }
 }
