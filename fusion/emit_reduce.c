@@ -218,7 +218,7 @@ static uint32_t sweep_vectors(emit *e, reduction *r) {
   return r->items > 1 ? emit_group_combine(e, combine, total, r->items) : total;
 }
 
-/* argmax and argmin: the first of equals; a NaN is never chosen over a number that came before. */
+/* argmax and argmin: the first of equals; a NaN wins over every number. */
 static uint32_t sweep_index(emit *e, reduction *r) {
   const ir_op op = (ir_op)ir_at(e->g, r->node)->op;
   const bool max = op == IR_OP_reduce_argmax;
@@ -233,7 +233,9 @@ static uint32_t sweep_index(emit *e, reduction *r) {
   r->at[0] = v;
   const map_access a = reduce_operand(e, r);
   const uint32_t value = emit_value(e, ir_arg(e->g, r->node, 0), &a);
-  const uint32_t better = kir_2(e->k, max ? KIR_gt : KIR_lt, value, carried[0]);
+  uint32_t better = kir_2(e->k, max ? KIR_gt : KIR_lt, value, carried[0]);
+  if (real) /* a NaN wins, the first of them */
+    better = kir_2(e->k, KIR_or, better, kir_2(e->k, KIR_and, kir_1(e->k, KIR_isnan, value), kir_1(e->k, KIR_not, kir_1(e->k, KIR_isnan, carried[0]))));
   const uint32_t next[2] = {kir_3(e->k, KIR_select, better, value, carried[0]), kir_3(e->k, KIR_select, better, emit_expr(e, v), carried[1])};
   uint32_t result[2];
   emit_loop_end(e, v, 2, next, result);

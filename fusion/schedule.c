@@ -1,10 +1,11 @@
 /* Groups to kernels and steps: each group's kind builds it, in execution order. */
-#include "fusion/fusion.h"
+#include "fusion/schedules.h"
 
 snt_result fusion_schedule(fusion_context *c, bool *changed) {
   *changed = false;
   for (uint32_t i = 0; i < c->order_count; i++) {
-    const fusion_group *group = &c->groups.at[c->order[i]];
+    fusion_group *group = &c->groups.at[c->order[i]];
+    if (group->kind == GROUP_LOOP && schedule_transpose_wanted(c, group)) group->kind = GROUP_TRANSPOSE;
     const schedule_info *kind = &fusion_schedules[group->kind];
     const ir_node *hero = ir_at(c->graph, group->hero);
     if (!kind->build)
