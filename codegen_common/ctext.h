@@ -1,5 +1,10 @@
 /* The one C-like printer. A dialect is data: type names, and a template for each operation by operand class; `base` is an explicit
-   parent, searched when a dialect has no cell of its own. Escapes of a template:
+   parent, searched when a dialect has no cell of its own. */
+#ifndef CODEGEN_COMMON_CTEXT_H
+#define CODEGEN_COMMON_CTEXT_H
+#include "codegen_common/codegen.h"
+
+/* Escapes of a template:
      $0 .. $9 operands   $V $W the last and the one before it   $a all   $D the first, once a lane   $h the lanes of a shuffle   $y the sum of an ix
      $v this value's name   $t its type   $b its base name   $n its lanes   $z 0, 1 .. lanes-1
      $T the type of operand 0   $u $s $w as wide as it: unsigned, signed, unsigned of at least 32 bits   $B its bits less one   $o its lanes
@@ -8,10 +13,6 @@
      $k dimension as a letter   $K as a digit   $p bytes of a prefetch   $f flags
      $M operand 1 modulo the width   $X $Y $Z numbers: the workgroup's size unless said otherwise   $c their product
    A cell that starts with '!' names the pass that must have removed the operation; with '?', why the target cannot do it. */
-#ifndef CODEGEN_COMMON_CTEXT_H
-#define CODEGEN_COMMON_CTEXT_H
-#include "codegen_common/codegen.h"
-
 typedef enum { CT_F32, CT_F64, CT_HALF, CT_I32, CT_U32, CT_I64, CT_U64, CT_NARROW, CT_BOOL, CT_CLASS_COUNT } ctext_class;
 typedef struct ctext_cell { const char *any, *by[CT_CLASS_COUNT]; } ctext_cell;
 

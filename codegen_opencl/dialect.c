@@ -4,9 +4,10 @@
 #include "codegen_common/targets.h"
 #include "codegen_opencl/helpers.h"
 
-const kir_caps opencl_caps = {.target = "opencl", .max_lanes = 16, .vector_memory = 128, .f16_storage = true, .bf16_storage = true, .int8_storage = true,
-                              .int16_storage = true, .int64 = true, .f64 = true, .fma_fused = true, .fma_fast = true, .exact_div = true, .exact_sqrt = true,
-                              .prefetch = true, .stream = true, .images = true, .atomics_f32 = true, .shuffle = true, .pack2 = true, .narrow_local = true, .push_bytes = 1024};
+const kir_caps opencl_caps = {
+    .target = "opencl", .max_lanes = 16, .vector_memory = 128, .f16_storage = true, .bf16_storage = true, .int8_storage = true, .int16_storage = true,
+    .int64 = true, .f64 = true, .fma_fused = true, .fma_fast = true, .exact_div = true, .exact_sqrt = true, .prefetch = true, .stream = true,
+    .images = true, .atomics_f32 = true, .shuffle = true, .pack2 = true, .narrow_local = true, .push_bytes = 1024};
 
 #define LOWERED(pass) { "!" pass, {0} }
 #define UNSUPPORTED(why) { "?" why, {0} }

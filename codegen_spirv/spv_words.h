@@ -5,7 +5,12 @@
 #include "codegen_spirv/spv_codes.h"
 #include "ir/base.h"
 
-typedef enum { SPV_CAPS, SPV_EXTENSIONS, SPV_IMPORTS, SPV_MODEL, SPV_ENTRY, SPV_MODES, SPV_NAMES, SPV_DECORATIONS, SPV_TYPES, SPV_LOCALS, SPV_CODE, SPV_SECTIONS } spv_section;
+typedef enum {
+  SPV_CAPS, SPV_EXTENSIONS, SPV_IMPORTS, SPV_MODEL, SPV_ENTRY, SPV_MODES, SPV_NAMES, SPV_DECORATIONS, SPV_TYPES,
+  SPV_LOCALS, /* the function's head and variables */
+  SPV_CODE,
+  SPV_SECTIONS
+} spv_section;
 typedef IR_VEC(uint32_t) spv_words;
 typedef struct spv_interned { uint64_t hash; uint32_t at, length, id; } spv_interned; /* `at`: first word of the key in `keys` */
 

@@ -122,7 +122,7 @@ void codegen_cases_make(codegen_cases *to, ir_arena *arena, int32_t base, uint32
   to->count = 0;
   kir_init(m.k, arena, "cases");
   m.k->items[0] = CODEGEN_CASE_ITEMS;
-  m.k->mode = SNT_NUMERICS_STRICT;
+  m.k->mode = ir_dtypes[base].is_float ? SNT_NUMERICS_STRICT : SNT_NUMERICS_REPRODUCIBLE; /* the latter: exact integer to float */
   for (uint32_t i = 0; i < 3; i++) declare(&m, names[i], i, kir_t(base, 1), CODEGEN_CASE_ITEMS * lanes, KIR_READ);
   declare(&m, "out", OUT, kir_t(SNT_U32, 1), 256ull * CODEGEN_CASE_ITEMS * lanes, KIR_WRITE);
   const uint32_t item = kir_id(m.k, KIR_local, 0);

@@ -9,10 +9,19 @@
 #include <stdio.h>
 
 enum { BUFFERS = 4, OUT = 3, MAX_LANES = 16 };
-typedef struct run { rt_device *device; const char *selector; codegen_cases cases; uint8_t *data[BUFFERS]; uint64_t bytes[BUFFERS]; uint32_t *expected; ir_arena arena; } run;
+typedef struct run {
+  rt_device *device;
+  const char *selector;
+  codegen_cases cases;
+  uint8_t *data[BUFFERS];
+  uint64_t bytes[BUFFERS];
+  uint32_t *expected;
+  ir_arena arena;
+} run;
 
 /* ---- inputs: every corner that an operation has, then ordinary numbers; no denormal, which some devices flush ---- */
-static const double float_corners[] = {0, -0.0, 1, -1, 0.5, 1.5, -1.5, 2.5, 3e9, -3e9, 2147483648.0, 4294967296.0, 1e30, -1e30, INFINITY, -INFINITY, NAN, 65504, 65520, 127.5, 255.5};
+static const double float_corners[] = {0,    -0.0,  1,        -1,        0.5, 1.5,   -1.5,  2.5,   3e9,  -3e9, 2147483648.0, 4294967296.0,
+                                       1e30, -1e30, INFINITY, -INFINITY, NAN, 65504, 65520, 127.5, 255.5};
 static const int64_t int_corners[] = {0, 1, -1, 2, 7, -7, 31, 32, 33, 127, 128, 255, 256, 65535, 65536, INT32_MAX, INT32_MIN, INT64_MAX, INT64_MIN, 0x5a5a5a5a};
 
 static void fill(run *r, uint32_t buffer, int32_t base, uint32_t count) {
@@ -45,19 +54,13 @@ static bool prepare(run *r, int32_t base, uint32_t lanes) {
   return true;
 }
 
-/* Vulkan leaves the rounding of a conversion from integer to float to the device: one unit in the last place. */
-static bool same(const run *r, const char *name, uint32_t got, uint32_t want) {
-  if (got == want) return true;
-  return r->device->target == SNT_TARGET_SPIRV && !strncmp(name, "cast to f32", 11) && got - want + 1 <= 2;
-}
-
 static void compare(run *r, int32_t base, uint32_t lanes) {
   const uint32_t *got = (const uint32_t *)(const void *)r->data[OUT], each = CODEGEN_CASE_ITEMS * lanes;
   uint32_t wrong = 0;
   for (uint32_t n = 0; n < r->cases.count; n++) {
     uint32_t bad = 0, first = 0;
     for (uint32_t i = 0; i < each; i++)
-      if (!same(r, r->cases.names[n], got[n * each + i], r->expected[n * each + i]) && !bad++) first = i;
+      if (got[n * each + i] != r->expected[n * each + i] && !bad++) first = i;
     if (!bad) continue;
     wrong++;
     const size_t at = (size_t)first * ir_dtypes[base].bytes;
@@ -118,6 +121,12 @@ static void check_random(run *r, uint64_t seed) {
   if (seed) failed = !run_seed(r, seed, true);
   for (uint64_t s = 1; s <= SEEDS && !seed && failed < 3; s++) failed += !run_seed(r, s, false);
   tap_is_int(failed, 0, "%s: random kernels give the interpreter's bits", r->selector);
+  if (r->device->target != SNT_TARGET_SPIRV || seed) return;
+  for (uint64_t s = SEEDS + 1; s <= 2 * SEEDS && failed < 3; s++) {
+    cost_profile_mask(&r->device->profile, "vulkan11-min", NULL);
+    failed += !run_seed(r, s, false);
+  }
+  tap_is_int(failed, 0, "%s: and with no more than every Vulkan 1.1 device has", r->selector);
 }
 
 /* ---- the kernels of tests/golden/codegen: workspaces, offsets, subgroups, barriers, texels, atomics; small whole numbers, so that no order

@@ -22,6 +22,13 @@ void codegen_cases_make(codegen_cases *, ir_arena *, int32_t base, uint32_t lane
 
 /* A kernel compiled for an open device and run once: passes for its abilities, emission, pipeline, buffers by binding, one dispatch, and the
    writable buffers brought back. `code` (may be null) receives what the driver was given. */
-typedef struct codegen_dispatch { const kir_kernel *kernel; uint64_t groups; uint32_t count; uint8_t *data[16]; uint64_t bytes[16]; const void *block; } codegen_dispatch;
+typedef struct codegen_dispatch {
+  const kir_kernel *kernel;
+  uint64_t groups;
+  uint32_t count; /* of buffers */
+  uint8_t *data[16];
+  uint64_t bytes[16];
+  const void *block;
+} codegen_dispatch;
 snt_result codegen_run_on(rt_device *, const codegen_dispatch *, ir_arena *, codegen_code *code, snt_diag *);
 #endif
