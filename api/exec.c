@@ -215,10 +215,7 @@ static void store_binary(const snt_exec *x, const exec_job *job, const uint8_t k
   api_give(c, entry, size + 32);
 }
 
-snt_result snt_exec_run_job(snt_exec *x, uint32_t number, snt_diag *diag) {
-  if (!x || number >= x->job_count) return ir_fail(diag, SNT_E_ARG, "job", 0, "no job %u", number);
-  exec_job *job = &x->jobs[number];
-  if (job->state == SNT_JOB_DONE) return SNT_OK;
+static snt_result build_pipeline(snt_exec *x, exec_job *job, snt_diag *diag) {
   const api_kernel *k = &x->program->kernels[job->kernel];
   const codegen_code *code = &k->code[x->target].code;
   rt_code what = {.data = code->data, .size = code->size, .kernel = k->legal[x->target], .binding_count = k->binding_count, .block_bytes = k->block_bytes, .key = k->code[x->target].key};
@@ -235,11 +232,23 @@ snt_result snt_exec_run_job(snt_exec *x, uint32_t number, snt_diag *diag) {
   if (r != SNT_OK) r = x->device->rt->v->pipeline_create(x->device->rt, &what, NULL, 0, &job->pipeline, diag);
   api_give(x->device->context, cached, size);
   job->compile_ns = rt_clock_ns() - start;
-  job->state = r == SNT_OK ? SNT_JOB_DONE : SNT_JOB_FAILED;
   if (r == SNT_OK && !job->from_cache) store_binary(x, job, key);
   return r;
 }
 
+
+snt_result snt_exec_run_job(snt_exec *x, uint32_t number, snt_diag *diag) {
+  if (!x || number >= x->job_count) return ir_fail(diag, SNT_E_ARG, "job", 0, "no job %u", number);
+  exec_job *job = &x->jobs[number];
+  unsigned seen = atomic_load(&job->state);
+  do {
+    if (seen == SNT_JOB_DONE) return SNT_OK;
+    if (seen == EXEC_JOB_RUNNING) return SNT_NOT_READY;
+  } while (!atomic_compare_exchange_weak(&job->state, &seen, EXEC_JOB_RUNNING));
+  const snt_result r = build_pipeline(x, job, diag);
+  atomic_store(&job->state, r == SNT_OK ? SNT_JOB_DONE : SNT_JOB_FAILED);
+  return r;
+}
 snt_result snt_exec_prepare(snt_exec *x, snt_diag *diag) {
   if (!x) return ir_fail(diag, SNT_E_ARG, "exec", 0, "no exec");
   for (uint32_t i = 0; i < x->job_count; i++) SNT_TRY(snt_exec_run_job(x, i, diag));
@@ -253,7 +262,8 @@ snt_result snt_exec_job(const snt_exec *x, uint32_t number, snt_job *out) {
   if (!x || !out || number >= x->job_count) return SNT_E_ARG;
   const exec_job *job = &x->jobs[number];
   out->name = x->program->plan.kernels.at[job->kernel].kernel->name;
-  out->state = job->state;
+  const unsigned state = atomic_load(&job->state);
+  out->state = state == EXEC_JOB_RUNNING ? SNT_JOB_WAITING : state;
   out->code_bytes = (uint32_t)x->program->kernels[job->kernel].code[x->target].code.size;
   out->from_cache = job->from_cache;
   out->compile_ns = job->compile_ns;

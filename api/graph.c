@@ -46,6 +46,9 @@ void snt_graph_destroy(snt_graph *g) {
 uint32_t snt_graph_symbol(snt_graph *g, const snt_symbol *s) {
   if (!g) return UINT32_MAX;
   if (!s || !s->name || s->min < 0 || s->max < s->min || s->multiple_of < 0) { mistake(g, "a symbol needs a name and 0 <= min <= max"); return UINT32_MAX; }
+  if (!graph_is_identifier(s->name)) { mistake(g, "a symbol's name is a letter or _, then letters, digits, _ and ."); return UINT32_MAX; }
+  for (uint32_t i = 0; i < g->pool.symbols.count; i++)
+    if (!strcmp(g->pool.symbols.at[i].name, s->name)) { mistake(g, "two symbols of one name"); return UINT32_MAX; }
   const expr_symbol symbol = {ir_arena_text(&g->arena, s->name, strlen(s->name)), s->min, s->max, s->multiple_of ? s->multiple_of : 1, s->hint};
   expr_symbol_add(&g->pool, &symbol);
   return g->pool.failed ? UINT32_MAX : g->pool.symbols.count - 1;

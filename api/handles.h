@@ -47,7 +47,8 @@ struct snt_buffer { snt_device *device; rt_buffer *rt; uint64_t bytes; void *hos
 struct snt_stream { atomic_uint uses; snt_device *device; rt_stream *rt; };
 struct snt_event { snt_stream *stream; rt_event *rt; uint32_t count; uint64_t host_ns; };
 
-typedef struct exec_job { rt_pipeline *pipeline; uint32_t state, from_cache; uint64_t compile_ns; uint32_t kernel; } exec_job;
+enum { EXEC_JOB_RUNNING = 3 }; /* a thread has it; seen from outside it waits */
+typedef struct exec_job { rt_pipeline *pipeline; atomic_uint state; uint32_t from_cache; uint64_t compile_ns; uint32_t kernel; } exec_job;
 struct snt_exec {
   snt_device *device;
   snt_program *program;

@@ -134,6 +134,7 @@ void api_free_tensors(api_tensors *t) {
   t->count = 0;
 }
 
+enum { OFFSET = 4096 }; /* fits every device's alignment */
 typedef struct run_parts { snt_stream *stream; snt_event *event; snt_buffer *buffers[API_MAX_TENSORS]; snt_argument arguments[API_MAX_TENSORS]; uint32_t count; } run_parts;
 
 static snt_result run_buffers(snt_device *d, snt_exec *x, snt_run_info *info, api_tensors *tensors, run_parts *parts, uint64_t *least_ns, snt_diag *diag) {
@@ -141,13 +142,13 @@ static snt_result run_buffers(snt_device *d, snt_exec *x, snt_run_info *info, ap
   for (uint32_t i = 0; r == SNT_OK && i < parts->count; i++) {
     snt_argument *a = &parts->arguments[i];
     api_tensor *t = &tensors->at[a->port];
-    r = snt_buffer_create(d, t->bytes + 256, &parts->buffers[i], diag);
-    if (r == SNT_OK) r = snt_buffer_upload(parts->stream, parts->buffers[i], 256, t->data, t->bytes, diag);
-    *a = (snt_argument){a->port, 0, parts->buffers[i], 256, NULL, 0};
+    r = snt_buffer_create(d, t->bytes + OFFSET, &parts->buffers[i], diag);
+    if (r == SNT_OK) r = snt_buffer_upload(parts->stream, parts->buffers[i], OFFSET, t->data, t->bytes, diag);
+    *a = (snt_argument){a->port, 0, parts->buffers[i], OFFSET, NULL, 0};
   }
   if (r == SNT_OK) r = snt_submit(x, parts->stream, info, &parts->event, diag);
   if (r == SNT_OK) r = snt_event_wait(parts->event, UINT64_MAX);
-  for (uint32_t i = 0; r == SNT_OK && i < parts->count; i++) r = snt_buffer_download(parts->stream, parts->buffers[i], 256, tensors->at[parts->arguments[i].port].data, tensors->at[parts->arguments[i].port].bytes, diag);
+  for (uint32_t i = 0; r == SNT_OK && i < parts->count; i++) r = snt_buffer_download(parts->stream, parts->buffers[i], OFFSET, tensors->at[parts->arguments[i].port].data, tensors->at[parts->arguments[i].port].bytes, diag);
   uint64_t ns[64];
   uint32_t count = 64;
   if (r == SNT_OK && least_ns) r = snt_event_timings(parts->event, &count, ns);

@@ -145,11 +145,11 @@ typedef struct snt_step { snt_out_head head; const char *name, *kind; uint32_t j
 SNT_API snt_result SNT_CALL snt_exec_create(snt_device *, const snt_program *, const snt_exec_info *, snt_exec **out, snt_diag *);
 SNT_API uint32_t SNT_CALL snt_exec_job_count(const snt_exec *);
 SNT_API snt_result SNT_CALL snt_exec_job(const snt_exec *, uint32_t job, snt_job *out);
-SNT_API snt_result SNT_CALL snt_exec_run_job(snt_exec *, uint32_t job, snt_diag *); /* any host thread; a failed job may be run again, a done one is SNT_OK */
+SNT_API snt_result SNT_CALL snt_exec_run_job(snt_exec *, uint32_t job, snt_diag *); /* any host thread; a failed job may be run again, a done one is SNT_OK, one that another thread is at SNT_NOT_READY */
 SNT_API snt_result SNT_CALL snt_exec_prepare(snt_exec *, snt_diag *);               /* runs what jobs are left, here */
 SNT_API uint32_t SNT_CALL snt_exec_step_count(const snt_exec *);
 SNT_API snt_result SNT_CALL snt_exec_step(const snt_exec *, uint32_t step, snt_step *out);
-/* A port's value: a device buffer at an offset (a multiple of 256), or host memory of at least `bytes`. A state port need not be given: its contents live in the exec. */
+/* A port's value: a device buffer at an offset (a multiple of 256, or of the device profile's offset_align where that is more), or host memory of at least `bytes`. A state port need not be given: its contents live in the exec. */
 typedef struct snt_argument { uint32_t port, reserved; snt_buffer *buffer; uint64_t offset; void *host; uint64_t bytes; } snt_argument;
 typedef struct snt_run_info {
   snt_head head;
