@@ -36,16 +36,17 @@ static uint8_t buffer_kind(const ir_graph *g, uint32_t node) {
   return PLAN_SCRATCH;
 }
 
-/* The new value of a state lives in the state's own storage. */
-static uint32_t storage_node(const ir_graph *g, uint32_t node) {
+/* The new value of a state lives in the state's own storage, unless someone still needs the old one. */
+static uint32_t storage_node(const fusion_context *c, uint32_t node) {
+  const ir_graph *g = c->graph;
   for (uint32_t i = 0; i < g->updates.count; i++)
-    if (g->updates.at[i].value == node) return g->updates.at[i].state;
+    if (g->updates.at[i].value == node && !(c->copied_update && c->copied_update[i])) return g->updates.at[i].state;
   return node;
 }
 
 uint32_t fusion_buffer_of(fusion_context *c, uint32_t node) {
   ir_graph *g = c->graph;
-  const uint32_t owner = storage_node(g, node);
+  const uint32_t owner = storage_node(c, node);
   const uint32_t found = find_buffer(c, owner);
   if (found != UINT32_MAX) return found;
   const ir_node *n = ir_at(g, owner);
@@ -79,8 +80,11 @@ static uint64_t literal_elements(const emit *e, const plan_buffer *b) {
 /* Reads go through texel buffers where the profile says that they are the fast path: f32, only read, in range of a view. */
 static bool wants_texel(const emit *e, const plan_buffer *b, uint8_t access) {
   const cost_profile *p = e->c->options->profile;
-  const uint64_t n = literal_elements(e, b);
-  return p->reads == COST_READS_TEXEL && p->caps.texel && b->dtype == SNT_F32 && access == KIR_READ && n >= 4 && n / 4 < p->max_texels;
+  ir_expr elements = 1;
+  int64_t least, most;
+  for (uint32_t i = 0; i < b->rank; i++) elements = expr_mul(e->x, elements, b->dims[i]);
+  expr_bounds(e->x, elements, &least, &most);
+  return p->reads == COST_READS_TEXEL && p->caps.texel && b->dtype == SNT_F32 && access == KIR_READ && most >= 4 && (uint64_t)most / 4 < p->max_texels;
 }
 
 uint32_t emit_bind(emit *e, uint32_t buffer, uint8_t access) {
@@ -100,7 +104,7 @@ uint32_t emit_bind(emit *e, uint32_t buffer, uint8_t access) {
   m.type = kir_t(b->dtype == SNT_BOOL ? SNT_U8 : b->dtype, texel ? 4 : 1);
   m.dims[0] = texel ? (literal_elements(e, b) + 3) / 4 : literal_elements(e, b); /* the last texel may be part-filled: storage is in 16s */
   m.align = b->align < 64 ? b->align : 64;
-  m.flags = texel ? KIR_MEM_TEXEL | KIR_MEM_OOB_ZERO : 0;
+  m.flags = texel ? KIR_MEM_TEXEL : 0;
   m.alias = b->kind == PLAN_STATE ? 1 : 0;
   if (!IR_PUSH(e->arena, &e->slots, buffer) || !IR_PUSH(e->arena, &e->access, access)) e->failed = true;
   return kir_memory_add(e->k, &m);
