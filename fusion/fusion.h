@@ -59,6 +59,7 @@ typedef struct fusion_context {
   IR_VEC(fusion_group) groups;
   uint32_t *order;       /* groups in execution order */
   uint32_t order_count;
+  uint8_t *copied_update; /* per update: the new value has storage of its own and is copied into the state at the end; null: none */
   IR_VEC(fusion_decision) decisions;
   ir_plan *plan;
   double ns_unfused, bytes_unfused; /* of the same graph with one kernel a primitive, by the model */
@@ -81,6 +82,8 @@ snt_result fusion_rewrite(fusion_context *, bool *changed);      /* priced, flag
 snt_result fusion_copy_ports(fusion_context *, bool *changed);    /* outputs that are inputs, constants or named twice */
 snt_result fusion_group_nodes(fusion_context *, bool *changed);
 snt_result fusion_fission(fusion_context *, bool *changed);      /* splits what does not fit the device's limits */
+snt_result fusion_settle_states(fusion_context *, bool *changed); /* which updates may overwrite their state in place */
+snt_result fusion_copy_states(fusion_context *);                 /* the copies of the others, after all other kernels */
 snt_result fusion_schedule(fusion_context *, bool *changed);     /* groups -> kernels and steps, by the table of schedules */
 snt_result fusion_plan_memory(fusion_context *, bool *changed);  /* scratch offsets by lifetime, in place, barriers */
 

@@ -10,6 +10,7 @@ const fusion_pass fusion_pipeline[] = {
     {"ports", fusion_copy_ports, 0},
     {"group", fusion_group_nodes, 0},
     {"fission", fusion_fission, 0},
+    {"states", fusion_settle_states, 0},
     {"schedule", fusion_schedule, 0},
     {"plan", fusion_plan_memory, 0},
 };

@@ -13,5 +13,5 @@ snt_result fusion_schedule(fusion_context *c, bool *changed) {
     SNT_TRY(kind->build(c, group));
     if (c->graph->pool->failed) return ir_fail(c->diag, SNT_E_LIMIT, "schedule", hero->origin, "an index of %s does not fit 64 bits", ir_node_name(c->graph, group->hero));
   }
-  return SNT_OK;
+  return fusion_copy_states(c);
 }

@@ -169,7 +169,7 @@ static bool make_ports(const snt_program *program, const int64_t *symbols, port 
     p->data = calloc(1, p->bytes + 64);
     if (!p->data) return false;
     if (p->info.kind == SNT_PORT_OUTPUT) memset(p->data, 0xA5, p->bytes);
-    for (uint64_t e = 0; p->info.kind == SNT_PORT_INPUT && e < elements; e++) put_random(p->info.tensor.dtype, p->data, e, next_random(&seed));
+    for (uint64_t e = 0; p->info.kind != SNT_PORT_OUTPUT && e < elements; e++) put_random(p->info.tensor.dtype, p->data, e, next_random(&seed));
   }
   return true;
 }
@@ -182,8 +182,7 @@ static snt_result run_program(const target *d, const snt_program *program, const
   snt_exec *exec = NULL;
   snt_argument arguments[MAX_PORTS];
   uint32_t used = 0;
-  for (uint32_t i = 0; i < count; i++)
-    if (ports[i].info.kind != SNT_PORT_STATE) arguments[used++] = (snt_argument){.port = i, .host = ports[i].data, .bytes = ports[i].bytes};
+  for (uint32_t i = 0; i < count; i++) arguments[used++] = (snt_argument){.port = i, .host = ports[i].data, .bytes = ports[i].bytes};
   const snt_run_info info = {.head = SNT_HEAD(run_info), .argument_count = used, .arguments = arguments, .symbols = symbols, .symbol_count = snt_program_symbol_count(program)};
   snt_result result = snt_exec_create(d->device, program, NULL, &exec, diag);
   if (result == SNT_OK) result = snt_run(exec, &info, diag);
@@ -209,22 +208,26 @@ typedef struct outcome { port ports[MAX_PORTS]; uint32_t count, kernels; double 
 static snt_result make_reference(const pattern *p, const port *ports, uint32_t count, reference *ref, snt_diag *diag) {
   snt_result result = ir_graph_parse(&ref->graph, p->text, strlen(p->text), diag);
   const ir_eval_info info = {.symbols = ref->symbols, .inputs = ref->inputs};
-  for (uint32_t i = 0; i < ref->graph.inputs.count && i < count; i++) ref->inputs[i] = ports[i].data; /* states are zero, as in a new exec */
+  for (uint32_t i = 0; i < ref->graph.inputs.count && i < count; i++) ref->inputs[i] = ports[i].data;
   return result == SNT_OK ? ir_eval_reference(&ref->graph, &info, &ref->arena, ref->out, diag) : result;
 }
 
+static void compare_port(outcome *o, const port *p, const ir_eval_tensor *expected) {
+  ir_eval_report report;
+  ir_eval_compare(expected, p->info.tensor.dtype, p->data, &report);
+  const double own = report.nan_mismatch ? INFINITY : report.max_ratio;
+  if (own <= o->ratio) return;
+  o->ratio = own;
+  snprintf(o->diag.text, sizeof o->diag.text, "%s[%llu]: got %.9g, want %.9g, bound %.3g", p->info.name, (unsigned long long)report.worst_index, report.got, report.want, report.bound);
+}
+
+/* Outputs are the last ports; a state is among the first, with its new value. */
 static void compare(outcome *o, const reference *ref) {
-  const uint32_t outputs = ref->graph.outputs.count;
-  o->ratio = 0;
-  for (uint32_t i = 0; i < outputs; i++) {
-    const port *p = &o->ports[o->count - outputs + i];
-    ir_eval_report report;
-    ir_eval_compare(&ref->out[i], p->info.tensor.dtype, p->data, &report);
-    const double own = report.nan_mismatch ? INFINITY : report.max_ratio;
-    if (own <= o->ratio) continue;
-    o->ratio = own;
-    snprintf(o->diag.text, sizeof o->diag.text, "%s[%llu]: got %.9g, want %.9g, bound %.3g", p->info.name, (unsigned long long)report.worst_index, report.got, report.want, report.bound);
-  }
+  const ir_graph *g = &ref->graph;
+  for (uint32_t i = 0; i < g->outputs.count; i++) compare_port(o, &o->ports[o->count - g->outputs.count + i], &ref->out[i]);
+  for (uint32_t u = 0; u < g->updates.count; u++)
+    for (uint32_t i = 0; i < g->inputs.count; i++)
+      if (g->inputs.at[i].node == g->updates.at[u].state) compare_port(o, &o->ports[i], &ref->out[g->outputs.count + u]);
 }
 
 static void run_variant(const target *d, const pattern *p, const variant *v, reference *ref, outcome *o) {
