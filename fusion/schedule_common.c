@@ -101,7 +101,7 @@ double schedule_group_bytes(fusion_context *c, const fusion_group *group) {
   return bytes;
 }
 
-static void loop_part(emit *e, const char *name, ir_expr lo, ir_expr hi, uint32_t lanes, uint32_t unroll, schedule_body body, void *user) {
+static void loop_part(emit *e, ir_expr lo, ir_expr hi, uint32_t lanes, uint32_t unroll, schedule_body body, void *user) {
   int64_t trips;
   const bool known = expr_is_const(e->x, expr_sub(e->x, hi, lo), &trips);
   if (known && trips <= 0) return;
@@ -110,15 +110,15 @@ static void loop_part(emit *e, const char *name, ir_expr lo, ir_expr hi, uint32_
     emit_scalar_lanes(e);
     return;
   }
-  const ir_expr v = emit_loop(e, &(emit_loop_info){.name = name, .lo = lo, .hi = hi, .step = lanes, .whole = true, .unroll = unroll});
+  const ir_expr v = emit_loop(e, &(emit_loop_info){.name = "c", .lo = lo, .hi = hi, .step = lanes, .whole = true, .unroll = unroll});
   body(e, user, emit_lanes(e, v, lanes));
   emit_scalar_lanes(e);
   emit_loop_end(e, v, 0, NULL, NULL);
 }
 
-void schedule_vector_loop(emit *e, const char *name, ir_expr lo, ir_expr hi, uint32_t lanes, uint32_t unroll, schedule_body body, void *user) {
+void schedule_vector_loop(emit *e, ir_expr lo, ir_expr hi, uint32_t lanes, uint32_t unroll, schedule_body body, void *user) {
   const ir_expr length = expr_sub(e->x, hi, lo);
   const ir_expr whole = expr_sub(e->x, hi, expr_mod(e->x, length, lanes));
-  loop_part(e, name, lo, whole, lanes, unroll, body, user);
-  if (lanes > 1) loop_part(e, name, whole, hi, 1, 0, body, user);
+  loop_part(e, lo, whole, lanes, unroll, body, user);
+  if (lanes > 1) loop_part(e, whole, hi, 1, 0, body, user);
 }

@@ -19,5 +19,5 @@ ir_expr schedule_split_work(fusion_context *, ir_expr total, int64_t unit_elemen
 double schedule_group_bytes(fusion_context *, const fusion_group *);  /* all inputs and outputs once, at the hints */
 /* A loop from lo to hi by vectors, then the rest by ones; `body` is called for each with the column expression while lanes are set. */
 typedef void (*schedule_body)(emit *, void *user, ir_expr column);
-void schedule_vector_loop(emit *, const char *name, ir_expr lo, ir_expr hi, uint32_t lanes, uint32_t unroll, schedule_body, void *user);
+void schedule_vector_loop(emit *, ir_expr lo, ir_expr hi, uint32_t lanes, uint32_t unroll, schedule_body, void *user);
 #endif

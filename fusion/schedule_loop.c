@@ -63,11 +63,11 @@ static snt_result build_explicit(fusion_context *c, const fusion_group *group) {
   const ir_expr hi = column_parts == 1 ? job.space.columns : expr_min(x, expr_add(x, lo, expr_int(x, columns_per)), job.space.columns);
   if (rows_per == 1) {
     job.row = row_part;
-    schedule_vector_loop(e, "c", lo, hi, lanes, 4, store_outputs, &job);
+    schedule_vector_loop(e, lo, hi, lanes, 4, store_outputs, &job);
   } else {
     const ir_expr first = expr_mul(x, row_part, expr_int(x, rows_per));
     job.row = emit_loop(e, &(emit_loop_info){.name = "r", .lo = first, .hi = expr_min(x, expr_add(x, first, expr_int(x, rows_per)), job.space.rows), .step = 1});
-    schedule_vector_loop(e, "c", lo, hi, lanes, 4, store_outputs, &job);
+    schedule_vector_loop(e, lo, hi, lanes, 4, store_outputs, &job);
     emit_loop_end(e, job.row, 0, NULL, NULL);
   }
   return emit_end(e, groups, 0, 0, NULL);

@@ -218,7 +218,7 @@ static void reduce_row(row_job *j, const sweep *how) {
 /* Vectors along the row; one item does the row. */
 static void emit_row(row_job *j) {
   reduce_row(j, &(sweep){.lanes = j->lanes, .accumulators = 4});
-  if (has_full_outputs(j)) schedule_vector_loop(j->e, "c", 0, j->columns, j->lanes, 4, store_column, j);
+  if (has_full_outputs(j)) schedule_vector_loop(j->e, 0, j->columns, j->lanes, 4, store_column, j);
   store_row_outputs(j);
 }
 

@@ -205,7 +205,7 @@ static snt_result build_explicit(fusion_context *c, const fusion_group *group, w
     emit_stage_filled(e, r->node);
   }
   if (lead) emit_if(e, kir_2(e->k, KIR_ge, emit_expr(e, time), emit_expr(e, expr_add(x, lo, expr_int(x, lead)))));
-  schedule_vector_loop(e, "c", 0, hero->dims[j->rank - 1], schedule_lanes(c), 1, store_column, j);
+  schedule_vector_loop(e, 0, hero->dims[j->rank - 1], schedule_lanes(c), 1, store_column, j);
   if (lead) emit_if_end(e);
   emit_loop_end(e, time, 0, NULL, NULL);
   return emit_end(e, groups, 0, 0, NULL);
