@@ -5,6 +5,7 @@
 #include "fusion/emit_private.h"
 #include "fusion/schedule_common.h"
 #include "fusion/schedules.h"
+#include <math.h>
 
 enum { MAX_LABELS = 16, MAX_TILE = 64, MAX_STAGED = 4, NONE = -1 };
 /* Six rows: more of them meet in one cache set when rows lie a power of two apart. */
@@ -298,7 +299,7 @@ static void reduce_level(contraction *t, uint32_t level, ir_expr row, ir_expr co
   const bool last = level + 1 == t->reduced_count;
   const uint32_t step = last && literal && extent % 4 == 0 ? 4 : 1; /* whole texels and shared indices */
   uint32_t carried[MAX_TILE];
-  const ir_expr k = emit_loop(e, &(emit_loop_info){.name = "k", .lo = 0, .hi = t->extent[label], .step = step, .carry_count = cells, .initial = acc, .carried = carried});
+  const ir_expr k = emit_loop(e, &(emit_loop_info){.name = "k", .lo = 0, .hi = t->extent[label], .step = step, .whole = step > 1, .carry_count = cells, .initial = acc, .carried = carried});
   for (uint32_t s = 0; s < step; s++) {
     t->at[label] = expr_add(e->x, k, s);
     reduce_level(t, level + 1, row, column, carried);
@@ -386,8 +387,11 @@ static void pick_shares(const contraction *t, shares *s) {
   }
   const double groups = (double)schedule_hint(x, s->outer) * (double)schedule_hint(x, s->batch);
   if (groups < wanted * 2 && !t->staged_count) {
-    if (t->row_axis != NONE) s->rows = expr_max(x, 1, expr_div(x, t->extent[t->out[t->row_axis]], 96));
     s->columns = expr_max(x, 1, expr_div(x, t->extent[t->out[t->lane_axis]], 64));
+    if (t->row_axis != NONE) s->rows = expr_max(x, 1, expr_div(x, t->extent[t->out[t->row_axis]], 96));
+    /* every share of the rows copies the panel again: no more of them than fill the device */
+    const double missing = ceil(wanted / (groups * (double)schedule_hint(x, s->columns)));
+    if (t->panel && t->row_axis != NONE) s->rows = expr_min(x, s->rows, expr_int(x, (int64_t)missing));
   } else if (groups < wanted && t->row_axis != NONE) {
     s->rows = expr_max(x, 1, expr_min(x, expr_int(x, (int64_t)(wanted / groups)), expr_div(x, t->extent[t->out[t->row_axis]], expr_int(x, t->rows))));
   }
