@@ -1,6 +1,6 @@
 /* sinter run: compile for the device, run once with host memory, check, write outputs, trace. */
 #include "tools/sinter/tool.h"
-#include <string.h>
+#include <stdlib.h>
 
 static snt_result run_once(tool_session *s, tool_tensor *tensors, uint32_t count) {
   snt_argument arguments[TOOL_MAX_PORTS] = {{0, 0, NULL, 0, NULL, 0}};
@@ -11,20 +11,50 @@ static snt_result run_once(tool_session *s, tool_tensor *tensors, uint32_t count
   return snt_run(s->exec, &info, &s->diag);
 }
 
-static snt_result write_trace(tool_session *s) {
-  /* the plan's steps with the model's estimates laid end to end; measured times come with device buffers (sinter bench) */
-  FILE *f = fopen(s->options.trace, "w");
-  double at = 0;
-  if (!f) return host_fail(&s->diag, SNT_E_ARG, "trace", "cannot write %s", s->options.trace);
-  fprintf(f, "{\"traceEvents\": [");
-  for (uint32_t i = 0; i < snt_exec_step_count(s->exec); i++) {
-    snt_step step = {{0}, NULL, NULL, 0, 0, 0};
-    (void)snt_exec_step(s->exec, i, &step);
-    fprintf(f, "%s\n{\"name\": \"%s\", \"cat\": \"%s\", \"ph\": \"X\", \"pid\": 1, \"tid\": 1, \"ts\": %.3f, \"dur\": %.3f}", i ? "," : "", step.name, step.kind, at, (double)step.est_ns / 1e3);
-    at += (double)step.est_ns / 1e3;
+/* ---- --trace: the same run on device buffers, each kernel with the time the device took ---- */
+
+static snt_result measure_steps(tool_session *s, const tool_tensor *tensors, uint32_t count, uint64_t *ns, uint32_t *steps) {
+  snt_argument arguments[TOOL_MAX_PORTS] = {{0, 0, NULL, 0, NULL, 0}};
+  snt_stream *stream = NULL;
+  snt_event *event = NULL;
+  uint32_t used = 0;
+  snt_result r = snt_stream_create(s->device, &stream, &s->diag);
+  for (uint32_t i = 0; r == SNT_OK && i < count; i++) {
+    if (tensors[i].port.kind == SNT_PORT_STATE) continue;
+    snt_argument *a = &arguments[used++];
+    a->port = i;
+    r = snt_buffer_create(s->device, tensors[i].bytes, &a->buffer, &s->diag);
+    if (r == SNT_OK) r = snt_buffer_upload(stream, a->buffer, 0, tensors[i].data, tensors[i].bytes, &s->diag);
   }
-  fprintf(f, "\n]}\n");
-  return fclose(f) ? host_fail(&s->diag, SNT_E_ARG, "trace", "cannot write %s", s->options.trace) : SNT_OK;
+  const snt_run_info info = {.head = SNT_HEAD(run_info), .argument_count = used, .arguments = arguments, .symbols = s->symbols, .symbol_count = snt_program_symbol_count(s->program)};
+  if (r == SNT_OK) r = snt_submit(s->exec, stream, &info, &event, &s->diag);
+  if (r == SNT_OK) r = snt_event_wait(event, UINT64_MAX);
+  if (r == SNT_OK) r = snt_event_timings(event, steps, ns);
+  snt_event_destroy(event);
+  for (uint32_t i = 0; i < used; i++) snt_buffer_destroy(arguments[i].buffer);
+  snt_stream_destroy(stream);
+  return r;
+}
+
+static snt_result write_trace(tool_session *s, const tool_tensor *tensors, uint32_t count) {
+  uint64_t *ns = calloc(snt_exec_step_count(s->exec) + 1, sizeof *ns);
+  uint32_t steps = snt_exec_step_count(s->exec) + 1;
+  double at = 0;
+  snt_result r = ns ? measure_steps(s, tensors, count, ns, &steps) : SNT_E_HOST_MEM;
+  FILE *f = r == SNT_OK ? fopen(s->options.trace, "w") : NULL;
+  if (r == SNT_OK && !f) r = host_fail(&s->diag, SNT_E_ARG, "trace", "cannot write %s", s->options.trace);
+  if (r == SNT_OK) fprintf(f, "{\"traceEvents\": [");
+  for (uint32_t i = 0; r == SNT_OK && i < steps; i++) {
+    snt_step step = {{0}, "host", "graph", 0, 0, 0};
+    if (steps == snt_exec_step_count(s->exec)) (void)snt_exec_step(s->exec, i, &step); /* else guards left some out: numbers only */
+    fprintf(f, "%s\n{\"name\": \"%s\", \"cat\": \"%s\", \"ph\": \"X\", \"pid\": 1, \"tid\": 1, \"ts\": %.3f, \"dur\": %.3f, \"args\": {\"step\": %u, \"estimate_us\": %.3f}}", i ? "," : "", step.name, step.kind, at,
+            (double)ns[i] / 1e3, i, (double)step.est_ns / 1e3);
+    at += (double)ns[i] / 1e3;
+  }
+  if (r == SNT_OK) fprintf(f, "\n]}\n");
+  if (f && fclose(f) && r == SNT_OK) r = host_fail(&s->diag, SNT_E_ARG, "trace", "cannot write %s", s->options.trace);
+  free(ns);
+  return r;
 }
 
 int command_run(const tool_options *options) {
@@ -40,7 +70,7 @@ int command_run(const tool_options *options) {
   if (r == SNT_OK) r = snt_exec_create(s.device, s.program, NULL, &s.exec, &s.diag);
   if (r == SNT_OK) r = run_once(&s, tensors, count);
   if (r == SNT_OK && options->check) r = tool_check(&s, tensors, count, &ratio, where, sizeof where);
-  if (r == SNT_OK && options->trace) r = write_trace(&s);
+  if (r == SNT_OK && options->trace) r = write_trace(&s, tensors, count);
   if (r == SNT_OK) r = tool_write_outputs(&s, tensors, count);
   int code = r == SNT_OK ? EXIT_GOOD : tool_fail(&s, r);
   if (r == SNT_OK && options->check) {
