@@ -231,12 +231,11 @@ snt_result snt_program_load(snt_context *c, const void *blob, size_t size, snt_p
   if (find_sections(&l, blob, size) != SNT_OK) return bad(diag, "the table of sections is wrong");
   l.p = api_program_new(c);
   if (!l.p) return ir_fail(diag, SNT_E_HOST_MEM, "load", 0, "out of host memory");
-  const snt_result r = load_parts(&l);
-  if (r != SNT_OK) {
-    const bool starved = r == SNT_E_HOST_MEM || l.p->arena.failed;
-    api_program_drop(l.p);
-    return starved ? ir_fail(diag, SNT_E_HOST_MEM, "load", 0, "out of host memory") : r;
-  }
+  const uint32_t starved = api_starved(c);
+  snt_result r = load_parts(&l);
+  if (r == SNT_E_HOST_MEM || (r == SNT_OK && l.p->arena.failed)) r = ir_fail(diag, SNT_E_HOST_MEM, "load", 0, "out of host memory");
+  r = api_blame(c, starved, r, diag);
+  if (r != SNT_OK) { api_program_drop(l.p); return r; }
   *out = l.p;
   return SNT_OK;
 }

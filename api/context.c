@@ -27,6 +27,22 @@ void api_give(snt_context *c, void *p, size_t size) {
   if (p) c->alloc.release(c->alloc.user, p, size ? size : 1, 16);
 }
 
+static void *SNT_CALL acquire(void *user, size_t size, size_t align, uint32_t scope) {
+  snt_context *c = user;
+  void *p = c->given.acquire(c->given.user, size, align, scope);
+  if (!p) atomic_fetch_add(&c->starved, 1);
+  return p;
+}
+static void SNT_CALL release(void *user, void *p, size_t size, size_t align) {
+  const snt_context *c = user;
+  c->given.release(c->given.user, p, size, align);
+}
+uint32_t api_starved(const snt_context *c) { return atomic_load(&((snt_context *)(uintptr_t)c)->starved); }
+snt_result api_blame(const snt_context *c, uint32_t before, snt_result r, snt_diag *diag) {
+  if (r >= 0 || r == SNT_E_HOST_MEM || api_starved(c) == before) return r;
+  return ir_fail(diag, SNT_E_HOST_MEM, "api", 0, "out of host memory");
+}
+
 /* No chain is known yet; a larger struct than ours is fine when what we do not know is zero. */
 snt_result api_check_head(const snt_head *head, uint32_t type, size_t known, snt_diag *diag) {
   if (head->type != type) return ir_fail(diag, SNT_E_STRUCT, "api", 0, "a struct of type %u where %u is expected", head->type, type);
@@ -50,7 +66,9 @@ snt_result snt_context_create(const snt_context_info *info, snt_context **out) {
   snt_context *c = alloc.acquire(alloc.user, sizeof *c, 16, 0);
   if (!c) return SNT_E_HOST_MEM;
   memset(c, 0, sizeof *c);
-  c->alloc = alloc;
+  c->given = alloc;
+  c->alloc = (snt_host_alloc){c, acquire, release};
+  atomic_init(&c->starved, 0);
   if (info) c->log = info->log, c->cache = info->cache;
   atomic_init(&c->uses, 1);
   *out = c;
@@ -60,7 +78,7 @@ snt_result snt_context_create(const snt_context_info *info, snt_context **out) {
 void api_context_hold(snt_context *c) { atomic_fetch_add(&c->uses, 1); }
 void snt_context_destroy(snt_context *c) {
   if (!c || atomic_fetch_sub(&c->uses, 1) != 1) return;
-  const snt_host_alloc alloc = c->alloc;
+  const snt_host_alloc alloc = c->given;
   alloc.release(alloc.user, c, sizeof *c, 16);
 }
 

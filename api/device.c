@@ -65,7 +65,8 @@ snt_result snt_device_open(snt_context *c, const snt_open_info *info, snt_device
     fill_info(&d->info, &host_desc);
     r = cost_profile_parse(&d->profile, host_profile, sizeof host_profile - 1, diag);
   } else {
-    r = open_real(d, selector, diag);
+    const uint32_t starved = api_starved(c);
+    r = api_blame(c, starved, open_real(d, selector, diag), diag);
   }
   if (r == SNT_OK && info && info->mask) {
     r = cost_profile_mask(&d->profile, info->mask, diag);

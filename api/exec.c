@@ -128,7 +128,8 @@ snt_result snt_exec_create(snt_device *d, const snt_program *program, const snt_
   x->program = (snt_program *)(uintptr_t)program;
   api_device_hold(d);
   atomic_fetch_add(&x->program->uses, 1);
-  const snt_result r = create_into(x, info, diag);
+  const uint32_t starved = api_starved(d->context);
+  const snt_result r = api_blame(d->context, starved, create_into(x, info, diag), diag);
   if (r != SNT_OK) { snt_exec_destroy(x); return r; }
   *out = x;
   return SNT_OK;
@@ -245,7 +246,8 @@ snt_result snt_exec_run_job(snt_exec *x, uint32_t number, snt_diag *diag) {
     if (seen == SNT_JOB_DONE) return SNT_OK;
     if (seen == EXEC_JOB_RUNNING) return SNT_NOT_READY;
   } while (!atomic_compare_exchange_weak(&job->state, &seen, EXEC_JOB_RUNNING));
-  const snt_result r = build_pipeline(x, job, diag);
+  const uint32_t starved = api_starved(x->device->context);
+  const snt_result r = api_blame(x->device->context, starved, build_pipeline(x, job, diag), diag);
   atomic_store(&job->state, r == SNT_OK ? SNT_JOB_DONE : SNT_JOB_FAILED);
   return r;
 }

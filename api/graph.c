@@ -91,6 +91,7 @@ snt_value snt_graph_scalar(snt_graph *g, int32_t dtype, double value) {
 snt_value snt_graph_op(snt_graph *g, const char *op, const snt_value *args, uint32_t count, const char *attributes) {
   if (!g || g->graph.failed) return 0;
   if (!op || (count && !args)) { mistake(g, "an operator needs a name and its operands"); return 0; }
+  const uint32_t starved = api_starved(g->context);
   ir_arena temp;
   ir_text text;
   ir_arena_init(&temp, &g->context->alloc);
@@ -103,7 +104,8 @@ snt_value snt_graph_op(snt_graph *g, const char *op, const snt_value *args, uint
   if (attributes && *attributes) ir_text_format(&text, "%s %s", count ? "," : "", attributes);
   snt_value made = 0;
   if (!g->graph.failed && !text.failed) made = ir_graph_add_call(&g->graph, text.at, text.length, &g->graph.first_error);
-  if (!made && !g->graph.failed) g->graph.failed = true;
+  if (!made) g->graph.failed = true;
+  if (!made && api_starved(g->context) != starved) ir_fail(&g->graph.first_error, SNT_E_HOST_MEM, "graph", 0, "out of host memory");
   ir_arena_free(&temp);
   return made;
 }
@@ -137,7 +139,8 @@ snt_result snt_graph_parse(snt_graph *g, const char *text, size_t length, const 
   if (!g || (!text && length)) return ir_fail(diag, SNT_E_ARG, "parse", 0, "no graph or no text");
   if (g->graph.nodes.count > 1) return ir_fail(diag, SNT_E_ORDER, "parse", 0, "the graph is not empty");
   const ir_text_hooks hooks = {.user = (void *)(uintptr_t)source, .load = source && source->find ? find_data : NULL};
-  return ir_graph_parse_with(&g->graph, text, length, &hooks, diag);
+  const uint32_t starved = api_starved(g->context);
+  return api_blame(g->context, starved, ir_graph_parse_with(&g->graph, text, length, &hooks, diag), diag);
 }
 
 snt_result snt_graph_print(const snt_graph *g, char *text, size_t *length) {
@@ -158,5 +161,7 @@ snt_result snt_graph_verify(const snt_graph *g, snt_diag *diag) {
     if (diag) *diag = g->graph.first_error;
     return g->graph.first_error.result ? g->graph.first_error.result : SNT_E_HOST_MEM;
   }
-  return ir_graph_verify(&g->graph, NULL, diag);
+  if (g->arena.failed) return ir_fail(diag, SNT_E_HOST_MEM, "graph", 0, "out of host memory");
+  const uint32_t starved = api_starved(g->context);
+  return api_blame(g->context, starved, ir_graph_verify(&g->graph, NULL, diag), diag);
 }

@@ -12,7 +12,9 @@
 enum { API_MAX_BACKENDS = 8 };
 struct snt_context {
   atomic_uint uses;
-  snt_host_alloc alloc;
+  snt_host_alloc given;  /* the caller's */
+  snt_host_alloc alloc;  /* what everything else uses: the caller's, with failures counted */
+  atomic_uint starved;   /* times it gave nothing */
   snt_log log;
   snt_cache_io cache;
   snt_backend backends[API_MAX_BACKENDS];
@@ -71,6 +73,9 @@ struct snt_exec {
 
 void *api_take(snt_context *, size_t size); /* zeroed */
 void api_give(snt_context *, void *, size_t size);
+/* An error that came while the allocator gave nothing, whatever part it was seen by, is SNT_E_HOST_MEM. `before`: api_starved at the start. */
+uint32_t api_starved(const snt_context *);
+snt_result api_blame(const snt_context *, uint32_t before, snt_result, snt_diag *);
 void api_context_hold(snt_context *);
 snt_program *api_program_new(snt_context *); /* empty, with one use */
 void api_program_drop(snt_program *);

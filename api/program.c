@@ -153,11 +153,13 @@ snt_result snt_compile(snt_graph *g, const snt_profile *profile, const snt_compi
   }
   if (info.numerics > SNT_NUMERICS_STRICT) return ir_fail(diag, SNT_E_UNSUPPORTED, "compile", 0, "numerics %s is not supported", info.numerics == SNT_NUMERICS_FAST ? "FAST" : "REPRODUCIBLE");
   SNT_TRY(snt_graph_verify(g, diag));
+  const uint32_t starved = api_starved(g->context);
   snt_program *p = api_program_new(g->context);
   if (!p) return ir_fail(diag, SNT_E_HOST_MEM, "compile", 0, "out of host memory");
   p->profile = profile->profile;
   snt_result r = compile_into(p, g, &info, diag);
-  if (p->arena.failed) r = ir_fail(diag, SNT_E_HOST_MEM, "compile", 0, "out of host memory"); /* whatever it made others say */
+  if (r == SNT_OK && p->arena.failed) r = SNT_E_INTERNAL; /* someone went on without what it asked for */
+  r = api_blame(g->context, starved, r, diag);
   if (r != SNT_OK) { api_program_drop(p); return r; }
   *out = p;
   return SNT_OK;

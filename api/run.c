@@ -158,7 +158,9 @@ snt_result snt_submit(snt_exec *x, snt_stream *s, const snt_run_info *info, snt_
   SNT_TRY(bind_arguments(x, info, false, diag));
   snt_event *event = NULL;
   if (out) SNT_TRY(make_event(s, &event, diag));
-  const snt_result r = x->device->host ? run_host(x, info, event, diag) : submit_bound(x, s, info->symbols, event, diag);
+  const uint32_t starved = api_starved(x->device->context);
+  snt_result r = x->device->host ? run_host(x, info, event, diag) : submit_bound(x, s, info->symbols, event, diag);
+  r = api_blame(x->device->context, starved, r, diag);
   if (r != SNT_OK) { snt_event_destroy(event); return r; }
   if (out) *out = event;
   return SNT_OK;
@@ -184,8 +186,7 @@ static snt_result move_host(snt_exec *x, bool in, snt_diag *diag) {
   return SNT_OK;
 }
 
-snt_result snt_run(snt_exec *x, const snt_run_info *info, snt_diag *diag) {
-  if (!x || !info) return ir_fail(diag, SNT_E_ARG, "run", 0, "an exec and arguments are needed");
+static snt_result run_and_wait(snt_exec *x, const snt_run_info *info, snt_diag *diag) {
   SNT_TRY(api_check_head(&info->head, SNT_TYPE_run_info, sizeof *info, diag));
   SNT_TRY(bind_arguments(x, info, true, diag));
   if (x->device->host) return run_host(x, info, NULL, diag);
@@ -193,6 +194,12 @@ snt_result snt_run(snt_exec *x, const snt_run_info *info, snt_diag *diag) {
   SNT_TRY(submit_bound(x, x->stream, info->symbols, NULL, diag));
   SNT_TRY(move_host(x, false, diag));
   return x->stream->rt->v->wait(x->stream->rt, diag);
+}
+
+snt_result snt_run(snt_exec *x, const snt_run_info *info, snt_diag *diag) {
+  if (!x || !info) return ir_fail(diag, SNT_E_ARG, "run", 0, "an exec and arguments are needed");
+  const uint32_t starved = api_starved(x->device->context);
+  return api_blame(x->device->context, starved, run_and_wait(x, info, diag), diag);
 }
 
 snt_result snt_exec_reset_states(snt_exec *x, snt_diag *diag) {

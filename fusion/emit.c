@@ -88,6 +88,7 @@ static bool wants_texel(const emit *e, const plan_buffer *b, uint8_t access) {
 }
 
 uint32_t emit_bind(emit *e, uint32_t buffer, uint8_t access) {
+  if (e->arena->failed || buffer >= e->c->plan->buffers.count) return e->failed = true, 0;
   const plan_buffer *b = &e->c->plan->buffers.at[buffer];
   const bool texel = wants_texel(e, b, access);
   for (uint32_t m = 0; m < e->k->memories.count; m++) {
@@ -211,7 +212,8 @@ ir_expr emit_loop(emit *e, const emit_loop_info *info) {
 }
 
 void emit_loop_end(emit *e, ir_expr variable, uint32_t count, const uint32_t *next, uint32_t *results) {
-  kir_loop_end(e->k, e->x->vars.at[emit_var_number(e->x, variable)].user, count, next, results);
+  if (e->x->failed || e->arena->failed) e->failed = true; /* then `variable` may be none */
+  else kir_loop_end(e->k, e->x->vars.at[emit_var_number(e->x, variable)].user, count, next, results);
   e->depth--;
   forget(e);
 }
