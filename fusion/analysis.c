@@ -51,13 +51,21 @@ static bool seen_before(load_walk *w, uint32_t node, const map_access *access) {
   return false;
 }
 
+/* By the list, as a union under consideration is not in the table of groups yet. */
+static bool is_member(const fusion_group *group, uint32_t node) {
+  uint32_t lo = 0, hi = group->count;
+  while (lo < hi) {
+    const uint32_t middle = lo + (hi - lo) / 2;
+    if (group->nodes[middle] < node) lo = middle + 1;
+    else hi = middle;
+  }
+  return lo < group->count && group->nodes[lo] == node;
+}
+
 static bool is_read(const load_walk *w, uint32_t node) {
   if (w->stop && w->stop[node]) return true;
-  const uint32_t owner = w->c->group_of[node];
-  if (owner && (!w->group || &w->c->groups.at[owner - 1] != w->group)) {
-    if (!w->group) return fusion_is_stored(w->c, node);
-    return true;
-  }
+  if (w->c->group_of[node] && !w->group) return fusion_is_stored(w->c, node);
+  if (w->c->group_of[node] && !is_member(w->group, node)) return true;
   const ir_op op = (ir_op)ir_at(w->c->graph, node)->op;
   double splat;
   return op == IR_OP_input || op == IR_OP_state || (op == IR_OP_const && !ir_is_scalar_const(w->c->graph, node, &splat));
@@ -130,6 +138,33 @@ static void walk_gather(load_walk *w, uint32_t node, const map_access *access) {
   walk(w, data, &at_data);
 }
 
+/* Every element sweeps the indices and the updates at its place. */
+static void walk_scatter(load_walk *w, uint32_t node, const map_access *access) {
+  const ir_graph *g = w->c->graph;
+  const ir_tensor *index = &ir_at(g, ir_arg(g, node, 1))->type;
+  const uint32_t axis = (uint32_t)ir_attr_int(g, node, IR_ATTR_axis, 0);
+  const double weight = w->weight;
+  map_access at_index = *access, at_updates = *access;
+  walk(w, ir_arg(g, node, 0), access);
+  at_index.rank = index->rank;
+  for (uint32_t i = 0; i < index->rank; i++) at_index.at[i] = new_axis(w, index->dims[i], &w->weight);
+  at_updates.rank = ir_at(g, ir_arg(g, node, 2))->type.rank;
+  for (uint32_t d = axis; d < at_updates.rank; d++) at_updates.at[d] = d < axis + index->rank ? at_index.at[d - axis] : access->at[d - index->rank + 1];
+  walk(w, ir_arg(g, node, 1), &at_index);
+  walk(w, ir_arg(g, node, 2), &at_updates);
+  w->weight = weight;
+}
+
+static void walk_scan(load_walk *w, uint32_t node, const map_access *access) {
+  const ir_graph *g = w->c->graph;
+  const uint32_t axis = (uint32_t)ir_attr_int(g, node, IR_ATTR_axis, 0);
+  const double weight = w->weight;
+  map_access line = *access;
+  line.at[axis] = new_axis(w, ir_at(g, node)->type.dims[axis], &w->weight);
+  for (uint32_t i = 0; i < ir_at(g, node)->arity; i++) walk(w, ir_arg(g, node, i), &line);
+  w->weight = weight;
+}
+
 static void walk_views(load_walk *w, uint32_t node, const map_access *access) {
   const ir_node *n = ir_at(w->c->graph, node);
   for (uint32_t i = 0; i < n->arity; i++) {
@@ -153,6 +188,8 @@ static void walk(load_walk *w, uint32_t node, const map_access *access) {
   if (flags & IR_MOVEMENT) { walk_views(w, node, access); return; }
   if (flags & IR_REDUCE) { walk_reduce(w, node, access); return; }
   if (n->op == IR_OP_contract) { walk_contract(w, node, access); return; }
+  if (flags & IR_SCAN) { walk_scan(w, node, access); return; }
+  if (n->op >= IR_OP_scatter_set && n->op <= IR_OP_scatter_max) { walk_scatter(w, node, access); return; }
   if (n->op == IR_OP_gather) { walk_gather(w, node, access); return; }
   for (uint32_t i = 0; i < n->arity; i++) {
     const uint32_t operand = ir_arg(g, node, i);

@@ -194,6 +194,7 @@ uint32_t emit_compute(emit *e, uint32_t node, const map_access *access) {
   case IR_OP_concat: return compute_concat(e, node, access);
   case IR_OP_gather: return compute_gather(e, node, access);
   case IR_OP_random: return compute_random(e, node, access);
+  case IR_OP_scatter_set: case IR_OP_scatter_add: case IR_OP_scatter_mul: case IR_OP_scatter_min: case IR_OP_scatter_max: return emit_scatter(e, node, access);
   default: break;
   }
   if (ir_ops[n->op].flags & IR_POINTWISE) return compute_pointwise(e, node, access);

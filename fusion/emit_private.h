@@ -17,5 +17,6 @@ emit_stage_entry *emit_find_stage(emit *, uint32_t node, const map_access *acces
 uint32_t emit_stage_load(emit *, const emit_stage_entry *, const map_access *);
 void emit_stage_store(emit *, const emit_stage_entry *, const map_access *, uint32_t value);
 uint32_t emit_compute(emit *, uint32_t node, const map_access *); /* not memoised: emit_compute.c */
+uint32_t emit_scatter(emit *, uint32_t node, const map_access *);
 kir_type emit_value_type(const emit *, uint32_t value);
 #endif

@@ -13,6 +13,8 @@ bool schedule_contract_accepts(const fusion_context *, const fusion_group *, con
 snt_result schedule_contract_build(fusion_context *, const fusion_group *);
 bool schedule_window_accepts(const fusion_context *, const fusion_group *, const char **why_not);
 snt_result schedule_window_build(fusion_context *, const fusion_group *);
+bool schedule_scan_accepts(const fusion_context *, const fusion_group *, const char **why_not);
+snt_result schedule_scan_build(fusion_context *, const fusion_group *);
 bool schedule_transpose_wanted(fusion_context *, const fusion_group *); /* a loop group that is better as a transpose */
 bool schedule_transpose_accepts(const fusion_context *, const fusion_group *, const char **why_not);
 snt_result schedule_transpose_build(fusion_context *, const fusion_group *);
