@@ -2,7 +2,7 @@
    kernels size their arrays for it; where the size is known, reductions over lanes are butterflies of shuffles. */
 #include "ir/kir_pass_private.h"
 
-typedef struct lowering { kir_clone c; const kir_caps *caps; bool single; uint32_t size; } lowering; /* single: subgroups of one item */
+typedef struct lowering { kir_clone c; const kir_caps *caps; bool single, tree; uint32_t size; } lowering; /* single: subgroups of one item; tree: the group is one subgroup that the target lacks */
 
 static kir_type u32(void) { return kir_t(SNT_U32, 1); }
 
@@ -22,8 +22,23 @@ static uint32_t butterfly(kir_kernel *out, kir_op op, uint32_t value, uint32_t s
   return value;
 }
 
+/* The same butterfly through local memory, for a group that is one subgroup. */
+static uint32_t exchange(kir_kernel *out, kir_op op, uint32_t value, uint32_t size) {
+  const kir_memory cells = {.name = "lanes", .space = KIR_LOCAL, .access = KIR_READ | KIR_WRITE, .rank = 1, .type = kir_type_of(out, value), .dims = {size}};
+  const uint32_t memory = kir_memory_add(out, &cells), lane = kir_id(out, KIR_local, 0);
+  for (uint32_t distance = size / 2; distance; distance /= 2) {
+    const uint32_t partner = kir_2(out, KIR_xor, lane, kir_const_int(out, u32(), distance));
+    kir_barrier(out, KIR_SYNC_LOCAL);
+    kir_store(out, memory, 1, &lane, value);
+    kir_barrier(out, KIR_SYNC_LOCAL);
+    value = kir_2(out, op, value, kir_load(out, memory, 1, 1, &partner));
+  }
+  return value;
+}
+
 static uint32_t reduce(lowering *l, uint32_t i, kir_op op) {
   const uint32_t value = l->c.map[kir_arg(l->c.in, i, 0)];
+  if (l->tree) return exchange(l->c.out, op, value, l->size);
   if (l->single) return value;
   return l->caps->subgroup_arithmetic ? kir_clone_inst(&l->c, i) : butterfly(l->c.out, op, value, l->size);
 }
@@ -79,6 +94,7 @@ snt_result kir_pass_group(const kir_kernel *in, kir_kernel *out, const kir_caps 
   lowering l = {.caps = caps, .size = in->sub && in->sub != ~0u ? in->sub : caps->subgroup_size};
   SNT_TRY(kir_clone_begin(&l.c, in, out));
   const bool whole = l.size && kir_items(in) % l.size == 0; /* every lane takes part */
+  l.tree = !caps->subgroups && in->sub && in->sub == kir_items(in) && in->items[0] == in->sub;
   l.single = !caps->subgroups || (!caps->subgroup_arithmetic && !whole);
   if (l.single) out->sub = 0;
   for (uint32_t m = 0; m < out->memories.count; m++)

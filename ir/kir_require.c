@@ -31,7 +31,8 @@ static const char *missing_for(const kir_kernel *k, const kir_inst *in, const ki
   case KIR_atomic_add: case KIR_atomic_min: case KIR_atomic_max: return in->type.base == SNT_F32 && !caps->atomics_f32 ? "float atomics" : NULL;
   default: break;
   }
-  if (names_subgroup(in->op) && k->sub && k->sub != ~0u && !caps->subgroups) return "subgroups of a fixed size";
+  const bool reduction = in->op == KIR_sg_add || in->op == KIR_sg_max || in->op == KIR_sg_min; /* over a group that is one subgroup: local memory does */
+  if (names_subgroup(in->op) && k->sub && k->sub != ~0u && !caps->subgroups && !(reduction && k->sub == kir_items(k) && k->items[0] == k->sub)) return "subgroups of a fixed size";
   return k->mode == SNT_NUMERICS_REPRODUCIBLE ? missing_rounding(in, caps) : NULL;
 }
 
