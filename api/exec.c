@@ -8,6 +8,7 @@ static uint64_t round16(uint64_t bytes) { return bytes ? (bytes + 15) / 16 * 16 
 
 static snt_result check_fit(const snt_exec *x, snt_diag *diag) {
   const cost_profile *p = &x->device->profile;
+  if (!x->program->targets) return ir_fail(diag, SNT_E_UNSUPPORTED, "exec", 0, "the program runs on the host device only");
   for (uint32_t k = 0; k < x->program->plan.kernels.count; k++) {
     const api_kernel *kernel = &x->program->kernels[k];
     const char *name = x->program->plan.kernels.at[k].kernel->name;

@@ -91,6 +91,16 @@ static void build_state(snt_graph *g) {
   snt_graph_output(g, "mean", op2(g, "mul", next, number(g, 0.125), NULL));
 }
 
+static void build_loop(snt_graph *g) {
+  static const char text[] = "symbols { n: min=1 max=64 }\n"
+                             "graph @loop(%x: f32[4], %k: f32[4]) {\n"
+                             "  %y: f32[4] = repeat trips=n (%a: f32[4] = %x) {\n"
+                             "    %b = mul %a, %k\n    %c = add %b, 0.25\n    yield %c\n  }\n"
+                             "  return y=%y\n}\n";
+  (void)snt_graph_parse(g, text, sizeof text - 1, NULL, NULL);
+}
+const api_model api_loop = {"loop", build_loop, 1, 2, {{1}, {3}}};
+
 const api_model api_models[] = {
     {"chain", build_chain, 1, 3, {{1}, {37}, {256}}},
     {"reduce", build_reduce, 2, 3, {{5, 1}, {1, 1000}, {33, 70}}},
