@@ -66,6 +66,18 @@ int command_compile(const tool_options *options) {
   return code;
 }
 
+static snt_result check_passes(tool_session *s) {
+  for (const char *at = s->options.passes; at;) {
+    const char *comma = strchr(at, ',');
+    const size_t length = comma ? (size_t)(comma - at) : strlen(at);
+    uint32_t i = 0;
+    while (i < fusion_pipeline_count && (strlen(fusion_pipeline[i].name) != length || strncmp(fusion_pipeline[i].name, at, length))) i++;
+    if (i == fusion_pipeline_count) return host_fail(&s->diag, SNT_E_ARG, "opt", "no pass \"%.*s\"", (int)length, at);
+    at = comma ? comma + 1 : NULL;
+  }
+  return SNT_OK;
+}
+
 /* Passes are an inside of the compiler: this command alone works on the graph IR directly. */
 static snt_result run_passes(tool_session *s, const char *text) {
   ir_arena arena;
@@ -94,6 +106,7 @@ int command_opt(const tool_options *options) {
   tool_session s;
   snt_result r = tool_open(&s, options, false);
   if (r == SNT_OK && !options->passes) r = host_fail(&s.diag, SNT_E_ARG, "opt", "no passes given: --run canonicalise,decompose");
+  if (r == SNT_OK) r = check_passes(&s);
   if (r == SNT_OK) r = tool_load(&s);
   size_t length = 0;
   char *text = NULL;

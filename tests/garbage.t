@@ -1,0 +1,99 @@
+#!/usr/bin/perl
+# What the sinter command says to broken texts, absent files and wrong options: exit code 1 (failed) or 2 (wrong usage), never a signal, and
+# a message that names the place. Output: TAP.
+use strict;
+use warnings;
+use Test::More;
+use File::Temp qw(tempdir);
+use FindBin;
+chdir "$FindBin::Bin/.." or die $!;
+print "TAP version 13\n";
+my $sinter = ($ENV{SNT_BUILD} // 'build/release') . '/sinter';
+plan skip_all => "no sinter command: $sinter" unless -x $sinter;
+my $dir = tempdir(CLEANUP => 1);
+$ENV{SNT_CACHE_DIR} = '';
+
+sub run_sinter {
+  my $said = '';
+  my $pid = open(my $out, '-|') // die $!;
+  if (!$pid) { open STDERR, '>&', \*STDOUT; exec {$sinter} $sinter, @_ or exit 99 }
+  { local $/; $said = <$out> // '' }
+  close $out;
+  return ($? & 127, $? >> 8, $said);
+}
+
+sub refuses {
+  my ($name, $code, $place, @command) = @_;
+  my ($signal, $exit, $said) = run_sinter(@command);
+  is($signal, 0, "$name: no crash");
+  is($exit, $code, "$name: exit code $code") or diag $said;
+  like($said, $place, "$name: the message says where");
+}
+
+my $count = 0;
+sub model {
+  my $path = sprintf '%s/m%d.snt', $dir, ++$count;
+  open my $out, '>', $path or die $!;
+  binmode $out;
+  print $out $_[0];
+  close $out;
+  return $path;
+}
+
+my $good = "graph \@g(%x: f32[4]) {\n  %a = add %x, 1.0\n  return y=%a\n}\n";
+my ($signal, $exit) = run_sinter('run', model($good), '--device', 'host');
+is($exit, 0, 'a good model runs');
+
+my @texts = (
+  ['an empty text', '', qr/1:1/],
+  ['no graph', "hello\n", qr/1:1/],
+  ['zero bytes', "\0" x 100, qr/1:1/],
+  ['an unknown operator', $good =~ s/add/frobnicate/r, qr/2:\d+.*frobnicate/],
+  ['an operand missing', $good =~ s/, 1\.0//r, qr/2:\d+|add/],
+  ['an unknown element type', $good =~ s/f32/f31/r, qr/1:\d+/],
+  ['no bracket', $good =~ s/\[4\]/[4/r, qr/1:\d+/],
+  ['no end', $good =~ s/\}\n$//r, qr/4:\d+|3:\d+/],
+  ['no return', $good =~ s/  return.*\n//r, qr/return/],
+  ['a value before its definition', "graph \@g(%x: f32[4]) {\n  %a = add %b, %x\n  %b = add %a, %x\n  return y=%b\n}\n", qr/2:\d+.*%b is used before line 3/],
+  ['a value that feeds itself', "graph \@g(%x: f32[4]) {\n  %a = add %a, %x\n  return y=%a\n}\n", qr/2:\d+.*%a/],
+  ['a value defined twice', "graph \@g(%x: f32[4]) {\n  %a = neg %x\n  %a = abs %x\n  return y=%a\n}\n", qr/3:\d+.*twice/],
+  ['shapes that do not meet', "graph \@g(%x: f32[4], %y: f32[5]) {\n  %a = add %x, %y\n  return z=%a\n}\n", qr/2:\d+|add/],
+  ['a matmul that does not fit', "graph \@g(%x: f32[4,3], %y: f32[5,2]) {\n  %a = matmul %x, %y\n  return z=%a\n}\n", qr/2:\d+|matmul/],
+  ['an axis that is not there', "graph \@g(%x: f32[4]) {\n  %a = reduce.sum %x, axes=[3]\n  return y=%a\n}\n", qr/2:\d+|axis|axes/],
+  ['an extent of 2^70', $good =~ s/\[4\]/[1180591620717411303424]/r, qr/1:\d+/],
+  ['a size of 2^90', $good =~ s/\[4\]/[1073741824,1073741824,1073741824]/r, qr/\S/],
+  ['data in a file that is not there', "graph \@g(%x: f32[4]) {\n  %c: f32[4] = const data=\"nowhere.bin\"\n  %a = add %x, %c\n  return y=%a\n}\n", qr/2:\d+.*nowhere\.bin/],
+  ['data outside the folder', "graph \@g(%x: f32[4]) {\n  %c: f32[4] = const data=\"../../etc/passwd\"\n  %a = add %x, %c\n  return y=%a\n}\n", qr/2:\d+/],
+  ['brackets in brackets', "graph \@g(%x: f32[" . '(' x 5000 . "4]) {\n return y=%x\n}\n", qr/1:\d+/],
+  ['a line of 1 MB', "graph \@g(%x: f32[4]) {\n  %a = " . 'a' x 1_000_000 . " %x\n  return y=%a\n}\n", qr/2:\d+/],
+);
+refuses($_->[0], 1, $_->[2], 'run', model($_->[1]), '--device', 'host') for @texts;
+
+my $model = model($good);
+{ open my $out, '>', "$dir/junk.npy" or die $!; print $out 'junk' x 100 }
+my @commands = (
+  ['no command', 2, qr/usage/],
+  ['an unknown command', 2, qr/dance/, 'dance'],
+  ['an unknown option', 2, qr/--sideways|usage/, 'run', $model, '--sideways'],
+  ['no model', 2, qr/usage|model/, 'run'],
+  ['an absent file', 2, qr/nothing-here/, 'run', "$dir/nothing-here.snt", '--device', 'host'],
+  ['a folder as a model', 2, qr/\Q$dir\E/, 'run', $dir, '--device', 'host'],
+  ['an unknown device', 1, qr/abacus/, 'run', $model, '--device', 'abacus'],
+  ['an unknown OpenCL device', 1, qr/opencl/i, 'run', $model, '--device', 'opencl:nobody'],
+  ['an unknown profile', 1, qr/abacus/, 'explain', $model, '--profile', 'abacus'],
+  ['an unknown mask', 2, qr/legs/, 'run', $model, '--device', 'interp', '--mask', 'legs=4'],
+  ['a mask without a number', 2, qr/many/, 'run', $model, '--device', 'interp', '--mask', 'bindings=many'],
+  ['an unknown target', 2, qr/pascal/, 'compile', $model, '--target', 'pascal', '-o', "$dir/out"],
+  ['no folder to write to', 2, qr/-o/, 'compile', $model],
+  ['an unknown port', 2, qr/nobody/, 'run', $model, '--device', 'host', '--input', 'nobody=random'],
+  ['an input of a wrong kind', 2, qr/\bx\b/, 'run', $model, '--device', 'host', '--input', 'x=picture.gif'],
+  ['an input that is not there', 2, qr/gone\.npy/, 'run', $model, '--device', 'host', '--input', "x=$dir/gone.npy"],
+  ['an input that is no array', 2, qr/npy/, 'run', $model, '--device', 'host', '--input', 'x=' . model('not an array')],
+  ['an array file of nonsense', 1, qr/junk\.npy/, 'run', $model, '--device', 'host', '--input', "x=$dir/junk.npy"],
+  ['a symbol that is not there', 2, qr/depth/, 'run', $model, '--device', 'host', '--dim', 'depth=4'],
+  ['an unknown pass', 2, qr/polish/, 'opt', $model, '--run', 'polish'],
+);
+for my $c (@commands) {
+  refuses(@$c);
+}
+done_testing;
