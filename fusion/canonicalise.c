@@ -38,6 +38,11 @@ static uint32_t drop_view(rebuild *r) {
     for (uint32_t i = 0; steps && i < n->type.rank; i++)
       if (steps[i] != 1) return 0;
   }
+  if (n->op == IR_OP_pad) { /* as much cut off on one side as added on the other keeps the shape */
+    const ir_expr *low = ir_attr_ints(r->from, r->node, IR_ATTR_low, &count);
+    for (uint32_t i = 0; low && i < count; i++)
+      if (low[i] != 0) return 0;
+  }
   return r->args[0];
 }
 

@@ -155,7 +155,12 @@ snt_result emit_end(emit *e, ir_expr groups, uint32_t choice, uint32_t guard_cou
     if (c->diag) *c->diag = e->k->first_error;
     return e->k->first_error.result ? e->k->first_error.result : SNT_E_HOST_MEM;
   }
-  if (e->failed) return ir_fail(c->diag, SNT_E_INTERNAL, "schedule", e->group->hero, "kernel %s could not be emitted", e->k->name);
+  if (e->failed && e->failed_node) {
+    const ir_node *n = ir_at(e->g, e->failed_node);
+    return ir_fail(c->diag, SNT_E_INTERNAL, "schedule", n->origin, "kernel %s: %s (%s) cannot be computed inside a kernel of kind %s", e->k->name, ir_ops[n->op].name, ir_node_name(e->g, e->failed_node),
+                   fusion_schedules[e->group->kind].name);
+  }
+  if (e->failed) return ir_fail(c->diag, SNT_E_INTERNAL, "schedule", ir_at(e->g, e->group->hero)->origin, "kernel %s: out of host memory, or its results do not follow %s", e->k->name, ir_node_name(e->g, e->group->hero));
   plan_step s = {.name = e->k->name, .kernel = c->plan->kernels.count, .groups = groups, .choice = choice, .guard_count = guard_count};
   s.node_count = e->group->count;
   s.nodes = e->group->nodes;

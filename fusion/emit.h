@@ -47,6 +47,7 @@ typedef struct emit {
   uint32_t lane_var, lanes;  /* pool variable number and vector width; lanes 1: none */
   bool stream;               /* stores of outputs are streaming */
   bool failed;
+  uint32_t failed_node;      /* the value that has no emission, 0: host memory */
 } emit;
 
 /* ---- kernel and step ---- */

@@ -63,7 +63,7 @@ static double fill_value(const emit *e, uint32_t node) {
 /* A view: the operand at rewritten coordinates; where the view pads, its fill outside. */
 static uint32_t compute_view(emit *e, uint32_t node, const map_access *access) {
   map_access inner = *access;
-  if (!ir_movement_access(e->g, node, 0, &inner)) { e->failed = true; return 0; }
+  if (!ir_movement_access(e->g, node, 0, &inner)) { e->failed = true, e->failed_node = node; return 0; }
   const uint32_t value = emit_value(e, ir_arg(e->g, node, 0), &inner);
   const uint32_t added = inner.condition_count - access->condition_count;
   if (!added || !value) return value;
@@ -77,7 +77,7 @@ static uint32_t compute_concat(emit *e, uint32_t node, const map_access *access)
   uint32_t value = 0;
   for (uint32_t i = n->arity; i-- > 0;) {
     map_access inner = *access;
-    if (!ir_movement_access(e->g, node, i, &inner)) { e->failed = true; return 0; }
+    if (!ir_movement_access(e->g, node, i, &inner)) { e->failed = true, e->failed_node = node; return 0; }
     const uint32_t added = inner.condition_count - access->condition_count;
     bool never = false;
     for (uint32_t c = access->condition_count; c < inner.condition_count; c++)
@@ -201,5 +201,6 @@ uint32_t emit_compute(emit *e, uint32_t node, const map_access *access) {
   if (ir_ops[n->op].flags & IR_MOVEMENT) return compute_view(e, node, access);
   if ((ir_ops[n->op].flags & IR_REDUCE) || n->op == IR_OP_contract) return emit_reduce(e, node, access, &(sweep){.lanes = 1, .accumulators = 1});
   e->failed = true;
+  e->failed_node = node; /* a scan, scatter or region inside a kernel of another kind */
   return 0;
 }

@@ -41,6 +41,9 @@ static void place_barriers(ir_plan *p) {
   }
 }
 
+/* Parts of one device buffer begin at multiples of this: no device at hand wants more, and a program may be run on another than it was made for. */
+enum { SCRATCH_ALIGN = 512 };
+
 /* Slots of scratch: a buffer takes the first slot free for its whole life, best fit by size at the hints; a slot is as large as its largest buffer. */
 typedef struct slot { ir_expr bytes; int64_t hint; uint32_t free_after; } slot;
 
@@ -53,6 +56,7 @@ static int64_t hint_of(const expr_pool *x, ir_expr e) {
 static snt_result place_scratch(fusion_context *c) {
   ir_plan *p = c->plan;
   expr_pool *x = c->graph->pool;
+  const ir_expr unit = c->options->profile->offset_align > SCRATCH_ALIGN ? (ir_expr)c->options->profile->offset_align : SCRATCH_ALIGN;
   slot *slots = IR_NEW_ARRAY(c->arena, slot, p->buffers.count + 1);
   uint32_t *slot_of = IR_NEW_ARRAY(c->arena, uint32_t, p->buffers.count + 1), count = 0;
   if (!slots || !slot_of) return ir_fail(c->diag, SNT_E_HOST_MEM, "plan", 0, "out of host memory");
@@ -65,7 +69,7 @@ static snt_result place_scratch(fusion_context *c) {
       for (uint32_t i = 0; i < count; i++)
         if (slots[i].free_after < s && (best == count || llabs(slots[i].hint - hint) < llabs(slots[best].hint - hint))) best = i;
       if (best == count) slots[count++] = (slot){0, 0, 0};
-      slots[best].bytes = expr_max(x, slots[best].bytes, expr_mul(x, expr_ceil_div(x, buffer->bytes, 256), 256));
+      slots[best].bytes = expr_max(x, slots[best].bytes, expr_mul(x, expr_ceil_div(x, buffer->bytes, unit), unit));
       if (hint > slots[best].hint) slots[best].hint = hint;
       slots[best].free_after = buffer->last_step;
       slot_of[b] = best;
