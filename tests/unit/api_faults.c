@@ -20,8 +20,8 @@ static snt_result save_and_load(life *l, snt_diag *diag) {
 static snt_result run(life *l, const api_model *m, snt_diag *diag) {
   api_tensors tensors;
   snt_result r = api_make_tensors(l->loaded, m->sizes[0], 1, &tensors) ? SNT_OK : SNT_E_INTERNAL;
-  if (r == SNT_OK) r = api_run_once(l->device, l->exec, m->sizes[0], m->symbol_count, &tensors, API_HOST_MEMORY, NULL, diag);
-  if (r == SNT_OK) r = api_run_once(l->device, l->exec, m->sizes[0], m->symbol_count, &tensors, API_BUFFERS, NULL, diag);
+  if (r == SNT_OK) r = api_run_once(l->device, l->exec, &tensors, API_HOST_MEMORY, NULL, diag);
+  if (r == SNT_OK) r = api_run_once(l->device, l->exec, &tensors, API_BUFFERS, NULL, diag);
   l->memory->fail_at = 0; /* the reference is the test's own */
   const double ratio = r == SNT_OK ? api_ratio(l->graph, m->sizes[0], &tensors) : 0;
   if (strcmp(m->name, "state") && !(ratio >= 0 && ratio <= 1)) r = SNT_E_INTERNAL; /* a failure on the way must not change results */

@@ -40,7 +40,7 @@ static void run_sizes(bench *b, const char *selector, const api_model *m) {
       uint64_t least = 0;
       snt_exec_reset_states(b->exec, NULL);
       const bool made = api_make_tensors(b->program, m->sizes[i], 3 + i, &tensors);
-      const snt_result r = made ? api_run_once(b->device, b->exec, m->sizes[i], m->symbol_count, &tensors, (api_way)way, &least, &b->diag) : SNT_E_INTERNAL;
+      const snt_result r = made ? api_run_once(b->device, b->exec, &tensors, (api_way)way, &least, &b->diag) : SNT_E_INTERNAL;
       const double ratio = r == SNT_OK ? api_ratio(b->graph, m->sizes[i], &tensors) : -1;
       if (!tap_ok(ratio >= 0 && ratio <= 1, "%s on %s, %s, sizes %lld %lld: error/bound %.3f", m->name, selector, way == API_BUFFERS ? "buffers" : "host memory", (long long)m->sizes[i][0], (long long)m->sizes[i][1], ratio))
         tap_diag("result %d, %s: %s", r, b->diag.stage, b->diag.text);

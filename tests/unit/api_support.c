@@ -120,7 +120,7 @@ const api_model *api_model_named(const char *name) {
 /* ---- tensors ---- */
 
 bool api_make_tensors(const snt_program *p, const int64_t *symbols, uint32_t seed, api_tensors *out) {
-  memset(out, 0, sizeof *out);
+  *out = (api_tensors){.symbols = symbols, .symbol_count = snt_program_symbol_count(p)};
   for (uint32_t i = 0; i < snt_program_port_count(p); i++) {
     api_tensor *t = &out->at[i];
     int64_t dims[SNT_MAX_RANK];
@@ -167,11 +167,11 @@ static snt_result run_buffers(snt_device *d, snt_exec *x, snt_run_info *info, ap
   return r;
 }
 
-snt_result api_run_once(snt_device *d, snt_exec *x, const int64_t *symbols, uint32_t symbol_count, api_tensors *tensors, api_way way, uint64_t *least_ns, snt_diag *diag) {
+snt_result api_run_once(snt_device *d, snt_exec *x, api_tensors *tensors, api_way way, uint64_t *least_ns, snt_diag *diag) {
   run_parts parts = {.count = 0};
   for (uint32_t i = 0; i < tensors->count; i++)
     if (tensors->at[i].port.kind != SNT_PORT_STATE) parts.arguments[parts.count++] = (snt_argument){i, 0, NULL, 0, tensors->at[i].data, tensors->at[i].bytes};
-  snt_run_info info = {.head = SNT_HEAD(run_info), .argument_count = parts.count, .arguments = parts.arguments, .symbols = symbols, .symbol_count = symbol_count};
+  snt_run_info info = {.head = SNT_HEAD(run_info), .argument_count = parts.count, .arguments = parts.arguments, .symbols = tensors->symbols, .symbol_count = tensors->symbol_count};
   const snt_result r = way == API_HOST_MEMORY ? snt_run(x, &info, diag) : run_buffers(d, x, &info, tensors, &parts, least_ns, diag);
   snt_event_destroy(parts.event);
   for (uint32_t i = 0; i < parts.count; i++) snt_buffer_destroy(parts.buffers[i]);

@@ -22,13 +22,17 @@ const api_model *api_model_named(const char *);
 
 enum { API_MAX_TENSORS = 16 };
 typedef struct api_tensor { snt_port port; uint64_t bytes; void *data; } api_tensor;
-typedef struct api_tensors { uint32_t count; api_tensor at[API_MAX_TENSORS]; } api_tensors;
+typedef struct api_tensors {
+  const int64_t *symbols; /* what their sizes were made for: borrowed */
+  uint32_t symbol_count, count;
+  api_tensor at[API_MAX_TENSORS];
+} api_tensors;
 bool api_make_tensors(const snt_program *, const int64_t *symbols, uint32_t seed, api_tensors *); /* inputs filled, outputs poisoned */
 void api_free_tensors(api_tensors *);
 
 typedef enum { API_HOST_MEMORY, API_BUFFERS } api_way;
 /* One run with those tensors as arguments; through buffers, `least_ns` (may be null) becomes the smallest time of a step. */
-snt_result api_run_once(snt_device *, snt_exec *, const int64_t *symbols, uint32_t symbol_count, api_tensors *, api_way, uint64_t *least_ns, snt_diag *);
+snt_result api_run_once(snt_device *, snt_exec *, api_tensors *, api_way, uint64_t *least_ns, snt_diag *);
 /* max(error / bound) of the outputs against the f64 reference; negative: the reference could not be made. */
 double api_ratio(const snt_graph *, const int64_t *symbols, const api_tensors *);
 
