@@ -15,7 +15,7 @@ struct snt_context {
   snt_host_alloc given;  /* the caller's */
   snt_host_alloc alloc;  /* what everything else uses: the caller's, with failures counted */
   atomic_uint starved;   /* times it gave nothing */
-  snt_log log;
+  snt_logger log;
   snt_cache_io cache;
   snt_backend backends[API_MAX_BACKENDS];
   const snt_backend *backend_list[API_MAX_BACKENDS];

@@ -349,7 +349,7 @@ bool schedule_row_accepts(const fusion_context *c, const fusion_group *group, co
     const uint32_t node = group->nodes[i];
     if (!(ir_ops[ir_at(g, node)->op].flags & IR_REDUCE)) continue;
     const ir_expr *own = ir_attr_ints(g, node, IR_ATTR_axes, &own_count);
-    if (own_count != count || memcmp(own, axes, count * sizeof *axes)) { *why_not = "reductions over different axes"; return false; }
+    if (own_count != count || (count && memcmp(own, axes, count * sizeof *axes))) { *why_not = "reductions over different axes"; return false; }
     if (!ir_same_shape(&ir_at(g, ir_arg(g, node, 0))->type, full)) { *why_not = "reductions over different shapes"; return false; }
     if (++reduces >= MAX_SWEEPS) { *why_not = "too many reductions"; return false; }
   }

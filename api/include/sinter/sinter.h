@@ -31,11 +31,11 @@ enum {
 };
 
 /* ---- context ---- */
-typedef struct snt_log {
+typedef struct snt_logger {
   void *user;
   int32_t level; /* messages above level are not even formatted */
   void (SNT_CALL *message)(void *user, int32_t level, const char *text, size_t length);
-} snt_log;
+} snt_logger;
 /* A cache of driver binaries. The library checks every entry itself before a driver sees it; both calls may come from any thread. */
 typedef struct snt_cache_io {
   void *user;
@@ -46,7 +46,7 @@ typedef struct snt_context_info {
   snt_head head;
   uint32_t abi_version, flags;
   snt_host_alloc alloc; /* all zero: malloc and free */
-  snt_log log;
+  snt_logger log;
   snt_cache_io cache;
 } snt_context_info;
 SNT_API uint32_t SNT_CALL snt_version(void); /* major << 16 | minor << 8 | patch */
