@@ -87,7 +87,7 @@ static uint32_t compute_concat(emit *e, uint32_t node, const map_access *access)
     if (!added || !part) return part;
     value = value ? kir_3(e->k, KIR_select, emit_conditions(e, added, inner.conditions + access->condition_count), part, value) : part;
   }
-  return value;
+  return value ? value : constant(e, n->type.dtype, 0); /* no segment: outside, where a pad around it gives its own value */
 }
 
 static uint32_t compute_iota(emit *e, uint32_t node, const map_access *access) {

@@ -74,8 +74,17 @@ static void add_streams(const fusion_context *c, const fusion_group *group, cost
   }
 }
 
+/* Work-items, or lanes of a processor, that can be busy: a reduction is shared out over its operand, a row kernel gives each row to one workgroup. */
+static double parallel_items(const fusion_context *c, const fusion_group *group) {
+  const cost_profile *p = c->options->profile;
+  const double own = elements_of(c, group->hero);
+  if (!(ir_ops[ir_at(c->graph, group->hero)->op].flags & IR_REDUCE)) return own;
+  const double all = elements_of(c, ir_arg(c->graph, group->hero, 0)), shared = own * (schedule_is_explicit(c) ? p->lanes : p->row_items);
+  return group->kind == GROUP_ROW && shared < all ? shared : all;
+}
+
 void fusion_group_work(const fusion_context *c, const fusion_group *group, cost_work *w) {
-  *w = (cost_work){.items = elements_of(c, group->hero), .groups = c->options->profile->min_groups};
+  *w = (cost_work){.items = parallel_items(c, group), .groups = c->options->profile->min_groups};
   add_operations(c, group, w);
   add_streams(c, group, w);
   w->live_registers = 4 + (group->kind == GROUP_CONTRACT ? 16 : 0) + 1.5 * group->input_count + group->output_count + 0.25 * group->count;
