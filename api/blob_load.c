@@ -2,8 +2,15 @@
    that was made to be wrong has a good one, so every offset, count and number is checked again and every text goes through its parser. */
 #include "api/blob.h"
 
-typedef struct blob_reader { const uint8_t *at, *end; bool failed; } blob_reader;
-typedef struct loader { snt_program *p; blob_reader sections[BLOB_SECTION_END]; snt_diag *diag; } loader;
+typedef struct blob_reader {
+  const uint8_t *at, *end;
+  bool failed;
+} blob_reader;
+typedef struct loader {
+  snt_program *p;
+  blob_reader sections[BLOB_SECTION_END];
+  snt_diag *diag;
+} loader;
 
 static snt_result bad(snt_diag *diag, const char *what) {
   snt_diag detail = {{0}, 0, 0, 0, {0}, {0}};
@@ -19,7 +26,10 @@ static snt_result as_damage(snt_diag *diag, snt_result r, const char *what) {
 }
 
 static uint32_t take_u32(blob_reader *r) {
-  if (r->failed || r->end - r->at < 4) { r->failed = true; return 0; }
+  if (r->failed || r->end - r->at < 4) {
+    r->failed = true;
+    return 0;
+  }
   const uint8_t *b = r->at;
   r->at += 4;
   return (uint32_t)b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16 | (uint32_t)b[3] << 24;
@@ -29,7 +39,10 @@ static uint64_t take_u64(blob_reader *r) {
   return low | (uint64_t)take_u32(r) << 32;
 }
 static const uint8_t *take_bytes(blob_reader *r, uint64_t size) {
-  if (r->failed || (uint64_t)(r->end - r->at) < size) { r->failed = true; return NULL; }
+  if (r->failed || (uint64_t)(r->end - r->at) < size) {
+    r->failed = true;
+    return NULL;
+  }
   const uint8_t *at = r->at;
   r->at += size;
   return at;
@@ -42,11 +55,14 @@ static snt_result check_header(const uint8_t *blob, size_t size, snt_diag *diag)
   uint8_t digest[32];
   blob_reader r = {blob, blob + size, false};
   if (size < BLOB_HEADER) return ir_fail(diag, SNT_E_BAD_BLOB, "load", 0, "%zu bytes are too few", size);
-  if (memcmp(take_bytes(&r, 8), blob_magic(), 8) != 0) return ir_fail(diag, SNT_E_BAD_BLOB, "load", 0, "no program, or one of a machine of the other byte order");
+  if (memcmp(take_bytes(&r, 8), blob_magic(), 8) != 0)
+    return ir_fail(diag, SNT_E_BAD_BLOB, "load", 0, "no program, or one of a machine of the other byte order");
   const uint32_t version = take_u32(&r);
-  if (version != BLOB_VERSION) return ir_fail(diag, SNT_E_BAD_BLOB, "load", 0, "format version %u; this library reads %d", version, BLOB_VERSION);
+  if (version != BLOB_VERSION)
+    return ir_fail(diag, SNT_E_BAD_BLOB, "load", 0, "format version %u; this library reads %d", version, BLOB_VERSION);
   if (take_u32(&r) != BLOB_SECTIONS) return ir_fail(diag, SNT_E_BAD_BLOB, "load", 0, "the number of sections is wrong");
-  if (take_u64(&r) != size || take_u64(&r) != 0) return ir_fail(diag, SNT_E_BAD_BLOB, "load", 0, "the length is wrong: %zu bytes are given", size);
+  if (take_u64(&r) != size || take_u64(&r) != 0)
+    return ir_fail(diag, SNT_E_BAD_BLOB, "load", 0, "the length is wrong: %zu bytes are given", size);
   blob_digest(blob, size, digest);
   return memcmp(digest, r.at, 32) ? ir_fail(diag, SNT_E_BAD_BLOB, "load", 0, "the checksum does not match") : SNT_OK;
 }
@@ -57,7 +73,8 @@ static snt_result find_sections(loader *l, const uint8_t *blob, size_t size) {
   for (uint32_t i = 1; i < BLOB_SECTION_END; i++) {
     const uint32_t id = take_u32(&r), zero = take_u32(&r);
     const uint64_t at = take_u64(&r), bytes = take_u64(&r);
-    if (r.failed || id != i || zero || at % BLOB_ALIGN || at < past || at - past >= BLOB_ALIGN || at > size || bytes > size - at) return bad(NULL, "section");
+    if (r.failed || id != i || zero || at % BLOB_ALIGN || at < past || at - past >= BLOB_ALIGN || at > size || bytes > size - at)
+      return bad(NULL, "section");
     for (; past < at; past++)
       if (blob[past]) return bad(NULL, "gap");
     past = at + bytes;
@@ -76,7 +93,8 @@ static snt_result load_meta(loader *l) {
   const uint32_t numerics = take_u32(r), level = take_u32(r), no_rewrites = take_u32(r);
   p->options.peak_bytes = take_u64(r);
   p->port_count = take_u32(r);
-  if (r->failed || (p->targets & ~known) || numerics > SNT_NUMERICS_STRICT || level > FUSION_UNFUSED_NODES || no_rewrites > 1) return bad(l->diag, "an option is out of range");
+  if (r->failed || (p->targets & ~known) || numerics > SNT_NUMERICS_STRICT || level > FUSION_UNFUSED_NODES || no_rewrites > 1)
+    return bad(l->diag, "an option is out of range");
   if (left(r) != (size_t)p->port_count * 4) return bad(l->diag, "the ports are cut short");
   p->options.numerics = (uint8_t)numerics;
   p->options.level = (uint8_t)level;
@@ -128,13 +146,16 @@ static snt_result load_constants(loader *l) {
     uint64_t expected;
     if (r->failed || number >= plan->buffers.count) return bad(l->diag, "constants");
     plan_buffer *b = &plan->buffers.at[number];
-    if (b->kind != PLAN_CONSTANT || b->data || !plan_logical_bytes(plan, b, NULL, &expected) || expected != size) return bad(l->diag, "the size of a constant is wrong");
-    if (at > left(&l->sections[BLOB_DATA]) || size > left(&l->sections[BLOB_DATA]) - at) return bad(l->diag, "a constant lies outside the data");
+    if (b->kind != PLAN_CONSTANT || b->data || !plan_logical_bytes(plan, b, NULL, &expected) || expected != size)
+      return bad(l->diag, "the size of a constant is wrong");
+    if (at > left(&l->sections[BLOB_DATA]) || size > left(&l->sections[BLOB_DATA]) - at)
+      return bad(l->diag, "a constant lies outside the data");
     b->data = find_constant(l, "data", at, size);
     if (!b->data) return SNT_E_HOST_MEM;
   }
   for (uint32_t i = 0; i < plan->buffers.count; i++)
-    if (plan->buffers.at[i].kind == PLAN_CONSTANT && plan->buffers.at[i].first_step != UINT32_MAX && !plan->buffers.at[i].data) return bad(l->diag, "a constant has no data");
+    if (plan->buffers.at[i].kind == PLAN_CONSTANT && plan->buffers.at[i].first_step != UINT32_MAX && !plan->buffers.at[i].data)
+      return bad(l->diag, "a constant has no data");
   return SNT_OK;
 }
 
@@ -191,13 +212,15 @@ static snt_result load_kernels(loader *l) {
     k->binding_count = take_u32(r);
     k->block_bytes = take_u32(r);
     for (int a = 0; a < 3; a++) k->items[a] = take_u32(r);
-    if (r->failed || k->block_bytes > sizeof((plan_launch *)0)->scalars || k->block_bytes % 4) return bad(l->diag, "a kernel's block is wrong");
+    if (r->failed || k->block_bytes > sizeof((plan_launch *)0)->scalars || k->block_bytes % 4)
+      return bad(l->diag, "a kernel's block is wrong");
     for (int a = 0; a < 3; a++)
       if (!k->items[a] || k->items[a] > 1024) return bad(l->diag, "a kernel's group size is wrong");
     for (uint32_t t = 0; t < API_TARGETS; t++) SNT_TRY(load_code(l, k, t));
   }
   for (uint32_t i = 0; i < p->plan.steps.count; i++)
-    if (p->plan.steps.at[i].binding_count != p->kernels[p->plan.steps.at[i].kernel].binding_count) return bad(l->diag, "a step binds other slots than its kernel has");
+    if (p->plan.steps.at[i].binding_count != p->kernels[p->plan.steps.at[i].kernel].binding_count)
+      return bad(l->diag, "a step binds other slots than its kernel has");
   return left(r) ? bad(l->diag, "kernels") : SNT_OK;
 }
 
@@ -235,7 +258,10 @@ snt_result snt_program_load(snt_context *c, const void *blob, size_t size, snt_p
   snt_result r = load_parts(&l);
   if (r == SNT_E_HOST_MEM || (r == SNT_OK && l.p->arena.failed)) r = ir_fail(diag, SNT_E_HOST_MEM, "load", 0, "out of host memory");
   r = api_blame(c, starved, r, diag);
-  if (r != SNT_OK) { api_program_drop(l.p); return r; }
+  if (r != SNT_OK) {
+    api_program_drop(l.p);
+    return r;
+  }
   *out = l.p;
   return SNT_OK;
 }

@@ -1,7 +1,10 @@
 /* snt_program_save. In: a program, compiled or loaded. Out: one blob (api/blob.h), the same bytes for the same program. */
 #include "api/blob.h"
 
-typedef struct saved_data { const void *data; uint64_t size, offset, hash; } saved_data;
+typedef struct saved_data {
+  const void *data;
+  uint64_t size, offset, hash;
+} saved_data;
 typedef struct saver {
   const snt_program *p;
   ir_arena temp;
@@ -78,7 +81,10 @@ static void put_constants(saver *s) {
     const plan_buffer *b = &plan->buffers.at[i];
     uint64_t size;
     if (b->kind != PLAN_CONSTANT || b->first_step == UINT32_MAX || !b->data) continue;
-    if (!plan_logical_bytes(plan, b, NULL, &size)) { to->failed = true; return; }
+    if (!plan_logical_bytes(plan, b, NULL, &size)) {
+      to->failed = true;
+      return;
+    }
     const uint64_t at = put_data(s, b->data, size);
     put_u32(to, i);
     put_u64(to, at);

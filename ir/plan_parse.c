@@ -5,7 +5,10 @@
 #include "ir/plan_text.h"
 
 enum { MAX_SLOTS = 256 };
-typedef struct plan_parser { graph_parser lex; ir_plan *plan; } plan_parser;
+typedef struct plan_parser {
+  graph_parser lex;
+  ir_plan *plan;
+} plan_parser;
 
 static bool take_count(graph_parser *p, uint32_t max, uint32_t *out) {
   int64_t value;
@@ -87,7 +90,8 @@ static bool take_buffer(plan_parser *p, uint32_t *out) {
 
 static bool parse_life(graph_parser *l, plan_buffer *b) {
   if (!lex_take_word(l, "life")) return true;
-  return lex_expect(l, '=') && take_count(l, UINT32_MAX - 1, &b->first_step) && lex_expect(l, '.') && lex_expect(l, '.') && take_count(l, UINT32_MAX - 1, &b->last_step);
+  return lex_expect(l, '=') && take_count(l, UINT32_MAX - 1, &b->first_step) && lex_expect(l, '.') && lex_expect(l, '.') &&
+         take_count(l, UINT32_MAX - 1, &b->last_step);
 }
 
 static bool parse_buffer_tail(plan_parser *p, plan_buffer *b) {
@@ -128,7 +132,8 @@ static bool parse_bindings(plan_parser *p, plan_step *s) {
     if (s->binding_count == MAX_SLOTS) return lex_fail(l, l->at, "more than %d slots", MAX_SLOTS);
     if (!take_word_of(l, plan_access_words, 4, &b.access) || !take_buffer(p, &b.buffer)) return false;
     if (b.buffer >= p->plan->buffers.count) return lex_fail(l, l->at, "there is no b%u", b.buffer);
-    if (!lex_expect(l, '[') || !lex_expr(l, &b.offset) || !lex_expect(l, ',') || !lex_expr(l, &b.bytes) || !lex_expect(l, ']')) return false;
+    if (!lex_expect(l, '[') || !lex_expr(l, &b.offset) || !lex_expect(l, ',') || !lex_expr(l, &b.bytes) || !lex_expect(l, ']'))
+      return false;
     slots[s->binding_count++] = b;
   }
   s->bindings = IR_NEW_ARRAY(p->plan->arena, plan_binding, s->binding_count);
@@ -154,7 +159,9 @@ static bool parse_guards(plan_parser *p, plan_step *s) {
   IR_VEC(plan_condition) guards = {0};
   while (lex_take_word(l, "when")) {
     plan_condition c;
-    if (!lex_expr(l, &c.lo) || !lex_expect(l, '<') || !lex_expect(l, '=') || !lex_expr(l, &c.value) || !lex_expect(l, '<') || !lex_expr(l, &c.hi)) return false;
+    if (!lex_expr(l, &c.lo) || !lex_expect(l, '<') || !lex_expect(l, '=') || !lex_expr(l, &c.value) || !lex_expect(l, '<') ||
+        !lex_expr(l, &c.hi))
+      return false;
     if (!grown(p, IR_PUSH(p->plan->arena, &guards, c))) return false;
   }
   s->guards = guards.at;

@@ -18,7 +18,8 @@ static void print_symbols(const expr_pool *x, ir_text *out) {
   ir_text_add(out, "symbols { ");
   for (uint32_t i = 0; i < x->symbols.count; i++) {
     const expr_symbol *s = &x->symbols.at[i];
-    ir_text_format(out, "%s%s: min=%" PRId64 " max=%" PRId64 " multiple_of=%" PRId64 " hint=%" PRId64, i ? ", " : "", s->name, s->min, s->max, s->multiple_of, s->hint);
+    ir_text_format(out, "%s%s: min=%" PRId64 " max=%" PRId64 " multiple_of=%" PRId64 " hint=%" PRId64, i ? ", " : "", s->name, s->min,
+                   s->max, s->multiple_of, s->hint);
   }
   ir_text_add(out, " }\n");
 }
@@ -26,7 +27,8 @@ static void print_symbols(const expr_pool *x, ir_text *out) {
 static void print_kernel(const plan_kernel *kernel, ir_text *out) {
   const kir_kernel *k = kernel->kernel;
   ir_text_format(out, "  kernel %s %s", k->name, kernel->kind);
-  for (uint32_t i = 0; i < k->scalars.count; i++) ir_text_format(out, "%s%s@%u", i ? ", " : " (", ir_dtypes[k->scalars.at[i].type.base].name, k->scalars.at[i].offset);
+  for (uint32_t i = 0; i < k->scalars.count; i++)
+    ir_text_format(out, "%s%s@%u", i ? ", " : " (", ir_dtypes[k->scalars.at[i].type.base].name, k->scalars.at[i].offset);
   ir_text_add(out, k->scalars.count ? ")\n" : "\n");
 }
 

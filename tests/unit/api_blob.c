@@ -9,7 +9,8 @@ static const uint32_t all_targets = SNT_TARGET_HOST | SNT_TARGET_OPENCL | SNT_TA
 static snt_program *compile(snt_context *c, snt_graph *g, const snt_profile *given, snt_diag *diag) {
   snt_profile *profile = NULL;
   snt_program *p = NULL;
-  const snt_compile_info info = {.head = SNT_HEAD(compile_info), .targets = given ? 0 : all_targets}; /* a device's own profile: its own target */
+  const snt_compile_info info = {.head = SNT_HEAD(compile_info),
+                                 .targets = given ? 0 : all_targets}; /* a device's own profile: its own target */
   if (!given && snt_profile_builtin(c, "pocl", &profile) != SNT_OK) return NULL;
   (void)snt_compile(g, given ? given : profile, &info, &p, diag);
   snt_profile_destroy(profile);
@@ -38,7 +39,8 @@ static bool equal_runs(snt_device *d, const snt_program *a, const snt_program *b
     for (int k = 0; same && k < 2; k++) same = api_run_once(d, x, &tensors[i], API_HOST_MEMORY, NULL, diag) == SNT_OK;
     snt_exec_destroy(x);
   }
-  for (uint32_t i = 0; same && i < tensors[0].count; i++) same = !memcmp(tensors[0].at[i].data, tensors[1].at[i].data, tensors[0].at[i].bytes);
+  for (uint32_t i = 0; same && i < tensors[0].count; i++)
+    same = !memcmp(tensors[0].at[i].data, tensors[1].at[i].data, tensors[0].at[i].bytes);
   for (int i = 0; i < 2; i++) api_free_tensors(&tensors[i]);
   return same;
 }
@@ -65,7 +67,8 @@ static void run_on(snt_context *c, const api_model *m, const char *selector) {
   if (blob) memset(blob, 0xee, size); /* nor of its blob */
   free(blob);
   if (tap_ok(loaded != NULL, "%s on %s: saved and loaded", m->name, selector))
-    for (uint32_t i = 0; i < m->size_count; i++) tap_ok(equal_runs(d, made, loaded, m, i, &diag), "%s on %s, sizes %u: the loaded program gives the same bytes", m->name, selector, i);
+    for (uint32_t i = 0; i < m->size_count; i++)
+      tap_ok(equal_runs(d, made, loaded, m, i, &diag), "%s on %s, sizes %u: the loaded program gives the same bytes", m->name, selector, i);
   if (diag.result) tap_diag("%s: %s", diag.stage, diag.text);
   snt_program_destroy(made);
   snt_program_destroy(loaded);
@@ -105,7 +108,8 @@ static void check_bytes(snt_context *c, const api_model *m) {
     snt_graph_destroy(g);
   }
   if (tap_ok(blobs[0] && blobs[1], "%s: compiled and saved twice", m->name)) {
-    tap_ok(sizes[0] == sizes[1] && !memcmp(blobs[0], blobs[1], sizes[0]), "%s: the same program gives the same %zu bytes", m->name, sizes[0]);
+    tap_ok(sizes[0] == sizes[1] && !memcmp(blobs[0], blobs[1], sizes[0]), "%s: the same program gives the same %zu bytes", m->name,
+           sizes[0]);
     const snt_result r = snt_program_load(c, blobs[0], sizes[0], &programs[2], &diag);
     if (!tap_is_int(r, SNT_OK, "%s: loads", m->name)) tap_diag("%s", diag.text);
     if (r == SNT_OK) {

@@ -4,7 +4,16 @@
 #include "tests/unit/api_support.h"
 #include "tools/host/host.h"
 
-typedef struct life { api_memory *memory; snt_context *context; snt_device *device; snt_profile *profile; snt_graph *graph; snt_program *program, *loaded; snt_exec *exec; const char *stage; } life;
+typedef struct life {
+  api_memory *memory;
+  snt_context *context;
+  snt_device *device;
+  snt_profile *profile;
+  snt_graph *graph;
+  snt_program *program, *loaded;
+  snt_exec *exec;
+  const char *stage;
+} life;
 
 static snt_result save_and_load(life *l, snt_diag *diag) {
   size_t size = 0;
@@ -71,7 +80,8 @@ static void starve(const api_model *m, const char *selector, long long first, lo
       if (odd++ < 5) tap_diag("call %lld fails, in %s: result %d (%s), %s: %s", n, l.stage, r, snt_result_text(r), diag.stage, diag.text);
     }
     end(&l);
-    if (atomic_load(&memory.live) != 0 && leaks++ < 5) tap_diag("call %lld fails, in %s: %lld bytes kept", n, l.stage, (long long)atomic_load(&memory.live));
+    if (atomic_load(&memory.live) != 0 && leaks++ < 5)
+      tap_diag("call %lld fails, in %s: %lld bytes kept", n, l.stage, (long long)atomic_load(&memory.live));
     tries++;
   }
   tap_ok(finished, "%s on %s: %u failing calls tried, to the end", m->name, selector, tries);
@@ -100,7 +110,9 @@ int main(int argc, char **argv) {
   }
   starve(api_model_named("softmax"), "host", 1, 150);
   for (uint32_t i = 0; i < api_model_count; i++) starve(&api_models[i], "interp", 1, i ? 60 : 300);
-  if (is_here("opencl:pocl")) starve(api_model_named("layernorm"), "opencl:pocl", 1, 20);
-  else tap_skip("no PoCL here");
+  if (is_here("opencl:pocl"))
+    starve(api_model_named("layernorm"), "opencl:pocl", 1, 20);
+  else
+    tap_skip("no PoCL here");
   return tap_done();
 }

@@ -8,8 +8,14 @@
 #include <time.h>
 
 enum { MAX_TEXT = 1 << 16 };
-typedef struct seed_text { char *text; size_t size; const char *path; } seed_text;
-typedef struct counts { uint32_t parsed, verified, compiled, too_large, slow, without_place, odd; } counts;
+typedef struct seed_text {
+  char *text;
+  size_t size;
+  const char *path;
+} seed_text;
+typedef struct counts {
+  uint32_t parsed, verified, compiled, too_large, slow, without_place, odd;
+} counts;
 
 /* ---- mutation ---- */
 
@@ -34,8 +40,21 @@ static size_t token_end(const char *text, size_t size, size_t at) {
 }
 
 static size_t mutate(char *text, size_t size, uint64_t *state) {
-  static const char *const words[] = {"0", "-1", "1", "7", "4294967296", "9223372036854775807", "n", "h", "%x", "%1", "f16", "i8", "bool", "f32[0]", "f32[1,1,1,1,1,1,1,1]", "axes=[0]", "axis=-1", "keep", "reduce.sum", "softmax", "matmul",
-                                      "broadcast", "transpose", "gather", "repeat", "const", "normal seed=1", "update", "return", "nan", "\"", "}", "{", "[", "]", ",", "=", "stride=[0]", "min=0", "max=0", "conv", "concat", "\n", "must_fuse"};
+  static const char *const words[] = {"0",          "-1",         "1",
+                                      "7",          "4294967296", "9223372036854775807",
+                                      "n",          "h",          "%x",
+                                      "%1",         "f16",        "i8",
+                                      "bool",       "f32[0]",     "f32[1,1,1,1,1,1,1,1]",
+                                      "axes=[0]",   "axis=-1",    "keep",
+                                      "reduce.sum", "softmax",    "matmul",
+                                      "broadcast",  "transpose",  "gather",
+                                      "repeat",     "const",      "normal seed=1",
+                                      "update",     "return",     "nan",
+                                      "\"",         "}",          "{",
+                                      "[",          "]",          ",",
+                                      "=",          "stride=[0]", "min=0",
+                                      "max=0",      "conv",       "concat",
+                                      "\n",         "must_fuse"};
   size_t at = size ? next_random(state) % size : 0;
   const size_t end = token_end(text, size, at), other = size ? next_random(state) % size : 0;
   char piece[64];
@@ -45,7 +64,7 @@ static size_t mutate(char *text, size_t size, uint64_t *state) {
   switch (next_random(state) % 6) {
   case 0: return text[at] = (char)next_random(state), size;
   case 1: return text[at] = (char)('0' + next_random(state) % 10), size;
-  case 2: return put(text, size, at, end - at, piece, length);           /* a token becomes another of the text */
+  case 2: return put(text, size, at, end - at, piece, length); /* a token becomes another of the text */
   case 3: return put(text, size, at, end - at, "", 0);
   case 4: return put(text, size, at, 0, piece, length);
   default: break;
@@ -81,7 +100,8 @@ static void try_compile(snt_context *c, snt_graph *g, const snt_profile *profile
   double limit = now() + 2;
   snt_program *p = NULL;
   snt_diag diag = {.head = SNT_HEAD(diag)};
-  const snt_compile_info info = {.head = SNT_HEAD(compile_info), .targets = SNT_TARGET_HOST | SNT_TARGET_OPENCL, .user = &limit, .progress = too_long};
+  const snt_compile_info info = {
+      .head = SNT_HEAD(compile_info), .targets = SNT_TARGET_HOST | SNT_TARGET_OPENCL, .user = &limit, .progress = too_long};
   (void)c;
   const snt_result r = snt_compile(g, profile, &info, &p, &diag);
   to->compiled += r == SNT_OK;
@@ -108,8 +128,10 @@ static void try_text(snt_context *c, const snt_profile *profile, const char *tex
   to->parsed += r == SNT_OK;
   if (r == SNT_OK) r = snt_graph_verify(g, &diag);
   to->verified += r == SNT_OK;
-  if (r == SNT_OK && is_large(g)) to->too_large++;
-  else if (r == SNT_OK) try_compile(c, g, profile, to);
+  if (r == SNT_OK && is_large(g))
+    to->too_large++;
+  else if (r == SNT_OK)
+    try_compile(c, g, profile, to);
   snt_graph_destroy(g);
   free(exact);
 }
@@ -134,7 +156,8 @@ static void fuzz(snt_context *c, const seed_text *seeds, uint32_t seed_count, ui
     try_text(c, profile, text, size, &to);
   }
   tap_diag("%u parsed, %u hold, %u too large, %u compiled, %u took too long", to.parsed, to.verified, to.too_large, to.compiled, to.slow);
-  tap_ok(to.parsed > mutations / 50 && to.parsed < mutations, "%u mutations of %u texts: some are graphs, some are not", mutations, seed_count);
+  tap_ok(to.parsed > mutations / 50 && to.parsed < mutations, "%u mutations of %u texts: some are graphs, some are not", mutations,
+         seed_count);
   tap_is_int(to.without_place, 0, "every parse error says where");
   tap_is_int(to.odd, 0, "no graph that holds is an internal error");
   snt_profile_destroy(profile);
@@ -150,8 +173,10 @@ static uint32_t read_seeds(seed_text *seeds, uint32_t room) {
       void *data;
       size_t size;
       if (host_read_file(found.gl_pathv[i], &data, &size, NULL) != SNT_OK) continue;
-      if (size < MAX_TEXT / 4) seeds[count++] = (seed_text){data, size, NULL};
-      else free(data);
+      if (size < MAX_TEXT / 4)
+        seeds[count++] = (seed_text){data, size, NULL};
+      else
+        free(data);
     }
     globfree(&found);
   }

@@ -5,7 +5,14 @@
 #include "tools/host/host.h"
 #include <pthread.h>
 
-typedef struct bench { snt_context *context; snt_device *device; snt_graph *graph; snt_program *program; snt_exec *exec; snt_diag diag; } bench;
+typedef struct bench {
+  snt_context *context;
+  snt_device *device;
+  snt_graph *graph;
+  snt_program *program;
+  snt_exec *exec;
+  snt_diag diag;
+} bench;
 
 static bool set_up(bench *b, snt_context *c, const char *selector, const api_model *m) {
   memset(b, 0, sizeof *b);
@@ -42,9 +49,11 @@ static void run_sizes(bench *b, const char *selector, const api_model *m) {
       const bool made = api_make_tensors(b->program, m->sizes[i], 3 + i, &tensors);
       const snt_result r = made ? api_run_once(b->device, b->exec, &tensors, (api_way)way, &least, &b->diag) : SNT_E_INTERNAL;
       const double ratio = r == SNT_OK ? api_ratio(b->graph, m->sizes[i], &tensors) : -1;
-      if (!tap_ok(ratio >= 0 && ratio <= 1, "%s on %s, %s, sizes %lld %lld: error/bound %.3f", m->name, selector, way == API_BUFFERS ? "buffers" : "host memory", (long long)m->sizes[i][0], (long long)m->sizes[i][1], ratio))
+      if (!tap_ok(ratio >= 0 && ratio <= 1, "%s on %s, %s, sizes %lld %lld: error/bound %.3f", m->name, selector,
+                  way == API_BUFFERS ? "buffers" : "host memory", (long long)m->sizes[i][0], (long long)m->sizes[i][1], ratio))
         tap_diag("result %d, %s: %s", r, b->diag.stage, b->diag.text);
-      if (way == API_BUFFERS) tap_ok(least > 0, "%s on %s: every step took time (%llu ns at least)", m->name, selector, (unsigned long long)least);
+      if (way == API_BUFFERS)
+        tap_ok(least > 0, "%s on %s: every step took time (%llu ns at least)", m->name, selector, (unsigned long long)least);
       api_free_tensors(&tensors);
     }
 }
@@ -53,7 +62,9 @@ static void run_sizes(bench *b, const char *selector, const api_model *m) {
 static void run_states(bench *b, const char *selector) {
   float x[100], y[100], worst = 0;
   snt_argument arguments[2] = {{0, 0, NULL, 0, x, sizeof x}, {0, 0, NULL, 0, y, sizeof y}};
-  tap_ok(snt_program_find_port(b->program, "x", &arguments[0].port) == SNT_OK && snt_program_find_port(b->program, "mean", &arguments[1].port) == SNT_OK, "ports by name");
+  tap_ok(snt_program_find_port(b->program, "x", &arguments[0].port) == SNT_OK &&
+             snt_program_find_port(b->program, "mean", &arguments[1].port) == SNT_OK,
+         "ports by name");
   const snt_run_info info = {.head = SNT_HEAD(run_info), .argument_count = 2, .arguments = arguments};
   for (int turn = 0; turn < 3; turn++) {
     for (int run = 1; run <= 8; run++) {
@@ -82,7 +93,8 @@ static void run_threads(bench *b, const char *selector) {
   tap_ok(!failed[0] && !failed[1], "jobs on %s: done on two threads at once", selector);
   for (uint32_t i = 0; i < snt_exec_job_count(b->exec); i++) {
     snt_job job = {.head = SNT_HEAD(job)};
-    tap_ok(snt_exec_job(b->exec, i, &job) == SNT_OK && job.state == SNT_JOB_DONE && job.name && job.code_bytes, "jobs on %s: %s is done", selector, job.name ? job.name : "?");
+    tap_ok(snt_exec_job(b->exec, i, &job) == SNT_OK && job.state == SNT_JOB_DONE && job.name && job.code_bytes, "jobs on %s: %s is done",
+           selector, job.name ? job.name : "?");
   }
   for (uint32_t i = 0; i < snt_exec_step_count(b->exec); i++) {
     snt_step step = {.head = SNT_HEAD(step)};
@@ -128,7 +140,8 @@ static void run_loop(snt_context *c) {
 /* ---- wrong use ---- */
 
 static void expect(snt_result got, snt_result want, const snt_diag *diag, const char *what) {
-  if (!tap_ok(got == want && diag->result == want && diag->text[0], "%s: %s, \"%s\"", what, snt_result_text(want), diag->text)) tap_diag("got %d, want %d, diag %d", got, want, diag->result);
+  if (!tap_ok(got == want && diag->result == want && diag->text[0], "%s: %s, \"%s\"", what, snt_result_text(want), diag->text))
+    tap_diag("got %d, want %d, diag %d", got, want, diag->result);
 }
 #define EXPECT(want, what, ...) (memset(&diag, 0, sizeof diag), expect((__VA_ARGS__), (want), &diag, (what)))
 
@@ -141,7 +154,9 @@ static void wrong_arguments(bench *b, bench *other) {
   snt_stream *stream = NULL, *far_stream = NULL;
   snt_buffer *near = NULL, *far = NULL;
   tap_ok(snt_stream_create(b->device, &stream, NULL) == SNT_OK && snt_stream_create(other->device, &far_stream, NULL) == SNT_OK, "streams");
-  tap_ok(snt_buffer_create(b->device, sizeof x + 512, &near, NULL) == SNT_OK && snt_buffer_create(other->device, sizeof x, &far, NULL) == SNT_OK, "buffers");
+  tap_ok(snt_buffer_create(b->device, sizeof x + 512, &near, NULL) == SNT_OK &&
+             snt_buffer_create(other->device, sizeof x, &far, NULL) == SNT_OK,
+         "buffers");
   EXPECT(SNT_E_ARG, "no exec", snt_run(NULL, &info, &diag));
   EXPECT(SNT_E_ARG, "no run info", snt_run(b->exec, NULL, &diag));
   EXPECT(SNT_E_ARG, "a stream of another device", snt_submit(b->exec, far_stream, &info, NULL, &diag));
@@ -187,7 +202,10 @@ static void wrong_arguments(bench *b, bench *other) {
   snt_stream_destroy(far_stream);
 }
 
-typedef struct longer_run_info { snt_run_info known; uint64_t later; } longer_run_info;
+typedef struct longer_run_info {
+  snt_run_info known;
+  uint64_t later;
+} longer_run_info;
 
 static void wrong_structs(bench *b) {
   snt_diag diag;
@@ -218,8 +236,13 @@ static void wrong_structs(bench *b) {
 }
 
 static void wrong_graphs(bench *b) {
-  static const struct { const char *op, *attributes; uint32_t count; snt_result want; } calls[] = {
-      {"no.such.op", NULL, 1, SNT_E_PARSE}, {"add", NULL, 1, SNT_E_PARSE}, {"reduce.sum", "axes=[7]", 1, SNT_E_SHAPE}, {"softmax", "axis=zero", 1, SNT_E_PARSE}, {"tanh", "; evil", 1, SNT_E_PARSE},
+  static const struct {
+    const char *op, *attributes;
+    uint32_t count;
+    snt_result want;
+  } calls[] = {
+      {"no.such.op", NULL, 1, SNT_E_PARSE},     {"add", NULL, 1, SNT_E_PARSE},      {"reduce.sum", "axes=[7]", 1, SNT_E_SHAPE},
+      {"softmax", "axis=zero", 1, SNT_E_PARSE}, {"tanh", "; evil", 1, SNT_E_PARSE},
   };
   snt_diag diag;
   const snt_tensor t = {SNT_F32, 1, {8}};
@@ -233,7 +256,8 @@ static void wrong_graphs(bench *b) {
     tap_ok(r < 0 && diag.result == r && diag.text[0], "%s: the mistake is kept: %s, \"%s\"", calls[i].op, snt_result_text(r), diag.text);
     snt_graph_destroy(g);
   }
-  static const snt_symbol symbols[] = {{NULL, 1, 2, 1, 1}, {"two words", 1, 2, 1, 1}, {"", 1, 2, 1, 1}, {"n", 3, 2, 1, 1}, {"n", -1, 2, 1, 1}, {"n", 1, 2, -4, 1}};
+  static const snt_symbol symbols[] = {{NULL, 1, 2, 1, 1}, {"two words", 1, 2, 1, 1}, {"", 1, 2, 1, 1},
+                                       {"n", 3, 2, 1, 1},  {"n", -1, 2, 1, 1},        {"n", 1, 2, -4, 1}};
   for (uint32_t i = 0; i < sizeof symbols / sizeof *symbols; i++) {
     snt_graph *g = NULL;
     snt_graph_create(b->context, &g);
@@ -247,7 +271,8 @@ static void wrong_opens(bench *b) {
   snt_diag diag;
   snt_device *d = NULL;
   snt_profile *profile = NULL;
-  const snt_open_info nobody = {.head = SNT_HEAD(open_info), .selector = "opencl:nobody"}, unmasked = {.head = SNT_HEAD(open_info), .selector = "host", .mask = "legs=4"};
+  const snt_open_info nobody = {.head = SNT_HEAD(open_info), .selector = "opencl:nobody"},
+                      unmasked = {.head = SNT_HEAD(open_info), .selector = "host", .mask = "legs=4"};
   memset(&diag, 0, sizeof diag);
   tap_ok(snt_device_open(b->context, &nobody, &d, &diag) < 0 && diag.text[0] && !d, "a device that is not there: %s", diag.text);
   memset(&diag, 0, sizeof diag);

@@ -33,7 +33,9 @@ snt_context *api_context(api_memory *m) {
 
 /* ---- models ---- */
 
-static snt_value op1(snt_graph *g, const char *name, snt_value a, const char *attributes) { return snt_graph_op(g, name, &a, 1, attributes); }
+static snt_value op1(snt_graph *g, const char *name, snt_value a, const char *attributes) {
+  return snt_graph_op(g, name, &a, 1, attributes);
+}
 static snt_value op2(snt_graph *g, const char *name, snt_value a, snt_value b, const char *attributes) {
   const snt_value args[] = {a, b};
   return snt_graph_op(g, name, args, 2, attributes);
@@ -102,12 +104,9 @@ static void build_loop(snt_graph *g) {
 const api_model api_loop = {"loop", build_loop, 1, 2, {{1}, {3}}};
 
 const api_model api_models[] = {
-    {"chain", build_chain, 1, 3, {{1}, {37}, {256}}},
-    {"reduce", build_reduce, 2, 3, {{5, 1}, {1, 1000}, {33, 70}}},
-    {"softmax", build_softmax, 1, 2, {{3}, {50}}},
-    {"layernorm", build_layernorm, 1, 2, {{1}, {29}}},
-    {"matmul", build_matmul, 1, 3, {{1}, {16}, {45}}},
-    {"state", build_state, 0, 1, {{0}}},
+    {"chain", build_chain, 1, 3, {{1}, {37}, {256}}},  {"reduce", build_reduce, 2, 3, {{5, 1}, {1, 1000}, {33, 70}}},
+    {"softmax", build_softmax, 1, 2, {{3}, {50}}},     {"layernorm", build_layernorm, 1, 2, {{1}, {29}}},
+    {"matmul", build_matmul, 1, 3, {{1}, {16}, {45}}}, {"state", build_state, 0, 1, {{0}}},
 };
 const uint32_t api_model_count = sizeof api_models / sizeof *api_models;
 
@@ -124,7 +123,8 @@ bool api_make_tensors(const snt_program *p, const int64_t *symbols, uint32_t see
   for (uint32_t i = 0; i < snt_program_port_count(p); i++) {
     api_tensor *t = &out->at[i];
     int64_t dims[SNT_MAX_RANK];
-    if (i == API_MAX_TENSORS || snt_program_port(p, i, &t->port) != SNT_OK || snt_program_port_dims(p, i, symbols, dims) != SNT_OK) return false;
+    if (i == API_MAX_TENSORS || snt_program_port(p, i, &t->port) != SNT_OK || snt_program_port_dims(p, i, symbols, dims) != SNT_OK)
+      return false;
     t->bytes = snt_dtype_size(t->port.tensor.dtype);
     for (uint32_t d = 0; d < t->port.tensor.rank; d++) t->bytes *= (uint64_t)dims[d];
     t->data = malloc(t->bytes + 16);
@@ -145,9 +145,16 @@ void api_free_tensors(api_tensors *t) {
 }
 
 enum { OFFSET = 4096 }; /* fits every device's alignment */
-typedef struct run_parts { snt_stream *stream; snt_event *event; snt_buffer *buffers[API_MAX_TENSORS]; snt_argument arguments[API_MAX_TENSORS]; uint32_t count; } run_parts;
+typedef struct run_parts {
+  snt_stream *stream;
+  snt_event *event;
+  snt_buffer *buffers[API_MAX_TENSORS];
+  snt_argument arguments[API_MAX_TENSORS];
+  uint32_t count;
+} run_parts;
 
-static snt_result run_buffers(snt_device *d, snt_exec *x, snt_run_info *info, api_tensors *tensors, run_parts *parts, uint64_t *least_ns, snt_diag *diag) {
+static snt_result run_buffers(snt_device *d, snt_exec *x, snt_run_info *info, api_tensors *tensors, run_parts *parts, uint64_t *least_ns,
+                              snt_diag *diag) {
   snt_result r = snt_stream_create(d, &parts->stream, diag);
   for (uint32_t i = 0; r == SNT_OK && i < parts->count; i++) {
     snt_argument *a = &parts->arguments[i];
@@ -158,7 +165,9 @@ static snt_result run_buffers(snt_device *d, snt_exec *x, snt_run_info *info, ap
   }
   if (r == SNT_OK) r = snt_submit(x, parts->stream, info, &parts->event, diag);
   if (r == SNT_OK) r = snt_event_wait(parts->event, UINT64_MAX);
-  for (uint32_t i = 0; r == SNT_OK && i < parts->count; i++) r = snt_buffer_download(parts->stream, parts->buffers[i], OFFSET, tensors->at[parts->arguments[i].port].data, tensors->at[parts->arguments[i].port].bytes, diag);
+  for (uint32_t i = 0; r == SNT_OK && i < parts->count; i++)
+    r = snt_buffer_download(parts->stream, parts->buffers[i], OFFSET, tensors->at[parts->arguments[i].port].data,
+                            tensors->at[parts->arguments[i].port].bytes, diag);
   uint64_t ns[64];
   uint32_t count = 64;
   if (r == SNT_OK && least_ns) r = snt_event_timings(parts->event, &count, ns);
@@ -170,8 +179,13 @@ static snt_result run_buffers(snt_device *d, snt_exec *x, snt_run_info *info, ap
 snt_result api_run_once(snt_device *d, snt_exec *x, api_tensors *tensors, api_way way, uint64_t *least_ns, snt_diag *diag) {
   run_parts parts = {.count = 0};
   for (uint32_t i = 0; i < tensors->count; i++)
-    if (tensors->at[i].port.kind != SNT_PORT_STATE) parts.arguments[parts.count++] = (snt_argument){i, 0, NULL, 0, tensors->at[i].data, tensors->at[i].bytes};
-  snt_run_info info = {.head = SNT_HEAD(run_info), .argument_count = parts.count, .arguments = parts.arguments, .symbols = tensors->symbols, .symbol_count = tensors->symbol_count};
+    if (tensors->at[i].port.kind != SNT_PORT_STATE)
+      parts.arguments[parts.count++] = (snt_argument){i, 0, NULL, 0, tensors->at[i].data, tensors->at[i].bytes};
+  snt_run_info info = {.head = SNT_HEAD(run_info),
+                       .argument_count = parts.count,
+                       .arguments = parts.arguments,
+                       .symbols = tensors->symbols,
+                       .symbol_count = tensors->symbol_count};
   const snt_result r = way == API_HOST_MEMORY ? snt_run(x, &info, diag) : run_buffers(d, x, &info, tensors, &parts, least_ns, diag);
   snt_event_destroy(parts.event);
   for (uint32_t i = 0; i < parts.count; i++) snt_buffer_destroy(parts.buffers[i]);
@@ -223,5 +237,6 @@ void api_find_devices(snt_context *c, api_devices *out) {
   memset(list, 0, sizeof list);
   memset(out, 0, sizeof *out);
   if (snt_device_list(c, &count, sizeof *list, list) < 0) return;
-  for (uint32_t i = 0; i < count && i < API_MAX_DEVICES; i++) memcpy(out->selector[out->count++], list[i].selector, sizeof list[i].selector);
+  for (uint32_t i = 0; i < count && i < API_MAX_DEVICES; i++)
+    memcpy(out->selector[out->count++], list[i].selector, sizeof list[i].selector);
 }

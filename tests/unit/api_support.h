@@ -6,7 +6,10 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-typedef struct api_memory { atomic_llong live, calls; long long fail_at; /* the call that fails, from 1; 0: none */ } api_memory;
+typedef struct api_memory {
+  atomic_llong live, calls;
+  long long fail_at; /* the call that fails, from 1; 0: none */
+} api_memory;
 snt_context *api_context(api_memory *); /* null: out of memory */
 
 typedef struct api_model {
@@ -21,7 +24,11 @@ extern const api_model api_loop; /* a repeat: runs on the host device only */
 const api_model *api_model_named(const char *);
 
 enum { API_MAX_TENSORS = 16 };
-typedef struct api_tensor { snt_port port; uint64_t bytes; void *data; } api_tensor;
+typedef struct api_tensor {
+  snt_port port;
+  uint64_t bytes;
+  void *data;
+} api_tensor;
 typedef struct api_tensors {
   const int64_t *symbols; /* what their sizes were made for: borrowed */
   uint32_t symbol_count, count;
@@ -38,6 +45,9 @@ double api_ratio(const snt_graph *, const int64_t *symbols, const api_tensors *)
 
 /* Devices that are here, by selector; those to be tested beside "host" and "interp". */
 enum { API_MAX_DEVICES = 16 };
-typedef struct api_devices { uint32_t count; char selector[API_MAX_DEVICES][64]; } api_devices;
+typedef struct api_devices {
+  uint32_t count;
+  char selector[API_MAX_DEVICES][64];
+} api_devices;
 void api_find_devices(snt_context *, api_devices *);
 #endif
