@@ -125,13 +125,20 @@ static bool literal_extent(const contraction *t, int32_t axis, int64_t *out) {
   return axis == NONE || expr_is_const(t->c->graph->pool, t->extent[t->out[axis]], out);
 }
 
+/* The device's whole vector where the columns are many of them: its tile is loads, multiply-adds and stores only, which no compiler splits. */
+static uint32_t tile_lanes(const fusion_context *c, int64_t lane_extent) {
+  const cost_profile *p = c->options->profile;
+  const bool whole = schedule_is_explicit(c) && p->lanes >= 16 && p->caps.max_lanes >= 16 && lane_extent >= 16 * MAX_VECTORS;
+  return whole ? 16 : schedule_lanes(c);
+}
+
 /* rows * vectors accumulators + vectors + one broadcast <= registers; the tile never exceeds the extents. */
 static bool pick_tile(contraction *t) {
   int64_t lane_extent, row_extent;
   if (!literal_extent(t, t->lane_axis, &lane_extent) || !literal_extent(t, t->row_axis, &row_extent)) return false;
   const bool wide = schedule_is_explicit(t->c);
   const uint32_t registers = wide ? (uint32_t)t->c->options->profile->registers : 24;
-  t->lanes = schedule_lanes(t->c);
+  t->lanes = tile_lanes(t->c, lane_extent);
   while (t->lanes > 1 && t->lanes > lane_extent) t->lanes /= 2;
   t->rows = TILE_ROWS < row_extent ? TILE_ROWS : (uint32_t)row_extent;
   t->vectors = wide ? (registers - 1) / (t->rows + 1) : 2;
