@@ -295,7 +295,7 @@ enum { SANITIZED = 0 };
 /* Drivers that take seconds a kernel run the fused plans alone, and the sanitizers' build leaves out what only other code would be run for; all with SNT_TEST_FULL. */
 static bool is_wanted(target *d) {
   if (getenv("SNT_TEST_FULL")) return true;
-  d->fused_only = strstr(d->selector, "rusticl") || strstr(d->selector, "swiftshader") || d->mask;
+  d->fused_only = strstr(d->selector, "rusticl") || strstr(d->selector, "swiftshader") || !strcmp(d->selector, "cuda-text") || d->mask;
   return !SANITIZED || !strcmp(d->selector, "host") || !strcmp(d->selector, "interp") || (!strcmp(d->selector, "vulkan:llvmpipe") && !d->mask);
 }
 
