@@ -19,8 +19,10 @@ static const uint32_t target_bits[API_TARGETS] = {SNT_TARGET_OPENCL, SNT_TARGET_
 static snt_result copy_constants(snt_program *p) {
   for (uint32_t n = 1; n < p->graph.nodes.count; n++) {
     const ir_node *node = ir_at(&p->graph, n);
-    if (node->op != IR_OP_const || p->graph.consts.at[node->payload].kind != IR_CONST_DATA) continue;
+    if (node->op != IR_OP_const) continue;
     ir_const *c = &p->graph.consts.at[node->payload];
+    if (c->kind == IR_CONST_NORMAL || c->kind == IR_CONST_UNIFORM) c->data = NULL; /* made again, in our arena */
+    if (c->kind != IR_CONST_DATA) continue;
     const size_t bytes = (size_t)ir_tensor_elements(&p->pool, &node->type) * ir_dtypes[node->type.dtype].bytes;
     void *data = ir_arena_take(&p->arena, bytes, 64);
     if (!data) return SNT_E_HOST_MEM;
@@ -34,9 +36,10 @@ static snt_result copy_graph(snt_program *p, const snt_graph *g, snt_diag *diag)
   uint32_t *map = IR_NEW_ARRAY(&p->arena, uint32_t, g->graph.nodes.count);
   if (!map || !expr_pool_copy(&p->pool, &p->arena, &g->pool)) return ir_fail(diag, SNT_E_HOST_MEM, "compile", 0, "out of host memory");
   ir_graph_init(&p->graph, &p->arena, &p->pool);
-  p->graph.title = ir_arena_text(&p->arena, g->graph.title ? g->graph.title : "main", strlen(g->graph.title ? g->graph.title : "main"));
   snt_result r = ir_graph_copy_live(&g->graph, &p->graph, map);
-  if (r == SNT_OK) r = copy_constants(p);
+  /* the copy takes over the pointer; the text must be the program's own */
+  p->graph.title = ir_arena_text(&p->arena, g->graph.title ? g->graph.title : "main", strlen(g->graph.title ? g->graph.title : "main"));
+  if (r == SNT_OK) r = p->graph.title ? copy_constants(p) : SNT_E_HOST_MEM;
   return r == SNT_OK ? r : ir_fail(diag, r, "compile", 0, "the graph could not be copied");
 }
 
