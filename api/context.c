@@ -1,6 +1,7 @@
 /* Contexts: memory, log, cache and added backends; checks of the ABI's struct heads. */
 #include "api/handles.h"
 
+// clang-format off
 static const struct { snt_result code; const char *text; } results[] = {
     {SNT_OK, "ok"}, {SNT_INCOMPLETE, "incomplete"}, {SNT_NOT_READY, "not ready"}, {SNT_E_ARG, "bad argument"}, {SNT_E_STRUCT, "bad struct"},
     {SNT_E_HOST_MEM, "out of host memory"}, {SNT_E_DEVICE_MEM, "out of device memory"}, {SNT_E_UNSUPPORTED, "unsupported"}, {SNT_E_BAD_BLOB, "damaged program"},
@@ -8,6 +9,7 @@ static const struct { snt_result code; const char *text; } results[] = {
     {SNT_E_LIMIT, "limit"}, {SNT_E_PARSE, "parse error"}, {SNT_E_SHAPE, "bad shape"}, {SNT_E_CONTRACT, "contract cannot hold"}, {SNT_E_CANCELLED, "cancelled"},
     {SNT_E_INTERNAL, "internal error"},
 };
+// clang-format on
 
 uint32_t snt_version(void) { return 0x000100; }
 uint32_t snt_dtype_size(int32_t dtype) { return dtype > 0 && dtype < SNT_DTYPE_COUNT ? ir_dtypes[dtype].bytes : 0; }
@@ -47,7 +49,8 @@ snt_result api_blame(const snt_context *c, uint32_t before, snt_result r, snt_di
 snt_result api_check_head(const snt_head *head, uint32_t type, size_t known, snt_diag *diag) {
   if (head->type != type) return ir_fail(diag, SNT_E_STRUCT, "api", 0, "a struct of type %u where %u is expected", head->type, type);
   if (head->next) return ir_fail(diag, SNT_E_STRUCT, "api", 0, "an unknown struct in the chain of type %u", type);
-  if (head->size < sizeof *head || head->size > 65536) return ir_fail(diag, SNT_E_STRUCT, "api", 0, "size %u of a struct of type %u", head->size, type);
+  if (head->size < sizeof *head || head->size > 65536)
+    return ir_fail(diag, SNT_E_STRUCT, "api", 0, "size %u of a struct of type %u", head->size, type);
   const uint8_t *bytes = (const uint8_t *)head;
   for (size_t i = known; i < head->size; i++)
     if (bytes[i]) return ir_fail(diag, SNT_E_STRUCT, "api", 0, "struct of type %u uses fields newer than this library", type);

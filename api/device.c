@@ -16,7 +16,8 @@ static void fill_info(snt_device_info *to, const rt_device_desc *from) {
   memcpy(to->id, from->id, sizeof to->id);
 }
 
-static const rt_device_desc host_desc = {.selector = "host", .name = "Sinter host evaluator", .driver = "sinter " SNT_VERSION_TEXT, .profile = "host", .api = SNT_TARGET_HOST};
+static const rt_device_desc host_desc = {
+    .selector = "host", .name = "Sinter host evaluator", .driver = "sinter " SNT_VERSION_TEXT, .profile = "host", .api = SNT_TARGET_HOST};
 
 snt_result snt_device_list(snt_context *c, uint32_t *count, uint32_t stride, snt_device_info *out) {
   if (!c || !count) return SNT_E_ARG;
@@ -116,7 +117,10 @@ snt_result snt_buffer_create(snt_device *d, uint64_t bytes, snt_buffer **out, sn
   } else {
     r = d->rt->v->buffer_create(d->rt, b->bytes, &b->rt, diag);
   }
-  if (r != SNT_OK) { api_give(d->context, b, sizeof *b); return r; }
+  if (r != SNT_OK) {
+    api_give(d->context, b, sizeof *b);
+    return r;
+  }
   api_device_hold(d);
   *out = b;
   return SNT_OK;
@@ -132,21 +136,31 @@ void snt_buffer_destroy(snt_buffer *b) {
 }
 
 static snt_result check_range(const snt_buffer *b, uint64_t offset, uint64_t bytes, snt_diag *diag) {
-  if (offset > b->bytes || bytes > b->bytes - offset) return ir_fail(diag, SNT_E_ARG, "buffer", 0, "bytes %llu to %llu of a buffer of %llu", (unsigned long long)offset, (unsigned long long)(offset + bytes), (unsigned long long)b->bytes);
+  if (offset > b->bytes || bytes > b->bytes - offset)
+    return ir_fail(diag, SNT_E_ARG, "buffer", 0, "bytes %llu to %llu of a buffer of %llu", (unsigned long long)offset,
+                   (unsigned long long)(offset + bytes), (unsigned long long)b->bytes);
   return SNT_OK;
 }
 
 snt_result snt_buffer_upload(snt_stream *s, snt_buffer *b, uint64_t offset, const void *src, uint64_t bytes, snt_diag *diag) {
-  if (!s || !b || (!src && bytes) || b->device != s->device) return ir_fail(diag, SNT_E_ARG, "upload", 0, "a stream and a buffer of one device, and data, are needed");
+  if (!s || !b || (!src && bytes) || b->device != s->device)
+    return ir_fail(diag, SNT_E_ARG, "upload", 0, "a stream and a buffer of one device, and data, are needed");
   SNT_TRY(check_range(b, offset, bytes, diag));
-  if (!s->rt) { memcpy((char *)b->host + offset, src, bytes); return SNT_OK; }
+  if (!s->rt) {
+    memcpy((char *)b->host + offset, src, bytes);
+    return SNT_OK;
+  }
   return s->rt->v->upload(s->rt, b->rt, offset, src, bytes, diag);
 }
 
 snt_result snt_buffer_download(snt_stream *s, snt_buffer *b, uint64_t offset, void *dst, uint64_t bytes, snt_diag *diag) {
-  if (!s || !b || (!dst && bytes) || b->device != s->device) return ir_fail(diag, SNT_E_ARG, "download", 0, "a stream and a buffer of one device, and room, are needed");
+  if (!s || !b || (!dst && bytes) || b->device != s->device)
+    return ir_fail(diag, SNT_E_ARG, "download", 0, "a stream and a buffer of one device, and room, are needed");
   SNT_TRY(check_range(b, offset, bytes, diag));
-  if (!s->rt) { memcpy(dst, (char *)b->host + offset, bytes); return SNT_OK; }
+  if (!s->rt) {
+    memcpy(dst, (char *)b->host + offset, bytes);
+    return SNT_OK;
+  }
   return s->rt->v->download(s->rt, b->rt, offset, dst, bytes, diag);
 }
 
@@ -159,7 +173,10 @@ snt_result snt_stream_create(snt_device *d, snt_stream **out, snt_diag *diag) {
   atomic_init(&s->uses, 1);
   s->device = d;
   const snt_result r = d->host ? SNT_OK : d->rt->v->stream_create(d->rt, &s->rt, diag);
-  if (r != SNT_OK) { api_give(d->context, s, sizeof *s); return r; }
+  if (r != SNT_OK) {
+    api_give(d->context, s, sizeof *s);
+    return r;
+  }
   api_device_hold(d);
   *out = s;
   return SNT_OK;

@@ -13,9 +13,13 @@ static snt_result check_fit(const snt_exec *x, snt_diag *diag) {
     const api_kernel *kernel = &x->program->kernels[k];
     const char *name = x->program->plan.kernels.at[k].kernel->name;
     const uint64_t items = (uint64_t)kernel->items[0] * kernel->items[1] * kernel->items[2];
-    if (!kernel->code[x->target].code.data) return ir_fail(diag, SNT_E_UNSUPPORTED, "exec", 0, "the program was not compiled for the target of %s", x->device->info.selector);
-    if (p->max_bindings && kernel->binding_count > p->max_bindings) return ir_fail(diag, SNT_E_LIMIT, "exec", 0, "%s binds %u buffers; the device has %u", name, kernel->binding_count, p->max_bindings);
-    if (p->max_items && items > p->max_items) return ir_fail(diag, SNT_E_LIMIT, "exec", 0, "%s has groups of %llu items; the device takes %u", name, (unsigned long long)items, p->max_items);
+    if (!kernel->code[x->target].code.data)
+      return ir_fail(diag, SNT_E_UNSUPPORTED, "exec", 0, "the program was not compiled for the target of %s", x->device->info.selector);
+    if (p->max_bindings && kernel->binding_count > p->max_bindings)
+      return ir_fail(diag, SNT_E_LIMIT, "exec", 0, "%s binds %u buffers; the device has %u", name, kernel->binding_count, p->max_bindings);
+    if (p->max_items && items > p->max_items)
+      return ir_fail(diag, SNT_E_LIMIT, "exec", 0, "%s has groups of %llu items; the device takes %u", name, (unsigned long long)items,
+                     p->max_items);
   }
   return SNT_OK;
 }
@@ -80,7 +84,8 @@ static snt_result make_rooms(snt_exec *x, snt_diag *diag) {
 
 snt_result exec_make_scratch(snt_exec *x, const int64_t *symbols, snt_diag *diag) {
   uint64_t bytes;
-  if (!plan_eval(&x->program->plan, x->program->plan.scratch_bytes, symbols, &bytes)) return ir_fail(diag, SNT_E_LIMIT, "exec", 0, "the scratch size does not fit");
+  if (!plan_eval(&x->program->plan, x->program->plan.scratch_bytes, symbols, &bytes))
+    return ir_fail(diag, SNT_E_LIMIT, "exec", 0, "the scratch size does not fit");
   if (x->device->host || bytes <= x->scratch_bytes) return SNT_OK;
   rt_device *rt = x->device->rt;
   rt_buffer *larger;
@@ -94,9 +99,11 @@ snt_result exec_make_scratch(snt_exec *x, const int64_t *symbols, snt_diag *diag
 
 snt_result exec_make_state(snt_exec *x, uint32_t buffer, const int64_t *symbols, snt_diag *diag) {
   uint64_t bytes;
-  if (!plan_logical_bytes(&x->program->plan, &x->program->plan.buffers.at[buffer], symbols, &bytes)) return ir_fail(diag, SNT_E_LIMIT, "exec", 0, "the size of a state does not fit");
+  if (!plan_logical_bytes(&x->program->plan, &x->program->plan.buffers.at[buffer], symbols, &bytes))
+    return ir_fail(diag, SNT_E_LIMIT, "exec", 0, "the size of a state does not fit");
   if (x->device->host) {
-    if (!x->host_states[buffer]) x->host_states[buffer] = api_take(x->device->context, round16(bytes)), x->bound[buffer].bytes = round16(bytes);
+    if (!x->host_states[buffer])
+      x->host_states[buffer] = api_take(x->device->context, round16(bytes)), x->bound[buffer].bytes = round16(bytes);
     return x->host_states[buffer] ? SNT_OK : ir_fail(diag, SNT_E_HOST_MEM, "exec", 0, "out of host memory");
   }
   if (x->buffers[buffer] && x->buffers[buffer]->bytes >= bytes) return SNT_OK;
@@ -116,7 +123,8 @@ static snt_result create_into(snt_exec *x, const snt_exec_info *info, snt_diag *
   }
   const uint32_t count = x->program->pool.symbols.count;
   if (count && (!info || !info->max_symbols)) return SNT_OK;
-  if (count && info->symbol_count != count) return ir_fail(diag, SNT_E_ARG, "exec", 0, "%u symbols given; the program has %u", info->symbol_count, count);
+  if (count && info->symbol_count != count)
+    return ir_fail(diag, SNT_E_ARG, "exec", 0, "%u symbols given; the program has %u", info->symbol_count, count);
   return exec_make_scratch(x, count ? info->max_symbols : NULL, diag);
 }
 
@@ -131,7 +139,10 @@ snt_result snt_exec_create(snt_device *d, const snt_program *program, const snt_
   atomic_fetch_add(&x->program->uses, 1);
   const uint32_t starved = api_starved(d->context);
   const snt_result r = api_blame(d->context, starved, create_into(x, info, diag), diag);
-  if (r != SNT_OK) { snt_exec_destroy(x); return r; }
+  if (r != SNT_OK) {
+    snt_exec_destroy(x);
+    return r;
+  }
   *out = x;
   return SNT_OK;
 }
@@ -194,7 +205,10 @@ static void *cached_binary(const snt_exec *x, const uint8_t key[32], size_t *siz
     ir_sha256_end(&sha, sum);
     good = !memcmp(sum, entry, 32);
   }
-  if (!good) { api_give(c, entry, whole); return NULL; }
+  if (!good) {
+    api_give(c, entry, whole);
+    return NULL;
+  }
   *size = whole;
   return entry;
 }
@@ -220,7 +234,12 @@ static void store_binary(const snt_exec *x, const exec_job *job, const uint8_t k
 static snt_result build_pipeline(snt_exec *x, exec_job *job, snt_diag *diag) {
   const api_kernel *k = &x->program->kernels[job->kernel];
   const codegen_code *code = &k->code[x->target].code;
-  rt_code what = {.data = code->data, .size = code->size, .kernel = k->legal[x->target], .binding_count = k->binding_count, .block_bytes = k->block_bytes, .key = k->code[x->target].key};
+  rt_code what = {.data = code->data,
+                  .size = code->size,
+                  .kernel = k->legal[x->target],
+                  .binding_count = k->binding_count,
+                  .block_bytes = k->block_bytes,
+                  .key = k->code[x->target].key};
   what.entry = x->device->rt->target == SNT_TARGET_SPIRV ? "main" : x->program->plan.kernels.at[job->kernel].kernel->name;
   memcpy(what.items, k->items, sizeof what.items);
   uint8_t key[32];
@@ -237,7 +256,6 @@ static snt_result build_pipeline(snt_exec *x, exec_job *job, snt_diag *diag) {
   if (r == SNT_OK && !job->from_cache) store_binary(x, job, key);
   return r;
 }
-
 
 snt_result snt_exec_run_job(snt_exec *x, uint32_t number, snt_diag *diag) {
   if (!x || number >= x->job_count) return ir_fail(diag, SNT_E_ARG, "job", 0, "no job %u", number);

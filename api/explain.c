@@ -35,10 +35,13 @@ static void json_name(const snt_program *p, uint32_t node, ir_arena *arena, ir_t
   quoted(name.failed ? "" : name.at, out);
 }
 
-typedef struct totals { double moved, unfused; } totals;
+typedef struct totals {
+  double moved, unfused;
+} totals;
 static totals count_bytes(const snt_program *p) {
   totals t = {0, p->fusion.bytes_unfused};
-  for (uint32_t i = 0; i < p->plan.steps.count; i++) t.moved += at_hints(p, p->plan.steps.at[i].bytes_read) + at_hints(p, p->plan.steps.at[i].bytes_written);
+  for (uint32_t i = 0; i < p->plan.steps.count; i++)
+    t.moved += at_hints(p, p->plan.steps.at[i].bytes_read) + at_hints(p, p->plan.steps.at[i].bytes_written);
   return t;
 }
 
@@ -56,12 +59,14 @@ static void json_kernels(const snt_program *p, ir_arena *arena, ir_text *out) {
   ir_text_add(out, "  \"kernels\": [");
   for (uint32_t i = 0; i < p->plan.steps.count; i++) {
     const plan_step *s = &p->plan.steps.at[i];
-    ir_text_format(out, "%s\n    {\"name\": \"%s\", \"kind\": \"%s\", \"nodes\": [", i ? "," : "", s->name, p->plan.kernels.at[s->kernel].kind);
+    ir_text_format(out, "%s\n    {\"name\": \"%s\", \"kind\": \"%s\", \"nodes\": [", i ? "," : "", s->name,
+                   p->plan.kernels.at[s->kernel].kind);
     for (uint32_t n = 0; n < s->node_count; n++) {
       if (n) ir_text_add(out, ", ");
       json_name(p, s->nodes[n], arena, out);
     }
-    ir_text_format(out, "], \"bytes_read\": %.0f, \"bytes_written\": %.0f, \"flops\": %.0f, \"est_us\": %.3f}", at_hints(p, s->bytes_read), at_hints(p, s->bytes_written), step_flops(p, s), s->est_ns / 1e3);
+    ir_text_format(out, "], \"bytes_read\": %.0f, \"bytes_written\": %.0f, \"flops\": %.0f, \"est_us\": %.3f}", at_hints(p, s->bytes_read),
+                   at_hints(p, s->bytes_written), step_flops(p, s), s->est_ns / 1e3);
   }
   ir_text_add(out, "\n  ],\n");
 }
@@ -76,7 +81,9 @@ static void json_decisions(const snt_program *p, ir_arena *arena, ir_text *out) 
     json_name(p, d->consumer, arena, out);
     ir_text_format(out, ", \"taken\": %s, \"rule\": ", d->taken ? "true" : "false");
     quoted(d->rule, out);
-    ir_text_format(out, ", \"us_parts\": %.3f, \"us_fused\": %.3f, \"bytes_saved\": %.0f, \"registers\": %.0f, \"text\": ", d->ns_parts / 1e3, d->ns_fused / 1e3, d->bytes_saved, d->registers);
+    ir_text_format(out,
+                   ", \"us_parts\": %.3f, \"us_fused\": %.3f, \"bytes_saved\": %.0f, \"registers\": %.0f, \"text\": ", d->ns_parts / 1e3,
+                   d->ns_fused / 1e3, d->bytes_saved, d->registers);
     quoted(d->text, out);
     ir_text_add(out, "}");
   }
@@ -94,10 +101,12 @@ static void explain_json(const snt_program *p, ir_arena *arena, ir_text *out) {
 
 static void explain_text(const snt_program *p, ir_text *out) {
   const totals t = count_bytes(p);
-  ir_text_format(out, "%u kernels on profile %s, %.3f MB moved (%.3f MB unfused)\n", p->plan.steps.count, p->profile.name, t.moved / 1e6, t.unfused / 1e6);
+  ir_text_format(out, "%u kernels on profile %s, %.3f MB moved (%.3f MB unfused)\n", p->plan.steps.count, p->profile.name, t.moved / 1e6,
+                 t.unfused / 1e6);
   for (uint32_t i = 0; i < p->plan.steps.count; i++) {
     const plan_step *s = &p->plan.steps.at[i];
-    ir_text_format(out, "  %-16s %-9s reads %.3f MB, writes %.3f MB, about %.2f us:", s->name, p->plan.kernels.at[s->kernel].kind, at_hints(p, s->bytes_read) / 1e6, at_hints(p, s->bytes_written) / 1e6, s->est_ns / 1e3);
+    ir_text_format(out, "  %-16s %-9s reads %.3f MB, writes %.3f MB, about %.2f us:", s->name, p->plan.kernels.at[s->kernel].kind,
+                   at_hints(p, s->bytes_read) / 1e6, at_hints(p, s->bytes_written) / 1e6, s->est_ns / 1e3);
     for (uint32_t n = 0; n < s->node_count; n++) {
       ir_text_add(out, " ");
       node_name(p, s->nodes[n], out);

@@ -45,11 +45,21 @@ void snt_graph_destroy(snt_graph *g) {
 
 uint32_t snt_graph_symbol(snt_graph *g, const snt_symbol *s) {
   if (!g) return UINT32_MAX;
-  if (!s || !s->name || s->min < 0 || s->max < s->min || s->multiple_of < 0) { mistake(g, "a symbol needs a name and 0 <= min <= max"); return UINT32_MAX; }
-  if (!graph_is_identifier(s->name)) { mistake(g, "a symbol's name is a letter or _, then letters, digits, _ and ."); return UINT32_MAX; }
+  if (!s || !s->name || s->min < 0 || s->max < s->min || s->multiple_of < 0) {
+    mistake(g, "a symbol needs a name and 0 <= min <= max");
+    return UINT32_MAX;
+  }
+  if (!graph_is_identifier(s->name)) {
+    mistake(g, "a symbol's name is a letter or _, then letters, digits, _ and .");
+    return UINT32_MAX;
+  }
   for (uint32_t i = 0; i < g->pool.symbols.count; i++)
-    if (!strcmp(g->pool.symbols.at[i].name, s->name)) { mistake(g, "two symbols of one name"); return UINT32_MAX; }
-  const expr_symbol symbol = {ir_arena_text(&g->arena, s->name, strlen(s->name)), s->min, s->max, s->multiple_of ? s->multiple_of : 1, s->hint};
+    if (!strcmp(g->pool.symbols.at[i].name, s->name)) {
+      mistake(g, "two symbols of one name");
+      return UINT32_MAX;
+    }
+  const expr_symbol symbol = {ir_arena_text(&g->arena, s->name, strlen(s->name)), s->min, s->max, s->multiple_of ? s->multiple_of : 1,
+                              s->hint};
   expr_symbol_add(&g->pool, &symbol);
   return g->pool.failed ? UINT32_MAX : g->pool.symbols.count - 1;
 }
@@ -59,7 +69,10 @@ static bool is_value(const snt_graph *g, snt_value v) { return v && v < g->graph
 static snt_value add_port(snt_graph *g, const char *name, const snt_tensor *t, bool state) {
   ir_tensor type;
   if (!g) return 0;
-  if (!name || !to_tensor(g, t, &type)) { mistake(g, "an input needs a name, a known element type and rank <= 8"); return 0; }
+  if (!name || !to_tensor(g, t, &type)) {
+    mistake(g, "an input needs a name, a known element type and rank <= 8");
+    return 0;
+  }
   return state ? ir_add_state(&g->graph, name, &type) : ir_add_input(&g->graph, name, &type);
 }
 snt_value snt_graph_input(snt_graph *g, const char *name, const snt_tensor *t) { return add_port(g, name, t, false); }
@@ -67,30 +80,45 @@ snt_value snt_graph_state(snt_graph *g, const char *name, const snt_tensor *t) {
 
 void snt_graph_update(snt_graph *g, snt_value state, snt_value value) {
   if (!g) return;
-  if (!is_value(g, state) || !is_value(g, value)) { mistake(g, "update of no value"); return; }
+  if (!is_value(g, state) || !is_value(g, value)) {
+    mistake(g, "update of no value");
+    return;
+  }
   ir_add_update(&g->graph, state, value);
 }
 
 snt_value snt_graph_constant(snt_graph *g, const snt_tensor *t, const void *data) {
   ir_tensor type;
   if (!g) return 0;
-  if (!data || !to_tensor(g, t, &type)) { mistake(g, "a constant needs data and a type"); return 0; }
+  if (!data || !to_tensor(g, t, &type)) {
+    mistake(g, "a constant needs data and a type");
+    return 0;
+  }
   for (uint32_t i = 0; i < type.rank; i++)
-    if (type.dims[i] < 0) { mistake(g, "a constant has literal extents"); return 0; }
+    if (type.dims[i] < 0) {
+      mistake(g, "a constant has literal extents");
+      return 0;
+    }
   const ir_const payload = {.kind = IR_CONST_DATA, .data = data};
   return ir_add_const(&g->graph, &type, &payload);
 }
 
 snt_value snt_graph_scalar(snt_graph *g, int32_t dtype, double value) {
   if (!g) return 0;
-  if (dtype <= 0 || dtype >= SNT_DTYPE_COUNT) { mistake(g, "a scalar of an unknown element type"); return 0; }
+  if (dtype <= 0 || dtype >= SNT_DTYPE_COUNT) {
+    mistake(g, "a scalar of an unknown element type");
+    return 0;
+  }
   return ir_add_splat(&g->graph, dtype, value);
 }
 
 /* The call is written as one statement of the text form and parsed into the graph, so that API and text can never differ. */
 snt_value snt_graph_op(snt_graph *g, const char *op, const snt_value *args, uint32_t count, const char *attributes) {
   if (!g || g->graph.failed) return 0;
-  if (!op || (count && !args)) { mistake(g, "an operator needs a name and its operands"); return 0; }
+  if (!op || (count && !args)) {
+    mistake(g, "an operator needs a name and its operands");
+    return 0;
+  }
   const uint32_t starved = api_starved(g->context);
   ir_arena temp;
   ir_text text;
@@ -112,13 +140,19 @@ snt_value snt_graph_op(snt_graph *g, const char *op, const snt_value *args, uint
 
 void snt_graph_name(snt_graph *g, snt_value v, const char *name) {
   if (!g) return;
-  if (!is_value(g, v) || !name) { mistake(g, "a name for no value"); return; }
+  if (!is_value(g, v) || !name) {
+    mistake(g, "a name for no value");
+    return;
+  }
   ir_set_name(&g->graph, v, name);
 }
 
 void snt_graph_output(snt_graph *g, const char *name, snt_value v) {
   if (!g) return;
-  if (!is_value(g, v) || !name) { mistake(g, "an output needs a name and a value"); return; }
+  if (!is_value(g, v) || !name) {
+    mistake(g, "an output needs a name and a value");
+    return;
+  }
   ir_add_output(&g->graph, name, v);
 }
 

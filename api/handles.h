@@ -12,63 +12,109 @@
 enum { API_MAX_BACKENDS = 8 };
 struct snt_context {
   atomic_uint uses;
-  snt_host_alloc given;  /* the caller's */
-  snt_host_alloc alloc;  /* what everything else uses: the caller's, with failures counted */
-  atomic_uint starved;   /* times it gave nothing */
+  snt_host_alloc given; /* the caller's */
+  snt_host_alloc alloc; /* what everything else uses: the caller's, with failures counted */
+  atomic_uint starved;  /* times it gave nothing */
   snt_logger log;
   snt_cache_io cache;
   snt_backend backends[API_MAX_BACKENDS];
   const snt_backend *backend_list[API_MAX_BACKENDS];
   uint32_t backend_count;
 };
-struct snt_graph { snt_context *context; ir_arena arena; expr_pool pool; ir_graph graph; };
-struct snt_profile { snt_context *context; cost_profile profile; };
+struct snt_graph {
+  snt_context *context;
+  ir_arena arena;
+  expr_pool pool;
+  ir_graph graph;
+};
+struct snt_profile {
+  snt_context *context;
+  cost_profile profile;
+};
 
-typedef struct api_code { codegen_code code; uint8_t key[32]; } api_code;
+typedef struct api_code {
+  codegen_code code;
+  uint8_t key[32];
+} api_code;
 enum { API_TARGETS = 4 }; /* opencl spirv cuda kernel-ir: bit 1 << (n + 1) */
-typedef struct api_kernel { const kir_kernel *legal[API_TARGETS]; api_code code[API_TARGETS]; uint32_t binding_count, block_bytes, items[3]; } api_kernel;
+typedef struct api_kernel {
+  const kir_kernel *legal[API_TARGETS];
+  api_code code[API_TARGETS];
+  uint32_t binding_count, block_bytes, items[3];
+} api_kernel;
 
 struct snt_program {
   atomic_uint uses;
   snt_context *context;
   ir_arena arena;
   expr_pool pool;
-  ir_graph graph;       /* as the user gave it: what the host device evaluates */
+  ir_graph graph; /* as the user gave it: what the host device evaluates */
   ir_plan plan;
   fusion_context fusion; /* groups and decisions, for explain */
   fusion_options options;
   cost_profile profile;
   uint32_t targets, port_count;
-  uint32_t *ports;      /* port -> plan buffer: inputs and states in order, then outputs */
+  uint32_t *ports; /* port -> plan buffer: inputs and states in order, then outputs */
   api_kernel *kernels;
   const char *texts[2]; /* of a loaded program: what explain said when it was compiled, by SNT_EXPLAIN_*; null: ask the fusion context */
 };
 
-struct snt_device { atomic_uint uses; snt_context *context; rt_device *rt; cost_profile profile; bool host; snt_device_info info; };
-struct snt_buffer { snt_device *device; rt_buffer *rt; uint64_t bytes; void *host; };
-struct snt_stream { atomic_uint uses; snt_device *device; rt_stream *rt; };
-struct snt_event { snt_stream *stream; rt_event *rt; uint32_t count; uint64_t host_ns; };
+struct snt_device {
+  atomic_uint uses;
+  snt_context *context;
+  rt_device *rt;
+  cost_profile profile;
+  bool host;
+  snt_device_info info;
+};
+struct snt_buffer {
+  snt_device *device;
+  rt_buffer *rt;
+  uint64_t bytes;
+  void *host;
+};
+struct snt_stream {
+  atomic_uint uses;
+  snt_device *device;
+  rt_stream *rt;
+};
+struct snt_event {
+  snt_stream *stream;
+  rt_event *rt;
+  uint32_t count;
+  uint64_t host_ns;
+};
 
 enum { EXEC_JOB_RUNNING = 3 }; /* a thread has it; seen from outside it waits */
-typedef struct exec_job { rt_pipeline *pipeline; atomic_uint state; uint32_t from_cache; uint64_t compile_ns; uint32_t kernel; } exec_job;
+typedef struct exec_job {
+  rt_pipeline *pipeline;
+  atomic_uint state;
+  uint32_t from_cache;
+  uint64_t compile_ns;
+  uint32_t kernel;
+} exec_job;
 struct snt_exec {
   snt_device *device;
   snt_program *program;
-  snt_stream *stream;        /* of snt_run and of uploads made here */
-  uint32_t target;           /* index into api_kernel.code */
+  snt_stream *stream; /* of snt_run and of uploads made here */
+  uint32_t target;    /* index into api_kernel.code */
   uint32_t job_count;
   exec_job *jobs;
-  uint32_t *job_of;          /* kernel -> job */
-  rt_buffer **buffers;       /* per plan buffer: constants, states, scratch (one for all), staging of host arguments */
+  uint32_t *job_of;    /* kernel -> job */
+  rt_buffer **buffers; /* per plan buffer: constants, states, scratch (one for all), staging of host arguments */
   rt_buffer *scratch;
   uint64_t scratch_bytes;
-  rt_dispatch *dispatches;   /* room for every step */
+  rt_dispatch *dispatches; /* room for every step */
   struct rt_bound *bounds;
   uint32_t binding_room;
-  uint8_t *blocks;           /* a plan_launch a step */
-  struct exec_port { rt_buffer *buffer; uint64_t offset, bytes; void *host; } *bound; /* per plan buffer, of the run at hand */
-  rt_buffer **staging;       /* per plan buffer: device copies of host arguments */
-  void **host_states;        /* host device */
+  uint8_t *blocks; /* a plan_launch a step */
+  struct exec_port {
+    rt_buffer *buffer;
+    uint64_t offset, bytes;
+    void *host;
+  } * bound;           /* per plan buffer, of the run at hand */
+  rt_buffer **staging; /* per plan buffer: device copies of host arguments */
+  void **host_states;  /* host device */
 };
 
 void *api_take(snt_context *, size_t size); /* zeroed */

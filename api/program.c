@@ -45,7 +45,10 @@ static snt_result copy_graph(snt_program *p, const snt_graph *g, snt_diag *diag)
 
 /* ---- hooks: dumps and progress in the public form ---- */
 
-typedef struct dump_user { const snt_compile_info *info; snt_context *context; } dump_user;
+typedef struct dump_user {
+  const snt_compile_info *info;
+  snt_context *context;
+} dump_user;
 
 static void send(const dump_user *d, const char *stage, void (*print)(const void *, ir_text *), const void *what) {
   ir_arena temp;
@@ -60,7 +63,10 @@ static void send(const dump_user *d, const char *stage, void (*print)(const void
 static void print_graph(const void *g, ir_text *out) { ir_graph_print(g, out); }
 static void print_kernel(const void *k, ir_text *out) { kir_print(k, out); }
 static void print_plan(const void *p, ir_text *out) { plan_print(p, out); }
-static void after_pass(void *user, const char *pass, const ir_graph *g, double ms) { (void)ms; send(user, pass, print_graph, g); }
+static void after_pass(void *user, const char *pass, const ir_graph *g, double ms) {
+  (void)ms;
+  send(user, pass, print_graph, g);
+}
 static void after_kernel(void *user, const char *name, const kir_kernel *k) { send(user, name, print_kernel, k); }
 static int progress(void *user, const char *stage, double fraction) {
   const dump_user *d = user;
@@ -97,7 +103,8 @@ static snt_result emit_target(snt_program *p, uint32_t kernel, uint32_t target, 
   SNT_TRY(api_code_key(target_bits[target], &k->code[target]));
   k->block_bytes = kir_block_bytes(legal);
   k->binding_count = 0;
-  for (uint32_t m = 0; m < legal->memories.count; m++) k->binding_count += legal->memories.at[m].space == KIR_GLOBAL || legal->memories.at[m].space == KIR_IMAGE;
+  for (uint32_t m = 0; m < legal->memories.count; m++)
+    k->binding_count += legal->memories.at[m].space == KIR_GLOBAL || legal->memories.at[m].space == KIR_IMAGE;
   memcpy(k->items, legal->items, sizeof k->items);
   return SNT_OK;
 }
@@ -106,7 +113,8 @@ static snt_result emit_kernels(snt_program *p, const dump_user *d, snt_diag *dia
   p->kernels = IR_NEW_ARRAY(&p->arena, api_kernel, p->plan.kernels.count + 1);
   if (!p->kernels) return ir_fail(diag, SNT_E_HOST_MEM, "codegen", 0, "out of host memory");
   for (uint32_t i = 0; i < p->plan.kernels.count; i++) {
-    if (progress((void *)(uintptr_t)d, "codegen", (double)i / p->plan.kernels.count)) return ir_fail(diag, SNT_E_CANCELLED, "codegen", 0, "cancelled by the caller");
+    if (progress((void *)(uintptr_t)d, "codegen", (double)i / p->plan.kernels.count))
+      return ir_fail(diag, SNT_E_CANCELLED, "codegen", 0, "cancelled by the caller");
     for (uint32_t t = 0; t < API_TARGETS; t++)
       if (p->targets & target_bits[t]) SNT_TRY(emit_target(p, i, t, diag));
   }
@@ -116,8 +124,10 @@ static snt_result emit_kernels(snt_program *p, const dump_user *d, snt_diag *dia
 static snt_result list_ports(snt_program *p, snt_diag *diag) {
   p->ports = IR_NEW_ARRAY(&p->arena, uint32_t, p->plan.buffers.count + 1);
   if (!p->ports) return ir_fail(diag, SNT_E_HOST_MEM, "compile", 0, "out of host memory");
-  for (uint32_t i = 0; i < p->graph.inputs.count; i++) p->ports[p->port_count++] = fusion_buffer_of(&p->fusion, p->fusion.graph->inputs.at[i].node);
-  for (uint32_t i = 0; i < p->graph.outputs.count; i++) p->ports[p->port_count++] = fusion_buffer_of(&p->fusion, p->fusion.graph->outputs.at[i].node);
+  for (uint32_t i = 0; i < p->graph.inputs.count; i++)
+    p->ports[p->port_count++] = fusion_buffer_of(&p->fusion, p->fusion.graph->inputs.at[i].node);
+  for (uint32_t i = 0; i < p->graph.outputs.count; i++)
+    p->ports[p->port_count++] = fusion_buffer_of(&p->fusion, p->fusion.graph->outputs.at[i].node);
   return SNT_OK;
 }
 
@@ -131,7 +141,8 @@ static uint32_t find_repeat(const ir_graph *g) {
 
 static bool add_port(snt_program *p, uint32_t node, plan_buffer_kind kind) {
   const ir_tensor *t = &ir_at(&p->graph, node)->type;
-  plan_buffer b = {.name = "", .kind = (uint8_t)kind, .dtype = t->dtype, .rank = t->rank, .align = 256, .node = node, .first_step = UINT32_MAX};
+  plan_buffer b = {
+      .name = "", .kind = (uint8_t)kind, .dtype = t->dtype, .rank = t->rank, .align = 256, .node = node, .first_step = UINT32_MAX};
   memcpy(b.dims, t->dims, sizeof b.dims);
   b.bytes = expr_mul(&p->pool, ir_tensor_elements(&p->pool, t), ir_dtypes[t->dtype].bytes);
   p->ports[p->port_count++] = p->plan.buffers.count;
@@ -145,7 +156,8 @@ static snt_result plan_for_host(snt_program *p, uint32_t repeat, snt_diag *diag)
   p->ports = IR_NEW_ARRAY(&p->arena, uint32_t, g->inputs.count + g->outputs.count);
   p->kernels = IR_NEW_ARRAY(&p->arena, api_kernel, 1);
   bool good = p->ports && p->kernels;
-  for (uint32_t i = 0; good && i < g->inputs.count; i++) good = add_port(p, g->inputs.at[i].node, ir_at(g, g->inputs.at[i].node)->op == IR_OP_state ? PLAN_STATE : PLAN_INPUT);
+  for (uint32_t i = 0; good && i < g->inputs.count; i++)
+    good = add_port(p, g->inputs.at[i].node, ir_at(g, g->inputs.at[i].node)->op == IR_OP_state ? PLAN_STATE : PLAN_INPUT);
   for (uint32_t i = 0; good && i < g->outputs.count; i++) good = add_port(p, g->outputs.at[i].node, PLAN_OUTPUT);
   return good && !p->pool.failed ? SNT_OK : ir_fail(diag, SNT_E_HOST_MEM, "compile", 0, "out of host memory");
 }
@@ -163,8 +175,15 @@ static snt_result compile_into(snt_program *p, const snt_graph *g, const snt_com
   dump_user user = {info, p->context};
   const fusion_hooks hooks = {.user = &user, .after_graph_pass = after_pass, .after_kernel = after_kernel, .progress = progress};
   SNT_TRY(copy_graph(p, g, diag));
-  p->options = (fusion_options){.profile = &p->profile, .numerics = (uint8_t)info->numerics, .no_rewrites = (info->flags & SNT_COMPILE_NO_REWRITES) != 0, .peak_bytes = info->peak_bytes, .hooks = &hooks, .verify = true};
-  p->options.level = info->flags & SNT_COMPILE_UNFUSED_NODES ? FUSION_UNFUSED_NODES : info->flags & SNT_COMPILE_UNFUSED ? FUSION_UNFUSED : FUSION_FUSED;
+  p->options = (fusion_options){.profile = &p->profile,
+                                .numerics = (uint8_t)info->numerics,
+                                .no_rewrites = (info->flags & SNT_COMPILE_NO_REWRITES) != 0,
+                                .peak_bytes = info->peak_bytes,
+                                .hooks = &hooks,
+                                .verify = true};
+  p->options.level = info->flags & SNT_COMPILE_UNFUSED_NODES ? FUSION_UNFUSED_NODES
+                     : info->flags & SNT_COMPILE_UNFUSED     ? FUSION_UNFUSED
+                                                             : FUSION_FUSED;
   p->targets = info->targets ? info->targets : default_target(&p->profile);
   plan_init(&p->plan, &p->arena, &p->pool);
   const uint32_t repeat = find_repeat(&p->graph);
@@ -185,7 +204,9 @@ snt_result snt_compile(snt_graph *g, const snt_profile *profile, const snt_compi
     SNT_TRY(api_check_head(&given->head, SNT_TYPE_compile_info, sizeof info, diag));
     memcpy(&info, given, given->head.size < sizeof info ? given->head.size : sizeof info);
   }
-  if (info.numerics > SNT_NUMERICS_STRICT) return ir_fail(diag, SNT_E_UNSUPPORTED, "compile", 0, "numerics %s is not supported", info.numerics == SNT_NUMERICS_FAST ? "FAST" : "REPRODUCIBLE");
+  if (info.numerics > SNT_NUMERICS_STRICT)
+    return ir_fail(diag, SNT_E_UNSUPPORTED, "compile", 0, "numerics %s is not supported",
+                   info.numerics == SNT_NUMERICS_FAST ? "FAST" : "REPRODUCIBLE");
   SNT_TRY(snt_graph_verify(g, diag));
   const uint32_t starved = api_starved(g->context);
   snt_program *p = api_program_new(g->context);
@@ -194,7 +215,10 @@ snt_result snt_compile(snt_graph *g, const snt_profile *profile, const snt_compi
   snt_result r = compile_into(p, g, &info, diag);
   if (r == SNT_OK && p->arena.failed) r = SNT_E_INTERNAL; /* someone went on without what it asked for */
   r = api_blame(g->context, starved, r, diag);
-  if (r != SNT_OK) { api_program_drop(p); return r; }
+  if (r != SNT_OK) {
+    api_program_drop(p);
+    return r;
+  }
   *out = p;
   return SNT_OK;
 }
@@ -242,7 +266,8 @@ snt_result snt_program_port(const snt_program *p, uint32_t port, snt_port *out) 
   if (!p || !out || port >= p->port_count) return SNT_E_ARG;
   const plan_buffer *b = &p->plan.buffers.at[p->ports[port]];
   const uint32_t inputs = p->graph.inputs.count;
-  out->name = port < inputs ? &p->graph.names.at[p->graph.inputs.at[port].name] : &p->graph.names.at[p->graph.outputs.at[port - inputs].name];
+  out->name = port < inputs ? &p->graph.names.at[p->graph.inputs.at[port].name]
+                            : &p->graph.names.at[p->graph.outputs.at[port - inputs].name];
   out->kind = b->kind == PLAN_INPUT ? SNT_PORT_INPUT : b->kind == PLAN_STATE ? SNT_PORT_STATE : SNT_PORT_OUTPUT;
   out->tensor = (snt_tensor){.dtype = b->dtype, .rank = b->rank};
   for (uint32_t i = 0; i < b->rank; i++) out->tensor.dims[i] = public_dim(p, b->dims[i]);
@@ -253,7 +278,10 @@ snt_result snt_program_find_port(const snt_program *p, const char *name, uint32_
   if (!p || !name || !out) return SNT_E_ARG;
   for (uint32_t i = 0; i < p->port_count; i++) {
     snt_port port;
-    if (snt_program_port(p, i, &port) == SNT_OK && !strcmp(port.name, name)) { *out = i; return SNT_OK; }
+    if (snt_program_port(p, i, &port) == SNT_OK && !strcmp(port.name, name)) {
+      *out = i;
+      return SNT_OK;
+    }
   }
   return SNT_E_ARG;
 }

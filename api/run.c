@@ -15,7 +15,8 @@ static snt_result check_symbols(const snt_program *p, const snt_run_info *info, 
     const expr_symbol *s = &p->pool.symbols.at[i];
     const int64_t v = info->symbols[i];
     if (v < s->min || v > s->max || (s->multiple_of > 1 && v % s->multiple_of))
-      return ir_fail(diag, SNT_E_SHAPE, "run", 0, "%s = %lld is outside its range %lld to %lld, multiple of %lld", s->name, (long long)v, (long long)s->min, (long long)s->max, (long long)s->multiple_of);
+      return ir_fail(diag, SNT_E_SHAPE, "run", 0, "%s = %lld is outside its range %lld to %lld, multiple of %lld", s->name, (long long)v,
+                     (long long)s->min, (long long)s->max, (long long)s->multiple_of);
   }
   return SNT_OK;
 }
@@ -26,15 +27,21 @@ static snt_result bind_argument(snt_exec *x, const snt_argument *a, const snt_ru
   snt_port port = {{0}, 0, 0, {0, 0, {0}}};
   if (a->port >= p->port_count) return ir_fail(diag, SNT_E_ARG, "run", 0, "no port %u", a->port);
   (void)snt_program_port(p, a->port, &port);
-  if (!plan_logical_bytes(&p->plan, &p->plan.buffers.at[p->ports[a->port]], info->symbols, &bytes)) return ir_fail(diag, SNT_E_LIMIT, "run", 0, "the size of %s does not fit", port.name);
+  if (!plan_logical_bytes(&p->plan, &p->plan.buffers.at[p->ports[a->port]], info->symbols, &bytes))
+    return ir_fail(diag, SNT_E_LIMIT, "run", 0, "the size of %s does not fit", port.name);
   struct exec_port *to = &x->bound[p->ports[a->port]];
-  if ((a->buffer != NULL) == (a->host != NULL)) return ir_fail(diag, SNT_E_ARG, "run", 0, "%s needs a buffer or host memory, one of them", port.name);
+  if ((a->buffer != NULL) == (a->host != NULL))
+    return ir_fail(diag, SNT_E_ARG, "run", 0, "%s needs a buffer or host memory, one of them", port.name);
   if (a->host && !host_allowed) return ir_fail(diag, SNT_E_ARG, "run", 0, "%s is host memory: snt_submit takes buffers only", port.name);
   const uint64_t room = a->host ? a->bytes : a->buffer->bytes - (a->offset <= a->buffer->bytes ? a->offset : a->buffer->bytes);
-  if (room < bytes) return ir_fail(diag, SNT_E_ARG, "run", 0, "%s has %llu bytes; %llu are given", port.name, (unsigned long long)bytes, (unsigned long long)room);
+  if (room < bytes)
+    return ir_fail(diag, SNT_E_ARG, "run", 0, "%s has %llu bytes; %llu are given", port.name, (unsigned long long)bytes,
+                   (unsigned long long)room);
   if (a->buffer && a->buffer->device != x->device) return ir_fail(diag, SNT_E_ARG, "run", 0, "%s lies on another device", port.name);
   const uint32_t align = x->device->profile.offset_align;
-  if (a->buffer && align && a->offset % align) return ir_fail(diag, SNT_E_ARG, "run", 0, "%s begins at byte %llu, not a multiple of %u", port.name, (unsigned long long)a->offset, align);
+  if (a->buffer && align && a->offset % align)
+    return ir_fail(diag, SNT_E_ARG, "run", 0, "%s begins at byte %llu, not a multiple of %u", port.name, (unsigned long long)a->offset,
+                   align);
   *to = (struct exec_port){a->buffer ? a->buffer->rt : NULL, a->buffer ? a->offset : 0, bytes, a->host};
   if (a->buffer && x->device->host) to->host = (char *)a->buffer->host + a->offset;
   return SNT_OK;
@@ -44,7 +51,8 @@ static snt_result bind_arguments(snt_exec *x, const snt_run_info *info, bool hos
   const snt_program *p = x->program;
   SNT_TRY(check_symbols(p, info, diag));
   if (info->argument_count && !info->arguments) return ir_fail(diag, SNT_E_ARG, "run", 0, "no arguments");
-  for (uint32_t i = 0; i < p->port_count; i++) x->bound[p->ports[i]] = (struct exec_port){.bytes = x->host_states[p->ports[i]] ? x->bound[p->ports[i]].bytes : 0};
+  for (uint32_t i = 0; i < p->port_count; i++)
+    x->bound[p->ports[i]] = (struct exec_port){.bytes = x->host_states[p->ports[i]] ? x->bound[p->ports[i]].bytes : 0};
   for (uint32_t i = 0; i < info->argument_count; i++) SNT_TRY(bind_argument(x, argument(info, i), info, host_allowed, diag));
   for (uint32_t i = 0; i < p->port_count; i++) {
     const uint32_t b = p->ports[i];
@@ -69,8 +77,10 @@ static snt_result fill_bounds(snt_exec *x, const plan_step *s, const int64_t *sy
   for (uint32_t i = 0; i < s->binding_count; i++) {
     const plan_binding *b = &s->bindings[i];
     uint64_t base = x->bound[b->buffer].buffer ? x->bound[b->buffer].offset : 0, offset, bytes, scratch = 0;
-    if (!plan_eval(p, b->offset, symbols, &offset) || !plan_eval(p, b->bytes, symbols, &bytes)) return ir_fail(diag, SNT_E_LIMIT, "run", 0, "a size of %s does not fit", s->name);
-    if (p->buffers.at[b->buffer].kind == PLAN_SCRATCH && !plan_eval(p, p->buffers.at[b->buffer].offset, symbols, &scratch)) return ir_fail(diag, SNT_E_LIMIT, "run", 0, "a size of %s does not fit", s->name);
+    if (!plan_eval(p, b->offset, symbols, &offset) || !plan_eval(p, b->bytes, symbols, &bytes))
+      return ir_fail(diag, SNT_E_LIMIT, "run", 0, "a size of %s does not fit", s->name);
+    if (p->buffers.at[b->buffer].kind == PLAN_SCRATCH && !plan_eval(p, p->buffers.at[b->buffer].offset, symbols, &scratch))
+      return ir_fail(diag, SNT_E_LIMIT, "run", 0, "a size of %s does not fit", s->name);
     to[i].buffer = buffer_of(x, b->buffer);
     to[i].offset = base + offset + scratch;
     to[i].access = b->access;
@@ -91,11 +101,16 @@ static snt_result fill_dispatches(snt_exec *x, const int64_t *symbols, uint32_t 
   for (uint32_t i = 0; i < p->steps.count; i++) {
     const plan_step *s = &p->steps.at[i];
     plan_launch *launch = &launches[*count];
-    if (!plan_eval_step(p, i, symbols, &choice, launch)) return ir_fail(diag, SNT_E_LIMIT, "run", 0, "a size of %s does not fit 32 bits", s->name);
+    if (!plan_eval_step(p, i, symbols, &choice, launch))
+      return ir_fail(diag, SNT_E_LIMIT, "run", 0, "a size of %s does not fit 32 bits", s->name);
     owed |= s->barrier;
     if (!launch->runs) continue;
     rt_dispatch *d = &x->dispatches[*count];
-    *d = (rt_dispatch){.pipeline = x->jobs[x->job_of[s->kernel]].pipeline, .groups = launch->groups, .binding_count = s->binding_count, .bindings = bounds, .barrier = owed};
+    *d = (rt_dispatch){.pipeline = x->jobs[x->job_of[s->kernel]].pipeline,
+                       .groups = launch->groups,
+                       .binding_count = s->binding_count,
+                       .bindings = bounds,
+                       .barrier = owed};
     owed = false;
     d->block = launch->scalars;
     d->block_bytes = x->program->kernels[s->kernel].block_bytes;
@@ -136,14 +151,16 @@ static snt_result run_host(snt_exec *x, const snt_run_info *info, snt_event *eve
   ir_eval_tensor *results = IR_NEW_ARRAY(&arena, ir_eval_tensor, g->outputs.count + g->updates.count + 1);
   snt_result r = inputs && outputs && results ? SNT_OK : ir_fail(diag, SNT_E_HOST_MEM, "run", 0, "out of host memory");
   const uint64_t start = rt_clock_ns();
-  for (uint32_t i = 0; r == SNT_OK && i < g->inputs.count; i++) inputs[i] = x->bound[p->ports[i]].host ? x->bound[p->ports[i]].host : x->host_states[p->ports[i]];
+  for (uint32_t i = 0; r == SNT_OK && i < g->inputs.count; i++)
+    inputs[i] = x->bound[p->ports[i]].host ? x->bound[p->ports[i]].host : x->host_states[p->ports[i]];
   for (uint32_t i = 0; r == SNT_OK && i < g->outputs.count; i++) outputs[i] = x->bound[p->ports[g->inputs.count + i]].host;
   const ir_eval_info eval = {.symbols = info->symbols, .inputs = inputs, .outputs = outputs};
   if (r == SNT_OK) r = ir_eval_fast(g, &eval, &arena, results, diag);
   for (uint32_t u = 0; r == SNT_OK && u < g->updates.count; u++) {
     const ir_eval_tensor *t = &results[g->outputs.count + u];
     for (uint32_t i = 0; i < g->inputs.count; i++)
-      if (g->inputs.at[i].node == g->updates.at[u].state) memcpy((void *)(uintptr_t)inputs[i], t->data, t->count * ir_dtypes[t->type.dtype].bytes);
+      if (g->inputs.at[i].node == g->updates.at[u].state)
+        memcpy((void *)(uintptr_t)inputs[i], t->data, t->count * ir_dtypes[t->type.dtype].bytes);
   }
   ir_arena_free(&arena);
   if (event) event->host_ns = rt_clock_ns() - start;
@@ -153,7 +170,8 @@ static snt_result run_host(snt_exec *x, const snt_run_info *info, snt_event *eve
 /* ---- entry ---- */
 
 snt_result snt_submit(snt_exec *x, snt_stream *s, const snt_run_info *info, snt_event **out, snt_diag *diag) {
-  if (!x || !s || !info || s->device != x->device) return ir_fail(diag, SNT_E_ARG, "submit", 0, "an exec, a stream of its device and arguments are needed");
+  if (!x || !s || !info || s->device != x->device)
+    return ir_fail(diag, SNT_E_ARG, "submit", 0, "an exec, a stream of its device and arguments are needed");
   SNT_TRY(api_check_head(&info->head, SNT_TYPE_run_info, sizeof *info, diag));
   SNT_TRY(bind_arguments(x, info, false, diag));
   snt_event *event = NULL;
@@ -161,7 +179,10 @@ snt_result snt_submit(snt_exec *x, snt_stream *s, const snt_run_info *info, snt_
   const uint32_t starved = api_starved(x->device->context);
   snt_result r = x->device->host ? run_host(x, info, event, diag) : submit_bound(x, s, info->symbols, event, diag);
   r = api_blame(x->device->context, starved, r, diag);
-  if (r != SNT_OK) { snt_event_destroy(event); return r; }
+  if (r != SNT_OK) {
+    snt_event_destroy(event);
+    return r;
+  }
   if (out) *out = event;
   return SNT_OK;
 }

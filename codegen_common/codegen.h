@@ -4,7 +4,10 @@
 #define CODEGEN_COMMON_CODEGEN_H
 #include "ir/kir_pass.h"
 
-typedef struct codegen_code { const void *data; size_t size; } codegen_code; /* text is terminated (not counted in size) */
+typedef struct codegen_code {
+  const void *data;
+  size_t size;
+} codegen_code; /* text is terminated (not counted in size) */
 typedef struct codegen_target {
   const char *name;     /* "opencl" "spirv" "cuda" "kir" */
   const char *suffix;   /* ".cl" ".spv" ".cu" ".kir" */

@@ -29,8 +29,9 @@ const char *ctext_restore(ctext *c, ir_text saved) {
 /* ---- cells ---- */
 ctext_class ctext_class_of(kir_type t) {
   static const uint8_t classes[SNT_DTYPE_COUNT] = {
-      [SNT_F32] = CT_F32,    [SNT_F64] = CT_F64,    [SNT_F16] = CT_HALF,   [SNT_BF16] = CT_HALF,  [SNT_I32] = CT_I32,   [SNT_U32] = CT_U32, [SNT_I64] = CT_I64,
-      [SNT_U64] = CT_U64,    [SNT_I8] = CT_NARROW,  [SNT_U8] = CT_NARROW,  [SNT_I16] = CT_NARROW, [SNT_U16] = CT_NARROW, [SNT_BOOL] = CT_BOOL};
+      [SNT_F32] = CT_F32,    [SNT_F64] = CT_F64,    [SNT_F16] = CT_HALF, [SNT_BF16] = CT_HALF, [SNT_I32] = CT_I32,
+      [SNT_U32] = CT_U32,    [SNT_I64] = CT_I64,    [SNT_U64] = CT_U64,  [SNT_I8] = CT_NARROW, [SNT_U8] = CT_NARROW,
+      [SNT_I16] = CT_NARROW, [SNT_U16] = CT_NARROW, [SNT_BOOL] = CT_BOOL};
   return (ctext_class)classes[t.base];
 }
 
@@ -47,7 +48,14 @@ const char *dialect_cell(const dialect *d, kir_op op, ctext_class class, bool ve
 /* f16 and bf16 values are bits: they may be moved and converted, no more. */
 static bool moves_bits(kir_op op) {
   switch (op) {
-  case KIR_select: case KIR_bitcast: case KIR_splat: case KIR_vec: case KIR_extract: case KIR_insert: case KIR_shuffle: case KIR_sg_shuffle: return true;
+  case KIR_select:
+  case KIR_bitcast:
+  case KIR_splat:
+  case KIR_vec:
+  case KIR_extract:
+  case KIR_insert:
+  case KIR_shuffle:
+  case KIR_sg_shuffle: return true;
   default: return false;
   }
 }
@@ -74,9 +82,12 @@ const char *ctext_cell_for(ctext *c, kir_op op, uint32_t id, kir_type operand) {
   const bool vector = op == kir_at(c->k, id)->op ? is_vector(c, id) : operand.lanes > 1;
   const char *text = dialect_cell(c->d, op, class, vector);
   if (class == CT_HALF && !moves_bits(op) && !(kir_ops[op].flags & KIR_MEM)) text = "!widen";
-  if (!text) ctext_fail(c, SNT_E_UNSUPPORTED, id, "%s has no %s of %s x%u", c->d->name, kir_ops[op].name, ir_dtypes[operand.base].name, operand.lanes);
-  else if (*text == '!') ctext_fail(c, SNT_E_INTERNAL, id, "%s of %s x%u must have been removed by pass %s", kir_ops[op].name, ir_dtypes[operand.base].name,
-                                    operand.lanes, text + 1);
+  if (!text)
+    ctext_fail(c, SNT_E_UNSUPPORTED, id, "%s has no %s of %s x%u", c->d->name, kir_ops[op].name, ir_dtypes[operand.base].name,
+               operand.lanes);
+  else if (*text == '!')
+    ctext_fail(c, SNT_E_INTERNAL, id, "%s of %s x%u must have been removed by pass %s", kir_ops[op].name, ir_dtypes[operand.base].name,
+               operand.lanes, text + 1);
   else if (*text == '?') ctext_fail(c, SNT_E_UNSUPPORTED, id, "%s: %s", kir_ops[op].name, text + 1);
   else return text;
   return NULL;
@@ -116,11 +127,13 @@ static void shuffled_lanes(ctext *c, const ctext_site *site) {
   const char *extract = ctext_cell_for(c, KIR_extract, site->id, site->operand);
   for (uint32_t n = 2; extract && n < s->arg_count; n++) {
     int64_t lane = 0;
-    if (!ctext_const_int(c, kir_arg(c->k, site->id, n), &lane)) ctext_fail(c, SNT_E_INTERNAL, site->id, "the lanes of a shuffle must be literals");
+    if (!ctext_const_int(c, kir_arg(c->k, site->id, n), &lane))
+      ctext_fail(c, SNT_E_INTERNAL, site->id, "the lanes of a shuffle must be literals");
     const bool second = lane >= site->operand.lanes;
     const ir_text saved = ctext_divert(c);
     ctext_value(c, kir_arg(c->k, site->id, second));
-    const ctext_site one = {.text = {ctext_restore(c, saved)}, .lane = (uint32_t)(second ? lane - site->operand.lanes : lane), .type = kir_t(s->type.base, 1)};
+    const ctext_site one = {
+        .text = {ctext_restore(c, saved)}, .lane = (uint32_t)(second ? lane - site->operand.lanes : lane), .type = kir_t(s->type.base, 1)};
     if (n > 2) ir_text_add(&c->out, ", ");
     ctext_expand(c, extract, &one);
   }
@@ -135,7 +148,8 @@ static void index_sum(ctext *c, const ctext_site *site) {
     const bool literal = ctext_const_int(c, kir_arg(c->k, site->id, n), &coef), minus = literal && coef < 0;
     if (n || minus) ir_text_add(&c->out, minus ? n ? " - " : "-" : " + ");
     if (!literal) ctext_value(c, kir_arg(c->k, site->id, n)), ir_text_add(&c->out, " * ");
-    else if (coef != 1 && coef != -1) ctext_literal(c, kir_t(s->type.base == SNT_I64 ? SNT_I64 : SNT_U32, 1), minus ? -coef : coef, 0), ir_text_add(&c->out, " * ");
+    else if (coef != 1 && coef != -1)
+      ctext_literal(c, kir_t(s->type.base == SNT_I64 ? SNT_I64 : SNT_U32, 1), minus ? -coef : coef, 0), ir_text_add(&c->out, " * ");
     if (kir_at(c->k, value)->type.base == SNT_I32) {
       ir_text_add(&c->out, "(");
       ctext_type(c, kir_t(SNT_U32, 1));
@@ -153,7 +167,9 @@ static void index_sum(ctext *c, const ctext_site *site) {
 static void rounded_operand(ctext *c, const ctext_site *site) {
   const uint32_t round = kir_at(c->k, site->id)->flags & 7u;
   const kir_op op[] = {KIR_NONE, KIR_rint, KIR_NONE, KIR_ceil, KIR_floor};
-  const char *text = round < IR_COUNT(op) && op[round] != KIR_NONE ? dialect_cell(c->d, op[round], ctext_class_of(site->operand), site->operand.lanes > 1) : "$0";
+  const char *text = round < IR_COUNT(op) && op[round] != KIR_NONE
+                         ? dialect_cell(c->d, op[round], ctext_class_of(site->operand), site->operand.lanes > 1)
+                         : "$0";
   ctext_expand(c, text, &(ctext_site){.id = site->id, .type = site->operand, .operand = site->operand});
 }
 
@@ -208,7 +224,10 @@ static void memory_part(ctext *c, char escape, const ctext_site *site) {
 static void expand_one(ctext *c, char escape, const ctext_site *site) {
   const kir_inst *s = site->id ? kir_at(c->k, site->id) : NULL;
   switch (escape) {
-  case '0': case '1': case '2': case '3': argument(c, site, (uint32_t)(escape - '0')); break;
+  case '0':
+  case '1':
+  case '2':
+  case '3': argument(c, site, (uint32_t)(escape - '0')); break;
   case 'V': argument(c, site, s->arg_count - 1u); break;
   case 'W': argument(c, site, s->arg_count - 2u); break;
   case 'a': all_arguments(c, site); break;
@@ -230,7 +249,11 @@ static void expand_one(ctext *c, char escape, const ctext_site *site) {
   case 'M': shift_amount(c, site); break;
   case 'R': rounded_operand(c, site); break;
   case 'r': ir_text_add(&c->out, c->d->round_suffix[(s->flags & 7) % 5]); break;
-  case 'm': case 'j': case 'q': case 'e': case 'S': memory_part(c, escape, site); break;
+  case 'm':
+  case 'j':
+  case 'q':
+  case 'e':
+  case 'S': memory_part(c, escape, site); break;
   default: numbers(c, escape, site);
   }
 }
@@ -266,7 +289,8 @@ static const char *cast_text(ctext *c, uint32_t id, kir_type from) {
         return row->text;
     }
   }
-  ctext_fail(c, SNT_E_UNSUPPORTED, id, "%s has no conversion from %s to %s", c->d->name, ir_dtypes[from.base].name, ir_dtypes[s->type.base].name);
+  ctext_fail(c, SNT_E_UNSUPPORTED, id, "%s has no conversion from %s to %s", c->d->name, ir_dtypes[from.base].name,
+             ir_dtypes[s->type.base].name);
   return NULL;
 }
 
@@ -280,7 +304,8 @@ static const char *text_for(ctext *c, uint32_t id, ctext_site *site) {
   const kir_inst *s = kir_at(c->k, id);
   if (s->op == KIR_cast) return cast_text(c, id, site->operand);
   if (s->op == KIR_extract || s->op == KIR_insert) literal_lane(c, id, site);
-  if (s->op == KIR_pack2 || s->op == KIR_unpack2) return ctext_cell_for(c, (kir_op)s->op, id, kir_t(s->index == SNT_BF16 ? SNT_U32 : SNT_F32, 1));
+  if (s->op == KIR_pack2 || s->op == KIR_unpack2)
+    return ctext_cell_for(c, (kir_op)s->op, id, kir_t(s->index == SNT_BF16 ? SNT_U32 : SNT_F32, 1));
   return ctext_cell_for(c, (kir_op)s->op, id, site->operand);
 }
 

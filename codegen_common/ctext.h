@@ -14,11 +14,18 @@
      $M operand 1 modulo the width   $X $Y $Z numbers: the workgroup's size unless said otherwise   $c their product
    A cell that starts with '!' names the pass that must have removed the operation; with '?', why the target cannot do it. */
 typedef enum { CT_F32, CT_F64, CT_HALF, CT_I32, CT_U32, CT_I64, CT_U64, CT_NARROW, CT_BOOL, CT_CLASS_COUNT } ctext_class;
-typedef struct ctext_cell { const char *any, *by[CT_CLASS_COUNT]; } ctext_cell;
+typedef struct ctext_cell {
+  const char *any, *by[CT_CLASS_COUNT];
+} ctext_cell;
 
 /* A conversion: the first row whose masks hold both base types, and whose shape and saturation fit, is taken. */
 enum { CT_ANY_SHAPE, CT_SCALAR, CT_VECTOR };
-typedef struct ctext_cast { uint32_t from, to; uint8_t shape; bool saturate; const char *text; } ctext_cast;
+typedef struct ctext_cast {
+  uint32_t from, to;
+  uint8_t shape;
+  bool saturate;
+  const char *text;
+} ctext_cast;
 #define CT_BIT(dtype) (1u << SNT_##dtype)
 enum {
   CT_FLOATS = CT_BIT(F32) | CT_BIT(F64),
@@ -29,10 +36,14 @@ enum {
 
 /* Access to memory: `cell` one element of the declared type, `aligned` a vector at its natural alignment, `unaligned` elsewhere
    (null: lane by lane), `three` one of three lanes, `boolean` an element stored as a byte; `stream` an aligned store past the caches. */
-typedef struct ctext_access { const char *cell, *boolean, *aligned, *unaligned, *three, *stream; } ctext_access;
+typedef struct ctext_access {
+  const char *cell, *boolean, *aligned, *unaligned, *three, *stream;
+} ctext_access;
 
 /* A helper text, included when `trigger` occurs in the kernel or in a later helper that is included. */
-typedef struct ctext_helper { const char *trigger, *text; } ctext_helper;
+typedef struct ctext_helper {
+  const char *trigger, *text;
+} ctext_helper;
 
 typedef struct dialect {
   const char *name;
@@ -47,17 +58,17 @@ typedef struct dialect {
   const char *image_param[3]; /* by access: read, write */
   const char *space[KIR_CONSTANT + 1];
   const char *array[KIR_CONSTANT + 1]; /* declaration of an array: $e $m, $X elements, aligned to $Y bytes; an initialiser may follow */
-  const char *overlay;     /* $m with the bytes of $0 */
+  const char *overlay;                 /* $m with the bytes of $0 */
   const char *type[SNT_DTYPE_COUNT], *storage[SNT_DTYPE_COUNT]; /* storage: where it differs from the value's */
-  const char *vector;      /* type of a vector: $b $n */
-  const char *mask;        /* base name of vectors of bool */
-  const char *literal[SNT_DTYPE_COUNT]; /* $0: the digits */
+  const char *vector;                                           /* type of a vector: $b $n */
+  const char *mask;                                             /* base name of vectors of bool */
+  const char *literal[SNT_DTYPE_COUNT];                         /* $0: the digits */
   const char *infinity[SNT_DTYPE_COUNT], *nan[SNT_DTYPE_COUNT]; /* constant expressions; a negative one gets a sign and parentheses */
-  const char *vector_literal, *vector_list; /* a vector of one literal $0; of the values that $0 lists */
-  const char *scalar[SNT_DTYPE_COUNT];     /* scalar parameter from words $0 and $1 */
-  const char *unroll, *unroll_by, *rolled; /* lines before a loop; $X the factor */
-  const char *round_call[5], *round_suffix[5]; /* by KIR_ROUND_* */
-  const char *wide_index;  /* $0, an index that may be negative before a literal is added, in 64 bits */
+  const char *vector_literal, *vector_list;                     /* a vector of one literal $0; of the values that $0 lists */
+  const char *scalar[SNT_DTYPE_COUNT];                          /* scalar parameter from words $0 and $1 */
+  const char *unroll, *unroll_by, *rolled;                      /* lines before a loop; $X the factor */
+  const char *round_call[5], *round_suffix[5];                  /* by KIR_ROUND_* */
+  const char *wide_index; /* $0, an index that may be negative before a literal is added, in 64 bits */
   ctext_access load, store;
   ctext_cell op[KIR_OP_COUNT];
   const ctext_cell *vector_op; /* consulted first when operand 0 is a vector; null: this dialect computes on scalars only */

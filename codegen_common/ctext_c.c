@@ -2,13 +2,23 @@
    or maximum of floats keeps a NaN. Divisors are neither 0 nor -1: the passes see to it. */
 #include "codegen_common/ctext.h"
 
-#define WRAPPING(o)                                                                                                                        \
-  { "$0 " o " $1", {[CT_I32] = "($t)(($w)$0 " o " ($w)$1)", [CT_I64] = "($t)(($w)$0 " o " ($w)$1)", [CT_NARROW] = "($t)(($w)$0 " o " ($w)$1)"} }
-#define EXTREME(o)                                                                                                                         \
-  { "$0 " o " $1 ? $0 : $1", {[CT_F32] = "$0 " o " $1 || $0 != $0 ? $0 : $1", [CT_F64] = "$0 " o " $1 || $0 != $0 ? $0 : $1"} }
-#define LOWERED(pass) { "!" pass, {0} }
+#define WRAPPING(o)                                                                                                             \
+  {                                                                                                                             \
+    "$0 " o " $1", {                                                                                                            \
+      [CT_I32] = "($t)(($w)$0 " o " ($w)$1)", [CT_I64] = "($t)(($w)$0 " o " ($w)$1)", [CT_NARROW] = "($t)(($w)$0 " o " ($w)$1)" \
+    }                                                                                                                           \
+  }
+#define EXTREME(o)                                                                                                              \
+  {                                                                                                                             \
+    "$0 " o " $1 ? $0 : $1", { [CT_F32] = "$0 " o " $1 || $0 != $0 ? $0 : $1", [CT_F64] = "$0 " o " $1 || $0 != $0 ? $0 : $1" } \
+  }
+#define LOWERED(pass) \
+  {                   \
+    "!" pass, { 0 }   \
+  }
 #define MATH LOWERED("math")
 
+// clang-format off
 const dialect dialect_c = {
     .name = "c",
     .infinity = {[SNT_F32] = "$0(1.0f / 0.0f)", [SNT_F64] = "$0(1.0 / 0.0)"},
@@ -99,3 +109,4 @@ const dialect dialect_c = {
             [KIR_result] = {"$v", {0}},
         },
 };
+// clang-format on

@@ -29,7 +29,10 @@ static uint32_t end_of(const ctext *c, uint32_t opener) {
 static bool is_result(const ctext *c, uint32_t id) { return id < c->k->insts.count && kir_at(c->k, id)->op == KIR_result; }
 
 static void hint(ctext *c, const kir_inst *s) {
-  const char *text = s->flags & KIR_LOOP_ROLLED ? c->d->rolled : s->lanes > 1 ? c->d->unroll_by : s->flags & KIR_LOOP_FULL ? c->d->unroll : NULL;
+  const char *text = s->flags & KIR_LOOP_ROLLED ? c->d->rolled
+                     : s->lanes > 1             ? c->d->unroll_by
+                     : s->flags & KIR_LOOP_FULL ? c->d->unroll
+                                                : NULL;
   if (!text) return;
   const ctext_site site = {.number = {(uint64_t)s->lanes}};
   ctext_begin_line(c);

@@ -10,9 +10,9 @@ typedef struct ctext {
   ir_text out;
   uint32_t depth;
   kir_regions regions;
-  uint32_t *same;   /* value -> value whose variable it shares (a loop's results are its carried variables) */
+  uint32_t *same;          /* value -> value whose variable it shares (a loop's results are its carried variables) */
   uint32_t *uses, *folded; /* of each value: all, and those as an address that its operands are written into */
-  uint32_t *open;   /* stack of the openers around the current instruction */
+  uint32_t *open;          /* stack of the openers around the current instruction */
   uint32_t open_count;
   snt_diag *diag;
   snt_result result; /* sticky */
@@ -20,12 +20,12 @@ typedef struct ctext {
 
 /* What the escapes of one expansion refer to. */
 typedef struct ctext_site {
-  uint32_t id;              /* instruction, 0: none */
-  uint32_t lane;            /* extract, insert: literal lane */
-  uint32_t memory;          /* 1 + memory number; 0: none */
-  kir_type type, operand;   /* result, operand 0 */
-  const char *text[2];      /* override $0 and $1 */
-  uint64_t number[3];       /* $X $Y $Z */
+  uint32_t id;            /* instruction, 0: none */
+  uint32_t lane;          /* extract, insert: literal lane */
+  uint32_t memory;        /* 1 + memory number; 0: none */
+  kir_type type, operand; /* result, operand 0 */
+  const char *text[2];    /* override $0 and $1 */
+  uint64_t number[3];     /* $X $Y $Z */
 } ctext_site;
 
 void ctext_fail(ctext *, snt_result, uint32_t id, const char *format, ...) IR_PRINTF(4, 5);

@@ -25,7 +25,8 @@ uint32_t kir_binding(const kir_kernel *k, uint32_t memory) {
   if (has_slot(m)) return m->slot;
   if (m->space != KIR_SCRATCH) return ~0u;
   uint32_t slot = 0;
-  for (uint32_t i = 0; i < k->memories.count; i++) slot += has_slot(&k->memories.at[i]) || (i < memory && k->memories.at[i].space == KIR_SCRATCH);
+  for (uint32_t i = 0; i < k->memories.count; i++)
+    slot += has_slot(&k->memories.at[i]) || (i < memory && k->memories.at[i].space == KIR_SCRATCH);
   return slot;
 }
 

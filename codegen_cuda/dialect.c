@@ -4,20 +4,35 @@
 #include "codegen_common/targets.h"
 #include "codegen_cuda/helpers.h"
 
+// clang-format off
 const kir_caps cuda_caps = {.target = "cuda", .max_lanes = 1, .vector_memory = 16, .f16_storage = true, .bf16_storage = true, .int8_storage = true,
                             .int16_storage = true, .int64 = true, .f64 = true, .fma_fused = true, .fma_fast = true, .subgroups = true,
                             .subgroup_arithmetic = true, .exact_div = true, .exact_sqrt = true, .stream = true, .atomics_f32 = true, .pack2 = true,
                             .subgroup_size = 32, .narrow_local = true, .push_bytes = 2048};
+// clang-format on
 
-#define LOWERED(pass) { "!" pass, {0} }
-#define UNSUPPORTED(why) { "?" why, {0} }
-#define ALL(text) { text, {0} }
-#define FLOAT(single, twice) { NULL, {[CT_F32] = single, [CT_F64] = twice} }
+#define LOWERED(pass) \
+  {                   \
+    "!" pass, { 0 }   \
+  }
+#define UNSUPPORTED(why) \
+  {                      \
+    "?" why, { 0 }       \
+  }
+#define ALL(text) \
+  {               \
+    text, { 0 }   \
+  }
+#define FLOAT(single, twice)                      \
+  {                                               \
+    NULL, { [CT_F32] = single, [CT_F64] = twice } \
+  }
 #define NO_IMAGES UNSUPPORTED("the CUDA target has no images")
 #define NO_MATRIX UNSUPPORTED("the CUDA target has no matrix fragments yet")
 #define ITEM "(threadIdx.x + $Xu * (threadIdx.y + $Yu * threadIdx.z))"
 #define WIDTH "($cu < 32u ? $cu : 32u)"
 
+// clang-format off
 static const ctext_cell vector_op[KIR_OP_COUNT] = {
     [KIR_splat] = ALL("$t{{$D}}"),
     [KIR_bitcast] = ALL("snt_bits<$t>($0)"),
@@ -32,6 +47,7 @@ static const ctext_cell vector_op[KIR_OP_COUNT] = {
     [KIR_add] = LOWERED("legalise"),
     [KIR_cast] = LOWERED("legalise"),
 };
+// clang-format on
 
 static const ctext_cast casts[] = {
     {CT_BIT(F16), CT_BIT(F32), CT_SCALAR, false, "snt_f32_from_f16($0)"},
@@ -44,6 +60,7 @@ static const ctext_cast casts[] = {
     {CT_FLOATS | CT_INTS | CT_BOOLS, CT_FLOATS | CT_INTS, CT_SCALAR, false, "($t)$0"},
 };
 
+// clang-format off
 const dialect dialect_cuda = {
     .name = "cuda",
     .base = &dialect_c,
@@ -125,6 +142,7 @@ const dialect dialect_cuda = {
     .helpers = cuda_helpers,
     .helper_count = &cuda_helper_count,
 };
+// clang-format on
 
 static snt_result emit(const kir_kernel *k, const kir_caps *caps, ir_arena *arena, codegen_code *out, snt_diag *diag) {
   (void)caps;

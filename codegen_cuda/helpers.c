@@ -2,6 +2,7 @@
    CUDA's keywords and built-in names, and takes the plain C++ branch of what is inline PTX elsewhere. */
 #include "codegen_cuda/helpers.h"
 
+// clang-format off
 const ctext_helper cuda_helpers[] = {
     {"snt_vec<", "template <class T, int N> struct alignas(sizeof(T) * (N == 3 ? 1 : N)) snt_vec { T s[N]; };\n"},
     {"snt_bits<", "template <class T, class S> static __device__ inline T snt_bits(S s) {\n  union { S s; T t; } u;\n  u.s = s;\n  return u.t;\n}\n"},
@@ -41,4 +42,5 @@ const ctext_helper cuda_helpers[] = {
                 "SNT_BUTTERFLY(snt_sg_add, x + y)\nSNT_BUTTERFLY(snt_sg_max, (x > y || x != x) ? x : y)\n"
                 "SNT_BUTTERFLY(snt_sg_min, (x < y || x != x) ? x : y)\n#undef SNT_BUTTERFLY\n"},
 };
+// clang-format on
 const uint32_t cuda_helper_count = IR_COUNT(cuda_helpers);

@@ -4,25 +4,49 @@
 #include "codegen_common/targets.h"
 #include "codegen_opencl/helpers.h"
 
+// clang-format off
 const kir_caps opencl_caps = {
     .target = "opencl", .max_lanes = 16, .vector_memory = 128, .f16_storage = true, .bf16_storage = true, .int8_storage = true, .int16_storage = true,
     .int64 = true, .f64 = true, .fma_fused = true, .fma_fast = true, .exact_div = true, .exact_sqrt = true, .prefetch = true, .stream = true,
     .images = true, .atomics_f32 = true, .shuffle = true, .pack2 = true, .narrow_local = true, .push_bytes = 1024};
+// clang-format on
 
-#define LOWERED(pass) { "!" pass, {0} }
-#define UNSUPPORTED(why) { "?" why, {0} }
-#define ALL(text) { text, {0} }
-#define FLOAT(text) { NULL, {[CT_F32] = text, [CT_F64] = text} }
+#define LOWERED(pass) \
+  {                   \
+    "!" pass, { 0 }   \
+  }
+#define UNSUPPORTED(why) \
+  {                      \
+    "?" why, { 0 }       \
+  }
+#define ALL(text) \
+  {               \
+    text, { 0 }   \
+  }
+#define FLOAT(text)                            \
+  {                                            \
+    NULL, { [CT_F32] = text, [CT_F64] = text } \
+  }
 #define NO_MATRIX UNSUPPORTED("OpenCL C has no matrix fragments")
 
 /* Vectors: signed sums are formed unsigned by reinterpretation. Comparisons give lanes as wide as the operands. */
-#define WRAPPING(o) \
-  { "$0 " o " $1", {[CT_I32] = "as_$t(as_$u($0) " o " as_$u($1))", [CT_I64] = "as_$t(as_$u($0) " o " as_$u($1))", [CT_NARROW] = "as_$t(as_$u($0) " o " as_$u($1))"} }
-#define COMPARE(o) \
-  { "convert_$t($0 " o " $1)", {[CT_F32] = "$0 " o " $1", [CT_I32] = "$0 " o " $1", [CT_U32] = "$0 " o " $1", [CT_BOOL] = "$0 " o " $1"} }
-#define EXTREME(o, call) \
-  { call "($0, $1)", {[CT_F32] = "select($1, $0, ($0 " o " $1) | ($0 != $0))", [CT_F64] = "select($1, $0, ($0 " o " $1) | ($0 != $0))"} }
+#define WRAPPING(o)                                                                                 \
+  {                                                                                                 \
+    "$0 " o " $1", {                                                                                \
+      [CT_I32] = "as_$t(as_$u($0) " o " as_$u($1))", [CT_I64] = "as_$t(as_$u($0) " o " as_$u($1))", \
+      [CT_NARROW] = "as_$t(as_$u($0) " o " as_$u($1))"                                              \
+    }                                                                                               \
+  }
+#define COMPARE(o)                                                                                                                         \
+  {                                                                                                                                        \
+    "convert_$t($0 " o " $1)", { [CT_F32] = "$0 " o " $1", [CT_I32] = "$0 " o " $1", [CT_U32] = "$0 " o " $1", [CT_BOOL] = "$0 " o " $1" } \
+  }
+#define EXTREME(o, call)                                                                                                                  \
+  {                                                                                                                                       \
+    call "($0, $1)", { [CT_F32] = "select($1, $0, ($0 " o " $1) | ($0 != $0))", [CT_F64] = "select($1, $0, ($0 " o " $1) | ($0 != $0))" } \
+  }
 
+// clang-format off
 static const ctext_cell vector_op[KIR_OP_COUNT] = {
     [KIR_add] = WRAPPING("+"),
     [KIR_sub] = WRAPPING("-"),
@@ -57,6 +81,7 @@ static const ctext_cell vector_op[KIR_OP_COUNT] = {
     [KIR_unpack2] = {NULL, {[CT_F32] = "snt_f32_from_f16_2(as_ushort2($0))", [CT_U32] = "as_float2((uint2)($0 << 16, $0 & 0xffff0000u))"}},
     [KIR_pack2] = {NULL, {[CT_F32] = "as_uint(snt_f16_from_f32_2($0))", [CT_U32] = "as_uint(snt_bf16_from_f32_2($0))"}},
 };
+// clang-format on
 
 static const ctext_cast casts[] = {
     {CT_BIT(F16), CT_BIT(F32), CT_ANY_SHAPE, false, "snt_f32_from_f16_$n($0)"},
@@ -74,6 +99,7 @@ static const ctext_cast casts[] = {
     {CT_FLOATS | CT_INTS, CT_FLOATS | CT_INTS, CT_ANY_SHAPE, false, "convert_$t($0)"},
 };
 
+// clang-format off
 const dialect dialect_opencl = {
     .name = "opencl",
     .base = &dialect_c,
@@ -156,6 +182,7 @@ const dialect dialect_opencl = {
     .helpers = opencl_helpers,
     .helper_count = &opencl_helper_count,
 };
+// clang-format on
 
 static snt_result emit(const kir_kernel *k, const kir_caps *caps, ir_arena *arena, codegen_code *out, snt_diag *diag) {
   (void)caps;

@@ -2,23 +2,25 @@
    cl_khr_fp16. Prefetches and streaming stores are the compiler's builtins where it is clang for a CPU, and nothing elsewhere. */
 #include "codegen_opencl/helpers.h"
 
-#define WIDTHS(head, body) \
-  "#define SNT_W(N) " head " { " body " }\nSNT_W() SNT_W(2) SNT_W(3) SNT_W(4) SNT_W(8) SNT_W(16)\n#undef SNT_W\n"
+#define WIDTHS(head, body) "#define SNT_W(N) " head " { " body " }\nSNT_W() SNT_W(2) SNT_W(3) SNT_W(4) SNT_W(8) SNT_W(16)\n#undef SNT_W\n"
 
 /* Clang for a CPU: its library's vload, vstore and roundings are several instructions where the builtins are one. */
 #define FOR_CPU(condition) "#if " condition " && (defined(__x86_64__) || defined(__aarch64__))\n"
-#define ROUNDING(upper, lower, builtin)                                                                                                    \
-  FOR_CPU("__has_builtin(__builtin_elementwise_" builtin ")")                                                                              \
+#define ROUNDING(upper, lower, builtin)                       \
+  FOR_CPU("__has_builtin(__builtin_elementwise_" builtin ")") \
   "#define SNT_" upper "(x) __builtin_elementwise_" builtin "(x)\n#else\n#define SNT_" upper "(x) " lower "(x)\n#endif\n"
 #define UNALIGNED_OF(type) "SNT_U(" type ", 2) SNT_U(" type ", 4) SNT_U(" type ", 8) SNT_U(" type ", 16)\n"
 #define UNALIGNED                                                                                                                          \
   FOR_CPU("defined(__clang__)")                                                                                                            \
-  "#define SNT_U(T, N) typedef T##N snt_##T##N __attribute__((aligned(sizeof(T))));\n" UNALIGNED_OF("float") UNALIGNED_OF("int")           \
-  UNALIGNED_OF("uint") UNALIGNED_OF("short") UNALIGNED_OF("ushort") UNALIGNED_OF("char") UNALIGNED_OF("uchar") UNALIGNED_OF("long")        \
-  UNALIGNED_OF("ulong") "#ifdef cl_khr_fp64\n" UNALIGNED_OF("double") "#endif\n#undef SNT_U\n"                                             \
-  "#define SNT_VLOAD(Q, T, N, p) (*(Q const snt_##T##N *)(p))\n#define SNT_VSTORE(Q, T, N, v, p) (*(Q snt_##T##N *)(p) = (v))\n"           \
-  "#else\n#define SNT_VLOAD(Q, T, N, p) vload##N(0, p)\n#define SNT_VSTORE(Q, T, N, v, p) vstore##N(v, 0, p)\n#endif\n"
+  "#define SNT_U(T, N) typedef T##N snt_##T##N __attribute__((aligned(sizeof(T))));\n" UNALIGNED_OF("float") UNALIGNED_OF(                 \
+      "int") UNALIGNED_OF("uint") UNALIGNED_OF("short") UNALIGNED_OF("ushort") UNALIGNED_OF("char") UNALIGNED_OF("uchar")                  \
+      UNALIGNED_OF("long") UNALIGNED_OF("ulong") "#ifdef cl_khr_fp64\n" UNALIGNED_OF(                                                      \
+          "double") "#endif\n#undef SNT_U\n"                                                                                               \
+                    "#define SNT_VLOAD(Q, T, N, p) (*(Q const snt_##T##N *)(p))\n#define SNT_VSTORE(Q, T, N, v, p) (*(Q snt_##T##N *)(p) " \
+                    "= (v))\n"                                                                                                             \
+                    "#else\n#define SNT_VLOAD(Q, T, N, p) vload##N(0, p)\n#define SNT_VSTORE(Q, T, N, v, p) vstore##N(v, 0, p)\n#endif\n"
 
+// clang-format off
 const ctext_helper opencl_helpers[] = {
     {"__kernel", "#pragma OPENCL FP_CONTRACT OFF\n#ifndef __has_builtin\n#define __has_builtin(x) 0\n#endif\n"},
     {"double", "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n"},
@@ -50,4 +52,5 @@ const ctext_helper opencl_helpers[] = {
                            "  do { old = seen; seen = atomic_cmpxchg((volatile Q uint *)p, old, as_uint(as_float(old) + x)); } while (seen != old); \\\n"
                            "  return as_float(old); }\nSNT_A(__global)\nSNT_A(__local)\n#undef SNT_A\n"},
 };
+// clang-format on
 const uint32_t opencl_helper_count = IR_COUNT(opencl_helpers);

@@ -3,6 +3,7 @@
 #define CODEGEN_SPIRV_SPV_CODES_H
 
 enum { SPV_MAGIC = 0x07230203, SPV_VERSION = 0x00010300 };
+// clang-format off
 enum { /* instructions */
   SpvOpNop = 0, SpvOpExtension = 10, SpvOpExtInstImport = 11, SpvOpExtInst = 12, SpvOpMemoryModel = 14, SpvOpEntryPoint = 15,
   SpvOpExecutionMode = 16, SpvOpCapability = 17, SpvOpTypeVoid = 19, SpvOpTypeBool = 20, SpvOpTypeInt = 21, SpvOpTypeFloat = 22,
@@ -29,35 +30,48 @@ enum { /* instructions */
   SpvOpGroupNonUniformSMin = 353, SpvOpGroupNonUniformUMin = 354, SpvOpGroupNonUniformFMin = 355, SpvOpGroupNonUniformSMax = 356,
   SpvOpGroupNonUniformUMax = 357, SpvOpGroupNonUniformFMax = 358
 };
+// clang-format on
+// clang-format off
 enum { /* capabilities */
   SpvCapabilityShader = 1, SpvCapabilityFloat16 = 9, SpvCapabilityFloat64 = 10, SpvCapabilityInt64 = 11, SpvCapabilityInt16 = 22,
   SpvCapabilityInt8 = 39, SpvCapabilityStorageImageExtendedFormats = 49, SpvCapabilitySampledBuffer = 46,
   SpvCapabilityStorageImageWriteWithoutFormat = 56, SpvCapabilityGroupNonUniform = 61, SpvCapabilityGroupNonUniformArithmetic = 63,
   SpvCapabilityGroupNonUniformShuffle = 65, SpvCapabilityStorageBuffer16BitAccess = 4433, SpvCapabilityStorageBuffer8BitAccess = 4448
 };
+// clang-format on
+// clang-format off
 enum { /* decorations */
   SpvDecorationBlock = 2, SpvDecorationArrayStride = 6, SpvDecorationBuiltIn = 11, SpvDecorationNoContraction = 42,
   SpvDecorationNonWritable = 24, SpvDecorationNonReadable = 25, SpvDecorationRestrict = 19, SpvDecorationAliased = 20,
   SpvDecorationBinding = 33, SpvDecorationDescriptorSet = 34, SpvDecorationOffset = 35
 };
+// clang-format on
+// clang-format off
 enum { /* built-in variables */
   SpvBuiltInNumWorkgroups = 24, SpvBuiltInWorkgroupId = 26, SpvBuiltInLocalInvocationId = 27, SpvBuiltInSubgroupId = 40,
   SpvBuiltInSubgroupLocalInvocationId = 41, SpvBuiltInNumSubgroups = 38
 };
+// clang-format on
+// clang-format off
 enum { /* storage classes */
   SpvStorageClassUniformConstant = 0, SpvStorageClassInput = 1, SpvStorageClassWorkgroup = 4, SpvStorageClassFunction = 7,
   SpvStorageClassPushConstant = 9, SpvStorageClassStorageBuffer = 12
 };
+// clang-format on
+// clang-format off
 enum { /* extended instructions */
   GLSLstd450RoundEven = 2, GLSLstd450Trunc = 3, GLSLstd450FAbs = 4, GLSLstd450SAbs = 5, GLSLstd450Floor = 8, GLSLstd450Ceil = 9,
   GLSLstd450Sqrt = 31, GLSLstd450InverseSqrt = 32, GLSLstd450FMin = 37, GLSLstd450UMin = 38, GLSLstd450SMin = 39, GLSLstd450FMax = 40,
   GLSLstd450UMax = 41, GLSLstd450SMax = 42, GLSLstd450FindUMsb = 75, GLSLstd450PackHalf2x16 = 58, GLSLstd450UnpackHalf2x16 = 62,
   GLSLstd450Fma = 50
 };
+// clang-format on
+// clang-format off
 enum { /* the rest: each with its specification's name */
   SpvAddressingModelLogical = 0, SpvMemoryModelGLSL450 = 1, SpvExecutionModelGLCompute = 5, SpvExecutionModeLocalSize = 17,
   SpvScopeDevice = 1, SpvScopeWorkgroup = 2, SpvScopeSubgroup = 3, SpvGroupOperationReduce = 0, SpvDim2D = 1, SpvDimBuffer = 5,
   SpvImageOperandsLodMask = 2, SpvLoopControlUnrollMask = 1, SpvLoopControlDontUnrollMask = 2,
   SpvMemorySemanticsAcquireReleaseMask = 8, SpvMemorySemanticsUniformMemoryMask = 0x40, SpvMemorySemanticsWorkgroupMemoryMask = 0x100
 };
+// clang-format on
 #endif

@@ -30,7 +30,9 @@ static void begin_loop(spv *s, uint32_t inst) {
   }
   const uint32_t less = spv_is_signed(in->type.base) ? SpvOpSLessThan : SpvOpULessThan;
   const uint32_t more = SPV_DO(s, less, spv_type(s, kir_t(SNT_BOOL, 1)), s->id[inst], spv_arg(s, inst, 1));
-  const uint32_t hint = in->flags & KIR_LOOP_ROLLED ? SpvLoopControlDontUnrollMask : in->flags & KIR_LOOP_FULL || in->lanes > 1 ? SpvLoopControlUnrollMask : 0;
+  const uint32_t hint = in->flags & KIR_LOOP_ROLLED                  ? SpvLoopControlDontUnrollMask
+                        : in->flags & KIR_LOOP_FULL || in->lanes > 1 ? SpvLoopControlUnrollMask
+                                                                     : 0;
   SPV(&s->m, SPV_CODE, SpvOpLoopMerge, r->merge, r->proceed, hint);
   SPV(&s->m, SPV_CODE, SpvOpBranchConditional, more, body, r->merge);
   spv_label(s, body);
@@ -97,7 +99,8 @@ static void result(spv *s, uint32_t inst) {
     s->id[inst] = s->id[r->opener + 1 + in->index];
     return;
   }
-  s->id[inst] = SPV_DO(s, SpvOpPhi, spv_type(s, in->type), spv_arg(s, r->yields[0], in->index), r->ends[0], spv_arg(s, r->yields[1], in->index), r->ends[1]);
+  s->id[inst] = SPV_DO(s, SpvOpPhi, spv_type(s, in->type), spv_arg(s, r->yields[0], in->index), r->ends[0],
+                       spv_arg(s, r->yields[1], in->index), r->ends[1]);
 }
 
 static void end(spv *s) {

@@ -102,8 +102,8 @@ static uint32_t from_bfloat(spv *s, kir_type to, uint32_t value) {
 
 /* ---- dispatch: narrow types only widen and narrow, which storage capabilities allow ---- */
 kir_type spv_wide(kir_type t) {
-  static const uint8_t wide[SNT_DTYPE_COUNT] = {[SNT_F16] = SNT_F32, [SNT_BF16] = SNT_F32, [SNT_I8] = SNT_I32, [SNT_I16] = SNT_I32,
-                                                [SNT_U8] = SNT_U32,  [SNT_U16] = SNT_U32};
+  static const uint8_t wide[SNT_DTYPE_COUNT] = {
+      [SNT_F16] = SNT_F32, [SNT_BF16] = SNT_F32, [SNT_I8] = SNT_I32, [SNT_I16] = SNT_I32, [SNT_U8] = SNT_U32, [SNT_U16] = SNT_U32};
   return wide[t.base] ? spv_like(t, wide[t.base]) : t;
 }
 

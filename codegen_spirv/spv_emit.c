@@ -3,9 +3,11 @@
 #include "codegen_spirv/spv_private.h"
 #include <stdio.h>
 
+// clang-format off
 const kir_caps spirv_caps = {.target = "spirv", .max_lanes = 4, .vector_memory = 16, .f16_storage = true, .bf16_storage = true, .int8_storage = true,
                              .int16_storage = true, .int64 = true, .f64 = true, .subgroups = true, .subgroup_arithmetic = true, .texel = true,
                              .images = true, .shuffle = true, .pack2 = true, .aligned_vectors = true, .nan_unsafe = true, .push_bytes = 128};
+// clang-format on
 
 void spv_fail(spv *s, snt_result result, uint32_t inst, const char *format, ...) {
   if (s->result != SNT_OK) return;
@@ -80,7 +82,8 @@ static void begin_body(spv *s) {
   const uint32_t last = spv_u32(s, kir_block_bytes(s->k) / 4);
   s->exit = spv_fresh(&s->m);
   s->id[0] = linear_group(s);
-  const uint32_t count = SPV_DO(s, SpvOpLoad, u32, SPV_DO(s, SpvOpAccessChain, spv_pointer(s, SpvStorageClassPushConstant, u32), s->push, last));
+  const uint32_t count = SPV_DO(s, SpvOpLoad, u32,
+                                SPV_DO(s, SpvOpAccessChain, spv_pointer(s, SpvStorageClassPushConstant, u32), s->push, last));
   const uint32_t inside = SPV_DO(s, SpvOpULessThan, spv_type(s, kir_t(SNT_BOOL, 1)), s->id[0], count);
   SPV(&s->m, SPV_CODE, SpvOpSelectionMerge, s->exit, 0);
   SPV(&s->m, SPV_CODE, SpvOpBranchConditional, inside, body, s->exit);
@@ -106,8 +109,9 @@ static snt_result visit_begin(void *self, const kir_kernel *k) {
 
 /* ---- instructions ---- */
 static void need_narrow_arithmetic(spv *s, const kir_inst *in) {
-  static const uint8_t capability[SNT_DTYPE_COUNT] = {[SNT_F16] = SpvCapabilityFloat16, [SNT_I8] = SpvCapabilityInt8,   [SNT_U8] = SpvCapabilityInt8,
-                                                      [SNT_I16] = SpvCapabilityInt16,   [SNT_U16] = SpvCapabilityInt16, [SNT_BF16] = SpvCapabilityInt16};
+  static const uint8_t capability[SNT_DTYPE_COUNT] = {
+      [SNT_F16] = SpvCapabilityFloat16, [SNT_I8] = SpvCapabilityInt8,   [SNT_U8] = SpvCapabilityInt8,
+      [SNT_I16] = SpvCapabilityInt16,   [SNT_U16] = SpvCapabilityInt16, [SNT_BF16] = SpvCapabilityInt16};
   if (in->op == KIR_load || in->op == KIR_cast || in->op == KIR_const || kir_ops[in->op].result == KIR_R_NONE) return;
   if (capability[in->type.base]) spv_need(s, capability[in->type.base]);
 }
@@ -118,7 +122,8 @@ static snt_result visit_inst(void *self, const kir_kernel *k, uint32_t inst) {
   need_narrow_arithmetic(s, kir_at(k, inst));
   s->id[inst] = spv_special(s, inst);
   if (!s->id[inst] && kir_ops[kir_at(k, inst)->op].result != KIR_R_NONE)
-    spv_fail(s, SNT_E_UNSUPPORTED, inst, "SPIR-V has no %s of %s", kir_ops[kir_at(k, inst)->op].name, ir_dtypes[kir_at(k, inst)->type.base].name);
+    spv_fail(s, SNT_E_UNSUPPORTED, inst, "SPIR-V has no %s of %s", kir_ops[kir_at(k, inst)->op].name,
+             ir_dtypes[kir_at(k, inst)->type.base].name);
   return s->result;
 }
 

@@ -3,11 +3,13 @@
 #include "codegen_spirv/spv_private.h"
 
 /* SPIR-V's number of each format a storage image may have; `basic` ones need no capability. */
+// clang-format off
 static const struct image_format { const char *name; uint8_t number; bool basic; } formats[] = {
     {"rgba32f", 1, true},   {"rgba16f", 2, true}, {"r32f", 3, true},    {"rgba8", 4, true},     {"rgba8snorm", 5, true}, {"rg32f", 6, false},
     {"rg16f", 7, false},    {"r11g11b10f", 8, false}, {"r16f", 9, false}, {"rgba16", 10, false}, {"rgb10a2", 11, false},  {"rg16", 12, false},
     {"rg8", 13, false},     {"r16", 14, false},   {"r8", 15, false},    {"rgba32i", 21, true},  {"rgba16i", 22, true},   {"rgba8i", 23, true},
     {"r32i", 24, true},     {"rgba32ui", 30, true}, {"rgba16ui", 31, true}, {"rgba8ui", 32, true}, {"r32ui", 33, true}};
+// clang-format on
 
 static uint32_t format_number(spv *s, const kir_memory *m) {
   for (size_t i = 0; i < IR_COUNT(formats); i++) {
@@ -63,7 +65,9 @@ void spv_declare_image(spv *s, uint32_t number) {
   mem->view[1].variable = id;
 }
 
-static uint32_t content(spv *s, uint32_t number) { return SPV_DO(s, SpvOpLoad, s->memory[number].content, s->memory[number].view[1].variable); }
+static uint32_t content(spv *s, uint32_t number) {
+  return SPV_DO(s, SpvOpLoad, s->memory[number].content, s->memory[number].view[1].variable);
+}
 
 uint32_t spv_fetch_texel(spv *s, uint32_t number, uint32_t index) {
   const kir_memory *m = &s->k->memories.at[number];
@@ -93,7 +97,8 @@ uint32_t spv_image(spv *s, uint32_t inst) {
     SPV(&s->m, SPV_CODE, SpvOpImageWrite, image, at, base == SNT_I32 ? SPV_DO(s, SpvOpBitcast, channels(s, base), value) : value);
     return 0;
   }
-  const uint32_t texel = m->flags & KIR_MEM_SAMPLED ? SPV_DO(s, SpvOpImageFetch, channels(s, base), image, at, SpvImageOperandsLodMask, spv_u32(s, 0))
-                                                    : SPV_DO(s, SpvOpImageRead, channels(s, base), image, at);
+  const uint32_t texel = m->flags & KIR_MEM_SAMPLED
+                             ? SPV_DO(s, SpvOpImageFetch, channels(s, base), image, at, SpvImageOperandsLodMask, spv_u32(s, 0))
+                             : SPV_DO(s, SpvOpImageRead, channels(s, base), image, at);
   return without_sign(s, base, texel);
 }

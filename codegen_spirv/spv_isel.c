@@ -2,15 +2,23 @@
    that take several instructions are marked SEVERAL and made in spv_special.c; those that a pass removes or that the target lacks say so. */
 #include "codegen_spirv/spv_private.h"
 
-typedef struct isel_row { uint16_t f, s, u, b; uint16_t ext_f, ext_s, ext_u; const char *why; } isel_row;
+typedef struct isel_row {
+  uint16_t f, s, u, b;
+  uint16_t ext_f, ext_s, ext_u;
+  const char *why;
+} isel_row;
 static const char several[] = "";
-#define SEVERAL { .why = several }
-#define LOWERED(pass) { .why = "!" pass }
-#define UNSUPPORTED(text) { .why = "?" text }
+#define SEVERAL \
+  { .why = several }
+#define LOWERED(pass) \
+  { .why = "!" pass }
+#define UNSUPPORTED(text) \
+  { .why = "?" text }
 #define MATH LOWERED("math")
 #define MATRIX UNSUPPORTED("the SPIR-V target has no matrix fragments yet")
 #define EXT SpvOpExtInst
 
+// clang-format off
 static const isel_row rows[KIR_OP_COUNT] = {
     [KIR_const] = SEVERAL, [KIR_scalar] = SEVERAL, [KIR_group] = SEVERAL, [KIR_local] = SEVERAL,
     [KIR_sg_id] = SEVERAL, [KIR_sg_lane] = SEVERAL, [KIR_sg_count] = SEVERAL, [KIR_ix] = SEVERAL,
@@ -71,6 +79,7 @@ static const isel_row rows[KIR_OP_COUNT] = {
     [KIR_loop] = SEVERAL, [KIR_carry] = SEVERAL, [KIR_if] = SEVERAL, [KIR_else] = SEVERAL, [KIR_yield] = SEVERAL, [KIR_end] = SEVERAL,
     [KIR_result] = SEVERAL,
 };
+// clang-format on
 
 bool spv_isel_has(kir_op op, const char **why) {
   const isel_row *row = &rows[op];
@@ -89,7 +98,9 @@ static uint32_t extended(const isel_row *row, uint32_t base) {
   return ir_dtypes[base].is_float ? row->ext_f : spv_is_signed(base) ? row->ext_s : row->ext_u;
 }
 
-static bool contractible(uint32_t op) { return op == SpvOpFAdd || op == SpvOpFSub || op == SpvOpFMul || op == SpvOpFNegate || op == SpvOpFDiv; }
+static bool contractible(uint32_t op) {
+  return op == SpvOpFAdd || op == SpvOpFSub || op == SpvOpFMul || op == SpvOpFNegate || op == SpvOpFDiv;
+}
 
 uint32_t spv_select_op(spv *s, uint32_t inst) {
   const kir_inst *in = kir_at(s->k, inst);

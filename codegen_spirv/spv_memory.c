@@ -39,7 +39,8 @@ static void find_widths(spv *s) {
     const uint32_t lanes = widths[4] ? 4 : 2;
     if (is_buffer(m) || m->type.lanes > 1 || (!widths[4] && !widths[2])) continue;
     /* other arrays have one view: of vectors only if every access is such a vector and they fill the array */
-    if ((widths[4] && widths[2]) || widths[1] || m->space == KIR_CONSTANT || elements(m) % lanes) widths[1] = true, widths[2] = widths[4] = false;
+    if ((widths[4] && widths[2]) || widths[1] || m->space == KIR_CONSTANT || elements(m) % lanes)
+      widths[1] = true, widths[2] = widths[4] = false;
   }
 }
 
@@ -172,7 +173,10 @@ void spv_begin_memories(spv *s, uint32_t group) {
 }
 
 /* ---- accesses ---- */
-typedef struct place { uint32_t dynamic; int64_t literal; } place; /* index: dynamic (0: none) + literal */
+typedef struct place {
+  uint32_t dynamic;
+  int64_t literal;
+} place; /* index: dynamic (0: none) + literal */
 
 static place linear_index(spv *s, uint32_t inst) {
   const kir_inst *in = kir_at(s->k, inst);
@@ -205,7 +209,8 @@ static uint32_t element_pointer(spv *s, uint32_t number, uint32_t lanes, uint32_
   const kir_memory *m = &s->k->memories.at[number];
   const spv_view *view = &s->memory[number].view[lanes];
   if (!view->variable) spv_fail(s, SNT_E_INTERNAL, 0, "memory %s has no view of %u lanes", m->name, lanes);
-  if (is_buffer(m)) return SPV_DO(s, SpvOpAccessChain, spv_pointer(s, SpvStorageClassStorageBuffer, view->element), view->variable, spv_u32(s, 0), index);
+  if (is_buffer(m))
+    return SPV_DO(s, SpvOpAccessChain, spv_pointer(s, SpvStorageClassStorageBuffer, view->element), view->variable, spv_u32(s, 0), index);
   const uint32_t class = m->space == KIR_LOCAL ? SpvStorageClassWorkgroup : SpvStorageClassFunction;
   return SPV_DO(s, SpvOpAccessChain, spv_pointer(s, class, view->element), view->variable, index);
 }

@@ -5,21 +5,23 @@
 #include "codegen_spirv/spv_words.h"
 
 /* One way of seeing a memory: buffers may be seen as arrays of scalars and of vectors through variables that share a binding. */
-typedef struct spv_view { uint32_t variable, element; } spv_view; /* 0: none; element: type id */
+typedef struct spv_view {
+  uint32_t variable, element;
+} spv_view; /* 0: none; element: type id */
 typedef struct spv_memory {
-  bool widths[5];       /* accessed with this many lanes, aligned (1: also everything unaligned) */
+  bool widths[5]; /* accessed with this many lanes, aligned (1: also everything unaligned) */
   bool sampled, texel;
-  spv_view view[5];     /* by lanes of the array's element */
-  uint32_t image;       /* type of the image, and of the variable's content */
+  spv_view view[5]; /* by lanes of the array's element */
+  uint32_t image;   /* type of the image, and of the variable's content */
   uint32_t content;
-  uint32_t base;        /* value added to each index, 0: none */
+  uint32_t base; /* value added to each index, 0: none */
 } spv_memory;
 
 typedef struct spv_region {
   uint32_t opener, merge, proceed, header; /* labels; proceed: continue target, or the else block */
-  uint32_t phi_at;      /* loop: word of the variable's back edge value in the code section; carried ones follow, phi by phi */
-  uint32_t ends[2];     /* if: the block each branch ends in */
-  uint32_t yields[2];   /* if: yield instruction of each branch, 0: none */
+  uint32_t phi_at;    /* loop: word of the variable's back edge value in the code section; carried ones follow, phi by phi */
+  uint32_t ends[2];   /* if: the block each branch ends in */
+  uint32_t yields[2]; /* if: yield instruction of each branch, 0: none */
   bool has_else;
 } spv_region;
 
@@ -27,15 +29,15 @@ typedef struct spv {
   spv_module m;
   const kir_kernel *k;
   const kir_caps *caps;
-  uint32_t *id;         /* kernel value -> SPIR-V id */
+  uint32_t *id; /* kernel value -> SPIR-V id */
   spv_memory *memory;
-  spv_region *region;   /* stack */
+  spv_region *region; /* stack */
   uint32_t depth;
   uint32_t glsl, function, block, push, exit; /* block: label of the current block */
-  uint32_t builtin[48]; /* input variables by number, 0: not used */
+  uint32_t builtin[48];                       /* input variables by number, 0: not used */
   IR_VEC(uint32_t) needed;
   snt_diag *diag;
-  snt_result result;    /* sticky */
+  snt_result result; /* sticky */
 } spv;
 
 void spv_fail(spv *, snt_result, uint32_t inst, const char *format, ...) IR_PRINTF(4, 5);
@@ -63,14 +65,14 @@ uint32_t spv_splat(spv *, kir_type to, uint32_t scalar);
 uint32_t spv_builtin(spv *, uint32_t number, uint32_t component); /* component ~0u: a scalar variable */
 
 uint32_t spv_select_op(spv *, uint32_t inst); /* spv_isel.c: 0 if the table has no row for it */
-uint32_t spv_isel_op(kir_op, uint32_t base);   /* the table's cell, SpvOpNop if there is none */
+uint32_t spv_isel_op(kir_op, uint32_t base);  /* the table's cell, SpvOpNop if there is none */
 bool spv_isel_has(kir_op, const char **why);  /* the table, or what is done otherwise; why: the pass that removes it, or what is missing */
 uint32_t spv_special(spv *, uint32_t inst);   /* spv_special.c: operations that take several instructions */
 uint32_t spv_cast(spv *, kir_type to, kir_type from, uint32_t value, uint32_t flags); /* spv_convert.c */
 kir_type spv_wide(kir_type); /* the 32-bit type that an 8- or 16-bit one is computed in; others themselves */
 uint32_t spv_bfloat_bits(spv *, kir_type from, uint32_t value); /* in the low half of u32 lanes, to nearest even */
-uint32_t spv_pack_half(spv *, uint32_t pair); /* f32x2 -> u32, to nearest even whatever the driver does */
-void spv_declare_memories(spv *);             /* spv_memory.c */
+uint32_t spv_pack_half(spv *, uint32_t pair);                   /* f32x2 -> u32, to nearest even whatever the driver does */
+void spv_declare_memories(spv *);                               /* spv_memory.c */
 void spv_begin_memories(spv *, uint32_t group);
 uint32_t spv_load(spv *, uint32_t inst);
 void spv_store(spv *, uint32_t inst);
@@ -78,5 +80,5 @@ uint32_t spv_atomic(spv *, uint32_t inst);
 void spv_declare_image(spv *, uint32_t memory); /* spv_image.c */
 uint32_t spv_fetch_texel(spv *, uint32_t memory, uint32_t index);
 uint32_t spv_image(spv *, uint32_t inst);
-bool spv_control(spv *, uint32_t inst);       /* spv_control.c: true if it was control */
+bool spv_control(spv *, uint32_t inst); /* spv_control.c: true if it was control */
 #endif

@@ -81,7 +81,9 @@ static uint32_t shift(spv *s, uint32_t inst) {
   const uint32_t limit = spv_literal(s, amount_type, mask, 0);
   const uint32_t amount = const_int(s, inst, 1, &known) ? spv_literal(s, amount_type, known & mask, 0)
                                                         : SPV_DO(s, SpvOpBitwiseAnd, spv_type(s, amount_type), spv_arg(s, inst, 1), limit);
-  const uint32_t op = in->op == KIR_shl ? SpvOpShiftLeftLogical : spv_is_signed(in->type.base) ? SpvOpShiftRightArithmetic : SpvOpShiftRightLogical;
+  const uint32_t op = in->op == KIR_shl              ? SpvOpShiftLeftLogical
+                      : spv_is_signed(in->type.base) ? SpvOpShiftRightArithmetic
+                                                     : SpvOpShiftRightLogical;
   return SPV_DO(s, op, spv_type(s, in->type), spv_arg(s, inst, 0), amount);
 }
 
@@ -102,7 +104,8 @@ static uint32_t multiply_high(spv *s, uint32_t inst) {
 
 static uint32_t leading_zeros(spv *s, uint32_t inst) {
   const kir_type t = type_of(s, inst);
-  if (ir_dtypes[t.base].bytes != 4) spv_fail(s, SNT_E_UNSUPPORTED, inst, "clz of %s: SPIR-V finds bits in 32-bit words only", ir_dtypes[t.base].name);
+  if (ir_dtypes[t.base].bytes != 4)
+    spv_fail(s, SNT_E_UNSUPPORTED, inst, "clz of %s: SPIR-V finds bits in 32-bit words only", ir_dtypes[t.base].name);
   const uint32_t type = spv_type(s, t), top = SPV_GLSL(s, GLSLstd450FindUMsb, type, spv_arg(s, inst, 0));
   return SPV_DO(s, SpvOpISub, type, spv_literal(s, t, 31, 0), top);
 }
@@ -187,7 +190,8 @@ static uint32_t take_lane(spv *s, uint32_t inst) {
   const bool known = const_int(s, inst, 1, &lane);
   if (in->op == KIR_extract) {
     if (spv_arg_type(s, inst, 0).lanes == 1) return from;
-    return known ? SPV_DO(s, SpvOpCompositeExtract, type, from, (uint32_t)lane) : SPV_DO(s, SpvOpVectorExtractDynamic, type, from, spv_arg(s, inst, 1));
+    return known ? SPV_DO(s, SpvOpCompositeExtract, type, from, (uint32_t)lane)
+                 : SPV_DO(s, SpvOpVectorExtractDynamic, type, from, spv_arg(s, inst, 1));
   }
   const uint32_t value = spv_arg(s, inst, 2);
   return known ? SPV_DO(s, SpvOpCompositeInsert, type, value, from, (uint32_t)lane)
@@ -243,16 +247,52 @@ static uint32_t store(spv *s, uint32_t inst) {
 }
 
 uint32_t spv_special(spv *s, uint32_t inst) {
-  static uint32_t (*const table[KIR_OP_COUNT])(spv *, uint32_t) = {
-      [KIR_const] = constant, [KIR_scalar] = scalar, [KIR_group] = group, [KIR_local] = identity, [KIR_sg_id] = identity, [KIR_sg_lane] = identity,
-      [KIR_sg_count] = identity, [KIR_ix] = index_sum, [KIR_abs] = absolute, [KIR_min] = extreme, [KIR_max] = extreme, [KIR_div] = divide,
-      [KIR_rem] = divide, [KIR_rcp] = reciprocal, [KIR_mulhi] = multiply_high, [KIR_shl] = shift, [KIR_shr] = shift, [KIR_clz] = leading_zeros,
-      [KIR_select] = choose, [KIR_cast] = convert, [KIR_bitcast] = reinterpret, [KIR_unpack2] = unpack, [KIR_pack2] = pack, [KIR_splat] = compose,
-      [KIR_vec] = compose, [KIR_iota] = iota, [KIR_extract] = take_lane, [KIR_insert] = take_lane, [KIR_shuffle] = shuffle, [KIR_load] = spv_load,
-      [KIR_store] = store, [KIR_prefetch] = nothing, [KIR_atomic_add] = spv_atomic, [KIR_atomic_min] = spv_atomic, [KIR_atomic_max] = spv_atomic,
-      [KIR_atomic_or] = spv_atomic, [KIR_atomic_cas] = spv_atomic, [KIR_tex_sample] = spv_image, [KIR_tex_load] = spv_image,
-      [KIR_tex_store] = spv_image, [KIR_sg_add] = subgroup, [KIR_sg_max] = subgroup, [KIR_sg_min] = subgroup, [KIR_sg_shuffle] = subgroup,
-      [KIR_sg_barrier] = barrier, [KIR_barrier] = barrier};
+  static uint32_t (*const table[KIR_OP_COUNT])(spv *, uint32_t) = {[KIR_const] = constant,
+                                                                   [KIR_scalar] = scalar,
+                                                                   [KIR_group] = group,
+                                                                   [KIR_local] = identity,
+                                                                   [KIR_sg_id] = identity,
+                                                                   [KIR_sg_lane] = identity,
+                                                                   [KIR_sg_count] = identity,
+                                                                   [KIR_ix] = index_sum,
+                                                                   [KIR_abs] = absolute,
+                                                                   [KIR_min] = extreme,
+                                                                   [KIR_max] = extreme,
+                                                                   [KIR_div] = divide,
+                                                                   [KIR_rem] = divide,
+                                                                   [KIR_rcp] = reciprocal,
+                                                                   [KIR_mulhi] = multiply_high,
+                                                                   [KIR_shl] = shift,
+                                                                   [KIR_shr] = shift,
+                                                                   [KIR_clz] = leading_zeros,
+                                                                   [KIR_select] = choose,
+                                                                   [KIR_cast] = convert,
+                                                                   [KIR_bitcast] = reinterpret,
+                                                                   [KIR_unpack2] = unpack,
+                                                                   [KIR_pack2] = pack,
+                                                                   [KIR_splat] = compose,
+                                                                   [KIR_vec] = compose,
+                                                                   [KIR_iota] = iota,
+                                                                   [KIR_extract] = take_lane,
+                                                                   [KIR_insert] = take_lane,
+                                                                   [KIR_shuffle] = shuffle,
+                                                                   [KIR_load] = spv_load,
+                                                                   [KIR_store] = store,
+                                                                   [KIR_prefetch] = nothing,
+                                                                   [KIR_atomic_add] = spv_atomic,
+                                                                   [KIR_atomic_min] = spv_atomic,
+                                                                   [KIR_atomic_max] = spv_atomic,
+                                                                   [KIR_atomic_or] = spv_atomic,
+                                                                   [KIR_atomic_cas] = spv_atomic,
+                                                                   [KIR_tex_sample] = spv_image,
+                                                                   [KIR_tex_load] = spv_image,
+                                                                   [KIR_tex_store] = spv_image,
+                                                                   [KIR_sg_add] = subgroup,
+                                                                   [KIR_sg_max] = subgroup,
+                                                                   [KIR_sg_min] = subgroup,
+                                                                   [KIR_sg_shuffle] = subgroup,
+                                                                   [KIR_sg_barrier] = barrier,
+                                                                   [KIR_barrier] = barrier};
   const kir_op op = (kir_op)kir_at(s->k, inst)->op;
   return table[op] ? table[op](s, inst) : spv_select_op(s, inst);
 }

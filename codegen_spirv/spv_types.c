@@ -19,7 +19,8 @@ static uint32_t scalar_type(spv *s, uint32_t base) {
 }
 
 uint32_t spv_type(spv *s, kir_type t) {
-  if (t.lanes > 4 || t.frag) spv_fail(s, t.frag ? SNT_E_UNSUPPORTED : SNT_E_INTERNAL, 0, "SPIR-V has no type of %u lanes of %s", t.lanes, ir_dtypes[t.base].name);
+  if (t.lanes > 4 || t.frag)
+    spv_fail(s, t.frag ? SNT_E_UNSUPPORTED : SNT_E_INTERNAL, 0, "SPIR-V has no type of %u lanes of %s", t.lanes, ir_dtypes[t.base].name);
   const uint32_t scalar = scalar_type(s, t.base);
   return t.lanes == 1 ? scalar : SPV_TYPE(&s->m, SpvOpTypeVector, scalar, t.lanes);
 }

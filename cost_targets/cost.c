@@ -20,7 +20,8 @@ static double memory_time(const cost_profile *p, const cost_work *w, double *byt
     const double strided = s->strided ? p->strided_factor : 1;
     double own = s->bytes * strided;
     /* a plain store reads the line first; streaming stores do not */
-    if (s->write && p->stream_store_factor < 1) own *= total > p->stream_threshold && p->stream_threshold > 0 ? 1 : 1 / p->stream_store_factor;
+    if (s->write && p->stream_store_factor < 1)
+      own *= total > p->stream_threshold && p->stream_threshold > 0 ? 1 : 1 / p->stream_store_factor;
     first += own / at_least(rate, 1e-3);
     if (s->accesses > s->bytes) repeats += (s->accesses - s->bytes) * strided / at_least(repeat_rate(p, s->reuse_bytes), 1e-3);
   }
@@ -43,7 +44,9 @@ void cost_kernel(const cost_profile *p, const cost_work *w, cost_estimate *out) 
   out->memory_ns = memory_time(p, w, &out->bytes);
   out->compute_ns = compute_time(p, w);
   const double over = w->live_registers - p->registers;
-  if (over > 0) out->spill_ns = over * p->spill_cycles * w->items / at_least(p->lanes, 1) / (at_least(p->ghz, 1e-3) * at_least(p->units, 1));
-  const double longer = out->memory_ns > out->compute_ns ? out->memory_ns : out->compute_ns, shorter = out->memory_ns > out->compute_ns ? out->compute_ns : out->memory_ns;
+  if (over > 0)
+    out->spill_ns = over * p->spill_cycles * w->items / at_least(p->lanes, 1) / (at_least(p->ghz, 1e-3) * at_least(p->units, 1));
+  const double longer = out->memory_ns > out->compute_ns ? out->memory_ns : out->compute_ns,
+               shorter = out->memory_ns > out->compute_ns ? out->compute_ns : out->memory_ns;
   out->ns = out->launch_ns + longer + 0.1 * shorter + out->spill_ns + w->barriers * p->barrier_ns; /* overlap is not perfect */
 }

@@ -13,14 +13,16 @@ typedef struct cost_stream {
 } cost_stream;
 enum { COST_MAX_STREAMS = 64 };
 typedef struct cost_work {
-  double items;                 /* independent result elements: parallelism */
+  double items;                     /* independent result elements: parallelism */
   double ops, fmas, specials, divs; /* scalar operations in all, recompute included */
-  double index_ops;             /* integer operations that do not vanish (div, mod, conditions) */
-  double live_registers;        /* proxy: values live at once */
+  double index_ops;                 /* integer operations that do not vanish (div, mod, conditions) */
+  double live_registers;            /* proxy: values live at once */
   double barriers, groups;
   uint32_t stream_count;
   cost_stream streams[COST_MAX_STREAMS];
 } cost_work;
-typedef struct cost_estimate { double ns, launch_ns, compute_ns, memory_ns, spill_ns, bytes; } cost_estimate;
+typedef struct cost_estimate {
+  double ns, launch_ns, compute_ns, memory_ns, spill_ns, bytes;
+} cost_estimate;
 void cost_kernel(const cost_profile *, const cost_work *, cost_estimate *out);
 #endif

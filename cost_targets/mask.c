@@ -3,8 +3,13 @@
 #include <stdlib.h>
 
 typedef void (*mask_fn)(cost_profile *, uint64_t);
-typedef struct mask_key { const char *name; mask_fn apply; } mask_key;
-typedef struct named_mask { const char *name, *text; } named_mask;
+typedef struct mask_key {
+  const char *name;
+  mask_fn apply;
+} mask_key;
+typedef struct named_mask {
+  const char *name, *text;
+} named_mask;
 
 static uint32_t smaller(uint32_t have, uint64_t limit) { return !have || have > limit ? (uint32_t)limit : have; }
 static void mask_bindings(cost_profile *p, uint64_t v) { p->max_bindings = smaller(p->max_bindings, v); }
@@ -21,11 +26,22 @@ static void mask_local(cost_profile *p, uint64_t v) {
   if (!p->max_local_bytes || p->max_local_bytes > v) p->max_local_bytes = v;
   if (p->local_bytes > (double)v) p->local_bytes = (double)v;
 }
-static void mask_texels(cost_profile *p, uint64_t v) { if (p->max_texels > v) p->max_texels = v; }
-static void mask_range(cost_profile *p, uint64_t v) { if (!p->max_buffer_bytes || p->max_buffer_bytes > v) p->max_buffer_bytes = v; }
-static void mask_grid(cost_profile *p, uint64_t v) { for (int i = 0; i < 3; i++) p->max_grid[i] = smaller(p->max_grid[i], v); }
-static void mask_align(cost_profile *p, uint64_t v) { if (p->offset_align < v) p->offset_align = (uint32_t)v; }
-#define OFF(name, statement) static void mask_##name(cost_profile *p, uint64_t v) { if (!v) { statement; } }
+static void mask_texels(cost_profile *p, uint64_t v) {
+  if (p->max_texels > v) p->max_texels = v;
+}
+static void mask_range(cost_profile *p, uint64_t v) {
+  if (!p->max_buffer_bytes || p->max_buffer_bytes > v) p->max_buffer_bytes = v;
+}
+static void mask_grid(cost_profile *p, uint64_t v) {
+  for (int i = 0; i < 3; i++) p->max_grid[i] = smaller(p->max_grid[i], v);
+}
+static void mask_align(cost_profile *p, uint64_t v) {
+  if (p->offset_align < v) p->offset_align = (uint32_t)v;
+}
+#define OFF(name, statement)                             \
+  static void mask_##name(cost_profile *p, uint64_t v) { \
+    if (!v) { statement; }                               \
+  }
 OFF(subgroups, p->caps.subgroups = p->caps.subgroup_arithmetic = false)
 OFF(f16, p->caps.f16_arithmetic = p->caps.f16_storage = false)
 OFF(int8, p->caps.int8_storage = false)
@@ -36,15 +52,19 @@ OFF(fma, p->caps.fma_fused = p->caps.fma_fast = false)
 OFF(texel, p->caps.texel = false; p->reads = COST_READS_STORAGE)
 OFF(images, p->caps.images = false)
 
+// clang-format off
 static const mask_key keys[] = {
     {"bindings", mask_bindings}, {"items", mask_items}, {"push", mask_push}, {"local", mask_local}, {"texels", mask_texels}, {"range", mask_range},
     {"grid", mask_grid}, {"align", mask_align}, {"subgroups", mask_subgroups}, {"f16", mask_f16}, {"int8", mask_int8}, {"int16", mask_int16},
     {"int64", mask_int64}, {"f64", mask_f64}, {"fma", mask_fma}, {"texel", mask_texel}, {"images", mask_images},
 };
+// clang-format on
 /* The required limits of Vulkan 1.1 (specification, table "Required Limits"), with no optional feature. */
+// clang-format off
 static const named_mask named[] = {
     {"vulkan11-min", "bindings=4,items=128,push=128,local=16384,texels=65536,range=134217728,grid=65535,align=256,subgroups=0,f16=0,int8=0,int16=0,int64=0,f64=0"},
 };
+// clang-format on
 
 static snt_result apply_one(cost_profile *p, const char *at, size_t length, snt_diag *diag) {
   const char *equal = memchr(at, '=', length);
@@ -55,7 +75,10 @@ static snt_result apply_one(cost_profile *p, const char *at, size_t length, snt_
   const uint64_t value = strtoull(number, &stop, 10);
   if (*stop || number[0] == '-') return ir_fail(diag, SNT_E_ARG, "mask", 0, "\"%s\" is not a number", number);
   for (uint32_t i = 0; i < IR_COUNT(keys); i++)
-    if (strlen(keys[i].name) == (size_t)(equal - at) && !memcmp(keys[i].name, at, (size_t)(equal - at))) { keys[i].apply(p, value); return SNT_OK; }
+    if (strlen(keys[i].name) == (size_t)(equal - at) && !memcmp(keys[i].name, at, (size_t)(equal - at))) {
+      keys[i].apply(p, value);
+      return SNT_OK;
+    }
   return ir_fail(diag, SNT_E_ARG, "mask", 0, "unknown key \"%.*s\"", (int)(equal - at < 60 ? equal - at : 60), at);
 }
 

@@ -6,10 +6,18 @@
 #include <stdlib.h>
 
 typedef enum { KEY_TEXT, KEY_DOUBLE, KEY_U32, KEY_U64, KEY_U8, KEY_BOOL, KEY_SIMD, KEY_READS } key_kind;
-typedef struct key_info { const char *name; uint8_t kind; uint16_t offset, size; const char *unit; } key_info;
+typedef struct key_info {
+  const char *name;
+  uint8_t kind;
+  uint16_t offset, size;
+  const char *unit;
+} key_info;
 
-#define FIELD(kind, field, unit) {#field, kind, (uint16_t)offsetof(cost_profile, field), (uint16_t)sizeof(((cost_profile *)0)->field), unit}
-#define CAP(kind, field) {"caps." #field, kind, (uint16_t)offsetof(cost_profile, caps.field), (uint16_t)sizeof(((cost_profile *)0)->caps.field), ""}
+#define FIELD(kind, field, unit) \
+  { #field, kind, (uint16_t)offsetof(cost_profile, field), (uint16_t)sizeof(((cost_profile *)0)->field), unit }
+#define CAP(kind, field) \
+  { "caps." #field, kind, (uint16_t)offsetof(cost_profile, caps.field), (uint16_t)sizeof(((cost_profile *)0)->caps.field), "" }
+// clang-format off
 static const key_info keys[] = {
     FIELD(KEY_TEXT, name, ""), FIELD(KEY_TEXT, target, ""), FIELD(KEY_SIMD, simd, ""), FIELD(KEY_READS, reads, ""), FIELD(KEY_U8, discrete, ""),
     FIELD(KEY_DOUBLE, units, ""), FIELD(KEY_DOUBLE, lanes, ""), FIELD(KEY_DOUBLE, registers, ""),
@@ -33,7 +41,11 @@ static const key_info keys[] = {
     CAP(KEY_BOOL, shuffle), CAP(KEY_BOOL, hred), CAP(KEY_BOOL, wrap), CAP(KEY_BOOL, divmod), CAP(KEY_BOOL, minmax_nan), CAP(KEY_BOOL, ix), CAP(KEY_BOOL, fill),
     CAP(KEY_BOOL, lanes_memory), CAP(KEY_BOOL, pack2), CAP(KEY_BOOL, aligned_vectors), CAP(KEY_BOOL, nan_unsafe), CAP(KEY_BOOL, narrow_local),
 };
-typedef struct word { const char *at; size_t length; } word;
+// clang-format on
+typedef struct word {
+  const char *at;
+  size_t length;
+} word;
 
 static const key_info *find_key(word w) {
   for (uint32_t i = 0; i < IR_COUNT(keys); i++)
@@ -72,8 +84,12 @@ static bool set_value(cost_profile *p, const key_info *key, word value) {
     memset(field, 0, key->size);
     memcpy(field, value.at, value.length);
     return true;
-  case KEY_SIMD: p->simd = equals(value, "lanes") ? COST_SIMD_LANES : COST_SIMD_EXPLICIT; return equals(value, "lanes") || equals(value, "explicit");
-  case KEY_READS: p->reads = equals(value, "texel") ? COST_READS_TEXEL : COST_READS_STORAGE; return equals(value, "texel") || equals(value, "storage");
+  case KEY_SIMD:
+    p->simd = equals(value, "lanes") ? COST_SIMD_LANES : COST_SIMD_EXPLICIT;
+    return equals(value, "lanes") || equals(value, "explicit");
+  case KEY_READS:
+    p->reads = equals(value, "texel") ? COST_READS_TEXEL : COST_READS_STORAGE;
+    return equals(value, "texel") || equals(value, "storage");
   default: break;
   }
   if (!parse_number(value, &number)) return false;
@@ -99,7 +115,8 @@ static snt_result parse_into(cost_profile *p, const char *text, size_t length, u
 
 static snt_result parse_base(cost_profile *p, word value, uint32_t line, uint32_t depth, snt_diag *diag) {
   const struct cost_profile_text *base = find_text(value.at, value.length);
-  if (!base || depth > 4) return ir_fail(diag, SNT_E_PARSE, "profile", 0, "line %u: no profile %.*s to build on", line, (int)value.length, value.at);
+  if (!base || depth > 4)
+    return ir_fail(diag, SNT_E_PARSE, "profile", 0, "line %u: no profile %.*s to build on", line, (int)value.length, value.at);
   return parse_into(p, base->text, strlen(base->text), depth + 1, diag);
 }
 
@@ -112,8 +129,10 @@ static snt_result parse_line(cost_profile *p, const char *at, const char *end, u
   const word value = next_word(&at, end), unit = next_word(&at, end);
   if (equals(name, "base")) return parse_base(p, value, line, depth, diag);
   const key_info *key = find_key(name);
-  if (!key) return ir_fail(diag, SNT_E_PARSE, "profile", 0, "line %u: unknown key %.*s", line, (int)(name.length < 60 ? name.length : 60), name.at);
-  if (!equals(unit, key->unit)) return ir_fail(diag, SNT_E_PARSE, "profile", 0, "line %u: %s is given in %s", line, key->name, *key->unit ? key->unit : "no unit");
+  if (!key)
+    return ir_fail(diag, SNT_E_PARSE, "profile", 0, "line %u: unknown key %.*s", line, (int)(name.length < 60 ? name.length : 60), name.at);
+  if (!equals(unit, key->unit))
+    return ir_fail(diag, SNT_E_PARSE, "profile", 0, "line %u: %s is given in %s", line, key->name, *key->unit ? key->unit : "no unit");
   if (!set_value(p, key, value)) return ir_fail(diag, SNT_E_PARSE, "profile", 0, "line %u: bad value for %s", line, key->name);
   return SNT_OK;
 }
@@ -137,7 +156,14 @@ static void set_caps_target(cost_profile *p) {
 }
 
 snt_result cost_profile_parse(cost_profile *out, const char *text, size_t length, snt_diag *diag) {
-  cost_profile p = {.units = 1, .lanes = 1, .ghz = 1, .fma_per_cycle = 1, .op_cycles = 1, .strided_factor = 1, .stream_store_factor = 1, .offset_align = 256};
+  cost_profile p = {.units = 1,
+                    .lanes = 1,
+                    .ghz = 1,
+                    .fma_per_cycle = 1,
+                    .op_cycles = 1,
+                    .strided_factor = 1,
+                    .stream_store_factor = 1,
+                    .offset_align = 256};
   SNT_TRY(parse_into(&p, text, length, 0, diag));
   if (!p.name[0] || !p.target[0]) return ir_fail(diag, SNT_E_PARSE, "profile", 0, "a profile needs `name` and `target`");
   set_caps_target(&p);

@@ -10,28 +10,28 @@ typedef enum { COST_READS_STORAGE, COST_READS_TEXEL } cost_reads;
 
 typedef struct cost_profile {
   char name[32];
-  char target[12];              /* default code target: "opencl" "spirv" "cuda" */
+  char target[12];               /* default code target: "opencl" "spirv" "cuda" */
   uint8_t simd, reads, discrete; /* discrete: own memory */
   /* shape of the machine */
-  double units;                 /* cores or multiprocessors */
-  double lanes;                 /* f32 SIMD lanes a unit executes at once (explicit: vector width; lanes: subgroup width) */
-  double registers;             /* explicit: vector registers of a core; lanes: 32-bit registers an item may use before occupancy falls */
+  double units;     /* cores or multiprocessors */
+  double lanes;     /* f32 SIMD lanes a unit executes at once (explicit: vector width; lanes: subgroup width) */
+  double registers; /* explicit: vector registers of a core; lanes: 32-bit registers an item may use before occupancy falls */
   double l1_bytes, l2_bytes, l3_bytes, local_bytes;
-  double group_items;           /* preferred items a group for lanes */
-  double row_items;             /* lanes: items that share one row of a reduction */
-  double min_groups;            /* groups to fill the device */
+  double group_items; /* preferred items a group for lanes */
+  double row_items;   /* lanes: items that share one row of a reduction */
+  double min_groups;  /* groups to fill the device */
   /* costs */
-  double launch_ns, group_ns;   /* a dispatch in a chain; a group */
+  double launch_ns, group_ns;         /* a dispatch in a chain; a group */
   double dram_gbs, cache_gbs, l1_gbs; /* GB/s: streaming read+write; last cache; L1 aggregate */
-  double strided_factor;        /* slow-down of reads whose lanes are not adjacent */
-  double stream_store_factor;   /* traffic of a store with streaming relative to without (read for ownership), <= 1 */
-  double stream_threshold;      /* bytes of all operands beyond which streaming stores pay */
+  double strided_factor;              /* slow-down of reads whose lanes are not adjacent */
+  double stream_store_factor;         /* traffic of a store with streaming relative to without (read for ownership), <= 1 */
+  double stream_threshold;            /* bytes of all operands beyond which streaming stores pay */
   double ghz;
-  double fma_per_cycle;         /* vector FMAs a unit issues a cycle */
+  double fma_per_cycle;                         /* vector FMAs a unit issues a cycle */
   double op_cycles, special_cycles, div_cycles; /* a vector of `lanes`: add/mul; transcendental (our expansion); division or sqrt */
   double scalar_load_cycles, vector_load_cycles, lane_load_cycles;
   double barrier_ns;
-  double spill_cycles;          /* store and reload of one register */
+  double spill_cycles; /* store and reload of one register */
   /* limits (queried when a device is open) */
   uint32_t max_bindings, max_scalar_bytes, max_items, max_grid[3];
   uint64_t max_local_bytes, max_buffer_bytes, max_texels;
@@ -41,7 +41,9 @@ typedef struct cost_profile {
 
 snt_result cost_profile_parse(cost_profile *, const char *text, size_t length, snt_diag *); /* `base = pocl` inherits */
 void cost_profile_print(const cost_profile *, ir_text *);
-const cost_profile *cost_profile_builtin(const char *name, cost_profile *storage); /* pocl lavapipe rusticl swiftshader igpu dgpu mobile h100 cpu; null: unknown */
+const cost_profile *
+cost_profile_builtin(const char *name,
+                     cost_profile *storage); /* pocl lavapipe rusticl swiftshader igpu dgpu mobile h100 cpu; null: unknown */
 /* mask: "bindings=4,local=16384,subgroups=0,f16=0,int8=0,items=128,push=128,texels=65536" or "vulkan11-min"; only ever narrows. */
 snt_result cost_profile_mask(cost_profile *, const char *mask, snt_diag *);
 #endif

@@ -27,7 +27,10 @@ bool fusion_is_stored(const fusion_context *c, uint32_t node) {
 
 /* ---- loads of a value ---- */
 
-typedef struct visit { uint32_t node; map_access access; } visit;
+typedef struct visit {
+  uint32_t node;
+  map_access access;
+} visit;
 typedef struct load_walk {
   const fusion_context *c;
   const fusion_group *group;
@@ -44,7 +47,8 @@ static void walk(load_walk *w, uint32_t node, const map_access *access);
 static bool seen_before(load_walk *w, uint32_t node, const map_access *access) {
   for (uint32_t i = w->seen.count; i-- > 0;) {
     const visit *v = &w->seen.at[i];
-    if (v->node == node && v->access.rank == access->rank && !memcmp(v->access.at, access->at, access->rank * sizeof access->at[0])) return true;
+    if (v->node == node && v->access.rank == access->rank && !memcmp(v->access.at, access->at, access->rank * sizeof access->at[0]))
+      return true;
   }
   const visit v = {node, *access};
   if (!IR_PUSH(w->c->arena, &w->seen, v)) w->ok = false;
@@ -73,7 +77,10 @@ static bool is_read(const load_walk *w, uint32_t node) {
 
 static bool listed(const ir_expr *list, uint32_t count, int64_t label, uint32_t *where) {
   for (uint32_t i = 0; i < count; i++)
-    if (list[i] == label) { *where = i; return true; }
+    if (list[i] == label) {
+      *where = i;
+      return true;
+    }
   return false;
 }
 
@@ -149,7 +156,8 @@ static void walk_scatter(load_walk *w, uint32_t node, const map_access *access) 
   at_index.rank = index->rank;
   for (uint32_t i = 0; i < index->rank; i++) at_index.at[i] = new_axis(w, index->dims[i], &w->weight);
   at_updates.rank = ir_at(g, ir_arg(g, node, 2))->type.rank;
-  for (uint32_t d = axis; d < at_updates.rank; d++) at_updates.at[d] = d < axis + index->rank ? at_index.at[d - axis] : access->at[d - index->rank + 1];
+  for (uint32_t d = axis; d < at_updates.rank; d++)
+    at_updates.at[d] = d < axis + index->rank ? at_index.at[d - axis] : access->at[d - index->rank + 1];
   walk(w, ir_arg(g, node, 1), &at_index);
   walk(w, ir_arg(g, node, 2), &at_updates);
   w->weight = weight;
@@ -169,7 +177,10 @@ static void walk_views(load_walk *w, uint32_t node, const map_access *access) {
   const ir_node *n = ir_at(w->c->graph, node);
   for (uint32_t i = 0; i < n->arity; i++) {
     map_access inner = *access;
-    if (!ir_movement_access(w->c->graph, node, i, &inner)) { w->ok = false; return; }
+    if (!ir_movement_access(w->c->graph, node, i, &inner)) {
+      w->ok = false;
+      return;
+    }
     walk(w, ir_arg(w->c->graph, node, i), &inner);
   }
 }
@@ -185,12 +196,30 @@ static void walk(load_walk *w, uint32_t node, const map_access *access) {
   }
   const uint8_t flags = ir_ops[n->op].flags;
   if (flags & IR_SOURCE) return;
-  if (flags & IR_MOVEMENT) { walk_views(w, node, access); return; }
-  if (flags & IR_REDUCE) { walk_reduce(w, node, access); return; }
-  if (n->op == IR_OP_contract) { walk_contract(w, node, access); return; }
-  if (flags & IR_SCAN) { walk_scan(w, node, access); return; }
-  if (n->op >= IR_OP_scatter_set && n->op <= IR_OP_scatter_max) { walk_scatter(w, node, access); return; }
-  if (n->op == IR_OP_gather) { walk_gather(w, node, access); return; }
+  if (flags & IR_MOVEMENT) {
+    walk_views(w, node, access);
+    return;
+  }
+  if (flags & IR_REDUCE) {
+    walk_reduce(w, node, access);
+    return;
+  }
+  if (n->op == IR_OP_contract) {
+    walk_contract(w, node, access);
+    return;
+  }
+  if (flags & IR_SCAN) {
+    walk_scan(w, node, access);
+    return;
+  }
+  if (n->op >= IR_OP_scatter_set && n->op <= IR_OP_scatter_max) {
+    walk_scatter(w, node, access);
+    return;
+  }
+  if (n->op == IR_OP_gather) {
+    walk_gather(w, node, access);
+    return;
+  }
   for (uint32_t i = 0; i < n->arity; i++) {
     const uint32_t operand = ir_arg(g, node, i);
     map_access a = *access;
@@ -199,13 +228,15 @@ static void walk(load_walk *w, uint32_t node, const map_access *access) {
   }
 }
 
-bool fusion_walk_until(const fusion_context *c, const fusion_group *group, uint32_t node, const map_access *access, const uint8_t *stop, fusion_load_fn fn, void *user) {
+bool fusion_walk_until(const fusion_context *c, const fusion_group *group, uint32_t node, const map_access *access, const uint8_t *stop,
+                       fusion_load_fn fn, void *user) {
   load_walk w = {.c = c, .group = group, .fn = fn, .user = user, .weight = 1, .stop = stop, .ok = true};
   walk(&w, node, access);
   return w.ok;
 }
 
-bool fusion_walk_loads(const fusion_context *c, const fusion_group *group, uint32_t node, const map_access *access, fusion_load_fn fn, void *user) {
+bool fusion_walk_loads(const fusion_context *c, const fusion_group *group, uint32_t node, const map_access *access, fusion_load_fn fn,
+                       void *user) {
   return fusion_walk_until(c, group, node, access, NULL, fn, user);
 }
 

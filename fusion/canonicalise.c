@@ -17,7 +17,8 @@ static uint32_t drop_identity(rebuild *r) {
   if (n->op != IR_OP_mul && n->op != IR_OP_div && n->op != IR_OP_sub) return 0;
   const double neutral = n->op == IR_OP_sub ? 0 : 1;
   for (uint32_t side = n->op == IR_OP_mul ? 0 : 1; side < 2; side++)
-    if (splat_value(r, r->args[side], &found) == neutral && found && ir_same_shape(&ir_at(r->to, r->args[1 - side])->type, &n->type)) return r->args[1 - side];
+    if (splat_value(r, r->args[side], &found) == neutral && found && ir_same_shape(&ir_at(r->to, r->args[1 - side])->type, &n->type))
+      return r->args[1 - side];
   return 0;
 }
 
@@ -98,7 +99,8 @@ static uint32_t shrink_const(rebuild *r) {
     small.dims[axis] = 1;
     uint8_t *kept = ir_arena_take(r->c->arena, (size_t)(outer * inner) * bytes, 16);
     if (!kept) return 0;
-    for (int64_t o = 0; o < outer; o++) memcpy(kept + (size_t)(o * inner) * bytes, data + (size_t)(o * extent * inner) * bytes, (size_t)inner * bytes);
+    for (int64_t o = 0; o < outer; o++)
+      memcpy(kept + (size_t)(o * inner) * bytes, data + (size_t)(o * extent * inner) * bytes, (size_t)inner * bytes);
     const ir_const payload = {.kind = IR_CONST_DATA, .data = kept};
     const uint32_t made = ir_add_const(r->to, &small, &payload);
     ir_expr axes[SNT_MAX_RANK];
@@ -134,7 +136,8 @@ static bool same_attrs(const ir_graph *g, const ir_node *a, const ir_node *b) {
   if (a->attr_count != b->attr_count) return false;
   for (uint32_t i = 0; i < a->attr_count; i++) {
     const ir_attr *x = &g->attrs.at[a->attrs + i], *y = &g->attrs.at[b->attrs + i];
-    if (x->key != y->key || x->count != y->count || memcmp(g->ints.at + x->first, g->ints.at + y->first, x->count * sizeof(ir_expr))) return false;
+    if (x->key != y->key || x->count != y->count || memcmp(g->ints.at + x->first, g->ints.at + y->first, x->count * sizeof(ir_expr)))
+      return false;
   }
   return true;
 }
@@ -154,10 +157,15 @@ static snt_result share_equal(fusion_context *c, bool *changed) {
     uint64_t h = ir_hash64(node->op * 31u + node->type.dtype, g->args.at + node->args, node->arity * sizeof(uint32_t));
     for (;; h++) {
       uint32_t *cell = &table[h & (size - 1)];
-      if (!*cell) { *cell = n; break; }
+      if (!*cell) {
+        *cell = n;
+        break;
+      }
       const ir_node *other = ir_at(g, *cell);
-      const bool equal = other->op == node->op && other->arity == node->arity && other->type.dtype == node->type.dtype && other->region == node->region &&
-                         ir_same_shape(&other->type, &node->type) && !memcmp(g->args.at + other->args, g->args.at + node->args, node->arity * sizeof(uint32_t)) && same_attrs(g, other, node);
+      const bool equal = other->op == node->op && other->arity == node->arity && other->type.dtype == node->type.dtype &&
+                         other->region == node->region && ir_same_shape(&other->type, &node->type) &&
+                         !memcmp(g->args.at + other->args, g->args.at + node->args, node->arity * sizeof(uint32_t)) &&
+                         same_attrs(g, other, node);
       if (!equal) continue;
       same[n] = *cell;
       *changed = true;

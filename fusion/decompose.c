@@ -7,7 +7,8 @@ static uint32_t split_padding(rebuild *r) {
   const ir_node *n = ir_at(r->from, r->node);
   if (n->op != IR_OP_window) return 0;
   uint32_t count, high_count, attr_count = 0;
-  const ir_expr *low = ir_attr_ints(r->from, r->node, IR_ATTR_low, &count), *high = ir_attr_ints(r->from, r->node, IR_ATTR_high, &high_count);
+  const ir_expr *low = ir_attr_ints(r->from, r->node, IR_ATTR_low, &count),
+                *high = ir_attr_ints(r->from, r->node, IR_ATTR_high, &high_count);
   const int64_t axis = ir_attr_int(r->from, r->node, IR_ATTR_axis, 0);
   const ir_tensor *operand = &ir_at(r->to, r->args[0])->type;
   ir_expr lows[SNT_MAX_RANK] = {0}, highs[SNT_MAX_RANK] = {0};

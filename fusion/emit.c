@@ -84,7 +84,8 @@ static bool wants_texel(const emit *e, const plan_buffer *b, uint8_t access) {
   int64_t least, most;
   for (uint32_t i = 0; i < b->rank; i++) elements = expr_mul(e->x, elements, b->dims[i]);
   expr_bounds(e->x, elements, &least, &most);
-  return p->reads == COST_READS_TEXEL && p->caps.texel && b->dtype == SNT_F32 && access == KIR_READ && most >= 4 && (uint64_t)most / 4 < p->max_texels;
+  return p->reads == COST_READS_TEXEL && p->caps.texel && b->dtype == SNT_F32 && access == KIR_READ && most >= 4 &&
+         (uint64_t)most / 4 < p->max_texels;
 }
 
 uint32_t emit_bind(emit *e, uint32_t buffer, uint8_t access) {
@@ -101,7 +102,8 @@ uint32_t emit_bind(emit *e, uint32_t buffer, uint8_t access) {
   }
   char name[24];
   const int length = snprintf(name, sizeof name, "p%u", e->slots.count);
-  kir_memory m = {.name = ir_arena_text(e->arena, name, (size_t)length), .space = KIR_GLOBAL, .access = access, .rank = 1, .slot = e->slots.count};
+  kir_memory m = {
+      .name = ir_arena_text(e->arena, name, (size_t)length), .space = KIR_GLOBAL, .access = access, .rank = 1, .slot = e->slots.count};
   m.type = kir_t(b->dtype == SNT_BOOL ? SNT_U8 : b->dtype, texel ? 4 : 1);
   m.dims[0] = texel ? (literal_elements(e, b) + 3) / 4 : literal_elements(e, b); /* the last texel may be part-filled: storage is in 16s */
   m.align = b->align < 64 ? b->align : 64;
@@ -157,10 +159,12 @@ snt_result emit_end(emit *e, ir_expr groups, uint32_t choice, uint32_t guard_cou
   }
   if (e->failed && e->failed_node) {
     const ir_node *n = ir_at(e->g, e->failed_node);
-    return ir_fail(c->diag, SNT_E_INTERNAL, "schedule", n->origin, "kernel %s: %s (%s) cannot be computed inside a kernel of kind %s", e->k->name, ir_ops[n->op].name, ir_node_name(e->g, e->failed_node),
-                   fusion_schedules[e->group->kind].name);
+    return ir_fail(c->diag, SNT_E_INTERNAL, "schedule", n->origin, "kernel %s: %s (%s) cannot be computed inside a kernel of kind %s",
+                   e->k->name, ir_ops[n->op].name, ir_node_name(e->g, e->failed_node), fusion_schedules[e->group->kind].name);
   }
-  if (e->failed) return ir_fail(c->diag, SNT_E_INTERNAL, "schedule", ir_at(e->g, e->group->hero)->origin, "kernel %s: out of host memory, or its results do not follow %s", e->k->name, ir_node_name(e->g, e->group->hero));
+  if (e->failed)
+    return ir_fail(c->diag, SNT_E_INTERNAL, "schedule", ir_at(e->g, e->group->hero)->origin,
+                   "kernel %s: out of host memory, or its results do not follow %s", e->k->name, ir_node_name(e->g, e->group->hero));
   plan_step s = {.name = e->k->name, .kernel = c->plan->kernels.count, .groups = groups, .choice = choice, .guard_count = guard_count};
   s.node_count = e->group->count;
   s.nodes = e->group->nodes;

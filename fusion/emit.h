@@ -18,15 +18,27 @@ typedef struct emit_stage_entry {
   uint32_t memory;          /* kernel memory */
   ir_expr base;             /* element offset added (workspace: the group's part) */
   uint32_t rank;
-  ir_expr origin[SNT_MAX_RANK], extent[SNT_MAX_RANK], stride[SNT_MAX_RANK]; /* element = base + sum (at - origin) * stride; output: the node's own buffer at its own offset */
+  ir_expr origin[SNT_MAX_RANK], extent[SNT_MAX_RANK],
+      stride[SNT_MAX_RANK]; /* element = base + sum (at - origin) * stride; output: the node's own buffer at its own offset */
   int32_t ring_axis;        /* -1: none; else at mod ring_size on that axis */
   int64_t ring_size;
-  uint32_t depth;           /* scope depth; dropped when the scope closes */
+  uint32_t depth; /* scope depth; dropped when the scope closes */
 } emit_stage_entry;
 
-typedef struct emit_memo { uint32_t node, value, depth; uint64_t hash; map_access access; uint32_t next; } emit_memo;
-typedef struct emit_index { ir_expr expression; uint32_t value, depth; } emit_index;
-typedef struct emit_scalar { ir_expr expression; uint32_t scalar; } emit_scalar;
+typedef struct emit_memo {
+  uint32_t node, value, depth;
+  uint64_t hash;
+  map_access access;
+  uint32_t next;
+} emit_memo;
+typedef struct emit_index {
+  ir_expr expression;
+  uint32_t value, depth;
+} emit_index;
+typedef struct emit_scalar {
+  ir_expr expression;
+  uint32_t scalar;
+} emit_scalar;
 
 typedef struct emit {
   fusion_context *c;
@@ -35,19 +47,19 @@ typedef struct emit {
   expr_pool *x;
   ir_arena *arena;
   kir_kernel *k;
-  IR_VEC(uint32_t) slots;    /* slot -> plan buffer */
-  IR_VEC(uint8_t) access;    /* slot -> KIR_READ | KIR_WRITE */
+  IR_VEC(uint32_t) slots; /* slot -> plan buffer */
+  IR_VEC(uint8_t) access; /* slot -> KIR_READ | KIR_WRITE */
   IR_VEC(emit_scalar) scalars;
   IR_VEC(emit_stage_entry) stages;
   IR_VEC(emit_memo) memos;
   IR_VEC(emit_index) indices;
   IR_VEC(uint32_t) open_ifs;
   uint32_t buckets[EMIT_BUCKETS]; /* newest memo of each hash; UINT32_MAX: none */
-  uint32_t depth;            /* open loops and ifs */
-  uint32_t lane_var, lanes;  /* pool variable number and vector width; lanes 1: none */
-  bool stream;               /* stores of outputs are streaming */
+  uint32_t depth;                 /* open loops and ifs */
+  uint32_t lane_var, lanes;       /* pool variable number and vector width; lanes 1: none */
+  bool stream;                    /* stores of outputs are streaming */
   bool failed;
-  uint32_t failed_node;      /* the value that has no emission, 0: host memory */
+  uint32_t failed_node; /* the value that has no emission, 0: host memory */
 } emit;
 
 /* ---- kernel and step ---- */
@@ -55,35 +67,47 @@ typedef struct emit {
 emit *emit_begin(fusion_context *, const fusion_group *, const char *suffix);
 /* Ends it: adds the kernel and a step running `groups` workgroups. The step's traffic and nodes come from the group. `choice` and guards as plan_step. */
 snt_result emit_end(emit *, ir_expr groups, uint32_t choice, uint32_t guard_count, const plan_condition *guards);
-uint32_t fusion_buffer_of(fusion_context *, uint32_t node);             /* plan buffer of a stored node, made on first use */
+uint32_t fusion_buffer_of(fusion_context *, uint32_t node); /* plan buffer of a stored node, made on first use */
 uint32_t fusion_add_scratch(fusion_context *, const char *name, int32_t dtype, ir_expr elements); /* partial results, workspaces */
-uint32_t emit_bind(emit *, uint32_t buffer, uint8_t access);            /* kernel memory of a plan buffer, bound on first use */
+uint32_t emit_bind(emit *, uint32_t buffer, uint8_t access); /* kernel memory of a plan buffer, bound on first use */
 
 /* ---- variables and scopes ---- */
-ir_expr emit_group(emit *, ir_expr groups);                             /* the group number as a variable in [0, groups) */
-ir_expr emit_item(emit *, uint32_t dimension, uint32_t items);          /* local id; sets the kernel's items */
+ir_expr emit_group(emit *, ir_expr groups);                    /* the group number as a variable in [0, groups) */
+ir_expr emit_item(emit *, uint32_t dimension, uint32_t items); /* local id; sets the kernel's items */
 /* A kernel loop over [lo, hi) by step; the variable as an expression. `carried` values as in kir_loop. */
-typedef struct emit_loop_info { const char *name; ir_expr lo, hi; int64_t step; bool whole; /* hi - lo is a multiple of step */ uint32_t flags, unroll, carry_count; const uint32_t *initial; uint32_t *carried; } emit_loop_info;
+typedef struct emit_loop_info {
+  const char *name;
+  ir_expr lo, hi;
+  int64_t step;
+  bool whole; /* hi - lo is a multiple of step */
+  uint32_t flags, unroll, carry_count;
+  const uint32_t *initial;
+  uint32_t *carried;
+} emit_loop_info;
 ir_expr emit_loop(emit *, const emit_loop_info *);
 void emit_loop_end(emit *, ir_expr variable, uint32_t count, const uint32_t *next, uint32_t *results);
-void emit_if(emit *, uint32_t condition);      /* closed by emit_if_end; values made inside are forgotten after */
+void emit_if(emit *, uint32_t condition); /* closed by emit_if_end; values made inside are forgotten after */
 void emit_else(emit *);
 void emit_if_end(emit *);
 /* Makes `base + lane` the vector axis: returns that expression; lanes 1 returns base. Until emit_scalar_lanes. */
 ir_expr emit_lanes(emit *, ir_expr base, uint32_t lanes);
 void emit_scalar_lanes(emit *);
 void emit_use_lanes(emit *, uint32_t lane_var, uint32_t lanes); /* back to an axis made before */
-ir_expr emit_var_for(emit *, const char *name, uint32_t kernel_value, ir_expr lo, ir_expr hi); /* an expression standing for a run-time u32 */
+ir_expr emit_var_for(emit *, const char *name, uint32_t kernel_value, ir_expr lo,
+                     ir_expr hi); /* an expression standing for a run-time u32 */
 
 /* ---- expressions to kernel values ---- */
-uint32_t emit_expr(emit *, ir_expr);                                    /* u32 (wrapping); what depends on symbols alone becomes a scalar of the plan */
-uint32_t emit_conditions(emit *, uint32_t count, const map_condition *); /* bool (or bool vector along lanes): the conjunction; 0 when count is 0 */
+uint32_t emit_expr(emit *, ir_expr); /* u32 (wrapping); what depends on symbols alone becomes a scalar of the plan */
+uint32_t emit_conditions(emit *, uint32_t count,
+                         const map_condition *); /* bool (or bool vector along lanes): the conjunction; 0 when count is 0 */
 kir_type emit_compute_type(const emit *, int32_t dtype, uint32_t lanes);
 
 /* ---- value and stage ---- */
 uint32_t emit_value(emit *, uint32_t node, const map_access *);
-uint32_t emit_load(emit *, uint32_t memory, int32_t dtype, ir_expr offset, uint32_t condition_count, const map_condition *); /* element offset, any dependence on lanes */
-void emit_store(emit *, uint32_t memory, int32_t dtype, ir_expr offset, uint32_t value); /* casts from the compute type; vector when unit stride along lanes */
+uint32_t emit_load(emit *, uint32_t memory, int32_t dtype, ir_expr offset, uint32_t condition_count,
+                   const map_condition *); /* element offset, any dependence on lanes */
+void emit_store(emit *, uint32_t memory, int32_t dtype, ir_expr offset,
+                uint32_t value); /* casts from the compute type; vector when unit stride along lanes */
 void emit_store_node(emit *, uint32_t node, const map_access *, uint32_t value); /* into the node's own buffer */
 void emit_remember(emit *, uint32_t node, const map_access *, uint32_t value);   /* later values of node there are this */
 /* Opens storage for `node` over [origin, origin + extent) a dimension. Unit stride on the last axis unless `strides` says else. */
@@ -91,10 +115,10 @@ typedef struct stage_info {
   uint32_t node;
   uint8_t storage;
   ir_expr origin[SNT_MAX_RANK], extent[SNT_MAX_RANK];
-  int32_t ring_axis;       /* -1: none */
-  int64_t ring_size;       /* rows kept of the ring axis; extent of that axis is the part computed or valid now */
-  ir_expr group, groups;   /* workspace: which part of how many */
-  bool ordered;            /* `order` is given: axes from outermost to innermost; else as the node's */
+  int32_t ring_axis;     /* -1: none */
+  int64_t ring_size;     /* rows kept of the ring axis; extent of that axis is the part computed or valid now */
+  ir_expr group, groups; /* workspace: which part of how many */
+  bool ordered;          /* `order` is given: axes from outermost to innermost; else as the node's */
   uint8_t order[SNT_MAX_RANK];
 } stage_info;
 /* Opened *through*: a value of the region is computed and stored on its first use; after emit_stage_filled it is loaded. Rings and rows
@@ -112,6 +136,6 @@ typedef struct sweep {
 /* The combination of every item's `value` over the workgroup, the same in all of them: subgroup operations where the device has them, local memory and barriers. */
 uint32_t emit_group_combine(emit *, kir_op combine, uint32_t value, uint32_t items);
 uint32_t emit_reduce(emit *, uint32_t node, const map_access *, const sweep *);
-kir_op emit_combine_op(ir_op reduce);                                    /* add mul max min */
+kir_op emit_combine_op(ir_op reduce); /* add mul max min */
 double emit_identity(ir_op reduce, int32_t dtype);
 #endif

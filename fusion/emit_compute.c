@@ -63,7 +63,10 @@ static double fill_value(const emit *e, uint32_t node) {
 /* A view: the operand at rewritten coordinates; where the view pads, its fill outside. */
 static uint32_t compute_view(emit *e, uint32_t node, const map_access *access) {
   map_access inner = *access;
-  if (!ir_movement_access(e->g, node, 0, &inner)) { e->failed = true, e->failed_node = node; return 0; }
+  if (!ir_movement_access(e->g, node, 0, &inner)) {
+    e->failed = true, e->failed_node = node;
+    return 0;
+  }
   const uint32_t value = emit_value(e, ir_arg(e->g, node, 0), &inner);
   const uint32_t added = inner.condition_count - access->condition_count;
   if (!added || !value) return value;
@@ -77,11 +80,15 @@ static uint32_t compute_concat(emit *e, uint32_t node, const map_access *access)
   uint32_t value = 0;
   for (uint32_t i = n->arity; i-- > 0;) {
     map_access inner = *access;
-    if (!ir_movement_access(e->g, node, i, &inner)) { e->failed = true, e->failed_node = node; return 0; }
+    if (!ir_movement_access(e->g, node, i, &inner)) {
+      e->failed = true, e->failed_node = node;
+      return 0;
+    }
     const uint32_t added = inner.condition_count - access->condition_count;
     bool never = false;
     for (uint32_t c = access->condition_count; c < inner.condition_count; c++)
-      never |= expr_proves_lt(e->x, inner.conditions[c].value, inner.conditions[c].lo) || expr_proves_le(e->x, inner.conditions[c].hi, inner.conditions[c].value);
+      never |= expr_proves_lt(e->x, inner.conditions[c].value, inner.conditions[c].lo) ||
+               expr_proves_le(e->x, inner.conditions[c].hi, inner.conditions[c].value);
     if (never) continue;
     const uint32_t part = emit_value(e, ir_arg(e->g, node, i), &inner);
     if (!added || !part) return part;
@@ -194,12 +201,17 @@ uint32_t emit_compute(emit *e, uint32_t node, const map_access *access) {
   case IR_OP_concat: return compute_concat(e, node, access);
   case IR_OP_gather: return compute_gather(e, node, access);
   case IR_OP_random: return compute_random(e, node, access);
-  case IR_OP_scatter_set: case IR_OP_scatter_add: case IR_OP_scatter_mul: case IR_OP_scatter_min: case IR_OP_scatter_max: return emit_scatter(e, node, access);
+  case IR_OP_scatter_set:
+  case IR_OP_scatter_add:
+  case IR_OP_scatter_mul:
+  case IR_OP_scatter_min:
+  case IR_OP_scatter_max: return emit_scatter(e, node, access);
   default: break;
   }
   if (ir_ops[n->op].flags & IR_POINTWISE) return compute_pointwise(e, node, access);
   if (ir_ops[n->op].flags & IR_MOVEMENT) return compute_view(e, node, access);
-  if ((ir_ops[n->op].flags & IR_REDUCE) || n->op == IR_OP_contract) return emit_reduce(e, node, access, &(sweep){.lanes = 1, .accumulators = 1});
+  if ((ir_ops[n->op].flags & IR_REDUCE) || n->op == IR_OP_contract)
+    return emit_reduce(e, node, access, &(sweep){.lanes = 1, .accumulators = 1});
   e->failed = true;
   e->failed_node = node; /* a scan, scatter or region inside a kernel of another kind */
   return 0;

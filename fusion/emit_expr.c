@@ -21,7 +21,8 @@ static uint32_t read_scalar(emit *e, ir_expr expression) {
   expr_bounds(e->x, expression, &lo, &hi);
   const int length = snprintf(name, sizeof name, "s%u", e->scalars.count);
   const int64_t multiple = expr_multiple_of(e->x, expression);
-  const uint32_t scalar = kir_scalar_add(e->k, ir_arena_text(e->arena, name, (size_t)length), SNT_U32, lo < 0 ? 0 : lo, lo < 0 || hi > UINT32_MAX ? UINT32_MAX : hi, lo < 0 || multiple < 1 ? 1 : multiple);
+  const uint32_t scalar = kir_scalar_add(e->k, ir_arena_text(e->arena, name, (size_t)length), SNT_U32, lo < 0 ? 0 : lo,
+                                         lo < 0 || hi > UINT32_MAX ? UINT32_MAX : hi, lo < 0 || multiple < 1 ? 1 : multiple);
   const emit_scalar entry = {expression, scalar};
   if (!IR_PUSH(e->arena, &e->scalars, entry)) e->failed = true;
   return kir_scalar_read(e->k, scalar);
@@ -33,7 +34,10 @@ static uint32_t put_product(emit *e, const expr_node *n) {
   uint32_t value = 0;
   for (uint32_t i = 0; i < n->count; i++) {
     const ir_expr term = e->x->terms.at[n->first + i];
-    if (!has_vars(e->x, term)) { symbolic = expr_mul(e->x, symbolic, term); continue; }
+    if (!has_vars(e->x, term)) {
+      symbolic = expr_mul(e->x, symbolic, term);
+      continue;
+    }
     const uint32_t factor = emit_expr(e, term);
     value = value ? kir_2(e->k, KIR_mul, value, factor) : factor;
   }
@@ -48,7 +52,10 @@ static uint32_t put_sum(emit *e, const expr_node *n) {
   for (uint32_t i = 0; i < n->count; i++) {
     const ir_expr term = e->x->terms.at[n->first + i];
     const int64_t coef = e->x->coefs.at[n->first + i];
-    if (!has_vars(e->x, term)) { symbolic = expr_add(e->x, symbolic, expr_mul(e->x, term, expr_int(e->x, coef))); continue; }
+    if (!has_vars(e->x, term)) {
+      symbolic = expr_add(e->x, symbolic, expr_mul(e->x, term, expr_int(e->x, coef)));
+      continue;
+    }
     if (count == 31) { /* rare: fold what is there */
       values[0] = kir_ix(e->k, count, coefs, values, 0);
       coefs[0] = 1;
@@ -102,7 +109,10 @@ static uint32_t put_expr(emit *e, ir_expr expression) {
 }
 
 uint32_t emit_expr(emit *e, ir_expr expression) {
-  if (e->failed || e->x->failed) { e->failed = true; return 0; }
+  if (e->failed || e->x->failed) {
+    e->failed = true;
+    return 0;
+  }
   for (uint32_t i = e->indices.count; i-- > 0;)
     if (e->indices.at[i].expression == expression) return e->indices.at[i].value;
   const uint32_t value = put_expr(e, expression);
@@ -137,7 +147,8 @@ uint32_t emit_any_expr(emit *e, ir_expr expression) {
 
 bool emit_conditions_use_lanes(const emit *e, uint32_t count, const map_condition *conditions) {
   for (uint32_t i = 0; i < count; i++)
-    if (emit_uses_lanes(e, conditions[i].value) || emit_uses_lanes(e, conditions[i].lo) || emit_uses_lanes(e, conditions[i].hi)) return true;
+    if (emit_uses_lanes(e, conditions[i].value) || emit_uses_lanes(e, conditions[i].lo) || emit_uses_lanes(e, conditions[i].hi))
+      return true;
   return false;
 }
 

@@ -13,7 +13,8 @@ static kir_op subgroup_op(kir_op combine) {
 static uint32_t local_cells(emit *e, kir_type type, uint32_t items) {
   char name[24];
   const int length = snprintf(name, sizeof name, "part%u", e->k->memories.count);
-  kir_memory m = {.name = ir_arena_text(e->arena, name, (size_t)length), .space = KIR_LOCAL, .access = KIR_READ | KIR_WRITE, .rank = 1, .type = type};
+  kir_memory m = {
+      .name = ir_arena_text(e->arena, name, (size_t)length), .space = KIR_LOCAL, .access = KIR_READ | KIR_WRITE, .rank = 1, .type = type};
   m.dims[0] = items;
   return kir_memory_add(e->k, &m);
 }

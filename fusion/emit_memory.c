@@ -30,7 +30,11 @@ static uint32_t narrow(emit *e, int32_t dtype, uint32_t value) {
 
 static uint32_t greatest_common(uint32_t a, int64_t b) {
   int64_t x = a, y = b < 0 ? -b : b;
-  while (y) { const int64_t t = x % y; x = y; y = t; }
+  while (y) {
+    const int64_t t = x % y;
+    x = y;
+    y = t;
+  }
   return (uint32_t)x;
 }
 

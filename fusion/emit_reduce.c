@@ -6,14 +6,14 @@
 enum { MAX_ACCUMULATORS = 8, UNROLLED_TERMS = 96 };
 
 typedef struct reduction {
-  uint32_t node, count;                /* reduced axes */
+  uint32_t node, count; /* reduced axes */
   ir_expr extent[SNT_MAX_RANK], at[SNT_MAX_RANK];
-  uint32_t label[SNT_MAX_RANK];        /* reduce: operand axis; contract: label */
+  uint32_t label[SNT_MAX_RANK]; /* reduce: operand axis; contract: label */
   const map_access *result;
-  bool contract, tail;                 /* tail: what does not fill a vector of every item; the loop starts at the item */
+  bool contract, tail; /* tail: what does not fill a vector of every item; the loop starts at the item */
   uint32_t lanes, accumulators, unroll, items;
   ir_expr item;
-  kir_type type;                       /* of one accumulator */
+  kir_type type; /* of one accumulator */
 } reduction;
 
 kir_op emit_combine_op(ir_op op) {
@@ -74,7 +74,10 @@ static void open_reduce(const emit *e, reduction *r) {
 
 static ir_expr reduced_at(const reduction *r, uint32_t label, bool *found) {
   for (uint32_t i = 0; i < r->count; i++)
-    if (r->label[i] == label) { *found = true; return r->at[i]; }
+    if (r->label[i] == label) {
+      *found = true;
+      return r->at[i];
+    }
   *found = false;
   return 0;
 }
@@ -145,8 +148,13 @@ static void sweep_levels(emit *e, reduction *r, uint32_t level, ir_expr lo, ir_e
     return;
   }
   uint32_t carried[MAX_ACCUMULATORS];
-  emit_loop_info info = {.name = "k", .lo = last ? lo : 0, .hi = last ? hi : r->extent[level], .step = 1,
-                         .carry_count = r->accumulators, .initial = acc, .carried = carried};
+  emit_loop_info info = {.name = "k",
+                         .lo = last ? lo : 0,
+                         .hi = last ? hi : r->extent[level],
+                         .step = 1,
+                         .carry_count = r->accumulators,
+                         .initial = acc,
+                         .carried = carried};
   if (last) info.step = (int64_t)r->lanes * r->accumulators * r->items, info.unroll = r->unroll, info.whole = !r->tail;
   const ir_expr v = emit_loop(e, &info);
   r->at[level] = v;
@@ -190,7 +198,10 @@ static bool is_written_out(const emit *e, const reduction *r) {
 }
 
 static void write_out(emit *e, reduction *r, uint32_t level, uint32_t *acc) {
-  if (level == r->count) { *acc = accumulate(e, r, *acc); return; }
+  if (level == r->count) {
+    *acc = accumulate(e, r, *acc);
+    return;
+  }
   for (ir_expr i = 0; i < r->extent[level]; i++) {
     r->at[level] = i;
     write_out(e, r, level + 1, acc);
@@ -227,16 +238,20 @@ static uint32_t sweep_index(emit *e, reduction *r) {
   r->type = emit_compute_type(e, from->dtype, lanes);
   const double worst = max ? lowest(r->type.base) : highest(r->type.base);
   const bool real = ir_dtypes[r->type.base].is_float;
-  uint32_t initial[2] = {real ? kir_const_float(e->k, r->type, worst) : kir_const_int(e->k, r->type, (int64_t)worst), kir_const_int(e->k, kir_t(SNT_U32, lanes), 0)};
+  uint32_t initial[2] = {real ? kir_const_float(e->k, r->type, worst) : kir_const_int(e->k, r->type, (int64_t)worst),
+                         kir_const_int(e->k, kir_t(SNT_U32, lanes), 0)};
   uint32_t carried[2];
-  const ir_expr v = emit_loop(e, &(emit_loop_info){.name = "k", .lo = 0, .hi = r->extent[0], .step = 1, .carry_count = 2, .initial = initial, .carried = carried});
+  const ir_expr v = emit_loop(
+      e, &(emit_loop_info){.name = "k", .lo = 0, .hi = r->extent[0], .step = 1, .carry_count = 2, .initial = initial, .carried = carried});
   r->at[0] = v;
   const map_access a = reduce_operand(e, r);
   const uint32_t value = emit_value(e, ir_arg(e->g, r->node, 0), &a);
   uint32_t better = kir_2(e->k, max ? KIR_gt : KIR_lt, value, carried[0]);
   if (real) /* a NaN wins, the first of them */
-    better = kir_2(e->k, KIR_or, better, kir_2(e->k, KIR_and, kir_1(e->k, KIR_isnan, value), kir_1(e->k, KIR_not, kir_1(e->k, KIR_isnan, carried[0]))));
-  const uint32_t next[2] = {kir_3(e->k, KIR_select, better, value, carried[0]), kir_3(e->k, KIR_select, better, emit_expr(e, v), carried[1])};
+    better = kir_2(e->k, KIR_or, better,
+                   kir_2(e->k, KIR_and, kir_1(e->k, KIR_isnan, value), kir_1(e->k, KIR_not, kir_1(e->k, KIR_isnan, carried[0]))));
+  const uint32_t next[2] = {kir_3(e->k, KIR_select, better, value, carried[0]),
+                            kir_3(e->k, KIR_select, better, emit_expr(e, v), carried[1])};
   uint32_t result[2];
   emit_loop_end(e, v, 2, next, result);
   return kir_cast(e->k, kir_t(SNT_I64, lanes), result[1]);
@@ -244,8 +259,13 @@ static uint32_t sweep_index(emit *e, reduction *r) {
 
 uint32_t emit_reduce(emit *e, uint32_t node, const map_access *access, const sweep *s) {
   const ir_node *n = ir_at(e->g, node);
-  reduction r = {.node = node, .result = access, .contract = n->op == IR_OP_contract, .lanes = e->lanes > 1 ? 1 : s->lanes, .unroll = s->unroll,
-                 .items = s->items > 1 ? s->items : 1, .item = s->item};
+  reduction r = {.node = node,
+                 .result = access,
+                 .contract = n->op == IR_OP_contract,
+                 .lanes = e->lanes > 1 ? 1 : s->lanes,
+                 .unroll = s->unroll,
+                 .items = s->items > 1 ? s->items : 1,
+                 .item = s->item};
   r.accumulators = s->accumulators < 1 ? 1 : s->accumulators > MAX_ACCUMULATORS ? MAX_ACCUMULATORS : s->accumulators;
   r.type = emit_compute_type(e, n->type.dtype, 1);
   if (r.contract) open_contract(e, &r);

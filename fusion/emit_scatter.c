@@ -27,7 +27,8 @@ static uint32_t update_value(emit *e, const scatter_sweep *s) {
   const uint32_t updates = ir_arg(e->g, s->node, 2);
   map_access at = *s->result;
   at.rank = ir_at(e->g, updates)->type.rank;
-  for (uint32_t d = s->axis; d < at.rank; d++) at.at[d] = d < s->axis + s->index_rank ? s->at[d - s->axis] : s->result->at[d - s->index_rank + 1];
+  for (uint32_t d = s->axis; d < at.rank; d++)
+    at.at[d] = d < s->axis + s->index_rank ? s->at[d - s->axis] : s->result->at[d - s->index_rank + 1];
   return emit_value(e, updates, &at);
 }
 
@@ -49,7 +50,8 @@ static uint32_t sweep_indices(emit *e, scatter_sweep *s, uint32_t level, uint32_
   }
   uint32_t carried, result;
   const ir_expr extent = ir_at(e->g, ir_arg(e->g, s->node, 1))->type.dims[level];
-  const ir_expr v = emit_loop(e, &(emit_loop_info){.name = "u", .lo = 0, .hi = extent, .step = 1, .carry_count = 1, .initial = &value, .carried = &carried});
+  const ir_expr v = emit_loop(
+      e, &(emit_loop_info){.name = "u", .lo = 0, .hi = extent, .step = 1, .carry_count = 1, .initial = &value, .carried = &carried});
   s->at[level] = v;
   const uint32_t next = sweep_indices(e, s, level + 1, carried);
   emit_loop_end(e, v, 1, &next, &result);
@@ -57,7 +59,10 @@ static uint32_t sweep_indices(emit *e, scatter_sweep *s, uint32_t level, uint32_
 }
 
 uint32_t emit_scatter(emit *e, uint32_t node, const map_access *access) {
-  scatter_sweep s = {.node = node, .axis = (uint32_t)ir_attr_int(e->g, node, IR_ATTR_axis, 0), .index_rank = ir_at(e->g, ir_arg(e->g, node, 1))->type.rank, .result = access};
+  scatter_sweep s = {.node = node,
+                     .axis = (uint32_t)ir_attr_int(e->g, node, IR_ATTR_axis, 0),
+                     .index_rank = ir_at(e->g, ir_arg(e->g, node, 1))->type.rank,
+                     .result = access};
   uint32_t value = emit_value(e, ir_arg(e->g, node, 0), access);
   if (!value) return 0;
   const uint8_t lanes = emit_value_type(e, value).lanes;

@@ -8,7 +8,8 @@ emit_stage_entry *emit_find_stage(emit *e, uint32_t node, const map_access *acce
     if (s->node != node) continue;
     bool inside = true;
     for (uint32_t d = 0; d < s->rank && inside; d++)
-      inside = expr_proves_le(e->x, s->origin[d], access->at[d]) && expr_proves_lt(e->x, access->at[d], expr_add(e->x, s->origin[d], s->extent[d]));
+      inside = expr_proves_le(e->x, s->origin[d], access->at[d]) &&
+               expr_proves_lt(e->x, access->at[d], expr_add(e->x, s->origin[d], s->extent[d]));
     if (inside) return s;
   }
   return NULL;
@@ -52,7 +53,10 @@ static uint32_t stage_memory(emit *e, const emit_stage_entry *s, const stage_inf
   if (s->storage == STAGE_WORKSPACE)
     return emit_bind(e, fusion_add_scratch(e->c, kept, dtype, expr_mul(e->x, elements, info->groups)), KIR_READ | KIR_WRITE);
   int64_t literal;
-  if (!expr_is_const(e->x, elements, &literal)) { e->failed = true; return 0; }
+  if (!expr_is_const(e->x, elements, &literal)) {
+    e->failed = true;
+    return 0;
+  }
   kir_memory m = {.name = kept, .space = s->storage == STAGE_LOCAL ? KIR_LOCAL : KIR_PRIVATE, .access = KIR_READ | KIR_WRITE, .rank = 1};
   m.type = kir_t(dtype == SNT_BOOL ? SNT_U8 : dtype, 1);
   m.flags = s->storage == STAGE_REGS ? KIR_MEM_REGS : KIR_MEM_ROWS;
@@ -63,7 +67,13 @@ static uint32_t stage_memory(emit *e, const emit_stage_entry *s, const stage_inf
 
 uint32_t emit_stage_open(emit *e, const stage_info *info, uint32_t reuse) {
   const ir_node *n = ir_at(e->g, info->node);
-  emit_stage_entry s = {.node = info->node, .storage = info->storage, .through = 1, .rank = n->type.rank, .ring_axis = info->ring_axis, .ring_size = info->ring_size, .depth = e->depth};
+  emit_stage_entry s = {.node = info->node,
+                        .storage = info->storage,
+                        .through = 1,
+                        .rank = n->type.rank,
+                        .ring_axis = info->ring_axis,
+                        .ring_size = info->ring_size,
+                        .depth = e->depth};
   ir_expr elements = 1;
   for (uint32_t i = s.rank; i-- > 0;) {
     const uint32_t d = info->ordered ? info->order[i] : i;
@@ -81,10 +91,17 @@ uint32_t emit_stage_open(emit *e, const stage_info *info, uint32_t reuse) {
 
 void emit_stage_filled(emit *e, uint32_t node) {
   for (uint32_t i = e->stages.count; i-- > 0;)
-    if (e->stages.at[i].node == node) { e->stages.at[i].through = 0; return; }
+    if (e->stages.at[i].node == node) {
+      e->stages.at[i].through = 0;
+      return;
+    }
 }
 
-typedef struct stage_sweep { const stage_info *info; map_access at; uint32_t rank, lanes; } stage_sweep;
+typedef struct stage_sweep {
+  const stage_info *info;
+  map_access at;
+  uint32_t rank, lanes;
+} stage_sweep;
 
 static void sweep_last(emit *e, stage_sweep *s, ir_expr lo, ir_expr hi, uint32_t lanes) {
   int64_t trips;
@@ -111,11 +128,17 @@ static void sweep_columns(emit *e, stage_sweep *s) {
   const ir_expr extent = s->info->extent[last], origin = s->info->origin[last];
   uint32_t count;
   const ir_expr *low = ir_at(e->g, node)->op == IR_OP_pad ? ir_attr_ints(e->g, node, IR_ATTR_low, &count) : NULL;
-  if (!low) { sweep_vectors(e, s, 0, extent); return; }
+  if (!low) {
+    sweep_vectors(e, s, 0, extent);
+    return;
+  }
   const ir_expr inner = ir_at(e->g, ir_arg(e->g, node, 0))->type.dims[last];
   const ir_expr first = expr_max(x, 0, expr_sub(x, low[last], origin)); /* of the region */
   const ir_expr end = expr_min(x, extent, expr_sub(x, expr_add(x, low[last], inner), origin));
-  if (!expr_proves_le(x, 0, first) || !expr_proves_le(x, first, end)) { sweep_vectors(e, s, 0, extent); return; }
+  if (!expr_proves_le(x, 0, first) || !expr_proves_le(x, first, end)) {
+    sweep_vectors(e, s, 0, extent);
+    return;
+  }
   if (first != 0) sweep_last(e, s, 0, first, 1);
   sweep_vectors(e, s, first, end);
   if (end != extent) sweep_last(e, s, end, extent, 1);

@@ -21,7 +21,10 @@ void emit_remember(emit *e, uint32_t node, const map_access *access, uint32_t va
   emit_memo m = {.node = node, .value = value, .depth = e->depth, .hash = access_hash(node, access), .access = *access};
   uint32_t *head = &e->buckets[m.hash % EMIT_BUCKETS];
   m.next = *head;
-  if (!IR_PUSH(e->arena, &e->memos, m)) { e->failed = true; return; }
+  if (!IR_PUSH(e->arena, &e->memos, m)) {
+    e->failed = true;
+    return;
+  }
   *head = e->memos.count - 1;
 }
 

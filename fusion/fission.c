@@ -10,7 +10,8 @@ snt_result fusion_fission(fusion_context *c, bool *changed) {
     const uint32_t needs = group->input_count + group->output_count;
     if (group->dead || !limit || needs <= limit) continue;
     const ir_node *hero = ir_at(c->graph, group->hero);
-    return ir_fail(c->diag, SNT_E_LIMIT, "fission", hero->origin, "%s (%s) needs %u bindings; the device has %u", ir_node_name(c->graph, group->hero), ir_ops[hero->op].name, needs, limit);
+    return ir_fail(c->diag, SNT_E_LIMIT, "fission", hero->origin, "%s (%s) needs %u bindings; the device has %u",
+                   ir_node_name(c->graph, group->hero), ir_ops[hero->op].name, needs, limit);
   }
   return SNT_OK;
 }

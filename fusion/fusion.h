@@ -6,18 +6,33 @@
 #include "ir/graph.h"
 #include "ir/plan.h"
 
-typedef enum { FUSION_FUSED, FUSION_UNFUSED, FUSION_UNFUSED_NODES } fusion_level; /* --unfused: a kernel a primitive; =nodes: a kernel a source node */
+typedef enum {
+  FUSION_FUSED,
+  FUSION_UNFUSED,
+  FUSION_UNFUSED_NODES
+} fusion_level; /* --unfused: a kernel a primitive; =nodes: a kernel a source node */
 
 /* Group kinds: one file fusion/schedule_<kind>.c each. */
-typedef enum { GROUP_NONE, GROUP_LOOP, GROUP_REDUCE, GROUP_ROW, GROUP_CONTRACT, GROUP_WINDOW, GROUP_TRANSPOSE, GROUP_SCAN, GROUP_SCATTER, GROUP_KIND_COUNT } group_kind;
+typedef enum {
+  GROUP_NONE,
+  GROUP_LOOP,
+  GROUP_REDUCE,
+  GROUP_ROW,
+  GROUP_CONTRACT,
+  GROUP_WINDOW,
+  GROUP_TRANSPOSE,
+  GROUP_SCAN,
+  GROUP_SCATTER,
+  GROUP_KIND_COUNT
+} group_kind;
 
 /* A group becomes one kernel (or two for a two-stage reduction). Views (movement nodes) cost nothing and are not members unless they are
    stored: a member's value is read through any chain of views inside the group. */
 typedef struct fusion_group {
   uint8_t kind;
-  uint8_t dead;          /* merged into another */
-  uint32_t hero;         /* the node that shapes the iteration: the contract, a reduce, the widest output of a loop */
-  uint32_t count;        /* members: compute nodes and stored views, in graph order */
+  uint8_t dead;   /* merged into another */
+  uint32_t hero;  /* the node that shapes the iteration: the contract, a reduce, the widest output of a loop */
+  uint32_t count; /* members: compute nodes and stored views, in graph order */
   const uint32_t *nodes;
   uint32_t input_count, output_count;
   const uint32_t *inputs;  /* nodes whose stored values it reads: graph inputs, states, constants not splat, other groups' outputs */
@@ -31,7 +46,7 @@ typedef struct fusion_decision {
   uint8_t taken;
   const char *rule;
   double ns_parts, ns_fused, bytes_saved, registers;
-  const char *text;            /* one sentence with the numbers and the counterfactual */
+  const char *text; /* one sentence with the numbers and the counterfactual */
 } fusion_decision;
 
 typedef struct fusion_hooks {
@@ -44,20 +59,20 @@ typedef struct fusion_options {
   const cost_profile *profile;
   uint8_t numerics, level;
   bool no_rewrites;
-  const char *only;      /* null, or names of graph passes to run ("canonicalise,decompose"), for `sinter opt` */
-  uint64_t peak_bytes;   /* 0: no budget */
+  const char *only;    /* null, or names of graph passes to run ("canonicalise,decompose"), for `sinter opt` */
+  uint64_t peak_bytes; /* 0: no budget */
   const fusion_hooks *hooks;
-  bool verify;           /* after each pass */
+  bool verify; /* after each pass */
 } fusion_options;
 
 /* The context every pass receives. */
 typedef struct fusion_context {
   const fusion_options *options;
-  ir_arena *arena;       /* of the compile: groups, decisions, kernels, plan */
-  ir_graph *graph;       /* the working graph; a pass may replace it */
-  uint32_t *group_of;    /* node -> group + 1; 0: view, source or dead */
+  ir_arena *arena;    /* of the compile: groups, decisions, kernels, plan */
+  ir_graph *graph;    /* the working graph; a pass may replace it */
+  uint32_t *group_of; /* node -> group + 1; 0: view, source or dead */
   IR_VEC(fusion_group) groups;
-  uint32_t *order;       /* groups in execution order */
+  uint32_t *order; /* groups in execution order */
   uint32_t order_count;
   uint8_t *copied_update; /* per update: the new value has storage of its own and is copied into the state at the end; null: none */
   IR_VEC(fusion_decision) decisions;
@@ -68,7 +83,11 @@ typedef struct fusion_context {
 
 typedef snt_result (*fusion_pass_fn)(fusion_context *, bool *changed);
 enum { FUSION_TO_FIXPOINT = 1, FUSION_REWRITE = 2 /* skipped by no_rewrites */ };
-typedef struct fusion_pass { const char *name; fusion_pass_fn run; uint32_t flags; } fusion_pass;
+typedef struct fusion_pass {
+  const char *name;
+  fusion_pass_fn run;
+  uint32_t flags;
+} fusion_pass;
 extern const fusion_pass fusion_pipeline[];
 extern const uint32_t fusion_pipeline_count;
 
@@ -76,16 +95,18 @@ extern const uint32_t fusion_pipeline_count;
 snt_result fusion_compile(fusion_context *, const ir_graph *graph, const fusion_options *, ir_arena *, ir_plan *plan, snt_diag *);
 
 /* ---- passes, one file each ---- */
-snt_result fusion_canonicalise(fusion_context *, bool *changed); /* fold, dead code, views composed, x*1, double casts, constants that do not vary along an axis */
-snt_result fusion_decompose(fusion_context *, bool *changed);    /* what is left above primitives */
-snt_result fusion_rewrite(fusion_context *, bool *changed);      /* priced, flagged reassociating: batch-norm folding .. */
-snt_result fusion_copy_ports(fusion_context *, bool *changed);    /* outputs that are inputs, constants or named twice */
+snt_result
+fusion_canonicalise(fusion_context *,
+                    bool *changed); /* fold, dead code, views composed, x*1, double casts, constants that do not vary along an axis */
+snt_result fusion_decompose(fusion_context *, bool *changed);  /* what is left above primitives */
+snt_result fusion_rewrite(fusion_context *, bool *changed);    /* priced, flagged reassociating: batch-norm folding .. */
+snt_result fusion_copy_ports(fusion_context *, bool *changed); /* outputs that are inputs, constants or named twice */
 snt_result fusion_group_nodes(fusion_context *, bool *changed);
-snt_result fusion_fission(fusion_context *, bool *changed);      /* splits what does not fit the device's limits */
+snt_result fusion_fission(fusion_context *, bool *changed);       /* splits what does not fit the device's limits */
 snt_result fusion_settle_states(fusion_context *, bool *changed); /* which updates may overwrite their state in place */
-snt_result fusion_copy_states(fusion_context *);                 /* the copies of the others, after all other kernels */
-snt_result fusion_schedule(fusion_context *, bool *changed);     /* groups -> kernels and steps, by the table of schedules */
-snt_result fusion_plan_memory(fusion_context *, bool *changed);  /* scratch offsets by lifetime, in place, barriers */
+snt_result fusion_copy_states(fusion_context *);                  /* the copies of the others, after all other kernels */
+snt_result fusion_schedule(fusion_context *, bool *changed);      /* groups -> kernels and steps, by the table of schedules */
+snt_result fusion_plan_memory(fusion_context *, bool *changed);   /* scratch offsets by lifetime, in place, barriers */
 
 /* ---- what a schedule gives ---- */
 typedef struct schedule_info {
@@ -100,16 +121,21 @@ typedef struct schedule_info {
 extern const schedule_info fusion_schedules[GROUP_KIND_COUNT]; /* fusion/schedules.c */
 
 /* ---- analyses shared by grouping, schedules and the cost model (fusion/analysis.c) ---- */
-bool fusion_is_view(const ir_graph *, uint32_t node);     /* movement that costs nothing by itself */
-bool fusion_is_free(const ir_graph *, uint32_t node);     /* sources, views, splat constants */
+bool fusion_is_view(const ir_graph *, uint32_t node);           /* movement that costs nothing by itself */
+bool fusion_is_free(const ir_graph *, uint32_t node);           /* sources, views, splat constants */
 uint32_t fusion_through_views(const ir_graph *, uint32_t node); /* the first non-view below a chain of views (concat stops) */
 bool fusion_is_stored(const fusion_context *, uint32_t node);   /* has a buffer: input, state, data constant, or some group's output */
 /* Every load that computing `node` at `access` makes inside `group` (members inlined down to stored values), with the final access. */
-typedef struct fusion_load { uint32_t node; const map_access *access; double weight; /* times per evaluation: taps of inlined reductions */ } fusion_load;
+typedef struct fusion_load {
+  uint32_t node;
+  const map_access *access;
+  double weight; /* times per evaluation: taps of inlined reductions */
+} fusion_load;
 typedef void (*fusion_load_fn)(void *user, const fusion_load *);
 bool fusion_walk_loads(const fusion_context *, const fusion_group *, uint32_t node, const map_access *, fusion_load_fn, void *user);
 /* The same walk; nodes with stop[node] set are reported as if they were stored. */
-bool fusion_walk_until(const fusion_context *, const fusion_group *, uint32_t node, const map_access *, const uint8_t *stop, fusion_load_fn, void *user);
+bool fusion_walk_until(const fusion_context *, const fusion_group *, uint32_t node, const map_access *, const uint8_t *stop, fusion_load_fn,
+                       void *user);
 void fusion_group_work(const fusion_context *, const fusion_group *, cost_work *out); /* the default `work` */
 /* Outputs expressed in the hero's coordinates: walks forward over pointwise nodes and bijective views (reshape, transpose).
    `at` are coordinates of `from`'s value; fills those of `to`. False if no such path. */

@@ -3,8 +3,14 @@
    Order of the queue: largest saving first; equal savings by node number, so the result does not depend on memory layout. */
 #include "fusion/group_private.h"
 
-typedef struct edge { double saving; uint32_t producer, consumer, version; } edge; /* node numbers; version: sum of the groups' versions when priced */
-typedef struct edge_queue { edge *at; uint32_t count, capacity; } edge_queue;
+typedef struct edge {
+  double saving;
+  uint32_t producer, consumer, version;
+} edge; /* node numbers; version: sum of the groups' versions when priced */
+typedef struct edge_queue {
+  edge *at;
+  uint32_t count, capacity;
+} edge_queue;
 
 typedef struct group_run {
   grouping s;
@@ -145,8 +151,9 @@ static void consider_readers(group_run *r, uint32_t number, uint32_t node, uint3
   for (uint32_t u = s->uses.first[from]; u < s->uses.first[from + 1]; u++) {
     const uint32_t user = s->uses.user[u];
     if (!s->needed[user]) continue;
-    if (s->group_of[user]) { if (s->group_of[user] != number + 1) consider(r, node, user); }
-    else if (depth < 64 && fusion_is_view(s->c->graph, user)) consider_readers(r, number, node, user, depth + 1);
+    if (s->group_of[user]) {
+      if (s->group_of[user] != number + 1) consider(r, node, user);
+    } else if (depth < 64 && fusion_is_view(s->c->graph, user)) consider_readers(r, number, node, user, depth + 1);
   }
 }
 
@@ -233,7 +240,8 @@ static snt_result start_groups(group_run *r) {
   for (uint32_t node = 1; node < n; node++) {
     if (!r->s.needed[node]) continue;
     const bool source = (ir_ops[ir_at(c->graph, node)->op].flags & IR_SOURCE) != 0;
-    const bool stored = r->s.is_stored[node] && (!source || ir_at(c->graph, node)->op == IR_OP_iota || ir_at(c->graph, node)->op == IR_OP_dim);
+    const bool stored = r->s.is_stored[node] &&
+                        (!source || ir_at(c->graph, node)->op == IR_OP_iota || ir_at(c->graph, node)->op == IR_OP_dim);
     if (stored || !fusion_is_free(c->graph, node))
       if (!start_group(r, node)) return SNT_E_HOST_MEM;
   }
@@ -284,8 +292,10 @@ static snt_result check_contracts(const group_run *r) {
       if (c->group_of[a] == c->group_of[b]) continue;
       const char *obstacle = "no kind of kernel holds both";
       for (uint32_t d = 0; d < c->decisions.count; d++)
-        if (!c->decisions.at[d].taken && c->decisions.at[d].producer <= b && c->decisions.at[d].consumer >= a) obstacle = c->decisions.at[d].text;
-      return ir_fail(c->diag, SNT_E_CONTRACT, "group", ir_at(c->graph, v[n])->origin, "must_fuse %s, %s cannot hold: %s", ir_node_name(c->graph, v[0]), ir_node_name(c->graph, v[n]), obstacle);
+        if (!c->decisions.at[d].taken && c->decisions.at[d].producer <= b && c->decisions.at[d].consumer >= a)
+          obstacle = c->decisions.at[d].text;
+      return ir_fail(c->diag, SNT_E_CONTRACT, "group", ir_at(c->graph, v[n])->origin, "must_fuse %s, %s cannot hold: %s",
+                     ir_node_name(c->graph, v[0]), ir_node_name(c->graph, v[n]), obstacle);
     }
   }
   return SNT_OK;

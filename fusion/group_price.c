@@ -6,7 +6,9 @@
 static double elements_of(const fusion_context *c, uint32_t node) {
   return (double)schedule_hint(c->graph->pool, ir_tensor_elements(c->graph->pool, &ir_at(c->graph, node)->type));
 }
-static double bytes_of(const fusion_context *c, uint32_t node) { return elements_of(c, node) * ir_dtypes[ir_at(c->graph, node)->type.dtype].bytes; }
+static double bytes_of(const fusion_context *c, uint32_t node) {
+  return elements_of(c, node) * ir_dtypes[ir_at(c->graph, node)->type.dtype].bytes;
+}
 
 static double contract_depth(const fusion_context *c, uint32_t node) {
   const double out = elements_of(c, node), a = elements_of(c, ir_arg(c->graph, node, 0)), b = elements_of(c, ir_arg(c->graph, node, 1));
@@ -14,7 +16,8 @@ static double contract_depth(const fusion_context *c, uint32_t node) {
   const double k = out > 0 ? a * b / out : 1;
   double depth = 1;
   uint32_t count[2], out_count;
-  const ir_expr *lhs = ir_attr_ints(c->graph, node, IR_ATTR_lhs, &count[0]), *labels = ir_attr_ints(c->graph, node, IR_ATTR_out, &out_count);
+  const ir_expr *lhs = ir_attr_ints(c->graph, node, IR_ATTR_lhs, &count[0]),
+                *labels = ir_attr_ints(c->graph, node, IR_ATTR_out, &out_count);
   for (uint32_t i = 0; i < count[0]; i++) {
     bool kept = false;
     for (uint32_t o = 0; o < out_count; o++) kept |= labels[o] == lhs[i];
@@ -67,7 +70,8 @@ static cost_stream read_stream(const fusion_context *c, const fusion_group *grou
 
 /* A broadcast input is small whatever reads it; a gathered table is touched where the indices say. */
 static void add_streams(const fusion_context *c, const fusion_group *group, cost_work *w) {
-  for (uint32_t i = 0; i < group->input_count && w->stream_count < COST_MAX_STREAMS; i++) w->streams[w->stream_count++] = read_stream(c, group, group->inputs[i]);
+  for (uint32_t i = 0; i < group->input_count && w->stream_count < COST_MAX_STREAMS; i++)
+    w->streams[w->stream_count++] = read_stream(c, group, group->inputs[i]);
   for (uint32_t i = 0; i < group->output_count && w->stream_count < COST_MAX_STREAMS; i++) {
     const double bytes = bytes_of(c, group->outputs[i]);
     w->streams[w->stream_count++] = (cost_stream){.bytes = bytes, .accesses = bytes, .write = true};
@@ -96,7 +100,8 @@ void group_price(grouping *s, fusion_group *group) {
   cost_kernel(s->c->options->profile, &w, &group->cost);
 }
 
-void group_record(grouping *s, uint32_t producer, uint32_t consumer, bool taken, const char *rule, const fusion_group *parts[2], const fusion_group *fused) {
+void group_record(grouping *s, uint32_t producer, uint32_t consumer, bool taken, const char *rule, const fusion_group *parts[2],
+                  const fusion_group *fused) {
   fusion_context *c = s->c;
   fusion_decision d = {.producer = producer, .consumer = consumer, .taken = taken, .rule = rule};
   ir_text text;
@@ -111,13 +116,12 @@ void group_record(grouping *s, uint32_t producer, uint32_t consumer, bool taken,
   }
   const uint32_t limit = c->options->profile->max_bindings;
   if (!strcmp(rule, "saves") || !strcmp(rule, "loses"))
-    ir_text_format(&text, "%s: %.2f us together, %.2f us apart; %.0f bytes less", taken ? "one kernel" : "apart", d.ns_fused / 1e3, d.ns_parts / 1e3, d.bytes_saved);
+    ir_text_format(&text, "%s: %.2f us together, %.2f us apart; %.0f bytes less", taken ? "one kernel" : "apart", d.ns_fused / 1e3,
+                   d.ns_parts / 1e3, d.bytes_saved);
   else if (!strcmp(rule, "bindings") && fused)
     ir_text_format(&text, "would fuse with %u bindings; the device has %u", fused->input_count + fused->output_count, limit);
-  else if (!strcmp(rule, "cycle"))
-    ir_text_add(&text, "another kernel lies on a path between the two: one kernel would wait for itself");
-  else
-    ir_text_format(&text, "apart: %s", rule);
+  else if (!strcmp(rule, "cycle")) ir_text_add(&text, "another kernel lies on a path between the two: one kernel would wait for itself");
+  else ir_text_format(&text, "apart: %s", rule);
   d.text = text.failed ? rule : text.at;
   if (!IR_PUSH(c->arena, &c->decisions, d)) c->plan->failed = true;
 }

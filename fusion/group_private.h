@@ -6,11 +6,11 @@
 typedef struct grouping {
   fusion_context *c;
   ir_uses uses;
-  uint32_t *group_of;   /* = c->group_of */
-  uint8_t *is_stored;   /* node must have a buffer: output, update, keep, read by a group that cannot inline it */
-  uint8_t *needed;      /* nodes that an output or update needs */
-  uint32_t mark;        /* for reachability */
-  uint32_t *marks;      /* per group */
+  uint32_t *group_of; /* = c->group_of */
+  uint8_t *is_stored; /* node must have a buffer: output, update, keep, read by a group that cannot inline it */
+  uint8_t *needed;    /* nodes that an output or update needs */
+  uint32_t mark;      /* for reachability */
+  uint32_t *marks;    /* per group */
 } grouping;
 
 /* Builds the union of two groups (b may equal a): members, inputs, outputs, kind, hero. False with the reason when it cannot be one kernel. */
@@ -21,5 +21,6 @@ group_kind group_kind_of_node(const grouping *, uint32_t node);
 void group_price(grouping *, fusion_group *);
 /* Would uniting a and b close a cycle (a path from one to the other through a third)? */
 bool group_makes_cycle(grouping *, uint32_t a, uint32_t b);
-void group_record(grouping *, uint32_t producer, uint32_t consumer, bool taken, const char *rule, const fusion_group *parts[2], const fusion_group *fused);
+void group_record(grouping *, uint32_t producer, uint32_t consumer, bool taken, const char *rule, const fusion_group *parts[2],
+                  const fusion_group *fused);
 #endif

@@ -9,7 +9,10 @@ static double elements_at_hint(const expr_pool *x, const ir_tensor *t) {
   for (uint32_t i = 0; i < t->rank; i++) {
     int64_t lo, hi, d = 1;
     if (t->dims[i] >= 0) d = t->dims[i];
-    else { expr_bounds(x, t->dims[i], &lo, &hi); d = hi > 0 && hi < (1 << 20) ? hi : 1024; }
+    else {
+      expr_bounds(x, t->dims[i], &lo, &hi);
+      d = hi > 0 && hi < (1 << 20) ? hi : 1024;
+    }
     n *= (double)d;
   }
   return n;
@@ -19,7 +22,8 @@ static double elements_at_hint(const expr_pool *x, const ir_tensor *t) {
 static bool is_stencil(const grouping *s, uint32_t node) {
   const ir_graph *g = s->c->graph;
   const uint32_t lhs = ir_arg(g, node, 0), rhs = ir_arg(g, node, 1);
-  const double out = elements_at_hint(g->pool, &ir_at(g, node)->type), a = elements_at_hint(g->pool, &ir_at(g, lhs)->type), b = elements_at_hint(g->pool, &ir_at(g, rhs)->type);
+  const double out = elements_at_hint(g->pool, &ir_at(g, node)->type), a = elements_at_hint(g->pool, &ir_at(g, lhs)->type),
+               b = elements_at_hint(g->pool, &ir_at(g, rhs)->type);
   const double wide = a > b ? a : b;
   return out > 0 && wide / out <= STENCIL_TAPS && wide >= out && (a < out / 64 || b < out / 64);
 }
@@ -52,7 +56,11 @@ static bool add_unique(uint32_t *list, uint32_t *count, uint32_t node) {
   return true;
 }
 
-typedef struct port_lists { uint32_t *inputs, *outputs, input_count, output_count, capacity; uint32_t self, other; bool overflow; } port_lists;
+typedef struct port_lists {
+  uint32_t *inputs, *outputs, input_count, output_count, capacity;
+  uint32_t self, other;
+  bool overflow;
+} port_lists;
 
 static bool inside(const grouping *s, const port_lists *p, uint32_t node) {
   return s->group_of[node] && (s->group_of[node] == p->self || s->group_of[node] == p->other);
@@ -66,7 +74,10 @@ static void add_reads(grouping *s, port_lists *p, uint32_t node, uint32_t depth)
     const ir_op op = (ir_op)ir_at(g, operand)->op;
     double splat;
     if (inside(s, p, operand)) continue;
-    if (!s->group_of[operand] && fusion_is_view(g, operand)) { if (depth < 64) add_reads(s, p, operand, depth + 1); continue; }
+    if (!s->group_of[operand] && fusion_is_view(g, operand)) {
+      if (depth < 64) add_reads(s, p, operand, depth + 1);
+      continue;
+    }
     if (op == IR_OP_iota || op == IR_OP_dim || (op == IR_OP_const && ir_is_scalar_const(g, operand, &splat))) continue;
     if (p->input_count < p->capacity) add_unique(p->inputs, &p->input_count, operand);
     else p->overflow = true;
@@ -107,6 +118,7 @@ bool group_find_ports(grouping *s, fusion_group *group, uint32_t self, uint32_t 
 /* ---- kinds ---- */
 
 /* rows: kind of the producer; columns: kind of the consumer. NONE: never one kernel. */
+// clang-format off
 static const uint8_t merged_kind[GROUP_KIND_COUNT][GROUP_KIND_COUNT] = {
     [GROUP_LOOP] = {[GROUP_LOOP] = GROUP_LOOP, [GROUP_REDUCE] = GROUP_ROW, [GROUP_ROW] = GROUP_ROW, [GROUP_CONTRACT] = GROUP_CONTRACT, [GROUP_WINDOW] = GROUP_WINDOW, [GROUP_TRANSPOSE] = GROUP_LOOP, [GROUP_SCAN] = GROUP_SCAN},
     [GROUP_REDUCE] = {[GROUP_LOOP] = GROUP_ROW, [GROUP_REDUCE] = GROUP_ROW, [GROUP_ROW] = GROUP_ROW},
@@ -116,6 +128,7 @@ static const uint8_t merged_kind[GROUP_KIND_COUNT][GROUP_KIND_COUNT] = {
     [GROUP_TRANSPOSE] = {[GROUP_LOOP] = GROUP_LOOP},
     [GROUP_SCAN] = {[GROUP_LOOP] = GROUP_SCAN},
 };
+// clang-format on
 
 static bool outputs_fit_rows(const grouping *s, fusion_group *group, const char **why_not) {
   const fusion_context *c = s->c;
@@ -131,16 +144,23 @@ static bool outputs_fit_rows(const grouping *s, fusion_group *group, const char 
     const ir_tensor *t = &ir_at(g, node)->type;
     const bool reduce = (ir_ops[ir_at(g, node)->op].flags & IR_REDUCE) != 0;
     const ir_expr elements = ir_tensor_elements(x, t);
-    if (reduce || (elements == all && ir_same_shape(t, full))) { full_output |= !reduce; continue; }
+    if (reduce || (elements == all && ir_same_shape(t, full))) {
+      full_output |= !reduce;
+      continue;
+    }
     bool reached = false;
     for (uint32_t k = 0; k < group->count && !reached; k++) {
       const uint32_t from = group->nodes[k];
-      const bool start = elements == all ? ir_same_shape(&ir_at(g, from)->type, full) : elements == rows && (ir_ops[ir_at(g, from)->op].flags & IR_REDUCE) != 0;
+      const bool start = elements == all ? ir_same_shape(&ir_at(g, from)->type, full)
+                                         : elements == rows && (ir_ops[ir_at(g, from)->op].flags & IR_REDUCE) != 0;
       map_access at = {.rank = ir_at(g, from)->type.rank};
       for (uint32_t d = 0; d < at.rank; d++) at.at[d] = 0;
       reached = start && from <= node && fusion_forward_access(c, from, node, &at);
     }
-    if (!reached) { *why_not = "a result that is neither a whole row nor one value a row"; return false; }
+    if (!reached) {
+      *why_not = "a result that is neither a whole row nor one value a row";
+      return false;
+    }
     full_output |= elements == all;
   }
   group->kind = full_output || reduces > 1 ? GROUP_ROW : GROUP_REDUCE;
@@ -161,7 +181,10 @@ static bool pick_hero(const grouping *s, fusion_group *group) {
       for (uint32_t k = 0; k < group->output_count; k++) output |= group->outputs[k] == node;
       if (!output) continue;
     }
-    if (size >= best) { best = size; group->hero = node; } /* the last of the largest */
+    if (size >= best) {
+      best = size;
+      group->hero = node;
+    } /* the last of the largest */
   }
   return best >= 0;
 }
@@ -181,8 +204,14 @@ static bool outputs_follow_hero(const grouping *s, const fusion_group *group, co
 
 static bool is_legal(const grouping *s, fusion_group *group, const char **why_not) {
   const cost_profile *p = s->c->options->profile;
-  if (p->max_bindings && group->input_count + group->output_count > p->max_bindings) { *why_not = "bindings"; return false; }
-  if (!group->output_count || !pick_hero(s, group)) { *why_not = "nothing stored"; return false; }
+  if (p->max_bindings && group->input_count + group->output_count > p->max_bindings) {
+    *why_not = "bindings";
+    return false;
+  }
+  if (!group->output_count || !pick_hero(s, group)) {
+    *why_not = "nothing stored";
+    return false;
+  }
   if ((group->kind == GROUP_ROW || group->kind == GROUP_REDUCE) && !outputs_fit_rows(s, group, why_not)) return false;
   if ((group->kind == GROUP_CONTRACT || group->kind == GROUP_WINDOW) && !outputs_follow_hero(s, group, why_not)) return false;
   const schedule_info *kind = &fusion_schedules[group->kind];
@@ -192,7 +221,13 @@ static bool is_legal(const grouping *s, fusion_group *group, const char **why_no
 bool group_unite(grouping *s, uint32_t a, uint32_t b, fusion_group *out, const char **why_not) {
   const fusion_group *p = &s->c->groups.at[a], *q = &s->c->groups.at[b];
   *out = (fusion_group){.kind = merged_kind[p->kind][q->kind]};
-  if (!out->kind) { *why_not = "kind"; return false; }
-  if (!merge_members(s, p, q, out) || !group_find_ports(s, out, a + 1, b + 1)) { *why_not = "host memory"; return false; }
+  if (!out->kind) {
+    *why_not = "kind";
+    return false;
+  }
+  if (!merge_members(s, p, q, out) || !group_find_ports(s, out, a + 1, b + 1)) {
+    *why_not = "host memory";
+    return false;
+  }
   return is_legal(s, out, why_not);
 }

@@ -3,16 +3,25 @@
    compile until its cell stands here. NOT_POINTWISE rows are emitted by emit_value.c and the schedules. */
 #include "fusion/lower.h"
 
-typedef struct lower_site { kir_kernel *k; const uint32_t *a; int32_t from, to; kir_type type; } lower_site;
+typedef struct lower_site {
+  kir_kernel *k;
+  const uint32_t *a;
+  int32_t from, to;
+  kir_type type;
+} lower_site;
 typedef uint32_t (*lower_fn)(const lower_site *);
-typedef struct lower_cell { uint16_t op; lower_fn fn; } lower_cell; /* op: one kernel operation on the operands in order */
+typedef struct lower_cell {
+  uint16_t op;
+  lower_fn fn;
+} lower_cell; /* op: one kernel operation on the operands in order */
 
 static uint32_t constant(const lower_site *s, double x) { return kir_const_like(s->k, s->a[0], x); }
 
 static uint32_t lower_sign(const lower_site *s) {
   kir_kernel *k = s->k;
   uint32_t zero = constant(s, 0), x = s->a[0];
-  uint32_t below = kir_3(k, KIR_select, kir_2(k, KIR_lt, x, zero), constant(s, -1), ir_dtypes[s->from].is_float ? x : zero); /* keeps NaN and signed zero */
+  uint32_t below = kir_3(k, KIR_select, kir_2(k, KIR_lt, x, zero), constant(s, -1),
+                         ir_dtypes[s->from].is_float ? x : zero); /* keeps NaN and signed zero */
   return kir_3(k, KIR_select, kir_2(k, KIR_gt, x, zero), constant(s, 1), below);
 }
 static uint32_t lower_sign_unsigned(const lower_site *s) {
@@ -48,9 +57,12 @@ static uint32_t lower_bitcast(const lower_site *s) {
   return s->to == SNT_F16 || s->to == SNT_BF16 ? kir_cast(k, s->type, bits) : bits;
 }
 
-#define K(op) {KIR_##op, 0}
-#define FN(f) {0, f}
-#define NOT_POINTWISE {0, 0}
+#define K(op) \
+  { KIR_##op, 0 }
+#define FN(f) \
+  { 0, f }
+#define NOT_POINTWISE \
+  { 0, 0 }
 #define LOWER_input NOT_POINTWISE
 #define LOWER_state NOT_POINTWISE
 #define LOWER_const NOT_POINTWISE
@@ -90,7 +102,7 @@ static uint32_t lower_bitcast(const lower_site *s) {
 #define LOWER_erf K(erf)
 #define LOWER_isnan K(isnan)
 #define LOWER_isinf K(isinf)
-#define LOWER_not K(not)
+#define LOWER_not K(not )
 #define LOWER_popcount K(popcount)
 #define LOWER_clz K(clz)
 #define LOWER_add K(add)

@@ -43,7 +43,8 @@ static snt_result run_pass(fusion_context *c, const fusion_pass *pass) {
   for (uint32_t round = 0; changed && round < MAX_ROUNDS; round++) {
     changed = false;
     SNT_TRY(pass->run(c, &changed));
-    if (c->graph->failed || c->graph->pool->failed) return ir_fail(c->diag, SNT_E_HOST_MEM, pass->name, 0, "out of host memory, or an extent overflows");
+    if (c->graph->failed || c->graph->pool->failed)
+      return ir_fail(c->diag, SNT_E_HOST_MEM, pass->name, 0, "out of host memory, or an extent overflows");
     if (!(pass->flags & FUSION_TO_FIXPOINT)) break;
   }
   if (c->options->verify) SNT_TRY(check_pass(c, pass->name));
@@ -64,14 +65,16 @@ static snt_result copy_graph(fusion_context *c, const ir_graph *from) {
   return SNT_OK;
 }
 
-snt_result fusion_compile(fusion_context *c, const ir_graph *graph, const fusion_options *options, ir_arena *arena, ir_plan *plan, snt_diag *diag) {
+snt_result fusion_compile(fusion_context *c, const ir_graph *graph, const fusion_options *options, ir_arena *arena, ir_plan *plan,
+                          snt_diag *diag) {
   *c = (fusion_context){.options = options, .arena = arena, .plan = plan, .diag = diag};
   plan->title = graph->title;
   SNT_TRY(copy_graph(c, graph));
   for (uint32_t i = 0; i < fusion_pipeline_count; i++) {
     const fusion_pass *pass = &fusion_pipeline[i];
     if (!is_wanted(options, pass->name) || ((pass->flags & FUSION_REWRITE) && options->no_rewrites)) continue;
-    if (options->hooks && options->hooks->progress && options->hooks->progress(options->hooks->user, pass->name, (double)i / fusion_pipeline_count))
+    if (options->hooks && options->hooks->progress &&
+        options->hooks->progress(options->hooks->user, pass->name, (double)i / fusion_pipeline_count))
       return ir_fail(diag, SNT_E_CANCELLED, pass->name, 0, "cancelled by the caller");
     SNT_TRY(run_pass(c, pass));
   }

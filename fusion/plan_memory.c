@@ -26,7 +26,8 @@ static bool conflicts(const ir_plan *p, const plan_step *a, const plan_step *b) 
       const plan_binding *x = &a->bindings[i], *y = &b->bindings[k];
       const bool writes = ((x->access | y->access) & KIR_WRITE) != 0;
       const bool both_scratch = p->buffers.at[x->buffer].kind == PLAN_SCRATCH && p->buffers.at[y->buffer].kind == PLAN_SCRATCH;
-      if (writes && (x->buffer == y->buffer || (both_scratch && p->buffers.at[x->buffer].offset == p->buffers.at[y->buffer].offset))) return true;
+      if (writes && (x->buffer == y->buffer || (both_scratch && p->buffers.at[x->buffer].offset == p->buffers.at[y->buffer].offset)))
+        return true;
     }
   return false;
 }
@@ -45,11 +46,16 @@ static void place_barriers(ir_plan *p) {
 enum { SCRATCH_ALIGN = 512 };
 
 /* Slots of scratch: a buffer takes the first slot free for its whole life, best fit by size at the hints; a slot is as large as its largest buffer. */
-typedef struct slot { ir_expr bytes; int64_t hint; uint32_t free_after; } slot;
+typedef struct slot {
+  ir_expr bytes;
+  int64_t hint;
+  uint32_t free_after;
+} slot;
 
 static int64_t hint_of(const expr_pool *x, ir_expr e) {
   int64_t values[64], out;
-  for (uint32_t i = 0; i < x->symbols.count && i < 64; i++) values[i] = x->symbols.at[i].hint > 0 ? x->symbols.at[i].hint : x->symbols.at[i].min;
+  for (uint32_t i = 0; i < x->symbols.count && i < 64; i++)
+    values[i] = x->symbols.at[i].hint > 0 ? x->symbols.at[i].hint : x->symbols.at[i].min;
   return expr_eval(x, e, values, NULL, &out) ? out : 0;
 }
 
@@ -77,7 +83,8 @@ static snt_result place_scratch(fusion_context *c) {
   ir_expr offset = 0;
   for (uint32_t i = 0; i < count; i++) {
     for (uint32_t b = 0; b < p->buffers.count; b++)
-      if (p->buffers.at[b].kind == PLAN_SCRATCH && p->buffers.at[b].first_step != UINT32_MAX && slot_of[b] == i) p->buffers.at[b].offset = offset;
+      if (p->buffers.at[b].kind == PLAN_SCRATCH && p->buffers.at[b].first_step != UINT32_MAX && slot_of[b] == i)
+        p->buffers.at[b].offset = offset;
     offset = expr_add(x, offset, slots[i].bytes);
   }
   p->scratch_bytes = offset;

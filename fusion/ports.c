@@ -32,4 +32,3 @@ snt_result fusion_copy_ports(fusion_context *c, bool *changed) {
   }
   return SNT_OK;
 }
-

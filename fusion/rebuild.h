@@ -7,8 +7,8 @@ typedef struct rebuild {
   fusion_context *c;
   const ir_graph *from;
   ir_graph *to;
-  uint32_t *map; /* old -> new */
-  uint32_t node; /* the old node at hand */
+  uint32_t *map;     /* old -> new */
+  uint32_t node;     /* the old node at hand */
   uint32_t args[16]; /* its operands in `to` (the first 16) */
   bool changed;
 } rebuild;

@@ -9,9 +9,12 @@ snt_result fusion_schedule(fusion_context *c, bool *changed) {
     const schedule_info *kind = &fusion_schedules[group->kind];
     const ir_node *hero = ir_at(c->graph, group->hero);
     if (!kind->build)
-      return ir_fail(c->diag, SNT_E_UNSUPPORTED, "schedule", hero->origin, "no schedule for %s (%s)", ir_ops[hero->op].name, ir_node_name(c->graph, group->hero));
+      return ir_fail(c->diag, SNT_E_UNSUPPORTED, "schedule", hero->origin, "no schedule for %s (%s)", ir_ops[hero->op].name,
+                     ir_node_name(c->graph, group->hero));
     SNT_TRY(kind->build(c, group));
-    if (c->graph->pool->failed) return ir_fail(c->diag, SNT_E_LIMIT, "schedule", hero->origin, "an index of %s does not fit 64 bits", ir_node_name(c->graph, group->hero));
+    if (c->graph->pool->failed)
+      return ir_fail(c->diag, SNT_E_LIMIT, "schedule", hero->origin, "an index of %s does not fit 64 bits",
+                     ir_node_name(c->graph, group->hero));
   }
   return fusion_copy_states(c);
 }

@@ -11,7 +11,8 @@ ir_expr schedule_product(expr_pool *x, uint32_t count, const ir_expr *dims) {
 int64_t schedule_hint(const expr_pool *x, ir_expr e) {
   int64_t values[64], out;
   const uint32_t count = x->symbols.count < 64 ? x->symbols.count : 64;
-  for (uint32_t i = 0; i < count; i++) values[i] = x->symbols.at[i].hint > 0 ? x->symbols.at[i].hint : x->symbols.at[i].max < 1024 ? x->symbols.at[i].max : 1024;
+  for (uint32_t i = 0; i < count; i++)
+    values[i] = x->symbols.at[i].hint > 0 ? x->symbols.at[i].hint : x->symbols.at[i].max < 1024 ? x->symbols.at[i].max : 1024;
   return expr_eval(x, e, values, NULL, &out) ? out : 1;
 }
 
@@ -38,7 +39,11 @@ map_access schedule_at(expr_pool *x, const schedule_space *s, ir_expr row, ir_ex
   return a;
 }
 
-typedef struct affinity { const fusion_context *c; uint32_t var; bool good; } affinity;
+typedef struct affinity {
+  const fusion_context *c;
+  uint32_t var;
+  bool good;
+} affinity;
 
 static void check_load(void *user, const fusion_load *load) {
   affinity *a = user;
@@ -62,7 +67,10 @@ uint32_t schedule_pick_split(fusion_context *c, const fusion_group *group, uint3
     for (uint32_t i = 0; i < group->output_count && a.good; i++) {
       schedule_space own = s;
       const ir_tensor *ot = &ir_at(c->graph, group->outputs[i])->type;
-      if (!ir_same_shape(ot, t)) { a.good = split == 0; schedule_space_init(c, &own, ot, 0); }
+      if (!ir_same_shape(ot, t)) {
+        a.good = split == 0;
+        schedule_space_init(c, &own, ot, 0);
+      }
       const map_access at = schedule_at(x, &own, row, column);
       if (!fusion_walk_loads(c, group, group->outputs[i], &at, check_load, &a)) a.good = false;
     }

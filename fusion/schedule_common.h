@@ -4,11 +4,14 @@
 #include "fusion/emit.h"
 
 /* The iteration space as rows x columns: dimensions [0, split) of `dims` are rows, the rest one flat column variable. */
-typedef struct schedule_space { uint32_t rank, split; ir_expr dims[SNT_MAX_RANK], rows, columns; } schedule_space;
+typedef struct schedule_space {
+  uint32_t rank, split;
+  ir_expr dims[SNT_MAX_RANK], rows, columns;
+} schedule_space;
 ir_expr schedule_product(expr_pool *, uint32_t count, const ir_expr *dims);
-int64_t schedule_hint(const expr_pool *, ir_expr);                    /* value at the hints of the symbols */
-bool schedule_is_explicit(const fusion_context *);                    /* the schedule forms vectors itself */
-uint32_t schedule_lanes(const fusion_context *);                      /* elements of a vector: 4, 8 or 16 */
+int64_t schedule_hint(const expr_pool *, ir_expr); /* value at the hints of the symbols */
+bool schedule_is_explicit(const fusion_context *); /* the schedule forms vectors itself */
+uint32_t schedule_lanes(const fusion_context *);   /* elements of a vector: 4, 8 or 16 */
 /* The smallest split for which every load of every output is affine and unconditional along the columns; rank - 1 if none is. */
 uint32_t schedule_pick_split(fusion_context *, const fusion_group *, uint32_t node);
 void schedule_space_init(fusion_context *, schedule_space *, const ir_tensor *, uint32_t split);
@@ -16,7 +19,7 @@ void schedule_space_init(fusion_context *, schedule_space *, const ir_tensor *, 
 map_access schedule_at(expr_pool *, const schedule_space *, ir_expr row, ir_expr column);
 /* Groups that split `total` units of work of `unit_elements` elements each; *per is units a group. For explicit classes: a few groups a core. */
 ir_expr schedule_split_work(fusion_context *, ir_expr total, int64_t unit_elements, int64_t *per);
-double schedule_group_bytes(fusion_context *, const fusion_group *);  /* all inputs and outputs once, at the hints */
+double schedule_group_bytes(fusion_context *, const fusion_group *); /* all inputs and outputs once, at the hints */
 /* A loop from lo to hi by vectors, then the rest by ones; `body` is called for each with the column expression while lanes are set. */
 typedef void (*schedule_body)(emit *, void *user, ir_expr column);
 void schedule_vector_loop(emit *, ir_expr lo, ir_expr hi, uint32_t lanes, uint32_t unroll, schedule_body, void *user);

@@ -18,16 +18,16 @@ typedef struct contraction {
   uint32_t out_rank, lhs_rank, rhs_rank, reduced_count;
   const ir_expr *out, *lhs, *rhs;
   uint32_t reduced[MAX_LABELS];
-  ir_expr extent[MAX_LABELS], at[MAX_LABELS];  /* by label */
-  int32_t lane_axis, row_axis, outer_axis;     /* axes of the result; NONE if absent */
+  ir_expr extent[MAX_LABELS], at[MAX_LABELS]; /* by label */
+  int32_t lane_axis, row_axis, outer_axis;    /* axes of the result; NONE if absent */
   uint32_t lane_operand;
-  uint32_t lanes, vectors, rows;               /* tile */
+  uint32_t lanes, vectors, rows; /* tile */
   kir_type type;
   uint32_t staged[MAX_STAGED], staged_count;
   uint32_t lane_var[8];
-  ir_expr lane_at[8];                          /* offset of vector j's lanes from the tile's column */
+  ir_expr lane_at[8];                           /* offset of vector j's lanes from the tile's column */
   ir_expr row_lo, row_hi, column_lo, column_hi; /* of this work-item */
-  uint32_t panel, panel_memory;                /* the lane operand's node when a panel of it is staged for each tile of columns; 0: none */
+  uint32_t panel, panel_memory;                 /* the lane operand's node when a panel of it is staged for each tile of columns; 0: none */
   ir_expr group_number, groups;
 } contraction;
 
@@ -64,7 +64,11 @@ static map_access operand_at(const contraction *t, uint32_t operand) {
   return a;
 }
 
-typedef struct stride_probe { const fusion_context *c; uint32_t var; int64_t worst; } stride_probe;
+typedef struct stride_probe {
+  const fusion_context *c;
+  uint32_t var;
+  int64_t worst;
+} stride_probe;
 static void probe_load(void *user, const fusion_load *load) {
   stride_probe *p = user;
   expr_pool *x = p->c->graph->pool;
@@ -111,7 +115,10 @@ static bool pick_axes(contraction *t) {
     const int64_t label = t->out[i];
     if (i == t->lane_axis || in_operand(t, t->lane_operand, label)) continue;
     const int64_t length = schedule_hint(x, t->extent[label]);
-    if (length > longest) { longest = length; t->row_axis = i; }
+    if (length > longest) {
+      longest = length;
+      t->row_axis = i;
+    }
   }
   for (int32_t i = (int32_t)t->out_rank; i-- > 0 && t->outer_axis == NONE;)
     if (i != t->lane_axis && i != t->row_axis && t->extent[t->out[i]] != 1) t->outer_axis = i;
@@ -157,12 +164,19 @@ static bool pick_tile(contraction *t) {
 static void find_pads(contraction *t, uint32_t node) {
   const ir_graph *g = t->c->graph;
   while (fusion_is_view(g, node) && ir_at(g, node)->op != IR_OP_concat && !t->c->group_of[node]) {
-    if (ir_at(g, node)->op == IR_OP_pad && t->staged_count < MAX_STAGED) { t->staged[t->staged_count++] = node; return; }
+    if (ir_at(g, node)->op == IR_OP_pad && t->staged_count < MAX_STAGED) {
+      t->staged[t->staged_count++] = node;
+      return;
+    }
     node = ir_arg(g, node, 0);
   }
 }
 
-typedef struct pad_region { uint32_t pad; bool found; map_access access; } pad_region;
+typedef struct pad_region {
+  uint32_t pad;
+  bool found;
+  map_access access;
+} pad_region;
 static void take_region(void *user, const fusion_load *load) {
   pad_region *r = user;
   if (load->node != r->pad) return;
@@ -193,7 +207,8 @@ static void range_fully(contraction *t, ir_expr outer_lo, int64_t outer_count) {
   for (uint32_t r = 0; r < t->reduced_count; r++) t->at[t->reduced[r]] = expr_var_add(x, "k", 0, t->extent[t->reduced[r]], 1);
   t->at[t->out[t->lane_axis]] = expr_var_add(x, "n", 0, t->extent[t->out[t->lane_axis]], 1);
   if (t->row_axis != NONE) t->at[t->out[t->row_axis]] = expr_var_add(x, "m", 0, t->extent[t->out[t->row_axis]], 1);
-  if (t->outer_axis != NONE) t->at[t->out[t->outer_axis]] = expr_add(x, outer_lo, outer_count > 1 ? expr_var_add(x, "o", 0, outer_count, 1) : 0);
+  if (t->outer_axis != NONE)
+    t->at[t->out[t->outer_axis]] = expr_add(x, outer_lo, outer_count > 1 ? expr_var_add(x, "o", 0, outer_count, 1) : 0);
 }
 
 /* Stages what this work-item needs of a padded operand. */
@@ -282,7 +297,8 @@ static void multiply(contraction *t, ir_expr row, ir_expr column, uint32_t *acc)
     const uint32_t scalar = to_type(e, emit_value(e, ir_arg(e->g, t->group->hero, 1 - t->lane_operand), &a), t->type.base);
     for (uint32_t j = 0; j < t->vectors; j++) {
       uint32_t *cell = &acc[i * t->vectors + j];
-      *cell = ir_dtypes[t->type.base].is_float ? kir_3(e->k, KIR_fma, scalar, vector[j], *cell) : kir_2(e->k, KIR_add, *cell, kir_2(e->k, KIR_mul, scalar, vector[j]));
+      *cell = ir_dtypes[t->type.base].is_float ? kir_3(e->k, KIR_fma, scalar, vector[j], *cell)
+                                               : kir_2(e->k, KIR_add, *cell, kir_2(e->k, KIR_mul, scalar, vector[j]));
     }
   }
   emit_scalar_lanes(e);
@@ -291,7 +307,10 @@ static void multiply(contraction *t, ir_expr row, ir_expr column, uint32_t *acc)
 /* Loops over the reduced labels; the innermost short ones are written out, a long innermost one is unrolled. */
 static void reduce_level(contraction *t, uint32_t level, ir_expr row, ir_expr column, uint32_t *acc) {
   emit *e = t->e;
-  if (level == t->reduced_count) { multiply(t, row, column, acc); return; }
+  if (level == t->reduced_count) {
+    multiply(t, row, column, acc);
+    return;
+  }
   const uint32_t label = t->reduced[level];
   int64_t extent;
   const bool literal = expr_is_const(e->x, t->extent[label], &extent);
@@ -306,7 +325,14 @@ static void reduce_level(contraction *t, uint32_t level, ir_expr row, ir_expr co
   const bool last = level + 1 == t->reduced_count;
   const uint32_t step = last && literal && extent % 4 == 0 ? 4 : 1; /* whole texels and shared indices */
   uint32_t carried[MAX_TILE];
-  const ir_expr k = emit_loop(e, &(emit_loop_info){.name = "k", .lo = 0, .hi = t->extent[label], .step = step, .whole = step > 1, .carry_count = cells, .initial = acc, .carried = carried});
+  const ir_expr k = emit_loop(e, &(emit_loop_info){.name = "k",
+                                                   .lo = 0,
+                                                   .hi = t->extent[label],
+                                                   .step = step,
+                                                   .whole = step > 1,
+                                                   .carry_count = cells,
+                                                   .initial = acc,
+                                                   .carried = carried});
   for (uint32_t s = 0; s < step; s++) {
     t->at[label] = expr_add(e->x, k, s);
     reduce_level(t, level + 1, row, column, carried);
@@ -326,7 +352,10 @@ static void store_tile(contraction *t, ir_expr row, ir_expr column, const uint32
       emit_remember(e, t->group->hero, &at, acc[i * t->vectors + j]);
       for (uint32_t o = 0; o < t->group->output_count; o++) {
         map_access own = at;
-        if (!fusion_forward_access(t->c, t->group->hero, t->group->outputs[o], &own)) { e->failed = true; return; }
+        if (!fusion_forward_access(t->c, t->group->hero, t->group->outputs[o], &own)) {
+          e->failed = true;
+          return;
+        }
         emit_store_node(e, t->group->outputs[o], &own, emit_value(e, t->group->outputs[o], &own));
       }
     }
@@ -337,25 +366,34 @@ static void emit_tile(contraction *t, ir_expr row, ir_expr column) {
   emit *e = t->e;
   uint32_t acc[MAX_TILE];
   const kir_type type = kir_t(t->type.base, t->lanes);
-  for (uint32_t i = 0; i < t->rows * t->vectors; i++) acc[i] = ir_dtypes[type.base].is_float ? kir_const_float(e->k, type, 0) : kir_const_int(e->k, type, 0);
+  for (uint32_t i = 0; i < t->rows * t->vectors; i++)
+    acc[i] = ir_dtypes[type.base].is_float ? kir_const_float(e->k, type, 0) : kir_const_int(e->k, type, 0);
   reduce_level(t, 0, row, column, acc);
   store_tile(t, row, column, acc);
 }
 
 /* Tiles over [lo, hi) by `step`, the last one moved back so that it is whole: hi - lo >= step. */
 typedef void (*tile_body)(contraction *, ir_expr at, ir_expr other);
-typedef struct tile_range { const char *name; ir_expr lo, hi, extent; int64_t step; } tile_range;
+typedef struct tile_range {
+  const char *name;
+  ir_expr lo, hi, extent;
+  int64_t step;
+} tile_range;
 
 static void tile_loop(contraction *t, const tile_range *r, tile_body body, ir_expr other) {
   emit *e = t->e;
   expr_pool *x = e->x;
   int64_t length;
   const bool literal = expr_is_const(x, expr_sub(x, r->hi, r->lo), &length);
-  if (literal && length == r->step) { body(t, r->lo, other); return; }
+  if (literal && length == r->step) {
+    body(t, r->lo, other);
+    return;
+  }
   const ir_expr v = emit_loop(e, &(emit_loop_info){.name = r->name, .lo = r->lo, .hi = r->hi, .step = r->step});
   ir_expr at = v;
   if (!literal || length % r->step)
-    at = emit_var_for(e, r->name, emit_expr(e, expr_min(x, v, expr_sub(x, r->hi, expr_int(x, r->step)))), 0, expr_sub(x, r->extent, expr_int(x, r->step - 1)));
+    at = emit_var_for(e, r->name, emit_expr(e, expr_min(x, v, expr_sub(x, r->hi, expr_int(x, r->step)))), 0,
+                      expr_sub(x, r->extent, expr_int(x, r->step - 1)));
   body(t, at, other);
   emit_loop_end(e, v, 0, NULL, NULL);
 }
@@ -365,7 +403,10 @@ static void row_body(contraction *t, ir_expr row, ir_expr column) { emit_tile(t,
 static void column_body(contraction *t, ir_expr column, ir_expr unused) {
   (void)unused;
   if (t->panel) stage_panel(t, column);
-  if (t->row_axis == NONE) { emit_tile(t, 0, column); return; }
+  if (t->row_axis == NONE) {
+    emit_tile(t, 0, column);
+    return;
+  }
   const tile_range rows = {"m", t->row_lo, t->row_hi, t->extent[t->out[t->row_axis]], t->rows};
   tile_loop(t, &rows, row_body, column);
 }
@@ -377,7 +418,10 @@ static ir_expr part_start(expr_pool *x, ir_expr extent, ir_expr parts, ir_expr p
   return expr_add(x, expr_mul(x, p, expr_div(x, extent, parts)), expr_min(x, p, expr_mod(x, extent, parts)));
 }
 
-typedef struct shares { ir_expr batch, rows, columns, outer, groups; int64_t outer_per; } shares;
+typedef struct shares {
+  ir_expr batch, rows, columns, outer, groups;
+  int64_t outer_per;
+} shares;
 
 static void pick_shares(const contraction *t, shares *s) {
   expr_pool *x = t->c->graph->pool;
@@ -400,7 +444,8 @@ static void pick_shares(const contraction *t, shares *s) {
     const double missing = ceil(wanted / (groups * (double)schedule_hint(x, s->columns)));
     if (t->panel && t->row_axis != NONE) s->rows = expr_min(x, s->rows, expr_int(x, (int64_t)missing));
   } else if (groups < wanted && t->row_axis != NONE) {
-    s->rows = expr_max(x, 1, expr_min(x, expr_int(x, (int64_t)(wanted / groups)), expr_div(x, t->extent[t->out[t->row_axis]], expr_int(x, t->rows))));
+    s->rows = expr_max(
+        x, 1, expr_min(x, expr_int(x, (int64_t)(wanted / groups)), expr_div(x, t->extent[t->out[t->row_axis]], expr_int(x, t->rows))));
   }
   s->groups = expr_mul(x, expr_mul(x, s->batch, s->outer), expr_mul(x, s->rows, s->columns));
 }
@@ -450,12 +495,14 @@ static snt_result build_explicit(contraction *t, uint32_t choice, uint32_t guard
   make_lanes(t, t->lanes);
   t->group_number = group;
   t->groups = s.groups;
-  if (!stage_operands(t, outer, s.outer_per, group, s.groups)) return ir_fail(t->c->diag, SNT_E_INTERNAL, "schedule", t->group->hero, "the region of a staged operand is not affine");
+  if (!stage_operands(t, outer, s.outer_per, group, s.groups))
+    return ir_fail(t->c->diag, SNT_E_INTERNAL, "schedule", t->group->hero, "the region of a staged operand is not affine");
   const tile_range columns = {"n", t->column_lo, t->column_hi, t->extent[t->out[t->lane_axis]], (int64_t)t->lanes * t->vectors};
   ir_expr v = outer;
   if (s.outer_per > 1) {
     const ir_expr extent = t->extent[t->out[t->outer_axis]];
-    v = emit_loop(e, &(emit_loop_info){.name = "o", .lo = outer, .hi = expr_min(x, expr_add(x, outer, expr_int(x, s.outer_per)), extent), .step = 1});
+    v = emit_loop(
+        e, &(emit_loop_info){.name = "o", .lo = outer, .hi = expr_min(x, expr_add(x, outer, expr_int(x, s.outer_per)), extent), .step = 1});
   }
   if (t->outer_axis != NONE) t->at[t->out[t->outer_axis]] = v;
   tile_loop(t, &columns, column_body, 0);
@@ -496,7 +543,8 @@ static snt_result build_lanes(contraction *t) {
   const ir_expr group = emit_group(e, s.groups), outer = place_group(t, &s, group);
   if (t->outer_axis != NONE) t->at[t->out[t->outer_axis]] = outer;
   make_lanes(t, (ir_expr)items * 4);
-  const ir_expr column = expr_add(x, expr_mul(x, expr_mod(x, group, s.columns), (ir_expr)items * 4 * t->vectors), expr_mul(x, emit_item(e, 0, items), 4));
+  const ir_expr column = expr_add(x, expr_mul(x, expr_mod(x, group, s.columns), (ir_expr)items * 4 * t->vectors),
+                                  expr_mul(x, emit_item(e, 0, items), 4));
   column_body(t, column, 0);
   return emit_end(e, s.groups, 0, 0, NULL);
 }
@@ -521,7 +569,8 @@ static int64_t term_stride(contraction *t) {
 static bool settle_lane_operand(contraction *t) {
   enum { FAR_APART = 1024, ROWS_TO_PAY = 16 };
   const int64_t stride = stride_along(t, t->lane_operand, (uint32_t)t->out[t->lane_axis]);
-  const bool shared = schedule_is_explicit(t->c) && !t->staged_count && t->row_axis != NONE && schedule_hint(t->c->graph->pool, t->extent[t->out[t->row_axis]]) >= ROWS_TO_PAY;
+  const bool shared = schedule_is_explicit(t->c) && !t->staged_count && t->row_axis != NONE &&
+                      schedule_hint(t->c->graph->pool, t->extent[t->out[t->row_axis]]) >= ROWS_TO_PAY;
   t->panel_memory = UINT32_MAX;
   if (shared && (stride != 1 || term_stride(t) >= FAR_APART)) t->panel = ir_arg(t->c->graph, t->group->hero, t->lane_operand);
   return t->panel || (stride >= 1 && stride <= 4);
@@ -542,7 +591,8 @@ snt_result schedule_contract_build(fusion_context *c, const fusion_group *group)
     t.lanes = schedule_lanes(c);
     t.vectors = 2;
     t.rows = 6;
-    if (literal_extent(&t, t.lane_axis, &columns) && columns >= 2 * (int64_t)t.lanes && settle_lane_operand(&t)) return build_symbolic_rows(&t);
+    if (literal_extent(&t, t.lane_axis, &columns) && columns >= 2 * (int64_t)t.lanes && settle_lane_operand(&t))
+      return build_symbolic_rows(&t);
     return schedule_loop_build(c, group);
   }
   int64_t columns;

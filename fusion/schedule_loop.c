@@ -31,7 +31,10 @@ bool schedule_loop_accepts(const fusion_context *c, const fusion_group *group, c
   expr_pool *x = c->graph->pool;
   const ir_expr elements = ir_tensor_elements(x, &ir_at(c->graph, group->hero)->type);
   for (uint32_t i = 0; i < group->output_count; i++)
-    if (ir_tensor_elements(x, &ir_at(c->graph, group->outputs[i])->type) != elements) { *why_not = "outputs of different sizes"; return false; }
+    if (ir_tensor_elements(x, &ir_at(c->graph, group->outputs[i])->type) != elements) {
+      *why_not = "outputs of different sizes";
+      return false;
+    }
   return true;
 }
 
@@ -66,7 +69,9 @@ static snt_result build_explicit(fusion_context *c, const fusion_group *group) {
     schedule_vector_loop(e, lo, hi, lanes, 4, store_outputs, &job);
   } else {
     const ir_expr first = expr_mul(x, row_part, expr_int(x, rows_per));
-    job.row = emit_loop(e, &(emit_loop_info){.name = "r", .lo = first, .hi = expr_min(x, expr_add(x, first, expr_int(x, rows_per)), job.space.rows), .step = 1});
+    job.row = emit_loop(
+        e, &(emit_loop_info){
+               .name = "r", .lo = first, .hi = expr_min(x, expr_add(x, first, expr_int(x, rows_per)), job.space.rows), .step = 1});
     schedule_vector_loop(e, lo, hi, lanes, 4, store_outputs, &job);
     emit_loop_end(e, job.row, 0, NULL, NULL);
   }

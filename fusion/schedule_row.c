@@ -11,13 +11,13 @@ typedef struct row_job {
   fusion_context *c;
   const fusion_group *group;
   emit *e;
-  ir_tensor full;                    /* shape that the reductions read */
+  ir_tensor full; /* shape that the reductions read */
   bool reduced[SNT_MAX_RANK], across, keep_stage;
   uint32_t kept_rank;
   ir_expr kept[SNT_MAX_RANK], rows, columns;
-  ir_expr at[SNT_MAX_RANK];          /* coordinates of the current row in `full`; reduced axes 0 */
+  ir_expr at[SNT_MAX_RANK];            /* coordinates of the current row in `full`; reduced axes 0 */
   uint32_t sweeps, reduce[MAX_SWEEPS]; /* reductions in order; the sweep after the last stores */
-  uint8_t *seen;                     /* [sweeps + 1][nodes]: needed in that sweep */
+  uint8_t *seen;                       /* [sweeps + 1][nodes]: needed in that sweep */
   uint32_t staged_count, staged[MAX_SWEEPS], staged_in[MAX_SWEEPS];
   ir_expr group_var, groups;
   uint32_t lanes, items;
@@ -81,8 +81,14 @@ static void mark_needed(row_job *j, uint32_t node, uint8_t *seen, bool root) {
 static void count_work(row_job *j, uint32_t node, uint32_t *loads, bool *expensive, uint32_t depth) {
   const ir_node *n = ir_at(j->c->graph, node);
   if (depth > 32) return;
-  if (fusion_is_view(j->c->graph, node)) { count_work(j, ir_arg(j->c->graph, node, 0), loads, expensive, depth + 1); return; }
-  if (!is_member(j, node)) { *loads += is_full(j, node) && n->op != IR_OP_const; return; }
+  if (fusion_is_view(j->c->graph, node)) {
+    count_work(j, ir_arg(j->c->graph, node, 0), loads, expensive, depth + 1);
+    return;
+  }
+  if (!is_member(j, node)) {
+    *loads += is_full(j, node) && n->op != IR_OP_const;
+    return;
+  }
   if (is_reduce(j, node)) return;
   *expensive |= (ir_ops[n->op].flags & IR_EXPENSIVE) != 0 || n->op == IR_OP_gather;
   for (uint32_t i = 0; i < n->arity; i++) count_work(j, ir_arg(j->c->graph, node, i), loads, expensive, depth + 1);
@@ -94,7 +100,8 @@ static bool is_worth_keeping(row_job *j, const ir_uses *uses, uint32_t node, uin
   const uint8_t *a = j->seen + (size_t)s * n, *b = j->seen + (size_t)t * n;
   if (!a[node] || !b[node] || !is_member(j, node) || !is_full(j, node)) return false;
   for (uint32_t u = uses->first[node]; u < uses->first[node + 1]; u++)
-    if (a[uses->user[u]] && b[uses->user[u]] && is_member(j, uses->user[u]) && is_full(j, uses->user[u]) && !is_reduce(j, uses->user[u])) return false;
+    if (a[uses->user[u]] && b[uses->user[u]] && is_member(j, uses->user[u]) && is_full(j, uses->user[u]) && !is_reduce(j, uses->user[u]))
+      return false;
   uint32_t loads = 0;
   bool expensive = false;
   count_work(j, node, &loads, &expensive, 0);
@@ -156,7 +163,10 @@ static bool full_output_access(const row_job *j, uint32_t node, map_access *at) 
   if (is_full(j, node)) return true;
   for (uint32_t i = 0; i < j->group->count; i++) {
     map_access moved = *at;
-    if (is_full(j, j->group->nodes[i]) && fusion_forward_access(j->c, j->group->nodes[i], node, &moved)) { *at = moved; return true; }
+    if (is_full(j, j->group->nodes[i]) && fusion_forward_access(j->c, j->group->nodes[i], node, &moved)) {
+      *at = moved;
+      return true;
+    }
   }
   return false;
 }
@@ -177,7 +187,10 @@ static void store_column(emit *e, void *user, ir_expr column) {
     if (ir_tensor_elements(e->x, &ir_at(e->g, node)->type) != elements || is_reduce(j, node)) continue;
     const emit_stage_entry *stage = emit_find_stage(e, node, &own);
     if (stage && stage->storage == STAGE_OUTPUT) continue; /* already there */
-    if (!full_output_access(j, node, &own)) { e->failed = true; return; }
+    if (!full_output_access(j, node, &own)) {
+      e->failed = true;
+      return;
+    }
     emit_store_node(e, node, &own, emit_value(e, node, &own));
   }
 }
@@ -194,7 +207,10 @@ static void store_row_outputs(row_job *j) {
       own = reduce_result_at(j, j->reduce[s]);
       found = fusion_forward_access(j->c, j->reduce[s], node, &own);
     }
-    if (!found) { e->failed = true; return; }
+    if (!found) {
+      e->failed = true;
+      return;
+    }
     emit_store_node(e, node, &own, emit_value(e, node, &own));
   }
 }
@@ -202,7 +218,9 @@ static void store_row_outputs(row_job *j) {
 static bool has_full_outputs(const row_job *j) {
   const ir_expr elements = ir_tensor_elements(j->c->graph->pool, &j->full);
   for (uint32_t i = 0; i < j->group->output_count; i++)
-    if (ir_tensor_elements(j->c->graph->pool, &ir_at(j->c->graph, j->group->outputs[i])->type) == elements && !is_reduce(j, j->group->outputs[i])) return true;
+    if (ir_tensor_elements(j->c->graph->pool, &ir_at(j->c->graph, j->group->outputs[i])->type) == elements &&
+        !is_reduce(j, j->group->outputs[i]))
+      return true;
   return false;
 }
 
@@ -349,13 +367,24 @@ bool schedule_row_accepts(const fusion_context *c, const fusion_group *group, co
     const uint32_t node = group->nodes[i];
     if (!(ir_ops[ir_at(g, node)->op].flags & IR_REDUCE)) continue;
     const ir_expr *own = ir_attr_ints(g, node, IR_ATTR_axes, &own_count);
-    if (own_count != count || (count && memcmp(own, axes, count * sizeof *axes))) { *why_not = "reductions over different axes"; return false; }
-    if (!ir_same_shape(&ir_at(g, ir_arg(g, node, 0))->type, full)) { *why_not = "reductions over different shapes"; return false; }
-    if (++reduces >= MAX_SWEEPS) { *why_not = "too many reductions"; return false; }
+    if (own_count != count || (count && memcmp(own, axes, count * sizeof *axes))) {
+      *why_not = "reductions over different axes";
+      return false;
+    }
+    if (!ir_same_shape(&ir_at(g, ir_arg(g, node, 0))->type, full)) {
+      *why_not = "reductions over different shapes";
+      return false;
+    }
+    if (++reduces >= MAX_SWEEPS) {
+      *why_not = "too many reductions";
+      return false;
+    }
   }
   return true;
 }
-bool schedule_reduce_accepts(const fusion_context *c, const fusion_group *group, const char **why_not) { return schedule_row_accepts(c, group, why_not); }
+bool schedule_reduce_accepts(const fusion_context *c, const fusion_group *group, const char **why_not) {
+  return schedule_row_accepts(c, group, why_not);
+}
 
 snt_result schedule_row_build(fusion_context *c, const fusion_group *group) {
   row_job j = {.c = c, .group = group, .items = 1, .lanes = 1};

@@ -13,7 +13,11 @@ typedef struct scan_job {
   ir_expr outer; /* number of the line among the axes before the scanned one */
 } scan_job;
 
-typedef struct scan_reads { uint32_t hero; const map_access *at; bool good; } scan_reads;
+typedef struct scan_reads {
+  uint32_t hero;
+  const map_access *at;
+  bool good;
+} scan_reads;
 
 static void check_read(void *user, const fusion_load *load) {
   scan_reads *s = user;
@@ -33,12 +37,21 @@ bool schedule_scan_accepts(const fusion_context *c, const fusion_group *group, c
   for (uint32_t d = 0; d < t->rank; d++) at.at[d] = expr_var_add(g->pool, "s", 0, t->dims[d], 1);
   scan_reads reads = {group->hero, &at, true};
   for (uint32_t i = 0; i < group->count; i++)
-    if (group->nodes[i] != group->hero && (ir_ops[ir_at(g, group->nodes[i])->op].flags & IR_SCAN)) { *why_not = "two scans"; return false; }
+    if (group->nodes[i] != group->hero && (ir_ops[ir_at(g, group->nodes[i])->op].flags & IR_SCAN)) {
+      *why_not = "two scans";
+      return false;
+    }
   for (uint32_t i = 0; i < group->output_count; i++) {
     map_access own = at;
     if (group->outputs[i] == group->hero) continue;
-    if (!fusion_forward_access(c, group->hero, group->outputs[i], &own)) { *why_not = "a result that does not follow the scan element by element"; return false; }
-    if (!fusion_walk_until(c, group, group->outputs[i], &own, stop, check_read, &reads) || !reads.good) { *why_not = "a result that reads the scan at other places"; return false; }
+    if (!fusion_forward_access(c, group->hero, group->outputs[i], &own)) {
+      *why_not = "a result that does not follow the scan element by element";
+      return false;
+    }
+    if (!fusion_walk_until(c, group, group->outputs[i], &own, stop, check_read, &reads) || !reads.good) {
+      *why_not = "a result that reads the scan at other places";
+      return false;
+    }
   }
   return true;
 }
@@ -67,7 +80,10 @@ static uint32_t next_value(emit *e, const scan_job *job, uint32_t carried, const
     const uint32_t b = emit_value(e, ir_arg(e->g, hero, 1), at);
     return b ? kir_2(e->k, KIR_add, kir_2(e->k, KIR_mul, a, carried), b) : 0;
   }
-  const kir_op combine = job->op == IR_OP_scan_prod ? KIR_mul : job->op == IR_OP_scan_max ? KIR_max : job->op == IR_OP_scan_min ? KIR_min : KIR_add;
+  const kir_op combine = job->op == IR_OP_scan_prod  ? KIR_mul
+                         : job->op == IR_OP_scan_max ? KIR_max
+                         : job->op == IR_OP_scan_min ? KIR_min
+                                                     : KIR_add;
   return kir_2(e->k, combine, carried, a);
 }
 
@@ -81,15 +97,22 @@ static void walk_line(emit *e, void *user, ir_expr inner) {
   const kir_type type = emit_compute_type(e, ir_at(e->g, hero)->type.dtype, lanes);
   const ir_expr extent = job->dims[job->axis];
   uint32_t carried, ignored, start = identity_value(e, job->op, type);
-  const ir_expr v = emit_loop(e, &(emit_loop_info){.name = "i", .lo = 0, .hi = extent, .step = 1, .carry_count = 1, .initial = &start, .carried = &carried});
+  const ir_expr v = emit_loop(
+      e, &(emit_loop_info){.name = "i", .lo = 0, .hi = extent, .step = 1, .carry_count = 1, .initial = &start, .carried = &carried});
   emit_use_lanes(e, lane_var, lanes);
   at.at[job->axis] = job->reverse ? expr_sub(e->x, expr_sub(e->x, extent, 1), v) : v;
   const uint32_t next = next_value(e, job, carried, &at);
-  if (!next) { e->failed = true; return; }
+  if (!next) {
+    e->failed = true;
+    return;
+  }
   emit_remember(e, hero, &at, job->exclusive ? carried : next);
   for (uint32_t i = 0; i < job->group->output_count; i++) {
     map_access own = at;
-    if (job->group->outputs[i] != hero && !fusion_forward_access(e->c, hero, job->group->outputs[i], &own)) { e->failed = true; return; }
+    if (job->group->outputs[i] != hero && !fusion_forward_access(e->c, hero, job->group->outputs[i], &own)) {
+      e->failed = true;
+      return;
+    }
     emit_store_node(e, job->group->outputs[i], &own, emit_value(e, job->group->outputs[i], &own));
   }
   emit_loop_end(e, v, 1, &next, &ignored);
@@ -127,6 +150,7 @@ snt_result schedule_scan_build(fusion_context *c, const fusion_group *group) {
   job.reverse = ir_attr_flag(g, group->hero, IR_ATTR_reverse);
   emit *e = emit_begin(c, group, "scan");
   if (!e) return ir_fail(c->diag, SNT_E_HOST_MEM, "schedule", group->hero, "out of host memory");
-  const ir_expr outer = schedule_product(g->pool, job.axis, t->dims), inner = schedule_product(g->pool, t->rank - job.axis - 1, t->dims + job.axis + 1);
+  const ir_expr outer = schedule_product(g->pool, job.axis, t->dims),
+                inner = schedule_product(g->pool, t->rank - job.axis - 1, t->dims + job.axis + 1);
   return schedule_is_explicit(c) ? build_explicit(c, e, &job, outer, inner) : build_lanes(c, e, &job, outer, inner);
 }

@@ -21,7 +21,11 @@ typedef struct transpose_job {
 
 /* ---- which loads run along which axis ---- */
 
-typedef struct axis_probe { transpose_job *j; uint32_t var[SNT_MAX_RANK]; bool ok; } axis_probe;
+typedef struct axis_probe {
+  transpose_job *j;
+  uint32_t var[SNT_MAX_RANK];
+  bool ok;
+} axis_probe;
 
 static void probe_load(void *user, const fusion_load *load) {
   axis_probe *p = user;
@@ -30,15 +34,27 @@ static void probe_load(void *user, const fusion_load *load) {
   const ir_expr offset = map_linear(x, load->access, ir_at(j->c->graph, load->node)->type.dims);
   int64_t coef;
   ir_expr rest;
-  if (load->access->condition_count) { p->ok = false; return; }
-  if (!expr_split_affine(x, offset, p->var[j->rank - 1], &coef, &rest)) { p->ok = false; return; }
+  if (load->access->condition_count) {
+    p->ok = false;
+    return;
+  }
+  if (!expr_split_affine(x, offset, p->var[j->rank - 1], &coef, &rest)) {
+    p->ok = false;
+    return;
+  }
   if (coef == 0 || coef == 1) return;
   for (uint32_t d = 0; d + 1 < j->rank; d++) {
     if (p->var[d] == UINT32_MAX || !expr_split_affine(x, offset, p->var[d], &coef, &rest) || coef != 1) continue;
-    if (j->turned_count && j->source_axis != d) { p->ok = false; return; }
+    if (j->turned_count && j->source_axis != d) {
+      p->ok = false;
+      return;
+    }
     j->source_axis = d;
     for (uint32_t i = 0; i < j->turned_count; i++)
-      if (j->turned[i] == load->node) { p->ok = false; return; } /* read twice in different places */
+      if (j->turned[i] == load->node) {
+        p->ok = false;
+        return;
+      } /* read twice in different places */
     if (j->turned_count < MAX_TURNED) j->turned[j->turned_count++] = load->node;
     return;
   }
@@ -70,7 +86,8 @@ static bool analyse(transpose_job *j) {
   j->lane_axis = j->rank - 1;
   j->width = schedule_lanes(j->c);
   if (!p.ok || !j->turned_count) return false;
-  return expr_is_const(x, t->dims[j->source_axis], &source) && expr_is_const(x, t->dims[j->lane_axis], &lane) && source >= j->width && lane >= j->width;
+  return expr_is_const(x, t->dims[j->source_axis], &source) && expr_is_const(x, t->dims[j->lane_axis], &lane) && source >= j->width &&
+         lane >= j->width;
 }
 
 /* ---- one block ---- */
@@ -118,7 +135,10 @@ static void turn_block(transpose_job *j, ir_expr source, ir_expr lane) {
       j->at.at[j->source_axis] = along;
       j->at.at[j->lane_axis] = expr_add(x, lane, i);
       rows[n][i] = emit_value(e, j->turned[n], load_access(j, j->turned[n]));
-      if (e->failed || e->k->failed || emit_value_type(e, rows[n][i]).lanes != j->width) { e->failed = true; return; }
+      if (e->failed || e->k->failed || emit_value_type(e, rows[n][i]).lanes != j->width) {
+        e->failed = true;
+        return;
+      }
     }
     emit_scalar_lanes(e);
     for (uint32_t reach = 1; reach < j->width; reach *= 2) exchange(e, rows[n], j->width, reach);
@@ -128,7 +148,8 @@ static void turn_block(transpose_job *j, ir_expr source, ir_expr lane) {
     j->at.at[j->source_axis] = expr_add(x, source, i);
     j->at.at[j->lane_axis] = along;
     for (uint32_t n = 0; n < j->turned_count; n++) emit_remember(e, j->turned[n], load_access(j, j->turned[n]), rows[n][i]);
-    for (uint32_t o = 0; o < j->group->output_count; o++) emit_store_node(e, j->group->outputs[o], &j->at, emit_value(e, j->group->outputs[o], &j->at));
+    for (uint32_t o = 0; o < j->group->output_count; o++)
+      emit_store_node(e, j->group->outputs[o], &j->at, emit_value(e, j->group->outputs[o], &j->at));
   }
   emit_scalar_lanes(e);
 }
@@ -136,18 +157,24 @@ static void turn_block(transpose_job *j, ir_expr source, ir_expr lane) {
 static void single(transpose_job *j, ir_expr source, ir_expr lane) {
   j->at.at[j->source_axis] = source;
   j->at.at[j->lane_axis] = lane;
-  for (uint32_t o = 0; o < j->group->output_count; o++) emit_store_node(j->e, j->group->outputs[o], &j->at, emit_value(j->e, j->group->outputs[o], &j->at));
+  for (uint32_t o = 0; o < j->group->output_count; o++)
+    emit_store_node(j->e, j->group->outputs[o], &j->at, emit_value(j->e, j->group->outputs[o], &j->at));
 }
 
 /* ---- loops: blocks, then what is left of each axis element by element ---- */
 
 typedef void (*block_body)(transpose_job *, ir_expr source, ir_expr lane);
-typedef struct block_range { ir_expr lo, hi; int64_t step; } block_range;
+typedef struct block_range {
+  ir_expr lo, hi;
+  int64_t step;
+} block_range;
 
 static void sweep_blocks(transpose_job *j, block_range source, block_range lane, block_body body) {
   int64_t rows, columns;
   emit *e = j->e;
-  if ((expr_is_const(e->x, expr_sub(e->x, source.hi, source.lo), &rows) && rows <= 0) || (expr_is_const(e->x, expr_sub(e->x, lane.hi, lane.lo), &columns) && columns <= 0)) return;
+  if ((expr_is_const(e->x, expr_sub(e->x, source.hi, source.lo), &rows) && rows <= 0) ||
+      (expr_is_const(e->x, expr_sub(e->x, lane.hi, lane.lo), &columns) && columns <= 0))
+    return;
   const ir_expr l = emit_loop(e, &(emit_loop_info){.name = "l", .lo = lane.lo, .hi = lane.hi, .step = lane.step, .whole = true});
   const ir_expr s = emit_loop(e, &(emit_loop_info){.name = "s", .lo = source.lo, .hi = source.hi, .step = source.step, .whole = true});
   body(j, s, l);
@@ -161,9 +188,10 @@ static snt_result build_blocks(transpose_job *j) {
   emit *e = j->e = emit_begin(c, j->group, "transpose");
   if (!e) return ir_fail(c->diag, SNT_E_HOST_MEM, "schedule", j->group->hero, "out of host memory");
   const ir_tensor *t = &ir_at(c->graph, j->group->hero)->type;
-  const int64_t source = t->dims[j->source_axis], lane = t->dims[j->lane_axis], width = j->width, whole_lane = lane - lane % width, whole_source = source - source % width;
+  const int64_t source = t->dims[j->source_axis], lane = t->dims[j->lane_axis], width = j->width, whole_lane = lane - lane % width,
+                whole_source = source - source % width;
   const int64_t shares = source % SHARE == 0 ? source / SHARE : 1, /* the rest of an uneven axis belongs to one share */
-                share = whole_source / shares;
+      share = whole_source / shares;
   ir_expr outer = 1;
   for (uint32_t d = 0; d < j->rank; d++)
     if (d != j->source_axis && d != j->lane_axis) outer = expr_mul(x, outer, t->dims[d]);
@@ -183,7 +211,9 @@ static snt_result build_blocks(transpose_job *j) {
   return emit_end(e, groups, 0, 0, NULL);
 }
 
-bool schedule_transpose_accepts(const fusion_context *c, const fusion_group *group, const char **why_not) { return schedule_loop_accepts(c, group, why_not); }
+bool schedule_transpose_accepts(const fusion_context *c, const fusion_group *group, const char **why_not) {
+  return schedule_loop_accepts(c, group, why_not);
+}
 
 bool schedule_transpose_wanted(fusion_context *c, const fusion_group *group) {
   transpose_job j = {.c = c, .group = group};

@@ -8,18 +8,23 @@
 
 enum { MAX_RINGS = 12, MAX_WARM_UP = 64 };
 
-typedef struct ring { uint32_t node; int64_t first, lead; bool needed; uint32_t memory; } ring;
+typedef struct ring {
+  uint32_t node;
+  int64_t first, lead;
+  bool needed;
+  uint32_t memory;
+} ring;
 typedef struct window_job {
   const fusion_context *c;
   const fusion_group *group;
   emit *e;
   uint32_t rank, ring_count;
-  ring rings[MAX_RINGS];  /* producers before consumers */
+  ring rings[MAX_RINGS]; /* producers before consumers */
   uint8_t *stop;
   ir_expr outer[SNT_MAX_RANK]; /* coordinates of the plane */
   ir_expr v;
-  uint32_t var;           /* pool variable of the row at hand, for the analysis */
-  int64_t shift;          /* of the row being analysed */
+  uint32_t var;  /* pool variable of the row at hand, for the analysis */
+  int64_t shift; /* of the row being analysed */
   const char *why_not;
 } window_job;
 
@@ -38,7 +43,10 @@ static void find_rings(window_job *j, uint32_t node, uint32_t depth) {
     const uint32_t operand = ir_arg(g, node, i);
     if (!fusion_is_view(g, operand) || is_member(j, operand)) continue;
     if (ir_at(g, operand)->op == IR_OP_pad && !j->stop[operand]) {
-      if (j->ring_count == MAX_RINGS) { j->why_not = "too many padded values"; return; }
+      if (j->ring_count == MAX_RINGS) {
+        j->why_not = "too many padded values";
+        return;
+      }
       uint32_t at = j->ring_count++;
       for (; at && j->rings[at - 1].node > operand; at--) j->rings[at] = j->rings[at - 1];
       j->rings[at] = (ring){.node = operand};
@@ -59,14 +67,26 @@ static void need_rows(void *user, const fusion_load *load) {
     if (j->rings[i].node == load->node) r = &j->rings[i];
   int64_t coef, lo, hi;
   ir_expr rest;
-  if (!r || load->access->rank != j->rank) { j->why_not = "a padded value of another rank"; return; }
+  if (!r || load->access->rank != j->rank) {
+    j->why_not = "a padded value of another rank";
+    return;
+  }
   for (uint32_t d = 0; d + 2 < j->rank; d++)
-    if (load->access->at[d] != j->outer[d]) { j->why_not = "a window across planes"; return; }
-  if (!expr_split_affine(x, load->access->at[j->rank - 2], j->var, &coef, &rest) || coef != 1) { j->why_not = "rows that do not slide by one"; return; }
+    if (load->access->at[d] != j->outer[d]) {
+      j->why_not = "a window across planes";
+      return;
+    }
+  if (!expr_split_affine(x, load->access->at[j->rank - 2], j->var, &coef, &rest) || coef != 1) {
+    j->why_not = "rows that do not slide by one";
+    return;
+  }
   expr_bounds(x, rest, &lo, &hi);
   lo += j->shift;
   hi += j->shift;
-  if (lo < -MAX_WARM_UP || hi > MAX_WARM_UP) { j->why_not = "a window over too many rows"; return; }
+  if (lo < -MAX_WARM_UP || hi > MAX_WARM_UP) {
+    j->why_not = "a window over too many rows";
+    return;
+  }
   if (!r->needed || lo < r->first) r->first = lo;
   if (!r->needed || hi > r->lead) r->lead = hi;
   r->needed = true;
@@ -93,7 +113,10 @@ static bool analyse(window_job *j) {
   expr_pool *x = g->pool;
   const ir_tensor *hero = &ir_at(g, j->group->hero)->type;
   j->rank = hero->rank;
-  if (j->rank < 2) { j->why_not = "fewer than two axes"; return false; }
+  if (j->rank < 2) {
+    j->why_not = "fewer than two axes";
+    return false;
+  }
   j->stop = IR_NEW_ARRAY(j->c->arena, uint8_t, g->nodes.count);
   if (!j->stop) return false;
   for (uint32_t i = 0; i < j->group->count; i++) find_rings(j, j->group->nodes[i], 0);
@@ -101,7 +124,10 @@ static bool analyse(window_job *j) {
   const ir_expr v = expr_var_add(x, "v", 0, hero->dims[j->rank - 2], 1), column = expr_var_add(x, "c", 0, hero->dims[j->rank - 1], 1);
   j->var = emit_var_number(x, v);
   for (uint32_t i = 0; i < j->group->output_count && !j->why_not; i++) {
-    if (!ir_same_shape(&ir_at(g, j->group->outputs[i])->type, hero)) { j->why_not = "results of different shapes"; return false; }
+    if (!ir_same_shape(&ir_at(g, j->group->outputs[i])->type, hero)) {
+      j->why_not = "results of different shapes";
+      return false;
+    }
     const map_access at = row_at(j, v, column);
     if (!fusion_walk_until(j->c, j->group, j->group->outputs[i], &at, j->stop, need_rows, j)) return false;
   }
@@ -109,7 +135,10 @@ static bool analyse(window_job *j) {
     const ring *r = &j->rings[i];
     if (!r->needed) continue;
     const ir_tensor *pad = &ir_at(g, r->node)->type;
-    if (!same_planes(j, pad, hero)) { j->why_not = "a padded value of other planes"; return false; }
+    if (!same_planes(j, pad, hero)) {
+      j->why_not = "a padded value of other planes";
+      return false;
+    }
     map_access at = row_at(j, v, expr_var_add(x, "c", 0, pad->dims[j->rank - 1], 1));
     j->shift = r->lead;
     if (!ir_movement_access(g, r->node, 0, &at)) return false;
@@ -125,11 +154,17 @@ static bool analyse(window_job *j) {
 static void store_column(emit *e, void *user, ir_expr column) {
   const window_job *j = user;
   const map_access at = row_at(j, j->v, column);
-  for (uint32_t i = 0; i < j->group->output_count; i++) emit_store_node(e, j->group->outputs[i], &at, emit_value(e, j->group->outputs[i], &at));
+  for (uint32_t i = 0; i < j->group->output_count; i++)
+    emit_store_node(e, j->group->outputs[i], &at, emit_value(e, j->group->outputs[i], &at));
 }
 
 static stage_info ring_info(const window_job *j, const ring *r, ir_expr origin_row, ir_expr rows, ir_expr group, ir_expr groups) {
-  stage_info info = {.node = r->node, .storage = STAGE_WORKSPACE, .ring_axis = (int32_t)j->rank - 2, .ring_size = r->lead - r->first + 1, .group = group, .groups = groups};
+  stage_info info = {.node = r->node,
+                     .storage = STAGE_WORKSPACE,
+                     .ring_axis = (int32_t)j->rank - 2,
+                     .ring_size = r->lead - r->first + 1,
+                     .group = group,
+                     .groups = groups};
   for (uint32_t d = 0; d + 2 < j->rank; d++) info.origin[d] = j->outer[d], info.extent[d] = 1;
   info.origin[j->rank - 2] = origin_row;
   info.extent[j->rank - 2] = rows;

@@ -4,7 +4,11 @@
 #include "fusion/emit_private.h"
 #include "fusion/schedule_common.h"
 
-typedef struct alignment { uint32_t state, rank; const ir_expr *at; bool good; } alignment;
+typedef struct alignment {
+  uint32_t state, rank;
+  const ir_expr *at;
+  bool good;
+} alignment;
 
 static void check_aligned(void *user, const fusion_load *load) {
   alignment *a = user;
@@ -53,7 +57,10 @@ snt_result fusion_settle_states(fusion_context *c, bool *changed) {
   return SNT_OK;
 }
 
-typedef struct copy_job { uint32_t from, to; int32_t dtype; } copy_job;
+typedef struct copy_job {
+  uint32_t from, to;
+  int32_t dtype;
+} copy_job;
 
 static void copy_elements(emit *e, void *user, ir_expr at) {
   const copy_job *job = user;
@@ -67,21 +74,25 @@ static snt_result build_copy(fusion_context *c, const ir_update *u) {
   uint32_t *node = IR_NEW(c->arena, uint32_t);
   if (!group || !node) return ir_fail(c->diag, SNT_E_HOST_MEM, "states", 0, "out of host memory");
   *node = u->value;
-  *group = (fusion_group){.kind = GROUP_LOOP, .hero = u->value, .nodes = node, .inputs = node, .outputs = node, .input_count = 1, .output_count = 1};
+  *group = (fusion_group){
+      .kind = GROUP_LOOP, .hero = u->value, .nodes = node, .inputs = node, .outputs = node, .input_count = 1, .output_count = 1};
   emit *e = emit_begin(c, group, "copy");
   if (!e) return ir_fail(c->diag, SNT_E_HOST_MEM, "states", u->value, "out of host memory");
   const ir_tensor *t = &ir_at(c->graph, u->state)->type;
-  const copy_job job = {emit_bind(e, fusion_buffer_of(c, u->value), KIR_READ), emit_bind(e, fusion_buffer_of(c, u->state), KIR_WRITE), t->dtype};
+  const copy_job job = {emit_bind(e, fusion_buffer_of(c, u->value), KIR_READ), emit_bind(e, fusion_buffer_of(c, u->state), KIR_WRITE),
+                        t->dtype};
   const ir_expr elements = ir_tensor_elements(x, t);
   if (schedule_is_explicit(c)) {
     int64_t per;
     const ir_expr groups = schedule_split_work(c, elements, 1, &per), lo = expr_mul(x, emit_group(e, groups), expr_int(x, per));
-    schedule_vector_loop(e, lo, expr_min(x, expr_add(x, lo, expr_int(x, per)), elements), schedule_lanes(c), 1, copy_elements, (void *)(uintptr_t)&job);
+    schedule_vector_loop(e, lo, expr_min(x, expr_add(x, lo, expr_int(x, per)), elements), schedule_lanes(c), 1, copy_elements,
+                         (void *)(uintptr_t)&job);
     return emit_end(e, groups, 0, 0, NULL);
   }
   uint32_t items = (uint32_t)c->options->profile->group_items;
   if (items > c->options->profile->max_items) items = c->options->profile->max_items;
-  const ir_expr groups = expr_ceil_div(x, elements, (ir_expr)items), at = expr_add(x, expr_mul(x, emit_group(e, groups), (ir_expr)items), emit_item(e, 0, items));
+  const ir_expr groups = expr_ceil_div(x, elements, (ir_expr)items),
+                at = expr_add(x, expr_mul(x, emit_group(e, groups), (ir_expr)items), emit_item(e, 0, items));
   emit_if(e, kir_2(e->k, KIR_lt, emit_expr(e, at), emit_expr(e, elements)));
   copy_elements(e, (void *)(uintptr_t)&job, at);
   emit_if_end(e);

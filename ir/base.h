@@ -8,9 +8,9 @@
 #include <stdbool.h>
 #include <string.h>
 
-#define SNT_TRY(expression)                              \
-  do {                                                   \
-    snt_result snt_try_result_ = (expression);           \
+#define SNT_TRY(expression)                                \
+  do {                                                     \
+    snt_result snt_try_result_ = (expression);             \
     if (snt_try_result_ != SNT_OK) return snt_try_result_; \
   } while (0)
 #define IR_COUNT(array) ((uint32_t)(sizeof(array) / sizeof *(array)))
@@ -34,7 +34,10 @@ typedef struct ir_arena {
   size_t used;            /* in the newest block */
   bool failed;            /* sticky: an allocation failed */
 } ir_arena;
-typedef struct ir_arena_mark { ir_arena_block *block; size_t used; } ir_arena_mark;
+typedef struct ir_arena_mark {
+  ir_arena_block *block;
+  size_t used;
+} ir_arena_mark;
 /* `host` null: malloc and free. */
 void ir_arena_init(ir_arena *, const snt_host_alloc *host);
 /* Zeroed memory, or null after setting `failed`. Size 0 gives a valid pointer. */
@@ -48,15 +51,24 @@ void ir_arena_free(ir_arena *);                  /* everything; the arena can be
 const snt_host_alloc *ir_host_malloc(void); /* the default allocator */
 
 /* ---- growable arrays in an arena ---- */
-#define IR_VEC(T) struct { T *at; uint32_t count, capacity; }
+#define IR_VEC(T)             \
+  struct {                    \
+    T *at;                    \
+    uint32_t count, capacity; \
+  }
 bool ir_vec_grow(ir_arena *, void **at, uint32_t count, uint32_t *capacity, size_t item);
-#define IR_PUSH(arena, v, ...)                                                                          \
+#define IR_PUSH(arena, v, ...)                                                                                          \
   (((v)->count < (v)->capacity || ir_vec_grow((arena), (void **)&(v)->at, (v)->count, &(v)->capacity, sizeof *(v)->at)) \
-       ? ((v)->at[(v)->count++] = (__VA_ARGS__), true)                                                  \
+       ? ((v)->at[(v)->count++] = (__VA_ARGS__), true)                                                                  \
        : false)
 
 /* ---- sticky text buffer ---- */
-typedef struct ir_text { ir_arena *arena; char *at; size_t length, capacity; bool failed; } ir_text; /* `at` is terminated once written to */
+typedef struct ir_text {
+  ir_arena *arena;
+  char *at;
+  size_t length, capacity;
+  bool failed;
+} ir_text; /* `at` is terminated once written to */
 void ir_text_init(ir_text *, ir_arena *);
 void ir_text_put(ir_text *, const char *bytes, size_t length);
 void ir_text_add(ir_text *, const char *text);
@@ -68,7 +80,12 @@ snt_result ir_text_copy_out(const ir_text *, char *text, size_t *length);
 snt_result ir_fail(snt_diag *, snt_result result, const char *stage, uint32_t node, const char *format, ...) IR_PRINTF(5, 6);
 
 /* ---- hashing: SHA-256 for keys and checksums, 64-bit mixing for tables ---- */
-typedef struct ir_sha256 { uint32_t state[8]; uint64_t length; uint8_t block[64]; uint32_t fill; } ir_sha256;
+typedef struct ir_sha256 {
+  uint32_t state[8];
+  uint64_t length;
+  uint8_t block[64];
+  uint32_t fill;
+} ir_sha256;
 void ir_sha256_init(ir_sha256 *);
 void ir_sha256_add(ir_sha256 *, const void *data, size_t size);
 void ir_sha256_end(ir_sha256 *, uint8_t out[32]);

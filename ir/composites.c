@@ -79,7 +79,8 @@ static void sign_nodes(composite_call *c, uint32_t first, const char *name) {
 }
 
 uint32_t ir_add_composite(ir_graph *g, const ir_composite_desc *desc, uint32_t *results) {
-  if (desc->which <= IR_COMPOSITE_NONE || desc->which >= IR_COMPOSITE_COUNT) return graph_mistake(g, SNT_E_ARG, "unknown composite %d", (int)desc->which);
+  if (desc->which <= IR_COMPOSITE_NONE || desc->which >= IR_COMPOSITE_COUNT)
+    return graph_mistake(g, SNT_E_ARG, "unknown composite %d", (int)desc->which);
   composite_call c = {.g = g, .info = &ir_composites[desc->which]};
   const uint32_t first = g->nodes.count;
   for (uint32_t i = 0; results && i < c.info->results; i++) results[i] = 0;

@@ -32,14 +32,20 @@ extern const ir_attr_info ir_param_infos[IR_PARAM_COUNT];
 ir_composite ir_composite_find(const char *name, size_t length); /* IR_COMPOSITE_NONE: unknown */
 
 /* INTS INT DTYPE: ints; NUMBER: number; WORD: word, terminated; FLAG: neither. */
-typedef struct ir_param { uint8_t key; uint32_t count; const ir_expr *ints; double number; const char *word; } ir_param;
+typedef struct ir_param {
+  uint8_t key;
+  uint32_t count;
+  const ir_expr *ints;
+  double number;
+  const char *word;
+} ir_param;
 typedef struct ir_composite_desc {
   ir_composite which;
   uint32_t arg_count;
   const uint32_t *args; /* 0: left out, where the row allows it */
   uint32_t param_count;
   const ir_param *params;
-  const char *name;     /* of the nodes; may be null */
+  const char *name; /* of the nodes; may be null */
 } ir_composite_desc;
 /* Builds into the graph. Returns the first result and fills results[], if given, with as many as the row says; 0 after a mistake, which
    sticks to the graph. */

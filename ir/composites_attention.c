@@ -3,9 +3,9 @@
 #include "ir/composites_private.h"
 #include <math.h>
 
-typedef struct heads { /* how q, k and v are labelled */
-  uint32_t q, k, v;        /* q split into [.., kv heads, group, l, d] if grouped */
-  uint32_t batch, group;   /* axes before l of k and v; 1 if q has a group axis */
+typedef struct heads {              /* how q, k and v are labelled */
+  uint32_t q, k, v;                 /* q split into [.., kv heads, group, l, d] if grouped */
+  uint32_t batch, group;            /* axes before l of k and v; 1 if q has a group axis */
   ir_tensor q_type, k_type, v_type; /* as given */
 } heads;
 enum { LABEL_QUERY = 20, LABEL_KEY, LABEL_DEPTH, LABEL_VALUE, LABEL_GROUP };
@@ -49,7 +49,8 @@ static uint32_t put_scores(composite_call *c, const heads *h) {
   uint32_t s = step_contract(c, h->q, h->k, &d);
   if (!call_has(c, IR_PARAM_scale)) {
     int64_t depth;
-    if (!expr_is_const(c->g->pool, h->q_type.dims[h->q_type.rank - 1], &depth) || depth < 1) return call_mistake(c, "the last axis must be fixed");
+    if (!expr_is_const(c->g->pool, h->q_type.dims[h->q_type.rank - 1], &depth) || depth < 1)
+      return call_mistake(c, "the last axis must be fixed");
     scale = 1 / sqrt((double)depth);
   }
   if (scale != 1) s = step_2n(c, IR_OP_mul, s, scale);
@@ -65,7 +66,8 @@ static uint32_t fit_mask(composite_call *c, const heads *h, uint32_t mask) {
   const uint32_t at = type.rank - 3u;
   ir_expr dims[SNT_MAX_RANK];
   int64_t count;
-  if (type.rank == SNT_MAX_RANK || !expr_is_const(c->g->pool, type.dims[at], &count)) return call_mistake(c, "the mask does not suit the scores");
+  if (type.rank == SNT_MAX_RANK || !expr_is_const(c->g->pool, type.dims[at], &count))
+    return call_mistake(c, "the mask does not suit the scores");
   memcpy(dims, type.dims, sizeof dims);
   const ir_expr kv_heads = h->k_type.dims[h->k_type.rank - 3];
   dims[at] = count == 1 ? 1 : kv_heads;
@@ -135,7 +137,8 @@ void build_rotary(composite_call *c) {
   }
   const uint32_t last = shape.rank - 1u;
   const ir_expr half = expr_div(c->g->pool, shape.dims[last], 2);
-  const uint32_t a = step_slice(c, x, last, 0, half, interleaved ? 2 : 1), b = step_slice(c, x, last, interleaved ? 1 : half, half, interleaved ? 2 : 1);
+  const uint32_t a = step_slice(c, x, last, 0, half, interleaved ? 2 : 1),
+                 b = step_slice(c, x, last, interleaved ? 1 : half, half, interleaved ? 2 : 1);
   uint32_t parts[2];
   parts[0] = turned(c, IR_OP_sub, a, cosine, b, sine);
   parts[1] = turned(c, IR_OP_add, b, cosine, a, sine);

@@ -50,7 +50,8 @@ void build_matmul(composite_call *c) {
   uint32_t args[2] = {c->args[0], c->args[1]}, drop[2] = {0, 0};
   contract_desc d = {.dtype = sum_dtype(c, args[0])};
   label_list *sides[] = {&d.lhs, &d.rhs};
-  if (!matmul_labels(c, 0, call_has(c, IR_PARAM_transpose_a), &d.lhs) || !matmul_labels(c, 1, call_has(c, IR_PARAM_transpose_b), &d.rhs)) return;
+  if (!matmul_labels(c, 0, call_has(c, IR_PARAM_transpose_a), &d.lhs) || !matmul_labels(c, 1, call_has(c, IR_PARAM_transpose_b), &d.rhs))
+    return;
   const label_list wider = d.rhs.count > d.lhs.count ? d.rhs : d.lhs;
   for (uint32_t i = 0; i + 2 < wider.count; i++) {
     const int64_t label = wider.at[i];

@@ -28,7 +28,8 @@ static bool read_conv(composite_call *c, conv *v, bool transposed) {
     if (!fixed(c, w.dims[2 + i], &v->window.size[i], "w")) return false;
   const int64_t total = transposed ? first : second * v->groups, split = transposed ? first : v->groups > 0 ? first : 1;
   if (v->groups < 1 || in != total || split % v->groups != 0 || in == 0)
-    return call_mistake(c, "x has %lld channels, w suits %lld in %lld groups", (long long)in, (long long)total, (long long)v->groups), false;
+    return call_mistake(c, "x has %lld channels, w suits %lld in %lld groups", (long long)in, (long long)total, (long long)v->groups),
+           false;
   v->channels = in / v->groups;
   v->outputs = transposed ? second : first / v->groups;
   return true;
@@ -96,7 +97,8 @@ static uint32_t put_product(composite_call *c, const conv *v, uint32_t x, bool s
 static uint32_t put_each_group(composite_call *c, const conv *v, uint32_t x, int32_t dtype) {
   uint32_t parts[64];
   const int64_t rows = v->flipped ? v->channels : v->outputs;
-  if (v->groups > IR_COUNT(parts)) return call_mistake(c, "more than %u groups of several channels with %u spatial axes", IR_COUNT(parts), v->spatial);
+  if (v->groups > IR_COUNT(parts))
+    return call_mistake(c, "more than %u groups of several channels with %u spatial axes", IR_COUNT(parts), v->spatial);
   for (uint32_t i = 0; i < v->groups; i++) {
     conv one = *v;
     one.groups = 1;

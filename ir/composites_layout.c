@@ -38,7 +38,8 @@ void build_depth_to_space(composite_call *c) {
   const ir_tensor x = *type_of(c, c->args[0]);
   const bool crd = call_has(c, IR_PARAM_mode) && strcmp(c->params[IR_PARAM_mode]->word, "crd") == 0;
   const ir_expr channels = expr_div(c->g->pool, x.dims[1], expr_int(c->g->pool, b * b));
-  const ir_expr dcr_dims[] = {x.dims[0], b, b, channels, x.dims[2], x.dims[3]}, crd_dims[] = {x.dims[0], channels, b, b, x.dims[2], x.dims[3]};
+  const ir_expr dcr_dims[] = {x.dims[0], b, b, channels, x.dims[2], x.dims[3]},
+                crd_dims[] = {x.dims[0], channels, b, b, x.dims[2], x.dims[3]};
   const ir_expr out[] = {x.dims[0], channels, expr_mul(c->g->pool, x.dims[2], b), expr_mul(c->g->pool, x.dims[3], b)};
   const uint32_t split = step_reshape(c, c->args[0], 6, crd ? crd_dims : dcr_dims);
   c->results[0] = step_reshape(c, step_transpose(c, split, crd ? block_last : block_first), 4, out);
@@ -50,7 +51,8 @@ void build_space_to_depth(composite_call *c) {
   if (!read_block(c, &b)) return;
   const ir_tensor x = *type_of(c, c->args[0]);
   const ir_expr h = expr_div(c->g->pool, x.dims[2], b), w = expr_div(c->g->pool, x.dims[3], b);
-  const ir_expr dims[] = {x.dims[0], x.dims[1], h, b, w, b}, out[] = {x.dims[0], expr_mul(c->g->pool, x.dims[1], expr_int(c->g->pool, b * b)), h, w};
+  const ir_expr dims[] = {x.dims[0], x.dims[1], h, b, w, b},
+                out[] = {x.dims[0], expr_mul(c->g->pool, x.dims[1], expr_int(c->g->pool, b * b)), h, w};
   c->results[0] = step_reshape(c, step_transpose(c, step_reshape(c, c->args[0], 6, dims), perm), 4, out);
 }
 

@@ -3,13 +3,18 @@
 #include <math.h>
 
 /* ---- parameters ---- */
-double call_number(const composite_call *c, ir_param_key key, double otherwise) { return c->params[key] ? c->params[key]->number : otherwise; }
+double call_number(const composite_call *c, ir_param_key key, double otherwise) {
+  return c->params[key] ? c->params[key]->number : otherwise;
+}
 
-ir_expr call_expr(const composite_call *c, ir_param_key key, ir_expr otherwise) { return c->params[key] ? c->params[key]->ints[0] : otherwise; }
+ir_expr call_expr(const composite_call *c, ir_param_key key, ir_expr otherwise) {
+  return c->params[key] ? c->params[key]->ints[0] : otherwise;
+}
 
 int64_t call_int(composite_call *c, ir_param_key key, int64_t otherwise) {
   int64_t value = otherwise;
-  if (c->params[key] && !expr_is_const(c->g->pool, c->params[key]->ints[0], &value)) call_mistake(c, "%s must be a number", ir_param_infos[key].name);
+  if (c->params[key] && !expr_is_const(c->g->pool, c->params[key]->ints[0], &value))
+    call_mistake(c, "%s must be a number", ir_param_infos[key].name);
   return value;
 }
 
@@ -17,7 +22,8 @@ bool call_list(composite_call *c, ir_param_key key, uint32_t count, int64_t othe
   const ir_param *given = c->params[key];
   for (uint32_t i = 0; i < count; i++) out[i] = otherwise;
   if (!given) return true;
-  if (given->count != count) return call_mistake(c, "%s has %u entries, %u are needed", ir_param_infos[key].name, given->count, count), false;
+  if (given->count != count)
+    return call_mistake(c, "%s has %u entries, %u are needed", ir_param_infos[key].name, given->count, count), false;
   for (uint32_t i = 0; i < count; i++)
     if (!expr_is_const(c->g->pool, given->ints[i], &out[i])) return call_mistake(c, "%s must be numbers", ir_param_infos[key].name), false;
   return true;
@@ -25,7 +31,8 @@ bool call_list(composite_call *c, ir_param_key key, uint32_t count, int64_t othe
 
 uint32_t call_axis(composite_call *c, ir_param_key key, int64_t otherwise, uint32_t rank) {
   int64_t axis = call_int(c, key, otherwise);
-  if (axis < -(int64_t)rank || axis >= (int64_t)rank) return call_mistake(c, "%s %lld is outside rank %u", ir_param_infos[key].name, (long long)axis, rank);
+  if (axis < -(int64_t)rank || axis >= (int64_t)rank)
+    return call_mistake(c, "%s %lld is outside rank %u", ir_param_infos[key].name, (long long)axis, rank);
   return (uint32_t)(axis < 0 ? axis + rank : axis);
 }
 
@@ -38,13 +45,16 @@ bool call_spatial(composite_call *c, uint32_t spatial, window_desc *w) {
   for (uint32_t i = 0; i < spatial; i++) {
     w->low[i] = pads[i], w->high[i] = pads[spatial + i];
     if (w->stride[i] < 1 || w->dilation[i] < 1) return call_mistake(c, "stride and dilation must be over 0"), false;
-    if (w->low[i] < 0 || w->high[i] < 0 || w->low[i] > INT32_MAX || w->high[i] > INT32_MAX) return call_mistake(c, "pads must not be negative"), false;
+    if (w->low[i] < 0 || w->high[i] < 0 || w->low[i] > INT32_MAX || w->high[i] > INT32_MAX)
+      return call_mistake(c, "pads must not be negative"), false;
   }
   return true;
 }
 
 /* ---- pointwise ---- */
-uint32_t step_number(composite_call *c, uint32_t like, double value) { return like ? ir_add_splat(c->g, type_of(c, like)->dtype, value) : 0; }
+uint32_t step_number(composite_call *c, uint32_t like, double value) {
+  return like ? ir_add_splat(c->g, type_of(c, like)->dtype, value) : 0;
+}
 
 uint32_t step_1(composite_call *c, ir_op op, uint32_t a) { return a ? ir_add1(c->g, op, a) : 0; }
 
@@ -53,8 +63,7 @@ static bool join_shapes(composite_call *c, const ir_tensor *a, const ir_tensor *
   *out = a->rank >= b->rank ? *a : *b;
   for (uint32_t i = 1; i <= a->rank && i <= b->rank; i++) {
     const ir_expr left = a->dims[a->rank - i], right = b->dims[b->rank - i];
-    if (left != right && left != 1 && right != 1)
-      return call_mistake(c, "the operands differ in axis %u from the end", i), false;
+    if (left != right && left != 1 && right != 1) return call_mistake(c, "the operands differ in axis %u from the end", i), false;
     out->dims[out->rank - i] = left == 1 ? right : left;
   }
   return true;
@@ -111,7 +120,8 @@ uint32_t step_broadcast(composite_call *c, uint32_t a, const ir_tensor *shape) {
 
 uint32_t step_along(composite_call *c, uint32_t vector, uint32_t axis, const ir_tensor *shape) {
   if (!vector || type_of(c, vector)->rank == 0) return vector;
-  if (type_of(c, vector)->rank != 1) return call_mistake(c, "an operand of rank %u where one value a channel is needed", type_of(c, vector)->rank);
+  if (type_of(c, vector)->rank != 1)
+    return call_mistake(c, "an operand of rank %u where one value a channel is needed", type_of(c, vector)->rank);
   const ir_expr at = axis;
   return axis < shape->rank ? put_broadcast(c, vector, shape, 1, &at) : call_mistake(c, "there is no axis %u", axis);
 }
@@ -161,8 +171,12 @@ uint32_t step_window(composite_call *c, uint32_t a, const window_desc *w) {
     for (uint32_t i = 0; i < w->count; i++) lists[list][i] = expr_int(c->g->pool, from[list][i]);
   if (ir_dtypes[type_of(c, a)->dtype].is_float) memcpy(&bits, &w->fill, sizeof bits);
   else bits = (int64_t)w->fill;
-  const ir_attr_value attrs[] = {{IR_ATTR_axis, 1, &axis},             {IR_ATTR_size, w->count, lists[0]}, {IR_ATTR_stride, w->count, lists[1]},
-                                 {IR_ATTR_dilation, w->count, lists[2]}, {IR_ATTR_low, w->count, lists[3]},  {IR_ATTR_high, w->count, lists[4]},
+  const ir_attr_value attrs[] = {{IR_ATTR_axis, 1, &axis},
+                                 {IR_ATTR_size, w->count, lists[0]},
+                                 {IR_ATTR_stride, w->count, lists[1]},
+                                 {IR_ATTR_dilation, w->count, lists[2]},
+                                 {IR_ATTR_low, w->count, lists[3]},
+                                 {IR_ATTR_high, w->count, lists[4]},
                                  {IR_ATTR_value, 1, &bits}};
   return ir_add_node(c->g, IR_OP_window, 1, &a, IR_COUNT(attrs), attrs, NULL);
 }
@@ -206,7 +220,9 @@ uint32_t step_contract(composite_call *c, uint32_t a, uint32_t b, const contract
   const uint32_t args[] = {a, b};
   for (uint32_t list = 0; list < 3; list++)
     for (uint32_t i = 0; i < lists[list]->count; i++) labels[list][i] = lists[list]->at[i];
-  const ir_attr_value attrs[] = {
-      {IR_ATTR_lhs, d->lhs.count, labels[0]}, {IR_ATTR_rhs, d->rhs.count, labels[1]}, {IR_ATTR_out, d->out.count, labels[2]}, {IR_ATTR_dtype, 1, &type}};
+  const ir_attr_value attrs[] = {{IR_ATTR_lhs, d->lhs.count, labels[0]},
+                                 {IR_ATTR_rhs, d->rhs.count, labels[1]},
+                                 {IR_ATTR_out, d->out.count, labels[2]},
+                                 {IR_ATTR_dtype, 1, &type}};
   return ir_add_node(c->g, IR_OP_contract, 2, args, d->dtype ? 4 : 3, attrs, NULL);
 }

@@ -3,8 +3,10 @@
 #include "ir/base.h"
 #include <math.h>
 
-#define INTEGER(text, size, width, sign) {.name = text, .bytes = size, .bits = width, .is_signed = sign, .is_int = 1}
-#define FLOATING(text, size, man) {.name = text, .bytes = size, .bits = 8 * size, .is_float = 1, .is_signed = 1, .mantissa = man}
+#define INTEGER(text, size, width, sign) \
+  { .name = text, .bytes = size, .bits = width, .is_signed = sign, .is_int = 1 }
+#define FLOATING(text, size, man) \
+  { .name = text, .bytes = size, .bits = 8 * size, .is_float = 1, .is_signed = 1, .mantissa = man }
 const ir_dtype_info ir_dtypes[SNT_DTYPE_COUNT] = {
     [0] = {.name = "none"},
     [SNT_F32] = FLOATING("f32", 4, 23),
@@ -35,8 +37,8 @@ int32_t ir_dtype_find(const char *name, size_t length) {
 /* ---- small floats ---- */
 typedef struct small_float {
   int exponent_bits, mantissa_bits;
-  bool saturates;      /* overflow and infinity give the largest finite value */
-  uint32_t top, nan;   /* encoding of the largest finite value and of a NaN */
+  bool saturates;    /* overflow and infinity give the largest finite value */
+  uint32_t top, nan; /* encoding of the largest finite value and of a NaN */
 } small_float;
 static const small_float float16 = {5, 10, false, 0x7bff, 0x7e00}, bfloat16 = {8, 7, false, 0x7f7f, 0x7fc0};
 static const small_float float8e4m3 = {4, 3, true, 0x7e, 0x7f}, float8e5m2 = {5, 2, true, 0x7b, 0x7e};
@@ -133,12 +135,17 @@ int64_t ir_dtype_load_int(int32_t dtype, const void *data, size_t i) {
 #define AT(T) (((T *)data)[i])
 void ir_dtype_store_int(int32_t dtype, void *data, size_t i, int64_t value) {
   switch (dtype) {
-  case SNT_I8: case SNT_U8: AT(uint8_t) = (uint8_t)value; return;
-  case SNT_I16: case SNT_U16: AT(uint16_t) = (uint16_t)value; return;
-  case SNT_I32: case SNT_U32: AT(uint32_t) = (uint32_t)value; return;
-  case SNT_I64: case SNT_U64: AT(int64_t) = value; return;
+  case SNT_I8:
+  case SNT_U8: AT(uint8_t) = (uint8_t)value; return;
+  case SNT_I16:
+  case SNT_U16: AT(uint16_t) = (uint16_t)value; return;
+  case SNT_I32:
+  case SNT_U32: AT(uint32_t) = (uint32_t)value; return;
+  case SNT_I64:
+  case SNT_U64: AT(int64_t) = value; return;
   case SNT_BOOL: AT(uint8_t) = value != 0; return;
-  case SNT_I4: case SNT_U4: AT(uint8_t) = (uint8_t)(value & 15); return;
+  case SNT_I4:
+  case SNT_U4: AT(uint8_t) = (uint8_t)(value & 15); return;
   default: ir_dtype_store(dtype, data, i, (double)value); return;
   }
 }

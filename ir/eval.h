@@ -13,23 +13,23 @@
 #include "ir/graph.h"
 
 typedef struct ir_eval_tensor {
-  ir_tensor type;   /* dims are literals */
-  uint64_t count;   /* elements */
-  double *value;    /* reference, float types; row-major */
-  int64_t *ints;    /* reference, integers and bool (u64: its bits) */
-  double *bound;    /* reference; null: exact */
-  void *data;       /* fast: the type's storage, row-major */
+  ir_tensor type; /* dims are literals */
+  uint64_t count; /* elements */
+  double *value;  /* reference, float types; row-major */
+  int64_t *ints;  /* reference, integers and bool (u64: its bits) */
+  double *bound;  /* reference; null: exact */
+  void *data;     /* fast: the type's storage, row-major */
 } ir_eval_tensor;
 
 typedef struct ir_eval_info {
-  const int64_t *symbols;       /* value of each symbol of the pool; null if it has none */
-  const void *const *inputs;    /* for each of graph->inputs: row-major data in the type's storage, read only during the call */
-  void *const *outputs;         /* fast, optional: where to write each output; null, or a null entry: into the arena */
-  uint32_t value_count;         /* values to evaluate instead of outputs and updates; 0: those */
-  const uint32_t *values;       /* of the main region */
+  const int64_t *symbols;    /* value of each symbol of the pool; null if it has none */
+  const void *const *inputs; /* for each of graph->inputs: row-major data in the type's storage, read only during the call */
+  void *const *outputs;      /* fast, optional: where to write each output; null, or a null entry: into the arena */
+  uint32_t value_count;      /* values to evaluate instead of outputs and updates; 0: those */
+  const uint32_t *values;    /* of the main region */
   uint32_t (*tree_depth)(void *user, uint32_t node, uint64_t length); /* additions on the longest path of a reduction; null: length */
   void *user;
-  bool keeps_denormals;         /* no flushing in the bounds */
+  bool keeps_denormals; /* no flushing in the bounds */
 } ir_eval_info;
 
 /* Entries that `outputs` must have: the graph's outputs, then its updates; or value_count. */
@@ -39,7 +39,7 @@ snt_result ir_eval_reference(const ir_graph *, const ir_eval_info *, ir_arena *,
 snt_result ir_eval_fast(const ir_graph *, const ir_eval_info *, ir_arena *, ir_eval_tensor *outputs, snt_diag *);
 
 typedef struct ir_eval_report {
-  double max_ratio;        /* max(error / bound); infinite where a bound of 0 is missed; passes if <= 1 */
+  double max_ratio; /* max(error / bound); infinite where a bound of 0 is missed; passes if <= 1 */
   uint64_t worst_index;
   double got, want, bound; /* of the worst */
   uint64_t nan_mismatch;   /* elements NaN on one side only; they do not enter max_ratio */

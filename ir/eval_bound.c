@@ -6,8 +6,10 @@
 
 /* ---- types ---- */
 bound_type bound_type_of(const eval_ctx *ctx, int32_t dtype) {
-  static const struct { double tiny, top; } ranges[SNT_DTYPE_COUNT] = {
-      [SNT_F32] = {0x1p-126, 0x1.fffffep127}, [SNT_F16] = {0x1p-14, 65504},  [SNT_BF16] = {0x1p-126, 0x1.fep127},
+  static const struct {
+    double tiny, top;
+  } ranges[SNT_DTYPE_COUNT] = {
+      [SNT_F32] = {0x1p-126, 0x1.fffffep127},          [SNT_F16] = {0x1p-14, 65504}, [SNT_BF16] = {0x1p-126, 0x1.fep127},
       [SNT_F64] = {0x1p-1022, 0x1.fffffffffffffp1023}, [SNT_F8E4M3] = {0x1p-6, 448}, [SNT_F8E5M2] = {0x1p-14, 57344},
   };
   bound_type type = {.dtype = dtype, .unit = ldexp(1, -ir_dtypes[dtype].mantissa), .tiny = ranges[dtype].tiny, .top = ranges[dtype].top};
@@ -68,7 +70,7 @@ bounded bound_store(const bound_type *type, bounded x, double ulps, bool rounds_
   if (isinf(x.v)) return (bounded){x.v, type->dtype == SNT_F8E4M3 || type->dtype == SNT_F8E5M2 ? INFINITY : x.e > 0 ? INFINITY : 0};
   bool exact = ulps == 0 || (rounds_right && x.e == 0 && representable(type, x.v));
   if (!exact) {
-    if (type->dtype == SNT_F64) ulps += 1.5; /* the reference's own */
+    if (type->dtype == SNT_F64) ulps += 1.5;                        /* the reference's own */
     x.e += ulps * (1 + 0x1p-20) * bound_ulp(type, fabs(x.v) + x.e); /* a little more, for what f64 itself rounds */
   }
   if (type->flushes && fabs(x.v) - x.e < type->tiny) x.e += fmin(fabs(x.v) + x.e, type->tiny);
@@ -85,7 +87,8 @@ static double at_ends(ir_op op, double v, bounded a) {
 
 static double unary_bound(ir_op op, double v, bounded a) {
   switch (op) {
-  case IR_OP_neg: case IR_OP_abs: return a.e;
+  case IR_OP_neg:
+  case IR_OP_abs: return a.e;
   case IR_OP_recip: return fabs(a.v) <= a.e ? INFINITY : a.e / (fabs(a.v) * (fabs(a.v) - a.e));
   case IR_OP_sin: return fmin(2, fabs(cos(a.v)) * a.e + a.e * a.e * 0.5);
   case IR_OP_cos: return fmin(2, fabs(sin(a.v)) * a.e + a.e * a.e * 0.5);
@@ -157,10 +160,12 @@ static double choice_bound(ir_op op, double v, bounded a, bounded b) {
 
 static double binary_bound(ir_op op, double v, bounded a, bounded b) {
   switch (op) {
-  case IR_OP_add: case IR_OP_sub: return a.e + b.e;
+  case IR_OP_add:
+  case IR_OP_sub: return a.e + b.e;
   case IR_OP_mul: return product_bound(a, b);
   case IR_OP_div: return quotient_bound(a, b);
-  case IR_OP_rem: case IR_OP_mod: return remainder_bound(op, a, b);
+  case IR_OP_rem:
+  case IR_OP_mod: return remainder_bound(op, a, b);
   case IR_OP_pow: return power_bound(v, a, b);
   case IR_OP_atan2: return angle_bound(a, b);
   default: return choice_bound(op, v, a, b);
@@ -174,7 +179,8 @@ bounded bound_float(ir_op op, const bound_type *type, const bounded *in) {
   for (uint32_t i = 0; i < arity; i++) unknown |= isinf(in[i].e) != 0, exact &= in[i].e == 0;
   double ulps = (double)ir_ops[op].max_ulp;
   if (unknown) out.e = INFINITY;
-  else if (op == IR_OP_fma) out.e = product_bound(in[0], in[1]) + in[2].e + 0.5 * bound_ulp(type, in[0].v * in[1].v); /* where it is mul, then add */
+  else if (op == IR_OP_fma)
+    out.e = product_bound(in[0], in[1]) + in[2].e + 0.5 * bound_ulp(type, in[0].v * in[1].v); /* where it is mul, then add */
   else if (!exact) out.e = arity == 1 ? unary_bound(op, out.v, in[0]) : binary_bound(op, out.v, in[0], in[1]);
   if (op == IR_OP_fma && exact && representable(type, in[0].v * in[1].v)) out.e = 0;
   return bound_store(type, out, ulps, ulps == 0.5);

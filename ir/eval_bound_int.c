@@ -28,7 +28,8 @@ bounded_int bound_to_int(int32_t dtype, bounded x) {
   if (isinf(x.e)) return out.e = INFINITY, out;
   if (dtype == SNT_BOOL) return out.e = fabs(x.v) <= x.e, out;
   double at = eval_int_to_float(dtype, out.v);
-  double lo = eval_int_to_float(dtype, eval_float_to_int(dtype, x.v - x.e)), hi = eval_int_to_float(dtype, eval_float_to_int(dtype, x.v + x.e));
+  double lo = eval_int_to_float(dtype, eval_float_to_int(dtype, x.v - x.e)),
+         hi = eval_int_to_float(dtype, eval_float_to_int(dtype, x.v + x.e));
   out.e = fmax(fabs(lo - at), fabs(hi - at));
   return out;
 }
@@ -58,11 +59,14 @@ static bounded_int truth(ir_op op, const bounded_int *in, uint32_t arity) {
 
 static double int_error(ir_op op, const bounded_int *in, double a, double b) {
   switch (op) {
-  case IR_OP_add: case IR_OP_sub: return in[0].e + in[1].e;
+  case IR_OP_add:
+  case IR_OP_sub: return in[0].e + in[1].e;
   case IR_OP_mul: return fabs(a) * in[1].e + fabs(b) * in[0].e + in[0].e * in[1].e;
-  case IR_OP_neg: case IR_OP_abs: return in[0].e;
+  case IR_OP_neg:
+  case IR_OP_abs: return in[0].e;
   case IR_OP_sign: return 2;
-  case IR_OP_min: case IR_OP_max: return fmax(in[0].e, in[1].e);
+  case IR_OP_min:
+  case IR_OP_max: return fmax(in[0].e, in[1].e);
   default: return INFINITY;
   }
 }
@@ -80,7 +84,8 @@ bounded_int bound_int(ir_op op, int32_t dtype, const bounded_int *in) {
   }
   out.e = int_error(op, in, a, b);
   double v = eval_int_to_float(dtype, out.v);
-  bool may_wrap = v - out.e < eval_int_to_float(dtype, eval_int_end(dtype, false)) || v + out.e > eval_int_to_float(dtype, eval_int_end(dtype, true));
+  bool may_wrap = v - out.e < eval_int_to_float(dtype, eval_int_end(dtype, false)) ||
+                  v + out.e > eval_int_to_float(dtype, eval_int_end(dtype, true));
   if (may_wrap) out.e = INFINITY;
   return out;
 }

@@ -16,7 +16,8 @@ snt_result fast_gather(eval_ctx *ctx, uint32_t node, eval_view *out) {
     const char *from = eval_at(ctx, &x);
     for (uint64_t outer = 0; outer < rows.outer; outer++, from += rows.extent * bytes)
       for (uint64_t pick = 0; pick < rows.picks; pick++, to += bytes) {
-        int64_t i = ir_dtype_load_int(index->dtype, index->buffer->data, (size_t)eval_offset_at(index, pick)), row = eval_row(index->dtype, i, rows.extent);
+        int64_t i = ir_dtype_load_int(index->dtype, index->buffer->data, (size_t)eval_offset_at(index, pick)),
+                row = eval_row(index->dtype, i, rows.extent);
         if (row < 0 && !zero && rows.extent) row = i < 0 && ir_dtypes[index->dtype].is_signed ? 0 : (int64_t)rows.extent - 1;
         if (row < 0) memset(to, 0, bytes);
         else memcpy(to, from + (size_t)row * bytes, bytes);
@@ -27,7 +28,13 @@ snt_result fast_gather(eval_ctx *ctx, uint32_t node, eval_view *out) {
 }
 
 /* ---- scatter: targets in the type that is computed in, rounded once at the end ---- */
-typedef struct scattering { ir_op op; int32_t dtype; fast_class class; void *wide; const eval_view *updates; } scattering;
+typedef struct scattering {
+  ir_op op;
+  int32_t dtype;
+  fast_class class;
+  void *wide;
+  const eval_view *updates;
+} scattering;
 
 static double put_float(ir_op op, double old, double x) {
   switch (op) {
@@ -70,8 +77,9 @@ static void put_row(const scattering *s, uint64_t at, uint64_t first, uint64_t c
 static void load_wide(const eval_ctx *ctx, const eval_view *x, const scattering *s) {
   const void *from = eval_at(ctx, x);
   size_t bytes = s->class == FAST_F32 ? sizeof(float) : sizeof(double);
-  const void *got = s->class == FAST_F32 ? (const void *)fast_to_f32(x->dtype, from, x->count, s->wide)
-                    : s->class == FAST_F64 ? from : (const void *)fast_to_int(x->dtype, from, x->count, s->wide);
+  const void *got = s->class == FAST_F32   ? (const void *)fast_to_f32(x->dtype, from, x->count, s->wide)
+                    : s->class == FAST_F64 ? from
+                                           : (const void *)fast_to_int(x->dtype, from, x->count, s->wide);
   if (got != s->wide && x->count) memcpy(s->wide, got, x->count * bytes);
 }
 
@@ -84,8 +92,10 @@ static void store_wide(const eval_view *out, const scattering *s) {
 static void put_rows(const scattering *s, const eval_view *index, const eval_rows *rows) {
   for (uint64_t outer = 0; outer < rows->outer; outer++)
     for (uint64_t pick = 0; pick < rows->picks; pick++) {
-      int64_t i = ir_dtype_load_int(index->dtype, index->buffer->data, (size_t)eval_offset_at(index, pick)), row = eval_row(index->dtype, i, rows->extent);
-      if (row >= 0) put_row(s, (outer * rows->extent + (uint64_t)row) * rows->inner, (outer * rows->picks + pick) * rows->inner, rows->inner);
+      int64_t i = ir_dtype_load_int(index->dtype, index->buffer->data, (size_t)eval_offset_at(index, pick)),
+              row = eval_row(index->dtype, i, rows->extent);
+      if (row >= 0)
+        put_row(s, (outer * rows->extent + (uint64_t)row) * rows->inner, (outer * rows->picks + pick) * rows->inner, rows->inner);
     }
 }
 
@@ -113,8 +123,17 @@ snt_result fast_scatter(eval_ctx *ctx, uint32_t node, eval_view *out) {
 
 snt_result ir_eval_fast(const ir_graph *g, const ir_eval_info *info, ir_arena *arena, ir_eval_tensor *outputs, snt_diag *diag) {
   static const eval_engine fast = {
-      .stage = "host", .bounds = false, .point = fast_point, .cast = fast_cast, .bitcast = fast_bitcast, .reduce = fast_reduce, .scan = fast_scan,
-      .contract = fast_contract, .gather = fast_gather, .scatter = fast_scatter, .random = fast_random,
+      .stage = "host",
+      .bounds = false,
+      .point = fast_point,
+      .cast = fast_cast,
+      .bitcast = fast_bitcast,
+      .reduce = fast_reduce,
+      .scan = fast_scan,
+      .contract = fast_contract,
+      .gather = fast_gather,
+      .scatter = fast_scatter,
+      .random = fast_random,
   };
   return eval_run(&fast, g, info, arena, outputs, diag);
 }

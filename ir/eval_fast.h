@@ -9,7 +9,12 @@ typedef enum { FAST_F32, FAST_F64, FAST_INT } fast_class;
 fast_class fast_class_of(int32_t dtype);
 
 /* A view with its axes joined where memory allows, read block by block. */
-typedef struct fast_reader { eval_view view; const char *base; size_t bytes; bool dense, constant; } fast_reader;
+typedef struct fast_reader {
+  eval_view view;
+  const char *base;
+  size_t bytes;
+  bool dense, constant;
+} fast_reader;
 void fast_open(const eval_ctx *, const eval_view *, fast_reader *);
 /* Elements first..first+count in the type's storage: in place if dense, else gathered into `room` (FAST_BLOCK elements). */
 const void *fast_read(const fast_reader *, uint64_t first, uint32_t count, void *room);

@@ -25,11 +25,11 @@ static void read_run(size_t bytes, const char *from, int64_t stride, char *to, i
     memcpy(to, from, (size_t)count * bytes);
     return;
   }
-#define RUN(T)                                                              \
-  {                                                                         \
-    const T *a = (const T *)(const void *)from;                             \
-    T *b = (T *)(void *)to;                                                 \
-    for (int64_t i = 0; i < count; i++) b[i] = a[i * stride];               \
+#define RUN(T)                                                \
+  {                                                           \
+    const T *a = (const T *)(const void *)from;               \
+    T *b = (T *)(void *)to;                                   \
+    for (int64_t i = 0; i < count; i++) b[i] = a[i * stride]; \
   }
   switch (bytes) {
   case 1: RUN(uint8_t) break;
@@ -110,10 +110,11 @@ void fast_from_f64(int32_t dtype, const double *from, uint64_t count, void *to) 
 
 const int64_t *fast_to_int(int32_t dtype, const void *from, uint64_t count, int64_t *room) {
   switch (dtype) {
-  case SNT_I64: case SNT_U64: return from;
-#define CASE(id, T)                                                          \
-  case id:                                                                   \
-    for (uint64_t i = 0; i < count; i++) room[i] = ((const T *)from)[i];     \
+  case SNT_I64:
+  case SNT_U64: return from;
+#define CASE(id, T)                                                      \
+  case id:                                                               \
+    for (uint64_t i = 0; i < count; i++) room[i] = ((const T *)from)[i]; \
     return room;
     EACH_INT(CASE)
 #undef CASE
@@ -125,12 +126,13 @@ const int64_t *fast_to_int(int32_t dtype, const void *from, uint64_t count, int6
 
 void fast_from_int(int32_t dtype, const int64_t *from, uint64_t count, void *to) {
   switch (dtype) {
-  case SNT_I64: case SNT_U64:
+  case SNT_I64:
+  case SNT_U64:
     if (to != (const void *)from) memcpy(to, from, count * sizeof *from);
     return;
-#define CASE(id, T)                                                          \
-  case id:                                                                   \
-    for (uint64_t i = 0; i < count; i++) ((T *)to)[i] = (T)from[i];          \
+#define CASE(id, T)                                                 \
+  case id:                                                          \
+    for (uint64_t i = 0; i < count; i++) ((T *)to)[i] = (T)from[i]; \
     return;
     EACH_INT(CASE)
 #undef CASE

@@ -4,24 +4,32 @@
 
 enum { MR = 4, NR = 8, KC = 256, MC = 64, NC = 256 };
 
-typedef struct side { const void *data; int32_t dtype; const int64_t *free, *summed; int64_t base; } side; /* element at free[i] + summed[k] + base */
-typedef struct tables { int64_t *m, *n, *k_lhs, *k_rhs, *batch_lhs, *batch_rhs, *batch_out, *out_m, *out_n; uint64_t batch, mc, nc, kc; } tables;
+typedef struct side {
+  const void *data;
+  int32_t dtype;
+  const int64_t *free, *summed;
+  int64_t base;
+} side; /* element at free[i] + summed[k] + base */
+typedef struct tables {
+  int64_t *m, *n, *k_lhs, *k_rhs, *batch_lhs, *batch_rhs, *batch_out, *out_m, *out_n;
+  uint64_t batch, mc, nc, kc;
+} tables;
 
 /* Panels of `width` rows (columns), k after k; what is over is 0. */
-#define DEFINE_PACK(T, name, LOAD)                                                                                             \
-  static void name(const side *s, uint64_t first, uint64_t count, uint64_t k0, uint64_t kn, uint32_t width, T *out) {          \
-    const int64_t *summed = s->summed + k0;                                                                                    \
-    for (uint64_t panel = 0; panel < count; panel += width) {                                                                  \
-      for (uint32_t r = 0; r < width; r++) {                                                                                   \
-        if (panel + r >= count) {                                                                                              \
-          for (uint64_t k = 0; k < kn; k++) out[k * width + r] = 0;                                                            \
-          continue;                                                                                                            \
-        }                                                                                                                      \
-        int64_t row = s->base + s->free[first + panel + r];                                                                    \
-        for (uint64_t k = 0; k < kn; k++) out[k * width + r] = LOAD;                                                           \
-      }                                                                                                                        \
-      out += kn * width;                                                                                                       \
-    }                                                                                                                          \
+#define DEFINE_PACK(T, name, LOAD)                                                                                    \
+  static void name(const side *s, uint64_t first, uint64_t count, uint64_t k0, uint64_t kn, uint32_t width, T *out) { \
+    const int64_t *summed = s->summed + k0;                                                                           \
+    for (uint64_t panel = 0; panel < count; panel += width) {                                                         \
+      for (uint32_t r = 0; r < width; r++) {                                                                          \
+        if (panel + r >= count) {                                                                                     \
+          for (uint64_t k = 0; k < kn; k++) out[k * width + r] = 0;                                                   \
+          continue;                                                                                                   \
+        }                                                                                                             \
+        int64_t row = s->base + s->free[first + panel + r];                                                           \
+        for (uint64_t k = 0; k < kn; k++) out[k * width + r] = LOAD;                                                  \
+      }                                                                                                               \
+      out += kn * width;                                                                                              \
+    }                                                                                                                 \
   }
 DEFINE_PACK(float, pack_f32, ((const float *)s->data)[row + summed[k]])
 DEFINE_PACK(float, pack_f16, ir_f32_from_f16(((const uint16_t *)s->data)[row + summed[k]]))
@@ -65,32 +73,35 @@ static void tile_int(uint64_t kn, const int64_t *a, const int64_t *b, int64_t *c
     for (uint32_t j = 0; j < columns; j++) c[r * ldc + j] = (int64_t)((uint64_t)c[r * ldc + j] + acc[r][j]);
 }
 
-typedef struct work { void *a, *b, *c; size_t a_bytes, b_bytes, c_bytes; } work;
+typedef struct work {
+  void *a, *b, *c;
+  size_t a_bytes, b_bytes, c_bytes;
+} work;
 
-#define DEFINE_PRODUCT(T, name, PACK, TILE, STORE)                                                                             \
+#define DEFINE_PRODUCT(T, name, PACK, TILE, STORE)                                                                                 \
   static void name##_panel(const side *lhs, const tables *t, const work *w, uint64_t k0, uint64_t kn, uint64_t nn, uint64_t ldc) { \
-    for (uint64_t m0 = 0; m0 < t->mc; m0 += MC) {                                                                              \
-      uint64_t mn = t->mc - m0 < MC ? t->mc - m0 : MC;                                                                         \
-      PACK(lhs, m0, mn, k0, kn, MR, w->a);                                                                                     \
-      for (uint64_t j = 0; j < nn; j += NR)                                                                                    \
-        for (uint64_t i = 0; i < mn; i += MR)                                                                                  \
-          TILE(kn, (const T *)w->a + i * kn, (const T *)w->b + j * kn, (T *)w->c + (m0 + i) * ldc + j, ldc,                    \
-               (uint32_t)(mn - i < MR ? mn - i : MR), (uint32_t)(nn - j < NR ? nn - j : NR));                                  \
-    }                                                                                                                          \
-  }                                                                                                                            \
-  static void name(const side *lhs, const side *rhs, const tables *t, const work *w, int32_t dtype, void *out, int64_t base) { \
-    for (uint64_t n0 = 0; n0 < t->nc; n0 += NC) {                                                                              \
-      uint64_t nn = t->nc - n0 < NC ? t->nc - n0 : NC;                                                                         \
-      memset(w->c, 0, t->mc * nn * sizeof(T));                                                                                 \
-      for (uint64_t k0 = 0; k0 < t->kc; k0 += KC) {                                                                            \
-        uint64_t kn = t->kc - k0 < KC ? t->kc - k0 : KC;                                                                       \
-        PACK(rhs, n0, nn, k0, kn, NR, w->b);                                                                                   \
-        name##_panel(lhs, t, w, k0, kn, nn, nn);                                                                               \
-      }                                                                                                                        \
-      const T *c = w->c;                                                                                                       \
-      for (uint64_t m = 0; m < t->mc; m++)                                                                                     \
-        for (uint64_t n = 0; n < nn; n++) STORE(dtype, out, (size_t)(base + t->out_m[m] + t->out_n[n0 + n]), c[m * nn + n]);   \
-    }                                                                                                                          \
+    for (uint64_t m0 = 0; m0 < t->mc; m0 += MC) {                                                                                  \
+      uint64_t mn = t->mc - m0 < MC ? t->mc - m0 : MC;                                                                             \
+      PACK(lhs, m0, mn, k0, kn, MR, w->a);                                                                                         \
+      for (uint64_t j = 0; j < nn; j += NR)                                                                                        \
+        for (uint64_t i = 0; i < mn; i += MR)                                                                                      \
+          TILE(kn, (const T *)w->a + i * kn, (const T *)w->b + j * kn, (T *)w->c + (m0 + i) * ldc + j, ldc,                        \
+               (uint32_t)(mn - i < MR ? mn - i : MR), (uint32_t)(nn - j < NR ? nn - j : NR));                                      \
+    }                                                                                                                              \
+  }                                                                                                                                \
+  static void name(const side *lhs, const side *rhs, const tables *t, const work *w, int32_t dtype, void *out, int64_t base) {     \
+    for (uint64_t n0 = 0; n0 < t->nc; n0 += NC) {                                                                                  \
+      uint64_t nn = t->nc - n0 < NC ? t->nc - n0 : NC;                                                                             \
+      memset(w->c, 0, t->mc *nn * sizeof(T));                                                                                      \
+      for (uint64_t k0 = 0; k0 < t->kc; k0 += KC) {                                                                                \
+        uint64_t kn = t->kc - k0 < KC ? t->kc - k0 : KC;                                                                           \
+        PACK(rhs, n0, nn, k0, kn, NR, w->b);                                                                                       \
+        name##_panel(lhs, t, w, k0, kn, nn, nn);                                                                                   \
+      }                                                                                                                            \
+      const T *c = w->c;                                                                                                           \
+      for (uint64_t m = 0; m < t->mc; m++)                                                                                         \
+        for (uint64_t n = 0; n < nn; n++) STORE(dtype, out, (size_t)(base + t->out_m[m] + t->out_n[n0 + n]), c[m * nn + n]);       \
+    }                                                                                                                              \
   }
 
 static void store_f32(int32_t dtype, void *out, size_t at, float value) {
@@ -135,7 +146,12 @@ static void dot_products(const side *x, const tables *t, uint64_t rows, const fl
 
 static bool contiguous_rows(const side *x, uint64_t rows) { return rows > 3 && x->free[3] == x->free[0] + 3; }
 
-typedef struct target { void *data; int32_t dtype; const int64_t *rows; int64_t base; } target; /* row m goes to rows[m] + base */
+typedef struct target {
+  void *data;
+  int32_t dtype;
+  const int64_t *rows;
+  int64_t base;
+} target; /* row m goes to rows[m] + base */
 
 static void product_vector(const side *matrix, const side *vector, const tables *t, const work *w, uint64_t rows, const target *out) {
   float *v = w->b, *y = w->c;
@@ -184,7 +200,8 @@ static void run_batches(const eval_view *lhs, const eval_view *rhs, const eval_v
     b.base = rhs->offset + t->batch_rhs[g];
     int64_t base = t->batch_out[g];
     void *to = out->buffer->data;
-    target rows = {to, out->dtype, t->out_m, base + (t->nc ? t->out_n[0] : 0)}, columns = {to, out->dtype, t->out_n, base + (t->mc ? t->out_m[0] : 0)};
+    target rows = {to, out->dtype, t->out_m, base + (t->nc ? t->out_n[0] : 0)},
+           columns = {to, out->dtype, t->out_n, base + (t->mc ? t->out_m[0] : 0)};
     if (f32 && t->nc == 1) product_vector(&a, &b, t, w, t->mc, &rows);
     else if (f32 && t->mc == 1) product_vector(&b, &a, t, w, t->nc, &columns);
     else if (lhs->dtype == SNT_F64) product_f64(&a, &b, t, w, out->dtype, to, base);

@@ -2,17 +2,17 @@
 #include "ir/eval_fast.h"
 #include <math.h>
 
-#define LOOP(T, expression)                                    \
-  for (uint32_t i = 0; i < count; i++) {                       \
-    const T x = a[i];                                          \
-    out[i] = (expression);                                     \
-  }                                                            \
+#define LOOP(T, expression)              \
+  for (uint32_t i = 0; i < count; i++) { \
+    const T x = a[i];                    \
+    out[i] = (expression);               \
+  }                                      \
   return;
-#define LOOP2(T, expression)                                   \
-  for (uint32_t i = 0; i < count; i++) {                       \
-    const T x = a[i], y = b[i];                                \
-    out[i] = (expression);                                     \
-  }                                                            \
+#define LOOP2(T, expression)             \
+  for (uint32_t i = 0; i < count; i++) { \
+    const T x = a[i], y = b[i];          \
+    out[i] = (expression);               \
+  }                                      \
   return;
 
 void fast_op_f32(ir_op op, uint32_t count, const float *a, const float *b, const float *c, float *out) {
@@ -37,7 +37,7 @@ void fast_op_f32(ir_op op, uint32_t count, const float *a, const float *b, const
   case IR_OP_cos: LOOP(float, cosf(x))
   case IR_OP_add: LOOP2(float, x + y)
   case IR_OP_sub: LOOP2(float, x - y)
-  case IR_OP_mul: LOOP2(float, x * y)
+  case IR_OP_mul: LOOP2(float, x *y)
   case IR_OP_div: LOOP2(float, x / y)
   case IR_OP_min: LOOP2(float, x < y || x != x ? x : y)
   case IR_OP_max: LOOP2(float, x > y || x != x ? x : y)
@@ -47,7 +47,8 @@ void fast_op_f32(ir_op op, uint32_t count, const float *a, const float *b, const
   default: break;
   }
   uint32_t arity = ir_ops[op].arity;
-  for (uint32_t i = 0; i < count; i++) out[i] = (float)ir_op_eval(op, (double)a[i], arity > 1 ? (double)b[i] : 0, arity > 2 ? (double)c[i] : 0);
+  for (uint32_t i = 0; i < count; i++)
+    out[i] = (float)ir_op_eval(op, (double)a[i], arity > 1 ? (double)b[i] : 0, arity > 2 ? (double)c[i] : 0);
 }
 
 void fast_compare_f32(ir_op op, uint32_t count, const float *a, const float *b, uint8_t *out) {
@@ -75,12 +76,24 @@ void fast_op_int(ir_op op, int32_t dtype, uint32_t count, const int64_t *a, cons
   case IR_OP_xor: LOOP2(int64_t, x ^ y)
   case IR_OP_eq: LOOP2(int64_t, x == y)
   case IR_OP_ne: LOOP2(int64_t, x != y)
-  case IR_OP_lt: if (!plain) break; LOOP2(int64_t, x < y)
-  case IR_OP_le: if (!plain) break; LOOP2(int64_t, x <= y)
-  case IR_OP_gt: if (!plain) break; LOOP2(int64_t, x > y)
-  case IR_OP_ge: if (!plain) break; LOOP2(int64_t, x >= y)
-  case IR_OP_min: if (!plain) break; LOOP2(int64_t, x < y ? x : y)
-  case IR_OP_max: if (!plain) break; LOOP2(int64_t, x > y ? x : y)
+  case IR_OP_lt:
+    if (!plain) break;
+    LOOP2(int64_t, x < y)
+  case IR_OP_le:
+    if (!plain) break;
+    LOOP2(int64_t, x <= y)
+  case IR_OP_gt:
+    if (!plain) break;
+    LOOP2(int64_t, x > y)
+  case IR_OP_ge:
+    if (!plain) break;
+    LOOP2(int64_t, x >= y)
+  case IR_OP_min:
+    if (!plain) break;
+    LOOP2(int64_t, x < y ? x : y)
+  case IR_OP_max:
+    if (!plain) break;
+    LOOP2(int64_t, x > y ? x : y)
   default: break;
   }
   uint32_t arity = ir_ops[op].arity;

@@ -2,10 +2,20 @@
 #include "ir/eval_fast.h"
 
 /* Rooms are as wide as the widest element. */
-typedef struct rooms { uint64_t raw[3][FAST_BLOCK], wide[3][FAST_BLOCK], result[FAST_BLOCK]; } rooms;
-typedef struct point { fast_reader in[3]; uint32_t arity; int32_t from, to; ir_op op; rooms *r; } point;
+typedef struct rooms {
+  uint64_t raw[3][FAST_BLOCK], wide[3][FAST_BLOCK], result[FAST_BLOCK];
+} rooms;
+typedef struct point {
+  fast_reader in[3];
+  uint32_t arity;
+  int32_t from, to;
+  ir_op op;
+  rooms *r;
+} point;
 
-static const void *operand(const point *p, uint32_t k, uint64_t first, uint32_t count) { return fast_read(&p->in[k], first, count, p->r->raw[k]); }
+static const void *operand(const point *p, uint32_t k, uint64_t first, uint32_t count) {
+  return fast_read(&p->in[k], first, count, p->r->raw[k]);
+}
 
 static void f32_block(const point *p, uint64_t first, uint32_t count, void *to) {
   const float *x[3] = {NULL, NULL, NULL};
@@ -42,9 +52,9 @@ static void int_block(const point *p, uint64_t first, uint32_t count, void *to) 
 static void select_block(const point *p, uint64_t first, uint32_t count, void *to) {
   const uint8_t *c = operand(p, 0, first, count);
   const void *a = operand(p, 1, first, count), *b = operand(p, 2, first, count);
-#define CASE(size, T)                                                                                  \
-  case size:                                                                                           \
-    for (uint32_t i = 0; i < count; i++) ((T *)to)[i] = c[i] ? ((const T *)a)[i] : ((const T *)b)[i];  \
+#define CASE(size, T)                                                                                 \
+  case size:                                                                                          \
+    for (uint32_t i = 0; i < count; i++) ((T *)to)[i] = c[i] ? ((const T *)a)[i] : ((const T *)b)[i]; \
     break;
   switch (ir_dtypes[p->to].bytes) {
     CASE(1, uint8_t)
@@ -114,7 +124,8 @@ snt_result fast_bitcast(eval_ctx *ctx, uint32_t node, eval_view *out) {
 
 snt_result fast_random(eval_ctx *ctx, uint32_t node, eval_view *out) {
   SNT_TRY(eval_type_of(ctx, node, out));
-  eval_view key = eval_spread(&ctx->values[ir_arg(ctx->g, node, 0)], out), counter = eval_spread(&ctx->values[ir_arg(ctx->g, node, 1)], out);
+  eval_view key = eval_spread(&ctx->values[ir_arg(ctx->g, node, 0)], out),
+            counter = eval_spread(&ctx->values[ir_arg(ctx->g, node, 1)], out);
   SNT_TRY(eval_new(ctx, out, false));
   uint32_t *words = out->buffer->data;
   for (uint64_t i = 0; i < out->count; i++) {

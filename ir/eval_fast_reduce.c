@@ -8,21 +8,32 @@ typedef enum { SUM, PROD, MAX, MIN } fold;
 
 static fold fold_of(ir_op op) {
   switch (op) {
-  case IR_OP_reduce_sum: case IR_OP_scan_sum: return SUM;
-  case IR_OP_reduce_prod: case IR_OP_scan_prod: return PROD;
-  case IR_OP_reduce_max: case IR_OP_scan_max: return MAX;
+  case IR_OP_reduce_sum:
+  case IR_OP_scan_sum: return SUM;
+  case IR_OP_reduce_prod:
+  case IR_OP_scan_prod: return PROD;
+  case IR_OP_reduce_max:
+  case IR_OP_scan_max: return MAX;
   default: return MIN;
   }
 }
 
 /* One axis of the operand: extent, its stride, the result's stride (0: reduced). */
-typedef struct axis { int64_t count, in, out; } axis;
-typedef struct plan { axis outer[SNT_MAX_RANK], inner; uint32_t rank; fold how; int32_t dtype; } plan;
+typedef struct axis {
+  int64_t count, in, out;
+} axis;
+typedef struct plan {
+  axis outer[SNT_MAX_RANK], inner;
+  uint32_t rank;
+  fold how;
+  int32_t dtype;
+} plan;
 
-#define FOLD_F(T, how, acc, x)                                                  \
-  ((how) == SUM ? (acc) + (x) : (how) == PROD ? (acc) * (x)                     \
-   : (how) == MAX ? ((acc) > (x) || (acc) != (acc) ? (acc) : (x))               \
-                  : ((acc) < (x) || (acc) != (acc) ? (acc) : (x)))
+#define FOLD_F(T, how, acc, x)                                     \
+  ((how) == SUM    ? (acc) + (x)                                   \
+   : (how) == PROD ? (acc) * (x)                                   \
+   : (how) == MAX  ? ((acc) > (x) || (acc) != (acc) ? (acc) : (x)) \
+                   : ((acc) < (x) || (acc) != (acc) ? (acc) : (x)))
 
 enum { LANES = 16 };
 #define DEFINE_FLOAT_FOLDS(T, name, identity_of)                                                                  \
@@ -48,9 +59,7 @@ enum { LANES = 16 };
   }                                                                                                               \
   static void name##_inner(const plan *p, const T *x, T *out) {                                                   \
     const axis *a = &p->inner;                                                                                    \
-    switch (p->how) {                                                                                             \
-      CASES(T, name, SUM) CASES(T, name, PROD) CASES(T, name, MAX) CASES(T, name, MIN)                            \
-    }                                                                                                             \
+    switch (p->how) { CASES(T, name, SUM) CASES(T, name, PROD) CASES(T, name, MAX) CASES(T, name, MIN) }          \
   }                                                                                                               \
   static void name##_walk(const plan *p, uint32_t level, const T *x, T *out) {                                    \
     if (level == p->rank) {                                                                                       \
@@ -60,10 +69,10 @@ enum { LANES = 16 };
     const axis *a = &p->outer[level];                                                                             \
     for (int64_t i = 0; i < a->count; i++) name##_walk(p, level + 1, x + i * a->in, out + i * a->out);            \
   }
-#define CASES(T, name, which)                                                            \
-  case which:                                                                            \
-    if (a->out == 0) *out = name##_line_as(which, x, a->in, a->count, *out);             \
-    else name##_row_as(which, out, a->out, x, a->in, a->count);                          \
+#define CASES(T, name, which)                                                \
+  case which:                                                                \
+    if (a->out == 0) *out = name##_line_as(which, x, a->in, a->count, *out); \
+    else name##_row_as(which, out, a->out, x, a->in, a->count);              \
     break;
 
 static double float_identity(fold how) { return how == SUM ? 0 : how == PROD ? 1 : how == MAX ? -(double)INFINITY : (double)INFINITY; }
@@ -112,7 +121,10 @@ static plan make_plan(const eval_ctx *ctx, uint32_t node, const eval_view *x) {
 }
 
 /* ---- argmax and argmin ---- */
-typedef struct best { double v; int64_t n, at; } best;
+typedef struct best {
+  double v;
+  int64_t n, at;
+} best;
 
 static bool beats(bool is_float, bool max, int32_t dtype, const best *b, double v, int64_t n) {
   if (b->at < 0) return true;
@@ -203,22 +215,28 @@ snt_result fast_reduce(eval_ctx *ctx, uint32_t node, eval_view *out) {
 }
 
 /* ---- scans ---- */
-typedef struct scan_line { fold how; bool exclusive, linear; int32_t dtype; int64_t length, in, in2, out; } scan_line;
+typedef struct scan_line {
+  fold how;
+  bool exclusive, linear;
+  int32_t dtype;
+  int64_t length, in, in2, out;
+} scan_line;
 
-#define DEFINE_SCAN(T, name, start, combine)                                                          \
-  static void name(const scan_line *s, const T *a, const T *b, T *out) {                              \
-    T total = s->linear ? 0 : (T)(start);                                                             \
-    for (int64_t i = 0; i < s->length; i++) {                                                         \
-      T before = total, x = a[i * s->in];                                                             \
-      total = s->linear ? (T)(x * total + b[i * s->in2]) : (T)(combine);                              \
-      out[i * s->out] = s->exclusive ? before : total;                                                \
-    }                                                                                                 \
+#define DEFINE_SCAN(T, name, start, combine)                             \
+  static void name(const scan_line *s, const T *a, const T *b, T *out) { \
+    T total = s->linear ? 0 : (T)(start);                                \
+    for (int64_t i = 0; i < s->length; i++) {                            \
+      T before = total, x = a[i * s->in];                                \
+      total = s->linear ? (T)(x * total + b[i * s->in2]) : (T)(combine); \
+      out[i * s->out] = s->exclusive ? before : total;                   \
+    }                                                                    \
   }
 DEFINE_SCAN(float, scan_f32, f32_identity(s->how), FOLD_F(float, s->how, total, x))
 DEFINE_SCAN(double, scan_f64, f64_identity(s->how), FOLD_F(double, s->how, total, x))
 DEFINE_SCAN(int64_t, scan_int, int_identity(s->how, s->dtype), fold_int(s->how, s->dtype, total, x))
 
-static void run_scan(const scan_line *s, const eval_view *in, void *const *made, const eval_view *out, void *to, uint32_t axis, bool reverse) {
+static void run_scan(const scan_line *s, const eval_view *in, void *const *made, const eval_view *out, void *to, uint32_t axis,
+                     bool reverse) {
   eval_view starts[3] = {in[0], in[1], *out};
   scan_line line = *s;
   int64_t *steps[3] = {&line.in, &line.in2, &line.out};
@@ -231,7 +249,8 @@ static void run_scan(const scan_line *s, const eval_view *in, void *const *made,
   size_t bytes = wide_bytes(out->dtype);
   for (uint64_t l = 0; l < lines; l++) {
     const char *x[2];
-    for (int k = 0; k < 2; k++) x[k] = (const char *)(made[k] ? made[k] : in[k].buffer->data) + (size_t)eval_offset_at(&starts[k], l) * bytes;
+    for (int k = 0; k < 2; k++)
+      x[k] = (const char *)(made[k] ? made[k] : in[k].buffer->data) + (size_t)eval_offset_at(&starts[k], l) * bytes;
     char *y = (char *)to + (size_t)eval_offset_at(&starts[2], l) * bytes;
     fast_class class = fast_class_of(out->dtype);
     if (class == FAST_F32) scan_f32(&line, (const void *)x[0], (const void *)x[1], (void *)y);

@@ -13,7 +13,8 @@ static void add_axis(eval_group *group, int64_t dim, int64_t lhs, int64_t rhs, i
   group->size *= (uint64_t)dim;
 }
 
-void eval_find_labels(const eval_ctx *ctx, uint32_t node, const eval_view *lhs, const eval_view *rhs, const eval_view *out, eval_labels *labels) {
+void eval_find_labels(const eval_ctx *ctx, uint32_t node, const eval_view *lhs, const eval_view *rhs, const eval_view *out,
+                      eval_labels *labels) {
   uint32_t nl, nr, no;
   const ir_expr *l = ir_attr_ints(ctx->g, node, IR_ATTR_lhs, &nl), *r = ir_attr_ints(ctx->g, node, IR_ATTR_rhs, &nr);
   const ir_expr *o = ir_attr_ints(ctx->g, node, IR_ATTR_out, &no);

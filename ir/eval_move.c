@@ -87,7 +87,6 @@ static snt_result move_strides(eval_ctx *ctx, uint32_t node, const eval_view *x,
   return SNT_OK;
 }
 
-
 /* x inside a larger array; negative padding cuts. */
 static snt_result pad_view(eval_ctx *ctx, uint32_t node, const eval_view *x, const int64_t *low, const int64_t *dims, eval_view *out) {
   uint64_t element;

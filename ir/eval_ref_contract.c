@@ -41,7 +41,8 @@ static bool open_product(eval_ctx *ctx, const eval_labels *l, product *p) {
 }
 
 static void close_product(eval_ctx *ctx, product *p) {
-  int64_t *batch[3] = {p->batch_lhs, p->batch_rhs, p->batch_out}, *others[3][2] = {{p->m, p->out_m}, {p->n, p->out_n}, {p->k_lhs, p->k_rhs}};
+  int64_t *batch[3] = {p->batch_lhs, p->batch_rhs, p->batch_out},
+          *others[3][2] = {{p->m, p->out_m}, {p->n, p->out_n}, {p->k_lhs, p->k_rhs}};
   for (int i = 0; i < 3; i++) eval_give(ctx, batch[i], p->count[0] * sizeof(int64_t));
   for (int i = 0; i < 3; i++)
     for (int j = 0; j < 2; j++) eval_give(ctx, others[i][j], p->count[i + 1] * sizeof(int64_t));
@@ -69,7 +70,9 @@ static void pack_columns(const product *p, int64_t base, uint64_t first, uint32_
     }
 }
 
-typedef struct sums { double v[COLUMNS], size[COLUMNS], e[COLUMNS]; } sums;
+typedef struct sums {
+  double v[COLUMNS], size[COLUMNS], e[COLUMNS];
+} sums;
 
 static void multiply_row(const product *p, uint32_t row, uint32_t columns, sums *s) {
   memset(s, 0, sizeof *s);
@@ -99,7 +102,12 @@ static bool all_whole(const eval_view *v) {
   return true;
 }
 
-typedef struct rounding { double gamma; bound_type inner, stored; bool whole; bool store_rounds; } rounding;
+typedef struct rounding {
+  double gamma;
+  bound_type inner, stored;
+  bool whole;
+  bool store_rounds;
+} rounding;
 
 static bounded round_sum(const rounding *r, double v, double size, double e) {
   bounded x = {v, e};
@@ -168,7 +176,11 @@ snt_result ref_contract(eval_ctx *ctx, uint32_t node, eval_view *out) {
 }
 
 /* ---- gather ---- */
-typedef struct picking { const eval_view *x, *index; eval_rows rows; bool zero, is_float; } picking;
+typedef struct picking {
+  const eval_view *x, *index;
+  eval_rows rows;
+  bool zero, is_float;
+} picking;
 
 /* Outside: the nearest row, or 0 with the attribute. */
 static bool picked_offset(const picking *p, uint64_t outer, int64_t i, uint64_t inner, int64_t *at) {
@@ -202,7 +214,9 @@ static double neighbours(const picking *p, uint64_t outer, bounded_int i, uint64
 }
 
 snt_result ref_gather(eval_ctx *ctx, uint32_t node, eval_view *out) {
-  picking p = {.x = &ctx->values[ir_arg(ctx->g, node, 0)], .index = &ctx->values[ir_arg(ctx->g, node, 1)], .zero = ir_attr_flag(ctx->g, node, IR_ATTR_zero)};
+  picking p = {.x = &ctx->values[ir_arg(ctx->g, node, 0)],
+               .index = &ctx->values[ir_arg(ctx->g, node, 1)],
+               .zero = ir_attr_flag(ctx->g, node, IR_ATTR_zero)};
   p.rows = eval_find_rows(ctx, node, p.x, p.index);
   p.is_float = ir_dtypes[p.x->dtype].is_float;
   SNT_TRY(eval_type_of(ctx, node, out));

@@ -57,10 +57,10 @@ static void select_block(const operands *in, uint32_t count, uint64_t first, con
   bool is_float = ir_dtypes[out->dtype].is_float;
   for (uint32_t i = 0; i < count; i++) {
     bounded_int c = ref_load_int(&in->view[0], in->at[0][i]);
-    if (is_float)
-      ref_save(out, first + i, select_float(c, ref_load(&in->view[1], in->at[1][i]), ref_load(&in->view[2], in->at[2][i])));
+    if (is_float) ref_save(out, first + i, select_float(c, ref_load(&in->view[1], in->at[1][i]), ref_load(&in->view[2], in->at[2][i])));
     else
-      ref_save_int(out, first + i, select_int(out->dtype, c, ref_load_int(&in->view[1], in->at[1][i]), ref_load_int(&in->view[2], in->at[2][i])));
+      ref_save_int(out, first + i,
+                   select_int(out->dtype, c, ref_load_int(&in->view[1], in->at[1][i]), ref_load_int(&in->view[2], in->at[2][i])));
   }
 }
 
@@ -107,7 +107,8 @@ static bounded_int cast_int(int32_t from, int32_t to, bounded_int x) {
   ir_dtype_store_int(to, &stored, 0, x.v);
   bounded_int out = {ir_dtype_load_int(to, &stored, 0), x.e};
   if (x.e == 0) return out;
-  double v = eval_int_to_float(from, x.v), lo = eval_int_to_float(to, eval_int_end(to, false)), hi = eval_int_to_float(to, eval_int_end(to, true));
+  double v = eval_int_to_float(from, x.v), lo = eval_int_to_float(to, eval_int_end(to, false)),
+         hi = eval_int_to_float(to, eval_int_end(to, true));
   if (v - x.e < lo || v + x.e > hi) out.e = INFINITY;
   return out;
 }

@@ -3,7 +3,12 @@
 #include <math.h>
 
 /* What a reduction of a line needs to know at its end. */
-typedef struct line { bounded total; bounded_int total_int; double size, count; bool whole; } line;
+typedef struct line {
+  bounded total;
+  bounded_int total_int;
+  double size, count;
+  bool whole;
+} line;
 
 /* Whole numbers whose sum of sizes stays below 2^mantissa are added without rounding in any order. */
 static void note_size(line *l, bounded x) {
@@ -28,9 +33,15 @@ static bounded_int add_int(ir_op op, int32_t dtype, bounded_int a, bounded_int b
 
 static ir_op pair_op(ir_op op) {
   switch (op) {
-  case IR_OP_reduce_sum: case IR_OP_scan_sum: case IR_OP_scatter_add: return IR_OP_add;
-  case IR_OP_reduce_prod: case IR_OP_scan_prod: case IR_OP_scatter_mul: return IR_OP_mul;
-  case IR_OP_reduce_max: case IR_OP_scan_max: case IR_OP_scatter_max: return IR_OP_max;
+  case IR_OP_reduce_sum:
+  case IR_OP_scan_sum:
+  case IR_OP_scatter_add: return IR_OP_add;
+  case IR_OP_reduce_prod:
+  case IR_OP_scan_prod:
+  case IR_OP_scatter_mul: return IR_OP_mul;
+  case IR_OP_reduce_max:
+  case IR_OP_scan_max:
+  case IR_OP_scatter_max: return IR_OP_max;
   default: return IR_OP_min;
   }
 }
@@ -85,7 +96,10 @@ static void split_axes(const eval_ctx *ctx, uint32_t node, const eval_view *x, e
   }
 }
 
-typedef struct argument { double v, e; int64_t at; } argument;
+typedef struct argument {
+  double v, e;
+  int64_t at;
+} argument;
 
 /* First of equals; NaN wins. Every index whose value may be the best is within the bound. */
 static bounded_int arg_line(const eval_view *x, int64_t base, const int64_t *at, uint64_t length, bool max) {
@@ -124,8 +138,8 @@ static line read_line(const eval_view *x, ir_op op, int64_t base, const int64_t 
   return l;
 }
 
-static void reduce_lines(eval_ctx *ctx, uint32_t node, const eval_view *x, const eval_view *kept, const eval_view *reduced, const int64_t *at,
-                         const eval_view *out) {
+static void reduce_lines(eval_ctx *ctx, uint32_t node, const eval_view *x, const eval_view *kept, const eval_view *reduced,
+                         const int64_t *at, const eval_view *out) {
   ir_op op = (ir_op)ir_at(ctx->g, node)->op;
   bool index = ir_ops[op].rule == IR_RULE_REDUCE_INDEX, is_float = ir_dtypes[x->dtype].is_float;
   bound_type inner = bound_accumulator(ctx, x->dtype), stored = bound_type_of(ctx, x->dtype);
@@ -160,7 +174,12 @@ snt_result ref_reduce(eval_ctx *ctx, uint32_t node, eval_view *out) {
 }
 
 /* ---- scans ---- */
-typedef struct scan { ir_op op, pair; bool exclusive, is_float; bound_type inner, stored; int32_t dtype; } scan;
+typedef struct scan {
+  ir_op op, pair;
+  bool exclusive, is_float;
+  bound_type inner, stored;
+  int32_t dtype;
+} scan;
 
 static void scan_line(const scan *s, const eval_view *x, const eval_view *out, const int64_t *at, const int64_t *step, int64_t length) {
   line l = start_line(s->op, s->dtype);
@@ -176,7 +195,8 @@ static void scan_line(const scan *s, const eval_view *x, const eval_view *out, c
 }
 
 /* h <- a*h + b. The rounding grows with the recurrence of the sizes, whatever way the products are grouped. */
-static void linear_line(const scan *s, const eval_view *a, const eval_view *b, const eval_view *out, const int64_t *at, const int64_t *step, int64_t length) {
+static void linear_line(const scan *s, const eval_view *a, const eval_view *b, const eval_view *out, const int64_t *at, const int64_t *step,
+                        int64_t length) {
   bounded h = {0, 0};
   double size = 0;
   for (int64_t i = 0; i < length; i++) {
@@ -234,7 +254,8 @@ static void scatter_start(const eval_view *x, line *lines, ir_op op) {
   for (uint64_t i = 0; i < x->count; i++) {
     int64_t at = eval_offset_at(x, i);
     lines[i] = start_line(op == IR_OP_scatter_mul ? IR_OP_reduce_prod : IR_OP_reduce_sum, x->dtype);
-    if (is_float && op != IR_OP_scatter_set && (op == IR_OP_scatter_add || op == IR_OP_scatter_mul)) add_to_line(&lines[i], pair_op(op), ref_load(x, at));
+    if (is_float && op != IR_OP_scatter_set && (op == IR_OP_scatter_add || op == IR_OP_scatter_mul))
+      add_to_line(&lines[i], pair_op(op), ref_load(x, at));
     else if (is_float) lines[i].total = ref_load(x, at);
     else lines[i].total_int = ref_load_int(x, at);
   }
@@ -272,7 +293,8 @@ snt_result ref_scatter(eval_ctx *ctx, uint32_t node, eval_view *out) {
     bounded_int n = ref_load_int(index, eval_offset_at(index, pick));
     int64_t row = eval_row(index->dtype, n.v, rows.extent);
     if (n.e > 0) scatter_unknown(lines, &rows, outer, inner);
-    else if (row >= 0) scatter_one(&lines[(outer * rows.extent + (uint64_t)row) * rows.inner + inner], op, x->dtype, updates, eval_offset_at(updates, i));
+    else if (row >= 0)
+      scatter_one(&lines[(outer * rows.extent + (uint64_t)row) * rows.inner + inner], op, x->dtype, updates, eval_offset_at(updates, i));
   }
   bound_type inner = bound_accumulator(ctx, x->dtype), stored = bound_type_of(ctx, x->dtype);
   ir_op pair = op == IR_OP_scatter_set ? IR_OP_max : pair_op(op); /* max: no rounding of its own */

@@ -4,8 +4,17 @@
 
 snt_result ir_eval_reference(const ir_graph *g, const ir_eval_info *info, ir_arena *arena, ir_eval_tensor *outputs, snt_diag *diag) {
   static const eval_engine reference = {
-      .stage = "reference", .bounds = true, .point = ref_point, .cast = ref_cast, .bitcast = ref_bitcast, .reduce = ref_reduce, .scan = ref_scan,
-      .contract = ref_contract, .gather = ref_gather, .scatter = ref_scatter, .random = ref_random,
+      .stage = "reference",
+      .bounds = true,
+      .point = ref_point,
+      .cast = ref_cast,
+      .bitcast = ref_bitcast,
+      .reduce = ref_reduce,
+      .scan = ref_scan,
+      .contract = ref_contract,
+      .gather = ref_gather,
+      .scatter = ref_scatter,
+      .random = ref_random,
   };
   return eval_run(&reference, g, info, arena, outputs, diag);
 }

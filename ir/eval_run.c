@@ -3,7 +3,8 @@
 #include "ir/eval_private.h"
 
 snt_result eval_fail(eval_ctx *ctx, uint32_t node, snt_result result, const char *text) {
-  return ir_fail(ctx->diag, result, ctx->engine->stage, node, "%s%s%s", node ? ir_ops[ir_at(ctx->g, node)->op].name : "", node ? ": " : "", text);
+  return ir_fail(ctx->diag, result, ctx->engine->stage, node, "%s%s%s", node ? ir_ops[ir_at(ctx->g, node)->op].name : "", node ? ": " : "",
+                 text);
 }
 
 static const uint32_t *region_yields(const ir_graph *g, uint32_t repeat, uint32_t *count) {
@@ -235,7 +236,8 @@ static snt_result run_pick(eval_ctx *ctx, uint32_t node, eval_view *out) {
 static snt_result run_operator(eval_ctx *ctx, uint32_t node, eval_view *out) {
   const eval_engine *engine = ctx->engine;
   switch (ir_at(ctx->g, node)->op) {
-  case IR_OP_input: case IR_OP_state: return source_input(ctx, node, out);
+  case IR_OP_input:
+  case IR_OP_state: return source_input(ctx, node, out);
   case IR_OP_const: return source_const(ctx, node, out);
   case IR_OP_iota: return source_iota(ctx, node, out);
   case IR_OP_dim: return source_dim(ctx, node, out);
@@ -317,7 +319,8 @@ static snt_result run_graph(eval_ctx *ctx, ir_arena *arena, ir_eval_tensor *outp
   if (ctx->scratch.failed) return eval_fail(ctx, 0, SNT_E_HOST_MEM, "out of memory");
   for (uint32_t i = 0; i < count; i++) {
     uint32_t node = result_node(g, ctx->info, i);
-    if (node == 0 || node >= g->nodes.count || ir_at(g, node)->region != 0) return eval_fail(ctx, 0, SNT_E_ARG, "a result is no value of the graph");
+    if (node == 0 || node >= g->nodes.count || ir_at(g, node)->region != 0)
+      return eval_fail(ctx, 0, SNT_E_ARG, "a result is no value of the graph");
     need(ctx, node);
   }
   find_needed(ctx);
@@ -329,7 +332,8 @@ static snt_result run_graph(eval_ctx *ctx, ir_arena *arena, ir_eval_tensor *outp
   return result;
 }
 
-snt_result eval_run(const eval_engine *engine, const ir_graph *g, const ir_eval_info *info, ir_arena *arena, ir_eval_tensor *outputs, snt_diag *diag) {
+snt_result eval_run(const eval_engine *engine, const ir_graph *g, const ir_eval_info *info, ir_arena *arena, ir_eval_tensor *outputs,
+                    snt_diag *diag) {
   static const ir_eval_info nothing = {0};
   eval_ctx ctx = {.g = g, .info = info ? info : &nothing, .engine = engine, .host = arena->host, .diag = diag};
   if (diag) diag->node = 0;

@@ -41,7 +41,8 @@ snt_result eval_type_of(eval_ctx *ctx, uint32_t node, eval_view *out) {
   for (uint32_t i = 0; i < type->rank; i++) {
     SNT_TRY(eval_dim(ctx, type->dims[i], &out->dims[i]));
     if (out->dims[i] < 0) return eval_fail(ctx, node, SNT_E_SHAPE, "a negative extent");
-    if (__builtin_mul_overflow(count, (uint64_t)out->dims[i], &count) || count > UINT64_C(1) << 48) return eval_fail(ctx, node, SNT_E_LIMIT, "too large");
+    if (__builtin_mul_overflow(count, (uint64_t)out->dims[i], &count) || count > UINT64_C(1) << 48)
+      return eval_fail(ctx, node, SNT_E_LIMIT, "too large");
   }
   eval_set_dense(out);
   return SNT_OK;
@@ -143,7 +144,10 @@ void eval_offsets(const eval_view *view, uint64_t first, uint32_t count, int64_t
 }
 
 /* ---- copies: two views of the same dims, walked together ---- */
-typedef struct walk { uint32_t rank; int64_t dims[SNT_MAX_RANK], from[SNT_MAX_RANK], to[SNT_MAX_RANK]; } walk;
+typedef struct walk {
+  uint32_t rank;
+  int64_t dims[SNT_MAX_RANK], from[SNT_MAX_RANK], to[SNT_MAX_RANK];
+} walk;
 
 /* Axes of extent 1 go, neighbours that are one axis in both views join. */
 static walk make_walk(const eval_view *from, const eval_view *to) {
@@ -166,11 +170,11 @@ static void copy_run(size_t bytes, const char *from, int64_t from_stride, char *
     memcpy(to, from, (size_t)count * bytes);
     return;
   }
-#define RUN(T)                                                                                        \
-  {                                                                                                   \
-    const T *a = (const T *)(const void *)from;                                                       \
-    T *b = (T *)(void *)to;                                                                           \
-    for (int64_t i = 0; i < count; i++) b[i * to_stride] = a[i * from_stride];                        \
+#define RUN(T)                                                                 \
+  {                                                                            \
+    const T *a = (const T *)(const void *)from;                                \
+    T *b = (T *)(void *)to;                                                    \
+    for (int64_t i = 0; i < count; i++) b[i * to_stride] = a[i * from_stride]; \
   }
   switch (bytes) {
   case 1: RUN(uint8_t) break;

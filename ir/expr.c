@@ -142,13 +142,18 @@ static void find_facts(const expr_pool *pool, expr_node *node, const ir_expr *te
     if (node->depth <= term->depth) node->depth = (uint8_t)(term->depth + 1);
   }
   switch ((expr_kind)node->kind) {
-  case EXPR_CONST: node->lo = node->hi = node->value; node->divisor = expr_gcd(node->value, 0); break;
+  case EXPR_CONST:
+    node->lo = node->hi = node->value;
+    node->divisor = expr_gcd(node->value, 0);
+    break;
   case EXPR_SYMBOL: symbol_facts(pool, node); break;
   case EXPR_VAR: variable_facts(pool, node); break;
   case EXPR_SUM: sum_facts(pool, node, terms, coefs); break;
   case EXPR_PRODUCT: product_facts(pool, node, terms); break;
-  case EXPR_DIV: case EXPR_MOD: division_facts(pool, node, terms); break;
-  case EXPR_MIN: case EXPR_MAX: choice_facts(pool, node, terms); break;
+  case EXPR_DIV:
+  case EXPR_MOD: division_facts(pool, node, terms); break;
+  case EXPR_MIN:
+  case EXPR_MAX: choice_facts(pool, node, terms); break;
   }
 }
 
@@ -171,7 +176,8 @@ static uint64_t hash_node(expr_kind kind, int64_t value, uint32_t count, const i
   return kind == EXPR_SUM ? ir_hash64(hash, coefs, count * sizeof *coefs) : hash;
 }
 
-static bool same_node(const expr_pool *pool, uint32_t n, expr_kind kind, int64_t value, uint32_t count, const ir_expr *terms, const int64_t *coefs) {
+static bool same_node(const expr_pool *pool, uint32_t n, expr_kind kind, int64_t value, uint32_t count, const ir_expr *terms,
+                      const int64_t *coefs) {
   const expr_node *node = &pool->nodes.at[n];
   if (node->kind != kind || node->value != value || node->count != count) return false;
   if (count == 0) return true;

@@ -21,20 +21,34 @@ typedef enum {
   EXPR_MAX
 } expr_kind;
 
-typedef struct expr_symbol { const char *name; int64_t min, max, multiple_of, hint; } expr_symbol;
+typedef struct expr_symbol {
+  const char *name;
+  int64_t min, max, multiple_of, hint;
+} expr_symbol;
 /* A loop variable: lo <= v < hi (either may be symbolic or use outer variables), v - lo a multiple of `step`. */
-typedef struct expr_var { const char *name; ir_expr lo, hi; int64_t step; uint32_t user; /* free for the owner: a kernel value, a lane width */ } expr_var;
+typedef struct expr_var {
+  const char *name;
+  ir_expr lo, hi;
+  int64_t step;
+  uint32_t user; /* free for the owner: a kernel value, a lane width */
+} expr_var;
 typedef struct expr_node {
   uint8_t kind, depth; /* of the tree; limited, since walks recurse */
   uint32_t count;
   int64_t value;
-  uint32_t first;   /* into pool->terms/coefs */
-  int64_t lo, hi;   /* proven inclusive bounds, saturating */
-  int64_t divisor;  /* largest proven divisor, >= 1; 0 for 0 */
-  uint64_t vars;    /* bit v mod 64 set: may use variable v */
+  uint32_t first;  /* into pool->terms/coefs */
+  int64_t lo, hi;  /* proven inclusive bounds, saturating */
+  int64_t divisor; /* largest proven divisor, >= 1; 0 for 0 */
+  uint64_t vars;   /* bit v mod 64 set: may use variable v */
 } expr_node;
-typedef struct expr_item { ir_expr term; int64_t coef; } expr_item;
-typedef struct expr_memo { ir_expr a, b, result; uint32_t key; } expr_memo; /* key: operator and proof depth, 0: free */
+typedef struct expr_item {
+  ir_expr term;
+  int64_t coef;
+} expr_item;
+typedef struct expr_memo {
+  ir_expr a, b, result;
+  uint32_t key;
+} expr_memo; /* key: operator and proof depth, 0: free */
 
 typedef struct expr_pool {
   ir_arena *arena;
@@ -54,7 +68,7 @@ typedef struct expr_pool {
 void expr_pool_init(expr_pool *, ir_arena *);
 bool expr_pool_copy(expr_pool *to, ir_arena *, const expr_pool *from); /* handles of `from` mean the same in `to`; false: out of memory */
 ir_expr expr_int(expr_pool *, int64_t);
-ir_expr expr_symbol_add(expr_pool *, const expr_symbol *);       /* a new symbol */
+ir_expr expr_symbol_add(expr_pool *, const expr_symbol *);                                 /* a new symbol */
 ir_expr expr_var_add(expr_pool *, const char *name, ir_expr lo, ir_expr hi, int64_t step); /* a new variable */
 ir_expr expr_add(expr_pool *, ir_expr, ir_expr);
 ir_expr expr_sub(expr_pool *, ir_expr, ir_expr);
@@ -70,7 +84,7 @@ bool expr_is_const(const expr_pool *, ir_expr, int64_t *out);
 void expr_bounds(const expr_pool *, ir_expr, int64_t *lo, int64_t *hi);
 bool expr_proves_lt(expr_pool *, ir_expr a, ir_expr b); /* a < b for every value; symbolic extents are compared symbolically */
 bool expr_proves_le(expr_pool *, ir_expr a, ir_expr b);
-int64_t expr_multiple_of(const expr_pool *, ir_expr);   /* largest proven divisor; 0 for the literal 0 */
+int64_t expr_multiple_of(const expr_pool *, ir_expr); /* largest proven divisor; 0 for the literal 0 */
 /* Splits e = coef * var + rest with rest free of `var`; false if var occurs under div, mod, min, max or a product. */
 bool expr_split_affine(expr_pool *, ir_expr e, uint32_t var, int64_t *coef, ir_expr *rest);
 bool expr_uses_var(const expr_pool *, ir_expr, uint32_t var);
@@ -79,7 +93,8 @@ uint32_t expr_cost(const expr_pool *, ir_expr); /* integer operations to evaluat
 ir_expr expr_substitute(expr_pool *, ir_expr e, uint32_t count, const uint32_t *from, const ir_expr *to);
 /* Value with symbols[] and vars[] given (either may be null if none is used). False on overflow, division by <= 0 or a missing one. */
 bool expr_eval(const expr_pool *, ir_expr, const int64_t *symbols, const int64_t *vars, int64_t *out);
-void expr_print(const expr_pool *, ir_expr, ir_text *); /* n*64 + 3, min(n,4), (h-1)/2 , h%2: parsed back by expr_parse to the same handle */
+void expr_print(const expr_pool *, ir_expr,
+                ir_text *); /* n*64 + 3, min(n,4), (h-1)/2 , h%2: parsed back by expr_parse to the same handle */
 /* Parses at *text up to end; symbols (and variables) by name. Advances *text. False on a syntax error or unknown name. */
 bool expr_parse(expr_pool *, const char **text, const char *end, ir_expr *out);
 #endif

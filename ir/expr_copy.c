@@ -6,8 +6,8 @@ static void *copy_array(ir_arena *arena, const void *from, size_t bytes) {
   if (to && bytes) memcpy(to, from, bytes);
   return to;
 }
-#define COPY_VEC(field)                                                                              \
-  (to->field = from->field, to->field.capacity = from->field.count,                                   \
+#define COPY_VEC(field)                                             \
+  (to->field = from->field, to->field.capacity = from->field.count, \
    (to->field.at = copy_array(arena, from->field.at, sizeof *from->field.at * from->field.count)) != NULL)
 
 bool expr_pool_copy(expr_pool *to, ir_arena *arena, const expr_pool *from) {

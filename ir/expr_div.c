@@ -21,7 +21,8 @@ static bool constant_quotient(expr_pool *pool, ir_expr r, ir_expr b, int64_t *qu
   expr_bounds(pool, r, &lo, &hi);
   bool literal = expr_literal(pool, b, &c);
   if (literal) {
-    if (lo != INT64_MIN && hi != INT64_MAX && expr_floor_div(lo, c) == expr_floor_div(hi, c)) return *quotient = expr_floor_div(lo, c), true;
+    if (lo != INT64_MIN && hi != INT64_MAX && expr_floor_div(lo, c) == expr_floor_div(hi, c))
+      return *quotient = expr_floor_div(lo, c), true;
     if (!symbolic_range(pool, r)) return false;
   }
   if (hi >= 0 && expr_proves_lt(pool, r, b) && expr_proves_nonneg(pool, r)) return *quotient = 0, true;
@@ -45,7 +46,9 @@ static ir_expr divide_exactly(expr_pool *pool, ir_expr term, int64_t c) {
   return expr_div(pool, term, c);
 }
 
-typedef struct split { ir_expr quotient, rest; } split;
+typedef struct split {
+  ir_expr quotient, rest;
+} split;
 
 /* By a literal: also terms whose known divisor makes them multiples (a symbol that is a multiple of 8). */
 static split split_literal(expr_pool *pool, ir_expr a, int64_t c) {
@@ -56,7 +59,8 @@ static split split_literal(expr_pool *pool, ir_expr a, int64_t c) {
     int64_t k;
     ir_expr term = expr_term(pool, a, i, &k);
     int64_t shared = expr_gcd(k, c), left = c / shared;
-    bool irreducible = left == c && k == 1 && expr_term_count(pool, a) == 1 && expr_constant(pool, a) == 0 && !divisible_factor(pool, term, c);
+    bool irreducible = left == c && k == 1 && expr_term_count(pool, a) == 1 && expr_constant(pool, a) == 0 &&
+                       !divisible_factor(pool, term, c);
     if (expr_multiple_of(pool, term) % left == 0 && !irreducible) {
       out.quotient = expr_add(pool, out.quotient, expr_mul(pool, divide_exactly(pool, term, left), expr_int(pool, k / shared)));
     } else {
@@ -124,7 +128,10 @@ static split split_off(expr_pool *pool, ir_expr a, ir_expr b) {
 }
 
 /* r = g*s + low with floor(low / g) a known number: then r / (g*c) = (s + that) / c. */
-typedef struct factoring { ir_expr g, s, low, c; int64_t carry; } factoring;
+typedef struct factoring {
+  ir_expr g, s, low, c;
+  int64_t carry;
+} factoring;
 
 static bool factor_with(expr_pool *pool, ir_expr r, int64_t g, ir_expr factors, factoring *out) {
   int64_t constant = expr_constant(pool, r), whole = factors == 1 ? expr_floor_div(constant, g) : 0;
@@ -134,7 +141,8 @@ static bool factor_with(expr_pool *pool, ir_expr r, int64_t g, ir_expr factors, 
   for (uint32_t i = 0; i < count; i++) {
     int64_t k;
     ir_expr term = expr_term(pool, r, i, &k), left;
-    if (k % g == 0 && expr_divide_term(pool, term, factors, &left)) out->s = expr_add(pool, out->s, expr_mul(pool, left, expr_int(pool, k / g)));
+    if (k % g == 0 && expr_divide_term(pool, term, factors, &left))
+      out->s = expr_add(pool, out->s, expr_mul(pool, left, expr_int(pool, k / g)));
     else out->low = expr_add(pool, out->low, expr_mul(pool, term, expr_int(pool, k)));
   }
   out->g = expr_mul(pool, factors, expr_int(pool, g));
@@ -286,6 +294,4 @@ static ir_expr remembered(expr_pool *pool, ir_expr a, ir_expr b, bool remainder)
 ir_expr expr_div(expr_pool *pool, ir_expr a, ir_expr b) { return remembered(pool, a, b, false); }
 ir_expr expr_mod(expr_pool *pool, ir_expr a, ir_expr b) { return remembered(pool, a, b, true); }
 
-ir_expr expr_ceil_div(expr_pool *pool, ir_expr a, ir_expr b) {
-  return expr_div(pool, expr_add(pool, a, expr_sub(pool, b, 1)), b);
-}
+ir_expr expr_ceil_div(expr_pool *pool, ir_expr a, ir_expr b) { return expr_div(pool, expr_add(pool, a, expr_sub(pool, b, 1)), b); }

@@ -8,7 +8,7 @@
 enum { EXPR_MAX_FACTORS = 48, EXPR_MAX_TERMS = 16384, EXPR_MAX_DEPTH = 100 };
 
 ir_expr expr_intern(expr_pool *, expr_kind, int64_t value, uint32_t count, const ir_expr *terms, const int64_t *coefs);
-ir_expr expr_fail(expr_pool *); /* marks the pool, returns 0 */
+ir_expr expr_fail(expr_pool *);                          /* marks the pool, returns 0 */
 int expr_order(const expr_pool *, ir_expr a, ir_expr b); /* structural: independent of the order in which nodes were made */
 int64_t expr_gcd(int64_t, int64_t);
 int64_t expr_floor_div(int64_t, int64_t); /* divisor > 0 */
@@ -41,7 +41,10 @@ bool expr_divide_term(expr_pool *, ir_expr term, ir_expr by, ir_expr *out); /* e
 ir_expr expr_common_factors(expr_pool *, ir_expr a, ir_expr b);
 
 /* A sum under construction: items on top of pool->work. Begin, add, end nest like calls. */
-typedef struct expr_acc { uint32_t base; int64_t value; } expr_acc;
+typedef struct expr_acc {
+  uint32_t base;
+  int64_t value;
+} expr_acc;
 void expr_acc_begin(expr_pool *, expr_acc *);
 void expr_acc_add(expr_pool *, expr_acc *, ir_expr, int64_t coef);
 void expr_acc_sort(expr_pool *, expr_acc *); /* merges equal terms, drops zeros */

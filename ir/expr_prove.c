@@ -171,7 +171,8 @@ static bool nonneg(expr_pool *pool, ir_expr e, int *steps) {
   if (factor == 0) return symbols_nonneg(pool, e);
   if (!collect(pool, e, factor, &a, &b)) return false;
   switch (expr_kind_of(pool, factor)) {
-  case EXPR_MIN: case EXPR_MAX: return try_choice(pool, factor, a, b, steps);
+  case EXPR_MIN:
+  case EXPR_MAX: return try_choice(pool, factor, a, b, steps);
   case EXPR_DIV: return try_quotient(pool, factor, a, b, steps);
   case EXPR_MOD: return try_remainder(pool, factor, a, b, steps);
   default: return try_variable(pool, factor, a, b, steps);
@@ -211,10 +212,14 @@ bool expr_proves_le(expr_pool *pool, ir_expr a, ir_expr b) { return a == b || pr
 
 /* ---- min and max: the leaves of nested choices, sorted, without those another one beats ---- */
 enum { MAX_LEAVES = 16 };
-typedef struct leaves { ir_expr at[MAX_LEAVES]; uint32_t count; } leaves;
+typedef struct leaves {
+  ir_expr at[MAX_LEAVES];
+  uint32_t count;
+} leaves;
 
 static bool gather(expr_pool *pool, expr_kind kind, ir_expr e, leaves *out) {
-  if (expr_kind_of(pool, e) == kind) return gather(pool, kind, expr_child(pool, e, 0), out) && gather(pool, kind, expr_child(pool, e, 1), out);
+  if (expr_kind_of(pool, e) == kind)
+    return gather(pool, kind, expr_child(pool, e, 0), out) && gather(pool, kind, expr_child(pool, e, 1), out);
   for (uint32_t i = 0; i < out->count; i++) {
     bool kept_wins = kind == EXPR_MIN ? expr_proves_le(pool, out->at[i], e) : expr_proves_le(pool, e, out->at[i]);
     if (kept_wins) return true;

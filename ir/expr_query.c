@@ -39,14 +39,21 @@ uint32_t expr_cost(const expr_pool *pool, ir_expr e) {
   switch ((expr_kind)node->kind) {
   case EXPR_SUM: return cost + node->count - 1 + (node->value != 0);
   case EXPR_PRODUCT: return cost + node->count - 1;
-  case EXPR_DIV: case EXPR_MOD: return cost + 4;
-  case EXPR_MIN: case EXPR_MAX: return cost + 1;
+  case EXPR_DIV:
+  case EXPR_MOD: return cost + 4;
+  case EXPR_MIN:
+  case EXPR_MAX: return cost + 1;
   default: return cost;
   }
 }
 
 /* ---- substitution ---- */
-typedef struct substitution { uint32_t count; const uint32_t *from; const ir_expr *to; uint64_t vars; } substitution;
+typedef struct substitution {
+  uint32_t count;
+  const uint32_t *from;
+  const ir_expr *to;
+  uint64_t vars;
+} substitution;
 
 static ir_expr substitute(expr_pool *pool, ir_expr e, const substitution *s);
 
@@ -122,7 +129,8 @@ bool expr_eval(const expr_pool *pool, ir_expr e, const int64_t *symbols, const i
   case EXPR_SUM:
     for (uint32_t i = 0; i < node->count; i++) {
       if (!expr_eval(pool, terms[i], symbols, vars, &value)) return false;
-      if (__builtin_mul_overflow(value, pool->coefs.at[node->first + i], &value) || __builtin_add_overflow(total, value, &total)) return false;
+      if (__builtin_mul_overflow(value, pool->coefs.at[node->first + i], &value) || __builtin_add_overflow(total, value, &total))
+        return false;
     }
     return *out = total, true;
   case EXPR_PRODUCT:

@@ -75,7 +75,12 @@ void expr_print(const expr_pool *pool, ir_expr e, ir_text *out) { print_sum(pool
 
 /* ---- parsing ---- */
 enum { MAX_NESTING = 100 };
-typedef struct reader { expr_pool *pool; const char *at, *end; int nesting; bool failed; } reader;
+typedef struct reader {
+  expr_pool *pool;
+  const char *at, *end;
+  int nesting;
+  bool failed;
+} reader;
 
 static ir_expr parse_sum(reader *r);
 

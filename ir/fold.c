@@ -6,7 +6,7 @@
 typedef struct folder {
   ir_graph *g;
   uint64_t limit;
-  bool *constant; /* by node: computable now */
+  bool *constant;   /* by node: computable now */
   uint32_t *wanted; /* nodes to be computed, in order */
   bool *is_wanted;
   uint32_t wanted_count;
@@ -63,7 +63,8 @@ static uint64_t eval_splat(const ir_graph *g, const ir_node *node, const uint64_
   const int32_t operand = last;
   if (node->op == IR_OP_cast) return convert(operand, result, bits[0]);
   if (node->op == IR_OP_select) return bits[0] ? bits[1] : bits[2];
-  if (!ir_dtypes[operand].is_float) return (uint64_t)ir_op_eval_int((ir_op)node->op, (int64_t)bits[0], (int64_t)bits[1], (int64_t)bits[2], operand);
+  if (!ir_dtypes[operand].is_float)
+    return (uint64_t)ir_op_eval_int((ir_op)node->op, (int64_t)bits[0], (int64_t)bits[1], (int64_t)bits[2], operand);
   const double value = ir_op_eval((ir_op)node->op, real_of(bits[0]), real_of(bits[1]), real_of(bits[2]));
   if (!ir_dtypes[result].is_float) return value != 0;
   uint64_t out;

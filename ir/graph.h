@@ -14,9 +14,11 @@ typedef enum {
   IR_OP_COUNT
 } ir_op;
 
+// clang-format off
 enum { /* op flags */
   IR_POINTWISE = 1, IR_MOVEMENT = 2, IR_REDUCE = 4, IR_SCAN = 8, IR_COMMUTES = 16, IR_EXACT = 32, IR_SOURCE = 64, IR_EXPENSIVE = 128
 };
+// clang-format on
 enum { IR_CLASS_F = 1, IR_CLASS_I = 2, IR_CLASS_B = 4 };
 enum { IR_VARIADIC = 255 };
 typedef enum {
@@ -26,9 +28,11 @@ typedef enum {
 #undef ATTR
   IR_ATTR_COUNT
 } ir_attr_key;
+// clang-format off
 typedef enum { IR_RULE_GIVEN, IR_RULE_RANDOM, IR_RULE_SAME, IR_RULE_BOOL, IR_RULE_SELECT, IR_RULE_CAST, IR_RULE_BITCAST, IR_RULE_REDUCE,
   IR_RULE_REDUCE_INDEX, IR_RULE_CONTRACT, IR_RULE_RESHAPE, IR_RULE_TRANSPOSE, IR_RULE_BROADCAST, IR_RULE_SLICE, IR_RULE_PAD, IR_RULE_CONCAT,
   IR_RULE_WINDOW, IR_RULE_GATHER, IR_RULE_SCATTER, IR_RULE_REPEAT, IR_RULE_PICK, IR_RULE_COUNT } ir_rule;
+// clang-format on
 
 typedef struct ir_op_info {
   const char *name; /* as in the text form, with dots */
@@ -38,27 +42,44 @@ typedef struct ir_op_info {
 } ir_op_info;
 extern const ir_op_info ir_ops[IR_OP_COUNT];
 ir_op ir_op_find(const char *name, size_t length); /* IR_OP_NONE: unknown */
-typedef enum { IR_KIND_INTS, IR_KIND_INT, IR_KIND_FLAG, IR_KIND_DTYPE, IR_KIND_SCALAR, IR_KIND_NUMBER, IR_KIND_WORD } ir_attr_kind; /* the last two: composites only */
-typedef struct ir_attr_info { const char *name; uint8_t kind; } ir_attr_info;
+typedef enum {
+  IR_KIND_INTS,
+  IR_KIND_INT,
+  IR_KIND_FLAG,
+  IR_KIND_DTYPE,
+  IR_KIND_SCALAR,
+  IR_KIND_NUMBER,
+  IR_KIND_WORD
+} ir_attr_kind; /* the last two: composites only */
+typedef struct ir_attr_info {
+  const char *name;
+  uint8_t kind;
+} ir_attr_info;
 extern const ir_attr_info ir_attr_infos[IR_ATTR_COUNT];
-double ir_op_eval(ir_op, double a, double b, double c);                                /* pointwise and reduce rows; the feval cell */
-int64_t ir_op_eval_int(ir_op, int64_t a, int64_t b, int64_t c, int32_t dtype);         /* the ieval cell, wrapped to dtype */
+double ir_op_eval(ir_op, double a, double b, double c);                        /* pointwise and reduce rows; the feval cell */
+int64_t ir_op_eval_int(ir_op, int64_t a, int64_t b, int64_t c, int32_t dtype); /* the ieval cell, wrapped to dtype */
 
-typedef struct ir_tensor { uint8_t dtype, rank; ir_expr dims[SNT_MAX_RANK]; } ir_tensor;
+typedef struct ir_tensor {
+  uint8_t dtype, rank;
+  ir_expr dims[SNT_MAX_RANK];
+} ir_tensor;
 
-typedef struct ir_attr { uint8_t key; uint32_t count, first; } ir_attr; /* values: graph->ints[first..]; FLAG: count 0; SCALAR: one int, the value's bits as f64 or int64 */
+typedef struct ir_attr {
+  uint8_t key;
+  uint32_t count, first;
+} ir_attr; /* values: graph->ints[first..]; FLAG: count 0; SCALAR: one int, the value's bits as f64 or int64 */
 
 /* How a constant's data is given. */
 typedef enum {
-  IR_CONST_SPLAT,   /* one scalar for every element: `bits` */
-  IR_CONST_DATA,    /* `data`, row-major, the dtype's storage bytes an element */
-  IR_CONST_NORMAL,  /* deterministic standard normal values * scale (Philox 4x32-10, Box-Muller): key `seed` */
-  IR_CONST_UNIFORM  /* deterministic uniform values in [-scale, scale) */
+  IR_CONST_SPLAT,  /* one scalar for every element: `bits` */
+  IR_CONST_DATA,   /* `data`, row-major, the dtype's storage bytes an element */
+  IR_CONST_NORMAL, /* deterministic standard normal values * scale (Philox 4x32-10, Box-Muller): key `seed` */
+  IR_CONST_UNIFORM /* deterministic uniform values in [-scale, scale) */
 } ir_const_kind;
 typedef struct ir_const {
   uint8_t kind;
-  uint64_t bits;      /* SPLAT: f64 bits for floats, int64 for the others */
-  const void *data;   /* DATA; filled in on demand for NORMAL and UNIFORM by ir_const_data */
+  uint64_t bits;    /* SPLAT: f64 bits for floats, int64 for the others */
+  const void *data; /* DATA; filled in on demand for NORMAL and UNIFORM by ir_const_data */
   uint64_t seed;
   double scale;
 } ir_const;
@@ -66,8 +87,8 @@ typedef struct ir_const {
 typedef struct ir_node {
   uint16_t op;
   uint8_t arity, attr_count;
-  uint32_t args;    /* first operand in graph->args */
-  uint32_t attrs;   /* first attribute in graph->attrs */
+  uint32_t args;  /* first operand in graph->args */
+  uint32_t attrs; /* first attribute in graph->attrs */
   ir_tensor type;
   uint32_t name;    /* offset in graph->names, 0: none. Source nodes keep the user's name through every pass */
   uint32_t origin;  /* node number (in the graph the user gave) that this came from, 0: none */
@@ -75,18 +96,28 @@ typedef struct ir_node {
   uint32_t payload; /* const: index in graph->consts */
 } ir_node;
 
-typedef struct ir_port { uint32_t name, node; } ir_port;                 /* outputs: name, value; inputs and states: the node */
-typedef struct ir_update { uint32_t state, value; } ir_update;          /* state's new value, sharing its storage */
+typedef struct ir_port {
+  uint32_t name, node;
+} ir_port; /* outputs: name, value; inputs and states: the node */
+typedef struct ir_update {
+  uint32_t state, value;
+} ir_update; /* state's new value, sharing its storage */
 typedef enum { IR_MUST_FUSE = 1, IR_NEVER_FUSE, IR_KEEP, IR_BARRIER } ir_contract_kind;
-typedef struct ir_contract { uint8_t kind; uint32_t count, first; } ir_contract; /* values in graph->contract_values */
+typedef struct ir_contract {
+  uint8_t kind;
+  uint32_t count, first;
+} ir_contract; /* values in graph->contract_values */
 /* Of a repeat: yielded values in graph->yields; region 0 unused. `parent`: the region around it. `initial` (in yields) and `trips` serve the
    builder between begin and end; afterwards the repeat node's operands and attribute say them. */
-typedef struct ir_region { uint32_t owner, count, first, parent, initial; ir_expr trips; } ir_region;
+typedef struct ir_region {
+  uint32_t owner, count, first, parent, initial;
+  ir_expr trips;
+} ir_region;
 
 typedef struct ir_graph {
   ir_arena *arena;
-  expr_pool *pool;      /* dimensions; symbols */
-  const char *title;    /* @name */
+  expr_pool *pool;       /* dimensions; symbols */
+  const char *title;     /* @name */
   IR_VEC(ir_node) nodes; /* [0] unused */
   IR_VEC(uint32_t) args;
   IR_VEC(ir_attr) attrs;
@@ -112,13 +143,18 @@ const char *ir_node_name(const ir_graph *, uint32_t node); /* "" if none */
 uint32_t ir_add_input(ir_graph *, const char *name, const ir_tensor *);
 uint32_t ir_add_state(ir_graph *, const char *name, const ir_tensor *);
 uint32_t ir_add_const(ir_graph *, const ir_tensor *, const ir_const *);
-uint32_t ir_add_splat(ir_graph *, int32_t dtype, double value);             /* rank 0 */
-typedef struct ir_attr_value { uint8_t key; uint32_t count; const ir_expr *ints; } ir_attr_value;
+uint32_t ir_add_splat(ir_graph *, int32_t dtype, double value); /* rank 0 */
+typedef struct ir_attr_value {
+  uint8_t key;
+  uint32_t count;
+  const ir_expr *ints;
+} ir_attr_value;
 /* Adds a node and infers its type; `given` is the type for GIVEN rules and the checked hint otherwise (may be null). Attributes are stored
    complete and sorted by key: defaults filled in (steps, stride, low, value ..), negative axes counted from the front, contract labels
    renumbered by first appearance, so that equal meaning is equal storage. Shapes of reshape and broadcast and the dtype of cast, bitcast and
    contract may come from `given` instead of an attribute. */
-uint32_t ir_add_node(ir_graph *, ir_op, uint32_t arg_count, const uint32_t *args, uint32_t attr_count, const ir_attr_value *attrs, const ir_tensor *given);
+uint32_t ir_add_node(ir_graph *, ir_op, uint32_t arg_count, const uint32_t *args, uint32_t attr_count, const ir_attr_value *attrs,
+                     const ir_tensor *given);
 uint32_t ir_add1(ir_graph *, ir_op, uint32_t a);
 uint32_t ir_add2(ir_graph *, ir_op, uint32_t a, uint32_t b);
 uint32_t ir_add3(ir_graph *, ir_op, uint32_t a, uint32_t b, uint32_t c);
@@ -141,20 +177,31 @@ double ir_attr_scalar(const ir_graph *, uint32_t node, ir_attr_key); /* SCALAR a
 bool ir_attr_flag(const ir_graph *, uint32_t node, ir_attr_key);
 ir_expr ir_tensor_elements(expr_pool *, const ir_tensor *);
 bool ir_same_shape(const ir_tensor *, const ir_tensor *);
-bool ir_is_scalar_const(const ir_graph *, uint32_t node, double *value); /* a splat const of any shape; false if no double holds it exactly */
-uint32_t ir_random_word(uint64_t key, uint64_t counter); /* the `random` operator: word 0 of Philox 4x32-10, counter (lo, hi, 0, 0), key (lo, hi) */
+bool ir_is_scalar_const(const ir_graph *, uint32_t node,
+                        double *value); /* a splat const of any shape; false if no double holds it exactly */
+uint32_t ir_random_word(uint64_t key,
+                        uint64_t counter); /* the `random` operator: word 0 of Philox 4x32-10, counter (lo, hi, 0, 0), key (lo, hi) */
 void ir_philox(uint64_t key, uint64_t counter, uint32_t words[4]);
 /* Row-major data of a constant of static shape (generated on demand into the arena), or null. */
 const void *ir_const_data(ir_graph *, uint32_t node);
 /* Rewrites coordinates of movement node n's result into those of operand `operand` (concat: that segment, with its condition). */
 bool ir_movement_access(const ir_graph *, uint32_t node, uint32_t operand, map_access *);
 /* Users: counts and lists (CSR) of the values that read each node, outputs and updates counted as uses by `ir_is_output`. */
-typedef struct ir_uses { uint32_t *first, *user; } ir_uses; /* users of n: user[first[n]..first[n+1]) */
+typedef struct ir_uses {
+  uint32_t *first, *user;
+} ir_uses; /* users of n: user[first[n]..first[n+1]) */
 bool ir_find_uses(const ir_graph *, ir_arena *, ir_uses *out);
 bool ir_is_output(const ir_graph *, uint32_t node);
 
 /* ---- whole graphs ---- */
-typedef struct ir_node_desc { ir_op op; uint32_t arg_count; const uint32_t *args; uint32_t attr_count; const ir_attr_value *attrs; const ir_tensor *given; } ir_node_desc;
+typedef struct ir_node_desc {
+  ir_op op;
+  uint32_t arg_count;
+  const uint32_t *args;
+  uint32_t attr_count;
+  const ir_attr_value *attrs;
+  const ir_tensor *given;
+} ir_node_desc;
 snt_result ir_infer_type(const ir_graph *, const ir_node_desc *, ir_tensor *out, snt_diag *); /* as ir_add_node, without adding */
 /* Types are inferred again from the stored attributes and must agree. All errors, one a line "node 7 (conv1) add: operand 2 has shape [4,5], operand 1 [4,6]"; returns the first as result. */
 snt_result ir_graph_verify(const ir_graph *, ir_text *errors, snt_diag *);
@@ -164,7 +211,8 @@ void ir_graph_print(const ir_graph *, ir_text *);
 typedef struct ir_text_hooks {
   void *user;
   const void *(*load)(void *user, const char *file, uint64_t offset, uint64_t size); /* bytes that outlive the graph, or null */
-  bool (*save)(void *user, const void *data, uint64_t size, const char **file, uint64_t *offset); /* asked for DATA of more than `limit` elements */
+  bool (*save)(void *user, const void *data, uint64_t size, const char **file,
+               uint64_t *offset); /* asked for DATA of more than `limit` elements */
   uint64_t limit;
 } ir_text_hooks;
 void ir_graph_print_with(const ir_graph *, const ir_text_hooks *, ir_text *);

@@ -11,7 +11,8 @@ static bool define_operands(graph_parser *p) {
     const text_name name = {at + 1, (uint32_t)(digits - at - 1), true};
     bool known = false;
     for (const char *before = p->text; before < at && !known; before++)
-      known = *before == '%' && (size_t)(p->end - before) > name.length && !memcmp(before + 1, at + 1, name.length) && !(before[1 + name.length] >= '0' && before[1 + name.length] <= '9');
+      known = *before == '%' && (size_t)(p->end - before) > name.length && !memcmp(before + 1, at + 1, name.length) &&
+              !(before[1 + name.length] >= '0' && before[1 + name.length] <= '9');
     if (!known && name.length && number && number < p->g->nodes.count && !names_define(p, at, name, number)) return false;
   }
   return true;

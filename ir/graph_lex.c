@@ -32,10 +32,8 @@ void lex_blanks(graph_parser *p) {
   while (p->at < p->end) {
     if (*p->at == '#')
       while (p->at < p->end && *p->at != '\n') p->at++;
-    else if (*p->at == ' ' || *p->at == '\t' || *p->at == '\r')
-      p->at++;
-    else
-      return;
+    else if (*p->at == ' ' || *p->at == '\t' || *p->at == '\r') p->at++;
+    else return;
   }
 }
 
@@ -176,7 +174,8 @@ static name_entry *find_entry(graph_parser *p, text_name name) {
   uint32_t at = (uint32_t)ir_hash64(name.numbered, name.at, name.length) & (p->name_size - 1);
   for (;; at = (at + 1) & (p->name_size - 1)) {
     name_entry *e = &p->names[at];
-    if (!e->node || (e->name.numbered == name.numbered && e->name.length == name.length && memcmp(e->name.at, name.at, name.length) == 0)) return e;
+    if (!e->node || (e->name.numbered == name.numbered && e->name.length == name.length && memcmp(e->name.at, name.at, name.length) == 0))
+      return e;
   }
 }
 
@@ -226,7 +225,9 @@ uint32_t names_find(graph_parser *p, const char *at, text_name name) {
   const name_entry *entry = p->name_size ? find_entry(p, name) : NULL;
   if (!entry || !entry->node) {
     const uint32_t line = later_definition(p, at, name);
-    if (line) lex_fail(p, at, "%%%.*s is used before line %u defines it: values come in order, and a cycle has none", (int)name.length, name.at, line);
+    if (line)
+      lex_fail(p, at, "%%%.*s is used before line %u defines it: values come in order, and a cycle has none", (int)name.length, name.at,
+               line);
     else lex_fail(p, at, "%%%.*s is not defined", (int)name.length, name.at);
     return 0;
   }

@@ -16,7 +16,8 @@ static bool parse_symbol_facts(graph_parser *p, expr_symbol *s) {
     if (!lex_expect(p, '=') || !lex_int(p, facts[i])) return false;
     hinted |= i == 3;
   }
-  if (s->min < 0 || s->max < s->min || s->multiple_of < 1) return lex_fail(p, p->at, "%s: needs 0 <= min <= max and multiple_of over 0", s->name);
+  if (s->min < 0 || s->max < s->min || s->multiple_of < 1)
+    return lex_fail(p, p->at, "%s: needs 0 <= min <= max and multiple_of over 0", s->name);
   if (!hinted) s->hint = s->max < 512 ? s->max : s->min > 512 ? s->min : 512;
   return true;
 }
@@ -136,7 +137,10 @@ static bool parse_body(graph_parser *p, uint32_t count, uint32_t *next) {
   return lex_expect(p, '}');
 }
 
-typedef struct repeat_parts { uint32_t initial[TEXT_MAX_VALUES], inside[TEXT_MAX_VALUES], next[TEXT_MAX_VALUES], made[TEXT_MAX_VALUES]; bool unused[TEXT_MAX_VALUES]; } repeat_parts;
+typedef struct repeat_parts {
+  uint32_t initial[TEXT_MAX_VALUES], inside[TEXT_MAX_VALUES], next[TEXT_MAX_VALUES], made[TEXT_MAX_VALUES];
+  bool unused[TEXT_MAX_VALUES];
+} repeat_parts;
 
 static bool parse_repeat(graph_parser *p, uint32_t count, const text_result *results) {
   text_result *inside = IR_NEW_ARRAY(&p->temp, text_result, count);
@@ -277,4 +281,6 @@ snt_result ir_graph_parse_with(ir_graph *g, const char *text, size_t length, con
   return parsed ? SNT_OK : p.result;
 }
 
-snt_result ir_graph_parse(ir_graph *g, const char *text, size_t length, snt_diag *diag) { return ir_graph_parse_with(g, text, length, NULL, diag); }
+snt_result ir_graph_parse(ir_graph *g, const char *text, size_t length, snt_diag *diag) {
+  return ir_graph_parse_with(g, text, length, NULL, diag);
+}

@@ -3,8 +3,20 @@
 #include "ir/composites.h"
 #include "ir/graph_parse.h"
 
-typedef struct text_operand { uint32_t node; const char *at; ir_number number; int32_t dtype; bool absent; } text_operand; /* node 0: a literal */
-typedef struct text_attr { uint8_t key; uint32_t count; ir_expr ints[TEXT_MAX_INTS]; ir_number number; const char *word, *at; } text_attr;
+typedef struct text_operand {
+  uint32_t node;
+  const char *at;
+  ir_number number;
+  int32_t dtype;
+  bool absent;
+} text_operand; /* node 0: a literal */
+typedef struct text_attr {
+  uint8_t key;
+  uint32_t count;
+  ir_expr ints[TEXT_MAX_INTS];
+  ir_number number;
+  const char *word, *at;
+} text_attr;
 enum { MAX_ATTRS = 64 };
 _Static_assert((int)IR_PARAM_COUNT <= MAX_ATTRS && (int)IR_ATTR_COUNT <= MAX_ATTRS, "one of each key");
 typedef struct text_call {
@@ -172,7 +184,8 @@ static bool build_primitive(graph_parser *p, text_call *call, const text_result 
     }
     values[i] = (ir_attr_value){a->key, a->count, a->ints};
   }
-  const uint32_t node = ir_add_node(p->g, call->op, call->operand_count, args, call->attr_count, values, result->typed ? &result->type : NULL);
+  const uint32_t node = ir_add_node(p->g, call->op, call->operand_count, args, call->attr_count, values,
+                                    result->typed ? &result->type : NULL);
   if (lex_graph_failed(p, call->at)) return false;
   if (call->note.length) ir_set_name(p->g, node, lex_text(p, call->note));
   return result->ignored || parse_define(p, result, node);
@@ -223,7 +236,8 @@ bool parse_call(graph_parser *p, uint32_t count, const text_result *results) {
   if (!lex_word(p, &word)) return lex_fail(p, call->at, "an operator is expected");
   call->op = ir_op_find(word.at, word.length);
   if (!call->op) call->composite = ir_composite_find(word.at, word.length);
-  if (!call->op && !call->composite) return lex_fail(p, call->at, "unknown operator %.*s", (int)(word.length < 60 ? word.length : 60), word.at);
+  if (!call->op && !call->composite)
+    return lex_fail(p, call->at, "unknown operator %.*s", (int)(word.length < 60 ? word.length : 60), word.at);
   if (call->op == IR_OP_input || call->op == IR_OP_state || call->op == IR_OP_argument)
     return lex_fail(p, call->at, "%s is declared, not computed", ir_ops[call->op].name);
   if (call->op && count != 1) return lex_fail(p, results[0].at, "%s has one result", ir_ops[call->op].name);

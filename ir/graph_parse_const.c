@@ -72,7 +72,8 @@ static bool parse_random(graph_parser *p, ir_const_kind kind, ir_const *out) {
   if (!expect_key(p, "seed")) return false;
   lex_blanks(p);
   const char *start = p->at;
-  if (!ir_read_number(&p->at, p->end, &number) || !ir_number_bits(&number, SNT_U64, &out->seed)) return lex_fail(p, start, "a seed is expected");
+  if (!ir_read_number(&p->at, p->end, &number) || !ir_number_bits(&number, SNT_U64, &out->seed))
+    return lex_fail(p, start, "a seed is expected");
   if (!lex_take_word(p, "scale")) return true;
   uint64_t bits;
   if (!lex_expect(p, '=') || !parse_bits(p, SNT_F64, &bits)) return false;

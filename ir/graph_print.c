@@ -10,9 +10,9 @@ typedef struct printer {
   const ir_text_hooks *hooks;
   ir_text *out;
   ir_arena temp;
-  uint32_t *number;      /* of each node: 0 not yet, NAMED: printed by name */
+  uint32_t *number; /* of each node: 0 not yet, NAMED: printed by name */
   uint32_t last_number;
-  uint32_t *inlined;     /* 1: a literal, written where it is used; 2: a pick or argument, written by its repeat */
+  uint32_t *inlined;                   /* 1: a literal, written where it is used; 2: a pick or argument, written by its repeat */
   uint32_t *region_head, *region_next; /* nodes of each region in order */
   uint32_t depth;
 } printer;
@@ -277,8 +277,8 @@ static void put_symbols(printer *p) {
   ir_text_add(p->out, "symbols { ");
   for (uint32_t i = 0; i < pool->symbols.count; i++) {
     const expr_symbol *s = &pool->symbols.at[i];
-    ir_text_format(p->out, "%s%s: min=%" PRId64 " max=%" PRId64 " multiple_of=%" PRId64 " hint=%" PRId64, i ? ", " : "", s->name, s->min, s->max,
-                   s->multiple_of, s->hint);
+    ir_text_format(p->out, "%s%s: min=%" PRId64 " max=%" PRId64 " multiple_of=%" PRId64 " hint=%" PRId64, i ? ", " : "", s->name, s->min,
+                   s->max, s->multiple_of, s->hint);
   }
   ir_text_add(p->out, " }\n");
 }

@@ -59,4 +59,6 @@ uint32_t graph_repeat_end(ir_graph *g, uint32_t count, const uint32_t *next, con
   return repeat;
 }
 
-uint32_t ir_repeat_end(ir_graph *g, uint32_t count, const uint32_t *next, uint32_t *results) { return graph_repeat_end(g, count, next, NULL, results); }
+uint32_t ir_repeat_end(ir_graph *g, uint32_t count, const uint32_t *next, uint32_t *results) {
+  return graph_repeat_end(g, count, next, NULL, results);
+}

@@ -7,10 +7,18 @@ const char *const graph_contract_words[IR_BARRIER + 1] = {
 /* Operand places whose type is that of the result. */
 static bool follows_result(ir_op op, uint32_t slot) {
   switch (ir_ops[op].rule) {
-  case IR_RULE_SAME: case IR_RULE_REDUCE: case IR_RULE_RESHAPE: case IR_RULE_TRANSPOSE: case IR_RULE_BROADCAST: case IR_RULE_SLICE:
-  case IR_RULE_PAD: case IR_RULE_CONCAT: case IR_RULE_WINDOW: return true;
+  case IR_RULE_SAME:
+  case IR_RULE_REDUCE:
+  case IR_RULE_RESHAPE:
+  case IR_RULE_TRANSPOSE:
+  case IR_RULE_BROADCAST:
+  case IR_RULE_SLICE:
+  case IR_RULE_PAD:
+  case IR_RULE_CONCAT:
+  case IR_RULE_WINDOW: return true;
   case IR_RULE_SELECT: return slot > 0;
-  case IR_RULE_GATHER: case IR_RULE_SCATTER: return slot != 1;
+  case IR_RULE_GATHER:
+  case IR_RULE_SCATTER: return slot != 1;
   default: return false;
   }
 }
@@ -30,8 +38,11 @@ int32_t graph_literal_dtype(ir_op op, uint32_t slot, int32_t result, uint32_t co
 
 bool graph_type_carries(ir_op op, ir_attr_key key) {
   switch (ir_ops[op].rule) {
-  case IR_RULE_RESHAPE: case IR_RULE_BROADCAST: return key == IR_ATTR_shape;
-  case IR_RULE_CAST: case IR_RULE_BITCAST: case IR_RULE_CONTRACT: return key == IR_ATTR_dtype;
+  case IR_RULE_RESHAPE:
+  case IR_RULE_BROADCAST: return key == IR_ATTR_shape;
+  case IR_RULE_CAST:
+  case IR_RULE_BITCAST:
+  case IR_RULE_CONTRACT: return key == IR_ATTR_dtype;
   default: return false;
   }
 }

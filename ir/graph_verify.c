@@ -29,7 +29,8 @@ IR_PRINTF(4, 5) static void node_error(verifier *v, snt_result result, uint32_t 
   va_end(args);
   const uint32_t op = ir_at(v->g, n)->op, name = ir_at(v->g, n)->name;
   const char *user = name && name < v->g->names.count ? ir_node_name(v->g, n) : "";
-  snprintf(line, sizeof line, "node %u%s%.60s%s %s: %s", n, *user ? " (" : "", user, *user ? ")" : "", op < IR_OP_COUNT ? ir_ops[op].name : "?", what);
+  snprintf(line, sizeof line, "node %u%s%.60s%s %s: %s", n, *user ? " (" : "", user, *user ? ")" : "",
+           op < IR_OP_COUNT ? ir_ops[op].name : "?", what);
   report(v, result, n, line);
 }
 
@@ -66,7 +67,8 @@ static bool check_references(verifier *v, uint32_t n) {
     const uint32_t arg = ir_arg(g, n, i);
     if (arg == 0 || arg >= g->nodes.count) ok = false, node_error(v, SNT_E_ARG, n, "operand %u is no value", i + 1);
     else if (arg == n) ok = false, node_error(v, SNT_E_ARG, n, "operand %u is the node itself: a cycle", i + 1);
-    else if (arg > n) ok = false, node_error(v, SNT_E_ARG, n, "operand %u is node %u, which comes later: out of order, or a cycle", i + 1, arg);
+    else if (arg > n)
+      ok = false, node_error(v, SNT_E_ARG, n, "operand %u is node %u, which comes later: out of order, or a cycle", i + 1, arg);
     else if (!v->sound[arg]) ok = false; /* its own error has been reported */
     else if (!inside(g, node->region, ir_at(g, arg)->region))
       ok = false, node_error(v, SNT_E_ARG, n, "operand %u is node %u, which belongs to region %u", i + 1, arg, ir_at(g, arg)->region);
@@ -115,7 +117,8 @@ static void check_type(verifier *v, uint32_t n) {
     return;
   }
   if (q.out.dtype != node->type.dtype || !ir_same_shape(&q.out, &node->type))
-    node_error(v, SNT_E_SHAPE, n, "its type is %s, %s follows from its operands", shape_name_type(&q, &node->type), shape_name_type(&q, &q.out));
+    node_error(v, SNT_E_SHAPE, n, "its type is %s, %s follows from its operands", shape_name_type(&q, &node->type),
+               shape_name_type(&q, &q.out));
   check_complete(v, n, &q);
 }
 
@@ -151,7 +154,8 @@ static void check_argument(verifier *v, uint32_t n) {
   const uint32_t initial = g->args.at[repeat->args + index];
   if (initial == 0 || initial >= g->nodes.count) return;
   const ir_tensor *want = &ir_at(g, initial)->type;
-  if (want->dtype != node->type.dtype || !ir_same_shape(want, &node->type)) node_error(v, SNT_E_SHAPE, n, "its type is not that of its initial value, node %u", initial);
+  if (want->dtype != node->type.dtype || !ir_same_shape(want, &node->type))
+    node_error(v, SNT_E_SHAPE, n, "its type is not that of its initial value, node %u", initial);
 }
 
 static void check_node(verifier *v, uint32_t n) {
@@ -189,7 +193,8 @@ static void check_region(verifier *v, uint32_t r) {
     return;
   }
   if (ir_attr_int(g, owner, IR_ATTR_region, 0) != r) node_error(v, SNT_E_ARG, owner, "region %u says that it is its own", r);
-  if (ir_at(g, owner)->region != region->parent) node_error(v, SNT_E_ARG, owner, "it is not in region %u, which is around its own", region->parent);
+  if (ir_at(g, owner)->region != region->parent)
+    node_error(v, SNT_E_ARG, owner, "it is not in region %u, which is around its own", region->parent);
   if ((uint64_t)region->first + region->count > g->yields.count || region->count != ir_at(g, owner)->arity) {
     node_error(v, SNT_E_ARG, owner, "it yields %u values for %u carried ones", region->count, ir_at(g, owner)->arity);
     return;
@@ -201,7 +206,8 @@ static void check_region(verifier *v, uint32_t r) {
       continue;
     }
     const ir_tensor *is = &ir_at(g, value)->type, *want = &ir_at(g, ir_arg(g, owner, i))->type;
-    if (is->dtype != want->dtype || !ir_same_shape(is, want)) node_error(v, SNT_E_SHAPE, owner, "yielded value %u has not the type of operand %u", i + 1, i + 1);
+    if (is->dtype != want->dtype || !ir_same_shape(is, want))
+      node_error(v, SNT_E_SHAPE, owner, "yielded value %u has not the type of operand %u", i + 1, i + 1);
   }
 }
 
@@ -231,11 +237,13 @@ static void check_ports(verifier *v) {
   if (sources != g->inputs.count) graph_error(v, 0, "%u input and state nodes, %u in the list of inputs", sources, g->inputs.count);
   for (uint32_t i = 0; i < g->inputs.count; i++) {
     const uint32_t n = g->inputs.at[i].node;
-    if (!main_value(v, n) || (ir_at(g, n)->op != IR_OP_input && ir_at(g, n)->op != IR_OP_state)) graph_error(v, n, "input %u is node %u, which is none", i + 1, n);
+    if (!main_value(v, n) || (ir_at(g, n)->op != IR_OP_input && ir_at(g, n)->op != IR_OP_state))
+      graph_error(v, n, "input %u is node %u, which is none", i + 1, n);
     else if (!ir_at(g, n)->name) node_error(v, SNT_E_ARG, n, "it has no name");
   }
   for (uint32_t i = 0; i < g->outputs.count; i++)
-    if (!main_value(v, g->outputs.at[i].node)) graph_error(v, g->outputs.at[i].node, "output %u is node %u, no value of the graph itself", i + 1, g->outputs.at[i].node);
+    if (!main_value(v, g->outputs.at[i].node))
+      graph_error(v, g->outputs.at[i].node, "output %u is node %u, no value of the graph itself", i + 1, g->outputs.at[i].node);
   check_names(v, g->inputs.at, g->inputs.count, "input");
   check_names(v, g->outputs.at, g->outputs.count, "output");
   if (g->outputs.count == 0 && g->updates.count == 0) graph_error(v, 0, "the graph has no output");
@@ -250,7 +258,8 @@ static void check_updates(verifier *v) {
       continue;
     }
     const ir_tensor *to = &ir_at(g, u->state)->type, *from = &ir_at(g, u->value)->type;
-    if (to->dtype != from->dtype || !ir_same_shape(to, from)) node_error(v, SNT_E_SHAPE, u->state, "its update, node %u, has another type", u->value);
+    if (to->dtype != from->dtype || !ir_same_shape(to, from))
+      node_error(v, SNT_E_SHAPE, u->state, "its update, node %u, has another type", u->value);
     for (uint32_t other = 0; other < i; other++)
       if (g->updates.at[other].state == u->state) node_error(v, SNT_E_ARG, u->state, "it is updated twice");
   }
@@ -276,7 +285,8 @@ static void check_symbols(verifier *v) {
   const expr_pool *pool = v->g->pool;
   for (uint32_t i = 0; i < pool->symbols.count; i++) {
     const expr_symbol *s = &pool->symbols.at[i];
-    if (s->min < 0 || s->max < s->min || s->multiple_of < 1) graph_error(v, 0, "symbol %.80s: 0 <= min <= max and multiple_of over 0 do not hold", s->name);
+    if (s->min < 0 || s->max < s->min || s->multiple_of < 1)
+      graph_error(v, 0, "symbol %.80s: 0 <= min <= max and multiple_of over 0 do not hold", s->name);
     for (uint32_t other = 0; other < i; other++)
       if (strcmp(pool->symbols.at[other].name, s->name) == 0) graph_error(v, 0, "two symbols are named %.80s", s->name);
   }

@@ -21,96 +21,135 @@ typedef enum {
 enum { KIR_VAR = 255 };
 typedef enum { KIR_R_NONE, KIR_R_SELF, KIR_R_ARG0, KIR_R_ARG1, KIR_R_BOOLS, KIR_R_ELEM, KIR_R_U32 } kir_result_rule;
 enum { KIR_PURE = 1, KIR_COMM = 2, KIR_EFFECT = 4, KIR_REGION = 8, KIR_MEM = 16, KIR_FLOAT = 32, KIR_INT = 64 };
+// clang-format off
 enum { KA_ULP = 1, KA_ROUND = 2, KA_AS = 4, KA_MATH = 8, KA_ALIGN = 16, KA_LANES = 32, KA_UNIFORM = 64, KA_STREAM = 128, KA_BYTES = 256, KA_RW = 512,
        KA_SPACES = 1024, KA_LD = 2048, KA_LOOP = 4096 };
-typedef struct kir_op_info { const char *name; uint8_t args, result, flags; uint16_t attrs; } kir_op_info;
+// clang-format on
+typedef struct kir_op_info {
+  const char *name;
+  uint8_t args, result, flags;
+  uint16_t attrs;
+} kir_op_info;
 extern const kir_op_info kir_ops[KIR_OP_COUNT];
 
 /* Types: base is a SNT_ dtype (F32 F16 BF16 F64 I8..U64 BOOL), lanes 1 2 3 4 8 16. frag: 0, or 1 a, 2 b, 3 c matrix fragment. */
-typedef struct kir_type { uint8_t base, lanes, frag; } kir_type;
-static inline kir_type kir_t(int32_t base, uint32_t lanes) { kir_type t = {(uint8_t)base, (uint8_t)lanes, 0}; return t; }
+typedef struct kir_type {
+  uint8_t base, lanes, frag;
+} kir_type;
+static inline kir_type kir_t(int32_t base, uint32_t lanes) {
+  kir_type t = {(uint8_t)base, (uint8_t)lanes, 0};
+  return t;
+}
 static inline bool kir_same(kir_type a, kir_type b) { return a.base == b.base && a.lanes == b.lanes && a.frag == b.frag; }
 
 typedef enum { KIR_GLOBAL, KIR_IMAGE, KIR_LOCAL, KIR_PRIVATE, KIR_SCRATCH, KIR_CONSTANT } kir_space;
-enum { KIR_READ = 1, KIR_WRITE = 2 };                                  /* access */
-enum { KIR_MEM_TEXEL = 1, KIR_MEM_OOB_ZERO = 2, KIR_MEM_REGS = 4, KIR_MEM_ROWS = 8, KIR_MEM_SAMPLED = 16, KIR_MEM_LINEAR = 32, KIR_MEM_CLAMP = 64 };
+enum { KIR_READ = 1, KIR_WRITE = 2 }; /* access */
+enum {
+  KIR_MEM_TEXEL = 1,
+  KIR_MEM_OOB_ZERO = 2,
+  KIR_MEM_REGS = 4,
+  KIR_MEM_ROWS = 8,
+  KIR_MEM_SAMPLED = 16,
+  KIR_MEM_LINEAR = 32,
+  KIR_MEM_CLAMP = 64
+};
 typedef struct kir_memory {
   const char *name;
-  uint8_t space, access, view;   /* view: storage element type where it differs from `type` (0: same) */
-  uint8_t rank;                  /* dimensions; global: 1 */
+  uint8_t space, access, view; /* view: storage element type where it differs from `type` (0: same) */
+  uint8_t rank;                /* dimensions; global: 1 */
   uint16_t flags;
-  kir_type type;                 /* of one element; may be a vector (texel, regs) */
-  uint32_t slot;                 /* global and image: binding number, dense from 0 in declaration order */
-  uint32_t alias;                /* global: memories with the same number may overlap; 0: disjoint from all */
-  uint32_t align;                /* bytes of the base; kir_memory_add turns 0 into 64 (private, const arrays and images have none) */
-  uint32_t offset_scalar;        /* 1 + scalar holding a run-time element offset; 0: offset 0 */
-  uint32_t overlay;              /* 1 + local memory it shares bytes with */
-  uint64_t dims[4];              /* extents; global: [0] = elements, or 0 if run-time; [1] = factor of size_scalar (0: 1) */
-  uint32_t size_scalar;          /* global: 1 + scalar; dims[1] times it is the number of elements. 0: dims[0] */
-  const double *values;          /* KIR_CONSTANT */
-  char format[12];               /* image: "rgba8", "rgba16f", "r32f" .. */
+  kir_type type;          /* of one element; may be a vector (texel, regs) */
+  uint32_t slot;          /* global and image: binding number, dense from 0 in declaration order */
+  uint32_t alias;         /* global: memories with the same number may overlap; 0: disjoint from all */
+  uint32_t align;         /* bytes of the base; kir_memory_add turns 0 into 64 (private, const arrays and images have none) */
+  uint32_t offset_scalar; /* 1 + scalar holding a run-time element offset; 0: offset 0 */
+  uint32_t overlay;       /* 1 + local memory it shares bytes with */
+  uint64_t dims[4];       /* extents; global: [0] = elements, or 0 if run-time; [1] = factor of size_scalar (0: 1) */
+  uint32_t size_scalar;   /* global: 1 + scalar; dims[1] times it is the number of elements. 0: dims[0] */
+  const double *values;   /* KIR_CONSTANT */
+  char format[12];        /* image: "rgba8", "rgba16f", "r32f" .. */
   const char *state;
 } kir_memory;
 /* offset: byte in the one block (<= 128). Facts: max 0: none known; multiple_of 0 or 1: none known. */
-typedef struct kir_scalar { const char *name; kir_type type; uint32_t offset; int64_t min, max, multiple_of; } kir_scalar;
+typedef struct kir_scalar {
+  const char *name;
+  kir_type type;
+  uint32_t offset;
+  int64_t min, max, multiple_of;
+} kir_scalar;
 
-enum { KIR_LOOP_FULL = 1, KIR_LOOP_ROLLED = 2, KIR_LOOP_INTERIOR = 4, KIR_LOOP_BORDER = 8, KIR_LOOP_TRIP1 = 16 }; /* flags of loop; TRIP1: at least one trip */
+enum {
+  KIR_LOOP_FULL = 1,
+  KIR_LOOP_ROLLED = 2,
+  KIR_LOOP_INTERIOR = 4,
+  KIR_LOOP_BORDER = 8,
+  KIR_LOOP_TRIP1 = 16
+}; /* flags of loop; TRIP1: at least one trip */
 enum { KIR_ROUND_NONE = 0, KIR_ROUND_RNE, KIR_ROUND_RTZ, KIR_ROUND_RTP, KIR_ROUND_RTN, KIR_SAT = 8 };
 
 typedef struct kir_inst {
   uint16_t op;
-  kir_type type;       /* of the result; store: of the value */
+  kir_type type; /* of the result; store: of the value */
   uint16_t arg_count;
-  uint32_t args;       /* first operand in kernel->args */
-  uint32_t index;      /* memory, scalar, dimension, carried number, region opener: see the op; pack2, unpack2: SNT_F16 or SNT_BF16; loop: trips to peel first */
-  uint32_t index2;     /* async.copy: global memory; loop: trips to peel last */
-  union { double f; int64_t i; } imm; /* const: value (floats as f64); ix: the constant; async.wait: groups that may stay open */
-  uint16_t flags;      /* loop flags, cast rounding, UNIFORM/STREAM/RW/spaces */
-  uint16_t align;      /* load, store: proven bytes, 0: element */
-  int32_t lanes;       /* load, store: elements between lanes (0: 1); prefetch, async: bytes; mma: ld; loop: unroll factor (0: none) */
-  float dom_lo, dom_hi;/* transcendental: proven domain when flags & KIR_HAS_DOM */
-  float ulp;           /* 0: default */
+  uint32_t args; /* first operand in kernel->args */
+  uint32_t
+      index; /* memory, scalar, dimension, carried number, region opener: see the op; pack2, unpack2: SNT_F16 or SNT_BF16; loop: trips to peel first */
+  uint32_t index2; /* async.copy: global memory; loop: trips to peel last */
+  union {
+    double f;
+    int64_t i;
+  } imm;                /* const: value (floats as f64); ix: the constant; async.wait: groups that may stay open */
+  uint16_t flags;       /* loop flags, cast rounding, UNIFORM/STREAM/RW/spaces */
+  uint16_t align;       /* load, store: proven bytes, 0: element */
+  int32_t lanes;        /* load, store: elements between lanes (0: 1); prefetch, async: bytes; mma: ld; loop: unroll factor (0: none) */
+  float dom_lo, dom_hi; /* transcendental: proven domain when flags & KIR_HAS_DOM */
+  float ulp;            /* 0: default */
 } kir_inst;
 enum { KIR_HAS_DOM = 1, KIR_IS_UNIFORM = 1, KIR_IS_STREAM = 2, KIR_IS_RW = 4, KIR_SYNC_LOCAL = 1, KIR_SYNC_GLOBAL = 2 };
 
 typedef struct kir_kernel {
   ir_arena *arena;
   const char *name;
-  uint32_t items[3];       /* workgroup size, >= 1 each */
-  uint32_t sub;            /* subgroup: 0 none, ~0u any, else the size */
-  uint8_t mode;            /* SNT_NUMERICS_* */
-  const char *needs;       /* "" or "mma.f16.f32.16x16x16" */
+  uint32_t items[3]; /* workgroup size, >= 1 each */
+  uint32_t sub;      /* subgroup: 0 none, ~0u any, else the size */
+  uint8_t mode;      /* SNT_NUMERICS_* */
+  const char *needs; /* "" or "mma.f16.f32.16x16x16" */
   IR_VEC(kir_memory) memories;
   IR_VEC(kir_scalar) scalars;
-  IR_VEC(kir_inst) insts;  /* [0] unused */
+  IR_VEC(kir_inst) insts; /* [0] unused */
   IR_VEC(uint32_t) args;
-  bool failed;             /* sticky */
+  bool failed; /* sticky */
   snt_diag first_error;
 } kir_kernel;
 
 /* ---- builder: appends at the end; infers result types; a mistake sticks ---- */
 void kir_init(kir_kernel *, ir_arena *, const char *name);
 uint32_t kir_memory_add(kir_kernel *, const kir_memory *);
-uint32_t kir_scalar_add(kir_kernel *, const char *name, int32_t dtype, int64_t min, int64_t max, int64_t multiple_of); /* lays out the block: 4- or 8-byte aligned */
+uint32_t kir_scalar_add(kir_kernel *, const char *name, int32_t dtype, int64_t min, int64_t max,
+                        int64_t multiple_of); /* lays out the block: 4- or 8-byte aligned */
 uint32_t kir_const_int(kir_kernel *, kir_type, int64_t);
 uint32_t kir_const_float(kir_kernel *, kir_type, double);
 uint32_t kir_const_like(kir_kernel *, uint32_t value, double x); /* same type as `value` */
 uint32_t kir_scalar_read(kir_kernel *, uint32_t scalar);
-uint32_t kir_id(kir_kernel *, kir_op, uint32_t dimension);       /* group local sg_* */
-uint32_t kir_put(kir_kernel *, const kir_inst *, uint32_t arg_count, const uint32_t *args); /* general form; type filled in unless rule SELF */
+uint32_t kir_id(kir_kernel *, kir_op, uint32_t dimension); /* group local sg_* */
+uint32_t kir_put(kir_kernel *, const kir_inst *, uint32_t arg_count,
+                 const uint32_t *args); /* general form; type filled in unless rule SELF */
 uint32_t kir_1(kir_kernel *, kir_op, uint32_t a);
-uint32_t kir_2(kir_kernel *, kir_op, uint32_t a, uint32_t b);    /* a scalar beside a vector is splatted */
+uint32_t kir_2(kir_kernel *, kir_op, uint32_t a, uint32_t b); /* a scalar beside a vector is splatted */
 uint32_t kir_3(kir_kernel *, kir_op, uint32_t a, uint32_t b, uint32_t c);
 uint32_t kir_cast(kir_kernel *, kir_type to, uint32_t a);
 uint32_t kir_bitcast(kir_kernel *, kir_type to, uint32_t a);
-uint32_t kir_splat(kir_kernel *, uint32_t a, uint32_t lanes);    /* lanes 1: a itself */
-uint32_t kir_ix(kir_kernel *, uint32_t count, const int64_t *coefs, const uint32_t *values, int64_t constant); /* u32 unless a value is i32 */
-uint32_t kir_load(kir_kernel *, uint32_t memory, uint32_t lanes, uint32_t index_count, const uint32_t *indices);   /* set .align .lanes .flags on kir_at() afterwards */
+uint32_t kir_splat(kir_kernel *, uint32_t a, uint32_t lanes); /* lanes 1: a itself */
+uint32_t kir_ix(kir_kernel *, uint32_t count, const int64_t *coefs, const uint32_t *values,
+                int64_t constant); /* u32 unless a value is i32 */
+uint32_t kir_load(kir_kernel *, uint32_t memory, uint32_t lanes, uint32_t index_count,
+                  const uint32_t *indices); /* set .align .lanes .flags on kir_at() afterwards */
 uint32_t kir_store(kir_kernel *, uint32_t memory, uint32_t index_count, const uint32_t *indices, uint32_t value);
 void kir_fill(kir_kernel *, uint32_t memory, uint32_t index_count, const uint32_t *indices, uint32_t value);
 void kir_barrier(kir_kernel *, uint32_t spaces);
 /* Begins a loop; carried[i] receives the carry values. The variable has type u32 (i32 if lo is i32). */
-uint32_t kir_loop(kir_kernel *, uint32_t lo, uint32_t hi, uint32_t step, uint32_t count, const uint32_t *initial, uint32_t *carried, uint32_t flags, uint32_t unroll);
+uint32_t kir_loop(kir_kernel *, uint32_t lo, uint32_t hi, uint32_t step, uint32_t count, const uint32_t *initial, uint32_t *carried,
+                  uint32_t flags, uint32_t unroll);
 void kir_loop_end(kir_kernel *, uint32_t loop, uint32_t count, const uint32_t *next, uint32_t *results);
 uint32_t kir_if(kir_kernel *, uint32_t condition);
 void kir_else(kir_kernel *, uint32_t opened, uint32_t count, const uint32_t *values);
@@ -121,13 +160,16 @@ static inline kir_inst *kir_at(const kir_kernel *k, uint32_t i) { return &k->ins
 static inline uint32_t kir_arg(const kir_kernel *k, uint32_t i, uint32_t n) { return k->args.at[k->insts.at[i].args + n]; }
 bool kir_is_const(const kir_kernel *, uint32_t value, int64_t *as_int, double *as_float); /* either out may be null */
 /* index of the end (or else) that closes each opener, and of the innermost opener around each instruction (0: none) */
-typedef struct kir_regions { uint32_t *close, *parent; } kir_regions;
+typedef struct kir_regions {
+  uint32_t *close, *parent;
+} kir_regions;
 bool kir_find_regions(const kir_kernel *, ir_arena *, kir_regions *out);
 
 /* ---- text, checks ---- */
 void kir_print(const kir_kernel *, ir_text *);
 snt_result kir_parse(kir_kernel *, const char *text, size_t length, snt_diag *);
-snt_result kir_verify(const kir_kernel *, ir_text *errors, snt_diag *); /* all errors; types, regions, dominance, uniformity of barriers, slots */
+snt_result kir_verify(const kir_kernel *, ir_text *errors,
+                      snt_diag *); /* all errors; types, regions, dominance, uniformity of barriers, slots */
 enum { KIR_UNIFORM_GROUP, KIR_UNIFORM_SUBGROUP, KIR_UNIFORM_ITEM };
 bool kir_find_uniformity(const kir_kernel *, ir_arena *, uint8_t **out); /* per instruction */
 

@@ -2,14 +2,20 @@
    and accesses that differ by a constant share all but that; division by constants becomes multiplication and shifts. */
 #include "ir/kir_pass_private.h"
 
-typedef struct lowering { kir_clone c; const kir_caps *caps; const uint32_t *depth; } lowering;
+typedef struct lowering {
+  kir_clone c;
+  const kir_caps *caps;
+  const uint32_t *depth;
+} lowering;
 
 static uint32_t lit(kir_kernel *k, kir_type t, uint64_t v) { return kir_const_int(k, t, (int64_t)v); }
 static bool is_power_of_two(uint64_t v) { return v && !(v & (v - 1)); }
 static uint32_t log2_of(uint64_t v) { return 63u - (uint32_t)__builtin_clzll(v); }
 
 /* ---- index sums ---- */
-typedef struct term { uint32_t coef, value, depth; } term;
+typedef struct term {
+  uint32_t coef, value, depth;
+} term;
 enum { MAX_TERMS = 16 };
 
 /* Outer values first; a stable insertion sort of a handful. */

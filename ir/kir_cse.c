@@ -2,7 +2,10 @@
    barriers and loops that write renew; a store offers its value to the loads that follow. Constants move to the top of the kernel. */
 #include "ir/kir_pass_private.h"
 
-typedef struct entry { uint64_t hash; uint32_t value, like, version; } entry; /* `like`: the instruction whose operands are compared */
+typedef struct entry {
+  uint64_t hash;
+  uint32_t value, like, version;
+} entry; /* `like`: the instruction whose operands are compared */
 typedef struct table {
   kir_clone c;
   entry *slots;
@@ -16,7 +19,15 @@ typedef struct table {
 } table;
 
 /* What two equal values have in common besides operands. */
-typedef struct identity { uint16_t op, flags; kir_type type; uint32_t index; int64_t imm; int32_t lanes; float lo, hi, ulp; uint32_t version; } identity;
+typedef struct identity {
+  uint16_t op, flags;
+  kir_type type;
+  uint32_t index;
+  int64_t imm;
+  int32_t lanes;
+  float lo, hi, ulp;
+  uint32_t version;
+} identity;
 
 static identity identity_of(const kir_inst *in, uint32_t version) {
   identity id;
@@ -68,9 +79,7 @@ static void close_scope(table *t) { /* in reverse order, so probe sequences stay
   while (t->undo_count > down_to) t->slots[t->undo[--t->undo_count]].value = 0;
 }
 
-static uint32_t version_of(const table *t, const kir_inst *in) {
-  return (kir_ops[in->op].flags & KIR_MEM) ? t->versions[in->index] : 0;
-}
+static uint32_t version_of(const table *t, const kir_inst *in) { return (kir_ops[in->op].flags & KIR_MEM) ? t->versions[in->index] : 0; }
 static void renew(table *t, uint32_t memory) { t->versions[memory] = ++t->next_version; }
 static void renew_aliases(table *t, uint32_t memory) {
   for (uint32_t m = 0; m < t->c.in->memories.count; m++)
@@ -119,7 +128,8 @@ static void forward_store(table *t, uint32_t store) {
   const kir_memory *m = &t->c.out->memories.at[in->index];
   const uint32_t count = in->arg_count - 1u, value = kir_arg(t->c.out, store, count);
   if (m->space == KIR_IMAGE || m->overlay || m->alias || !(m->access & KIR_READ || m->space != KIR_GLOBAL)) return;
-  kir_inst load = {.op = KIR_load, .type = kir_type_of(t->c.out, value), .index = in->index, .lanes = in->lanes, .arg_count = (uint16_t)count};
+  kir_inst load = {
+      .op = KIR_load, .type = kir_type_of(t->c.out, value), .index = in->index, .lanes = in->lanes, .arg_count = (uint16_t)count};
   const uint32_t *args = &t->c.out->args.at[in->args], version = t->versions[in->index];
   const uint64_t hash = hash_of(&load, version, args);
   uint32_t slot = 0;

@@ -75,7 +75,8 @@ static bool is_root(const marker *m, const kir_inst *in) {
 /* A carried value or result number n survives. */
 static bool slot_live(const marker *m, uint32_t opener, uint32_t n) {
   if (at(m, opener)->op == KIR_loop) return m->live[opener + 1 + n];
-  const uint32_t last = at(m, m->regions.close[opener])->op == KIR_else ? m->regions.close[m->regions.close[opener]] : m->regions.close[opener];
+  const uint32_t last = at(m, m->regions.close[opener])->op == KIR_else ? m->regions.close[m->regions.close[opener]]
+                                                                        : m->regions.close[opener];
   return m->live[last + 1 + n];
 }
 
@@ -99,7 +100,9 @@ static void put_loop(marker *m, uint32_t i) {
 
 /* Carries and results follow their opener or end, renumbered without gaps. */
 static void put_slot(marker *m, uint32_t i) {
-  const uint32_t before = kir_at(m->c.out, m->c.out->insts.count - 1)->op == at(m, i)->op ? kir_at(m->c.out, m->c.out->insts.count - 1)->index + 1 : 0;
+  const uint32_t before = kir_at(m->c.out, m->c.out->insts.count - 1)->op == at(m, i)->op
+                              ? kir_at(m->c.out, m->c.out->insts.count - 1)->index + 1
+                              : 0;
   kir_inst made = *at(m, i);
   made.index = at(m, i)->index == 0 ? 0 : before;
   m->c.map[i] = kir_emit(m->c.out, &made, 0, NULL);

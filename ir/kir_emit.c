@@ -76,8 +76,16 @@ bool kir_mem_is_ro(const kir_kernel *k, uint32_t memory) {
 
 uint32_t kir_written_memory(const kir_inst *in) {
   switch (in->op) {
-  case KIR_store: case KIR_fill: case KIR_mma_store: case KIR_tex_store: case KIR_async_copy:
-  case KIR_atomic_add: case KIR_atomic_min: case KIR_atomic_max: case KIR_atomic_or: case KIR_atomic_cas: return in->index + 1;
+  case KIR_store:
+  case KIR_fill:
+  case KIR_mma_store:
+  case KIR_tex_store:
+  case KIR_async_copy:
+  case KIR_atomic_add:
+  case KIR_atomic_min:
+  case KIR_atomic_max:
+  case KIR_atomic_or:
+  case KIR_atomic_cas: return in->index + 1;
   default: return 0;
   }
 }
@@ -86,7 +94,8 @@ uint32_t kir_written_memory(const kir_inst *in) {
 static bool same_base(const kir_kernel *k, uint32_t lo, uint32_t hi, int64_t *distance) {
   const kir_inst *h = kir_at(k, hi);
   int64_t coef;
-  if (h->op != KIR_ix || h->arg_count != 2 || kir_arg(k, hi, 1) != lo || !kir_is_int_const(k, kir_arg(k, hi, 0), &coef) || coef != 1) return false;
+  if (h->op != KIR_ix || h->arg_count != 2 || kir_arg(k, hi, 1) != lo || !kir_is_int_const(k, kir_arg(k, hi, 0), &coef) || coef != 1)
+    return false;
   *distance = h->imm.i;
   return true;
 }
@@ -112,7 +121,8 @@ static uint32_t larger(uint32_t a, uint32_t b) { return a > b ? a : b; }
 
 static uint32_t sum_multiple(const kir_kernel *k, uint32_t i, const uint32_t *known) {
   uint32_t m = lowest_bit(kir_at(k, i)->imm.i);
-  for (uint32_t n = 0; n + 1 < kir_at(k, i)->arg_count; n += 2) m = smaller(m, product(known[kir_arg(k, i, n)], known[kir_arg(k, i, n + 1)]));
+  for (uint32_t n = 0; n + 1 < kir_at(k, i)->arg_count; n += 2)
+    m = smaller(m, product(known[kir_arg(k, i, n)], known[kir_arg(k, i, n + 1)]));
   return m;
 }
 
@@ -124,7 +134,12 @@ static uint32_t multiple(const kir_kernel *k, uint32_t i, const uint32_t *known)
   case KIR_const: return lowest_bit(in->imm.i);
   case KIR_scalar: return k->scalars.at[in->index].multiple_of > 1 ? lowest_bit(k->scalars.at[in->index].multiple_of) : 1;
   case KIR_ix: return sum_multiple(k, i, known);
-  case KIR_add: case KIR_sub: case KIR_min: case KIR_max: case KIR_or: case KIR_xor: return smaller(known[kir_arg(k, i, 0)], known[kir_arg(k, i, 1)]);
+  case KIR_add:
+  case KIR_sub:
+  case KIR_min:
+  case KIR_max:
+  case KIR_or:
+  case KIR_xor: return smaller(known[kir_arg(k, i, 0)], known[kir_arg(k, i, 1)]);
   case KIR_loop: return smaller(known[kir_arg(k, i, 0)], known[kir_arg(k, i, 2)]);
   case KIR_select: return smaller(known[kir_arg(k, i, 1)], known[kir_arg(k, i, 2)]);
   case KIR_mul: return product(known[kir_arg(k, i, 0)], known[kir_arg(k, i, 1)]);
@@ -153,8 +168,11 @@ bool kir_needs_words(const kir_memory *m, const kir_caps *caps) {
   switch (m->type.base) {
   case SNT_F16: return !caps->f16_storage;
   case SNT_BF16: return !caps->bf16_storage;
-  case SNT_I8: case SNT_U8: case SNT_BOOL: return !caps->int8_storage;
-  case SNT_I16: case SNT_U16: return !caps->int16_storage;
+  case SNT_I8:
+  case SNT_U8:
+  case SNT_BOOL: return !caps->int8_storage;
+  case SNT_I16:
+  case SNT_U16: return !caps->int16_storage;
   default: return false;
   }
 }
@@ -199,7 +217,8 @@ static void clobber(const kir_kernel *k, const kir_regions *r, const uint32_t *r
   }
 }
 
-bool kir_find_clobbers(const kir_kernel *k, const kir_regions *r, const uint32_t *row_of, uint32_t rows, ir_arena *arena, kir_bits_table *out) {
+bool kir_find_clobbers(const kir_kernel *k, const kir_regions *r, const uint32_t *row_of, uint32_t rows, ir_arena *arena,
+                       kir_bits_table *out) {
   if (!kir_bits_init(out, arena, rows + 1, k->memories.count)) return false;
   for (uint32_t i = 1; i < k->insts.count; i++) {
     const kir_inst *in = kir_at(k, i);

@@ -2,7 +2,12 @@
    capability that would make it unnecessary. */
 #include "ir/kir_pass_private.h"
 
-typedef struct site { kir_clone c; const kir_caps *caps; const kir_inst *in; const uint32_t *args; } site;
+typedef struct site {
+  kir_clone c;
+  const kir_caps *caps;
+  const kir_inst *in;
+  const uint32_t *args;
+} site;
 typedef uint32_t (*expansion)(site *); /* the value, or 0: keep the instruction */
 
 static kir_type u32(void) { return kir_t(SNT_U32, 1); }
@@ -42,7 +47,8 @@ static uint32_t extract(site *s) {
   int64_t known;
   if (kir_is_int_const(s->c.out, s->args[1], &known)) return 0;
   uint32_t value = lane(s, s->args[0], 0);
-  for (uint32_t i = 1; i < arg_type(s, 0).lanes; i++) value = pick(s, two(s, KIR_eq, s->args[1], lit(s, u32(), i)), lane(s, s->args[0], i), value);
+  for (uint32_t i = 1; i < arg_type(s, 0).lanes; i++)
+    value = pick(s, two(s, KIR_eq, s->args[1], lit(s, u32(), i)), lane(s, s->args[0], i), value);
   return value;
 }
 
@@ -152,7 +158,9 @@ static uint32_t moderate(site *s, uint32_t value) {
   const uint32_t size = kir_1(s->c.out, KIR_abs, value);
   return two(s, KIR_and, two(s, KIR_gt, size, lit(s, s->in->type, 0x1p-60)), two(s, KIR_lt, size, lit(s, s->in->type, 0x1p60)));
 }
-static bool wants_correction(const site *s, bool exact) { return !exact && s->in->type.base == SNT_F32 && s->in->ulp > 0 && s->in->ulp < 2.5f; }
+static bool wants_correction(const site *s, bool exact) {
+  return !exact && s->in->type.base == SNT_F32 && s->in->ulp > 0 && s->in->ulp < 2.5f;
+}
 
 static uint32_t div_expand(site *s) {
   if (!kir_is_float(s->in->type.base)) return divide(s, false);
@@ -202,10 +210,10 @@ static uint32_t unpack2(site *s) {
 }
 
 static const expansion expansions[KIR_OP_COUNT] = {
-    [KIR_hred_add] = hred_add, [KIR_hred_mul] = hred_mul, [KIR_hred_max] = hred_max, [KIR_hred_min] = hred_min,
-    [KIR_extract] = extract, [KIR_shuffle] = shuffle, [KIR_wrap] = wrap, [KIR_rem] = rem_expand, [KIR_div] = div_expand,
-    [KIR_isnan] = isnan_expand, [KIR_isinf] = isinf_expand, [KIR_max] = max_expand, [KIR_min] = min_expand, [KIR_fma] = fma_expand,
-    [KIR_sqrt] = sqrt_expand, [KIR_rcp] = rcp_expand, [KIR_pack2] = pack2, [KIR_unpack2] = unpack2, [KIR_cast] = cast,
+    [KIR_hred_add] = hred_add,  [KIR_hred_mul] = hred_mul, [KIR_hred_max] = hred_max, [KIR_hred_min] = hred_min, [KIR_extract] = extract,
+    [KIR_shuffle] = shuffle,    [KIR_wrap] = wrap,         [KIR_rem] = rem_expand,    [KIR_div] = div_expand,    [KIR_isnan] = isnan_expand,
+    [KIR_isinf] = isinf_expand, [KIR_max] = max_expand,    [KIR_min] = min_expand,    [KIR_fma] = fma_expand,    [KIR_sqrt] = sqrt_expand,
+    [KIR_rcp] = rcp_expand,     [KIR_pack2] = pack2,       [KIR_unpack2] = unpack2,   [KIR_cast] = cast,
 };
 
 static uint32_t expanded(site *s, kir_op op, uint32_t a, uint32_t b) {

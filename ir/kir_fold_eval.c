@@ -95,16 +95,20 @@ static bool fold_int(const kir_inst *like, const kir_value *a, kir_value *out) {
   case KIR_abs: r = kir_is_signed(t.base) && a[0].i < 0 ? 0 - x : x; break;
   case KIR_min: r = compare_int(t, a[0].i, a[1].i) < 0 ? x : y; break;
   case KIR_max: r = compare_int(t, a[0].i, a[1].i) > 0 ? x : y; break;
-  case KIR_div: case KIR_udiv: r = (uint64_t)divide(t, a[0].i, a[1].i, false); break;
-  case KIR_rem: case KIR_umod: r = (uint64_t)divide(t, a[0].i, a[1].i, true); break;
+  case KIR_div:
+  case KIR_udiv: r = (uint64_t)divide(t, a[0].i, a[1].i, false); break;
+  case KIR_rem:
+  case KIR_umod: r = (uint64_t)divide(t, a[0].i, a[1].i, true); break;
   case KIR_mulhi: r = ((x & 0xffffffff) * (y & 0xffffffff)) >> 32; break;
   case KIR_wrap: r = a[2].i ? (x + y) % (uint64_t)a[2].i : 0; break;
   case KIR_and: r = x & y; break;
   case KIR_or: r = x | y; break;
   case KIR_xor: r = x ^ y; break;
   case KIR_not: r = t.base == SNT_BOOL ? !x : ~x; break;
-  case KIR_shl: case KIR_shr: r = (uint64_t)shift(like, a[0].i, a[1].i); break;
-  case KIR_popcount: case KIR_clz: r = (uint64_t)count_bits(like, a[0].i); break;
+  case KIR_shl:
+  case KIR_shr: r = (uint64_t)shift(like, a[0].i, a[1].i); break;
+  case KIR_popcount:
+  case KIR_clz: r = (uint64_t)count_bits(like, a[0].i); break;
   default: return false;
   }
   if (like->op == KIR_mulhi && t.base != SNT_U32) return false;
@@ -182,7 +186,12 @@ static bool fold_bitcast(const kir_inst *like, kir_type from, const kir_value *a
 
 bool kir_eval(const kir_inst *like, kir_type operand, const kir_value *args, kir_value *out) {
   switch (like->op) {
-  case KIR_eq: case KIR_ne: case KIR_lt: case KIR_le: case KIR_gt: case KIR_ge: return fold_compare(like, operand, args, out);
+  case KIR_eq:
+  case KIR_ne:
+  case KIR_lt:
+  case KIR_le:
+  case KIR_gt:
+  case KIR_ge: return fold_compare(like, operand, args, out);
   case KIR_isnan: return out->i = args[0].f != args[0].f, true;
   case KIR_isinf: return out->i = isinf(args[0].f) != 0, true;
   case KIR_cast: return fold_cast(like, operand, args, out);

@@ -3,7 +3,12 @@
 #include "ir/kir_pass_private.h"
 #include <math.h>
 
-typedef struct site { kir_kernel *k; const kir_inst *in; uint32_t count; const uint32_t *args; } site;
+typedef struct site {
+  kir_kernel *k;
+  const kir_inst *in;
+  uint32_t count;
+  const uint32_t *args;
+} site;
 typedef uint32_t (*rule)(const site *);
 
 static const kir_inst *arg(const site *s, uint32_t n) { return kir_at(s->k, s->args[n]); }
@@ -19,7 +24,9 @@ static bool is_float(const site *s, uint32_t n, double value) {
 static bool is_number(const site *s, uint32_t n, int value) { return is_int(s, n, value) || is_float(s, n, value); }
 static bool floats(const site *s) { return kir_is_float(s->in->type.base); }
 static uint32_t constant(const site *s, int64_t value) { return kir_const_int(s->k, s->in->type, value); }
-static uint32_t emit_2(const site *s, kir_op op, uint32_t a, uint32_t b) { return kir_emit_op(s->k, op, s->in->type, 2, (uint32_t[]){a, b}); }
+static uint32_t emit_2(const site *s, kir_op op, uint32_t a, uint32_t b) {
+  return kir_emit_op(s->k, op, s->in->type, 2, (uint32_t[]){a, b});
+}
 
 /* ---- arithmetic ---- */
 static uint32_t add(const site *s) {
@@ -55,7 +62,8 @@ static uint32_t abs_rule(const site *s) { return arg(s, 0)->op == KIR_abs ? s->a
 static uint32_t idempotent(const site *s) { return s->args[0] == s->args[1] ? s->args[0] : 0; }
 static uint32_t fma_rule(const site *s) {
   if (is_float(s, 0, 1)) return kir_emit_folded(s->k, &(kir_inst){.op = KIR_add, .type = s->in->type}, 2, s->args + 1);
-  if (is_float(s, 1, 1)) return kir_emit_folded(s->k, &(kir_inst){.op = KIR_add, .type = s->in->type}, 2, (uint32_t[]){s->args[0], s->args[2]});
+  if (is_float(s, 1, 1))
+    return kir_emit_folded(s->k, &(kir_inst){.op = KIR_add, .type = s->in->type}, 2, (uint32_t[]){s->args[0], s->args[2]});
   if (is_float(s, 2, -0.0)) return emit_2(s, KIR_mul, s->args[0], s->args[1]);
   return 0;
 }
@@ -188,8 +196,8 @@ static uint32_t vec(const site *s) {
   for (uint32_t i = 0; i < s->count && (equal || whole); i++) {
     int64_t lane;
     equal = equal && (s->args[i] == s->args[0] || same_constant(arg(s, i), arg(s, 0)));
-    whole = whole && arg(s, i)->op == KIR_extract && kir_arg(s->k, s->args[i], 0) == source && kir_is_int_const(s->k, kir_arg(s->k, s->args[i], 1), &lane) &&
-            lane == i;
+    whole = whole && arg(s, i)->op == KIR_extract && kir_arg(s->k, s->args[i], 0) == source &&
+            kir_is_int_const(s->k, kir_arg(s->k, s->args[i], 1), &lane) && lane == i;
   }
   if (whole) return source;
   return equal ? kir_emit_folded(s->k, &(kir_inst){.op = KIR_splat, .type = s->in->type}, 1, s->args) : 0;
@@ -198,7 +206,8 @@ static uint32_t shuffle(const site *s) {
   bool identity = kir_same(arg(s, 0)->type, s->in->type);
   for (uint32_t i = 2; i < s->count && identity; i++) identity = is_int(s, i, i - 2);
   if (identity) return s->args[0];
-  if (arg(s, 0)->op == KIR_splat && (s->args[0] == s->args[1] || arg(s, 1)->op == KIR_splat) && kir_arg(s->k, s->args[0], 0) == kir_arg(s->k, s->args[1], 0))
+  if (arg(s, 0)->op == KIR_splat && (s->args[0] == s->args[1] || arg(s, 1)->op == KIR_splat) &&
+      kir_arg(s->k, s->args[0], 0) == kir_arg(s->k, s->args[1], 0))
     return kir_emit_op(s->k, KIR_splat, s->in->type, 1, &s->k->args.at[arg(s, 0)->args]);
   if (!same_constant(arg(s, 0), arg(s, 1))) return 0;
   kir_inst other = *arg(s, 0);
@@ -209,7 +218,13 @@ static uint32_t hred(const site *s) { return arg(s, 0)->type.lanes == 1 ? s->arg
 
 /* ---- index sums ---- */
 enum { MAX_TERMS = 8 };
-typedef struct sum { kir_type type; int64_t constant; uint32_t count; uint32_t coefs[MAX_TERMS + 1], values[MAX_TERMS + 1]; bool changed, full; } sum;
+typedef struct sum {
+  kir_type type;
+  int64_t constant;
+  uint32_t count;
+  uint32_t coefs[MAX_TERMS + 1], values[MAX_TERMS + 1];
+  bool changed, full;
+} sum;
 
 /* One spelling a factor: negative ones are signed literals whatever the sum's type. */
 static uint32_t factor(kir_kernel *k, kir_type type, int64_t value) {
@@ -256,13 +271,15 @@ static void sum_add(kir_kernel *k, sum *t, uint32_t coef, uint32_t value, uint32
     t->constant += (int64_t)((uint64_t)c * (uint64_t)in.imm.i);
     for (uint32_t i = 0; i < in.arg_count; i += 2) {
       const uint32_t inner_coef = kir_arg(k, value, i), inner_value = kir_arg(k, value, i + 1);
-      if (kir_is_int_const(k, inner_coef, &inner)) sum_add(k, t, factor(k, t->type, (int64_t)((uint64_t)c * (uint64_t)inner)), inner_value, depth + 1);
+      if (kir_is_int_const(k, inner_coef, &inner))
+        sum_add(k, t, factor(k, t->type, (int64_t)((uint64_t)c * (uint64_t)inner)), inner_value, depth + 1);
       else if (c == 1) sum_add(k, t, inner_coef, inner_value, depth + 1);
       else t->full = true; /* scalar times constant is no single factor */
     }
     return;
   }
-  if (depth < 4 && same && known && (in.op == KIR_mul || in.op == KIR_shl) && in.type.lanes == 1 && kir_is_int_const(k, kir_arg(k, value, 1), &inner)) {
+  if (depth < 4 && same && known && (in.op == KIR_mul || in.op == KIR_shl) && in.type.lanes == 1 &&
+      kir_is_int_const(k, kir_arg(k, value, 1), &inner)) {
     const uint64_t by = in.op == KIR_mul ? (uint64_t)inner : 1ull << ((uint64_t)inner & (kir_base_bits(in.type.base) - 1));
     t->changed = true;
     sum_add(k, t, factor(k, t->type, (int64_t)((uint64_t)c * by)), kir_arg(k, value, 0), depth + 1);
@@ -287,7 +304,8 @@ static uint32_t ix(const site *s) {
     if (kir_is_int_const(s->k, t.coefs[i], &c) && kir_wrap_int(t.type.base, c) == 0) continue;
     args[2 * n] = t.coefs[i], args[2 * n + 1] = t.values[i], n++;
   }
-  t.constant = kir_wrap_int(kir_base_bits(t.type.base) == 32 ? SNT_I32 : SNT_I64, t.constant); /* readable either way, equal modulo the width */
+  t.constant = kir_wrap_int(kir_base_bits(t.type.base) == 32 ? SNT_I32 : SNT_I64,
+                            t.constant); /* readable either way, equal modulo the width */
   if (n == 0) return kir_const_int(s->k, t.type, t.constant);
   if (n == 1 && t.constant == 0 && one_coef(s->k, args[0]) && kir_same(kir_type_of(s->k, args[1]), t.type)) return args[1];
   if (!t.changed && n == t.count && t.constant == s->in->imm.i) return 0;
@@ -317,14 +335,14 @@ static uint32_t load(const site *s) {
 }
 
 static const rule rules[KIR_OP_COUNT] = {
-    [KIR_add] = add, [KIR_sub] = sub, [KIR_mul] = mul, [KIR_div] = div_rule, [KIR_udiv] = udiv, [KIR_umod] = umod, [KIR_rem] = rem_rule,
-    [KIR_neg] = involution, [KIR_not] = involution, [KIR_abs] = abs_rule, [KIR_min] = idempotent, [KIR_max] = idempotent, [KIR_fma] = fma_rule,
-    [KIR_and] = and_rule, [KIR_or] = or_rule, [KIR_xor] = xor_rule, [KIR_shl] = shift, [KIR_shr] = shift,
-    [KIR_eq] = reflexive, [KIR_ne] = reflexive, [KIR_lt] = reflexive, [KIR_le] = reflexive, [KIR_gt] = reflexive, [KIR_ge] = reflexive,
-    [KIR_select] = select, [KIR_cast] = cast, [KIR_bitcast] = bitcast,
-    [KIR_splat] = splat, [KIR_extract] = extract, [KIR_vec] = vec, [KIR_shuffle] = shuffle,
-    [KIR_hred_add] = hred, [KIR_hred_max] = hred, [KIR_hred_min] = hred, [KIR_hred_mul] = hred,
-    [KIR_ix] = ix, [KIR_load] = load,
+    [KIR_add] = add,         [KIR_sub] = sub,         [KIR_mul] = mul,        [KIR_div] = div_rule,    [KIR_udiv] = udiv,
+    [KIR_umod] = umod,       [KIR_rem] = rem_rule,    [KIR_neg] = involution, [KIR_not] = involution,  [KIR_abs] = abs_rule,
+    [KIR_min] = idempotent,  [KIR_max] = idempotent,  [KIR_fma] = fma_rule,   [KIR_and] = and_rule,    [KIR_or] = or_rule,
+    [KIR_xor] = xor_rule,    [KIR_shl] = shift,       [KIR_shr] = shift,      [KIR_eq] = reflexive,    [KIR_ne] = reflexive,
+    [KIR_lt] = reflexive,    [KIR_le] = reflexive,    [KIR_gt] = reflexive,   [KIR_ge] = reflexive,    [KIR_select] = select,
+    [KIR_cast] = cast,       [KIR_bitcast] = bitcast, [KIR_splat] = splat,    [KIR_extract] = extract, [KIR_vec] = vec,
+    [KIR_shuffle] = shuffle, [KIR_hred_add] = hred,   [KIR_hred_max] = hred,  [KIR_hred_min] = hred,   [KIR_hred_mul] = hred,
+    [KIR_ix] = ix,           [KIR_load] = load,
 };
 
 /* All operands constant: the value itself. */

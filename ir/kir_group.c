@@ -2,14 +2,20 @@
    kernels size their arrays for it; where the size is known, reductions over lanes are butterflies of shuffles. */
 #include "ir/kir_pass_private.h"
 
-typedef struct lowering { kir_clone c; const kir_caps *caps; bool single, tree; uint32_t size; } lowering; /* single: subgroups of one item; tree: the group is one subgroup that the target lacks */
+typedef struct lowering {
+  kir_clone c;
+  const kir_caps *caps;
+  bool single, tree;
+  uint32_t size;
+} lowering; /* single: subgroups of one item; tree: the group is one subgroup that the target lacks */
 
 static kir_type u32(void) { return kir_t(SNT_U32, 1); }
 
 static uint32_t linear_item(kir_kernel *out) {
   uint32_t id = kir_id(out, KIR_local, 0);
   if (out->items[1] > 1) id = kir_ix(out, 2, (int64_t[]){1, out->items[0]}, (uint32_t[]){id, kir_id(out, KIR_local, 1)}, 0);
-  if (out->items[2] > 1) id = kir_ix(out, 2, (int64_t[]){1, (int64_t)out->items[0] * out->items[1]}, (uint32_t[]){id, kir_id(out, KIR_local, 2)}, 0);
+  if (out->items[2] > 1)
+    id = kir_ix(out, 2, (int64_t[]){1, (int64_t)out->items[0] * out->items[1]}, (uint32_t[]){id, kir_id(out, KIR_local, 2)}, 0);
   return id;
 }
 
@@ -24,7 +30,8 @@ static uint32_t butterfly(kir_kernel *out, kir_op op, uint32_t value, uint32_t s
 
 /* The same butterfly through local memory, for a group that is one subgroup. */
 static uint32_t exchange(kir_kernel *out, kir_op op, uint32_t value, uint32_t size) {
-  const kir_memory cells = {.name = "lanes", .space = KIR_LOCAL, .access = KIR_READ | KIR_WRITE, .rank = 1, .type = kir_type_of(out, value), .dims = {size}};
+  const kir_memory cells = {
+      .name = "lanes", .space = KIR_LOCAL, .access = KIR_READ | KIR_WRITE, .rank = 1, .type = kir_type_of(out, value), .dims = {size}};
   const uint32_t memory = kir_memory_add(out, &cells), lane = kir_id(out, KIR_local, 0);
   for (uint32_t distance = size / 2; distance; distance /= 2) {
     const uint32_t partner = kir_2(out, KIR_xor, lane, kir_const_int(out, u32(), distance));
@@ -80,7 +87,8 @@ static void visit(lowering *l, uint32_t i) {
     if (l->caps->async_copy) kir_clone_inst(&l->c, i);
     else copy_now(l, i);
     break;
-  case KIR_async_commit: case KIR_async_wait:
+  case KIR_async_commit:
+  case KIR_async_wait:
     if (l->caps->async_copy) kir_clone_inst(&l->c, i);
     break;
   case KIR_prefetch:

@@ -2,7 +2,10 @@
    Rounding is to nearest even; denormals are kept; every NaN stays a NaN (quiet). */
 #include "ir/kir_pass_private.h"
 
-typedef struct site { kir_kernel *k; kir_type u, f; } site;
+typedef struct site {
+  kir_kernel *k;
+  kir_type u, f;
+} site;
 
 static site site_of(kir_kernel *k, uint32_t value) {
   const uint32_t lanes = k->failed ? 1 : kir_type_of(k, value).lanes;

@@ -5,21 +5,28 @@
 #define IR_KIR_INTERP_H
 #include "ir/kernel.h"
 
-typedef struct kir_interp_buffer { void *data; uint64_t bytes; } kir_interp_buffer;
-typedef struct kir_interp_image { void *data; uint32_t width, height, channels; int32_t dtype; } kir_interp_image; /* row-major, channels interleaved */
+typedef struct kir_interp_buffer {
+  void *data;
+  uint64_t bytes;
+} kir_interp_buffer;
+typedef struct kir_interp_image {
+  void *data;
+  uint32_t width, height, channels;
+  int32_t dtype;
+} kir_interp_image; /* row-major, channels interleaved */
 typedef struct kir_interp_stats {
   uint64_t instructions, loads, stores, barriers, transactions, ideal_transactions, bank_conflicts, flops;
 } kir_interp_stats;
 typedef struct kir_interp_info {
   const kir_kernel *kernel;
-  uint64_t groups;                 /* linear count */
-  uint32_t subgroup_size;          /* 0: 4 */
+  uint64_t groups;        /* linear count */
+  uint32_t subgroup_size; /* 0: 4 */
   uint32_t buffer_count;
   const kir_interp_buffer *buffers; /* by slot; images use the same slot numbers in `images` */
   const kir_interp_image *images;
-  const void *scalars;             /* the block */
+  const void *scalars; /* the block */
   uint32_t scalar_bytes;
-  uint64_t step_limit;             /* instructions per item before giving up (SNT_E_LIMIT); 0: 1e9 */
+  uint64_t step_limit; /* instructions per item before giving up (SNT_E_LIMIT); 0: 1e9 */
 } kir_interp_info;
 snt_result kir_interp_run(const kir_interp_info *, const snt_host_alloc *, kir_interp_stats *stats, snt_diag *);
 #endif

@@ -97,10 +97,8 @@ static uint64_t count_trips(kvm_kind kind, int64_t lo, int64_t hi, int64_t step)
 static void set_variable(const kvm *vm, kvm_loop *l) {
   for (uint32_t i = 0; i < vm->items; i++) {
     const uint64_t v = (uint64_t)l->start[i] + (uint64_t)l->stride[i] * l->trip;
-    if (kvm_kind_bytes(l->kind) == 8)
-      ((uint64_t *)l->variable)[i] = v;
-    else
-      ((uint32_t *)l->variable)[i] = (uint32_t)v;
+    if (kvm_kind_bytes(l->kind) == 8) ((uint64_t *)l->variable)[i] = v;
+    else ((uint32_t *)l->variable)[i] = (uint32_t)v;
   }
 }
 

@@ -82,10 +82,8 @@ static bool locate_texel(kvm *vm, const kvm_step *s, const kvm_memory *m, uint32
 
 static void put_texel(const kvm *vm, const kvm_step *s, uint32_t item, const double v[4]) {
   for (uint32_t lane = 0; lane < 4; lane++) {
-    if (s->kind == KVM_F32)
-      ((float *)s->dst)[lane * vm->items + item] = (float)v[lane];
-    else
-      ((uint32_t *)s->dst)[lane * vm->items + item] = (uint32_t)v[lane];
+    if (s->kind == KVM_F32) ((float *)s->dst)[lane * vm->items + item] = (float)v[lane];
+    else ((uint32_t *)s->dst)[lane * vm->items + item] = (uint32_t)v[lane];
   }
 }
 

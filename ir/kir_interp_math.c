@@ -99,10 +99,8 @@ static int64_t int_from_int(uint32_t base, uint32_t from, int64_t v, uint32_t mo
 }
 
 static void put_int(void *values, kvm_kind kind, uint32_t at, int64_t v) {
-  if (kvm_kind_bytes(kind) == 8)
-    ((int64_t *)values)[at] = v;
-  else
-    ((uint32_t *)values)[at] = (uint32_t)v;
+  if (kvm_kind_bytes(kind) == 8) ((int64_t *)values)[at] = v;
+  else ((uint32_t *)values)[at] = (uint32_t)v;
 }
 
 /* A 64-bit integer to f32 rounds once: what double drops is kept as a sticky last bit. */
@@ -115,33 +113,25 @@ static double double_from_int(uint32_t from, int64_t v) {
 }
 
 static void put_float(void *values, kvm_kind kind, uint32_t base, uint32_t at, double v, uint32_t mode) {
-  if (kind == KVM_F64)
-    ((double *)values)[at] = v;
-  else
-    ((float *)values)[at] = (float)kir_round_float(base, v, mode);
+  if (kind == KVM_F64) ((double *)values)[at] = v;
+  else ((float *)values)[at] = (float)kir_round_float(base, v, mode);
 }
 
 void kvm_put(void *values, kvm_kind kind, uint32_t base, uint32_t at, double v) {
-  if (kind <= KVM_F64)
-    put_float(values, kind, base, at, v, KIR_ROUND_RNE);
-  else
-    put_int(values, kind, at, int_from_float(base, v, KIR_ROUND_NONE));
+  if (kind <= KVM_F64) put_float(values, kind, base, at, v, KIR_ROUND_RNE);
+  else put_int(values, kind, at, int_from_float(base, v, KIR_ROUND_NONE));
 }
 
 static bool run_cast(kvm *vm, const kvm_step *s) {
   const kvm_kind from = (kvm_kind)s->from, to = (kvm_kind)s->kind;
   (void)vm;
   for (uint32_t i = 0; i < s->n; i++) {
-    if (to <= KVM_F64 && from <= KVM_F64)
-      put_float(s->dst, to, s->base, i, kvm_get(s->a, from, i), s->mode);
+    if (to <= KVM_F64 && from <= KVM_F64) put_float(s->dst, to, s->base, i, kvm_get(s->a, from, i), s->mode);
     else if (to == KVM_F64)
       ((double *)s->dst)[i] = from == KVM_U64 ? (double)((const uint64_t *)s->a)[i] : (double)kvm_get_int(s->a, from, i);
-    else if (to == KVM_F32)
-      put_float(s->dst, to, s->base, i, double_from_int(s->from_base, kvm_get_int(s->a, from, i)), s->mode);
-    else if (from <= KVM_F64)
-      put_int(s->dst, to, i, int_from_float(s->base, kvm_get(s->a, from, i), s->mode));
-    else
-      put_int(s->dst, to, i, int_from_int(s->base, s->from_base, kvm_get_int(s->a, from, i), s->mode));
+    else if (to == KVM_F32) put_float(s->dst, to, s->base, i, double_from_int(s->from_base, kvm_get_int(s->a, from, i)), s->mode);
+    else if (from <= KVM_F64) put_int(s->dst, to, i, int_from_float(s->base, kvm_get(s->a, from, i), s->mode));
+    else put_int(s->dst, to, i, int_from_int(s->base, s->from_base, kvm_get_int(s->a, from, i), s->mode));
   }
   return true;
 }
@@ -181,14 +171,10 @@ static bool run_bitcast(kvm *vm, const kvm_step *s) {
   (void)vm;
   for (uint32_t i = 0; i < s->n; i++) {
     const uint64_t bits = to_bits(s->from_base, s->a, i);
-    if (s->base == SNT_F16)
-      ((float *)s->dst)[i] = ir_f32_from_f16((uint16_t)bits);
-    else if (s->base == SNT_BF16)
-      ((float *)s->dst)[i] = ir_f32_from_bf16((uint16_t)bits);
-    else if (kvm_kind_bytes((kvm_kind)s->kind) == 8)
-      ((uint64_t *)s->dst)[i] = bits;
-    else
-      ((uint32_t *)s->dst)[i] = (uint32_t)bits;
+    if (s->base == SNT_F16) ((float *)s->dst)[i] = ir_f32_from_f16((uint16_t)bits);
+    else if (s->base == SNT_BF16) ((float *)s->dst)[i] = ir_f32_from_bf16((uint16_t)bits);
+    else if (kvm_kind_bytes((kvm_kind)s->kind) == 8) ((uint64_t *)s->dst)[i] = bits;
+    else ((uint32_t *)s->dst)[i] = (uint32_t)bits;
   }
   return true;
 }

@@ -80,10 +80,8 @@ bool kvm_run_fragment_cell(kvm *vm, const kvm_step *s) {
 
 /* ---- fragments and memory ---- */
 static void put_element(const kvm_step *s, uint32_t at, double v) {
-  if (s->kind == KVM_F32)
-    ((float *)s->dst)[at] = (float)v;
-  else
-    ((int32_t *)s->dst)[at] = (int32_t)(int64_t)v;
+  if (s->kind == KVM_F32) ((float *)s->dst)[at] = (float)v;
+  else ((int32_t *)s->dst)[at] = (int32_t)(int64_t)v;
 }
 
 static bool move_fragment(kvm *vm, const kvm_step *s, bool load) {
@@ -107,10 +105,8 @@ static bool move_fragment(kvm *vm, const kvm_step *s, bool load) {
       if (at + m->bytes > m->base + end)
         return kvm_fail(vm, s, lead, SNT_E_ARG, "%%%s: row %u of the fragment is out of bounds", m->decl->name, e / columns);
       if (!kvm_touch(vm, s, m, at, m->bytes, item, load ? KVM_READ : KVM_WRITE)) return false;
-      if (load)
-        put_element(s, n * elements + e, kvm_read_element(m->decl->type.base, m->region->data + at));
-      else
-        kvm_write_element(m->decl->type.base, m->region->data + at, kvm_get(s->a, (kvm_kind)s->kind, n * elements + e));
+      if (load) put_element(s, n * elements + e, kvm_read_element(m->decl->type.base, m->region->data + at));
+      else kvm_write_element(m->decl->type.base, m->region->data + at, kvm_get(s->a, (kvm_kind)s->kind, n * elements + e));
     }
   }
   *(load ? &vm->stats.loads : &vm->stats.stores) += vm->active;
@@ -150,8 +146,7 @@ bool kvm_run_mma(kvm *vm, const kvm_step *s) {
     if (!active) continue;
     if (s->kind == KVM_F32)
       multiply_floats(vm, s->base, (const float *)s->a + a, (const float *)s->b + b, (const float *)s->c + c, (float *)s->dst + c);
-    else
-      multiply_ints(vm, (const int32_t *)s->a + a, (const int32_t *)s->b + b, (const int32_t *)s->c + c, (int32_t *)s->dst + c);
+    else multiply_ints(vm, (const int32_t *)s->a + a, (const int32_t *)s->b + b, (const int32_t *)s->c + c, (int32_t *)s->dst + c);
     vm->stats.flops += (uint64_t)2 * vm->frag_m * vm->frag_n * vm->frag_k;
   }
   return true;

@@ -22,10 +22,8 @@ static bool read_is_ordered(const kvm *vm, const kvm_region *r, uint64_t g, uint
 static void note_reader(const kvm *vm, kvm_region *r, uint64_t g, uint32_t item) {
   const uint32_t who = r->read_item[g], own = item / vm->subgroup;
   const bool stale = r->read_time[g] < (r->is_local ? vm->local_sync : vm->global_sync);
-  if (stale || who == item)
-    r->read_item[g] = (uint16_t)item;
-  else if (who == KVM_ANY)
-    return;
+  if (stale || who == item) r->read_item[g] = (uint16_t)item;
+  else if (who == KVM_ANY) return;
   else
     r->read_item[g] = (who & KVM_SUBGROUP ? who & ~(uint32_t)KVM_SUBGROUP : who / vm->subgroup) == own ? (uint16_t)(KVM_SUBGROUP | own)
                                                                                                        : (uint16_t)KVM_ANY;
@@ -139,10 +137,8 @@ static void count_transactions(kvm *vm, const kvm_access *a, uint32_t first) {
   for (uint32_t i = first; i < first + LANES && i < vm->items; i++) {
     if (!vm->mask[i]) continue;
     if (active && vm->address[i] != where) same = false;
-    if (!active++ || !same)
-      where = vm->address[i];
-    else
-      continue;
+    if (!active++ || !same) where = vm->address[i];
+    else continue;
     for (uint32_t n = 0; n < runs; n++) actual += add_range(vm, where + (uint64_t)n * step, bytes, &latest);
   }
   if (!active) return;

@@ -66,10 +66,8 @@ static bool run_select(kvm *vm, const kvm_step *s) {
   for (uint32_t i = 0; i < s->n; i++) {
     const uint32_t which = s->from == 1 && s->lanes > 1 ? i % vm->items : i;
     const size_t at = (size_t)i * bytes;
-    if (bytes == 4)
-      memcpy(to + at, (condition[which] ? x : y) + at, 4);
-    else
-      memcpy(to + at, (condition[which] ? x : y) + at, 8);
+    if (bytes == 4) memcpy(to + at, (condition[which] ? x : y) + at, 4);
+    else memcpy(to + at, (condition[which] ? x : y) + at, 8);
   }
   return true;
 }
@@ -106,10 +104,8 @@ enum { MAX_JOINED = 4096 };
 
 static number get_number(const kvm_step *s, uint32_t at) {
   number v;
-  if (s->kind <= KVM_F64)
-    v.f = kvm_get(s->a, (kvm_kind)s->kind, at);
-  else
-    v.i = kvm_get_int(s->a, (kvm_kind)s->kind, at);
+  if (s->kind <= KVM_F64) v.f = kvm_get(s->a, (kvm_kind)s->kind, at);
+  else v.i = kvm_get_int(s->a, (kvm_kind)s->kind, at);
   return v;
 }
 
@@ -129,10 +125,8 @@ static number join_tree(const kvm *vm, const kvm_step *s, number *v, uint32_t co
   while (count > 1) {
     const uint32_t half = (count + 1) / 2;
     for (uint32_t i = 0; i + half < count; i++) {
-      if (s->kind <= KVM_F64)
-        v[i].f = join_floats(op, s->base, v[i].f, v[i + half].f);
-      else
-        v[i].i = join_ints(op, s->base, v[i].i, v[i + half].i);
+      if (s->kind <= KVM_F64) v[i].f = join_floats(op, s->base, v[i].f, v[i + half].f);
+      else v[i].i = join_ints(op, s->base, v[i].i, v[i + half].i);
     }
     count = half;
   }

@@ -39,9 +39,17 @@ static int class_of(const mover *m, uint32_t i) {
   if (in->op == KIR_load) return LOAD;
   if (in->type.frag || !(op->flags & KIR_PURE) || is_offset(m, i)) return STAY;
   switch (in->op) {
-  case KIR_sg_add: case KIR_sg_max: case KIR_sg_min: case KIR_sg_shuffle: return STAY;
-  case KIR_div: case KIR_rem: case KIR_sqrt: case KIR_rcp: case KIR_rsqrt: return DEAR;
-  case KIR_udiv: case KIR_umod: return is_divisor(m, kir_arg(m->c.in, i, 1)) ? DEAR : TRAPS;
+  case KIR_sg_add:
+  case KIR_sg_max:
+  case KIR_sg_min:
+  case KIR_sg_shuffle: return STAY;
+  case KIR_div:
+  case KIR_rem:
+  case KIR_sqrt:
+  case KIR_rcp:
+  case KIR_rsqrt: return DEAR;
+  case KIR_udiv:
+  case KIR_umod: return is_divisor(m, kir_arg(m->c.in, i, 1)) ? DEAR : TRAPS;
   default: return op->attrs & KA_MATH ? DEAR : CHEAP;
   }
 }
@@ -71,7 +79,8 @@ static uint32_t words_of(kir_type t) { return t.lanes * (kir_base_bits(t.base) =
 static bool load_may_leave(const mover *m, uint32_t i, uint32_t region) {
   const kir_memory *memory = &m->c.in->memories.at[at(m, i)->index];
   if (memory->space == KIR_PRIVATE && (memory->flags & KIR_MEM_REGS)) return false;
-  if (kir_bits_get(&m->clobbers, m->row_of[region], at(m, i)->index) || m->words[region] + words_of(at(m, i)->type) > LOAD_WORDS) return false;
+  if (kir_bits_get(&m->clobbers, m->row_of[region], at(m, i)->index) || m->words[region] + words_of(at(m, i)->type) > LOAD_WORDS)
+    return false;
   return runs_at_least_once(m, region);
 }
 

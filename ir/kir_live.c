@@ -9,7 +9,10 @@ static uint32_t words_of(kir_type t) {
 
 static bool holds_words(const kir_inst *in) {
   switch (in->op) {
-  case KIR_const: case KIR_scalar: case KIR_group: case KIR_iota: return false;
+  case KIR_const:
+  case KIR_scalar:
+  case KIR_group:
+  case KIR_iota: return false;
   case KIR_result: return true;
   default: return kir_has_value(in->op);
   }
@@ -53,7 +56,8 @@ static uint32_t sweep(const kir_kernel *k, const kir_regions *r, const uint32_t 
     const kir_inst *in = kir_at(k, i);
     live += change[i]; /* what died before */
     if (!holds_words(in)) continue;
-    const uint32_t end = in->op == KIR_loop ? r->close[i] : last[i]; /* a carried value's register passes to the one that is yielded for it */
+    const uint32_t end = in->op == KIR_loop ? r->close[i]
+                                            : last[i]; /* a carried value's register passes to the one that is yielded for it */
     if (end <= i) continue;
     live += words_of(in->type);
     change[end] -= words_of(in->type);

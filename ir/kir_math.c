@@ -24,7 +24,8 @@ static uint32_t refuse(kir_kernel *out, const char *format, const char *a, const
 }
 
 static kv with_error(km *m, kir_op op, float ulp, uint32_t count, const kv *args) {
-  if (m->same_bits && !m->exact_div) return refuse(m->k, "%s without correct rounding is not supported in %s", kir_ops[op].name, "reproducible mode");
+  if (m->same_bits && !m->exact_div)
+    return refuse(m->k, "%s without correct rounding is not supported in %s", kir_ops[op].name, "reproducible mode");
   const kir_inst in = {.op = (uint16_t)op, .ulp = m->same_bits ? 0.5f : ulp};
   return kir_put(m->k, &in, count, args);
 }
@@ -59,7 +60,8 @@ static bool wants_cheap(const kir_math_row *row, const kir_inst *inst, const kir
 uint32_t kir_math_expand(kir_kernel *out, const kir_inst *inst, uint32_t a, uint32_t b, const kir_caps *caps) {
   if (out->failed) return 0;
   const kir_math_row *row = kir_math_find((kir_op)inst->op);
-  if (!row || inst->type.base != SNT_F32) return refuse(out, "%s on %s is not supported", kir_ops[inst->op].name, ir_dtypes[inst->type.base].name);
+  if (!row || inst->type.base != SNT_F32)
+    return refuse(out, "%s on %s is not supported", kir_ops[inst->op].name, ir_dtypes[inst->type.base].name);
   const bool same_bits = out->mode == SNT_NUMERICS_REPRODUCIBLE;
   km m = {.k = out,
           .lanes = inst->type.lanes,

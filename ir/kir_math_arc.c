@@ -5,13 +5,15 @@ static const double HALF_PI = 0x1.921fb6p+0, HALF_PI_LOW = -0x1.777a5cp-25;
 
 /* fpminimax: asin(s) = s + s^3 A(s^2), s <= 1/2: 2^-27.6; atan(q) = q + q^3 B(q^2), q <= 1: 2^-28.5, and cheaper 2^-25.8 */
 static const float ASIN11[] = {0x1.5959aap-5f, 0x1.8c415ap-6f, 0x1.747b72p-5f, 0x1.330206p-4f, 0x1.5555c8p-3f};
-static const float ATAN19[] = {-0x1.d5a1aap-10f, 0x1.6551e2p-7f, -0x1.fe7d24p-6f, 0x1.da9c2ep-5f, -0x1.5825f2p-4f,
-                               0x1.c0946cp-4f, -0x1.24211ap-3f, 0x1.9991ecp-3f, -0x1.55553ep-2f};
+static const float ATAN19[] = {-0x1.d5a1aap-10f, 0x1.6551e2p-7f,  -0x1.fe7d24p-6f, 0x1.da9c2ep-5f, -0x1.5825f2p-4f,
+                               0x1.c0946cp-4f,   -0x1.24211ap-3f, 0x1.9991ecp-3f,  -0x1.55553ep-2f};
 static const float ATAN17[] = {0x1.7ec1c4p-9f, -0x1.0c23fep-6f, 0x1.61f756p-5f, -0x1.3553f4p-4f,
-                               0x1.b4dfdcp-4f, -0x1.230abp-3f, 0x1.9978eep-3f, -0x1.5554dcp-2f};
+                               0x1.b4dfdcp-4f, -0x1.230abp-3f,  0x1.9978eep-3f, -0x1.5554dcp-2f};
 
 /* |x| as s = |x| up to 1/2, else s = sqrt((1 - |x|) / 2): asin(s) = s + bend, where bend includes the root's tail */
-typedef struct arc { kv s, bend, low; } arc;
+typedef struct arc {
+  kv s, bend, low;
+} arc;
 static arc arc_of(km *m, kv a) {
   const kv low = km_lt(m, a, km_f(m, 0.5)), half = km_mul(m, km_sub(m, km_f(m, 1), a), km_f(m, 0.5));
   kv tail;

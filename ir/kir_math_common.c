@@ -3,9 +3,7 @@
    1/sqrt within 6, and keeps NaN and infinities through integer selects, which no driver may optimise away. */
 #include "ir/kir_math_private.h"
 
-kv km_mad(km *m, kv a, kv b, kv c) {
-  return m->fma ? km_fma(m, a, b, c) : km_add(m, km_mul(m, a, b), c);
-}
+kv km_mad(km *m, kv a, kv b, kv c) { return m->fma ? km_fma(m, a, b, c) : km_add(m, km_mul(m, a, b), c); }
 
 /* Horner's rule; c[0] belongs to the highest power. */
 kv km_poly(km *m, kv x, uint32_t count, const float *c) {
@@ -17,9 +15,7 @@ kv km_poly(km *m, kv x, uint32_t count, const float *c) {
 kv km_abs_bits(km *m, kv x) { return km_and(m, km_as_u(m, x), km_u(m, 0x7fffffff)); }
 
 /* 2^n for an i32 n in -126..127. */
-kv km_pow2(km *m, kv n) {
-  return km_as_f(m, km_shl(m, km_add(m, n, km_i(m, 127)), km_i(m, 23)));
-}
+kv km_pow2(km *m, kv n) { return km_as_f(m, km_shl(m, km_add(m, n, km_i(m, 127)), km_i(m, 23))); }
 
 /* p * 2^n with gradual underflow and overflow to infinity, for n in -252..254: two factors, each a normal number. */
 kv km_scale(km *m, kv p, kv n) {

@@ -2,9 +2,10 @@
 #include "ir/kir_math_private.h"
 
 /* fpminimax: erf(x) = x + x E(x^2), |x| <= 0.925, 2^-30.1; log(erfc(x)) on 0.92..3.94: erf within 2^-29 */
-static const float ERF13[] = {0x1.5c7f38p-14f, -0x1.aa1048p-11f, 0x1.54bf5ep-8f, -0x1.b80d2ap-6f, 0x1.ce2deep-4f, -0x1.812742p-2f, 0x1.06eba8p-3f};
+static const float ERF13[] = {0x1.5c7f38p-14f, -0x1.aa1048p-11f, 0x1.54bf5ep-8f, -0x1.b80d2ap-6f,
+                              0x1.ce2deep-4f,  -0x1.812742p-2f,  0x1.06eba8p-3f};
 static const float LOG_ERFC8[] = {0x1.b43582p-20f, -0x1.801458p-15f, 0x1.378cd2p-11f, -0x1.370c8ep-8f, 0x1.b03308p-6f,
-                                  -0x1.c28f16p-4f, -0x1.438adap-1f, -0x1.215324p0f, 0x1.3f6daap-12f};
+                                  -0x1.c28f16p-4f, -0x1.438adap-1f,  -0x1.215324p0f,  0x1.3f6daap-12f};
 
 /* x P(x^2) / Q(x^2) on |x| <= 3.92, 2^-25.7: an iteratively reweighted rational fit */
 static const float ERF_P[] = {0x1.13288p-19f, 0x1.2ab8c2p-12f, 0x1.ed9186p-9f, 0x1.b01e2ap-5f, 0x1.85f3f4p-3f, 0x1.20dd74p+0f};

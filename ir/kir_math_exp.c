@@ -2,7 +2,7 @@
    (the low bits of that sum are the integer), and results grow by building powers of two from bits. */
 #include "ir/kir_math_private.h"
 
-static const double MAGIC = 0x1.8p23; /* bits 0x4b400000: the integer n sits in the low bits of MAGIC + n */
+static const double MAGIC = 0x1.8p23;                                /* bits 0x4b400000: the integer n sits in the low bits of MAGIC + n */
 static const double LN2_HIGH = 0x1.63p-1, LN2_LOW = -0x1.bd0106p-13; /* HIGH has 9 bits: n * HIGH is exact */
 
 /* The integer nearest t - MAGIC, as i32. */
@@ -106,7 +106,9 @@ static const float COSH6[] = {0x1.6d515ap-10f, 0x1.5554e4p-5f, 0x1p-1f};
 
 /* With |x| = n ln 2 + r: plus = (2^n + 2^-n)/4, minus = (2^n - 2^-n)/4, c = cosh(r) - 1, s = sinh(r); neither a division nor a
    cancellation is needed to put sinh and cosh together. */
-typedef struct hyper { kv plus, minus, c, s; } hyper;
+typedef struct hyper {
+  kv plus, minus, c, s;
+} hyper;
 static hyper split_hyper(km *m, kv x) {
   km of_abs = km_of_abs(m);
   kv r;

@@ -6,8 +6,9 @@ static const double LN2_HIGH = 0x1.62e4p-1, LN2_LOW = 0x1.7f7d1cp-20; /* HIGH ha
 
 /* fpminimax of log(1 + f) = f - f^2/2 + f^3 P(f), |f| <= 1/3: 2^-27.7, and one degree less, 2^-24.7 */
 static const float LOG10TH[] = {-0x1.080caap-3f, 0x1.1e73b8p-3f, -0x1.f30e34p-4f, 0x1.1ed422p-3f,
-                                -0x1.559de4p-3f, 0x1.99d05ep-3f, -0x1.fffefp-3f, 0x1.555506p-2f};
-static const float LOG9TH[] = {0x1.1b0d9cp-3f, -0x1.35b426p-3f, 0x1.1f954ep-3f, -0x1.515a64p-3f, 0x1.99c32ep-3f, -0x1.000b1cp-2f, 0x1.555528p-2f};
+                                -0x1.559de4p-3f, 0x1.99d05ep-3f, -0x1.fffefp-3f,  0x1.555506p-2f};
+static const float LOG9TH[] = {0x1.1b0d9cp-3f, -0x1.35b426p-3f, 0x1.1f954ep-3f, -0x1.515a64p-3f,
+                               0x1.99c32ep-3f, -0x1.000b1cp-2f, 0x1.555528p-2f};
 
 /* f^3 P(f) */
 static kv log_bend(km *m, kv f, kv square) {

@@ -5,7 +5,9 @@
 static const float POW_P[] = {0x1.1e2c2cp-2f, 0x1.47d4d4p-2f, 0x1.a618a6p-2f, 0x1.2776c4p-1f};
 static const double P0_HIGH = 0x1.ec709ep-1, P0_LOW = -0x1.e242bp-28, L_HIGH = 0x1.715476p+1, L_LOW = 0x1.4ae0cp-25;
 
-typedef struct pair { kv high, low; } pair;
+typedef struct pair {
+  kv high, low;
+} pair;
 
 /* a b in two floats */
 static pair product(km *m, pair a, pair b) {

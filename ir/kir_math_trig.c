@@ -40,7 +40,8 @@ static kv stream_word(km *m, kv word, uint32_t offset) {
    2/pi that start where M 2^e bit < 4 give the product modulo 4 with 62 bits of fraction left after the lowest word is dropped. */
 static void reduce_far(km *m, kv x, kv *out) {
   const kv bits = km_abs_bits(m, x), mantissa = km_or(m, km_and(m, bits, km_u(m, 0x007fffff)), km_u(m, 0x00800000));
-  const kv at = km_sub(m, km_shr(m, bits, km_u(m, 23)), km_u(m, 150 - 30)), word = km_shr(m, at, km_u(m, 5)), shift = km_and(m, at, km_u(m, 31));
+  const kv at = km_sub(m, km_shr(m, bits, km_u(m, 23)), km_u(m, 150 - 30)), word = km_shr(m, at, km_u(m, 5)),
+           shift = km_and(m, at, km_u(m, 31));
   kv w[4], s[3];
   for (uint32_t i = 0; i < 4; i++) w[i] = stream_word(m, word, i);
   for (uint32_t i = 0; i < 3; i++) {

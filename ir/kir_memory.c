@@ -3,7 +3,11 @@
 #include "ir/kir_pass_private.h"
 
 enum { MAX_FILL = 32 }; /* stores written out; larger arrays get loops */
-typedef struct lowering { kir_clone c; const kir_caps *caps; const uint32_t *multiples; } lowering;
+typedef struct lowering {
+  kir_clone c;
+  const kir_caps *caps;
+  const uint32_t *multiples;
+} lowering;
 
 static kir_type u32(void) { return kir_t(SNT_U32, 1); }
 
@@ -49,7 +53,8 @@ static void put_fill(lowering *l, uint32_t i) {
   const kir_inst *in = kir_at(l->c.in, i);
   filling f = {.k = l->c.out, .memory = in->index, .leading = kir_index_count(in)};
   f.lanes = fill_lanes(&f.k->memories.at[f.memory], l->caps, f.leading);
-  f.value = kir_splat(f.k, l->c.map[kir_arg(l->c.in, i, f.leading)], f.lanes > 1 ? f.lanes : kir_type_of(l->c.in, kir_arg(l->c.in, i, f.leading)).lanes);
+  f.value = kir_splat(f.k, l->c.map[kir_arg(l->c.in, i, f.leading)],
+                      f.lanes > 1 ? f.lanes : kir_type_of(l->c.in, kir_arg(l->c.in, i, f.leading)).lanes);
   for (uint32_t n = 0; n < f.leading; n++) f.indices[n] = l->c.map[kir_arg(l->c.in, i, n)];
   fill_from(&f, f.leading);
 }
@@ -116,7 +121,8 @@ static uint32_t load_or_zero(lowering *l, uint32_t i) {
   const kir_memory *m = &l->c.in->memories.at[in->index];
   const uint32_t index = l->c.map[kir_arg(l->c.in, i, 0)], stride = in->lanes > 1 ? (uint32_t)in->lanes : 1;
   const bool whole = m->type.lanes > 1 || in->type.lanes == 1 ||
-                     (stride == 1 && !m->size_scalar && m->dims[0] % in->type.lanes == 0 && l->multiples[kir_arg(l->c.in, i, 0)] % in->type.lanes == 0);
+                     (stride == 1 && !m->size_scalar && m->dims[0] % in->type.lanes == 0 &&
+                      l->multiples[kir_arg(l->c.in, i, 0)] % in->type.lanes == 0);
   if (whole) return load_guarded(l, in, index);
   kir_inst one = *in;
   one.type = kir_element(in->type);
@@ -129,8 +135,10 @@ static uint32_t load_or_zero(lowering *l, uint32_t i) {
 static void visit(lowering *l, uint32_t i) {
   const kir_inst *in = kir_at(l->c.in, i);
   const kir_memory *m = kir_names_memory(in->op) ? &l->c.in->memories.at[in->index] : NULL;
-  const bool strided = m && in->lanes > 1 && in->type.lanes > 1 && m->type.lanes == 1 && (!l->caps->lanes_memory || kir_needs_words(m, l->caps));
-  if (in->op == KIR_load && (m->flags & KIR_MEM_OOB_ZERO) && !(l->caps->oob_zero && (l->c.out->memories.at[in->index].flags & KIR_MEM_TEXEL)))
+  const bool strided = m && in->lanes > 1 && in->type.lanes > 1 && m->type.lanes == 1 &&
+                       (!l->caps->lanes_memory || kir_needs_words(m, l->caps));
+  if (in->op == KIR_load && (m->flags & KIR_MEM_OOB_ZERO) &&
+      !(l->caps->oob_zero && (l->c.out->memories.at[in->index].flags & KIR_MEM_TEXEL)))
     l->c.map[i] = load_or_zero(l, i);
   else if (in->op == KIR_load && strided) l->c.map[i] = load_by_lanes(l, i, (uint32_t)in->lanes);
   else if (in->op == KIR_store && strided) store_by_lanes(l, i, (uint32_t)in->lanes);

@@ -14,8 +14,20 @@ static void count_arithmetic(const kir_kernel *k, const kir_inst *in, double wei
   const double n = lanes_of(k, in) * weight;
   const uint32_t base = kir_ops[in->op].result == KIR_R_BOOLS ? kir_type_of(k, k->args.at[in->args]).base : in->type.base;
   switch (in->op) {
-  case KIR_const: case KIR_scalar: case KIR_group: case KIR_local: case KIR_sg_id: case KIR_sg_lane: case KIR_sg_count:
-  case KIR_splat: case KIR_vec: case KIR_iota: case KIR_extract: case KIR_insert: case KIR_shuffle: case KIR_bitcast: return;
+  case KIR_const:
+  case KIR_scalar:
+  case KIR_group:
+  case KIR_local:
+  case KIR_sg_id:
+  case KIR_sg_lane:
+  case KIR_sg_count:
+  case KIR_splat:
+  case KIR_vec:
+  case KIR_iota:
+  case KIR_extract:
+  case KIR_insert:
+  case KIR_shuffle:
+  case KIR_bitcast: return;
   case KIR_fma: mix->flops += 2 * n; return;
   case KIR_ix: mix->integer += weight * in->arg_count / 2; return;
   case KIR_mma: mix->flops += weight * 8192; return; /* 16 x 16 x 16 */
@@ -30,9 +42,13 @@ static void count_memory(const kir_kernel *k, const kir_inst *in, double weight,
   const double bytes = weight * in->type.lanes * ir_dtypes[in->type.base].bytes;
   const kir_memory *m = &k->memories.at[in->index];
   switch (in->op) {
-  case KIR_load: case KIR_tex_load: case KIR_tex_sample: case KIR_mma_load: mix->loads += weight, mix->bytes_loaded += bytes; return;
+  case KIR_load:
+  case KIR_tex_load:
+  case KIR_tex_sample:
+  case KIR_mma_load: mix->loads += weight, mix->bytes_loaded += bytes; return;
   case KIR_store: mix->stores += weight, mix->bytes_stored += bytes; return;
-  case KIR_tex_store: case KIR_mma_store: mix->stores += weight, mix->bytes_stored += weight * 16; return;
+  case KIR_tex_store:
+  case KIR_mma_store: mix->stores += weight, mix->bytes_stored += weight * 16; return;
   case KIR_fill: {
     double cells = weight;
     for (uint32_t d = kir_index_count(in); d < m->rank; d++) cells *= (double)m->dims[d];

@@ -16,7 +16,9 @@ uint32_t narrow_to_bits(kir_kernel *, uint32_t value, uint32_t base);
 uint32_t narrow_from_bits(kir_kernel *, uint32_t bits, uint32_t base, const kir_caps *);
 
 /* An access to a memory of words: index of the first element (its declared type `base`), lanes, bytes of proven alignment. */
-typedef struct narrow_access { uint32_t memory, base, lanes, align, index; } narrow_access;
+typedef struct narrow_access {
+  uint32_t memory, base, lanes, align, index;
+} narrow_access;
 uint32_t narrow_load_words(kir_kernel *, const narrow_access *, const kir_caps *); /* the register value */
 void narrow_store_words(kir_kernel *, const narrow_access *, uint32_t value);      /* of the register type */
 void narrow_declare_words(kir_kernel *, uint32_t memory);                          /* rewrites the declaration */

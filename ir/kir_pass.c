@@ -67,7 +67,8 @@ snt_result kir_pass_stop(kir_kernel *out, const char *pass, snt_diag *diag) {
 }
 
 snt_result kir_unsupported(const kir_kernel *k, const char *pass, uint32_t inst, const char *capability, snt_diag *diag) {
-  return ir_fail(diag, SNT_E_UNSUPPORTED, pass, 0, "kernel %s: %s needs %s", k->name, inst ? kir_ops[kir_at(k, inst)->op].name : "a memory", capability);
+  return ir_fail(diag, SNT_E_UNSUPPORTED, pass, 0, "kernel %s: %s needs %s", k->name, inst ? kir_ops[kir_at(k, inst)->op].name : "a memory",
+                 capability);
 }
 
 /* ---- runner ---- */
@@ -135,8 +136,11 @@ static snt_result run_one(pass_run *run, const kir_pass *pass, const kir_caps *c
   return SNT_OK;
 }
 
-snt_result kir_run_passes(const kir_kernel *in, kir_kernel *out, const kir_caps *caps, const char *only, const kir_pass_hooks *hooks, snt_diag *diag) {
-  if (in->failed) return ir_fail(diag, SNT_E_INTERNAL, "passes", in->first_error.node, "kernel %s was built wrongly: %.150s", in->name, in->first_error.text);
+snt_result kir_run_passes(const kir_kernel *in, kir_kernel *out, const kir_caps *caps, const char *only, const kir_pass_hooks *hooks,
+                          snt_diag *diag) {
+  if (in->failed)
+    return ir_fail(diag, SNT_E_INTERNAL, "passes", in->first_error.node, "kernel %s was built wrongly: %.150s", in->name,
+                   in->first_error.text);
   pass_run run = {.current = in};
   ir_arena_init(&run.arenas[0], &in->arena->host);
   ir_arena_init(&run.arenas[1], &in->arena->host);

@@ -6,22 +6,23 @@
 
 /* What a target can print or a device can run: the legaliser removes the rest. Filled by each code generator from a table and narrowed by device limits and masks. */
 typedef struct kir_caps {
-  const char *target;        /* "opencl" "spirv" "cuda" "interp" */
-  uint8_t max_lanes;         /* vectors up to this width (CUDA 1 for arithmetic but loads up to 16 bytes: `vector_memory`) */
-  uint8_t vector_memory;     /* bytes of the widest load/store of a vector */
+  const char *target;    /* "opencl" "spirv" "cuda" "interp" */
+  uint8_t max_lanes;     /* vectors up to this width (CUDA 1 for arithmetic but loads up to 16 bytes: `vector_memory`) */
+  uint8_t vector_memory; /* bytes of the widest load/store of a vector */
   bool f16_arithmetic, f16_storage, bf16_storage, int8_storage, int16_storage, int64, f64;
-  bool fma_fused;            /* `fma` rounds once; else fma becomes mul + add (DEFAULT) */
-  bool fma_fast;             /* worth forming */
-  bool keeps_math;           /* built-in transcendental functions are kept (interp only) */
+  bool fma_fused;  /* `fma` rounds once; else fma becomes mul + add (DEFAULT) */
+  bool fma_fast;   /* worth forming */
+  bool keeps_math; /* built-in transcendental functions are kept (interp only) */
   bool subgroups, subgroup_arithmetic;
-  bool exact_div, exact_sqrt;/* correctly rounded; else div/sqrt with ulp < 2.5 get a correction step */
+  bool exact_div, exact_sqrt; /* correctly rounded; else div/sqrt with ulp < 2.5 get a correction step */
   bool prefetch, stream, texel, images, async_copy, mma, atomics_f32, oob_zero;
   bool shuffle, hred, wrap, divmod, minmax_nan, ix, fill, lanes_memory, pack2; /* printed directly; else expanded */
-  uint32_t push_bytes;       /* scalar block */
-  bool aligned_vectors;      /* a vector load or store needs its whole size proven as alignment (always so where max_lanes is 1), else it is cut */
-  bool nan_unsafe;           /* the target may assume that no NaN exists: tests for NaN and infinity are made on the bits (SPIR-V) */
-  uint8_t subgroup_size;     /* 0: not known when compiling; a reduction over lanes without subgroup_arithmetic needs it (CUDA 32) */
-  bool narrow_local;         /* local and private arrays may have 8- and 16-bit elements; else they become 32-bit cells */
+  uint32_t push_bytes;                                                         /* scalar block */
+  bool
+      aligned_vectors; /* a vector load or store needs its whole size proven as alignment (always so where max_lanes is 1), else it is cut */
+  bool nan_unsafe;     /* the target may assume that no NaN exists: tests for NaN and infinity are made on the bits (SPIR-V) */
+  uint8_t subgroup_size; /* 0: not known when compiling; a reduction over lanes without subgroup_arithmetic needs it (CUDA 32) */
+  bool narrow_local;     /* local and private arrays may have 8- and 16-bit elements; else they become 32-bit cells */
 } kir_caps;
 
 /* What a generator may rely on after the whole pipeline, besides `caps`:
@@ -34,15 +35,26 @@ typedef struct kir_caps {
    - vectors wider than max_lanes are gone, except (max_lanes 1) as load results that feed `extract` and `vec` that feeds a store. */
 
 typedef snt_result (*kir_pass_fn)(const kir_kernel *in, kir_kernel *out, const kir_caps *, snt_diag *);
-typedef struct kir_pass { const char *name; kir_pass_fn run; } kir_pass;
+typedef struct kir_pass {
+  const char *name;
+  kir_pass_fn run;
+} kir_pass;
 extern const kir_pass kir_pipeline[];
 extern const uint32_t kir_pipeline_count;
-typedef struct kir_pass_hooks { void *user; void (*after)(void *user, const char *pass, const kir_kernel *); bool verify; } kir_pass_hooks;
+typedef struct kir_pass_hooks {
+  void *user;
+  void (*after)(void *user, const char *pass, const kir_kernel *);
+  bool verify;
+} kir_pass_hooks;
 /* Runs the whole pipeline, or those named in `only` (comma separated, null: all). `out` was kir_init'ed: its arena takes the result alone. */
 snt_result kir_run_passes(const kir_kernel *in, kir_kernel *out, const kir_caps *, const char *only, const kir_pass_hooks *, snt_diag *);
 
 /* The clone-with-substitution helper every pass is written with: visits in order, the callback emits into `out` and says what the old value became. */
-typedef struct kir_clone { const kir_kernel *in; kir_kernel *out; uint32_t *map; /* old id -> new id */ } kir_clone;
+typedef struct kir_clone {
+  const kir_kernel *in;
+  kir_kernel *out;
+  uint32_t *map; /* old id -> new id */
+} kir_clone;
 snt_result kir_clone_begin(kir_clone *, const kir_kernel *in, kir_kernel *out); /* copies name, memories, scalars */
 uint32_t kir_clone_inst(kir_clone *, uint32_t old);                             /* emits a copy with mapped operands, sets map */
 
@@ -52,6 +64,8 @@ float kir_math_max_ulp(kir_op); /* measured maximum of our expansion */
 /* Registers: an estimate of simultaneously live 32-bit words per item (private register arrays included), for fission and occupancy. */
 uint32_t kir_live_words(const kir_kernel *);
 /* Instruction mix: operations of the kernel per item weighted by literal trip counts (run-time trips count as `trips`). */
-typedef struct kir_mix { double flops, special, loads, stores, bytes_loaded, bytes_stored, integer, barriers; } kir_mix;
+typedef struct kir_mix {
+  double flops, special, loads, stores, bytes_loaded, bytes_stored, integer, barriers;
+} kir_mix;
 void kir_count_mix(const kir_kernel *, double trips, kir_mix *out);
 #endif

@@ -7,30 +7,36 @@
 
 /* ---- the passes, one file each ---- */
 #define KIR_PASS(name) snt_result kir_pass_##name(const kir_kernel *in, kir_kernel *out, const kir_caps *caps, snt_diag *diag)
-KIR_PASS(unroll);   /* full and factor-n loops */
-KIR_PASS(sroa);     /* private arrays with constant indices become values */
-KIR_PASS(fold);     /* constants and exact algebra */
-KIR_PASS(cse);      /* equal values once, stores forwarded to loads */
-KIR_PASS(licm);     /* loop-invariant values out of loops */
-KIR_PASS(dce);      /* what no effect needs */
-KIR_PASS(require);  /* names what the target cannot do at all */
-KIR_PASS(group);    /* subgroup operations, asynchronous copies, prefetch, stream */
-KIR_PASS(memory);   /* fill, strided lanes, texel reads, out-of-bounds zero */
-KIR_PASS(align);    /* writes proven alignments on loads and stores */
-KIR_PASS(widen);    /* arithmetic on narrow types becomes 32-bit; storage the device lacks becomes whole words */
-KIR_PASS(math);     /* transcendental functions */
-KIR_PASS(expand);   /* operations the target cannot print */
-KIR_PASS(split);    /* vectors wider than the target's */
-KIR_PASS(address);  /* ix becomes multiplications and additions, division by constants becomes multiplication */
+KIR_PASS(unroll);  /* full and factor-n loops */
+KIR_PASS(sroa);    /* private arrays with constant indices become values */
+KIR_PASS(fold);    /* constants and exact algebra */
+KIR_PASS(cse);     /* equal values once, stores forwarded to loads */
+KIR_PASS(licm);    /* loop-invariant values out of loops */
+KIR_PASS(dce);     /* what no effect needs */
+KIR_PASS(require); /* names what the target cannot do at all */
+KIR_PASS(group);   /* subgroup operations, asynchronous copies, prefetch, stream */
+KIR_PASS(memory);  /* fill, strided lanes, texel reads, out-of-bounds zero */
+KIR_PASS(align);   /* writes proven alignments on loads and stores */
+KIR_PASS(widen);   /* arithmetic on narrow types becomes 32-bit; storage the device lacks becomes whole words */
+KIR_PASS(math);    /* transcendental functions */
+KIR_PASS(expand);  /* operations the target cannot print */
+KIR_PASS(split);   /* vectors wider than the target's */
+KIR_PASS(address); /* ix becomes multiplications and additions, division by constants becomes multiplication */
 
 /* ---- types and constants ---- */
-static inline kir_type kir_with_lanes(kir_type t, uint32_t lanes) { t.lanes = (uint8_t)lanes; return t; }
-static inline kir_type kir_with_base(kir_type t, int32_t base) { t.base = (uint8_t)base; return t; }
+static inline kir_type kir_with_lanes(kir_type t, uint32_t lanes) {
+  t.lanes = (uint8_t)lanes;
+  return t;
+}
+static inline kir_type kir_with_base(kir_type t, int32_t base) {
+  t.base = (uint8_t)base;
+  return t;
+}
 bool kir_is_int_const(const kir_kernel *, uint32_t value, int64_t *out); /* an integer or bool constant */
 bool kir_is_float_const(const kir_kernel *, uint32_t value, double *out);
-uint32_t kir_emit_const(kir_kernel *, kir_type, double value);      /* `value` must be exact in the type */
-uint32_t kir_mem_bytes(const kir_memory *);                         /* of one element */
-bool kir_mem_is_ro(const kir_kernel *, uint32_t memory);            /* nothing in the kernel can write its bytes */
+uint32_t kir_emit_const(kir_kernel *, kir_type, double value); /* `value` must be exact in the type */
+uint32_t kir_mem_bytes(const kir_memory *);                    /* of one element */
+bool kir_mem_is_ro(const kir_kernel *, uint32_t memory);       /* nothing in the kernel can write its bytes */
 bool kir_may_alias(const kir_kernel *, uint32_t memory_a, uint32_t memory_b);
 
 /* ---- emitting: appends exactly this, no inference ---- */
@@ -41,7 +47,10 @@ uint32_t kir_emit_add(kir_kernel *, uint32_t index, int64_t constant); /* index 
 uint32_t kir_emit_folded(kir_kernel *, const kir_inst *like, uint32_t arg_count, const uint32_t *args);
 /* The simplest existing or cheaper value equal to `like`; 0: none. ir/kir_fold_rules.c */
 uint32_t kir_simplify(kir_kernel *, const kir_inst *like, uint32_t arg_count, const uint32_t *args);
-typedef union kir_value { double f; int64_t i; } kir_value;
+typedef union kir_value {
+  double f;
+  int64_t i;
+} kir_value;
 /* One lane of a pure operation on constants, rounded to `like->type`; false: not folded (also where the result is NaN). ir/kir_fold_eval.c */
 bool kir_eval(const kir_inst *like, kir_type operand, const kir_value *args, kir_value *out);
 
@@ -51,17 +60,22 @@ snt_result kir_rebuild(const kir_kernel *in, kir_kernel *out, bool unroll, snt_d
 /* ---- facts ---- */
 bool kir_trip_count(const kir_kernel *, uint32_t lo, uint32_t hi, uint32_t step, uint64_t *out);
 uint32_t *kir_find_multiples(const kir_kernel *, ir_arena *); /* per value a power of two (up to 2^16) that divides it */
-bool kir_needs_words(const kir_memory *, const kir_caps *);    /* the device cannot address its elements: it becomes u32 words */
-bool kir_may_swap(const kir_inst *);                           /* commutes to the last bit: not the zeros of float min and max */
-uint32_t kir_items(const kir_kernel *);                        /* of a workgroup */
+bool kir_needs_words(const kir_memory *, const kir_caps *);   /* the device cannot address its elements: it becomes u32 words */
+bool kir_may_swap(const kir_inst *);                          /* commutes to the last bit: not the zeros of float min and max */
+uint32_t kir_items(const kir_kernel *);                       /* of a workgroup */
 static inline uint32_t kir_carries(const kir_kernel *k, uint32_t loop) { return kir_at(k, loop)->arg_count - 3u; }
 uint32_t kir_written_memory(const kir_inst *); /* 1 + the memory an instruction writes, 0: none */
 /* depth[i]: loops and ifs around each instruction. */
 uint32_t *kir_find_depths(const kir_kernel *, ir_arena *);
 /* One bit set per region opener (row 0: the whole kernel), of `width` bits. */
-typedef struct kir_bits_table { uint64_t *at; uint32_t words; } kir_bits_table;
+typedef struct kir_bits_table {
+  uint64_t *at;
+  uint32_t words;
+} kir_bits_table;
 bool kir_bits_init(kir_bits_table *, ir_arena *, uint32_t rows, uint32_t width);
-static inline void kir_bits_set(kir_bits_table *t, uint32_t row, uint32_t bit) { t->at[(size_t)row * t->words + bit / 64] |= 1ull << (bit % 64); }
+static inline void kir_bits_set(kir_bits_table *t, uint32_t row, uint32_t bit) {
+  t->at[(size_t)row * t->words + bit / 64] |= 1ull << (bit % 64);
+}
 static inline bool kir_bits_get(const kir_bits_table *t, uint32_t row, uint32_t bit) {
   return (t->at[(size_t)row * t->words + bit / 64] >> (bit % 64)) & 1;
 }
@@ -71,12 +85,12 @@ uint32_t kir_number_regions(const kir_kernel *, uint32_t *row_of);
 bool kir_find_clobbers(const kir_kernel *, const kir_regions *, const uint32_t *row_of, uint32_t rows, ir_arena *, kir_bits_table *out);
 
 /* ---- values of 16-bit floats as their bits in u32 lanes; f32 on the other side ---- */
-uint32_t kir_f16_to_bits(kir_kernel *, uint32_t f32);   /* to nearest even, denormals and NaN kept */
+uint32_t kir_f16_to_bits(kir_kernel *, uint32_t f32); /* to nearest even, denormals and NaN kept */
 uint32_t kir_f16_from_bits(kir_kernel *, uint32_t u32);
 uint32_t kir_bf16_to_bits(kir_kernel *, uint32_t f32);
 uint32_t kir_bf16_from_bits(kir_kernel *, uint32_t u32);
 
-snt_result kir_pass_end(kir_kernel *out, const char *pass, snt_diag *); /* the sticky failure of `out`, if any, as a result */
+snt_result kir_pass_end(kir_kernel *out, const char *pass, snt_diag *);  /* the sticky failure of `out`, if any, as a result */
 snt_result kir_pass_stop(kir_kernel *out, const char *pass, snt_diag *); /* the same where a pass cannot go on: never SNT_OK */
 snt_result kir_unsupported(const kir_kernel *, const char *pass, uint32_t inst, const char *capability, snt_diag *);
 #endif

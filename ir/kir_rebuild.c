@@ -9,7 +9,9 @@ typedef struct walker {
   uint32_t depth;
   bool unroll;
 } walker;
-typedef struct span { uint32_t opener, close, carries, first, last; } span; /* body: [first, last), `last` is the yield or the close */
+typedef struct span {
+  uint32_t opener, close, carries, first, last;
+} span; /* body: [first, last), `last` is the yield or the close */
 
 static void walk(walker *w, uint32_t from, uint32_t to);
 
@@ -119,7 +121,10 @@ static bool unchanged(const walker *w, const span *s, uint32_t n) {
   return next == carry || next == kir_arg(w->c.in, s->opener, 3 + n);
 }
 
-typedef struct bounds { uint32_t lo, hi, step; bool uncertain; } bounds; /* uncertain: perhaps no trip, whatever the loop was promised */
+typedef struct bounds {
+  uint32_t lo, hi, step;
+  bool uncertain;
+} bounds; /* uncertain: perhaps no trip, whatever the loop was promised */
 
 /* A loop of `copies` bodies a trip between the bounds; `values` as for copy_body. */
 static void put_loop(walker *w, const span *s, const bounds *b, uint32_t copies, uint32_t *values) {

@@ -12,8 +12,10 @@ static const char *missing_rounding(const kir_inst *in, const kir_caps *caps) {
   if (in->type.base != SNT_F32 && in->type.base != SNT_F64) return NULL;
   switch (in->op) {
   case KIR_fma: return caps->fma_fused ? NULL : "fused multiply-add, which reproducible mode asks for";
-  case KIR_div: case KIR_rcp: return caps->exact_div ? NULL : "correctly rounded division, which reproducible mode asks for";
-  case KIR_sqrt: case KIR_rsqrt: return caps->exact_sqrt ? NULL : "a correctly rounded square root, which reproducible mode asks for";
+  case KIR_div:
+  case KIR_rcp: return caps->exact_div ? NULL : "correctly rounded division, which reproducible mode asks for";
+  case KIR_sqrt:
+  case KIR_rsqrt: return caps->exact_sqrt ? NULL : "a correctly rounded square root, which reproducible mode asks for";
   default: return NULL;
   }
 }
@@ -26,13 +28,22 @@ static const char *missing_for(const kir_kernel *k, const kir_inst *in, const ki
   if (type) return type;
   if (in->type.frag && !caps->mma) return fragments;
   switch (in->op) {
-  case KIR_tex_sample: case KIR_tex_load: case KIR_tex_store: return caps->images ? NULL : "images";
-  case KIR_mma: case KIR_mma_load: case KIR_mma_store: return caps->mma ? NULL : fragments;
-  case KIR_atomic_add: case KIR_atomic_min: case KIR_atomic_max: return in->type.base == SNT_F32 && !caps->atomics_f32 ? "float atomics" : NULL;
+  case KIR_tex_sample:
+  case KIR_tex_load:
+  case KIR_tex_store: return caps->images ? NULL : "images";
+  case KIR_mma:
+  case KIR_mma_load:
+  case KIR_mma_store: return caps->mma ? NULL : fragments;
+  case KIR_atomic_add:
+  case KIR_atomic_min:
+  case KIR_atomic_max: return in->type.base == SNT_F32 && !caps->atomics_f32 ? "float atomics" : NULL;
   default: break;
   }
-  const bool reduction = in->op == KIR_sg_add || in->op == KIR_sg_max || in->op == KIR_sg_min; /* over a group that is one subgroup: local memory does */
-  if (names_subgroup(in->op) && k->sub && k->sub != ~0u && !caps->subgroups && !(reduction && k->sub == kir_items(k) && k->items[0] == k->sub)) return "subgroups of a fixed size";
+  const bool reduction = in->op == KIR_sg_add || in->op == KIR_sg_max ||
+                         in->op == KIR_sg_min; /* over a group that is one subgroup: local memory does */
+  if (names_subgroup(in->op) && k->sub && k->sub != ~0u && !caps->subgroups &&
+      !(reduction && k->sub == kir_items(k) && k->items[0] == k->sub))
+    return "subgroups of a fixed size";
   return k->mode == SNT_NUMERICS_REPRODUCIBLE ? missing_rounding(in, caps) : NULL;
 }
 
@@ -40,8 +51,10 @@ snt_result kir_pass_require(const kir_kernel *in, kir_kernel *out, const kir_cap
   kir_clone c;
   SNT_TRY(kir_clone_begin(&c, in, out));
   for (uint32_t m = 0; m < in->memories.count; m++) {
-    const char *lacks = in->memories.at[m].space == KIR_IMAGE ? (caps->images ? NULL : "images") : missing_type(in->memories.at[m].type.base, caps);
-    if (lacks) return ir_fail(diag, SNT_E_UNSUPPORTED, "require", 0, "kernel %s: memory %s needs %s", in->name, in->memories.at[m].name, lacks);
+    const char *lacks = in->memories.at[m].space == KIR_IMAGE ? (caps->images ? NULL : "images")
+                                                              : missing_type(in->memories.at[m].type.base, caps);
+    if (lacks)
+      return ir_fail(diag, SNT_E_UNSUPPORTED, "require", 0, "kernel %s: memory %s needs %s", in->name, in->memories.at[m].name, lacks);
   }
   for (uint32_t i = 1; i < in->insts.count; i++) {
     const char *lacks = missing_for(in, kir_at(in, i), caps);

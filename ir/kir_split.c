@@ -6,10 +6,10 @@
 typedef struct splitter {
   kir_clone c;
   const kir_caps *caps;
-  uint32_t width;               /* lanes of a part */
-  IR_VEC(uint32_t) parts;       /* new values; those of an old one are consecutive */
-  uint32_t *first;              /* by old instruction: where its parts begin */
-  uint8_t *ratio;               /* by memory: new elements an old one, 0: declaration kept */
+  uint32_t width;         /* lanes of a part */
+  IR_VEC(uint32_t) parts; /* new values; those of an old one are consecutive */
+  uint32_t *first;        /* by old instruction: where its parts begin */
+  uint8_t *ratio;         /* by memory: new elements an old one, 0: declaration kept */
 } splitter;
 enum { MAX_PARTS = 16 };
 
@@ -18,7 +18,9 @@ static kir_type u32(void) { return kir_t(SNT_U32, 1); }
 static uint32_t lit(splitter *s, uint32_t v) { return kir_const_int(s->c.out, u32(), v); }
 
 /* ---- parts ---- */
-static uint32_t part_count(const splitter *s, kir_type t) { return t.frag || t.lanes <= s->width ? 1 : (t.lanes + s->width - 1) / s->width; }
+static uint32_t part_count(const splitter *s, kir_type t) {
+  return t.frag || t.lanes <= s->width ? 1 : (t.lanes + s->width - 1) / s->width;
+}
 static kir_type part_type(const splitter *s, kir_type t, uint32_t part) {
   if (t.frag || t.lanes <= s->width) return t;
   const uint32_t rest = t.lanes - part * s->width;
@@ -107,12 +109,14 @@ static void put_extract(splitter *s, uint32_t i) {
 
 static void put_insert(splitter *s, uint32_t i) {
   uint32_t values[MAX_PARTS];
-  const uint32_t vector = kir_arg(s->c.in, i, 0), scalar = part_of(s, kir_arg(s->c.in, i, 2), 0), lane = (uint32_t)literal(s, kir_arg(s->c.in, i, 1));
+  const uint32_t vector = kir_arg(s->c.in, i, 0), scalar = part_of(s, kir_arg(s->c.in, i, 2), 0),
+                 lane = (uint32_t)literal(s, kir_arg(s->c.in, i, 1));
   const uint32_t count = part_count(s, at(s, i)->type), hit = count == 1 ? 0 : lane / s->width;
   for (uint32_t p = 0; p < count; p++) values[p] = part_of(s, vector, p);
   const kir_type t = kir_type_of(s->c.out, values[hit]);
   if (t.lanes == 1) values[hit] = scalar;
-  else values[hit] = kir_emit_op(s->c.out, KIR_insert, t, 3, (uint32_t[]){values[hit], lit(s, count == 1 ? lane : lane % s->width), scalar});
+  else
+    values[hit] = kir_emit_op(s->c.out, KIR_insert, t, 3, (uint32_t[]){values[hit], lit(s, count == 1 ? lane : lane % s->width), scalar});
   set_parts(s, i, count, values);
 }
 
@@ -188,7 +192,13 @@ static uint32_t place(splitter *s, uint32_t i, uint32_t *indices) {
   return count;
 }
 
-typedef struct access { const kir_inst *in; const kir_memory *m; kir_type type; uint32_t count, stride, align, indices[5]; bool cut; } access;
+typedef struct access {
+  const kir_inst *in;
+  const kir_memory *m;
+  kir_type type;
+  uint32_t count, stride, align, indices[5];
+  bool cut;
+} access;
 
 static access access_of(splitter *s, uint32_t i, kir_type type) {
   access a = {.in = at(s, i), .m = &s->c.out->memories.at[at(s, i)->index], .type = type};
@@ -338,7 +348,8 @@ static void visit(splitter *s, uint32_t i) {
   switch (in->op) {
   case KIR_loop: put_args(s, i, 3); return;
   case KIR_yield: put_args(s, i, 0); return;
-  case KIR_carry: case KIR_result: put_slot(s, i); return;
+  case KIR_carry:
+  case KIR_result: put_slot(s, i); return;
   case KIR_load: put_load(s, i); return;
   case KIR_store: put_store(s, i); return;
   case KIR_fill: put_fill(s, i); return;
@@ -346,8 +357,15 @@ static void visit(splitter *s, uint32_t i) {
   case KIR_extract: put_extract(s, i); return;
   case KIR_insert: put_insert(s, i); return;
   case KIR_shuffle: put_shuffle(s, i); return;
-  case KIR_pack2: case KIR_unpack2: case KIR_tex_load: case KIR_tex_sample: case KIR_tex_store:
-  case KIR_hred_add: case KIR_hred_max: case KIR_hred_min: case KIR_hred_mul: put_whole(s, i); return;
+  case KIR_pack2:
+  case KIR_unpack2:
+  case KIR_tex_load:
+  case KIR_tex_sample:
+  case KIR_tex_store:
+  case KIR_hred_add:
+  case KIR_hred_max:
+  case KIR_hred_min:
+  case KIR_hred_mul: put_whole(s, i); return;
   case KIR_iota:
     if (part_count(s, in->type) > 1) put_iota(s, i);
     else put_single(s, i);

@@ -10,8 +10,8 @@ typedef struct cells {
   uint32_t *memory_of, *current; /* by cell: its memory; its value now, 0: none yet */
   uint32_t count;
   uint32_t *row_of;
-  kir_bits_table written;        /* region row x cell */
-  uint32_t **saved;              /* by open if: cell values at its start */
+  kir_bits_table written; /* region row x cell */
+  uint32_t **saved;       /* by open if: cell values at its start */
   uint32_t depth;
 } cells;
 
@@ -30,7 +30,8 @@ static bool constant_place(const cells *s, uint32_t i, uint32_t indices, uint64_
   uint64_t place = 0;
   for (uint32_t d = 0; d < m->rank; d++) {
     int64_t index = 0;
-    if (d < indices && (!kir_is_int_const(s->c.in, kir_arg(s->c.in, i, d), &index) || index < 0 || (uint64_t)index >= m->dims[d])) return false;
+    if (d < indices && (!kir_is_int_const(s->c.in, kir_arg(s->c.in, i, d), &index) || index < 0 || (uint64_t)index >= m->dims[d]))
+      return false;
     place = place * m->dims[d] + (uint64_t)index;
   }
   *out = place;
@@ -100,7 +101,8 @@ static bool find_writes(cells *s) {
     if ((at(s, i)->op == KIR_store || at(s, i)->op == KIR_fill) && is_promoted(s, at(s, i))) note_write(s, i);
   for (uint32_t i = 1; i < in->insts.count; i++) { /* an if and its else hand on the same cells */
     if (at(s, i)->op != KIR_else) continue;
-    uint64_t *a = &s->written.at[(size_t)s->row_of[at(s, i)->index] * s->written.words], *b = &s->written.at[(size_t)s->row_of[i] * s->written.words];
+    uint64_t *a = &s->written.at[(size_t)s->row_of[at(s, i)->index] * s->written.words],
+             *b = &s->written.at[(size_t)s->row_of[i] * s->written.words];
     for (uint32_t w = 0; w < s->written.words; w++) a[w] = b[w] = a[w] | b[w];
   }
   return true;
@@ -131,7 +133,8 @@ static uint32_t fragment_of(cells *s, uint32_t cell, uint32_t scalar) {
   const uint32_t memory = s->memory_of[cell];
   const kir_memory *m = memory_at(s, memory);
   uint32_t indices[4], rest = cell - s->first[memory];
-  for (uint32_t d = m->rank; d-- > 0; rest /= (uint32_t)m->dims[d]) indices[d] = kir_const_int(out, kir_t(SNT_U32, 1), (int64_t)(rest % m->dims[d]));
+  for (uint32_t d = m->rank; d-- > 0; rest /= (uint32_t)m->dims[d])
+    indices[d] = kir_const_int(out, kir_t(SNT_U32, 1), (int64_t)(rest % m->dims[d]));
   kir_fill(out, memory, 0, NULL, scalar);
   return kir_load(out, memory, 1, m->rank, indices);
 }
@@ -169,7 +172,8 @@ static void store(cells *s, uint32_t i) {
   }
   for (uint32_t n = 0; n < type.lanes; n++) {
     const kir_inst extract = {.op = KIR_extract, .type = kir_element(type)};
-    s->current[cell + n * stride] = kir_emit_folded(s->c.out, &extract, 2, (uint32_t[]){value, kir_const_int(s->c.out, kir_t(SNT_U32, 1), n)});
+    s->current[cell + n * stride] = kir_emit_folded(s->c.out, &extract, 2,
+                                                    (uint32_t[]){value, kir_const_int(s->c.out, kir_t(SNT_U32, 1), n)});
   }
 }
 
@@ -215,19 +219,22 @@ static void put_yield(cells *s, uint32_t close, uint32_t opener) {
   uint32_t *args = IR_NEW_ARRAY(s->c.out->arena, uint32_t, count + count_written(s, opener));
   if (!args) return;
   for (uint32_t n = 0; n < count; n++) args[n] = s->c.map[kir_arg(s->c.in, close - 1, n)];
-  for (uint32_t cell = next_written(s, opener, 0); cell < s->count; cell = next_written(s, opener, cell + 1)) args[count++] = value_of(s, cell);
+  for (uint32_t cell = next_written(s, opener, 0); cell < s->count; cell = next_written(s, opener, cell + 1))
+    args[count++] = value_of(s, cell);
   if (count) kir_emit_op(s->c.out, KIR_yield, kir_t(0, 0), count, args);
 }
 
 static void save(cells *s, uint32_t opener) {
   uint32_t *copy = IR_NEW_ARRAY(s->c.out->arena, uint32_t, count_written(s, opener) + 1), n = 0;
-  for (uint32_t cell = next_written(s, opener, 0); copy && cell < s->count; cell = next_written(s, opener, cell + 1)) copy[n++] = s->current[cell];
+  for (uint32_t cell = next_written(s, opener, 0); copy && cell < s->count; cell = next_written(s, opener, cell + 1))
+    copy[n++] = s->current[cell];
   s->saved[s->depth++] = copy;
 }
 static void restore(cells *s, uint32_t opener) {
   const uint32_t *copy = s->saved[--s->depth];
   uint32_t n = 0;
-  for (uint32_t cell = next_written(s, opener, 0); copy && cell < s->count; cell = next_written(s, opener, cell + 1)) s->current[cell] = copy[n++];
+  for (uint32_t cell = next_written(s, opener, 0); copy && cell < s->count; cell = next_written(s, opener, cell + 1))
+    s->current[cell] = copy[n++];
 }
 
 static void put_else(cells *s, uint32_t opener) {

@@ -13,10 +13,8 @@ static name_list take_names(kir_parser *p) {
   name_list list = {.count = 0};
   do {
     const kir_token name = kir_expect(p, KTOKEN_VALUE, "%name");
-    if (list.count < MAX_NAMES)
-      list.at[list.count++] = name;
-    else
-      kir_parse_fail(p, "too many names");
+    if (list.count < MAX_NAMES) list.at[list.count++] = name;
+    else kir_parse_fail(p, "too many names");
   } while (!p->failed && kir_take_sign(p, ','));
   kir_expect_sign(p, ':');
   return list;
@@ -113,10 +111,8 @@ static uint32_t take_size(kir_parser *p, kir_memory *m, kir_fixup *fixup) {
     const bool has_number = p->now.kind == KTOKEN_WORD;
     if (has_number) number = kir_take_number(p, UINT64_MAX);
     named = !has_number || kir_take_sign(p, '*');
-    if (named)
-      m->dims[1] = number, fixup->name = kir_expect(p, KTOKEN_VALUE, "a size");
-    else
-      m->dims[0] = number;
+    if (named) m->dims[1] = number, fixup->name = kir_expect(p, KTOKEN_VALUE, "a size");
+    else m->dims[0] = number;
   }
   kir_expect_sign(p, ']');
   return named;
@@ -145,24 +141,15 @@ static void take_param_attr(kir_parser *p, kir_memory *m, kir_fixup *fixups, uin
   kir_expect_sign(p, '=');
 #define IS(text) (key.length == sizeof text - 1 && !memcmp(key.at, text, sizeof text - 1))
   if (p->failed) return;
-  if (IS("slot"))
-    m->slot = (uint32_t)kir_take_number(p, UINT16_MAX);
-  else if (IS("off"))
-    *count += *count < 3 ? take_offset(p, &fixups[*count]) : 0;
-  else if (IS("align"))
-    m->align = (uint32_t)kir_take_number(p, 1u << 20);
-  else if (IS("alias"))
-    m->alias = (uint32_t)kir_take_number(p, UINT32_MAX);
-  else if (IS("view"))
-    m->view = kir_take_type(p).base;
-  else if (IS("read"))
-    m->flags |= (uint16_t)kir_take_choice(p, read_words, "read path");
-  else if (IS("oob"))
-    m->flags |= (uint16_t)kir_take_choice(p, zero_words, "out-of-bounds rule");
-  else if (IS("state"))
-    m->state = kir_token_text(p, kir_expect(p, KTOKEN_WORD, "a name"));
-  else
-    kir_parse_fail(p, "no such attribute of a parameter");
+  if (IS("slot")) m->slot = (uint32_t)kir_take_number(p, UINT16_MAX);
+  else if (IS("off")) *count += *count < 3 ? take_offset(p, &fixups[*count]) : 0;
+  else if (IS("align")) m->align = (uint32_t)kir_take_number(p, 1u << 20);
+  else if (IS("alias")) m->alias = (uint32_t)kir_take_number(p, UINT32_MAX);
+  else if (IS("view")) m->view = kir_take_type(p).base;
+  else if (IS("read")) m->flags |= (uint16_t)kir_take_choice(p, read_words, "read path");
+  else if (IS("oob")) m->flags |= (uint16_t)kir_take_choice(p, zero_words, "out-of-bounds rule");
+  else if (IS("state")) m->state = kir_token_text(p, kir_expect(p, KTOKEN_WORD, "a name"));
+  else kir_parse_fail(p, "no such attribute of a parameter");
 #undef IS
 }
 
@@ -271,12 +258,9 @@ static bool parse_declaration(kir_parser *p) {
   if (kir_take_word(p, "scalar")) return parse_scalar(p), true;
   for (const kir_word *w = kir_space_words; w->text; w++) {
     if (!kir_take_word(p, w->text)) continue;
-    if (w->value == KIR_GLOBAL)
-      parse_param(p);
-    else if (w->value == KIR_IMAGE)
-      parse_image(p);
-    else
-      parse_array(p, (kir_space)w->value);
+    if (w->value == KIR_GLOBAL) parse_param(p);
+    else if (w->value == KIR_IMAGE) parse_image(p);
+    else parse_array(p, (kir_space)w->value);
     return true;
   }
   return false;

@@ -31,10 +31,8 @@ static void skip_blanks(kir_parser *p) {
     const char c = *p->next;
     if (c == '#')
       while (p->next < p->end && *p->next != '\n') p->next++;
-    else if (c == ' ' || c == '\t' || c == '\r')
-      p->next++;
-    else
-      return;
+    else if (c == ' ' || c == '\t' || c == '\r') p->next++;
+    else return;
   }
 }
 
@@ -312,10 +310,8 @@ void kir_bind(kir_parser *p, kir_token token, kir_name_kind kind, uint32_t id) {
   }
   const uint32_t bucket = bucket_of(token);
   const kir_name name = {token.at, token.length, bucket, p->buckets[bucket], id, kind};
-  if (IR_PUSH(p->scratch, &p->names, name))
-    p->buckets[bucket] = p->names.count;
-  else
-    kir_parse_fail(p, "out of memory");
+  if (IR_PUSH(p->scratch, &p->names, name)) p->buckets[bucket] = p->names.count;
+  else kir_parse_fail(p, "out of memory");
 }
 
 void kir_unbind_to(kir_parser *p, uint32_t count) {

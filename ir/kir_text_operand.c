@@ -53,10 +53,8 @@ typedef struct sum {
 
 static term *add_term(kir_parser *p, sum *s) {
   term *t = &s->terms[s->count];
-  if (s->count < MAX_TERMS)
-    s->count++;
-  else
-    kir_parse_fail(p, "too many terms");
+  if (s->count < MAX_TERMS) s->count++;
+  else kir_parse_fail(p, "too many terms");
   *t = (term){.factor = 1};
   return t;
 }
@@ -104,10 +102,8 @@ static void take_literal_term(kir_parser *p, sum *s, bool negative) {
 static void take_terms(kir_parser *p, sum *s) {
   bool negative = kir_take_sign(p, '-');
   for (;;) {
-    if (p->now.kind == KTOKEN_VALUE)
-      take_value_term(p, s, negative);
-    else
-      take_literal_term(p, s, negative);
+    if (p->now.kind == KTOKEN_VALUE) take_value_term(p, s, negative);
+    else take_literal_term(p, s, negative);
     if (p->failed) return;
     negative = kir_is_sign(p, '-');
     if (!negative && !kir_is_sign(p, '+')) return;

@@ -360,10 +360,8 @@ static void close_frame(kir_parser *p) {
   uint32_t *results = IR_NEW_ARRAY(p->scratch, uint32_t, count);
   if (!results) kir_parse_fail(p, "out of memory");
   if (p->failed || p->k->failed) return;
-  if (f->is_loop)
-    kir_loop_end(p->k, f->opener, count, p->ids.at + f->yields, results);
-  else
-    kir_if_end(p->k, f->opener, count, p->ids.at + f->yields, results);
+  if (f->is_loop) kir_loop_end(p->k, f->opener, count, p->ids.at + f->yields, results);
+  else kir_if_end(p->k, f->opener, count, p->ids.at + f->yields, results);
   for (uint32_t i = 0; i < f->target_count; i++) assign(p, &p->targets.at[f->targets + i], results[i]);
   p->ids.count = f->yields;
   p->targets.count = f->targets;
@@ -409,34 +407,23 @@ static void parse_assignment(kir_parser *p) {
     return;
   }
   const kir_target target = p->targets.at[first];
-  if (kir_take_word(p, "divmod"))
-    parse_divmod(p, first);
-  else if (count != 1)
-    kir_parse_fail(p, "the operation has one result");
-  else if (at_operand(p))
-    parse_copy(p, &target);
-  else
-    assign(p, &target, parse_operation(p, target.is_cell && !target.type.lanes ? p->k->memories.at[target.memory].type : target.type));
+  if (kir_take_word(p, "divmod")) parse_divmod(p, first);
+  else if (count != 1) kir_parse_fail(p, "the operation has one result");
+  else if (at_operand(p)) parse_copy(p, &target);
+  else assign(p, &target, parse_operation(p, target.is_cell && !target.type.lanes ? p->k->memories.at[target.memory].type : target.type));
   p->targets.count = first;
 }
 
 static void parse_statement(kir_parser *p) {
   const uint32_t frames = p->frames.count;
-  if (p->now.kind == KTOKEN_VALUE)
-    parse_assignment(p);
-  else if (kir_take_word(p, "loop"))
-    parse_loop(p, 0);
-  else if (kir_take_word(p, "if"))
-    parse_if(p, 0);
-  else if (kir_take_word(p, "yield"))
-    parse_yield(p);
-  else
-    parse_operation(p, kir_t(0, 0));
+  if (p->now.kind == KTOKEN_VALUE) parse_assignment(p);
+  else if (kir_take_word(p, "loop")) parse_loop(p, 0);
+  else if (kir_take_word(p, "if")) parse_if(p, 0);
+  else if (kir_take_word(p, "yield")) parse_yield(p);
+  else parse_operation(p, kir_t(0, 0));
   if (p->failed || p->k->failed) return;
-  if (p->frames.count > frames)
-    kir_expect_sign(p, '{');
-  else if (p->now.kind != KTOKEN_LINE && !kir_is_sign(p, '}'))
-    kir_parse_fail(p, "the end of the instruction expected");
+  if (p->frames.count > frames) kir_expect_sign(p, '{');
+  else if (p->now.kind != KTOKEN_LINE && !kir_is_sign(p, '}')) kir_parse_fail(p, "the end of the instruction expected");
   else if (p->frames.count && p->frames.at[p->frames.count - 1].yielded) {
     kir_skip_lines(p);
     if (!kir_is_sign(p, '}')) kir_parse_fail(p, "yield must come last");
@@ -494,16 +481,12 @@ static void parse_head(kir_parser *p) {
     const kir_token key = kir_expect(p, KTOKEN_WORD, "an attribute");
     kir_expect_sign(p, '=');
 #define IS(text) (key.length == sizeof text - 1 && !memcmp(key.at, text, sizeof text - 1))
-    if (IS("items"))
-      take_items(p);
-    else if (IS("needs"))
-      take_needs(p);
-    else if (IS("mode"))
-      p->k->mode = (uint8_t)kir_take_choice(p, kir_mode_words, "mode");
+    if (IS("items")) take_items(p);
+    else if (IS("needs")) take_needs(p);
+    else if (IS("mode")) p->k->mode = (uint8_t)kir_take_choice(p, kir_mode_words, "mode");
     else if (IS("sub"))
       p->k->sub = kir_take_word(p, "none") ? 0 : kir_take_word(p, "any") ? UINT32_MAX : (uint32_t)kir_take_number(p, UINT16_MAX);
-    else
-      kir_parse_fail(p, "no such attribute of a kernel");
+    else kir_parse_fail(p, "no such attribute of a kernel");
 #undef IS
   }
   kir_expect_sign(p, '{');

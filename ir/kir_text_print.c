@@ -16,12 +16,9 @@ typedef struct printer {
 /* ---- types and literals ---- */
 void kir_print_type(ir_text *t, kir_type type) {
   const char *base = type.base < SNT_DTYPE_COUNT && ir_dtypes[type.base].name ? ir_dtypes[type.base].name : "?";
-  if (type.frag)
-    ir_text_format(t, "frag<%c,%s>", type.frag <= 3 ? "?abc"[type.frag] : '?', base);
-  else if (type.lanes == 1)
-    ir_text_add(t, base);
-  else
-    ir_text_format(t, "%sx%u", base, type.lanes);
+  if (type.frag) ir_text_format(t, "frag<%c,%s>", type.frag <= 3 ? "?abc"[type.frag] : '?', base);
+  else if (type.lanes == 1) ir_text_add(t, base);
+  else ir_text_format(t, "%sx%u", base, type.lanes);
 }
 
 /* 0x1.8p-1: the shortest exact form, independent of any locale. */
@@ -36,32 +33,22 @@ static void print_hex(ir_text *t, double v) {
 }
 
 static void print_float(ir_text *t, uint32_t base, double v) {
-  if (v != v)
-    ir_text_add(t, "nan");
-  else if (v - v != 0)
-    ir_text_add(t, v < 0 ? "-inf" : "inf");
-  else if (v == 0)
-    ir_text_add(t, signbit(v) ? "-0x0p+0" : "0");
-  else if (v == kir_lowest(base))
-    ir_text_add(t, "lowest");
-  else
-    print_hex(t, v);
+  if (v != v) ir_text_add(t, "nan");
+  else if (v - v != 0) ir_text_add(t, v < 0 ? "-inf" : "inf");
+  else if (v == 0) ir_text_add(t, signbit(v) ? "-0x0p+0" : "0");
+  else if (v == kir_lowest(base)) ir_text_add(t, "lowest");
+  else print_hex(t, v);
 }
 
 static void print_int(ir_text *t, uint32_t base, int64_t v) {
-  if (base == SNT_BOOL)
-    ir_text_add(t, v ? "true" : "false");
-  else if (base == SNT_U64)
-    ir_text_format(t, "%llu", (unsigned long long)v);
-  else
-    ir_text_format(t, "%lld", (long long)v);
+  if (base == SNT_BOOL) ir_text_add(t, v ? "true" : "false");
+  else if (base == SNT_U64) ir_text_format(t, "%llu", (unsigned long long)v);
+  else ir_text_format(t, "%lld", (long long)v);
 }
 
 void kir_print_literal(ir_text *t, const kir_inst *in) {
-  if (kir_is_float(in->type.base))
-    print_float(t, in->type.base, in->imm.f);
-  else
-    print_int(t, in->type.base, in->imm.i);
+  if (kir_is_float(in->type.base)) print_float(t, in->type.base, in->imm.f);
+  else print_int(t, in->type.base, in->imm.i);
 }
 
 /* ---- operands ---- */
@@ -88,8 +75,7 @@ static void print_operand(printer *p, uint32_t value, kir_type position) {
 static void print_term(printer *p, uint32_t factor, uint32_t value, kir_type type) {
   const kir_inst *f = kir_at(p->k, factor);
   const bool one = f->op == KIR_const && f->imm.i == 1 && kir_at(p->k, value)->op != KIR_const;
-  if (f->op == KIR_const && !one)
-    ir_text_format(p->text, "%lld*", (long long)f->imm.i);
+  if (f->op == KIR_const && !one) ir_text_format(p->text, "%lld*", (long long)f->imm.i);
   else if (!one) {
     print_operand(p, factor, type);
     ir_text_add(p->text, "*");
@@ -104,20 +90,15 @@ static void print_sum(printer *p, const kir_inst *in) {
     print_term(p, args[i], args[i + 1], in->type);
   }
   const uint64_t magnitude = in->imm.i < 0 ? 0 - (uint64_t)in->imm.i : (uint64_t)in->imm.i;
-  if (!in->arg_count)
-    ir_text_format(p->text, "%lld", (long long)in->imm.i);
-  else if (in->imm.i)
-    ir_text_format(p->text, " %c %llu", in->imm.i < 0 ? '-' : '+', (unsigned long long)magnitude);
+  if (!in->arg_count) ir_text_format(p->text, "%lld", (long long)in->imm.i);
+  else if (in->imm.i) ir_text_format(p->text, " %c %llu", in->imm.i < 0 ? '-' : '+', (unsigned long long)magnitude);
 }
 
 static void print_index(printer *p, uint32_t value) {
   const kir_inst *in = kir_at(p->k, value);
-  if (p->folded[value])
-    print_sum(p, in);
-  else if (in->op == KIR_const && in->type.base == SNT_I32 && in->imm.i < 0)
-    kir_print_literal(p->text, in);
-  else
-    print_operand(p, value, kir_t(SNT_U32, 1));
+  if (p->folded[value]) print_sum(p, in);
+  else if (in->op == KIR_const && in->type.base == SNT_I32 && in->imm.i < 0) kir_print_literal(p->text, in);
+  else print_operand(p, value, kir_t(SNT_U32, 1));
 }
 
 static void print_cell(printer *p, uint32_t memory, uint32_t count, const uint32_t *indices) {
@@ -142,10 +123,8 @@ static void print_operands(printer *p, const kir_inst *in, uint32_t first, bool 
 /* ---- attributes ---- */
 static void print_number_attr(ir_text *t, const char *name, double v) {
   ir_text_format(t, " %s=", name);
-  if (v == rint(v) && fabs(v) < 1e6)
-    ir_text_format(t, "%d", (int)v);
-  else
-    print_float(t, SNT_F32, v);
+  if (v == rint(v) && fabs(v) < 1e6) ir_text_format(t, "%d", (int)v);
+  else print_float(t, SNT_F32, v);
 }
 
 static void print_math_attrs(ir_text *t, const kir_inst *in) {
@@ -373,10 +352,8 @@ static void print_extents(const kir_kernel *k, ir_text *t, const kir_memory *m) 
   ir_text_add(t, "[");
   const bool by_scalar = m->space == KIR_GLOBAL && m->size_scalar && m->size_scalar <= k->scalars.count;
   if (by_scalar && m->dims[1] > 1) ir_text_format(t, "%llu*", (unsigned long long)m->dims[1]);
-  if (by_scalar)
-    ir_text_format(t, "%%%s", k->scalars.at[m->size_scalar - 1].name);
-  else if (m->space == KIR_GLOBAL && !m->dims[0])
-    ir_text_add(t, "?");
+  if (by_scalar) ir_text_format(t, "%%%s", k->scalars.at[m->size_scalar - 1].name);
+  else if (m->space == KIR_GLOBAL && !m->dims[0]) ir_text_add(t, "?");
   else
     for (uint32_t d = 0; d < m->rank && d < IR_COUNT(m->dims); d++) ir_text_format(t, d ? ",%llu" : "%llu", (unsigned long long)m->dims[d]);
   ir_text_add(t, "]");
@@ -384,10 +361,8 @@ static void print_extents(const kir_kernel *k, ir_text *t, const kir_memory *m) 
 
 static void print_param(const kir_kernel *k, ir_text *t, const kir_memory *m) {
   ir_text_format(t, " slot=%u off=", m->slot);
-  if (m->offset_scalar && m->offset_scalar <= k->scalars.count)
-    ir_text_format(t, "%%%s", k->scalars.at[m->offset_scalar - 1].name);
-  else
-    ir_text_add(t, "0");
+  if (m->offset_scalar && m->offset_scalar <= k->scalars.count) ir_text_format(t, "%%%s", k->scalars.at[m->offset_scalar - 1].name);
+  else ir_text_add(t, "0");
   ir_text_format(t, " %s align=%u alias=%u", kir_word_of(kir_access_words, m->access), m->align, m->alias);
   if (m->view) ir_text_format(t, " view=%s", m->view < SNT_DTYPE_COUNT ? ir_dtypes[m->view].name : "?");
   if (m->flags & KIR_MEM_TEXEL) ir_text_add(t, " read=texel");
@@ -399,8 +374,7 @@ static void print_image(ir_text *t, const kir_memory *m) {
   ir_text_format(t, "  image %%%s: %.*s 2d slot=%u", m->name, (int)sizeof m->format, m->format, m->slot);
   if (m->flags & KIR_MEM_SAMPLED)
     ir_text_format(t, " sampled %s %s\n", m->flags & KIR_MEM_LINEAR ? "linear" : "nearest", m->flags & KIR_MEM_CLAMP ? "clamp" : "repeat");
-  else
-    ir_text_format(t, " storage %s\n", kir_word_of(kir_access_words, m->access));
+  else ir_text_format(t, " storage %s\n", kir_word_of(kir_access_words, m->access));
 }
 
 static void print_values(ir_text *t, const kir_memory *m) {
@@ -410,10 +384,8 @@ static void print_values(ir_text *t, const kir_memory *m) {
   for (uint64_t i = 0; i < count && m->values && !t->failed; i++) {
     const double v = m->values[i];
     kir_inst in = {.op = KIR_const, .type = kir_element(m->type)};
-    if (kir_is_float(m->type.base))
-      in.imm.f = v;
-    else
-      in.imm.i = v >= 0x1p63 ? (int64_t)(uint64_t)v : (int64_t)v;
+    if (kir_is_float(m->type.base)) in.imm.f = v;
+    else in.imm.i = v >= 0x1p63 ? (int64_t)(uint64_t)v : (int64_t)v;
     if (i) ir_text_add(t, ", ");
     kir_print_literal(t, &in);
   }
@@ -438,12 +410,9 @@ static void print_memory(const kir_kernel *k, ir_text *t, const kir_memory *m) {
 
 static void print_head(const kir_kernel *k, ir_text *t) {
   ir_text_format(t, "kernel @%s items=(%u,%u,%u) sub=", k->name, k->items[0], k->items[1], k->items[2]);
-  if (k->sub == 0)
-    ir_text_add(t, "none");
-  else if (k->sub == UINT32_MAX)
-    ir_text_add(t, "any");
-  else
-    ir_text_format(t, "%u", k->sub);
+  if (k->sub == 0) ir_text_add(t, "none");
+  else if (k->sub == UINT32_MAX) ir_text_add(t, "any");
+  else ir_text_format(t, "%u", k->sub);
   ir_text_format(t, " mode=%s needs=(%s) {\n", kir_word_of(kir_mode_words, k->mode), k->needs ? k->needs : "");
   for (uint32_t i = 0; i < k->scalars.count; i++) print_scalar(t, &k->scalars.at[i]);
   for (uint32_t i = 0; i < k->memories.count; i++) print_memory(k, t, &k->memories.at[i]);

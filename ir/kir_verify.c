@@ -13,10 +13,8 @@ void kir_complain(kir_verifier *v, uint32_t inst, const char *format, ...) {
   if (v->errors && inst) ir_text_format(v->errors, "kernel @%s: instruction %u (%s): %s\n", v->k->name, inst, op, text);
   if (v->errors && !inst) ir_text_format(v->errors, "kernel @%s: %s\n", v->k->name, text);
   if (v->count++) return;
-  if (inst)
-    ir_fail(v->diag, SNT_E_ARG, "verify kernel", inst, "@%s: instruction %u (%s): %s", v->k->name, inst, op, text);
-  else
-    ir_fail(v->diag, SNT_E_ARG, "verify kernel", 0, "@%s: %s", v->k->name, text);
+  if (inst) ir_fail(v->diag, SNT_E_ARG, "verify kernel", inst, "@%s: instruction %u (%s): %s", v->k->name, inst, op, text);
+  else ir_fail(v->diag, SNT_E_ARG, "verify kernel", 0, "@%s: %s", v->k->name, text);
 }
 
 /* ---- the flat array is sound: operations exist, operands lie inside the tables ---- */
@@ -25,16 +23,11 @@ static void check_table(kir_verifier *v) {
   if (!k->insts.count) kir_complain(v, 0, "instruction 0 is missing");
   for (uint32_t i = 1; i < k->insts.count; i++) {
     const kir_inst *in = kir_at(k, i);
-    if (!in->op || in->op >= KIR_OP_COUNT)
-      kir_complain(v, i, "no such operation");
-    else if ((uint64_t)in->args + in->arg_count > k->args.count)
-      kir_complain(v, i, "operands outside the table");
-    else if (kir_ops[in->op].args != KIR_VAR && kir_ops[in->op].args != in->arg_count)
-      kir_complain(v, i, "%u operands", in->arg_count);
-    else if (kir_names_memory(in->op) && in->index >= k->memories.count)
-      kir_complain(v, i, "memory %u does not exist", in->index);
-    else if (in->op == KIR_loop && in->arg_count < 3)
-      kir_complain(v, i, "a loop needs lo, hi and step");
+    if (!in->op || in->op >= KIR_OP_COUNT) kir_complain(v, i, "no such operation");
+    else if ((uint64_t)in->args + in->arg_count > k->args.count) kir_complain(v, i, "operands outside the table");
+    else if (kir_ops[in->op].args != KIR_VAR && kir_ops[in->op].args != in->arg_count) kir_complain(v, i, "%u operands", in->arg_count);
+    else if (kir_names_memory(in->op) && in->index >= k->memories.count) kir_complain(v, i, "memory %u does not exist", in->index);
+    else if (in->op == KIR_loop && in->arg_count < 3) kir_complain(v, i, "a loop needs lo, hi and step");
     else
       for (uint32_t n = 0; n < in->arg_count; n++) {
         const uint32_t arg = kir_arg(k, i, n);

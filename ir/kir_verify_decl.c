@@ -93,10 +93,8 @@ static void check_array(kir_verifier *v, const kir_memory *m) {
     kir_complain(v, 0, "private %s is either regs or rows", m->name);
   if (m->space != KIR_PRIVATE && kinds) kir_complain(v, 0, "%s is not private, so neither regs nor rows", m->name);
   if (m->type.frag && !(m->flags & KIR_MEM_REGS)) kir_complain(v, 0, "fragments of %s need a register array", m->name);
-  if (m->space == KIR_CONSTANT && (!m->values || m->type.lanes != 1))
-    kir_complain(v, 0, "const %s needs values of a scalar type", m->name);
-  else if (m->space == KIR_CONSTANT && elements <= max_elements)
-    check_values(v, m, elements);
+  if (m->space == KIR_CONSTANT && (!m->values || m->type.lanes != 1)) kir_complain(v, 0, "const %s needs values of a scalar type", m->name);
+  else if (m->space == KIR_CONSTANT && elements <= max_elements) check_values(v, m, elements);
   if ((m->space == KIR_LOCAL || m->space == KIR_SCRATCH) && !is_power_of_two(m->align))
     kir_complain(v, 0, "%s: alignment %u", m->name, m->align);
 }
@@ -118,12 +116,9 @@ static void check_memory(kir_verifier *v, const kir_memory *m, uint32_t *slots) 
   if (bound && (!m->access || m->access > (KIR_READ | KIR_WRITE))) kir_complain(v, 0, "memory %s has no access", m->name);
   if (bound && m->slot > *slots) kir_complain(v, 0, "memory %s: slot %u leaves a gap", m->name, m->slot);
   if (bound && m->slot == *slots) ++*slots;
-  if (m->space == KIR_IMAGE)
-    check_image(v, m);
-  else if (m->space == KIR_GLOBAL)
-    check_global(v, m);
-  else if (m->rank <= IR_COUNT(m->dims))
-    check_array(v, m);
+  if (m->space == KIR_IMAGE) check_image(v, m);
+  else if (m->space == KIR_GLOBAL) check_global(v, m);
+  else if (m->rank <= IR_COUNT(m->dims)) check_array(v, m);
 }
 
 /* Memories and scalars share one set of names. */

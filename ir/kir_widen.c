@@ -13,8 +13,10 @@ typedef struct widening {
 kir_type narrow_register(kir_type t, const kir_caps *caps) {
   if (t.frag) return t;
   switch (t.base) {
-  case SNT_I8: case SNT_I16: return kir_with_base(t, SNT_I32);
-  case SNT_U8: case SNT_U16: return kir_with_base(t, SNT_U32);
+  case SNT_I8:
+  case SNT_I16: return kir_with_base(t, SNT_I32);
+  case SNT_U8:
+  case SNT_U16: return kir_with_base(t, SNT_U32);
   case SNT_F16: return caps->f16_arithmetic ? t : kir_with_base(t, SNT_F32);
   case SNT_BF16: return kir_with_base(t, SNT_F32);
   default: return t;
@@ -26,7 +28,9 @@ static bool is_small_float(const widening *w, uint32_t base) { return base == SN
 static kir_type as(kir_type t, int32_t base) { return kir_with_base(t, base); }
 
 /* ---- bits ---- */
-static uint32_t masked(kir_kernel *k, uint32_t value, int64_t mask) { return kir_2(k, KIR_and, value, kir_const_int(k, kir_type_of(k, value), mask)); }
+static uint32_t masked(kir_kernel *k, uint32_t value, int64_t mask) {
+  return kir_2(k, KIR_and, value, kir_const_int(k, kir_type_of(k, value), mask));
+}
 
 static uint32_t extended(kir_kernel *k, uint32_t value, uint32_t base) {
   if (k->failed || !is_narrow_int(base)) return value;
@@ -64,7 +68,8 @@ static bool can_hold(uint32_t base, const kir_caps *caps) {
   switch (base) {
   case SNT_F16: return caps->f16_storage;
   case SNT_BF16: return caps->bf16_storage;
-  case SNT_I16: case SNT_U16: return caps->int16_storage;
+  case SNT_I16:
+  case SNT_U16: return caps->int16_storage;
   default: return caps->int8_storage;
   }
 }
@@ -99,7 +104,8 @@ static uint32_t absolute(widening *w, uint32_t memory, uint32_t index) {
 static narrow_access access_of(widening *w, uint32_t i, uint32_t lanes) {
   const kir_inst *in = kir_at(w->c.in, i);
   const uint32_t index = absolute(w, in->index, w->c.map[kir_arg(w->c.in, i, 0)]);
-  return (narrow_access){.memory = in->index, .base = w->c.in->memories.at[in->index].type.base, .lanes = lanes, .align = in->align, .index = index};
+  return (narrow_access){
+      .memory = in->index, .base = w->c.in->memories.at[in->index].type.base, .lanes = lanes, .align = in->align, .index = index};
 }
 
 static uint32_t load(widening *w, uint32_t i) {
@@ -196,7 +202,8 @@ static uint32_t cast(widening *w, uint32_t i) {
   if (!is_small_float(w, to.base)) return plain_cast(w, value, to, in->flags);
   const uint32_t wide = plain_cast(w, value, as(to, SNT_F32), 0);
   if (from.base == to.base || w->only_stored[i]) return wide;
-  if ((in->flags & ~(uint32_t)KIR_SAT) > KIR_ROUND_RNE) return kir_mistake(out, "a small float that is not rounded to nearest must be stored at once");
+  if ((in->flags & ~(uint32_t)KIR_SAT) > KIR_ROUND_RNE)
+    return kir_mistake(out, "a small float that is not rounded to nearest must be stored at once");
   return rounded(out, wide, to.base);
 }
 
@@ -209,11 +216,13 @@ static uint32_t bitcast(widening *w, uint32_t i) {
 
 /* ---- arithmetic ---- */
 enum { WRAPS = 1, ROUNDS = 2 }; /* the result may leave the narrow type's values */
+// clang-format off
 static const uint8_t leaves[KIR_OP_COUNT] = {
     [KIR_add] = WRAPS | ROUNDS, [KIR_sub] = WRAPS | ROUNDS, [KIR_mul] = WRAPS | ROUNDS, [KIR_neg] = WRAPS, [KIR_abs] = WRAPS, [KIR_shl] = WRAPS,
     [KIR_not] = WRAPS, [KIR_div] = WRAPS | ROUNDS, [KIR_fma] = ROUNDS, [KIR_sqrt] = ROUNDS, [KIR_rcp] = ROUNDS, [KIR_rsqrt] = ROUNDS,
     [KIR_hred_add] = WRAPS | ROUNDS, [KIR_hred_mul] = WRAPS | ROUNDS, [KIR_sg_add] = WRAPS | ROUNDS,
 };
+// clang-format on
 static uint8_t leaves_by(uint16_t op) { return (kir_ops[op].attrs & KA_MATH) ? ROUNDS : leaves[op]; }
 
 /* The operation on registers, then back into the narrow type's values. */
@@ -255,7 +264,8 @@ static void visit(widening *w, uint32_t i) {
   uint32_t *map = &w->c.map[i];
   switch (in->op) {
   case KIR_load: *map = changes_memory(w, in) ? load(w, i) : kir_clone_inst(&w->c, i); break;
-  case KIR_store: case KIR_fill:
+  case KIR_store:
+  case KIR_fill:
     if (changes_memory(w, in)) store(w, i);
     else kir_clone_inst(&w->c, i);
     break;
@@ -266,7 +276,10 @@ static void visit(widening *w, uint32_t i) {
   case KIR_scalar: *map = kir_cast(w->c.out, narrow_register(in->type, w->caps), kir_clone_inst(&w->c, i)); break;
   case KIR_cast: *map = cast(w, i); break;
   case KIR_bitcast: *map = bitcast(w, i); break;
-  case KIR_shl: case KIR_shr: case KIR_popcount: case KIR_clz: *map = bitwise(w, i); break;
+  case KIR_shl:
+  case KIR_shr:
+  case KIR_popcount:
+  case KIR_clz: *map = bitwise(w, i); break;
   default: *map = arithmetic(w, i); break;
   }
 }
@@ -281,7 +294,8 @@ static void find_stored_casts(widening *w) {
     const bool store = user->op == KIR_store && w->storage[user->index] != NARROW_CELLS;
     for (uint32_t n = 0; n < user->arg_count; n++) {
       const uint32_t value = kir_arg(in, i, n);
-      const bool plain_words = store && (w->storage[user->index] != NARROW_WORDS || (kir_at(in, value)->flags & ~(uint32_t)KIR_SAT) <= KIR_ROUND_RNE);
+      const bool plain_words = store && (w->storage[user->index] != NARROW_WORDS ||
+                                         (kir_at(in, value)->flags & ~(uint32_t)KIR_SAT) <= KIR_ROUND_RNE);
       if (!plain_words || n + 1 != user->arg_count) w->only_stored[value] = false;
     }
   }

@@ -2,7 +2,11 @@
    is written by two atomics: this item alone writes those bits, so adding the difference changes nothing else, whatever its neighbours do. */
 #include "ir/kir_narrow.h"
 
-typedef struct packing { kir_kernel *k; const narrow_access *a; uint32_t bits, per_word; } packing;
+typedef struct packing {
+  kir_kernel *k;
+  const narrow_access *a;
+  uint32_t bits, per_word;
+} packing;
 
 static packing packing_of(kir_kernel *k, const narrow_access *a) {
   const uint32_t bits = a->base == SNT_BOOL ? 8 : kir_base_bits(a->base);

@@ -65,7 +65,8 @@ static bool read_word(const char **text, const char *end, const char *word) {
   size_t length = strlen(word);
   if ((size_t)(end - *text) < length || memcmp(*text, word, length) != 0) return false;
   const char *after = *text + length;
-  if (after < end && (is_digit(*after) || (*after >= 'a' && *after <= 'z') || (*after >= 'A' && *after <= 'Z') || *after == '_')) return false;
+  if (after < end && (is_digit(*after) || (*after >= 'a' && *after <= 'z') || (*after >= 'A' && *after <= 'Z') || *after == '_'))
+    return false;
   *text = after;
   return true;
 }
@@ -151,8 +152,9 @@ bool ir_read_number(const char **text, const char *end, ir_number *out) {
 
 static bool integer_bits(const ir_number *n, const ir_dtype_info *type, uint64_t *bits) {
   if (!n->is_integer) return false;
-  const uint64_t top = type->is_signed ? (UINT64_C(1) << (type->bits - 1)) - 1 + n->negative
-                       : type->bits == 64 ? UINT64_MAX : (UINT64_C(1) << type->bits) - 1;
+  const uint64_t top = type->is_signed    ? (UINT64_C(1) << (type->bits - 1)) - 1 + n->negative
+                       : type->bits == 64 ? UINT64_MAX
+                                          : (UINT64_C(1) << type->bits) - 1;
   if (n->integer > top || (n->negative && n->integer && !type->is_signed)) return false;
   *bits = n->negative ? 0 - n->integer : n->integer;
   return true;

@@ -47,7 +47,8 @@ void map_delinear(expr_pool *pool, ir_expr offset, uint32_t rank, const ir_expr 
 }
 
 /* Ends of the next runs of axes, counted from the back, over which both shapes have the same product: the reshape acts on each alone. */
-static bool next_run(expr_pool *pool, const ir_expr *from, uint32_t from_end, const ir_expr *to, uint32_t to_end, uint32_t *from_start, uint32_t *to_start) {
+static bool next_run(expr_pool *pool, const ir_expr *from, uint32_t from_end, const ir_expr *to, uint32_t to_end, uint32_t *from_start,
+                     uint32_t *to_start) {
   uint32_t i = from_end, j = to_end;
   ir_expr a = 1, b = 1;
   int64_t x, y;
@@ -115,8 +116,8 @@ bool map_pad(expr_pool *pool, map_access *access, const ir_expr *low, const ir_e
   return true;
 }
 
-bool map_window(expr_pool *pool, map_access *access, uint32_t first, uint32_t count, const int64_t *stride, const int64_t *dilation, const ir_expr *low,
-                const ir_expr *from_dims) {
+bool map_window(expr_pool *pool, map_access *access, uint32_t first, uint32_t count, const int64_t *stride, const int64_t *dilation,
+                const ir_expr *low, const ir_expr *from_dims) {
   uint32_t rank = access->rank - count;
   for (uint32_t i = 0; i < count; i++) {
     ir_expr position = expr_mul(pool, access->at[first + i], expr_int(pool, stride[i]));

@@ -6,7 +6,9 @@
 #include "ir/expr.h"
 
 enum { MAP_MAX_CONDITIONS = 24 };
-typedef struct map_condition { ir_expr value, lo, hi; } map_condition; /* lo <= value < hi */
+typedef struct map_condition {
+  ir_expr value, lo, hi;
+} map_condition; /* lo <= value < hi */
 
 /* The coordinates of one access as expressions over whatever variables the caller uses, with the conditions gathered on the way. */
 typedef struct map_access {
@@ -17,22 +19,24 @@ typedef struct map_access {
 } map_access;
 
 typedef struct ir_map {
-  uint32_t in_rank, out_rank;         /* variables, results */
-  uint32_t vars[SNT_MAX_RANK];        /* pool variables standing for the output coordinates */
-  ir_expr extents[SNT_MAX_RANK];      /* of the variables */
+  uint32_t in_rank, out_rank;    /* variables, results */
+  uint32_t vars[SNT_MAX_RANK];   /* pool variables standing for the output coordinates */
+  ir_expr extents[SNT_MAX_RANK]; /* of the variables */
   map_access to;
 } ir_map;
 
 /* Each rewrites `access`, coordinates of the result of the movement, into coordinates of its operand. Conditions are appended only when they
    are not proven. All return false if there is no room for another condition. */
-bool map_transpose(expr_pool *, map_access *, const uint32_t *perm);                                   /* result axis i is operand axis perm[i] */
+bool map_transpose(expr_pool *, map_access *, const uint32_t *perm); /* result axis i is operand axis perm[i] */
 bool map_reshape(expr_pool *, map_access *, uint32_t from_rank, const ir_expr *from_dims, const ir_expr *result_dims);
-bool map_broadcast(expr_pool *, map_access *, uint32_t from_rank, const ir_expr *from_dims, const int64_t *axes); /* axes[i]: result axis of operand axis i; extent 1 repeats */
+bool map_broadcast(expr_pool *, map_access *, uint32_t from_rank, const ir_expr *from_dims,
+                   const int64_t *axes); /* axes[i]: result axis of operand axis i; extent 1 repeats */
 bool map_slice(expr_pool *, map_access *, const ir_expr *starts, const int64_t *steps);
-bool map_pad(expr_pool *, map_access *, const ir_expr *low, const ir_expr *from_dims);                 /* adds 0 <= at < dim */
+bool map_pad(expr_pool *, map_access *, const ir_expr *low, const ir_expr *from_dims); /* adds 0 <= at < dim */
 /* window: operand [.., s0, s1 ..] -> result [.., o0, o1 .., k0, k1 ..]: spatial axes become output positions, taps are appended at the end.
    `first` spatial axis, `count` of them; padding is a condition. */
-bool map_window(expr_pool *, map_access *, uint32_t first, uint32_t count, const int64_t *stride, const int64_t *dilation, const ir_expr *low, const ir_expr *from_dims);
+bool map_window(expr_pool *, map_access *, uint32_t first, uint32_t count, const int64_t *stride, const int64_t *dilation,
+                const ir_expr *low, const ir_expr *from_dims);
 bool map_add_condition(expr_pool *, map_access *, ir_expr value, ir_expr lo, ir_expr hi);
 ir_expr map_linear(expr_pool *, const map_access *, const ir_expr *dims); /* row-major offset */
 void map_delinear(expr_pool *, ir_expr offset, uint32_t rank, const ir_expr *dims, ir_expr *at);

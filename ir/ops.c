@@ -4,10 +4,12 @@
 #include <math.h>
 
 /* The words that the cells of ops.def use. */
+// clang-format off
 enum {
   POINTWISE = IR_POINTWISE, MOVEMENT = IR_MOVEMENT, REDUCE = IR_REDUCE, SCAN = IR_SCAN, COMMUTES = IR_COMMUTES, EXACT = IR_EXACT,
   SOURCE = IR_SOURCE, EXPENSIVE = IR_EXPENSIVE, F = IR_CLASS_F, I = IR_CLASS_I, B = IR_CLASS_B, VARIADIC = IR_VARIADIC
 };
+// clang-format on
 #define A(key) (1u << IR_ATTR_##key)
 
 /* Names are identifiers in the table, so they have "_" where the text form has "."; longer ones than 15 letters would not fit below. */
@@ -15,12 +17,13 @@ enum {
 #define DOTTED(text, i) (LETTER(text, i) == '_' ? '.' : LETTER(text, i))
 #define FOUR(text, i) DOTTED(text, i), DOTTED(text, i + 1), DOTTED(text, i + 2), DOTTED(text, i + 3)
 static const char op_names[IR_OP_COUNT][16] = {
-  [IR_OP_NONE] = "none",
+    [IR_OP_NONE] = "none",
 #define OP(id, ...) [IR_OP_##id] = {FOUR(#id, 0), FOUR(#id, 4), FOUR(#id, 8), FOUR(#id, 12)},
 #include "ir/ops.def"
 #undef OP
 };
 
+// clang-format off
 const ir_op_info ir_ops[IR_OP_COUNT] = {
   [IR_OP_NONE] = {.name = op_names[IR_OP_NONE]},
 #define OP(id, operands, result, bits, types, keys, ulp, feval, ieval)                                                              \
@@ -29,9 +32,10 @@ const ir_op_info ir_ops[IR_OP_COUNT] = {
 #include "ir/ops.def"
 #undef OP
 };
+// clang-format on
 
 const ir_attr_info ir_attr_infos[IR_ATTR_COUNT] = {
-  [IR_ATTR_NONE] = {"none", IR_KIND_FLAG},
+    [IR_ATTR_NONE] = {"none", IR_KIND_FLAG},
 #define ATTR(id, type) [IR_ATTR_##id] = {#id, IR_KIND_##type},
 #include "ir/attrs.def"
 #undef ATTR
@@ -100,7 +104,8 @@ static int64_t wrap_to(int64_t value, int32_t dtype, uint32_t bits) {
 double ir_op_eval(ir_op op, double a, double b, double c) {
   switch (op) {
 #define OP(id, operands, result, bits, types, keys, ulp, feval, ieval) \
-  case IR_OP_##id: return (double)(feval);
+  case IR_OP_##id:                                                     \
+    return (double)(feval);
 #include "ir/ops.def"
 #undef OP
   default: return 0;
@@ -110,7 +115,8 @@ double ir_op_eval(ir_op op, double a, double b, double c) {
 static int64_t eval_int(ir_op op, int64_t a, int64_t b, int64_t c, uint32_t bits, bool u) {
   switch (op) {
 #define OP(id, operands, result, flag_bits, types, keys, ulp, feval, ieval) \
-  case IR_OP_##id: return (int64_t)(ieval);
+  case IR_OP_##id:                                                          \
+    return (int64_t)(ieval);
 #include "ir/ops.def"
 #undef OP
   default: return 0;

@@ -6,7 +6,10 @@ void plan_init(ir_plan *p, ir_arena *arena, expr_pool *pool) { *p = (ir_plan){.a
 /* x first, so that a small count is a plain one-dimensional grid; the rest is spread as evenly as whole numbers allow. */
 void plan_fold_grid(uint64_t groups, const uint64_t limit[3], uint32_t out[3]) {
   out[0] = out[1] = out[2] = 1;
-  if (groups <= limit[0]) { out[0] = (uint32_t)(groups ? groups : 1); return; }
+  if (groups <= limit[0]) {
+    out[0] = (uint32_t)(groups ? groups : 1);
+    return;
+  }
   const uint64_t rest = (groups + limit[0] - 1) / limit[0];
   if (rest <= limit[1]) {
     out[1] = (uint32_t)rest;
@@ -43,7 +46,8 @@ static bool guards_hold(const ir_plan *p, const plan_step *s, const int64_t *sym
   for (uint32_t i = 0; i < s->guard_count; i++) {
     int64_t v, lo, hi;
     const plan_condition *g = &s->guards[i];
-    if (!expr_eval(p->pool, g->value, symbols, NULL, &v) || !expr_eval(p->pool, g->lo, symbols, NULL, &lo) || !expr_eval(p->pool, g->hi, symbols, NULL, &hi)) {
+    if (!expr_eval(p->pool, g->value, symbols, NULL, &v) || !expr_eval(p->pool, g->lo, symbols, NULL, &lo) ||
+        !expr_eval(p->pool, g->hi, symbols, NULL, &hi)) {
       *ok = false;
       return false;
     }
@@ -55,7 +59,8 @@ static bool guards_hold(const ir_plan *p, const plan_step *s, const int64_t *sym
 static bool put_scalar(plan_launch *out, const kir_scalar *s, int64_t value) {
   const uint32_t bytes = s->type.base == SNT_U64 || s->type.base == SNT_I64 || s->type.base == SNT_F64 ? 8 : 4;
   if (s->offset + bytes > sizeof out->scalars) return false;
-  if (bytes == 4 && s->type.base == SNT_U32 && (value < INT32_MIN || value > UINT32_MAX)) return false; /* negative ones wrap, as index arithmetic does */
+  if (bytes == 4 && s->type.base == SNT_U32 && (value < INT32_MIN || value > UINT32_MAX))
+    return false; /* negative ones wrap, as index arithmetic does */
   const uint32_t low = (uint32_t)value;
   memcpy(out->scalars + s->offset, bytes == 8 ? (const void *)&value : (const void *)&low, bytes);
   if (s->offset + bytes > out->scalar_bytes) out->scalar_bytes = s->offset + bytes;
@@ -85,16 +90,22 @@ snt_result plan_solve_symbols(const ir_plan *p, uint32_t buffer, const int64_t *
   const plan_buffer *b = &p->buffers.at[buffer];
   for (uint32_t i = 0; i < b->rank; i++) {
     if (b->dims[i] >= 0) {
-      if (b->dims[i] != dims[i]) return ir_fail(diag, SNT_E_SHAPE, "bind", b->node, "%s: axis %u has %lld elements, expected %lld", b->name, i, (long long)dims[i], (long long)b->dims[i]);
+      if (b->dims[i] != dims[i])
+        return ir_fail(diag, SNT_E_SHAPE, "bind", b->node, "%s: axis %u has %lld elements, expected %lld", b->name, i, (long long)dims[i],
+                       (long long)b->dims[i]);
       continue;
     }
     const expr_node *n = &p->pool->nodes.at[IR_EXPR_NODE(b->dims[i])];
     if (n->kind != EXPR_SYMBOL) continue;
     const uint32_t s = (uint32_t)n->value;
     const expr_symbol *symbol = &p->pool->symbols.at[s];
-    if (known[s] && symbols[s] != dims[i]) return ir_fail(diag, SNT_E_SHAPE, "bind", b->node, "%s: axis %u is %s = %lld here, %lld elsewhere", b->name, i, symbol->name, (long long)dims[i], (long long)symbols[s]);
+    if (known[s] && symbols[s] != dims[i])
+      return ir_fail(diag, SNT_E_SHAPE, "bind", b->node, "%s: axis %u is %s = %lld here, %lld elsewhere", b->name, i, symbol->name,
+                     (long long)dims[i], (long long)symbols[s]);
     if (dims[i] < symbol->min || dims[i] > symbol->max || (symbol->multiple_of > 1 && dims[i] % symbol->multiple_of))
-      return ir_fail(diag, SNT_E_SHAPE, "bind", b->node, "%s: axis %u, %s = %lld is outside its range %lld to %lld, multiple of %lld", b->name, i, symbol->name, (long long)dims[i], (long long)symbol->min, (long long)symbol->max, (long long)symbol->multiple_of);
+      return ir_fail(diag, SNT_E_SHAPE, "bind", b->node, "%s: axis %u, %s = %lld is outside its range %lld to %lld, multiple of %lld",
+                     b->name, i, symbol->name, (long long)dims[i], (long long)symbol->min, (long long)symbol->max,
+                     (long long)symbol->multiple_of);
     symbols[s] = dims[i];
     known[s] = 1;
   }

@@ -14,34 +14,44 @@ typedef enum {
   PLAN_SCRATCH   /* part of the one scratch range, at `offset` */
 } plan_buffer_kind;
 typedef struct plan_buffer {
-  const char *name;      /* ports: the user's name; else a name for people */
+  const char *name; /* ports: the user's name; else a name for people */
   uint8_t kind, dtype, rank;
-  ir_expr dims[SNT_MAX_RANK]; /* logical dims of the value it holds (ports); scratch: may be of rank 1 */
-  ir_expr bytes;         /* storage size, a multiple of 16 for scratch and constants */
-  ir_expr offset;        /* scratch: byte offset in the scratch range, a multiple of `align` */
-  uint32_t align;        /* 256 unless the profile says more */
-  const void *data;      /* constant: row-major or packed bytes */
+  ir_expr dims[SNT_MAX_RANK];     /* logical dims of the value it holds (ports); scratch: may be of rank 1 */
+  ir_expr bytes;                  /* storage size, a multiple of 16 for scratch and constants */
+  ir_expr offset;                 /* scratch: byte offset in the scratch range, a multiple of `align` */
+  uint32_t align;                 /* 256 unless the profile says more */
+  const void *data;               /* constant: row-major or packed bytes */
   uint32_t first_step, last_step; /* lifetime, inclusive */
-  uint32_t node;         /* graph node it holds, 0: none */
+  uint32_t node;                  /* graph node it holds, 0: none */
 } plan_buffer;
-typedef struct plan_condition { ir_expr value, lo, hi; } plan_condition; /* lo <= value < hi */
-typedef struct plan_binding { uint32_t buffer; ir_expr offset, bytes; uint8_t access; } plan_binding; /* by kernel slot; access KIR_READ | KIR_WRITE */
+typedef struct plan_condition {
+  ir_expr value, lo, hi;
+} plan_condition; /* lo <= value < hi */
+typedef struct plan_binding {
+  uint32_t buffer;
+  ir_expr offset, bytes;
+  uint8_t access;
+} plan_binding; /* by kernel slot; access KIR_READ | KIR_WRITE */
 typedef struct plan_step {
-  const char *name;           /* unique: "k3_layernorm" */
+  const char *name; /* unique: "k3_layernorm" */
   uint32_t kernel;
-  ir_expr groups;             /* linear count; the runtime folds it into the device's grid limits, the kernel unfolds it */
+  ir_expr groups; /* linear count; the runtime folds it into the device's grid limits, the kernel unfolds it */
   uint32_t binding_count, scalar_count, guard_count;
-  plan_binding *bindings;     /* [slot] */
-  ir_expr *scalars;           /* [kernel scalar], integers; a float scalar holds its f32 bits */
+  plan_binding *bindings; /* [slot] */
+  ir_expr *scalars;       /* [kernel scalar], integers; a float scalar holds its f32 bits */
   plan_condition *guards;
   uint32_t choice;
   uint32_t node_count;
-  const uint32_t *nodes;      /* graph nodes it computes, for explain */
-  uint32_t barrier;           /* 1: must wait for earlier steps it depends on (a true dependence exists since the last barrier) */
+  const uint32_t *nodes; /* graph nodes it computes, for explain */
+  uint32_t barrier;      /* 1: must wait for earlier steps it depends on (a true dependence exists since the last barrier) */
   ir_expr bytes_read, bytes_written, flops; /* of the step, for explain and bench: each buffer region once */
-  double est_ns;              /* cost model, at the hints of the symbols */
+  double est_ns;                            /* cost model, at the hints of the symbols */
 } plan_step;
-typedef struct plan_kernel { const kir_kernel *kernel; const char *kind; uint8_t key[32]; } plan_kernel; /* kind: "loop" "row" ..; equal keys are one kernel */
+typedef struct plan_kernel {
+  const kir_kernel *kernel;
+  const char *kind;
+  uint8_t key[32];
+} plan_kernel; /* kind: "loop" "row" ..; equal keys are one kernel */
 typedef struct ir_plan {
   ir_arena *arena;
   expr_pool *pool;
@@ -54,16 +64,24 @@ typedef struct ir_plan {
 } ir_plan;
 
 void plan_init(ir_plan *, ir_arena *, expr_pool *);
-snt_result plan_verify(const ir_plan *, ir_text *errors, snt_diag *); /* slots bound, lifetimes disjoint in scratch, barriers cover dependences, scalars complete */
+snt_result plan_verify(const ir_plan *, ir_text *errors,
+                       snt_diag *);          /* slots bound, lifetimes disjoint in scratch, barriers cover dependences, scalars complete */
 void plan_print(const ir_plan *, ir_text *); /* without kernel bodies or constant bytes (their size and hash) */
-snt_result plan_parse(ir_plan *, const char *text, size_t length, snt_diag *); /* kernels named, not defined: bound by plan_attach_kernels */
+snt_result plan_parse(ir_plan *, const char *text, size_t length,
+                      snt_diag *); /* kernels named, not defined: bound by plan_attach_kernels */
 /* The grid that a device with at most `limit` groups an axis launches for a linear count: x*y*z >= groups; x first. Kernels drop the excess. */
 void plan_fold_grid(uint64_t groups, const uint64_t limit[3], uint32_t out[3]);
 /* Values of one step for given symbols. Allocates nothing. False on overflow or a size that does not fit. */
-typedef struct plan_launch { bool runs; uint64_t groups; uint8_t scalars[128]; uint32_t scalar_bytes; } plan_launch;
+typedef struct plan_launch {
+  bool runs;
+  uint64_t groups;
+  uint8_t scalars[128];
+  uint32_t scalar_bytes;
+} plan_launch;
 bool plan_eval_step(const ir_plan *, uint32_t step, const int64_t *symbols, uint32_t *taken_choice, plan_launch *out);
 bool plan_eval(const ir_plan *, ir_expr, const int64_t *symbols, uint64_t *out);
-bool plan_logical_bytes(const ir_plan *, const plan_buffer *, const int64_t *symbols, uint64_t *out); /* of the value it holds, row-major; at most 2^46 */
+bool plan_logical_bytes(const ir_plan *, const plan_buffer *, const int64_t *symbols,
+                        uint64_t *out); /* of the value it holds, row-major; at most 2^46 */
 /* Symbols from the extents that the caller's ports really have; checks min, max, multiple_of and consistency. */
 snt_result plan_solve_symbols(const ir_plan *, uint32_t buffer, const int64_t *dims, int64_t *symbols, uint8_t *known, snt_diag *);
 #endif

@@ -4,13 +4,13 @@
 #include <stdio.h>
 
 static const shape_rule rules[IR_RULE_COUNT] = {
-    [IR_RULE_GIVEN] = shape_given,         [IR_RULE_RANDOM] = shape_random,       [IR_RULE_SAME] = shape_same,
-    [IR_RULE_BOOL] = shape_bool,           [IR_RULE_SELECT] = shape_select,       [IR_RULE_CAST] = shape_cast,
-    [IR_RULE_BITCAST] = shape_bitcast,     [IR_RULE_REDUCE] = shape_reduce,       [IR_RULE_REDUCE_INDEX] = shape_reduce_index,
-    [IR_RULE_CONTRACT] = shape_contract,   [IR_RULE_RESHAPE] = shape_reshape,     [IR_RULE_TRANSPOSE] = shape_transpose,
-    [IR_RULE_BROADCAST] = shape_broadcast, [IR_RULE_SLICE] = shape_slice,         [IR_RULE_PAD] = shape_pad,
-    [IR_RULE_CONCAT] = shape_concat,       [IR_RULE_WINDOW] = shape_window,       [IR_RULE_GATHER] = shape_gather,
-    [IR_RULE_SCATTER] = shape_scatter,     [IR_RULE_REPEAT] = shape_repeat,       [IR_RULE_PICK] = shape_pick,
+    [IR_RULE_GIVEN] = shape_given,         [IR_RULE_RANDOM] = shape_random,   [IR_RULE_SAME] = shape_same,
+    [IR_RULE_BOOL] = shape_bool,           [IR_RULE_SELECT] = shape_select,   [IR_RULE_CAST] = shape_cast,
+    [IR_RULE_BITCAST] = shape_bitcast,     [IR_RULE_REDUCE] = shape_reduce,   [IR_RULE_REDUCE_INDEX] = shape_reduce_index,
+    [IR_RULE_CONTRACT] = shape_contract,   [IR_RULE_RESHAPE] = shape_reshape, [IR_RULE_TRANSPOSE] = shape_transpose,
+    [IR_RULE_BROADCAST] = shape_broadcast, [IR_RULE_SLICE] = shape_slice,     [IR_RULE_PAD] = shape_pad,
+    [IR_RULE_CONCAT] = shape_concat,       [IR_RULE_WINDOW] = shape_window,   [IR_RULE_GATHER] = shape_gather,
+    [IR_RULE_SCATTER] = shape_scatter,     [IR_RULE_REPEAT] = shape_repeat,   [IR_RULE_PICK] = shape_pick,
 };
 
 snt_result shape_fail(shape_query *q, const char *format, ...) {
@@ -95,7 +95,8 @@ static snt_result read_attr(shape_query *q, const ir_attr_value *a) {
 
 /* ---- types ---- */
 snt_result shape_check_type(expr_pool *pool, const ir_tensor *type, snt_diag *diag) {
-  if (type->dtype == 0 || type->dtype >= SNT_DTYPE_COUNT) return ir_fail(diag, SNT_E_ARG, "shape", 0, "unknown element type %u", type->dtype);
+  if (type->dtype == 0 || type->dtype >= SNT_DTYPE_COUNT)
+    return ir_fail(diag, SNT_E_ARG, "shape", 0, "unknown element type %u", type->dtype);
   if (type->rank > SNT_MAX_RANK) return ir_fail(diag, SNT_E_SHAPE, "shape", 0, "rank %u is over %d", type->rank, SNT_MAX_RANK);
   int64_t elements = 1, extent, lo, hi;
   for (uint32_t i = 0; i < type->rank; i++) {
@@ -112,8 +113,10 @@ snt_result shape_class(shape_query *q, uint32_t i, bool storage) {
   const ir_dtype_info *info = &ir_dtypes[shape_arg(q, i)->dtype];
   const uint8_t is = info->is_float ? IR_CLASS_F : info->is_int ? IR_CLASS_I : IR_CLASS_B;
   if (!(ir_ops[q->op].classes & is)) return shape_fail(q, "operand %u may not be %s", i + 1, info->name);
-  if (!storage && info->bits < 8 && is == IR_CLASS_I) return shape_fail(q, "operand %u is %s, a storage type: cast it first", i + 1, info->name);
-  if (!storage && info->bits == 8 && is == IR_CLASS_F) return shape_fail(q, "operand %u is %s, a storage type: cast it first", i + 1, info->name);
+  if (!storage && info->bits < 8 && is == IR_CLASS_I)
+    return shape_fail(q, "operand %u is %s, a storage type: cast it first", i + 1, info->name);
+  if (!storage && info->bits == 8 && is == IR_CLASS_F)
+    return shape_fail(q, "operand %u is %s, a storage type: cast it first", i + 1, info->name);
   return SNT_OK;
 }
 
@@ -134,7 +137,8 @@ static snt_result check_arity(shape_query *q) {
 snt_result shape_infer(shape_query *q, const ir_graph *g, const ir_node_desc *node, snt_diag *diag) {
   memset(q->attr, 0, sizeof q->attr);
   memset(&q->out, 0, sizeof q->out);
-  q->g = g, q->pool = g->pool, q->op = node->op, q->arg_count = node->arg_count, q->args = node->args, q->given = node->given, q->diag = diag;
+  q->g = g, q->pool = g->pool, q->op = node->op, q->arg_count = node->arg_count, q->args = node->args, q->given = node->given,
+  q->diag = diag;
   snt_diag unused;
   if (!diag) q->diag = &unused;
   SNT_TRY(check_arity(q));

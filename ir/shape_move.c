@@ -37,8 +37,8 @@ snt_result shape_reshape(shape_query *q) {
   SNT_TRY(fill_wildcard(q, total));
   const ir_expr made = ir_tensor_elements(q->pool, &q->out);
   if (total == made) return SNT_OK;
-  return shape_fail(q, "%s has %s elements, %s %s", shape_name_type(q, shape_arg(q, 0)), shape_name_dim(q, total), shape_name_type(q, &q->out),
-                    shape_name_dim(q, made));
+  return shape_fail(q, "%s has %s elements, %s %s", shape_name_type(q, shape_arg(q, 0)), shape_name_dim(q, total),
+                    shape_name_type(q, &q->out), shape_name_dim(q, made));
 }
 
 snt_result shape_transpose(shape_query *q) {
@@ -100,7 +100,8 @@ snt_result shape_slice(shape_query *q) {
   q->out = (ir_tensor){.dtype = x->dtype, .rank = x->rank};
   for (uint32_t i = 0; i < x->rank; i++) {
     int64_t step;
-    if (!expr_is_const(q->pool, q->ints[IR_ATTR_steps][i], &step) || step == 0) return shape_fail(q, "the step of axis %u must be a number other than 0", i);
+    if (!expr_is_const(q->pool, q->ints[IR_ATTR_steps][i], &step) || step == 0)
+      return shape_fail(q, "the step of axis %u must be a number other than 0", i);
     SNT_TRY(check_slice(q, i, step));
     q->out.dims[i] = q->ints[IR_ATTR_sizes][i];
   }
@@ -129,7 +130,8 @@ snt_result shape_concat(shape_query *q) {
     bool fits = x->dtype == first->dtype && x->rank == first->rank;
     for (uint32_t d = 0; fits && d < x->rank; d++) fits = d == axis || x->dims[d] == first->dims[d];
     if (!fits)
-      return shape_fail(q, "operand %u is %s, operand 1 %s: only axis %u may differ", i + 1, shape_name_type(q, x), shape_name_type(q, first), axis);
+      return shape_fail(q, "operand %u is %s, operand 1 %s: only axis %u may differ", i + 1, shape_name_type(q, x),
+                        shape_name_type(q, first), axis);
     q->out.dims[axis] = expr_add(q->pool, q->out.dims[axis], x->dims[axis]);
   }
   return SNT_OK;
@@ -138,17 +140,19 @@ snt_result shape_concat(shape_query *q) {
 /* Positions along one axis: (extent + low + high - dilation * (size - 1) - 1) / stride + 1. */
 static snt_result window_axis(shape_query *q, uint32_t axis, uint32_t i) {
   int64_t size, stride, dilation;
-  if (!expr_is_const(q->pool, q->ints[IR_ATTR_size][i], &size) || size < 1 || size > INT32_MAX) return shape_fail(q, "size must be numbers over 0");
+  if (!expr_is_const(q->pool, q->ints[IR_ATTR_size][i], &size) || size < 1 || size > INT32_MAX)
+    return shape_fail(q, "size must be numbers over 0");
   if (!expr_is_const(q->pool, q->ints[IR_ATTR_stride][i], &stride) || stride < 1) return shape_fail(q, "stride must be numbers over 0");
   if (!expr_is_const(q->pool, q->ints[IR_ATTR_dilation][i], &dilation) || dilation < 1 || dilation > INT32_MAX)
     return shape_fail(q, "dilation must be numbers over 0");
-  const ir_expr padded = expr_add(q->pool, expr_add(q->pool, shape_arg(q, 0)->dims[axis], q->ints[IR_ATTR_low][i]), q->ints[IR_ATTR_high][i]);
+  const ir_expr padded = expr_add(q->pool, expr_add(q->pool, shape_arg(q, 0)->dims[axis], q->ints[IR_ATTR_low][i]),
+                                  q->ints[IR_ATTR_high][i]);
   const ir_expr room = expr_add(q->pool, padded, expr_int(q->pool, -dilation * (size - 1) - 1));
   int64_t lo, hi;
   expr_bounds(q->pool, room, &lo, &hi);
   if (hi < 0)
-    return shape_fail(q, "%lld taps %lld apart do not fit axis %u, which has extent %s with its padding", (long long)size, (long long)dilation, axis,
-                      shape_name_dim(q, padded));
+    return shape_fail(q, "%lld taps %lld apart do not fit axis %u, which has extent %s with its padding", (long long)size,
+                      (long long)dilation, axis, shape_name_dim(q, padded));
   q->out.dims[axis] = expr_add(q->pool, expr_div(q->pool, room, expr_int(q->pool, stride)), 1);
   q->out.dims[q->out.rank++] = size;
   return SNT_OK;

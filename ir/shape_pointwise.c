@@ -10,8 +10,8 @@ static snt_result common_shape(shape_query *q, uint32_t first) {
     const ir_tensor *is = shape_arg(q, i);
     if (is->rank == 0 || ir_same_shape(is, shape)) continue;
     if (is->rank != shape->rank)
-      return shape_fail(q, "operand %u is %s, operand %u %s: ranks differ, broadcast one of them", i + 1, shape_name_type(q, is), shaped + 1,
-                        shape_name_type(q, shape));
+      return shape_fail(q, "operand %u is %s, operand %u %s: ranks differ, broadcast one of them", i + 1, shape_name_type(q, is),
+                        shaped + 1, shape_name_type(q, shape));
     uint32_t axis = 0;
     while (is->dims[axis] == shape->dims[axis]) axis++;
     return shape_fail(q, "operand %u is %s, operand %u %s: axis %u has extents %s and %s", i + 1, shape_name_type(q, is), shaped + 1,

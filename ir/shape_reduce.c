@@ -57,7 +57,8 @@ static snt_result read_operand_labels(shape_query *q, labels *l, uint32_t operan
   const ir_tensor *x = shape_arg(q, operand);
   SNT_TRY(shape_need(q, key));
   if (q->attr[key].count != x->rank)
-    return shape_fail(q, "%s names %u axes, operand %u is %s", ir_attr_infos[key].name, q->attr[key].count, operand + 1, shape_name_type(q, x));
+    return shape_fail(q, "%s names %u axes, operand %u is %s", ir_attr_infos[key].name, q->attr[key].count, operand + 1,
+                      shape_name_type(q, x));
   for (uint32_t axis = 0; axis < x->rank; axis++) {
     int64_t name;
     if (!expr_is_const(q->pool, q->ints[key][axis], &name)) return shape_fail(q, "a label of %s is no number", ir_attr_infos[key].name);
@@ -96,7 +97,8 @@ static snt_result contract_dtype(shape_query *q) {
   const uint8_t lhs = shape_arg(q, 0)->dtype, rhs = shape_arg(q, 1)->dtype;
   if (ir_dtypes[lhs].is_float != ir_dtypes[rhs].is_float)
     return shape_fail(q, "operand 1 is %s, operand 2 %s", ir_dtypes[lhs].name, ir_dtypes[rhs].name);
-  if (ir_dtypes[lhs].is_float && lhs != rhs) return shape_fail(q, "operand 1 is %s, operand 2 %s: cast one", ir_dtypes[lhs].name, ir_dtypes[rhs].name);
+  if (ir_dtypes[lhs].is_float && lhs != rhs)
+    return shape_fail(q, "operand 1 is %s, operand 2 %s: cast one", ir_dtypes[lhs].name, ir_dtypes[rhs].name);
   ir_expr dtype = q->given ? q->given->dtype : lhs;
   if (!shape_has(q, IR_ATTR_dtype)) {
     if (lhs != rhs && !q->given) return shape_fail(q, "operands are %s and %s: dtype is needed", ir_dtypes[lhs].name, ir_dtypes[rhs].name);

@@ -12,9 +12,14 @@ void rt_give(const snt_host_alloc *, void *ptr, size_t size);
 bool rt_grow(const snt_host_alloc *, void **at, uint32_t *capacity, uint32_t need, size_t item);
 
 /* ---- driver libraries ---- */
-typedef struct rt_symbol { const char *name; size_t offset; } rt_symbol; /* of a function pointer in the caller's table */
-#define RT_SYMBOL(T, member) {#member, offsetof(T, member)}
-void *rt_library_open(const char *const *names); /* the first that loads, of a null-terminated list; null: none. Never unloaded from memory. */
+typedef struct rt_symbol {
+  const char *name;
+  size_t offset;
+} rt_symbol; /* of a function pointer in the caller's table */
+#define RT_SYMBOL(T, member) \
+  { #member, offsetof(T, member) }
+void *
+rt_library_open(const char *const *names); /* the first that loads, of a null-terminated list; null: none. Never unloaded from memory. */
 void rt_library_close(void *library);
 /* Fills `table`; false after naming a missing function in `missing`. */
 bool rt_library_symbols(void *library, const rt_symbol *, uint32_t count, void *table, const char **missing);
@@ -24,7 +29,7 @@ uint64_t rt_clock_ns(void);
 void rt_sleep_ns(uint64_t);
 bool rt_contains(const char *text, const char *part); /* ignoring case; "" is in everything */
 void rt_copy_text(char *to, size_t size, const char *from);
-bool rt_index(const char *which, uint32_t *index);   /* "" is 0, "3" is 3; false: not a number */
+bool rt_index(const char *which, uint32_t *index); /* "" is 0, "3" is 3; false: not a number */
 /* Takes "+word" off the end of a selector part; true when it was there. `which` is changed. */
 bool rt_take_suffix(char *which, const char *suffix);
 /* A compiler's log in one line: the first line with "error", else the first that is not blank. */
@@ -34,7 +39,9 @@ snt_result rt_base_profile(cost_profile *, const char *name, snt_diag *);
 
 /* The dispatch as a backend sees it: block words with the group count appended, and the folded grid. */
 enum { RT_MAX_BLOCK_WORDS = 64 };
-typedef struct rt_shape { uint32_t words[RT_MAX_BLOCK_WORDS], word_count, grid[3]; } rt_shape;
+typedef struct rt_shape {
+  uint32_t words[RT_MAX_BLOCK_WORDS], word_count, grid[3];
+} rt_shape;
 /* SNT_E_LIMIT when the block or the group count is too large for the device. */
 snt_result rt_dispatch_shape(const rt_device *, const rt_dispatch *, rt_shape *, snt_diag *);
 /* Checks bindings against the buffers they lie in and the profile's alignment: what a driver would not forgive. */

@@ -160,10 +160,8 @@ static snt_result cuda_open(const snt_host_alloc *alloc, const char *which, rt_d
     return result;
   }
   result = start_device(device, which, diag);
-  if (result != SNT_OK)
-    cuda_close(&device->base);
-  else
-    *out = &device->base;
+  if (result != SNT_OK) cuda_close(&device->base);
+  else *out = &device->base;
   return result;
 }
 

@@ -57,10 +57,8 @@ snt_result cuda_pipeline_create(rt_device *base, const rt_code *code, const void
     result = build(device, pipeline, code, cached, cached_bytes, diag);
     cuda_leave(device);
   }
-  if (result != SNT_OK)
-    cuda_pipeline_destroy(&pipeline->base);
-  else
-    *out = &pipeline->base;
+  if (result != SNT_OK) cuda_pipeline_destroy(&pipeline->base);
+  else *out = &pipeline->base;
   return result;
 }
 

@@ -56,10 +56,8 @@ static CUresult take_mark(cuda_stream *stream, CUevent *out) {
 static void give_mark(cuda_stream *stream, CUevent mark) {
   cuda_device *device = (cuda_device *)stream->base.device;
   bool room = rt_grow(device->base.alloc, (void **)&stream->pool, &stream->pool_capacity, stream->pool_count + 1, sizeof *stream->pool);
-  if (room)
-    stream->pool[stream->pool_count++] = mark;
-  else
-    device->api.cuEventDestroy_v2(mark);
+  if (room) stream->pool[stream->pool_count++] = mark;
+  else device->api.cuEventDestroy_v2(mark);
 }
 
 static uint32_t mark_count(const cuda_event *event) { return event->timed ? event->count + 1 : 1; }
@@ -141,10 +139,8 @@ snt_result cuda_submit(rt_stream *base, uint32_t count, const rt_dispatch *dispa
   if (!cuda_enter(device)) return ir_fail(diag, SNT_E_BACKEND, "submit", 0, "the context cannot be made current");
   snt_result result = out ? create_event(stream, count, timed, &event, diag) : SNT_OK;
   if (result == SNT_OK) result = submit_all(stream, count, dispatches, event, diag);
-  if (result != SNT_OK && event)
-    drop_event(event);
-  else if (result == SNT_OK && out)
-    *out = &event->base;
+  if (result != SNT_OK && event) drop_event(event);
+  else if (result == SNT_OK && out) *out = &event->base;
   cuda_leave(device);
   return result;
 }

@@ -96,10 +96,8 @@ static snt_result hooked_pipeline_create(rt_device *base, const rt_code *code, c
                                   .binding_count = code->binding_count,
                                   .block_bytes = code->block_bytes + 4};
   snt_result result = device->hook->pipeline_create(device->handle, &given, &pipeline->handle, diag);
-  if (result != SNT_OK)
-    rt_give(base->alloc, pipeline, sizeof *pipeline);
-  else
-    *out = &pipeline->base.base;
+  if (result != SNT_OK) rt_give(base->alloc, pipeline, sizeof *pipeline);
+  else *out = &pipeline->base.base;
   return result;
 }
 

@@ -146,10 +146,8 @@ static snt_result interp_pipeline_create(rt_device *device, const rt_code *code,
   pipeline->base = (rt_sync_pipeline){.base = {.v = device->v, .device = device}, .binding_count = code->binding_count};
   ir_arena_init(&pipeline->arena, device->alloc);
   snt_result result = take_kernel(pipeline, code, diag);
-  if (result != SNT_OK)
-    interp_pipeline_destroy(&pipeline->base.base);
-  else
-    *out = &pipeline->base.base;
+  if (result != SNT_OK) interp_pipeline_destroy(&pipeline->base.base);
+  else *out = &pipeline->base.base;
   return result;
 }
 

@@ -6,14 +6,15 @@
 #include <CL/cl_ext.h>
 #include <pthread.h>
 
-#define OCL_FUNCTIONS(F)                                                                                              \
-  F(clGetPlatformIDs) F(clGetPlatformInfo) F(clGetDeviceIDs) F(clGetDeviceInfo) F(clCreateContext) F(clReleaseContext) \
-  F(clCreateCommandQueue) F(clReleaseCommandQueue) F(clCreateBuffer) F(clCreateSubBuffer) F(clReleaseMemObject)        \
-  F(clCreateProgramWithSource) F(clCreateProgramWithBinary) F(clBuildProgram) F(clGetProgramBuildInfo)                 \
-  F(clGetProgramInfo) F(clReleaseProgram) F(clCreateKernel) F(clReleaseKernel) F(clSetKernelArg)                       \
-  F(clGetKernelInfo) F(clGetKernelWorkGroupInfo) F(clEnqueueNDRangeKernel) F(clEnqueueReadBuffer)                      \
-  F(clEnqueueWriteBuffer) F(clEnqueueMapBuffer) F(clEnqueueUnmapMemObject) F(clEnqueueMarkerWithWaitList) F(clFinish)  \
-  F(clFlush) F(clWaitForEvents) F(clGetEventInfo) F(clGetEventProfilingInfo) F(clReleaseEvent)
+#define OCL_FUNCTIONS(F)                                                                                                   \
+  F(clGetPlatformIDs)                                                                                                      \
+  F(clGetPlatformInfo) F(clGetDeviceIDs) F(clGetDeviceInfo) F(clCreateContext) F(clReleaseContext) F(clCreateCommandQueue) \
+      F(clReleaseCommandQueue) F(clCreateBuffer) F(clCreateSubBuffer) F(clReleaseMemObject) F(clCreateProgramWithSource)   \
+          F(clCreateProgramWithBinary) F(clBuildProgram) F(clGetProgramBuildInfo) F(clGetProgramInfo) F(clReleaseProgram)  \
+              F(clCreateKernel) F(clReleaseKernel) F(clSetKernelArg) F(clGetKernelInfo) F(clGetKernelWorkGroupInfo)        \
+                  F(clEnqueueNDRangeKernel) F(clEnqueueReadBuffer) F(clEnqueueWriteBuffer) F(clEnqueueMapBuffer)           \
+                      F(clEnqueueUnmapMemObject) F(clEnqueueMarkerWithWaitList) F(clFinish) F(clFlush) F(clWaitForEvents)  \
+                          F(clGetEventInfo) F(clGetEventProfilingInfo) F(clReleaseEvent)
 
 typedef struct ocl_api {
   void *library;
@@ -25,13 +26,18 @@ typedef struct ocl_api {
 /* A driver family: how it is selected, what it is taken for until it is queried, what is known to be wrong with it. */
 typedef struct ocl_family {
   const char *platform, *name, *profile;
-  bool host_mapped; /* a mapped buffer stays at one address and may stay mapped while kernels run */
-  bool understates; /* answers too small a group size for a kernel: the launch decides */
+  bool host_mapped;    /* a mapped buffer stays at one address and may stay mapped while kernels run */
+  bool understates;    /* answers too small a group size for a kernel: the launch decides */
   bool finishes_early; /* clFinish and markers do not wait for kernels; reading does: a word of the stream's own is read instead */
-  bool warms_up;    /* compiles at the first launch: pipeline_create launches an empty one */
+  bool warms_up;       /* compiles at the first launch: pipeline_create launches an empty one */
 } ocl_family;
 
-typedef struct ocl_found { cl_platform_id platform; cl_device_id device; const ocl_family *family; rt_device_desc desc; } ocl_found;
+typedef struct ocl_found {
+  cl_platform_id platform;
+  cl_device_id device;
+  const ocl_family *family;
+  rt_device_desc desc;
+} ocl_found;
 
 typedef struct ocl_device {
   rt_device base;
@@ -40,11 +46,14 @@ typedef struct ocl_device {
   cl_device_id id;
   cl_context context;
   const ocl_family *family;
-  bool profiling;       /* its events carry times; else the host clock */
+  bool profiling; /* its events carry times; else the host clock */
   char build_options[96];
 } ocl_device;
 
-typedef struct ocl_slice { uint64_t offset, bytes; cl_mem mem; } ocl_slice;
+typedef struct ocl_slice {
+  uint64_t offset, bytes;
+  cl_mem mem;
+} ocl_slice;
 typedef struct ocl_buffer {
   rt_buffer base;
   cl_mem mem;
@@ -70,9 +79,9 @@ typedef struct ocl_stream {
 } ocl_stream;
 typedef struct ocl_event {
   rt_event base;
-  cl_event last;          /* null when everything was over at submit */
-  uint32_t count;         /* dispatches with a time */
-  cl_event *events;       /* null where a dispatch had no groups, or the host clock was used */
+  cl_event last;    /* null when everything was over at submit */
+  uint32_t count;   /* dispatches with a time */
+  cl_event *events; /* null where a dispatch had no groups, or the host clock was used */
   uint64_t *ns;
 } ocl_event;
 

@@ -70,10 +70,8 @@ static void describe(const ocl_api *api, ocl_found *found, uint32_t index, bool 
   api->clGetDeviceInfo(found->device, CL_DEVICE_NAME, sizeof desc->name, desc->name, NULL);
   api->clGetDeviceInfo(found->device, CL_DRIVER_VERSION, sizeof version, version, NULL);
   snprintf(desc->driver, sizeof desc->driver, "%s %s", found->family->name, version);
-  if (first_of_family)
-    snprintf(desc->selector, sizeof desc->selector, "opencl:%s", found->family->name);
-  else
-    snprintf(desc->selector, sizeof desc->selector, "opencl:%u", index);
+  if (first_of_family) snprintf(desc->selector, sizeof desc->selector, "opencl:%s", found->family->name);
+  else snprintf(desc->selector, sizeof desc->selector, "opencl:%u", index);
   rt_copy_text(desc->profile, sizeof desc->profile, found->family->profile);
   desc->device_class = (uint32_t)ocl_query_uint(api, found->device, CL_DEVICE_TYPE, sizeof(cl_device_type));
   desc->id[0] = ocl_query_uint(api, found->device, CL_DEVICE_VENDOR_ID, sizeof(cl_uint));
@@ -198,10 +196,8 @@ static snt_result ocl_open(const snt_host_alloc *alloc, const char *which, rt_de
   }
   result = choose(device, which, diag);
   if (result == SNT_OK) result = start_device(device, diag);
-  if (result != SNT_OK)
-    ocl_close(&device->base);
-  else
-    *out = &device->base;
+  if (result != SNT_OK) ocl_close(&device->base);
+  else *out = &device->base;
   return result;
 }
 

@@ -101,10 +101,8 @@ snt_result ocl_pipeline_create(rt_device *base, const rt_code *rt, const void *c
   snt_result result = SNT_OK;
   if (!pipeline->program) result = from_text(device, rt, &pipeline->program, diag);
   if (result == SNT_OK) result = make_kernel(device, pipeline, rt, diag);
-  if (result != SNT_OK)
-    ocl_pipeline_destroy(&pipeline->base);
-  else
-    *out = &pipeline->base;
+  if (result != SNT_OK) ocl_pipeline_destroy(&pipeline->base);
+  else *out = &pipeline->base;
   return result;
 }
 

@@ -41,10 +41,8 @@ void rt_sync_buffer_destroy(rt_buffer *base) {
   rt_sync_buffer *buffer = (rt_sync_buffer *)base;
   rt_sync_device *device = (rt_sync_device *)base->device;
   const snt_host_alloc *alloc = base->device->alloc;
-  if (device->create)
-    device->destroy(device, buffer->handle);
-  else
-    alloc->release(alloc->user, base->host, base->bytes, SYNC_ALIGN);
+  if (device->create) device->destroy(device, buffer->handle);
+  else alloc->release(alloc->user, base->host, base->bytes, SYNC_ALIGN);
   rt_give(alloc, buffer, sizeof *buffer);
 }
 
@@ -53,10 +51,8 @@ static snt_result copy_bytes(rt_buffer *buffer, uint64_t offset, void *host, uin
   rt_sync_device *device = (rt_sync_device *)buffer->device;
   if (device->create) return device->copy(device, ((rt_sync_buffer *)buffer)->handle, offset, host, bytes, to_device, diag);
   if (bytes == 0) return SNT_OK;
-  if (to_device)
-    memcpy((char *)buffer->host + offset, host, bytes);
-  else
-    memcpy(host, (const char *)buffer->host + offset, bytes);
+  if (to_device) memcpy((char *)buffer->host + offset, host, bytes);
+  else memcpy(host, (const char *)buffer->host + offset, bytes);
   return SNT_OK;
 }
 
@@ -125,10 +121,8 @@ snt_result rt_sync_submit(rt_stream *stream, uint32_t count, const rt_dispatch *
     result = run_one((rt_sync_device *)stream->device, &dispatches[i], &ns, diag);
     if (event && timed) event->ns[i] = ns;
   }
-  if (result != SNT_OK)
-    rt_sync_event_destroy(event ? &event->base : NULL);
-  else if (out)
-    *out = &event->base;
+  if (result != SNT_OK) rt_sync_event_destroy(event ? &event->base : NULL);
+  else if (out) *out = &event->base;
   return result;
 }
 

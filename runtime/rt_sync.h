@@ -4,8 +4,14 @@
 #define RUNTIME_RT_SYNC_H
 #include "runtime/rt_common.h"
 
-typedef struct rt_sync_buffer { rt_buffer base; void *handle; } rt_sync_buffer; /* handle: of the device's own memory */
-typedef struct rt_sync_pipeline { rt_pipeline base; uint32_t binding_count; } rt_sync_pipeline;
+typedef struct rt_sync_buffer {
+  rt_buffer base;
+  void *handle;
+} rt_sync_buffer; /* handle: of the device's own memory */
+typedef struct rt_sync_pipeline {
+  rt_pipeline base;
+  uint32_t binding_count;
+} rt_sync_pipeline;
 typedef struct rt_sync_device rt_sync_device;
 struct rt_sync_device {
   rt_device base;
@@ -28,9 +34,9 @@ snt_result rt_sync_event_timings(rt_event *, uint32_t *count, uint64_t *ns);
 void rt_sync_event_destroy(rt_event *);
 snt_result rt_sync_no_binary(rt_pipeline *, void *dst, size_t *size);
 
-#define RT_SYNC_FUNCTIONS                                                                              \
+#define RT_SYNC_FUNCTIONS                                                                                                 \
   .buffer_create = rt_sync_buffer_create, .buffer_destroy = rt_sync_buffer_destroy, .pipeline_binary = rt_sync_no_binary, \
-  .stream_create = rt_sync_stream_create, .stream_destroy = rt_sync_stream_destroy, .upload = rt_sync_upload, \
-  .download = rt_sync_download, .submit = rt_sync_submit, .wait = rt_sync_wait, .event_wait = rt_sync_event_wait, \
+  .stream_create = rt_sync_stream_create, .stream_destroy = rt_sync_stream_destroy, .upload = rt_sync_upload,             \
+  .download = rt_sync_download, .submit = rt_sync_submit, .wait = rt_sync_wait, .event_wait = rt_sync_event_wait,         \
   .event_timings = rt_sync_event_timings, .event_destroy = rt_sync_event_destroy
 #endif

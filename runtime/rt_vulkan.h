@@ -8,22 +8,24 @@
 
 /* Entry points by how they are looked up. */
 #define VK_GLOBAL_FUNCTIONS(F) F(vkCreateInstance) F(vkEnumerateInstanceVersion) F(vkEnumerateInstanceLayerProperties)
-#define VK_INSTANCE_FUNCTIONS(F)                                                                                            \
-  F(vkDestroyInstance) F(vkEnumeratePhysicalDevices) F(vkGetPhysicalDeviceProperties2) F(vkGetPhysicalDeviceFeatures2)       \
-  F(vkGetPhysicalDeviceQueueFamilyProperties) F(vkGetPhysicalDeviceMemoryProperties) F(vkEnumerateDeviceExtensionProperties) \
-  F(vkCreateDevice) F(vkGetDeviceProcAddr)
-#define VK_DEVICE_FUNCTIONS(F)                                                                                           \
-  F(vkDestroyDevice) F(vkGetDeviceQueue) F(vkDeviceWaitIdle) F(vkQueueSubmit) F(vkCreateBuffer) F(vkDestroyBuffer)        \
-  F(vkGetBufferMemoryRequirements) F(vkAllocateMemory) F(vkFreeMemory) F(vkBindBufferMemory) F(vkMapMemory)               \
-  F(vkCreateBufferView) F(vkDestroyBufferView) F(vkCreateShaderModule) F(vkDestroyShaderModule)                           \
-  F(vkCreatePipelineCache) F(vkDestroyPipelineCache) F(vkGetPipelineCacheData) F(vkCreateComputePipelines)                \
-  F(vkDestroyPipeline) F(vkCreatePipelineLayout) F(vkDestroyPipelineLayout) F(vkCreateDescriptorSetLayout)                \
-  F(vkDestroyDescriptorSetLayout) F(vkCreateDescriptorPool) F(vkDestroyDescriptorPool) F(vkResetDescriptorPool)           \
-  F(vkAllocateDescriptorSets) F(vkUpdateDescriptorSets) F(vkCreateCommandPool) F(vkDestroyCommandPool)                    \
-  F(vkAllocateCommandBuffers) F(vkBeginCommandBuffer) F(vkEndCommandBuffer) F(vkCreateFence) F(vkDestroyFence)            \
-  F(vkResetFences) F(vkWaitForFences) F(vkGetFenceStatus) F(vkCreateQueryPool) F(vkDestroyQueryPool)                      \
-  F(vkGetQueryPoolResults) F(vkCmdBindPipeline) F(vkCmdBindDescriptorSets) F(vkCmdPushConstants) F(vkCmdDispatch)         \
-  F(vkCmdPipelineBarrier) F(vkCmdCopyBuffer) F(vkCmdResetQueryPool) F(vkCmdWriteTimestamp)
+#define VK_INSTANCE_FUNCTIONS(F)                                                                                                 \
+  F(vkDestroyInstance)                                                                                                           \
+  F(vkEnumeratePhysicalDevices) F(vkGetPhysicalDeviceProperties2) F(vkGetPhysicalDeviceFeatures2)                                \
+      F(vkGetPhysicalDeviceQueueFamilyProperties) F(vkGetPhysicalDeviceMemoryProperties) F(vkEnumerateDeviceExtensionProperties) \
+          F(vkCreateDevice) F(vkGetDeviceProcAddr)
+#define VK_DEVICE_FUNCTIONS(F)                                                                                                          \
+  F(vkDestroyDevice)                                                                                                                    \
+  F(vkGetDeviceQueue) F(vkDeviceWaitIdle) F(vkQueueSubmit) F(vkCreateBuffer) F(vkDestroyBuffer) F(vkGetBufferMemoryRequirements)        \
+      F(vkAllocateMemory) F(vkFreeMemory) F(vkBindBufferMemory) F(vkMapMemory) F(vkCreateBufferView) F(vkDestroyBufferView)             \
+          F(vkCreateShaderModule) F(vkDestroyShaderModule) F(vkCreatePipelineCache) F(vkDestroyPipelineCache) F(vkGetPipelineCacheData) \
+              F(vkCreateComputePipelines) F(vkDestroyPipeline) F(vkCreatePipelineLayout) F(vkDestroyPipelineLayout)                     \
+                  F(vkCreateDescriptorSetLayout) F(vkDestroyDescriptorSetLayout) F(vkCreateDescriptorPool) F(vkDestroyDescriptorPool)   \
+                      F(vkResetDescriptorPool) F(vkAllocateDescriptorSets) F(vkUpdateDescriptorSets) F(vkCreateCommandPool)             \
+                          F(vkDestroyCommandPool) F(vkAllocateCommandBuffers) F(vkBeginCommandBuffer) F(vkEndCommandBuffer)             \
+                              F(vkCreateFence) F(vkDestroyFence) F(vkResetFences) F(vkWaitForFences) F(vkGetFenceStatus)                \
+                                  F(vkCreateQueryPool) F(vkDestroyQueryPool) F(vkGetQueryPoolResults) F(vkCmdBindPipeline)              \
+                                      F(vkCmdBindDescriptorSets) F(vkCmdPushConstants) F(vkCmdDispatch) F(vkCmdPipelineBarrier)         \
+                                          F(vkCmdCopyBuffer) F(vkCmdResetQueryPool) F(vkCmdWriteTimestamp)
 
 typedef struct vk_api {
 #define VK_MEMBER(name) PFN_##name name;
@@ -35,7 +37,11 @@ typedef struct vk_api {
 
 enum { VK_VALIDATE = 1, VK_VALIDATE_GPU = 2 }; /* selector suffixes "+validate" and "+validate-gpu" */
 
-typedef struct vk_messages { pthread_mutex_t lock; uint32_t count; char first[200]; } vk_messages; /* of the validation layers: errors only */
+typedef struct vk_messages {
+  pthread_mutex_t lock;
+  uint32_t count;
+  char first[200];
+} vk_messages; /* of the validation layers: errors only */
 
 typedef struct vk_instance {
   void *library;
@@ -67,7 +73,7 @@ typedef struct vk_device {
   VkQueue queue;
   pthread_mutex_t queue_lock; /* all streams submit to the one queue */
   uint32_t family, flags;
-  bool unified;                        /* kernels use host-visible memory: no staging */
+  bool unified; /* kernels use host-visible memory: no staging */
   bool timestamps, subgroup_control;
   double timestamp_ns;
   uint64_t timestamp_mask;
@@ -76,13 +82,22 @@ typedef struct vk_device {
   vk_features features;
 } vk_device;
 
-typedef struct vk_memory { VkBuffer buffer; VkDeviceMemory memory; void *host; VkDeviceSize bytes; } vk_memory;
-typedef struct vk_view { uint64_t offset, bytes; uint32_t kind; VkBufferView handle; } vk_view;
+typedef struct vk_memory {
+  VkBuffer buffer;
+  VkDeviceMemory memory;
+  void *host;
+  VkDeviceSize bytes;
+} vk_memory;
+typedef struct vk_view {
+  uint64_t offset, bytes;
+  uint32_t kind;
+  VkBufferView handle;
+} vk_view;
 typedef struct vk_buffer {
   rt_buffer base;
   vk_memory memory;
-  uint32_t serial;         /* never used twice: keys of descriptor sets */
-  pthread_mutex_t lock;    /* of the views */
+  uint32_t serial;      /* never used twice: keys of descriptor sets */
+  pthread_mutex_t lock; /* of the views */
   vk_view *views;
   uint32_t view_count, view_capacity;
 } vk_buffer;
@@ -111,7 +126,11 @@ struct vk_batch {
 };
 
 /* Descriptor sets by what they bind, so that a set is written once and then only looked up. */
-typedef struct vk_set { uint64_t hash; uint32_t key, key_words; VkDescriptorSet handle; } vk_set; /* key: first word in `keys` */
+typedef struct vk_set {
+  uint64_t hash;
+  uint32_t key, key_words;
+  VkDescriptorSet handle;
+} vk_set; /* key: first word in `keys` */
 typedef struct vk_sets {
   vk_set *at;
   uint32_t count, capacity;
@@ -128,7 +147,12 @@ typedef struct vk_stream {
   vk_sets sets;
   vk_memory staging;
 } vk_stream;
-typedef struct vk_event { rt_event base; vk_batch *batch; uint32_t host_count; uint64_t *host_ns; } vk_event;
+typedef struct vk_event {
+  rt_event base;
+  vk_batch *batch;
+  uint32_t host_count;
+  uint64_t *host_ns;
+} vk_event;
 
 static inline const vk_api *vk_of(const rt_device *device) { return &((const vk_device *)device)->instance->api; }
 
@@ -164,9 +188,9 @@ bool vk_sets_crowded(const vk_stream *);
 /* rt_vulkan_batch.c */
 snt_result vk_batch_begin(vk_stream *, uint32_t timed_count, vk_batch **out, snt_diag *);
 snt_result vk_batch_submit(vk_stream *, vk_batch *, snt_diag *);
-void vk_batch_drop(vk_stream *, vk_batch *);          /* not submitted after all */
+void vk_batch_drop(vk_stream *, vk_batch *);                                          /* not submitted after all */
 snt_result vk_batch_finish(vk_stream *, vk_batch *, uint64_t timeout_ns, snt_diag *); /* SNT_NOT_READY on timeout */
-void vk_batch_release(vk_stream *, vk_batch *);       /* the event is gone */
+void vk_batch_release(vk_stream *, vk_batch *);                                       /* the event is gone */
 void vk_batches_destroy(vk_stream *);
 /* rt_vulkan_stream.c */
 snt_result vk_stream_create(rt_device *, rt_stream **out, snt_diag *);

@@ -55,10 +55,8 @@ static void name_selectors(vk_found *found, uint32_t count) {
     const char *name = short_name(found[i].desc.name, found[i].desc.driver);
     bool taken = name == NULL;
     for (uint32_t j = 0; j < i && !taken; j++) taken = rt_contains(found[j].desc.name, name) || rt_contains(found[j].desc.driver, name);
-    if (taken)
-      snprintf(found[i].desc.selector, sizeof found[i].desc.selector, "vulkan:%u", i);
-    else
-      snprintf(found[i].desc.selector, sizeof found[i].desc.selector, "vulkan:%s", name);
+    if (taken) snprintf(found[i].desc.selector, sizeof found[i].desc.selector, "vulkan:%u", i);
+    else snprintf(found[i].desc.selector, sizeof found[i].desc.selector, "vulkan:%s", name);
   }
 }
 
@@ -205,10 +203,8 @@ static snt_result vk_open(const snt_host_alloc *alloc, const char *selector, rt_
   char which[64];
   uint32_t flags = 0;
   rt_copy_text(which, sizeof which, selector);
-  if (rt_take_suffix(which, "+validate-gpu"))
-    flags = VK_VALIDATE | VK_VALIDATE_GPU;
-  else if (rt_take_suffix(which, "+validate"))
-    flags = VK_VALIDATE;
+  if (rt_take_suffix(which, "+validate-gpu")) flags = VK_VALIDATE | VK_VALIDATE_GPU;
+  else if (rt_take_suffix(which, "+validate")) flags = VK_VALIDATE;
   vk_device *device = rt_take(alloc, sizeof *device);
   if (!device) return ir_fail(diag, SNT_E_HOST_MEM, "open", 0, "out of memory");
   device->base = (rt_device){.v = &rt_vulkan, .alloc = alloc, .target = SNT_TARGET_SPIRV};
@@ -216,10 +212,8 @@ static snt_result vk_open(const snt_host_alloc *alloc, const char *selector, rt_
   pthread_mutex_init(&device->queue_lock, NULL);
   snt_result result = vk_instance_open(alloc, flags, &device->instance, diag);
   if (result == SNT_OK) result = choose(device, which, diag);
-  if (result != SNT_OK)
-    vk_close(&device->base);
-  else
-    *out = &device->base;
+  if (result != SNT_OK) vk_close(&device->base);
+  else *out = &device->base;
   return result;
 }
 

@@ -165,10 +165,8 @@ snt_result vk_instance_open(const snt_host_alloc *alloc, uint32_t flags, vk_inst
   if (!instance) return ir_fail(diag, SNT_E_HOST_MEM, "open", 0, "out of memory");
   pthread_mutex_init(&instance->messages.lock, NULL);
   snt_result result = start_instance(instance, alloc, flags, diag);
-  if (result != SNT_OK)
-    vk_instance_close(alloc, instance);
-  else
-    *out = instance;
+  if (result != SNT_OK) vk_instance_close(alloc, instance);
+  else *out = instance;
   return result;
 }
 

@@ -187,10 +187,8 @@ static snt_result copy(rt_stream *base, rt_buffer *buffer, uint64_t offset, char
   SNT_TRY(vk_wait(base, diag)); /* earlier kernels of this stream, also when memory is shared */
   if (bytes == 0) return SNT_OK;
   if (!buffer->host) return copy_by_staging((vk_stream *)base, (vk_buffer *)buffer, offset, host, bytes, up, diag);
-  if (up)
-    memcpy((char *)buffer->host + offset, host, bytes);
-  else
-    memcpy(host, (const char *)buffer->host + offset, bytes);
+  if (up) memcpy((char *)buffer->host + offset, host, bytes);
+  else memcpy(host, (const char *)buffer->host + offset, bytes);
   return SNT_OK;
 }
 

@@ -12,10 +12,8 @@ static VkResult create_layouts(vk_device *device, vk_pipeline *pipeline) {
                                                     .stageFlags = VK_SHADER_STAGE_COMPUTE_BIT,
                                                     .descriptorType = texel ? VK_DESCRIPTOR_TYPE_UNIFORM_TEXEL_BUFFER
                                                                             : VK_DESCRIPTOR_TYPE_STORAGE_BUFFER};
-    if (texel)
-      pipeline->texel_count++;
-    else
-      pipeline->storage_count++;
+    if (texel) pipeline->texel_count++;
+    else pipeline->storage_count++;
   }
   const VkDescriptorSetLayoutCreateInfo set = {
       .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO, .bindingCount = pipeline->binding_count, .pBindings = bindings};
@@ -110,18 +108,14 @@ snt_result vk_pipeline_create(rt_device *base, const rt_code *code, const void *
   if (!pipeline) return ir_fail(diag, SNT_E_HOST_MEM, "pipeline", 0, "out of memory");
   pipeline->base = (rt_pipeline){.v = base->v, .device = base};
   pipeline->binding_count = code->binding_count, pipeline->block_bytes = code->block_bytes;
-  if (code->kernel)
-    rt_slot_kinds(code->kernel, code->binding_count, pipeline->kinds);
-  else if (code->slot_kinds)
-    memcpy(pipeline->kinds, code->slot_kinds, code->binding_count);
+  if (code->kernel) rt_slot_kinds(code->kernel, code->binding_count, pipeline->kinds);
+  else if (code->slot_kinds) memcpy(pipeline->kinds, code->slot_kinds, code->binding_count);
   pthread_mutex_lock(&device->queue_lock);
   pipeline->serial = ++device->next_serial;
   pthread_mutex_unlock(&device->queue_lock);
   snt_result result = vk_judge(device, build(device, pipeline, code, cached, cached_bytes, diag), diag);
-  if (result != SNT_OK)
-    vk_pipeline_destroy(&pipeline->base);
-  else
-    *out = &pipeline->base;
+  if (result != SNT_OK) vk_pipeline_destroy(&pipeline->base);
+  else *out = &pipeline->base;
   return result;
 }
 

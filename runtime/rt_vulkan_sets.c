@@ -133,10 +133,8 @@ void vk_forget_sets(vk_stream *stream, bool destroy) {
   const vk_api *api = &device->instance->api;
   vk_sets *sets = &stream->sets;
   for (uint32_t i = 0; i < sets->pool_count; i++) {
-    if (destroy)
-      api->vkDestroyDescriptorPool(device->handle, sets->pools[i], NULL);
-    else
-      api->vkResetDescriptorPool(device->handle, sets->pools[i], 0);
+    if (destroy) api->vkDestroyDescriptorPool(device->handle, sets->pools[i], NULL);
+    else api->vkResetDescriptorPool(device->handle, sets->pools[i], 0);
   }
   if (sets->at) memset(sets->at, 0, sets->capacity * sizeof *sets->at);
   sets->count = sets->key_count = sets->pool_used = 0;

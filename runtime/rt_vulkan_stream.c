@@ -156,10 +156,8 @@ snt_result vk_submit(rt_stream *base, uint32_t count, const rt_dispatch *dispatc
                                : submit_batch(stream, count, dispatches, out && timed && count, &batch, diag);
   result = vk_judge(device, result, diag);
   if (event && batch) event->batch = batch, batch->held = true;
-  if (result != SNT_OK)
-    vk_event_destroy(event ? &event->base : NULL);
-  else if (out)
-    *out = &event->base;
+  if (result != SNT_OK) vk_event_destroy(event ? &event->base : NULL);
+  else if (out) *out = &event->base;
   return result;
 }
 

@@ -6,7 +6,10 @@
 #include "runtime/backend.h"
 #include <sinter/backend.h>
 
-typedef struct rt_hooks { uint32_t count; const snt_backend *const *at; } rt_hooks; /* null or {0}: none */
+typedef struct rt_hooks {
+  uint32_t count;
+  const snt_backend *const *at;
+} rt_hooks; /* null or {0}: none */
 
 /* Two-call: *count becomes the number of devices; at most `capacity` are written. A loader that is missing counts as no device. */
 snt_result rt_list_devices(const snt_host_alloc *, const rt_hooks *, uint32_t *count, rt_device_desc *out, uint32_t capacity);

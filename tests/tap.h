@@ -18,9 +18,7 @@
 #define TAP_UNUSED
 #endif
 
-static struct {
-  unsigned run, failed, planned;
-} tap;
+static struct { unsigned run, failed, planned; } tap;
 
 TAP_UNUSED static void tap_begin(void) {
   if (tap.run == 0 && tap.planned == 0) {
@@ -117,7 +115,8 @@ static bool tap_near_(double got, double want, double bound, const char *file, i
   bool same = (isnan(got) && isnan(want)) || got == want || fabs(got - want) <= bound;
   va_list arguments;
   va_start(arguments, format);
-  if (!tap_result_v(same, file, line, format, arguments)) tap_diag("  got %.17g (%a), want %.17g (%a), bound %g", got, got, want, want, bound);
+  if (!tap_result_v(same, file, line, format, arguments))
+    tap_diag("  got %.17g (%a), want %.17g (%a), bound %g", got, got, want, want, bound);
   va_end(arguments);
   return same;
 }
@@ -129,7 +128,8 @@ static bool tap_bytes_(const void *got, const void *want, size_t size, const cha
   while (at < size && a[at] == b[at]) at++;
   va_list arguments;
   va_start(arguments, format);
-  if (!tap_result_v(at == size, file, line, format, arguments)) tap_diag("  byte %zu of %zu: got 0x%02x, want 0x%02x", at, size, a[at], b[at]);
+  if (!tap_result_v(at == size, file, line, format, arguments))
+    tap_diag("  byte %zu of %zu: got 0x%02x, want 0x%02x", at, size, a[at], b[at]);
   va_end(arguments);
   return at == size;
 }

@@ -110,9 +110,7 @@ int main(int argc, char **argv) {
   }
   starve(api_model_named("softmax"), "host", 1, 150);
   for (uint32_t i = 0; i < api_model_count; i++) starve(&api_models[i], "interp", 1, i ? 60 : 300);
-  if (is_here("opencl:pocl"))
-    starve(api_model_named("layernorm"), "opencl:pocl", 1, 20);
-  else
-    tap_skip("no PoCL here");
+  if (is_here("opencl:pocl")) starve(api_model_named("layernorm"), "opencl:pocl", 1, 20);
+  else tap_skip("no PoCL here");
   return tap_done();
 }

@@ -128,10 +128,8 @@ static void try_text(snt_context *c, const snt_profile *profile, const char *tex
   to->parsed += r == SNT_OK;
   if (r == SNT_OK) r = snt_graph_verify(g, &diag);
   to->verified += r == SNT_OK;
-  if (r == SNT_OK && is_large(g))
-    to->too_large++;
-  else if (r == SNT_OK)
-    try_compile(c, g, profile, to);
+  if (r == SNT_OK && is_large(g)) to->too_large++;
+  else if (r == SNT_OK) try_compile(c, g, profile, to);
   snt_graph_destroy(g);
   free(exact);
 }
@@ -173,10 +171,8 @@ static uint32_t read_seeds(seed_text *seeds, uint32_t room) {
       void *data;
       size_t size;
       if (host_read_file(found.gl_pathv[i], &data, &size, NULL) != SNT_OK) continue;
-      if (size < MAX_TEXT / 4)
-        seeds[count++] = (seed_text){data, size, NULL};
-      else
-        free(data);
+      if (size < MAX_TEXT / 4) seeds[count++] = (seed_text){data, size, NULL};
+      else free(data);
     }
     globfree(&found);
   }

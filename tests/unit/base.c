@@ -3,7 +3,9 @@
 #include "tests/tap.h"
 
 /* ---- an allocator that counts and may refuse ---- */
-typedef struct counter { int64_t left, live; } counter;
+typedef struct counter {
+  int64_t left, live;
+} counter;
 static void *SNT_CALL counted_acquire(void *user, size_t size, size_t align, uint32_t scope) {
   counter *c = user;
   if (c->left-- <= 0) return NULL;
@@ -54,9 +56,13 @@ static void test_arena(void) {
 static void test_vec(void) {
   ir_arena arena;
   ir_arena_init(&arena, NULL);
-  struct { IR_VEC(uint32_t) a; IR_VEC(uint64_t) b; } v = {{0}, {0}};
+  struct {
+    IR_VEC(uint32_t) a;
+    IR_VEC(uint64_t) b;
+  } v = {{0}, {0}};
   bool pushed = true, right = true;
-  for (uint32_t i = 0; i < 100000; i++) pushed = pushed && IR_PUSH(&arena, &v.a, i * 3) && (i % 5 || IR_PUSH(&arena, &v.b, (uint64_t)i << 32));
+  for (uint32_t i = 0; i < 100000; i++)
+    pushed = pushed && IR_PUSH(&arena, &v.a, i * 3) && (i % 5 || IR_PUSH(&arena, &v.b, (uint64_t)i << 32));
   for (uint32_t i = 0; i < 100000; i++) right = right && v.a.at[i] == i * 3 && (i % 5 || v.b.at[i / 5] == (uint64_t)i << 32);
   tap_ok(pushed && right && v.a.count == 100000 && v.b.count == 20000, "two arrays grow beside each other");
   ir_arena_free(&arena);
@@ -72,11 +78,13 @@ static void test_text(void) {
   char copy[4000];
   size_t length = 10;
   tap_ok(ir_text_copy_out(&text, copy, &length) == SNT_INCOMPLETE && strcmp(copy, "0,1,2,3,4") == 0, "what fits is copied");
-  tap_ok(length == text.length + 1 && ir_text_copy_out(&text, copy, &length) == SNT_OK && strcmp(copy + text.length - 7, "999,end") == 0, "then all of it");
+  tap_ok(length == text.length + 1 && ir_text_copy_out(&text, copy, &length) == SNT_OK && strcmp(copy + text.length - 7, "999,end") == 0,
+         "then all of it");
   length = 0;
   tap_ok(ir_text_copy_out(&text, NULL, &length) == SNT_OK && length == text.length + 1, "or only the size");
   snt_diag diag = {.native = 5};
-  tap_ok(ir_fail(&diag, SNT_E_LIMIT, "stage", 7, "%s %d", "too many", 9) == SNT_E_LIMIT && diag.node == 7 && diag.native == 0, "a diagnostic");
+  tap_ok(ir_fail(&diag, SNT_E_LIMIT, "stage", 7, "%s %d", "too many", 9) == SNT_E_LIMIT && diag.node == 7 && diag.native == 0,
+         "a diagnostic");
   tap_is_text(diag.text, "too many 9", "says what it was told");
   tap_is_int(ir_fail(NULL, SNT_E_ARG, "stage", 0, "x"), SNT_E_ARG, "or to nobody");
   ir_arena_free(&arena);
@@ -105,7 +113,8 @@ static void test_hash(void) { /* the examples of FIPS 180-4 */
   tap_is_text(hex, "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0", "a million");
   digest(many, sizeof many, 37, other);
   tap_is_text(other, hex, "piece by piece");
-  tap_ok(ir_hash64(1, "abcdefgh", 8) != ir_hash64(2, "abcdefgh", 8) && ir_hash64(1, "abcdefgh", 7) != ir_hash64(1, "abcdefgh", 8), "seeds and sizes count");
+  tap_ok(ir_hash64(1, "abcdefgh", 8) != ir_hash64(2, "abcdefgh", 8) && ir_hash64(1, "abcdefgh", 7) != ir_hash64(1, "abcdefgh", 8),
+         "seeds and sizes count");
 }
 
 /* ---- element types ---- */
@@ -165,10 +174,28 @@ static void test_halves(void) {
 }
 
 static void test_integers(void) {
-  static const struct { int32_t dtype; double in; int64_t out; } cases[] = {
-      {SNT_I8, 127.5, 127}, {SNT_I8, -129, -128}, {SNT_I8, 2.5, 2}, {SNT_I8, 3.5, 4}, {SNT_U8, -1, 0}, {SNT_U8, 255.4, 255}, {SNT_U8, 1e9, 255},
-      {SNT_I32, 1e10, INT32_MAX}, {SNT_I64, 1e30, INT64_MAX}, {SNT_I64, -1e30, INT64_MIN}, {SNT_U64, 1e30, -1}, {SNT_U64, 0x1p63, INT64_MIN}, {SNT_I4, 9, 7},
-      {SNT_I4, -9, -8}, {SNT_U4, 16, 15}, {SNT_BOOL, 0.25, 1}, {SNT_U16, (double)NAN, 0},
+  static const struct {
+    int32_t dtype;
+    double in;
+    int64_t out;
+  } cases[] = {
+      {SNT_I8, 127.5, 127},
+      {SNT_I8, -129, -128},
+      {SNT_I8, 2.5, 2},
+      {SNT_I8, 3.5, 4},
+      {SNT_U8, -1, 0},
+      {SNT_U8, 255.4, 255},
+      {SNT_U8, 1e9, 255},
+      {SNT_I32, 1e10, INT32_MAX},
+      {SNT_I64, 1e30, INT64_MAX},
+      {SNT_I64, -1e30, INT64_MIN},
+      {SNT_U64, 1e30, -1},
+      {SNT_U64, 0x1p63, INT64_MIN},
+      {SNT_I4, 9, 7},
+      {SNT_I4, -9, -8},
+      {SNT_U4, 16, 15},
+      {SNT_BOOL, 0.25, 1},
+      {SNT_U16, (double)NAN, 0},
   };
   for (uint32_t i = 0; i < IR_COUNT(cases); i++) {
     uint64_t stored = 0;

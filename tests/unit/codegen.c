@@ -94,7 +94,9 @@ static void check_selection(void) {
 }
 
 /* ---- outside tools ---- */
-typedef struct judged { const char *name, *target; } judged;
+typedef struct judged {
+  const char *name, *target;
+} judged;
 static void check_verdict(void *user, const char *tool, int status, const char *said) {
   const judged *j = user;
   if (!said) tap_skip("%s: %s is not here", j->name, tool);
@@ -133,8 +135,10 @@ static void judge_listings(void) {
 
 static void judge_cases(void) {
   static codegen_cases cases;
-  static const struct { int32_t base; uint32_t lanes; } shapes[] = {{SNT_F32, 1}, {SNT_F32, 4}, {SNT_I32, 4}, {SNT_U32, 1},
-                                                                    {SNT_U32, 8}, {SNT_I64, 1}, {SNT_F64, 2}};
+  static const struct {
+    int32_t base;
+    uint32_t lanes;
+  } shapes[] = {{SNT_F32, 1}, {SNT_F32, 4}, {SNT_I32, 4}, {SNT_U32, 1}, {SNT_U32, 8}, {SNT_I64, 1}, {SNT_F64, 2}};
   for (uint32_t i = 0; i < IR_COUNT(shapes); i++) {
     char name[32];
     ir_arena arena;

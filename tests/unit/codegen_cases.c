@@ -4,7 +4,12 @@
 #include <stdio.h>
 
 enum { IN_A, IN_B, IN_C, OUT };
-typedef struct caser { codegen_cases *to; kir_kernel *k; kir_type t; uint32_t a, b, c, at; } caser;
+typedef struct caser {
+  codegen_cases *to;
+  kir_kernel *k;
+  kir_type t;
+  uint32_t a, b, c, at;
+} caser;
 
 static kir_type like(const caser *m, int32_t base) { return kir_t(base, m->t.lanes); }
 
@@ -19,7 +24,9 @@ static void keep(caser *m, const char *name, uint32_t v) {
     keep(m, half, kir_cast(m->k, kir_t(SNT_U32, t.lanes), kir_2(m->k, KIR_shr, bits, kir_const_int(m->k, kir_t(SNT_U64, t.lanes), 32))));
     v = kir_cast(m->k, kir_t(SNT_U32, t.lanes), bits);
   } else if (ir_dtypes[t.base].bytes == 4) v = kir_bitcast(m->k, kir_t(SNT_U32, t.lanes), v);
-  else v = kir_cast(m->k, kir_t(ir_dtypes[t.base].is_signed ? SNT_I32 : SNT_U32, t.lanes), v), v = kir_bitcast(m->k, kir_t(SNT_U32, t.lanes), v);
+  else
+    v = kir_cast(m->k, kir_t(ir_dtypes[t.base].is_signed ? SNT_I32 : SNT_U32, t.lanes), v),
+    v = kir_bitcast(m->k, kir_t(SNT_U32, t.lanes), v);
   const uint32_t lanes = kir_at(m->k, v)->type.lanes;
   if (lanes != m->t.lanes) v = kir_splat(m->k, v, m->t.lanes);
   const uint32_t at = kir_ix(m->k, 1, (int64_t[]){1}, &m->at, (int64_t)m->to->count * CODEGEN_CASE_ITEMS * m->t.lanes);
@@ -85,7 +92,8 @@ static void compare_cases(caser *m) {
 static void cast_cases(caser *m) {
   static const uint8_t to[] = {SNT_F32, SNT_I8, SNT_U8, SNT_I16, SNT_U16, SNT_I32, SNT_U32, SNT_F16, SNT_BF16, SNT_BOOL};
   for (uint32_t i = 0; i < IR_COUNT(to); i++) {
-    const bool both_int = !ir_dtypes[to[i]].is_float && to[i] != SNT_BOOL && !ir_dtypes[m->t.base].is_float, small = to[i] == SNT_F16 || to[i] == SNT_BF16;
+    const bool both_int = !ir_dtypes[to[i]].is_float && to[i] != SNT_BOOL && !ir_dtypes[m->t.base].is_float,
+               small = to[i] == SNT_F16 || to[i] == SNT_BF16;
     if (to[i] == m->t.base || (small && m->t.base != SNT_F32)) continue;
     for (uint32_t saturate = 0; saturate <= both_int; saturate++) {
       char name[48];
@@ -105,14 +113,17 @@ static void lane_cases(caser *m) {
   for (uint32_t i = 0; i < m->t.lanes; i++) args[2 + i] = kir_const_int(m->k, u32, (i * 3 + 1) % (2u * m->t.lanes));
   const kir_inst shuffle = {.op = KIR_shuffle, .type = m->t}, vec = {.op = KIR_vec, .type = m->t};
   keep(m, "shuffle", kir_put(m->k, &shuffle, 2u + m->t.lanes, args));
-  for (uint32_t i = 0; i < m->t.lanes; i++) parts[i] = kir_2(m->k, KIR_extract, i % 2 ? m->a : m->b, kir_const_int(m->k, u32, m->t.lanes - 1 - i));
+  for (uint32_t i = 0; i < m->t.lanes; i++)
+    parts[i] = kir_2(m->k, KIR_extract, i % 2 ? m->a : m->b, kir_const_int(m->k, u32, m->t.lanes - 1 - i));
   keep(m, "vec of extracts", kir_put(m->k, &vec, m->t.lanes, parts));
   keep(m, "insert", kir_3(m->k, KIR_insert, m->a, kir_const_int(m->k, u32, 1), parts[0]));
-  keep(m, "run-time lane", kir_2(m->k, KIR_extract, m->a, kir_2(m->k, KIR_umod, kir_id(m->k, KIR_local, 0), kir_const_int(m->k, u32, m->t.lanes))));
+  keep(m, "run-time lane",
+       kir_2(m->k, KIR_extract, m->a, kir_2(m->k, KIR_umod, kir_id(m->k, KIR_local, 0), kir_const_int(m->k, u32, m->t.lanes))));
 }
 
 static void declare(caser *m, const char *name, uint32_t slot, kir_type t, uint64_t elements, uint8_t access) {
-  const kir_memory memory = {.name = name, .space = KIR_GLOBAL, .type = t, .rank = 1, .dims = {elements}, .slot = slot, .align = 64, .access = access};
+  const kir_memory memory = {
+      .name = name, .space = KIR_GLOBAL, .type = t, .rank = 1, .dims = {elements}, .slot = slot, .align = 64, .access = access};
   kir_memory_add(m->k, &memory);
 }
 

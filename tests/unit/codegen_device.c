@@ -24,8 +24,13 @@ static snt_result dispatch(rt_device *device, rt_pipeline *pipeline, const codeg
     if (result == SNT_OK) result = v->upload(stream, buffers[b], 0, d->data[b], d->bytes[b], diag);
     bound[b] = (struct rt_bound){buffers[b], 0, d->bytes[b], is_written(d->kernel, b) ? KIR_READ | KIR_WRITE : KIR_READ};
   }
-  const rt_dispatch one = {.pipeline = pipeline, .groups = d->groups, .binding_count = d->count, .bindings = bound, .block = d->block,
-                           .block_bytes = kir_block_bytes(d->kernel), .barrier = true};
+  const rt_dispatch one = {.pipeline = pipeline,
+                           .groups = d->groups,
+                           .binding_count = d->count,
+                           .bindings = bound,
+                           .block = d->block,
+                           .block_bytes = kir_block_bytes(d->kernel),
+                           .barrier = true};
   if (result == SNT_OK) result = v->submit(stream, 1, &one, false, NULL, diag);
   if (result == SNT_OK) result = v->wait(stream, diag);
   if (result == SNT_OK) result = move(stream, v, d, buffers, diag);
@@ -46,8 +51,12 @@ snt_result codegen_run_on(rt_device *device, const codegen_dispatch *d, ir_arena
   SNT_TRY(kir_run_passes(d->kernel, &legal, caps, NULL, NULL, diag));
   SNT_TRY(target->emit(&legal, caps, arena, &code, diag));
   if (out) *out = code;
-  const rt_code given = {.data = code.data, .size = code.size, .entry = target->bit == SNT_TARGET_SPIRV ? "main" : legal.name, .kernel = &legal,
-                         .items = {legal.items[0], legal.items[1], legal.items[2]}, .binding_count = kir_binding_count(&legal),
+  const rt_code given = {.data = code.data,
+                         .size = code.size,
+                         .entry = target->bit == SNT_TARGET_SPIRV ? "main" : legal.name,
+                         .kernel = &legal,
+                         .items = {legal.items[0], legal.items[1], legal.items[2]},
+                         .binding_count = kir_binding_count(&legal),
                          .block_bytes = kir_block_bytes(&legal)};
   SNT_TRY(device->v->pipeline_create(device, &given, NULL, 0, &pipeline, diag));
   const snt_result result = dispatch(device, pipeline, d, diag);

@@ -22,14 +22,16 @@ typedef struct run {
 /* ---- inputs: every corner that an operation has, then ordinary numbers; no denormal, which some devices flush ---- */
 static const double float_corners[] = {0,    -0.0,  1,        -1,        0.5, 1.5,   -1.5,  2.5,   3e9,  -3e9, 2147483648.0, 4294967296.0,
                                        1e30, -1e30, INFINITY, -INFINITY, NAN, 65504, 65520, 127.5, 255.5};
-static const int64_t int_corners[] = {0, 1, -1, 2, 7, -7, 31, 32, 33, 127, 128, 255, 256, 65535, 65536, INT32_MAX, INT32_MIN, INT64_MAX, INT64_MIN, 0x5a5a5a5a};
+static const int64_t int_corners[] = {0,   1,   -1,  2,     7,     -7,        31,        32,        33,        127,
+                                      128, 255, 256, 65535, 65536, INT32_MAX, INT32_MIN, INT64_MAX, INT64_MIN, 0x5a5a5a5a};
 
 static void fill(run *r, uint32_t buffer, int32_t base, uint32_t count) {
   uint32_t state = buffer + 1;
   for (uint32_t i = 0; i < count; i++) {
     const uint32_t corner = (i * (2 * buffer + 1) + buffer * 5) % 40;
     const double x = (double)kernel_number(&state);
-    if (ir_dtypes[base].is_float) ir_dtype_store(base, r->data[buffer], i, corner < IR_COUNT(float_corners) ? float_corners[corner] : x * 1000);
+    if (ir_dtypes[base].is_float)
+      ir_dtype_store(base, r->data[buffer], i, corner < IR_COUNT(float_corners) ? float_corners[corner] : x * 1000);
     else ir_dtype_store_int(base, r->data[buffer], i, corner < IR_COUNT(int_corners) ? int_corners[corner] : (int64_t)(x * 1e6));
   }
 }
@@ -38,7 +40,8 @@ static bool prepare(run *r, int32_t base, uint32_t lanes) {
   snt_diag diag = {0};
   kir_interp_buffer buffers[BUFFERS];
   codegen_cases_make(&r->cases, &r->arena, base, lanes);
-  if (r->cases.kernel.failed) return tap_ok(false, "the kernel of %s x%u: %s", ir_dtypes[base].name, lanes, r->cases.kernel.first_error.text);
+  if (r->cases.kernel.failed)
+    return tap_ok(false, "the kernel of %s x%u: %s", ir_dtypes[base].name, lanes, r->cases.kernel.first_error.text);
   for (uint32_t b = 0; b < BUFFERS; b++) {
     r->bytes[b] = b == OUT ? 256ull * CODEGEN_CASE_ITEMS * lanes * 4 : (uint64_t)CODEGEN_CASE_ITEMS * lanes * ir_dtypes[base].bytes;
     r->data[b] = ir_arena_take(&r->arena, r->bytes[b], 64);
@@ -47,7 +50,8 @@ static bool prepare(run *r, int32_t base, uint32_t lanes) {
   }
   const kir_interp_info info = {.kernel = &r->cases.kernel, .groups = 1, .buffer_count = BUFFERS, .buffers = buffers};
   kir_interp_stats stats;
-  if (kir_interp_run(&info, NULL, &stats, &diag) != SNT_OK) return tap_ok(false, "%s x%u on the interpreter: %s", ir_dtypes[base].name, lanes, diag.text);
+  if (kir_interp_run(&info, NULL, &stats, &diag) != SNT_OK)
+    return tap_ok(false, "%s x%u on the interpreter: %s", ir_dtypes[base].name, lanes, diag.text);
   r->expected = ir_arena_take(&r->arena, r->bytes[OUT], 64);
   memcpy(r->expected, r->data[OUT], r->bytes[OUT]);
   memset(r->data[OUT], 0xcd, r->bytes[OUT]);
@@ -162,7 +166,8 @@ static bool run_kernel(run *r, const kir_kernel *k, uint32_t *wrong, snt_diag *d
     memcpy(copy[b], d.data[b], d.bytes[b]);
     buffers[b] = (kir_interp_buffer){copy[b], d.bytes[b]};
   }
-  const kir_interp_info info = {.kernel = k, .groups = GROUPS, .buffer_count = d.count, .buffers = buffers, .scalars = block, .scalar_bytes = sizeof block};
+  const kir_interp_info info = {
+      .kernel = k, .groups = GROUPS, .buffer_count = d.count, .buffers = buffers, .scalars = block, .scalar_bytes = sizeof block};
   kir_interp_stats stats;
   if (kir_interp_run(&info, NULL, &stats, diag) != SNT_OK || codegen_run_on(r->device, &d, &r->arena, NULL, diag) != SNT_OK) return false;
   for (uint32_t i = 0; i < k->memories.count; i++) {
@@ -194,8 +199,11 @@ static void check_kernels(run *r) {
 
 static void check_device(const char *selector, uint64_t seed) {
   static run r;
-  static const struct { int32_t base; uint32_t lanes; } shapes[] = {{SNT_F32, 1}, {SNT_F32, 4}, {SNT_F32, 8}, {SNT_I32, 1}, {SNT_I32, 4}, {SNT_U32, 1},
-                                                                    {SNT_U32, 2}, {SNT_U32, 8}, {SNT_I64, 1}, {SNT_U64, 1}, {SNT_F64, 1}, {SNT_F64, 2}};
+  static const struct {
+    int32_t base;
+    uint32_t lanes;
+  } shapes[] = {{SNT_F32, 1}, {SNT_F32, 4}, {SNT_F32, 8}, {SNT_I32, 1}, {SNT_I32, 4}, {SNT_U32, 1},
+                {SNT_U32, 2}, {SNT_U32, 8}, {SNT_I64, 1}, {SNT_U64, 1}, {SNT_F64, 1}, {SNT_F64, 2}};
   snt_diag diag = {0};
   const snt_backend *hook = host_cuda_text();
   const rt_hooks hooks = {1, &hook};

@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-snt_result codegen_make(const kir_kernel *k, const codegen_target *t, ir_arena *arena, kir_kernel *legal, codegen_code *code, snt_diag *diag) {
+snt_result codegen_make(const kir_kernel *k, const codegen_target *t, ir_arena *arena, kir_kernel *legal, codegen_code *code,
+                        snt_diag *diag) {
   kir_init(legal, arena, k->name);
   SNT_TRY(kir_run_passes(k, legal, t->caps, NULL, NULL, diag));
   return t->emit(legal, t->caps, arena, code, diag);
@@ -43,22 +44,27 @@ bool codegen_has_tool(const char *name) {
 }
 
 /* What CUDA gives without a header, for a C++ compiler that only checks syntax. */
-static const char shim[] = "#include <math.h>\n#include <string.h>\n"
-                           "#define __global__\n#define __device__\n#define __shared__ static\n#define __restrict__ __restrict\n#define __launch_bounds__(n)\n"
-                           "static struct { unsigned x, y, z; } threadIdx, blockIdx, blockDim, gridDim;\n"
-                           "static inline void __syncthreads() {}\nstatic inline void __syncwarp() {}\n"
-                           "template <class T> static inline T __shfl_sync(unsigned, T x, int) { return x; }\n"
-                           "template <class T> static inline T __shfl_xor_sync(unsigned, T x, int) { return x; }\n"
-                           "template <class T> static inline T atomicAdd(T *p, T x) { T old = *p; *p += x; return old; }\n"
-                           "template <class T> static inline T atomicMin(T *p, T x) { T old = *p; if (x < old) *p = x; return old; }\n"
-                           "template <class T> static inline T atomicMax(T *p, T x) { T old = *p; if (x > old) *p = x; return old; }\n"
-                           "template <class T> static inline T atomicOr(T *p, T x) { T old = *p; *p |= x; return old; }\n"
-                           "template <class T> static inline T atomicCAS(T *p, T a, T x) { T old = *p; if (old == a) *p = x; return old; }\n"
-                           "static inline unsigned __float_as_uint(float x) { unsigned u; memcpy(&u, &x, 4); return u; }\n"
-                           "static inline float __uint_as_float(unsigned u) { float x; memcpy(&x, &u, 4); return x; }\n"
-                           "static inline float __fdiv_rn(float a, float b) { return a / b; }\nstatic inline float __fsqrt_rn(float a) { return sqrtf(a); }\n";
+static const char shim[] =
+    "#include <math.h>\n#include <string.h>\n"
+    "#define __global__\n#define __device__\n#define __shared__ static\n#define __restrict__ __restrict\n#define __launch_bounds__(n)\n"
+    "static struct { unsigned x, y, z; } threadIdx, blockIdx, blockDim, gridDim;\n"
+    "static inline void __syncthreads() {}\nstatic inline void __syncwarp() {}\n"
+    "template <class T> static inline T __shfl_sync(unsigned, T x, int) { return x; }\n"
+    "template <class T> static inline T __shfl_xor_sync(unsigned, T x, int) { return x; }\n"
+    "template <class T> static inline T atomicAdd(T *p, T x) { T old = *p; *p += x; return old; }\n"
+    "template <class T> static inline T atomicMin(T *p, T x) { T old = *p; if (x < old) *p = x; return old; }\n"
+    "template <class T> static inline T atomicMax(T *p, T x) { T old = *p; if (x > old) *p = x; return old; }\n"
+    "template <class T> static inline T atomicOr(T *p, T x) { T old = *p; *p |= x; return old; }\n"
+    "template <class T> static inline T atomicCAS(T *p, T a, T x) { T old = *p; if (old == a) *p = x; return old; }\n"
+    "static inline unsigned __float_as_uint(float x) { unsigned u; memcpy(&u, &x, 4); return u; }\n"
+    "static inline float __uint_as_float(unsigned u) { float x; memcpy(&x, &u, 4); return x; }\n"
+    "static inline float __fdiv_rn(float a, float b) { return a / b; }\nstatic inline float __fsqrt_rn(float a) { return sqrtf(a); }\n";
 
-typedef struct judge { uint32_t bit; const char *tool, *command; /* %1$s the code, %2$s the folder */ } judge;
+typedef struct judge {
+  uint32_t bit;
+  const char *tool, *command; /* %1$s the code, %2$s the folder */
+} judge;
+// clang-format off
 static const judge judges[] = {
     {SNT_TARGET_SPIRV, "spirv-val", "spirv-val --target-env vulkan1.1 %1$s 2>&1"},
     {SNT_TARGET_OPENCL, "clang", "clang -x cl -cl-std=CL1.2 -fsyntax-only -Werror -Xclang -finclude-default-header %1$s 2>&1"},
@@ -66,6 +72,7 @@ static const judge judges[] = {
     {SNT_TARGET_CUDA, "nvcc", "nvcc -x cu -std=c++17 -fmad=false -arch=sm_80 -ptx -o %2$s/out.ptx %1$s 2>&1"},
     {SNT_TARGET_CUDA, "nvcc", "nvcc -x cu -std=c++17 -fmad=false -arch=sm_90 -ptx -o %2$s/out.ptx %1$s 2>&1"},
 };
+// clang-format on
 
 bool codegen_judge(const codegen_target *t, const codegen_code *code, codegen_verdict verdict, void *user) {
   char folder[] = "/tmp/sinter-codegen-XXXXXX", path[64], shim_path[64], command[512];

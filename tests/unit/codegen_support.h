@@ -17,7 +17,11 @@ bool codegen_judge(const codegen_target *, const codegen_code *, codegen_verdict
 bool codegen_has_tool(const char *name);
 /* Each operation on each type that it takes, on all lanes of `lanes`: reads slots 0.. and writes one region of the last slot a case. */
 enum { CODEGEN_CASE_ITEMS = 64 };
-typedef struct codegen_cases { kir_kernel kernel; uint32_t count; char names[256][48]; } codegen_cases;
+typedef struct codegen_cases {
+  kir_kernel kernel;
+  uint32_t count;
+  char names[256][48];
+} codegen_cases;
 void codegen_cases_make(codegen_cases *, ir_arena *, int32_t base, uint32_t lanes);
 
 /* A kernel compiled for an open device and run once: passes for its abilities, emission, pipeline, buffers by binding, one dispatch, and the

@@ -22,11 +22,13 @@ static double hardswish(double x) { return x * clamp(x / 6 + 0.5, 0, 1); }
 static double hardsigmoid(double x) { return clamp(0.2 * x + 0.5, 0, 1); }
 static double softsign(double x) { return x / (1 + fabs(x)); }
 static double clip(double x) { return clamp(x, -0.5, 1.5); }
+// clang-format off
 static const struct { const char *call; double (*meaning)(double); } activations[] = {
     {"relu %x", relu}, {"relu6 %x", relu6}, {"leaky_relu %x, alpha=0.25", leaky}, {"prelu %x, %s", leaky}, {"elu %x, alpha=0.5", elu}, {"selu %x", selu},
     {"celu %x, alpha=2", celu}, {"gelu %x", gelu}, {"gelu_tanh %x", gelu_tanh}, {"silu %x", silu}, {"mish %x", mish}, {"hardswish %x", hardswish},
     {"hardsigmoid %x", hardsigmoid}, {"softplus %x", softplus}, {"softsign %x", softsign}, {"clip %x, low=-0.5, high=1.5", clip},
     {"clip %x, %lo, %hi", clip}, {"clip %x, _, %hi, low=-0.5", clip}};
+// clang-format on
 
 static bool evaluate(test_graph *t, ir_eval_tensor *outputs) {
   const ir_eval_info info = {.symbols = NULL};
@@ -37,8 +39,10 @@ static void check_activations(void) {
   for (uint32_t i = 0; i < IR_COUNT(activations); i++) {
     char text[600];
     snprintf(text, sizeof text,
-             "graph @g() {\n %%x: f64[8,40] = const normal seed=5 scale=6\n %%s: f64[40] = const 0.25\n %%lo: f64[] = const -0.5\n %%hi: f64[] = const 1.5\n"
-             " %%y = %s\n return %%x, %%y\n}\n", activations[i].call);
+             "graph @g() {\n %%x: f64[8,40] = const normal seed=5 scale=6\n %%s: f64[40] = const 0.25\n %%lo: f64[] = const -0.5\n %%hi: "
+             "f64[] = const 1.5\n"
+             " %%y = %s\n return %%x, %%y\n}\n",
+             activations[i].call);
     test_graph t;
     ir_eval_tensor out[2];
     double worst = 0;
@@ -54,12 +58,18 @@ static void check_activations(void) {
 }
 
 /* ---- two ways to write one thing: outputs a and b ---- */
-static const char constants[] =
-    " %x: f64[2,6,5] = const normal seed=1 scale=2\n %y: f64[2,5,6] = const normal seed=2\n %g: f64[5] = const normal seed=3\n %b: f64[5] = const normal seed=4\n"
-    " %i: f64[2,4,7,6] = const normal seed=5\n %w: f64[6,4,3,3] = const normal seed=6\n %wg: f64[6,2,3,3] = const normal seed=7\n %wd: f64[8,1,3,3] = const normal seed=8\n"
-    " %wt: f64[4,3,3,2] = const normal seed=9\n %c6: f64[6] = const normal seed=10\n %c4: f64[4] = const normal seed=11\n %v4: f64[4] = const uniform seed=12\n"
-    " %q: f64[1,4,3,8] = const normal seed=13\n %k: f64[1,2,5,8] = const normal seed=14\n %v: f64[1,2,5,6] = const normal seed=15\n %t: i32[2,6] = const [0,1,2,3,4,0, 4,3,2,1,0,1]\n";
-typedef struct twin { const char *name, *body; } twin;
+static const char constants[] = " %x: f64[2,6,5] = const normal seed=1 scale=2\n %y: f64[2,5,6] = const normal seed=2\n %g: f64[5] = const "
+                                "normal seed=3\n %b: f64[5] = const normal seed=4\n"
+                                " %i: f64[2,4,7,6] = const normal seed=5\n %w: f64[6,4,3,3] = const normal seed=6\n %wg: f64[6,2,3,3] = "
+                                "const normal seed=7\n %wd: f64[8,1,3,3] = const normal seed=8\n"
+                                " %wt: f64[4,3,3,2] = const normal seed=9\n %c6: f64[6] = const normal seed=10\n %c4: f64[4] = const "
+                                "normal seed=11\n %v4: f64[4] = const uniform seed=12\n"
+                                " %q: f64[1,4,3,8] = const normal seed=13\n %k: f64[1,2,5,8] = const normal seed=14\n %v: f64[1,2,5,6] = "
+                                "const normal seed=15\n %t: i32[2,6] = const [0,1,2,3,4,0, 4,3,2,1,0,1]\n";
+typedef struct twin {
+  const char *name, *body;
+} twin;
+// clang-format off
 static const twin twins[] = {
     {"softmax, log_softmax", " %a = softmax %x, axis=1\n %l = log_softmax %x, axis=1\n %b2 = exp %l\n return %a, %b2"},
     {"softmax is not shaken by size", " %big = add %x, 1000\n %a = softmax %x\n %b2 = softmax %big\n return %a, %b2"},
@@ -128,6 +138,7 @@ static const twin twins[] = {
     {"adam's first step goes by the rate", " %z: f64[2,6,5] = const 0\n %p, %m, %v2 = adam %z, %x, %z, %z, rate=0.125, epsilon=0\n %s = sign %x\n %b2 = mul %s, -0.125\n return %p, %b2"},
     {"adam's step may be a value", " %p, %m, %v2 = adam %x, %x, %x, %x, 3:f64\n %b2 = sub %x, %p\n %p3, _, _ = adam %x, %x, %x, %x, step=3\n %b3 = sub %x, %p3\n return %b2, %b3"},
 };
+// clang-format on
 
 static double number_at(const ir_eval_tensor *t, uint64_t i) { return t->value ? t->value[i] : (double)t->ints[i]; }
 
@@ -152,7 +163,9 @@ static void check_folded(test_graph *t, const char *name, const ir_eval_tensor *
   uint32_t left = 0;
   for (uint32_t i = 0; i < t->g.outputs.count; i++) left += ir_at(&t->g, t->g.outputs.at[i].node)->op != IR_OP_const;
   if (!evaluate(t, after)) tap_ok(false, "%s: is evaluated again: %s", name, t->diag.text);
-  else tap_ok(worst_difference(&after[0], &before[0]) < 1e-6 && worst_difference(&after[1], &before[1]) < 1e-6 && (left <= 1 || computed), "%s: to the same values", name);
+  else
+    tap_ok(worst_difference(&after[0], &before[0]) < 1e-6 && worst_difference(&after[1], &before[1]) < 1e-6 && (left <= 1 || computed),
+           "%s: to the same values", name);
 }
 
 static void check_twins(void) {
@@ -191,7 +204,8 @@ static void check_coverage(void) {
 static void check_nodes(void) {
   test_graph t;
   ir_eval_tensor out[2];
-  graph_read_text(&t, "symbols { n: max=64 }\ngraph @g(%x: f16[n,8], %y: f16[n,8]) {\n %s = swiglu %x, %y\n %1 = softmax %s\n return %1\n}\n");
+  graph_read_text(&t,
+                  "symbols { n: max=64 }\ngraph @g(%x: f16[n,8], %y: f16[n,8]) {\n %s = swiglu %x, %y\n %1 = softmax %s\n return %1\n}\n");
   const uint32_t last = t.g.outputs.at[0].node;
   tap_is_text(graph_errors(&t), "", "narrow composites over symbols are sound");
   tap_is_int(ir_at(&t.g, last)->type.dtype, SNT_F16, "and give back the operand's type");
@@ -200,7 +214,8 @@ static void check_nodes(void) {
   tap_ok(named >= 4, "%u nodes carry the user's name", named);
   tap_ok(origin == last && same >= 6, "%u have the result as origin", same);
   graph_close(&t);
-  graph_read_text(&t, "graph @g() {\n %a: f64[9] = const normal seed=1\n %b: f64[9] = const normal seed=2\n %x = swiglu %a, %b\n %s = silu %a\n %y = mul %s, %b\n return %x, %y\n}\n");
+  graph_read_text(&t, "graph @g() {\n %a: f64[9] = const normal seed=1\n %b: f64[9] = const normal seed=2\n %x = swiglu %a, %b\n %s = silu "
+                      "%a\n %y = mul %s, %b\n return %x, %y\n}\n");
   tap_ok(evaluate(&t, out) && worst_difference(&out[0], &out[1]) < 1e-15, "swiglu");
   graph_close(&t);
 }
@@ -209,8 +224,11 @@ static void check_nodes(void) {
 static void check_folder(void) {
   test_graph t;
   bool changed;
-  graph_read_text(&t, "symbols { n: max=64 }\ngraph @g(%x: f32[n,4]) {\n %w: f32[4] = const [1,2,3,4]\n %v = mul %w, 2\n %vb: f32[n,4] = broadcast %v\n %two: f32[n,4] = broadcast 2:f32\n %three = add %two, 1\n"
-                      " %y = mul %x, %vb\n %z = add %y, %three\n %big: f32[64,64] = const uniform seed=1\n %big2 = mul %big, %big\n return %z, %big2\n}\n");
+  graph_read_text(
+      &t,
+      "symbols { n: max=64 }\ngraph @g(%x: f32[n,4]) {\n %w: f32[4] = const [1,2,3,4]\n %v = mul %w, 2\n %vb: f32[n,4] = broadcast %v\n "
+      "%two: f32[n,4] = broadcast 2:f32\n %three = add %two, 1\n"
+      " %y = mul %x, %vb\n %z = add %y, %three\n %big: f32[64,64] = const uniform seed=1\n %big2 = mul %big, %big\n return %z, %big2\n}\n");
   tap_is_int(ir_graph_fold(&t.g, 100, &changed), SNT_OK, "folds");
   tap_ok(changed, "and says so");
   const char *text = graph_text(&t);

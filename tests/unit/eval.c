@@ -2,8 +2,14 @@
 #include "tests/unit/eval_support.h"
 
 /* ---- named cases: constants in, one output, numbers expected; `within` is relative to 1 + |want| ---- */
-typedef struct named_case { const char *name, *body; uint32_t count; double want[16]; double within; } named_case;
+typedef struct named_case {
+  const char *name, *body;
+  uint32_t count;
+  double want[16];
+  double within;
+} named_case;
 #define INF ((double)INFINITY)
+// clang-format off
 static const named_case named[] = {
     {"min and max give NaN", "%a: f32[3] = const [1, nan, 3]\n%b: f32[3] = const [nan, 2, 2]\n%r: f32[3] = max %a, %b", 3, {NAN, NAN, 3}, 0},
     {"min", "%a: f32[3] = const [1, nan, 3]\n%b: f32[3] = const [2, 2, -inf]\n%r: f32[3] = min %a, %b", 3, {1, NAN, -INF}, 0},
@@ -75,6 +81,7 @@ static const named_case named[] = {
     {"logistic", "%a: f32[3] = const [0, 2, -2]\n%r: f32[3] = sigmoid %a", 3, {0.5, 0.880797077977882, 0.119202922022118}, 1e-7},
     {"arcus", "%a: f32[2] = const [1, -1]\n%b: f32[2] = const [1, -1]\n%r: f32[2] = atan2 %a, %b", 2, {0.785398163397448, -2.35619449019234}, 1e-6},
 };
+// clang-format on
 
 static bool matches(const ir_eval_tensor *t, const named_case *c) {
   if (t->count < c->count) return tap_diag("%llu elements", (unsigned long long)t->count), false;
@@ -126,7 +133,8 @@ static void test_interface(void) {
   tap_ok(element(&out[1], 0) == 25 && element(&out[1], 2) == 69, "the update");
   uint32_t wanted[] = {s.graph.inputs.at[0].node};
   info.value_count = 1, info.values = wanted, info.outputs = NULL;
-  tap_ok(ir_eval_reference(&s.graph, &info, &s.arena, out, &s.diag) == SNT_OK && element(&out[0], 4) == 5 && !out[0].bound, "a chosen value; inputs are exact");
+  tap_ok(ir_eval_reference(&s.graph, &info, &s.arena, out, &s.diag) == SNT_OK && element(&out[0], 4) == 5 && !out[0].bound,
+         "a chosen value; inputs are exact");
   info.inputs = NULL;
   tap_ok(ir_eval_fast(&s.graph, &info, &s.arena, out, &s.diag) == SNT_E_ARG, "a missing input is an error: %s", s.diag.text);
   info.inputs = inputs, info.symbols = NULL;
@@ -147,7 +155,8 @@ static bool agrees_with_map(scene *s, uint32_t node, const ir_eval_tensor *got) 
     uint64_t left = i;
     double want = -7;
     bool inside = true;
-    for (uint32_t d = n->type.rank; d-- > 0; left /= (uint64_t)got->type.dims[d]) vars[map.vars[d]] = (int64_t)(left % (uint64_t)got->type.dims[d]);
+    for (uint32_t d = n->type.rank; d-- > 0; left /= (uint64_t)got->type.dims[d])
+      vars[map.vars[d]] = (int64_t)(left % (uint64_t)got->type.dims[d]);
     for (uint32_t c = 0; c < map.to.condition_count; c++) {
       int64_t v, lo, hi;
       expr_eval(&s->pool, map.to.conditions[c].value, NULL, vars, &v);
@@ -208,8 +217,9 @@ static uint32_t random_movement(ir_graph *g, uint32_t x) {
     ir_expr size[2] = {1 + below(3), 1 + below(2)}, stride[2] = {1 + below(2), 1 + below(3)}, dilation[2] = {1 + below(2), 1};
     ir_expr low[2] = {2, 1}, high[2] = {below(3) + 2, 1};
     uint32_t count = axis + 1 < type.rank ? 2 : 1;
-    const ir_attr_value attrs[] = {{IR_ATTR_axis, 1, &axis}, {IR_ATTR_size, count, size}, {IR_ATTR_stride, count, stride}, {IR_ATTR_dilation, count, dilation},
-                                   {IR_ATTR_low, count, low}, {IR_ATTR_high, count, high}, {IR_ATTR_value, 1, &fill}};
+    const ir_attr_value attrs[] = {
+        {IR_ATTR_axis, 1, &axis},  {IR_ATTR_size, count, size}, {IR_ATTR_stride, count, stride}, {IR_ATTR_dilation, count, dilation},
+        {IR_ATTR_low, count, low}, {IR_ATTR_high, count, high}, {IR_ATTR_value, 1, &fill}};
     return ir_add_node(g, IR_OP_window, 1, &x, 7, attrs, NULL);
   }
   }
@@ -256,10 +266,17 @@ static void test_movements(void) {
 }
 
 /* ---- contractions against loops over every label ---- */
-typedef struct labelled { uint32_t rank; ir_expr labels[4]; int64_t dims[4]; } labelled;
+typedef struct labelled {
+  uint32_t rank;
+  ir_expr labels[4];
+  int64_t dims[4];
+} labelled;
 
 enum { LABELS = 4 };
-typedef struct contraction { labelled a, b, o; int64_t extent[LABELS]; } contraction;
+typedef struct contraction {
+  labelled a, b, o;
+  int64_t extent[LABELS];
+} contraction;
 
 static double plain_contract(const contraction *c, const float *x, const float *y, uint64_t at) {
   const labelled *a = &c->a, *b = &c->b, *o = &c->o;
@@ -353,8 +370,10 @@ static void test_contractions(void) {
 static void test_convolution(void) {
   scene s;
   static float x[2 * 4 * 9 * 8], w[6 * 2 * 3 * 3];
-  const char *text = "graph @conv(%x: f32[2,4,9,8], %w: f32[2,3,2,3,3]) {\n%v: f32[2,4,5,4,3,3] = window %x, axis=2, size=[3,3], stride=[2,2], low=[1,1], high=[1,1]\n"
-                     "%g: f32[2,2,2,5,4,3,3] = reshape %v\n%r: f32[2,2,3,5,4] = contract %g, %w, lhs=[0,1,2,3,4,5,6], rhs=[1,7,2,5,6], out=[0,1,7,3,4]\nreturn r=%r\n}\n";
+  const char *text = "graph @conv(%x: f32[2,4,9,8], %w: f32[2,3,2,3,3]) {\n%v: f32[2,4,5,4,3,3] = window %x, axis=2, size=[3,3], "
+                     "stride=[2,2], low=[1,1], high=[1,1]\n"
+                     "%g: f32[2,2,2,5,4,3,3] = reshape %v\n%r: f32[2,2,3,5,4] = contract %g, %w, lhs=[0,1,2,3,4,5,6], rhs=[1,7,2,5,6], "
+                     "out=[0,1,7,3,4]\nreturn r=%r\n}\n";
   if (!read_graph(&s, text)) return;
   for (uint32_t i = 0; i < IR_COUNT(x); i++) x[i] = (float)(below(9) - 4);
   for (uint32_t i = 0; i < IR_COUNT(w); i++) w[i] = (float)(below(9) - 4);
@@ -370,7 +389,8 @@ static void test_convolution(void) {
           for (int c = 0; c < 2; c++)
             for (int p = 0; p < 9; p++) {
               int r = i * 2 + p / 3 - 1, q = j * 2 + p % 3 - 1;
-              if (r >= 0 && r < 9 && q >= 0 && q < 8) want += (double)x[((n * 4 + f / 3 * 2 + c) * 9 + r) * 8 + q] * (double)w[(f * 2 + c) * 9 + p];
+              if (r >= 0 && r < 9 && q >= 0 && q < 8)
+                want += (double)x[((n * 4 + f / 3 * 2 + c) * 9 + r) * 8 + q] * (double)w[(f * 2 + c) * 9 + p];
             }
           wrong += element(&out, (uint64_t)at) != want;
         }

@@ -27,7 +27,9 @@ static double worst_ratio(scene *s, const ir_eval_info *info, uint64_t *nans) {
   if (ir_eval_reference(&s->graph, info, &s->arena, &want, &s->diag) != SNT_OK) return tap_diag("%s", s->diag.text), -1;
   if (ir_eval_fast(&s->graph, info, &s->arena, &got, &s->diag) != SNT_OK) return tap_diag("%s", s->diag.text), -1;
   ir_eval_compare(&want, got.type.dtype, got.data, &report);
-  if (report.max_ratio > 1) tap_diag("element %llu: got %.17g, want %.17g, bound %g", (unsigned long long)report.worst_index, report.got, report.want, report.bound);
+  if (report.max_ratio > 1)
+    tap_diag("element %llu: got %.17g, want %.17g, bound %g", (unsigned long long)report.worst_index, report.got, report.want,
+             report.bound);
   *nans = report.nan_mismatch;
   return report.max_ratio;
 }
@@ -55,7 +57,8 @@ static void test_operators(int32_t dtype) {
     double ratio = worst_ratio(&s, &info, &nans);
     /* In f64 the fast evaluator is the reference itself. */
     bool exact = (info_of->flags & IR_EXACT) || op == IR_OP_rem || dtype == SNT_F64;
-    tap_ok(nans == 0 && ratio <= 1 && (exact ? ratio == 0 : ratio > 0.01), "%s of %s: ratio %.3f", info_of->name, ir_dtypes[dtype].name, ratio);
+    tap_ok(nans == 0 && ratio <= 1 && (exact ? ratio == 0 : ratio > 0.01), "%s of %s: ratio %.3f", info_of->name, ir_dtypes[dtype].name,
+           ratio);
     ir_arena_free(&s.arena);
   }
 }
@@ -86,9 +89,11 @@ static void test_propagation(void) {
         double got = ir_op_eval((ir_op)op, shaken[0], shaken[1], shaken[2]);
         if (isinf(out.e) || got == out.v) continue;
         bool overflows = fabs(got) > type.top && isinf(out.v);
-        bool held = overflows || (isnan(got) && isnan(out.v)) || fabs(got - out.v) <= out.e * (1 + 1e-9) + 1e-14; /* f64 rounds the sums above */
+        bool held = overflows || (isnan(got) && isnan(out.v)) ||
+                    fabs(got - out.v) <= out.e * (1 + 1e-9) + 1e-14; /* f64 rounds the sums above */
         if (!held && escaped++ < 3)
-          tap_diag("%s(%g+-%g, %g+-%g, %g+-%g) = %g+-%g, but %g", info->name, in[0].v, in[0].e, in[1].v, in[1].e, in[2].v, in[2].e, out.v, out.e, got);
+          tap_diag("%s(%g+-%g, %g+-%g, %g+-%g) = %g+-%g, but %g", info->name, in[0].v, in[0].e, in[1].v, in[1].e, in[2].v, in[2].e, out.v,
+                   out.e, got);
         if (out.e > 0 && held) largest = fmax(largest, fabs(got - out.v) / out.e);
       }
     }
@@ -96,7 +101,8 @@ static void test_propagation(void) {
   }
 }
 
-static void test_text_bounds(const char *name, const char *text, double lo, double hi, uint32_t inputs_count, uint64_t elements, double least) {
+static void test_text_bounds(const char *name, const char *text, double lo, double hi, uint32_t inputs_count, uint64_t elements,
+                             double least) {
   scene s;
   static float data[3][1 << 16];
   if (!read_graph(&s, text)) return;
@@ -111,34 +117,63 @@ static void test_text_bounds(const char *name, const char *text, double lo, doub
 
 static void test_families(void) {
   random_state = 33;
-  test_text_bounds("sum of 300", "graph @g(%x: f32[20,300]) {\n%r: f32[20] = reduce.sum %x, axes=[1]\nreturn r=%r\n}\n", -1, 1, 1, 6000, 1e-4);
-  test_text_bounds("sum of 8", "graph @g(%x: f32[500,8]) {\n%r: f32[500] = reduce.sum %x, axes=[1]\nreturn r=%r\n}\n", -1, 1, 1, 4000, 0.01);
-  test_text_bounds("product of 8", "graph @g(%x: f32[500,8]) {\n%r: f32[500] = reduce.prod %x, axes=[1]\nreturn r=%r\n}\n", 0.5, 2, 1, 4000, 0.01);
-  test_text_bounds("maximum", "graph @g(%x: f32[500,8]) {\n%e: f32[500,8] = exp %x\n%r: f32[500] = reduce.max %e, axes=[1]\nreturn r=%r\n}\n", -1, 1, 1, 4000, 0.01);
+  test_text_bounds("sum of 300", "graph @g(%x: f32[20,300]) {\n%r: f32[20] = reduce.sum %x, axes=[1]\nreturn r=%r\n}\n", -1, 1, 1, 6000,
+                   1e-4);
+  test_text_bounds("sum of 8", "graph @g(%x: f32[500,8]) {\n%r: f32[500] = reduce.sum %x, axes=[1]\nreturn r=%r\n}\n", -1, 1, 1, 4000,
+                   0.01);
+  test_text_bounds("product of 8", "graph @g(%x: f32[500,8]) {\n%r: f32[500] = reduce.prod %x, axes=[1]\nreturn r=%r\n}\n", 0.5, 2, 1, 4000,
+                   0.01);
+  test_text_bounds("maximum",
+                   "graph @g(%x: f32[500,8]) {\n%e: f32[500,8] = exp %x\n%r: f32[500] = reduce.max %e, axes=[1]\nreturn r=%r\n}\n", -1, 1,
+                   1, 4000, 0.01);
   test_text_bounds("scan", "graph @g(%x: f32[100,16]) {\n%r: f32[100,16] = scan.sum %x, axis=1\nreturn r=%r\n}\n", -1, 1, 1, 1600, 0.01);
-  test_text_bounds("linear scan", "graph @g(%a: f32[50,16], %b: f32[50,16]) {\n%r: f32[50,16] = scan.linear %a, %b, axis=1\nreturn r=%r\n}\n", 0.5, 1, 2, 800, 0.01);
-  test_text_bounds("matrix product", "graph @g(%a: f32[40,24], %b: f32[24,40]) {\n%r: f32[40,40] = contract %a, %b, lhs=[0,1], rhs=[1,2], out=[0,2]\nreturn r=%r\n}\n", -1,
-                   1, 2, 960, 0.01);
-  test_text_bounds("softmax", "graph @g(%x: f32[60,16]) {\n%m: f32[60,1] = reduce.max %x, axes=[1], keep\n%b: f32[60,16] = broadcast %m\n%d: f32[60,16] = sub %x, %b\n"
-                   "%e: f32[60,16] = exp %d\n%s: f32[60,1] = reduce.sum %e, axes=[1], keep\n%t: f32[60,16] = broadcast %s\n%r: f32[60,16] = div %e, %t\nreturn r=%r\n}\n",
+  test_text_bounds("linear scan",
+                   "graph @g(%a: f32[50,16], %b: f32[50,16]) {\n%r: f32[50,16] = scan.linear %a, %b, axis=1\nreturn r=%r\n}\n", 0.5, 1, 2,
+                   800, 0.01);
+  test_text_bounds(
+      "matrix product",
+      "graph @g(%a: f32[40,24], %b: f32[24,40]) {\n%r: f32[40,40] = contract %a, %b, lhs=[0,1], rhs=[1,2], out=[0,2]\nreturn r=%r\n}\n", -1,
+      1, 2, 960, 0.01);
+  test_text_bounds("softmax",
+                   "graph @g(%x: f32[60,16]) {\n%m: f32[60,1] = reduce.max %x, axes=[1], keep\n%b: f32[60,16] = broadcast %m\n%d: "
+                   "f32[60,16] = sub %x, %b\n"
+                   "%e: f32[60,16] = exp %d\n%s: f32[60,1] = reduce.sum %e, axes=[1], keep\n%t: f32[60,16] = broadcast %s\n%r: f32[60,16] "
+                   "= div %e, %t\nreturn r=%r\n}\n",
                    -5, 5, 1, 960, 0.01);
-  test_text_bounds("layer norm", "graph @g(%x: f32[60,16]) {\n%s: f32[60,1] = reduce.sum %x, axes=[1], keep\n%u: f32[60,1] = mul %s, 0.0625\n%b: f32[60,16] = broadcast %u\n"
-                   "%d: f32[60,16] = sub %x, %b\n%q: f32[60,16] = mul %d, %d\n%v: f32[60,1] = reduce.sum %q, axes=[1], keep\n%w: f32[60,1] = add %v, 0.0001\n"
-                   "%i: f32[60,1] = rsqrt %w\n%j: f32[60,16] = broadcast %i\n%r: f32[60,16] = mul %d, %j\nreturn r=%r\n}\n", -2, 2, 1, 960, 0.01);
-  test_text_bounds("gelu by erf", "graph @g(%x: f32[3000]) {\n%a: f32[3000] = mul %x, 0.70710678\n%b: f32[3000] = erf %a\n%c: f32[3000] = add %b, 1.0\n%d: f32[3000] = mul %x, %c\n"
-                   "%r: f32[3000] = mul %d, 0.5\nreturn r=%r\n}\n", -6, 6, 1, 3000, 0.01);
-  test_text_bounds("f16 chain", "graph @g(%x: f32[3000]) {\n%h: f16[3000] = cast %x\n%a: f16[3000] = mul %h, %h\n%b: f16[3000] = exp %a\n%c: f16[3000] = add %b, %h\n"
-                   "%r: f32[3000] = cast %c\nreturn r=%r\n}\n", -1, 1, 1, 3000, 0.01);
-  test_text_bounds("scatter", "graph @g(%x: f32[10], %u: f32[200]) {\n%k: i32[200] = iota axis=0\n%i: i32[200] = mod %k, 7\n%r: f32[10] = scatter.add %x, %i, %u, axis=0\n"
-                   "return r=%r\n}\n", -1, 1, 2, 200, 0.001);
-  test_text_bounds("floor near its steps", "graph @g(%x: f32[3000]) {\n%a: f32[3000] = mul %x, 10.0\n%b: f32[3000] = round %a\n%c: f32[3000] = mul %b, 0.1\n%d: f32[3000] = mul %c, 10.0\n"
-                   "%r: f32[3000] = floor %d\nreturn r=%r\n}\n", -6, 6, 1, 3000, 0.5);
+  test_text_bounds("layer norm",
+                   "graph @g(%x: f32[60,16]) {\n%s: f32[60,1] = reduce.sum %x, axes=[1], keep\n%u: f32[60,1] = mul %s, 0.0625\n%b: "
+                   "f32[60,16] = broadcast %u\n"
+                   "%d: f32[60,16] = sub %x, %b\n%q: f32[60,16] = mul %d, %d\n%v: f32[60,1] = reduce.sum %q, axes=[1], keep\n%w: f32[60,1] "
+                   "= add %v, 0.0001\n"
+                   "%i: f32[60,1] = rsqrt %w\n%j: f32[60,16] = broadcast %i\n%r: f32[60,16] = mul %d, %j\nreturn r=%r\n}\n",
+                   -2, 2, 1, 960, 0.01);
+  test_text_bounds("gelu by erf",
+                   "graph @g(%x: f32[3000]) {\n%a: f32[3000] = mul %x, 0.70710678\n%b: f32[3000] = erf %a\n%c: f32[3000] = add %b, "
+                   "1.0\n%d: f32[3000] = mul %x, %c\n"
+                   "%r: f32[3000] = mul %d, 0.5\nreturn r=%r\n}\n",
+                   -6, 6, 1, 3000, 0.01);
+  test_text_bounds(
+      "f16 chain",
+      "graph @g(%x: f32[3000]) {\n%h: f16[3000] = cast %x\n%a: f16[3000] = mul %h, %h\n%b: f16[3000] = exp %a\n%c: f16[3000] = add %b, %h\n"
+      "%r: f32[3000] = cast %c\nreturn r=%r\n}\n",
+      -1, 1, 1, 3000, 0.01);
+  test_text_bounds("scatter",
+                   "graph @g(%x: f32[10], %u: f32[200]) {\n%k: i32[200] = iota axis=0\n%i: i32[200] = mod %k, 7\n%r: f32[10] = scatter.add "
+                   "%x, %i, %u, axis=0\n"
+                   "return r=%r\n}\n",
+                   -1, 1, 2, 200, 0.001);
+  test_text_bounds("floor near its steps",
+                   "graph @g(%x: f32[3000]) {\n%a: f32[3000] = mul %x, 10.0\n%b: f32[3000] = round %a\n%c: f32[3000] = mul %b, 0.1\n%d: "
+                   "f32[3000] = mul %c, 10.0\n"
+                   "%r: f32[3000] = floor %d\nreturn r=%r\n}\n",
+                   -6, 6, 1, 3000, 0.5);
 }
 
 /* Random graphs of pointwise operators, reductions and broadcasts: each value is read by those after it. */
 static void test_random_graphs(void) {
-  static const ir_op ops[] = {IR_OP_add, IR_OP_sub, IR_OP_mul, IR_OP_div, IR_OP_exp, IR_OP_tanh, IR_OP_sigmoid, IR_OP_sqrt, IR_OP_abs, IR_OP_max, IR_OP_min,
-                              IR_OP_neg, IR_OP_erf, IR_OP_sin, IR_OP_cos, IR_OP_log, IR_OP_recip, IR_OP_fma, IR_OP_atan, IR_OP_floor, IR_OP_atan2, IR_OP_pow};
+  static const ir_op ops[] = {IR_OP_add,   IR_OP_sub, IR_OP_mul,  IR_OP_div,   IR_OP_exp,   IR_OP_tanh, IR_OP_sigmoid, IR_OP_sqrt,
+                              IR_OP_abs,   IR_OP_max, IR_OP_min,  IR_OP_neg,   IR_OP_erf,   IR_OP_sin,  IR_OP_cos,     IR_OP_log,
+                              IR_OP_recip, IR_OP_fma, IR_OP_atan, IR_OP_floor, IR_OP_atan2, IR_OP_pow};
   static float data[2][64 * 8];
   int wrong = 0;
   double largest = 0;
@@ -188,8 +223,10 @@ static void test_either(void) {
   ir_eval_tensor out;
   ir_eval_report report;
   /* (1/3)*3 is 1 within a rounding: floor may be 0 or 1, the comparison may fall either way, the index may be the next. */
-  const char *text = "graph @g(%x: f32[1]) {\n%c: f32[1] = const [3]\n%q: f32[1] = div %x, %c\n%p: f32[1] = mul %q, %c\n%f: f32[1] = floor %p\n%l: bool[1] = lt %p, 1.0\n"
-                     "%t: f32[4] = const [10, 20, 30, 40]\n%n: i32[1] = cast %p\n%g: f32[1] = gather %t, %n, axis=0\n%z: f32[1] = mul %p, 0.25\n%y: i32[1] = cast %z\n"
+  const char *text = "graph @g(%x: f32[1]) {\n%c: f32[1] = const [3]\n%q: f32[1] = div %x, %c\n%p: f32[1] = mul %q, %c\n%f: f32[1] = floor "
+                     "%p\n%l: bool[1] = lt %p, 1.0\n"
+                     "%t: f32[4] = const [10, 20, 30, 40]\n%n: i32[1] = cast %p\n%g: f32[1] = gather %t, %n, axis=0\n%z: f32[1] = mul %p, "
+                     "0.25\n%y: i32[1] = cast %z\n"
                      "return f=%f, l=%l, g=%g, y=%y\n}\n";
   if (!read_graph(&s, text)) return;
   const float one[] = {1};
@@ -204,7 +241,7 @@ static void test_either(void) {
   ir_eval_compare(&outs[0], SNT_F32, one, &report);
   tap_ok(report.max_ratio <= 1, "floor just above");
   ir_eval_compare(&outs[0], SNT_F32, &two, &report);
-  tap_ok(!(report.max_ratio <= 0.99) , "but not the step after: %g", report.max_ratio);
+  tap_ok(!(report.max_ratio <= 0.99), "but not the step after: %g", report.max_ratio);
   for (truth = 0; truth < 2; truth++) {
     ir_eval_compare(&outs[1], SNT_BOOL, &truth, &report);
     tap_ok(report.max_ratio <= 1, "the comparison may be %d", truth);
@@ -250,7 +287,9 @@ static void test_depth(void) {
 }
 
 /* ---- every allocation may fail: an error, nothing leaked ---- */
-typedef struct counter { int64_t left, live; } counter;
+typedef struct counter {
+  int64_t left, live;
+} counter;
 static void *SNT_CALL counted_acquire(void *user, size_t size, size_t align, uint32_t scope) {
   counter *c = user;
   if (c->left-- <= 0) return NULL;
@@ -265,10 +304,13 @@ static void SNT_CALL counted_release(void *user, void *data, size_t size, size_t
 
 static void test_memory(bool reference) {
   scene s;
-  const char *text = "graph @g(%x: f16[4,6]) {\n%t: f16[6,4] = transpose %x, perm=[1,0]\n%w: f16[6,4,2] = window %t, axis=1, size=[2], low=[1]\n"
-                     "%r: f16[6,2] = reduce.sum %w, axes=[1]\n%c: f16[6,6] = contract %r, %r, lhs=[0,1], rhs=[2,1], out=[0,2]\n%d: f16[6,6] = scan.sum %c, axis=0\n"
-                     "%k: i32[3] = const [1, 5, 2]\n%g: f16[3,6] = gather %d, %k, axis=0\n%e: f16[6,6] = scatter.add %d, %k, %g, axis=0\n%z: f16[12,6] = concat %e, %d, axis=0\n"
-                     "%o: f16[12,6] = repeat trips=2 (%p: f16[12,6] = %z) {\n%q: f16[12,6] = mul %p, 0.5\nyield %q\n}\nreturn o=%o\n}\n";
+  const char *text =
+      "graph @g(%x: f16[4,6]) {\n%t: f16[6,4] = transpose %x, perm=[1,0]\n%w: f16[6,4,2] = window %t, axis=1, size=[2], low=[1]\n"
+      "%r: f16[6,2] = reduce.sum %w, axes=[1]\n%c: f16[6,6] = contract %r, %r, lhs=[0,1], rhs=[2,1], out=[0,2]\n%d: f16[6,6] = scan.sum "
+      "%c, axis=0\n"
+      "%k: i32[3] = const [1, 5, 2]\n%g: f16[3,6] = gather %d, %k, axis=0\n%e: f16[6,6] = scatter.add %d, %k, %g, axis=0\n%z: f16[12,6] = "
+      "concat %e, %d, axis=0\n"
+      "%o: f16[12,6] = repeat trips=2 (%p: f16[12,6] = %z) {\n%q: f16[12,6] = mul %p, 0.5\nyield %q\n}\nreturn o=%o\n}\n";
   if (!read_graph(&s, text)) return;
   uint16_t x[24] = {0};
   const void *inputs[] = {x};

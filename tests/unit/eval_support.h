@@ -12,7 +12,12 @@ static uint32_t next_random(void) {
 TAP_UNUSED static int64_t below(int64_t n) { return (int64_t)(next_random() % (uint64_t)n); }
 TAP_UNUSED static double uniform(double lo, double hi) { return lo + (hi - lo) * (next_random() * 0x1p-31); }
 
-typedef struct scene { ir_arena arena; expr_pool pool; ir_graph graph; snt_diag diag; } scene;
+typedef struct scene {
+  ir_arena arena;
+  expr_pool pool;
+  ir_graph graph;
+  snt_diag diag;
+} scene;
 
 TAP_UNUSED static void open_scene(scene *s) {
   memset(s, 0, sizeof *s);

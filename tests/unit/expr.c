@@ -11,7 +11,10 @@ static uint32_t next_random(void) {
 static int64_t below(int64_t n) { return (int64_t)(next_random() % (uint64_t)n); }
 
 /* ---- a pool with the names the cases use ---- */
-typedef struct scene { ir_arena arena; expr_pool pool; } scene;
+typedef struct scene {
+  ir_arena arena;
+  expr_pool pool;
+} scene;
 
 static void add_symbol(expr_pool *pool, const char *name, int64_t min, int64_t max, int64_t multiple) {
   expr_symbol symbol = {name, min, max, multiple, min};
@@ -59,6 +62,7 @@ static const char *text_of(scene *s, ir_expr e) {
 }
 
 /* ---- named cases ---- */
+// clang-format off
 static const struct { const char *in, *out; } simplifies[] = {
     {"(i*W + j)/W", "i"},
     {"(i*W + j)%W", "j"},
@@ -113,6 +117,7 @@ static const struct { const char *in, *out; } simplifies[] = {
     {"((q%12)*5 + z%5)/5", "q%12"},
     {"u/i", "0"},
 };
+// clang-format on
 
 static void test_simplify(void) {
   scene s;
@@ -124,6 +129,7 @@ static void test_simplify(void) {
   ir_arena_free(&s.arena);
 }
 
+// clang-format off
 static const struct { const char *a, *b; bool proven; } orders[] = {
     {"i", "n", true},
     {"i*W + j", "n*W", true},
@@ -147,13 +153,15 @@ static const struct { const char *a, *b; bool proven; } orders[] = {
     {"i + W - 1 - j", "n + W", true},
     {"(h+1)/2", "h", true},
 };
+// clang-format on
 
 static void test_orders(void) {
   scene s;
   open_scene(&s);
   for (uint32_t i = 0; i < IR_COUNT(orders); i++) {
     ir_expr a = read_text(&s.pool, orders[i].a), b = read_text(&s.pool, orders[i].b);
-    tap_ok(expr_proves_lt(&s.pool, a, b) == orders[i].proven, "%s < %s is %s", orders[i].a, orders[i].b, orders[i].proven ? "proven" : "not proven");
+    tap_ok(expr_proves_lt(&s.pool, a, b) == orders[i].proven, "%s < %s is %s", orders[i].a, orders[i].b,
+           orders[i].proven ? "proven" : "not proven");
   }
   tap_ok(expr_proves_le(&s.pool, read_text(&s.pool, "n"), read_text(&s.pool, "n*W")), "n <= n*W");
   tap_ok(!expr_proves_le(&s.pool, read_text(&s.pool, "n*W"), read_text(&s.pool, "n")), "n*W <= n is not proven");
@@ -181,7 +189,8 @@ static void test_queries(void) {
   uint32_t q = pool->vars.count - 1;
   tap_ok(expr_substitute(pool, read_text(pool, "q/8 + q%8*3"), 1, &q, to) == read_text(pool, "x + y*3"), "substitution simplifies");
   tap_ok(expr_is_const(pool, read_text(pool, "-9223372036854775808"), &value) && value == INT64_MIN, "the least literal");
-  tap_ok(!expr_eval(pool, read_text(pool, "x/n"), (int64_t[]){0, 0, 0, 0, 0}, (int64_t[]){0, 0, 0, 5}, &value), "division by 0 does not evaluate");
+  tap_ok(!expr_eval(pool, read_text(pool, "x/n"), (int64_t[]){0, 0, 0, 0, 0}, (int64_t[]){0, 0, 0, 5}, &value),
+         "division by 0 does not evaluate");
   const char *wrong[] = {"", "x+", "(x", "nope", "x/0", "x%-2", "99999999999999999999", "min(x", "9223372036854775807*2"};
   for (uint32_t i = 0; i < IR_COUNT(wrong); i++) {
     const char *at = wrong[i];
@@ -194,7 +203,12 @@ static void test_queries(void) {
 
 /* ---- random expressions beside a plain tree that keeps their meaning ---- */
 enum { SYMBOLS = 4, VARS = 5, TREE = 64, SAMPLES = 60 };
-typedef struct tree_node { char op; int64_t value; uint32_t a, b; ir_expr e; } tree_node;
+typedef struct tree_node {
+  char op;
+  int64_t value;
+  uint32_t a, b;
+  ir_expr e;
+} tree_node;
 typedef struct world {
   scene s;
   int64_t symbols[SAMPLES][SYMBOLS], vars[SAMPLES][VARS];
@@ -233,7 +247,8 @@ static uint32_t leaf(world *w) {
   expr_pool *pool = &w->s.pool;
   static const char *const names[] = {"a", "b", "c", "d", "i", "j", "k", "l", "o"};
   int64_t pick = below(SYMBOLS + VARS + 2);
-  if (pick < SYMBOLS + VARS) return add_node(w, pick < SYMBOLS ? 's' : 'v', pick < SYMBOLS ? pick : pick - SYMBOLS, 0, 0, read_text(pool, names[pick]));
+  if (pick < SYMBOLS + VARS)
+    return add_node(w, pick < SYMBOLS ? 's' : 'v', pick < SYMBOLS ? pick : pick - SYMBOLS, 0, 0, read_text(pool, names[pick]));
   int64_t value = below(16) - 4;
   return add_node(w, 'c', value, 0, 0, expr_int(pool, value));
 }
@@ -297,7 +312,10 @@ static bool value_and_facts_hold(world *w, uint32_t n) {
     int64_t want = meaning(w, n, t);
     bool right = expr_eval(&w->s.pool, e, w->symbols[t], w->vars[t], &got) && got == want;
     right = right && lo <= want && want <= hi && (divides ? want % divides == 0 : want == 0);
-    if (!right) return tap_diag("%s: got %lld, want %lld in [%lld, %lld]", text_of(&w->s, e), (long long)got, (long long)want, (long long)lo, (long long)hi), false;
+    if (!right)
+      return tap_diag("%s: got %lld, want %lld in [%lld, %lld]", text_of(&w->s, e), (long long)got, (long long)want, (long long)lo,
+                      (long long)hi),
+             false;
   }
   return true;
 }
@@ -305,14 +323,16 @@ static bool value_and_facts_hold(world *w, uint32_t n) {
 static bool proof_is_sound(world *w, uint32_t a, uint32_t b) {
   if (!expr_proves_lt(&w->s.pool, w->nodes[a].e, w->nodes[b].e)) return true;
   for (uint32_t t = 0; t < SAMPLES; t++)
-    if (meaning(w, a, t) >= meaning(w, b, t)) return tap_diag("%s < %s", text_of(&w->s, w->nodes[a].e), text_of(&w->s, w->nodes[b].e)), false;
+    if (meaning(w, a, t) >= meaning(w, b, t))
+      return tap_diag("%s < %s", text_of(&w->s, w->nodes[a].e), text_of(&w->s, w->nodes[b].e)), false;
   return true;
 }
 
 static bool round_trips(world *w, world *fresh, ir_expr e) {
   const char *text = text_of(&w->s, e), *at = text, *end = text + strlen(text);
   ir_expr again = 0, other = 0;
-  if (!expr_parse(&w->s.pool, &at, end, &again) || at != end || again != e) return tap_diag("%s became %s", text, text_of(&w->s, again)), false;
+  if (!expr_parse(&w->s.pool, &at, end, &again) || at != end || again != e)
+    return tap_diag("%s became %s", text, text_of(&w->s, again)), false;
   at = text;
   if (!expr_parse(&fresh->s.pool, &at, end, &other)) return false;
   const char *reprinted = text_of(&fresh->s, other);
@@ -381,7 +401,8 @@ static void test_size(void) {
 
 /* Any text is read or refused; nothing grows without limit. */
 static void test_noise(void) {
-  static const char *const words[] = {"n", "q", "W", "+", "-", "*", "/", "%", "(", ")", "min(", "max(", ",", "7", "4", "0", " ", "9223372036854775807", "zz"};
+  static const char *const words[] = {
+      "n", "q", "W", "+", "-", "*", "/", "%", "(", ")", "min(", "max(", ",", "7", "4", "0", " ", "9223372036854775807", "zz"};
   scene s;
   open_scene(&s);
   random_state = 123;

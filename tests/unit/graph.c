@@ -64,7 +64,9 @@ static const char rule_head[] =
     "graph @t(%a: f32[n,4], %b: f32[4], %i: i32[n,4], %c: bool[n,4], %u: u32[n], %x: f32[2,3,8,9], %h: f16[n,4], %q: i4[n,4], %s: f32[],\n"
     "         %l: f32[n,5], %w: f32[n*12,64], %e: i8[n,4], %k: i64[3], %z: f8e4m3[4], %d: f64[n,4], %y: f32[n,m])"
     " {\n  ";
-typedef struct rule_case { const char *text, *want; } rule_case; /* want: the type, or "!" and a part of the error */
+typedef struct rule_case {
+  const char *text, *want;
+} rule_case; /* want: the type, or "!" and a part of the error */
 static const rule_case rule_cases[] = {
     {"add %a, %a", "f32[n,4]"},
     {"add %a, %s", "f32[n,4]"},
@@ -173,7 +175,8 @@ static void check_rules(void) {
     snprintf(text, sizeof text, "%s%%r = %s\n  return %%r\n}\n", rule_head, c->text);
     const snt_result result = graph_read_text(&t, text);
     if (*c->want == '!') {
-      if (!tap_ok(result != SNT_OK && strstr(t.diag.text, c->want + 1), "refused: %s", c->text)) tap_diag("  result %d: %s", result, t.diag.text);
+      if (!tap_ok(result != SNT_OK && strstr(t.diag.text, c->want + 1), "refused: %s", c->text))
+        tap_diag("  result %d: %s", result, t.diag.text);
     } else if (tap_is_int(result, SNT_OK, "accepted: %s", c->text)) {
       char line[200];
       snprintf(line, sizeof line, "%%r: %s = ", c->want);
@@ -208,7 +211,8 @@ static void check_sticky(void) {
 
 static void check_mistakes(void) {
   test_graph t;
-  const ir_tensor type = {.dtype = SNT_F32, .rank = 1, .dims = {4}}, huge = {.dtype = SNT_F32, .rank = 2, .dims = {INT64_C(1) << 40, INT64_C(1) << 40}};
+  const ir_tensor type = {.dtype = SNT_F32, .rank = 1, .dims = {4}},
+                  huge = {.dtype = SNT_F32, .rank = 2, .dims = {INT64_C(1) << 40, INT64_C(1) << 40}};
   const ir_tensor strange = {.dtype = 99};
   graph_open(&t);
   tap_ok(!ir_add_input(&t.g, "", &type) && t.g.failed, "an input without a name");
@@ -236,34 +240,35 @@ static void check_mistakes(void) {
 
 static void check_reading(void) {
   test_graph t;
-  tap_is_int(graph_read_text(&t, "graph @t(%a: f32[4]) {\n %b = exp %a\n %c = add %b, %a\n %d = mul %b, %b\n return c=%c, %d\n}\n"), SNT_OK, "a graph to read");
+  tap_is_int(graph_read_text(&t, "graph @t(%a: f32[4]) {\n %b = exp %a\n %c = add %b, %a\n %d = mul %b, %b\n return c=%c, %d\n}\n"), SNT_OK,
+             "a graph to read");
   ir_uses uses;
   tap_ok(ir_find_uses(&t.g, &t.arena, &uses), "users");
   tap_is_int(uses.first[2] - uses.first[1], 2, "%%a has two users");
-  tap_ok(uses.first[3] - uses.first[2] == 3 && uses.user[uses.first[2]] == 3 && uses.user[uses.first[2] + 1] == 4 && uses.user[uses.first[2] + 2] == 4,
+  tap_ok(uses.first[3] - uses.first[2] == 3 && uses.user[uses.first[2]] == 3 && uses.user[uses.first[2] + 1] == 4 &&
+             uses.user[uses.first[2] + 2] == 4,
          "%%b is read by %%c, and twice by %%d");
   tap_ok(ir_is_output(&t.g, 3) && ir_is_output(&t.g, 4) && !ir_is_output(&t.g, 2), "outputs");
   tap_is_text(ir_node_name(&t.g, 3), "c", "names");
   graph_close(&t);
 }
 
-static const char repeat_text[] =
-    "symbols { n: min=1 max=64 multiple_of=1 hint=8 }\n"
-    "graph @loop(%x: f32[4], %k: f32[4], state %h: f32[4]) {\n"
-    "  %dead: f32[4] = exp %k\n"
-    "  %1: f32[4], %2: i32[] = repeat trips=n (%3: f32[4] = %x, %4: i32[] = 0:i32) {\n"
-    "    %5: f32[4], _ = repeat trips=3 (%6: f32[4] = %3, %7: f32[] = 0x1p+0:f32) {\n"
-    "      %8: f32[4] = mul %6, %k\n"
-    "      %9: f32[4] = add %8, %7\n"
-    "      yield %9, %7\n"
-    "    }\n"
-    "    %10: i32[] = add %4, 1\n"
-    "    yield %5, %10\n"
-    "  }\n"
-    "  update %h, %1\n"
-    "  return y=%1, count=%2\n"
-    "  keep %1, %dead\n"
-    "}\n";
+static const char repeat_text[] = "symbols { n: min=1 max=64 multiple_of=1 hint=8 }\n"
+                                  "graph @loop(%x: f32[4], %k: f32[4], state %h: f32[4]) {\n"
+                                  "  %dead: f32[4] = exp %k\n"
+                                  "  %1: f32[4], %2: i32[] = repeat trips=n (%3: f32[4] = %x, %4: i32[] = 0:i32) {\n"
+                                  "    %5: f32[4], _ = repeat trips=3 (%6: f32[4] = %3, %7: f32[] = 0x1p+0:f32) {\n"
+                                  "      %8: f32[4] = mul %6, %k\n"
+                                  "      %9: f32[4] = add %8, %7\n"
+                                  "      yield %9, %7\n"
+                                  "    }\n"
+                                  "    %10: i32[] = add %4, 1\n"
+                                  "    yield %5, %10\n"
+                                  "  }\n"
+                                  "  update %h, %1\n"
+                                  "  return y=%1, count=%2\n"
+                                  "  keep %1, %dead\n"
+                                  "}\n";
 
 static void check_copy(void) {
   test_graph t;
@@ -287,7 +292,10 @@ static void check_copy(void) {
 }
 
 /* ---- the verifier: a sound graph, damaged in one place ---- */
-typedef struct damage { const char *want; void (*make)(ir_graph *); } damage;
+typedef struct damage {
+  const char *want;
+  void (*make)(ir_graph *);
+} damage;
 static void later_operand(ir_graph *g) { g->args.at[ir_at(g, 4)->args] = 5; }
 static void own_operand(ir_graph *g) { g->args.at[ir_at(g, 4)->args] = 4; }
 static void no_operand(ir_graph *g) { g->args.at[ir_at(g, 4)->args] = 1000; }
@@ -322,15 +330,14 @@ static const damage damages[] = {
 };
 
 static void check_verifier(void) {
-  static const char text[] =
-      "graph @t(%x: f32[4], %s: f32[], state %h: f32[7]) {\n"
-      "  %v = exp %x\n"
-      "  %r = reduce.sum %v, axes=[0]\n"
-      "  %l = repeat trips=3 (%c = %v) {\n    %n = neg %c\n    yield %n\n  }\n"
-      "  %w = add %l, %r\n"
-      "  %hh = concat %h, axis=0\n"
-      "  %z = add %w, %s\n"
-      "  update %h, %hh\n  return y=%z\n  must_fuse %v, %r\n}\n";
+  static const char text[] = "graph @t(%x: f32[4], %s: f32[], state %h: f32[7]) {\n"
+                             "  %v = exp %x\n"
+                             "  %r = reduce.sum %v, axes=[0]\n"
+                             "  %l = repeat trips=3 (%c = %v) {\n    %n = neg %c\n    yield %n\n  }\n"
+                             "  %w = add %l, %r\n"
+                             "  %hh = concat %h, axis=0\n"
+                             "  %z = add %w, %s\n"
+                             "  update %h, %hh\n  return y=%z\n  must_fuse %v, %r\n}\n";
   for (uint32_t i = 0; i < IR_COUNT(damages); i++) {
     test_graph t;
     if (!tap_is_int(graph_read_text(&t, text), SNT_OK, "a graph to damage")) tap_diag("%s", t.diag.text);

@@ -6,7 +6,10 @@
 #include <dirent.h>
 
 enum { MAX_FILES = 64, MAX_TEXT = 1 << 16 };
-static struct { char name[64]; char *text; } files[MAX_FILES];
+static struct {
+  char name[64];
+  char *text;
+} files[MAX_FILES];
 static uint32_t file_count;
 static const char folder[] = "tests/golden/graph";
 
@@ -65,7 +68,10 @@ static void check_golden(const char *name, const char *text, bool bless) {
 }
 
 /* ---- errors ---- */
-typedef struct error_case { const char *text, *want; } error_case;
+typedef struct error_case {
+  const char *text, *want;
+} error_case;
+// clang-format off
 static const error_case error_cases[] = {
     {"", "1:1: 'graph' is expected"},
     {"graph @g(", "1:10: '%' is expected"},
@@ -102,12 +108,14 @@ static const error_case error_cases[] = {
     {"graph @g(%x: f32[9223372036854775807,9]) {\n return %x\n}", "more than 2^56 elements"},
     {"graph @g(%\"a\\q\": f32[4]) {\n return\n}", "may follow a backslash"},
 };
+// clang-format on
 
 static void check_errors(void) {
   for (uint32_t i = 0; i < IR_COUNT(error_cases); i++) {
     test_graph t;
     const snt_result result = graph_read_text(&t, error_cases[i].text);
-    if (!tap_ok(result < 0 && strstr(t.diag.text, error_cases[i].want), "error: %s", error_cases[i].want)) tap_diag("  %d: %s", result, t.diag.text);
+    if (!tap_ok(result < 0 && strstr(t.diag.text, error_cases[i].want), "error: %s", error_cases[i].want))
+      tap_diag("  %d: %s", result, t.diag.text);
     graph_close(&t);
   }
 }
@@ -139,7 +147,8 @@ static void check_files(void) {
   ir_graph_print_with(&t.g, &hooks, &out);
   tap_is_text(out.at, "graph @g() {\n  %1: f32[2,2] = const data=\"weights.bin\" offset=0\n  return %1\n}\n", "and goes out the same way");
   tap_ok(saved[0] == 3 && saved[3] == 6, "with its bytes");
-  tap_is_text(graph_text(&t), "graph @g() {\n  %1: f32[2,2] = const [0x1.8p+1, 0x1p+2, 0x1.4p+2, 0x1.8p+2]\n  return %1\n}\n", "or in full");
+  tap_is_text(graph_text(&t), "graph @g() {\n  %1: f32[2,2] = const [0x1.8p+1, 0x1p+2, 0x1.4p+2, 0x1.8p+2]\n  return %1\n}\n",
+              "or in full");
   graph_close(&t);
 }
 
@@ -177,9 +186,13 @@ static uint32_t random_below(uint32_t limit) {
   return (uint32_t)(random_state >> 33) % limit;
 }
 
-static const char *const tokens[] = {"%1", "%x", "[", "]", "(", ")", "{", "}", "=", ",", ":", "-1", "0", "9223372036854775807", "0x1p+1023", "nan", "inf", "f32", "f16[n]", "i64",
-                                     "repeat trips=n (", "yield", "return", "update", "const", "axes=[0]", "\"", "\\x00", "n*n", "min(n,4)", "_", "#", "\n", "reduce.sum ",
-                                     "softmax", "conv", "attention", "window", "groups=3", "1e999", "-", "%\"a b\"", "keep", "slice", "i4", "steps=[-1]", ", name=\"q\""};
+static const char *const tokens[] = {"%1",        "%x",        "[",      "]",          "(",           ")",           "{",
+                                     "}",         "=",         ",",      ":",          "-1",          "0",           "9223372036854775807",
+                                     "0x1p+1023", "nan",       "inf",    "f32",        "f16[n]",      "i64",         "repeat trips=n (",
+                                     "yield",     "return",    "update", "const",      "axes=[0]",    "\"",          "\\x00",
+                                     "n*n",       "min(n,4)",  "_",      "#",          "\n",          "reduce.sum ", "softmax",
+                                     "conv",      "attention", "window", "groups=3",   "1e999",       "-",           "%\"a b\"",
+                                     "keep",      "slice",     "i4",     "steps=[-1]", ", name=\"q\""};
 
 static size_t damage(char *text, size_t length) {
   for (uint32_t times = random_below(4) ? 1 : 4; times; times--) {
@@ -187,8 +200,12 @@ static size_t damage(char *text, size_t length) {
     const char *token = tokens[random_below(IR_COUNT(tokens))];
     size_t size = strlen(token), cut = random_below(12) + 1u, from = length ? random_below((uint32_t)length) : 0;
     switch (random_below(6)) {
-    case 0: if (length) text[at] = (char)random_below(256); break;
-    case 1: if (length) text[at] = "0123456789%[](){},:=-n_"[random_below(23)]; break;
+    case 0:
+      if (length) text[at] = (char)random_below(256);
+      break;
+    case 1:
+      if (length) text[at] = "0123456789%[](){},:=-n_"[random_below(23)];
+      break;
     case 2: /* a piece goes */
       if (cut > length - at) cut = length - at;
       memmove(text + at, text + at + cut, length - at - cut);

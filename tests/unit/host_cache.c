@@ -79,14 +79,14 @@ static void check_damage(void) {
     ((uint8_t *)file)[i] ^= 0x40;
     host_write_file(path, file, length, NULL);
     int seen = look_up(cache, 9, SIZE);
-    wrong += seen < 0, hits += seen > 0;
+    wrong += seen<0, hits += seen> 0;
     ((uint8_t *)file)[i] ^= 0x40;
   }
   tap_ok(wrong == 0 && hits == 0, "each byte turned is a miss (%zu wrong, %zu hits)", wrong, hits);
   for (size_t i = 0; i < length; i++) {
     host_write_file(path, file, i, NULL);
     int seen = look_up(cache, 9, SIZE);
-    wrong += seen < 0, hits += seen > 0;
+    wrong += seen<0, hits += seen> 0;
   }
   tap_ok(wrong == 0 && hits == 0, "each length cut is a miss (%zu wrong, %zu hits)", wrong, hits);
   tap_is_int(host_cache_statistics(cache).damaged, 2 * length, "all were seen to be damaged");

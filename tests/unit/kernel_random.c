@@ -18,8 +18,8 @@ typedef struct maker {
   kir_kernel *k;
   uint32_t pool[MAX_POOL], count; /* values in scope */
   uint32_t cells, scalars, rows, shared, table, length;
-  uint32_t base, id;              /* this item's segment of the outputs; its number in the group */
-  uint32_t left;                  /* statements */
+  uint32_t base, id; /* this item's segment of the outputs; its number in the group */
+  uint32_t left;     /* statements */
   bool with_fma, with_small_floats;
 } maker;
 
@@ -58,7 +58,9 @@ static uint32_t value(maker *m, kir_type t) {
 
 /* A u32 below n, a power of two. */
 static uint32_t index_below(maker *m, uint32_t n) { return kir_2(m->k, KIR_and, value(m, u32()), lit(m, n - 1)); }
-static uint32_t without_nan(maker *m, uint32_t v) { return kir_3(m->k, KIR_select, kir_2(m->k, KIR_eq, v, v), v, kir_const_like(m->k, v, 3)); }
+static uint32_t without_nan(maker *m, uint32_t v) {
+  return kir_3(m->k, KIR_select, kir_2(m->k, KIR_eq, v, v), v, kir_const_like(m->k, v, 3));
+}
 
 /* ---- expressions ---- */
 static void float_op(maker *m, kir_type t) {
@@ -103,7 +105,8 @@ static uint32_t condition(maker *m, uint32_t lanes) {
 static void convert_op(maker *m, kir_type t) {
   kir_type from = random_type(m);
   from.lanes = t.lanes;
-  const kir_inst cast = {.op = KIR_cast, .type = t, .flags = !ir_dtypes[t.base].is_float && !ir_dtypes[from.base].is_float && one_in(3) ? KIR_SAT : 0};
+  const kir_inst cast = {
+      .op = KIR_cast, .type = t, .flags = !ir_dtypes[t.base].is_float && !ir_dtypes[from.base].is_float && one_in(3) ? KIR_SAT : 0};
   const uint32_t v = one_in(6) ? condition(m, t.lanes) : value(m, from);
   if (type_of(m, v).base != SNT_BOOL) keep(m, kir_put(m->k, &cast, 1, &v));
   else keep(m, kir_cast(m->k, t, v));
@@ -126,7 +129,9 @@ static void vector_op(maker *m, kir_type t) {
   kir_inst in = none;
   uint32_t args[18];
   switch (below(5)) {
-  case 0: keep(m, kir_2(m->k, KIR_extract, v, one_in(2) ? lit(m, below(t.lanes)) : kir_2(m->k, KIR_umod, value(m, u32()), lit(m, t.lanes)))); return;
+  case 0:
+    keep(m, kir_2(m->k, KIR_extract, v, one_in(2) ? lit(m, below(t.lanes)) : kir_2(m->k, KIR_umod, value(m, u32()), lit(m, t.lanes))));
+    return;
   case 1: keep(m, kir_3(m->k, KIR_insert, v, lit(m, below(t.lanes)), value(m, kir_t(t.base, 1)))); return;
   case 2:
     in.op = KIR_shuffle, in.type = kir_t(t.base, one_in(2) ? t.lanes : 4);
@@ -262,10 +267,12 @@ static void exchange(maker *m) {
 
 static void statement(maker *m, uint32_t depth, uint32_t i) {
   switch (below(14)) {
-  case 0: case 1: load_global(m); return;
+  case 0:
+  case 1: load_global(m); return;
   case 2: store_global(m); return;
   case 3: use_table(m); return;
-  case 4: case 5: use_private(m, i ? i : lit(m, below(2))); return;
+  case 4:
+  case 5: use_private(m, i ? i : lit(m, below(2))); return;
   case 6:
     if (one_in(3)) fill_some(m);
     return;
@@ -292,7 +299,8 @@ static uint32_t declare(kir_kernel *k, const char *name, uint8_t space, kir_type
   return kir_memory_add(k, &m);
 }
 
-const uint8_t random_bases[RANDOM_BUFFERS] = {SNT_F32, SNT_U32, SNT_U8, SNT_BOOL, SNT_I16, SNT_F16, SNT_BF16, SNT_F32, SNT_U32, SNT_U8, SNT_BOOL, SNT_I16, SNT_F16, SNT_BF16};
+const uint8_t random_bases[RANDOM_BUFFERS] = {SNT_F32, SNT_U32, SNT_U8, SNT_BOOL, SNT_I16, SNT_F16, SNT_BF16,
+                                              SNT_F32, SNT_U32, SNT_U8, SNT_BOOL, SNT_I16, SNT_F16, SNT_BF16};
 
 static void declare_all(maker *m) {
   static const char *const names[RANDOM_BUFFERS] = {"fi", "ui", "bi", "li", "si", "hi", "gi", "fo", "uo", "bo", "lo", "so", "ho", "go"};
@@ -300,8 +308,15 @@ static void declare_all(maker *m) {
   const uint32_t offset = kir_scalar_add(m->k, "o", SNT_U32, 0, RANDOM_OFFSET, RANDOM_OFFSET);
   for (uint32_t b = 0; b < RANDOM_BUFFERS; b++) {
     const bool out = b >= F_OUT, moved = b == B_IN || b == S_OUT || b == H_IN;
-    const kir_memory g = {.name = names[b], .space = KIR_GLOBAL, .type = kir_t(random_bases[b], 1), .rank = 1, .dims = {out ? 8 * RANDOM_SEGMENT : RANDOM_ELEMENTS}, .slot = b,
-                          .align = 16, .access = out ? KIR_WRITE : KIR_READ, .offset_scalar = moved ? offset + 1 : 0};
+    const kir_memory g = {.name = names[b],
+                          .space = KIR_GLOBAL,
+                          .type = kir_t(random_bases[b], 1),
+                          .rank = 1,
+                          .dims = {out ? 8 * RANDOM_SEGMENT : RANDOM_ELEMENTS},
+                          .slot = b,
+                          .align = 16,
+                          .access = out ? KIR_WRITE : KIR_READ,
+                          .offset_scalar = moved ? offset + 1 : 0};
     kir_memory_add(m->k, &g);
   }
   m->cells = declare(m->k, "c", KIR_PRIVATE, kir_t(SNT_F32, 4), 2, 2, KIR_MEM_REGS);
@@ -336,7 +351,10 @@ void random_inputs(random_buffers *b) {
   state = 99;
   memset(b, 0, sizeof *b);
   for (uint32_t i = 0; i < RANDOM_ELEMENTS + RANDOM_OFFSET; i++) {
-    const double x = one_in(8) ? (double)special[below(8)] : one_in(40) ? (double)INFINITY : one_in(40) ? (double)NAN : ((double)below(4000) - 2000) / 16;
+    const double x = one_in(8)    ? (double)special[below(8)]
+                     : one_in(40) ? (double)INFINITY
+                     : one_in(40) ? (double)NAN
+                                  : ((double)below(4000) - 2000) / 16;
     ir_dtype_store(SNT_F32, b->data[F_IN], i, x);
     ir_dtype_store(SNT_F16, b->data[H_IN], i, x);
     ir_dtype_store_int(SNT_U32, b->data[U_IN], i, one_in(3) ? (int64_t)below(10) : (int64_t)below(0x7fffffff) * 5);
@@ -358,7 +376,11 @@ snt_result random_run(const kir_kernel *k, random_buffers *b, snt_diag *diag) {
   kir_interp_stats stats;
   random_inputs(b);
   for (uint32_t i = 0; i < RANDOM_BUFFERS; i++) list[i] = (kir_interp_buffer){b->data[i], random_bytes(i)};
-  const kir_interp_info info = {.kernel = k, .groups = RANDOM_GROUPS, .buffer_count = RANDOM_BUFFERS, .buffers = list, .scalars = random_block,
+  const kir_interp_info info = {.kernel = k,
+                                .groups = RANDOM_GROUPS,
+                                .buffer_count = RANDOM_BUFFERS,
+                                .buffers = list,
+                                .scalars = random_block,
                                 .scalar_bytes = sizeof random_block};
   return kir_interp_run(&info, NULL, &stats, diag);
 }

@@ -7,7 +7,9 @@
 enum { RANDOM_ELEMENTS = 256, RANDOM_SEGMENT = 64, RANDOM_GROUPS = 2 };
 enum { RANDOM_OFFSET = 16 }; /* elements before some buffers' first */
 enum { F_IN, U_IN, B_IN, L_IN, S_IN, H_IN, G_IN, F_OUT, U_OUT, B_OUT, L_OUT, S_OUT, H_OUT, G_OUT, RANDOM_BUFFERS };
-typedef struct random_buffers { uint8_t data[RANDOM_BUFFERS][(8 * RANDOM_SEGMENT + RANDOM_OFFSET) * 4]; } random_buffers;
+typedef struct random_buffers {
+  uint8_t data[RANDOM_BUFFERS][(8 * RANDOM_SEGMENT + RANDOM_OFFSET) * 4];
+} random_buffers;
 extern const uint8_t random_bases[RANDOM_BUFFERS];
 extern const uint32_t random_block[2]; /* the scalars */
 uint64_t random_bytes(uint32_t buffer);

@@ -8,6 +8,7 @@
 static const char *folder = "tests/golden/passes";
 
 /* ---- targets by name ---- */
+// clang-format off
 static const kir_caps targets[] = {
     {.target = "all", .max_lanes = 16, .vector_memory = 64, .f16_arithmetic = true, .f16_storage = true, .bf16_storage = true, .int8_storage = true,
      .int16_storage = true, .int64 = true, .f64 = true, .fma_fused = true, .fma_fast = true, .keeps_math = true, .subgroups = true,
@@ -22,6 +23,7 @@ static const kir_caps targets[] = {
      .int16_storage = true, .int64 = true, .f64 = true, .fma_fused = true, .fma_fast = true, .subgroups = true, .subgroup_size = 32, .exact_div = true,
      .exact_sqrt = true, .atomics_f32 = true},
 };
+// clang-format on
 
 static const kir_caps *find_target(const char *name) {
   for (uint32_t i = 0; i < IR_COUNT(targets); i++)
@@ -30,7 +32,9 @@ static const kir_caps *find_target(const char *name) {
 }
 
 /* ---- files ---- */
-typedef struct test_case { char passes[128], target[32], *head, *before, *after; } test_case; /* texts point into the file's contents */
+typedef struct test_case {
+  char passes[128], target[32], *head, *before, *after;
+} test_case; /* texts point into the file's contents */
 
 static char *read_whole(const char *path) {
   FILE *f = fopen(path, "rb");
@@ -132,7 +136,8 @@ static void check_matmul(void) {
   kir_init(&out, &arena, "out");
   char *text = read_whole("tests/golden/kernel/linear_gelu.kir");
   const bool made = text && kir_parse(&in, text, strlen(text), &diag) == SNT_OK &&
-                    kir_run_passes(&in, &out, find_target("opencl"), NULL, NULL, &diag) == SNT_OK && kir_find_regions(&out, &arena, &regions);
+                    kir_run_passes(&in, &out, find_target("opencl"), NULL, NULL, &diag) == SNT_OK &&
+                    kir_find_regions(&out, &arena, &regions);
   if (tap_ok(made, "the matmul listing is compiled %s", diag.text)) {
     uint32_t loop = 0;
     for (uint32_t i = 1; i < out.insts.count; i++)
@@ -151,7 +156,8 @@ static void check_matmul(void) {
     kir_mix mix;
     kir_count_mix(&out, 6, &mix);
     /* 4 panels x 6 trips x 768 steps x 12 x 8 lanes x 2 */
-    tap_ok(mix.flops >= 4.0 * 6 * 768 * 12 * 8 * 2 && mix.flops < 1.05 * 4 * 6 * 768 * 12 * 8 * 2, "%g floating point operations", mix.flops);
+    tap_ok(mix.flops >= 4.0 * 6 * 768 * 12 * 8 * 2 && mix.flops < 1.05 * 4 * 6 * 768 * 12 * 8 * 2, "%g floating point operations",
+           mix.flops);
     tap_is_int((int64_t)(mix.loads / (4 * 6 * 768)), 8, "eight loads a step");
   }
   free(text);
@@ -204,8 +210,10 @@ static void check_scarce(const char *file, const char *target) {
 /* ---- time ---- */
 static void make_large(kir_kernel *k, uint32_t rows) {
   const kir_memory x = {.name = "x", .space = KIR_GLOBAL, .type = kir_t(SNT_F32, 1), .rank = 1, .dims = {1 << 20}, .access = KIR_READ};
-  const kir_memory y = {.name = "y", .space = KIR_GLOBAL, .type = kir_t(SNT_F32, 1), .rank = 1, .dims = {1 << 20}, .slot = 1, .access = KIR_WRITE};
-  const uint32_t from = kir_memory_add(k, &x), to = kir_memory_add(k, &y), group = kir_id(k, KIR_group, 0), zero = kir_const_int(k, kir_t(SNT_U32, 1), 0);
+  const kir_memory y = {
+      .name = "y", .space = KIR_GLOBAL, .type = kir_t(SNT_F32, 1), .rank = 1, .dims = {1 << 20}, .slot = 1, .access = KIR_WRITE};
+  const uint32_t from = kir_memory_add(k, &x), to = kir_memory_add(k, &y), group = kir_id(k, KIR_group, 0),
+                 zero = kir_const_int(k, kir_t(SNT_U32, 1), 0);
   const uint32_t loop = kir_loop(k, zero, kir_const_int(k, kir_t(SNT_U32, 1), 64), 0, 0, NULL, NULL, 0, 0);
   for (uint32_t r = 0; r < rows; r++) {
     const uint32_t at = kir_ix(k, 2, (int64_t[]){65536, 16}, (uint32_t[]){group, loop}, r * 8);

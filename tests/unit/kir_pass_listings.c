@@ -5,7 +5,10 @@
 #include "tests/tap.h"
 
 enum { MAX_BUFFERS = 5 };
-typedef struct setting { const char *name; double value; } setting;
+typedef struct setting {
+  const char *name;
+  double value;
+} setting;
 /* Buffers: elements as the declared type; those that are floats are filled with numbers in [-1, 1). */
 static const struct listing {
   const char *name;
@@ -26,6 +29,7 @@ static const struct listing {
 };
 
 #define EXACT .fma_fused = true, .exact_div = true, .exact_sqrt = true, .int64 = true, .f64 = true, .atomics_f32 = true
+// clang-format off
 static const struct target { const char *name; bool exact; kir_caps caps; } targets[] = {
     {"explicit vectors", true, {EXACT, .target = "a", .max_lanes = 16, .vector_memory = 64, .f16_storage = true, .int8_storage = true, .int16_storage = true,
                                 .keeps_math = true, .shuffle = true, .prefetch = true, .stream = true, .subgroups = true, .subgroup_arithmetic = true}},
@@ -38,9 +42,14 @@ static const struct target { const char *name; bool exact; kir_caps caps; } targ
     {"lanes by shuffles", false, {EXACT, .target = "d", .max_lanes = 1, .vector_memory = 16, .int8_storage = true, .subgroups = true, .subgroup_size = 4}},
     {"little", false, {.target = "c", .max_lanes = 4, .vector_memory = 16, .aligned_vectors = true, .nan_unsafe = true, .int64 = true}},
 };
+// clang-format on
 
 /* ---- one run ---- */
-typedef struct memory { void *data[MAX_BUFFERS]; uint64_t bytes[MAX_BUFFERS]; uint32_t count; } memory;
+typedef struct memory {
+  void *data[MAX_BUFFERS];
+  uint64_t bytes[MAX_BUFFERS];
+  uint32_t count;
+} memory;
 
 static bool fill_memory(memory *m, const kir_kernel *k, const struct listing *l, ir_arena *arena) {
   for (m->count = 0; m->count < k->memories.count && m->count < MAX_BUFFERS && l->elements[m->count]; m->count++) {
@@ -63,7 +72,8 @@ static snt_result run(const kir_kernel *k, const struct listing *l, const memory
   kernel_dispatch d;
   kernel_dispatch_init(&d, k, l->groups);
   for (uint32_t i = 0; i < m->count; i++) kernel_dispatch_buffer(&d, m->data[i], m->bytes[i]);
-  for (uint32_t i = 0; i < IR_COUNT(l->scalars) && l->scalars[i].name; i++) kernel_dispatch_scalar(&d, l->scalars[i].name, l->scalars[i].value);
+  for (uint32_t i = 0; i < IR_COUNT(l->scalars) && l->scalars[i].name; i++)
+    kernel_dispatch_scalar(&d, l->scalars[i].name, l->scalars[i].value);
   const snt_result r = kernel_dispatch_run(&d);
   *diag = d.diag;
   return r;

@@ -13,6 +13,7 @@ static bool same_buffers(const random_buffers *a, const random_buffers *b) {
 
 /* ---- targets ---- */
 #define EXACT .target = "test", .int64 = true, .f64 = true, .exact_div = true, .exact_sqrt = true, .keeps_math = true, .atomics_f32 = true
+// clang-format off
 static const struct target { const char *name, *only; kir_caps caps; } targets[] = {
     {"like OpenCL", NULL, {EXACT, .max_lanes = 16, .vector_memory = 64, .f16_storage = true, .int8_storage = true, .int16_storage = true, .fma_fused = true,
                            .shuffle = true, .prefetch = true, .stream = true}},
@@ -32,6 +33,7 @@ static const struct target { const char *name, *only; kir_caps caps; } targets[]
     {"fold", "fold", {EXACT, .max_lanes = 16}},
     {"split to one lane", "expand,split", {EXACT, .max_lanes = 1, .vector_memory = 16}},
 };
+// clang-format on
 
 static void explain(const kir_kernel *k, const char *title) {
   ir_arena arena;
@@ -45,7 +47,10 @@ static void explain(const kir_kernel *k, const char *title) {
 }
 
 /* After each pass, until one changes the bits: names it and shows its result. */
-typedef struct blame { const random_buffers *before; bool found; } blame;
+typedef struct blame {
+  const random_buffers *before;
+  bool found;
+} blame;
 static void blame_pass(void *user, const char *pass, const kir_kernel *k) {
   static random_buffers after;
   blame *b = user;

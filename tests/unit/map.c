@@ -9,7 +9,10 @@ static int64_t below(int64_t n) {
   return (int64_t)((random_state >> 33) % (uint64_t)n);
 }
 
-typedef struct scene { ir_arena arena; expr_pool pool; } scene;
+typedef struct scene {
+  ir_arena arena;
+  expr_pool pool;
+} scene;
 
 static void open_scene(scene *s) {
   static const expr_symbol symbols[] = {{"n", 1, 64, 1, 8}, {"m", 8, 64, 8, 16}};
@@ -45,7 +48,10 @@ static const char *text_of(scene *s, const ir_map *map) {
 }
 
 /* ---- chains read from text; the last result's coordinates are the variables ---- */
-typedef struct step { char kind; const char *arg, *dims; } step; /* r reshape, t transpose: `dims` is the shape after it */
+typedef struct step {
+  char kind;
+  const char *arg, *dims;
+} step; /* r reshape, t transpose: `dims` is the shape after it */
 
 static void walk_back(scene *s, const char *first_dims, const step *steps, uint32_t count, ir_map *map) {
   ir_expr shapes[9][SNT_MAX_RANK];
@@ -76,6 +82,7 @@ static bool is_affine(const scene *s, const ir_map *map) {
   return true;
 }
 
+// clang-format off
 static const struct { const char *name, *dims; uint32_t count; step steps[6]; } chains[] = {
     {"reshape and back", "n,768", 2, {{'r', 0, "n,12,64"}, {'r', 0, "n,768"}}},
     {"split heads", "n,m,768", 2, {{'r', 0, "n,m,12,64"}, {'t', "0213", "n,12,m,64"}}},
@@ -93,6 +100,7 @@ static const struct { const char *name, *dims; uint32_t count; step steps[6]; } 
     {"shuffle channels there and back", "n,24,7,7", 6,
      {{'r', 0, "n,3,8,7,7"}, {'t', "02134", "n,8,3,7,7"}, {'r', 0, "n,24,7,7"}, {'r', 0, "n,8,3,7,7"}, {'t', "02134", "n,3,8,7,7"}, {'r', 0, "n,24,7,7"}}},
 };
+// clang-format on
 /* Those that end where they began must be the identity. */
 static const uint8_t identities[] = {0, 3, 6, 10};
 
@@ -102,7 +110,8 @@ static void test_named(void) {
   for (uint32_t i = 0; i < IR_COUNT(chains); i++) {
     ir_map map;
     walk_back(&s, chains[i].dims, chains[i].steps, chains[i].count, &map);
-    bool split = strcmp(chains[i].name, "flatten") == 0 || strcmp(chains[i].name, "merge heads") == 0 || strcmp(chains[i].name, "symbolic blocks") == 0;
+    bool split = strcmp(chains[i].name, "flatten") == 0 || strcmp(chains[i].name, "merge heads") == 0 ||
+                 strcmp(chains[i].name, "symbolic blocks") == 0;
     if (!split && !tap_ok(is_affine(&s, &map), "%s is affine", chains[i].name)) tap_diag("%s", text_of(&s, &map));
     bool same = map.in_rank == map.out_rank;
     for (uint32_t k = 0; same && k < map.out_rank; k++) same = map.to.at[k] == read_text(&s.pool, s.pool.vars.at[map.vars[k]].name);
@@ -140,14 +149,21 @@ static void test_window(void) {
 
 /* ---- random chains against moving the elements ---- */
 enum { LIMIT = 4096, FILL = -7 };
-typedef struct array { uint32_t rank; int64_t dims[SNT_MAX_RANK]; int64_t at[LIMIT]; } array;
+typedef struct array {
+  uint32_t rank;
+  int64_t dims[SNT_MAX_RANK];
+  int64_t at[LIMIT];
+} array;
 typedef struct movement {
   char kind;
   uint32_t perm[SNT_MAX_RANK], first, spatial;
   int64_t axes[SNT_MAX_RANK], steps[SNT_MAX_RANK], dilation[SNT_MAX_RANK];
   ir_expr starts[SNT_MAX_RANK];
 } movement;
-typedef struct shape { uint32_t rank; ir_expr dims[SNT_MAX_RANK]; } shape;
+typedef struct shape {
+  uint32_t rank;
+  ir_expr dims[SNT_MAX_RANK];
+} shape;
 
 static int64_t value_of(const scene *s, ir_expr e, const int64_t *symbols) {
   int64_t value = -1;
@@ -166,7 +182,8 @@ static void coordinates(const array *a, int64_t offset, int64_t *at) {
 }
 
 /* Where coordinate `at` of the result comes from; false: outside. Written from the meaning of each movement. */
-static bool source_of(const scene *s, const movement *m, const array *from, const array *to, const int64_t *at, const int64_t *symbols, int64_t *out) {
+static bool source_of(const scene *s, const movement *m, const array *from, const array *to, const int64_t *at, const int64_t *symbols,
+                      int64_t *out) {
   int64_t flat = 0, spare[SNT_MAX_RANK] = {0};
   bool inside = true;
   uint32_t rank = from->rank;
@@ -393,8 +410,10 @@ static void test_random(uint64_t seed, bool symbolic) {
     movement moves[MAX_STEPS];
     uint32_t steps = 0;
     shapes[0].rank = 1 + (uint32_t)below(3);
-    for (uint32_t i = 0; i < shapes[0].rank; i++) shapes[0].dims[i] = symbolic && below(2) ? read_text(&s.pool, below(2) ? "n" : "m") : 1 + below(8);
-    for (int attempt = 0; attempt < 14 && steps < MAX_STEPS; attempt++) steps += draw(&s, &shapes[steps], &moves[steps], &shapes[steps + 1]);
+    for (uint32_t i = 0; i < shapes[0].rank; i++)
+      shapes[0].dims[i] = symbolic && below(2) ? read_text(&s.pool, below(2) ? "n" : "m") : 1 + below(8);
+    for (int attempt = 0; attempt < 14 && steps < MAX_STEPS; attempt++)
+      steps += draw(&s, &shapes[steps], &moves[steps], &shapes[steps + 1]);
     ir_map map;
     map_identity(&s.pool, &map, shapes[steps].rank, shapes[steps].dims);
     bool fits = true;

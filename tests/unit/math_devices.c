@@ -34,8 +34,13 @@ static void build(kir_kernel *k, ir_arena *arena, const math_truth *first, uint3
   k->items[0] = ITEMS;
   uint32_t memory[3];
   for (uint32_t i = 0; i < 3; i++)
-    memory[i] = kir_memory_add(k, &(kir_memory){.name = names[i], .space = KIR_GLOBAL, .access = i < 2 ? KIR_READ : KIR_WRITE, .rank = 1, .slot = i,
-                                                .type = kir_t(SNT_F32, 1), .dims = {i < 2 ? SAMPLES : TOGETHER * SAMPLES}});
+    memory[i] = kir_memory_add(k, &(kir_memory){.name = names[i],
+                                                .space = KIR_GLOBAL,
+                                                .access = i < 2 ? KIR_READ : KIR_WRITE,
+                                                .rank = 1,
+                                                .slot = i,
+                                                .type = kir_t(SNT_F32, 1),
+                                                .dims = {i < 2 ? SAMPLES : TOGETHER * SAMPLES}});
   const uint32_t ids[] = {kir_id(k, KIR_group, 0), kir_id(k, KIR_local, 0)};
   const int64_t coefs[] = {ITEMS * LANES, LANES};
   const uint32_t at = kir_ix(k, 2, coefs, ids, 0), a = kir_load(k, memory[0], LANES, 1, &at), b = kir_load(k, memory[1], LANES, 1, &at);
@@ -49,7 +54,8 @@ static void build(kir_kernel *k, ir_arena *arena, const math_truth *first, uint3
 static bool dispatch(bench *t, rt_pipeline *pipeline, uint32_t count) {
   const uint64_t bytes = sizeof a_bits;
   struct rt_bound bound[] = {{t->a, 0, bytes, KIR_READ}, {t->b, 0, bytes, KIR_READ}, {t->y, 0, bytes * TOGETHER, KIR_WRITE}};
-  const rt_dispatch call = {.pipeline = pipeline, .groups = SAMPLES / (ITEMS * LANES), .binding_count = 3, .bindings = bound, .barrier = true};
+  const rt_dispatch call = {
+      .pipeline = pipeline, .groups = SAMPLES / (ITEMS * LANES), .binding_count = 3, .bindings = bound, .barrier = true};
   snt_diag diag = {0};
   return passed(t, "runs", t->v->submit(t->stream, 1, &call, false, NULL, &diag), &diag) &&
          passed(t, "reads back", t->v->download(t->stream, t->y, 0, results, bytes * count, &diag), &diag);
@@ -66,9 +72,15 @@ static bool run(bench *t, const math_truth *first, uint32_t count) {
   kir_init(&legal, &arena, "math");
   bool ok = passed(t, "legalises", kir_run_passes(&kernel, &legal, &t->caps, NULL, NULL, &diag), &diag) &&
             passed(t, "generates", t->target->emit(&legal, &t->caps, &arena, &text, &diag), &diag);
-  const rt_code code = {.data = text.data, .size = text.size, .entry = "math", .kernel = &legal, .items = {ITEMS, 1, 1},
-                        .binding_count = ok ? kir_binding_count(&legal) : 0, .block_bytes = ok ? kir_block_bytes(&legal) : 0};
-  ok = ok && passed(t, "compiles", t->v->pipeline_create(t->device, &code, NULL, 0, &pipeline, &diag), &diag) && dispatch(t, pipeline, count);
+  const rt_code code = {.data = text.data,
+                        .size = text.size,
+                        .entry = "math",
+                        .kernel = &legal,
+                        .items = {ITEMS, 1, 1},
+                        .binding_count = ok ? kir_binding_count(&legal) : 0,
+                        .block_bytes = ok ? kir_block_bytes(&legal) : 0};
+  ok = ok && passed(t, "compiles", t->v->pipeline_create(t->device, &code, NULL, 0, &pipeline, &diag), &diag) &&
+       dispatch(t, pipeline, count);
   if (pipeline) t->v->pipeline_destroy(pipeline);
   ir_arena_free(&arena);
   return ok;

@@ -26,12 +26,14 @@ static long double sigmoidl(long double x) { return x < 0 ? expl(x) / (1 + expl(
 
 static long double rsqrtl(long double x) { return 1 / sqrtl(x); }
 
+// clang-format off
 const math_truth math_truths[] = {
     {KIR_exp, expl, 0},     {KIR_exp2, exp2l, 0},   {KIR_expm1, expm1l, 0}, {KIR_sinh, sinhl, 0},   {KIR_cosh, coshl, 0},   {KIR_tanh, tanhl, 0},
     {KIR_log, logl, 0},     {KIR_log2, log2l, 0},   {KIR_log1p, log1pl, 0}, {KIR_asinh, asinhl, 0}, {KIR_acosh, acoshl, 0}, {KIR_atanh, atanhl, 0},
     {KIR_sin, sinl, 0},     {KIR_cos, cosl, 0},     {KIR_tan, tanl, 0},     {KIR_asin, asinl, 0},   {KIR_acos, acosl, 0},   {KIR_atan, atanl, 0},
     {KIR_atan2, 0, atan2l}, {KIR_pow, 0, powl},     {KIR_erf, erfl, 0},     {KIR_sigmoid, sigmoidl, 0}, {KIR_rsqrt, rsqrtl, 0},
 };
+// clang-format on
 
 const uint32_t math_truth_count = IR_COUNT(math_truths);
 
@@ -51,10 +53,13 @@ double math_error(float got, long double want, bool flush) {
 }
 
 /* ---- samples ---- */
+// clang-format off
 static const float thresholds[] = {0.25f, 1 / 3.f, 0.5f, 0.55f, 2 / 3.f, 0.70710678f, 0.786f, 0.921875f, 1, 1.3333333f, 1.41421356f, 1.5707964f, 2, 3.1415927f,
                                    3.92f, 3.94f, 6.2831855f, 9, 10, 20, 87.336544f, 88.029f, 88.722839f, 89.415986f, 103.97208f, 104, 126, 127, 128, 149, 150,
                                    151, 4096, 8192, 16384, 0x1p22f, 0x1p23f, 0x1p24f, 0x1p30f, 0x1p31f, 0x1p32f, 0x1p64f};
-static const float specials[] = {0, -0.0f, 1, -1, 2, -2, 3, -3, 0.5f, -0.5f, 1e-40f, -1e-40f, 1e38f, -1e38f, FLT_MAX, -FLT_MAX, INFINITY, -INFINITY, NAN};
+// clang-format on
+static const float specials[] = {0,      -0.0f,   1,     -1,     2,       -2,       3,        -3,        0.5f, -0.5f,
+                                 1e-40f, -1e-40f, 1e38f, -1e38f, FLT_MAX, -FLT_MAX, INFINITY, -INFINITY, NAN};
 enum { NEAR = 8 };
 
 uint32_t math_edge(uint32_t n) {

@@ -8,7 +8,11 @@ float math_float(uint32_t bits);
 void math_seed(uint32_t seed); /* not 0 */
 uint32_t math_random(void);
 
-typedef struct math_truth { kir_op op; long double (*one)(long double); long double (*two)(long double, long double); } math_truth;
+typedef struct math_truth {
+  kir_op op;
+  long double (*one)(long double);
+  long double (*two)(long double, long double);
+} math_truth;
 extern const math_truth math_truths[];
 extern const uint32_t math_truth_count;
 

@@ -15,7 +15,10 @@ enum { DEFAULT_ONE_IN = 131071 }; /* a sanitizer looks at the code, not at the v
 #else
 enum { DEFAULT_ONE_IN = ONE_IN };
 #endif
-typedef struct device { const char *name; bool fma, exact_div, rough, flush, root_once; } device; /* root_once: 1/sqrt has one rounding */
+typedef struct device {
+  const char *name;
+  bool fma, exact_div, rough, flush, root_once;
+} device; /* root_once: 1/sqrt has one rounding */
 static const device devices[] = {
     {.name = "rough division", .rough = true},
     {.name = "fma, rough division", .fma = true, .rough = true},
@@ -46,15 +49,23 @@ static uint32_t put_rough(const machine *v, float x, uint32_t most) {
 }
 
 #define EACH for (uint32_t c = 0; c < WIDTH; c++)
-#define FLOATS(expression) \
-  EACH { const float x = get(v, a[c]), y = get(v, b[c]); (void)y; out[c] = (expression); } \
+#define FLOATS(expression)                          \
+  EACH {                                            \
+    const float x = get(v, a[c]), y = get(v, b[c]); \
+    (void)y;                                        \
+    out[c] = (expression);                          \
+  }                                                 \
   return true
-#define WORDS(expression) \
-  EACH { const uint32_t x = a[c], y = b[c]; (void)y; out[c] = (expression); } \
+#define WORDS(expression)              \
+  EACH {                               \
+    const uint32_t x = a[c], y = b[c]; \
+    (void)y;                           \
+    out[c] = (expression);             \
+  }                                    \
   return true
-#define COMPARES(operator) \
-  if (base == SNT_F32) { FLOATS(x operator y); } \
-  if (base == SNT_I32) { WORDS((int32_t)x operator (int32_t)y); } \
+#define COMPARES(operator)                                        \
+  if (base == SNT_F32) { FLOATS(x operator y); }                  \
+  if (base == SNT_I32) { WORDS((int32_t)x operator(int32_t) y); } \
   WORDS(x operator y)
 
 static bool do_float(const machine *v, uint32_t op, uint32_t *out, const uint32_t *a, const uint32_t *b, const uint32_t *z) {
@@ -122,7 +133,8 @@ static bool do_region(machine *v, const kir_inst *in, uint32_t *out) {
   case KIR_end: return true;
   case KIR_result: {
     const uint32_t *condition = cells_of(v, v->condition);
-    const uint32_t *taken = cells_of(v, v->k->args.at[v->sides[0] + in->index]), *other = cells_of(v, v->k->args.at[v->sides[1] + in->index]);
+    const uint32_t *taken = cells_of(v, v->k->args.at[v->sides[0] + in->index]),
+                   *other = cells_of(v, v->k->args.at[v->sides[1] + in->index]);
     EACH out[c] = condition[c] ? taken[c] : other[c];
     return true;
   }
@@ -130,7 +142,8 @@ static bool do_region(machine *v, const kir_inst *in, uint32_t *out) {
   }
 }
 
-static bool do_plain(const kir_inst *in, const uint32_t *input, uint32_t *out, const uint32_t *a, const uint32_t *b, const uint32_t *z, kir_type from) {
+static bool do_plain(const kir_inst *in, const uint32_t *input, uint32_t *out, const uint32_t *a, const uint32_t *b, const uint32_t *z,
+                     kir_type from) {
   const uint32_t literal = in->type.base == SNT_F32 ? math_bits((float)in->imm.f) : (uint32_t)in->imm.i;
   switch (in->op) {
   case KIR_const: EACH out[c] = literal; return true;
@@ -148,7 +161,8 @@ static bool run(machine *v) {
   for (uint32_t i = 1; i < v->k->insts.count; i++) {
     const kir_inst *in = kir_at(v->k, i);
     const uint32_t n = in->arg_count, first = n > 0 ? kir_arg(v->k, i, 0) : i;
-    const uint32_t *a = cells_of(v, first), *b = n > 1 ? cells_of(v, kir_arg(v->k, i, 1)) : a, *z = n > 2 ? cells_of(v, kir_arg(v->k, i, 2)) : a;
+    const uint32_t *a = cells_of(v, first), *b = n > 1 ? cells_of(v, kir_arg(v->k, i, 1)) : a,
+                   *z = n > 2 ? cells_of(v, kir_arg(v->k, i, 2)) : a;
     uint32_t *out = cells_of(v, i);
     const kir_type from = kir_at(v->k, first)->type;
     bool done = do_region(v, in, out) || do_plain(in, v->in[in->index & 1], out, a, b, z, from);
@@ -161,14 +175,26 @@ static bool run(machine *v) {
 }
 
 /* ---- kernels of one function ---- */
-typedef struct request { kir_op op; uint32_t lanes; float ulp; bool has_dom; float lo, hi; } request;
+typedef struct request {
+  kir_op op;
+  uint32_t lanes;
+  float ulp;
+  bool has_dom;
+  float lo, hi;
+} request;
 
-static kir_caps caps_of(const device *d) { return (kir_caps){.target = "test", .fma_fused = d->fma, .fma_fast = d->fma, .exact_div = d->exact_div}; }
+static kir_caps caps_of(const device *d) {
+  return (kir_caps){.target = "test", .fma_fused = d->fma, .fma_fast = d->fma, .exact_div = d->exact_div};
+}
 
 static uint32_t expand(kir_kernel *k, const request *r, const device *d, uint32_t a, uint32_t b) {
   const kir_caps caps = caps_of(d);
-  const kir_inst inst = {.op = (uint16_t)r->op, .type = kir_t(SNT_F32, r->lanes), .ulp = r->ulp, .flags = r->has_dom ? KIR_HAS_DOM : 0,
-                         .dom_lo = r->lo, .dom_hi = r->hi};
+  const kir_inst inst = {.op = (uint16_t)r->op,
+                         .type = kir_t(SNT_F32, r->lanes),
+                         .ulp = r->ulp,
+                         .flags = r->has_dom ? KIR_HAS_DOM : 0,
+                         .dom_lo = r->lo,
+                         .dom_hi = r->hi};
   return kir_math_expand(k, &inst, a, kir_ops[r->op].args == 2 ? b : 0, &caps);
 }
 
@@ -190,7 +216,13 @@ static bool make_machine(machine *v, ir_arena *arena, const request *r, const de
 static const uint32_t *results_of(const machine *v) { return cells_of(v, v->k->insts.count - 1); }
 
 /* ---- the measurement ---- */
-typedef struct variant { machine v; bool cheap; float promise; double worst; uint32_t worst_at[2]; } variant;
+typedef struct variant {
+  machine v;
+  bool cheap;
+  float promise;
+  double worst;
+  uint32_t worst_at[2];
+} variant;
 enum { MAX_VARIANTS = 2 * IR_COUNT(devices) };
 
 static uint32_t make_variants(variant *out, ir_arena *arena, kir_op op) {
@@ -232,8 +264,9 @@ static void report(const math_truth *t, const variant *all, uint32_t count, uint
   double worst[2] = {0, 0};
   for (uint32_t i = 0; i < count; i++) {
     const variant *x = &all[i];
-    tap_diag("%s%s max %.3f ulp at x=%a%s%.9g (%s, %u operations)", name, x->cheap ? " (cheap)" : "", x->worst, (double)math_float(x->worst_at[0]),
-             t->two ? ", y=" : " = ", (double)math_float(x->worst_at[t->two ? 1 : 0]), x->v.d.name, operations(x->v.k));
+    tap_diag("%s%s max %.3f ulp at x=%a%s%.9g (%s, %u operations)", name, x->cheap ? " (cheap)" : "", x->worst,
+             (double)math_float(x->worst_at[0]), t->two ? ", y=" : " = ", (double)math_float(x->worst_at[t->two ? 1 : 0]), x->v.d.name,
+             operations(x->v.k));
     tap_ok(x->worst <= (double)x->promise, "%s%s within %.2f ulp: %s", name, x->cheap ? " (cheap)" : "", (double)x->promise, x->v.d.name);
     if (!x->v.d.flush && x->worst > worst[x->cheap]) worst[x->cheap] = x->worst;
   }
@@ -260,7 +293,11 @@ static void check_errors(const math_truth *t, uint32_t one_in) {
 }
 
 /* ---- special values, whatever the device makes of NaN in arithmetic ---- */
-typedef struct special { kir_op op; float a, b, want; } special;
+typedef struct special {
+  kir_op op;
+  float a, b, want;
+} special;
+// clang-format off
 static const special special_cases[] = {
     {KIR_exp, -INFINITY, 0, 0}, {KIR_exp, INFINITY, 0, INFINITY}, {KIR_exp, 0, 0, 1}, {KIR_exp, 88.8f, 0, INFINITY}, {KIR_exp, -150, 0, 0},
     {KIR_exp2, 128, 0, INFINITY}, {KIR_exp2, -149, 0, 0x1p-149f}, {KIR_exp2, 127, 0, 0x1p127f}, {KIR_exp2, -151, 0, 0}, {KIR_expm1, -INFINITY, 0, -1},
@@ -277,6 +314,7 @@ static const special special_cases[] = {
     {KIR_pow, 0, 0.5f, 0}, {KIR_pow, -INFINITY, 3, -INFINITY}, {KIR_pow, -INFINITY, -0.5f, 0}, {KIR_pow, -1, INFINITY, 1}, {KIR_pow, 0.5f, -INFINITY, INFINITY},
     {KIR_pow, 2, -149, 0x1p-149f}, {KIR_pow, -2, 127, -0x1p127f}, {KIR_pow, 2, 128, INFINITY}, {KIR_pow, 3, 2, 9}, {KIR_pow, 10, 10, 1e10f},
 };
+// clang-format on
 
 static bool same_value(float a, float b) { return isnan(a) ? isnan(b) : math_bits(a) == math_bits(b); }
 
@@ -294,7 +332,8 @@ static void check_specials(const device *d) {
     if (!run(&v)) continue;
     const float got = math_float(results_of(&v)[0]);
     const bool flushes = d->flush && fabsf(s->want) < FLT_MIN && fabsf(got) < FLT_MIN;
-    tap_ok(flushes || same_value(got, s->want), "%s(%g, %g) is %g, %s: %g", kir_ops[s->op].name, (double)s->a, (double)s->b, (double)s->want, d->name, (double)got);
+    tap_ok(flushes || same_value(got, s->want), "%s(%g, %g) is %g, %s: %g", kir_ops[s->op].name, (double)s->a, (double)s->b,
+           (double)s->want, d->name, (double)got);
     ir_arena_free(&arena);
   }
   ir_arena_free(&arena);
@@ -307,8 +346,13 @@ static bool interpret(ir_arena *arena, const request *r, const device *d, uint32
   const char *const names[] = {"a", "b", "y"};
   uint32_t mems[3];
   for (uint32_t i = 0; i < 3; i++)
-    mems[i] = kir_memory_add(&k, &(kir_memory){.name = names[i], .space = KIR_GLOBAL, .access = i < 2 ? KIR_READ : KIR_WRITE, .rank = 1,
-                                               .type = kir_t(SNT_F32, 1), .slot = i, .dims = {WIDTH}});
+    mems[i] = kir_memory_add(&k, &(kir_memory){.name = names[i],
+                                               .space = KIR_GLOBAL,
+                                               .access = i < 2 ? KIR_READ : KIR_WRITE,
+                                               .rank = 1,
+                                               .type = kir_t(SNT_F32, 1),
+                                               .slot = i,
+                                               .dims = {WIDTH}});
   const uint32_t at = kir_ix(&k, 1, (int64_t[]){r->lanes}, (uint32_t[]){kir_id(&k, KIR_group, 0)}, 0);
   const uint32_t x = kir_load(&k, mems[0], r->lanes, 1, &at), y = kir_load(&k, mems[1], r->lanes, 1, &at);
   kir_store(&k, mems[2], 1, &at, expand(&k, r, d, x, y));
@@ -336,7 +380,8 @@ static void check_widths(const math_truth *t, const device *d) {
   const request scalar = {.op = t->op, .lanes = 1}, vector = {.op = t->op, .lanes = 4};
   if (make_machine(&one, &arena, &scalar, d) && make_machine(&four, &arena, &vector, d)) {
     one.in[0] = four.in[0] = a, one.in[1] = four.in[1] = b;
-    if (run(&one) && run(&four)) tap_ok(same_results(results_of(&one), results_of(&four)), "%s: a vector's lanes are as scalars", kir_ops[t->op].name);
+    if (run(&one) && run(&four))
+      tap_ok(same_results(results_of(&one), results_of(&four)), "%s: a vector's lanes are as scalars", kir_ops[t->op].name);
     if (interpret(&arena, &vector, d, a, b, interpreted))
       tap_ok(same_results(results_of(&one), interpreted), "%s: the interpreter agrees, %s", kir_ops[t->op].name, d->name);
   }
@@ -344,13 +389,18 @@ static void check_widths(const math_truth *t, const device *d) {
 }
 
 /* ---- proven domains: fewer operations, the same promise ---- */
-typedef struct domain { kir_op op; float ulp, lo, hi; } domain;
+typedef struct domain {
+  kir_op op;
+  float ulp, lo, hi;
+} domain;
+// clang-format off
 static const domain domains[] = {
     {KIR_exp, 0, -87, 88},   {KIR_exp, 2, -INFINITY, 0}, {KIR_exp2, 2.5f, -INFINITY, 0}, {KIR_exp, 0, -INFINITY, 0}, {KIR_log, 0, 0x1p-126f, FLT_MAX},
     {KIR_log, 1.4f, 1, 2},   {KIR_log2, 0, 0x1p-20f, 1},    {KIR_sin, 0, -8192, 8192},      {KIR_cos, 2, -100, 100}, {KIR_tan, 0, -1, 1},
     {KIR_asin, 0, -1, 1},    {KIR_acos, 0, -1, 1},          {KIR_tanh, 0, -9, 1},           {KIR_erf, 9, -3, 3},     {KIR_expm1, 0, -10, 10},
     {KIR_sinh, 0, -80, 3},   {KIR_cosh, 0, -3, 80},
 };
+// clang-format on
 
 static void check_domain(const domain *m, const math_truth *t) {
   static uint32_t a[WIDTH], b[WIDTH];
@@ -403,7 +453,8 @@ static char *reproducible_text(ir_arena *arena, kir_op op, const kir_caps *caps,
   kir_kernel k;
   kir_init(&k, arena, "math");
   k.mode = SNT_NUMERICS_REPRODUCIBLE;
-  const uint32_t a = kir_scalar_read(&k, kir_scalar_add(&k, "a", SNT_F32, 0, 0, 0)), b = kir_scalar_read(&k, kir_scalar_add(&k, "b", SNT_F32, 0, 0, 0));
+  const uint32_t a = kir_scalar_read(&k, kir_scalar_add(&k, "a", SNT_F32, 0, 0, 0)),
+                 b = kir_scalar_read(&k, kir_scalar_add(&k, "b", SNT_F32, 0, 0, 0));
   const kir_inst inst = {.op = (uint16_t)op, .type = kir_t(SNT_F32, 1)};
   kir_math_expand(&k, &inst, a, b, caps);
   ir_text text;
@@ -414,7 +465,8 @@ static char *reproducible_text(ir_arena *arena, kir_op op, const kir_caps *caps,
 }
 
 static void check_reproducible(const math_truth *t) {
-  const kir_caps one = {.fma_fused = true, .fma_fast = true, .exact_div = true, .exact_sqrt = true}, two = {.exact_div = true, .exact_sqrt = true};
+  const kir_caps one = {.fma_fused = true, .fma_fast = true, .exact_div = true, .exact_sqrt = true},
+                 two = {.exact_div = true, .exact_sqrt = true};
   const kir_caps rough = {.fma_fused = true};
   const char *name = kir_ops[t->op].name;
   ir_arena arena;
@@ -425,7 +477,8 @@ static void check_reproducible(const math_truth *t) {
   tap_ok(a && !strstr(a, "fma") && !strstr(a, "rsqrt"), "%s: with neither fma nor rsqrt", name);
   const bool divides = a && (strstr(a, " div ") || strstr(a, " sqrt "));
   const char *c = reproducible_text(&arena, t->op, &rough, &diag);
-  tap_ok(divides ? !c && diag.result == SNT_E_UNSUPPORTED : c && !strcmp(a, c), "%s: rough division is %s", name, divides ? diag.text : "not needed");
+  tap_ok(divides ? !c && diag.result == SNT_E_UNSUPPORTED : c && !strcmp(a, c), "%s: rough division is %s", name,
+         divides ? diag.text : "not needed");
   ir_arena_free(&arena);
 }
 

@@ -9,12 +9,38 @@
 enum { MAX_PORTS = 16, MAX_SYMBOLS = 4, MAX_ROWS = 320, MAX_NAMES = 96, MAX_DEVICES = 16 };
 static const char folder[] = "tests/patterns";
 
-typedef struct row { char name[48], profile[24], mask[64], rule[24]; uint32_t least, most, bindings; bool large, tiny; } row;
-typedef struct port { snt_port info; int64_t dims[SNT_MAX_RANK]; uint64_t bytes; void *data; } port;
-typedef struct pattern { char name[48]; char *text; snt_graph *graph; bool large, tiny; } pattern;
+typedef struct row {
+  char name[48], profile[24], mask[64], rule[24];
+  uint32_t least, most, bindings;
+  bool large, tiny;
+} row;
+typedef struct port {
+  snt_port info;
+  int64_t dims[SNT_MAX_RANK];
+  uint64_t bytes;
+  void *data;
+} port;
+typedef struct pattern {
+  char name[48];
+  char *text;
+  snt_graph *graph;
+  bool large, tiny;
+} pattern;
 /* The reference of a pattern with its inputs, for one choice of symbols. */
-typedef struct reference { ir_arena arena; expr_pool pool; ir_graph graph; ir_eval_tensor out[MAX_PORTS]; const void *inputs[MAX_PORTS]; int64_t symbols[MAX_SYMBOLS]; } reference;
-typedef struct target { const char *selector, *mask; snt_device *device; snt_profile *profile;  bool fused_only; } target;
+typedef struct reference {
+  ir_arena arena;
+  expr_pool pool;
+  ir_graph graph;
+  ir_eval_tensor out[MAX_PORTS];
+  const void *inputs[MAX_PORTS];
+  int64_t symbols[MAX_SYMBOLS];
+} reference;
+typedef struct target {
+  const char *selector, *mask;
+  snt_device *device;
+  snt_profile *profile;
+  bool fused_only;
+} target;
 
 static struct {
   snt_context *context;
@@ -35,7 +61,10 @@ static pattern *find_pattern(const char *name) {
 
 static bool load_pattern(const row *r) {
   pattern *p = find_pattern(r->name);
-  if (p) { p->large |= r->large, p->tiny |= r->tiny; return true; }
+  if (p) {
+    p->large |= r->large, p->tiny |= r->tiny;
+    return true;
+  }
   char path[128];
   size_t size;
   void *text;
@@ -90,7 +119,10 @@ static bool read_table(void) {
 static snt_result profile_of(const row *r, snt_profile **out, snt_diag *diag) {
   snt_profile *plain;
   snt_result result = snt_profile_builtin(t.context, r->profile, &plain);
-  if (result != SNT_OK || !r->mask[0]) { *out = plain; return result; }
+  if (result != SNT_OK || !r->mask[0]) {
+    *out = plain;
+    return result;
+  }
   result = snt_profile_mask(plain, r->mask, out, diag);
   snt_profile_destroy(plain);
   return result;
@@ -124,10 +156,13 @@ static void check_count(const row *r) {
   snt_result result = profile_of(r, &profile, &diag);
   if (result == SNT_OK) result = snt_compile(find_pattern(r->name)->graph, profile, &info, &program, &diag);
   const uint32_t kernels = result == SNT_OK ? snt_program_kernel_count(program) : 0;
-  tap_ok(result == SNT_OK && kernels >= r->least && kernels <= r->most, "%s for %s%s%s: %u kernels, wanted %u to %u %s", r->name, r->profile, r->mask[0] ? " masked " : "", r->mask, kernels,
-         r->least, r->most, diag.text);
-  if (result == SNT_OK && r->rule[0]) tap_ok(has_rule(program, r->rule), "%s for %s: an edge refused by the rule \"%s\"", r->name, r->profile, r->rule);
-  if (result == SNT_OK && r->bindings) tap_ok(most_bindings(program) <= r->bindings, "%s for %s masked %s: no kernel has more than %u bindings", r->name, r->profile, r->mask, r->bindings);
+  tap_ok(result == SNT_OK && kernels >= r->least && kernels <= r->most, "%s for %s%s%s: %u kernels, wanted %u to %u %s", r->name,
+         r->profile, r->mask[0] ? " masked " : "", r->mask, kernels, r->least, r->most, diag.text);
+  if (result == SNT_OK && r->rule[0])
+    tap_ok(has_rule(program, r->rule), "%s for %s: an edge refused by the rule \"%s\"", r->name, r->profile, r->rule);
+  if (result == SNT_OK && r->bindings)
+    tap_ok(most_bindings(program) <= r->bindings, "%s for %s masked %s: no kernel has more than %u bindings", r->name, r->profile, r->mask,
+           r->bindings);
   snt_program_destroy(program);
   snt_profile_destroy(profile);
 }
@@ -149,8 +184,10 @@ static void put_random(int32_t dtype, void *data, uint64_t i, uint64_t bits) {
   case SNT_F32: ((float *)data)[i] = real; break;
   case SNT_F16: ((uint16_t *)data)[i] = (uint16_t)(((bits >> 16) & 0x8000) | (0x3000 + ((bits >> 40) & 0xBFF))); break; /* +-[0.125, 1) */
   case SNT_BF16: ((uint16_t *)data)[i] = (uint16_t)(raw >> 16); break;
-  case SNT_I64: case SNT_U64: ((int64_t *)data)[i] = (int64_t)(bits % 5); break;
-  case SNT_I32: case SNT_U32: ((int32_t *)data)[i] = (int32_t)(bits % 5); break;
+  case SNT_I64:
+  case SNT_U64: ((int64_t *)data)[i] = (int64_t)(bits % 5); break;
+  case SNT_I32:
+  case SNT_U32: ((int32_t *)data)[i] = (int32_t)(bits % 5); break;
   case SNT_BOOL: ((uint8_t *)data)[i] = bits & 1; break;
   default: ((uint8_t *)data)[i] = bits % 5; break;
   }
@@ -169,7 +206,8 @@ static bool make_ports(const snt_program *program, const int64_t *symbols, port 
     p->data = calloc(1, p->bytes + 64);
     if (!p->data) return false;
     if (p->info.kind == SNT_PORT_OUTPUT) memset(p->data, 0xA5, p->bytes);
-    for (uint64_t e = 0; p->info.kind != SNT_PORT_OUTPUT && e < elements; e++) put_random(p->info.tensor.dtype, p->data, e, next_random(&seed));
+    for (uint64_t e = 0; p->info.kind != SNT_PORT_OUTPUT && e < elements; e++)
+      put_random(p->info.tensor.dtype, p->data, e, next_random(&seed));
   }
   return true;
 }
@@ -178,12 +216,17 @@ static void free_ports(port *ports, uint32_t count) {
   for (uint32_t i = 0; i < count; i++) free(ports[i].data);
 }
 
-static snt_result run_program(const target *d, const snt_program *program, const int64_t *symbols, port *ports, uint32_t count, snt_diag *diag) {
+static snt_result run_program(const target *d, const snt_program *program, const int64_t *symbols, port *ports, uint32_t count,
+                              snt_diag *diag) {
   snt_exec *exec = NULL;
   snt_argument arguments[MAX_PORTS];
   uint32_t used = 0;
   for (uint32_t i = 0; i < count; i++) arguments[used++] = (snt_argument){.port = i, .host = ports[i].data, .bytes = ports[i].bytes};
-  const snt_run_info info = {.head = SNT_HEAD(run_info), .argument_count = used, .arguments = arguments, .symbols = symbols, .symbol_count = snt_program_symbol_count(program)};
+  const snt_run_info info = {.head = SNT_HEAD(run_info),
+                             .argument_count = used,
+                             .arguments = arguments,
+                             .symbols = symbols,
+                             .symbol_count = snt_program_symbol_count(program)};
   snt_result result = snt_exec_create(d->device, program, NULL, &exec, diag);
   if (result == SNT_OK) result = snt_run(exec, &info, diag);
   snt_exec_destroy(exec);
@@ -200,10 +243,20 @@ static snt_result settle_symbols(const snt_program *program, int64_t *symbols) {
 }
 
 /* One way to compile and run a pattern. */
-typedef struct variant { const char *name; uint32_t numerics, flags; } variant;
-static const variant variants[] = {{"fused", SNT_NUMERICS_DEFAULT, 0}, {"strict", SNT_NUMERICS_STRICT, 0}, {"strict unfused", SNT_NUMERICS_STRICT, SNT_COMPILE_UNFUSED}};
+typedef struct variant {
+  const char *name;
+  uint32_t numerics, flags;
+} variant;
+static const variant variants[] = {
+    {"fused", SNT_NUMERICS_DEFAULT, 0}, {"strict", SNT_NUMERICS_STRICT, 0}, {"strict unfused", SNT_NUMERICS_STRICT, SNT_COMPILE_UNFUSED}};
 enum { VARIANTS = 3 };
-typedef struct outcome { port ports[MAX_PORTS]; uint32_t count, kernels; double ratio; snt_result result; snt_diag diag; } outcome;
+typedef struct outcome {
+  port ports[MAX_PORTS];
+  uint32_t count, kernels;
+  double ratio;
+  snt_result result;
+  snt_diag diag;
+} outcome;
 
 static snt_result make_reference(const pattern *p, const port *ports, uint32_t count, reference *ref, snt_diag *diag) {
   snt_result result = ir_graph_parse(&ref->graph, p->text, strlen(p->text), diag);
@@ -218,7 +271,8 @@ static void compare_port(outcome *o, const port *p, const ir_eval_tensor *expect
   const double own = report.nan_mismatch ? INFINITY : report.max_ratio;
   if (own <= o->ratio) return;
   o->ratio = own;
-  snprintf(o->diag.text, sizeof o->diag.text, "%s[%llu]: got %.9g, want %.9g, bound %.3g", p->info.name, (unsigned long long)report.worst_index, report.got, report.want, report.bound);
+  snprintf(o->diag.text, sizeof o->diag.text, "%s[%llu]: got %.9g, want %.9g, bound %.3g", p->info.name,
+           (unsigned long long)report.worst_index, report.got, report.want, report.bound);
 }
 
 /* Outputs are the last ports; a state is among the first, with its new value. */
@@ -238,7 +292,8 @@ static void run_variant(const target *d, const pattern *p, const variant *v, ref
   if (o->result == SNT_OK) o->result = settle_symbols(program, ref->symbols);
   if (o->result == SNT_OK && !make_ports(program, ref->symbols, o->ports, &o->count)) o->result = SNT_E_HOST_MEM;
   if (o->result == SNT_OK) o->kernels = snt_program_kernel_count(program);
-  if (o->result == SNT_OK && !ref->out[0].type.dtype && !ref->out[0].count) o->result = make_reference(p, o->ports, o->count, ref, &o->diag);
+  if (o->result == SNT_OK && !ref->out[0].type.dtype && !ref->out[0].count)
+    o->result = make_reference(p, o->ports, o->count, ref, &o->diag);
   if (o->result == SNT_OK) o->result = run_program(d, program, ref->symbols, o->ports, o->count, &o->diag);
   if (o->result == SNT_OK) compare(o, ref);
   snt_program_destroy(program);
@@ -247,8 +302,10 @@ static void run_variant(const target *d, const pattern *p, const variant *v, ref
 static void check_bits(const target *d, const pattern *p, const outcome *a, const outcome *b) {
   const char *where = "equal";
   for (uint32_t i = 0; i < a->count; i++)
-    if (a->ports[i].info.kind == SNT_PORT_OUTPUT && memcmp(a->ports[i].data, b->ports[i].data, a->ports[i].bytes) != 0) where = a->ports[i].info.name;
-  tap_ok(!strcmp(where, "equal"), "%s on %s%s%s: strict, fused and unfused: bits of %s", p->name, d->selector, d->mask ? " masked " : "", d->mask ? d->mask : "", where);
+    if (a->ports[i].info.kind == SNT_PORT_OUTPUT && memcmp(a->ports[i].data, b->ports[i].data, a->ports[i].bytes) != 0)
+      where = a->ports[i].info.name;
+  tap_ok(!strcmp(where, "equal"), "%s on %s%s%s: strict, fused and unfused: bits of %s", p->name, d->selector, d->mask ? " masked " : "",
+         d->mask ? d->mask : "", where);
 }
 
 static void check_pattern(const target *d, const pattern *p) {
@@ -261,8 +318,8 @@ static void check_pattern(const target *d, const pattern *p) {
   for (uint32_t i = 0; i < wanted; i++) {
     outcome *o = &out[i];
     run_variant(d, p, &variants[i], &ref, o);
-    const bool good = tap_ok(o->result == SNT_OK && o->ratio <= 1, "%s on %s%s%s, %s: %u kernels, max(error / bound) %.3g", p->name, d->selector, d->mask ? " masked " : "", d->mask ? d->mask : "",
-                             variants[i].name, o->kernels, o->ratio);
+    const bool good = tap_ok(o->result == SNT_OK && o->ratio <= 1, "%s on %s%s%s, %s: %u kernels, max(error / bound) %.3g", p->name,
+                             d->selector, d->mask ? " masked " : "", d->mask ? d->mask : "", variants[i].name, o->kernels, o->ratio);
     if (!good) tap_diag("  %s: %s", snt_result_text(o->result), o->diag.text);
   }
   if (wanted > 2 && out[1].result == SNT_OK && out[2].result == SNT_OK) check_bits(d, p, &out[1], &out[2]);
@@ -296,12 +353,20 @@ enum { SANITIZED = 0 };
 static bool is_wanted(target *d) {
   if (getenv("SNT_TEST_FULL")) return true;
   d->fused_only = strstr(d->selector, "rusticl") || strstr(d->selector, "swiftshader") || !strcmp(d->selector, "cuda-text") || d->mask;
-  return !SANITIZED || !strcmp(d->selector, "host") || !strcmp(d->selector, "interp") || (!strcmp(d->selector, "vulkan:llvmpipe") && !d->mask);
+  return !SANITIZED || !strcmp(d->selector, "host") || !strcmp(d->selector, "interp") ||
+         (!strcmp(d->selector, "vulkan:llvmpipe") && !d->mask);
 }
 
 static void check_devices(void) {
-  target targets[] = {{.selector = "host"}, {.selector = "interp"}, {.selector = "opencl:pocl"}, {.selector = "opencl:rusticl"}, {.selector = "vulkan:llvmpipe"},
-                      {.selector = "vulkan:llvmpipe", .mask = "vulkan11-min"}, {.selector = "vulkan:swiftshader"}, {.selector = "cuda-text"}, {.selector = "opencl:oclgrind"}};
+  target targets[] = {{.selector = "host"},
+                      {.selector = "interp"},
+                      {.selector = "opencl:pocl"},
+                      {.selector = "opencl:rusticl"},
+                      {.selector = "vulkan:llvmpipe"},
+                      {.selector = "vulkan:llvmpipe", .mask = "vulkan11-min"},
+                      {.selector = "vulkan:swiftshader"},
+                      {.selector = "cuda-text"},
+                      {.selector = "opencl:oclgrind"}};
   for (uint32_t i = 0; i < sizeof targets / sizeof *targets; i++) {
     if (t.only_device && strcmp(t.only_device, targets[i].selector)) continue;
     if (t.only_mask && !targets[i].mask) targets[i].mask = t.only_mask;
@@ -319,12 +384,15 @@ int main(int argc, char **argv) {
   for (int i = 1; i < argc; i++) {
     if (!strcmp(argv[i], "counts")) t.counts = true;
     else if (!strncmp(argv[i], "mask=", 5)) t.only_mask = argv[i] + 5;
-    else if (strchr(argv[i], ':') || !strcmp(argv[i], "host") || !strcmp(argv[i], "interp") || !strcmp(argv[i], "cuda-text")) t.only_device = argv[i];
+    else if (strchr(argv[i], ':') || !strcmp(argv[i], "host") || !strcmp(argv[i], "interp") || !strcmp(argv[i], "cuda-text"))
+      t.only_device = argv[i];
     else t.only_name = argv[i];
   }
   snt_context_info info = {.head = SNT_HEAD(context_info), .abi_version = SNT_ABI_VERSION};
-  if (env.cache_dir && host_cache_open(env.cache_dir, env.cache_bytes, &cache, NULL) == SNT_OK) info.cache = (snt_cache_io){cache, host_cache_get, host_cache_set};
-  if (snt_context_create(&info, &t.context) != SNT_OK || snt_context_add_backend(t.context, host_cuda_text()) != SNT_OK) tap_bail_out("no context");
+  if (env.cache_dir && host_cache_open(env.cache_dir, env.cache_bytes, &cache, NULL) == SNT_OK)
+    info.cache = (snt_cache_io){cache, host_cache_get, host_cache_set};
+  if (snt_context_create(&info, &t.context) != SNT_OK || snt_context_add_backend(t.context, host_cuda_text()) != SNT_OK)
+    tap_bail_out("no context");
   if (tap_ok(read_table(), "the table of patterns is read")) {
     for (uint32_t i = 0; i < t.row_count && !t.only_device; i++) check_count(&t.rows[i]);
     if (!t.counts) check_devices();

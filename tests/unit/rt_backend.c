@@ -9,7 +9,10 @@
 
 /* ---- an allocator that counts ---- */
 
-typedef struct counter { uint64_t calls; int64_t live; } counter;
+typedef struct counter {
+  uint64_t calls;
+  int64_t live;
+} counter;
 
 static void *count_acquire(void *user, size_t size, size_t align, uint32_t scope) {
   counter *c = user;
@@ -54,17 +57,29 @@ static bool fetch(fixture *f, rt_buffer *buffer, uint64_t offset, void *data, ui
   return f->v->download(f->stream, buffer, offset, data, bytes, NULL) == SNT_OK;
 }
 
-typedef struct scale_call { struct rt_bound bindings[2]; uint32_t block[2]; rt_dispatch dispatch; } scale_call;
+typedef struct scale_call {
+  struct rt_bound bindings[2];
+  uint32_t block[2];
+  rt_dispatch dispatch;
+} scale_call;
 
-typedef struct place { rt_buffer *buffer; uint64_t offset; } place;
+typedef struct place {
+  rt_buffer *buffer;
+  uint64_t offset;
+} place;
 
 static void set_scale(scale_call *call, fixture *f, place x, place y, uint32_t n, float a) {
   call->bindings[0] = (struct rt_bound){x.buffer, x.offset, 4 * (uint64_t)n, KIR_READ};
   call->bindings[1] = (struct rt_bound){y.buffer, y.offset, 4 * (uint64_t)n, KIR_WRITE};
   call->block[0] = n;
   memcpy(&call->block[1], &a, sizeof a);
-  call->dispatch = (rt_dispatch){.pipeline = f->pipeline, .groups = (n + 63) / 64, .binding_count = 2, .bindings = call->bindings,
-                                 .block = call->block, .block_bytes = 8, .barrier = true};
+  call->dispatch = (rt_dispatch){.pipeline = f->pipeline,
+                                 .groups = (n + 63) / 64,
+                                 .binding_count = 2,
+                                 .bindings = call->bindings,
+                                 .block = call->block,
+                                 .block_bytes = 8,
+                                 .barrier = true};
 }
 
 static void fill_ramp(float *at, uint32_t n) {
@@ -95,7 +110,8 @@ static void check_copies(fixture *f) {
     tap_ok(ok, "%s: %llu bytes there and back, whole and from the middle", f->selector, (unsigned long long)size);
     if (ok && i == 2) {
       tap_is_int(f->v->upload(f->stream, buffer, 250, out, 10, NULL), SNT_E_ARG, "%s: a copy past the end is refused", f->selector);
-      tap_is_int(f->v->download(f->stream, buffer, UINT64_MAX, back, 2, NULL), SNT_E_ARG, "%s: an offset that overflows is refused", f->selector);
+      tap_is_int(f->v->download(f->stream, buffer, UINT64_MAX, back, 2, NULL), SNT_E_ARG, "%s: an offset that overflows is refused",
+                 f->selector);
       tap_is_int(f->v->upload(f->stream, buffer, size, out, 0, NULL), SNT_OK, "%s: nothing at the end is a copy", f->selector);
     }
     f->v->buffer_destroy(buffer);
@@ -139,7 +155,8 @@ static void check_folding(fixture *f) {
   bool ok = f->v->submit(f->stream, 1, &call.dispatch, false, NULL, NULL) == SNT_OK && fetch(f, by, 0, y, sizeof y);
   tap_ok(ok && count_wrong(x, y, N, 5) == 0, "%s: a grid folded over three axes", f->selector);
   call.dispatch.groups = 25;
-  tap_is_int(f->v->submit(f->stream, 1, &call.dispatch, false, NULL, NULL), SNT_E_LIMIT, "%s: more groups than the grid holds", f->selector);
+  tap_is_int(f->v->submit(f->stream, 1, &call.dispatch, false, NULL, NULL), SNT_E_LIMIT, "%s: more groups than the grid holds",
+             f->selector);
   memcpy(f->device->profile.max_grid, limit, sizeof limit);
   f->v->buffer_destroy(bx), f->v->buffer_destroy(by);
 }
@@ -174,8 +191,8 @@ static void check_chain(fixture *f) {
     tap_is_int(count, 2, "%s: one a dispatch", f->selector);
     count = 2;
     tap_is_int(f->v->event_timings(event, &count, ns), SNT_OK, "%s: its times", f->selector);
-    tap_ok(ns[0] > 0 && ns[1] > 0 && ns[0] + ns[1] <= passed + passed / 2, "%s: %llu and %llu ns of %llu", f->selector, (unsigned long long)ns[0],
-           (unsigned long long)ns[1], (unsigned long long)passed);
+    tap_ok(ns[0] > 0 && ns[1] > 0 && ns[0] + ns[1] <= passed + passed / 2, "%s: %llu and %llu ns of %llu", f->selector,
+           (unsigned long long)ns[0], (unsigned long long)ns[1], (unsigned long long)passed);
     f->v->event_destroy(event);
   }
   fetch(f, buffer, 0, back, 3 * (uint64_t)part);
@@ -222,12 +239,15 @@ static void check_mistakes(fixture *f) {
   snt_diag diag = {0};
   set_scale(&call, f, (place){buffer, 0}, (place){buffer, 0}, 4, 1);
   call.dispatch.binding_count = 1;
-  tap_is_int(f->v->submit(f->stream, 1, &call.dispatch, false, NULL, &diag), SNT_E_ARG, "%s: a missing binding (%s)", f->selector, diag.text);
+  tap_is_int(f->v->submit(f->stream, 1, &call.dispatch, false, NULL, &diag), SNT_E_ARG, "%s: a missing binding (%s)", f->selector,
+             diag.text);
   call.dispatch.binding_count = 2;
   call.bindings[0].bytes = sizeof x + 4;
-  tap_is_int(f->v->submit(f->stream, 1, &call.dispatch, false, NULL, &diag), SNT_E_ARG, "%s: a binding past the end (%s)", f->selector, diag.text);
+  tap_is_int(f->v->submit(f->stream, 1, &call.dispatch, false, NULL, &diag), SNT_E_ARG, "%s: a binding past the end (%s)", f->selector,
+             diag.text);
   call.bindings[0].bytes = 16, call.bindings[0].offset = 4;
-  tap_is_int(f->v->submit(f->stream, 1, &call.dispatch, false, NULL, &diag), SNT_E_ARG, "%s: an unaligned binding (%s)", f->selector, diag.text);
+  tap_is_int(f->v->submit(f->stream, 1, &call.dispatch, false, NULL, &diag), SNT_E_ARG, "%s: an unaligned binding (%s)", f->selector,
+             diag.text);
   call.bindings[0].buffer = NULL, call.bindings[0].offset = 0;
   tap_is_int(f->v->submit(f->stream, 1, &call.dispatch, false, NULL, &diag), SNT_E_ARG, "%s: nothing bound (%s)", f->selector, diag.text);
   rt_event *event = NULL;
@@ -280,10 +300,16 @@ static void check_generated(fixture *f) {
   kir_init(&legal, &source.arena, "scale");
   snt_result result = kir_run_passes(source.code.kernel, &legal, &f->device->profile.caps, NULL, NULL, &diag);
   if (result == SNT_OK) result = generator->emit(&legal, &f->device->profile.caps, &source.arena, &code, &diag);
-  if (!tap_is_int(result, SNT_OK, "%s: the %s generator takes the kernel", f->selector, generator->name)) tap_diag("%s: %s", diag.stage, diag.text);
+  if (!tap_is_int(result, SNT_OK, "%s: the %s generator takes the kernel", f->selector, generator->name))
+    tap_diag("%s: %s", diag.stage, diag.text);
   if (result == SNT_OK) {
-    const rt_code rt = {.data = code.data, .size = code.size, .entry = "scale", .kernel = &legal, .items = {legal.items[0], legal.items[1], legal.items[2]},
-                        .binding_count = 2, .block_bytes = kir_block_bytes(&legal)};
+    const rt_code rt = {.data = code.data,
+                        .size = code.size,
+                        .entry = "scale",
+                        .kernel = &legal,
+                        .items = {legal.items[0], legal.items[1], legal.items[2]},
+                        .binding_count = 2,
+                        .block_bytes = kir_block_bytes(&legal)};
     result = f->v->pipeline_create(f->device, &rt, NULL, 0, &f->pipeline, &diag);
     if (tap_is_int(result, SNT_OK, "%s: its code makes a pipeline", f->selector)) {
       check_dispatch(f);
@@ -322,7 +348,8 @@ static void check_steady(fixture *f) {
   }
   tap_ok(ok, "%s: chains of %d", f->selector, CHAIN);
   if (f->device->target != SNT_TARGET_HOST) tap_is_int(f->counter->calls - calls, 0, "%s: take no memory after the first", f->selector);
-  tap_diag("%s: %.2f us a dispatch in a chain, %.2f us of it in submit", f->selector, (double)best / CHAIN / 1e3, (double)best_host / CHAIN / 1e3);
+  tap_diag("%s: %.2f us a dispatch in a chain, %.2f us of it in submit", f->selector, (double)best / CHAIN / 1e3,
+           (double)best_host / CHAIN / 1e3);
   f->v->buffer_destroy(bx), f->v->buffer_destroy(by);
 }
 
@@ -348,10 +375,12 @@ static void check_profile(const fixture *f) {
   tap_ok(p->max_bindings >= 4 && p->max_items >= 64 && p->max_buffer_bytes >= 1 << 20 && p->offset_align >= 4 && p->max_grid[0] > 1,
          "%s: limits: %u bindings, %u items, %llu bytes a buffer, %u apart", f->selector, p->max_bindings, p->max_items,
          (unsigned long long)p->max_buffer_bytes, p->offset_align);
-  tap_ok(p->name[0] && f->device->name[0] && f->device->driver[0], "%s: is %s (%s), profile %s", f->selector, f->device->name, f->device->driver, p->name);
-  tap_diag("%s: lanes %g, subgroups %u-%u, f16 %d/%d, int8 %d, int64 %d, f64 %d, fma %d, exact division %d, local %llu, texels %llu", f->selector, p->lanes,
-           p->subgroup_min, p->subgroup_max, p->caps.f16_arithmetic, p->caps.f16_storage, p->caps.int8_storage, p->caps.int64, p->caps.f64,
-           p->caps.fma_fused, p->caps.exact_div, (unsigned long long)p->max_local_bytes, (unsigned long long)p->max_texels);
+  tap_ok(p->name[0] && f->device->name[0] && f->device->driver[0], "%s: is %s (%s), profile %s", f->selector, f->device->name,
+         f->device->driver, p->name);
+  tap_diag("%s: lanes %g, subgroups %u-%u, f16 %d/%d, int8 %d, int64 %d, f64 %d, fma %d, exact division %d, local %llu, texels %llu",
+           f->selector, p->lanes, p->subgroup_min, p->subgroup_max, p->caps.f16_arithmetic, p->caps.f16_storage, p->caps.int8_storage,
+           p->caps.int64, p->caps.f64, p->caps.fma_fused, p->caps.exact_div, (unsigned long long)p->max_local_bytes,
+           (unsigned long long)p->max_texels);
 }
 
 static void run_checks(fixture *f) {
@@ -360,7 +389,8 @@ static void run_checks(fixture *f) {
   tap_is_int(f->v->stream_create(f->device, &f->stream, &diag), SNT_OK, "%s: a stream", f->selector);
   uint64_t begin = rt_clock_ns();
   snt_result result = f->v->pipeline_create(f->device, &f->code.code, NULL, 0, &f->pipeline, &diag);
-  if (!tap_is_int(result, SNT_OK, "%s: a pipeline, in %.1f ms", f->selector, (double)(rt_clock_ns() - begin) / 1e6)) tap_diag("%s", diag.text);
+  if (!tap_is_int(result, SNT_OK, "%s: a pipeline, in %.1f ms", f->selector, (double)(rt_clock_ns() - begin) / 1e6))
+    tap_diag("%s", diag.text);
   if (result == SNT_OK) {
     check_copies(f);
     check_dispatch(f);
@@ -426,10 +456,21 @@ static bool wanted(int argc, char **argv, const char *selector) {
 
 /* Arguments: parts of selectors; none: all. */
 int main(int argc, char **argv) {
-  static const struct { const char *selector; bool texel; } extra[] = {
-      {"opencl:pocl", false}, {"opencl:rusticl", false}, {"opencl:oclgrind", false}, {"vulkan:llvmpipe", false}, {"vulkan:llvmpipe", true},
-      {"vulkan:llvmpipe+validate", false}, {"vulkan:llvmpipe+validate", true}, {"vulkan:swiftshader", false}, {"vulkan:swiftshader+validate", true},
-      {"cuda:0", false}, {"interp", false}, {"cuda-text", false}};
+  static const struct {
+    const char *selector;
+    bool texel;
+  } extra[] = {{"opencl:pocl", false},
+               {"opencl:rusticl", false},
+               {"opencl:oclgrind", false},
+               {"vulkan:llvmpipe", false},
+               {"vulkan:llvmpipe", true},
+               {"vulkan:llvmpipe+validate", false},
+               {"vulkan:llvmpipe+validate", true},
+               {"vulkan:swiftshader", false},
+               {"vulkan:swiftshader+validate", true},
+               {"cuda:0", false},
+               {"interp", false},
+               {"cuda-text", false}};
   rt_device_desc found[32];
   uint32_t count = 0;
   host_prepare_drivers();
@@ -440,7 +481,8 @@ int main(int argc, char **argv) {
   uint32_t counted = 0;
   tap_is_int(rt_list_devices(NULL, &hooks, &counted, NULL, 0), SNT_OK, "and counted");
   tap_is_int(counted, count, "the same number");
-  for (uint32_t i = 0; i < count; i++) tap_diag("%s: %s, %s, profile %s", found[i].selector, found[i].name, found[i].driver, found[i].profile);
+  for (uint32_t i = 0; i < count; i++)
+    tap_diag("%s: %s, %s, profile %s", found[i].selector, found[i].name, found[i].driver, found[i].profile);
   check_selectors();
   for (uint32_t i = 0; i < IR_COUNT(extra); i++) {
     if (wanted(argc, argv, extra[i].selector)) check_device(extra[i].selector, extra[i].texel);

@@ -18,7 +18,8 @@ static void check_bad(uint32_t arch) {
   void *cubin = NULL;
   size_t bytes = 0;
   snt_diag diag = {0};
-  tap_is_int(rt_cuda_compile(NULL, test_code_broken(SNT_TARGET_CUDA), arch, &cubin, &bytes, &diag), SNT_E_BACKEND, "sm_%u: what does not compile is refused", arch);
+  tap_is_int(rt_cuda_compile(NULL, test_code_broken(SNT_TARGET_CUDA), arch, &cubin, &bytes, &diag), SNT_E_BACKEND,
+             "sm_%u: what does not compile is refused", arch);
   tap_ok(strstr(diag.text, "undeclared_name") != NULL, "in the compiler's words: %s", diag.text);
   tap_ok(cubin == NULL && bytes == 0 && diag.native != 0, "with its code (%d) and nothing else", diag.native);
 }

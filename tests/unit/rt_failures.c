@@ -10,7 +10,9 @@
 
 /* ---- an allocator that fails at one call ---- */
 
-typedef struct failing { int64_t calls, fail_at, live; } failing;
+typedef struct failing {
+  int64_t calls, fail_at, live;
+} failing;
 
 static void *fail_acquire(void *user, size_t size, size_t align, uint32_t scope) {
   failing *f = user;
@@ -28,7 +30,12 @@ static void fail_release(void *user, void *ptr, size_t size, size_t align) {
 
 /* ---- what a program does with a device, step by step, until one fails ---- */
 
-typedef struct things { rt_stream *stream; rt_pipeline *pipeline; rt_buffer *x, *y; rt_event *event; } things;
+typedef struct things {
+  rt_stream *stream;
+  rt_pipeline *pipeline;
+  rt_buffer *x, *y;
+  rt_event *event;
+} things;
 
 static snt_result use_device(rt_device *device, const rt_code *code, things *t) {
   const rt_vtable *v = device->v;
@@ -41,7 +48,8 @@ static snt_result use_device(rt_device *device, const rt_code *code, things *t) 
   SNT_TRY(v->buffer_create(device, sizeof data, &t->y, NULL));
   SNT_TRY(v->upload(t->stream, t->x, 0, data, sizeof data, NULL));
   struct rt_bound bindings[2] = {{t->x, 0, sizeof data, KIR_READ}, {t->y, 0, sizeof data, KIR_WRITE}};
-  const rt_dispatch dispatch = {.pipeline = t->pipeline, .groups = 1, .binding_count = 2, .bindings = bindings, .block = block, .block_bytes = 8};
+  const rt_dispatch dispatch = {
+      .pipeline = t->pipeline, .groups = 1, .binding_count = 2, .bindings = bindings, .block = block, .block_bytes = 8};
   SNT_TRY(v->submit(t->stream, 1, &dispatch, true, &t->event, NULL));
   SNT_TRY(v->event_timings(t->event, &count, &ns));
   SNT_TRY(v->download(t->stream, t->y, 0, data, sizeof data, NULL));
@@ -76,7 +84,8 @@ static void check_memory(const char *selector, const rt_code *code, const rt_hoo
     if (f.calls <= steps) break; /* it was not reached any more: everything went well */
     wrong += result != SNT_OK && result != SNT_E_HOST_MEM && result != SNT_E_DEVICE_MEM && result != SNT_E_UNSUPPORTED;
   }
-  tap_ok(steps > 3 && wrong == 0 && leaked == 0, "%s: each of %d allocations may fail (%d wrong results, %d leaks)", selector, (int)steps, wrong, leaked);
+  tap_ok(steps > 3 && wrong == 0 && leaked == 0, "%s: each of %d allocations may fail (%d wrong results, %d leaks)", selector, (int)steps,
+         wrong, leaked);
 }
 
 /* ---- Vulkan's calls ---- */
@@ -84,16 +93,23 @@ static void check_memory(const char *selector, const rt_code *code, const rt_hoo
 static VkResult next_code;
 static VkResult fail_call(void) { return next_code; }
 
-typedef struct call_row { const char *name; size_t offset; } call_row;
+typedef struct call_row {
+  const char *name;
+  size_t offset;
+} call_row;
 #define ROW(function) {#function, offsetof(vk_api, function)},
+// clang-format off
 static const call_row vulkan_calls[] = {
     ROW(vkQueueSubmit) ROW(vkCreateBuffer) ROW(vkAllocateMemory) ROW(vkBindBufferMemory) ROW(vkMapMemory) ROW(vkCreateBufferView) ROW(vkCreateShaderModule)
     ROW(vkCreatePipelineCache) ROW(vkCreateComputePipelines) ROW(vkCreatePipelineLayout) ROW(vkCreateDescriptorSetLayout) ROW(vkCreateDescriptorPool)
     ROW(vkAllocateDescriptorSets) ROW(vkCreateCommandPool) ROW(vkAllocateCommandBuffers) ROW(vkBeginCommandBuffer) ROW(vkEndCommandBuffer) ROW(vkCreateFence)
     ROW(vkResetFences) ROW(vkWaitForFences) ROW(vkCreateQueryPool) ROW(vkGetQueryPoolResults)};
+// clang-format on
 #undef ROW
+// clang-format off
 static const struct { VkResult code; snt_result result; } vulkan_errors[] = {
     {VK_ERROR_DEVICE_LOST, SNT_E_DEVICE_LOST}, {VK_ERROR_OUT_OF_DEVICE_MEMORY, SNT_E_DEVICE_MEM}, {VK_ERROR_OUT_OF_HOST_MEMORY, SNT_E_HOST_MEM}};
+// clang-format on
 
 /* The driver's objects that were not destroyed, by the layer's count, are errors of vkDestroyDevice. */
 static uint32_t left_in_driver(vk_device *device) {
@@ -156,8 +172,8 @@ static void check_vulkan(void) {
 
 /* ---- OpenCL's calls ---- */
 
-static cl_int CL_API_CALL refuse_launch(cl_command_queue queue, cl_kernel kernel, cl_uint dimensions, const size_t *offset, const size_t *global,
-                                        const size_t *local, cl_uint count, const cl_event *list, cl_event *event) {
+static cl_int CL_API_CALL refuse_launch(cl_command_queue queue, cl_kernel kernel, cl_uint dimensions, const size_t *offset,
+                                        const size_t *global, const size_t *local, cl_uint count, const cl_event *list, cl_event *event) {
   (void)queue, (void)kernel, (void)dimensions, (void)offset, (void)global, (void)local, (void)count, (void)list, (void)event;
   return CL_DEVICE_NOT_AVAILABLE;
 }

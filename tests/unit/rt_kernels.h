@@ -4,7 +4,13 @@
 #define TESTS_UNIT_RT_KERNELS_H
 #include "runtime/backend.h"
 
-typedef struct test_code { rt_code code; void *owned; size_t owned_size; ir_arena arena; kir_kernel kernel; } test_code;
+typedef struct test_code {
+  rt_code code;
+  void *owned;
+  size_t owned_size;
+  ir_arena arena;
+  kir_kernel kernel;
+} test_code;
 /* False with a reason when it cannot be had here (no SPIR-V assembler). `texel`: x is read through a texel buffer (Vulkan only). */
 bool test_code_make(test_code *, uint32_t target, bool texel, const char **why);
 void test_code_free(test_code *);

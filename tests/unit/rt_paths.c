@@ -8,7 +8,13 @@
 #include "tools/host/host.h"
 #include <dlfcn.h>
 
-typedef struct bench { rt_device *device; const rt_vtable *v; rt_stream *stream; rt_pipeline *pipeline; test_code code; } bench;
+typedef struct bench {
+  rt_device *device;
+  const rt_vtable *v;
+  rt_stream *stream;
+  rt_pipeline *pipeline;
+  test_code code;
+} bench;
 
 static bool bench_open(bench *b, const char *selector, bool texel) {
   snt_diag diag = {0};
@@ -36,7 +42,11 @@ static void bench_close(bench *b) {
   test_code_free(&b->code);
 }
 
-typedef struct call { struct rt_bound bindings[2]; uint32_t block[2]; rt_dispatch dispatch; } call;
+typedef struct call {
+  struct rt_bound bindings[2];
+  uint32_t block[2];
+  rt_dispatch dispatch;
+} call;
 
 /* Reads x from its start, writes y from `offset`. */
 static void set_call(call *c, bench *b, rt_buffer *x, rt_buffer *y, uint64_t offset, uint32_t n, float a) {
@@ -44,8 +54,13 @@ static void set_call(call *c, bench *b, rt_buffer *x, rt_buffer *y, uint64_t off
   c->bindings[1] = (struct rt_bound){y, offset, 4 * (uint64_t)n, KIR_WRITE};
   c->block[0] = n;
   memcpy(&c->block[1], &a, sizeof a);
-  c->dispatch = (rt_dispatch){.pipeline = b->pipeline, .groups = (n + 63) / 64, .binding_count = 2, .bindings = c->bindings, .block = c->block,
-                              .block_bytes = 8, .barrier = true};
+  c->dispatch = (rt_dispatch){.pipeline = b->pipeline,
+                              .groups = (n + 63) / 64,
+                              .binding_count = 2,
+                              .bindings = c->bindings,
+                              .block = c->block,
+                              .block_bytes = 8,
+                              .barrier = true};
 }
 
 /* ---- memory that the host does not see: more than one staging buffer's worth, at odd offsets ---- */
@@ -58,7 +73,8 @@ static void check_staging(void) {
   float *x = malloc(4 * (size_t)N), *y = malloc(4 * (size_t)N);
   rt_buffer *bx = NULL, *by = NULL;
   snt_diag diag = {0};
-  bool ok = b.v->buffer_create(b.device, 4 * (uint64_t)N, &bx, NULL) == SNT_OK && b.v->buffer_create(b.device, 4 * (uint64_t)N, &by, NULL) == SNT_OK;
+  bool ok = b.v->buffer_create(b.device, 4 * (uint64_t)N, &bx, NULL) == SNT_OK &&
+            b.v->buffer_create(b.device, 4 * (uint64_t)N, &by, NULL) == SNT_OK;
   tap_ok(ok && !bx->host && !by->host, "staging: buffers without a host address");
   for (uint32_t i = 0; i < N; i++) x[i] = (float)(i % 1001), y[i] = 0;
   call c;
@@ -70,8 +86,10 @@ static void check_staging(void) {
   for (uint32_t i = 0; i < N; i++) wrong += y[i] != 2 * x[i] + (float)i;
   if (!tap_ok(ok && wrong == 0, "staging: 20 MB up, through a kernel and down: %u wrong", wrong)) tap_diag("%s", diag.text);
   unsigned char odd[7] = {1, 2, 3, 4, 5, 6, 7}, back[9] = {0};
-  ok = b.v->upload(b.stream, bx, 4097, odd, sizeof odd, &diag) == SNT_OK && b.v->download(b.stream, bx, 4096, back, sizeof back, &diag) == SNT_OK;
-  tap_ok(ok && memcmp(back + 1, odd, sizeof odd) == 0 && back[0] == ((unsigned char *)x)[4096], "staging: seven bytes at an odd place %s", diag.text);
+  ok = b.v->upload(b.stream, bx, 4097, odd, sizeof odd, &diag) == SNT_OK &&
+       b.v->download(b.stream, bx, 4096, back, sizeof back, &diag) == SNT_OK;
+  tap_ok(ok && memcmp(back + 1, odd, sizeof odd) == 0 && back[0] == ((unsigned char *)x)[4096], "staging: seven bytes at an odd place %s",
+         diag.text);
   b.v->buffer_destroy(bx), b.v->buffer_destroy(by);
   free(x), free(y);
   bench_close(&b);
@@ -168,7 +186,8 @@ static void check_subgroups(void) {
   pipeline = NULL, code.sub = 128;
   tap_is_int(b.v->pipeline_create(b.device, &code, NULL, 0, &pipeline, &diag), SNT_E_UNSUPPORTED, "subgroups of 128: %s", diag.text);
   code.sub = 0, code.block_bytes = 252;
-  tap_is_int(b.v->pipeline_create(b.device, &code, NULL, 0, &pipeline, &diag), SNT_E_LIMIT, "scalars beyond the push constants: %s", diag.text);
+  tap_is_int(b.v->pipeline_create(b.device, &code, NULL, 0, &pipeline, &diag), SNT_E_LIMIT, "scalars beyond the push constants: %s",
+             diag.text);
   bench_close(&b);
 }
 

@@ -151,10 +151,8 @@ static snt_result SNT_CALL text_pipeline_create(void *device, const snt_backend_
   if (!pipeline) return host_fail(diag, SNT_E_HOST_MEM, "pipeline", "out of memory");
   memcpy(pipeline->items, code->items, sizeof pipeline->items);
   snt_result result = build(device, code, pipeline, diag);
-  if (result != SNT_OK)
-    text_pipeline_destroy(device, pipeline);
-  else
-    *out = pipeline;
+  if (result != SNT_OK) text_pipeline_destroy(device, pipeline);
+  else *out = pipeline;
   return result;
 }
 

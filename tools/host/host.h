@@ -12,8 +12,9 @@ typedef struct host_env {
   const char *override_dir; /* SNT_OVERRIDE_DIR */
   const char *device;       /* SNT_DEVICE: selector when none is given */
   const char *mask;         /* SNT_MASK: device limits narrowed, "bindings=4,local=16384" */
-  const char *cache_dir;    /* SNT_CACHE_DIR; else $XDG_CACHE_HOME/sinter, else $HOME/.cache/sinter; null when none is known or SNT_CACHE_DIR is "" */
-  uint64_t cache_bytes;     /* SNT_CACHE_BYTES; 1 GiB */
+  const char
+      *cache_dir; /* SNT_CACHE_DIR; else $XDG_CACHE_HOME/sinter, else $HOME/.cache/sinter; null when none is known or SNT_CACHE_DIR is "" */
+  uint64_t cache_bytes; /* SNT_CACHE_BYTES; 1 GiB */
   char storage[512];
 } host_env;
 void host_read_env(host_env *);
@@ -23,18 +24,21 @@ void host_read_env(host_env *);
 void host_prepare_drivers(void);
 
 /* ---- files (host_file.c) ---- */
-snt_result host_read_file(const char *path, void **data, size_t *size, snt_diag *);          /* free() it; a zero byte follows */
-snt_result host_write_file(const char *path, const void *data, size_t size, snt_diag *);     /* whole or not at all: renamed into place */
+snt_result host_read_file(const char *path, void **data, size_t *size, snt_diag *);      /* free() it; a zero byte follows */
+snt_result host_write_file(const char *path, const void *data, size_t size, snt_diag *); /* whole or not at all: renamed into place */
 snt_result host_make_dirs(const char *path, snt_diag *);
 snt_result host_fail(snt_diag *, snt_result, const char *stage, const char *format, ...);
 
 /* ---- a cache of compiled code in files (host_cache.c): the functions have the shape of snt_cache_io, `user` is the host_cache.
    Entries are checked (length, key, SHA-256) before a byte is given out; any doubt is a miss. Safe between threads and processes. ---- */
 typedef struct host_cache host_cache;
-typedef struct host_cache_stats { uint64_t hits, misses, damaged, stored, evicted; } host_cache_stats;
+typedef struct host_cache_stats {
+  uint64_t hits, misses, damaged, stored, evicted;
+} host_cache_stats;
 snt_result host_cache_open(const char *dir, uint64_t max_bytes, host_cache **out, snt_diag *);
 void host_cache_close(host_cache *);
-snt_result SNT_CALL host_cache_get(void *user, const uint8_t key[32], void *dst, size_t *size); /* SNT_INCOMPLETE: *size is needed; SNT_NOT_READY: a miss */
+snt_result SNT_CALL host_cache_get(void *user, const uint8_t key[32], void *dst,
+                                   size_t *size); /* SNT_INCOMPLETE: *size is needed; SNT_NOT_READY: a miss */
 void SNT_CALL host_cache_set(void *user, const uint8_t key[32], const void *src, size_t size);
 host_cache_stats host_cache_statistics(const host_cache *);
 

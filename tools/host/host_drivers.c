@@ -24,9 +24,7 @@ static void add_swiftshader(void) {
 }
 
 /* Read by Oclgrind when it is loaded ("opencl:oclgrind"). */
-static void make_oclgrind_strict(void) {
-  setenv("OCLGRIND_DATA_RACES", "1", 0);
-}
+static void make_oclgrind_strict(void) { setenv("OCLGRIND_DATA_RACES", "1", 0); }
 
 /* Loaded by its path once, it is found by its name afterwards. */
 static void load_nvrtc(void) {

@@ -12,10 +12,8 @@ static const char *cache_dir(host_env *env) {
   const char *own = getenv("SNT_CACHE_DIR"), *xdg = text_of("XDG_CACHE_HOME"), *home = text_of("HOME");
   if (own) return *own ? own : NULL; /* set to nothing: no cache */
   int length = -1;
-  if (xdg)
-    length = snprintf(env->storage, sizeof env->storage, "%s/sinter", xdg);
-  else if (home)
-    length = snprintf(env->storage, sizeof env->storage, "%s/.cache/sinter", home);
+  if (xdg) length = snprintf(env->storage, sizeof env->storage, "%s/sinter", xdg);
+  else if (home) length = snprintf(env->storage, sizeof env->storage, "%s/.cache/sinter", home);
   return length > 0 && (size_t)length < sizeof env->storage ? env->storage : NULL;
 }
 

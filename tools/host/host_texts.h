@@ -2,7 +2,9 @@
 #ifndef TOOLS_HOST_HOST_TEXTS_H
 #define TOOLS_HOST_HOST_TEXTS_H
 #include <stdint.h>
-typedef struct host_text { const char *name, *text; } host_text;
+typedef struct host_text {
+  const char *name, *text;
+} host_text;
 extern const struct host_text host_texts[];
 extern const uint32_t host_text_count;
 #endif

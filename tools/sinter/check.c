@@ -5,7 +5,8 @@
 #include <math.h>
 #include <string.h>
 
-static snt_result compare_all(const ir_graph *g, const ir_eval_tensor *expected, const tool_tensor *tensors, uint32_t count, double *ratio, char *where, size_t size) {
+static snt_result compare_all(const ir_graph *g, const ir_eval_tensor *expected, const tool_tensor *tensors, uint32_t count, double *ratio,
+                              char *where, size_t size) {
   *ratio = 0;
   for (uint32_t i = 0; i < g->outputs.count; i++) {
     const tool_tensor *t = &tensors[count - g->outputs.count + i];
@@ -14,7 +15,8 @@ static snt_result compare_all(const ir_graph *g, const ir_eval_tensor *expected,
     const double own = report.nan_mismatch ? INFINITY : report.max_ratio;
     if (own < *ratio) continue;
     *ratio = own;
-    snprintf(where, size, "%s[%llu]: got %.9g, want %.9g, bound %.3g%s", t->port.name, (unsigned long long)report.worst_index, report.got, report.want, report.bound, report.nan_mismatch ? "; NaN on one side" : "");
+    snprintf(where, size, "%s[%llu]: got %.9g, want %.9g, bound %.3g%s", t->port.name, (unsigned long long)report.worst_index, report.got,
+             report.want, report.bound, report.nan_mismatch ? "; NaN on one side" : "");
   }
   return SNT_OK;
 }

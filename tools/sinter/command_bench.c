@@ -5,7 +5,14 @@
 #include <string.h>
 #include <time.h>
 
-typedef struct bench_side { snt_program *program; snt_exec *exec; snt_buffer *buffers[TOOL_MAX_PORTS]; double *ms; uint32_t runs; double compile_ms; } bench_side;
+typedef struct bench_side {
+  snt_program *program;
+  snt_exec *exec;
+  snt_buffer *buffers[TOOL_MAX_PORTS];
+  double *ms;
+  uint32_t runs;
+  double compile_ms;
+} bench_side;
 
 static double now_ms(void) {
   struct timespec t;
@@ -13,7 +20,8 @@ static double now_ms(void) {
   return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
 }
 
-static snt_result make_side(tool_session *s, snt_stream *stream, uint32_t flags, const tool_tensor *tensors, uint32_t count, bench_side *side) {
+static snt_result make_side(tool_session *s, snt_stream *stream, uint32_t flags, const tool_tensor *tensors, uint32_t count,
+                            bench_side *side) {
   const double start = now_ms();
   snt_result r = tool_compile_flags(s, 0, flags, &side->program);
   if (r == SNT_OK) r = snt_exec_create(s->device, side->program, NULL, &side->exec, &s->diag);
@@ -32,7 +40,11 @@ static snt_result run_side(tool_session *s, snt_stream *stream, bench_side *side
   uint32_t used = 0;
   for (uint32_t i = 0; i < count; i++)
     if (side->buffers[i]) arguments[used++] = (snt_argument){i, 0, side->buffers[i], 0, NULL, 0};
-  const snt_run_info info = {.head = SNT_HEAD(run_info), .argument_count = used, .arguments = arguments, .symbols = s->symbols, .symbol_count = snt_program_symbol_count(side->program)};
+  const snt_run_info info = {.head = SNT_HEAD(run_info),
+                             .argument_count = used,
+                             .arguments = arguments,
+                             .symbols = s->symbols,
+                             .symbol_count = snt_program_symbol_count(side->program)};
   const double start = now_ms();
   snt_result r = snt_submit(side->exec, stream, &info, NULL, &s->diag);
   if (r == SNT_OK) r = snt_stream_wait(stream, &s->diag);
@@ -72,7 +84,8 @@ static char *explain(const snt_program *p) {
   return text;
 }
 
-static snt_result compare(tool_session *s, snt_stream *stream, bench_side sides[2], const tool_tensor *tensors, uint32_t count, double *worst) {
+static snt_result compare(tool_session *s, snt_stream *stream, bench_side sides[2], const tool_tensor *tensors, uint32_t count,
+                          double *worst) {
   *worst = 0;
   for (uint32_t i = 0; i < count; i++) {
     if (tensors[i].port.kind != SNT_PORT_OUTPUT || tensors[i].port.tensor.dtype != SNT_F32) continue;
@@ -95,11 +108,16 @@ static void report(const tool_session *s, bench_side sides[2], double worst) {
   const double flops = text ? sum_flops(text) : 0;
   const uint32_t kernels = snt_exec_step_count(sides[0].exec);
   if (s->options.json)
-    printf("{\"model\": \"%s\", \"min_ms\": %.4f, \"median_ms\": %.4f, \"unfused_min_ms\": %.4f, \"compile_ms\": %.1f, \"kernels\": %u, \"unfused_kernels\": %u, \"bytes_moved\": %.0f, \"bytes_unfused\": %.0f, \"gbps\": %.3f, \"gflops\": %.3f, \"max_diff\": %.3g}\n",
-           s->options.model, best, median, sides[1].ms[0], sides[0].compile_ms, kernels, snt_exec_step_count(sides[1].exec), bytes, plain ? json_number(plain, "\"bytes_moved\"") : 0, bytes / best / 1e6, flops / best / 1e6, worst);
+    printf(
+        "{\"model\": \"%s\", \"min_ms\": %.4f, \"median_ms\": %.4f, \"unfused_min_ms\": %.4f, \"compile_ms\": %.1f, \"kernels\": %u, "
+        "\"unfused_kernels\": %u, \"bytes_moved\": %.0f, \"bytes_unfused\": %.0f, \"gbps\": %.3f, \"gflops\": %.3f, \"max_diff\": %.3g}\n",
+        s->options.model, best, median, sides[1].ms[0], sides[0].compile_ms, kernels, snt_exec_step_count(sides[1].exec), bytes,
+        plain ? json_number(plain, "\"bytes_moved\"") : 0, bytes / best / 1e6, flops / best / 1e6, worst);
   else
-    printf("%s: %u kernels %.3f ms (median %.3f), unfused %u kernels %.3f ms, %.2fx; %.1f MB moved, %.2f GB/s, %.2f GFLOP/s; compile %.0f ms; max difference %.3g\n", s->options.model, kernels, best, median,
-           snt_exec_step_count(sides[1].exec), sides[1].ms[0], sides[1].ms[0] / best, bytes / 1e6, bytes / best / 1e6, flops / best / 1e6, sides[0].compile_ms, worst);
+    printf("%s: %u kernels %.3f ms (median %.3f), unfused %u kernels %.3f ms, %.2fx; %.1f MB moved, %.2f GB/s, %.2f GFLOP/s; compile %.0f "
+           "ms; max difference %.3g\n",
+           s->options.model, kernels, best, median, snt_exec_step_count(sides[1].exec), sides[1].ms[0], sides[1].ms[0] / best, bytes / 1e6,
+           bytes / best / 1e6, flops / best / 1e6, sides[0].compile_ms, worst);
   free(text);
   free(plain);
 }

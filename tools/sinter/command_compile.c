@@ -4,8 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct target_info { const char *name, *suffix; uint32_t bit; } target_info;
-static const target_info targets[] = {{"opencl", "cl", SNT_TARGET_OPENCL}, {"spirv", "spv", SNT_TARGET_SPIRV}, {"cuda", "cu", SNT_TARGET_CUDA}, {"kir", "kir", SNT_TARGET_HOST}};
+typedef struct target_info {
+  const char *name, *suffix;
+  uint32_t bit;
+} target_info;
+static const target_info targets[] = {{"opencl", "cl", SNT_TARGET_OPENCL},
+                                      {"spirv", "spv", SNT_TARGET_SPIRV},
+                                      {"cuda", "cu", SNT_TARGET_CUDA},
+                                      {"kir", "kir", SNT_TARGET_HOST}};
 
 static snt_result parse_targets(tool_session *s, uint32_t *out) {
   *out = 0;
@@ -29,7 +35,8 @@ static snt_result write_kernels(tool_session *s, uint32_t wanted) {
       snt_kernel kernel = {{0}, NULL, NULL, NULL, 0, 0, {0}};
       if (!(wanted & targets[t].bit)) continue;
       snt_result r = snt_program_kernel(s->program, k, targets[t].bit, &kernel);
-      if (r != SNT_OK || !kernel.code) return host_fail(&s->diag, SNT_E_INTERNAL, "compile", "kernel %u has no %s code", k, targets[t].name);
+      if (r != SNT_OK || !kernel.code)
+        return host_fail(&s->diag, SNT_E_INTERNAL, "compile", "kernel %u has no %s code", k, targets[t].name);
       snprintf(path, sizeof path, "%s/%s.%s", s->options.out, kernel.name, targets[t].suffix);
       r = host_write_file(path, kernel.code, kernel.code_size, &s->diag);
       if (r != SNT_OK) return r;
@@ -90,7 +97,9 @@ static snt_result run_passes(tool_session *s, const char *text) {
   expr_pool_init(&pool, &arena);
   ir_graph_init(&g, &arena, &pool);
   plan_init(&plan, &arena, &pool);
-  const fusion_options options = {.profile = cost_profile_builtin(s->options.profile ? s->options.profile : "pocl", &profile), .only = s->options.passes, .verify = true};
+  const fusion_options options = {.profile = cost_profile_builtin(s->options.profile ? s->options.profile : "pocl", &profile),
+                                  .only = s->options.passes,
+                                  .verify = true};
   snt_result r = options.profile ? SNT_OK : host_fail(&s->diag, SNT_E_ARG, "profile", "no profile \"%s\"", s->options.profile);
   if (r == SNT_OK) r = ir_graph_parse(&g, text, strlen(text), &s->diag);
   if (r == SNT_OK) r = fusion_compile(&c, &g, &options, &arena, &plan, &s->diag);

@@ -33,7 +33,9 @@ int command_devices(const tool_options *options) {
   snt_device_info *list = calloc(count + 1, sizeof *list);
   if (r == SNT_OK && list) r = snt_device_list(s.context, &count, sizeof *list, list);
   for (uint32_t i = 0; r == SNT_OK && i < count; i++) {
-    if (options->json) printf("%s{\"selector\": \"%s\", \"name\": \"%s\", \"driver\": \"%s\", \"profile\": \"%s\"}%s", i ? "  " : "[\n  ", list[i].selector, list[i].name, list[i].driver, list[i].profile, i + 1 < count ? ",\n" : "\n]\n");
+    if (options->json)
+      printf("%s{\"selector\": \"%s\", \"name\": \"%s\", \"driver\": \"%s\", \"profile\": \"%s\"}%s", i ? "  " : "[\n  ", list[i].selector,
+             list[i].name, list[i].driver, list[i].profile, i + 1 < count ? ",\n" : "\n]\n");
     else printf("%-20s %-12s %s (%s)\n", list[i].selector, list[i].profile, list[i].name, list[i].driver);
   }
   const int code = r == SNT_OK ? EXIT_GOOD : tool_fail(&s, r);

@@ -7,7 +7,11 @@ static snt_result run_once(tool_session *s, tool_tensor *tensors, uint32_t count
   uint32_t used = 0;
   for (uint32_t i = 0; i < count; i++)
     if (tensors[i].port.kind != SNT_PORT_STATE) arguments[used++] = (snt_argument){i, 0, NULL, 0, tensors[i].data, tensors[i].bytes};
-  const snt_run_info info = {.head = SNT_HEAD(run_info), .argument_count = used, .arguments = arguments, .symbols = s->symbols, .symbol_count = snt_program_symbol_count(s->program)};
+  const snt_run_info info = {.head = SNT_HEAD(run_info),
+                             .argument_count = used,
+                             .arguments = arguments,
+                             .symbols = s->symbols,
+                             .symbol_count = snt_program_symbol_count(s->program)};
   return snt_run(s->exec, &info, &s->diag);
 }
 
@@ -26,7 +30,11 @@ static snt_result measure_steps(tool_session *s, const tool_tensor *tensors, uin
     r = snt_buffer_create(s->device, tensors[i].bytes, &a->buffer, &s->diag);
     if (r == SNT_OK) r = snt_buffer_upload(stream, a->buffer, 0, tensors[i].data, tensors[i].bytes, &s->diag);
   }
-  const snt_run_info info = {.head = SNT_HEAD(run_info), .argument_count = used, .arguments = arguments, .symbols = s->symbols, .symbol_count = snt_program_symbol_count(s->program)};
+  const snt_run_info info = {.head = SNT_HEAD(run_info),
+                             .argument_count = used,
+                             .arguments = arguments,
+                             .symbols = s->symbols,
+                             .symbol_count = snt_program_symbol_count(s->program)};
   if (r == SNT_OK) r = snt_submit(s->exec, stream, &info, &event, &s->diag);
   if (r == SNT_OK) r = snt_event_wait(event, UINT64_MAX);
   if (r == SNT_OK) r = snt_event_timings(event, steps, ns);
@@ -47,8 +55,10 @@ static snt_result write_trace(tool_session *s, const tool_tensor *tensors, uint3
   for (uint32_t i = 0; r == SNT_OK && i < steps; i++) {
     snt_step step = {{0}, "host", "graph", 0, 0, 0};
     if (steps == snt_exec_step_count(s->exec)) (void)snt_exec_step(s->exec, i, &step); /* else guards left some out: numbers only */
-    fprintf(f, "%s\n{\"name\": \"%s\", \"cat\": \"%s\", \"ph\": \"X\", \"pid\": 1, \"tid\": 1, \"ts\": %.3f, \"dur\": %.3f, \"args\": {\"step\": %u, \"estimate_us\": %.3f}}", i ? "," : "", step.name, step.kind, at,
-            (double)ns[i] / 1e3, i, (double)step.est_ns / 1e3);
+    fprintf(f,
+            "%s\n{\"name\": \"%s\", \"cat\": \"%s\", \"ph\": \"X\", \"pid\": 1, \"tid\": 1, \"ts\": %.3f, \"dur\": %.3f, \"args\": "
+            "{\"step\": %u, \"estimate_us\": %.3f}}",
+            i ? "," : "", step.name, step.kind, at, (double)ns[i] / 1e3, i, (double)step.est_ns / 1e3);
     at += (double)ns[i] / 1e3;
   }
   if (r == SNT_OK) fprintf(f, "\n]}\n");

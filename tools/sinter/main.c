@@ -2,6 +2,7 @@
 #include "tools/sinter/tool.h"
 #include <string.h>
 
+// clang-format off
 static const tool_command commands[] = {
     {"devices", "devices [--json]", "Lists the devices found, each with the selector that --device takes.", command_devices},
     {"run", "run MODEL.snt [--device D] [--dim NAME=N] [--input NAME=FILE] [--output NAME=FILE] [--numerics M] [--mask M] [--check] [--unfused[=nodes]] [--no-rewrites] [--trace FILE.json]",
@@ -12,22 +13,30 @@ static const tool_command commands[] = {
     {"compile", "compile MODEL.snt --target opencl,spirv,cuda -o DIR [--profile P]", "Writes each kernel's code and the plan into DIR.", command_compile},
     {"bench", "bench MODEL.snt --device D [--runs N] [--dim NAME=N] [--json]", "Times the fused plan beside the unfused one, interleaved; keys of --json: min_ms median_ms unfused_min_ms compile_ms kernels bytes_moved gbps gflops max_diff.", command_bench},
 };
+// clang-format on
 
 static int usage(FILE *to) {
   fprintf(to, "usage: sinter COMMAND [OPTIONS]\n\nFuses a graph of tensor operators and runs it on OpenCL, Vulkan, CUDA or the host.\n\n");
   for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) fprintf(to, "  sinter %s\n", commands[i].usage);
-  fprintf(to, "  sinter --version\n  sinter COMMAND --help\n\nExit codes: 0 done, 1 failed, 2 wrong usage, 3 outside the bound of --check.\n");
+  fprintf(to,
+          "  sinter --version\n  sinter COMMAND --help\n\nExit codes: 0 done, 1 failed, 2 wrong usage, 3 outside the bound of --check.\n");
   return to == stdout ? EXIT_GOOD : EXIT_USAGE;
 }
 
 int main(int argc, char **argv) {
   if (argc < 2) return usage(stderr);
   if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "help")) return usage(stdout);
-  if (!strcmp(argv[1], "--version")) { printf("sinter %s\n", SNT_VERSION_TEXT); return EXIT_GOOD; }
+  if (!strcmp(argv[1], "--version")) {
+    printf("sinter %s\n", SNT_VERSION_TEXT);
+    return EXIT_GOOD;
+  }
   for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
     if (strcmp(argv[1], commands[i].name)) continue;
     for (int a = 2; a < argc; a++)
-      if (!strcmp(argv[a], "--help")) { printf("usage: sinter %s\n\n%s\n", commands[i].usage, commands[i].help); return EXIT_GOOD; }
+      if (!strcmp(argv[a], "--help")) {
+        printf("usage: sinter %s\n\n%s\n", commands[i].usage, commands[i].help);
+        return EXIT_GOOD;
+      }
     tool_options options;
     if (!tool_parse(&options, argc - 2, argv + 2)) {
       fprintf(stderr, "usage: sinter %s\n", commands[i].usage);

@@ -5,8 +5,14 @@
 #include <string.h>
 
 typedef enum { TEXT, PAIR, FLAG, NUMBER, COMPILE } option_kind;
-typedef struct option_info { const char *name; uint8_t kind; size_t offset, count_offset; uint32_t flag; } option_info;
+typedef struct option_info {
+  const char *name;
+  uint8_t kind;
+  size_t offset, count_offset;
+  uint32_t flag;
+} option_info;
 #define AT(field) offsetof(tool_options, field)
+// clang-format off
 static const option_info table[] = {
     {"--device", TEXT, AT(device), 0, 0}, {"--profile", TEXT, AT(profile), 0, 0}, {"--mask", TEXT, AT(mask), 0, 0}, {"--numerics", TEXT, AT(numerics), 0, 0},
     {"--target", TEXT, AT(target), 0, 0}, {"-o", TEXT, AT(out), 0, 0}, {"--run", TEXT, AT(passes), 0, 0}, {"--trace", TEXT, AT(trace), 0, 0},
@@ -14,6 +20,7 @@ static const option_info table[] = {
     {"--check", FLAG, AT(check), 0, 0}, {"--json", FLAG, AT(json), 0, 0}, {"--quiet", FLAG, AT(quiet), 0, 0}, {"--runs", NUMBER, AT(runs), 0, 0},
     {"--unfused=nodes", COMPILE, 0, 0, SNT_COMPILE_UNFUSED_NODES}, {"--unfused", COMPILE, 0, 0, SNT_COMPILE_UNFUSED}, {"--no-rewrites", COMPILE, 0, 0, SNT_COMPILE_NO_REWRITES},
 };
+// clang-format on
 
 static bool complain(const char *what, const char *argument) {
   fprintf(stderr, "sinter: %s \"%s\"\n", what, argument);
@@ -39,9 +46,7 @@ static bool set_option(tool_options *o, const option_info *info, char *value) {
   case COMPILE: o->compile_flags |= info->flag; return true;
   case TEXT: *(const char **)(void *)field = value; return true;
   case PAIR: return set_pair(o, info, value);
-  default:
-    *(uint32_t *)(void *)field = (uint32_t)strtoul(value, &stop, 10);
-    return (*value && !*stop) || complain("not a number:", value);
+  default: *(uint32_t *)(void *)field = (uint32_t)strtoul(value, &stop, 10); return (*value && !*stop) || complain("not a number:", value);
   }
 }
 
@@ -49,8 +54,14 @@ static const option_info *find_option(char *argument, char **value) {
   for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
     const size_t length = strlen(table[i].name);
     if (strncmp(argument, table[i].name, length)) continue;
-    if (argument[length] == '=' && table[i].kind != FLAG && table[i].kind != COMPILE) { *value = argument + length + 1; return &table[i]; }
-    if (!argument[length]) { *value = NULL; return &table[i]; }
+    if (argument[length] == '=' && table[i].kind != FLAG && table[i].kind != COMPILE) {
+      *value = argument + length + 1;
+      return &table[i];
+    }
+    if (!argument[length]) {
+      *value = NULL;
+      return &table[i];
+    }
   }
   return NULL;
 }

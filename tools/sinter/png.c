@@ -4,7 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct png_spec { char path[4096]; uint32_t height, width, channels; size_t row, column, channel; float lo, hi; } png_spec;
+typedef struct png_spec {
+  char path[4096];
+  uint32_t height, width, channels;
+  size_t row, column, channel;
+  float lo, hi;
+} png_spec;
 
 /* Extents and strides of the image inside the tensor. */
 static snt_result parse_spec(const char *spec, const tool_tensor *t, png_spec *out, snt_diag *diag) {
@@ -15,12 +20,14 @@ static snt_result parse_spec(const char *spec, const tool_tensor *t, png_spec *o
   const size_t length = (size_t)(colon - spec) + 4;
   if (length >= sizeof out->path) return host_fail(diag, SNT_E_ARG, "png", "the path is too long");
   memcpy(out->path, spec, length);
-  if (spec[length] == ':' && sscanf(spec + length, ":%7[a-z]:%f..%f", layout, &out->lo, &out->hi) < 1) return host_fail(diag, SNT_E_ARG, "png", "expected :nchw, :nhwc or :hw, then :LO..HI, in \"%s\"", spec);
+  if (spec[length] == ':' && sscanf(spec + length, ":%7[a-z]:%f..%f", layout, &out->lo, &out->hi) < 1)
+    return host_fail(diag, SNT_E_ARG, "png", "expected :nchw, :nhwc or :hw, then :LO..HI, in \"%s\"", spec);
   const uint32_t rank = t->port.tensor.rank;
   const int64_t *d = t->dims;
   const bool plane = !strcmp(layout, "hw") || (!layout[0] && rank == 2), last = !strcmp(layout, "nhwc");
   if (layout[0] && !plane && !last && strcmp(layout, "nchw")) return host_fail(diag, SNT_E_ARG, "png", "unknown layout \"%s\"", layout);
-  if (rank < (plane ? 2u : 3u) || out->hi == out->lo) return host_fail(diag, SNT_E_SHAPE, "png", "%s has no image of that layout", t->port.name);
+  if (rank < (plane ? 2u : 3u) || out->hi == out->lo)
+    return host_fail(diag, SNT_E_SHAPE, "png", "%s has no image of that layout", t->port.name);
   const int64_t *e = d + rank - (plane ? 2 : 3);
   out->channels = plane ? 1 : (uint32_t)(last ? e[2] : e[0]);
   out->height = (uint32_t)(plane || last ? e[0] : e[1]);
@@ -28,9 +35,12 @@ static snt_result parse_spec(const char *spec, const tool_tensor *t, png_spec *o
   out->channel = plane || last ? 1 : (size_t)out->height * out->width;
   out->column = last ? out->channels : 1;
   out->row = (size_t)out->width * out->column;
-  if ((uint64_t)out->channels * out->height * out->width != t->elements) return host_fail(diag, SNT_E_SHAPE, "png", "%s holds more than one image", t->port.name);
-  if (out->channels != 1 && out->channels != 3 && out->channels != 4) return host_fail(diag, SNT_E_SHAPE, "png", "%s has %u channels; an image has 1, 3 or 4", t->port.name, out->channels);
-  if (t->port.tensor.dtype != SNT_F32 && t->port.tensor.dtype != SNT_U8) return host_fail(diag, SNT_E_SHAPE, "png", "%s is neither f32 nor u8", t->port.name);
+  if ((uint64_t)out->channels * out->height * out->width != t->elements)
+    return host_fail(diag, SNT_E_SHAPE, "png", "%s holds more than one image", t->port.name);
+  if (out->channels != 1 && out->channels != 3 && out->channels != 4)
+    return host_fail(diag, SNT_E_SHAPE, "png", "%s has %u channels; an image has 1, 3 or 4", t->port.name, out->channels);
+  if (t->port.tensor.dtype != SNT_F32 && t->port.tensor.dtype != SNT_U8)
+    return host_fail(diag, SNT_E_SHAPE, "png", "%s is neither f32 nor u8", t->port.name);
   return SNT_OK;
 }
 
@@ -66,7 +76,8 @@ snt_result png_read(const char *spec, tool_tensor *t, snt_diag *diag) {
   }
   image.format = png_format(s.channels);
   uint8_t *pixels = malloc(PNG_IMAGE_SIZE(image));
-  if (!pixels || !png_image_finish_read(&image, NULL, pixels, 0, NULL)) r = host_fail(diag, SNT_E_PARSE, "png", "%s: %s", s.path, image.message);
+  if (!pixels || !png_image_finish_read(&image, NULL, pixels, 0, NULL))
+    r = host_fail(diag, SNT_E_PARSE, "png", "%s: %s", s.path, image.message);
   if (r == SNT_OK) to_tensor(&s, pixels, t);
   png_image_free(&image);
   free(pixels);
@@ -82,7 +93,8 @@ snt_result png_write(const char *spec, const tool_tensor *t, snt_diag *diag) {
   if (!pixels) return host_fail(diag, SNT_E_HOST_MEM, "png", "out of host memory");
   for (size_t y = 0; y < s.height; y++)
     for (size_t x = 0; x < s.width; x++)
-      for (size_t c = 0; c < s.channels; c++) pixels[(y * s.width + x) * s.channels + c] = to_byte(&s, t, y * s.row + x * s.column + c * s.channel);
+      for (size_t c = 0; c < s.channels; c++)
+        pixels[(y * s.width + x) * s.channels + c] = to_byte(&s, t, y * s.row + x * s.column + c * s.channel);
   if (!png_image_write_to_file(&image, s.path, 0, pixels, 0, NULL)) r = host_fail(diag, SNT_E_ARG, "png", "%s: %s", s.path, image.message);
   free(pixels);
   return r;

@@ -15,8 +15,12 @@ static snt_result open_profile(tool_session *s) {
   const char *name = s->options.profile ? s->options.profile : "pocl";
   snt_profile *plain;
   snt_result r = snt_profile_builtin(s->context, name, &plain);
-  if (r != SNT_OK) return host_fail(&s->diag, r, "profile", "no profile \"%s\": pocl lavapipe rusticl swiftshader igpu dgpu mobile h100", name);
-  if (!s->options.mask) { s->profile = plain; return SNT_OK; }
+  if (r != SNT_OK)
+    return host_fail(&s->diag, r, "profile", "no profile \"%s\": pocl lavapipe rusticl swiftshader igpu dgpu mobile h100", name);
+  if (!s->options.mask) {
+    s->profile = plain;
+    return SNT_OK;
+  }
   r = snt_profile_mask(plain, s->options.mask, &s->profile, &s->diag);
   snt_profile_destroy(plain);
   return r;
@@ -36,7 +40,13 @@ snt_result tool_open(tool_session *s, const tool_options *options, bool with_dev
   return with_device && !options->profile ? open_device(s) : open_profile(s);
 }
 
-typedef struct data_files { const char *model; void *data[64]; size_t size[64]; char name[64][160]; uint32_t count; } data_files;
+typedef struct data_files {
+  const char *model;
+  void *data[64];
+  size_t size[64];
+  char name[64][160];
+  uint32_t count;
+} data_files;
 static data_files files; /* of the one model a process loads: constant data stays beside its text */
 
 static const void *SNT_CALL find_data(void *user, const char *name, uint64_t offset, uint64_t bytes) {
@@ -93,7 +103,8 @@ snt_result tool_compile_flags(tool_session *s, uint32_t targets, uint32_t flags,
   snt_result r = SNT_OK;
   snt_compile_info info = {.head = SNT_HEAD(compile_info), .targets = targets, .flags = flags, .user = s};
   info.numerics = numerics_of(s, &r);
-  if (r != SNT_OK) return host_fail(&s->diag, r, "numerics", "no numerics mode \"%s\": default strict fast reproducible", s->options.numerics);
+  if (r != SNT_OK)
+    return host_fail(&s->diag, r, "numerics", "no numerics mode \"%s\": default strict fast reproducible", s->options.numerics);
   const bool terminal = isatty(2) && !s->options.quiet;
   if (terminal) info.progress = show_progress;
   if (s->env.dump_dir && host_make_dirs(s->env.dump_dir, NULL) == SNT_OK) info.dump = dump;
@@ -144,6 +155,7 @@ void tool_close(tool_session *s) {
 }
 
 int tool_fail(const tool_session *s, snt_result r) {
-  fprintf(stderr, "sinter: %s%s%s%s%s\n", s->options.model ? s->options.model : "", s->options.model ? ": " : "", snt_result_text(r), s->diag.text[0] ? ": " : "", s->diag.text);
+  fprintf(stderr, "sinter: %s%s%s%s%s\n", s->options.model ? s->options.model : "", s->options.model ? ": " : "", snt_result_text(r),
+          s->diag.text[0] ? ": " : "", s->diag.text);
   return r == SNT_E_ARG ? EXIT_USAGE : EXIT_FAILED;
 }

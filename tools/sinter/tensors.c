@@ -16,11 +16,21 @@ static void put_element(tool_tensor *t, uint64_t i, uint64_t bits) {
   switch (t->port.tensor.dtype) {
   case SNT_F32: ((float *)t->data)[i] = real; break;
   case SNT_F64: ((double *)t->data)[i] = real; break;
-  case SNT_F16: ((uint16_t *)t->data)[i] = (uint16_t)(((bits >> 16) & 0x8000) | (0x3000 + ((bits >> 40) & 0xBFF))); break; /* +-[0.125, 1) */
-  case SNT_BF16: { uint32_t raw; memcpy(&raw, &real, 4); ((uint16_t *)t->data)[i] = (uint16_t)(raw >> 16); break; }
-  case SNT_I64: case SNT_U64: ((int64_t *)t->data)[i] = whole; break;
-  case SNT_I32: case SNT_U32: ((int32_t *)t->data)[i] = whole; break;
-  case SNT_I16: case SNT_U16: ((int16_t *)t->data)[i] = (int16_t)whole; break;
+  case SNT_F16:
+    ((uint16_t *)t->data)[i] = (uint16_t)(((bits >> 16) & 0x8000) | (0x3000 + ((bits >> 40) & 0xBFF)));
+    break; /* +-[0.125, 1) */
+  case SNT_BF16: {
+    uint32_t raw;
+    memcpy(&raw, &real, 4);
+    ((uint16_t *)t->data)[i] = (uint16_t)(raw >> 16);
+    break;
+  }
+  case SNT_I64:
+  case SNT_U64: ((int64_t *)t->data)[i] = whole; break;
+  case SNT_I32:
+  case SNT_U32: ((int32_t *)t->data)[i] = whole; break;
+  case SNT_I16:
+  case SNT_U16: ((int16_t *)t->data)[i] = (int16_t)whole; break;
   default: ((uint8_t *)t->data)[i] = (uint8_t)(t->port.tensor.dtype == SNT_BOOL ? whole & 1 : whole); break;
   }
 }
@@ -51,7 +61,8 @@ static snt_result check_names(tool_session *s) {
   for (uint32_t i = 0; i < s->options.input_count + s->options.output_count; i++) {
     uint32_t port;
     const char *name = i < s->options.input_count ? s->options.inputs[i].name : s->options.outputs[i - s->options.input_count].name;
-    if (snt_program_find_port(s->program, name, &port) != SNT_OK) return host_fail(&s->diag, SNT_E_ARG, "port", "the model has no port \"%s\"", name);
+    if (snt_program_find_port(s->program, name, &port) != SNT_OK)
+      return host_fail(&s->diag, SNT_E_ARG, "port", "the model has no port \"%s\"", name);
   }
   return SNT_OK;
 }
@@ -89,8 +100,10 @@ snt_result tool_write_outputs(tool_session *s, const tool_tensor *tensors, uint3
   for (uint32_t i = 0; i < count; i++) {
     const char *value = value_of(s->options.outputs, s->options.output_count, tensors[i].port.name);
     if (!value) continue;
-    const snt_result r = strstr(value, ".npy") ? npy_write(value, &tensors[i], &s->diag) : strstr(value, ".png") ? png_write(value, &tensors[i], &s->diag)
-                         : host_fail(&s->diag, SNT_E_ARG, "output", "%s: expected FILE.npy or FILE.png, got \"%s\"", tensors[i].port.name, value);
+    const snt_result r = strstr(value, ".npy")   ? npy_write(value, &tensors[i], &s->diag)
+                         : strstr(value, ".png") ? png_write(value, &tensors[i], &s->diag)
+                                                 : host_fail(&s->diag, SNT_E_ARG, "output", "%s: expected FILE.npy or FILE.png, got \"%s\"",
+                                                             tensors[i].port.name, value);
     if (r != SNT_OK) return r;
   }
   return SNT_OK;

@@ -8,7 +8,9 @@
 enum { TOOL_MAX_PORTS = 64, TOOL_MAX_DIMS = 64 };
 enum { EXIT_GOOD = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_MISMATCH = 3 }; /* exit codes for scripts */
 
-typedef struct tool_pair { const char *name, *value; } tool_pair;
+typedef struct tool_pair {
+  const char *name, *value;
+} tool_pair;
 typedef struct tool_options {
   const char *model, *device, *profile, *mask, *numerics, *target, *out, *passes, *trace;
   tool_pair inputs[TOOL_MAX_PORTS], outputs[TOOL_MAX_PORTS], dims[TOOL_MAX_DIMS];
@@ -28,20 +30,26 @@ typedef struct tool_session {
   snt_graph *graph;
   snt_program *program;
   snt_exec *exec;
-  void *text;      /* of the model */
+  void *text; /* of the model */
   int64_t symbols[TOOL_MAX_DIMS];
   snt_diag diag;
 } tool_session;
 snt_result tool_open(tool_session *, const tool_options *, bool with_device); /* context, cache, added backends, device or profile */
-snt_result tool_load(tool_session *);                                          /* the model */
-snt_result tool_compile(tool_session *, uint32_t targets);                     /* and settles the symbols from --dim, else their hints */
+snt_result tool_load(tool_session *);                                         /* the model */
+snt_result tool_compile(tool_session *, uint32_t targets);                    /* and settles the symbols from --dim, else their hints */
 snt_result tool_compile_flags(tool_session *, uint32_t targets, uint32_t flags, snt_program **out);
 void tool_close(tool_session *);
 int tool_fail(const tool_session *, snt_result); /* prints the diag; an exit code */
 
 /* A tensor in host memory, by port. */
-typedef struct tool_tensor { snt_port port; int64_t dims[SNT_MAX_RANK]; uint64_t elements, bytes; void *data; } tool_tensor;
-snt_result tool_make_tensors(tool_session *, tool_tensor *tensors, uint32_t *count); /* all ports, inputs filled from --input, else seeded random */
+typedef struct tool_tensor {
+  snt_port port;
+  int64_t dims[SNT_MAX_RANK];
+  uint64_t elements, bytes;
+  void *data;
+} tool_tensor;
+snt_result tool_make_tensors(tool_session *, tool_tensor *tensors,
+                             uint32_t *count); /* all ports, inputs filled from --input, else seeded random */
 void tool_free_tensors(tool_tensor *, uint32_t count);
 snt_result tool_write_outputs(tool_session *, const tool_tensor *, uint32_t count);
 void tool_fill_random(tool_tensor *, uint64_t seed); /* uniform in [-1, 1) for floats, small integers otherwise */
@@ -55,7 +63,10 @@ snt_result png_write(const char *spec, const tool_tensor *, snt_diag *);
 /* Reference of the whole graph: max(error / bound) over all outputs. Needs inputs as they were before the run. */
 snt_result tool_check(tool_session *, const tool_tensor *tensors, uint32_t count, double *ratio, char *where, size_t where_size);
 
-typedef struct tool_command { const char *name, *usage, *help; int (*run)(const tool_options *); } tool_command;
+typedef struct tool_command {
+  const char *name, *usage, *help;
+  int (*run)(const tool_options *);
+} tool_command;
 int command_devices(const tool_options *);
 int command_run(const tool_options *);
 int command_explain(const tool_options *);

@@ -25,22 +25,24 @@ typedef struct snt_buffer snt_buffer;   /* device memory */
 typedef struct snt_stream snt_stream;   /* in-order work on a device */
 typedef struct snt_event snt_event;     /* completion and timings */
 
+// clang-format off
 enum {
   SNT_TYPE_context_info = 1, SNT_TYPE_diag, SNT_TYPE_compile_info, SNT_TYPE_device_info, SNT_TYPE_open_info, SNT_TYPE_exec_info, SNT_TYPE_run_info,
   SNT_TYPE_job, SNT_TYPE_step, SNT_TYPE_port, SNT_TYPE_kernel
 };
+// clang-format on
 
 /* ---- context ---- */
 typedef struct snt_logger {
   void *user;
   int32_t level; /* messages above level are not even formatted */
-  void (SNT_CALL *message)(void *user, int32_t level, const char *text, size_t length);
+  void(SNT_CALL *message)(void *user, int32_t level, const char *text, size_t length);
 } snt_logger;
 /* A cache of driver binaries. The library checks every entry itself before a driver sees it; both calls may come from any thread. */
 typedef struct snt_cache_io {
   void *user;
-  snt_result (SNT_CALL *get)(void *user, const uint8_t key[32], void *dst, size_t *size);       /* two-call; anything but SNT_OK is a miss */
-  void (SNT_CALL *set)(void *user, const uint8_t key[32], const void *src, size_t size);
+  snt_result(SNT_CALL *get)(void *user, const uint8_t key[32], void *dst, size_t *size); /* two-call; anything but SNT_OK is a miss */
+  void(SNT_CALL *set)(void *user, const uint8_t key[32], const void *src, size_t size);
 } snt_cache_io;
 typedef struct snt_context_info {
   snt_head head;
@@ -57,8 +59,15 @@ SNT_API void SNT_CALL snt_context_destroy(snt_context *);
 
 /* ---- graphs: the first mistake sticks and is reported by the next call that can fail, at the latest by snt_compile ---- */
 typedef uint32_t snt_value; /* 0 is "none" */
-typedef struct snt_symbol { const char *name; int64_t min, max, multiple_of, hint; } snt_symbol;
-typedef struct snt_tensor { int32_t dtype; uint32_t rank; int64_t dims[SNT_MAX_RANK]; } snt_tensor; /* dims < 0: symbol number -dims-1 */
+typedef struct snt_symbol {
+  const char *name;
+  int64_t min, max, multiple_of, hint;
+} snt_symbol;
+typedef struct snt_tensor {
+  int32_t dtype;
+  uint32_t rank;
+  int64_t dims[SNT_MAX_RANK];
+} snt_tensor; /* dims < 0: symbol number -dims-1 */
 enum { SNT_MUST_FUSE = 1, SNT_NEVER_FUSE, SNT_KEEP, SNT_BARRIER };
 SNT_API snt_result SNT_CALL snt_graph_create(snt_context *, snt_graph **out);
 SNT_API void SNT_CALL snt_graph_destroy(snt_graph *);
@@ -66,23 +75,30 @@ SNT_API uint32_t SNT_CALL snt_graph_symbol(snt_graph *, const snt_symbol *); /* 
 SNT_API snt_value SNT_CALL snt_graph_input(snt_graph *, const char *name, const snt_tensor *);
 SNT_API snt_value SNT_CALL snt_graph_state(snt_graph *, const char *name, const snt_tensor *); /* keeps its contents between runs */
 SNT_API void SNT_CALL snt_graph_update(snt_graph *, snt_value state, snt_value new_value);     /* the state's next contents */
-SNT_API snt_value SNT_CALL snt_graph_constant(snt_graph *, const snt_tensor *, const void *data); /* row-major; borrowed until the graph is destroyed */
-SNT_API snt_value SNT_CALL snt_graph_scalar(snt_graph *, int32_t dtype, double value);           /* rank 0 */
+SNT_API snt_value SNT_CALL snt_graph_constant(snt_graph *, const snt_tensor *,
+                                              const void *data); /* row-major; borrowed until the graph is destroyed */
+SNT_API snt_value SNT_CALL snt_graph_scalar(snt_graph *, int32_t dtype, double value); /* rank 0 */
 /* Any primitive or composite by its name in the text form ("add", "reduce.sum", "softmax"); attributes as text ("axes=[1], keep"), or null. */
 SNT_API snt_value SNT_CALL snt_graph_op(snt_graph *, const char *op, const snt_value *args, uint32_t arg_count, const char *attributes);
 SNT_API void SNT_CALL snt_graph_name(snt_graph *, snt_value, const char *name);
 SNT_API void SNT_CALL snt_graph_output(snt_graph *, const char *name, snt_value);
 SNT_API snt_result SNT_CALL snt_graph_contract(snt_graph *, uint32_t kind, const snt_value *, uint32_t count);
 /* Data of `const data="name"` in a text: returns an address that outlives the graph, or null. */
-typedef struct snt_data_source { void *user; const void *(SNT_CALL *find)(void *user, const char *name, uint64_t offset, uint64_t bytes); } snt_data_source;
-SNT_API snt_result SNT_CALL snt_graph_parse(snt_graph *, const char *text, size_t length, const snt_data_source *, snt_diag *); /* into an empty graph; diag has line:column */
+typedef struct snt_data_source {
+  void *user;
+  const void *(SNT_CALL *find)(void *user, const char *name, uint64_t offset, uint64_t bytes);
+} snt_data_source;
+SNT_API snt_result SNT_CALL snt_graph_parse(snt_graph *, const char *text, size_t length, const snt_data_source *,
+                                            snt_diag *); /* into an empty graph; diag has line:column */
 SNT_API snt_result SNT_CALL snt_graph_print(const snt_graph *, char *text, size_t *length);
 SNT_API snt_result SNT_CALL snt_graph_verify(const snt_graph *, snt_diag *);
 
 /* ---- profiles ---- */
-SNT_API snt_result SNT_CALL snt_profile_builtin(snt_context *, const char *name, snt_profile **out); /* pocl lavapipe igpu dgpu mobile h100 cpu .. */
+SNT_API snt_result SNT_CALL snt_profile_builtin(snt_context *, const char *name,
+                                                snt_profile **out); /* pocl lavapipe igpu dgpu mobile h100 cpu .. */
 SNT_API snt_result SNT_CALL snt_profile_parse(snt_context *, const char *text, size_t length, snt_profile **out, snt_diag *);
-SNT_API snt_result SNT_CALL snt_profile_mask(const snt_profile *, const char *mask, snt_profile **out, snt_diag *); /* "bindings=4,local=16384", "vulkan11-min" */
+SNT_API snt_result SNT_CALL snt_profile_mask(const snt_profile *, const char *mask, snt_profile **out,
+                                             snt_diag *); /* "bindings=4,local=16384", "vulkan11-min" */
 SNT_API snt_result SNT_CALL snt_profile_print(const snt_profile *, char *text, size_t *length);
 SNT_API void SNT_CALL snt_profile_destroy(snt_profile *);
 
@@ -90,34 +106,55 @@ SNT_API void SNT_CALL snt_profile_destroy(snt_profile *);
 enum { SNT_COMPILE_UNFUSED = 1, SNT_COMPILE_UNFUSED_NODES = 2, SNT_COMPILE_NO_REWRITES = 4 };
 typedef struct snt_compile_info {
   snt_head head;
-  uint32_t targets;  /* SNT_TARGET_*, HOST: kernel IR for the interpreter; 0: the profile's own. The graph for the host device is always kept. */
+  uint32_t
+      targets; /* SNT_TARGET_*, HOST: kernel IR for the interpreter; 0: the profile's own. The graph for the host device is always kept. */
   uint32_t numerics; /* SNT_NUMERICS_DEFAULT or _STRICT */
   uint32_t flags;
   uint64_t peak_bytes; /* budget of scratch, 0: none */
   void *user;
-  int (SNT_CALL *progress)(void *user, const char *stage, double fraction); /* non-zero cancels */
-  void (SNT_CALL *dump)(void *user, const char *stage, const char *text, size_t length); /* after each pass: the graph; each kernel; the plan */
+  int(SNT_CALL *progress)(void *user, const char *stage, double fraction); /* non-zero cancels */
+  void(SNT_CALL *dump)(void *user, const char *stage, const char *text,
+                       size_t length); /* after each pass: the graph; each kernel; the plan */
 } snt_compile_info;
 SNT_API snt_result SNT_CALL snt_compile(snt_graph *, const snt_profile *, const snt_compile_info *, snt_program **out, snt_diag *);
 SNT_API snt_result SNT_CALL snt_program_save(const snt_program *, void *dst, size_t *size);
-SNT_API snt_result SNT_CALL snt_program_load(snt_context *, const void *blob, size_t size, snt_program **out, snt_diag *); /* blob is borrowed */
+SNT_API snt_result SNT_CALL snt_program_load(snt_context *, const void *blob, size_t size, snt_program **out,
+                                             snt_diag *); /* blob is borrowed */
 enum { SNT_EXPLAIN_TEXT = 0, SNT_EXPLAIN_JSON = 1, SNT_EXPLAIN_PLAN = 2 };
 SNT_API snt_result SNT_CALL snt_program_explain(const snt_program *, uint32_t format, char *text, size_t *length);
 enum { SNT_PORT_INPUT = 1, SNT_PORT_OUTPUT, SNT_PORT_STATE };
-typedef struct snt_port { snt_out_head head; const char *name; uint32_t kind; snt_tensor tensor; } snt_port; /* dims < 0: not one symbol but an expression over them if -dims-1 >= the symbol count */
+typedef struct snt_port {
+  snt_out_head head;
+  const char *name;
+  uint32_t kind;
+  snt_tensor tensor;
+} snt_port; /* dims < 0: not one symbol but an expression over them if -dims-1 >= the symbol count */
 SNT_API uint32_t SNT_CALL snt_program_port_count(const snt_program *);
 SNT_API snt_result SNT_CALL snt_program_port(const snt_program *, uint32_t port, snt_port *out);
 SNT_API snt_result SNT_CALL snt_program_find_port(const snt_program *, const char *name, uint32_t *out);
 SNT_API uint32_t SNT_CALL snt_program_symbol_count(const snt_program *);
 SNT_API snt_result SNT_CALL snt_program_symbol(const snt_program *, uint32_t number, snt_symbol *out);
-SNT_API snt_result SNT_CALL snt_program_port_dims(const snt_program *, uint32_t port, const int64_t *symbols, int64_t *dims); /* for given symbols */
-typedef struct snt_kernel { snt_out_head head; const char *name, *kind; const void *code; size_t code_size; uint32_t binding_count, items[3]; } snt_kernel;
+SNT_API snt_result SNT_CALL snt_program_port_dims(const snt_program *, uint32_t port, const int64_t *symbols,
+                                                  int64_t *dims); /* for given symbols */
+typedef struct snt_kernel {
+  snt_out_head head;
+  const char *name, *kind;
+  const void *code;
+  size_t code_size;
+  uint32_t binding_count, items[3];
+} snt_kernel;
 SNT_API uint32_t SNT_CALL snt_program_kernel_count(const snt_program *);
-SNT_API snt_result SNT_CALL snt_program_kernel(const snt_program *, uint32_t kernel, uint32_t target, snt_kernel *out); /* code null if not compiled for target */
+SNT_API snt_result SNT_CALL snt_program_kernel(const snt_program *, uint32_t kernel, uint32_t target,
+                                               snt_kernel *out); /* code null if not compiled for target */
 SNT_API void SNT_CALL snt_program_destroy(snt_program *);
 
 /* ---- devices ---- */
-typedef struct snt_device_info { snt_out_head head; char selector[64], name[128], driver[128], profile[32]; uint32_t api, device_class; uint64_t id[2]; } snt_device_info;
+typedef struct snt_device_info {
+  snt_out_head head;
+  char selector[64], name[128], driver[128], profile[32];
+  uint32_t api, device_class;
+  uint64_t id[2];
+} snt_device_info;
 typedef struct snt_open_info {
   snt_head head;
   const char *selector; /* "host" "interp" "opencl:pocl" "vulkan:0" ..; null: the best there is */
@@ -134,23 +171,49 @@ SNT_API void SNT_CALL snt_buffer_destroy(snt_buffer *);
 SNT_API snt_result SNT_CALL snt_stream_create(snt_device *, snt_stream **out, snt_diag *);
 SNT_API void SNT_CALL snt_stream_destroy(snt_stream *);
 SNT_API snt_result SNT_CALL snt_stream_wait(snt_stream *, snt_diag *);
-SNT_API snt_result SNT_CALL snt_buffer_upload(snt_stream *, snt_buffer *, uint64_t offset, const void *src, uint64_t bytes, snt_diag *);   /* src is read before it returns */
-SNT_API snt_result SNT_CALL snt_buffer_download(snt_stream *, snt_buffer *, uint64_t offset, void *dst, uint64_t bytes, snt_diag *);       /* done on return */
+SNT_API snt_result SNT_CALL snt_buffer_upload(snt_stream *, snt_buffer *, uint64_t offset, const void *src, uint64_t bytes,
+                                              snt_diag *); /* src is read before it returns */
+SNT_API snt_result SNT_CALL snt_buffer_download(snt_stream *, snt_buffer *, uint64_t offset, void *dst, uint64_t bytes,
+                                                snt_diag *); /* done on return */
 
 /* ---- execution ---- */
-typedef struct snt_exec_info { snt_head head; uint32_t flags; const int64_t *max_symbols; uint32_t symbol_count; } snt_exec_info; /* max_symbols: what scratch is made for at once; grown later when needed */
+typedef struct snt_exec_info {
+  snt_head head;
+  uint32_t flags;
+  const int64_t *max_symbols;
+  uint32_t symbol_count;
+} snt_exec_info; /* max_symbols: what scratch is made for at once; grown later when needed */
 enum { SNT_JOB_WAITING = 0, SNT_JOB_DONE = 1, SNT_JOB_FAILED = 2 };
-typedef struct snt_job { snt_out_head head; const char *name; uint32_t state, code_bytes, from_cache; uint64_t compile_ns; uint8_t key[32]; } snt_job;
-typedef struct snt_step { snt_out_head head; const char *name, *kind; uint32_t job, barrier; uint64_t est_ns; } snt_step;
+typedef struct snt_job {
+  snt_out_head head;
+  const char *name;
+  uint32_t state, code_bytes, from_cache;
+  uint64_t compile_ns;
+  uint8_t key[32];
+} snt_job;
+typedef struct snt_step {
+  snt_out_head head;
+  const char *name, *kind;
+  uint32_t job, barrier;
+  uint64_t est_ns;
+} snt_step;
 SNT_API snt_result SNT_CALL snt_exec_create(snt_device *, const snt_program *, const snt_exec_info *, snt_exec **out, snt_diag *);
 SNT_API uint32_t SNT_CALL snt_exec_job_count(const snt_exec *);
 SNT_API snt_result SNT_CALL snt_exec_job(const snt_exec *, uint32_t job, snt_job *out);
-SNT_API snt_result SNT_CALL snt_exec_run_job(snt_exec *, uint32_t job, snt_diag *); /* any host thread; a failed job may be run again, a done one is SNT_OK, one that another thread is at SNT_NOT_READY */
-SNT_API snt_result SNT_CALL snt_exec_prepare(snt_exec *, snt_diag *);               /* runs what jobs are left, here */
+SNT_API snt_result SNT_CALL snt_exec_run_job(
+    snt_exec *, uint32_t job,
+    snt_diag *); /* any host thread; a failed job may be run again, a done one is SNT_OK, one that another thread is at SNT_NOT_READY */
+SNT_API snt_result SNT_CALL snt_exec_prepare(snt_exec *, snt_diag *); /* runs what jobs are left, here */
 SNT_API uint32_t SNT_CALL snt_exec_step_count(const snt_exec *);
 SNT_API snt_result SNT_CALL snt_exec_step(const snt_exec *, uint32_t step, snt_step *out);
 /* A port's value: a device buffer at an offset (a multiple of 256, or of the device profile's offset_align where that is more), or host memory of at least `bytes`. A state port need not be given: its contents live in the exec. */
-typedef struct snt_argument { uint32_t port, reserved; snt_buffer *buffer; uint64_t offset; void *host; uint64_t bytes; } snt_argument;
+typedef struct snt_argument {
+  uint32_t port, reserved;
+  snt_buffer *buffer;
+  uint64_t offset;
+  void *host;
+  uint64_t bytes;
+} snt_argument;
 typedef struct snt_run_info {
   snt_head head;
   uint32_t argument_count, argument_stride; /* stride 0: sizeof(snt_argument) */
@@ -158,11 +221,12 @@ typedef struct snt_run_info {
   const int64_t *symbols; /* a value for each symbol of the program */
   uint32_t symbol_count;
 } snt_run_info;
-SNT_API snt_result SNT_CALL snt_submit(snt_exec *, snt_stream *, const snt_run_info *, snt_event **out_event, snt_diag *); /* buffers only; asynchronous; event may be null */
-SNT_API snt_result SNT_CALL snt_run(snt_exec *, const snt_run_info *, snt_diag *);                                         /* and wait; host memory allowed */
-SNT_API snt_result SNT_CALL snt_exec_reset_states(snt_exec *, snt_diag *);                                                 /* zero */
-SNT_API snt_result SNT_CALL snt_event_wait(snt_event *, uint64_t timeout_ns);                                             /* SNT_NOT_READY on timeout */
-SNT_API snt_result SNT_CALL snt_event_timings(const snt_event *, uint32_t *count, uint64_t *step_ns);                     /* one a step that ran, in order */
+SNT_API snt_result SNT_CALL snt_submit(snt_exec *, snt_stream *, const snt_run_info *, snt_event **out_event,
+                                       snt_diag *);                                /* buffers only; asynchronous; event may be null */
+SNT_API snt_result SNT_CALL snt_run(snt_exec *, const snt_run_info *, snt_diag *); /* and wait; host memory allowed */
+SNT_API snt_result SNT_CALL snt_exec_reset_states(snt_exec *, snt_diag *);         /* zero */
+SNT_API snt_result SNT_CALL snt_event_wait(snt_event *, uint64_t timeout_ns);      /* SNT_NOT_READY on timeout */
+SNT_API snt_result SNT_CALL snt_event_timings(const snt_event *, uint32_t *count, uint64_t *step_ns); /* one a step that ran, in order */
 SNT_API void SNT_CALL snt_event_destroy(snt_event *);
 SNT_API void SNT_CALL snt_exec_destroy(snt_exec *);
 
