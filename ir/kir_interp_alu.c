@@ -21,11 +21,12 @@
 #define FOR_BITS(name, expression) \
   OPERATION(name##_b32, uint32_t, uint32_t, expression) OPERATION(name##_b64, uint64_t, uint64_t, expression)
 #define FOR_SIGNED(name, expression) OPERATION(name##_i32, int32_t, int32_t, expression) OPERATION(name##_i64, int64_t, int64_t, expression)
-#define COMPARE(name, op)                                                                           \
-  OPERATION(name##_f32, uint32_t, float, a op b)                                                    \
-  OPERATION(name##_f64, uint32_t, double, a op b)                                                   \
-  OPERATION(name##_i32, uint32_t, int32_t, a op b) OPERATION(name##_i64, uint32_t, int64_t, a op b) \
-      OPERATION(name##_b32, uint32_t, uint32_t, a op b) OPERATION(name##_b64, uint32_t, uint64_t, a op b)
+#define COMPARE(name, op)                          \
+  OPERATION(name##_f32, uint32_t, float, a op b)   \
+  OPERATION(name##_f64, uint32_t, double, a op b)  \
+  OPERATION(name##_i32, uint32_t, int32_t, a op b) \
+  OPERATION(name##_i64, uint32_t, int64_t, a op b) \
+  OPERATION(name##_b32, uint32_t, uint32_t, a op b) OPERATION(name##_b64, uint32_t, uint64_t, a op b)
 
 FOR_FLOATS(add, a + b, a + b)
 FOR_BITS(add, a + b)

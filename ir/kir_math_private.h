@@ -34,16 +34,16 @@ static inline kv km_as_u(km *m, kv a) { return kir_bitcast(m->k, kir_t(SNT_U32, 
 static inline kv km_as_i(km *m, kv a) { return kir_bitcast(m->k, kir_t(SNT_I32, m->lanes), a); }
 static inline kv km_to_f(km *m, kv a) { return kir_cast(m->k, kir_t(SNT_F32, m->lanes), a); }
 static inline kv km_to_i(km *m, kv a) { return kir_cast(m->k, kir_t(SNT_I32, m->lanes), a); }
-#define KM_1(name) \
-  static inline kv km_##name(km *m, kv a) { return kir_1(m->k, KIR_##name, a); }
-#define KM_2(name) \
-  static inline kv km_##name(km *m, kv a, kv b) { return kir_2(m->k, KIR_##name, a, b); }
-KM_1(neg)
-KM_1(abs) KM_1(not ) KM_2(add) KM_2(sub) KM_2(mul) KM_2(mulhi) KM_2(and) KM_2(or) KM_2(xor) KM_2(shl) KM_2(shr) KM_2(lt) KM_2(le) KM_2(gt)
-    KM_2(ge) KM_2(eq) KM_2(ne)
+// clang-format off
+#define KM_1(name) static inline kv km_##name(km *m, kv a) { return kir_1(m->k, KIR_##name, a); }
+#define KM_2(name) static inline kv km_##name(km *m, kv a, kv b) { return kir_2(m->k, KIR_##name, a, b); }
+KM_1(neg) KM_1(abs) KM_1(not)
+KM_2(add) KM_2(sub) KM_2(mul) KM_2(mulhi) KM_2(and) KM_2(or) KM_2(xor) KM_2(shl) KM_2(shr)
+KM_2(lt) KM_2(le) KM_2(gt) KM_2(ge) KM_2(eq) KM_2(ne)
 #undef KM_1
 #undef KM_2
-        static inline kv km_fma(km *m, kv a, kv b, kv c) {
+    // clang-format on
+    static inline kv km_fma(km *m, kv a, kv b, kv c) {
   return kir_3(m->k, KIR_fma, a, b, c);
 }
 static inline kv km_select(km *m, kv condition, kv a, kv b) { return kir_3(m->k, KIR_select, condition, a, b); }

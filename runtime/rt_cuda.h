@@ -16,32 +16,27 @@ typedef struct CUevent_st *CUevent;
 // clang-format off
 enum { CUDA_SUCCESS = 0, CUDA_ERROR_OUT_OF_MEMORY = 2, CUDA_ERROR_NOT_READY = 600, CUDA_ERROR_ILLEGAL_ADDRESS = 700, CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES = 701,
        CUDA_ERROR_LAUNCH_TIMEOUT = 702, CUDA_ERROR_LAUNCH_FAILED = 719 };
-// clang-format on
-// clang-format off
 enum { CU_MAX_THREADS_PER_BLOCK = 1, CU_MAX_GRID_DIM_X = 5, CU_MAX_GRID_DIM_Y = 6, CU_MAX_GRID_DIM_Z = 7, CU_MAX_SHARED_PER_BLOCK = 8, CU_WARP_SIZE = 10,
        CU_CLOCK_RATE = 13, CU_MULTIPROCESSOR_COUNT = 16, CU_INTEGRATED = 18, CU_L2_CACHE_SIZE = 38, CU_COMPUTE_MAJOR = 75, CU_COMPUTE_MINOR = 76,
        CU_MAX_SHARED_OPTIN = 97 };
 // clang-format on
 enum { CU_STREAM_NON_BLOCKING = 1, CU_EVENT_DEFAULT = 0, CU_EVENT_DISABLE_TIMING = 2, CU_FUNC_MAX_THREADS = 0, CU_FUNC_SHARED_BYTES = 1 };
 
-#define CUDA_FUNCTIONS(F)                                                                                                                  \
-  F(cuInit, (unsigned))                                                                                                                    \
-  F(cuDriverGetVersion, (int *)) F(cuDeviceGetCount, (int *)) F(cuDeviceGet, (CUdevice *, int))                                            \
-      F(cuDeviceGetName, (char *, int, CUdevice)) F(cuDeviceGetAttribute, (int *, int, CUdevice))                                          \
-          F(cuDeviceTotalMem_v2, (size_t *, CUdevice)) F(cuDeviceGetUuid, (void *, CUdevice))                                              \
-              F(cuDevicePrimaryCtxRetain, (CUcontext *, CUdevice)) F(cuDevicePrimaryCtxRelease_v2, (CUdevice))                             \
-                  F(cuCtxPushCurrent_v2, (CUcontext)) F(cuCtxPopCurrent_v2, (CUcontext *)) F(cuMemAlloc_v2, (CUdeviceptr *, size_t))       \
-                      F(cuMemFree_v2, (CUdeviceptr)) F(cuMemcpyHtoDAsync_v2, (CUdeviceptr, const void *, size_t, CUstream))                \
-                          F(cuMemcpyDtoHAsync_v2, (void *, CUdeviceptr, size_t, CUstream)) F(cuStreamCreate, (CUstream *, unsigned))       \
-                              F(cuStreamDestroy_v2, (CUstream)) F(cuStreamSynchronize, (CUstream)) F(cuEventCreate, (CUevent *, unsigned)) \
-                                  F(cuEventDestroy_v2, (CUevent)) F(cuEventRecord, (CUevent, CUstream)) F(cuEventQuery, (CUevent))         \
-                                      F(cuEventSynchronize, (CUevent)) F(cuEventElapsedTime, (float *, CUevent, CUevent))                  \
-                                          F(cuModuleLoadData, (CUmodule *, const void *)) F(cuModuleUnload, (CUmodule))                    \
-                                              F(cuModuleGetFunction, (CUfunction *, CUmodule, const char *))                               \
-                                                  F(cuFuncGetAttribute, (int *, int, CUfunction))                                          \
-                                                      F(cuLaunchKernel, (CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned,     \
-                                                                         unsigned, unsigned, CUstream, void **, void **))                  \
-                                                          F(cuGetErrorName, (CUresult, const char **))
+// clang-format off
+#define CUDA_FUNCTIONS(F)                                                                                                        \
+  F(cuInit, (unsigned)) F(cuDriverGetVersion, (int *)) F(cuDeviceGetCount, (int *)) F(cuDeviceGet, (CUdevice *, int))             \
+  F(cuDeviceGetName, (char *, int, CUdevice)) F(cuDeviceGetAttribute, (int *, int, CUdevice)) F(cuDeviceTotalMem_v2, (size_t *, CUdevice)) \
+  F(cuDeviceGetUuid, (void *, CUdevice)) F(cuDevicePrimaryCtxRetain, (CUcontext *, CUdevice)) F(cuDevicePrimaryCtxRelease_v2, (CUdevice)) \
+  F(cuCtxPushCurrent_v2, (CUcontext)) F(cuCtxPopCurrent_v2, (CUcontext *)) F(cuMemAlloc_v2, (CUdeviceptr *, size_t))              \
+  F(cuMemFree_v2, (CUdeviceptr)) F(cuMemcpyHtoDAsync_v2, (CUdeviceptr, const void *, size_t, CUstream))                           \
+  F(cuMemcpyDtoHAsync_v2, (void *, CUdeviceptr, size_t, CUstream)) F(cuStreamCreate, (CUstream *, unsigned))                      \
+  F(cuStreamDestroy_v2, (CUstream)) F(cuStreamSynchronize, (CUstream)) F(cuEventCreate, (CUevent *, unsigned))                    \
+  F(cuEventDestroy_v2, (CUevent)) F(cuEventRecord, (CUevent, CUstream)) F(cuEventQuery, (CUevent)) F(cuEventSynchronize, (CUevent)) \
+  F(cuEventElapsedTime, (float *, CUevent, CUevent)) F(cuModuleLoadData, (CUmodule *, const void *)) F(cuModuleUnload, (CUmodule)) \
+  F(cuModuleGetFunction, (CUfunction *, CUmodule, const char *)) F(cuFuncGetAttribute, (int *, int, CUfunction))                  \
+  F(cuLaunchKernel, (CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream, void **, void **)) \
+  F(cuGetErrorName, (CUresult, const char **))
+// clang-format on
 typedef struct cuda_api {
   void *library;
 #define CUDA_MEMBER(name, parameters) CUresult(*name) parameters;
@@ -51,12 +46,13 @@ typedef struct cuda_api {
 
 /* ---- NVRTC (libnvrtc.so) ---- */
 typedef struct _nvrtcProgram *nvrtcProgram;
-#define NVRTC_FUNCTIONS(F)                                                                                           \
-  F(nvrtcVersion, (int *, int *))                                                                                    \
-  F(nvrtcCreateProgram, (nvrtcProgram *, const char *, const char *, int, const char *const *, const char *const *)) \
-      F(nvrtcDestroyProgram, (nvrtcProgram *)) F(nvrtcCompileProgram, (nvrtcProgram, int, const char *const *))      \
-          F(nvrtcGetCUBINSize, (nvrtcProgram, size_t *)) F(nvrtcGetCUBIN, (nvrtcProgram, char *))                    \
-              F(nvrtcGetProgramLogSize, (nvrtcProgram, size_t *)) F(nvrtcGetProgramLog, (nvrtcProgram, char *))
+// clang-format off
+#define NVRTC_FUNCTIONS(F)                                                                                                         \
+  F(nvrtcVersion, (int *, int *)) F(nvrtcCreateProgram, (nvrtcProgram *, const char *, const char *, int, const char *const *, const char *const *)) \
+  F(nvrtcDestroyProgram, (nvrtcProgram *)) F(nvrtcCompileProgram, (nvrtcProgram, int, const char *const *))                         \
+  F(nvrtcGetCUBINSize, (nvrtcProgram, size_t *)) F(nvrtcGetCUBIN, (nvrtcProgram, char *)) F(nvrtcGetProgramLogSize, (nvrtcProgram, size_t *)) \
+  F(nvrtcGetProgramLog, (nvrtcProgram, char *))
+// clang-format on
 typedef struct nvrtc_api {
   void *library;
 #define NVRTC_MEMBER(name, parameters) int(*name) parameters;

@@ -6,15 +6,16 @@
 #include <CL/cl_ext.h>
 #include <pthread.h>
 
-#define OCL_FUNCTIONS(F)                                                                                                   \
-  F(clGetPlatformIDs)                                                                                                      \
-  F(clGetPlatformInfo) F(clGetDeviceIDs) F(clGetDeviceInfo) F(clCreateContext) F(clReleaseContext) F(clCreateCommandQueue) \
-      F(clReleaseCommandQueue) F(clCreateBuffer) F(clCreateSubBuffer) F(clReleaseMemObject) F(clCreateProgramWithSource)   \
-          F(clCreateProgramWithBinary) F(clBuildProgram) F(clGetProgramBuildInfo) F(clGetProgramInfo) F(clReleaseProgram)  \
-              F(clCreateKernel) F(clReleaseKernel) F(clSetKernelArg) F(clGetKernelInfo) F(clGetKernelWorkGroupInfo)        \
-                  F(clEnqueueNDRangeKernel) F(clEnqueueReadBuffer) F(clEnqueueWriteBuffer) F(clEnqueueMapBuffer)           \
-                      F(clEnqueueUnmapMemObject) F(clEnqueueMarkerWithWaitList) F(clFinish) F(clFlush) F(clWaitForEvents)  \
-                          F(clGetEventInfo) F(clGetEventProfilingInfo) F(clReleaseEvent)
+// clang-format off
+#define OCL_FUNCTIONS(F)                                                                                              \
+  F(clGetPlatformIDs) F(clGetPlatformInfo) F(clGetDeviceIDs) F(clGetDeviceInfo) F(clCreateContext) F(clReleaseContext) \
+  F(clCreateCommandQueue) F(clReleaseCommandQueue) F(clCreateBuffer) F(clCreateSubBuffer) F(clReleaseMemObject)        \
+  F(clCreateProgramWithSource) F(clCreateProgramWithBinary) F(clBuildProgram) F(clGetProgramBuildInfo)                 \
+  F(clGetProgramInfo) F(clReleaseProgram) F(clCreateKernel) F(clReleaseKernel) F(clSetKernelArg)                       \
+  F(clGetKernelInfo) F(clGetKernelWorkGroupInfo) F(clEnqueueNDRangeKernel) F(clEnqueueReadBuffer)                      \
+  F(clEnqueueWriteBuffer) F(clEnqueueMapBuffer) F(clEnqueueUnmapMemObject) F(clEnqueueMarkerWithWaitList) F(clFinish)  \
+  F(clFlush) F(clWaitForEvents) F(clGetEventInfo) F(clGetEventProfilingInfo) F(clReleaseEvent)
+// clang-format on
 
 typedef struct ocl_api {
   void *library;

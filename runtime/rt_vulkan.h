@@ -8,24 +8,24 @@
 
 /* Entry points by how they are looked up. */
 #define VK_GLOBAL_FUNCTIONS(F) F(vkCreateInstance) F(vkEnumerateInstanceVersion) F(vkEnumerateInstanceLayerProperties)
-#define VK_INSTANCE_FUNCTIONS(F)                                                                                                 \
-  F(vkDestroyInstance)                                                                                                           \
-  F(vkEnumeratePhysicalDevices) F(vkGetPhysicalDeviceProperties2) F(vkGetPhysicalDeviceFeatures2)                                \
-      F(vkGetPhysicalDeviceQueueFamilyProperties) F(vkGetPhysicalDeviceMemoryProperties) F(vkEnumerateDeviceExtensionProperties) \
-          F(vkCreateDevice) F(vkGetDeviceProcAddr)
-#define VK_DEVICE_FUNCTIONS(F)                                                                                                          \
-  F(vkDestroyDevice)                                                                                                                    \
-  F(vkGetDeviceQueue) F(vkDeviceWaitIdle) F(vkQueueSubmit) F(vkCreateBuffer) F(vkDestroyBuffer) F(vkGetBufferMemoryRequirements)        \
-      F(vkAllocateMemory) F(vkFreeMemory) F(vkBindBufferMemory) F(vkMapMemory) F(vkCreateBufferView) F(vkDestroyBufferView)             \
-          F(vkCreateShaderModule) F(vkDestroyShaderModule) F(vkCreatePipelineCache) F(vkDestroyPipelineCache) F(vkGetPipelineCacheData) \
-              F(vkCreateComputePipelines) F(vkDestroyPipeline) F(vkCreatePipelineLayout) F(vkDestroyPipelineLayout)                     \
-                  F(vkCreateDescriptorSetLayout) F(vkDestroyDescriptorSetLayout) F(vkCreateDescriptorPool) F(vkDestroyDescriptorPool)   \
-                      F(vkResetDescriptorPool) F(vkAllocateDescriptorSets) F(vkUpdateDescriptorSets) F(vkCreateCommandPool)             \
-                          F(vkDestroyCommandPool) F(vkAllocateCommandBuffers) F(vkBeginCommandBuffer) F(vkEndCommandBuffer)             \
-                              F(vkCreateFence) F(vkDestroyFence) F(vkResetFences) F(vkWaitForFences) F(vkGetFenceStatus)                \
-                                  F(vkCreateQueryPool) F(vkDestroyQueryPool) F(vkGetQueryPoolResults) F(vkCmdBindPipeline)              \
-                                      F(vkCmdBindDescriptorSets) F(vkCmdPushConstants) F(vkCmdDispatch) F(vkCmdPipelineBarrier)         \
-                                          F(vkCmdCopyBuffer) F(vkCmdResetQueryPool) F(vkCmdWriteTimestamp)
+// clang-format off
+#define VK_INSTANCE_FUNCTIONS(F)                                                                                            \
+  F(vkDestroyInstance) F(vkEnumeratePhysicalDevices) F(vkGetPhysicalDeviceProperties2) F(vkGetPhysicalDeviceFeatures2)       \
+  F(vkGetPhysicalDeviceQueueFamilyProperties) F(vkGetPhysicalDeviceMemoryProperties) F(vkEnumerateDeviceExtensionProperties) \
+  F(vkCreateDevice) F(vkGetDeviceProcAddr)
+#define VK_DEVICE_FUNCTIONS(F)                                                                                           \
+  F(vkDestroyDevice) F(vkGetDeviceQueue) F(vkDeviceWaitIdle) F(vkQueueSubmit) F(vkCreateBuffer) F(vkDestroyBuffer)        \
+  F(vkGetBufferMemoryRequirements) F(vkAllocateMemory) F(vkFreeMemory) F(vkBindBufferMemory) F(vkMapMemory)               \
+  F(vkCreateBufferView) F(vkDestroyBufferView) F(vkCreateShaderModule) F(vkDestroyShaderModule)                           \
+  F(vkCreatePipelineCache) F(vkDestroyPipelineCache) F(vkGetPipelineCacheData) F(vkCreateComputePipelines)                \
+  F(vkDestroyPipeline) F(vkCreatePipelineLayout) F(vkDestroyPipelineLayout) F(vkCreateDescriptorSetLayout)                \
+  F(vkDestroyDescriptorSetLayout) F(vkCreateDescriptorPool) F(vkDestroyDescriptorPool) F(vkResetDescriptorPool)           \
+  F(vkAllocateDescriptorSets) F(vkUpdateDescriptorSets) F(vkCreateCommandPool) F(vkDestroyCommandPool)                    \
+  F(vkAllocateCommandBuffers) F(vkBeginCommandBuffer) F(vkEndCommandBuffer) F(vkCreateFence) F(vkDestroyFence)            \
+  F(vkResetFences) F(vkWaitForFences) F(vkGetFenceStatus) F(vkCreateQueryPool) F(vkDestroyQueryPool)                      \
+  F(vkGetQueryPoolResults) F(vkCmdBindPipeline) F(vkCmdBindDescriptorSets) F(vkCmdPushConstants) F(vkCmdDispatch)         \
+  F(vkCmdPipelineBarrier) F(vkCmdCopyBuffer) F(vkCmdResetQueryPool) F(vkCmdWriteTimestamp)
+// clang-format on
 
 typedef struct vk_api {
 #define VK_MEMBER(name) PFN_##name name;
