@@ -3,29 +3,15 @@
    Order of the queue: largest saving first; equal savings by node number, so the result does not depend on memory layout. */
 #include "fusion/group_private.h"
 
-typedef struct edge {
-  double saving;
-  uint32_t producer, consumer, version;
-} edge; /* node numbers; version: sum of the groups' versions when priced */
-typedef struct edge_queue {
-  edge *at;
-  uint32_t count, capacity;
-} edge_queue;
-
-typedef struct group_run {
-  grouping s;
-  edge_queue queue;
-  uint32_t *version; /* per group: raised when it changes */
-} group_run;
-
 /* ---- heap ---- */
 
 static bool before(const edge *a, const edge *b) {
   if (a->saving != b->saving) return a->saving > b->saving;
+  if (a->hyper != b->hyper) return a->hyper > b->hyper;
   return a->consumer != b->consumer ? a->consumer < b->consumer : a->producer < b->producer;
 }
 
-static bool push(fusion_context *c, edge_queue *q, edge e) {
+bool group_push(fusion_context *c, edge_queue *q, edge e) {
   if (q->count == q->capacity && !ir_vec_grow(c->arena, (void **)&q->at, q->count, &q->capacity, sizeof e)) return false;
   uint32_t i = q->count++;
   for (; i && before(&e, &q->at[(i - 1) / 2]); i = (i - 1) / 2) q->at[i] = q->at[(i - 1) / 2];
@@ -50,71 +36,86 @@ static edge pop(edge_queue *q) {
 
 /* ---- the graph of groups ---- */
 
-static uint32_t group_number(const group_run *r, uint32_t node) { return r->s.group_of[node] - 1; }
+uint32_t group_number(const group_run *r, uint32_t node) { return r->s.group_of[node] - 1; }
+
+static bool is_one_of(const uint32_t *groups, uint32_t count, uint32_t number) {
+  for (uint32_t i = 0; i < count; i++)
+    if (groups[i] == number) return true;
+  return false;
+}
 
 /* never_fuse: no two of its values in one kernel. barrier: nothing that reads its values joins what computes them. */
-static bool contract_forbids(const group_run *r, uint32_t producer, uint32_t a, uint32_t b) {
+static bool contract_forbids(const group_run *r, const uint32_t *groups, uint32_t count, uint32_t producer) {
   const ir_graph *g = r->s.c->graph;
   for (uint32_t i = 0; i < g->contracts.count; i++) {
     const ir_contract *k = &g->contracts.at[i];
     uint32_t inside = 0;
     for (uint32_t v = 0; v < k->count; v++) {
       const uint32_t value = fusion_through_views(g, g->contract_values.at[k->first + v]), owner = r->s.group_of[value];
-      if (k->kind == IR_BARRIER && value == producer) return true;
-      inside += owner && (owner - 1 == a || owner - 1 == b);
+      if (k->kind == IR_BARRIER && (value == producer || (!producer && owner && is_one_of(groups, count, owner - 1)))) return true;
+      inside += owner && is_one_of(groups, count, owner - 1);
     }
     if (k->kind == IR_NEVER_FUSE && inside > 1) return true;
   }
   return false;
 }
 
-/* Does `goal` feed `from` through a third group? Walks inputs backwards; groups that end before the goal begins cannot. */
-static bool feeds_through_another(grouping *s, uint32_t from, uint32_t goal) {
+/* --unfused=nodes: one kernel holds what came of one source node. */
+static bool same_source_node(const group_run *r, const uint32_t *groups, uint32_t count) {
+  const fusion_context *c = r->s.c;
+  const uint32_t name = ir_at(c->graph, c->groups.at[groups[0]].hero)->name;
+  for (uint32_t i = 0; i < count; i++)
+    for (uint32_t k = 0; k < c->groups.at[groups[i]].count; k++)
+      if (!name || ir_at(c->graph, c->groups.at[groups[i]].nodes[k])->name != name) return false;
+  return true;
+}
+
+const char *group_forbidden(const group_run *r, const uint32_t *groups, uint32_t count, uint32_t producer) {
+  const fusion_level level = (fusion_level)r->s.c->options->level;
+  if (level == FUSION_UNFUSED) return "unfused";
+  if (level == FUSION_UNFUSED_NODES && !same_source_node(r, groups, count)) return "unfused";
+  return r->s.c->graph->contracts.count && contract_forbids(r, groups, count, producer) ? "contract" : NULL;
+}
+
+/* Does a member feed another through a group outside? Walks inputs backwards from all members; what ends before the first member cannot. */
+bool group_makes_cycle(grouping *s, const uint32_t *groups, uint32_t count) {
   fusion_context *c = s->c;
   IR_VEC(uint32_t) stack = {0};
-  const uint32_t earliest = c->groups.at[goal].nodes[0];
-  const uint32_t mark = ++s->mark;
-  if (!IR_PUSH(c->arena, &stack, from)) return true;
+  const uint32_t member = ++s->mark, reached = ++s->mark;
+  uint32_t earliest = UINT32_MAX;
+  for (uint32_t i = 0; i < count; i++) {
+    s->marks[groups[i]] = member;
+    if (c->groups.at[groups[i]].nodes[0] < earliest) earliest = c->groups.at[groups[i]].nodes[0];
+    if (!IR_PUSH(c->arena, &stack, groups[i])) return true;
+  }
   while (stack.count) {
     const uint32_t at = stack.at[--stack.count];
     const fusion_group *group = &c->groups.at[at];
+    const bool outside = s->marks[at] != member;
     for (uint32_t i = 0; i < group->input_count; i++) {
       const uint32_t owner = s->group_of[group->inputs[i]];
-      if (!owner || s->marks[owner - 1] == mark) continue;
-      if (owner - 1 == goal) {
-        if (at != from) return true;
-        continue; /* the direct edge */
+      if (!owner || s->marks[owner - 1] == reached) continue;
+      if (s->marks[owner - 1] == member) {
+        if (outside) return true;
+        continue; /* an edge inside the union */
       }
       const fusion_group *next = &c->groups.at[owner - 1];
-      if (owner - 1 == from || next->nodes[next->count - 1] < earliest) continue;
-      s->marks[owner - 1] = mark;
+      if (next->nodes[next->count - 1] < earliest) continue;
+      s->marks[owner - 1] = reached;
       if (!IR_PUSH(c->arena, &stack, owner - 1)) return true;
     }
   }
   return false;
 }
 
-bool group_makes_cycle(grouping *s, uint32_t a, uint32_t b) { return feeds_through_another(s, b, a) || feeds_through_another(s, a, b); }
-
 /* ---- pricing and taking an edge ---- */
-
-static const char *reason_before_pricing(const group_run *r, const edge *e) {
-  const fusion_context *c = r->s.c;
-  if (c->options->level == FUSION_UNFUSED) return "unfused";
-  if (c->options->level == FUSION_UNFUSED_NODES) {
-    const uint32_t a = ir_at(c->graph, e->producer)->name, b = ir_at(c->graph, e->consumer)->name;
-    if (!a || a != b) return "unfused";
-  }
-  if (contract_forbids(r, e->producer, group_number(r, e->producer), group_number(r, e->consumer))) return "contract";
-  return NULL;
-}
 
 static bool evaluate(group_run *r, const edge *e, fusion_group *fused, const char **why, double *saving) {
   fusion_context *c = r->s.c;
   const uint32_t a = group_number(r, e->producer), b = group_number(r, e->consumer);
   *saving = 0;
   *fused = (fusion_group){0};
-  *why = reason_before_pricing(r, e);
+  *why = group_forbidden(r, (const uint32_t[]){a, b}, 2, e->producer);
   if (*why) return false;
   if (!group_unite(&r->s, a, b, fused, why)) return false;
   group_price(&r->s, fused);
@@ -125,7 +126,7 @@ static bool evaluate(group_run *r, const edge *e, fusion_group *fused, const cha
 
 static void consider(group_run *r, uint32_t producer, uint32_t consumer) {
   fusion_context *c = r->s.c;
-  edge e = {0, producer, consumer, 0};
+  edge e = {.producer = producer, .consumer = consumer};
   const uint32_t a = group_number(r, producer), b = group_number(r, consumer);
   fusion_group fused;
   const char *why;
@@ -136,7 +137,7 @@ static void consider(group_run *r, uint32_t producer, uint32_t consumer) {
     return;
   }
   e.version = r->version[a] + r->version[b];
-  if (!push(c, &r->queue, e)) c->plan->failed = true;
+  if (!group_push(c, &r->queue, e)) c->plan->failed = true;
 }
 
 static void consider_neighbours(group_run *r, uint32_t number) {
@@ -163,23 +164,31 @@ static void refresh(group_run *r, uint32_t number) {
   for (uint32_t i = 0; i < group.output_count; i++) consider_readers(r, number, group.outputs[i], group.outputs[i], 0);
 }
 
-static void take(group_run *r, uint32_t a, uint32_t b, const fusion_group *fused) {
+void group_take(group_run *r, const uint32_t *groups, uint32_t count, const fusion_group *fused) {
   fusion_context *c = r->s.c;
-  for (uint32_t i = 0; i < c->groups.at[a].count; i++) r->s.group_of[c->groups.at[a].nodes[i]] = b + 1;
-  c->groups.at[a].dead = 1;
-  c->groups.at[b] = *fused;
-  r->version[b] += r->version[a] + 1;
+  const uint32_t last = groups[count - 1];
+  for (uint32_t k = 0; k + 1 < count; k++) {
+    for (uint32_t i = 0; i < c->groups.at[groups[k]].count; i++) r->s.group_of[c->groups.at[groups[k]].nodes[i]] = last + 1;
+    c->groups.at[groups[k]].dead = 1;
+    r->version[last] += r->version[groups[k]] + 1;
+  }
+  c->groups.at[last] = *fused;
 }
 
 static void run_queue(group_run *r) {
   fusion_context *c = r->s.c;
   while (r->queue.count) {
     const edge e = pop(&r->queue);
+    if (e.hyper) {
+      const uint32_t taken = hyper_pop(r, &e);
+      if (taken) refresh(r, taken - 1);
+      continue;
+    }
     const uint32_t a = group_number(r, e.producer), b = group_number(r, e.consumer);
     if (a == b || e.version != r->version[a] + r->version[b]) continue; /* priced again when it changed */
     const fusion_group parts[2] = {c->groups.at[a], c->groups.at[b]};
     const fusion_group *both[2] = {&parts[0], &parts[1]};
-    if (group_makes_cycle(&r->s, a, b)) {
+    if (group_makes_cycle(&r->s, (const uint32_t[]){a, b}, 2)) {
       group_record(&r->s, e.producer, e.consumer, false, "cycle", both, NULL);
       continue;
     }
@@ -188,7 +197,7 @@ static void run_queue(group_run *r) {
     double saving;
     if (!evaluate(r, &e, &fused, &why, &saving)) continue;
     group_record(&r->s, e.producer, e.consumer, true, "saves", both, &fused);
-    take(r, a, b, &fused);
+    group_take(r, (const uint32_t[]){a, b}, 2, &fused);
     refresh(r, b);
   }
 }
@@ -246,7 +255,7 @@ static snt_result start_groups(group_run *r) {
       if (!start_group(r, node)) return SNT_E_HOST_MEM;
   }
   for (uint32_t i = 0; i < c->groups.count; i++) {
-    if (!group_find_ports(&r->s, &c->groups.at[i], i + 1, i + 1)) return SNT_E_HOST_MEM;
+    if (!group_find_ports(&r->s, &c->groups.at[i])) return SNT_E_HOST_MEM;
     group_price(&r->s, &c->groups.at[i]);
     c->ns_unfused += c->groups.at[i].cost.ns;
     c->bytes_unfused += c->groups.at[i].cost.bytes;
@@ -308,8 +317,10 @@ static bool run_init(group_run *r, fusion_context *c) {
   r->s.is_stored = IR_NEW_ARRAY(c->arena, uint8_t, n);
   r->s.needed = IR_NEW_ARRAY(c->arena, uint8_t, n);
   r->s.marks = IR_NEW_ARRAY(c->arena, uint32_t, n);
+  r->s.inside = IR_NEW_ARRAY(c->arena, uint32_t, n);
   r->version = IR_NEW_ARRAY(c->arena, uint32_t, n);
-  return r->s.group_of && r->s.is_stored && r->s.needed && r->s.marks && r->version && ir_find_uses(c->graph, c->arena, &r->s.uses);
+  return r->s.group_of && r->s.is_stored && r->s.needed && r->s.marks && r->s.inside && r->version &&
+         ir_find_uses(c->graph, c->arena, &r->s.uses);
 }
 
 snt_result fusion_group_nodes(fusion_context *c, bool *changed) {
@@ -319,6 +330,7 @@ snt_result fusion_group_nodes(fusion_context *c, bool *changed) {
   mark_stored(&r.s);
   SNT_TRY(start_groups(&r));
   for (uint32_t i = 0; i < c->groups.count; i++) consider_neighbours(&r, i);
+  hyper_propose(&r);
   run_queue(&r);
   run_siblings(&r);
   SNT_TRY(order_groups(&r));

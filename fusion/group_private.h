@@ -1,4 +1,4 @@
-/* Shared by the group*.c files: the table of groups under construction. */
+/* Shared by the group*.c files: the table of groups under construction, the queue of proposals, the matchers of whole groups. */
 #ifndef FUSION_GROUP_PRIVATE_H
 #define FUSION_GROUP_PRIVATE_H
 #include "fusion/fusion.h"
@@ -9,18 +9,82 @@ typedef struct grouping {
   uint32_t *group_of; /* = c->group_of */
   uint8_t *is_stored; /* node must have a buffer: output, update, keep, read by a group that cannot inline it */
   uint8_t *needed;    /* nodes that an output or update needs */
-  uint32_t mark;      /* for reachability */
-  uint32_t *marks;    /* per group */
+  uint32_t mark;      /* the newest mark of each of the two lists */
+  uint32_t *marks;    /* per group: reached, or member of the set at hand */
+  uint32_t *inside;   /* per node: member of the union at hand */
 } grouping;
 
-/* Builds the union of two groups (b may equal a): members, inputs, outputs, kind, hero. False with the reason when it cannot be one kernel. */
+/* ---- hyper-edges: a whole group proposed at once (fusion/group_hyper.c) ---- */
+
+enum { HYPER_MAX_NODES = 48 };
+/* What a matcher found: compute nodes (not views) whose groups would become one kernel, in any order. */
+typedef struct hyper_match {
+  uint32_t count, nodes[HYPER_MAX_NODES];
+  uint32_t hero; /* the node that shapes the iteration; 0: the largest of the kind */
+} hyper_match;
+/* `match` is called for every live node of operator `anchor`; it looks at the graph only, not at the groups. */
+typedef struct hyper_matcher {
+  const char *name;
+  uint16_t anchor;
+  uint8_t kind; /* of the kernel */
+  bool (*match)(const grouping *, uint32_t node, hyper_match *out);
+} hyper_matcher;
+extern const hyper_matcher hyper_matchers[];
+extern const uint32_t hyper_matcher_count;
+bool hyper_add(hyper_match *, uint32_t node); /* once; false when full */
+bool match_gated_contraction(const grouping *, uint32_t node, hyper_match *);
+bool match_sibling_contractions(const grouping *, uint32_t node, hyper_match *);
+
+typedef struct hyper_edge {
+  const hyper_matcher *matcher;
+  uint32_t count, hero;
+  const uint32_t *nodes;
+} hyper_edge;
+
+/* ---- the queue ---- */
+
+typedef struct edge {
+  double saving;
+  uint32_t producer, consumer, version; /* node numbers; version: sum of the groups' versions when priced */
+  uint32_t hyper;                       /* 1 + number of a hyper-edge; 0: a pair */
+} edge;
+typedef struct edge_queue {
+  edge *at;
+  uint32_t count, capacity;
+} edge_queue;
+typedef struct group_run {
+  grouping s;
+  edge_queue queue;
+  uint32_t *version; /* per group: raised when it changes */
+  IR_VEC(hyper_edge) hypers;
+} group_run;
+
+bool group_push(fusion_context *, edge_queue *, edge);
+uint32_t group_number(const group_run *, uint32_t node);
+/* A contract that forbids one kernel of these groups: a word for the decision record, or null. `producer`: its value would be read inside; 0: none. */
+const char *group_forbidden(const group_run *, const uint32_t *groups, uint32_t count, uint32_t producer);
+/* Replaces the groups by `fused`, which takes the number of the last. */
+void group_take(group_run *, const uint32_t *groups, uint32_t count, const fusion_group *fused);
+/* Finds all hyper-edges and puts those that save into the queue. */
+void hyper_propose(group_run *);
+/* A hyper-edge at the head of the queue: taken (returns 1 + its group), or priced again, or refused. */
+uint32_t hyper_pop(group_run *, const edge *);
+
+/* ---- unions ---- */
+
+/* Builds the union of two groups: members, inputs, outputs, kind, hero. False with the reason when it cannot be one kernel. */
 bool group_unite(grouping *, uint32_t a, uint32_t b, fusion_group *out, const char **why_not);
-/* Fills inputs and outputs of a group whose members are set; `self` and `other` are the numbers its members have now. */
-bool group_find_ports(grouping *, fusion_group *, uint32_t self, uint32_t other);
+/* The same of several, as a kernel of `kind` around `hero` (0: the largest of the kind). */
+bool group_unite_all(grouping *, const uint32_t *groups, uint32_t count, group_kind kind, uint32_t hero, fusion_group *out,
+                     const char **why_not);
+/* Fills inputs and outputs of a group whose members are set. */
+bool group_find_ports(grouping *, fusion_group *);
 group_kind group_kind_of_node(const grouping *, uint32_t node);
 void group_price(grouping *, fusion_group *);
-/* Would uniting a and b close a cycle (a path from one to the other through a third)? */
-bool group_makes_cycle(grouping *, uint32_t a, uint32_t b);
+/* Would one kernel of these groups close a cycle (a path from one to another through a group outside)? */
+bool group_makes_cycle(grouping *, const uint32_t *groups, uint32_t count);
 void group_record(grouping *, uint32_t producer, uint32_t consumer, bool taken, const char *rule, const fusion_group *parts[2],
                   const fusion_group *fused);
+void group_record_hyper(grouping *, const hyper_edge *, bool taken, const char *rule, double ns_parts, double bytes_parts,
+                        const fusion_group *fused);
 #endif

@@ -1,5 +1,6 @@
 /* One kernel of two groups: its members, what it reads and stores, its kind and hero; legality by kind and by the device's limits.
    Invariant: a node that another group reads is an output; views are read through. */
+#include "fusion/contract_set.h"
 #include "fusion/group_private.h"
 
 enum { STENCIL_TAPS = 128 };
@@ -37,11 +38,13 @@ group_kind group_kind_of_node(const grouping *s, uint32_t node) {
   return GROUP_LOOP;
 }
 
+/* The members of both, in graph order, each once. */
 static bool merge_members(grouping *s, const fusion_group *a, const fusion_group *b, fusion_group *out) {
   uint32_t *nodes = IR_NEW_ARRAY(s->c->arena, uint32_t, a->count + b->count), i = 0, k = 0, n = 0;
   if (!nodes) return false;
   while (i < a->count || k < b->count) {
-    if (k == b->count || (i < a->count && a->nodes[i] < b->nodes[k])) nodes[n++] = a->nodes[i++];
+    if (i < a->count && k < b->count && a->nodes[i] == b->nodes[k]) i++;
+    else if (k == b->count || (i < a->count && a->nodes[i] < b->nodes[k])) nodes[n++] = a->nodes[i++];
     else nodes[n++] = b->nodes[k++];
   }
   out->nodes = nodes;
@@ -58,13 +61,11 @@ static bool add_unique(uint32_t *list, uint32_t *count, uint32_t node) {
 
 typedef struct port_lists {
   uint32_t *inputs, *outputs, input_count, output_count, capacity;
-  uint32_t self, other;
+  uint32_t mark;
   bool overflow;
 } port_lists;
 
-static bool inside(const grouping *s, const port_lists *p, uint32_t node) {
-  return s->group_of[node] && (s->group_of[node] == p->self || s->group_of[node] == p->other);
-}
+static bool inside(const grouping *s, const port_lists *p, uint32_t node) { return s->inside[node] == p->mark; }
 
 static void add_reads(grouping *s, port_lists *p, uint32_t node, uint32_t depth) {
   const ir_graph *g = s->c->graph;
@@ -99,11 +100,12 @@ static bool read_outside(const grouping *s, const port_lists *p, uint32_t node, 
   return false;
 }
 
-bool group_find_ports(grouping *s, fusion_group *group, uint32_t self, uint32_t other) {
-  port_lists p = {.self = self, .other = other, .capacity = 4 * group->count + 64};
+bool group_find_ports(grouping *s, fusion_group *group) {
+  port_lists p = {.mark = ++s->mark, .capacity = 4 * group->count + 64};
   p.inputs = IR_NEW_ARRAY(s->c->arena, uint32_t, p.capacity);
   p.outputs = IR_NEW_ARRAY(s->c->arena, uint32_t, group->count);
   if (!p.inputs || !p.outputs) return false;
+  for (uint32_t i = 0; i < group->count; i++) s->inside[group->nodes[i]] = p.mark;
   for (uint32_t i = 0; i < group->count; i++) {
     add_reads(s, &p, group->nodes[i], 0);
     if (s->is_stored[group->nodes[i]] || read_outside(s, &p, group->nodes[i], 0)) p.outputs[p.output_count++] = group->nodes[i];
@@ -192,9 +194,11 @@ static bool pick_hero(const grouping *s, fusion_group *group) {
 /* Contractions and stencils store in the coordinates of their hero. */
 static bool outputs_follow_hero(const grouping *s, const fusion_group *group, const char **why_not) {
   const ir_graph *g = s->c->graph;
+  contract_set set = {.count = 1, .node = {group->hero}};
+  if (group->kind == GROUP_CONTRACT) contract_set_find(s->c, group, &set);
   for (uint32_t i = 0; i < group->output_count; i++) {
     map_access at = {.rank = ir_at(g, group->hero)->type.rank};
-    if (group->outputs[i] != group->hero && !fusion_forward_access(s->c, group->hero, group->outputs[i], &at)) {
+    if (!contract_set_forward(s->c, &set, group->outputs[i], &at)) {
       *why_not = "a result that does not follow the contraction element by element";
       return false;
     }
@@ -208,7 +212,7 @@ static bool is_legal(const grouping *s, fusion_group *group, const char **why_no
     *why_not = "bindings";
     return false;
   }
-  if (!group->output_count || !pick_hero(s, group)) {
+  if (!group->output_count || (!group->hero && !pick_hero(s, group))) {
     *why_not = "nothing stored";
     return false;
   }
@@ -218,16 +222,29 @@ static bool is_legal(const grouping *s, fusion_group *group, const char **why_no
   return !kind->accepts || kind->accepts(s->c, group, why_not);
 }
 
-bool group_unite(grouping *s, uint32_t a, uint32_t b, fusion_group *out, const char **why_not) {
-  const fusion_group *p = &s->c->groups.at[a], *q = &s->c->groups.at[b];
-  *out = (fusion_group){.kind = merged_kind[p->kind][q->kind]};
-  if (!out->kind) {
-    *why_not = "kind";
-    return false;
+bool group_unite_all(grouping *s, const uint32_t *groups, uint32_t count, group_kind kind, uint32_t hero, fusion_group *out,
+                     const char **why_not) {
+  const fusion_group *first = &s->c->groups.at[groups[0]];
+  *out = (fusion_group){.kind = (uint8_t)kind, .hero = hero, .count = first->count, .nodes = first->nodes};
+  for (uint32_t i = 1; i < count; i++) {
+    const fusion_group so_far = *out;
+    if (!merge_members(s, &so_far, &s->c->groups.at[groups[i]], out)) {
+      *why_not = "host memory";
+      return false;
+    }
   }
-  if (!merge_members(s, p, q, out) || !group_find_ports(s, out, a + 1, b + 1)) {
-    *why_not = "host memory";
+  if (!group_find_ports(s, out)) {
+    *why_not = "too many values";
     return false;
   }
   return is_legal(s, out, why_not);
+}
+
+bool group_unite(grouping *s, uint32_t a, uint32_t b, fusion_group *out, const char **why_not) {
+  const group_kind kind = (group_kind)merged_kind[s->c->groups.at[a].kind][s->c->groups.at[b].kind];
+  if (!kind) {
+    *why_not = "kind";
+    return false;
+  }
+  return group_unite_all(s, (const uint32_t[]){a, b}, 2, kind, 0, out, why_not);
 }

@@ -577,8 +577,10 @@ static bool settle_lane_operand(contraction *t) {
 }
 
 bool schedule_contract_accepts(const fusion_context *c, const fusion_group *group, const char **why_not) {
-  (void)why_not;
-  return ir_at(c->graph, group->hero)->op == IR_OP_contract;
+  uint32_t contractions = 0;
+  for (uint32_t i = 0; i < group->count; i++) contractions += ir_at(c->graph, group->nodes[i])->op == IR_OP_contract;
+  *why_not = "a tile holds one contraction";
+  return contractions == 1;
 }
 
 /* What no tile fits (unknown columns, tiny extents, both operands along the lanes) is computed element by element in the loop schedule. */

@@ -1,0 +1,96 @@
+/* Which contractions of a group share one tile, and whether they can; see the header. Nothing is emitted. */
+#include "fusion/contract_set.h"
+
+static bool same_list(const ir_graph *g, uint32_t a, uint32_t b, ir_attr_key key) {
+  uint32_t count[2];
+  const ir_expr *x = ir_attr_ints(g, a, key, &count[0]), *y = ir_attr_ints(g, b, key, &count[1]);
+  return count[0] == count[1] && (!count[0] || !memcmp(x, y, count[0] * sizeof *x));
+}
+
+bool contract_alike(const ir_graph *g, uint32_t a, uint32_t b) {
+  const ir_node *n = ir_at(g, a), *m = ir_at(g, b);
+  if (n->op != IR_OP_contract || m->op != IR_OP_contract || n->type.dtype != m->type.dtype) return false;
+  for (uint32_t o = 0; o < 2; o++) {
+    const ir_tensor *x = &ir_at(g, ir_arg(g, a, o))->type, *y = &ir_at(g, ir_arg(g, b, o))->type;
+    if (!ir_same_shape(x, y) || x->dtype != y->dtype) return false;
+  }
+  return same_list(g, a, b, IR_ATTR_lhs) && same_list(g, a, b, IR_ATTR_rhs) && same_list(g, a, b, IR_ATTR_out);
+}
+
+void contract_set_find(const fusion_context *c, const fusion_group *group, contract_set *set) {
+  *set = (contract_set){.count = 1, .node = {group->hero}};
+  for (uint32_t i = 0; i < group->count && set->count < CONTRACT_SET_MAX; i++)
+    if (group->nodes[i] != group->hero && contract_alike(c->graph, group->nodes[i], group->hero)) set->node[set->count++] = group->nodes[i];
+}
+
+bool contract_set_forward(const fusion_context *c, const contract_set *set, uint32_t output, map_access *at) {
+  for (uint32_t i = 0; i < set->count; i++) {
+    map_access own = *at;
+    if (!fusion_forward_access(c, set->node[i], output, &own)) continue;
+    *at = own;
+    return true;
+  }
+  return false;
+}
+
+typedef struct place {
+  const contract_set *set;
+  const map_access *at;
+  bool elsewhere, reached;
+} place;
+
+static void check_place(void *user, const fusion_load *load) {
+  place *p = user;
+  for (uint32_t i = 0; i < p->set->count; i++) {
+    if (load->node != p->set->node[i]) continue;
+    p->reached = true;
+    p->elsewhere |= load->access->condition_count || memcmp(load->access->at, p->at->at, p->at->rank * sizeof p->at->at[0]) != 0;
+  }
+}
+
+static map_access anywhere(const fusion_context *c, uint32_t node) {
+  const ir_tensor *t = &ir_at(c->graph, node)->type;
+  map_access at = {.rank = t->rank};
+  for (uint32_t d = 0; d < t->rank; d++) at.at[d] = t->dims[d] == 1 ? 0 : expr_var_add(c->graph->pool, "i", 0, t->dims[d], 1);
+  return at;
+}
+
+static bool reads_in_place(const fusion_context *c, const fusion_group *group, const contract_set *set, const uint8_t *stop) {
+  const map_access at = anywhere(c, group->hero);
+  for (uint32_t i = 0; i < group->output_count; i++) {
+    map_access own = at;
+    place p = {.set = set, .at = &at};
+    if (!contract_set_forward(c, set, group->outputs[i], &own)) return false;
+    if (!fusion_walk_until(c, group, group->outputs[i], &own, stop, check_place, &p) || p.elsewhere) return false;
+  }
+  return true;
+}
+
+static bool feeds_another(const fusion_context *c, const fusion_group *group, const contract_set *set, const uint8_t *stop) {
+  for (uint32_t i = 0; i < set->count; i++)
+    for (uint32_t o = 0; o < 2; o++) {
+      const uint32_t operand = ir_arg(c->graph, set->node[i], o);
+      const map_access at = anywhere(c, operand);
+      place p = {.set = set, .at = &at};
+      if (!fusion_walk_until(c, group, operand, &at, stop, check_place, &p) || p.reached) return true;
+    }
+  return false;
+}
+
+bool contract_set_fits(const fusion_context *c, const fusion_group *group, const char **why_not) {
+  contract_set set;
+  uint32_t contractions = 0;
+  contract_set_find(c, group, &set);
+  for (uint32_t i = 0; i < group->count; i++) contractions += ir_at(c->graph, group->nodes[i])->op == IR_OP_contract;
+  if (contractions == 1) return true;
+  *why_not = "contractions of different shapes";
+  if (contractions != set.count) return false;
+  uint8_t *stop = IR_NEW_ARRAY(c->arena, uint8_t, c->graph->nodes.count);
+  *why_not = "host memory";
+  if (!stop) return false;
+  for (uint32_t i = 0; i < set.count; i++) stop[set.node[i]] = 1;
+  *why_not = "a contraction feeds another";
+  if (feeds_another(c, group, &set, stop)) return false;
+  *why_not = "a result that reads the contractions at different places";
+  return reads_in_place(c, group, &set, stop);
+}

@@ -1,0 +1,18 @@
+/* Contractions that one kernel computes tile by tile together: equal labels and extents, each with accumulators of its own. */
+#ifndef FUSION_CONTRACT_SET_H
+#define FUSION_CONTRACT_SET_H
+#include "fusion/fusion.h"
+
+enum { CONTRACT_SET_MAX = 4 };
+typedef struct contract_set {
+  uint32_t count, node[CONTRACT_SET_MAX]; /* the hero first */
+} contract_set;
+
+bool contract_alike(const ir_graph *, uint32_t a, uint32_t b); /* equal labels and extents: one tile fits both */
+/* The members that are alike the hero. */
+void contract_set_find(const fusion_context *, const fusion_group *, contract_set *);
+/* Coordinates of `output` where the contractions of the set have `at`; false if it follows none of them element by element. */
+bool contract_set_forward(const fusion_context *, const contract_set *, uint32_t output, map_access *at);
+/* Can one tile hold them: no other contraction among the members, none feeds another, and every result reads all of them at one place. */
+bool contract_set_fits(const fusion_context *, const fusion_group *, const char **why_not);
+#endif
