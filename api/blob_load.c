@@ -202,6 +202,20 @@ static snt_result load_code(loader *l, api_kernel *k, uint32_t target) {
   return kir_block_bytes(legal) == k->block_bytes ? SNT_OK : bad(l->diag, "a kernel's scalars differ");
 }
 
+/* How the SPIR-V code's slots are bound; one kind a slot. */
+static snt_result load_slot_kinds(loader *l, api_kernel *k) {
+  blob_reader *r = &l->sections[BLOB_KERNELS];
+  k->sub = take_u32(r);
+  const uint32_t count = take_u32(r);
+  if (r->failed || count != (l->p->targets & SNT_TARGET_SPIRV ? k->binding_count : 0) || count > API_MAX_BINDINGS)
+    return bad(l->diag, "the kinds of a kernel's slots are wrong");
+  const uint8_t *kinds = take_bytes(r, count);
+  if (!kinds) return bad(l->diag, "a kernel's slots are cut short");
+  for (uint32_t i = 0; i < count; i++)
+    if ((k->kinds[i] = kinds[i]) >= RT_SLOT_COUNT) return bad(l->diag, "a slot of no known kind");
+  return SNT_OK;
+}
+
 static snt_result load_kernels(loader *l) {
   snt_program *p = l->p;
   blob_reader *r = &l->sections[BLOB_KERNELS];
@@ -216,6 +230,7 @@ static snt_result load_kernels(loader *l) {
       return bad(l->diag, "a kernel's block is wrong");
     for (int a = 0; a < 3; a++)
       if (!k->items[a] || k->items[a] > 1024) return bad(l->diag, "a kernel's group size is wrong");
+    SNT_TRY(load_slot_kinds(l, k));
     for (uint32_t t = 0; t < API_TARGETS; t++) SNT_TRY(load_code(l, k, t));
   }
   for (uint32_t i = 0; i < p->plan.steps.count; i++)

@@ -65,6 +65,9 @@ static void put_kernels(saver *s) {
     put_u32(to, k->binding_count);
     put_u32(to, k->block_bytes);
     for (int a = 0; a < 3; a++) put_u32(to, k->items[a]);
+    put_u32(to, k->sub);
+    put_u32(to, s->p->targets & SNT_TARGET_SPIRV ? k->binding_count : 0);
+    if (s->p->targets & SNT_TARGET_SPIRV) ir_text_put(to, (const char *)k->kinds, k->binding_count);
     for (uint32_t t = 0; t < API_TARGETS; t++) {
       const codegen_code *code = &k->code[t].code;
       put_u64(to, code->data ? code->size : 0);

@@ -239,6 +239,8 @@ static snt_result build_pipeline(snt_exec *x, exec_job *job, snt_diag *diag) {
                   .kernel = k->legal[x->target],
                   .binding_count = k->binding_count,
                   .block_bytes = k->block_bytes,
+                  .slot_kinds = k->kinds,
+                  .sub = k->sub,
                   .key = k->code[x->target].key};
   what.entry = x->device->rt->target == SNT_TARGET_SPIRV ? "main" : x->program->plan.kernels.at[job->kernel].kernel->name;
   memcpy(what.items, k->items, sizeof what.items);

@@ -36,11 +36,14 @@ typedef struct api_code {
   codegen_code code;
   uint8_t key[32];
 } api_code;
+enum { API_MAX_BINDINGS = 64 };
 enum { API_TARGETS = 4 }; /* opencl spirv cuda kernel-ir: bit 1 << (n + 1) */
 typedef struct api_kernel {
   const kir_kernel *legal[API_TARGETS];
   api_code code[API_TARGETS];
   uint32_t binding_count, block_bytes, items[3];
+  uint32_t sub;                    /* exact subgroup size of the SPIR-V code, 0 or ~0u: any */
+  uint8_t kinds[API_MAX_BINDINGS]; /* RT_SLOT_* of the SPIR-V code's slots */
 } api_kernel;
 
 struct snt_program {

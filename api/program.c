@@ -106,6 +106,11 @@ static snt_result emit_target(snt_program *p, uint32_t kernel, uint32_t target, 
   for (uint32_t m = 0; m < legal->memories.count; m++)
     k->binding_count += legal->memories.at[m].space == KIR_GLOBAL || legal->memories.at[m].space == KIR_IMAGE;
   memcpy(k->items, legal->items, sizeof k->items);
+  if (target_bits[target] != SNT_TARGET_SPIRV) return SNT_OK;
+  if (k->binding_count > API_MAX_BINDINGS)
+    return ir_fail(diag, SNT_E_LIMIT, "codegen", 0, "%s binds %u buffers and images", source->name, k->binding_count);
+  k->sub = legal->sub;
+  rt_slot_kinds(legal, k->binding_count, k->kinds);
   return SNT_OK;
 }
 

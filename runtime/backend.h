@@ -49,7 +49,8 @@ typedef struct rt_code {
   const uint8_t *slot_kinds; /* [binding_count] RT_SLOT_*, when there is no kernel; null: all storage */
   uint32_t sub;              /* exact subgroup size wanted when there is no kernel, 0 or ~0u: any */
 } rt_code;
-/* How a slot's memory is read: storage, or a texel buffer of this format (element type of the kernel's memory). The numbers are blob format. */
+/* How a slot's memory is read: storage, a texel buffer of this format (element type of the kernel's memory), or an image. The numbers are
+   blob format. */
 enum {
   RT_SLOT_STORAGE,
   RT_SLOT_F32X4,
@@ -60,9 +61,13 @@ enum {
   RT_SLOT_I32,
   RT_SLOT_F16X4,
   RT_SLOT_U8X4,
+  RT_SLOT_IMAGE_FETCH,  /* a sampled image of which texels are fetched: no sampler */
+  RT_SLOT_IMAGE_SAMPLE, /* image and sampler in one */
+  RT_SLOT_IMAGE_STORE,  /* a storage image */
   RT_SLOT_COUNT
 };
-void rt_slot_kinds(const kir_kernel *, uint32_t count, uint8_t *kinds); /* from the kernel's global memories */
+static inline bool rt_slot_is_image(uint8_t kind) { return kind >= RT_SLOT_IMAGE_FETCH; }
+void rt_slot_kinds(const kir_kernel *, uint32_t count, uint8_t *kinds); /* from the kernel's global memories and images */
 typedef struct rt_dispatch {
   rt_pipeline *pipeline;
   uint64_t groups;

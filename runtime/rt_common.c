@@ -176,6 +176,14 @@ static const struct {
     {SNT_I32, 4, RT_SLOT_I32X4}, {SNT_I32, 1, RT_SLOT_I32}, {SNT_F16, 4, RT_SLOT_F16X4}, {SNT_U8, 4, RT_SLOT_U8X4},
 };
 
+static uint8_t image_slot_kind(const kir_kernel *kernel, uint32_t number) {
+  if (!(kernel->memories.at[number].flags & KIR_MEM_SAMPLED)) return RT_SLOT_IMAGE_STORE;
+  for (uint32_t i = 1; i < kernel->insts.count; i++) {
+    if (kernel->insts.at[i].op == KIR_tex_sample && kernel->insts.at[i].index == number) return RT_SLOT_IMAGE_SAMPLE;
+  }
+  return RT_SLOT_IMAGE_FETCH;
+}
+
 static uint8_t memory_slot_kind(const kir_memory *memory) {
   if (!(memory->flags & KIR_MEM_TEXEL)) return RT_SLOT_STORAGE;
   uint8_t base = memory->view ? memory->view : memory->type.base;
@@ -189,6 +197,8 @@ void rt_slot_kinds(const kir_kernel *kernel, uint32_t count, uint8_t *kinds) {
   memset(kinds, RT_SLOT_STORAGE, count);
   for (uint32_t i = 0; i < kernel->memories.count; i++) {
     const kir_memory *memory = &kernel->memories.at[i];
-    if (memory->space == KIR_GLOBAL && memory->slot < count) kinds[memory->slot] = memory_slot_kind(memory);
+    if (memory->slot >= count) continue;
+    if (memory->space == KIR_GLOBAL) kinds[memory->slot] = memory_slot_kind(memory);
+    if (memory->space == KIR_IMAGE) kinds[memory->slot] = image_slot_kind(kernel, i);
   }
 }

@@ -149,6 +149,7 @@ int command_bench(const tool_options *options) {
   uint32_t count = 0;
   snt_result r = tool_open(&s, options, true);
   if (r == SNT_OK) r = tool_load(&s);
+  if (r == SNT_OK) r = tool_need_graph(&s);
   if (r == SNT_OK) r = tool_compile(&s, 0);
   if (r == SNT_OK) r = tool_make_tensors(&s, tensors, &count);
   if (r == SNT_OK) r = measure(&s, tensors, count);

@@ -63,10 +63,15 @@ int command_compile(const tool_options *options) {
   if (r == SNT_OK && !options->out) r = host_fail(&s.diag, SNT_E_ARG, "compile", "no folder given: -o DIR");
   if (r == SNT_OK) r = parse_targets(&s, &wanted);
   if (r == SNT_OK) r = tool_load(&s);
+  if (r == SNT_OK) r = tool_need_graph(&s);
   if (r == SNT_OK) r = tool_compile(&s, wanted);
-  if (r == SNT_OK) r = host_make_dirs(options->out, &s.diag);
-  if (r == SNT_OK) r = write_kernels(&s, wanted);
-  if (r == SNT_OK) r = write_plan(&s);
+  if (r == SNT_OK && tool_is_program_path(options->out)) {
+    r = tool_save_program(&s, options->out);
+  } else {
+    if (r == SNT_OK) r = host_make_dirs(options->out, &s.diag);
+    if (r == SNT_OK) r = write_kernels(&s, wanted);
+    if (r == SNT_OK) r = write_plan(&s);
+  }
   const int code = r == SNT_OK ? EXIT_GOOD : tool_fail(&s, r);
   if (r == SNT_OK) printf("%s: %u kernels\n", options->out, snt_program_kernel_count(s.program));
   tool_close(&s);
@@ -117,6 +122,7 @@ int command_opt(const tool_options *options) {
   if (r == SNT_OK && !options->passes) r = host_fail(&s.diag, SNT_E_ARG, "opt", "no passes given: --run canonicalise,decompose");
   if (r == SNT_OK) r = check_passes(&s);
   if (r == SNT_OK) r = tool_load(&s);
+  if (r == SNT_OK) r = tool_need_graph(&s);
   size_t length = 0;
   char *text = NULL;
   if (r == SNT_OK) {

@@ -65,16 +65,28 @@ static const void *SNT_CALL find_data(void *user, const char *name, uint64_t off
   return offset <= f->size[i] && bytes <= f->size[i] - offset ? (const char *)f->data[i] + offset : NULL;
 }
 
+/* A saved program, or the best of a pack of them for the device at hand. The bytes stay in the session: the program borrows them. */
+static snt_result tool_load_program(tool_session *s, const void *bytes, size_t size) {
+  return snt_program_load(s->context, bytes, size, &s->program, &s->diag);
+}
+
 snt_result tool_load(tool_session *s) {
-  size_t size;
+  size_t size = 0;
   if (!s->options.model) return host_fail(&s->diag, SNT_E_ARG, "model", "no model given");
   snt_result r = host_read_file(s->options.model, &s->text, &size, &s->diag);
-  if (r == SNT_OK) r = snt_graph_create(s->context, &s->graph);
+  s->text_size = size;
+  if (r != SNT_OK) return r;
+  if (size > 8 && !memcmp(s->text, "SNTP", 4)) return tool_load_program(s, s->text, size);
+  r = snt_graph_create(s->context, &s->graph);
   if (r != SNT_OK) return r;
   files.model = s->options.model;
   const snt_data_source source = {&files, find_data};
   r = snt_graph_parse(s->graph, s->text, size, &source, &s->diag);
   return r == SNT_OK ? snt_graph_verify(s->graph, &s->diag) : r;
+}
+
+snt_result tool_need_graph(tool_session *s) {
+  return s->graph ? SNT_OK : host_fail(&s->diag, SNT_E_ARG, "model", "a saved program has no model to work on");
 }
 
 static int SNT_CALL show_progress(void *user, const char *stage, double fraction) {
@@ -137,7 +149,7 @@ static snt_result settle_symbols(tool_session *s) {
 }
 
 snt_result tool_compile(tool_session *s, uint32_t targets) {
-  snt_result r = tool_compile_flags(s, targets, s->options.compile_flags, &s->program);
+  snt_result r = s->program ? SNT_OK : tool_compile_flags(s, targets, s->options.compile_flags, &s->program);
   return r == SNT_OK ? settle_symbols(s) : r;
 }
 

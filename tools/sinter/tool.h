@@ -12,7 +12,7 @@ typedef struct tool_pair {
   const char *name, *value;
 } tool_pair;
 typedef struct tool_options {
-  const char *model, *device, *profile, *mask, *numerics, *target, *out, *passes, *trace;
+  const char *model, *device, *profile, *mask, *numerics, *target, *out, *passes, *trace, *header;
   tool_pair inputs[TOOL_MAX_PORTS], outputs[TOOL_MAX_PORTS], dims[TOOL_MAX_DIMS];
   uint32_t input_count, output_count, dim_count, compile_flags, runs;
   bool check, json, quiet;
@@ -30,14 +30,18 @@ typedef struct tool_session {
   snt_graph *graph;
   snt_program *program;
   snt_exec *exec;
-  void *text; /* of the model */
+  void *text; /* of the model, or the saved program */
+  size_t text_size;
   int64_t symbols[TOOL_MAX_DIMS];
   snt_diag diag;
 } tool_session;
 snt_result tool_open(tool_session *, const tool_options *, bool with_device); /* context, cache, added backends, device or profile */
-snt_result tool_load(tool_session *);                                         /* the model */
-snt_result tool_compile(tool_session *, uint32_t targets);                    /* and settles the symbols from --dim, else their hints */
+snt_result tool_load(tool_session *);                      /* the model, or a saved program: then `program` is set and `graph` is null */
+snt_result tool_need_graph(tool_session *);                /* an error for a saved program */
+snt_result tool_compile(tool_session *, uint32_t targets); /* and settles the symbols from --dim, else their hints */
 snt_result tool_compile_flags(tool_session *, uint32_t targets, uint32_t flags, snt_program **out);
+snt_result tool_save_program(tool_session *, const char *path);
+bool tool_is_program_path(const char *path); /* ends in .sntp */
 void tool_close(tool_session *);
 int tool_fail(const tool_session *, snt_result); /* prints the diag; an exit code */
 
@@ -73,4 +77,6 @@ int command_explain(const tool_options *);
 int command_compile(const tool_options *);
 int command_opt(const tool_options *);
 int command_bench(const tool_options *);
+int command_inspect(const tool_options *);
+int command_pack(const tool_options *);
 #endif

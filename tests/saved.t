@@ -1,0 +1,75 @@
+#!/usr/bin/perl
+# Saved programs from the command line: compile -o FILE.sntp, run it, inspect it, pack it as a C array that holds the same bytes. Output: TAP.
+use strict;
+use warnings;
+use Test::More;
+use File::Temp qw(tempdir);
+use FindBin;
+chdir "$FindBin::Bin/.." or die $!;
+print "TAP version 13\n";
+my $build = $ENV{SNT_BUILD} // 'build/release';
+my $sinter = "$build/sinter";
+my $dir = tempdir(CLEANUP => 1);
+
+sub slurp { my ($path) = @_; open my $in, '<:raw', $path or return "cannot read $path"; local $/; return <$in> }
+sub says { my $said = `@_ 2>&1`; return ($? >> 8, $said) }
+
+open my $model, '>', "$dir/m.snt" or die $!;
+print $model <<'END';
+symbols { n: min=1 max=512 multiple_of=1 hint=64 }
+graph @m(%x: f32[n,8]) {
+  %w: f32[8,8] = const normal seed=3 scale=1.0
+  %p: f32[n,8] = matmul %x, %w
+  %y: f32[n,8] = softmax %p, axis=1
+  return y=%y
+}
+END
+close $model;
+
+for my $device ('interp', 'opencl:pocl', 'vulkan:llvmpipe') {
+  my ($target) = {'interp' => 'kir', 'opencl:pocl' => 'opencl', 'vulkan:llvmpipe' => 'spirv'}->{$device};
+  SKIP: {
+    my ($code, $said) = says("$sinter run $dir/m.snt --device $device --dim n=5 --input x=random:4 --output y=$dir/plain.npy");
+    skip("$device: $said", 3) if $code;
+    ($code, $said) = says("$sinter compile $dir/m.snt --device $device --target $target -o $dir/m.sntp");
+    is($code, 0, "$device: a program is saved") or diag($said);
+    ($code, $said) = says("$sinter run $dir/m.sntp --device $device --dim n=5 --input x=random:4 --output y=$dir/saved.npy");
+    is($code, 0, "$device: the saved program runs") or diag($said);
+    ok(slurp("$dir/plain.npy") eq slurp("$dir/saved.npy"), "$device: the same bytes");
+  }
+}
+
+my ($code, $said) = says("$sinter compile $dir/m.snt --target kir,spirv -o $dir/m.sntp --profile dgpu");
+is($code, 0, 'two targets in one program') or diag($said);
+($code, $said) = says("$sinter inspect $dir/m.sntp");
+like($said, qr/^symbol 0: n from 1 to 512/m, 'inspect names the symbol');
+like($said, qr/^port 0: input x f32\[n,8\]/m, 'inspect names the port');
+like($said, qr/^kernel 0: .* spirv \d+ bytes kir \d+ bytes/m, 'inspect gives the code of both targets');
+like($said, qr/^plan "m" \{/m, 'inspect prints the plan');
+($code, $said) = says("$sinter run $dir/m.sntp --device interp --check");
+like($said, qr/has no model/, '--check of a saved program says why not');
+($code, $said) = says("$sinter inspect $dir/m.snt");
+is($code, 2, 'inspect of a model is wrong usage');
+
+# The array, compiled, is the file.
+($code, $said) = says("$sinter pack $dir/m.sntp --header $dir/m.h");
+is($code, 0, 'pack') or diag($said);
+open my $c, '>', "$dir/out.c" or die $!;
+print $c "#include \"m.h\"\n#include <stdio.h>\nint main(void) { return fwrite(m, 1, sizeof m, stdout) != sizeof m; }\n";
+close $c;
+($code, $said) = says("cc -std=c99 -Wall -Wextra -Werror -I$dir $dir/out.c -o $dir/out && $dir/out >$dir/back.sntp");
+is($code, 0, 'the header compiles as C99') or diag($said);
+ok(slurp("$dir/m.sntp") eq slurp("$dir/back.sntp"), 'the array holds the bytes of the file');
+
+# Damage is an error, never a crash.
+my $bytes = slurp("$dir/m.sntp");
+for my $at (0, 9, 40, 200, length($bytes) / 2, length($bytes) - 1) {
+  my $wrong = $bytes;
+  substr($wrong, $at, 1) = chr(ord(substr($wrong, $at, 1)) ^ 0x40);
+  open my $out, '>:raw', "$dir/wrong.sntp" or die $!;
+  print $out $wrong;
+  close $out;
+  ($code, $said) = says("$sinter run $dir/wrong.sntp --device interp");
+  ok($code == 1, sprintf 'a wrong byte at %d is refused', $at) or diag("$code $said");
+}
+done_testing();
