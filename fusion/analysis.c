@@ -13,6 +13,16 @@ uint32_t fusion_through_views(const ir_graph *g, uint32_t node) {
   return node;
 }
 
+bool fusion_group_has(const fusion_group *group, uint32_t node) {
+  uint32_t lo = 0, hi = group->count;
+  while (lo < hi) {
+    const uint32_t middle = lo + (hi - lo) / 2;
+    if (group->nodes[middle] < node) lo = middle + 1;
+    else hi = middle;
+  }
+  return lo < group->count && group->nodes[lo] == node;
+}
+
 bool fusion_is_stored(const fusion_context *c, uint32_t node) {
   const ir_node *n = ir_at(c->graph, node);
   double splat;
@@ -55,21 +65,10 @@ static bool seen_before(load_walk *w, uint32_t node, const map_access *access) {
   return false;
 }
 
-/* By the list, as a union under consideration is not in the table of groups yet. */
-static bool is_member(const fusion_group *group, uint32_t node) {
-  uint32_t lo = 0, hi = group->count;
-  while (lo < hi) {
-    const uint32_t middle = lo + (hi - lo) / 2;
-    if (group->nodes[middle] < node) lo = middle + 1;
-    else hi = middle;
-  }
-  return lo < group->count && group->nodes[lo] == node;
-}
-
 static bool is_read(const load_walk *w, uint32_t node) {
   if (w->stop && w->stop[node]) return true;
   if (w->c->group_of[node] && !w->group) return fusion_is_stored(w->c, node);
-  if (w->c->group_of[node] && !is_member(w->group, node)) return true;
+  if (w->c->group_of[node] && !fusion_group_has(w->group, node)) return true;
   const ir_op op = (ir_op)ir_at(w->c->graph, node)->op;
   double splat;
   return op == IR_OP_input || op == IR_OP_state || (op == IR_OP_const && !ir_is_scalar_const(w->c->graph, node, &splat));

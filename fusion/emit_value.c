@@ -30,8 +30,7 @@ void emit_remember(emit *e, uint32_t node, const map_access *access, uint32_t va
 
 /* Read from its buffer, rather than computed in this kernel? */
 static bool is_read(const emit *e, uint32_t node) {
-  const uint32_t owner = e->c->group_of[node];
-  if (owner) return &e->c->groups.at[owner - 1] != e->group;
+  if (e->c->group_of[node]) return !fusion_group_has(e->group, node);
   const ir_op op = (ir_op)ir_at(e->g, node)->op;
   double splat;
   return op == IR_OP_input || op == IR_OP_state || (op == IR_OP_const && !ir_is_scalar_const(e->g, node, &splat));

@@ -70,7 +70,7 @@ typedef struct fusion_context {
   const fusion_options *options;
   ir_arena *arena;    /* of the compile: groups, decisions, kernels, plan */
   ir_graph *graph;    /* the working graph; a pass may replace it */
-  uint32_t *group_of; /* node -> group + 1; 0: view, source or dead */
+  uint32_t *group_of; /* node -> group + 1; 0: view, source or dead; a recomputed node has several: one of them */
   IR_VEC(fusion_group) groups;
   uint32_t *order; /* groups in execution order */
   uint32_t order_count;
@@ -124,7 +124,9 @@ extern const schedule_info fusion_schedules[GROUP_KIND_COUNT]; /* fusion/schedul
 bool fusion_is_view(const ir_graph *, uint32_t node);           /* movement that costs nothing by itself */
 bool fusion_is_free(const ir_graph *, uint32_t node);           /* sources, views, splat constants */
 uint32_t fusion_through_views(const ir_graph *, uint32_t node); /* the first non-view below a chain of views (concat stops) */
-bool fusion_is_stored(const fusion_context *, uint32_t node);   /* has a buffer: input, state, data constant, or some group's output */
+/* Is the node computed by the group? By its list of members: what is recomputed belongs to several groups, and `group_of` names one of them. */
+bool fusion_group_has(const fusion_group *, uint32_t node);
+bool fusion_is_stored(const fusion_context *, uint32_t node); /* has a buffer: input, state, data constant, or some group's output */
 /* Every load that computing `node` at `access` makes inside `group` (members inlined down to stored values), with the final access. */
 typedef struct fusion_load {
   uint32_t node;

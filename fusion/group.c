@@ -168,7 +168,10 @@ void group_take(group_run *r, const uint32_t *groups, uint32_t count, const fusi
   fusion_context *c = r->s.c;
   const uint32_t last = groups[count - 1];
   for (uint32_t k = 0; k + 1 < count; k++) {
-    for (uint32_t i = 0; i < c->groups.at[groups[k]].count; i++) r->s.group_of[c->groups.at[groups[k]].nodes[i]] = last + 1;
+    for (uint32_t i = 0; i < c->groups.at[groups[k]].count; i++) {
+      uint32_t *owner = &r->s.group_of[c->groups.at[groups[k]].nodes[i]];
+      if (*owner == groups[k] + 1) *owner = last + 1; /* a recomputed member may have another */
+    }
     c->groups.at[groups[k]].dead = 1;
     r->version[last] += r->version[groups[k]] + 1;
   }
@@ -182,6 +185,13 @@ static void run_queue(group_run *r) {
     if (e.hyper) {
       const uint32_t taken = hyper_pop(r, &e);
       if (taken) refresh(r, taken - 1);
+      continue;
+    }
+    if (e.recompute) {
+      uint32_t changed[REMAT_MAX_CHANGED];
+      const uint32_t count = remat_pop(r, &e, changed);
+      for (uint32_t i = 0; i < count; i++)
+        if (!c->groups.at[changed[i]].dead) refresh(r, changed[i]);
       continue;
     }
     const uint32_t a = group_number(r, e.producer), b = group_number(r, e.consumer);
@@ -214,6 +224,16 @@ static void run_siblings(group_run *r) {
         if (owner && owner - 1 > a && !c->groups.at[owner - 1].dead) consider(r, c->groups.at[a].hero, r->s.uses.user[u]);
       }
     }
+  }
+  run_queue(r);
+}
+
+/* What is still stored between kernels: would computing it again in each reader be cheaper? */
+static void run_recompute(group_run *r) {
+  fusion_context *c = r->s.c;
+  for (uint32_t a = 0; a < c->groups.count; a++) {
+    const fusion_group group = c->groups.at[a];
+    for (uint32_t i = 0; i < group.output_count && !group.dead; i++) remat_consider(r, group.outputs[i]);
   }
   run_queue(r);
 }
@@ -317,9 +337,10 @@ static bool run_init(group_run *r, fusion_context *c) {
   r->s.is_stored = IR_NEW_ARRAY(c->arena, uint8_t, n);
   r->s.needed = IR_NEW_ARRAY(c->arena, uint8_t, n);
   r->s.marks = IR_NEW_ARRAY(c->arena, uint32_t, n);
+  r->s.recomputed = IR_NEW_ARRAY(c->arena, uint8_t, n);
   r->s.inside = IR_NEW_ARRAY(c->arena, uint32_t, n);
   r->version = IR_NEW_ARRAY(c->arena, uint32_t, n);
-  return r->s.group_of && r->s.is_stored && r->s.needed && r->s.marks && r->s.inside && r->version &&
+  return r->s.group_of && r->s.is_stored && r->s.needed && r->s.marks && r->s.recomputed && r->s.inside && r->version &&
          ir_find_uses(c->graph, c->arena, &r->s.uses);
 }
 
@@ -332,6 +353,8 @@ snt_result fusion_group_nodes(fusion_context *c, bool *changed) {
   for (uint32_t i = 0; i < c->groups.count; i++) consider_neighbours(&r, i);
   hyper_propose(&r);
   run_queue(&r);
+  run_siblings(&r);
+  run_recompute(&r);
   run_siblings(&r);
   SNT_TRY(order_groups(&r));
   return check_contracts(&r);

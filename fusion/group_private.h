@@ -6,12 +6,13 @@
 typedef struct grouping {
   fusion_context *c;
   ir_uses uses;
-  uint32_t *group_of; /* = c->group_of */
-  uint8_t *is_stored; /* node must have a buffer: output, update, keep, read by a group that cannot inline it */
-  uint8_t *needed;    /* nodes that an output or update needs */
-  uint32_t mark;      /* the newest mark of each of the two lists */
-  uint32_t *marks;    /* per group: reached, or member of the set at hand */
-  uint32_t *inside;   /* per node: member of the union at hand */
+  uint32_t *group_of;  /* = c->group_of */
+  uint8_t *is_stored;  /* node must have a buffer: output, update, keep, read by a group that cannot inline it */
+  uint8_t *needed;     /* nodes that an output or update needs */
+  uint8_t *recomputed; /* members of every group that reads them: never an output */
+  uint32_t mark;       /* the newest mark of each of the two lists */
+  uint32_t *marks;     /* per group: reached, or member of the set at hand */
+  uint32_t *inside;    /* per node: member of the union at hand */
 } grouping;
 
 /* ---- hyper-edges: a whole group proposed at once (fusion/group_hyper.c) ---- */
@@ -47,6 +48,7 @@ typedef struct edge {
   double saving;
   uint32_t producer, consumer, version; /* node numbers; version: sum of the groups' versions when priced */
   uint32_t hyper;                       /* 1 + number of a hyper-edge; 0: a pair */
+  bool recompute;                       /* the producer is computed again in all its readers */
 } edge;
 typedef struct edge_queue {
   edge *at;
@@ -70,6 +72,14 @@ void hyper_propose(group_run *);
 /* A hyper-edge at the head of the queue: taken (returns 1 + its group), or priced again, or refused. */
 uint32_t hyper_pop(group_run *, const edge *);
 
+/* ---- rematerialisation (fusion/group_remat.c) ---- */
+
+enum { REMAT_MAX_CHANGED = 17 };
+/* Prices computing a stored value again in its readers, into the queue when it saves. */
+void remat_consider(group_run *, uint32_t value);
+/* Such a choice at the head of the queue; returns how many groups it changed. */
+uint32_t remat_pop(group_run *, const edge *, uint32_t *changed);
+
 /* ---- unions ---- */
 
 /* Builds the union of two groups: members, inputs, outputs, kind, hero. False with the reason when it cannot be one kernel. */
@@ -77,6 +87,10 @@ bool group_unite(grouping *, uint32_t a, uint32_t b, fusion_group *out, const ch
 /* The same of several, as a kernel of `kind` around `hero` (0: the largest of the kind). */
 bool group_unite_all(grouping *, const uint32_t *groups, uint32_t count, group_kind kind, uint32_t hero, fusion_group *out,
                      const char **why_not);
+/* A group with the members of another beside its own, of the kind that both make. */
+bool group_extend(grouping *, const fusion_group *, const fusion_group *with, fusion_group *out, const char **why_not);
+/* Ports, hero and legality of a group whose members and kind are set. */
+bool group_finish(grouping *, fusion_group *, const char **why_not);
 /* Fills inputs and outputs of a group whose members are set. */
 bool group_find_ports(grouping *, fusion_group *);
 group_kind group_kind_of_node(const grouping *, uint32_t node);

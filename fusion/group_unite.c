@@ -108,6 +108,7 @@ bool group_find_ports(grouping *s, fusion_group *group) {
   for (uint32_t i = 0; i < group->count; i++) s->inside[group->nodes[i]] = p.mark;
   for (uint32_t i = 0; i < group->count; i++) {
     add_reads(s, &p, group->nodes[i], 0);
+    if (s->recomputed[group->nodes[i]]) continue;
     if (s->is_stored[group->nodes[i]] || read_outside(s, &p, group->nodes[i], 0)) p.outputs[p.output_count++] = group->nodes[i];
   }
   group->inputs = p.inputs;
@@ -222,6 +223,14 @@ static bool is_legal(const grouping *s, fusion_group *group, const char **why_no
   return !kind->accepts || kind->accepts(s->c, group, why_not);
 }
 
+bool group_finish(grouping *s, fusion_group *group, const char **why_not) {
+  if (!group_find_ports(s, group)) {
+    *why_not = "too many values";
+    return false;
+  }
+  return is_legal(s, group, why_not);
+}
+
 bool group_unite_all(grouping *s, const uint32_t *groups, uint32_t count, group_kind kind, uint32_t hero, fusion_group *out,
                      const char **why_not) {
   const fusion_group *first = &s->c->groups.at[groups[0]];
@@ -233,11 +242,13 @@ bool group_unite_all(grouping *s, const uint32_t *groups, uint32_t count, group_
       return false;
     }
   }
-  if (!group_find_ports(s, out)) {
-    *why_not = "too many values";
-    return false;
-  }
-  return is_legal(s, out, why_not);
+  return group_finish(s, out, why_not);
+}
+
+bool group_extend(grouping *s, const fusion_group *group, const fusion_group *with, fusion_group *out, const char **why_not) {
+  *out = (fusion_group){.kind = merged_kind[with->kind][group->kind]};
+  *why_not = "kind";
+  return out->kind && merge_members(s, group, with, out) && group_finish(s, out, why_not);
 }
 
 bool group_unite(grouping *s, uint32_t a, uint32_t b, fusion_group *out, const char **why_not) {

@@ -24,10 +24,7 @@ typedef struct row_job {
   ir_expr item;
 } row_job;
 
-static bool is_member(const row_job *j, uint32_t node) {
-  const uint32_t owner = j->c->group_of[node];
-  return owner && &j->c->groups.at[owner - 1] == j->group;
-}
+static bool is_member(const row_job *j, uint32_t node) { return fusion_group_has(j->group, node); }
 static bool is_reduce(const row_job *j, uint32_t node) { return (ir_ops[ir_at(j->c->graph, node)->op].flags & IR_REDUCE) != 0; }
 static bool is_output(const row_job *j, uint32_t node) {
   for (uint32_t i = 0; i < j->group->output_count; i++)

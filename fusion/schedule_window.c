@@ -28,13 +28,7 @@ typedef struct window_job {
   const char *why_not;
 } window_job;
 
-static bool is_member(const window_job *j, uint32_t node) {
-  const uint32_t owner = j->c->group_of[node];
-  if (!owner) return false;
-  for (uint32_t i = 0; i < j->group->count; i++)
-    if (j->group->nodes[i] == node) return true;
-  return false;
-}
+static bool is_member(const window_job *j, uint32_t node) { return fusion_group_has(j->group, node); }
 
 /* Pads read by the group's members through views, in node order. */
 static void find_rings(window_job *j, uint32_t node, uint32_t depth) {

@@ -1,0 +1,218 @@
+/* Rematerialisation: a stored value with readers in other kernels is computed again in each of them when that is cheaper than the round trip.
+   In: groups as the queue left them. Out: the pointwise nodes that give the value become members of every reader, and nobody stores it.
+   The three choices are priced alike: a kernel of its own and an extra output of some kernel are what the queue chose between; here the better of
+   them is compared with recomputing. A member that is recomputed is never an output: `recomputed` says so to group_find_ports. */
+#include "fusion/group_private.h"
+
+enum { MAX_READERS = 16, MAX_CONE = 64 };
+
+typedef struct remat {
+  uint32_t value, owner; /* the stored value and its group's number */
+  uint32_t reader_count, readers[MAX_READERS];
+  uint32_t cone_count, cone[MAX_CONE]; /* in graph order */
+  fusion_group rest;                   /* of the owner, without what only the value needed; no members: it vanishes */
+  fusion_group changed[MAX_READERS];
+  double ns_before, ns_after, bytes_before, bytes_after;
+  uint32_t version;
+} remat;
+
+static bool is_output_of(const fusion_group *group, uint32_t node) {
+  for (uint32_t i = 0; i < group->output_count; i++)
+    if (group->outputs[i] == node) return true;
+  return false;
+}
+
+/* ---- who reads it, and what computes it ---- */
+
+static bool add_readers(group_run *r, remat *m, uint32_t node, uint32_t depth) {
+  const grouping *s = &r->s;
+  for (uint32_t u = s->uses.first[node]; u < s->uses.first[node + 1]; u++) {
+    const uint32_t user = s->uses.user[u];
+    if (!s->needed[user]) continue;
+    if (!s->group_of[user]) {
+      if (depth == 64 || !fusion_is_view(s->c->graph, user) || !add_readers(r, m, user, depth + 1)) return false;
+      continue;
+    }
+    const uint32_t number = group_number(r, user);
+    bool known = number == m->owner;
+    for (uint32_t i = 0; i < m->reader_count; i++) known |= m->readers[i] == number;
+    if (known) continue;
+    if (m->reader_count == MAX_READERS || s->recomputed[user]) return false; /* a recomputed reader lives in several groups */
+    m->readers[m->reader_count++] = number;
+  }
+  return true;
+}
+
+static bool in_cone(const remat *m, uint32_t node) {
+  for (uint32_t i = 0; i < m->cone_count; i++)
+    if (m->cone[i] == node) return true;
+  return false;
+}
+
+/* Pointwise members down to values that are stored anyway. */
+static bool add_cone(const group_run *r, remat *m, uint32_t node) {
+  const grouping *s = &r->s;
+  const ir_graph *g = s->c->graph;
+  const fusion_group *owner = &s->c->groups.at[m->owner];
+  if (node != m->value && is_output_of(owner, node)) return true;
+  if (fusion_is_view(g, node) && !s->group_of[node]) {
+    for (uint32_t i = 0; i < ir_at(g, node)->arity; i++)
+      if (!add_cone(r, m, ir_arg(g, node, i))) return false;
+    return true;
+  }
+  if (!fusion_group_has(owner, node) || in_cone(m, node)) return true;
+  if (!(ir_ops[ir_at(g, node)->op].flags & IR_POINTWISE) || m->cone_count == MAX_CONE) return false;
+  m->cone[m->cone_count++] = node;
+  for (uint32_t i = 0; i < ir_at(g, node)->arity; i++)
+    if (!add_cone(r, m, ir_arg(g, node, i))) return false;
+  return true;
+}
+
+static void sort_cone(remat *m) {
+  for (uint32_t i = 1; i < m->cone_count; i++)
+    for (uint32_t k = i; k && m->cone[k - 1] > m->cone[k]; k--) {
+      const uint32_t node = m->cone[k];
+      m->cone[k] = m->cone[k - 1];
+      m->cone[k - 1] = node;
+    }
+}
+
+/* ---- the groups as they would be ---- */
+
+static void keep_member(grouping *s, const fusion_group *group, uint32_t node, uint32_t mark) {
+  const ir_graph *g = s->c->graph;
+  const bool member = fusion_group_has(group, node), view = !s->group_of[node] && fusion_is_view(g, node);
+  if ((!member && !view) || (member && s->inside[node] == mark)) return;
+  if (member) s->inside[node] = mark;
+  for (uint32_t i = 0; i < ir_at(g, node)->arity; i++) keep_member(s, group, ir_arg(g, node, i), mark);
+}
+
+/* The owner without the value: members that its other results need. */
+static bool build_rest(grouping *s, remat *m, const char **why) {
+  const fusion_group *owner = &s->c->groups.at[m->owner];
+  uint32_t *nodes = IR_NEW_ARRAY(s->c->arena, uint32_t, owner->count), count = 0;
+  const uint32_t mark = ++s->mark;
+  if (!nodes) return false;
+  for (uint32_t i = 0; i < owner->output_count; i++)
+    if (owner->outputs[i] != m->value) keep_member(s, owner, owner->outputs[i], mark);
+  for (uint32_t i = 0; i < owner->count; i++)
+    if (s->inside[owner->nodes[i]] == mark) nodes[count++] = owner->nodes[i];
+  m->rest = (fusion_group){.kind = owner->kind, .nodes = nodes, .count = count, .dead = count == 0};
+  if (!count) return true;
+  if (!group_finish(s, &m->rest, why)) return false;
+  group_price(s, &m->rest);
+  return true;
+}
+
+static bool build_readers(grouping *s, remat *m, const char **why) {
+  const fusion_group cone = {.kind = GROUP_LOOP, .count = m->cone_count, .nodes = m->cone};
+  for (uint32_t i = 0; i < m->reader_count; i++) {
+    if (!group_extend(s, &s->c->groups.at[m->readers[i]], &cone, &m->changed[i], why)) return false;
+    group_price(s, &m->changed[i]);
+    m->ns_after += m->changed[i].cost.ns;
+    m->bytes_after += m->changed[i].cost.bytes;
+  }
+  return true;
+}
+
+static const char *forbidden(const group_run *r, const remat *m) {
+  for (uint32_t i = 0; i < m->reader_count; i++) {
+    const char *why = group_forbidden(r, (const uint32_t[]){m->owner, m->readers[i]}, 2, m->value);
+    if (why) return why;
+  }
+  return NULL;
+}
+
+static void set_recomputed(grouping *s, const remat *m, uint8_t delta) {
+  for (uint32_t i = 0; i < m->cone_count; i++) s->recomputed[m->cone[i]] = (uint8_t)(s->recomputed[m->cone[i]] + delta);
+}
+
+/* False when there is nothing to choose; else `why` is null or the obstacle, and both prices are known. */
+static bool build(group_run *r, uint32_t value, remat *m, const char **why) {
+  grouping *s = &r->s;
+  const fusion_context *c = s->c;
+  *m = (remat){.value = value, .owner = group_number(r, value)};
+  const fusion_group *owner = &c->groups.at[m->owner];
+  if (s->is_stored[value] || s->recomputed[value] || !is_output_of(owner, value)) return false;
+  if (!add_readers(r, m, value, 0) || !m->reader_count || !add_cone(r, m, value)) return false;
+  sort_cone(m);
+  m->ns_before = owner->cost.ns;
+  m->bytes_before = owner->cost.bytes;
+  m->version = r->version[m->owner];
+  for (uint32_t i = 0; i < m->reader_count; i++) {
+    m->ns_before += c->groups.at[m->readers[i]].cost.ns;
+    m->bytes_before += c->groups.at[m->readers[i]].cost.bytes;
+    m->version += r->version[m->readers[i]];
+  }
+  *why = forbidden(r, m);
+  if (*why) return true;
+  set_recomputed(s, m, 1);
+  if (build_rest(s, m, why) && build_readers(s, m, why)) *why = NULL;
+  set_recomputed(s, m, (uint8_t)-1);
+  m->ns_after += m->rest.cost.ns;
+  m->bytes_after += m->rest.cost.bytes;
+  return true;
+}
+
+/* ---- records, queue ---- */
+
+static void record(group_run *r, const remat *m, const char *rule, bool taken) {
+  fusion_context *c = r->s.c;
+  fusion_decision d = {.producer = m->value, .consumer = c->groups.at[m->readers[0]].hero, .taken = taken, .rule = rule};
+  ir_text text;
+  ir_text_init(&text, c->arena);
+  d.ns_parts = m->ns_before;
+  d.ns_fused = m->ns_after;
+  d.bytes_saved = m->bytes_before - m->bytes_after;
+  if (!strcmp(rule, "recompute") || !strcmp(rule, "kept"))
+    ir_text_format(&text, "%s: %.2f us computed again in %u kernel%s, %.2f us stored once; %.0f bytes less", taken ? "recomputed" : "kept",
+                   m->ns_after / 1e3, m->reader_count, m->reader_count > 1 ? "s" : "", m->ns_before / 1e3, d.bytes_saved);
+  else ir_text_format(&text, "kept: %s", rule);
+  d.text = text.failed ? rule : text.at;
+  if (!IR_PUSH(c->arena, &c->decisions, d)) c->plan->failed = true;
+}
+
+void remat_consider(group_run *r, uint32_t value) {
+  remat m;
+  const char *why;
+  if (r->s.c->options->level != FUSION_FUSED || !build(r, value, &m, &why)) return;
+  const double saving = m.ns_before - m.ns_after;
+  if (why || saving <= 0) {
+    record(r, &m, why ? why : "kept", false);
+    return;
+  }
+  const edge e = {.saving = saving, .producer = value, .consumer = m.cone[0], .version = m.version, .recompute = true};
+  if (!group_push(r->s.c, &r->queue, e)) r->s.c->plan->failed = true;
+}
+
+/* Applies it; the readers' numbers go to `readers` (MAX 16). */
+static void apply(group_run *r, const remat *m) {
+  fusion_context *c = r->s.c;
+  set_recomputed(&r->s, m, 1);
+  r->version[m->owner]++;
+  if (m->rest.dead) c->groups.at[m->owner].dead = 1;
+  else c->groups.at[m->owner] = m->rest;
+  for (uint32_t i = 0; i < m->reader_count; i++) {
+    c->groups.at[m->readers[i]] = m->changed[i];
+    r->version[m->readers[i]]++;
+  }
+  for (uint32_t i = 0; i < m->cone_count; i++) /* some group that has it speaks for it */
+    if (m->rest.dead || !fusion_group_has(&m->rest, m->cone[i])) r->s.group_of[m->cone[i]] = m->readers[0] + 1;
+}
+
+uint32_t remat_pop(group_run *r, const edge *e, uint32_t *changed) {
+  remat m;
+  const char *why;
+  uint32_t count = 0;
+  if (!build(r, e->producer, &m, &why)) return 0;
+  if (m.version != e->version) {
+    remat_consider(r, e->producer);
+    return 0;
+  }
+  if (why || m.ns_before <= m.ns_after) return 0;
+  record(r, &m, "recompute", true);
+  apply(r, &m);
+  if (!m.rest.dead) changed[count++] = m.owner;
+  for (uint32_t i = 0; i < m.reader_count; i++) changed[count++] = m.readers[i];
+  return count;
+}
