@@ -32,6 +32,19 @@ void build_prelu(composite_call *c) {
   c->results[0] = slope_below_zero(c, c->args[0], step_2(c, IR_OP_mul, c->args[0], slope));
 }
 
+void build_thresholded_relu(composite_call *c) {
+  const uint32_t x = c->args[0], kept = step_2n(c, IR_OP_gt, x, call_number(c, IR_PARAM_alpha, 1));
+  c->results[0] = step_select(c, kept, x, step_number(c, x, 0));
+}
+
+void build_shrink(composite_call *c) {
+  const uint32_t x = c->args[0];
+  const double bound = call_number(c, IR_PARAM_alpha, 0.5), bias = call_number(c, IR_PARAM_bias, 0);
+  const uint32_t above = step_2n(c, IR_OP_gt, x, bound), below = step_2n(c, IR_OP_lt, x, -bound);
+  const uint32_t lifted = add(c, x, bias), middle = step_select(c, below, lifted, step_number(c, x, 0));
+  c->results[0] = step_select(c, above, add(c, x, -bias), middle);
+}
+
 static uint32_t scaled_expm1(composite_call *c, uint32_t x, double alpha) { return mul(c, step_1(c, IR_OP_expm1, x), alpha); }
 
 void build_elu(composite_call *c) {

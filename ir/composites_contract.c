@@ -1,4 +1,4 @@
-/* matmul, linear and einsum as contractions. Batch axes of extent 1 that the other operand repeats are dropped, not broadcast. */
+/* matmul and linear as contractions, of floats and of integers with zero points. Batch axes of extent 1 that the other operand repeats are dropped, not broadcast. */
 #include "ir/composites_private.h"
 
 /* Narrow floats are summed in f32 and rounded once, at the end, unless the result type is given. */
@@ -82,53 +82,28 @@ void build_linear(composite_call *c) {
   c->results[0] = step_cast(c, step_bias(c, y, c->args[2], rank - 1), result);
 }
 
-/* ---- einsum ---- */
-static bool is_letter(char ch) { return (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z'); }
-
-static const char *read_labels(const char *text, label_list *labels) {
-  for (; is_letter(*text) || *text == ' '; text++) {
-    if (*text == ' ') continue;
-    if (labels->count == SNT_MAX_RANK) return NULL;
-    label_add(labels, *text);
-  }
-  return text;
+/* ---- integers ---- */
+/* Widened to i32, less its zero point: one number, or one a row of `axis`. */
+static uint32_t without_zero(composite_call *c, uint32_t a, uint32_t zero, uint32_t axis) {
+  const uint32_t wide = step_cast(c, a, SNT_I32);
+  if (!zero || !wide) return wide;
+  const ir_tensor shape = *type_of(c, wide), own = *type_of(c, zero);
+  zero = step_cast(c, zero, SNT_I32);
+  if (own.rank == 1 && own.dims[0] == 1) zero = step_reshape(c, zero, 0, NULL);
+  else if (own.rank == 1) zero = step_along(c, zero, axis, &shape);
+  return step_2(c, IR_OP_sub, wide, zero);
 }
 
-static bool holds(const label_list *labels, int64_t label) { return find_label(labels, label) < labels->count; }
-
-/* Sums the axes whose label occurs nowhere else. */
-static uint32_t sum_lonely(composite_call *c, uint32_t a, label_list *labels, const label_list *other, const label_list *out) {
-  uint32_t mask = 0, kept = 0;
-  for (uint32_t i = 0; i < labels->count; i++) {
-    if (!holds(other, labels->at[i]) && !holds(out, labels->at[i])) mask |= 1u << i;
-    else labels->at[kept++] = labels->at[i];
-  }
-  labels->count = kept;
-  return mask ? step_reduce(c, IR_OP_reduce_sum, a, mask, false) : a;
+void build_matmul_integer(composite_call *c) {
+  const uint32_t ranks[] = {type_of(c, c->args[0])->rank, type_of(c, c->args[1])->rank};
+  c->args[0] = without_zero(c, c->args[0], c->args[2], ranks[0] > 1 ? ranks[0] - 2 : 0);
+  c->args[1] = without_zero(c, c->args[1], c->args[3], ranks[1] > 0 ? ranks[1] - 1 : 0);
+  if (c->args[0] && c->args[1]) build_matmul(c);
 }
 
-static uint32_t arrange(composite_call *c, uint32_t a, const label_list *labels, const label_list *out) {
-  uint32_t perm[SNT_MAX_RANK];
-  if (labels->count != out->count) return call_mistake(c, "a label of the result is in no operand, or in it twice");
-  for (uint32_t i = 0; i < out->count; i++) {
-    perm[i] = find_label(labels, out->at[i]);
-    if (perm[i] == labels->count) return call_mistake(c, "a label of the result is in no operand");
-  }
-  return step_transpose(c, a, perm);
-}
-
-void build_einsum(composite_call *c) {
-  contract_desc d = {.dtype = sum_dtype(c, c->args[0])};
-  uint32_t a = c->args[0], b = c->args[1];
-  const char *text = c->params[IR_PARAM_labels] ? c->params[IR_PARAM_labels]->word : NULL;
-  if (text) text = read_labels(text, &d.lhs);
-  if (text && b) text = *text == ',' ? read_labels(text + 1, &d.rhs) : NULL;
-  if (text) text = text[0] == '-' && text[1] == '>' ? read_labels(text + 2, &d.out) : NULL;
-  if (!text || *text || d.lhs.count != type_of(c, a)->rank || (b && d.rhs.count != type_of(c, b)->rank)) {
-    call_mistake(c, "labels must be given as \"ij,jk->ik\", one letter an axis");
-    return;
-  }
-  a = sum_lonely(c, a, &d.lhs, &d.rhs, &d.out);
-  if (b) b = sum_lonely(c, b, &d.rhs, &d.lhs, &d.out);
-  c->results[0] = b ? step_contract(c, a, b, &d) : arrange(c, a, &d.lhs, &d.out);
+void build_conv_integer(composite_call *c) {
+  c->args[0] = without_zero(c, c->args[0], c->args[2], 1);
+  c->args[1] = without_zero(c, c->args[1], c->args[3], 0);
+  c->args[2] = 0;
+  if (c->args[0] && c->args[1]) build_conv(c);
 }

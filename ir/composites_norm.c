@@ -165,3 +165,46 @@ void build_instancenorm(composite_call *c) {
   }
   finish(c, channel_affine(c, unit_scale(c, centred(c, x, mask), mask)));
 }
+
+void build_mean_variance_norm(composite_call *c) {
+  const uint32_t mask = read_mask(c, false), d = centred(c, step_widen(c, c->args[0]), mask);
+  if (!d) return;
+  const uint32_t deviation = step_1(c, IR_OP_sqrt, mean_of(c, squared(c, d), mask, true));
+  finish(c, step_2(c, IR_OP_div, d, step_2n(c, IR_OP_add, deviation, call_number(c, IR_PARAM_epsilon, 1e-9))));
+}
+
+/* x over its p-norm along the axis; 0 where that is 0. */
+void build_lp_norm(composite_call *c) {
+  const uint32_t x = step_widen(c, c->args[0]), mask = 1u << call_axis(c, IR_PARAM_axis, -1, type_of(c, x)->rank);
+  const double order = call_number(c, IR_PARAM_order, 2);
+  if (order != 1 && order != 2) {
+    call_mistake(c, "order must be 1 or 2");
+    return;
+  }
+  uint32_t size = step_reduce(c, IR_OP_reduce_sum, order == 1 ? step_1(c, IR_OP_abs, x) : squared(c, x), mask, true);
+  if (order == 2) size = step_1(c, IR_OP_sqrt, size);
+  const uint32_t none = step_2n(c, IR_OP_eq, size, 0);
+  finish(c, step_2(c, IR_OP_div, x, step_select(c, none, step_number(c, size, 1), size)));
+}
+
+/* x over (bias + alpha / size * sum of the squares of `size` neighbouring channels)^beta */
+void build_lrn(composite_call *c) {
+  const uint32_t x = step_widen(c, c->args[0]), rank = type_of(c, x)->rank;
+  int64_t size;
+  if (rank < 2 || rank == SNT_MAX_RANK || !call_list(c, IR_PARAM_size, 1, 1, &size) || size < 1) {
+    call_mistake(c, "needs channels (axis 1), 7 axes at most and size=[channels]");
+    return;
+  }
+  const window_desc w = {
+      .axis = 1, .count = 1, .size = {size}, .stride = {1}, .dilation = {1}, .low = {(size - 1) / 2}, .high = {size / 2}};
+  const double alpha = call_number(c, IR_PARAM_alpha, 1e-4), beta = call_number(c, IR_PARAM_beta, 0.75);
+  const uint32_t sum = step_reduce(c, IR_OP_reduce_sum, step_window(c, squared(c, x), &w), 1u << rank, false);
+  const uint32_t base = step_2n(c, IR_OP_add, step_2n(c, IR_OP_mul, sum, alpha / (double)size), call_number(c, IR_PARAM_bias, 1));
+  if (beta != 0.75 && beta != 0.5) {
+    finish(c, step_2(c, IR_OP_mul, x, step_2n(c, IR_OP_pow, base, -beta)));
+    return;
+  }
+  uint32_t y = step_1(c, IR_OP_rsqrt, base);
+  if (beta == 0.75) y = step_2(c, IR_OP_mul, y, step_1(c, IR_OP_sqrt, y));
+  finish(c, step_2(c, IR_OP_mul, x, y));
+}

@@ -44,6 +44,8 @@ uint32_t step_iota(composite_call *, int32_t dtype, uint32_t rank, const ir_expr
 uint32_t step_dim(composite_call *, ir_expr value, int32_t dtype); /* a number known when symbols are: a splat if it is fixed */
 /* Number of elements under the masked axes as a value of the type of `like`. */
 uint32_t step_count(composite_call *, uint32_t like, const ir_tensor *shape, uint32_t mask);
+uint32_t step_gather(composite_call *, uint32_t x, uint32_t index, uint32_t axis);
+uint32_t step_from_end(composite_call *, uint32_t index, ir_expr extent); /* a negative index counted from the end of the extent */
 typedef struct label_list {
   int64_t at[2 * SNT_MAX_RANK];
   uint32_t count;

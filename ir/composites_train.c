@@ -69,6 +69,51 @@ void build_cross_entropy(composite_call *c) {
   c->results[0] = step_cast(c, step_reshape(c, loss, last, dims), type_of(c, c->args[0])->dtype);
 }
 
+/* What stands at the target's class (axis 1) in each place of the others; 0 for a target that is no class. */
+static uint32_t at_target(composite_call *c, uint32_t values, uint32_t target) {
+  const ir_tensor shape = *type_of(c, values);
+  ir_expr axes[SNT_MAX_RANK];
+  for (uint32_t i = 0; i + 1 < shape.rank; i++) axes[i] = i == 0 ? 0 : i + 1;
+  const ir_attr_value attrs[] = {{IR_ATTR_axes, shape.rank - 1u, axes}, {IR_ATTR_shape, shape.rank, shape.dims}};
+  const uint32_t wanted = ir_add_node(c->g, IR_OP_broadcast, 1, &target, 2, attrs, NULL);
+  const uint32_t hit = step_2(c, IR_OP_eq, wanted, step_iota(c, type_of(c, target)->dtype, shape.rank, shape.dims, 1));
+  const uint32_t none = step_number(c, values, 0);
+  return step_reduce(c, IR_OP_reduce_sum, step_select(c, hit, values, none), 1u << 1, false);
+}
+
+/* The weight of each target: that of its class, 0 where it is ignored. */
+static uint32_t target_weights(composite_call *c, uint32_t x, uint32_t target) {
+  const ir_tensor shape = *type_of(c, x);
+  uint32_t weight = step_number(c, x, 1);
+  if (c->args[2]) weight = at_target(c, step_along(c, step_cast(c, c->args[2], shape.dtype), 1, &shape), target);
+  if (!call_has(c, IR_PARAM_ignore) || !weight) return weight;
+  const ir_tensor type = *type_of(c, target);
+  ir_tensor place = {.dtype = shape.dtype, .rank = type.rank};
+  memcpy(place.dims, type.dims, sizeof place.dims);
+  weight = step_broadcast(c, weight, &place);
+  const uint32_t ignored = step_2n(c, IR_OP_eq, target, (double)call_int(c, IR_PARAM_ignore, 0));
+  return step_select(c, ignored, step_number(c, weight, 0), weight);
+}
+
+void build_nll_loss(composite_call *c) {
+  const uint32_t x = step_widen(c, c->args[0]), target = c->args[1];
+  const ir_tensor shape = *type_of(c, x);
+  const char *mode = call_has(c, IR_PARAM_mode) ? c->params[IR_PARAM_mode]->word : "mean";
+  if (shape.rank < 2 || type_of(c, target)->rank + 1u != shape.rank) {
+    call_mistake(c, "needs logarithms [n, classes, ..] and targets [n, ..]");
+    return;
+  }
+  const uint32_t weight = target_weights(c, x, target), picked = at_target(c, x, target);
+  uint32_t y = step_2(c, IR_OP_mul, step_1(c, IR_OP_neg, picked), weight);
+  if (!y) return;
+  const ir_tensor places = *type_of(c, y);
+  const uint32_t all = (1u << places.rank) - 1;
+  if (strcmp(mode, "none") != 0) y = step_reduce(c, IR_OP_reduce_sum, y, all, false);
+  if (strcmp(mode, "mean") == 0 && type_of(c, weight)->rank == 0) y = step_2(c, IR_OP_div, y, step_count(c, x, &places, all));
+  else if (strcmp(mode, "mean") == 0) y = step_2(c, IR_OP_div, y, step_reduce(c, IR_OP_reduce_sum, weight, all, false));
+  c->results[0] = step_cast(c, y, type_of(c, c->args[0])->dtype);
+}
+
 /* ---- optimisers ---- */
 static uint32_t blend(composite_call *c, uint32_t old, uint32_t fresh, double keep) {
   old = step_2n(c, IR_OP_mul, old, keep);

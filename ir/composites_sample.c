@@ -1,0 +1,269 @@
+/* Sampling at positions between the elements: by a table of taps and weights an axis, by a grid of coordinates, by boxes. Planes are flattened
+   to [c, n * extents..], so that one gather reads a tap of every channel. */
+#include "ir/composites_private.h"
+
+static uint32_t mul(composite_call *c, uint32_t a, uint32_t b) { return step_2(c, IR_OP_mul, a, b); }
+static uint32_t add(composite_call *c, uint32_t a, uint32_t b) { return step_2(c, IR_OP_add, a, b); }
+static uint32_t sub(composite_call *c, uint32_t a, uint32_t b) { return step_2(c, IR_OP_sub, a, b); }
+static uint32_t addn(composite_call *c, uint32_t a, double b) { return step_2n(c, IR_OP_add, a, b); }
+static uint32_t muln(composite_call *c, uint32_t a, double b) { return step_2n(c, IR_OP_mul, a, b); }
+
+/* out[.., o, ..] = sum over t of weights[o, t] x[.., index[o, t], ..] */
+void build_resample(composite_call *c) {
+  const uint32_t x = step_widen(c, c->args[0]), index = c->args[1];
+  const ir_tensor shape = *type_of(c, x), taps = *type_of(c, index);
+  const uint32_t axis = call_axis(c, IR_PARAM_axis, -1, shape.rank);
+  if (taps.rank != 2 || !ir_same_shape(&taps, type_of(c, c->args[2])) || shape.rank == SNT_MAX_RANK) {
+    call_mistake(c, "index and weights must be [extent, taps], and x have 7 axes at most");
+    return;
+  }
+  const uint32_t picked = step_gather(c, x, index, axis), weights = step_cast(c, c->args[2], shape.dtype);
+  if (!picked || !weights) return;
+  const ir_tensor wide = *type_of(c, picked);
+  const ir_expr axes[] = {axis, axis + 1};
+  const ir_attr_value attrs[] = {{IR_ATTR_axes, 2, axes}, {IR_ATTR_shape, wide.rank, wide.dims}};
+  const uint32_t spread = ir_add_node(c->g, IR_OP_broadcast, 1, &weights, 2, attrs, NULL);
+  const uint32_t y = step_reduce(c, IR_OP_reduce_sum, mul(c, picked, spread), 1u << (axis + 1), false);
+  c->results[0] = step_cast(c, y, type_of(c, c->args[0])->dtype);
+}
+
+/* ---- planes read at flat positions ---- */
+enum { MAX_SPATIAL = 3 };
+typedef enum { OUTSIDE_ZERO, OUTSIDE_BORDER, OUTSIDE_REFLECT } outside_mode;
+typedef struct planes {
+  uint32_t flat;    /* [c, n * extents..] */
+  uint32_t spatial; /* axes of a plane */
+  int64_t extent[MAX_SPATIAL];
+  uint32_t image; /* i32, the number of the image that each sample reads; same rank as the coordinates */
+  outside_mode outside;
+  bool corners; /* the outermost positions are the centres of the outermost elements */
+} planes;
+
+static bool read_planes(composite_call *c, uint32_t x, planes *p) {
+  const ir_tensor shape = *type_of(c, x);
+  if (shape.rank < 4 || shape.rank > 2 + MAX_SPATIAL) return call_mistake(c, "x must be [n, c, h, w] or [n, c, d, h, w]"), false;
+  p->spatial = shape.rank - 2u;
+  uint32_t perm[SNT_MAX_RANK];
+  ir_expr dims[] = {shape.dims[1], shape.dims[0]};
+  for (uint32_t i = 0; i < shape.rank; i++) perm[i] = i < 2 ? 1 - i : i;
+  for (uint32_t i = 0; i < p->spatial; i++) {
+    if (!expr_is_const(c->g->pool, shape.dims[2 + i], &p->extent[i]) || p->extent[i] < 1)
+      return call_mistake(c, "spatial extents must be fixed"), false;
+    dims[1] = expr_mul(c->g->pool, dims[1], shape.dims[2 + i]);
+  }
+  p->flat = step_reshape(c, step_transpose(c, x, perm), 2, dims);
+  return p->flat != 0;
+}
+
+/* |x - low| goes up to the far border and back again. */
+static uint32_t reflected(composite_call *c, uint32_t x, double low, double high) {
+  if (high <= low) return muln(c, x, 0);
+  const uint32_t away = step_1(c, IR_OP_abs, addn(c, x, -low)), phase = step_2n(c, IR_OP_rem, away, 2 * (high - low));
+  const uint32_t back = sub(c, step_number(c, phase, 2 * (high - low)), phase);
+  return addn(c, step_2(c, IR_OP_min, phase, back), low);
+}
+
+static uint32_t clamped(composite_call *c, uint32_t x, double low, double high) {
+  return step_2n(c, IR_OP_min, step_2n(c, IR_OP_max, x, low), high);
+}
+
+static uint32_t brought_inside(composite_call *c, const planes *p, uint32_t axis, uint32_t x) {
+  const double last = (double)p->extent[axis] - 1;
+  if (p->outside == OUTSIDE_BORDER) return clamped(c, x, 0, last);
+  if (p->outside == OUTSIDE_REFLECT) return p->corners ? reflected(c, x, 0, last) : reflected(c, x, -0.5, last + 0.5);
+  return x;
+}
+
+/* The elements [c, samples..] at whole coordinates (floats); outside they are 0 or brought inside. */
+static uint32_t read_tap(composite_call *c, const planes *p, const uint32_t *at) {
+  uint32_t flat = p->image, inside = 0;
+  for (uint32_t i = 0; i < p->spatial; i++) {
+    const double last = (double)p->extent[i] - 1;
+    uint32_t whole = brought_inside(c, p, i, at[i]);
+    if (p->outside == OUTSIDE_ZERO) {
+      const uint32_t low = step_2n(c, IR_OP_ge, whole, 0), high = step_2n(c, IR_OP_le, whole, last), both = step_2(c, IR_OP_and, low, high);
+      inside = inside ? step_2(c, IR_OP_and, inside, both) : both;
+    }
+    whole = step_cast(c, clamped(c, whole, 0, last), SNT_I32);
+    flat = add(c, muln(c, flat, (double)p->extent[i]), whole);
+  }
+  const uint32_t read = step_gather(c, p->flat, flat, 1);
+  if (!inside || !read) return read;
+  const ir_tensor shape = *type_of(c, read);
+  inside = step_broadcast(c, inside, &shape);
+  return step_select(c, inside, read, step_number(c, read, 0));
+}
+
+/* ---- by a grid of coordinates from -1 to 1 ---- */
+typedef struct tap_weights {
+  uint32_t count, at[MAX_SPATIAL][4], weight[MAX_SPATIAL][4];
+} tap_weights;
+
+static void linear_weights(composite_call *c, uint32_t x, uint32_t axis, tap_weights *t) {
+  const uint32_t below = step_1(c, IR_OP_floor, x), far = sub(c, x, below);
+  t->count = 2;
+  t->at[axis][0] = below, t->at[axis][1] = addn(c, below, 1);
+  t->weight[axis][0] = sub(c, step_number(c, far, 1), far), t->weight[axis][1] = far;
+}
+
+/* The cubic through four taps (a = -0.75): ((a + 2) d - (a + 3)) d^2 + 1 near, ((a d - 5 a) d + 8 a) d - 4 a far. */
+static uint32_t cubic_weight(composite_call *c, uint32_t d, bool near) {
+  const double a = -0.75;
+  if (near) {
+    const uint32_t square = mul(c, d, d), slope = addn(c, muln(c, d, a + 2), -(a + 3));
+    return addn(c, mul(c, slope, square), 1);
+  }
+  const uint32_t bend = addn(c, muln(c, d, a), -5 * a), slope = addn(c, mul(c, bend, d), 8 * a);
+  return addn(c, mul(c, slope, d), -4 * a);
+}
+
+static void cubic_weights(composite_call *c, uint32_t x, uint32_t axis, tap_weights *t) {
+  const uint32_t below = step_1(c, IR_OP_floor, x), far = sub(c, x, below), near = sub(c, step_number(c, far, 1), far);
+  const uint32_t distance[] = {addn(c, far, 1), far, near, addn(c, near, 1)};
+  t->count = 4;
+  for (uint32_t k = 0; k < 4; k++) {
+    t->at[axis][k] = addn(c, below, (double)k - 1);
+    t->weight[axis][k] = cubic_weight(c, distance[k], k == 1 || k == 2);
+  }
+}
+
+/* The sum over all combinations of taps. */
+static uint32_t weighted_taps(composite_call *c, const planes *p, const tap_weights *t) {
+  uint32_t total = 0, combinations = 1;
+  for (uint32_t i = 0; i < p->spatial; i++) combinations *= t->count;
+  for (uint32_t k = 0; k < combinations; k++) {
+    uint32_t at[MAX_SPATIAL], weight = 0;
+    for (uint32_t i = 0, rest = k; i < p->spatial; i++, rest /= t->count) {
+      const uint32_t own = t->weight[i][rest % t->count];
+      at[i] = t->at[i][rest % t->count];
+      weight = weight ? mul(c, weight, own) : own;
+    }
+    const uint32_t part = mul(c, read_tap(c, p, at), weight);
+    total = total ? add(c, total, part) : part;
+  }
+  return total;
+}
+
+/* Coordinate `axis` of the grid (its last entry runs along the last axis) in elements. */
+static uint32_t grid_coordinate(composite_call *c, const planes *p, uint32_t grid, uint32_t axis) {
+  const ir_tensor shape = *type_of(c, grid);
+  const uint32_t given = step_slice(c, grid, shape.rank - 1u, p->spatial - 1 - axis, 1, 1);
+  const uint32_t x = addn(c, step_reshape(c, given, shape.rank - 1u, shape.dims), 1);
+  const double size = (double)p->extent[axis];
+  return p->corners ? muln(c, x, (size - 1) / 2) : addn(c, muln(c, x, size / 2), -0.5);
+}
+
+static bool read_word(composite_call *c, ir_param_key key, uint32_t count, const char *const *words, uint32_t *out) {
+  const char *word = c->params[key] ? c->params[key]->word : words[0];
+  for (*out = 0; *out < count; ++*out)
+    if (strcmp(word, words[*out]) == 0) return true;
+  return call_mistake(c, "%s may not be %.40s", ir_param_infos[key].name, word), false;
+}
+
+void build_grid_sample(composite_call *c) {
+  static const char *const modes[] = {"linear", "nearest", "cubic"}, *const paddings[] = {"zeros", "border", "reflection"};
+  planes p = {.corners = call_has(c, IR_PARAM_align_corners)};
+  uint32_t mode, outside;
+  const uint32_t x = step_widen(c, c->args[0]), grid = step_cast(c, c->args[1], type_of(c, x)->dtype);
+  if (!read_word(c, IR_PARAM_mode, 3, modes, &mode) || !read_word(c, IR_PARAM_padding, 3, paddings, &outside)) return;
+  if (!x || !grid || !read_planes(c, x, &p)) return;
+  p.outside = (outside_mode)outside;
+  const ir_tensor shape = *type_of(c, grid);
+  if (shape.rank != p.spatial + 2) {
+    call_mistake(c, "the grid must be [n, extents.., coordinates]");
+    return;
+  }
+  p.image = step_iota(c, SNT_I32, shape.rank - 1u, shape.dims, 0);
+  tap_weights t;
+  uint32_t at[MAX_SPATIAL] = {0};
+  for (uint32_t i = 0; i < p.spatial; i++) {
+    const uint32_t raw = grid_coordinate(c, &p, grid, i);
+    if (mode == 1) at[i] = step_1(c, IR_OP_round, raw);
+    else if (mode == 0) linear_weights(c, brought_inside(c, &p, i, raw), i, &t);
+    else cubic_weights(c, brought_inside(c, &p, i, raw), i, &t);
+  }
+  const uint32_t y = mode == 1 ? read_tap(c, &p, at) : weighted_taps(c, &p, &t);
+  uint32_t perm[SNT_MAX_RANK];
+  for (uint32_t i = 0; i < SNT_MAX_RANK; i++) perm[i] = i < 2 ? 1 - i : i;
+  c->results[0] = step_cast(c, step_transpose(c, y, perm), type_of(c, c->args[0])->dtype);
+}
+
+/* ---- by boxes ---- */
+typedef struct boxes {
+  planes p;
+  uint32_t rois, image; /* [r, 4]; [r] */
+  int64_t size[2], ratio;
+  double scale;
+  bool half; /* positions are those of pixel centres, boxes may be smaller than a pixel */
+} boxes;
+
+/* Coordinates [r, size * ratio] of the samples along an axis (0: y). */
+static uint32_t box_samples(composite_call *c, const boxes *b, uint32_t axis) {
+  const ir_expr count = type_of(c, b->rois)->dims[0], dims[] = {count, b->size[axis] * b->ratio}, column[] = {count, 1};
+  uint32_t edge[2];
+  for (uint32_t i = 0; i < 2; i++) {
+    const uint32_t given = step_reshape(c, step_slice(c, b->rois, 1, 1 - axis + 2 * i, 1, 1), 2, column);
+    edge[i] = addn(c, muln(c, given, b->scale), b->half ? -0.5 : 0);
+  }
+  uint32_t length = sub(c, edge[1], edge[0]);
+  if (!b->half) length = step_2n(c, IR_OP_max, length, 1);
+  const uint32_t at = addn(c, step_iota(c, type_of(c, b->rois)->dtype, 2, dims, 1), 0.5);
+  const uint32_t offset = mul(c, at, muln(c, length, 1.0 / (double)(b->size[axis] * b->ratio)));
+  return add(c, edge[0], offset);
+}
+
+/* Taps below and above, and their weights; a sample more than an element outside weighs nothing. */
+static void box_weights(composite_call *c, uint32_t x, uint32_t axis, int64_t extent, tap_weights *t) {
+  const double last = (double)extent - 1;
+  const uint32_t low = step_2n(c, IR_OP_ge, x, -1), high = step_2n(c, IR_OP_le, x, (double)extent),
+                 inside = step_2(c, IR_OP_and, low, high);
+  linear_weights(c, clamped(c, x, 0, last), axis, t);
+  t->at[axis][1] = step_2n(c, IR_OP_min, t->at[axis][1], last);
+  for (uint32_t k = 0; k < 2; k++) t->weight[axis][k] = step_select(c, inside, t->weight[axis][k], step_number(c, x, 0));
+}
+
+/* [r, a] beside [r, b] as [r, a, b]: `axis` 0 for a. */
+static uint32_t spread(composite_call *c, uint32_t v, uint32_t axis, const ir_tensor *shape) {
+  const ir_expr axes[] = {0, 1 + axis};
+  const ir_attr_value attrs[] = {{IR_ATTR_axes, 2, axes}, {IR_ATTR_shape, 3, shape->dims}};
+  return v ? ir_add_node(c->g, IR_OP_broadcast, 1, &v, 2, attrs, NULL) : 0;
+}
+
+static bool read_boxes(composite_call *c, uint32_t x, boxes *b) {
+  if (!read_planes(c, x, &b->p)) return false;
+  b->rois = step_cast(c, c->args[1], type_of(c, x)->dtype);
+  b->image = step_cast(c, c->args[2], SNT_I32);
+  b->ratio = call_int(c, IR_PARAM_length, 0);
+  b->scale = call_number(c, IR_PARAM_scale, 1);
+  b->half = call_has(c, IR_PARAM_half_pixel);
+  if (b->p.spatial != 2 || !b->rois || type_of(c, b->rois)->rank != 2)
+    return call_mistake(c, "needs x [n, c, h, w] and boxes [r, 4]"), false;
+  if (b->ratio < 1) return call_mistake(c, "length, the number of samples a side of a cell, must be given"), false;
+  return call_list(c, IR_PARAM_size, 2, 1, b->size);
+}
+
+void build_roi_align(composite_call *c) {
+  boxes b = {.p = {.outside = OUTSIDE_BORDER}};
+  const uint32_t x = step_widen(c, c->args[0]);
+  const bool top = call_has(c, IR_PARAM_mode) && strcmp(c->params[IR_PARAM_mode]->word, "max") == 0;
+  if (!read_boxes(c, x, &b)) return;
+  const ir_expr count = type_of(c, b.rois)->dims[0], channels = type_of(c, x)->dims[1];
+  const ir_tensor grid = {.rank = 3, .dims = {count, b.size[0] * b.ratio, b.size[1] * b.ratio}};
+  tap_weights t = {.count = 2};
+  for (uint32_t i = 0; i < 2; i++) {
+    box_weights(c, box_samples(c, &b, i), i, b.p.extent[i], &t);
+    for (uint32_t k = 0; k < 2; k++) t.at[i][k] = spread(c, t.at[i][k], i, &grid), t.weight[i][k] = spread(c, t.weight[i][k], i, &grid);
+  }
+  b.p.image = step_along(c, b.image, 0, &grid);
+  uint32_t best = 0;
+  for (uint32_t k = 0; k < 4; k++) {
+    const uint32_t at[] = {t.at[0][k & 1], t.at[1][k >> 1]}, weight = mul(c, t.weight[0][k & 1], t.weight[1][k >> 1]);
+    const uint32_t part = mul(c, read_tap(c, &b.p, at), weight);
+    best = best ? step_2(c, top ? IR_OP_max : IR_OP_add, best, part) : part;
+  }
+  const ir_expr cells[] = {channels, count, b.size[0], b.ratio, b.size[1], b.ratio};
+  const uint32_t perm[] = {1, 0, 2, 3}, split = step_reshape(c, best, 6, cells);
+  uint32_t y = step_reduce(c, top ? IR_OP_reduce_max : IR_OP_reduce_sum, split, 1u << 3 | 1u << 5, false);
+  if (!top) y = muln(c, y, 1.0 / (double)(b.ratio * b.ratio));
+  c->results[0] = step_cast(c, step_transpose(c, y, perm), type_of(c, c->args[0])->dtype);
+}
