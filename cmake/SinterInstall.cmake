@@ -8,7 +8,7 @@ foreach(table IN LISTS SINTER_TABLES)
 endforeach()
 install(TARGETS sinter sinter_static EXPORT sinterTargets)
 if(TARGET tools_sinter_main)
-  install(TARGETS tools_sinter_main)
+  install(TARGETS tools_sinter_main conformance_main)
 endif()
 install(EXPORT sinterTargets NAMESPACE sinter:: DESTINATION ${package_dir})
 

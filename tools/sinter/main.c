@@ -1,6 +1,7 @@
 /* The sinter command: a table of subcommands. */
 #include "tools/sinter/tool.h"
 #include <string.h>
+#include <unistd.h>
 
 // clang-format off
 static const tool_command commands[] = {
@@ -14,8 +15,21 @@ static const tool_command commands[] = {
     {"inspect", "inspect FILE.sntp", "Prints what a saved program holds: symbols, ports, kernels with their sizes, the plan.", command_inspect},
     {"pack", "pack FILE.sntp --header FILE.h", "Writes a saved program as a C array.", command_pack},
     {"bench", "bench MODEL.snt --device D [--runs N] [--dim NAME=N] [--json]", "Times the fused plan beside the unfused one, interleaved; keys of --json: min_ms median_ms unfused_min_ms compile_ms kernels bytes_moved gbps gflops max_diff.", command_bench},
+    {"conform", "conform [--device D] [--profile smoke|standard|full] [OPTIONS]", "", NULL}, /* a program of its own, beside this one */
 };
 // clang-format on
+
+/* `sinter conform ...` is the program sinter-conform in the folder of this one. */
+static int run_conform(char **argv) {
+  char path[4096];
+  const ssize_t length = readlink("/proc/self/exe", path, sizeof path - sizeof "-conform");
+  if (length > 0) {
+    memcpy(path + length, "-conform", sizeof "-conform");
+    execv(path, argv + 1);
+  }
+  fprintf(stderr, "sinter: sinter-conform is not beside this program\n");
+  return EXIT_FAILED;
+}
 
 static int usage(FILE *to) {
   fprintf(to, "usage: sinter COMMAND [OPTIONS]\n\nFuses a graph of tensor operators and runs it on OpenCL, Vulkan, CUDA or the host.\n\n");
@@ -34,6 +48,7 @@ int main(int argc, char **argv) {
   }
   for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
     if (strcmp(argv[1], commands[i].name)) continue;
+    if (!commands[i].run) return run_conform(argv);
     for (int a = 2; a < argc; a++)
       if (!strcmp(argv[a], "--help")) {
         printf("usage: sinter %s\n\n%s\n", commands[i].usage, commands[i].help);

@@ -1,0 +1,96 @@
+/* The conformance suite: cases made from the operator tables, run on any device in child processes, judged by the f64 reference.
+   A case is six small numbers; its id names them (op.dtype.data.shape.context.path), its graph is text made from them, so a case that fails
+   anywhere can be made again from its id alone. Case list: cases.c. One case: judge.c. Processes: workers.c. Output: report.c, page.c. */
+#ifndef CONFORMANCE_CONFORM_H
+#define CONFORMANCE_CONFORM_H
+#include "ir/graph.h"
+#include <sinter/sinter.h>
+#include <stdio.h>
+
+typedef struct conform_case {
+  uint16_t call;
+  uint8_t dtype, data, shape, context, path;
+} conform_case;
+enum { CONFORM_ID = 128, CONFORM_TEXT = 4096, CONFORM_DETAIL = 400 };
+enum { DATA_REAL, DATA_WHOLE, DATA_COUNT };                /* numbers in a range; small whole numbers, compared bit by bit */
+enum { PATH_FUSED, PATH_STRICT, PATH_MASKED, PATH_COUNT }; /* strict: fused and unfused, bit by bit the same; masked: vulkan11-min */
+enum { SELF_WRONG, SELF_CRASH, SELF_HANG, SELF_COUNT };    /* cases that must fail, for the suite's own test */
+enum { CONFORM_SELF = 0xFFFF };
+
+/* ---- the list (cases.c) ---- */
+typedef struct conform_list {
+  conform_case *at;
+  uint32_t count;
+} conform_list;
+/* Every legal combination, ordered so that any beginning of the list covers all calls. `filter`: part of an id, or null. Null data: out of memory. */
+bool conform_make_list(conform_list *, const char *filter, uint64_t seed, bool self_test);
+void conform_case_id(const conform_case *, char id[CONFORM_ID]);
+const char *conform_case_family(const conform_case *); /* the operator */
+/* The graph as text and the values of its symbols n, m, k; false: this combination makes no sense. */
+bool conform_case_text(const conform_case *, char text[CONFORM_TEXT], int64_t symbols[3]);
+bool conform_case_exact(const conform_case *);                        /* its results must be the reference's bit by bit */
+void conform_domain(const conform_case *, double *low, double *high); /* of real data */
+
+/* ---- one case on one device (judge.c) ---- */
+typedef enum {
+  CONFORM_PASS,
+  CONFORM_FAIL,
+  CONFORM_SKIP,
+  CONFORM_CRASH,
+  CONFORM_TIMEOUT,
+  CONFORM_FLAKY,
+  CONFORM_EXCUSED,
+  CONFORM_RESULTS
+} conform_result;
+extern const char *const conform_result_names[CONFORM_RESULTS];
+typedef struct conform_verdict {
+  conform_result result;
+  double ratio; /* max(error / bound) */
+  uint32_t kernels, us;
+  char detail[CONFORM_DETAIL];
+} conform_verdict;
+typedef struct conform_device {
+  snt_context *context;
+  snt_device *device;
+  snt_profile *profile;
+  snt_device *masked; /* the same device under vulkan11-min; null if it cannot be */
+  snt_profile *masked_profile;
+  snt_device_info info;
+} conform_device;
+snt_result conform_open(const char *selector, conform_device *, snt_diag *);
+void conform_close(conform_device *);
+void conform_judge(conform_device *, const conform_case *, uint64_t seed, conform_verdict *);
+
+/* ---- many cases in child processes (workers.c) ---- */
+typedef struct conform_run {
+  const char *selector;
+  const conform_list *list;
+  uint32_t jobs, shard, shards;
+  double seconds, case_seconds; /* of everything, 0: no limit; of one case before its child is killed */
+  uint64_t seed;
+  void *user;
+  void (*device)(void *user, const snt_device_info *);
+  void (*done)(void *user, const conform_case *, const conform_verdict *);
+} conform_run;
+/* The number of cases that time did not allow, or UINT32_MAX with diag: the device does not open. */
+uint32_t conform_run_all(const conform_run *, snt_diag *);
+
+/* ---- output (report.c, page.c) ---- */
+typedef struct conform_excuse {
+  char device[64], filter[CONFORM_ID], expiry[11], reason[160];
+} conform_excuse;
+typedef struct conform_report {
+  FILE *tap, *json;
+  const conform_excuse *excuses;
+  uint32_t excuse_count, number, counts[CONFORM_RESULTS], failed;
+  uint64_t seed;
+  double worst;
+  snt_device_info device;
+} conform_report;
+/* Lines `DEVICE FILTER YYYY-MM-DD reason`; false with a message if one cannot be read. */
+bool conform_read_excuses(const char *path, conform_excuse **, uint32_t *count, snt_diag *);
+void conform_report_device(void *report, const snt_device_info *);
+void conform_report_case(void *report, const conform_case *, const conform_verdict *);
+/* One HTML page over files of JSON lines. */
+snt_result conform_write_page(uint32_t count, char *const *paths, const char *out, snt_diag *);
+#endif

@@ -1,0 +1,271 @@
+/* One case on one device: compiled, run in device buffers between guard words, its outputs poisoned first, and held against the f64 reference. */
+#include "conformance/conform.h"
+#include "ir/eval.h"
+#include "tools/host/host.h"
+#include <math.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sinter/backend.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { MAX_PORTS = 12, GUARD = 4096, POISON = 0xFF }; /* 0xFF bytes are a NaN in every float type */
+enum { MASKED_RUN = 1, STRICT_RUN = 2, UNFUSED_RUN = 4 };
+
+const char *const conform_result_names[CONFORM_RESULTS] = {"pass", "fail", "skip", "crash", "timeout", "flaky", "excused"};
+
+/* ---- devices ---- */
+
+snt_result conform_open(const char *selector, conform_device *d, snt_diag *diag) {
+  host_prepare_drivers();
+  *d = (conform_device){.info = {.head = SNT_HEAD(device_info)}};
+  const snt_context_info made = {.head = SNT_HEAD(context_info), .abi_version = SNT_ABI_VERSION};
+  snt_result r = snt_context_create(&made, &d->context);
+  if (r == SNT_OK) (void)snt_context_add_backend(d->context, host_cuda_text());
+  const snt_open_info open = {.head = SNT_HEAD(open_info), .selector = selector};
+  if (r == SNT_OK) r = snt_device_open(d->context, &open, &d->device, diag);
+  if (r == SNT_OK) r = snt_device_profile(d->device, &d->profile);
+  if (r == SNT_OK) r = snt_device_get_info(d->device, &d->info);
+  const snt_open_info less = {.head = SNT_HEAD(open_info), .selector = selector, .mask = "vulkan11-min"};
+  if (r == SNT_OK && snt_device_open(d->context, &less, &d->masked, NULL) == SNT_OK)
+    (void)snt_device_profile(d->masked, &d->masked_profile);
+  return r;
+}
+
+void conform_close(conform_device *d) {
+  snt_profile_destroy(d->masked_profile);
+  snt_device_destroy(d->masked);
+  snt_profile_destroy(d->profile);
+  snt_device_destroy(d->device);
+  snt_context_destroy(d->context);
+}
+
+/* ---- ports ---- */
+
+typedef struct port {
+  snt_port info;
+  int64_t dims[SNT_MAX_RANK];
+  uint64_t elements, bytes;
+  void *data;
+} port;
+typedef struct ports {
+  port at[MAX_PORTS];
+  uint32_t count;
+} ports;
+
+static uint64_t next_random(uint64_t *state) {
+  uint64_t z = (*state += 0x9E3779B97F4A7C15u);
+  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
+  z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
+  return z ^ (z >> 31);
+}
+
+typedef struct source {
+  const conform_case *c;
+  double low, high;
+  uint64_t state;
+  const int64_t *symbols;
+} source;
+
+/* The value of an element, by the port's name (calls.def) and the case's data. */
+static double value_of(source *s, const char *name, int32_t dtype) {
+  const uint64_t bits = next_random(&s->state);
+  if (!strncmp(name, "i_", 2)) return (double)(bits % (uint64_t)s->symbols[name[2] == 'n' ? 0 : name[2] == 'm' ? 1 : 2]);
+  if (dtype == SNT_BOOL) return (double)(bits & 1);
+  const double unit = (double)(bits >> 11) * 0x1p-53;
+  if (!strncmp(name, "p_", 2)) return 0.25 + unit;
+  if (s->c->data == DATA_REAL && ir_dtypes[dtype].is_float) return s->low + (s->high - s->low) * unit;
+  const bool is_unsigned = ir_dtypes[dtype].is_int && !ir_dtypes[dtype].is_signed;
+  return (double)(int64_t)(bits % 9) - (is_unsigned ? 0 : 4);
+}
+
+static bool make_ports(const snt_program *program, source *s, ports *all) {
+  all->count = snt_program_port_count(program);
+  if (all->count > MAX_PORTS) return false;
+  for (uint32_t i = 0; i < all->count; i++) {
+    port *p = &all->at[i];
+    *p = (port){.info = {.head = SNT_HEAD(port)}, .elements = 1};
+    if (snt_program_port(program, i, &p->info) != SNT_OK || snt_program_port_dims(program, i, s->symbols, p->dims) != SNT_OK) return false;
+    for (uint32_t d = 0; d < p->info.tensor.rank; d++) p->elements *= (uint64_t)p->dims[d];
+    p->bytes = p->elements * snt_dtype_size(p->info.tensor.dtype);
+    p->data = malloc(p->bytes + 2 * GUARD);
+    if (!p->data) return false;
+    memset(p->data, POISON, p->bytes);
+    for (uint64_t e = 0; p->info.kind != SNT_PORT_OUTPUT && e < p->elements; e++)
+      ir_dtype_store(p->info.tensor.dtype, p->data, e, value_of(s, p->info.name, p->info.tensor.dtype));
+  }
+  return true;
+}
+
+static void free_ports(ports *all) {
+  for (uint32_t i = 0; i < all->count && i < MAX_PORTS; i++) free(all->at[i].data);
+}
+
+/* ---- running ---- */
+
+typedef struct attempt {
+  snt_program *program;
+  snt_exec *exec;
+  snt_stream *stream;
+  snt_event *event;
+  snt_buffer *buffers[MAX_PORTS];
+  snt_argument arguments[MAX_PORTS];
+  ports ports;
+  uint8_t *scratch;
+} attempt;
+
+static snt_result upload(snt_device *device, attempt *a, snt_diag *diag) {
+  snt_result r = snt_stream_create(device, &a->stream, diag);
+  for (uint32_t i = 0; r == SNT_OK && i < a->ports.count; i++) {
+    port *p = &a->ports.at[i];
+    a->scratch = realloc(a->scratch, p->bytes + 2 * GUARD);
+    memset(a->scratch, POISON, p->bytes + 2 * GUARD);
+    memcpy(a->scratch + GUARD, p->data, p->bytes);
+    r = snt_buffer_create(device, p->bytes + 2 * GUARD, &a->buffers[i], diag);
+    if (r == SNT_OK) r = snt_buffer_upload(a->stream, a->buffers[i], 0, a->scratch, p->bytes + 2 * GUARD, diag);
+    a->arguments[i] = (snt_argument){.port = i, .buffer = a->buffers[i], .offset = GUARD};
+  }
+  return r;
+}
+
+/* Reads everything back; inputs and guard words must be what they were. */
+static snt_result download(attempt *a, conform_verdict *v, snt_diag *diag) {
+  snt_result r = SNT_OK;
+  for (uint32_t i = 0; r == SNT_OK && i < a->ports.count; i++) {
+    port *p = &a->ports.at[i];
+    a->scratch = realloc(a->scratch, p->bytes + 2 * GUARD);
+    r = snt_buffer_download(a->stream, a->buffers[i], 0, a->scratch, p->bytes + 2 * GUARD, diag);
+    for (uint32_t k = 0; r == SNT_OK && k < GUARD; k++)
+      if (a->scratch[k] != POISON || a->scratch[GUARD + p->bytes + k] != POISON) {
+        v->result = CONFORM_FAIL;
+        snprintf(v->detail, sizeof v->detail, "%s: written outside its buffer, %u bytes %s", p->info.name,
+                 a->scratch[k] != POISON ? GUARD - k : k, a->scratch[k] != POISON ? "before" : "behind");
+        break;
+      }
+    if (p->info.kind == SNT_PORT_OUTPUT) memcpy(p->data, a->scratch + GUARD, p->bytes);
+    else if (r == SNT_OK && memcmp(p->data, a->scratch + GUARD, p->bytes))
+      v->result = CONFORM_FAIL, snprintf(v->detail, sizeof v->detail, "input %s was written", p->info.name);
+  }
+  return r;
+}
+
+static snt_result run_attempt(conform_device *d, const char *text, source *s, uint32_t flags, attempt *a, conform_verdict *v,
+                              snt_diag *diag) {
+  snt_device *device = flags & MASKED_RUN ? d->masked : d->device;
+  const snt_profile *profile = flags & MASKED_RUN ? d->masked_profile : d->profile;
+  snt_graph *graph = NULL;
+  snt_result r = snt_graph_create(d->context, &graph);
+  if (r == SNT_OK) r = snt_graph_parse(graph, text, strlen(text), NULL, diag);
+  const snt_compile_info info = {.head = SNT_HEAD(compile_info),
+                                 .numerics = flags & STRICT_RUN ? SNT_NUMERICS_STRICT : SNT_NUMERICS_DEFAULT,
+                                 .flags = flags & UNFUSED_RUN ? SNT_COMPILE_UNFUSED : 0};
+  if (r == SNT_OK) r = snt_compile(graph, profile, &info, &a->program, diag);
+  snt_graph_destroy(graph);
+  if (r == SNT_OK) v->kernels = snt_program_kernel_count(a->program);
+  if (r == SNT_OK && !make_ports(a->program, s, &a->ports)) r = SNT_E_HOST_MEM;
+  if (r == SNT_OK) r = snt_exec_create(device, a->program, NULL, &a->exec, diag);
+  if (r == SNT_OK) r = upload(device, a, diag);
+  const snt_run_info run = {.head = SNT_HEAD(run_info),
+                            .argument_count = a->ports.count,
+                            .arguments = a->arguments,
+                            .symbols = s->symbols,
+                            .symbol_count = a->program ? snt_program_symbol_count(a->program) : 0};
+  if (r == SNT_OK) r = snt_submit(a->exec, a->stream, &run, &a->event, diag);
+  if (r == SNT_OK) r = snt_event_wait(a->event, UINT64_MAX);
+  return r == SNT_OK ? download(a, v, diag) : r;
+}
+
+static void end_attempt(attempt *a) {
+  snt_event_destroy(a->event);
+  for (uint32_t i = 0; i < MAX_PORTS; i++) snt_buffer_destroy(a->buffers[i]);
+  snt_stream_destroy(a->stream);
+  snt_exec_destroy(a->exec);
+  snt_program_destroy(a->program);
+  free_ports(&a->ports);
+  free(a->scratch);
+}
+
+/* ---- the verdict ---- */
+
+static void compare_port(const conform_case *c, const port *p, ir_eval_tensor *expected, conform_verdict *v) {
+  if (conform_case_exact(c)) expected->bound = NULL;
+  ir_eval_report report;
+  ir_eval_compare(expected, p->info.tensor.dtype, p->data, &report);
+  const double ratio = report.nan_mismatch ? INFINITY : report.max_ratio;
+  if (ratio > v->ratio) v->ratio = ratio;
+  if (ratio <= 1 || v->result != CONFORM_PASS) return;
+  v->result = CONFORM_FAIL;
+  snprintf(v->detail, sizeof v->detail, "%s[%llu]: got %.9g, want %.9g, bound %.3g%s", p->info.name, (unsigned long long)report.worst_index,
+           report.got, report.want, report.bound, report.nan_mismatch ? "; NaN on one side" : "");
+}
+
+static snt_result hold_against_reference(const conform_case *c, const char *text, const int64_t *symbols, const ports *all,
+                                         conform_verdict *v, snt_diag *diag) {
+  ir_arena arena;
+  expr_pool pool;
+  ir_graph g;
+  ir_eval_tensor out[MAX_PORTS];
+  const void *inputs[MAX_PORTS];
+  ir_arena_init(&arena, NULL);
+  expr_pool_init(&pool, &arena);
+  ir_graph_init(&g, &arena, &pool);
+  snt_result r = ir_graph_parse(&g, text, strlen(text), diag);
+  for (uint32_t i = 0; i < all->count; i++) inputs[i] = all->at[i].data;
+  const ir_eval_info info = {.symbols = symbols, .inputs = inputs};
+  if (r == SNT_OK) r = ir_eval_reference(&g, &info, &arena, out, diag);
+  for (uint32_t i = 0; r == SNT_OK && i < g.outputs.count; i++) compare_port(c, &all->at[g.inputs.count + i], &out[i], v);
+  ir_arena_free(&arena);
+  return r;
+}
+
+static void compare_bits(const ports *a, const ports *b, conform_verdict *v) {
+  for (uint32_t i = 0; v->result == CONFORM_PASS && i < a->count; i++)
+    if (memcmp(a->at[i].data, b->at[i].data, a->at[i].bytes)) {
+      v->result = CONFORM_FAIL;
+      snprintf(v->detail, sizeof v->detail, "%s: fused and unfused differ in STRICT", a->at[i].info.name);
+    }
+}
+
+static void judge_runs(conform_device *d, const conform_case *c, uint64_t seed, conform_verdict *v) {
+  char text[CONFORM_TEXT];
+  int64_t symbols[3];
+  snt_diag diag = {0};
+  attempt first = {.program = NULL}, second = {.program = NULL};
+  source s = {.c = c, .symbols = symbols, .state = seed};
+  (void)conform_case_text(c, text, symbols);
+  conform_domain(c, &s.low, &s.high);
+  const uint32_t flags = c->path == PATH_MASKED ? MASKED_RUN : c->path == PATH_STRICT ? STRICT_RUN : 0;
+  snt_result r = run_attempt(d, text, &s, flags, &first, v, &diag);
+  if (r == SNT_OK && c->call == CONFORM_SELF) ((uint8_t *)first.ports.at[first.ports.count - 1].data)[0] ^= 0x40;
+  if (r == SNT_OK) r = hold_against_reference(c, text, symbols, &first.ports, v, &diag);
+  s.state = seed;
+  if (r == SNT_OK && c->path == PATH_STRICT) {
+    r = run_attempt(d, text, &s, STRICT_RUN | UNFUSED_RUN, &second, v, &diag);
+    if (r == SNT_OK) compare_bits(&first.ports, &second.ports, v);
+  }
+  if (r != SNT_OK) {
+    v->result = r == SNT_E_UNSUPPORTED ? CONFORM_SKIP : CONFORM_FAIL;
+    snprintf(v->detail, sizeof v->detail, "%s: %s", snt_result_text(r), diag.text);
+  }
+  end_attempt(&first);
+  end_attempt(&second);
+}
+
+void conform_judge(conform_device *d, const conform_case *c, uint64_t seed, conform_verdict *v) {
+  struct timespec start, end;
+  *v = (conform_verdict){.result = CONFORM_PASS};
+  clock_gettime(CLOCK_MONOTONIC, &start);
+  if (c->call == CONFORM_SELF && c->path == SELF_CRASH) raise(SIGKILL);
+  while (c->call == CONFORM_SELF && c->path == SELF_HANG) pause();
+  if (c->path == PATH_MASKED && c->call != CONFORM_SELF && !d->masked) {
+    v->result = CONFORM_SKIP;
+    snprintf(v->detail, sizeof v->detail, "the device cannot be opened under vulkan11-min");
+    return;
+  }
+  conform_case plain = *c;
+  if (c->call == CONFORM_SELF) plain.path = PATH_FUSED;
+  judge_runs(d, &plain, seed, v);
+  clock_gettime(CLOCK_MONOTONIC, &end);
+  v->us = (uint32_t)((end.tv_sec - start.tv_sec) * 1000000 + (end.tv_nsec - start.tv_nsec) / 1000);
+}

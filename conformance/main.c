@@ -1,0 +1,204 @@
+/* sinter-conform: the conformance suite as one program. See usage. */
+#include "conformance/conform.h"
+#include "tools/host/host.h"
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static const char usage_text[] =
+    "usage: sinter conform [--device D] [--profile smoke|standard|full] [options]\n"
+    "       sinter conform report FILE.jsonl.. -o PAGE.html\n\n"
+    "Runs generated cases on a device, each judged by an f64 reference with a bound for every element, and says who is wrong. TAP 13 on "
+    "standard\n"
+    "output; exit code 0: all passed, 1: not, 2: wrong usage.\n\n"
+    "  --device D      as `sinter devices` prints it; \"all\" (the default): everything found, one after the other\n"
+    "  --profile P     smoke: 60 s a device (the default), standard: 600 s, full: all cases\n"
+    "  --time SECONDS  another limit; 0: none          --case-time SECONDS  before a child counts as hanging (60)\n"
+    "  --filter TEXT   only ids that contain TEXT      --seed N             of inputs and of the order of cases\n"
+    "  --shard I/N     the I-th of N equal parts       --jobs N             child processes at a time (2)\n"
+    "  --json FILE     JSON lines beside TAP           --expect FILE        lines `DEVICE FILTER YYYY-MM-DD reason`: known failures\n"
+    "  --count N       only the first N cases; any beginning of the list covers the operators evenly\n"
+    "  --list          prints the ids and runs nothing --self-test          adds cases that must fail: wrong, crashing, hanging\n";
+
+typedef struct options {
+  const char *device, *filter, *json, *expect, *page;
+  double seconds, case_seconds;
+  uint64_t seed;
+  uint32_t shard, shards, jobs, count;
+  bool list, self_test;
+} options;
+typedef struct profile {
+  const char *name;
+  double seconds;
+} profile;
+static const profile profiles[] = {{"smoke", 60}, {"standard", 600}, {"full", 0}};
+
+static bool set_profile(options *o, const char *name) {
+  for (size_t i = 0; i < sizeof profiles / sizeof *profiles; i++)
+    if (!strcmp(name, profiles[i].name)) {
+      o->seconds = profiles[i].seconds;
+      return true;
+    }
+  return false;
+}
+
+static bool set_shard(options *o, const char *text) {
+  unsigned i, n;
+  char end;
+  if (sscanf(text, "%u/%u%c", &i, &n, &end) != 2 || i < 1 || i > n) return false;
+  o->shard = i - 1, o->shards = n;
+  return true;
+}
+
+static bool set_number(double *out, const char *text) {
+  char *end;
+  *out = strtod(text, &end);
+  return end != text && !*end && *out >= 0 && *out < 1e9;
+}
+
+static bool set_option(options *o, const char *name, const char *value) {
+  double number;
+  if (!strcmp(name, "--device")) o->device = value;
+  else if (!strcmp(name, "--filter")) o->filter = value;
+  else if (!strcmp(name, "--json")) o->json = value;
+  else if (!strcmp(name, "--expect")) o->expect = value;
+  else if (!strcmp(name, "--profile")) return set_profile(o, value);
+  else if (!strcmp(name, "--shard")) return set_shard(o, value);
+  else if (!strcmp(name, "--time")) return set_number(&o->seconds, value);
+  else if (!strcmp(name, "--case-time")) return set_number(&o->case_seconds, value) && o->case_seconds > 0;
+  else if (!strcmp(name, "--seed") && set_number(&number, value)) o->seed = (uint64_t)number;
+  else if (!strcmp(name, "--jobs") && set_number(&number, value) && number >= 1 && number <= 64) o->jobs = (uint32_t)number;
+  else if (!strcmp(name, "--count") && set_number(&number, value) && number >= 1) o->count = (uint32_t)number;
+  else return false;
+  return true;
+}
+
+static bool read_options(options *o, int argc, char **argv) {
+  *o = (options){.device = "all", .seconds = 60, .case_seconds = 60, .seed = 1, .shards = 1, .jobs = 2};
+  for (int i = 1; i < argc; i++) {
+    if (!strcmp(argv[i], "--list")) o->list = true;
+    else if (!strcmp(argv[i], "--self-test")) o->self_test = true;
+    else if (i + 1 < argc && set_option(o, argv[i], argv[i + 1])) i++;
+    else
+      return fprintf(stderr, "sinter conform: %s%s%s\n", argv[i], i + 1 < argc ? " " : "", i + 1 < argc ? argv[i + 1] : " needs a value"),
+             false;
+  }
+  return true;
+}
+
+/* ---- devices: listed in a child, so that this process loads no driver ---- */
+
+enum { MAX_DEVICES = 32, SELECTOR = 64 };
+
+static _Noreturn void list_devices(int to) {
+  snt_device_info info[MAX_DEVICES];
+  uint32_t count = MAX_DEVICES;
+  snt_context *context = NULL;
+  memset(info, 0, sizeof info);
+  host_prepare_drivers();
+  const snt_context_info made = {.head = SNT_HEAD(context_info), .abi_version = SNT_ABI_VERSION};
+  if (snt_context_create(&made, &context) == SNT_OK) {
+    (void)snt_context_add_backend(context, host_cuda_text());
+    if (snt_device_list(context, &count, sizeof *info, info) < 0) count = 0;
+    for (uint32_t i = 0; i < count && i < MAX_DEVICES; i++)
+      if (write(to, info[i].selector, SELECTOR) != SELECTOR) break;
+  }
+  _exit(0);
+}
+
+static uint32_t find_devices(char found[MAX_DEVICES][SELECTOR]) {
+  int ends[2];
+  uint32_t count = 0;
+  if (pipe(ends)) return 0;
+  const pid_t pid = fork();
+  if (pid == 0) close(ends[0]), list_devices(ends[1]);
+  close(ends[1]);
+  while (pid > 0 && count < MAX_DEVICES && read(ends[0], found[count], SELECTOR) == SELECTOR) count++;
+  close(ends[0]);
+  if (pid > 0) waitpid(pid, NULL, 0);
+  return count;
+}
+
+/* ---- a run ---- */
+
+static int run_device(const options *o, const conform_list *list, const char *selector, conform_report *report) {
+  const conform_run run = {.selector = selector,
+                           .list = list,
+                           .jobs = o->jobs,
+                           .shard = o->shard,
+                           .shards = o->shards,
+                           .seconds = o->seconds,
+                           .case_seconds = o->case_seconds,
+                           .seed = o->seed,
+                           .user = report,
+                           .device = conform_report_device,
+                           .done = conform_report_case};
+  snt_diag diag = {0};
+  const uint32_t left = conform_run_all(&run, &diag);
+  if (left == UINT32_MAX) {
+    printf("not ok %u - %s opens\n# %s\n", ++report->number, selector, diag.text);
+    report->failed++;
+    return 1;
+  }
+  printf("# %s:", selector);
+  for (uint32_t i = 0; i < CONFORM_RESULTS; i++) {
+    if (report->counts[i]) printf(" %u %s,", report->counts[i], conform_result_names[i]);
+    report->counts[i] = 0;
+  }
+  printf(" %u not run for lack of time; largest error / bound %.3g\n", left, report->worst);
+  report->worst = 0;
+  return 0;
+}
+
+static int run_suite(const options *o, conform_report *report) {
+  char devices[MAX_DEVICES][SELECTOR];
+  conform_list list;
+  if (!conform_make_list(&list, o->filter, o->seed, o->self_test)) return fprintf(stderr, "sinter conform: out of memory\n"), 1;
+  if (o->count && list.count > o->count) list.count = o->count;
+  char id[CONFORM_ID];
+  for (uint32_t i = 0; o->list && i < list.count; i++) conform_case_id(&list.at[i], id), puts(id);
+  uint32_t count = 1;
+  if (!list.count) fprintf(stderr, "sinter conform: no case contains \"%s\"\n", o->filter);
+  if (o->list || !list.count) return free(list.at), list.count ? 0 : 2;
+  if (!strcmp(o->device, "all")) count = find_devices(devices);
+  else snprintf(devices[0], SELECTOR, "%s", o->device);
+  printf("TAP version 13\n# %u cases, seed %llu\n", list.count, (unsigned long long)o->seed);
+  for (uint32_t i = 0; i < count; i++) (void)run_device(o, &list, devices[i], report);
+  printf("1..%u\n", report->number);
+  free(list.at);
+  return report->failed || !report->number;
+}
+
+static int make_page(int argc, char **argv) {
+  const char *out = NULL;
+  char *files[64];
+  uint32_t count = 0;
+  snt_diag diag = {0};
+  for (int i = 2; i < argc; i++) {
+    if (!strcmp(argv[i], "-o") && i + 1 < argc) out = argv[++i];
+    else if (count < 64) files[count++] = argv[i];
+  }
+  if (!out || !count) return fputs(usage_text, stderr), 2;
+  if (conform_write_page(count, files, out, &diag) == SNT_OK) return printf("%s: %u runs\n", out, count), 0;
+  return fprintf(stderr, "sinter conform: %s\n", diag.text), 1;
+}
+
+int main(int argc, char **argv) {
+  options o;
+  snt_diag diag = {0};
+  conform_report report = {.tap = stdout};
+  conform_excuse *excuses = NULL;
+  for (int i = 1; i < argc; i++)
+    if (!strcmp(argv[i], "--help")) return fputs(usage_text, stdout), 0;
+  if (argc > 1 && !strcmp(argv[1], "report")) return make_page(argc, argv);
+  if (!read_options(&o, argc, argv)) return fputs(usage_text, stderr), 2;
+  if (o.expect && !conform_read_excuses(o.expect, &excuses, &report.excuse_count, &diag))
+    return fprintf(stderr, "sinter conform: %s\n", diag.text), 2;
+  if (o.json && !(report.json = fopen(o.json, "w"))) return fprintf(stderr, "sinter conform: %s cannot be written\n", o.json), 2;
+  report.excuses = excuses, report.seed = o.seed;
+  const int code = run_suite(&o, &report);
+  if (report.json && fclose(report.json)) return fprintf(stderr, "sinter conform: %s was not written whole\n", o.json), 1;
+  free(excuses);
+  return code;
+}

@@ -1,0 +1,102 @@
+/* TAP 13 and JSON lines, and what is known to fail: a line `DEVICE FILTER YYYY-MM-DD reason` excuses failing cases of a device whose selector,
+   name or driver contains DEVICE and whose id contains FILTER until that day. An excused case that passes is a failure: the line must go. */
+#include "conformance/conform.h"
+#include "tools/host/host.h"
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+bool conform_read_excuses(const char *path, conform_excuse **out, uint32_t *count, snt_diag *diag) {
+  void *data;
+  size_t size;
+  *count = 0;
+  if (host_read_file(path, &data, &size, diag) != SNT_OK) return false;
+  uint32_t lines = 1, number = 0;
+  for (const char *c = data; *c; c++) lines += *c == '\n';
+  *out = calloc(lines, sizeof **out);
+  bool good = *out != NULL;
+  for (char *next, *line = data; good && line && *line; line = next) {
+    next = strchr(line, '\n');
+    if (next) *next++ = 0;
+    number++;
+    if (!*line || *line == '#') continue;
+    conform_excuse *e = &(*out)[*count];
+    good = sscanf(line, "%63s %127s %10[0-9-] %159[^\n]", e->device, e->filter, e->expiry, e->reason) == 4 && strlen(e->expiry) == 10;
+    if (good) ++*count;
+    else (void)host_fail(diag, SNT_E_PARSE, "expectations", "%s:%u: not `DEVICE FILTER YYYY-MM-DD reason`", path, number);
+  }
+  free(data);
+  return good;
+}
+
+static const conform_excuse *find_excuse(const conform_report *r, const char *id) {
+  char today[16];
+  const time_t t = time(NULL);
+  strftime(today, sizeof today, "%Y-%m-%d", gmtime(&t));
+  for (uint32_t i = 0; i < r->excuse_count; i++) {
+    const conform_excuse *e = &r->excuses[i];
+    const bool device = strstr(r->device.selector, e->device) || strstr(r->device.name, e->device) || strstr(r->device.driver, e->device);
+    if (device && strstr(id, e->filter) && strcmp(today, e->expiry) <= 0) return e;
+  }
+  return NULL;
+}
+
+static void put_json(FILE *f, const char *key, const char *text) {
+  fprintf(f, "\"%s\": \"", key);
+  for (; *text; text++) {
+    if (*text == '"' || *text == '\\') fprintf(f, "\\%c", *text);
+    else if ((unsigned char)*text < 32) fprintf(f, "\\u%04x", *text);
+    else fputc(*text, f);
+  }
+  fputc('"', f);
+}
+
+void conform_report_device(void *report, const snt_device_info *info) {
+  conform_report *r = report;
+  r->device = *info;
+  fprintf(r->tap, "# device %s: %s; driver %s; profile %s\n", info->selector, info->name, info->driver, info->profile);
+  if (!r->json) return;
+  fprintf(r->json, "{\"suite\": \"%s\", \"seed\": %llu, ", SNT_VERSION_TEXT, (unsigned long long)r->seed);
+  put_json(r->json, "device", info->selector), fputs(", ", r->json);
+  put_json(r->json, "name", info->name), fputs(", ", r->json);
+  put_json(r->json, "driver", info->driver), fputs("}\n", r->json);
+}
+
+static void write_json(conform_report *r, const char *id, const conform_case *c, const conform_verdict *v) {
+  fputc('{', r->json);
+  put_json(r->json, "id", id), fputs(", ", r->json);
+  put_json(r->json, "family", conform_case_family(c)), fputs(", ", r->json);
+  put_json(r->json, "result", conform_result_names[v->result]);
+  if (v->ratio < 1e300) fprintf(r->json, ", \"ratio\": %.6g", v->ratio);
+  fprintf(r->json, ", \"kernels\": %u, \"us\": %u", v->kernels, v->us);
+  char text[CONFORM_TEXT];
+  int64_t symbols[3];
+  if (v->detail[0]) fputs(", ", r->json), put_json(r->json, "detail", v->detail);
+  if (v->result != CONFORM_PASS && conform_case_text(c, text, symbols)) fputs(", ", r->json), put_json(r->json, "graph", text);
+  fputs("}\n", r->json);
+}
+
+void conform_report_case(void *report, const conform_case *c, const conform_verdict *verdict) {
+  conform_report *r = report;
+  conform_verdict v = *verdict;
+  char id[CONFORM_ID];
+  conform_case_id(c, id);
+  const conform_excuse *excuse = find_excuse(r, id);
+  const bool good = v.result == CONFORM_PASS || v.result == CONFORM_SKIP;
+  bool pass = good;
+  if (excuse && !good) v.result = CONFORM_EXCUSED, pass = true;
+  if (excuse && v.result == CONFORM_PASS) {
+    v.result = CONFORM_FAIL, pass = false;
+    snprintf(v.detail, sizeof v.detail, "passes although it is expected to fail: %.120s", excuse->reason);
+  }
+  r->counts[v.result]++;
+  r->failed += !pass;
+  if (good && v.ratio > r->worst) r->worst = v.ratio;
+  fprintf(r->tap, "%sok %u - %s", pass ? "" : "not ", ++r->number, id);
+  if (v.result == CONFORM_SKIP) fprintf(r->tap, " # SKIP %s", v.detail);
+  else if (v.result == CONFORM_EXCUSED) fprintf(r->tap, " # TODO until %s: %s", excuse->expiry, excuse->reason);
+  fputc('\n', r->tap);
+  if (!pass) fprintf(r->tap, "# %s: %s\n", conform_result_names[v.result], v.detail);
+  fflush(r->tap);
+  if (r->json) write_json(r, id, c, &v);
+}

@@ -1,0 +1,220 @@
+/* Cases in child processes: a crash, a hang or a lost device costs one case and one child. The parent never loads a driver. Each child is told a
+   case number at a time through one pipe and answers through another; a failure is tried again in a new child, and is flaky if it then passes. */
+#include "conformance/conform.h"
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { MAX_JOBS = 64, CASES_A_CHILD = 512 };
+typedef struct opened { /* a child's first words */
+  snt_result result;
+  snt_diag diag;
+  snt_device_info info;
+} opened;
+typedef struct worker {
+  pid_t pid;
+  int to, from;
+  uint32_t index, done;
+  bool greeted, busy, again;
+  double started;
+  conform_verdict first; /* of the case that is tried again */
+} worker;
+typedef struct pool {
+  const conform_run *run;
+  worker workers[MAX_JOBS];
+  uint32_t next, step, reported;
+  double start;
+  bool told_device;
+  snt_diag *diag;
+} pool;
+
+static double now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static bool send_all(int to, const void *data, size_t size) {
+  const char *at = data;
+  while (size) {
+    const ssize_t n = write(to, at, size);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return false;
+    at += n, size -= (size_t)n;
+  }
+  return true;
+}
+
+static bool receive_all(int from, void *data, size_t size) {
+  char *at = data;
+  while (size) {
+    const ssize_t n = read(from, at, size);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return false;
+    at += n, size -= (size_t)n;
+  }
+  return true;
+}
+
+/* ---- the child ---- */
+
+static _Noreturn void be_child(const conform_run *run, int from, int to) {
+  conform_device device;
+  opened words = {.result = SNT_OK};
+  uint32_t index;
+  words.result = conform_open(run->selector, &device, &words.diag);
+  words.info = device.info;
+  bool good = send_all(to, &words, sizeof words) && words.result == SNT_OK;
+  while (good && receive_all(from, &index, sizeof index)) {
+    conform_verdict verdict;
+    conform_judge(&device, &run->list->at[index], run->seed + index, &verdict);
+    good = send_all(to, &verdict, sizeof verdict);
+  }
+  _exit(0); /* drivers' exit handlers are not what is tested */
+}
+
+static bool start_child(pool *p, worker *w) {
+  int down[2], up[2];
+  if (pipe(down)) return false;
+  if (pipe(up)) {
+    close(down[0]), close(down[1]);
+    return false;
+  }
+  fflush(NULL);
+  const pid_t pid = fork();
+  if (pid == 0) {
+    for (uint32_t i = 0; i < p->run->jobs; i++)
+      if (p->workers[i].pid) close(p->workers[i].to), close(p->workers[i].from);
+    close(down[1]), close(up[0]);
+    be_child(p->run, down[0], up[1]);
+  }
+  close(down[0]), close(up[1]);
+  if (pid < 0) {
+    close(down[1]), close(up[0]);
+    return false;
+  }
+  w->pid = pid, w->to = down[1], w->from = up[0], w->done = 0, w->greeted = false, w->started = now();
+  return true;
+}
+
+static void end_child(worker *w) {
+  if (!w->pid) return;
+  kill(w->pid, SIGKILL);
+  close(w->to), close(w->from);
+  while (waitpid(w->pid, NULL, 0) < 0 && errno == EINTR) {}
+  w->pid = 0;
+}
+
+/* ---- the parent ---- */
+
+static bool time_is_up(const pool *p) { return p->run->seconds > 0 && now() - p->start > p->run->seconds; }
+
+static void tell(pool *p, worker *w, const conform_verdict *v) {
+  w->busy = w->again = false;
+  p->reported++;
+  p->run->done(p->run->user, &p->run->list->at[w->index], v);
+}
+
+static void settle(pool *p, worker *w, conform_verdict *v) {
+  const bool bad = v->result == CONFORM_FAIL || v->result == CONFORM_CRASH;
+  if (w->again && !bad && v->result != CONFORM_TIMEOUT) {
+    *v = w->first;
+    v->result = CONFORM_FLAKY;
+  } else if (bad && !w->again) {
+    w->first = *v, w->again = true;
+    end_child(w);
+    return;
+  }
+  tell(p, w, v);
+}
+
+static void give_up(pool *p, worker *w, conform_result result, const char *text) {
+  conform_verdict v = {.result = result};
+  snprintf(v.detail, sizeof v.detail, "%s", text);
+  end_child(w);
+  settle(p, w, &v);
+}
+
+static bool give_case(pool *p, worker *w) {
+  if (!w->again) {
+    if (p->next >= p->run->list->count || time_is_up(p)) return true;
+    w->index = p->next, p->next += p->step;
+  }
+  w->busy = true, w->started = now(), w->done++;
+  return send_all(w->to, &w->index, sizeof w->index);
+}
+
+/* Words from a child: the device at first, then verdicts. False: the device does not open. */
+static bool hear(pool *p, worker *w) {
+  if (!w->greeted) {
+    opened words;
+    if (!receive_all(w->from, &words, sizeof words)) {
+      words = (opened){.result = SNT_E_DEVICE_LOST};
+      snprintf(words.diag.text, sizeof words.diag.text, "opening %s ended the process", p->run->selector);
+    }
+    if (words.result != SNT_OK) {
+      *p->diag = words.diag;
+      return false;
+    }
+    if (!p->told_device) p->run->device(p->run->user, &words.info);
+    p->told_device = w->greeted = true;
+    w->busy = false;
+    return true;
+  }
+  conform_verdict v;
+  if (receive_all(w->from, &v, sizeof v)) settle(p, w, &v);
+  else give_up(p, w, CONFORM_CRASH, "the process ended");
+  return true;
+}
+
+/* One turn for a worker without words: a child for it, a case for it. */
+static bool feed(pool *p, worker *w) {
+  const bool more = w->again || (p->next < p->run->list->count && !time_is_up(p));
+  if (w->pid && !w->busy && w->greeted && w->done >= CASES_A_CHILD) end_child(w);
+  if (!more && !w->busy) return true;
+  if (!w->pid && !start_child(p, w)) return false;
+  if (w->greeted && !w->busy && !give_case(p, w)) give_up(p, w, CONFORM_CRASH, "the process ended between cases");
+  return true;
+}
+
+static bool is_working(const pool *p) {
+  for (uint32_t i = 0; i < p->run->jobs; i++)
+    if (p->workers[i].busy || p->workers[i].again) return true;
+  return p->next < p->run->list->count && !time_is_up(p);
+}
+
+static bool turn(pool *p) {
+  struct pollfd waiting[MAX_JOBS];
+  for (uint32_t i = 0; i < p->run->jobs; i++) {
+    worker *w = &p->workers[i];
+    if (!feed(p, w)) return false;
+    waiting[i] = (struct pollfd){.fd = w->pid ? w->from : -1, .events = POLLIN};
+  }
+  if (poll(waiting, p->run->jobs, 200) < 0 && errno != EINTR) return false;
+  for (uint32_t i = 0; i < p->run->jobs; i++) {
+    worker *w = &p->workers[i];
+    if (w->pid && (waiting[i].revents & (POLLIN | POLLHUP)) && !hear(p, w)) return false;
+    if (w->pid && w->busy && now() - w->started > p->run->case_seconds)
+      give_up(p, w, CONFORM_TIMEOUT, "no answer in time; the process was ended");
+  }
+  return true;
+}
+
+uint32_t conform_run_all(const conform_run *run, snt_diag *diag) {
+  pool p = {.run = run, .next = run->shard, .step = run->shards, .start = now(), .diag = diag};
+  conform_run clamped = *run;
+  if (clamped.jobs > MAX_JOBS) clamped.jobs = MAX_JOBS;
+  p.run = &clamped;
+  signal(SIGPIPE, SIG_IGN);
+  bool good = true;
+  while (good && is_working(&p)) good = turn(&p);
+  for (uint32_t i = 0; i < clamped.jobs; i++) end_child(&p.workers[i]);
+  if (!good) return UINT32_MAX;
+  const uint32_t mine = run->list->count > run->shard ? (run->list->count - run->shard + run->shards - 1) / run->shards : 0;
+  return mine - p.reported;
+}

@@ -1,0 +1,50 @@
+#!/bin/sh
+# The conformance suite: that it can fail (a wrong result, a killed and a hanging process, an expectation that no longer holds), and a first part of
+# its cases on every device found; more of them with SNT_TEST_FULL.
+cd "$(dirname "$0")/.." || exit 1
+conform=${SNT_BUILD:-build/release}/sinter-conform
+work=$(mktemp -d) && trap 'rm -rf "$work"' EXIT
+number=0
+failed=0
+result() { # status, name
+  number=$((number + 1))
+  if [ "$1" = 0 ]; then echo "ok $number - $2"; else echo "not ok $number - $2"; failed=1; fi
+}
+has() { grep -q -- "$1" "$2"; result $? "$3"; }
+
+echo 'TAP version 13'
+"$conform" --device interp --filter self. --self-test --case-time 2 --json "$work/self.jsonl" >"$work/self" 2>&1
+[ $? = 1 ]; result $? 'cases that must fail: exit code 1'
+has '^# fail: y\[0\]: got' "$work/self" 'a wrong result is seen'
+has '^# crash: the process ended' "$work/self" 'a killed process is one case'
+has '^# timeout:' "$work/self" 'a hanging process is one case'
+has '^1\.\.3$' "$work/self" 'and the run goes on'
+echo 'interp self. 2999-12-31 made to fail' >"$work/known"
+"$conform" --device interp --filter self. --self-test --case-time 2 --expect "$work/known" >"$work/excused" 2>&1
+result $? 'what is expected to fail does not count'
+echo 'interp neg.f32 2999-12-31 does not fail at all' >"$work/known"
+"$conform" --device interp --filter neg.f32.real.prime.alone --expect "$work/known" >"$work/log" 2>&1
+[ $? = 1 ]; result $? 'an expectation that does not hold is a failure'
+echo 'interp self. 2001-01-01 long ago' >"$work/known"
+"$conform" --device interp --filter self.wrong --self-test --expect "$work/known" >"$work/log" 2>&1
+[ $? = 1 ]; result $? 'an expired expectation excuses nothing'
+echo 'three words only' >"$work/known"
+"$conform" --device interp --expect "$work/known" >"$work/log" 2>&1
+[ $? = 2 ]; result $? 'a broken expectation is refused'
+has ':1: not' "$work/log" 'with its line'
+"$conform" --device nowhere:7 --filter neg.f32.real.prime >"$work/log" 2>&1
+[ $? = 1 ]; result $? 'a device that is not there is a failure'
+"$conform" report "$work/self.jsonl" -o "$work/page.html" >/dev/null 2>&1
+result $? 'a page is made'
+has '<summary><b>timeout' "$work/page.html" 'that shows the failures'
+[ "$("$conform" --list | wc -l)" -ge 20000 ]; result $? 'at least 20 000 cases'
+[ "$("$conform" --list | head -400 | sed 's/\..*//' | sort -u | wc -l)" -ge 100 ]; result $? 'whose beginning covers the operators'
+
+count=120
+[ -z "$SNT_TEST_FULL" ] || count=4000
+if "$conform" --count $count --time 0 --expect tests/conform.expect >"$work/all" 2>&1; then status=0; else status=1; fi
+result $status "every device: $(grep -c '^ok' "$work/all") cases"
+grep -A1 '^not ok' "$work/all" | sed 's/^/# /'
+grep 'not run' "$work/all"
+echo "1..$number"
+exit $failed
