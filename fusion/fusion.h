@@ -106,6 +106,7 @@ snt_result fusion_fission(fusion_context *, bool *changed);       /* splits what
 snt_result fusion_settle_states(fusion_context *, bool *changed); /* which updates may overwrite their state in place */
 snt_result fusion_copy_states(fusion_context *);                  /* the copies of the others, after all other kernels */
 snt_result fusion_schedule(fusion_context *, bool *changed);      /* groups -> kernels and steps, by the table of schedules */
+snt_result fusion_batch(fusion_context *, bool *changed);         /* independent steps that launches dominate become one */
 snt_result fusion_plan_memory(fusion_context *, bool *changed);   /* scratch offsets by lifetime, in place, barriers */
 
 /* ---- what a schedule gives ---- */

@@ -12,6 +12,7 @@ const fusion_pass fusion_pipeline[] = {
     {"fission", fusion_fission, 0},
     {"states", fusion_settle_states, 0},
     {"schedule", fusion_schedule, 0},
+    {"batch", fusion_batch, 0},
     {"plan", fusion_plan_memory, 0},
 };
 const uint32_t fusion_pipeline_count = IR_COUNT(fusion_pipeline);

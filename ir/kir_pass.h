@@ -58,6 +58,9 @@ typedef struct kir_clone {
 snt_result kir_clone_begin(kir_clone *, const kir_kernel *in, kir_kernel *out); /* copies name, memories, scalars */
 uint32_t kir_clone_inst(kir_clone *, uint32_t old);                             /* emits a copy with mapped operands, sets map */
 
+/* Appends the body of `in`; memories[m] and scalars[s] say where its own are in `out`, `group` is the value of its group number. ir/kir_join.c */
+bool kir_append(kir_kernel *out, const kir_kernel *in, const uint32_t *memories, const uint32_t *scalars, uint32_t group);
+
 /* Legaliser of one transcendental instruction: emits its expansion with operand values a, b already in `out`; returns the value. ir/kir_math.c */
 uint32_t kir_math_expand(kir_kernel *out, const kir_inst *, uint32_t a, uint32_t b, const kir_caps *);
 float kir_math_max_ulp(kir_op); /* measured maximum of our expansion */

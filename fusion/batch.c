@@ -1,0 +1,277 @@
+/* Horizontal fusion: independent steps that launches dominate become one kernel, whose first groups do the one and whose last groups the other.
+   In: steps as the schedules made them, before memory is planned. Out: fewer steps and kernels; a decision record for each pair that was taken.
+   It works on kernels, whatever their kind and shape: they must have workgroups of one shape, and fit the device's bindings and scalars together. */
+#include "fusion/emit.h"
+#include "fusion/schedule_common.h"
+#include <stdio.h>
+
+enum { WINDOW = 24, LAUNCH_BOUND = 4 /* a step is, when all but its launch takes at most so many launches */ };
+
+typedef struct join {
+  fusion_context *c;
+  const plan_step *a, *b;
+  kir_kernel *k;
+  plan_step step;
+  uint32_t slots, scalars; /* used so far */
+} join;
+
+/* ---- what may be joined ---- */
+
+static bool conflicts(const plan_step *a, const plan_step *b) {
+  for (uint32_t i = 0; i < a->binding_count; i++)
+    for (uint32_t k = 0; k < b->binding_count; k++)
+      if (a->bindings[i].buffer == b->bindings[k].buffer && ((a->bindings[i].access | b->bindings[k].access) & KIR_WRITE)) return true;
+  return false;
+}
+
+static const kir_kernel *kernel_of(const fusion_context *c, const plan_step *s) { return c->plan->kernels.at[s->kernel].kernel; }
+
+static bool is_launch_bound(const fusion_context *c, const plan_step *s) {
+  const double launch = c->options->profile->launch_ns;
+  return s->est_ns - launch <= LAUNCH_BOUND * launch;
+}
+
+static uint32_t local_bytes(const kir_kernel *k) {
+  uint32_t bytes = 0;
+  for (uint32_t i = 0; i < k->memories.count; i++) {
+    const kir_memory *m = &k->memories.at[i];
+    if (m->space != KIR_LOCAL) continue;
+    uint64_t cells = 1;
+    for (uint32_t d = 0; d < m->rank; d++) cells *= m->dims[d];
+    bytes += (uint32_t)cells * ir_dtypes[m->type.base].bytes * m->type.lanes;
+  }
+  return bytes;
+}
+
+static uint32_t joint_bindings(const plan_step *a, const plan_step *b) {
+  uint32_t count = a->binding_count + b->binding_count;
+  for (uint32_t i = 0; i < a->binding_count; i++)
+    for (uint32_t k = 0; k < b->binding_count; k++) count -= a->bindings[i].buffer == b->bindings[k].buffer;
+  return count;
+}
+
+/* Items of a larger workgroup may sit idle unless the others wait for them. */
+static bool waits(const kir_kernel *k) {
+  for (uint32_t i = 1; i < k->insts.count; i++) {
+    const uint16_t op = kir_at(k, i)->op;
+    if (op == KIR_barrier || (op >= KIR_sg_add && op <= KIR_sg_barrier)) return true;
+  }
+  return false;
+}
+static bool fits_items(const kir_kernel *k, const kir_kernel *into) {
+  if (k->items[1] != into->items[1] || k->items[2] != into->items[2]) return false;
+  return k->items[0] == into->items[0] || (k->items[0] < into->items[0] && k->items[1] == 1 && k->items[2] == 1 && !waits(k));
+}
+
+static const char *obstacle(const fusion_context *c, const plan_step *a, const plan_step *b) {
+  const cost_profile *p = c->options->profile;
+  const kir_kernel *x = kernel_of(c, a), *y = kernel_of(c, b);
+  if (!fits_items(x, y) && !fits_items(y, x)) return "workgroups of different shapes";
+  if (x->sub && y->sub && x->sub != y->sub) return "subgroups of different sizes";
+  if (p->max_bindings && joint_bindings(a, b) > p->max_bindings) return "bindings";
+  if (8 * (x->scalars.count + y->scalars.count + 1) > p->max_scalar_bytes) return "scalars";
+  if (p->max_local_bytes && local_bytes(x) + local_bytes(y) > p->max_local_bytes) return "local memory";
+  return NULL;
+}
+
+/* A contract between the user's values: never one kernel of these two. */
+static bool holds_node(const plan_step *s, uint32_t node) {
+  for (uint32_t i = 0; i < s->node_count; i++)
+    if (s->nodes[i] == node) return true;
+  return false;
+}
+static bool is_forbidden(const fusion_context *c, const plan_step *a, const plan_step *b) {
+  const ir_graph *g = c->graph;
+  for (uint32_t i = 0; i < g->contracts.count; i++) {
+    const ir_contract *k = &g->contracts.at[i];
+    bool in_a = false, in_b = false;
+    for (uint32_t v = 0; v < k->count; v++) {
+      const uint32_t value = fusion_through_views(g, g->contract_values.at[k->first + v]);
+      in_a |= holds_node(a, value);
+      in_b |= holds_node(b, value);
+    }
+    if (k->kind == IR_NEVER_FUSE && in_a && in_b) return true;
+  }
+  return false;
+}
+
+/* ---- joining two kernels ---- */
+
+static uint32_t add_scalar(join *j, const kir_scalar *s, ir_expr value) {
+  for (uint32_t i = 0; i < j->scalars; i++)
+    if (j->step.scalars[i] == value && kir_same(j->k->scalars.at[i].type, s->type)) return i;
+  char name[16];
+  const int length = snprintf(name, sizeof name, "s%u", j->scalars);
+  j->step.scalars[j->scalars++] = value;
+  return kir_scalar_add(j->k, ir_arena_text(j->c->arena, name, (size_t)length), s->type.base, s->min, s->max, s->multiple_of);
+}
+
+/* A buffer that both read through the same view is bound once. */
+static uint32_t shared_memory(const join *j, const plan_step *s, const kir_memory *m) {
+  for (uint32_t i = 0; i < j->k->memories.count; i++) {
+    const kir_memory *had = &j->k->memories.at[i];
+    if (had->space != KIR_GLOBAL || m->space != KIR_GLOBAL || had->flags != m->flags || had->view != m->view) continue;
+    if (had->access != KIR_READ || m->access != KIR_READ || !kir_same(had->type, m->type)) continue;
+    const plan_binding *x = &j->step.bindings[had->slot], *y = &s->bindings[m->slot];
+    if (x->buffer == y->buffer && x->offset == y->offset && !m->offset_scalar && !had->offset_scalar && had->dims[0] == m->dims[0] &&
+        !m->size_scalar && !had->size_scalar)
+      return i;
+  }
+  return UINT32_MAX;
+}
+
+static uint32_t add_memory(join *j, const plan_step *s, const kir_memory *m, const uint32_t *memories, const uint32_t *scalars) {
+  const uint32_t shared = shared_memory(j, s, m);
+  if (shared != UINT32_MAX) return shared;
+  kir_memory made = *m;
+  char name[16];
+  const int length = snprintf(name, sizeof name, "%c%u", m->space == KIR_GLOBAL ? 'p' : 'm', j->k->memories.count);
+  made.name = ir_arena_text(j->c->arena, name, (size_t)length);
+  if (made.offset_scalar) made.offset_scalar = scalars[made.offset_scalar - 1] + 1;
+  if (made.size_scalar) made.size_scalar = scalars[made.size_scalar - 1] + 1;
+  if (made.overlay) made.overlay = memories[made.overlay - 1] + 1;
+  if (m->space == KIR_GLOBAL || m->space == KIR_IMAGE || m->space == KIR_SCRATCH) {
+    made.slot = j->slots;
+    j->step.bindings[j->slots++] = s->bindings[m->slot];
+  }
+  return kir_memory_add(j->k, &made);
+}
+
+/* Declares what a part needs, then appends its body for `group`. */
+static bool add_part(join *j, const plan_step *s, uint32_t group) {
+  const kir_kernel *in = kernel_of(j->c, s);
+  uint32_t *memories = IR_NEW_ARRAY(j->c->arena, uint32_t, in->memories.count + 1),
+           *scalars = IR_NEW_ARRAY(j->c->arena, uint32_t, in->scalars.count + 1);
+  if (!memories || !scalars) return false;
+  for (uint32_t i = 0; i < in->scalars.count; i++) scalars[i] = add_scalar(j, &in->scalars.at[i], s->scalars[i]);
+  for (uint32_t i = 0; i < in->memories.count; i++) memories[i] = add_memory(j, s, &in->memories.at[i], memories, scalars);
+  if (in->items[0] == j->k->items[0]) return kir_append(j->k, in, memories, scalars, group);
+  const uint32_t used = kir_const_int(j->k, kir_t(SNT_U32, 1), in->items[0]);
+  const uint32_t opened = kir_if(j->k, kir_2(j->k, KIR_lt, kir_id(j->k, KIR_local, 0), used));
+  const bool good = kir_append(j->k, in, memories, scalars, group);
+  kir_if_end(j->k, opened, 0, NULL, NULL);
+  return good;
+}
+
+static bool join_nodes(join *j) {
+  uint32_t *nodes = IR_NEW_ARRAY(j->c->arena, uint32_t, j->a->node_count + j->b->node_count);
+  if (!nodes) return false;
+  for (uint32_t i = 0; i < j->a->node_count; i++) nodes[i] = j->a->nodes[i];
+  for (uint32_t i = 0; i < j->b->node_count; i++) nodes[j->a->node_count + i] = j->b->nodes[i];
+  j->step.nodes = nodes;
+  j->step.node_count = j->a->node_count + j->b->node_count;
+  return true;
+}
+
+static bool join_kernels(join *j, uint32_t number) {
+  fusion_context *c = j->c;
+  expr_pool *x = c->graph->pool;
+  const kir_kernel *first = kernel_of(c, j->a), *second = kernel_of(c, j->b);
+  char name[32];
+  const int length = snprintf(name, sizeof name, "k%u_batch", number);
+  j->k = IR_NEW(c->arena, kir_kernel);
+  const uint32_t bindings = j->a->binding_count + j->b->binding_count, scalars = j->a->scalar_count + j->b->scalar_count + 1;
+  j->step = *j->a;
+  j->step.bindings = IR_NEW_ARRAY(c->arena, plan_binding, bindings);
+  j->step.scalars = IR_NEW_ARRAY(c->arena, ir_expr, scalars);
+  if (!j->k || !j->step.bindings || !j->step.scalars || !join_nodes(j)) return false;
+  kir_init(j->k, c->arena, ir_arena_text(c->arena, name, (size_t)length));
+  memcpy(j->k->items, fits_items(first, second) ? second->items : first->items, sizeof j->k->items);
+  j->k->sub = first->sub ? first->sub : second->sub;
+  j->k->mode = first->mode;
+  j->k->needs = first->needs;
+  int64_t literal;
+  const kir_type u32 = kir_t(SNT_U32, 1);
+  const kir_scalar count = {.type = u32, .min = 1, .max = UINT32_MAX};
+  const uint32_t boundary = expr_is_const(x, j->a->groups, &literal) ? kir_const_int(j->k, u32, literal)
+                                                                     : kir_scalar_read(j->k, add_scalar(j, &count, j->a->groups));
+  const uint32_t group = kir_id(j->k, KIR_group, 0);
+  const uint32_t opened = kir_if(j->k, kir_2(j->k, KIR_lt, group, boundary));
+  if (!add_part(j, j->a, group)) return false;
+  kir_else(j->k, opened, 0, NULL);
+  if (!add_part(j, j->b, kir_2(j->k, KIR_sub, group, boundary))) return false;
+  kir_if_end(j->k, opened, 0, NULL, NULL);
+  j->step.name = j->k->name;
+  j->step.groups = expr_add(x, j->a->groups, j->b->groups);
+  j->step.binding_count = j->slots;
+  j->step.scalar_count = j->scalars;
+  j->step.bytes_read = expr_add(x, j->a->bytes_read, j->b->bytes_read);
+  j->step.bytes_written = expr_add(x, j->a->bytes_written, j->b->bytes_written);
+  j->step.flops = expr_add(x, j->a->flops, j->b->flops);
+  j->step.est_ns = j->a->est_ns + j->b->est_ns - c->options->profile->launch_ns;
+  return !j->k->failed;
+}
+
+/* ---- the list of steps ---- */
+
+static void record(fusion_context *c, const plan_step *a, const plan_step *b, bool taken, const char *rule) {
+  fusion_decision d = {.producer = a->nodes[a->node_count - 1], .consumer = b->nodes[b->node_count - 1], .taken = taken, .rule = rule};
+  ir_text text;
+  ir_text_init(&text, c->arena);
+  d.ns_parts = a->est_ns + b->est_ns;
+  d.ns_fused = d.ns_parts - c->options->profile->launch_ns;
+  if (taken)
+    ir_text_format(&text, "one launch of two independent kernels: %.2f us together, %.2f us apart", d.ns_fused / 1e3, d.ns_parts / 1e3);
+  else ir_text_format(&text, "two launches: %s", rule);
+  d.text = text.failed ? rule : text.at;
+  if (!IR_PUSH(c->arena, &c->decisions, d)) c->plan->failed = true;
+}
+
+static bool is_plain(const fusion_context *c, const plan_step *s) {
+  return !s->choice && !s->guard_count && s->node_count && is_launch_bound(c, s);
+}
+
+/* Joins later steps into step `at`: independent of it and of everything between, which they move in front of. */
+static bool join_into(fusion_context *c, uint32_t at, uint32_t end) {
+  ir_plan *p = c->plan;
+  for (uint32_t i = at + 1; i < end && i <= at + WINDOW; i++) {
+    const plan_step *a = &p->steps.at[at], *b = &p->steps.at[i];
+    if (!is_plain(c, a)) return true;
+    bool free_to_move = is_plain(c, b);
+    for (uint32_t k = at; k < i && free_to_move; k++) free_to_move = !conflicts(&p->steps.at[k], b);
+    if (!free_to_move || is_forbidden(c, a, b)) continue;
+    const char *why = obstacle(c, a, b);
+    if (why) {
+      record(c, a, b, false, why);
+      continue;
+    }
+    join j = {.c = c, .a = a, .b = b};
+    if (!join_kernels(&j, a->kernel)) return false;
+    record(c, a, b, true, "horizontal");
+    const plan_kernel made = {.kernel = j.k, .kind = "batch"};
+    p->kernels.at[a->kernel] = made;
+    p->steps.at[at] = j.step;
+    memmove(&p->steps.at[i], &p->steps.at[i + 1], (p->steps.count - i - 1) * sizeof p->steps.at[0]);
+    p->steps.count--;
+    end--;
+    i--;
+  }
+  return true;
+}
+
+/* Kernels that no step runs any more leave the list. */
+static bool drop_unused(fusion_context *c) {
+  ir_plan *p = c->plan;
+  uint32_t *number = IR_NEW_ARRAY(c->arena, uint32_t, p->kernels.count + 1), count = 0;
+  if (!number) return false;
+  for (uint32_t s = 0; s < p->steps.count; s++) number[p->steps.at[s].kernel] = 1;
+  for (uint32_t k = 0; k < p->kernels.count; k++) {
+    if (!number[k]) continue;
+    number[k] = count;
+    p->kernels.at[count++] = p->kernels.at[k];
+  }
+  for (uint32_t s = 0; s < p->steps.count; s++) p->steps.at[s].kernel = number[p->steps.at[s].kernel];
+  p->kernels.count = count;
+  return true;
+}
+
+snt_result fusion_batch(fusion_context *c, bool *changed) {
+  ir_plan *p = c->plan;
+  const uint32_t before = p->steps.count;
+  *changed = false;
+  if (c->options->level != FUSION_FUSED) return SNT_OK;
+  for (uint32_t at = 0; at < p->steps.count; at++)
+    if (!join_into(c, at, p->steps.count)) return ir_fail(c->diag, SNT_E_HOST_MEM, "batch", 0, "out of host memory");
+  if (p->steps.count != before && !drop_unused(c)) return ir_fail(c->diag, SNT_E_HOST_MEM, "batch", 0, "out of host memory");
+  return SNT_OK;
+}
