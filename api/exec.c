@@ -65,21 +65,43 @@ static snt_result make_constants(snt_exec *x, snt_diag *diag) {
   return x->device->rt->v->wait(x->stream->rt, diag);
 }
 
-static snt_result make_rooms(snt_exec *x, snt_diag *diag) {
+static snt_result make_tables(snt_exec *x, snt_diag *diag) {
   snt_context *c = x->device->context;
   const ir_plan *p = &x->program->plan;
-  uint32_t bindings = 0;
-  for (uint32_t i = 0; i < p->steps.count; i++) bindings += p->steps.at[i].binding_count;
-  x->binding_room = bindings;
   x->buffers = api_take(c, p->buffers.count * sizeof *x->buffers);
   x->staging = api_take(c, p->buffers.count * sizeof *x->staging);
   x->bound = api_take(c, p->buffers.count * sizeof *x->bound);
-  x->dispatches = api_take(c, p->steps.count * sizeof *x->dispatches);
-  x->bounds = api_take(c, bindings * sizeof *x->bounds);
-  x->blocks = api_take(c, p->steps.count * sizeof(plan_launch));
+  x->variables = api_take(c, plan_variable_count(p) * sizeof *x->variables);
   x->host_states = api_take(c, p->buffers.count * sizeof *x->host_states);
-  const bool ok = x->buffers && x->staging && x->bound && x->dispatches && x->bounds && x->blocks && x->host_states;
+  const bool ok = x->buffers && x->staging && x->bound && x->variables && x->host_states;
   return ok ? SNT_OK : ir_fail(diag, SNT_E_HOST_MEM, "exec", 0, "out of host memory");
+}
+
+static void give_rooms(snt_exec *x) {
+  snt_context *c = x->device->context;
+  api_give(c, x->dispatches, x->dispatch_room * sizeof *x->dispatches);
+  api_give(c, x->bounds, x->binding_room * sizeof *x->bounds);
+  api_give(c, x->blocks, x->dispatch_room * sizeof(plan_launch));
+  x->dispatches = NULL, x->bounds = NULL, x->blocks = NULL;
+  x->dispatch_room = x->binding_room = 0;
+}
+
+/* Backends take what they need of a dispatch before `submit` returns, so the rooms of an earlier run may go. */
+snt_result exec_make_rooms(snt_exec *x, const int64_t *symbols, snt_diag *diag) {
+  snt_context *c = x->device->context;
+  uint64_t dispatches, bindings;
+  if (!plan_count_dispatches(&x->program->plan, symbols, &dispatches, &bindings))
+    return ir_fail(diag, SNT_E_LIMIT, "run", 0, "more than %d dispatches: too many trips of a repeat", PLAN_MAX_DISPATCHES);
+  if (x->device->host || (x->dispatches && dispatches <= x->dispatch_room && bindings <= x->binding_room)) return SNT_OK;
+  give_rooms(x);
+  x->dispatch_room = dispatches;
+  x->binding_room = bindings;
+  x->dispatches = api_take(c, dispatches * sizeof *x->dispatches);
+  x->bounds = api_take(c, bindings * sizeof *x->bounds);
+  x->blocks = api_take(c, dispatches * sizeof(plan_launch));
+  if (x->dispatches && x->bounds && x->blocks) return SNT_OK;
+  give_rooms(x);
+  return ir_fail(diag, SNT_E_HOST_MEM, "run", 0, "out of host memory");
 }
 
 snt_result exec_make_scratch(snt_exec *x, const int64_t *symbols, snt_diag *diag) {
@@ -113,7 +135,7 @@ snt_result exec_make_state(snt_exec *x, uint32_t buffer, const int64_t *symbols,
 
 static snt_result create_into(snt_exec *x, const snt_exec_info *info, snt_diag *diag) {
   SNT_TRY(snt_stream_create(x->device, &x->stream, diag));
-  SNT_TRY(make_rooms(x, diag));
+  SNT_TRY(make_tables(x, diag));
   if (!x->device->host) {
     x->target = api_target_index(x->device->rt->target);
     if (x->target == UINT32_MAX) x->target = 3;
@@ -125,6 +147,7 @@ static snt_result create_into(snt_exec *x, const snt_exec_info *info, snt_diag *
   if (count && (!info || !info->max_symbols)) return SNT_OK;
   if (count && info->symbol_count != count)
     return ir_fail(diag, SNT_E_ARG, "exec", 0, "%u symbols given; the program has %u", info->symbol_count, count);
+  SNT_TRY(exec_make_rooms(x, count ? info->max_symbols : NULL, diag));
   return exec_make_scratch(x, count ? info->max_symbols : NULL, diag);
 }
 
@@ -167,9 +190,8 @@ void snt_exec_destroy(snt_exec *x) {
   api_give(c, x->buffers, p->buffers.count * sizeof *x->buffers);
   api_give(c, x->staging, p->buffers.count * sizeof *x->staging);
   api_give(c, x->bound, p->buffers.count * sizeof *x->bound);
-  api_give(c, x->dispatches, p->steps.count * sizeof *x->dispatches);
-  api_give(c, x->bounds, x->binding_room * sizeof *x->bounds);
-  api_give(c, x->blocks, p->steps.count * sizeof(plan_launch));
+  give_rooms(x);
+  api_give(c, x->variables, plan_variable_count(p) * sizeof *x->variables);
   api_give(c, x->host_states, p->buffers.count * sizeof *x->host_states);
   api_stream_drop(x->stream);
   api_program_drop(x->program);

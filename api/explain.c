@@ -10,9 +10,30 @@ static double at_hints(const snt_program *p, ir_expr e) {
   return expr_eval(&p->pool, e, values, NULL, &out) ? (double)out : 0;
 }
 
+/* The innermost loop around a step, or null. */
+static const plan_loop *loop_of(const snt_program *p, uint32_t step) {
+  const plan_loop *inner = NULL;
+  for (uint32_t i = 0; i < p->plan.loops.count; i++)
+    if (p->plan.loops.at[i].first <= step && step < p->plan.loops.at[i].end) inner = &p->plan.loops.at[i];
+  return inner;
+}
+
+/* How often a step runs, at the hints. */
+static double times(const snt_program *p, uint32_t step) {
+  double n = 1;
+  for (uint32_t i = 0; i < p->plan.loops.count; i++)
+    if (p->plan.loops.at[i].first <= step && step < p->plan.loops.at[i].end) n *= at_hints(p, p->plan.loops.at[i].trips);
+  return n;
+}
+
+/* The graph that the nodes of a step are of: that of the loop's body, or the working graph. */
+static const ir_graph *graph_of(const snt_program *p, uint32_t step) {
+  const plan_loop *l = loop_of(p, step);
+  return l && l->body && l->body <= p->fusion.body_graphs.count ? p->fusion.body_graphs.at[l->body - 1] : p->fusion.graph;
+}
+
 /* The user's name of a node; else its number with its operator. */
-static void node_name(const snt_program *p, uint32_t node, ir_text *out) {
-  const ir_graph *g = p->fusion.graph;
+static void node_name(const ir_graph *g, uint32_t node, ir_text *out) {
   const char *name = ir_node_name(g, node);
   if (*name) ir_text_add(out, name);
   else ir_text_format(out, "%s.%u", ir_ops[ir_at(g, node)->op].name, ir_at(g, node)->origin ? ir_at(g, node)->origin : node);
@@ -28,10 +49,10 @@ static void quoted(const char *text, ir_text *out) {
   ir_text_add(out, "\"");
 }
 
-static void json_name(const snt_program *p, uint32_t node, ir_arena *arena, ir_text *out) {
+static void json_name(const ir_graph *g, uint32_t node, ir_arena *arena, ir_text *out) {
   ir_text name;
   ir_text_init(&name, arena);
-  node_name(p, node, &name);
+  node_name(g, node, &name);
   quoted(name.failed ? "" : name.at, out);
 }
 
@@ -41,7 +62,7 @@ typedef struct totals {
 static totals count_bytes(const snt_program *p) {
   totals t = {0, p->fusion.bytes_unfused};
   for (uint32_t i = 0; i < p->plan.steps.count; i++)
-    t.moved += at_hints(p, p->plan.steps.at[i].bytes_read) + at_hints(p, p->plan.steps.at[i].bytes_written);
+    t.moved += times(p, i) * (at_hints(p, p->plan.steps.at[i].bytes_read) + at_hints(p, p->plan.steps.at[i].bytes_written));
   return t;
 }
 
@@ -63,10 +84,10 @@ static void json_kernels(const snt_program *p, ir_arena *arena, ir_text *out) {
                    p->plan.kernels.at[s->kernel].kind);
     for (uint32_t n = 0; n < s->node_count; n++) {
       if (n) ir_text_add(out, ", ");
-      json_name(p, s->nodes[n], arena, out);
+      json_name(graph_of(p, i), s->nodes[n], arena, out);
     }
-    ir_text_format(out, "], \"bytes_read\": %.0f, \"bytes_written\": %.0f, \"flops\": %.0f, \"est_us\": %.3f}", at_hints(p, s->bytes_read),
-                   at_hints(p, s->bytes_written), step_flops(p, s), s->est_ns / 1e3);
+    ir_text_format(out, "], \"bytes_read\": %.0f, \"bytes_written\": %.0f, \"flops\": %.0f, \"est_us\": %.3f, \"times\": %.0f}",
+                   at_hints(p, s->bytes_read), at_hints(p, s->bytes_written), step_flops(p, s), s->est_ns / 1e3, times(p, i));
   }
   ir_text_add(out, "\n  ],\n");
 }
@@ -76,9 +97,9 @@ static void json_decisions(const snt_program *p, ir_arena *arena, ir_text *out) 
   for (uint32_t i = 0; i < p->fusion.decisions.count; i++) {
     const fusion_decision *d = &p->fusion.decisions.at[i];
     ir_text_format(out, "%s\n    {\"producer\": ", i ? "," : "");
-    json_name(p, d->producer, arena, out);
+    json_name(p->fusion.graph, d->producer, arena, out);
     ir_text_add(out, ", \"consumer\": ");
-    json_name(p, d->consumer, arena, out);
+    json_name(p->fusion.graph, d->consumer, arena, out);
     ir_text_format(out, ", \"taken\": %s, \"rule\": ", d->taken ? "true" : "false");
     quoted(d->rule, out);
     ir_text_format(out,
@@ -109,17 +130,18 @@ static void explain_text(const snt_program *p, ir_text *out) {
                    at_hints(p, s->bytes_read) / 1e6, at_hints(p, s->bytes_written) / 1e6, s->est_ns / 1e3);
     for (uint32_t n = 0; n < s->node_count; n++) {
       ir_text_add(out, " ");
-      node_name(p, s->nodes[n], out);
+      node_name(graph_of(p, i), s->nodes[n], out);
     }
+    if (loop_of(p, i)) ir_text_format(out, ", %.0f times", times(p, i));
     ir_text_add(out, "\n");
   }
   ir_text_add(out, "decisions:\n");
   for (uint32_t i = 0; i < p->fusion.decisions.count; i++) {
     const fusion_decision *d = &p->fusion.decisions.at[i];
     ir_text_format(out, "  %s ", d->taken ? "+" : "-");
-    node_name(p, d->producer, out);
+    node_name(p->fusion.graph, d->producer, out);
     ir_text_add(out, " -> ");
-    node_name(p, d->consumer, out);
+    node_name(p->fusion.graph, d->consumer, out);
     ir_text_format(out, ": %s\n", d->text);
   }
 }

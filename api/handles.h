@@ -21,11 +21,18 @@ struct snt_context {
   const snt_backend *backend_list[API_MAX_BACKENDS];
   uint32_t backend_count;
 };
+/* What must live as long as a graph: mapped files, say. In the graph's arena; released when it is destroyed. */
+typedef struct api_kept {
+  struct api_kept *next;
+  void (*release)(void *user);
+  void *user;
+} api_kept;
 struct snt_graph {
   snt_context *context;
   ir_arena arena;
   expr_pool pool;
   ir_graph graph;
+  api_kept *kept;
 };
 struct snt_profile {
   snt_context *context;
@@ -107,10 +114,11 @@ struct snt_exec {
   rt_buffer **buffers; /* per plan buffer: constants, states, scratch (one for all), staging of host arguments */
   rt_buffer *scratch;
   uint64_t scratch_bytes;
-  rt_dispatch *dispatches; /* room for every step */
+  rt_dispatch *dispatches; /* room for every step of every trip of the largest run yet */
   struct rt_bound *bounds;
-  uint32_t binding_room;
-  uint8_t *blocks; /* a plan_launch a step */
+  uint64_t dispatch_room, binding_room;
+  uint8_t *blocks;    /* a plan_launch a dispatch */
+  int64_t *variables; /* of the pool, as plan_values wants them: the numbers of the trips */
   struct exec_port {
     rt_buffer *buffer;
     uint64_t offset, bytes;

@@ -136,37 +136,6 @@ static snt_result list_ports(snt_program *p, snt_diag *diag) {
   return SNT_OK;
 }
 
-/* ---- what no schedule takes: `repeat`. Only the host device, which evaluates the graph, runs it: its plan has ports and no step. ---- */
-
-static uint32_t find_repeat(const ir_graph *g) {
-  for (uint32_t n = 1; n < g->nodes.count; n++)
-    if (ir_at(g, n)->op == IR_OP_repeat) return n;
-  return 0;
-}
-
-static bool add_port(snt_program *p, uint32_t node, plan_buffer_kind kind) {
-  const ir_tensor *t = &ir_at(&p->graph, node)->type;
-  plan_buffer b = {
-      .name = "", .kind = (uint8_t)kind, .dtype = t->dtype, .rank = t->rank, .align = 256, .node = node, .first_step = UINT32_MAX};
-  memcpy(b.dims, t->dims, sizeof b.dims);
-  b.bytes = expr_mul(&p->pool, ir_tensor_elements(&p->pool, t), ir_dtypes[t->dtype].bytes);
-  p->ports[p->port_count++] = p->plan.buffers.count;
-  return IR_PUSH(&p->arena, &p->plan.buffers, b);
-}
-
-static snt_result plan_for_host(snt_program *p, uint32_t repeat, snt_diag *diag) {
-  const ir_graph *g = &p->graph;
-  if (strcmp(p->profile.name, "host")) return ir_fail(diag, SNT_E_UNSUPPORTED, "compile", repeat, "repeat runs on the host device only");
-  p->targets = 0;
-  p->ports = IR_NEW_ARRAY(&p->arena, uint32_t, g->inputs.count + g->outputs.count);
-  p->kernels = IR_NEW_ARRAY(&p->arena, api_kernel, 1);
-  bool good = p->ports && p->kernels;
-  for (uint32_t i = 0; good && i < g->inputs.count; i++)
-    good = add_port(p, g->inputs.at[i].node, ir_at(g, g->inputs.at[i].node)->op == IR_OP_state ? PLAN_STATE : PLAN_INPUT);
-  for (uint32_t i = 0; good && i < g->outputs.count; i++) good = add_port(p, g->outputs.at[i].node, PLAN_OUTPUT);
-  return good && !p->pool.failed ? SNT_OK : ir_fail(diag, SNT_E_HOST_MEM, "compile", 0, "out of host memory");
-}
-
 static uint32_t default_target(const cost_profile *p) {
   if (!strcmp(p->target, "interp")) return SNT_TARGET_HOST;
   for (uint32_t t = 0; t < API_TARGETS; t++) {
@@ -191,8 +160,6 @@ static snt_result compile_into(snt_program *p, const snt_graph *g, const snt_com
                                                              : FUSION_FUSED;
   p->targets = info->targets ? info->targets : default_target(&p->profile);
   plan_init(&p->plan, &p->arena, &p->pool);
-  const uint32_t repeat = find_repeat(&p->graph);
-  if (repeat) return plan_for_host(p, repeat, diag);
   SNT_TRY(fusion_compile(&p->fusion, &p->graph, &p->options, &p->arena, &p->plan, diag));
   SNT_TRY(plan_verify(&p->plan, NULL, diag));
   send(&user, "plan", print_plan, &p->plan);

@@ -72,16 +72,22 @@ static rt_buffer *buffer_of(const snt_exec *x, uint32_t b) {
   return x->bound[b].buffer ? x->bound[b].buffer : x->staging[b] && x->bound[b].host ? x->staging[b] : x->buffers[b];
 }
 
-static snt_result fill_bounds(snt_exec *x, const plan_step *s, const int64_t *symbols, struct rt_bound *to, snt_diag *diag) {
+static snt_result does_not_fit(const plan_step *s, snt_diag *diag) {
+  return ir_fail(diag, SNT_E_LIMIT, "run", 0, "a size of %s does not fit", s->name);
+}
+
+static snt_result fill_bounds(snt_exec *x, const plan_step *s, const plan_values *at, struct rt_bound *to, snt_diag *diag) {
   const ir_plan *p = &x->program->plan;
   for (uint32_t i = 0; i < s->binding_count; i++) {
     const plan_binding *b = &s->bindings[i];
-    uint64_t base = x->bound[b->buffer].buffer ? x->bound[b->buffer].offset : 0, offset, bytes, scratch = 0;
-    if (!plan_eval(p, b->offset, symbols, &offset) || !plan_eval(p, b->bytes, symbols, &bytes))
-      return ir_fail(diag, SNT_E_LIMIT, "run", 0, "a size of %s does not fit", s->name);
-    if (p->buffers.at[b->buffer].kind == PLAN_SCRATCH && !plan_eval(p, p->buffers.at[b->buffer].offset, symbols, &scratch))
-      return ir_fail(diag, SNT_E_LIMIT, "run", 0, "a size of %s does not fit", s->name);
-    to[i].buffer = buffer_of(x, b->buffer);
+    uint64_t offset, bytes, scratch = 0, swapped = 0;
+    if (!plan_eval_at(p, b->offset, at, &offset) || !plan_eval_at(p, b->bytes, at, &bytes) || !plan_eval_at(p, b->swap, at, &swapped))
+      return does_not_fit(s, diag);
+    const uint32_t number = swapped ? b->other : b->buffer;
+    const uint64_t base = x->bound[number].buffer ? x->bound[number].offset : 0;
+    if (p->buffers.at[number].kind == PLAN_SCRATCH && !plan_eval_at(p, p->buffers.at[number].offset, at, &scratch))
+      return does_not_fit(s, diag);
+    to[i].buffer = buffer_of(x, number);
     to[i].offset = base + offset + scratch;
     to[i].access = b->access;
     if (!to[i].buffer) return ir_fail(diag, SNT_E_INTERNAL, "run", 0, "%s: slot %u has no buffer", s->name, i);
@@ -91,33 +97,50 @@ static snt_result fill_bounds(snt_exec *x, const plan_step *s, const int64_t *sy
   return SNT_OK;
 }
 
-static snt_result fill_dispatches(snt_exec *x, const int64_t *symbols, uint32_t *count, snt_diag *diag) {
+typedef struct recording {
+  snt_exec *x;
+  plan_values at;
+  struct rt_bound *bounds;
+  uint32_t count, choice;
+  bool owed; /* a step with a barrier was left out */
+  snt_diag *diag;
+} recording;
+
+static snt_result record_step(void *user, uint32_t number) {
+  recording *r = user;
+  snt_exec *x = r->x;
   const ir_plan *p = &x->program->plan;
-  plan_launch *launches = (plan_launch *)(void *)x->blocks;
-  struct rt_bound *bounds = x->bounds;
-  uint32_t choice = 0;
-  bool owed = false;
-  *count = 0;
-  for (uint32_t i = 0; i < p->steps.count; i++) {
-    const plan_step *s = &p->steps.at[i];
-    plan_launch *launch = &launches[*count];
-    if (!plan_eval_step(p, i, symbols, &choice, launch))
-      return ir_fail(diag, SNT_E_LIMIT, "run", 0, "a size of %s does not fit 32 bits", s->name);
-    owed |= s->barrier;
-    if (!launch->runs) continue;
-    rt_dispatch *d = &x->dispatches[*count];
-    *d = (rt_dispatch){.pipeline = x->jobs[x->job_of[s->kernel]].pipeline,
-                       .groups = launch->groups,
-                       .binding_count = s->binding_count,
-                       .bindings = bounds,
-                       .barrier = owed};
-    owed = false;
-    d->block = launch->scalars;
-    d->block_bytes = x->program->kernels[s->kernel].block_bytes;
-    SNT_TRY(fill_bounds(x, s, symbols, bounds, diag));
-    bounds += s->binding_count;
-    ++*count;
-  }
+  const plan_step *s = &p->steps.at[number];
+  plan_launch *launch = &((plan_launch *)(void *)x->blocks)[r->count];
+  if (!plan_eval_step(p, number, &r->at, &r->choice, launch))
+    return ir_fail(r->diag, SNT_E_LIMIT, "run", 0, "a size of %s does not fit 32 bits", s->name);
+  r->owed |= s->barrier;
+  if (!launch->runs) return SNT_OK;
+  x->dispatches[r->count++] = (rt_dispatch){.pipeline = x->jobs[x->job_of[s->kernel]].pipeline,
+                                            .groups = launch->groups,
+                                            .binding_count = s->binding_count,
+                                            .bindings = r->bounds,
+                                            .block = launch->scalars,
+                                            .block_bytes = x->program->kernels[s->kernel].block_bytes,
+                                            .barrier = r->owed};
+  r->owed = false;
+  SNT_TRY(fill_bounds(x, s, &r->at, r->bounds, r->diag));
+  r->bounds += s->binding_count;
+  return SNT_OK;
+}
+
+/* Each trip chooses anew, and what it skips may have been what others wait for. */
+static void record_trip(void *user) {
+  recording *r = user;
+  r->choice = 0;
+  r->owed = true;
+}
+
+static snt_result fill_dispatches(snt_exec *x, const int64_t *symbols, uint32_t *count, snt_diag *diag) {
+  recording r = {.x = x, .at = {symbols, x->variables}, .bounds = x->bounds, .diag = diag};
+  const plan_walk walk = {&r, record_step, record_trip, symbols, x->variables};
+  SNT_TRY(plan_walk_steps(&x->program->plan, &walk));
+  *count = r.count;
   return SNT_OK;
 }
 
@@ -133,6 +156,7 @@ static snt_result make_event(snt_stream *s, snt_event **out, snt_diag *diag) {
 static snt_result submit_bound(snt_exec *x, snt_stream *s, const int64_t *symbols, snt_event *event, snt_diag *diag) {
   uint32_t count;
   SNT_TRY(snt_exec_prepare(x, diag));
+  SNT_TRY(exec_make_rooms(x, symbols, diag));
   SNT_TRY(exec_make_scratch(x, symbols, diag));
   SNT_TRY(fill_dispatches(x, symbols, &count, diag));
   if (!count) return SNT_OK;

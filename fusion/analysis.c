@@ -195,6 +195,10 @@ static void walk(load_walk *w, uint32_t node, const map_access *access) {
   }
   const uint8_t flags = ir_ops[n->op].flags;
   if (flags & IR_SOURCE) return;
+  if (n->op == IR_OP_loop || n->op == IR_OP_pick) { /* reads what it likes */
+    w->ok = false;
+    return;
+  }
   if (flags & IR_MOVEMENT) {
     walk_views(w, node, access);
     return;

@@ -56,6 +56,33 @@ static uint32_t merge_reshapes(rebuild *r) {
   return rebuild_view(r, IR_OP_reshape, operand, 1, &shape);
 }
 
+/* gather at a known place is a slice. */
+static uint32_t gather_is_slice(rebuild *r) {
+  const ir_node *n = ir_at(r->from, r->node);
+  expr_pool *x = r->to->pool;
+  if (n->op != IR_OP_gather) return 0;
+  uint32_t index = r->args[1];
+  const ir_tensor *data = &ir_at(r->to, r->args[0])->type;
+  const ir_expr *dims = ir_at(r->to, index)->type.dims;
+  for (uint32_t i = 0; i < ir_at(r->to, index)->type.rank; i++)
+    if (dims[i] != 1) return 0;
+  while (ir_at(r->to, index)->op == IR_OP_reshape || ir_at(r->to, index)->op == IR_OP_cast) index = ir_arg(r->to, index, 0);
+  double value;
+  ir_expr at;
+  if (ir_at(r->to, index)->op == IR_OP_dim) at = ir_attr_ints(r->to, index, IR_ATTR_shape, NULL)[0];
+  else if (ir_is_scalar_const(r->to, index, &value) && value >= 0 && value < 0x1p31) at = expr_int(x, (int64_t)value);
+  else return 0;
+  const uint32_t axis = (uint32_t)ir_attr_int(r->from, r->node, IR_ATTR_axis, 0);
+  if (!expr_proves_le(x, 0, at) || !expr_proves_lt(x, at, data->dims[axis])) return 0;
+  ir_expr starts[SNT_MAX_RANK] = {0}, sizes[SNT_MAX_RANK];
+  memcpy(sizes, data->dims, sizeof sizes);
+  starts[axis] = at;
+  sizes[axis] = 1;
+  const ir_attr_value attrs[] = {{IR_ATTR_sizes, data->rank, sizes}, {IR_ATTR_starts, data->rank, starts}},
+                      shape = {IR_ATTR_shape, n->type.rank, n->type.dims};
+  return rebuild_view(r, IR_OP_reshape, rebuild_view(r, IR_OP_slice, r->args[0], 2, attrs), 1, &shape);
+}
+
 /* A splat needs no shape: pointwise operators take it as a scalar. */
 static uint32_t shrink_splat(rebuild *r) {
   const ir_node *n = ir_at(r->from, r->node);
@@ -178,7 +205,7 @@ static snt_result share_equal(fusion_context *c, bool *changed) {
   return SNT_OK;
 }
 
-static const rebuild_rule rules[] = {drop_identity, drop_view, merge_reshapes, shrink_splat, splat_of_one, shrink_const};
+static const rebuild_rule rules[] = {drop_identity, drop_view, gather_is_slice, merge_reshapes, shrink_splat, splat_of_one, shrink_const};
 
 snt_result fusion_canonicalise(fusion_context *c, bool *changed) {
   bool folded = false, shared = false;

@@ -120,7 +120,7 @@ emit *emit_begin(fusion_context *c, const fusion_group *group, const char *suffi
   kir_kernel *k = IR_NEW(c->arena, kir_kernel);
   if (!e || !k) return NULL;
   char name[48];
-  const int length = snprintf(name, sizeof name, "k%u_%s", c->plan->kernels.count, suffix);
+  const int length = snprintf(name, sizeof name, "k%u_%s", c->first_kernel + c->plan->kernels.count, suffix);
   *e = (emit){.c = c, .group = group, .g = c->graph, .x = c->graph->pool, .arena = c->arena, .k = k, .lanes = 1, .lane_var = UINT32_MAX};
   kir_init(k, c->arena, ir_arena_text(c->arena, name, (size_t)length));
   k->mode = c->options->numerics;
@@ -132,7 +132,8 @@ static void fill_bindings(emit *e, plan_step *s) {
   s->binding_count = e->slots.count;
   s->bindings = IR_NEW_ARRAY(e->arena, plan_binding, e->slots.count);
   for (uint32_t i = 0; s->bindings && i < e->slots.count; i++)
-    s->bindings[i] = (plan_binding){e->slots.at[i], 0, e->c->plan->buffers.at[e->slots.at[i]].bytes, e->access.at[i]};
+    s->bindings[i] = (plan_binding){
+        .buffer = e->slots.at[i], .bytes = e->c->plan->buffers.at[e->slots.at[i]].bytes, .access = e->access.at[i]};
   s->scalar_count = e->k->scalars.count;
   s->scalars = IR_NEW_ARRAY(e->arena, ir_expr, e->k->scalars.count);
   for (uint32_t i = 0; s->scalars && i < e->scalars.count; i++) s->scalars[e->scalars.at[i].scalar] = e->scalars.at[i].expression;

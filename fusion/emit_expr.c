@@ -5,7 +5,7 @@
 static bool has_vars(const expr_pool *x, ir_expr e) {
   if (e >= 0) return false;
   const expr_node *n = &x->nodes.at[IR_EXPR_NODE(e)];
-  if (n->kind == EXPR_VAR) return true;
+  if (n->kind == EXPR_VAR) return !x->vars.at[n->value].plan;
   for (uint32_t i = 0; i < n->count; i++)
     if (has_vars(x, x->terms.at[n->first + i])) return true;
   return false;

@@ -23,6 +23,8 @@ typedef enum {
   GROUP_TRANSPOSE,
   GROUP_SCAN,
   GROUP_SCATTER,
+  GROUP_REPEAT,
+  GROUP_ATTENTION,
   GROUP_KIND_COUNT
 } group_kind;
 
@@ -65,6 +67,23 @@ typedef struct fusion_options {
   bool verify; /* after each pass */
 } fusion_options;
 
+/* A constant laid out for one schedule: `order` is that schedule's description of the layout. */
+typedef struct fusion_packed {
+  uint32_t node, buffer;
+  size_t order_bytes;
+  const void *order;
+} fusion_packed;
+
+/* The body of a repeat as a graph of its own (fusion/outline.c): the carried values are states with an update, what it reads from around it are
+   inputs. The repeat's place in the graph is a `loop` node, its operands the initial values and then the values read. */
+typedef struct fusion_body {
+  ir_graph graph;
+  ir_expr variable, trips;     /* the number of the trip, a variable of the pool */
+  uint32_t carried;            /* the first operands of the loop */
+  uint32_t input_count;        /* of the graph, states included */
+  const uint32_t *input_roles; /* per input of the graph: which operand of the loop it stands for */
+} fusion_body;
+
 /* The context every pass receives. */
 typedef struct fusion_context {
   const fusion_options *options;
@@ -77,7 +96,11 @@ typedef struct fusion_context {
   uint8_t *copied_update; /* per update: the new value has storage of its own and is copied into the state at the end; null: none */
   IR_VEC(fusion_decision) decisions;
   ir_plan *plan;
-  double ns_unfused, bytes_unfused; /* of the same graph with one kernel a primitive, by the model */
+  IR_VEC(const fusion_body *) bodies;   /* of the loops in the graph: attribute `region` less 1 */
+  IR_VEC(const ir_graph *) body_graphs; /* as compiled, bodies in bodies included: plan_loop.body less 1 */
+  bool is_body;                         /* a new value that cannot be written over the old one has a buffer of its own, and no copy */
+  uint32_t first_kernel;                /* number of this plan's first kernel */
+  double ns_unfused, bytes_unfused;     /* of the same graph with one kernel a primitive, by the model */
   snt_diag *diag;
 } fusion_context;
 
@@ -95,10 +118,14 @@ extern const uint32_t fusion_pipeline_count;
 snt_result fusion_compile(fusion_context *, const ir_graph *graph, const fusion_options *, ir_arena *, ir_plan *plan, snt_diag *);
 
 /* ---- passes, one file each ---- */
+/* The body of a repeat, by the same passes; `outer` is at its schedule. */
+snt_result fusion_compile_body(fusion_context *, const fusion_context *outer, const ir_graph *body, ir_plan *plan);
+
 snt_result
 fusion_canonicalise(fusion_context *,
                     bool *changed); /* fold, dead code, views composed, x*1, double casts, constants that do not vary along an axis */
 snt_result fusion_decompose(fusion_context *, bool *changed);  /* what is left above primitives */
+snt_result fusion_outline(fusion_context *, bool *changed); /* bodies of repeats become graphs of their own */
 snt_result fusion_rewrite(fusion_context *, bool *changed);    /* priced, flagged reassociating: batch-norm folding .. */
 snt_result fusion_copy_ports(fusion_context *, bool *changed); /* outputs that are inputs, constants or named twice */
 snt_result fusion_group_nodes(fusion_context *, bool *changed);

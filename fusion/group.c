@@ -252,8 +252,25 @@ static void mark_stored(grouping *s) {
     for (uint32_t i = 0; s->needed[n] && i < ir_at(g, n)->arity; i++) s->needed[ir_arg(g, n, i)] = 1;
 }
 
+/* A loop and its picks: the results of one group. */
+static bool start_repeat(group_run *r, uint32_t node) {
+  fusion_context *c = r->s.c;
+  const uint32_t first = r->s.uses.first[node], end = r->s.uses.first[node + 1];
+  uint32_t *nodes = IR_NEW_ARRAY(c->arena, uint32_t, 1 + end - first), count = 0;
+  if (!nodes) return false;
+  nodes[count++] = node;
+  for (uint32_t n = node + 1; n < c->graph->nodes.count; n++)
+    if (ir_at(c->graph, n)->op == IR_OP_pick && r->s.needed[n] && ir_arg(c->graph, n, 0) == node) nodes[count++] = n;
+  const fusion_group group = {.kind = GROUP_REPEAT, .hero = node, .count = count, .nodes = nodes};
+  if (!IR_PUSH(c->arena, &c->groups, group)) return false;
+  for (uint32_t i = 0; i < count; i++) r->s.group_of[nodes[i]] = c->groups.count;
+  return true;
+}
+
 static bool start_group(group_run *r, uint32_t node) {
   fusion_context *c = r->s.c;
+  if (ir_at(c->graph, node)->op == IR_OP_pick) return true; /* of its loop's group */
+  if (ir_at(c->graph, node)->op == IR_OP_loop) return start_repeat(r, node);
   uint32_t *own = IR_NEW(c->arena, uint32_t);
   if (!own) return false;
   *own = node;

@@ -3,6 +3,7 @@
 #include <time.h>
 
 const fusion_pass fusion_pipeline[] = {
+    {"outline", fusion_outline, 0},
     {"canonicalise", fusion_canonicalise, FUSION_TO_FIXPOINT},
     {"decompose", fusion_decompose, 0},
     {"rewrite", fusion_rewrite, FUSION_REWRITE},
@@ -66,18 +67,29 @@ static snt_result copy_graph(fusion_context *c, const ir_graph *from) {
   return SNT_OK;
 }
 
-snt_result fusion_compile(fusion_context *c, const ir_graph *graph, const fusion_options *options, ir_arena *arena, ir_plan *plan,
-                          snt_diag *diag) {
-  *c = (fusion_context){.options = options, .arena = arena, .plan = plan, .diag = diag};
-  plan->title = graph->title;
+static snt_result run_pipeline(fusion_context *c, const ir_graph *graph) {
+  const fusion_options *options = c->options;
+  c->plan->title = graph->title;
   SNT_TRY(copy_graph(c, graph));
   for (uint32_t i = 0; i < fusion_pipeline_count; i++) {
     const fusion_pass *pass = &fusion_pipeline[i];
     if (!is_wanted(options, pass->name) || ((pass->flags & FUSION_REWRITE) && options->no_rewrites)) continue;
     if (options->hooks && options->hooks->progress &&
         options->hooks->progress(options->hooks->user, pass->name, (double)i / fusion_pipeline_count))
-      return ir_fail(diag, SNT_E_CANCELLED, pass->name, 0, "cancelled by the caller");
+      return ir_fail(c->diag, SNT_E_CANCELLED, pass->name, 0, "cancelled by the caller");
     SNT_TRY(run_pass(c, pass));
   }
-  return plan->failed ? ir_fail(diag, SNT_E_HOST_MEM, "plan", 0, "out of host memory") : SNT_OK;
+  return c->plan->failed ? ir_fail(c->diag, SNT_E_HOST_MEM, "plan", 0, "out of host memory") : SNT_OK;
+}
+
+snt_result fusion_compile(fusion_context *c, const ir_graph *graph, const fusion_options *options, ir_arena *arena, ir_plan *plan,
+                          snt_diag *diag) {
+  *c = (fusion_context){.options = options, .arena = arena, .plan = plan, .diag = diag};
+  return run_pipeline(c, graph);
+}
+
+snt_result fusion_compile_body(fusion_context *c, const fusion_context *outer, const ir_graph *body, ir_plan *plan) {
+  *c = (fusion_context){.options = outer->options, .arena = outer->arena, .plan = plan, .diag = outer->diag, .is_body = true};
+  c->first_kernel = outer->first_kernel + outer->plan->kernels.count;
+  return run_pipeline(c, body);
 }

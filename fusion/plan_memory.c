@@ -9,33 +9,61 @@ static void declare_ports(fusion_context *c) {
   for (uint32_t i = 0; i < c->graph->outputs.count; i++) (void)fusion_buffer_of(c, c->graph->outputs.at[i].node);
 }
 
+static void touch(plan_buffer *b, uint32_t step) {
+  if (b->first_step > step) b->first_step = step;
+  if (b->last_step < step) b->last_step = step;
+}
+
+static void widen(plan_buffer *b, const plan_loop *l) {
+  if (b->first_step == UINT32_MAX || b->first_step >= l->end || b->last_step < l->first) return;
+  if (b->first_step >= l->first && b->last_step < l->end) return; /* of the trip alone */
+  if (b->first_step > l->first) b->first_step = l->first;
+  if (b->last_step < l->end - 1) b->last_step = l->end - 1;
+}
+
 static void find_lifetimes(ir_plan *p) {
   for (uint32_t b = 0; b < p->buffers.count; b++) p->buffers.at[b].first_step = UINT32_MAX, p->buffers.at[b].last_step = 0;
   for (uint32_t s = 0; s < p->steps.count; s++)
     for (uint32_t i = 0; i < p->steps.at[s].binding_count; i++) {
-      plan_buffer *b = &p->buffers.at[p->steps.at[s].bindings[i].buffer];
-      if (b->first_step > s) b->first_step = s;
-      if (b->last_step < s) b->last_step = s;
+      const plan_binding *at = &p->steps.at[s].bindings[i];
+      touch(&p->buffers.at[at->buffer], s);
+      if (at->swap) touch(&p->buffers.at[at->other], s);
     }
+  /* What a loop shares with the steps around it lives through all of its trips. Inner loops come after outer ones, so backwards. */
+  for (uint32_t l = p->loops.count; l-- > 0;)
+    for (uint32_t b = 0; b < p->buffers.count; b++) widen(&p->buffers.at[b], &p->loops.at[l]);
 }
 
 /* A barrier where a step touches what an earlier one since the last barrier wrote, or writes what it read. Scratch that shares bytes counts as one. */
+static bool same_bytes(const ir_plan *p, uint32_t x, uint32_t y) {
+  const plan_buffer *a = &p->buffers.at[x], *b = &p->buffers.at[y];
+  return x == y || (a->kind == PLAN_SCRATCH && b->kind == PLAN_SCRATCH && a->offset == b->offset);
+}
+
 static bool conflicts(const ir_plan *p, const plan_step *a, const plan_step *b) {
   for (uint32_t i = 0; i < a->binding_count; i++)
     for (uint32_t k = 0; k < b->binding_count; k++) {
       const plan_binding *x = &a->bindings[i], *y = &b->bindings[k];
-      const bool writes = ((x->access | y->access) & KIR_WRITE) != 0;
-      const bool both_scratch = p->buffers.at[x->buffer].kind == PLAN_SCRATCH && p->buffers.at[y->buffer].kind == PLAN_SCRATCH;
-      if (writes && (x->buffer == y->buffer || (both_scratch && p->buffers.at[x->buffer].offset == p->buffers.at[y->buffer].offset)))
-        return true;
+      if (!((x->access | y->access) & KIR_WRITE)) continue;
+      const uint32_t xs[2] = {x->buffer, x->swap ? x->other : x->buffer}, ys[2] = {y->buffer, y->swap ? y->other : y->buffer};
+      for (int way = 0; way < 4; way++)
+        if (same_bytes(p, xs[way & 1], ys[way >> 1])) return true;
     }
+  return false;
+}
+
+/* The first step of a trip waits for the trip before, and what follows a loop for its last, if any ran. */
+static bool at_loop_edge(const ir_plan *p, uint32_t step) {
+  for (uint32_t l = 0; l < p->loops.count; l++)
+    if (p->loops.at[l].first == step || p->loops.at[l].end == step) return true;
   return false;
 }
 
 static void place_barriers(ir_plan *p) {
   uint32_t since = 0;
+  if (p->steps.count && p->loops.count && p->loops.at[0].first == 0) p->steps.at[0].barrier = 1;
   for (uint32_t s = 1; s < p->steps.count; s++) {
-    bool needed = false;
+    bool needed = at_loop_edge(p, s);
     for (uint32_t t = since; t < s && !needed; t++) needed = conflicts(p, &p->steps.at[t], &p->steps.at[s]);
     p->steps.at[s].barrier = needed;
     if (needed) since = s;

@@ -26,6 +26,7 @@ snt_result fusion_copy_ports(fusion_context *c, bool *changed) {
     const uint32_t node = g->updates.at[i].value;
     bool again = (ir_ops[ir_at(g, node)->op].flags & IR_SOURCE) != 0;
     for (uint32_t k = 0; k < i; k++) again |= g->updates.at[k].value == node;
+    again |= c->is_body && (ir_at(g, node)->op == IR_OP_loop || ir_at(g, node)->op == IR_OP_pick); /* a loop's results may be pairs already */
     if (!again) continue;
     g->updates.at[i].value = add_copy(g, node);
     *changed = true;

@@ -76,6 +76,7 @@ snt_result fusion_rebuild(fusion_context *c, const rebuild_rule *rules, uint32_t
   if (!r.to || !r.map) return ir_fail(c->diag, SNT_E_HOST_MEM, "canonicalise", 0, "out of host memory");
   ir_graph_init(r.to, c->arena, c->graph->pool);
   r.to->title = c->graph->title;
+  r.to->bodies = c->graph->bodies;
   for (r.node = 1; r.node < r.from->nodes.count && !r.to->failed; r.node++) {
     r.map[r.node] = rewrite_node(&r, rules, rule_count);
     if (r.map[r.node]) keep_identity(&r, r.map[r.node]);

@@ -23,4 +23,6 @@ double schedule_group_bytes(fusion_context *, const fusion_group *); /* all inpu
 /* A loop from lo to hi by vectors, then the rest by ones; `body` is called for each with the column expression while lanes are set. */
 typedef void (*schedule_body)(emit *, void *user, ir_expr column);
 void schedule_vector_loop(emit *, ir_expr lo, ir_expr hi, uint32_t lanes, uint32_t unroll, schedule_body, void *user);
+/* A step that stores the value of `node`, loaded where it is stored and computed where it is free, into a buffer of its shape. */
+snt_result schedule_copy(fusion_context *, uint32_t node, uint32_t buffer);
 #endif

@@ -57,50 +57,12 @@ snt_result fusion_settle_states(fusion_context *c, bool *changed) {
   return SNT_OK;
 }
 
-typedef struct copy_job {
-  uint32_t from, to;
-  int32_t dtype;
-} copy_job;
-
-static void copy_elements(emit *e, void *user, ir_expr at) {
-  const copy_job *job = user;
-  emit_store(e, job->to, job->dtype, at, emit_load(e, job->from, job->dtype, at, 0, NULL));
-}
-
-/* Explicit classes: a share of the elements a group. Lanes: an item copies one element. */
-static snt_result build_copy(fusion_context *c, const ir_update *u) {
-  expr_pool *x = c->graph->pool;
-  fusion_group *group = IR_NEW(c->arena, fusion_group);
-  uint32_t *node = IR_NEW(c->arena, uint32_t);
-  if (!group || !node) return ir_fail(c->diag, SNT_E_HOST_MEM, "states", 0, "out of host memory");
-  *node = u->value;
-  *group = (fusion_group){
-      .kind = GROUP_LOOP, .hero = u->value, .nodes = node, .inputs = node, .outputs = node, .input_count = 1, .output_count = 1};
-  emit *e = emit_begin(c, group, "copy");
-  if (!e) return ir_fail(c->diag, SNT_E_HOST_MEM, "states", u->value, "out of host memory");
-  const ir_tensor *t = &ir_at(c->graph, u->state)->type;
-  const copy_job job = {emit_bind(e, fusion_buffer_of(c, u->value), KIR_READ), emit_bind(e, fusion_buffer_of(c, u->state), KIR_WRITE),
-                        t->dtype};
-  const ir_expr elements = ir_tensor_elements(x, t);
-  if (schedule_is_explicit(c)) {
-    int64_t per;
-    const ir_expr groups = schedule_split_work(c, elements, 1, &per), lo = expr_mul(x, emit_group(e, groups), expr_int(x, per));
-    schedule_vector_loop(e, lo, expr_min(x, expr_add(x, lo, expr_int(x, per)), elements), schedule_lanes(c), 1, copy_elements,
-                         (void *)(uintptr_t)&job);
-    return emit_end(e, groups, 0, 0, NULL);
-  }
-  uint32_t items = (uint32_t)c->options->profile->group_items;
-  if (items > c->options->profile->max_items) items = c->options->profile->max_items;
-  const ir_expr groups = expr_ceil_div(x, elements, (ir_expr)items),
-                at = expr_add(x, expr_mul(x, emit_group(e, groups), (ir_expr)items), emit_item(e, 0, items));
-  emit_if(e, kir_2(e->k, KIR_lt, emit_expr(e, at), emit_expr(e, elements)));
-  copy_elements(e, (void *)(uintptr_t)&job, at);
-  emit_if_end(e);
-  return emit_end(e, groups, 0, 0, NULL);
-}
-
 snt_result fusion_copy_states(fusion_context *c) {
-  for (uint32_t i = 0; i < c->graph->updates.count; i++)
-    if (c->copied_update && c->copied_update[i]) SNT_TRY(build_copy(c, &c->graph->updates.at[i]));
+  const ir_graph *g = c->graph;
+  if (c->is_body) return SNT_OK;
+  for (uint32_t i = 0; i < g->updates.count; i++) {
+    if (!c->copied_update || !c->copied_update[i]) continue;
+    SNT_TRY(schedule_copy(c, g->updates.at[i].value, fusion_buffer_of(c, g->updates.at[i].state)));
+  }
   return SNT_OK;
 }

@@ -31,6 +31,7 @@ typedef struct expr_var {
   ir_expr lo, hi;
   int64_t step;
   uint32_t user; /* free for the owner: a kernel value, a lane width */
+  bool plan;     /* the number of a trip of a plan's loop: known when a step is launched, like a symbol */
 } expr_var;
 typedef struct expr_node {
   uint8_t kind, depth; /* of the tree; limited, since walks recurse */

@@ -31,7 +31,7 @@ typedef enum {
 // clang-format off
 typedef enum { IR_RULE_GIVEN, IR_RULE_RANDOM, IR_RULE_SAME, IR_RULE_BOOL, IR_RULE_SELECT, IR_RULE_CAST, IR_RULE_BITCAST, IR_RULE_REDUCE,
   IR_RULE_REDUCE_INDEX, IR_RULE_CONTRACT, IR_RULE_RESHAPE, IR_RULE_TRANSPOSE, IR_RULE_BROADCAST, IR_RULE_SLICE, IR_RULE_PAD, IR_RULE_CONCAT,
-  IR_RULE_WINDOW, IR_RULE_GATHER, IR_RULE_SCATTER, IR_RULE_REPEAT, IR_RULE_PICK, IR_RULE_COUNT } ir_rule;
+  IR_RULE_WINDOW, IR_RULE_GATHER, IR_RULE_SCATTER, IR_RULE_REPEAT, IR_RULE_LOOP, IR_RULE_PICK, IR_RULE_COUNT } ir_rule;
 // clang-format on
 
 typedef struct ir_op_info {
@@ -131,6 +131,7 @@ typedef struct ir_graph {
   IR_VEC(uint32_t) contract_values;
   IR_VEC(ir_region) regions;
   IR_VEC(uint32_t) yields;
+  uint32_t bodies;      /* of repeats that the compiler took out: what a `loop` may name; 0 in every graph that a user gives */
   uint32_t open_region; /* builder: nodes are added to it */
   bool failed;          /* sticky: out of memory or a builder mistake; the first is kept below */
   snt_diag first_error;

@@ -22,11 +22,15 @@ void plan_fold_grid(uint64_t groups, const uint64_t limit[3], uint32_t out[3]) {
   out[2] = (uint32_t)(planes < limit[2] ? planes : limit[2]);
 }
 
-bool plan_eval(const ir_plan *p, ir_expr e, const int64_t *symbols, uint64_t *out) {
+bool plan_eval_at(const ir_plan *p, ir_expr e, const plan_values *v, uint64_t *out) {
   int64_t value;
-  if (!expr_eval(p->pool, e, symbols, NULL, &value) || value < 0) return false;
+  if (!expr_eval(p->pool, e, v->symbols, v->variables, &value) || value < 0) return false;
   *out = (uint64_t)value;
   return true;
+}
+
+bool plan_eval(const ir_plan *p, ir_expr e, const int64_t *symbols, uint64_t *out) {
+  return plan_eval_at(p, e, &(plan_values){symbols, NULL}, out);
 }
 
 bool plan_logical_bytes(const ir_plan *p, const plan_buffer *b, const int64_t *symbols, uint64_t *out) {
@@ -42,12 +46,12 @@ bool plan_logical_bytes(const ir_plan *p, const plan_buffer *b, const int64_t *s
   return true;
 }
 
-static bool guards_hold(const ir_plan *p, const plan_step *s, const int64_t *symbols, bool *ok) {
+static bool guards_hold(const ir_plan *p, const plan_step *s, const plan_values *at, bool *ok) {
   for (uint32_t i = 0; i < s->guard_count; i++) {
     int64_t v, lo, hi;
     const plan_condition *g = &s->guards[i];
-    if (!expr_eval(p->pool, g->value, symbols, NULL, &v) || !expr_eval(p->pool, g->lo, symbols, NULL, &lo) ||
-        !expr_eval(p->pool, g->hi, symbols, NULL, &hi)) {
+    if (!expr_eval(p->pool, g->value, at->symbols, at->variables, &v) || !expr_eval(p->pool, g->lo, at->symbols, at->variables, &lo) ||
+        !expr_eval(p->pool, g->hi, at->symbols, at->variables, &hi)) {
       *ok = false;
       return false;
     }
@@ -67,23 +71,102 @@ static bool put_scalar(plan_launch *out, const kir_scalar *s, int64_t value) {
   return true;
 }
 
-bool plan_eval_step(const ir_plan *p, uint32_t step, const int64_t *symbols, uint32_t *taken_choice, plan_launch *out) {
+bool plan_eval_step(const ir_plan *p, uint32_t step, const plan_values *at, uint32_t *taken_choice, plan_launch *out) {
   const plan_step *s = &p->steps.at[step];
   bool ok = true;
   out->runs = false;
   out->groups = out->scalar_bytes = 0;
   if (s->choice && *taken_choice == s->choice) return true;
-  if (!guards_hold(p, s, symbols, &ok)) return ok;
+  if (!guards_hold(p, s, at, &ok)) return ok;
   if (s->choice) *taken_choice = s->choice;
-  if (!plan_eval(p, s->groups, symbols, &out->groups)) return false;
+  if (!plan_eval_at(p, s->groups, at, &out->groups)) return false;
   const kir_kernel *k = p->kernels.at[s->kernel].kernel;
   for (uint32_t i = 0; i < s->scalar_count; i++) {
     int64_t value;
-    if (!expr_eval(p->pool, s->scalars[i], symbols, NULL, &value) || !put_scalar(out, &k->scalars.at[i], value)) return false;
+    if (!expr_eval(p->pool, s->scalars[i], at->symbols, at->variables, &value) || !put_scalar(out, &k->scalars.at[i], value)) return false;
   }
   out->runs = out->groups > 0;
   return true;
 }
+
+/* ---- loops ---- */
+
+static uint32_t variable_of(const ir_plan *p, const plan_loop *l) { return (uint32_t)p->pool->nodes.at[IR_EXPR_NODE(l->variable)].value; }
+
+uint32_t plan_variable_count(const ir_plan *p) {
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < p->loops.count; i++) {
+    const uint32_t number = variable_of(p, &p->loops.at[i]);
+    if (number >= count) count = number + 1;
+  }
+  return count;
+}
+
+/* The loop that starts at `step` among those from *next on, or null; *next then stands behind it. */
+static const plan_loop *loop_at(const ir_plan *p, uint32_t step, uint32_t *next) {
+  if (*next >= p->loops.count || p->loops.at[*next].first != step) return NULL;
+  return &p->loops.at[(*next)++];
+}
+
+static uint32_t skip_inner(const ir_plan *p, const plan_loop *l, uint32_t next) {
+  while (next < p->loops.count && p->loops.at[next].first < l->end) next++;
+  return next;
+}
+
+typedef struct dispatch_count {
+  const ir_plan *p;
+  const int64_t *symbols;
+  uint64_t dispatches, bindings;
+} dispatch_count;
+
+static bool count_range(dispatch_count *c, uint32_t first, uint32_t end, uint32_t next, uint64_t times) {
+  for (uint32_t s = first; s < end;) {
+    const plan_loop *l = loop_at(c->p, s, &next);
+    uint64_t trips;
+    if (!l) {
+      c->dispatches += times;
+      c->bindings += times * c->p->steps.at[s++].binding_count;
+      if (c->dispatches > PLAN_MAX_DISPATCHES) return false;
+      continue;
+    }
+    if (!plan_eval(c->p, l->trips, c->symbols, &trips) || trips > PLAN_MAX_DISPATCHES || times * trips > PLAN_MAX_DISPATCHES) return false;
+    if (trips && !count_range(c, l->first, l->end, next, times * trips)) return false;
+    next = skip_inner(c->p, l, next);
+    s = l->end;
+  }
+  return true;
+}
+
+bool plan_count_dispatches(const ir_plan *p, const int64_t *symbols, uint64_t *dispatches, uint64_t *bindings) {
+  dispatch_count c = {.p = p, .symbols = symbols};
+  const bool ok = count_range(&c, 0, p->steps.count, 0, 1);
+  *dispatches = c.dispatches;
+  *bindings = c.bindings;
+  return ok;
+}
+
+static snt_result walk_range(const ir_plan *p, const plan_walk *w, uint32_t first, uint32_t end, uint32_t next) {
+  for (uint32_t s = first; s < end;) {
+    const plan_loop *l = loop_at(p, s, &next);
+    uint64_t trips;
+    if (!l) {
+      SNT_TRY(w->step(w->user, s++));
+      continue;
+    }
+    if (!plan_eval(p, l->trips, w->symbols, &trips)) return SNT_E_LIMIT;
+    for (uint64_t t = 0; t < trips; t++) {
+      if (w->trip) w->trip(w->user);
+      w->variables[variable_of(p, l)] = (int64_t)t;
+      SNT_TRY(walk_range(p, w, l->first, l->end, next));
+    }
+    if (w->trip) w->trip(w->user);
+    next = skip_inner(p, l, next);
+    s = l->end;
+  }
+  return SNT_OK;
+}
+
+snt_result plan_walk_steps(const ir_plan *p, const plan_walk *w) { return walk_range(p, w, 0, p->steps.count, 0); }
 
 /* dims[i] of the buffer = given: plain symbols are taken; anything else is checked once all are known. */
 snt_result plan_solve_symbols(const ir_plan *p, uint32_t buffer, const int64_t *dims, int64_t *symbols, uint8_t *known, snt_diag *diag) {

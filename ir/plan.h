@@ -1,6 +1,7 @@
 /* PLAN: what a compiled graph does, step by step, as integer expressions over its symbols. Text form: ir/PLAN.txt.
    In: kernels and buffers from the schedules. Out: what runtimes evaluate at bind or record time without allocating.
-   A step whose `guard` fails is skipped; of the steps with one `choice` number (not 0) only the first that holds runs. */
+   A step whose `guard` fails is skipped; of the steps with one `choice` number (not 0) only the first that holds runs.
+   A loop repeats a range of the steps; what its steps give may depend on the number of the trip, a variable of the pool. */
 #ifndef IR_PLAN_H
 #define IR_PLAN_H
 #include "ir/expr.h"
@@ -31,7 +32,9 @@ typedef struct plan_binding {
   uint32_t buffer;
   ir_expr offset, bytes;
   uint8_t access;
-} plan_binding; /* by kernel slot; access KIR_READ | KIR_WRITE */
+  uint32_t other; /* instead of `buffer` where `swap` is not 0: the two halves of a pair that trips write in turn */
+  ir_expr swap;   /* literal 0: `buffer` always */
+} plan_binding;   /* by kernel slot; access KIR_READ | KIR_WRITE */
 typedef struct plan_step {
   const char *name; /* unique: "k3_layernorm" */
   uint32_t kernel;
@@ -47,6 +50,13 @@ typedef struct plan_step {
   ir_expr bytes_read, bytes_written, flops; /* of the step, for explain and bench: each buffer region once */
   double est_ns;                            /* cost model, at the hints of the symbols */
 } plan_step;
+/* Steps [first, end) run `trips` times, `variable` counting from 0. Loops are in order of their first step, outer ones before inner ones.
+   `trips` is an expression over symbols alone. */
+typedef struct plan_loop {
+  ir_expr variable, trips;
+  uint32_t first, end;
+  uint32_t body; /* which of the compiler's bodies its steps compute, for explain; 0: none known */
+} plan_loop;
 typedef struct plan_kernel {
   const kir_kernel *kernel;
   const char *kind;
@@ -59,6 +69,7 @@ typedef struct ir_plan {
   IR_VEC(plan_kernel) kernels;
   IR_VEC(plan_buffer) buffers;
   IR_VEC(plan_step) steps;
+  IR_VEC(plan_loop) loops;
   ir_expr scratch_bytes;
   bool failed;
 } ir_plan;
@@ -71,15 +82,33 @@ snt_result plan_parse(ir_plan *, const char *text, size_t length,
                       snt_diag *); /* kernels named, not defined: bound by plan_attach_kernels */
 /* The grid that a device with at most `limit` groups an axis launches for a linear count: x*y*z >= groups; x first. Kernels drop the excess. */
 void plan_fold_grid(uint64_t groups, const uint64_t limit[3], uint32_t out[3]);
-/* Values of one step for given symbols. Allocates nothing. False on overflow or a size that does not fit. */
+/* What expressions are evaluated with: a value for each symbol, and for each variable of the pool (only those of open loops are read). */
+typedef struct plan_values {
+  const int64_t *symbols, *variables;
+} plan_values;
+/* Values of one step. Allocates nothing. False on overflow or a size that does not fit. */
 typedef struct plan_launch {
   bool runs;
   uint64_t groups;
   uint8_t scalars[128];
   uint32_t scalar_bytes;
 } plan_launch;
-bool plan_eval_step(const ir_plan *, uint32_t step, const int64_t *symbols, uint32_t *taken_choice, plan_launch *out);
+bool plan_eval_step(const ir_plan *, uint32_t step, const plan_values *, uint32_t *taken_choice, plan_launch *out);
 bool plan_eval(const ir_plan *, ir_expr, const int64_t *symbols, uint64_t *out);
+bool plan_eval_at(const ir_plan *, ir_expr, const plan_values *, uint64_t *out);
+uint32_t plan_variable_count(const ir_plan *); /* entries that plan_values.variables needs; 0: none */
+/* Dispatches and bindings of a run, every step of every trip counted. False beyond PLAN_MAX_DISPATCHES. */
+enum { PLAN_MAX_DISPATCHES = 1 << 20 };
+bool plan_count_dispatches(const ir_plan *, const int64_t *symbols, uint64_t *dispatches, uint64_t *bindings);
+/* The plan in the order in which it runs: `step` for each step of each trip. */
+typedef struct plan_walk {
+  void *user;
+  snt_result (*step)(void *user, uint32_t step);
+  void (*trip)(void *user); /* before each trip of a loop, and after the last; may be null */
+  const int64_t *symbols;
+  int64_t *variables; /* written */
+} plan_walk;
+snt_result plan_walk_steps(const ir_plan *, const plan_walk *);
 bool plan_logical_bytes(const ir_plan *, const plan_buffer *, const int64_t *symbols,
                         uint64_t *out); /* of the value it holds, row-major; at most 2^46 */
 /* Symbols from the extents that the caller's ports really have; checks min, max, multiple_of and consistency. */

@@ -8,6 +8,7 @@ enum { MAX_SLOTS = 256 };
 typedef struct plan_parser {
   graph_parser lex;
   ir_plan *plan;
+  uint32_t depth, open[TEXT_MAX_DEPTH]; /* loops whose end is not read yet */
 } plan_parser;
 
 static bool take_count(graph_parser *p, uint32_t max, uint32_t *out) {
@@ -131,7 +132,9 @@ static bool parse_bindings(plan_parser *p, plan_step *s) {
     if (s->binding_count && !lex_expect(l, ',')) return false;
     if (s->binding_count == MAX_SLOTS) return lex_fail(l, l->at, "more than %d slots", MAX_SLOTS);
     if (!take_word_of(l, plan_access_words, 4, &b.access) || !take_buffer(p, &b.buffer)) return false;
-    if (b.buffer >= p->plan->buffers.count) return lex_fail(l, l->at, "there is no b%u", b.buffer);
+    if (lex_take_word(l, "or") && (!take_buffer(p, &b.other) || !lex_take_word(l, "if") || !lex_expr(l, &b.swap)))
+      return lex_fail(l, l->at, "b1 or b2 if EXPRESSION is expected");
+    if (b.buffer >= p->plan->buffers.count || b.other >= p->plan->buffers.count) return lex_fail(l, l->at, "there is no such buffer");
     if (!lex_expect(l, '[') || !lex_expr(l, &b.offset) || !lex_expect(l, ',') || !lex_expr(l, &b.bytes) || !lex_expect(l, ']'))
       return false;
     slots[s->binding_count++] = b;
@@ -204,12 +207,34 @@ static bool parse_step(plan_parser *p, bool barrier) {
   return parse_guards(p, &s) && parse_nodes(p, &s) && parse_costs(l, &s) && grown(p, IR_PUSH(p->plan->arena, &p->plan->steps, s));
 }
 
+/* ---- loop trip0 trips=.. { .. } ---- */
+
+static bool parse_loop(plan_parser *p) {
+  graph_parser *l = &p->lex;
+  const char *name;
+  plan_loop loop = {.first = p->plan->steps.count};
+  if (p->depth == TEXT_MAX_DEPTH) return lex_fail(l, l->at, "loops are nested too deep");
+  if (!take_name(p, &name) || !expect_key(l, "trips") || !lex_expr(l, &loop.trips) || !lex_expect(l, '{')) return false;
+  loop.variable = expr_var_add(p->plan->pool, name, 0, loop.trips, 1);
+  if (p->plan->pool->failed) return lex_fail(l, l->at, "the number of trips does not fit");
+  p->open[p->depth++] = p->plan->loops.count;
+  return grown(p, IR_PUSH(p->plan->arena, &p->plan->loops, loop));
+}
+
+static bool end_loop(plan_parser *p) {
+  plan_loop *loop = &p->plan->loops.at[p->open[--p->depth]];
+  loop->end = p->plan->steps.count;
+  return loop->end > loop->first || lex_fail(&p->lex, p->lex.at, "a loop without a step");
+}
+
 /* ---- the whole ---- */
 
 static bool parse_line(plan_parser *p) {
   graph_parser *l = &p->lex;
   if (lex_take_word(l, "kernel")) return parse_kernel(p);
   if (lex_take_word(l, "scratch")) return lex_expect(l, '=') && lex_expr(l, &p->plan->scratch_bytes);
+  if (lex_take_word(l, "loop")) return parse_loop(p);
+  if (p->depth && lex_take(l, '}')) return end_loop(p);
   if (lex_take_word(l, "step")) return parse_step(p, false);
   if (!lex_take_word(l, "barrier")) return parse_buffer(p);
   return lex_take_word(l, "step") ? parse_step(p, true) : lex_fail(l, l->at, "'step' is expected");
@@ -222,7 +247,7 @@ static bool parse_plan(plan_parser *p) {
   lex_lines(l);
   if (!lex_take_word(l, "plan")) return lex_fail(l, l->at, "'plan' is expected");
   if (!lex_name(l, &title) || !(p->plan->title = keep(p, title)) || !lex_expect(l, '{')) return false;
-  for (lex_lines(l); !lex_peek(l, '}'); lex_lines(l)) {
+  for (lex_lines(l); p->depth || !lex_peek(l, '}'); lex_lines(l)) {
     if (l->at == l->end) return lex_fail(l, l->at, "'}' is missing");
     if (!parse_line(p)) return false;
     if (!lex_at_line_end(l)) return lex_fail(l, l->at, "the line goes on");

@@ -52,8 +52,13 @@ static void print_bindings(const ir_plan *p, const plan_step *s, ir_text *out) {
   ir_text_add(out, " (");
   for (uint32_t i = 0; i < s->binding_count; i++) {
     const plan_binding *b = &s->bindings[i];
-    ir_text_format(out, "%s%s b%u[", i ? ", " : "", plan_access_words[b->access & 3], b->buffer);
-    put_expr(p, "", b->offset, out);
+    ir_text_format(out, "%s%s b%u", i ? ", " : "", plan_access_words[b->access & 3], b->buffer);
+    if (b->swap) {
+      ir_text_format(out, " or b%u if ", b->other);
+      put_expr(p, "", b->swap, out);
+      ir_text_add(out, " ");
+    }
+    put_expr(p, "[", b->offset, out);
     put_expr(p, ", ", b->bytes, out);
     ir_text_add(out, "]");
   }
@@ -69,8 +74,12 @@ static void print_conditions(const ir_plan *p, const plan_step *s, ir_text *out)
   }
 }
 
+static void indent(uint32_t level, ir_text *out) {
+  for (uint32_t i = 0; i < level; i++) ir_text_add(out, "  ");
+}
+
 static void print_step(const ir_plan *p, const plan_step *s, ir_text *out) {
-  ir_text_format(out, "  %sstep %s kernel=%u", s->barrier ? "barrier " : "", s->name, s->kernel);
+  ir_text_format(out, "%sstep %s kernel=%u", s->barrier ? "barrier " : "", s->name, s->kernel);
   put_expr(p, " groups=", s->groups, out);
   print_bindings(p, s, out);
   for (uint32_t i = 0; i < s->scalar_count; i++) put_expr(p, i ? ", " : " scalars (", s->scalars[i], out);
@@ -86,6 +95,25 @@ static void print_step(const ir_plan *p, const plan_step *s, ir_text *out) {
   ir_text_add(out, "\n");
 }
 
+static void print_steps(const ir_plan *p, ir_text *out) {
+  uint32_t level = 1, next = 0;
+  for (uint32_t i = 0; i < p->steps.count; i++) {
+    for (; next < p->loops.count && p->loops.at[next].first == i; next++) {
+      indent(level++, out);
+      put_expr(p, "loop ", p->loops.at[next].variable, out);
+      put_expr(p, " trips=", p->loops.at[next].trips, out);
+      ir_text_add(out, " {\n");
+    }
+    indent(level, out);
+    print_step(p, &p->steps.at[i], out);
+    for (uint32_t l = next; l-- > 0;) {
+      if (p->loops.at[l].end != i + 1) continue;
+      indent(--level, out);
+      ir_text_add(out, "}\n");
+    }
+  }
+}
+
 void plan_print(const ir_plan *p, ir_text *out) {
   print_symbols(p->pool, out);
   ir_text_add(out, "plan ");
@@ -95,6 +123,6 @@ void plan_print(const ir_plan *p, ir_text *out) {
   for (uint32_t i = 0; i < p->buffers.count; i++) print_buffer(p, i, out);
   put_expr(p, "  scratch=", p->scratch_bytes, out);
   ir_text_add(out, "\n");
-  for (uint32_t i = 0; i < p->steps.count; i++) print_step(p, &p->steps.at[i], out);
+  print_steps(p, out);
   ir_text_add(out, "}\n");
 }

@@ -1,5 +1,6 @@
 /* The verifier of plans: all errors, one a line. Checked: slots bound to buffers that exist with the access the kernel makes, scalars complete,
-   scratch lifetimes disjoint where offsets meet, a barrier between every two steps that touch the same bytes. */
+   scratch lifetimes disjoint where offsets meet, a barrier between every two steps that touch the same bytes, loops nested, begun and followed
+   by a barrier, and no life that ends inside a loop that it enters. */
 #include "ir/plan.h"
 
 typedef struct checker {
@@ -14,6 +15,8 @@ static void fail(checker *c, const char *step, const char *what, uint32_t number
   if (c->first == SNT_OK) c->first = ir_fail(c->diag, SNT_E_INTERNAL, "plan", 0, "step %s: %s %u", step, what, number);
 }
 
+static bool is_constant(const ir_plan *p, uint32_t buffer) { return p->buffers.at[buffer].kind == PLAN_CONSTANT; }
+
 static void check_step(checker *c, const plan_step *s) {
   const ir_plan *p = c->p;
   if (s->kernel >= p->kernels.count) {
@@ -22,7 +25,10 @@ static void check_step(checker *c, const plan_step *s) {
   }
   const kir_kernel *k = p->kernels.at[s->kernel].kernel;
   for (uint32_t i = 0; i < s->binding_count; i++)
-    if (s->bindings[i].buffer >= p->buffers.count) fail(c, s->name, "no buffer for slot", i);
+    if (s->bindings[i].buffer >= p->buffers.count || s->bindings[i].other >= p->buffers.count) {
+      fail(c, s->name, "no buffer for slot", i);
+      return;
+    }
   if (!k) return;
   if (s->scalar_count != k->scalars.count) fail(c, s->name, "scalars given, not as many as the kernel has:", s->scalar_count);
   for (uint32_t m = 0; m < k->memories.count; m++) {
@@ -30,8 +36,48 @@ static void check_step(checker *c, const plan_step *s) {
     if (memory->space != KIR_GLOBAL && memory->space != KIR_IMAGE && memory->space != KIR_SCRATCH) continue;
     if (memory->slot >= s->binding_count) fail(c, s->name, "unbound slot", memory->slot);
     else if (memory->access & ~s->bindings[memory->slot].access) fail(c, s->name, "undeclared access of slot", memory->slot);
-    else if ((memory->access & KIR_WRITE) && p->buffers.at[s->bindings[memory->slot].buffer].kind == PLAN_CONSTANT)
+    else if ((memory->access & KIR_WRITE) && (is_constant(p, s->bindings[memory->slot].buffer) ||
+                                              (s->bindings[memory->slot].swap && is_constant(p, s->bindings[memory->slot].other))))
       fail(c, s->name, "writes a constant in slot", memory->slot);
+  }
+}
+
+/* ---- loops ---- */
+
+static bool uses_variables(const expr_pool *x, ir_expr e) {
+  if (e >= 0) return false;
+  const expr_node *n = &x->nodes.at[IR_EXPR_NODE(e)];
+  if (n->kind == EXPR_VAR) return true;
+  for (uint32_t i = 0; i < n->count; i++)
+    if (uses_variables(x, x->terms.at[n->first + i])) return true;
+  return false;
+}
+
+static void check_loops(checker *c) {
+  const ir_plan *p = c->p;
+  for (uint32_t i = 0; i < p->loops.count; i++) {
+    const plan_loop *l = &p->loops.at[i];
+    if (l->variable >= 0 || p->pool->nodes.at[IR_EXPR_NODE(l->variable)].kind != EXPR_VAR) fail(c, "-", "no variable for loop", i);
+    if (l->first >= l->end || l->end > p->steps.count) {
+      fail(c, "-", "no steps in loop", i);
+      continue;
+    }
+    if (uses_variables(p->pool, l->trips)) fail(c, "-", "trips that change from trip to trip in loop", i);
+    for (uint32_t k = 0; k < i; k++) {
+      const plan_loop *o = &p->loops.at[k];
+      const bool before = o->end <= l->first, around = o->first <= l->first && l->end <= o->end;
+      if (!before && !around) fail(c, "-", "loops that cross or are out of order: loop", i);
+    }
+    if (!p->steps.at[l->first].barrier) fail(c, p->steps.at[l->first].name, "no barrier at the start of loop", i);
+    if (l->end < p->steps.count && !p->steps.at[l->end].barrier) fail(c, p->steps.at[l->end].name, "no barrier after loop", i);
+    for (uint32_t b = 0; b < p->buffers.count; b++) {
+      const plan_buffer *buffer = &p->buffers.at[b];
+      if (buffer->kind != PLAN_SCRATCH || buffer->first_step == UINT32_MAX) continue;
+      const bool meets = buffer->first_step < l->end && buffer->last_step >= l->first;
+      const bool within = buffer->first_step >= l->first && buffer->last_step < l->end;
+      const bool around = buffer->first_step <= l->first && buffer->last_step >= l->end - 1;
+      if (meets && !within && !around) fail(c, buffer->name ? buffer->name : "scratch", "lives in a part of loop", i);
+    }
   }
 }
 
@@ -39,13 +85,19 @@ static bool overlap(const plan_buffer *a, const plan_buffer *b) {
   return a->kind == PLAN_SCRATCH && b->kind == PLAN_SCRATCH && a->offset == b->offset;
 }
 
+static bool meet(const ir_plan *p, const plan_binding *a, const plan_binding *b) {
+  const uint32_t xs[2] = {a->buffer, a->swap ? a->other : a->buffer}, ys[2] = {b->buffer, b->swap ? b->other : b->buffer};
+  for (int i = 0; i < 4; i++) {
+    const uint32_t x = xs[i & 1], y = ys[i >> 1];
+    if (x == y || overlap(&p->buffers.at[x], &p->buffers.at[y])) return true;
+  }
+  return false;
+}
+
 static bool depends(const ir_plan *p, const plan_step *a, const plan_step *b) {
   for (uint32_t i = 0; i < a->binding_count; i++)
-    for (uint32_t k = 0; k < b->binding_count; k++) {
-      const uint32_t x = a->bindings[i].buffer, y = b->bindings[k].buffer;
-      if (((a->bindings[i].access | b->bindings[k].access) & KIR_WRITE) && (x == y || overlap(&p->buffers.at[x], &p->buffers.at[y])))
-        return true;
-    }
+    for (uint32_t k = 0; k < b->binding_count; k++)
+      if (((a->bindings[i].access | b->bindings[k].access) & KIR_WRITE) && meet(p, &a->bindings[i], &b->bindings[k])) return true;
   return false;
 }
 
@@ -77,6 +129,7 @@ snt_result plan_verify(const ir_plan *p, ir_text *errors, snt_diag *diag) {
   checker c = {p, errors, diag, SNT_OK};
   for (uint32_t s = 0; s < p->steps.count; s++) check_step(&c, &p->steps.at[s]);
   if (c.first != SNT_OK) return c.first;
+  check_loops(&c);
   check_barriers(&c);
   check_lifetimes(&c);
   return c.first;

@@ -10,7 +10,8 @@ static const shape_rule rules[IR_RULE_COUNT] = {
     [IR_RULE_CONTRACT] = shape_contract,   [IR_RULE_RESHAPE] = shape_reshape, [IR_RULE_TRANSPOSE] = shape_transpose,
     [IR_RULE_BROADCAST] = shape_broadcast, [IR_RULE_SLICE] = shape_slice,     [IR_RULE_PAD] = shape_pad,
     [IR_RULE_CONCAT] = shape_concat,       [IR_RULE_WINDOW] = shape_window,   [IR_RULE_GATHER] = shape_gather,
-    [IR_RULE_SCATTER] = shape_scatter,     [IR_RULE_REPEAT] = shape_repeat,   [IR_RULE_PICK] = shape_pick,
+    [IR_RULE_SCATTER] = shape_scatter,     [IR_RULE_REPEAT] = shape_repeat,   [IR_RULE_LOOP] = shape_loop,
+    [IR_RULE_PICK] = shape_pick,
 };
 
 snt_result shape_fail(shape_query *q, const char *format, ...) {

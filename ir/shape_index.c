@@ -47,11 +47,21 @@ snt_result shape_repeat(shape_query *q) {
   return SNT_OK;
 }
 
+snt_result shape_loop(shape_query *q) {
+  int64_t body;
+  SNT_TRY(shape_need(q, IR_ATTR_region));
+  SNT_TRY(shape_need(q, IR_ATTR_trips));
+  if (!expr_is_const(q->pool, q->ints[IR_ATTR_region][0], &body) || body <= 0 || body > (int64_t)q->g->bodies || !q->arg_count)
+    return shape_fail(q, "only the compiler makes these, from a repeat");
+  q->out = *shape_arg(q, 0);
+  return SNT_OK;
+}
+
 snt_result shape_pick(shape_query *q) {
   const ir_node *repeat = ir_at(q->g, q->args[0]);
   int64_t index;
   SNT_TRY(shape_need(q, IR_ATTR_index));
-  if (repeat->op != IR_OP_repeat) return shape_fail(q, "operand 1 is no repeat");
+  if (repeat->op != IR_OP_repeat && repeat->op != IR_OP_loop) return shape_fail(q, "operand 1 is no repeat");
   if (!expr_is_const(q->pool, q->ints[IR_ATTR_index][0], &index) || index < 0 || index >= repeat->arity)
     return shape_fail(q, "the repeat has %u results", repeat->arity);
   q->out = ir_at(q->g, q->g->args.at[repeat->args + index])->type;

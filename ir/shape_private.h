@@ -61,5 +61,6 @@ snt_result shape_window(shape_query *);
 snt_result shape_gather(shape_query *);
 snt_result shape_scatter(shape_query *);
 snt_result shape_repeat(shape_query *);
+snt_result shape_loop(shape_query *);
 snt_result shape_pick(shape_query *);
 #endif

@@ -207,7 +207,6 @@ int main(void) {
   host_prepare_drivers();
   snt_context *c = api_context(&memory);
   for (uint32_t i = 0; i < api_model_count; i++) check_bytes(c, &api_models[i]);
-  run_on(c, &api_loop, "host");
   check_damage(c, &memory);
   for (uint32_t i = 0; i < api_model_count; i++)
     for (uint32_t d = 0; d < sizeof selectors / sizeof *selectors; d++) run_on(c, &api_models[i], selectors[d]);

@@ -115,28 +115,6 @@ static void run_device(snt_context *c, const char *selector) {
   }
 }
 
-/* A repeat runs on the host device; elsewhere the compiler says so, and a program made for the host is refused. */
-static void run_loop(snt_context *c) {
-  bench b;
-  if (set_up(&b, c, "host", &api_loop)) {
-    run_sizes(&b, "host", &api_loop);
-    snt_diag diag = {.head = SNT_HEAD(diag)};
-    snt_profile *profile = NULL;
-    snt_program *p = NULL;
-    snt_device *d = NULL;
-    snt_exec *x = NULL;
-    const snt_open_info open = {.head = SNT_HEAD(open_info), .selector = "interp"};
-    snt_profile_builtin(c, "pocl", &profile);
-    tap_is_int(snt_compile(b.graph, profile, NULL, &p, &diag), SNT_E_UNSUPPORTED, "loop for pocl: unsupported");
-    tap_ok(diag.node != 0, "and the node is named: %s", diag.text);
-    snt_device_open(c, &open, &d, NULL);
-    tap_is_int(snt_exec_create(d, b.program, NULL, &x, &diag), SNT_E_UNSUPPORTED, "loop for the host is refused on interp");
-    snt_device_destroy(d);
-    snt_profile_destroy(profile);
-  }
-  tear_down(&b);
-}
-
 /* ---- wrong use ---- */
 
 static void expect(snt_result got, snt_result want, const snt_diag *diag, const char *what) {
@@ -300,7 +278,6 @@ int main(void) {
   api_find_devices(c, &devices);
   for (uint32_t i = 0; i < devices.count; i++)
     if (!strstr(devices.selector[i], "oclgrind") && !strstr(devices.selector[i], "cuda-text")) run_device(c, devices.selector[i]);
-  run_loop(c);
   if (devices.count < 3) tap_skip("no device of a driver here");
   if (set_up(&good, c, "interp", api_model_named("chain")) && set_up(&other, c, "host", api_model_named("chain"))) {
     wrong_arguments(&good, &other);

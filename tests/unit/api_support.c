@@ -101,12 +101,11 @@ static void build_loop(snt_graph *g) {
                              "  return y=%y\n}\n";
   (void)snt_graph_parse(g, text, sizeof text - 1, NULL, NULL);
 }
-const api_model api_loop = {"loop", build_loop, 1, 2, {{1}, {3}}};
-
 const api_model api_models[] = {
     {"chain", build_chain, 1, 3, {{1}, {37}, {256}}},  {"reduce", build_reduce, 2, 3, {{5, 1}, {1, 1000}, {33, 70}}},
     {"softmax", build_softmax, 1, 2, {{3}, {50}}},     {"layernorm", build_layernorm, 1, 2, {{1}, {29}}},
     {"matmul", build_matmul, 1, 3, {{1}, {16}, {45}}}, {"state", build_state, 0, 1, {{0}}},
+    {"loop", build_loop, 1, 3, {{1}, {3}, {30}}},
 };
 const uint32_t api_model_count = sizeof api_models / sizeof *api_models;
 

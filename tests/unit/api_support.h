@@ -20,7 +20,6 @@ typedef struct api_model {
 } api_model;
 extern const api_model api_models[];
 extern const uint32_t api_model_count;
-extern const api_model api_loop; /* a repeat: runs on the host device only */
 const api_model *api_model_named(const char *);
 
 enum { API_MAX_TENSORS = 16 };

@@ -1,0 +1,39 @@
+/* libsinter-onnx: ONNX models as Sinter graphs. Its own library, so that engines which load compiled programs carry no protobuf.
+   C99, usable from C++11. Operator sets 7 to 21; every operator, attribute or element type that is not supported is listed at once.
+   Symbolic extents (dim_param) become symbols of the graph, with the name where that is a word; extents without name or number become
+   symbols named after input and axis ("image_0"). Nodes keep their names. */
+#ifndef SINTER_ONNX_H
+#define SINTER_ONNX_H
+#include <sinter/sinter.h>
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { SNT_TYPE_onnx_info = 512 };
+typedef struct snt_onnx_info {
+  snt_head head; /* SNT_HEAD(onnx_info) */
+  uint32_t flags;
+  uint32_t dim_count;
+  const snt_symbol *dims; /* bounds of symbolic extents by name; min = max fixes one: the graph then has no such symbol */
+  void *user;
+  int(SNT_CALL *progress)(void *user, const char *stage, double fraction); /* non-zero cancels */
+  /* Once for each node that cannot be imported; the call itself then fails with SNT_E_UNSUPPORTED. */
+  void(SNT_CALL *unsupported)(void *user, const char *node, const char *op, const char *reason);
+  /* Of a model in memory: data that it keeps in other files. Returns an address that outlives the graph, or null. */
+  const void *(SNT_CALL *external)(void *user, const char *location, uint64_t offset, uint64_t bytes);
+} snt_onnx_info;
+
+/* Into an empty graph. The diag names the node and its operator. On failure the graph is good for nothing but being destroyed.
+   From memory: the bytes are borrowed until the graph is destroyed; constants are views of them where alignment allows. */
+SNT_API snt_result SNT_CALL snt_onnx_import(snt_graph *, const void *data, size_t size, const snt_onnx_info *, snt_diag *);
+/* From a file, which is mapped until the graph is destroyed. External data is mapped too, from the model's folder or below, nowhere else. */
+SNT_API snt_result SNT_CALL snt_onnx_import_file(snt_graph *, const char *path, const snt_onnx_info *, snt_diag *);
+
+/* A TensorProto file (input_0.pb of the backend tests): its name (terminated, cut to fit), type and, if `data` is given, elements, row-major;
+   *bytes is the room, and becomes the size. Two calls, as for texts. Name and data may be null. */
+SNT_API snt_result SNT_CALL snt_onnx_tensor(const void *file, size_t size, char name[128], snt_tensor *type, void *data, size_t *bytes, snt_diag *);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

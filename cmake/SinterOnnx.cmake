@@ -1,0 +1,47 @@
+# libsinter-onnx: the importer of ONNX models, with a private copy of the graph code and of nanopb's decoder, so that nothing but its own
+# calls shows. Built when nanopb is there; the sinter command needs it.
+find_path(NANOPB_INCLUDE pb_decode.h PATH_SUFFIXES nanopb)
+find_library(NANOPB_LIBRARY protobuf-nanopb)
+
+function(sinter_onnx_libraries)
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/onnx/*.c)
+  if(NOT NANOPB_INCLUDE OR NOT NANOPB_LIBRARY)
+    if(SINTER_BUILD_TOOLS)
+      message(FATAL_ERROR "nanopb is missing (Debian: libnanopb-dev)")
+    endif()
+    message(STATUS "no nanopb: libsinter-onnx is left out")
+    return()
+  endif()
+  add_library(onnx OBJECT ${sources})
+  target_link_libraries(onnx PRIVATE sinter_flags)
+  target_include_directories(onnx SYSTEM PRIVATE ${NANOPB_INCLUDE})
+  target_compile_definitions(onnx PRIVATE _DEFAULT_SOURCE _POSIX_C_SOURCE=200809L)
+  set(objects $<TARGET_OBJECTS:onnx> $<TARGET_OBJECTS:ir>)
+
+  add_library(sinter_onnx_internal STATIC $<TARGET_OBJECTS:onnx>)
+  target_link_libraries(sinter_onnx_internal PUBLIC sinter_internal ${NANOPB_LIBRARY} PRIVATE $<BUILD_INTERFACE:sinter_flags>)
+  set_target_properties(sinter_onnx_internal PROPERTIES LINKER_LANGUAGE C)
+
+  add_library(sinter_onnx SHARED ${objects})
+  set(script ${PROJECT_SOURCE_DIR}/cmake/sinter-onnx.map)
+  target_link_libraries(sinter_onnx PRIVATE ${NANOPB_LIBRARY} $<BUILD_INTERFACE:sinter_flags>)
+  target_link_options(sinter_onnx PRIVATE -Wl,--version-script=${script} -Wl,--as-needed -Wl,--gc-sections)
+  set_target_properties(sinter_onnx PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR} LINK_DEPENDS ${script})
+  if(SINTER_SANITIZE)
+    add_library(sinter_onnx_static STATIC ${objects})
+  else()
+    target_link_options(sinter_onnx PRIVATE -Wl,--no-undefined)
+    set(object ${PROJECT_BINARY_DIR}/sinter_onnx_all.o)
+    add_custom_command(OUTPUT ${object} DEPENDS ${objects} COMMAND_EXPAND_LISTS VERBATIM
+      COMMAND ${CMAKE_LINKER} -r -o ${object} ${objects} ${NANOPB_LIBRARY}
+      COMMAND ${CMAKE_OBJCOPY} --localize-hidden --wildcard --localize-symbol=pb_* ${object}
+      COMMENT "Merging the importer into one object")
+    set_source_files_properties(${object} PROPERTIES EXTERNAL_OBJECT TRUE GENERATED TRUE)
+    add_library(sinter_onnx_static STATIC ${object})
+  endif()
+  set_target_properties(sinter_onnx PROPERTIES OUTPUT_NAME sinter-onnx)
+  set_target_properties(sinter_onnx_static PROPERTIES OUTPUT_NAME sinter-onnx EXPORT_NAME sinter_onnx_static LINKER_LANGUAGE C)
+  target_link_libraries(sinter_onnx PUBLIC sinter)
+  target_link_libraries(sinter_onnx_static PUBLIC sinter_static)
+  install(TARGETS sinter_onnx sinter_onnx_static EXPORT sinterTargets)
+endfunction()

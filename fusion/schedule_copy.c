@@ -1,0 +1,52 @@
+/* A kernel that copies: a new value into its state, an initial value into what a loop carries. In: a node and a buffer of its shape. Out: one step.
+   Explicit classes: a share of the elements a group. Lanes: an item copies one element. */
+#include "fusion/emit_private.h"
+#include "fusion/schedule_common.h"
+
+typedef struct copy_job {
+  schedule_space space;
+  uint32_t node, to;
+  int32_t dtype;
+} copy_job;
+
+static void copy_elements(emit *e, void *user, ir_expr at) {
+  const copy_job *job = user;
+  const map_access from = schedule_at(e->x, &job->space, 0, at);
+  emit_store(e, job->to, job->dtype, at, emit_value(e, job->node, &from));
+}
+
+static fusion_group *group_of_copy(fusion_context *c, uint32_t node) {
+  fusion_group *group = IR_NEW(c->arena, fusion_group);
+  uint32_t *list = IR_NEW(c->arena, uint32_t);
+  if (!group || !list) return NULL;
+  *list = node;
+  *group = (fusion_group){
+      .kind = GROUP_LOOP, .hero = node, .count = 1, .nodes = list, .inputs = list, .outputs = list, .input_count = 1, .output_count = 1};
+  return group;
+}
+
+snt_result schedule_copy(fusion_context *c, uint32_t node, uint32_t buffer) {
+  expr_pool *x = c->graph->pool;
+  const fusion_group *group = group_of_copy(c, node);
+  emit *e = group ? emit_begin(c, group, "copy") : NULL;
+  if (!e) return ir_fail(c->diag, SNT_E_HOST_MEM, "schedule", 0, "out of host memory");
+  const ir_tensor *t = &ir_at(c->graph, node)->type;
+  const ir_expr elements = ir_tensor_elements(x, t);
+  copy_job job = {.node = node, .dtype = t->dtype};
+  schedule_space_init(c, &job.space, t, 0);
+  job.to = emit_bind(e, buffer, KIR_WRITE);
+  if (schedule_is_explicit(c)) {
+    int64_t per;
+    const ir_expr groups = schedule_split_work(c, elements, 1, &per), lo = expr_mul(x, emit_group(e, groups), expr_int(x, per));
+    schedule_vector_loop(e, lo, expr_min(x, expr_add(x, lo, expr_int(x, per)), elements), schedule_lanes(c), 1, copy_elements, &job);
+    return emit_end(e, groups, 0, 0, NULL);
+  }
+  uint32_t items = (uint32_t)c->options->profile->group_items;
+  if (items > c->options->profile->max_items) items = c->options->profile->max_items;
+  const ir_expr groups = expr_ceil_div(x, elements, (ir_expr)items),
+                at = expr_add(x, expr_mul(x, emit_group(e, groups), (ir_expr)items), emit_item(e, 0, items));
+  emit_if(e, kir_2(e->k, KIR_lt, emit_expr(e, at), emit_expr(e, elements)));
+  copy_elements(e, &job, at);
+  emit_if_end(e);
+  return emit_end(e, groups, 0, 0, NULL);
+}

@@ -1,0 +1,309 @@
+/* An ONNX model to a graph: symbols, inputs, constants, each node in the file's order, outputs. In: the model as read. Out: a graph, or a
+   mistake of the file, or the list of everything that is not supported. */
+#include "onnx/import_private.h"
+#include <stdio.h>
+
+bool onnx_fail(onnx_import *im, snt_result result, const char *format, ...) {
+  char text[240];
+  va_list list;
+  if (im->failed) return false;
+  va_start(list, format);
+  vsnprintf(text, sizeof text, format, list);
+  va_end(list);
+  im->failed = ir_fail(im->diag, result, "onnx", 0, "%s", text);
+  return false;
+}
+
+void onnx_add_problem(onnx_import *im, const char *node, const char *op, const char *reason) {
+  const onnx_problem p = {node, op, ir_arena_text(im->temp, reason, strlen(reason))};
+  if (!p.reason || !IR_PUSH(im->temp, &im->problems, p)) onnx_fail(im, SNT_E_HOST_MEM, "out of memory");
+}
+
+/* ---- inputs ---- */
+static const char *symbol_name(onnx_import *im, const char *text) {
+  const size_t length = strlen(text);
+  char *name = ir_arena_take(im->temp, length + 2, 1);
+  uint32_t at = 0;
+  if (!name) return "d";
+  if (!length || (text[0] >= '0' && text[0] <= '9')) name[at++] = 'd';
+  for (size_t i = 0; i < length; i++) {
+    const char c = text[i];
+    const bool word = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+    name[at++] = word ? c : '_';
+  }
+  return name;
+}
+
+static const snt_symbol *given_bounds(const onnx_import *im, const char *name, const char *param) {
+  const snt_onnx_info *info = im->info;
+  for (uint32_t i = 0; info && i < info->dim_count; i++)
+    if (info->dims[i].name && (!strcmp(info->dims[i].name, name) || (param && !strcmp(info->dims[i].name, param)))) return &info->dims[i];
+  return NULL;
+}
+
+static bool add_symbol(onnx_import *im, const char *param, ir_expr *out) {
+  const char *name = symbol_name(im, param);
+  const snt_symbol *given = given_bounds(im, name, param);
+  if (given && given->min == given->max) {
+    *out = expr_int(im->g->pool, given->min);
+    return true;
+  }
+  for (uint32_t i = 0; i < im->g->pool->symbols.count; i++)
+    if (!strcmp(im->g->pool->symbols.at[i].name, name))
+      for (uint32_t n = 0; n < im->g->pool->nodes.count; n++)
+        if (im->g->pool->nodes.at[n].kind == EXPR_SYMBOL && im->g->pool->nodes.at[n].value == (int64_t)i) {
+          *out = -(ir_expr)n - 1;
+          return true;
+        }
+  expr_symbol s = {.min = 1, .max = INT32_MAX, .multiple_of = 1, .hint = 128};
+  if (given) s = (expr_symbol){NULL, given->min, given->max, given->multiple_of > 0 ? given->multiple_of : 1, given->hint};
+  if (s.min < 0 || s.max < s.min) return onnx_fail(im, SNT_E_ARG, "bounds of %.80s: 0 <= min <= max", name);
+  s.name = ir_arena_text(im->g->arena, name, strlen(name));
+  if (!s.name) return onnx_fail(im, SNT_E_HOST_MEM, "out of memory");
+  *out = expr_symbol_add(im->g->pool, &s);
+  return true;
+}
+
+static bool read_dim(onnx_import *im, const onnx_port *p, uint32_t axis, ir_expr *out) {
+  const onnx_dim *d = &p->dims.at[axis];
+  char name[160];
+  if (d->value < -1 || (d->param && !d->param[0]))
+    return onnx_fail(im, SNT_E_SHAPE, "input %.80s: axis %u has a negative extent", p->name, axis);
+  if (d->value >= 0) *out = expr_int(im->g->pool, d->value);
+  if (d->value >= 0) return true;
+  snprintf(name, sizeof name, "%.120s_%u", p->name, axis);
+  return add_symbol(im, d->param ? d->param : ir_arena_text(im->temp, name, strlen(name)), out);
+}
+
+/* More elements than that fit no device; sums over them would leave the range of the plan's arithmetic. */
+static bool is_countable(onnx_import *im, const ir_tensor *t) {
+  double elements = 1;
+  for (uint32_t i = 0; i < t->rank; i++) {
+    int64_t extent;
+    if (expr_is_const(im->g->pool, t->dims[i], &extent)) elements *= (double)extent;
+  }
+  return elements <= 0x1p44;
+}
+
+static bool import_input(onnx_import *im, const onnx_port *p) {
+  const onnx_type_info type = onnx_type(p->type);
+  onnx_value *v = onnx_scope_find(im->scope, p->name);
+  if (v) return v->tensor || onnx_fail(im, SNT_E_PARSE, "two inputs are named %.80s", p->name); /* a constant that could be replaced */
+  if (!p->name[0]) return onnx_fail(im, SNT_E_PARSE, "an input has no name");
+  v = onnx_scope_add(im, p->name);
+  if (!v) return onnx_fail(im, SNT_E_HOST_MEM, "out of memory");
+  v->broken = !type.dtype || !p->has_shape || p->dims.count > SNT_MAX_RANK;
+  if (v->broken) {
+    const char *why = p->type == 0    ? "it is no tensor"
+                      : !type.dtype   ? type.name
+                      : !p->has_shape ? "its rank is not given"
+                                      : "its rank is over 8";
+    onnx_add_problem(im, p->name, "input", why);
+    return true;
+  }
+  v->type = (ir_tensor){.dtype = (uint8_t)type.dtype, .rank = (uint8_t)p->dims.count};
+  for (uint32_t i = 0; i < v->type.rank; i++)
+    if (!read_dim(im, p, i, &v->type.dims[i])) return false;
+  if (!is_countable(im, &v->type)) return onnx_fail(im, SNT_E_LIMIT, "input %.80s has more elements than any device holds", p->name);
+  v->node = ir_add_input(im->g, p->name, &v->type);
+  return v->node || onnx_fail(im, SNT_E_PARSE, "input %.80s: %.150s", p->name, im->g->first_error.text);
+}
+
+/* ---- constants: nodes are made when they are first used ---- */
+bool onnx_take_tensor(onnx_import *im, onnx_value *v, const onnx_tensor *t) {
+  v->tensor = t;
+  v->type.dtype = (uint8_t)onnx_type(t->type).dtype;
+  if (t->dims.count > SNT_MAX_RANK) return onnx_fail(im, SNT_E_UNSUPPORTED, "tensor %.80s has rank %u", t->name, t->dims.count);
+  v->type.rank = (uint8_t)t->dims.count;
+  for (uint32_t d = 0; d < t->dims.count; d++) {
+    if (t->dims.at[d] < 0) return onnx_fail(im, SNT_E_SHAPE, "tensor %.80s has a negative extent", t->name);
+    v->type.dims[d] = expr_int(im->g->pool, t->dims.at[d]);
+  }
+  return is_countable(im, &v->type) || onnx_fail(im, SNT_E_LIMIT, "tensor %.80s has more elements than memory holds", t->name);
+}
+
+bool onnx_import_constants(onnx_import *im, const onnx_tensors *list) {
+  for (uint32_t i = 0; i < list->count; i++) {
+    const onnx_tensor *t = &list->at[i];
+    onnx_value *v = t->name[0] ? onnx_scope_add(im, t->name) : NULL;
+    if (!v) return onnx_fail(im, SNT_E_PARSE, t->name[0] ? "two values are named %.80s" : "an initializer has no name", t->name);
+    if (!onnx_take_tensor(im, v, t)) return false;
+  }
+  return true;
+}
+
+/* ---- nodes ---- */
+static const char *node_name(onnx_import *im, const onnx_node *n) {
+  ir_text text;
+  const char *prefix = im->scope->prefix ? im->scope->prefix : "";
+  if (n->name[0] && !prefix[0]) return n->name;
+  ir_text_init(&text, im->temp);
+  if (n->name[0]) ir_text_format(&text, "%s%s", prefix, n->name);
+  else ir_text_format(&text, "%s%s_%u", prefix, n->op, im->done);
+  return text.failed ? n->op : text.at;
+}
+
+static bool is_absent(const onnx_value *v) { return !v->type.dtype && !v->node && !v->tensor && !v->broken; }
+
+/* Operands by name; false: a name that nothing computes. *broken: one of them could not be imported. */
+static bool find_operands(onnx_call *c, bool *broken) {
+  onnx_import *im = c->im;
+  c->in_count = c->node->inputs.count;
+  c->in = IR_NEW_ARRAY(im->temp, onnx_value *, c->in_count);
+  *broken = false;
+  if (!c->in) return onnx_fail(im, SNT_E_HOST_MEM, "out of memory");
+  for (uint32_t i = 0; i < c->in_count; i++) {
+    const char *name = c->node->inputs.at[i];
+    if (!name[0]) continue;
+    c->in[i] = onnx_scope_find(im->scope, name);
+    if (!c->in[i])
+      return onnx_fail(im, SNT_E_PARSE, "node %.80s (%.40s): input %.60s is computed by nothing before it", c->name, c->node->op, name);
+    *broken |= c->in[i]->broken;
+    if (is_absent(c->in[i])) c->in[i] = NULL;
+  }
+  while (c->in_count && !c->in[c->in_count - 1]) c->in_count--;
+  return true;
+}
+
+static bool publish(onnx_call *c, bool good) {
+  for (uint32_t i = 0; i < c->out_count; i++) {
+    const char *name = c->node->outputs.at[i];
+    if (!name[0]) continue;
+    onnx_value *v = onnx_scope_add(c->im, name);
+    if (!v) return onnx_fail(c->im, SNT_E_PARSE, "node %.80s (%.40s): two values are named %.80s", c->name, c->node->op, name);
+    *v = c->out[i];
+    v->name = name;
+    if (!good) *v = (onnx_value){.name = name, .broken = true};
+  }
+  return true;
+}
+
+/* A builder's mistake belongs to the node at hand; the graph goes on, so that the other nodes are looked at, too. */
+static bool take_mistake(onnx_call *c) {
+  ir_graph *g = c->g;
+  if (g->arena->failed || c->im->temp->failed || g->pool->arena->failed) return onnx_fail(c->im, SNT_E_HOST_MEM, "out of memory");
+  if (g->pool->failed) return onnx_fail(c->im, SNT_E_SHAPE, "node %.80s (%.40s): an extent is too large", c->name, c->node->op);
+  if (!g->failed) return true;
+  onnx_refuse(c, "%.180s", g->first_error.text);
+  g->failed = false;
+  g->first_error = (snt_diag){0};
+  return true;
+}
+
+static bool check_results(onnx_call *c) {
+  for (uint32_t i = 0; i < c->out_count; i++) {
+    const onnx_value *v = &c->out[i];
+    if (!c->node->outputs.at[i][0]) continue;
+    if (!v->node && !v->known && !v->tensor) return onnx_refuse(c, "output %u is not supported", i);
+    if (!is_countable(c->im, &v->type)) return onnx_refuse(c, "output %u has more elements than any device holds", i);
+  }
+  return true;
+}
+
+static bool run_call(onnx_call *c) {
+  const onnx_row *other = NULL;
+  const onnx_function *f = onnx_find_function(c->im, c->node);
+  bool known = false;
+  if (f) return onnx_import_function(c, f);
+  c->opset = onnx_scope_opset(c->im->scope, c->node->domain);
+  c->row = onnx_find_row(c->node, c->opset, &other);
+  if (!onnx_know(c, &known)) return false;
+  if (known) return true;
+  if (c->row) return onnx_run_row(c);
+  if (other) return onnx_refuse(c, "not supported in version %lld of the operator set", (long long)c->opset);
+  return onnx_refuse(c, c->node->domain[0] ? "no such operator in domain %.60s" : "no such operator", c->node->domain);
+}
+
+static void name_nodes(onnx_call *c, uint32_t first) {
+  uint32_t name = 0;
+  for (uint32_t n = first; n < c->g->nodes.count; n++) {
+    ir_node *node = &c->g->nodes.at[n];
+    if (node->name || node->op == IR_OP_const) continue;
+    if (!name) name = ir_name_add(c->g, c->name, strlen(c->name));
+    c->g->nodes.at[n].name = name;
+  }
+}
+
+static bool import_node(onnx_import *im, const onnx_node *n) {
+  onnx_call c = {.im = im, .g = im->g, .node = n, .name = node_name(im, n), .out_count = n->outputs.count};
+  bool broken;
+  if (im->done++ > ONNX_MAX_NODES) return onnx_fail(im, SNT_E_LIMIT, "more than %d nodes, functions written out", ONNX_MAX_NODES);
+  if (!find_operands(&c, &broken)) return false;
+  c.out = IR_NEW_ARRAY(im->temp, onnx_value, c.out_count);
+  if (!c.out) return onnx_fail(im, SNT_E_HOST_MEM, "out of memory");
+  for (uint32_t i = 0; i < c.out_count; i++) c.out[i].name = n->outputs.at[i];
+  const uint32_t first = im->g->nodes.count;
+  bool good = !broken && run_call(&c) && !c.refused && !c.g->failed && check_results(&c);
+  if (im->failed || !take_mistake(&c)) return false;
+  if (!good && !broken && !c.refused && !im->problems.count) onnx_refuse(&c, "it could not be imported");
+  name_nodes(&c, first);
+  return publish(&c, good && !c.refused);
+}
+
+bool onnx_import_nodes(onnx_import *im, const onnx_nodes *nodes) {
+  const snt_onnx_info *info = im->info;
+  for (uint32_t i = 0; i < nodes->count; i++) {
+    if (!import_node(im, &nodes->at[i])) return false;
+    if (im->depth == 0 && info && info->progress && i % 16 == 0 && info->progress(info->user, "import", (double)i / nodes->count))
+      return onnx_fail(im, SNT_E_CANCELLED, "cancelled by the caller");
+  }
+  return true;
+}
+
+/* ---- outputs ---- */
+static bool import_output(onnx_import *im, const onnx_port *p) {
+  const char *why;
+  onnx_value *v = onnx_scope_find(im->scope, p->name);
+  if (!p->name[0] || !v) return onnx_fail(im, SNT_E_PARSE, "output %.80s is computed by nothing", p->name);
+  if (v->broken) return true;
+  const uint32_t node = onnx_value_node(im, v, &why);
+  if (!node && im->failed) return false;
+  if (!node) onnx_add_problem(im, p->name, "output", why ? why : "it could not be computed");
+  if (im->g->failed) return onnx_fail(im, SNT_E_SHAPE, "output %.80s: %.150s", p->name, im->g->first_error.text);
+  if (node) ir_add_output(im->g, p->name, node);
+  return true;
+}
+
+static snt_result report(onnx_import *im) {
+  const snt_onnx_info *info = im->info;
+  char text[240];
+  size_t length = 0;
+  for (uint32_t i = 0; i < im->problems.count; i++) {
+    const onnx_problem *p = &im->problems.at[i];
+    if (info && info->unsupported) info->unsupported(info->user, p->node, p->op, p->reason);
+    if (length < sizeof text)
+      length += (size_t)snprintf(text + length, sizeof text - length, "%s%.60s (%.40s): %.100s", i ? "; " : "", p->node, p->op, p->reason);
+  }
+  if (!im->problems.count) return SNT_OK;
+  return ir_fail(im->diag, SNT_E_UNSUPPORTED, "onnx", 0, "%u not supported: %s", im->problems.count, text);
+}
+
+static const char *title_of(onnx_import *im, const onnx_graph *graph) {
+  const char *name = graph->name[0] ? graph->name : "main";
+  return ir_arena_text(im->g->arena, name, strlen(name));
+}
+
+static bool import_graph(onnx_import *im, const onnx_graph *graph) {
+  im->g->title = title_of(im, graph);
+  if (graph->sparse) onnx_add_problem(im, graph->name, "graph", "sparse initializers");
+  if (!onnx_import_constants(im, &graph->constants)) return false;
+  for (uint32_t i = 0; i < graph->inputs.count; i++)
+    if (!import_input(im, &graph->inputs.at[i])) return false;
+  if (!onnx_import_nodes(im, &graph->nodes)) return false;
+  if (!graph->outputs.count) return onnx_fail(im, SNT_E_PARSE, "the model has no outputs");
+  for (uint32_t i = 0; i < graph->outputs.count; i++)
+    if (!import_output(im, &graph->outputs.at[i])) return false;
+  return true;
+}
+
+snt_result onnx_import_model(onnx_import *im) {
+  onnx_scope scope = {.opsets = &im->model->opsets};
+  snt_diag unused;
+  if (!im->diag) im->diag = &unused;
+  im->scope = &scope;
+  if (!im->model->graph) return ir_fail(im->diag, SNT_E_PARSE, "onnx", 0, "the file holds no graph: it is no ONNX model");
+  if (!import_graph(im, im->model->graph) || im->failed) return im->failed ? im->failed : SNT_E_INTERNAL;
+  SNT_TRY(report(im));
+  if (im->g->failed) return ir_fail(im->diag, SNT_E_INTERNAL, "onnx", im->g->first_error.node, "%s", im->g->first_error.text);
+  return SNT_OK;
+}

@@ -1,0 +1,62 @@
+/* What the files of the importer share, and no row needs. */
+#ifndef ONNX_IMPORT_PRIVATE_H
+#define ONNX_IMPORT_PRIVATE_H
+#include "onnx/import.h"
+
+/* The names of one graph. A graph inside a node sees the names around it; a function sees nothing but its inputs. */
+typedef struct onnx_scope {
+  struct onnx_scope *parent; /* whose names are visible, or null */
+  struct onnx_scope *caller; /* of a function: where attributes of the calling node are looked up */
+  const onnx_node *call;     /* that node, or null */
+  const onnx_function *function;
+  const onnx_opsets *opsets;
+  const char *prefix; /* of node names */
+  onnx_value **table; /* open hash by name */
+  uint32_t size, count;
+} onnx_scope;
+typedef struct onnx_problem {
+  const char *node, *op, *reason;
+} onnx_problem;
+struct onnx_import {
+  ir_graph *g;
+  ir_arena *temp; /* the model and the names; ends with the import */
+  const onnx_model *model;
+  const snt_onnx_info *info;
+  const onnx_files *files;
+  snt_diag *diag;
+  onnx_scope *scope;
+  uint32_t depth, done, total;
+  snt_result failed; /* a mistake of the file, told in diag: ends the import */
+  IR_VEC(onnx_problem) problems;
+};
+enum { ONNX_MAX_DEPTH = 24, ONNX_MAX_NODES = 1000000 };
+
+/* ---- scope.c ---- */
+onnx_value *onnx_scope_find(const onnx_scope *, const char *name); /* null: not there */
+onnx_value *onnx_scope_add(onnx_import *, const char *name);       /* a new value; null: the name is there already, or no memory */
+int64_t onnx_scope_opset(const onnx_scope *, const char *domain);  /* 0: not imported */
+
+/* ---- import.c ---- */
+snt_result onnx_import_model(onnx_import *); /* everything below im->g; im is filled in */
+bool onnx_import_nodes(onnx_import *, const onnx_nodes *);
+bool onnx_import_constants(onnx_import *, const onnx_tensors *);
+bool onnx_take_tensor(onnx_import *, onnx_value *, const onnx_tensor *);
+bool onnx_fail(onnx_import *, snt_result, const char *format, ...) IR_PRINTF(3, 4); /* sets failed; returns false */
+void onnx_add_problem(onnx_import *, const char *node, const char *op, const char *reason);
+
+/* ---- function.c ---- */
+const onnx_function *onnx_find_function(const onnx_import *, const onnx_node *);
+bool onnx_import_function(onnx_call *, const onnx_function *);
+
+/* ---- known.c ---- */
+bool onnx_know(onnx_call *, bool *known); /* tries to compute the call at import; false: a mistake was refused */
+const onnx_number *onnx_value_known(onnx_import *, onnx_value *);
+
+/* ---- call.c ---- */
+uint32_t onnx_value_node(onnx_import *, onnx_value *, const char **why); /* 0: why not */
+
+/* ---- rows.c ---- */
+const onnx_row *onnx_find_row(const onnx_node *, int64_t opset, const onnx_row **other);
+bool onnx_run_row(onnx_call *);
+
+#endif

@@ -1,0 +1,78 @@
+/* Constants, casts and the plain movements. */
+#include "onnx/import.h"
+
+bool onnx_op_identity(onnx_call *c) { return onnx_out_same(c, 0, 0); }
+
+bool onnx_op_cast(onnx_call *c) {
+  const int32_t to = onnx_dtype_attr(c, "to", 0);
+  const uint32_t x = onnx_in(c, 0);
+  onnx_ignore(c, "saturate");
+  return to && x && onnx_out(c, 0, onnx_cast(c, x, to));
+}
+
+/* ---- Constant ---- */
+static bool literal_list(onnx_call *c, int32_t dtype, uint32_t rank, uint32_t count, const void *data) {
+  const ir_tensor type = {.dtype = (uint8_t)dtype, .rank = (uint8_t)rank, .dims = {count}};
+  const size_t bytes = count * (size_t)ir_dtypes[dtype].bytes;
+  void *copy = ir_arena_take(onnx_arena(c), bytes, 64);
+  if (!copy) return false;
+  if (bytes) memcpy(copy, data, bytes);
+  return onnx_out(c, 0, ir_add_const(c->g, &type, &(ir_const){.kind = IR_CONST_DATA, .data = copy}));
+}
+
+static bool known_list(onnx_call *c, uint32_t rank, uint32_t count, const int64_t *ints) {
+  const ir_tensor type = {.dtype = SNT_I64, .rank = (uint8_t)rank, .dims = {count}};
+  onnx_number *at = count <= ONNX_MAX_KNOWN ? IR_NEW_ARRAY(onnx_arena(c), onnx_number, count) : NULL;
+  if (!at) return literal_list(c, SNT_I64, rank, count, ints);
+  for (uint32_t i = 0; i < count; i++) at[i] = (onnx_number){expr_int(c->g->pool, ints[i]), 1};
+  return onnx_out_known(c, 0, &type, at);
+}
+
+bool onnx_op_constant(onnx_call *c) {
+  const onnx_attr *a;
+  if ((a = onnx_find_attr(c, "value")) && a->kind == ONNX_TENSOR) return onnx_out_tensor(c, 0, a->tensor);
+  if ((a = onnx_find_attr(c, "value_float"))) return onnx_out(c, 0, onnx_scalar(c, SNT_F32, (double)a->f));
+  if ((a = onnx_find_attr(c, "value_int"))) return known_list(c, 0, 1, &a->i);
+  if ((a = onnx_find_attr(c, "value_ints"))) return known_list(c, 1, a->ints.count, a->ints.at);
+  if ((a = onnx_find_attr(c, "value_floats"))) return literal_list(c, SNT_F32, 1, a->floats.count, a->floats.at);
+  return onnx_refuse(c, "a constant that is no tensor of numbers");
+}
+
+/* ---- movement ---- */
+bool onnx_op_reshape(onnx_call *c) {
+  const ir_tensor *t = onnx_in_type(c, 0);
+  ir_expr dims[SNT_MAX_RANK];
+  onnx_list shape;
+  if (!onnx_in_list(c, 1, &shape)) return false;
+  const bool keep_zero = onnx_int(c, "allowzero", 0) != 0;
+  if (shape.count > SNT_MAX_RANK) return onnx_refuse(c, "rank %u", shape.count);
+  for (uint32_t i = 0; i < shape.count; i++) {
+    dims[i] = shape.at[i];
+    if (dims[i] != 0 || keep_zero) continue;
+    if (i >= t->rank) return onnx_refuse(c, "extent %u is to be that of the input, which has rank %u", i, t->rank);
+    dims[i] = t->dims[i];
+  }
+  return onnx_out(c, 0, onnx_reshape(c, onnx_in(c, 0), shape.count, dims));
+}
+
+bool onnx_op_transpose(onnx_call *c) {
+  const ir_tensor *t = onnx_in_type(c, 0);
+  const onnx_list perm = onnx_int_list(c, "perm");
+  uint32_t axes[SNT_MAX_RANK];
+  if (!t || (perm.count && perm.count != t->rank)) return onnx_refuse(c, "perm does not fit rank %u", t ? t->rank : 0);
+  for (uint32_t i = 0; i < t->rank; i++)
+    if (!onnx_axis(c, perm.count ? perm.at[i] : (int64_t)t->rank - 1 - i, t->rank, &axes[i])) return false;
+  return onnx_out(c, 0, onnx_transpose(c, onnx_in(c, 0), axes));
+}
+
+bool onnx_op_expand(onnx_call *c) {
+  ir_tensor want = {0}, shape;
+  onnx_list list;
+  if (!onnx_in_list(c, 1, &list)) return false;
+  if (list.count > SNT_MAX_RANK) return onnx_refuse(c, "rank %u", list.count);
+  want.rank = (uint8_t)list.count;
+  for (uint32_t i = 0; i < list.count; i++) want.dims[i] = list.at[i];
+  const ir_tensor *both[] = {onnx_in_type(c, 0), &want};
+  if (!both[0] || !onnx_common_shape(c, 2, both, &shape)) return false;
+  return onnx_out(c, 0, onnx_broadcast(c, onnx_in(c, 0), shape.rank, shape.dims));
+}
