@@ -38,6 +38,7 @@ snt_result snt_graph_create(snt_context *c, snt_graph **out) {
 void snt_graph_destroy(snt_graph *g) {
   if (!g) return;
   snt_context *c = g->context;
+  for (api_kept *k = g->kept; k; k = k->next) k->release(k->user);
   ir_arena_free(&g->arena);
   api_give(c, g, sizeof *g);
   snt_context_destroy(c);

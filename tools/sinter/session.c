@@ -40,55 +40,6 @@ snt_result tool_open(tool_session *s, const tool_options *options, bool with_dev
   return with_device && !options->profile ? open_device(s) : open_profile(s);
 }
 
-typedef struct data_files {
-  const char *model;
-  void *data[64];
-  size_t size[64];
-  char name[64][160];
-  uint32_t count;
-} data_files;
-static data_files files; /* of the one model a process loads: constant data stays beside its text */
-
-static const void *SNT_CALL find_data(void *user, const char *name, uint64_t offset, uint64_t bytes) {
-  data_files *f = user;
-  uint32_t i = 0;
-  while (i < f->count && strcmp(f->name[i], name)) i++;
-  if (i == f->count) {
-    char path[4096];
-    const char *slash = strrchr(f->model, '/');
-    if (i == 64 || strlen(name) >= sizeof f->name[0] || strstr(name, "..") || name[0] == '/') return NULL; /* only beside the model */
-    snprintf(path, sizeof path, "%.*s%s", slash ? (int)(slash - f->model + 1) : 0, f->model, name);
-    if (host_read_file(path, &f->data[i], &f->size[i], NULL) != SNT_OK) return NULL;
-    strcpy(f->name[i], name);
-    f->count++;
-  }
-  return offset <= f->size[i] && bytes <= f->size[i] - offset ? (const char *)f->data[i] + offset : NULL;
-}
-
-/* A saved program, or the best of a pack of them for the device at hand. The bytes stay in the session: the program borrows them. */
-static snt_result tool_load_program(tool_session *s, const void *bytes, size_t size) {
-  return snt_program_load(s->context, bytes, size, &s->program, &s->diag);
-}
-
-snt_result tool_load(tool_session *s) {
-  size_t size = 0;
-  if (!s->options.model) return host_fail(&s->diag, SNT_E_ARG, "model", "no model given");
-  snt_result r = host_read_file(s->options.model, &s->text, &size, &s->diag);
-  s->text_size = size;
-  if (r != SNT_OK) return r;
-  if (size > 8 && !memcmp(s->text, "SNTP", 4)) return tool_load_program(s, s->text, size);
-  r = snt_graph_create(s->context, &s->graph);
-  if (r != SNT_OK) return r;
-  files.model = s->options.model;
-  const snt_data_source source = {&files, find_data};
-  r = snt_graph_parse(s->graph, s->text, size, &source, &s->diag);
-  return r == SNT_OK ? snt_graph_verify(s->graph, &s->diag) : r;
-}
-
-snt_result tool_need_graph(tool_session *s) {
-  return s->graph ? SNT_OK : host_fail(&s->diag, SNT_E_ARG, "model", "a saved program has no model to work on");
-}
-
 static int SNT_CALL show_progress(void *user, const char *stage, double fraction) {
   (void)user;
   fprintf(stderr, "\r%3.0f %% %-16s", fraction * 100, stage);
@@ -161,8 +112,7 @@ void tool_close(tool_session *s) {
   snt_device_destroy(s->device);
   snt_context_destroy(s->context);
   host_cache_close(s->cache);
-  for (uint32_t i = 0; i < files.count; i++) free(files.data[i]);
-  files.count = 0;
+  tool_forget_data();
   free(s->text);
 }
 

@@ -36,8 +36,10 @@ typedef struct tool_session {
   snt_diag diag;
 } tool_session;
 snt_result tool_open(tool_session *, const tool_options *, bool with_device); /* context, cache, added backends, device or profile */
-snt_result tool_load(tool_session *);                      /* the model, or a saved program: then `program` is set and `graph` is null */
-snt_result tool_need_graph(tool_session *);                /* an error for a saved program */
+snt_result tool_load(tool_session *);       /* the model, or a saved program: then `program` is set and `graph` is null */
+snt_result tool_need_graph(tool_session *); /* an error for a saved program */
+bool tool_is_onnx(const char *path);
+void tool_forget_data(void);                               /* that constants of a text came from */
 snt_result tool_compile(tool_session *, uint32_t targets); /* and settles the symbols from --dim, else their hints */
 snt_result tool_compile_flags(tool_session *, uint32_t targets, uint32_t flags, snt_program **out);
 snt_result tool_save_program(tool_session *, const char *path);
