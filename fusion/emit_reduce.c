@@ -163,12 +163,16 @@ static void sweep_levels(emit *e, reduction *r, uint32_t level, ir_expr lo, ir_e
   emit_loop_end(e, v, r->accumulators, carried, acc);
 }
 
+/* An identity as a constant: the highest 64-bit integers are no doubles. */
+static uint32_t extreme_value(emit *e, kir_type type, double x) {
+  if (ir_dtypes[type.base].is_float) return kir_const_float(e->k, type, x);
+  if (type.base == SNT_U64 && x > 1) return kir_const_int(e->k, type, -1);
+  return kir_const_int(e->k, type, x >= 9.2e18 ? INT64_MAX : (int64_t)x);
+}
+
 static uint32_t identity_value(emit *e, const reduction *r, uint32_t lanes) {
   const double x = r->contract ? 0 : emit_identity((ir_op)ir_at(e->g, r->node)->op, r->type.base);
-  const kir_type type = kir_t(r->type.base, lanes);
-  if (ir_dtypes[type.base].is_float) return kir_const_float(e->k, type, x);
-  if (type.base == SNT_U64 && x > 0) return kir_const_int(e->k, type, -1);
-  return kir_const_int(e->k, type, x >= 9.2e18 ? INT64_MAX : (int64_t)x);
+  return extreme_value(e, kir_t(r->type.base, lanes), x);
 }
 
 static uint32_t horizontal(emit *e, const reduction *r, uint32_t value) {
@@ -238,8 +242,7 @@ static uint32_t sweep_index(emit *e, reduction *r) {
   r->type = emit_compute_type(e, from->dtype, lanes);
   const double worst = max ? lowest(r->type.base) : highest(r->type.base);
   const bool real = ir_dtypes[r->type.base].is_float;
-  uint32_t initial[2] = {real ? kir_const_float(e->k, r->type, worst) : kir_const_int(e->k, r->type, (int64_t)worst),
-                         kir_const_int(e->k, kir_t(SNT_U32, lanes), 0)};
+  const uint32_t initial[2] = {extreme_value(e, r->type, worst), kir_const_int(e->k, kir_t(SNT_U32, lanes), 0)};
   uint32_t carried[2];
   const ir_expr v = emit_loop(
       e, &(emit_loop_info){.name = "k", .lo = 0, .hi = r->extent[0], .step = 1, .carry_count = 2, .initial = initial, .carried = carried});

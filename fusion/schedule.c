@@ -1,10 +1,18 @@
 /* Groups to kernels and steps: each group's kind builds it, in execution order. */
 #include "fusion/schedules.h"
 
+/* Nothing to compute: every output has an extent of 0. */
+static bool is_empty(const fusion_context *c, const fusion_group *group) {
+  for (uint32_t i = 0; i < group->output_count; i++)
+    if (ir_tensor_elements(c->graph->pool, &ir_at(c->graph, group->outputs[i])->type)) return false;
+  return true;
+}
+
 snt_result fusion_schedule(fusion_context *c, bool *changed) {
   *changed = false;
   for (uint32_t i = 0; i < c->order_count; i++) {
     fusion_group *group = &c->groups.at[c->order[i]];
+    if (is_empty(c, group)) continue;
     if (group->kind == GROUP_LOOP && schedule_transpose_wanted(c, group)) group->kind = GROUP_TRANSPOSE;
     const schedule_info *kind = &fusion_schedules[group->kind];
     const ir_node *hero = ir_at(c->graph, group->hero);
