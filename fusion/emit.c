@@ -68,6 +68,14 @@ uint32_t fusion_add_scratch(fusion_context *c, const char *name, int32_t dtype, 
   return c->plan->buffers.count - 1;
 }
 
+uint32_t fusion_add_constant(fusion_context *c, const char *name, int32_t dtype, int64_t elements, const void *data) {
+  plan_buffer b = {.kind = PLAN_CONSTANT, .dtype = (uint8_t)dtype, .rank = 1, .align = 256, .name = name, .data = data};
+  b.dims[0] = expr_int(c->graph->pool, elements);
+  b.bytes = storage_bytes(c, dtype, b.dims[0]);
+  if (!IR_PUSH(c->arena, &c->plan->buffers, b)) c->plan->failed = true;
+  return c->plan->buffers.count - 1;
+}
+
 static uint64_t literal_elements(const emit *e, const plan_buffer *b) {
   int64_t n = 1, d;
   for (uint32_t i = 0; i < b->rank; i++) {

@@ -10,7 +10,7 @@
 
 enum { EMIT_BUCKETS = 256 };
 
-typedef enum { STAGE_PRIVATE, STAGE_REGS, STAGE_LOCAL, STAGE_WORKSPACE, STAGE_OUTPUT } stage_storage;
+typedef enum { STAGE_PRIVATE, STAGE_REGS, STAGE_LOCAL, STAGE_WORKSPACE, STAGE_OUTPUT, STAGE_PACKED } stage_storage;
 
 typedef struct emit_stage_entry {
   uint32_t node;
@@ -69,6 +69,8 @@ emit *emit_begin(fusion_context *, const fusion_group *, const char *suffix);
 snt_result emit_end(emit *, ir_expr groups, uint32_t choice, uint32_t guard_count, const plan_condition *guards);
 uint32_t fusion_buffer_of(fusion_context *, uint32_t node); /* plan buffer of a stored node, made on first use */
 uint32_t fusion_add_scratch(fusion_context *, const char *name, int32_t dtype, ir_expr elements); /* partial results, workspaces */
+uint32_t fusion_add_constant(fusion_context *, const char *name, int32_t dtype, int64_t elements,
+                             const void *data);              /* data: of the compile */
 uint32_t emit_bind(emit *, uint32_t buffer, uint8_t access); /* kernel memory of a plan buffer, bound on first use */
 
 /* ---- variables and scopes ---- */
@@ -125,6 +127,8 @@ typedef struct stage_info {
    that are refilled in a loop pass the memory of the first opening (`reuse`, else UINT32_MAX). Returns the kernel memory. */
 uint32_t emit_stage_open(emit *, const stage_info *, uint32_t reuse);
 void emit_stage_filled(emit *, uint32_t node);
+/* STAGE_PACKED: the region is part `part` of a constant buffer that holds such regions one after another, in the node's own type. */
+void emit_stage_given(emit *, const stage_info *, uint32_t buffer, ir_expr part);
 /* Computes the whole region with loops, vector axis last (`lanes`): open, sweep, filled. */
 uint32_t emit_stage(emit *, const stage_info *, uint32_t lanes, uint32_t reuse);
 /* Reduction of node n (reduce or contract) at `access`: loops over its reduced axes. sweep: how. */

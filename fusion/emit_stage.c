@@ -29,7 +29,7 @@ static ir_expr stage_offset(emit *e, const emit_stage_entry *s, const map_access
 
 static int32_t stage_dtype(const emit *e, const emit_stage_entry *s) {
   const int32_t dtype = ir_at(e->g, s->node)->type.dtype;
-  return s->storage == STAGE_OUTPUT || dtype == SNT_BOOL ? dtype : emit_compute_type(e, dtype, 1).base;
+  return s->storage == STAGE_OUTPUT || s->storage == STAGE_PACKED || dtype == SNT_BOOL ? dtype : emit_compute_type(e, dtype, 1).base;
 }
 
 uint32_t emit_stage_load(emit *e, const emit_stage_entry *s, const map_access *access) {
@@ -65,7 +65,8 @@ static uint32_t stage_memory(emit *e, const emit_stage_entry *s, const stage_inf
   return kir_memory_add(e->k, &m);
 }
 
-uint32_t emit_stage_open(emit *e, const stage_info *info, uint32_t reuse) {
+/* The entry with its strides; *elements: of the region. */
+static emit_stage_entry lay_out(emit *e, const stage_info *info, ir_expr *elements) {
   const ir_node *n = ir_at(e->g, info->node);
   emit_stage_entry s = {.node = info->node,
                         .storage = info->storage,
@@ -74,14 +75,29 @@ uint32_t emit_stage_open(emit *e, const stage_info *info, uint32_t reuse) {
                         .ring_axis = info->ring_axis,
                         .ring_size = info->ring_size,
                         .depth = e->depth};
-  ir_expr elements = 1;
+  *elements = 1;
   for (uint32_t i = s.rank; i-- > 0;) {
     const uint32_t d = info->ordered ? info->order[i] : i;
     s.origin[d] = info->origin[d];
     s.extent[d] = info->extent[d];
-    s.stride[d] = elements;
-    elements = expr_mul(e->x, elements, (int32_t)d == info->ring_axis ? info->ring_size : info->extent[d]);
+    s.stride[d] = *elements;
+    *elements = expr_mul(e->x, *elements, (int32_t)d == info->ring_axis ? info->ring_size : info->extent[d]);
   }
+  return s;
+}
+
+void emit_stage_given(emit *e, const stage_info *info, uint32_t buffer, ir_expr part) {
+  ir_expr elements;
+  emit_stage_entry s = lay_out(e, info, &elements);
+  s.through = 0;
+  s.base = expr_mul(e->x, part, elements);
+  s.memory = emit_bind(e, buffer, KIR_READ);
+  if (!IR_PUSH(e->arena, &e->stages, s)) e->failed = true;
+}
+
+uint32_t emit_stage_open(emit *e, const stage_info *info, uint32_t reuse) {
+  ir_expr elements;
+  emit_stage_entry s = lay_out(e, info, &elements);
   elements = expr_mul(e->x, expr_ceil_div(e->x, elements, 16), 16); /* parts of a workspace start aligned */
   if (s.storage == STAGE_WORKSPACE) s.base = expr_mul(e->x, info->group, elements);
   s.memory = stage_memory(e, &s, info, elements, reuse);

@@ -95,6 +95,7 @@ typedef struct fusion_context {
   uint32_t order_count;
   uint8_t *copied_update; /* per update: the new value has storage of its own and is copied into the state at the end; null: none */
   IR_VEC(fusion_decision) decisions;
+  IR_VEC(fusion_packed) packed;
   ir_plan *plan;
   IR_VEC(const fusion_body *) bodies;   /* of the loops in the graph: attribute `region` less 1 */
   IR_VEC(const ir_graph *) body_graphs; /* as compiled, bodies in bodies included: plan_loop.body less 1 */

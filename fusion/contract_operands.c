@@ -1,0 +1,343 @@
+/* The operands of a contraction on their way to the inner loop. Padded ones are staged once a work-item, so that the inner loops need no tests.
+   The operand along the lanes is read in place, from a panel copied for each tile of columns, or, if it is a constant, from panels that were laid
+   out when the program was compiled: [panel][terms][columns of a tile], the last panel moved back so that it is whole. */
+#include "fusion/contract_private.h"
+
+map_access contract_operand_at(const contraction *t, uint32_t operand) {
+  uint32_t rank;
+  const ir_expr *labels = contract_labels(t, operand, &rank);
+  map_access a = {.rank = rank};
+  for (uint32_t i = 0; i < rank; i++) a.at[i] = t->at[labels[i]];
+  return a;
+}
+
+typedef struct stride_probe {
+  const fusion_context *c;
+  uint32_t var;
+  int64_t worst;
+} stride_probe;
+static void probe_load(void *user, const fusion_load *load) {
+  stride_probe *p = user;
+  expr_pool *x = p->c->graph->pool;
+  int64_t coef;
+  ir_expr rest;
+  const ir_expr offset = map_linear(x, load->access, ir_at(p->c->graph, load->node)->type.dims);
+  if (!expr_split_affine(x, offset, p->var, &coef, &rest) || coef < 0) coef = INT32_MAX;
+  if (coef > p->worst) p->worst = coef;
+}
+
+int64_t contract_stride(contraction *t, uint32_t member, uint32_t operand, uint32_t label) {
+  expr_pool *x = t->c->graph->pool;
+  ir_expr v = 0;
+  for (uint32_t i = 0; i < CONTRACT_LABELS; i++) {
+    if (t->extent[i] == 0) continue;
+    const ir_expr made = expr_var_add(x, "i", 0, t->extent[i], 1);
+    t->at[i] = made;
+    if (i == label) v = made;
+  }
+  if (v >= 0) return 0;
+  stride_probe p = {t->c, emit_var_number(x, v), 0};
+  const map_access a = contract_operand_at(t, operand);
+  return fusion_walk_loads(t->c, t->group, contract_operand(t, member, operand), &a, probe_load, &p) ? p.worst : INT32_MAX;
+}
+
+/* ---- padded operands ---- */
+
+void contract_find_pads(contraction *t, uint32_t node) {
+  const ir_graph *g = t->c->graph;
+  while (fusion_is_view(g, node) && ir_at(g, node)->op != IR_OP_concat && !t->c->group_of[node]) {
+    if (ir_at(g, node)->op == IR_OP_pad && t->staged_count < CONTRACT_STAGED) {
+      for (uint32_t i = 0; i < t->staged_count; i++)
+        if (t->staged[i] == node) return;
+      t->staged[t->staged_count++] = node;
+      return;
+    }
+    node = ir_arg(g, node, 0);
+  }
+}
+
+typedef struct pad_region {
+  uint32_t pad;
+  bool found;
+  map_access access;
+} pad_region;
+static void take_region(void *user, const fusion_load *load) {
+  pad_region *r = user;
+  if (load->node != r->pad) return;
+  r->access = *load->access;
+  r->found = true;
+}
+
+/* Smallest and largest coordinate over the variables in [first, end): those of the tile and of the reduction. */
+static bool span(expr_pool *x, ir_expr e, uint32_t first, uint32_t end, ir_expr *lo, ir_expr *hi) {
+  *lo = *hi = e;
+  for (uint32_t v = first; v < end; v++) {
+    int64_t coef;
+    ir_expr rest;
+    const expr_var var = x->vars.at[v];
+    if (!expr_uses_var(x, *lo, v) && !expr_uses_var(x, *hi, v)) continue;
+    const ir_expr last = expr_sub(x, var.hi, 1);
+    if (!expr_split_affine(x, *lo, v, &coef, &rest)) return false;
+    *lo = expr_add(x, rest, expr_mul(x, expr_int(x, coef), coef > 0 ? var.lo : last));
+    if (!expr_split_affine(x, *hi, v, &coef, &rest)) return false;
+    *hi = expr_add(x, rest, expr_mul(x, expr_int(x, coef), coef > 0 ? last : var.lo));
+  }
+  return true;
+}
+
+/* Variables for everything that ranges inside a work-item: terms, lanes, rows, its share of the outer axis. */
+static void range_fully(contraction *t, ir_expr outer_lo, int64_t outer_count) {
+  expr_pool *x = t->e->x;
+  for (uint32_t r = 0; r < t->reduced_count; r++) t->at[t->reduced[r]] = expr_var_add(x, "k", 0, t->extent[t->reduced[r]], 1);
+  t->at[t->out[t->lane_axis]] = expr_var_add(x, "n", 0, t->extent[t->out[t->lane_axis]], 1);
+  if (t->row_axis != CONTRACT_NONE) t->at[t->out[t->row_axis]] = expr_var_add(x, "m", 0, t->extent[t->out[t->row_axis]], 1);
+  if (t->outer_axis != CONTRACT_NONE)
+    t->at[t->out[t->outer_axis]] = expr_add(x, outer_lo, outer_count > 1 ? expr_var_add(x, "o", 0, outer_count, 1) : 0);
+}
+
+/* Stages what this work-item needs of a padded operand. */
+static bool stage_pad(contraction *t, uint32_t node, ir_expr outer_lo, int64_t outer_count) {
+  emit *e = t->e;
+  expr_pool *x = e->x;
+  uint8_t *stop = IR_NEW_ARRAY(t->c->arena, uint8_t, t->c->graph->nodes.count);
+  if (!stop) return false;
+  stop[node] = 1;
+  ir_expr kept[CONTRACT_LABELS];
+  memcpy(kept, t->at, sizeof kept);
+  const uint32_t first = x->vars.count;
+  range_fully(t, outer_lo, outer_count);
+  pad_region region = {.pad = node};
+  for (uint32_t i = 0; i < 2 * t->set.count && !region.found; i++) {
+    const map_access a = contract_operand_at(t, i % 2);
+    if (!fusion_walk_until(t->c, t->group, contract_operand(t, i / 2, i % 2), &a, stop, take_region, &region)) return false;
+  }
+  const uint32_t end = x->vars.count;
+  memcpy(t->at, kept, sizeof kept);
+  if (!region.found) return true;
+  stage_info info = {.node = node, .storage = STAGE_WORKSPACE, .ring_axis = -1, .group = t->group_number, .groups = t->groups};
+  for (uint32_t d = 0; d < region.access.rank; d++) {
+    ir_expr lo, hi;
+    if (!span(x, region.access.at[d], first, end, &lo, &hi)) return false;
+    info.origin[d] = lo;
+    info.extent[d] = expr_add(x, expr_sub(x, hi, lo), 1);
+  }
+  emit_stage(e, &info, t->lanes, UINT32_MAX);
+  return true;
+}
+
+bool contract_stage_pads(contraction *t, ir_expr outer_lo, int64_t outer_count) {
+  for (uint32_t i = 0; i < t->staged_count; i++)
+    if (!stage_pad(t, t->staged[i], outer_lo, outer_count)) return false;
+  return true;
+}
+
+/* ---- panels of the lane operand ---- */
+
+/* The region of one tile of columns, all terms: contiguous, with the lane axis innermost, whatever the operand's own layout and strides. */
+static uint32_t panel_region(const contraction *t, ir_expr column, stage_info *info) {
+  uint32_t rank, count = 0;
+  const ir_expr *labels = contract_labels(t, t->lane_operand, &rank);
+  const int32_t axis = contract_find(labels, rank, t->out[t->lane_axis]);
+  for (uint32_t d = 0; d < rank; d++) {
+    const bool reduced = contract_is_reduced(t, labels[d]), lane = (int32_t)d == axis;
+    info->origin[d] = reduced ? 0 : lane ? column : t->at[labels[d]];
+    info->extent[d] = reduced ? t->extent[labels[d]] : lane ? (ir_expr)t->lanes * t->vectors : 1;
+  }
+  for (uint32_t r = 0; r < t->reduced_count; r++) { /* in the order of the loops over the terms */
+    const int32_t d = contract_find(labels, rank, t->reduced[r]);
+    if (d != CONTRACT_NONE) info->order[count++] = (uint8_t)d;
+  }
+  for (uint32_t d = 0; d < rank; d++)
+    if (!contract_is_reduced(t, labels[d]) && (int32_t)d != axis) info->order[count++] = (uint8_t)d;
+  info->order[count] = (uint8_t)axis;
+  info->ordered = true;
+  return rank;
+}
+
+/* Smallest stride in memory, in bytes, between consecutive terms of the lane operand. */
+static int64_t term_stride(contraction *t, uint32_t member) {
+  if (!t->reduced_count) return 0;
+  return contract_stride(t, member, t->lane_operand, t->reduced[t->reduced_count - 1]) * 4;
+}
+
+/* ---- constants: panels laid out once ---- */
+
+/* The constant below the lane operand's views, the element at the operand's origin, and the stride along each of its axes. */
+static bool read_strides(contraction *t, uint32_t member, uint32_t *node, int64_t *first, int64_t *strides) {
+  const fusion_context *c = t->c;
+  expr_pool *x = c->graph->pool;
+  const uint32_t operand = contract_operand(t, member, t->lane_operand);
+  const ir_tensor *type = &ir_at(c->graph, operand)->type;
+  map_access at = {.rank = type->rank};
+  for (uint32_t d = 0; d < type->rank; d++) at.at[d] = expr_var_add(x, "p", 0, type->dims[d], 1);
+  const map_access own = at;
+  *node = operand;
+  while (fusion_is_view(c->graph, *node) && ir_at(c->graph, *node)->op != IR_OP_concat) {
+    if (c->group_of[*node] || !ir_movement_access(c->graph, *node, 0, &at)) return false;
+    *node = ir_arg(c->graph, *node, 0);
+  }
+  if (ir_at(c->graph, *node)->op != IR_OP_const || at.condition_count) return false;
+  ir_expr rest = map_linear(x, &at, ir_at(c->graph, *node)->type.dims);
+  for (uint32_t d = 0; d < type->rank; d++) {
+    const ir_expr whole = rest;
+    strides[d] = 0;
+    if (own.at[d] < 0 && !expr_split_affine(x, whole, emit_var_number(x, own.at[d]), &strides[d], &rest)) return false;
+  }
+  return expr_is_const(x, rest, first);
+}
+
+typedef struct pack_loops { /* from the outermost in; the last one runs over the columns of a panel, the one at `panel` over panels */
+  uint32_t count, panel;
+  int64_t extent[CONTRACT_LABELS], stride[CONTRACT_LABELS], first, columns;
+} pack_loops;
+
+static bool add_loop(const contraction *t, pack_loops *p, const int64_t *strides, uint32_t axis, ir_expr extent) {
+  p->stride[p->count] = strides[axis];
+  return expr_is_const(t->c->graph->pool, extent, &p->extent[p->count++]);
+}
+
+/* Batch axes, panels, terms in the order of their loops, columns. */
+static bool plan_loops(const contraction *t, const int64_t *strides, pack_loops *p) {
+  uint32_t rank;
+  const ir_expr *labels = contract_labels(t, t->lane_operand, &rank);
+  const int32_t lane = contract_find(labels, rank, t->out[t->lane_axis]);
+  const int64_t width = (int64_t)t->lanes * t->vectors;
+  for (uint32_t d = 0; d < rank; d++)
+    if (!contract_is_reduced(t, labels[d]) && (int32_t)d != lane && !add_loop(t, p, strides, d, t->extent[labels[d]])) return false;
+  if (!expr_is_const(t->c->graph->pool, t->extent[labels[lane]], &p->columns)) return false;
+  p->panel = p->count;
+  if (!add_loop(t, p, strides, (uint32_t)lane, (ir_expr)((p->columns + width - 1) / width))) return false;
+  for (uint32_t r = 0; r < t->reduced_count; r++) {
+    const int32_t d = contract_find(labels, rank, t->reduced[r]);
+    if (d != CONTRACT_NONE && !add_loop(t, p, strides, (uint32_t)d, t->extent[t->reduced[r]])) return false;
+  }
+  return add_loop(t, p, strides, (uint32_t)lane, width);
+}
+
+static void copy_row(uint8_t *to, const uint8_t *from, int64_t count, int64_t stride, uint32_t bytes) {
+  switch (bytes) {
+  case 1:
+    for (int64_t i = 0; i < count; i++) to[i] = from[i * stride];
+    break;
+  case 2:
+    for (int64_t i = 0; i < count; i++) memcpy(to + 2 * i, from + 2 * i * stride, 2);
+    break;
+  case 4:
+    for (int64_t i = 0; i < count; i++) memcpy(to + 4 * i, from + 4 * i * stride, 4);
+    break;
+  default:
+    for (int64_t i = 0; i < count; i++) memcpy(to + i * bytes, from + i * stride * bytes, bytes);
+  }
+}
+
+static void pack(const pack_loops *p, const uint8_t *from, uint8_t *to, uint32_t bytes) {
+  const uint32_t last = p->count - 1;
+  int64_t at[CONTRACT_LABELS] = {0}, rows = 1;
+  for (uint32_t i = 0; i < last; i++) rows *= p->extent[i];
+  const int64_t width = p->extent[last];
+  for (int64_t row = 0; row < rows; row++) {
+    int64_t offset = p->first;
+    for (uint32_t i = 0; i < last; i++) {
+      int64_t position = at[i];
+      if (i == p->panel) position = position * width < p->columns - width ? position * width : p->columns - width;
+      offset += position * p->stride[i];
+    }
+    copy_row(to + (size_t)(row * width) * bytes, from + (size_t)offset * bytes, width, p->stride[last], bytes);
+    for (uint32_t i = last; i-- > 0 && ++at[i] == p->extent[i];) at[i] = 0;
+  }
+}
+
+/* The plan's buffer with the constant in this order; kernels that want the same order share it. */
+static uint32_t packed_buffer(contraction *t, uint32_t node, const pack_loops *p) {
+  fusion_context *c = t->c;
+  for (uint32_t i = 0; i < c->packed.count; i++)
+    if (c->packed.at[i].node == node && c->packed.at[i].order_bytes == sizeof *p && !memcmp(c->packed.at[i].order, p, sizeof *p))
+      return c->packed.at[i].buffer;
+  int64_t elements = 1;
+  for (uint32_t i = 0; i < p->count; i++) elements *= p->extent[i];
+  const uint32_t bytes = ir_dtypes[ir_at(c->graph, node)->type.dtype].bytes;
+  const void *from = ir_const_data(c->graph, node);
+  uint8_t *to = ir_arena_take(c->arena, (size_t)(elements * bytes + 15) / 16 * 16, 64);
+  pack_loops *order = IR_NEW(c->arena, pack_loops);
+  if (!from || !to || !order) return UINT32_MAX;
+  pack(p, from, to, bytes);
+  *order = *p;
+  const fusion_packed made = {node, fusion_add_constant(c, ir_node_name(c->graph, node), ir_at(c->graph, node)->type.dtype, elements, to),
+                              sizeof *p, order};
+  return IR_PUSH(c->arena, &c->packed, made) ? made.buffer : UINT32_MAX;
+}
+
+static bool plan_pack(contraction *t, uint32_t member, uint32_t *node, pack_loops *p) {
+  int64_t strides[SNT_MAX_RANK], literal;
+  memset(p, 0, sizeof *p); /* compared byte by byte */
+  return contract_literal(t, t->lane_axis, &literal) && read_strides(t, member, node, &p->first, strides) && plan_loops(t, strides, p);
+}
+
+/* The stage of the lane operand is panel number `tile` of its packed form. */
+static void open_packed(contraction *t, uint32_t member, ir_expr tile, ir_expr column) {
+  expr_pool *x = t->e->x;
+  uint32_t node, rank;
+  pack_loops p;
+  const uint32_t buffer = plan_pack(t, member, &node, &p) ? packed_buffer(t, node, &p) : UINT32_MAX;
+  if (buffer == UINT32_MAX) {
+    t->e->failed = true;
+    return;
+  }
+  stage_info info = {.node = contract_operand(t, member, t->lane_operand), .storage = STAGE_PACKED, .ring_axis = -1};
+  panel_region(t, column, &info);
+  const ir_expr *labels = contract_labels(t, t->lane_operand, &rank);
+  ir_expr panel = 0;
+  for (uint32_t d = 0, i = 0; d < rank; d++)
+    if (!contract_is_reduced(t, labels[d]) && labels[d] != t->out[t->lane_axis])
+      panel = expr_add(x, expr_mul(x, panel, expr_int(x, p.extent[i++])), t->at[labels[d]]);
+  panel = expr_add(x, expr_mul(x, panel, expr_int(x, p.extent[p.panel])), tile);
+  emit_stage_given(t->e, &info, buffer, panel);
+}
+
+static void stage_panel(contraction *t, uint32_t member, ir_expr column) {
+  stage_info info = {.node = contract_operand(t, member, t->lane_operand),
+                     .storage = STAGE_WORKSPACE,
+                     .ring_axis = -1,
+                     .group = t->group_number,
+                     .groups = t->groups};
+  panel_region(t, column, &info);
+  t->panel[member] = emit_stage(t->e, &info, t->lanes, t->panel[member]);
+}
+
+void contract_open_panels(contraction *t, ir_expr tile, ir_expr column) {
+  for (uint32_t i = 0; i < t->set.count; i++) {
+    if (t->lane_form[i] == CONTRACT_PACKED) open_packed(t, i, tile, column);
+    if (t->lane_form[i] == CONTRACT_PANEL) stage_panel(t, i, column);
+  }
+}
+
+/* ---- which way ---- */
+
+bool contract_has_form(const contraction *t, contract_form form) {
+  for (uint32_t i = 0; i < t->set.count; i++)
+    if (t->lane_form[i] == form) return true;
+  return false;
+}
+
+/* Constants are packed. Another lane operand is read with unit stride from a panel where it has another stride, or where its rows lie so far apart
+   that they meet in few cache sets; copying a panel pays when enough rows share it. */
+static bool settle(contraction *t, uint32_t member) {
+  enum { FAR_APART = 1024, ROWS_TO_PAY = 16 };
+  const bool explicit = schedule_is_explicit(t->c);
+  uint32_t node;
+  pack_loops p;
+  t->panel[member] = UINT32_MAX;
+  t->lane_form[member] = explicit && plan_pack(t, member, &node, &p) ? CONTRACT_PACKED : CONTRACT_IN_PLACE;
+  if (t->lane_form[member] == CONTRACT_PACKED) return true;
+  const int64_t stride = contract_stride(t, member, t->lane_operand, (uint32_t)t->out[t->lane_axis]);
+  const bool shared = explicit && !t->staged_count && t->row_axis != CONTRACT_NONE && !t->both_lanes &&
+                      schedule_hint(t->c->graph->pool, t->extent[t->out[t->row_axis]]) >= ROWS_TO_PAY;
+  if (shared && (stride != 1 || term_stride(t, member) >= FAR_APART)) t->lane_form[member] = CONTRACT_PANEL;
+  return t->lane_form[member] == CONTRACT_PANEL || (stride >= 1 && stride <= 4);
+}
+
+bool contract_settle_lane_operands(contraction *t) {
+  for (uint32_t i = 0; i < t->set.count; i++)
+    if (!settle(t, i)) return false;
+  return true;
+}

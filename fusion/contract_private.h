@@ -1,0 +1,78 @@
+/* Shared by schedule_contract.c and the contract_*.c files: one contraction under construction. */
+#ifndef FUSION_CONTRACT_PRIVATE_H
+#define FUSION_CONTRACT_PRIVATE_H
+#include "fusion/contract_set.h"
+#include "fusion/emit_private.h"
+#include "fusion/schedule_common.h"
+#include <math.h>
+
+enum { CONTRACT_LABELS = 32, CONTRACT_CELLS = 64, CONTRACT_STAGED = 4, CONTRACT_NONE = -1, CONTRACT_VECTORS = 8 };
+
+typedef struct contraction {
+  fusion_context *c;
+  const fusion_group *group;
+  emit *e;
+  uint32_t out_rank, lhs_rank, rhs_rank, reduced_count;
+  const ir_expr *out, *lhs, *rhs;
+  uint32_t reduced[CONTRACT_LABELS];
+  ir_expr extent[CONTRACT_LABELS], at[CONTRACT_LABELS]; /* by label */
+  int32_t lane_axis, row_axis, outer_axis;              /* axes of the result; CONTRACT_NONE if absent */
+  uint32_t lane_operand;
+  bool both_lanes;               /* the other operand varies along the lanes too: element by element (depthwise) */
+  uint32_t lanes, vectors, rows; /* tile */
+  kir_type type;
+  uint32_t staged[CONTRACT_STAGED], staged_count;
+  uint32_t lane_var[CONTRACT_VECTORS];
+  ir_expr lane_at[CONTRACT_VECTORS];     /* offset of vector j's lanes from the tile's column */
+  ir_expr row_tiles[2], column_tiles[2]; /* first tile of this work-item, one past its last */
+  ir_expr outer_range[2];                /* its share of the outer axis; the end is 0 when it is one index */
+  contract_set set;                      /* the contractions that share the tile: their cells one after another */
+  uint32_t panel[CONTRACT_SET_MAX];      /* memory of a panel of the lane operand, staged for each tile of columns */
+  uint8_t lane_form[CONTRACT_SET_MAX];   /* contract_form: how each one's lane operand is read */
+  ir_expr group_number, groups;
+} contraction;
+
+typedef enum { CONTRACT_IN_PLACE, CONTRACT_PANEL, CONTRACT_PACKED } contract_form;
+
+static inline uint32_t contract_operand(const contraction *t, uint32_t member, uint32_t operand) {
+  return ir_arg(t->c->graph, t->set.node[member], operand);
+}
+static inline uint32_t contract_cells(const contraction *t) { return t->rows * t->vectors * t->set.count; }
+static inline const ir_expr *contract_labels(const contraction *t, uint32_t operand, uint32_t *rank) {
+  *rank = operand ? t->rhs_rank : t->lhs_rank;
+  return operand ? t->rhs : t->lhs;
+}
+static inline int32_t contract_find(const ir_expr *list, uint32_t count, int64_t label) {
+  for (uint32_t i = 0; i < count; i++)
+    if (list[i] == label) return (int32_t)i;
+  return CONTRACT_NONE;
+}
+static inline bool contract_in_operand(const contraction *t, uint32_t operand, int64_t label) {
+  uint32_t rank;
+  const ir_expr *labels = contract_labels(t, operand, &rank);
+  return contract_find(labels, rank, label) != CONTRACT_NONE;
+}
+static inline bool contract_is_reduced(const contraction *t, int64_t label) {
+  for (uint32_t r = 0; r < t->reduced_count; r++)
+    if ((int64_t)t->reduced[r] == label) return true;
+  return false;
+}
+static inline bool contract_literal(const contraction *t, int32_t axis, int64_t *out) {
+  *out = 1;
+  return axis == CONTRACT_NONE || expr_is_const(t->c->graph->pool, t->extent[t->out[axis]], out);
+}
+map_access contract_operand_at(const contraction *, uint32_t operand);
+
+/* contract_tile.c: the shape of the tile, and the tile itself. */
+bool contract_pick_tile(contraction *);
+void contract_emit_tile(contraction *, ir_expr row, ir_expr column);
+
+/* contract_operands.c: how the operands come to the inner loop. */
+int64_t contract_stride(contraction *, uint32_t member, uint32_t operand, uint32_t label); /* largest stride of its loads along a label */
+void contract_find_pads(contraction *, uint32_t node);
+bool contract_stage_pads(contraction *, ir_expr outer_lo, int64_t outer_count);
+bool contract_settle_lane_operands(contraction *); /* fills lane_form; false: the lanes of one cannot be read in vectors */
+bool contract_has_form(const contraction *, contract_form);
+/* Panels and packed parts of the tile of columns at hand; `tile` is its number. */
+void contract_open_panels(contraction *, ir_expr tile, ir_expr column);
+#endif

@@ -1,0 +1,199 @@
+/* The register tile of a contraction: its shape from the profile, and its code. One operand is read in vectors along the lane label, the other one
+   element at a time along the row label; a work-item holds rows x vectors accumulators, for each contraction of the set.
+   Tails are overlapped by the caller, so a tile is always whole. */
+#include "fusion/contract_private.h"
+
+/* More rows than six meet in one cache set when they lie a power of two apart. */
+enum { FEW_ROWS = 6, MOST_ROWS = 14, MOST_VECTORS = 4, SET_BYTES = 4096, FMA_LATENCY = 4 };
+
+/* The device's whole vector where the columns are many of them: its tile is loads, multiply-adds and stores only, which no compiler splits. */
+static uint32_t tile_lanes(const fusion_context *c, int64_t lane_extent) {
+  const cost_profile *p = c->options->profile;
+  const bool whole = schedule_is_explicit(c) && p->lanes >= 16 && p->caps.max_lanes >= 16 && lane_extent >= 16;
+  uint32_t lanes = whole ? 16 : schedule_lanes(c);
+  while (lanes > 1 && (int64_t)lanes > lane_extent) lanes /= 2;
+  return lanes;
+}
+
+static double whole_tiles(int64_t extent, int64_t step) { return (double)((extent + step - 1) / step * step) / (double)extent; }
+
+/* Cycles a useful multiply-add of one term: what the units take, what the loads take, what the chain of sums takes, with the overlap of tails. */
+static double tile_cycles(const contraction *t, int64_t row_extent, int64_t lane_extent, uint32_t rows, uint32_t vectors) {
+  const cost_profile *p = t->c->options->profile;
+  const double cells = (double)rows * vectors * t->set.count;
+  const double loads = t->both_lanes ? (double)vectors * (rows + 1) * p->vector_load_cycles
+                                     : vectors * t->set.count * p->vector_load_cycles + rows * p->scalar_load_cycles;
+  double cycles = cells / p->fma_per_cycle;
+  if (loads > cycles) cycles = loads;
+  if (FMA_LATENCY > cycles) cycles = FMA_LATENCY;
+  cycles += 0.25 * loads; /* they share issue slots with the multiply-adds */
+  return cycles / cells * whole_tiles(row_extent, rows) * whole_tiles(lane_extent, (int64_t)vectors * t->lanes);
+}
+
+static bool rows_meet(contraction *t) {
+  if (t->row_axis == CONTRACT_NONE) return false;
+  const int64_t stride = contract_stride(t, 0, 1 - t->lane_operand, (uint32_t)t->out[t->row_axis]);
+  return stride > 0 && stride * 4 % SET_BYTES == 0;
+}
+
+static void pick_explicit(contraction *t, int64_t row_extent, int64_t lane_extent) {
+  const uint32_t registers = (uint32_t)t->c->options->profile->registers, most = rows_meet(t) ? FEW_ROWS : MOST_ROWS;
+  double best = INFINITY;
+  t->rows = t->vectors = 1;
+  for (uint32_t vectors = 1; vectors <= MOST_VECTORS && (int64_t)vectors * t->lanes <= lane_extent; vectors++)
+    for (uint32_t rows = 1; rows <= most && (int64_t)rows <= row_extent; rows++) {
+      const uint32_t cells = rows * vectors * t->set.count, spare = t->both_lanes ? rows + 1 : vectors * t->set.count + 1;
+      if (cells + spare > registers && cells > 1) continue;
+      const double cycles = tile_cycles(t, row_extent, lane_extent, rows, vectors);
+      if (cycles >= best) continue;
+      best = cycles;
+      t->rows = rows;
+      t->vectors = vectors;
+    }
+}
+
+/* Lanes form vectors of their own: two of four elements an item, as many rows as registers allow. */
+static void pick_lanes(contraction *t, int64_t row_extent, int64_t lane_extent) {
+  enum { REGISTERS = 24, ROWS = 6, ROWS_AT_MOST = 8 };
+  t->rows = ROWS < row_extent ? ROWS : (uint32_t)row_extent;
+  t->vectors = 2;
+  while (t->vectors > 1 && (int64_t)t->vectors * t->lanes > lane_extent) t->vectors--;
+  if (t->rows < ROWS) return;
+  t->rows = (REGISTERS - t->vectors - 1) / t->vectors; /* narrow results leave room for more rows */
+  if (t->rows > ROWS_AT_MOST) t->rows = ROWS_AT_MOST;
+  if (t->rows > row_extent) t->rows = (uint32_t)row_extent;
+}
+
+/* Accumulators + vectors + one broadcast <= registers; the tile never exceeds the extents. */
+bool contract_pick_tile(contraction *t) {
+  int64_t lane_extent, row_extent;
+  if (!contract_literal(t, t->lane_axis, &lane_extent)) return false;
+  if (!contract_literal(t, t->row_axis, &row_extent)) row_extent = 1024; /* unknown: many */
+  t->lanes = tile_lanes(t->c, lane_extent);
+  if (schedule_is_explicit(t->c)) pick_explicit(t, row_extent, lane_extent);
+  else pick_lanes(t, row_extent, lane_extent);
+  return contract_cells(t) <= CONTRACT_CELLS && t->lanes > 1;
+}
+
+/* ---- inner loops ---- */
+
+static uint32_t to_type(emit *e, uint32_t value, int32_t base) {
+  const kir_type type = emit_value_type(e, value);
+  return type.base == base ? value : kir_cast(e->k, kir_t(base, type.lanes), value);
+}
+
+static uint32_t operand_value(contraction *t, uint32_t member, uint32_t operand) {
+  const map_access a = contract_operand_at(t, operand);
+  return to_type(t->e, emit_value(t->e, contract_operand(t, member, operand), &a), t->type.base);
+}
+
+static void use_vector(contraction *t, uint32_t j, ir_expr column) {
+  emit_use_lanes(t->e, t->lane_var[j], t->lanes);
+  t->at[t->out[t->lane_axis]] = expr_add(t->e->x, column, t->lane_at[j]);
+}
+
+static void use_row(contraction *t, uint32_t i, ir_expr row) {
+  if (t->row_axis != CONTRACT_NONE) t->at[t->out[t->row_axis]] = expr_add(t->e->x, row, i);
+}
+
+static void add_term(const contraction *t, uint32_t *cell, uint32_t a, uint32_t b) {
+  kir_kernel *k = t->e->k;
+  *cell = ir_dtypes[t->type.base].is_float ? kir_3(k, KIR_fma, a, b, *cell) : kir_2(k, KIR_add, *cell, kir_2(k, KIR_mul, a, b));
+}
+
+/* One term: vectors of the lane operand once, each row's scalar against all of them. */
+static void multiply(contraction *t, ir_expr row, ir_expr column, uint32_t *acc) {
+  uint32_t vector[CONTRACT_SET_MAX][CONTRACT_VECTORS];
+  const uint32_t cells = t->rows * t->vectors;
+  for (uint32_t s = 0; s < t->set.count; s++)
+    for (uint32_t j = 0; j < t->vectors; j++) {
+      use_vector(t, j, column);
+      vector[s][j] = operand_value(t, s, t->lane_operand);
+    }
+  for (uint32_t i = 0; i < t->rows; i++) {
+    use_row(t, i, row);
+    for (uint32_t s = 0; s < t->set.count; s++) {
+      uint32_t scalar = 0;
+      for (uint32_t j = 0; j < t->vectors; j++) {
+        if (t->both_lanes) use_vector(t, j, column);
+        if (t->both_lanes || !j) scalar = operand_value(t, s, 1 - t->lane_operand);
+        add_term(t, &acc[s * cells + i * t->vectors + j], scalar, vector[s][j]);
+      }
+    }
+  }
+  emit_scalar_lanes(t->e);
+}
+
+static bool is_short(const contraction *t, uint32_t level) {
+  int64_t extent;
+  for (; level < t->reduced_count; level++)
+    if (!expr_is_const(t->e->x, t->extent[t->reduced[level]], &extent) || extent > 4) return false;
+  return true;
+}
+
+/* Loops over the reduced labels; the innermost short ones are written out, a long innermost one is unrolled. */
+static void reduce_level(contraction *t, uint32_t level, ir_expr row, ir_expr column, uint32_t *acc) {
+  emit *e = t->e;
+  if (level == t->reduced_count) {
+    multiply(t, row, column, acc);
+    return;
+  }
+  const uint32_t label = t->reduced[level];
+  int64_t extent;
+  const bool literal = expr_is_const(e->x, t->extent[label], &extent), last = level + 1 == t->reduced_count;
+  if (is_short(t, level)) {
+    for (ir_expr i = 0; i < extent; i++) {
+      t->at[label] = i;
+      reduce_level(t, level + 1, row, column, acc);
+    }
+    return;
+  }
+  const uint32_t cells = contract_cells(t);
+  const uint32_t step = last && literal && extent % 4 == 0 ? 4 : 1; /* whole texels and shared indices */
+  uint32_t carried[CONTRACT_CELLS];
+  const ir_expr k = emit_loop(e, &(emit_loop_info){.name = "k",
+                                                   .lo = 0,
+                                                   .hi = t->extent[label],
+                                                   .step = step,
+                                                   .whole = step > 1,
+                                                   .carry_count = cells,
+                                                   .initial = acc,
+                                                   .carried = carried});
+  for (uint32_t s = 0; s < step; s++) {
+    t->at[label] = expr_add(e->x, k, s);
+    reduce_level(t, level + 1, row, column, carried);
+  }
+  emit_loop_end(e, k, cells, carried, acc);
+}
+
+/* Cell (i, j) of every contraction is remembered, and every result stored at its coordinates. */
+static void store_cell(contraction *t, const uint32_t *acc) {
+  emit *e = t->e;
+  map_access at = {.rank = t->out_rank};
+  for (uint32_t d = 0; d < t->out_rank; d++) at.at[d] = t->at[t->out[d]];
+  for (uint32_t s = 0; s < t->set.count; s++) emit_remember(e, t->set.node[s], &at, acc[s * t->rows * t->vectors]);
+  for (uint32_t o = 0; o < t->group->output_count; o++) {
+    map_access own = at;
+    if (!contract_set_forward(t->c, &t->set, t->group->outputs[o], &own)) {
+      e->failed = true;
+      return;
+    }
+    emit_store_node(e, t->group->outputs[o], &own, emit_value(e, t->group->outputs[o], &own));
+  }
+}
+
+void contract_emit_tile(contraction *t, ir_expr row, ir_expr column) {
+  emit *e = t->e;
+  uint32_t acc[CONTRACT_CELLS];
+  const kir_type type = kir_t(t->type.base, t->lanes);
+  for (uint32_t i = 0; i < contract_cells(t); i++)
+    acc[i] = ir_dtypes[type.base].is_float ? kir_const_float(e->k, type, 0) : kir_const_int(e->k, type, 0);
+  reduce_level(t, 0, row, column, acc);
+  for (uint32_t i = 0; i < t->rows; i++)
+    for (uint32_t j = 0; j < t->vectors; j++) {
+      use_vector(t, j, column);
+      use_row(t, i, row);
+      store_cell(t, &acc[i * t->vectors + j]);
+    }
+  emit_scalar_lanes(e);
+}
