@@ -18,11 +18,12 @@ static const char usage_text[] =
     "  --filter TEXT   only ids that contain TEXT      --seed N             of inputs and of the order of cases\n"
     "  --shard I/N     the I-th of N equal parts       --jobs N             child processes at a time (2)\n"
     "  --json FILE     JSON lines beside TAP           --expect FILE        lines `DEVICE FILTER YYYY-MM-DD reason`: known failures\n"
+    "  --cases FILE    only the ids in FILE, a line each\n"
     "  --count N       only the first N cases; any beginning of the list covers the operators evenly\n"
     "  --list          prints the ids and runs nothing --self-test          adds cases that must fail: wrong, crashing, hanging\n";
 
 typedef struct options {
-  const char *device, *filter, *json, *expect, *page;
+  const char *device, *filter, *json, *expect, *cases;
   double seconds, case_seconds;
   uint64_t seed;
   uint32_t shard, shards, jobs, count;
@@ -63,6 +64,7 @@ static bool set_option(options *o, const char *name, const char *value) {
   else if (!strcmp(name, "--filter")) o->filter = value;
   else if (!strcmp(name, "--json")) o->json = value;
   else if (!strcmp(name, "--expect")) o->expect = value;
+  else if (!strcmp(name, "--cases")) o->cases = value;
   else if (!strcmp(name, "--profile")) return set_profile(o, value);
   else if (!strcmp(name, "--shard")) return set_shard(o, value);
   else if (!strcmp(name, "--time")) return set_number(&o->seconds, value);
@@ -151,10 +153,36 @@ static int run_device(const options *o, const conform_list *list, const char *se
   return 0;
 }
 
+static bool is_named(const char *names, const char *id) {
+  const size_t length = strlen(id);
+  for (const char *at = strstr(names, id); at; at = strstr(at + 1, id))
+    if ((at == names || at[-1] == '\n') && (at[length] == '\n' || !at[length])) return true;
+  return false;
+}
+
+/* Keeps the cases that the file names; false: it cannot be read, or names one that there is not. */
+static bool keep_named(conform_list *list, const char *path, snt_diag *diag) {
+  void *names;
+  size_t size;
+  uint32_t kept = 0, wanted = 0;
+  if (host_read_file(path, &names, &size, diag) != SNT_OK) return false;
+  for (const char *line = names; *line; line += strcspn(line, "\n"), line += *line == '\n') wanted += *line != '\n';
+  for (uint32_t i = 0; i < list->count; i++) {
+    char id[CONFORM_ID];
+    conform_case_id(&list->at[i], id);
+    if (is_named(names, id)) list->at[kept++] = list->at[i];
+  }
+  free(names);
+  list->count = kept;
+  return kept == wanted || host_fail(diag, SNT_E_ARG, "conform", "%s names %u cases, of which there are %u", path, wanted, kept) == SNT_OK;
+}
+
 static int run_suite(const options *o, conform_report *report) {
   char devices[MAX_DEVICES][SELECTOR];
   conform_list list;
   if (!conform_make_list(&list, o->filter, o->seed, o->self_test)) return fprintf(stderr, "sinter conform: out of memory\n"), 1;
+  snt_diag diag = {0};
+  if (o->cases && !keep_named(&list, o->cases, &diag)) return fprintf(stderr, "sinter conform: %s\n", diag.text), free(list.at), 2;
   if (o->count && list.count > o->count) list.count = o->count;
   char id[CONFORM_ID];
   for (uint32_t i = 0; o->list && i < list.count; i++) conform_case_id(&list.at[i], id), puts(id);

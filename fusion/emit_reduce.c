@@ -72,6 +72,17 @@ static void open_reduce(const emit *e, reduction *r) {
   }
 }
 
+/* Extents of 1 go first: the last level is the one that lanes and items share. */
+static void put_units_first(reduction *r) {
+  for (uint32_t i = 1; i < r->count; i++)
+    for (uint32_t j = i; j > 0 && r->extent[j] == 1 && r->extent[j - 1] != 1; j--) {
+      const ir_expr extent = r->extent[j - 1];
+      const uint32_t label = r->label[j - 1];
+      r->extent[j - 1] = r->extent[j], r->label[j - 1] = r->label[j];
+      r->extent[j] = extent, r->label[j] = label;
+    }
+}
+
 static ir_expr reduced_at(const reduction *r, uint32_t label, bool *found) {
   for (uint32_t i = 0; i < r->count; i++)
     if (r->label[i] == label) {
@@ -141,7 +152,8 @@ static void sweep_terms(emit *e, reduction *r, ir_expr base, uint32_t *acc) {
 static void sweep_levels(emit *e, reduction *r, uint32_t level, ir_expr lo, ir_expr hi, uint32_t *acc) {
   const bool last = level + 1 == r->count;
   int64_t literal;
-  if (expr_is_const(e->x, r->extent[level], &literal) && literal == 1) {
+  const bool shared = last && (r->items > 1 || lo != 0 || hi != r->extent[level]);
+  if (!shared && expr_is_const(e->x, r->extent[level], &literal) && literal == 1) {
     r->at[level] = 0;
     if (last) sweep_terms(e, r, 0, acc);
     else sweep_levels(e, r, level + 1, lo, hi, acc);
@@ -273,6 +285,7 @@ uint32_t emit_reduce(emit *e, uint32_t node, const map_access *access, const swe
   r.type = emit_compute_type(e, n->type.dtype, 1);
   if (r.contract) open_contract(e, &r);
   else open_reduce(e, &r);
+  put_units_first(&r);
   if (n->op == IR_OP_reduce_argmax || n->op == IR_OP_reduce_argmin) return sweep_index(e, &r);
   if (e->lanes > 1) r.accumulators = 1;
   if (!r.count) { /* an empty contraction is a product; a reduction over no axis is its operand */

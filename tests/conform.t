@@ -40,6 +40,10 @@ has '<summary><b>timeout' "$work/page.html" 'that shows the failures'
 [ "$("$conform" --list | wc -l)" -ge 20000 ]; result $? 'at least 20 000 cases'
 [ "$("$conform" --list | head -400 | sed 's/\..*//' | sort -u | wc -l)" -ge 100 ]; result $? 'whose beginning covers the operators'
 
+if "$conform" --time 0 --cases tests/conform.seeds >"$work/seeds" 2>&1; then status=0; else status=1; fi
+result $status "the cases that once failed, on every device: $(grep -c '^ok' "$work/seeds")"
+grep -A1 '^not ok' "$work/seeds" | sed 's/^/# /'
+
 count=120
 [ -z "$SNT_TEST_FULL" ] || count=4000
 if "$conform" --count $count --time 0 --expect tests/conform.expect >"$work/all" 2>&1; then status=0; else status=1; fi
