@@ -85,14 +85,51 @@ static bool is_countable(onnx_import *im, const ir_tensor *t) {
   return elements <= 0x1p44;
 }
 
+static const snt_onnx_fixed *find_fixed(const onnx_import *im, const char *name) {
+  for (uint32_t i = 0; im->info && i < im->info->fixed_count; i++)
+    if (!strcmp(im->info->fixed[i].name, name)) return &im->info->fixed[i];
+  return NULL;
+}
+
+/* An input whose value the caller gives: a tensor as if the file held it. */
+static bool fix_input(onnx_import *im, onnx_value *v, const snt_onnx_fixed *given) {
+  onnx_tensor *t = IR_NEW(im->temp, onnx_tensor);
+  uint64_t elements = 1;
+  if (!t) return onnx_fail(im, SNT_E_HOST_MEM, "out of memory");
+  *t = (onnx_tensor){.name = v->name};
+  for (t->type = 1; onnx_type(t->type).dtype != given->tensor.dtype && t->type < 64;) t->type++;
+  for (uint32_t i = 0; i < given->tensor.rank; i++) {
+    elements *= (uint64_t)given->tensor.dims[i];
+    if (!IR_PUSH(im->temp, &t->dims, given->tensor.dims[i])) return onnx_fail(im, SNT_E_HOST_MEM, "out of memory");
+  }
+  if (t->type == 64 || !onnx_take_tensor(im, v, t)) return onnx_fail(im, SNT_E_ARG, "input %.80s is fixed to something unknown", v->name);
+  const size_t bytes = (size_t)elements * ir_dtypes[v->type.dtype].bytes;
+  void *copy = ir_arena_take(im->g->arena, bytes, 64);
+  if (!copy) return onnx_fail(im, SNT_E_HOST_MEM, "out of memory");
+  if (bytes) memcpy(copy, given->data, bytes);
+  v->data = copy;
+  return true;
+}
+
+static bool input_type(onnx_import *im, const onnx_port *p, const snt_onnx_fixed *given, ir_tensor *out) {
+  *out = (ir_tensor){.dtype = (uint8_t)onnx_type(p->type).dtype, .rank = (uint8_t)(given ? given->tensor.rank : p->dims.count)};
+  for (uint32_t i = 0; i < out->rank; i++) {
+    if (given) out->dims[i] = expr_int(im->g->pool, given->tensor.dims[i]);
+    else if (!read_dim(im, p, i, &out->dims[i])) return false;
+  }
+  return is_countable(im, out) || onnx_fail(im, SNT_E_LIMIT, "input %.80s has more elements than any device holds", p->name);
+}
+
 static bool import_input(onnx_import *im, const onnx_port *p) {
+  const snt_onnx_fixed *given = find_fixed(im, p->name);
   const onnx_type_info type = onnx_type(p->type);
   onnx_value *v = onnx_scope_find(im->scope, p->name);
   if (v) return v->tensor || onnx_fail(im, SNT_E_PARSE, "two inputs are named %.80s", p->name); /* a constant that could be replaced */
   if (!p->name[0]) return onnx_fail(im, SNT_E_PARSE, "an input has no name");
   v = onnx_scope_add(im, p->name);
   if (!v) return onnx_fail(im, SNT_E_HOST_MEM, "out of memory");
-  v->broken = !type.dtype || !p->has_shape || p->dims.count > SNT_MAX_RANK;
+  if (given && given->data) return fix_input(im, v, given);
+  v->broken = !type.dtype || (!p->has_shape && !given) || p->dims.count > SNT_MAX_RANK;
   if (v->broken) {
     const char *why = p->type == 0    ? "it is no tensor"
                       : !type.dtype   ? type.name
@@ -101,10 +138,7 @@ static bool import_input(onnx_import *im, const onnx_port *p) {
     onnx_add_problem(im, p->name, "input", why);
     return true;
   }
-  v->type = (ir_tensor){.dtype = (uint8_t)type.dtype, .rank = (uint8_t)p->dims.count};
-  for (uint32_t i = 0; i < v->type.rank; i++)
-    if (!read_dim(im, p, i, &v->type.dims[i])) return false;
-  if (!is_countable(im, &v->type)) return onnx_fail(im, SNT_E_LIMIT, "input %.80s has more elements than any device holds", p->name);
+  if (!input_type(im, p, given, &v->type)) return false;
   v->node = ir_add_input(im->g, p->name, &v->type);
   return v->node || onnx_fail(im, SNT_E_PARSE, "input %.80s: %.150s", p->name, im->g->first_error.text);
 }

@@ -18,6 +18,7 @@ static const option_info table[] = {
     {"--header", TEXT, AT(header), 0, 0}, {"--target", TEXT, AT(target), 0, 0}, {"-o", TEXT, AT(out), 0, 0}, {"--run", TEXT, AT(passes), 0, 0}, {"--trace", TEXT, AT(trace), 0, 0},
     {"--input", PAIR, AT(inputs), AT(input_count), TOOL_MAX_PORTS}, {"--output", PAIR, AT(outputs), AT(output_count), TOOL_MAX_PORTS}, {"--dim", PAIR, AT(dims), AT(dim_count), TOOL_MAX_DIMS},
     {"--check", FLAG, AT(check), 0, 0}, {"--json", FLAG, AT(json), 0, 0}, {"--quiet", FLAG, AT(quiet), 0, 0}, {"--runs", NUMBER, AT(runs), 0, 0},
+    {"--jobs", NUMBER, AT(jobs), 0, 0}, {"--timeout", NUMBER, AT(timeout), 0, 0}, {"--rtol", TEXT, AT(rtol), 0, 0}, {"--atol", TEXT, AT(atol), 0, 0},
     {"--unfused=nodes", COMPILE, 0, 0, SNT_COMPILE_UNFUSED_NODES}, {"--unfused", COMPILE, 0, 0, SNT_COMPILE_UNFUSED}, {"--no-rewrites", COMPILE, 0, 0, SNT_COMPILE_NO_REWRITES},
 };
 // clang-format on
@@ -67,12 +68,12 @@ static const option_info *find_option(char *argument, char **value) {
 }
 
 bool tool_parse(tool_options *o, int argc, char **argv) {
-  *o = (tool_options){0};
+  *o = (tool_options){.paths = argv};
   for (int i = 0; i < argc; i++) {
     char *value = NULL;
     if (argv[i][0] != '-') {
-      if (o->model) return complain("a second model:", argv[i]);
-      o->model = argv[i];
+      argv[o->path_count++] = argv[i]; /* to the front: those places were read */
+      o->model = argv[0];
       continue;
     }
     const option_info *info = find_option(argv[i], &value);

@@ -12,9 +12,10 @@ typedef struct tool_pair {
   const char *name, *value;
 } tool_pair;
 typedef struct tool_options {
-  const char *model, *device, *profile, *mask, *numerics, *target, *out, *passes, *trace, *header;
+  const char *model, *device, *profile, *mask, *numerics, *target, *out, *passes, *trace, *header, *rtol, *atol;
   tool_pair inputs[TOOL_MAX_PORTS], outputs[TOOL_MAX_PORTS], dims[TOOL_MAX_DIMS];
-  uint32_t input_count, output_count, dim_count, compile_flags, runs;
+  char *const *paths; /* all that is no option; `model` is the first */
+  uint32_t path_count, input_count, output_count, dim_count, compile_flags, runs, jobs, timeout;
   bool check, json, quiet;
 } tool_options;
 /* Fills from argv after the subcommand; an unknown option or a missing value is an error on stderr and false. */
@@ -72,6 +73,7 @@ snt_result tool_check(tool_session *, const tool_tensor *tensors, uint32_t count
 typedef struct tool_command {
   const char *name, *usage, *help;
   int (*run)(const tool_options *);
+  bool many; /* paths, not one */
 } tool_command;
 int command_devices(const tool_options *);
 int command_run(const tool_options *);
@@ -79,6 +81,8 @@ int command_explain(const tool_options *);
 int command_compile(const tool_options *);
 int command_opt(const tool_options *);
 int command_bench(const tool_options *);
+int command_onnx_test(const tool_options *);
+int command_import(const tool_options *);
 int command_inspect(const tool_options *);
 int command_pack(const tool_options *);
 #endif

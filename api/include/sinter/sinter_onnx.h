@@ -10,11 +10,18 @@ extern "C" {
 #endif
 
 enum { SNT_TYPE_onnx_info = 512 };
+/* An input that is fixed when the model is loaded. With data it becomes a constant, and shapes that depend on it become fixed; without, only
+   its extents are. Copied. */
+typedef struct snt_onnx_fixed {
+  const char *name;
+  snt_tensor tensor;
+  const void *data;
+} snt_onnx_fixed;
 typedef struct snt_onnx_info {
   snt_head head; /* SNT_HEAD(onnx_info) */
-  uint32_t flags;
-  uint32_t dim_count;
+  uint32_t dim_count, fixed_count;
   const snt_symbol *dims; /* bounds of symbolic extents by name; min = max fixes one: the graph then has no such symbol */
+  const snt_onnx_fixed *fixed;
   void *user;
   int(SNT_CALL *progress)(void *user, const char *stage, double fraction); /* non-zero cancels */
   /* Once for each node that cannot be imported; the call itself then fails with SNT_E_UNSUPPORTED. */
@@ -31,7 +38,8 @@ SNT_API snt_result SNT_CALL snt_onnx_import_file(snt_graph *, const char *path, 
 
 /* A TensorProto file (input_0.pb of the backend tests): its name (terminated, cut to fit), type and, if `data` is given, elements, row-major;
    *bytes is the room, and becomes the size. Two calls, as for texts. Name and data may be null. */
-SNT_API snt_result SNT_CALL snt_onnx_tensor(const void *file, size_t size, char name[128], snt_tensor *type, void *data, size_t *bytes, snt_diag *);
+SNT_API snt_result SNT_CALL snt_onnx_tensor(const void *file, size_t size, char name[128], snt_tensor *type, void *data, size_t *bytes,
+                                            snt_diag *);
 
 #ifdef __cplusplus
 }
