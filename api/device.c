@@ -88,6 +88,7 @@ void snt_device_destroy(snt_device *d) {
   if (!d || atomic_fetch_sub(&d->uses, 1) != 1) return;
   snt_context *c = d->context;
   if (d->rt) rt_close_device(d->rt);
+  if (d->door) d->door->close(d);
   api_give(c, d, sizeof *d);
   snt_context_destroy(c);
 }
@@ -104,6 +105,7 @@ snt_result snt_device_get_info(const snt_device *d, snt_device_info *out) {
 
 snt_result snt_buffer_create(snt_device *d, uint64_t bytes, snt_buffer **out, snt_diag *diag) {
   if (!d || !out) return ir_fail(diag, SNT_E_ARG, "buffer", 0, "no device");
+  if (d->door) return ir_fail(diag, SNT_E_UNSUPPORTED, "buffer", 0, "the memory of %s is its host's", d->info.selector);
   if (bytes > (uint64_t)1 << 46) return ir_fail(diag, SNT_E_DEVICE_MEM, "buffer", 0, "%llu bytes", (unsigned long long)bytes);
   snt_buffer *b = api_take(d->context, sizeof *b);
   if (!b) return ir_fail(diag, SNT_E_HOST_MEM, "buffer", 0, "out of host memory");
@@ -168,6 +170,7 @@ snt_result snt_buffer_download(snt_stream *s, snt_buffer *b, uint64_t offset, vo
 
 snt_result snt_stream_create(snt_device *d, snt_stream **out, snt_diag *diag) {
   if (!d || !out) return ir_fail(diag, SNT_E_ARG, "stream", 0, "no device");
+  if (d->door) return ir_fail(diag, SNT_E_UNSUPPORTED, "stream", 0, "the queues of %s are its host's", d->info.selector);
   snt_stream *s = api_take(d->context, sizeof *s);
   if (!s) return ir_fail(diag, SNT_E_HOST_MEM, "stream", 0, "out of host memory");
   atomic_init(&s->uses, 1);

@@ -6,7 +6,7 @@ static uint64_t round16(uint64_t bytes) { return bytes ? (bytes + 15) / 16 * 16 
 
 /* ---- making ---- */
 
-static snt_result check_fit(const snt_exec *x, snt_diag *diag) {
+snt_result api_check_fit(const snt_exec *x, snt_diag *diag) {
   const cost_profile *p = &x->device->profile;
   if (!x->program->targets) return ir_fail(diag, SNT_E_UNSUPPORTED, "exec", 0, "the program runs on the host device only");
   for (uint32_t k = 0; k < x->program->plan.kernels.count; k++) {
@@ -32,7 +32,8 @@ static snt_result make_jobs(snt_exec *x, snt_diag *diag) {
   if (!x->jobs || !x->job_of) return ir_fail(diag, SNT_E_HOST_MEM, "exec", 0, "out of host memory");
   for (uint32_t k = 0; k < kernels; k++) {
     uint32_t same = x->job_count;
-    for (uint32_t j = 0; j < x->job_count && same == x->job_count; j++)
+    for (uint32_t j = 0; j < x->job_count && same == x->job_count && !x->door;
+         j++) /* a door's pipelines differ by their ports' formats, too */
       if (!memcmp(x->program->kernels[x->jobs[j].kernel].code[x->target].key, x->program->kernels[k].code[x->target].key, 32)) same = j;
     if (same == x->job_count) x->jobs[x->job_count++].kernel = k;
     x->job_of[k] = same;
@@ -133,13 +134,21 @@ snt_result exec_make_state(snt_exec *x, uint32_t buffer, const int64_t *symbols,
   return upload_new(x, buffer, bytes, NULL, diag);
 }
 
+static snt_result create_at_door(snt_exec *x, const snt_exec_info *info, snt_diag *diag) {
+  x->target = api_target_index(SNT_TARGET_SPIRV);
+  SNT_TRY(api_check_fit(x, diag));
+  SNT_TRY(x->device->door->exec_create(x, info, diag));
+  return make_jobs(x, diag);
+}
+
 static snt_result create_into(snt_exec *x, const snt_exec_info *info, snt_diag *diag) {
+  if (x->device->door) return create_at_door(x, info, diag);
   SNT_TRY(snt_stream_create(x->device, &x->stream, diag));
   SNT_TRY(make_tables(x, diag));
   if (!x->device->host) {
     x->target = api_target_index(x->device->rt->target);
     if (x->target == UINT32_MAX) x->target = 3;
-    SNT_TRY(check_fit(x, diag));
+    SNT_TRY(api_check_fit(x, diag));
     SNT_TRY(make_jobs(x, diag));
     SNT_TRY(make_constants(x, diag));
   }
@@ -153,9 +162,16 @@ static snt_result create_into(snt_exec *x, const snt_exec_info *info, snt_diag *
 
 snt_result snt_exec_create(snt_device *d, const snt_program *program, const snt_exec_info *info, snt_exec **out, snt_diag *diag) {
   if (!d || !program || !out) return ir_fail(diag, SNT_E_ARG, "exec", 0, "a device and a program are needed");
-  if (info) SNT_TRY(api_check_head(&info->head, SNT_TYPE_exec_info, sizeof *info, diag));
+  if (info && d->door) { /* reads the chain itself */
+    snt_head head = info->head;
+    head.next = NULL;
+    if (head.size < sizeof *info) SNT_TRY(api_check_head(&head, SNT_TYPE_exec_info, sizeof *info, diag));
+  } else if (info) {
+    SNT_TRY(api_check_head(&info->head, SNT_TYPE_exec_info, sizeof *info, diag));
+  }
   snt_exec *x = api_take(d->context, sizeof *x);
   if (!x) return ir_fail(diag, SNT_E_HOST_MEM, "exec", 0, "out of host memory");
+  atomic_init(&x->uses, 1);
   x->device = d;
   x->program = (snt_program *)(uintptr_t)program;
   api_device_hold(d);
@@ -170,8 +186,10 @@ snt_result snt_exec_create(snt_device *d, const snt_program *program, const snt_
   return SNT_OK;
 }
 
+void api_exec_hold(snt_exec *x) { atomic_fetch_add(&x->uses, 1); }
 void snt_exec_destroy(snt_exec *x) {
-  if (!x) return;
+  if (!x || atomic_fetch_sub(&x->uses, 1) != 1) return;
+  if (x->door) x->device->door->exec_destroy(x);
   snt_device *d = x->device;
   snt_context *c = d->context;
   const ir_plan *p = &x->program->plan;
@@ -253,7 +271,15 @@ static void store_binary(const snt_exec *x, const exec_job *job, const uint8_t k
   api_give(c, entry, size + 32);
 }
 
+static snt_result build_at_door(snt_exec *x, exec_job *job, snt_diag *diag) {
+  const uint64_t start = rt_clock_ns();
+  const snt_result r = x->device->door->job_build(x, (uint32_t)(job - x->jobs), diag);
+  job->compile_ns = rt_clock_ns() - start;
+  return r;
+}
+
 static snt_result build_pipeline(snt_exec *x, exec_job *job, snt_diag *diag) {
+  if (x->device->door) return build_at_door(x, job, diag);
   const api_kernel *k = &x->program->kernels[job->kernel];
   const codegen_code *code = &k->code[x->target].code;
   rt_code what = {.data = code->data,

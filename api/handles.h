@@ -69,8 +69,18 @@ struct snt_program {
   const char *texts[2]; /* of a loaded program: what explain said when it was compiled, by SNT_EXPLAIN_*; null: ask the fusion context */
 };
 
+/* What a device of a host's own (door/) does instead of a backend. */
+typedef struct api_door {
+  void (*close)(snt_device *);
+  snt_result (*exec_create)(struct snt_exec *, const snt_exec_info *, snt_diag *);
+  void (*exec_destroy)(struct snt_exec *);
+  snt_result (*job_build)(struct snt_exec *, uint32_t job, snt_diag *);
+} api_door;
+
 struct snt_device {
   atomic_uint uses;
+  const api_door *door; /* not null: `door_data` is its device, and `rt` is null */
+  struct door_device *door_data;
   snt_context *context;
   rt_device *rt;
   cost_profile profile;
@@ -104,6 +114,8 @@ typedef struct exec_job {
   uint32_t kernel;
 } exec_job;
 struct snt_exec {
+  atomic_uint uses;
+  struct door_exec *door; /* of a door's device; then everything below job_of is empty */
   snt_device *device;
   snt_program *program;
   snt_stream *stream; /* of snt_run and of uploads made here */
@@ -140,6 +152,8 @@ snt_result api_code_key(uint32_t target_bit, api_code *); /* from the code's byt
 void api_explain(const snt_program *, uint32_t format, ir_arena *temp, ir_text *out);
 void api_device_hold(snt_device *);
 void api_stream_drop(snt_stream *);
+void api_exec_hold(snt_exec *);
+snt_result api_check_fit(const snt_exec *, snt_diag *); /* the program against the device's limits */
 snt_result api_check_head(const snt_head *, uint32_t type, size_t known, snt_diag *);
 uint32_t api_target_index(uint32_t bit); /* UINT32_MAX: not a code target */
 snt_result api_copy_text(const ir_text *, char *text, size_t *length);

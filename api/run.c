@@ -243,12 +243,14 @@ static snt_result run_and_wait(snt_exec *x, const snt_run_info *info, snt_diag *
 
 snt_result snt_run(snt_exec *x, const snt_run_info *info, snt_diag *diag) {
   if (!x || !info) return ir_fail(diag, SNT_E_ARG, "run", 0, "an exec and arguments are needed");
+  if (x->door) return ir_fail(diag, SNT_E_UNSUPPORTED, "run", 0, "the host of %s records and submits itself", x->device->info.selector);
   const uint32_t starved = api_starved(x->device->context);
   return api_blame(x->device->context, starved, run_and_wait(x, info, diag), diag);
 }
 
 snt_result snt_exec_reset_states(snt_exec *x, snt_diag *diag) {
   if (!x) return ir_fail(diag, SNT_E_ARG, "state", 0, "no exec");
+  if (x->door) return ir_fail(diag, SNT_E_UNSUPPORTED, "state", 0, "the states' memory is the host's");
   const ir_plan *p = &x->program->plan;
   for (uint32_t i = 0; i < p->buffers.count; i++) {
     if (p->buffers.at[i].kind != PLAN_STATE) continue;

@@ -168,6 +168,16 @@ snt_result vk_fail(vk_device *, VkResult, const char *stage, const char *what, s
 /* rt_vulkan_profile.c */
 void vk_query_features(const vk_api *, const snt_host_alloc *, VkPhysicalDevice, bool for_layers, vk_features *);
 snt_result vk_query_profile(vk_device *, const char *base, snt_diag *);
+/* What a profile needs to know of a device, whoever opened it. */
+typedef struct vk_facts {
+  const vk_features *features; /* enabled ones */
+  const VkPhysicalDeviceSubgroupProperties *subgroups;
+  const VkPhysicalDeviceLimits *limits;
+  uint32_t subgroup_min, subgroup_max;
+  VkDeviceSize max_allocation;
+  bool cpu;
+} vk_facts;
+snt_result vk_fill_profile(const vk_facts *, const char *base, cost_profile *, snt_diag *);
 const char *vk_profile_name(const char *device, const char *driver, VkPhysicalDeviceType);
 /* rt_vulkan_memory.c */
 snt_result vk_memory_create(vk_device *, VkDeviceSize bytes, VkBufferUsageFlags, bool for_host, vk_memory *out, snt_diag *);

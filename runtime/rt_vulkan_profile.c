@@ -86,13 +86,15 @@ static void query_caps(const vk_features *features, const VkPhysicalDeviceSubgro
   caps->subgroup_arithmetic = caps->subgroups && (subgroups->supportedOperations & arithmetic) == arithmetic;
   caps->exact_div = caps->exact_sqrt = false; /* 2.5 ULP is all that Vulkan promises */
   caps->prefetch = caps->stream = caps->async_copy = caps->mma = caps->atomics_f32 = caps->keeps_math = false;
-  caps->texel = caps->nan_unsafe = true;
+  caps->texel = caps->images = caps->nan_unsafe = true;
 }
 
 static uint32_t larger(uint64_t a, uint64_t b) { return (uint32_t)(a > b ? a : b); }
+static uint64_t smaller_bytes(uint64_t a, uint64_t b) { return a < b ? a : b; }
 static uint32_t smaller(uint64_t a, uint64_t b) { return (uint32_t)(a < b ? a : b); }
 
-static void query_limits(const vk_device *device, const VkPhysicalDeviceLimits *limits, cost_profile *profile) {
+static void fill_limits(const vk_facts *facts, cost_profile *profile) {
+  const VkPhysicalDeviceLimits *limits = facts->limits;
   uint32_t align = larger(limits->minStorageBufferOffsetAlignment, limits->minTexelBufferOffsetAlignment);
   uint32_t bindings = smaller(limits->maxPerStageDescriptorStorageBuffers, limits->maxPerStageResources);
   profile->max_bindings = smaller(bindings, VK_MAX_BINDINGS);
@@ -100,28 +102,36 @@ static void query_limits(const vk_device *device, const VkPhysicalDeviceLimits *
   profile->caps.push_bytes = profile->max_scalar_bytes;
   profile->max_items = smaller(limits->maxComputeWorkGroupInvocations, limits->maxComputeWorkGroupSize[0]);
   profile->max_local_bytes = limits->maxComputeSharedMemorySize;
-  profile->max_buffer_bytes = limits->maxStorageBufferRange < device->max_allocation ? limits->maxStorageBufferRange
-                                                                                     : device->max_allocation;
+  profile->max_buffer_bytes = smaller_bytes(limits->maxStorageBufferRange, facts->max_allocation);
   profile->max_texels = limits->maxTexelBufferElements;
   profile->offset_align = align > 16 ? align : 16;
   for (int axis = 0; axis < 3; axis++) profile->max_grid[axis] = limits->maxComputeWorkGroupCount[axis];
 }
 
+snt_result vk_fill_profile(const vk_facts *facts, const char *base, cost_profile *profile, snt_diag *diag) {
+  SNT_TRY(rt_base_profile(profile, base, diag));
+  rt_copy_text(profile->target, sizeof profile->target, "spirv");
+  query_caps(facts->features, facts->subgroups, &profile->caps);
+  fill_limits(facts, profile);
+  profile->subgroup_min = facts->subgroup_min, profile->subgroup_max = facts->subgroup_max;
+  profile->caps.subgroup_size = profile->subgroup_min == profile->subgroup_max ? (uint8_t)profile->subgroup_max : 0;
+  if (facts->cpu && profile->simd == COST_SIMD_LANES) profile->lanes = profile->subgroup_max; /* work-items are its SIMD lanes */
+  return SNT_OK;
+}
+
 snt_result vk_query_profile(vk_device *device, const char *base, snt_diag *diag) {
   const vk_api *api = &device->instance->api;
-  cost_profile *profile = &device->base.profile;
-  SNT_TRY(rt_base_profile(profile, base, diag));
   VkPhysicalDeviceSubgroupSizeControlProperties sizes = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_PROPERTIES};
   VkPhysicalDeviceSubgroupProperties subgroups = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_PROPERTIES};
   VkPhysicalDeviceProperties2 properties = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, .pNext = &subgroups};
   if (device->subgroup_control) subgroups.pNext = &sizes;
   api->vkGetPhysicalDeviceProperties2(device->physical, &properties);
-  rt_copy_text(profile->target, sizeof profile->target, "spirv");
-  query_caps(&device->features, &subgroups, &profile->caps);
-  query_limits(device, &properties.properties.limits, profile);
-  profile->subgroup_min = device->subgroup_control ? sizes.minSubgroupSize : subgroups.subgroupSize;
-  profile->subgroup_max = device->subgroup_control ? sizes.maxSubgroupSize : subgroups.subgroupSize;
-  profile->caps.subgroup_size = profile->subgroup_min == profile->subgroup_max ? (uint8_t)profile->subgroup_max : 0;
-  if (device->base.cpu && profile->simd == COST_SIMD_LANES) profile->lanes = profile->subgroup_max; /* work-items are its SIMD lanes */
-  return SNT_OK;
+  const vk_facts facts = {.features = &device->features,
+                          .subgroups = &subgroups,
+                          .limits = &properties.properties.limits,
+                          .subgroup_min = device->subgroup_control ? sizes.minSubgroupSize : subgroups.subgroupSize,
+                          .subgroup_max = device->subgroup_control ? sizes.maxSubgroupSize : subgroups.subgroupSize,
+                          .max_allocation = device->max_allocation,
+                          .cpu = device->base.cpu};
+  return vk_fill_profile(&facts, base, &device->base.profile, diag);
 }

@@ -20,6 +20,7 @@ my %may = (
   'codegen_cuda'   => ['ir', 'codegen_common'],
   'runtime'        => ['ir', 'cost_targets'], # a device carries its profile
   'api'            => ['ir', 'cost_targets', 'fusion', 'codegen_common', 'codegen_opencl', 'codegen_spirv', 'codegen_cuda', 'runtime'],
+  'door'           => ['ir', 'api', 'runtime'],
   'onnx'           => ['ir', 'api'],
   'tools/host'     => ['api', 'ir'], # ir: checksums
   'tools/sinter'   => ['api', 'ir', 'fusion', 'cost_targets', 'codegen_common', 'tools/host'],

@@ -11,7 +11,7 @@ print "TAP version 13\n";
 
 my %limit = (file => 1000, function => 100, parameters => 7);
 my %look = (file => 600, function => 60, parameters => 5);
-my @folders = qw(api ir cost_targets fusion codegen_common codegen_opencl codegen_spirv codegen_cuda runtime onnx tools conformance bench examples tests);
+my @folders = qw(api ir cost_targets fusion codegen_common codegen_opencl codegen_spirv codegen_cuda runtime door onnx tools conformance bench examples tests);
 my @files;
 find({no_chdir => 1, wanted => sub { push @files, $_ if /\.[ch]$/ && -f && !m{^tests/golden/} }}, grep { -d } @folders);
 @files = sort @files;

@@ -1,0 +1,166 @@
+/* The Vulkan door's own: a device that the host made, an exec's pipelines and memory layout, the slots of a binding.
+   Nothing here allocates device memory, submits or waits. Hot calls (record, binding_set) take neither memory nor a lock. */
+#ifndef DOOR_DOOR_H
+#define DOOR_DOOR_H
+#define VK_NO_PROTOTYPES
+#include "api/handles.h"
+#include <vulkan/vulkan_core.h>
+
+#include <sinter/vulkan.h>
+
+/* ---- entry points: those of the device, all taken when it is attached ---- */
+// clang-format off
+#define DOOR_FUNCTIONS(F)                                                                                           \
+  F(vkCreateShaderModule) F(vkDestroyShaderModule) F(vkCreateDescriptorSetLayout) F(vkDestroyDescriptorSetLayout)  \
+  F(vkCreatePipelineLayout) F(vkDestroyPipelineLayout) F(vkCreateComputePipelines) F(vkDestroyPipeline)            \
+  F(vkCreateDescriptorPool) F(vkDestroyDescriptorPool) F(vkAllocateDescriptorSets) F(vkUpdateDescriptorSets)       \
+  F(vkCreateBufferView) F(vkDestroyBufferView) F(vkCmdBindPipeline) F(vkCmdBindDescriptorSets)                      \
+  F(vkCmdPushConstants) F(vkCmdDispatch) F(vkCmdPipelineBarrier) F(vkCmdCopyBuffer) F(vkCmdFillBuffer)              \
+  F(vkCmdWriteTimestamp)
+#define DOOR_DEBUG_FUNCTIONS(F) F(vkSetDebugUtilsObjectNameEXT) F(vkCmdBeginDebugUtilsLabelEXT) F(vkCmdEndDebugUtilsLabelEXT)
+// clang-format on
+typedef struct door_vk {
+#define DOOR_MEMBER(name) PFN_##name name;
+  DOOR_FUNCTIONS(DOOR_MEMBER)
+  DOOR_DEBUG_FUNCTIONS(DOOR_MEMBER) /* null: not enabled */
+#undef DOOR_MEMBER
+} door_vk;
+
+typedef struct door_limits {
+  VkPhysicalDeviceLimits core;
+  VkPhysicalDeviceSubgroupProperties subgroups;
+  uint32_t subgroup_min, subgroup_max; /* 0: not known to be variable */
+  VkDeviceSize max_allocation;
+} door_limits;
+
+typedef struct door_device {
+  VkDevice handle; /* null: only planned */
+  door_vk vk;
+  VkPipelineCache cache;
+  VkAllocationCallbacks callbacks;
+  const VkAllocationCallbacks *allocation; /* null or &callbacks */
+  uint64_t features;                       /* SNT_VK_FEATURE_*: enabled */
+  uint32_t flags, api_version;
+  door_limits limits;
+  atomic_bool lost;
+  char name[64];
+} door_device;
+
+enum { DOOR_MAX_NEEDS = 64, DOOR_STAGING_BYTES = 4 << 20 };
+
+/* Where each plan buffer lies, for one set of maximal symbols. */
+typedef struct door_place {
+  uint32_t need; /* entry of `needs`; UINT32_MAX: a port, or not used */
+  VkDeviceSize offset, size;
+} door_place;
+typedef struct door_layout {
+  door_place *places; /* [plan buffers] */
+  snt_vk_memory_need needs[DOOR_MAX_NEEDS];
+  uint32_t need_count; /* without staging */
+} door_layout;
+
+typedef struct door_kernel {
+  VkDescriptorSetLayout set_layout;
+  VkPipelineLayout layout;
+  VkPipeline pipeline;
+} door_kernel;
+
+typedef struct door_port {
+  uint32_t kind, buffer; /* SNT_VK_PORT_*, plan buffer */
+  VkFormat format;
+  uint32_t value_offset, value_size, value_at; /* VALUE: in the host's struct and in the device's range */
+  VkFormat texels;                             /* of the view that a texel slot wants */
+  VkAccessFlags access;
+} door_port;
+
+typedef struct door_exec {
+  uint32_t flags;
+  door_kernel *kernels;   /* [plan kernels] */
+  door_port *ports;       /* [program ports] */
+  uint32_t *port_of;      /* plan buffer -> port; UINT32_MAX: none */
+  uint32_t values_bytes;  /* of the host's struct */
+  uint32_t values_stride; /* of the device's range, a slot */
+  bool has_scratch_or_state;
+} door_exec;
+
+/* What a slot's descriptor needs to be written again. */
+typedef struct door_slot_port {
+  snt_vk_bind bind;
+  bool set;
+} door_slot_port;
+/* A dispatch as it is recorded: evaluated once for a slot's symbols, kept until they change. */
+typedef struct door_launch {
+  bool runs, barrier;
+  uint32_t grid[3], push[33];
+} door_launch;
+typedef struct door_slot {
+  VkDescriptorSet *sets; /* [plan steps] */
+  door_slot_port *ports; /* [program ports] */
+  door_launch *launches; /* [plan steps], of `symbols`; good when `known` */
+  int64_t *symbols;
+  bool known;
+  atomic_bool pending; /* VALIDATE: recorded, and not retired */
+} door_slot;
+struct snt_binding {
+  snt_exec *exec;
+  VkDescriptorPool pool; /* ours; null: the host's */
+  door_layout layout;
+  int64_t *max_symbols;
+  snt_vk_range *memory; /* [need_count] */
+  VkBufferView *views;  /* of texel slots that read our own memory; [total bindings of all steps], mostly null */
+  uint32_t slot_count, view_count;
+  door_slot *slots;
+  uint32_t *first_view; /* [plan steps]: of its slots in `views` */
+  /* what the slots point into, one array each */
+  VkDescriptorSet *sets;
+  door_slot_port *ports;
+  door_launch *launches;
+  int64_t *symbols;
+};
+
+extern const api_door door_vtable;
+static inline door_device *door_of(const snt_exec *x) { return x->device->door_data; }
+static inline const ir_plan *door_plan(const snt_exec *x) { return &x->program->plan; }
+
+/* Heads: as api_check_head; door_out_head checks what is to be filled. */
+snt_result door_fail(const snt_exec *, VkResult, const char *stage, const char *what, snt_diag *);
+snt_result door_check_lost(const snt_exec *, const char *stage, snt_diag *);
+snt_result door_check_symbols(const snt_exec *, const int64_t *symbols, uint32_t count, const char *stage, snt_diag *);
+static inline const void *door_at(const void *array, uint32_t stride, size_t size, uint32_t i) {
+  return (const char *)array + (size_t)i * (stride ? stride : size);
+}
+
+/* door_features.c */
+uint64_t door_features_of_chain(const VkPhysicalDeviceFeatures *core, const void *chain); /* which are on */
+void door_fill_features(uint64_t enabled, void *vk_features_out);                         /* as the profile's query wants them */
+/* door_format.c */
+typedef struct door_format {
+  VkFormat format;
+  uint8_t spirv; /* SPIR-V's number, 0: none */
+  bool basic;    /* a storage image of it needs no feature */
+  bool as_float; /* channels are read as f32 */
+  uint8_t channels;
+} door_format;
+const door_format *door_format_of(VkFormat); /* null: not known */
+/* A copy of the module with the storage formats of `formats[binding]` (UNDEFINED: as it is), from the context's memory. */
+snt_result door_patch_module(const snt_exec *, uint32_t kernel, const VkFormat *formats, uint32_t **words, size_t *bytes, snt_diag *);
+snt_result door_check_capabilities(const snt_exec *, uint32_t kernel, snt_diag *);
+/* door_exec.c */
+snt_result door_exec_create(snt_exec *, const snt_exec_info *, snt_diag *);
+void door_exec_destroy(snt_exec *);
+snt_result door_job_build(snt_exec *, uint32_t job, snt_diag *); /* job numbers are kernel numbers */
+void door_slot_binding(const snt_exec *, uint32_t kernel, uint32_t slot, VkDescriptorSetLayoutBinding *out);
+VkDescriptorType door_descriptor_type(uint8_t slot_kind);
+VkFormat door_texel_format(uint8_t slot_kind);
+bool door_kernel_formats(const snt_exec *, uint32_t kernel, VkFormat formats[API_MAX_BINDINGS]); /* true: some are to be patched */
+uint32_t door_push_bytes(const snt_exec *, uint32_t kernel);
+/* door_memory.c */
+snt_result door_make_layout(const snt_exec *, const int64_t *max_symbols, door_layout *out, snt_diag *); /* `places` is given */
+bool door_port_bytes(const snt_exec *, uint32_t port, const int64_t *symbols, VkDeviceSize *out);
+/* door_ports.c */
+enum { DOOR_DESCRIPTOR_TYPES = 4 };
+uint32_t door_count_descriptors(const snt_exec *, VkDescriptorPoolSize sizes[DOOR_DESCRIPTOR_TYPES], uint32_t slots);
+uint32_t door_image_channels(const snt_exec *, uint32_t port); /* 0: no image */
+/* door_binding.c */
+const char *door_port_name(const snt_exec *, uint32_t port);
+#endif

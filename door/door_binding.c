@@ -1,0 +1,318 @@
+/* Bindings: descriptor sets for every step and slot, made and pointed at our own memory once; a slot's ports are written when the host sets
+   them, without taking memory. In: ranges, views. Invariant: a slot is one thread's at a time; nothing else changes after creation. */
+#include "door/door.h"
+
+const char *door_port_name(const snt_exec *x, uint32_t port) {
+  snt_port plain = {{0}, "", 0, {0, 0, {0}}};
+  (void)snt_program_port(x->program, port, &plain);
+  return plain.name;
+}
+
+/* ---- writing descriptors: a few at a time, from the stack ---- */
+
+enum { WRITES = 16 };
+typedef struct writer {
+  const snt_binding *b;
+  uint32_t count;
+  VkWriteDescriptorSet writes[WRITES];
+  VkDescriptorBufferInfo buffers[WRITES];
+  VkDescriptorImageInfo images[WRITES];
+  VkBufferView views[WRITES];
+} writer;
+
+static void flush(writer *w) {
+  const door_device *d = door_of(w->b->exec);
+  if (w->count) d->vk.vkUpdateDescriptorSets(d->handle, w->count, w->writes, 0, NULL);
+  w->count = 0;
+}
+
+static uint32_t add_write(writer *w, VkDescriptorSet set, uint32_t binding, VkDescriptorType type) {
+  if (w->count == WRITES) flush(w);
+  const uint32_t i = w->count++;
+  w->writes[i] = (VkWriteDescriptorSet){.sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET,
+                                        .dstSet = set,
+                                        .dstBinding = binding,
+                                        .descriptorCount = 1,
+                                        .descriptorType = type,
+                                        .pBufferInfo = &w->buffers[i],
+                                        .pImageInfo = &w->images[i],
+                                        .pTexelBufferView = &w->views[i]};
+  return i;
+}
+
+static uint8_t slot_kind(const snt_exec *x, const plan_step *s, uint32_t i) { return x->program->kernels[s->kernel].kinds[i]; }
+
+/* Whole words, and no more than one descriptor holds; what a kernel reaches lies within the port's bytes. */
+static VkDeviceSize descriptor_range(const snt_exec *x, VkDeviceSize size) {
+  const VkDeviceSize most = door_of(x)->limits.core.maxStorageBufferRange;
+  return size < most ? size : most;
+}
+
+static void write_own(const snt_binding *b, uint32_t slot) {
+  const snt_exec *x = b->exec;
+  const ir_plan *p = door_plan(x);
+  writer w = {.b = b};
+  for (uint32_t s = 0; s < p->steps.count; s++)
+    for (uint32_t i = 0; i < p->steps.at[s].binding_count; i++) {
+      const uint32_t buffer = p->steps.at[s].bindings[i].buffer;
+      const door_place *place = &b->layout.places[buffer];
+      if (place->need == UINT32_MAX) continue;
+      const snt_vk_memory_need *need = &b->layout.needs[place->need];
+      const uint8_t kind = slot_kind(x, &p->steps.at[s], i);
+      const uint32_t at = add_write(&w, b->slots[slot].sets[s], i, door_descriptor_type(kind));
+      w.buffers[at] = (VkDescriptorBufferInfo){.buffer = b->memory[place->need].buffer,
+                                               .offset = b->memory[place->need].offset + (need->per_slot ? slot * need->size : 0) +
+                                                         place->offset,
+                                               .range = place->size};
+      w.views[at] = b->views[b->first_view[s] + i];
+    }
+  flush(&w);
+}
+
+static void write_port(writer *w, const snt_binding *b, uint32_t slot, const snt_vk_bind *bind) {
+  const snt_exec *x = b->exec;
+  const ir_plan *p = door_plan(x);
+  for (uint32_t s = 0; s < p->steps.count; s++)
+    for (uint32_t i = 0; i < p->steps.at[s].binding_count; i++) {
+      if (p->steps.at[s].bindings[i].buffer != x->door->ports[bind->port].buffer) continue;
+      const uint32_t at = add_write(w, b->slots[slot].sets[s], i, door_descriptor_type(slot_kind(x, &p->steps.at[s], i)));
+      w->buffers[at] = (VkDescriptorBufferInfo){bind->range.buffer, bind->range.offset, descriptor_range(x, bind->range.size)};
+      w->images[at] = (VkDescriptorImageInfo){.imageView = bind->view, .imageLayout = bind->layout};
+      w->views[at] = bind->buffer_view;
+    }
+}
+
+/* ---- making ---- */
+
+static snt_result out_of_memory(snt_diag *diag) { return ir_fail(diag, SNT_E_HOST_MEM, "binding", 0, "out of host memory"); }
+
+static snt_result take_rooms(snt_binding *b, snt_diag *diag) {
+  const snt_exec *x = b->exec;
+  snt_context *c = x->device->context;
+  const ir_plan *p = door_plan(x);
+  const size_t steps = p->steps.count, ports = x->program->port_count, symbols = x->program->pool.symbols.count;
+  for (uint32_t s = 0; s < steps; s++) b->view_count += p->steps.at[s].binding_count;
+  b->layout.places = api_take(c, p->buffers.count * sizeof *b->layout.places);
+  b->memory = api_take(c, DOOR_MAX_NEEDS * sizeof *b->memory);
+  b->max_symbols = api_take(c, symbols * sizeof *b->max_symbols);
+  b->views = api_take(c, b->view_count * sizeof *b->views);
+  b->first_view = api_take(c, steps * sizeof *b->first_view);
+  b->slots = api_take(c, b->slot_count * sizeof *b->slots);
+  b->sets = api_take(c, b->slot_count * steps * sizeof *b->sets);
+  b->ports = api_take(c, b->slot_count * ports * sizeof *b->ports);
+  b->launches = api_take(c, b->slot_count * steps * sizeof *b->launches);
+  b->symbols = api_take(c, b->slot_count * symbols * sizeof *b->symbols);
+  if (!b->layout.places || !b->memory || !b->max_symbols || !b->views || !b->first_view || !b->slots || !b->sets || !b->ports ||
+      !b->launches || !b->symbols)
+    return out_of_memory(diag);
+  for (uint32_t s = 1; s < steps; s++) b->first_view[s] = b->first_view[s - 1] + p->steps.at[s - 1].binding_count;
+  for (uint32_t i = 0; i < b->slot_count; i++) {
+    atomic_init(&b->slots[i].pending, false);
+    b->slots[i].sets = b->sets + i * steps;
+    b->slots[i].ports = b->ports + i * ports;
+    b->slots[i].launches = b->launches + i * steps;
+    b->slots[i].symbols = b->symbols + i * symbols;
+  }
+  return SNT_OK;
+}
+
+static bool overlap(const snt_vk_range *a, VkDeviceSize a_bytes, const snt_vk_range *b, VkDeviceSize b_bytes) {
+  return a->buffer == b->buffer && a->offset < b->offset + b_bytes && b->offset < a->offset + a_bytes;
+}
+
+static VkDeviceSize need_bytes(const snt_binding *b, uint32_t i) {
+  return b->layout.needs[i].size * (b->layout.needs[i].per_slot ? b->slot_count : 1);
+}
+
+static snt_result take_memory(snt_binding *b, const snt_vk_binding_info *info, snt_diag *diag) {
+  static const char *const classes[] = {"CONSTANT", "STATE", "SCRATCH", "VALUES", "STAGING"};
+  const bool deep = door_of(b->exec)->flags & SNT_VK_ATTACH_VALIDATE;
+  if (info->memory_count < b->layout.need_count || (info->memory_count && !info->memory))
+    return ir_fail(diag, SNT_E_ARG, "binding", 0, "%u memory ranges are given; %u are needed", info->memory_count, b->layout.need_count);
+  for (uint32_t i = 0; i < b->layout.need_count; i++) {
+    const snt_vk_memory_need *n = &b->layout.needs[i];
+    const snt_vk_range *r = door_at(info->memory, info->memory_stride, sizeof *r, i);
+    b->memory[i] = *r;
+    if (!r->buffer || r->size < need_bytes(b, i) || r->offset % n->alignment)
+      return ir_fail(diag, SNT_E_ARG, "binding", 0,
+                     "%s %u: needs a buffer with %llu bytes at a multiple of %llu; %llu bytes at %llu are given", classes[n->memory_class],
+                     n->chunk, (unsigned long long)need_bytes(b, i), (unsigned long long)n->alignment, (unsigned long long)r->size,
+                     (unsigned long long)r->offset);
+    for (uint32_t k = 0; deep && k < i; k++)
+      if (overlap(r, need_bytes(b, i), &b->memory[k], need_bytes(b, k)))
+        return ir_fail(diag, SNT_E_ARG, "binding", 0, "%s %u overlaps %s %u", classes[n->memory_class], n->chunk,
+                       classes[b->layout.needs[k].memory_class], b->layout.needs[k].chunk);
+  }
+  return SNT_OK;
+}
+
+static snt_result make_views(snt_binding *b, snt_diag *diag) {
+  const snt_exec *x = b->exec;
+  const door_device *d = door_of(x);
+  const ir_plan *p = door_plan(x);
+  for (uint32_t s = 0; s < p->steps.count; s++)
+    for (uint32_t i = 0; i < p->steps.at[s].binding_count; i++) {
+      const door_place *place = &b->layout.places[p->steps.at[s].bindings[i].buffer];
+      const uint8_t kind = slot_kind(x, &p->steps.at[s], i);
+      if (place->need == UINT32_MAX || kind == RT_SLOT_STORAGE || rt_slot_is_image(kind)) continue;
+      const VkBufferViewCreateInfo info = {.sType = VK_STRUCTURE_TYPE_BUFFER_VIEW_CREATE_INFO,
+                                           .buffer = b->memory[place->need].buffer,
+                                           .format = door_texel_format(kind),
+                                           .offset = b->memory[place->need].offset + place->offset,
+                                           .range = place->size};
+      const VkResult code = d->vk.vkCreateBufferView(d->handle, &info, d->allocation, &b->views[b->first_view[s] + i]);
+      if (code != VK_SUCCESS) return door_fail(x, code, "binding", "vkCreateBufferView", diag);
+    }
+  return SNT_OK;
+}
+
+static snt_result make_sets(snt_binding *b, VkDescriptorPool pool, snt_diag *diag) {
+  const snt_exec *x = b->exec;
+  const door_device *d = door_of(x);
+  const uint32_t steps = door_plan(x)->steps.count;
+  if (!pool && steps) {
+    VkDescriptorPoolSize sizes[DOOR_DESCRIPTOR_TYPES];
+    const uint32_t count = door_count_descriptors(x, sizes, b->slot_count);
+    const VkDescriptorPoolCreateInfo info = {.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO,
+                                             .maxSets = steps * b->slot_count,
+                                             .poolSizeCount = count,
+                                             .pPoolSizes = sizes};
+    const VkResult code = d->vk.vkCreateDescriptorPool(d->handle, &info, d->allocation, &b->pool);
+    if (code != VK_SUCCESS) return door_fail(x, code, "binding", "vkCreateDescriptorPool", diag);
+    pool = b->pool;
+  }
+  for (uint32_t i = 0; i < b->slot_count * steps; i++) {
+    const VkDescriptorSetAllocateInfo info = {.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO,
+                                              .descriptorPool = pool,
+                                              .descriptorSetCount = 1,
+                                              .pSetLayouts = &x->door->kernels[door_plan(x)->steps.at[i % steps].kernel].set_layout};
+    const VkResult code = d->vk.vkAllocateDescriptorSets(d->handle, &info, &b->sets[i]);
+    if (code != VK_SUCCESS) return door_fail(x, code, "binding", "vkAllocateDescriptorSets", diag);
+  }
+  return SNT_OK;
+}
+
+static snt_result create_into(snt_binding *b, const snt_vk_binding_info *info, snt_diag *diag) {
+  const snt_exec *x = b->exec;
+  SNT_TRY(take_rooms(b, diag));
+  for (uint32_t i = 0; i < info->symbol_count; i++) b->max_symbols[i] = info->max_symbols[i];
+  SNT_TRY(door_make_layout(x, b->max_symbols, &b->layout, diag));
+  SNT_TRY(take_memory(b, info, diag));
+  SNT_TRY(make_views(b, diag));
+  SNT_TRY(make_sets(b, info->pool, diag));
+  for (uint32_t i = 0; i < b->slot_count; i++) write_own(b, i);
+  return SNT_OK;
+}
+
+snt_result snt_vk_binding_create(const snt_exec *given, const snt_vk_binding_info *info, snt_binding **out, snt_diag *diag) {
+  snt_exec *x = (snt_exec *)(uintptr_t)given;
+  if (!x || !x->door || !info || !out) return ir_fail(diag, SNT_E_ARG, "binding", 0, "an exec of an attached device and ranges are needed");
+  SNT_TRY(api_check_head(&info->head, SNT_TYPE_vk_binding_info, sizeof *info, diag));
+  if (info->head.size < sizeof *info) return ir_fail(diag, SNT_E_STRUCT, "binding", 0, "size %u of snt_vk_binding_info", info->head.size);
+  if (!info->slot_count || info->slot_count > 256) return ir_fail(diag, SNT_E_ARG, "binding", 0, "%u slots", info->slot_count);
+  SNT_TRY(door_check_lost(x, "binding", diag));
+  SNT_TRY(door_check_symbols(x, info->max_symbols, info->symbol_count, "binding", diag));
+  snt_binding *b = api_take(x->device->context, sizeof *b);
+  if (!b) return out_of_memory(diag);
+  b->exec = x;
+  b->slot_count = info->slot_count;
+  api_exec_hold(x);
+  const snt_result r = create_into(b, info, diag);
+  if (r != SNT_OK) snt_binding_destroy(b);
+  else *out = b;
+  return r;
+}
+
+void snt_binding_destroy(snt_binding *b) {
+  if (!b) return;
+  snt_exec *x = b->exec;
+  snt_context *c = x->device->context;
+  const door_device *d = door_of(x);
+  const size_t steps = door_plan(x)->steps.count, ports = x->program->port_count, symbols = x->program->pool.symbols.count;
+  for (uint32_t i = 0; b->views && i < b->view_count; i++)
+    if (b->views[i]) d->vk.vkDestroyBufferView(d->handle, b->views[i], d->allocation);
+  if (b->pool) d->vk.vkDestroyDescriptorPool(d->handle, b->pool, d->allocation);
+  api_give(c, b->layout.places, door_plan(x)->buffers.count * sizeof *b->layout.places);
+  api_give(c, b->memory, DOOR_MAX_NEEDS * sizeof *b->memory);
+  api_give(c, b->max_symbols, symbols * sizeof *b->max_symbols);
+  api_give(c, b->views, b->view_count * sizeof *b->views);
+  api_give(c, b->first_view, steps * sizeof *b->first_view);
+  api_give(c, b->slots, b->slot_count * sizeof *b->slots);
+  api_give(c, b->sets, b->slot_count * steps * sizeof *b->sets);
+  api_give(c, b->ports, b->slot_count * ports * sizeof *b->ports);
+  api_give(c, b->launches, b->slot_count * steps * sizeof *b->launches);
+  api_give(c, b->symbols, b->slot_count * symbols * sizeof *b->symbols);
+  api_give(c, b, sizeof *b);
+  snt_exec_destroy(x);
+}
+
+/* ---- setting ---- */
+
+static snt_result check_image(const snt_exec *x, const snt_vk_bind *bind, snt_diag *diag) {
+  const bool storage = x->door->ports[bind->port].kind == SNT_VK_PORT_STORAGE;
+  const char *name = door_port_name(x, bind->port);
+  if (!bind->view) return ir_fail(diag, SNT_E_ARG, "bind", 0, "port %s is an image: a view is needed", name);
+  const bool legal = bind->layout == VK_IMAGE_LAYOUT_GENERAL ||
+                     (!storage && (bind->layout == VK_IMAGE_LAYOUT_SHADER_READ_ONLY_OPTIMAL ||
+                                   bind->layout == VK_IMAGE_LAYOUT_DEPTH_STENCIL_READ_ONLY_OPTIMAL));
+  if (!legal)
+    return ir_fail(diag, SNT_E_ARG, "bind", 0, "port %s: layout %d is not one it can be read or written in", name, (int)bind->layout);
+  return SNT_OK;
+}
+
+static snt_result check_buffer(const snt_binding *b, const snt_vk_bind *bind, snt_diag *diag) {
+  const snt_exec *x = b->exec;
+  const door_port *port = &x->door->ports[bind->port];
+  const char *name = door_port_name(x, bind->port);
+  const VkDeviceSize align = door_of(x)->limits.core.minStorageBufferOffsetAlignment;
+  if (!bind->range.buffer || !bind->range.size) return ir_fail(diag, SNT_E_ARG, "bind", 0, "port %s is a buffer: a range is needed", name);
+  if ((align && bind->range.offset % align) || bind->range.size % 4)
+    return ir_fail(diag, SNT_E_ARG, "bind", 0, "port %s: %llu bytes at %llu; whole words at a multiple of %llu are needed", name,
+                   (unsigned long long)bind->range.size, (unsigned long long)bind->range.offset, (unsigned long long)align);
+  if (port->texels != VK_FORMAT_UNDEFINED && !bind->buffer_view)
+    return ir_fail(diag, SNT_E_ARG, "bind", 0, "port %s is read through texels: a buffer view is needed", name);
+  if (!(door_of(x)->flags & SNT_VK_ATTACH_VALIDATE)) return SNT_OK;
+  for (uint32_t i = 0; i < b->layout.need_count; i++)
+    if (overlap(&bind->range, bind->range.size, &b->memory[i], need_bytes(b, i)))
+      return ir_fail(diag, SNT_E_ARG, "bind", 0, "port %s overlaps memory range %u", name, i);
+  return SNT_OK;
+}
+
+static snt_result check_bind(const snt_binding *b, const snt_vk_bind *bind, snt_diag *diag) {
+  const snt_exec *x = b->exec;
+  if (bind->port >= x->program->port_count) return ir_fail(diag, SNT_E_ARG, "bind", 0, "no port %u", bind->port);
+  const char *name = door_port_name(x, bind->port);
+  if ((!bind->before.stage && bind->before.access) || (!bind->after.stage && bind->after.access))
+    return ir_fail(diag, SNT_E_ARG, "bind", 0, "port %s: an access without a stage", name);
+  switch (x->door->ports[bind->port].kind) {
+  case SNT_VK_PORT_BUFFER: return check_buffer(b, bind, diag);
+  case SNT_VK_PORT_SAMPLED:
+  case SNT_VK_PORT_STORAGE: return check_image(x, bind, diag);
+  default: return ir_fail(diag, SNT_E_ARG, "bind", 0, "port %s is not bound: it is a value or a state", name);
+  }
+}
+
+snt_result snt_vk_binding_set(snt_binding *b, uint32_t slot, uint32_t count, uint32_t stride, const snt_vk_bind *binds, snt_diag *diag) {
+  if (!b || (count && !binds)) return ir_fail(diag, SNT_E_ARG, "bind", 0, "a binding and resources are needed");
+  if (slot >= b->slot_count) return ir_fail(diag, SNT_E_ARG, "bind", 0, "slot %u of %u", slot, b->slot_count);
+  SNT_TRY(door_check_lost(b->exec, "bind", diag));
+  door_slot *s = &b->slots[slot];
+  if (door_of(b->exec)->flags & SNT_VK_ATTACH_VALIDATE && atomic_load(&s->pending))
+    return ir_fail(diag, SNT_E_ORDER, "bind", 0, "slot %u is pending: snt_vk_binding_retire it when its fence has passed", slot);
+  for (uint32_t i = 0; i < count; i++) SNT_TRY(check_bind(b, door_at(binds, stride, sizeof *binds, i), diag));
+  writer w = {.b = b};
+  for (uint32_t i = 0; i < count; i++) {
+    const snt_vk_bind *bind = door_at(binds, stride, sizeof *binds, i);
+    write_port(&w, b, slot, bind);
+    s->ports[bind->port] = (door_slot_port){*bind, true};
+  }
+  flush(&w);
+  s->known = false;
+  return SNT_OK;
+}
+
+snt_result snt_vk_binding_retire(snt_binding *b, uint32_t slot) {
+  if (!b || slot >= b->slot_count) return SNT_E_ARG;
+  atomic_store(&b->slots[slot].pending, false);
+  return SNT_OK;
+}

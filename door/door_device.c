@@ -1,0 +1,210 @@
+/* Attaching to the host's device, or planning for one that is only described. In: what the device was created with. Out: an snt_device whose
+   profile and limits are what was enabled, never what merely exists. Nothing is created on the device. */
+#include "door/door.h"
+#include "runtime/rt_common.h"
+#include "runtime/rt_vulkan.h"
+
+/* ---- checks that every door call makes ---- */
+
+snt_result door_fail(const snt_exec *x, VkResult code, const char *stage, const char *what, snt_diag *diag) {
+  static const struct {
+    VkResult code;
+    snt_result result;
+  } known[] = {{VK_ERROR_DEVICE_LOST, SNT_E_DEVICE_LOST},          {VK_ERROR_OUT_OF_HOST_MEMORY, SNT_E_HOST_MEM},
+               {VK_ERROR_OUT_OF_DEVICE_MEMORY, SNT_E_DEVICE_MEM},  {VK_ERROR_TOO_MANY_OBJECTS, SNT_E_DEVICE_MEM},
+               {VK_ERROR_OUT_OF_POOL_MEMORY, SNT_E_DEVICE_MEM},    {VK_ERROR_FRAGMENTED_POOL, SNT_E_DEVICE_MEM},
+               {VK_PIPELINE_COMPILE_REQUIRED, SNT_E_WOULD_COMPILE}};
+  snt_result result = SNT_E_BACKEND;
+  for (uint32_t i = 0; i < IR_COUNT(known); i++)
+    if (known[i].code == code) result = known[i].result;
+  if (code == VK_ERROR_DEVICE_LOST) atomic_store(&door_of(x)->lost, true);
+  return rt_fail_native(diag, result, code, stage, what);
+}
+
+snt_result door_check_lost(const snt_exec *x, const char *stage, snt_diag *diag) {
+  const door_device *d = door_of(x);
+  if (atomic_load_explicit(&((door_device *)(uintptr_t)d)->lost, memory_order_relaxed))
+    return ir_fail(diag, SNT_E_DEVICE_LOST, stage, 0, "%s is lost", x->device->info.selector);
+  if (!d->handle) return ir_fail(diag, SNT_E_UNSUPPORTED, stage, 0, "%s is only planned", x->device->info.selector);
+  return SNT_OK;
+}
+
+snt_result door_check_symbols(const snt_exec *x, const int64_t *symbols, uint32_t count, const char *stage, snt_diag *diag) {
+  const expr_pool *pool = &x->program->pool;
+  if (count != pool->symbols.count || (count && !symbols))
+    return ir_fail(diag, SNT_E_ARG, stage, 0, "%u symbols given; the program has %u", count, pool->symbols.count);
+  for (uint32_t i = 0; i < count; i++) {
+    const expr_symbol *s = &pool->symbols.at[i];
+    if (symbols[i] < s->min || symbols[i] > s->max || (s->multiple_of > 1 && symbols[i] % s->multiple_of))
+      return ir_fail(diag, SNT_E_SHAPE, stage, 0, "%s = %lld is outside its range %lld to %lld, multiple of %lld", s->name,
+                     (long long)symbols[i], (long long)s->min, (long long)s->max, (long long)s->multiple_of);
+  }
+  return SNT_OK;
+}
+
+/* ---- a device ---- */
+
+static void close_device(snt_device *d) { api_give(d->context, d->door_data, sizeof *d->door_data); }
+
+static snt_device *new_device(snt_context *c, snt_diag *diag) {
+  snt_device *d = api_take(c, sizeof *d);
+  door_device *door = api_take(c, sizeof *door);
+  if (!d || !door) {
+    api_give(c, d, sizeof *d);
+    api_give(c, door, sizeof *door);
+    ir_fail(diag, SNT_E_HOST_MEM, "attach", 0, "out of host memory");
+    return NULL;
+  }
+  atomic_init(&d->uses, 1);
+  atomic_init(&door->lost, false);
+  d->context = c;
+  d->door = &door_vtable;
+  d->door_data = door;
+  api_context_hold(c);
+  return d;
+}
+
+static void read_properties(const VkPhysicalDeviceProperties2 *properties, uint64_t features, door_limits *out) {
+  out->core = properties->properties.limits;
+  out->max_allocation = (VkDeviceSize)1 << 30; /* what Vulkan 1.1 promises */
+  for (const VkBaseInStructure *s = properties->pNext; s; s = s->pNext) {
+    const void *block = s;
+    if (s->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_PROPERTIES) {
+      out->subgroups = *(const VkPhysicalDeviceSubgroupProperties *)block;
+      out->subgroups.pNext = NULL;
+    } else if (s->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_3_PROPERTIES) {
+      out->max_allocation = ((const VkPhysicalDeviceMaintenance3Properties *)block)->maxMemoryAllocationSize;
+    } else if (s->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_PROPERTIES && features & SNT_VK_FEATURE_SUBGROUP_SIZE) {
+      const VkPhysicalDeviceSubgroupSizeControlProperties *sizes = block;
+      out->subgroup_min = sizes->minSubgroupSize, out->subgroup_max = sizes->maxSubgroupSize;
+    }
+  }
+}
+
+/* The profile and the public info from the properties and what is enabled. */
+static snt_result describe(snt_device *d, const VkPhysicalDeviceProperties2 *properties, const char *driver, snt_diag *diag) {
+  door_device *door = d->door_data;
+  const VkPhysicalDeviceProperties *plain = &properties->properties;
+  vk_features features;
+  if (plain->apiVersion && plain->apiVersion < VK_API_VERSION_1_1)
+    return ir_fail(diag, SNT_E_UNSUPPORTED, "attach", 0, "%s has no Vulkan 1.1", plain->deviceName);
+  read_properties(properties, door->features, &door->limits);
+  door_fill_features(door->features, &features);
+  const door_limits *l = &door->limits;
+  const vk_facts facts = {.features = &features,
+                          .subgroups = &l->subgroups,
+                          .limits = &l->core,
+                          .subgroup_min = l->subgroup_min ? l->subgroup_min : l->subgroups.subgroupSize,
+                          .subgroup_max = l->subgroup_max ? l->subgroup_max : l->subgroups.subgroupSize,
+                          .max_allocation = l->max_allocation,
+                          .cpu = plain->deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU};
+  const char *base = vk_profile_name(plain->deviceName, driver, plain->deviceType);
+  SNT_TRY(vk_fill_profile(&facts, base, &d->profile, diag));
+  if (door->flags & SNT_VK_PORTABLE) SNT_TRY(cost_profile_mask(&d->profile, "texel=0,f64=0,int64=0", diag));
+  snt_device_info *info = &d->info;
+  rt_copy_text(info->selector, sizeof info->selector, door->handle ? "vulkan:host" : "vulkan:planned");
+  rt_copy_text(info->name, sizeof info->name, plain->deviceName);
+  rt_copy_text(info->driver, sizeof info->driver, driver);
+  rt_copy_text(info->profile, sizeof info->profile, d->profile.name);
+  info->api = SNT_TARGET_SPIRV;
+  info->device_class = (uint32_t)plain->deviceType;
+  info->id[0] = (uint64_t)plain->vendorID << 32 | plain->deviceID;
+  info->id[1] = plain->driverVersion;
+  return SNT_OK;
+}
+
+/* ---- attach ---- */
+
+static bool named(uint32_t count, const char *const *names, const char *wanted) {
+  for (uint32_t i = 0; names && i < count; i++)
+    if (!strcmp(names[i], wanted)) return true;
+  return false;
+}
+
+static snt_result load_functions(door_device *d, PFN_vkGetDeviceProcAddr get, bool debug, snt_diag *diag) {
+  static const struct {
+    const char *name;
+    size_t offset;
+    bool optional;
+  } table[] = {
+#define DOOR_ROW(name) {#name, offsetof(door_vk, name), false},
+#define DOOR_DEBUG_ROW(name) {#name, offsetof(door_vk, name), true},
+      DOOR_FUNCTIONS(DOOR_ROW) DOOR_DEBUG_FUNCTIONS(DOOR_DEBUG_ROW)
+#undef DOOR_ROW
+#undef DOOR_DEBUG_ROW
+  };
+  for (uint32_t i = 0; i < IR_COUNT(table); i++) {
+    if (table[i].optional && !debug) continue;
+    const PFN_vkVoidFunction f = get(d->handle, table[i].name);
+    if (!f && !table[i].optional) return ir_fail(diag, SNT_E_UNSUPPORTED, "attach", 0, "the loader has no %s", table[i].name);
+    memcpy((char *)&d->vk + table[i].offset, &f, sizeof f);
+  }
+  return SNT_OK;
+}
+
+static snt_result query_host(snt_device *device, const snt_vk_attach_info *info, snt_diag *diag) {
+  door_device *d = device->door_data;
+  const PFN_vkGetInstanceProcAddr get = info->get_instance_proc;
+  const PFN_vkGetPhysicalDeviceProperties2 properties = (PFN_vkGetPhysicalDeviceProperties2)get(info->instance,
+                                                                                                "vkGetPhysicalDeviceProperties2");
+  const PFN_vkGetDeviceProcAddr device_proc = (PFN_vkGetDeviceProcAddr)get(info->instance, "vkGetDeviceProcAddr");
+  if (!properties || !device_proc) return ir_fail(diag, SNT_E_UNSUPPORTED, "attach", 0, "the instance has no functions of Vulkan 1.1");
+  const bool debug = named(info->instance_extension_count, info->instance_extensions, VK_EXT_DEBUG_UTILS_EXTENSION_NAME);
+  SNT_TRY(load_functions(d, device_proc, debug, diag));
+  VkPhysicalDeviceSubgroupSizeControlProperties sizes = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_PROPERTIES};
+  VkPhysicalDeviceSubgroupProperties subgroups = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_PROPERTIES};
+  VkPhysicalDeviceMaintenance3Properties sizes3 = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_3_PROPERTIES,
+                                                   .pNext = &subgroups};
+  VkPhysicalDeviceProperties2 all = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, .pNext = &sizes3};
+  if (d->features & SNT_VK_FEATURE_SUBGROUP_SIZE) subgroups.pNext = &sizes;
+  properties(info->physical_device, &all);
+  return describe(device, &all, "", diag);
+}
+
+snt_result snt_vk_attach(snt_context *c, const snt_vk_attach_info *info, snt_device **out, snt_diag *diag) {
+  if (!c || !info || !out) return ir_fail(diag, SNT_E_ARG, "attach", 0, "a context, the host's device and a place for ours are needed");
+  SNT_TRY(api_check_head(&info->head, SNT_TYPE_vk_attach_info, sizeof *info, diag));
+  if (info->head.size < sizeof *info || !info->instance || !info->physical_device || !info->device || !info->get_instance_proc)
+    return ir_fail(diag, SNT_E_ARG, "attach", 0, "instance, physical device, device and vkGetInstanceProcAddr are needed");
+  if (info->api_version && info->api_version < VK_API_VERSION_1_1)
+    return ir_fail(diag, SNT_E_UNSUPPORTED, "attach", 0, "Vulkan 1.1 is needed; the application uses %u.%u",
+                   VK_API_VERSION_MAJOR(info->api_version), VK_API_VERSION_MINOR(info->api_version));
+  snt_device *device = new_device(c, diag);
+  if (!device) return SNT_E_HOST_MEM;
+  door_device *d = device->door_data;
+  d->handle = info->device;
+  d->cache = info->pipeline_cache;
+  d->flags = info->flags;
+  d->api_version = info->api_version ? info->api_version : VK_API_VERSION_1_1;
+  if (info->vk_alloc) d->callbacks = *info->vk_alloc, d->allocation = &d->callbacks;
+  if (info->created_with) d->features = door_features_of_chain(info->created_with->pEnabledFeatures, info->created_with->pNext);
+  rt_copy_text(d->name, sizeof d->name, info->debug_name ? info->debug_name : "sinter");
+  const snt_result r = query_host(device, info, diag);
+  if (r != SNT_OK) snt_device_destroy(device);
+  else *out = device;
+  return r;
+}
+
+snt_result snt_vk_plan(snt_context *c, const snt_vk_caps *caps, snt_device **out, snt_diag *diag) {
+  if (!c || !caps || !out) return ir_fail(diag, SNT_E_ARG, "plan", 0, "a context, the device's numbers and a place for it are needed");
+  SNT_TRY(api_check_head(&caps->head, SNT_TYPE_vk_caps, sizeof *caps, diag));
+  if (caps->head.size < sizeof *caps || !caps->properties) return ir_fail(diag, SNT_E_ARG, "plan", 0, "the device's properties are needed");
+  snt_device *device = new_device(c, diag);
+  if (!device) return SNT_E_HOST_MEM;
+  door_device *d = device->door_data;
+  d->flags = caps->flags;
+  d->api_version = caps->api_version ? caps->api_version : VK_API_VERSION_1_1;
+  if (caps->features) d->features = door_features_of_chain(NULL, caps->features);
+  const snt_result r = describe(device, caps->properties, "", diag);
+  if (r != SNT_OK) snt_device_destroy(device);
+  else *out = device;
+  return r;
+}
+
+snt_result snt_vk_device_notify_lost(snt_device *d) {
+  if (!d || !d->door) return SNT_E_ARG;
+  atomic_store(&d->door_data->lost, true);
+  return SNT_OK;
+}
+
+const api_door door_vtable = {close_device, door_exec_create, door_exec_destroy, door_job_build};

@@ -1,0 +1,292 @@
+/* An exec at the door: ports with their formats, descriptor set and pipeline layouts, and pipelines as jobs. */
+#include "door/door.h"
+#include <stdio.h>
+
+/* ---- slots ---- */
+
+VkDescriptorType door_descriptor_type(uint8_t kind) {
+  switch (kind) {
+  case RT_SLOT_STORAGE: return VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
+  case RT_SLOT_IMAGE_FETCH: return VK_DESCRIPTOR_TYPE_SAMPLED_IMAGE;
+  case RT_SLOT_IMAGE_SAMPLE: return VK_DESCRIPTOR_TYPE_COMBINED_IMAGE_SAMPLER;
+  case RT_SLOT_IMAGE_STORE: return VK_DESCRIPTOR_TYPE_STORAGE_IMAGE;
+  default: return VK_DESCRIPTOR_TYPE_UNIFORM_TEXEL_BUFFER;
+  }
+}
+
+VkFormat door_texel_format(uint8_t kind) {
+  static const VkFormat texels[RT_SLOT_COUNT] = {
+      [RT_SLOT_F32X4] = VK_FORMAT_R32G32B32A32_SFLOAT, [RT_SLOT_F32] = VK_FORMAT_R32_SFLOAT,
+      [RT_SLOT_U32X4] = VK_FORMAT_R32G32B32A32_UINT,   [RT_SLOT_U32] = VK_FORMAT_R32_UINT,
+      [RT_SLOT_I32X4] = VK_FORMAT_R32G32B32A32_SINT,   [RT_SLOT_I32] = VK_FORMAT_R32_SINT,
+      [RT_SLOT_F16X4] = VK_FORMAT_R16G16B16A16_SFLOAT, [RT_SLOT_U8X4] = VK_FORMAT_R8G8B8A8_UINT,
+  };
+  return texels[kind];
+}
+
+void door_slot_binding(const snt_exec *x, uint32_t kernel, uint32_t slot, VkDescriptorSetLayoutBinding *out) {
+  *out = (VkDescriptorSetLayoutBinding){.binding = slot,
+                                        .descriptorType = door_descriptor_type(x->program->kernels[kernel].kinds[slot]),
+                                        .descriptorCount = 1,
+                                        .stageFlags = VK_SHADER_STAGE_COMPUTE_BIT};
+}
+
+uint32_t door_push_bytes(const snt_exec *x, uint32_t kernel) { return x->program->kernels[kernel].block_bytes + 4; }
+
+/* ---- ports ---- */
+
+static void find_port_slots(const snt_exec *x, uint32_t buffer, door_port *port) {
+  const ir_plan *p = door_plan(x);
+  for (uint32_t s = 0; s < p->steps.count; s++)
+    for (uint32_t i = 0; i < p->steps.at[s].binding_count; i++) {
+      const plan_binding *b = &p->steps.at[s].bindings[i];
+      const uint8_t kind = x->program->kernels[p->steps.at[s].kernel].kinds[i];
+      if (b->buffer != buffer) continue;
+      if (b->access & KIR_READ) port->access |= VK_ACCESS_SHADER_READ_BIT;
+      if (b->access & KIR_WRITE) port->access |= VK_ACCESS_SHADER_WRITE_BIT;
+      if (kind == RT_SLOT_IMAGE_STORE) port->kind = SNT_VK_PORT_STORAGE;
+      else if (rt_slot_is_image(kind)) port->kind = SNT_VK_PORT_SAMPLED;
+      else if (kind != RT_SLOT_STORAGE) port->texels = door_texel_format(kind);
+    }
+}
+
+/* Inputs of rank 0 are values: a struct of the host's, copied to a host-visible range. */
+static void place_value(const snt_exec *x, door_port *port) {
+  const uint32_t bytes = ir_dtypes[door_plan(x)->buffers.at[port->buffer].dtype].bytes;
+  const VkDeviceSize align = x->device->profile.offset_align > 16 ? x->device->profile.offset_align : 16;
+  door_exec *d = x->door;
+  port->kind = SNT_VK_PORT_VALUE;
+  port->value_size = bytes;
+  port->value_offset = (d->values_bytes + bytes - 1) / bytes * bytes;
+  d->values_bytes = port->value_offset + bytes;
+  port->value_at = d->values_stride;
+  d->values_stride += (uint32_t)align;
+}
+
+static snt_result check_format(const snt_exec *x, uint32_t number, const door_port *port, snt_diag *diag) {
+  snt_port public_port = {{0}, "", 0, {0, 0, {0}}};
+  (void)snt_program_port(x->program, number, &public_port);
+  const char *name = public_port.name;
+  const uint64_t features = door_of(x)->features;
+  if (port->kind == SNT_VK_PORT_SAMPLED && port->format == VK_FORMAT_UNDEFINED) return SNT_OK;
+  if (port->kind != SNT_VK_PORT_SAMPLED && port->kind != SNT_VK_PORT_STORAGE)
+    return port->format == VK_FORMAT_UNDEFINED ? SNT_OK : ir_fail(diag, SNT_E_ARG, "exec", 0, "port %s is no image", name);
+  if (port->format == VK_FORMAT_UNDEFINED)
+    return ir_fail(diag, SNT_E_ARG, "exec", 0, "the format of image port %s is not declared (snt_vk_exec_info)", name);
+  const door_format *f = door_format_of(port->format);
+  if (!f) return ir_fail(diag, SNT_E_UNSUPPORTED, "exec", 0, "port %s: format %d is not known", name, (int)port->format);
+  if (f->as_float != (ir_dtypes[public_port.tensor.dtype].is_float != 0))
+    return ir_fail(diag, SNT_E_UNSUPPORTED, "exec", 0, "port %s: format %d does not hold its elements", name, (int)port->format);
+  if (port->kind == SNT_VK_PORT_SAMPLED || f->basic || features & SNT_VK_FEATURE_IMAGE_WITHOUT_FORMAT) return SNT_OK;
+  if (f->spirv && features & SNT_VK_FEATURE_IMAGE_FORMATS) return SNT_OK;
+  return ir_fail(diag, SNT_E_UNSUPPORTED, "exec", 0, "port %s: storage of format %d needs shaderStorageImage%s", name, (int)port->format,
+                 f->spirv ? "ExtendedFormats" : "WriteWithoutFormat");
+}
+
+static snt_result make_ports(snt_exec *x, const snt_vk_exec_info *info, snt_diag *diag) {
+  door_exec *d = x->door;
+  const ir_plan *p = door_plan(x);
+  for (uint32_t b = 0; b < p->buffers.count; b++) d->port_of[b] = UINT32_MAX;
+  for (uint32_t i = 0; i < x->program->port_count; i++) {
+    door_port *port = &d->ports[i];
+    port->buffer = x->program->ports[i];
+    port->kind = SNT_VK_PORT_BUFFER;
+    const plan_buffer *b = &p->buffers.at[port->buffer];
+    find_port_slots(x, port->buffer, port);
+    d->port_of[port->buffer] = i;
+    if (b->kind == PLAN_STATE) port->kind = SNT_VK_PORT_STATE, d->port_of[port->buffer] = UINT32_MAX;
+    else if (b->kind == PLAN_INPUT && !b->rank && port->kind == SNT_VK_PORT_BUFFER) place_value(x, port);
+  }
+  for (uint32_t i = 0; info && i < info->port_format_count; i++) {
+    const snt_vk_port_format *f = door_at(info->port_formats, info->port_format_stride, sizeof *f, i);
+    if (f->port >= x->program->port_count) return ir_fail(diag, SNT_E_ARG, "exec", 0, "a format for port %u: there is none", f->port);
+    d->ports[f->port].format = f->format;
+  }
+  for (uint32_t i = 0; i < x->program->port_count; i++) SNT_TRY(check_format(x, i, &d->ports[i], diag));
+  return SNT_OK;
+}
+
+/* ---- making ---- */
+
+static snt_result read_chain(const snt_exec_info *info, const snt_vk_exec_info **out, snt_diag *diag) {
+  *out = NULL;
+  for (const snt_head *h = info ? info->head.next : NULL; h; h = h->next) {
+    if (h->type != SNT_TYPE_vk_exec_info || *out)
+      return ir_fail(diag, SNT_E_STRUCT, "exec", 0, "a struct of type %u in the chain", h->type);
+    const snt_vk_exec_info *own = (const snt_vk_exec_info *)(const void *)h;
+    if (h->size < sizeof *own) return ir_fail(diag, SNT_E_STRUCT, "exec", 0, "size %u of snt_vk_exec_info", h->size);
+    for (size_t i = sizeof *own; i < h->size; i++)
+      if (((const uint8_t *)h)[i]) return ir_fail(diag, SNT_E_STRUCT, "exec", 0, "snt_vk_exec_info uses fields newer than this library");
+    if (own->port_format_count && !own->port_formats) return ir_fail(diag, SNT_E_ARG, "exec", 0, "no port formats");
+    *out = own;
+  }
+  return SNT_OK;
+}
+
+static snt_result check_steps(const snt_exec *x, const snt_vk_exec_info *info, snt_diag *diag) {
+  const ir_plan *p = door_plan(x);
+  for (uint32_t s = 0; s < p->steps.count; s++) {
+    const plan_step *step = &p->steps.at[s];
+    if (info && info->max_dispatch_ns && step->est_ns > (double)info->max_dispatch_ns)
+      return ir_fail(diag, SNT_E_LIMIT, "exec", 0, "%s is estimated at %.0f ns; %llu are allowed", step->name, step->est_ns,
+                     (unsigned long long)info->max_dispatch_ns);
+    for (uint32_t i = 0; i < step->binding_count; i++) {
+      int64_t offset;
+      if (!expr_is_const(p->pool, step->bindings[i].offset, &offset) || offset)
+        return ir_fail(diag, SNT_E_UNSUPPORTED, "exec", 0, "%s binds a part of a buffer that moves", step->name);
+      if (x->program->kernels[step->kernel].kinds[i] == RT_SLOT_IMAGE_SAMPLE)
+        return ir_fail(diag, SNT_E_UNSUPPORTED, "exec", 0, "%s filters an image", step->name);
+    }
+  }
+  for (uint32_t k = 0; k < p->kernels.count; k++) {
+    SNT_TRY(door_check_capabilities(x, k, diag));
+    const uint32_t sub = x->program->kernels[k].sub;
+    const door_limits *l = &door_of(x)->limits;
+    const uint32_t least = l->subgroup_min ? l->subgroup_min : l->subgroups.subgroupSize,
+                   most = l->subgroup_max ? l->subgroup_max : l->subgroups.subgroupSize;
+    if (sub && sub != ~0u && (sub < least || sub > most))
+      return ir_fail(diag, SNT_E_UNSUPPORTED, "exec", 0, "%s needs subgroups of %u; the device has %u to %u", p->kernels.at[k].kernel->name,
+                     sub, least, most);
+    if (door_push_bytes(x, k) > l->core.maxPushConstantsSize)
+      return ir_fail(diag, SNT_E_LIMIT, "exec", 0, "%s has %u bytes of scalars", p->kernels.at[k].kernel->name, door_push_bytes(x, k));
+  }
+  return SNT_OK;
+}
+
+static void name_object(const snt_exec *x, VkObjectType type, uint64_t handle, const char *step, const char *what) {
+  const door_device *d = door_of(x);
+  char text[200];
+  if (!d->vk.vkSetDebugUtilsObjectNameEXT) return;
+  snprintf(text, sizeof text, "%.40s/%.60s/%.60s%s", d->name, door_plan(x)->title ? door_plan(x)->title : "", step, what);
+  const VkDebugUtilsObjectNameInfoEXT info = {
+      .sType = VK_STRUCTURE_TYPE_DEBUG_UTILS_OBJECT_NAME_INFO_EXT, .objectType = type, .objectHandle = handle, .pObjectName = text};
+  (void)d->vk.vkSetDebugUtilsObjectNameEXT(d->handle, &info);
+}
+
+static snt_result make_layouts(snt_exec *x, snt_diag *diag) {
+  const door_device *d = door_of(x);
+  for (uint32_t k = 0; d->handle && k < door_plan(x)->kernels.count; k++) {
+    door_kernel *kernel = &x->door->kernels[k];
+    const char *name = door_plan(x)->kernels.at[k].kernel->name;
+    VkDescriptorSetLayoutBinding bindings[API_MAX_BINDINGS];
+    const uint32_t count = x->program->kernels[k].binding_count;
+    for (uint32_t i = 0; i < count; i++) door_slot_binding(x, k, i, &bindings[i]);
+    const VkDescriptorSetLayoutCreateInfo set = {
+        .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO, .bindingCount = count, .pBindings = bindings};
+    VkResult code = d->vk.vkCreateDescriptorSetLayout(d->handle, &set, d->allocation, &kernel->set_layout);
+    if (code != VK_SUCCESS) return door_fail(x, code, "exec", "vkCreateDescriptorSetLayout", diag);
+    name_object(x, VK_OBJECT_TYPE_DESCRIPTOR_SET_LAYOUT, (uint64_t)kernel->set_layout, name, " set layout");
+    const VkPushConstantRange push = {.stageFlags = VK_SHADER_STAGE_COMPUTE_BIT, .size = door_push_bytes(x, k)};
+    const VkPipelineLayoutCreateInfo layout = {.sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO,
+                                               .setLayoutCount = 1,
+                                               .pSetLayouts = &kernel->set_layout,
+                                               .pushConstantRangeCount = 1,
+                                               .pPushConstantRanges = &push};
+    code = d->vk.vkCreatePipelineLayout(d->handle, &layout, d->allocation, &kernel->layout);
+    if (code != VK_SUCCESS) return door_fail(x, code, "exec", "vkCreatePipelineLayout", diag);
+    name_object(x, VK_OBJECT_TYPE_PIPELINE_LAYOUT, (uint64_t)kernel->layout, name, " layout");
+  }
+  return SNT_OK;
+}
+
+snt_result door_exec_create(snt_exec *x, const snt_exec_info *info, snt_diag *diag) {
+  snt_context *c = x->device->context;
+  const ir_plan *p = door_plan(x);
+  const snt_vk_exec_info *own;
+  SNT_TRY(read_chain(info, &own, diag));
+  if (atomic_load(&door_of(x)->lost)) return ir_fail(diag, SNT_E_DEVICE_LOST, "exec", 0, "the device is lost");
+  if (!(x->door = api_take(c, sizeof *x->door))) return ir_fail(diag, SNT_E_HOST_MEM, "exec", 0, "out of host memory");
+  door_exec *d = x->door;
+  d->flags = own ? own->flags : 0;
+  d->kernels = api_take(c, p->kernels.count * sizeof *d->kernels);
+  d->ports = api_take(c, x->program->port_count * sizeof *d->ports);
+  d->port_of = api_take(c, p->buffers.count * sizeof *d->port_of);
+  if (!d->kernels || !d->ports || !d->port_of) return ir_fail(diag, SNT_E_HOST_MEM, "exec", 0, "out of host memory");
+  for (uint32_t b = 0; b < p->buffers.count; b++)
+    d->has_scratch_or_state |= p->buffers.at[b].kind == PLAN_SCRATCH || p->buffers.at[b].kind == PLAN_STATE;
+  SNT_TRY(check_steps(x, own, diag));
+  SNT_TRY(make_ports(x, own, diag));
+  return make_layouts(x, diag);
+}
+
+void door_exec_destroy(snt_exec *x) {
+  snt_context *c = x->device->context;
+  const door_device *d = door_of(x);
+  door_exec *e = x->door;
+  const uint32_t count = door_plan(x)->kernels.count;
+  for (uint32_t k = 0; d->handle && e->kernels && k < count; k++) {
+    const door_kernel *kernel = &e->kernels[k];
+    if (kernel->pipeline) d->vk.vkDestroyPipeline(d->handle, kernel->pipeline, d->allocation);
+    if (kernel->layout) d->vk.vkDestroyPipelineLayout(d->handle, kernel->layout, d->allocation);
+    if (kernel->set_layout) d->vk.vkDestroyDescriptorSetLayout(d->handle, kernel->set_layout, d->allocation);
+  }
+  api_give(c, e->kernels, count * sizeof *e->kernels);
+  api_give(c, e->ports, x->program->port_count * sizeof *e->ports);
+  api_give(c, e->port_of, door_plan(x)->buffers.count * sizeof *e->port_of);
+  api_give(c, e, sizeof *e);
+}
+
+/* ---- jobs ---- */
+
+bool door_kernel_formats(const snt_exec *x, uint32_t kernel, VkFormat formats[API_MAX_BINDINGS]) {
+  const ir_plan *p = door_plan(x);
+  bool any = false;
+  for (uint32_t i = 0; i < API_MAX_BINDINGS; i++) formats[i] = VK_FORMAT_UNDEFINED;
+  for (uint32_t s = 0; s < p->steps.count; s++) {
+    if (p->steps.at[s].kernel != kernel) continue;
+    for (uint32_t i = 0; i < p->steps.at[s].binding_count; i++) {
+      const uint32_t port = x->door->port_of[p->steps.at[s].bindings[i].buffer];
+      if (x->program->kernels[kernel].kinds[i] != RT_SLOT_IMAGE_STORE || port == UINT32_MAX) continue;
+      formats[i] = x->door->ports[port].format;
+      any = true;
+    }
+  }
+  return any;
+}
+
+static snt_result create_pipeline(snt_exec *x, uint32_t kernel, VkShaderModule module, snt_diag *diag) {
+  const door_device *d = door_of(x);
+  const uint32_t sub = x->program->kernels[kernel].sub;
+  const VkPipelineShaderStageRequiredSubgroupSizeCreateInfo size = {
+      .sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO, .requiredSubgroupSize = sub};
+  const bool sized = sub && sub != ~0u && d->limits.subgroup_min != d->limits.subgroup_max;
+  const VkComputePipelineCreateInfo info = {
+      .sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO,
+      .flags = x->door->flags & SNT_VK_CACHED_ONLY ? VK_PIPELINE_CREATE_FAIL_ON_PIPELINE_COMPILE_REQUIRED_BIT : 0,
+      .stage = {.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO,
+                .pNext = sized ? &size : NULL,
+                .stage = VK_SHADER_STAGE_COMPUTE_BIT,
+                .module = module,
+                .pName = "main"},
+      .layout = x->door->kernels[kernel].layout};
+  VkPipeline pipeline = VK_NULL_HANDLE;
+  const VkResult code = d->vk.vkCreateComputePipelines(d->handle, d->cache, 1, &info, d->allocation, &pipeline);
+  if (code != VK_SUCCESS) return door_fail(x, code, "job", "vkCreateComputePipelines", diag);
+  x->door->kernels[kernel].pipeline = pipeline;
+  return SNT_OK;
+}
+
+snt_result door_job_build(snt_exec *x, uint32_t kernel, snt_diag *diag) {
+  const door_device *d = door_of(x);
+  const codegen_code *code = &x->program->kernels[kernel].code[x->target].code;
+  const char *name = door_plan(x)->kernels.at[kernel].kernel->name;
+  VkFormat formats[API_MAX_BINDINGS];
+  uint32_t *patched = NULL;
+  size_t bytes = code->size;
+  SNT_TRY(door_check_lost(x, "job", diag));
+  if (x->door->flags & SNT_VK_CACHED_ONLY && !(d->features & SNT_VK_FEATURE_PIPELINE_CACHE_CONTROL))
+    return ir_fail(diag, SNT_E_WOULD_COMPILE, "job", 0, "%s: without pipelineCreationCacheControl nothing says that it would not compile",
+                   name);
+  if (door_kernel_formats(x, kernel, formats)) SNT_TRY(door_patch_module(x, kernel, formats, &patched, &bytes, diag));
+  const VkShaderModuleCreateInfo info = {.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO,
+                                         .codeSize = bytes,
+                                         .pCode = patched ? patched : (const uint32_t *)(const void *)code->data};
+  VkShaderModule module = VK_NULL_HANDLE;
+  const VkResult result = d->vk.vkCreateShaderModule(d->handle, &info, d->allocation, &module);
+  snt_result r = result == VK_SUCCESS ? create_pipeline(x, kernel, module, diag)
+                                      : door_fail(x, result, "job", "vkCreateShaderModule", diag);
+  if (module) d->vk.vkDestroyShaderModule(d->handle, module, d->allocation);
+  api_give(x->device->context, patched, bytes);
+  if (r == SNT_OK) name_object(x, VK_OBJECT_TYPE_PIPELINE, (uint64_t)x->door->kernels[kernel].pipeline, name, "");
+  return r;
+}

@@ -1,0 +1,194 @@
+/* The features that programs can use: where each stands in Vulkan's structs, which extension brings it, and the two questions about them. */
+#include "door/door.h"
+#include "runtime/rt_vulkan.h"
+
+typedef struct feature_place {
+  VkStructureType type;
+  size_t offset;
+} feature_place;
+typedef struct feature_row {
+  uint64_t bit;
+  size_t core;             /* offset in VkPhysicalDeviceFeatures; NOT_CORE */
+  feature_place places[2]; /* its own struct, and the one of the version that took it in */
+  uint32_t since;          /* the version that has it without an extension */
+  const char *extension;
+} feature_row;
+
+#define NOT_CORE ((size_t)-1)
+#define CORE(bit, name) \
+  { SNT_VK_FEATURE_##bit, offsetof(VkPhysicalDeviceFeatures, name), {{0, 0}, {0, 0}}, VK_API_VERSION_1_0, NULL }
+#define OWN(TYPE, T, name) \
+  { VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_##TYPE##_FEATURES, offsetof(VkPhysicalDevice##T##Features, name) }
+static const feature_row rows[] = {
+    {SNT_VK_FEATURE_STORAGE16,
+     NOT_CORE,
+     {OWN(16BIT_STORAGE, 16BitStorage, storageBuffer16BitAccess), OWN(VULKAN_1_1, Vulkan11, storageBuffer16BitAccess)},
+     VK_API_VERSION_1_1,
+     NULL},
+    {SNT_VK_FEATURE_STORAGE8,
+     NOT_CORE,
+     {OWN(8BIT_STORAGE, 8BitStorage, storageBuffer8BitAccess), OWN(VULKAN_1_2, Vulkan12, storageBuffer8BitAccess)},
+     VK_API_VERSION_1_2,
+     VK_KHR_8BIT_STORAGE_EXTENSION_NAME},
+    {SNT_VK_FEATURE_FLOAT16,
+     NOT_CORE,
+     {OWN(SHADER_FLOAT16_INT8, ShaderFloat16Int8, shaderFloat16), OWN(VULKAN_1_2, Vulkan12, shaderFloat16)},
+     VK_API_VERSION_1_2,
+     VK_KHR_SHADER_FLOAT16_INT8_EXTENSION_NAME},
+    {SNT_VK_FEATURE_INT8,
+     NOT_CORE,
+     {OWN(SHADER_FLOAT16_INT8, ShaderFloat16Int8, shaderInt8), OWN(VULKAN_1_2, Vulkan12, shaderInt8)},
+     VK_API_VERSION_1_2,
+     VK_KHR_SHADER_FLOAT16_INT8_EXTENSION_NAME},
+    {SNT_VK_FEATURE_SUBGROUP_TYPES,
+     NOT_CORE,
+     {OWN(SHADER_SUBGROUP_EXTENDED_TYPES, ShaderSubgroupExtendedTypes, shaderSubgroupExtendedTypes),
+      OWN(VULKAN_1_2, Vulkan12, shaderSubgroupExtendedTypes)},
+     VK_API_VERSION_1_2,
+     VK_KHR_SHADER_SUBGROUP_EXTENDED_TYPES_EXTENSION_NAME},
+    {SNT_VK_FEATURE_SUBGROUP_SIZE,
+     NOT_CORE,
+     {OWN(SUBGROUP_SIZE_CONTROL, SubgroupSizeControl, subgroupSizeControl), OWN(VULKAN_1_3, Vulkan13, subgroupSizeControl)},
+     VK_API_VERSION_1_3,
+     VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME},
+    {SNT_VK_FEATURE_PIPELINE_CACHE_CONTROL,
+     NOT_CORE,
+     {OWN(PIPELINE_CREATION_CACHE_CONTROL, PipelineCreationCacheControl, pipelineCreationCacheControl),
+      OWN(VULKAN_1_3, Vulkan13, pipelineCreationCacheControl)},
+     VK_API_VERSION_1_3,
+     VK_EXT_PIPELINE_CREATION_CACHE_CONTROL_EXTENSION_NAME},
+    CORE(INT16, shaderInt16),
+    CORE(INT64, shaderInt64),
+    CORE(FLOAT64, shaderFloat64),
+    CORE(IMAGE_FORMATS, shaderStorageImageExtendedFormats),
+    CORE(IMAGE_WITHOUT_FORMAT, shaderStorageImageWriteWithoutFormat),
+};
+
+static VkBool32 *flag_in(const void *block, size_t offset) { return (VkBool32 *)(uintptr_t)((const char *)block + offset); }
+
+/* The flag's place in a chain; null: its struct is not there. */
+static VkBool32 *find_flag(const feature_row *row, const VkPhysicalDeviceFeatures *core, const void *chain) {
+  if (row->core != NOT_CORE && core) return flag_in(core, row->core);
+  for (const VkBaseInStructure *s = chain; s; s = s->pNext) {
+    if (row->core != NOT_CORE && s->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2)
+      return flag_in(&((const VkPhysicalDeviceFeatures2 *)(const void *)s)->features, row->core);
+    for (uint32_t i = 0; i < IR_COUNT(row->places); i++)
+      if (row->places[i].type && s->sType == row->places[i].type) return flag_in(s, row->places[i].offset);
+  }
+  return NULL;
+}
+
+uint64_t door_features_of_chain(const VkPhysicalDeviceFeatures *core, const void *chain) {
+  uint64_t on = 0;
+  for (uint32_t i = 0; i < IR_COUNT(rows); i++) {
+    const VkBool32 *flag = find_flag(&rows[i], core, chain);
+    if (flag && *flag) on |= rows[i].bit;
+  }
+  return on;
+}
+
+void door_fill_features(uint64_t on, void *to) {
+  vk_features *f = to;
+  *f = (vk_features){.storage16.storageBuffer16BitAccess = (on & SNT_VK_FEATURE_STORAGE16) != 0,
+                     .storage8.storageBuffer8BitAccess = (on & SNT_VK_FEATURE_STORAGE8) != 0,
+                     .small.shaderFloat16 = (on & SNT_VK_FEATURE_FLOAT16) != 0,
+                     .small.shaderInt8 = (on & SNT_VK_FEATURE_INT8) != 0,
+                     .subgroup_size.subgroupSizeControl = (on & SNT_VK_FEATURE_SUBGROUP_SIZE) != 0,
+                     .subgroup_types.shaderSubgroupExtendedTypes = (on & SNT_VK_FEATURE_SUBGROUP_TYPES) != 0};
+  f->core.features.shaderInt16 = (on & SNT_VK_FEATURE_INT16) != 0;
+  f->core.features.shaderInt64 = (on & SNT_VK_FEATURE_INT64) != 0;
+  f->core.features.shaderFloat64 = (on & SNT_VK_FEATURE_FLOAT64) != 0;
+}
+
+/* ---- the public two ---- */
+
+snt_result snt_vk_merge_features(uint64_t wish, VkPhysicalDeviceFeatures2 *chain, uint64_t *granted) {
+  if (!chain) return SNT_E_ARG;
+  for (uint32_t i = 0; i < IR_COUNT(rows); i++) {
+    VkBool32 *flag = find_flag(&rows[i], NULL, chain);
+    if (flag && wish & rows[i].bit) *flag = VK_TRUE;
+  }
+  if (granted) *granted = door_features_of_chain(NULL, chain) & wish;
+  return SNT_OK;
+}
+
+enum { MAX_EXTENSIONS = 512 };
+typedef struct wisher {
+  VkExtensionProperties *extensions;
+  uint32_t count;
+} wisher;
+
+static bool has_extension(const wisher *w, const char *name) {
+  for (uint32_t i = 0; i < w->count; i++)
+    if (!strcmp(w->extensions[i].extensionName, name)) return true;
+  return false;
+}
+
+static void wish_extension(snt_vk_wishlist *out, const char *name) {
+  for (uint32_t i = 0; i < out->extension_count; i++)
+    if (!strcmp(out->extensions[i], name)) return;
+  if (out->extension_count < IR_COUNT(out->extensions)) out->extensions[out->extension_count++] = name;
+}
+
+/* The structs of the extensions and versions that the device has; others must not be in the chain. */
+static uint64_t query_features(PFN_vkGetPhysicalDeviceFeatures2 query, VkPhysicalDevice physical, const wisher *w, uint32_t version) {
+  struct {
+    VkPhysicalDevice16BitStorageFeatures storage16;
+    VkPhysicalDevice8BitStorageFeatures storage8;
+    VkPhysicalDeviceShaderFloat16Int8Features small;
+    VkPhysicalDeviceShaderSubgroupExtendedTypesFeatures types;
+    VkPhysicalDeviceSubgroupSizeControlFeatures size;
+    VkPhysicalDevicePipelineCreationCacheControlFeatures cache;
+  } own = {.storage16 = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES},
+           .storage8 = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_8BIT_STORAGE_FEATURES},
+           .small = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES},
+           .types = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_SUBGROUP_EXTENDED_TYPES_FEATURES},
+           .size = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES},
+           .cache = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PIPELINE_CREATION_CACHE_CONTROL_FEATURES}};
+  const struct {
+    void *block;
+    VkStructureType type;
+  } structs[] = {{&own.storage16, own.storage16.sType}, {&own.storage8, own.storage8.sType}, {&own.small, own.small.sType},
+                 {&own.types, own.types.sType},         {&own.size, own.size.sType},         {&own.cache, own.cache.sType}};
+  VkPhysicalDeviceFeatures2 features = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2};
+  for (uint32_t s = 0; s < IR_COUNT(structs); s++)
+    for (uint32_t i = 0; i < IR_COUNT(rows); i++) {
+      if (rows[i].places[0].type != structs[s].type) continue;
+      if (version < rows[i].since && (!rows[i].extension || !has_extension(w, rows[i].extension))) break;
+      ((VkBaseOutStructure *)structs[s].block)->pNext = features.pNext;
+      features.pNext = structs[s].block;
+      break;
+    }
+  query(physical, &features);
+  return door_features_of_chain(NULL, &features);
+}
+
+snt_result snt_vk_query_wishlist(PFN_vkGetInstanceProcAddr get, VkInstance instance, VkPhysicalDevice physical, snt_vk_wishlist *out) {
+  if (!get || !instance || !physical || !out) return SNT_E_ARG;
+  if (out->head.type != SNT_TYPE_vk_wishlist || out->head.size < sizeof *out || out->head.next) return SNT_E_STRUCT;
+  const PFN_vkGetPhysicalDeviceFeatures2 features = (PFN_vkGetPhysicalDeviceFeatures2)get(instance, "vkGetPhysicalDeviceFeatures2");
+  const PFN_vkGetPhysicalDeviceProperties properties = (PFN_vkGetPhysicalDeviceProperties)get(instance, "vkGetPhysicalDeviceProperties");
+  const PFN_vkEnumerateDeviceExtensionProperties list = (PFN_vkEnumerateDeviceExtensionProperties)get(
+      instance, "vkEnumerateDeviceExtensionProperties");
+  if (!features || !properties || !list) return SNT_E_UNSUPPORTED;
+  VkPhysicalDeviceProperties plain;
+  wisher w = {NULL, 0};
+  properties(physical, &plain);
+  if (plain.apiVersion < VK_API_VERSION_1_1) return SNT_E_UNSUPPORTED;
+  const snt_host_alloc *alloc = ir_host_malloc(); /* there is no context yet; given back below */
+  uint32_t room = 0;
+  if (list(physical, NULL, &room, NULL) != VK_SUCCESS) return SNT_E_BACKEND;
+  if (room > MAX_EXTENSIONS) room = MAX_EXTENSIONS;
+  const size_t bytes = (room + 1) * sizeof *w.extensions;
+  w.extensions = alloc->acquire(alloc->user, bytes, 16, 0);
+  if (!w.extensions) return SNT_E_HOST_MEM;
+  w.count = room;
+  const VkResult code = list(physical, NULL, &w.count, w.extensions);
+  const snt_out_head head = out->head;
+  *out = (snt_vk_wishlist){.head = head, .min_api_version = VK_API_VERSION_1_1};
+  if (code == VK_SUCCESS || code == VK_INCOMPLETE) out->features = query_features(features, physical, &w, plain.apiVersion);
+  for (uint32_t i = 0; i < IR_COUNT(rows); i++)
+    if (out->features & rows[i].bit && rows[i].extension && has_extension(&w, rows[i].extension)) wish_extension(out, rows[i].extension);
+  alloc->release(alloc->user, w.extensions, bytes, 16);
+  return code == VK_SUCCESS || code == VK_INCOMPLETE ? SNT_OK : SNT_E_BACKEND;
+}

@@ -1,0 +1,72 @@
+/* What the host is told of ports and descriptors. */
+#include "door/door.h"
+
+snt_result snt_vk_exec_ports(const snt_exec *x, uint32_t *count, uint32_t stride, snt_vk_port *out) {
+  if (!x || !x->door || !count) return SNT_E_ARG;
+  const uint32_t room = *count, have = x->program->port_count;
+  *count = have;
+  for (uint32_t i = 0; out && i < have && i < room; i++) {
+    const door_port *p = &x->door->ports[i];
+    snt_vk_port *to = (snt_vk_port *)(uintptr_t)door_at(out, stride, sizeof *out, i);
+    snt_port plain = {{0}, "", 0, {0, 0, {0}}};
+    (void)snt_program_port(x->program, i, &plain);
+    const snt_out_head head = to->head;
+    *to = (snt_vk_port){
+        .head = head, .name = plain.name, .kind = p->kind, .tensor = plain.tensor, .stage = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT};
+    to->access = p->access;
+    switch (p->kind) {
+    case SNT_VK_PORT_SAMPLED:
+      to->image_usage = VK_IMAGE_USAGE_SAMPLED_BIT;
+      to->layouts[0] = VK_IMAGE_LAYOUT_SHADER_READ_ONLY_OPTIMAL, to->layouts[1] = VK_IMAGE_LAYOUT_GENERAL;
+      to->layouts[2] = VK_IMAGE_LAYOUT_DEPTH_STENCIL_READ_ONLY_OPTIMAL;
+      to->layout_count = 3;
+      break;
+    case SNT_VK_PORT_STORAGE:
+      to->image_usage = VK_IMAGE_USAGE_STORAGE_BIT;
+      to->layouts[0] = VK_IMAGE_LAYOUT_GENERAL;
+      to->layout_count = 1;
+      break;
+    case SNT_VK_PORT_BUFFER:
+      to->buffer_usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT;
+      if (p->texels != VK_FORMAT_UNDEFINED) to->buffer_usage |= VK_BUFFER_USAGE_UNIFORM_TEXEL_BUFFER_BIT;
+      break;
+    default: break;
+    }
+    to->format = p->format != VK_FORMAT_UNDEFINED ? p->format : p->texels;
+    to->value_offset = p->value_offset;
+    to->value_size = p->value_size;
+    to->channels = door_image_channels(x, i);
+    to->rect = 0;
+  }
+  return out && room >= have ? SNT_OK : have ? SNT_INCOMPLETE : SNT_OK;
+}
+
+uint32_t door_count_descriptors(const snt_exec *x, VkDescriptorPoolSize sizes[DOOR_DESCRIPTOR_TYPES], uint32_t slots) {
+  static const VkDescriptorType types[DOOR_DESCRIPTOR_TYPES] = {VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, VK_DESCRIPTOR_TYPE_UNIFORM_TEXEL_BUFFER,
+                                                                VK_DESCRIPTOR_TYPE_SAMPLED_IMAGE, VK_DESCRIPTOR_TYPE_STORAGE_IMAGE};
+  const ir_plan *p = door_plan(x);
+  uint32_t count = 0;
+  for (uint32_t t = 0; t < DOOR_DESCRIPTOR_TYPES; t++) {
+    uint32_t n = 0;
+    for (uint32_t s = 0; s < p->steps.count; s++)
+      for (uint32_t i = 0; i < p->steps.at[s].binding_count; i++)
+        n += door_descriptor_type(x->program->kernels[p->steps.at[s].kernel].kinds[i]) == types[t];
+    if (n) sizes[count++] = (VkDescriptorPoolSize){types[t], n * slots};
+  }
+  return count;
+}
+
+snt_result snt_vk_descriptor_need(const snt_exec *x, uint32_t slot_count, uint32_t *count, VkDescriptorPoolSize *out, uint32_t *sets) {
+  if (!x || !x->door || !count || !slot_count) return SNT_E_ARG;
+  VkDescriptorPoolSize sizes[DOOR_DESCRIPTOR_TYPES];
+  const uint32_t room = *count;
+  *count = door_count_descriptors(x, sizes, slot_count);
+  if (sets) *sets = door_plan(x)->steps.count * slot_count;
+  for (uint32_t i = 0; out && i < *count && i < room; i++) out[i] = sizes[i];
+  return (out && room >= *count) || !*count ? SNT_OK : SNT_INCOMPLETE;
+}
+
+uint32_t door_image_channels(const snt_exec *x, uint32_t port) {
+  const uint32_t kind = x->door->ports[port].kind;
+  return kind == SNT_VK_PORT_SAMPLED || kind == SNT_VK_PORT_STORAGE ? 4 : 0;
+}

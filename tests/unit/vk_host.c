@@ -1,0 +1,256 @@
+/* The application behind the door's tests; see the header. */
+#include "tests/unit/vk_host.h"
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+
+static VkBool32 VKAPI_PTR on_message(VkDebugUtilsMessageSeverityFlagBitsEXT severity, VkDebugUtilsMessageTypeFlagsEXT types,
+                                     const VkDebugUtilsMessengerCallbackDataEXT *data, void *user) {
+  vk_host *h = user;
+  (void)severity, (void)types;
+  if (!h->messages++) snprintf(h->first_message, sizeof h->first_message, "%s", data->pMessage);
+  return VK_FALSE;
+}
+
+static bool has_layer(const vk_host *h, const char *name) {
+  const PFN_vkEnumerateInstanceLayerProperties list = (PFN_vkEnumerateInstanceLayerProperties)h->get(NULL,
+                                                                                                     "vkEnumerateInstanceLayerProperties");
+  VkLayerProperties layers[32];
+  uint32_t count = 32;
+  if (!list || list(&count, layers) < 0) return false;
+  for (uint32_t i = 0; i < count; i++)
+    if (!strcmp(layers[i].layerName, name)) return true;
+  return false;
+}
+
+static bool make_instance(vk_host *h) {
+  static const char *const layer = "VK_LAYER_KHRONOS_validation";
+  static const VkValidationFeatureEnableEXT on[] = {VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT};
+  const PFN_vkCreateInstance create = (PFN_vkCreateInstance)h->get(NULL, "vkCreateInstance");
+  const VkApplicationInfo app = {.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO, .apiVersion = VK_API_VERSION_1_1};
+  VkDebugUtilsMessengerCreateInfoEXT messenger = {.sType = VK_STRUCTURE_TYPE_DEBUG_UTILS_MESSENGER_CREATE_INFO_EXT,
+                                                  .messageSeverity = VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT,
+                                                  .messageType = VK_DEBUG_UTILS_MESSAGE_TYPE_VALIDATION_BIT_EXT |
+                                                                 VK_DEBUG_UTILS_MESSAGE_TYPE_PERFORMANCE_BIT_EXT,
+                                                  .pfnUserCallback = on_message,
+                                                  .pUserData = h};
+  const VkValidationFeaturesEXT features = {.sType = VK_STRUCTURE_TYPE_VALIDATION_FEATURES_EXT,
+                                            .pNext = &messenger,
+                                            .enabledValidationFeatureCount = 1,
+                                            .pEnabledValidationFeatures = on};
+  VkInstanceCreateInfo info = {.sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO, .pApplicationInfo = &app};
+  h->validated = has_layer(h, layer);
+  h->instance_extensions[0] = VK_EXT_DEBUG_UTILS_EXTENSION_NAME;
+  if (h->validated) {
+    h->instance_extension_count = 1;
+    info.pNext = &features;
+    info.enabledLayerCount = 1, info.ppEnabledLayerNames = &layer;
+    info.enabledExtensionCount = 1, info.ppEnabledExtensionNames = h->instance_extensions;
+  }
+  if (!create || create(&info, NULL, &h->instance) != VK_SUCCESS) return false;
+  const PFN_vkCreateDebugUtilsMessengerEXT listen = (PFN_vkCreateDebugUtilsMessengerEXT)h->get(h->instance,
+                                                                                               "vkCreateDebugUtilsMessengerEXT");
+  if (h->validated && listen) listen(h->instance, &messenger, NULL, &h->messenger);
+  return true;
+}
+
+static bool load(vk_host *h) {
+  bool all = true;
+#define VK_HOST_LOAD(name) all = (h->name = (PFN_##name)h->get(h->instance, #name)) != NULL && all;
+  VK_HOST_FUNCTIONS(VK_HOST_LOAD)
+#undef VK_HOST_LOAD
+  return all;
+}
+
+static bool pick_device(vk_host *h, const char *part) {
+  VkPhysicalDevice all[16];
+  uint32_t count = 16;
+  if (h->vkEnumeratePhysicalDevices(h->instance, &count, all) < 0) return false;
+  for (uint32_t i = 0; i < count; i++) {
+    h->vkGetPhysicalDeviceProperties(all[i], &h->properties);
+    if (!strstr(h->properties.deviceName, part)) continue;
+    h->physical = all[i];
+    h->vkGetPhysicalDeviceMemoryProperties(all[i], &h->memory);
+    return true;
+  }
+  return false;
+}
+
+static bool make_device(vk_host *h, bool with_features) {
+  static const float priority = 1;
+  VkQueueFamilyProperties families[16];
+  uint32_t count = 16;
+  h->vkGetPhysicalDeviceQueueFamilyProperties(h->physical, &count, families);
+  while (h->family < count && !(families[h->family].queueFlags & VK_QUEUE_COMPUTE_BIT)) h->family++;
+  if (h->family == count) return false;
+  const VkDeviceQueueCreateInfo queue = {
+      .sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO, .queueFamilyIndex = h->family, .queueCount = 1, .pQueuePriorities = &priority};
+  snt_vk_wishlist wish = {.head = SNT_HEAD(vk_wishlist)};
+  h->storage16 = (VkPhysicalDevice16BitStorageFeatures){.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES};
+  h->cache_control = (VkPhysicalDevicePipelineCreationCacheControlFeatures){
+      .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PIPELINE_CREATION_CACHE_CONTROL_FEATURES, .pNext = &h->storage16};
+  h->features = (VkPhysicalDeviceFeatures2){.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, .pNext = &h->storage16};
+  h->created_with = (VkDeviceCreateInfo){.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
+                                         .pNext = with_features ? &h->features : NULL,
+                                         .queueCreateInfoCount = 1,
+                                         .pQueueCreateInfos = &queue,
+                                         .ppEnabledExtensionNames = h->device_extensions};
+  if (with_features && snt_vk_query_wishlist(h->get, h->instance, h->physical, &wish) == SNT_OK) {
+    for (uint32_t i = 0; i < wish.extension_count; i++)
+      if (!strcmp(wish.extensions[i], VK_EXT_PIPELINE_CREATION_CACHE_CONTROL_EXTENSION_NAME)) {
+        h->device_extensions[h->created_with.enabledExtensionCount++] = wish.extensions[i];
+        h->features.pNext = &h->cache_control;
+      }
+    (void)snt_vk_merge_features(wish.features, &h->features, NULL);
+  }
+  if (h->vkCreateDevice(h->physical, &h->created_with, NULL, &h->device) != VK_SUCCESS) return false;
+  h->created_with.pQueueCreateInfos = NULL, h->created_with.queueCreateInfoCount = 0; /* the local ones end here */
+  h->vkGetDeviceQueue(h->device, h->family, 0, &h->queue);
+  const VkCommandPoolCreateInfo pool = {.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO,
+                                        .flags = VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT,
+                                        .queueFamilyIndex = h->family};
+  if (h->vkCreateCommandPool(h->device, &pool, NULL, &h->pool) != VK_SUCCESS) return false;
+  const VkCommandBufferAllocateInfo one = {
+      .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO, .commandPool = h->pool, .commandBufferCount = 1};
+  return h->vkAllocateCommandBuffers(h->device, &one, &h->commands) == VK_SUCCESS;
+}
+
+bool vk_host_open(vk_host *h, const char *part, bool with_features, char *why, size_t why_size) {
+  memset(h, 0, sizeof *h);
+  h->library = dlopen("libvulkan.so.1", RTLD_NOW | RTLD_LOCAL);
+  if (!h->library) return snprintf(why, why_size, "no Vulkan loader"), false;
+  *(void **)(void *)&h->get = dlsym(h->library, "vkGetInstanceProcAddr");
+  if (!h->get || !make_instance(h) || !load(h)) return snprintf(why, why_size, "no Vulkan 1.1 instance"), false;
+  if (!pick_device(h, part)) {
+    vk_host_close(h);
+    return snprintf(why, why_size, "no Vulkan device \"%s\"", part), false;
+  }
+  if (make_device(h, with_features)) return true;
+  vk_host_close(h);
+  return snprintf(why, why_size, "no device could be made on \"%s\"", part), false;
+}
+
+void vk_host_close(vk_host *h) {
+  if (h->device) {
+    h->vkDeviceWaitIdle(h->device);
+    if (h->pool) h->vkDestroyCommandPool(h->device, h->pool, NULL);
+    h->vkDestroyDevice(h->device, NULL);
+  }
+  const PFN_vkDestroyDebugUtilsMessengerEXT stop = h->instance ? (PFN_vkDestroyDebugUtilsMessengerEXT)h->get(
+                                                                     h->instance, "vkDestroyDebugUtilsMessengerEXT")
+                                                               : NULL;
+  if (h->messenger && stop) stop(h->instance, h->messenger, NULL);
+  if (h->instance) h->vkDestroyInstance(h->instance, NULL);
+  h->instance = VK_NULL_HANDLE, h->device = VK_NULL_HANDLE;
+}
+
+snt_result vk_host_attach(vk_host *h, snt_context *c, uint32_t flags, snt_device **out, snt_diag *diag) {
+  const snt_vk_attach_info info = {.head = SNT_HEAD(vk_attach_info),
+                                   .instance = h->instance,
+                                   .physical_device = h->physical,
+                                   .device = h->device,
+                                   .get_instance_proc = h->get,
+                                   .api_version = VK_API_VERSION_1_1,
+                                   .created_with = &h->created_with,
+                                   .instance_extension_count = h->instance_extension_count,
+                                   .instance_extensions = h->instance_extensions,
+                                   .debug_name = "test",
+                                   .flags = flags};
+  return snt_vk_attach(c, &info, out, diag);
+}
+
+/* ---- memory ---- */
+
+static bool allocate(vk_host *h, const VkMemoryRequirements *needs, bool for_host, VkDeviceMemory *out) {
+  const VkMemoryPropertyFlags wanted = for_host ? VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT
+                                                : VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT;
+  for (uint32_t i = 0; i < h->memory.memoryTypeCount; i++) {
+    if (!(needs->memoryTypeBits >> i & 1) || (h->memory.memoryTypes[i].propertyFlags & wanted) != wanted) continue;
+    const VkMemoryAllocateInfo info = {
+        .sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO, .allocationSize = needs->size, .memoryTypeIndex = i};
+    return h->vkAllocateMemory(h->device, &info, NULL, out) == VK_SUCCESS;
+  }
+  return false;
+}
+
+bool vk_host_buffer_create(vk_host *h, VkDeviceSize bytes, VkBufferUsageFlags usage, vk_host_buffer *out) {
+  const VkBufferCreateInfo info = {.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO, .size = bytes, .usage = usage};
+  VkMemoryRequirements needs;
+  *out = (vk_host_buffer){.bytes = bytes};
+  if (h->vkCreateBuffer(h->device, &info, NULL, &out->buffer) != VK_SUCCESS) return false;
+  h->vkGetBufferMemoryRequirements(h->device, out->buffer, &needs);
+  return allocate(h, &needs, true, &out->memory) && h->vkBindBufferMemory(h->device, out->buffer, out->memory, 0) == VK_SUCCESS &&
+         h->vkMapMemory(h->device, out->memory, 0, VK_WHOLE_SIZE, 0, &out->mapped) == VK_SUCCESS;
+}
+
+void vk_host_buffer_destroy(vk_host *h, vk_host_buffer *b) {
+  h->vkDestroyBuffer(h->device, b->buffer, NULL);
+  h->vkFreeMemory(h->device, b->memory, NULL);
+  *b = (vk_host_buffer){0};
+}
+
+bool vk_host_image_create(vk_host *h, VkFormat format, uint32_t width, uint32_t height, VkImageUsageFlags usage, vk_host_image *out) {
+  const VkImageCreateInfo info = {.sType = VK_STRUCTURE_TYPE_IMAGE_CREATE_INFO,
+                                  .imageType = VK_IMAGE_TYPE_2D,
+                                  .format = format,
+                                  .extent = {width, height, 1},
+                                  .mipLevels = 1,
+                                  .arrayLayers = 1,
+                                  .samples = VK_SAMPLE_COUNT_1_BIT,
+                                  .tiling = VK_IMAGE_TILING_OPTIMAL,
+                                  .usage = usage | VK_IMAGE_USAGE_TRANSFER_SRC_BIT | VK_IMAGE_USAGE_TRANSFER_DST_BIT};
+  VkMemoryRequirements needs;
+  *out = (vk_host_image){.format = format, .width = width, .height = height};
+  if (h->vkCreateImage(h->device, &info, NULL, &out->image) != VK_SUCCESS) return false;
+  h->vkGetImageMemoryRequirements(h->device, out->image, &needs);
+  if (!allocate(h, &needs, false, &out->memory) || h->vkBindImageMemory(h->device, out->image, out->memory, 0) != VK_SUCCESS) return false;
+  const VkImageViewCreateInfo view = {.sType = VK_STRUCTURE_TYPE_IMAGE_VIEW_CREATE_INFO,
+                                      .image = out->image,
+                                      .viewType = VK_IMAGE_VIEW_TYPE_2D,
+                                      .format = format,
+                                      .subresourceRange = {VK_IMAGE_ASPECT_COLOR_BIT, 0, 1, 0, 1}};
+  return h->vkCreateImageView(h->device, &view, NULL, &out->view) == VK_SUCCESS;
+}
+
+void vk_host_image_destroy(vk_host *h, vk_host_image *i) {
+  h->vkDestroyImageView(h->device, i->view, NULL);
+  h->vkDestroyImage(h->device, i->image, NULL);
+  h->vkFreeMemory(h->device, i->memory, NULL);
+  *i = (vk_host_image){0};
+}
+
+/* ---- commands ---- */
+
+bool vk_host_begin(vk_host *h) {
+  const VkCommandBufferBeginInfo info = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
+  return h->vkResetCommandBuffer(h->commands, 0) == VK_SUCCESS && h->vkBeginCommandBuffer(h->commands, &info) == VK_SUCCESS;
+}
+
+bool vk_host_submit_wait(vk_host *h) {
+  const VkMemoryBarrier barrier = {
+      .sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER, .srcAccessMask = VK_ACCESS_MEMORY_WRITE_BIT, .dstAccessMask = VK_ACCESS_HOST_READ_BIT};
+  h->vkCmdPipelineBarrier(h->commands, VK_PIPELINE_STAGE_ALL_COMMANDS_BIT, VK_PIPELINE_STAGE_HOST_BIT, 0, 1, &barrier, 0, NULL, 0, NULL);
+  const VkSubmitInfo submit = {.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO, .commandBufferCount = 1, .pCommandBuffers = &h->commands};
+  return h->vkEndCommandBuffer(h->commands) == VK_SUCCESS && h->vkQueueSubmit(h->queue, 1, &submit, VK_NULL_HANDLE) == VK_SUCCESS &&
+         h->vkDeviceWaitIdle(h->device) == VK_SUCCESS;
+}
+
+void vk_host_transition(vk_host *h, const vk_host_image *i, VkImageLayout from, VkImageLayout to) {
+  const VkImageMemoryBarrier barrier = {.sType = VK_STRUCTURE_TYPE_IMAGE_MEMORY_BARRIER,
+                                        .srcAccessMask = VK_ACCESS_MEMORY_WRITE_BIT,
+                                        .dstAccessMask = VK_ACCESS_MEMORY_READ_BIT | VK_ACCESS_MEMORY_WRITE_BIT,
+                                        .oldLayout = from,
+                                        .newLayout = to,
+                                        .srcQueueFamilyIndex = VK_QUEUE_FAMILY_IGNORED,
+                                        .dstQueueFamilyIndex = VK_QUEUE_FAMILY_IGNORED,
+                                        .image = i->image,
+                                        .subresourceRange = {VK_IMAGE_ASPECT_COLOR_BIT, 0, 1, 0, 1}};
+  h->vkCmdPipelineBarrier(h->commands, VK_PIPELINE_STAGE_ALL_COMMANDS_BIT, VK_PIPELINE_STAGE_ALL_COMMANDS_BIT, 0, 0, NULL, 0, NULL, 1,
+                          &barrier);
+}
+
+void vk_host_copy_image(vk_host *h, const vk_host_image *i, VkImageLayout layout, const vk_host_buffer *b, bool to_image) {
+  const VkBufferImageCopy region = {.imageSubresource = {VK_IMAGE_ASPECT_COLOR_BIT, 0, 0, 1}, .imageExtent = {i->width, i->height, 1}};
+  if (to_image) h->vkCmdCopyBufferToImage(h->commands, b->buffer, i->image, layout, 1, &region);
+  else h->vkCmdCopyImageToBuffer(h->commands, i->image, layout, b->buffer, 1, &region);
+}

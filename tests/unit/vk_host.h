@@ -1,0 +1,77 @@
+/* A Vulkan application for the tests of the door: its own instance, device, queue and memory, with the validation layers where they are. */
+#ifndef TESTS_VK_HOST_H
+#define TESTS_VK_HOST_H
+#define VK_NO_PROTOTYPES
+#include <vulkan/vulkan_core.h>
+
+#include <sinter/vulkan.h>
+#include <stdbool.h>
+
+// clang-format off
+#define VK_HOST_FUNCTIONS(F)                                                                                              \
+  F(vkDestroyInstance) F(vkEnumeratePhysicalDevices) F(vkGetPhysicalDeviceProperties) F(vkGetPhysicalDeviceFeatures2)     \
+  F(vkGetPhysicalDeviceMemoryProperties) F(vkGetPhysicalDeviceQueueFamilyProperties) F(vkCreateDevice) F(vkGetDeviceQueue) \
+  F(vkDestroyDevice) F(vkDeviceWaitIdle) F(vkQueueSubmit) F(vkCreateBuffer) F(vkDestroyBuffer)                            \
+  F(vkGetBufferMemoryRequirements) F(vkAllocateMemory) F(vkFreeMemory) F(vkBindBufferMemory) F(vkMapMemory)               \
+  F(vkCreateImage) F(vkDestroyImage) F(vkGetImageMemoryRequirements) F(vkBindImageMemory) F(vkCreateImageView)            \
+  F(vkDestroyImageView) F(vkCreateCommandPool) F(vkDestroyCommandPool) F(vkAllocateCommandBuffers)                        \
+  F(vkBeginCommandBuffer) F(vkEndCommandBuffer) F(vkResetCommandBuffer) F(vkCmdPipelineBarrier)                           \
+  F(vkCmdCopyBufferToImage) F(vkCmdCopyImageToBuffer) F(vkCreateQueryPool) F(vkDestroyQueryPool)                          \
+  F(vkCmdResetQueryPool) F(vkGetQueryPoolResults) F(vkCreateBufferView) F(vkDestroyBufferView) F(vkCreatePipelineCache) F(vkDestroyPipelineCache)                      \
+  F(vkGetPipelineCacheData)
+// clang-format on
+
+typedef struct vk_host {
+  void *library;
+  PFN_vkGetInstanceProcAddr get;
+#define VK_HOST_MEMBER(name) PFN_##name name;
+  VK_HOST_FUNCTIONS(VK_HOST_MEMBER)
+#undef VK_HOST_MEMBER
+  VkInstance instance;
+  VkDebugUtilsMessengerEXT messenger;
+  VkPhysicalDevice physical;
+  VkPhysicalDeviceProperties properties;
+  VkPhysicalDeviceMemoryProperties memory;
+  VkDevice device;
+  VkQueue queue;
+  VkCommandPool pool;
+  VkCommandBuffer commands;
+  uint32_t family;
+  bool validated; /* the layers are on */
+  uint32_t messages;
+  char first_message[400];
+  /* as given to vkCreateDevice, for snt_vk_attach */
+  VkPhysicalDeviceFeatures2 features;
+  VkPhysicalDevice16BitStorageFeatures storage16;
+  VkPhysicalDevicePipelineCreationCacheControlFeatures cache_control;
+  VkDeviceCreateInfo created_with;
+  const char *device_extensions[8], *instance_extensions[2];
+  uint32_t instance_extension_count;
+} vk_host;
+typedef struct vk_host_buffer {
+  VkBuffer buffer;
+  VkDeviceMemory memory;
+  VkDeviceSize bytes;
+  void *mapped; /* all of them are host-visible and coherent */
+} vk_host_buffer;
+typedef struct vk_host_image {
+  VkImage image;
+  VkDeviceMemory memory;
+  VkImageView view;
+  VkFormat format;
+  uint32_t width, height;
+} vk_host_image;
+
+/* The device whose name has `part` in it. False: there is none; `why` says so. */
+bool vk_host_open(vk_host *, const char *part, bool with_features, char *why, size_t why_size);
+void vk_host_close(vk_host *);
+snt_result vk_host_attach(vk_host *, snt_context *, uint32_t flags, snt_device **out, snt_diag *);
+bool vk_host_buffer_create(vk_host *, VkDeviceSize bytes, VkBufferUsageFlags, vk_host_buffer *out);
+void vk_host_buffer_destroy(vk_host *, vk_host_buffer *);
+bool vk_host_image_create(vk_host *, VkFormat, uint32_t width, uint32_t height, VkImageUsageFlags, vk_host_image *out);
+void vk_host_image_destroy(vk_host *, vk_host_image *);
+bool vk_host_begin(vk_host *);       /* the one command buffer */
+bool vk_host_submit_wait(vk_host *); /* and waits until it is over */
+void vk_host_transition(vk_host *, const vk_host_image *, VkImageLayout from, VkImageLayout to);
+void vk_host_copy_image(vk_host *, const vk_host_image *, VkImageLayout, const vk_host_buffer *, bool to_image);
+#endif
