@@ -53,7 +53,8 @@ void build_elu(composite_call *c) {
 }
 
 void build_selu(composite_call *c) {
-  const double alpha = 1.67326319217681884765625, gamma = 1.05070102214813232421875;
+  const double alpha = call_number(c, IR_PARAM_alpha, 1.67326319217681884765625);
+  const double gamma = call_number(c, IR_PARAM_scale, 1.05070102214813232421875);
   const uint32_t x = wide(c), positive = step_2n(c, IR_OP_gt, x, 0);
   finish(c, mul(c, step_select(c, positive, x, scaled_expm1(c, x, alpha)), gamma));
 }

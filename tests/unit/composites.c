@@ -26,7 +26,7 @@ static double thresholded(double x) { return x > 0.75 ? x : 0; }
 static double clip(double x) { return clamp(x, -0.5, 1.5); }
 // clang-format off
 static const struct { const char *call; double (*meaning)(double); } activations[] = {
-    {"relu %x", relu}, {"relu6 %x", relu6}, {"leaky_relu %x, alpha=0.25", leaky}, {"prelu %x, %s", leaky}, {"elu %x, alpha=0.5", elu}, {"selu %x", selu},
+    {"relu %x", relu}, {"relu6 %x", relu6}, {"leaky_relu %x, alpha=0.25", leaky}, {"prelu %x, %s", leaky}, {"elu %x, alpha=0.5", elu}, {"selu %x", selu}, {"selu %x, scale=1, alpha=0.5", elu},
     {"celu %x, alpha=2", celu}, {"gelu %x", gelu}, {"gelu_tanh %x", gelu_tanh}, {"silu %x", silu}, {"mish %x", mish}, {"hardswish %x", hardswish},
     {"hardsigmoid %x", hardsigmoid}, {"softplus %x", softplus}, {"softsign %x", softsign}, {"shrink %x, alpha=1.5, bias=0.25", shrink}, {"thresholded_relu %x, alpha=0.75", thresholded},
     {"clip %x, low=-0.5, high=1.5", clip},

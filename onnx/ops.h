@@ -1,0 +1,34 @@
+/* What several families of operators share, beside onnx/import.h. */
+#ifndef ONNX_OPS_H
+#define ONNX_OPS_H
+#include "onnx/import.h"
+#include <stdio.h>
+
+/* ---- ops_common.c ---- */
+uint32_t onnx_flat(onnx_call *, uint32_t node);              /* rank 1 */
+uint32_t onnx_scalar_in(onnx_call *, uint32_t i);            /* an operand of one element as rank 0 */
+uint32_t onnx_1(onnx_call *, ir_op, uint32_t a);             /* steps give 0 once something has failed */
+uint32_t onnx_2(onnx_call *, ir_op, uint32_t a, uint32_t b); /* shapes are broadcast to each other */
+uint32_t onnx_2n(onnx_call *, ir_op, uint32_t a, double b);
+uint32_t onnx_select(onnx_call *, uint32_t condition, uint32_t yes, uint32_t no); /* broadcast to each other */
+uint32_t onnx_reduce(onnx_call *, ir_op, uint32_t a, uint32_t mask, bool keep);
+uint32_t onnx_iota(onnx_call *, int32_t dtype, uint32_t rank, const ir_expr *dims, uint32_t axis);
+uint32_t onnx_slice(onnx_call *, uint32_t node, uint32_t axis, ir_expr start, ir_expr size, int64_t step);
+uint32_t onnx_gather(onnx_call *, uint32_t x, uint32_t index, uint32_t axis);
+uint32_t onnx_concat(onnx_call *, uint32_t axis, uint32_t count, const uint32_t *parts);
+uint32_t onnx_data(onnx_call *, const ir_tensor *, const double *values);     /* a constant of fixed shape */
+const char *onnx_lower(onnx_call *, const char *name, const char *otherwise); /* a text attribute in small letters */
+/* Axes from the attribute, or from input `i` if `i` is not 0: a mask; `none` if they are not given. False after refusing. */
+bool onnx_axes(onnx_call *, uint32_t input, uint32_t rank, uint32_t none, uint32_t *mask);
+const char *onnx_mask_text(onnx_call *, uint32_t mask); /* [0,2] */
+
+/* ---- ops_spatial.c ---- */
+typedef struct onnx_spatial {
+  uint32_t count;
+  int64_t size[SNT_MAX_RANK], stride[SNT_MAX_RANK], dilation[SNT_MAX_RANK], pads[2 * SNT_MAX_RANK];
+} onnx_spatial;
+/* kernel_shape (or the last extents of `weights`), strides, dilations, pads and auto_pad of an operand [n, c, spatial..]. */
+bool onnx_read_spatial(onnx_call *, const ir_tensor *x, const ir_tensor *weights, onnx_spatial *);
+const char *onnx_spatial_text(onnx_call *, const onnx_spatial *);              /* "stride=[..], pads=[..], dilation=[..]" */
+const char *onnx_numbers_text(onnx_call *, uint32_t count, const int64_t *at); /* [1,2] */
+#endif

@@ -1,0 +1,157 @@
+/* Gathers, scatters, selections by index. Indices of the file may be negative: they count from the end. */
+#include "onnx/ops.h"
+
+/* Whether all elements are numbers that are known not to be negative. */
+static bool never_negative(onnx_call *c, uint32_t i) {
+  const ir_tensor *t = onnx_in_type(c, i);
+  const onnx_number *known = onnx_known(c, i);
+  if (!ir_dtypes[t->dtype].is_signed) return true;
+  for (uint32_t k = 0; known && k < onnx_count(c->in[i]); k++) {
+    int64_t number;
+    if (!expr_is_const(c->g->pool, known[k].num, &number) || number < 0) return false;
+  }
+  return known != NULL;
+}
+
+static uint32_t extent_node(onnx_call *c, ir_expr extent, int32_t dtype) {
+  const ir_tensor type = {.dtype = (uint8_t)dtype};
+  const ir_attr_value attr = {IR_ATTR_shape, 1, &extent};
+  int64_t number;
+  if (expr_is_const(c->g->pool, extent, &number)) return onnx_scalar(c, dtype, (double)number);
+  return ir_add_node(c->g, IR_OP_dim, 0, NULL, 1, &attr, &type);
+}
+
+bool onnx_op_gather(onnx_call *c) {
+  const uint32_t x = onnx_in(c, 0);
+  uint32_t axis, index;
+  if (!x || !onnx_axis(c, onnx_int(c, "axis", 0), onnx_type_of(c, x)->rank, &axis)) return false;
+  const ir_tensor type = *onnx_type_of(c, x);
+  const onnx_number *known = onnx_known(c, 1);
+  int64_t at, extent;
+  if (known && c->in[1]->type.rank == 0 && expr_is_const(c->g->pool, known[0].num, &at) &&
+      expr_is_const(c->g->pool, type.dims[axis], &extent)) {
+    if (at < 0) at += extent;
+    if (at < 0 || at >= extent) return onnx_refuse(c, "index %lld is outside", (long long)at);
+    ir_expr dims[SNT_MAX_RANK];
+    for (uint32_t i = 0, k = 0; i < type.rank; i++)
+      if (i != axis) dims[k++] = type.dims[i];
+    return onnx_out(c, 0, onnx_reshape(c, onnx_slice(c, x, axis, at, 1, 1), type.rank - 1u, dims));
+  }
+  if (!(index = onnx_in(c, 1))) return false;
+  if (!never_negative(c, 1)) {
+    const uint32_t wrapped = onnx_2(c, IR_OP_add, index, extent_node(c, type.dims[axis], onnx_type_of(c, index)->dtype));
+    index = onnx_select(c, onnx_2n(c, IR_OP_lt, index, 0), wrapped, index);
+  }
+  return onnx_out(c, 0, onnx_gather(c, x, index, axis));
+}
+
+/* `reduction` none is set. */
+bool onnx_op_scatter(onnx_call *c) {
+  const char *mode = onnx_text(c, "reduction", "none");
+  const bool tuples = !strcmp(c->node->op, "ScatterND");
+  const uint32_t v[] = {onnx_in(c, 0), onnx_in(c, 1), onnx_in(c, 2)};
+  char axis[32] = "";
+  if (!tuples) snprintf(axis, sizeof axis, ", axis=%lld", (long long)onnx_int(c, "axis", 0));
+  if (!v[0] || !v[1] || !v[2]) return false;
+  if (!strcmp(mode, "none")) mode = "set";
+  return onnx_out(
+      c, 0, onnx_add(c, "%s %%%u, %%%u, %%%u, mode=%.10s%s", tuples ? "scatter_nd" : "scatter_elements", v[0], v[1], v[2], mode, axis));
+}
+
+/* Element i of a list of values as rank 0. */
+static uint32_t element(onnx_call *c, uint32_t list, uint32_t i) {
+  return onnx_reshape(c, onnx_slice(c, onnx_flat(c, list), 0, i, 1, 1), 0, NULL);
+}
+
+bool onnx_op_one_hot(onnx_call *c) {
+  const uint32_t values = onnx_in(c, 2);
+  uint32_t index = onnx_cast(c, onnx_in(c, 0), SNT_I64);
+  double depth;
+  if (!index || !values || !onnx_in_number(c, 1, &depth)) return false;
+  const uint32_t wrapped = onnx_2n(c, IR_OP_add, index, depth);
+  index = onnx_select(c, onnx_2n(c, IR_OP_lt, index, 0), wrapped, index);
+  if (!index || !(depth >= 1 && depth <= INT32_MAX)) return onnx_refuse(c, "depth %g", depth);
+  const uint32_t hot = onnx_add(c, "one_hot %%%u, depth=%lld, axis=%lld, dtype=bool", index, (long long)depth,
+                                (long long)onnx_int(c, "axis", -1));
+  const uint32_t off = element(c, values, 0), on = element(c, values, 1);
+  return onnx_out(c, 0, hot ? onnx_select(c, hot, on, off) : 0);
+}
+
+/* The positions where a condition that is known holds. */
+bool onnx_op_compress(onnx_call *c) {
+  const onnx_attr *along = onnx_find_attr(c, "axis");
+  uint32_t x = onnx_in(c, 0), axis = 0, count, kept = 0;
+  double *flags = ir_arena_take(onnx_arena(c), 4096 * sizeof *flags, 8);
+  if (!x || !flags || !onnx_in_numbers(c, 1, 4096, flags, &count)) return false;
+  if (!along) x = onnx_flat(c, x);
+  else if (!onnx_axis(c, onnx_int(c, "axis", 0), onnx_type_of(c, x)->rank, &axis)) return false;
+  for (uint32_t i = 0; i < count; i++)
+    if (flags[i] != 0) flags[kept++] = i;
+  const ir_tensor type = {.dtype = SNT_I64, .rank = 1, .dims = {kept}};
+  if (kept == 0) return onnx_out(c, 0, onnx_slice(c, x, axis, 0, 0, 1));
+  return onnx_out(c, 0, onnx_gather(c, x, onnx_data(c, &type, flags), axis));
+}
+
+bool onnx_op_trilu(onnx_call *c) {
+  const uint32_t x = onnx_in(c, 0), offset = onnx_has(c, 1) ? onnx_scalar_in(c, 1) : 0;
+  const char *lower = onnx_int(c, "upper", 1) ? "" : ", lower";
+  if (!x || (onnx_has(c, 1) && !offset)) return false;
+  return onnx_out(c, 0, offset ? onnx_add(c, "trilu %%%u, %%%u%s", x, offset, lower) : onnx_add(c, "trilu %%%u%s", x, lower));
+}
+
+/* The rank of each element among its row, counted by comparing all pairs: greater ones, and equal ones before it, come first. */
+static uint32_t places(onnx_call *c, uint32_t x, bool largest) {
+  const ir_tensor type = *onnx_type_of(c, x);
+  const uint32_t last = type.rank - 1u;
+  ir_tensor pairs = type;
+  pairs.rank++;
+  pairs.dims[last + 1] = type.dims[last];
+  ir_expr row[SNT_MAX_RANK], column[SNT_MAX_RANK];
+  memcpy(row, pairs.dims, sizeof row), memcpy(column, pairs.dims, sizeof column);
+  row[last + 1] = 1, column[last] = 1;
+  const uint32_t own = onnx_broadcast(c, onnx_reshape(c, x, pairs.rank, row), pairs.rank, pairs.dims);
+  const uint32_t other = onnx_broadcast(c, onnx_reshape(c, x, pairs.rank, column), pairs.rank, pairs.dims);
+  const uint32_t at = onnx_iota(c, SNT_I32, pairs.rank, pairs.dims, last), beside = onnx_iota(c, SNT_I32, pairs.rank, pairs.dims, last + 1);
+  const uint32_t before = onnx_2(c, largest ? IR_OP_gt : IR_OP_lt, other, own), same = onnx_2(c, IR_OP_eq, other, own);
+  const uint32_t earlier = onnx_2(c, IR_OP_and, same, onnx_2(c, IR_OP_lt, beside, at)), first = onnx_2(c, IR_OP_or, before, earlier);
+  return onnx_reduce(c, IR_OP_reduce_sum, onnx_cast(c, first, SNT_I32), 1u << (last + 1), false);
+}
+
+/* Place p of the result holds the element whose rank is p: [.., p, n] against the ranks, summed over n. */
+static bool take_places(onnx_call *c, uint32_t x, uint32_t rank, ir_expr count, uint32_t *value, uint32_t *index) {
+  if (!x || !rank) return false;
+  const ir_tensor type = *onnx_type_of(c, x);
+  const uint32_t last = type.rank - 1u;
+  ir_tensor pairs = type;
+  pairs.rank++;
+  pairs.dims[last] = count, pairs.dims[last + 1] = type.dims[last];
+  ir_expr column[SNT_MAX_RANK];
+  memcpy(column, pairs.dims, sizeof column);
+  column[last] = 1;
+  const uint32_t ranks = onnx_broadcast(c, onnx_reshape(c, rank, pairs.rank, column), pairs.rank, pairs.dims);
+  const uint32_t values = onnx_broadcast(c, onnx_reshape(c, x, pairs.rank, column), pairs.rank, pairs.dims);
+  const uint32_t hit = onnx_2(c, IR_OP_eq, ranks, onnx_iota(c, SNT_I32, pairs.rank, pairs.dims, last));
+  const uint32_t at = onnx_iota(c, SNT_I64, pairs.rank, pairs.dims, last + 1);
+  const uint32_t picked = onnx_select(c, hit, values, onnx_like(c, x, 0)), where = onnx_select(c, hit, at, onnx_scalar(c, SNT_I64, 0));
+  *value = onnx_reduce(c, IR_OP_reduce_sum, picked, 1u << (last + 1), false);
+  *index = onnx_reduce(c, IR_OP_reduce_sum, where, 1u << (last + 1), false);
+  return *value && *index;
+}
+
+bool onnx_op_top_k(onnx_call *c) {
+  uint32_t x = onnx_in(c, 0), axis, perm[SNT_MAX_RANK], value, index;
+  onnx_list k = {0};
+  if (!x || !onnx_axis(c, onnx_int(c, "axis", -1), onnx_type_of(c, x)->rank, &axis)) return false;
+  const uint32_t rank = onnx_type_of(c, x)->rank;
+  const bool largest = onnx_int(c, "largest", 1) != 0;
+  ir_expr count = expr_int(c->g->pool, c->opset < 10 ? onnx_int(c, "k", 1) : 1);
+  onnx_ignore(c, "sorted");
+  if (c->opset >= 10 && !onnx_in_list(c, 1, &k)) return false;
+  if (k.count) count = k.at[0];
+  if (rank == SNT_MAX_RANK) return onnx_refuse(c, "rank %u", rank);
+  for (uint32_t i = 0; i < rank; i++) perm[i] = i;
+  perm[axis] = rank - 1, perm[rank - 1] = axis;
+  x = onnx_transpose(c, x, perm);
+  if (!x || !take_places(c, x, places(c, x, largest), count, &value, &index)) return false;
+  return onnx_out(c, 0, onnx_transpose(c, value, perm)) && onnx_out(c, 1, onnx_transpose(c, index, perm));
+}

@@ -1,0 +1,125 @@
+/* Quantised operators: integers less their zero points, accumulated in i32, scaled back. */
+#include "onnx/ops.h"
+
+static const char *axis_text(onnx_call *c, char *room, size_t size) {
+  snprintf(room, size, ", axis=%lld", (long long)onnx_int(c, "axis", 1));
+  return room;
+}
+
+/* Scales [.., blocks, ..] repeated block_size times along the axis. */
+static uint32_t unblocked(onnx_call *c, uint32_t v, const ir_tensor *x, uint32_t axis, int64_t block) {
+  if (!v || onnx_type_of(c, v)->rank != x->rank || block < 1) return v;
+  ir_expr scales[SNT_MAX_RANK], sizes[SNT_MAX_RANK];
+  for (uint32_t i = 0; i < x->rank; i++) scales[i] = i == axis ? block : 1, sizes[i] = x->dims[i];
+  const uint32_t wide = onnx_add(c, "resize_nearest %%%u, scales=%s", v, onnx_list_text(c, x->rank, scales));
+  return wide ? onnx_add(c, "slice %%%u, sizes=%s", wide, onnx_list_text(c, x->rank, sizes)) : 0;
+}
+
+static bool take_scales(onnx_call *c, const ir_tensor *x, uint32_t *scale, uint32_t *zero) {
+  const int64_t block = onnx_int(c, "block_size", 0);
+  uint32_t axis;
+  *scale = onnx_in(c, 1), *zero = onnx_in(c, 2);
+  if (!*scale || (onnx_has(c, 2) && !*zero)) return false;
+  if (onnx_type_of(c, *scale)->rank == 1 && onnx_type_of(c, *scale)->dims[0] == 1) {
+    *scale = onnx_reshape(c, *scale, 0, NULL);
+    if (*zero) *zero = onnx_reshape(c, *zero, 0, NULL);
+  }
+  if (block == 0) return true;
+  if (!onnx_axis(c, onnx_int(c, "axis", 1), x->rank, &axis)) return false;
+  *scale = unblocked(c, *scale, x, axis, block);
+  if (*zero) *zero = unblocked(c, *zero, x, axis, block);
+  return *scale != 0;
+}
+
+bool onnx_op_quantize(onnx_call *c) {
+  const uint32_t x = onnx_in(c, 0);
+  char axis[40];
+  uint32_t scale, zero;
+  onnx_ignore(c, "saturate"), onnx_ignore(c, "precision");
+  const onnx_attr *given = onnx_find_attr(c, "output_dtype");
+  const int32_t dtype = given && given->i ? onnx_dtype_attr(c, "output_dtype", 0) : SNT_U8;
+  if (!x || !dtype || !take_scales(c, onnx_type_of(c, x), &scale, &zero)) return false;
+  const uint32_t wide = onnx_cast(c, x, onnx_type_of(c, scale)->dtype);
+  if (zero) return onnx_out(c, 0, onnx_add(c, "quantize %%%u, %%%u, %%%u%s", wide, scale, zero, axis_text(c, axis, sizeof axis)));
+  return onnx_out(c, 0,
+                  onnx_add(c, "quantize %%%u, %%%u, dtype=%s%s", wide, scale, ir_dtypes[dtype].name, axis_text(c, axis, sizeof axis)));
+}
+
+bool onnx_op_dequantize(onnx_call *c) {
+  const uint32_t x = onnx_in(c, 0);
+  char axis[40], last[24] = "";
+  uint32_t scale, zero;
+  if (!x || !take_scales(c, onnx_type_of(c, x), &scale, &zero)) return false;
+  if (zero) snprintf(last, sizeof last, ", %%%u", zero);
+  const uint32_t y = onnx_add(c, "dequantize %%%u, %%%u%s%s", x, scale, last, axis_text(c, axis, sizeof axis));
+  const onnx_attr *given = onnx_find_attr(c, "output_dtype");
+  return onnx_out(c, 0, given && given->i ? onnx_cast(c, y, onnx_dtype_attr(c, "output_dtype", 0)) : y);
+}
+
+/* u8 with the range of x and 0 in it: scale (max - min) / 255, zero point round(-min / scale). */
+bool onnx_op_dynamic_quantize(onnx_call *c) {
+  const uint32_t x = onnx_in(c, 0);
+  if (!x) return false;
+  const uint32_t all = (1u << onnx_type_of(c, x)->rank) - 1;
+  const uint32_t low = onnx_2n(c, IR_OP_min, onnx_reduce(c, IR_OP_reduce_min, x, all, false), 0);
+  const uint32_t high = onnx_2n(c, IR_OP_max, onnx_reduce(c, IR_OP_reduce_max, x, all, false), 0);
+  const uint32_t scale = onnx_2n(c, IR_OP_div, onnx_2(c, IR_OP_sub, high, low), 255);
+  const uint32_t offset = onnx_1(c, IR_OP_neg, onnx_2(c, IR_OP_div, low, scale));
+  const uint32_t zero = onnx_cast(c, onnx_1(c, IR_OP_round, offset), SNT_U8);
+  if (!zero || !onnx_out(c, 1, scale) || !onnx_out(c, 2, zero)) return false;
+  return onnx_out(c, 0, onnx_add(c, "quantize %%%u, %%%u, %%%u", x, scale, zero));
+}
+
+bool onnx_op_matmul_integer(onnx_call *c) {
+  const uint32_t a = onnx_in(c, 0), b = onnx_in(c, 1);
+  char first[24] = "_", second[24] = "_";
+  if (onnx_has(c, 2)) snprintf(first, sizeof first, "%%%u", onnx_in(c, 2));
+  if (onnx_has(c, 3)) snprintf(second, sizeof second, "%%%u", onnx_in(c, 3));
+  return a && b && onnx_out(c, 0, onnx_add(c, "matmul_integer %%%u, %%%u, %s, %s", a, b, first, second));
+}
+
+/* One number, or a vector along `axis` of rank `rank`. */
+static uint32_t scale_of(onnx_call *c, uint32_t i, uint32_t rank, uint32_t axis) {
+  const uint32_t v = onnx_in(c, i);
+  ir_expr dims[SNT_MAX_RANK];
+  if (!v) return 0;
+  const ir_tensor type = *onnx_type_of(c, v);
+  if (type.rank == 0 || (type.rank == 1 && type.dims[0] == 1)) return onnx_reshape(c, v, 0, NULL);
+  if (type.rank != 1) return v;
+  for (uint32_t k = 0; k < rank; k++) dims[k] = k == axis ? type.dims[0] : 1;
+  return onnx_reshape(c, v, rank, dims);
+}
+
+/* sums * (scale a * scale b / scale y) + zero y, saturated */
+static bool requantized(onnx_call *c, uint32_t sums, uint32_t scales, uint32_t y_scale, uint32_t y_zero) {
+  if (!sums || !scales || !y_scale || !y_zero) return false;
+  const uint32_t real = onnx_2(c, IR_OP_mul, onnx_cast(c, sums, onnx_type_of(c, scales)->dtype), onnx_2(c, IR_OP_div, scales, y_scale));
+  const uint32_t one = onnx_like(c, real, 1);
+  return real && onnx_out(c, 0, onnx_add(c, "quantize %%%u, %%%u, %%%u", real, one, y_zero));
+}
+
+bool onnx_op_qlinear_matmul(onnx_call *c) {
+  const uint32_t a = onnx_in(c, 0), za = onnx_in(c, 2), b = onnx_in(c, 3), zb = onnx_in(c, 5);
+  if (!a || !b || !za || !zb) return false;
+  const uint32_t sums = onnx_add(c, "matmul_integer %%%u, %%%u, %%%u, %%%u", a, b, za, zb);
+  const uint32_t ranks[] = {onnx_type_of(c, a)->rank, onnx_type_of(c, b)->rank};
+  const uint32_t left = scale_of(c, 1, ranks[0], ranks[0] > 1 ? ranks[0] - 2 : 0),
+                 right = scale_of(c, 4, ranks[1], ranks[1] ? ranks[1] - 1 : 0);
+  return requantized(c, sums, onnx_2(c, IR_OP_mul, left, right), scale_of(c, 6, 0, 0), scale_of(c, 7, 0, 0));
+}
+
+bool onnx_op_qlinear_conv(onnx_call *c) {
+  const uint32_t x = onnx_in(c, 0), zx = onnx_in(c, 2), w = onnx_in(c, 3), zw = onnx_in(c, 5), bias = onnx_in(c, 8);
+  onnx_spatial s;
+  if (!x || !w || !zx || !zw || !onnx_read_spatial(c, onnx_type_of(c, x), onnx_type_of(c, w), &s)) return false;
+  const uint32_t rank = onnx_type_of(c, x)->rank;
+  uint32_t sums = onnx_add(c, "conv_integer %%%u, %%%u, %%%u, %%%u, %s, groups=%lld", x, w, zx, zw, onnx_spatial_text(c, &s),
+                           (long long)onnx_int(c, "group", 1));
+  if (bias) {
+    ir_expr dims[SNT_MAX_RANK];
+    for (uint32_t i = 0; i < rank; i++) dims[i] = i == 1 ? onnx_type_of(c, bias)->dims[0] : 1;
+    sums = onnx_2(c, IR_OP_add, sums, onnx_reshape(c, bias, rank, dims));
+  }
+  const uint32_t scales = onnx_2(c, IR_OP_mul, scale_of(c, 1, rank, 1), scale_of(c, 4, rank, 1));
+  return requantized(c, sums, scales, scale_of(c, 6, 0, 0), scale_of(c, 7, 0, 0));
+}

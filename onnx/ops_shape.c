@@ -1,0 +1,297 @@
+/* Movements whose parameters are numbers or operands that must be known, and tensors made from nothing but numbers. */
+#include "onnx/ops.h"
+#include <math.h>
+
+/* ---- axes of extent 1 ---- */
+bool onnx_op_squeeze(onnx_call *c) {
+  const ir_tensor *t = onnx_in_type(c, 0);
+  uint32_t ones = 0, mask;
+  ir_expr dims[SNT_MAX_RANK];
+  if (!t) return onnx_refuse(c, "input 0 is missing");
+  for (uint32_t i = 0; i < t->rank; i++) ones |= (uint32_t)(t->dims[i] == 1) << i;
+  if (!onnx_axes(c, c->opset >= 13 ? 1 : 0, t->rank, ones, &mask)) return false;
+  uint32_t rank = 0;
+  for (uint32_t i = 0; i < t->rank; i++) {
+    if (!(mask >> i & 1)) dims[rank++] = t->dims[i];
+    else if (t->dims[i] != 1) return onnx_refuse(c, "axis %u does not have extent 1", i);
+  }
+  return onnx_out(c, 0, onnx_reshape(c, onnx_in(c, 0), rank, dims));
+}
+
+bool onnx_op_unsqueeze(onnx_call *c) {
+  const ir_tensor *t = onnx_in_type(c, 0);
+  onnx_list axes = {0};
+  ir_expr dims[SNT_MAX_RANK];
+  uint32_t mask = 0, axis;
+  if (!t) return onnx_refuse(c, "input 0 is missing");
+  if (c->opset < 13) axes = onnx_int_list(c, "axes");
+  else if (!onnx_in_list(c, 1, &axes)) return false;
+  const uint32_t rank = t->rank + axes.count;
+  if (rank > SNT_MAX_RANK) return onnx_refuse(c, "rank %u; at most %d is possible", rank, SNT_MAX_RANK);
+  for (uint32_t i = 0; i < axes.count; i++) {
+    int64_t number;
+    if (!expr_is_const(c->g->pool, axes.at[i], &number)) return onnx_refuse(c, "axes must be fixed");
+    if (!onnx_axis(c, number, rank, &axis)) return false;
+    if (mask >> axis & 1) return onnx_refuse(c, "axis %u is named twice", axis);
+    mask |= 1u << axis;
+  }
+  for (uint32_t i = 0, from = 0; i < rank; i++) dims[i] = mask >> i & 1 ? 1 : t->dims[from++];
+  return onnx_out(c, 0, onnx_reshape(c, onnx_in(c, 0), rank, dims));
+}
+
+/* ---- slices: ends are clamped to the extent as numpy does it ---- */
+static ir_expr clamped(expr_pool *pool, ir_expr e, ir_expr low, ir_expr high) { return expr_min(pool, expr_max(pool, e, low), high); }
+
+/* A bound that counts from the end if it is negative; false: its sign depends on symbols. */
+static bool from_end(expr_pool *pool, ir_expr *bound, ir_expr extent) {
+  int64_t low, high;
+  expr_bounds(pool, *bound, &low, &high);
+  if (low >= 0) return true;
+  if (high >= 0) return false;
+  *bound = low < -(INT64_C(1) << 40) ? expr_int(pool, -1) : expr_add(pool, *bound, extent);
+  if (low < -(INT64_C(1) << 40)) *bound = expr_int(pool, INT32_MIN);
+  return true;
+}
+
+static uint32_t slice_axis(onnx_call *c, uint32_t x, uint32_t axis, ir_expr start, ir_expr end, int64_t step) {
+  expr_pool *pool = c->g->pool;
+  const ir_expr extent = onnx_type_of(c, x)->dims[axis], last = expr_sub(pool, extent, 1), none = expr_int(pool, -1);
+  if (step == 0 || !from_end(pool, &start, extent) || !from_end(pool, &end, extent))
+    return onnx_refuse(c, "bounds of unknown sign, or step 0"), 0;
+  start = step > 0 ? clamped(pool, start, 0, extent) : clamped(pool, start, none, last);
+  end = step > 0 ? clamped(pool, end, 0, extent) : clamped(pool, end, none, last);
+  const ir_expr span = step > 0 ? expr_sub(pool, end, start) : expr_sub(pool, start, end);
+  const ir_expr size = expr_max(pool, expr_ceil_div(pool, span, expr_int(pool, step > 0 ? step : -step)), 0);
+  if (start == 0 && size == extent && step == 1) return x;
+  return onnx_slice(c, x, axis, size == 0 ? 0 : start, size, step);
+}
+
+bool onnx_op_slice(onnx_call *c) {
+  onnx_list starts = {0}, ends = {0}, axes = {0}, steps = {0};
+  const bool by_attr = c->opset < 10;
+  if (by_attr) starts = onnx_int_list(c, "starts"), ends = onnx_int_list(c, "ends"), axes = onnx_int_list(c, "axes");
+  else if (!onnx_in_list(c, 1, &starts) || !onnx_in_list(c, 2, &ends)) return false;
+  if (onnx_has(c, 3) && !onnx_in_list(c, 3, &axes)) return false;
+  if (onnx_has(c, 4) && !onnx_in_list(c, 4, &steps)) return false;
+  uint32_t x = onnx_in(c, 0);
+  if (!x) return false;
+  const uint32_t rank = onnx_type_of(c, x)->rank;
+  if (starts.count != ends.count || (axes.count && axes.count != starts.count) || (steps.count && steps.count != starts.count))
+    return onnx_refuse(c, "starts, ends, axes and steps differ in length");
+  for (uint32_t i = 0; i < starts.count && x; i++) {
+    int64_t number = i, step = 1;
+    uint32_t axis;
+    if (axes.count && !expr_is_const(c->g->pool, axes.at[i], &number)) return onnx_refuse(c, "axes must be fixed");
+    if (steps.count && !expr_is_const(c->g->pool, steps.at[i], &step)) return onnx_refuse(c, "steps must be fixed");
+    if (!onnx_axis(c, number, rank, &axis)) return false;
+    x = slice_axis(c, x, axis, starts.at[i], ends.at[i], step);
+  }
+  return onnx_out(c, 0, x);
+}
+
+/* Equal parts, unless sizes are given (an attribute before 13); what is left over makes the last part of num_outputs smaller. */
+bool onnx_op_split(onnx_call *c) {
+  expr_pool *pool = c->g->pool;
+  onnx_list sizes = {0};
+  const uint32_t x = onnx_in(c, 0), count = c->out_count;
+  uint32_t axis;
+  if (!x || !onnx_axis(c, onnx_int(c, "axis", 0), onnx_type_of(c, x)->rank, &axis)) return false;
+  onnx_int(c, "num_outputs", 0);
+  if (c->opset < 13) sizes = onnx_int_list(c, "split");
+  if (onnx_has(c, 1) && !onnx_in_list(c, 1, &sizes)) return false;
+  if (sizes.count && sizes.count != count) return onnx_refuse(c, "%u sizes for %u results", sizes.count, count);
+  const ir_expr extent = onnx_type_of(c, x)->dims[axis], part = expr_ceil_div(pool, extent, (ir_expr)count);
+  ir_expr start = 0;
+  for (uint32_t i = 0; i < count; i++) {
+    ir_expr size = sizes.count ? sizes.at[i] : part;
+    if (!sizes.count && i + 1 == count) size = expr_sub(pool, extent, start);
+    if (!onnx_out(c, i, count == 1 ? x : onnx_slice(c, x, axis, size == 0 ? 0 : start, size, 1))) return false;
+    start = expr_add(pool, start, size);
+  }
+  return true;
+}
+
+/* ---- repetition and padding ---- */
+bool onnx_op_tile(onnx_call *c) {
+  uint32_t x = onnx_in(c, 0);
+  onnx_list repeats;
+  if (!x || !onnx_in_list(c, 1, &repeats)) return false;
+  const uint32_t rank = onnx_type_of(c, x)->rank;
+  if (repeats.count != rank) return onnx_refuse(c, "%u repeats for rank %u", repeats.count, rank);
+  for (uint32_t axis = 0; axis < rank && x; axis++) {
+    if (repeats.at[axis] == 1) continue;
+    const ir_tensor is = *onnx_type_of(c, x);
+    ir_expr open[SNT_MAX_RANK + 1], joined[SNT_MAX_RANK];
+    if (rank == SNT_MAX_RANK) return onnx_refuse(c, "rank %u", rank);
+    for (uint32_t i = 0; i < rank; i++) open[i < axis ? i : i + 1] = joined[i] = is.dims[i];
+    open[axis] = 1;
+    x = onnx_reshape(c, x, rank + 1, open);
+    open[axis] = repeats.at[axis];
+    joined[axis] = expr_mul(c->g->pool, is.dims[axis], repeats.at[axis]);
+    x = onnx_reshape(c, onnx_broadcast(c, x, rank + 1, open), rank, joined);
+  }
+  return onnx_out(c, 0, x);
+}
+
+/* low.. high.. of every axis from the list for `axes` */
+static bool spread_pads(onnx_call *c, const onnx_list *pads, uint32_t rank, ir_expr *out) {
+  onnx_list axes = {0};
+  if (onnx_has(c, 3) && !onnx_in_list(c, 3, &axes)) return false;
+  const uint32_t count = axes.count ? axes.count : rank;
+  if (pads->count != 2 * count) return onnx_refuse(c, "%u pads for %u axes", pads->count, count);
+  for (uint32_t i = 0; i < 2 * rank; i++) out[i] = 0;
+  for (uint32_t i = 0; i < count; i++) {
+    int64_t number = i;
+    uint32_t axis;
+    if (axes.count && !expr_is_const(c->g->pool, axes.at[i], &number)) return onnx_refuse(c, "axes must be fixed");
+    if (!onnx_axis(c, number, rank, &axis)) return false;
+    out[axis] = pads->at[i], out[rank + axis] = pads->at[count + i];
+  }
+  return true;
+}
+
+static uint32_t pad_constant(onnx_call *c, uint32_t x, const ir_expr *pads, double value) {
+  const ir_tensor type = *onnx_type_of(c, x);
+  ir_expr bits = 0;
+  const bool real = ir_dtypes[type.dtype].is_float;
+  ir_attr_value attrs[] = {{IR_ATTR_high, type.rank, pads + type.rank}, {IR_ATTR_low, type.rank, pads}, {IR_ATTR_value, 1, &bits}};
+  if (real) memcpy(&bits, &value, sizeof bits < sizeof value ? sizeof bits : sizeof value);
+  else bits = (ir_expr)value;
+  return ir_add_node(c->g, IR_OP_pad, 1, &x, value == 0 && !signbit(value) ? 2 : 3, attrs, NULL);
+}
+
+bool onnx_op_pad(onnx_call *c) {
+  const char *mode = onnx_text(c, "mode", "constant");
+  const uint32_t x = onnx_in(c, 0);
+  ir_expr all[2 * SNT_MAX_RANK];
+  onnx_list pads = {0};
+  double value = onnx_float(c, "value", 0);
+  if (c->opset < 2) pads = onnx_int_list(c, "paddings");
+  else if (c->opset < 11) pads = onnx_int_list(c, "pads");
+  else if (!onnx_in_list(c, 1, &pads)) return false;
+  if (!x || !spread_pads(c, &pads, onnx_type_of(c, x)->rank, all)) return false;
+  if (onnx_has(c, 2) && !onnx_in_number(c, 2, &value)) return false;
+  if (!strcmp(mode, "constant")) return onnx_out(c, 0, pad_constant(c, x, all, value));
+  if (strcmp(mode, "edge") != 0 && strcmp(mode, "reflect") != 0 && strcmp(mode, "wrap") != 0) return onnx_refuse(c, "mode %.40s", mode);
+  return onnx_out(c, 0, onnx_add(c, "pad_%s %%%u, pads=%s", mode, x, onnx_list_text(c, 2 * onnx_type_of(c, x)->rank, all)));
+}
+
+/* Centred cuts, and zeros around. */
+bool onnx_op_center_crop_pad(onnx_call *c) {
+  expr_pool *pool = c->g->pool;
+  uint32_t x = onnx_in(c, 0);
+  onnx_list shape;
+  if (!x || !onnx_in_list(c, 1, &shape)) return false;
+  const ir_tensor type = *onnx_type_of(c, x);
+  const onnx_list axes = onnx_int_list(c, "axes");
+  ir_expr pads[2 * SNT_MAX_RANK] = {0};
+  for (uint32_t i = 0; i < shape.count; i++) {
+    int64_t number = i, want, is;
+    uint32_t axis;
+    if (axes.count > i) expr_is_const(pool, axes.at[i], &number);
+    if (!onnx_axis(c, number, type.rank, &axis)) return false;
+    if (!expr_is_const(pool, shape.at[i], &want) || !expr_is_const(pool, type.dims[axis], &is))
+      return onnx_refuse(c, "extents must be fixed");
+    if (want < is) x = onnx_slice(c, x, axis, (is - want) / 2, want, 1);
+    else pads[axis] = (want - is) / 2, pads[type.rank + axis] = want - is - (want - is) / 2;
+  }
+  return onnx_out(c, 0, x ? pad_constant(c, x, pads, 0) : 0);
+}
+
+/* ---- made from numbers ---- */
+bool onnx_op_constant_of_shape(onnx_call *c) {
+  const onnx_attr *a = onnx_find_attr(c, "value");
+  ir_tensor type = {.dtype = SNT_F32};
+  onnx_list shape;
+  double value = 0;
+  if (!onnx_in_list(c, 0, &shape)) return false;
+  if (shape.count > SNT_MAX_RANK) return onnx_refuse(c, "rank %u", shape.count);
+  if (a && a->kind == ONNX_TENSOR) {
+    const void *data;
+    uint64_t count;
+    snt_diag diag;
+    type.dtype = (uint8_t)onnx_type(a->tensor->type).dtype;
+    if (!type.dtype || onnx_tensor_data(a->tensor, onnx_arena(c), NULL, &data, &count, &diag) != SNT_OK || count != 1)
+      return onnx_refuse(c, "value is not one number");
+    value = ir_dtype_load(type.dtype, data, 0);
+  }
+  type.rank = (uint8_t)shape.count;
+  for (uint32_t i = 0; i < shape.count; i++) type.dims[i] = shape.at[i];
+  return onnx_out(c, 0, onnx_fill(c, &type, value));
+}
+
+bool onnx_op_eye_like(onnx_call *c) {
+  const ir_tensor *t = onnx_in_type(c, 0);
+  if (!t || t->rank != 2) return onnx_refuse(c, "the operand is no matrix");
+  const int32_t dtype = onnx_dtype_attr(c, "dtype", t->dtype);
+  const uint32_t row = onnx_iota(c, SNT_I32, 2, t->dims, 0), column = onnx_iota(c, SNT_I32, 2, t->dims, 1);
+  const uint32_t diagonal = onnx_2n(c, IR_OP_add, row, (double)onnx_int(c, "k", 0));
+  return dtype && onnx_out(c, 0, onnx_cast(c, onnx_2(c, IR_OP_eq, column, diagonal), dtype));
+}
+
+bool onnx_op_range(onnx_call *c) {
+  double v[3];
+  for (uint32_t i = 0; i < 3; i++)
+    if (!onnx_in_number(c, i, &v[i])) return false;
+  const double count = v[2] == 0 ? -1 : ceil((v[1] - v[0]) / v[2]);
+  if (!(count < 0x1p30) || v[2] == 0) return onnx_refuse(c, "the range has no end");
+  const ir_expr size = count > 0 ? (ir_expr)count : 0;
+  const int32_t dtype = onnx_in_type(c, 0)->dtype;
+  const uint32_t scaled = onnx_2n(c, IR_OP_mul, onnx_iota(c, dtype, 1, &size, 0), v[2]);
+  return onnx_out(c, 0, onnx_2n(c, IR_OP_add, scaled, v[0]));
+}
+
+bool onnx_op_shape(onnx_call *c) { return onnx_refuse(c, "the shape is not known"); }
+
+bool onnx_op_depth_to_space(onnx_call *c) {
+  const bool back = !strcmp(c->node->op, "SpaceToDepth");
+  const uint32_t x = onnx_in(c, 0);
+  const long long block = onnx_int(c, "blocksize", 0);
+  if (!x || back) return x && onnx_out(c, 0, onnx_add(c, "space_to_depth %%%u, size=[%lld]", x, block));
+  return onnx_out(c, 0, onnx_add(c, "depth_to_space %%%u, size=[%lld], mode=%s", x, block, onnx_lower(c, "mode", "dcr")));
+}
+
+/* Columns [n, c * taps, positions] summed where their taps lay: the transposed convolution by an identity of taps. */
+bool onnx_op_col2im(onnx_call *c) {
+  const uint32_t x = onnx_in(c, 0);
+  onnx_list image, block;
+  if (!x || !onnx_in_list(c, 1, &image) || !onnx_in_list(c, 2, &block)) return false;
+  const onnx_list stride = onnx_int_list(c, "strides"), dilation = onnx_int_list(c, "dilations"), pads = onnx_int_list(c, "pads");
+  const uint32_t count = image.count;
+  const ir_tensor type = *onnx_type_of(c, x);
+  int64_t taps = 1, size[3], extra[3], channels;
+  ir_expr open[SNT_MAX_RANK] = {type.dims[0], 0};
+  ir_text text;
+  if (count < 1 || count > 3 || block.count != count || type.rank != 3) return onnx_refuse(c, "image_shape has %u entries", count);
+  ir_text_init(&text, onnx_arena(c));
+  for (uint32_t i = 0; i < count; i++) {
+    int64_t extent, s = 1, d = 1, low = 0, high = 0;
+    if (!expr_is_const(c->g->pool, block.at[i], &size[i]) || !expr_is_const(c->g->pool, image.at[i], &extent))
+      return onnx_refuse(c, "shapes must be fixed");
+    if (stride.count) expr_is_const(c->g->pool, stride.at[i], &s);
+    if (dilation.count) expr_is_const(c->g->pool, dilation.at[i], &d);
+    if (pads.count) expr_is_const(c->g->pool, pads.at[i], &low), expr_is_const(c->g->pool, pads.at[count + i], &high);
+    const int64_t reach = d * (size[i] - 1) + 1, positions = (extent + low + high - reach) / s + 1;
+    extra[i] = extent + low + high - reach - (positions - 1) * s;
+    taps *= size[i];
+    open[2 + i] = (ir_expr)positions;
+  }
+  if (!expr_is_const(c->g->pool, type.dims[1], &channels) || channels % taps)
+    return onnx_refuse(c, "the channels are no multiple of the block");
+  open[1] = (ir_expr)channels;
+  const ir_tensor eye = {
+      .dtype = type.dtype, .rank = (uint8_t)(2 + count), .dims = {taps, 1, size[0], count > 1 ? size[1] : 0, count > 2 ? size[2] : 0}};
+  double *ones = ir_arena_take(onnx_arena(c), (size_t)(taps * taps) * sizeof *ones, 8);
+  if (!ones) return false;
+  for (int64_t i = 0; i < taps; i++) ones[i * taps + i] = 1;
+  const ir_expr planes = expr_mul(c->g->pool, type.dims[0], (ir_expr)(channels / taps));
+  ir_expr apart[SNT_MAX_RANK] = {planes, (ir_expr)taps}, joined[SNT_MAX_RANK] = {type.dims[0], (ir_expr)(channels / taps)};
+  for (uint32_t i = 0; i < count; i++) apart[2 + i] = open[2 + i], joined[2 + i] = image.at[i];
+  const uint32_t split = onnx_reshape(c, x, 2 + count, apart), weights = onnx_data(c, &eye, ones);
+  if (!split || !weights) return false;
+  ir_text_format(&text, "conv_transpose %%%u, %%%u, output_pads=%s", split, weights, onnx_numbers_text(c, count, extra));
+  if (stride.count) ir_text_format(&text, ", stride=%s", onnx_list_text(c, count, stride.at));
+  if (dilation.count) ir_text_format(&text, ", dilation=%s", onnx_list_text(c, count, dilation.at));
+  if (pads.count) ir_text_format(&text, ", pads=%s", onnx_list_text(c, 2 * count, pads.at));
+  return !text.failed && onnx_out(c, 0, onnx_reshape(c, onnx_add(c, "%s", text.at), 2 + count, joined));
+}
