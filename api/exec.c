@@ -63,7 +63,9 @@ static snt_result make_constants(snt_exec *x, snt_diag *diag) {
     if (!plan_logical_bytes(p, b, NULL, &bytes)) return ir_fail(diag, SNT_E_LIMIT, "exec", 0, "the size of a constant does not fit");
     SNT_TRY(upload_new(x, i, bytes, b->data, diag));
   }
-  return x->device->rt->v->wait(x->stream->rt, diag);
+  const snt_result r = x->device->rt->v->wait(x->stream->rt, diag);
+  api_store_rest(x->program->store);
+  return r;
 }
 
 static snt_result make_tables(snt_exec *x, snt_diag *diag) {

@@ -26,6 +26,11 @@ snt_result snt_graph_create(snt_context *c, snt_graph **out) {
   if (!c || !out) return SNT_E_ARG;
   snt_graph *g = api_take(c, sizeof *g);
   if (!g) return SNT_E_HOST_MEM;
+  g->store = api_store_new(c);
+  if (!g->store) {
+    api_give(c, g, sizeof *g);
+    return SNT_E_HOST_MEM;
+  }
   g->context = c;
   api_context_hold(c);
   ir_arena_init(&g->arena, &c->alloc);
@@ -38,8 +43,8 @@ snt_result snt_graph_create(snt_context *c, snt_graph **out) {
 void snt_graph_destroy(snt_graph *g) {
   if (!g) return;
   snt_context *c = g->context;
-  for (api_kept *k = g->kept; k; k = k->next) k->release(k->user);
   ir_arena_free(&g->arena);
+  api_store_drop(g->store);
   api_give(c, g, sizeof *g);
   snt_context_destroy(c);
 }

@@ -21,18 +21,33 @@ struct snt_context {
   const snt_backend *backend_list[API_MAX_BACKENDS];
   uint32_t backend_count;
 };
-/* What must live as long as a graph: mapped files, say. In the graph's arena; released when it is destroyed. */
+/* What constant data lies in and must live as long as it: mapped files, say. In the store's arena. */
 typedef struct api_kept {
   struct api_kept *next;
-  void (*release)(void *user);
   void *user;
+  void (*release)(void *user);
+  bool (*holds)(void *user, const void *data, uint64_t bytes); /* the data lies in it, and does not change */
+  void (*rest)(void *user);                                    /* the data was read and is not wanted soon: memory may be given back */
 } api_kept;
+typedef struct api_copy {
+  const void *from;
+  void *copy;
+  uint64_t bytes;
+} api_copy;
+/* Constant data that a graph and its programs share. Changed by the graph's thread only. */
+typedef struct api_store {
+  atomic_uint uses;
+  snt_context *context;
+  ir_arena arena;
+  api_kept *kept;
+  IR_VEC(api_copy) copies;
+} api_store;
 struct snt_graph {
   snt_context *context;
   ir_arena arena;
   expr_pool pool;
   ir_graph graph;
-  api_kept *kept;
+  api_store *store;
 };
 struct snt_profile {
   snt_context *context;
@@ -56,6 +71,7 @@ typedef struct api_kernel {
 struct snt_program {
   atomic_uint uses;
   snt_context *context;
+  api_store *store; /* of the constants; null: they are in the arena or in a blob */
   ir_arena arena;
   expr_pool pool;
   ir_graph graph; /* as the user gave it: what the host device evaluates */
@@ -146,6 +162,11 @@ void api_give(snt_context *, void *, size_t size);
 uint32_t api_starved(const snt_context *);
 snt_result api_blame(const snt_context *, uint32_t before, snt_result, snt_diag *);
 void api_context_hold(snt_context *);
+api_store *api_store_new(snt_context *);
+api_store *api_store_hold(api_store *);
+void api_store_drop(api_store *);
+const void *api_store_data(api_store *, const void *data, uint64_t bytes); /* the same bytes, as long as the store lives; null: no memory */
+void api_store_rest(const api_store *);
 snt_program *api_program_new(snt_context *); /* empty, with one use */
 void api_program_drop(snt_program *);
 snt_result api_code_key(uint32_t target_bit, api_code *); /* from the code's bytes */

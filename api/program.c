@@ -14,7 +14,7 @@ uint32_t api_target_index(uint32_t bit) {
 }
 static const uint32_t target_bits[API_TARGETS] = {SNT_TARGET_OPENCL, SNT_TARGET_SPIRV, SNT_TARGET_CUDA, SNT_TARGET_HOST};
 
-/* ---- the program owns a copy of the graph, constants included, so that it outlives it ---- */
+/* ---- the program owns a copy of the graph and shares its constants' data, so that it outlives it ---- */
 
 static snt_result copy_constants(snt_program *p) {
   for (uint32_t n = 1; n < p->graph.nodes.count; n++) {
@@ -24,10 +24,8 @@ static snt_result copy_constants(snt_program *p) {
     if (c->kind == IR_CONST_NORMAL || c->kind == IR_CONST_UNIFORM) c->data = NULL; /* made again, in our arena */
     if (c->kind != IR_CONST_DATA) continue;
     const size_t bytes = (size_t)ir_tensor_elements(&p->pool, &node->type) * ir_dtypes[node->type.dtype].bytes;
-    void *data = ir_arena_take(&p->arena, bytes, 64);
-    if (!data) return SNT_E_HOST_MEM;
-    memcpy(data, c->data, bytes);
-    c->data = data;
+    c->data = api_store_data(p->store, c->data, bytes);
+    if (!c->data) return SNT_E_HOST_MEM;
   }
   return SNT_OK;
 }
@@ -39,6 +37,7 @@ static snt_result copy_graph(snt_program *p, const snt_graph *g, snt_diag *diag)
   snt_result r = ir_graph_copy_live(&g->graph, &p->graph, map);
   /* the copy takes over the pointer; the text must be the program's own */
   p->graph.title = ir_arena_text(&p->arena, g->graph.title ? g->graph.title : "main", strlen(g->graph.title ? g->graph.title : "main"));
+  p->store = api_store_hold(g->store);
   if (r == SNT_OK) r = p->graph.title ? copy_constants(p) : SNT_E_HOST_MEM;
   return r == SNT_OK ? r : ir_fail(diag, r, "compile", 0, "the graph could not be copied");
 }
@@ -187,6 +186,7 @@ snt_result snt_compile(snt_graph *g, const snt_profile *profile, const snt_compi
   snt_result r = compile_into(p, g, &info, diag);
   if (r == SNT_OK && p->arena.failed) r = SNT_E_INTERNAL; /* someone went on without what it asked for */
   r = api_blame(g->context, starved, r, diag);
+  api_store_rest(g->store);
   if (r != SNT_OK) {
     api_program_drop(p);
     return r;
@@ -210,6 +210,7 @@ void api_program_drop(snt_program *p) {
   if (!p || atomic_fetch_sub(&p->uses, 1) != 1) return;
   snt_context *c = p->context;
   ir_arena_free(&p->arena);
+  api_store_drop(p->store);
   api_give(c, p, sizeof *p);
   snt_context_destroy(c);
 }

@@ -110,7 +110,22 @@ uint16_t ir_bf16_from_f32(float value) {
 float ir_f32_from_bf16(uint16_t value) { return float_of((uint32_t)value << 16); }
 
 /* ---- integers ---- */
-#define AT(T) (((const T *)data)[i])
+/* Data may lie anywhere: tensors of a mapped file are aligned to nothing. */
+#define LOAD(T)                                                    \
+  static T load_##T(const void *data, size_t i) {                  \
+    T value;                                                       \
+    memcpy(&value, (const char *)data + i * sizeof(T), sizeof(T)); \
+    return value;                                                  \
+  }
+LOAD(int16_t)
+LOAD(int32_t) LOAD(int64_t) LOAD(uint16_t) LOAD(uint32_t) LOAD(uint64_t) LOAD(float) LOAD(double)
+#undef LOAD
+#define AT(T) (load_##T(data, i))
+    static int8_t load_int8_t(const void *data, size_t i) {
+  return ((const int8_t *)data)[i];
+}
+static uint8_t load_uint8_t(const void *data, size_t i) { return ((const uint8_t *)data)[i]; }
+
 int64_t ir_dtype_load_int(int32_t dtype, const void *data, size_t i) {
   switch (dtype) {
   case SNT_I8: return AT(int8_t);
@@ -152,13 +167,13 @@ void ir_dtype_store_int(int32_t dtype, void *data, size_t i, int64_t value) {
 
 double ir_dtype_load(int32_t dtype, const void *data, size_t i) {
   switch (dtype) {
-  case SNT_F32: return AT(const float);
-  case SNT_F64: return AT(const double);
-  case SNT_F16: return (double)ir_f32_from_f16(AT(const uint16_t));
-  case SNT_BF16: return (double)ir_f32_from_bf16(AT(const uint16_t));
-  case SNT_F8E4M3: return small_to_double(AT(const uint8_t), &float8e4m3);
-  case SNT_F8E5M2: return small_to_double(AT(const uint8_t), &float8e5m2);
-  case SNT_U64: return (double)AT(const uint64_t);
+  case SNT_F32: return load_float(data, i);
+  case SNT_F64: return load_double(data, i);
+  case SNT_F16: return (double)ir_f32_from_f16(load_uint16_t(data, i));
+  case SNT_BF16: return (double)ir_f32_from_bf16(load_uint16_t(data, i));
+  case SNT_F8E4M3: return small_to_double(load_uint8_t(data, i), &float8e4m3);
+  case SNT_F8E5M2: return small_to_double(load_uint8_t(data, i), &float8e5m2);
+  case SNT_U64: return (double)load_uint64_t(data, i);
   default: return (double)ir_dtype_load_int(dtype, data, i);
   }
 }

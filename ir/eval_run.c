@@ -82,10 +82,13 @@ static void release_value(eval_ctx *ctx, uint32_t node) {
 /* ---- sources ---- */
 /* A device that flushes reads a subnormal as 0. */
 static bool has_denormals(const eval_ctx *ctx, int32_t dtype, const void *data, uint64_t count) {
-  const float *at = data;
   bool found = false;
   if (dtype != SNT_F32 || ctx->info->keeps_denormals) return false;
-  for (uint64_t i = 0; i < count && !found; i++) found = at[i] != 0 && at[i] < 0x1p-126f && at[i] > -0x1p-126f;
+  for (uint64_t i = 0; i < count && !found; i++) {
+    float at;
+    memcpy(&at, (const char *)data + i * sizeof at, sizeof at);
+    found = at != 0 && at < 0x1p-126f && at > -0x1p-126f;
+  }
   return found;
 }
 
@@ -104,6 +107,11 @@ static snt_result from_storage(eval_ctx *ctx, uint32_t node, const void *data, e
     SNT_TRY(eval_new(ctx, out, has_denormals(ctx, out->dtype, data, out->count)));
     eval_load(ctx, out->dtype, data, out->count, out->buffer->data);
     if (out->buffer->bound) bound_denormals(out);
+    return SNT_OK;
+  }
+  if ((uintptr_t)data % ir_dtypes[out->dtype].bytes) { /* a tensor of a mapped file, say */
+    SNT_TRY(eval_new(ctx, out, false));
+    memcpy(out->buffer->data, data, (size_t)out->count * ir_dtypes[out->dtype].bytes);
     return SNT_OK;
   }
   eval_buffer *buffer = eval_take(ctx, sizeof *buffer);
@@ -246,6 +254,7 @@ static snt_result run_operator(eval_ctx *ctx, uint32_t node, eval_view *out) {
   case IR_OP_bitcast: return engine->bitcast(ctx, node, out);
   case IR_OP_contract: return engine->contract(ctx, node, out);
   case IR_OP_gather: return engine->gather(ctx, node, out);
+  case IR_OP_argsort: return eval_argsort(ctx, node, out);
   case IR_OP_repeat: return run_repeat(ctx, node, out);
   case IR_OP_pick: return run_pick(ctx, node, out);
   case IR_OP_argument: return eval_fail(ctx, node, SNT_E_INTERNAL, "outside its region");

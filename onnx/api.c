@@ -47,17 +47,18 @@ snt_result snt_onnx_import(snt_graph *g, const void *data, size_t size, const sn
 snt_result snt_onnx_import_file(snt_graph *g, const char *path, const snt_onnx_info *info, snt_diag *diag) {
   SNT_TRY(check(g, info, diag));
   if (!path) return ir_fail(diag, SNT_E_ARG, "onnx", 0, "a path is needed");
-  onnx_folder *folder = IR_NEW(&g->arena, onnx_folder);
-  api_kept *kept = IR_NEW(&g->arena, api_kept);
+  ir_arena *arena = &g->store->arena;
+  onnx_folder *folder = IR_NEW(arena, onnx_folder);
+  api_kept *kept = IR_NEW(arena, api_kept);
   onnx_mapping model = {0};
   if (!folder || !kept) return ir_fail(diag, SNT_E_HOST_MEM, "onnx", 0, "out of memory");
-  *folder = (onnx_folder){.arena = &g->arena, .model = ir_arena_text(&g->arena, path, strlen(path))};
-  *kept = (api_kept){.next = g->kept, .release = onnx_folder_close, .user = folder};
-  g->kept = kept;
+  *folder = (onnx_folder){.arena = arena, .model = ir_arena_text(arena, path, strlen(path))};
+  *kept = (api_kept){g->store->kept, folder, onnx_folder_close, onnx_folder_holds, onnx_folder_rest};
+  g->store->kept = kept;
   if (!folder->model) return ir_fail(diag, SNT_E_HOST_MEM, "onnx", 0, "out of memory");
   SNT_TRY(onnx_map_file(&model, path, diag));
   model.name = "";
-  if (!IR_PUSH(&g->arena, &folder->maps, model)) return ir_fail(diag, SNT_E_HOST_MEM, "onnx", 0, "out of memory");
+  if (!IR_PUSH(arena, &folder->maps, model)) return ir_fail(diag, SNT_E_HOST_MEM, "onnx", 0, "out of memory");
   if (!model.size) return ir_fail(diag, SNT_E_PARSE, "onnx", 0, "the model is empty");
   const onnx_files files = onnx_folder_files(folder);
   return import(g, model.data, model.size, info, &files, diag);

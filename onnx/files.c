@@ -1,4 +1,5 @@
-/* Files mapped into memory: the model and, from its folder or below, the data that it keeps outside. Mappings live as long as the graph.
+/* Files mapped into memory: the model and, from its folder or below, the data that it keeps outside. Mappings live as long as the graph
+   and its programs.
    A path of the model is followed one component at a time without symbolic links, so none leads out of the folder. */
 #include "onnx/files.h"
 #include <errno.h>
@@ -90,4 +91,20 @@ void onnx_folder_close(void *user) {
   for (uint32_t i = 0; i < f->maps.count; i++)
     if (f->maps.at[i].data) munmap(f->maps.at[i].data, f->maps.at[i].size);
   f->maps.count = 0;
+}
+
+bool onnx_folder_holds(void *user, const void *data, uint64_t bytes) {
+  const onnx_folder *f = user;
+  for (uint32_t i = 0; i < f->maps.count; i++) {
+    const uintptr_t begin = (uintptr_t)f->maps.at[i].data, at = (uintptr_t)data;
+    if (begin && at >= begin && at - begin <= f->maps.at[i].size && bytes <= f->maps.at[i].size - (at - begin)) return true;
+  }
+  return false;
+}
+
+/* The pages are read again from the file when somebody wants them. */
+void onnx_folder_rest(void *user) {
+  const onnx_folder *f = user;
+  for (uint32_t i = 0; i < f->maps.count; i++)
+    if (f->maps.at[i].data) (void)madvise(f->maps.at[i].data, f->maps.at[i].size, MADV_DONTNEED);
 }

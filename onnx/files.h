@@ -16,4 +16,6 @@ typedef struct onnx_folder {
 snt_result onnx_map_file(onnx_mapping *, const char *path, snt_diag *);
 onnx_files onnx_folder_files(onnx_folder *);
 void onnx_folder_close(void *folder);
+bool onnx_folder_holds(void *folder, const void *data, uint64_t bytes);
+void onnx_folder_rest(void *folder); /* gives back the memory that reading took */
 #endif

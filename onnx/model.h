@@ -110,7 +110,7 @@ typedef struct onnx_files {
   void *user;
   const void *(*find)(void *user, const char *location, uint64_t offset, uint64_t bytes, snt_diag *);
 } onnx_files;
-/* The elements row-major in Sinter's storage, aligned to the element: a view of the file where that is so already, else a copy in the
+/* The elements row-major in Sinter's storage, aligned to nothing: a view of the file where it has that form, else a copy in the
    arena. The size is checked against the extents, of which there are at most SNT_MAX_RANK, none negative. */
 snt_result onnx_tensor_data(const onnx_tensor *, ir_arena *, const onnx_files *, const void **out, uint64_t *elements, snt_diag *);
 #endif

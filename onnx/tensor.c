@@ -119,7 +119,7 @@ snt_result onnx_tensor_data(const onnx_tensor *t, ir_arena *arena, const onnx_fi
   if (t->external) SNT_TRY(find_external(t, bytes, files, &raw, diag));
   const bool typed = !raw.size && (t->ints.count || t->reals.count);
   if (!typed && raw.size != bytes) return wrong_count(t, bytes, raw.size, "bytes", diag);
-  if (!typed && !is_nibble(dtype) && raw.size && (uintptr_t)raw.at % size == 0) {
+  if (!typed && !is_nibble(dtype) && raw.size) {
     *out = raw.at;
     return SNT_OK;
   }
