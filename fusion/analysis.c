@@ -195,7 +195,7 @@ static void walk(load_walk *w, uint32_t node, const map_access *access) {
   }
   const uint8_t flags = ir_ops[n->op].flags;
   if (flags & IR_SOURCE) return;
-  if (n->op == IR_OP_loop || n->op == IR_OP_pick) { /* reads what it likes */
+  if (n->op == IR_OP_loop || n->op == IR_OP_pick || n->op == IR_OP_argsort) { /* reads what it likes */
     w->ok = false;
     return;
   }

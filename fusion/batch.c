@@ -17,10 +17,15 @@ typedef struct join {
 
 /* ---- what may be joined ---- */
 
+static bool may_meet(const plan_binding *a, const plan_binding *b) {
+  return a->buffer == b->buffer || (a->swap && a->other == b->buffer) || (b->swap && b->other == a->buffer) ||
+         (a->swap && b->swap && a->other == b->other);
+}
+
 static bool conflicts(const plan_step *a, const plan_step *b) {
   for (uint32_t i = 0; i < a->binding_count; i++)
     for (uint32_t k = 0; k < b->binding_count; k++)
-      if (a->bindings[i].buffer == b->bindings[k].buffer && ((a->bindings[i].access | b->bindings[k].access) & KIR_WRITE)) return true;
+      if (may_meet(&a->bindings[i], &b->bindings[k]) && ((a->bindings[i].access | b->bindings[k].access) & KIR_WRITE)) return true;
   return false;
 }
 
@@ -113,8 +118,8 @@ static uint32_t shared_memory(const join *j, const plan_step *s, const kir_memor
     if (had->space != KIR_GLOBAL || m->space != KIR_GLOBAL || had->flags != m->flags || had->view != m->view) continue;
     if (had->access != KIR_READ || m->access != KIR_READ || !kir_same(had->type, m->type)) continue;
     const plan_binding *x = &j->step.bindings[had->slot], *y = &s->bindings[m->slot];
-    if (x->buffer == y->buffer && x->offset == y->offset && !m->offset_scalar && !had->offset_scalar && had->dims[0] == m->dims[0] &&
-        !m->size_scalar && !had->size_scalar)
+    if (x->buffer == y->buffer && x->other == y->other && x->swap == y->swap && x->offset == y->offset && !m->offset_scalar &&
+        !had->offset_scalar && had->dims[0] == m->dims[0] && !m->size_scalar && !had->size_scalar)
       return i;
   }
   return UINT32_MAX;
@@ -221,6 +226,25 @@ static bool is_plain(const fusion_context *c, const plan_step *s) {
   return !s->choice && !s->guard_count && s->node_count && is_launch_bound(c, s);
 }
 
+/* Steps move within a trip of their loop only: where the next loop begins or ends. */
+static uint32_t segment_end(const ir_plan *p, uint32_t step) {
+  uint32_t end = p->steps.count;
+  for (uint32_t l = 0; l < p->loops.count; l++) {
+    if (p->loops.at[l].first > step && p->loops.at[l].first < end) end = p->loops.at[l].first;
+    if (p->loops.at[l].end > step && p->loops.at[l].end < end) end = p->loops.at[l].end;
+  }
+  return end;
+}
+
+static void remove_step(ir_plan *p, uint32_t step) {
+  memmove(&p->steps.at[step], &p->steps.at[step + 1], (p->steps.count - step - 1) * sizeof p->steps.at[0]);
+  p->steps.count--;
+  for (uint32_t l = 0; l < p->loops.count; l++) {
+    p->loops.at[l].first -= p->loops.at[l].first > step;
+    p->loops.at[l].end -= p->loops.at[l].end > step;
+  }
+}
+
 /* Joins later steps into step `at`: independent of it and of everything between, which they move in front of. */
 static bool join_into(fusion_context *c, uint32_t at, uint32_t end) {
   ir_plan *p = c->plan;
@@ -241,8 +265,7 @@ static bool join_into(fusion_context *c, uint32_t at, uint32_t end) {
     const plan_kernel made = {.kernel = j.k, .kind = "batch"};
     p->kernels.at[a->kernel] = made;
     p->steps.at[at] = j.step;
-    memmove(&p->steps.at[i], &p->steps.at[i + 1], (p->steps.count - i - 1) * sizeof p->steps.at[0]);
-    p->steps.count--;
+    remove_step(p, i);
     end--;
     i--;
   }
@@ -271,7 +294,7 @@ snt_result fusion_batch(fusion_context *c, bool *changed) {
   *changed = false;
   if (c->options->level != FUSION_FUSED) return SNT_OK;
   for (uint32_t at = 0; at < p->steps.count; at++)
-    if (!join_into(c, at, p->steps.count)) return ir_fail(c->diag, SNT_E_HOST_MEM, "batch", 0, "out of host memory");
+    if (!join_into(c, at, segment_end(p, at))) return ir_fail(c->diag, SNT_E_HOST_MEM, "batch", 0, "out of host memory");
   if (p->steps.count != before && !drop_unused(c)) return ir_fail(c->diag, SNT_E_HOST_MEM, "batch", 0, "out of host memory");
   return SNT_OK;
 }

@@ -24,6 +24,7 @@ typedef enum {
   GROUP_SCAN,
   GROUP_SCATTER,
   GROUP_REPEAT,
+  GROUP_SORT,
   GROUP_ATTENTION,
   GROUP_KIND_COUNT
 } group_kind;

@@ -155,6 +155,7 @@ static uint32_t lower_bitcast(const lower_site *s) {
 #define LOWER_scatter_mul NOT_POINTWISE
 #define LOWER_scatter_min NOT_POINTWISE
 #define LOWER_scatter_max NOT_POINTWISE
+#define LOWER_argsort NOT_POINTWISE
 #define LOWER_repeat NOT_POINTWISE
 #define LOWER_loop NOT_POINTWISE
 #define LOWER_pick NOT_POINTWISE

@@ -10,6 +10,7 @@ const schedule_info fusion_schedules[GROUP_KIND_COUNT] = {
     [GROUP_WINDOW] = {"window", schedule_window_accepts, schedule_window_build, NULL},
     [GROUP_TRANSPOSE] = {"transpose", schedule_transpose_accepts, schedule_transpose_build, NULL},
     [GROUP_SCAN] = {"scan", schedule_scan_accepts, schedule_scan_build, NULL},
+    [GROUP_SORT] = {"sort", NULL, schedule_sort_build, NULL},
     [GROUP_REPEAT] = {"repeat", NULL, schedule_repeat_build, NULL},
     [GROUP_SCATTER] = {"scatter", schedule_loop_accepts, schedule_loop_build, NULL},
 };

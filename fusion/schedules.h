@@ -15,6 +15,7 @@ bool schedule_window_accepts(const fusion_context *, const fusion_group *, const
 snt_result schedule_window_build(fusion_context *, const fusion_group *);
 bool schedule_scan_accepts(const fusion_context *, const fusion_group *, const char **why_not);
 snt_result schedule_scan_build(fusion_context *, const fusion_group *);
+snt_result schedule_sort_build(fusion_context *, const fusion_group *);
 snt_result schedule_repeat_build(fusion_context *, const fusion_group *);
 bool schedule_transpose_wanted(fusion_context *, const fusion_group *); /* a loop group that is better as a transpose */
 bool schedule_transpose_accepts(const fusion_context *, const fusion_group *, const char **why_not);

@@ -68,6 +68,8 @@ static inline void *eval_at(const eval_ctx *ctx, const eval_view *v) {
 /* Spreads a rank-0 operand over a shape. */
 eval_view eval_spread(const eval_view *, const eval_view *shape);
 
+snt_result eval_argsort(eval_ctx *, uint32_t node, eval_view *out); /* ir/eval_sort.c, for both evaluators */
+
 /* ---- ir/eval_move.c ---- */
 snt_result eval_movement(eval_ctx *, uint32_t node, eval_view *out);
 snt_result eval_dim(eval_ctx *, ir_expr, int64_t *out); /* value of an expression over symbols */

@@ -33,6 +33,17 @@ snt_result shape_scatter(shape_query *q) {
   return SNT_OK;
 }
 
+/* As many positions as elements. */
+snt_result shape_argsort(shape_query *q) {
+  uint32_t axis;
+  SNT_TRY(shape_class(q, 0, false));
+  SNT_TRY(shape_list(q, IR_ATTR_axis, 1, 0));
+  SNT_TRY(shape_axis(q, IR_ATTR_axis, 0, shape_arg(q, 0)->rank, &axis));
+  q->out = *shape_arg(q, 0);
+  q->out.dtype = SNT_I64;
+  return SNT_OK;
+}
+
 snt_result shape_repeat(shape_query *q) {
   int64_t region, lo, hi;
   SNT_TRY(shape_need(q, IR_ATTR_region));

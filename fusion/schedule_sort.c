@@ -1,0 +1,363 @@
+/* Kind `sort`: the positions of a stable sort along one axis. Short lines: an element's place is the number of those that come before it, in one
+   kernel. Longer ones: runs of RUN elements sorted so, with their keys; then runs of one width merged in pairs, pass by pass, each work-item finding
+   by bisection where its piece of the merged run begins in both; a last kernel writes the positions.
+   One kernel serves all passes: the width is a scalar of the plan, and a pass that a line does not need is left out by its guard. */
+#include "fusion/emit_private.h"
+#include "fusion/schedule_common.h"
+#include "fusion/schedules.h"
+
+enum { RUN = 32, WHOLE_LINE = 128, MAX_PASSES = 26, RUN_BITS = 5 };
+_Static_assert(RUN == 1 << RUN_BITS, "widths are powers of two");
+
+typedef struct sort_job {
+  fusion_context *c;
+  const fusion_group *group;
+  emit *e;
+  uint32_t node, operand, axis, rank;
+  const ir_expr *dims;
+  ir_expr length, inner, lines;
+  bool descending, whole; /* whole: lines of one run */
+  int32_t key;
+  uint32_t keys[2], order[2]; /* plan buffers, written in turn */
+  ir_expr line, lo, hi;       /* of the run at hand */
+  ir_expr width, halvings;    /* variables that stand for scalars of the merge: elements a run, bisections */
+} sort_job;
+
+static map_access at_place(const sort_job *j, ir_expr line, ir_expr place) {
+  expr_pool *x = j->e->x;
+  map_access at = {.rank = j->rank};
+  map_delinear(x, expr_div(x, line, j->inner), j->axis, j->dims, at.at);
+  map_delinear(x, expr_mod(x, line, j->inner), j->rank - j->axis - 1, j->dims + j->axis + 1, at.at + j->axis + 1);
+  at.at[j->axis] = place;
+  return at;
+}
+
+/* ---- order ---- */
+
+static uint32_t is_less(const sort_job *j, uint32_t a, uint32_t b) {
+  kir_kernel *k = j->e->k;
+  const uint32_t less = kir_2(k, KIR_lt, a, b);
+  if (j->e->failed || k->failed || !ir_dtypes[j->key].is_float) return less;
+  return kir_2(k, KIR_or, less, kir_2(k, KIR_and, kir_2(k, KIR_ne, b, b), kir_2(k, KIR_eq, a, a)));
+}
+static uint32_t comes_before(const sort_job *j, uint32_t a, uint32_t b) { return j->descending ? is_less(j, b, a) : is_less(j, a, b); }
+
+/* ---- runs: how many of the run come before each element ---- */
+
+static void store_place(sort_job *j, ir_expr place, uint32_t key, uint32_t rank) {
+  emit *e = j->e;
+  expr_pool *x = e->x;
+  const ir_expr to = expr_add(x, j->lo, emit_var_for(e, "rank", rank, 0, expr_sub(x, j->hi, j->lo)));
+  const uint32_t own = emit_expr(e, place);
+  if (j->whole) {
+    const map_access at = at_place(j, j->line, to);
+    emit_store_node(e, j->node, &at, kir_cast(e->k, kir_t(SNT_I64, 1), own));
+    return;
+  }
+  const ir_expr offset = expr_add(x, expr_mul(x, j->line, j->length), to);
+  emit_store(e, emit_bind(e, j->keys[0], KIR_WRITE), j->key, offset, key);
+  emit_store(e, emit_bind(e, j->order[0], KIR_WRITE), SNT_U32, offset, own);
+}
+
+static void rank_elements(emit *e, void *user, ir_expr place) {
+  sort_job *j = user;
+  const uint32_t lanes = e->lanes, lane_var = e->lane_var;
+  const map_access own = at_place(j, j->line, place);
+  const uint32_t key = emit_value(e, j->operand, &own), mine = emit_any_expr(e, place);
+  uint32_t carried, rank, start = kir_const_int(e->k, kir_t(SNT_U32, lanes), 0);
+  const ir_expr v = emit_loop(
+      e, &(emit_loop_info){.name = "o", .lo = j->lo, .hi = j->hi, .step = 1, .carry_count = 1, .initial = &start, .carried = &carried});
+  emit_use_lanes(e, lane_var, lanes);
+  const map_access at = at_place(j, j->line, v);
+  const uint32_t other = emit_value(e, j->operand, &at);
+  const uint32_t earlier = kir_2(e->k, KIR_lt, emit_expr(e, v), mine);
+  const uint32_t not_after = kir_1(e->k, KIR_not, comes_before(j, key, other));
+  const uint32_t before = kir_2(e->k, KIR_or, kir_2(e->k, KIR_and, earlier, not_after), comes_before(j, other, key));
+  const uint32_t one = kir_const_int(e->k, kir_t(SNT_U32, lanes), 1);
+  uint32_t next = kir_2(e->k, KIR_add, carried, kir_3(e->k, KIR_select, before, one, start));
+  emit_loop_end(e, v, 1, &next, &rank);
+  if (e->failed || e->k->failed) return;
+  emit_scalar_lanes(e);
+  for (uint32_t i = 0; i < lanes; i++) {
+    const ir_expr lane = i;
+    const uint32_t number = kir_const_int(e->k, kir_t(SNT_U32, 1), i);
+    store_place(j, lanes > 1 ? expr_substitute(e->x, place, 1, &lane_var, &lane) : place,
+                lanes > 1 ? kir_2(e->k, KIR_extract, key, number) : key, lanes > 1 ? kir_2(e->k, KIR_extract, rank, number) : rank);
+  }
+  emit_use_lanes(e, lane_var, lanes);
+}
+
+static ir_expr end_of_run(const sort_job *j) {
+  expr_pool *x = j->e->x;
+  return j->whole ? j->length : expr_min(x, expr_add(x, j->lo, RUN), j->length);
+}
+
+static snt_result begin(sort_job *j, const char *suffix) {
+  j->e = emit_begin(j->c, j->group, suffix);
+  return j->e ? SNT_OK : ir_fail(j->c->diag, SNT_E_HOST_MEM, "schedule", j->node, "out of host memory");
+}
+
+/* A loop over this group's share of `units` (explicit), or the unit of this item inside a test (lanes). */
+static ir_expr begin_units(sort_job *j, ir_expr units, int64_t elements, ir_expr *groups) {
+  emit *e = j->e;
+  expr_pool *x = e->x;
+  if (schedule_is_explicit(j->c)) {
+    int64_t per;
+    *groups = schedule_split_work(j->c, units, elements, &per);
+    const ir_expr lo = expr_mul(x, emit_group(e, *groups), expr_int(x, per));
+    return emit_loop(e, &(emit_loop_info){.name = "u", .lo = lo, .hi = expr_min(x, expr_add(x, lo, expr_int(x, per)), units), .step = 1});
+  }
+  const cost_profile *p = j->c->options->profile;
+  uint32_t items = (uint32_t)p->group_items;
+  if (items > p->max_items) items = p->max_items;
+  *groups = expr_ceil_div(x, units, (ir_expr)items);
+  const ir_expr unit = expr_add(x, expr_mul(x, emit_group(e, *groups), (ir_expr)items), emit_item(e, 0, items));
+  emit_if(e, kir_2(e->k, KIR_lt, emit_expr(e, unit), emit_expr(e, units)));
+  return unit;
+}
+static void end_units(sort_job *j, ir_expr unit) {
+  if (schedule_is_explicit(j->c)) emit_loop_end(j->e, unit, 0, NULL, NULL);
+  else emit_if_end(j->e);
+}
+
+/* Explicit: a run at a time, its elements in vectors. Lanes: an element an item. */
+static snt_result build_runs(sort_job *j) {
+  SNT_TRY(begin(j, "sort"));
+  emit *e = j->e;
+  expr_pool *x = e->x;
+  ir_expr groups;
+  if (schedule_is_explicit(j->c)) {
+    const ir_expr runs = j->whole ? 1 : expr_ceil_div(x, j->length, RUN);
+    const ir_expr unit = begin_units(j, expr_mul(x, j->lines, runs), 64, &groups);
+    j->line = expr_div(x, unit, runs);
+    j->lo = expr_mul(x, expr_mod(x, unit, runs), RUN);
+    j->hi = end_of_run(j);
+    schedule_vector_loop(e, j->lo, j->hi, schedule_lanes(j->c), 1, rank_elements, j);
+    end_units(j, unit);
+  } else {
+    const ir_expr unit = begin_units(j, expr_mul(x, j->lines, j->length), 1, &groups), place = expr_mod(x, unit, j->length);
+    j->line = expr_div(x, unit, j->length);
+    j->lo = j->whole ? 0 : expr_sub(x, place, expr_mod(x, place, RUN));
+    j->hi = end_of_run(j);
+    rank_elements(e, j, place);
+    end_units(j, unit);
+  }
+  return emit_end(e, groups, 0, 0, NULL);
+}
+
+/* ---- merging ---- */
+
+typedef struct merge_piece {
+  ir_expr base, first, count; /* of the pair of runs; of the piece, within the line; elements of the piece */
+  uint32_t a_count, b_count;
+  uint32_t keys, order; /* memories read */
+} merge_piece;
+
+static uint32_t u32_const(const sort_job *j, int64_t v) { return kir_const_int(j->e->k, kir_t(SNT_U32, 1), v); }
+
+/* An element of the pair of runs, `place` from its base, as an offset of the scratch buffers. */
+static ir_expr pair_offset(const sort_job *j, const merge_piece *m, uint32_t place) {
+  expr_pool *x = j->e->x;
+  const ir_expr start = expr_add(x, expr_mul(x, j->line, j->length), m->base);
+  return expr_add(x, start, emit_var_for(j->e, "place", place, 0, expr_sub(x, j->length, m->base)));
+}
+static uint32_t key_at(const sort_job *j, const merge_piece *m, uint32_t place) {
+  return emit_load(j->e, m->keys, j->key, pair_offset(j, m, place), 0, NULL);
+}
+
+/* How many of the piece's forerunners are of the first run: the smallest number that leaves no element of it behind a later one of the second. */
+static uint32_t bisect(const sort_job *j, const merge_piece *m, uint32_t behind) {
+  emit *e = j->e;
+  kir_kernel *k = e->k;
+  const uint32_t width = emit_expr(e, j->width), zero = u32_const(j, 0), one = u32_const(j, 1);
+  uint32_t start[2], carried[2], next[2], found[2];
+  start[0] = kir_2(k, KIR_sub, kir_2(k, KIR_max, behind, m->b_count), m->b_count);
+  start[1] = kir_2(k, KIR_min, behind, m->a_count);
+  const ir_expr v = emit_loop(
+      e, &(emit_loop_info){.name = "h", .lo = 0, .hi = j->halvings, .step = 1, .carry_count = 2, .initial = start, .carried = carried});
+  const uint32_t open = kir_2(k, KIR_lt, carried[0], carried[1]);
+  const uint32_t middle = kir_2(k, KIR_shr, kir_2(k, KIR_add, carried[0], carried[1]), one);
+  const uint32_t rest = kir_2(k, KIR_sub, kir_2(k, KIR_sub, behind, one), middle);
+  const uint32_t a = key_at(j, m, kir_3(k, KIR_select, open, middle, zero));
+  const uint32_t b = key_at(j, m, kir_3(k, KIR_select, open, kir_2(k, KIR_add, width, rest), zero));
+  const uint32_t a_first = kir_1(k, KIR_not, comes_before(j, b, a));
+  next[0] = kir_3(k, KIR_select, kir_2(k, KIR_and, open, a_first), kir_2(k, KIR_add, middle, one), carried[0]);
+  next[1] = kir_3(k, KIR_select, kir_2(k, KIR_and, open, kir_1(k, KIR_not, a_first)), middle, carried[1]);
+  emit_loop_end(e, v, 2, next, found);
+  return found[0];
+}
+
+static void merge_elements(sort_job *j, const merge_piece *m, uint32_t a_start, uint32_t b_start) {
+  emit *e = j->e;
+  kir_kernel *k = e->k;
+  expr_pool *x = e->x;
+  const uint32_t width = emit_expr(e, j->width), zero = u32_const(j, 0), one = u32_const(j, 1);
+  const uint32_t start[2] = {a_start, b_start};
+  uint32_t carried[2], next[2], ignored[2];
+  const ir_expr v = emit_loop(
+      e, &(emit_loop_info){.name = "i", .lo = 0, .hi = m->count, .step = 1, .carry_count = 2, .initial = start, .carried = carried});
+  const uint32_t more_a = kir_2(k, KIR_lt, carried[0], m->a_count), more_b = kir_2(k, KIR_lt, carried[1], m->b_count);
+  const uint32_t at_a = kir_3(k, KIR_select, more_a, carried[0], zero);
+  const uint32_t at_b = kir_3(k, KIR_select, more_b, kir_2(k, KIR_add, width, carried[1]), zero);
+  const uint32_t a = key_at(j, m, at_a), b = key_at(j, m, at_b);
+  const uint32_t not_b = kir_2(k, KIR_or, kir_1(k, KIR_not, more_b), kir_1(k, KIR_not, comes_before(j, b, a)));
+  const uint32_t take_a = kir_2(k, KIR_and, more_a, not_b);
+  const uint32_t key = kir_3(k, KIR_select, take_a, a, b);
+  const uint32_t position = emit_load(e, m->order, SNT_U32, pair_offset(j, m, kir_3(k, KIR_select, take_a, at_a, at_b)), 0, NULL);
+  const ir_expr to = expr_add(x, expr_add(x, expr_mul(x, j->line, j->length), m->first), v);
+  emit_store(e, emit_bind(e, j->keys[1], KIR_WRITE), j->key, to, key);
+  emit_store(e, emit_bind(e, j->order[1], KIR_WRITE), SNT_U32, to, position);
+  const uint32_t step = kir_3(k, KIR_select, take_a, one, zero);
+  next[0] = kir_2(k, KIR_add, carried[0], step);
+  next[1] = kir_2(k, KIR_add, carried[1], kir_2(k, KIR_sub, one, step));
+  emit_loop_end(e, v, 2, next, ignored);
+}
+
+static snt_result build_merge(sort_job *j, const plan_condition *guard) {
+  SNT_TRY(begin(j, "merge"));
+  emit *e = j->e;
+  expr_pool *x = e->x;
+  ir_expr groups;
+  const ir_expr piece = schedule_is_explicit(j->c) ? 2 * RUN : 8, pieces = expr_ceil_div(x, j->length, piece);
+  const ir_expr unit = begin_units(j, expr_mul(x, j->lines, pieces), piece, &groups), both = expr_mul(x, j->width, 2);
+  merge_piece m = {.first = expr_mul(x, expr_mod(x, unit, pieces), piece)};
+  j->line = expr_div(x, unit, pieces);
+  m.base = expr_sub(x, m.first, expr_mod(x, m.first, both));
+  m.count = expr_min(x, expr_sub(x, j->length, m.first), piece);
+  m.keys = emit_bind(e, j->keys[0], KIR_READ), m.order = emit_bind(e, j->order[0], KIR_READ);
+  const uint32_t base = emit_expr(e, m.base), length = emit_expr(e, j->length);
+  const uint32_t middle = kir_2(e->k, KIR_min, length, emit_expr(e, expr_add(x, m.base, j->width)));
+  const uint32_t end = kir_2(e->k, KIR_min, length, emit_expr(e, expr_add(x, m.base, both)));
+  m.a_count = kir_2(e->k, KIR_sub, middle, base);
+  m.b_count = kir_2(e->k, KIR_sub, end, middle);
+  const uint32_t behind = emit_expr(e, expr_sub(x, m.first, m.base)), a = bisect(j, &m, behind);
+  merge_elements(j, &m, a, kir_2(e->k, KIR_sub, behind, a));
+  end_units(j, unit);
+  return emit_end(e, groups, 0, 1, guard);
+}
+
+/* ---- passes ---- */
+
+static ir_expr plan_variable(fusion_context *c, const char *name, ir_expr lo, ir_expr hi) {
+  const ir_expr v = expr_var_add(c->graph->pool, name, lo, hi, 1);
+  if (!c->graph->pool->failed) c->graph->pool->vars.at[emit_var_number(c->graph->pool, v)].plan = true;
+  return v;
+}
+
+static plan_condition guard_of(const sort_job *j, int64_t width) {
+  return (plan_condition){j->length, expr_int(j->c->graph->pool, width + 1), expr_int(j->c->graph->pool, INT64_MAX)};
+}
+
+/* The merge of pass `pass` is the kernel of pass 0 with its own width, and with the buffers exchanged where the number is odd. */
+static snt_result put_pass(sort_job *j, const plan_step *model, uint32_t pass) {
+  ir_plan *p = j->c->plan;
+  expr_pool *x = p->pool;
+  plan_step s = *model;
+  char name[64];
+  const int length = snprintf(name, sizeof name, "%s_%u", model->name, pass);
+  s.name = ir_arena_text(p->arena, name, (size_t)length);
+  s.bindings = IR_NEW_ARRAY(p->arena, plan_binding, s.binding_count);
+  s.scalars = IR_NEW_ARRAY(p->arena, ir_expr, s.scalar_count);
+  s.guards = IR_NEW_ARRAY(p->arena, plan_condition, 1);
+  if (!s.name || !s.bindings || !s.scalars || !s.guards)
+    return ir_fail(j->c->diag, SNT_E_HOST_MEM, "schedule", j->node, "out of host memory");
+  for (uint32_t i = 0; i < s.binding_count; i++) {
+    s.bindings[i] = model->bindings[i];
+    for (uint32_t side = 0; side < 2 && pass % 2; side++) {
+      if (model->bindings[i].buffer == j->keys[side]) s.bindings[i].buffer = j->keys[1 - side];
+      if (model->bindings[i].buffer == j->order[side]) s.bindings[i].buffer = j->order[1 - side];
+    }
+  }
+  const uint32_t from[2] = {emit_var_number(x, j->width), emit_var_number(x, j->halvings)};
+  const ir_expr to[2] = {(ir_expr)RUN << pass, RUN_BITS + 1 + pass};
+  for (uint32_t i = 0; i < s.scalar_count; i++) s.scalars[i] = expr_substitute(x, model->scalars[i], 2, from, to);
+  s.guards[0] = guard_of(j, to[0]);
+  return IR_PUSH(p->arena, &p->steps, s) ? SNT_OK : ir_fail(j->c->diag, SNT_E_HOST_MEM, "schedule", j->node, "out of host memory");
+}
+
+static snt_result build_passes(sort_job *j, ir_expr *odd) {
+  fusion_context *c = j->c;
+  expr_pool *x = c->graph->pool;
+  int64_t least, most;
+  expr_bounds(x, j->length, &least, &most);
+  j->width = plan_variable(c, "width", RUN, (ir_expr)1 << 31);
+  j->halvings = plan_variable(c, "halvings", 1, 40);
+  const plan_condition guard = guard_of(j, RUN);
+  SNT_TRY(build_merge(j, &guard));
+  const plan_step model = c->plan->steps.at[--c->plan->steps.count];
+  *odd = 0;
+  for (uint32_t pass = 0; pass < MAX_PASSES && (int64_t)RUN << pass < most; pass++) {
+    SNT_TRY(put_pass(j, &model, pass));
+    const ir_expr beyond = expr_max(x, expr_sub(x, j->length, (ir_expr)RUN << pass), 0);
+    *odd = expr_add(x, *odd, expr_min(x, beyond, 1));
+  }
+  *odd = expr_mod(x, *odd, 2);
+  return SNT_OK;
+}
+
+/* ---- positions ---- */
+
+static void put_positions(emit *e, void *user, ir_expr place) {
+  const sort_job *j = user;
+  const ir_expr from = expr_add(e->x, expr_mul(e->x, j->line, j->length), place);
+  const uint32_t position = emit_load(e, emit_bind(e, j->order[0], KIR_READ), SNT_U32, from, 0, NULL);
+  if (!position) return;
+  const map_access at = at_place(j, j->line, place);
+  emit_store_node(e, j->node, &at, kir_cast(e->k, kir_t(SNT_I64, emit_value_type(e, position).lanes), position));
+}
+
+/* The buffer that the last pass wrote depends on how many there were. */
+static snt_result build_positions(sort_job *j, ir_expr odd) {
+  SNT_TRY(begin(j, "positions"));
+  emit *e = j->e;
+  expr_pool *x = e->x;
+  ir_expr groups;
+  if (schedule_is_explicit(j->c)) {
+    const ir_expr unit = begin_units(j, j->lines, schedule_hint(x, j->length), &groups);
+    j->line = unit;
+    schedule_vector_loop(e, 0, j->length, schedule_lanes(j->c), 1, put_positions, j);
+    end_units(j, unit);
+  } else {
+    const ir_expr unit = begin_units(j, expr_mul(x, j->lines, j->length), 1, &groups);
+    j->line = expr_div(x, unit, j->length);
+    put_positions(e, j, expr_mod(x, unit, j->length));
+    end_units(j, unit);
+  }
+  SNT_TRY(emit_end(e, groups, 0, 0, NULL));
+  plan_step *s = &j->c->plan->steps.at[j->c->plan->steps.count - 1];
+  int64_t literal;
+  for (uint32_t i = 0; i < s->binding_count; i++) {
+    plan_binding *b = &s->bindings[i];
+    if (b->buffer != j->order[0]) continue;
+    if (expr_is_const(x, odd, &literal)) b->buffer = j->order[literal];
+    else b->other = j->order[1], b->swap = odd;
+  }
+  return SNT_OK;
+}
+
+snt_result schedule_sort_build(fusion_context *c, const fusion_group *group) {
+  const ir_graph *g = c->graph;
+  expr_pool *x = g->pool;
+  const ir_tensor *t = &ir_at(g, group->hero)->type;
+  sort_job j = {.c = c, .group = group, .node = group->hero, .operand = ir_arg(g, group->hero, 0), .rank = t->rank, .dims = t->dims};
+  int64_t least, most;
+  j.axis = (uint32_t)ir_attr_int(g, j.node, IR_ATTR_axis, 0);
+  j.descending = ir_attr_flag(g, j.node, IR_ATTR_descending);
+  j.length = t->dims[j.axis];
+  j.inner = schedule_product(x, t->rank - j.axis - 1, t->dims + j.axis + 1);
+  j.lines = expr_mul(x, schedule_product(x, j.axis, t->dims), j.inner);
+  const uint8_t dtype = ir_at(g, j.operand)->type.dtype;
+  j.key = dtype == SNT_F16 || dtype == SNT_BF16 ? SNT_F32 : dtype;
+  expr_bounds(x, j.length, &least, &most);
+  j.whole = most <= WHOLE_LINE;
+  if (j.whole) return build_runs(&j);
+  const ir_expr elements = expr_mul(x, j.lines, j.length);
+  for (int side = 0; side < 2; side++) {
+    j.keys[side] = fusion_add_scratch(c, "keys", j.key, elements);
+    j.order[side] = fusion_add_scratch(c, "order", SNT_U32, elements);
+  }
+  ir_expr odd;
+  SNT_TRY(build_runs(&j));
+  SNT_TRY(build_passes(&j, &odd));
+  return build_positions(&j, odd);
+}
