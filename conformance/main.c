@@ -17,7 +17,8 @@ static const char usage_text[] =
     "  --time SECONDS  another limit; 0: none          --case-time SECONDS  before a child counts as hanging (60)\n"
     "  --filter TEXT   only ids that contain TEXT      --seed N             of inputs and of the order of cases\n"
     "  --shard I/N     the I-th of N equal parts       --jobs N             child processes at a time (2)\n"
-    "  --json FILE     JSON lines beside TAP           --expect FILE        lines `DEVICE FILTER YYYY-MM-DD reason`: known failures\n"
+    "  --json FILE     JSON lines beside TAP           --expect FILE        lines `DEVICE [~]FILTER YYYY-MM-DD reason`: known failures; ~: "
+    "of some\n"
     "  --cases FILE    only the ids in FILE, a line each\n"
     "  --count N       only the first N cases; any beginning of the list covers the operators evenly\n"
     "  --list          prints the ids and runs nothing --self-test          adds cases that must fail: wrong, crashing, hanging\n";

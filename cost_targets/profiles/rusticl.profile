@@ -1,4 +1,5 @@
 # CPU through rusticl on llvmpipe: work-items are SIMD lanes; 0.4-1.1 GB/s whatever the access: for correctness.
+# One element a value: Mesa 22.3.6 loses 64-bit vectors that a loop carries.
 base = lavapipe
 name = rusticl
 target = opencl
@@ -10,3 +11,4 @@ caps.texel = 0
 caps.nan_unsafe = 0
 caps.subgroups = 0
 caps.subgroup_arithmetic = 0
+caps.max_lanes = 1
