@@ -86,11 +86,11 @@ uint32_t onnx_fill(onnx_call *c, const ir_tensor *type, double value) {
   return onnx_broadcast(c, ir_add_splat(c->g, type->dtype, value), type->rank, type->dims);
 }
 
-/* Extents that only turn out at run time to be 1 are not broadcast: a symbol beside a number takes the number, and the graph's own check
-   says at submission whether that was right. */
+/* An open extent beside another one is taken to be equal to it, not 1: which of them would be repeated could not be planned. */
 static bool join_extent(onnx_call *c, ir_expr a, ir_expr b, uint32_t axis, ir_expr *out) {
   *out = a == 1 ? b : a;
   if (a == 1 || b == 1 || a == b) return true;
+  if (onnx_demand_equal(c->im, a, b)) return false;
   return onnx_refuse(c, "operands do not broadcast: axis %u", axis);
 }
 

@@ -20,50 +20,6 @@ void onnx_add_problem(onnx_import *im, const char *node, const char *op, const c
 }
 
 /* ---- inputs ---- */
-static const char *symbol_name(onnx_import *im, const char *text) {
-  const size_t length = strlen(text);
-  char *name = ir_arena_take(im->temp, length + 2, 1);
-  uint32_t at = 0;
-  if (!name) return "d";
-  if (!length || (text[0] >= '0' && text[0] <= '9')) name[at++] = 'd';
-  for (size_t i = 0; i < length; i++) {
-    const char c = text[i];
-    const bool word = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-    name[at++] = word ? c : '_';
-  }
-  return name;
-}
-
-static const snt_symbol *given_bounds(const onnx_import *im, const char *name, const char *param) {
-  const snt_onnx_info *info = im->info;
-  for (uint32_t i = 0; info && i < info->dim_count; i++)
-    if (info->dims[i].name && (!strcmp(info->dims[i].name, name) || (param && !strcmp(info->dims[i].name, param)))) return &info->dims[i];
-  return NULL;
-}
-
-static bool add_symbol(onnx_import *im, const char *param, ir_expr *out) {
-  const char *name = symbol_name(im, param);
-  const snt_symbol *given = given_bounds(im, name, param);
-  if (given && given->min == given->max) {
-    *out = expr_int(im->g->pool, given->min);
-    return true;
-  }
-  for (uint32_t i = 0; i < im->g->pool->symbols.count; i++)
-    if (!strcmp(im->g->pool->symbols.at[i].name, name))
-      for (uint32_t n = 0; n < im->g->pool->nodes.count; n++)
-        if (im->g->pool->nodes.at[n].kind == EXPR_SYMBOL && im->g->pool->nodes.at[n].value == (int64_t)i) {
-          *out = -(ir_expr)n - 1;
-          return true;
-        }
-  expr_symbol s = {.min = 1, .max = INT32_MAX, .multiple_of = 1, .hint = 128};
-  if (given) s = (expr_symbol){NULL, given->min, given->max, given->multiple_of > 0 ? given->multiple_of : 1, given->hint};
-  if (s.min < 0 || s.max < s.min) return onnx_fail(im, SNT_E_ARG, "bounds of %.80s: 0 <= min <= max", name);
-  s.name = ir_arena_text(im->g->arena, name, strlen(name));
-  if (!s.name) return onnx_fail(im, SNT_E_HOST_MEM, "out of memory");
-  *out = expr_symbol_add(im->g->pool, &s);
-  return true;
-}
-
 static bool read_dim(onnx_import *im, const onnx_port *p, uint32_t axis, ir_expr *out) {
   const onnx_dim *d = &p->dims.at[axis];
   char name[160];
@@ -72,7 +28,7 @@ static bool read_dim(onnx_import *im, const onnx_port *p, uint32_t axis, ir_expr
   if (d->value >= 0) *out = expr_int(im->g->pool, d->value);
   if (d->value >= 0) return true;
   snprintf(name, sizeof name, "%.120s_%u", p->name, axis);
-  return add_symbol(im, d->param ? d->param : ir_arena_text(im->temp, name, strlen(name)), out);
+  return onnx_symbol(im, d->param ? d->param : ir_arena_text(im->temp, name, strlen(name)), out);
 }
 
 /* More elements than that fit no device; sums over them would leave the range of the plan's arithmetic. */
@@ -268,7 +224,7 @@ static bool import_node(onnx_import *im, const onnx_node *n) {
   for (uint32_t i = 0; i < c.out_count; i++) c.out[i].name = n->outputs.at[i];
   const uint32_t first = im->g->nodes.count;
   bool good = !broken && run_call(&c) && !c.refused && !c.g->failed && check_results(&c);
-  if (im->failed || !take_mistake(&c)) return false;
+  if (im->failed || im->again || !take_mistake(&c)) return false;
   if (!good && !broken && !c.refused && !im->problems.count) onnx_refuse(&c, "it could not be imported");
   name_nodes(&c, first);
   return publish(&c, good && !c.refused);
@@ -330,13 +286,27 @@ static bool import_graph(onnx_import *im, const onnx_graph *graph) {
   return true;
 }
 
+enum { MAX_ROUNDS = 64 };
+
 snt_result onnx_import_model(onnx_import *im) {
-  onnx_scope scope = {.opsets = &im->model->opsets};
   snt_diag unused;
   if (!im->diag) im->diag = &unused;
-  im->scope = &scope;
   if (!im->model->graph) return ir_fail(im->diag, SNT_E_PARSE, "onnx", 0, "the file holds no graph: it is no ONNX model");
-  if (!import_graph(im, im->model->graph) || im->failed) return im->failed ? im->failed : SNT_E_INTERNAL;
+  for (uint32_t round = 0;; round++) {
+    onnx_scope scope = {.opsets = &im->model->opsets};
+    im->scope = &scope;
+    im->depth = im->done = 0;
+    im->again = false;
+    im->problems.count = 0;
+    const bool good = import_graph(im, im->model->graph);
+    if (im->failed) return im->failed;
+    if (good) break;
+    if (!im->again || round == MAX_ROUNDS) return ir_fail(im->diag, SNT_E_INTERNAL, "onnx", 0, "the import ended without a reason");
+    ir_arena *arena = im->g->arena;
+    expr_pool *pool = im->g->pool;
+    expr_pool_init(pool, arena);
+    ir_graph_init(im->g, arena, pool);
+  }
   SNT_TRY(report(im));
   if (im->g->failed) return ir_fail(im->diag, SNT_E_INTERNAL, "onnx", im->g->first_error.node, "%s", im->g->first_error.text);
   return SNT_OK;

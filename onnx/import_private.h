@@ -17,6 +17,12 @@ typedef struct onnx_scope {
 typedef struct onnx_problem {
   const char *node, *op, *reason;
 } onnx_problem;
+/* What operators demand of symbols that the file left open: found while nodes are imported, which then starts again. */
+typedef struct onnx_rule {
+  const char *symbol, *same_as; /* same_as null: at most `max`, or exactly, if fixed */
+  int64_t max;
+  bool fixed;
+} onnx_rule;
 struct onnx_import {
   ir_graph *g;
   ir_arena *temp; /* the model and the names; ends with the import */
@@ -28,6 +34,8 @@ struct onnx_import {
   uint32_t depth, done, total;
   snt_result failed; /* a mistake of the file, told in diag: ends the import */
   IR_VEC(onnx_problem) problems;
+  IR_VEC(onnx_rule) rules;
+  bool again; /* a rule was found: the import starts over with it */
 };
 enum { ONNX_MAX_DEPTH = 24, ONNX_MAX_NODES = 1000000 };
 
@@ -43,6 +51,10 @@ bool onnx_import_constants(onnx_import *, const onnx_tensors *);
 bool onnx_take_tensor(onnx_import *, onnx_value *, const onnx_tensor *);
 bool onnx_fail(onnx_import *, snt_result, const char *format, ...) IR_PRINTF(3, 4); /* sets failed; returns false */
 void onnx_add_problem(onnx_import *, const char *node, const char *op, const char *reason);
+
+/* ---- symbols.c ---- */
+bool onnx_symbol(onnx_import *, const char *param, ir_expr *out); /* the extent that a name stands for */
+bool onnx_demand_equal(onnx_import *, ir_expr a, ir_expr b);      /* true: a rule was added that makes them equal */
 
 /* ---- function.c ---- */
 const onnx_function *onnx_find_function(const onnx_import *, const onnx_node *);
