@@ -245,28 +245,47 @@ bool fusion_walk_loads(const fusion_context *c, const fusion_group *group, uint3
 
 /* ---- forward coordinates ---- */
 
-/* Nodes between `from` and `to` on one operand path that keeps elements one to one. */
-static bool forward_path(const ir_graph *g, uint32_t from, uint32_t to, uint32_t *path, uint32_t *length) {
-  if (to == from) return true;
-  if (to < from || *length == 64) return false;
+enum { PATH_LONGEST = 64, PATH_SEEN = 2048 };
+/* Nodes between `from` and `to` on one operand path that keeps elements one to one. What was seen in vain is not tried again. */
+typedef struct path_search {
+  const ir_graph *g;
+  uint32_t from, path[PATH_LONGEST], length;
+  uint32_t seen[PATH_SEEN], seen_count; /* open addressing; 0: free */
+} path_search;
+
+static bool first_visit(path_search *p, uint32_t node) {
+  uint32_t at = node * 2654435761u % PATH_SEEN;
+  while (p->seen[at] && p->seen[at] != node) at = (at + 1) % PATH_SEEN;
+  if (p->seen[at] == node || p->seen_count > PATH_SEEN / 2) return false;
+  p->seen[at] = node;
+  p->seen_count++;
+  return true;
+}
+
+static bool forward_path(path_search *p, uint32_t to) {
+  const ir_graph *g = p->g;
+  if (to == p->from) return true;
+  if (to < p->from || p->length == PATH_LONGEST || !first_visit(p, to)) return false;
   const ir_node *n = ir_at(g, to);
   const bool bijective = n->op == IR_OP_reshape || n->op == IR_OP_transpose;
   if (!(ir_ops[n->op].flags & IR_POINTWISE) && !bijective) return false;
   for (uint32_t i = 0; i < n->arity; i++) {
-    const uint32_t operand = ir_arg(g, to, i), before = *length;
+    const uint32_t operand = ir_arg(g, to, i), before = p->length;
     if (ir_at(g, operand)->type.rank == 0 && n->type.rank != 0) continue;
-    path[(*length)++] = to;
-    if (forward_path(g, from, operand, path, length)) return true;
-    *length = before;
+    p->path[p->length++] = to;
+    if (forward_path(p, operand)) return true;
+    p->length = before;
   }
   return false;
 }
 
 bool fusion_forward_access(const fusion_context *c, uint32_t from, uint32_t to, map_access *at) {
   const ir_graph *g = c->graph;
-  uint32_t path[64], length = 0;
-  if (!forward_path(g, from, to, path, &length)) return false;
-  for (uint32_t i = length; i-- > 0;) { /* the path was recorded from `to` down */
+  path_search p = {.g = g, .from = from};
+  const uint32_t *path = p.path;
+  if (from == to) return true;
+  if (!forward_path(&p, to)) return false;
+  for (uint32_t i = p.length; i-- > 0;) { /* the path was recorded from `to` down */
     const ir_node *n = ir_at(g, path[i]);
     if (n->op == IR_OP_transpose) {
       uint32_t rank;

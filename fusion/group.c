@@ -355,9 +355,10 @@ static bool run_init(group_run *r, fusion_context *c) {
   r->s.needed = IR_NEW_ARRAY(c->arena, uint8_t, n);
   r->s.marks = IR_NEW_ARRAY(c->arena, uint32_t, n);
   r->s.recomputed = IR_NEW_ARRAY(c->arena, uint8_t, n);
+  r->s.tried = IR_NEW_ARRAY(c->arena, uint32_t, n);
   r->s.inside = IR_NEW_ARRAY(c->arena, uint32_t, n);
   r->version = IR_NEW_ARRAY(c->arena, uint32_t, n);
-  return r->s.group_of && r->s.is_stored && r->s.needed && r->s.marks && r->s.recomputed && r->s.inside && r->version &&
+  return r->s.group_of && r->s.is_stored && r->s.needed && r->s.marks && r->s.recomputed && r->s.tried && r->s.inside && r->version &&
          ir_find_uses(c->graph, c->arena, &r->s.uses);
 }
 

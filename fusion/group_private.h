@@ -13,6 +13,7 @@ typedef struct grouping {
   uint32_t mark;       /* the newest mark of each of the two lists */
   uint32_t *marks;     /* per group: reached, or member of the set at hand */
   uint32_t *inside;    /* per node: member of the union at hand */
+  uint32_t *tried;     /* per node: seen by the search at hand */
 } grouping;
 
 /* ---- hyper-edges: a whole group proposed at once (fusion/group_hyper.c) ---- */

@@ -134,7 +134,34 @@ static const uint8_t merged_kind[GROUP_KIND_COUNT][GROUP_KIND_COUNT] = {
 };
 // clang-format on
 
-static bool outputs_fit_rows(const grouping *s, fusion_group *group, const char **why_not) {
+/* Does `node` follow, element by element, a value of the rows' shape (`whole`) or a result of their reductions? */
+typedef struct row_path {
+  grouping *s;
+  const fusion_group *group;
+  const ir_tensor *full;
+  bool whole;
+  uint32_t mark, depth;
+} row_path;
+
+static bool follows_rows(row_path *p, uint32_t node) {
+  const ir_graph *g = p->s->c->graph;
+  const ir_node *n = ir_at(g, node);
+  if (p->s->tried[node] == p->mark || p->depth > 60) return false;
+  p->s->tried[node] = p->mark;
+  const bool member = fusion_group_has(p->group, node), reduce = (ir_ops[n->op].flags & IR_REDUCE) != 0;
+  if (member && (p->whole ? ir_same_shape(&n->type, p->full) : reduce)) return true;
+  if (!(ir_ops[n->op].flags & IR_POINTWISE) && n->op != IR_OP_reshape && n->op != IR_OP_transpose) return false;
+  bool found = false;
+  p->depth++;
+  for (uint32_t i = 0; i < n->arity && !found; i++) {
+    const ir_node *operand = ir_at(g, ir_arg(g, node, i));
+    found = (operand->type.rank || !n->type.rank) && follows_rows(p, ir_arg(g, node, i));
+  }
+  p->depth--;
+  return found;
+}
+
+static bool outputs_fit_rows(grouping *s, fusion_group *group, const char **why_not) {
   const fusion_context *c = s->c;
   const ir_graph *g = c->graph;
   expr_pool *x = g->pool;
@@ -152,15 +179,8 @@ static bool outputs_fit_rows(const grouping *s, fusion_group *group, const char 
       full_output |= !reduce;
       continue;
     }
-    bool reached = false;
-    for (uint32_t k = 0; k < group->count && !reached; k++) {
-      const uint32_t from = group->nodes[k];
-      const bool start = elements == all ? ir_same_shape(&ir_at(g, from)->type, full)
-                                         : elements == rows && (ir_ops[ir_at(g, from)->op].flags & IR_REDUCE) != 0;
-      map_access at = {.rank = ir_at(g, from)->type.rank};
-      for (uint32_t d = 0; d < at.rank; d++) at.at[d] = 0;
-      reached = start && from <= node && fusion_forward_access(c, from, node, &at);
-    }
+    row_path path = {.s = s, .group = group, .full = full, .whole = elements == all, .mark = ++s->mark};
+    const bool reached = (elements == all || elements == rows) && follows_rows(&path, node);
     if (!reached) {
       *why_not = "a result that is neither a whole row nor one value a row";
       return false;
@@ -208,7 +228,7 @@ static bool outputs_follow_hero(const grouping *s, const fusion_group *group, co
   return true;
 }
 
-static bool is_legal(const grouping *s, fusion_group *group, const char **why_not) {
+static bool is_legal(grouping *s, fusion_group *group, const char **why_not) {
   const cost_profile *p = s->c->options->profile;
   if (p->max_bindings && group->input_count + group->output_count > p->max_bindings) {
     *why_not = "bindings";
