@@ -46,7 +46,7 @@ int64_t contract_stride(contraction *t, uint32_t member, uint32_t operand, uint3
 void contract_find_pads(contraction *t, uint32_t node) {
   const ir_graph *g = t->c->graph;
   while (fusion_is_view(g, node) && ir_at(g, node)->op != IR_OP_concat && !t->c->group_of[node]) {
-    if (ir_at(g, node)->op == IR_OP_pad && t->staged_count < CONTRACT_STAGED) {
+    if (ir_at(g, node)->op == IR_OP_pad && t->staged_count < CONTRACT_STAGED && t->staged_count < schedule_spare_bindings(t->c, t->group)) {
       for (uint32_t i = 0; i < t->staged_count; i++)
         if (t->staged[i] == node) return;
       t->staged[t->staged_count++] = node;
@@ -330,7 +330,8 @@ static bool settle(contraction *t, uint32_t member) {
   t->lane_form[member] = explicit && plan_pack(t, member, &node, &p) ? CONTRACT_PACKED : CONTRACT_IN_PLACE;
   if (t->lane_form[member] == CONTRACT_PACKED) return true;
   const int64_t stride = contract_stride(t, member, t->lane_operand, (uint32_t)t->out[t->lane_axis]);
-  const bool shared = explicit && !t->staged_count && t->row_axis != CONTRACT_NONE && !t->both_lanes &&
+  const bool shared = explicit && !t->staged_count && schedule_spare_bindings(t->c, t->group) >= t->set.count &&
+                      t->row_axis != CONTRACT_NONE && !t->both_lanes &&
                       schedule_hint(t->c->graph->pool, t->extent[t->out[t->row_axis]]) >= ROWS_TO_PAY;
   if (shared && (stride != 1 || term_stride(t, member) >= FAR_APART)) t->lane_form[member] = CONTRACT_PANEL;
   return t->lane_form[member] == CONTRACT_PANEL || (stride >= 1 && stride <= 4);

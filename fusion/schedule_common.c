@@ -97,6 +97,11 @@ ir_expr schedule_split_work(fusion_context *c, ir_expr total, int64_t unit_eleme
   return expr_ceil_div(x, total, expr_int(x, *per));
 }
 
+uint32_t schedule_spare_bindings(const fusion_context *c, const fusion_group *group) {
+  const uint32_t limit = c->options->profile->max_bindings, used = group->input_count + group->output_count;
+  return !limit ? UINT32_MAX : limit > used ? limit - used : 0;
+}
+
 double schedule_group_bytes(fusion_context *c, const fusion_group *group) {
   double bytes = 0;
   const uint32_t *lists[2] = {group->inputs, group->outputs};
@@ -129,4 +134,26 @@ void schedule_vector_loop(emit *e, ir_expr lo, ir_expr hi, uint32_t lanes, uint3
   const ir_expr whole = expr_sub(e->x, hi, expr_mod(e->x, length, lanes));
   loop_part(e, lo, whole, lanes, unroll, body, user);
   if (lanes > 1) loop_part(e, whole, hi, 1, 0, body, user);
+}
+
+ir_expr schedule_units(emit *e, ir_expr units, int64_t elements, ir_expr *groups) {
+  expr_pool *x = e->x;
+  if (schedule_is_explicit(e->c)) {
+    int64_t per;
+    *groups = schedule_split_work(e->c, units, elements, &per);
+    const ir_expr lo = expr_mul(x, emit_group(e, *groups), expr_int(x, per));
+    return emit_loop(e, &(emit_loop_info){.name = "u", .lo = lo, .hi = expr_min(x, expr_add(x, lo, expr_int(x, per)), units), .step = 1});
+  }
+  const cost_profile *p = e->c->options->profile;
+  uint32_t items = (uint32_t)p->group_items;
+  if (items > p->max_items) items = p->max_items;
+  *groups = expr_ceil_div(x, units, (ir_expr)items);
+  const ir_expr unit = expr_add(x, expr_mul(x, emit_group(e, *groups), (ir_expr)items), emit_item(e, 0, items));
+  emit_if(e, kir_2(e->k, KIR_lt, emit_expr(e, unit), emit_expr(e, units)));
+  return unit;
+}
+
+void schedule_units_end(emit *e, ir_expr unit) {
+  if (schedule_is_explicit(e->c)) emit_loop_end(e, unit, 0, NULL, NULL);
+  else emit_if_end(e);
 }

@@ -19,10 +19,14 @@ void schedule_space_init(fusion_context *, schedule_space *, const ir_tensor *, 
 map_access schedule_at(expr_pool *, const schedule_space *, ir_expr row, ir_expr column);
 /* Groups that split `total` units of work of `unit_elements` elements each; *per is units a group. For explicit classes: a few groups a core. */
 ir_expr schedule_split_work(fusion_context *, ir_expr total, int64_t unit_elements, int64_t *per);
-double schedule_group_bytes(fusion_context *, const fusion_group *); /* all inputs and outputs once, at the hints */
+uint32_t schedule_spare_bindings(const fusion_context *, const fusion_group *); /* what the device leaves for workspaces beside the ports */
+double schedule_group_bytes(fusion_context *, const fusion_group *);            /* all inputs and outputs once, at the hints */
 /* A loop from lo to hi by vectors, then the rest by ones; `body` is called for each with the column expression while lanes are set. */
 typedef void (*schedule_body)(emit *, void *user, ir_expr column);
 void schedule_vector_loop(emit *, ir_expr lo, ir_expr hi, uint32_t lanes, uint32_t unroll, schedule_body, void *user);
+/* One of `units` pieces of work of `elements` each: a loop over this group's share (explicit), or the piece of this item inside a test (lanes). */
+ir_expr schedule_units(emit *, ir_expr units, int64_t elements, ir_expr *groups);
+void schedule_units_end(emit *, ir_expr unit);
 /* A step that stores the value of `node`, loaded where it is stored and computed where it is free, into a buffer of its shape. */
 snt_result schedule_copy(fusion_context *, uint32_t node, uint32_t buffer);
 #endif

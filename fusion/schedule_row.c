@@ -120,9 +120,10 @@ static bool find_kept_rows(row_job *j) {
   for (uint32_t i = 0; i < j->group->output_count; i++)
     if (!is_reduce(j, j->group->outputs[i])) mark_needed(j, j->group->outputs[i], j->seen + (size_t)j->sweeps * n, true);
   if (!j->keep_stage) return true;
+  const uint32_t spare = schedule_spare_bindings(j->c, j->group), most = spare < MAX_SWEEPS ? spare : MAX_SWEEPS;
   for (uint32_t s = 0; s < j->sweeps; s++)
     for (uint32_t t = s + 1; t <= j->sweeps; t++)
-      for (uint32_t i = 0; i < j->group->count && j->staged_count < MAX_SWEEPS; i++) {
+      for (uint32_t i = 0; i < j->group->count && j->staged_count < most; i++) {
         const uint32_t node = j->group->nodes[i];
         if (already_staged(j, node) || !is_worth_keeping(j, &uses, node, s, t)) continue;
         j->staged[j->staged_count] = node;

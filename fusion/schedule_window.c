@@ -1,6 +1,7 @@
 /* Kind `window`: stencils, alone or chained. Explicit classes: a work-item slides along the rows of its strip; every padded value is kept in a ring of
    just the rows that its consumers need, zero columns included, so that the inner loops have no border code.
-   In: a group whose windows read padded values at row offsets that are constants. Lanes: one stencil a kernel, taps written out.
+   In: a group whose windows read padded values at row offsets that are constants. Lanes: one stencil a kernel, taps written out
+   (schedule_window_lanes.c, or the loop schedule).
    Invariant: at time v the ring of pad i is given its row v + lead[i]; the rows [v + first[i], v + lead[i]] of it are valid. */
 #include "fusion/emit_private.h"
 #include "fusion/schedule_common.h"
@@ -114,6 +115,10 @@ static bool analyse(window_job *j) {
   j->stop = IR_NEW_ARRAY(j->c->arena, uint8_t, g->nodes.count);
   if (!j->stop) return false;
   for (uint32_t i = 0; i < j->group->count; i++) find_rings(j, j->group->nodes[i], 0);
+  if (j->ring_count > schedule_spare_bindings(j->c, j->group)) {
+    j->why_not = "no bindings left for its rows";
+    return false;
+  }
   for (uint32_t d = 0; d + 2 < j->rank; d++) j->outer[d] = hero->dims[d] == 1 ? 0 : expr_var_add(x, "p", 0, hero->dims[d], 1);
   const ir_expr v = expr_var_add(x, "v", 0, hero->dims[j->rank - 2], 1), column = expr_var_add(x, "c", 0, hero->dims[j->rank - 1], 1);
   j->var = emit_var_number(x, v);
@@ -262,5 +267,7 @@ bool schedule_window_accepts(const fusion_context *c, const fusion_group *group,
 snt_result schedule_window_build(fusion_context *c, const fusion_group *group) {
   window_job j = {.c = c, .group = group};
   if (schedule_is_explicit(c) && analyse(&j) && j.ring_count) return build_explicit(c, group, &j);
+  snt_result result = SNT_OK;
+  if (!schedule_is_explicit(c) && schedule_window_lanes_build(c, group, &result)) return result;
   return schedule_loop_build(c, group);
 }
