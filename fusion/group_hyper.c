@@ -5,6 +5,7 @@
 
 const hyper_matcher hyper_matchers[] = {
     {"gated-dual-contraction", IR_OP_mul, GROUP_CONTRACT, match_gated_contraction},
+    {"attention", IR_OP_contract, GROUP_ATTENTION, match_attention},
     {"sibling-contractions", IR_OP_contract, GROUP_CONTRACT, match_sibling_contractions},
 };
 const uint32_t hyper_matcher_count = IR_COUNT(hyper_matchers);

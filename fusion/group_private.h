@@ -34,6 +34,7 @@ typedef struct hyper_matcher {
 extern const hyper_matcher hyper_matchers[];
 extern const uint32_t hyper_matcher_count;
 bool hyper_add(hyper_match *, uint32_t node); /* once; false when full */
+bool match_attention(const grouping *, uint32_t node, hyper_match *);
 bool match_gated_contraction(const grouping *, uint32_t node, hyper_match *);
 bool match_sibling_contractions(const grouping *, uint32_t node, hyper_match *);
 

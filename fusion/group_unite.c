@@ -197,7 +197,9 @@ static bool pick_hero(const grouping *s, fusion_group *group) {
   for (uint32_t i = 0; i < group->count; i++) {
     const uint32_t node = group->nodes[i];
     const group_kind own = group_kind_of_node(s, node);
-    const bool wanted = group->kind == GROUP_LOOP || own == group->kind || (own == GROUP_REDUCE && group->kind == GROUP_ROW);
+    const bool values = group->kind == GROUP_ATTENTION && ir_at(g, node)->op == IR_OP_contract; /* the last contraction */
+    if (values) best = -1;
+    const bool wanted = group->kind == GROUP_LOOP || values || own == group->kind || (own == GROUP_REDUCE && group->kind == GROUP_ROW);
     if (!wanted) continue;
     const double size = elements_at_hint(g->pool, &ir_at(g, own == GROUP_REDUCE ? ir_arg(g, node, 0) : node)->type);
     if (group->kind == GROUP_LOOP) {

@@ -20,4 +20,7 @@ snt_result schedule_repeat_build(fusion_context *, const fusion_group *);
 bool schedule_transpose_wanted(fusion_context *, const fusion_group *); /* a loop group that is better as a transpose */
 bool schedule_transpose_accepts(const fusion_context *, const fusion_group *, const char **why_not);
 snt_result schedule_transpose_build(fusion_context *, const fusion_group *);
+bool schedule_attention_accepts(const fusion_context *, const fusion_group *, const char **why_not);
+snt_result schedule_attention_build(fusion_context *, const fusion_group *);
+void schedule_attention_work(const fusion_context *, const fusion_group *, cost_work *);
 #endif

@@ -1,0 +1,337 @@
+/* Attention with the state of one query in registers: extremum, sums, and the result in vectors along the values' width. Keys come in blocks of
+   eight: scores by vectors along the inner axis, then weights with the keys of the block in lanes.
+   Three uses: an item a query (lanes); one item a workgroup a query (explicit vectors with few queries, as when decoding); the items of a workgroup
+   share the keys of one query and combine their states at the end (lanes with few queries). */
+#include "fusion/schedule_attention_private.h"
+
+enum { BLOCK = 8, MAX_PIECES = 132 };
+
+typedef struct state {
+  uint32_t extremum, sums[ATTENTION_REDUCES], results[MAX_PIECES];
+} state;
+
+typedef struct piece {
+  int64_t from;
+  uint32_t lanes;
+} piece;
+
+typedef struct query {
+  attend *t;
+  uint32_t lanes, items;
+  bool shared; /* the items share one query */
+  ir_expr item;
+  int64_t inner, depth;
+  uint32_t piece_count;
+  piece pieces[MAX_PIECES];
+} query;
+
+static uint32_t constant(query *s, uint32_t lanes, double x) { return kir_const_float(s->t->e->k, kir_t(SNT_F32, lanes), x); }
+
+static uint32_t as_f32(emit *e, uint32_t value) {
+  if (e->failed || e->k->failed) return 0;
+  const kir_type type = emit_value_type(e, value);
+  return type.base == SNT_F32 ? value : kir_cast(e->k, kir_t(SNT_F32, type.lanes), value);
+}
+
+static bool cut_pieces(query *s) {
+  uint32_t lanes = s->lanes;
+  for (int64_t at = 0; at < s->depth;) {
+    while (lanes > s->depth - at) lanes /= 2;
+    if (s->piece_count == MAX_PIECES) return false;
+    s->pieces[s->piece_count++] = (piece){at, lanes};
+    at += lanes;
+  }
+  return true;
+}
+
+static uint32_t state_count(const query *s) { return 1 + s->t->a->sum_count + s->piece_count; }
+static void pack_state(const query *s, const state *from, uint32_t *list) {
+  uint32_t n = 0;
+  list[n++] = from->extremum;
+  for (uint32_t i = 0; i < s->t->a->sum_count; i++) list[n++] = from->sums[i];
+  for (uint32_t i = 0; i < s->piece_count; i++) list[n++] = from->results[i];
+}
+static void unpack_state(const query *s, const uint32_t *list, state *to) {
+  uint32_t n = 0;
+  to->extremum = list[n++];
+  for (uint32_t i = 0; i < s->t->a->sum_count; i++) to->sums[i] = list[n++];
+  for (uint32_t i = 0; i < s->piece_count; i++) to->results[i] = list[n++];
+}
+
+static state first_state(query *s) {
+  state now = {.extremum = attend_start(s->t, 1)};
+  for (uint32_t i = 0; i < s->t->a->sum_count; i++) now.sums[i] = constant(s, 1, 0);
+  for (uint32_t i = 0; i < s->piece_count; i++) now.results[i] = constant(s, s->pieces[i].lanes, 0);
+  return now;
+}
+
+/* ---- scores ---- */
+
+/* Products of `count` keys from `key` on over [from, to) of the inner axis in vectors of `lanes`. */
+static void multiply_scores(query *s, ir_expr key, ir_expr stride, uint32_t count, ir_expr inner, uint32_t lanes, uint32_t *acc) {
+  attend *t = s->t;
+  emit *e = t->e;
+  const ir_expr at = emit_lanes(e, inner, lanes);
+  t->key = key;
+  const map_access place = attend_query_place(t, at);
+  const uint32_t query_value = as_f32(e, emit_value(e, attend_query_node(t), &place));
+  for (uint32_t i = 0; i < count; i++) {
+    t->key = expr_add(e->x, key, expr_mul(e->x, stride, i));
+    const map_access own = attend_key_place(t, at);
+    acc[i] = kir_3(e->k, KIR_fma, as_f32(e, emit_value(e, attend_key_node(t), &own)), query_value, acc[i]);
+  }
+  emit_scalar_lanes(e);
+}
+
+static void make_scores(query *s, ir_expr key, ir_expr stride, uint32_t count, uint32_t *scores) {
+  attend *t = s->t;
+  emit *e = t->e;
+  uint32_t lanes = s->lanes, acc[BLOCK], carried[BLOCK];
+  while (lanes > 1 && lanes > s->inner) lanes /= 2;
+  const int64_t whole = s->inner / lanes * lanes;
+  for (uint32_t i = 0; i < count; i++) acc[i] = constant(s, lanes, 0);
+  const ir_expr d = emit_loop(
+      e, &(emit_loop_info){
+             .name = "d", .lo = 0, .hi = whole, .step = lanes, .whole = true, .carry_count = count, .initial = acc, .carried = carried});
+  multiply_scores(s, key, stride, count, d, lanes, carried);
+  emit_loop_end(e, d, count, carried, acc);
+  for (uint32_t i = 0; i < count; i++) scores[i] = lanes > 1 ? kir_1(e->k, KIR_hred_add, acc[i]) : acc[i];
+  for (int64_t rest = whole; rest < s->inner; rest++) multiply_scores(s, key, stride, count, rest, 1, scores);
+}
+
+/* ---- one block ---- */
+
+static uint32_t as_vector(emit *e, uint32_t count, const uint32_t *values) {
+  const kir_inst vec = {.op = KIR_vec, .type = kir_t(SNT_F32, count)};
+  return count == 1 ? values[0] : kir_put(e->k, &vec, count, values);
+}
+static uint32_t lane_of(emit *e, uint32_t vector, uint32_t lane) {
+  if (e->failed || e->k->failed || emit_value_type(e, vector).lanes == 1) return vector;
+  return kir_2(e->k, KIR_extract, vector, kir_const_int(e->k, kir_t(SNT_U32, 1), lane));
+}
+static uint32_t sum_lanes(emit *e, uint32_t vector, uint32_t lanes) {
+  if (e->failed || e->k->failed || lanes == 1) return vector;
+  if (emit_value_type(e, vector).lanes == 1) return kir_2(e->k, KIR_mul, vector, kir_const_float(e->k, kir_t(SNT_F32, 1), lanes));
+  return kir_1(e->k, KIR_hred_add, vector);
+}
+static uint32_t scaled(emit *e, uint32_t factor, uint32_t value) { return factor ? kir_2(e->k, KIR_mul, factor, value) : value; }
+
+/* The weights of the block with its keys in lanes; extremum and sums move on. Returns what the results are multiplied by, 0: nothing. */
+static uint32_t make_weights(query *s, ir_expr key, ir_expr stride, uint32_t count, const uint32_t *scores, state *now, uint32_t *weights) {
+  attend *t = s->t;
+  emit *e = t->e;
+  uint32_t terms[ATTENTION_REDUCES], factor = 0;
+  const ir_expr lane = emit_lanes(e, 0, count);
+  t->key = expr_add(e->x, key, count > 1 ? expr_mul(e->x, stride, lane) : 0);
+  uint32_t kept = as_vector(e, count, scores);
+  attend_remember(t, t->a->scores, kept);
+  if (attend_kept(t) != t->a->scores) kept = as_f32(e, attend_value(t, attend_kept(t)));
+  if (t->a->exp_count) {
+    const uint32_t before = attend_finite(t, now->extremum);
+    now->extremum = attend_extremum(t, now->extremum, attend_across(t, kept));
+    attend_refer(t, attend_finite(t, now->extremum));
+    for (uint32_t i = 0; i < t->a->sum_count; i++) now->sums[i] = scaled(e, attend_correction(t, t->a->sum_exp[i], before), now->sums[i]);
+    factor = attend_correction(t, t->a->weight_exp, before);
+  } else {
+    attend_refer(t, 0);
+  }
+  const uint32_t weight = as_f32(e, attend_weigh(t, kept, terms));
+  for (uint32_t i = 0; i < t->a->sum_count; i++)
+    now->sums[i] = kir_2(e->k, KIR_add, now->sums[i], sum_lanes(e, as_f32(e, terms[i]), count));
+  emit_scalar_lanes(e);
+  for (uint32_t i = 0; i < count; i++) weights[i] = lane_of(e, weight, i);
+  return factor;
+}
+
+static void add_values(query *s, ir_expr key, ir_expr stride, uint32_t count, const uint32_t *weights, uint32_t factor, state *now) {
+  attend *t = s->t;
+  emit *e = t->e;
+  for (uint32_t p = 0; p < s->piece_count; p++) {
+    if (t->a->depth >= 0) t->now[t->a->depth] = emit_lanes(e, s->pieces[p].from, s->pieces[p].lanes);
+    uint32_t sum = scaled(e, factor, now->results[p]);
+    for (uint32_t i = 0; i < count; i++) {
+      t->key = expr_add(e->x, key, expr_mul(e->x, stride, i));
+      const map_access place = attend_values_place(t);
+      sum = kir_3(e->k, KIR_fma, weights[i], as_f32(e, emit_value(e, attend_values_node(t), &place)), sum);
+    }
+    now->results[p] = sum;
+    emit_scalar_lanes(e);
+  }
+}
+
+static void do_block(query *s, ir_expr key, ir_expr stride, uint32_t count, state *now) {
+  uint32_t scores[BLOCK], weights[BLOCK];
+  make_scores(s, key, stride, count, scores);
+  const uint32_t factor = make_weights(s, key, stride, count, scores, now, weights);
+  add_values(s, key, stride, count, weights, factor, now);
+}
+
+/* Keys [lo, hi): `count` at a time, `stride` apart, blocks `step` apart, this item's first at `shift`. */
+typedef struct key_range {
+  ir_expr lo, hi, shift, stride;
+  int64_t step;
+  uint32_t count;
+} key_range;
+
+static void sweep_keys(query *s, const key_range *r, state *now) {
+  emit *e = s->t->e;
+  uint32_t initial[MAX_PIECES + ATTENTION_REDUCES + 1], carried[MAX_PIECES + ATTENTION_REDUCES + 1];
+  int64_t trips;
+  if (expr_is_const(e->x, expr_sub(e->x, r->hi, r->lo), &trips) && trips <= 0) return;
+  const uint32_t count = state_count(s);
+  pack_state(s, now, initial);
+  const ir_expr v = emit_loop(e, &(emit_loop_info){.name = "key",
+                                                   .lo = expr_add(e->x, r->lo, r->count == 1 ? r->shift : 0),
+                                                   .hi = r->hi,
+                                                   .step = r->step,
+                                                   .whole = r->count > 1,
+                                                   .carry_count = count,
+                                                   .initial = initial,
+                                                   .carried = carried});
+  state inside;
+  unpack_state(s, carried, &inside);
+  do_block(s, r->count == 1 ? v : expr_add(e->x, v, r->shift), r->stride, r->count, &inside);
+  pack_state(s, &inside, carried);
+  emit_loop_end(e, v, count, carried, initial);
+  unpack_state(s, initial, now);
+}
+
+static state all_keys(query *s) {
+  expr_pool *x = s->t->e->x;
+  const ir_expr keys = s->t->a->keys;
+  const int64_t step = s->shared ? (int64_t)BLOCK * s->items : BLOCK;
+  const ir_expr whole = expr_sub(x, keys, expr_mod(x, keys, step));
+  const ir_expr shift = s->shared ? s->item : 0, stride = s->shared ? (ir_expr)s->items : 1;
+  state now = first_state(s);
+  sweep_keys(s, &(key_range){0, whole, shift, stride, step, BLOCK}, &now);
+  sweep_keys(s, &(key_range){whole, keys, shift, 1, s->shared ? s->items : 1, 1}, &now);
+  return now;
+}
+
+/* ---- the end ---- */
+
+static void store_results(query *s, const state *now) {
+  attend *t = s->t;
+  emit *e = t->e;
+  t->key = 0;
+  const uint32_t scale = attend_finish(t, now->extremum, now->sums);
+  for (uint32_t p = 0; p < s->piece_count; p++) {
+    if (t->a->depth >= 0) t->now[t->a->depth] = emit_lanes(e, s->pieces[p].from, s->pieces[p].lanes);
+    attend_output(t, scaled(e, scale, now->results[p]));
+    emit_scalar_lanes(e);
+  }
+}
+
+/* The states of the items become one: extrema first, then everything rescaled to the common one is added up through local memory. */
+static void combine_items(query *s, state *now) {
+  attend *t = s->t;
+  emit *e = t->e;
+  uint32_t factor = 0;
+  if (t->a->exp_count) {
+    const uint32_t own = attend_finite(t, now->extremum);
+    now->extremum = emit_group_combine(e, t->a->smallest ? KIR_min : KIR_max, now->extremum, s->items);
+    attend_refer(t, attend_finite(t, now->extremum));
+    for (uint32_t i = 0; i < t->a->sum_count; i++) now->sums[i] = scaled(e, attend_correction(t, t->a->sum_exp[i], own), now->sums[i]);
+    factor = attend_correction(t, t->a->weight_exp, own);
+  }
+  for (uint32_t i = 0; i < t->a->sum_count; i++) now->sums[i] = emit_group_combine(e, KIR_add, now->sums[i], s->items);
+  for (uint32_t p = 0; p < s->piece_count; p++) now->results[p] = scaled(e, factor, now->results[p]);
+}
+
+static void store_combined(query *s, state *now) {
+  attend *t = s->t;
+  emit *e = t->e;
+  kir_memory m = {.name = "results", .space = KIR_LOCAL, .access = KIR_READ | KIR_WRITE, .rank = 1, .align = 16};
+  m.type = kir_t(SNT_F32, 1);
+  m.dims[0] = (uint64_t)s->items * (uint64_t)s->depth;
+  const attend_array shared = {kir_memory_add(e->k, &m), 0};
+  for (uint32_t p = 0; p < s->piece_count; p++) {
+    const ir_expr at = emit_lanes(e, s->pieces[p].from, s->pieces[p].lanes);
+    attend_store(t, &shared, expr_add(e->x, expr_mul(e->x, s->item, expr_int(e->x, s->depth)), at), now->results[p]);
+    emit_scalar_lanes(e);
+  }
+  kir_barrier(e->k, KIR_SYNC_LOCAL);
+  t->key = 0;
+  const uint32_t scale = attend_finish(t, now->extremum, now->sums);
+  const ir_expr d = emit_loop(e, &(emit_loop_info){.name = "n", .lo = s->item, .hi = s->depth, .step = s->items});
+  uint32_t sum = constant(s, 1, 0), carried;
+  const ir_expr i = emit_loop(
+      e, &(emit_loop_info){.name = "i", .lo = 0, .hi = s->items, .step = 1, .carry_count = 1, .initial = &sum, .carried = &carried});
+  carried = kir_2(e->k, KIR_add, carried, attend_load(t, &shared, expr_add(e->x, expr_mul(e->x, i, expr_int(e->x, s->depth)), d)));
+  emit_loop_end(e, i, 1, &carried, &sum);
+  if (t->a->depth >= 0) t->now[t->a->depth] = d;
+  attend_output(t, scaled(e, scale, sum));
+  emit_loop_end(e, d, 0, NULL, NULL);
+}
+
+/* ---- sharing out ---- */
+
+static void set_row(query *s, ir_expr row) {
+  if (s->t->a->row >= 0) s->t->now[s->t->a->row] = row;
+}
+
+static ir_expr row_extent(const query *s) { return s->t->a->row >= 0 ? s->t->a->extent[s->t->a->row] : 1; }
+
+/* One query a workgroup. */
+static ir_expr build_one(query *s) {
+  attend *t = s->t;
+  emit *e = t->e;
+  const ir_expr rows = row_extent(s), groups = expr_mul(e->x, attend_batch(t), rows);
+  t->groups = groups;
+  t->group_number = emit_group(e, groups);
+  s->item = emit_item(e, 0, s->items);
+  attend_set_batch(t, expr_div(e->x, t->group_number, rows));
+  set_row(s, expr_mod(e->x, t->group_number, rows));
+  state now = all_keys(s);
+  if (!s->shared) {
+    store_results(s, &now);
+    return groups;
+  }
+  combine_items(s, &now);
+  store_combined(s, &now);
+  return groups;
+}
+
+/* An item a query. */
+static ir_expr build_many(query *s) {
+  attend *t = s->t;
+  emit *e = t->e;
+  expr_pool *x = e->x;
+  const ir_expr rows = row_extent(s), parts = expr_ceil_div(x, rows, s->items), groups = expr_mul(x, attend_batch(t), parts);
+  t->groups = groups;
+  t->group_number = emit_group(e, groups);
+  s->item = emit_item(e, 0, s->items);
+  attend_set_batch(t, expr_div(x, t->group_number, parts));
+  const ir_expr row = expr_add(x, expr_mul(x, expr_mod(x, t->group_number, parts), s->items), s->item);
+  set_row(s, row);
+  if (expr_proves_lt(x, row, rows)) {
+    const state now = all_keys(s);
+    store_results(s, &now);
+    return groups;
+  }
+  emit_if(e, kir_2(e->k, KIR_lt, emit_expr(e, row), emit_expr(e, rows)));
+  set_row(s, emit_var_for(e, "row", emit_expr(e, row), 0, rows));
+  const state now = all_keys(s);
+  store_results(s, &now);
+  emit_if_end(e);
+  return groups;
+}
+
+snt_result attend_build_items(attend *t, bool few, uint32_t choice, uint32_t guard_count, const plan_condition *guards) {
+  const cost_profile *p = t->c->options->profile;
+  expr_pool *x = t->c->graph->pool;
+  query s = {.t = t, .lanes = schedule_lanes(t->c), .items = 1, .depth = 1};
+  emit *e = t->e = emit_begin(t->c, t->group, "attention");
+  if (!e) return ir_fail(t->c->diag, SNT_E_HOST_MEM, "schedule", t->group->hero, "out of host memory");
+  if (t->a->depth >= 0) (void)expr_is_const(x, t->a->extent[t->a->depth], &s.depth);
+  (void)expr_is_const(x, t->a->inner_extent, &s.inner);
+  if (!cut_pieces(&s)) e->failed = true;
+  if (schedule_is_explicit(t->c)) return emit_end(e, build_one(&s), choice, guard_count, guards);
+  s.shared = few;
+  s.items = few ? (uint32_t)p->row_items : p->local_bytes > 0 ? 64 : 8;
+  if (few && s.items > 32 && p->subgroup_max >= 8) s.items = p->subgroup_max;
+  if (s.items > p->max_items && p->max_items) s.items = p->max_items;
+  while (few && s.items > 8 && (double)s.items * (double)s.depth * 4 > (double)p->max_local_bytes) s.items /= 2;
+  while (!few && s.items > 8 && (int64_t)(s.items / 2) >= schedule_hint(x, row_extent(&s))) s.items /= 2;
+  return emit_end(e, few ? build_one(&s) : build_many(&s), choice, guard_count, guards);
+}
