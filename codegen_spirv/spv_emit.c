@@ -6,7 +6,7 @@
 // clang-format off
 const kir_caps spirv_caps = {.target = "spirv", .max_lanes = 4, .vector_memory = 16, .f16_storage = true, .bf16_storage = true, .int8_storage = true,
                              .int16_storage = true, .int64 = true, .f64 = true, .subgroups = true, .subgroup_arithmetic = true, .texel = true,
-                             .images = true, .shuffle = true, .pack2 = true, .aligned_vectors = true, .nan_unsafe = true, .push_bytes = 128};
+                             .images = true, .shuffle = true, .pack2 = true, .aligned_vectors = true, .nan_unsafe = true, .push_bytes = 128, .oob_zero = true};
 // clang-format on
 
 void spv_fail(spv *s, snt_result result, uint32_t inst, const char *format, ...) {

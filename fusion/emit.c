@@ -96,6 +96,11 @@ static bool wants_texel(const emit *e, const plan_buffer *b, uint8_t access) {
          (uint64_t)most / 4 < p->max_texels;
 }
 
+bool emit_reads_texels(emit *e, uint32_t node) {
+  const uint32_t buffer = fusion_buffer_of(e->c, node);
+  return !e->arena->failed && buffer < e->c->plan->buffers.count && wants_texel(e, &e->c->plan->buffers.at[buffer], KIR_READ);
+}
+
 uint32_t emit_bind(emit *e, uint32_t buffer, uint8_t access) {
   if (e->arena->failed || buffer >= e->c->plan->buffers.count) return e->failed = true, 0;
   const plan_buffer *b = &e->c->plan->buffers.at[buffer];
@@ -115,7 +120,7 @@ uint32_t emit_bind(emit *e, uint32_t buffer, uint8_t access) {
   m.type = kir_t(b->dtype == SNT_BOOL ? SNT_U8 : b->dtype, texel ? 4 : 1);
   m.dims[0] = texel ? (literal_elements(e, b) + 3) / 4 : literal_elements(e, b); /* the last texel may be part-filled: storage is in 16s */
   m.align = b->align < 64 ? b->align : 64;
-  m.flags = texel ? KIR_MEM_TEXEL : 0;
+  m.flags = texel ? KIR_MEM_TEXEL | (emit_texel_is_safe(e) ? KIR_MEM_OOB_ZERO : 0) : 0;
   m.alias = b->kind == PLAN_STATE ? 1 : 0;
   if (!IR_PUSH(e->arena, &e->slots, buffer) || !IR_PUSH(e->arena, &e->access, access)) e->failed = true;
   return kir_memory_add(e->k, &m);

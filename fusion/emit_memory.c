@@ -54,24 +54,8 @@ static uint32_t guarded_index(emit *e, ir_expr offset, uint32_t count, const map
   return kir_3(e->k, KIR_select, emit_conditions(e, count, conditions), index, kir_const_int(e->k, kir_t(SNT_U32, 1), 0));
 }
 
-/* One element out of a memory of four-element texels: which of the four is a literal where the offset proves it. */
-static uint32_t load_texel_element(emit *e, uint32_t memory, ir_expr offset, uint32_t count, const map_condition *conditions) {
-  const ir_expr which = expr_mod(e->x, offset, 4);
-  int64_t literal;
-  uint32_t texel, lane;
-  if (expr_is_const(e->x, which, &literal)) {
-    texel = guarded_index(e, expr_div(e->x, expr_sub(e->x, offset, which), 4), count, conditions);
-    lane = kir_const_int(e->k, kir_t(SNT_U32, 1), literal);
-  } else {
-    const uint32_t index = guarded_index(e, offset, count, conditions);
-    texel = kir_2(e->k, KIR_shr, index, kir_const_int(e->k, kir_t(SNT_U32, 1), 2));
-    lane = kir_2(e->k, KIR_and, index, kir_const_int(e->k, kir_t(SNT_U32, 1), 3));
-  }
-  return kir_2(e->k, KIR_extract, kir_load(e->k, memory, 4, 1, &texel), lane);
-}
-
 static uint32_t load_scalar(emit *e, uint32_t memory, ir_expr offset, uint32_t count, const map_condition *conditions) {
-  if (e->k->memories.at[memory].type.lanes == 4) return load_texel_element(e, memory, offset, count, conditions);
+  if (e->k->memories.at[memory].type.lanes == 4) return emit_texel_element(e, memory, offset, count, conditions);
   const uint32_t index = guarded_index(e, offset, count, conditions);
   return kir_load(e->k, memory, 1, 1, &index);
 }
@@ -92,19 +76,6 @@ static uint32_t load_each_lane(emit *e, uint32_t memory, ir_expr offset, uint32_
   return kir_put(e->k, &vec, e->lanes, parts);
 }
 
-/* A unit-stride vector out of texels: whole texels where the offset is proven a multiple of four. */
-static uint32_t load_texels(emit *e, uint32_t memory, ir_expr rest) {
-  uint32_t parts[16];
-  for (uint32_t i = 0; i < e->lanes / 4; i++) {
-    const uint32_t index = emit_expr(e, expr_add(e->x, expr_div(e->x, rest, 4), i));
-    const uint32_t texel = kir_load(e->k, memory, 4, 1, &index);
-    if (e->lanes == 4) return texel;
-    for (uint32_t j = 0; j < 4; j++) parts[4 * i + j] = kir_2(e->k, KIR_extract, texel, kir_const_int(e->k, kir_t(SNT_U32, 1), j));
-  }
-  const kir_inst vec = {.op = KIR_vec, .type = kir_t(SNT_F32, e->lanes)};
-  return kir_put(e->k, &vec, e->lanes, parts);
-}
-
 static uint32_t load_vector(emit *e, uint32_t memory, ir_expr rest, int64_t coef, uint32_t count, const map_condition *conditions) {
   const kir_memory *m = &e->k->memories.at[memory];
   const uint16_t align = coef == 1 ? proven_align(e, m, rest, e->lanes) : 0;
@@ -118,6 +89,7 @@ static uint32_t load_vector(emit *e, uint32_t memory, ir_expr rest, int64_t coef
 }
 
 static uint32_t load_raw(emit *e, uint32_t memory, ir_expr offset, uint32_t count, const map_condition *conditions) {
+  if (e->k->memories.at[memory].type.lanes == 4 && emit_texel_is_safe(e)) count = 0; /* whoever made the conditions selects */
   const bool lane_conditions = emit_conditions_use_lanes(e, count, conditions);
   if (!emit_uses_lanes(e, offset) && !lane_conditions) return load_scalar(e, memory, offset, count, conditions);
   int64_t coef = 0;
@@ -125,7 +97,7 @@ static uint32_t load_raw(emit *e, uint32_t memory, ir_expr offset, uint32_t coun
   const bool affine = !lane_conditions && expr_split_affine(e->x, offset, e->lane_var, &coef, &rest);
   if (!affine || coef <= 0 || coef > INT32_MAX) return load_each_lane(e, memory, offset, count, conditions);
   if (e->k->memories.at[memory].type.lanes == 4) {
-    if (coef == 1 && count == 0 && e->lanes % 4 == 0 && expr_multiple_of(e->x, rest) % 4 == 0) return load_texels(e, memory, rest);
+    if (coef == 1 && count == 0 && e->lanes % 4 == 0) return emit_texel_vector(e, memory, rest);
     return load_each_lane(e, memory, offset, count, conditions);
   }
   return load_vector(e, memory, rest, coef, count, conditions);

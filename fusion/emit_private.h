@@ -18,5 +18,11 @@ uint32_t emit_stage_load(emit *, const emit_stage_entry *, const map_access *);
 void emit_stage_store(emit *, const emit_stage_entry *, const map_access *, uint32_t value);
 uint32_t emit_compute(emit *, uint32_t node, const map_access *); /* not memoised: emit_compute.c */
 uint32_t emit_scatter(emit *, uint32_t node, const map_access *);
+uint32_t emit_scatter_combine(emit *, ir_op scatter, uint32_t old, uint32_t value);
+/* Memories of four-element texels: emit_texel.c. */
+bool emit_texel_is_safe(const emit *); /* a read outside the buffer gives zero */
+uint32_t emit_texel_element(emit *, uint32_t memory, ir_expr offset, uint32_t count, const map_condition *);
+uint32_t emit_texel_vector(emit *, uint32_t memory, ir_expr rest);
+bool emit_reads_texels(emit *, uint32_t node); /* would a read of this stored node go through texels? */
 kir_type emit_value_type(const emit *, uint32_t value);
 #endif

@@ -55,6 +55,48 @@ static uint32_t read_node(emit *e, uint32_t node, const map_access *access) {
   return emit_load(e, memory, n->type.dtype, map_linear(e->x, access, n->type.dims), access->condition_count, access->conditions);
 }
 
+/* Columns from the nearest whole vector below, if exactly one coordinate runs along the lanes with unit stride; else 0. */
+static int64_t columns_off(const emit *e, const map_access *access, uint32_t *axis) {
+  uint32_t found = 0;
+  int64_t coef, constant = 0;
+  for (uint32_t d = 0; d < access->rank; d++) {
+    ir_expr rest;
+    if (!emit_uses_lanes(e, access->at[d])) continue;
+    if (found++ || !expr_split_affine(e->x, access->at[d], e->lane_var, &coef, &rest) || coef != 1) return 0;
+    *axis = d;
+    if (expr_is_const(e->x, rest, &constant)) continue;
+    const expr_node *n = &e->x->nodes.at[IR_EXPR_NODE(rest)];
+    constant = n->kind == EXPR_SUM ? n->value : 0;
+  }
+  return found == 1 ? constant & 3 : 0;
+}
+
+/* The value as elements of two whole vectors. What lies outside the node is garbage and is not among them, or whoever made a condition selects;
+   so conditions, which only guard loads, are left out. */
+static uint32_t from_quads(emit *e, uint32_t node, const map_access *access, uint32_t axis, int64_t off) {
+  uint32_t parts[4], whole[2];
+  map_access at = *access;
+  at.condition_count = 0;
+  for (uint32_t i = 0; i < 2; i++) {
+    at.at[axis] = expr_add(e->x, access->at[axis], expr_int(e->x, 4 * (int64_t)i - off));
+    whole[i] = emit_value(e, node, &at);
+    if (!whole[i]) return 0;
+    if (emit_value_type(e, whole[i]).lanes == 1) return whole[i]; /* the same in all columns */
+  }
+  for (uint32_t i = 0; i < 4; i++) {
+    const uint32_t from = i + (uint32_t)off;
+    parts[i] = kir_2(e->k, KIR_extract, whole[from / 4], kir_const_int(e->k, kir_t(SNT_U32, 1), from % 4));
+  }
+  const kir_inst vec = {.op = KIR_vec, .type = emit_value_type(e, whole[0])};
+  return kir_put(e->k, &vec, 4, parts);
+}
+
+static uint32_t computed(emit *e, uint32_t node, const map_access *access) {
+  uint32_t axis = 0;
+  const int64_t off = e->quads && e->lanes == 4 && (ir_ops[ir_at(e->g, node)->op].flags & IR_POINTWISE) ? columns_off(e, access, &axis) : 0;
+  return off ? from_quads(e, node, access, axis, off) : emit_compute(e, node, access);
+}
+
 uint32_t emit_value(emit *e, uint32_t node, const map_access *access) {
   if (e->failed || e->k->failed) return 0;
   uint32_t value = recall(e, node, access);
@@ -64,7 +106,7 @@ uint32_t emit_value(emit *e, uint32_t node, const map_access *access) {
     value = emit_stage_load(e, stage, access);
   } else {
     const emit_stage_entry entry = stage ? *stage : (emit_stage_entry){0};
-    value = is_read(e, node) ? read_node(e, node, access) : emit_compute(e, node, access);
+    value = is_read(e, node) ? read_node(e, node, access) : computed(e, node, access);
     if (stage) emit_stage_store(e, &entry, access, value);
   }
   if (value) emit_remember(e, node, access, value);

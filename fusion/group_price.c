@@ -26,8 +26,26 @@ static double contract_depth(const fusion_context *c, uint32_t node) {
   return k > 0 ? depth : 0;
 }
 
+/* Under a stencil without a ring of rows: four columns of a few rows are computed with the margin that the taps need. */
+static double stencil_margin(const fusion_context *c, uint32_t hero) {
+  enum { COLUMNS = 4, ROWS = 4, MAX_AXES = 2 };
+  double taps[MAX_AXES] = {1, 1}, times = 1;
+  uint32_t count, out_count, found = 0;
+  const ir_expr *lhs = ir_attr_ints(c->graph, hero, IR_ATTR_lhs, &count), *out = ir_attr_ints(c->graph, hero, IR_ATTR_out, &out_count);
+  const ir_tensor *t = &ir_at(c->graph, ir_arg(c->graph, hero, 0))->type;
+  for (uint32_t i = count; i-- > 0 && found < MAX_AXES;) {
+    bool kept = false;
+    for (uint32_t o = 0; o < out_count; o++) kept |= out[o] == lhs[i];
+    if (!kept) taps[found++] = (double)schedule_hint(c->graph->pool, t->dims[i]);
+  }
+  times = (COLUMNS - 1 + taps[0]) / COLUMNS;
+  return times * (taps[1] > 1 ? (ROWS - 1 + taps[1]) / ROWS : 1);
+}
+
 /* How many times an element of a prologue is computed: once, unless its consumer in the group reads it again in other iterations. */
 static double recompute_factor(const fusion_context *c, const fusion_group *group, uint32_t node) {
+  if (group->kind == GROUP_WINDOW && !schedule_is_explicit(c) && node < group->hero && ir_at(c->graph, group->hero)->op == IR_OP_contract)
+    return stencil_margin(c, group->hero);
   if (group->kind != GROUP_CONTRACT || node >= group->hero) return 1;
   const double out = elements_of(c, group->hero), depth = contract_depth(c, group->hero), own = elements_of(c, node);
   const double tile = schedule_is_explicit(c) ? 16 : 64; /* neighbouring results that share one evaluation */

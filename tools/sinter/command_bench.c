@@ -9,7 +9,7 @@ typedef struct bench_side {
   snt_program *program;
   snt_exec *exec;
   snt_buffer *buffers[TOOL_MAX_PORTS];
-  double *ms;
+  double *ms, *cpu_ms; /* cpu: of the whole process, drivers' threads included */
   uint32_t runs;
   double compile_ms;
 } bench_side;
@@ -17,6 +17,12 @@ typedef struct bench_side {
 static double now_ms(void) {
   struct timespec t;
   clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
+}
+
+static double now_cpu_ms(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
   return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
 }
 
@@ -45,9 +51,10 @@ static snt_result run_side(tool_session *s, snt_stream *stream, bench_side *side
                              .arguments = arguments,
                              .symbols = s->symbols,
                              .symbol_count = snt_program_symbol_count(side->program)};
-  const double start = now_ms();
+  const double start = now_ms(), start_cpu = now_cpu_ms();
   snt_result r = snt_submit(side->exec, stream, &info, NULL, &s->diag);
   if (r == SNT_OK) r = snt_stream_wait(stream, &s->diag);
+  side->cpu_ms[side->runs] = now_cpu_ms() - start_cpu;
   side->ms[side->runs++] = now_ms() - start;
   return r;
 }
@@ -57,6 +64,7 @@ static void free_side(bench_side *side) {
   snt_exec_destroy(side->exec);
   snt_program_destroy(side->program);
   free(side->ms);
+  free(side->cpu_ms);
 }
 
 static int by_value(const void *a, const void *b) {
@@ -103,16 +111,21 @@ static snt_result compare(tool_session *s, snt_stream *stream, bench_side sides[
 
 static void report(const tool_session *s, bench_side sides[2], double worst) {
   char *text = explain(sides[0].program), *plain = explain(sides[1].program);
-  for (int i = 0; i < 2; i++) qsort(sides[i].ms, sides[i].runs, sizeof(double), by_value);
+  for (int i = 0; i < 2; i++) {
+    qsort(sides[i].ms, sides[i].runs, sizeof(double), by_value);
+    qsort(sides[i].cpu_ms, sides[i].runs, sizeof(double), by_value);
+  }
   const double best = sides[0].ms[0], median = sides[0].ms[sides[0].runs / 2], bytes = text ? json_number(text, "\"bytes_moved\"") : 0;
   const double flops = text ? sum_flops(text) : 0;
   const uint32_t kernels = snt_exec_step_count(sides[0].exec);
   if (s->options.json)
     printf(
-        "{\"model\": \"%s\", \"min_ms\": %.4f, \"median_ms\": %.4f, \"unfused_min_ms\": %.4f, \"compile_ms\": %.1f, \"kernels\": %u, "
+        "{\"model\": \"%s\", \"min_ms\": %.4f, \"median_ms\": %.4f, \"unfused_min_ms\": %.4f, \"cpu_ms\": %.4f, \"unfused_cpu_ms\": %.4f, "
+        "\"compile_ms\": %.1f, \"kernels\": %u, "
         "\"unfused_kernels\": %u, \"bytes_moved\": %.0f, \"bytes_unfused\": %.0f, \"gbps\": %.3f, \"gflops\": %.3f, \"max_diff\": %.3g}\n",
-        s->options.model, best, median, sides[1].ms[0], sides[0].compile_ms, kernels, snt_exec_step_count(sides[1].exec), bytes,
-        plain ? json_number(plain, "\"bytes_moved\"") : 0, bytes / best / 1e6, flops / best / 1e6, worst);
+        s->options.model, best, median, sides[1].ms[0], sides[0].cpu_ms[0], sides[1].cpu_ms[0], sides[0].compile_ms, kernels,
+        snt_exec_step_count(sides[1].exec), bytes, plain ? json_number(plain, "\"bytes_moved\"") : 0, bytes / best / 1e6,
+        flops / best / 1e6, worst);
   else
     printf("%s: %u kernels %.3f ms (median %.3f), unfused %u kernels %.3f ms, %.2fx; %.1f MB moved, %.2f GB/s, %.2f GFLOP/s; compile %.0f "
            "ms; max difference %.3g\n",
@@ -128,7 +141,11 @@ static snt_result measure(tool_session *s, const tool_tensor *tensors, uint32_t 
   const uint32_t runs = s->options.runs ? s->options.runs : 10;
   double worst = 0;
   snt_result r = snt_stream_create(s->device, &stream, &s->diag);
-  for (int i = 0; i < 2; i++) sides[i].ms = calloc(runs + 2, sizeof(double));
+  for (int i = 0; i < 2; i++) {
+    sides[i].ms = calloc(runs + 2, sizeof(double));
+    sides[i].cpu_ms = calloc(runs + 2, sizeof(double));
+    if (!sides[i].ms || !sides[i].cpu_ms) r = SNT_E_HOST_MEM;
+  }
   if (r == SNT_OK) r = make_side(s, stream, s->options.compile_flags, tensors, count, &sides[0]);
   if (r == SNT_OK) r = make_side(s, stream, SNT_COMPILE_UNFUSED, tensors, count, &sides[1]);
   for (uint32_t i = 0; r == SNT_OK && i < runs + 1; i++)

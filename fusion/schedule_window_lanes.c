@@ -1,0 +1,182 @@
+/* Kind `window` where work-items are lanes and reads go through texels: an item owns four columns of a few rows, so that taps above and below are shared
+   in registers; taps to the left and right are shifts of whole texels, and so are the pointwise values under them (emit.quads).
+   Nothing inside is guarded: a read outside a buffer gives zero, and the store tests. In: one stencil with prologue and epilogue, or a tree of
+   pointwise nodes around it, results of one shape. */
+#include "fusion/emit_private.h"
+#include "fusion/schedule_common.h"
+#include "fusion/schedules.h"
+
+enum { LANES = 4, MAX_ROWS = 4 };
+
+typedef struct strip {
+  fusion_context *c;
+  const fusion_group *group;
+  emit *e;
+  const ir_tensor *shape;
+  uint32_t rank, rows;
+  ir_expr outer[SNT_MAX_RANK], first_row, column;
+  uint32_t row_var;
+  int64_t lowest, highest; /* rows read, relative to the row of the result */
+  bool safe;
+} strip;
+
+/* ---- what it reads ---- */
+
+/* Constants at literal places are literals; no buffer is made for them here. */
+static bool is_literal(const strip *s, const fusion_load *load) {
+  int64_t at;
+  const ir_tensor *t = &ir_at(s->c->graph, load->node)->type;
+  return ir_at(s->c->graph, load->node)->op == IR_OP_const &&
+         expr_is_const(s->c->graph->pool, map_linear(s->c->graph->pool, load->access, t->dims), &at);
+}
+
+static void check_load(void *user, const fusion_load *load) {
+  strip *s = user;
+  expr_pool *x = s->c->graph->pool;
+  if (!is_literal(s, load) && !emit_reads_texels(s->e, load->node)) s->safe = false;
+  for (uint32_t d = 0; d < load->access->rank; d++) {
+    int64_t coef, lo, hi;
+    ir_expr rest;
+    if (!expr_uses_var(x, load->access->at[d], s->row_var)) continue;
+    if (!expr_split_affine(x, load->access->at[d], s->row_var, &coef, &rest) || coef != 1) continue;
+    expr_bounds(x, rest, &lo, &hi);
+    if (lo < s->lowest && lo > -64) s->lowest = lo;
+    if (hi > s->highest && hi < 64) s->highest = hi;
+  }
+}
+
+/* Every load must be of texels, wherever its coordinates lead. */
+static bool analyse(strip *s) {
+  expr_pool *x = s->c->graph->pool;
+  map_access at = {.rank = s->rank};
+  for (uint32_t d = 0; d < s->rank; d++) at.at[d] = s->shape->dims[d] == 1 ? 0 : expr_var_add(x, "w", 0, s->shape->dims[d], 1);
+  const ir_expr row = expr_var_add(x, "v", 0, s->shape->dims[s->rank - 2], 1);
+  at.at[s->rank - 2] = row;
+  s->row_var = emit_var_number(x, row);
+  s->safe = true;
+  for (uint32_t i = 0; i < s->group->output_count; i++) {
+    const uint32_t node = s->group->outputs[i];
+    if (!ir_same_shape(&ir_at(s->c->graph, node)->type, s->shape)) return false;
+    if (!fusion_walk_loads(s->c, s->group, node, &at, check_load, s)) return false;
+  }
+  return s->safe;
+}
+
+/* ---- one item ---- */
+
+static map_access place(const strip *s, uint32_t row, ir_expr column) {
+  map_access at = {.rank = s->rank};
+  memcpy(at.at, s->outer, sizeof at.at);
+  at.at[s->rank - 2] = expr_add(s->e->x, s->first_row, row);
+  at.at[s->rank - 1] = column;
+  return at;
+}
+
+/* The columns that exist, where fewer than a vector are left. */
+static void store_rest(strip *s, uint32_t row, const uint32_t *values) {
+  emit *e = s->e;
+  for (uint32_t i = 0; i + 1 < LANES; i++) {
+    const ir_expr column = expr_add(e->x, s->column, i);
+    const map_access at = place(s, row, column);
+    emit_if(e, kir_2(e->k, KIR_lt, emit_expr(e, column), emit_expr(e, s->shape->dims[s->rank - 1])));
+    for (uint32_t o = 0; o < s->group->output_count; o++) {
+      const bool vector = emit_value_type(e, values[o]).lanes > 1;
+      const uint32_t one = vector ? kir_2(e->k, KIR_extract, values[o], kir_const_int(e->k, kir_t(SNT_U32, 1), i)) : values[o];
+      emit_store_node(e, s->group->outputs[o], &at, one);
+    }
+    emit_if_end(e);
+  }
+}
+
+static void store_row(strip *s, uint32_t row, ir_expr lanes_column, uint32_t lane_var, const uint32_t *values) {
+  emit *e = s->e;
+  expr_pool *x = e->x;
+  const ir_expr at_row = expr_add(x, s->first_row, row), height = s->shape->dims[s->rank - 2], width = s->shape->dims[s->rank - 1];
+  const bool row_test = !expr_proves_lt(x, at_row, height);
+  const bool whole = expr_proves_le(x, expr_add(x, s->column, LANES), width) || expr_multiple_of(x, width) % LANES == 0;
+  if (row_test) emit_if(e, kir_2(e->k, KIR_lt, emit_expr(e, at_row), emit_expr(e, height)));
+  if (!whole) emit_if(e, kir_2(e->k, KIR_le, emit_expr(e, expr_add(x, s->column, LANES)), emit_expr(e, width)));
+  emit_use_lanes(e, lane_var, LANES);
+  const map_access at = place(s, row, lanes_column);
+  for (uint32_t o = 0; o < s->group->output_count; o++) emit_store_node(e, s->group->outputs[o], &at, values[o]);
+  emit_scalar_lanes(e);
+  if (!whole) {
+    emit_else(e);
+    store_rest(s, row, values);
+    emit_if_end(e);
+  }
+  if (row_test) emit_if_end(e);
+}
+
+/* All rows are computed before the first is stored, outside of the tests, so that they share what they read. */
+static bool emit_strip(strip *s) {
+  emit *e = s->e;
+  const uint32_t outputs = s->group->output_count;
+  uint32_t *values = IR_NEW_ARRAY(s->c->arena, uint32_t, (size_t)s->rows * outputs);
+  if (!values) return false;
+  const ir_expr column = emit_lanes(e, s->column, LANES);
+  const uint32_t lane_var = e->lane_var;
+  e->quads = true;
+  for (uint32_t r = 0; r < s->rows; r++) {
+    const map_access at = place(s, r, column);
+    for (uint32_t o = 0; o < outputs; o++) values[r * outputs + o] = emit_value(e, s->group->outputs[o], &at);
+  }
+  e->quads = false;
+  emit_scalar_lanes(e);
+  if (e->failed || e->k->failed) return true; /* emit_end says why */
+  for (uint32_t r = 0; r < s->rows; r++) store_row(s, r, column, lane_var, values + (size_t)r * outputs);
+  return true;
+}
+
+/* ---- sharing out ---- */
+
+/* Items of a group along a row: as many as the device likes, with few of them past its end. */
+static uint32_t pick_items(const strip *s) {
+  const cost_profile *p = s->c->options->profile;
+  const int64_t vectors = (schedule_hint(s->c->graph->pool, s->shape->dims[s->rank - 1]) + LANES - 1) / LANES;
+  uint32_t items = (uint32_t)p->group_items / s->rows;
+  if (items > p->max_items) items = p->max_items;
+  while (items > 8 && (vectors + items - 1) / items * items * 20 > vectors * 21) items /= 2;
+  return items < 1 ? 1 : items;
+}
+
+static ir_expr numbered(emit *e, const char *name, ir_expr value, ir_expr extent) {
+  if (extent == 1) return 0;
+  return emit_var_for(e, name, emit_expr(e, value), 0, extent);
+}
+
+static ir_expr settle_place(strip *s, uint32_t items) {
+  emit *e = s->e;
+  expr_pool *x = e->x;
+  const ir_expr *dims = s->shape->dims;
+  const ir_expr width = dims[s->rank - 1], parts = expr_ceil_div(x, width, (ir_expr)items * LANES);
+  const ir_expr strips = expr_ceil_div(x, dims[s->rank - 2], s->rows), planes = schedule_product(x, s->rank - 2, dims);
+  const ir_expr groups = expr_mul(x, expr_mul(x, parts, strips), planes), g = emit_group(e, groups);
+  const ir_expr part = numbered(e, "part", expr_mod(x, g, parts), parts), rest = expr_div(x, g, parts);
+  const ir_expr number = numbered(e, "strip", expr_mod(x, rest, strips), strips);
+  map_delinear(x, numbered(e, "plane", expr_div(x, rest, strips), planes), s->rank - 2, dims, s->outer);
+  s->first_row = expr_mul(x, number, s->rows);
+  s->column = expr_mul(x, expr_add(x, expr_mul(x, part, items), emit_item(e, 0, items)), LANES);
+  return groups;
+}
+
+bool schedule_window_lanes_build(fusion_context *c, const fusion_group *group, snt_result *result) {
+  strip s = {.c = c, .group = group, .shape = &ir_at(c->graph, group->hero)->type};
+  const cost_profile *p = c->options->profile;
+  s.rank = s.shape->rank;
+  if (s.rank < 2 || p->reads != COST_READS_TEXEL || !p->caps.oob_zero || schedule_hint(c->graph->pool, s.shape->dims[s.rank - 1]) < LANES)
+    return false;
+  s.e = emit_begin(c, group, "window");
+  *result = SNT_OK;
+  if (!s.e || !analyse(&s)) return false;
+  const int64_t span = s.highest - s.lowest, height = schedule_hint(c->graph->pool, s.shape->dims[s.rank - 2]);
+  s.rows = span < 1 ? 1 : MAX_ROWS;
+  while (s.rows > 1 && s.rows > height) s.rows /= 2;
+  const ir_expr groups = settle_place(&s, pick_items(&s)), width = s.shape->dims[s.rank - 1];
+  const bool inside = expr_proves_lt(c->graph->pool, s.column, width);
+  if (!inside) emit_if(s.e, kir_2(s.e->k, KIR_lt, emit_expr(s.e, s.column), emit_expr(s.e, width)));
+  if (!emit_strip(&s)) *result = ir_fail(c->diag, SNT_E_HOST_MEM, "schedule", group->hero, "out of host memory");
+  if (!inside) emit_if_end(s.e);
+  if (*result == SNT_OK) *result = emit_end(s.e, groups, 0, 0, NULL);
+  return true;
+}
