@@ -28,9 +28,13 @@ void emit_remember(emit *e, uint32_t node, const map_access *access, uint32_t va
   *head = e->memos.count - 1;
 }
 
-/* Read from its buffer, rather than computed in this kernel? */
+/* Read from its buffer, rather than computed in this kernel? A copy has its node as input and as member. */
 static bool is_read(const emit *e, uint32_t node) {
-  if (e->c->group_of[node]) return !fusion_group_has(e->group, node);
+  if (e->c->group_of[node]) {
+    bool input = false;
+    for (uint32_t i = 0; i < e->group->input_count; i++) input |= e->group->inputs[i] == node;
+    return input || !fusion_group_has(e->group, node);
+  }
   const ir_op op = (ir_op)ir_at(e->g, node)->op;
   double splat;
   return op == IR_OP_input || op == IR_OP_state || (op == IR_OP_const && !ir_is_scalar_const(e->g, node, &splat));
