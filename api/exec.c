@@ -8,6 +8,10 @@ static uint64_t round16(uint64_t bytes) { return bytes ? (bytes + 15) / 16 * 16 
 
 snt_result api_check_fit(const snt_exec *x, snt_diag *diag) {
   const cost_profile *p = &x->device->profile;
+  for (uint32_t i = 0; !x->door && !x->device->door && i < x->program->plan.buffers.count; i++)
+    if (x->program->plan.buffers.at[i].image)
+      return ir_fail(diag, SNT_E_UNSUPPORTED, "exec", 0, "port %s is an image: the host of a Vulkan device binds it",
+                     x->program->plan.buffers.at[i].name);
   if (!x->program->targets) return ir_fail(diag, SNT_E_UNSUPPORTED, "exec", 0, "the program runs on the host device only");
   for (uint32_t k = 0; k < x->program->plan.kernels.count; k++) {
     const api_kernel *kernel = &x->program->kernels[k];

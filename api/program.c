@@ -144,6 +144,32 @@ static uint32_t default_target(const cost_profile *p) {
   return 0;
 }
 
+static bool has_port(const ir_graph *g, const char *name) {
+  for (uint32_t i = 0; i < g->inputs.count; i++)
+    if (!strcmp(&g->names.at[g->inputs.at[i].name], name)) return true;
+  for (uint32_t i = 0; i < g->outputs.count; i++)
+    if (!strcmp(&g->names.at[g->outputs.at[i].name], name)) return true;
+  return false;
+}
+
+static snt_result list_images(snt_program *p, const snt_compile_info *info, snt_diag *diag) {
+  const size_t stride = info->image_stride ? info->image_stride : sizeof(snt_image_port);
+  fusion_image *images = IR_NEW_ARRAY(&p->arena, fusion_image, info->image_count);
+  if (!images) return ir_fail(diag, SNT_E_HOST_MEM, "compile", 0, "out of host memory");
+  for (uint32_t i = 0; i < info->image_count; i++) {
+    const snt_image_port *given = info->images ? (const snt_image_port *)(const void *)((const char *)info->images + i * stride) : NULL;
+    if (!given || !given->port || !has_port(&p->graph, given->port))
+      return ir_fail(diag, SNT_E_ARG, "compile", 0, "no port \"%s\" to be an image", given && given->port ? given->port : "");
+    if (given->layout < PLAN_IMAGE_CHW || given->layout >= PLAN_IMAGE_COUNT)
+      return ir_fail(diag, SNT_E_ARG, "compile", 0, "image port %s has layout %u", given->port, given->layout);
+    images[i] = (fusion_image){ir_arena_text(&p->arena, given->port, strlen(given->port)), (uint8_t)given->layout};
+    if (!images[i].name) return ir_fail(diag, SNT_E_HOST_MEM, "compile", 0, "out of host memory");
+  }
+  p->options.images = images;
+  p->options.image_count = info->image_count;
+  return SNT_OK;
+}
+
 static snt_result compile_into(snt_program *p, const snt_graph *g, const snt_compile_info *info, snt_diag *diag) {
   dump_user user = {info, p->context};
   const fusion_hooks hooks = {.user = &user, .after_graph_pass = after_pass, .after_kernel = after_kernel, .progress = progress};
@@ -154,6 +180,7 @@ static snt_result compile_into(snt_program *p, const snt_graph *g, const snt_com
                                 .peak_bytes = info->peak_bytes,
                                 .hooks = &hooks,
                                 .verify = true};
+  SNT_TRY(list_images(p, info, diag));
   p->options.level = info->flags & SNT_COMPILE_UNFUSED_NODES ? FUSION_UNFUSED_NODES
                      : info->flags & SNT_COMPILE_UNFUSED     ? FUSION_UNFUSED
                                                              : FUSION_FUSED;

@@ -93,7 +93,7 @@ static snt_result describe_steps(describer *d, snt_diag *diag) {
     uint8_t *block = take(d, push);
     plan_launch launch;
     uint64_t read = 0, written = 0;
-    if (!plan_eval_step(p, s, d->symbols, &choice, &launch) || launch.groups > UINT32_MAX)
+    if (!plan_eval_step(p, s, &(plan_values){d->symbols, NULL}, &choice, &launch) || launch.groups > UINT32_MAX)
       return ir_fail(diag, SNT_E_LIMIT, "describe", 0, "a size of %s does not fit 32 bits", step->name);
     owed |= step->barrier != 0;
     if (!launch.runs || !to) continue;

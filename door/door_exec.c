@@ -125,6 +125,7 @@ static snt_result read_chain(const snt_exec_info *info, const snt_vk_exec_info *
 
 static snt_result check_steps(const snt_exec *x, const snt_vk_exec_info *info, snt_diag *diag) {
   const ir_plan *p = door_plan(x);
+  if (p->loops.count) return ir_fail(diag, SNT_E_UNSUPPORTED, "exec", 0, "the program repeats steps: the door records each step once");
   for (uint32_t s = 0; s < p->steps.count; s++) {
     const plan_step *step = &p->steps.at[s];
     if (info && info->max_dispatch_ns && step->est_ns > (double)info->max_dispatch_ns)

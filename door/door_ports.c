@@ -67,6 +67,10 @@ snt_result snt_vk_descriptor_need(const snt_exec *x, uint32_t slot_count, uint32
 }
 
 uint32_t door_image_channels(const snt_exec *x, uint32_t port) {
-  const uint32_t kind = x->door->ports[port].kind;
-  return kind == SNT_VK_PORT_SAMPLED || kind == SNT_VK_PORT_STORAGE ? 4 : 0;
+  const plan_buffer *b = &door_plan(x)->buffers.at[x->door->ports[port].buffer];
+  int64_t channels = 1;
+  if (!b->image) return 0;
+  if (b->image == PLAN_IMAGE_CHW) (void)expr_is_const(door_plan(x)->pool, b->dims[b->rank - 3], &channels);
+  if (b->image == PLAN_IMAGE_HWC) (void)expr_is_const(door_plan(x)->pool, b->dims[b->rank - 1], &channels);
+  return (uint32_t)channels;
 }

@@ -32,7 +32,7 @@ static snt_result evaluate(const snt_binding *b, door_slot *slot, const int64_t 
   for (uint32_t s = 0; s < p->steps.count; s++) {
     door_launch *to = &slot->launches[s];
     plan_launch launch;
-    if (!plan_eval_step(p, s, symbols, &choice, &launch) || launch.groups > UINT32_MAX)
+    if (!plan_eval_step(p, s, &(plan_values){symbols, NULL}, &choice, &launch) || launch.groups > UINT32_MAX)
       return ir_fail(diag, SNT_E_LIMIT, "record", 0, "a size of %s does not fit 32 bits", p->steps.at[s].name);
     const uint32_t block = x->program->kernels[p->steps.at[s].kernel].block_bytes;
     owed |= p->steps.at[s].barrier != 0;

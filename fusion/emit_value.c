@@ -1,5 +1,6 @@
 /* `value`: node n at coordinates. Memoised per (node, coordinates) in the open scope; stored values are loaded, staged regions read, the rest computed. */
 #include "fusion/emit_private.h"
+#include "fusion/image.h"
 
 static uint64_t access_hash(uint32_t node, const map_access *a) {
   uint64_t h = ir_hash64(node, a->at, a->rank * sizeof a->at[0]);
@@ -53,6 +54,8 @@ static uint32_t literal_element(emit *e, uint32_t node, ir_expr offset) {
 
 static uint32_t read_node(emit *e, uint32_t node, const map_access *access) {
   const ir_node *n = ir_at(e->g, node);
+  const uint8_t layout = n->op == IR_OP_input ? fusion_image_layout(e->c, node) : PLAN_IMAGE_NONE;
+  if (layout) return emit_read_image(e, node, layout, access);
   const uint32_t literal = literal_element(e, node, map_linear(e->x, access, n->type.dims));
   if (literal) return literal;
   const uint32_t memory = emit_bind(e, fusion_buffer_of(e->c, node), KIR_READ);

@@ -23,6 +23,7 @@ typedef enum {
   GROUP_TRANSPOSE,
   GROUP_SCAN,
   GROUP_SCATTER,
+  GROUP_IMAGE,
   GROUP_REPEAT,
   GROUP_SORT,
   GROUP_ATTENTION,
@@ -58,8 +59,14 @@ typedef struct fusion_hooks {
   void (*after_kernel)(void *user, const char *name, const kir_kernel *); /* as scheduled, before the kernel passes */
   int (*progress)(void *user, const char *stage, double fraction);        /* non-zero cancels */
 } fusion_hooks;
+typedef struct fusion_image {
+  const char *name; /* of a port */
+  uint8_t layout;   /* PLAN_IMAGE_* */
+} fusion_image;
 typedef struct fusion_options {
   const cost_profile *profile;
+  const fusion_image *images; /* ports that images are bound to */
+  uint32_t image_count;
   uint8_t numerics, level;
   bool no_rewrites;
   const char *only;    /* null, or names of graph passes to run ("canonicalise,decompose"), for `sinter opt` */
@@ -127,7 +134,7 @@ snt_result
 fusion_canonicalise(fusion_context *,
                     bool *changed); /* fold, dead code, views composed, x*1, double casts, constants that do not vary along an axis */
 snt_result fusion_decompose(fusion_context *, bool *changed);  /* what is left above primitives */
-snt_result fusion_outline(fusion_context *, bool *changed); /* bodies of repeats become graphs of their own */
+snt_result fusion_outline(fusion_context *, bool *changed);    /* bodies of repeats become graphs of their own */
 snt_result fusion_rewrite(fusion_context *, bool *changed);    /* priced, flagged reassociating: batch-norm folding .. */
 snt_result fusion_copy_ports(fusion_context *, bool *changed); /* outputs that are inputs, constants or named twice */
 snt_result fusion_group_nodes(fusion_context *, bool *changed);

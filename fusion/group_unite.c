@@ -2,6 +2,7 @@
    Invariant: a node that another group reads is an output; views are read through. */
 #include "fusion/contract_set.h"
 #include "fusion/group_private.h"
+#include "fusion/image.h"
 
 enum { STENCIL_TAPS = 128 };
 
@@ -31,6 +32,7 @@ static bool is_stencil(const grouping *s, uint32_t node) {
 
 group_kind group_kind_of_node(const grouping *s, uint32_t node) {
   const ir_op op = (ir_op)ir_at(s->c->graph, node)->op;
+  if (s->c->options->image_count && ir_is_output(s->c->graph, node) && fusion_image_layout(s->c, node)) return GROUP_IMAGE;
   if (ir_ops[op].flags & IR_REDUCE) return GROUP_REDUCE;
   if (ir_ops[op].flags & IR_SCAN) return GROUP_SCAN;
   if (op == IR_OP_argsort) return GROUP_SORT;
@@ -124,12 +126,12 @@ bool group_find_ports(grouping *s, fusion_group *group) {
 /* rows: kind of the producer; columns: kind of the consumer. NONE: never one kernel. */
 // clang-format off
 static const uint8_t merged_kind[GROUP_KIND_COUNT][GROUP_KIND_COUNT] = {
-    [GROUP_LOOP] = {[GROUP_LOOP] = GROUP_LOOP, [GROUP_REDUCE] = GROUP_ROW, [GROUP_ROW] = GROUP_ROW, [GROUP_CONTRACT] = GROUP_CONTRACT, [GROUP_WINDOW] = GROUP_WINDOW, [GROUP_TRANSPOSE] = GROUP_LOOP, [GROUP_SCAN] = GROUP_SCAN},
+    [GROUP_LOOP] = {[GROUP_LOOP] = GROUP_LOOP, [GROUP_REDUCE] = GROUP_ROW, [GROUP_ROW] = GROUP_ROW, [GROUP_CONTRACT] = GROUP_CONTRACT, [GROUP_WINDOW] = GROUP_WINDOW, [GROUP_TRANSPOSE] = GROUP_LOOP, [GROUP_SCAN] = GROUP_SCAN, [GROUP_IMAGE] = GROUP_IMAGE},
     [GROUP_REDUCE] = {[GROUP_LOOP] = GROUP_ROW, [GROUP_REDUCE] = GROUP_ROW, [GROUP_ROW] = GROUP_ROW},
     [GROUP_ROW] = {[GROUP_LOOP] = GROUP_ROW, [GROUP_REDUCE] = GROUP_ROW, [GROUP_ROW] = GROUP_ROW},
     [GROUP_CONTRACT] = {[GROUP_LOOP] = GROUP_CONTRACT},
-    [GROUP_WINDOW] = {[GROUP_LOOP] = GROUP_WINDOW, [GROUP_WINDOW] = GROUP_WINDOW},
-    [GROUP_TRANSPOSE] = {[GROUP_LOOP] = GROUP_LOOP},
+    [GROUP_WINDOW] = {[GROUP_LOOP] = GROUP_WINDOW, [GROUP_WINDOW] = GROUP_WINDOW, [GROUP_IMAGE] = GROUP_IMAGE},
+    [GROUP_TRANSPOSE] = {[GROUP_LOOP] = GROUP_LOOP, [GROUP_IMAGE] = GROUP_IMAGE},
     [GROUP_SCAN] = {[GROUP_LOOP] = GROUP_SCAN},
 };
 // clang-format on

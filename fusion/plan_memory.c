@@ -1,12 +1,16 @@
 /* Scratch offsets by lifetime, barriers by true dependence, ports declared in the user's order.
    In: steps in execution order with their bindings. Out: offsets in one scratch range; buffers whose lifetimes meet never overlap. */
-#include "fusion/emit.h"
+#include "fusion/image.h"
 #include <stdlib.h>
 
 /* Every port exists in the plan even if no kernel reads it, in the order of declaration. */
 static void declare_ports(fusion_context *c) {
   for (uint32_t i = 0; i < c->graph->inputs.count; i++) (void)fusion_buffer_of(c, c->graph->inputs.at[i].node);
   for (uint32_t i = 0; i < c->graph->outputs.count; i++) (void)fusion_buffer_of(c, c->graph->outputs.at[i].node);
+  for (uint32_t i = 0; i < c->plan->buffers.count; i++) {
+    plan_buffer *b = &c->plan->buffers.at[i];
+    if (b->kind == PLAN_INPUT || b->kind == PLAN_OUTPUT) b->image = fusion_image_layout(c, b->node);
+  }
 }
 
 static void touch(plan_buffer *b, uint32_t step) {

@@ -14,9 +14,13 @@ typedef enum {
   PLAN_CONSTANT, /* bytes of the program */
   PLAN_SCRATCH   /* part of the one scratch range, at `offset` */
 } plan_buffer_kind;
+/* How a port's tensor lies in an image that is bound in place of a buffer: its last axes are channels, rows and columns. */
+enum { PLAN_IMAGE_NONE, PLAN_IMAGE_CHW, PLAN_IMAGE_HWC, PLAN_IMAGE_HW, PLAN_IMAGE_COUNT };
+extern const char *const plan_image_words[PLAN_IMAGE_COUNT];
 typedef struct plan_buffer {
   const char *name; /* ports: the user's name; else a name for people */
   uint8_t kind, dtype, rank;
+  uint8_t image;                  /* PLAN_IMAGE_* */
   ir_expr dims[SNT_MAX_RANK];     /* logical dims of the value it holds (ports); scratch: may be of rank 1 */
   ir_expr bytes;                  /* storage size, a multiple of 16 for scratch and constants */
   ir_expr offset;                 /* scratch: byte offset in the scratch range, a multiple of `align` */

@@ -102,6 +102,7 @@ static bool parse_buffer_tail(plan_parser *p, plan_buffer *b) {
   if (b->kind == PLAN_SCRATCH && (!expect_key(l, "offset") || !lex_expr(l, &b->offset))) return false;
   if (!expect_key(l, "align") || !take_count(l, 1 << 20, &b->align) || !parse_life(l, b)) return false;
   if (lex_take_word(l, "node") && (!lex_expect(l, '=') || !take_count(l, UINT32_MAX, &b->node))) return false;
+  if (lex_take_word(l, "image") && (!lex_expect(l, '=') || !take_word_of(l, plan_image_words, PLAN_IMAGE_COUNT, &b->image))) return false;
   if (!lex_take_word(l, "name")) return true;
   return lex_expect(l, '=') && lex_quoted(l, &name) && (b->name = keep(p, name)) != NULL;
 }

@@ -5,6 +5,7 @@
 #include "ir/plan_text.h"
 #include <inttypes.h>
 
+const char *const plan_image_words[PLAN_IMAGE_COUNT] = {"none", "chw", "hwc", "hw"};
 const char *const plan_buffer_words[PLAN_BUFFER_KINDS] = {"input", "output", "state", "constant", "scratch"};
 const char *const plan_access_words[4] = {"none", "r", "w", "rw"};
 
@@ -41,6 +42,7 @@ static void print_buffer(const ir_plan *p, uint32_t number, ir_text *out) {
   ir_text_format(out, " align=%u", b->align);
   if (b->first_step != UINT32_MAX) ir_text_format(out, " life=%u..%u", b->first_step, b->last_step);
   if (b->node) ir_text_format(out, " node=%u", b->node);
+  if (b->image) ir_text_format(out, " image=%s", plan_image_words[b->image]);
   if (b->name && *b->name) {
     ir_text_add(out, " name=");
     ir_put_quoted(out, b->name);

@@ -19,5 +19,6 @@ caps.fma_fast = 1
 caps.nan_unsafe = 0
 caps.exact_div = 1
 caps.exact_sqrt = 1
+caps.images = 1
 caps.max_lanes = 1
 caps.narrow_local = 1

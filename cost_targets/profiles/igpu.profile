@@ -19,3 +19,4 @@ max_local_bytes = 32768 B
 caps.subgroup_size = 0
 subgroup_min = 32
 subgroup_max = 64
+caps.images = 1

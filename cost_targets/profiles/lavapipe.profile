@@ -36,6 +36,7 @@ max_texels = 134217728
 subgroup_min = 8
 subgroup_max = 8
 offset_align = 256 B
+caps.images = 1
 caps.max_lanes = 4
 caps.vector_memory = 16
 caps.f16_storage = 1

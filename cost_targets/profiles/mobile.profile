@@ -18,3 +18,4 @@ max_local_bytes = 32768 B
 subgroup_min = 16
 subgroup_max = 16
 caps.f64 = 0
+caps.images = 1

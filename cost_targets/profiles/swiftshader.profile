@@ -15,3 +15,4 @@ caps.int8_storage = 0
 caps.int16_storage = 0
 caps.int64 = 0
 caps.f64 = 0
+caps.images = 1

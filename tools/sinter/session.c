@@ -62,10 +62,26 @@ static uint32_t numerics_of(const tool_session *s, snt_result *r) {
   return 0;
 }
 
+static bool parse_images(const tool_session *s, snt_image_port *out, uint32_t *count) {
+  static const char *const layouts[] = {"", "chw", "hwc", "hw"};
+  for (*count = 0; *count < s->options.image_count; ++*count) {
+    const tool_pair *pair = &s->options.images[*count];
+    uint32_t layout = SNT_IMAGE_HW;
+    while (layout && strcmp(layouts[layout], pair->value)) layout--;
+    if (!layout) return false;
+    out[*count] = (snt_image_port){pair->name, layout, 0};
+  }
+  return true;
+}
+
 snt_result tool_compile_flags(tool_session *s, uint32_t targets, uint32_t flags, snt_program **out) {
   snt_result r = SNT_OK;
   snt_compile_info info = {.head = SNT_HEAD(compile_info), .targets = targets, .flags = flags, .user = s};
+  snt_image_port images[TOOL_MAX_PORTS];
+  info.images = images;
   info.numerics = numerics_of(s, &r);
+  if (r == SNT_OK && !parse_images(s, images, &info.image_count))
+    return host_fail(&s->diag, SNT_E_ARG, "image", "an image is NAME=chw, hwc or hw");
   if (r != SNT_OK)
     return host_fail(&s->diag, r, "numerics", "no numerics mode \"%s\": default strict fast reproducible", s->options.numerics);
   const bool terminal = isatty(2) && !s->options.quiet;

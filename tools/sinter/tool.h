@@ -13,9 +13,9 @@ typedef struct tool_pair {
 } tool_pair;
 typedef struct tool_options {
   const char *model, *device, *profile, *mask, *numerics, *target, *out, *passes, *trace, *header, *rtol, *atol;
-  tool_pair inputs[TOOL_MAX_PORTS], outputs[TOOL_MAX_PORTS], dims[TOOL_MAX_DIMS];
+  tool_pair inputs[TOOL_MAX_PORTS], outputs[TOOL_MAX_PORTS], dims[TOOL_MAX_DIMS], images[TOOL_MAX_PORTS];
   char *const *paths; /* all that is no option; `model` is the first */
-  uint32_t path_count, input_count, output_count, dim_count, compile_flags, runs, jobs, timeout;
+  uint32_t path_count, image_count, input_count, output_count, dim_count, compile_flags, runs, jobs, timeout;
   bool check, json, quiet;
 } tool_options;
 /* Fills from argv after the subcommand; an unknown option or a missing value is an error on stderr and false. */

@@ -103,6 +103,13 @@ SNT_API snt_result SNT_CALL snt_profile_print(const snt_profile *, char *text, s
 SNT_API void SNT_CALL snt_profile_destroy(snt_profile *);
 
 /* ---- compile: host only, no device needed ---- */
+/* A port that an image is bound to (<sinter/vulkan.h>): the tensor's last axes are channels (1 to 4), rows and columns in this order; axes
+   before them are 1. Inputs are read texel by texel, outputs stored in whole texels; the format is declared when pipelines are made. */
+enum { SNT_IMAGE_CHW = 1, SNT_IMAGE_HWC, SNT_IMAGE_HW };
+typedef struct snt_image_port {
+  const char *port;
+  uint32_t layout, reserved;
+} snt_image_port;
 enum { SNT_COMPILE_UNFUSED = 1, SNT_COMPILE_UNFUSED_NODES = 2, SNT_COMPILE_NO_REWRITES = 4 };
 typedef struct snt_compile_info {
   snt_head head;
@@ -115,6 +122,8 @@ typedef struct snt_compile_info {
   int(SNT_CALL *progress)(void *user, const char *stage, double fraction); /* non-zero cancels */
   void(SNT_CALL *dump)(void *user, const char *stage, const char *text,
                        size_t length); /* after each pass: the graph; each kernel; the plan */
+  uint32_t image_count, image_stride;
+  const snt_image_port *images;
 } snt_compile_info;
 SNT_API snt_result SNT_CALL snt_compile(snt_graph *, const snt_profile *, const snt_compile_info *, snt_program **out, snt_diag *);
 SNT_API snt_result SNT_CALL snt_program_save(const snt_program *, void *dst, size_t *size);

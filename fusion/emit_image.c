@@ -1,0 +1,148 @@
+/* Texels of image ports. In: coordinates of a value. Out: texel loads (equal ones are shared by the kernel passes) and stores of whole texels. */
+#include "fusion/image.h"
+#include "fusion/emit_private.h"
+
+/* ---- which ports, which axes ---- */
+
+static uint8_t layout_named(const fusion_options *o, const char *name) {
+  for (uint32_t i = 0; i < o->image_count; i++)
+    if (!strcmp(o->images[i].name, name)) return o->images[i].layout;
+  return PLAN_IMAGE_NONE;
+}
+
+uint8_t fusion_image_layout(const fusion_context *c, uint32_t node) {
+  const ir_graph *g = c->graph;
+  if (!c->options->image_count) return PLAN_IMAGE_NONE;
+  for (uint32_t i = 0; i < g->inputs.count; i++)
+    if (g->inputs.at[i].node == node) return layout_named(c->options, &g->names.at[g->inputs.at[i].name]);
+  for (uint32_t i = 0; i < g->outputs.count; i++)
+    if (g->outputs.at[i].node == node) return layout_named(c->options, &g->names.at[g->outputs.at[i].name]);
+  return PLAN_IMAGE_NONE;
+}
+
+static bool is_texel_type(int32_t dtype) {
+  return dtype == SNT_F32 || dtype == SNT_F16 || dtype == SNT_BF16 || dtype == SNT_U32 || dtype == SNT_I32;
+}
+
+const char *fusion_image_axes(const expr_pool *x, const ir_tensor *t, uint8_t layout, image_axes *out) {
+  const uint32_t used = layout == PLAN_IMAGE_HW ? 2 : 3, first = t->rank - used;
+  int64_t extent = 1;
+  if (t->rank < used) return "too few axes";
+  if (!is_texel_type(t->dtype)) return "its elements are no channels";
+  for (uint32_t i = 0; i < first; i++)
+    if (!expr_is_const(x, t->dims[i], &extent) || extent != 1) return "more than one image";
+  *out = (image_axes){.channel = -1, .y = first, .x = first + 1, .channels = 1};
+  if (layout == PLAN_IMAGE_CHW) *out = (image_axes){.channel = (int32_t)first, .y = first + 1, .x = first + 2};
+  if (layout == PLAN_IMAGE_HWC) *out = (image_axes){.channel = (int32_t)first + 2, .y = first, .x = first + 1};
+  if (out->channel < 0) return NULL;
+  if (!expr_is_const(x, t->dims[out->channel], &extent) || extent < 1 || extent > 4) return "an image has one to four channels";
+  out->channels = (uint32_t)extent;
+  return NULL;
+}
+
+/* ---- memory ---- */
+
+static int32_t texel_base(int32_t dtype) { return dtype == SNT_U32 || dtype == SNT_I32 ? dtype : SNT_F32; }
+
+uint32_t emit_bind_image(emit *e, uint32_t buffer, uint8_t access) {
+  if (e->arena->failed || buffer >= e->c->plan->buffers.count) return e->failed = true, 0;
+  for (uint32_t m = 0; m < e->k->memories.count; m++)
+    if (e->k->memories.at[m].space == KIR_IMAGE && e->slots.at[e->k->memories.at[m].slot] == buffer) return m;
+  const int32_t base = texel_base(e->c->plan->buffers.at[buffer].dtype);
+  char name[24];
+  const int length = snprintf(name, sizeof name, "i%u", e->slots.count);
+  kir_memory m = {.name = ir_arena_text(e->arena, name, (size_t)length), .space = KIR_IMAGE, .access = access, .rank = 2};
+  m.slot = e->slots.count;
+  m.flags = access == KIR_READ ? KIR_MEM_SAMPLED | KIR_MEM_CLAMP : 0;
+  m.type = kir_t(base, 4);
+  snprintf(m.format, sizeof m.format, "%s", base == SNT_F32 ? "rgba32f" : base == SNT_U32 ? "rgba32ui" : "rgba32i");
+  if (!IR_PUSH(e->arena, &e->slots, buffer) || !IR_PUSH(e->arena, &e->access, access)) e->failed = true;
+  return kir_memory_add(e->k, &m);
+}
+
+/* ---- reading ---- */
+
+typedef struct texel_at {
+  uint32_t memory, channels;
+  int32_t base;
+  ir_expr x, y, channel;
+  uint32_t count;
+  map_condition conditions[MAP_MAX_CONDITIONS];
+} texel_at;
+
+static uint32_t lane_const(emit *e, uint32_t i) { return kir_const_int(e->k, kir_t(SNT_U32, 1), i); }
+
+/* Texel 0 0 is read where the value is not used: outside an image nothing is promised. */
+static uint32_t guarded(emit *e, ir_expr coordinate, uint32_t inside) {
+  const uint32_t value = emit_expr(e, coordinate);
+  return inside ? kir_3(e->k, KIR_select, inside, value, lane_const(e, 0)) : value;
+}
+
+static uint32_t read_one(emit *e, const texel_at *t) {
+  const uint32_t inside = t->count ? emit_conditions(e, t->count, t->conditions) : 0;
+  const uint32_t at[2] = {guarded(e, t->x, inside), guarded(e, t->y, inside)};
+  const kir_inst load = {.op = KIR_tex_load, .type = kir_t(t->base, 4), .index = t->memory};
+  const uint32_t texel = kir_put(e->k, &load, 2, at);
+  int64_t literal;
+  if (expr_is_const(e->x, t->channel, &literal)) return kir_2(e->k, KIR_extract, texel, lane_const(e, (uint32_t)literal & 3));
+  const uint32_t which = emit_expr(e, t->channel);
+  uint32_t value = kir_2(e->k, KIR_extract, texel, lane_const(e, 0));
+  for (uint32_t i = 1; i < t->channels; i++)
+    value = kir_3(e->k, KIR_select, kir_2(e->k, KIR_eq, which, lane_const(e, i)), kir_2(e->k, KIR_extract, texel, lane_const(e, i)), value);
+  return value;
+}
+
+static ir_expr in_lane(emit *e, ir_expr expression, uint32_t lane) {
+  const ir_expr number = (ir_expr)lane;
+  return expr_substitute(e->x, expression, 1, &e->lane_var, &number);
+}
+
+static uint32_t read_each_lane(emit *e, const texel_at *t) {
+  uint32_t parts[16];
+  for (uint32_t i = 0; i < e->lanes; i++) {
+    texel_at own = *t;
+    own.x = in_lane(e, t->x, i), own.y = in_lane(e, t->y, i), own.channel = in_lane(e, t->channel, i);
+    for (uint32_t c = 0; c < t->count; c++) {
+      own.conditions[c].value = in_lane(e, t->conditions[c].value, i);
+      own.conditions[c].lo = in_lane(e, t->conditions[c].lo, i);
+      own.conditions[c].hi = in_lane(e, t->conditions[c].hi, i);
+    }
+    parts[i] = read_one(e, &own);
+  }
+  const kir_inst vec = {.op = KIR_vec, .type = kir_t(t->base, e->lanes)};
+  return kir_put(e->k, &vec, e->lanes, parts);
+}
+
+uint32_t emit_read_image(emit *e, uint32_t node, uint8_t layout, const map_access *access) {
+  const ir_tensor *type = &ir_at(e->g, node)->type;
+  image_axes axes;
+  if (fusion_image_axes(e->x, type, layout, &axes)) return e->failed = true, e->failed_node = node, 0;
+  texel_at t = {
+      .memory = emit_bind_image(e, fusion_buffer_of(e->c, node), KIR_READ), .channels = axes.channels, .base = texel_base(type->dtype)};
+  t.x = access->at[axes.x], t.y = access->at[axes.y];
+  t.channel = axes.channel < 0 ? 0 : access->at[axes.channel];
+  t.count = access->condition_count;
+  memcpy(t.conditions, access->conditions, t.count * sizeof *t.conditions);
+  if (e->failed) return 0;
+  const bool lanes = emit_uses_lanes(e, t.x) || emit_uses_lanes(e, t.y) || emit_uses_lanes(e, t.channel) ||
+                     emit_conditions_use_lanes(e, t.count, t.conditions);
+  return lanes ? read_each_lane(e, &t) : read_one(e, &t);
+}
+
+/* ---- storing ---- */
+
+void emit_store_texel(emit *e, uint32_t node, ir_expr x, ir_expr y, uint32_t count, const uint32_t *channels) {
+  const int32_t base = texel_base(ir_at(e->g, node)->type.dtype);
+  const uint32_t memory = emit_bind_image(e, fusion_buffer_of(e->c, node), KIR_WRITE);
+  const kir_type one = kir_t(base, 1);
+  uint32_t parts[4];
+  if (e->failed || e->k->failed) return;
+  for (uint32_t i = 0; i < 4; i++) {
+    if (i < count) parts[i] = emit_value_type(e, channels[i]).base == base ? channels[i] : kir_cast(e->k, one, channels[i]);
+    else parts[i] = base == SNT_F32 ? kir_const_float(e->k, one, i == 3) : kir_const_int(e->k, one, i == 3);
+  }
+  const kir_inst vec = {.op = KIR_vec, .type = kir_t(base, 4)};
+  const uint32_t texel[3] = {emit_expr(e, x), emit_expr(e, y), kir_put(e->k, &vec, 4, parts)};
+  const kir_inst store = {.op = KIR_tex_store, .index = memory};
+  kir_put(e->k, &store, 3, texel);
+}
