@@ -134,7 +134,7 @@ snt_result
 fusion_canonicalise(fusion_context *,
                     bool *changed); /* fold, dead code, views composed, x*1, double casts, constants that do not vary along an axis */
 snt_result fusion_decompose(fusion_context *, bool *changed);  /* what is left above primitives */
-snt_result fusion_outline(fusion_context *, bool *changed);    /* bodies of repeats become graphs of their own */
+snt_result fusion_outline(fusion_context *, bool *changed); /* bodies of repeats become graphs of their own */
 snt_result fusion_rewrite(fusion_context *, bool *changed);    /* priced, flagged reassociating: batch-norm folding .. */
 snt_result fusion_copy_ports(fusion_context *, bool *changed); /* outputs that are inputs, constants or named twice */
 snt_result fusion_group_nodes(fusion_context *, bool *changed);
