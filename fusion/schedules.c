@@ -4,6 +4,7 @@
 const schedule_info fusion_schedules[GROUP_KIND_COUNT] = {
     [GROUP_NONE] = {"none", NULL, NULL, NULL},
     [GROUP_LOOP] = {"loop", schedule_loop_accepts, schedule_loop_build, NULL},
+    [GROUP_IMAGE] = {"image", schedule_image_accepts, schedule_image_build, NULL},
     [GROUP_REDUCE] = {"reduce", schedule_reduce_accepts, schedule_reduce_build, NULL},
     [GROUP_ROW] = {"row", schedule_row_accepts, schedule_row_build, NULL},
     [GROUP_CONTRACT] = {"contract", schedule_contract_accepts, schedule_contract_build, NULL},
@@ -12,7 +13,6 @@ const schedule_info fusion_schedules[GROUP_KIND_COUNT] = {
     [GROUP_SCAN] = {"scan", schedule_scan_accepts, schedule_scan_build, NULL},
     [GROUP_SORT] = {"sort", NULL, schedule_sort_build, NULL},
     [GROUP_REPEAT] = {"repeat", NULL, schedule_repeat_build, NULL},
-    [GROUP_IMAGE] = {"image", schedule_image_accepts, schedule_image_build, NULL},
     [GROUP_SCATTER] = {"scatter", schedule_loop_accepts, schedule_loop_build, NULL},
     [GROUP_ATTENTION] = {"attention", schedule_attention_accepts, schedule_attention_build, schedule_attention_work},
 };
