@@ -187,7 +187,7 @@ static bool join_kernels(join *j, uint32_t number) {
   j->k->needs = first->needs;
   int64_t literal;
   const kir_type u32 = kir_t(SNT_U32, 1);
-  const kir_scalar count = {.type = u32, .min = 1, .max = UINT32_MAX};
+  const kir_scalar count = {.type = u32, .max = UINT32_MAX}; /* 0 where a size is */
   const uint32_t boundary = expr_is_const(x, j->a->groups, &literal) ? kir_const_int(j->k, u32, literal)
                                                                      : kir_scalar_read(j->k, add_scalar(j, &count, j->a->groups));
   const uint32_t group = kir_id(j->k, KIR_group, 0);

@@ -1,5 +1,6 @@
 /* Scatter, seen from the result: each element sweeps the indices in row-major order and combines the updates that name it. Every element has one
-   writer, so the order is that of the reference on every device and no atomics are needed; the price is a sweep of the indices for each element. */
+   writer, so the order is that of the reference on every device and no atomics are needed; the price is a sweep of the indices for each element,
+   so it is for few of them: schedule_scatter.c has the ways for many. */
 #include "fusion/emit_private.h"
 
 typedef struct scatter_sweep {
@@ -32,7 +33,7 @@ static uint32_t update_value(emit *e, const scatter_sweep *s) {
   return emit_value(e, updates, &at);
 }
 
-static uint32_t combine(emit *e, ir_op op, uint32_t old, uint32_t value) {
+uint32_t emit_scatter_combine(emit *e, ir_op op, uint32_t old, uint32_t value) {
   switch (op) {
   case IR_OP_scatter_add: return kir_2(e->k, KIR_add, old, value);
   case IR_OP_scatter_mul: return kir_2(e->k, KIR_mul, old, value);
@@ -46,7 +47,7 @@ static uint32_t sweep_indices(emit *e, scatter_sweep *s, uint32_t level, uint32_
   if (level == s->index_rank) {
     const uint32_t here = names_element(e, s), update = update_value(e, s);
     if (!here || !update) return 0;
-    return kir_3(e->k, KIR_select, here, combine(e, (ir_op)ir_at(e->g, s->node)->op, value, update), value);
+    return kir_3(e->k, KIR_select, here, emit_scatter_combine(e, (ir_op)ir_at(e->g, s->node)->op, value, update), value);
   }
   uint32_t carried, result;
   const ir_expr extent = ir_at(e->g, ir_arg(e->g, s->node, 1))->type.dims[level];

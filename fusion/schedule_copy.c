@@ -15,14 +15,22 @@ static void copy_elements(emit *e, void *user, ir_expr at) {
   emit_store(e, job->to, job->dtype, at, emit_value(e, job->node, &from));
 }
 
+/* No member: what has a kernel of its own is read. */
 static fusion_group *group_of_copy(fusion_context *c, uint32_t node) {
   fusion_group *group = IR_NEW(c->arena, fusion_group);
   uint32_t *list = IR_NEW(c->arena, uint32_t);
   if (!group || !list) return NULL;
   *list = node;
-  *group = (fusion_group){
-      .kind = GROUP_LOOP, .hero = node, .count = 1, .nodes = list, .inputs = list, .outputs = list, .input_count = 1, .output_count = 1};
+  *group = (fusion_group){.kind = GROUP_LOOP, .hero = node, .nodes = list, .inputs = list, .input_count = 1};
   return group;
+}
+
+static snt_result end_copy(emit *e, ir_expr groups) {
+  SNT_TRY(emit_end(e, groups, 0, 0, NULL));
+  plan_step *s = &e->c->plan->steps.at[e->c->plan->steps.count - 1];
+  s->nodes = e->group->nodes;
+  s->node_count = 1;
+  return SNT_OK;
 }
 
 snt_result schedule_copy(fusion_context *c, uint32_t node, uint32_t buffer) {
@@ -39,7 +47,7 @@ snt_result schedule_copy(fusion_context *c, uint32_t node, uint32_t buffer) {
     int64_t per;
     const ir_expr groups = schedule_split_work(c, elements, 1, &per), lo = expr_mul(x, emit_group(e, groups), expr_int(x, per));
     schedule_vector_loop(e, lo, expr_min(x, expr_add(x, lo, expr_int(x, per)), elements), schedule_lanes(c), 1, copy_elements, &job);
-    return emit_end(e, groups, 0, 0, NULL);
+    return end_copy(e, groups);
   }
   uint32_t items = (uint32_t)c->options->profile->group_items;
   if (items > c->options->profile->max_items) items = c->options->profile->max_items;
@@ -48,5 +56,5 @@ snt_result schedule_copy(fusion_context *c, uint32_t node, uint32_t buffer) {
   emit_if(e, kir_2(e->k, KIR_lt, emit_expr(e, at), emit_expr(e, elements)));
   copy_elements(e, &job, at);
   emit_if_end(e);
-  return emit_end(e, groups, 0, 0, NULL);
+  return end_copy(e, groups);
 }

@@ -1,17 +1,8 @@
 /* Kind `scan`: each line along the scanned axis is walked once, the running value carried; what follows is computed and stored on the way.
-   In: a group of one scan, pointwise nodes and views around it. A work-item (lanes) or a vector of neighbouring lines (explicit) owns whole lines. */
-#include "fusion/emit_private.h"
-#include "fusion/schedule_common.h"
+   In: a group of one scan, pointwise nodes and views around it. A work-item (lanes) or a vector of neighbouring lines (explicit) owns whole lines.
+   Few long lines are cut: schedule_scan_chunks.c. */
+#include "fusion/schedule_scan_private.h"
 #include "fusion/schedules.h"
-
-typedef struct scan_job {
-  const fusion_group *group;
-  ir_op op;
-  uint32_t axis, rank;
-  bool exclusive, reverse;
-  const ir_expr *dims;
-  ir_expr outer; /* number of the line among the axes before the scanned one */
-} scan_job;
 
 typedef struct scan_reads {
   uint32_t hero;
@@ -65,14 +56,18 @@ static double identity(ir_op op, int32_t dtype) {
   }
 }
 
-static uint32_t identity_value(emit *e, ir_op op, kir_type type) {
+uint32_t scan_identity(emit *e, ir_op op, kir_type type) {
   const double x = identity(op, type.base);
   if (ir_dtypes[type.base].is_float) return kir_const_float(e->k, type, x);
   if (type.base == SNT_U64 && x > 0 && op == IR_OP_scan_min) return kir_const_int(e->k, type, -1);
   return kir_const_int(e->k, type, x >= 9.2e18 ? INT64_MAX : (int64_t)x);
 }
 
-static uint32_t next_value(emit *e, const scan_job *job, uint32_t carried, const map_access *at) {
+kir_op scan_combine(ir_op op) {
+  return op == IR_OP_scan_prod ? KIR_mul : op == IR_OP_scan_max ? KIR_max : op == IR_OP_scan_min ? KIR_min : KIR_add;
+}
+
+uint32_t scan_next(emit *e, const scan_job *job, uint32_t carried, const map_access *at) {
   const uint32_t hero = job->group->hero;
   const uint32_t a = emit_value(e, ir_arg(e->g, hero, 0), at);
   if (!a) return 0;
@@ -80,41 +75,49 @@ static uint32_t next_value(emit *e, const scan_job *job, uint32_t carried, const
     const uint32_t b = emit_value(e, ir_arg(e->g, hero, 1), at);
     return b ? kir_2(e->k, KIR_add, kir_2(e->k, KIR_mul, a, carried), b) : 0;
   }
-  const kir_op combine = job->op == IR_OP_scan_prod  ? KIR_mul
-                         : job->op == IR_OP_scan_max ? KIR_max
-                         : job->op == IR_OP_scan_min ? KIR_min
-                                                     : KIR_add;
-  return kir_2(e->k, combine, carried, a);
+  return kir_2(e->k, scan_combine(job->op), carried, a);
+}
+
+map_access scan_at(const emit *e, const scan_job *job, ir_expr outer, ir_expr inner, ir_expr place) {
+  map_access at = {.rank = job->rank};
+  map_delinear(e->x, outer, job->axis, job->dims, at.at);
+  map_delinear(e->x, inner, job->rank - job->axis - 1, job->dims + job->axis + 1, at.at + job->axis + 1);
+  at.at[job->axis] = job->reverse ? expr_sub(e->x, expr_sub(e->x, job->dims[job->axis], 1), place) : place;
+  return at;
+}
+
+/* Results at one place of the line: the scan's value there is `value`. */
+bool scan_store(emit *e, const scan_job *job, const map_access *at, uint32_t value) {
+  const uint32_t hero = job->group->hero;
+  emit_remember(e, hero, at, value);
+  for (uint32_t i = 0; i < job->group->output_count; i++) {
+    map_access own = *at;
+    if (job->group->outputs[i] != hero && !fusion_forward_access(e->c, hero, job->group->outputs[i], &own)) {
+      e->failed = true;
+      return false;
+    }
+    emit_store_node(e, job->group->outputs[i], &own, emit_value(e, job->group->outputs[i], &own));
+  }
+  return true;
 }
 
 /* The whole of one line, or of `lanes` neighbouring ones: `inner` is the place among the axes after the scanned one. */
 static void walk_line(emit *e, void *user, ir_expr inner) {
   const scan_job *job = user;
   const uint32_t hero = job->group->hero, lanes = e->lanes, lane_var = e->lane_var;
-  map_access at = {.rank = job->rank};
-  map_delinear(e->x, job->outer, job->axis, job->dims, at.at);
-  map_delinear(e->x, inner, job->rank - job->axis - 1, job->dims + job->axis + 1, at.at + job->axis + 1);
   const kir_type type = emit_compute_type(e, ir_at(e->g, hero)->type.dtype, lanes);
   const ir_expr extent = job->dims[job->axis];
-  uint32_t carried, ignored, start = identity_value(e, job->op, type);
+  uint32_t carried, ignored, start = scan_identity(e, job->op, type);
   const ir_expr v = emit_loop(
       e, &(emit_loop_info){.name = "i", .lo = 0, .hi = extent, .step = 1, .carry_count = 1, .initial = &start, .carried = &carried});
   emit_use_lanes(e, lane_var, lanes);
-  at.at[job->axis] = job->reverse ? expr_sub(e->x, expr_sub(e->x, extent, 1), v) : v;
-  const uint32_t next = next_value(e, job, carried, &at);
+  const map_access at = scan_at(e, job, job->outer, inner, v);
+  const uint32_t next = scan_next(e, job, carried, &at);
   if (!next) {
     e->failed = true;
     return;
   }
-  emit_remember(e, hero, &at, job->exclusive ? carried : next);
-  for (uint32_t i = 0; i < job->group->output_count; i++) {
-    map_access own = at;
-    if (job->group->outputs[i] != hero && !fusion_forward_access(e->c, hero, job->group->outputs[i], &own)) {
-      e->failed = true;
-      return;
-    }
-    emit_store_node(e, job->group->outputs[i], &own, emit_value(e, job->group->outputs[i], &own));
-  }
+  if (!scan_store(e, job, &at, job->exclusive ? carried : next)) return;
   emit_loop_end(e, v, 1, &next, &ignored);
 }
 
@@ -148,6 +151,7 @@ snt_result schedule_scan_build(fusion_context *c, const fusion_group *group) {
   job.axis = (uint32_t)ir_attr_int(g, group->hero, IR_ATTR_axis, 0);
   job.exclusive = ir_attr_flag(g, group->hero, IR_ATTR_exclusive);
   job.reverse = ir_attr_flag(g, group->hero, IR_ATTR_reverse);
+  if (scan_wants_chunks(c, &job)) return schedule_scan_chunks(c, &job);
   emit *e = emit_begin(c, group, "scan");
   if (!e) return ir_fail(c->diag, SNT_E_HOST_MEM, "schedule", group->hero, "out of host memory");
   const ir_expr outer = schedule_product(g->pool, job.axis, t->dims),

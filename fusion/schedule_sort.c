@@ -97,29 +97,6 @@ static snt_result begin(sort_job *j, const char *suffix) {
   return j->e ? SNT_OK : ir_fail(j->c->diag, SNT_E_HOST_MEM, "schedule", j->node, "out of host memory");
 }
 
-/* A loop over this group's share of `units` (explicit), or the unit of this item inside a test (lanes). */
-static ir_expr begin_units(sort_job *j, ir_expr units, int64_t elements, ir_expr *groups) {
-  emit *e = j->e;
-  expr_pool *x = e->x;
-  if (schedule_is_explicit(j->c)) {
-    int64_t per;
-    *groups = schedule_split_work(j->c, units, elements, &per);
-    const ir_expr lo = expr_mul(x, emit_group(e, *groups), expr_int(x, per));
-    return emit_loop(e, &(emit_loop_info){.name = "u", .lo = lo, .hi = expr_min(x, expr_add(x, lo, expr_int(x, per)), units), .step = 1});
-  }
-  const cost_profile *p = j->c->options->profile;
-  uint32_t items = (uint32_t)p->group_items;
-  if (items > p->max_items) items = p->max_items;
-  *groups = expr_ceil_div(x, units, (ir_expr)items);
-  const ir_expr unit = expr_add(x, expr_mul(x, emit_group(e, *groups), (ir_expr)items), emit_item(e, 0, items));
-  emit_if(e, kir_2(e->k, KIR_lt, emit_expr(e, unit), emit_expr(e, units)));
-  return unit;
-}
-static void end_units(sort_job *j, ir_expr unit) {
-  if (schedule_is_explicit(j->c)) emit_loop_end(j->e, unit, 0, NULL, NULL);
-  else emit_if_end(j->e);
-}
-
 /* Explicit: a run at a time, its elements in vectors. Lanes: an element an item. */
 static snt_result build_runs(sort_job *j) {
   SNT_TRY(begin(j, "sort"));
@@ -128,19 +105,19 @@ static snt_result build_runs(sort_job *j) {
   ir_expr groups;
   if (schedule_is_explicit(j->c)) {
     const ir_expr runs = j->whole ? 1 : expr_ceil_div(x, j->length, RUN);
-    const ir_expr unit = begin_units(j, expr_mul(x, j->lines, runs), 64, &groups);
+    const ir_expr unit = schedule_units(e, expr_mul(x, j->lines, runs), 64, &groups);
     j->line = expr_div(x, unit, runs);
     j->lo = expr_mul(x, expr_mod(x, unit, runs), RUN);
     j->hi = end_of_run(j);
     schedule_vector_loop(e, j->lo, j->hi, schedule_lanes(j->c), 1, rank_elements, j);
-    end_units(j, unit);
+    schedule_units_end(e, unit);
   } else {
-    const ir_expr unit = begin_units(j, expr_mul(x, j->lines, j->length), 1, &groups), place = expr_mod(x, unit, j->length);
+    const ir_expr unit = schedule_units(e, expr_mul(x, j->lines, j->length), 1, &groups), place = expr_mod(x, unit, j->length);
     j->line = expr_div(x, unit, j->length);
     j->lo = j->whole ? 0 : expr_sub(x, place, expr_mod(x, place, RUN));
     j->hi = end_of_run(j);
     rank_elements(e, j, place);
-    end_units(j, unit);
+    schedule_units_end(e, unit);
   }
   return emit_end(e, groups, 0, 0, NULL);
 }
@@ -219,7 +196,7 @@ static snt_result build_merge(sort_job *j, const plan_condition *guard) {
   expr_pool *x = e->x;
   ir_expr groups;
   const ir_expr piece = schedule_is_explicit(j->c) ? 2 * RUN : 8, pieces = expr_ceil_div(x, j->length, piece);
-  const ir_expr unit = begin_units(j, expr_mul(x, j->lines, pieces), piece, &groups), both = expr_mul(x, j->width, 2);
+  const ir_expr unit = schedule_units(e, expr_mul(x, j->lines, pieces), piece, &groups), both = expr_mul(x, j->width, 2);
   merge_piece m = {.first = expr_mul(x, expr_mod(x, unit, pieces), piece)};
   j->line = expr_div(x, unit, pieces);
   m.base = expr_sub(x, m.first, expr_mod(x, m.first, both));
@@ -232,7 +209,7 @@ static snt_result build_merge(sort_job *j, const plan_condition *guard) {
   m.b_count = kir_2(e->k, KIR_sub, end, middle);
   const uint32_t behind = emit_expr(e, expr_sub(x, m.first, m.base)), a = bisect(j, &m, behind);
   merge_elements(j, &m, a, kir_2(e->k, KIR_sub, behind, a));
-  end_units(j, unit);
+  schedule_units_end(e, unit);
   return emit_end(e, groups, 0, 1, guard);
 }
 
@@ -313,15 +290,15 @@ static snt_result build_positions(sort_job *j, ir_expr odd) {
   expr_pool *x = e->x;
   ir_expr groups;
   if (schedule_is_explicit(j->c)) {
-    const ir_expr unit = begin_units(j, j->lines, schedule_hint(x, j->length), &groups);
+    const ir_expr unit = schedule_units(e, j->lines, schedule_hint(x, j->length), &groups);
     j->line = unit;
     schedule_vector_loop(e, 0, j->length, schedule_lanes(j->c), 1, put_positions, j);
-    end_units(j, unit);
+    schedule_units_end(e, unit);
   } else {
-    const ir_expr unit = begin_units(j, expr_mul(x, j->lines, j->length), 1, &groups);
+    const ir_expr unit = schedule_units(e, expr_mul(x, j->lines, j->length), 1, &groups);
     j->line = expr_div(x, unit, j->length);
     put_positions(e, j, expr_mod(x, unit, j->length));
-    end_units(j, unit);
+    schedule_units_end(e, unit);
   }
   SNT_TRY(emit_end(e, groups, 0, 0, NULL));
   plan_step *s = &j->c->plan->steps.at[j->c->plan->steps.count - 1];

@@ -13,6 +13,6 @@ const schedule_info fusion_schedules[GROUP_KIND_COUNT] = {
     [GROUP_SCAN] = {"scan", schedule_scan_accepts, schedule_scan_build, NULL},
     [GROUP_SORT] = {"sort", NULL, schedule_sort_build, NULL},
     [GROUP_REPEAT] = {"repeat", NULL, schedule_repeat_build, NULL},
-    [GROUP_SCATTER] = {"scatter", schedule_loop_accepts, schedule_loop_build, NULL},
+    [GROUP_SCATTER] = {"scatter", schedule_loop_accepts, schedule_scatter_build, NULL},
     [GROUP_ATTENTION] = {"attention", schedule_attention_accepts, schedule_attention_build, schedule_attention_work},
 };

@@ -75,6 +75,7 @@ static bounded end_line(const line *l, ir_op pair, double depth, const bound_typ
   bool exact = l->whole && l->size <= 2 / inner->unit;
   if (isnan(x.v) || isinf(x.v)) return bound_store(stored, x, 0, true);
   if (!exact && depth > 0) x.e += bound_gamma(depth, inner) * (pair == IR_OP_add ? l->size : fabs(x.v) + x.e);
+  if (!exact && depth > 0 && pair == IR_OP_mul && fabs(x.v) < inner->tiny) x.e += depth * inner->tiny * inner->unit; /* least steps */
   if (inner->dtype == SNT_F32 && pair == IR_OP_add && l->size > inner->top) x.e = INFINITY; /* a partial sum may overflow */
   return bound_store(stored, x, stored->narrow ? 0.5 : 0, true);
 }
