@@ -82,5 +82,5 @@ kv km_log_reduce(km *m, kv x, uint32_t from, kv *f);
 
 /* ---- the functions ---- */
 km_function km_exp, km_exp2, km_expm1, km_sinh, km_cosh, km_tanh, km_sigmoid, km_log, km_log2, km_log1p, km_asinh, km_acosh, km_atanh;
-km_function km_sin, km_cos, km_tan, km_asin, km_acos, km_atan, km_atan2, km_pow, km_erf, km_rsqrt;
+km_function km_sin, km_cos, km_tan, km_asin, km_acos, km_atan, km_atan2, km_pow, km_erf, km_rsqrt, km_rem;
 #endif
