@@ -311,6 +311,30 @@ void contract_open_panels(contraction *t, ir_expr tile, ir_expr column) {
   }
 }
 
+static bool open_all_packed(contraction *t, ir_expr tile, ir_expr column) {
+  uint32_t node;
+  pack_loops p;
+  for (uint32_t i = 0; i < t->set.count; i++)
+    if (!plan_pack(t, i, &node, &p)) return false;
+  for (uint32_t i = 0; i < t->set.count; i++) open_packed(t, i, tile, column);
+  return true;
+}
+
+bool contract_open_packed_columns(contraction *t, uint32_t columns, ir_expr tile, ir_expr column) {
+  contraction wide = *t;
+  wide.vectors = columns / t->lanes;
+  return !t->both_lanes && open_all_packed(&wide, tile, column);
+}
+
+bool contract_open_packed_rows(contraction *t, ir_expr tile, ir_expr row) {
+  contraction turned = *t;
+  turned.lane_operand = 1 - t->lane_operand;
+  turned.lane_axis = t->row_axis;
+  turned.lanes = t->rows;
+  turned.vectors = 1;
+  return t->row_axis != CONTRACT_NONE && !t->both_lanes && open_all_packed(&turned, tile, row);
+}
+
 /* ---- which way ---- */
 
 bool contract_has_form(const contraction *t, contract_form form) {

@@ -75,4 +75,11 @@ bool contract_settle_lane_operands(contraction *); /* fills lane_form; false: th
 bool contract_has_form(const contraction *, contract_form);
 /* Panels and packed parts of the tile of columns at hand; `tile` is its number. */
 void contract_open_panels(contraction *, ir_expr tile, ir_expr column);
+/* Constants packed for tiles of another shape than one item's: the lane operand by `columns` of them; the other operand by tiles of rows, so that the
+   rows of a term lie side by side. False: not constants, nothing is open. */
+bool contract_open_packed_columns(contraction *, uint32_t columns, ir_expr tile, ir_expr column);
+bool contract_open_packed_rows(contraction *, ir_expr tile, ir_expr row);
+
+/* schedule_contract_lanes.c: work-items are lanes and reads go through texels. False: not for this device or contraction, nothing was made. */
+bool contract_build_texels(contraction *, snt_result *);
 #endif

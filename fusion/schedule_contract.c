@@ -312,6 +312,8 @@ snt_result schedule_contract_build(fusion_context *c, const fusion_group *group)
     if ((symbolic_rows(&t) && t.staged_count) || !contract_settle_lane_operands(&t)) return schedule_loop_build(c, group);
     return symbolic_rows(&t) ? build_symbolic_rows(&t) : build_explicit(&t, 0, 0, NULL);
   }
+  snt_result result = SNT_OK;
+  if (contract_build_texels(&t, &result)) return result;
   int64_t columns, rows;
   const bool fits = contract_literal(&t, t.row_axis, &rows) && contract_literal(&t, t.lane_axis, &columns) && columns % 4 == 0 &&
                     !t.staged_count && contract_settle_lane_operands(&t);

@@ -42,7 +42,8 @@ static bool fits_in_place(fusion_context *c, const ir_update *u) {
   for (uint32_t i = 0; i < c->order_count; i++) {
     const fusion_group *group = &c->groups.at[c->order[i]];
     const bool own = c->order[i] + 1 == owner;
-    if (reads(group, u->state) && (own ? !reads_aligned(c, group, u->state) : stored)) return false;
+    const bool again = own && group->kind == GROUP_CONTRACT; /* tails overlap: some elements are computed and stored twice */
+    if (reads(group, u->state) && (own ? again || !reads_aligned(c, group, u->state) : stored)) return false;
     stored |= own;
   }
   return stored;

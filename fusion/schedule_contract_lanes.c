@@ -1,0 +1,104 @@
+/* Contractions where work-items are lanes and reads go through texels. An item holds a tile of rows x two vectors of four neighbouring columns; the items of
+   a group, one for each lane, take neighbouring tiles of the columns and of all axes but the rows, flattened, so that the other operand is read at
+   one address by all of them. Padded operands are read in place: texels outside a buffer are zero, what lies elsewhere is selected away.
+   In: a contraction whose columns are a literal, at least a vector of them. Tails overlap the last whole tile. */
+#include "fusion/contract_private.h"
+
+enum { VECTOR = 4 };
+
+static bool is_suitable(const contraction *t, int64_t *columns, int64_t *rows) {
+  const cost_profile *p = t->c->options->profile;
+  return p->reads == COST_READS_TEXEL && p->caps.oob_zero && t->lanes == VECTOR && contract_literal(t, t->lane_axis, columns) &&
+         *columns >= VECTOR && contract_literal(t, t->row_axis, rows);
+}
+
+typedef struct texel_probe {
+  contraction *t;
+  bool safe;
+} texel_probe;
+static void check_load(void *user, const fusion_load *load) {
+  texel_probe *p = user;
+  if (ir_at(p->t->c->graph, load->node)->type.dtype != SNT_F32 || !emit_reads_texels(p->t->e, load->node)) p->safe = false;
+}
+
+/* A padded operand read in place asks for elements outside of it. */
+static bool pads_are_safe(contraction *t) {
+  texel_probe p = {t, true};
+  for (uint32_t s = 0; s < t->set.count; s++)
+    for (uint32_t o = 0; o < 2; o++) {
+      const map_access a = contract_operand_at(t, o);
+      if (!fusion_walk_loads(t->c, t->group, contract_operand(t, s, o), &a, check_load, &p)) return false;
+    }
+  return p.safe;
+}
+
+static ir_expr tiles_of(expr_pool *x, int64_t extent, int64_t step) { return expr_int(x, (extent + step - 1) / step); }
+
+/* Where a tile starts: the last one is moved back. */
+static ir_expr start_of(emit *e, const char *name, ir_expr tile, int64_t extent, int64_t step) {
+  expr_pool *x = e->x;
+  const ir_expr at = expr_mul(x, tile, expr_int(x, step));
+  if (extent % step == 0) return at;
+  const ir_expr moved = expr_min(x, at, expr_int(x, extent - step));
+  return emit_var_for(e, name, emit_expr(e, moved), 0, expr_int(x, extent - step + 1));
+}
+
+/* Axes that are neither rows nor columns, with the tiles of columns innermost, as one number. */
+static ir_expr place_lanes(contraction *t, ir_expr number, int64_t columns, int64_t width) {
+  emit *e = t->e;
+  expr_pool *x = e->x;
+  const ir_expr tiles = tiles_of(x, columns, width);
+  const ir_expr column = start_of(e, "n", expr_mod(x, number, tiles), columns, width);
+  ir_expr rest = expr_div(x, number, tiles);
+  for (int32_t i = (int32_t)t->out_rank; i-- > 0;) {
+    if (i == t->lane_axis || i == t->row_axis) continue;
+    const ir_expr extent = t->extent[t->out[i]];
+    t->at[t->out[i]] = extent == 1 ? 0 : expr_mod(x, rest, extent);
+    rest = expr_div(x, rest, extent);
+  }
+  return column;
+}
+
+static void vectors_side_by_side(contraction *t) {
+  for (uint32_t j = 0; j < t->vectors; j++) {
+    t->lane_at[j] = emit_lanes(t->e, (ir_expr)j * VECTOR, VECTOR);
+    t->lane_var[j] = t->e->lane_var;
+  }
+  emit_scalar_lanes(t->e);
+}
+
+/* `side_by_side`: the tiles of a group's items are one run of `columns`, number `part`. */
+static void open_constants(contraction *t, int64_t columns, ir_expr part, ir_expr row_tile, ir_expr row, bool side_by_side) {
+  if (side_by_side && contract_open_packed_columns(t, (uint32_t)columns, part, expr_mul(t->e->x, part, expr_int(t->e->x, columns)))) return;
+  (void)contract_open_packed_rows(t, row_tile, row);
+}
+
+bool contract_build_texels(contraction *t, snt_result *result) {
+  expr_pool *x = t->c->graph->pool;
+  int64_t columns, rows;
+  if (!is_suitable(t, &columns, &rows)) return false;
+  if (!(t->e = emit_begin(t->c, t->group, "contract"))) return false;
+  for (uint32_t i = 0; i < CONTRACT_LABELS; i++)
+    if (t->extent[i]) t->at[i] = t->extent[i] == 1 ? 0 : expr_var_add(x, "i", 0, t->extent[i], 1);
+  if (t->staged_count && !pads_are_safe(t)) return false;
+  const int64_t width = (int64_t)VECTOR * t->vectors;
+  ir_expr tiles = tiles_of(x, columns, width);
+  for (uint32_t i = 0; i < t->out_rank; i++)
+    if ((int32_t)i != t->lane_axis && (int32_t)i != t->row_axis) tiles = expr_mul(x, tiles, t->extent[t->out[i]]);
+  const bool one_axis = tiles == tiles_of(x, columns, width);
+  uint32_t items = (uint32_t)t->c->options->profile->lanes;
+  if (items < 1) items = 1;
+  /* groups that follow each other share what their lanes read: it is the larger part */
+  const ir_expr row_tiles = tiles_of(x, rows, t->rows), parts = expr_ceil_div(x, tiles, (ir_expr)items);
+  const ir_expr groups = expr_mul(x, parts, row_tiles), g = emit_group(t->e, groups);
+  ir_expr number = expr_add(x, expr_mul(x, expr_div(x, g, row_tiles), (ir_expr)items), emit_item(t->e, 0, items));
+  if (!expr_proves_lt(x, number, tiles)) /* the last lanes repeat the last tile */
+    number = emit_var_for(t->e, "tile", emit_expr(t->e, expr_min(x, number, expr_sub(x, tiles, 1))), 0, tiles);
+  const ir_expr column = place_lanes(t, number, columns, width), row_tile = expr_mod(x, g, row_tiles);
+  const ir_expr row = start_of(t->e, "m", row_tile, rows, t->rows);
+  vectors_side_by_side(t);
+  open_constants(t, width * items, expr_div(x, g, row_tiles), row_tile, row, one_axis && columns % (width * items) == 0);
+  contract_emit_tile(t, row, column);
+  *result = emit_end(t->e, groups, 0, 0, NULL);
+  return true;
+}
