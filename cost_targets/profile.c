@@ -29,7 +29,7 @@ static const key_info keys[] = {
     FIELD(KEY_DOUBLE, op_cycles, ""), FIELD(KEY_DOUBLE, special_cycles, ""), FIELD(KEY_DOUBLE, div_cycles, ""),
     FIELD(KEY_DOUBLE, scalar_load_cycles, ""), FIELD(KEY_DOUBLE, vector_load_cycles, ""), FIELD(KEY_DOUBLE, lane_load_cycles, ""),
     FIELD(KEY_DOUBLE, barrier_ns, "ns"), FIELD(KEY_DOUBLE, spill_cycles, ""),
-    FIELD(KEY_U32, max_bindings, ""), FIELD(KEY_U32, max_scalar_bytes, "B"), FIELD(KEY_U32, max_items, ""),
+    FIELD(KEY_U32, max_bindings, ""), FIELD(KEY_U32, max_scalar_bytes, "B"), FIELD(KEY_U32, max_items, ""), FIELD(KEY_U32, max_trips, ""),
     {"max_grid", KEY_U32, (uint16_t)offsetof(cost_profile, max_grid), 4, ""},
     FIELD(KEY_U64, max_local_bytes, "B"), FIELD(KEY_U64, max_buffer_bytes, "B"), FIELD(KEY_U64, max_texels, ""),
     FIELD(KEY_U32, subgroup_min, ""), FIELD(KEY_U32, subgroup_max, ""), FIELD(KEY_U32, offset_align, "B"),

@@ -34,6 +34,7 @@ typedef struct cost_profile {
   double spill_cycles; /* store and reload of one register */
   /* limits (queried when a device is open) */
   uint32_t max_bindings, max_scalar_bytes, max_items, max_grid[3];
+  uint32_t max_trips; /* of all the loops of an item together, after which the driver ends them; 0: none */
   uint64_t max_local_bytes, max_buffer_bytes, max_texels;
   uint32_t subgroup_min, subgroup_max, offset_align;
   kir_caps caps;

@@ -1,5 +1,7 @@
 /* Scans of few long lines: each line is cut into chunks. One kernel computes the total of every chunk but the last; the next starts each chunk from
    the totals before it and walks it. The order of a float's operations is then another, so STRICT takes this way only where it cannot show.
+   Where the driver ends loops after so many trips and the order is not free, the chunks of all lines are walked one after the other by a loop of
+   the plan, the running values waiting in memory between.
    Explicit classes walk a unit-stride chunk in vectors: the running values inside one by log2(lanes) shifted combinations. */
 #include "fusion/schedule_scan_private.h"
 
@@ -41,8 +43,16 @@ static int64_t chunks_wanted(const fusion_context *c, const scan_job *s) {
   return wanted > MOST_CHUNKS ? MOST_CHUNKS : wanted;
 }
 
+static bool is_too_long(const fusion_context *c, const scan_job *s) {
+  int64_t least, most;
+  expr_bounds(c->graph->pool, s->dims[s->axis], &least, &most);
+  return c->options->profile->max_trips && most >= c->options->profile->max_trips;
+}
+
 /* Worth a second reading where lines alone leave most of the device idle. */
-bool scan_wants_chunks(const fusion_context *c, const scan_job *s) { return order_is_free(c, s) && chunks_wanted(c, s) >= 4; }
+bool scan_wants_chunks(const fusion_context *c, const scan_job *s) {
+  return (order_is_free(c, s) && chunks_wanted(c, s) >= 4) || is_too_long(c, s);
+}
 
 /* ---- one chunk ---- */
 
@@ -181,18 +191,19 @@ static uint32_t walk_vectors(chunk_job *j, uint32_t start, ir_expr end) {
   return result;
 }
 
-static void walk_scalars(chunk_job *j, uint32_t start, ir_expr from) {
+static uint32_t walk_scalars(chunk_job *j, uint32_t start, ir_expr from) {
   emit *e = j->e;
-  uint32_t carried, ignored;
+  uint32_t carried, last;
   const ir_expr v = emit_loop(
       e, &(emit_loop_info){.name = "i", .lo = from, .hi = j->hi, .step = 1, .carry_count = 1, .initial = &start, .carried = &carried});
   const map_access at = place_at(j, v);
   const uint32_t next = scan_next(e, j->scan, carried, &at);
   if (!next || !scan_store(e, j->scan, &at, j->scan->exclusive ? carried : next)) {
     e->failed = true;
-    return;
+    return 0;
   }
-  emit_loop_end(e, v, 1, &next, &ignored);
+  emit_loop_end(e, v, 1, &next, &last);
+  return last;
 }
 
 static snt_result build_walk(chunk_job *j) {
@@ -208,10 +219,33 @@ static snt_result build_walk(chunk_job *j) {
     from = expr_sub(x, j->hi, expr_mod(x, expr_sub(x, j->hi, j->lo), j->lanes));
     start = walk_vectors(j, start, from);
   }
-  if (start) walk_scalars(j, start, from);
+  if (start) (void)walk_scalars(j, start, from);
   else e->failed = true;
   if (e->failed) return emit_end(e, groups, 0, 0, NULL);
   schedule_units_end(e, unit);
+  return emit_end(e, groups, 0, 0, NULL);
+}
+
+/* One chunk of every line a dispatch, in a loop of the plan: `totals` holds each line's running value between the trips. */
+static snt_result build_turns(chunk_job *j) {
+  fusion_context *c = j->c;
+  expr_pool *x = c->graph->pool;
+  SNT_TRY(begin(j, "scan"));
+  emit *e = j->e;
+  ir_expr groups;
+  j->chunk = expr_var_add(x, "turn", 0, j->count, 1);
+  if (x->failed) return ir_fail(c->diag, SNT_E_LIMIT, "schedule", j->scan->group->hero, "a line is too long");
+  x->vars.at[emit_var_number(x, j->chunk)].plan = true;
+  j->line = schedule_units(e, j->lines, schedule_hint(x, j->size), &groups);
+  j->lo = expr_mul(x, j->chunk, j->size);
+  j->hi = expr_min(x, expr_add(x, j->lo, j->size), j->extent);
+  const uint32_t memory = emit_bind(e, j->totals, KIR_READ | KIR_WRITE), zero = kir_const_int(e->k, kir_t(SNT_U32, 1), 0);
+  const uint32_t nothing = scan_identity(e, j->scan->op, kir_t(j->dtype, 1)), before = emit_load(e, memory, j->dtype, j->line, 0, NULL);
+  const uint32_t last = walk_scalars(j, kir_3(e->k, KIR_select, kir_2(e->k, KIR_eq, emit_expr(e, j->chunk), zero), nothing, before), j->lo);
+  if (last) emit_store(e, memory, j->dtype, j->line, last);
+  schedule_units_end(e, j->line);
+  const plan_loop loop = {.variable = j->chunk, .trips = j->count, .first = c->plan->steps.count, .end = c->plan->steps.count + 1};
+  if (!IR_PUSH(c->plan->arena, &c->plan->loops, loop)) return ir_fail(c->diag, SNT_E_HOST_MEM, "schedule", 0, "out of host memory");
   return emit_end(e, groups, 0, 0, NULL);
 }
 
@@ -222,7 +256,13 @@ snt_result schedule_scan_chunks(fusion_context *c, const scan_job *s) {
   j.inner = schedule_product(x, s->rank - s->axis - 1, s->dims + s->axis + 1);
   j.lines = expr_mul(x, schedule_product(x, s->axis, s->dims), j.inner);
   j.dtype = dtype == SNT_F16 || dtype == SNT_BF16 ? SNT_F32 : dtype;
-  const int64_t extent = schedule_hint(x, j.extent), wanted = chunks_wanted(c, s);
+  if (!order_is_free(c, s)) {
+    j.size = c->options->profile->max_trips / 2;
+    j.count = expr_ceil_div(x, j.extent, j.size);
+    j.totals = fusion_add_scratch(c, "running", j.dtype, j.lines);
+    return build_turns(&j);
+  }
+  const int64_t extent = schedule_hint(x, j.extent), few = chunks_wanted(c, s), wanted = few < 4 ? 4 : few;
   j.size = (extent + wanted - 1) / wanted;
   j.size = (j.size + 63) / 64 * 64;
   j.count = expr_ceil_div(x, j.extent, j.size);

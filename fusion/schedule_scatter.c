@@ -232,12 +232,9 @@ static ir_expr part_count(const scatter_job *j) {
   return parts < 1 ? 1 : parts;
 }
 
-static snt_result build_owners(scatter_job *j) {
+/* Updates [first, end) of all, by the owners of their rows. `starts`: the sums begin as the operand; `ends`: they become the result. */
+static snt_result build_share(scatter_job *j, ir_expr from, ir_expr to, bool starts, bool ends) {
   fusion_context *c = j->c;
-  const ir_tensor *t = &ir_at(c->graph, j->node)->type;
-  const bool narrow = t->dtype == SNT_F16 || t->dtype == SNT_BF16;
-  j->sum_type = narrow ? SNT_F32 : t->dtype;
-  j->sums = narrow ? fusion_add_scratch(c, "sums", SNT_F32, ir_tensor_elements(c->graph->pool, t)) : fusion_buffer_of(c, j->node);
   SNT_TRY(begin(j, "scatter"));
   emit *e = j->e;
   expr_pool *x = e->x;
@@ -251,8 +248,8 @@ static snt_result build_owners(scatter_job *j) {
   j->o = expr_div(x, owner, parts);
   const ir_expr wanted = expr_mul(x, expr_mod(x, owner, parts), owned), first = expr_min(x, wanted, j->extent),
                 end = expr_min(x, expr_add(x, wanted, owned), j->extent);
-  if (!j->in_place || narrow) each_own_row(j, first, end, column, start_sum);
-  const ir_expr p = emit_loop(e, &(emit_loop_info){.name = "p", .lo = 0, .hi = j->count, .step = 1});
+  if (starts) each_own_row(j, first, end, column, start_sum);
+  const ir_expr p = emit_loop(e, &(emit_loop_info){.name = "p", .lo = from, .hi = to, .step = 1});
   const uint32_t row = row_of(j, p), from_first = kir_2(e->k, KIR_sub, row, emit_expr(e, first));
   emit_if(e, kir_2(e->k, KIR_lt, from_first, kir_2(e->k, KIR_sub, emit_expr(e, end), emit_expr(e, first))));
   j->p = p;
@@ -260,9 +257,37 @@ static snt_result build_owners(scatter_job *j) {
   put_row(j, column, add_to_sum);
   emit_if_end(e);
   emit_loop_end(e, p, 0, NULL, NULL);
-  if (narrow) each_own_row(j, first, end, column, end_sum);
+  if (ends) each_own_row(j, first, end, column, end_sum);
   schedule_units_end(e, unit);
   return emit_end(e, groups, 0, 0, NULL);
+}
+
+/* A driver that ends loops gets the updates a share at a time, in a loop of the plan, between two shares of none. */
+static snt_result build_turns(scatter_job *j, bool starts, bool ends) {
+  ir_plan *p = j->c->plan;
+  expr_pool *x = p->pool;
+  const ir_expr share = j->c->options->profile->max_trips / 4, trips = expr_ceil_div(x, j->count, share);
+  const ir_expr turn = expr_var_add(x, "turn", 0, trips, 1);
+  if (x->failed) return ir_fail(j->c->diag, SNT_E_LIMIT, "schedule", j->node, "too many updates");
+  x->vars.at[emit_var_number(x, turn)].plan = true;
+  if (starts) SNT_TRY(build_share(j, 0, 0, true, false));
+  const ir_expr from = expr_mul(x, turn, share);
+  const plan_loop loop = {.variable = turn, .trips = trips, .first = p->steps.count, .end = p->steps.count + 1};
+  if (!IR_PUSH(p->arena, &p->loops, loop)) return starved(j);
+  SNT_TRY(build_share(j, from, expr_min(x, expr_add(x, from, share), j->count), false, false));
+  return ends ? build_share(j, 0, 0, false, true) : SNT_OK;
+}
+
+static snt_result build_owners(scatter_job *j) {
+  fusion_context *c = j->c;
+  const ir_tensor *t = &ir_at(c->graph, j->node)->type;
+  const bool narrow = t->dtype == SNT_F16 || t->dtype == SNT_BF16, starts = !j->in_place || narrow;
+  int64_t least, most;
+  j->sum_type = narrow ? SNT_F32 : t->dtype;
+  j->sums = narrow ? fusion_add_scratch(c, "sums", SNT_F32, ir_tensor_elements(c->graph->pool, t)) : fusion_buffer_of(c, j->node);
+  expr_bounds(c->graph->pool, j->count, &least, &most);
+  if (c->options->profile->max_trips && most > c->options->profile->max_trips / 4) return build_turns(j, starts, narrow);
+  return build_share(j, 0, j->count, starts, narrow);
 }
 
 /* ---- which way ---- */

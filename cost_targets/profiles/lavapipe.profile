@@ -29,6 +29,7 @@ spill_cycles = 2
 max_bindings = 16
 max_scalar_bytes = 128 B
 max_items = 1024
+max_trips = 65535 # llvmpipe ends all loops of an item then
 max_grid = 65535
 max_local_bytes = 32768 B
 max_buffer_bytes = 134217728 B

@@ -16,3 +16,4 @@ caps.int16_storage = 0
 caps.int64 = 0
 caps.f64 = 0
 caps.images = 1
+max_trips = 0
