@@ -296,7 +296,7 @@ static snt_result build_pipeline(snt_exec *x, exec_job *job, snt_diag *diag) {
                   .slot_kinds = k->kinds,
                   .sub = k->sub,
                   .key = k->code[x->target].key};
-  what.entry = x->device->rt->target == SNT_TARGET_SPIRV ? "main" : x->program->plan.kernels.at[job->kernel].kernel->name;
+  what.entry = x->device->rt->target == SNT_TARGET_SPIRV ? "main" : api_entry_name(x->program->plan.kernels.at[job->kernel].kernel->name);
   memcpy(what.items, k->items, sizeof what.items);
   uint8_t key[32];
   binary_key(x, job, key);

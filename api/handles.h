@@ -176,6 +176,7 @@ void api_stream_drop(snt_stream *);
 void api_exec_hold(snt_exec *);
 snt_result api_check_fit(const snt_exec *, snt_diag *); /* the program against the device's limits */
 snt_result api_check_head(const snt_head *, uint32_t type, size_t known, snt_diag *);
-uint32_t api_target_index(uint32_t bit); /* UINT32_MAX: not a code target */
+const char *api_entry_name(const char *kernel); /* the function's name in the code of every target but SPIR-V */
+uint32_t api_target_index(uint32_t bit);        /* UINT32_MAX: not a code target */
 snt_result api_copy_text(const ir_text *, char *text, size_t *length);
 #endif

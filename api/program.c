@@ -85,6 +85,14 @@ snt_result api_code_key(uint32_t bit, api_code *c) {
   return SNT_OK;
 }
 
+/* Kernels that differ in nothing but their number are one pipeline, so the number is no part of the code: "k12_contract" is `contract` there. */
+const char *api_entry_name(const char *kernel) {
+  const char *at = kernel;
+  if (*at++ != 'k' || *at < '0' || *at > '9') return kernel;
+  while (*at >= '0' && *at <= '9') at++;
+  return at[0] == '_' && at[1] ? at + 1 : kernel;
+}
+
 static snt_result emit_target(snt_program *p, uint32_t kernel, uint32_t target, snt_diag *diag) {
   const codegen_target *t = rt_codegen(target_bits[target]);
   const kir_kernel *source = p->plan.kernels.at[kernel].kernel;
@@ -97,6 +105,7 @@ static snt_result emit_target(snt_program *p, uint32_t kernel, uint32_t target, 
   caps.target = t->name;
   kir_init(legal, &p->arena, source->name);
   SNT_TRY(kir_run_passes(source, legal, &caps, NULL, NULL, diag));
+  legal->name = api_entry_name(legal->name);
   SNT_TRY(t->emit(legal, &caps, &p->arena, &k->code[target].code, diag));
   k->legal[target] = legal;
   SNT_TRY(api_code_key(target_bits[target], &k->code[target]));
@@ -304,6 +313,7 @@ snt_result snt_program_kernel(const snt_program *p, uint32_t kernel, uint32_t ta
   out->code = k->code[t].code.data;
   out->code_size = k->code[t].code.size;
   out->binding_count = k->binding_count;
+  out->entry = t == api_target_index(SNT_TARGET_SPIRV) ? "main" : api_entry_name(out->name);
   memcpy(out->items, k->items, sizeof out->items);
   return SNT_OK;
 }

@@ -20,10 +20,17 @@ static double elements_at_hint(const expr_pool *x, const ir_tensor *t) {
   return n;
 }
 
+/* Movements down to a window: its taps are an axis of the value. */
+static bool has_taps(const ir_graph *g, uint32_t n) {
+  while (ir_at(g, n)->op != IR_OP_window && ir_at(g, n)->arity == 1 && (ir_ops[ir_at(g, n)->op].flags & IR_MOVEMENT)) n = ir_arg(g, n, 0);
+  return ir_at(g, n)->op == IR_OP_window;
+}
+
 /* A contraction over a few taps of a window: a stencil rather than a matrix product. */
 static bool is_stencil(const grouping *s, uint32_t node) {
   const ir_graph *g = s->c->graph;
   const uint32_t lhs = ir_arg(g, node, 0), rhs = ir_arg(g, node, 1);
+  if (!has_taps(g, lhs) && !has_taps(g, rhs)) return false;
   const double out = elements_at_hint(g->pool, &ir_at(g, node)->type), a = elements_at_hint(g->pool, &ir_at(g, lhs)->type),
                b = elements_at_hint(g->pool, &ir_at(g, rhs)->type);
   const double wide = a > b ? a : b;
@@ -133,6 +140,7 @@ static const uint8_t merged_kind[GROUP_KIND_COUNT][GROUP_KIND_COUNT] = {
     [GROUP_WINDOW] = {[GROUP_LOOP] = GROUP_WINDOW, [GROUP_WINDOW] = GROUP_WINDOW, [GROUP_IMAGE] = GROUP_IMAGE},
     [GROUP_TRANSPOSE] = {[GROUP_LOOP] = GROUP_LOOP, [GROUP_IMAGE] = GROUP_IMAGE},
     [GROUP_SCAN] = {[GROUP_LOOP] = GROUP_SCAN},
+    [GROUP_ATTENTION] = {[GROUP_LOOP] = GROUP_ATTENTION},
 };
 // clang-format on
 

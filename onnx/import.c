@@ -28,7 +28,7 @@ static bool read_dim(onnx_import *im, const onnx_port *p, uint32_t axis, ir_expr
   if (d->value >= 0) *out = expr_int(im->g->pool, d->value);
   if (d->value >= 0) return true;
   snprintf(name, sizeof name, "%.120s_%u", p->name, axis);
-  return onnx_symbol(im, d->param ? d->param : ir_arena_text(im->temp, name, strlen(name)), out);
+  return onnx_symbol(im, d->param ? d->param : ir_arena_text(im->temp, name, strlen(name)), axis ? 128 : 1, out);
 }
 
 /* More elements than that fit no device; sums over them would leave the range of the plan's arithmetic. */

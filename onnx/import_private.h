@@ -53,8 +53,8 @@ bool onnx_fail(onnx_import *, snt_result, const char *format, ...) IR_PRINTF(3, 
 void onnx_add_problem(onnx_import *, const char *node, const char *op, const char *reason);
 
 /* ---- symbols.c ---- */
-bool onnx_symbol(onnx_import *, const char *param, ir_expr *out); /* the extent that a name stands for */
-bool onnx_demand_equal(onnx_import *, ir_expr a, ir_expr b);      /* true: a rule was added that makes them equal */
+bool onnx_symbol(onnx_import *, const char *param, int64_t hint, ir_expr *out); /* the extent that a name stands for */
+bool onnx_demand_equal(onnx_import *, ir_expr a, ir_expr b);                    /* true: a rule was added that makes them equal */
 
 /* ---- function.c ---- */
 const onnx_function *onnx_find_function(const onnx_import *, const onnx_node *);

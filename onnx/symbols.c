@@ -40,9 +40,9 @@ static bool find_symbol(const expr_pool *pool, const char *name, ir_expr *out) {
   return false;
 }
 
-static bool settle_bounds(onnx_import *im, const char *name, const char *param, expr_symbol *s) {
+static bool settle_bounds(onnx_import *im, const char *name, const char *param, int64_t hint, expr_symbol *s) {
   const snt_symbol *given = given_bounds(im, name, param);
-  *s = (expr_symbol){.min = 1, .max = INT32_MAX, .multiple_of = 1, .hint = 128};
+  *s = (expr_symbol){.min = 1, .max = INT32_MAX, .multiple_of = 1, .hint = hint};
   if (given) *s = (expr_symbol){NULL, given->min, given->max, given->multiple_of > 0 ? given->multiple_of : 1, given->hint};
   if (s->min < 0 || s->max < s->min) return onnx_fail(im, SNT_E_ARG, "bounds of %.80s: 0 <= min <= max", name);
   for (uint32_t i = 0; i < im->rules.count; i++) {
@@ -58,12 +58,12 @@ static bool settle_bounds(onnx_import *im, const char *name, const char *param, 
   return true;
 }
 
-bool onnx_symbol(onnx_import *im, const char *param, ir_expr *out) {
+bool onnx_symbol(onnx_import *im, const char *param, int64_t hint, ir_expr *out) {
   const char *name = symbol_name(im, param);
   expr_symbol s;
   for (const onnx_rule *r = find_rule(im, name, true); r; r = find_rule(im, name, true)) name = r->same_as;
   if (find_symbol(im->g->pool, name, out)) return true;
-  if (!settle_bounds(im, name, param, &s)) return false;
+  if (!settle_bounds(im, name, param, hint, &s)) return false;
   if (s.min == s.max) {
     *out = expr_int(im->g->pool, s.min);
     return true;

@@ -32,7 +32,7 @@ static snt_result write_kernels(tool_session *s, uint32_t wanted) {
   char path[4096];
   for (uint32_t k = 0; k < snt_program_kernel_count(s->program); k++)
     for (size_t t = 0; t < sizeof targets / sizeof *targets; t++) {
-      snt_kernel kernel = {{0}, NULL, NULL, NULL, 0, 0, {0}};
+      snt_kernel kernel = {.head = SNT_HEAD(kernel)};
       if (!(wanted & targets[t].bit)) continue;
       snt_result r = snt_program_kernel(s->program, k, targets[t].bit, &kernel);
       if (r != SNT_OK || !kernel.code)

@@ -151,6 +151,7 @@ typedef struct snt_kernel {
   const void *code;
   size_t code_size;
   uint32_t binding_count, items[3];
+  const char *entry; /* the function's name in the code; several kernels may have one entry, or even one code */
 } snt_kernel;
 SNT_API uint32_t SNT_CALL snt_program_kernel_count(const snt_program *);
 SNT_API snt_result SNT_CALL snt_program_kernel(const snt_program *, uint32_t kernel, uint32_t target,
