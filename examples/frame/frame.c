@@ -1,0 +1,178 @@
+/* frame [--device PART] [--frames N] [--validate] [--out DIR]: a renderer of its own with three frames in flight draws an animated scene at a
+   resolution that changes from frame to frame; Sinter's fused post-process runs inside the same command buffer, image to image. Each frame is
+   read back and written as a PNG. There is no window: everything is offscreen. */
+#include "examples/frame/frame.h"
+#include "tools/host/host.h"
+#include <png.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct in_flight {
+  VkCommandBuffer commands;
+  VkFence fence;
+  VkFramebuffer target;
+  gpu_buffer pixels;
+  uint32_t width, height, number;
+  bool pending;
+} in_flight;
+typedef struct renderer {
+  gpu gpu;
+  scene scene;
+  post post;
+  VkCommandPool pool;
+  gpu_image lit[FRAMES_IN_FLIGHT], shown[FRAMES_IN_FLIGHT];
+  in_flight frames[FRAMES_IN_FLIGHT];
+  const char *out;
+} renderer;
+
+static bool write_png(const renderer *r, const in_flight *f) {
+  char path[512];
+  png_image image = {.version = PNG_IMAGE_VERSION, .width = f->width, .height = f->height, .format = PNG_FORMAT_RGBA};
+  if (!r->out) return true;
+  snprintf(path, sizeof path, "%s/frame%03u.png", r->out, f->number);
+  if (png_image_write_to_file(&image, path, 0, f->pixels.mapped, (int)(f->width * 4), NULL)) return true;
+  fprintf(stderr, "frame: %s: %s\n", path, image.message);
+  return false;
+}
+
+/* The slot is free once its fence has passed; only then are its pixels looked at, and its resources used again. */
+static bool finish(renderer *r, in_flight *f) {
+  if (!f->pending) return true;
+  f->pending = false;
+  gpu *g = &r->gpu;
+  return gpu_check(g->vkWaitForFences(g->device, 1, &f->fence, VK_TRUE, UINT64_MAX), "vkWaitForFences") &&
+         gpu_check(g->vkResetFences(g->device, 1, &f->fence), "vkResetFences") && write_png(r, f);
+}
+
+static void shown_to_general(gpu *g, VkCommandBuffer commands, const gpu_image *image) {
+  const VkImageMemoryBarrier barrier = {.sType = VK_STRUCTURE_TYPE_IMAGE_MEMORY_BARRIER,
+                                        .dstAccessMask = VK_ACCESS_SHADER_WRITE_BIT,
+                                        .oldLayout = VK_IMAGE_LAYOUT_UNDEFINED,
+                                        .newLayout = VK_IMAGE_LAYOUT_GENERAL,
+                                        .srcQueueFamilyIndex = VK_QUEUE_FAMILY_IGNORED,
+                                        .dstQueueFamilyIndex = VK_QUEUE_FAMILY_IGNORED,
+                                        .image = image->image,
+                                        .subresourceRange = {VK_IMAGE_ASPECT_COLOR_BIT, 0, 1, 0, 1}};
+  g->vkCmdPipelineBarrier(commands, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, 0, 0, NULL, 0, NULL, 1, &barrier);
+}
+
+static void read_back(gpu *g, const in_flight *f, const gpu_image *image) {
+  const VkBufferImageCopy region = {.imageSubresource = {VK_IMAGE_ASPECT_COLOR_BIT, 0, 0, 1}, .imageExtent = {f->width, f->height, 1}};
+  const VkMemoryBarrier to_host = {
+      .sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER, .srcAccessMask = VK_ACCESS_TRANSFER_WRITE_BIT, .dstAccessMask = VK_ACCESS_HOST_READ_BIT};
+  g->vkCmdCopyImageToBuffer(f->commands, image->image, VK_IMAGE_LAYOUT_GENERAL, f->pixels.buffer, 1, &region);
+  g->vkCmdPipelineBarrier(f->commands, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_PIPELINE_STAGE_HOST_BIT, 0, 1, &to_host, 0, NULL, 0, NULL);
+}
+
+static bool submit(gpu *g, in_flight *f) {
+  const VkSubmitInfo info = {.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO, .commandBufferCount = 1, .pCommandBuffers = &f->commands};
+  f->pending = gpu_check(g->vkEndCommandBuffer(f->commands), "vkEndCommandBuffer") &&
+               gpu_check(g->vkQueueSubmit(g->queue, 1, &info, f->fence), "vkQueueSubmit");
+  return f->pending;
+}
+
+/* Stands for a controller that looks at the GPU's times: the load changes, the resolution follows. */
+static uint32_t percent_of(uint32_t number) {
+  static const uint32_t steps[] = {100, 100, 83, 67, 50, 67, 83, 91};
+  return steps[number % 8];
+}
+
+static bool draw(renderer *r, uint32_t number) {
+  static const VkCommandBufferBeginInfo begin = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO,
+                                                 .flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT};
+  gpu *g = &r->gpu;
+  const uint32_t slot = number % FRAMES_IN_FLIGHT;
+  in_flight *f = &r->frames[slot];
+  if (!finish(r, f)) return false;
+  f->number = number;
+  f->width = MAX_WIDTH * percent_of(number) / 100, f->height = MAX_HEIGHT * percent_of(number) / 100;
+  if (!gpu_check(g->vkResetCommandBuffer(f->commands, 0), "vkResetCommandBuffer") ||
+      !gpu_check(g->vkBeginCommandBuffer(f->commands, &begin), "vkBeginCommandBuffer"))
+    return false;
+  scene_draw(g, &r->scene, f->commands, f->target, f->width, f->height, (float)number * 0.2f);
+  shown_to_general(g, f->commands, &r->shown[slot]);
+  const float exposure = 1.1f;
+  if (!post_record(&r->post, f->commands, slot, f->width, f->height, exposure)) return false;
+  read_back(g, f, &r->shown[slot]);
+  return submit(g, f);
+}
+
+static bool create_frame(renderer *r, uint32_t i) {
+  gpu *g = &r->gpu;
+  in_flight *f = &r->frames[i];
+  const VkCommandBufferAllocateInfo commands = {
+      .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO, .commandPool = r->pool, .commandBufferCount = 1};
+  const VkFenceCreateInfo fence = {.sType = VK_STRUCTURE_TYPE_FENCE_CREATE_INFO};
+  const VkMemoryPropertyFlags host = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
+  return gpu_check(g->vkAllocateCommandBuffers(g->device, &commands, &f->commands), "vkAllocateCommandBuffers") &&
+         gpu_check(g->vkCreateFence(g->device, &fence, NULL, &f->fence), "vkCreateFence") &&
+         gpu_buffer_create(g, MAX_WIDTH * MAX_HEIGHT * 4, VK_BUFFER_USAGE_TRANSFER_DST_BIT, host, &f->pixels) &&
+         gpu_image_create(g, VK_FORMAT_R16G16B16A16_SFLOAT, MAX_WIDTH, MAX_HEIGHT,
+                          VK_IMAGE_USAGE_COLOR_ATTACHMENT_BIT | VK_IMAGE_USAGE_SAMPLED_BIT, &r->lit[i]) &&
+         gpu_image_create(g, VK_FORMAT_R8G8B8A8_UNORM, MAX_WIDTH, MAX_HEIGHT, VK_IMAGE_USAGE_STORAGE_BIT | VK_IMAGE_USAGE_TRANSFER_SRC_BIT,
+                          &r->shown[i]) &&
+         scene_target(g, &r->scene, &r->lit[i], &f->target);
+}
+
+/* The upload of the weights is the first thing on the queue. */
+static bool create(renderer *r) {
+  static const VkCommandBufferBeginInfo begin = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
+  gpu *g = &r->gpu;
+  const VkCommandPoolCreateInfo pool = {.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO,
+                                        .flags = VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT,
+                                        .queueFamilyIndex = g->family};
+  bool ok = gpu_check(g->vkCreateCommandPool(g->device, &pool, NULL, &r->pool), "vkCreateCommandPool") && scene_create(g, &r->scene);
+  for (uint32_t i = 0; ok && i < FRAMES_IN_FLIGHT; i++) ok = create_frame(r, i);
+  in_flight *first = &r->frames[0];
+  ok = ok && gpu_check(g->vkBeginCommandBuffer(first->commands, &begin), "vkBeginCommandBuffer") &&
+       post_create(g, r->lit, r->shown, first->commands, &r->post) && submit(g, first);
+  first->pending = false;
+  return ok && gpu_check(g->vkWaitForFences(g->device, 1, &first->fence, VK_TRUE, UINT64_MAX), "vkWaitForFences") &&
+         gpu_check(g->vkResetFences(g->device, 1, &first->fence), "vkResetFences");
+}
+
+static void destroy(renderer *r) {
+  gpu *g = &r->gpu;
+  if (!g->device) return;
+  g->vkDeviceWaitIdle(g->device);
+  post_destroy(g, &r->post);
+  for (uint32_t i = 0; i < FRAMES_IN_FLIGHT; i++) {
+    const gpu_image *images[] = {&r->lit[i], &r->shown[i]};
+    for (int k = 0; k < 2; k++) {
+      g->vkDestroyImageView(g->device, images[k]->view, NULL);
+      g->vkDestroyImage(g->device, images[k]->image, NULL);
+    }
+    g->vkDestroyFramebuffer(g->device, r->frames[i].target, NULL);
+    g->vkDestroyBuffer(g->device, r->frames[i].pixels.buffer, NULL);
+    g->vkDestroyFence(g->device, r->frames[i].fence, NULL);
+  }
+  scene_destroy(g, &r->scene);
+  g->vkDestroyCommandPool(g->device, r->pool, NULL);
+}
+
+int main(int argc, char **argv) {
+  static renderer r;
+  const char *device = NULL;
+  uint32_t frames = 8, done = 0;
+  bool validate = false;
+  for (int i = 1; i < argc; i++) {
+    if (!strcmp(argv[i], "--validate")) validate = true;
+    else if (i + 1 < argc && !strcmp(argv[i], "--device")) device = argv[++i];
+    else if (i + 1 < argc && !strcmp(argv[i], "--frames")) frames = (uint32_t)strtoul(argv[++i], NULL, 10);
+    else if (i + 1 < argc && !strcmp(argv[i], "--out")) r.out = argv[++i];
+    else return fprintf(stderr, "usage: frame [--device PART] [--frames N] [--validate] [--out DIR]\n"), 2;
+  }
+  host_prepare_drivers();
+  const char *out = r.out;
+  bool ok = gpu_open(&r.gpu, device, validate);
+  r.out = out;
+  ok = ok && create(&r);
+  while (ok && done < frames) ok = draw(&r, done++);
+  for (uint32_t i = 0; ok && i < FRAMES_IN_FLIGHT; i++) ok = finish(&r, &r.frames[(done + i) % FRAMES_IN_FLIGHT]);
+  if (ok) printf("%s: %u frames, %u kernels a frame\n", r.gpu.properties.deviceName, done, snt_exec_step_count(r.post.exec));
+  destroy(&r);
+  const uint32_t messages = r.gpu.messages;
+  gpu_close(&r.gpu);
+  return ok && !messages ? 0 : 1;
+}
