@@ -55,7 +55,7 @@ static bool momentum(onnx_call *c, const step_values *s, const uint32_t *in, uin
 
 /* V = alpha V + (1 - alpha) G; H = beta H + (1 - beta) G^2; X -= R' V / (sqrt(H) + epsilon), R' corrected for step T > 0 */
 static bool adam(onnx_call *c, const step_values *s, const uint32_t *in, uint32_t *out) {
-  const double alpha = onnx_float(c, "alpha", 0.9), beta = onnx_float(c, "beta", 0.999), epsilon = onnx_float(c, "epsilon", 0);
+  const double alpha = onnx_float(c, "alpha", 0.9), beta = onnx_float(c, "beta", 0.999), epsilon = onnx_float(c, "epsilon", 1e-6);
   const double after = onnx_float(c, "norm_coefficient_post", 0);
   const uint32_t g = regularised(c, s, in);
   out[1] = add(c, muln(c, in[2], alpha), muln(c, g, 1 - alpha));

@@ -12,6 +12,7 @@ typedef struct resize {
 } resize;
 typedef struct axis_plan {
   int64_t in, out;
+  double length;            /* of the result before it is rounded down */
   double scale, start, end; /* start, end: the region of tf_crop_and_resize */
 } axis_plan;
 enum { MOST_TAPS = 64 };
@@ -20,7 +21,7 @@ enum { MOST_TAPS = 64 };
 static double source_position(const resize *r, const axis_plan *a, int64_t i) {
   const double x = (double)i, in = (double)a->in, out = (double)a->out;
   if (!strcmp(r->coordinates, "asymmetric")) return x / a->scale;
-  if (!strcmp(r->coordinates, "align_corners")) return a->out == 1 ? 0 : x * (in - 1) / (out - 1);
+  if (!strcmp(r->coordinates, "align_corners")) return a->out == 1 ? 0 : x * (in - 1) / (a->length - 1);
   if (!strcmp(r->coordinates, "pytorch_half_pixel")) return a->out > 1 ? (x + 0.5) / a->scale - 0.5 : 0;
   if (!strcmp(r->coordinates, "tf_half_pixel_for_nn")) return (x + 0.5) / a->scale;
   if (!strcmp(r->coordinates, "tf_crop_and_resize"))
@@ -138,6 +139,7 @@ static uint32_t resize_axis(onnx_call *c, const resize *r, uint32_t x, uint32_t 
   a.out = s->fixed ? s->out[axis] : (int64_t)floor((double)a.in * a.scale * (cropped ? a.end - a.start : 1) + 1e-9);
   if (cropped && !s->fixed) a.out = (int64_t)floor((double)a.in * (a.end - a.start) * a.scale);
   if (s->fixed) a.scale = s->scale[axis] > 0 ? s->scale[axis] : (double)a.out / (double)a.in;
+  a.length = s->fixed ? (double)a.out : (double)a.in * a.scale;
   if (a.out < 1 || a.out > 1 << 24) return onnx_refuse(c, "axis %u would have extent %lld", axis, (long long)a.out), 0;
   if (a.out == a.in && a.scale == 1 && !cropped) return x;
   return resample_axis(c, r, x, axis, &a);

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { MAX_TENSORS = 64, MAX_FIXED_ELEMENTS = 4096 };
+enum { MAX_TENSORS = 64, MAX_FIXED_ELEMENTS = 4096, MAX_FIXED_REALS = 16 };
 typedef struct case_tensor {
   char name[128];
   snt_tensor type;
@@ -19,7 +19,7 @@ typedef struct data_set {
   uint32_t input_count, output_count;
 } data_set;
 /* How much of the inputs is fixed when the model is imported, least first. */
-typedef enum { FIX_NOTHING, FIX_SHAPES, FIX_INTEGERS, FIX_VALUES, FIX_COUNT } fix_level;
+typedef enum { FIX_NOTHING, FIX_SHAPES, FIX_INTEGERS, FIX_SMALL, FIX_COUNT } fix_level;
 typedef struct case_run {
   tool_session s;
   const onnx_case_info *info;
@@ -74,8 +74,8 @@ static bool is_integer(int32_t dtype) { return dtype == SNT_BOOL || (dtype >= SN
 static uint32_t fix_inputs(const data_set *d, fix_level level, snt_onnx_fixed *out) {
   for (uint32_t i = 0; level != FIX_NOTHING && i < d->input_count; i++) {
     const case_tensor *t = &d->inputs[i];
-    const bool small = t->elements <= MAX_FIXED_ELEMENTS;
-    const bool value = small && (level == FIX_VALUES || (level == FIX_INTEGERS && is_integer(t->type.dtype)));
+    const bool list = t->type.rank <= 1 && t->elements <= MAX_FIXED_REALS; /* scales, bounds, ratios: never what is computed with */
+    const bool value = is_integer(t->type.dtype) ? t->elements <= MAX_FIXED_ELEMENTS && level >= FIX_INTEGERS : list && level >= FIX_SMALL;
     out[i] = (snt_onnx_fixed){t->name, t->type, value ? t->data : NULL};
   }
   return level == FIX_NOTHING ? 0 : d->input_count;
@@ -108,6 +108,14 @@ static snt_result take_symbols(case_run *c, const snt_port *port, const case_ten
       return host_fail(&c->s.diag, SNT_E_SHAPE, "test", "input %s has other extents than the model's", port->name);
   }
   return SNT_OK;
+}
+
+/* Test data of bfloat16 is stored as the 16-bit integers that its bits are. */
+static void adopt_types(const tool_tensor *tensors, uint32_t count, case_tensor *list, uint32_t list_count) {
+  for (uint32_t i = 0; i < count; i++) {
+    const int32_t at = find_tensor(list, list_count, tensors[i].port.name);
+    if (at >= 0 && tensors[i].port.tensor.dtype == SNT_BF16 && list[at].type.dtype == SNT_U16) list[at].type.dtype = SNT_BF16;
+  }
 }
 
 static snt_result place_inputs(case_run *c, const data_set *d, tool_tensor *tensors, uint32_t count) {
@@ -204,13 +212,15 @@ static void forget_model(tool_session *s) {
   s->graph = NULL;
 }
 
-static snt_result attempt(case_run *c, const data_set *d, fix_level level, bool *may_fix) {
+static snt_result attempt(case_run *c, data_set *d, fix_level level, bool *may_fix) {
   tool_tensor tensors[TOOL_MAX_PORTS];
   uint32_t count = 0;
   snt_result r = import_model(c, d, level);
   if (r == SNT_OK) r = tool_compile_flags(&c->s, 0, c->s.options.compile_flags, &c->s.program);
   if (r == SNT_OK) r = list_ports(c, tensors, &count);
   *may_fix = r != SNT_OK;
+  adopt_types(tensors, count, d->inputs, d->input_count);
+  adopt_types(tensors, count, d->outputs, d->output_count);
   if (r == SNT_OK) r = place_inputs(c, d, tensors, count);
   if (r == SNT_OK) r = snt_exec_create(c->s.device, c->s.program, NULL, &c->s.exec, &c->s.diag);
   if (r == SNT_OK) r = run_program(c, tensors, count);
@@ -221,7 +231,8 @@ static snt_result attempt(case_run *c, const data_set *d, fix_level level, bool 
   return r;
 }
 
-static const char *const fixed_words[FIX_COUNT] = {"", "extents fixed", "extents and whole numbers fixed", "inputs fixed"};
+static const char *const fixed_words[FIX_COUNT] = {"", "extents fixed", "extents and whole numbers fixed",
+                                                   "extents, whole numbers and short lists fixed"};
 
 static snt_result run_set(case_run *c, const char *folder, const char **fixed) {
   data_set *d = calloc(1, sizeof *d);

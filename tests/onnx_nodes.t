@@ -1,0 +1,73 @@
+#!/usr/bin/perl
+# The tests of Debian's libonnx-testdata: all on the host device, every some on each other device; all on all with SNT_TEST_FULL. What fails is
+# what tests/onnx/expected.txt names, with its reason; docs/onnx-operators.md is what tests/onnx/list makes of that. Output: TAP.
+use strict;
+use warnings;
+use Test::More;
+use FindBin;
+chdir "$FindBin::Bin/.." or die $!;
+print "TAP version 13\n";
+my $build = $ENV{SNT_BUILD} // 'build/release';
+my $data = '/usr/share/libonnx-testdata/data';
+my $jobs = $ENV{SNT_JOBS} // 2;
+plan skip_all => 'libonnx-testdata is not installed' unless -d "$data/node";
+plan skip_all => 'sinter was built without ONNX' if `$build/sinter onnx-test 2>&1` =~ /unknown command/;
+
+my @expected;
+open my $in, '<', 'tests/onnx/expected.txt' or die $!;
+while (<$in>) {
+  next unless /^([^#\s:]+): (.*)/;
+  my ($pattern, $why) = ($1, $2);
+  my $match = join '.*', map { quotemeta } split /\*/, $pattern, -1;
+  push @expected, [qr/^$match$/, $why, 0];
+}
+sub reason { my ($test) = @_; for (@expected) { if ($test =~ $_->[0]) { $_->[2] = 1; return $_->[1] } } return }
+
+# Every which test a device runs: compiling a kernel takes PoCL a second, llvmpipe a tenth of one.
+my %every = ('host' => 1, 'vulkan:llvmpipe' => 9, 'opencl:pocl' => 40);
+my @folders = sort map { s{/model\.onnx$}{}r } map { glob "$data/$_/*/model.onnx" } 'node', 'pytorch-converted', 'pytorch-operator', 'simple';
+
+sub run_all {    # test => [passed, what was said]
+  my ($device, @run) = @_;
+  my (%said, $last);
+  open my $out, '-|', "$build/sinter", 'onnx-test', '--device', $device, '--jobs', $jobs, @run or die $!;
+  my $at = 0;
+  while (<$out>) {
+    if (/^(not )?ok \d+ - (\S+)/) {
+      my ($set) = $run[$at++] =~ m{([^/]+)/[^/]+$};
+      $last = "$set/$2";
+      $said{$last} = [!$1, ''];
+    } elsif (defined $last && /^# (.*)/) {
+      $said{$last}[1] ||= $1;
+    }
+  }
+  close $out;
+  return %said;
+}
+
+for my $device ('host', 'vulkan:llvmpipe', 'opencl:pocl') {
+  my $step = $ENV{SNT_TEST_FULL} ? 1 : $every{$device};
+  my @run = @folders[grep { $_ % $step == 0 } 0 .. $#folders];
+  my %said = run_all($device, $run[0]);
+  SKIP: {
+    my ($first) = values %said;
+    skip("$device: $first->[1]", 3) if !$first || $first->[1] =~ /no such device|no device|cannot open|not found/;
+    %said = run_all($device, @run);
+    my (@wrong, @surprise, @crashed);
+    for my $test (sort keys %said) {
+      my ($passed, $words) = @{$said{$test}};
+      my $why = reason($test);
+      push @wrong, "$test: $words" if !$passed && !defined $why;
+      push @surprise, "$test is expected to fail: $why" if $passed && defined $why;
+      push @crashed, "$test: $words" if $words =~ /crash|signal|killed|timed? ?out/;
+    }
+    is(scalar keys %said, scalar @run, "$device: a verdict on each of " . @run . ' tests');
+    is_deeply([@wrong, @surprise], [], "$device: passes what it is expected to pass, and nothing else") or diag(join "\n", @wrong, @surprise);
+    is_deeply(\@crashed, [], "$device: none crashes") or diag(join "\n", @crashed);
+  }
+}
+is_deeply([map { $_->[1] } grep { !$_->[2] } @expected], [], 'each line of tests/onnx/expected.txt is about some test');
+open my $doc, '<', 'docs/onnx-operators.md' or die $!;
+my $kept = do { local $/; <$doc> };
+ok($kept eq `tests/onnx/list $data`, 'docs/onnx-operators.md is what tests/onnx/list writes');
+done_testing();
