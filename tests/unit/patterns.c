@@ -6,7 +6,7 @@
 #include "tools/host/host.h"
 #include <sinter/sinter.h>
 
-enum { MAX_PORTS = 16, MAX_SYMBOLS = 4, MAX_ROWS = 2048, MAX_NAMES = 256, MAX_DEVICES = 16 };
+enum { MAX_PORTS = 64, MAX_SYMBOLS = 4, MAX_ROWS = 2048, MAX_NAMES = 256, MAX_DEVICES = 16 };
 static const char folder[] = "tests/patterns";
 
 typedef struct row {
