@@ -6,15 +6,15 @@
 // clang-format off
 static const tool_command commands[] = {
     {"devices", "devices [--json]", "Lists the devices found, each with the selector that --device takes.", command_devices, false},
-    {"run", "run MODEL.snt|FILE.sntp [--device D] [--dim NAME=N] [--input NAME=FILE] [--output NAME=FILE] [--numerics M] [--mask M] [--check] [--unfused[=nodes]] [--no-rewrites] [--trace FILE.json]",
+    {"run", "run MODEL.snt|FILE.sntp [--device D] [--dim NAME=N] [--input NAME=FILE] [--output NAME=FILE] [--numerics M] [--mask M] [--check] [--unfused[=nodes]] [--no-rewrites] [--trace FILE.json [--runs N]]",
      "Compiles and runs a model. Inputs: FILE.npy, FILE.png[:nchw|nhwc|hw[:LO..HI]] or random[:SEED] (the default). --check compares every output with the f64 reference and\n"
-     "prints max(error / bound); a ratio over 1 exits with 3. --trace writes a Chrome trace of the kernels.", command_run, false},
+     "prints max(error / bound); a ratio over 1 exits with 3. --trace writes a Chrome trace of the kernels, of --runs each the fastest.", command_run, false},
     {"explain", "explain MODEL.snt [--profile P | --device D] [--mask M] [--json] [--unfused[=nodes]]", "Shows the kernels a model becomes on a profile (pocl lavapipe igpu dgpu mobile h100; cpu means pocl), and why.", command_explain, false},
     {"opt", "opt MODEL.snt --run PASSES [--profile P]", "Runs graph passes (canonicalise,decompose,rewrite ..) and prints the graph.", command_opt, false},
     {"compile", "compile MODEL.snt --target opencl,spirv,cuda -o DIR|FILE.sntp [--profile P] [--image PORT=chw|hwc|hw]", "Writes each kernel's code and the plan into DIR, or one saved program that run, explain, inspect and pack take.", command_compile, false},
     {"inspect", "inspect FILE.sntp", "Prints what a saved program holds: symbols, ports, kernels with their sizes, the plan.", command_inspect, false},
     {"pack", "pack FILE.sntp --header FILE.h", "Writes a saved program as a C array.", command_pack, false},
-    {"bench", "bench MODEL.snt --device D [--runs N] [--dim NAME=N] [--json]", "Times the fused plan beside the unfused one, interleaved; keys of --json: min_ms median_ms unfused_min_ms compile_ms kernels bytes_moved gbps gflops max_diff.", command_bench, false},
+    {"bench", "bench MODEL.snt --device D [--runs N] [--dim NAME=N] [--json]", "Times the fused plan beside the unfused one, interleaved; keys of --json: min_ms median_ms unfused_min_ms cpu_ms unfused_cpu_ms compile_ms kernels bytes_moved gbps gflops max_diff.", command_bench, false},
     {"import", "import MODEL.onnx -o FILE.snt", "Writes an ONNX model as graph text, the weights in FILE.weights beside it.", command_import, false},
     {"onnx-test", "onnx-test [--device D] [--jobs N] [--timeout SECONDS] [--rtol X] [--atol X] FOLDER..",
      "Runs ONNX backend tests (model.onnx, test_data_set_*/input_*.pb, output_*.pb), each in a process of its own; folders are searched. TAP. Tolerances 1e-3 and 1e-7.", command_onnx_test, true},
