@@ -12,6 +12,7 @@ const kir_pass kir_pipeline[] = {
     /* what is hoisted whole costs less than what is hoisted in pieces */
     {"licm", kir_pass_licm},
     /* the target */
+    {"pairs", kir_pass_pairs},
     {"require", kir_pass_require},
     {"group", kir_pass_group},
     {"align", kir_pass_align},

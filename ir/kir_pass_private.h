@@ -13,6 +13,7 @@ KIR_PASS(fold);    /* constants and exact algebra */
 KIR_PASS(cse);     /* equal values once, stores forwarded to loads */
 KIR_PASS(licm);    /* loop-invariant values out of loops */
 KIR_PASS(dce);     /* what no effect needs */
+KIR_PASS(pairs);   /* 64-bit integers as two words each, where the device has none */
 KIR_PASS(require); /* names what the target cannot do at all */
 KIR_PASS(group);   /* subgroup operations, asynchronous copies, prefetch, stream */
 KIR_PASS(memory);  /* fill, strided lanes, texel reads, out-of-bounds zero */

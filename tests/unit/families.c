@@ -6,7 +6,7 @@
 #include "tools/host/host.h"
 #include <sinter/sinter.h>
 
-enum { MAX_PORTS = 16, MAX_SYMBOLS = 4, MAX_SIZES = 5, RUNS = 3 };
+enum { MAX_PORTS = 24, MAX_SYMBOLS = 4, MAX_SIZES = 5, RUNS = 3 };
 typedef struct family_case {
   const char *name, *text;
   int64_t low, high; /* whole numbers among the inputs: low <= x < high */
@@ -86,6 +86,12 @@ static const family_case cases[] = {
     {"top k",
      "graph @g(%x: f32[5,100]) {\n %o = argsort %x, axis=1, descending\n %i = slice %o, starts=[0,0], sizes=[5,7], steps=[1,1]\n %r: i64[5,7] = iota axis=0\n %r1 = mul %r, 100:i64\n"
      " %at = add %r1, %i\n %f: f32[500] = reshape %x\n %v = gather %f, %at, axis=0\n return v=%v, i=%i\n}\n", 0, 5, 0, {{0}}},
+    {"wide integers",
+     SYMBOLS "graph @g(%x: i64[m], %y: i64[m], %f: f32[m], %s: i32[m], %u: u64[m]) {\n %a = add %x, %y\n %b = sub %x, %y\n %c = mul %x, %y\n %d = min %x, %y\n %e = max %u, 77:u64\n"
+     " %t = cast %s, dtype=i64\n %l = shl %x, %t\n %r = shr %y, %t\n %q = cast %t, dtype=u64\n %v = shr %u, %q\n %lt = lt %x, %y\n %ge = ge %u, %v\n %eq = eq %d, %x\n %n = neg %x\n %p = abs %y\n"
+     " %xf = cast %x, dtype=f32\n %uf = cast %u, dtype=f32\n %g = mul %f, 0x1p+62\n %gi = cast %g, dtype=i64\n %gu = cast %f, dtype=u64\n %xi = cast %x, dtype=i32\n %w = xor %a, %b\n %z = select %lt, %w, %c\n"
+     " %k = scan.sum %x, axis=0\n %o = reduce.max %x, axes=[0]\n %al = add %l, %r\n %bl = add %n, %p\n"
+     " return %z, %d, %e, %al, %v, %ge, %eq, %bl, %xf, %uf, %gi\n}\n", INT64_MIN / 2, INT64_MAX / 2, 3, {{0, 1}, {0, 9}, {0, 2000}}},
 };
 // clang-format on
 
@@ -122,6 +128,7 @@ static void put_element(const family_case *c, int32_t dtype, void *data, uint64_
   switch (dtype) {
   case SNT_F32: ((float *)data)[i] = (float)((double)(bits >> 11) * 0x1p-52 - 1.0); break;
   case SNT_F16: ((uint16_t *)data)[i] = (uint16_t)(((bits >> 16) & 0x8000) | (0x3000 + ((bits >> 40) & 0xBFF))); break;
+  case SNT_U64:
   case SNT_I64: ((int64_t *)data)[i] = whole; break;
   case SNT_I32:
   case SNT_U32: ((int32_t *)data)[i] = (int32_t)whole; break;
@@ -269,9 +276,29 @@ static void check_case(snt_device *d, const char *selector, const snt_profile *p
   snt_graph_destroy(graph);
 }
 
+static const struct {
+  const char *selector, *mask;
+} targets[] = {{"host", NULL},           {"interp", NULL},          {"interp", "int64=0"},        {"opencl:pocl", NULL},
+               {"opencl:rusticl", NULL}, {"vulkan:llvmpipe", NULL}, {"vulkan:swiftshader", NULL}, {"cuda-text", NULL}};
+
+static void check_device(uint32_t target, const char *only_case) {
+  snt_device *device = NULL;
+  snt_profile *profile = NULL;
+  snt_diag diag = {.head = SNT_HEAD(diag)};
+  const char *selector = targets[target].selector;
+  const snt_open_info open = {.head = SNT_HEAD(open_info), .selector = selector, .mask = targets[target].mask};
+  if (snt_device_open(context, &open, &device, &diag) != SNT_OK) {
+    tap_skip("%s is not here: %s", selector, diag.text);
+    return;
+  }
+  if (tap_ok(snt_device_profile(device, &profile) == SNT_OK, "%s has a profile", selector))
+    for (uint32_t i = 0; i < IR_COUNT(cases); i++)
+      if (!only_case || !strncmp(cases[i].name, only_case, strlen(only_case))) check_case(device, selector, profile, &cases[i]);
+  snt_profile_destroy(profile);
+  snt_device_destroy(device);
+}
+
 int main(int argc, char **argv) {
-  static const char *const selectors[] = {"host",     "interp", "opencl:pocl", "opencl:rusticl", "vulkan:llvmpipe", "vulkan:swiftshader",
-                                          "cuda-text"};
   const char *only_device = NULL, *only_case = NULL;
   host_env env;
   host_cache *cache = NULL;
@@ -279,7 +306,7 @@ int main(int argc, char **argv) {
   host_prepare_drivers();
   for (int i = 1; i < argc; i++) {
     bool device = false;
-    for (uint32_t s = 0; s < IR_COUNT(selectors); s++) device |= !strcmp(argv[i], selectors[s]);
+    for (uint32_t s = 0; s < IR_COUNT(targets); s++) device |= !strcmp(argv[i], targets[s].selector);
     if (device) only_device = argv[i];
     else only_case = argv[i];
   }
@@ -288,22 +315,8 @@ int main(int argc, char **argv) {
     info.cache = (snt_cache_io){cache, host_cache_get, host_cache_set};
   if (snt_context_create(&info, &context) != SNT_OK || snt_context_add_backend(context, host_cuda_text()) != SNT_OK)
     tap_bail_out("no context");
-  for (uint32_t s = 0; s < IR_COUNT(selectors); s++) {
-    snt_device *device = NULL;
-    snt_profile *profile = NULL;
-    snt_diag diag = {.head = SNT_HEAD(diag)};
-    const snt_open_info open = {.head = SNT_HEAD(open_info), .selector = selectors[s]};
-    if (only_device && strcmp(only_device, selectors[s])) continue;
-    if (snt_device_open(context, &open, &device, &diag) != SNT_OK) {
-      tap_skip("%s is not here: %s", selectors[s], diag.text);
-      continue;
-    }
-    if (tap_ok(snt_device_profile(device, &profile) == SNT_OK, "%s has a profile", selectors[s]))
-      for (uint32_t i = 0; i < IR_COUNT(cases); i++)
-        if (!only_case || !strncmp(cases[i].name, only_case, strlen(only_case))) check_case(device, selectors[s], profile, &cases[i]);
-    snt_profile_destroy(profile);
-    snt_device_destroy(device);
-  }
+  for (uint32_t s = 0; s < IR_COUNT(targets); s++)
+    if (!only_device || !strcmp(only_device, targets[s].selector)) check_device(s, only_case);
   snt_context_destroy(context);
   host_cache_close(cache);
   return tap_done();

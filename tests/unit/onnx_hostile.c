@@ -1,0 +1,480 @@
+/* ONNX files that mean harm or are broken: each gives a clear error that names the place, memory stays bounded, nothing crashes. First files
+   written for one fault each, then thousands of mutations of good ones: those written here and, where there are some, small ones of the
+   onnx package's test data. onnx_hostile [MUTATIONS [FIRST SEED]]; 3000, or 50000 with SNT_TEST_FULL. */
+#include "tests/tap.h"
+#include <errno.h>
+#include <glob.h>
+#include <sinter/sinter_onnx.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { MAX_FILE = 1 << 16, MAX_SEEDS = 64, MEMORY = 256 << 20 };
+
+/* ---- memory with an end ---- */
+static size_t live, most;
+static void *SNT_CALL acquire(void *user, size_t size, size_t align, uint32_t scope) {
+  (void)user, (void)scope;
+  if (size > MEMORY - live) return NULL;
+  live += size;
+  if (live > most) most = live;
+  return aligned_alloc(align < 16 ? 16 : align, (size + 127) / 64 * 64);
+}
+static void SNT_CALL release(void *user, void *at, size_t size, size_t align) {
+  (void)user, (void)align;
+  if (at) live -= size;
+  free(at);
+}
+
+/* ---- a writer of protobuf ---- */
+typedef struct bytes {
+  uint8_t at[MAX_FILE];
+  size_t size;
+} bytes;
+static void put_varint(bytes *b, uint64_t v) {
+  for (; v > 127; v >>= 7) b->at[b->size++] = (uint8_t)(v | 128);
+  b->at[b->size++] = (uint8_t)v;
+}
+static void put_int(bytes *b, uint32_t field, uint64_t v) {
+  put_varint(b, field << 3);
+  put_varint(b, v);
+}
+static void put_raw(bytes *b, uint32_t field, const void *data, size_t size) {
+  put_varint(b, field << 3 | 2);
+  put_varint(b, size);
+  memcpy(b->at + b->size, data, size);
+  b->size += size;
+}
+static void put_text(bytes *b, uint32_t field, const char *text) { put_raw(b, field, text, strlen(text)); }
+static void put_message(bytes *b, uint32_t field, const bytes *m) { put_raw(b, field, m->at, m->size); }
+
+static void put_port(bytes *graph, uint32_t field, const char *name, uint64_t type, uint32_t rank, const int64_t *dims) {
+  static bytes shape, dim, tensor, whole, port;
+  shape.size = tensor.size = whole.size = port.size = 0;
+  for (uint32_t i = 0; i < rank; i++) {
+    dim.size = 0;
+    if (dims[i] == -7) put_text(&dim, 2, "n");
+    else put_int(&dim, 1, (uint64_t)dims[i]);
+    put_message(&shape, 1, &dim);
+  }
+  put_int(&tensor, 1, type);
+  put_message(&tensor, 2, &shape);
+  put_message(&whole, 1, &tensor);
+  put_text(&port, 1, name);
+  put_message(&port, 2, &whole);
+  put_message(graph, field, &port);
+}
+
+/* in and out: names between blanks */
+static void put_names(bytes *b, uint32_t field, const char *names) {
+  while (*names) {
+    const size_t length = strcspn(names, " ");
+    put_raw(b, field, names, length);
+    names += length + (names[length] == ' ');
+  }
+}
+static void put_attr_int(bytes *node, const char *name, int64_t value) {
+  static bytes attr;
+  attr.size = 0;
+  put_text(&attr, 1, name);
+  put_int(&attr, 3, (uint64_t)value);
+  put_int(&attr, 20, 2);
+  put_message(node, 5, &attr);
+}
+static void put_node(bytes *graph, const char *op, const char *name, const char *in, const char *out, const bytes *more) {
+  static bytes node;
+  node.size = 0;
+  put_names(&node, 1, in);
+  put_names(&node, 2, out);
+  put_text(&node, 3, name);
+  put_text(&node, 4, op);
+  if (more) {
+    memcpy(node.at + node.size, more->at, more->size);
+    node.size += more->size;
+  }
+  put_message(graph, 1, &node);
+}
+static void put_tensor(bytes *graph, const char *name, uint64_t type, uint32_t rank, const int64_t *dims, const void *data, size_t size) {
+  static bytes t;
+  t.size = 0;
+  for (uint32_t i = 0; i < rank; i++) put_int(&t, 1, (uint64_t)dims[i]);
+  put_int(&t, 2, type);
+  put_text(&t, 8, name);
+  if (data) put_raw(&t, 9, data, size);
+  put_message(graph, 5, &t);
+}
+static void end_model(bytes *model, const bytes *graph) {
+  static bytes opset;
+  opset.size = model->size = 0;
+  put_text(&opset, 1, "");
+  put_int(&opset, 2, 17);
+  put_int(model, 1, 8);
+  put_message(model, 7, graph);
+  put_message(model, 8, &opset);
+}
+
+/* ---- importing ---- */
+static char said[1024];
+static void SNT_CALL note(void *user, const char *node, const char *op, const char *reason) {
+  const size_t length = strlen(said);
+  (void)user;
+  snprintf(said + length, sizeof said - length, "%s (%s): %s; ", node, op, reason);
+}
+
+static snt_result import_from(const void *data, size_t size, const char *path, snt_diag *diag) {
+  const snt_context_info info = {.head = SNT_HEAD(context_info), .abi_version = SNT_ABI_VERSION, .alloc = {NULL, acquire, release}};
+  const snt_onnx_info options = {.head = SNT_HEAD(onnx_info), .unsupported = note};
+  snt_context *context = NULL;
+  snt_graph *graph = NULL;
+  *diag = (snt_diag){.head = SNT_HEAD(diag)};
+  said[0] = 0;
+  snt_result r = snt_context_create(&info, &context);
+  if (r == SNT_OK) r = snt_graph_create(context, &graph);
+  if (r == SNT_OK) r = path ? snt_onnx_import_file(graph, path, &options, diag) : snt_onnx_import(graph, data, size, &options, diag);
+  if (r == SNT_OK) {
+    size_t length = 0;
+    (void)snt_graph_print(graph, NULL, &length);
+  }
+  snt_graph_destroy(graph);
+  snt_context_destroy(context);
+  return r;
+}
+
+static const int64_t four[] = {4}, two_by_four[] = {2, 4}, open_by_four[] = {-7, 4};
+static const float numbers[8] = {1, 2, 3, 4, 5, 6, 7, 8};
+static bytes graph, model, more;
+
+static void start(void) { graph.size = model.size = more.size = 0; }
+
+/* y = relu(x w + b) with shape arithmetic beside it: what is mutated, and what single faults are put into. */
+static void good_model(void) {
+  static const int64_t square[] = {4, 2}, two[] = {2};
+  const int64_t shape[] = {-1, 2};
+  start();
+  put_port(&graph, 11, "x", 1, 2, open_by_four);
+  put_tensor(&graph, "w", 1, 2, square, numbers, 32);
+  put_tensor(&graph, "b", 1, 1, two, numbers, 8);
+  put_tensor(&graph, "s", 7, 1, two, shape, 16);
+  put_node(&graph, "MatMul", "product", "x w", "p", NULL);
+  put_node(&graph, "Add", "sum", "p b", "q", NULL);
+  put_attr_int(&more, "axis", 1);
+  put_node(&graph, "Softmax", "soft", "q", "r", &more);
+  put_node(&graph, "Reshape", "shaped", "r s", "t", NULL);
+  put_node(&graph, "Relu", "last", "t", "y", NULL);
+  put_port(&graph, 12, "y", 1, 2, open_by_four);
+  end_model(&model, &graph);
+}
+
+/* The import fails and says `where` in what it says. */
+static void refused(const char *what, const char *where) {
+  snt_diag diag;
+  const snt_result r = import_from(model.at, model.size, NULL, &diag);
+  const bool named = strstr(diag.text, where) || strstr(said, where);
+  if (!tap_result(r < 0 && named, __FILE__, __LINE__, "%s", what)) tap_diag("%d %s %s", r, diag.text, said);
+}
+
+/* ---- one fault each ---- */
+static void check_structure(void) {
+  snt_diag diag;
+  good_model();
+  tap_result(import_from(model.at, model.size, NULL, &diag) == SNT_OK, __FILE__, __LINE__, "the model without a fault") ||
+      (tap_diag("%s %s", diag.text, said), 0);
+  uint32_t passed = 0;
+  for (size_t size = 0; size < model.size; size++) passed += import_from(model.at, size, NULL, &diag) == SNT_OK && size > 0 ? 1 : 0;
+  tap_result(passed <= 1, __FILE__, __LINE__, "cut off anywhere it is refused, but before its last field (%u)", passed);
+  start();
+  put_port(&graph, 11, "x", 1, 1, four);
+  put_node(&graph, "Add", "first", "x later", "a", NULL);
+  put_node(&graph, "Relu", "second", "a", "later", NULL);
+  put_port(&graph, 12, "later", 1, 1, four);
+  end_model(&model, &graph);
+  refused("a cycle names the node", "first (Add)");
+  start();
+  put_port(&graph, 11, "x", 1, 1, four);
+  put_node(&graph, "Relu", "one", "x", "a", NULL);
+  put_node(&graph, "Abs", "two", "x", "a", NULL);
+  put_port(&graph, 12, "a", 1, 1, four);
+  end_model(&model, &graph);
+  refused("a value that two nodes compute", "two (Abs)");
+  start();
+  put_port(&graph, 11, "x", 1, 1, four);
+  put_port(&graph, 11, "x", 1, 1, four);
+  put_node(&graph, "Relu", "one", "x", "y", NULL);
+  put_port(&graph, 12, "y", 1, 1, four);
+  end_model(&model, &graph);
+  refused("two inputs of one name", "named x");
+  start();
+  put_port(&graph, 11, "x", 1, 1, four);
+  put_node(&graph, "Add", "sum", "x missing", "y", NULL);
+  put_port(&graph, 12, "y", 1, 1, four);
+  end_model(&model, &graph);
+  refused("a missing initializer", "missing");
+  start();
+  put_port(&graph, 11, "x", 1, 1, four);
+  put_port(&graph, 12, "nothing", 1, 1, four);
+  end_model(&model, &graph);
+  refused("an output that nothing computes", "nothing");
+}
+
+static void check_sizes(void) {
+  static const int64_t negative[] = {2, -3}, huge[] = {INT64_C(1) << 62, 4}, wide[] = {INT64_C(1) << 31, INT64_C(1) << 31};
+  static const int64_t nine[] = {1, 1, 1, 1, 1, 1, 1, 1, 1};
+  const struct {
+    const char *what, *where;
+    const int64_t *dims;
+    uint32_t rank;
+  } rows[] = {{"an input of negative extent", "input x", negative, 2},
+              {"an input of 2^64 elements", "input x", huge, 2},
+              {"an input of 2^62 elements", "input x", wide, 2},
+              {"an input of rank 9", "x (input)", nine, 9}};
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    start();
+    put_port(&graph, 11, "x", 1, rows[i].rank, rows[i].dims);
+    put_node(&graph, "Relu", "one", "x", "y", NULL);
+    put_port(&graph, 12, "y", 1, 1, four);
+    end_model(&model, &graph);
+    refused(rows[i].what, rows[i].where);
+    start();
+    put_port(&graph, 11, "x", 1, 1, four);
+    put_tensor(&graph, "weights", 1, rows[i].rank, rows[i].dims, numbers, 32);
+    put_node(&graph, "Add", "one", "x weights", "y", NULL);
+    put_port(&graph, 12, "y", 1, 1, four);
+    end_model(&model, &graph);
+    refused("the same as a tensor", "weights");
+  }
+  start();
+  put_port(&graph, 11, "x", 1, 2, two_by_four);
+  put_tensor(&graph, "shape", 7, 1, (const int64_t[]){2}, (const int64_t[]){INT64_C(1) << 31, INT64_C(1) << 31}, 16);
+  put_tensor(&graph, "one", 1, 1, (const int64_t[]){1}, numbers, 4);
+  put_node(&graph, "Expand", "grow", "one shape", "y", NULL);
+  put_port(&graph, 12, "y", 1, 2, two_by_four);
+  end_model(&model, &graph);
+  refused("a node that makes 2^62 elements", "grow (Expand)");
+  start();
+  put_port(&graph, 11, "x", 1, 1, four);
+  put_tensor(&graph, "weights", 1, 2, two_by_four, numbers, 12);
+  put_node(&graph, "Add", "one", "x weights", "y", NULL);
+  put_port(&graph, 12, "y", 1, 1, four);
+  end_model(&model, &graph);
+  refused("a tensor with too few bytes", "weights");
+}
+
+static void check_wire(void) {
+  static const uint8_t long_varint[] = {8, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 1};
+  static const uint8_t long_field[] = {0x3a, 255, 255, 255, 255, 7, 1, 2, 3};
+  static const uint8_t wrong_type[] = {0x3b, 1, 2, 3};
+  memcpy(model.at, long_varint, model.size = sizeof long_varint);
+  refused("a varint of more than ten bytes", "varint");
+  memcpy(model.at, long_field, model.size = sizeof long_field);
+  refused("a field longer than the file", "not an ONNX model");
+  memcpy(model.at, wrong_type, model.size = sizeof wrong_type);
+  refused("a wire type that is none", "not an ONNX model");
+  memset(model.at, 0, model.size = 64);
+  refused("zeros", "not an ONNX model");
+  start();
+  for (uint32_t i = 0; i < 60; i++) { /* graph in node in graph .. */
+    static bytes attr, node;
+    attr.size = node.size = 0;
+    put_text(&attr, 1, "body");
+    put_message(&attr, 6, &graph);
+    put_text(&node, 4, "Loop");
+    put_message(&node, 5, &attr);
+    graph.size = 0;
+    put_message(&graph, 1, &node);
+  }
+  end_model(&model, &graph);
+  refused("sixty graphs in each other", "nested");
+}
+
+/* A function that calls itself twice would grow without end. */
+static void check_function(void) {
+  static bytes function, call;
+  start();
+  function.size = call.size = 0;
+  put_port(&graph, 11, "x", 1, 1, four);
+  put_text(&more, 7, "own");
+  put_node(&graph, "Twice", "outer", "x", "y", &more);
+  put_port(&graph, 12, "y", 1, 1, four);
+  end_model(&model, &graph);
+  put_text(&call, 1, "a");
+  put_text(&call, 2, "b");
+  put_text(&call, 4, "Twice");
+  put_text(&call, 7, "own");
+  put_text(&function, 1, "Twice");
+  put_text(&function, 4, "a");
+  put_text(&function, 5, "b");
+  put_message(&function, 7, &call);
+  put_text(&function, 10, "own");
+  put_message(&model, 25, &function);
+  refused("a function that calls itself", "outer");
+}
+
+/* ---- external data ---- */
+static void put_external(const char *location, const char *length) {
+  static bytes t, entry;
+  t.size = entry.size = 0;
+  put_int(&t, 1, 4);
+  put_int(&t, 2, 1);
+  put_text(&t, 8, "weights");
+  put_int(&t, 14, 1);
+  put_text(&entry, 1, "location");
+  put_text(&entry, 2, location);
+  put_message(&t, 13, &entry);
+  if (length) {
+    entry.size = 0;
+    put_text(&entry, 1, "length");
+    put_text(&entry, 2, length);
+    put_message(&t, 13, &entry);
+  }
+  start();
+  put_port(&graph, 11, "x", 1, 1, four);
+  put_message(&graph, 5, &t);
+  put_node(&graph, "Add", "one", "x weights", "y", NULL);
+  put_port(&graph, 12, "y", 1, 1, four);
+  end_model(&model, &graph);
+}
+
+static bool write_file(const char *path, const void *data, size_t size) {
+  FILE *f = fopen(path, "wb");
+  const bool good = f && fwrite(data, 1, size, f) == size;
+  return (!f || !fclose(f)) && good;
+}
+
+static void check_external(void) {
+  char folder[] = "/tmp/onnx_hostile.XXXXXX", path[256], data[256], outside[256], link[256];
+  const struct {
+    const char *location, *length, *where;
+  } rows[] = {{"inside.bin", "16", NULL},         {"./inside.bin", NULL, NULL},    {"inside.bin", "12", "weights"},
+              {"inside.bin", "-1", "weights"},    {"short.bin", NULL, "short"},    {"none.bin", NULL, "none.bin"},
+              {"../outside.bin", NULL, "inside"}, {"/etc/passwd", NULL, "inside"}, {"a/../../outside.bin", NULL, "is not"},
+              {"link.bin", NULL, "link"},         {".", NULL, "weights"},          {"", NULL, "weights"}};
+  snt_diag diag;
+  if (!mkdtemp(folder)) {
+    tap_result(false, __FILE__, __LINE__, "a folder");
+    return;
+  }
+  snprintf(path, sizeof path, "%s/m/model.onnx", folder);
+  snprintf(data, sizeof data, "%s/m", folder);
+  (void)mkdir(data, 0700);
+  snprintf(data, sizeof data, "%s/m/short.bin", folder);
+  (void)write_file(data, numbers, 8);
+  snprintf(outside, sizeof outside, "%s/outside.bin", folder);
+  snprintf(link, sizeof link, "%s/m/link.bin", folder);
+  bool good = write_file(outside, numbers, 16) && symlink(outside, link) == 0;
+  snprintf(data, sizeof data, "%s/m/inside.bin", folder);
+  good = good && write_file(data, numbers, 16);
+  for (size_t i = 0; good && i < sizeof rows / sizeof *rows; i++) {
+    put_external(rows[i].location, rows[i].length);
+    (void)write_file(path, model.at, model.size);
+    const snt_result r = import_from(NULL, 0, path, &diag);
+    const bool right = rows[i].where ? r < 0 && strstr(diag.text, "weights") && strstr(diag.text, rows[i].where) : r == SNT_OK;
+    if (!tap_result(right, __FILE__, __LINE__, "external data in \"%s\", length %s", rows[i].location,
+                    rows[i].length ? rows[i].length : "not given"))
+      tap_diag("%d %s", r, diag.text);
+  }
+  put_external("inside.bin", NULL);
+  refused("external data of a model in memory", "weights");
+  static const char *const names[] = {"m/short.bin", "m/link.bin", "m/inside.bin", "m/model.onnx", "outside.bin", "m", ""};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    snprintf(data, sizeof data, "%s/%s", folder, names[i]);
+    (void)remove(data);
+  }
+}
+
+/* ---- mutations ---- */
+typedef struct seed_file {
+  uint8_t *data;
+  size_t size;
+} seed_file;
+static seed_file seeds[MAX_SEEDS];
+static uint32_t seed_count;
+
+static void add_seed(const void *data, size_t size) {
+  uint8_t *copy = malloc(size);
+  if (!copy || seed_count == MAX_SEEDS) {
+    free(copy);
+    return;
+  }
+  memcpy(copy, data, size);
+  seeds[seed_count++] = (seed_file){copy, size};
+}
+
+static void find_seeds(void) {
+  glob_t found;
+  static uint8_t data[MAX_FILE];
+  good_model();
+  add_seed(model.at, model.size);
+  if (glob("/usr/share/libonnx-testdata/data/node/*/model.onnx", 0, NULL, &found)) return;
+  for (size_t i = 0; i < found.gl_pathc; i += 1 + found.gl_pathc / (MAX_SEEDS - 2)) {
+    FILE *f = fopen(found.gl_pathv[i], "rb");
+    const size_t size = f ? fread(data, 1, sizeof data, f) : 0;
+    if (f) fclose(f);
+    if (size && size < 8192) add_seed(data, size);
+  }
+  globfree(&found);
+}
+
+static uint64_t next_random(uint64_t *state) {
+  *state ^= *state << 13;
+  *state ^= *state >> 7;
+  *state ^= *state << 17;
+  return *state * 0x2545f4914f6cdd1du >> 16;
+}
+
+static size_t mutate(uint8_t *at, size_t size, uint64_t *state) {
+  const size_t where = next_random(state) % size, other = next_random(state) % size;
+  size_t length = 1 + next_random(state) % 16;
+  switch (next_random(state) % 7) {
+  case 0: at[where] ^= (uint8_t)(1 << next_random(state) % 8); return size;
+  case 1: at[where] = (uint8_t)next_random(state); return size;
+  case 2: at[where] = (uint8_t)(at[where] + (next_random(state) & 1 ? 1 : 255)); return size;
+  case 3: return where ? where : size; /* cut off */
+  case 4:                              /* a piece of it somewhere else */
+    if (length > size - where) length = size - where;
+    if (length > size - other) length = size - other;
+    memmove(at + where, at + other, length);
+    return size;
+  case 5: /* a piece less */
+    if (length > size - where) length = size - where;
+    memmove(at + where, at + where + length, size - where - length);
+    return size - length ? size - length : size;
+  default: /* the greatest varint */ memset(at + where, 255, size - where < 9 ? size - where : 9); return size;
+  }
+}
+
+static void check_mutations(uint32_t count, uint64_t seed) {
+  static uint8_t data[MAX_FILE];
+  uint32_t good = 0, silent = 0;
+  snt_diag diag;
+  most = 0;
+  for (uint32_t i = 0; i < count; i++) {
+    uint64_t state = (seed + i) * 0x9E3779B97F4A7C15u + 1;
+    const seed_file *from = &seeds[next_random(&state) % seed_count];
+    size_t size = from->size;
+    memcpy(data, from->data, size);
+    for (uint64_t n = 1 + next_random(&state) % 4; n; n--) size = mutate(data, size, &state);
+    const snt_result r = import_from(data, size, NULL, &diag);
+    good += r == SNT_OK;
+    silent += r != SNT_OK && !diag.text[0];
+    if (live) {
+      tap_diag("seed %llu: memory is left", (unsigned long long)(seed + i));
+      live = 0;
+    }
+  }
+  tap_result(silent == 0, __FILE__, __LINE__, "%u mutations of %u files: no crash, an error for each of the %u refused", count, seed_count,
+             count - good);
+  tap_result(most < 64 << 20, __FILE__, __LINE__, "memory stays under 64 MiB: %zu KiB", most >> 10);
+  tap_result(good > count / 100, __FILE__, __LINE__, "some are still models: %u", good);
+}
+
+int main(int argc, char **argv) {
+  const uint32_t count = argc > 1 ? (uint32_t)atoi(argv[1]) : getenv("SNT_TEST_FULL") ? 50000 : 3000;
+  check_structure();
+  check_sizes();
+  check_wire();
+  check_function();
+  check_external();
+  find_seeds();
+  check_mutations(count, argc > 2 ? strtoull(argv[2], NULL, 10) : 1);
+  for (uint32_t i = 0; i < seed_count; i++) free(seeds[i].data);
+  return tap_done();
+}
