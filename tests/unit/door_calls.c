@@ -1,0 +1,431 @@
+/* The door against a device that is only a table of functions: which entry points it asks for, which it calls when, that recording takes no
+   memory, that describe says what record does, that every call may fail, and how long a dispatch takes to record. */
+#include "tests/tap.h"
+#include "tests/unit/vk_fake.h"
+#include <pthread.h>
+#include <sinter/vulkan.h>
+#include <stdatomic.h>
+#include <time.h>
+
+static const char model[] = "symbols { n: min=1 max=4096 multiple_of=1 hint=512 }\n"
+                            "graph @calls(%x: f32[n,64], %k: f32[], state %s: f32[n,64]) {\n"
+                            "  %w: f32[64,64] = const normal seed=3 scale=0.125\n"
+                            "  %p: f32[n,64] = matmul %x, %w\n"
+                            "  %kk: f32[n,64] = broadcast %k, axes=[], shape=[n,64]\n"
+                            "  %q = mul %p, %kk\n"
+                            "  %y: f32[n,64] = softmax %q, axis=1\n"
+                            "  %t: f32[64,n] = transpose %y, perm=[1,0]\n"
+                            "  %u: f32[64,n] = softmax %t, axis=1\n"
+                            "  %next = add %s, %y\n"
+                            "  update %s, %next\n"
+                            "  return u=%u\n"
+                            "}\n";
+
+enum { SLOTS = 8, THREADS = 8, MOST = 4096 };
+
+/* ---- memory that is counted, and may run out ---- */
+
+static struct { atomic_llong bytes, calls, fail_at; } heap;
+static void *SNT_CALL heap_acquire(void *user, size_t size, size_t align, uint32_t scope) {
+  (void)user, (void)align, (void)scope;
+  if (atomic_fetch_add(&heap.calls, 1) + 1 == atomic_load(&heap.fail_at)) return NULL;
+  void *p = align <= 16 ? malloc(size) : aligned_alloc(align, (size + align - 1) / align * align);
+  if (p) atomic_fetch_add(&heap.bytes, (long long)size);
+  return p;
+}
+static void SNT_CALL heap_release(void *user, void *p, size_t size, size_t align) {
+  (void)user, (void)align;
+  if (p) atomic_fetch_sub(&heap.bytes, (long long)size);
+  free(p);
+}
+
+typedef struct calls_test {
+  snt_context *context;
+  snt_device *device;
+  snt_program *program;
+  snt_exec *exec;
+  snt_binding *binding;
+  snt_vk_memory_need needs[8];
+  snt_vk_range ranges[8];
+  uint32_t need_count;
+  char values[SLOTS * 4096];
+  snt_diag diag;
+} calls_test;
+
+static VkBuffer some_buffer(uintptr_t n) {
+  VkBuffer b;
+  memset(&b, 0, sizeof b);
+  memcpy(&b, &n, sizeof n);
+  return b;
+}
+static VkCommandBuffer some_commands(void) { return (VkCommandBuffer)(uintptr_t)4096; }
+
+/* ---- the steps of an application ---- */
+
+static snt_result attach(calls_test *t) {
+  const snt_context_info context = {.head = SNT_HEAD(context_info), .alloc = {NULL, heap_acquire, heap_release}};
+  const snt_vk_attach_info info = {.head = SNT_HEAD(vk_attach_info),
+                                   .instance = (VkInstance)(uintptr_t)1,
+                                   .physical_device = (VkPhysicalDevice)(uintptr_t)2,
+                                   .device = (VkDevice)(uintptr_t)3,
+                                   .get_instance_proc = vk_fake_get};
+  const snt_result r = snt_context_create(&context, &t->context);
+  return r == SNT_OK ? snt_vk_attach(t->context, &info, &t->device, &t->diag) : r;
+}
+
+static snt_result compile_for(calls_test *t, snt_device *device, snt_program **out) {
+  snt_graph *graph = NULL;
+  snt_profile *profile = NULL;
+  snt_result r = snt_graph_create(t->context, &graph);
+  if (r == SNT_OK) r = snt_graph_parse(graph, model, strlen(model), NULL, &t->diag);
+  if (r == SNT_OK) r = snt_device_profile(device, &profile);
+  if (r == SNT_OK) r = snt_compile(graph, profile, NULL, out, &t->diag);
+  snt_profile_destroy(profile);
+  snt_graph_destroy(graph);
+  return r;
+}
+
+static snt_result run_jobs(calls_test *t) {
+  for (uint32_t i = 0; i < snt_exec_job_count(t->exec); i++) {
+    const snt_result r = snt_exec_run_job(t->exec, i, &t->diag);
+    if (r != SNT_OK) return r;
+  }
+  return SNT_OK;
+}
+
+static snt_result bind(calls_test *t) {
+  static const int64_t most = MOST;
+  for (int i = 0; i < 8; i++) t->needs[i].head = (snt_out_head)SNT_HEAD(vk_memory_need);
+  t->need_count = 8;
+  snt_result r = snt_vk_exec_memory(t->exec, &most, 1, &t->need_count, 0, t->needs);
+  for (uint32_t i = 0; i < t->need_count; i++)
+    t->ranges[i] = (snt_vk_range){some_buffer(100 + i), 0, t->needs[i].size * (t->needs[i].per_slot ? SLOTS : 1)};
+  const snt_vk_binding_info info = {.head = SNT_HEAD(vk_binding_info),
+                                    .max_symbols = &most,
+                                    .symbol_count = 1,
+                                    .slot_count = SLOTS,
+                                    .memory_count = t->need_count,
+                                    .memory = t->ranges};
+  return r == SNT_OK ? snt_vk_binding_create(t->exec, &info, &t->binding, &t->diag) : r;
+}
+
+static snt_result set_slot(calls_test *t, uint32_t slot) {
+  uint32_t x = 0, u = 0;
+  (void)snt_program_find_port(t->program, "x", &x);
+  (void)snt_program_find_port(t->program, "u", &u);
+  const snt_vk_bind binds[] = {{.port = x, .range = {some_buffer(200 + slot), 0, MOST * 64 * 4}},
+                               {.port = u, .range = {some_buffer(300 + slot), 0, MOST * 64 * 4}}};
+  return snt_vk_binding_set(t->binding, slot, 2, 0, binds, &t->diag);
+}
+
+static snt_result record(calls_test *t, uint32_t slot, int64_t n, snt_diag *diag) {
+  const float k = 2;
+  const snt_vk_record_info info = {.head = SNT_HEAD(vk_record_info),
+                                   .slot = slot,
+                                   .symbols = &n,
+                                   .symbol_count = 1,
+                                   .values = &k,
+                                   .values_size = sizeof k,
+                                   .values_mapped = t->values};
+  return snt_vk_record(t->binding, some_commands(), &info, diag);
+}
+
+static void finish(calls_test *t) {
+  snt_binding_destroy(t->binding);
+  snt_exec_destroy(t->exec);
+  snt_program_destroy(t->program);
+  snt_device_destroy(t->device);
+  snt_context_destroy(t->context);
+  memset(t, 0, sizeof *t);
+  t->diag.head = (snt_out_head)SNT_HEAD(diag);
+}
+
+static snt_result whole(calls_test *t) {
+  snt_result r = attach(t);
+  if (r == SNT_OK) r = compile_for(t, t->device, &t->program);
+  if (r == SNT_OK) r = snt_exec_create(t->device, t->program, NULL, &t->exec, &t->diag);
+  if (r == SNT_OK) r = run_jobs(t);
+  if (r == SNT_OK) r = bind(t);
+  for (uint32_t s = 0; r == SNT_OK && s < SLOTS; s++) r = set_slot(t, s);
+  if (r == SNT_OK) r = record(t, 0, 100, &t->diag);
+  return r;
+}
+
+/* ---- which calls, when ---- */
+
+/* Everything that was called since the last look is in the list. */
+static void only(const char *what, const char *const *names, size_t count) {
+  uint32_t listed = 0;
+  for (size_t i = 0; i < count; i++) {
+    listed += vk_fake_calls(names[i]);
+    if (!vk_fake_calls(names[i])) tap_result(false, __FILE__, __LINE__, "%s: %s was not called", what, names[i]);
+  }
+  tap_result(listed == vk_fake_all_calls(), __FILE__, __LINE__, "%s: %u calls, all of them stated", what, listed);
+  vk_fake_forget_calls();
+}
+#define ONLY(what, ...)                              \
+  do {                                               \
+    static const char *const list[] = {__VA_ARGS__}; \
+    only(what, list, sizeof list / sizeof *list);    \
+  } while (0)
+
+static const char *const stated[] = {"vkGetPhysicalDeviceProperties2",
+                                     "vkGetDeviceProcAddr",
+                                     "vkCreateShaderModule",
+                                     "vkDestroyShaderModule",
+                                     "vkCreateDescriptorSetLayout",
+                                     "vkDestroyDescriptorSetLayout",
+                                     "vkCreatePipelineLayout",
+                                     "vkDestroyPipelineLayout",
+                                     "vkCreateComputePipelines",
+                                     "vkDestroyPipeline",
+                                     "vkCreateDescriptorPool",
+                                     "vkDestroyDescriptorPool",
+                                     "vkAllocateDescriptorSets",
+                                     "vkUpdateDescriptorSets",
+                                     "vkCreateBufferView",
+                                     "vkDestroyBufferView",
+                                     "vkCmdBindPipeline",
+                                     "vkCmdBindDescriptorSets",
+                                     "vkCmdPushConstants",
+                                     "vkCmdDispatch",
+                                     "vkCmdPipelineBarrier",
+                                     "vkCmdCopyBuffer",
+                                     "vkCmdFillBuffer",
+                                     "vkCmdWriteTimestamp"};
+
+static void test_calls(void) {
+  static calls_test t;
+  finish(&t);
+  vk_fake_reset();
+  fake.logging = true;
+  tap_result(attach(&t) == SNT_OK, __FILE__, __LINE__, "attached to the least Vulkan 1.1");
+  uint32_t foreign = 0;
+  for (uint32_t i = 0; i < fake.asked_count; i++) {
+    bool known = false;
+    for (size_t k = 0; k < sizeof stated / sizeof *stated; k++) known = known || !strcmp(stated[k], fake.asked[i]);
+    if (!known) foreign++, tap_diag("asked for %s", fake.asked[i]);
+  }
+  tap_result(!foreign, __FILE__, __LINE__, "it asks for %u entry points: none submits, waits or allocates memory", fake.asked_count);
+  tap_result(!vk_fake_all_calls() && !fake.alive, __FILE__, __LINE__, "attaching makes nothing");
+  tap_result(compile_for(&t, t.device, &t.program) == SNT_OK, __FILE__, __LINE__, "compiled: %s", t.diag.text);
+  tap_result(!vk_fake_all_calls(), __FILE__, __LINE__, "compiling calls no Vulkan");
+  tap_result(snt_exec_create(t.device, t.program, NULL, &t.exec, &t.diag) == SNT_OK, __FILE__, __LINE__, "exec: %s", t.diag.text);
+  ONLY("exec", "vkCreateDescriptorSetLayout", "vkCreatePipelineLayout");
+  tap_result(run_jobs(&t) == SNT_OK, __FILE__, __LINE__, "jobs");
+  ONLY("jobs", "vkCreateShaderModule", "vkCreateComputePipelines", "vkDestroyShaderModule");
+  tap_result(bind(&t) == SNT_OK, __FILE__, __LINE__, "binding: %s", t.diag.text);
+  ONLY("binding", "vkCreateDescriptorPool", "vkAllocateDescriptorSets", "vkUpdateDescriptorSets");
+  long long taken = atomic_load(&heap.calls);
+  bool ok = true;
+  for (uint32_t s = 0; s < SLOTS; s++) ok = ok && set_slot(&t, s) == SNT_OK;
+  tap_result(ok && atomic_load(&heap.calls) == taken, __FILE__, __LINE__, "setting slots takes no memory");
+  ONLY("setting slots", "vkUpdateDescriptorSets");
+  ok = record(&t, 0, 100, &t.diag) == SNT_OK && record(&t, 0, 4000, &t.diag) == SNT_OK;
+  tap_result(ok && atomic_load(&heap.calls) == taken, __FILE__, __LINE__, "recording takes no memory");
+  ONLY("recording", "vkCmdBindPipeline", "vkCmdBindDescriptorSets", "vkCmdPushConstants", "vkCmdDispatch", "vkCmdPipelineBarrier");
+  for (int i = 0; ok && i < 10000; i++) {
+    const uint32_t slot = (uint32_t)i % SLOTS;
+    ok = set_slot(&t, slot) == SNT_OK && record(&t, slot, 1 + i % MOST, &t.diag) == SNT_OK;
+  }
+  tap_result(ok && atomic_load(&heap.calls) == taken, __FILE__, __LINE__, "ten thousand frames take no memory");
+  finish(&t);
+  tap_result(!fake.alive && !atomic_load(&heap.bytes), __FILE__, __LINE__, "everything is given back (%d objects, %d bytes left)",
+             (int)fake.alive, (int)atomic_load(&heap.bytes));
+}
+
+/* ---- describe says what record does ---- */
+
+static snt_result plan(calls_test *t, snt_device **device, snt_program **program, snt_exec **exec) {
+  VkPhysicalDeviceSubgroupProperties subgroups = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_PROPERTIES};
+  VkPhysicalDeviceMaintenance3Properties sizes = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_3_PROPERTIES, .pNext = &subgroups};
+  VkPhysicalDeviceProperties2 properties = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, .pNext = &sizes};
+  vk_fake_properties(&properties);
+  const snt_vk_caps caps = {.head = SNT_HEAD(vk_caps), .properties = &properties};
+  snt_result r = snt_vk_plan(t->context, &caps, device, &t->diag);
+  if (r == SNT_OK) r = compile_for(t, *device, program);
+  if (r == SNT_OK) r = snt_exec_create(*device, *program, NULL, exec, &t->diag);
+  return r;
+}
+
+static void test_describe(void) {
+  static calls_test t;
+  static const int64_t most = MOST;
+  const int64_t n = 1234;
+  const snt_vk_describe_info info = {.head = SNT_HEAD(vk_describe_info), .max_symbols = &most, .symbols = &n, .symbol_count = 1};
+  snt_device *device = NULL;
+  snt_program *program = NULL;
+  snt_exec *exec = NULL;
+  const snt_vk_description *d = NULL;
+  size_t size = 0;
+  finish(&t);
+  vk_fake_reset();
+  tap_result(whole(&t) == SNT_OK, __FILE__, __LINE__, "an application: %s", t.diag.text);
+  vk_fake_forget_calls();
+  fake.logging = true;
+  (void)record(&t, 3, n, &t.diag);
+  tap_result(plan(&t, &device, &program, &exec) == SNT_OK, __FILE__, __LINE__, "the same device, only planned: %s", t.diag.text);
+  const uint32_t before = vk_fake_all_calls();
+  const snt_result asked = snt_vk_describe(exec, &info, NULL, &size, NULL, &t.diag);
+  tap_result(asked == SNT_INCOMPLETE && size, __FILE__, __LINE__, "%zu bytes of description", size);
+  void *storage = aligned_alloc(16, (size + 15) / 16 * 16);
+  const snt_result r = snt_vk_describe(exec, &info, storage, &size, &d, &t.diag);
+  tap_result(r == SNT_OK && vk_fake_all_calls() == before, __FILE__, __LINE__, "described without a Vulkan call");
+  bool same = r == SNT_OK && d->dispatch_count == fake.dispatch_count;
+  for (uint32_t i = 0; same && i < d->dispatch_count; i++) {
+    const snt_vk_dispatch_desc *a = &d->dispatches[i];
+    const vk_fake_dispatch *b = &fake.dispatches[i];
+    same = !memcmp(a->groups, b->grid, sizeof b->grid) && a->push_size == b->push_words * 4 && !memcmp(a->push, b->push, a->push_size) &&
+           a->barrier == b->barriers && a->pipeline < d->pipeline_count && a->resource_first + a->resource_count <= d->resource_count;
+  }
+  tap_result(same, __FILE__, __LINE__, "the same %u dispatches, constants and barriers as recorded", fake.dispatch_count);
+  tap_result(r == SNT_OK && d->init_count == 1 && d->init[0].size == 64 * 64 * 4 && d->init[0].data, __FILE__, __LINE__,
+             "the weights are an upload of the description");
+  tap_result(snt_exec_run_job(exec, 0, &t.diag) == SNT_E_UNSUPPORTED, __FILE__, __LINE__, "a planned device makes no pipelines: %s",
+             t.diag.text);
+  free(storage);
+  snt_exec_destroy(exec);
+  snt_program_destroy(program);
+  snt_device_destroy(device);
+  finish(&t);
+}
+
+/* ---- every call fails once ---- */
+
+static void test_failures(void) {
+  static const struct {
+    VkResult code;
+    snt_result expected;
+  } kinds[] = {{VK_ERROR_OUT_OF_DEVICE_MEMORY, SNT_E_DEVICE_MEM}, {VK_ERROR_DEVICE_LOST, SNT_E_DEVICE_LOST}};
+  static calls_test t;
+  finish(&t);
+  vk_fake_reset();
+  (void)whole(&t);
+  const uint32_t calls = fake.fallible;
+  finish(&t);
+  for (int k = 0; k < 2; k++) {
+    uint32_t wrong = 0;
+    for (uint32_t at = 1; at <= calls; at++) {
+      vk_fake_reset();
+      fake.fail_at = at, fake.fail_with = kinds[k].code;
+      const snt_result r = whole(&t);
+      if (r != kinds[k].expected && !wrong++) tap_diag("call %u: %d", at, r);
+      finish(&t);
+      if ((fake.alive || atomic_load(&heap.bytes)) && !wrong++)
+        tap_diag("call %u: %d objects, %d bytes left", at, (int)fake.alive, (int)atomic_load(&heap.bytes));
+    }
+    tap_result(!wrong, __FILE__, __LINE__, "each of %u Vulkan calls fails with %d: the right result, nothing left", calls,
+               (int)kinds[k].code);
+  }
+  /* A job that failed is run again. */
+  vk_fake_reset();
+  fake.fail_at = 0;
+  snt_result r = attach(&t);
+  if (r == SNT_OK) r = compile_for(&t, t.device, &t.program);
+  if (r == SNT_OK) r = snt_exec_create(t.device, t.program, NULL, &t.exec, &t.diag);
+  fake.fail_at = fake.fallible + 1, fake.fail_with = VK_ERROR_OUT_OF_DEVICE_MEMORY;
+  const snt_result first = snt_exec_run_job(t.exec, 0, &t.diag), second = snt_exec_run_job(t.exec, 0, &t.diag);
+  tap_result(r == SNT_OK && first == SNT_E_DEVICE_MEM && second == SNT_OK, __FILE__, __LINE__, "a failed job is run again");
+  finish(&t);
+}
+
+/* Memory of the host runs out at each of its calls, from attaching on; what the compiler takes is others' test. */
+static void test_host_memory(void) {
+  static calls_test t;
+  static char blob[1 << 20];
+  size_t size = sizeof blob;
+  finish(&t);
+  vk_fake_reset();
+  (void)attach(&t);
+  (void)compile_for(&t, t.device, &t.program);
+  const snt_result saved = snt_program_save(t.program, blob, &size);
+  finish(&t);
+  uint32_t wrong = 0, at = 0;
+  snt_result r = SNT_E_HOST_MEM;
+  while (saved == SNT_OK && r != SNT_OK && at < 5000) {
+    vk_fake_reset();
+    atomic_store(&heap.calls, 0);
+    atomic_store(&heap.fail_at, ++at);
+    r = attach(&t);
+    if (r == SNT_OK) r = snt_program_load(t.context, blob, size, &t.program, &t.diag);
+    if (r == SNT_OK) r = snt_exec_create(t.device, t.program, NULL, &t.exec, &t.diag);
+    if (r == SNT_OK) r = run_jobs(&t);
+    if (r == SNT_OK) r = bind(&t);
+    if (r != SNT_OK && r != SNT_E_HOST_MEM && !wrong++) tap_diag("allocation %u: %d", at, r);
+    finish(&t);
+    if ((fake.alive || atomic_load(&heap.bytes)) && !wrong++) tap_diag("allocation %u: something is left", at);
+  }
+  atomic_store(&heap.fail_at, 0);
+  tap_result(saved == SNT_OK && r == SNT_OK && !wrong, __FILE__, __LINE__, "each of %u allocations fails: a result, nothing left", at - 1);
+}
+
+/* ---- threads: each records its own slot ---- */
+
+typedef struct recorder {
+  calls_test *t;
+  uint32_t slot, failed;
+} recorder;
+static void *record_slot(void *user) {
+  recorder *r = user;
+  snt_diag diag = {.head = SNT_HEAD(diag)};
+  for (int i = 0; i < 2000; i++) {
+    if (i % 7 == 0 && set_slot(r->t, r->slot) != SNT_OK) r->failed++;
+    if (record(r->t, r->slot, 1 + (i * 13 + (int)r->slot) % MOST, &diag) != SNT_OK) r->failed++;
+  }
+  return NULL;
+}
+
+static void test_threads(void) {
+  static calls_test t;
+  recorder recorders[THREADS];
+  pthread_t threads[THREADS];
+  finish(&t);
+  vk_fake_reset();
+  (void)whole(&t);
+  uint32_t failed = 0, started = 0;
+  for (uint32_t i = 0; i < THREADS; i++) {
+    recorders[i] = (recorder){&t, i, 0};
+    started += !pthread_create(&threads[i], NULL, record_slot, &recorders[i]);
+  }
+  for (uint32_t i = 0; i < started; i++) pthread_join(threads[i], NULL), failed += recorders[i].failed;
+  tap_result(started == THREADS && !failed, __FILE__, __LINE__, "%d threads set and record %d slots of one binding", THREADS, SLOTS);
+  finish(&t);
+}
+
+/* ---- cost ---- */
+
+static double now_ns(void) {
+  struct timespec t;
+  return timespec_get(&t, TIME_UTC) ? (double)t.tv_sec * 1e9 + (double)t.tv_nsec : 0;
+}
+
+static void measure(void) {
+  static calls_test t;
+  finish(&t);
+  vk_fake_reset();
+  (void)whole(&t);
+  fake.asked_count = 0; /* the table's own counting is left out */
+  const uint32_t steps = snt_exec_step_count(t.exec);
+  double same = 1e30, other = 1e30;
+  for (int round = 0; round < 20; round++) {
+    double start = now_ns();
+    for (int i = 0; i < 1000; i++) (void)record(&t, 0, 777, &t.diag);
+    same = fmin(same, (now_ns() - start) / 1000 / steps);
+    start = now_ns();
+    for (int i = 0; i < 1000; i++) (void)record(&t, 0, 1 + i, &t.diag);
+    other = fmin(other, (now_ns() - start) / 1000 / steps);
+  }
+  tap_diag("record: %.0f ns a dispatch, %.0f when the symbols changed, %u dispatches", same, other, steps);
+  tap_result(same < 200 * 5, __FILE__, __LINE__, "recording a dispatch is a matter of nanoseconds");
+  finish(&t);
+}
+
+int main(void) {
+  test_calls();
+  test_describe();
+  test_failures();
+  test_host_memory();
+  test_threads();
+  measure();
+  return tap_done();
+}
