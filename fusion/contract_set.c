@@ -7,6 +7,18 @@ static bool same_list(const ir_graph *g, uint32_t a, uint32_t b, ir_attr_key key
   return count[0] == count[1] && (!count[0] || !memcmp(x, y, count[0] * sizeof *x));
 }
 
+uint32_t contract_lane_operands(const ir_graph *g, uint32_t node) {
+  uint32_t count, out_count, mask = 0;
+  const ir_expr *out = ir_attr_ints(g, node, IR_ATTR_out, &out_count);
+  while (out_count && ir_at(g, node)->type.dims[out_count - 1] == 1) out_count--;
+  for (uint32_t o = 0; o < 2; o++) {
+    const ir_expr *labels = ir_attr_ints(g, node, o ? IR_ATTR_rhs : IR_ATTR_lhs, &count);
+    for (uint32_t i = 0; i < count && out_count; i++)
+      if (labels[i] == out[out_count - 1]) mask |= 1u << o;
+  }
+  return mask;
+}
+
 bool contract_alike(const ir_graph *g, uint32_t a, uint32_t b) {
   const ir_node *n = ir_at(g, a), *m = ir_at(g, b);
   if (n->op != IR_OP_contract || m->op != IR_OP_contract || n->type.dtype != m->type.dtype) return false;

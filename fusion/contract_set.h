@@ -8,6 +8,8 @@ typedef struct contract_set {
   uint32_t count, node[CONTRACT_SET_MAX]; /* the hero first */
 } contract_set;
 
+uint32_t contract_lane_operands(const ir_graph *,
+                                uint32_t node); /* bit o: operand o varies along the result's last axis of several elements */
 bool contract_alike(const ir_graph *, uint32_t a, uint32_t b); /* equal labels and extents: one tile fits both */
 /* The members that are alike the hero. */
 void contract_set_find(const fusion_context *, const fusion_group *, contract_set *);

@@ -136,6 +136,7 @@ fusion_canonicalise(fusion_context *,
 snt_result fusion_decompose(fusion_context *, bool *changed);  /* what is left above primitives */
 snt_result fusion_outline(fusion_context *, bool *changed); /* bodies of repeats become graphs of their own */
 snt_result fusion_rewrite(fusion_context *, bool *changed);    /* priced, flagged reassociating: batch-norm folding .. */
+snt_result fusion_layout(fusion_context *, bool *changed);     /* channels last where convolutions form vectors of them */
 snt_result fusion_copy_ports(fusion_context *, bool *changed); /* outputs that are inputs, constants or named twice */
 snt_result fusion_group_nodes(fusion_context *, bool *changed);
 snt_result fusion_fission(fusion_context *, bool *changed);       /* splits what does not fit the device's limits */

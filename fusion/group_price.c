@@ -3,6 +3,9 @@
 #include "fusion/group_private.h"
 #include "fusion/schedule_common.h"
 
+static const double MARGIN = 1.25;
+enum { LANE_STORE_OPS = 4 }; /* taking a lane out and storing it, cache lines far apart */
+
 static double elements_of(const fusion_context *c, uint32_t node) {
   return (double)schedule_hint(c->graph->pool, ir_tensor_elements(c->graph->pool, &ir_at(c->graph, node)->type));
 }
@@ -42,7 +45,8 @@ static double stencil_margin(const fusion_context *c, uint32_t hero) {
   return times * (taps[1] > 1 ? (ROWS - 1 + taps[1]) / ROWS : 1);
 }
 
-/* How many times an element of a prologue is computed: once, unless its consumer in the group reads it again in other iterations. */
+/* How many times an element of a prologue is computed: once, unless its consumer in the group reads it again in other iterations; of a contraction
+   at least a margin of it twice, so that an epilogue is preferred. */
 static double recompute_factor(const fusion_context *c, const fusion_group *group, uint32_t node) {
   if (group->kind == GROUP_WINDOW && !schedule_is_explicit(c) && node < group->hero && ir_at(c->graph, group->hero)->op == IR_OP_contract)
     return stencil_margin(c, group->hero);
@@ -50,7 +54,7 @@ static double recompute_factor(const fusion_context *c, const fusion_group *grou
   const double out = elements_of(c, group->hero), depth = contract_depth(c, group->hero), own = elements_of(c, node);
   const double tile = schedule_is_explicit(c) ? 16 : 64; /* neighbouring results that share one evaluation */
   const double times = own > 0 ? out * depth / own / tile : 1;
-  return times > 1 ? times : 1;
+  return times > MARGIN ? times : MARGIN;
 }
 
 static void add_operations(const fusion_context *c, const fusion_group *group, cost_work *w) {
@@ -86,13 +90,33 @@ static cost_stream read_stream(const fusion_context *c, const fusion_group *grou
   return s;
 }
 
+/* A result of a contraction whose neighbours along the vectors do not lie together: each lane is stored by itself. */
+static bool stores_across(const fusion_context *c, const fusion_group *group, uint32_t node) {
+  expr_pool *x = c->graph->pool;
+  const ir_tensor *t = &ir_at(c->graph, group->hero)->type;
+  if (group->kind != GROUP_CONTRACT || !schedule_is_explicit(c) || node == group->hero) return false;
+  uint32_t lane = t->rank;
+  while (lane && t->dims[lane - 1] == 1) lane--;
+  map_access at = {.rank = t->rank};
+  if (!lane) return false;
+  const ir_expr v = at.at[lane - 1] = expr_var_add(x, "v", 0, t->dims[lane - 1], 1);
+  int64_t coef;
+  ir_expr rest;
+  if (v >= 0 || !fusion_forward_access(c, group->hero, node, &at)) return false;
+  return !expr_split_affine(x, map_linear(x, &at, ir_at(c->graph, node)->type.dims), (uint32_t)x->nodes.at[IR_EXPR_NODE(v)].value, &coef,
+                            &rest) ||
+         coef != 1;
+}
+
 /* A broadcast input is small whatever reads it; a gathered table is touched where the indices say. */
 static void add_streams(const fusion_context *c, const fusion_group *group, cost_work *w) {
   for (uint32_t i = 0; i < group->input_count && w->stream_count < COST_MAX_STREAMS; i++)
     w->streams[w->stream_count++] = read_stream(c, group, group->inputs[i]);
   for (uint32_t i = 0; i < group->output_count && w->stream_count < COST_MAX_STREAMS; i++) {
     const double bytes = bytes_of(c, group->outputs[i]);
-    w->streams[w->stream_count++] = (cost_stream){.bytes = bytes, .accesses = bytes, .write = true};
+    const bool across = stores_across(c, group, group->outputs[i]);
+    if (across) w->ops += LANE_STORE_OPS * elements_of(c, group->outputs[i]) * c->options->profile->lanes;
+    w->streams[w->stream_count++] = (cost_stream){.bytes = bytes, .accesses = bytes, .write = true, .strided = across};
   }
 }
 

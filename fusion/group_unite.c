@@ -3,6 +3,7 @@
 #include "fusion/contract_set.h"
 #include "fusion/group_private.h"
 #include "fusion/image.h"
+#include "fusion/schedule_common.h"
 
 enum { STENCIL_TAPS = 128 };
 
@@ -26,7 +27,7 @@ static bool has_taps(const ir_graph *g, uint32_t n) {
   return ir_at(g, n)->op == IR_OP_window;
 }
 
-/* A contraction over a few taps of a window: a stencil rather than a matrix product. */
+/* A contraction over a few taps of a window: a stencil rather than a matrix product. Where the taps are vectors of channels it has tiles. */
 static bool is_stencil(const grouping *s, uint32_t node) {
   const ir_graph *g = s->c->graph;
   const uint32_t lhs = ir_arg(g, node, 0), rhs = ir_arg(g, node, 1);
@@ -34,6 +35,7 @@ static bool is_stencil(const grouping *s, uint32_t node) {
   const double out = elements_at_hint(g->pool, &ir_at(g, node)->type), a = elements_at_hint(g->pool, &ir_at(g, lhs)->type),
                b = elements_at_hint(g->pool, &ir_at(g, rhs)->type);
   const double wide = a > b ? a : b;
+  if (schedule_is_explicit(s->c) && (contract_lane_operands(g, node) & (a < b ? 1u : 2u))) return false;
   return out > 0 && wide / out <= STENCIL_TAPS && wide >= out && (a < out / 64 || b < out / 64);
 }
 

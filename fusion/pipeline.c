@@ -7,6 +7,7 @@ const fusion_pass fusion_pipeline[] = {
     {"canonicalise", fusion_canonicalise, FUSION_TO_FIXPOINT},
     {"decompose", fusion_decompose, 0},
     {"rewrite", fusion_rewrite, FUSION_REWRITE},
+    {"layout", fusion_layout, FUSION_REWRITE},
     {"canonicalise", fusion_canonicalise, FUSION_TO_FIXPOINT},
     {"ports", fusion_copy_ports, 0},
     {"group", fusion_group_nodes, 0},

@@ -70,9 +70,10 @@ static snt_result drop_dead(fusion_context *c, bool *changed) {
   return SNT_OK;
 }
 
-snt_result fusion_rebuild(fusion_context *c, const rebuild_rule *rules, uint32_t rule_count, bool *changed) {
+snt_result fusion_rebuild_with(fusion_context *c, const rebuild_rule *rules, uint32_t rule_count, void *user, bool *changed) {
   if (c->graph->regions.count > 1) return SNT_OK;
-  rebuild r = {.c = c, .from = c->graph, .to = IR_NEW(c->arena, ir_graph), .map = IR_NEW_ARRAY(c->arena, uint32_t, c->graph->nodes.count)};
+  rebuild r = {.c = c, .from = c->graph, .to = IR_NEW(c->arena, ir_graph), .user = user};
+  r.map = IR_NEW_ARRAY(c->arena, uint32_t, c->graph->nodes.count);
   if (!r.to || !r.map) return ir_fail(c->diag, SNT_E_HOST_MEM, "canonicalise", 0, "out of host memory");
   ir_graph_init(r.to, c->arena, c->graph->pool);
   r.to->title = c->graph->title;
@@ -89,4 +90,8 @@ snt_result fusion_rebuild(fusion_context *c, const rebuild_rule *rules, uint32_t
   *changed |= r.changed;
   c->graph = r.to;
   return r.changed ? drop_dead(c, changed) : SNT_OK;
+}
+
+snt_result fusion_rebuild(fusion_context *c, const rebuild_rule *rules, uint32_t rule_count, bool *changed) {
+  return fusion_rebuild_with(c, rules, rule_count, NULL, changed);
 }

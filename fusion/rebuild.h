@@ -10,11 +10,13 @@ typedef struct rebuild {
   uint32_t *map;     /* old -> new */
   uint32_t node;     /* the old node at hand */
   uint32_t args[16]; /* its operands in `to` (the first 16) */
+  void *user;        /* of the pass */
   bool changed;
 } rebuild;
 /* Returns the new value for r->node, or 0 to copy it. */
 typedef uint32_t (*rebuild_rule)(rebuild *);
 snt_result fusion_rebuild(fusion_context *, const rebuild_rule *rules, uint32_t rule_count, bool *changed);
+snt_result fusion_rebuild_with(fusion_context *, const rebuild_rule *rules, uint32_t rule_count, void *user, bool *changed);
 uint32_t rebuild_copy(rebuild *); /* the plain copy, for a rule that builds on it */
 uint32_t rebuild_view(rebuild *, ir_op, uint32_t operand, uint32_t attr_count, const ir_attr_value *);
 #endif

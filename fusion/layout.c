@@ -1,0 +1,352 @@
+/* Layout assignment for devices whose schedules form vectors themselves: channels last, from the first convolution to the last value that can
+   follow. In: a decomposed graph. Out: the same values; a contraction whose vectors would run along positions has its weights' labels last instead,
+   behind a transpose, and the operators after it take the transpose over to their results. What remains are transposes at the borders: views, which
+   grouping stores or reads through as it is cheaper. Positions that lie together in every operand become one axis, so that tiles fill. */
+#include "fusion/rebuild.h"
+#include "fusion/schedule_common.h"
+
+typedef struct layout {
+  IR_VEC(uint8_t) ours; /* by node of the new graph: a transpose of this pass */
+  uint8_t *convert;     /* by node of the old graph: a source that convolutions read with enough channels for vectors */
+} layout;
+
+typedef struct held {
+  uint32_t inner, rank;
+  uint32_t perm[SNT_MAX_RANK]; /* axis i of the value is axis perm[i] of `inner` */
+} held;
+
+static bool mark(rebuild *r, uint32_t node) {
+  layout *l = r->user;
+  while (l->ours.count <= node)
+    if (!IR_PUSH(r->c->arena, &l->ours, (uint8_t){0})) return false;
+  l->ours.at[node] = 1;
+  return true;
+}
+
+static uint32_t transpose(rebuild *r, uint32_t inner, uint32_t rank, const uint32_t *perm) {
+  ir_expr axes[SNT_MAX_RANK];
+  bool same = true;
+  for (uint32_t i = 0; i < rank; i++) {
+    axes[i] = perm[i];
+    same &= perm[i] == i;
+  }
+  if (same) return inner;
+  return rebuild_view(r, IR_OP_transpose, inner, 1, &(ir_attr_value){IR_ATTR_perm, rank, axes});
+}
+
+/* The value as the rest of the graph knows it: a transpose that later rules look through. */
+static uint32_t give(rebuild *r, uint32_t inner, uint32_t rank, const uint32_t *perm) {
+  const uint32_t made = inner ? transpose(r, inner, rank, perm) : 0;
+  if (!made || made == inner) return made;
+  ir_node *n = &r->to->nodes.at[inner];
+  n->origin = ir_at(r->from, r->node)->origin;
+  if (!n->name && ir_at(r->from, r->node)->name)
+    n->name = ir_name_add(r->to, ir_node_name(r->from, r->node), strlen(ir_node_name(r->from, r->node)));
+  return mark(r, made) ? made : 0;
+}
+
+static bool look_through(const rebuild *r, uint32_t arg, held *h) {
+  const layout *l = r->user;
+  if (arg >= l->ours.count || !l->ours.at[arg]) return false;
+  uint32_t rank;
+  const ir_expr *perm = ir_attr_ints(r->to, arg, IR_ATTR_perm, &rank);
+  h->inner = ir_arg(r->to, arg, 0);
+  h->rank = rank;
+  for (uint32_t i = 0; i < rank; i++) h->perm[i] = (uint32_t)perm[i];
+  return true;
+}
+
+/* Any value in the order of `h`. */
+static uint32_t follow(rebuild *r, uint32_t arg, const held *h) {
+  held own;
+  uint32_t inverse[SNT_MAX_RANK];
+  if (ir_at(r->to, arg)->type.rank != h->rank) return arg;
+  if (look_through(r, arg, &own) && !memcmp(own.perm, h->perm, h->rank * sizeof h->perm[0])) return own.inner;
+  for (uint32_t i = 0; i < h->rank; i++) inverse[h->perm[i]] = i;
+  return transpose(r, arg, h->rank, inverse);
+}
+
+/* The node with other operands and its attributes, of which `replaced` take the place of those with the same key. */
+static uint32_t copy_with(rebuild *r, uint32_t arity, const uint32_t *args, uint32_t count, const ir_attr_value *replaced) {
+  const ir_node *n = ir_at(r->from, r->node);
+  ir_attr_value attrs[IR_ATTR_COUNT];
+  for (uint32_t i = 0; i < n->attr_count; i++) {
+    const ir_attr *a = &r->from->attrs.at[n->attrs + i];
+    attrs[i] = (ir_attr_value){a->key, a->count, r->from->ints.at + a->first};
+    for (uint32_t k = 0; k < count; k++)
+      if (replaced[k].key == a->key) attrs[i] = replaced[k];
+  }
+  return ir_add_node(r->to, (ir_op)n->op, arity, args, n->attr_count, attrs, NULL);
+}
+
+/* ---- rules: the transpose of an operand becomes one of the result ---- */
+
+static uint32_t sink_pointwise(rebuild *r) {
+  const ir_node *n = ir_at(r->from, r->node);
+  held h;
+  bool found = false;
+  if (!(ir_ops[n->op].flags & IR_POINTWISE)) return 0;
+  for (uint32_t i = 0; i < n->arity && !found; i++) found = look_through(r, r->args[i], &h);
+  if (!found || h.rank != n->type.rank) return 0;
+  uint32_t args[3];
+  for (uint32_t i = 0; i < n->arity; i++) args[i] = follow(r, r->args[i], &h);
+  return give(r, copy_with(r, n->arity, args, 0, NULL), h.rank, h.perm);
+}
+
+/* pad and slice: lists by axis. */
+static uint32_t sink_by_axis(rebuild *r) {
+  static const uint8_t keys[] = {IR_ATTR_high, IR_ATTR_low, IR_ATTR_sizes, IR_ATTR_starts, IR_ATTR_steps};
+  const ir_node *n = ir_at(r->from, r->node);
+  held h;
+  if ((n->op != IR_OP_pad && n->op != IR_OP_slice) || !look_through(r, r->args[0], &h)) return 0;
+  ir_expr lists[IR_COUNT(keys)][SNT_MAX_RANK];
+  ir_attr_value moved[IR_COUNT(keys)];
+  uint32_t used = 0, count;
+  for (uint32_t k = 0; k < IR_COUNT(keys); k++) {
+    const ir_expr *list = ir_attr_ints(r->from, r->node, (ir_attr_key)keys[k], &count);
+    if (!list || count != h.rank) continue;
+    for (uint32_t i = 0; i < h.rank; i++) lists[used][h.perm[i]] = list[i];
+    moved[used] = (ir_attr_value){keys[k], h.rank, lists[used]};
+    used++;
+  }
+  return give(r, copy_with(r, 1, &h.inner, used, moved), h.rank, h.perm);
+}
+
+static uint32_t sink_window(rebuild *r) {
+  const ir_node *n = ir_at(r->from, r->node);
+  held h;
+  uint32_t count;
+  if (n->op != IR_OP_window || !look_through(r, r->args[0], &h)) return 0;
+  if (!ir_attr_ints(r->from, r->node, IR_ATTR_size, &count)) return 0;
+  const uint32_t axis = (uint32_t)ir_attr_int(r->from, r->node, IR_ATTR_axis, 0);
+  for (uint32_t i = 1; i < count; i++)
+    if (h.perm[axis + i] != h.perm[axis] + i) return 0;
+  for (uint32_t i = h.rank; i < n->type.rank; i++) h.perm[i] = i;
+  const ir_expr inner = h.perm[axis];
+  return give(r, copy_with(r, 1, &h.inner, 1, &(ir_attr_value){IR_ATTR_axis, 1, &inner}), n->type.rank, h.perm);
+}
+
+static uint32_t sink_reduce(rebuild *r) {
+  const ir_node *n = ir_at(r->from, r->node);
+  held h;
+  uint32_t count, kept = 0, perm[SNT_MAX_RANK];
+  if (!(ir_ops[n->op].flags & IR_REDUCE) || !look_through(r, r->args[0], &h)) return 0;
+  const ir_expr *axes = ir_attr_ints(r->from, r->node, IR_ATTR_axes, &count);
+  const bool keep = ir_attr_flag(r->from, r->node, IR_ATTR_keep);
+  bool reduced[SNT_MAX_RANK] = {false};
+  for (uint32_t i = 0; i < count; i++) reduced[h.perm[axes[i]]] = true;
+  ir_expr inner[SNT_MAX_RANK];
+  uint32_t inner_count = 0, place[SNT_MAX_RANK];
+  for (uint32_t i = 0; i < h.rank; i++) { /* inner axes in order; where each kept one comes to lie */
+    if (reduced[i]) inner[inner_count++] = i;
+    place[i] = keep ? i : i - inner_count;
+  }
+  for (uint32_t i = 0; i < h.rank; i++)
+    if (keep || !reduced[h.perm[i]]) perm[kept++] = place[h.perm[i]];
+  return give(r, copy_with(r, 1, &h.inner, 1, &(ir_attr_value){IR_ATTR_axes, inner_count, inner}), kept, perm);
+}
+
+static uint32_t sink_concat(rebuild *r) {
+  const ir_node *n = ir_at(r->from, r->node);
+  held h;
+  uint32_t args[16];
+  if (n->op != IR_OP_concat || n->arity > IR_COUNT(args) || !look_through(r, r->args[0], &h)) return 0;
+  for (uint32_t i = 0; i < n->arity; i++) args[i] = follow(r, r->args[i], &h);
+  const ir_expr axis = h.perm[ir_attr_int(r->from, r->node, IR_ATTR_axis, 0)];
+  return give(r, copy_with(r, n->arity, args, 1, &(ir_attr_value){IR_ATTR_axis, 1, &axis}), h.rank, h.perm);
+}
+
+/* A reshape that splits or merges the channels only: [n, channels.., rest..] held as [n, rest.., channels..]. */
+static uint32_t sink_reshape(rebuild *r) {
+  const ir_node *n = ir_at(r->from, r->node);
+  expr_pool *x = r->to->pool;
+  held h;
+  if (n->op != IR_OP_reshape || !look_through(r, r->args[0], &h)) return 0;
+  const ir_tensor *from = &ir_at(r->to, r->args[0])->type;
+  uint32_t rest = 0, channels, perm[SNT_MAX_RANK];
+  while (rest + 1 < h.rank && rest + 1 < n->type.rank && from->dims[h.rank - 1 - rest] == n->type.dims[n->type.rank - 1 - rest]) rest++;
+  for (;; rest--) { /* as many of the last axes as come first in the inner order */
+    bool fits = from->dims[0] == n->type.dims[0] && h.perm[0] == 0 && rest > 0;
+    for (uint32_t i = 0; i < rest && fits; i++) fits = h.perm[h.rank - rest + i] == 1 + i;
+    for (uint32_t i = 1; i + rest < h.rank && fits; i++) fits = h.perm[i] == rest + i;
+    if (fits) break;
+    if (!rest) return 0;
+  }
+  channels = n->type.rank - rest - 1;
+  ir_expr dims[SNT_MAX_RANK] = {n->type.dims[0]}, before = 1, after = 1;
+  for (uint32_t i = 1; i + rest < h.rank; i++) before = expr_mul(x, before, from->dims[i]);
+  for (uint32_t i = 1; i <= channels; i++) after = expr_mul(x, after, n->type.dims[i]);
+  if (before != after) return 0;
+  for (uint32_t i = 0; i < rest; i++) dims[1 + i] = n->type.dims[1 + channels + i], perm[1 + channels + i] = 1 + i;
+  for (uint32_t i = 0; i < channels; i++) dims[1 + rest + i] = n->type.dims[1 + i], perm[1 + i] = 1 + rest + i;
+  perm[0] = 0;
+  const uint32_t made = rebuild_view(r, IR_OP_reshape, h.inner, 1, &(ir_attr_value){IR_ATTR_shape, n->type.rank, dims});
+  return give(r, made, n->type.rank, perm);
+}
+
+/* ---- contractions ---- */
+
+typedef struct product {
+  uint32_t args[2], rank[2], out_rank;
+  bool plain[2];                                      /* not a view: its axes lie in memory as they are listed */
+  ir_expr labels[2][SNT_MAX_RANK], out[SNT_MAX_RANK]; /* of `args`; `out` in the order of the new result */
+  uint32_t perm[SNT_MAX_RANK];                        /* axis i of the old result is axis perm[i] of the new one */
+} product;
+
+static bool has_label(const product *p, uint32_t operand, ir_expr label) {
+  for (uint32_t i = 0; i < p->rank[operand]; i++)
+    if (p->labels[operand][i] == label) return true;
+  return false;
+}
+
+static bool read_product(rebuild *r, product *p) {
+  static const ir_attr_key keys[2] = {IR_ATTR_lhs, IR_ATTR_rhs};
+  bool changed = false;
+  for (uint32_t o = 0; o < 2; o++) {
+    const ir_expr *labels = ir_attr_ints(r->from, r->node, keys[o], &p->rank[o]);
+    held h;
+    p->args[o] = r->args[o];
+    memcpy(p->labels[o], labels, p->rank[o] * sizeof *labels);
+    if (!look_through(r, r->args[o], &h)) continue;
+    for (uint32_t i = 0; i < h.rank; i++) p->labels[o][h.perm[i]] = labels[i];
+    p->args[o] = h.inner;
+    changed = true;
+  }
+  for (uint32_t o = 0; o < 2; o++) p->plain[o] = !fusion_is_view(r->to, p->args[o]);
+  const ir_expr *out = ir_attr_ints(r->from, r->node, IR_ATTR_out, &p->out_rank);
+  memcpy(p->out, out, p->out_rank * sizeof *out);
+  for (uint32_t i = 0; i < p->out_rank; i++) p->perm[i] = i;
+  return changed;
+}
+
+static bool is_constant(const ir_graph *g, uint32_t node) {
+  while (fusion_is_view(g, node) && ir_at(g, node)->op != IR_OP_concat) node = ir_arg(g, node, 0);
+  return ir_at(g, node)->op == IR_OP_const;
+}
+
+/* Vectors along positions, rows along a constant's labels: turned, if those labels are enough for vectors. */
+static bool wants_turn(const rebuild *r, const product *p) {
+  const ir_tensor *t = &ir_at(r->from, r->node)->type;
+  const uint32_t w = is_constant(r->to, p->args[1]) ? 1 : 0, last = p->out_rank - 1;
+  int64_t channels = 1, extent;
+  if (p->out_rank < 3 || !ir_dtypes[t->dtype].is_float || !is_constant(r->to, p->args[w]) || is_constant(r->to, p->args[1 - w]))
+    return false;
+  if (has_label(p, w, p->out[last]) || t->dims[last] == 1) return false;
+  for (uint32_t i = 0; i < p->out_rank; i++) {
+    if (!has_label(p, w, p->out[i])) continue;
+    if (!expr_is_const(r->to->pool, t->dims[i], &extent)) return false;
+    channels *= extent;
+  }
+  return channels >= (int64_t)schedule_lanes(r->c);
+}
+
+/* Labels of the constant last, in their order. */
+static void turn(const rebuild *r, product *p) {
+  const uint32_t w = is_constant(r->to, p->args[1]) ? 1 : 0;
+  ir_expr out[SNT_MAX_RANK];
+  uint32_t count = 0;
+  for (uint32_t pass = 0; pass < 2; pass++)
+    for (uint32_t i = 0; i < p->out_rank; i++)
+      if (has_label(p, w, p->out[i]) == (pass == 1)) p->perm[i] = count, out[count++] = p->out[i];
+  memcpy(p->out, out, sizeof out);
+}
+
+static int32_t place_of(const ir_expr *list, uint32_t count, ir_expr label) {
+  for (uint32_t i = 0; i < count; i++)
+    if (list[i] == label) return (int32_t)i;
+  return -1;
+}
+
+static void drop_axis(ir_expr *list, uint32_t *count, uint32_t at) {
+  for (uint32_t i = at; i + 1 < *count; i++) list[i] = list[i + 1];
+  (*count)--;
+}
+
+/* Two labels that lie next to each other in the result and in the one operand that has them are one axis. */
+static bool merge_pair(rebuild *r, product *p) {
+  for (uint32_t i = 0; i + 1 < p->out_rank; i++) {
+    const ir_expr a = p->out[i], b = p->out[i + 1];
+    const uint32_t o = has_label(p, 1, a) ? 1 : 0;
+    const int32_t at = place_of(p->labels[o], p->rank[o], a);
+    if (has_label(p, 1 - o, a) || has_label(p, 1 - o, b) || !p->plain[o] || !is_constant(r->to, p->args[1 - o])) continue;
+    if (at < 0 || at + 1 >= (int32_t)p->rank[o] || p->labels[o][at + 1] != b) continue;
+    const ir_tensor t = ir_at(r->to, p->args[o])->type;
+    ir_expr shape[SNT_MAX_RANK];
+    uint32_t rank = t.rank;
+    memcpy(shape, t.dims, sizeof shape);
+    shape[at] = expr_mul(r->to->pool, shape[at], shape[at + 1]);
+    drop_axis(shape, &rank, (uint32_t)at + 1);
+    p->args[o] = rebuild_view(r, IR_OP_reshape, p->args[o], 1, &(ir_attr_value){IR_ATTR_shape, rank, shape});
+    drop_axis(p->labels[o], &p->rank[o], (uint32_t)at + 1);
+    drop_axis(p->out, &p->out_rank, i + 1);
+    return true;
+  }
+  return false;
+}
+
+static uint32_t place_contract(rebuild *r) {
+  const ir_node *n = ir_at(r->from, r->node);
+  product p;
+  if (n->op != IR_OP_contract) return 0;
+  bool changed = read_product(r, &p), merged = false;
+  if (wants_turn(r, &p)) {
+    turn(r, &p);
+    changed = true;
+  }
+  while (merge_pair(r, &p)) merged = true;
+  if (!changed && !merged) return 0;
+  const ir_attr_value lists[] = {
+      {IR_ATTR_lhs, p.rank[0], p.labels[0]}, {IR_ATTR_out, p.out_rank, p.out}, {IR_ATTR_rhs, p.rank[1], p.labels[1]}};
+  uint32_t made = copy_with(r, 2, p.args, IR_COUNT(lists), lists);
+  if (merged && made) {
+    ir_expr dims[SNT_MAX_RANK];
+    for (uint32_t i = 0; i < n->type.rank; i++) dims[p.perm[i]] = n->type.dims[i];
+    made = rebuild_view(r, IR_OP_reshape, made, 1, &(ir_attr_value){IR_ATTR_shape, n->type.rank, dims});
+  }
+  return give(r, made, n->type.rank, p.perm);
+}
+
+/* ---- sources ---- */
+
+/* The source below the positions and taps of a contraction that will be turned, if its channels make vectors. */
+static void find_source(const fusion_context *c, uint32_t node, uint8_t *convert) {
+  const ir_graph *g = c->graph;
+  int64_t channels;
+  for (uint32_t o = 0; o < 2; o++) {
+    uint32_t at = ir_arg(g, node, o);
+    const bool window = ir_at(g, at)->op == IR_OP_window;
+    while (ir_at(g, at)->op == IR_OP_window || ir_at(g, at)->op == IR_OP_pad) at = ir_arg(g, at, 0);
+    const ir_node *n = ir_at(g, at);
+    if (!window || (n->op != IR_OP_input && n->op != IR_OP_state) || n->type.rank < 3 || !is_constant(g, ir_arg(g, node, 1 - o))) continue;
+    convert[at] |= expr_is_const(g->pool, n->type.dims[1], &channels) && channels >= (int64_t)schedule_lanes(c);
+  }
+}
+
+/* It is converted once, by a kernel of its own. */
+static uint32_t convert_source(rebuild *r) {
+  const layout *l = r->user;
+  const uint32_t rank = ir_at(r->from, r->node)->type.rank;
+  uint32_t last[SNT_MAX_RANK] = {0}, back[SNT_MAX_RANK] = {0};
+  if (!l->convert[r->node]) return 0;
+  for (uint32_t i = 1; i + 1 < rank; i++) last[i] = i + 1;
+  last[rank - 1] = 1;
+  for (uint32_t i = 0; i < rank; i++) back[last[i]] = i;
+  const uint32_t inner = transpose(r, rebuild_copy(r), rank, last);
+  if (!inner) return 0;
+  ir_add_contract(r->to, IR_KEEP, 1, &inner);
+  const uint32_t made = transpose(r, inner, rank, back);
+  return made && mark(r, made) ? made : 0;
+}
+
+static const rebuild_rule rules[] = {convert_source, place_contract, sink_pointwise, sink_by_axis,
+                                     sink_window,    sink_reduce,    sink_concat,    sink_reshape};
+
+snt_result fusion_layout(fusion_context *c, bool *changed) {
+  layout l = {0};
+  if (!schedule_is_explicit(c)) return SNT_OK;
+  l.convert = IR_NEW_ARRAY(c->arena, uint8_t, c->graph->nodes.count);
+  if (!l.convert) return ir_fail(c->diag, SNT_E_HOST_MEM, "layout", 0, "out of host memory");
+  for (uint32_t n = 1; n < c->graph->nodes.count; n++)
+    if (ir_at(c->graph, n)->op == IR_OP_contract) find_source(c, n, l.convert);
+  return fusion_rebuild_with(c, rules, IR_COUNT(rules), &l, changed);
+}
