@@ -1,6 +1,7 @@
 /* Kind `scatter`: one scatter, by the way that fits its operation, its sizes and the device. Every way gives each element what the reference's
    row-major order gives it, but for sums by float atomics, which only lanes use and only where the numerics leave the order free.
      look     few indices: each element looks at all of them (schedule_loop.c with emit_scatter.c)
+     columns  set into a state, few updates: an item or a vector takes all of them in order, column by column
      winners  set: of the updates that name a row, the last leaves its number there by an atomic maximum; rows then take what their number says
      atomics  32-bit integers, and sums of floats as above: all updates at once
      owners   anything: a part of the rows belongs to one group or item, which goes through all the indices and takes those that are its own
@@ -9,7 +10,7 @@
 #include "fusion/schedule_common.h"
 #include "fusion/schedules.h"
 
-enum { LOOK_INDICES = 8, ATOMIC_COLUMNS = 4 };
+enum { LOOK_INDICES = 8, ATOMIC_COLUMNS = 4, COLUMN_UPDATES = 64 };
 
 typedef struct scatter_job {
   fusion_context *c;
@@ -192,6 +193,29 @@ static snt_result build_updates(scatter_job *j, bool atomics) {
   return emit_end(e, groups, 0, 0, NULL);
 }
 
+/* All updates one after the other: what is stored last stays. */
+static snt_result build_columns(scatter_job *j) {
+  SNT_TRY(begin(j, "scatter"));
+  emit *e = j->e;
+  expr_pool *x = e->x;
+  ir_expr groups, column = 0;
+  const bool rows = schedule_is_explicit(j->c);
+  const ir_expr unit = schedule_units(e, rows ? j->outer : expr_mul(x, j->outer, j->inner),
+                                      schedule_hint(x, expr_mul(x, j->count, j->inner)), &groups);
+  j->o = rows ? unit : expr_div(x, unit, j->inner);
+  if (!rows) column = expr_mod(x, unit, j->inner);
+  const ir_expr p = emit_loop(e, &(emit_loop_info){.name = "p", .lo = 0, .hi = j->count, .step = 1});
+  const uint32_t row = row_of(j, p);
+  emit_if(e, kir_2(e->k, KIR_lt, row, emit_expr(e, j->extent)));
+  j->p = p;
+  j->row = row_variable(j, row);
+  put_row(j, column, put_update);
+  emit_if_end(e);
+  emit_loop_end(e, p, 0, NULL, NULL);
+  schedule_units_end(e, unit);
+  return emit_end(e, groups, 0, 0, NULL);
+}
+
 /* ---- owners ---- */
 
 static uint32_t sums_of(const scatter_job *j) { return emit_bind(j->e, j->sums, KIR_READ | KIR_WRITE); }
@@ -327,6 +351,10 @@ static snt_result build_set(scatter_job *j) {
     if (!j->in_place) SNT_TRY(schedule_copy(j->c, j->base, fusion_buffer_of(j->c, j->node)));
     return build_updates(j, false);
   }
+  int64_t least, most;
+  expr_bounds(j->c->graph->pool, j->count, &least, &most);
+  const uint32_t trips = j->c->options->profile->max_trips;
+  if (j->in_place && schedule_hint(j->c->graph->pool, j->count) <= COLUMN_UPDATES && (!trips || most < trips / 2)) return build_columns(j);
   j->winners = fusion_add_scratch(j->c, "winners", SNT_U32, j->extent);
   SNT_TRY(build_zeros(j));
   SNT_TRY(build_marks(j));
