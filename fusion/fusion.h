@@ -146,6 +146,11 @@ snt_result fusion_schedule(fusion_context *, bool *changed);      /* groups -> k
 snt_result fusion_batch(fusion_context *, bool *changed);         /* independent steps that launches dominate become one */
 snt_result fusion_plan_memory(fusion_context *, bool *changed);   /* scratch offsets by lifetime, in place, barriers */
 
+/* The budget of scratch (fusion/plan_budget.c), at the hints of the symbols. */
+bool fusion_over_budget(const fusion_context *);
+snt_result fusion_order_for_memory(fusion_context *); /* steps in the order that keeps the fewest bytes alive */
+snt_result fusion_refuse_budget(const fusion_context *);
+
 /* ---- what a schedule gives ---- */
 typedef struct schedule_info {
   const char *name;

@@ -75,11 +75,35 @@ static void add_operations(const fusion_context *c, const fusion_group *group, c
   }
 }
 
+/* Is the input on its way into a contraction (an operand or a prologue of one), rather than read by the epilogue? */
+static bool feeds_contraction(const fusion_context *c, const fusion_group *group, uint32_t node, uint32_t input, uint32_t depth) {
+  if (node == input) return true;
+  if (depth > 16 || node < input || (!fusion_is_view(c->graph, node) && !fusion_group_has(group, node))) return false;
+  for (uint32_t i = 0; i < ir_at(c->graph, node)->arity; i++)
+    if (feeds_contraction(c, group, ir_arg(c->graph, node, i), input, depth + 1)) return true;
+  return false;
+}
+
+/* How often the contractions of the group read an input: one pass over it for each tile of the other operand's axis. */
+static double contraction_reads(const fusion_context *c, const fusion_group *group, uint32_t input) {
+  enum { TILE = 64 };
+  double reads = 0;
+  for (uint32_t i = 0; i < group->count; i++) {
+    const uint32_t node = group->nodes[i];
+    if (ir_at(c->graph, node)->op != IR_OP_contract) continue;
+    for (uint32_t o = 0; o < 2; o++)
+      if (feeds_contraction(c, group, ir_arg(c->graph, node, o), input, 0)) {
+        const double own = elements_of(c, node) * contract_depth(c, node) / TILE;
+        if (own > reads) reads = own; /* contractions of one tile read it together */
+      }
+  }
+  return reads;
+}
+
 static cost_stream read_stream(const fusion_context *c, const fusion_group *group, uint32_t node) {
   cost_stream s = {.bytes = bytes_of(c, node), .accesses = bytes_of(c, node)};
-  if (group->kind == GROUP_CONTRACT && elements_of(c, group->hero) > 0) {
-    const double tile = schedule_is_explicit(c) ? 64 : 64;
-    const double all = elements_of(c, group->hero) * contract_depth(c, group->hero) * 4 / tile;
+  if (group->kind == GROUP_CONTRACT) {
+    const double all = contraction_reads(c, group, node) * ir_dtypes[ir_at(c->graph, node)->type.dtype].bytes;
     s.accesses = s.bytes > all ? s.bytes : all;
     s.reuse_bytes = s.bytes;
   }
@@ -129,11 +153,35 @@ static double parallel_items(const fusion_context *c, const fusion_group *group)
   return group->kind == GROUP_ROW && shared < all ? shared : all;
 }
 
+/* The most values alive at once when the members of one element are computed in graph order; each stays until its last reader. */
+static double live_values(const fusion_context *c, const fusion_group *group) {
+  enum { LONGEST = 192 };
+  uint32_t last[LONGEST], live = 0, most = 0;
+  if (group->count > LONGEST) return 0.25 * group->count;
+  for (uint32_t i = 0; i < group->count; i++) {
+    last[i] = i;
+    for (uint32_t a = 0; a < ir_at(c->graph, group->nodes[i])->arity; a++) {
+      const uint32_t operand = fusion_through_views(c->graph, ir_arg(c->graph, group->nodes[i], a));
+      for (uint32_t k = i; k-- > 0 && group->nodes[k] >= operand;)
+        if (group->nodes[k] == operand) last[k] = i;
+    }
+  }
+  for (uint32_t i = 0; i < group->count; i++) {
+    live++;
+    if (live + 1 > most) most = live + 1; /* and one that was just loaded */
+    for (uint32_t k = 0; k <= i; k++) live -= last[k] == i && (k < i || last[k] == k);
+  }
+  return most;
+}
+
 void fusion_group_work(const fusion_context *c, const fusion_group *group, cost_work *w) {
   *w = (cost_work){.items = parallel_items(c, group), .groups = c->options->profile->min_groups};
   add_operations(c, group, w);
   add_streams(c, group, w);
-  w->live_registers = 4 + (group->kind == GROUP_CONTRACT ? 16 : 0) + 1.5 * group->input_count + group->output_count + 0.25 * group->count;
+  /* a tile of accumulators is sized to the registers; beside it on lanes every live value is a vector of four */
+  const bool explicit_lanes = schedule_is_explicit(c);
+  const double base = group->kind == GROUP_CONTRACT && !explicit_lanes ? 20 : 4;
+  w->live_registers = base + live_values(c, group) * (explicit_lanes ? 1 : 4);
 }
 
 /* By the kind's own account where it has one. */

@@ -128,6 +128,12 @@ snt_result fusion_plan_memory(fusion_context *c, bool *changed) {
   declare_ports(c);
   find_lifetimes(c->plan);
   SNT_TRY(place_scratch(c));
+  if (fusion_over_budget(c)) {
+    SNT_TRY(fusion_order_for_memory(c));
+    find_lifetimes(c->plan);
+    SNT_TRY(place_scratch(c));
+    if (fusion_over_budget(c)) return fusion_refuse_budget(c);
+  }
   place_barriers(c->plan);
   return SNT_OK;
 }
