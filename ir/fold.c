@@ -108,7 +108,8 @@ static bool may_fold(const folder *f, uint32_t n) {
   const ir_graph *g = f->g;
   const ir_node *node = ir_at(g, n);
   uint64_t count;
-  if (node->op == IR_OP_repeat || node->op == IR_OP_loop || node->op == IR_OP_pick || (ir_ops[node->op].flags & IR_SOURCE)) return node->op == IR_OP_const;
+  if (node->op == IR_OP_repeat || node->op == IR_OP_loop || node->op == IR_OP_pick || (ir_ops[node->op].flags & IR_SOURCE))
+    return node->op == IR_OP_const;
   /* The evaluator takes values of the main region; what a body computes from constants is left to hoisting. */
   if (node->region || !elements_of(g, n, &count)) return false;
   for (uint32_t i = 0; i < node->arity; i++)
