@@ -160,6 +160,22 @@ static bool symbols_nonneg(expr_pool *pool, ir_expr e) {
   return least >= 0;
 }
 
+/* k * (s / (k c)) <= s / c: a term -k (s / (k c)) of e may become -(s / c), which then meets other quotients by c. */
+static bool merge_quotient(expr_pool *pool, ir_expr e, ir_expr *out) {
+  const uint32_t count = expr_term_count(pool, e);
+  for (uint32_t i = 0; i < count; i++) {
+    int64_t k, divisor;
+    const ir_expr term = expr_term(pool, e, i, &k);
+    if (k >= -1 || k < -INT32_MAX || expr_factor_count(pool, term) != 1) continue;
+    const ir_expr factor = expr_factor(pool, term, 0);
+    if (expr_kind_of(pool, factor) != EXPR_DIV || !expr_is_const(pool, expr_child(pool, factor, 1), &divisor) || divisor % -k) continue;
+    const ir_expr finer = expr_div(pool, expr_child(pool, factor, 0), expr_int(pool, divisor / -k));
+    *out = expr_sub(pool, expr_sub(pool, e, expr_mul(pool, factor, expr_int(pool, k))), finer);
+    return true;
+  }
+  return false;
+}
+
 static bool nonneg(expr_pool *pool, ir_expr e, int *steps) {
   int64_t lo, hi;
   ir_expr a, b;
@@ -167,6 +183,7 @@ static bool nonneg(expr_pool *pool, ir_expr e, int *steps) {
   if (pool->failed || hi < 0) return false;
   if (lo >= 0) return true;
   if (--*steps < 0) return false;
+  if (merge_quotient(pool, e, &a) && nonneg(pool, a, steps)) return true;
   ir_expr factor = next_factor(pool, e);
   if (factor == 0) return symbols_nonneg(pool, e);
   if (!collect(pool, e, factor, &a, &b)) return false;

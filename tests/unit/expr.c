@@ -152,6 +152,8 @@ static const struct { const char *a, *b; bool proven; } orders[] = {
     {"max(i,u)", "n", true},
     {"i + W - 1 - j", "n + W", true},
     {"(h+1)/2", "h", true},
+    {"(h+7)/8*2 - 2", "(h+3)/4", true},
+    {"(h+7)/8*2", "(h+3)/4", false},
 };
 // clang-format on
 

@@ -5,18 +5,68 @@
 #include <math.h>
 #include <string.h>
 
-static snt_result compare_all(const ir_graph *g, const ir_eval_tensor *expected, const tool_tensor *tensors, uint32_t count, double *ratio,
-                              char *where, size_t size) {
-  *ratio = 0;
-  for (uint32_t i = 0; i < g->outputs.count; i++) {
-    const tool_tensor *t = &tensors[count - g->outputs.count + i];
-    ir_eval_report report;
-    ir_eval_compare(&expected[i], t->port.tensor.dtype, t->data, &report);
-    const double own = report.nan_mismatch ? INFINITY : report.max_ratio;
-    if (own < *ratio) continue;
-    *ratio = own;
-    snprintf(where, size, "%s[%llu]: got %.9g, want %.9g, bound %.3g%s", t->port.name, (unsigned long long)report.worst_index, report.got,
-             report.want, report.bound, report.nan_mismatch ? "; NaN on one side" : "");
+/* One output against its reference. Through a whole model first-order bounds grow past every use: where most of them exceed a thousandth of the
+   largest value, the error may be twice that of the same graph in plain f32 on the host, plus a millionth of the largest value. */
+typedef struct verdict {
+  double ratio, error, largest;
+  bool is_slack;
+  ir_eval_report report;
+} verdict;
+
+static double largest_error(const ir_eval_tensor *expected, int32_t dtype, const void *data) {
+  double worst = 0;
+  for (uint64_t i = 0; i < expected->count; i++) {
+    const double error = fabs(ir_dtype_load(dtype, data, i) - expected->value[i]);
+    if (!(error <= worst)) worst = isnan(error) ? INFINITY : error;
+  }
+  return worst;
+}
+
+static verdict judge(const ir_eval_tensor *expected, int32_t dtype, const void *data) {
+  verdict v = {.ratio = 0};
+  ir_eval_compare(expected, dtype, data, &v.report);
+  v.ratio = v.report.nan_mismatch ? INFINITY : v.report.max_ratio;
+  if (!expected->value || !expected->bound) return v;
+  for (uint64_t i = 0; i < expected->count; i++) v.largest = fmax(v.largest, fabs(expected->value[i]));
+  uint64_t wide = 0;
+  for (uint64_t i = 0; i < expected->count; i++) wide += expected->bound[i] > 1e-3 * v.largest;
+  v.is_slack = 2 * wide > expected->count; /* a few are thresholds, at which either side is right */
+  if (v.is_slack) v.error = largest_error(expected, dtype, data);
+  return v;
+}
+
+typedef struct check {
+  const ir_graph *graph;
+  const ir_eval_info *info;
+  ir_arena *arena;
+  ir_eval_tensor expected[2 * TOOL_MAX_PORTS], plain[2 * TOOL_MAX_PORTS];
+  bool has_plain;
+  double ratio;
+  char *where;
+  size_t size;
+} check;
+
+static snt_result hold_to_plain(check *c, uint32_t output, const char *name, verdict *v, snt_diag *diag) {
+  if (!c->has_plain) SNT_TRY(ir_eval_fast(c->graph, c->info, c->arena, c->plain, diag));
+  c->has_plain = true;
+  const double plain = largest_error(&c->expected[output], c->plain[output].type.dtype, c->plain[output].data);
+  v->ratio = v->error / (2 * plain + 1e-6 * v->largest);
+  if (v->ratio >= c->ratio)
+    snprintf(c->where, c->size, "%s, as a whole model: error %.3g, in plain f32 %.3g, largest value %.4g", name, v->error, plain,
+             v->largest);
+  return SNT_OK;
+}
+
+static snt_result compare_all(check *c, const tool_tensor *tensors, uint32_t count, snt_diag *diag) {
+  const uint32_t outputs = c->graph->outputs.count;
+  for (uint32_t i = 0; i < outputs; i++) {
+    const tool_tensor *t = &tensors[count - outputs + i];
+    verdict v = judge(&c->expected[i], t->port.tensor.dtype, t->data);
+    if (v.is_slack && !v.report.nan_mismatch) SNT_TRY(hold_to_plain(c, i, t->port.name, &v, diag));
+    else if (v.ratio >= c->ratio)
+      snprintf(c->where, c->size, "%s[%llu]: got %.9g, want %.9g, bound %.3g%s", t->port.name, (unsigned long long)v.report.worst_index,
+               v.report.got, v.report.want, v.report.bound, v.report.nan_mismatch ? "; NaN on one side" : "");
+    c->ratio = fmax(c->ratio, v.ratio);
   }
   return SNT_OK;
 }
@@ -34,11 +84,12 @@ snt_result tool_check(tool_session *s, const tool_tensor *tensors, uint32_t coun
   snt_result r = text ? snt_graph_print(s->graph, text, &length) : SNT_E_HOST_MEM;
   if (r == SNT_OK) r = ir_graph_parse(&g, text, strlen(text), &s->diag);
   const void *inputs[TOOL_MAX_PORTS];
-  ir_eval_tensor outputs[2 * TOOL_MAX_PORTS];
   for (uint32_t i = 0; i < g.inputs.count && i < TOOL_MAX_PORTS; i++) inputs[i] = tensors[i].data;
   const ir_eval_info info = {.symbols = s->symbols, .inputs = inputs};
-  if (r == SNT_OK) r = ir_eval_reference(&g, &info, &arena, outputs, &s->diag);
-  if (r == SNT_OK) r = compare_all(&g, outputs, tensors, count, ratio, where, where_size);
+  check c = {.graph = &g, .info = &info, .arena = &arena, .where = where, .size = where_size};
+  if (r == SNT_OK) r = ir_eval_reference(&g, &info, &arena, c.expected, &s->diag);
+  if (r == SNT_OK) r = compare_all(&c, tensors, count, &s->diag);
+  *ratio = c.ratio;
   ir_arena_free(&arena);
   return r;
 }
