@@ -254,6 +254,7 @@ void snt_program_destroy(snt_program *p) { api_program_drop(p); }
 
 /* ---- queries ---- */
 
+const char *snt_program_profile(const snt_program *p) { return p ? p->profile.name : ""; }
 uint32_t snt_program_port_count(const snt_program *p) { return p ? p->port_count : 0; }
 uint32_t snt_program_symbol_count(const snt_program *p) { return p ? p->pool.symbols.count : 0; }
 uint32_t snt_program_kernel_count(const snt_program *p) { return p ? p->plan.kernels.count : 0; }

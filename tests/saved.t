@@ -61,6 +61,22 @@ close $c;
 is($code, 0, 'the header compiles as C99') or diag($said);
 ok(slurp("$dir/m.sntp") eq slurp("$dir/back.sntp"), 'the array holds the bytes of the file');
 
+# A pack: a variant a profile; the device takes its own.
+($code, $said) = says("$sinter compile $dir/m.snt --target spirv --profile dgpu,igpu,lavapipe,swiftshader -o $dir/p.sntp");
+is($code, 0, 'four profiles make one pack') or diag($said);
+($code, $said) = says("$sinter inspect $dir/p.sntp");
+is(join(' ', $said =~ /^variant \d+: profile (\w+)/mg), 'dgpu igpu lavapipe swiftshader', 'inspect lists the variants');
+for my $device ('vulkan:llvmpipe', 'vulkan:swiftshader') {
+  SKIP: {
+    ($code, $said) = says("$sinter run $dir/m.snt --device $device --dim n=5 --input x=random:4 --output y=$dir/plain.npy");
+    skip("$device: $said", 1) if $code;
+    ($code, $said) = says("$sinter run $dir/p.sntp --device $device --dim n=5 --input x=random:4 --output y=$dir/packed.npy");
+    is($code, 0, "$device runs a variant") or diag($said);
+  }
+}
+($code, $said) = says("$sinter run $dir/p.sntp --device interp");
+like($said, qr/none of the 4 variants fits/, 'a device that no variant fits says so');
+
 # Damage is an error, never a crash.
 my $bytes = slurp("$dir/m.sntp");
 for my $at (0, 9, 40, 200, length($bytes) / 2, length($bytes) - 1) {

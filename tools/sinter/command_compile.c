@@ -56,6 +56,30 @@ static snt_result write_plan(tool_session *s) {
   return r;
 }
 
+/* --profile a,b,c: a variant each, in one pack. */
+static snt_result compile_variants(tool_session *s, uint32_t wanted) {
+  snt_program *programs[16];
+  uint32_t count = 0;
+  snt_result r = SNT_OK;
+  for (const char *at = s->options.profile; r == SNT_OK && at && count < 16;) {
+    const char *comma = strchr(at, ',');
+    char name[64];
+    snt_profile *profile = NULL;
+    snprintf(name, sizeof name, "%.*s", (int)(comma ? comma - at : (long)strlen(at)), at);
+    r = snt_profile_builtin(s->context, name, &profile);
+    if (r != SNT_OK) r = host_fail(&s->diag, SNT_E_ARG, "profile", "no profile \"%s\"", name);
+    snt_profile_destroy(s->profile);
+    s->profile = profile;
+    if (r == SNT_OK) r = tool_compile_flags(s, wanted, s->options.compile_flags, &programs[count]);
+    if (r == SNT_OK) count++;
+    at = comma ? comma + 1 : NULL;
+  }
+  if (r == SNT_OK) r = tool_save_pack(s, programs, count, s->options.out);
+  for (uint32_t i = 0; i < count; i++) snt_program_destroy(programs[i]);
+  if (r == SNT_OK) printf("%s: %u variants\n", s->options.out, count);
+  return r;
+}
+
 int command_compile(const tool_options *options) {
   tool_session s;
   uint32_t wanted = 0;
@@ -64,6 +88,13 @@ int command_compile(const tool_options *options) {
   if (r == SNT_OK) r = parse_targets(&s, &wanted);
   if (r == SNT_OK) r = tool_load(&s);
   if (r == SNT_OK) r = tool_need_graph(&s);
+  if (r == SNT_OK && options->profile && strchr(options->profile, ',')) {
+    if (!tool_is_program_path(options->out)) r = host_fail(&s.diag, SNT_E_ARG, "compile", "several profiles make one FILE.sntp");
+    if (r == SNT_OK) r = compile_variants(&s, wanted);
+    const int code = r == SNT_OK ? EXIT_GOOD : tool_fail(&s, r);
+    tool_close(&s);
+    return code;
+  }
   if (r == SNT_OK) r = tool_compile(&s, wanted);
   if (r == SNT_OK && tool_is_program_path(options->out)) {
     r = tool_save_program(&s, options->out);

@@ -15,6 +15,18 @@ snt_result tool_save_program(tool_session *s, const char *path) {
   return r;
 }
 
+snt_result tool_save_pack(tool_session *s, snt_program *const *programs, uint32_t count, const char *path) {
+  const snt_program *const *given = (const snt_program *const *)programs;
+  size_t size = 0;
+  snt_result r = snt_program_pack(given, count, NULL, &size);
+  void *blob = r == SNT_INCOMPLETE ? malloc(size) : NULL;
+  if (r != SNT_INCOMPLETE) return host_fail(&s->diag, r, "save", "the programs cannot be packed");
+  r = blob ? snt_program_pack(given, count, blob, &size) : SNT_E_HOST_MEM;
+  if (r == SNT_OK) r = host_write_file(path, blob, size, &s->diag);
+  free(blob);
+  return r;
+}
+
 bool tool_is_program_path(const char *path) {
   const size_t length = path ? strlen(path) : 0;
   return length > 5 && !strcmp(path + length - 5, ".sntp");
@@ -81,17 +93,30 @@ static snt_result print_plan(tool_session *s) {
   return r;
 }
 
+static snt_result print_variant(tool_session *s, uint32_t variant, bool packed) {
+  const void *at;
+  size_t size;
+  if (packed) {
+    snt_program_destroy(s->program);
+    s->program = NULL;
+    snt_result r = snt_pack_variant(s->text, s->text_size, variant, &at, &size);
+    if (r == SNT_OK) r = snt_program_load(s->context, at, size, &s->program, &s->diag);
+    if (r != SNT_OK) return r;
+    printf("variant %u: profile %s, %zu bytes\n", variant, snt_program_profile(s->program), size);
+  }
+  print_ports(s->program);
+  print_kernels(s->program);
+  return print_plan(s);
+}
+
 int command_inspect(const tool_options *options) {
   tool_session s;
   snt_result r = tool_open(&s, options, false);
   if (r == SNT_OK) r = tool_load(&s);
   if (r == SNT_OK && !s.program)
     r = host_fail(&s.diag, SNT_E_ARG, "inspect", "this is a model, not a saved program (sinter compile -o FILE.sntp)");
-  if (r == SNT_OK) {
-    print_ports(s.program);
-    print_kernels(s.program);
-    r = print_plan(&s);
-  }
+  const uint32_t variants = r == SNT_OK ? snt_pack_count(s.text, s.text_size) : 0;
+  for (uint32_t i = 0; r == SNT_OK && i < (variants ? variants : 1); i++) r = print_variant(&s, i, variants != 0);
   const int code = r == SNT_OK ? EXIT_GOOD : tool_fail(&s, r);
   tool_close(&s);
   return code;

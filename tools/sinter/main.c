@@ -11,7 +11,7 @@ static const tool_command commands[] = {
      "prints max(error / bound); a ratio over 1 exits with 3. --trace writes a Chrome trace of the kernels, of --runs each the fastest.", command_run, false},
     {"explain", "explain MODEL.snt [--profile P | --device D] [--mask M] [--json] [--unfused[=nodes]]", "Shows the kernels a model becomes on a profile (pocl lavapipe igpu dgpu mobile h100; cpu means pocl), and why.", command_explain, false},
     {"opt", "opt MODEL.snt --run PASSES [--profile P]", "Runs graph passes (canonicalise,decompose,rewrite ..) and prints the graph.", command_opt, false},
-    {"compile", "compile MODEL.snt --target opencl,spirv,cuda -o DIR|FILE.sntp [--profile P] [--image PORT=chw|hwc|hw]", "Writes each kernel's code and the plan into DIR, or one saved program that run, explain, inspect and pack take.", command_compile, false},
+    {"compile", "compile MODEL.snt --target opencl,spirv,cuda -o DIR|FILE.sntp [--profile P[,P..]] [--image PORT=chw|hwc|hw]", "Writes each kernel's code and the plan into DIR, or one saved program that run, explain, inspect and pack take; several profiles make it a pack with a variant each, of which the device chooses.", command_compile, false},
     {"inspect", "inspect FILE.sntp", "Prints what a saved program holds: symbols, ports, kernels with their sizes, the plan.", command_inspect, false},
     {"pack", "pack FILE.sntp --header FILE.h", "Writes a saved program as a C array.", command_pack, false},
     {"bench", "bench MODEL.snt --device D [--runs N] [--dim NAME=N] [--json]", "Times the fused plan beside the unfused one, interleaved; keys of --json: min_ms median_ms unfused_min_ms cpu_ms unfused_cpu_ms compile_ms kernels bytes_moved gbps gflops max_diff.", command_bench, false},

@@ -35,7 +35,15 @@ void tool_forget_data(void) {
 }
 
 /* A saved program, or the best of a pack of them for the device at hand. The bytes stay in the session: the program borrows them. */
-static snt_result load_program(tool_session *s) { return snt_program_load(s->context, s->text, s->text_size, &s->program, &s->diag); }
+/* A saved program, or of a pack the best for the device at hand; without a device the first. */
+static snt_result load_program(tool_session *s) {
+  const void *bytes = s->text;
+  size_t size = s->text_size;
+  if (s->device) return snt_program_load_best(s->device, bytes, size, &s->program, &s->diag);
+  if (snt_pack_count(bytes, size) && snt_pack_variant(s->text, s->text_size, 0, &bytes, &size) != SNT_OK)
+    return host_fail(&s->diag, SNT_E_BAD_BLOB, "load", "the pack has no first variant");
+  return snt_program_load(s->context, bytes, size, &s->program, &s->diag);
+}
 
 static snt_result load_text(tool_session *s) {
   snt_result r = snt_graph_create(s->context, &s->graph);

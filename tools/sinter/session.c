@@ -12,7 +12,9 @@ static snt_result open_device(tool_session *s) {
 }
 
 static snt_result open_profile(tool_session *s) {
-  const char *name = s->options.profile ? s->options.profile : "pocl";
+  char name[64];
+  const char *given = s->options.profile ? s->options.profile : "pocl";
+  snprintf(name, sizeof name, "%.*s", (int)strcspn(given, ","), given); /* the first of a list */
   snt_profile *plain;
   snt_result r = snt_profile_builtin(s->context, name, &plain);
   if (r != SNT_OK)

@@ -44,6 +44,7 @@ void tool_forget_data(void);                               /* that constants of 
 snt_result tool_compile(tool_session *, uint32_t targets); /* and settles the symbols from --dim, else their hints */
 snt_result tool_compile_flags(tool_session *, uint32_t targets, uint32_t flags, snt_program **out);
 snt_result tool_save_program(tool_session *, const char *path);
+snt_result tool_save_pack(tool_session *, snt_program *const *, uint32_t count, const char *path);
 bool tool_is_program_path(const char *path); /* ends in .sntp */
 void tool_close(tool_session *);
 int tool_fail(const tool_session *, snt_result); /* prints the diag; an exit code */

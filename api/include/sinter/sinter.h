@@ -129,6 +129,13 @@ SNT_API snt_result SNT_CALL snt_compile(snt_graph *, const snt_profile *, const 
 SNT_API snt_result SNT_CALL snt_program_save(const snt_program *, void *dst, size_t *size);
 SNT_API snt_result SNT_CALL snt_program_load(snt_context *, const void *blob, size_t size, snt_program **out,
                                              snt_diag *); /* blob is borrowed */
+/* Packs: variants of one program for several profiles in one blob, in the author's order of preference. load_best takes the variant made for the
+   device's own profile, else the first whose code the device can run; a plain program is loaded as it is. */
+SNT_API snt_result SNT_CALL snt_program_pack(const snt_program *const *programs, uint32_t count, void *dst, size_t *size);
+SNT_API snt_result SNT_CALL snt_program_load_best(snt_device *, const void *blob, size_t size, snt_program **out, snt_diag *);
+SNT_API uint32_t SNT_CALL snt_pack_count(const void *blob, size_t size); /* 0: no pack */
+SNT_API snt_result SNT_CALL snt_pack_variant(const void *blob, size_t size, uint32_t variant, const void **out, size_t *out_size);
+SNT_API const char *SNT_CALL snt_program_profile(const snt_program *); /* name of the profile it was compiled for */
 enum { SNT_EXPLAIN_TEXT = 0, SNT_EXPLAIN_JSON = 1, SNT_EXPLAIN_PLAN = 2 };
 SNT_API snt_result SNT_CALL snt_program_explain(const snt_program *, uint32_t format, char *text, size_t *length);
 enum { SNT_PORT_INPUT = 1, SNT_PORT_OUTPUT, SNT_PORT_STATE };
