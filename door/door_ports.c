@@ -1,6 +1,14 @@
 /* What the host is told of ports and descriptors. */
 #include "door/door.h"
 
+static bool has_symbol(const snt_exec *x, const char *port, const char *suffix) {
+  const expr_pool *pool = door_plan(x)->pool;
+  const size_t length = strlen(port);
+  for (uint32_t i = 0; i < pool->symbols.count; i++)
+    if (!strncmp(pool->symbols.at[i].name, port, length) && !strcmp(pool->symbols.at[i].name + length, suffix)) return true;
+  return false;
+}
+
 snt_result snt_vk_exec_ports(const snt_exec *x, uint32_t *count, uint32_t stride, snt_vk_port *out) {
   if (!x || !x->door || !count) return SNT_E_ARG;
   const uint32_t room = *count, have = x->program->port_count;
@@ -36,7 +44,7 @@ snt_result snt_vk_exec_ports(const snt_exec *x, uint32_t *count, uint32_t stride
     to->value_offset = p->value_offset;
     to->value_size = p->value_size;
     to->channels = door_image_channels(x, i);
-    to->rect = 0;
+    to->origin = door_image_channels(x, i) && has_symbol(x, plain.name, ".x") && has_symbol(x, plain.name, ".y");
   }
   return out && room >= have ? SNT_OK : have ? SNT_INCOMPLETE : SNT_OK;
 }

@@ -97,7 +97,6 @@ static snt_result check_info(const snt_binding *b, VkCommandBuffer commands, con
   const bool edges = info->memory_before.stage || info->memory_after.stage || info->memory_before.access || info->memory_after.access;
   if (edges && !(b->exec->door->flags & SNT_VK_EDGE_BARRIERS))
     return ir_fail(diag, SNT_E_ARG, "record", 0, "scopes are given, but the exec was made without SNT_VK_EDGE_BARRIERS");
-  if (info->rect_count) return ir_fail(diag, SNT_E_ARG, "record", 0, "port %u takes no rectangle", info->rects ? info->rects->port : 0);
   SNT_TRY(check_values(b->exec, info, diag));
   return door_check_lost(b->exec, "record", diag);
 }

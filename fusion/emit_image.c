@@ -40,6 +40,19 @@ const char *fusion_image_axes(const expr_pool *x, const ir_tensor *t, uint8_t la
   return NULL;
 }
 
+/* The symbol `port`.`axis` as an expression: where the port's part of its image begins; 0 if the graph has none. */
+static ir_expr origin(const emit *e, const char *port, char axis) {
+  const size_t length = strlen(port);
+  const expr_pool *x = e->x;
+  for (uint32_t n = 0; n < x->nodes.count; n++) {
+    if (x->nodes.at[n].kind != EXPR_SYMBOL) continue;
+    const char *name = x->symbols.at[x->nodes.at[n].value].name;
+    if (!strncmp(name, port, length) && name[length] == '.' && name[length + 1] == axis && !name[length + 2])
+      return -(ir_expr)n - 1; /* the inverse of IR_EXPR_NODE */
+  }
+  return 0;
+}
+
 /* ---- memory ---- */
 
 static int32_t texel_base(int32_t dtype) { return dtype == SNT_U32 || dtype == SNT_I32 ? dtype : SNT_F32; }
@@ -120,6 +133,8 @@ uint32_t emit_read_image(emit *e, uint32_t node, uint8_t layout, const map_acces
   texel_at t = {
       .memory = emit_bind_image(e, fusion_buffer_of(e->c, node), KIR_READ), .channels = axes.channels, .base = texel_base(type->dtype)};
   t.x = access->at[axes.x], t.y = access->at[axes.y];
+  const char *port = e->c->plan->buffers.at[fusion_buffer_of(e->c, node)].name;
+  t.x = expr_add(e->x, t.x, origin(e, port, 'x')), t.y = expr_add(e->x, t.y, origin(e, port, 'y'));
   t.channel = axes.channel < 0 ? 0 : access->at[axes.channel];
   t.count = access->condition_count;
   memcpy(t.conditions, access->conditions, t.count * sizeof *t.conditions);
@@ -142,7 +157,9 @@ void emit_store_texel(emit *e, uint32_t node, ir_expr x, ir_expr y, uint32_t cou
     else parts[i] = base == SNT_F32 ? kir_const_float(e->k, one, i == 3) : kir_const_int(e->k, one, i == 3);
   }
   const kir_inst vec = {.op = KIR_vec, .type = kir_t(base, 4)};
-  const uint32_t texel[3] = {emit_expr(e, x), emit_expr(e, y), kir_put(e->k, &vec, 4, parts)};
+  const char *port = e->c->plan->buffers.at[fusion_buffer_of(e->c, node)].name;
+  const ir_expr at_x = expr_add(e->x, x, origin(e, port, 'x')), at_y = expr_add(e->x, y, origin(e, port, 'y'));
+  const uint32_t texel[3] = {emit_expr(e, at_x), emit_expr(e, at_y), kir_put(e->k, &vec, 4, parts)};
   const kir_inst store = {.op = KIR_tex_store, .index = memory};
   kir_put(e->k, &store, 3, texel);
 }

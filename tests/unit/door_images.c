@@ -27,6 +27,17 @@ static const char mask[] = "symbols { h: min=1 max=24 multiple_of=1 hint=24, w: 
                            "  return y=%y\n"
                            "}\n";
 
+static const char part[] = "symbols { h: min=1 max=24 multiple_of=1 hint=24, w: min=1 max=40 multiple_of=1 hint=40,\n"
+                           "  x.x: min=0 max=39 multiple_of=1 hint=0, x.y: min=0 max=23 multiple_of=1 hint=0,\n"
+                           "  y.x: min=0 max=39 multiple_of=1 hint=0, y.y: min=0 max=23 multiple_of=1 hint=0 }\n"
+                           "graph @part(%x: f32[1,3,h,w]) {\n"
+                           "  %k: f32[3,1,3,3] = const normal seed=5 scale=0.25\n"
+                           "  %soft = conv %x, %k, pads=[1,1,1,1], groups=3\n"
+                           "  %low = max %soft, 0.0\n"
+                           "  %y = min %low, 1.0\n"
+                           "  return y=%y\n"
+                           "}\n";
+
 typedef struct image_case {
   const char *name, *text;
   uint32_t in_layout, out_layout, in_channels, out_channels;
@@ -40,6 +51,7 @@ static const image_case cases[] = {
     {"rgba16f to rgba8", chain, SNT_IMAGE_CHW, SNT_IMAGE_CHW, 3, 3, VK_FORMAT_R16G16B16A16_SFLOAT, VK_FORMAT_R8G8B8A8_UNORM, false, 0.6f / 255},
     {"rgba8 to rgba16f", chain, SNT_IMAGE_CHW, SNT_IMAGE_CHW, 3, 3, VK_FORMAT_R8G8B8A8_UNORM, VK_FORMAT_R16G16B16A16_SFLOAT, false, 2e-3f},
     {"rgba32f to r32f", mask, SNT_IMAGE_HWC, SNT_IMAGE_HW, 4, 1, VK_FORMAT_R32G32B32A32_SFLOAT, VK_FORMAT_R32_SFLOAT, true, 1e-5f},
+    {"part of an image to part of an image", part, SNT_IMAGE_CHW, SNT_IMAGE_CHW, 3, 3, VK_FORMAT_R32G32B32A32_SFLOAT, VK_FORMAT_R32G32B32A32_SFLOAT, false, 1e-5f},
     {"rgba8 to r8", mask, SNT_IMAGE_HWC, SNT_IMAGE_HW, 4, 1, VK_FORMAT_R8G8B8A8_UNORM, VK_FORMAT_R8_UNORM, true, 0.6f / 255},
 };
 // clang-format on
@@ -66,6 +78,10 @@ typedef struct image_test {
 static bool good(image_test *t, snt_result r, const char *what) {
   return tap_result(r == SNT_OK, __FILE__, __LINE__, "%s (%d %s)", what, r, r == SNT_OK ? "" : t->diag.text);
 }
+
+/* height, width and, where the ports are parts of images, where those begin */
+static uint32_t symbol_count(const image_test *t) { return t->c->text == part ? 6 : 2; }
+static uint32_t begin(const image_test *t, const int64_t *size, uint32_t symbol) { return t->c->text == part ? (uint32_t)size[symbol] : 0; }
 
 /* ---- texels ---- */
 
@@ -102,13 +118,13 @@ static size_t element(uint32_t layout, uint32_t channels, const int64_t *size, u
 static void fill_input(image_test *t, const int64_t *size) {
   const image_case *c = t->c;
   const uint32_t texel_channels = channels_of(c->in);
-  memset(t->upload.mapped, 0, t->upload.bytes);
+  for (uint32_t i = 0; i < MAX_TEXELS * texel_channels; i++) put_channel(c->in, t->upload.mapped, i, 1); /* around the part */
   for (uint32_t y = 0; y < size[0]; y++)
     for (uint32_t x = 0; x < size[1]; x++)
       for (uint32_t i = 0; i < texel_channels; i++) {
         const uint32_t n = (x * 37 + y * 101 + i * 59) % 255;
         const float v = c->in == VK_FORMAT_R8G8B8A8_UNORM ? (float)n / 255 : (float)((int)(n % 128) - 48) / 64;
-        put_channel(c->in, t->upload.mapped, ((y * t->x.width) + x) * texel_channels + i, v);
+        put_channel(c->in, t->upload.mapped, ((y + begin(t, size, 3)) * t->x.width + x + begin(t, size, 2)) * texel_channels + i, v);
         if (i < c->in_channels) t->in[element(c->in_layout, c->in_channels, size, i, y, x)] = v;
       }
 }
@@ -139,11 +155,11 @@ static bool make_exec(image_test *t) {
 }
 
 static bool make_resources(image_test *t) {
-  static const int64_t most[] = {MAX_HEIGHT, MAX_WIDTH};
+  static const int64_t most[] = {MAX_HEIGHT, MAX_WIDTH, 39, 23, 39, 23};
   bool ok = true;
   t->need_count = 8;
   for (int i = 0; i < 8; i++) t->needs[i].head = (snt_out_head)SNT_HEAD(vk_memory_need);
-  const snt_result r = snt_vk_exec_memory(t->exec, most, 2, &t->need_count, 0, t->needs);
+  const snt_result r = snt_vk_exec_memory(t->exec, most, symbol_count(t), &t->need_count, 0, t->needs);
   if (!good(t, r, "memory needs")) return false;
   for (uint32_t i = 0; ok && i < t->need_count; i++) {
     ok = vk_host_buffer_create(&t->host, t->needs[i].size, t->needs[i].usage, &t->memory[i]);
@@ -158,11 +174,11 @@ static bool make_resources(image_test *t) {
 }
 
 static bool make_binding(image_test *t) {
-  static const int64_t most[] = {MAX_HEIGHT, MAX_WIDTH};
+  static const int64_t most[] = {MAX_HEIGHT, MAX_WIDTH, 39, 23, 39, 23};
   const snt_vk_sync copies = {VK_PIPELINE_STAGE_TRANSFER_BIT, VK_ACCESS_TRANSFER_READ_BIT};
   const snt_vk_binding_info info = {.head = SNT_HEAD(vk_binding_info),
                                     .max_symbols = most,
-                                    .symbol_count = 2,
+                                    .symbol_count = symbol_count(t),
                                     .slot_count = 1,
                                     .memory_count = t->need_count,
                                     .memory = t->ranges};
@@ -193,8 +209,11 @@ static bool expect(image_test *t, const int64_t *size, float gain) {
   const uint32_t last = snt_program_port_count(t->plain) - 1;
   const snt_argument arguments[] = {
       {0, 0, NULL, 0, t->in, sizeof t->in}, {last, 0, NULL, 0, t->expected, sizeof t->expected}, {1, 0, NULL, 0, &gain, sizeof gain}};
-  const snt_run_info run = {
-      .head = SNT_HEAD(run_info), .argument_count = t->c->with_value ? 3 : 2, .arguments = arguments, .symbols = size, .symbol_count = 2};
+  const snt_run_info run = {.head = SNT_HEAD(run_info),
+                            .argument_count = t->c->with_value ? 3 : 2,
+                            .arguments = arguments,
+                            .symbols = size,
+                            .symbol_count = symbol_count(t)};
   snt_result r = snt_device_open(t->context, &open, &host, &t->diag);
   if (r == SNT_OK) r = snt_exec_create(host, t->plain, NULL, &exec, &t->diag);
   if (r == SNT_OK) r = snt_run(exec, &run, &t->diag);
@@ -207,7 +226,7 @@ static void run_frame(image_test *t, const int64_t *size) {
   const float gain = 1.5f;
   const snt_vk_record_info info = {.head = SNT_HEAD(vk_record_info),
                                    .symbols = size,
-                                   .symbol_count = 2,
+                                   .symbol_count = symbol_count(t),
                                    .values = t->c->with_value ? &gain : NULL,
                                    .values_size = sizeof gain,
                                    .values_mapped = t->c->with_value ? t->memory[t->values].mapped : NULL};
@@ -221,14 +240,15 @@ static void run_frame(image_test *t, const int64_t *size) {
   vk_host_copy_image(&t->host, &t->y, VK_IMAGE_LAYOUT_GENERAL, &t->download, false); /* behind our edge barrier */
   vk_host_submit_wait(&t->host);
   if (!good(t, r, "a frame is recorded")) return;
-  expect(t, size, gain);
+  if (!tap_result(expect(t, size, gain), __FILE__, __LINE__, "the host evaluator: %s", t->diag.text)) return;
   float worst = 0;
   const uint32_t texel_channels = channels_of(t->c->out);
   bool alpha = true;
   for (uint32_t y = 0; y < size[0]; y++)
     for (uint32_t x = 0; x < size[1]; x++)
       for (uint32_t i = 0; i < texel_channels; i++) {
-        const float v = get_channel(t->c->out, t->download.mapped, ((y * t->y.width) + x) * texel_channels + i);
+        const float v = get_channel(t->c->out, t->download.mapped,
+                                    ((y + begin(t, size, 5)) * t->y.width + x + begin(t, size, 4)) * texel_channels + i);
         if (i >= t->c->out_channels) alpha = alpha && v == (i == 3);
         else worst = fmaxf(worst, fabsf(v - t->expected[element(t->c->out_layout, t->c->out_channels, size, i, y, x)]));
       }
@@ -253,7 +273,7 @@ static void close_case(image_test *t) {
 }
 
 static void test_case(const char *part, const image_case *c) {
-  static const int64_t sizes[][2] = {{24, 40}, {1, 1}, {17, 23}, {8, 16}};
+  static const int64_t sizes[][6] = {{24, 40, 0, 0, 0, 0}, {1, 1, 39, 23, 5, 7}, {17, 23, 3, 5, 11, 2}, {8, 16, 0, 9, 20, 0}};
   static image_test t;
   char why[120];
   memset(&t, 0, sizeof t);

@@ -104,7 +104,8 @@ SNT_API void SNT_CALL snt_profile_destroy(snt_profile *);
 
 /* ---- compile: host only, no device needed ---- */
 /* A port that an image is bound to (<sinter/vulkan.h>): the tensor's last axes are channels (1 to 4), rows and columns in this order; axes
-   before them are 1. Inputs are read texel by texel, outputs stored in whole texels; the format is declared when pipelines are made. */
+   before them are 1. Inputs are read texel by texel, outputs stored in whole texels; the format is declared when pipelines are made. Where the graph
+   has symbols "NAME.x" and "NAME.y", port NAME is the part of its image that begins there. */
 enum { SNT_IMAGE_CHW = 1, SNT_IMAGE_HWC, SNT_IMAGE_HW };
 typedef struct snt_image_port {
   const char *port;

@@ -155,7 +155,7 @@ typedef struct snt_vk_port {
   VkFormat format;               /* images: as declared; buffers: of the texel view that `view` must be, UNDEFINED: none */
   VkBufferUsageFlags buffer_usage;
   uint32_t value_offset, value_size; /* VALUE: in snt_vk_record_info.values */
-  uint32_t rect;                     /* images: takes a sub-rectangle at record */
+  uint32_t origin;                   /* images: 1 where the symbols NAME.x and NAME.y say which part of the image it is */
 } snt_vk_port;
 SNT_API snt_result SNT_CALL snt_vk_exec_ports(const snt_exec *, uint32_t *count, uint32_t stride, snt_vk_port *out);
 /* Bytes that a buffer port's range needs for given symbols (a multiple of 16). */
@@ -212,20 +212,14 @@ SNT_API void SNT_CALL snt_binding_destroy(snt_binding *); /* when its work is ov
 
 /* ---- 8. record ---- */
 enum { SNT_VK_RECORD_LABELS = 1 /* a debug label around each step */ };
-typedef struct snt_vk_rect {
-  uint32_t port;
-  int32_t x, y;
-} snt_vk_rect; /* where the port's image begins; its extent follows from the symbols */
 typedef struct snt_vk_record_info {
   snt_head head;
   uint32_t flags, slot;
   uint32_t first_step,
       step_count;         /* a slice of the program's steps; count 0: all the rest. Slices of one run follow each other on one queue */
-  const int64_t *symbols; /* any values up to the binding's maximum: another resolution costs nothing */
+  const int64_t *symbols; /* any values up to the binding's maximum: another resolution, another part of an image costs nothing */
   uint32_t symbol_count;
-  uint32_t rect_count, rect_stride;
-  const snt_vk_rect *rects; /* of ports that take one; without: 0 0 */
-  const void *values;       /* VALUE ports, each at its value_offset: copied to the slot's part of the VALUES range */
+  const void *values; /* VALUE ports, each at its value_offset: copied to the slot's part of the VALUES range */
   size_t values_size;
   void *values_mapped;    /* first byte of the whole VALUES range */
   VkQueryPool timestamps; /* not null: step count + 1 queries from first_query on, reset by the host */
