@@ -23,6 +23,13 @@ bool fusion_group_has(const fusion_group *group, uint32_t node) {
   return lo < group->count && group->nodes[lo] == node;
 }
 
+const fusion_body *fusion_register_loop(const fusion_context *c, uint32_t node) {
+  if (ir_at(c->graph, node)->op == IR_OP_pick) node = ir_arg(c->graph, node, 0);
+  if (ir_at(c->graph, node)->op != IR_OP_loop) return NULL;
+  const fusion_body *b = c->bodies.at[ir_attr_int(c->graph, node, IR_ATTR_region, 1) - 1];
+  return b->in_registers && c->options->level == FUSION_FUSED ? b : NULL;
+}
+
 bool fusion_is_stored(const fusion_context *c, uint32_t node) {
   const ir_node *n = ir_at(c->graph, node);
   double splat;
@@ -195,7 +202,8 @@ static void walk(load_walk *w, uint32_t node, const map_access *access) {
   }
   const uint8_t flags = ir_ops[n->op].flags;
   if (flags & IR_SOURCE) return;
-  if (n->op == IR_OP_loop || n->op == IR_OP_pick || n->op == IR_OP_argsort) { /* reads what it likes */
+  const bool in_registers = fusion_register_loop(w->c, node) != NULL;
+  if (!in_registers && (n->op == IR_OP_loop || n->op == IR_OP_pick || n->op == IR_OP_argsort)) { /* reads what it likes */
     w->ok = false;
     return;
   }

@@ -25,7 +25,7 @@ static map_access operand_access(const emit *e, uint32_t operand, const map_acce
 }
 
 /* STRICT keeps the rounding of every f16 or bf16 node, so that fused and unfused agree bit for bit. */
-static uint32_t round_node(emit *e, const ir_node *n, uint32_t value) {
+uint32_t emit_round_node(emit *e, const ir_node *n, uint32_t value) {
   const bool narrow = n->type.dtype == SNT_F16 || n->type.dtype == SNT_BF16;
   const uint8_t mode = e->c->options->numerics;
   if (!narrow || mode == SNT_NUMERICS_DEFAULT || mode == SNT_NUMERICS_FAST) return value;
@@ -48,7 +48,7 @@ static uint32_t compute_pointwise(emit *e, uint32_t node, const map_access *acce
   }
   const ir_tensor *first = &ir_at(e->g, ir_arg(e->g, node, 0))->type;
   const uint32_t value = lower_pointwise(e->k, (ir_op)n->op, args, first->dtype, n->type.dtype, emit_compute_type(e, n->type.dtype, lanes));
-  return round_node(e, n, value);
+  return emit_round_node(e, n, value);
 }
 
 static double fill_value(const emit *e, uint32_t node) {
@@ -208,6 +208,10 @@ uint32_t emit_compute(emit *e, uint32_t node, const map_access *access) {
   case IR_OP_concat: return compute_concat(e, node, access);
   case IR_OP_gather: return compute_gather(e, node, access);
   case IR_OP_random: return compute_random(e, node, access);
+  case IR_OP_loop:
+  case IR_OP_pick:
+    if (fusion_register_loop(e->c, node)) return emit_register_loop(e, node, access);
+    break;
   case IR_OP_scatter_set:
   case IR_OP_scatter_add:
   case IR_OP_scatter_mul:

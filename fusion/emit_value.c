@@ -12,7 +12,7 @@ static bool same_access(const map_access *a, const map_access *b) {
          !memcmp(a->conditions, b->conditions, a->condition_count * sizeof a->conditions[0]);
 }
 
-static uint32_t recall(const emit *e, uint32_t node, const map_access *access) {
+uint32_t emit_recall(const emit *e, uint32_t node, const map_access *access) {
   for (uint32_t i = e->buckets[access_hash(node, access) % EMIT_BUCKETS]; i != UINT32_MAX; i = e->memos.at[i].next)
     if (e->memos.at[i].node == node && same_access(&e->memos.at[i].access, access)) return e->memos.at[i].value;
   return 0;
@@ -106,7 +106,7 @@ static uint32_t computed(emit *e, uint32_t node, const map_access *access) {
 
 uint32_t emit_value(emit *e, uint32_t node, const map_access *access) {
   if (e->failed || e->k->failed) return 0;
-  uint32_t value = recall(e, node, access);
+  uint32_t value = emit_recall(e, node, access);
   if (value) return value;
   const emit_stage_entry *stage = emit_find_stage(e, node, access);
   if (stage && !stage->through) {

@@ -90,6 +90,7 @@ typedef struct fusion_body {
   uint32_t carried;            /* the first operands of the loop */
   uint32_t input_count;        /* of the graph, states included */
   const uint32_t *input_roles; /* per input of the graph: which operand of the loop it stands for */
+  bool in_registers;           /* pointwise in one shape: a loop inside a kernel of kind `loop` */
 } fusion_body;
 
 /* The context every pass receives. */
@@ -126,15 +127,15 @@ extern const uint32_t fusion_pipeline_count;
 /* Compiles `graph` (not changed) into `plan`. The context is left filled for explain. */
 snt_result fusion_compile(fusion_context *, const ir_graph *graph, const fusion_options *, ir_arena *, ir_plan *plan, snt_diag *);
 
-/* ---- passes, one file each ---- */
 /* The body of a repeat, by the same passes; `outer` is at its schedule. */
 snt_result fusion_compile_body(fusion_context *, const fusion_context *outer, const ir_graph *body, ir_plan *plan);
 
+/* ---- passes, one file each ---- */
+snt_result fusion_outline(fusion_context *, bool *changed); /* bodies of repeats become graphs of their own */
 snt_result
 fusion_canonicalise(fusion_context *,
                     bool *changed); /* fold, dead code, views composed, x*1, double casts, constants that do not vary along an axis */
 snt_result fusion_decompose(fusion_context *, bool *changed);  /* what is left above primitives */
-snt_result fusion_outline(fusion_context *, bool *changed); /* bodies of repeats become graphs of their own */
 snt_result fusion_rewrite(fusion_context *, bool *changed);    /* priced, flagged reassociating: batch-norm folding .. */
 snt_result fusion_layout(fusion_context *, bool *changed);     /* channels last where convolutions form vectors of them */
 snt_result fusion_copy_ports(fusion_context *, bool *changed); /* outputs that are inputs, constants or named twice */
@@ -169,6 +170,7 @@ bool fusion_is_free(const ir_graph *, uint32_t node);           /* sources, view
 uint32_t fusion_through_views(const ir_graph *, uint32_t node); /* the first non-view below a chain of views (concat stops) */
 /* Is the node computed by the group? By its list of members: what is recomputed belongs to several groups, and `group_of` names one of them. */
 bool fusion_group_has(const fusion_group *, uint32_t node);
+const fusion_body *fusion_register_loop(const fusion_context *, uint32_t node); /* of a loop, or a pick of one, that runs in registers; else null */
 bool fusion_is_stored(const fusion_context *, uint32_t node); /* has a buffer: input, state, data constant, or some group's output */
 /* Every load that computing `node` at `access` makes inside `group` (members inlined down to stored values), with the final access. */
 typedef struct fusion_load {

@@ -261,7 +261,8 @@ static bool start_repeat(group_run *r, uint32_t node) {
   nodes[count++] = node;
   for (uint32_t n = node + 1; n < c->graph->nodes.count; n++)
     if (ir_at(c->graph, n)->op == IR_OP_pick && r->s.needed[n] && ir_arg(c->graph, n, 0) == node) nodes[count++] = n;
-  const fusion_group group = {.kind = GROUP_REPEAT, .hero = node, .count = count, .nodes = nodes};
+  const group_kind kind = fusion_register_loop(c, node) ? GROUP_LOOP : GROUP_REPEAT;
+  const fusion_group group = {.kind = (uint8_t)kind, .hero = node, .count = count, .nodes = nodes};
   if (!IR_PUSH(c->arena, &c->groups, group)) return false;
   for (uint32_t i = 0; i < count; i++) r->s.group_of[nodes[i]] = c->groups.count;
   return true;

@@ -256,6 +256,36 @@ static ir_expr add_variable(const outline *o, ir_expr trips) {
   }
 }
 
+enum { MAX_REGISTERS = 16, MOST_REGISTER_NODES = 256 };
+
+/* Pointwise, and every value of the loop's shape or a single number: each element goes its own way through all the trips. */
+static bool fits_registers(const taken *t, const fusion_body *b) {
+  const ir_graph *g = t->body;
+  const ir_tensor *shape = NULL;
+  const uint32_t most_trips = t->o->c->options->profile->max_trips;
+  int64_t least, most;
+  expr_bounds(g->pool, t->trips, &least, &most);
+  if (most_trips && most >= most_trips) return false;
+  if (b->carried > MAX_REGISTERS || g->nodes.count > MOST_REGISTER_NODES || g->regions.count > 1) return false;
+  for (uint32_t u = 0; u < g->updates.count; u++) {
+    const ir_tensor *own = &ir_at(g, g->updates.at[u].state)->type;
+    if (!shape) shape = own;
+    if (!ir_same_shape(shape, own)) return false;
+  }
+  for (uint32_t n = 1; n < g->nodes.count; n++) {
+    const ir_node *node = ir_at(g, n);
+    const ir_dtype_info *info = &ir_dtypes[node->type.dtype];
+    double value;
+    const bool pointwise = (ir_ops[node->op].flags & IR_POINTWISE) != 0, port = node->op == IR_OP_input || node->op == IR_OP_state;
+    const bool number = node->op == IR_OP_dim || (node->op == IR_OP_const && ir_is_scalar_const(g, n, &value));
+    if (!pointwise && !port && !number) return false;
+    if (node->type.rank && !ir_same_shape(&node->type, shape)) return false;
+    if (port && node->type.dtype == SNT_BOOL) return false;
+    if (node->type.dtype != SNT_BOOL && ((!info->is_float && !info->is_int) || info->bits < (info->is_float ? 16u : 8u))) return false;
+  }
+  return shape != NULL;
+}
+
 /* The loop's operands: initial values of what is still carried, in the order of the body's states, then the values read. */
 static uint32_t put_loop(taken *t, fusion_body *b, uint32_t *results) {
   outline *o = t->o;
@@ -279,6 +309,7 @@ static uint32_t put_loop(taken *t, fusion_body *b, uint32_t *results) {
   b->input_count = t->outside.count;
   b->input_roles = roles;
   if (!b->carried) return 1; /* nothing but numbers */
+  b->in_registers = fits_registers(t, b);
   if (!IR_PUSH(o->c->arena, &o->c->bodies, b)) return 0;
   o->to->bodies = o->c->bodies.count;
   const ir_expr number = o->c->bodies.count;

@@ -42,6 +42,11 @@ static const family_case cases[] = {
      SYMBOLS "graph @g(%x: f32[m,3], %q0: i32[n]) {\n %a: f32[m,3], %i: i32[] = repeat trips=n (%p: f32[m,3] = %x, %i0: i32[] = 0:i32) {\n  %t = mul %p, %p\n"
      "  %f = cast %i0, dtype=f32\n  %g = mul %f, 0.01\n  %u = mul %t, 0.5\n  %v = add %u, %g\n  %w = sin %v\n  %j = add %i0, 2\n  yield %w, %j\n }\n return %a, %i\n}\n", 0, 5, 4,
      {{0, 3}, {1, 1}, {2, 40}, {13, 50}}},
+    {"repeat mandelbrot",
+     "symbols { n: min=0 max=1000 hint=20, m: min=1 max=100000 hint=64 }\ngraph @g(%x: f32[m,5], %y: f32[m,5], %q0: i32[n], %s: f32[5]) {\n %cx = mul %x, 1.5\n %o: f32[m,5] = const 0.0\n %k0: i32[m,5] = const 0\n"
+     " %zx: f32[m,5], %zy: f32[m,5], %k: i32[m,5] = repeat trips=n (%a: f32[m,5] = %o, %b: f32[m,5] = %o, %k1: i32[m,5] = %k0) {\n  %aa = mul %a, %a\n  %bb = mul %b, %b\n  %ab = mul %a, %b\n  %r = add %aa, %bb\n"
+     "  %in = lt %r, 4.0\n  %d = sub %aa, %bb\n  %an = add %d, %cx\n  %ab2 = mul %ab, 2.0\n  %bn = add %ab2, %y\n  %a2 = select %in, %an, %a\n  %b2 = select %in, %bn, %b\n  %one = cast %in, dtype=i32\n"
+     "  %k2 = add %k1, %one\n  yield %a2, %b2, %k2\n }\n %sb: f32[m,5] = broadcast %s\n %f = cast %k, dtype=f32\n %g = mul %f, %sb\n %t = reduce.sum %g, axes=[1]\n return %k, %t\n}\n", 0, 5, 4, {{0, 3}, {1, 1}, {3, 40}, {5, 50}}},
     {"repeat few trips", "graph @g(%x: f32[9,3]) {\n %a: f32[9,3] = repeat trips=4 (%p: f32[9,3] = %x) {\n  %t = mul %p, %p\n  %u = add %t, 0.25\n  yield %u\n }\n return %a\n}\n", 0, 5, 0, {{0}}},
     {"repeat over a state", "graph @g(state %s: f32[5], %x: f32[5]) {\n %a: f32[5] = repeat trips=9 (%p: f32[5] = %s) {\n  %r = reduce.max %p, axes=[0], keep\n"
      "  %rb: f32[5] = broadcast %r\n  %t = mul %rb, 0.5\n  %u = add %t, %x\n  yield %u\n }\n update %s, %a\n %o = mul %a, 2.0\n return %o\n}\n", 0, 5, 0, {{0}}},
