@@ -8,7 +8,7 @@ snt_result fusion_fission(fusion_context *c, bool *changed) {
   for (uint32_t i = 0; i < c->groups.count; i++) {
     const fusion_group *group = &c->groups.at[i];
     const uint32_t needs = group->input_count + group->output_count;
-    if (group->dead || !limit || needs <= limit) continue;
+    if (group->dead || !limit || needs <= limit || group->kind == GROUP_REPEAT) continue; /* a loop is no kernel */
     const ir_node *hero = ir_at(c->graph, group->hero);
     return ir_fail(c->diag, SNT_E_LIMIT, "fission", hero->origin, "%s (%s) needs %u bindings; the device has %u",
                    ir_node_name(c->graph, group->hero), ir_ops[hero->op].name, needs, limit);

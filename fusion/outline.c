@@ -266,6 +266,8 @@ static bool fits_registers(const taken *t, const fusion_body *b) {
   int64_t least, most;
   expr_bounds(g->pool, t->trips, &least, &most);
   if (most_trips && most >= most_trips) return false;
+  const uint32_t bindings = t->o->c->options->profile->max_bindings;
+  if (bindings && t->outside.count + b->carried > bindings) return false;
   if (b->carried > MAX_REGISTERS || g->nodes.count > MOST_REGISTER_NODES || g->regions.count > 1) return false;
   for (uint32_t u = 0; u < g->updates.count; u++) {
     const ir_tensor *own = &ir_at(g, g->updates.at[u].state)->type;

@@ -51,6 +51,8 @@ static bool is_too_long(const fusion_context *c, const scan_job *s) {
 
 /* Worth a second reading where lines alone leave most of the device idle. */
 bool scan_wants_chunks(const fusion_context *c, const scan_job *s) {
+  const uint32_t bindings = s->group->input_count + s->group->output_count + (s->op == IR_OP_scan_linear ? 2 : 1);
+  if (c->options->profile->max_bindings && bindings > c->options->profile->max_bindings) return false;
   return (order_is_free(c, s) && chunks_wanted(c, s) >= 4) || is_too_long(c, s);
 }
 

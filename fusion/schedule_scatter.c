@@ -256,7 +256,19 @@ static ir_expr part_count(const scatter_job *j) {
   return parts < 1 ? 1 : parts;
 }
 
-/* Updates [first, end) of all, by the owners of their rows. `starts`: the sums begin as the operand; `ends`: they become the result. */
+static void add_own_updates(scatter_job *j, ir_expr from, ir_expr to, ir_expr first, ir_expr end, ir_expr column) {
+  emit *e = j->e;
+  const ir_expr p = emit_loop(e, &(emit_loop_info){.name = "p", .lo = from, .hi = to, .step = 1});
+  const uint32_t row = row_of(j, p), from_first = kir_2(e->k, KIR_sub, row, emit_expr(e, first));
+  emit_if(e, kir_2(e->k, KIR_lt, from_first, kir_2(e->k, KIR_sub, emit_expr(e, end), emit_expr(e, first))));
+  j->p = p;
+  j->row = row_variable(j, row);
+  put_row(j, column, add_to_sum);
+  emit_if_end(e);
+  emit_loop_end(e, p, 0, NULL, NULL);
+}
+
+/* Updates [from, to) of all, by the owners of their rows. `starts`: the sums begin as the operand; `ends`: they become the result. */
 static snt_result build_share(scatter_job *j, ir_expr from, ir_expr to, bool starts, bool ends) {
   fusion_context *c = j->c;
   SNT_TRY(begin(j, "scatter"));
@@ -273,14 +285,7 @@ static snt_result build_share(scatter_job *j, ir_expr from, ir_expr to, bool sta
   const ir_expr wanted = expr_mul(x, expr_mod(x, owner, parts), owned), first = expr_min(x, wanted, j->extent),
                 end = expr_min(x, expr_add(x, wanted, owned), j->extent);
   if (starts) each_own_row(j, first, end, column, start_sum);
-  const ir_expr p = emit_loop(e, &(emit_loop_info){.name = "p", .lo = from, .hi = to, .step = 1});
-  const uint32_t row = row_of(j, p), from_first = kir_2(e->k, KIR_sub, row, emit_expr(e, first));
-  emit_if(e, kir_2(e->k, KIR_lt, from_first, kir_2(e->k, KIR_sub, emit_expr(e, end), emit_expr(e, first))));
-  j->p = p;
-  j->row = row_variable(j, row);
-  put_row(j, column, add_to_sum);
-  emit_if_end(e);
-  emit_loop_end(e, p, 0, NULL, NULL);
+  if (from != to) add_own_updates(j, from, to, first, end, column);
   if (ends) each_own_row(j, first, end, column, end_sum);
   schedule_units_end(e, unit);
   return emit_end(e, groups, 0, 0, NULL);
@@ -311,7 +316,11 @@ static snt_result build_owners(scatter_job *j) {
   j->sums = narrow ? fusion_add_scratch(c, "sums", SNT_F32, ir_tensor_elements(c->graph->pool, t)) : fusion_buffer_of(c, j->node);
   expr_bounds(c->graph->pool, j->count, &least, &most);
   if (c->options->profile->max_trips && most > c->options->profile->max_trips / 4) return build_turns(j, starts, narrow);
-  return build_share(j, 0, j->count, starts, narrow);
+  if (!narrow || !c->options->profile->max_bindings || c->options->profile->max_bindings >= 5)
+    return build_share(j, 0, j->count, starts, narrow);
+  SNT_TRY(build_share(j, 0, 0, true, false)); /* operand, index, updates, sums and result are one binding too many */
+  SNT_TRY(build_share(j, 0, j->count, false, false));
+  return build_share(j, 0, 0, false, true);
 }
 
 /* ---- which way ---- */

@@ -283,8 +283,9 @@ static void check_case(snt_device *d, const char *selector, const snt_profile *p
 
 static const struct {
   const char *selector, *mask;
-} targets[] = {{"host", NULL},           {"interp", NULL},          {"interp", "int64=0"},        {"opencl:pocl", NULL},
-               {"opencl:rusticl", NULL}, {"vulkan:llvmpipe", NULL}, {"vulkan:swiftshader", NULL}, {"cuda-text", NULL}};
+} targets[] = {{"host", NULL},        {"interp", NULL},         {"interp", "int64=0"},     {"interp", "bindings=4,push=128"},
+               {"opencl:pocl", NULL}, {"opencl:rusticl", NULL}, {"vulkan:llvmpipe", NULL}, {"vulkan:swiftshader", NULL},
+               {"cuda-text", NULL}};
 
 static void check_device(uint32_t target, const char *only_case) {
   snt_device *device = NULL;
