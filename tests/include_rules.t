@@ -124,7 +124,7 @@ for my $compiler ('gcc', 'clang-14') {
     my @broken = grep { !compiles($compiler, 'c', 'c11', "#include \"$_\"", '-D_DEFAULT_SOURCE', '-DCL_TARGET_OPENCL_VERSION=120') } @internal;
     is("@broken", '', scalar(@internal) . " internal headers each compile alone with $compiler");
   }
-  for my $dialect (['c', 'c99'], ['c', 'c11'], ['c++', 'c++11'], ['c++', 'c++17']) {
+  for my $dialect (['c', 'c99'], ['c', 'c11'], ['c++', 'c++11'], ['c++', 'c++17'], ['c++', 'c++20']) {
     my ($language, $standard) = @$dialect;
     my $needs = $language eq 'c++' && $compiler eq 'gcc' ? 'g++' : $compiler;
     SKIP: {
