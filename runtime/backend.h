@@ -90,6 +90,8 @@ struct rt_vtable {
   void (*close)(rt_device *);
   snt_result (*buffer_create)(rt_device *, uint64_t bytes, rt_buffer **out, snt_diag *);
   void (*buffer_destroy)(rt_buffer *);
+  /* An image as a buffer of rows of texels, for the image slots of a kernel; formats as kernel IR names them. Null: the backend has none. */
+  snt_result (*image_create)(rt_device *, const char *format, uint32_t width, uint32_t height, rt_buffer **out, snt_diag *);
   snt_result (*pipeline_create)(rt_device *, const rt_code *, const void *cached, size_t cached_bytes, rt_pipeline **out,
                                 snt_diag *);                             /* any thread */
   snt_result (*pipeline_binary)(rt_pipeline *, void *dst, size_t *size); /* driver binary for the cache; SNT_E_UNSUPPORTED: none */

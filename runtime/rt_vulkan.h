@@ -16,7 +16,7 @@
 #define VK_DEVICE_FUNCTIONS(F)                                                                                           \
   F(vkDestroyDevice) F(vkGetDeviceQueue) F(vkDeviceWaitIdle) F(vkQueueSubmit) F(vkCreateBuffer) F(vkDestroyBuffer)        \
   F(vkGetBufferMemoryRequirements) F(vkAllocateMemory) F(vkFreeMemory) F(vkBindBufferMemory) F(vkMapMemory)               \
-  F(vkCreateBufferView) F(vkDestroyBufferView) F(vkCreateShaderModule) F(vkDestroyShaderModule)                           \
+  F(vkCreateBufferView) F(vkDestroyBufferView) F(vkCreateImage) F(vkDestroyImage) F(vkGetImageMemoryRequirements) F(vkBindImageMemory) F(vkCreateImageView) F(vkDestroyImageView) F(vkCmdCopyBufferToImage) F(vkCmdCopyImageToBuffer) F(vkCreateShaderModule) F(vkDestroyShaderModule)                           \
   F(vkCreatePipelineCache) F(vkDestroyPipelineCache) F(vkGetPipelineCacheData) F(vkCreateComputePipelines)                \
   F(vkDestroyPipeline) F(vkCreatePipelineLayout) F(vkDestroyPipelineLayout) F(vkCreateDescriptorSetLayout)                \
   F(vkDestroyDescriptorSetLayout) F(vkCreateDescriptorPool) F(vkDestroyDescriptorPool) F(vkResetDescriptorPool)           \
@@ -100,6 +100,10 @@ typedef struct vk_buffer {
   pthread_mutex_t lock; /* of the views */
   vk_view *views;
   uint32_t view_count, view_capacity;
+  VkImage image; /* an image in place of a buffer: rows of texels, in the GENERAL layout once `general` */
+  VkImageView image_view;
+  uint32_t width, height, texel_bytes;
+  bool general;
 } vk_buffer;
 
 typedef struct vk_pipeline {
@@ -108,7 +112,7 @@ typedef struct vk_pipeline {
   VkPipelineLayout layout;
   VkPipelineCache cache;
   VkPipeline handle;
-  uint32_t binding_count, block_bytes, serial, storage_count, texel_count;
+  uint32_t binding_count, block_bytes, serial;
   uint8_t kinds[64];
 } vk_pipeline;
 enum { VK_MAX_BINDINGS = 64 };
@@ -187,7 +191,13 @@ void vk_buffer_destroy(rt_buffer *);
 VkResult vk_buffer_view(vk_buffer *, uint64_t offset, uint64_t bytes, uint32_t kind, VkBufferView *out);
 snt_result vk_upload(rt_stream *, rt_buffer *, uint64_t offset, const void *src, uint64_t bytes, snt_diag *);
 snt_result vk_download(rt_stream *, rt_buffer *, uint64_t offset, void *dst, uint64_t bytes, snt_diag *);
+bool vk_choose_type(const vk_device *, uint32_t allowed, bool for_host, uint32_t *out);
+snt_result vk_ensure_staging(vk_stream *, snt_diag *);
+/* rt_vulkan_image.c */
+snt_result vk_image_create(rt_device *, const char *format, uint32_t width, uint32_t height, rt_buffer **out, snt_diag *);
+snt_result vk_image_copy(vk_stream *, vk_buffer *, uint64_t offset, char *host, uint64_t bytes, bool up, snt_diag *);
 /* rt_vulkan_pipeline.c */
+VkDescriptorType vk_descriptor_type(uint8_t slot_kind);
 snt_result vk_pipeline_create(rt_device *, const rt_code *, const void *cached, size_t cached_bytes, rt_pipeline **out, snt_diag *);
 snt_result vk_pipeline_binary(rt_pipeline *, void *dst, size_t *size);
 void vk_pipeline_destroy(rt_pipeline *);

@@ -225,6 +225,7 @@ const rt_vtable rt_vulkan = {
     .close = vk_close,
     .buffer_create = vk_buffer_create,
     .buffer_destroy = vk_buffer_destroy,
+    .image_create = vk_image_create,
     .pipeline_create = vk_pipeline_create,
     .pipeline_binary = vk_pipeline_binary,
     .pipeline_destroy = vk_pipeline_destroy,

@@ -19,7 +19,7 @@ static bool pick_type(const vk_device *device, uint32_t allowed, VkMemoryPropert
 }
 
 /* Best first; the last of each list is what Vulkan guarantees to exist. */
-static bool choose_type(const vk_device *device, uint32_t allowed, bool for_host, uint32_t *out) {
+bool vk_choose_type(const vk_device *device, uint32_t allowed, bool for_host, uint32_t *out) {
   const VkMemoryPropertyFlags host = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT,
                               cached = host | VK_MEMORY_PROPERTY_HOST_CACHED_BIT, local = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT;
   if (for_host)
@@ -41,7 +41,7 @@ static VkResult bind_memory(vk_device *device, bool for_host, vk_memory *memory)
   VkMemoryAllocateInfo info = {.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO};
   api->vkGetBufferMemoryRequirements(device->handle, memory->buffer, &needs);
   info.allocationSize = needs.size;
-  if (!choose_type(device, needs.memoryTypeBits, for_host, &info.memoryTypeIndex)) return VK_ERROR_OUT_OF_DEVICE_MEMORY;
+  if (!vk_choose_type(device, needs.memoryTypeBits, for_host, &info.memoryTypeIndex)) return VK_ERROR_OUT_OF_DEVICE_MEMORY;
   VkResult code = api->vkAllocateMemory(device->handle, &info, NULL, &memory->memory);
   if (code == VK_SUCCESS) code = api->vkBindBufferMemory(device->handle, memory->buffer, memory->memory, 0);
   if (code == VK_SUCCESS && for_host) code = api->vkMapMemory(device->handle, memory->memory, 0, VK_WHOLE_SIZE, 0, &memory->host);
@@ -100,6 +100,8 @@ void vk_buffer_destroy(rt_buffer *base) {
   vk_device *device = (vk_device *)base->device;
   for (uint32_t i = 0; i < buffer->view_count; i++)
     device->instance->api.vkDestroyBufferView(device->handle, buffer->views[i].handle, NULL);
+  device->instance->api.vkDestroyImageView(device->handle, buffer->image_view, NULL);
+  device->instance->api.vkDestroyImage(device->handle, buffer->image, NULL);
   vk_memory_destroy(device, &buffer->memory);
   pthread_mutex_destroy(&buffer->lock);
   rt_give(base->device->alloc, buffer->views, buffer->view_capacity * sizeof *buffer->views);
@@ -166,11 +168,15 @@ static snt_result copy_staged(vk_stream *stream, vk_buffer *buffer, uint64_t off
   return vk_wait(&stream->base, diag);
 }
 
+snt_result vk_ensure_staging(vk_stream *stream, snt_diag *diag) {
+  const VkBufferUsageFlags usage = VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT;
+  if (stream->staging.buffer) return SNT_OK;
+  return vk_memory_create((vk_device *)stream->base.device, VK_STAGING_BYTES, usage, true, &stream->staging, diag);
+}
+
 static snt_result copy_by_staging(vk_stream *stream, vk_buffer *buffer, uint64_t offset, char *host, uint64_t bytes, bool up,
                                   snt_diag *diag) {
-  vk_device *device = (vk_device *)stream->base.device;
-  const VkBufferUsageFlags usage = VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT;
-  if (!stream->staging.buffer) SNT_TRY(vk_memory_create(device, VK_STAGING_BYTES, usage, true, &stream->staging, diag));
+  SNT_TRY(vk_ensure_staging(stream, diag));
   for (uint64_t done = 0; done < bytes;) {
     uint64_t part = bytes - done < VK_STAGING_BYTES ? bytes - done : VK_STAGING_BYTES;
     if (up) memcpy(stream->staging.host, host + done, part);
@@ -186,6 +192,7 @@ static snt_result copy(rt_stream *base, rt_buffer *buffer, uint64_t offset, char
   SNT_TRY(rt_check_range(buffer, offset, bytes, diag));
   SNT_TRY(vk_wait(base, diag)); /* earlier kernels of this stream, also when memory is shared */
   if (bytes == 0) return SNT_OK;
+  if (((vk_buffer *)buffer)->image) return vk_image_copy((vk_stream *)base, (vk_buffer *)buffer, offset, host, bytes, up, diag);
   if (!buffer->host) return copy_by_staging((vk_stream *)base, (vk_buffer *)buffer, offset, host, bytes, up, diag);
   if (up) memcpy((char *)buffer->host + offset, host, bytes);
   else memcpy(host, (const char *)buffer->host + offset, bytes);

@@ -2,18 +2,24 @@
    the scalar block and the number of groups. The pipeline cache object is the binary for the file cache. */
 #include "runtime/rt_vulkan.h"
 
+VkDescriptorType vk_descriptor_type(uint8_t kind) {
+  switch (kind) {
+  case RT_SLOT_STORAGE: return VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
+  case RT_SLOT_IMAGE_FETCH: return VK_DESCRIPTOR_TYPE_SAMPLED_IMAGE;
+  case RT_SLOT_IMAGE_SAMPLE: return VK_DESCRIPTOR_TYPE_COMBINED_IMAGE_SAMPLER;
+  case RT_SLOT_IMAGE_STORE: return VK_DESCRIPTOR_TYPE_STORAGE_IMAGE;
+  default: return VK_DESCRIPTOR_TYPE_UNIFORM_TEXEL_BUFFER;
+  }
+}
+
 static VkResult create_layouts(vk_device *device, vk_pipeline *pipeline) {
   const vk_api *api = &device->instance->api;
   VkDescriptorSetLayoutBinding bindings[VK_MAX_BINDINGS];
   for (uint32_t slot = 0; slot < pipeline->binding_count; slot++) {
-    bool texel = pipeline->kinds[slot] != RT_SLOT_STORAGE;
     bindings[slot] = (VkDescriptorSetLayoutBinding){.binding = slot,
+                                                    .descriptorType = vk_descriptor_type(pipeline->kinds[slot]),
                                                     .descriptorCount = 1,
-                                                    .stageFlags = VK_SHADER_STAGE_COMPUTE_BIT,
-                                                    .descriptorType = texel ? VK_DESCRIPTOR_TYPE_UNIFORM_TEXEL_BUFFER
-                                                                            : VK_DESCRIPTOR_TYPE_STORAGE_BUFFER};
-    if (texel) pipeline->texel_count++;
-    else pipeline->storage_count++;
+                                                    .stageFlags = VK_SHADER_STAGE_COMPUTE_BIT};
   }
   const VkDescriptorSetLayoutCreateInfo set = {
       .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO, .bindingCount = pipeline->binding_count, .pBindings = bindings};
@@ -110,6 +116,11 @@ snt_result vk_pipeline_create(rt_device *base, const rt_code *code, const void *
   pipeline->binding_count = code->binding_count, pipeline->block_bytes = code->block_bytes;
   if (code->kernel) rt_slot_kinds(code->kernel, code->binding_count, pipeline->kinds);
   else if (code->slot_kinds) memcpy(pipeline->kinds, code->slot_kinds, code->binding_count);
+  for (uint32_t slot = 0; slot < code->binding_count; slot++)
+    if (pipeline->kinds[slot] == RT_SLOT_IMAGE_SAMPLE) {
+      rt_give(base->alloc, pipeline, sizeof *pipeline);
+      return ir_fail(diag, SNT_E_UNSUPPORTED, "pipeline", 0, "slot %u is an image with a sampler", slot);
+    }
   pthread_mutex_lock(&device->queue_lock);
   pipeline->serial = ++device->next_serial;
   pthread_mutex_unlock(&device->queue_lock);

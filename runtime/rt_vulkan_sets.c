@@ -45,7 +45,9 @@ static bool make_room(vk_sets *sets, const snt_host_alloc *alloc, uint32_t words
 
 static VkResult add_pool(vk_device *device, vk_sets *sets) {
   const VkDescriptorPoolSize sizes[] = {{VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, BUFFERS_A_POOL},
-                                        {VK_DESCRIPTOR_TYPE_UNIFORM_TEXEL_BUFFER, BUFFERS_A_POOL}};
+                                        {VK_DESCRIPTOR_TYPE_UNIFORM_TEXEL_BUFFER, BUFFERS_A_POOL},
+                                        {VK_DESCRIPTOR_TYPE_SAMPLED_IMAGE, SETS_A_POOL},
+                                        {VK_DESCRIPTOR_TYPE_STORAGE_IMAGE, SETS_A_POOL}};
   const VkDescriptorPoolCreateInfo info = {.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO,
                                            .maxSets = SETS_A_POOL,
                                            .poolSizeCount = IR_COUNT(sizes),
@@ -80,10 +82,13 @@ static VkResult write_set(vk_device *device, const vk_pipeline *pipeline, const 
   VkWriteDescriptorSet writes[VK_MAX_BINDINGS];
   VkDescriptorBufferInfo buffers[VK_MAX_BINDINGS];
   VkBufferView views[VK_MAX_BINDINGS];
+  VkDescriptorImageInfo images[VK_MAX_BINDINGS];
   for (uint32_t slot = 0; slot < dispatch->binding_count; slot++) {
     const struct rt_bound *bound = &dispatch->bindings[slot];
     vk_buffer *buffer = (vk_buffer *)bound->buffer;
-    bool texel = pipeline->kinds[slot] != RT_SLOT_STORAGE;
+    const uint8_t kind = pipeline->kinds[slot];
+    bool texel = kind != RT_SLOT_STORAGE && !rt_slot_is_image(kind);
+    images[slot] = (VkDescriptorImageInfo){.imageView = buffer->image_view, .imageLayout = VK_IMAGE_LAYOUT_GENERAL};
     uint64_t bytes = bound->bytes ? (bound->bytes + 3) / 4 * 4 : 4; /* whole words: the buffer is that long */
     buffers[slot] = (VkDescriptorBufferInfo){.buffer = buffer->memory.buffer, .offset = bound->offset, .range = bytes};
     if (bound->offset + bytes > buffer->memory.bytes) buffers[slot].offset = 0; /* nothing, at the very end */
@@ -91,9 +96,9 @@ static VkResult write_set(vk_device *device, const vk_pipeline *pipeline, const 
                                           .dstSet = set,
                                           .dstBinding = slot,
                                           .descriptorCount = 1,
-                                          .descriptorType = texel ? VK_DESCRIPTOR_TYPE_UNIFORM_TEXEL_BUFFER
-                                                                  : VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
+                                          .descriptorType = vk_descriptor_type(kind),
                                           .pBufferInfo = &buffers[slot],
+                                          .pImageInfo = &images[slot],
                                           .pTexelBufferView = &views[slot]};
     if (!texel) continue;
     VkResult code = vk_buffer_view(buffer, buffers[slot].offset, bound->bytes, pipeline->kinds[slot], &views[slot]);

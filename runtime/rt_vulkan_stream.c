@@ -49,8 +49,19 @@ static void record_barrier(const vk_api *api, VkCommandBuffer commands) {
                             0, NULL);
 }
 
+static snt_result check_image(const rt_dispatch *dispatch, uint32_t slot, snt_diag *diag) {
+  const uint8_t kind = ((const vk_pipeline *)dispatch->pipeline)->kinds[slot];
+  const vk_buffer *buffer = (const vk_buffer *)dispatch->bindings[slot].buffer;
+  if (rt_slot_is_image(kind) != (buffer->image != VK_NULL_HANDLE))
+    return ir_fail(diag, SNT_E_ARG, "submit", 0, "slot %u is %s", slot, rt_slot_is_image(kind) ? "an image" : "no image");
+  if (buffer->image && !buffer->general) return ir_fail(diag, SNT_E_ORDER, "submit", 0, "nothing was put into the image of slot %u", slot);
+  return SNT_OK;
+}
+
 static snt_result check_ranges(const vk_device *device, const rt_dispatch *dispatch, snt_diag *diag) {
   for (uint32_t slot = 0; slot < dispatch->binding_count; slot++) {
+    SNT_TRY(check_image(dispatch, slot, diag));
+    if (((const vk_buffer *)dispatch->bindings[slot].buffer)->image) continue;
     if (dispatch->bindings[slot].bytes <= device->base.profile.max_buffer_bytes) continue;
     return ir_fail(diag, SNT_E_LIMIT, "submit", 0, "slot %u has %llu bytes, a binding may have %llu", slot,
                    (unsigned long long)dispatch->bindings[slot].bytes, (unsigned long long)device->base.profile.max_buffer_bytes);

@@ -20,7 +20,10 @@ static snt_result dispatch(rt_device *device, rt_pipeline *pipeline, const codeg
   struct rt_bound bound[16];
   snt_result result = v->stream_create(device, &stream, diag);
   for (uint32_t b = 0; b < d->count && result == SNT_OK; b++) {
-    result = v->buffer_create(device, d->bytes[b], &buffers[b], diag);
+    const codegen_image *image = &d->images[b];
+    if (!image->width) result = v->buffer_create(device, d->bytes[b], &buffers[b], diag);
+    else if (v->image_create) result = v->image_create(device, image->format, image->width, image->height, &buffers[b], diag);
+    else result = ir_fail(diag, SNT_E_UNSUPPORTED, "test", 0, "the backend has no images");
     if (result == SNT_OK) result = v->upload(stream, buffers[b], 0, d->data[b], d->bytes[b], diag);
     bound[b] = (struct rt_bound){buffers[b], 0, d->bytes[b], is_written(d->kernel, b) ? KIR_READ | KIR_WRITE : KIR_READ};
   }

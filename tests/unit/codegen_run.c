@@ -148,17 +148,58 @@ static void fill_whole(uint8_t *data, uint64_t bytes, int32_t base) {
     else ir_dtype_store_int(base, data, i, (int64_t)(i * 7 % 31));
 }
 
+enum { IMAGE_WIDTH = 35, IMAGE_HEIGHT = 8 };
+
+/* The same texels for the device and for the interpreter: every byte pattern of small channels, halves of whole numbers otherwise. */
+static kir_interp_image image_of(run *r, const kir_memory *m, uint8_t **data, uint8_t **copy, uint64_t *bytes) {
+  const bool bytewise = !strcmp(m->format, "rgba8"), half = !strcmp(m->format, "rgba16f");
+  const kir_interp_image image = {.width = IMAGE_WIDTH,
+                                  .height = IMAGE_HEIGHT,
+                                  .channels = 4,
+                                  .dtype = bytewise ? SNT_U8
+                                           : half   ? SNT_F16
+                                                    : SNT_F32};
+  const uint64_t count = (uint64_t)IMAGE_WIDTH * IMAGE_HEIGHT * 4;
+  *bytes = count * ir_dtypes[image.dtype].bytes;
+  *data = ir_arena_take(&r->arena, *bytes, 64), *copy = ir_arena_take(&r->arena, *bytes, 64);
+  for (uint64_t i = 0; i < count; i++)
+    if (bytewise) (*data)[i] = (uint8_t)(i * 7);
+    else ir_dtype_store(image.dtype, *data, i, (double)(i % 64) / 2);
+  memcpy(*copy, *data, *bytes);
+  kir_interp_image out = image;
+  out.data = *copy;
+  return out;
+}
+
+/* Conversions to a format round to nearest here; Vulkan allows either neighbour. */
+static bool same_image(const kir_interp_image *image, const uint8_t *got) {
+  const uint64_t count = (uint64_t)image->width * image->height * image->channels;
+  for (uint64_t i = 0; i < count; i++) {
+    const double a = image->dtype == SNT_U8 ? ((const uint8_t *)image->data)[i] : ir_dtype_load(image->dtype, image->data, i),
+                 b = image->dtype == SNT_U8 ? got[i] : ir_dtype_load(image->dtype, got, i);
+    const double room = image->dtype == SNT_U8 ? 1 : image->dtype == SNT_F16 ? fabs(a) / 1024 + 1e-7 : 0;
+    if (!(fabs(a - b) <= room)) return false;
+  }
+  return true;
+}
+
 static bool run_kernel(run *r, const kir_kernel *k, uint32_t *wrong, snt_diag *diag) {
   enum { GROUPS = 4 };
   const int64_t most = k->scalars.count ? k->scalars.at[0].max : 0;
   const uint32_t block[2] = {most && most < 3000 ? (uint32_t)most : 3000, 0x40400000}; /* a length, and 3.0f */
   codegen_dispatch d = {.kernel = k, .groups = GROUPS, .count = kir_binding_count(k), .block = block};
   kir_interp_buffer buffers[16] = {{0}};
+  kir_interp_image images[16] = {{0}};
   uint8_t *copy[16];
   for (uint32_t i = 0; i < k->memories.count; i++) {
     const kir_memory *m = &k->memories.at[i];
     const uint32_t b = kir_binding(k, i);
-    if (m->space == KIR_IMAGE) return diag->result = SNT_E_UNSUPPORTED, snprintf(diag->text, sizeof diag->text, "images"), false;
+    if (m->space == KIR_IMAGE) {
+      d.images[b] = (codegen_image){m->format, IMAGE_WIDTH, IMAGE_HEIGHT};
+      images[b] = image_of(r, m, &d.data[b], &copy[b], &d.bytes[b]);
+      buffers[b] = (kir_interp_buffer){copy[b], d.bytes[b]};
+      continue;
+    }
     if (b == ~0u) continue;
     d.bytes[b] = (elements(k, m, block, GROUPS) + (m->offset_scalar ? block[0] : 0)) * ir_dtypes[m->type.base].bytes * m->type.lanes;
     d.data[b] = ir_arena_take(&r->arena, d.bytes[b], 64), copy[b] = ir_arena_take(&r->arena, d.bytes[b], 64);
@@ -166,12 +207,18 @@ static bool run_kernel(run *r, const kir_kernel *k, uint32_t *wrong, snt_diag *d
     memcpy(copy[b], d.data[b], d.bytes[b]);
     buffers[b] = (kir_interp_buffer){copy[b], d.bytes[b]};
   }
-  const kir_interp_info info = {
-      .kernel = k, .groups = GROUPS, .buffer_count = d.count, .buffers = buffers, .scalars = block, .scalar_bytes = sizeof block};
+  const kir_interp_info info = {.kernel = k,
+                                .groups = GROUPS,
+                                .buffer_count = d.count,
+                                .buffers = buffers,
+                                .images = images,
+                                .scalars = block,
+                                .scalar_bytes = sizeof block};
   kir_interp_stats stats;
   if (kir_interp_run(&info, NULL, &stats, diag) != SNT_OK || codegen_run_on(r->device, &d, &r->arena, NULL, diag) != SNT_OK) return false;
   for (uint32_t i = 0; i < k->memories.count; i++) {
     const uint32_t b = kir_binding(k, i);
+    if (k->memories.at[i].space == KIR_IMAGE && k->memories.at[i].access & KIR_WRITE) *wrong += !same_image(&images[b], d.data[b]);
     if (k->memories.at[i].space == KIR_GLOBAL) *wrong += memcmp(copy[b], d.data[b], d.bytes[b]) != 0;
   }
   return true;

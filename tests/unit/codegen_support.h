@@ -26,12 +26,17 @@ void codegen_cases_make(codegen_cases *, ir_arena *, int32_t base, uint32_t lane
 
 /* A kernel compiled for an open device and run once: passes for its abilities, emission, pipeline, buffers by binding, one dispatch, and the
    writable buffers brought back. `code` (may be null) receives what the driver was given. */
+typedef struct codegen_image {
+  const char *format;
+  uint32_t width, height; /* 0: a buffer */
+} codegen_image;
 typedef struct codegen_dispatch {
   const kir_kernel *kernel;
   uint64_t groups;
   uint32_t count; /* of buffers */
   uint8_t *data[16];
   uint64_t bytes[16];
+  codegen_image images[16];
   const void *block;
 } codegen_dispatch;
 snt_result codegen_run_on(rt_device *, const codegen_dispatch *, ir_arena *, codegen_code *code, snt_diag *);
