@@ -117,8 +117,9 @@ float ir_f32_from_bf16(uint16_t value) { return float_of((uint32_t)value << 16);
     memcpy(&value, (const char *)data + i * sizeof(T), sizeof(T)); \
     return value;                                                  \
   }
-LOAD(int16_t)
-LOAD(int32_t) LOAD(int64_t) LOAD(uint16_t) LOAD(uint32_t) LOAD(uint64_t) LOAD(float) LOAD(double)
+// clang-format off
+LOAD(int16_t) LOAD(int32_t) LOAD(int64_t) LOAD(uint16_t) LOAD(uint32_t) LOAD(uint64_t) LOAD(float) LOAD(double)
+// clang-format on
 #undef LOAD
 #define AT(T) (load_##T(data, i))
     static int8_t load_int8_t(const void *data, size_t i) {

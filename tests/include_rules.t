@@ -154,6 +154,17 @@ SKIP: {
   is("@loose", '', 'libsinter.a shows only snt_*');
 }
 
+SKIP: {
+  my $library = "$build/libsinter-onnx.so";
+  skip("no $library", 3) unless -f $library;
+  my @exported = map { (split)[-1] } grep { / [A-Z] / } split /\n/, `nm -D --defined-only $library`;
+  is(join(' ', grep { !/^snt_onnx_/ } @exported), '', 'libsinter-onnx.so exports only snt_onnx_*');
+  my @needed = `readelf -d $library` =~ /\(NEEDED\).*\[([^\]]+)\]/g;
+  is(join(' ', grep { !/^lib(c|m|dl|sinter)\.so/ && !/^ld-linux/ } @needed), '', 'libsinter-onnx.so needs only libsinter and libc');
+  my @loose = grep { !/^snt_onnx_/ } map { (split)[-1] } grep { /^\S+ [A-Z] / } split /\n/, `nm -g --defined-only $build/libsinter-onnx.a 2>/dev/null`;
+  is("@loose", '', 'libsinter-onnx.a shows only snt_onnx_*');
+}
+
 # The library keeps no changeable state of its own, and neither prints, ends the process nor reads the environment.
 SKIP: {
   my $archive = "$build/libsinter_internal.a";

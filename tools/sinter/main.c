@@ -6,7 +6,7 @@
 // clang-format off
 static const tool_command commands[] = {
     {"devices", "devices [--json]", "Lists the devices found, each with the selector that --device takes.", command_devices, false},
-    {"run", "run MODEL.snt|FILE.sntp [--device D] [--dim NAME=N] [--input NAME=FILE] [--output NAME=FILE] [--numerics M] [--mask M] [--check] [--unfused[=nodes]] [--no-rewrites] [--trace FILE.json [--runs N]]",
+    {"run", "run MODEL.snt|MODEL.onnx|FILE.sntp [--device D] [--dim NAME=N] [--input NAME=FILE] [--output NAME=FILE] [--numerics M] [--mask M] [--check] [--unfused[=nodes]] [--no-rewrites] [--trace FILE.json [--runs N]]",
      "Compiles and runs a model. Inputs: FILE.npy, FILE.png[:nchw|nhwc|hw[:LO..HI]] or random[:SEED] (the default). --check compares every output with the f64 reference and\n"
      "prints max(error / bound); a ratio over 1 exits with 3. --trace writes a Chrome trace of the kernels, of --runs each the fastest.", command_run, false},
     {"explain", "explain MODEL.snt [--profile P | --device D] [--mask M] [--json] [--unfused[=nodes]]", "Shows the kernels a model becomes on a profile (pocl lavapipe igpu dgpu mobile h100; cpu means pocl), and why.", command_explain, false},
