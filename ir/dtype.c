@@ -123,28 +123,26 @@ static uint8_t load_uint8_t(const void *data, size_t i) { return ((const uint8_t
 LOAD(int16_t) LOAD(int32_t) LOAD(int64_t) LOAD(uint16_t) LOAD(uint32_t) LOAD(uint64_t) LOAD(float) LOAD(double)
 // clang-format on
 #undef LOAD
-#define AT(T) (load_##T(data, i))
 
     int64_t ir_dtype_load_int(int32_t dtype, const void *data, size_t i) {
   switch (dtype) {
-  case SNT_I8: return AT(int8_t);
-  case SNT_I16: return AT(int16_t);
-  case SNT_I32: return AT(int32_t);
-  case SNT_I64: return AT(int64_t);
-  case SNT_U8: return AT(uint8_t);
-  case SNT_U16: return AT(uint16_t);
-  case SNT_U32: return AT(uint32_t);
-  case SNT_U64: return (int64_t)AT(uint64_t);
-  case SNT_BOOL: return AT(uint8_t) != 0;
-  case SNT_I4: return (int64_t)((AT(uint8_t) & 15) ^ 8) - 8;
-  case SNT_U4: return AT(uint8_t) & 15;
+  case SNT_I8: return load_int8_t(data, i);
+  case SNT_I16: return load_int16_t(data, i);
+  case SNT_I32: return load_int32_t(data, i);
+  case SNT_I64: return load_int64_t(data, i);
+  case SNT_U8: return load_uint8_t(data, i);
+  case SNT_U16: return load_uint16_t(data, i);
+  case SNT_U32: return load_uint32_t(data, i);
+  case SNT_U64: return (int64_t)load_uint64_t(data, i);
+  case SNT_BOOL: return load_uint8_t(data, i) != 0;
+  case SNT_I4: return (int64_t)((load_uint8_t(data, i) & 15) ^ 8) - 8;
+  case SNT_U4: return load_uint8_t(data, i) & 15;
   default: break;
   }
   int64_t out;
   ir_dtype_store(SNT_I64, &out, 0, ir_dtype_load(dtype, data, i));
   return out;
 }
-#undef AT
 
 #define AT(T) (((T *)data)[i])
 void ir_dtype_store_int(int32_t dtype, void *data, size_t i, int64_t value) {
