@@ -111,8 +111,6 @@ float ir_f32_from_bf16(uint16_t value) { return float_of((uint32_t)value << 16);
 
 /* ---- integers ---- */
 /* Data may lie anywhere: tensors of a mapped file are aligned to nothing. */
-static int8_t load_int8_t(const void *data, size_t i) { return ((const int8_t *)data)[i]; }
-static uint8_t load_uint8_t(const void *data, size_t i) { return ((const uint8_t *)data)[i]; }
 #define LOAD(T)                                                    \
   static T load_##T(const void *data, size_t i) {                  \
     T value;                                                       \
@@ -121,10 +119,12 @@ static uint8_t load_uint8_t(const void *data, size_t i) { return ((const uint8_t
   }
 // clang-format off
 LOAD(int16_t) LOAD(int32_t) LOAD(int64_t) LOAD(uint16_t) LOAD(uint32_t) LOAD(uint64_t) LOAD(float) LOAD(double)
-// clang-format on
 #undef LOAD
+static int8_t load_int8_t(const void *data, size_t i) { return ((const int8_t *)data)[i]; }
+static uint8_t load_uint8_t(const void *data, size_t i) { return ((const uint8_t *)data)[i]; }
+// clang-format on
 
-    int64_t ir_dtype_load_int(int32_t dtype, const void *data, size_t i) {
+int64_t ir_dtype_load_int(int32_t dtype, const void *data, size_t i) {
   switch (dtype) {
   case SNT_I8: return load_int8_t(data, i);
   case SNT_I16: return load_int16_t(data, i);
