@@ -10,11 +10,19 @@ static double repeat_rate(const cost_profile *p, double footprint) {
   return p->dram_gbs;
 }
 
+/* From half the last cache on, ever less of what a kernel touches is still there from the one before; beyond twice the cache nothing is. Without
+   a step, so that two kernels of half the size do not look faster than one. */
+static double first_rate(const cost_profile *p, double total, double last_cache) {
+  const double beyond = last_cache > 0 ? (total - last_cache * 0.5) / (last_cache * 1.5) : 1;
+  const double missing = beyond < 0 ? 0 : beyond > 1 ? 1 : beyond;
+  return 1 / (missing / at_least(p->dram_gbs, 1e-3) + (1 - missing) / at_least(p->cache_gbs, 1e-3));
+}
+
 static double memory_time(const cost_profile *p, const cost_work *w, double *bytes) {
   double first = 0, repeats = 0, total = 0;
   for (uint32_t i = 0; i < w->stream_count; i++) total += w->streams[i].bytes;
   const double last_cache = p->l3_bytes > p->l2_bytes ? p->l3_bytes : p->l2_bytes;
-  const double rate = total <= last_cache * 0.5 ? p->cache_gbs : p->dram_gbs;
+  const double rate = first_rate(p, total, last_cache);
   for (uint32_t i = 0; i < w->stream_count; i++) {
     const cost_stream *s = &w->streams[i];
     const double strided = s->strided ? p->strided_factor : 1;

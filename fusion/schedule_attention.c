@@ -12,7 +12,8 @@ enum { PRIVATE_BYTES = 16384 };
 attend_array attend_array_add(attend *t, const char *name, int64_t elements) {
   emit *e = t->e;
   elements = (elements + 15) / 16 * 16;
-  if (elements * 4 > PRIVATE_BYTES) {
+  if (elements * 4 > PRIVATE_BYTES && t->spare) {
+    t->spare--;
     const uint32_t buffer = fusion_add_scratch(t->c, name, SNT_F32, expr_mul(e->x, expr_int(e->x, elements), t->groups));
     return (attend_array){emit_bind(e, buffer, KIR_READ | KIR_WRITE), expr_mul(e->x, t->group_number, expr_int(e->x, elements))};
   }
@@ -237,6 +238,25 @@ uint32_t attend_finish(attend *t, uint32_t extremum, const uint32_t *sums) {
   return scale;
 }
 
+/* Where a result reads the values, found by the walk that emission makes: the same expressions, whatever views lie between. */
+static bool read_place(const attend *t, uint32_t node, const map_access *at, map_access *out) {
+  const ir_graph *g = t->e->g;
+  if (node == t->a->values) {
+    *out = *at;
+    return true;
+  }
+  if (node < t->a->values) return false;
+  const bool view = fusion_is_view(g, node);
+  if (!view && !(ir_ops[ir_at(g, node)->op].flags & IR_POINTWISE)) return false;
+  for (uint32_t i = 0; i < ir_at(g, node)->arity; i++) {
+    map_access in = *at;
+    if (view && !ir_movement_access(g, node, i, &in)) return false;
+    if (ir_at(g, ir_arg(g, node, i))->type.rank == 0) in.rank = 0;
+    if (read_place(t, ir_arg(g, node, i), &in, out)) return true;
+  }
+  return false;
+}
+
 void attend_output(attend *t, uint32_t value) {
   emit *e = t->e;
   map_access at = {.rank = t->a->label_count};
@@ -248,6 +268,8 @@ void attend_output(attend *t, uint32_t value) {
       e->failed = true;
       return;
     }
+    map_access read;
+    if (read_place(t, t->group->outputs[o], &own, &read)) emit_remember(e, t->a->values, &read, value);
     emit_store_node(e, t->group->outputs[o], &own, emit_value(e, t->group->outputs[o], &own));
   }
 }
@@ -337,7 +359,7 @@ snt_result schedule_attention_build(fusion_context *c, const fusion_group *group
   const char *why;
   if (!find(c, group, &a, &why))
     return ir_fail(c->diag, SNT_E_INTERNAL, "schedule", group->hero, "attention around %s: %s", ir_node_name(c->graph, group->hero), why);
-  const attend start = {.c = c, .group = group, .a = &a};
+  const attend start = {.c = c, .group = group, .a = &a, .spare = schedule_spare_bindings(c, group)};
   attend t = start;
   int64_t queries, keys, least;
   if (!schedule_is_explicit(c)) return attend_build_items(&t, has_few_queries(&t), 0, 0, NULL);

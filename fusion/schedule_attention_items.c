@@ -4,7 +4,7 @@
    share the keys of one query and combine their states at the end (lanes with few queries). */
 #include "fusion/schedule_attention_private.h"
 
-enum { BLOCK = 8, MAX_PIECES = 132 };
+enum { BLOCK = 8, MAX_PIECES = 132, MAX_QUERIES = 8, MAX_STATE = 8 * (32 + 9) + 16 };
 
 typedef struct state {
   uint32_t extremum, sums[ATTENTION_REDUCES], results[MAX_PIECES];
@@ -17,9 +17,9 @@ typedef struct piece {
 
 typedef struct query {
   attend *t;
-  uint32_t lanes, items;
-  bool shared; /* the items share one query */
-  ir_expr item;
+  uint32_t lanes, items, queries; /* queries: of an item, from `row` on */
+  bool shared;                    /* the items share one query */
+  ir_expr item, row;
   int64_t inner, depth;
   uint32_t piece_count;
   piece pieces[MAX_PIECES];
@@ -58,6 +58,10 @@ static void unpack_state(const query *s, const uint32_t *list, state *to) {
   for (uint32_t i = 0; i < s->piece_count; i++) to->results[i] = list[n++];
 }
 
+static void set_query(query *s, uint32_t number) {
+  if (s->t->a->row >= 0) s->t->now[s->t->a->row] = expr_add(s->t->e->x, s->row, number);
+}
+
 static state first_state(query *s) {
   state now = {.extremum = attend_start(s->t, 1)};
   for (uint32_t i = 0; i < s->t->a->sum_count; i++) now.sums[i] = constant(s, 1, 0);
@@ -67,18 +71,23 @@ static state first_state(query *s) {
 
 /* ---- scores ---- */
 
-/* Products of `count` keys from `key` on over [from, to) of the inner axis in vectors of `lanes`. */
+/* Products of `count` keys from `key` on with every query of the item, at `inner` of the inner axis in vectors of `lanes`. Keys are loaded once. */
 static void multiply_scores(query *s, ir_expr key, ir_expr stride, uint32_t count, ir_expr inner, uint32_t lanes, uint32_t *acc) {
   attend *t = s->t;
   emit *e = t->e;
   const ir_expr at = emit_lanes(e, inner, lanes);
-  t->key = key;
-  const map_access place = attend_query_place(t, at);
-  const uint32_t query_value = as_f32(e, emit_value(e, attend_query_node(t), &place));
+  uint32_t keys[BLOCK];
   for (uint32_t i = 0; i < count; i++) {
     t->key = expr_add(e->x, key, expr_mul(e->x, stride, i));
-    const map_access own = attend_key_place(t, at);
-    acc[i] = kir_3(e->k, KIR_fma, as_f32(e, emit_value(e, attend_key_node(t), &own)), query_value, acc[i]);
+    const map_access place = attend_key_place(t, at);
+    keys[i] = as_f32(e, emit_value(e, attend_key_node(t), &place));
+  }
+  t->key = key;
+  for (uint32_t q = 0; q < s->queries; q++) {
+    set_query(s, q);
+    const map_access place = attend_query_place(t, at);
+    const uint32_t value = as_f32(e, emit_value(e, attend_query_node(t), &place));
+    for (uint32_t i = 0; i < count; i++) acc[q * count + i] = kir_3(e->k, KIR_fma, keys[i], value, acc[q * count + i]);
   }
   emit_scalar_lanes(e);
 }
@@ -86,16 +95,17 @@ static void multiply_scores(query *s, ir_expr key, ir_expr stride, uint32_t coun
 static void make_scores(query *s, ir_expr key, ir_expr stride, uint32_t count, uint32_t *scores) {
   attend *t = s->t;
   emit *e = t->e;
-  uint32_t lanes = s->lanes, acc[BLOCK], carried[BLOCK];
+  const uint32_t cells = count * s->queries;
+  uint32_t lanes = s->lanes, acc[BLOCK * MAX_QUERIES], carried[BLOCK * MAX_QUERIES];
   while (lanes > 1 && lanes > s->inner) lanes /= 2;
   const int64_t whole = s->inner / lanes * lanes;
-  for (uint32_t i = 0; i < count; i++) acc[i] = constant(s, lanes, 0);
+  for (uint32_t i = 0; i < cells; i++) acc[i] = constant(s, lanes, 0);
   const ir_expr d = emit_loop(
       e, &(emit_loop_info){
-             .name = "d", .lo = 0, .hi = whole, .step = lanes, .whole = true, .carry_count = count, .initial = acc, .carried = carried});
+             .name = "d", .lo = 0, .hi = whole, .step = lanes, .whole = true, .carry_count = cells, .initial = acc, .carried = carried});
   multiply_scores(s, key, stride, count, d, lanes, carried);
-  emit_loop_end(e, d, count, carried, acc);
-  for (uint32_t i = 0; i < count; i++) scores[i] = lanes > 1 ? kir_1(e->k, KIR_hred_add, acc[i]) : acc[i];
+  emit_loop_end(e, d, cells, carried, acc);
+  for (uint32_t i = 0; i < cells; i++) scores[i] = lanes > 1 ? kir_1(e->k, KIR_hred_add, acc[i]) : acc[i];
   for (int64_t rest = whole; rest < s->inner; rest++) multiply_scores(s, key, stride, count, rest, 1, scores);
 }
 
@@ -143,27 +153,32 @@ static uint32_t make_weights(query *s, ir_expr key, ir_expr stride, uint32_t cou
   return factor;
 }
 
-static void add_values(query *s, ir_expr key, ir_expr stride, uint32_t count, const uint32_t *weights, uint32_t factor, state *now) {
+/* Values are loaded once for all queries of the item. */
+static void add_values(query *s, ir_expr key, ir_expr stride, uint32_t count, uint32_t weights[][BLOCK], const uint32_t *factors,
+                       state *now) {
   attend *t = s->t;
   emit *e = t->e;
   for (uint32_t p = 0; p < s->piece_count; p++) {
     if (t->a->depth >= 0) t->now[t->a->depth] = emit_lanes(e, s->pieces[p].from, s->pieces[p].lanes);
-    uint32_t sum = scaled(e, factor, now->results[p]);
+    for (uint32_t q = 0; q < s->queries; q++) now[q].results[p] = scaled(e, factors[q], now[q].results[p]);
     for (uint32_t i = 0; i < count; i++) {
       t->key = expr_add(e->x, key, expr_mul(e->x, stride, i));
       const map_access place = attend_values_place(t);
-      sum = kir_3(e->k, KIR_fma, weights[i], as_f32(e, emit_value(e, attend_values_node(t), &place)), sum);
+      const uint32_t value = as_f32(e, emit_value(e, attend_values_node(t), &place));
+      for (uint32_t q = 0; q < s->queries; q++) now[q].results[p] = kir_3(e->k, KIR_fma, weights[q][i], value, now[q].results[p]);
     }
-    now->results[p] = sum;
     emit_scalar_lanes(e);
   }
 }
 
 static void do_block(query *s, ir_expr key, ir_expr stride, uint32_t count, state *now) {
-  uint32_t scores[BLOCK], weights[BLOCK];
+  uint32_t scores[BLOCK * MAX_QUERIES], weights[MAX_QUERIES][BLOCK], factors[MAX_QUERIES];
   make_scores(s, key, stride, count, scores);
-  const uint32_t factor = make_weights(s, key, stride, count, scores, now, weights);
-  add_values(s, key, stride, count, weights, factor, now);
+  for (uint32_t q = 0; q < s->queries; q++) {
+    set_query(s, q);
+    factors[q] = make_weights(s, key, stride, count, scores + q * count, &now[q], weights[q]);
+  }
+  add_values(s, key, stride, count, weights, factors, now);
 }
 
 /* Keys [lo, hi): `count` at a time, `stride` apart, blocks `step` apart, this item's first at `shift`. */
@@ -175,37 +190,36 @@ typedef struct key_range {
 
 static void sweep_keys(query *s, const key_range *r, state *now) {
   emit *e = s->t->e;
-  uint32_t initial[MAX_PIECES + ATTENTION_REDUCES + 1], carried[MAX_PIECES + ATTENTION_REDUCES + 1];
+  uint32_t initial[MAX_STATE], carried[MAX_STATE];
   int64_t trips;
   if (expr_is_const(e->x, expr_sub(e->x, r->hi, r->lo), &trips) && trips <= 0) return;
   const uint32_t count = state_count(s);
-  pack_state(s, now, initial);
+  for (uint32_t q = 0; q < s->queries; q++) pack_state(s, &now[q], initial + q * count);
   const ir_expr v = emit_loop(e, &(emit_loop_info){.name = "key",
                                                    .lo = expr_add(e->x, r->lo, r->count == 1 ? r->shift : 0),
                                                    .hi = r->hi,
                                                    .step = r->step,
                                                    .whole = r->count > 1,
-                                                   .carry_count = count,
+                                                   .carry_count = count * s->queries,
                                                    .initial = initial,
                                                    .carried = carried});
-  state inside;
-  unpack_state(s, carried, &inside);
-  do_block(s, r->count == 1 ? v : expr_add(e->x, v, r->shift), r->stride, r->count, &inside);
-  pack_state(s, &inside, carried);
-  emit_loop_end(e, v, count, carried, initial);
-  unpack_state(s, initial, now);
+  state inside[MAX_QUERIES];
+  for (uint32_t q = 0; q < s->queries; q++) unpack_state(s, carried + q * count, &inside[q]);
+  do_block(s, r->count == 1 ? v : expr_add(e->x, v, r->shift), r->stride, r->count, inside);
+  for (uint32_t q = 0; q < s->queries; q++) pack_state(s, &inside[q], carried + q * count);
+  emit_loop_end(e, v, count * s->queries, carried, initial);
+  for (uint32_t q = 0; q < s->queries; q++) unpack_state(s, initial + q * count, &now[q]);
 }
 
-static state all_keys(query *s) {
+static void all_keys(query *s, state *now) {
   expr_pool *x = s->t->e->x;
   const ir_expr keys = s->t->a->keys;
   const int64_t step = s->shared ? (int64_t)BLOCK * s->items : BLOCK;
   const ir_expr whole = expr_sub(x, keys, expr_mod(x, keys, step));
   const ir_expr shift = s->shared ? s->item : 0, stride = s->shared ? (ir_expr)s->items : 1;
-  state now = first_state(s);
-  sweep_keys(s, &(key_range){0, whole, shift, stride, step, BLOCK}, &now);
-  sweep_keys(s, &(key_range){whole, keys, shift, 1, s->shared ? s->items : 1, 1}, &now);
-  return now;
+  for (uint32_t q = 0; q < s->queries; q++) now[q] = first_state(s);
+  sweep_keys(s, &(key_range){0, whole, shift, stride, step, BLOCK}, now);
+  sweep_keys(s, &(key_range){whole, keys, shift, 1, s->shared ? s->items : 1, 1}, now);
 }
 
 /* ---- the end ---- */
@@ -266,10 +280,6 @@ static void store_combined(query *s, state *now) {
 
 /* ---- sharing out ---- */
 
-static void set_row(query *s, ir_expr row) {
-  if (s->t->a->row >= 0) s->t->now[s->t->a->row] = row;
-}
-
 static ir_expr row_extent(const query *s) { return s->t->a->row >= 0 ? s->t->a->extent[s->t->a->row] : 1; }
 
 /* One query a workgroup. */
@@ -281,8 +291,10 @@ static ir_expr build_one(query *s) {
   t->group_number = emit_group(e, groups);
   s->item = emit_item(e, 0, s->items);
   attend_set_batch(t, expr_div(e->x, t->group_number, rows));
-  set_row(s, expr_mod(e->x, t->group_number, rows));
-  state now = all_keys(s);
+  s->row = expr_mod(e->x, t->group_number, rows);
+  state now;
+  all_keys(s, &now);
+  set_query(s, 0);
   if (!s->shared) {
     store_results(s, &now);
     return groups;
@@ -292,35 +304,52 @@ static ir_expr build_one(query *s) {
   return groups;
 }
 
-/* An item a query. */
+static void do_queries(query *s) {
+  state now[MAX_QUERIES];
+  all_keys(s, now);
+  for (uint32_t q = 0; q < s->queries; q++) {
+    set_query(s, q);
+    store_results(s, &now[q]);
+  }
+}
+
+/* An item a query, or several. */
 static ir_expr build_many(query *s) {
   attend *t = s->t;
   emit *e = t->e;
   expr_pool *x = e->x;
-  const ir_expr rows = row_extent(s), parts = expr_ceil_div(x, rows, s->items), groups = expr_mul(x, attend_batch(t), parts);
+  const int64_t share = (int64_t)s->items * s->queries;
+  const ir_expr rows = row_extent(s), parts = expr_ceil_div(x, rows, share), groups = expr_mul(x, attend_batch(t), parts);
   t->groups = groups;
   t->group_number = emit_group(e, groups);
   s->item = emit_item(e, 0, s->items);
   attend_set_batch(t, expr_div(x, t->group_number, parts));
-  const ir_expr row = expr_add(x, expr_mul(x, expr_mod(x, t->group_number, parts), s->items), s->item);
-  set_row(s, row);
-  if (expr_proves_lt(x, row, rows)) {
-    const state now = all_keys(s);
-    store_results(s, &now);
+  s->row = expr_add(x, expr_mul(x, expr_mod(x, t->group_number, parts), share), expr_mul(x, s->item, s->queries));
+  if (expr_proves_lt(x, expr_add(x, s->row, s->queries - 1), rows)) {
+    do_queries(s);
     return groups;
   }
-  emit_if(e, kir_2(e->k, KIR_lt, emit_expr(e, row), emit_expr(e, rows)));
-  set_row(s, emit_var_for(e, "row", emit_expr(e, row), 0, rows));
-  const state now = all_keys(s);
-  store_results(s, &now);
+  emit_if(e, kir_2(e->k, KIR_lt, emit_expr(e, s->row), emit_expr(e, rows)));
+  const ir_expr last = expr_sub(x, rows, s->queries);
+  s->row = emit_var_for(e, "row", emit_expr(e, s->queries > 1 ? expr_min(x, s->row, last) : s->row), 0, expr_add(x, last, 1));
+  do_queries(s);
   emit_if_end(e);
   return groups;
+}
+
+/* As many queries an item as its registers hold, where whole shares of them come out. */
+static uint32_t pick_queries(const query *s, const cost_profile *p) {
+  int64_t rows;
+  uint32_t queries = p->reads == COST_READS_TEXEL ? MAX_QUERIES : 1; /* elsewhere registers are dear, or compiling is */
+  if (!expr_is_const(s->t->c->graph->pool, row_extent(s), &rows) || s->piece_count > 32) return 1;
+  while (queries > 1 && rows % ((int64_t)queries * 8)) queries /= 2;
+  return queries;
 }
 
 snt_result attend_build_items(attend *t, bool few, uint32_t choice, uint32_t guard_count, const plan_condition *guards) {
   const cost_profile *p = t->c->options->profile;
   expr_pool *x = t->c->graph->pool;
-  query s = {.t = t, .lanes = schedule_lanes(t->c), .items = 1, .depth = 1};
+  query s = {.t = t, .lanes = schedule_lanes(t->c), .items = 1, .queries = 1, .depth = 1};
   emit *e = t->e = emit_begin(t->c, t->group, "attention");
   if (!e) return ir_fail(t->c->diag, SNT_E_HOST_MEM, "schedule", t->group->hero, "out of host memory");
   if (t->a->depth >= 0) (void)expr_is_const(x, t->a->extent[t->a->depth], &s.depth);
@@ -332,6 +361,7 @@ snt_result attend_build_items(attend *t, bool few, uint32_t choice, uint32_t gua
   if (few && s.items > 32 && p->subgroup_max >= 8) s.items = p->subgroup_max;
   if (s.items > p->max_items && p->max_items) s.items = p->max_items;
   while (few && s.items > 8 && (double)s.items * (double)s.depth * 4 > (double)p->max_local_bytes) s.items /= 2;
+  if (!few) s.queries = pick_queries(&s, p);
   while (!few && s.items > 8 && (int64_t)(s.items / 2) >= schedule_hint(x, row_extent(&s))) s.items /= 2;
   return emit_end(e, few ? build_one(&s) : build_many(&s), choice, guard_count, guards);
 }

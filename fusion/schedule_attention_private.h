@@ -14,6 +14,7 @@ typedef struct attend {
   ir_expr now[SNT_MAX_RANK]; /* coordinate of each label of the result */
   ir_expr key;               /* and of the key */
   ir_expr group_number, groups;
+  uint32_t spare;     /* bindings left for scratch buffers */
   uint32_t reference; /* the (finite) extremum that references stand for */
 } attend;
 
@@ -51,6 +52,14 @@ uint32_t attend_weigh(attend *, uint32_t kept, uint32_t *terms);
 /* At the end: extrema and sums become known to the scope; what the accumulated values are multiplied by, 0: nothing. */
 uint32_t attend_finish(attend *, uint32_t extremum, const uint32_t *sums);
 void attend_output(attend *, uint32_t value); /* stores a result (scalar or along the open lanes) at `now` */
+
+/* A block of the scores: `queries` from `row` on, `keys` from `key` on. */
+typedef struct attend_block {
+  ir_expr row, key;
+  int64_t queries, keys;
+} attend_block;
+/* A bool: masks by position leave out every score of the block. 0: none can be told. low: the greatest value that masked scores take. */
+uint32_t attend_all_masked(attend *, const attend_block *, double *low);
 
 ir_expr attend_batch(const attend *); /* product of the extents of the labels other than row and depth */
 void attend_set_batch(attend *, ir_expr number);

@@ -3,6 +3,8 @@
    Only the queries are packed, lanes innermost; keys and values are packed where their rows lie far apart or need converting.
    Tails: the last tile of queries and the last block of keys are moved back to be whole; a moved block skips the keys it had before. */
 #include "fusion/schedule_attention_private.h"
+#include <float.h>
+#include <math.h>
 
 enum { KEY_BLOCK = 64, MAX_TILE_CELLS = 64, FAR_APART = 1024, MAX_QUERY_VECTORS = 4 };
 
@@ -103,7 +105,8 @@ static void stage_rows(tile *s, uint32_t node, const map_access *at, const map_a
     else if (inner_end && at->at[d] != inner_end->at[d]) info.extent[d] = expr_sub(e->x, inner_end->at[d], at->at[d]);
     if (expr_is_const(e->x, info.extent[d], &literal)) elements *= literal;
   }
-  info.storage = elements * 4 <= 16384 ? STAGE_PRIVATE : STAGE_WORKSPACE;
+  info.storage = elements * 4 <= 16384 || !t->spare ? STAGE_PRIVATE : STAGE_WORKSPACE;
+  t->spare -= info.storage == STAGE_WORKSPACE;
   for (uint32_t d = 0; d < at->rank; d++)
     if (d != rows_axis && (lanes_last || info.extent[d] == 1)) info.order[n++] = (uint8_t)d;
   info.order[n++] = (uint8_t)rows_axis;
@@ -429,28 +432,81 @@ static void finish(tile *s) {
   emit_loop_end(e, v, 0, NULL, NULL);
 }
 
-static void do_tile(tile *s) {
+/* Some query of the tile has met no key yet that counts. */
+static uint32_t any_unseen(tile *s, double low) {
+  attend *t = s->t;
+  emit *e = t->e;
+  uint32_t least = kir_const_float(e->k, kir_t(SNT_F32, s->half_lanes), INFINITY), carried;
+  const ir_expr v = emit_loop(e, &(emit_loop_info){.name = "c",
+                                                   .lo = 0,
+                                                   .hi = s->queries,
+                                                   .step = s->half_lanes,
+                                                   .whole = true,
+                                                   .carry_count = 1,
+                                                   .initial = &least,
+                                                   .carried = &carried});
+  const ir_expr column = emit_lanes(e, v, s->half_lanes);
+  carried = kir_2(e->k, KIR_min, carried, attend_load(t, &s->extremum, column));
+  emit_scalar_lanes(e);
+  emit_loop_end(e, v, 1, &carried, &least);
+  if (e->failed || e->k->failed) return 0;
+  if (s->half_lanes > 1) least = kir_1(e->k, KIR_hred_min, least);
+  return kir_2(e->k, KIR_le, least, kir_const_float(e->k, kir_t(SNT_F32, 1), low == -INFINITY ? -FLT_MAX : low / 2));
+}
+
+/* Blocks that a mask leaves out as a whole come in a second pass, and only where a query met nothing that counts. */
+static void do_block_if_needed(tile *s, ir_expr pass, uint32_t masked, double low) {
+  emit *e = s->t->e;
+  const uint32_t second = kir_2(e->k, KIR_ne, emit_expr(e, pass), kir_const_int(e->k, kir_t(SNT_U32, 1), 0));
+  const uint32_t wanted = kir_2(e->k, KIR_and, masked, any_unseen(s, low));
+  emit_if(e, kir_3(e->k, KIR_select, second, wanted, kir_1(e->k, KIR_not, masked)));
+  do_block(s);
+  emit_if_end(e);
+}
+
+static void do_blocks(tile *s, bool even, ir_expr pass, bool passes) {
   attend *t = s->t;
   emit *e = t->e;
   expr_pool *x = e->x;
+  const ir_expr b = emit_loop(e, &(emit_loop_info){.name = "b", .lo = 0, .hi = t->a->keys, .step = s->block, .whole = even});
+  s->first = b;
+  s->skip = 0;
+  if (!even) {
+    const ir_expr last = expr_sub(x, t->a->keys, s->block);
+    s->first = emit_var_for(e, "first", emit_expr(e, expr_min(x, b, last)), 0, expr_add(x, last, 1));
+    s->skip = emit_var_for(e, "skip", emit_expr(e, expr_sub(x, b, s->first)), 0, s->block);
+  }
+  double low;
+  const attend_block block = {s->row, s->first, s->queries, s->block};
+  const uint32_t masked = passes ? attend_all_masked(t, &block, &low) : 0;
+  if (masked) do_block_if_needed(s, pass, masked, low);
+  else do_block(s);
+  emit_loop_end(e, b, 0, NULL, NULL);
+}
+
+/* Would a mask by position leave out whole blocks? */
+static bool has_masked_blocks(tile *s) {
+  double low;
+  const attend_block block = {s->row, 0, s->queries, s->block};
+  return attend_all_masked(s->t, &block, &low) != 0;
+}
+
+static void do_tile(tile *s) {
+  attend *t = s->t;
+  emit *e = t->e;
   int64_t keys = 0;
-  const bool even = expr_is_const(x, t->a->keys, &keys) && keys % s->block == 0;
+  const bool even = expr_is_const(e->x, t->a->keys, &keys) && keys % s->block == 0;
   clear(s);
   pack_queries(s);
   if (keys == s->block) {
     s->first = s->skip = 0;
     do_block(s);
+  } else if (has_masked_blocks(s)) {
+    const ir_expr pass = emit_loop(e, &(emit_loop_info){.name = "pass", .lo = 0, .hi = 2, .step = 1, .flags = KIR_LOOP_ROLLED});
+    do_blocks(s, even, pass, true);
+    emit_loop_end(e, pass, 0, NULL, NULL);
   } else {
-    const ir_expr b = emit_loop(e, &(emit_loop_info){.name = "b", .lo = 0, .hi = t->a->keys, .step = s->block, .whole = even});
-    s->first = b;
-    s->skip = 0;
-    if (!even) {
-      const ir_expr last = expr_sub(x, t->a->keys, s->block);
-      s->first = emit_var_for(e, "first", emit_expr(e, expr_min(x, b, last)), 0, expr_add(x, last, 1));
-      s->skip = emit_var_for(e, "skip", emit_expr(e, expr_sub(x, b, s->first)), 0, s->block);
-    }
-    do_block(s);
-    emit_loop_end(e, b, 0, NULL, NULL);
+    do_blocks(s, even, 0, false);
   }
   finish(s);
 }
