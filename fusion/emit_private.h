@@ -18,7 +18,7 @@ uint32_t emit_stage_load(emit *, const emit_stage_entry *, const map_access *);
 void emit_stage_store(emit *, const emit_stage_entry *, const map_access *, uint32_t value);
 uint32_t emit_compute(emit *, uint32_t node, const map_access *); /* not memoised: emit_compute.c */
 uint32_t emit_scatter(emit *, uint32_t node, const map_access *);
-uint32_t emit_recall(const emit *, uint32_t node, const map_access *); /* 0: not remembered */
+uint32_t emit_recall(const emit *, uint32_t node, const map_access *);  /* 0: not remembered */
 uint32_t emit_register_loop(emit *, uint32_t node, const map_access *); /* a loop or one of its picks: emit_repeat.c */
 uint32_t emit_round_node(emit *, const ir_node *, uint32_t value);
 uint32_t emit_scatter_combine(emit *, ir_op scatter, uint32_t old, uint32_t value);
