@@ -255,7 +255,7 @@ static bool read_layer(composite_call *c, layer *l) {
   if (batch_first) {
     l->x = step_transpose(c, l->x, swapped);
     for (uint32_t i = 5; i < 5 + l->states; i++)
-      if (c->args[i]) c->args[i] = step_transpose(c, c->args[i], swapped);
+      if (c->args[i] && type_of(c, c->args[i])->rank == 3) c->args[i] = step_transpose(c, c->args[i], swapped);
   }
   const ir_tensor x = *type_of(c, l->x);
   l->steps = x.dims[0], l->batch = x.dims[1], l->in = x.dims[2], l->hidden = r.dims[2];

@@ -238,8 +238,11 @@ static bool read_boxes(composite_call *c, uint32_t x, boxes *b) {
   b->half = call_has(c, IR_PARAM_half_pixel);
   if (b->p.spatial != 2 || !b->rois || type_of(c, b->rois)->rank != 2)
     return call_mistake(c, "needs x [n, c, h, w] and boxes [r, 4]"), false;
-  if (b->ratio < 1) return call_mistake(c, "length, the number of samples a side of a cell, must be given"), false;
-  return call_list(c, IR_PARAM_size, 2, 1, b->size);
+  if (b->ratio < 1 || b->ratio > 1 << 10) return call_mistake(c, "length, the number of samples a side of a cell, must be given"), false;
+  if (!call_list(c, IR_PARAM_size, 2, 1, b->size)) return false;
+  for (uint32_t i = 0; i < 2; i++)
+    if (b->size[i] < 1 || b->size[i] > 1 << 20) return call_mistake(c, "size is out of range"), false;
+  return true;
 }
 
 void build_roi_align(composite_call *c) {

@@ -21,6 +21,7 @@ static void put_number(void *table, int32_t dtype, size_t at, double value) {
 static uint32_t put_table(composite_call *c, int64_t given, const transform *t) {
   const ir_tensor type = {.dtype = (uint8_t)t->dtype, .rank = 4, .dims = {given, t->parts, t->bins, 2}};
   const size_t size = t->dtype == SNT_F64 ? sizeof(double) : sizeof(float);
+  if (given * t->bins > 1 << 22) return call_mistake(c, "a table of %lld entries", (long long)(given * t->bins));
   void *table = ir_arena_take(c->g->arena, (size_t)(given * t->bins) * t->parts * 2 * size, size);
   if (!table) return call_mistake(c, "out of memory");
   for (int64_t n = 0; n < given; n++)

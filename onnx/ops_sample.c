@@ -98,8 +98,8 @@ static uint32_t fill_outside(onnx_call *c, const resize *r, uint32_t y, uint32_t
 static uint32_t resample_axis(onnx_call *c, const resize *r, uint32_t x, uint32_t axis, const axis_plan *a) {
   const uint32_t taps = tap_count(r, a);
   const size_t count = (size_t)a->out * taps;
+  if (taps > MOST_TAPS || count > 1 << 24) return onnx_refuse(c, "a filter of %u elements", taps), 0;
   double *index = ir_arena_take(onnx_arena(c), count * sizeof *index, 8), *weight = ir_arena_take(onnx_arena(c), count * sizeof *weight, 8);
-  if (taps > MOST_TAPS) return onnx_refuse(c, "a filter of %u elements", taps), 0;
   if (!index || !weight) return 0;
   for (int64_t i = 0; i < a->out; i++) fill_taps(r, a, source_position(r, a, i), taps, index + i * taps, weight + i * taps);
   const ir_tensor wide = {.dtype = SNT_I32, .rank = 2, .dims = {a->out, taps}}, flat = {.dtype = SNT_I32, .rank = 1, .dims = {a->out}};
@@ -128,6 +128,7 @@ typedef struct sizes {
 static uint32_t resize_axis(onnx_call *c, const resize *r, uint32_t x, uint32_t axis, const sizes *s, uint32_t rank) {
   axis_plan a = {.scale = s->scale[axis], .start = s->region[axis], .end = s->region[rank + axis]};
   const ir_tensor type = *onnx_type_of(c, x);
+  if (!s->fixed && !(a.scale >= 1e-6 && a.scale <= 1e6)) return onnx_refuse(c, "scale %g", a.scale), 0;
   const bool fixed = expr_is_const(c->g->pool, type.dims[axis], &a.in), cropped = !strcmp(r->coordinates, "tf_crop_and_resize");
   if (!s->fixed && repeats(r, a.scale)) {
     ir_expr scales[SNT_MAX_RANK];
@@ -135,7 +136,7 @@ static uint32_t resize_axis(onnx_call *c, const resize *r, uint32_t x, uint32_t 
     return a.scale == 1 ? x : onnx_add(c, "resize_nearest %%%u, scales=%s", x, onnx_list_text(c, rank, scales));
   }
   if (!s->fixed && a.scale == 1 && !cropped) return x;
-  if (!fixed || a.in < 1) return onnx_refuse(c, "axis %u must have a fixed extent", axis), 0;
+  if (!fixed || a.in < 1 || a.in > INT32_MAX) return onnx_refuse(c, "axis %u must have a fixed extent", axis), 0;
   a.out = s->fixed ? s->out[axis] : (int64_t)floor((double)a.in * a.scale * (cropped ? a.end - a.start : 1) + 1e-9);
   if (cropped && !s->fixed) a.out = (int64_t)floor((double)a.in * (a.end - a.start) * a.scale);
   if (s->fixed) a.scale = s->scale[axis] > 0 ? s->scale[axis] : (double)a.out / (double)a.in;

@@ -252,46 +252,60 @@ bool onnx_op_depth_to_space(onnx_call *c) {
 }
 
 /* Columns [n, c * taps, positions] summed where their taps lay: the transposed convolution by an identity of taps. */
+typedef struct columns {
+  uint32_t count;
+  int64_t taps, size[3], extra[3], stride[3], dilation[3], pads[6];
+  ir_expr positions[3];
+} columns;
+
+static bool read_entries(onnx_call *c, const char *name, uint32_t count, int64_t otherwise, int64_t *out) {
+  const onnx_list list = onnx_int_list(c, name);
+  if (list.count && list.count != count) return onnx_refuse(c, "%s has %u entries", name, list.count);
+  for (uint32_t i = 0; i < count; i++) {
+    if (!list.count || !expr_is_const(c->g->pool, list.at[i], &out[i])) out[i] = otherwise;
+    if (out[i] < otherwise || out[i] > 1 << 20) return onnx_refuse(c, "%s is out of range", name);
+  }
+  return true;
+}
+
+static bool read_columns(onnx_call *c, const onnx_list *image, const onnx_list *block, columns *k) {
+  k->count = image->count;
+  k->taps = 1;
+  if (k->count < 1 || k->count > 3 || block->count != k->count) return onnx_refuse(c, "image_shape has %u entries", k->count);
+  if (!read_entries(c, "strides", k->count, 1, k->stride) || !read_entries(c, "dilations", k->count, 1, k->dilation)) return false;
+  if (!read_entries(c, "pads", 2 * k->count, 0, k->pads)) return false;
+  for (uint32_t i = 0; i < k->count; i++) {
+    int64_t extent;
+    if (!expr_is_const(c->g->pool, block->at[i], &k->size[i]) || !expr_is_const(c->g->pool, image->at[i], &extent))
+      return onnx_refuse(c, "shapes must be fixed");
+    if (k->size[i] < 1 || k->size[i] > 256 || extent < 1 || extent > INT32_MAX) return onnx_refuse(c, "shapes are out of range");
+    const int64_t room = extent + k->pads[i] + k->pads[k->count + i] - k->dilation[i] * (k->size[i] - 1) - 1;
+    if (room < 0) return onnx_refuse(c, "the block is larger than the image");
+    k->extra[i] = room % k->stride[i];
+    k->positions[i] = room / k->stride[i] + 1;
+    k->taps *= k->size[i];
+  }
+  return k->taps <= 1024 || onnx_refuse(c, "a block of %lld elements", (long long)k->taps);
+}
+
 bool onnx_op_col2im(onnx_call *c) {
   const uint32_t x = onnx_in(c, 0);
   onnx_list image, block;
-  if (!x || !onnx_in_list(c, 1, &image) || !onnx_in_list(c, 2, &block)) return false;
-  const onnx_list stride = onnx_int_list(c, "strides"), dilation = onnx_int_list(c, "dilations"), pads = onnx_int_list(c, "pads");
-  const uint32_t count = image.count;
+  columns k;
+  int64_t channels;
+  if (!x || !onnx_in_list(c, 1, &image) || !onnx_in_list(c, 2, &block) || !read_columns(c, &image, &block, &k)) return false;
   const ir_tensor type = *onnx_type_of(c, x);
-  int64_t taps = 1, size[3], extra[3], channels;
-  ir_expr open[SNT_MAX_RANK] = {type.dims[0], 0};
-  ir_text text;
-  if (count < 1 || count > 3 || block.count != count || type.rank != 3) return onnx_refuse(c, "image_shape has %u entries", count);
-  ir_text_init(&text, onnx_arena(c));
-  for (uint32_t i = 0; i < count; i++) {
-    int64_t extent, s = 1, d = 1, low = 0, high = 0;
-    if (!expr_is_const(c->g->pool, block.at[i], &size[i]) || !expr_is_const(c->g->pool, image.at[i], &extent))
-      return onnx_refuse(c, "shapes must be fixed");
-    if (stride.count) expr_is_const(c->g->pool, stride.at[i], &s);
-    if (dilation.count) expr_is_const(c->g->pool, dilation.at[i], &d);
-    if (pads.count) expr_is_const(c->g->pool, pads.at[i], &low), expr_is_const(c->g->pool, pads.at[count + i], &high);
-    const int64_t reach = d * (size[i] - 1) + 1, positions = (extent + low + high - reach) / s + 1;
-    extra[i] = extent + low + high - reach - (positions - 1) * s;
-    taps *= size[i];
-    open[2 + i] = (ir_expr)positions;
-  }
-  if (!expr_is_const(c->g->pool, type.dims[1], &channels) || channels % taps)
+  if (type.rank != 3 || !expr_is_const(c->g->pool, type.dims[1], &channels) || channels % k.taps)
     return onnx_refuse(c, "the channels are no multiple of the block");
-  open[1] = (ir_expr)channels;
-  const ir_tensor eye = {
-      .dtype = type.dtype, .rank = (uint8_t)(2 + count), .dims = {taps, 1, size[0], count > 1 ? size[1] : 0, count > 2 ? size[2] : 0}};
-  double *ones = ir_arena_take(onnx_arena(c), (size_t)(taps * taps) * sizeof *ones, 8);
-  if (!ones) return false;
-  for (int64_t i = 0; i < taps; i++) ones[i * taps + i] = 1;
-  const ir_expr planes = expr_mul(c->g->pool, type.dims[0], (ir_expr)(channels / taps));
-  ir_expr apart[SNT_MAX_RANK] = {planes, (ir_expr)taps}, joined[SNT_MAX_RANK] = {type.dims[0], (ir_expr)(channels / taps)};
-  for (uint32_t i = 0; i < count; i++) apart[2 + i] = open[2 + i], joined[2 + i] = image.at[i];
-  const uint32_t split = onnx_reshape(c, x, 2 + count, apart), weights = onnx_data(c, &eye, ones);
-  if (!split || !weights) return false;
-  ir_text_format(&text, "conv_transpose %%%u, %%%u, output_pads=%s", split, weights, onnx_numbers_text(c, count, extra));
-  if (stride.count) ir_text_format(&text, ", stride=%s", onnx_list_text(c, count, stride.at));
-  if (dilation.count) ir_text_format(&text, ", dilation=%s", onnx_list_text(c, count, dilation.at));
-  if (pads.count) ir_text_format(&text, ", pads=%s", onnx_list_text(c, 2 * count, pads.at));
-  return !text.failed && onnx_out(c, 0, onnx_reshape(c, onnx_add(c, "%s", text.at), 2 + count, joined));
+  ir_tensor eye = {.dtype = type.dtype, .rank = (uint8_t)(2 + k.count), .dims = {k.taps, 1}};
+  double *ones = ir_arena_take(onnx_arena(c), (size_t)(k.taps * k.taps) * sizeof *ones, 8);
+  ir_expr apart[5] = {expr_mul(c->g->pool, type.dims[0], channels / k.taps), k.taps}, joined[5] = {type.dims[0], channels / k.taps};
+  for (uint32_t i = 0; i < k.count; i++) eye.dims[2 + i] = k.size[i], apart[2 + i] = k.positions[i], joined[2 + i] = image.at[i];
+  for (int64_t i = 0; ones && i < k.taps; i++) ones[i * k.taps + i] = 1;
+  const uint32_t split = ones ? onnx_reshape(c, x, 2 + k.count, apart) : 0, weights = split ? onnx_data(c, &eye, ones) : 0;
+  if (!weights) return false;
+  const char *stride = onnx_numbers_text(c, k.count, k.stride), *dilation = onnx_numbers_text(c, k.count, k.dilation);
+  const uint32_t y = onnx_add(c, "conv_transpose %%%u, %%%u, output_pads=%s, stride=%s, dilation=%s, pads=%s", split, weights,
+                              onnx_numbers_text(c, k.count, k.extra), stride, dilation, onnx_numbers_text(c, 2 * k.count, k.pads));
+  return onnx_out(c, 0, onnx_reshape(c, y, 2 + k.count, joined));
 }

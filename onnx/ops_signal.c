@@ -39,7 +39,7 @@ bool onnx_op_window(onnx_call *c) {
   int64_t size;
   while (kind < IR_COUNT(kinds) - 1 && strcmp(kinds[kind].op, c->node->op) != 0) kind++;
   if (!dtype || !onnx_in_int(c, 0, &size)) return false;
-  if (size < 1 || size > 1 << 24) return onnx_refuse(c, "a window of %lld", (long long)size);
+  if (size < 1 || size > 1 << 20) return onnx_refuse(c, "a window of %lld", (long long)size);
   double *values = ir_arena_take(onnx_arena(c), (size_t)size * sizeof *values, 8);
   const double n = periodic ? (double)size : size > 1 ? (double)size - 1 : 1;
   if (!values) return false;
@@ -68,7 +68,8 @@ bool onnx_op_mel_weights(onnx_call *c) {
   double v[5]; /* bins, dft length, sample rate, lower edge, upper edge */
   for (uint32_t i = 0; i < 5; i++)
     if (!onnx_in_number(c, i, &v[i])) return false;
-  if (!dtype || !(v[0] >= 1 && v[0] <= 4096 && v[1] >= 1 && v[1] <= 1 << 20 && v[2] > 0)) return onnx_refuse(c, "sizes out of range");
+  if (!dtype || !(v[0] >= 1 && v[0] <= 4096 && v[1] >= 1 && v[1] <= 1 << 20 && v[0] * v[1] <= 1 << 22 && v[2] > 0))
+    return onnx_refuse(c, "sizes out of range");
   const int64_t bins = (int64_t)v[0], rows = (int64_t)v[1] / 2 + 1;
   double *values = ir_arena_take(onnx_arena(c), (size_t)(rows * bins) * sizeof *values, 8);
   double *edges = ir_arena_take(onnx_arena(c), (size_t)(bins + 2) * sizeof *edges, 8);

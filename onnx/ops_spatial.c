@@ -24,7 +24,7 @@ static bool read_kernel(onnx_call *c, const ir_tensor *weights, onnx_spatial *s)
   for (uint32_t i = 0; i < s->count; i++) {
     if (s->size[i] == 0 && weights && !expr_is_const(c->g->pool, weights->dims[2 + i], &s->size[i]))
       return onnx_refuse(c, "the weights must have fixed extents");
-    if (s->size[i] < 1 || s->size[i] > INT32_MAX) return onnx_refuse(c, "kernel_shape is missing or not positive");
+    if (s->size[i] < 1 || s->size[i] > 1 << 20) return onnx_refuse(c, "kernel_shape is missing or not positive");
   }
   return true;
 }
@@ -35,7 +35,8 @@ static bool pad_same(onnx_call *c, const ir_tensor *x, onnx_spatial *s, bool upp
     const int64_t reach = s->dilation[i] * (s->size[i] - 1) + 1;
     int64_t total = reach - 1, extent;
     if (s->stride[i] != 1) {
-      if (!expr_is_const(c->g->pool, x->dims[2 + i], &extent)) return onnx_refuse(c, "auto_pad with strides needs fixed extents");
+      if (!expr_is_const(c->g->pool, x->dims[2 + i], &extent) || extent > INT32_MAX)
+        return onnx_refuse(c, "auto_pad with strides needs fixed extents");
       total = ((extent + s->stride[i] - 1) / s->stride[i] - 1) * s->stride[i] + reach - extent;
     }
     if (total < 0) total = 0;
@@ -52,7 +53,7 @@ bool onnx_read_spatial(onnx_call *c, const ir_tensor *x, const ir_tensor *weight
   if (!read_kernel(c, weights, s) || !read_numbers(c, "strides", s->count, 1, s->stride)) return false;
   if (!read_numbers(c, "dilations", s->count, 1, s->dilation) || !read_numbers(c, "pads", 2 * s->count, 0, s->pads)) return false;
   for (uint32_t i = 0; i < s->count; i++)
-    if (s->stride[i] < 1 || s->dilation[i] < 1 || s->stride[i] > INT32_MAX || s->dilation[i] > INT32_MAX)
+    if (s->stride[i] < 1 || s->dilation[i] < 1 || s->stride[i] > 1 << 20 || s->dilation[i] > 1 << 20)
       return onnx_refuse(c, "strides and dilations must be positive");
   const char *mode = onnx_text(c, "auto_pad", "NOTSET");
   if (!strcmp(mode, "SAME_UPPER") || !strcmp(mode, "SAME_LOWER")) return pad_same(c, x, s, mode[5] == 'U');
@@ -99,7 +100,8 @@ static bool pad_transposed(onnx_call *c, const ir_tensor *x, onnx_spatial *s, in
   if (wanted.count && wanted.count < s->count) return onnx_refuse(c, "output_shape has %u entries", wanted.count);
   for (uint32_t i = 0; i < s->count; i++) {
     int64_t extent, want;
-    if (!expr_is_const(c->g->pool, x->dims[2 + i], &extent)) return onnx_refuse(c, "output_shape needs fixed extents");
+    if (!expr_is_const(c->g->pool, x->dims[2 + i], &extent) || extent > INT32_MAX)
+      return onnx_refuse(c, "output_shape needs fixed extents");
     want = extent * s->stride[i];
     if (wanted.count) expr_is_const(c->g->pool, wanted.at[wanted.count - s->count + i], &want);
     int64_t total = s->stride[i] * (extent - 1) + extra[i] + (s->size[i] - 1) * s->dilation[i] + 1 - want;

@@ -33,10 +33,10 @@ sub run_all {    # test => [passed, what was said]
   open my $out, '-|', "$build/sinter", 'onnx-test', '--device', $device, '--jobs', $jobs, @run or die $!;
   my $at = 0;
   while (<$out>) {
-    if (/^(not )?ok \d+ - (\S+)/) {
+    if (my ($not, $name) = /^(not )?ok \d+ - (\S+)/) {
       my ($set) = $run[$at++] =~ m{([^/]+)/[^/]+$};
-      $last = "$set/$2";
-      $said{$last} = [!$1, ''];
+      $last = "$set/$name";
+      $said{$last} = [!$not, ''];
     } elsif (defined $last && /^# (.*)/) {
       $said{$last}[1] ||= $1;
     }
