@@ -45,11 +45,19 @@ static double stencil_margin(const fusion_context *c, uint32_t hero) {
   return times * (taps[1] > 1 ? (ROWS - 1 + taps[1]) / ROWS : 1);
 }
 
+/* A value below overlapping windows that are reduced is computed for every tap, behind the tests of their borders. */
+static double window_factor(const fusion_context *c, uint32_t hero, uint32_t node) {
+  enum { BEHIND_TESTS = 2 };
+  const double own = elements_of(c, node), taps = elements_of(c, ir_arg(c->graph, hero, 0));
+  return own > 0 && taps > own ? BEHIND_TESTS * taps / own : 1;
+}
+
 /* How many times an element of a prologue is computed: once, unless its consumer in the group reads it again in other iterations; of a contraction
    at least a margin of it twice, so that an epilogue is preferred. */
 static double recompute_factor(const fusion_context *c, const fusion_group *group, uint32_t node) {
   if (group->kind == GROUP_WINDOW && !schedule_is_explicit(c) && node < group->hero && ir_at(c->graph, group->hero)->op == IR_OP_contract)
     return stencil_margin(c, group->hero);
+  if ((ir_ops[ir_at(c->graph, group->hero)->op].flags & IR_REDUCE) && node < group->hero) return window_factor(c, group->hero, node);
   if (group->kind != GROUP_CONTRACT || node >= group->hero) return 1;
   const double out = elements_of(c, group->hero), depth = contract_depth(c, group->hero), own = elements_of(c, node);
   const double tile = schedule_is_explicit(c) ? 16 : 64; /* neighbouring results that share one evaluation */

@@ -205,8 +205,10 @@ static void place_group(contraction *t, const shares *s, ir_expr group) {
   rest = expr_div(x, rest, s->columns);
   take_part(x, &s->row_tiles, s->rows, expr_mod(x, rest, s->rows), t->row_tiles);
   rest = expr_div(x, rest, s->rows);
-  const ir_expr outer = expr_mod(x, rest, s->outer);
+  ir_expr outer = expr_mod(x, rest, s->outer);
   rest = expr_div(x, rest, s->outer);
+  if (outer < 0) /* a variable of its own: bounds of loops that start at a quotient prove nothing */
+    outer = emit_var_for(t->e, "p", emit_expr(t->e, outer), 0, s->outer);
   for (int32_t i = (int32_t)t->out_rank; i-- > 0;) {
     if (i == t->lane_axis || i == t->row_axis || i == t->outer_axis) continue;
     const ir_expr extent = t->extent[t->out[i]];
