@@ -100,7 +100,8 @@ typedef struct fusion_context {
   ir_graph *graph;    /* the working graph; a pass may replace it */
   uint32_t *group_of; /* node -> group + 1; 0: view, source or dead; a recomputed node has several: one of them */
   IR_VEC(fusion_group) groups;
-  uint32_t *order; /* groups in execution order */
+  double *elements; /* per node, at the hints of the symbols: what the prices stand on; null before grouping */
+  uint32_t *order;  /* groups in execution order */
   uint32_t order_count;
   uint8_t *copied_update; /* per update: the new value has storage of its own and is copied into the state at the end; null: none */
   IR_VEC(fusion_decision) decisions;
@@ -170,7 +171,8 @@ bool fusion_is_free(const ir_graph *, uint32_t node);           /* sources, view
 uint32_t fusion_through_views(const ir_graph *, uint32_t node); /* the first non-view below a chain of views (concat stops) */
 /* Is the node computed by the group? By its list of members: what is recomputed belongs to several groups, and `group_of` names one of them. */
 bool fusion_group_has(const fusion_group *, uint32_t node);
-const fusion_body *fusion_register_loop(const fusion_context *, uint32_t node); /* of a loop, or a pick of one, that runs in registers; else null */
+const fusion_body *fusion_register_loop(const fusion_context *,
+                                        uint32_t node);       /* of a loop, or a pick of one, that runs in registers; else null */
 bool fusion_is_stored(const fusion_context *, uint32_t node); /* has a buffer: input, state, data constant, or some group's output */
 /* Every load that computing `node` at `access` makes inside `group` (members inlined down to stored values), with the final access. */
 typedef struct fusion_load {
@@ -183,6 +185,7 @@ bool fusion_walk_loads(const fusion_context *, const fusion_group *, uint32_t no
 /* The same walk; nodes with stop[node] set are reported as if they were stored. */
 bool fusion_walk_until(const fusion_context *, const fusion_group *, uint32_t node, const map_access *, const uint8_t *stop, fusion_load_fn,
                        void *user);
+bool fusion_count_elements(fusion_context *);                                         /* fills `elements`, when the graph changes no more */
 void fusion_group_work(const fusion_context *, const fusion_group *, cost_work *out); /* the default `work` */
 /* Outputs expressed in the hero's coordinates: walks forward over pointwise nodes and bijective views (reshape, transpose).
    `at` are coordinates of `from`'s value; fills those of `to`. False if no such path. */

@@ -140,10 +140,21 @@ static void consider(group_run *r, uint32_t producer, uint32_t consumer) {
   if (!group_push(c, &r->queue, e)) c->plan->failed = true;
 }
 
+/* Two groups that meet in several values are one proposal; with contracts between values each edge is looked at. */
+static bool first_meeting(group_run *r, uint32_t other) {
+  if (r->s.c->graph->contracts.count) return true;
+  const bool first = r->met[other] != r->meeting;
+  r->met[other] = r->meeting;
+  return first;
+}
+
 static void consider_neighbours(group_run *r, uint32_t number) {
   const fusion_group group = r->s.c->groups.at[number];
-  for (uint32_t i = 0; i < group.input_count; i++)
-    if (r->s.group_of[group.inputs[i]]) consider(r, group.inputs[i], group.hero);
+  r->meeting++;
+  for (uint32_t i = 0; i < group.input_count; i++) {
+    const uint32_t owner = r->s.group_of[group.inputs[i]];
+    if (owner && first_meeting(r, owner - 1)) consider(r, group.inputs[i], group.hero);
+  }
 }
 
 /* Groups that read an output of `number`: each output's users, through free views. */
@@ -153,7 +164,7 @@ static void consider_readers(group_run *r, uint32_t number, uint32_t node, uint3
     const uint32_t user = s->uses.user[u];
     if (!s->needed[user]) continue;
     if (s->group_of[user]) {
-      if (s->group_of[user] != number + 1) consider(r, node, user);
+      if (s->group_of[user] != number + 1 && first_meeting(r, s->group_of[user] - 1)) consider(r, node, user);
     } else if (depth < 64 && fusion_is_view(s->c->graph, user)) consider_readers(r, number, node, user, depth + 1);
   }
 }
@@ -161,6 +172,7 @@ static void consider_readers(group_run *r, uint32_t number, uint32_t node, uint3
 static void refresh(group_run *r, uint32_t number) {
   const fusion_group group = r->s.c->groups.at[number];
   consider_neighbours(r, number);
+  r->meeting++;
   for (uint32_t i = 0; i < group.output_count; i++) consider_readers(r, number, group.outputs[i], group.outputs[i], 0);
 }
 
@@ -359,6 +371,7 @@ static bool run_init(group_run *r, fusion_context *c) {
   r->s.tried = IR_NEW_ARRAY(c->arena, uint32_t, n);
   r->s.inside = IR_NEW_ARRAY(c->arena, uint32_t, n);
   r->version = IR_NEW_ARRAY(c->arena, uint32_t, n);
+  r->met = IR_NEW_ARRAY(c->arena, uint32_t, n);
   return r->s.group_of && r->s.is_stored && r->s.needed && r->s.marks && r->s.recomputed && r->s.tried && r->s.inside && r->version &&
          ir_find_uses(c->graph, c->arena, &r->s.uses);
 }
@@ -367,6 +380,7 @@ snt_result fusion_group_nodes(fusion_context *c, bool *changed) {
   group_run r = {0};
   *changed = false;
   if (!run_init(&r, c)) return ir_fail(c->diag, SNT_E_HOST_MEM, "group", 0, "out of host memory");
+  if (!fusion_count_elements(c)) return ir_fail(c->diag, SNT_E_HOST_MEM, "group", 0, "out of host memory");
   mark_stored(&r.s);
   SNT_TRY(start_groups(&r));
   for (uint32_t i = 0; i < c->groups.count; i++) consider_neighbours(&r, i);

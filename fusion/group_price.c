@@ -7,7 +7,15 @@ static const double MARGIN = 1.25;
 enum { LANE_STORE_OPS = 4 }; /* taking a lane out and storing it, cache lines far apart */
 
 static double elements_of(const fusion_context *c, uint32_t node) {
+  if (c->elements) return c->elements[node];
   return (double)schedule_hint(c->graph->pool, ir_tensor_elements(c->graph->pool, &ir_at(c->graph, node)->type));
+}
+bool fusion_count_elements(fusion_context *c) {
+  double *elements = IR_NEW_ARRAY(c->arena, double, c->graph->nodes.count);
+  if (!elements) return false;
+  for (uint32_t n = 1; n < c->graph->nodes.count; n++) elements[n] = elements_of(c, n);
+  c->elements = elements;
+  return true;
 }
 static double bytes_of(const fusion_context *c, uint32_t node) {
   return elements_of(c, node) * ir_dtypes[ir_at(c->graph, node)->type.dtype].bytes;
@@ -169,23 +177,33 @@ static double parallel_items(const fusion_context *c, const fusion_group *group)
   return group->kind == GROUP_ROW && shared < all ? shared : all;
 }
 
+static uint32_t position(const fusion_group *group, uint32_t node) {
+  uint32_t lo = 0, hi = group->count;
+  while (lo < hi) {
+    const uint32_t middle = lo + (hi - lo) / 2;
+    if (group->nodes[middle] < node) lo = middle + 1;
+    else hi = middle;
+  }
+  return lo < group->count && group->nodes[lo] == node ? lo : UINT32_MAX;
+}
+
 /* The most values alive at once when the members of one element are computed in graph order; each stays until its last reader. */
 static double live_values(const fusion_context *c, const fusion_group *group) {
-  enum { LONGEST = 192 };
-  uint32_t last[LONGEST], live = 0, most = 0;
+  enum { LONGEST = 256 };
+  uint32_t last[LONGEST], dying[LONGEST] = {0}, live = 0, most = 0;
   if (group->count > LONGEST) return 0.25 * group->count;
   for (uint32_t i = 0; i < group->count; i++) {
     last[i] = i;
     for (uint32_t a = 0; a < ir_at(c->graph, group->nodes[i])->arity; a++) {
-      const uint32_t operand = fusion_through_views(c->graph, ir_arg(c->graph, group->nodes[i], a));
-      for (uint32_t k = i; k-- > 0 && group->nodes[k] >= operand;)
-        if (group->nodes[k] == operand) last[k] = i;
+      const uint32_t at = position(group, fusion_through_views(c->graph, ir_arg(c->graph, group->nodes[i], a)));
+      if (at != UINT32_MAX) last[at] = i;
     }
   }
+  for (uint32_t i = 0; i < group->count; i++) dying[last[i]]++;
   for (uint32_t i = 0; i < group->count; i++) {
     live++;
     if (live + 1 > most) most = live + 1; /* and one that was just loaded */
-    for (uint32_t k = 0; k <= i; k++) live -= last[k] == i && (k < i || last[k] == k);
+    live -= dying[i];
   }
   return most;
 }

@@ -59,7 +59,8 @@ typedef struct edge_queue {
 typedef struct group_run {
   grouping s;
   edge_queue queue;
-  uint32_t *version; /* per group: raised when it changes */
+  uint32_t *version;      /* per group: raised when it changes */
+  uint32_t *met, meeting; /* per group: the last look around that found it */
   IR_VEC(hyper_edge) hypers;
 } group_run;
 
@@ -89,6 +90,8 @@ bool group_unite(grouping *, uint32_t a, uint32_t b, fusion_group *out, const ch
 /* The same of several, as a kernel of `kind` around `hero` (0: the largest of the kind). */
 bool group_unite_all(grouping *, const uint32_t *groups, uint32_t count, group_kind kind, uint32_t hero, fusion_group *out,
                      const char **why_not);
+/* Beyond this a kernel gains nothing and its pricing costs: keeps the whole near linear in the graph. */
+enum { GROUP_MOST_MEMBERS = 192 };
 /* A group with the members of another beside its own, of the kind that both make. */
 bool group_extend(grouping *, const fusion_group *, const fusion_group *with, fusion_group *out, const char **why_not);
 /* Ports, hero and legality of a group whose members and kind are set. */

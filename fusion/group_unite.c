@@ -259,6 +259,10 @@ static bool is_legal(grouping *s, fusion_group *group, const char **why_not) {
 }
 
 bool group_finish(grouping *s, fusion_group *group, const char **why_not) {
+  if (group->count > GROUP_MOST_MEMBERS) {
+    *why_not = "size";
+    return false;
+  }
   if (!group_find_ports(s, group)) {
     *why_not = "too many values";
     return false;
