@@ -77,15 +77,15 @@ const char *group_forbidden(const group_run *r, const uint32_t *groups, uint32_t
   return r->s.c->graph->contracts.count && contract_forbids(r, groups, count, producer) ? "contract" : NULL;
 }
 
-/* Does a member feed another through a group outside? Walks inputs backwards from all members; what ends before the first member cannot. */
+/* Does a member feed another through a group outside? Walks inputs backwards from all members; what is not deeper than the highest member cannot. */
 bool group_makes_cycle(grouping *s, const uint32_t *groups, uint32_t count) {
   fusion_context *c = s->c;
   IR_VEC(uint32_t) stack = {0};
   const uint32_t member = ++s->mark, reached = ++s->mark;
-  uint32_t earliest = UINT32_MAX;
+  uint32_t highest = UINT32_MAX;
   for (uint32_t i = 0; i < count; i++) {
     s->marks[groups[i]] = member;
-    if (c->groups.at[groups[i]].nodes[0] < earliest) earliest = c->groups.at[groups[i]].nodes[0];
+    if (s->level[groups[i]] < highest) highest = s->level[groups[i]];
     if (!IR_PUSH(c->arena, &stack, groups[i])) return true;
   }
   while (stack.count) {
@@ -99,8 +99,7 @@ bool group_makes_cycle(grouping *s, const uint32_t *groups, uint32_t count) {
         if (outside) return true;
         continue; /* an edge inside the union */
       }
-      const fusion_group *next = &c->groups.at[owner - 1];
-      if (next->nodes[next->count - 1] < earliest) continue;
+      if (s->level[owner - 1] <= highest) continue;
       s->marks[owner - 1] = reached;
       if (!IR_PUSH(c->arena, &stack, owner - 1)) return true;
     }
@@ -176,6 +175,32 @@ static void refresh(group_run *r, uint32_t number) {
   for (uint32_t i = 0; i < group.output_count; i++) consider_readers(r, number, group.outputs[i], group.outputs[i], 0);
 }
 
+/* Readers of a group are deeper than it: those that are not any more sink, and theirs after them. */
+typedef IR_VEC(uint32_t) group_list;
+static void sink_readers(group_run *r, uint32_t number, uint32_t from, group_list *stack, uint32_t depth) {
+  grouping *s = &r->s;
+  for (uint32_t u = s->uses.first[from]; u < s->uses.first[from + 1]; u++) {
+    const uint32_t user = s->uses.user[u], owner = s->group_of[user];
+    if (!s->needed[user]) continue;
+    const bool through = s->recomputed[user] ||
+                         (!owner && fusion_is_view(s->c->graph, user)); /* a recomputed reader is in all of its readers */
+    if (through && depth < 256) sink_readers(r, number, user, stack, depth + 1);
+    if (!owner || owner - 1 == number || s->level[owner - 1] > s->level[number]) continue;
+    s->level[owner - 1] = s->level[number] + 1;
+    if (!IR_PUSH(s->c->arena, stack, owner - 1)) s->c->plan->failed = true;
+  }
+}
+
+static void sink(group_run *r, uint32_t number) {
+  group_list stack = {0};
+  if (!IR_PUSH(r->s.c->arena, &stack, number)) r->s.c->plan->failed = true;
+  while (stack.count) {
+    const uint32_t at = stack.at[--stack.count];
+    const fusion_group *group = &r->s.c->groups.at[at];
+    for (uint32_t i = 0; i < group->output_count; i++) sink_readers(r, at, group->outputs[i], &stack, 0);
+  }
+}
+
 void group_take(group_run *r, const uint32_t *groups, uint32_t count, const fusion_group *fused) {
   fusion_context *c = r->s.c;
   const uint32_t last = groups[count - 1];
@@ -185,9 +210,11 @@ void group_take(group_run *r, const uint32_t *groups, uint32_t count, const fusi
       if (*owner == groups[k] + 1) *owner = last + 1; /* a recomputed member may have another */
     }
     c->groups.at[groups[k]].dead = 1;
+    if (r->s.level[groups[k]] > r->s.level[last]) r->s.level[last] = r->s.level[groups[k]];
     r->version[last] += r->version[groups[k]] + 1;
   }
   c->groups.at[last] = *fused;
+  sink(r, last);
 }
 
 static void run_queue(group_run *r) {
@@ -307,6 +334,10 @@ static snt_result start_groups(group_run *r) {
   for (uint32_t i = 0; i < c->groups.count; i++) {
     if (!group_find_ports(&r->s, &c->groups.at[i])) return SNT_E_HOST_MEM;
     group_price(&r->s, &c->groups.at[i]);
+    for (uint32_t k = 0; k < c->groups.at[i].input_count; k++) {
+      const uint32_t owner = r->s.group_of[c->groups.at[i].inputs[k]];
+      if (owner && r->s.level[owner - 1] >= r->s.level[i]) r->s.level[i] = r->s.level[owner - 1] + 1;
+    }
     c->ns_unfused += c->groups.at[i].cost.ns;
     c->bytes_unfused += c->groups.at[i].cost.bytes;
   }
@@ -368,12 +399,13 @@ static bool run_init(group_run *r, fusion_context *c) {
   r->s.needed = IR_NEW_ARRAY(c->arena, uint8_t, n);
   r->s.marks = IR_NEW_ARRAY(c->arena, uint32_t, n);
   r->s.recomputed = IR_NEW_ARRAY(c->arena, uint8_t, n);
+  r->s.level = IR_NEW_ARRAY(c->arena, uint32_t, n);
   r->s.tried = IR_NEW_ARRAY(c->arena, uint32_t, n);
   r->s.inside = IR_NEW_ARRAY(c->arena, uint32_t, n);
   r->version = IR_NEW_ARRAY(c->arena, uint32_t, n);
   r->met = IR_NEW_ARRAY(c->arena, uint32_t, n);
-  return r->s.group_of && r->s.is_stored && r->s.needed && r->s.marks && r->s.recomputed && r->s.tried && r->s.inside && r->version &&
-         ir_find_uses(c->graph, c->arena, &r->s.uses);
+  return r->s.group_of && r->s.is_stored && r->s.needed && r->s.marks && r->s.recomputed && r->s.level && r->s.tried && r->s.inside &&
+         r->version && ir_find_uses(c->graph, c->arena, &r->s.uses);
 }
 
 snt_result fusion_group_nodes(fusion_context *c, bool *changed) {

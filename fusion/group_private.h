@@ -14,6 +14,7 @@ typedef struct grouping {
   uint32_t *marks;     /* per group: reached, or member of the set at hand */
   uint32_t *inside;    /* per node: member of the union at hand */
   uint32_t *tried;     /* per node: seen by the search at hand */
+  uint32_t *level;     /* per group: greater than those of the groups that it reads */
 } grouping;
 
 /* ---- hyper-edges: a whole group proposed at once (fusion/group_hyper.c) ---- */

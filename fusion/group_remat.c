@@ -33,11 +33,12 @@ static bool add_readers(group_run *r, remat *m, uint32_t node, uint32_t depth) {
       if (depth == 64 || !fusion_is_view(s->c->graph, user) || !add_readers(r, m, user, depth + 1)) return false;
       continue;
     }
+    if (s->recomputed[user]) return false; /* it lives in several groups */
     const uint32_t number = group_number(r, user);
     bool known = number == m->owner;
     for (uint32_t i = 0; i < m->reader_count; i++) known |= m->readers[i] == number;
     if (known) continue;
-    if (m->reader_count == MAX_READERS || s->recomputed[user]) return false; /* a recomputed reader lives in several groups */
+    if (m->reader_count == MAX_READERS) return false;
     m->readers[m->reader_count++] = number;
   }
   return true;

@@ -273,6 +273,13 @@ bool group_finish(grouping *s, fusion_group *group, const char **why_not) {
 bool group_unite_all(grouping *s, const uint32_t *groups, uint32_t count, group_kind kind, uint32_t hero, fusion_group *out,
                      const char **why_not) {
   const fusion_group *first = &s->c->groups.at[groups[0]];
+  uint32_t members = 0;
+  *out = (fusion_group){0};
+  for (uint32_t i = 0; i < count; i++) members += s->c->groups.at[groups[i]].count;
+  if (members > GROUP_MOST_MEMBERS) {
+    *why_not = "size";
+    return false;
+  }
   *out = (fusion_group){.kind = (uint8_t)kind, .hero = hero, .count = first->count, .nodes = first->nodes};
   for (uint32_t i = 1; i < count; i++) {
     const fusion_group so_far = *out;
