@@ -56,6 +56,10 @@ static double stencil_margin(const fusion_context *c, uint32_t hero) {
 /* A value below overlapping windows that are reduced is computed for every tap, behind the tests of their borders. */
 static double window_factor(const fusion_context *c, uint32_t hero, uint32_t node) {
   enum { BEHIND_TESTS = 2 };
+  uint32_t below = ir_arg(c->graph, hero, 0);
+  while (fusion_is_view(c->graph, below) && ir_at(c->graph, below)->op != IR_OP_window && ir_at(c->graph, below)->op != IR_OP_concat)
+    below = ir_arg(c->graph, below, 0);
+  if (ir_at(c->graph, below)->op != IR_OP_window) return 1;
   const double own = elements_of(c, node), taps = elements_of(c, ir_arg(c->graph, hero, 0));
   return own > 0 && taps > own ? BEHIND_TESTS * taps / own : 1;
 }

@@ -308,6 +308,13 @@ static uint32_t place_contract(rebuild *r) {
 
 /* ---- sources ---- */
 
+/* A launch and two passes cost less than reading across the channels. */
+static bool pays(const fusion_context *c, const ir_tensor *t) {
+  const cost_profile *p = c->options->profile;
+  const double bytes = (double)schedule_hint(c->graph->pool, ir_tensor_elements(c->graph->pool, t)) * ir_dtypes[t->dtype].bytes;
+  return bytes * (p->strided_factor - 2) / p->cache_gbs > p->launch_ns;
+}
+
 /* The source below the positions and taps of a contraction that will be turned, if its channels make vectors. */
 static void find_source(const fusion_context *c, uint32_t node, uint8_t *convert) {
   const ir_graph *g = c->graph;
@@ -318,7 +325,7 @@ static void find_source(const fusion_context *c, uint32_t node, uint8_t *convert
     while (ir_at(g, at)->op == IR_OP_window || ir_at(g, at)->op == IR_OP_pad) at = ir_arg(g, at, 0);
     const ir_node *n = ir_at(g, at);
     if (!window || (n->op != IR_OP_input && n->op != IR_OP_state) || n->type.rank < 3 || !is_constant(g, ir_arg(g, node, 1 - o))) continue;
-    convert[at] |= expr_is_const(g->pool, n->type.dims[1], &channels) && channels >= (int64_t)schedule_lanes(c);
+    convert[at] |= expr_is_const(g->pool, n->type.dims[1], &channels) && channels >= (int64_t)schedule_lanes(c) && pays(c, &n->type);
   }
 }
 
