@@ -59,6 +59,7 @@ void vk_query_features(const vk_api *api, const snt_host_alloc *alloc, VkPhysica
   api->vkGetPhysicalDeviceFeatures2(physical, &out->core);
   const VkPhysicalDeviceFeatures had = out->core.features;
   out->core.features = (VkPhysicalDeviceFeatures){
+      .robustBufferAccess = had.robustBufferAccess, /* reads outside a buffer are harmless, so kernels need not guard them */
       .shaderInt16 = had.shaderInt16,
       .shaderInt64 = had.shaderInt64,
       .shaderFloat64 = had.shaderFloat64,
@@ -87,6 +88,7 @@ static void query_caps(const vk_features *features, const VkPhysicalDeviceSubgro
   caps->exact_div = caps->exact_sqrt = false; /* 2.5 ULP is all that Vulkan promises */
   caps->prefetch = caps->stream = caps->async_copy = caps->mma = caps->atomics_f32 = caps->keeps_math = false;
   caps->texel = caps->images = caps->nan_unsafe = true;
+  caps->oob_zero = core->robustBufferAccess; /* outside: zero or something else of the buffer; whoever reads there selects afterwards */
 }
 
 static uint32_t larger(uint64_t a, uint64_t b) { return (uint32_t)(a > b ? a : b); }

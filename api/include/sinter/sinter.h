@@ -114,15 +114,16 @@ typedef struct snt_image_port {
 enum { SNT_COMPILE_UNFUSED = 1, SNT_COMPILE_UNFUSED_NODES = 2, SNT_COMPILE_NO_REWRITES = 4 };
 typedef struct snt_compile_info {
   snt_head head;
-  uint32_t
-      targets; /* SNT_TARGET_*, HOST: kernel IR for the interpreter; 0: the profile's own. The graph for the host device is always kept. */
+  /* SNT_TARGET_*, HOST: kernel IR for the interpreter; 0: the profile's own. The graph for the host device is always kept. */
+  uint32_t targets;
   uint32_t numerics; /* SNT_NUMERICS_DEFAULT or _STRICT */
   uint32_t flags;
   uint64_t peak_bytes; /* budget of scratch, 0: none */
   void *user;
-  int(SNT_CALL *progress)(void *user, const char *stage, double fraction); /* non-zero cancels */
-  void(SNT_CALL *dump)(void *user, const char *stage, const char *text,
-                       size_t length); /* after each pass: the graph; each kernel; the plan */
+  /* Non-zero cancels. */
+  int(SNT_CALL *progress)(void *user, const char *stage, double fraction);
+  /* After each pass: the graph; each kernel; the plan. */
+  void(SNT_CALL *dump)(void *user, const char *stage, const char *text, size_t length);
   uint32_t image_count, image_stride;
   const snt_image_port *images;
 } snt_compile_info;
@@ -218,9 +219,8 @@ typedef struct snt_step {
 SNT_API snt_result SNT_CALL snt_exec_create(snt_device *, const snt_program *, const snt_exec_info *, snt_exec **out, snt_diag *);
 SNT_API uint32_t SNT_CALL snt_exec_job_count(const snt_exec *);
 SNT_API snt_result SNT_CALL snt_exec_job(const snt_exec *, uint32_t job, snt_job *out);
-SNT_API snt_result SNT_CALL snt_exec_run_job(
-    snt_exec *, uint32_t job,
-    snt_diag *); /* any host thread; a failed job may be run again, a done one is SNT_OK, one that another thread is at SNT_NOT_READY */
+/* Any host thread; a failed job may be run again, a done one is SNT_OK, one that another thread is at SNT_NOT_READY. */
+SNT_API snt_result SNT_CALL snt_exec_run_job(snt_exec *, uint32_t job, snt_diag *);
 SNT_API snt_result SNT_CALL snt_exec_prepare(snt_exec *, snt_diag *); /* runs what jobs are left, here */
 SNT_API uint32_t SNT_CALL snt_exec_step_count(const snt_exec *);
 SNT_API snt_result SNT_CALL snt_exec_step(const snt_exec *, uint32_t step, snt_step *out);
