@@ -177,6 +177,7 @@ static bool read_strides(contraction *t, uint32_t member, uint32_t *node, int64_
     *node = ir_arg(c->graph, *node, 0);
   }
   if (ir_at(c->graph, *node)->op != IR_OP_const || at.condition_count) return false;
+  if (c->graph->consts.at[ir_at(c->graph, *node)->payload].kind == IR_CONST_SPLAT) return false; /* a literal wherever it is read */
   ir_expr rest = map_linear(x, &at, ir_at(c->graph, *node)->type.dims);
   for (uint32_t d = 0; d < type->rank; d++) {
     const ir_expr whole = rest;
