@@ -180,7 +180,11 @@ snt_result snt_graph_parse(snt_graph *g, const char *text, size_t length, const 
   if (g->graph.nodes.count > 1) return ir_fail(diag, SNT_E_ORDER, "parse", 0, "the graph is not empty");
   const ir_text_hooks hooks = {.user = (void *)(uintptr_t)source, .load = source && source->find ? find_data : NULL};
   const uint32_t starved = api_starved(g->context);
-  return api_blame(g->context, starved, ir_graph_parse_with(&g->graph, text, length, &hooks, diag), diag);
+  snt_diag own = {.head = SNT_HEAD(diag)};
+  const snt_result r = api_blame(g->context, starved, ir_graph_parse_with(&g->graph, text, length, &hooks, &own), &own);
+  if (r != SNT_OK) g->graph.failed = true, g->graph.first_error = own; /* what there is of it is no graph */
+  if (r != SNT_OK && diag) *diag = own;
+  return r;
 }
 
 snt_result snt_graph_print(const snt_graph *g, char *text, size_t *length) {
