@@ -343,7 +343,7 @@ static void check_pattern(const target *d, const pattern *p, bool with_strict) {
 static void check_device(target *d) {
   snt_diag diag = {0};
   const snt_open_info info = {.head = SNT_HEAD(open_info), .selector = d->selector, .mask = d->mask};
-  const bool small = strstr(d->selector, "oclgrind") != NULL;
+  const bool small = strstr(d->selector, "oclgrind") || (strstr(d->selector, "rusticl") && d->every > 1);
   if (snt_device_open(t.context, &info, &d->device, &diag) != SNT_OK) {
     tap_skip("%s is not here: %s", d->selector, diag.text);
     return;
@@ -376,10 +376,10 @@ static void check_devices(void) {
   target targets[] = {{.selector = "host"},
                       {.selector = "interp"},
                       {.selector = "opencl:pocl", .every = 3, .strict_every = 3},
-                      {.selector = "opencl:rusticl", .every = 8, .strict_every = UINT32_MAX},
-                      {.selector = "vulkan:llvmpipe", .every = 2, .strict_every = 3},
-                      {.selector = "vulkan:llvmpipe", .mask = "vulkan11-min", .every = 4, .strict_every = UINT32_MAX},
-                      {.selector = "vulkan:swiftshader", .every = 5, .strict_every = UINT32_MAX},
+                      {.selector = "opencl:rusticl", .every = 3, .strict_every = UINT32_MAX},
+                      {.selector = "vulkan:llvmpipe", .every = 1, .strict_every = 3},
+                      {.selector = "vulkan:llvmpipe", .mask = "vulkan11-min", .every = 2, .strict_every = UINT32_MAX},
+                      {.selector = "vulkan:swiftshader", .every = 2, .strict_every = UINT32_MAX},
                       {.selector = "cuda-text", .every = 6, .strict_every = UINT32_MAX},
                       {.selector = "opencl:oclgrind", .every = 1, .strict_every = 1}};
   for (uint32_t i = 0; i < sizeof targets / sizeof *targets; i++) {
