@@ -18,13 +18,16 @@
 #define TAP_UNUSED
 #endif
 
-static struct { unsigned run, failed, planned; } tap;
+static struct {
+  unsigned run, failed, planned;
+  bool begun;
+} tap;
 
 TAP_UNUSED static void tap_begin(void) {
-  if (tap.run == 0 && tap.planned == 0) {
-    setvbuf(stdout, NULL, _IOLBF, 0); /* what was checked before a crash must be seen */
-    printf("TAP version 13\n");
-  }
+  if (tap.begun) return;
+  tap.begun = true;
+  setvbuf(stdout, NULL, _IOLBF, 0); /* what was checked before a crash must be seen */
+  printf("TAP version 13\n");
 }
 
 /* Optional: says up front how many checks will run; tap_done then compares. */
