@@ -124,8 +124,8 @@ void ctext_arrays(ctext *c) {
 
 /* Has this memory so few elements that an index into it, read as signed, is exact even before a literal is added? */
 static bool is_small(const ctext *c, const kir_memory *m) {
-  const int64_t limit = 1 << 30, factor = m->dims[0] ? (int64_t)m->dims[0] : 1;
-  if (!m->size_scalar) return m->dims[0] && factor <= limit;
+  const int64_t limit = 1 << 30, factor = m->dims[1] ? (int64_t)m->dims[1] : 1;
+  if (!m->size_scalar) return m->dims[0] && m->dims[0] <= (uint64_t)limit;
   const int64_t most = c->k->scalars.at[m->size_scalar - 1].max;
   return most > 0 && factor <= limit && most <= limit / factor;
 }

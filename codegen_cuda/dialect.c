@@ -122,6 +122,7 @@ const dialect dialect_cuda = {
             [KIR_atomic_min] = ALL("atomicMin(&$m[$j], $V)"),
             [KIR_atomic_max] = ALL("atomicMax(&$m[$j], $V)"),
             [KIR_atomic_or] = ALL("atomicOr(&$m[$j], $V)"),
+            [KIR_atomic_and] = ALL("atomicAnd(&$m[$j], $V)"),
             [KIR_atomic_cas] = ALL("atomicCAS(&$m[$j], $W, $V)"),
             [KIR_tex_sample] = NO_IMAGES,
             [KIR_tex_load] = NO_IMAGES,

@@ -162,6 +162,7 @@ const dialect dialect_opencl = {
             [KIR_atomic_min] = ALL("atomic_min(&$m[$j], $V)"),
             [KIR_atomic_max] = ALL("atomic_max(&$m[$j], $V)"),
             [KIR_atomic_or] = ALL("atomic_or(&$m[$j], $V)"),
+            [KIR_atomic_and] = ALL("atomic_and(&$m[$j], $V)"),
             [KIR_atomic_cas] = ALL("atomic_cmpxchg(&$m[$j], $W, $V)"),
             [KIR_tex_sample] = ALL("read_imagef($m, SNT_SAMPLER_$S, (float2)($0, $1))"),
             [KIR_tex_load] = ALL("read_imagef($m, SNT_NEAREST, (int2)((int)$0, (int)$1))"),

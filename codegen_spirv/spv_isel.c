@@ -68,6 +68,7 @@ static const isel_row rows[KIR_OP_COUNT] = {
     [KIR_atomic_min] = {.s = SpvOpAtomicSMin, .u = SpvOpAtomicUMin, .why = several},
     [KIR_atomic_max] = {.s = SpvOpAtomicSMax, .u = SpvOpAtomicUMax, .why = several},
     [KIR_atomic_or] = {.s = SpvOpAtomicOr, .u = SpvOpAtomicOr, .why = several},
+    [KIR_atomic_and] = {.s = SpvOpAtomicAnd, .u = SpvOpAtomicAnd, .why = several},
     [KIR_atomic_cas] = {.s = SpvOpAtomicCompareExchange, .u = SpvOpAtomicCompareExchange, .why = several},
     [KIR_tex_sample] = SEVERAL, [KIR_tex_load] = SEVERAL, [KIR_tex_store] = SEVERAL,
     [KIR_sg_add] = {.f = SpvOpGroupNonUniformFAdd, .s = SpvOpGroupNonUniformIAdd, .u = SpvOpGroupNonUniformIAdd, .why = several},

@@ -283,6 +283,7 @@ uint32_t spv_special(spv *s, uint32_t inst) {
                                                                    [KIR_atomic_min] = spv_atomic,
                                                                    [KIR_atomic_max] = spv_atomic,
                                                                    [KIR_atomic_or] = spv_atomic,
+                                                                   [KIR_atomic_and] = spv_atomic,
                                                                    [KIR_atomic_cas] = spv_atomic,
                                                                    [KIR_tex_sample] = spv_image,
                                                                    [KIR_tex_load] = spv_image,

@@ -76,22 +76,17 @@ uint32_t fusion_add_constant(fusion_context *c, const char *name, int32_t dtype,
   return c->plan->buffers.count - 1;
 }
 
-static uint64_t literal_elements(const emit *e, const plan_buffer *b) {
-  int64_t n = 1, d;
-  for (uint32_t i = 0; i < b->rank; i++) {
-    if (!expr_is_const(e->x, b->dims[i], &d)) return 0;
-    n *= d;
-  }
-  return (uint64_t)n;
+static ir_expr buffer_elements(const emit *e, const plan_buffer *b) {
+  ir_expr n = 1;
+  for (uint32_t i = 0; i < b->rank; i++) n = expr_mul(e->x, n, b->dims[i]);
+  return n;
 }
 
 /* Reads go through texel buffers where the profile says that they are the fast path: f32, only read, in range of a view. */
 static bool wants_texel(const emit *e, const plan_buffer *b, uint8_t access) {
   const cost_profile *p = e->c->options->profile;
-  ir_expr elements = 1;
   int64_t least, most;
-  for (uint32_t i = 0; i < b->rank; i++) elements = expr_mul(e->x, elements, b->dims[i]);
-  expr_bounds(e->x, elements, &least, &most);
+  expr_bounds(e->x, buffer_elements(e, b), &least, &most);
   return p->reads == COST_READS_TEXEL && p->caps.texel && b->dtype == SNT_F32 && access == KIR_READ && most >= 4 &&
          (uint64_t)most / 4 < p->max_texels;
 }
@@ -99,6 +94,15 @@ static bool wants_texel(const emit *e, const plan_buffer *b, uint8_t access) {
 bool emit_reads_texels(emit *e, uint32_t node) {
   const uint32_t buffer = fusion_buffer_of(e->c, node);
   return !e->arena->failed && buffer < e->c->plan->buffers.count && wants_texel(e, &e->c->plan->buffers.at[buffer], KIR_READ);
+}
+
+/* How many elements the memory has: a literal, or a scalar where a guard may have to ask; else it stays open. The last texel may be part-filled:
+   storage is in 16s. */
+static void set_extent(emit *e, kir_memory *m, ir_expr elements) {
+  const ir_expr count = m->flags & KIR_MEM_TEXEL ? expr_div(e->x, expr_add(e->x, elements, 3), 4) : elements;
+  int64_t literal;
+  if (expr_is_const(e->x, count, &literal)) m->dims[0] = (uint64_t)literal;
+  else if (m->flags & KIR_MEM_OOB_ZERO) m->size_scalar = emit_scalar_for(e, count) + 1;
 }
 
 uint32_t emit_bind(emit *e, uint32_t buffer, uint8_t access) {
@@ -118,10 +122,10 @@ uint32_t emit_bind(emit *e, uint32_t buffer, uint8_t access) {
   kir_memory m = {
       .name = ir_arena_text(e->arena, name, (size_t)length), .space = KIR_GLOBAL, .access = access, .rank = 1, .slot = e->slots.count};
   m.type = kir_t(b->dtype == SNT_BOOL ? SNT_U8 : b->dtype, texel ? 4 : 1);
-  m.dims[0] = texel ? (literal_elements(e, b) + 3) / 4 : literal_elements(e, b); /* the last texel may be part-filled: storage is in 16s */
   m.align = b->align < 64 ? b->align : 64;
   m.flags = texel ? KIR_MEM_TEXEL | (emit_texel_is_safe(e) ? KIR_MEM_OOB_ZERO : 0) : 0;
   m.alias = b->kind == PLAN_STATE ? 1 : 0;
+  set_extent(e, &m, buffer_elements(e, b));
   if (!IR_PUSH(e->arena, &e->slots, buffer) || !IR_PUSH(e->arena, &e->access, access)) e->failed = true;
   return kir_memory_add(e->k, &m);
 }

@@ -100,7 +100,8 @@ ir_expr emit_var_for(emit *, const char *name, uint32_t kernel_value, ir_expr lo
                      ir_expr hi); /* an expression standing for a run-time u32 */
 
 /* ---- expressions to kernel values ---- */
-uint32_t emit_expr(emit *, ir_expr); /* u32 (wrapping); what depends on symbols alone becomes a scalar of the plan */
+uint32_t emit_expr(emit *, ir_expr);       /* u32 (wrapping); what depends on symbols alone becomes a scalar of the plan */
+uint32_t emit_scalar_for(emit *, ir_expr); /* the scalar parameter of an expression of symbols alone */
 uint32_t emit_conditions(emit *, uint32_t count,
                          const map_condition *); /* bool (or bool vector along lanes): the conjunction; 0 when count is 0 */
 kir_type emit_compute_type(const emit *, int32_t dtype, uint32_t lanes);

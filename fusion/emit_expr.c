@@ -13,9 +13,10 @@ static bool has_vars(const expr_pool *x, ir_expr e) {
 
 static kir_type u32(void) { return kir_t(SNT_U32, 1); }
 
-static uint32_t read_scalar(emit *e, ir_expr expression) {
+/* The kernel's scalar parameter that the plan computes from an expression of symbols alone. */
+uint32_t emit_scalar_for(emit *e, ir_expr expression) {
   for (uint32_t i = 0; i < e->scalars.count; i++)
-    if (e->scalars.at[i].expression == expression) return kir_scalar_read(e->k, e->scalars.at[i].scalar);
+    if (e->scalars.at[i].expression == expression) return e->scalars.at[i].scalar;
   int64_t lo, hi;
   char name[16];
   expr_bounds(e->x, expression, &lo, &hi);
@@ -25,8 +26,10 @@ static uint32_t read_scalar(emit *e, ir_expr expression) {
                                          lo < 0 || hi > UINT32_MAX ? UINT32_MAX : hi, lo < 0 || multiple < 1 ? 1 : multiple);
   const emit_scalar entry = {expression, scalar};
   if (!IR_PUSH(e->arena, &e->scalars, entry)) e->failed = true;
-  return kir_scalar_read(e->k, scalar);
+  return scalar;
 }
+
+static uint32_t read_scalar(emit *e, ir_expr expression) { return kir_scalar_read(e->k, emit_scalar_for(e, expression)); }
 
 /* A product: its symbolic factors make one scalar. */
 static uint32_t put_product(emit *e, const expr_node *n) {

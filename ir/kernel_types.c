@@ -35,7 +35,8 @@ uint32_t kir_index_count(const kir_inst *in) {
   case KIR_atomic_add:
   case KIR_atomic_min:
   case KIR_atomic_max:
-  case KIR_atomic_or: return in->arg_count ? in->arg_count - 1u : 0;
+  case KIR_atomic_or:
+  case KIR_atomic_and: return in->arg_count ? in->arg_count - 1u : 0;
   case KIR_atomic_cas: return in->arg_count >= 2 ? in->arg_count - 2u : 0;
   case KIR_load:
   case KIR_prefetch:
@@ -61,6 +62,7 @@ static kir_type own_type(const kir_kernel *k, const kir_inst *in, const uint32_t
   case KIR_atomic_min:
   case KIR_atomic_max:
   case KIR_atomic_or:
+  case KIR_atomic_and:
   case KIR_atomic_cas: return m ? m->type : in->type;
   case KIR_tex_sample:
   case KIR_tex_load: return m ? kir_texel_type(m) : in->type;
@@ -207,7 +209,8 @@ static const char *check_atomic(const kir_kernel *k, const kir_inst *in, const u
   for (uint32_t i = count; i < in->arg_count; i++)
     if (!kir_same(arg_type(k, args, i), m->type)) return "the value must be the memory's element";
   const bool integer = base == SNT_I32 || base == SNT_U32 || base == SNT_I64 || base == SNT_U64;
-  return integer || (base == SNT_F32 && in->op != KIR_atomic_or && in->op != KIR_atomic_cas) ? NULL : "no atomic operation on this type";
+  const bool bits = in->op == KIR_atomic_or || in->op == KIR_atomic_and || in->op == KIR_atomic_cas;
+  return integer || (base == SNT_F32 && !bits) ? NULL : "no atomic operation on this type";
 }
 
 static const char *check_memory(const kir_kernel *k, const kir_inst *in, const uint32_t *args) {
@@ -305,6 +308,7 @@ const char *kir_type_error(const kir_kernel *k, const kir_inst *in, const uint32
   case KIR_atomic_min:
   case KIR_atomic_max:
   case KIR_atomic_or:
+  case KIR_atomic_and:
   case KIR_atomic_cas: return check_memory(k, in, args);
   case KIR_tex_sample:
   case KIR_tex_load:

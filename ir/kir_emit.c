@@ -85,6 +85,7 @@ uint32_t kir_written_memory(const kir_inst *in) {
   case KIR_atomic_min:
   case KIR_atomic_max:
   case KIR_atomic_or:
+  case KIR_atomic_and:
   case KIR_atomic_cas: return in->index + 1;
   default: return 0;
   }

@@ -247,6 +247,7 @@ static int64_t combine_int(uint32_t op, bool is_signed, int64_t old, int64_t v, 
   case KIR_atomic_min: return less ? v : old;
   case KIR_atomic_max: return less ? old : v;
   case KIR_atomic_or: return old | v;
+  case KIR_atomic_and: return old & v;
   default: return old == v ? replacement : old;
   }
 }

@@ -68,6 +68,7 @@ kir_type kir_literal_type(const kir_kernel *k, const kir_inst *in, const uint32_
   case KIR_atomic_min:
   case KIR_atomic_max:
   case KIR_atomic_or:
+  case KIR_atomic_and:
   case KIR_atomic_cas: return memory_literal(k, in, n);
   case KIR_tex_sample: return kir_t(SNT_F32, 1);
   case KIR_tex_load: return lane;

@@ -70,6 +70,7 @@ static uint8_t value_level(const kir_uniformity *u, uint32_t i) {
   case KIR_atomic_min:
   case KIR_atomic_max:
   case KIR_atomic_or:
+  case KIR_atomic_and:
   case KIR_atomic_cas: return KIR_UNIFORM_ITEM;
   case KIR_loop: return own_control(u, i);
   case KIR_carry: return carry_level(u, i);

@@ -1,5 +1,6 @@
 /* Narrow elements in a buffer of u32 words, for devices that cannot address less. Whole aligned words are loaded and stored as such. A single element
-   is written by two atomics: this item alone writes those bits, so adding the difference changes nothing else, whatever its neighbours do. */
+   is written by two atomics, its bits cleared and then set: neighbours keep theirs, and items that write the same value to the same place (tiles
+   that overlap at an edge) agree whatever their order. */
 #include "ir/kir_narrow.h"
 
 typedef struct packing {
@@ -107,9 +108,9 @@ static uint32_t atomic(const packing *p, kir_op op, uint32_t word, uint32_t valu
 
 static void store_lane(const packing *p, uint32_t lane, uint32_t bits) {
   const uint32_t at = element(p, lane), word = word_of(p, at), shift = shift_of(p, at);
-  const uint32_t held = atomic(p, KIR_atomic_or, word, lit(p, 0));
-  const uint32_t old = kir_2(p->k, KIR_and, kir_2(p->k, KIR_shr, held, shift), lit(p, mask_of(p)));
-  atomic(p, KIR_atomic_add, word, kir_2(p->k, KIR_shl, kir_2(p->k, KIR_sub, bits, old), shift));
+  const uint32_t own = kir_2(p->k, KIR_shl, lit(p, mask_of(p)), shift);
+  atomic(p, KIR_atomic_and, word, kir_2(p->k, KIR_xor, own, kir_const_int(p->k, u32xn(1), UINT32_MAX)));
+  atomic(p, KIR_atomic_or, word, kir_2(p->k, KIR_shl, bits, shift));
 }
 
 void narrow_store_words(kir_kernel *k, const narrow_access *a, uint32_t value) {

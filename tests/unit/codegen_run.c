@@ -137,7 +137,7 @@ static void check_random(run *r, uint64_t seed) {
    of summation shows ---- */
 static uint64_t elements(const kir_kernel *k, const kir_memory *m, const uint32_t *block, uint64_t groups) {
   uint64_t n = 1;
-  if (m->size_scalar) return (m->dims[0] ? m->dims[0] : 1) * block[k->scalars.at[m->size_scalar - 1].offset / 4];
+  if (m->size_scalar) return (m->dims[1] ? m->dims[1] : 1) * block[k->scalars.at[m->size_scalar - 1].offset / 4];
   for (uint32_t i = 0; i < m->rank; i++) n *= m->dims[i];
   return m->space == KIR_SCRATCH ? n * groups : n;
 }

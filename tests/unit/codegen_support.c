@@ -55,6 +55,7 @@ static const char shim[] =
     "template <class T> static inline T atomicMin(T *p, T x) { T old = *p; if (x < old) *p = x; return old; }\n"
     "template <class T> static inline T atomicMax(T *p, T x) { T old = *p; if (x > old) *p = x; return old; }\n"
     "template <class T> static inline T atomicOr(T *p, T x) { T old = *p; *p |= x; return old; }\n"
+    "template <class T> static inline T atomicAnd(T *p, T x) { T old = *p; *p &= x; return old; }\n"
     "template <class T> static inline T atomicCAS(T *p, T a, T x) { T old = *p; if (old == a) *p = x; return old; }\n"
     "static inline unsigned __float_as_uint(float x) { unsigned u; memcpy(&u, &x, 4); return u; }\n"
     "static inline float __uint_as_float(unsigned u) { float x; memcpy(&x, &u, 4); return x; }\n"

@@ -296,7 +296,7 @@ static void test_case(const char *part, const image_case *c) {
 
 #if defined(__SANITIZE_ADDRESS__)
 /* The loader unloads drivers and layers with what they still hold, so nothing can say whose it is. door_calls counts the library's own memory. */
-const char *__lsan_default_options(void);
+__attribute__((visibility("default"))) const char *__lsan_default_options(void);
 const char *__lsan_default_options(void) { return "detect_leaks=0"; }
 #endif
 

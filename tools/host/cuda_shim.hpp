@@ -230,6 +230,7 @@ SNT_ATOMIC(atomicAdd, (T)(old + v))
 SNT_ATOMIC(atomicMin, v < old ? v : old)
 SNT_ATOMIC(atomicMax, v > old ? v : old)
 SNT_ATOMIC(atomicOr, (T)(old | v))
+SNT_ATOMIC(atomicAnd, (T)(old & v))
 SNT_ATOMIC(atomicExch, v)
 #undef SNT_ATOMIC
 template <class T> static inline T atomicCAS(T *p, T expected, T v) {
