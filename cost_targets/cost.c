@@ -37,9 +37,28 @@ static double memory_time(const cost_profile *p, const cost_work *w, double *byt
   return first + repeats;
 }
 
+static bool divides(uint32_t op) { return op == IR_OP_div || op == IR_OP_sqrt || op == IR_OP_rsqrt || op == IR_OP_recip; }
+
+double cost_class_cycles(const cost_profile *p, uint32_t op) {
+  if (ir_ops[op].flags & IR_EXPENSIVE) return p->special_cycles;
+  return divides(op) ? p->div_cycles : p->op_cycles;
+}
+
+static cost_type type_of(int32_t dtype) {
+  if (!ir_dtypes[dtype].is_float) return COST_INT;
+  if (dtype == SNT_F64) return COST_F64;
+  return dtype == SNT_F32 ? COST_F32 : COST_F16;
+}
+
+double cost_op_cycles(const cost_profile *p, uint32_t op, int32_t dtype) {
+  const double own = (double)p->cycles[op][type_of(dtype)];
+  return own > 0 ? own : cost_class_cycles(p, op);
+}
+
 static double compute_time(const cost_profile *p, const cost_work *w) {
   const double vectors = 1 / at_least(p->lanes, 1);
-  const double cycles = (w->ops + w->index_ops) * vectors * p->op_cycles + w->fmas * vectors / at_least(p->fma_per_cycle, 1e-3) +
+  const double fmas = at_least(p->fma_per_cycle * p->contract_share, 1e-3);
+  const double cycles = (w->ops + w->index_ops) * vectors * p->op_cycles + w->fmas * vectors / fmas + w->extra_cycles * vectors +
                         w->specials * vectors * p->special_cycles + w->divs * vectors * p->div_cycles;
   double units = p->units;
   const double busy = w->items / at_least(p->lanes, 1);

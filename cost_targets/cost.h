@@ -16,6 +16,7 @@ typedef struct cost_work {
   double items;                     /* independent result elements: parallelism */
   double ops, fmas, specials, divs; /* scalar operations in all, recompute included */
   double index_ops;                 /* integer operations that do not vanish (div, mod, conditions) */
+  double extra_cycles;              /* of lanes, beyond what the classes above say: operators with a number of their own; may be negative */
   double live_registers;            /* proxy: values live at once */
   double barriers, groups;
   uint32_t stream_count;
@@ -24,5 +25,6 @@ typedef struct cost_work {
 typedef struct cost_estimate {
   double ns, launch_ns, compute_ns, memory_ns, spill_ns, bytes;
 } cost_estimate;
+double cost_class_cycles(const cost_profile *, uint32_t op); /* what add, div or a transcendental costs, by the operator's class */
 void cost_kernel(const cost_profile *, const cost_work *, cost_estimate *out);
 #endif

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-typedef enum { KEY_TEXT, KEY_DOUBLE, KEY_U32, KEY_U64, KEY_U8, KEY_BOOL, KEY_SIMD, KEY_READS } key_kind;
+typedef enum { KEY_TEXT, KEY_DOUBLE, KEY_U32, KEY_U64, KEY_U8, KEY_BOOL, KEY_SIMD, KEY_READS, KEY_CYCLES } key_kind;
 typedef struct key_info {
   const char *name;
   uint8_t kind;
@@ -26,7 +26,7 @@ static const key_info keys[] = {
     FIELD(KEY_DOUBLE, launch_ns, "ns"), FIELD(KEY_DOUBLE, group_ns, "ns"),
     FIELD(KEY_DOUBLE, dram_gbs, "GB/s"), FIELD(KEY_DOUBLE, cache_gbs, "GB/s"), FIELD(KEY_DOUBLE, l1_gbs, "GB/s"), FIELD(KEY_DOUBLE, strided_factor, ""),
     FIELD(KEY_DOUBLE, stream_store_factor, ""), FIELD(KEY_DOUBLE, stream_threshold, "B"), FIELD(KEY_DOUBLE, ghz, "GHz"), FIELD(KEY_DOUBLE, fma_per_cycle, ""),
-    FIELD(KEY_DOUBLE, op_cycles, ""), FIELD(KEY_DOUBLE, special_cycles, ""), FIELD(KEY_DOUBLE, div_cycles, ""),
+    FIELD(KEY_DOUBLE, op_cycles, ""), FIELD(KEY_DOUBLE, special_cycles, ""), FIELD(KEY_DOUBLE, div_cycles, ""), FIELD(KEY_DOUBLE, contract_share, ""),
     FIELD(KEY_DOUBLE, scalar_load_cycles, ""), FIELD(KEY_DOUBLE, vector_load_cycles, ""), FIELD(KEY_DOUBLE, lane_load_cycles, ""),
     FIELD(KEY_DOUBLE, barrier_ns, "ns"), FIELD(KEY_DOUBLE, spill_cycles, ""),
     FIELD(KEY_U32, max_bindings, ""), FIELD(KEY_U32, max_scalar_bytes, "B"), FIELD(KEY_U32, max_items, ""), FIELD(KEY_U32, max_trips, ""),
@@ -47,10 +47,29 @@ typedef struct word {
   size_t length;
 } word;
 
-static const key_info *find_key(word w) {
+static const char *const type_names[COST_TYPE_COUNT] = {[COST_F32] = "f32", [COST_F16] = "f16", [COST_F64] = "f64", [COST_INT] = "int"};
+
+/* `cycles.OP.TYPE`, where OP may hold dots itself. */
+static bool find_cycles(word w, key_info *out) {
+  static const char prefix[] = "cycles.";
+  const size_t before = sizeof prefix - 1;
+  if (w.length <= before || memcmp(w.at, prefix, before)) return false;
+  for (uint32_t t = 0; t < COST_TYPE_COUNT; t++) {
+    const size_t length = strlen(type_names[t]);
+    if (w.length < before + length + 2 || memcmp(w.at + w.length - length, type_names[t], length) || w.at[w.length - length - 1] != '.')
+      continue;
+    const ir_op op = ir_op_find(w.at + before, w.length - before - length - 1);
+    *out = (key_info){"cycles", KEY_CYCLES, (uint16_t)(offsetof(cost_profile, cycles) + sizeof(float) * (op * COST_TYPE_COUNT + t)),
+                      sizeof(float), ""};
+    return op != IR_OP_NONE;
+  }
+  return false;
+}
+
+static const key_info *find_key(word w, key_info *storage) {
   for (uint32_t i = 0; i < IR_COUNT(keys); i++)
     if (strlen(keys[i].name) == w.length && !memcmp(keys[i].name, w.at, w.length)) return &keys[i];
-  return NULL;
+  return find_cycles(w, storage) ? storage : NULL;
 }
 
 static bool is_space(char c) { return c == ' ' || c == '\t' || c == '\r'; }
@@ -95,6 +114,7 @@ static bool set_value(cost_profile *p, const key_info *key, word value) {
   if (!parse_number(value, &number)) return false;
   switch (key->kind) {
   case KEY_DOUBLE: *(double *)(void *)field = number; return true;
+  case KEY_CYCLES: *(float *)(void *)field = (float)number; return number < 1e9;
   case KEY_U32:
     if (number > 4294967295.0) return false;
     for (uint32_t i = 0; i < (strcmp(key->name, "max_grid") ? 1u : 3u); i++) ((uint32_t *)(void *)field)[i] = (uint32_t)number;
@@ -128,7 +148,8 @@ static snt_result parse_line(cost_profile *p, const char *at, const char *end, u
   at++;
   const word value = next_word(&at, end), unit = next_word(&at, end);
   if (equals(name, "base")) return parse_base(p, value, line, depth, diag);
-  const key_info *key = find_key(name);
+  key_info storage;
+  const key_info *key = find_key(name, &storage);
   if (!key)
     return ir_fail(diag, SNT_E_PARSE, "profile", 0, "line %u: unknown key %.*s", line, (int)(name.length < 60 ? name.length : 60), name.at);
   if (!equals(unit, key->unit))
@@ -161,6 +182,7 @@ snt_result cost_profile_parse(cost_profile *out, const char *text, size_t length
                     .ghz = 1,
                     .fma_per_cycle = 1,
                     .op_cycles = 1,
+                    .contract_share = 1,
                     .strided_factor = 1,
                     .stream_store_factor = 1,
                     .offset_align = 256};
@@ -169,6 +191,12 @@ snt_result cost_profile_parse(cost_profile *out, const char *text, size_t length
   set_caps_target(&p);
   *out = p;
   return SNT_OK;
+}
+
+static void print_cycles(const cost_profile *p, ir_text *out) {
+  for (uint32_t op = 1; op < IR_OP_COUNT; op++)
+    for (uint32_t t = 0; t < COST_TYPE_COUNT; t++)
+      if (p->cycles[op][t] > 0) ir_text_format(out, "cycles.%s.%s = %.6g\n", ir_ops[op].name, type_names[t], (double)p->cycles[op][t]);
 }
 
 void cost_profile_print(const cost_profile *p, ir_text *out) {
@@ -187,6 +215,7 @@ void cost_profile_print(const cost_profile *p, ir_text *out) {
     }
     ir_text_format(out, "%s%s\n", *keys[i].unit ? " " : "", keys[i].unit);
   }
+  print_cycles(p, out);
 }
 
 const cost_profile *cost_profile_builtin(const char *name, cost_profile *storage) {

@@ -3,10 +3,12 @@
    Facts, not class names, decide: `simd` (who forms vectors), `reads`, widths, caches, launch cost. */
 #ifndef COST_PROFILE_H
 #define COST_PROFILE_H
+#include "ir/graph.h"
 #include "ir/kir_pass.h"
 
 typedef enum { COST_SIMD_EXPLICIT, COST_SIMD_LANES } cost_simd;
 typedef enum { COST_READS_STORAGE, COST_READS_TEXEL } cost_reads;
+typedef enum { COST_F32, COST_F16, COST_F64, COST_INT, COST_TYPE_COUNT } cost_type; /* f16 stands for bf16 too, int for integers and bool */
 
 typedef struct cost_profile {
   char name[32];
@@ -29,6 +31,8 @@ typedef struct cost_profile {
   double ghz;
   double fma_per_cycle;                         /* vector FMAs a unit issues a cycle */
   double op_cycles, special_cycles, div_cycles; /* a vector of `lanes`: add/mul; transcendental (our expansion); division or sqrt */
+  float cycles[IR_OP_COUNT][COST_TYPE_COUNT];   /* `cycles.exp.f32`: of this operator; 0: what its class says */
+  double contract_share;                        /* of fma_per_cycle, that contraction kernels reach */
   double scalar_load_cycles, vector_load_cycles, lane_load_cycles;
   double barrier_ns;
   double spill_cycles; /* store and reload of one register */
@@ -39,6 +43,9 @@ typedef struct cost_profile {
   uint32_t subgroup_min, subgroup_max, offset_align;
   kir_caps caps;
 } cost_profile;
+
+/* Cycles of a vector of `lanes` results of a pointwise operator, by its own number or its class. */
+double cost_op_cycles(const cost_profile *, uint32_t op, int32_t dtype);
 
 snt_result cost_profile_parse(cost_profile *, const char *text, size_t length, snt_diag *); /* `base = pocl` inherits */
 void cost_profile_print(const cost_profile *, ir_text *);

@@ -77,6 +77,11 @@ static double recompute_factor(const fusion_context *c, const fusion_group *grou
   return times > MARGIN ? times : MARGIN;
 }
 
+/* What the profile knows of this operator, beyond its class. */
+static double own_cycles(const fusion_context *c, const ir_node *n) {
+  return cost_op_cycles(c->options->profile, n->op, n->type.dtype) - cost_class_cycles(c->options->profile, n->op);
+}
+
 static void add_operations(const fusion_context *c, const fusion_group *group, cost_work *w) {
   const double items = elements_of(c, group->hero);
   for (uint32_t i = 0; i < group->count; i++) {
@@ -86,6 +91,7 @@ static void add_operations(const fusion_context *c, const fusion_group *group, c
     /* a small value broadcast to many elements is computed for each of them when it is inlined in a flat loop */
     double times = elements_of(c, node) * recompute_factor(c, group, node);
     if (group->kind == GROUP_LOOP && times < items) times = items;
+    if (flags & IR_POINTWISE) w->extra_cycles += times * own_cycles(c, n);
     if (n->op == IR_OP_contract) w->fmas += elements_of(c, node) * contract_depth(c, node);
     else if (flags & IR_REDUCE) w->ops += elements_of(c, ir_arg(c->graph, node, 0));
     else if (flags & IR_EXPENSIVE) w->specials += times;
