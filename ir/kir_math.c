@@ -24,19 +24,24 @@ static uint32_t refuse(kir_kernel *out, const char *format, const char *a, const
 }
 
 static kv with_error(km *m, kir_op op, float ulp, uint32_t count, const kv *args) {
-  if (m->same_bits && !m->exact_div)
-    return refuse(m->k, "%s without correct rounding is not supported in %s", kir_ops[op].name, "reproducible mode");
   const kir_inst in = {.op = (uint16_t)op, .ulp = m->same_bits ? 0.5f : ulp};
   return kir_put(m->k, &in, count, args);
 }
 
-kv km_div(km *m, kv a, kv b) { return with_error(m, KIR_div, 2.5f, 2, (kv[]){a, b}); }
+kv km_div(km *m, kv a, kv b) { return m->repairs ? km_exact_div(m, a, b) : with_error(m, KIR_div, 2.5f, 2, (kv[]){a, b}); }
+kv km_rcp(km *m, kv a, kv unused) {
+  (void)unused;
+  return km_div(m, km_f(m, 1), a);
+}
+kv km_sqrt(km *m, kv a, kv unused) {
+  (void)unused;
+  return m->repairs ? km_exact_sqrt(m, a) : with_error(m, KIR_sqrt, 3, 1, &a);
+}
 
 /* One operation, which devices round as they like; in two, each rounds in one way. */
 kv km_inverse_root(km *m, kv a) {
   if (!m->same_bits) return with_error(m, KIR_rsqrt, 6, 1, &a);
-  const kv root = with_error(m, KIR_sqrt, 3, 1, &a);
-  return km_div(m, km_f(m, 1), root);
+  return km_div(m, km_f(m, 1), km_sqrt(m, a, 0));
 }
 
 void km_rare(km *m, kv bits, uint32_t limit, km_slow *slow, kv in, kv *inout, uint32_t count) {
@@ -66,7 +71,8 @@ uint32_t kir_math_expand(kir_kernel *out, const kir_inst *inst, uint32_t a, uint
   km m = {.k = out,
           .lanes = inst->type.lanes,
           .fma = caps->fma_fused && caps->fma_fast && !same_bits,
-          .exact_div = caps->exact_div && (caps->exact_sqrt || !same_bits),
+          .exact_div = caps->exact_div || same_bits,
+          .repairs = same_bits && !(caps->exact_div && caps->exact_sqrt),
           .same_bits = same_bits,
           .loose = wants_cheap(row, inst, caps),
           .may_flush = inst->ulp >= 2,

@@ -2,9 +2,16 @@
 #include "ir/kir_pass_private.h"
 
 /* Devices that divide exactly have an exact remainder too. */
-static bool is_math(const kir_inst *in, const kir_caps *caps) {
-  if (in->op == KIR_rem) return kir_is_float(in->type.base) && in->type.base != SNT_F64 && !caps->exact_div;
-  return (kir_ops[in->op].attrs & KA_MATH) || in->op == KIR_rsqrt;
+static bool is_math(const kir_kernel *k, const kir_inst *in, const kir_caps *caps) {
+  const bool real = kir_is_float(in->type.base) && in->type.base != SNT_F64, same_bits = k->mode == SNT_NUMERICS_REPRODUCIBLE;
+  switch (in->op) {
+  case KIR_rem: return real && !caps->exact_div;
+  case KIR_div:
+  case KIR_rcp: return real && same_bits && !caps->exact_div;
+  case KIR_sqrt: return real && same_bits && !caps->exact_sqrt;
+  case KIR_rsqrt: return same_bits || !caps->keeps_math;
+  default: return (kir_ops[in->op].attrs & KA_MATH) && (same_bits || !caps->keeps_math);
+  }
 }
 
 static snt_result expand(kir_clone *c, uint32_t i, const kir_caps *caps, snt_diag *diag) {
@@ -23,7 +30,7 @@ snt_result kir_pass_math(const kir_kernel *in, kir_kernel *out, const kir_caps *
   kir_clone c;
   SNT_TRY(kir_clone_begin(&c, in, out));
   for (uint32_t i = 1; i < in->insts.count && !out->failed; i++) {
-    if (is_math(kir_at(in, i), caps) && (!caps->keeps_math || in->mode == SNT_NUMERICS_REPRODUCIBLE)) SNT_TRY(expand(&c, i, caps, diag));
+    if (is_math(in, kir_at(in, i), caps)) SNT_TRY(expand(&c, i, caps, diag));
     else kir_clone_inst(&c, i);
   }
   return kir_pass_end(out, "math", diag);

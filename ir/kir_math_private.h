@@ -11,6 +11,7 @@ typedef struct km {
   bool fma;       /* a fused multiply-add exists and is fast */
   bool exact_div; /* division and 1/sqrt need no correction */
   bool same_bits; /* reproducible mode: nothing may depend on the device */
+  bool repairs;   /* and the device's own division or root is not exact: ir/kir_math_exact.c */
   bool loose;     /* the cheap variant is wanted */
   bool may_flush; /* results below 2^-126 may become 0 everywhere */
   bool has_dom;   /* the argument is proven to lie in lo..hi, so it is no NaN either */
@@ -47,8 +48,10 @@ KM_2(lt) KM_2(le) KM_2(gt) KM_2(ge) KM_2(eq) KM_2(ne)
   return kir_3(m->k, KIR_fma, a, b, c);
 }
 static inline kv km_select(km *m, kv condition, kv a, kv b) { return kir_3(m->k, KIR_select, condition, a, b); }
-kv km_div(km *m, kv a, kv b);    /* within 2.5 ULP: the legaliser must not correct it */
-kv km_inverse_root(km *m, kv a); /* 1 / sqrt within 6 ULP */
+kv km_div(km *m, kv a, kv b);       /* within 2.5 ULP: the legaliser must not correct it; rounded correctly in reproducible mode */
+kv km_inverse_root(km *m, kv a);    /* 1 / sqrt within 6 ULP */
+kv km_exact_div(km *m, kv a, kv b); /* rounded correctly whatever the device's own division does: ir/kir_math_exact.c */
+kv km_exact_sqrt(km *m, kv a);
 
 /* ---- ir/kir_math_common.c ---- */
 kv km_mad(km *m, kv a, kv b, kv c);
@@ -82,5 +85,5 @@ kv km_log_reduce(km *m, kv x, uint32_t from, kv *f);
 
 /* ---- the functions ---- */
 km_function km_exp, km_exp2, km_expm1, km_sinh, km_cosh, km_tanh, km_sigmoid, km_log, km_log2, km_log1p, km_asinh, km_acosh, km_atanh;
-km_function km_sin, km_cos, km_tan, km_asin, km_acos, km_atan, km_atan2, km_pow, km_erf, km_rsqrt, km_rem;
+km_function km_sin, km_cos, km_tan, km_asin, km_acos, km_atan, km_atan2, km_pow, km_erf, km_rsqrt, km_rcp, km_sqrt, km_rem;
 #endif

@@ -7,11 +7,13 @@ static const char *missing_type(uint32_t base, const kir_caps *caps) {
   return NULL;
 }
 
-/* Reproducible results need operations that round once, everywhere. */
+/* Reproducible results need operations that round once, everywhere; the math pass has its own division and root for f32. */
 static const char *missing_rounding(const kir_inst *in, const kir_caps *caps) {
-  if (in->type.base != SNT_F32 && in->type.base != SNT_F64) return NULL;
+  if (in->op == KIR_fma && kir_is_float(in->type.base))
+    return caps->fma_fused ? NULL : "fused multiply-add, which reproducible mode asks for";
+  if (in->op == KIR_rem && in->type.base == SNT_F32) return caps->exact_div ? NULL : "an exact remainder, which reproducible mode asks for";
+  if (in->type.base != SNT_F64) return NULL;
   switch (in->op) {
-  case KIR_fma: return caps->fma_fused ? NULL : "fused multiply-add, which reproducible mode asks for";
   case KIR_div:
   case KIR_rcp: return caps->exact_div ? NULL : "correctly rounded division, which reproducible mode asks for";
   case KIR_sqrt:

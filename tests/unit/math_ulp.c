@@ -75,6 +75,7 @@ static bool do_float(const machine *v, uint32_t op, uint32_t *out, const uint32_
   case KIR_mul: FLOATS(put(v, x * y));
   case KIR_div: FLOATS(put_rough(v, x / y, 2));
   case KIR_rsqrt: FLOATS(put_rough(v, v->d.root_once ? (float)(1 / sqrt((double)x)) : 1 / sqrtf(x), 4));
+  case KIR_sqrt: FLOATS(put_rough(v, sqrtf(x), 2));
   case KIR_fma: FLOATS(put(v, fmaf(x, y, get(v, z[c]))));
   case KIR_neg: WORDS(x ^ 0x80000000);
   case KIR_abs: WORDS(x & 0x7fffffff);
@@ -181,6 +182,7 @@ typedef struct request {
   float ulp;
   bool has_dom;
   float lo, hi;
+  bool same_bits;
 } request;
 
 static kir_caps caps_of(const device *d) {
@@ -202,6 +204,7 @@ static uint32_t expand(kir_kernel *k, const request *r, const device *d, uint32_
 static bool make_machine(machine *v, ir_arena *arena, const request *r, const device *d) {
   kir_kernel *k = IR_NEW(arena, kir_kernel);
   kir_init(k, arena, "math");
+  k->mode = r->same_bits ? SNT_NUMERICS_REPRODUCIBLE : SNT_NUMERICS_DEFAULT;
   uint32_t args[2];
   for (uint32_t i = 0; i < 2; i++) args[i] = kir_splat(k, kir_scalar_read(k, kir_scalar_add(k, i ? "b" : "a", SNT_F32, 0, 0, 0)), r->lanes);
   const uint32_t result = expand(k, r, d, args[0], args[1]);
@@ -405,7 +408,7 @@ static const domain domains[] = {
 static void check_domain(const domain *m, const math_truth *t) {
   static uint32_t a[WIDTH], b[WIDTH];
   const device *d = &devices[0];
-  const request free_range = {.op = m->op, .lanes = 1, .ulp = m->ulp}, proven = {m->op, 1, m->ulp, true, m->lo, m->hi};
+  const request free_range = {.op = m->op, .lanes = 1, .ulp = m->ulp}, proven = {m->op, 1, m->ulp, true, m->lo, m->hi, false};
   ir_arena arena;
   ir_arena_init(&arena, NULL);
   machine full, less;
@@ -477,8 +480,42 @@ static void check_reproducible(const math_truth *t) {
   tap_ok(a && !strstr(a, "fma") && !strstr(a, "rsqrt"), "%s: with neither fma nor rsqrt", name);
   const bool divides = a && (strstr(a, " div ") || strstr(a, " sqrt "));
   const char *c = reproducible_text(&arena, t->op, &rough, &diag);
-  tap_ok(divides ? !c && diag.result == SNT_E_UNSUPPORTED : c && !strcmp(a, c), "%s: rough division is %s", name,
-         divides ? diag.text : "not needed");
+  tap_ok(c && (divides || !strcmp(a, c)), "%s: rough division is %s", name, divides ? "repaired" : "not needed");
+  ir_arena_free(&arena);
+}
+
+/* ---- reproducible mode: own division and root ---- */
+static float exact_of(kir_op op, float a, float b) { return op == KIR_div ? a / b : op == KIR_rcp ? 1 / a : sqrtf(a); }
+
+/* Arguments of all magnitudes, then pairs whose quotients lie near denormals, halves and overflow. */
+static void fill_quotients(uint32_t round, uint32_t *a, uint32_t *b) {
+  static const uint32_t edges[] = {0, 1, 0x007fffff, 0x00800000, 0x3f7fffff, 0x3f800000, 0x3f800001, 0x7f7fffff, 0x7f800000, 0x7fc00000};
+  EACH {
+    a[c] = math_random() << 16 ^ math_random();
+    b[c] = round % 2 ? (math_random() & 0x807fffff) | (((a[c] >> 23 & 0xff) + 126 + round % 32) % 255) << 23
+                     : math_random() << 16 ^ math_random();
+    if (round % 8 == 3) a[c] = edges[math_random() % IR_COUNT(edges)] | (math_random() & 1) << 31;
+    if (round % 8 == 5) b[c] = edges[math_random() % IR_COUNT(edges)] | (math_random() & 1) << 31;
+  }
+}
+
+static void check_exact(kir_op op, const device *d) {
+  static uint32_t a[WIDTH], b[WIDTH];
+  const request r = {.op = op, .lanes = 1, .same_bits = true};
+  ir_arena arena;
+  ir_arena_init(&arena, NULL);
+  machine v;
+  uint32_t wrong = 0, at = 0, rounds = 0;
+  for (bool made = make_machine(&v, &arena, &r, d); made && rounds < 8192; rounds++) {
+    fill_quotients(rounds, a, b);
+    v.in[0] = a, v.in[1] = b;
+    if (!run(&v)) break;
+    const uint32_t *got = results_of(&v);
+    EACH if (!same_value(math_float(got[c]), exact_of(op, math_float(a[c]), math_float(b[c]))) && !wrong++) at = c;
+    if (wrong) break;
+  }
+  tap_ok(rounds == 8192 && !wrong, "reproducible %s is rounded correctly with %s (%a, %a)", kir_ops[op].name, d->name,
+         (double)math_float(a[at]), (double)math_float(b[at]));
   ir_arena_free(&arena);
 }
 
@@ -506,5 +543,6 @@ int main(int argc, char **argv) {
   check_specials(&devices[3]);
   check_domains();
   check_refusals();
+  for (uint32_t d = 0; d < 2; d++) check_exact(KIR_div, &devices[d]), check_exact(KIR_rcp, &devices[d]), check_exact(KIR_sqrt, &devices[d]);
   return tap_done();
 }
