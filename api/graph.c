@@ -162,8 +162,17 @@ void snt_graph_output(snt_graph *g, const char *name, snt_value v) {
   ir_add_output(&g->graph, name, v);
 }
 
+snt_value snt_graph_find(const snt_graph *g, const char *name) {
+  if (!g || !name || !*name) return 0;
+  for (uint32_t n = 1; n < g->graph.nodes.count; n++)
+    if (!strcmp(ir_node_name(&g->graph, n), name)) return n;
+  for (uint32_t i = 0; i < g->graph.outputs.count; i++)
+    if (!strcmp(&g->graph.names.at[g->graph.outputs.at[i].name], name)) return g->graph.outputs.at[i].node;
+  return 0;
+}
+
 snt_result snt_graph_contract(snt_graph *g, uint32_t kind, const snt_value *values, uint32_t count) {
-  if (!g || kind < SNT_MUST_FUSE || kind > SNT_BARRIER || !count || !values) return SNT_E_ARG;
+  if (!g || kind < SNT_MUST_FUSE || kind > SNT_BARRIER || !count || !values || (kind == SNT_MUST_FUSE && count < 2)) return SNT_E_ARG;
   for (uint32_t i = 0; i < count; i++)
     if (!is_value(g, values[i])) return SNT_E_ARG;
   ir_add_contract(&g->graph, (ir_contract_kind)kind, count, values);

@@ -3,6 +3,7 @@
    It works on kernels, whatever their kind and shape: they must have workgroups of one shape, and fit the device's bindings and scalars together. */
 #include "fusion/emit.h"
 #include "fusion/schedule_common.h"
+#include "fusion/steer.h"
 #include <stdio.h>
 
 enum { WINDOW = 24, LAUNCH_BOUND = 4 /* a step is, when all but its launch takes at most so many launches */ };
@@ -79,25 +80,11 @@ static const char *obstacle(const fusion_context *c, const plan_step *a, const p
   return NULL;
 }
 
-/* A contract between the user's values: never one kernel of these two. */
-static bool holds_node(const plan_step *s, uint32_t node) {
-  for (uint32_t i = 0; i < s->node_count; i++)
-    if (s->nodes[i] == node) return true;
-  return false;
-}
+/* Contracts between the user's values. */
+static steer_part part_of(const plan_step *s) { return (steer_part){s->nodes, s->node_count}; }
 static bool is_forbidden(const fusion_context *c, const plan_step *a, const plan_step *b) {
-  const ir_graph *g = c->graph;
-  for (uint32_t i = 0; i < g->contracts.count; i++) {
-    const ir_contract *k = &g->contracts.at[i];
-    bool in_a = false, in_b = false;
-    for (uint32_t v = 0; v < k->count; v++) {
-      const uint32_t value = fusion_through_views(g, g->contract_values.at[k->first + v]);
-      in_a |= holds_node(a, value);
-      in_b |= holds_node(b, value);
-    }
-    if (k->kind == IR_NEVER_FUSE && in_a && in_b) return true;
-  }
-  return false;
+  const steer_part parts[] = {part_of(a), part_of(b)};
+  return steer_forbids(c->steer, parts, IR_COUNT(parts)) != NULL;
 }
 
 /* ---- joining two kernels ---- */
@@ -222,9 +209,7 @@ static void record(fusion_context *c, const plan_step *a, const plan_step *b, bo
   if (!IR_PUSH(c->arena, &c->decisions, d)) c->plan->failed = true;
 }
 
-static bool is_plain(const fusion_context *c, const plan_step *s) {
-  return !s->choice && !s->guard_count && s->node_count && is_launch_bound(c, s);
-}
+static bool is_plain(const plan_step *s) { return !s->choice && !s->guard_count && s->node_count; }
 
 /* Steps move within a trip of their loop only: where the next loop begins or ends. */
 static uint32_t segment_end(const ir_plan *p, uint32_t step) {
@@ -245,29 +230,61 @@ static void remove_step(ir_plan *p, uint32_t step) {
   }
 }
 
+/* Is a step independent of those from `first` up to `end`? */
+static bool is_free_of(const ir_plan *p, uint32_t step, uint32_t first, uint32_t end) {
+  for (uint32_t k = first; k < end; k++)
+    if (k != step && conflicts(&p->steps.at[k], &p->steps.at[step])) return false;
+  return true;
+}
+
+/* Steps `at` and `i` become one, in the place of `to`, which is one of them. *done is false when something is in the way. */
+static bool join_pair(fusion_context *c, uint32_t at, uint32_t i, uint32_t to, const char *rule, bool *done) {
+  ir_plan *p = c->plan;
+  const plan_step *a = &p->steps.at[at], *b = &p->steps.at[i];
+  const char *why = obstacle(c, a, b);
+  *done = false;
+  if (why) {
+    record(c, a, b, false, why);
+    return true;
+  }
+  join j = {.c = c, .a = a, .b = b};
+  if (!join_kernels(&j, a->kernel)) return false;
+  record(c, a, b, true, rule);
+  const plan_kernel made = {.kernel = j.k, .kind = "batch"};
+  p->kernels.at[a->kernel] = made;
+  p->steps.at[to] = j.step;
+  remove_step(p, to == at ? i : at);
+  *done = true;
+  return true;
+}
+
 /* Joins later steps into step `at`: independent of it and of everything between, which they move in front of. */
 static bool join_into(fusion_context *c, uint32_t at, uint32_t end) {
-  ir_plan *p = c->plan;
+  const ir_plan *p = c->plan;
   for (uint32_t i = at + 1; i < end && i <= at + WINDOW; i++) {
+    bool done;
+    if (!is_plain(&p->steps.at[at]) || !is_launch_bound(c, &p->steps.at[at])) return true;
+    if (!is_plain(&p->steps.at[i]) || !is_launch_bound(c, &p->steps.at[i]) || !is_free_of(p, i, at, i)) continue;
+    if (is_forbidden(c, &p->steps.at[at], &p->steps.at[i])) continue;
+    if (!join_pair(c, at, i, at, "horizontal", &done)) return false;
+    if (done) end--, i--;
+  }
+  return true;
+}
+
+/* What the user wants in one kernel, whatever it costs: the later step moves to the earlier one, or that to it. */
+static bool join_wanted(fusion_context *c, uint32_t at, uint32_t end) {
+  const ir_plan *p = c->plan;
+  for (uint32_t i = at + 1; i < end; i++) {
     const plan_step *a = &p->steps.at[at], *b = &p->steps.at[i];
-    if (!is_plain(c, a)) return true;
-    bool free_to_move = is_plain(c, b);
-    for (uint32_t k = at; k < i && free_to_move; k++) free_to_move = !conflicts(&p->steps.at[k], b);
-    if (!free_to_move || is_forbidden(c, a, b)) continue;
-    const char *why = obstacle(c, a, b);
-    if (why) {
-      record(c, a, b, false, why);
-      continue;
-    }
-    join j = {.c = c, .a = a, .b = b};
-    if (!join_kernels(&j, a->kernel)) return false;
-    record(c, a, b, true, "horizontal");
-    const plan_kernel made = {.kernel = j.k, .kind = "batch"};
-    p->kernels.at[a->kernel] = made;
-    p->steps.at[at] = j.step;
-    remove_step(p, i);
-    end--;
-    i--;
+    bool done;
+    if (!is_plain(a) || !is_plain(b) || !steer_wants(c->steer, part_of(a), part_of(b)) || is_forbidden(c, a, b)) continue;
+    const bool up = is_free_of(p, i, at, i), down = !up && is_free_of(p, at, at + 1, i + 1);
+    if (!up && !down) continue;
+    if (!join_pair(c, at, i, up ? at : i, "must_fuse", &done)) return false;
+    if (!done) continue;
+    if (down) return at >= p->steps.count || join_wanted(c, at, end - 1); /* another step is in this place now */
+    end--, i--;
   }
   return true;
 }
@@ -293,8 +310,10 @@ snt_result fusion_batch(fusion_context *c, bool *changed) {
   const uint32_t before = p->steps.count;
   *changed = false;
   if (c->options->level != FUSION_FUSED) return SNT_OK;
+  for (uint32_t at = 0; c->steer && c->steer->musts.count && at < p->steps.count; at++)
+    if (!join_wanted(c, at, segment_end(p, at))) return ir_fail(c->diag, SNT_E_HOST_MEM, "batch", 0, "out of host memory");
   for (uint32_t at = 0; at < p->steps.count; at++)
     if (!join_into(c, at, segment_end(p, at))) return ir_fail(c->diag, SNT_E_HOST_MEM, "batch", 0, "out of host memory");
   if (p->steps.count != before && !drop_unused(c)) return ir_fail(c->diag, SNT_E_HOST_MEM, "batch", 0, "out of host memory");
-  return SNT_OK;
+  return steer_check(c);
 }

@@ -44,7 +44,7 @@ typedef struct fusion_group {
   cost_estimate cost;
 } fusion_group;
 
-/* One considered edge (or hyper-edge). `rule`: "saves", "cycle", "bindings", "registers", "recompute", "contract", "barrier", "never_fuse", "kind", "loses" .. */
+/* One considered edge (or hyper-edge). `rule`: "saves", "cycle", "bindings", "registers", "recompute", "must_fuse", "never_fuse", "barrier", "kind", "loses" .. */
 typedef struct fusion_decision {
   uint32_t producer, consumer; /* node numbers of the working graph; their origins and names are kept */
   uint8_t taken;
@@ -109,6 +109,7 @@ typedef struct fusion_context {
   ir_plan *plan;
   IR_VEC(const fusion_body *) bodies;   /* of the loops in the graph: attribute `region` less 1 */
   IR_VEC(const ir_graph *) body_graphs; /* as compiled, bodies in bodies included: plan_loop.body less 1 */
+  const struct fusion_steer *steer;     /* the contracts, once grouping has begun (fusion/steer.h); null: none */
   bool is_body;                         /* a new value that cannot be written over the old one has a buffer of its own, and no copy */
   uint32_t first_kernel;                /* number of this plan's first kernel */
   double ns_unfused, bytes_unfused;     /* of the same graph with one kernel a primitive, by the model */

@@ -38,28 +38,6 @@ static edge pop(edge_queue *q) {
 
 uint32_t group_number(const group_run *r, uint32_t node) { return r->s.group_of[node] - 1; }
 
-static bool is_one_of(const uint32_t *groups, uint32_t count, uint32_t number) {
-  for (uint32_t i = 0; i < count; i++)
-    if (groups[i] == number) return true;
-  return false;
-}
-
-/* never_fuse: no two of its values in one kernel. barrier: nothing that reads its values joins what computes them. */
-static bool contract_forbids(const group_run *r, const uint32_t *groups, uint32_t count, uint32_t producer) {
-  const ir_graph *g = r->s.c->graph;
-  for (uint32_t i = 0; i < g->contracts.count; i++) {
-    const ir_contract *k = &g->contracts.at[i];
-    uint32_t inside = 0;
-    for (uint32_t v = 0; v < k->count; v++) {
-      const uint32_t value = fusion_through_views(g, g->contract_values.at[k->first + v]), owner = r->s.group_of[value];
-      if (k->kind == IR_BARRIER && (value == producer || (!producer && owner && is_one_of(groups, count, owner - 1)))) return true;
-      inside += owner && is_one_of(groups, count, owner - 1);
-    }
-    if (k->kind == IR_NEVER_FUSE && inside > 1) return true;
-  }
-  return false;
-}
-
 /* --unfused=nodes: one kernel holds what came of one source node. */
 static bool same_source_node(const group_run *r, const uint32_t *groups, uint32_t count) {
   const fusion_context *c = r->s.c;
@@ -70,11 +48,16 @@ static bool same_source_node(const group_run *r, const uint32_t *groups, uint32_
   return true;
 }
 
-const char *group_forbidden(const group_run *r, const uint32_t *groups, uint32_t count, uint32_t producer) {
-  const fusion_level level = (fusion_level)r->s.c->options->level;
+const char *group_forbidden(const group_run *r, const uint32_t *groups, uint32_t count) {
+  const fusion_context *c = r->s.c;
+  const fusion_level level = (fusion_level)c->options->level;
+  steer_part parts[HYPER_MAX_NODES];
   if (level == FUSION_UNFUSED) return "unfused";
   if (level == FUSION_UNFUSED_NODES && !same_source_node(r, groups, count)) return "unfused";
-  return r->s.c->graph->contracts.count && contract_forbids(r, groups, count, producer) ? "contract" : NULL;
+  if (!c->steer) return NULL;
+  for (uint32_t i = 0; i < count && i < HYPER_MAX_NODES; i++)
+    parts[i] = (steer_part){c->groups.at[groups[i]].nodes, c->groups.at[groups[i]].count};
+  return count > HYPER_MAX_NODES ? "size" : steer_forbids(c->steer, parts, count);
 }
 
 /* Does a member feed another through a group outside? Walks inputs backwards from all members; what is not deeper than the highest member cannot. */
@@ -114,7 +97,7 @@ static bool evaluate(group_run *r, const edge *e, fusion_group *fused, const cha
   const uint32_t a = group_number(r, e->producer), b = group_number(r, e->consumer);
   *saving = 0;
   *fused = (fusion_group){0};
-  *why = group_forbidden(r, (const uint32_t[]){a, b}, 2, e->producer);
+  *why = group_forbidden(r, (const uint32_t[]){a, b}, 2);
   if (*why) return false;
   if (!group_unite(&r->s, a, b, fused, why)) return false;
   group_price(&r->s, fused);
@@ -139,9 +122,8 @@ static void consider(group_run *r, uint32_t producer, uint32_t consumer) {
   if (!group_push(c, &r->queue, e)) c->plan->failed = true;
 }
 
-/* Two groups that meet in several values are one proposal; with contracts between values each edge is looked at. */
+/* Two groups that meet in several values are one proposal. */
 static bool first_meeting(group_run *r, uint32_t other) {
-  if (r->s.c->graph->contracts.count) return true;
   const bool first = r->met[other] != r->meeting;
   r->met[other] = r->meeting;
   return first;
@@ -371,26 +353,6 @@ static snt_result order_groups(group_run *r) {
   return SNT_OK;
 }
 
-static snt_result check_contracts(const group_run *r) {
-  const fusion_context *c = r->s.c;
-  for (uint32_t i = 0; i < c->graph->contracts.count; i++) {
-    const ir_contract *k = &c->graph->contracts.at[i];
-    const uint32_t *v = &c->graph->contract_values.at[k->first];
-    if (k->kind != IR_MUST_FUSE || c->options->level != FUSION_FUSED) continue;
-    for (uint32_t n = 1; n < k->count; n++) {
-      const uint32_t a = fusion_through_views(c->graph, v[0]), b = fusion_through_views(c->graph, v[n]);
-      if (c->group_of[a] == c->group_of[b]) continue;
-      const char *obstacle = "no kind of kernel holds both";
-      for (uint32_t d = 0; d < c->decisions.count; d++)
-        if (!c->decisions.at[d].taken && c->decisions.at[d].producer <= b && c->decisions.at[d].consumer >= a)
-          obstacle = c->decisions.at[d].text;
-      return ir_fail(c->diag, SNT_E_CONTRACT, "group", ir_at(c->graph, v[n])->origin, "must_fuse %s, %s cannot hold: %s",
-                     ir_node_name(c->graph, v[0]), ir_node_name(c->graph, v[n]), obstacle);
-    }
-  }
-  return SNT_OK;
-}
-
 static bool run_init(group_run *r, fusion_context *c) {
   const uint32_t n = c->graph->nodes.count;
   r->s.c = c;
@@ -405,7 +367,7 @@ static bool run_init(group_run *r, fusion_context *c) {
   r->version = IR_NEW_ARRAY(c->arena, uint32_t, n);
   r->met = IR_NEW_ARRAY(c->arena, uint32_t, n);
   return r->s.group_of && r->s.is_stored && r->s.needed && r->s.marks && r->s.recomputed && r->s.level && r->s.tried && r->s.inside &&
-         r->version && ir_find_uses(c->graph, c->arena, &r->s.uses);
+         r->version && r->met && ir_find_uses(c->graph, c->arena, &r->s.uses);
 }
 
 snt_result fusion_group_nodes(fusion_context *c, bool *changed) {
@@ -415,12 +377,13 @@ snt_result fusion_group_nodes(fusion_context *c, bool *changed) {
   if (!fusion_count_elements(c)) return ir_fail(c->diag, SNT_E_HOST_MEM, "group", 0, "out of host memory");
   mark_stored(&r.s);
   SNT_TRY(start_groups(&r));
+  SNT_TRY(steer_begin(c));
+  must_take(&r);
   for (uint32_t i = 0; i < c->groups.count; i++) consider_neighbours(&r, i);
   hyper_propose(&r);
   run_queue(&r);
   run_siblings(&r);
   run_recompute(&r);
   run_siblings(&r);
-  SNT_TRY(order_groups(&r));
-  return check_contracts(&r);
+  return order_groups(&r);
 }

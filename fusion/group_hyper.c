@@ -51,7 +51,7 @@ static void find_parts(const group_run *r, const hyper_edge *h, hyper_parts *p) 
 
 static bool price(group_run *r, const hyper_edge *h, const hyper_parts *p, fusion_group *fused, const char **why) {
   *fused = (fusion_group){0};
-  *why = group_forbidden(r, p->groups, p->count, 0);
+  *why = group_forbidden(r, p->groups, p->count);
   if (*why || !group_unite_all(&r->s, p->groups, p->count, (group_kind)h->matcher->kind, h->hero, fused, why)) return false;
   group_price(&r->s, fused);
   *why = p->ns > fused->cost.ns ? "saves" : "loses";

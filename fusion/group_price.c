@@ -93,8 +93,11 @@ static void add_operations(const fusion_context *c, const fusion_group *group, c
     if (group->kind == GROUP_LOOP && times < items) times = items;
     if (flags & IR_POINTWISE) w->extra_cycles += times * own_cycles(c, n);
     if (n->op == IR_OP_contract) w->fmas += elements_of(c, node) * contract_depth(c, node);
-    else if (flags & IR_REDUCE) w->ops += elements_of(c, ir_arg(c->graph, node, 0));
-    else if (flags & IR_EXPENSIVE) w->specials += times;
+    else if (flags & IR_REDUCE) {
+      const double terms = elements_of(c, ir_arg(c->graph, node, 0));
+      w->ops += terms;
+      w->extra_cycles += terms * own_cycles(c, n);
+    } else if (flags & IR_EXPENSIVE) w->specials += times;
     else if (n->op == IR_OP_div || n->op == IR_OP_sqrt || n->op == IR_OP_rsqrt || n->op == IR_OP_recip) w->divs += times;
     else if (flags & IR_POINTWISE) w->ops += times;
     else if (flags & IR_SCAN) w->ops += 2 * elements_of(c, node);
@@ -256,7 +259,9 @@ void group_record(grouping *s, uint32_t producer, uint32_t consumer, bool taken,
     d.registers = w.live_registers;
   }
   const uint32_t limit = c->options->profile->max_bindings;
-  if (!strcmp(rule, "saves") || !strcmp(rule, "loses"))
+  if (!strcmp(rule, "must_fuse") && taken)
+    ir_text_format(&text, "one kernel, as must_fuse says: %.2f us together, %.2f us apart", d.ns_fused / 1e3, d.ns_parts / 1e3);
+  else if (!strcmp(rule, "saves") || !strcmp(rule, "loses"))
     ir_text_format(&text, "%s: %.2f us together, %.2f us apart; %.0f bytes less", taken ? "one kernel" : "apart", d.ns_fused / 1e3,
                    d.ns_parts / 1e3, d.bytes_saved);
   else if (!strcmp(rule, "bindings") && fused)

@@ -1,7 +1,7 @@
 /* Shared by the group*.c files: the table of groups under construction, the queue of proposals, the matchers of whole groups. */
 #ifndef FUSION_GROUP_PRIVATE_H
 #define FUSION_GROUP_PRIVATE_H
-#include "fusion/fusion.h"
+#include "fusion/steer.h"
 
 typedef struct grouping {
   fusion_context *c;
@@ -67,8 +67,8 @@ typedef struct group_run {
 
 bool group_push(fusion_context *, edge_queue *, edge);
 uint32_t group_number(const group_run *, uint32_t node);
-/* A contract that forbids one kernel of these groups: a word for the decision record, or null. `producer`: its value would be read inside; 0: none. */
-const char *group_forbidden(const group_run *, const uint32_t *groups, uint32_t count, uint32_t producer);
+/* A contract that forbids one kernel of these groups: a word for the decision record, or null. */
+const char *group_forbidden(const group_run *, const uint32_t *groups, uint32_t count);
 /* Replaces the groups by `fused`, which takes the number of the last. */
 void group_take(group_run *, const uint32_t *groups, uint32_t count, const fusion_group *fused);
 /* Finds all hyper-edges and puts those that save into the queue. */
@@ -83,6 +83,11 @@ enum { REMAT_MAX_CHANGED = 17 };
 void remat_consider(group_run *, uint32_t value);
 /* Such a choice at the head of the queue; returns how many groups it changed. */
 uint32_t remat_pop(group_run *, const edge *, uint32_t *changed);
+
+/* ---- what the user asks for (fusion/group_must.c) ---- */
+
+/* Before anything is priced: the nodes of each must_fuse become one group where a kind of kernel holds them. */
+void must_take(group_run *);
 
 /* ---- unions ---- */
 
@@ -100,6 +105,7 @@ bool group_finish(grouping *, fusion_group *, const char **why_not);
 /* Fills inputs and outputs of a group whose members are set. */
 bool group_find_ports(grouping *, fusion_group *);
 group_kind group_kind_of_node(const grouping *, uint32_t node);
+group_kind group_merged_kind(group_kind producer, group_kind consumer); /* GROUP_NONE: never one kernel */
 void group_price(grouping *, fusion_group *);
 /* Would one kernel of these groups close a cycle (a path from one to another through a group outside)? */
 bool group_makes_cycle(grouping *, const uint32_t *groups, uint32_t count);

@@ -117,8 +117,13 @@ static bool build_readers(grouping *s, remat *m, const char **why) {
 }
 
 static const char *forbidden(const group_run *r, const remat *m) {
+  const fusion_context *c = r->s.c;
+  for (uint32_t i = 0; i < m->cone_count; i++)
+    if (steer_pins(c->steer, m->cone[i])) return "must_fuse";
   for (uint32_t i = 0; i < m->reader_count; i++) {
-    const char *why = group_forbidden(r, (const uint32_t[]){m->owner, m->readers[i]}, 2, m->value);
+    const fusion_group *reader = &c->groups.at[m->readers[i]];
+    const steer_part parts[] = {{m->cone, m->cone_count}, {reader->nodes, reader->count}};
+    const char *why = steer_forbids(c->steer, parts, IR_COUNT(parts));
     if (why) return why;
   }
   return NULL;

@@ -146,6 +146,8 @@ static const uint8_t merged_kind[GROUP_KIND_COUNT][GROUP_KIND_COUNT] = {
 };
 // clang-format on
 
+group_kind group_merged_kind(group_kind producer, group_kind consumer) { return (group_kind)merged_kind[producer][consumer]; }
+
 /* Does `node` follow, element by element, a value of the rows' shape (`whole`) or a result of their reductions? */
 typedef struct row_path {
   grouping *s;

@@ -38,6 +38,9 @@ static int usage(FILE *to) {
   fprintf(to, "usage: sinter COMMAND [OPTIONS]\n\nFuses a graph of tensor operators and runs it on OpenCL, Vulkan, CUDA or the host.\n\n");
   for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) fprintf(to, "  sinter %s\n", commands[i].usage);
   fprintf(to,
+          "\nAny command that compiles takes --fuse, as often as wanted: must:A,B (one kernel, or the obstacle is told) never:A,B keep:A "
+          "barrier:A,\n"
+          "each with names of values or outputs.\n\n"
           "  sinter --version\n  sinter COMMAND --help\n\nExit codes: 0 done, 1 failed, 2 wrong usage, 3 outside the bound of --check.\n");
   return to == stdout ? EXIT_GOOD : EXIT_USAGE;
 }

@@ -89,12 +89,17 @@ static snt_result load_onnx(tool_session *s) {
   return r == SNT_OK ? snt_onnx_import_file(s->graph, s->options.model, &info, &s->diag) : r;
 }
 
-snt_result tool_load(tool_session *s) {
+static snt_result load_model(tool_session *s) {
   if (!s->options.model) return host_fail(&s->diag, SNT_E_ARG, "model", "no model given");
   if (tool_is_onnx(s->options.model)) return load_onnx(s);
   const snt_result r = host_read_file(s->options.model, &s->text, &s->text_size, &s->diag);
   if (r != SNT_OK) return r;
   return s->text_size > 8 && !memcmp(s->text, "SNTP", 4) ? load_program(s) : load_text(s);
+}
+
+snt_result tool_load(tool_session *s) {
+  const snt_result r = load_model(s);
+  return r == SNT_OK ? tool_steer(s) : r;
 }
 
 snt_result tool_need_graph(tool_session *s) {

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef enum { TEXT, PAIR, FLAG, NUMBER, COMPILE } option_kind;
+typedef enum { TEXT, LIST, PAIR, FLAG, NUMBER, COMPILE } option_kind;
 typedef struct option_info {
   const char *name;
   uint8_t kind;
@@ -20,6 +20,7 @@ static const option_info table[] = {
     {"--check", FLAG, AT(check), 0, 0}, {"--json", FLAG, AT(json), 0, 0}, {"--quiet", FLAG, AT(quiet), 0, 0}, {"--runs", NUMBER, AT(runs), 0, 0},
     {"--jobs", NUMBER, AT(jobs), 0, 0}, {"--timeout", NUMBER, AT(timeout), 0, 0}, {"--rtol", TEXT, AT(rtol), 0, 0}, {"--atol", TEXT, AT(atol), 0, 0},
     {"--unfused=nodes", COMPILE, 0, 0, SNT_COMPILE_UNFUSED_NODES}, {"--unfused", COMPILE, 0, 0, SNT_COMPILE_UNFUSED}, {"--no-rewrites", COMPILE, 0, 0, SNT_COMPILE_NO_REWRITES},
+    {"--fuse", LIST, AT(fuse), AT(fuse_count), TOOL_MAX_FUSE},
 };
 // clang-format on
 
@@ -39,6 +40,14 @@ static bool set_pair(tool_options *o, const option_info *info, char *value) {
   return true;
 }
 
+static bool add_text(tool_options *o, const option_info *info, const char *value) {
+  const char **list = (const char **)(void *)((char *)o + info->offset);
+  uint32_t *count = (uint32_t *)(void *)((char *)o + info->count_offset);
+  if (*count == info->flag) return complain("too many of", info->name);
+  list[(*count)++] = value;
+  return true;
+}
+
 static bool set_option(tool_options *o, const option_info *info, char *value) {
   char *field = (char *)o + info->offset;
   char *stop;
@@ -46,6 +55,7 @@ static bool set_option(tool_options *o, const option_info *info, char *value) {
   case FLAG: *(bool *)(void *)field = true; return true;
   case COMPILE: o->compile_flags |= info->flag; return true;
   case TEXT: *(const char **)(void *)field = value; return true;
+  case LIST: return add_text(o, info, value);
   case PAIR: return set_pair(o, info, value);
   default: *(uint32_t *)(void *)field = (uint32_t)strtoul(value, &stop, 10); return (*value && !*stop) || complain("not a number:", value);
   }
@@ -78,7 +88,7 @@ bool tool_parse(tool_options *o, int argc, char **argv) {
     }
     const option_info *info = find_option(argv[i], &value);
     if (!info) return complain("unknown option", argv[i]);
-    const bool wants = info->kind == TEXT || info->kind == PAIR || info->kind == NUMBER;
+    const bool wants = info->kind == TEXT || info->kind == LIST || info->kind == PAIR || info->kind == NUMBER;
     if (wants && !value && i + 1 == argc) return complain("a value is missing after", argv[i]);
     if (wants && !value) value = argv[++i];
     if (!set_option(o, info, value)) return false;

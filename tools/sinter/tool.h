@@ -5,7 +5,7 @@
 #include <sinter/sinter.h>
 #include <stdio.h>
 
-enum { TOOL_MAX_PORTS = 64, TOOL_MAX_DIMS = 64 };
+enum { TOOL_MAX_PORTS = 64, TOOL_MAX_DIMS = 64, TOOL_MAX_FUSE = 64 };
 enum { EXIT_GOOD = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_MISMATCH = 3 }; /* exit codes for scripts */
 
 typedef struct tool_pair {
@@ -14,6 +14,8 @@ typedef struct tool_pair {
 typedef struct tool_options {
   const char *model, *device, *profile, *mask, *numerics, *target, *out, *passes, *trace, *header, *rtol, *atol;
   tool_pair inputs[TOOL_MAX_PORTS], outputs[TOOL_MAX_PORTS], dims[TOOL_MAX_DIMS], images[TOOL_MAX_PORTS];
+  const char *fuse[TOOL_MAX_FUSE]; /* "must:a,b", as given */
+  uint32_t fuse_count;
   char *const *paths; /* all that is no option; `model` is the first */
   uint32_t path_count, image_count, input_count, output_count, dim_count, compile_flags, runs, jobs, timeout;
   bool check, json, quiet;
@@ -38,6 +40,7 @@ typedef struct tool_session {
 } tool_session;
 snt_result tool_open(tool_session *, const tool_options *, bool with_device); /* context, cache, added backends, device or profile */
 snt_result tool_load(tool_session *);       /* the model, or a saved program: then `program` is set and `graph` is null */
+snt_result tool_steer(tool_session *);      /* of tool_load: the contracts of --fuse, into the graph */
 snt_result tool_need_graph(tool_session *); /* an error for a saved program */
 bool tool_is_onnx(const char *path);
 void tool_forget_data(void);                               /* that constants of a text came from */

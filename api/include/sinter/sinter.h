@@ -82,6 +82,9 @@ SNT_API snt_value SNT_CALL snt_graph_scalar(snt_graph *, int32_t dtype, double v
 SNT_API snt_value SNT_CALL snt_graph_op(snt_graph *, const char *op, const snt_value *args, uint32_t arg_count, const char *attributes);
 SNT_API void SNT_CALL snt_graph_name(snt_graph *, snt_value, const char *name);
 SNT_API void SNT_CALL snt_graph_output(snt_graph *, const char *name, snt_value);
+/* The value of that name, else that of the output of that name; 0: none. */
+SNT_API snt_value SNT_CALL snt_graph_find(const snt_graph *, const char *name);
+/* What shall be one kernel (compiling fails with the obstacle when it cannot), or never; what is stored; what nothing is fused across. */
 SNT_API snt_result SNT_CALL snt_graph_contract(snt_graph *, uint32_t kind, const snt_value *, uint32_t count);
 /* Data of `const data="name"` in a text: returns an address that outlives the graph, or null. */
 typedef struct snt_data_source {
