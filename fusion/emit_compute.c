@@ -47,6 +47,8 @@ static uint32_t compute_pointwise(emit *e, uint32_t node, const map_access *acce
     if (own > lanes) lanes = own;
   }
   const ir_tensor *first = &ir_at(e->g, ir_arg(e->g, node, 0))->type;
+  const uint32_t known = emit_known_pointwise(e, node, args);
+  if (known) return known;
   const uint32_t value = lower_pointwise(e->k, (ir_op)n->op, args, first->dtype, n->type.dtype, emit_compute_type(e, n->type.dtype, lanes));
   return emit_round_node(e, n, value);
 }

@@ -16,7 +16,8 @@ bool emit_conditions_use_lanes(const emit *, uint32_t count, const map_condition
 emit_stage_entry *emit_find_stage(emit *, uint32_t node, const map_access *access);
 uint32_t emit_stage_load(emit *, const emit_stage_entry *, const map_access *);
 void emit_stage_store(emit *, const emit_stage_entry *, const map_access *, uint32_t value);
-uint32_t emit_compute(emit *, uint32_t node, const map_access *); /* not memoised: emit_compute.c */
+uint32_t emit_compute(emit *, uint32_t node, const map_access *);           /* not memoised: emit_compute.c */
+uint32_t emit_known_pointwise(emit *, uint32_t node, const uint32_t *args); /* where the graph allows a cheaper way: emit_known.c; else 0 */
 uint32_t emit_scatter(emit *, uint32_t node, const map_access *);
 uint32_t emit_recall(const emit *, uint32_t node, const map_access *);  /* 0: not remembered */
 uint32_t emit_register_loop(emit *, uint32_t node, const map_access *); /* a loop or one of its picks: emit_repeat.c */

@@ -44,11 +44,14 @@ static bool simple_range(const km *m, double normal_lo, double normal_hi) {
   return m->has_dom && m->hi <= normal_hi && (m->may_flush || m->lo >= normal_lo);
 }
 
+/* p 2^n for n in -150..104: the power of two is built 2^23 too large, so that a denormal result is rounded once; n = -150 gives 0. */
+static kv scale_down(km *m, kv p, kv n) { return km_mul(m, km_mul(m, p, km_pow2(m, km_add(m, n, km_i(m, 23)))), km_f(m, 0x1p-23)); }
+
 /* e^x for x <= 0 (or NaN); below -104 as at -104, where it is 0. */
 kv km_exp_negative(km *m, kv x) {
   kv r;
   const kv clamped = km_select(m, km_lt(m, x, km_f(m, -104)), km_f(m, -104), x), n = reduce(m, clamped, &r, NULL);
-  return km_scale(m, exp_poly(m, r, false), n);
+  return scale_down(m, exp_poly(m, r, false), n);
 }
 
 /* e^x for x proven in -87..88 */
@@ -64,6 +67,10 @@ kv km_exp(km *m, kv x, kv unused) {
   if (simple_range(m, -87, 88)) {
     const kv n = reduce(m, km_at_least(m, x, -88), &r, NULL);
     return km_mul(m, exp_poly(m, r, m->loose), km_pow2(m, n));
+  }
+  if (m->has_dom && m->hi <= 72) {
+    const kv n = reduce(m, km_at_least(m, x, -104), &r, NULL);
+    return scale_down(m, exp_poly(m, r, m->loose), n);
   }
   const kv n = reduce(m, km_at_most(m, km_at_least(m, x, -104), 89), &r, NULL);
   const kv y = km_over(m, x, 0x1.62e42ep+6, km_scale(m, exp_poly(m, r, m->loose), n));

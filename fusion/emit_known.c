@@ -1,0 +1,49 @@
+/* What the graph proves of a value, and the cheaper operations that it allows in the numerics that may round differently:
+   the exponent of a softmax is never positive, and its divisor, a sum of which one term is e^0, is no denormal and no infinity. */
+#include "fusion/emit_private.h"
+#include <math.h>
+
+static bool same_axes(const ir_graph *g, uint32_t a, uint32_t b) {
+  uint32_t count[2];
+  const ir_expr *axes[2] = {ir_attr_ints(g, a, IR_ATTR_axes, &count[0]), ir_attr_ints(g, b, IR_ATTR_axes, &count[1])};
+  return count[0] == count[1] && (count[0] == 0 || !memcmp(axes[0], axes[1], count[0] * sizeof *axes[0]));
+}
+
+/* `node` is x - max(x): the node of that maximum, else 0. */
+static uint32_t maximum_taken_off(const ir_graph *g, uint32_t node) {
+  if (ir_at(g, node)->op != IR_OP_sub) return 0;
+  const uint32_t top = fusion_through_views(g, ir_arg(g, node, 1));
+  if (ir_at(g, top)->op != IR_OP_reduce_max) return 0;
+  return fusion_through_views(g, ir_arg(g, top, 0)) == fusion_through_views(g, ir_arg(g, node, 0)) ? top : 0;
+}
+
+/* `node`, seen through views, is a sum of e^(x - max(x)) over the axes of that maximum: at least 1. */
+static bool is_softmax_sum(const ir_graph *g, uint32_t node) {
+  const uint32_t sum = fusion_through_views(g, node);
+  if (ir_at(g, sum)->op != IR_OP_reduce_sum) return false;
+  const uint32_t term = ir_arg(g, sum, 0);
+  if (ir_at(g, term)->op != IR_OP_exp) return false;
+  const uint32_t top = maximum_taken_off(g, ir_arg(g, term, 0));
+  return top && same_axes(g, sum, top);
+}
+
+static bool may_round_differently(const emit *e, uint32_t node) {
+  const uint8_t mode = e->c->options->numerics;
+  return ir_at(e->g, node)->type.dtype == SNT_F32 && (mode == SNT_NUMERICS_DEFAULT || mode == SNT_NUMERICS_FAST);
+}
+
+uint32_t emit_known_pointwise(emit *e, uint32_t node, const uint32_t *args) {
+  const ir_op op = (ir_op)ir_at(e->g, node)->op;
+  if (!may_round_differently(e, node)) return 0;
+  if (op == IR_OP_exp && maximum_taken_off(e->g, ir_arg(e->g, node, 0))) {
+    const uint32_t value = kir_1(e->k, KIR_exp, args[0]);
+    if (e->k->failed) return value;
+    kir_inst *in = kir_at(e->k, value);
+    in->flags |= KIR_HAS_DOM;
+    in->dom_lo = -INFINITY;
+    in->dom_hi = 0;
+    return value;
+  }
+  if (op != IR_OP_div || !is_softmax_sum(e->g, ir_arg(e->g, node, 1)) || emit_value_type(e, args[1]).lanes > 1) return 0;
+  return kir_2(e->k, KIR_mul, args[0], kir_2(e->k, KIR_div, kir_const_like(e->k, args[1], 1), args[1])); /* one division a row */
+}
