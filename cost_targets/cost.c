@@ -4,18 +4,26 @@
 
 static double at_least(double x, double floor) { return x > floor ? x : floor; }
 
+static double second_rate(const cost_profile *p) { return p->l2_gbs > 0 ? p->l2_gbs : p->cache_gbs; }
+
 static double repeat_rate(const cost_profile *p, double footprint) {
   if (footprint <= p->l1_bytes) return p->l1_gbs;
-  if (footprint <= p->l2_bytes * 0.75 || footprint <= p->l3_bytes * 0.75) return p->cache_gbs;
+  if (footprint <= p->l2_bytes * 0.75) return second_rate(p);
+  if (footprint <= p->l3_bytes * 0.75) return p->cache_gbs;
   return p->dram_gbs;
 }
 
-/* From half the last cache on, ever less of what a kernel touches is still there from the one before; beyond twice the cache nothing is. Without
-   a step, so that two kernels of half the size do not look faster than one. */
+/* The share of a working set that a cache has lost when it is touched again. From half the cache on, ever less of what a kernel touches is still
+   there from the one before; beyond twice the cache nothing is. Without a step, so that two kernels of half the size do not look faster than one. */
+static double missing_share(double total, double cache) {
+  const double beyond = cache > 0 ? (total - cache * 0.5) / (cache * 1.5) : 1;
+  return beyond < 0 ? 0 : beyond > 1 ? 1 : beyond;
+}
+
 static double first_rate(const cost_profile *p, double total, double last_cache) {
-  const double beyond = last_cache > 0 ? (total - last_cache * 0.5) / (last_cache * 1.5) : 1;
-  const double missing = beyond < 0 ? 0 : beyond > 1 ? 1 : beyond;
-  return 1 / (missing / at_least(p->dram_gbs, 1e-3) + (1 - missing) / at_least(p->cache_gbs, 1e-3));
+  const double last = missing_share(total, last_cache), second = p->l3_bytes > 0 ? missing_share(total, p->l2_bytes * p->units) : 0;
+  const double cached = second / at_least(p->cache_gbs, 1e-3) + (1 - second) / at_least(second_rate(p), 1e-3);
+  return 1 / (last / at_least(p->dram_gbs, 1e-3) + (1 - last) * cached);
 }
 
 static double memory_time(const cost_profile *p, const cost_work *w, double *bytes) {
@@ -61,8 +69,8 @@ static double compute_time(const cost_profile *p, const cost_work *w) {
   const double cycles = (w->ops + w->index_ops) * vectors * p->op_cycles + w->fmas * vectors / fmas + w->extra_cycles * vectors +
                         w->specials * vectors * p->special_cycles + w->divs * vectors * p->div_cycles;
   double units = p->units;
-  const double busy = w->items / at_least(p->lanes, 1);
-  if (busy < units) units = at_least(busy, 1);
+  const double full = p->saturate_items > 0 ? p->saturate_items : units * at_least(p->lanes, 1), alone = at_least(p->lanes, 1);
+  if (w->items < full) units *= at_least(w->items, alone < full ? alone : full) / full;
   return cycles / (at_least(p->ghz, 1e-3) * units);
 }
 

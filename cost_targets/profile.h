@@ -19,15 +19,17 @@ typedef struct cost_profile {
   double lanes;     /* f32 SIMD lanes a unit executes at once (explicit: vector width; lanes: subgroup width) */
   double registers; /* explicit: vector registers of a core; lanes: 32-bit registers an item may use before occupancy falls */
   double l1_bytes, l2_bytes, l3_bytes, local_bytes;
-  double group_items; /* preferred items a group for lanes */
-  double row_items;   /* lanes: items that share one row of a reduction */
-  double min_groups;  /* groups to fill the device */
+  double group_items;    /* preferred items a group for lanes */
+  double row_items;      /* lanes: items that share one row of a reduction */
+  double min_groups;     /* groups to fill the device */
+  double saturate_items; /* results in flight that fill the device; 0: a vector of every unit */
   /* costs */
-  double launch_ns, group_ns;         /* a dispatch in a chain; a group */
-  double dram_gbs, cache_gbs, l1_gbs; /* GB/s: streaming read+write; last cache; L1 aggregate */
-  double strided_factor;              /* slow-down of reads whose lanes are not adjacent */
-  double stream_store_factor;         /* traffic of a store with streaming relative to without (read for ownership), <= 1 */
-  double stream_threshold;            /* bytes of all operands beyond which streaming stores pay */
+  double launch_ns, group_ns; /* a dispatch in a chain; a group */
+  double dram_gbs, cache_gbs, l2_gbs,
+      l1_gbs;                 /* GB/s: streaming read+write; last cache; second level of all units (0: as the last); L1 aggregate */
+  double strided_factor;      /* slow-down of reads whose lanes are not adjacent */
+  double stream_store_factor; /* traffic of a store with streaming relative to without (read for ownership), <= 1 */
+  double stream_threshold;    /* bytes of all operands beyond which streaming stores pay */
   double ghz;
   double fma_per_cycle;                         /* vector FMAs a unit issues a cycle */
   double op_cycles, special_cycles, div_cycles; /* a vector of `lanes`: add/mul; transcendental (our expansion); division or sqrt */

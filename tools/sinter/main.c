@@ -15,6 +15,9 @@ static const tool_command commands[] = {
     {"inspect", "inspect FILE.sntp", "Prints what a saved program holds: symbols, ports, kernels with their sizes, the plan.", command_inspect, false},
     {"pack", "pack FILE.sntp --header FILE.h", "Writes a saved program as a C array.", command_pack, false},
     {"bench", "bench MODEL.snt --device D [--runs N] [--dim NAME=N] [--json]", "Times the fused plan beside the unfused one, interleaved; keys of --json: min_ms median_ms unfused_min_ms cpu_ms unfused_cpu_ms compile_ms kernels bytes_moved gbps gflops max_diff.", command_bench, false},
+    {"calibrate", "calibrate [--device D] [-o FILE] [--quick] [--timeout SECONDS]",
+     "Measures a profile of a device in under two minutes and writes it as text, each number with its noise and how it was measured; --profile FILE takes it.\n"
+     "--quick: small shapes and few blocks, to see that it works.", command_calibrate, false},
     {"import", "import MODEL.onnx -o FILE.snt", "Writes an ONNX model as graph text, the weights in FILE.weights beside it.", command_import, false},
     {"onnx-test", "onnx-test [--device D] [--jobs N] [--timeout SECONDS] [--rtol X] [--atol X] FOLDER..",
      "Runs ONNX backend tests (model.onnx, test_data_set_*/input_*.pb, output_*.pb), each in a process of its own; folders are searched. TAP. Tolerances 1e-3 and 1e-7.", command_onnx_test, true},

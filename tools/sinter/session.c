@@ -11,12 +11,25 @@ static snt_result open_device(tool_session *s) {
   return r == SNT_OK ? snt_device_profile(s->device, &s->profile) : r;
 }
 
+/* A profile from a file, as `sinter calibrate` writes it; a name without a folder or a dot is no file. */
+static snt_result read_profile(tool_session *s, const char *path, snt_profile **out) {
+  void *text = NULL;
+  size_t size = 0;
+  if (!strpbrk(path, "/.")) return SNT_E_ARG;
+  snt_result r = host_read_file(path, &text, &size, &s->diag);
+  if (r == SNT_OK) r = snt_profile_parse(s->context, text, size, out, &s->diag);
+  free(text);
+  return r;
+}
+
 static snt_result open_profile(tool_session *s) {
   char name[64];
   const char *given = s->options.profile ? s->options.profile : "pocl";
   snprintf(name, sizeof name, "%.*s", (int)strcspn(given, ","), given); /* the first of a list */
   snt_profile *plain;
   snt_result r = snt_profile_builtin(s->context, name, &plain);
+  if (r != SNT_OK) r = read_profile(s, given, &plain);
+  if (r != SNT_OK && s->diag.result) return r;
   if (r != SNT_OK)
     return host_fail(&s->diag, r, "profile", "no profile \"%s\": pocl lavapipe rusticl swiftshader igpu dgpu mobile h100", name);
   if (!s->options.mask) {
@@ -39,7 +52,12 @@ snt_result tool_open(tool_session *s, const tool_options *options, bool with_dev
   snt_result r = snt_context_create(&info, &s->context);
   if (r == SNT_OK) r = snt_context_add_backend(s->context, host_cuda_text());
   if (r != SNT_OK) return r;
-  return with_device && !options->profile ? open_device(s) : open_profile(s);
+  if (!with_device) return open_profile(s);
+  r = open_device(s);
+  if (r != SNT_OK || !options->profile) return r;
+  snt_profile_destroy(s->profile);
+  s->profile = NULL;
+  return open_profile(s); /* the device as a text describes it */
 }
 
 static int SNT_CALL show_progress(void *user, const char *stage, double fraction) {

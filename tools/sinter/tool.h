@@ -18,7 +18,7 @@ typedef struct tool_options {
   uint32_t fuse_count;
   char *const *paths; /* all that is no option; `model` is the first */
   uint32_t path_count, image_count, input_count, output_count, dim_count, compile_flags, runs, jobs, timeout;
-  bool check, json, quiet;
+  bool check, json, quiet, quick;
 } tool_options;
 /* Fills from argv after the subcommand; an unknown option or a missing value is an error on stderr and false. */
 bool tool_parse(tool_options *, int argc, char **argv);
@@ -46,6 +46,7 @@ bool tool_is_onnx(const char *path);
 void tool_forget_data(void);                               /* that constants of a text came from */
 snt_result tool_compile(tool_session *, uint32_t targets); /* and settles the symbols from --dim, else their hints */
 snt_result tool_compile_flags(tool_session *, uint32_t targets, uint32_t flags, snt_program **out);
+snt_result tool_prepare(tool_session *, snt_exec *); /* builds its kernels on --jobs threads, by default one a processor */
 snt_result tool_save_program(tool_session *, const char *path);
 snt_result tool_save_pack(tool_session *, snt_program *const *, uint32_t count, const char *path);
 bool tool_is_program_path(const char *path); /* ends in .sntp */
@@ -89,4 +90,5 @@ int command_onnx_test(const tool_options *);
 int command_import(const tool_options *);
 int command_inspect(const tool_options *);
 int command_pack(const tool_options *);
+int command_calibrate(const tool_options *);
 #endif
