@@ -93,7 +93,7 @@ static snt_result load_meta(loader *l) {
   const uint32_t numerics = take_u32(r), level = take_u32(r), no_rewrites = take_u32(r);
   p->options.peak_bytes = take_u64(r);
   p->port_count = take_u32(r);
-  if (r->failed || (p->targets & ~known) || numerics > SNT_NUMERICS_STRICT || level > FUSION_UNFUSED_NODES || no_rewrites > 1)
+  if (r->failed || (p->targets & ~known) || numerics > SNT_NUMERICS_REPRODUCIBLE || level > FUSION_UNFUSED_NODES || no_rewrites > 1)
     return bad(l->diag, "an option is out of range");
   if (left(r) != (size_t)p->port_count * 4) return bad(l->diag, "the ports are cut short");
   p->options.numerics = (uint8_t)numerics;

@@ -157,6 +157,8 @@ static snt_result create_into(snt_exec *x, const snt_exec_info *info, snt_diag *
     SNT_TRY(api_check_fit(x, diag));
     SNT_TRY(make_jobs(x, diag));
     SNT_TRY(make_constants(x, diag));
+  } else if (x->program->options.numerics == SNT_NUMERICS_REPRODUCIBLE) {
+    SNT_TRY(exec_interpret(x, info, diag));
   }
   const uint32_t count = x->program->pool.symbols.count;
   if (count && (!info || !info->max_symbols)) return SNT_OK;
@@ -166,7 +168,7 @@ static snt_result create_into(snt_exec *x, const snt_exec_info *info, snt_diag *
   return exec_make_scratch(x, count ? info->max_symbols : NULL, diag);
 }
 
-snt_result snt_exec_create(snt_device *d, const snt_program *program, const snt_exec_info *info, snt_exec **out, snt_diag *diag) {
+snt_result exec_create_unprobed(snt_device *d, const snt_program *program, const snt_exec_info *info, snt_exec **out, snt_diag *diag) {
   if (!d || !program || !out) return ir_fail(diag, SNT_E_ARG, "exec", 0, "a device and a program are needed");
   if (info && d->door) { /* reads the chain itself */
     snt_head head = info->head;
@@ -192,10 +194,16 @@ snt_result snt_exec_create(snt_device *d, const snt_program *program, const snt_
   return SNT_OK;
 }
 
+snt_result snt_exec_create(snt_device *d, const snt_program *program, const snt_exec_info *info, snt_exec **out, snt_diag *diag) {
+  if (d && program && program->options.numerics == SNT_NUMERICS_REPRODUCIBLE && !d->host) SNT_TRY(exec_probe_same_bits(d, diag));
+  return exec_create_unprobed(d, program, info, out, diag);
+}
+
 void api_exec_hold(snt_exec *x) { atomic_fetch_add(&x->uses, 1); }
 void snt_exec_destroy(snt_exec *x) {
   if (!x || atomic_fetch_sub(&x->uses, 1) != 1) return;
   if (x->door) x->device->door->exec_destroy(x);
+  snt_exec_destroy(x->inner);
   snt_device *d = x->device;
   snt_context *c = d->context;
   const ir_plan *p = &x->program->plan;

@@ -7,4 +7,11 @@
 snt_result exec_make_scratch(snt_exec *, const int64_t *symbols, snt_diag *); /* grows it; waits for what still uses the old one */
 snt_result exec_make_rooms(snt_exec *, const int64_t *symbols, snt_diag *);   /* for the dispatches of these symbols; grows them */
 snt_result exec_make_state(snt_exec *, uint32_t buffer, const int64_t *symbols, snt_diag *);
+
+/* api/same_bits.c: what reproducible programs need */
+snt_result exec_create_unprobed(snt_device *, const snt_program *, const snt_exec_info *, snt_exec **out, snt_diag *);
+snt_result exec_probe_same_bits(snt_device *, snt_diag *); /* once a device */
+snt_result exec_interpret(snt_exec *, const snt_exec_info *,
+                          snt_diag *); /* on the host device: `inner` becomes an exec on the interpreter */
+snt_result exec_run_inner(snt_exec *, const snt_run_info *, snt_diag *);
 #endif

@@ -101,6 +101,7 @@ struct snt_device {
   rt_device *rt;
   cost_profile profile;
   bool host;
+  atomic_uint same_bits; /* 1: passed the probe of reproducible results */
   snt_device_info info;
 };
 struct snt_buffer {
@@ -132,6 +133,7 @@ typedef struct exec_job {
 struct snt_exec {
   atomic_uint uses;
   struct door_exec *door; /* of a door's device; then everything below job_of is empty */
+  struct snt_exec *inner; /* of the host device, for a reproducible program: on the interpreter */
   snt_device *device;
   snt_program *program;
   snt_stream *stream; /* of snt_run and of uploads made here */

@@ -216,9 +216,8 @@ snt_result snt_compile(snt_graph *g, const snt_profile *profile, const snt_compi
     SNT_TRY(api_check_head(&given->head, SNT_TYPE_compile_info, sizeof info, diag));
     memcpy(&info, given, given->head.size < sizeof info ? given->head.size : sizeof info);
   }
-  if (info.numerics > SNT_NUMERICS_STRICT)
-    return ir_fail(diag, SNT_E_UNSUPPORTED, "compile", 0, "numerics %s is not supported",
-                   info.numerics == SNT_NUMERICS_FAST ? "FAST" : "REPRODUCIBLE");
+  if (info.numerics > SNT_NUMERICS_REPRODUCIBLE) return ir_fail(diag, SNT_E_ARG, "compile", 0, "no numerics mode %u", info.numerics);
+  if (info.numerics == SNT_NUMERICS_REPRODUCIBLE) info.flags |= SNT_COMPILE_NO_REWRITES; /* they are priced, and prices are the device's */
   SNT_TRY(snt_graph_verify(g, diag));
   const uint32_t starved = api_starved(g->context);
   snt_program *p = api_program_new(g->context);

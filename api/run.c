@@ -165,7 +165,7 @@ static snt_result submit_bound(snt_exec *x, snt_stream *s, const int64_t *symbol
 
 /* ---- the host device ---- */
 
-static snt_result run_host(snt_exec *x, const snt_run_info *info, snt_event *event, snt_diag *diag) {
+static snt_result run_evaluator(snt_exec *x, const snt_run_info *info, snt_diag *diag) {
   const snt_program *p = x->program;
   const ir_graph *g = &p->graph;
   ir_arena arena;
@@ -174,7 +174,6 @@ static snt_result run_host(snt_exec *x, const snt_run_info *info, snt_event *eve
   void **outputs = IR_NEW_ARRAY(&arena, void *, g->outputs.count + g->updates.count + 1);
   ir_eval_tensor *results = IR_NEW_ARRAY(&arena, ir_eval_tensor, g->outputs.count + g->updates.count + 1);
   snt_result r = inputs && outputs && results ? SNT_OK : ir_fail(diag, SNT_E_HOST_MEM, "run", 0, "out of host memory");
-  const uint64_t start = rt_clock_ns();
   for (uint32_t i = 0; r == SNT_OK && i < g->inputs.count; i++)
     inputs[i] = x->bound[p->ports[i]].host ? x->bound[p->ports[i]].host : x->host_states[p->ports[i]];
   for (uint32_t i = 0; r == SNT_OK && i < g->outputs.count; i++) outputs[i] = x->bound[p->ports[g->inputs.count + i]].host;
@@ -187,6 +186,12 @@ static snt_result run_host(snt_exec *x, const snt_run_info *info, snt_event *eve
         memcpy((void *)(uintptr_t)inputs[i], t->data, t->count * ir_dtypes[t->type.dtype].bytes);
   }
   ir_arena_free(&arena);
+  return r;
+}
+
+static snt_result run_host(snt_exec *x, const snt_run_info *info, snt_event *event, snt_diag *diag) {
+  const uint64_t start = rt_clock_ns();
+  const snt_result r = x->inner ? exec_run_inner(x, info, diag) : run_evaluator(x, info, diag);
   if (event) event->host_ns = rt_clock_ns() - start;
   return r;
 }

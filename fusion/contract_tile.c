@@ -110,8 +110,7 @@ static void use_row(contraction *t, uint32_t i, ir_expr row) {
 }
 
 static void add_term(const contraction *t, uint32_t *cell, uint32_t a, uint32_t b) {
-  kir_kernel *k = t->e->k;
-  *cell = ir_dtypes[t->type.base].is_float ? kir_3(k, KIR_fma, a, b, *cell) : kir_2(k, KIR_add, *cell, kir_2(k, KIR_mul, a, b));
+  *cell = emit_multiply_add(t->e, t->type.base, a, b, *cell);
 }
 
 /* One term: vectors of the lane operand once, each row's scalar against all of them. */

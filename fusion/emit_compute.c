@@ -24,11 +24,10 @@ static map_access operand_access(const emit *e, uint32_t operand, const map_acce
   return a;
 }
 
-/* STRICT keeps the rounding of every f16 or bf16 node, so that fused and unfused agree bit for bit. */
+/* Where fused and unfused agree bit for bit, every f16 or bf16 node is rounded. */
 uint32_t emit_round_node(emit *e, const ir_node *n, uint32_t value) {
   const bool narrow = n->type.dtype == SNT_F16 || n->type.dtype == SNT_BF16;
-  const uint8_t mode = e->c->options->numerics;
-  if (!narrow || mode == SNT_NUMERICS_DEFAULT || mode == SNT_NUMERICS_FAST) return value;
+  if (!narrow || !fusion_keeps_order(e->c->options)) return value;
   const kir_type type = emit_value_type(e, value);
   const uint32_t rounded = kir_cast(e->k, kir_t(n->type.dtype, type.lanes), value);
   return kir_cast(e->k, type, rounded);

@@ -122,6 +122,12 @@ static map_access reduce_operand(const emit *e, const reduction *r) {
   return a;
 }
 
+/* Reproducible results round the product: not every device has a fused operation. */
+uint32_t emit_multiply_add(emit *e, int32_t dtype, uint32_t x, uint32_t y, uint32_t acc) {
+  const bool fuses = ir_dtypes[dtype].is_float && e->c->options->numerics != SNT_NUMERICS_REPRODUCIBLE;
+  return fuses ? kir_3(e->k, KIR_fma, x, y, acc) : kir_2(e->k, KIR_add, acc, kir_2(e->k, KIR_mul, x, y));
+}
+
 /* One more term into the accumulator. */
 static uint32_t accumulate(emit *e, const reduction *r, uint32_t acc) {
   if (!r->contract) {
@@ -135,8 +141,7 @@ static uint32_t accumulate(emit *e, const reduction *r, uint32_t acc) {
   const kir_type to = kir_t(r->type.base, emit_value_type(e, x).lanes), to_y = kir_t(r->type.base, emit_value_type(e, y).lanes);
   if (emit_value_type(e, x).base != to.base) x = kir_cast(e->k, to, x);
   if (emit_value_type(e, y).base != to.base) y = kir_cast(e->k, to_y, y);
-  if (ir_dtypes[to.base].is_float) return kir_3(e->k, KIR_fma, x, y, acc);
-  return kir_2(e->k, KIR_add, acc, kir_2(e->k, KIR_mul, x, y));
+  return emit_multiply_add(e, to.base, x, y, acc);
 }
 
 static void sweep_terms(emit *e, reduction *r, ir_expr base, uint32_t *acc) {
@@ -193,6 +198,24 @@ static uint32_t horizontal(emit *e, const reduction *r, uint32_t value) {
   return kir_1(e->k, across[combine == KIR_mul ? 1 : combine == KIR_max ? 2 : combine == KIR_min ? 3 : 0], value);
 }
 
+/* The tree of reproducible sums, which the extent alone decides: TREE partial sums along a long last axis, added by halves, then what is left over
+   in order; the terms of contractions and short axes one after another. Vectors and accumulators only share out the partial sums. */
+static bool is_tree(const emit *e, const reduction *r) {
+  enum { TREE_FROM = 16 };
+  int64_t extent;
+  return !r->contract && (!expr_is_const(e->x, r->extent[r->count - 1], &extent) || extent >= TREE_FROM);
+}
+
+static void fix_tree(const emit *e, reduction *r) {
+  enum { TREE = 8 };
+  if (!is_tree(e, r)) {
+    r->lanes = r->accumulators = 1;
+    return;
+  }
+  if (r->lanes > TREE) r->lanes = TREE;
+  r->accumulators = TREE / r->lanes;
+}
+
 static void fit_sweep(const emit *e, reduction *r) {
   int64_t extent;
   const ir_expr last = r->extent[r->count - 1];
@@ -205,7 +228,8 @@ static void fit_sweep(const emit *e, reduction *r) {
 /* Few terms, known in number: written out with literal coordinates, so that taps and weights become literals and shared loads are one. */
 static bool is_written_out(const emit *e, const reduction *r) {
   int64_t total = 1, extent;
-  if (r->lanes > 1 || r->items > 1) return false;
+  const bool fixed = e->c->options->numerics == SNT_NUMERICS_REPRODUCIBLE;
+  if (r->lanes > 1 || r->items > 1 || (fixed && is_tree(e, r))) return false;
   for (uint32_t i = 0; i < r->count; i++) {
     if (!expr_is_const(e->x, r->extent[i], &extent) || extent > UNROLLED_TERMS) return false;
     total *= extent;
@@ -230,7 +254,7 @@ static uint32_t sweep_vectors(emit *e, reduction *r) {
   const ir_expr whole = expr_sub(e->x, extent, expr_mod(e->x, extent, width));
   const kir_op combine = r->contract ? KIR_add : emit_combine_op((ir_op)ir_at(e->g, r->node)->op);
   uint32_t acc[MAX_ACCUMULATORS];
-  for (uint32_t j = 0; j < r->accumulators; j++) acc[j] = identity_value(e, r, r->lanes);
+  for (uint32_t j = 0; j < r->accumulators; j++) acc[j] = identity_value(e, r, r->lanes > 1 ? r->lanes : e->lanes);
   sweep_levels(e, r, 0, 0, whole, acc);
   for (uint32_t n = r->accumulators; n > 1; n = (n + 1) / 2)
     for (uint32_t j = 0; j < n / 2; j++) acc[j] = kir_2(e->k, combine, acc[j], acc[j + (n + 1) / 2]);
@@ -292,13 +316,15 @@ uint32_t emit_reduce(emit *e, uint32_t node, const map_access *access, const swe
     uint32_t acc = identity_value(e, &r, e->lanes);
     return accumulate(e, &r, acc);
   }
-  fit_sweep(e, &r);
+  const bool fixed = e->c->options->numerics == SNT_NUMERICS_REPRODUCIBLE;
+  if (fixed) fix_tree(e, &r);
+  else fit_sweep(e, &r);
   uint32_t acc = identity_value(e, &r, e->lanes);
   if (is_written_out(e, &r)) {
     write_out(e, &r, 0, &acc);
     return acc;
   }
-  if (e->lanes == 1) return sweep_vectors(e, &r);
+  if (e->lanes == 1 || fixed) return sweep_vectors(e, &r);
   sweep_levels(e, &r, 0, 0, r.extent[r.count - 1], &acc);
   return acc;
 }

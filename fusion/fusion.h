@@ -75,6 +75,11 @@ typedef struct fusion_options {
   bool verify; /* after each pass */
 } fusion_options;
 
+/* STRICT and REPRODUCIBLE: sums are added in the order that the graph's node fixes. */
+static inline bool fusion_keeps_order(const fusion_options *o) {
+  return o->numerics == SNT_NUMERICS_STRICT || o->numerics == SNT_NUMERICS_REPRODUCIBLE;
+}
+
 /* A constant laid out for one schedule: `order` is that schedule's description of the layout. */
 typedef struct fusion_packed {
   uint32_t node, buffer;

@@ -301,7 +301,7 @@ bool schedule_attention_accepts(const fusion_context *c, const fusion_group *gro
   enum { WIDEST = 512 };
   attention a;
   int64_t depth = 1, inner;
-  if (c->options->numerics != SNT_NUMERICS_DEFAULT && c->options->numerics != SNT_NUMERICS_FAST) {
+  if (fusion_keeps_order(c->options)) {
     *why_not = "online sums change the order of additions, which these numerics keep";
     return false;
   }

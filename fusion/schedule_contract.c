@@ -54,6 +54,7 @@ static bool pick_axes(contraction *t) {
 
 /* Terms that lie next to each other in the operand that is read element by element are innermost. */
 static void order_terms(contraction *t) {
+  if (fusion_keeps_order(t->c->options)) return;
   int64_t stride[CONTRACT_LABELS];
   for (uint32_t i = 0; i < t->reduced_count; i++) {
     const uint32_t label = t->reduced[i];

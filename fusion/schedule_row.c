@@ -290,7 +290,7 @@ static snt_result build_rows_lanes(row_job *j) {
   expr_pool *x = c->graph->pool;
   const int64_t columns = schedule_hint(x, j->columns);
   j->lanes = columns >= 4 ? 4 : 1;
-  j->items = (uint32_t)c->options->profile->row_items;
+  j->items = c->options->numerics == SNT_NUMERICS_REPRODUCIBLE ? 1 : (uint32_t)c->options->profile->row_items; /* a tree of its own */
   if (j->items < 1) j->items = 1;
   while (j->items > 1 && (int64_t)j->items * j->lanes > columns) j->items /= 2;
   j->groups = j->rows;

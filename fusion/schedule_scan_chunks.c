@@ -20,9 +20,7 @@ typedef struct chunk_job {
 
 static bool order_is_free(const fusion_context *c, const scan_job *s) {
   const ir_tensor *t = &ir_at(c->graph, s->group->hero)->type;
-  const uint8_t mode = c->options->numerics;
-  return mode == SNT_NUMERICS_DEFAULT || mode == SNT_NUMERICS_FAST || !ir_dtypes[t->dtype].is_float || s->op == IR_OP_scan_max ||
-         s->op == IR_OP_scan_min;
+  return !fusion_keeps_order(c->options) || !ir_dtypes[t->dtype].is_float || s->op == IR_OP_scan_max || s->op == IR_OP_scan_min;
 }
 
 static int64_t line_count(const fusion_context *c, const scan_job *s) {

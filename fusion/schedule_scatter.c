@@ -350,9 +350,8 @@ static bool takes_atomics(const scatter_job *j) {
   const bool lanes = !schedule_is_explicit(j->c), narrow_rows = schedule_hint(j->c->graph->pool, j->inner) < ATOMIC_COLUMNS;
   if (j->op == IR_OP_scatter_mul || j->op == IR_OP_scatter_set) return false;
   if (dtype == SNT_I32 || dtype == SNT_U32) return lanes || narrow_rows;
-  const uint8_t mode = j->c->options->numerics;
   return lanes && dtype == SNT_F32 && j->op == IR_OP_scatter_add && j->c->options->profile->caps.atomics_f32 &&
-         (mode == SNT_NUMERICS_DEFAULT || mode == SNT_NUMERICS_FAST);
+         !fusion_keeps_order(j->c->options);
 }
 
 static snt_result build_set(scatter_job *j) {

@@ -74,8 +74,8 @@ uint32_t kir_math_expand(kir_kernel *out, const kir_inst *inst, uint32_t a, uint
           .exact_div = caps->exact_div || same_bits,
           .repairs = same_bits && !(caps->exact_div && caps->exact_sqrt),
           .same_bits = same_bits,
-          .loose = wants_cheap(row, inst, caps),
-          .may_flush = inst->ulp >= 2,
+          .loose = !same_bits && wants_cheap(row, inst, caps),
+          .may_flush = !same_bits && inst->ulp >= 2,
           .has_dom = (inst->flags & KIR_HAS_DOM) != 0 && kir_ops[inst->op].args == 1,
           .lo = inst->dom_lo,
           .hi = inst->dom_hi};

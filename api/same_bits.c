@@ -1,0 +1,125 @@
+/* Reproducible programs on a device. In: a device that is about to get one. Out: SNT_OK, or SNT_E_UNSUPPORTED with the name of the probe that the device
+   failed. The probe is a program like any other; what it must give is IEEE 754 binary32, rounded to nearest even after every operation, with denormals.
+   The host device runs such programs on the kernel interpreter: the graph evaluator adds and rounds in an order of its own. */
+#include "api/exec.h"
+#include <math.h>
+
+enum { PROBES = 16, RESULTS = 5 };
+static const char probe_text[] = "graph @probe(%a: f32[16], %b: f32[16], %c: f32[16]) {\n"
+                                 "  %product = mul %a, %b\n  %sum = add %product, %c\n  %quotient = div %a, %b\n  %size = abs %a\n  %root "
+                                 "= sqrt %size\n  %difference = sub %a, %b\n"
+                                 "  return product=%product, sum=%sum, quotient=%quotient, root=%root, difference=%difference\n}\n";
+
+/* Each row is one habit that a driver may have. */
+static const struct {
+  const char *name;
+  float a, b, c;
+} probes[PROBES] = {
+    {"products and sums are not contracted", 0x1.001p0f, 0x1.001p0f, -0x1.002p0f},
+    {"products and sums are not contracted", 0x1.fffffep0f, 0x1.000002p0f, -0x1.fffffep0f},
+    {"denormal operands are kept", 0x1p-130f, 0x1p20f, 0x1p-140f},
+    {"denormal results are kept", 0x1p-100f, 0x1p-30f, 0x1p-149f},
+    {"denormal results are kept", 0x1.8p-126f, 0.5f, -0x1p-126f},
+    {"sums round to nearest even", 1, 1, 0x1p-24f},
+    {"sums round to nearest even", 1, 0x1.000002p0f, 0x1p-24f},
+    {"sums round to nearest even", -1, 1, -0x1.8p-24f},
+    {"products round to nearest even", 0x1.000002p0f, 0x1.8p0f, 0},
+    {"quotients are rounded correctly", 1, 3, 0},
+    {"quotients are rounded correctly", 0x1.fffffep0f, 0x1.000002p0f, 0},
+    {"quotients are rounded correctly", 0x1.234568p-100f, 0x1.9p30f, 0},
+    {"roots are rounded correctly", 2, 7, 0},
+    {"roots are rounded correctly", 0x1.fffffep-1f, 5, 0},
+    {"a zero has a sign", -0.0f, 3, -0.0f},
+    {"large results are infinite", 0x1p100f, 0x1p100f, 1},
+};
+
+static void expect(float out[RESULTS][PROBES]) {
+  for (uint32_t i = 0; i < PROBES; i++) {
+    volatile float product = probes[i].a * probes[i].b; /* rounded here, whatever the compiler may fuse */
+    out[0][i] = product;
+    out[1][i] = product + probes[i].c;
+    out[2][i] = probes[i].a / probes[i].b;
+    out[3][i] = sqrtf(fabsf(probes[i].a));
+    out[4][i] = probes[i].a - probes[i].b;
+  }
+}
+
+static snt_result make_program(snt_device *d, snt_program **out, snt_diag *diag) {
+  snt_graph *graph = NULL;
+  snt_profile *profile = NULL;
+  const snt_compile_info info = {.head = SNT_HEAD(compile_info), .targets = d->info.api, .numerics = SNT_NUMERICS_REPRODUCIBLE, .flags = 0};
+  snt_result r = snt_graph_create(d->context, &graph);
+  if (r == SNT_OK) r = snt_graph_parse(graph, probe_text, sizeof probe_text - 1, NULL, diag);
+  if (r == SNT_OK) r = snt_device_profile(d, &profile);
+  if (r == SNT_OK) r = snt_compile(graph, profile, &info, out, diag);
+  snt_profile_destroy(profile);
+  snt_graph_destroy(graph);
+  return r;
+}
+
+static snt_result judge(float got[RESULTS][PROBES], float want[RESULTS][PROBES], const snt_device *d, snt_diag *diag) {
+  static const char *const names[RESULTS] = {"product", "sum", "quotient", "root", "difference"};
+  for (uint32_t r = 0; r < RESULTS; r++)
+    for (uint32_t i = 0; i < PROBES; i++)
+      if (memcmp(&got[r][i], &want[r][i], sizeof(float)))
+        return ir_fail(diag, SNT_E_UNSUPPORTED, "exec", 0,
+                       "%s cannot give reproducible results: it fails the probe \"%s\" (the %s of %a and %a: %a, not %a)", d->info.selector,
+                       probes[i].name, names[r], (double)probes[i].a, (double)probes[i].b, (double)got[r][i], (double)want[r][i]);
+  return SNT_OK;
+}
+
+static snt_result run_probe(snt_device *d, snt_program *program, snt_diag *diag) {
+  float in[3][PROBES], got[RESULTS][PROBES], want[RESULTS][PROBES];
+  snt_argument arguments[3 + RESULTS];
+  for (uint32_t i = 0; i < PROBES; i++) in[0][i] = probes[i].a, in[1][i] = probes[i].b, in[2][i] = probes[i].c;
+  for (uint32_t i = 0; i < 3 + RESULTS; i++)
+    arguments[i] = (snt_argument){.port = i, .host = i < 3 ? in[i] : got[i - 3], .bytes = sizeof in[0]};
+  const snt_run_info info = {.head = SNT_HEAD(run_info), .argument_count = 3 + RESULTS, .arguments = arguments};
+  snt_exec *x = NULL;
+  snt_result r = exec_create_unprobed(d, program, NULL, &x, diag);
+  if (r == SNT_OK) r = snt_run(x, &info, diag);
+  snt_exec_destroy(x);
+  if (r != SNT_OK) return r;
+  expect(want);
+  return judge(got, want, d, diag);
+}
+
+snt_result exec_probe_same_bits(snt_device *d, snt_diag *diag) {
+  snt_program *program = NULL;
+  if (atomic_load(&d->same_bits)) return SNT_OK;
+  if (d->door)
+    return ir_fail(diag, SNT_E_UNSUPPORTED, "exec", 0, "reproducible results need a probe, and %s is its host's to submit to",
+                   d->info.selector);
+  snt_result r = make_program(d, &program, diag);
+  if (r == SNT_OK) r = run_probe(d, program, diag);
+  snt_program_destroy(program);
+  if (r == SNT_OK) atomic_store(&d->same_bits, 1);
+  return r;
+}
+
+snt_result exec_interpret(snt_exec *x, const snt_exec_info *info, snt_diag *diag) {
+  snt_device *interp = NULL;
+  const snt_open_info open = {.head = SNT_HEAD(open_info), .selector = "interp"};
+  SNT_TRY(snt_device_open(x->device->context, &open, &interp, diag));
+  const snt_result r = exec_create_unprobed(interp, x->program, info, &x->inner, diag);
+  snt_device_destroy(interp);
+  return r;
+}
+
+/* Everything is host memory; states are the outer exec's. */
+snt_result exec_run_inner(snt_exec *x, const snt_run_info *given, snt_diag *diag) {
+  const snt_program *p = x->program;
+  snt_context *c = x->device->context;
+  snt_argument *arguments = api_take(c, p->port_count * sizeof *arguments);
+  if (p->port_count && !arguments) return ir_fail(diag, SNT_E_HOST_MEM, "run", 0, "out of host memory");
+  for (uint32_t i = 0; i < p->port_count; i++) {
+    const uint32_t b = p->ports[i];
+    void *own = x->bound[b].host ? x->bound[b].host : x->host_states[b];
+    arguments[i] = (snt_argument){.port = i, .host = own, .bytes = x->bound[b].bytes};
+  }
+  snt_run_info info = *given;
+  info.argument_count = p->port_count, info.arguments = arguments, info.argument_stride = 0;
+  const snt_result r = snt_run(x->inner, &info, diag);
+  api_give(c, arguments, p->port_count * sizeof *arguments);
+  return r;
+}
