@@ -17,6 +17,7 @@ typedef struct cost_work {
   double ops, fmas, specials, divs; /* scalar operations in all, recompute included */
   double index_ops;                 /* integer operations that do not vanish (div, mod, conditions) */
   double extra_cycles;              /* of lanes, beyond what the classes above say: operators with a number of their own; may be negative */
+  double recompute_cycles;          /* of all these: for elements that are computed more than once; nothing is priced by it */
   double live_registers;            /* proxy: values live at once */
   double barriers, groups;
   uint32_t stream_count;

@@ -91,7 +91,10 @@ static void add_operations(const fusion_context *c, const fusion_group *group, c
     /* a small value broadcast to many elements is computed for each of them when it is inlined in a flat loop */
     double times = elements_of(c, node) * recompute_factor(c, group, node);
     if (group->kind == GROUP_LOOP && times < items) times = items;
-    if (flags & IR_POINTWISE) w->extra_cycles += times * own_cycles(c, n);
+    if (flags & IR_POINTWISE) {
+      w->extra_cycles += times * own_cycles(c, n);
+      w->recompute_cycles += (times - elements_of(c, node)) * cost_op_cycles(c->options->profile, n->op, n->type.dtype);
+    }
     if (n->op == IR_OP_contract) w->fmas += elements_of(c, node) * contract_depth(c, node);
     else if (flags & IR_REDUCE) {
       const double terms = elements_of(c, ir_arg(c->graph, node, 0));

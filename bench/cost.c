@@ -1,0 +1,198 @@
+/* bench/cost: the cost model proven by measurement. usage: cost [--device D] [--profile FILE] [--graphs FILE] [--random N] [--seed S] [--parts N]
+   [--rounds N] [--cpu-time] [--verbose]. Prints a line a graph and the means; see bench/README.md. Exit codes: 0 measured, 1 failed, 2 wrong usage. */
+#include "bench/cost.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct cost_options {
+  const char *device, *profile, *graphs;
+  uint32_t random, seed, parts, rounds;
+  bool verbose, processor_time;
+} cost_options;
+/* Sums over graphs. */
+typedef struct cost_totals {
+  double rank[MODEL_COUNT], agreement[MODEL_COUNT], regret[MODEL_COUNT], worst[MODEL_COUNT], chosen, chosen_worst, noise;
+  uint32_t graphs, left_out;
+} cost_totals;
+static const char *const model_names[MODEL_COUNT] = {
+    [MODEL_FULL] = "the model",
+    [MODEL_NO_RECOMPUTE] = "without recompute",
+    [MODEL_NO_REGISTERS] = "without registers",
+    [MODEL_BYTES] = "bytes and launches",
+};
+
+/* ---- one graph ---- */
+
+/* How much slower than the best, beyond what the run itself varies. */
+static double regret_of(const cost_bench *b, uint32_t pick, double noise) {
+  double best = INFINITY;
+  for (uint32_t i = 0; i < b->count; i++) best = fmin(best, b->parts[i].measured);
+  const double regret = b->parts[pick].measured / best - 1 - noise;
+  return regret > 0 ? regret : 0;
+}
+
+static uint32_t pick_of(const cost_bench *b, bench_model m) {
+  uint32_t pick = 0;
+  for (uint32_t i = 1; i < b->count; i++)
+    if (b->parts[i].predicted[m] < b->parts[pick].predicted[m]) pick = i;
+  return pick;
+}
+
+/* What two measurements of the same partition differ by: the median of the graph. */
+static double noise_of(const cost_bench *b) {
+  double noises[COST_BENCH_PARTITIONS];
+  for (uint32_t i = 0; i < b->count; i++) noises[i] = fabs(b->parts[i].halves[0] - b->parts[i].halves[1]) / b->parts[i].measured;
+  return cost_median(noises, b->count);
+}
+
+static void show_parts(const cost_bench *b) {
+  for (uint32_t i = 0; i < b->count; i++) {
+    const partition *p = &b->parts[i];
+    printf("    %2u: %2u kernels, measured %9.2f us, predicted %9.2f us, by bytes %9.2f us%s\n", i, p->steps, p->measured / 1e3,
+           p->predicted[MODEL_FULL] / 1e3, p->predicted[MODEL_BYTES] / 1e3, i ? "" : " (chosen)");
+  }
+}
+
+static void judge(cost_bench *b, const char *name, cost_totals *t) {
+  double measured[COST_BENCH_PARTITIONS], predicted[COST_BENCH_PARTITIONS], rank[MODEL_COUNT];
+  const double noise = noise_of(b), chosen = regret_of(b, 0, noise);
+  for (uint32_t m = 0; m < MODEL_COUNT; m++) {
+    for (uint32_t i = 0; i < b->count; i++) measured[i] = b->parts[i].measured, predicted[i] = b->parts[i].predicted[m];
+    rank[m] = cost_spearman(predicted, measured, b->count);
+    const double regret = regret_of(b, pick_of(b, (bench_model)m), noise);
+    t->rank[m] += rank[m];
+    t->agreement[m] += cost_agreement(predicted, measured, b->count, noise);
+    t->regret[m] += regret;
+    t->worst[m] = fmax(t->worst[m], regret);
+  }
+  t->chosen += chosen;
+  t->chosen_worst = fmax(t->chosen_worst, chosen);
+  t->noise += noise;
+  t->graphs++;
+  printf("%-24s %2u partitions  rank %6.3f  (no recompute %6.3f, no registers %6.3f, bytes %6.3f)  regret %5.1f %%  A/A %4.1f %%\n", name,
+         b->count, rank[MODEL_FULL], rank[MODEL_NO_RECOMPUTE], rank[MODEL_NO_REGISTERS], rank[MODEL_BYTES], 100 * chosen, 100 * noise);
+  if (b->verbose) show_parts(b);
+  fflush(stdout);
+}
+
+static void run_graph(cost_bench *b, const char *name, const char *text, size_t length, cost_totals *t) {
+  enum { LEAST = 8 };
+  snt_result r = cost_make_partitions(b, text, length);
+  const bool enough = (r == SNT_OK || r == SNT_INCOMPLETE) && b->count >= LEAST;
+  if (enough) r = cost_measure(b);
+  if (enough && r == SNT_OK) judge(b, name, t);
+  else {
+    t->left_out++;
+    if (r < 0) printf("%-24s left out: %s %s\n", name, snt_result_text(r), b->diag.text);
+    else printf("%-24s left out: %u partitions\n", name, b->count);
+  }
+  cost_free_partitions(b);
+}
+
+/* ---- all graphs ---- */
+
+static void report(const cost_totals *t) {
+  const double n = t->graphs ? t->graphs : 1;
+  printf("\n%u graphs, %u left out; A/A %.1f %%; the plans chosen: regret %.2f %% on average, %.1f %% at most\n", t->graphs, t->left_out,
+         100 * t->noise / n, 100 * t->chosen / n, 100 * t->chosen_worst);
+  printf("%-20s %10s %14s %14s %14s\n", "", "rank", "agreement", "regret, mean", "regret, most");
+  for (uint32_t m = 0; m < MODEL_COUNT; m++)
+    printf("%-20s %10.3f %14.3f %12.2f %% %12.1f %%\n", model_names[m], t->rank[m] / n, t->agreement[m] / n, 100 * t->regret[m] / n,
+           100 * t->worst[m]);
+}
+
+/* The texts of a file stand one after another, each from a line "graph @NAME(". */
+static void run_file(cost_bench *b, char *text, cost_totals *t) {
+  for (char *at = strstr(text, "graph @"); at;) {
+    char *next = strstr(at + 1, "\ngraph @");
+    char name[COST_BENCH_NAME];
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(at + 7, "("), at + 7);
+    run_graph(b, name, at, next ? (size_t)(next - at) : strlen(at), t);
+    at = next ? next + 1 : NULL;
+  }
+}
+
+static void run_random(cost_bench *b, uint32_t count, cost_totals *t) {
+  char text[16384], name[COST_BENCH_NAME];
+  for (uint32_t i = 0; i < count; i++) {
+    snprintf(name, sizeof name, "random %u", i);
+    cost_random_graph(b, text, sizeof text);
+    run_graph(b, name, text, strlen(text), t);
+  }
+}
+
+static snt_result open_bench(cost_bench *b, const cost_options *o, host_cache **cache) {
+  host_env env;
+  host_read_env(&env);
+  host_prepare_drivers();
+  snt_context_info info = {.head = SNT_HEAD(context_info), .abi_version = SNT_ABI_VERSION};
+  if (env.cache_dir && host_cache_open(env.cache_dir, env.cache_bytes, cache, NULL) == SNT_OK)
+    info.cache = (snt_cache_io){*cache, host_cache_get, host_cache_set};
+  const snt_open_info open = {.head = SNT_HEAD(open_info), .selector = o->device ? o->device : env.device};
+  SNT_TRY(snt_context_create(&info, &b->context));
+  SNT_TRY(snt_device_open(b->context, &open, &b->device, &b->diag));
+  SNT_TRY(snt_stream_create(b->device, &b->stream, &b->diag));
+  if (!o->profile) return snt_device_profile(b->device, &b->profile);
+  void *text;
+  size_t size;
+  SNT_TRY(host_read_file(o->profile, &text, &size, &b->diag));
+  const snt_result r = snt_profile_parse(b->context, text, size, &b->profile, &b->diag);
+  free(text);
+  return r;
+}
+
+static void close_bench(cost_bench *b, host_cache *cache) {
+  snt_stream_destroy(b->stream);
+  snt_profile_destroy(b->profile);
+  snt_device_destroy(b->device);
+  snt_context_destroy(b->context);
+  host_cache_close(cache);
+}
+
+static bool parse_options(cost_options *o, int argc, char **argv) {
+  const struct {
+    const char *name, **text;
+    uint32_t *number;
+  } known[] = {
+      {"--device", &o->device, NULL}, {"--profile", &o->profile, NULL}, {"--graphs", &o->graphs, NULL}, {"--random", NULL, &o->random},
+      {"--seed", NULL, &o->seed},     {"--parts", NULL, &o->parts},     {"--rounds", NULL, &o->rounds},
+  };
+  for (int i = 1; i < argc; i++) {
+    size_t k = 0;
+    const bool verbose = !strcmp(argv[i], "--verbose"), processor_time = !strcmp(argv[i], "--cpu-time");
+    o->verbose |= verbose;
+    o->processor_time |= processor_time;
+    if (verbose || processor_time) continue;
+    while (k < IR_COUNT(known) && strcmp(known[k].name, argv[i])) k++;
+    if (k == IR_COUNT(known) || ++i == argc) return false;
+    if (known[k].text) *known[k].text = argv[i];
+    else *known[k].number = (uint32_t)strtoul(argv[i], NULL, 10);
+  }
+  return o->parts <= COST_BENCH_PARTITIONS;
+}
+
+int main(int argc, char **argv) {
+  cost_options o = {.random = 10, .seed = 1, .parts = 10, .rounds = 8};
+  static cost_bench b;
+  cost_totals totals = {0};
+  host_cache *cache = NULL;
+  void *text = NULL;
+  size_t size;
+  if (!parse_options(&o, argc, argv)) {
+    fprintf(stderr, "usage: cost [--device D] [--profile FILE] [--graphs FILE] [--random N] [--seed S] [--parts N] [--rounds N] "
+                    "[--cpu-time] [--verbose]\n");
+    return 2;
+  }
+  b.random = o.seed;
+  b.wanted = o.parts, b.rounds = o.rounds, b.sample_ns = 5e5, b.verbose = o.verbose, b.processor_time = o.processor_time;
+  snt_result r = open_bench(&b, &o, &cache);
+  if (r == SNT_OK && o.graphs) r = host_read_file(o.graphs, &text, &size, &b.diag);
+  if (r == SNT_OK && text) run_file(&b, text, &totals);
+  if (r == SNT_OK) run_random(&b, o.random, &totals);
+  if (r == SNT_OK) report(&totals);
+  else fprintf(stderr, "cost: %s %s\n", snt_result_text(r), b.diag.text);
+  free(text);
+  close_bench(&b, cache);
+  return r == SNT_OK ? 0 : 1;
+}

@@ -1,0 +1,53 @@
+/* bench/cost: does the cost model rank the partitions of a graph as a device does? In: graphs (a text of many, and random ones from a seed). For each,
+   legal partitions made by contracts; all are predicted and measured in one interleaved run. Out: rank correlations, regrets, and those of lesser models.
+   Looks into the library: the working graph, the groups, the prices. */
+#ifndef BENCH_COST_H
+#define BENCH_COST_H
+#include "api/handles.h"
+#include "tools/host/host.h"
+#include <stdio.h>
+
+enum { COST_BENCH_PARTITIONS = 16, COST_BENCH_PORTS = 48, COST_BENCH_NAME = 48 };
+typedef enum { MODEL_FULL, MODEL_NO_RECOMPUTE, MODEL_NO_REGISTERS, MODEL_BYTES, MODEL_COUNT } bench_model;
+
+typedef struct partition {
+  snt_program *program;
+  snt_exec *exec;
+  uint64_t key; /* of the groups' members */
+  double predicted[MODEL_COUNT], measured, halves[2];
+  uint32_t steps, nevers, musts, keeps;
+} partition;
+
+typedef struct cost_bench {
+  snt_context *context;
+  snt_device *device;
+  snt_profile *profile;
+  snt_stream *stream;
+  uint64_t random; /* state of the generator */
+  uint32_t wanted, rounds;
+  double sample_ns;
+  bool verbose, processor_time;
+  char *base; /* the working graph of the graph at hand, as text: what the partitions are made of */
+  size_t base_length;
+  partition parts[COST_BENCH_PARTITIONS];
+  uint32_t count;
+  snt_buffer *buffers[COST_BENCH_PORTS];
+  snt_diag diag;
+} cost_bench;
+
+uint32_t cost_random_below(cost_bench *, uint32_t n);
+/* A random graph of pointwise operators, reductions along rows and products, as text; `text` has room for 16 KiB. */
+void cost_random_graph(cost_bench *, char *text, size_t room);
+
+/* Partitions of a graph: the compiler's own, the unfused one, random ones. Distinct; SNT_INCOMPLETE: fewer than wanted. */
+snt_result cost_make_partitions(cost_bench *, const char *text, size_t length);
+void cost_free_partitions(cost_bench *);
+void cost_predict(const cost_bench *, partition *);
+snt_result cost_measure(cost_bench *);
+
+/* ---- statistics (cost_rank.c) ---- */
+double cost_spearman(const double *a, const double *b, uint32_t count);
+/* Of the pairs that differ by more than `noise` (relative) in b: the share in the same order, less the share in the other. */
+double cost_agreement(const double *a, const double *b, uint32_t count, double noise);
+double cost_median(double *values, uint32_t count); /* sorts them */
+#endif

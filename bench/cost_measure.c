@@ -1,0 +1,132 @@
+/* Predicting and measuring: the plan's own estimate and those of lesser models; submissions of all partitions in turn, forwards and backwards. */
+#include "bench/cost.h"
+#include <math.h>
+#include <stdlib.h>
+#include <time.h>
+
+/* On a processor that others load, the time that the process itself was given says more than the wall's: of all its threads. */
+static double now_ns(const cost_bench *b) {
+  struct timespec t;
+  clock_gettime(b->processor_time ? CLOCK_PROCESS_CPUTIME_ID : CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+
+/* ---- predictions ---- */
+
+static void work_of(const fusion_context *c, const fusion_group *g, cost_work *w) {
+  const schedule_info *kind = &fusion_schedules[g->kind];
+  if (kind->work) kind->work(c, g, w);
+  else fusion_group_work(c, g, w);
+}
+
+static double price(const cost_profile *p, const cost_work *w) {
+  cost_estimate e;
+  cost_kernel(p, w, &e);
+  return e.ns;
+}
+
+/* What the lesser models leave out of this group: computing a value for several readers, or in several groups; registers. */
+static void ablate(const fusion_context *c, const fusion_group *g, uint8_t *seen, double left_out[MODEL_COUNT]) {
+  const cost_profile *p = c->options->profile;
+  cost_work w, once;
+  work_of(c, g, &w);
+  const double full = price(p, &w);
+  once = w;
+  once.extra_cycles -= w.recompute_cycles;
+  for (uint32_t i = 0; i < g->count; i++) {
+    const ir_node *n = ir_at(c->graph, g->nodes[i]);
+    if (seen[g->nodes[i]] && (ir_ops[n->op].flags & IR_POINTWISE))
+      once.extra_cycles -= c->elements[g->nodes[i]] * cost_op_cycles(p, n->op, n->type.dtype);
+    seen[g->nodes[i]] = 1;
+  }
+  left_out[MODEL_NO_RECOMPUTE] += full - price(p, &once);
+  w.live_registers = 0;
+  left_out[MODEL_NO_REGISTERS] += full - price(p, &w);
+}
+
+void cost_predict(const cost_bench *b, partition *part) {
+  const snt_program *program = part->program;
+  const fusion_context *c = &program->fusion;
+  const cost_profile *p = &b->profile->profile;
+  double left_out[MODEL_COUNT] = {0}, full = 0, bytes = 0;
+  uint8_t *seen = calloc(c->graph->nodes.count + 1, 1);
+  for (uint32_t i = 0; i < program->plan.steps.count; i++) {
+    const plan_step *s = &program->plan.steps.at[i];
+    int64_t read = 0, written = 0;
+    full += s->est_ns;
+    (void)expr_eval(&program->pool, s->bytes_read, NULL, NULL, &read);
+    (void)expr_eval(&program->pool, s->bytes_written, NULL, NULL, &written);
+    bytes += (double)(read + written);
+  }
+  for (uint32_t i = 0; seen && i < c->order_count; i++) ablate(c, &c->groups.at[c->order[i]], seen, left_out);
+  free(seen);
+  for (uint32_t m = 0; m < MODEL_COUNT; m++) part->predicted[m] = full - left_out[m];
+  part->predicted[MODEL_BYTES] = program->plan.steps.count * p->launch_ns + bytes / p->dram_gbs;
+}
+
+/* ---- measuring ---- */
+
+static void fill(int32_t dtype, uint64_t elements, void *data) {
+  uint32_t seed = 7;
+  for (uint64_t i = 0; i < elements; i++) {
+    seed = seed * 1664525u + 1013904223u;
+    if (ir_dtypes[dtype].is_float) ir_dtype_store(dtype, data, i, 0.5 + (seed >> 8) / 16777216.0);
+    else ir_dtype_store_int(dtype, data, i, seed >> 28);
+  }
+}
+
+static snt_result make_buffers(cost_bench *b) {
+  const snt_program *p = b->parts[0].program;
+  snt_result r = p->port_count <= COST_BENCH_PORTS ? SNT_OK : SNT_E_LIMIT;
+  for (uint32_t i = 0; r == SNT_OK && i < p->port_count; i++) {
+    const plan_buffer *port = &p->plan.buffers.at[p->ports[i]];
+    int64_t dims[SNT_MAX_RANK];
+    uint64_t elements = 1;
+    r = snt_program_port_dims(p, i, NULL, dims);
+    for (uint32_t k = 0; k < port->rank && r == SNT_OK; k++) elements *= (uint64_t)dims[k];
+    const uint64_t bytes = elements * ir_dtypes[port->dtype].bytes;
+    void *data = malloc(bytes + 1);
+    if (!data) r = SNT_E_HOST_MEM;
+    if (r == SNT_OK) fill(port->dtype, elements, data);
+    if (r == SNT_OK) r = snt_buffer_create(b->device, bytes, &b->buffers[i], &b->diag);
+    if (r == SNT_OK) r = snt_buffer_upload(b->stream, b->buffers[i], 0, data, bytes, &b->diag);
+    free(data);
+  }
+  return r;
+}
+
+static snt_result sample(cost_bench *b, const partition *part, uint32_t repeats, double *ns) {
+  snt_argument arguments[COST_BENCH_PORTS] = {{0}};
+  uint32_t used = 0;
+  for (uint32_t i = 0; i < part->program->port_count; i++)
+    if (part->program->plan.buffers.at[part->program->ports[i]].kind != PLAN_STATE)
+      arguments[used++] = (snt_argument){.port = i, .buffer = b->buffers[i], .bytes = b->buffers[i]->bytes};
+  const snt_run_info info = {.head = SNT_HEAD(run_info), .argument_count = used, .arguments = arguments};
+  snt_result r = SNT_OK;
+  const double start = now_ns(b);
+  for (uint32_t i = 0; i < repeats && r == SNT_OK; i++) r = snt_submit(part->exec, b->stream, &info, NULL, &b->diag);
+  if (r == SNT_OK) r = snt_stream_wait(b->stream, &b->diag);
+  *ns = (now_ns(b) - start) / repeats;
+  return r;
+}
+
+snt_result cost_measure(cost_bench *b) {
+  uint32_t repeats[COST_BENCH_PARTITIONS];
+  double ns = 0;
+  SNT_TRY(make_buffers(b));
+  for (uint32_t i = 0; i < b->count; i++) {
+    SNT_TRY(sample(b, &b->parts[i], 1, &ns));
+    SNT_TRY(sample(b, &b->parts[i], 1, &ns));
+    const double wanted = b->sample_ns / ns;
+    repeats[i] = wanted < 1 ? 1 : wanted > 64 ? 64 : (uint32_t)wanted;
+    b->parts[i].halves[0] = b->parts[i].halves[1] = INFINITY;
+  }
+  for (uint32_t round = 0; round < 2 * b->rounds; round++)
+    for (uint32_t k = 0; k < b->count; k++) {
+      partition *p = &b->parts[round & 1 ? b->count - 1 - k : k];
+      SNT_TRY(sample(b, p, repeats[p - b->parts], &ns));
+      p->halves[round & 1] = fmin(p->halves[round & 1], ns);
+      p->measured = fmin(p->halves[0], p->halves[1]);
+    }
+  return SNT_OK;
+}

@@ -1,0 +1,161 @@
+/* Partitions of a graph. The passes before grouping are run once and their result is printed: on that text never_fuse, must_fuse and keep between
+   neighbours say which groups may form. What the compiler refuses is no partition; what makes the same groups is one. */
+#include "bench/cost.h"
+#include <stdlib.h>
+#include <string.h>
+
+enum { ATTEMPTS = 90, MOST_EDGES = 512 };
+typedef struct flow {
+  uint32_t from, to;
+} flow;
+
+uint32_t cost_random_below(cost_bench *b, uint32_t n) {
+  b->random = b->random * 6364136223846793005u + 1442695040888963407u;
+  return n ? (uint32_t)((b->random >> 33) % n) : 0;
+}
+
+/* ---- the working graph ---- */
+
+static void SNT_CALL keep_text(void *user, const char *stage, const char *text, size_t length) {
+  cost_bench *b = user;
+  if (strcmp(stage, "ports")) return; /* the last pass before grouping */
+  free(b->base);
+  b->base = malloc(length + 1);
+  b->base_length = b->base ? length : 0;
+  if (b->base) memcpy(b->base, text, length);
+}
+
+static snt_result parse(cost_bench *b, const char *text, size_t length, snt_graph **out) {
+  snt_result r = snt_graph_create(b->context, out);
+  if (r != SNT_OK) return r;
+  r = snt_graph_parse(*out, text, length, NULL, &b->diag);
+  if (r == SNT_OK) r = snt_graph_verify(*out, &b->diag);
+  if (r == SNT_OK) return r;
+  snt_graph_destroy(*out);
+  *out = NULL;
+  return r;
+}
+
+static snt_result find_base(cost_bench *b, const char *text, size_t length) {
+  const snt_compile_info info = {.head = SNT_HEAD(compile_info), .user = b, .dump = keep_text};
+  snt_graph *g = NULL;
+  snt_program *p = NULL;
+  free(b->base);
+  b->base = NULL;
+  snt_result r = parse(b, text, length, &g);
+  if (r == SNT_OK) r = snt_compile(g, b->profile, &info, &p, &b->diag);
+  snt_program_destroy(p);
+  snt_graph_destroy(g);
+  return r == SNT_OK && !b->base ? SNT_E_HOST_MEM : r;
+}
+
+/* ---- one partition ---- */
+
+static bool computes(const ir_graph *g, uint32_t node) {
+  return node && !(ir_ops[ir_at(g, node)->op].flags & IR_SOURCE) && !fusion_is_free(g, node);
+}
+
+static uint32_t find_flows(const ir_graph *g, flow *out) {
+  uint32_t count = 0;
+  for (uint32_t n = 1; n < g->nodes.count; n++)
+    for (uint32_t i = 0; computes(g, n) && i < ir_at(g, n)->arity && count < MOST_EDGES; i++) {
+      const uint32_t from = fusion_through_views(g, ir_arg(g, n, i));
+      if (computes(g, from)) out[count++] = (flow){from, n};
+    }
+  return count;
+}
+
+/* Random contracts: cuts at a rate of their own, now and then a pair that must be one kernel or a value that is kept. */
+static void add_contracts(cost_bench *b, snt_graph *g, partition *p) {
+  static const uint8_t rates[] = {0, 10, 25, 50, 75};
+  flow flows[MOST_EDGES];
+  const uint32_t count = find_flows(&g->graph, flows), rate = rates[cost_random_below(b, IR_COUNT(rates))];
+  const uint32_t musts = cost_random_below(b, 5) < 2 || !rate ? 1 + cost_random_below(b, 3) : 0;
+  const uint32_t keeps = cost_random_below(b, 5) == 0 ? 1 : 0;
+  if (!count) return;
+  for (uint32_t i = 0; i < count; i++) {
+    if (cost_random_below(b, 100) >= rate) continue;
+    (void)snt_graph_contract(g, SNT_NEVER_FUSE, (const snt_value[]){flows[i].from, flows[i].to}, 2);
+    p->nevers++;
+    flows[i].from = 0;
+  }
+  for (uint32_t i = 0; i < musts; i++) {
+    const flow *f = &flows[cost_random_below(b, count)];
+    if (!f->from) continue;
+    (void)snt_graph_contract(g, SNT_MUST_FUSE, (const snt_value[]){f->from, f->to}, 2);
+    p->musts++;
+  }
+  for (uint32_t i = 0; i < keeps; i++) {
+    const flow *f = &flows[cost_random_below(b, count)];
+    if (!f->from) continue;
+    (void)snt_graph_contract(g, SNT_KEEP, &f->from, 1);
+    p->keeps++;
+  }
+}
+
+static uint64_t key_of(const snt_program *p) {
+  uint64_t key = p->plan.steps.count;
+  for (uint32_t i = 0; i < p->fusion.order_count; i++) {
+    const fusion_group *g = &p->fusion.groups.at[p->fusion.order[i]];
+    key = ir_hash64(key, g->nodes, g->count * sizeof *g->nodes);
+    key = ir_hash64(key, g->outputs, g->output_count * sizeof *g->outputs);
+  }
+  return key;
+}
+
+static bool known(const cost_bench *b, uint64_t key) {
+  for (uint32_t i = 0; i < b->count; i++)
+    if (b->parts[i].key == key) return true;
+  return false;
+}
+
+static void drop(partition *p) {
+  snt_exec_destroy(p->exec);
+  snt_program_destroy(p->program);
+}
+
+/* attempt 0: as the compiler chooses; 1: unfused; then random. A refused or known one is left out. */
+static snt_result try_partition(cost_bench *b, uint32_t attempt) {
+  const snt_compile_info info = {.head = SNT_HEAD(compile_info), .flags = attempt == 1 ? SNT_COMPILE_UNFUSED : 0};
+  partition p = {0};
+  snt_graph *g = NULL;
+  snt_result r = parse(b, b->base, b->base_length, &g);
+  if (r != SNT_OK) return r;
+  if (attempt > 1) add_contracts(b, g, &p);
+  const bool compiled = snt_compile(g, b->profile, &info, &p.program, &b->diag) == SNT_OK;
+  snt_graph_destroy(g);
+  if (!compiled) return attempt ? SNT_OK : b->diag.result;
+  p.key = key_of(p.program);
+  if (known(b, p.key)) {
+    drop(&p);
+    return SNT_OK;
+  }
+  r = snt_exec_create(b->device, p.program, NULL, &p.exec, &b->diag);
+  if (r == SNT_OK) r = snt_exec_prepare(p.exec, &b->diag);
+  if (r != SNT_OK) {
+    drop(&p);
+    return r;
+  }
+  p.steps = p.program->plan.steps.count;
+  cost_predict(b, &p);
+  b->parts[b->count++] = p;
+  return SNT_OK;
+}
+
+snt_result cost_make_partitions(cost_bench *b, const char *text, size_t length) {
+  SNT_TRY(find_base(b, text, length));
+  for (uint32_t i = 0; i < ATTEMPTS && b->count < b->wanted; i++) SNT_TRY(try_partition(b, i));
+  return b->count < b->wanted ? SNT_INCOMPLETE : SNT_OK;
+}
+
+void cost_free_partitions(cost_bench *b) {
+  for (uint32_t i = 0; i < COST_BENCH_PORTS; i++) {
+    snt_buffer_destroy(b->buffers[i]);
+    b->buffers[i] = NULL;
+  }
+  for (uint32_t i = 0; i < b->count; i++) drop(&b->parts[i]);
+  memset(b->parts, 0, sizeof b->parts);
+  b->count = 0;
+  free(b->base);
+  b->base = NULL;
+}
