@@ -65,6 +65,9 @@ map_access contract_operand_at(const contraction *, uint32_t operand);
 
 /* contract_tile.c: the shape of the tile, and the tile itself. */
 bool contract_pick_tile(contraction *);
+uint32_t contract_lanes(const fusion_context *, int64_t lane_extent); /* width of its vectors */
+void contract_store_cell(contraction *, const uint32_t *acc); /* results that follow the contractions at `at`, whose sums are acc[] */
+bool contract_read_labels(contraction *);                     /* schedule_contract.c */
 void contract_emit_tile(contraction *, ir_expr row, ir_expr column);
 
 /* contract_operands.c: how the operands come to the inner loop. */

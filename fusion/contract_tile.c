@@ -7,7 +7,7 @@
 enum { FEW_ROWS = 6, MOST_ROWS = 14, MOST_VECTORS = 4, SET_BYTES = 4096, FMA_LATENCY = 4 };
 
 /* The device's whole vector where the columns are many of them: its tile is loads, multiply-adds and stores only, which no compiler splits. */
-static uint32_t tile_lanes(const fusion_context *c, int64_t lane_extent) {
+uint32_t contract_lanes(const fusion_context *c, int64_t lane_extent) {
   const cost_profile *p = c->options->profile;
   const bool whole = schedule_is_explicit(c) && p->lanes >= 16 && p->caps.max_lanes >= 16 && lane_extent >= 16;
   uint32_t lanes = whole ? 16 : schedule_lanes(c);
@@ -82,7 +82,7 @@ bool contract_pick_tile(contraction *t) {
   int64_t lane_extent, row_extent;
   if (!contract_literal(t, t->lane_axis, &lane_extent)) return false;
   if (!contract_literal(t, t->row_axis, &row_extent)) row_extent = 1024; /* unknown: many */
-  t->lanes = tile_lanes(t->c, lane_extent);
+  t->lanes = contract_lanes(t->c, lane_extent);
   if (schedule_is_explicit(t->c)) pick_explicit(t, row_extent, lane_extent);
   else pick_lanes(t, row_extent, lane_extent);
   return contract_cells(t) <= CONTRACT_CELLS && t->lanes > 1;
@@ -179,7 +179,7 @@ static void reduce_level(contraction *t, uint32_t level, ir_expr row, ir_expr co
 }
 
 /* Cell (i, j) of every contraction is remembered, and every result stored at its coordinates. */
-static void store_cell(contraction *t, const uint32_t *acc) {
+void contract_store_cell(contraction *t, const uint32_t *acc) {
   emit *e = t->e;
   map_access at = {.rank = t->out_rank};
   for (uint32_t d = 0; d < t->out_rank; d++) at.at[d] = t->at[t->out[d]];
@@ -198,14 +198,13 @@ void contract_emit_tile(contraction *t, ir_expr row, ir_expr column) {
   emit *e = t->e;
   uint32_t acc[CONTRACT_CELLS];
   const kir_type type = kir_t(t->type.base, t->lanes);
-  for (uint32_t i = 0; i < contract_cells(t); i++)
-    acc[i] = ir_dtypes[type.base].is_float ? kir_const_float(e->k, type, 0) : kir_const_int(e->k, type, 0);
+  for (uint32_t i = 0; i < contract_cells(t); i++) acc[i] = emit_no_sum(e, type);
   reduce_level(t, 0, row, column, acc);
   for (uint32_t i = 0; i < t->rows; i++)
     for (uint32_t j = 0; j < t->vectors; j++) {
       use_vector(t, j, column);
       use_row(t, i, row);
-      store_cell(t, &acc[i * t->vectors + j]);
+      contract_store_cell(t, &acc[i * t->vectors + j]);
     }
   emit_scalar_lanes(e);
 }

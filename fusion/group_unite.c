@@ -1,6 +1,7 @@
 /* One kernel of two groups: its members, what it reads and stores, its kind and hero; legality by kind and by the device's limits.
    Invariant: a node that another group reads is an output; views are read through. */
 #include "fusion/contract_set.h"
+#include "fusion/winograd.h"
 #include "fusion/group_private.h"
 #include "fusion/image.h"
 #include "fusion/schedule_common.h"
@@ -31,6 +32,8 @@ static bool has_taps(const ir_graph *g, uint32_t n) {
 static bool is_stencil(const grouping *s, uint32_t node) {
   const ir_graph *g = s->c->graph;
   const uint32_t lhs = ir_arg(g, node, 0), rhs = ir_arg(g, node, 1);
+  bool output;
+  if (winograd_of(s->c, node, &output)) return false;
   if (!has_taps(g, lhs) && !has_taps(g, rhs)) return false;
   const double out = elements_at_hint(g->pool, &ir_at(g, node)->type), a = elements_at_hint(g->pool, &ir_at(g, lhs)->type),
                b = elements_at_hint(g->pool, &ir_at(g, rhs)->type);

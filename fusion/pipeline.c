@@ -1,5 +1,6 @@
 /* The order of the passes and their one runner: verifies, times, reports after each. In: a verified graph. Out: a plan and the filled context. */
 #include "fusion/fusion.h"
+#include "fusion/winograd.h"
 #include <time.h>
 
 const fusion_pass fusion_pipeline[] = {
@@ -8,6 +9,7 @@ const fusion_pass fusion_pipeline[] = {
     {"decompose", fusion_decompose, 0},
     {"rewrite", fusion_rewrite, FUSION_REWRITE},
     {"layout", fusion_layout, FUSION_REWRITE},
+    {"winograd", fusion_winograd, FUSION_REWRITE},
     {"canonicalise", fusion_canonicalise, FUSION_TO_FIXPOINT},
     {"ports", fusion_copy_ports, 0},
     {"group", fusion_group_nodes, 0},

@@ -4,8 +4,9 @@
    of the lane operand stays in a near cache while everything that it meets passes by. Tails overlap the last whole tile. */
 #include "fusion/contract_private.h"
 #include "fusion/schedules.h"
+#include "fusion/winograd.h"
 
-static bool read_labels(contraction *t) {
+bool contract_read_labels(contraction *t) {
   const ir_graph *g = t->c->graph;
   const uint32_t hero = t->group->hero;
   t->out = ir_attr_ints(g, hero, IR_ATTR_out, &t->out_rank);
@@ -306,8 +307,11 @@ bool schedule_contract_accepts(const fusion_context *c, const fusion_group *grou
 snt_result schedule_contract_build(fusion_context *c, const fusion_group *group) {
   contraction t = {.c = c, .group = group, .type = emit_compute_type(NULL, ir_at(c->graph, group->hero)->type.dtype, 1)};
   const bool explicit = schedule_is_explicit(c);
+  bool output;
+  const winograd_form *form = winograd_of(c, group->hero, &output);
+  if (form) return schedule_winograd_build(c, group, form, output);
   contract_set_find(c, group, &t.set);
-  if (!read_labels(&t) || !pick_axes(&t) || (t.both_lanes && !explicit)) return schedule_loop_build(c, group);
+  if (!contract_read_labels(&t) || !pick_axes(&t) || (t.both_lanes && !explicit)) return schedule_loop_build(c, group);
   for (uint32_t i = 0; i < 2 * t.set.count; i++) contract_find_pads(&t, contract_operand(&t, i / 2, i % 2));
   if (!contract_pick_tile(&t)) return schedule_loop_build(c, group);
   if (explicit) {

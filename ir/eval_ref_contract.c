@@ -103,11 +103,40 @@ static bool all_whole(const eval_view *v) {
 }
 
 typedef struct rounding {
-  double gamma;
+  double gamma, tile; /* tile: of each weight, what sums over tiles of a convolution may add */
   bound_type inner, stored;
   bool whole;
   bool store_rounds;
 } rounding;
+
+/* A 3x3 convolution of stride 1 may be computed in tiles (fusion/winograd.c), whose rounding stands beside the largest operand near. */
+static bool may_be_tiled(const eval_ctx *ctx, uint32_t node) {
+  static const uint8_t keys[] = {IR_ATTR_dilation, IR_ATTR_stride, IR_ATTR_size};
+  static const ir_expr wanted[] = {1, 1, 3};
+  const uint32_t window = ir_arg(ctx->g, node, 0);
+  uint32_t count;
+  if (ctx->info->direct || ir_at(ctx->g, window)->op != IR_OP_window || ir_at(ctx->g, node)->type.dtype != SNT_F32) return false;
+  for (uint32_t k = 0; k < sizeof keys; k++) {
+    const ir_expr *list = ir_attr_ints(ctx->g, window, (ir_attr_key)keys[k], &count);
+    if (!list || count != 2 || list[0] != wanted[k] || list[1] != wanted[k]) return false;
+  }
+  return true;
+}
+
+static double largest(const eval_view *v) {
+  double most = 0;
+  for (uint64_t i = 0; i < v->count; i++) {
+    const double x = fabs(ref_load(v, eval_offset_at(v, i)).v);
+    if (!(x <= most)) most = isnan(x) ? (double)INFINITY : x;
+  }
+  return most;
+}
+
+static void add_weights(const product *p, uint32_t columns, double *sizes) {
+  memset(sizes, 0, COLUMNS * sizeof *sizes);
+  for (uint64_t k = 0; k < p->count[3]; k++)
+    for (uint32_t c = 0; c < columns; c++) sizes[c] += fabs(p->b[k * COLUMNS + c]);
+}
 
 static bounded round_sum(const rounding *r, double v, double size, double e) {
   bounded x = {v, e};
@@ -117,19 +146,27 @@ static bounded round_sum(const rounding *r, double v, double size, double e) {
   return bound_store(&r->stored, x, r->store_rounds ? 0.5 : 0, true);
 }
 
+static bounded tiled_sum(const rounding *r, double weight, bounded x) {
+  if (r->tile > 0 && weight > 0) x.e += r->tile * weight;
+  return x;
+}
+
 static void float_product(const product *p, const rounding *r, const eval_view *out) {
   sums s;
+  double weights[COLUMNS] = {0};
   for (uint64_t g = 0; g < p->count[0]; g++)
     for (uint64_t n = 0; n < p->count[2]; n += COLUMNS) {
       uint32_t columns = p->count[2] - n < COLUMNS ? (uint32_t)(p->count[2] - n) : COLUMNS;
       pack_columns(p, p->rhs->offset + p->batch_rhs[g], n, columns);
+      if (r->tile > 0) add_weights(p, columns, weights);
       for (uint64_t m = 0; m < p->count[1]; m += ROWS) {
         uint32_t rows = p->count[1] - m < ROWS ? (uint32_t)(p->count[1] - m) : ROWS;
         pack_rows(p, p->lhs->offset + p->batch_lhs[g], m, rows);
         for (uint32_t row = 0; row < rows; row++) {
           multiply_row(p, row, columns, &s);
           for (uint32_t c = 0; c < columns; c++)
-            ref_save(out, (uint64_t)(p->batch_out[g] + p->out_m[m + row] + p->out_n[n + c]), round_sum(r, s.v[c], s.size[c], s.e[c]));
+            ref_save(out, (uint64_t)(p->batch_out[g] + p->out_m[m + row] + p->out_n[n + c]),
+                     tiled_sum(r, weights[c], round_sum(r, s.v[c], s.size[c], s.e[c])));
         }
       }
     }
@@ -165,6 +202,7 @@ snt_result ref_contract(eval_ctx *ctx, uint32_t node, eval_view *out) {
     r.gamma = bound_gamma(fmin(bound_depth(ctx, node, labels.k.size) + 1, (double)labels.k.size), &r.inner);
     r.whole = all_whole(lhs) && all_whole(rhs);
     r.store_rounds = r.stored.narrow;
+    r.tile = may_be_tiled(ctx, node) ? 0x1p-19 * largest(lhs) : 0;
     float_product(&p, &r, out);
   } else if (open) {
     int_product(&p, out);

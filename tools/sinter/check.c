@@ -85,7 +85,10 @@ snt_result tool_check(tool_session *s, const tool_tensor *tensors, uint32_t coun
   if (r == SNT_OK) r = ir_graph_parse(&g, text, strlen(text), &s->diag);
   const void *inputs[TOOL_MAX_PORTS];
   for (uint32_t i = 0; i < g.inputs.count && i < TOOL_MAX_PORTS; i++) inputs[i] = tensors[i].data;
-  const ir_eval_info info = {.symbols = s->symbols, .inputs = inputs};
+  const char *mode = s->options.numerics;
+  const bool direct = (s->options.compile_flags & SNT_COMPILE_NO_REWRITES) ||
+                      (mode && (!strcmp(mode, "strict") || !strcmp(mode, "reproducible")));
+  const ir_eval_info info = {.symbols = s->symbols, .inputs = inputs, .direct = direct};
   check c = {.graph = &g, .info = &info, .arena = &arena, .where = where, .size = where_size};
   if (r == SNT_OK) r = ir_eval_reference(&g, &info, &arena, c.expected, &s->diag);
   if (r == SNT_OK) r = compare_all(&c, tensors, count, &s->diag);

@@ -1,0 +1,178 @@
+/* The transforms of a Winograd convolution: a tile of vectors (of channels) is read once, multiplied with a small matrix from both sides line by
+   line, and stored. A work-item takes a row of tiles; padding is staged for it, so that nothing is tested. */
+#include "fusion/contract_private.h"
+#include "fusion/winograd.h"
+
+typedef struct transform {
+  contraction t;
+  const winograd_form *form;
+  bool output;
+  uint32_t rows;                /* results of a line */
+  uint32_t point[2], result[2]; /* labels: of the tile that is read, of what is made */
+} transform;
+
+static float coefficient(const transform *w, uint32_t row, uint32_t column) {
+  return w->output ? w->form->output[row][column] : w->form->input[row][column];
+}
+
+/* ---- one line ---- */
+
+typedef struct line_terms { /* the elements of a line, or sums and differences of two of them; a coefficient for each result */
+  uint32_t count, value[WINOGRAD_TILE];
+  float by[WINOGRAD_TILE][WINOGRAD_TILE];
+} line_terms;
+
+static uint32_t constant(kir_kernel *k, uint32_t like, double x) { return kir_const_like(k, like, x); }
+
+/* Columns whose coefficients are equal but for the sign: their sum and their difference serve every result. */
+static bool columns_pair(const transform *w, uint32_t column) {
+  if (column + 1 >= w->form->tile || !w->output) return false;
+  for (uint32_t i = 0; i < w->rows; i++)
+    if (fabsf(coefficient(w, i, column)) != fabsf(coefficient(w, i, column + 1))) return false;
+  return true;
+}
+
+static void take_terms(const transform *w, const uint32_t *in, line_terms *out) {
+  kir_kernel *k = w->t.e->k;
+  *out = (line_terms){0};
+  for (uint32_t r = 0; r < w->form->tile; r++) {
+    const bool pair = columns_pair(w, r);
+    const uint32_t at = out->count;
+    out->value[at] = pair ? kir_2(k, KIR_add, in[r], in[r + 1]) : in[r];
+    if (pair) out->value[at + 1] = kir_2(k, KIR_sub, in[r], in[r + 1]);
+    for (uint32_t i = 0; i < w->rows; i++) {
+      const float c = coefficient(w, i, r);
+      const bool difference = pair && coefficient(w, i, r + 1) != c;
+      out->by[i][at + difference] = c;
+    }
+    out->count += 1 + pair;
+    r += pair;
+  }
+}
+
+/* The terms of a result that `chosen` marks, added up; 0: none. */
+static uint32_t add_up(const transform *w, const line_terms *terms, uint32_t row, uint32_t chosen) {
+  kir_kernel *k = w->t.e->k;
+  uint32_t sum = 0, first = 0;
+  for (uint32_t i = terms->count; i-- > 0;)
+    if (chosen >> i & 1 && terms->by[row][i] == 1) first = i, sum = terms->value[i];
+  for (uint32_t i = 0; i < terms->count; i++) {
+    const float by = terms->by[row][i];
+    if (!(chosen >> i & 1) || by == 0 || (sum && i == first && by == 1)) continue;
+    if (!sum) sum = kir_2(k, KIR_mul, terms->value[i], constant(k, terms->value[i], (double)by));
+    else if (by == 1) sum = kir_2(k, KIR_add, sum, terms->value[i]);
+    else if (by == -1) sum = kir_2(k, KIR_sub, sum, terms->value[i]);
+    else sum = kir_3(k, KIR_fma, terms->value[i], constant(k, terms->value[i], (double)by), sum);
+  }
+  return sum;
+}
+
+/* Terms that this result and the next one have alike, and those with the other sign; false: they differ otherwise. */
+static bool rows_pair(const transform *w, const line_terms *terms, uint32_t row, uint32_t *even, uint32_t *odd) {
+  *even = *odd = 0;
+  if (row + 1 >= w->rows) return false;
+  for (uint32_t i = 0; i < terms->count; i++) {
+    const float a = terms->by[row][i], b = terms->by[row + 1][i];
+    if (a == 0 && b == 0) continue;
+    if (a == b) *even |= 1u << i;
+    else if (a == -b) *odd |= 1u << i;
+    else return false;
+  }
+  return *even && *odd;
+}
+
+static void transform_line(const transform *w, const uint32_t *in, uint32_t *out) {
+  kir_kernel *k = w->t.e->k;
+  line_terms terms;
+  uint32_t even, odd;
+  take_terms(w, in, &terms);
+  for (uint32_t i = 0; i < w->rows; i++) {
+    if (!rows_pair(w, &terms, i, &even, &odd)) {
+      out[i] = add_up(w, &terms, i, UINT32_MAX);
+      continue;
+    }
+    const uint32_t e = add_up(w, &terms, i, even), o = add_up(w, &terms, i, odd);
+    out[i] = kir_2(k, KIR_add, e, o);
+    out[++i] = kir_2(k, KIR_sub, e, o);
+  }
+}
+
+/* ---- one tile of vectors ---- */
+
+static void transform_tile(emit *e, void *user, ir_expr column) {
+  transform *w = user;
+  contraction *t = &w->t;
+  const uint32_t tile = w->form->tile;
+  uint32_t half[WINOGRAD_TILE][WINOGRAD_TILE], in[WINOGRAD_TILE], out[WINOGRAD_TILE];
+  t->at[t->out[t->lane_axis]] = column;
+  for (uint32_t s = 0; s < tile && !e->failed; s++) {
+    t->at[w->point[1]] = s;
+    for (uint32_t r = 0; r < tile; r++) {
+      t->at[w->point[0]] = r;
+      const map_access at = contract_operand_at(t, 0);
+      in[r] = emit_value(e, contract_operand(t, 0, 0), &at);
+      if (!in[r]) return;
+    }
+    transform_line(w, in, out);
+    for (uint32_t i = 0; i < w->rows; i++) half[i][s] = out[i];
+  }
+  for (uint32_t i = 0; i < w->rows && !e->failed; i++) {
+    transform_line(w, half[i], out);
+    t->at[w->result[0]] = i;
+    for (uint32_t j = 0; j < w->rows; j++) {
+      t->at[w->result[1]] = j;
+      contract_store_cell(t, &out[j]);
+    }
+  }
+}
+
+/* ---- sharing out ---- */
+
+/* Labels of the matrix: results, results, points, points. The tile's column is the outer axis, its row and the batch number the groups. */
+static bool place_labels(transform *w) {
+  contraction *t = &w->t;
+  int64_t extent;
+  if (!contract_read_labels(t) || t->reduced_count != 2) return false;
+  for (uint32_t i = 0; i < 2; i++) {
+    w->result[i] = (uint32_t)t->rhs[i];
+    w->point[i] = (uint32_t)t->rhs[2 + i];
+  }
+  t->lane_axis = (int32_t)t->out_rank - 1;
+  t->row_axis = CONTRACT_NONE;
+  t->outer_axis = w->output ? 3 : 4; /* [n, down, m, across, m, k]; [a, a, n, down, across, c] */
+  t->lane_operand = 0;
+  t->lanes = contract_lanes(t->c, contract_literal(t, t->lane_axis, &extent) ? extent : 0);
+  return t->lanes > 1;
+}
+
+static snt_result build(transform *w) {
+  contraction *t = &w->t;
+  fusion_context *c = t->c;
+  expr_pool *x = c->graph->pool;
+  emit *e = t->e = emit_begin(c, t->group, "winograd");
+  if (!e) return ir_fail(c->diag, SNT_E_HOST_MEM, "schedule", t->group->hero, "out of host memory");
+  const uint32_t batch = (uint32_t)t->out[w->output ? 0 : 2], down = (uint32_t)t->out[w->output ? 1 : 3],
+                 across = (uint32_t)t->out[t->outer_axis];
+  t->groups = expr_mul(x, t->extent[batch], t->extent[down]);
+  t->group_number = emit_group(e, t->groups);
+  t->at[batch] = t->extent[batch] == 1 ? 0 : expr_div(x, t->group_number, t->extent[down]);
+  const ir_expr row = expr_mod(x, t->group_number, t->extent[down]);
+  t->at[down] = row < 0 ? emit_var_for(e, "p", emit_expr(e, row), 0, t->extent[down]) : row;
+  int64_t tiles;
+  if (!expr_is_const(x, t->extent[across], &tiles) || !contract_stage_pads(t, 0, tiles))
+    return ir_fail(c->diag, SNT_E_INTERNAL, "schedule", t->group->hero, "the region of a staged operand is not affine");
+  const ir_expr v = emit_loop(e, &(emit_loop_info){.name = "o", .lo = 0, .hi = t->extent[across], .step = 1});
+  t->at[across] = v;
+  schedule_vector_loop(e, 0, t->extent[t->out[t->lane_axis]], t->lanes, 0, transform_tile, w);
+  emit_loop_end(e, v, 0, NULL, NULL);
+  return emit_end(e, t->groups, 0, 0, NULL);
+}
+
+snt_result schedule_winograd_build(fusion_context *c, const fusion_group *group, const winograd_form *form, bool output) {
+  transform w = {.t = {.c = c, .group = group, .type = kir_t(SNT_F32, 1)}, .form = form, .output = output};
+  w.rows = output ? form->results : form->tile;
+  contract_set_find(c, group, &w.t.set);
+  if (!place_labels(&w) || w.t.set.count != 1) return ir_fail(c->diag, SNT_E_INTERNAL, "schedule", group->hero, "not a transform");
+  contract_find_pads(&w.t, contract_operand(&w.t, 0, 0));
+  return build(&w);
+}

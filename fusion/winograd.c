@@ -1,0 +1,243 @@
+/* Rewrites 3x3 convolutions of stride 1 as Winograd's F(4x4, 3x3) or F(2x2, 3x3) where that is cheaper on the profile. In: channels last, padding
+   apart. Out: tiles of the input times a matrix, a product a point of the tile with weights transformed here, and that times another matrix.
+   The results are those of the convolution but for rounding: docs/numerics.md has the bound. */
+#include "fusion/winograd.h"
+#include "fusion/rebuild.h"
+#include "fusion/schedule_common.h"
+
+/* Points 0, 1, -1, 2, -2, infinity; and 0, 1, -1, infinity. */
+static const winograd_form forms[] = {
+    {.results = 4,
+     .tile = 6,
+     .input =
+         {{4, 0, -5, 0, 1, 0}, {0, -4, -4, 1, 1, 0}, {0, 4, -4, -1, 1, 0}, {0, -2, -1, 2, 1, 0}, {0, 2, -1, -2, 1, 0}, {0, 4, 0, -5, 0, 1}},
+     .output = {{1, 1, 1, 1, 1, 0}, {0, 1, -1, 2, -2, 0}, {0, 1, 1, 4, 4, 0}, {0, 1, -1, 8, -8, 1}},
+     .weights = {{1. / 4, 0, 0},
+                 {-1. / 6, -1. / 6, -1. / 6},
+                 {-1. / 6, 1. / 6, -1. / 6},
+                 {1. / 24, 1. / 12, 1. / 6},
+                 {1. / 24, -1. / 12, 1. / 6},
+                 {0, 0, 1}}},
+    {.results = 2,
+     .tile = 4,
+     .input = {{1, 0, -1, 0}, {0, 1, 1, 0}, {0, -1, 1, 0}, {0, 1, 0, -1}},
+     .output = {{1, 1, 1, 0}, {0, 1, -1, -1}},
+     .weights = {{1, 0, 0}, {.5, .5, .5}, {.5, -.5, .5}, {0, 0, 1}}},
+};
+
+static float coefficient(const winograd_form *f, bool output, uint32_t i, uint32_t r) { return output ? f->output[i][r] : f->input[i][r]; }
+
+static bool may_reassociate(const fusion_context *c) {
+  return c->options->numerics == SNT_NUMERICS_DEFAULT || c->options->numerics == SNT_NUMERICS_FAST;
+}
+
+/* ---- the matrices as constants of the graph: [i, j, r, s] = m[i, r] m[j, s] ---- */
+
+static bool holds(const float *data, const winograd_form *f, bool output) {
+  const uint32_t rows = output ? f->results : f->tile;
+  for (uint32_t i = 0; i < rows; i++)
+    for (uint32_t j = 0; j < rows; j++)
+      for (uint32_t r = 0; r < f->tile; r++)
+        for (uint32_t s = 0; s < f->tile; s++)
+          if (*data++ != coefficient(f, output, i, r) * coefficient(f, output, j, s)) return false;
+  return true;
+}
+
+const winograd_form *winograd_of(const fusion_context *c, uint32_t node, bool *output) {
+  const ir_graph *g = c->graph;
+  if (ir_at(g, node)->op != IR_OP_contract || !schedule_is_explicit(c) || !may_reassociate(c)) return NULL;
+  const ir_node *matrix = ir_at(g, ir_arg(g, node, 1));
+  if (matrix->op != IR_OP_const || matrix->type.dtype != SNT_F32 || matrix->type.rank != 4 || ir_at(g, node)->type.rank != 6) return NULL;
+  const ir_const *data = &g->consts.at[matrix->payload];
+  for (uint32_t i = 0; data->kind == IR_CONST_DATA && i < IR_COUNT(forms); i++) {
+    const ir_expr *dims = matrix->type.dims, tile = (ir_expr)forms[i].tile;
+    if (dims[0] != dims[1] || dims[2] != tile || dims[3] != tile) continue;
+    *output = dims[0] == (ir_expr)forms[i].results;
+    if ((*output || dims[0] == tile) && holds(data->data, &forms[i], *output)) return &forms[i];
+  }
+  return NULL;
+}
+
+static uint32_t add_constant(rebuild *r, uint32_t rank, const ir_expr *dims, const float *data) {
+  ir_tensor type = {.dtype = SNT_F32, .rank = (uint8_t)rank};
+  memcpy(type.dims, dims, rank * sizeof *dims);
+  return data ? ir_add_const(r->to, &type, &(ir_const){.kind = IR_CONST_DATA, .data = data}) : 0;
+}
+
+static uint32_t add_matrix(rebuild *r, const winograd_form *f, bool output) {
+  const uint32_t rows = output ? f->results : f->tile;
+  const ir_expr dims[4] = {rows, rows, f->tile, f->tile};
+  float *data = ir_arena_take(r->c->arena, sizeof(float) * rows * rows * f->tile * f->tile, 64), *at = data;
+  for (uint32_t i = 0; data && i < rows; i++)
+    for (uint32_t j = 0; j < rows; j++)
+      for (uint32_t p = 0; p < f->tile; p++)
+        for (uint32_t q = 0; q < f->tile; q++) *at++ = coefficient(f, output, i, p) * coefficient(f, output, j, q);
+  return add_constant(r, 4, dims, data);
+}
+
+/* ---- the convolution ---- */
+
+typedef struct conv {
+  uint32_t source, weights; /* of the new graph: below the window; the constant */
+  int64_t batch, rows, columns, channels, outputs;
+  int64_t stride[4]; /* of the weights: output, channel, tap down, tap across */
+  ir_expr value;     /* of the window */
+} conv;
+
+static bool literal(const rebuild *r, ir_expr e, int64_t *out) { return expr_is_const(r->to->pool, e, out) && *out > 0; }
+
+/* A plain 3x3 window of positions beside each other over [n, h, w, c]. */
+static bool read_window(const rebuild *r, uint32_t node, conv *v) {
+  static const uint8_t keys[] = {IR_ATTR_dilation, IR_ATTR_stride, IR_ATTR_size, IR_ATTR_low, IR_ATTR_high};
+  static const ir_expr wanted[] = {1, 1, 3, 0, 0};
+  const ir_graph *g = r->to;
+  uint32_t count;
+  if (ir_at(g, node)->op != IR_OP_window || ir_at(g, node)->type.rank != 6 || ir_attr_int(g, node, IR_ATTR_axis, 0) != 1) return false;
+  for (uint32_t k = 0; k < IR_COUNT(keys); k++) {
+    const ir_expr *list = ir_attr_ints(g, node, (ir_attr_key)keys[k], &count);
+    if (!list || count != 2 || list[0] != wanted[k] || list[1] != wanted[k]) return false;
+  }
+  const ir_expr *dims = ir_at(g, node)->type.dims;
+  v->source = ir_arg(g, node, 0);
+  return literal(r, dims[0], &v->batch) && literal(r, dims[1], &v->rows) && literal(r, dims[2], &v->columns) &&
+         literal(r, dims[3], &v->channels);
+}
+
+/* Weights in any order of their axes; the result [n, h, w, outputs]. */
+static bool read_conv(rebuild *r, conv *v) {
+  const ir_node *n = ir_at(r->from, r->node);
+  uint32_t lhs_rank, rhs_rank, out_rank;
+  if (n->op != IR_OP_contract || n->type.dtype != SNT_F32 || n->type.rank != 4 || !read_window(r, r->args[0], v)) return false;
+  const ir_node *w = ir_at(r->to, r->args[1]);
+  if (w->op != IR_OP_const || w->type.rank != 4 || w->type.dtype != SNT_F32 || ir_at(r->to, r->args[0])->type.dtype != SNT_F32)
+    return false;
+  if (r->to->consts.at[w->payload].kind == IR_CONST_SPLAT) return false;
+  const ir_expr *lhs = ir_attr_ints(r->from, r->node, IR_ATTR_lhs, &lhs_rank),
+                *rhs = ir_attr_ints(r->from, r->node, IR_ATTR_rhs, &rhs_rank),
+                *out = ir_attr_ints(r->from, r->node, IR_ATTR_out, &out_rank);
+  if (out[0] != lhs[0] || out[1] != lhs[1] || out[2] != lhs[2]) return false;
+  const ir_expr named[4] = {out[3], lhs[3], lhs[4], lhs[5]};
+  uint32_t found = 0;
+  int64_t stride = 1, extent;
+  for (uint32_t i = 4; i-- > 0;) {
+    if (!literal(r, w->type.dims[i], &extent)) return false;
+    for (uint32_t k = 0; k < 4; k++)
+      if (rhs[i] == named[k]) v->stride[k] = stride, found |= 1u << k;
+    stride *= extent;
+  }
+  v->weights = r->args[1];
+  return found == 15 && literal(r, n->type.dims[3], &v->outputs);
+}
+
+/* ---- what it costs, in ns ---- */
+
+static double compute_ns(const cost_profile *p, double fmas) {
+  const double share = p->contract_share > 0 ? p->contract_share : 1;
+  return fmas / (p->units * p->ghz * p->lanes * p->fma_per_cycle * share);
+}
+
+static double direct_ns(const cost_profile *p, const conv *v) {
+  const double results = (double)v->batch * v->rows * v->columns, depth = 9. * v->channels;
+  return compute_ns(p, results * v->outputs * depth) + depth * v->outputs * 4 / p->dram_gbs;
+}
+
+/* Two more kernels; tiles go to a cache and come back; larger weights stream from memory; the transforms are a dozen or so additions a line. */
+static double form_ns(const cost_profile *p, const conv *v, const winograd_form *f) {
+  const double points = (double)f->tile * f->tile, lines = 2. * f->tile, sums = f->tile == 6 ? 12 : 4;
+  const double tiles = (double)v->batch * v->rows * v->columns / (f->results * f->results),
+               through = points * tiles * (v->channels + v->outputs);
+  const double additions = tiles * lines * sums * (double)(v->channels + v->outputs);
+  return compute_ns(p, points * tiles * v->channels * v->outputs) + 2 * compute_ns(p, additions) + 2 * through * 4 / p->cache_gbs +
+         points * v->channels * v->outputs * 4 / p->dram_gbs + 2 * p->launch_ns;
+}
+
+static const winograd_form *pick_form(const fusion_context *c, const conv *v) {
+  const int64_t lanes = (int64_t)schedule_lanes(c);
+  double best = direct_ns(c->options->profile, v);
+  const winograd_form *picked = NULL;
+  if (v->channels % lanes || v->outputs % lanes) return NULL;
+  for (uint32_t i = 0; i < IR_COUNT(forms); i++) {
+    if (v->rows % forms[i].results || v->columns % forms[i].results) continue;
+    const double ns = form_ns(c->options->profile, v, &forms[i]);
+    if (ns < best) best = ns, picked = &forms[i];
+  }
+  return picked;
+}
+
+/* ---- the three contractions ---- */
+
+/* U[i, j, channel, output] = sum over taps of G[i, r] G[j, s] w. */
+static uint32_t add_weights(rebuild *r, const conv *v, const winograd_form *f) {
+  const float *w = ir_const_data(r->to, v->weights);
+  const uint32_t points = f->tile * f->tile;
+  float *data = ir_arena_take(r->c->arena, sizeof(float) * points * (size_t)(v->channels * v->outputs), 64);
+  if (!w || !data) return 0;
+  for (int64_t c = 0; c < v->channels; c++)
+    for (int64_t k = 0; k < v->outputs; k++) {
+      double across[3][WINOGRAD_TILE] = {{0}};
+      for (uint32_t y = 0; y < 3; y++)
+        for (uint32_t j = 0; j < f->tile; j++)
+          for (uint32_t x = 0; x < 3; x++)
+            across[y][j] += f->weights[j][x] * w[k * v->stride[0] + c * v->stride[1] + y * v->stride[2] + x * v->stride[3]];
+      for (uint32_t i = 0; i < f->tile; i++)
+        for (uint32_t j = 0; j < f->tile; j++) {
+          const double sum = f->weights[i][0] * across[0][j] + f->weights[i][1] * across[1][j] + f->weights[i][2] * across[2][j];
+          data[((i * f->tile + j) * v->channels + c) * v->outputs + k] = (float)sum;
+        }
+    }
+  return add_constant(r, 3, (const ir_expr[]){points, (ir_expr)v->channels, (ir_expr)v->outputs}, data);
+}
+
+static uint32_t product(rebuild *r, uint32_t a, uint32_t b, const ir_attr_value lists[3]) {
+  const ir_node *n = ir_at(r->from, r->node);
+  const uint32_t made = a && b ? ir_add_node(r->to, IR_OP_contract, 2, (const uint32_t[]){a, b}, 3, lists, NULL) : 0;
+  if (!made || r->to->failed) return made;
+  r->to->nodes.at[made].origin = n->origin;
+  if (n->name) {
+    const char *name = ir_node_name(r->from, r->node);
+    r->to->nodes.at[made].name = ir_name_add(r->to, name, strlen(name));
+  }
+  return made;
+}
+
+static uint32_t reshape(rebuild *r, uint32_t a, uint32_t rank, const ir_expr *dims) {
+  return a ? rebuild_view(r, IR_OP_reshape, a, 1, &(ir_attr_value){IR_ATTR_shape, rank, dims}) : 0;
+}
+
+/* [n, tiles down, tiles across, c, a, a] */
+static uint32_t take_tiles(rebuild *r, const conv *v, const winograd_form *f) {
+  static const ir_expr axis = 1, ones[2] = {1, 1}, zeros[2] = {0, 0};
+  const ir_expr size[2] = {f->tile, f->tile}, stride[2] = {f->results, f->results};
+  const ir_attr_value attrs[] = {{IR_ATTR_axis, 1, &axis}, {IR_ATTR_dilation, 2, ones}, {IR_ATTR_high, 2, zeros},
+                                 {IR_ATTR_low, 2, zeros},  {IR_ATTR_size, 2, size},     {IR_ATTR_stride, 2, stride}};
+  return rebuild_view(r, IR_OP_window, v->source, IR_COUNT(attrs), attrs);
+}
+
+static uint32_t as_winograd(rebuild *r) {
+  static const ir_expr six[6] = {0, 1, 2, 3, 4, 5}, taps[4] = {6, 7, 4, 5}, points_first[6] = {6, 7, 0, 1, 2, 3};
+  static const ir_expr points[4] = {6, 7, 0, 1}, positions[6] = {2, 3, 6, 4, 7, 5}, rows[3] = {0, 1, 2}, weights[3] = {0, 2, 3},
+                       out[3] = {0, 1, 3};
+  conv v;
+  if (!read_conv(r, &v)) return 0;
+  const winograd_form *f = pick_form(r->c, &v);
+  if (!f) return 0;
+  const ir_expr a = (ir_expr)f->tile, m = (ir_expr)f->results, down = (ir_expr)v.rows / m, across = (ir_expr)v.columns / m,
+                n = (ir_expr)v.batch;
+  const ir_attr_value in_lists[] = {{IR_ATTR_lhs, 6, six}, {IR_ATTR_out, 6, points_first}, {IR_ATTR_rhs, 4, taps}};
+  const ir_attr_value mid_lists[] = {{IR_ATTR_lhs, 3, rows}, {IR_ATTR_out, 3, out}, {IR_ATTR_rhs, 3, weights}};
+  const ir_attr_value out_lists[] = {{IR_ATTR_lhs, 6, six}, {IR_ATTR_out, 6, positions}, {IR_ATTR_rhs, 4, points}};
+  const uint32_t tiles = take_tiles(r, &v, f), into = add_matrix(r, f, false), u = add_weights(r, &v, f), back = add_matrix(r, f, true);
+  const uint32_t first = product(r, tiles, into, in_lists);
+  const uint32_t flat = reshape(r, first, 3, (const ir_expr[]){a * a, n * down * across, (ir_expr)v.channels});
+  const uint32_t middle = product(r, flat, u, mid_lists);
+  const uint32_t split = reshape(r, middle, 6, (const ir_expr[]){a, a, n, down, across, (ir_expr)v.outputs});
+  const uint32_t last = product(r, split, back, out_lists);
+  return reshape(r, last, 4, ir_at(r->from, r->node)->type.dims);
+}
+
+static const rebuild_rule rules[] = {as_winograd};
+
+snt_result fusion_winograd(fusion_context *c, bool *changed) {
+  if (!schedule_is_explicit(c) || !may_reassociate(c)) return SNT_OK;
+  return fusion_rebuild(c, rules, IR_COUNT(rules), changed);
+}

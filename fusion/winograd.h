@@ -1,0 +1,18 @@
+/* Winograd's convolutions F(m x m, 3 x 3): three contractions, of which the first and the last are with the small constant matrices below. */
+#ifndef FUSION_WINOGRAD_H
+#define FUSION_WINOGRAD_H
+#include "fusion/fusion.h"
+
+enum { WINOGRAD_TILE = 6 }; /* inputs of the largest tile, a side */
+typedef struct winograd_form {
+  uint32_t results, tile; /* m, and m + 2 */
+  float input[WINOGRAD_TILE][WINOGRAD_TILE], output[WINOGRAD_TILE - 2][WINOGRAD_TILE];
+  double weights[WINOGRAD_TILE][3];
+} winograd_form;
+
+/* Is the contraction with one of the matrices, in numerics that may reassociate? `output`: the last of the three. */
+const winograd_form *winograd_of(const fusion_context *, uint32_t node, bool *output);
+snt_result fusion_winograd(fusion_context *, bool *changed); /* the pass: priced, channels last */
+snt_result schedule_winograd_build(fusion_context *, const fusion_group *, const winograd_form *,
+                                   bool output); /* one of those two contractions */
+#endif
