@@ -199,6 +199,8 @@ snt_result snt_exec_create(snt_device *d, const snt_program *program, const snt_
   return exec_create_unprobed(d, program, info, out, diag);
 }
 
+static void store_late(const snt_exec *);
+
 void api_exec_hold(snt_exec *x) { atomic_fetch_add(&x->uses, 1); }
 void snt_exec_destroy(snt_exec *x) {
   if (!x || atomic_fetch_sub(&x->uses, 1) != 1) return;
@@ -209,6 +211,7 @@ void snt_exec_destroy(snt_exec *x) {
   const ir_plan *p = &x->program->plan;
   const rt_vtable *v = d->rt ? d->rt->v : NULL;
   if (v && x->stream) v->wait(x->stream->rt, NULL);
+  store_late(x);
   for (uint32_t i = 0; v && i < x->job_count; i++)
     if (x->jobs[i].pipeline) v->pipeline_destroy(x->jobs[i].pipeline);
   for (uint32_t i = 0; i < p->buffers.count; i++) {
@@ -285,6 +288,22 @@ static void store_binary(const snt_exec *x, const exec_job *job, const uint8_t k
   api_give(c, entry, size + 32);
 }
 
+/* Drivers that compile anew for a binary are asked when the exec goes, so that nobody waits for it: in the order of building, and not for
+   what another process has stored by then. */
+static void store_late(const snt_exec *x) {
+  const snt_context *c = x->device->context;
+  const uint32_t built = x->jobs && x->device->rt && x->device->rt->late_binaries ? atomic_load(&x->built) : 0;
+  for (uint32_t turn = 1; turn <= built; turn++)
+    for (uint32_t i = 0; i < x->job_count; i++) {
+      const exec_job *job = &x->jobs[i];
+      uint8_t key[32];
+      size_t size = 0;
+      if (job->built != turn) continue;
+      binary_key(x, job, key);
+      if (job->replaces || !c->cache.get || c->cache.get(c->cache.user, key, NULL, &size) != SNT_INCOMPLETE) store_binary(x, job, key);
+    }
+}
+
 static snt_result build_at_door(snt_exec *x, exec_job *job, snt_diag *diag) {
   const uint64_t start = rt_clock_ns();
   const snt_result r = x->device->door->job_build(x, (uint32_t)(job - x->jobs), diag);
@@ -315,10 +334,14 @@ static snt_result build_pipeline(snt_exec *x, exec_job *job, snt_diag *diag) {
   if (cached) r = x->device->rt->v->pipeline_create(x->device->rt, &what, cached + 32, size - 32, &job->pipeline, NULL);
   job->from_cache = cached && r == SNT_OK;
   if (r != SNT_OK) r = x->device->rt->v->pipeline_create(x->device->rt, &what, NULL, 0, &job->pipeline, diag);
+  const bool damaged = cached && !job->from_cache;
   api_give(x->device->context, cached, size);
   job->compile_ns = rt_clock_ns() - start;
-  if (r == SNT_OK && !job->from_cache) store_binary(x, job, key);
-  return r;
+  if (r != SNT_OK || job->from_cache) return r;
+  job->replaces = damaged;
+  job->built = atomic_fetch_add(&x->built, 1) + 1;
+  if (!x->device->rt->late_binaries) store_binary(x, job, key);
+  return SNT_OK;
 }
 
 snt_result snt_exec_run_job(snt_exec *x, uint32_t number, snt_diag *diag) {

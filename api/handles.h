@@ -128,7 +128,8 @@ typedef struct exec_job {
   atomic_uint state;
   uint32_t from_cache;
   uint64_t compile_ns;
-  uint32_t kernel;
+  uint32_t kernel, built; /* built: its turn among those that were built, from 1; 0: not built here */
+  bool replaces;          /* the driver refused what the cache had */
 } exec_job;
 struct snt_exec {
   atomic_uint uses;
@@ -139,6 +140,7 @@ struct snt_exec {
   snt_stream *stream; /* of snt_run and of uploads made here */
   uint32_t target;    /* index into api_kernel.code */
   uint32_t job_count;
+  atomic_uint built;
   exec_job *jobs;
   uint32_t *job_of;    /* kernel -> job */
   rt_buffer **buffers; /* per plan buffer: constants, states, scratch (one for all), staging of host arguments */

@@ -10,8 +10,9 @@ typedef struct rt_device {
   const rt_vtable *v;
   const snt_host_alloc *alloc;
   cost_profile profile;
-  bool lost, cpu;  /* cpu: a processor's cores, no card */
-  uint32_t target; /* SNT_TARGET_* of the code it takes */
+  bool lost, cpu;     /* cpu: a processor's cores, no card */
+  bool late_binaries; /* pipeline_binary compiles again: better asked when nobody waits */
+  uint32_t target;    /* SNT_TARGET_* of the code it takes */
   char selector[64], name[128], driver[128];
 } rt_device;
 /* host: mapped address where memory is shared, else null */

@@ -5,7 +5,12 @@
 enum { OCL_MAX_PLATFORMS = 16, OCL_MAX_DEVICES = 16 };
 
 static const ocl_family families[] = {
-    {.platform = "Portable Computing Language", .name = "pocl", .profile = "pocl", .host_mapped = true, .warms_up = true},
+    {.platform = "Portable Computing Language",
+     .name = "pocl",
+     .profile = "pocl",
+     .host_mapped = true,
+     .warms_up = true,
+     .slow_binaries = true},
     {.platform = "rusticl", .name = "rusticl", .profile = "rusticl", .understates = true, .finishes_early = true}, /* 22.3 */
     {.platform = "Oclgrind", .name = "oclgrind", .profile = "dgpu"}, /* checks like a GPU: races, barriers, bounds */
     {.platform = "Clover", .name = "clover", .profile = "igpu"},
@@ -175,6 +180,7 @@ static snt_result choose(ocl_device *device, const char *which, snt_diag *diag) 
   const ocl_found *chosen = select_device(found, count, which);
   if (chosen) {
     device->base.cpu = chosen->desc.device_class & CL_DEVICE_TYPE_CPU;
+    device->base.late_binaries = chosen->family->slow_binaries;
     device->platform = chosen->platform, device->id = chosen->device, device->family = chosen->family;
     rt_copy_text(device->base.selector, sizeof device->base.selector, chosen->desc.selector);
     rt_copy_text(device->base.name, sizeof device->base.name, chosen->desc.name);

@@ -24,7 +24,8 @@ static const char cache_magic[8] = "SNTCACHE"; /* no terminator */
 
 struct host_cache {
   pthread_mutex_t lock;
-  uint64_t bytes, max_bytes; /* bytes: what this process knows of; corrected at each sweep */
+  uint64_t bytes, max_bytes; /* bytes: what this process knows of; corrected at each sweep, of which the first store makes one */
+  bool swept;
   host_cache_stats stats;
   char dir[CACHE_PATH - 96];
 };
@@ -77,12 +78,24 @@ static snt_result give_out(const uint8_t *payload, size_t have, void *dst, size_
   return SNT_OK;
 }
 
+/* Of an entry that nobody has read yet: reading it will tell whether it is whole. */
+static snt_result give_size(host_cache *cache, const char *path, size_t *size) {
+  struct stat status;
+  if (stat(path, &status) != 0 || (size_t)status.st_size < sizeof(cache_header)) {
+    count(cache, &cache->stats.misses);
+    return SNT_NOT_READY;
+  }
+  *size = (size_t)status.st_size - sizeof(cache_header);
+  return *size ? SNT_INCOMPLETE : SNT_OK;
+}
+
 snt_result SNT_CALL host_cache_get(void *user, const uint8_t key[32], void *dst, size_t *size) {
   host_cache *cache = user;
   char path[CACHE_PATH];
   void *file;
   size_t length;
   entry_path(cache, key, path);
+  if (!dst) return give_size(cache, path, size);
   if (host_read_file(path, &file, &length, NULL) != SNT_OK) {
     count(cache, &cache->stats.misses);
     return SNT_NOT_READY;
@@ -119,7 +132,7 @@ void SNT_CALL host_cache_set(void *user, const uint8_t key[32], const void *src,
   pthread_mutex_lock(&cache->lock);
   cache->stats.stored++;
   cache->bytes += sizeof header + size;
-  if (cache->bytes > cache->max_bytes) sweep(cache);
+  if (!cache->swept || cache->bytes > cache->max_bytes) sweep(cache);
   pthread_mutex_unlock(&cache->lock);
 }
 
@@ -178,6 +191,7 @@ static void sweep(host_cache *cache) {
     entry_dir(cache, key, path);
     list_dir(&list, path);
   }
+  cache->swept = true;
   cache->bytes = 0;
   for (size_t i = 0; i < list.count; i++) cache->bytes += list.at[i].bytes;
   if (list.count) qsort(list.at, list.count, sizeof *list.at, older_first);
@@ -204,7 +218,6 @@ snt_result host_cache_open(const char *dir, uint64_t max_bytes, host_cache **out
     return result;
   }
   pthread_mutex_init(&cache->lock, NULL);
-  sweep(cache);
   *out = cache;
   return SNT_OK;
 }

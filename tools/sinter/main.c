@@ -14,7 +14,12 @@ static const tool_command commands[] = {
     {"compile", "compile MODEL.snt --target opencl,spirv,cuda -o DIR|FILE.sntp [--profile P[,P..]] [--image PORT=chw|hwc|hw]", "Writes each kernel's code and the plan into DIR, or one saved program that run, explain, inspect and pack take; several profiles make it a pack with a variant each, of which the device chooses.", command_compile, false},
     {"inspect", "inspect FILE.sntp", "Prints what a saved program holds: symbols, ports, kernels with their sizes, the plan.", command_inspect, false},
     {"pack", "pack FILE.sntp --header FILE.h", "Writes a saved program as a C array.", command_pack, false},
-    {"bench", "bench MODEL.snt --device D [--runs N] [--dim NAME=N] [--json]", "Times the fused plan beside the unfused one, interleaved; keys of --json: min_ms median_ms unfused_min_ms cpu_ms unfused_cpu_ms compile_ms kernels bytes_moved gbps gflops max_diff.", command_bench, false},
+    {"build", "build MODEL --device D [--jobs N] [--json]", "Compiles a model for a device and fills the cache of driver binaries, so that later runs start at once; says how long each part took.\n"
+     "--jobs: kernels built at a time, by default one a processor.", command_build, false},
+    {"bench", "bench MODEL|FOLDER.. --device D [--runs N] [--dim NAME=N] [--no-unfused] [--json] | bench MODEL --device D --serve [--output NAME=FILE]",
+     "Times the fused plan beside the unfused one, interleaved; a folder or several models make a Markdown table. Keys of --json, a line a model: min_ms median_ms cpu_ms\n"
+     "import_ms compile_ms build_ms ready_ms ready_cpu_ms kernels bytes_moved gbps gflops unfused_min_ms unfused_cpu_ms unfused_kernels bytes_unfused max_diff.\n"
+     "--serve: when ready says so as JSON, then answers each line N of standard input with the milliseconds of N runs of the fused plan.", command_bench, true},
     {"calibrate", "calibrate [--device D] [-o FILE] [--quick] [--timeout SECONDS]",
      "Measures a profile of a device in under two minutes and writes it as text, each number with its noise and how it was measured; --profile FILE takes it.\n"
      "--quick: small shapes and few blocks, to see that it works.", command_calibrate, false},

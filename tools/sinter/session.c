@@ -142,6 +142,7 @@ snt_result tool_compile(tool_session *s, uint32_t targets) {
 
 void tool_close(tool_session *s) {
   snt_exec_destroy(s->exec);
+  tool_end_helpers(s);
   snt_program_destroy(s->program);
   snt_graph_destroy(s->graph);
   snt_profile_destroy(s->profile);

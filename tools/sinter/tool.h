@@ -5,20 +5,20 @@
 #include <sinter/sinter.h>
 #include <stdio.h>
 
-enum { TOOL_MAX_PORTS = 64, TOOL_MAX_DIMS = 64, TOOL_MAX_FUSE = 64 };
+enum { TOOL_MAX_PORTS = 64, TOOL_MAX_DIMS = 64, TOOL_MAX_HELPERS = 7, TOOL_MAX_FUSE = 64 };
 enum { EXIT_GOOD = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_MISMATCH = 3 }; /* exit codes for scripts */
 
 typedef struct tool_pair {
   const char *name, *value;
 } tool_pair;
 typedef struct tool_options {
-  const char *model, *device, *profile, *mask, *numerics, *target, *out, *passes, *trace, *header, *rtol, *atol;
+  const char *model, *device, *profile, *mask, *numerics, *target, *out, *passes, *trace, *header, *rtol, *atol, *share;
   tool_pair inputs[TOOL_MAX_PORTS], outputs[TOOL_MAX_PORTS], dims[TOOL_MAX_DIMS], images[TOOL_MAX_PORTS];
   const char *fuse[TOOL_MAX_FUSE]; /* "must:a,b", as given */
   uint32_t fuse_count;
   char *const *paths; /* all that is no option; `model` is the first */
   uint32_t path_count, image_count, input_count, output_count, dim_count, compile_flags, runs, jobs, timeout;
-  bool check, json, quiet, quick;
+  bool check, json, quiet, quick, serve, no_unfused;
 } tool_options;
 /* Fills from argv after the subcommand; an unknown option or a missing value is an error on stderr and false. */
 bool tool_parse(tool_options *, int argc, char **argv);
@@ -36,6 +36,8 @@ typedef struct tool_session {
   void *text; /* of the model, or the saved program */
   size_t text_size;
   int64_t symbols[TOOL_MAX_DIMS];
+  int helpers[TOOL_MAX_HELPERS]; /* processes that build kernels (build_jobs.c) */
+  uint32_t helper_count;
   snt_diag diag;
 } tool_session;
 snt_result tool_open(tool_session *, const tool_options *, bool with_device); /* context, cache, added backends, device or profile */
@@ -46,7 +48,10 @@ bool tool_is_onnx(const char *path);
 void tool_forget_data(void);                               /* that constants of a text came from */
 snt_result tool_compile(tool_session *, uint32_t targets); /* and settles the symbols from --dim, else their hints */
 snt_result tool_compile_flags(tool_session *, uint32_t targets, uint32_t flags, snt_program **out);
-snt_result tool_prepare(tool_session *, snt_exec *); /* builds its kernels on --jobs threads, by default one a processor */
+/* Builds the exec's kernels --jobs at a time, by default one a processor: on threads, and with processes where the driver builds one by one.
+   `flags` are what its program was compiled with. */
+snt_result tool_prepare(tool_session *, snt_exec *, uint32_t flags);
+void tool_end_helpers(tool_session *); /* waits for them: they fill the cache */
 snt_result tool_save_program(tool_session *, const char *path);
 snt_result tool_save_pack(tool_session *, snt_program *const *, uint32_t count, const char *path);
 bool tool_is_program_path(const char *path); /* ends in .sntp */
@@ -86,6 +91,7 @@ int command_explain(const tool_options *);
 int command_compile(const tool_options *);
 int command_opt(const tool_options *);
 int command_bench(const tool_options *);
+int command_build(const tool_options *);
 int command_onnx_test(const tool_options *);
 int command_import(const tool_options *);
 int command_inspect(const tool_options *);

@@ -38,7 +38,8 @@ typedef struct snt_logger {
   int32_t level; /* messages above level are not even formatted */
   void(SNT_CALL *message)(void *user, int32_t level, const char *text, size_t length);
 } snt_logger;
-/* A cache of driver binaries. The library checks every entry itself before a driver sees it; both calls may come from any thread. */
+/* A cache of driver binaries. The library checks every entry itself before a driver sees it; both calls may come from any thread. Entries are
+   set when a job is done; where the driver compiles again for a binary (PoCL), when the exec is destroyed. */
 typedef struct snt_cache_io {
   void *user;
   snt_result(SNT_CALL *get)(void *user, const uint8_t key[32], void *dst, size_t *size); /* two-call; anything but SNT_OK is a miss */

@@ -1,0 +1,28 @@
+/* sinter build: a model compiled and its kernels built for a device, with the time of each part. What is built is in the cache afterwards. */
+#include "tools/sinter/bench.h"
+
+static void report(const tool_session *s, const bench_ready *t) {
+  const char *form =
+      s->options.json ? "{\"model\": \"%s\", \"kernels\": %u, \"distinct\": %u, \"cached\": %u, \"import_ms\": %.1f, \"compile_ms\": %.1f, "
+                        "\"build_ms\": %.1f, \"ready_ms\": %.1f, \"ready_cpu_ms\": %.1f}\n"
+                      : "%s: %u kernels, %u of them distinct, %u in the cache; import %.0f ms, compile %.0f ms, build %.0f ms: ready in "
+                        "%.0f ms (%.0f ms of processor time)\n";
+  uint32_t cached = 0;
+  for (uint32_t i = 0; i < snt_exec_job_count(s->exec); i++) {
+    snt_job job = {.head = SNT_HEAD(job)};
+    if (snt_exec_job(s->exec, i, &job) == SNT_OK) cached += job.from_cache;
+  }
+  printf(form, s->options.model, snt_exec_step_count(s->exec), snt_exec_job_count(s->exec), cached, t->import_ms, t->compile_ms,
+         t->build_ms, bench_ready_ms(t), t->cpu_ms);
+}
+
+int command_build(const tool_options *options) {
+  tool_session s;
+  bench_ready times;
+  snt_result r = tool_open(&s, options, true);
+  if (r == SNT_OK) r = bench_make_ready(&s, &times);
+  if (r == SNT_OK && !options->share) report(&s, &times);
+  const int code = r == SNT_OK ? EXIT_GOOD : tool_fail(&s, r);
+  tool_close(&s);
+  return code;
+}
