@@ -92,6 +92,13 @@ static void json_kernels(const snt_program *p, ir_arena *arena, ir_text *out) {
   ir_text_add(out, "\n  ],\n");
 }
 
+static void json_sentence(const fusion_decision *d, ir_arena *arena, ir_text *out) {
+  ir_text text;
+  ir_text_init(&text, arena);
+  fusion_decision_text(d, &text);
+  quoted(text.failed ? d->rule : text.at, out);
+}
+
 static void json_decisions(const snt_program *p, ir_arena *arena, ir_text *out) {
   ir_text_add(out, "  \"decisions\": [");
   for (uint32_t i = 0; i < p->fusion.decisions.count; i++) {
@@ -105,7 +112,7 @@ static void json_decisions(const snt_program *p, ir_arena *arena, ir_text *out) 
     ir_text_format(out,
                    ", \"us_parts\": %.3f, \"us_fused\": %.3f, \"bytes_saved\": %.0f, \"registers\": %.0f, \"text\": ", d->ns_parts / 1e3,
                    d->ns_fused / 1e3, d->bytes_saved, d->registers);
-    quoted(d->text, out);
+    json_sentence(d, arena, out);
     ir_text_add(out, "}");
   }
   ir_text_add(out, "\n  ]\n");
@@ -142,7 +149,9 @@ static void explain_text(const snt_program *p, ir_text *out) {
     node_name(p->fusion.graph, d->producer, out);
     ir_text_add(out, " -> ");
     node_name(p->fusion.graph, d->consumer, out);
-    ir_text_format(out, ": %s\n", d->text);
+    ir_text_add(out, ": ");
+    fusion_decision_text(d, out);
+    ir_text_add(out, "\n");
   }
 }
 

@@ -283,7 +283,7 @@ static attention_kind visit_contract(finder *f, attention_node *self) {
 /* Is the node computed in this kernel? Views and what costs nothing always are. */
 static bool is_inside(const finder *f, uint32_t node) {
   if (f->group) return in_group(f->group, node) || (fusion_is_free(graph_of(f), node) && !f->c->group_of[node]);
-  return !ir_is_output(graph_of(f), node) || fusion_is_view(graph_of(f), node);
+  return !f->uses->is_output[node] || fusion_is_view(graph_of(f), node);
 }
 
 static attention_kind visit_inside(finder *f, attention_node *self) {
@@ -448,7 +448,7 @@ static void visit_forward(finder *f) {
   const ir_graph *g = graph_of(f);
   uint32_t at = a->values;
   for (uint32_t step = 0; step < FORWARD_STEPS; step++) {
-    if (f->uses->first[at + 1] - f->uses->first[at] != 1 || ir_is_output(g, at)) return;
+    if (f->uses->first[at + 1] - f->uses->first[at] != 1 || f->uses->is_output[at]) return;
     const uint32_t next = f->uses->user[f->uses->first[at]];
     const ir_op op = (ir_op)ir_at(g, next)->op;
     const bool pointwise = (ir_ops[op].flags & IR_POINTWISE) != 0;
@@ -524,7 +524,7 @@ static bool maxes_fit(finder *f) {
 
 static bool read_outside(const finder *f, uint32_t node, uint32_t depth) {
   const ir_graph *g = graph_of(f);
-  if (ir_is_output(g, node) || depth > MAX_DEPTH) return true;
+  if (f->uses->is_output[node] || depth > MAX_DEPTH) return true;
   for (uint32_t u = f->uses->first[node]; u < f->uses->first[node + 1]; u++) {
     const uint32_t user = f->uses->user[u];
     const attention_node *own = attention_at(f->a, user);

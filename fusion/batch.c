@@ -197,15 +197,15 @@ static bool join_kernels(join *j, uint32_t number) {
 /* ---- the list of steps ---- */
 
 static void record(fusion_context *c, const plan_step *a, const plan_step *b, bool taken, const char *rule) {
-  fusion_decision d = {.producer = a->nodes[a->node_count - 1], .consumer = b->nodes[b->node_count - 1], .taken = taken, .rule = rule};
-  ir_text text;
-  ir_text_init(&text, c->arena);
-  d.ns_parts = a->est_ns + b->est_ns;
-  d.ns_fused = d.ns_parts - c->options->profile->launch_ns;
-  if (taken)
-    ir_text_format(&text, "one launch of two independent kernels: %.2f us together, %.2f us apart", d.ns_fused / 1e3, d.ns_parts / 1e3);
-  else ir_text_format(&text, "two launches: %s", rule);
-  d.text = text.failed ? rule : text.at;
+  const fusion_decision d = {.producer = a->nodes[a->node_count - 1],
+                             .consumer = b->nodes[b->node_count - 1],
+                             .taken = taken,
+                             .form = DECISION_LAUNCH,
+                             .rule = rule,
+                             .count = joint_bindings(a, b),
+                             .limit = c->options->profile->max_bindings,
+                             .ns_parts = a->est_ns + b->est_ns,
+                             .ns_fused = a->est_ns + b->est_ns - c->options->profile->launch_ns};
   if (!IR_PUSH(c->arena, &c->decisions, d)) c->plan->failed = true;
 }
 

@@ -42,16 +42,27 @@ typedef struct fusion_group {
   const uint32_t *inputs;  /* nodes whose stored values it reads: graph inputs, states, constants not splat, other groups' outputs */
   const uint32_t *outputs; /* members whose values are stored (read by other groups, or outputs and updates of the graph) */
   cost_estimate cost;
+  double registers; /* live at once, by the proxy that the price stands on */
 } fusion_group;
 
-/* One considered edge (or hyper-edge). `rule`: "saves", "cycle", "bindings", "registers", "recompute", "must_fuse", "never_fuse", "barrier", "kind", "loses" .. */
+/* One considered edge, as data: what was looked at, and the numbers. `rule`: why, in a word or a short phrase: "saves" "loses" "cycle" "bindings" "kind" "size"
+   "never_fuse" "barrier" "must_fuse" "unfused" "recompute" "kept" "horizontal", the name of a hyper-edge, or what a kind of kernel refused. */
+typedef enum {
+  DECISION_PAIR,      /* two groups */
+  DECISION_WHOLE,     /* a hyper-edge: `what` is its name */
+  DECISION_RECOMPUTE, /* a stored value again in each of `count` readers */
+  DECISION_LAUNCH,    /* two independent kernels, one launch */
+  DECISION_BODY       /* of the body of a loop: `what` is the sentence from inside */
+} decision_form;
 typedef struct fusion_decision {
   uint32_t producer, consumer; /* node numbers of the working graph; their origins and names are kept */
-  uint8_t taken;
-  const char *rule;
-  double ns_parts, ns_fused, bytes_saved, registers;
-  const char *text; /* one sentence with the numbers and the counterfactual */
+  uint8_t taken, form, kinds[2];
+  uint32_t count, limit; /* bindings of the one kernel, or readers; bindings that the device has */
+  const char *rule, *what;
+  double ns_parts, ns_fused, bytes_saved, registers; /* ns_fused 0: not priced */
 } fusion_decision;
+/* One sentence with the numbers and the counterfactual. */
+void fusion_decision_text(const fusion_decision *, ir_text *out);
 
 typedef struct fusion_hooks {
   void *user;

@@ -115,12 +115,14 @@ static void consider(group_run *r, uint32_t producer, uint32_t consumer) {
   if (a == b) return;
   if (!evaluate(r, &e, &fused, &why, &e.saving)) {
     const fusion_group *parts[2] = {&c->groups.at[a], &c->groups.at[b]};
-    group_record(&r->s, producer, consumer, false, why, parts, &fused);
+    group_record_pair(&r->s, producer, consumer, false, why, parts, &fused);
     return;
   }
   e.version = r->version[a] + r->version[b];
   if (!group_push(c, &r->queue, e)) c->plan->failed = true;
 }
+
+typedef IR_VEC(uint32_t) group_list;
 
 /* Two groups that meet in several values are one proposal. */
 static bool first_meeting(group_run *r, uint32_t other) {
@@ -158,7 +160,6 @@ static void refresh(group_run *r, uint32_t number) {
 }
 
 /* Readers of a group are deeper than it: those that are not any more sink, and theirs after them. */
-typedef IR_VEC(uint32_t) group_list;
 static void sink_readers(group_run *r, uint32_t number, uint32_t from, group_list *stack, uint32_t depth) {
   grouping *s = &r->s;
   for (uint32_t u = s->uses.first[from]; u < s->uses.first[from + 1]; u++) {
@@ -196,6 +197,7 @@ void group_take(group_run *r, const uint32_t *groups, uint32_t count, const fusi
     r->version[last] += r->version[groups[k]] + 1;
   }
   c->groups.at[last] = *fused;
+  if (!group_settle(&r->s, &c->groups.at[last])) c->plan->failed = true;
   sink(r, last);
 }
 
@@ -220,14 +222,14 @@ static void run_queue(group_run *r) {
     const fusion_group parts[2] = {c->groups.at[a], c->groups.at[b]};
     const fusion_group *both[2] = {&parts[0], &parts[1]};
     if (group_makes_cycle(&r->s, (const uint32_t[]){a, b}, 2)) {
-      group_record(&r->s, e.producer, e.consumer, false, "cycle", both, NULL);
+      group_record_pair(&r->s, e.producer, e.consumer, false, "cycle", both, NULL);
       continue;
     }
     fusion_group fused;
     const char *why;
     double saving;
     if (!evaluate(r, &e, &fused, &why, &saving)) continue;
-    group_record(&r->s, e.producer, e.consumer, true, "saves", both, &fused);
+    group_record_pair(&r->s, e.producer, e.consumer, true, "saves", both, &fused);
     group_take(r, (const uint32_t[]){a, b}, 2, &fused);
     refresh(r, b);
   }
@@ -314,7 +316,8 @@ static snt_result start_groups(group_run *r) {
       if (!start_group(r, node)) return SNT_E_HOST_MEM;
   }
   for (uint32_t i = 0; i < c->groups.count; i++) {
-    if (!group_find_ports(&r->s, &c->groups.at[i])) return SNT_E_HOST_MEM;
+    ir_arena_rewind(&r->s.scratch, r->s.empty);
+    if (!group_find_ports(&r->s, &c->groups.at[i]) || !group_settle(&r->s, &c->groups.at[i])) return SNT_E_HOST_MEM;
     group_price(&r->s, &c->groups.at[i]);
     for (uint32_t k = 0; k < c->groups.at[i].input_count; k++) {
       const uint32_t owner = r->s.group_of[c->groups.at[i].inputs[k]];
@@ -326,64 +329,114 @@ static snt_result start_groups(group_run *r) {
   return SNT_OK;
 }
 
-/* Execution order: a group after the groups whose outputs it reads; among the ready ones the one with the smallest hero. */
+/* Execution order: a group after the groups whose outputs it reads. As sweeps over the list would find it, in which every group goes that can:
+   by the sweep that takes it, then by number. */
+enum { UNKNOWN, OPEN, KNOWN };
+typedef struct sweep_search {
+  const group_run *r;
+  uint8_t *state;
+  uint32_t *sweep;
+} sweep_search;
+
+/* The sweep of a group whose producers are known; false, and one of them, when one is not. */
+static bool sweep_of(const sweep_search *q, uint32_t group, uint32_t *unknown) {
+  const fusion_group *at = &q->r->s.c->groups.at[group];
+  uint32_t sweep = 0;
+  for (uint32_t k = 0; k < at->input_count; k++) {
+    const uint32_t owner = q->r->s.group_of[at->inputs[k]];
+    if (!owner) continue;
+    if (q->state[owner - 1] != KNOWN) {
+      *unknown = owner - 1;
+      return false;
+    }
+    const uint32_t own = q->sweep[owner - 1] + (owner - 1 >= group);
+    if (own > sweep) sweep = own;
+  }
+  q->sweep[group] = sweep;
+  return true;
+}
+
+static snt_result find_sweeps(sweep_search *q, uint32_t *most) {
+  fusion_context *c = q->r->s.c;
+  group_list stack = {0};
+  for (uint32_t i = 0; i < c->groups.count; i++) {
+    if (c->groups.at[i].dead || q->state[i] == KNOWN) continue;
+    if (!IR_PUSH(c->arena, &stack, i)) return SNT_E_HOST_MEM;
+    while (stack.count) {
+      const uint32_t at = stack.at[stack.count - 1];
+      uint32_t unknown = 0;
+      q->state[at] = OPEN;
+      if (sweep_of(q, at, &unknown)) {
+        q->state[at] = KNOWN;
+        if (q->sweep[at] > *most) *most = q->sweep[at];
+        stack.count--;
+        continue;
+      }
+      if (q->state[unknown] == OPEN) return ir_fail(c->diag, SNT_E_INTERNAL, "group", 0, "the groups depend on each other in a circle");
+      if (!IR_PUSH(c->arena, &stack, unknown)) return SNT_E_HOST_MEM;
+    }
+  }
+  return SNT_OK;
+}
+
 static snt_result order_groups(group_run *r) {
   fusion_context *c = r->s.c;
   const uint32_t count = c->groups.count;
-  uint8_t *done = IR_NEW_ARRAY(c->arena, uint8_t, count + 1);
+  uint32_t most = 0;
+  sweep_search q = {r, IR_NEW_ARRAY(c->arena, uint8_t, count + 1), IR_NEW_ARRAY(c->arena, uint32_t, count + 1)};
   c->order = IR_NEW_ARRAY(c->arena, uint32_t, count + 1);
-  if (!done || !c->order) return SNT_E_HOST_MEM;
-  uint32_t alive = 0;
-  for (uint32_t i = 0; i < count; i++) alive += !c->groups.at[i].dead;
-  while (c->order_count < alive) {
-    const uint32_t before_round = c->order_count;
-    for (uint32_t i = 0; i < count; i++) {
-      const fusion_group *group = &c->groups.at[i];
-      bool ready = !group->dead && !done[i];
-      for (uint32_t k = 0; k < group->input_count && ready; k++) {
-        const uint32_t owner = r->s.group_of[group->inputs[k]];
-        ready = !owner || done[owner - 1];
-      }
-      if (!ready) continue;
-      done[i] = 1;
-      c->order[c->order_count++] = i;
-    }
-    if (c->order_count == before_round) return ir_fail(c->diag, SNT_E_INTERNAL, "group", 0, "the groups depend on each other in a circle");
-  }
+  if (!q.state || !q.sweep || !c->order) return SNT_E_HOST_MEM;
+  SNT_TRY(find_sweeps(&q, &most));
+  uint32_t *first = IR_NEW_ARRAY(c->arena, uint32_t, most + 2);
+  if (!first) return SNT_E_HOST_MEM;
+  for (uint32_t i = 0; i < count; i++)
+    if (!c->groups.at[i].dead) first[q.sweep[i] + 1]++, c->order_count++;
+  for (uint32_t i = 1; i < most + 2; i++) first[i] += first[i - 1];
+  for (uint32_t i = 0; i < count; i++)
+    if (!c->groups.at[i].dead) c->order[first[q.sweep[i]]++] = i;
   return SNT_OK;
 }
 
 static bool run_init(group_run *r, fusion_context *c) {
   const uint32_t n = c->graph->nodes.count;
-  r->s.c = c;
-  c->group_of = r->s.group_of = IR_NEW_ARRAY(c->arena, uint32_t, n);
-  r->s.is_stored = IR_NEW_ARRAY(c->arena, uint8_t, n);
-  r->s.needed = IR_NEW_ARRAY(c->arena, uint8_t, n);
-  r->s.marks = IR_NEW_ARRAY(c->arena, uint32_t, n);
-  r->s.recomputed = IR_NEW_ARRAY(c->arena, uint8_t, n);
-  r->s.level = IR_NEW_ARRAY(c->arena, uint32_t, n);
-  r->s.tried = IR_NEW_ARRAY(c->arena, uint32_t, n);
-  r->s.inside = IR_NEW_ARRAY(c->arena, uint32_t, n);
+  grouping *s = &r->s;
+  s->c = c;
+  ir_arena_init(&s->scratch, &c->arena->host);
+  if (!ir_arena_take(&s->scratch, 1, 1)) return false; /* the block that unions are made in */
+  s->empty = ir_arena_here(&s->scratch);
+  c->group_of = s->group_of = IR_NEW_ARRAY(c->arena, uint32_t, n);
+  s->is_stored = IR_NEW_ARRAY(c->arena, uint8_t, n);
+  s->needed = IR_NEW_ARRAY(c->arena, uint8_t, n);
+  s->marks = IR_NEW_ARRAY(c->arena, uint32_t, n);
+  s->recomputed = IR_NEW_ARRAY(c->arena, uint8_t, n);
+  s->level = IR_NEW_ARRAY(c->arena, uint32_t, n);
+  s->tried = IR_NEW_ARRAY(c->arena, uint32_t, n);
+  s->inside = IR_NEW_ARRAY(c->arena, uint32_t, n);
   r->version = IR_NEW_ARRAY(c->arena, uint32_t, n);
   r->met = IR_NEW_ARRAY(c->arena, uint32_t, n);
-  return r->s.group_of && r->s.is_stored && r->s.needed && r->s.marks && r->s.recomputed && r->s.level && r->s.tried && r->s.inside &&
-         r->version && r->met && ir_find_uses(c->graph, c->arena, &r->s.uses);
+  return ir_find_uses(c->graph, c->arena, &s->uses) && fusion_count_elements(c) && !c->arena->failed;
+}
+
+static snt_result make_groups(group_run *r) {
+  mark_stored(&r->s);
+  SNT_TRY(start_groups(r));
+  SNT_TRY(steer_begin(r->s.c));
+  must_take(r);
+  for (uint32_t i = 0; i < r->s.c->groups.count; i++)
+    if (!r->s.c->groups.at[i].dead) consider_neighbours(r, i);
+  hyper_propose(r);
+  run_queue(r);
+  run_siblings(r);
+  run_recompute(r);
+  run_siblings(r);
+  return order_groups(r);
 }
 
 snt_result fusion_group_nodes(fusion_context *c, bool *changed) {
   group_run r = {0};
   *changed = false;
-  if (!run_init(&r, c)) return ir_fail(c->diag, SNT_E_HOST_MEM, "group", 0, "out of host memory");
-  if (!fusion_count_elements(c)) return ir_fail(c->diag, SNT_E_HOST_MEM, "group", 0, "out of host memory");
-  mark_stored(&r.s);
-  SNT_TRY(start_groups(&r));
-  SNT_TRY(steer_begin(c));
-  must_take(&r);
-  for (uint32_t i = 0; i < c->groups.count; i++) consider_neighbours(&r, i);
-  hyper_propose(&r);
-  run_queue(&r);
-  run_siblings(&r);
-  run_recompute(&r);
-  run_siblings(&r);
-  return order_groups(&r);
+  snt_result result = run_init(&r, c) ? make_groups(&r) : SNT_E_HOST_MEM;
+  if (r.s.scratch.failed) result = SNT_E_HOST_MEM;
+  ir_arena_free(&r.s.scratch);
+  return result == SNT_E_HOST_MEM ? ir_fail(c->diag, SNT_E_HOST_MEM, "group", 0, "out of host memory") : result;
 }

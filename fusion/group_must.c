@@ -36,7 +36,7 @@ static void record(const must *m, bool taken, const char *rule, const uint32_t *
     parts[0].cost.bytes += c->groups.at[groups[i]].cost.bytes;
   }
   const fusion_group *both[2] = {&parts[0], &parts[1]};
-  group_record(&m->r->s, c->groups.at[groups[0]].hero, c->groups.at[groups[count - 1]].hero, taken, rule, both, fused);
+  group_record_pair(&m->r->s, c->groups.at[groups[0]].hero, c->groups.at[groups[count - 1]].hero, taken, rule, both, fused);
 }
 
 /* One kernel of these groups, of this kind. */

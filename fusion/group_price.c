@@ -245,51 +245,5 @@ void group_price(grouping *s, fusion_group *group) {
   cost_work w;
   group_work(s->c, group, &w);
   cost_kernel(s->c->options->profile, &w, &group->cost);
-}
-
-void group_record(grouping *s, uint32_t producer, uint32_t consumer, bool taken, const char *rule, const fusion_group *parts[2],
-                  const fusion_group *fused) {
-  fusion_context *c = s->c;
-  fusion_decision d = {.producer = producer, .consumer = consumer, .taken = taken, .rule = rule};
-  ir_text text;
-  ir_text_init(&text, c->arena);
-  if (parts) d.ns_parts = parts[0]->cost.ns + parts[1]->cost.ns;
-  if (fused && fused->cost.ns > 0) {
-    d.ns_fused = fused->cost.ns;
-    d.bytes_saved = parts ? parts[0]->cost.bytes + parts[1]->cost.bytes - fused->cost.bytes : 0;
-    cost_work w;
-    group_work(c, fused, &w);
-    d.registers = w.live_registers;
-  }
-  const uint32_t limit = c->options->profile->max_bindings;
-  if (!strcmp(rule, "must_fuse") && taken)
-    ir_text_format(&text, "one kernel, as must_fuse says: %.2f us together, %.2f us apart", d.ns_fused / 1e3, d.ns_parts / 1e3);
-  else if (!strcmp(rule, "saves") || !strcmp(rule, "loses"))
-    ir_text_format(&text, "%s: %.2f us together, %.2f us apart; %.0f bytes less", taken ? "one kernel" : "apart", d.ns_fused / 1e3,
-                   d.ns_parts / 1e3, d.bytes_saved);
-  else if (!strcmp(rule, "bindings") && fused)
-    ir_text_format(&text, "would fuse with %u bindings; the device has %u", fused->input_count + fused->output_count, limit);
-  else if (!strcmp(rule, "cycle")) ir_text_add(&text, "another kernel lies on a path between the two: one kernel would wait for itself");
-  else ir_text_format(&text, "apart: %s", rule);
-  d.text = text.failed ? rule : text.at;
-  if (!IR_PUSH(c->arena, &c->decisions, d)) c->plan->failed = true;
-}
-
-void group_record_hyper(grouping *s, const hyper_edge *h, bool taken, const char *rule, double ns_parts, double bytes_parts,
-                        const fusion_group *fused) {
-  fusion_context *c = s->c;
-  fusion_decision d = {.producer = h->nodes[0], .consumer = h->nodes[h->count - 1], .taken = taken, .rule = rule, .ns_parts = ns_parts};
-  ir_text text;
-  ir_text_init(&text, c->arena);
-  ir_text_format(&text, "hyper-edge %s: ", h->matcher->name);
-  if (fused && fused->cost.ns > 0) {
-    d.ns_fused = fused->cost.ns;
-    d.bytes_saved = bytes_parts - fused->cost.bytes;
-    ir_text_format(&text, "%s, %s %.2f us (%.2f us as one kernel, %.2f us apart; %.0f bytes less)", taken ? "taken" : "refused",
-                   ns_parts >= d.ns_fused ? "saves" : "loses",
-                   (ns_parts > d.ns_fused ? ns_parts - d.ns_fused : d.ns_fused - ns_parts) / 1e3, d.ns_fused / 1e3, ns_parts / 1e3,
-                   d.bytes_saved);
-  } else ir_text_format(&text, "refused: %s", rule);
-  d.text = text.failed ? rule : text.at;
-  if (!IR_PUSH(c->arena, &c->decisions, d)) c->plan->failed = true;
+  group->registers = w.live_registers;
 }

@@ -6,15 +6,20 @@
 typedef struct grouping {
   fusion_context *c;
   ir_uses uses;
-  uint32_t *group_of;  /* = c->group_of */
-  uint8_t *is_stored;  /* node must have a buffer: output, update, keep, read by a group that cannot inline it */
-  uint8_t *needed;     /* nodes that an output or update needs */
-  uint8_t *recomputed; /* members of every group that reads them: never an output */
-  uint32_t mark;       /* the newest mark of each of the two lists */
-  uint32_t *marks;     /* per group: reached, or member of the set at hand */
-  uint32_t *inside;    /* per node: member of the union at hand */
-  uint32_t *tried;     /* per node: seen by the search at hand */
-  uint32_t *level;     /* per group: greater than those of the groups that it reads */
+  ir_arena scratch; /* unions that are only looked at: each lives until the next is made */
+  ir_arena_mark empty;
+  IR_VEC(uint32_t) reads; /* of the union at hand */
+  uint32_t *group_of;     /* = c->group_of */
+  uint8_t *is_stored;     /* node must have a buffer: output, update, keep, read by a group that cannot inline it */
+  uint8_t *needed;        /* nodes that an output or update needs */
+  uint8_t *recomputed;    /* members of every group that reads them: never an output */
+  uint32_t mark;          /* the newest mark of each of the two lists */
+  uint32_t *marks;        /* per group: reached, or member of the set at hand */
+  uint32_t *inside;       /* per node: member of the union at hand */
+  uint32_t *tried;        /* per node: seen by the search at hand */
+  uint32_t *known;        /* decision + 1 by its edge, open addressing */
+  uint32_t known_size;
+  uint32_t *level; /* per group: greater than those of the groups that it reads */
 } grouping;
 
 /* ---- hyper-edges: a whole group proposed at once (fusion/group_hyper.c) ---- */
@@ -104,13 +109,19 @@ bool group_extend(grouping *, const fusion_group *, const fusion_group *with, fu
 bool group_finish(grouping *, fusion_group *, const char **why_not);
 /* Fills inputs and outputs of a group whose members are set. */
 bool group_find_ports(grouping *, fusion_group *);
+/* A group that stays: its lists move to the arena of the compile. */
+bool group_settle(grouping *, fusion_group *);
 group_kind group_kind_of_node(const grouping *, uint32_t node);
 group_kind group_merged_kind(group_kind producer, group_kind consumer); /* GROUP_NONE: never one kernel */
 void group_price(grouping *, fusion_group *);
 /* Would one kernel of these groups close a cycle (a path from one to another through a group outside)? */
 bool group_makes_cycle(grouping *, const uint32_t *groups, uint32_t count);
-void group_record(grouping *, uint32_t producer, uint32_t consumer, bool taken, const char *rule, const fusion_group *parts[2],
-                  const fusion_group *fused);
+
+/* ---- decision records (fusion/group_record.c): an edge has one, the last word about it ---- */
+
+void group_record(grouping *, fusion_decision);
+void group_record_pair(grouping *, uint32_t producer, uint32_t consumer, bool taken, const char *rule, const fusion_group *parts[2],
+                       const fusion_group *fused);
 void group_record_hyper(grouping *, const hyper_edge *, bool taken, const char *rule, double ns_parts, double bytes_parts,
                         const fusion_group *fused);
 #endif

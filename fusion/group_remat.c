@@ -91,7 +91,7 @@ static void keep_member(grouping *s, const fusion_group *group, uint32_t node, u
 /* The owner without the value: members that its other results need. */
 static bool build_rest(grouping *s, remat *m, const char **why) {
   const fusion_group *owner = &s->c->groups.at[m->owner];
-  uint32_t *nodes = IR_NEW_ARRAY(s->c->arena, uint32_t, owner->count), count = 0;
+  uint32_t *nodes = IR_NEW_ARRAY(&s->scratch, uint32_t, owner->count), count = 0;
   const uint32_t mark = ++s->mark;
   if (!nodes) return false;
   for (uint32_t i = 0; i < owner->output_count; i++)
@@ -137,6 +137,7 @@ static void set_recomputed(grouping *s, const remat *m, uint8_t delta) {
 static bool build(group_run *r, uint32_t value, remat *m, const char **why) {
   grouping *s = &r->s;
   const fusion_context *c = s->c;
+  ir_arena_rewind(&s->scratch, s->empty);
   *m = (remat){.value = value, .owner = group_number(r, value)};
   const fusion_group *owner = &c->groups.at[m->owner];
   if (s->is_stored[value] || s->recomputed[value] || !is_output_of(owner, value)) return false;
@@ -163,19 +164,15 @@ static bool build(group_run *r, uint32_t value, remat *m, const char **why) {
 /* ---- records, queue ---- */
 
 static void record(group_run *r, const remat *m, const char *rule, bool taken) {
-  fusion_context *c = r->s.c;
-  fusion_decision d = {.producer = m->value, .consumer = c->groups.at[m->readers[0]].hero, .taken = taken, .rule = rule};
-  ir_text text;
-  ir_text_init(&text, c->arena);
-  d.ns_parts = m->ns_before;
-  d.ns_fused = m->ns_after;
-  d.bytes_saved = m->bytes_before - m->bytes_after;
-  if (!strcmp(rule, "recompute") || !strcmp(rule, "kept"))
-    ir_text_format(&text, "%s: %.2f us computed again in %u kernel%s, %.2f us stored once; %.0f bytes less", taken ? "recomputed" : "kept",
-                   m->ns_after / 1e3, m->reader_count, m->reader_count > 1 ? "s" : "", m->ns_before / 1e3, d.bytes_saved);
-  else ir_text_format(&text, "kept: %s", rule);
-  d.text = text.failed ? rule : text.at;
-  if (!IR_PUSH(c->arena, &c->decisions, d)) c->plan->failed = true;
+  group_record(&r->s, (fusion_decision){.producer = m->value,
+                                        .consumer = r->s.c->groups.at[m->readers[0]].hero,
+                                        .taken = taken,
+                                        .form = DECISION_RECOMPUTE,
+                                        .rule = rule,
+                                        .count = m->reader_count,
+                                        .ns_parts = m->ns_before,
+                                        .ns_fused = m->ns_after,
+                                        .bytes_saved = m->bytes_before - m->bytes_after});
 }
 
 void remat_consider(group_run *r, uint32_t value) {
@@ -191,15 +188,20 @@ void remat_consider(group_run *r, uint32_t value) {
   if (!group_push(r->s.c, &r->queue, e)) r->s.c->plan->failed = true;
 }
 
+static void replace(group_run *r, uint32_t number, const fusion_group *by) {
+  r->s.c->groups.at[number] = *by;
+  if (!group_settle(&r->s, &r->s.c->groups.at[number])) r->s.c->plan->failed = true;
+}
+
 /* Applies it; the readers' numbers go to `readers` (MAX 16). */
 static void apply(group_run *r, const remat *m) {
   fusion_context *c = r->s.c;
   set_recomputed(&r->s, m, 1);
   r->version[m->owner]++;
   if (m->rest.dead) c->groups.at[m->owner].dead = 1;
-  else c->groups.at[m->owner] = m->rest;
+  else replace(r, m->owner, &m->rest);
   for (uint32_t i = 0; i < m->reader_count; i++) {
-    c->groups.at[m->readers[i]] = m->changed[i];
+    replace(r, m->readers[i], &m->changed[i]);
     r->version[m->readers[i]]++;
   }
   for (uint32_t i = 0; i < m->cone_count; i++) /* some group that has it speaks for it */

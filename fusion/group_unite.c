@@ -55,7 +55,7 @@ group_kind group_kind_of_node(const grouping *s, uint32_t node) {
 
 /* The members of both, in graph order, each once. */
 static bool merge_members(grouping *s, const fusion_group *a, const fusion_group *b, fusion_group *out) {
-  uint32_t *nodes = IR_NEW_ARRAY(s->c->arena, uint32_t, a->count + b->count), i = 0, k = 0, n = 0;
+  uint32_t *nodes = IR_NEW_ARRAY(&s->scratch, uint32_t, a->count + b->count), i = 0, k = 0, n = 0;
   if (!nodes) return false;
   while (i < a->count || k < b->count) {
     if (i < a->count && k < b->count && a->nodes[i] == b->nodes[k]) i++;
@@ -67,16 +67,9 @@ static bool merge_members(grouping *s, const fusion_group *a, const fusion_group
   return true;
 }
 
-static bool add_unique(uint32_t *list, uint32_t *count, uint32_t node) {
-  for (uint32_t i = 0; i < *count; i++)
-    if (list[i] == node) return false;
-  list[(*count)++] = node;
-  return true;
-}
-
 typedef struct port_lists {
-  uint32_t *inputs, *outputs, input_count, output_count, capacity;
-  uint32_t mark;
+  uint32_t *outputs, output_count, most;
+  uint32_t mark, listed; /* of members; of what is among the inputs */
   bool overflow;
 } port_lists;
 
@@ -95,14 +88,15 @@ static void add_reads(grouping *s, port_lists *p, uint32_t node, uint32_t depth)
       continue;
     }
     if (op == IR_OP_iota || op == IR_OP_dim || (op == IR_OP_const && ir_is_scalar_const(g, operand, &splat))) continue;
-    if (p->input_count < p->capacity) add_unique(p->inputs, &p->input_count, operand);
-    else p->overflow = true;
+    if (s->tried[operand] == p->listed) continue;
+    s->tried[operand] = p->listed;
+    if (s->reads.count == p->most || !IR_PUSH(s->c->arena, &s->reads, operand)) p->overflow = true;
   }
 }
 
 /* Is the node read, directly or through free views, by something outside? */
 static bool read_outside(const grouping *s, const port_lists *p, uint32_t node, uint32_t depth) {
-  if (ir_is_output(s->c->graph, node)) return true;
+  if (s->uses.is_output[node]) return true;
   for (uint32_t u = s->uses.first[node]; u < s->uses.first[node + 1]; u++) {
     const uint32_t user = s->uses.user[u];
     if (!s->needed[user] || inside(s, p, user)) continue;
@@ -116,21 +110,40 @@ static bool read_outside(const grouping *s, const port_lists *p, uint32_t node, 
 }
 
 bool group_find_ports(grouping *s, fusion_group *group) {
-  port_lists p = {.mark = ++s->mark, .capacity = 4 * group->count + 64};
-  p.inputs = IR_NEW_ARRAY(s->c->arena, uint32_t, p.capacity);
-  p.outputs = IR_NEW_ARRAY(s->c->arena, uint32_t, group->count);
-  if (!p.inputs || !p.outputs) return false;
+  port_lists p = {.most = 4 * group->count + 64};
+  p.mark = ++s->mark;
+  p.listed = ++s->mark;
+  p.outputs = IR_NEW_ARRAY(&s->scratch, uint32_t, group->count);
+  if (!p.outputs) return false;
+  s->reads.count = 0;
   for (uint32_t i = 0; i < group->count; i++) s->inside[group->nodes[i]] = p.mark;
   for (uint32_t i = 0; i < group->count; i++) {
-    add_reads(s, &p, group->nodes[i], 0);
-    if (s->recomputed[group->nodes[i]]) continue;
-    if (s->is_stored[group->nodes[i]] || read_outside(s, &p, group->nodes[i], 0)) p.outputs[p.output_count++] = group->nodes[i];
+    const uint32_t node = group->nodes[i];
+    add_reads(s, &p, node, 0);
+    if (s->recomputed[node]) continue;
+    if (s->is_stored[node] || read_outside(s, &p, node, 0)) p.outputs[p.output_count++] = node;
   }
-  group->inputs = p.inputs;
+  uint32_t *inputs = IR_NEW_ARRAY(&s->scratch, uint32_t, s->reads.count);
+  if (!inputs) return false;
+  if (s->reads.count) memcpy(inputs, s->reads.at, s->reads.count * sizeof *inputs);
+  group->inputs = inputs;
   group->outputs = p.outputs;
-  group->input_count = p.input_count;
+  group->input_count = s->reads.count;
   group->output_count = p.output_count;
   return !p.overflow;
+}
+
+static bool move_list(ir_arena *to, const uint32_t **list, uint32_t count) {
+  uint32_t *copy = IR_NEW_ARRAY(to, uint32_t, count);
+  if (!copy) return false;
+  if (count) memcpy(copy, *list, count * sizeof *copy);
+  *list = copy;
+  return true;
+}
+
+bool group_settle(grouping *s, fusion_group *group) {
+  return move_list(s->c->arena, &group->nodes, group->count) && move_list(s->c->arena, &group->inputs, group->input_count) &&
+         move_list(s->c->arena, &group->outputs, group->output_count);
 }
 
 /* ---- kinds ---- */
@@ -280,6 +293,7 @@ bool group_unite_all(grouping *s, const uint32_t *groups, uint32_t count, group_
   const fusion_group *first = &s->c->groups.at[groups[0]];
   uint32_t members = 0;
   *out = (fusion_group){0};
+  ir_arena_rewind(&s->scratch, s->empty);
   for (uint32_t i = 0; i < count; i++) members += s->c->groups.at[groups[i]].count;
   if (members > GROUP_MOST_MEMBERS) {
     *why_not = "size";

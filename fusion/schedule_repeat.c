@@ -49,10 +49,12 @@ static void tell_decisions(linking *l) {
     fusion_decision d = l->inner->decisions.at[i];
     ir_text text;
     ir_text_init(&text, c->arena);
-    ir_text_format(&text, "in the body, %s %s -> %s %s: %s", ir_ops[ir_at(g, d.producer)->op].name, ir_node_name(g, d.producer),
-                   ir_ops[ir_at(g, d.consumer)->op].name, ir_node_name(g, d.consumer), d.text);
+    ir_text_format(&text, "in the body, %s %s -> %s %s: ", ir_ops[ir_at(g, d.producer)->op].name, ir_node_name(g, d.producer),
+                   ir_ops[ir_at(g, d.consumer)->op].name, ir_node_name(g, d.consumer));
+    fusion_decision_text(&d, &text);
     d.producer = d.consumer = l->group->hero;
-    d.text = text.failed ? d.text : text.at;
+    d.form = DECISION_BODY;
+    d.what = text.failed ? d.rule : text.at;
     if (!IR_PUSH(c->arena, &c->decisions, d)) c->plan->failed = true;
   }
 }

@@ -139,13 +139,16 @@ static bool holds_all(const plan_step *step, const steer_must *m) {
 }
 
 /* What was first in the way of one kernel. */
-static const char *obstacle(const fusion_context *c, const steer_must *m) {
+static void write_obstacle(const fusion_context *c, const steer_must *m, ir_text *out) {
   const steer_part part = {m->nodes, m->count};
   for (uint32_t d = 0; d < c->decisions.count; d++) {
     const fusion_decision *at = &c->decisions.at[d];
-    if (!at->taken && is_in(&part, 1, at->producer) && is_in(&part, 1, at->consumer)) return at->text;
+    if (!at->taken && is_in(&part, 1, at->producer) && is_in(&part, 1, at->consumer)) {
+      fusion_decision_text(at, out);
+      return;
+    }
   }
-  return "no kind of kernel holds them all";
+  ir_text_add(out, "no kind of kernel holds them all");
 }
 
 static void list_values(const ir_graph *g, const ir_contract *k, ir_text *out) {
@@ -163,11 +166,13 @@ snt_result steer_check(const fusion_context *c) {
     bool held = m->count < 2;
     for (uint32_t s = 0; s < c->plan->steps.count && !held; s++) held = holds_all(&c->plan->steps.at[s], m);
     if (held) continue;
-    ir_text names;
-    ir_text_init(&names, c->arena);
-    list_values(c->graph, &c->graph->contracts.at[m->contract], &names);
-    return ir_fail(c->diag, SNT_E_CONTRACT, "group", ir_at(c->graph, m->nodes[m->count - 1])->origin, "must_fuse %s cannot hold: %s",
-                   names.failed ? "" : names.at, obstacle(c, m));
+    ir_text text;
+    ir_text_init(&text, c->arena);
+    list_values(c->graph, &c->graph->contracts.at[m->contract], &text);
+    ir_text_add(&text, " cannot hold: ");
+    write_obstacle(c, m, &text);
+    return ir_fail(c->diag, SNT_E_CONTRACT, "group", ir_at(c->graph, m->nodes[m->count - 1])->origin, "must_fuse %s",
+                   text.failed ? "cannot hold" : text.at);
   }
   return SNT_OK;
 }

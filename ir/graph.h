@@ -190,7 +190,8 @@ bool ir_movement_access(const ir_graph *, uint32_t node, uint32_t operand, map_a
 /* Users: counts and lists (CSR) of the values that read each node, outputs and updates counted as uses by `ir_is_output`. */
 typedef struct ir_uses {
   uint32_t *first, *user;
-} ir_uses; /* users of n: user[first[n]..first[n+1]) */
+  uint8_t *is_output; /* of the graph, or the new value of a state */
+} ir_uses;            /* users of n: user[first[n]..first[n+1]) */
 bool ir_find_uses(const ir_graph *, ir_arena *, ir_uses *out);
 bool ir_is_output(const ir_graph *, uint32_t node);
 

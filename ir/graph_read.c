@@ -95,12 +95,15 @@ bool ir_find_uses(const ir_graph *g, ir_arena *arena, ir_uses *out) {
   }
   for (uint32_t n = 1; n < count + 2; n++) first[n] += first[n - 1];
   uint32_t *user = IR_NEW_ARRAY(arena, uint32_t, total);
-  if (!user) return false;
+  uint8_t *is_output = IR_NEW_ARRAY(arena, uint8_t, count);
+  if (!user || !is_output) return false;
+  for (uint32_t i = 0; i < g->outputs.count; i++) is_output[g->outputs.at[i].node] = 1;
+  for (uint32_t i = 0; i < g->updates.count; i++) is_output[g->updates.at[i].value] = 1;
   for (uint32_t n = 1; n < count; n++) {
     uint32_t yield_count = reads_of(g, n, &args, &yields), arity = ir_at(g, n)->arity;
     for (uint32_t i = 0; i < arity; i++) user[first[args[i] + 1]++] = n;
     for (uint32_t i = 0; i < yield_count; i++) user[first[yields[i] + 1]++] = n;
   }
-  *out = (ir_uses){.first = first, .user = user};
+  *out = (ir_uses){.first = first, .user = user, .is_output = is_output};
   return true;
 }

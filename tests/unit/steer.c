@@ -57,7 +57,7 @@ static const steer_case cases[] = {
      "mul %c, %v\n  return d=%d\n",
      "must_fuse %a, %b, %c, %d",
      {{0}},
-     "would fuse with 6 bindings; the device has 4"},
+     "would fuse with 6 bindings; this device has 4"},
 };
 
 /* The nodes of each kernel, one kernel a line. */
