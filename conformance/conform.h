@@ -12,9 +12,10 @@ typedef struct conform_case {
   uint8_t dtype, data, shape, context, path;
 } conform_case;
 enum { CONFORM_ID = 128, CONFORM_TEXT = 4096, CONFORM_DETAIL = 400 };
-enum { DATA_REAL, DATA_WHOLE, DATA_COUNT };                /* numbers in a range; small whole numbers, compared bit by bit */
-enum { PATH_FUSED, PATH_STRICT, PATH_MASKED, PATH_COUNT }; /* strict: fused and unfused, bit by bit the same; masked: vulkan11-min */
-enum { SELF_WRONG, SELF_CRASH, SELF_HANG, SELF_COUNT };    /* cases that must fail, for the suite's own test */
+enum { DATA_REAL, DATA_WHOLE, DATA_COUNT }; /* numbers in a range; small whole numbers, compared bit by bit */
+/* strict: fused and unfused, bit by bit the same; masked: vulkan11-min; same: REPRODUCIBLE, bit by bit what the interpreter gives */
+enum { PATH_FUSED, PATH_STRICT, PATH_MASKED, PATH_SAME, PATH_COUNT };
+enum { SELF_WRONG, SELF_CRASH, SELF_HANG, SELF_COUNT }; /* cases that must fail, for the suite's own test */
 enum { CONFORM_SELF = 0xFFFF };
 
 /* ---- the list (cases.c) ---- */
@@ -55,6 +56,8 @@ typedef struct conform_device {
   snt_profile *profile;
   snt_device *masked; /* the same device under vulkan11-min; null if it cannot be */
   snt_profile *masked_profile;
+  snt_device *interp; /* whose bits REPRODUCIBLE results have */
+  snt_profile *interp_profile;
   snt_device_info info;
 } conform_device;
 snt_result conform_open(const char *selector, conform_device *, snt_diag *);

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 enum { MAX_PORTS = 12, GUARD = 4096, POISON = 0xFF }; /* 0xFF bytes are a NaN in every float type */
-enum { MASKED_RUN = 1, STRICT_RUN = 2, UNFUSED_RUN = 4 };
+enum { MASKED_RUN = 1, STRICT_RUN = 2, UNFUSED_RUN = 4, SAME_RUN = 8, INTERP_RUN = 16 };
 
 const char *const conform_result_names[CONFORM_RESULTS] = {"pass", "fail", "skip", "crash", "timeout", "flaky", "excused"};
 
@@ -27,6 +27,9 @@ snt_result conform_open(const char *selector, conform_device *d, snt_diag *diag)
   if (r == SNT_OK) r = snt_device_open(d->context, &open, &d->device, diag);
   if (r == SNT_OK) r = snt_device_profile(d->device, &d->profile);
   if (r == SNT_OK) r = snt_device_get_info(d->device, &d->info);
+  const snt_open_info judge = {.head = SNT_HEAD(open_info), .selector = "interp"};
+  if (r == SNT_OK) r = snt_device_open(d->context, &judge, &d->interp, diag);
+  if (r == SNT_OK) r = snt_device_profile(d->interp, &d->interp_profile);
   const snt_open_info less = {.head = SNT_HEAD(open_info), .selector = selector, .mask = "vulkan11-min"};
   if (r == SNT_OK && snt_device_open(d->context, &less, &d->masked, NULL) == SNT_OK)
     (void)snt_device_profile(d->masked, &d->masked_profile);
@@ -34,6 +37,8 @@ snt_result conform_open(const char *selector, conform_device *d, snt_diag *diag)
 }
 
 void conform_close(conform_device *d) {
+  snt_profile_destroy(d->interp_profile);
+  snt_device_destroy(d->interp);
   snt_profile_destroy(d->masked_profile);
   snt_device_destroy(d->masked);
   snt_profile_destroy(d->profile);
@@ -152,13 +157,15 @@ static snt_result download(attempt *a, conform_verdict *v, snt_diag *diag) {
 
 static snt_result run_attempt(conform_device *d, const char *text, source *s, uint32_t flags, attempt *a, conform_verdict *v,
                               snt_diag *diag) {
-  snt_device *device = flags & MASKED_RUN ? d->masked : d->device;
-  const snt_profile *profile = flags & MASKED_RUN ? d->masked_profile : d->profile;
+  snt_device *device = flags & MASKED_RUN ? d->masked : flags & INTERP_RUN ? d->interp : d->device;
+  const snt_profile *profile = flags & MASKED_RUN ? d->masked_profile : flags & INTERP_RUN ? d->interp_profile : d->profile;
   snt_graph *graph = NULL;
   snt_result r = snt_graph_create(d->context, &graph);
   if (r == SNT_OK) r = snt_graph_parse(graph, text, strlen(text), NULL, diag);
   const snt_compile_info info = {.head = SNT_HEAD(compile_info),
-                                 .numerics = flags & STRICT_RUN ? SNT_NUMERICS_STRICT : SNT_NUMERICS_DEFAULT,
+                                 .numerics = flags & SAME_RUN     ? SNT_NUMERICS_REPRODUCIBLE
+                                             : flags & STRICT_RUN ? SNT_NUMERICS_STRICT
+                                                                  : SNT_NUMERICS_DEFAULT,
                                  .flags = flags & UNFUSED_RUN ? SNT_COMPILE_UNFUSED : 0};
   if (r == SNT_OK) r = snt_compile(graph, profile, &info, &a->program, diag);
   snt_graph_destroy(graph);
@@ -219,12 +226,23 @@ static snt_result hold_against_reference(const conform_case *c, const char *text
   return r;
 }
 
-static void compare_bits(const ports *a, const ports *b, conform_verdict *v) {
-  for (uint32_t i = 0; v->result == CONFORM_PASS && i < a->count; i++)
-    if (memcmp(a->at[i].data, b->at[i].data, a->at[i].bytes)) {
+/* Which bits a NaN has is nobody's promise. */
+static bool both_nan(uint32_t dtype, const void *a, const void *b) {
+  if (!ir_dtypes[dtype].is_float) return false;
+  const double x = ir_dtype_load((int32_t)dtype, a, 0), y = ir_dtype_load((int32_t)dtype, b, 0);
+  return x != x && y != y;
+}
+
+static void compare_bits(const ports *a, const ports *b, const char *whom, conform_verdict *v) {
+  for (uint32_t i = 0; v->result == CONFORM_PASS && i < a->count; i++) {
+    const uint32_t dtype = a->at[i].info.tensor.dtype, size = ir_dtypes[dtype].bytes;
+    const uint8_t *x = a->at[i].data, *y = b->at[i].data;
+    for (size_t at = 0; v->result == CONFORM_PASS && at + size <= a->at[i].bytes; at += size) {
+      if (!memcmp(x + at, y + at, size) || both_nan(dtype, x + at, y + at)) continue;
       v->result = CONFORM_FAIL;
-      snprintf(v->detail, sizeof v->detail, "%s: fused and unfused differ in STRICT", a->at[i].info.name);
+      snprintf(v->detail, sizeof v->detail, "%s[%zu]: %s differ", a->at[i].info.name, at / size, whom);
     }
+  }
 }
 
 static void judge_runs(conform_device *d, const conform_case *c, uint64_t seed, conform_verdict *v) {
@@ -235,14 +253,20 @@ static void judge_runs(conform_device *d, const conform_case *c, uint64_t seed, 
   source s = {.c = c, .symbols = symbols, .state = seed};
   (void)conform_case_text(c, text, symbols);
   conform_domain(c, &s.low, &s.high);
-  const uint32_t flags = c->path == PATH_MASKED ? MASKED_RUN : c->path == PATH_STRICT ? STRICT_RUN : 0;
+  static const uint32_t path_flags[PATH_COUNT] = {[PATH_MASKED] = MASKED_RUN, [PATH_STRICT] = STRICT_RUN, [PATH_SAME] = SAME_RUN};
+  static const struct {
+    uint32_t flags;
+    const char *whom;
+  } again[PATH_COUNT] = {[PATH_STRICT] = {STRICT_RUN | UNFUSED_RUN, "fused and unfused in STRICT"},
+                         [PATH_SAME] = {SAME_RUN | INTERP_RUN, "the device and the interpreter in REPRODUCIBLE"}};
+  const uint32_t flags = path_flags[c->path];
   snt_result r = run_attempt(d, text, &s, flags, &first, v, &diag);
   if (r == SNT_OK && c->call == CONFORM_SELF) ((uint8_t *)first.ports.at[first.ports.count - 1].data)[0] ^= 0x40;
   if (r == SNT_OK) r = hold_against_reference(c, text, symbols, &first.ports, v, &diag);
   s.state = seed;
-  if (r == SNT_OK && c->path == PATH_STRICT) {
-    r = run_attempt(d, text, &s, STRICT_RUN | UNFUSED_RUN, &second, v, &diag);
-    if (r == SNT_OK) compare_bits(&first.ports, &second.ports, v);
+  if (r == SNT_OK && again[c->path].flags) {
+    r = run_attempt(d, text, &s, again[c->path].flags, &second, v, &diag);
+    if (r == SNT_OK) compare_bits(&first.ports, &second.ports, again[c->path].whom, v);
   }
   if (r != SNT_OK) {
     v->result = r == SNT_E_UNSUPPORTED ? CONFORM_SKIP : CONFORM_FAIL;

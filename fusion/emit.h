@@ -144,5 +144,6 @@ uint32_t emit_group_combine(emit *, kir_op combine, uint32_t value, uint32_t ite
 uint32_t emit_reduce(emit *, uint32_t node, const map_access *, const sweep *);
 kir_op emit_combine_op(ir_op reduce); /* add mul max min */
 double emit_identity(ir_op reduce, int32_t dtype);
+uint32_t emit_no_sum(emit *, kir_type);                                                  /* what sums start from */
 uint32_t emit_multiply_add(emit *, int32_t dtype, uint32_t x, uint32_t y, uint32_t acc); /* x * y + acc as the numerics allow */
 #endif

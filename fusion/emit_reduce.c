@@ -187,9 +187,16 @@ static uint32_t extreme_value(emit *e, kir_type type, double x) {
   return kir_const_int(e->k, type, x >= 9.2e18 ? INT64_MAX : (int64_t)x);
 }
 
+/* Where the sign of a zero counts, -0 is what changes no sum. */
+uint32_t emit_no_sum(emit *e, kir_type type) {
+  if (!ir_dtypes[type.base].is_float) return kir_const_int(e->k, type, 0);
+  return kir_const_float(e->k, type, e->c->options->numerics == SNT_NUMERICS_REPRODUCIBLE ? -0.0 : 0);
+}
+
 static uint32_t identity_value(emit *e, const reduction *r, uint32_t lanes) {
-  const double x = r->contract ? 0 : emit_identity((ir_op)ir_at(e->g, r->node)->op, r->type.base);
-  return extreme_value(e, kir_t(r->type.base, lanes), x);
+  const kir_type type = kir_t(r->type.base, lanes);
+  if (r->contract || emit_combine_op((ir_op)ir_at(e->g, r->node)->op) == KIR_add) return emit_no_sum(e, type);
+  return extreme_value(e, type, emit_identity((ir_op)ir_at(e->g, r->node)->op, r->type.base));
 }
 
 static uint32_t horizontal(emit *e, const reduction *r, uint32_t value) {

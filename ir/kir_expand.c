@@ -1,6 +1,7 @@
 /* expand: operations that the target cannot print become ones that every target has. One function an operation, in a table; each is asked with the
    capability that would make it unnecessary. */
 #include "ir/kir_pass_private.h"
+#include <math.h>
 
 typedef struct site {
   kir_clone c;
@@ -125,6 +126,23 @@ static uint32_t max_expand(site *s) { return extreme(s, KIR_gt, KIR_ge); }
 static uint32_t min_expand(site *s) { return extreme(s, KIR_lt, KIR_le); }
 
 /* ---- floats: rounding ---- */
+static bool is_plus_zero(const site *s, uint32_t n) {
+  double value;
+  return kir_is_const(s->c.out, s->args[n], NULL, &value) && value == 0 && !signbit(value);
+}
+
+/* Some drivers take x + 0 for x, others do not, and -0 tells. In reproducible mode no driver sees it. */
+static uint32_t add_expand(site *s) {
+  const kir_type type = s->in->type;
+  if (s->c.in->mode != SNT_NUMERICS_REPRODUCIBLE || type.base != SNT_F32) return 0;
+  const bool first = is_plus_zero(s, 0);
+  if (!first && !is_plus_zero(s, 1)) return 0;
+  const kir_type word = kir_with_base(type, SNT_U32);
+  const uint32_t bits = kir_bitcast(s->c.out, word, s->args[first ? 1 : 0]);
+  const uint32_t negative = two(s, KIR_eq, bits, lit(s, word, 0x80000000));
+  return kir_bitcast(s->c.out, type, pick(s, negative, lit(s, word, 0), bits));
+}
+
 static uint32_t fma_expand(site *s) {
   return s->caps->fma_fused ? 0 : two(s, KIR_add, two(s, KIR_mul, s->args[0], s->args[1]), s->args[2]);
 }
@@ -213,7 +231,7 @@ static const expansion expansions[KIR_OP_COUNT] = {
     [KIR_hred_add] = hred_add,  [KIR_hred_mul] = hred_mul, [KIR_hred_max] = hred_max, [KIR_hred_min] = hred_min, [KIR_extract] = extract,
     [KIR_shuffle] = shuffle,    [KIR_wrap] = wrap,         [KIR_rem] = rem_expand,    [KIR_div] = div_expand,    [KIR_isnan] = isnan_expand,
     [KIR_isinf] = isinf_expand, [KIR_max] = max_expand,    [KIR_min] = min_expand,    [KIR_fma] = fma_expand,    [KIR_sqrt] = sqrt_expand,
-    [KIR_rcp] = rcp_expand,     [KIR_pack2] = pack2,       [KIR_unpack2] = unpack2,   [KIR_cast] = cast,
+    [KIR_add] = add_expand,     [KIR_rcp] = rcp_expand,    [KIR_pack2] = pack2,       [KIR_unpack2] = unpack2,   [KIR_cast] = cast,
 };
 
 static uint32_t expanded(site *s, kir_op op, uint32_t a, uint32_t b) {
