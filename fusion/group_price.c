@@ -97,8 +97,9 @@ static void add_operations(const fusion_context *c, const fusion_group *group, c
     }
     if (n->op == IR_OP_contract) w->fmas += elements_of(c, node) * contract_depth(c, node);
     else if (flags & IR_REDUCE) {
-      const double terms = elements_of(c, ir_arg(c->graph, node, 0));
+      const double once = elements_of(c, ir_arg(c->graph, node, 0)), terms = once * recompute_factor(c, group, node);
       w->ops += terms;
+      w->recompute_cycles += (terms - once) * cost_op_cycles(c->options->profile, n->op, n->type.dtype);
       w->extra_cycles += terms * own_cycles(c, n);
     } else if (flags & IR_EXPENSIVE) w->specials += times;
     else if (n->op == IR_OP_div || n->op == IR_OP_sqrt || n->op == IR_OP_rsqrt || n->op == IR_OP_recip) w->divs += times;

@@ -285,7 +285,29 @@ static snt_result build_rows_explicit(row_job *j) {
   return finish(j, j->groups);
 }
 
+/* Short rows: an item does a row, so that a workgroup has work for all of its lanes. */
+static snt_result build_rows_items(row_job *j) {
+  expr_pool *x = j->c->graph->pool;
+  const cost_profile *p = j->c->options->profile;
+  uint32_t items = (uint32_t)p->group_items;
+  if (p->max_items && items > p->max_items) items = p->max_items;
+  while (items > 8 && (int64_t)(items / 2) >= schedule_hint(x, j->rows)) items /= 2;
+  j->items = 1;
+  j->groups = expr_ceil_div(x, j->rows, (ir_expr)items);
+  j->group_var = emit_group(j->e, j->groups);
+  const ir_expr row = expr_add(x, expr_mul(x, j->group_var, (ir_expr)items), emit_item(j->e, 0, items));
+  const bool whole = expr_proves_lt(x, row, j->rows);
+  ir_expr kept_at[SNT_MAX_RANK];
+  if (!whole) emit_if(j->e, kir_2(j->e->k, KIR_lt, emit_expr(j->e, row), emit_expr(j->e, j->rows)));
+  map_delinear(x, row, j->kept_rank, j->kept, kept_at);
+  set_row(j, kept_at);
+  emit_row(j);
+  if (!whole) emit_if_end(j->e);
+  return finish(j, j->groups);
+}
+
 static snt_result build_rows_lanes(row_job *j) {
+  enum { SHORT = 16 };
   fusion_context *c = j->c;
   expr_pool *x = c->graph->pool;
   const int64_t columns = schedule_hint(x, j->columns);
@@ -293,6 +315,7 @@ static snt_result build_rows_lanes(row_job *j) {
   j->items = c->options->numerics == SNT_NUMERICS_REPRODUCIBLE ? 1 : (uint32_t)c->options->profile->row_items; /* a tree of its own */
   if (j->items < 1) j->items = 1;
   while (j->items > 1 && (int64_t)j->items * j->lanes > columns) j->items /= 2;
+  if (columns <= SHORT && schedule_hint(x, j->rows) >= columns) return build_rows_items(j);
   j->groups = j->rows;
   j->group_var = emit_group(j->e, j->groups);
   j->item = emit_item(j->e, 0, j->items);
@@ -404,8 +427,7 @@ static bool is_pool(fusion_context *c, const fusion_group *group) {
   uint32_t node = ir_arg(g, group->hero, 0);
   int64_t all, results, last;
   while (fusion_is_view(g, node) && ir_at(g, node)->op != IR_OP_window && ir_at(g, node)->op != IR_OP_concat) node = ir_arg(g, node, 0);
-  if (!schedule_is_explicit(c) || ir_at(g, node)->op != IR_OP_window || !t->rank || !expr_is_const(g->pool, t->dims[t->rank - 1], &last))
-    return false;
+  if (ir_at(g, node)->op != IR_OP_window || !t->rank || !expr_is_const(g->pool, t->dims[t->rank - 1], &last)) return false;
   if (!expr_is_const(g->pool, ir_tensor_elements(g->pool, full), &all) || !expr_is_const(g->pool, ir_tensor_elements(g->pool, t), &results))
     return false;
   for (uint32_t i = 0; i < group->output_count; i++)
