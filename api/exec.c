@@ -57,6 +57,15 @@ static snt_result upload_new(snt_exec *x, uint32_t buffer, uint64_t bytes, const
   return r;
 }
 
+/* Where the device reads host memory as it is, a constant of some size stays where the program has it. */
+static snt_result make_constant(snt_exec *x, uint32_t buffer, uint64_t bytes, const void *data, snt_diag *diag) {
+  enum { WORTH_IT = 1 << 16 };
+  rt_device *rt = x->device->rt;
+  const bool whole = bytes >= WORTH_IT && bytes % 16 == 0 && (uintptr_t)data % 64 == 0;
+  if (whole && rt->v->buffer_over && rt->v->buffer_over(rt, data, bytes, &x->buffers[buffer], NULL) == SNT_OK) return SNT_OK;
+  return upload_new(x, buffer, bytes, data, diag);
+}
+
 static snt_result make_constants(snt_exec *x, snt_diag *diag) {
   const ir_plan *p = &x->program->plan;
   for (uint32_t i = 0; i < p->buffers.count; i++) {
@@ -65,7 +74,7 @@ static snt_result make_constants(snt_exec *x, snt_diag *diag) {
     if (!b->data) return ir_fail(diag, SNT_E_HOST_MEM, "exec", 0, "a constant has no data");
     uint64_t bytes;
     if (!plan_logical_bytes(p, b, NULL, &bytes)) return ir_fail(diag, SNT_E_LIMIT, "exec", 0, "the size of a constant does not fit");
-    SNT_TRY(upload_new(x, i, bytes, b->data, diag));
+    SNT_TRY(make_constant(x, i, bytes, b->data, diag));
   }
   const snt_result r = x->device->rt->v->wait(x->stream->rt, diag);
   api_store_rest(x->program->store);

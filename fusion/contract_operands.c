@@ -258,10 +258,11 @@ static uint32_t packed_buffer(contraction *t, uint32_t node, const pack_loops *p
   for (uint32_t i = 0; i < p->count; i++) elements *= p->extent[i];
   const uint32_t bytes = ir_dtypes[ir_at(c->graph, node)->type.dtype].bytes;
   const void *from = ir_const_data(c->graph, node);
-  uint8_t *to = ir_arena_take(c->arena, (size_t)(elements * bytes + 15) / 16 * 16, 64);
+  uint8_t *to = ir_arena_take_bare(c->arena, (size_t)(elements * bytes + 15) / 16 * 16, 64);
   pack_loops *order = IR_NEW(c->arena, pack_loops);
   if (!from || !to || !order) return UINT32_MAX;
   pack(p, from, to, bytes);
+  memset(to + (size_t)(elements * bytes), 0, (size_t)(-(elements * bytes) & 15));
   *order = *p;
   const fusion_packed made = {node, fusion_add_constant(c, ir_node_name(c->graph, node), ir_at(c->graph, node)->type.dtype, elements, to),
                               sizeof *p, order};

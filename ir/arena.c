@@ -61,7 +61,7 @@ static size_t place(const ir_arena *arena, size_t size, size_t align) {
   return at <= arena->blocks->size && size <= arena->blocks->size - at ? at : SIZE_MAX;
 }
 
-void *ir_arena_take(ir_arena *arena, size_t size, size_t align) {
+void *ir_arena_take_bare(ir_arena *arena, size_t size, size_t align) {
   if (arena->failed) return NULL;
   if (align == 0) align = 1;
   size_t at = place(arena, size, align);
@@ -73,7 +73,12 @@ void *ir_arena_take(ir_arena *arena, size_t size, size_t align) {
     at = place(arena, size, align);
   }
   arena->used = at + size;
-  return memset(payload(arena->blocks) + at, 0, size);
+  return payload(arena->blocks) + at;
+}
+
+void *ir_arena_take(ir_arena *arena, size_t size, size_t align) {
+  void *taken = ir_arena_take_bare(arena, size, align);
+  return taken ? memset(taken, 0, size) : NULL;
 }
 
 char *ir_arena_text(ir_arena *arena, const char *text, size_t length) {

@@ -91,6 +91,8 @@ struct rt_vtable {
   void (*close)(rt_device *);
   snt_result (*buffer_create)(rt_device *, uint64_t bytes, rt_buffer **out, snt_diag *);
   void (*buffer_destroy)(rt_buffer *);
+  /* A buffer that kernels only read, in host memory that outlives it, 64 aligned and whole in 16 bytes. Null: the backend copies. */
+  snt_result (*buffer_over)(rt_device *, const void *data, uint64_t bytes, rt_buffer **out, snt_diag *);
   /* An image as a buffer of rows of texels, for the image slots of a kernel; formats as kernel IR names them. Null: the backend has none. */
   snt_result (*image_create)(rt_device *, const char *format, uint32_t width, uint32_t height, rt_buffer **out, snt_diag *);
   snt_result (*pipeline_create)(rt_device *, const rt_code *, const void *cached, size_t cached_bytes, rt_pipeline **out,

@@ -95,6 +95,7 @@ snt_result ocl_query_profile(ocl_device *, snt_diag *);
 uint64_t ocl_query_uint(const ocl_api *, cl_device_id, cl_device_info, size_t size);
 /* rt_opencl_buffer.c */
 snt_result ocl_buffer_create(rt_device *, uint64_t bytes, rt_buffer **out, snt_diag *);
+snt_result ocl_buffer_over(rt_device *, const void *data, uint64_t bytes, rt_buffer **out, snt_diag *);
 void ocl_buffer_destroy(rt_buffer *);
 snt_result ocl_upload(rt_stream *, rt_buffer *, uint64_t offset, const void *src, uint64_t bytes, snt_diag *);
 snt_result ocl_download(rt_stream *, rt_buffer *, uint64_t offset, void *dst, uint64_t bytes, snt_diag *);

@@ -75,7 +75,7 @@ static cl_int map_for_good(ocl_device *device, ocl_buffer *buffer) {
   return code;
 }
 
-snt_result ocl_buffer_create(rt_device *base, uint64_t bytes, rt_buffer **out, snt_diag *diag) {
+static snt_result create_buffer(rt_device *base, uint64_t bytes, const void *over, rt_buffer **out, snt_diag *diag) {
   ocl_device *device = (ocl_device *)base;
   if (base->lost) return SNT_E_DEVICE_LOST;
   if (bytes > base->profile.max_buffer_bytes) {
@@ -87,15 +87,25 @@ snt_result ocl_buffer_create(rt_device *base, uint64_t bytes, rt_buffer **out, s
   buffer->base = (rt_buffer){.v = base->v, .device = base, .bytes = bytes ? bytes : 1};
   pthread_mutex_init(&buffer->lock, NULL);
   cl_int code = CL_SUCCESS;
-  cl_mem_flags flags = CL_MEM_READ_WRITE | (device->family->host_mapped ? CL_MEM_ALLOC_HOST_PTR : 0);
-  buffer->mem = device->api.clCreateBuffer(device->context, flags, buffer->base.bytes, NULL, &code);
-  if (code == CL_SUCCESS && device->family->host_mapped) code = map_for_good(device, buffer);
+  const bool mapped = device->family->host_mapped && !over;
+  const cl_mem_flags flags = over ? CL_MEM_READ_ONLY | CL_MEM_USE_HOST_PTR : CL_MEM_READ_WRITE | (mapped ? CL_MEM_ALLOC_HOST_PTR : 0);
+  buffer->mem = device->api.clCreateBuffer(device->context, flags, buffer->base.bytes, (void *)(uintptr_t)over, &code);
+  if (code == CL_SUCCESS && mapped) code = map_for_good(device, buffer);
   if (code != CL_SUCCESS) {
     ocl_buffer_destroy(&buffer->base);
     return ocl_fail(device, code, "buffer", "clCreateBuffer", diag);
   }
   *out = &buffer->base;
   return SNT_OK;
+}
+
+snt_result ocl_buffer_create(rt_device *base, uint64_t bytes, rt_buffer **out, snt_diag *diag) {
+  return create_buffer(base, bytes, NULL, out, diag);
+}
+
+snt_result ocl_buffer_over(rt_device *base, const void *data, uint64_t bytes, rt_buffer **out, snt_diag *diag) {
+  if (!((const ocl_device *)base)->family->host_mapped) return SNT_E_UNSUPPORTED; /* the driver would copy, and copy again */
+  return create_buffer(base, bytes, data, out, diag);
 }
 
 void ocl_buffer_destroy(rt_buffer *base) {

@@ -215,6 +215,7 @@ const rt_vtable rt_opencl = {
     .close = ocl_close,
     .buffer_create = ocl_buffer_create,
     .buffer_destroy = ocl_buffer_destroy,
+    .buffer_over = ocl_buffer_over,
     .pipeline_create = ocl_pipeline_create,
     .pipeline_binary = ocl_pipeline_binary,
     .pipeline_destroy = ocl_pipeline_destroy,

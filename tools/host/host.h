@@ -23,6 +23,9 @@ void host_read_env(host_env *);
    variables that are already set are left alone. SNT_NVRTC names a libnvrtc.so outside the loader's path. ---- */
 void host_prepare_drivers(void);
 
+/* ---- memory (host_alloc.c): for snt_context_info.alloc ---- */
+snt_host_alloc host_allocator(void);
+
 /* ---- files (host_file.c) ---- */
 snt_result host_read_file(const char *path, void **data, size_t *size, snt_diag *);      /* free() it; a zero byte follows */
 snt_result host_write_file(const char *path, const void *data, size_t size, snt_diag *); /* whole or not at all: renamed into place */

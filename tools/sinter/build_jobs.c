@@ -2,8 +2,8 @@
    hands snt_exec_run_job to that in the same way. PoCL compiles under one lock of the process; there processes help: each runs
    `sinter build` on the same model, and what one has compiled the others find in the driver's cache. */
 #include "tools/sinter/tool.h"
+#include <fcntl.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -107,19 +107,21 @@ static void write_command(const tool_session *s, uint32_t flags, const char *sha
 static void start_helpers(tool_session *s, uint32_t flags, uint32_t wanted) {
   static command_line lines[TOOL_MAX_HELPERS]; /* made before the fork: the child only replaces itself */
   char share[TOOL_MAX_HELPERS][32];
+  const int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
   for (uint32_t i = 0; i < wanted && s->helper_count < TOOL_MAX_HELPERS; i++) {
     snprintf(share[i], sizeof share[i], "%u/%u", i + 1, wanted + 1);
     memset(&lines[i], 0, sizeof lines[i]);
     write_command(s, flags, share[i], &lines[i]);
     const pid_t child = fork();
     if (child == 0) {
-      (void)!freopen("/dev/null", "w", stdout);
-      (void)!freopen("/dev/null", "w", stderr);
+      (void)dup2(nowhere, 1);
+      (void)dup2(nowhere, 2);
       execv("/proc/self/exe", lines[i].words);
       _exit(127);
     }
     if (child > 0) s->helpers[s->helper_count++] = child;
   }
+  if (nowhere >= 0) close(nowhere);
 }
 
 void tool_end_helpers(tool_session *s) {
