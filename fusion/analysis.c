@@ -253,19 +253,35 @@ bool fusion_walk_loads(const fusion_context *c, const fusion_group *group, uint3
 
 /* ---- forward coordinates ---- */
 
-enum { PATH_LONGEST = 64, PATH_SEEN = 2048 };
+enum { PATH_LONGEST = 64, PATH_FEW = 24, PATH_SEEN = 2048 };
 /* Nodes between `from` and `to` on one operand path that keeps elements one to one. What was seen in vain is not tried again. */
 typedef struct path_search {
   const ir_graph *g;
   uint32_t from, path[PATH_LONGEST], length;
-  uint32_t seen[PATH_SEEN], seen_count; /* open addressing; 0: free */
+  uint32_t few[PATH_FEW], seen_count; /* the first; most searches see no more */
+  uint32_t seen[PATH_SEEN];           /* all, once there are more: open addressing; 0: free */
 } path_search;
 
-static bool first_visit(path_search *p, uint32_t node) {
+static bool add_seen(path_search *p, uint32_t node) {
   uint32_t at = node * 2654435761u % PATH_SEEN;
   while (p->seen[at] && p->seen[at] != node) at = (at + 1) % PATH_SEEN;
   if (p->seen[at] == node || p->seen_count > PATH_SEEN / 2) return false;
   p->seen[at] = node;
+  return true;
+}
+
+static bool first_visit(path_search *p, uint32_t node) {
+  if (p->seen_count < PATH_FEW) {
+    for (uint32_t i = 0; i < p->seen_count; i++)
+      if (p->few[i] == node) return false;
+    p->few[p->seen_count++] = node;
+    return true;
+  }
+  if (p->seen_count == PATH_FEW) {
+    memset(p->seen, 0, sizeof p->seen);
+    for (uint32_t i = 0; i < PATH_FEW; i++) add_seen(p, p->few[i]);
+  }
+  if (!add_seen(p, node)) return false;
   p->seen_count++;
   return true;
 }
@@ -289,8 +305,11 @@ static bool forward_path(path_search *p, uint32_t to) {
 
 bool fusion_forward_access(const fusion_context *c, uint32_t from, uint32_t to, map_access *at) {
   const ir_graph *g = c->graph;
-  path_search p = {.g = g, .from = from};
+  path_search p; /* large: only what is used is written */
   const uint32_t *path = p.path;
+  p.g = g;
+  p.from = from;
+  p.length = p.seen_count = 0;
   if (from == to) return true;
   if (!forward_path(&p, to)) return false;
   for (uint32_t i = p.length; i-- > 0;) { /* the path was recorded from `to` down */

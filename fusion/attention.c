@@ -1,6 +1,7 @@
 /* Recognition of attention; see attention.h. Every value between the two contractions is visited once with its coordinates over the labels' variables;
    its kind follows from those of its operands by the table `rules`. Nothing hangs on names of composites, layouts or the order of labels. */
 #include "fusion/attention.h"
+#include <stddef.h>
 #include "fusion/schedule_common.h"
 
 enum { MAX_DEPTH = 64, FORWARD_STEPS = 8 };
@@ -575,7 +576,10 @@ static bool find_with(finder *f, uint32_t weights, const labels *l, int64_t summ
   attention *a = f->a;
   const ir_graph *g = graph_of(f);
   const uint32_t values = a->values;
-  *a = (attention){.values = values, .weights = weights, .value_operand = 1 - weights};
+  memset(a, 0, offsetof(attention, nodes)); /* the nodes are set as they are found */
+  a->values = values;
+  a->weights = weights;
+  a->value_operand = 1 - weights;
   make_variables(f, l, summed);
   const map_access at = operand_place(f, l, weights, summed);
   const uint32_t operand = ir_arg(g, values, weights);

@@ -92,14 +92,14 @@ bool group_makes_cycle(grouping *s, const uint32_t *groups, uint32_t count) {
 
 /* ---- pricing and taking an edge ---- */
 
-static bool evaluate(group_run *r, const edge *e, fusion_group *fused, const char **why, double *saving) {
+static bool evaluate(group_run *r, const edge *e, bool make, fusion_group *fused, const char **why, double *saving) {
   fusion_context *c = r->s.c;
   const uint32_t a = group_number(r, e->producer), b = group_number(r, e->consumer);
   *saving = 0;
   *fused = (fusion_group){0};
   *why = group_forbidden(r, (const uint32_t[]){a, b}, 2);
   if (*why) return false;
-  if (!group_unite(&r->s, a, b, fused, why)) return false;
+  if (!(make ? group_unite : group_look)(&r->s, a, b, fused, why)) return false;
   group_price(&r->s, fused);
   *saving = c->groups.at[a].cost.ns + c->groups.at[b].cost.ns - fused->cost.ns;
   *why = *saving > 0 ? "saves" : "loses";
@@ -113,7 +113,7 @@ static void consider(group_run *r, uint32_t producer, uint32_t consumer) {
   fusion_group fused;
   const char *why;
   if (a == b) return;
-  if (!evaluate(r, &e, &fused, &why, &e.saving)) {
+  if (!evaluate(r, &e, false, &fused, &why, &e.saving)) {
     const fusion_group *parts[2] = {&c->groups.at[a], &c->groups.at[b]};
     group_record_pair(&r->s, producer, consumer, false, why, parts, &fused);
     return;
@@ -228,7 +228,7 @@ static void run_queue(group_run *r) {
     fusion_group fused;
     const char *why;
     double saving;
-    if (!evaluate(r, &e, &fused, &why, &saving)) continue;
+    if (!evaluate(r, &e, true, &fused, &why, &saving)) continue;
     group_record_pair(&r->s, e.producer, e.consumer, true, "saves", both, &fused);
     group_take(r, (const uint32_t[]){a, b}, 2, &fused);
     refresh(r, b);

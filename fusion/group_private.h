@@ -98,6 +98,7 @@ void must_take(group_run *);
 
 /* Builds the union of two groups: members, inputs, outputs, kind, hero. False with the reason when it cannot be one kernel. */
 bool group_unite(grouping *, uint32_t a, uint32_t b, fusion_group *out, const char **why_not);
+bool group_look(grouping *, uint32_t a, uint32_t b, fusion_group *out, const char **why_not);
 /* The same of several, as a kernel of `kind` around `hero` (0: the largest of the kind). */
 bool group_unite_all(grouping *, const uint32_t *groups, uint32_t count, group_kind kind, uint32_t hero, fusion_group *out,
                      const char **why_not);

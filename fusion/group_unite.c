@@ -133,6 +133,36 @@ bool group_find_ports(grouping *s, fusion_group *group) {
   return !p.overflow;
 }
 
+/* The same sets from the ports of two parts: what a part does not read or store, the union does not. Only the order may differ from
+   group_find_ports, which is asked when the union is made. */
+static bool join_ports(grouping *s, const fusion_group *const parts[2], fusion_group *group) {
+  port_lists p = {.most = 4 * group->count + 64};
+  const uint32_t most = parts[0]->output_count + parts[1]->output_count;
+  p.mark = ++s->mark;
+  p.listed = ++s->mark;
+  p.outputs = IR_NEW_ARRAY(&s->scratch, uint32_t, most);
+  uint32_t *inputs = IR_NEW_ARRAY(&s->scratch, uint32_t, parts[0]->input_count + parts[1]->input_count), count = 0;
+  if (!p.outputs || !inputs) return false;
+  for (uint32_t i = 0; i < group->count; i++) s->inside[group->nodes[i]] = p.mark;
+  for (uint32_t k = 0; k < 2; k++) {
+    for (uint32_t i = 0; i < parts[k]->input_count; i++) {
+      const uint32_t node = parts[k]->inputs[i];
+      if (s->inside[node] == p.mark || s->tried[node] == p.listed) continue;
+      s->tried[node] = p.listed;
+      inputs[count++] = node;
+    }
+    for (uint32_t i = 0; i < parts[k]->output_count; i++) {
+      const uint32_t node = parts[k]->outputs[i];
+      if (s->is_stored[node] || read_outside(s, &p, node, 0)) p.outputs[p.output_count++] = node;
+    }
+  }
+  group->inputs = inputs;
+  group->outputs = p.outputs;
+  group->input_count = count;
+  group->output_count = p.output_count;
+  return count <= p.most;
+}
+
 static bool move_list(ir_arena *to, const uint32_t **list, uint32_t count) {
   uint32_t *copy = IR_NEW_ARRAY(to, uint32_t, count);
   if (!copy) return false;
@@ -314,6 +344,19 @@ bool group_extend(grouping *s, const fusion_group *group, const fusion_group *wi
   *out = (fusion_group){.kind = merged_kind[with->kind][group->kind]};
   *why_not = "kind";
   return out->kind && merge_members(s, group, with, out) && group_finish(s, out, why_not);
+}
+
+/* As group_unite, with the ports in any order: for a price. */
+bool group_look(grouping *s, uint32_t a, uint32_t b, fusion_group *out, const char **why_not) {
+  const fusion_group *parts[2] = {&s->c->groups.at[a], &s->c->groups.at[b]};
+  *out = (fusion_group){.kind = merged_kind[parts[0]->kind][parts[1]->kind]};
+  *why_not = out->kind ? "size" : "kind";
+  if (!out->kind || parts[0]->count + parts[1]->count > GROUP_MOST_MEMBERS) return false;
+  ir_arena_rewind(&s->scratch, s->empty);
+  *why_not = "host memory";
+  if (!merge_members(s, parts[0], parts[1], out)) return false;
+  *why_not = "too many values";
+  return join_ports(s, parts, out) && is_legal(s, out, why_not);
 }
 
 bool group_unite(grouping *s, uint32_t a, uint32_t b, fusion_group *out, const char **why_not) {

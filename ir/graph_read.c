@@ -33,8 +33,11 @@ double ir_attr_scalar(const ir_graph *g, uint32_t node, ir_attr_key key) {
 bool ir_attr_flag(const ir_graph *g, uint32_t node, ir_attr_key key) { return ir_find_attr(g, node, key) != NULL; }
 
 ir_expr ir_tensor_elements(expr_pool *pool, const ir_tensor *type) {
-  ir_expr product = 1;
-  for (uint32_t i = 0; i < type->rank; i++) product = expr_mul(pool, product, type->dims[i]);
+  int64_t literal = 1; /* handles that are literals multiply as they are */
+  uint32_t i = 0;
+  while (i < type->rank && type->dims[i] >= 0 && type->dims[i] <= INT32_MAX && literal <= INT32_MAX) literal *= type->dims[i++];
+  ir_expr product = (ir_expr)literal;
+  for (; i < type->rank; i++) product = expr_mul(pool, product, type->dims[i]);
   return product;
 }
 
