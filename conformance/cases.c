@@ -46,7 +46,8 @@ static const struct { const char *op; double low, high; } domains[] = { /* where
 // clang-format on
 enum { CALLS = sizeof calls / sizeof *calls, SHAPES = sizeof shapes / sizeof *shapes, CONTEXTS = sizeof contexts / sizeof *contexts };
 enum { CLASSES = sizeof classes / sizeof *classes, POINTWISE_BASE = CALLS };
-static const char *const data_names[DATA_COUNT] = {"real", "whole"}, *const path_names[PATH_COUNT] = {"fused", "strict", "masked", "same"};
+static const char *const data_names[DATA_COUNT] = {"real", "whole"}, *const path_names[PATH_COUNT] = {"fused", "strict", "masked", "same",
+                                                                                                      "fast"};
 static const char *const self_names[SELF_COUNT] = {"wrong", "crash", "hang"};
 
 /* ---- calls: a row of calls.def, or a pointwise operator (numbers from POINTWISE_BASE) ---- */

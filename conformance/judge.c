@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 enum { MAX_PORTS = 12, GUARD = 4096, POISON = 0xFF }; /* 0xFF bytes are a NaN in every float type */
-enum { MASKED_RUN = 1, STRICT_RUN = 2, UNFUSED_RUN = 4, SAME_RUN = 8, INTERP_RUN = 16 };
+enum { MASKED_RUN = 1, STRICT_RUN = 2, UNFUSED_RUN = 4, SAME_RUN = 8, INTERP_RUN = 16, FAST_RUN = 32 };
 
 const char *const conform_result_names[CONFORM_RESULTS] = {"pass", "fail", "skip", "crash", "timeout", "flaky", "excused"};
 
@@ -165,6 +165,7 @@ static snt_result run_attempt(conform_device *d, const char *text, source *s, ui
   const snt_compile_info info = {.head = SNT_HEAD(compile_info),
                                  .numerics = flags & SAME_RUN     ? SNT_NUMERICS_REPRODUCIBLE
                                              : flags & STRICT_RUN ? SNT_NUMERICS_STRICT
+                                             : flags & FAST_RUN   ? SNT_NUMERICS_FAST
                                                                   : SNT_NUMERICS_DEFAULT,
                                  .flags = flags & UNFUSED_RUN ? SNT_COMPILE_UNFUSED : 0};
   if (r == SNT_OK) r = snt_compile(graph, profile, &info, &a->program, diag);
@@ -219,7 +220,7 @@ static snt_result hold_against_reference(const conform_case *c, const char *text
   ir_graph_init(&g, &arena, &pool);
   snt_result r = ir_graph_parse(&g, text, strlen(text), diag);
   for (uint32_t i = 0; i < all->count; i++) inputs[i] = all->at[i].data;
-  const ir_eval_info info = {.symbols = symbols, .inputs = inputs};
+  const ir_eval_info info = {.symbols = symbols, .inputs = inputs, .fast = c->path == PATH_FAST};
   if (r == SNT_OK) r = ir_eval_reference(&g, &info, &arena, out, diag);
   for (uint32_t i = 0; r == SNT_OK && i < g.outputs.count; i++) compare_port(c, &all->at[g.inputs.count + i], &out[i], v);
   ir_arena_free(&arena);
@@ -253,7 +254,8 @@ static void judge_runs(conform_device *d, const conform_case *c, uint64_t seed, 
   source s = {.c = c, .symbols = symbols, .state = seed};
   (void)conform_case_text(c, text, symbols);
   conform_domain(c, &s.low, &s.high);
-  static const uint32_t path_flags[PATH_COUNT] = {[PATH_MASKED] = MASKED_RUN, [PATH_STRICT] = STRICT_RUN, [PATH_SAME] = SAME_RUN};
+  static const uint32_t path_flags[PATH_COUNT] = {
+      [PATH_MASKED] = MASKED_RUN, [PATH_STRICT] = STRICT_RUN, [PATH_SAME] = SAME_RUN, [PATH_FAST] = FAST_RUN};
   static const struct {
     uint32_t flags;
     const char *whom;

@@ -21,6 +21,9 @@ typedef struct ir_eval_tensor {
   void *data;     /* fast: the type's storage, row-major */
 } ir_eval_tensor;
 
+/* What FAST multiplies the promised error of each function with, in ULP of the operator itself; sums, products and roundings keep theirs. */
+#define IR_FAST_SLACK 2.25
+
 typedef struct ir_eval_info {
   const int64_t *symbols;    /* value of each symbol of the pool; null if it has none */
   const void *const *inputs; /* for each of graph->inputs: row-major data in the type's storage, read only during the call */
@@ -31,6 +34,7 @@ typedef struct ir_eval_info {
   void *user;
   bool keeps_denormals; /* no flushing in the bounds */
   bool direct;          /* 3x3 convolutions are sums over their taps, never over tiles (STRICT, or no rewrites) */
+  bool fast;            /* FAST: functions may err by IR_FAST_SLACK times their promise */
 } ir_eval_info;
 
 /* Entries that `outputs` must have: the graph's outputs, then its updates; or value_count. */

@@ -14,6 +14,7 @@ bound_type bound_type_of(const eval_ctx *ctx, int32_t dtype) {
   };
   bound_type type = {.dtype = dtype, .unit = ldexp(1, -ir_dtypes[dtype].mantissa), .tiny = ranges[dtype].tiny, .top = ranges[dtype].top};
   type.flushes = dtype == SNT_F32 && !ctx->info->keeps_denormals;
+  type.slack = ctx->info->fast ? IR_FAST_SLACK : 1;
   type.narrow = ir_dtypes[dtype].bits < 32;
   return type;
 }
@@ -178,6 +179,7 @@ bounded bound_float(ir_op op, const bound_type *type, const bounded *in) {
   bool unknown = false, exact = true;
   for (uint32_t i = 0; i < arity; i++) unknown |= isinf(in[i].e) != 0, exact &= in[i].e == 0;
   double ulps = (double)ir_ops[op].max_ulp;
+  if (ulps > 0.5) ulps *= type->slack;
   if (unknown) out.e = INFINITY;
   else if (op == IR_OP_fma)
     out.e = product_bound(in[0], in[1]) + in[2].e + 0.5 * bound_ulp(type, in[0].v * in[1].v); /* where it is mul, then add */

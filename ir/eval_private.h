@@ -105,9 +105,9 @@ typedef struct bounded_int {
 } bounded_int;
 typedef struct bound_type {
   int32_t dtype;
-  double unit, tiny, top;
+  double unit, tiny, top, slack;
   bool flushes, narrow;
-} bound_type; /* unit: ulp of 1; tiny: least normal */
+} bound_type; /* unit: ulp of 1; tiny: least normal; slack: of functions */
 bound_type bound_type_of(const eval_ctx *, int32_t dtype);
 double bound_ulp(const bound_type *, double v);
 bounded bound_store(const bound_type *, bounded exact, double ulps,

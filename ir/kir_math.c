@@ -57,9 +57,9 @@ void km_rare(km *m, kv bits, uint32_t limit, km_slow *slow, kv in, kv *inout, ui
   kir_if_end(m->k, opened, count, inout, inout);
 }
 
-static bool wants_cheap(const kir_math_row *row, const kir_inst *inst, const kir_caps *caps) {
+static bool wants_cheap(const kir_math_row *row, const kir_inst *inst, const kir_caps *caps, bool fast) {
   const float cheap = caps->exact_div ? row->cheap_exact : row->cheap;
-  return cheap > 0 && inst->ulp >= cheap;
+  return cheap > 0 && (fast || inst->ulp >= cheap);
 }
 
 uint32_t kir_math_expand(kir_kernel *out, const kir_inst *inst, uint32_t a, uint32_t b, const kir_caps *caps) {
@@ -67,15 +67,15 @@ uint32_t kir_math_expand(kir_kernel *out, const kir_inst *inst, uint32_t a, uint
   const kir_math_row *row = kir_math_find((kir_op)inst->op);
   if (!row || inst->type.base != SNT_F32)
     return refuse(out, "%s on %s is not supported", kir_ops[inst->op].name, ir_dtypes[inst->type.base].name);
-  const bool same_bits = out->mode == SNT_NUMERICS_REPRODUCIBLE;
+  const bool fast = out->mode == SNT_NUMERICS_FAST, same_bits = out->mode == SNT_NUMERICS_REPRODUCIBLE;
   km m = {.k = out,
           .lanes = inst->type.lanes,
           .fma = caps->fma_fused && caps->fma_fast && !same_bits,
           .exact_div = caps->exact_div || same_bits,
           .repairs = same_bits && !(caps->exact_div && caps->exact_sqrt),
           .same_bits = same_bits,
-          .loose = !same_bits && wants_cheap(row, inst, caps),
-          .may_flush = !same_bits && inst->ulp >= 2,
+          .loose = !same_bits && wants_cheap(row, inst, caps, fast),
+          .may_flush = !same_bits && (fast || inst->ulp >= 2),
           .has_dom = (inst->flags & KIR_HAS_DOM) != 0 && kir_ops[inst->op].args == 1,
           .lo = inst->dom_lo,
           .hi = inst->dom_hi};

@@ -88,7 +88,7 @@ snt_result tool_check(tool_session *s, const tool_tensor *tensors, uint32_t coun
   const char *mode = s->options.numerics;
   const bool direct = (s->options.compile_flags & SNT_COMPILE_NO_REWRITES) ||
                       (mode && (!strcmp(mode, "strict") || !strcmp(mode, "reproducible")));
-  const ir_eval_info info = {.symbols = s->symbols, .inputs = inputs, .direct = direct};
+  const ir_eval_info info = {.symbols = s->symbols, .inputs = inputs, .direct = direct, .fast = mode && !strcmp(mode, "fast")};
   check c = {.graph = &g, .info = &info, .arena = &arena, .where = where, .size = where_size};
   if (r == SNT_OK) r = ir_eval_reference(&g, &info, &arena, c.expected, &s->diag);
   if (r == SNT_OK) r = compare_all(&c, tensors, count, &s->diag);

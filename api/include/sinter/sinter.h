@@ -120,7 +120,7 @@ typedef struct snt_compile_info {
   snt_head head;
   /* SNT_TARGET_*, HOST: kernel IR for the interpreter; 0: the profile's own. The graph for the host device is always kept. */
   uint32_t targets;
-  uint32_t numerics; /* SNT_NUMERICS_DEFAULT or _STRICT */
+  uint32_t numerics; /* SNT_NUMERICS_*: what each promises is in docs/numerics.md. An exec of a REPRODUCIBLE program probes its device first */
   uint32_t flags;
   uint64_t peak_bytes; /* budget of scratch, 0: none */
   void *user;

@@ -1,0 +1,78 @@
+#!/usr/bin/perl
+# Numerics modes from the command line. REPRODUCIBLE: the same bytes on every device that passes its probe, on lavapipe with three widths of subgroups,
+# others refused by the name of the probe. FAST: within its own bound. Output: TAP.
+use strict;
+use warnings;
+use Test::More;
+use File::Temp qw(tempdir);
+use FindBin;
+chdir "$FindBin::Bin/.." or die $!;
+print "TAP version 13\n";
+my $build = $ENV{SNT_BUILD} // 'build/release';
+my $sinter = "$build/sinter";
+my $dir = tempdir(CLEANUP => 1);
+my @outputs = qw(probabilities normal sums columns taps scanned rounded roots gate);
+
+sub slurp { my ($path) = @_; open my $in, '<:raw', $path or return "cannot read $path"; local $/; return <$in> }
+sub says { my $said = `@_ 2>&1`; return ($? >> 8, $said) }
+
+open my $model, '>', "$dir/m.snt" or die $!;
+print $model <<'END';
+graph @layer(%x: f32[6,75], %w: f32[75,40], %i: f32[1,3,9,11], %k: f32[4,3,3,3]) {
+  %m = matmul %x, %w
+  %s = softmax %m, axis=-1
+  %g = gelu %m
+  %n = layernorm %g, axis=-1
+  %e = reduce.sum %x, axes=[1]
+  %f = reduce.sum %x, axes=[0]
+  %c = conv %i, %k, pads=[1,1,1,1], stride=[2,2]
+  %l = scan.sum %x, axis=1
+  %h = cast %n, dtype=f16
+  %h2 = mul %h, %h
+  %a = abs %e
+  %q = rsqrt %a
+  %t = tanh %x
+  %d = div %t, %x
+  %o = sin %d
+  return probabilities=%s, normal=%n, sums=%e, columns=%f, taps=%c, scanned=%l, rounded=%h2, roots=%q, gate=%o
+}
+END
+close $model;
+
+my $inputs = join ' ', map { "--input $_->[0]=random:$_->[1]" } ['x', 1], ['w', 2], ['i', 3], ['k', 4];
+sub run_on {
+  my ($device, $mode, $name, $variables) = @_;
+  my $to = join ' ', map { "--output $_=$dir/$name-$_.npy" } @outputs;
+  return says(($variables // '') . " $sinter run $dir/m.snt --device $device --numerics $mode $inputs $to");
+}
+sub bytes { my ($name) = @_; return join '', map { slurp("$dir/$name-$_.npy") } @outputs }
+
+my ($code, $said) = run_on('host', 'reproducible', 'host');
+is($code, 0, 'the host runs a reproducible program') or diag($said);
+my @devices = map { [$_, ''] } qw(interp opencl:pocl opencl:rusticl vulkan:swiftshader cuda-text);
+push @devices, map { ['vulkan:llvmpipe', "LP_NATIVE_VECTOR_WIDTH=$_"] } 128, 256, 512;
+for my $row (@devices) {
+  my ($device, $variables) = @$row;
+  SKIP: {
+    ($code, $said) = run_on($device, 'reproducible', 'other', $variables);
+    skip("$device: $said", 1) if $code && $said =~ /was not found|no device|not installed/;
+    if ($code && $said =~ /unsupported/) {
+      like($said, qr/\Q$device\E cannot give reproducible results: it fails the probe "[a-z ]+"/, "$device is refused by name");
+      diag($said);
+      next;
+    }
+    is($code, 0, "$device $variables runs it") or diag($said);
+    ok(bytes('host') eq bytes('other'), "$device $variables: the same bytes");
+  }
+}
+for my $device ('opencl:pocl', 'vulkan:llvmpipe') {
+  SKIP: {
+    ($code, $said) = says("$sinter run $dir/m.snt --device $device --numerics fast $inputs --check");
+    skip("$device: $said", 1) if $code && $said =~ /was not found|no device|not installed/;
+    is($code, 0, "$device: FAST stays within its bound") or diag($said);
+  }
+}
+($code, $said) = run_on('host', 'approximate', 'none');
+isnt($code, 0, 'an unknown mode is refused');
+like($said, qr/no numerics mode "approximate": default strict fast reproducible/, 'with the modes there are');
+done_testing();
