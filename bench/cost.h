@@ -44,6 +44,7 @@ snt_result cost_make_partitions(cost_bench *, const char *text, size_t length);
 void cost_free_partitions(cost_bench *);
 void cost_predict(const cost_bench *, partition *);
 snt_result cost_measure(cost_bench *);
+void cost_show_steps(cost_bench *, const partition *); /* each kernel, by the device's own clock, beside what was predicted */
 
 /* ---- statistics (cost_rank.c) ---- */
 double cost_spearman(const double *a, const double *b, uint32_t count);

@@ -2,6 +2,7 @@
 #include "bench/cost.h"
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 /* On a processor that others load, the time that the process itself was given says more than the wall's: of all its threads. */
@@ -95,13 +96,42 @@ static snt_result make_buffers(cost_bench *b) {
   return r;
 }
 
-static snt_result sample(cost_bench *b, const partition *part, uint32_t repeats, double *ns) {
-  snt_argument arguments[COST_BENCH_PORTS] = {{0}};
+static snt_run_info arguments_of(const cost_bench *b, const partition *part, snt_argument arguments[COST_BENCH_PORTS]) {
   uint32_t used = 0;
   for (uint32_t i = 0; i < part->program->port_count; i++)
     if (part->program->plan.buffers.at[part->program->ports[i]].kind != PLAN_STATE)
       arguments[used++] = (snt_argument){.port = i, .buffer = b->buffers[i], .bytes = b->buffers[i]->bytes};
-  const snt_run_info info = {.head = SNT_HEAD(run_info), .argument_count = used, .arguments = arguments};
+  return (snt_run_info){.head = SNT_HEAD(run_info), .argument_count = used, .arguments = arguments};
+}
+
+void cost_show_steps(cost_bench *b, const partition *part) {
+  enum { STEPS = 64, ROUNDS = 6 };
+  snt_argument arguments[COST_BENCH_PORTS] = {{0}};
+  const snt_run_info info = arguments_of(b, part, arguments);
+  uint64_t ns[STEPS], least[STEPS];
+  uint32_t count = 0;
+  memset(least, 0xff, sizeof least);
+  for (uint32_t round = 0; round < ROUNDS; round++) {
+    snt_event *event = NULL;
+    count = STEPS;
+    if (snt_submit(part->exec, b->stream, &info, &event, &b->diag) != SNT_OK) return;
+    const bool timed = snt_event_wait(event, UINT64_MAX) == SNT_OK && snt_event_timings(event, &count, ns) == SNT_OK;
+    snt_event_destroy(event);
+    if (!timed) return;
+    for (uint32_t i = 0; i < count && i < STEPS; i++) least[i] = ns[i] < least[i] ? ns[i] : least[i];
+  }
+  for (uint32_t i = 0; i < count && i < part->steps && i < STEPS; i++) {
+    const plan_step *s = &part->program->plan.steps.at[i];
+    printf("      %-20s %-10s measured %9.2f us, predicted %9.2f us:", s->name, part->program->plan.kernels.at[s->kernel].kind,
+           (double)least[i] / 1e3, s->est_ns / 1e3);
+    for (uint32_t n = 0; n < s->node_count; n++) printf(" %s", ir_ops[ir_at(part->program->fusion.graph, s->nodes[n])->op].name);
+    printf("\n");
+  }
+}
+
+static snt_result sample(cost_bench *b, const partition *part, uint32_t repeats, double *ns) {
+  snt_argument arguments[COST_BENCH_PORTS] = {{0}};
+  const snt_run_info info = arguments_of(b, part, arguments);
   snt_result r = SNT_OK;
   const double start = now_ns(b);
   for (uint32_t i = 0; i < repeats && r == SNT_OK; i++) r = snt_submit(part->exec, b->stream, &info, NULL, &b->diag);

@@ -39,7 +39,7 @@ typedef struct calibration {
   calibration_facts facts;
   char text[PROBE_TEXT]; /* of the graph at hand */
   size_t length;
-  bool quick, overflow;
+  bool quick, overflow, processor_time; /* times are the process's own, over the units of the device: for a processor that others load */
   double sample_ns, deadline_ms, noise; /* noise: the largest that a finding has */
   uint32_t blocks;
   double launch_ns, cycles_of_sub;

@@ -182,7 +182,8 @@ static void measure_fill(calibration *c) {
   if (r == SNT_OK) r = probe_compare(c, &p[0], &p[1], large);
   if (r == SNT_OK) r = probe_compare(c, &p[2], &p[3], small);
   for (int i = 0; i < 4; i++) probe_free(&p[i]);
-  const double one = (large[0].ns - large[1].ns) / (many / 2), alone = (small[0].ns - small[1].ns) * 12 / 11;
+  const double one = (large[0].ns - large[1].ns) / (many / 2), busy = c->processor_time ? c->facts.units : 1,
+               alone = (small[0].ns - small[1].ns) * 12 / 11 * busy; /* one unit had all of the time */
   if (r != SNT_OK || one <= 0 || alone <= 0) {
     c->skipped++;
     return;

@@ -92,14 +92,21 @@ void probe_free(probe *p) {
 
 /* ---- timing ---- */
 
+static double clock_ms(const calibration *c) {
+  struct timespec t;
+  if (!c->processor_time) return calibrate_now_ms();
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+  return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
+}
+
 /* Nanoseconds of a submission, of `repeats` that follow each other. */
 static snt_result sample(calibration *c, probe *p, uint32_t repeats, double *ns) {
   const snt_run_info info = {.head = SNT_HEAD(run_info), .argument_count = p->port_count, .arguments = p->arguments};
   snt_result r = SNT_OK;
-  const double start = calibrate_now_ms();
+  const double start = clock_ms(c);
   for (uint32_t i = 0; r == SNT_OK && i < repeats; i++) r = snt_submit(p->exec, c->stream, &info, NULL, &c->session.diag);
   if (r == SNT_OK) r = snt_stream_wait(c->stream, &c->session.diag);
-  *ns = (calibrate_now_ms() - start) * 1e6 / repeats;
+  *ns = (clock_ms(c) - start) * 1e6 / repeats / (c->processor_time ? c->facts.units : 1);
   return r;
 }
 

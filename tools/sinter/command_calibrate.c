@@ -107,6 +107,7 @@ static void write_head(const calibration *c, FILE *out, const snt_device_info *i
           c->quick ? " --quick" : "", date, seconds, info->selector, info->name, info->driver);
   fprintf(out, "# load average before and after: %.2f, %.2f; least times of 4 to %u blocks A B B A; largest noise of a number: %.1f %%\n",
           load[0], load[1], c->blocks, 100 * c->noise);
+  fprintf(out, "# clock: %s\n", c->processor_time ? "processor time of the process over the units, launches by the wall" : "wall");
   fprintf(out, "# built on profile %s; numbers that could not be measured here: %u\n", info->profile, c->skipped);
 }
 
@@ -140,6 +141,7 @@ static snt_result calibrate(calibration *c) {
   const double start = calibrate_now_ms();
   read_facts(c, profile);
   c->quick = c->session.options.quick;
+  c->processor_time = c->session.options.processor_time;
   c->blocks = c->quick ? CALIBRATE_BLOCKS_QUICK : CALIBRATE_BLOCKS;
   c->sample_ns = c->quick ? 2e5 : 1.5e6;
   c->deadline_ms = start + (c->session.options.timeout ? c->session.options.timeout : CALIBRATE_SECONDS) * 1e3;

@@ -18,7 +18,7 @@ typedef struct tool_options {
   uint32_t fuse_count;
   char *const *paths; /* all that is no option; `model` is the first */
   uint32_t path_count, image_count, input_count, output_count, dim_count, compile_flags, runs, jobs, timeout;
-  bool check, json, quiet, quick, serve, no_unfused;
+  bool check, json, quiet, quick, processor_time, serve, no_unfused;
 } tool_options;
 /* Fills from argv after the subcommand; an unknown option or a missing value is an error on stderr and false. */
 bool tool_parse(tool_options *, int argc, char **argv);
