@@ -67,7 +67,16 @@ map_access contract_operand_at(const contraction *, uint32_t operand);
 bool contract_pick_tile(contraction *);
 uint32_t contract_lanes(const fusion_context *, int64_t lane_extent); /* width of its vectors */
 void contract_store_cell(contraction *, const uint32_t *acc); /* results that follow the contractions at `at`, whose sums are acc[] */
-bool contract_read_labels(contraction *);                     /* schedule_contract.c */
+/* Tiles [first, end) of an extent, each in turn; the last one of all is moved back so that it is whole. */
+typedef void (*contract_tile_body)(contraction *, ir_expr tile, ir_expr at, ir_expr other);
+typedef struct contract_tiles {
+  const char *name;
+  const ir_expr *tiles;
+  ir_expr extent;
+  int64_t step;
+} contract_tiles;
+void contract_tile_loop(contraction *, const contract_tiles *, contract_tile_body, ir_expr other); /* schedule_contract.c */
+bool contract_read_labels(contraction *);                                                          /* schedule_contract.c */
 void contract_emit_tile(contraction *, ir_expr row, ir_expr column);
 
 /* contract_operands.c: how the operands come to the inner loop. */
@@ -85,4 +94,7 @@ bool contract_open_packed_rows(contraction *, ir_expr tile, ir_expr row);
 
 /* schedule_contract_lanes.c: work-items are lanes and reads go through texels. False: not for this device or contraction, nothing was made. */
 bool contract_build_texels(contraction *, snt_result *);
+
+/* schedule_depthwise.c: the same for windows of taps where both operands are vectors of channels. */
+bool contract_build_depthwise(const contraction *, snt_result *);
 #endif

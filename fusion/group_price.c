@@ -1,5 +1,6 @@
 /* What a group costs on the profile: operations with recompute, streams by first touch and repeats, registers by a proxy. The same function prices
    parts and unions, so that the difference is the saving. All extents at the hints of their symbols. */
+#include "fusion/contract_set.h"
 #include "fusion/group_private.h"
 #include "fusion/schedule_common.h"
 
@@ -173,6 +174,20 @@ static bool stores_across(const fusion_context *c, const fusion_group *group, ui
          coef != 1;
 }
 
+/* A depthwise convolution reads its source in place; what it has to compute first it computes into a copy, written once and read once. */
+static void add_copy(const fusion_context *c, const fusion_group *group, cost_work *w) {
+  if (group->kind != GROUP_CONTRACT || !schedule_is_explicit(c) || contract_lane_operands(c->graph, group->hero) != 3) return;
+  for (uint32_t i = 0; i < group->count && group->nodes[i] < group->hero && w->stream_count + 2 <= COST_MAX_STREAMS; i++) {
+    const uint32_t node = group->nodes[i];
+    if (elements_of(c, node) * 4 < elements_of(c, group->hero) || !feeds_contraction(c, group, group->hero, node, 0)) continue;
+    const cost_stream copy = {.bytes = bytes_of(c, node), .accesses = bytes_of(c, node)};
+    w->streams[w->stream_count++] = copy;
+    w->streams[w->stream_count] = copy;
+    w->streams[w->stream_count++].write = true;
+    return;
+  }
+}
+
 /* A broadcast input is small whatever reads it; a gathered table is touched where the indices say. */
 static void add_streams(const fusion_context *c, const fusion_group *group, cost_work *w) {
   for (uint32_t i = 0; i < group->input_count && w->stream_count < COST_MAX_STREAMS; i++)
@@ -229,6 +244,7 @@ void fusion_group_work(const fusion_context *c, const fusion_group *group, cost_
   *w = (cost_work){.items = parallel_items(c, group), .groups = c->options->profile->min_groups};
   add_operations(c, group, w);
   add_streams(c, group, w);
+  add_copy(c, group, w);
   /* a tile of accumulators is sized to the registers; beside it on lanes every live value is a vector of four */
   const bool explicit_lanes = schedule_is_explicit(c);
   const double base = group->kind == GROUP_CONTRACT && !explicit_lanes ? 20 : 4;

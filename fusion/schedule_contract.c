@@ -69,16 +69,7 @@ static void order_terms(contraction *t) {
 
 /* ---- loops over tiles ---- */
 
-/* Tiles [first, end) of an extent; the last tile of all is moved back so that it is whole. */
-typedef void (*tile_body)(contraction *, ir_expr tile, ir_expr at, ir_expr other);
-typedef struct tile_range {
-  const char *name;
-  const ir_expr *tiles;
-  ir_expr extent;
-  int64_t step;
-} tile_range;
-
-static void tile_loop(contraction *t, const tile_range *r, tile_body body, ir_expr other) {
+void contract_tile_loop(contraction *t, const contract_tiles *r, contract_tile_body body, ir_expr other) {
   emit *e = t->e;
   expr_pool *x = e->x;
   int64_t literal;
@@ -106,8 +97,8 @@ static void rows_of(contraction *t, ir_expr column) {
     contract_emit_tile(t, 0, column);
     return;
   }
-  const tile_range rows = {"m", t->row_tiles, t->extent[t->out[t->row_axis]], t->rows};
-  tile_loop(t, &rows, row_body, column);
+  const contract_tiles rows = {"m", t->row_tiles, t->extent[t->out[t->row_axis]], t->rows};
+  contract_tile_loop(t, &rows, row_body, column);
 }
 
 static void column_body(contraction *t, ir_expr tile, ir_expr column, ir_expr unused) {
@@ -244,8 +235,8 @@ static snt_result build_explicit(contraction *t, uint32_t choice, uint32_t guard
   make_lanes(t, t->lanes);
   if (!contract_stage_pads(t, t->outer_range[0], s.outer_per))
     return ir_fail(t->c->diag, SNT_E_INTERNAL, "schedule", t->group->hero, "the region of a staged operand is not affine");
-  const tile_range columns = {"n", t->column_tiles, t->extent[t->out[t->lane_axis]], (int64_t)t->lanes * t->vectors};
-  tile_loop(t, &columns, column_body, 0);
+  const contract_tiles columns = {"n", t->column_tiles, t->extent[t->out[t->lane_axis]], (int64_t)t->lanes * t->vectors};
+  contract_tile_loop(t, &columns, column_body, 0);
   return emit_end(e, s.groups, choice, guard_count, guards);
 }
 
@@ -312,6 +303,8 @@ snt_result schedule_contract_build(fusion_context *c, const fusion_group *group)
   if (form) return schedule_winograd_build(c, group, form, output);
   contract_set_find(c, group, &t.set);
   if (!contract_read_labels(&t) || !pick_axes(&t) || (t.both_lanes && !explicit)) return schedule_loop_build(c, group);
+  snt_result result = SNT_OK;
+  if (explicit && contract_build_depthwise(&t, &result)) return result;
   for (uint32_t i = 0; i < 2 * t.set.count; i++) contract_find_pads(&t, contract_operand(&t, i / 2, i % 2));
   if (!contract_pick_tile(&t)) return schedule_loop_build(c, group);
   if (explicit) {
@@ -319,7 +312,6 @@ snt_result schedule_contract_build(fusion_context *c, const fusion_group *group)
     if ((symbolic_rows(&t) && t.staged_count) || !contract_settle_lane_operands(&t)) return schedule_loop_build(c, group);
     return symbolic_rows(&t) ? build_symbolic_rows(&t) : build_explicit(&t, 0, 0, NULL);
   }
-  snt_result result = SNT_OK;
   if (contract_build_texels(&t, &result)) return result;
   int64_t columns, rows;
   const bool fits = contract_literal(&t, t.row_axis, &rows) && contract_literal(&t, t.lane_axis, &columns) && columns % 4 == 0 &&
