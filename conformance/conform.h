@@ -72,6 +72,7 @@ typedef struct conform_run {
   uint32_t jobs, shard, shards;
   double seconds, case_seconds; /* of everything, 0: no limit; of one case before its child is killed */
   uint64_t seed;
+  bool stop; /* at the first failure */
   void *user;
   void (*device)(void *user, const snt_device_info *);
   void (*done)(void *user, const conform_case *, const conform_verdict *);

@@ -21,6 +21,7 @@ static const char usage_text[] =
     "of some\n"
     "  --cases FILE    only the ids in FILE, a line each\n"
     "  --count N       only the first N cases; any beginning of the list covers the operators evenly\n"
+    "  --stop          at the first failure\n"
     "  --list          prints the ids and runs nothing --self-test          adds cases that must fail: wrong, crashing, hanging\n";
 
 typedef struct options {
@@ -28,7 +29,7 @@ typedef struct options {
   double seconds, case_seconds;
   uint64_t seed;
   uint32_t shard, shards, jobs, count;
-  bool list, self_test;
+  bool list, self_test, stop;
 } options;
 typedef struct profile {
   const char *name;
@@ -82,6 +83,7 @@ static bool read_options(options *o, int argc, char **argv) {
   for (int i = 1; i < argc; i++) {
     if (!strcmp(argv[i], "--list")) o->list = true;
     else if (!strcmp(argv[i], "--self-test")) o->self_test = true;
+    else if (!strcmp(argv[i], "--stop")) o->stop = true;
     else if (i + 1 < argc && set_option(o, argv[i], argv[i + 1])) i++;
     else
       return fprintf(stderr, "sinter conform: %s%s%s\n", argv[i], i + 1 < argc ? " " : "", i + 1 < argc ? argv[i + 1] : " needs a value"),
@@ -134,6 +136,7 @@ static int run_device(const options *o, const conform_list *list, const char *se
                            .seconds = o->seconds,
                            .case_seconds = o->case_seconds,
                            .seed = o->seed,
+                           .stop = o->stop,
                            .user = report,
                            .device = conform_report_device,
                            .done = conform_report_case};

@@ -29,7 +29,7 @@ typedef struct pool {
   worker workers[MAX_JOBS];
   uint32_t next, step, reported;
   double start;
-  bool told_device;
+  bool told_device, failed;
   snt_diag *diag;
 } pool;
 
@@ -112,11 +112,12 @@ static void end_child(worker *w) {
 
 /* ---- the parent ---- */
 
-static bool time_is_up(const pool *p) { return p->run->seconds > 0 && now() - p->start > p->run->seconds; }
+static bool is_over(const pool *p) { return p->failed || (p->run->seconds > 0 && now() - p->start > p->run->seconds); }
 
 static void tell(pool *p, worker *w, const conform_verdict *v) {
   w->busy = w->again = false;
   p->reported++;
+  p->failed |= p->run->stop && (v->result == CONFORM_FAIL || v->result == CONFORM_CRASH || v->result == CONFORM_TIMEOUT);
   p->run->done(p->run->user, &p->run->list->at[w->index], v);
 }
 
@@ -142,7 +143,7 @@ static void give_up(pool *p, worker *w, conform_result result, const char *text)
 
 static bool give_case(pool *p, worker *w) {
   if (!w->again) {
-    if (p->next >= p->run->list->count || time_is_up(p)) return true;
+    if (p->next >= p->run->list->count || is_over(p)) return true;
     w->index = p->next, p->next += p->step;
   }
   w->busy = true, w->started = now(), w->done++;
@@ -174,7 +175,7 @@ static bool hear(pool *p, worker *w) {
 
 /* One turn for a worker without words: a child for it, a case for it. */
 static bool feed(pool *p, worker *w) {
-  const bool more = w->again || (p->next < p->run->list->count && !time_is_up(p));
+  const bool more = w->again || (p->next < p->run->list->count && !is_over(p));
   if (w->pid && !w->busy && w->greeted && w->done >= CASES_A_CHILD) end_child(w);
   if (!more && !w->busy) return true;
   if (!w->pid && !start_child(p, w)) return false;
@@ -185,7 +186,7 @@ static bool feed(pool *p, worker *w) {
 static bool is_working(const pool *p) {
   for (uint32_t i = 0; i < p->run->jobs; i++)
     if (p->workers[i].busy || p->workers[i].again) return true;
-  return p->next < p->run->list->count && !time_is_up(p);
+  return p->next < p->run->list->count && !is_over(p);
 }
 
 static bool turn(pool *p) {

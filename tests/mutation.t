@@ -1,0 +1,69 @@
+#!/usr/bin/perl
+# Proof that the conformance suite can fail: a build with every fault of tests/faults/faults.txt in it, one turned on at a time, must be caught on each
+# device whose path has it. Related cases come first, and the first failure ends a run. Those that survive are listed with their reason in
+# tests/faults/survivors.txt. About an hour, so only with SNT_TEST_FULL; SNT_FAULTS is a regular expression of names, SNT_FAULT_DEVICES a list,
+# SNT_FAULT_TABLE a file for the table (docs/mutations.md). Output: TAP.
+use strict;
+use warnings;
+use Test::More;
+use File::Temp qw(tempdir);
+use FindBin;
+chdir "$FindBin::Bin/.." or die $!;
+print "TAP version 13\n";
+plan(skip_all => 'about an hour: SNT_TEST_FULL is not set') unless $ENV{SNT_TEST_FULL} || $ENV{SNT_FAULTS};
+
+my $tree = $ENV{SNT_FAULT_TREE} // 'build/faulty';
+my $build = "$tree/build/faults";
+my $dir = tempdir(CLEANUP => 1);
+if (!$ENV{SNT_FAULT_TREE}) {
+  system("rm -rf $tree && tests/faults/apply . $tree >$dir/log 2>&1") == 0 or do { diag(`cat $dir/log`); BAIL_OUT('the faults do not apply') };
+  my $flags = "-include $FindBin::Bin/../$tree/fault.h";
+  system("cmake -S $tree -B $build -G Ninja -DCMAKE_BUILD_TYPE=Release -DSINTER_BUILD_TESTS=OFF -DSINTER_WERROR=OFF '-DCMAKE_C_FLAGS=$flags' >$dir/log 2>&1"
+      . " && ninja -C $build sinter-conform >>$dir/log 2>&1") == 0 or do { diag(`tail -20 $dir/log`); BAIL_OUT('the faulty build fails') };
+}
+my @ids = grep { /^\w/ } split /\n/, `$build/sinter-conform --list`;
+my %reason;
+if (open my $in, '<', 'tests/faults/survivors.txt') {
+  while (<$in>) { $reason{"$1 $2"} = $3 if /^([\w-]+) (\S+) (.+)/ }
+}
+
+# Every n-th of those that match, then the beginning of the list, which covers the operators.
+sub pick {
+  my ($pattern) = @_;
+  my @all = grep { /$pattern/ } @ids;
+  my $step = @all > 48 ? @all / 48 : 1;
+  my (@out, %seen);
+  for (my $i = 0; $i < @all; $i += $step) { push @out, $all[int $i] unless $seen{$all[int $i]}++ }
+  push @out, grep { !$seen{$_}++ } @ids[0 .. 119];
+  return @out;
+}
+
+my %wanted = map { $_ => 1 } split / /, $ENV{SNT_FAULT_DEVICES} // 'opencl:pocl vulkan:llvmpipe cuda-text';
+my ($killed, $count, @table) = (0, 0);
+for (split /\n/, `tests/faults/apply --list`) {
+  my ($name, $on, $pattern) = split /\t/;
+  next if $ENV{SNT_FAULTS} && $name !~ /$ENV{SNT_FAULTS}/;
+  open my $to, '>', "$dir/cases" or die $!;
+  print $to "$_\n" for pick($pattern);
+  close $to;
+  for my $device (grep { $wanted{$_} } split / /, $on) {
+    my $said = `SNT_FAULT=$name $build/sinter-conform --device $device --cases $dir/cases --stop --time 90 --case-time 20 --jobs 2 2>&1`;
+    my $status = $? >> 8;
+    my ($by) = $said =~ /^not ok \d+ - (\S+)/m;
+    my ($tried) = scalar(() = $said =~ /^(?:not )?ok /mg);
+    SKIP: {
+      skip("$name on $device: $said", 1) if !$tried;
+      $count++;
+      $killed++ if $by;
+      my $excuse = $reason{"$name $device"};
+      push @table, "| $name | $device | " . ($by ? "$by, case $tried" : 'survives: ' . ($excuse // 'not explained')) . ' |';
+      ok($by || $excuse, "$name on $device: " . ($by ? "seen by $by, case $tried" : "survives $tried cases: " . ($excuse // 'unexplained')));
+    }
+  }
+}
+ok($count && $killed >= 0.95 * $count, "$killed of $count are seen");
+if ($ENV{SNT_FAULT_TABLE} && open my $out, '>', $ENV{SNT_FAULT_TABLE}) {
+  print $out "# Faults that the conformance suite sees\n\n$killed of $count, as `tests/mutation.t` found them; `tests/faults/faults.txt` says what each does.\n\n";
+  print $out "| fault | device | seen by |\n|---|---|---|\n", map { "$_\n" } @table;
+}
+done_testing();
