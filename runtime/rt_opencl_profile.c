@@ -19,8 +19,8 @@ static void query_caps(const ocl_device *device, const char *extensions, bool cp
   caps->target = "opencl";
   caps->f16_arithmetic = has_extension(device, extensions, "cl_khr_fp16");
   caps->f64 = has_extension(device, extensions, "cl_khr_fp64");
-  caps->int64 = true;     /* the full profile has it; 64-bit embedded devices are not supported */
-  caps->fma_fused = true; /* OpenCL's fma() rounds once everywhere; without the bit it is slow */
+  caps->int64 = true;                          /* the full profile has it; 64-bit embedded devices are not supported */
+  caps->fma_fused = (floats & CL_FP_FMA) != 0; /* fma() rounds once everywhere, but without the bit it is a hundred integer operations */
   caps->fma_fast = (floats & CL_FP_FMA) != 0;
   caps->exact_div = caps->exact_sqrt = cpu && (floats & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT);
   caps->subgroups = caps->subgroup_arithmetic = false; /* not in OpenCL C 1.2 */

@@ -11,4 +11,5 @@ caps.texel = 0
 caps.nan_unsafe = 0
 caps.subgroups = 0
 caps.subgroup_arithmetic = 0
+caps.fma_fused = 0               # fma() of a device without CL_FP_FMA: measured 9 s to build a tile of products, 0.1 s as product and sum
 caps.max_lanes = 1
