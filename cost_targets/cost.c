@@ -63,6 +63,16 @@ double cost_op_cycles(const cost_profile *p, uint32_t op, int32_t dtype) {
   return own > 0 ? own : cost_class_cycles(p, op);
 }
 
+void cost_profile_widen(cost_profile *p, double lanes) {
+  const double times = lanes / at_least(p->lanes, 1);
+  if (times > 1) {
+    p->op_cycles *= times, p->special_cycles *= times, p->div_cycles *= times;
+    for (uint32_t op = 0; op < IR_OP_COUNT; op++)
+      for (uint32_t t = 0; t < COST_TYPE_COUNT; t++) p->cycles[op][t] *= (float)times;
+  }
+  p->lanes = lanes;
+}
+
 static double compute_time(const cost_profile *p, const cost_work *w) {
   const double vectors = 1 / at_least(p->lanes, 1);
   const double fmas = at_least(p->fma_per_cycle * p->contract_share, 1e-3);

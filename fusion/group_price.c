@@ -5,7 +5,7 @@
 #include "fusion/schedule_common.h"
 
 static const double MARGIN = 1.25;
-enum { LANE_STORE_OPS = 4 }; /* taking a lane out and storing it, cache lines far apart */
+enum { LANE_STORE_CYCLES = 2 }; /* taking a lane out and storing it, cache lines far apart */
 
 static double elements_of(const fusion_context *c, uint32_t node) {
   if (c->elements) return c->elements[node];
@@ -83,14 +83,26 @@ static double own_cycles(const fusion_context *c, const ir_node *n) {
   return cost_op_cycles(c->options->profile, n->op, n->type.dtype) - cost_class_cycles(c->options->profile, n->op);
 }
 
-static void add_operations(const fusion_context *c, const fusion_group *group, cost_work *w) {
+/* Of operators that are priced as so many plain ones, where the profile has a number for them. */
+static double beyond_plain(const fusion_context *c, uint32_t op, double plain) {
+  const cost_profile *p = c->options->profile;
+  return p->cycles[op][COST_F32] > 0 ? (double)p->cycles[op][COST_F32] - plain * p->op_cycles : 0;
+}
+
+/* Neighbouring results come from anywhere; a gather along an outer axis reads whole rows. */
+static bool gathers_lanes(const fusion_context *c, uint32_t node) {
+  const ir_tensor *from = &ir_at(c->graph, ir_arg(c->graph, node, 0))->type;
+  return ir_attr_int(c->graph, node, IR_ATTR_axis, 0) == (ir_expr)from->rank - 1;
+}
+
+static void add_operations(const fusion_context *c, const fusion_group *group, const uint8_t *sweeps, cost_work *w) {
   const double items = elements_of(c, group->hero);
   for (uint32_t i = 0; i < group->count; i++) {
     const uint32_t node = group->nodes[i];
     const ir_node *n = ir_at(c->graph, node);
     const uint8_t flags = ir_ops[n->op].flags;
     /* a small value broadcast to many elements is computed for each of them when it is inlined in a flat loop */
-    double times = elements_of(c, node) * recompute_factor(c, group, node);
+    double times = elements_of(c, node) * recompute_factor(c, group, node) * (sweeps ? sweeps[i] : 1);
     if (group->kind == GROUP_LOOP && times < items) times = items;
     if (flags & IR_POINTWISE) {
       w->extra_cycles += times * own_cycles(c, n);
@@ -105,15 +117,20 @@ static void add_operations(const fusion_context *c, const fusion_group *group, c
     } else if (flags & IR_EXPENSIVE) w->specials += times;
     else if (n->op == IR_OP_div || n->op == IR_OP_sqrt || n->op == IR_OP_rsqrt || n->op == IR_OP_recip) w->divs += times;
     else if (flags & IR_POINTWISE) w->ops += times;
-    else if (flags & IR_SCAN) w->ops += 2 * elements_of(c, node);
-    else if (n->op == IR_OP_loop && fusion_register_loop(c, node)) {
+    else if (flags & IR_SCAN) {
+      w->ops += 2 * elements_of(c, node);
+      w->extra_cycles += elements_of(c, node) * beyond_plain(c, n->op, 2);
+    } else if (n->op == IR_OP_loop && fusion_register_loop(c, node)) {
       const fusion_body *body = fusion_register_loop(c, node);
       w->ops += times * (double)schedule_hint(c->graph->pool, body->trips) * body->graph.nodes.count;
     } else if (n->op == IR_OP_argsort) w->index_ops += elements_of(c, node) * 64;
     else if (n->op >= IR_OP_scatter_set && n->op <= IR_OP_scatter_max) {
       w->ops += elements_of(c, node) + elements_of(c, ir_arg(c->graph, node, 2));
       w->index_ops += 8 * elements_of(c, ir_arg(c->graph, node, 1));
-    } else if (n->op == IR_OP_gather) w->index_ops += times * 4;
+    } else if (n->op == IR_OP_gather) {
+      w->index_ops += times * 4;
+      if (gathers_lanes(c, node)) w->extra_cycles += times * beyond_plain(c, n->op, 4);
+    }
   }
 }
 
@@ -142,7 +159,7 @@ static double contraction_reads(const fusion_context *c, const fusion_group *gro
   return reads;
 }
 
-static cost_stream read_stream(const fusion_context *c, const fusion_group *group, uint32_t node) {
+static cost_stream read_stream(const fusion_context *c, const fusion_group *group, uint32_t node, uint32_t sweeps) {
   cost_stream s = {.bytes = bytes_of(c, node), .accesses = bytes_of(c, node)};
   if (group->kind == GROUP_CONTRACT) {
     const double all = contraction_reads(c, group, node) * ir_dtypes[ir_at(c->graph, node)->type.dtype].bytes;
@@ -150,7 +167,7 @@ static cost_stream read_stream(const fusion_context *c, const fusion_group *grou
     s.reuse_bytes = s.bytes;
   }
   if (group->kind == GROUP_ROW) { /* later sweeps find the row in a near cache */
-    s.accesses = 2 * s.bytes;
+    s.accesses = sweeps * s.bytes;
     s.reuse_bytes = 16384;
   }
   return s;
@@ -189,13 +206,13 @@ static void add_copy(const fusion_context *c, const fusion_group *group, cost_wo
 }
 
 /* A broadcast input is small whatever reads it; a gathered table is touched where the indices say. */
-static void add_streams(const fusion_context *c, const fusion_group *group, cost_work *w) {
+static void add_streams(const fusion_context *c, const fusion_group *group, const uint8_t *sweeps, cost_work *w) {
   for (uint32_t i = 0; i < group->input_count && w->stream_count < COST_MAX_STREAMS; i++)
-    w->streams[w->stream_count++] = read_stream(c, group, group->inputs[i]);
+    w->streams[w->stream_count++] = read_stream(c, group, group->inputs[i], sweeps ? sweeps[i] : 2);
   for (uint32_t i = 0; i < group->output_count && w->stream_count < COST_MAX_STREAMS; i++) {
     const double bytes = bytes_of(c, group->outputs[i]);
     const bool across = stores_across(c, group, group->outputs[i]);
-    if (across) w->ops += LANE_STORE_OPS * elements_of(c, group->outputs[i]) * c->options->profile->lanes;
+    if (across) w->extra_cycles += LANE_STORE_CYCLES * elements_of(c, group->outputs[i]) * c->options->profile->lanes;
     w->streams[w->stream_count++] = (cost_stream){.bytes = bytes, .accesses = bytes, .write = true, .strided = across};
   }
 }
@@ -242,8 +259,10 @@ static double live_values(const fusion_context *c, const fusion_group *group) {
 
 void fusion_group_work(const fusion_context *c, const fusion_group *group, cost_work *w) {
   *w = (cost_work){.items = parallel_items(c, group), .groups = c->options->profile->min_groups};
-  add_operations(c, group, w);
-  add_streams(c, group, w);
+  uint8_t members[GROUP_MOST_MEMBERS], inputs[GROUP_MOST_INPUTS];
+  const bool swept = group_count_sweeps(c, group, members, inputs);
+  add_operations(c, group, swept ? members : NULL, w);
+  add_streams(c, group, swept ? inputs : NULL, w);
   add_copy(c, group, w);
   /* a tile of accumulators is sized to the registers; beside it on lanes every live value is a vector of four */
   const bool explicit_lanes = schedule_is_explicit(c);

@@ -115,6 +115,9 @@ bool group_settle(grouping *, fusion_group *);
 group_kind group_kind_of_node(const grouping *, uint32_t node);
 group_kind group_merged_kind(group_kind producer, group_kind consumer); /* GROUP_NONE: never one kernel */
 void group_price(grouping *, fusion_group *);
+enum { GROUP_MOST_INPUTS = 64 };
+/* Of a kernel of kind `row`: how often each member is computed and each input read. False: not of that kind, or too large to say. */
+bool group_count_sweeps(const fusion_context *, const fusion_group *, uint8_t *times, uint8_t *input_times);
 /* Would one kernel of these groups close a cycle (a path from one to another through a group outside)? */
 bool group_makes_cycle(grouping *, const uint32_t *groups, uint32_t count);
 

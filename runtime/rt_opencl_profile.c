@@ -53,7 +53,7 @@ static void query_limits(const ocl_device *device, cost_profile *profile) {
 static void query_vectors(const ocl_device *device, cost_profile *profile) {
   uint64_t native = ocl_query_uint(&device->api, device->id, CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT, sizeof(cl_uint));
   if (profile->simd != COST_SIMD_EXPLICIT || native < 4) return;
-  profile->lanes = (double)native;
+  cost_profile_widen(profile, (double)native);
   profile->registers = native >= 16 ? 32 : 16;
 }
 

@@ -1,0 +1,73 @@
+/* How often a kernel of kind `row` computes a member and reads an input: once in every sweep that needs it, unless the row is kept. A sweep belongs to each
+   reduction, and one more stores what is as large as the rows. The same rules as schedule_row.c's, on the group alone. */
+#include "fusion/group_private.h"
+#include "fusion/schedule_common.h"
+
+enum { LAST_SWEEP = 31 };
+
+static uint32_t place_of(const uint32_t *sorted, uint32_t count, uint32_t node) {
+  uint32_t lo = 0, hi = count;
+  while (lo < hi) {
+    const uint32_t middle = lo + (hi - lo) / 2;
+    if (sorted[middle] < node) lo = middle + 1;
+    else hi = middle;
+  }
+  return lo < count && sorted[lo] == node ? lo : UINT32_MAX;
+}
+
+static uint8_t bits_of(uint32_t mask) {
+  uint8_t count = 0;
+  for (; mask; mask &= mask - 1) count++;
+  return count ? count : 1;
+}
+
+/* What schedule_row.c keeps a row of. */
+static bool is_dear(const ir_graph *g, uint32_t node) {
+  return (ir_ops[ir_at(g, node)->op].flags & IR_EXPENSIVE) || ir_at(g, node)->op == IR_OP_gather;
+}
+
+static bool reduces(const ir_graph *g, uint32_t node) { return (ir_ops[ir_at(g, node)->op].flags & IR_REDUCE) != 0; }
+
+/* Rows can be kept: they are walked along the unit stride, and there is memory near the items. */
+static bool keeps_rows(const fusion_context *c, const fusion_group *group) {
+  uint32_t count;
+  const ir_expr *axes = ir_attr_ints(c->graph, group->hero, IR_ATTR_axes, &count);
+  bool last = false;
+  for (uint32_t i = 0; i < count; i++) last |= axes[i] == (ir_expr)ir_at(c->graph, ir_arg(c->graph, group->hero, 0))->type.rank - 1;
+  return last && (schedule_is_explicit(c) || c->options->profile->local_bytes > 0);
+}
+
+static void spread(const fusion_context *c, const fusion_group *group, uint32_t node, uint32_t sweeps, uint32_t *masks,
+                   uint32_t *input_masks) {
+  for (uint32_t a = 0; a < ir_at(c->graph, node)->arity; a++) {
+    const uint32_t from = fusion_through_views(c->graph, ir_arg(c->graph, node, a)), at = place_of(group->nodes, group->count, from);
+    if (at != UINT32_MAX) masks[at] |= sweeps;
+    else
+      for (uint32_t i = 0; i < group->input_count; i++)
+        if (group->inputs[i] == from) input_masks[i] |= sweeps;
+  }
+}
+
+bool group_count_sweeps(const fusion_context *c, const fusion_group *group, uint8_t *times, uint8_t *input_times) {
+  uint32_t masks[GROUP_MOST_MEMBERS] = {0}, input_masks[GROUP_MOST_INPUTS] = {0}, sweep = 0;
+  const ir_graph *g = c->graph;
+  if (group->kind != GROUP_ROW || group->count > GROUP_MOST_MEMBERS || group->input_count > GROUP_MOST_INPUTS || !reduces(g, group->hero) ||
+      !c->elements)
+    return false;
+  const double full = c->elements[ir_arg(g, group->hero, 0)];
+  for (uint32_t i = 0; i < group->output_count; i++) {
+    const uint32_t at = place_of(group->nodes, group->count, group->outputs[i]);
+    if (at != UINT32_MAX && !reduces(g, group->outputs[i]) && c->elements[group->outputs[i]] >= full) masks[at] |= 1u << LAST_SWEEP;
+  }
+  const bool kept = keeps_rows(c, group);
+  for (uint32_t i = group->count; i-- > 0;) {
+    const uint32_t node = group->nodes[i];
+    if (reduces(g, node) && sweep < LAST_SWEEP) spread(c, group, node, 1u << sweep++, masks, input_masks);
+    else if (kept && is_dear(g, node)) spread(c, group, node, masks[i] & -masks[i], masks, input_masks);
+    else spread(c, group, node, masks[i], masks, input_masks);
+  }
+  for (uint32_t i = 0; i < group->count; i++)
+    times[i] = reduces(g, group->nodes[i]) || (kept && is_dear(g, group->nodes[i])) ? 1 : bits_of(masks[i]);
+  for (uint32_t i = 0; i < group->input_count; i++) input_times[i] = bits_of(input_masks[i]);
+  return true;
+}
