@@ -313,6 +313,48 @@ void contract_open_panels(contraction *t, ir_expr tile, ir_expr column) {
   }
 }
 
+/* ---- the next panel ---- */
+
+static int64_t panel_terms(const contraction *t) {
+  int64_t terms = 1, extent;
+  for (uint32_t r = 0; r < t->reduced_count; r++) {
+    if (!expr_is_const(t->c->graph->pool, t->extent[t->reduced[r]], &extent)) return 0;
+    terms *= extent;
+  }
+  return terms;
+}
+
+/* Panels that come from a far cache and are read several times each: the next one comes while this one is near. */
+void contract_look_ahead(contraction *t, int64_t passes) {
+  const cost_profile *p = t->c->options->profile;
+  const emit_stage_entry *panel = t->e->stages.count ? &t->e->stages.at[t->e->stages.count - 1] : NULL;
+  const int64_t terms = panel_terms(t), width = (int64_t)t->lanes * t->vectors;
+  int64_t columns;
+  t->ahead = (struct contract_ahead){.passes = passes};
+  if (!schedule_is_explicit(t->c) || !p->caps.prefetch || passes < 2 || t->set.count != 1 || t->lane_form[0] != CONTRACT_PACKED || !panel)
+    return;
+  if (!contract_literal(t, t->lane_axis, &columns) || (double)(terms * columns * 4) < p->l2_bytes) return;
+  if (2. * (double)(terms * width * 4) > 0.75 * p->l2_bytes) return; /* both stay near */
+  t->ahead.wanted = true;
+  t->ahead.memory = panel->memory;
+  t->ahead.base = expr_add(t->e->x, panel->base, expr_int(t->e->x, terms * width));
+}
+
+void contract_fetch_ahead(contraction *t, uint32_t step) {
+  enum { LINE = 64 };
+  expr_pool *x = t->e->x;
+  const int64_t terms = panel_terms(t), bytes = (int64_t)step * t->lanes * t->vectors * 4;
+  if (!t->ahead.wanted || t->e->failed) return;
+  const int64_t part = (bytes + t->ahead.passes * LINE - 1) / (t->ahead.passes * LINE) * LINE; /* of each step */
+  ir_expr term = 0;
+  for (uint32_t r = 0; r < t->reduced_count; r++) term = expr_add(x, expr_mul(x, term, t->extent[t->reduced[r]]), t->at[t->reduced[r]]);
+  const ir_expr from = expr_add(x, expr_mul(x, t->ahead.pass, expr_int(x, terms / step * (part / 4))),
+                                expr_mul(x, term, expr_int(x, part / 4 / step)));
+  const uint32_t index = emit_expr(t->e, expr_add(x, t->ahead.base, from));
+  const kir_inst fetch = {.op = KIR_prefetch, .index = t->ahead.memory, .lanes = (int32_t)part};
+  kir_put(t->e->k, &fetch, 1, &index);
+}
+
 static bool open_all_packed(contraction *t, ir_expr tile, ir_expr column) {
   uint32_t node;
   pack_loops p;

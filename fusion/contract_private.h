@@ -30,6 +30,12 @@ typedef struct contraction {
   uint32_t panel[CONTRACT_SET_MAX];      /* memory of a panel of the lane operand, staged for each tile of columns */
   uint8_t lane_form[CONTRACT_SET_MAX];   /* contract_form: how each one's lane operand is read */
   ir_expr group_number, groups;
+  struct contract_ahead { /* the panel after the one at hand, fetched while this one is used again and again */
+    uint32_t memory;
+    bool wanted;
+    ir_expr base, pass; /* its first element; which of the passes over the panel at hand this is */
+    int64_t passes;
+  } ahead;
 } contraction;
 
 typedef enum { CONTRACT_IN_PLACE, CONTRACT_PANEL, CONTRACT_PACKED } contract_form;
@@ -85,6 +91,9 @@ void contract_find_pads(contraction *, uint32_t node);
 bool contract_stage_pads(contraction *, ir_expr outer_lo, int64_t outer_count);
 bool contract_settle_lane_operands(contraction *); /* fills lane_form; false: the lanes of one cannot be read in vectors */
 bool contract_has_form(const contraction *, contract_form);
+void contract_look_ahead(contraction *, int64_t passes); /* after the panel was opened; passes: over it, by this work-item */
+/* Prefetches the part of the panel ahead that belongs to the step at hand: `step` terms of the innermost loop, which is at `k`. */
+void contract_fetch_ahead(contraction *, uint32_t step);
 /* Panels and packed parts of the tile of columns at hand; `tile` is its number. */
 void contract_open_panels(contraction *, ir_expr tile, ir_expr column);
 /* Constants packed for tiles of another shape than one item's: the lane operand by `columns` of them; the other operand by tiles of rows, so that the

@@ -171,6 +171,8 @@ static void reduce_level(contraction *t, uint32_t level, ir_expr row, ir_expr co
                                                    .carry_count = cells,
                                                    .initial = acc,
                                                    .carried = carried});
+  t->at[label] = k;
+  if (last) contract_fetch_ahead(t, step);
   for (uint32_t s = 0; s < step; s++) {
     t->at[label] = expr_add(e->x, k, s);
     reduce_level(t, level + 1, row, column, carried);

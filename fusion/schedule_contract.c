@@ -87,8 +87,22 @@ void contract_tile_loop(contraction *t, const contract_tiles *r, contract_tile_b
   if (!one) emit_loop_end(e, tile, 0, NULL, NULL);
 }
 
+/* Passes over the panel at hand: the work-item's share of the outer axis times its tiles of rows. */
+static int64_t count_passes(const contraction *t) {
+  int64_t rows = 1, outer = 1;
+  expr_pool *x = t->e->x;
+  if (t->row_axis != CONTRACT_NONE && !expr_is_const(x, expr_sub(x, t->row_tiles[1], t->row_tiles[0]), &rows)) return 1;
+  if (t->outer_axis != CONTRACT_NONE && t->outer_range[1] != 0 &&
+      !expr_is_const(x, expr_sub(x, t->outer_range[1], t->outer_range[0]), &outer))
+    return 1;
+  return rows * outer;
+}
+
 static void row_body(contraction *t, ir_expr tile, ir_expr row, ir_expr column) {
-  (void)tile;
+  expr_pool *x = t->e->x;
+  const bool by_outer = t->outer_axis != CONTRACT_NONE && t->outer_range[1] != 0;
+  const ir_expr outer = by_outer ? expr_sub(x, t->at[t->out[t->outer_axis]], t->outer_range[0]) : 0;
+  t->ahead.pass = expr_add(x, expr_mul(x, outer, expr_sub(x, t->row_tiles[1], t->row_tiles[0])), expr_sub(x, tile, t->row_tiles[0]));
   contract_emit_tile(t, row, column);
 }
 
@@ -105,7 +119,10 @@ static void column_body(contraction *t, ir_expr tile, ir_expr column, ir_expr un
   (void)unused;
   const bool outer_loop = t->outer_axis != CONTRACT_NONE && t->outer_range[1] != 0;
   const bool by_outer = outer_loop && contract_in_operand(t, t->lane_operand, t->out[t->outer_axis]);
-  if (!by_outer) contract_open_panels(t, tile, column);
+  if (!by_outer) {
+    contract_open_panels(t, tile, column);
+    contract_look_ahead(t, count_passes(t));
+  }
   ir_expr v = 0;
   if (outer_loop) {
     v = emit_loop(t->e, &(emit_loop_info){.name = "o", .lo = t->outer_range[0], .hi = t->outer_range[1], .step = 1});
