@@ -76,6 +76,7 @@ typedef struct ocl_pipeline {
 typedef struct ocl_stream {
   rt_stream base;
   cl_command_queue queue;
+  bool busy;   /* something was enqueued since the last wait: a wait for nothing asks no driver */
   cl_mem word; /* only where clFinish comes back too early: what is read to wait */
   uint32_t sink;
 } ocl_stream;
@@ -103,6 +104,7 @@ snt_result ocl_download(rt_stream *, rt_buffer *, uint64_t offset, void *dst, ui
 cl_int ocl_buffer_slice(ocl_buffer *, uint64_t offset, uint64_t bytes, cl_mem *out, bool *transient);
 /* rt_opencl_pipeline.c */
 snt_result ocl_pipeline_create(rt_device *, const rt_code *, const void *cached, size_t cached_bytes, rt_pipeline **out, snt_diag *);
+void ocl_pipeline_report(const rt_pipeline *, rt_report *out);
 snt_result ocl_pipeline_binary(rt_pipeline *, void *dst, size_t *size);
 void ocl_pipeline_destroy(rt_pipeline *);
 /* rt_opencl_stream.c */

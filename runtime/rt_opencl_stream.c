@@ -24,6 +24,8 @@ snt_result ocl_stream_create(rt_device *base, rt_stream **out, snt_diag *diag) {
 
 static cl_int finish(ocl_stream *stream) {
   const ocl_api *api = &((ocl_device *)stream->base.device)->api;
+  if (!stream->busy) return CL_SUCCESS;
+  stream->busy = false;
   if (!stream->word) return api->clFinish(stream->queue);
   return api->clEnqueueReadBuffer(stream->queue, stream->word, CL_TRUE, 0, sizeof stream->sink, &stream->sink, 0, NULL, NULL);
 }
@@ -31,6 +33,7 @@ static cl_int finish(ocl_stream *stream) {
 /* An event behind all that was enqueued. */
 static cl_int enqueue_marker(ocl_stream *stream, cl_event *event) {
   const ocl_api *api = &((ocl_device *)stream->base.device)->api;
+  stream->busy = true;
   if (!stream->word) return api->clEnqueueMarkerWithWaitList(stream->queue, 0, NULL, event);
   return api->clEnqueueReadBuffer(stream->queue, stream->word, CL_FALSE, 0, sizeof stream->sink, &stream->sink, 0, NULL, event);
 }
@@ -87,6 +90,7 @@ static cl_int launch(ocl_stream *stream, ocl_pipeline *pipeline, const rt_dispat
     local[axis] = pipeline->items[axis];
     global[axis] = local[axis] * shape->grid[axis];
   }
+  stream->busy = true;
   pthread_mutex_lock(&pipeline->lock);
   cl_int code = set_arguments(api, pipeline, dispatch, shape, &drop);
   if (code == CL_SUCCESS) code = api->clEnqueueNDRangeKernel(stream->queue, pipeline->kernel, 3, NULL, global, local, 0, NULL, event);

@@ -118,9 +118,22 @@ typedef struct vk_pipeline {
 enum { VK_MAX_BINDINGS = 64 };
 
 /* One recording: a command buffer with its fence and queries, used again when the device and the event are done with it. */
+/* A dispatch as it is recorded; two that are the same byte by byte record the same commands. */
+typedef struct vk_call {
+  const vk_pipeline *pipeline;
+  uint64_t serial; /* the pipeline's: an address may come back */
+  VkDescriptorSet set;
+  uint32_t barrier, launches, word_count, grid[3];
+  uint32_t words[RT_MAX_BLOCK_WORDS];
+} vk_call;
+typedef struct vk_calls {
+  vk_call *at;
+  uint32_t count, capacity;
+} vk_calls;
 typedef struct vk_batch vk_batch;
 struct vk_batch {
   vk_batch *next;
+  vk_calls calls; /* what `commands` holds, where that may be submitted again */
   VkCommandBuffer commands;
   VkFence fence;
   VkQueryPool queries;
@@ -147,7 +160,8 @@ typedef struct vk_sets {
 typedef struct vk_stream {
   rt_stream base;
   VkCommandPool pool;
-  vk_batch *pending, **pending_tail, *idle; /* oldest first */
+  vk_batch *pending, **pending_tail, *idle; /* oldest first; of the idle ones the latest */
+  vk_calls calls;                           /* of the submission at hand */
   vk_sets sets;
   vk_memory staging;
 } vk_stream;
@@ -207,6 +221,10 @@ void vk_forget_sets(vk_stream *, bool destroy); /* only when nothing is pending 
 bool vk_sets_crowded(const vk_stream *);
 /* rt_vulkan_batch.c */
 snt_result vk_batch_begin(vk_stream *, uint32_t timed_count, vk_batch **out, snt_diag *);
+vk_batch *vk_batch_again(vk_stream *, snt_diag *); /* an idle one that holds stream->calls, ready to be submitted; null: none does */
+void vk_batch_keep(vk_stream *, vk_batch *);       /* it holds stream->calls: may serve again */
+void vk_batches_forget(vk_stream *);               /* their sets are gone: none serves again */
+snt_result vk_batch_end(vk_stream *, vk_batch *, snt_diag *); /* of the recording */
 snt_result vk_batch_submit(vk_stream *, vk_batch *, snt_diag *);
 void vk_batch_drop(vk_stream *, vk_batch *);                                          /* not submitted after all */
 snt_result vk_batch_finish(vk_stream *, vk_batch *, uint64_t timeout_ns, snt_diag *); /* SNT_NOT_READY on timeout */

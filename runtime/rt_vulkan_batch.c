@@ -1,8 +1,9 @@
 /* Recordings of a stream: command buffer, fence and queries, made once and used again when the device is done with them and no event
-   looks at them. In steady state nothing is created. The list of pending ones is in submission order. */
+   looks at them. In steady state nothing is created, and a submission like one before is not even recorded: its commands are submitted again.
+   The list of pending ones is in submission order. */
 #include "runtime/rt_vulkan.h"
 
-enum { MAX_PENDING = 64 };
+enum { MAX_PENDING = 64, MAX_KEPT = 4 }; /* kept: idle recordings that stay for what comes again */
 
 static void destroy_batch(vk_stream *stream, vk_batch *batch) {
   vk_device *device = (vk_device *)stream->base.device;
@@ -10,6 +11,7 @@ static void destroy_batch(vk_stream *stream, vk_batch *batch) {
   api->vkDestroyFence(device->handle, batch->fence, NULL);
   api->vkDestroyQueryPool(device->handle, batch->queries, NULL); /* the command buffer goes with its pool */
   rt_give(device->base.alloc, batch->ticks, batch->query_capacity * sizeof *batch->ticks);
+  rt_give(device->base.alloc, batch->calls.at, batch->calls.capacity * sizeof *batch->calls.at);
   rt_give(device->base.alloc, batch, sizeof *batch);
 }
 
@@ -108,22 +110,35 @@ static void end_barrier(const vk_api *api, VkCommandBuffer commands) {
                             1, &barrier, 0, NULL, 0, NULL);
 }
 
+/* The link to an idle batch whose recording nobody will want again: one that holds none, else the oldest. Null while more may be made. */
+static vk_batch **choose_idle(vk_stream *stream) {
+  vk_batch **chosen = NULL;
+  uint32_t kept = 0;
+  for (vk_batch **link = &stream->idle; *link; link = &(*link)->next, kept++) {
+    if (!(*link)->calls.count) return link;
+    chosen = link;
+  }
+  return kept < MAX_KEPT ? NULL : chosen;
+}
+
 snt_result vk_batch_begin(vk_stream *stream, uint32_t timed_count, vk_batch **out, snt_diag *diag) {
   vk_device *device = (vk_device *)stream->base.device;
   const vk_api *api = &device->instance->api;
   SNT_TRY(reap(stream, diag));
-  if (!stream->idle) {
+  vk_batch **link = choose_idle(stream);
+  if (!link) {
     vk_batch *fresh = NULL;
     SNT_TRY(create_batch(stream, &fresh, diag));
     push_idle(stream, fresh);
+    link = &stream->idle;
   }
-  vk_batch *batch = stream->idle;
+  vk_batch *batch = *link;
   if (timed_count) SNT_TRY(ensure_queries(stream, batch, timed_count + 1, diag));
-  const VkCommandBufferBeginInfo info = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO,
-                                         .flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT};
+  batch->calls.count = 0;
+  const VkCommandBufferBeginInfo info = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
   VkResult code = api->vkBeginCommandBuffer(batch->commands, &info);
   if (code != VK_SUCCESS) return vk_fail(device, code, "submit", "vkBeginCommandBuffer", diag);
-  stream->idle = batch->next;
+  *link = batch->next;
   batch->next = NULL, batch->timed_count = timed_count;
   begin_barrier(api, batch->commands);
   if (timed_count) {
@@ -132,6 +147,36 @@ snt_result vk_batch_begin(vk_stream *stream, uint32_t timed_count, vk_batch **ou
   }
   *out = batch;
   return SNT_OK;
+}
+
+static bool holds(const vk_batch *batch, const vk_calls *calls) {
+  return batch->calls.count == calls->count && !memcmp(batch->calls.at, calls->at, calls->count * sizeof *calls->at);
+}
+
+vk_batch *vk_batch_again(vk_stream *stream, snt_diag *diag) {
+  if (!stream->calls.count || reap(stream, diag) != SNT_OK) return NULL;
+  for (vk_batch **link = &stream->idle; *link; link = &(*link)->next) {
+    vk_batch *batch = *link;
+    if (!holds(batch, &stream->calls)) continue;
+    *link = batch->next;
+    batch->next = NULL, batch->timed_count = 0;
+    return batch;
+  }
+  return NULL;
+}
+
+/* Without memory for it the batch is recorded anew each time. */
+void vk_batch_keep(vk_stream *stream, vk_batch *batch) {
+  const snt_host_alloc *alloc = stream->base.device->alloc;
+  const vk_calls *calls = &stream->calls;
+  if (!calls->count || !rt_grow(alloc, (void **)&batch->calls.at, &batch->calls.capacity, calls->count, sizeof *calls->at)) return;
+  memcpy(batch->calls.at, calls->at, calls->count * sizeof *calls->at);
+  batch->calls.count = calls->count;
+}
+
+void vk_batches_forget(vk_stream *stream) {
+  for (vk_batch *batch = stream->idle; batch; batch = batch->next) batch->calls.count = 0;
+  for (vk_batch *batch = stream->pending; batch; batch = batch->next) batch->calls.count = 0;
 }
 
 void vk_batch_drop(vk_stream *stream, vk_batch *batch) {
@@ -147,14 +192,22 @@ static VkResult queue_submit(vk_device *device, const vk_batch *batch) {
   return code;
 }
 
-snt_result vk_batch_submit(vk_stream *stream, vk_batch *batch, snt_diag *diag) {
+snt_result vk_batch_end(vk_stream *stream, vk_batch *batch, snt_diag *diag) {
   vk_device *device = (vk_device *)stream->base.device;
   const vk_api *api = &device->instance->api;
   end_barrier(api, batch->commands);
   VkResult code = api->vkEndCommandBuffer(batch->commands);
-  if (code == VK_SUCCESS) code = api->vkResetFences(device->handle, 1, &batch->fence);
+  if (code == VK_SUCCESS) return SNT_OK;
+  push_idle(stream, batch);
+  return vk_fail(device, code, "submit", "vkEndCommandBuffer", diag);
+}
+
+snt_result vk_batch_submit(vk_stream *stream, vk_batch *batch, snt_diag *diag) {
+  vk_device *device = (vk_device *)stream->base.device;
+  VkResult code = device->instance->api.vkResetFences(device->handle, 1, &batch->fence);
   if (code == VK_SUCCESS) code = queue_submit(device, batch);
   if (code != VK_SUCCESS) {
+    batch->calls.count = 0;
     push_idle(stream, batch);
     return vk_fail(device, code, "submit", "vkQueueSubmit", diag);
   }

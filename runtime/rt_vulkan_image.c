@@ -83,6 +83,7 @@ static snt_result copy_rows(vk_stream *stream, vk_buffer *b, uint32_t first, uin
   if (!b->general) to_general(api, batch->commands, b);
   if (up) api->vkCmdCopyBufferToImage(batch->commands, stream->staging.buffer, b->image, VK_IMAGE_LAYOUT_GENERAL, 1, &region);
   else api->vkCmdCopyImageToBuffer(batch->commands, b->image, VK_IMAGE_LAYOUT_GENERAL, stream->staging.buffer, 1, &region);
+  SNT_TRY(vk_batch_end(stream, batch, diag));
   SNT_TRY(vk_batch_submit(stream, batch, diag));
   return vk_wait(&stream->base, diag);
 }

@@ -164,6 +164,7 @@ static snt_result copy_staged(vk_stream *stream, vk_buffer *buffer, uint64_t off
   const VkBufferCopy region = {.srcOffset = up ? 0 : offset, .dstOffset = up ? offset : 0, .size = bytes};
   VkBuffer from = up ? stream->staging.buffer : buffer->memory.buffer, to = up ? buffer->memory.buffer : stream->staging.buffer;
   api->vkCmdCopyBuffer(batch->commands, from, to, 1, &region);
+  SNT_TRY(vk_batch_end(stream, batch, diag));
   SNT_TRY(vk_batch_submit(stream, batch, diag));
   return vk_wait(&stream->base, diag);
 }

@@ -137,6 +137,7 @@ void vk_forget_sets(vk_stream *stream, bool destroy) {
   const snt_host_alloc *alloc = device->base.alloc;
   const vk_api *api = &device->instance->api;
   vk_sets *sets = &stream->sets;
+  vk_batches_forget(stream);
   for (uint32_t i = 0; i < sets->pool_count; i++) {
     if (destroy) api->vkDestroyDescriptorPool(device->handle, sets->pools[i], NULL);
     else api->vkResetDescriptorPool(device->handle, sets->pools[i], 0);

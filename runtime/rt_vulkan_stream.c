@@ -1,5 +1,5 @@
-/* Vulkan streams: dispatches are checked and recorded into a batch that is used again, then submitted; barriers only where the plan has
-   a dependence. Times are timestamps behind each dispatch, or the host's clock around single ones. */
+/* Vulkan streams: dispatches are checked and recorded into a batch, then submitted; what was recorded before is submitted as it is. Barriers
+   only where the plan has a dependence. Times are timestamps behind each dispatch, or the host's clock around single ones. */
 #include "runtime/rt_vulkan.h"
 
 snt_result vk_stream_create(rt_device *base, rt_stream **out, snt_diag *diag) {
@@ -35,6 +35,7 @@ void vk_stream_destroy(rt_stream *base) {
   vk_batches_destroy(stream);
   vk_forget_sets(stream, true);
   if (stream->staging.buffer) vk_memory_destroy(device, &stream->staging);
+  rt_give(base->device->alloc, stream->calls.at, stream->calls.capacity * sizeof *stream->calls.at);
   device->instance->api.vkDestroyCommandPool(device->handle, stream->pool, NULL);
   rt_give(base->device->alloc, stream, sizeof *stream);
 }
@@ -69,50 +70,70 @@ static snt_result check_ranges(const vk_device *device, const rt_dispatch *dispa
   return SNT_OK;
 }
 
-static snt_result record_one(vk_stream *stream, vk_batch *batch, const rt_dispatch *dispatch, snt_diag *diag) {
+/* Checks a dispatch and says what is recorded for it; all bytes of a call are set, because calls are compared so. */
+static snt_result describe_one(vk_stream *stream, const rt_dispatch *dispatch, vk_call *call, snt_diag *diag) {
   vk_device *device = (vk_device *)stream->base.device;
-  const vk_api *api = &device->instance->api;
   const vk_pipeline *pipeline = (const vk_pipeline *)dispatch->pipeline;
-  VkDescriptorSet set;
   rt_shape shape;
   SNT_TRY(rt_check_dispatch(&device->base, dispatch, pipeline->binding_count, diag));
   SNT_TRY(check_ranges(device, dispatch, diag));
   if (dispatch->block_bytes != pipeline->block_bytes) {
     return ir_fail(diag, SNT_E_ARG, "submit", 0, "%u bytes of scalars for a kernel with %u", dispatch->block_bytes, pipeline->block_bytes);
   }
-  if (dispatch->barrier) record_barrier(api, batch->commands);
+  memset(call, 0, sizeof *call);
+  call->barrier = dispatch->barrier;
   if (dispatch->groups == 0) return SNT_OK;
   SNT_TRY(rt_dispatch_shape(&device->base, dispatch, &shape, diag));
-  SNT_TRY(vk_find_set(stream, dispatch, &set, diag));
-  api->vkCmdBindPipeline(batch->commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline->handle);
-  api->vkCmdBindDescriptorSets(batch->commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline->layout, 0, 1, &set, 0, NULL);
-  api->vkCmdPushConstants(batch->commands, pipeline->layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, 4 * shape.word_count, shape.words);
-  api->vkCmdDispatch(batch->commands, shape.grid[0], shape.grid[1], shape.grid[2]);
+  call->pipeline = pipeline, call->serial = pipeline->serial;
+  call->launches = 1, call->word_count = shape.word_count;
+  memcpy(call->grid, shape.grid, sizeof call->grid);
+  memcpy(call->words, shape.words, shape.word_count * sizeof *shape.words);
+  return vk_find_set(stream, dispatch, &call->set, diag);
+}
+
+static snt_result describe_all(vk_stream *stream, uint32_t count, const rt_dispatch *dispatches, snt_diag *diag) {
+  vk_calls *calls = &stream->calls;
+  calls->count = 0;
+  if (!rt_grow(stream->base.device->alloc, (void **)&calls->at, &calls->capacity, count, sizeof *calls->at))
+    return ir_fail(diag, SNT_E_HOST_MEM, "submit", 0, "out of memory");
+  for (uint32_t i = 0; i < count; i++) SNT_TRY(describe_one(stream, &dispatches[i], &calls->at[i], diag));
+  calls->count = count;
   return SNT_OK;
 }
 
-static snt_result record_all(vk_stream *stream, vk_batch *batch, uint32_t count, const rt_dispatch *dispatches, snt_diag *diag) {
+static void record_all(vk_stream *stream, vk_batch *batch) {
   const vk_api *api = vk_of(stream->base.device);
-  for (uint32_t i = 0; i < count; i++) {
-    SNT_TRY(record_one(stream, batch, &dispatches[i], diag));
+  const VkPipelineBindPoint point = VK_PIPELINE_BIND_POINT_COMPUTE;
+  for (uint32_t i = 0; i < stream->calls.count; i++) {
+    const vk_call *c = &stream->calls.at[i];
+    if (c->barrier) record_barrier(api, batch->commands);
+    if (c->launches) {
+      api->vkCmdBindPipeline(batch->commands, point, c->pipeline->handle);
+      api->vkCmdBindDescriptorSets(batch->commands, point, c->pipeline->layout, 0, 1, &c->set, 0, NULL);
+      api->vkCmdPushConstants(batch->commands, c->pipeline->layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, 4 * c->word_count, c->words);
+      api->vkCmdDispatch(batch->commands, c->grid[0], c->grid[1], c->grid[2]);
+    }
     if (batch->timed_count) api->vkCmdWriteTimestamp(batch->commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, batch->queries, i + 1);
   }
+}
+
+static snt_result record_batch(vk_stream *stream, bool timed, vk_batch **out, snt_diag *diag) {
+  SNT_TRY(vk_batch_begin(stream, timed ? stream->calls.count : 0, out, diag));
+  record_all(stream, *out);
+  SNT_TRY(vk_batch_end(stream, *out, diag));
+  if (!timed) vk_batch_keep(stream, *out);
   return SNT_OK;
 }
 
 static snt_result submit_batch(vk_stream *stream, uint32_t count, const rt_dispatch *dispatches, bool timed, vk_batch **out,
                                snt_diag *diag) {
-  vk_batch *batch;
   if (vk_sets_crowded(stream)) {
     SNT_TRY(vk_wait(&stream->base, diag));
     vk_forget_sets(stream, false);
   }
-  SNT_TRY(vk_batch_begin(stream, timed ? count : 0, &batch, diag));
-  snt_result result = record_all(stream, batch, count, dispatches, diag);
-  if (result != SNT_OK) {
-    vk_batch_drop(stream, batch);
-    return result;
-  }
+  SNT_TRY(describe_all(stream, count, dispatches, diag));
+  vk_batch *batch = timed ? NULL : vk_batch_again(stream, diag);
+  if (!batch) SNT_TRY(record_batch(stream, timed, &batch, diag));
   SNT_TRY(vk_batch_submit(stream, batch, diag));
   *out = batch;
   return SNT_OK;
