@@ -88,9 +88,11 @@ void snt_context_destroy(snt_context *c) {
 snt_result snt_context_add_backend(snt_context *c, const snt_backend *backend) {
   if (!c || !backend) return SNT_E_ARG;
   SNT_TRY(api_check_head(&backend->head, SNT_TYPE_backend, sizeof *backend, NULL));
-  if (!backend->name || !backend->open || !backend->run || !backend->pipeline_create) return SNT_E_ARG;
+  snt_backend known = {.name = NULL};
+  memcpy(&known, backend, backend->head.size < sizeof known ? backend->head.size : sizeof known); /* it may be older than this library */
+  if (!known.name || !known.open || !known.run || !known.pipeline_create) return SNT_E_ARG;
   if (c->backend_count == API_MAX_BACKENDS) return SNT_E_LIMIT;
-  c->backends[c->backend_count] = *backend;
+  c->backends[c->backend_count] = known;
   c->backend_list[c->backend_count] = &c->backends[c->backend_count];
   c->backend_count++;
   return SNT_OK;

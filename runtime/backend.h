@@ -83,6 +83,12 @@ typedef struct rt_dispatch {
   bool barrier;         /* wait for earlier dispatches first */
 } rt_dispatch;
 
+/* What a driver says of a kernel that it built; UINT32_MAX: it does not say. */
+typedef struct rt_report {
+  uint32_t private_bytes; /* of an item, in memory: arrays of its own and what registers were spilled to */
+  uint32_t registers;
+} rt_report;
+
 struct rt_vtable {
   const char *name; /* "opencl" */
   uint32_t target;  /* SNT_TARGET_* of the code it takes */
@@ -98,6 +104,7 @@ struct rt_vtable {
   snt_result (*pipeline_create)(rt_device *, const rt_code *, const void *cached, size_t cached_bytes, rt_pipeline **out,
                                 snt_diag *);                             /* any thread */
   snt_result (*pipeline_binary)(rt_pipeline *, void *dst, size_t *size); /* driver binary for the cache; SNT_E_UNSUPPORTED: none */
+  void (*pipeline_report)(const rt_pipeline *, rt_report *out);          /* null: the backend hears nothing */
   void (*pipeline_destroy)(rt_pipeline *);
   snt_result (*stream_create)(rt_device *, rt_stream **out, snt_diag *);
   void (*stream_destroy)(rt_stream *);

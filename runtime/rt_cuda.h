@@ -20,7 +20,7 @@ enum { CU_MAX_THREADS_PER_BLOCK = 1, CU_MAX_GRID_DIM_X = 5, CU_MAX_GRID_DIM_Y = 
        CU_CLOCK_RATE = 13, CU_MULTIPROCESSOR_COUNT = 16, CU_INTEGRATED = 18, CU_L2_CACHE_SIZE = 38, CU_COMPUTE_MAJOR = 75, CU_COMPUTE_MINOR = 76,
        CU_MAX_SHARED_OPTIN = 97 };
 // clang-format on
-enum { CU_STREAM_NON_BLOCKING = 1, CU_EVENT_DEFAULT = 0, CU_EVENT_DISABLE_TIMING = 2, CU_FUNC_MAX_THREADS = 0, CU_FUNC_SHARED_BYTES = 1 };
+enum { CU_STREAM_NON_BLOCKING = 1, CU_EVENT_DEFAULT = 0, CU_EVENT_DISABLE_TIMING = 2, CU_FUNC_MAX_THREADS = 0, CU_FUNC_SHARED_BYTES = 1, CU_FUNC_LOCAL_BYTES = 3, CU_FUNC_REGISTERS = 4 };
 
 // clang-format off
 #define CUDA_FUNCTIONS(F)                                                                                                        \
@@ -108,6 +108,7 @@ snt_result cuda_upload(rt_stream *, rt_buffer *, uint64_t offset, const void *sr
 snt_result cuda_download(rt_stream *, rt_buffer *, uint64_t offset, void *dst, uint64_t bytes, snt_diag *);
 /* rt_cuda_pipeline.c */
 snt_result cuda_pipeline_create(rt_device *, const rt_code *, const void *cached, size_t cached_bytes, rt_pipeline **out, snt_diag *);
+void cuda_pipeline_report(const rt_pipeline *, rt_report *out);
 snt_result cuda_pipeline_binary(rt_pipeline *, void *dst, size_t *size);
 void cuda_pipeline_destroy(rt_pipeline *);
 /* rt_cuda_stream.c */

@@ -175,6 +175,7 @@ const rt_vtable rt_cuda = {
     .buffer_destroy = cuda_buffer_destroy,
     .pipeline_create = cuda_pipeline_create,
     .pipeline_binary = cuda_pipeline_binary,
+    .pipeline_report = cuda_pipeline_report,
     .pipeline_destroy = cuda_pipeline_destroy,
     .stream_create = cuda_stream_create,
     .stream_destroy = cuda_stream_destroy,

@@ -72,6 +72,20 @@ snt_result cuda_pipeline_binary(rt_pipeline *base, void *dst, size_t *size) {
   return SNT_OK;
 }
 
+static uint32_t attribute(cuda_device *device, CUfunction function, int which) {
+  int value = 0;
+  return device->api.cuFuncGetAttribute(&value, which, function) == CUDA_SUCCESS && value >= 0 ? (uint32_t)value : UINT32_MAX;
+}
+
+void cuda_pipeline_report(const rt_pipeline *base, rt_report *out) {
+  cuda_device *device = (cuda_device *)base->device;
+  *out = (rt_report){UINT32_MAX, UINT32_MAX};
+  if (!cuda_enter(device)) return;
+  const CUfunction function = ((const cuda_pipeline *)base)->function;
+  *out = (rt_report){attribute(device, function, CU_FUNC_LOCAL_BYTES), attribute(device, function, CU_FUNC_REGISTERS)};
+  cuda_leave(device);
+}
+
 void cuda_pipeline_destroy(rt_pipeline *base) {
   if (!base) return;
   cuda_pipeline *pipeline = (cuda_pipeline *)base;

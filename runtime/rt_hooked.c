@@ -101,6 +101,13 @@ static snt_result hooked_pipeline_create(rt_device *base, const rt_code *code, c
   return result;
 }
 
+static void hooked_pipeline_report(const rt_pipeline *base, rt_report *out) {
+  const hooked_device *device = (const hooked_device *)base->device;
+  *out = (rt_report){UINT32_MAX, UINT32_MAX};
+  if (device->hook->pipeline_report)
+    device->hook->pipeline_report(device->handle, ((const hooked_pipeline *)base)->handle, &out->private_bytes, &out->registers);
+}
+
 static void hooked_pipeline_destroy(rt_pipeline *base) {
   if (!base) return;
   hooked_device *device = (hooked_device *)base->device;
@@ -125,6 +132,7 @@ const rt_vtable rt_hooked = {
     .open = hooked_open,
     .close = hooked_close,
     .pipeline_create = hooked_pipeline_create,
+    .pipeline_report = hooked_pipeline_report,
     .pipeline_destroy = hooked_pipeline_destroy,
     RT_SYNC_FUNCTIONS,
 };

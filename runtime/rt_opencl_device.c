@@ -218,6 +218,7 @@ const rt_vtable rt_opencl = {
     .buffer_over = ocl_buffer_over,
     .pipeline_create = ocl_pipeline_create,
     .pipeline_binary = ocl_pipeline_binary,
+    .pipeline_report = ocl_pipeline_report,
     .pipeline_destroy = ocl_pipeline_destroy,
     .stream_create = ocl_stream_create,
     .stream_destroy = ocl_stream_destroy,

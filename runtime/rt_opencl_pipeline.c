@@ -120,6 +120,15 @@ snt_result ocl_pipeline_binary(rt_pipeline *base, void *dst, size_t *size) {
   return code == CL_SUCCESS ? SNT_OK : SNT_E_BACKEND;
 }
 
+void ocl_pipeline_report(const rt_pipeline *base, rt_report *out) {
+  const ocl_pipeline *pipeline = (const ocl_pipeline *)base;
+  const ocl_device *device = (const ocl_device *)base->device;
+  cl_ulong bytes = 0;
+  const cl_int code = device->api.clGetKernelWorkGroupInfo(pipeline->kernel, device->id, CL_KERNEL_PRIVATE_MEM_SIZE, sizeof bytes, &bytes,
+                                                           NULL);
+  *out = (rt_report){code == CL_SUCCESS && bytes < UINT32_MAX ? (uint32_t)bytes : UINT32_MAX, UINT32_MAX};
+}
+
 void ocl_pipeline_destroy(rt_pipeline *base) {
   if (!base) return;
   ocl_pipeline *pipeline = (ocl_pipeline *)base;

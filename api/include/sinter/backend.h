@@ -49,6 +49,8 @@ typedef struct snt_backend {
   void(SNT_CALL *buffer_destroy)(void *device, void *buffer);
   snt_result(SNT_CALL *buffer_copy)(void *device, void *buffer, uint64_t offset, void *host, uint64_t bytes, uint32_t to_device,
                                     snt_diag *);
+  /* Bytes of private memory an item of a built kernel has, and its registers; UINT32_MAX: unknown. Null: the backend cannot say. */
+  void(SNT_CALL *pipeline_report)(void *device, void *pipeline, uint32_t *private_bytes, uint32_t *registers);
 } snt_backend;
 
 /* Before any device of the context is opened. The struct is copied; what it points to must outlive the context. */

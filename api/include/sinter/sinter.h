@@ -120,7 +120,8 @@ typedef struct snt_compile_info {
   snt_head head;
   /* SNT_TARGET_*, HOST: kernel IR for the interpreter; 0: the profile's own. The graph for the host device is always kept. */
   uint32_t targets;
-  uint32_t numerics; /* SNT_NUMERICS_*: what each promises is in docs/numerics.md. An exec of a REPRODUCIBLE program probes its device first */
+  uint32_t
+      numerics; /* SNT_NUMERICS_*: what each promises is in docs/numerics.md. An exec of a REPRODUCIBLE program probes its device first */
   uint32_t flags;
   uint64_t peak_bytes; /* budget of scratch, 0: none */
   void *user;
@@ -226,6 +227,14 @@ SNT_API snt_result SNT_CALL snt_exec_job(const snt_exec *, uint32_t job, snt_job
 /* Any host thread; a failed job may be run again, a done one is SNT_OK, one that another thread is at SNT_NOT_READY. */
 SNT_API snt_result SNT_CALL snt_exec_run_job(snt_exec *, uint32_t job, snt_diag *);
 SNT_API snt_result SNT_CALL snt_exec_prepare(snt_exec *, snt_diag *); /* runs what jobs are left, here */
+/* What the driver says of a built kernel. `spilled`: bytes of an item in memory beyond the arrays that the kernel has; UINT32_MAX: not known. */
+typedef struct snt_report {
+  uint32_t spilled, registers;
+} snt_report;
+SNT_API snt_result SNT_CALL snt_exec_report(const snt_exec *, uint32_t job, snt_report *out); /* SNT_NOT_READY before it is built */
+/* Splits what spilled: never_fuse contracts across the thinnest part of each kernel of `built` whose items spill more than `bytes`, on the graph
+   that its program was compiled from. Compile again when `out_splits` is not 0. */
+SNT_API snt_result SNT_CALL snt_graph_learn(snt_graph *, const snt_exec *built, uint32_t bytes, uint32_t *out_splits, snt_diag *);
 SNT_API uint32_t SNT_CALL snt_exec_step_count(const snt_exec *);
 SNT_API snt_result SNT_CALL snt_exec_step(const snt_exec *, uint32_t step, snt_step *out);
 /* A port's value: a device buffer at an offset (a multiple of 256, or of the device profile's offset_align where that is more), or host memory of at least `bytes`. A state port need not be given: its contents live in the exec. */
