@@ -102,6 +102,18 @@ bool onnx_op_cast_like(onnx_call *c) {
   return onnx_out(c, 0, onnx_cast(c, x, like->dtype));
 }
 
+/* The same bits as a type of the same width. */
+bool onnx_op_bit_cast(onnx_call *c) {
+  const int32_t to = onnx_dtype_attr(c, "to", 0);
+  const uint32_t x = onnx_in(c, 0);
+  if (!to || !x) return false;
+  const int32_t from = onnx_type_of(c, x)->dtype;
+  if (from == to) return onnx_out(c, 0, x);
+  if (ir_dtypes[from].bytes != ir_dtypes[to].bytes) return onnx_refuse(c, "%s as %s", ir_dtypes[from].name, ir_dtypes[to].name);
+  const bool flag = from == SNT_BOOL || to == SNT_BOOL; /* a byte of 0 or 1 */
+  return onnx_out(c, 0, flag ? onnx_cast(c, x, to) : onnx_add(c, "bitcast %%%u, dtype=%s", x, ir_dtypes[to].name));
+}
+
 bool onnx_op_gelu(onnx_call *c) {
   const bool tangent = !strcmp(onnx_text(c, "approximate", "none"), "tanh");
   const uint32_t x = onnx_in(c, 0);

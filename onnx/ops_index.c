@@ -58,6 +58,24 @@ bool onnx_op_scatter(onnx_call *c) {
       c, 0, onnx_add(c, "%s %%%u, %%%u, %%%u, mode=%.10s%s", tuples ? "scatter_nd" : "scatter_elements", v[0], v[1], v[2], mode, axis));
 }
 
+/* A cache [batch, .., length, ..] with the update put at each batch's index along the axis; circular: past the end it goes on at 0. */
+bool onnx_op_tensor_scatter(onnx_call *c) {
+  const uint32_t cache = onnx_in(c, 0), update = onnx_in(c, 1), start = onnx_has(c, 2) ? onnx_in(c, 2) : onnx_scalar(c, SNT_I64, 0);
+  const char *mode = onnx_text(c, "mode", "linear");
+  uint32_t axis;
+  if (!cache || !update || !start) return false;
+  const ir_tensor type = *onnx_type_of(c, update), all = *onnx_type_of(c, cache);
+  if (!onnx_axis(c, onnx_int(c, "axis", -2), type.rank, &axis)) return false;
+  if (axis == 0 || all.rank != type.rank) return onnx_refuse(c, "axis 0 is the batch");
+  if (strcmp(mode, "linear") != 0 && strcmp(mode, "circular") != 0) return onnx_refuse(c, "mode %.40s", mode);
+  const ir_expr lines[SNT_MAX_RANK] = {type.dims[0], 1, 1, 1, 1, 1, 1, 1}, ones[SNT_MAX_RANK] = {1, 1, 1, 1, 1, 1, 1, 1};
+  const uint32_t first = onnx_reshape(c, start, type.rank, onnx_has(c, 2) ? lines : ones);
+  uint32_t index = onnx_2(c, IR_OP_add, onnx_broadcast(c, onnx_cast(c, first, SNT_I64), type.rank, type.dims),
+                          onnx_iota(c, SNT_I64, type.rank, type.dims, axis));
+  if (mode[0] == 'c') index = onnx_2(c, IR_OP_mod, index, extent_node(c, all.dims[axis], SNT_I64));
+  return index && onnx_out(c, 0, onnx_add(c, "scatter_elements %%%u, %%%u, %%%u, mode=set, axis=%u", cache, index, update, axis));
+}
+
 /* Element i of a list of values as rank 0. */
 static uint32_t element(onnx_call *c, uint32_t list, uint32_t i) {
   return onnx_reshape(c, onnx_slice(c, onnx_flat(c, list), 0, i, 1, 1), 0, NULL);
@@ -138,6 +156,23 @@ static bool take_places(onnx_call *c, uint32_t x, uint32_t rank, ir_expr count, 
   return *value && *index;
 }
 
+/* The first places of the sorted lines: what counting pairs would cost grows with the square of their length. */
+static bool take_sorted(onnx_call *c, uint32_t x, bool largest, ir_expr count, uint32_t *value, uint32_t *index) {
+  const uint32_t last = onnx_type_of(c, x)->rank - 1u;
+  const uint32_t order = onnx_add(c, "argsort %%%u, axis=%u%s", x, last, largest ? ", descending" : "");
+  *index = order ? onnx_slice(c, order, last, 0, count, 1) : 0;
+  *value = *index ? onnx_add(c, "gather_elements %%%u, %%%u, axis=%u", x, *index, last) : 0;
+  return *value != 0;
+}
+
+/* Short lines: one kernel without memory of its own. */
+static bool has_short_lines(onnx_call *c, uint32_t x) {
+  enum { SHORT = 64 };
+  const ir_tensor *type = onnx_type_of(c, x);
+  int64_t extent;
+  return type->rank < SNT_MAX_RANK && expr_is_const(c->g->pool, type->dims[type->rank - 1], &extent) && extent <= SHORT;
+}
+
 bool onnx_op_top_k(onnx_call *c) {
   uint32_t x = onnx_in(c, 0), axis, perm[SNT_MAX_RANK], value, index;
   onnx_list k = {0};
@@ -148,10 +183,12 @@ bool onnx_op_top_k(onnx_call *c) {
   onnx_ignore(c, "sorted");
   if (c->opset >= 10 && !onnx_in_list(c, 1, &k)) return false;
   if (k.count) count = k.at[0];
-  if (rank == SNT_MAX_RANK) return onnx_refuse(c, "rank %u", rank);
   for (uint32_t i = 0; i < rank; i++) perm[i] = i;
   perm[axis] = rank - 1, perm[rank - 1] = axis;
   x = onnx_transpose(c, x, perm);
-  if (!x || !take_places(c, x, places(c, x, largest), count, &value, &index)) return false;
+  if (!x) return false;
+  const bool found = has_short_lines(c, x) ? take_places(c, x, places(c, x, largest), count, &value, &index)
+                                           : take_sorted(c, x, largest, count, &value, &index);
+  if (!found) return false;
   return onnx_out(c, 0, onnx_transpose(c, value, perm)) && onnx_out(c, 1, onnx_transpose(c, index, perm));
 }

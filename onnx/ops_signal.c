@@ -4,6 +4,33 @@
 
 static const double tau = 6.28318530717958647692;
 
+/* Bins 0 to length / 2 of a real signal's transform: the others are their conjugates, in turn. */
+static uint32_t whole_spectrum(onnx_call *c, uint32_t x, uint32_t axis, int64_t *length) {
+  const ir_tensor type = *onnx_type_of(c, x);
+  const uint32_t last = type.rank - 1u;
+  int64_t bins, parts;
+  if (!expr_is_const(c->g->pool, type.dims[axis], &bins) || !expr_is_const(c->g->pool, type.dims[last], &parts) || parts != 2)
+    return onnx_refuse(c, "a one-sided inverse needs a fixed number of complex bins"), 0;
+  if (!*length) *length = 2 * (bins - 1);
+  if (*length < 1 || *length / 2 + 1 > bins) return onnx_refuse(c, "%lld values of %lld bins", (long long)*length, (long long)bins), 0;
+  const int64_t others = (*length - 1) / 2;
+  const uint32_t low = onnx_slice(c, x, axis, 0, expr_int(c->g->pool, *length / 2 + 1), 1);
+  if (!others) return low;
+  const uint32_t mirrored = onnx_slice(c, x, axis, expr_int(c->g->pool, others), expr_int(c->g->pool, others), -1);
+  const uint32_t imaginary = onnx_1(c, IR_OP_neg, onnx_slice(c, mirrored, last, 1, 1, 1));
+  const uint32_t conjugate = onnx_concat(c, last, 2, (uint32_t[]){onnx_slice(c, mirrored, last, 0, 1, 1), imaginary});
+  return onnx_concat(c, axis, 2, (uint32_t[]){low, conjugate});
+}
+
+/* Inverse and one-sided: the real signal. */
+static bool real_signal(onnx_call *c, uint32_t x, int64_t along, int64_t length) {
+  uint32_t axis;
+  if (!onnx_axis(c, along, onnx_type_of(c, x)->rank, &axis)) return false;
+  const uint32_t spectrum = whole_spectrum(c, x, axis, &length), last = onnx_type_of(c, x)->rank - 1u;
+  const uint32_t y = spectrum ? onnx_add(c, "dft %%%u, axis=%u, inverse", spectrum, axis) : 0;
+  return y && onnx_out(c, 0, onnx_slice(c, y, last, 0, 1, 1));
+}
+
 bool onnx_op_dft(onnx_call *c) {
   const uint32_t x = onnx_in(c, 0);
   int64_t axis = onnx_int(c, "axis", c->opset < 20 ? 1 : -2), length = 0;
@@ -12,6 +39,7 @@ bool onnx_op_dft(onnx_call *c) {
     return false;
   if (length) snprintf(text, sizeof text, ", length=%lld", (long long)length);
   const bool inverse = onnx_int(c, "inverse", 0) != 0, half = onnx_int(c, "onesided", 0) != 0;
+  if (inverse && half) return real_signal(c, x, axis, length);
   return onnx_out(c, 0,
                   onnx_add(c, "dft %%%u, axis=%lld%s%s%s", x, (long long)axis, text, inverse ? ", inverse" : "", half ? ", onesided" : ""));
 }
