@@ -22,6 +22,18 @@ enum {
 };
 enum { BLOB_SECTIONS = BLOB_SECTION_END - 1 };
 
+typedef struct blob_bytes {
+  const uint8_t *at;
+  size_t size;
+} blob_bytes;
+/* A copy in the program's arena of a part of DATA; null: outside of it, or no memory. */
+const void *blob_constant(snt_program *, const blob_bytes *data, uint64_t offset, uint64_t size);
+
+/* blob_graph.c, or runtime_only/ in a library that keeps neither graphs nor kernel IR. */
+snt_result blob_load_graph(snt_program *, const blob_bytes *text, const blob_bytes *data, snt_diag *); /* before the plan */
+const char *blob_compare_graph(const snt_program *);                                                   /* after it; null: the ports agree */
+snt_result blob_load_kernel(snt_program *, api_kernel *, snt_diag *);                                  /* from its code */
+
 static inline const char *blob_magic(void) { /* 8 bytes */
   static const uint16_t one = 1;
   return *(const uint8_t *)&one ? "SNTPRGle" : "SNTPRGbe";

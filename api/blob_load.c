@@ -107,24 +107,18 @@ static snt_result load_meta(loader *l) {
 }
 
 /* Constants are copied into the program: the blob is the caller's. */
-static const void *find_constant(void *user, const char *file, uint64_t offset, uint64_t size) {
-  loader *l = user;
-  const blob_reader *data = &l->sections[BLOB_DATA];
-  if (strcmp(file, "data") != 0 || offset > left(data) || size > left(data) - offset) return NULL;
-  void *copy = ir_arena_take(&l->p->arena, (size_t)size, 64);
+const void *blob_constant(snt_program *p, const blob_bytes *data, uint64_t offset, uint64_t size) {
+  if (offset > data->size || size > data->size - offset) return NULL;
+  void *copy = ir_arena_take(&p->arena, (size_t)size, 64);
   if (copy) memcpy(copy, data->at + offset, (size_t)size);
   return copy;
 }
 
+static blob_bytes section(const loader *l, uint32_t id) { return (blob_bytes){l->sections[id].at, left(&l->sections[id])}; }
+
 static snt_result load_graph(loader *l) {
-  snt_program *p = l->p;
-  const blob_reader *r = &l->sections[BLOB_GRAPH];
-  const ir_text_hooks hooks = {.user = l, .load = find_constant};
-  ir_graph_init(&p->graph, &p->arena, &p->pool);
-  SNT_TRY(as_damage(l->diag, ir_graph_parse_with(&p->graph, (const char *)r->at, left(r), &hooks, l->diag), "graph"));
-  SNT_TRY(as_damage(l->diag, ir_graph_verify(&p->graph, NULL, l->diag), "graph"));
-  ir_graph_stamp_origins(&p->graph);
-  return SNT_OK;
+  const blob_bytes text = section(l, BLOB_GRAPH), data = section(l, BLOB_DATA);
+  return as_damage(l->diag, blob_load_graph(l->p, &text, &data, l->diag), "graph");
 }
 
 static snt_result load_plan(loader *l) {
@@ -133,13 +127,14 @@ static snt_result load_plan(loader *l) {
   const uint32_t symbols = p->pool.symbols.count;
   plan_init(&p->plan, &p->arena, &p->pool);
   SNT_TRY(as_damage(l->diag, plan_parse(&p->plan, (const char *)r->at, left(r), l->diag), "plan"));
-  if (p->pool.symbols.count != symbols) return bad(l->diag, "the plan has symbols that the graph has not");
+  if (p->graph.nodes.count && p->pool.symbols.count != symbols) return bad(l->diag, "the plan has symbols that the graph has not");
   return as_damage(l->diag, plan_verify(&p->plan, NULL, l->diag), "plan");
 }
 
 static snt_result load_constants(loader *l) {
   ir_plan *plan = &l->p->plan;
   blob_reader *r = &l->sections[BLOB_CONSTANTS];
+  const blob_bytes data = section(l, BLOB_DATA);
   while (left(r)) {
     const uint32_t number = take_u32(r);
     const uint64_t at = take_u64(r), size = take_u64(r);
@@ -148,9 +143,8 @@ static snt_result load_constants(loader *l) {
     plan_buffer *b = &plan->buffers.at[number];
     if (b->kind != PLAN_CONSTANT || b->data || !plan_logical_bytes(plan, b, NULL, &expected) || expected != size)
       return bad(l->diag, "the size of a constant is wrong");
-    if (at > left(&l->sections[BLOB_DATA]) || size > left(&l->sections[BLOB_DATA]) - at)
-      return bad(l->diag, "a constant lies outside the data");
-    b->data = find_constant(l, "data", at, size);
+    if (at > data.size || size > data.size - at) return bad(l->diag, "a constant lies outside the data");
+    b->data = blob_constant(l->p, &data, at, size);
     if (!b->data) return SNT_E_HOST_MEM;
   }
   for (uint32_t i = 0; i < plan->buffers.count; i++)
@@ -159,22 +153,19 @@ static snt_result load_constants(loader *l) {
   return SNT_OK;
 }
 
-/* A port of the plan is the graph's input or output of the same place: the same element type, the same shape. */
+/* Inputs and states come first, then outputs; then what the graph says of them, where the library keeps graphs. */
 static snt_result check_ports(loader *l) {
   const snt_program *p = l->p;
-  const ir_graph *g = &p->graph;
-  if (p->port_count != g->inputs.count + g->outputs.count) return bad(l->diag, "the number of ports is wrong");
+  bool outputs = false;
   for (uint32_t i = 0; i < p->port_count; i++) {
-    const bool in = i < g->inputs.count;
-    const ir_node *node = ir_at(g, in ? g->inputs.at[i].node : g->outputs.at[i - g->inputs.count].node);
     if (p->ports[i] >= p->plan.buffers.count) return bad(l->diag, "a port has no buffer");
     const plan_buffer *b = &p->plan.buffers.at[p->ports[i]];
-    const plan_buffer_kind kind = !in ? PLAN_OUTPUT : node->op == IR_OP_state ? PLAN_STATE : PLAN_INPUT;
-    bool same = b->kind == kind && b->dtype == node->type.dtype && b->rank == node->type.rank;
-    for (uint32_t d = 0; same && d < b->rank; d++) same = b->dims[d] == node->type.dims[d];
-    if (!same) return bad(l->diag, "a port is not what the graph says");
+    if (b->kind != PLAN_INPUT && b->kind != PLAN_STATE && b->kind != PLAN_OUTPUT) return bad(l->diag, "a port is no port in the plan");
+    if (outputs && b->kind != PLAN_OUTPUT) return bad(l->diag, "an input follows an output");
+    outputs = b->kind == PLAN_OUTPUT;
   }
-  return SNT_OK;
+  const char *wrong = blob_compare_graph(p);
+  return wrong ? bad(l->diag, wrong) : SNT_OK;
 }
 
 /* The code's key is computed again, as it was when the program was compiled. */
@@ -192,14 +183,7 @@ static snt_result load_code(loader *l, api_kernel *k, uint32_t target) {
   k->code[target].code = (codegen_code){copy, (size_t)size};
   SNT_TRY(api_code_key(bit, &k->code[target]));
   if (bit == SNT_TARGET_SPIRV && size % 4) return bad(l->diag, "SPIR-V is made of whole words");
-  if (bit != SNT_TARGET_HOST) return SNT_OK;
-  kir_kernel *legal = IR_NEW(&p->arena, kir_kernel);
-  if (!legal) return SNT_E_HOST_MEM;
-  kir_init(legal, &p->arena, "");
-  SNT_TRY(as_damage(l->diag, kir_parse(legal, copy, (size_t)size, l->diag), "kernel"));
-  SNT_TRY(as_damage(l->diag, kir_verify(legal, NULL, l->diag), "kernel"));
-  k->legal[target] = legal;
-  return kir_block_bytes(legal) == k->block_bytes ? SNT_OK : bad(l->diag, "a kernel's scalars differ");
+  return bit == SNT_TARGET_HOST ? as_damage(l->diag, blob_load_kernel(p, k, l->diag), "kernel") : SNT_OK;
 }
 
 /* How the SPIR-V code's slots are bound; one kind a slot. */

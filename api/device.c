@@ -74,7 +74,7 @@ snt_result snt_device_open(snt_context *c, const snt_open_info *info, snt_device
     if (r == SNT_OK && d->rt) d->rt->profile = d->profile;
   }
   if (r != SNT_OK) {
-    if (d->rt) rt_close_device(d->rt);
+    if (d->rt) d->rt->v->close(d->rt);
     api_give(c, d, sizeof *d);
     return r;
   }
@@ -87,7 +87,7 @@ void api_device_hold(snt_device *d) { atomic_fetch_add(&d->uses, 1); }
 void snt_device_destroy(snt_device *d) {
   if (!d || atomic_fetch_sub(&d->uses, 1) != 1) return;
   snt_context *c = d->context;
-  if (d->rt) rt_close_device(d->rt);
+  if (d->rt) d->rt->v->close(d->rt);
   if (d->door) d->door->close(d);
   api_give(c, d, sizeof *d);
   snt_context_destroy(c);

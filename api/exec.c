@@ -1,8 +1,6 @@
-/* An exec: one program on one device. Pipelines are jobs, one for each distinct kernel; constants and states live here, scratch is one buffer.
-   Everything a submission needs is allocated when the exec is made, so that submitting allocates nothing. */
+/* An exec: one program on one device. Pipelines are jobs, one for each distinct kernel. What belongs to devices of our own is in exec_own.c,
+   what belongs to a host's in door/. */
 #include "api/exec.h"
-
-static uint64_t round16(uint64_t bytes) { return bytes ? (bytes + 15) / 16 * 16 : 16; }
 
 /* ---- making ---- */
 
@@ -28,7 +26,7 @@ snt_result api_check_fit(const snt_exec *x, snt_diag *diag) {
   return SNT_OK;
 }
 
-static snt_result make_jobs(snt_exec *x, snt_diag *diag) {
+snt_result exec_make_jobs(snt_exec *x, snt_diag *diag) {
   snt_context *c = x->device->context;
   const uint32_t kernels = x->program->plan.kernels.count;
   x->jobs = api_take(c, kernels * sizeof *x->jobs);
@@ -45,136 +43,11 @@ static snt_result make_jobs(snt_exec *x, snt_diag *diag) {
   return SNT_OK;
 }
 
-static snt_result upload_new(snt_exec *x, uint32_t buffer, uint64_t bytes, const void *data, snt_diag *diag) {
-  rt_device *rt = x->device->rt;
-  SNT_TRY(rt->v->buffer_create(rt, round16(bytes), &x->buffers[buffer], diag));
-  if (data) return rt->v->upload(x->stream->rt, x->buffers[buffer], 0, data, bytes, diag);
-  void *zero = api_take(x->device->context, round16(bytes));
-  if (!zero) return ir_fail(diag, SNT_E_HOST_MEM, "exec", 0, "out of host memory");
-  snt_result r = rt->v->upload(x->stream->rt, x->buffers[buffer], 0, zero, round16(bytes), diag);
-  if (r == SNT_OK) r = rt->v->wait(x->stream->rt, diag);
-  api_give(x->device->context, zero, round16(bytes));
-  return r;
-}
-
-/* Where the device reads host memory as it is, a constant of some size stays where the program has it. */
-static snt_result make_constant(snt_exec *x, uint32_t buffer, uint64_t bytes, const void *data, snt_diag *diag) {
-  enum { WORTH_IT = 1 << 16 };
-  rt_device *rt = x->device->rt;
-  const bool whole = bytes >= WORTH_IT && bytes % 16 == 0 && (uintptr_t)data % 64 == 0;
-  if (whole && rt->v->buffer_over && rt->v->buffer_over(rt, data, bytes, &x->buffers[buffer], NULL) == SNT_OK) return SNT_OK;
-  return upload_new(x, buffer, bytes, data, diag);
-}
-
-static snt_result make_constants(snt_exec *x, snt_diag *diag) {
-  const ir_plan *p = &x->program->plan;
-  for (uint32_t i = 0; i < p->buffers.count; i++) {
-    const plan_buffer *b = &p->buffers.at[i];
-    if (b->kind != PLAN_CONSTANT || b->first_step == UINT32_MAX) continue;
-    if (!b->data) return ir_fail(diag, SNT_E_HOST_MEM, "exec", 0, "a constant has no data");
-    uint64_t bytes;
-    if (!plan_logical_bytes(p, b, NULL, &bytes)) return ir_fail(diag, SNT_E_LIMIT, "exec", 0, "the size of a constant does not fit");
-    SNT_TRY(make_constant(x, i, bytes, b->data, diag));
-  }
-  const snt_result r = x->device->rt->v->wait(x->stream->rt, diag);
-  api_store_rest(x->program->store);
-  return r;
-}
-
-static snt_result make_tables(snt_exec *x, snt_diag *diag) {
-  snt_context *c = x->device->context;
-  const ir_plan *p = &x->program->plan;
-  x->buffers = api_take(c, p->buffers.count * sizeof *x->buffers);
-  x->staging = api_take(c, p->buffers.count * sizeof *x->staging);
-  x->bound = api_take(c, p->buffers.count * sizeof *x->bound);
-  x->variables = api_take(c, plan_variable_count(p) * sizeof *x->variables);
-  x->host_states = api_take(c, p->buffers.count * sizeof *x->host_states);
-  const bool ok = x->buffers && x->staging && x->bound && x->variables && x->host_states;
-  return ok ? SNT_OK : ir_fail(diag, SNT_E_HOST_MEM, "exec", 0, "out of host memory");
-}
-
-static void give_rooms(snt_exec *x) {
-  snt_context *c = x->device->context;
-  api_give(c, x->dispatches, x->dispatch_room * sizeof *x->dispatches);
-  api_give(c, x->bounds, x->binding_room * sizeof *x->bounds);
-  api_give(c, x->blocks, x->dispatch_room * sizeof(plan_launch));
-  x->dispatches = NULL, x->bounds = NULL, x->blocks = NULL;
-  x->dispatch_room = x->binding_room = 0;
-}
-
-/* Backends take what they need of a dispatch before `submit` returns, so the rooms of an earlier run may go. */
-snt_result exec_make_rooms(snt_exec *x, const int64_t *symbols, snt_diag *diag) {
-  snt_context *c = x->device->context;
-  uint64_t dispatches, bindings;
-  if (!plan_count_dispatches(&x->program->plan, symbols, &dispatches, &bindings))
-    return ir_fail(diag, SNT_E_LIMIT, "run", 0, "more than %d dispatches: too many trips of a repeat", PLAN_MAX_DISPATCHES);
-  if (x->device->host || (x->dispatches && dispatches <= x->dispatch_room && bindings <= x->binding_room)) return SNT_OK;
-  give_rooms(x);
-  x->dispatch_room = dispatches;
-  x->binding_room = bindings;
-  x->dispatches = api_take(c, dispatches * sizeof *x->dispatches);
-  x->bounds = api_take(c, bindings * sizeof *x->bounds);
-  x->blocks = api_take(c, dispatches * sizeof(plan_launch));
-  if (x->dispatches && x->bounds && x->blocks) return SNT_OK;
-  give_rooms(x);
-  return ir_fail(diag, SNT_E_HOST_MEM, "run", 0, "out of host memory");
-}
-
-snt_result exec_make_scratch(snt_exec *x, const int64_t *symbols, snt_diag *diag) {
-  uint64_t bytes;
-  if (!plan_eval(&x->program->plan, x->program->plan.scratch_bytes, symbols, &bytes))
-    return ir_fail(diag, SNT_E_LIMIT, "exec", 0, "the scratch size does not fit");
-  if (x->device->host || bytes <= x->scratch_bytes) return SNT_OK;
-  rt_device *rt = x->device->rt;
-  rt_buffer *larger;
-  SNT_TRY(rt->v->wait(x->stream->rt, diag));
-  SNT_TRY(rt->v->buffer_create(rt, round16(bytes), &larger, diag));
-  if (x->scratch) rt->v->buffer_destroy(x->scratch);
-  x->scratch = larger;
-  x->scratch_bytes = bytes;
-  return SNT_OK;
-}
-
-snt_result exec_make_state(snt_exec *x, uint32_t buffer, const int64_t *symbols, snt_diag *diag) {
-  uint64_t bytes;
-  if (!plan_logical_bytes(&x->program->plan, &x->program->plan.buffers.at[buffer], symbols, &bytes))
-    return ir_fail(diag, SNT_E_LIMIT, "exec", 0, "the size of a state does not fit");
-  if (x->device->host) {
-    if (!x->host_states[buffer])
-      x->host_states[buffer] = api_take(x->device->context, round16(bytes)), x->bound[buffer].bytes = round16(bytes);
-    return x->host_states[buffer] ? SNT_OK : ir_fail(diag, SNT_E_HOST_MEM, "exec", 0, "out of host memory");
-  }
-  if (x->buffers[buffer] && x->buffers[buffer]->bytes >= bytes) return SNT_OK;
-  if (x->buffers[buffer]) return ir_fail(diag, SNT_E_ORDER, "exec", 0, "a state cannot grow: give max_symbols when the exec is made");
-  return upload_new(x, buffer, bytes, NULL, diag);
-}
-
 static snt_result create_at_door(snt_exec *x, const snt_exec_info *info, snt_diag *diag) {
   x->target = api_target_index(SNT_TARGET_SPIRV);
   SNT_TRY(api_check_fit(x, diag));
   SNT_TRY(x->device->door->exec_create(x, info, diag));
-  return make_jobs(x, diag);
-}
-
-static snt_result create_into(snt_exec *x, const snt_exec_info *info, snt_diag *diag) {
-  if (x->device->door) return create_at_door(x, info, diag);
-  SNT_TRY(snt_stream_create(x->device, &x->stream, diag));
-  SNT_TRY(make_tables(x, diag));
-  if (!x->device->host) {
-    x->target = api_target_index(x->device->rt->target);
-    if (x->target == UINT32_MAX) x->target = 3;
-    SNT_TRY(api_check_fit(x, diag));
-    SNT_TRY(make_jobs(x, diag));
-    SNT_TRY(make_constants(x, diag));
-  } else if (x->program->options.numerics == SNT_NUMERICS_REPRODUCIBLE) {
-    SNT_TRY(exec_interpret(x, info, diag));
-  }
-  const uint32_t count = x->program->pool.symbols.count;
-  if (count && (!info || !info->max_symbols)) return SNT_OK;
-  if (count && info->symbol_count != count)
-    return ir_fail(diag, SNT_E_ARG, "exec", 0, "%u symbols given; the program has %u", info->symbol_count, count);
-  SNT_TRY(exec_make_rooms(x, count ? info->max_symbols : NULL, diag));
-  return exec_make_scratch(x, count ? info->max_symbols : NULL, diag);
+  return exec_make_jobs(x, diag);
 }
 
 snt_result exec_create_unprobed(snt_device *d, const snt_program *program, const snt_exec_info *info, snt_exec **out, snt_diag *diag) {
@@ -194,7 +67,7 @@ snt_result exec_create_unprobed(snt_device *d, const snt_program *program, const
   api_device_hold(d);
   atomic_fetch_add(&x->program->uses, 1);
   const uint32_t starved = api_starved(d->context);
-  const snt_result r = api_blame(d->context, starved, create_into(x, info, diag), diag);
+  const snt_result r = api_blame(d->context, starved, d->door ? create_at_door(x, info, diag) : exec_own_create(x, info, diag), diag);
   if (r != SNT_OK) {
     snt_exec_destroy(x);
     return r;
@@ -208,110 +81,21 @@ snt_result snt_exec_create(snt_device *d, const snt_program *program, const snt_
   return exec_create_unprobed(d, program, info, out, diag);
 }
 
-static void store_late(const snt_exec *);
-
 void api_exec_hold(snt_exec *x) { atomic_fetch_add(&x->uses, 1); }
 void snt_exec_destroy(snt_exec *x) {
   if (!x || atomic_fetch_sub(&x->uses, 1) != 1) return;
   if (x->door) x->device->door->exec_destroy(x);
-  snt_exec_destroy(x->inner);
   snt_device *d = x->device;
   snt_context *c = d->context;
-  const ir_plan *p = &x->program->plan;
-  const rt_vtable *v = d->rt ? d->rt->v : NULL;
-  if (v && x->stream) v->wait(x->stream->rt, NULL);
-  store_late(x);
-  for (uint32_t i = 0; v && i < x->job_count; i++)
-    if (x->jobs[i].pipeline) v->pipeline_destroy(x->jobs[i].pipeline);
-  for (uint32_t i = 0; i < p->buffers.count; i++) {
-    if (v && x->buffers && x->buffers[i]) v->buffer_destroy(x->buffers[i]);
-    if (v && x->staging && x->staging[i]) v->buffer_destroy(x->staging[i]);
-    if (x->host_states && x->host_states[i]) api_give(c, x->host_states[i], x->bound[i].bytes);
-  }
-  if (x->scratch) v->buffer_destroy(x->scratch);
-  api_give(c, x->jobs, p->kernels.count * sizeof *x->jobs);
-  api_give(c, x->job_of, p->kernels.count * sizeof *x->job_of);
-  api_give(c, x->buffers, p->buffers.count * sizeof *x->buffers);
-  api_give(c, x->staging, p->buffers.count * sizeof *x->staging);
-  api_give(c, x->bound, p->buffers.count * sizeof *x->bound);
-  give_rooms(x);
-  api_give(c, x->variables, plan_variable_count(p) * sizeof *x->variables);
-  api_give(c, x->host_states, p->buffers.count * sizeof *x->host_states);
-  api_stream_drop(x->stream);
+  if (!d->door) exec_own_drop(x);
+  api_give(c, x->jobs, x->program->plan.kernels.count * sizeof *x->jobs);
+  api_give(c, x->job_of, x->program->plan.kernels.count * sizeof *x->job_of);
   api_program_drop(x->program);
   api_give(c, x, sizeof *x);
   snt_device_destroy(d);
 }
 
 /* ---- jobs ---- */
-
-/* The key of a driver binary: our code, and everything that could make the driver compile it to something else. */
-static void binary_key(const snt_exec *x, const exec_job *job, uint8_t key[32]) {
-  ir_sha256 sha;
-  ir_sha256_init(&sha);
-  ir_sha256_add(&sha, SNT_VERSION_TEXT, sizeof SNT_VERSION_TEXT);
-  ir_sha256_add(&sha, x->program->kernels[job->kernel].code[x->target].key, 32);
-  ir_sha256_add(&sha, x->device->info.name, sizeof x->device->info.name);
-  ir_sha256_add(&sha, x->device->info.driver, sizeof x->device->info.driver);
-  ir_sha256_end(&sha, key);
-}
-
-/* Entries carry our own checksum in front: some drivers crash on damaged binaries. */
-static void *cached_binary(const snt_exec *x, const uint8_t key[32], size_t *size) {
-  snt_context *c = x->device->context;
-  size_t whole = 0;
-  if (!c->cache.get || c->cache.get(c->cache.user, key, NULL, &whole) != SNT_INCOMPLETE || whole <= 32) return NULL;
-  uint8_t *entry = api_take(c, whole), sum[32];
-  size_t got = whole;
-  bool good = entry && c->cache.get(c->cache.user, key, entry, &got) == SNT_OK && got == whole;
-  if (good) {
-    ir_sha256 sha;
-    ir_sha256_init(&sha);
-    ir_sha256_add(&sha, entry + 32, whole - 32);
-    ir_sha256_end(&sha, sum);
-    good = !memcmp(sum, entry, 32);
-  }
-  if (!good) {
-    api_give(c, entry, whole);
-    return NULL;
-  }
-  *size = whole;
-  return entry;
-}
-
-static void store_binary(const snt_exec *x, const exec_job *job, const uint8_t key[32]) {
-  snt_context *c = x->device->context;
-  const rt_vtable *v = x->device->rt->v;
-  size_t size = 0;
-  if (!c->cache.set || !v->pipeline_binary) return;
-  const snt_result r = v->pipeline_binary(job->pipeline, NULL, &size);
-  if ((r != SNT_OK && r != SNT_INCOMPLETE) || !size) return;
-  uint8_t *entry = api_take(c, size + 32);
-  if (entry && v->pipeline_binary(job->pipeline, entry + 32, &size) == SNT_OK) {
-    ir_sha256 sha;
-    ir_sha256_init(&sha);
-    ir_sha256_add(&sha, entry + 32, size);
-    ir_sha256_end(&sha, entry);
-    c->cache.set(c->cache.user, key, entry, size + 32);
-  }
-  api_give(c, entry, size + 32);
-}
-
-/* Drivers that compile anew for a binary are asked when the exec goes, so that nobody waits for it: in the order of building, and not for
-   what another process has stored by then. */
-static void store_late(const snt_exec *x) {
-  const snt_context *c = x->device->context;
-  const uint32_t built = x->jobs && x->device->rt && x->device->rt->late_binaries ? atomic_load(&x->built) : 0;
-  for (uint32_t turn = 1; turn <= built; turn++)
-    for (uint32_t i = 0; i < x->job_count; i++) {
-      const exec_job *job = &x->jobs[i];
-      uint8_t key[32];
-      size_t size = 0;
-      if (job->built != turn) continue;
-      binary_key(x, job, key);
-      if (job->replaces || !c->cache.get || c->cache.get(c->cache.user, key, NULL, &size) != SNT_INCOMPLETE) store_binary(x, job, key);
-    }
-}
 
 static snt_result build_at_door(snt_exec *x, exec_job *job, snt_diag *diag) {
   const uint64_t start = rt_clock_ns();
@@ -321,36 +105,7 @@ static snt_result build_at_door(snt_exec *x, exec_job *job, snt_diag *diag) {
 }
 
 static snt_result build_pipeline(snt_exec *x, exec_job *job, snt_diag *diag) {
-  if (x->device->door) return build_at_door(x, job, diag);
-  const api_kernel *k = &x->program->kernels[job->kernel];
-  const codegen_code *code = &k->code[x->target].code;
-  rt_code what = {.data = code->data,
-                  .size = code->size,
-                  .kernel = k->legal[x->target],
-                  .binding_count = k->binding_count,
-                  .block_bytes = k->block_bytes,
-                  .slot_kinds = k->kinds,
-                  .sub = k->sub,
-                  .key = k->code[x->target].key};
-  what.entry = x->device->rt->target == SNT_TARGET_SPIRV ? "main" : api_entry_name(x->program->plan.kernels.at[job->kernel].kernel->name);
-  memcpy(what.items, k->items, sizeof what.items);
-  uint8_t key[32];
-  binary_key(x, job, key);
-  size_t size = 0;
-  uint8_t *cached = cached_binary(x, key, &size);
-  const uint64_t start = rt_clock_ns();
-  snt_result r = SNT_E_BACKEND;
-  if (cached) r = x->device->rt->v->pipeline_create(x->device->rt, &what, cached + 32, size - 32, &job->pipeline, NULL);
-  job->from_cache = cached && r == SNT_OK;
-  if (r != SNT_OK) r = x->device->rt->v->pipeline_create(x->device->rt, &what, NULL, 0, &job->pipeline, diag);
-  const bool damaged = cached && !job->from_cache;
-  api_give(x->device->context, cached, size);
-  job->compile_ns = rt_clock_ns() - start;
-  if (r != SNT_OK || job->from_cache) return r;
-  job->replaces = damaged;
-  job->built = atomic_fetch_add(&x->built, 1) + 1;
-  if (!x->device->rt->late_binaries) store_binary(x, job, key);
-  return SNT_OK;
+  return x->device->door ? build_at_door(x, job, diag) : exec_own_build(x, job, diag);
 }
 
 snt_result snt_exec_run_job(snt_exec *x, uint32_t number, snt_diag *diag) {

@@ -1,9 +1,15 @@
-/* Shared by exec.c and run.c. */
+/* Shared by exec.c, exec_own.c, same_bits.c and run.c. */
 #ifndef API_EXEC_H
 #define API_EXEC_H
 #include "api/handles.h"
 #include "runtime/rt_common.h"
 
+snt_result exec_make_jobs(snt_exec *, snt_diag *);
+
+/* api/exec_own.c: of a device that this library opened */
+snt_result exec_own_create(snt_exec *, const snt_exec_info *, snt_diag *);
+snt_result exec_own_build(snt_exec *, exec_job *, snt_diag *);
+void exec_own_drop(snt_exec *);
 snt_result exec_make_scratch(snt_exec *, const int64_t *symbols, snt_diag *); /* grows it; waits for what still uses the old one */
 snt_result exec_make_rooms(snt_exec *, const int64_t *symbols, snt_diag *);   /* for the dispatches of these symbols; grows them */
 snt_result exec_make_state(snt_exec *, uint32_t buffer, const int64_t *symbols, snt_diag *);

@@ -60,6 +60,11 @@ typedef struct api_code {
 } api_code;
 enum { API_MAX_BINDINGS = 64 };
 enum { API_TARGETS = 4 }; /* opencl spirv cuda kernel-ir: bit 1 << (n + 1) */
+typedef struct api_target_row {
+  uint32_t bit; /* SNT_TARGET_* */
+  const char *name;
+} api_target_row;
+extern const api_target_row api_targets[API_TARGETS];
 typedef struct api_kernel {
   const kir_kernel *legal[API_TARGETS];
   api_code code[API_TARGETS];

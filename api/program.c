@@ -3,17 +3,6 @@
 #include "api/handles.h"
 #include "fusion/emit.h"
 
-uint32_t api_target_index(uint32_t bit) {
-  switch (bit) {
-  case SNT_TARGET_OPENCL: return 0;
-  case SNT_TARGET_SPIRV: return 1;
-  case SNT_TARGET_CUDA: return 2;
-  case SNT_TARGET_HOST: return 3;
-  default: return UINT32_MAX;
-  }
-}
-static const uint32_t target_bits[API_TARGETS] = {SNT_TARGET_OPENCL, SNT_TARGET_SPIRV, SNT_TARGET_CUDA, SNT_TARGET_HOST};
-
 /* ---- the program owns a copy of the graph and shares its constants' data, so that it outlives it ---- */
 
 static snt_result copy_constants(snt_program *p) {
@@ -79,31 +68,12 @@ static int progress(void *user, const char *stage, double fraction) {
 
 /* ---- kernels to code ---- */
 
-snt_result api_code_key(uint32_t bit, api_code *c) {
-  const codegen_target *t = rt_codegen(bit);
-  if (!t) return SNT_E_UNSUPPORTED;
-  ir_sha256 sha;
-  ir_sha256_init(&sha);
-  ir_sha256_add(&sha, t->name, strlen(t->name));
-  ir_sha256_add(&sha, c->code.data, c->code.size);
-  ir_sha256_end(&sha, c->key);
-  return SNT_OK;
-}
-
-/* Kernels that differ in nothing but their number are one pipeline, so the number is no part of the code: "k12_contract" is `contract` there. */
-const char *api_entry_name(const char *kernel) {
-  const char *at = kernel;
-  if (*at++ != 'k' || *at < '0' || *at > '9') return kernel;
-  while (*at >= '0' && *at <= '9') at++;
-  return at[0] == '_' && at[1] ? at + 1 : kernel;
-}
-
 static snt_result emit_target(snt_program *p, uint32_t kernel, uint32_t target, snt_diag *diag) {
-  const codegen_target *t = rt_codegen(target_bits[target]);
+  const codegen_target *t = rt_codegen(api_targets[target].bit);
   const kir_kernel *source = p->plan.kernels.at[kernel].kernel;
   api_kernel *k = &p->kernels[kernel];
   kir_kernel *legal = IR_NEW(&p->arena, kir_kernel);
-  if (!t) return ir_fail(diag, SNT_E_UNSUPPORTED, "codegen", 0, "this build has no generator for target %u", target_bits[target]);
+  if (!t) return ir_fail(diag, SNT_E_UNSUPPORTED, "codegen", 0, "this build has no generator for target %u", api_targets[target].bit);
   if (!legal) return ir_fail(diag, SNT_E_HOST_MEM, "codegen", 0, "out of host memory");
   kir_caps caps = p->profile.caps;
   rt_narrow_caps(&caps, t->caps);
@@ -113,13 +83,13 @@ static snt_result emit_target(snt_program *p, uint32_t kernel, uint32_t target, 
   legal->name = api_entry_name(legal->name);
   SNT_TRY(t->emit(legal, &caps, &p->arena, &k->code[target].code, diag));
   k->legal[target] = legal;
-  SNT_TRY(api_code_key(target_bits[target], &k->code[target]));
+  SNT_TRY(api_code_key(api_targets[target].bit, &k->code[target]));
   k->block_bytes = kir_block_bytes(legal);
   k->binding_count = 0;
   for (uint32_t m = 0; m < legal->memories.count; m++)
     k->binding_count += legal->memories.at[m].space == KIR_GLOBAL || legal->memories.at[m].space == KIR_IMAGE;
   memcpy(k->items, legal->items, sizeof k->items);
-  if (target_bits[target] != SNT_TARGET_SPIRV) return SNT_OK;
+  if (api_targets[target].bit != SNT_TARGET_SPIRV) return SNT_OK;
   if (k->binding_count > API_MAX_BINDINGS)
     return ir_fail(diag, SNT_E_LIMIT, "codegen", 0, "%s binds %u buffers and images", source->name, k->binding_count);
   k->sub = legal->sub;
@@ -134,7 +104,7 @@ static snt_result emit_kernels(snt_program *p, const dump_user *d, snt_diag *dia
     if (progress((void *)(uintptr_t)d, "codegen", (double)i / p->plan.kernels.count))
       return ir_fail(diag, SNT_E_CANCELLED, "codegen", 0, "cancelled by the caller");
     for (uint32_t t = 0; t < API_TARGETS; t++)
-      if (p->targets & target_bits[t]) SNT_TRY(emit_target(p, i, t, diag));
+      if (p->targets & api_targets[t].bit) SNT_TRY(emit_target(p, i, t, diag));
   }
   return SNT_OK;
 }
@@ -152,8 +122,7 @@ static snt_result list_ports(snt_program *p, snt_diag *diag) {
 static uint32_t default_target(const cost_profile *p) {
   if (!strcmp(p->target, "interp")) return SNT_TARGET_HOST;
   for (uint32_t t = 0; t < API_TARGETS; t++) {
-    const codegen_target *g = rt_codegen(target_bits[t]);
-    if (g && !strcmp(g->name, p->target)) return target_bits[t];
+    if (!strcmp(api_targets[t].name, p->target)) return api_targets[t].bit;
   }
   return 0;
 }
@@ -232,93 +201,5 @@ snt_result snt_compile(snt_graph *g, const snt_profile *profile, const snt_compi
     return r;
   }
   *out = p;
-  return SNT_OK;
-}
-
-snt_program *api_program_new(snt_context *c) {
-  snt_program *p = api_take(c, sizeof *p);
-  if (!p) return NULL;
-  atomic_init(&p->uses, 1);
-  p->context = c;
-  api_context_hold(c);
-  ir_arena_init(&p->arena, &c->alloc);
-  expr_pool_init(&p->pool, &p->arena);
-  return p;
-}
-
-void api_program_drop(snt_program *p) {
-  if (!p || atomic_fetch_sub(&p->uses, 1) != 1) return;
-  snt_context *c = p->context;
-  ir_arena_free(&p->arena);
-  api_store_drop(p->store);
-  api_give(c, p, sizeof *p);
-  snt_context_destroy(c);
-}
-void snt_program_destroy(snt_program *p) { api_program_drop(p); }
-
-/* ---- queries ---- */
-
-const char *snt_program_profile(const snt_program *p) { return p ? p->profile.name : ""; }
-uint32_t snt_program_port_count(const snt_program *p) { return p ? p->port_count : 0; }
-uint32_t snt_program_symbol_count(const snt_program *p) { return p ? p->pool.symbols.count : 0; }
-uint32_t snt_program_kernel_count(const snt_program *p) { return p ? p->plan.kernels.count : 0; }
-
-snt_result snt_program_symbol(const snt_program *p, uint32_t number, snt_symbol *out) {
-  if (!p || !out || number >= p->pool.symbols.count) return SNT_E_ARG;
-  const expr_symbol *s = &p->pool.symbols.at[number];
-  *out = (snt_symbol){s->name, s->min, s->max, s->multiple_of, s->hint};
-  return SNT_OK;
-}
-
-static int64_t public_dim(const snt_program *p, ir_expr e) {
-  if (e >= 0) return e;
-  const expr_node *n = &p->pool.nodes.at[IR_EXPR_NODE(e)];
-  return n->kind == EXPR_SYMBOL ? -n->value - 1 : -(int64_t)p->pool.symbols.count - 1 - (int64_t)IR_EXPR_NODE(e);
-}
-
-snt_result snt_program_port(const snt_program *p, uint32_t port, snt_port *out) {
-  if (!p || !out || port >= p->port_count) return SNT_E_ARG;
-  const plan_buffer *b = &p->plan.buffers.at[p->ports[port]];
-  const uint32_t inputs = p->graph.inputs.count;
-  out->name = port < inputs ? &p->graph.names.at[p->graph.inputs.at[port].name]
-                            : &p->graph.names.at[p->graph.outputs.at[port - inputs].name];
-  out->kind = b->kind == PLAN_INPUT ? SNT_PORT_INPUT : b->kind == PLAN_STATE ? SNT_PORT_STATE : SNT_PORT_OUTPUT;
-  out->tensor = (snt_tensor){.dtype = b->dtype, .rank = b->rank};
-  for (uint32_t i = 0; i < b->rank; i++) out->tensor.dims[i] = public_dim(p, b->dims[i]);
-  return SNT_OK;
-}
-
-snt_result snt_program_find_port(const snt_program *p, const char *name, uint32_t *out) {
-  if (!p || !name || !out) return SNT_E_ARG;
-  for (uint32_t i = 0; i < p->port_count; i++) {
-    snt_port port;
-    if (snt_program_port(p, i, &port) == SNT_OK && !strcmp(port.name, name)) {
-      *out = i;
-      return SNT_OK;
-    }
-  }
-  return SNT_E_ARG;
-}
-
-snt_result snt_program_port_dims(const snt_program *p, uint32_t port, const int64_t *symbols, int64_t *dims) {
-  if (!p || !dims || port >= p->port_count || (!symbols && p->pool.symbols.count)) return SNT_E_ARG;
-  const plan_buffer *b = &p->plan.buffers.at[p->ports[port]];
-  for (uint32_t i = 0; i < b->rank; i++)
-    if (!expr_eval(&p->pool, b->dims[i], symbols, NULL, &dims[i])) return SNT_E_SHAPE;
-  return SNT_OK;
-}
-
-snt_result snt_program_kernel(const snt_program *p, uint32_t kernel, uint32_t target, snt_kernel *out) {
-  if (!p || !out || kernel >= p->plan.kernels.count) return SNT_E_ARG;
-  const uint32_t t = api_target_index(target);
-  if (t == UINT32_MAX) return SNT_E_ARG;
-  const api_kernel *k = &p->kernels[kernel];
-  out->name = p->plan.kernels.at[kernel].kernel->name;
-  out->kind = p->plan.kernels.at[kernel].kind;
-  out->code = k->code[t].code.data;
-  out->code_size = k->code[t].code.size;
-  out->binding_count = k->binding_count;
-  out->entry = t == api_target_index(SNT_TARGET_SPIRV) ? "main" : api_entry_name(out->name);
-  memcpy(out->items, k->items, sizeof out->items);
   return SNT_OK;
 }

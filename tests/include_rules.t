@@ -21,6 +21,7 @@ my %may = (
   'runtime'        => ['ir', 'cost_targets'], # a device carries its profile
   'api'            => ['ir', 'cost_targets', 'fusion', 'codegen_common', 'codegen_opencl', 'codegen_spirv', 'codegen_cuda', 'runtime'],
   'door'           => ['ir', 'api', 'runtime'],
+  'runtime_only'   => ['ir', 'api', 'cost_targets'], # what libsinter-runtime has in place of a compiler
   'onnx'           => ['ir', 'api'],
   'tools/host'     => ['api', 'ir'], # ir: checksums
   'tools/sinter'   => ['api', 'ir', 'fusion', 'cost_targets', 'codegen_common', 'tools/host'],

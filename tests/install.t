@@ -56,10 +56,31 @@ add_executable(static_user main.c)
 target_link_libraries(static_user PRIVATE sinter::sinter_static)
 END
 
+cat >"$consumer/runtime.c" <<'END'
+#include <sinter/vulkan.h>
+int main(void) {
+  snt_context *c = 0;
+  snt_program *p = 0;
+  const snt_result r = snt_context_create(0, &c);
+  const snt_result refused = snt_program_load(c, "nothing", 7, &p, 0);
+  snt_context_destroy(c);
+  return r != SNT_OK || refused != SNT_E_BAD_BLOB;
+}
+END
+cat >>"$consumer/CMakeLists.txt" <<'END'
+add_executable(runtime_user runtime.c)
+target_link_libraries(runtime_user PRIVATE sinter::sinter_runtime)
+add_executable(runtime_static_user runtime.c)
+target_link_libraries(runtime_static_user PRIVATE sinter::sinter_runtime_static)
+END
+
 check 'find_package configures a consumer' cmake -S "$consumer" -B "$consumer/b" -G Ninja -DCMAKE_PREFIX_PATH="$prefix"
 check 'the consumer builds' cmake --build "$consumer/b"
 check 'it runs with the shared library' "$consumer/b/shared_user"
 check 'it runs with the static library' "$consumer/b/static_user"
+
+check 'a program runs with the shared runtime library' "$consumer/b/runtime_user"
+check 'a program runs with the static runtime library' "$consumer/b/runtime_static_user"
 
 PKG_CONFIG_PATH=$(dirname "$(find "$prefix" -name sinter.pc)")
 export PKG_CONFIG_PATH
@@ -69,6 +90,11 @@ check 'a C99 program builds with the flags of pkg-config' \
   cc -std=c99 -Wall -Wextra -Wpedantic -Werror $(pkg-config --cflags sinter) "$consumer/main.c" -o "$consumer/by_pkg" \
   $(pkg-config --libs sinter) -Wl,-rpath,"$(pkg-config --variable=libdir sinter)"
 check 'it runs' "$consumer/by_pkg"
+# shellcheck disable=SC2046
+check 'a C99 program builds with the flags of sinter-runtime' \
+  cc -std=c99 -Wall -Wextra -Wpedantic -Werror $(pkg-config --cflags sinter-runtime) "$consumer/runtime.c" -o "$consumer/runtime_by_pkg" \
+  $(pkg-config --libs sinter-runtime) -Wl,-rpath,"$(pkg-config --variable=libdir sinter-runtime)"
+check 'it runs' "$consumer/runtime_by_pkg"
 mkdir "$work/parent"
 cat >"$work/parent/CMakeLists.txt" <<END
 cmake_minimum_required(VERSION 3.25)

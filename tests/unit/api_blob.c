@@ -201,6 +201,13 @@ static void check_damage(snt_context *c, api_memory *memory) {
   free(blob);
 }
 
+static void check_target_names(void) {
+  for (uint32_t t = 0; t < API_TARGETS; t++) {
+    const codegen_target *generator = rt_codegen(api_targets[t].bit);
+    tap_ok(generator && !strcmp(generator->name, api_targets[t].name), "the generator of target %s has that name", api_targets[t].name);
+  }
+}
+
 int main(void) {
   static const char *const selectors[] = {"host", "interp", "opencl:pocl", "vulkan:0"};
   api_memory memory = {0, 0, 0};
@@ -208,6 +215,7 @@ int main(void) {
   snt_context *c = api_context(&memory);
   for (uint32_t i = 0; i < api_model_count; i++) check_bytes(c, &api_models[i]);
   check_damage(c, &memory);
+  check_target_names();
   for (uint32_t i = 0; i < api_model_count; i++)
     for (uint32_t d = 0; d < sizeof selectors / sizeof *selectors; d++) run_on(c, &api_models[i], selectors[d]);
   snt_context_destroy(c);

@@ -1,0 +1,66 @@
+# libsinter-runtime: load a program, attach to the host's device, record; no compiler, no drivers of its own. The list below is all of it: where
+# one of these files would call the compiler, runtime_only/ answers. Small is the point: -Os, no unwind tables, and what no exported function
+# (cmake/sinter-runtime.symbols) needs is dropped.
+set(SINTER_RUNTIME_SOURCES
+  api/blob_load.c api/context.c api/device.c api/exec.c api/pack.c api/program_query.c api/store.c
+  cost_targets/mask.c
+  door/door_binding.c door/door_describe.c door/door_device.c door/door_exec.c door/door_features.c door/door_format.c door/door_memory.c
+  door/door_ports.c door/door_record.c
+  ir/arena.c ir/dtype.c ir/expr.c ir/expr_copy.c ir/expr_div.c ir/expr_prove.c ir/expr_query.c ir/expr_recombine.c ir/expr_sum.c ir/expr_text.c
+  ir/graph_lex.c ir/graph_parse.c ir/graph_text.c ir/graph.c ir/literal.c ir/plan.c ir/plan_parse.c ir/plan_print.c ir/plan_verify.c ir/sha256.c
+  ir/text.c
+  runtime/rt_common.c runtime/rt_vulkan_profile.c
+  runtime_only/profile_names.c runtime_only/without_compiler.c)
+
+function(sinter_runtime_libraries)
+  set(names ${PROJECT_SOURCE_DIR}/cmake/sinter-runtime.symbols)
+  file(STRINGS ${names} symbols)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${names})
+  list(JOIN symbols "; " exported)
+  set(script ${SINTER_GENERATED}/sinter-runtime.map)
+  file(CONFIGURE OUTPUT ${script} CONTENT "{\n  global: ${exported};\n  local: *;\n};\n")
+
+  add_library(runtime_only OBJECT ${SINTER_RUNTIME_SOURCES})
+  target_link_libraries(runtime_only PRIVATE sinter_flags)
+  target_compile_definitions(runtime_only PRIVATE _POSIX_C_SOURCE=200809L)
+  target_compile_options(runtime_only PRIVATE -ffunction-sections -fdata-sections
+    $<$<NOT:$<CONFIG:Debug>>:-Os -fno-asynchronous-unwind-tables>)
+  set(objects $<TARGET_OBJECTS:runtime_only>)
+
+  add_library(sinter_runtime SHARED ${objects})
+  target_link_options(sinter_runtime PRIVATE -Wl,--version-script=${script} -Wl,--as-needed -Wl,--gc-sections -Wl,-z,noseparate-code)
+  if(SINTER_SANITIZE)
+    add_library(sinter_runtime_static STATIC ${objects})
+    target_link_options(sinter_runtime_static PUBLIC -Wl,--gc-sections)
+  else()
+    target_link_options(sinter_runtime PRIVATE -Wl,--no-undefined)
+    list(TRANSFORM symbols PREPEND "--undefined=" OUTPUT_VARIABLE roots)
+    set(object ${PROJECT_BINARY_DIR}/sinter_runtime_all.o)
+    add_custom_command(OUTPUT ${object} DEPENDS ${objects} COMMAND_EXPAND_LISTS VERBATIM
+      COMMAND ${CMAKE_LINKER} -r --gc-sections ${roots} -o ${object} ${objects}
+      COMMAND ${CMAKE_OBJCOPY} --localize-hidden --strip-unneeded ${object}
+      COMMENT "Merging the runtime library into one object")
+    set_source_files_properties(${object} PROPERTIES EXTERNAL_OBJECT TRUE GENERATED TRUE)
+    add_library(sinter_runtime_static STATIC ${object})
+  endif()
+  set_target_properties(sinter_runtime PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR} LINK_DEPENDS ${script})
+  set_target_properties(sinter_runtime_static PROPERTIES EXPORT_NAME sinter_runtime_static)
+  foreach(library sinter_runtime sinter_runtime_static)
+    set_target_properties(${library} PROPERTIES LINKER_LANGUAGE C OUTPUT_NAME sinter-runtime)
+    target_link_libraries(${library} PRIVATE m $<BUILD_INTERFACE:sinter_flags>)
+    target_include_directories(${library} PUBLIC
+      $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/api/include> $<BUILD_INTERFACE:${SINTER_GENERATED}/include>
+      $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+  endforeach()
+  install(TARGETS sinter_runtime sinter_runtime_static EXPORT sinterTargets)
+  configure_file(cmake/sinter-runtime.pc.in ${SINTER_GENERATED}/sinter-runtime.pc @ONLY)
+  install(FILES ${SINTER_GENERATED}/sinter-runtime.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endfunction()
+
+# examples/saved: an application that has nothing but the runtime library.
+function(sinter_runtime_example)
+  add_executable(examples_saved examples/saved/saved.c)
+  target_link_libraries(examples_saved PRIVATE sinter_runtime ${CMAKE_DL_LIBS} sinter_flags)
+  target_compile_definitions(examples_saved PRIVATE _DEFAULT_SOURCE)
+  set_target_properties(examples_saved PROPERTIES OUTPUT_NAME saved RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/examples)
+endfunction()
