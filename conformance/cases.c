@@ -287,6 +287,12 @@ static bool collect_call(collector *all, uint32_t number) {
   return true;
 }
 
+uint64_t conform_case_seed(const conform_case *c, uint64_t seed) {
+  char id[CONFORM_ID];
+  conform_case_id(c, id);
+  return ir_hash64(seed, id, strlen(id));
+}
+
 bool conform_make_list(conform_list *list, const char *filter, uint64_t seed, bool self_test) {
   collector all = {.filter = filter, .seed = seed};
   bool good = true;

@@ -27,7 +27,8 @@ typedef struct conform_list {
 /* Every legal combination, ordered so that any beginning of the list covers all calls. `filter`: part of an id, or null. Null data: out of memory. */
 bool conform_make_list(conform_list *, const char *filter, uint64_t seed, bool self_test);
 void conform_case_id(const conform_case *, char id[CONFORM_ID]);
-const char *conform_case_family(const conform_case *); /* the operator */
+uint64_t conform_case_seed(const conform_case *, uint64_t seed); /* of its inputs: the same wherever it stands in a list */
+const char *conform_case_family(const conform_case *);           /* the operator */
 /* The graph as text and the values of its symbols n, m, k; false: this combination makes no sense. */
 bool conform_case_text(const conform_case *, char text[CONFORM_TEXT], int64_t symbols[3]);
 bool conform_case_exact(const conform_case *);                        /* its results must be the reference's bit by bit */
@@ -96,6 +97,11 @@ typedef struct conform_report {
 bool conform_read_excuses(const char *path, conform_excuse **, uint32_t *count, snt_diag *);
 void conform_report_device(void *report, const snt_device_info *);
 void conform_report_case(void *report, const conform_case *, const conform_verdict *);
+/* The text or number of a key in one line of our own JSON, unescaped; false: not there. */
+bool conform_field(const char *line, const char *key, char *out, size_t size);
 /* One HTML page over files of JSON lines. */
 snt_result conform_write_page(uint32_t count, char *const *paths, const char *out, snt_diag *);
+/* pack.c: runs as one submission; a submission's bytes and some of its cases checked again. The exit code. */
+snt_result conform_pack(uint32_t count, char *const *paths, const char *out, snt_diag *);
+int conform_verify(const char *path, uint32_t wanted, uint64_t seed, snt_diag *);
 #endif

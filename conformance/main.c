@@ -8,7 +8,9 @@
 
 static const char usage_text[] =
     "usage: sinter conform [--device D] [--profile smoke|standard|full] [options]\n"
-    "       sinter conform report FILE.jsonl.. -o PAGE.html\n\n"
+    "       sinter conform report FILE.jsonl.. -o PAGE.html\n"
+    "       sinter conform pack FILE.jsonl.. -o SUBMISSION\n"
+    "       sinter conform verify SUBMISSION [--count N] [--seed N]\n\n"
     "Runs generated cases on a device, each judged by an f64 reference with a bound for every element, and says who is wrong. TAP 13 on "
     "standard\n"
     "output; exit code 0: all passed, 1: not, 2: wrong usage.\n\n"
@@ -157,11 +159,20 @@ static int run_device(const options *o, const conform_list *list, const char *se
   return 0;
 }
 
-static bool is_named(const char *names, const char *id) {
-  const size_t length = strlen(id);
-  for (const char *at = strstr(names, id); at; at = strstr(at + 1, id))
-    if ((at == names || at[-1] == '\n') && (at[length] == '\n' || !at[length])) return true;
-  return false;
+static int by_text(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
+
+/* The lines of a text that are not empty, sorted; the text is cut into them. */
+static char **lines_of(char *text, uint32_t *count) {
+  uint32_t most = 1;
+  for (const char *c = text; *c; c++) most += *c == '\n';
+  char **lines = malloc(most * sizeof *lines);
+  *count = 0;
+  for (char *line = text, *next; lines && line; line = next) {
+    if ((next = strchr(line, '\n'))) *next++ = 0;
+    if (*line) lines[(*count)++] = line;
+  }
+  if (lines) qsort(lines, *count, sizeof *lines, by_text);
+  return lines;
 }
 
 /* Keeps the cases that the file names; false: it cannot be read, or names one that there is not. */
@@ -170,12 +181,14 @@ static bool keep_named(conform_list *list, const char *path, snt_diag *diag) {
   size_t size;
   uint32_t kept = 0, wanted = 0;
   if (host_read_file(path, &names, &size, diag) != SNT_OK) return false;
-  for (const char *line = names; *line; line += strcspn(line, "\n"), line += *line == '\n') wanted += *line != '\n';
-  for (uint32_t i = 0; i < list->count; i++) {
+  char **lines = lines_of(names, &wanted);
+  for (uint32_t i = 0; lines && i < list->count; i++) {
     char id[CONFORM_ID];
+    const char *key = id;
     conform_case_id(&list->at[i], id);
-    if (is_named(names, id)) list->at[kept++] = list->at[i];
+    if (bsearch(&key, lines, wanted, sizeof *lines, by_text)) list->at[kept++] = list->at[i];
   }
+  free(lines);
   free(names);
   list->count = kept;
   return kept == wanted || host_fail(diag, SNT_E_ARG, "conform", "%s names %u cases, of which there are %u", path, wanted, kept) == SNT_OK;
@@ -202,7 +215,8 @@ static int run_suite(const options *o, conform_report *report) {
   return report->failed || !report->number;
 }
 
-static int make_page(int argc, char **argv) {
+/* report and pack: files into one. */
+static int join_runs(int argc, char **argv, snt_result (*join)(uint32_t, char *const *, const char *, snt_diag *)) {
   const char *out = NULL;
   char *files[64];
   uint32_t count = 0;
@@ -212,7 +226,7 @@ static int make_page(int argc, char **argv) {
     else if (count < 64) files[count++] = argv[i];
   }
   if (!out || !count) return fputs(usage_text, stderr), 2;
-  if (conform_write_page(count, files, out, &diag) == SNT_OK) return printf("%s: %u runs\n", out, count), 0;
+  if (join(count, files, out, &diag) == SNT_OK) return printf("%s: %u runs\n", out, count), 0;
   return fprintf(stderr, "sinter conform: %s\n", diag.text), 1;
 }
 
@@ -223,8 +237,15 @@ int main(int argc, char **argv) {
   conform_excuse *excuses = NULL;
   for (int i = 1; i < argc; i++)
     if (!strcmp(argv[i], "--help")) return fputs(usage_text, stdout), 0;
-  if (argc > 1 && !strcmp(argv[1], "report")) return make_page(argc, argv);
-  if (!read_options(&o, argc, argv)) return fputs(usage_text, stderr), 2;
+  if (argc > 1 && !strcmp(argv[1], "report")) return join_runs(argc, argv, conform_write_page);
+  if (argc > 1 && !strcmp(argv[1], "pack")) return join_runs(argc, argv, conform_pack);
+  const bool verifies = argc > 2 && !strcmp(argv[1], "verify");
+  if (!read_options(&o, argc - 2 * verifies, argv + 2 * verifies)) return fputs(usage_text, stderr), 2;
+  if (verifies) {
+    const int code = conform_verify(argv[2], o.count ? o.count : 20, o.seed, &diag);
+    if (diag.text[0]) fprintf(stderr, "sinter conform: %s\n", diag.text);
+    return code;
+  }
   if (o.expect && !conform_read_excuses(o.expect, &excuses, &report.excuse_count, &diag))
     return fprintf(stderr, "sinter conform: %s\n", diag.text), 2;
   if (o.json && !(report.json = fopen(o.json, "w"))) return fprintf(stderr, "sinter conform: %s cannot be written\n", o.json), 2;

@@ -21,12 +21,11 @@ typedef struct page {
   cell cells[MAX_FAMILIES][MAX_RUNS];
 } page;
 
-/* The text or number of a key in one line of our own JSON, unescaped; false: not there. */
-static bool field(const char *line, const char *key, char *out, size_t size) {
+bool conform_field(const char *line, const char *key, char *out, size_t size) {
   char wanted[40];
   snprintf(wanted, sizeof wanted, "\"%s\": ", key);
-  const char *at = strstr(line, wanted);
-  if (!at) return false;
+  const char *at = strstr(line, wanted), *end = strchr(line, '\n');
+  if (!at || (end && at > end)) return false;
   at += strlen(wanted);
   const bool quoted = *at == '"';
   size_t n = 0;
@@ -58,16 +57,16 @@ static cell *find_cell(page *p, const char *family, uint32_t run_number) {
 static bool count_line(page *p, uint32_t number, const char *line) {
   char family[WORD], result[16], ratio[32];
   run *r = &p->runs[number];
-  if (field(line, "suite", result, sizeof result)) {
-    return field(line, "device", r->device, sizeof r->device) && field(line, "name", r->name, sizeof r->name) &&
-           field(line, "driver", r->driver, sizeof r->driver);
+  if (conform_field(line, "suite", result, sizeof result)) {
+    return conform_field(line, "device", r->device, sizeof r->device) && conform_field(line, "name", r->name, sizeof r->name) &&
+           conform_field(line, "driver", r->driver, sizeof r->driver);
   }
-  if (!field(line, "family", family, sizeof family) || !field(line, "result", result, sizeof result)) return false;
+  if (!conform_field(line, "family", family, sizeof family) || !conform_field(line, "result", result, sizeof result)) return false;
   cell *c = find_cell(p, family, number);
   const uint32_t kind = result_of(result);
   if (!c || kind == CONFORM_RESULTS) return false;
   c->counts[kind]++, c->total++, r->cases++;
-  if (field(line, "ratio", ratio, sizeof ratio) && atof(ratio) > c->ratio) c->ratio = atof(ratio);
+  if (conform_field(line, "ratio", ratio, sizeof ratio) && atof(ratio) > c->ratio) c->ratio = atof(ratio);
   return true;
 }
 
@@ -144,10 +143,10 @@ static void put_matrix(ir_text *t, const page *p) {
 
 static void put_case(ir_text *t, const char *line) {
   static char id[CONFORM_ID], result[16], detail[2 * CONFORM_DETAIL], graph[CONFORM_TEXT];
-  if (!field(line, "result", result, sizeof result) || !strcmp(result, "pass") || !strcmp(result, "skip")) return;
+  if (!conform_field(line, "result", result, sizeof result) || !strcmp(result, "pass") || !strcmp(result, "skip")) return;
   detail[0] = graph[0] = 0;
-  (void)field(line, "id", id, sizeof id), (void)field(line, "detail", detail, sizeof detail),
-      (void)field(line, "graph", graph, sizeof graph);
+  (void)conform_field(line, "id", id, sizeof id), (void)conform_field(line, "detail", detail, sizeof detail),
+      (void)conform_field(line, "graph", graph, sizeof graph);
   ir_text_format(t, "<details><summary><b>%s</b> <code>%s</code></summary><p>", result, id);
   put_html(t, detail);
   ir_text_add(t, "</p><pre>");

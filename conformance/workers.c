@@ -72,7 +72,8 @@ static _Noreturn void be_child(const conform_run *run, int from, int to) {
   bool good = send_all(to, &words, sizeof words) && words.result == SNT_OK;
   while (good && receive_all(from, &index, sizeof index)) {
     conform_verdict verdict;
-    conform_judge(&device, &run->list->at[index], run->seed + index, &verdict);
+    const conform_case *c = &run->list->at[index];
+    conform_judge(&device, c, conform_case_seed(c, run->seed), &verdict);
     good = send_all(to, &verdict, sizeof verdict);
   }
   _exit(0); /* drivers' exit handlers are not what is tested */

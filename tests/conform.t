@@ -40,6 +40,16 @@ has '<summary><b>timeout' "$work/page.html" 'that shows the failures'
 [ "$("$conform" --list | wc -l)" -ge 20000 ]; result $? 'at least 20 000 cases'
 [ "$("$conform" --list | head -400 | sed 's/\..*//' | sort -u | wc -l)" -ge 100 ]; result $? 'whose beginning covers the operators'
 
+"$conform" --device interp --count 12 --json "$work/run.jsonl" >/dev/null 2>&1
+"$conform" pack "$work/run.jsonl" -o "$work/submission" >"$work/log" 2>&1
+result $? 'a run is packed'
+"$conform" verify "$work/submission" --count 3 >"$work/log" 2>&1
+result $? 'and its cases pass again with the same errors'
+sed 's/"kernels": 1/"kernels": 2/' "$work/submission" >"$work/forged"
+"$conform" verify "$work/forged" >"$work/log" 2>&1
+[ $? = 1 ]; result $? 'a changed submission is refused'
+has 'its checksum differs' "$work/log" 'by its checksum'
+
 if "$conform" --time 0 --cases tests/conform.seeds >"$work/seeds" 2>&1; then status=0; else status=1; fi
 result $status "the cases that once failed, on every device: $(grep -c '^ok' "$work/seeds")"
 grep -A1 '^not ok' "$work/seeds" | sed 's/^/# /'
