@@ -202,6 +202,7 @@ snt_result vk_memory_create(vk_device *, VkDeviceSize bytes, VkBufferUsageFlags,
 void vk_memory_destroy(vk_device *, vk_memory *);
 snt_result vk_buffer_create(rt_device *, uint64_t bytes, rt_buffer **out, snt_diag *);
 void vk_buffer_destroy(rt_buffer *);
+uint64_t vk_slot_bytes(const vk_device *, uint32_t kind); /* most of a binding: the storage range, or as many texels as a view may have */
 VkResult vk_buffer_view(vk_buffer *, uint64_t offset, uint64_t bytes, uint32_t kind, VkBufferView *out);
 snt_result vk_upload(rt_stream *, rt_buffer *, uint64_t offset, const void *src, uint64_t bytes, snt_diag *);
 snt_result vk_download(rt_stream *, rt_buffer *, uint64_t offset, void *dst, uint64_t bytes, snt_diag *);

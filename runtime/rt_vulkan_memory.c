@@ -120,6 +120,11 @@ static const struct {
     [RT_SLOT_F16X4] = {VK_FORMAT_R16G16B16A16_SFLOAT, 8},  [RT_SLOT_U8X4] = {VK_FORMAT_R8G8B8A8_UINT, 4},
 };
 
+uint64_t vk_slot_bytes(const vk_device *device, uint32_t kind) {
+  const uint32_t texel = kind < IR_COUNT(texels) ? texels[kind].bytes : 0;
+  return texel ? (uint64_t)device->max_texels * texel : device->base.profile.max_buffer_bytes;
+}
+
 static VkResult make_view(vk_device *device, vk_buffer *buffer, uint64_t offset, uint64_t bytes, uint32_t kind, VkBufferView *out) {
   uint32_t texel = texels[kind].bytes;
   uint64_t range = (bytes + texel - 1) / texel * texel;

@@ -63,9 +63,10 @@ static snt_result check_ranges(const vk_device *device, const rt_dispatch *dispa
   for (uint32_t slot = 0; slot < dispatch->binding_count; slot++) {
     SNT_TRY(check_image(dispatch, slot, diag));
     if (((const vk_buffer *)dispatch->bindings[slot].buffer)->image) continue;
-    if (dispatch->bindings[slot].bytes <= device->base.profile.max_buffer_bytes) continue;
+    const uint64_t most = vk_slot_bytes(device, ((const vk_pipeline *)dispatch->pipeline)->kinds[slot]);
+    if (dispatch->bindings[slot].bytes <= most) continue;
     return ir_fail(diag, SNT_E_LIMIT, "submit", 0, "slot %u has %llu bytes, a binding may have %llu", slot,
-                   (unsigned long long)dispatch->bindings[slot].bytes, (unsigned long long)device->base.profile.max_buffer_bytes);
+                   (unsigned long long)dispatch->bindings[slot].bytes, (unsigned long long)most);
   }
   return SNT_OK;
 }
