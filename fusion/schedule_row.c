@@ -21,6 +21,7 @@ typedef struct row_job {
   uint32_t staged_count, staged[MAX_SWEEPS], staged_in[MAX_SWEEPS];
   ir_expr group_var, groups;
   uint32_t lanes, items;
+  bool follows; /* a row is contiguous, and the next one begins where it ends */
   ir_expr item;
 } row_job;
 
@@ -169,6 +170,26 @@ static bool full_output_access(const row_job *j, uint32_t node, map_access *at) 
   return false;
 }
 
+/* Rows lie one after another: where the one at hand is finished, the next one is on its way. Hardware does not look beyond a page. */
+static void fetch_next_row(row_job *j, const map_access *at) {
+  enum { LONG_ROW = 1024 };
+  emit *e = j->e;
+  expr_pool *x = e->x;
+  int64_t columns, coef;
+  if (!j->follows || e->lanes < 2 || !expr_is_const(x, j->columns, &columns) || columns * 4 < LONG_ROW) return;
+  for (uint32_t i = 0; i < j->group->input_count; i++) {
+    const uint32_t node = j->group->inputs[i];
+    ir_expr rest;
+    if (!is_full(j, node) || ir_at(e->g, node)->type.dtype != SNT_F32) continue;
+    const ir_expr offset = expr_add(x, map_linear(x, at, j->full.dims), j->columns);
+    if (!expr_split_affine(x, offset, e->lane_var, &coef, &rest) || coef != 1) continue;
+    const uint32_t index = emit_expr(e, rest);
+    const kir_inst fetch = {
+        .op = KIR_prefetch, .index = emit_bind(e, fusion_buffer_of(e->c, node), KIR_READ), .lanes = (int32_t)(4 * e->lanes)};
+    kir_put(e->k, &fetch, 1, &index);
+  }
+}
+
 static void store_column(emit *e, void *user, ir_expr column) {
   row_job *j = user;
   ir_expr reduced_dims[SNT_MAX_RANK], reduced_at[SNT_MAX_RANK];
@@ -179,6 +200,7 @@ static void store_column(emit *e, void *user, ir_expr column) {
   map_access at = {.rank = j->full.rank};
   for (uint32_t d = 0, r = 0; d < j->full.rank; d++) at.at[d] = j->reduced[d] ? reduced_at[r++] : j->at[d];
   const ir_expr elements = ir_tensor_elements(e->x, &j->full);
+  fetch_next_row(j, &at);
   for (uint32_t i = 0; i < j->group->output_count; i++) {
     const uint32_t node = j->group->outputs[i];
     map_access own = at;
@@ -277,6 +299,8 @@ static snt_result build_rows_explicit(row_job *j) {
   const ir_expr first = expr_mul(x, j->group_var, expr_int(x, per));
   const ir_expr last = per == 1 ? expr_add(x, first, 1) : expr_min(x, expr_add(x, first, expr_int(x, per)), j->rows);
   ir_expr kept_at[SNT_MAX_RANK];
+  j->follows = per > 1 && c->options->profile->caps.prefetch;
+  for (uint32_t d = 0; d + 1 < j->full.rank; d++) j->follows &= !(j->reduced[d] && !j->reduced[d + 1]);
   const ir_expr row = per == 1 ? first : emit_loop(j->e, &(emit_loop_info){.name = "row", .lo = first, .hi = last, .step = 1});
   map_delinear(x, row, j->kept_rank, j->kept, kept_at);
   set_row(j, kept_at);
