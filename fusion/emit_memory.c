@@ -104,7 +104,7 @@ static uint32_t load_raw(emit *e, uint32_t memory, ir_expr offset, uint32_t coun
 }
 
 uint32_t emit_load(emit *e, uint32_t memory, int32_t dtype, ir_expr offset, uint32_t count, const map_condition *conditions) {
-  if (e->failed) return 0;
+  if (e->failed || memory >= e->k->memories.count) return 0; /* out of memory for its description, too */
   return widen(e, dtype, load_raw(e, memory, offset, count, conditions));
 }
 
