@@ -1,7 +1,7 @@
 /* What a program is made of and why: kernels with the user's node names, bytes against the unfused plan, and every decision. As text or JSON. */
-#include "api/handles.h"
+#include "api/explain_private.h"
 
-static double at_hints(const snt_program *p, ir_expr e) {
+double explain_at_hints(const snt_program *p, ir_expr e) {
   int64_t values[64], out;
   for (uint32_t i = 0; i < p->pool.symbols.count && i < 64; i++) {
     const expr_symbol *s = &p->pool.symbols.at[i];
@@ -11,35 +11,51 @@ static double at_hints(const snt_program *p, ir_expr e) {
 }
 
 /* The innermost loop around a step, or null. */
-static const plan_loop *loop_of(const snt_program *p, uint32_t step) {
+const plan_loop *explain_loop_of(const snt_program *p, uint32_t step) {
   const plan_loop *inner = NULL;
   for (uint32_t i = 0; i < p->plan.loops.count; i++)
     if (p->plan.loops.at[i].first <= step && step < p->plan.loops.at[i].end) inner = &p->plan.loops.at[i];
   return inner;
 }
 
-/* How often a step runs, at the hints. */
+static bool guards_hold(const snt_program *p, const plan_step *s) {
+  for (uint32_t i = 0; i < s->guard_count; i++) {
+    const double value = explain_at_hints(p, s->guards[i].value);
+    if (value < explain_at_hints(p, s->guards[i].lo) || value >= explain_at_hints(p, s->guards[i].hi)) return false;
+  }
+  return true;
+}
+
+bool explain_runs(const snt_program *p, uint32_t step) {
+  const plan_step *s = &p->plan.steps.at[step];
+  if (explain_loop_of(p, step)) return true; /* its guards may ask for the trip */
+  for (uint32_t i = 0; s->choice && i < step; i++)
+    if (p->plan.steps.at[i].choice == s->choice && guards_hold(p, &p->plan.steps.at[i])) return false;
+  return guards_hold(p, s);
+}
+
+/* How often a step runs, at the hints; of steps for different extents one does. */
 static double times(const snt_program *p, uint32_t step) {
-  double n = 1;
+  double n = explain_runs(p, step);
   for (uint32_t i = 0; i < p->plan.loops.count; i++)
-    if (p->plan.loops.at[i].first <= step && step < p->plan.loops.at[i].end) n *= at_hints(p, p->plan.loops.at[i].trips);
+    if (p->plan.loops.at[i].first <= step && step < p->plan.loops.at[i].end) n *= explain_at_hints(p, p->plan.loops.at[i].trips);
   return n;
 }
 
 /* The graph that the nodes of a step are of: that of the loop's body, or the working graph. */
 static const ir_graph *graph_of(const snt_program *p, uint32_t step) {
-  const plan_loop *l = loop_of(p, step);
+  const plan_loop *l = explain_loop_of(p, step);
   return l && l->body && l->body <= p->fusion.body_graphs.count ? p->fusion.body_graphs.at[l->body - 1] : p->fusion.graph;
 }
 
 /* The user's name of a node; else its number with its operator. */
-static void node_name(const ir_graph *g, uint32_t node, ir_text *out) {
+void explain_name(const ir_graph *g, uint32_t node, ir_text *out) {
   const char *name = ir_node_name(g, node);
   if (*name) ir_text_add(out, name);
   else ir_text_format(out, "%s.%u", ir_ops[ir_at(g, node)->op].name, ir_at(g, node)->origin ? ir_at(g, node)->origin : node);
 }
 
-static void quoted(const char *text, ir_text *out) {
+void explain_quoted(const char *text, ir_text *out) {
   ir_text_add(out, "\"");
   for (; *text; text++) {
     if (*text == '"' || *text == '\\') ir_text_format(out, "\\%c", *text);
@@ -52,8 +68,8 @@ static void quoted(const char *text, ir_text *out) {
 static void json_name(const ir_graph *g, uint32_t node, ir_arena *arena, ir_text *out) {
   ir_text name;
   ir_text_init(&name, arena);
-  node_name(g, node, &name);
-  quoted(name.failed ? "" : name.at, out);
+  explain_name(g, node, &name);
+  explain_quoted(name.failed ? "" : name.at, out);
 }
 
 typedef struct totals {
@@ -62,7 +78,7 @@ typedef struct totals {
 static totals count_bytes(const snt_program *p) {
   totals t = {0, p->fusion.bytes_unfused};
   for (uint32_t i = 0; i < p->plan.steps.count; i++)
-    t.moved += times(p, i) * (at_hints(p, p->plan.steps.at[i].bytes_read) + at_hints(p, p->plan.steps.at[i].bytes_written));
+    t.moved += times(p, i) * (explain_at_hints(p, p->plan.steps.at[i].bytes_read) + explain_at_hints(p, p->plan.steps.at[i].bytes_written));
   return t;
 }
 
@@ -80,14 +96,15 @@ static void json_kernels(const snt_program *p, ir_arena *arena, ir_text *out) {
   ir_text_add(out, "  \"kernels\": [");
   for (uint32_t i = 0; i < p->plan.steps.count; i++) {
     const plan_step *s = &p->plan.steps.at[i];
-    ir_text_format(out, "%s\n    {\"name\": \"%s\", \"kind\": \"%s\", \"nodes\": [", i ? "," : "", s->name,
-                   p->plan.kernels.at[s->kernel].kind);
+    ir_text_format(out, "%s\n    {\"name\": \"%s\", \"kind\": \"%s\", \"kernel\": %u, \"nodes\": [", i ? "," : "", s->name,
+                   p->plan.kernels.at[s->kernel].kind, s->kernel);
     for (uint32_t n = 0; n < s->node_count; n++) {
       if (n) ir_text_add(out, ", ");
       json_name(graph_of(p, i), s->nodes[n], arena, out);
     }
     ir_text_format(out, "], \"bytes_read\": %.0f, \"bytes_written\": %.0f, \"flops\": %.0f, \"est_us\": %.3f, \"times\": %.0f}",
-                   at_hints(p, s->bytes_read), at_hints(p, s->bytes_written), step_flops(p, s), s->est_ns / 1e3, times(p, i));
+                   explain_at_hints(p, s->bytes_read), explain_at_hints(p, s->bytes_written), step_flops(p, s), s->est_ns / 1e3,
+                   times(p, i));
   }
   ir_text_add(out, "\n  ],\n");
 }
@@ -96,7 +113,7 @@ static void json_sentence(const fusion_decision *d, ir_arena *arena, ir_text *ou
   ir_text text;
   ir_text_init(&text, arena);
   fusion_decision_text(d, &text);
-  quoted(text.failed ? d->rule : text.at, out);
+  explain_quoted(text.failed ? d->rule : text.at, out);
 }
 
 static void json_decisions(const snt_program *p, ir_arena *arena, ir_text *out) {
@@ -108,7 +125,7 @@ static void json_decisions(const snt_program *p, ir_arena *arena, ir_text *out) 
     ir_text_add(out, ", \"consumer\": ");
     json_name(p->fusion.graph, d->consumer, arena, out);
     ir_text_format(out, ", \"taken\": %s, \"rule\": ", d->taken ? "true" : "false");
-    quoted(d->rule, out);
+    explain_quoted(d->rule, out);
     ir_text_format(out,
                    ", \"us_parts\": %.3f, \"us_fused\": %.3f, \"bytes_saved\": %.0f, \"registers\": %.0f, \"text\": ", d->ns_parts / 1e3,
                    d->ns_fused / 1e3, d->bytes_saved, d->registers);
@@ -134,21 +151,22 @@ static void explain_text(const snt_program *p, ir_text *out) {
   for (uint32_t i = 0; i < p->plan.steps.count; i++) {
     const plan_step *s = &p->plan.steps.at[i];
     ir_text_format(out, "  %-16s %-9s reads %.3f MB, writes %.3f MB, about %.2f us:", s->name, p->plan.kernels.at[s->kernel].kind,
-                   at_hints(p, s->bytes_read) / 1e6, at_hints(p, s->bytes_written) / 1e6, s->est_ns / 1e3);
+                   explain_at_hints(p, s->bytes_read) / 1e6, explain_at_hints(p, s->bytes_written) / 1e6, s->est_ns / 1e3);
     for (uint32_t n = 0; n < s->node_count; n++) {
       ir_text_add(out, " ");
-      node_name(graph_of(p, i), s->nodes[n], out);
+      explain_name(graph_of(p, i), s->nodes[n], out);
     }
-    if (loop_of(p, i)) ir_text_format(out, ", %.0f times", times(p, i));
+    if (explain_loop_of(p, i)) ir_text_format(out, ", %.0f times", times(p, i));
+    else if (!explain_runs(p, i)) ir_text_add(out, ", for other extents");
     ir_text_add(out, "\n");
   }
   ir_text_add(out, "decisions:\n");
   for (uint32_t i = 0; i < p->fusion.decisions.count; i++) {
     const fusion_decision *d = &p->fusion.decisions.at[i];
     ir_text_format(out, "  %s ", d->taken ? "+" : "-");
-    node_name(p->fusion.graph, d->producer, out);
+    explain_name(p->fusion.graph, d->producer, out);
     ir_text_add(out, " -> ");
-    node_name(p->fusion.graph, d->consumer, out);
+    explain_name(p->fusion.graph, d->consumer, out);
     ir_text_add(out, ": ");
     fusion_decision_text(d, out);
     ir_text_add(out, "\n");
@@ -157,18 +175,57 @@ static void explain_text(const snt_program *p, ir_text *out) {
 
 void api_explain(const snt_program *p, uint32_t format, ir_arena *temp, ir_text *out) {
   if (format == SNT_EXPLAIN_PLAN) plan_print(&p->plan, out);
+  else if (format == SNT_EXPLAIN_GRAPH) explain_graphs(p, temp, out);
+  else if (format > SNT_EXPLAIN_GRAPH) explain_dot(p, format == SNT_EXPLAIN_DOT_AFTER, temp, out);
   else if (p->texts[format]) ir_text_add(out, p->texts[format]);
   else if (format == SNT_EXPLAIN_JSON) explain_json(p, temp, out);
   else explain_text(p, out);
 }
 
 snt_result snt_program_explain(const snt_program *p, uint32_t format, char *text, size_t *length) {
-  if (!p || !length || format > SNT_EXPLAIN_PLAN) return SNT_E_ARG;
+  if (!p || !length || format > SNT_EXPLAIN_DOT_AFTER) return SNT_E_ARG;
+  if (format > SNT_EXPLAIN_PLAN && !p->fusion.graph) return SNT_E_UNSUPPORTED;
   ir_arena temp;
   ir_text out;
   ir_arena_init(&temp, &p->context->alloc);
   ir_text_init(&out, &temp);
   api_explain(p, format, &temp, &out);
+  const snt_result r = api_copy_text(&out, text, length);
+  ir_arena_free(&temp);
+  return r;
+}
+
+/* ---- decisions as data ---- */
+
+uint32_t snt_program_decision_count(const snt_program *p) { return p ? p->fusion.decisions.count : 0; }
+
+snt_result snt_program_decision(const snt_program *p, uint32_t number, snt_decision *out) {
+  if (!p || !out || number >= p->fusion.decisions.count) return SNT_E_ARG;
+  const fusion_decision *d = &p->fusion.decisions.at[number];
+  const ir_graph *g = p->fusion.graph;
+  *out = (snt_decision){.head = out->head,
+                        .producer = ir_at(g, d->producer)->origin,
+                        .consumer = ir_at(g, d->consumer)->origin,
+                        .producer_name = ir_node_name(g, d->producer),
+                        .consumer_name = ir_node_name(g, d->consumer),
+                        .rule = d->rule,
+                        .form = d->form,
+                        .taken = d->taken,
+                        .bindings = d->form == DECISION_RECOMPUTE && strcmp(d->rule, "bindings") ? 0 : d->count,
+                        .ns_parts = d->ns_parts,
+                        .ns_fused = d->ns_fused,
+                        .bytes_saved = d->bytes_saved,
+                        .registers = d->registers};
+  return SNT_OK;
+}
+
+snt_result snt_program_decision_text(const snt_program *p, uint32_t number, char *text, size_t *length) {
+  if (!p || !length || number >= p->fusion.decisions.count) return SNT_E_ARG;
+  ir_arena temp;
+  ir_text out;
+  ir_arena_init(&temp, &p->context->alloc);
+  ir_text_init(&out, &temp);
+  fusion_decision_text(&p->fusion.decisions.at[number], &out);
   const snt_result r = api_copy_text(&out, text, length);
   ir_arena_free(&temp);
   return r;

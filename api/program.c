@@ -24,6 +24,8 @@ static snt_result copy_graph(snt_program *p, const snt_graph *g, snt_diag *diag)
   if (!map || !expr_pool_copy(&p->pool, &p->arena, &g->pool)) return ir_fail(diag, SNT_E_HOST_MEM, "compile", 0, "out of host memory");
   ir_graph_init(&p->graph, &p->arena, &p->pool);
   snt_result r = ir_graph_copy_live(&g->graph, &p->graph, map);
+  for (uint32_t n = 1; r == SNT_OK && n < g->graph.nodes.count; n++) /* decisions and errors speak of the caller's values */
+    if (map[n] && !p->graph.nodes.at[map[n]].origin) p->graph.nodes.at[map[n]].origin = n;
   /* the copy takes over the pointer; the text must be the program's own */
   p->graph.title = ir_arena_text(&p->arena, g->graph.title ? g->graph.title : "main", strlen(g->graph.title ? g->graph.title : "main"));
   p->store = api_store_hold(g->store);

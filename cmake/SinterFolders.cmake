@@ -72,10 +72,10 @@ function(sinter_host_library)
   endif()
 endfunction()
 
-# sinter_programs(DIR d OUT o [NAME n] [LINK ...]): each file with a main() is a program in <build>/o, named after the file, or n;
+# sinter_programs(DIR d OUT o [NAME n] [LINK ...] [EXTRA file.c ...]): each file with a main() is a program in <build>/o, named after the file, or n;
 # the folder's files without one are linked into each.
 function(sinter_programs)
-  cmake_parse_arguments(PARSE_ARGV 0 arg "" "DIR;OUT;NAME" "LINK")
+  cmake_parse_arguments(PARSE_ARGV 0 arg "" "DIR;OUT;NAME" "LINK;EXTRA")
   file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${arg_DIR}/*.c)
   string(REPLACE "/" "_" prefix ${arg_DIR})
   set(mains "")
@@ -86,6 +86,7 @@ function(sinter_programs)
     endif()
   endforeach()
   list(REMOVE_ITEM sources ${mains})
+  list(APPEND sources ${arg_EXTRA})
   if(mains AND sources)
     add_library(${prefix}_shared OBJECT ${sources})
     sinter_program_settings(${prefix}_shared ${arg_LINK})

@@ -204,6 +204,7 @@ static void record(fusion_context *c, const plan_step *a, const plan_step *b, bo
                              .rule = rule,
                              .count = joint_bindings(a, b),
                              .limit = c->options->profile->max_bindings,
+                             .turn = UINT32_MAX,
                              .ns_parts = a->est_ns + b->est_ns,
                              .ns_fused = a->est_ns + b->est_ns - c->options->profile->launch_ns};
   if (!IR_PUSH(c->arena, &c->decisions, d)) c->plan->failed = true;

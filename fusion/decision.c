@@ -34,7 +34,9 @@ static void write_obstacle(const fusion_decision *d, ir_text *out) {
       ir_text_add(out, table[i].sentence);
       return;
     }
-  if (is(d, "bindings")) ir_text_format(out, "would fuse with %u bindings; this device has %u", d->count, d->limit);
+  if (is(d, "bindings") && d->form == DECISION_RECOMPUTE)
+    ir_text_format(out, "a kernel that computed it again would have %u bindings; this device has %u", d->count, d->limit);
+  else if (is(d, "bindings")) ir_text_format(out, "would fuse with %u bindings; this device has %u", d->count, d->limit);
   else if (is(d, "kind") && d->kinds[0] && d->kinds[1])
     ir_text_format(out, "no kernel is %s and then %s", kind_words[d->kinds[0]], kind_words[d->kinds[1]]);
   else ir_text_format(out, "no one kernel: %s", d->rule);

@@ -58,6 +58,7 @@ typedef struct fusion_decision {
   uint32_t producer, consumer; /* node numbers of the working graph; their origins and names are kept */
   uint8_t taken, form, kinds[2];
   uint32_t count, limit; /* bindings of the one kernel, or readers; bindings that the device has */
+  uint32_t turn;         /* of grouping, in which it was made: the newest of several knows the groups best */
   const char *rule, *what;
   double ns_parts, ns_fused, bytes_saved, registers; /* ns_fused 0: not priced */
 } fusion_decision;

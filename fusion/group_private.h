@@ -18,7 +18,7 @@ typedef struct grouping {
   uint32_t *inside;       /* per node: member of the union at hand */
   uint32_t *tried;        /* per node: seen by the search at hand */
   uint32_t *known;        /* decision + 1 by its edge, open addressing */
-  uint32_t known_size;
+  uint32_t known_size, turn;
   uint32_t *level; /* per group: greater than those of the groups that it reads */
 } grouping;
 

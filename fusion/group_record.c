@@ -34,6 +34,7 @@ void group_record(grouping *s, fusion_decision d) {
     return;
   }
   uint32_t *at = find(s, &d);
+  d.turn = ++s->turn;
   if (*at) c->decisions.at[*at - 1] = d;
   else if (IR_PUSH(c->arena, &c->decisions, d)) *at = c->decisions.count;
   else c->plan->failed = true;

@@ -13,7 +13,7 @@ typedef struct remat {
   fusion_group rest;                   /* of the owner, without what only the value needed; no members: it vanishes */
   fusion_group changed[MAX_READERS];
   double ns_before, ns_after, bytes_before, bytes_after;
-  uint32_t version;
+  uint32_t version, bindings; /* bindings: of the group that could not be */
 } remat;
 
 static bool is_output_of(const fusion_group *group, uint32_t node) {
@@ -100,7 +100,11 @@ static bool build_rest(grouping *s, remat *m, const char **why) {
     if (s->inside[owner->nodes[i]] == mark) nodes[count++] = owner->nodes[i];
   m->rest = (fusion_group){.kind = owner->kind, .nodes = nodes, .count = count, .dead = count == 0};
   if (!count) return true;
-  if (!group_finish(s, &m->rest, why)) return false;
+  m->bindings = 0;
+  if (!group_finish(s, &m->rest, why)) {
+    m->bindings = m->rest.input_count + m->rest.output_count;
+    return false;
+  }
   group_price(s, &m->rest);
   return true;
 }
@@ -108,7 +112,10 @@ static bool build_rest(grouping *s, remat *m, const char **why) {
 static bool build_readers(grouping *s, remat *m, const char **why) {
   const fusion_group cone = {.kind = GROUP_LOOP, .count = m->cone_count, .nodes = m->cone};
   for (uint32_t i = 0; i < m->reader_count; i++) {
-    if (!group_extend(s, &s->c->groups.at[m->readers[i]], &cone, &m->changed[i], why)) return false;
+    if (!group_extend(s, &s->c->groups.at[m->readers[i]], &cone, &m->changed[i], why)) {
+      m->bindings = m->changed[i].input_count + m->changed[i].output_count;
+      return false;
+    }
     group_price(s, &m->changed[i]);
     m->ns_after += m->changed[i].cost.ns;
     m->bytes_after += m->changed[i].cost.bytes;
@@ -169,7 +176,8 @@ static void record(group_run *r, const remat *m, const char *rule, bool taken) {
                                         .taken = taken,
                                         .form = DECISION_RECOMPUTE,
                                         .rule = rule,
-                                        .count = m->reader_count,
+                                        .count = strcmp(rule, "bindings") ? m->reader_count : m->bindings,
+                                        .limit = r->s.c->options->profile->max_bindings,
                                         .ns_parts = m->ns_before,
                                         .ns_fused = m->ns_after,
                                         .bytes_saved = m->bytes_before - m->bytes_after});

@@ -110,6 +110,7 @@ static result compile(snt_graph *graph, const snt_profile *profile, uint32_t num
   if (text && snt_program_explain(program, SNT_EXPLAIN_JSON, text, &length) == SNT_OK)
     out.bytes = number_after(text, "\"bytes_moved\": "); /* kernels: steps of the plan, in front of it */
   for (const char *at = text; at && (at = strstr(at, "{\"name\": ")) != NULL; at++) out.kernels++;
+  for (const char *at = text; at && (at = strstr(at, "\"times\": 0}")) != NULL; at++) out.kernels--; /* for other extents */
   free(text);
   snt_program_destroy(program);
   return out;

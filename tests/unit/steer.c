@@ -184,6 +184,37 @@ static void check_calls(snt_context *context) {
   snt_graph_destroy(graph);
 }
 
+/* Decisions as data: what the text says, in numbers. */
+static void check_decisions(snt_context *context) {
+  snt_diag diag = {0};
+  snt_program *program = NULL;
+  snt_profile *profile = NULL;
+  snt_graph *graph = read_graph(context, CHAIN, "never_fuse %b, %c", &diag);
+  (void)snt_profile_builtin(context, "dgpu", &profile);
+  const snt_compile_info info = {.head = SNT_HEAD(compile_info), .targets = SNT_TARGET_HOST};
+  (void)snt_compile(graph, profile, &info, &program, &diag);
+  bool apart = false, joined = false;
+  for (uint32_t i = 0; i < snt_program_decision_count(program); i++) {
+    snt_decision d = {.head = SNT_HEAD(decision)};
+    char text[256] = "";
+    size_t length = sizeof text;
+    if (!tap_ok(snt_program_decision(program, i, &d) == SNT_OK && snt_program_decision_text(program, i, text, &length) == SNT_OK,
+                "decision %u: %s", i, text))
+      continue;
+    if (!strcmp(d.rule, "never_fuse") && d.producer == snt_graph_find(graph, "b") && d.consumer == snt_graph_find(graph, "c"))
+      apart = !d.taken && !strcmp(d.producer_name, "b") && !strcmp(d.consumer_name, "c") && d.ns_parts > 0;
+    if (d.taken && d.form == SNT_DECISION_PAIR) joined |= d.ns_fused > 0 && d.ns_fused < d.ns_parts && d.bytes_saved > 0 && d.registers > 0;
+  }
+  tap_ok(apart, "b and c stay apart, by their values and names");
+  tap_ok(joined, "what was joined saves time and bytes");
+  snt_decision none = {.head = SNT_HEAD(decision)};
+  tap_ok(snt_program_decision(program, snt_program_decision_count(program), &none) == SNT_E_ARG && snt_program_decision_count(NULL) == 0,
+         "there are no more");
+  snt_program_destroy(program);
+  snt_profile_destroy(profile);
+  snt_graph_destroy(graph);
+}
+
 int main(void) {
   snt_context *context = NULL;
   tap_begin();
@@ -192,6 +223,7 @@ int main(void) {
   tap_is_int(bindings_with(context, ""), 2, "the chain reads one buffer and writes one");
   tap_is_int(bindings_with(context, "keep %b"), 3, "and one more when a value is kept");
   check_calls(context);
+  check_decisions(context);
   snt_context_destroy(context);
   return tap_done();
 }

@@ -3,7 +3,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+static int explain_page(const tool_options *options) {
+  tool_session s;
+  snt_result r = tool_open(&s, options, options->device != NULL);
+  if (r == SNT_OK && !options->out) r = host_fail(&s.diag, SNT_E_ARG, "explain", "--html needs -o PAGE.html");
+  if (r == SNT_OK) r = tool_load(&s);
+  if (r == SNT_OK) r = tool_need_graph(&s);
+  if (r == SNT_OK) r = tool_compile(&s, SNT_TARGET_OPENCL | SNT_TARGET_SPIRV | SNT_TARGET_CUDA);
+  if (r == SNT_OK) r = tool_write_page(&s, options->out);
+  const int code = r == SNT_OK ? EXIT_GOOD : tool_fail(&s, r);
+  tool_close(&s);
+  return code;
+}
+
 int command_explain(const tool_options *options) {
+  if (options->html) return explain_page(options);
   tool_session s;
   snt_result r = tool_open(&s, options, options->device != NULL);
   if (r == SNT_OK) r = tool_load(&s);

@@ -40,7 +40,7 @@ static snt_result measure_least(tool_session *s, snt_stream *stream, const snt_r
   return r;
 }
 
-static snt_result measure_steps(tool_session *s, const tool_tensor *tensors, uint32_t count, uint64_t *ns, uint32_t *steps) {
+snt_result tool_measure_steps(tool_session *s, const tool_tensor *tensors, uint32_t count, uint64_t *ns, uint32_t *steps) {
   snt_argument arguments[TOOL_MAX_PORTS] = {{0, 0, NULL, 0, NULL, 0}};
   snt_stream *stream = NULL;
   uint32_t used = 0;
@@ -67,7 +67,7 @@ static snt_result write_trace(tool_session *s, const tool_tensor *tensors, uint3
   uint64_t *ns = calloc(snt_exec_step_count(s->exec) + 1, sizeof *ns);
   uint32_t steps = snt_exec_step_count(s->exec) + 1;
   double at = 0;
-  snt_result r = ns ? measure_steps(s, tensors, count, ns, &steps) : SNT_E_HOST_MEM;
+  snt_result r = ns ? tool_measure_steps(s, tensors, count, ns, &steps) : SNT_E_HOST_MEM;
   FILE *f = r == SNT_OK ? fopen(s->options.trace, "w") : NULL;
   if (r == SNT_OK && !f) r = host_fail(&s->diag, SNT_E_ARG, "trace", "cannot write %s", s->options.trace);
   if (r == SNT_OK) fprintf(f, "{\"traceEvents\": [");

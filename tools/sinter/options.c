@@ -21,7 +21,7 @@ static const option_info table[] = {
     {"--serve", FLAG, AT(serve), 0, 0}, {"--no-unfused", FLAG, AT(no_unfused), 0, 0}, {"--share", TEXT, AT(share), 0, 0},
     {"--jobs", NUMBER, AT(jobs), 0, 0}, {"--timeout", NUMBER, AT(timeout), 0, 0}, {"--rtol", TEXT, AT(rtol), 0, 0}, {"--atol", TEXT, AT(atol), 0, 0},
     {"--unfused=nodes", COMPILE, 0, 0, SNT_COMPILE_UNFUSED_NODES}, {"--unfused", COMPILE, 0, 0, SNT_COMPILE_UNFUSED}, {"--no-rewrites", COMPILE, 0, 0, SNT_COMPILE_NO_REWRITES},
-    {"--fuse", LIST, AT(fuse), AT(fuse_count), TOOL_MAX_FUSE},
+    {"--html", FLAG, AT(html), 0, 0}, {"--fuse", LIST, AT(fuse), AT(fuse_count), TOOL_MAX_FUSE},
 };
 // clang-format on
 

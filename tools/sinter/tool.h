@@ -18,7 +18,7 @@ typedef struct tool_options {
   uint32_t fuse_count;
   char *const *paths; /* all that is no option; `model` is the first */
   uint32_t path_count, image_count, input_count, output_count, dim_count, compile_flags, runs, jobs, timeout;
-  bool check, json, quiet, quick, processor_time, serve, no_unfused;
+  bool check, json, quiet, quick, html, processor_time, serve, no_unfused;
 } tool_options;
 /* Fills from argv after the subcommand; an unknown option or a missing value is an error on stderr and false. */
 bool tool_parse(tool_options *, int argc, char **argv);
@@ -41,9 +41,10 @@ typedef struct tool_session {
   snt_diag diag;
 } tool_session;
 snt_result tool_open(tool_session *, const tool_options *, bool with_device); /* context, cache, added backends, device or profile */
-snt_result tool_load(tool_session *);       /* the model, or a saved program: then `program` is set and `graph` is null */
-snt_result tool_steer(tool_session *);      /* of tool_load: the contracts of --fuse, into the graph */
-snt_result tool_need_graph(tool_session *); /* an error for a saved program */
+snt_result tool_load(tool_session *);                         /* the model, or a saved program: then `program` is set and `graph` is null */
+snt_result tool_steer(tool_session *);                        /* of tool_load: the contracts of --fuse, into the graph */
+snt_result tool_write_page(tool_session *, const char *path); /* explain --html */
+snt_result tool_need_graph(tool_session *);                   /* an error for a saved program */
 bool tool_is_onnx(const char *path);
 void tool_forget_data(void);                               /* that constants of a text came from */
 snt_result tool_compile(tool_session *, uint32_t targets); /* and settles the symbols from --dim, else their hints */
@@ -67,6 +68,8 @@ typedef struct tool_tensor {
 } tool_tensor;
 snt_result tool_make_tensors(tool_session *, tool_tensor *tensors,
                              uint32_t *count); /* all ports, inputs filled from --input, else seeded random */
+/* The time of each step on buffers of the device, the least of --runs; *steps is the room, then how many ran. */
+snt_result tool_measure_steps(tool_session *, const tool_tensor *tensors, uint32_t count, uint64_t *ns, uint32_t *steps);
 void tool_free_tensors(tool_tensor *, uint32_t count);
 snt_result tool_write_outputs(tool_session *, const tool_tensor *, uint32_t count);
 void tool_fill_random(tool_tensor *, uint64_t seed); /* uniform in [-1, 1) for floats, small integers otherwise */

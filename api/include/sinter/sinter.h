@@ -28,7 +28,7 @@ typedef struct snt_event snt_event;     /* completion and timings */
 // clang-format off
 enum {
   SNT_TYPE_context_info = 1, SNT_TYPE_diag, SNT_TYPE_compile_info, SNT_TYPE_device_info, SNT_TYPE_open_info, SNT_TYPE_exec_info, SNT_TYPE_run_info,
-  SNT_TYPE_job, SNT_TYPE_step, SNT_TYPE_port, SNT_TYPE_kernel
+  SNT_TYPE_job, SNT_TYPE_step, SNT_TYPE_port, SNT_TYPE_kernel, SNT_TYPE_decision
 };
 // clang-format on
 
@@ -143,8 +143,23 @@ SNT_API snt_result SNT_CALL snt_program_load_best(snt_device *, const void *blob
 SNT_API uint32_t SNT_CALL snt_pack_count(const void *blob, size_t size); /* 0: no pack */
 SNT_API snt_result SNT_CALL snt_pack_variant(const void *blob, size_t size, uint32_t variant, const void **out, size_t *out_size);
 SNT_API const char *SNT_CALL snt_program_profile(const snt_program *); /* name of the profile it was compiled for */
-enum { SNT_EXPLAIN_TEXT = 0, SNT_EXPLAIN_JSON = 1, SNT_EXPLAIN_PLAN = 2 };
+/* GRAPH: the graph as given and as its kernels compute it, as JSON; DOT_BEFORE and DOT_AFTER: the same for graphviz. A loaded program has no graphs:
+   SNT_E_UNSUPPORTED. */
+enum { SNT_EXPLAIN_TEXT = 0, SNT_EXPLAIN_JSON, SNT_EXPLAIN_PLAN, SNT_EXPLAIN_GRAPH, SNT_EXPLAIN_DOT_BEFORE, SNT_EXPLAIN_DOT_AFTER };
 SNT_API snt_result SNT_CALL snt_program_explain(const snt_program *, uint32_t format, char *text, size_t *length);
+/* What was considered and chosen, an edge a record, in the order of SNT_EXPLAIN_JSON; none for a loaded program. Names are borrowed, "" where there is none. */
+enum { SNT_DECISION_PAIR = 0, SNT_DECISION_WHOLE, SNT_DECISION_RECOMPUTE, SNT_DECISION_LAUNCH, SNT_DECISION_BODY };
+typedef struct snt_decision {
+  snt_out_head head;
+  snt_value producer, consumer; /* of the graph that was compiled; 0: of no one value of it */
+  const char *producer_name, *consumer_name, *rule;
+  uint32_t form, taken, bindings; /* bindings: of the one kernel, 0: unknown */
+  double ns_parts, ns_fused;      /* estimated; ns_fused 0: not priced */
+  double bytes_saved, registers;
+} snt_decision;
+SNT_API uint32_t SNT_CALL snt_program_decision_count(const snt_program *);
+SNT_API snt_result SNT_CALL snt_program_decision(const snt_program *, uint32_t number, snt_decision *out);
+SNT_API snt_result SNT_CALL snt_program_decision_text(const snt_program *, uint32_t number, char *text, size_t *length); /* a sentence */
 enum { SNT_PORT_INPUT = 1, SNT_PORT_OUTPUT, SNT_PORT_STATE };
 typedef struct snt_port {
   snt_out_head head;

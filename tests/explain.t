@@ -1,0 +1,68 @@
+#!/usr/bin/perl
+# sinter explain --html: one page that holds all it needs: the graphs drawn, with graphviz and without, the kernels in three languages, a reason on every
+# edge between kernels, the numbers of the text. Output: TAP.
+use strict;
+use warnings;
+use Test::More;
+use File::Temp qw(tempdir);
+use JSON::PP;
+use FindBin;
+chdir "$FindBin::Bin/.." or die $!;
+print "TAP version 13\n";
+my $sinter = ($ENV{SNT_BUILD} // 'build/release') . '/sinter';
+$sinter = "$FindBin::Bin/../$sinter" unless $sinter =~ m{^/};
+my $dir = tempdir(CLEANUP => 1);
+my $has_dot = grep { -x "$_/dot" } split /:/, $ENV{PATH};
+
+sub slurp { my ($path) = @_; open my $in, '<', $path or return ''; local $/; return <$in> }
+
+sub check_page {
+  my ($name, $pattern, $options, $drawn) = @_;
+  my $page = "$dir/page.html";
+  unlink $page;
+  my $said = `$sinter explain tests/patterns/$pattern.snt $options --html -o $page 2>&1`;
+  is($?, 0, "$name: written") or diag $said;
+  my $html = slurp($page);
+  (my $plain = $html) =~ s{http://www\.w3\.org/\S+}{}g;
+  unlike($plain, qr{(?:src|href)\s*=\s*["']|https?://|\@import|url\(}, "$name: nothing from elsewhere");
+  my ($json) = $html =~ m{<script id="data" type="application/json">(.*?)</script>}s;
+  my $data = eval { JSON::PP->new->decode($json // '') };
+  ok($data, "$name: the data is JSON") or return diag $@;
+  my @kernels = @{$data->{explain}{kernels}};
+  my $listed = `$sinter explain tests/patterns/$pattern.snt $options --json`;
+  my $text = decode_json($listed);
+  is(scalar @kernels, scalar @{$text->{kernels}}, "$name: the kernels of the text");
+  my @without = grep { keys %{$data->{sources}[$_->{kernel}]} != 3 } @kernels;
+  is(scalar @without, 0, "$name: each kernel in three languages");
+  for my $which (['before', 'b'], ['after', 'a']) {
+    my ($graph, $letter) = ($data->{graphs}{$which->[0]}, $which->[1]);
+    my @bad = grep { $_->{from} >= @{$graph->{nodes}} || $_->{to} >= @{$graph->{nodes}} } @{$graph->{edges}};
+    is(scalar @bad, 0, "$name: edges $which->[0] join nodes");
+    next unless $drawn;
+    my $nodes = () = $html =~ /<g id="$letter\d+" class="node/g;
+    my $edges = () = $html =~ /<g id="${letter}e\d+" class="edge/g;
+    is("$nodes nodes, $edges edges", @{$graph->{nodes}} . ' nodes, ' . @{$graph->{edges}} . ' edges', "$name: the drawing $which->[0] has them all");
+  }
+  my ($nodes, $decisions) = ($data->{graphs}{after}{nodes}, $data->{explain}{decisions});
+  my @between = grep { my ($a, $b) = map { $nodes->[$_]{step} } @$_{qw(from to)}; $a >= 0 && $b >= 0 && $a != $b } @{$data->{graphs}{after}{edges}};
+  my @dumb = grep { $_->{decision} < 0 || $decisions->[$_->{decision}]{taken} || !length $decisions->[$_->{decision}]{text} } @between;
+  is(scalar @dumb, 0, "$name: each of " . @between . ' edges between kernels has its reason');
+  return ($data, $said, $html);
+}
+
+my ($data) = check_page('graphviz', 'p36_encoder', '--profile dgpu', $has_dot);
+ok($has_dot || $data, 'graphviz is not here') unless $has_dot;
+{
+  local $ENV{PATH} = $dir; # no graphviz, no disassembler
+  my (undef, $said, $html) = check_page('without graphviz', 'p36_encoder', '--profile dgpu', 0);
+  like($said, qr/draws the graph itself/, 'which is said aloud');
+  unlike($html, qr/<svg[^>]*xmlns/, 'and leaves the drawing to the page');
+}
+($data) = check_page('bindings', 'p32_many_inputs', '--profile dgpu --mask bindings=6', $has_dot);
+my @reasons = map { $_->{text} } grep { $_->{rule} eq 'bindings' } @{$data->{explain}{decisions}};
+ok(@reasons && !(grep { !/would (?:fuse with|be one with|have) \d+ bindings; this device has 6/ } @reasons), 'the counterfactual has its numbers') or diag "@reasons";
+($data) = check_page('timed', 'p08_softmax', '--device interp --runs 2', $has_dot);
+is(scalar @{$data->{measured}}, scalar @{$data->{explain}{kernels}}, 'with a device each kernel has a time');
+my $refused = `$sinter explain tests/patterns/p08_softmax.snt --html 2>&1`;
+ok($? && $refused =~ /-o PAGE/, 'without a place for the page it says what is missing');
+done_testing;

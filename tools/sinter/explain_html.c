@@ -1,0 +1,205 @@
+/* sinter explain --html -o PAGE: one self-contained page. In: a compiled program, or one with an open device, whose kernels are then timed. Out: the
+   template explain.html with the data as JSON and the two graphs as SVG, drawn by graphviz where it is (else the page draws them itself, and says so). */
+#include "tools/sinter/explain_texts.h"
+#include "tools/sinter/tool.h"
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* ---- other programs as filters ---- */
+
+static char *read_all(FILE *f, size_t *size) {
+  if (fseek(f, 0, SEEK_END)) return NULL;
+  const long length = ftell(f);
+  char *text = length >= 0 ? malloc((size_t)length + 1) : NULL;
+  rewind(f);
+  if (!text || fread(text, 1, (size_t)length, f) != (size_t)length) {
+    free(text);
+    return NULL;
+  }
+  text[length] = 0;
+  *size = (size_t)length;
+  return text;
+}
+
+static int run_child(char *const *argv, FILE *in, FILE *out) {
+  int status = -1;
+  const pid_t child = fork();
+  if (child == 0) {
+    if (dup2(fileno(in), 0) < 0 || dup2(fileno(out), 1) < 0 || !freopen("/dev/null", "w", stderr)) _exit(127);
+    execvp(argv[0], argv);
+    _exit(127);
+  }
+  if (child < 0 || waitpid(child, &status, 0) != child) return -1;
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+/* What the program writes when it reads this; null when it is not here, or fails. */
+static char *filter(char *const *argv, const void *bytes, size_t size) {
+  FILE *in = tmpfile(), *out = tmpfile();
+  char *text = NULL;
+  size_t length;
+  if (in && out && fwrite(bytes, 1, size, in) == size && !fflush(in)) {
+    rewind(in);
+    if (run_child(argv, in, out) == 0) text = read_all(out, &length);
+  }
+  if (in) fclose(in);
+  if (out) fclose(out);
+  return text;
+}
+
+/* ---- JSON into a page ---- */
+
+/* Inside a script element nothing may look like its end. */
+static void put_data(FILE *f, const char *json) {
+  for (; *json; json++) {
+    if (json[0] == '<' && (json[1] == '/' || json[1] == '!')) fputs("\\u003c", f);
+    else fputc(*json, f);
+  }
+}
+
+static void put_string(FILE *f, const char *text, size_t length) {
+  fputc('"', f);
+  for (size_t i = 0; i < length && text[i]; i++) {
+    const unsigned char c = (unsigned char)text[i];
+    if (c == '"' || c == '\\') fprintf(f, "\\%c", c);
+    else if (c == '\n') fputs("\\n", f);
+    else if (c < 32 || c == '<') fprintf(f, "\\u%04x", c);
+    else fputc(c, f);
+  }
+  fputc('"', f);
+}
+
+static char *explanation(const tool_session *s, uint32_t format) {
+  size_t length = 0;
+  (void)snt_program_explain(s->program, format, NULL, &length);
+  char *text = length ? malloc(length) : NULL;
+  if (text && snt_program_explain(s->program, format, text, &length) == SNT_OK) return text;
+  free(text);
+  return NULL;
+}
+
+/* ---- sources ---- */
+
+static void put_spirv(FILE *f, const snt_kernel *k) {
+  char *const argv[] = {"spirv-dis", "--no-color", "--no-header", "-", NULL};
+  char *text = filter(argv, k->code, k->code_size);
+  char words[96];
+  snprintf(words, sizeof words, "; %zu words; spirv-dis was not found to show them", k->code_size / 4);
+  put_string(f, text ? text : words, text ? strlen(text) : strlen(words));
+  free(text);
+}
+
+static void put_sources(const tool_session *s, FILE *f) {
+  static const struct {
+    const char *name;
+    uint32_t target;
+  } languages[] = {{"OpenCL C", SNT_TARGET_OPENCL}, {"SPIR-V", SNT_TARGET_SPIRV}, {"CUDA C", SNT_TARGET_CUDA}};
+  fputs("\"sources\": [", f);
+  for (uint32_t i = 0; i < snt_program_kernel_count(s->program); i++) {
+    fputs(i ? ",\n{" : "\n{", f);
+    for (uint32_t l = 0, put = 0; l < sizeof languages / sizeof *languages; l++) {
+      snt_kernel k = {.head = SNT_HEAD(kernel)};
+      if (snt_program_kernel(s->program, i, languages[l].target, &k) != SNT_OK || !k.code) continue;
+      fprintf(f, "%s\"%s\": ", put++ ? ", " : "", languages[l].name);
+      if (languages[l].target == SNT_TARGET_SPIRV) put_spirv(f, &k);
+      else put_string(f, k.code, k.code_size);
+    }
+    fputs("}", f);
+  }
+  fputs("]", f);
+}
+
+/* ---- times ---- */
+
+static snt_result put_times(tool_session *s, FILE *f) {
+  tool_tensor tensors[TOOL_MAX_PORTS];
+  uint32_t count = 0, steps = 0;
+  uint64_t *ns = NULL;
+  snt_program *whole = s->program, *own = NULL;
+  snt_result r = s->device ? tool_compile_flags(s, 0, s->options.compile_flags, &own) : SNT_OK; /* for the device, not for reading */
+  if (own) s->program = own;
+  for (uint32_t i = 0; i < snt_program_symbol_count(s->program); i++) { /* what the estimates are for */
+    snt_symbol symbol;
+    if (snt_program_symbol(s->program, i, &symbol) == SNT_OK) s->symbols[i] = symbol.hint > 0 ? symbol.hint : symbol.min;
+  }
+  if (r == SNT_OK && s->device) r = tool_make_tensors(s, tensors, &count);
+  if (r == SNT_OK && s->device) r = snt_exec_create(s->device, s->program, NULL, &s->exec, &s->diag);
+  if (r == SNT_OK && s->device) {
+    steps = snt_exec_step_count(s->exec) + 1;
+    ns = calloc(steps, sizeof *ns);
+    r = ns ? snt_exec_prepare(s->exec, &s->diag) : SNT_E_HOST_MEM;
+    if (r == SNT_OK) r = tool_measure_steps(s, tensors, count, ns, &steps);
+  }
+  fputs("\"measured\": [", f);
+  for (uint32_t i = 0; r == SNT_OK && i < steps; i++) fprintf(f, "%s%.3f", i ? ", " : "", (double)ns[i] / 1e3);
+  fputs("]", f);
+  if (s->device) tool_free_tensors(tensors, count);
+  free(ns);
+  s->program = whole;
+  if (own) {
+    snt_exec_destroy(s->exec);
+    s->exec = NULL;
+    snt_program_destroy(own);
+  }
+  return r;
+}
+
+/* ---- the page ---- */
+
+static snt_result put_all_data(tool_session *s, FILE *f) {
+  char *json = explanation(s, SNT_EXPLAIN_JSON), *graphs = explanation(s, SNT_EXPLAIN_GRAPH);
+  const char *model = strrchr(s->options.model, '/') ? strrchr(s->options.model, '/') + 1 : s->options.model;
+  snt_result r = json && graphs ? SNT_OK : host_fail(&s->diag, SNT_E_UNSUPPORTED, "explain", "a saved program has no graphs to draw");
+  if (r == SNT_OK) {
+    fputs("{\"model\": ", f);
+    put_string(f, model, strlen(model));
+    fputs(", \"device\": ", f);
+    put_string(f, s->device && s->options.device ? s->options.device : "", 64);
+    fprintf(f, ", \"sinter\": \"sinter %s\", \"runs\": %u,\n\"explain\": ", SNT_VERSION_TEXT, s->options.runs);
+    put_data(f, json);
+    fputs(",\n\"graphs\": ", f);
+    put_data(f, graphs);
+    fputs(",\n", f);
+    put_sources(s, f);
+    fputs(",\n", f);
+    r = put_times(s, f);
+    fputs("}\n", f);
+  }
+  free(json);
+  free(graphs);
+  return r;
+}
+
+static void put_svg(const tool_session *s, uint32_t format, FILE *f) {
+  char *const argv[] = {"dot", "-Tsvg", NULL};
+  char *dot = explanation(s, format), *svg = dot ? filter(argv, dot, strlen(dot)) : NULL;
+  const char *start = svg ? strstr(svg, "<svg") : NULL;
+  if (start) fputs(start, f);
+  else fprintf(stderr, "sinter: graphviz (dot) is not here, or failed: the page draws the graph itself\n");
+  free(dot);
+  free(svg);
+}
+
+snt_result tool_write_page(tool_session *s, const char *path) {
+  FILE *f = fopen(path, "w");
+  snt_result r = f ? SNT_OK : host_fail(&s->diag, SNT_E_ARG, "explain", "cannot write %s", path);
+  if (!s->options.runs) s->options.runs = 20;
+  for (const char *at = explain_texts[0].text; r == SNT_OK && *at;) {
+    const char *mark = strchr(at, '@');
+    fwrite(at, 1, mark ? (size_t)(mark - at) : strlen(at), f);
+    if (!mark) break;
+    const size_t word = strcspn(mark + 1, "@");
+    if (!strncmp(mark, "@DATA@", 6)) r = put_all_data(s, f);
+    else if (!strncmp(mark, "@SVG_BEFORE@", 12)) put_svg(s, SNT_EXPLAIN_DOT_BEFORE, f);
+    else if (!strncmp(mark, "@SVG_AFTER@", 11)) put_svg(s, SNT_EXPLAIN_DOT_AFTER, f);
+    else { /* not one of ours: "@media" */ fputc('@', f);
+      at = mark + 1;
+      continue;
+    }
+    at = mark + word + 2;
+  }
+  if (f && fclose(f) && r == SNT_OK) r = host_fail(&s->diag, SNT_E_ARG, "explain", "cannot write %s", path);
+  return r;
+}
