@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Dear operators (length 1) are measured in a kernel of their own, beside one that has the helpers alone: in chains they wait for each other. */
 /* A step of a chain: %v is the value so far, %x and %y are near one, %t the last line's result. Beside the operator asked for it holds `helpers` of the
    operator in row `of`; `own` times the operator itself. */
 typedef struct step_row {
@@ -22,15 +23,15 @@ static const step_row steps[] = {
     {"div", "f32", {"add %v, %y", "div %x, %t"}, 1, 1, ROW_SUB, 12},
     {"sqrt", "f32", {"add %v, %x", "sqrt %t"}, 1, 1, ROW_SUB, 12},
     {"rsqrt", "f32", {"add %v, %x", "rsqrt %t"}, 1, 1, ROW_SUB, 12},
-    {"exp", "f32", {"sub %x, %v", "exp %t"}, 1, 1, ROW_SUB, 8},
-    {"log", "f32", {"max %v, %x", "log %t"}, 1, 1, ROW_SUB, 8},
-    {"tanh", "f32", {"sub %x, %v", "tanh %t"}, 1, 1, ROW_SUB, 8},
-    {"sigmoid", "f32", {"sub %x, %v", "sigmoid %t"}, 1, 1, ROW_SUB, 8},
-    {"erf", "f32", {"sub %x, %v", "erf %t"}, 1, 1, ROW_SUB, 8},
-    {"sin", "f32", {"sub %x, %v", "sin %t"}, 1, 1, ROW_SUB, 8},
-    {"pow", "f32", {"max %v, %x", "pow %t, %y"}, 1, 1, ROW_SUB, 6},
-    {"exp", "f16", {"sub %x, %v", "exp %t"}, 1, 1, ROW_SUB_F16, 8},
-    {"exp", "f64", {"sub %x, %v", "exp %t"}, 1, 1, ROW_SUB_F64, 6},
+    {"exp", "f32", {"sub %x, %v", "exp %t"}, 1, 1, ROW_SUB, 1},
+    {"log", "f32", {"max %v, %x", "log %t"}, 1, 1, ROW_SUB, 1},
+    {"tanh", "f32", {"sub %x, %v", "tanh %t"}, 1, 1, ROW_SUB, 1},
+    {"sigmoid", "f32", {"sub %x, %v", "sigmoid %t"}, 1, 1, ROW_SUB, 1},
+    {"erf", "f32", {"sub %x, %v", "erf %t"}, 1, 1, ROW_SUB, 1},
+    {"sin", "f32", {"sub %x, %v", "sin %t"}, 1, 1, ROW_SUB, 1},
+    {"pow", "f32", {"max %v, %x", "pow %t, %y"}, 1, 1, ROW_SUB, 1},
+    {"exp", "f16", {"sub %x, %v", "exp %t"}, 1, 1, ROW_SUB_F16, 1},
+    {"exp", "f64", {"sub %x, %v", "exp %t"}, 1, 1, ROW_SUB_F64, 1},
     {"mul", "i32", {"xor %v, %y", "mul %t, %x"}, 1, 1, ROW_INT, 16},
     {"div", "i32", {"xor %v, %y", "div %t, %x"}, 1, 1, ROW_INT, 6},
 };
@@ -71,12 +72,13 @@ static double cycles_of(const calibration *c, double ns, double results) {
 }
 
 static bool measure_step(calibration *c, const step_row *row, double *cycles, double *noise) {
-  enum { SHORT = 4 };
+  const uint32_t base = row->length > 1 ? 4 : 0;
+  const step_row helpers = {row->op, row->type, {row->lines[0]}, 1, 0, 0, 1};
   const double elements = chain_elements(c);
   probe p[2] = {{0}};
   timing t[2];
-  snt_result r = make_chain(c, row, SHORT + row->length, elements, &p[0]);
-  if (r == SNT_OK) r = make_chain(c, row, SHORT, elements, &p[1]);
+  snt_result r = make_chain(c, row, base + row->length, elements, &p[0]);
+  if (r == SNT_OK) r = make_chain(c, base ? row : &helpers, base ? base : 1, elements, &p[1]);
   if (r == SNT_OK) r = probe_compare(c, &p[0], &p[1], t);
   for (int i = 0; i < 2; i++) probe_free(&p[i]);
   if (r != SNT_OK || t[0].ns <= t[1].ns) return false;
@@ -100,11 +102,12 @@ static void measure_steps(calibration *c) {
       c->skipped++;
       continue;
     }
-    double own = (whole[i] - row->helpers * whole[row->of]) / row->own;
+    double own = (whole[i] - (row->length > 1 ? row->helpers * whole[row->of] : 0)) / row->own;
     whole[i] /= row->own > 1 ? row->own : 1;          /* as a helper: one operation */
     if (own < least_cycles(c)) own = least_cycles(c); /* hidden behind the helper */
     snprintf(key, sizeof key, "cycles.%s.%s", row->op, strcmp(row->type, "i32") ? row->type : "int");
-    calibrate_found(c, key, own, noise, "chains of %u, %.0f elements", row->length, chain_elements(c));
+    calibrate_found(c, key, own, noise, row->length > 1 ? "chains of %u, %.0f elements" : "%u a kernel, %.0f elements", row->length,
+                    chain_elements(c));
     if (i == ROW_SUB) calibrate_found(c, "op_cycles", own, noise, "as sub");
     if (!strcmp(key, "cycles.exp.f32")) calibrate_found(c, "special_cycles", own, noise, "as exp");
     if (!strcmp(key, "cycles.div.f32")) calibrate_found(c, "div_cycles", own, noise, "as div");
@@ -171,7 +174,7 @@ static void measure_bulk(calibration *c, const bulk_row *row) {
 /* ---- how many elements fill the device: time of few elements, over the time that an element takes among many ---- */
 
 static void measure_fill(calibration *c) {
-  static const step_row row = {"exp", "f32", {"sub %x, %v", "exp %t"}, 1, 1, ROW_SUB, 8};
+  static const step_row row = {"exp", "f32", {"sub %x, %v", "exp %t"}, 1, 1, ROW_SUB, 1};
   const double few = c->facts.lanes > 0 ? c->facts.lanes : 1, many = chain_elements(c);
   probe p[4] = {{0}};
   timing large[2], small[2];
