@@ -117,8 +117,9 @@ typedef struct fusion_context {
   ir_graph *graph;    /* the working graph; a pass may replace it */
   uint32_t *group_of; /* node -> group + 1; 0: view, source or dead; a recomputed node has several: one of them */
   IR_VEC(fusion_group) groups;
-  double *elements; /* per node, at the hints of the symbols: what the prices stand on; null before grouping */
-  uint32_t *order;  /* groups in execution order */
+  const ir_uses *uses; /* of the graph, which changes no more; null before grouping */
+  double *elements;    /* per node, at the hints of the symbols: what the prices stand on; null before grouping */
+  uint32_t *order;     /* groups in execution order */
   uint32_t order_count;
   uint8_t *copied_update; /* per update: the new value has storage of its own and is copied into the state at the end; null: none */
   IR_VEC(fusion_decision) decisions;

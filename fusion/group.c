@@ -414,7 +414,11 @@ static bool run_init(group_run *r, fusion_context *c) {
   s->inside = IR_NEW_ARRAY(c->arena, uint32_t, n);
   r->version = IR_NEW_ARRAY(c->arena, uint32_t, n);
   r->met = IR_NEW_ARRAY(c->arena, uint32_t, n);
-  return ir_find_uses(c->graph, c->arena, &s->uses) && fusion_count_elements(c) && !c->arena->failed;
+  ir_uses *shared = IR_NEW(c->arena, ir_uses);
+  if (!shared || !ir_find_uses(c->graph, c->arena, &s->uses)) return false;
+  *shared = s->uses;
+  c->uses = shared;
+  return fusion_count_elements(c) && !c->arena->failed;
 }
 
 static snt_result make_groups(group_run *r) {

@@ -277,10 +277,7 @@ void attend_output(attend *t, uint32_t value) {
 /* ---- legality ---- */
 
 static bool find(const fusion_context *c, const fusion_group *group, attention *a, const char **why_not) {
-  ir_uses uses;
-  *why_not = "host memory";
-  if (!ir_find_uses(c->graph, c->arena, &uses)) return false;
-  return attention_find(c, group, &uses, group->hero, a, why_not);
+  return attention_find(c, group, c->uses, group->hero, a, why_not);
 }
 
 static bool outputs_follow(const fusion_context *c, const fusion_group *group) {

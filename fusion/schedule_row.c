@@ -114,9 +114,8 @@ static bool already_staged(const row_job *j, uint32_t node) {
 
 static bool find_kept_rows(row_job *j) {
   const uint32_t n = j->c->graph->nodes.count;
-  ir_uses uses;
   j->seen = IR_NEW_ARRAY(j->c->arena, uint8_t, (size_t)(j->sweeps + 1) * n);
-  if (!j->seen || !ir_find_uses(j->c->graph, j->c->arena, &uses)) return false;
+  if (!j->seen) return false;
   for (uint32_t s = 0; s < j->sweeps; s++) mark_needed(j, j->reduce[s], j->seen + (size_t)s * n, true);
   for (uint32_t i = 0; i < j->group->output_count; i++)
     if (!is_reduce(j, j->group->outputs[i])) mark_needed(j, j->group->outputs[i], j->seen + (size_t)j->sweeps * n, true);
@@ -126,7 +125,7 @@ static bool find_kept_rows(row_job *j) {
     for (uint32_t t = s + 1; t <= j->sweeps; t++)
       for (uint32_t i = 0; i < j->group->count && j->staged_count < most; i++) {
         const uint32_t node = j->group->nodes[i];
-        if (already_staged(j, node) || !is_worth_keeping(j, &uses, node, s, t)) continue;
+        if (already_staged(j, node) || !is_worth_keeping(j, j->c->uses, node, s, t)) continue;
         j->staged[j->staged_count] = node;
         j->staged_in[j->staged_count++] = s;
       }

@@ -114,10 +114,9 @@ bool ir_vec_grow(ir_arena *arena, void **at, uint32_t count, uint32_t *capacity,
   size_t old_bytes = (size_t)*capacity * item, new_bytes = (size_t)wanted * item;
   bool on_top = *at && arena->blocks && (uint8_t *)*at + old_bytes == payload(arena->blocks) + arena->used;
   if (on_top && new_bytes - old_bytes <= arena->blocks->size - arena->used) {
-    memset(payload(arena->blocks) + arena->used, 0, new_bytes - old_bytes);
     arena->used += new_bytes - old_bytes;
   } else {
-    void *moved = ir_arena_take(arena, new_bytes, _Alignof(max_align_t));
+    void *moved = ir_arena_take_bare(arena, new_bytes, _Alignof(max_align_t));
     if (!moved) return false;
     if (count) memcpy(moved, *at, (size_t)count * item);
     *at = moved;

@@ -51,7 +51,7 @@ void ir_arena_free(ir_arena *);                  /* everything; the arena can be
 #define IR_NEW_ARRAY(arena, T, n) ((T *)ir_arena_take((arena), sizeof(T) * (size_t)(n), _Alignof(T)))
 const snt_host_alloc *ir_host_malloc(void); /* the default allocator */
 
-/* ---- growable arrays in an arena ---- */
+/* ---- growable arrays in an arena: what lies beyond `count` is not set ---- */
 #define IR_VEC(T)             \
   struct {                    \
     T *at;                    \
