@@ -8,6 +8,19 @@ static bool is_empty(const fusion_context *c, const fusion_group *group) {
   return true;
 }
 
+/* Kernels have no values of the types that only store: 8-bit floats, 4-bit integers. */
+static snt_result check_types(const fusion_context *c, const fusion_group *group) {
+  for (uint32_t list = 0; list < 2; list++)
+    for (uint32_t i = 0; i < (list ? group->input_count : group->count); i++) {
+      const uint32_t number = list ? group->inputs[i] : group->nodes[i];
+      const ir_node *node = ir_at(c->graph, number);
+      if (node->type.dtype <= SNT_BOOL) continue;
+      return ir_fail(c->diag, SNT_E_UNSUPPORTED, "schedule", node->origin, "no kernel has elements of type %s (%s)",
+                     ir_dtypes[node->type.dtype].name, ir_node_name(c->graph, number));
+    }
+  return SNT_OK;
+}
+
 snt_result fusion_schedule(fusion_context *c, bool *changed) {
   *changed = false;
   for (uint32_t i = 0; i < c->order_count; i++) {
@@ -19,6 +32,7 @@ snt_result fusion_schedule(fusion_context *c, bool *changed) {
     if (!kind->build)
       return ir_fail(c->diag, SNT_E_UNSUPPORTED, "schedule", hero->origin, "no schedule for %s (%s)", ir_ops[hero->op].name,
                      ir_node_name(c->graph, group->hero));
+    SNT_TRY(check_types(c, group));
     SNT_TRY(kind->build(c, group));
     if (c->graph->pool->failed)
       return ir_fail(c->diag, SNT_E_LIMIT, "schedule", hero->origin, "an index of %s does not fit 64 bits",

@@ -94,7 +94,7 @@ const char *onnx_lower(onnx_call *c, const char *name, const char *otherwise) {
 bool onnx_axes(onnx_call *c, uint32_t input, uint32_t rank, uint32_t none, uint32_t *mask) {
   onnx_list list = {0};
   if (!input) list = onnx_int_list(c, "axes");
-  else if (onnx_has(c, input) && !onnx_in_list(c, input, &list)) return false;
+  else if (onnx_has(c, input) && onnx_in_type(c, input)->dims[0] != 0 && !onnx_in_list(c, input, &list)) return false;
   *mask = list.count ? 0 : none;
   for (uint32_t i = 0; i < list.count; i++) {
     int64_t number;
