@@ -31,13 +31,30 @@ uint32_t emit_scalar_for(emit *e, ir_expr expression) {
 
 static uint32_t read_scalar(emit *e, ir_expr expression) { return kir_scalar_read(e->k, emit_scalar_for(e, expression)); }
 
+/* What depends on symbols alone is a scalar of the plan; once the device's block of scalars is nearly full, it is computed from those there are and from
+   the symbols themselves, for which the rest of the block is kept. */
+static bool has_room(const emit *e) {
+  enum { KEPT = 8 };
+  const uint32_t words = e->c->options->profile->caps.push_bytes / 4;
+  return !words || e->scalars.count + KEPT < words;
+}
+
+static bool is_scalar(const emit *e, ir_expr expression) {
+  if (has_vars(e->x, expression)) return false;
+  const expr_kind kind = expression >= 0 ? EXPR_SYMBOL : (expr_kind)e->x->nodes.at[IR_EXPR_NODE(expression)].kind;
+  bool found = kind == EXPR_SYMBOL || kind == EXPR_VAR || has_room(e);
+  for (uint32_t i = 0; i < e->scalars.count && !found; i++) found = e->scalars.at[i].expression == expression;
+  return found;
+}
+
 /* A product: its symbolic factors make one scalar. */
 static uint32_t put_product(emit *e, const expr_node *n) {
+  const bool room = has_room(e);
   ir_expr symbolic = 1;
   uint32_t value = 0;
   for (uint32_t i = 0; i < n->count; i++) {
     const ir_expr term = e->x->terms.at[n->first + i];
-    if (!has_vars(e->x, term)) {
+    if (room && !has_vars(e->x, term)) {
       symbolic = expr_mul(e->x, symbolic, term);
       continue;
     }
@@ -48,6 +65,7 @@ static uint32_t put_product(emit *e, const expr_node *n) {
 }
 
 static uint32_t put_sum(emit *e, const expr_node *n) {
+  const bool room = has_room(e);
   int64_t coefs[32];
   uint32_t values[32], count = 0;
   ir_expr symbolic = 0;
@@ -55,7 +73,7 @@ static uint32_t put_sum(emit *e, const expr_node *n) {
   for (uint32_t i = 0; i < n->count; i++) {
     const ir_expr term = e->x->terms.at[n->first + i];
     const int64_t coef = e->x->coefs.at[n->first + i];
-    if (!has_vars(e->x, term)) {
+    if (room && !has_vars(e->x, term)) {
       symbolic = expr_add(e->x, symbolic, expr_mul(e->x, term, expr_int(e->x, coef)));
       continue;
     }
@@ -93,7 +111,7 @@ static uint32_t put_division(emit *e, const expr_node *n) {
 static uint32_t put_expr(emit *e, ir_expr expression) {
   int64_t literal;
   if (expr_is_const(e->x, expression, &literal)) return kir_const_int(e->k, u32(), (int64_t)(uint32_t)literal);
-  if (!has_vars(e->x, expression)) return read_scalar(e, expression);
+  if (is_scalar(e, expression)) return read_scalar(e, expression);
   const expr_node n = e->x->nodes.at[IR_EXPR_NODE(expression)];
   switch ((expr_kind)n.kind) {
   case EXPR_VAR: {
