@@ -73,22 +73,13 @@ IREE_FLAGS = {
 }
 
 
-def on_pages(value):
-    """A copy that begins at a page: some Vulkan drivers import host memory only so."""
-    raw = np.empty(value.nbytes + 8192, np.uint8)
-    start = -raw.ctypes.data % 4096
-    copy = raw[start:start + value.nbytes].view(value.dtype).reshape(value.shape)
-    copy[...] = value
-    return copy
-
-
 def make_iree(path, feeds, driver):
     import iree.runtime as runtime
     device = runtime.get_device(driver)
     config = runtime.Config(device=device)
     with open(compile_iree(path, IREE_FLAGS[driver], f".{driver}.vmfb"), "rb") as file:
         module = runtime.load_vm_module(runtime.VmModule.copy_buffer(config.vm_instance, file.read()), config)
-    args = [runtime.asdevicearray(device, on_pages(v)) for v in feeds.values()]
+    args = [runtime.asdevicearray(device, v) for v in feeds.values()]
     name = [n for n in module.vm_module.function_names if "async" not in n and "__init" not in n][0]
     return lambda: module[name](*args)  # comes back when the device has finished
 
