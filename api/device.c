@@ -39,9 +39,7 @@ snt_result snt_device_list(snt_context *c, uint32_t *count, uint32_t stride, snt
   return *count > capacity ? SNT_INCOMPLETE : SNT_OK;
 }
 
-static snt_result open_real(snt_device *d, const char *selector, snt_diag *diag) {
-  const rt_hooks hooks = {d->context->backend_count, d->context->backend_list};
-  SNT_TRY(rt_open_device(&d->context->alloc, &hooks, selector, &d->rt, diag));
+static void take_real(snt_device *d) {
   d->profile = d->rt->profile;
   rt_device_desc desc = {.api = d->rt->target};
   memcpy(desc.selector, d->rt->selector, sizeof desc.selector);
@@ -49,6 +47,29 @@ static snt_result open_real(snt_device *d, const char *selector, snt_diag *diag)
   memcpy(desc.driver, d->rt->driver, sizeof desc.driver);
   memcpy(desc.profile, d->profile.name, sizeof desc.profile);
   fill_info(&d->info, &desc);
+}
+
+static snt_result open_real(snt_device *d, const char *selector, snt_diag *diag) {
+  const rt_hooks hooks = {d->context->backend_count, d->context->backend_list};
+  SNT_TRY(rt_open_device(&d->context->alloc, &hooks, selector, &d->rt, diag));
+  take_real(d);
+  return SNT_OK;
+}
+
+snt_result api_device_over(snt_context *c, rt_device *rt, snt_device **out, snt_diag *diag) {
+  const codegen_target *generator = rt_codegen(rt->target);
+  if (generator) rt_narrow_caps(&rt->profile.caps, generator->caps);
+  snt_device *d = api_take(c, sizeof *d);
+  if (!d) {
+    rt->v->close(rt);
+    return ir_fail(diag, SNT_E_HOST_MEM, "attach", 0, "out of host memory");
+  }
+  atomic_init(&d->uses, 1);
+  d->context = c;
+  d->rt = rt;
+  take_real(d);
+  api_context_hold(c);
+  *out = d;
   return SNT_OK;
 }
 

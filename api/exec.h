@@ -14,6 +14,10 @@ snt_result exec_make_scratch(snt_exec *, const int64_t *symbols, snt_diag *); /*
 snt_result exec_make_rooms(snt_exec *, const int64_t *symbols, snt_diag *);   /* for the dispatches of these symbols; grows them */
 snt_result exec_make_state(snt_exec *, uint32_t buffer, const int64_t *symbols, snt_diag *);
 
+/* api/run.c: a run up to the driver: x->dispatches, `count` of them. Takes no memory and waits for nothing: SNT_E_ORDER where a job is not done,
+   SNT_E_LIMIT beyond max_symbols, SNT_E_ARG where a state has neither an argument nor contents. */
+snt_result exec_bind_run(snt_exec *, const snt_run_info *, uint32_t *count, snt_diag *);
+
 /* api/same_bits.c: what reproducible programs need */
 snt_result exec_create_unprobed(snt_device *, const snt_program *, const snt_exec_info *, snt_exec **out, snt_diag *);
 snt_result exec_probe_same_bits(snt_device *, snt_diag *); /* once a device */

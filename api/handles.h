@@ -181,6 +181,8 @@ void api_program_drop(snt_program *);
 snt_result api_code_key(uint32_t target_bit, api_code *); /* from the code's bytes */
 void api_explain(const snt_program *, uint32_t format, ir_arena *temp, ir_text *out);
 void api_device_hold(snt_device *);
+snt_result api_device_over(snt_context *, rt_device *, snt_device **out,
+                           snt_diag *); /* takes the backend's device, and closes it on failure */
 void api_stream_drop(snt_stream *);
 void api_exec_hold(snt_exec *);
 snt_result api_check_fit(const snt_exec *, snt_diag *); /* the program against the device's limits */

@@ -163,6 +163,33 @@ static snt_result submit_bound(snt_exec *x, snt_stream *s, const int64_t *symbol
   return s->rt->v->submit(s->rt, count, x->dispatches, event != NULL, event ? &event->rt : NULL, diag);
 }
 
+static snt_result check_ready(const snt_exec *x, const snt_run_info *info, snt_diag *diag) {
+  const snt_program *p = x->program;
+  for (uint32_t i = 0; i < x->job_count; i++)
+    if (atomic_load(&((snt_exec *)(uintptr_t)x)->jobs[i].state) != SNT_JOB_DONE)
+      return ir_fail(diag, SNT_E_ORDER, "run", 0, "%s is not built: its job is to be run",
+                     p->plan.kernels.at[x->jobs[i].kernel].kernel->name);
+  for (uint32_t i = 0; i < p->port_count; i++) {
+    const plan_buffer *b = &p->plan.buffers.at[p->ports[i]];
+    bool given = b->kind != PLAN_STATE || x->buffers[p->ports[i]];
+    for (uint32_t a = 0; !given && info->arguments && a < info->argument_count; a++) given = argument(info, a)->port == i;
+    if (!given) return ir_fail(diag, SNT_E_ARG, "run", 0, "state %s needs a buffer here", b->name);
+  }
+  return SNT_OK;
+}
+
+snt_result exec_bind_run(snt_exec *x, const snt_run_info *info, uint32_t *count, snt_diag *diag) {
+  uint64_t dispatches, bindings, scratch;
+  const ir_plan *p = &x->program->plan;
+  SNT_TRY(api_check_head(&info->head, SNT_TYPE_run_info, sizeof *info, diag));
+  SNT_TRY(check_ready(x, info, diag));
+  SNT_TRY(bind_arguments(x, info, false, diag));
+  if (!plan_count_dispatches(p, info->symbols, &dispatches, &bindings) || !plan_eval(p, p->scratch_bytes, info->symbols, &scratch) ||
+      dispatches > x->dispatch_room || bindings > x->binding_room || scratch > x->scratch_bytes)
+    return ir_fail(diag, SNT_E_LIMIT, "run", 0, "these symbols need more than the exec has: give max_symbols when it is made");
+  return fill_dispatches(x, info->symbols, count, diag);
+}
+
 /* ---- the host device ---- */
 
 static snt_result run_evaluator(snt_exec *x, const snt_run_info *info, snt_diag *diag) {

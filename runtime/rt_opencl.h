@@ -14,7 +14,8 @@
   F(clGetProgramInfo) F(clReleaseProgram) F(clCreateKernel) F(clReleaseKernel) F(clSetKernelArg)                       \
   F(clGetKernelInfo) F(clGetKernelWorkGroupInfo) F(clEnqueueNDRangeKernel) F(clEnqueueReadBuffer)                      \
   F(clEnqueueWriteBuffer) F(clEnqueueMapBuffer) F(clEnqueueUnmapMemObject) F(clEnqueueMarkerWithWaitList) F(clFinish)  \
-  F(clFlush) F(clWaitForEvents) F(clGetEventInfo) F(clGetEventProfilingInfo) F(clReleaseEvent)
+  F(clFlush) F(clWaitForEvents) F(clGetEventInfo) F(clGetEventProfilingInfo) F(clReleaseEvent) F(clRetainContext)     \
+  F(clRetainCommandQueue) F(clRetainMemObject) F(clGetContextInfo) F(clGetCommandQueueInfo) F(clGetMemObjectInfo)
 // clang-format on
 
 typedef struct ocl_api {
@@ -59,6 +60,7 @@ typedef struct ocl_slice {
 typedef struct ocl_buffer {
   rt_buffer base;
   cl_mem mem;
+  bool whole;                 /* the host's: at offset 0 it is bound as it is, since it may be a part itself */
   cl_command_queue map_queue; /* when mapped for good */
   pthread_mutex_t lock;       /* of the slices: two streams may read one buffer */
   ocl_slice *slices;          /* open addressing; capacity a power of two */
@@ -79,6 +81,9 @@ typedef struct ocl_stream {
   bool busy;   /* something was enqueued since the last wait: a wait for nothing asks no driver */
   cl_mem word; /* only where clFinish comes back too early: what is read to wait */
   uint32_t sink;
+  bool adopted; /* the host's: never waited for */
+  uint32_t wait_count;
+  const cl_event *waits; /* of the next launch */
 } ocl_stream;
 typedef struct ocl_event {
   rt_event base;
@@ -91,6 +96,28 @@ typedef struct ocl_event {
 /* rt_opencl_device.c */
 /* Turns a driver's code into a result; a lost device stays lost. */
 snt_result ocl_fail(ocl_device *, cl_int code, const char *stage, const char *what, snt_diag *);
+snt_result ocl_load(ocl_api *, bool oclgrind, snt_diag *);
+extern const rt_symbol ocl_symbols[];
+extern const uint32_t ocl_symbol_count;
+const ocl_family *ocl_family_of(const char *platform, bool cpu);
+void ocl_describe(const ocl_api *, ocl_found *, uint32_t index, bool first_of_family);
+void ocl_take_found(ocl_device *, const ocl_found *);
+/* rt_opencl_adopt.c: objects of a host (<sinter/opencl.h>) */
+typedef struct ocl_adoption {
+  cl_context context;
+  cl_device_id device;
+  void *user;
+  void *(SNT_CALL *get_proc)(void *user, const char *name); /* null: libOpenCL */
+} ocl_adoption;
+typedef struct ocl_edges {
+  uint32_t wait_count;
+  const cl_event *waits;
+  cl_event *event; /* may be null */
+} ocl_edges;
+snt_result ocl_adopt_device(const snt_host_alloc *, const ocl_adoption *, rt_device **out, snt_diag *);
+snt_result ocl_adopt_queue(rt_device *, cl_command_queue, rt_stream **out, snt_diag *);
+snt_result ocl_adopt_buffer(rt_device *, cl_mem, rt_buffer **out, snt_diag *);
+snt_result ocl_enqueue(rt_stream *, uint32_t count, const rt_dispatch *, const ocl_edges *, snt_diag *);
 /* rt_opencl_profile.c */
 snt_result ocl_query_profile(ocl_device *, snt_diag *);
 uint64_t ocl_query_uint(const ocl_api *, cl_device_id, cl_device_info, size_t size);
@@ -110,6 +137,7 @@ void ocl_pipeline_destroy(rt_pipeline *);
 /* rt_opencl_stream.c */
 snt_result ocl_stream_create(rt_device *, rt_stream **out, snt_diag *);
 void ocl_stream_destroy(rt_stream *);
+snt_result ocl_submit_one(ocl_stream *, const rt_dispatch *, cl_event *event, snt_diag *);
 snt_result ocl_submit(rt_stream *, uint32_t count, const rt_dispatch *, bool timed, rt_event **event, snt_diag *);
 snt_result ocl_wait(rt_stream *, snt_diag *);
 snt_result ocl_event_wait(rt_event *, uint64_t timeout_ns);

@@ -57,7 +57,7 @@ static cl_int cached_slice(ocl_buffer *buffer, uint64_t offset, uint64_t bytes, 
 cl_int ocl_buffer_slice(ocl_buffer *buffer, uint64_t offset, uint64_t bytes, cl_mem *out, bool *transient) {
   *transient = false;
   *out = buffer->mem;
-  if (bytes == 0 || (offset == 0 && bytes == buffer->base.bytes)) return CL_SUCCESS;
+  if (bytes == 0 || (offset == 0 && (buffer->whole || bytes == buffer->base.bytes))) return CL_SUCCESS;
   pthread_mutex_lock(&buffer->lock);
   cl_int code = cached_slice(buffer, offset, bytes, out, transient);
   pthread_mutex_unlock(&buffer->lock);

@@ -21,15 +21,16 @@ static const ocl_family families[] = {
 static const ocl_family other_gpu = {.platform = "", .name = "gpu", .profile = "dgpu"},
                         other_cpu = {.platform = "", .name = "cpu", .profile = "pocl"};
 
-static const rt_symbol symbols[] = {
+const rt_symbol ocl_symbols[] = {
 #define OCL_SYMBOL(name) RT_SYMBOL(ocl_api, name),
     OCL_FUNCTIONS(OCL_SYMBOL)
 #undef OCL_SYMBOL
 };
+const uint32_t ocl_symbol_count = IR_COUNT(ocl_symbols);
 
 /* Oclgrind is a whole OpenCL by itself. It is seldom registered with the loader, and too slow to load for everyone: only who names it
    gets it. */
-static snt_result ocl_load(ocl_api *api, bool oclgrind, snt_diag *diag) {
+snt_result ocl_load(ocl_api *api, bool oclgrind, snt_diag *diag) {
   static const char *const loader[] = {"libOpenCL.so.1", "libOpenCL.so", NULL};
   static const char *const simulator[] = {"liboclgrind-rt.so", "/usr/lib/oclgrind/liboclgrind-rt.so",
                                           "/usr/local/lib/oclgrind/liboclgrind-rt.so", NULL};
@@ -38,7 +39,7 @@ static snt_result ocl_load(ocl_api *api, bool oclgrind, snt_diag *diag) {
   if (!api->library && oclgrind)
     return ir_fail(diag, SNT_E_UNSUPPORTED, "open", 0, "liboclgrind-rt.so was not found: Oclgrind is not installed");
   if (!api->library) return ir_fail(diag, SNT_E_UNSUPPORTED, "open", 0, "libOpenCL.so.1 was not found: no OpenCL loader is installed");
-  if (rt_library_symbols(api->library, symbols, IR_COUNT(symbols), api, &missing)) return SNT_OK;
+  if (rt_library_symbols(api->library, ocl_symbols, ocl_symbol_count, api, &missing)) return SNT_OK;
   rt_library_close(api->library);
   return ir_fail(diag, SNT_E_UNSUPPORTED, "open", 0, "libOpenCL has no %s: OpenCL 1.2 is needed", missing);
 }
@@ -60,7 +61,7 @@ uint64_t ocl_query_uint(const ocl_api *api, cl_device_id id, cl_device_info what
   return value;
 }
 
-static const ocl_family *family_of(const char *platform, bool cpu) {
+const ocl_family *ocl_family_of(const char *platform, bool cpu) {
   for (uint32_t i = 0; i < IR_COUNT(families); i++) {
     bool wrong_class = strcmp(families[i].name, "pocl") == 0 && !cpu; /* PoCL drives GPUs too */
     if (rt_contains(platform, families[i].platform) && !wrong_class) return &families[i];
@@ -68,7 +69,7 @@ static const ocl_family *family_of(const char *platform, bool cpu) {
   return cpu ? &other_cpu : &other_gpu;
 }
 
-static void describe(const ocl_api *api, ocl_found *found, uint32_t index, bool first_of_family) {
+void ocl_describe(const ocl_api *api, ocl_found *found, uint32_t index, bool first_of_family) {
   rt_device_desc *desc = &found->desc;
   char version[64] = "";
   *desc = (rt_device_desc){.api = SNT_TARGET_OPENCL};
@@ -112,8 +113,8 @@ static snt_result ocl_find(const ocl_api *api, const snt_host_alloc *alloc, uint
       }
       bool cpu = ocl_query_uint(api, devices[d], CL_DEVICE_TYPE, sizeof(cl_device_type)) & CL_DEVICE_TYPE_CPU;
       ocl_found *found = &(*out)[*count];
-      *found = (ocl_found){.platform = platforms[p], .device = devices[d], .family = family_of(name, cpu)};
-      describe(api, found, *count, !family_listed(*out, *count, found->family));
+      *found = (ocl_found){.platform = platforms[p], .device = devices[d], .family = ocl_family_of(name, cpu)};
+      ocl_describe(api, found, *count, !family_listed(*out, *count, found->family));
       ++*count;
     }
   }
@@ -172,20 +173,22 @@ static void ocl_close(rt_device *base) {
   rt_give(base->alloc, device, sizeof *device);
 }
 
+void ocl_take_found(ocl_device *device, const ocl_found *chosen) {
+  device->base.cpu = chosen->desc.device_class & CL_DEVICE_TYPE_CPU;
+  device->base.late_binaries = chosen->family->slow_binaries;
+  device->platform = chosen->platform, device->id = chosen->device, device->family = chosen->family;
+  rt_copy_text(device->base.selector, sizeof device->base.selector, chosen->desc.selector);
+  rt_copy_text(device->base.name, sizeof device->base.name, chosen->desc.name);
+  rt_copy_text(device->base.driver, sizeof device->base.driver, chosen->desc.driver);
+}
+
 static snt_result choose(ocl_device *device, const char *which, snt_diag *diag) {
   uint32_t count;
   ocl_found *found;
   snt_result result = ocl_find(&device->api, device->base.alloc, &count, &found);
   if (result != SNT_OK) return ir_fail(diag, result, "open", 0, "out of memory");
   const ocl_found *chosen = select_device(found, count, which);
-  if (chosen) {
-    device->base.cpu = chosen->desc.device_class & CL_DEVICE_TYPE_CPU;
-    device->base.late_binaries = chosen->family->slow_binaries;
-    device->platform = chosen->platform, device->id = chosen->device, device->family = chosen->family;
-    rt_copy_text(device->base.selector, sizeof device->base.selector, chosen->desc.selector);
-    rt_copy_text(device->base.name, sizeof device->base.name, chosen->desc.name);
-    rt_copy_text(device->base.driver, sizeof device->base.driver, chosen->desc.driver);
-  }
+  if (chosen) ocl_take_found(device, chosen);
   rt_give(device->base.alloc, found, count * sizeof *found);
   if (chosen) return SNT_OK;
   return ir_fail(diag, SNT_E_UNSUPPORTED, "open", 0, "no OpenCL device \"%s\" among the %u found", which, count);

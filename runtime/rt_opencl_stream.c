@@ -42,7 +42,7 @@ void ocl_stream_destroy(rt_stream *base) {
   if (!base) return;
   ocl_stream *stream = (ocl_stream *)base;
   const ocl_api *api = &((ocl_device *)base->device)->api;
-  finish(stream);
+  if (!stream->adopted) finish(stream);
   if (stream->word) api->clReleaseMemObject(stream->word);
   api->clReleaseCommandQueue(stream->queue);
   rt_give(base->device->alloc, stream, sizeof *stream);
@@ -93,7 +93,10 @@ static cl_int launch(ocl_stream *stream, ocl_pipeline *pipeline, const rt_dispat
   stream->busy = true;
   pthread_mutex_lock(&pipeline->lock);
   cl_int code = set_arguments(api, pipeline, dispatch, shape, &drop);
-  if (code == CL_SUCCESS) code = api->clEnqueueNDRangeKernel(stream->queue, pipeline->kernel, 3, NULL, global, local, 0, NULL, event);
+  const cl_event *waits = stream->wait_count ? stream->waits : NULL;
+  if (code == CL_SUCCESS)
+    code = api->clEnqueueNDRangeKernel(stream->queue, pipeline->kernel, 3, NULL, global, local, stream->wait_count, waits, event);
+  if (code == CL_SUCCESS) stream->wait_count = 0;
   pthread_mutex_unlock(&pipeline->lock);
   for (uint32_t i = 0; i < drop.count; i++) api->clReleaseMemObject(drop.at[i]);
   return code;
@@ -113,6 +116,10 @@ static snt_result submit_one(ocl_stream *stream, const rt_dispatch *dispatch, cl
   SNT_TRY(ocl_wait(&stream->base, diag));
   *host_ns = rt_clock_ns() - begin;
   return SNT_OK;
+}
+
+snt_result ocl_submit_one(ocl_stream *stream, const rt_dispatch *dispatch, cl_event *event, snt_diag *diag) {
+  return submit_one(stream, dispatch, event, NULL, diag);
 }
 
 /* ---- events ---- */

@@ -1,0 +1,180 @@
+/* The OpenCL door's refusals: what would block, build or take memory is an error, and nothing is enqueued. On PoCL, where it is. */
+#include "tests/tap.h"
+#include <CL/cl.h>
+#include <dlfcn.h>
+#include <sinter/opencl.h>
+#include <string.h>
+
+// clang-format off
+#define FUNCTIONS(F)                                                                                          \
+  F(clGetPlatformIDs) F(clGetPlatformInfo) F(clGetDeviceIDs) F(clCreateContext) F(clCreateCommandQueue)       \
+  F(clCreateBuffer) F(clReleaseMemObject) F(clReleaseCommandQueue) F(clReleaseContext) F(clEnqueueReadBuffer) \
+  F(clEnqueueWriteBuffer) F(clGetContextInfo)
+// clang-format on
+static struct {
+#define MEMBER(name) __typeof__(&name) name;
+  FUNCTIONS(MEMBER)
+#undef MEMBER
+} cl;
+static cl_device_id device;
+static snt_diag diag = {.head = SNT_HEAD(diag)};
+
+static const char text[] = "symbols { n: min=1 max=64 multiple_of=1 hint=8 }\n"
+                           "graph @sum(%x: f32[n,16], state %total: f32[16]) {\n"
+                           "  %s = reduce.sum %x, axes=[0]\n"
+                           "  %next = add %total, %s\n"
+                           "  update %total, %next\n"
+                           "  return y=%next\n"
+                           "}\n";
+
+static bool find_pocl(void) {
+  cl_platform_id platforms[16];
+  cl_uint count = 0;
+  void *loader = dlopen("libOpenCL.so.1", RTLD_NOW | RTLD_LOCAL);
+  bool all = loader != NULL;
+#define LOAD(name) all = all && (*(void **)(void *)&cl.name = dlsym(loader, #name)) != NULL;
+  FUNCTIONS(LOAD)
+#undef LOAD
+  if (!all || cl.clGetPlatformIDs(16, platforms, &count) != CL_SUCCESS) return false;
+  for (cl_uint i = 0; i < count && i < 16; i++) {
+    char name[128] = "";
+    cl.clGetPlatformInfo(platforms[i], CL_PLATFORM_NAME, sizeof name, name, NULL);
+    if (strstr(name, "Portable") && cl.clGetDeviceIDs(platforms[i], CL_DEVICE_TYPE_ALL, 1, &device, NULL) == CL_SUCCESS) return true;
+  }
+  return false;
+}
+
+static void *SNT_CALL no_proc(void *user, const char *name) {
+  ++*(int *)user;
+  return strcmp(name, "clEnqueueNDRangeKernel") ? (void *)(uintptr_t)1 : NULL; /* a table that lacks one function; none is called */
+}
+
+static void check_attach(snt_context *c, cl_context context) {
+  int asked = 0;
+  snt_device *d = NULL;
+  snt_cl_attach_info info = {.head = SNT_HEAD(cl_attach_info), .device = device};
+  tap_is_int(snt_cl_attach(c, &info, &d, &diag), SNT_E_ARG, "no context: %s", diag.text);
+  info.context = context, info.user = &asked, info.get_proc = no_proc;
+  tap_is_int(snt_cl_attach(c, &info, &d, &diag), SNT_E_UNSUPPORTED, "a table without a function: %s", diag.text);
+  tap_ok(asked > 1 && strstr(diag.text, "clEnqueueNDRangeKernel") != NULL, "which is named");
+  info.head.size -= 8;
+  tap_is_int(snt_cl_attach(c, &info, &d, &diag), SNT_E_ARG, "a struct cut short: %s", diag.text);
+  info.head.type++;
+  tap_is_int(snt_cl_attach(c, &info, &d, &diag), SNT_E_STRUCT, "another struct: %s", diag.text);
+}
+
+static void check_adoption(snt_device *d, cl_context context) {
+  cl_int code = CL_SUCCESS;
+  const cl_context other = cl.clCreateContext(NULL, 1, &device, NULL, NULL, &code);
+  const cl_command_queue loose = cl.clCreateCommandQueue(context, device, CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE, &code);
+  const cl_command_queue foreign = cl.clCreateCommandQueue(other, device, 0, &code);
+  const cl_mem mem = cl.clCreateBuffer(other, CL_MEM_READ_WRITE, 64, NULL, &code);
+  snt_stream *s = NULL;
+  snt_buffer *b = NULL;
+  if (loose) tap_is_int(snt_cl_stream(d, loose, &s, &diag), SNT_E_UNSUPPORTED, "a queue out of order: %s", diag.text);
+  tap_is_int(snt_cl_stream(d, foreign, &s, &diag), SNT_E_ARG, "another context's queue: %s", diag.text);
+  tap_is_int(snt_cl_buffer(d, mem, &b, &diag), SNT_E_ARG, "another context's memory: %s", diag.text);
+  if (loose) cl.clReleaseCommandQueue(loose);
+  cl.clReleaseCommandQueue(foreign);
+  cl.clReleaseMemObject(mem);
+  cl.clReleaseContext(other);
+}
+
+static snt_program *compile(snt_context *c, snt_device *d) {
+  snt_graph *g = NULL;
+  snt_profile *profile = NULL;
+  snt_program *p = NULL;
+  snt_result r = snt_graph_create(c, &g);
+  if (r == SNT_OK) r = snt_graph_parse(g, text, sizeof text - 1, NULL, &diag);
+  if (r == SNT_OK) r = snt_device_profile(d, &profile);
+  if (r == SNT_OK) r = snt_compile(g, profile, NULL, &p, &diag);
+  tap_is_int(r, SNT_OK, "compile %s", r == SNT_OK ? "" : diag.text);
+  snt_profile_destroy(profile);
+  snt_graph_destroy(g);
+  return p;
+}
+
+/* x (n x 16 ones), the state and the result in memory of the host. */
+static void check_runs(snt_exec *x, snt_stream *s, snt_buffer *const buffers[3], const cl_mem mems[3], cl_command_queue queue) {
+  float ones[8 * 16], zeros[16] = {0}, sums[16];
+  int64_t n = 4;
+  const snt_argument arguments[] = {
+      {.port = 0, .buffer = buffers[0]}, {.port = 1, .buffer = buffers[1]}, {.port = 2, .buffer = buffers[2]}};
+  snt_run_info run = {.head = SNT_HEAD(run_info), .argument_count = 3, .arguments = arguments, .symbols = &n, .symbol_count = 1};
+  const snt_cl_enqueue_info info = {.head = SNT_HEAD(cl_enqueue_info), .run = &run};
+  for (int i = 0; i < 8 * 16; i++) ones[i] = 1;
+  cl.clEnqueueWriteBuffer(queue, mems[0], CL_TRUE, 0, sizeof ones, ones, 0, NULL, NULL);
+  cl.clEnqueueWriteBuffer(queue, mems[1], CL_TRUE, 0, sizeof zeros, zeros, 0, NULL, NULL);
+  tap_is_int(snt_cl_enqueue(x, s, &info, &diag), SNT_E_ORDER, "before the jobs are done: %s", diag.text);
+  tap_is_int(snt_exec_prepare(x, &diag), SNT_OK, "the jobs are done");
+  n = 9;
+  tap_is_int(snt_cl_enqueue(x, s, &info, &diag), SNT_E_ARG, "more rows than the memory has: %s", diag.text);
+  n = 65;
+  tap_is_int(snt_cl_enqueue(x, s, &info, &diag), SNT_E_SHAPE, "more rows than the program takes: %s", diag.text);
+  n = 4;
+  const snt_argument without[] = {arguments[0], arguments[2]};
+  run.arguments = without, run.argument_count = 2;
+  tap_is_int(snt_cl_enqueue(x, s, &info, &diag), SNT_E_ARG, "no memory for a state: %s", diag.text);
+  run.arguments = arguments, run.argument_count = 3;
+  for (int i = 0; i < 2; i++) tap_is_int(snt_cl_enqueue(x, s, &info, &diag), SNT_OK, "run %d", i);
+  cl.clEnqueueReadBuffer(queue, mems[2], CL_TRUE, 0, sizeof sums, sums, 0, NULL, NULL);
+  tap_ok(sums[0] == 8 && sums[15] == 8, "two runs of four rows, and none of the refused ones: %g", (double)sums[0]);
+}
+
+static void check_exec(snt_context *c, snt_device *d, cl_context context) {
+  cl_int code = CL_SUCCESS;
+  const cl_command_queue queue = cl.clCreateCommandQueue(context, device, 0, &code);
+  const size_t bytes[] = {8 * 16 * 4, 64, 64};
+  cl_mem mems[3];
+  snt_buffer *buffers[3] = {NULL, NULL, NULL};
+  snt_stream *s = NULL;
+  snt_exec *x = NULL, *unbounded = NULL;
+  snt_program *p = compile(c, d);
+  const int64_t most = 8;
+  const snt_exec_info info = {.head = SNT_HEAD(exec_info), .max_symbols = &most, .symbol_count = 1};
+  tap_is_int(snt_cl_stream(d, queue, &s, &diag), SNT_OK, "the host's queue");
+  for (int i = 0; i < 3; i++) {
+    mems[i] = cl.clCreateBuffer(context, CL_MEM_READ_WRITE, bytes[i], NULL, &code);
+    tap_is_int(snt_cl_buffer(d, mems[i], &buffers[i], &diag), SNT_OK, "the host's memory");
+  }
+  tap_is_int(snt_exec_create(d, p, &info, &x, &diag), SNT_OK, "exec");
+  check_runs(x, s, buffers, mems, queue);
+  const int64_t n = 4;
+  const snt_argument arguments[] = {
+      {.port = 0, .buffer = buffers[0]}, {.port = 1, .buffer = buffers[1]}, {.port = 2, .buffer = buffers[2]}};
+  const snt_run_info run = {.head = SNT_HEAD(run_info), .argument_count = 3, .arguments = arguments, .symbols = &n, .symbol_count = 1};
+  const snt_cl_enqueue_info enqueue = {.head = SNT_HEAD(cl_enqueue_info), .run = &run};
+  tap_is_int(snt_exec_create(d, p, NULL, &unbounded, &diag), SNT_OK, "an exec without max_symbols");
+  tap_is_int(snt_exec_prepare(unbounded, &diag), SNT_OK, "its jobs");
+  tap_is_int(snt_cl_enqueue(unbounded, s, &enqueue, &diag), SNT_E_LIMIT, "would take memory: %s", diag.text);
+  for (int i = 0; i < 3; i++) snt_buffer_destroy(buffers[i]), cl.clReleaseMemObject(mems[i]);
+  snt_exec_destroy(unbounded);
+  snt_exec_destroy(x);
+  snt_stream_destroy(s);
+  snt_program_destroy(p);
+  cl.clReleaseCommandQueue(queue);
+}
+
+int main(void) {
+  if (!find_pocl()) {
+    printf("TAP version 13\n1..0 # SKIP no PoCL\n");
+    return 0;
+  }
+  cl_int code = CL_SUCCESS;
+  cl_uint uses = 0;
+  const cl_context context = cl.clCreateContext(NULL, 1, &device, NULL, NULL, &code);
+  snt_context *c = NULL;
+  snt_device *d = NULL;
+  const snt_cl_attach_info info = {.head = SNT_HEAD(cl_attach_info), .context = context, .device = device};
+  tap_is_int(snt_context_create(NULL, &c), SNT_OK, "context");
+  check_attach(c, context);
+  tap_is_int(snt_cl_attach(c, &info, &d, &diag), SNT_OK, "attach, with the loader's own table");
+  check_adoption(d, context);
+  check_exec(c, d, context);
+  snt_device_destroy(d);
+  snt_context_destroy(c);
+  cl.clGetContextInfo(context, CL_CONTEXT_REFERENCE_COUNT, sizeof uses, &uses, NULL);
+  tap_is_int((int)uses, 1, "nothing of the host's is kept");
+  cl.clReleaseContext(context);
+  return tap_done();
+}
