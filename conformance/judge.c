@@ -220,7 +220,8 @@ static snt_result hold_against_reference(const conform_case *c, const char *text
   ir_graph_init(&g, &arena, &pool);
   snt_result r = ir_graph_parse(&g, text, strlen(text), diag);
   for (uint32_t i = 0; i < all->count; i++) inputs[i] = all->at[i].data;
-  const ir_eval_info info = {.symbols = symbols, .inputs = inputs, .fast = c->path == PATH_FAST};
+  const ir_eval_info info = {
+      .symbols = symbols, .inputs = inputs, .fast = c->path == PATH_FAST, .direct = c->path == PATH_STRICT || c->path == PATH_SAME};
   if (r == SNT_OK) r = ir_eval_reference(&g, &info, &arena, out, diag);
   for (uint32_t i = 0; r == SNT_OK && i < g.outputs.count; i++) compare_port(c, &all->at[g.inputs.count + i], &out[i], v);
   ir_arena_free(&arena);
