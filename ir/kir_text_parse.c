@@ -77,7 +77,7 @@ static void default_attrs(const kir_kernel *k, kir_inst *in, const uint32_t *arg
   if (in->op == KIR_prefetch && !in->lanes) in->lanes = 64;
   if (!(attrs & KA_ALIGN) || in->align || in->index >= k->memories.count) return;
   const kir_memory *m = &k->memories.at[in->index];
-  if ((m->flags & KIR_MEM_REGS) || m->type.frag) return;
+  if ((m->flags & KIR_MEM_REGS) || m->type.frag || (in->op == KIR_store && !in->arg_count)) return;
   const kir_type t = in->op == KIR_store ? kir_type_of(k, args[in->arg_count - 1]) : in->type.lanes ? in->type : m->type;
   const bool whole = in->lanes <= 1 && t.lanes != 3;
   in->align = (uint16_t)(kir_base_bits(t.base) / 8 * (whole ? t.lanes : 1));

@@ -143,6 +143,7 @@ static void test_errors(void) {
   fails("kernel @k {\nparam %x: f32[4] ro\n%v = load %x[0] stream }", 3, "load does not take 'stream'");
   fails("kernel @k {\nparam %x: f32[4] ro\n%v = load %x[0,1] }", 3, "wrong number of indices");
   fails("kernel @k {\nparam %x: f32[4] ro\n%v = neg %x[0] }", 3, "global memory is read by load");
+  fails("kernel @k {\nparam %x: f32[4] rw\nstore %x }", 3, "");
   fails("kernel @k bits=3 {\n}", 1, "no such attribute of a kernel");
 }
 
