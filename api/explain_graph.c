@@ -3,7 +3,8 @@
    the newest decision that keeps them apart. A node that several kernels recompute is in each of them. */
 #include "api/explain_private.h"
 
-enum { NO_STEP = UINT32_MAX, NO_DECISION = UINT32_MAX };
+#define NO_STEP UINT32_MAX
+#define NO_DECISION UINT32_MAX
 typedef struct picture_node {
   uint32_t node, step; /* step NO_STEP: not computed by a kernel */
 } picture_node;
