@@ -80,7 +80,7 @@ my @commands = (
   ['a folder as a model', 2, qr/\Q$dir\E/, 'run', $dir, '--device', 'host'],
   ['an unknown device', 1, qr/abacus/, 'run', $model, '--device', 'abacus'],
   ['an unknown OpenCL device', 1, qr/opencl/i, 'run', $model, '--device', 'opencl:nobody'],
-  ['an unknown profile', 1, qr/abacus/, 'explain', $model, '--profile', 'abacus'],
+  ['an unknown profile', 2, qr/abacus/, 'explain', $model, '--profile', 'abacus'],
   ['an unknown mask', 2, qr/legs/, 'run', $model, '--device', 'interp', '--mask', 'legs=4'],
   ['a mask without a number', 2, qr/many/, 'run', $model, '--device', 'interp', '--mask', 'bindings=many'],
   ['an unknown target', 2, qr/pascal/, 'compile', $model, '--target', 'pascal', '-o', "$dir/out"],
