@@ -54,6 +54,10 @@ if "$conform" --time 0 --cases tests/conform.seeds >"$work/seeds" 2>&1; then sta
 result $status "the cases that once failed, on every device: $(grep -c '^ok' "$work/seeds")"
 grep -A1 '^not ok' "$work/seeds" | sed 's/^/# /'
 
+tests/faults/apply --check . 2>"$work/log"
+result $? 'every fault of tests/faults stands in the sources'
+sed 's/^/# /' "$work/log"
+
 count=120
 [ -z "$SNT_TEST_FULL" ] || count=4000
 if "$conform" --count $count --time 0 --expect tests/conform.expect >"$work/all" 2>&1; then status=0; else status=1; fi
