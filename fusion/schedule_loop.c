@@ -1,14 +1,8 @@
 /* Kind `loop`: pointwise nodes with any movement, several outputs of one element count.
    Explicit classes: a group owns a share of the rows and columns and walks it in vectors. Lanes: an item owns a vector of four. */
-#include "fusion/schedule_common.h"
+#include "fusion/schedule_loop_private.h"
 #include "fusion/emit_private.h"
 #include "fusion/schedules.h"
-
-typedef struct loop_job {
-  const fusion_group *group;
-  schedule_space space; /* of the hero */
-  ir_expr row;
-} loop_job;
 
 static void store_outputs(emit *e, void *user, ir_expr column) {
   const loop_job *job = user;
@@ -38,6 +32,18 @@ bool schedule_loop_accepts(const fusion_context *c, const fusion_group *group, c
   return true;
 }
 
+static void walk_piece(emit *e, loop_job *job, ir_expr lo, ir_expr hi, uint32_t lanes) {
+  if (job->dear.count) loop_dear_columns(e, job, lo, hi, lanes, store_outputs);
+  else schedule_vector_loop(e, lo, hi, lanes, 4, store_outputs, job);
+}
+
+/* Cuts are those of whole rows: a share of a row has its conditions tested. */
+static void walk_columns(emit *e, loop_job *job, ir_expr lo, ir_expr hi, uint32_t lanes) {
+  const uint32_t cuts = lo == 0 && hi == job->space.columns ? job->cuts.count : 0;
+  for (uint32_t i = 0; i <= cuts; i++)
+    walk_piece(e, job, i ? expr_int(e->x, job->cuts.at[i - 1]) : lo, i < cuts ? expr_int(e->x, job->cuts.at[i]) : hi, lanes);
+}
+
 /* rows x columns shared out: whole rows to a group where they are short, pieces of a row where they are long. */
 static snt_result build_explicit(fusion_context *c, const fusion_group *group) {
   expr_pool *x = c->graph->pool;
@@ -45,11 +51,14 @@ static snt_result build_explicit(fusion_context *c, const fusion_group *group) {
   if (!e) return ir_fail(c->diag, SNT_E_HOST_MEM, "schedule", group->hero, "out of host memory");
   loop_job job = {.group = group};
   schedule_space_init(c, &job.space, &ir_at(c->graph, group->hero)->type, schedule_pick_split(c, group, group->hero));
+  loop_find_dear(c, group, &job.space, &job.dear);
+  loop_find_cuts(c, group, &job.space, &job.cuts);
   const uint32_t lanes = schedule_lanes(c);
   e->stream = schedule_group_bytes(c, group) > c->options->profile->stream_threshold;
   int64_t columns_per, rows_per = 1;
   ir_expr column_parts = schedule_split_work(c, job.space.columns, 1, &columns_per), row_parts = job.space.rows;
-  columns_per = (columns_per + 4 * lanes - 1) / (4 * lanes) * (4 * lanes);
+  const int64_t unit = job.dear.count ? job.dear.columns : 4 * lanes; /* whole tiles */
+  columns_per = (columns_per + unit - 1) / unit * unit;
   int64_t literal;
   const bool short_rows = schedule_hint(x, job.space.columns) <= 16384 && job.space.split > 0;
   if (short_rows) {
@@ -66,13 +75,13 @@ static snt_result build_explicit(fusion_context *c, const fusion_group *group) {
   const ir_expr hi = column_parts == 1 ? job.space.columns : expr_min(x, expr_add(x, lo, expr_int(x, columns_per)), job.space.columns);
   if (rows_per == 1) {
     job.row = row_part;
-    schedule_vector_loop(e, lo, hi, lanes, 4, store_outputs, &job);
+    walk_columns(e, &job, lo, hi, lanes);
   } else {
     const ir_expr first = expr_mul(x, row_part, expr_int(x, rows_per));
     job.row = emit_loop(
         e, &(emit_loop_info){
                .name = "r", .lo = first, .hi = expr_min(x, expr_add(x, first, expr_int(x, rows_per)), job.space.rows), .step = 1});
-    schedule_vector_loop(e, lo, hi, lanes, 4, store_outputs, &job);
+    walk_columns(e, &job, lo, hi, lanes);
     emit_loop_end(e, job.row, 0, NULL, NULL);
   }
   return emit_end(e, groups, 0, 0, NULL);

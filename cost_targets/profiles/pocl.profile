@@ -23,7 +23,7 @@ ghz = 3 GHz                    # all cores busy
 fma_per_cycle = 2              # two ports
 contract_share = 0.65          # sinter calibrate: 512 x 256 x 256, 0.69 +-5 % of the peak of 512-bit vectors; 0.43 on a loaded machine
 # Cycles of 8 results, one 256-bit vector, by sinter calibrate --cpu-time on a Xeon of 2.5 GHz (PoCL 3.1, LLVM 14), +-10 %: half of what
-# it says for 16. Dear operators each in a kernel of its own; in chains of eight they wait for each other and take three times as long: exp 62, tanh 87.
+# it says for 16. Dear operators each in a loop of its own, as schedules make them.
 op_cycles = 0.75               # sub: 1.5 in a chain of 32, 0.5 where they are independent: short chains lie between
 special_cycles = 17            # exp 33 for 16
 div_cycles = 3.6
