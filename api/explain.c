@@ -146,8 +146,11 @@ static void explain_json(const snt_program *p, ir_arena *arena, ir_text *out) {
 
 static void explain_text(const snt_program *p, ir_text *out) {
   const totals t = count_bytes(p);
-  ir_text_format(out, "%u kernels on profile %s, %.3f MB moved (%.3f MB unfused)\n", p->plan.steps.count, p->profile.name, t.moved / 1e6,
-                 t.unfused / 1e6);
+  uint32_t runs = 0;
+  for (uint32_t i = 0; i < p->plan.steps.count; i++) runs += explain_runs(p, i);
+  ir_text_format(out, "%u kernels", runs);
+  if (runs < p->plan.steps.count) ir_text_format(out, " (%u more for other extents)", p->plan.steps.count - runs);
+  ir_text_format(out, " on profile %s, %.3f MB moved (%.3f MB unfused)\n", p->profile.name, t.moved / 1e6, t.unfused / 1e6);
   for (uint32_t i = 0; i < p->plan.steps.count; i++) {
     const plan_step *s = &p->plan.steps.at[i];
     ir_text_format(out, "  %-16s %-9s reads %.3f MB, writes %.3f MB, about %.2f us:", s->name, p->plan.kernels.at[s->kernel].kind,

@@ -144,6 +144,34 @@ static snt_result fill_dispatches(snt_exec *x, const int64_t *symbols, uint32_t 
   return SNT_OK;
 }
 
+typedef struct taken_steps {
+  const ir_plan *plan;
+  plan_values at;
+  uint32_t choice, count, room, *steps;
+} taken_steps;
+
+static snt_result take_step(void *user, uint32_t number) {
+  taken_steps *t = user;
+  plan_launch launch;
+  if (!plan_eval_step(t->plan, number, &t->at, &t->choice, &launch)) return SNT_E_LIMIT;
+  if (!launch.runs) return SNT_OK;
+  if (t->steps && t->count < t->room) t->steps[t->count] = number;
+  t->count++;
+  return SNT_OK;
+}
+
+static void take_trip(void *user) { ((taken_steps *)user)->choice = 0; }
+
+snt_result snt_exec_steps_taken(snt_exec *x, const snt_run_info *info, uint32_t *count, uint32_t *steps) {
+  if (!x || !count || !info || api_check_head(&info->head, SNT_TYPE_run_info, sizeof *info, NULL) != SNT_OK) return SNT_E_ARG;
+  if (x->program->pool.symbols.count && (!info->symbols || info->symbol_count < x->program->pool.symbols.count)) return SNT_E_ARG;
+  taken_steps t = {&x->program->plan, {info->symbols, x->variables}, 0, 0, *count, steps};
+  const plan_walk walk = {&t, take_step, take_trip, info->symbols, x->variables};
+  if (!x->device->host) SNT_TRY(plan_walk_steps(t.plan, &walk)); /* there the whole graph is one step without a number */
+  *count = t.count;
+  return steps && t.count > t.room ? SNT_INCOMPLETE : SNT_OK;
+}
+
 static snt_result make_event(snt_stream *s, snt_event **out, snt_diag *diag) {
   snt_event *e = api_take(s->device->context, sizeof *e);
   if (!e) return ir_fail(diag, SNT_E_HOST_MEM, "submit", 0, "out of host memory");

@@ -159,6 +159,23 @@ static uint32_t splat_of_one(rebuild *r) {
   return rebuild_view(r, IR_OP_reshape, made, 1, &shape);
 }
 
+/* A concatenation of more than a kernel can bind is one of concatenations, each as wide as can be. */
+static uint32_t nest_concat(rebuild *r) {
+  const ir_node *n = ir_at(r->from, r->node);
+  const uint32_t limit = r->c->options->profile->max_bindings, most = limit > 2 ? limit - 1 : 0;
+  if (n->op != IR_OP_concat || !most || n->arity <= most) return 0;
+  const ir_expr axis = ir_attr_int(r->from, r->node, IR_ATTR_axis, 0);
+  const ir_attr_value attr = {IR_ATTR_axis, 1, &axis};
+  uint32_t *parts = IR_NEW_ARRAY(r->c->arena, uint32_t, n->arity), count = 0;
+  for (uint32_t i = 0; parts && i < n->arity; i += most) {
+    const uint32_t size = n->arity - i < most ? n->arity - i : most;
+    uint32_t *own = IR_NEW_ARRAY(r->c->arena, uint32_t, size);
+    for (uint32_t k = 0; own && k < size; k++) own[k] = r->map[ir_arg(r->from, r->node, i + k)];
+    if (own) parts[count++] = size == 1 ? own[0] : ir_add_node(r->to, IR_OP_concat, size, own, 1, &attr, NULL);
+  }
+  return parts ? ir_add_node(r->to, IR_OP_concat, count, parts, 1, &attr, &n->type) : 0;
+}
+
 static bool same_attrs(const ir_graph *g, const ir_node *a, const ir_node *b) {
   if (a->attr_count != b->attr_count) return false;
   for (uint32_t i = 0; i < a->attr_count; i++) {
@@ -205,13 +222,16 @@ static snt_result share_equal(fusion_context *c, bool *changed) {
   return SNT_OK;
 }
 
-static const rebuild_rule rules[] = {drop_identity, drop_view, gather_is_slice, merge_reshapes, shrink_splat, splat_of_one, shrink_const};
+static const rebuild_rule rules[] = {drop_identity, drop_view,    gather_is_slice, merge_reshapes,
+                                     shrink_splat,  splat_of_one, shrink_const,    nest_concat};
 
 snt_result fusion_canonicalise(fusion_context *c, bool *changed) {
-  bool folded = false, shared = false;
+  bool folded = false, shared = false, widened = false;
   SNT_TRY(ir_graph_fold(c->graph, FOLD_LIMIT, &folded));
+  /* Only f32 goes through the fast path of reads there, and that is worth twice the bytes many times over. */
+  if (c->options->profile->reads == COST_READS_TEXEL) SNT_TRY(ir_graph_widen(c->graph, &widened));
   SNT_TRY(share_equal(c, &shared));
   SNT_TRY(fusion_rebuild(c, rules, IR_COUNT(rules), changed));
-  *changed |= folded;
+  *changed |= folded || widened;
   return SNT_OK;
 }

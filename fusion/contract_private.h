@@ -101,8 +101,15 @@ void contract_open_panels(contraction *, ir_expr tile, ir_expr column);
 bool contract_open_packed_columns(contraction *, uint32_t columns, ir_expr tile, ir_expr column);
 bool contract_open_packed_rows(contraction *, ir_expr tile, ir_expr row);
 
-/* schedule_contract_lanes.c: work-items are lanes and reads go through texels. False: not for this device or contraction, nothing was made. */
-bool contract_build_texels(contraction *, snt_result *);
+/* Which of the steps that do the same this one is, and when it is taken. */
+typedef struct contract_guard {
+  uint32_t choice, count;
+  const plan_condition *conditions;
+} contract_guard;
+
+/* schedule_contract_lanes.c: work-items are lanes and reads go through texels. */
+bool contract_fits_texels(contraction *);
+snt_result contract_build_texels(contraction *, const contract_guard *);
 
 /* schedule_depthwise.c: the same for windows of taps where both operands are vectors of channels. */
 bool contract_build_depthwise(const contraction *, snt_result *);

@@ -82,13 +82,17 @@ static ir_expr buffer_elements(const emit *e, const plan_buffer *b) {
   return n;
 }
 
+/* A view of texels reaches all of it; or as far as a storage buffer, so that what is too large for the one is too large for the other. */
+static bool view_reaches(const cost_profile *p, int64_t most_elements) {
+  return (uint64_t)most_elements / 4 < p->max_texels || (p->max_buffer_bytes && p->max_texels >= p->max_buffer_bytes / 16);
+}
+
 /* Reads go through texel buffers where the profile says that they are the fast path: f32, only read, in range of a view. */
 static bool wants_texel(const emit *e, const plan_buffer *b, uint8_t access) {
   const cost_profile *p = e->c->options->profile;
   int64_t least, most;
   expr_bounds(e->x, buffer_elements(e, b), &least, &most);
-  return p->reads == COST_READS_TEXEL && p->caps.texel && b->dtype == SNT_F32 && access == KIR_READ && most >= 4 &&
-         (uint64_t)most / 4 < p->max_texels;
+  return p->reads == COST_READS_TEXEL && p->caps.texel && b->dtype == SNT_F32 && access == KIR_READ && most >= 4 && view_reaches(p, most);
 }
 
 bool emit_reads_texels(emit *e, uint32_t node) {

@@ -65,6 +65,10 @@ static double window_factor(const fusion_context *c, uint32_t hero, uint32_t nod
   return own > 0 && taps > own ? BEHIND_TESTS * taps / own : 1;
 }
 
+/* Neighbouring results of a contraction that share one evaluation of a prologue: those of a vector and a few more; or an item's own, since all lanes of a
+   group evaluate what they share. */
+static double sharing(const fusion_context *c) { return schedule_is_explicit(c) ? 16 : 8; }
+
 /* How many times an element of a prologue is computed: once, unless its consumer in the group reads it again in other iterations; of a contraction
    at least a margin of it twice, so that an epilogue is preferred. */
 static double recompute_factor(const fusion_context *c, const fusion_group *group, uint32_t node) {
@@ -73,8 +77,7 @@ static double recompute_factor(const fusion_context *c, const fusion_group *grou
   if ((ir_ops[ir_at(c->graph, group->hero)->op].flags & IR_REDUCE) && node < group->hero) return window_factor(c, group->hero, node);
   if (group->kind != GROUP_CONTRACT || node >= group->hero) return 1;
   const double out = elements_of(c, group->hero), depth = contract_depth(c, group->hero), own = elements_of(c, node);
-  const double tile = schedule_is_explicit(c) ? 16 : 64; /* neighbouring results that share one evaluation */
-  const double times = own > 0 ? out * depth / own / tile : 1;
+  const double times = own > 0 ? out * depth / own / sharing(c) : 1;
   return times > MARGIN ? times : MARGIN;
 }
 
@@ -157,6 +160,19 @@ static double contraction_reads(const fusion_context *c, const fusion_group *gro
       }
   }
   return reads;
+}
+
+/* Each input that a prologue reads beside its contraction's operands is one more load in the inner loop. */
+static void add_prologue_loads(const fusion_context *c, const fusion_group *group, cost_work *w) {
+  if (group->kind != GROUP_CONTRACT) return;
+  const uint32_t hero = group->hero;
+  for (uint32_t o = 0; o < 2; o++) {
+    uint32_t loads = 0;
+    for (uint32_t i = 0; i < group->input_count; i++) loads += feeds_contraction(c, group, ir_arg(c->graph, hero, o), group->inputs[i], 0);
+    if (loads > 1)
+      w->extra_cycles += (loads - 1) * elements_of(c, hero) * contract_depth(c, hero) / sharing(c) *
+                         c->options->profile->scalar_load_cycles;
+  }
 }
 
 static cost_stream read_stream(const fusion_context *c, const fusion_group *group, uint32_t node, uint32_t sweeps) {
@@ -264,6 +280,7 @@ void fusion_group_work(const fusion_context *c, const fusion_group *group, cost_
   add_operations(c, group, swept ? members : NULL, w);
   add_streams(c, group, swept ? inputs : NULL, w);
   add_copy(c, group, w);
+  add_prologue_loads(c, group, w);
   /* a tile of accumulators is sized to the registers; beside it on lanes every live value is a vector of four */
   const bool explicit_lanes = schedule_is_explicit(c);
   const double base = group->kind == GROUP_CONTRACT && !explicit_lanes ? 20 : 4;

@@ -94,6 +94,11 @@ uint32_t remat_pop(group_run *, const edge *, uint32_t *changed);
 /* Before anything is priced: the nodes of each must_fuse become one group where a kind of kernel holds them. */
 void must_take(group_run *);
 
+/* ---- what cannot be bound (fusion/group_fit.c) ---- */
+
+/* Stores views that join more buffers than their readers could bind; false when memory runs out. */
+bool group_store_wide_views(grouping *);
+
 /* ---- unions ---- */
 
 /* Builds the union of two groups: members, inputs, outputs, kind, hero. False with the reason when it cannot be one kernel. */

@@ -241,7 +241,7 @@ static void make_lanes(contraction *t, ir_expr stride) {
   emit_scalar_lanes(e);
 }
 
-static snt_result build_explicit(contraction *t, uint32_t choice, uint32_t guard_count, const plan_condition *guards) {
+static snt_result build_explicit(contraction *t, const contract_guard *guard) {
   emit *e = t->e = emit_begin(t->c, t->group, "contract");
   if (!e) return ir_fail(t->c->diag, SNT_E_HOST_MEM, "schedule", t->group->hero, "out of host memory");
   shares s;
@@ -254,23 +254,11 @@ static snt_result build_explicit(contraction *t, uint32_t choice, uint32_t guard
     return ir_fail(t->c->diag, SNT_E_INTERNAL, "schedule", t->group->hero, "the region of a staged operand is not affine");
   const contract_tiles columns = {"n", t->column_tiles, t->extent[t->out[t->lane_axis]], (int64_t)t->lanes * t->vectors};
   contract_tile_loop(t, &columns, column_body, 0);
-  return emit_end(e, s.groups, choice, guard_count, guards);
-}
-
-/* Rows of unknown number: the tile where there are enough of them, else one row at a time. */
-static snt_result build_symbolic_rows(contraction *t) {
-  const uint32_t choice = t->c->plan->steps.count + 1;
-  const ir_expr rows = t->extent[t->out[t->row_axis]];
-  const contraction start = *t;
-  const plan_condition enough = {rows, t->rows, INT64_MAX};
-  SNT_TRY(build_explicit(t, choice, 1, &enough));
-  *t = start;
-  t->rows = 1;
-  return build_explicit(t, choice, 0, NULL);
+  return emit_end(e, s.groups, guard->choice, guard->count, guard->conditions);
 }
 
 /* Lanes: each item holds rows x two vectors, neighbouring items neighbouring vectors, so that loads of the lane operand are contiguous. */
-static snt_result build_lanes(contraction *t) {
+static snt_result build_lanes(contraction *t, const contract_guard *guard) {
   expr_pool *x = t->c->graph->pool;
   int64_t columns;
   const bool texel = t->c->options->profile->reads == COST_READS_TEXEL;
@@ -296,14 +284,38 @@ static snt_result build_lanes(contraction *t) {
   const ir_expr column = expr_add(x, expr_mul(x, t->column_tiles[0], (ir_expr)items * 4 * t->vectors),
                                   expr_mul(x, emit_item(e, 0, items), 4));
   rows_of(t, column);
-  return emit_end(e, s.groups, 0, 0, NULL);
+  return emit_end(e, s.groups, guard->choice, guard->count, guard->conditions);
+}
+
+typedef snt_result (*contract_build)(contraction *, const contract_guard *);
+
+/* Rows of unknown number: the tile where there are enough of them, else one row at a time. */
+static snt_result build_rows(contraction *t, contract_build build) {
+  int64_t literal;
+  if (contract_literal(t, t->row_axis, &literal)) return build(t, &(contract_guard){.count = 0});
+  const uint32_t choice = t->c->plan->steps.count + 1;
+  const contraction start = *t;
+  const plan_condition enough = {t->extent[t->out[t->row_axis]], t->rows, INT64_MAX};
+  SNT_TRY(build(t, &(contract_guard){choice, 1, &enough}));
+  *t = start;
+  t->rows = 1;
+  return build(t, &(contract_guard){.choice = choice});
 }
 
 /* ---- entry ---- */
 
-static bool symbolic_rows(const contraction *t) {
-  int64_t literal;
-  return t->row_axis != CONTRACT_NONE && !contract_literal(t, t->row_axis, &literal) && contract_literal(t, t->lane_axis, &literal);
+/* The schedule that fits the device and the contraction; NULL: none does. */
+static contract_build pick_schedule(contraction *t) {
+  int64_t columns, rows;
+  if (schedule_is_explicit(t->c)) {
+    order_terms(t);
+    const bool fits = (contract_literal(t, t->row_axis, &rows) || !t->staged_count) && contract_settle_lane_operands(t);
+    return fits ? build_explicit : NULL;
+  }
+  if (contract_fits_texels(t)) return contract_build_texels;
+  return contract_literal(t, t->lane_axis, &columns) && columns % 4 == 0 && !t->staged_count && contract_settle_lane_operands(t)
+             ? build_lanes
+             : NULL;
 }
 
 bool schedule_contract_accepts(const fusion_context *c, const fusion_group *group, const char **why_not) {
@@ -324,14 +336,6 @@ snt_result schedule_contract_build(fusion_context *c, const fusion_group *group)
   if (explicit && contract_build_depthwise(&t, &result)) return result;
   for (uint32_t i = 0; i < 2 * t.set.count; i++) contract_find_pads(&t, contract_operand(&t, i / 2, i % 2));
   if (!contract_pick_tile(&t)) return schedule_loop_build(c, group);
-  if (explicit) {
-    order_terms(&t);
-    if ((symbolic_rows(&t) && t.staged_count) || !contract_settle_lane_operands(&t)) return schedule_loop_build(c, group);
-    return symbolic_rows(&t) ? build_symbolic_rows(&t) : build_explicit(&t, 0, 0, NULL);
-  }
-  if (contract_build_texels(&t, &result)) return result;
-  int64_t columns, rows;
-  const bool fits = contract_literal(&t, t.row_axis, &rows) && contract_literal(&t, t.lane_axis, &columns) && columns % 4 == 0 &&
-                    !t.staged_count && contract_settle_lane_operands(&t);
-  return fits ? build_lanes(&t) : schedule_loop_build(c, group);
+  const contract_build build = pick_schedule(&t);
+  return build ? build_rows(&t, build) : schedule_loop_build(c, group);
 }

@@ -1,15 +1,15 @@
 /* Contractions where work-items are lanes and reads go through texels. An item holds a tile of rows x two vectors of four neighbouring columns; the items of
    a group, one for each lane, take neighbouring tiles of the columns and of all axes but the rows, flattened, so that the other operand is read at
    one address by all of them. Padded operands are read in place: texels outside a buffer are zero, what lies elsewhere is selected away.
-   In: a contraction whose columns are a literal, at least a vector of them. Tails overlap the last whole tile. */
+   In: a contraction whose columns are a literal, at least a vector of them, and with rows enough for its tile. Tails overlap the last whole tile. */
 #include "fusion/contract_private.h"
 
 enum { VECTOR = 4 };
 
-static bool is_suitable(const contraction *t, int64_t *columns, int64_t *rows) {
+static bool is_suitable(const contraction *t, int64_t *columns) {
   const cost_profile *p = t->c->options->profile;
   return p->reads == COST_READS_TEXEL && p->caps.oob_zero && t->lanes == VECTOR && contract_literal(t, t->lane_axis, columns) &&
-         *columns >= VECTOR && contract_literal(t, t->row_axis, rows);
+         *columns >= VECTOR;
 }
 
 typedef struct texel_probe {
@@ -32,19 +32,20 @@ static bool pads_are_safe(contraction *t) {
   return p.safe;
 }
 
-static ir_expr tiles_of(expr_pool *x, int64_t extent, int64_t step) { return expr_int(x, (extent + step - 1) / step); }
+static ir_expr tiles_of(expr_pool *x, ir_expr extent, int64_t step) { return expr_ceil_div(x, extent, expr_int(x, step)); }
 
 /* Where a tile starts: the last one is moved back. */
-static ir_expr start_of(emit *e, const char *name, ir_expr tile, int64_t extent, int64_t step) {
+static ir_expr start_of(emit *e, const char *name, ir_expr tile, ir_expr extent, int64_t step) {
   expr_pool *x = e->x;
   const ir_expr at = expr_mul(x, tile, expr_int(x, step));
-  if (extent % step == 0) return at;
-  const ir_expr moved = expr_min(x, at, expr_int(x, extent - step));
-  return emit_var_for(e, name, emit_expr(e, moved), 0, expr_int(x, extent - step + 1));
+  int64_t literal;
+  if (expr_is_const(x, extent, &literal) && literal % step == 0) return at;
+  const ir_expr moved = expr_min(x, at, expr_sub(x, extent, expr_int(x, step)));
+  return emit_var_for(e, name, emit_expr(e, moved), 0, expr_sub(x, extent, expr_int(x, step - 1)));
 }
 
 /* Axes that are neither rows nor columns, with the tiles of columns innermost, as one number. */
-static ir_expr place_lanes(contraction *t, ir_expr number, int64_t columns, int64_t width) {
+static ir_expr place_lanes(contraction *t, ir_expr number, ir_expr columns, int64_t width) {
   emit *e = t->e;
   expr_pool *x = e->x;
   const ir_expr tiles = tiles_of(x, columns, width);
@@ -73,19 +74,30 @@ static void open_constants(contraction *t, int64_t columns, ir_expr part, ir_exp
   (void)contract_open_packed_rows(t, row_tile, row);
 }
 
-bool contract_build_texels(contraction *t, snt_result *result) {
+/* Every axis at a coordinate of its own. */
+static emit *begin(contraction *t) {
   expr_pool *x = t->c->graph->pool;
-  int64_t columns, rows;
-  if (!is_suitable(t, &columns, &rows)) return false;
-  if (!(t->e = emit_begin(t->c, t->group, "contract"))) return false;
   for (uint32_t i = 0; i < CONTRACT_LABELS; i++)
     if (t->extent[i]) t->at[i] = t->extent[i] == 1 ? 0 : expr_var_add(x, "i", 0, t->extent[i], 1);
-  if (t->staged_count && !pads_are_safe(t)) return false;
+  return t->e = emit_begin(t->c, t->group, "contract");
+}
+
+bool contract_fits_texels(contraction *t) {
+  int64_t columns;
+  return is_suitable(t, &columns) && (!t->staged_count || (begin(t) && pads_are_safe(t)));
+}
+
+snt_result contract_build_texels(contraction *t, const contract_guard *guard) {
+  expr_pool *x = t->c->graph->pool;
+  int64_t columns = 0;
+  if (!begin(t) || !is_suitable(t, &columns)) return ir_fail(t->c->diag, SNT_E_HOST_MEM, "schedule", t->group->hero, "out of host memory");
   const int64_t width = (int64_t)VECTOR * t->vectors;
-  ir_expr tiles = tiles_of(x, columns, width);
+  const ir_expr column_tiles = tiles_of(x, expr_int(x, columns), width),
+                rows = t->row_axis == CONTRACT_NONE ? 1 : t->extent[t->out[t->row_axis]];
+  ir_expr tiles = column_tiles;
   for (uint32_t i = 0; i < t->out_rank; i++)
     if ((int32_t)i != t->lane_axis && (int32_t)i != t->row_axis) tiles = expr_mul(x, tiles, t->extent[t->out[i]]);
-  const bool one_axis = tiles == tiles_of(x, columns, width);
+  const bool one_axis = tiles == column_tiles;
   uint32_t items = (uint32_t)t->c->options->profile->lanes;
   if (items < 1) items = 1;
   /* groups that follow each other share what their lanes read: it is the larger part */
@@ -94,11 +106,10 @@ bool contract_build_texels(contraction *t, snt_result *result) {
   ir_expr number = expr_add(x, expr_mul(x, expr_div(x, g, row_tiles), (ir_expr)items), emit_item(t->e, 0, items));
   if (!expr_proves_lt(x, number, tiles)) /* the last lanes repeat the last tile */
     number = emit_var_for(t->e, "tile", emit_expr(t->e, expr_min(x, number, expr_sub(x, tiles, 1))), 0, tiles);
-  const ir_expr column = place_lanes(t, number, columns, width), row_tile = expr_mod(x, g, row_tiles);
+  const ir_expr column = place_lanes(t, number, expr_int(x, columns), width), row_tile = expr_mod(x, g, row_tiles);
   const ir_expr row = start_of(t->e, "m", row_tile, rows, t->rows);
   vectors_side_by_side(t);
   open_constants(t, width * items, expr_div(x, g, row_tiles), row_tile, row, one_axis && columns % (width * items) == 0);
   contract_emit_tile(t, row, column);
-  *result = emit_end(t->e, groups, 0, 0, NULL);
-  return true;
+  return emit_end(t->e, groups, guard->choice, guard->count, guard->conditions);
 }

@@ -183,6 +183,36 @@ static snt_result compute(folder *f, ir_arena *temp) {
   return SNT_OK;
 }
 
+/* ---- constants in a wider type ---- */
+static bool is_gathered(const ir_graph *g, uint32_t n) {
+  for (uint32_t user = n + 1; user < g->nodes.count; user++)
+    for (uint32_t i = 0; i < ir_at(g, user)->arity; i++)
+      if (ir_arg(g, user, i) == n && ir_at(g, user)->op == IR_OP_gather) return true; /* a few rows of a table */
+  return false;
+}
+
+static snt_result widen_constant(folder *f, uint32_t n) {
+  const ir_graph *g = f->g;
+  const uint32_t from = ir_at(g, n)->op == IR_OP_cast ? ir_arg(g, n, 0) : 0;
+  if (!from || ir_at(g, from)->op != IR_OP_const || ir_at(g, n)->type.dtype != SNT_F32 || is_gathered(g, n)) return SNT_OK;
+  const ir_const *value = &g->consts.at[ir_at(g, from)->payload];
+  const int32_t dtype = ir_at(g, from)->type.dtype;
+  uint64_t count;
+  if (value->kind != IR_CONST_DATA || (dtype != SNT_F16 && dtype != SNT_BF16) || !elements_of(g, n, &count)) return SNT_OK;
+  float *data = ir_arena_take(f->g->arena, (size_t)count * sizeof *data, 64);
+  if (!data) return SNT_E_HOST_MEM;
+  for (uint64_t i = 0; i < count; i++) data[i] = (float)ir_dtype_load(dtype, value->data, i);
+  return make_const(f, n, &(ir_const){.kind = IR_CONST_DATA, .data = data}) ? SNT_OK : SNT_E_HOST_MEM;
+}
+
+snt_result ir_graph_widen(ir_graph *g, bool *changed) {
+  folder f = {.g = g};
+  snt_result r = g->failed ? g->first_error.result : SNT_OK;
+  for (uint32_t n = 1; r == SNT_OK && n < g->nodes.count; n++) r = widen_constant(&f, n);
+  *changed = f.changed;
+  return r;
+}
+
 snt_result ir_graph_fold(ir_graph *g, uint64_t limit, bool *changed) {
   folder f = {.g = g, .limit = limit};
   ir_arena temp;

@@ -228,4 +228,6 @@ snt_result ir_graph_copy_live(const ir_graph *from, ir_graph *to, uint32_t *map)
 void ir_graph_stamp_origins(ir_graph *);
 /* Folds nodes whose operands are all constants of at most `limit` result elements. */
 snt_result ir_graph_fold(ir_graph *, uint64_t limit, bool *changed);
+/* Casts of f16 and bf16 constants to f32 become f32 constants, but for tables that are gathered from. */
+snt_result ir_graph_widen(ir_graph *, bool *changed);
 #endif

@@ -152,6 +152,25 @@ static void check_files(void) {
   graph_close(&t);
 }
 
+/* ---- constants in a wider type ---- */
+static void check_widening(void) {
+  static const char text[] = "graph @g(%i: i32[2]) {\n  %1: f16[3] = const [1, 0.5, -2]\n  %2: f32[3] = cast %1\n  %3: f64[3] = cast %1\n"
+                             "  %4: f32[2] = gather %2, %i, axis=0\n  %5: bf16[3] = const [1, 0.5, -2]\n  %6: f32[3] = cast %5\n"
+                             "  %7: f32[3] = cast %1\n  return %2, %3, %4, %6, %7\n}\n";
+  bool changed = false, again = true;
+  test_graph t;
+  graph_open(&t);
+  tap_is_int(ir_graph_parse(&t.g, text, strlen(text), &t.diag), SNT_OK, "casts of constants");
+  tap_ok(ir_graph_widen(&t.g, &changed) == SNT_OK && changed, "some of them become constants");
+  tap_ok(ir_graph_widen(&t.g, &again) == SNT_OK && !again, "once");
+  static const char wide[] = "f32[3] = const [0x1p+0, 0x1p-1, -0x1p+1]";
+  const char *out = graph_text(&t), *first = strstr(out, wide);
+  const char *second = first ? strstr(first + 1, wide) : NULL;
+  tap_ok(second && !strstr(second + 1, wide), "those to f32: of f16 and of bf16");
+  tap_ok(strstr(out, "f32[3] = cast ") && strstr(out, "f64[3] = cast "), "but not the table that is gathered from, nor another type");
+  graph_close(&t);
+}
+
 /* ---- the specification ---- */
 static bool mentions(const char *text, const char *word) {
   const size_t length = strlen(word);
@@ -283,7 +302,7 @@ static bool live_through(const char *text, const snt_host_alloc *host) {
   ok = ir_graph_verify(&g, &errors, &diag) == SNT_OK && ok;
   uint32_t *map = IR_NEW_ARRAY(&arena, uint32_t, g.nodes.count);
   if (map && ok) ok = ir_graph_copy_live(&g, &copy, map) == SNT_OK;
-  ok = map && ir_graph_fold(&g, 1000, &changed) == SNT_OK && ok;
+  ok = map && ir_graph_fold(&g, 1000, &changed) == SNT_OK && ir_graph_widen(&g, &changed) == SNT_OK && ok;
   ir_graph_print(&g, &out);
   ok = ok && !out.failed && !arena.failed;
   ir_arena_free(&arena);
@@ -309,6 +328,7 @@ int main(int count, char **words) {
   for (uint32_t i = 0; i < file_count; i++) check_golden(files[i].name, files[i].text, bless);
   check_errors();
   check_files();
+  check_widening();
   check_specification();
   check_memory();
   if (file_count) check_damaged();

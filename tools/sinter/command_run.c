@@ -17,33 +17,47 @@ static snt_result run_once(tool_session *s, tool_tensor *tensors, uint32_t count
 
 /* ---- --trace: the same run on device buffers, each kernel with the time the device took, the least of --runs ---- */
 
-static snt_result measure_once(tool_session *s, snt_stream *stream, const snt_run_info *info, uint64_t *ns, uint32_t *steps) {
+static snt_result measure_once(tool_session *s, snt_stream *stream, const snt_run_info *info, uint32_t count, uint64_t *ns) {
   snt_event *event = NULL;
   snt_result r = snt_submit(s->exec, stream, info, &event, &s->diag);
   if (r == SNT_OK) r = snt_event_wait(event, UINT64_MAX);
-  if (r == SNT_OK) r = snt_event_timings(event, steps, ns);
+  if (r == SNT_OK) r = snt_event_timings(event, &count, ns);
   snt_event_destroy(event);
   return r;
 }
 
-static snt_result measure_least(tool_session *s, snt_stream *stream, const snt_run_info *info, uint64_t *ns, uint32_t *steps) {
-  const uint32_t room = *steps;
-  uint64_t *again = calloc(room, sizeof *again);
-  snt_result r = again ? measure_once(s, stream, info, ns, steps) : SNT_E_HOST_MEM;
+static snt_result measure_least(tool_session *s, snt_stream *stream, const snt_run_info *info, tool_times *out) {
+  uint64_t *again = calloc(out->count + 1, sizeof *again);
+  snt_result r = again ? measure_once(s, stream, info, out->count, out->ns) : SNT_E_HOST_MEM;
   for (uint32_t run = 1; r == SNT_OK && run < s->options.runs; run++) {
-    *steps = room;
-    r = measure_once(s, stream, info, again, steps);
-    for (uint32_t i = 0; r == SNT_OK && i < *steps; i++)
-      if (again[i] < ns[i]) ns[i] = again[i];
+    r = measure_once(s, stream, info, out->count, again);
+    for (uint32_t i = 0; r == SNT_OK && i < out->count; i++)
+      if (again[i] < out->ns[i]) out->ns[i] = again[i];
   }
   free(again);
   return r;
 }
 
-snt_result tool_measure_steps(tool_session *s, const tool_tensor *tensors, uint32_t count, uint64_t *ns, uint32_t *steps) {
+static snt_result find_steps(tool_session *s, const snt_run_info *info, tool_times *out) {
+  snt_result r = snt_exec_steps_taken(s->exec, info, &out->count, NULL);
+  out->step = calloc(out->count + 1, sizeof *out->step);
+  out->ns = calloc(out->count + 1, sizeof *out->ns);
+  if (r == SNT_OK && (!out->step || !out->ns)) r = SNT_E_HOST_MEM;
+  if (r == SNT_OK && out->count) return snt_exec_steps_taken(s->exec, info, &out->count, out->step);
+  if (r == SNT_OK) out->step[out->count++] = UINT32_MAX;
+  return r;
+}
+
+void tool_free_times(tool_times *t) {
+  free(t->step);
+  free(t->ns);
+}
+
+snt_result tool_measure_steps(tool_session *s, const tool_tensor *tensors, uint32_t count, tool_times *out) {
   snt_argument arguments[TOOL_MAX_PORTS] = {{0, 0, NULL, 0, NULL, 0}};
   snt_stream *stream = NULL;
   uint32_t used = 0;
+  *out = (tool_times){0};
   snt_result r = snt_stream_create(s->device, &stream, &s->diag);
   for (uint32_t i = 0; r == SNT_OK && i < count; i++) {
     if (tensors[i].port.kind == SNT_PORT_STATE) continue;
@@ -57,32 +71,36 @@ snt_result tool_measure_steps(tool_session *s, const tool_tensor *tensors, uint3
                              .arguments = arguments,
                              .symbols = s->symbols,
                              .symbol_count = snt_program_symbol_count(s->program)};
-  if (r == SNT_OK) r = measure_least(s, stream, &info, ns, steps);
+  if (r == SNT_OK) r = find_steps(s, &info, out);
+  if (r == SNT_OK) r = measure_least(s, stream, &info, out);
   for (uint32_t i = 0; i < used; i++) snt_buffer_destroy(arguments[i].buffer);
   snt_stream_destroy(stream);
   return r;
 }
 
-static snt_result write_trace(tool_session *s, const tool_tensor *tensors, uint32_t count) {
-  uint64_t *ns = calloc(snt_exec_step_count(s->exec) + 1, sizeof *ns);
-  uint32_t steps = snt_exec_step_count(s->exec) + 1;
+static void put_events(const tool_session *s, const tool_times *t, FILE *f) {
   double at = 0;
-  snt_result r = ns ? tool_measure_steps(s, tensors, count, ns, &steps) : SNT_E_HOST_MEM;
-  FILE *f = r == SNT_OK ? fopen(s->options.trace, "w") : NULL;
-  if (r == SNT_OK && !f) r = host_fail(&s->diag, SNT_E_ARG, "trace", "cannot write %s", s->options.trace);
-  if (r == SNT_OK) fprintf(f, "{\"traceEvents\": [");
-  for (uint32_t i = 0; r == SNT_OK && i < steps; i++) {
+  fprintf(f, "{\"traceEvents\": [");
+  for (uint32_t i = 0; i < t->count; i++) {
     snt_step step = {{0}, "host", "graph", 0, 0, 0};
-    if (steps == snt_exec_step_count(s->exec)) (void)snt_exec_step(s->exec, i, &step); /* else guards left some out: numbers only */
+    if (t->step[i] != UINT32_MAX) (void)snt_exec_step(s->exec, t->step[i], &step);
     fprintf(f,
             "%s\n{\"name\": \"%s\", \"cat\": \"%s\", \"ph\": \"X\", \"pid\": 1, \"tid\": 1, \"ts\": %.3f, \"dur\": %.3f, \"args\": "
             "{\"step\": %u, \"estimate_us\": %.3f}}",
-            i ? "," : "", step.name, step.kind, at, (double)ns[i] / 1e3, i, (double)step.est_ns / 1e3);
-    at += (double)ns[i] / 1e3;
+            i ? "," : "", step.name, step.kind, at, (double)t->ns[i] / 1e3, t->step[i] == UINT32_MAX ? 0 : t->step[i],
+            (double)step.est_ns / 1e3);
+    at += (double)t->ns[i] / 1e3;
   }
-  if (r == SNT_OK) fprintf(f, "\n]}\n");
-  if (f && fclose(f) && r == SNT_OK) r = host_fail(&s->diag, SNT_E_ARG, "trace", "cannot write %s", s->options.trace);
-  free(ns);
+  fprintf(f, "\n]}\n");
+}
+
+static snt_result write_trace(tool_session *s, const tool_tensor *tensors, uint32_t count) {
+  tool_times times;
+  snt_result r = tool_measure_steps(s, tensors, count, &times);
+  FILE *f = r == SNT_OK ? fopen(s->options.trace, "w") : NULL;
+  if (f) put_events(s, &times, f);
+  if (r == SNT_OK && (!f || fclose(f))) r = host_fail(&s->diag, SNT_E_ARG, "trace", "cannot write %s", s->options.trace);
+  tool_free_times(&times);
   return r;
 }
 

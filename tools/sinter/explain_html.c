@@ -115,8 +115,8 @@ static void put_sources(const tool_session *s, FILE *f) {
 
 static snt_result put_times(tool_session *s, FILE *f) {
   tool_tensor tensors[TOOL_MAX_PORTS];
-  uint32_t count = 0, steps = 0;
-  uint64_t *ns = NULL;
+  uint32_t count = 0;
+  tool_times times = {0};
   snt_program *whole = s->program, *own = NULL;
   snt_result r = s->device ? tool_compile_flags(s, 0, s->options.compile_flags, &own) : SNT_OK; /* for the device, not for reading */
   if (own) s->program = own;
@@ -126,17 +126,14 @@ static snt_result put_times(tool_session *s, FILE *f) {
   }
   if (r == SNT_OK && s->device) r = tool_make_tensors(s, tensors, &count);
   if (r == SNT_OK && s->device) r = snt_exec_create(s->device, s->program, NULL, &s->exec, &s->diag);
-  if (r == SNT_OK && s->device) {
-    steps = snt_exec_step_count(s->exec) + 1;
-    ns = calloc(steps, sizeof *ns);
-    r = ns ? snt_exec_prepare(s->exec, &s->diag) : SNT_E_HOST_MEM;
-    if (r == SNT_OK) r = tool_measure_steps(s, tensors, count, ns, &steps);
-  }
+  if (r == SNT_OK && s->device) r = snt_exec_prepare(s->exec, &s->diag);
+  if (r == SNT_OK && s->device) r = tool_measure_steps(s, tensors, count, &times);
   fputs("\"measured\": [", f);
-  for (uint32_t i = 0; r == SNT_OK && i < steps; i++) fprintf(f, "%s%.3f", i ? ", " : "", (double)ns[i] / 1e3);
+  for (uint32_t i = 0; r == SNT_OK && i < times.count; i++)
+    fprintf(f, "%s[%u, %.3f]", i ? ", " : "", times.step[i] == UINT32_MAX ? 0 : times.step[i], (double)times.ns[i] / 1e3);
   fputs("]", f);
   if (s->device) tool_free_tensors(tensors, count);
-  free(ns);
+  tool_free_times(&times);
   s->program = whole;
   if (own) {
     snt_exec_destroy(s->exec);

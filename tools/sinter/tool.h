@@ -68,8 +68,14 @@ typedef struct tool_tensor {
 } tool_tensor;
 snt_result tool_make_tensors(tool_session *, tool_tensor *tensors,
                              uint32_t *count); /* all ports, inputs filled from --input, else seeded random */
-/* The time of each step on buffers of the device, the least of --runs; *steps is the room, then how many ran. */
-snt_result tool_measure_steps(tool_session *, const tool_tensor *tensors, uint32_t count, uint64_t *ns, uint32_t *steps);
+/* The steps that a run on buffers of the device takes, with the time of each, the least of --runs. UINT32_MAX: the whole graph, on the host device.
+   Both arrays are the caller's to free, also after a failure. */
+typedef struct tool_times {
+  uint32_t count, *step;
+  uint64_t *ns;
+} tool_times;
+snt_result tool_measure_steps(tool_session *, const tool_tensor *tensors, uint32_t count, tool_times *out);
+void tool_free_times(tool_times *);
 void tool_free_tensors(tool_tensor *, uint32_t count);
 snt_result tool_write_outputs(tool_session *, const tool_tensor *, uint32_t count);
 void tool_fill_random(tool_tensor *, uint64_t seed); /* uniform in [-1, 1) for floats, small integers otherwise */
