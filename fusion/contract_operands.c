@@ -258,7 +258,7 @@ static uint32_t packed_buffer(contraction *t, uint32_t node, const pack_loops *p
   for (uint32_t i = 0; i < p->count; i++) elements *= p->extent[i];
   const uint32_t bytes = ir_dtypes[ir_at(c->graph, node)->type.dtype].bytes;
   const void *from = ir_const_data(c->graph, node);
-  uint8_t *to = ir_arena_take_bare(c->arena, (size_t)(elements * bytes + 15) / 16 * 16, 64);
+  uint8_t *to = ir_arena_take_own(c->arena, (size_t)(elements * bytes + 15) / 16 * 16);
   pack_loops *order = IR_NEW(c->arena, pack_loops);
   if (!from || !to || !order) return UINT32_MAX;
   pack(p, from, to, bytes);

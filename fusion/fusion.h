@@ -99,6 +99,12 @@ typedef struct fusion_packed {
   const void *order;
 } fusion_packed;
 
+/* Constants that a pass computes, in memory that goes back once nothing reads them any more (fusion/constants.c). */
+typedef struct fusion_taken {
+  void *data;
+  size_t bytes;
+} fusion_taken;
+
 /* The body of a repeat as a graph of its own (fusion/outline.c): the carried values are states with an update, what it reads from around it are
    inputs. The repeat's place in the graph is a `loop` node, its operands the initial values and then the values read. */
 typedef struct fusion_body {
@@ -124,6 +130,7 @@ typedef struct fusion_context {
   uint8_t *copied_update; /* per update: the new value has storage of its own and is copied into the state at the end; null: none */
   IR_VEC(fusion_decision) decisions;
   IR_VEC(fusion_packed) packed;
+  IR_VEC(fusion_taken) taken;
   ir_plan *plan;
   IR_VEC(const fusion_body *) bodies;   /* of the loops in the graph: attribute `region` less 1 */
   IR_VEC(const ir_graph *) body_graphs; /* as compiled, bodies in bodies included: plan_loop.body less 1 */
@@ -156,7 +163,8 @@ snt_result
 fusion_canonicalise(fusion_context *,
                     bool *changed); /* fold, dead code, views composed, x*1, double casts, constants that do not vary along an axis */
 snt_result fusion_decompose(fusion_context *, bool *changed);  /* what is left above primitives */
-snt_result fusion_rewrite(fusion_context *, bool *changed);    /* priced, flagged reassociating: batch-norm folding .. */
+snt_result fusion_rewrite(fusion_context *, bool *changed);    /* priced, flagged reassociating */
+snt_result fusion_fold_scale(fusion_context *, bool *changed); /* factors of channels into the weights before them: batch norms */
 snt_result fusion_layout(fusion_context *, bool *changed);     /* channels last where convolutions form vectors of them */
 snt_result fusion_copy_ports(fusion_context *, bool *changed); /* outputs that are inputs, constants or named twice */
 snt_result fusion_group_nodes(fusion_context *, bool *changed);
@@ -166,6 +174,12 @@ snt_result fusion_copy_states(fusion_context *);                  /* the copies 
 snt_result fusion_schedule(fusion_context *, bool *changed);      /* groups -> kernels and steps, by the table of schedules */
 snt_result fusion_batch(fusion_context *, bool *changed);         /* independent steps that launches dominate become one */
 snt_result fusion_plan_memory(fusion_context *, bool *changed);   /* scratch offsets by lifetime, in place, barriers */
+
+/* Memory for a constant's data, not zeroed. `give` takes any pointer and returns only what `take` gave. After the first `done` groups in order are
+   built, `rest` returns what no later group reads and no buffer holds; those constants are marked as gone. */
+void *fusion_take_constant(fusion_context *, size_t bytes);
+void fusion_give_constant(fusion_context *, const void *data);
+void fusion_rest_constants(fusion_context *, uint32_t done);
 
 /* The budget of scratch (fusion/plan_budget.c), at the hints of the symbols. */
 bool fusion_over_budget(const fusion_context *);

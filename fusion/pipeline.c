@@ -8,6 +8,7 @@ const fusion_pass fusion_pipeline[] = {
     {"canonicalise", fusion_canonicalise, FUSION_TO_FIXPOINT},
     {"decompose", fusion_decompose, 0},
     {"rewrite", fusion_rewrite, FUSION_REWRITE},
+    {"scales", fusion_fold_scale, FUSION_REWRITE},
     {"layout", fusion_layout, FUSION_REWRITE},
     {"winograd", fusion_winograd, FUSION_REWRITE},
     {"canonicalise", fusion_canonicalise, FUSION_TO_FIXPOINT},

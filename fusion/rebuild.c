@@ -2,11 +2,11 @@
    Graphs with regions are left as they are: their bodies are rewritten when they are expanded. */
 #include "fusion/rebuild.h"
 
-static void keep_identity(rebuild *r, uint32_t made) {
-  const ir_node *old = ir_at(r->from, r->node);
+static void keep_identity(rebuild *r, uint32_t made, uint32_t node) {
+  const ir_node *old = ir_at(r->from, node);
   ir_node *n = &r->to->nodes.at[made];
   if (!n->origin) n->origin = old->origin;
-  if (!n->name && old->name) n->name = ir_name_add(r->to, ir_node_name(r->from, r->node), strlen(ir_node_name(r->from, r->node)));
+  if (!n->name && old->name) n->name = ir_name_add(r->to, ir_node_name(r->from, node), strlen(ir_node_name(r->from, node)));
 }
 
 static uint32_t copy_source(rebuild *r, const ir_node *n) {
@@ -17,18 +17,25 @@ static uint32_t copy_source(rebuild *r, const ir_node *n) {
   }
 }
 
-uint32_t rebuild_copy(rebuild *r) {
-  const ir_node *n = ir_at(r->from, r->node);
-  if (n->op == IR_OP_input || n->op == IR_OP_state || n->op == IR_OP_const) return copy_source(r, n);
+uint32_t rebuild_copy_of(rebuild *r, uint32_t node, const uint32_t *args) {
+  const ir_node *n = ir_at(r->from, node);
   ir_attr_value attrs[IR_ATTR_COUNT];
-  uint32_t *args = IR_NEW_ARRAY(r->c->arena, uint32_t, n->arity);
-  if (!args) return 0;
   for (uint32_t i = 0; i < n->attr_count; i++) {
     const ir_attr *a = &r->from->attrs.at[n->attrs + i];
     attrs[i] = (ir_attr_value){a->key, a->count, r->from->ints.at + a->first};
   }
+  const uint32_t made = ir_add_node(r->to, (ir_op)n->op, n->arity, args, n->attr_count, attrs, &n->type);
+  if (made) keep_identity(r, made, node);
+  return made;
+}
+
+uint32_t rebuild_copy(rebuild *r) {
+  const ir_node *n = ir_at(r->from, r->node);
+  if (n->op == IR_OP_input || n->op == IR_OP_state || n->op == IR_OP_const) return copy_source(r, n);
+  uint32_t *args = IR_NEW_ARRAY(r->c->arena, uint32_t, n->arity);
+  if (!args) return 0;
   for (uint32_t i = 0; i < n->arity; i++) args[i] = r->map[ir_arg(r->from, r->node, i)];
-  return ir_add_node(r->to, (ir_op)n->op, n->arity, args, n->attr_count, attrs, &n->type);
+  return rebuild_copy_of(r, r->node, args);
 }
 
 uint32_t rebuild_view(rebuild *r, ir_op op, uint32_t operand, uint32_t attr_count, const ir_attr_value *attrs) {
@@ -80,7 +87,7 @@ snt_result fusion_rebuild_with(fusion_context *c, const rebuild_rule *rules, uin
   r.to->bodies = c->graph->bodies;
   for (r.node = 1; r.node < r.from->nodes.count && !r.to->failed; r.node++) {
     r.map[r.node] = rewrite_node(&r, rules, rule_count);
-    if (r.map[r.node]) keep_identity(&r, r.map[r.node]);
+    if (r.map[r.node]) keep_identity(&r, r.map[r.node], r.node);
   }
   copy_ends(&r);
   if (r.to->failed) {

@@ -170,7 +170,7 @@ static const winograd_form *pick_form(const fusion_context *c, const conv *v) {
 static uint32_t add_weights(rebuild *r, const conv *v, const winograd_form *f) {
   const float *w = ir_const_data(r->to, v->weights);
   const uint32_t points = f->tile * f->tile;
-  float *data = ir_arena_take(r->c->arena, sizeof(float) * points * (size_t)(v->channels * v->outputs), 64);
+  float *data = fusion_take_constant(r->c, sizeof(float) * points * (size_t)(v->channels * v->outputs));
   if (!w || !data) return 0;
   for (int64_t c = 0; c < v->channels; c++)
     for (int64_t k = 0; k < v->outputs; k++) {
@@ -185,6 +185,7 @@ static uint32_t add_weights(rebuild *r, const conv *v, const winograd_form *f) {
           data[((i * f->tile + j) * v->channels + c) * v->outputs + k] = (float)sum;
         }
     }
+  fusion_give_constant(r->c, w); /* made for this product alone, if a pass made them */
   return add_constant(r, 3, (const ir_expr[]){points, (ir_expr)v->channels, (ir_expr)v->outputs}, data);
 }
 

@@ -81,6 +81,32 @@ void *ir_arena_take(ir_arena *arena, size_t size, size_t align) {
   return taken ? memset(taken, 0, size) : NULL;
 }
 
+/* Behind the newest block, which goes on being filled. */
+void *ir_arena_take_own(ir_arena *arena, size_t size) {
+  if (arena->failed) return NULL;
+  ir_arena_block *block = size <= SIZE_MAX - BLOCK_HEAD ? arena->host.acquire(arena->host.user, size + BLOCK_HEAD, BLOCK_ALIGN, 0) : NULL;
+  if (!block) {
+    arena->failed = true;
+    return NULL;
+  }
+  ir_arena_block **place = arena->blocks ? &arena->blocks->older : &arena->blocks;
+  block->size = size;
+  block->older = *place;
+  if (!arena->blocks) arena->used = size;
+  *place = block;
+  return payload(block);
+}
+
+void ir_arena_give(ir_arena *arena, const void *own) {
+  ir_arena_block **place = &arena->blocks;
+  while (*place && payload(*place) != own) place = &(*place)->older;
+  ir_arena_block *gone = *place;
+  if (!gone) return;
+  *place = gone->older;
+  if (place == &arena->blocks) arena->used = gone->older ? gone->older->size : 0; /* what is older is full, as far as we know */
+  arena->host.release(arena->host.user, gone, gone->size + BLOCK_HEAD, BLOCK_ALIGN);
+}
+
 char *ir_arena_text(ir_arena *arena, const char *text, size_t length) {
   char *copy = ir_arena_take(arena, length + 1, 1);
   if (copy && length) memcpy(copy, text, length);

@@ -43,6 +43,9 @@ void ir_arena_init(ir_arena *, const snt_host_alloc *host);
 /* Zeroed memory, or null after setting `failed`. Size 0 gives a valid pointer. */
 void *ir_arena_take(ir_arena *, size_t size, size_t align);
 void *ir_arena_take_bare(ir_arena *, size_t size, size_t align);  /* for what is written at once: not zeroed */
+/* In a block of its own, which can be given back before the others; rewinding to a mark passes it by. Not zeroed. */
+void *ir_arena_take_own(ir_arena *, size_t size);
+void ir_arena_give(ir_arena *, const void *own);
 char *ir_arena_text(ir_arena *, const char *text, size_t length); /* a terminated copy, or null */
 ir_arena_mark ir_arena_here(const ir_arena *);
 void ir_arena_rewind(ir_arena *, ir_arena_mark); /* frees what came after the mark */

@@ -74,7 +74,8 @@ typedef enum {
   IR_CONST_SPLAT,  /* one scalar for every element: `bits` */
   IR_CONST_DATA,   /* `data`, row-major, the dtype's storage bytes an element */
   IR_CONST_NORMAL, /* deterministic standard normal values * scale (Philox 4x32-10, Box-Muller): key `seed` */
-  IR_CONST_UNIFORM /* deterministic uniform values in [-scale, scale) */
+  IR_CONST_UNIFORM, /* deterministic uniform values in [-scale, scale) */
+  IR_CONST_GONE     /* a compiler's: the data was given back when all who read it had been built */
 } ir_const_kind;
 typedef struct ir_const {
   uint8_t kind;

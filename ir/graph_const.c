@@ -64,7 +64,7 @@ const void *ir_const_data(ir_graph *g, uint32_t node) {
   int64_t count;
   if (n->op != IR_OP_const || !expr_is_const(g->pool, ir_tensor_elements(g->pool, &n->type), &count)) return NULL;
   ir_const *value = &g->consts.at[n->payload];
-  if (value->data) return value->data;
+  if (value->data || value->kind == IR_CONST_GONE) return value->data;
   const size_t size = ir_dtypes[n->type.dtype].bytes;
   if ((uint64_t)count > SIZE_MAX / 16) return NULL;
   void *data = ir_arena_take(g->arena, (size_t)count * size, 64);

@@ -108,6 +108,8 @@ static void put_const(printer *p, const ir_node *node) {
     ir_put_scalar(p->out, node->type.dtype, value->bits);
   } else if (value->kind == IR_CONST_DATA) {
     if (!put_saved(p, node, value)) put_elements(p, node, value);
+  } else if (value->kind == IR_CONST_GONE) {
+    ir_text_add(p->out, "gone");
   } else {
     ir_text_format(p->out, "%s seed=%" PRIu64 " scale=", value->kind == IR_CONST_NORMAL ? "normal" : "uniform", value->seed);
     ir_put_float(p->out, value->scale);

@@ -129,7 +129,7 @@ static void check_const(verifier *v, uint32_t n) {
     return;
   }
   const ir_const *value = &v->g->consts.at[node->payload];
-  if (value->kind > IR_CONST_UNIFORM) node_error(v, SNT_E_ARG, n, "unknown kind %u", value->kind);
+  if (value->kind > IR_CONST_GONE) node_error(v, SNT_E_ARG, n, "unknown kind %u", value->kind);
   if (value->kind == IR_CONST_DATA && !value->data) node_error(v, SNT_E_ARG, n, "it has no data");
   if (value->kind == IR_CONST_SPLAT) return;
   for (uint32_t i = 0; i < node->type.rank; i++)

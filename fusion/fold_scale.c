@@ -1,0 +1,288 @@
+/* A factor for each channel of a product goes into its weights: contract(x, w) * s is contract(x, w * s), and a constant shift before the factor is
+   scaled with it. So a batch norm costs one addition a result. In: a decomposed graph. Out: the same values but for rounding, where numerics allow.
+   Only where nothing else reads the product, its shift or its weights: no constant is there twice, and no value the caller wants changes. */
+#include "fusion/rebuild.h"
+#include <float.h>
+#include <math.h>
+
+typedef struct fold_scale {
+  ir_uses uses;
+  bool *named; /* by node: in a contract of the caller */
+} fold_scale;
+
+typedef struct channels {       /* a constant that varies along axes of a value */
+  uint32_t node, view;          /* the constant, and its broadcast: 0 if there is none */
+  int64_t stride[SNT_MAX_RANK]; /* by axis of the value, in elements; 0: the same all along */
+} channels;
+
+/* scale(reshape?(product) + shift?) */
+typedef struct scaled {
+  channels factor, shift; /* shift.node 0: none */
+  bool divides;
+  uint32_t sum, reshape, product, weights, side; /* of the old graph, 0: none; the weights are operand `side` */
+  int64_t stride[SNT_MAX_RANK];                  /* of the factor, by axis of the weights */
+} scaled;
+
+static bool only_reader(const rebuild *r, uint32_t node) {
+  const fold_scale *f = r->user;
+  return f->uses.first[node + 1] - f->uses.first[node] == 1 && !f->uses.is_output[node] && !f->named[node];
+}
+
+/* A constant of the value's shape, or one broadcast to it. A splat is no factor of a channel. */
+static bool read_channels(const rebuild *r, uint32_t node, const ir_tensor *value, channels *out) {
+  const ir_graph *g = r->from;
+  uint32_t count = value->rank;
+  const ir_expr *axes = NULL;
+  *out = (channels){.node = node};
+  if (ir_at(g, node)->op == IR_OP_broadcast) {
+    axes = ir_attr_ints(g, node, IR_ATTR_axes, &count);
+    out->view = node;
+    out->node = ir_arg(g, node, 0);
+  }
+  const ir_node *c = ir_at(g, out->node);
+  if (c->op != IR_OP_const || c->type.dtype != SNT_F32 || value->dtype != SNT_F32 || c->type.rank != count) return false;
+  if (g->consts.at[c->payload].kind == IR_CONST_SPLAT) return false;
+  int64_t stride = 1, extent;
+  for (uint32_t i = count; i-- > 0;) {
+    if (!expr_is_const(g->pool, c->type.dims[i], &extent) || extent < 1) return false;
+    if (extent > 1) out->stride[axes ? axes[i] : (ir_expr)i] = stride;
+    stride *= extent;
+  }
+  return true;
+}
+
+/* ---- what is there ---- */
+
+static bool read_factor(const rebuild *r, scaled *s, uint32_t *value) {
+  const ir_node *n = ir_at(r->from, r->node);
+  if (n->op != IR_OP_mul && n->op != IR_OP_div) return false;
+  s->divides = n->op == IR_OP_div;
+  for (uint32_t side = 2; side-- > (s->divides ? 1u : 0u);) {
+    *value = ir_arg(r->from, r->node, 1 - side);
+    if (read_channels(r, ir_arg(r->from, r->node, side), &n->type, &s->factor) && ir_same_shape(&ir_at(r->from, *value)->type, &n->type))
+      return true;
+  }
+  return false;
+}
+
+static bool read_shift(const rebuild *r, scaled *s, uint32_t *value) {
+  const ir_node *n = ir_at(r->from, *value);
+  if (n->op != IR_OP_add) return true;
+  for (uint32_t side = 0; side < 2; side++) {
+    const uint32_t other = ir_arg(r->from, *value, 1 - side);
+    if (!read_channels(r, ir_arg(r->from, *value, side), &n->type, &s->shift)) continue;
+    if (memcmp(s->shift.stride, s->factor.stride, sizeof s->shift.stride) || !ir_same_shape(&ir_at(r->from, other)->type, &n->type))
+      return false;
+    s->sum = *value;
+    *value = other;
+    return only_reader(r, s->sum);
+  }
+  return false;
+}
+
+/* The strides of the factor by axes of what a reshape reads: an axis of the result is one or several of them, merged. */
+static bool look_through(const rebuild *r, scaled *s, int64_t *stride) {
+  const ir_tensor *from = &ir_at(r->from, ir_arg(r->from, s->reshape, 0))->type, *to = &ir_at(r->from, s->reshape)->type;
+  int64_t inner[SNT_MAX_RANK] = {0}, extent, merged, wanted;
+  uint32_t at = from->rank;
+  for (uint32_t i = to->rank; i-- > 0;) {
+    if (at && from->dims[at - 1] == to->dims[i]) {
+      inner[--at] = stride[i];
+      continue;
+    }
+    if (!expr_is_const(r->from->pool, to->dims[i], &wanted)) return false;
+    for (merged = 1; merged < wanted;) {
+      if (!at || !expr_is_const(r->from->pool, from->dims[at - 1], &extent) || extent < 1) return false;
+      inner[--at] = stride[i] * merged;
+      merged *= extent;
+    }
+    if (merged != wanted) return false;
+  }
+  memcpy(stride, inner, sizeof inner);
+  return at == 0;
+}
+
+/* A reshape of a constant is another constant with the same data. */
+static bool data_is_shared(const rebuild *r, uint32_t node) {
+  const ir_graph *g = r->from;
+  const ir_uses *uses = &((const fold_scale *)r->user)->uses;
+  const ir_const *own = &g->consts.at[ir_at(g, node)->payload];
+  for (uint32_t n = 1; n < g->nodes.count; n++) {
+    if (n == node || ir_at(g, n)->op != IR_OP_const || uses->first[n] == uses->first[n + 1]) continue;
+    const ir_const *other = &g->consts.at[ir_at(g, n)->payload];
+    if (other->kind == own->kind && other->data == own->data && other->seed == own->seed && other->scale == own->scale) return true;
+  }
+  return false;
+}
+
+/* Every axis that the factor varies along is one of the weights. */
+static bool read_weights(const rebuild *r, scaled *s, const int64_t *stride) {
+  static const ir_attr_key keys[2] = {IR_ATTR_lhs, IR_ATTR_rhs};
+  const ir_graph *g = r->from;
+  uint32_t out_rank, rank;
+  const ir_expr *out = ir_attr_ints(g, s->product, IR_ATTR_out, &out_rank);
+  const uint32_t other = ir_arg(g, s->product, 1 - s->side);
+  s->weights = ir_arg(g, s->product, s->side);
+  const ir_node *w = ir_at(g, s->weights);
+  if (w->op != IR_OP_const || w->type.dtype != SNT_F32 || ir_at(g, other)->type.dtype != SNT_F32 || !only_reader(r, s->weights))
+    return false;
+  if (g->consts.at[w->payload].kind == IR_CONST_SPLAT || data_is_shared(r, s->weights)) return false;
+  const ir_expr *labels = ir_attr_ints(g, s->product, keys[s->side], &rank);
+  memset(s->stride, 0, sizeof s->stride);
+  for (uint32_t i = 0; i < out_rank; i++) {
+    uint32_t at = 0;
+    while (at < rank && labels[at] != out[i]) at++;
+    if (stride[i] && at == rank) return false;
+    if (stride[i]) s->stride[at] = stride[i];
+  }
+  return true;
+}
+
+static bool read_scaled(const rebuild *r, scaled *s) {
+  uint32_t value;
+  *s = (scaled){0};
+  if (!read_factor(r, s, &value) || !read_shift(r, s, &value)) return false;
+  int64_t stride[SNT_MAX_RANK];
+  memcpy(stride, s->factor.stride, sizeof stride);
+  if (ir_at(r->from, value)->op == IR_OP_reshape) {
+    s->reshape = value;
+    if (!only_reader(r, value) || !look_through(r, s, stride)) return false;
+    value = ir_arg(r->from, value, 0);
+  }
+  s->product = value;
+  const ir_node *n = ir_at(r->from, value);
+  if (n->op != IR_OP_contract || n->type.dtype != SNT_F32 || !only_reader(r, value)) return false;
+  for (s->side = 2; s->side-- > 0;)
+    if (read_weights(r, s, stride)) return true;
+  return false;
+}
+
+/* ---- constants ---- */
+
+static const float *data_of(rebuild *r, uint32_t node) { return ir_const_data(r->to, r->map[node]); }
+
+/* A row of numbers times one. False where a product loses more than rounding: it overflows, or falls below the normal numbers from above. */
+static bool scale_row(float *to, const float *from, int64_t count, float factor, bool divides) {
+  bool lost = !isfinite(factor);
+  for (int64_t i = 0; i < count; i++) {
+    const float value = divides ? from[i] / factor : from[i] * factor;
+    const bool sinks = (fabsf(value) < FLT_MIN) & (fabsf(from[i]) >= FLT_MIN);
+    lost |= (!isfinite(value)) | (sinks & (factor != 0));
+    to[i] = value;
+  }
+  return !lost;
+}
+
+static bool scale_weights(const rebuild *r, const scaled *s, const float *w, const float *factor, float *to) {
+  const ir_tensor *type = &ir_at(r->from, s->weights)->type;
+  int64_t extent[SNT_MAX_RANK], at[SNT_MAX_RANK] = {0}, which = 0, rows = 1, row = 1;
+  uint32_t rank = type->rank;
+  for (uint32_t d = 0; d < type->rank; d++)
+    if (!expr_is_const(r->from->pool, type->dims[d], &extent[d])) return false;
+  while (rank && !s->stride[rank - 1]) row *= extent[--rank];
+  for (uint32_t d = 0; d < rank; d++) rows *= extent[d];
+  for (int64_t i = 0; i < rows; i++) {
+    if (!scale_row(to + i * row, w + i * row, row, factor[which], s->divides)) return false;
+    for (uint32_t d = rank; d-- > 0; at[d] = 0) {
+      which += s->stride[d];
+      if (++at[d] < extent[d]) break;
+      which -= s->stride[d] * extent[d];
+    }
+  }
+  return true;
+}
+
+static uint32_t add_weights(rebuild *r, const scaled *s) {
+  const ir_tensor *type = &ir_at(r->from, s->weights)->type;
+  int64_t count;
+  if (!expr_is_const(r->from->pool, ir_tensor_elements(r->from->pool, type), &count)) return 0;
+  const float *w = data_of(r, s->weights), *factor = data_of(r, s->factor.node);
+  float *to = w && factor ? fusion_take_constant(r->c, (size_t)count * sizeof *to) : NULL;
+  if (!to) return 0;
+  if (!scale_weights(r, s, w, factor, to)) {
+    fusion_give_constant(r->c, to);
+    return 0;
+  }
+  fusion_give_constant(r->c, w);
+  return ir_add_const(r->to, type, &(ir_const){.kind = IR_CONST_DATA, .data = to});
+}
+
+static uint32_t add_shift(rebuild *r, const scaled *s) {
+  const ir_tensor *type = &ir_at(r->from, s->shift.node)->type;
+  const float *shift = data_of(r, s->shift.node), *factor = data_of(r, s->factor.node);
+  int64_t count;
+  if (!expr_is_const(r->from->pool, ir_tensor_elements(r->from->pool, type), &count)) return 0;
+  float *to = ir_arena_take(r->c->arena, (size_t)count * sizeof *to, 64);
+  if (!to || !shift || !factor) return 0;
+  for (int64_t i = 0; i < count; i++)
+    if (!scale_row(&to[i], &shift[i], 1, factor[i], s->divides)) return 0;
+  const uint32_t made = ir_add_const(r->to, type, &(ir_const){.kind = IR_CONST_DATA, .data = to});
+  return made && s->shift.view ? rebuild_copy_of(r, s->shift.view, &made) : made;
+}
+
+/* ---- the rule ---- */
+
+static uint32_t into_weights(rebuild *r) {
+  scaled s;
+  if (!read_scaled(r, &s)) return 0;
+  const uint32_t shift = s.sum ? add_shift(r, &s) : 0;
+  if (s.sum && !shift) return 0;
+  uint32_t args[2];
+  args[1 - s.side] = r->map[ir_arg(r->from, s.product, 1 - s.side)];
+  if (!(args[s.side] = add_weights(r, &s))) return 0;
+  uint32_t made = rebuild_copy_of(r, s.product, args);
+  if (made && s.reshape) made = rebuild_copy_of(r, s.reshape, &made);
+  if (made && s.sum) made = rebuild_copy_of(r, s.sum, (const uint32_t[]){made, shift});
+  return made;
+}
+
+/* Two shifts in a row, the bias of a convolution and that of its norm, are one. */
+static uint32_t merge_shifts(rebuild *r) {
+  const ir_node *n = ir_at(r->from, r->node);
+  channels outer, inner;
+  for (uint32_t i = 0; n->op == IR_OP_add && i < 4; i++) {
+    const uint32_t sum = ir_arg(r->from, r->node, 1 - i % 2), side = i / 2;
+    if (ir_at(r->from, sum)->op != IR_OP_add || !read_channels(r, ir_arg(r->from, r->node, i % 2), &n->type, &outer)) continue;
+    if (!only_reader(r, sum) || !read_channels(r, ir_arg(r->from, sum, side), &n->type, &inner)) continue;
+    const uint32_t rest = ir_arg(r->from, sum, 1 - side), view = outer.view ? outer.view : inner.view;
+    const ir_tensor *type = &ir_at(r->from, outer.node)->type;
+    if (memcmp(inner.stride, outer.stride, sizeof inner.stride) || !ir_same_shape(&ir_at(r->from, rest)->type, &n->type)) continue;
+    if (!ir_same_shape(&ir_at(r->from, inner.node)->type, type)) continue;
+    const float *a = data_of(r, inner.node), *b = data_of(r, outer.node);
+    int64_t count;
+    if (!expr_is_const(r->from->pool, ir_tensor_elements(r->from->pool, type), &count)) continue;
+    float *to = ir_arena_take(r->c->arena, (size_t)count * sizeof *to, 64);
+    if (!to || !a || !b) return 0;
+    for (int64_t k = 0; k < count; k++) to[k] = a[k] + b[k];
+    uint32_t shift = ir_add_const(r->to, type, &(ir_const){.kind = IR_CONST_DATA, .data = to});
+    if (shift && view) shift = rebuild_copy_of(r, view, &shift);
+    return shift ? rebuild_copy_of(r, r->node, (const uint32_t[]){r->map[rest], shift}) : 0;
+  }
+  return 0;
+}
+
+static snt_result walk(fusion_context *c, rebuild_rule rule, bool *changed) {
+  const ir_graph *g = c->graph;
+  fold_scale f = {.named = IR_NEW_ARRAY(c->arena, bool, g->nodes.count)};
+  if (!f.named || !ir_find_uses(g, c->arena, &f.uses)) return ir_fail(c->diag, SNT_E_HOST_MEM, "scales", 0, "out of host memory");
+  for (uint32_t i = 0; i < g->contract_values.count; i++) f.named[g->contract_values.at[i]] = true;
+  return fusion_rebuild_with(c, &rule, 1, &f, changed);
+}
+
+/* Products whose weights are constants, and constants to scale them: else there is nothing to look for. */
+static bool has_weights(const ir_graph *g) {
+  for (uint32_t n = 1; n < g->nodes.count; n++) {
+    if (ir_at(g, n)->op != IR_OP_contract) continue;
+    for (uint32_t i = 0; i < 2; i++)
+      if (ir_at(g, ir_arg(g, n, i))->op == IR_OP_const) return true;
+  }
+  return false;
+}
+
+snt_result fusion_fold_scale(fusion_context *c, bool *changed) {
+  if (fusion_keeps_order(c->options) || !has_weights(c->graph)) return SNT_OK;
+  bool scaled = false;
+  SNT_TRY(walk(c, into_weights, &scaled));
+  *changed |= scaled;
+  return scaled ? walk(c, merge_shifts, changed) : SNT_OK;
+}

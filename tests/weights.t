@@ -1,0 +1,66 @@
+#!/usr/bin/perl
+# Factors of channels in the weights before them: what the pass makes of tests/golden/scales (--bless writes it), and each reason to leave a product as
+# it is. Output: TAP.
+use strict;
+use warnings;
+use Test::More;
+use File::Temp qw(tempdir);
+use FindBin;
+chdir "$FindBin::Bin/.." or die $!;
+print "TAP version 13\n";
+my $sinter = ($ENV{SNT_BUILD} // 'build/release') . '/sinter';
+my $dir = tempdir(CLEANUP => 1);
+my $bless = grep { $_ eq '--bless' } @ARGV;
+my $passes = 'canonicalise,decompose,scales';
+
+sub slurp { my ($path) = @_; open my $in, '<', $path or return ''; local $/; return <$in> // '' }
+
+for my $model (sort glob 'tests/golden/scales/*.snt') {
+  (my $golden = $model) =~ s/snt$/txt/;
+  my $said = `$sinter opt $model --run $passes 2>&1`;
+  if ($bless) { open my $out, '>', $golden or die $!; print $out $said }
+  is($said, slurp($golden), $golden);
+}
+
+# Each a product with a factor; what is left of `mul` after the pass.
+my @base = ('graph @g(%x: f32[4,2]) {', '  %w: f32[2,2] = const [0x1p+0, 0x1p+1, 0x1p+2, 0x1p+3]', '  %s: f32[2] = const [0x1p+1, 0x1p+2]',
+  '  %c = matmul %x, %w', '  %b = broadcast %s, axes=[1], shape=[4,2]', '  %m = mul %c, %b', '  return y=%m', '}');
+my @cases = (
+  ['a factor of columns', 0, sub { }],
+  ['the product is an output', 1, sub { s/return y=%m/return y=%m, c=%c/ }],
+  ['the product has another reader', 1, sub { s/return y=%m/%e = exp %c\n  return y=%m, e=%e/ }],
+  ['the weights have another reader', 1, sub { s/return y=%m/%e = exp %x\n  %f = matmul %e, %w\n  return y=%m, f=%f/ }],
+  ['the weights are read in another shape', 1, sub { s/return y=%m/%v = reshape %w, shape=[4,1]\n  %e = exp %x\n  %f = reshape %e, shape=[2,4]\n  %k = matmul %f, %v\n  return y=%m, k=%k/ }],
+  ['a factor of rows, which the weights do not have', 1, sub { s/f32\[2\] = const \[0x1p\+1, 0x1p\+2\]/f32[4,1] = const [0x1p+1, 0x1p+2, 0x1p+3, 0x1p+4]/; s/axes=\[1\]/axes=[0,1]/ }],
+  ['a factor that is no constant', 1, sub { s/%x: f32\[4,2\]/%x: f32[4,2], %s: f32[2]/; s/\n  %s: [^\n]*// }],
+  ['weights that are no constant', 1, sub { s/%x: f32\[4,2\]/%x: f32[4,2], %w: f32[2,2]/; s/\n  %w: [^\n]*// }],
+  ['a product that overflows', 1, sub { s/0x1p\+3/0x1p+127/ }],
+  ['a product that is not normal any more', 1, sub { s/0x1p\+3/0x1p-100/; s/\[0x1p\+1, 0x1p\+2\]/[0x1p+1, 0x1p-100]/ }],
+  ['an infinite factor', 1, sub { s/\[0x1p\+1, 0x1p\+2\]/[0x1p+1, inf]/ }],
+  ['a shift that is no constant', 1, sub { s/%m = mul %c/%a = add %c, %x\n  %m = mul %a/ }],
+  ['a factor of the divisor', 0, sub { s/= mul/= div/ }, 'div'],
+  ['a quotient by the product', 1, sub { s/%m = mul %c, %b/%m = div %b, %c/ }, 'div'],
+);
+for my $case (@cases) {
+  my ($name, $left, $edit, $op) = @$case;
+  local $_ = join("\n", @base) . "\n";
+  my $whole = $_;
+  $edit->();
+  open my $out, '>', "$dir/case.snt" or die $!;
+  print $out $_;
+  close $out;
+  $op //= 'mul';
+  my $said = `$sinter opt $dir/case.snt --run $passes 2>&1`;
+  ok($? == 0 && ($edit == $cases[0][2] || $_ ne $whole) && (() = $said =~ /= $op /g) == $left, $name) or diag("$_\n$said");
+}
+my @models = glob 'tests/golden/scales/*.snt';
+for my $flags ('', '--numerics strict', '--numerics reproducible', '--no-rewrites') {
+  my $bad = 0;
+  for my $model (@models) { $bad++ if system("$sinter run $model --device interp --check $flags >$dir/said 2>&1"); diag(slurp("$dir/said")) if $? }
+  is($bad, 0, 'within the bound, ' . ($flags || 'default numerics'));
+}
+sub muls { my ($flags) = @_; mkdir "$dir/d"; unlink glob "$dir/d/*"; `SNT_DUMP_DIR=$dir/d $sinter run tests/golden/scales/grouped.snt --device interp $flags 2>&1`; return join '', map { slurp($_) =~ /= mul / ? 1 : 0 } glob "$dir/d/*-group.txt" }
+is(muls(''), '0', 'default numerics: the factor is gone when kernels are made');
+is(muls("--numerics $_"), '1', "$_ numerics: it stays") for qw(strict reproducible);
+is(muls('--no-rewrites'), '1', 'without rewrites: it stays');
+done_testing;
