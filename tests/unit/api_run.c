@@ -40,6 +40,21 @@ static void tear_down(bench *b) {
 
 /* ---- right use ---- */
 
+/* The steps of a run by its symbols: in range, in order but for loops, and as many when asked again with room for them. */
+static void count_steps(bench *b, const char *selector, const api_model *m, const int64_t *sizes) {
+  const snt_run_info info = {.head = SNT_HEAD(run_info), .symbols = sizes, .symbol_count = m->symbol_count};
+  uint32_t steps[256], count = 0, few = 1, again = 256;
+  const bool host = !strcmp(selector, "host"), known = snt_exec_steps_taken(b->exec, &info, &count, NULL) == SNT_OK && count <= 256;
+  bool right = known && (count > 0) == !host && snt_exec_steps_taken(b->exec, &info, &again, steps) == SNT_OK && again == count;
+  for (uint32_t i = 0; right && i < count; i++) {
+    right = steps[i] < snt_exec_step_count(b->exec);
+    if (i && strcmp(m->name, "loop")) right &= steps[i] > steps[i - 1];
+  }
+  tap_ok(right, "%s on %s, sizes %lld %lld: %u of %u steps run", m->name, selector, (long long)sizes[0], (long long)sizes[1], count,
+         snt_exec_step_count(b->exec));
+  if (count > 1) tap_is_int(snt_exec_steps_taken(b->exec, &info, &few, steps), SNT_INCOMPLETE, "and no room for all of them");
+}
+
 static void run_sizes(bench *b, const char *selector, const api_model *m) {
   for (uint32_t i = 0; i < m->size_count; i++)
     for (int way = API_HOST_MEMORY; way <= API_BUFFERS; way++) {
@@ -55,6 +70,7 @@ static void run_sizes(bench *b, const char *selector, const api_model *m) {
       if (way == API_BUFFERS)
         tap_ok(least > 0, "%s on %s: every step took time (%llu ns at least)", m->name, selector, (unsigned long long)least);
       api_free_tensors(&tensors);
+      if (way == API_BUFFERS) count_steps(b, selector, m, m->sizes[i]);
     }
 }
 
@@ -137,6 +153,10 @@ static void wrong_arguments(bench *b, bench *other) {
          "buffers");
   EXPECT(SNT_E_ARG, "no exec", snt_run(NULL, &info, &diag));
   EXPECT(SNT_E_ARG, "no run info", snt_run(b->exec, NULL, &diag));
+  const snt_run_info nothing = {.head = SNT_HEAD(run_info)};
+  uint32_t count = 0;
+  tap_is_int(snt_exec_steps_taken(b->exec, &nothing, &count, NULL), SNT_E_ARG, "steps without symbols");
+  tap_is_int(snt_exec_steps_taken(b->exec, &info, NULL, NULL), SNT_E_ARG, "steps without a place for their number");
   EXPECT(SNT_E_ARG, "a stream of another device", snt_submit(b->exec, far_stream, &info, NULL, &diag));
   EXPECT(SNT_E_ARG, "host memory in a submission", snt_submit(b->exec, stream, &info, NULL, &diag));
   a[2].port = 9;
