@@ -165,6 +165,10 @@ typedef struct kir_regions {
 } kir_regions;
 bool kir_find_regions(const kir_kernel *, ir_arena *, kir_regions *out);
 
+/* Do two kernels differ in nothing but their own names? Such have the same hash, on one machine. */
+bool kir_same_code(const kir_kernel *, const kir_kernel *);
+uint64_t kir_code_hash(const kir_kernel *);
+
 /* ---- text, checks ---- */
 void kir_print(const kir_kernel *, ir_text *);
 snt_result kir_parse(kir_kernel *, const char *text, size_t length, snt_diag *);
