@@ -77,6 +77,7 @@ static const char *call_name(uint32_t number) { return number < CALLS ? calls[nu
 const char *conform_case_family(const conform_case *c) {
   static _Thread_local char family[40];
   if (c->call == CONFORM_SELF) return "self";
+  if (c->call >= CONFORM_FILE) return "graph";
   snprintf(family, sizeof family, "%.*s", (int)strcspn(call_name(c->call), " "), call_name(c->call));
   return family;
 }
@@ -84,6 +85,14 @@ const char *conform_case_family(const conform_case *c) {
 void conform_case_id(const conform_case *c, char id[CONFORM_ID]) {
   if (c->call == CONFORM_SELF) {
     snprintf(id, CONFORM_ID, "self.%s", self_names[c->path]);
+    return;
+  }
+  if (c->call == CONFORM_GROWN) {
+    snprintf(id, CONFORM_ID, "graph.%08x.%s", conform_case_number(c), path_names[c->path]);
+    return;
+  }
+  if (c->call == CONFORM_FILE) {
+    snprintf(id, CONFORM_ID, "graph.%s.%s", conform_file_name(conform_case_number(c)), path_names[c->path]);
     return;
   }
   char name[64];
@@ -94,14 +103,14 @@ void conform_case_id(const conform_case *c, char id[CONFORM_ID]) {
            contexts[c->context].name, path_names[c->path]);
 }
 
-bool conform_case_exact(const conform_case *c) {
+static bool is_exact(const conform_case *c) {
   if (c->call == CONFORM_SELF) return true;
   return c->data == DATA_WHOLE && (call_flags(c->call) & EXACT) && c->dtype != SNT_F16 && c->dtype != SNT_BF16;
 }
 
 void conform_domain(const conform_case *c, double *low, double *high) {
   *low = -4, *high = 4;
-  if (c->call == CONFORM_SELF) return;
+  if (c->call >= CONFORM_FILE) return;
   const char *family = conform_case_family(c);
   for (uint32_t i = 0; i < sizeof domains / sizeof *domains; i++)
     if (!strcmp(family, domains[i].op)) *low = domains[i].low, *high = domains[i].high;
@@ -157,7 +166,8 @@ static void pointwise_parts(ir_op op, char *ports, char *lines, size_t size) {
   snprintf(lines, size, "%%r = %s %s", ir_ops[op].name, operands);
 }
 
-bool conform_case_text(const conform_case *c, char text[CONFORM_TEXT], int64_t symbols[3]) {
+/* The text of a row of a table. */
+static bool row_text(const conform_case *c, char text[CONFORM_TEXT], int64_t symbols[3]) {
   char made_ports[128], made_lines[128];
   const char *ports = made_ports, *lines = made_lines;
   const conform_case self = {.dtype = SNT_F32};
@@ -185,6 +195,27 @@ bool conform_case_text(const conform_case *c, char text[CONFORM_TEXT], int64_t s
   put_text(&w, around->outputs);
   put_text(&w, "\n}\n");
   return !w.full;
+}
+
+bool conform_case_graph(const conform_case *c, conform_graph *out) {
+  *out = (conform_graph){.exact = 0};
+  if (c->call == CONFORM_FILE) return conform_file_graph(conform_case_number(c), out);
+  if (c->call == CONFORM_GROWN) {
+    uint8_t choices[CONFORM_CHOICES];
+    return conform_grow(choices, conform_grown_choices(conform_case_number(c), choices), out);
+  }
+  out->exact = is_exact(c) ? UINT32_MAX : 0;
+  out->whole = c->call == CONFORM_SELF || c->data == DATA_WHOLE;
+  return row_text(c, out->text, out->symbols);
+}
+
+bool conform_case_text(const conform_case *c, char text[CONFORM_TEXT], int64_t symbols[3]) {
+  if (c->call < CONFORM_FILE || c->call == CONFORM_SELF) return row_text(c, text, symbols);
+  static _Thread_local conform_graph graph;
+  if (!conform_case_graph(c, &graph)) return false;
+  memcpy(text, graph.text, sizeof graph.text);
+  memcpy(symbols, graph.symbols, sizeof graph.symbols);
+  return true;
 }
 
 /* ---- the list ---- */

@@ -1,6 +1,6 @@
 /* The conformance suite: cases made from the operator tables, run on any device in child processes, judged by the f64 reference.
    A case is six small numbers; its id names them (op.dtype.data.shape.context.path), its graph is text made from them, so a case that fails
-   anywhere can be made again from its id alone. Case list: cases.c. One case: judge.c. Processes: workers.c. Output: report.c, page.c. */
+   anywhere can be made again from its id alone. Case list: cases.c; grown graphs: grow*.c. One case: judge.c. Processes: workers.c. Output: report.c, page.c. */
 #ifndef CONFORMANCE_CONFORM_H
 #define CONFORMANCE_CONFORM_H
 #include "ir/graph.h"
@@ -11,13 +11,20 @@ typedef struct conform_case {
   uint16_t call;
   uint8_t dtype, data, shape, context, path;
 } conform_case;
-enum { CONFORM_ID = 128, CONFORM_TEXT = 4096, CONFORM_DETAIL = 400 };
+enum { CONFORM_ID = 128, CONFORM_TEXT = 8192, CONFORM_DETAIL = 400 };
 enum { DATA_REAL, DATA_WHOLE, DATA_COUNT }; /* numbers in a range; small whole numbers, compared bit by bit */
 /* strict: fused and unfused, bit by bit the same; masked: vulkan11-min; same: REPRODUCIBLE, bit by bit what the interpreter gives;
    fast: FAST, within its own bound */
 enum { PATH_FUSED, PATH_STRICT, PATH_MASKED, PATH_SAME, PATH_FAST, PATH_COUNT };
 enum { SELF_WRONG, SELF_CRASH, SELF_HANG, SELF_COUNT }; /* cases that must fail, for the suite's own test */
-enum { CONFORM_SELF = 0xFFFF };
+/* Calls that are no row of a table: self-tests; a grown graph, whose number stands in the four bytes before the path; a graph from a file. */
+enum { CONFORM_SELF = 0xFFFF, CONFORM_GROWN = 0xFFFE, CONFORM_FILE = 0xFFFD };
+typedef struct conform_graph {
+  char text[CONFORM_TEXT];
+  int64_t symbols[3];
+  uint32_t exact; /* bit i: output i is a whole number that must be met bit by bit */
+  bool whole;     /* its inputs are whole numbers */
+} conform_graph;
 
 /* ---- the list (cases.c) ---- */
 typedef struct conform_list {
@@ -31,8 +38,23 @@ uint64_t conform_case_seed(const conform_case *, uint64_t seed); /* of its input
 const char *conform_case_family(const conform_case *);           /* the operator */
 /* The graph as text and the values of its symbols n, m, k; false: this combination makes no sense. */
 bool conform_case_text(const conform_case *, char text[CONFORM_TEXT], int64_t symbols[3]);
-bool conform_case_exact(const conform_case *);                        /* its results must be the reference's bit by bit */
+/* The same with what else a judge wants to know. */
+bool conform_case_graph(const conform_case *, conform_graph *);
 void conform_domain(const conform_case *, double *low, double *high); /* of real data */
+
+/* ---- graphs that no table names (grow*.c, graphs.c) ---- */
+/* The graph of a sequence of choices, one byte a decision: any bytes are a graph, fewer or smaller ones a simpler graph. False: it outgrew its text. */
+bool conform_grow(const uint8_t *choices, size_t count, conform_graph *);
+enum { CONFORM_CHOICES = 160 };
+size_t conform_grown_choices(uint32_t number, uint8_t choices[CONFORM_CHOICES]);
+uint32_t conform_case_number(const conform_case *); /* of a grown graph, or of a file */
+/* `count` grown graphs of a seed, each on one path; those of a file or of a folder's *.snt files, each on every path (read once, before children are made). */
+bool conform_add_grown(conform_list *, uint32_t count, uint64_t seed);
+bool conform_add_files(conform_list *, const char *path, snt_diag *);
+const char *conform_file_name(uint32_t number);
+bool conform_file_graph(uint32_t number, conform_graph *);
+/* Prints the simplest graph found that fails like the given grown case does; writes it into the folder `save`, if not null. */
+void conform_shrink(const char *selector, const conform_case *, uint64_t seed, const char *save);
 
 /* ---- one case on one device (judge.c) ---- */
 typedef enum {
@@ -62,9 +84,11 @@ typedef struct conform_device {
   snt_profile *interp_profile;
   snt_device_info info;
 } conform_device;
+/* `selector` as `sinter devices` prints it, or interp=PROFILE: the interpreter runs what is compiled for that profile. */
 snt_result conform_open(const char *selector, conform_device *, snt_diag *);
 void conform_close(conform_device *);
 void conform_judge(conform_device *, const conform_case *, uint64_t seed, conform_verdict *);
+void conform_judge_graph(conform_device *, const conform_graph *, uint32_t path, uint64_t seed, conform_verdict *);
 
 /* ---- many cases in child processes (workers.c) ---- */
 typedef struct conform_run {

@@ -17,22 +17,31 @@ const char *const conform_result_names[CONFORM_RESULTS] = {"pass", "fail", "skip
 
 /* ---- devices ---- */
 
+/* Schedules and code of another device, as the interpreter takes them. */
+static snt_result foreign_profile(snt_context *context, const char *name, snt_profile **out, snt_diag *diag) {
+  char text[128];
+  const int length = snprintf(text, sizeof text, "base = %.60s\nname = %.40s\ntarget = kir\n", name, name);
+  return snt_profile_parse(context, text, (size_t)length, out, diag);
+}
+
 snt_result conform_open(const char *selector, conform_device *d, snt_diag *diag) {
   host_prepare_drivers();
   *d = (conform_device){.info = {.head = SNT_HEAD(device_info)}};
   const snt_context_info made = {.head = SNT_HEAD(context_info), .abi_version = SNT_ABI_VERSION};
   snt_result r = snt_context_create(&made, &d->context);
   if (r == SNT_OK) (void)snt_context_add_backend(d->context, host_cuda_text());
-  const snt_open_info open = {.head = SNT_HEAD(open_info), .selector = selector};
+  const char *foreign = strchr(selector, '=');
+  const snt_open_info open = {.head = SNT_HEAD(open_info), .selector = foreign ? "interp" : selector};
   if (r == SNT_OK) r = snt_device_open(d->context, &open, &d->device, diag);
-  if (r == SNT_OK) r = snt_device_profile(d->device, &d->profile);
+  if (r == SNT_OK && foreign) r = foreign_profile(d->context, foreign + 1, &d->profile, diag);
+  else if (r == SNT_OK) r = snt_device_profile(d->device, &d->profile);
   if (r == SNT_OK) r = snt_device_get_info(d->device, &d->info);
   const snt_open_info judge = {.head = SNT_HEAD(open_info), .selector = "interp"};
   if (r == SNT_OK) r = snt_device_open(d->context, &judge, &d->interp, diag);
   if (r == SNT_OK) r = snt_device_profile(d->interp, &d->interp_profile);
-  const snt_open_info less = {.head = SNT_HEAD(open_info), .selector = selector, .mask = "vulkan11-min"};
+  const snt_open_info less = {.head = SNT_HEAD(open_info), .selector = open.selector, .mask = "vulkan11-min"};
   if (r == SNT_OK && snt_device_open(d->context, &less, &d->masked, NULL) == SNT_OK)
-    (void)snt_device_profile(d->masked, &d->masked_profile);
+    (void)(foreign ? snt_profile_mask(d->profile, less.mask, &d->masked_profile, NULL) : snt_device_profile(d->masked, &d->masked_profile));
   return r;
 }
 
@@ -67,7 +76,7 @@ static uint64_t next_random(uint64_t *state) {
 }
 
 typedef struct source {
-  const conform_case *c;
+  const conform_graph *graph;
   double low, high;
   uint64_t state;
   const int64_t *symbols;
@@ -80,7 +89,7 @@ static double value_of(source *s, const char *name, int32_t dtype) {
   if (dtype == SNT_BOOL) return (double)(bits & 1);
   const double unit = (double)(bits >> 11) * 0x1p-53;
   if (!strncmp(name, "p_", 2)) return 0.25 + unit;
-  if (s->c->data == DATA_REAL && ir_dtypes[dtype].is_float) return s->low + (s->high - s->low) * unit;
+  if (!s->graph->whole && ir_dtypes[dtype].is_float) return s->low + (s->high - s->low) * unit;
   const bool is_unsigned = ir_dtypes[dtype].is_int && !ir_dtypes[dtype].is_signed;
   return (double)(int64_t)(bits % 9) - (is_unsigned ? 0 : 4);
 }
@@ -196,8 +205,8 @@ static void end_attempt(attempt *a) {
 
 /* ---- the verdict ---- */
 
-static void compare_port(const conform_case *c, const port *p, ir_eval_tensor *expected, conform_verdict *v) {
-  if (conform_case_exact(c)) expected->bound = NULL;
+static void compare_port(const port *p, bool exact, ir_eval_tensor *expected, conform_verdict *v) {
+  if (exact) expected->bound = NULL;
   ir_eval_report report;
   ir_eval_compare(expected, p->info.tensor.dtype, p->data, &report);
   const double ratio = report.nan_mismatch ? INFINITY : report.max_ratio;
@@ -208,8 +217,7 @@ static void compare_port(const conform_case *c, const port *p, ir_eval_tensor *e
            report.got, report.want, report.bound, report.nan_mismatch ? "; NaN on one side" : "");
 }
 
-static snt_result hold_against_reference(const conform_case *c, const char *text, const int64_t *symbols, const ports *all,
-                                         conform_verdict *v, snt_diag *diag) {
+static snt_result hold_against_reference(const conform_graph *graph, uint32_t path, const ports *all, conform_verdict *v, snt_diag *diag) {
   ir_arena arena;
   expr_pool pool;
   ir_graph g;
@@ -218,12 +226,13 @@ static snt_result hold_against_reference(const conform_case *c, const char *text
   ir_arena_init(&arena, NULL);
   expr_pool_init(&pool, &arena);
   ir_graph_init(&g, &arena, &pool);
-  snt_result r = ir_graph_parse(&g, text, strlen(text), diag);
+  snt_result r = ir_graph_parse(&g, graph->text, strlen(graph->text), diag);
   for (uint32_t i = 0; i < all->count; i++) inputs[i] = all->at[i].data;
   const ir_eval_info info = {
-      .symbols = symbols, .inputs = inputs, .fast = c->path == PATH_FAST, .direct = c->path == PATH_STRICT || c->path == PATH_SAME};
+      .symbols = graph->symbols, .inputs = inputs, .fast = path == PATH_FAST, .direct = path == PATH_STRICT || path == PATH_SAME};
   if (r == SNT_OK) r = ir_eval_reference(&g, &info, &arena, out, diag);
-  for (uint32_t i = 0; r == SNT_OK && i < g.outputs.count; i++) compare_port(c, &all->at[g.inputs.count + i], &out[i], v);
+  for (uint32_t i = 0; r == SNT_OK && i < g.outputs.count; i++)
+    compare_port(&all->at[g.inputs.count + i], graph->exact >> i & 1, &out[i], v);
   ir_arena_free(&arena);
   return r;
 }
@@ -247,14 +256,10 @@ static void compare_bits(const ports *a, const ports *b, const char *whom, confo
   }
 }
 
-static void judge_runs(conform_device *d, const conform_case *c, uint64_t seed, conform_verdict *v) {
-  char text[CONFORM_TEXT];
-  int64_t symbols[3];
+static void judge_runs(conform_device *d, const conform_graph *graph, uint32_t path, source s, bool spoils, conform_verdict *v) {
+  const uint64_t seed = s.state;
   snt_diag diag = {0};
   attempt first = {.program = NULL}, second = {.program = NULL};
-  source s = {.c = c, .symbols = symbols, .state = seed};
-  (void)conform_case_text(c, text, symbols);
-  conform_domain(c, &s.low, &s.high);
   static const uint32_t path_flags[PATH_COUNT] = {
       [PATH_MASKED] = MASKED_RUN, [PATH_STRICT] = STRICT_RUN, [PATH_SAME] = SAME_RUN, [PATH_FAST] = FAST_RUN};
   static const struct {
@@ -262,14 +267,14 @@ static void judge_runs(conform_device *d, const conform_case *c, uint64_t seed, 
     const char *whom;
   } again[PATH_COUNT] = {[PATH_STRICT] = {STRICT_RUN | UNFUSED_RUN, "fused and unfused in STRICT"},
                          [PATH_SAME] = {SAME_RUN | INTERP_RUN, "the device and the interpreter in REPRODUCIBLE"}};
-  const uint32_t flags = path_flags[c->path];
-  snt_result r = run_attempt(d, text, &s, flags, &first, v, &diag);
-  if (r == SNT_OK && c->call == CONFORM_SELF) ((uint8_t *)first.ports.at[first.ports.count - 1].data)[0] ^= 0x40;
-  if (r == SNT_OK) r = hold_against_reference(c, text, symbols, &first.ports, v, &diag);
+  const uint32_t flags = path_flags[path];
+  snt_result r = run_attempt(d, graph->text, &s, flags, &first, v, &diag);
+  if (r == SNT_OK && spoils) ((uint8_t *)first.ports.at[first.ports.count - 1].data)[0] ^= 0x40;
+  if (r == SNT_OK) r = hold_against_reference(graph, path, &first.ports, v, &diag);
   s.state = seed;
-  if (r == SNT_OK && again[c->path].flags) {
-    r = run_attempt(d, text, &s, again[c->path].flags, &second, v, &diag);
-    if (r == SNT_OK) compare_bits(&first.ports, &second.ports, again[c->path].whom, v);
+  if (r == SNT_OK && again[path].flags) {
+    r = run_attempt(d, graph->text, &s, again[path].flags, &second, v, &diag);
+    if (r == SNT_OK) compare_bits(&first.ports, &second.ports, again[path].whom, v);
   }
   if (r != SNT_OK) {
     v->result = r == SNT_E_UNSUPPORTED ? CONFORM_SKIP : CONFORM_FAIL;
@@ -279,20 +284,32 @@ static void judge_runs(conform_device *d, const conform_case *c, uint64_t seed, 
   end_attempt(&second);
 }
 
-void conform_judge(conform_device *d, const conform_case *c, uint64_t seed, conform_verdict *v) {
+static void judge_timed(conform_device *d, const conform_graph *graph, uint32_t path, source s, bool spoils, conform_verdict *v) {
   struct timespec start, end;
   *v = (conform_verdict){.result = CONFORM_PASS};
-  clock_gettime(CLOCK_MONOTONIC, &start);
-  if (c->call == CONFORM_SELF && c->path == SELF_CRASH) raise(SIGKILL);
-  while (c->call == CONFORM_SELF && c->path == SELF_HANG) pause();
-  if (c->path == PATH_MASKED && c->call != CONFORM_SELF && !d->masked) {
+  if (path == PATH_MASKED && !d->masked) {
     v->result = CONFORM_SKIP;
     snprintf(v->detail, sizeof v->detail, "the device cannot be opened under vulkan11-min");
     return;
   }
-  conform_case plain = *c;
-  if (c->call == CONFORM_SELF) plain.path = PATH_FUSED;
-  judge_runs(d, &plain, seed, v);
+  clock_gettime(CLOCK_MONOTONIC, &start);
+  s.graph = graph, s.symbols = graph->symbols;
+  judge_runs(d, graph, path, s, spoils, v);
   clock_gettime(CLOCK_MONOTONIC, &end);
   v->us = (uint32_t)((end.tv_sec - start.tv_sec) * 1000000 + (end.tv_nsec - start.tv_nsec) / 1000);
+}
+
+void conform_judge_graph(conform_device *d, const conform_graph *graph, uint32_t path, uint64_t seed, conform_verdict *v) {
+  judge_timed(d, graph, path, (source){.low = -4, .high = 4, .state = seed}, false, v);
+}
+
+void conform_judge(conform_device *d, const conform_case *c, uint64_t seed, conform_verdict *v) {
+  const bool self = c->call == CONFORM_SELF;
+  if (self && c->path == SELF_CRASH) raise(SIGKILL);
+  while (self && c->path == SELF_HANG) pause();
+  conform_graph graph;
+  source s = {.state = seed};
+  (void)conform_case_graph(c, &graph);
+  conform_domain(c, &s.low, &s.high);
+  judge_timed(d, &graph, self ? PATH_FUSED : c->path, s, self, v);
 }

@@ -14,7 +14,8 @@ static const char usage_text[] =
     "Runs generated cases on a device, each judged by an f64 reference with a bound for every element, and says who is wrong. TAP 13 on "
     "standard\n"
     "output; exit code 0: all passed, 1: not, 2: wrong usage.\n\n"
-    "  --device D      as `sinter devices` prints it; \"all\" (the default): everything found, one after the other\n"
+    "  --device D      as `sinter devices` prints it; \"all\" (the default): everything found, one after the other;\n"
+    "                  interp=PROFILE: the kernel interpreter with what is compiled for that profile; several with commas\n"
     "  --profile P     smoke: 60 s a device (the default), standard: 600 s, full: all cases\n"
     "  --time SECONDS  another limit; 0: none          --case-time SECONDS  before a child counts as hanging (60)\n"
     "  --filter TEXT   only ids that contain TEXT      --seed N             of inputs and of the order of cases\n"
@@ -23,14 +24,17 @@ static const char usage_text[] =
     "of some\n"
     "  --cases FILE    only the ids in FILE, a line each\n"
     "  --count N       only the first N cases; any beginning of the list covers the operators evenly\n"
+    "  --grow N        instead of the list: N graphs grown at random from the seed; what fails is made simpler and printed\n"
+    "  --graph PATH    instead of the list: a graph, or a folder of graphs, on every path\n"
+    "  --save DIR      where --grow writes its simplest failing graphs\n"
     "  --stop          at the first failure\n"
     "  --list          prints the ids and runs nothing --self-test          adds cases that must fail: wrong, crashing, hanging\n";
 
 typedef struct options {
-  const char *device, *filter, *json, *expect, *cases;
+  const char *device, *filter, *json, *expect, *cases, *graph, *save;
   double seconds, case_seconds;
   uint64_t seed;
-  uint32_t shard, shards, jobs, count;
+  uint32_t shard, shards, jobs, count, grow;
   bool list, self_test, stop;
 } options;
 typedef struct profile {
@@ -69,12 +73,15 @@ static bool set_option(options *o, const char *name, const char *value) {
   else if (!strcmp(name, "--json")) o->json = value;
   else if (!strcmp(name, "--expect")) o->expect = value;
   else if (!strcmp(name, "--cases")) o->cases = value;
+  else if (!strcmp(name, "--graph")) o->graph = value;
+  else if (!strcmp(name, "--save")) o->save = value;
   else if (!strcmp(name, "--profile")) return set_profile(o, value);
   else if (!strcmp(name, "--shard")) return set_shard(o, value);
   else if (!strcmp(name, "--time")) return set_number(&o->seconds, value);
   else if (!strcmp(name, "--case-time")) return set_number(&o->case_seconds, value) && o->case_seconds > 0;
   else if (!strcmp(name, "--seed") && set_number(&number, value)) o->seed = (uint64_t)number;
   else if (!strcmp(name, "--jobs") && set_number(&number, value) && number >= 1 && number <= 64) o->jobs = (uint32_t)number;
+  else if (!strcmp(name, "--grow") && set_number(&number, value) && number >= 1) o->grow = (uint32_t)number;
   else if (!strcmp(name, "--count") && set_number(&number, value) && number >= 1) o->count = (uint32_t)number;
   else return false;
   return true;
@@ -129,7 +136,24 @@ static uint32_t find_devices(char found[MAX_DEVICES][SELECTOR]) {
 
 /* ---- a run ---- */
 
+enum { MOST_SHRUNK = 8 };
+typedef struct watcher { /* what a run tells: the report, and the grown graphs that failed */
+  conform_report *report;
+  conform_case failed[MOST_SHRUNK];
+  uint32_t count;
+} watcher;
+
+static void watch_device(void *user, const snt_device_info *info) { conform_report_device(((watcher *)user)->report, info); }
+
+static void watch_case(void *user, const conform_case *c, const conform_verdict *v) {
+  watcher *w = user;
+  const uint32_t before = w->report->failed;
+  conform_report_case(w->report, c, v);
+  if (w->report->failed > before && c->call == CONFORM_GROWN && w->count < MOST_SHRUNK) w->failed[w->count++] = *c;
+}
+
 static int run_device(const options *o, const conform_list *list, const char *selector, conform_report *report) {
+  watcher watching = {.report = report};
   const conform_run run = {.selector = selector,
                            .list = list,
                            .jobs = o->jobs,
@@ -139,9 +163,9 @@ static int run_device(const options *o, const conform_list *list, const char *se
                            .case_seconds = o->case_seconds,
                            .seed = o->seed,
                            .stop = o->stop,
-                           .user = report,
-                           .device = conform_report_device,
-                           .done = conform_report_case};
+                           .user = &watching,
+                           .device = watch_device,
+                           .done = watch_case};
   snt_diag diag = {0};
   const uint32_t left = conform_run_all(&run, &diag);
   if (left == UINT32_MAX) {
@@ -156,6 +180,7 @@ static int run_device(const options *o, const conform_list *list, const char *se
   }
   printf(" %u not run for lack of time; largest error / bound %.3g\n", left, report->worst);
   report->worst = 0;
+  for (uint32_t i = 0; i < watching.count; i++) conform_shrink(selector, &watching.failed[i], o->seed, o->save);
   return 0;
 }
 
@@ -194,20 +219,37 @@ static bool keep_named(conform_list *list, const char *path, snt_diag *diag) {
   return kept == wanted || host_fail(diag, SNT_E_ARG, "conform", "%s names %u cases, of which there are %u", path, wanted, kept) == SNT_OK;
 }
 
+static bool make_list(const options *o, conform_list *list, snt_diag *diag) {
+  *list = (conform_list){.count = 0};
+  if (o->graph) return conform_add_files(list, o->graph, diag);
+  if (o->grow ? conform_add_grown(list, o->grow, o->seed) : conform_make_list(list, o->filter, o->seed, o->self_test)) return true;
+  return host_fail(diag, SNT_E_HOST_MEM, "conform", "out of memory") == SNT_OK;
+}
+
+/* The devices of --device, or all there are. */
+static uint32_t choose_devices(const options *o, char devices[MAX_DEVICES][SELECTOR]) {
+  if (!strcmp(o->device, "all")) return find_devices(devices);
+  uint32_t count = 0;
+  for (const char *at = o->device; *at && count < MAX_DEVICES; at += at[0] == ',') {
+    const int length = (int)strcspn(at, ",");
+    snprintf(devices[count++], SELECTOR, "%.*s", length, at);
+    at += length;
+  }
+  return count;
+}
+
 static int run_suite(const options *o, conform_report *report) {
   char devices[MAX_DEVICES][SELECTOR];
   conform_list list;
-  if (!conform_make_list(&list, o->filter, o->seed, o->self_test)) return fprintf(stderr, "sinter conform: out of memory\n"), 1;
   snt_diag diag = {0};
+  if (!make_list(o, &list, &diag)) return fprintf(stderr, "sinter conform: %s\n", diag.text), free(list.at), 1;
   if (o->cases && !keep_named(&list, o->cases, &diag)) return fprintf(stderr, "sinter conform: %s\n", diag.text), free(list.at), 2;
   if (o->count && list.count > o->count) list.count = o->count;
   char id[CONFORM_ID];
   for (uint32_t i = 0; o->list && i < list.count; i++) conform_case_id(&list.at[i], id), puts(id);
-  uint32_t count = 1;
   if (!list.count) fprintf(stderr, "sinter conform: no case contains \"%s\"\n", o->filter);
   if (o->list || !list.count) return free(list.at), list.count ? 0 : 2;
-  if (!strcmp(o->device, "all")) count = find_devices(devices);
-  else snprintf(devices[0], SELECTOR, "%s", o->device);
+  const uint32_t count = choose_devices(o, devices);
   printf("TAP version 13\n# %u cases, seed %llu\n", list.count, (unsigned long long)o->seed);
   for (uint32_t i = 0; i < count; i++) (void)run_device(o, &list, devices[i], report);
   printf("1..%u\n", report->number);

@@ -185,7 +185,8 @@ void contract_store_cell(contraction *t, const uint32_t *acc) {
   emit *e = t->e;
   map_access at = {.rank = t->out_rank};
   for (uint32_t d = 0; d < t->out_rank; d++) at.at[d] = t->at[t->out[d]];
-  for (uint32_t s = 0; s < t->set.count; s++) emit_remember(e, t->set.node[s], &at, acc[s * t->rows * t->vectors]);
+  for (uint32_t s = 0; s < t->set.count; s++)
+    emit_remember(e, t->set.node[s], &at, emit_round_node(e, ir_at(e->g, t->set.node[s]), acc[s * t->rows * t->vectors]));
   for (uint32_t o = 0; o < t->group->output_count; o++) {
     map_access own = at;
     if (!contract_set_forward(t->c, &t->set, t->group->outputs[o], &own)) {

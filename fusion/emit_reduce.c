@@ -303,7 +303,7 @@ static uint32_t sweep_index(emit *e, reduction *r) {
   return kir_cast(e->k, kir_t(SNT_I64, lanes), result[1]);
 }
 
-uint32_t emit_reduce(emit *e, uint32_t node, const map_access *access, const sweep *s) {
+static uint32_t reduce_unrounded(emit *e, uint32_t node, const map_access *access, const sweep *s) {
   const ir_node *n = ir_at(e->g, node);
   reduction r = {.node = node,
                  .result = access,
@@ -334,4 +334,9 @@ uint32_t emit_reduce(emit *e, uint32_t node, const map_access *access, const swe
   if (e->lanes == 1 || fixed) return sweep_vectors(e, &r);
   sweep_levels(e, &r, 0, 0, r.extent[r.count - 1], &acc);
   return acc;
+}
+
+uint32_t emit_reduce(emit *e, uint32_t node, const map_access *access, const sweep *s) {
+  const uint32_t value = reduce_unrounded(e, node, access, s);
+  return value ? emit_round_node(e, ir_at(e->g, node), value) : 0;
 }

@@ -89,7 +89,7 @@ map_access scan_at(const emit *e, const scan_job *job, ir_expr outer, ir_expr in
 /* Results at one place of the line: the scan's value there is `value`. */
 bool scan_store(emit *e, const scan_job *job, const map_access *at, uint32_t value) {
   const uint32_t hero = job->group->hero;
-  emit_remember(e, hero, at, value);
+  emit_remember(e, hero, at, emit_round_node(e, ir_at(e->g, hero), value));
   for (uint32_t i = 0; i < job->group->output_count; i++) {
     map_access own = *at;
     if (job->group->outputs[i] != hero && !fusion_forward_access(e->c, hero, job->group->outputs[i], &own)) {

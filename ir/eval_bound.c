@@ -34,7 +34,8 @@ double bound_ulp(const bound_type *type, double v) {
 }
 
 double bound_gamma(double n, const bound_type *type) {
-  double nu = n * type->unit * 0.5;
+  const double sides = type->dtype == SNT_F64 ? 2 : 1; /* the reference adds in f64 too */
+  double nu = n * type->unit * 0.5 * sides;
   return nu < 1 ? nu / (1 - nu) : INFINITY;
 }
 

@@ -38,8 +38,9 @@ static bool copy_regions(const ir_graph *from, ir_graph *to, const uint32_t *liv
 static bool copy_attrs(const ir_graph *from, ir_graph *to, const ir_node *node, const uint32_t *regions) {
   for (uint32_t i = 0; i < node->attr_count; i++) {
     const ir_attr *attr = &from->attrs.at[node->attrs + i];
-    const ir_expr region = attr->key == IR_ATTR_region ? (ir_expr)regions[from->ints.at[attr->first]] : 0;
-    const ir_expr *ints = attr->key == IR_ATTR_region ? &region : attr->count ? &from->ints.at[attr->first] : NULL;
+    const bool renumbered = attr->key == IR_ATTR_region && node->op == IR_OP_repeat; /* a loop's names a body, which stays */
+    const ir_expr region = renumbered ? (ir_expr)regions[from->ints.at[attr->first]] : 0;
+    const ir_expr *ints = renumbered ? &region : attr->count ? &from->ints.at[attr->first] : NULL;
     if (!graph_put_attr(to, attr->key, attr->count, ints)) return false;
   }
   return true;
