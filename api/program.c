@@ -63,6 +63,7 @@ static void after_kernel(void *user, const char *name, const kir_kernel *k) {
   api_store_rest(d->store); /* its weights are packed: what was read of the file for that need not stay */
   send(user, name, print_kernel, k);
 }
+static void rest(void *user) { api_store_rest(((const dump_user *)user)->store); }
 static int progress(void *user, const char *stage, double fraction) {
   const dump_user *d = user;
   return d->info->progress ? d->info->progress(d->info->user, stage, fraction) : 0;
@@ -182,7 +183,8 @@ static snt_result list_images(snt_program *p, const snt_compile_info *info, snt_
 
 static snt_result compile_into(snt_program *p, const snt_graph *g, const snt_compile_info *info, snt_diag *diag) {
   dump_user user = {info, p->context, g->store};
-  const fusion_hooks hooks = {.user = &user, .after_graph_pass = after_pass, .after_kernel = after_kernel, .progress = progress};
+  const fusion_hooks hooks = {
+      .user = &user, .after_graph_pass = after_pass, .after_kernel = after_kernel, .progress = progress, .rest = rest};
   SNT_TRY(copy_graph(p, g, diag));
   p->options = (fusion_options){.profile = &p->profile,
                                 .numerics = (uint8_t)info->numerics,

@@ -220,6 +220,8 @@ snt_result exec_bind_run(snt_exec *x, const snt_run_info *info, uint32_t *count,
 
 /* ---- the host device ---- */
 
+static void let_files_rest(void *store) { api_store_rest(store); }
+
 static snt_result run_evaluator(snt_exec *x, const snt_run_info *info, snt_diag *diag) {
   const snt_program *p = x->program;
   const ir_graph *g = &p->graph;
@@ -232,7 +234,7 @@ static snt_result run_evaluator(snt_exec *x, const snt_run_info *info, snt_diag 
   for (uint32_t i = 0; r == SNT_OK && i < g->inputs.count; i++)
     inputs[i] = x->bound[p->ports[i]].host ? x->bound[p->ports[i]].host : x->host_states[p->ports[i]];
   for (uint32_t i = 0; r == SNT_OK && i < g->outputs.count; i++) outputs[i] = x->bound[p->ports[g->inputs.count + i]].host;
-  const ir_eval_info eval = {.symbols = info->symbols, .inputs = inputs, .outputs = outputs};
+  const ir_eval_info eval = {.symbols = info->symbols, .inputs = inputs, .outputs = outputs, .rest = let_files_rest, .rest_user = p->store};
   if (r == SNT_OK) r = ir_eval_fast(g, &eval, &arena, results, diag);
   for (uint32_t u = 0; r == SNT_OK && u < g->updates.count; u++) {
     const ir_eval_tensor *t = &results[g->outputs.count + u];

@@ -20,6 +20,13 @@ void fusion_give_constant(fusion_context *c, const void *data) {
     }
 }
 
+void fusion_read_through(fusion_context *c, const void *data, size_t bytes) {
+  enum { LARGE = 64 * 1024 };
+  const fusion_hooks *hooks = c->options->hooks;
+  fusion_give_constant(c, data);
+  if (hooks && hooks->rest && bytes >= LARGE) hooks->rest(hooks->user);
+}
+
 static bool in_buffer(const fusion_context *c, const void *data) {
   for (uint32_t i = 0; i < c->plan->buffers.count; i++)
     if (c->plan->buffers.at[i].data == data) return true;

@@ -159,21 +159,28 @@ static bool read_scaled(const rebuild *r, scaled *s) {
 
 /* ---- constants ---- */
 
-static const float *data_of(rebuild *r, uint32_t node) { return ir_const_data(r->to, r->map[node]); }
+/* Data of a mapped file has no alignment. */
+static const void *data_of(rebuild *r, uint32_t node) { return ir_const_data(r->to, r->map[node]); }
 
-/* A row of numbers times one. False where a product loses more than rounding: it overflows, or falls below the normal numbers from above. */
-static bool scale_row(float *to, const float *from, int64_t count, float factor, bool divides) {
+static float number_at(const void *data, int64_t i) {
+  float value;
+  memcpy(&value, (const char *)data + i * (int64_t)sizeof value, sizeof value);
+  return value;
+}
+
+/* A row of numbers times one, in place. False where a product loses more than rounding: it overflows, or falls below the normal numbers from above. */
+static bool scale_row(float *to, int64_t count, float factor, bool divides) {
   bool lost = !isfinite(factor);
   for (int64_t i = 0; i < count; i++) {
-    const float value = divides ? from[i] / factor : from[i] * factor;
-    const bool sinks = (fabsf(value) < FLT_MIN) & (fabsf(from[i]) >= FLT_MIN);
+    const float value = divides ? to[i] / factor : to[i] * factor;
+    const bool sinks = (fabsf(value) < FLT_MIN) & (fabsf(to[i]) >= FLT_MIN);
     lost |= (!isfinite(value)) | (sinks & (factor != 0));
     to[i] = value;
   }
   return !lost;
 }
 
-static bool scale_weights(const rebuild *r, const scaled *s, const float *w, const float *factor, float *to) {
+static bool scale_weights(const rebuild *r, const scaled *s, const void *w, const void *factor, float *to) {
   const ir_tensor *type = &ir_at(r->from, s->weights)->type;
   int64_t extent[SNT_MAX_RANK], at[SNT_MAX_RANK] = {0}, which = 0, rows = 1, row = 1;
   uint32_t rank = type->rank;
@@ -182,7 +189,8 @@ static bool scale_weights(const rebuild *r, const scaled *s, const float *w, con
   while (rank && !s->stride[rank - 1]) row *= extent[--rank];
   for (uint32_t d = 0; d < rank; d++) rows *= extent[d];
   for (int64_t i = 0; i < rows; i++) {
-    if (!scale_row(to + i * row, w + i * row, row, factor[which], s->divides)) return false;
+    memcpy(to + i * row, (const char *)w + i * row * (int64_t)sizeof *to, (size_t)row * sizeof *to);
+    if (!scale_row(to + i * row, row, number_at(factor, which), s->divides)) return false;
     for (uint32_t d = rank; d-- > 0; at[d] = 0) {
       which += s->stride[d];
       if (++at[d] < extent[d]) break;
@@ -196,26 +204,28 @@ static uint32_t add_weights(rebuild *r, const scaled *s) {
   const ir_tensor *type = &ir_at(r->from, s->weights)->type;
   int64_t count;
   if (!expr_is_const(r->from->pool, ir_tensor_elements(r->from->pool, type), &count)) return 0;
-  const float *w = data_of(r, s->weights), *factor = data_of(r, s->factor.node);
+  const void *w = data_of(r, s->weights), *factor = data_of(r, s->factor.node);
   float *to = w && factor ? fusion_take_constant(r->c, (size_t)count * sizeof *to) : NULL;
   if (!to) return 0;
   if (!scale_weights(r, s, w, factor, to)) {
     fusion_give_constant(r->c, to);
     return 0;
   }
-  fusion_give_constant(r->c, w);
+  fusion_read_through(r->c, w, (size_t)count * sizeof *to);
   return ir_add_const(r->to, type, &(ir_const){.kind = IR_CONST_DATA, .data = to});
 }
 
 static uint32_t add_shift(rebuild *r, const scaled *s) {
   const ir_tensor *type = &ir_at(r->from, s->shift.node)->type;
-  const float *shift = data_of(r, s->shift.node), *factor = data_of(r, s->factor.node);
+  const void *shift = data_of(r, s->shift.node), *factor = data_of(r, s->factor.node);
   int64_t count;
   if (!expr_is_const(r->from->pool, ir_tensor_elements(r->from->pool, type), &count)) return 0;
   float *to = ir_arena_take(r->c->arena, (size_t)count * sizeof *to, 64);
   if (!to || !shift || !factor) return 0;
-  for (int64_t i = 0; i < count; i++)
-    if (!scale_row(&to[i], &shift[i], 1, factor[i], s->divides)) return 0;
+  for (int64_t i = 0; i < count; i++) {
+    to[i] = number_at(shift, i);
+    if (!scale_row(&to[i], 1, number_at(factor, i), s->divides)) return 0;
+  }
   const uint32_t made = ir_add_const(r->to, type, &(ir_const){.kind = IR_CONST_DATA, .data = to});
   return made && s->shift.view ? rebuild_copy_of(r, s->shift.view, &made) : made;
 }
@@ -248,12 +258,12 @@ static uint32_t merge_shifts(rebuild *r) {
     const ir_tensor *type = &ir_at(r->from, outer.node)->type;
     if (memcmp(inner.stride, outer.stride, sizeof inner.stride) || !ir_same_shape(&ir_at(r->from, rest)->type, &n->type)) continue;
     if (!ir_same_shape(&ir_at(r->from, inner.node)->type, type)) continue;
-    const float *a = data_of(r, inner.node), *b = data_of(r, outer.node);
+    const void *a = data_of(r, inner.node), *b = data_of(r, outer.node);
     int64_t count;
     if (!expr_is_const(r->from->pool, ir_tensor_elements(r->from->pool, type), &count)) continue;
     float *to = ir_arena_take(r->c->arena, (size_t)count * sizeof *to, 64);
     if (!to || !a || !b) return 0;
-    for (int64_t k = 0; k < count; k++) to[k] = a[k] + b[k];
+    for (int64_t k = 0; k < count; k++) to[k] = number_at(a, k) + number_at(b, k);
     uint32_t shift = ir_add_const(r->to, type, &(ir_const){.kind = IR_CONST_DATA, .data = to});
     if (shift && view) shift = rebuild_copy_of(r, view, &shift);
     return shift ? rebuild_copy_of(r, r->node, (const uint32_t[]){r->map[rest], shift}) : 0;

@@ -70,6 +70,7 @@ typedef struct fusion_hooks {
   void (*after_graph_pass)(void *user, const char *pass, const ir_graph *, double ms);
   void (*after_kernel)(void *user, const char *name, const kir_kernel *); /* as scheduled, before the kernel passes */
   int (*progress)(void *user, const char *stage, double fraction);        /* non-zero cancels */
+  void (*rest)(void *user); /* a large constant was read through: pages of its file need not stay */
 } fusion_hooks;
 typedef struct fusion_image {
   const char *name; /* of a port */
@@ -179,6 +180,8 @@ snt_result fusion_plan_memory(fusion_context *, bool *changed);   /* scratch off
    built, `rest` returns what no later group reads and no buffer holds; those constants are marked as gone. */
 void *fusion_take_constant(fusion_context *, size_t bytes);
 void fusion_give_constant(fusion_context *, const void *data);
+void fusion_read_through(fusion_context *, const void *data,
+                         size_t bytes); /* as far as the caller is concerned: gives it, or lets its file rest */
 void fusion_rest_constants(fusion_context *, uint32_t done);
 
 /* The budget of scratch (fusion/plan_budget.c), at the hints of the symbols. */

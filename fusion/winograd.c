@@ -166,9 +166,16 @@ static const winograd_form *pick_form(const fusion_context *c, const conv *v) {
 
 /* ---- the three contractions ---- */
 
+/* Data of a mapped file has no alignment. */
+static float number_at(const void *data, int64_t i) {
+  float value;
+  memcpy(&value, (const char *)data + i * (int64_t)sizeof value, sizeof value);
+  return value;
+}
+
 /* U[i, j, channel, output] = sum over taps of G[i, r] G[j, s] w. */
 static uint32_t add_weights(rebuild *r, const conv *v, const winograd_form *f) {
-  const float *w = ir_const_data(r->to, v->weights);
+  const void *w = ir_const_data(r->to, v->weights);
   const uint32_t points = f->tile * f->tile;
   float *data = fusion_take_constant(r->c, sizeof(float) * points * (size_t)(v->channels * v->outputs));
   if (!w || !data) return 0;
@@ -178,14 +185,15 @@ static uint32_t add_weights(rebuild *r, const conv *v, const winograd_form *f) {
       for (uint32_t y = 0; y < 3; y++)
         for (uint32_t j = 0; j < f->tile; j++)
           for (uint32_t x = 0; x < 3; x++)
-            across[y][j] += f->weights[j][x] * w[k * v->stride[0] + c * v->stride[1] + y * v->stride[2] + x * v->stride[3]];
+            across[y][j] += f->weights[j][x] * number_at(w, k * v->stride[0] + c * v->stride[1] + y * v->stride[2] + x * v->stride[3]);
       for (uint32_t i = 0; i < f->tile; i++)
         for (uint32_t j = 0; j < f->tile; j++) {
           const double sum = f->weights[i][0] * across[0][j] + f->weights[i][1] * across[1][j] + f->weights[i][2] * across[2][j];
           data[((i * f->tile + j) * v->channels + c) * v->outputs + k] = (float)sum;
         }
     }
-  fusion_give_constant(r->c, w); /* made for this product alone, if a pass made them */
+  fusion_read_through(r->c, w,
+                      sizeof(float) * 9 * (size_t)(v->channels * v->outputs)); /* made for this product alone, if a pass made them */
   return add_constant(r, 3, (const ir_expr[]){points, (ir_expr)v->channels, (ir_expr)v->outputs}, data);
 }
 

@@ -32,6 +32,8 @@ typedef struct ir_eval_info {
   const uint32_t *values;    /* of the main region */
   uint32_t (*tree_depth)(void *user, uint32_t node, uint64_t length); /* additions on the longest path of a reduction; null: length */
   void *user;
+  void (*rest)(void *user); /* after the last reader of a large constant: pages of its file need not stay; null: nobody cares */
+  void *rest_user;
   bool keeps_denormals; /* no flushing in the bounds */
   bool direct;          /* 3x3 convolutions are sums over their taps, never over tiles (STRICT, or no rewrites) */
   bool fast;            /* FAST: functions may err by IR_FAST_SLACK times their promise */

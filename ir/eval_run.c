@@ -267,6 +267,16 @@ static snt_result run_operator(eval_ctx *ctx, uint32_t node, eval_view *out) {
   return flags & IR_MOVEMENT ? eval_movement(ctx, node, out) : engine->scatter(ctx, node, out);
 }
 
+static void release_dead(eval_ctx *ctx, uint32_t node) {
+  enum { LARGE = 64 * 1024 };
+  bool large = false;
+  for (uint32_t dead = ctx->first_dead[node]; dead; dead = ctx->next_dead[dead]) {
+    large |= ir_at(ctx->g, dead)->op == IR_OP_const && ctx->values[dead].count >= LARGE / eval_element_bytes(ctx, ctx->values[dead].dtype);
+    release_value(ctx, dead);
+  }
+  if (large && ctx->info->rest) ctx->info->rest(ctx->info->rest_user);
+}
+
 static snt_result run_region(eval_ctx *ctx, uint32_t region, uint32_t from, uint32_t to) {
   for (uint32_t n = from; n < to; n++) {
     const ir_node *node = ir_at(ctx->g, n);
@@ -281,7 +291,7 @@ static snt_result run_region(eval_ctx *ctx, uint32_t region, uint32_t from, uint
       }
       ctx->values[n] = out;
     }
-    for (uint32_t dead = ctx->first_dead[n]; dead; dead = ctx->next_dead[dead]) release_value(ctx, dead);
+    release_dead(ctx, n);
   }
   return SNT_OK;
 }
