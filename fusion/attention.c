@@ -443,6 +443,9 @@ static bool pick_score_operands(finder *f) {
 
 /* ---- the whole ---- */
 
+/* What is in use of it: the nodes are many times as large as the rest. */
+static size_t used_bytes(const attention *a) { return offsetof(attention, nodes) + a->count * sizeof a->nodes[0]; }
+
 /* Division after the values: what follows the result element by element and reads values of the row. */
 static void visit_forward(finder *f) {
   attention *a = f->a;
@@ -458,7 +461,8 @@ static void visit_forward(finder *f) {
     memcpy(place.at, a->label, sizeof place.at);
     if (!fusion_forward_access(f->c, a->values, next, &place)) return;
     bool reads_row = false;
-    const attention kept = *a;
+    attention kept;
+    memcpy(&kept, a, used_bytes(a));
     for (uint32_t i = 0; pointwise && i < ir_at(g, next)->arity; i++) {
       const uint32_t operand = ir_arg(g, next, i);
       map_access in = place;
@@ -467,12 +471,12 @@ static void visit_forward(finder *f) {
       const attention_kind kind = visit(f, operand, &in);
       f->why = NULL;
       if (kind != ATTENTION_ROW && kind != ATTENTION_FREE) {
-        *a = kept;
+        memcpy(a, &kept, used_bytes(&kept));
         return;
       }
       reads_row |= kind == ATTENTION_ROW;
     }
-    if (!reads_row) *a = kept;
+    if (!reads_row) memcpy(a, &kept, used_bytes(&kept));
     else if (a->count < ATTENTION_NODES)
       a->nodes[a->count++] = (attention_node){.node = next, .at = place, .kind = ATTENTION_FREE, .member = 1};
     at = next;

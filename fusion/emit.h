@@ -26,10 +26,11 @@ typedef struct emit_stage_entry {
 } emit_stage_entry;
 
 typedef struct emit_memo {
-  uint32_t node, value, depth;
+  uint32_t node, value, depth, next;
   uint64_t hash;
-  map_access access;
-  uint32_t next;
+  uint32_t rank, condition_count; /* of the access; only what is in use of one is kept */
+  const ir_expr *at;
+  const map_condition *conditions;
 } emit_memo;
 typedef struct emit_index {
   ir_expr expression;

@@ -7,22 +7,32 @@ static uint64_t access_hash(uint32_t node, const map_access *a) {
   return a->condition_count ? ir_hash64(h, a->conditions, a->condition_count * sizeof a->conditions[0]) : h;
 }
 
-static bool same_access(const map_access *a, const map_access *b) {
-  return a->rank == b->rank && a->condition_count == b->condition_count && !memcmp(a->at, b->at, a->rank * sizeof a->at[0]) &&
-         !memcmp(a->conditions, b->conditions, a->condition_count * sizeof a->conditions[0]);
+static bool is_of(const emit_memo *m, uint32_t node, const map_access *a) {
+  return m->node == node && m->rank == a->rank && m->condition_count == a->condition_count &&
+         !memcmp(m->at, a->at, a->rank * sizeof a->at[0]) &&
+         (!a->condition_count || !memcmp(m->conditions, a->conditions, a->condition_count * sizeof a->conditions[0]));
 }
 
 uint32_t emit_recall(const emit *e, uint32_t node, const map_access *access) {
-  for (uint32_t i = e->buckets[access_hash(node, access) % EMIT_BUCKETS]; i != UINT32_MAX; i = e->memos.at[i].next)
-    if (e->memos.at[i].node == node && same_access(&e->memos.at[i].access, access)) return e->memos.at[i].value;
+  const uint64_t hash = access_hash(node, access);
+  for (uint32_t i = e->buckets[hash % EMIT_BUCKETS]; i != UINT32_MAX; i = e->memos.at[i].next)
+    if (e->memos.at[i].hash == hash && is_of(&e->memos.at[i], node, access)) return e->memos.at[i].value;
   return 0;
 }
 
+static const void *copy_of(emit *e, const void *data, size_t bytes) {
+  void *copy = ir_arena_take_bare(e->arena, bytes, _Alignof(map_condition));
+  return copy ? memcpy(copy, data, bytes) : NULL;
+}
+
 void emit_remember(emit *e, uint32_t node, const map_access *access, uint32_t value) {
-  emit_memo m = {.node = node, .value = value, .depth = e->depth, .hash = access_hash(node, access), .access = *access};
+  emit_memo m = {.node = node, .value = value, .depth = e->depth, .hash = access_hash(node, access), .rank = access->rank};
   uint32_t *head = &e->buckets[m.hash % EMIT_BUCKETS];
+  m.condition_count = access->condition_count;
+  m.at = copy_of(e, access->at, access->rank * sizeof access->at[0]);
+  m.conditions = m.condition_count ? copy_of(e, access->conditions, m.condition_count * sizeof access->conditions[0]) : NULL;
   m.next = *head;
-  if (!IR_PUSH(e->arena, &e->memos, m)) {
+  if (!m.at || (m.condition_count && !m.conditions) || !IR_PUSH(e->arena, &e->memos, m)) {
     e->failed = true;
     return;
   }

@@ -36,7 +36,13 @@ static double now_ms(void) {
   return timespec_get(&t, TIME_UTC) ? (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6 : 0;
 }
 
-/* A pass that claims to have changed nothing must leave the same print. */
+/* What a pass left as it was is verified again in debug builds only. */
+#ifdef NDEBUG
+static const bool verify_always = false;
+#else
+static const bool verify_always = true;
+#endif
+
 static snt_result check_pass(fusion_context *c, const char *name) {
   snt_diag inner = {0};
   const snt_result r = ir_graph_verify(c->graph, NULL, &inner);
@@ -45,15 +51,18 @@ static snt_result check_pass(fusion_context *c, const char *name) {
 
 static snt_result run_pass(fusion_context *c, const fusion_pass *pass) {
   const double start = now_ms();
-  bool changed = true;
+  const ir_graph *before = c->graph;
+  const uint32_t count = c->graph->nodes.count;
+  bool changed = true, ever = false;
   for (uint32_t round = 0; changed && round < MAX_ROUNDS; round++) {
     changed = false;
     SNT_TRY(pass->run(c, &changed));
+    ever |= changed || c->graph != before || c->graph->nodes.count != count;
     if (c->graph->failed || c->graph->pool->failed)
       return ir_fail(c->diag, SNT_E_HOST_MEM, pass->name, 0, "out of host memory, or an extent overflows");
     if (!(pass->flags & FUSION_TO_FIXPOINT)) break;
   }
-  if (c->options->verify) SNT_TRY(check_pass(c, pass->name));
+  if (c->options->verify && (ever || verify_always)) SNT_TRY(check_pass(c, pass->name));
   const fusion_hooks *hooks = c->options->hooks;
   if (hooks && hooks->after_graph_pass) hooks->after_graph_pass(hooks->user, pass->name, c->graph, now_ms() - start);
   return SNT_OK;
