@@ -9,6 +9,7 @@ const fusion_pass fusion_pipeline[] = {
     {"decompose", fusion_decompose, 0},
     {"rewrite", fusion_rewrite, FUSION_REWRITE},
     {"scales", fusion_fold_scale, FUSION_REWRITE},
+    {"large", fusion_split_large, 0},
     {"layout", fusion_layout, FUSION_REWRITE},
     {"winograd", fusion_winograd, FUSION_REWRITE},
     {"canonicalise", fusion_canonicalise, FUSION_TO_FIXPOINT},
