@@ -170,6 +170,16 @@ static uint32_t each_lane(emit *e, uint32_t node, const map_access *access, uint
   return kir_put(e->k, &vec, lanes, parts);
 }
 
+/* A reduction in place. Where its coordinates do not run along the lanes it is one number, also inside a vector loop: it is remembered for what
+   follows, the loop over the tail among it. */
+static uint32_t compute_reduce(emit *e, uint32_t node, const map_access *access) {
+  const uint32_t lanes = e->lanes;
+  if (lanes > 1 && !access_uses_lanes(e, access, 0, access->rank)) e->lanes = 1;
+  const uint32_t value = emit_reduce(e, node, access, &(sweep){.lanes = 1, .accumulators = 1});
+  e->lanes = lanes;
+  return value;
+}
+
 static uint32_t compute_gather(emit *e, uint32_t node, const map_access *access) {
   const uint32_t axis = (uint32_t)ir_attr_int(e->g, node, IR_ATTR_axis, 0), rank = ir_at(e->g, ir_arg(e->g, node, 1))->type.rank;
   if (e->lanes > 1 && access_uses_lanes(e, access, axis, rank)) return each_lane(e, node, access, gather_element);
@@ -222,8 +232,7 @@ uint32_t emit_compute(emit *e, uint32_t node, const map_access *access) {
   }
   if (ir_ops[n->op].flags & IR_POINTWISE) return compute_pointwise(e, node, access);
   if (ir_ops[n->op].flags & IR_MOVEMENT) return compute_view(e, node, access);
-  if ((ir_ops[n->op].flags & IR_REDUCE) || n->op == IR_OP_contract)
-    return emit_reduce(e, node, access, &(sweep){.lanes = 1, .accumulators = 1});
+  if ((ir_ops[n->op].flags & IR_REDUCE) || n->op == IR_OP_contract) return compute_reduce(e, node, access);
   e->failed = true;
   e->failed_node = node; /* a scan, scatter or region inside a kernel of another kind */
   return 0;

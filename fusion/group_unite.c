@@ -94,12 +94,12 @@ static void add_reads(grouping *s, port_lists *p, uint32_t node, uint32_t depth)
   }
 }
 
-/* Is the node read, directly or through free views, by something outside? */
+/* Is the node read, directly or through free views, by something outside? A recomputed reader is also a member of another group, which reads too. */
 static bool read_outside(const grouping *s, const port_lists *p, uint32_t node, uint32_t depth) {
   if (s->uses.is_output[node]) return true;
   for (uint32_t u = s->uses.first[node]; u < s->uses.first[node + 1]; u++) {
     const uint32_t user = s->uses.user[u];
-    if (!s->needed[user] || inside(s, p, user)) continue;
+    if (!s->needed[user] || (inside(s, p, user) && !s->recomputed[user])) continue;
     if (!s->group_of[user] && fusion_is_view(s->c->graph, user)) {
       if (depth < 64 && read_outside(s, p, user, depth + 1)) return true;
       continue;

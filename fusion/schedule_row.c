@@ -68,12 +68,16 @@ static map_access reduce_result_at(const row_job *j, uint32_t node) {
 
 /* ---- what to keep of a row ---- */
 
-static void mark_needed(row_job *j, uint32_t node, uint8_t *seen, bool root) {
-  if (seen[node]) return;
-  if (!fusion_is_view(j->c->graph, node) && !is_member(j, node)) return;
+enum { SEEN = 1, SEEN_MOVED = 2 }; /* needed where it stands; needed at another place of the row, below a view */
+
+static void mark_needed(row_job *j, uint32_t node, uint8_t *seen, uint8_t how, bool root) {
+  if (seen[node] & how) return;
+  const bool view = fusion_is_view(j->c->graph, node);
+  if (!view && !is_member(j, node)) return;
   if (!root && is_reduce(j, node)) return;
-  seen[node] = 1;
-  for (uint32_t i = 0; i < ir_at(j->c->graph, node)->arity; i++) mark_needed(j, ir_arg(j->c->graph, node, i), seen, false);
+  seen[node] |= how;
+  for (uint32_t i = 0; i < ir_at(j->c->graph, node)->arity; i++)
+    mark_needed(j, ir_arg(j->c->graph, node, i), seen, view ? SEEN_MOVED : how, false);
 }
 
 static void count_work(row_job *j, uint32_t node, uint32_t *loads, bool *expensive, uint32_t depth) {
@@ -96,9 +100,10 @@ static void count_work(row_job *j, uint32_t node, uint32_t *loads, bool *expensi
 static bool is_worth_keeping(row_job *j, const ir_uses *uses, uint32_t node, uint32_t s, uint32_t t) {
   const uint32_t n = j->c->graph->nodes.count;
   const uint8_t *a = j->seen + (size_t)s * n, *b = j->seen + (size_t)t * n;
-  if (!a[node] || !b[node] || !is_member(j, node) || !is_full(j, node)) return false;
+  if (!(a[node] & SEEN) || !(b[node] & SEEN) || !is_member(j, node) || !is_full(j, node)) return false;
   for (uint32_t u = uses->first[node]; u < uses->first[node + 1]; u++)
-    if (a[uses->user[u]] && b[uses->user[u]] && is_member(j, uses->user[u]) && is_full(j, uses->user[u]) && !is_reduce(j, uses->user[u]))
+    if ((a[uses->user[u]] & SEEN) && (b[uses->user[u]] & SEEN) && is_member(j, uses->user[u]) && is_full(j, uses->user[u]) &&
+        !is_reduce(j, uses->user[u]))
       return false;
   uint32_t loads = 0;
   bool expensive = false;
@@ -116,9 +121,9 @@ static bool find_kept_rows(row_job *j) {
   const uint32_t n = j->c->graph->nodes.count;
   j->seen = IR_NEW_ARRAY(j->c->arena, uint8_t, (size_t)(j->sweeps + 1) * n);
   if (!j->seen) return false;
-  for (uint32_t s = 0; s < j->sweeps; s++) mark_needed(j, j->reduce[s], j->seen + (size_t)s * n, true);
+  for (uint32_t s = 0; s < j->sweeps; s++) mark_needed(j, j->reduce[s], j->seen + (size_t)s * n, SEEN, true);
   for (uint32_t i = 0; i < j->group->output_count; i++)
-    if (!is_reduce(j, j->group->outputs[i])) mark_needed(j, j->group->outputs[i], j->seen + (size_t)j->sweeps * n, true);
+    if (!is_reduce(j, j->group->outputs[i])) mark_needed(j, j->group->outputs[i], j->seen + (size_t)j->sweeps * n, SEEN, true);
   if (!j->keep_stage) return true;
   const uint32_t spare = schedule_spare_bindings(j->c, j->group), most = spare < MAX_SWEEPS ? spare : MAX_SWEEPS;
   for (uint32_t s = 0; s < j->sweeps; s++)
@@ -132,16 +137,58 @@ static bool find_kept_rows(row_job *j) {
   return true;
 }
 
+static bool is_small_row(const row_job *j) {
+  int64_t literal;
+  return expr_is_const(j->c->graph->pool, j->columns, &literal) && literal * 4 <= PRIVATE_ROW_BYTES;
+}
+
+/* Stored once for all: by f32 outputs, which are stages themselves. */
+static bool is_kept_by_output(const row_job *j, uint32_t node) {
+  return is_output(j, node) && ir_at(j->c->graph, node)->type.dtype == SNT_F32;
+}
+
+/* Does an item look at elements of a shared row that are another's? At a place that is moved, or at all of them for an extreme's. */
+static bool is_read_by_others(const row_job *j, uint32_t node) {
+  const uint32_t n = j->c->graph->nodes.count;
+  for (uint32_t s = 0; s <= j->sweeps; s++) {
+    const uint8_t how = j->seen[(size_t)s * n + node];
+    const uint16_t op = s < j->sweeps ? ir_at(j->c->graph, j->reduce[s])->op : 0;
+    if (how & SEEN_MOVED || (how && (op == IR_OP_reduce_argmax || op == IR_OP_reduce_argmin))) return true;
+  }
+  return false;
+}
+
+/* Items that do a row each would overwrite each other's in the workspace, which has one row a group; items that share a row keep what only they read. */
+static void drop_shared_stages(row_job *j, bool item_rows) {
+  uint32_t kept = 0;
+  for (uint32_t i = 0; i < j->staged_count; i++) {
+    if (item_rows ? !is_small_row(j) && !is_kept_by_output(j, j->staged[i]) : is_read_by_others(j, j->staged[i])) continue;
+    j->staged[kept] = j->staged[i], j->staged_in[kept++] = j->staged_in[i];
+  }
+  j->staged_count = kept;
+}
+
+static stage_storage stage_place(const row_job *j, uint32_t node) {
+  if (is_kept_by_output(j, node)) return STAGE_OUTPUT;
+  return !is_small_row(j) ? STAGE_WORKSPACE : j->items > 1 ? STAGE_LOCAL : STAGE_PRIVATE;
+}
+
+/* Sweeps over several axes share out their elements in another way than the storing loop: what one item kept, another reads. */
+static void order_stages(row_job *j, uint32_t sweep_number) {
+  uint32_t axes = 0, sync = 0;
+  for (uint32_t d = 0; d < j->full.rank; d++) axes += j->reduced[d];
+  for (uint32_t i = 0; i < j->staged_count; i++)
+    if (j->staged_in[i] == sweep_number) sync |= stage_place(j, j->staged[i]) == STAGE_LOCAL ? KIR_SYNC_LOCAL : KIR_SYNC_GLOBAL;
+  if (j->items > 1 && axes > 1 && sync) kir_barrier(j->e->k, sync);
+}
+
 static void open_stages(row_job *j, uint32_t sweep_number) {
   emit *e = j->e;
   for (uint32_t i = 0; i < j->staged_count; i++) {
     if (j->staged_in[i] != sweep_number) continue;
     const uint32_t node = j->staged[i];
     stage_info info = {.node = node, .ring_axis = -1, .group = j->group_var, .groups = j->groups};
-    int64_t literal;
-    const bool small = expr_is_const(e->x, j->columns, &literal) && literal * 4 <= PRIVATE_ROW_BYTES;
-    const bool in_output = is_output(j, node) && ir_at(e->g, node)->type.dtype == SNT_F32;
-    info.storage = in_output ? STAGE_OUTPUT : !small ? STAGE_WORKSPACE : j->items > 1 ? STAGE_LOCAL : STAGE_PRIVATE;
+    info.storage = stage_place(j, node);
     for (uint32_t d = 0; d < j->full.rank; d++) {
       info.origin[d] = j->at[d];
       info.extent[d] = j->reduced[d] ? j->full.dims[d] : 1;
@@ -249,6 +296,7 @@ static void reduce_row(row_job *j, const sweep *how) {
     open_stages(j, s);
     emit_remember(j->e, j->reduce[s], &at, emit_reduce(j->e, j->reduce[s], &at, how));
     fill_stages(j, s);
+    order_stages(j, s);
   }
 }
 
@@ -340,6 +388,7 @@ static snt_result build_rows_items(row_job *j) {
   uint32_t items = (uint32_t)p->group_items;
   if (p->max_items && items > p->max_items) items = p->max_items;
   while (items > 8 && (int64_t)(items / 2) >= schedule_hint(x, j->rows)) items /= 2;
+  drop_shared_stages(j, true);
   j->items = 1;
   j->groups = expr_ceil_div(x, j->rows, (ir_expr)items);
   j->group_var = emit_group(j->e, j->groups);
@@ -364,6 +413,7 @@ static snt_result build_rows_lanes(row_job *j) {
   if (j->items < 1) j->items = 1;
   while (j->items > 1 && (int64_t)j->items * j->lanes > columns) j->items /= 2;
   if (columns <= SHORT && schedule_hint(x, j->rows) >= columns) return build_rows_items(j);
+  if (j->items > 1) drop_shared_stages(j, false);
   j->groups = j->rows;
   j->group_var = emit_group(j->e, j->groups);
   j->item = emit_item(j->e, 0, j->items);

@@ -34,9 +34,10 @@ static snt_result run_interp(rt_sync_device *device, rt_sync_pipeline *base, con
     const struct rt_bound *bound = &dispatch->bindings[slot];
     buffers[slot] = (kir_interp_buffer){.data = (char *)bound->buffer->host + bound->offset, .bytes = bound->bytes};
   }
+  const uint32_t sub = pipeline->kernel->sub;
   const kir_interp_info info = {.kernel = pipeline->kernel,
                                 .groups = dispatch->groups,
-                                .subgroup_size = device->base.profile.subgroup_max,
+                                .subgroup_size = sub && sub != ~0u ? sub : device->base.profile.subgroup_max,
                                 .buffer_count = count,
                                 .buffers = buffers,
                                 .scalars = shape->words,

@@ -1,0 +1,43 @@
+#!/bin/sh
+# Graphs grown at random: each is compiled with fusion and held against the f64 reference, and in STRICT against itself unfused, bit by bit. Kernels of
+# several classes of devices run on the interpreter, which also sees races and reads of what nothing wrote. The seed is new each time and printed:
+# SNT_FUZZ_SEED repeats a run. What once failed stands in tests/fuzz/seeds. With SNT_TEST_FULL: twenty times as many, and the drivers found.
+cd "$(dirname "$0")/.." || exit 1
+conform=${SNT_BUILD:-build/release}/sinter-conform
+work=$(mktemp -d) && trap 'rm -rf "$work"' EXIT
+SNT_CACHE_DIR= && export SNT_CACHE_DIR
+number=0
+failed=0
+result() { # status, name
+  number=$((number + 1))
+  if [ "$1" = 0 ]; then echo "ok $number - $2"; else echo "not ok $number - $2"; failed=1; fi
+}
+classes=interp,interp=pocl,interp=h100,interp=mobile,interp=igpu
+seed=${SNT_FUZZ_SEED:-$(($(date +%s) % 1000000))}
+
+run() { # name, count of graphs that must pass at least, options
+  name=$1 least=$2
+  shift 2
+  if "$conform" --time 0 "$@" >"$work/log" 2>&1; then status=0; else status=1; fi
+  passed=$(grep -c '^ok' "$work/log")
+  [ "$passed" -ge "$least" ] || status=1
+  result $status "$name: $passed"
+  grep -A30 '^not ok\|shrunk to' "$work/log" | grep -v '^ok' | sed 's/^/# /' | head -150
+}
+
+echo 'TAP version 13'
+run 'graphs that once failed' 200 --graph tests/fuzz/seeds --device $classes
+count=200
+[ -z "$SNT_TEST_FULL" ] || count=4000
+run "seed $seed, $count graphs on five classes of devices" $((count * 5)) --grow $count --seed "$seed" --device $classes
+if [ -n "$SNT_TEST_FULL" ]; then
+  run 'graphs that once failed, on every device' 200 --graph tests/fuzz/seeds
+  run "seed $seed, 300 graphs on every device" 300 --grow 300 --seed "$seed" --expect tests/conform.expect
+fi
+# What is no graph is an error, and a seed gives as many graphs as it was asked for.
+printf 'graph @wrong(%%x: f32[4]) {\n  %%a = add %%x, %%nothing\n  return y=%%a\n}\n' >"$work/wrong.snt"
+"$conform" --graph "$work/wrong.snt" --device interp >"$work/log" 2>&1
+[ $? = 1 ]; result $? 'a graph that is none is refused'
+[ "$("$conform" --grow 500 --seed 7 --list | sort -u | wc -l)" = 500 ]; result $? 'every graph of a seed is another'
+echo "1..$number"
+exit $failed
