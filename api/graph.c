@@ -144,6 +144,12 @@ snt_value snt_graph_op(snt_graph *g, const char *op, const snt_value *args, uint
   return made;
 }
 
+snt_result snt_graph_define(snt_graph *g, const char *text, size_t length, snt_diag *diag) {
+  if (!g || (!text && length)) return ir_fail(diag, SNT_E_ARG, "define", 0, "no graph or no text");
+  const uint32_t starved = api_starved(g->context);
+  return api_blame(g->context, starved, ir_graph_define(&g->graph, text, length, diag), diag);
+}
+
 void snt_graph_name(snt_graph *g, snt_value v, const char *name) {
   if (!g) return;
   if (!is_value(g, v) || !name) {

@@ -71,7 +71,28 @@ static int progress(void *user, const char *stage, double fraction) {
 
 /* ---- kernels to code ---- */
 
-static snt_result emit_target(snt_program *p, uint32_t kernel, uint32_t target, snt_diag *diag) {
+/* Texts of the user's own that a generator does not print itself are compiled by the caller; the words are kept with the program. */
+static snt_result compile_own(snt_program *p, const kir_kernel *source, uint32_t row, const codegen_target *t, const snt_compile_info *info,
+                              snt_diag *diag) {
+  kir_own *own = &source->owns.at[row];
+  const uint32_t *words = NULL;
+  size_t bytes = 0;
+  ir_text text;
+  if (!t->own_text || own->spirv || !own->source[KIR_OWN_GLSL] || !info->glsl) return SNT_OK;
+  ir_text_init(&text, &p->arena);
+  SNT_TRY(t->own_text(source, row, &text, diag));
+  SNT_TRY(info->glsl(info->glsl_user, own->name, text.at, text.length, &words, &bytes, diag));
+  if (!words || !bytes || bytes % sizeof *words)
+    return ir_fail(diag, SNT_E_UNSUPPORTED, "glsl", 0, "operator %s: its GLSL was compiled to nothing", own->name);
+  uint32_t *kept = ir_arena_take(&p->arena, bytes, sizeof *words);
+  if (!kept) return ir_fail(diag, SNT_E_HOST_MEM, "glsl", 0, "out of host memory");
+  memcpy(kept, words, bytes);
+  own->spirv = kept;
+  own->spirv_bytes = bytes;
+  return SNT_OK;
+}
+
+static snt_result emit_target(snt_program *p, uint32_t kernel, uint32_t target, const snt_compile_info *info, snt_diag *diag) {
   const codegen_target *t = rt_codegen(api_targets[target].bit);
   const kir_kernel *source = p->plan.kernels.at[kernel].kernel;
   api_kernel *k = &p->kernels[kernel];
@@ -81,6 +102,7 @@ static snt_result emit_target(snt_program *p, uint32_t kernel, uint32_t target, 
   kir_caps caps = p->profile.caps;
   rt_narrow_caps(&caps, t->caps);
   caps.target = t->name;
+  for (uint32_t row = 0; row < source->owns.count; row++) SNT_TRY(compile_own(p, source, row, t, info, diag));
   kir_init(legal, &p->arena, source->name);
   SNT_TRY(kir_run_passes(source, legal, &caps, NULL, NULL, diag));
   legal->name = api_entry_name(legal->name);
@@ -132,7 +154,7 @@ static snt_result emit_kernels(snt_program *p, const dump_user *d, snt_diag *dia
       continue;
     }
     for (uint32_t t = 0; t < API_TARGETS; t++)
-      if (p->targets & api_targets[t].bit) SNT_TRY(emit_target(p, i, t, diag));
+      if (p->targets & api_targets[t].bit) SNT_TRY(emit_target(p, i, t, d->info, diag));
   }
   return SNT_OK;
 }
@@ -190,13 +212,15 @@ static snt_result compile_into(snt_program *p, const snt_graph *g, const snt_com
                                 .numerics = (uint8_t)info->numerics,
                                 .no_rewrites = (info->flags & SNT_COMPILE_NO_REWRITES) != 0,
                                 .peak_bytes = info->peak_bytes,
+                                .targets = info->targets ? info->targets : default_target(&p->profile),
+                                .glsl = info->glsl != NULL,
                                 .hooks = &hooks,
                                 .verify = true};
   SNT_TRY(list_images(p, info, diag));
   p->options.level = info->flags & SNT_COMPILE_UNFUSED_NODES ? FUSION_UNFUSED_NODES
                      : info->flags & SNT_COMPILE_UNFUSED     ? FUSION_UNFUSED
                                                              : FUSION_FUSED;
-  p->targets = info->targets ? info->targets : default_target(&p->profile);
+  p->targets = p->options.targets;
   plan_init(&p->plan, &p->arena, &p->pool);
   SNT_TRY(fusion_compile(&p->fusion, &p->graph, &p->options, &p->arena, &p->plan, diag));
   SNT_TRY(plan_verify(&p->plan, NULL, diag));

@@ -13,6 +13,8 @@ typedef struct codegen_target {
   const char *suffix;   /* ".cl" ".spv" ".cu" ".kir" */
   uint32_t bit;         /* SNT_TARGET_* */
   const kir_caps *caps; /* what it can print at best; a device narrows it */
+  /* Row `own` of the kernel's operators of the user's own as a text that is compiled elsewhere, before `emit`; null: the generator prints them. */
+  snt_result (*own_text)(const kir_kernel *, uint32_t own, ir_text *out, snt_diag *);
   snt_result (*emit)(const kir_kernel *legal, const kir_caps *caps, ir_arena *arena, codegen_code *out, snt_diag *);
 } codegen_target;
 
@@ -23,6 +25,11 @@ typedef struct kernel_visitor {
   snt_result (*end)(void *self, const kir_kernel *);
 } kernel_visitor;
 snt_result kernel_walk(const kir_kernel *, const kernel_visitor *, void *self);
+
+/* An expression is the value of a function of the user's; a text that says `return` is its body. */
+bool codegen_own_is_body(const char *text);
+/* `text`, a part of the user's source, with its line number for compilers to complain by. */
+void codegen_own_put(ir_text *out, const char *source, const char *text, size_t length, const char *file);
 
 /* Calling convention, the same for all targets (PLAN and the runtimes rely on it):
    - global memories and images are bound by slot; a push block (Vulkan), one by-value struct of u32 words (CUDA: `const snt_block s`) or one

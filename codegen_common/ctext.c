@@ -333,6 +333,8 @@ static snt_result visit_inst(void *self, const kir_kernel *k, uint32_t id) {
     if (c->uses[id] && c->uses[id] == c->folded[id]) break; /* written in the addresses it is part of */
     plain(c, id);
     break;
+  case KIR_own: ctext_own_call(c, id); break;
+  case KIR_inline: ctext_own_body(c, id); break;
   case KIR_load: ctext_load(c, id); break;
   case KIR_store: ctext_store(c, id); break;
   default:
@@ -399,6 +401,7 @@ snt_result ctext_emit(const dialect *d, const kir_kernel *k, ir_arena *arena, co
   ir_text whole;
   ir_text_init(&whole, arena);
   put_helpers(&c, &whole, c.out.at);
+  ctext_own_heads(&c, &whole);
   ir_text_put(&whole, c.out.at, c.out.length);
   if (whole.failed || c.out.failed || arena->failed) return ir_fail(diag, SNT_E_HOST_MEM, d->name, 0, "out of memory");
   *out = (codegen_code){whole.at, whole.length};

@@ -49,6 +49,8 @@ typedef struct dialect {
   const char *name;
   const struct dialect *base;
   const char *kernel;      /* what stands before the kernel's name; $X $Y $Z $c */
+  const char *function;    /* what stands before the type of a function that kernels call */
+  uint8_t own;             /* KIR_OWN_*: which of the user's texts are in this language */
   const char *group;       /* defines snt_group, and returns when it is not below $0, the number of groups */
   const char *word;        /* word $X of the scalar block */
   const char *word_param;  /* one parameter a word, $X; or */

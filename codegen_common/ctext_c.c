@@ -107,6 +107,8 @@ const dialect dialect_c = {
             [KIR_yield] = {"$v", {0}},
             [KIR_end] = {"}", {0}},
             [KIR_result] = {"$v", {0}},
+            [KIR_own] = {"$a", {0}}, /* this and the next: ctext_own.c */
+            [KIR_inline] = {"$a", {0}},
         },
 };
 // clang-format on

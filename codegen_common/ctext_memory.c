@@ -22,6 +22,13 @@ static void pointer_type(ctext *c, const kir_memory *m, bool restricted) {
   if (restricted) ir_text_add(&c->out, c->d->restrict_word);
 }
 
+void ctext_pointer(ctext *c, uint32_t memory, const char *name, uint32_t length) {
+  ctext_begin_line(c);
+  pointer_type(c, &c->k->memories.at[memory], false);
+  ir_text_put(&c->out, name, length);
+  ir_text_format(&c->out, " = p%u;\n", memory);
+}
+
 static void parameter(ctext *c, uint32_t number, bool first) {
   const kir_memory *m = &c->k->memories.at[number];
   if (!first) ir_text_add(&c->out, ", ");

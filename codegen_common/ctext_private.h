@@ -56,6 +56,13 @@ void ctext_count_uses(ctext *);
 void ctext_load(ctext *, uint32_t id);
 void ctext_store(ctext *, uint32_t id);
 
+void ctext_pointer(ctext *, uint32_t memory, const char *name, uint32_t length); /* a buffer's pointer by another name */
+
+/* ctext_own.c: operators of the user's own */
+void ctext_own_call(ctext *, uint32_t id);
+void ctext_own_body(ctext *, uint32_t id);
+void ctext_own_heads(ctext *, ir_text *out); /* what stands before the kernel: functions, and what the user put there */
+
 /* ctext_control.c: true if the operation is one of control */
 bool ctext_control(ctext *, uint32_t id);
 #endif

@@ -64,6 +64,8 @@ static const ctext_cast casts[] = {
 const dialect dialect_cuda = {
     .name = "cuda",
     .base = &dialect_c,
+    .function = "static __device__ ",
+    .own = KIR_OWN_CUDA,
     .kernel = "extern \"C\" __global__ void __launch_bounds__($c) ",
     .group = "const unsigned snt_group = blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z);\n  if (snt_group >= $0) return",
     .word = "s.w[$X]",
@@ -150,4 +152,4 @@ static snt_result emit(const kir_kernel *k, const kir_caps *caps, ir_arena *aren
   return ctext_emit(&dialect_cuda, k, arena, out, diag);
 }
 
-const codegen_target codegen_cuda = {"cuda", ".cu", SNT_TARGET_CUDA, &cuda_caps, emit};
+const codegen_target codegen_cuda = {"cuda", ".cu", SNT_TARGET_CUDA, &cuda_caps, NULL, emit};

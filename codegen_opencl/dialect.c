@@ -103,6 +103,8 @@ static const ctext_cast casts[] = {
 const dialect dialect_opencl = {
     .name = "opencl",
     .base = &dialect_c,
+    .function = "static ",
+    .own = KIR_OWN_OPENCL,
     .kernel = "__kernel __attribute__((reqd_work_group_size($X, $Y, $Z))) void ",
     .group = "const uint snt_group = (uint)get_group_id(0) + (uint)get_num_groups(0) * ((uint)get_group_id(1) + (uint)get_num_groups(1) * "
              "(uint)get_group_id(2));\n  if (snt_group >= $0) return",
@@ -190,4 +192,4 @@ static snt_result emit(const kir_kernel *k, const kir_caps *caps, ir_arena *aren
   return ctext_emit(&dialect_opencl, k, arena, out, diag);
 }
 
-const codegen_target codegen_opencl = {"opencl", ".cl", SNT_TARGET_OPENCL, &opencl_caps, emit};
+const codegen_target codegen_opencl = {"opencl", ".cl", SNT_TARGET_OPENCL, &opencl_caps, NULL, emit};

@@ -169,6 +169,7 @@ static snt_result visit_end(void *self, const kir_kernel *k) {
   spv_label(s, s->exit);
   spv_inst(&s->m, SPV_CODE, SpvOpReturn, NULL, 0);
   spv_inst(&s->m, SPV_CODE, SpvOpFunctionEnd, NULL, 0);
+  spv_own_functions(s);
   put_entry(s);
   put_capabilities(s);
   put_name(s);
@@ -179,11 +180,14 @@ static snt_result emit(const kir_kernel *k, const kir_caps *caps, ir_arena *aren
   static const kernel_visitor visitor = {visit_begin, visit_inst, visit_end};
   spv s = {.k = k, .caps = caps, .diag = diag, .result = SNT_OK};
   size_t count = 0;
+  const kir_own *whole = spv_own_whole(k);
+  if (whole) return spv_own_module(whole, out, diag);
   spv_init(&s.m, arena);
   s.id = IR_NEW_ARRAY(arena, uint32_t, k->insts.count + 1u);
   s.memory = IR_NEW_ARRAY(arena, spv_memory, k->memories.count + 1u);
   s.region = IR_NEW_ARRAY(arena, spv_region, k->insts.count + 1u);
-  if (!s.id || !s.memory || !s.region) return ir_fail(diag, SNT_E_HOST_MEM, "spirv", 0, "out of memory");
+  s.own = IR_NEW_ARRAY(arena, uint32_t, k->owns.count + 1u);
+  if (!s.id || !s.memory || !s.region || !s.own) return ir_fail(diag, SNT_E_HOST_MEM, "spirv", 0, "out of memory");
   SNT_TRY(kernel_walk(k, &visitor, &s));
   const uint32_t *words = spv_assemble(&s.m, &count);
   if (!words) return ir_fail(diag, SNT_E_HOST_MEM, "spirv", 0, "out of memory");
@@ -191,4 +195,5 @@ static snt_result emit(const kir_kernel *k, const kir_caps *caps, ir_arena *aren
   return SNT_OK;
 }
 
-const codegen_target codegen_spirv = {"spirv", ".spv", SNT_TARGET_SPIRV, &spirv_caps, emit};
+const codegen_target codegen_spirv = {
+    .name = "spirv", .suffix = ".spv", .bit = SNT_TARGET_SPIRV, .caps = &spirv_caps, .own_text = spv_own_text, .emit = emit};

@@ -78,7 +78,7 @@ static const isel_row rows[KIR_OP_COUNT] = {
     [KIR_async_copy] = LOWERED("legalise"), [KIR_async_commit] = LOWERED("legalise"), [KIR_async_wait] = LOWERED("legalise"),
     [KIR_mma_load] = MATRIX, [KIR_mma_store] = MATRIX, [KIR_mma] = MATRIX,
     [KIR_loop] = SEVERAL, [KIR_carry] = SEVERAL, [KIR_if] = SEVERAL, [KIR_else] = SEVERAL, [KIR_yield] = SEVERAL, [KIR_end] = SEVERAL,
-    [KIR_result] = SEVERAL,
+    [KIR_result] = SEVERAL, [KIR_own] = SEVERAL, [KIR_inline] = SEVERAL,
 };
 // clang-format on
 

@@ -32,6 +32,7 @@ typedef struct spv {
   uint32_t *id; /* kernel value -> SPIR-V id */
   spv_memory *memory;
   spv_region *region; /* stack */
+  uint32_t *own;      /* row of kernel->owns -> its function, 0: not called */
   uint32_t depth;
   uint32_t glsl, function, block, push, exit; /* block: label of the current block */
   uint32_t builtin[48];                       /* input variables by number, 0: not used */
@@ -80,5 +81,10 @@ uint32_t spv_atomic(spv *, uint32_t inst);
 void spv_declare_image(spv *, uint32_t memory); /* spv_image.c */
 uint32_t spv_fetch_texel(spv *, uint32_t memory, uint32_t index);
 uint32_t spv_image(spv *, uint32_t inst);
-bool spv_control(spv *, uint32_t inst); /* spv_control.c: true if it was control */
+uint32_t spv_own_call(spv *, uint32_t inst);      /* spv_own.c: operators of the user's own */
+void spv_own_functions(spv *);                    /* those that were called, out of the modules they were compiled to */
+const kir_own *spv_own_whole(const kir_kernel *); /* the one that is the whole kernel, or null */
+snt_result spv_own_module(const kir_own *, codegen_code *out, snt_diag *);
+snt_result spv_own_text(const kir_kernel *, uint32_t own, ir_text *out, snt_diag *); /* spv_glsl.c: the GLSL to compile */
+bool spv_control(spv *, uint32_t inst);                                              /* spv_control.c: true if it was control */
 #endif

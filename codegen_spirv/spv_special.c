@@ -249,6 +249,7 @@ static uint32_t store(spv *s, uint32_t inst) {
 uint32_t spv_special(spv *s, uint32_t inst) {
   static uint32_t (*const table[KIR_OP_COUNT])(spv *, uint32_t) = {[KIR_const] = constant,
                                                                    [KIR_scalar] = scalar,
+                                                                   [KIR_own] = spv_own_call,
                                                                    [KIR_group] = group,
                                                                    [KIR_local] = identity,
                                                                    [KIR_sg_id] = identity,

@@ -57,7 +57,9 @@ static uint32_t call_flags(uint32_t number) {
   return EMPTY | POINTWISE | (ir_ops[number - POINTWISE_BASE].flags & IR_EXACT ? EXACT : 0);
 }
 
-static bool is_pointwise_call(ir_op op) { return (ir_ops[op].flags & IR_POINTWISE) && op != IR_OP_cast && op != IR_OP_bitcast; }
+static bool is_pointwise_call(ir_op op) {
+  return (ir_ops[op].flags & IR_POINTWISE) && op != IR_OP_cast && op != IR_OP_bitcast && op != IR_OP_custom;
+}
 
 static bool is_float(uint8_t dtype) { return memchr(classes[0].dtypes, dtype, sizeof classes[0].dtypes) != NULL; }
 

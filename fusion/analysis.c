@@ -203,7 +203,8 @@ static void walk(load_walk *w, uint32_t node, const map_access *access) {
   const uint8_t flags = ir_ops[n->op].flags;
   if (flags & IR_SOURCE) return;
   const bool in_registers = fusion_register_loop(w->c, node) != NULL;
-  if (!in_registers && (n->op == IR_OP_loop || n->op == IR_OP_pick || n->op == IR_OP_argsort)) { /* reads what it likes */
+  if (!in_registers &&
+      (n->op == IR_OP_loop || n->op == IR_OP_pick || n->op == IR_OP_argsort || n->op == IR_OP_opaque)) { /* reads what it likes */
     w->ok = false;
     return;
   }

@@ -202,6 +202,7 @@ static attention_kind visit_pointwise(finder *f, attention_node *self) {
   site s = {.f = f, .node = self->node, .at = &self->at, .self = self};
   const ir_node *n = ir_at(g, self->node);
   bool all_free = true, none_shifted = true, all_row = true;
+  if (n->op == IR_OP_custom) return bad(f, "an operator of the user's own among the weights");
   for (uint32_t i = 0; i < n->arity; i++) {
     s.args[i] = ir_arg(g, self->node, i);
     s.places[i] = self->at;

@@ -69,9 +69,16 @@ static bool fits_items(const kir_kernel *k, const kir_kernel *into) {
   return k->items[0] == into->items[0] || (k->items[0] < into->items[0] && k->items[1] == 1 && k->items[2] == 1 && !waits(k));
 }
 
+static bool is_written(const kir_kernel *k) {
+  for (uint32_t i = 1; i < k->insts.count; i++)
+    if (kir_at(k, i)->op == KIR_inline) return true;
+  return false;
+}
+
 static const char *obstacle(const fusion_context *c, const plan_step *a, const plan_step *b) {
   const cost_profile *p = c->options->profile;
   const kir_kernel *x = kernel_of(c, a), *y = kernel_of(c, b);
+  if (is_written(x) || is_written(y)) return "a kernel of the user's own";
   if (!fits_items(x, y) && !fits_items(y, x)) return "workgroups of different shapes";
   if (x->sub && y->sub && x->sub != y->sub) return "subgroups of different sizes";
   if (p->max_bindings && joint_bindings(a, b) > p->max_bindings) return "bindings";

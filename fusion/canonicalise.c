@@ -86,7 +86,7 @@ static uint32_t gather_is_slice(rebuild *r) {
 /* A splat needs no shape: pointwise operators take it as a scalar. */
 static uint32_t shrink_splat(rebuild *r) {
   const ir_node *n = ir_at(r->from, r->node);
-  if (!(ir_ops[n->op].flags & IR_POINTWISE) || n->arity < 2) return 0;
+  if (!(ir_ops[n->op].flags & IR_POINTWISE) || n->arity < 2 || n->op == IR_OP_custom) return 0;
   uint32_t args[3];
   bool changed = false, shaped = false;
   for (uint32_t i = 0; i < n->arity; i++) {

@@ -13,6 +13,7 @@ static const char *const kind_words[GROUP_KIND_COUNT] = {[GROUP_NONE] = "nothing
                                                          [GROUP_IMAGE] = "an image",
                                                          [GROUP_REPEAT] = "a loop of kernels",
                                                          [GROUP_SORT] = "a sort",
+                                                         [GROUP_OPAQUE] = "a kernel of the user's own",
                                                          [GROUP_ATTENTION] = "attention"};
 
 static double us(double ns) { return ns / 1e3; }

@@ -218,6 +218,7 @@ uint32_t emit_compute(emit *e, uint32_t node, const map_access *access) {
   case IR_OP_dim: return compute_dim(e, node);
   case IR_OP_concat: return compute_concat(e, node, access);
   case IR_OP_gather: return compute_gather(e, node, access);
+  case IR_OP_custom: return emit_custom(e, node, access);
   case IR_OP_random: return compute_random(e, node, access);
   case IR_OP_loop:
   case IR_OP_pick:

@@ -19,8 +19,10 @@ void emit_stage_store(emit *, const emit_stage_entry *, const map_access *, uint
 uint32_t emit_compute(emit *, uint32_t node, const map_access *);           /* not memoised: emit_compute.c */
 uint32_t emit_known_pointwise(emit *, uint32_t node, const uint32_t *args); /* where the graph allows a cheaper way: emit_known.c; else 0 */
 uint32_t emit_scatter(emit *, uint32_t node, const map_access *);
-uint32_t emit_recall(const emit *, uint32_t node, const map_access *);  /* 0: not remembered */
-uint32_t emit_register_loop(emit *, uint32_t node, const map_access *); /* a loop or one of its picks: emit_repeat.c */
+void emit_own_texts(const ir_graph *, uint32_t node, ir_arena *, kir_own *out); /* its name and texts */
+uint32_t emit_custom(emit *, uint32_t node, const map_access *);                /* an operator of the user's own: emit_custom.c */
+uint32_t emit_recall(const emit *, uint32_t node, const map_access *);          /* 0: not remembered */
+uint32_t emit_register_loop(emit *, uint32_t node, const map_access *);         /* a loop or one of its picks: emit_repeat.c */
 uint32_t emit_round_node(emit *, const ir_node *, uint32_t value);
 uint32_t emit_scatter_combine(emit *, ir_op scatter, uint32_t old, uint32_t value);
 /* Memories of four-element texels: emit_texel.c. */

@@ -27,6 +27,7 @@ typedef enum {
   GROUP_REPEAT,
   GROUP_SORT,
   GROUP_ATTENTION,
+  GROUP_OPAQUE,
   GROUP_KIND_COUNT
 } group_kind;
 
@@ -81,6 +82,8 @@ typedef struct fusion_options {
   const fusion_image *images; /* ports that images are bound to */
   uint32_t image_count;
   uint8_t numerics, level;
+  uint32_t targets; /* SNT_TARGET_*: what the kernels are printed for; 0: nothing yet, and operators of the user's own are what they mean */
+  bool glsl;        /* GLSL can be compiled */
   bool no_rewrites;
   const char *only;    /* null, or names of graph passes to run ("canonicalise,decompose"), for `sinter opt` */
   uint64_t peak_bytes; /* 0: no budget */
@@ -159,7 +162,8 @@ snt_result fusion_compile(fusion_context *, const ir_graph *graph, const fusion_
 snt_result fusion_compile_body(fusion_context *, const fusion_context *outer, const ir_graph *body, ir_plan *plan);
 
 /* ---- passes, one file each ---- */
-snt_result fusion_outline(fusion_context *, bool *changed); /* bodies of repeats become graphs of their own */
+snt_result fusion_settle_custom(fusion_context *, bool *changed); /* operators of the user's own, for the targets there are */
+snt_result fusion_outline(fusion_context *, bool *changed);       /* bodies of repeats become graphs of their own */
 snt_result
 fusion_canonicalise(fusion_context *,
                     bool *changed); /* fold, dead code, views composed, x*1, double casts, constants that do not vary along an axis */

@@ -126,7 +126,8 @@ static void add_operations(const fusion_context *c, const fusion_group *group, c
     } else if (n->op == IR_OP_loop && fusion_register_loop(c, node)) {
       const fusion_body *body = fusion_register_loop(c, node);
       w->ops += times * (double)schedule_hint(c->graph->pool, body->trips) * body->graph.nodes.count;
-    } else if (n->op == IR_OP_argsort) w->index_ops += elements_of(c, node) * 64;
+    } else if (n->op == IR_OP_opaque) w->ops += elements_of(c, node);
+    else if (n->op == IR_OP_argsort) w->index_ops += elements_of(c, node) * 64;
     else if (n->op >= IR_OP_scatter_set && n->op <= IR_OP_scatter_max) {
       w->ops += elements_of(c, node) + elements_of(c, ir_arg(c->graph, node, 2));
       w->index_ops += 8 * elements_of(c, ir_arg(c->graph, node, 1));

@@ -48,6 +48,7 @@ group_kind group_kind_of_node(const grouping *s, uint32_t node) {
   if (ir_ops[op].flags & IR_REDUCE) return GROUP_REDUCE;
   if (ir_ops[op].flags & IR_SCAN) return GROUP_SCAN;
   if (op == IR_OP_argsort) return GROUP_SORT;
+  if (op == IR_OP_opaque) return GROUP_OPAQUE;
   if (op == IR_OP_contract) return is_stencil(s, node) ? GROUP_WINDOW : GROUP_CONTRACT;
   if (op >= IR_OP_scatter_set && op <= IR_OP_scatter_max) return GROUP_SCATTER;
   return GROUP_LOOP;

@@ -85,7 +85,7 @@ static uint32_t sink_pointwise(rebuild *r) {
   const ir_node *n = ir_at(r->from, r->node);
   held h;
   bool found = false;
-  if (!(ir_ops[n->op].flags & IR_POINTWISE)) return 0;
+  if (!(ir_ops[n->op].flags & IR_POINTWISE) || n->op == IR_OP_custom) return 0;
   for (uint32_t i = 0; i < n->arity && !found; i++) found = look_through(r, r->args[i], &h);
   if (!found || h.rank != n->type.rank) return 0;
   uint32_t args[3];

@@ -159,6 +159,8 @@ static uint32_t lower_bitcast(const lower_site *s) {
 #define LOWER_repeat NOT_POINTWISE
 #define LOWER_loop NOT_POINTWISE
 #define LOWER_pick NOT_POINTWISE
+#define LOWER_custom NOT_POINTWISE /* emit_custom.c */
+#define LOWER_opaque NOT_POINTWISE
 
 static const lower_cell cells[IR_OP_COUNT] = {
 #define OP(name, ...) [IR_OP_##name] = LOWER_##name,

@@ -278,7 +278,8 @@ static bool fits_registers(const taken *t, const fusion_body *b) {
     const ir_node *node = ir_at(g, n);
     const ir_dtype_info *info = &ir_dtypes[node->type.dtype];
     double value;
-    const bool pointwise = (ir_ops[node->op].flags & IR_POINTWISE) != 0, port = node->op == IR_OP_input || node->op == IR_OP_state;
+    const bool pointwise = (ir_ops[node->op].flags & IR_POINTWISE) && node->op != IR_OP_custom,
+               port = node->op == IR_OP_input || node->op == IR_OP_state;
     const bool number = node->op == IR_OP_dim || (node->op == IR_OP_const && ir_is_scalar_const(g, n, &value));
     if (!pointwise && !port && !number) return false;
     if (node->type.rank && !ir_same_shape(&node->type, shape)) return false;

@@ -5,6 +5,7 @@
 
 const fusion_pass fusion_pipeline[] = {
     {"outline", fusion_outline, 0},
+    {"custom", fusion_settle_custom, 0},
     {"canonicalise", fusion_canonicalise, FUSION_TO_FIXPOINT},
     {"decompose", fusion_decompose, 0},
     {"rewrite", fusion_rewrite, FUSION_REWRITE},

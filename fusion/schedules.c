@@ -15,4 +15,5 @@ const schedule_info fusion_schedules[GROUP_KIND_COUNT] = {
     [GROUP_REPEAT] = {"repeat", NULL, schedule_repeat_build, NULL},
     [GROUP_SCATTER] = {"scatter", schedule_loop_accepts, schedule_scatter_build, NULL},
     [GROUP_ATTENTION] = {"attention", schedule_attention_accepts, schedule_attention_build, schedule_attention_work},
+    [GROUP_OPAQUE] = {"opaque", NULL, schedule_opaque_build, NULL},
 };

@@ -69,6 +69,7 @@ static inline void *eval_at(const eval_ctx *ctx, const eval_view *v) {
 eval_view eval_spread(const eval_view *, const eval_view *shape);
 
 snt_result eval_argsort(eval_ctx *, uint32_t node, eval_view *out); /* ir/eval_sort.c, for both evaluators */
+snt_result eval_custom(eval_ctx *, uint32_t node, eval_view *out);  /* ir/eval_custom.c, the same */
 
 /* ---- ir/eval_move.c ---- */
 snt_result eval_movement(eval_ctx *, uint32_t node, eval_view *out);

@@ -257,6 +257,8 @@ static snt_result run_operator(eval_ctx *ctx, uint32_t node, eval_view *out) {
   case IR_OP_argsort: return eval_argsort(ctx, node, out);
   case IR_OP_repeat: return run_repeat(ctx, node, out);
   case IR_OP_pick: return run_pick(ctx, node, out);
+  case IR_OP_custom:
+  case IR_OP_opaque: return eval_custom(ctx, node, out);
   case IR_OP_argument: return eval_fail(ctx, node, SNT_E_INTERNAL, "outside its region");
   default: break;
   }

@@ -51,6 +51,13 @@ typedef struct expr_memo {
   uint32_t key;
 } expr_memo; /* key: operator and proof depth, 0: free */
 
+/* What a word stands for while the definition of an operator is written out: an extent of an operand. */
+typedef struct expr_alias {
+  const char *at;
+  uint32_t length;
+  ir_expr value;
+} expr_alias;
+
 typedef struct expr_pool {
   ir_arena *arena;
   IR_VEC(expr_symbol) symbols;
@@ -60,10 +67,12 @@ typedef struct expr_pool {
   IR_VEC(int64_t) coefs; /* parallel to terms; used by SUM */
   uint32_t *table;       /* open hash of nodes */
   uint32_t table_size;
-  IR_VEC(expr_item) work; /* stack of sums under construction */
-  expr_memo *memo;        /* recent quotients and remainders: a nest of them asks for the same ones again and again */
-  uint32_t depth;         /* of proofs inside proofs: the inner ones use ranges only */
-  bool failed;            /* overflow or out of memory */
+  IR_VEC(expr_item) work;    /* stack of sums under construction */
+  expr_memo *memo;           /* recent quotients and remainders: a nest of them asks for the same ones again and again */
+  uint32_t depth;            /* of proofs inside proofs: the inner ones use ranges only */
+  const expr_alias *aliases; /* asked by the parser before symbols and variables; the owner is who set them */
+  uint32_t alias_count;
+  bool failed; /* overflow or out of memory */
 } expr_pool;
 
 void expr_pool_init(expr_pool *, ir_arena *);

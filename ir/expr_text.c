@@ -116,6 +116,8 @@ static bool named(const char *name, const char *text, size_t length) { return st
 
 static ir_expr find_name(reader *r, const char *text, size_t length) {
   expr_pool *pool = r->pool;
+  for (uint32_t i = 0; i < pool->alias_count; i++)
+    if (pool->aliases[i].length == length && !memcmp(pool->aliases[i].at, text, length)) return pool->aliases[i].value;
   for (uint32_t i = 0; i < pool->symbols.count; i++)
     if (named(pool->symbols.at[i].name, text, length)) return expr_intern(pool, EXPR_SYMBOL, i, 0, NULL, NULL);
   for (uint32_t i = pool->vars.count; i-- > 0;)

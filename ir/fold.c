@@ -82,7 +82,7 @@ static bool keeps_splat(const ir_graph *g, uint32_t n) {
 static void fold_splat(folder *f, uint32_t n) {
   const ir_graph *g = f->g;
   const ir_node *node = ir_at(g, n);
-  const bool pointwise = (ir_ops[node->op].flags & IR_POINTWISE) && node->op != IR_OP_bitcast;
+  const bool pointwise = (ir_ops[node->op].flags & IR_POINTWISE) && node->op != IR_OP_bitcast && node->op != IR_OP_custom;
   if (node->arity == 0 || node->arity > 3 || (!pointwise && !keeps_splat(g, n))) return;
   uint64_t bits[3] = {0, 0, 0};
   for (uint32_t i = 0; i < node->arity; i++) {
@@ -108,6 +108,7 @@ static bool may_fold(const folder *f, uint32_t n) {
   const ir_graph *g = f->g;
   const ir_node *node = ir_at(g, n);
   uint64_t count;
+  if (node->op == IR_OP_custom || node->op == IR_OP_opaque) return false; /* its texts may be what is wanted */
   if (node->op == IR_OP_repeat || node->op == IR_OP_loop || node->op == IR_OP_pick || (ir_ops[node->op].flags & IR_SOURCE))
     return node->op == IR_OP_const;
   /* The evaluator takes values of the main region; what a body computes from constants is left to hoisting. */

@@ -31,13 +31,13 @@ typedef enum {
 // clang-format off
 typedef enum { IR_RULE_GIVEN, IR_RULE_RANDOM, IR_RULE_SAME, IR_RULE_BOOL, IR_RULE_SELECT, IR_RULE_CAST, IR_RULE_BITCAST, IR_RULE_REDUCE,
   IR_RULE_REDUCE_INDEX, IR_RULE_ARGSORT, IR_RULE_CONTRACT, IR_RULE_RESHAPE, IR_RULE_TRANSPOSE, IR_RULE_BROADCAST, IR_RULE_SLICE, IR_RULE_PAD, IR_RULE_CONCAT,
-  IR_RULE_WINDOW, IR_RULE_GATHER, IR_RULE_SCATTER, IR_RULE_REPEAT, IR_RULE_LOOP, IR_RULE_PICK, IR_RULE_COUNT } ir_rule;
+  IR_RULE_WINDOW, IR_RULE_GATHER, IR_RULE_SCATTER, IR_RULE_REPEAT, IR_RULE_LOOP, IR_RULE_PICK, IR_RULE_CUSTOM, IR_RULE_OPAQUE, IR_RULE_COUNT } ir_rule;
 // clang-format on
 
 typedef struct ir_op_info {
   const char *name; /* as in the text form, with dots */
   uint8_t arity, rule, flags, classes;
-  uint32_t attrs; /* mask of 1 << ir_attr_key */
+  uint64_t attrs; /* mask of 1 << ir_attr_key */
   float max_ulp;
 } ir_op_info;
 extern const ir_op_info ir_ops[IR_OP_COUNT];
@@ -48,6 +48,7 @@ typedef enum {
   IR_KIND_FLAG,
   IR_KIND_DTYPE,
   IR_KIND_SCALAR,
+  IR_KIND_TEXT,
   IR_KIND_NUMBER,
   IR_KIND_WORD
 } ir_attr_kind; /* the last two: composites only */
@@ -71,9 +72,9 @@ typedef struct ir_attr {
 
 /* How a constant's data is given. */
 typedef enum {
-  IR_CONST_SPLAT,  /* one scalar for every element: `bits` */
-  IR_CONST_DATA,   /* `data`, row-major, the dtype's storage bytes an element */
-  IR_CONST_NORMAL, /* deterministic standard normal values * scale (Philox 4x32-10, Box-Muller): key `seed` */
+  IR_CONST_SPLAT,   /* one scalar for every element: `bits` */
+  IR_CONST_DATA,    /* `data`, row-major, the dtype's storage bytes an element */
+  IR_CONST_NORMAL,  /* deterministic standard normal values * scale (Philox 4x32-10, Box-Muller): key `seed` */
   IR_CONST_UNIFORM, /* deterministic uniform values in [-scale, scale) */
   IR_CONST_GONE     /* a compiler's: the data was given back when all who read it had been built */
 } ir_const_kind;
@@ -115,6 +116,13 @@ typedef struct ir_region {
   ir_expr trips;
 } ir_region;
 
+/* An operator that the user defined: its text, which is written out where it is called (ir/graph_define.c). Of the building only: copies have none. */
+typedef struct ir_definition {
+  const char *name, *text; /* from the parameters on */
+  uint32_t length, line;   /* of its first character in the text it was read from, from 0 */
+  bool opaque;
+} ir_definition;
+
 typedef struct ir_graph {
   ir_arena *arena;
   expr_pool *pool;       /* dimensions; symbols */
@@ -132,6 +140,7 @@ typedef struct ir_graph {
   IR_VEC(uint32_t) contract_values;
   IR_VEC(ir_region) regions;
   IR_VEC(uint32_t) yields;
+  IR_VEC(ir_definition) definitions;
   uint32_t bodies;      /* of repeats that the compiler took out: what a `loop` may name; 0 in every graph that a user gives */
   uint32_t open_region; /* builder: nodes are added to it */
   bool failed;          /* sticky: out of memory or a builder mistake; the first is kept below */
@@ -221,6 +230,8 @@ typedef struct ir_text_hooks {
 void ir_graph_print_with(const ir_graph *, const ir_text_hooks *, ir_text *);
 snt_result ir_graph_parse_with(ir_graph *, const char *text, size_t length, const ir_text_hooks *, snt_diag *);
 snt_result ir_graph_parse(ir_graph *, const char *text, size_t length, snt_diag *); /* diag text has "line:column: ..." */
+/* Adds definitions of operators (`custom` and `kernel`, ir/IR.txt), for calls that follow. */
+snt_result ir_graph_define(ir_graph *, const char *text, size_t length, snt_diag *);
 /* Adds one call of the text form ("softmax %3, axis=1"; operands by node number); its result, or 0 after a mistake that diag tells. */
 uint32_t ir_graph_add_call(ir_graph *, const char *text, size_t length, snt_diag *);
 /* Copy of `from` into empty `to` (same pool), dropping what no output or update needs; map[old] = new (0: dropped), caller's array of nodes.count. */

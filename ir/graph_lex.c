@@ -4,7 +4,7 @@
 
 bool lex_fail(graph_parser *p, const char *at, const char *format, ...) {
   if (p->result != SNT_OK) return false;
-  uint32_t line = 1, column = 1;
+  uint32_t line = 1 + p->lines_before, column = 1;
   for (const char *c = p->text; c < at; c++) line += *c == '\n', column = *c == '\n' ? 1 : column + 1;
   char text[sizeof p->diag->text];
   va_list args;
@@ -107,6 +107,20 @@ bool lex_quoted(graph_parser *p, text_name *out) {
   }
   *out = (text_name){text, length, false};
   return lex_expect(p, '"');
+}
+
+static bool at_three_quotes(const graph_parser *p, const char *at) { return p->end - at >= 3 && !memcmp(at, "\"\"\"", 3); }
+
+bool lex_long_text(graph_parser *p, text_name *out) {
+  lex_blanks(p);
+  const char *start = p->at;
+  if (!at_three_quotes(p, start)) return lex_quoted(p, out);
+  for (p->at += 3; p->at < p->end && !at_three_quotes(p, p->at); p->at++)
+    if (!*p->at) return lex_fail(p, p->at, "a text holds a zero byte");
+  if (p->at == p->end) return lex_fail(p, start, "the text is not closed");
+  *out = (text_name){start + 3, (uint32_t)(p->at - start - 3), false};
+  p->at += 3;
+  return true;
 }
 
 bool lex_name(graph_parser *p, text_name *out) {

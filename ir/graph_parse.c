@@ -109,6 +109,11 @@ static bool check_type(graph_parser *p, const text_result *result, uint32_t node
   return lex_fail(p, result->at, "the value has another type than declared");
 }
 
+bool parse_finish(graph_parser *p, const text_result *result, uint32_t node) {
+  if (!check_type(p, result, node)) return false;
+  return result->ignored || parse_define(p, result, node);
+}
+
 /* (%a: type = %x, ..) */
 static bool parse_carried(graph_parser *p, uint32_t count, text_result *inside, uint32_t *initial) {
   lex_lines(p);
@@ -125,7 +130,7 @@ static bool parse_carried(graph_parser *p, uint32_t count, text_result *inside, 
   return lex_expect(p, ')') && lex_expect(p, '{');
 }
 
-static bool parse_body(graph_parser *p, uint32_t count, uint32_t *next) {
+bool parse_body(graph_parser *p, uint32_t count, uint32_t *next) {
   for (lex_lines(p); !lex_take_word(p, "yield"); lex_lines(p))
     if (!parse_statement(p)) return false;
   for (uint32_t i = 0; i < count; i++) {
@@ -261,7 +266,7 @@ static bool parse_statement(graph_parser *p) {
 }
 
 static bool parse_graph(graph_parser *p) {
-  if (!parse_symbols(p) || !parse_head(p)) return false;
+  if (!parse_symbols(p) || !parse_definitions(p) || !parse_head(p)) return false;
   for (lex_lines(p); !lex_peek(p, '}'); lex_lines(p))
     if (p->at == p->end ? !lex_fail(p, p->at, "'}' is missing") : !parse_statement(p)) return false;
   if (!p->returned) return lex_fail(p, p->at, "the graph has no return");

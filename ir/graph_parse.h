@@ -23,7 +23,8 @@ typedef struct graph_parser {
   ir_arena temp;     /* unquoted names, the table */
   name_entry *names; /* open hash */
   uint32_t name_count, name_size;
-  uint32_t depth; /* of repeats */
+  uint32_t lines_before; /* of the text: what `text` begins with is in this line of what the user gave, from 0 */
+  uint32_t depth;        /* of repeats */
   bool returned;
   struct text_call *call; /* room for one call, used again by each statement */
 } graph_parser;
@@ -49,9 +50,10 @@ bool lex_at_line_end(graph_parser *);
 bool lex_word(graph_parser *, text_name *out); /* an identifier; false without an error if there is none */
 bool lex_is(text_name, const char *word);
 bool lex_take_word(graph_parser *, const char *word);
-bool lex_quoted(graph_parser *, text_name *out); /* "..." */
-bool lex_name(graph_parser *, text_name *out);   /* identifier or quoted */
-bool lex_value(graph_parser *, text_name *out);  /* %name %12 %"any text" */
+bool lex_quoted(graph_parser *, text_name *out);    /* "..." */
+bool lex_long_text(graph_parser *, text_name *out); /* "..." or, over many lines and as it is, """...""" */
+bool lex_name(graph_parser *, text_name *out);      /* identifier or quoted */
+bool lex_value(graph_parser *, text_name *out);     /* %name %12 %"any text" */
 bool lex_expr(graph_parser *, ir_expr *out);
 bool lex_int(graph_parser *, int64_t *out);
 bool lex_dtype(graph_parser *, int32_t *out);
@@ -74,4 +76,21 @@ uint32_t parse_add_literal(graph_parser *, const char *at, const ir_number *, in
 /* ---- ir/graph_parse.c ---- */
 bool parse_symbols(graph_parser *);                                    /* the block before a graph or a plan; none is fine */
 bool parse_define(graph_parser *, const text_result *, uint32_t node); /* names the node and makes the name known */
+bool parse_body(graph_parser *, uint32_t count, uint32_t *next);       /* statements, then yield and "}" */
+bool parse_finish(graph_parser *, const text_result *, uint32_t node); /* checks the declared type, then parse_define */
+/* ---- ir/graph_define.c: operators of the user's own ---- */
+bool parse_definitions(graph_parser *); /* as many as stand here; none is fine */
+const ir_definition *definition_find(const ir_graph *, text_name);
+typedef struct definition_call {
+  const ir_definition *definition;
+  const char *at; /* where it is called */
+  uint32_t count, args[TEXT_MAX_VALUES];
+  struct text_call *call;
+} definition_call;
+bool definition_call_out(graph_parser *, const definition_call *, uint32_t *out); /* writes it out; its value */
+/* One `key=value` of a call that is being gathered, and building it: ir/graph_parse_call.c */
+void call_begin(graph_parser *, struct text_call *, ir_op);
+bool call_attr(graph_parser *, struct text_call *);
+uint32_t call_build(graph_parser *, struct text_call *, uint32_t count, const uint32_t *args, uint32_t more,
+                    const ir_attr_value *added); /* 0 after an error */
 #endif

@@ -1,6 +1,7 @@
 /* One operator or composite of the graph text: operands, attributes, the node. A bare literal among the operands takes its type from its
    place, so the constants are made once all operands are known. */
 #include "ir/composites.h"
+#include "ir/custom.h"
 #include "ir/graph_parse.h"
 
 typedef struct text_operand {
@@ -22,6 +23,7 @@ _Static_assert((int)IR_PARAM_COUNT <= MAX_ATTRS && (int)IR_ATTR_COUNT <= MAX_ATT
 typedef struct text_call {
   ir_op op; /* or */
   ir_composite composite;
+  const ir_definition *definition;
   const char *at;
   uint32_t operand_count, attr_count;
   text_operand operands[TEXT_MAX_VALUES];
@@ -108,6 +110,10 @@ static bool parse_attr_value(graph_parser *p, uint8_t kind, text_attr *a) {
     if (!lex_expect(p, '=') || !lex_name(p, &word)) return false;
     a->word = lex_text(p, word);
     return true;
+  case IR_KIND_TEXT:
+    if (!lex_expect(p, '=') || !lex_long_text(p, &word)) return false;
+    a->word = lex_text(p, word);
+    return true;
   default: break;
   }
   if (!lex_expect(p, '=')) return false;
@@ -127,7 +133,7 @@ static uint8_t find_key(const text_call *call, text_name word, uint8_t *kind) {
   return 0;
 }
 
-static bool parse_attr(graph_parser *p, text_call *call) {
+bool call_attr(graph_parser *p, text_call *call) {
   text_name word;
   uint8_t kind = 0;
   lex_blanks(p);
@@ -151,13 +157,19 @@ bool parse_note(graph_parser *p, text_name *note) {
   return lex_expect(p, '=') && lex_quoted(p, note);
 }
 
+/* Operators of the user's own have no attributes but name=. */
+static bool parse_own_name(graph_parser *p, text_call *call) {
+  if (lex_take_word(p, "name")) return lex_expect(p, '=') && lex_quoted(p, &call->note);
+  return lex_fail(p, p->at, "%s takes no attributes", call->definition->name);
+}
+
 /* Operands come before attributes; "_" leaves an operand out. */
 static bool parse_items(graph_parser *p, text_call *call) {
   for (bool more = !lex_at_line_end(p); more; more = lex_take(p, ',')) {
     lex_lines(p);
     const bool blank = call->composite && lex_take_word(p, "_");
     if (!blank && !lex_peek(p, '%') && !starts_number(p)) {
-      if (!parse_attr(p, call)) return false;
+      if (call->definition ? !parse_own_name(p, call) : !call_attr(p, call)) return false;
       continue;
     }
     if (call->attr_count || call->note.at) return lex_fail(p, p->at, "an operand after an attribute");
@@ -170,25 +182,63 @@ static bool parse_items(graph_parser *p, text_call *call) {
 }
 
 /* ---- building ---- */
-static bool build_primitive(graph_parser *p, text_call *call, const text_result *result) {
-  ir_attr_value values[IR_ATTR_COUNT];
-  uint32_t args[TEXT_MAX_VALUES];
-  if (!resolve_literals(p, call, result->typed ? result->type.dtype : 0, args)) return false;
+void call_begin(graph_parser *p, text_call *call, ir_op op) {
+  call->op = op;
+  call->composite = IR_COMPOSITE_NONE;
+  call->definition = NULL;
+  call->at = p->at;
+  call->operand_count = call->attr_count = 0;
+  call->note = (text_name){0};
+}
+
+/* The attributes as the builder takes them. */
+static bool read_attrs(graph_parser *p, text_call *call, int32_t dtype, ir_attr_value *values) {
   for (uint32_t i = 0; i < call->attr_count; i++) {
     text_attr *a = &call->attrs[i];
-    if (ir_attr_infos[a->key].kind == IR_KIND_SCALAR) {
-      const int32_t dtype = call->operand_count ? ir_at(p->g, args[0])->type.dtype : SNT_F32;
-      uint64_t bits;
+    const uint8_t kind = ir_attr_infos[a->key].kind;
+    uint64_t bits;
+    if (kind == IR_KIND_SCALAR) {
       if (!ir_number_bits(&a->number, dtype, &bits)) return lex_fail(p, a->at, "the literal is no %s", ir_dtypes[dtype].name);
       a->ints[0] = (ir_expr)bits;
     }
     values[i] = (ir_attr_value){a->key, a->count, a->ints};
+    if (kind != IR_KIND_TEXT) continue;
+    values[i].ints = ir_pack_text(&p->temp, a->word, strlen(a->word), &values[i].count);
+    if (!values[i].ints) return lex_fail(p, a->at, "out of memory");
   }
+  return true;
+}
+
+uint32_t call_build(graph_parser *p, text_call *call, uint32_t count, const uint32_t *args, uint32_t more, const ir_attr_value *added) {
+  ir_attr_value values[IR_ATTR_COUNT];
+  if (!read_attrs(p, call, count ? ir_at(p->g, args[0])->type.dtype : SNT_F32, values)) return 0;
+  for (uint32_t i = 0; i < more; i++) values[call->attr_count + i] = added[i];
+  return ir_add_node(p->g, call->op, count, args, call->attr_count + more, values, NULL);
+}
+
+static bool build_primitive(graph_parser *p, text_call *call, const text_result *result) {
+  ir_attr_value values[IR_ATTR_COUNT];
+  uint32_t args[TEXT_MAX_VALUES];
+  if (!resolve_literals(p, call, result->typed ? result->type.dtype : 0, args)) return false;
+  if (!read_attrs(p, call, call->operand_count ? ir_at(p->g, args[0])->type.dtype : SNT_F32, values)) return false;
   const uint32_t node = ir_add_node(p->g, call->op, call->operand_count, args, call->attr_count, values,
                                     result->typed ? &result->type : NULL);
   if (lex_graph_failed(p, call->at)) return false;
   if (call->note.length) ir_set_name(p->g, node, lex_text(p, call->note));
   return result->ignored || parse_define(p, result, node);
+}
+
+/* A literal among the operands has the type of the first that is none, as with a composite. */
+static bool build_definition(graph_parser *p, text_call *call, const text_result *result) {
+  const text_name note = call->note; /* the call's room is used again by the body */
+  const ir_definition *d = call->definition;
+  definition_call *out = IR_NEW(&p->temp, definition_call);
+  uint32_t node;
+  if (!out) return lex_fail(p, call->at, "out of memory");
+  *out = (definition_call){.definition = d, .at = call->at, .count = call->operand_count, .call = call};
+  if (!resolve_literals(p, call, 0, out->args) || !definition_call_out(p, out, &node)) return false;
+  if (note.length && !ir_at(p->g, node)->name) ir_set_name(p->g, node, lex_text(p, note));
+  return parse_finish(p, result, node);
 }
 
 static bool check_declared(graph_parser *p, const text_result *result, uint32_t node) {
@@ -229,18 +279,17 @@ bool parse_call(graph_parser *p, uint32_t count, const text_result *results) {
   text_call *call = p->call ? p->call : IR_NEW(&p->temp, text_call);
   if (!call) return lex_fail(p, p->at, "out of memory");
   p->call = call;
-  call->at = p->at;
-  call->operand_count = call->attr_count = 0;
-  call->composite = IR_COMPOSITE_NONE;
-  call->note = (text_name){0};
+  call_begin(p, call, IR_OP_NONE);
   if (!lex_word(p, &word)) return lex_fail(p, call->at, "an operator is expected");
   call->op = ir_op_find(word.at, word.length);
   if (!call->op) call->composite = ir_composite_find(word.at, word.length);
-  if (!call->op && !call->composite)
+  if (!call->op && !call->composite) call->definition = definition_find(p->g, word);
+  if (!call->op && !call->composite && !call->definition)
     return lex_fail(p, call->at, "unknown operator %.*s", (int)(word.length < 60 ? word.length : 60), word.at);
   if (call->op == IR_OP_input || call->op == IR_OP_state || call->op == IR_OP_argument)
     return lex_fail(p, call->at, "%s is declared, not computed", ir_ops[call->op].name);
-  if (call->op && count != 1) return lex_fail(p, results[0].at, "%s has one result", ir_ops[call->op].name);
+  if (!call->composite && count != 1) return lex_fail(p, results[0].at, "%.*s has one result", (int)word.length, word.at);
   if (!parse_items(p, call)) return false;
+  if (call->definition) return build_definition(p, call, &results[0]);
   return call->op ? build_primitive(p, call, &results[0]) : build_composite(p, call, count, results);
 }

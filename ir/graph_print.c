@@ -1,5 +1,6 @@
 /* The printer of the graph text. Canonical: values get numbers in order of appearance, except where the user's name can stand for them;
    attributes are sorted; nothing depends on addresses or hash order. What it prints, ir/graph_parse.c reads back to the same text. */
+#include "ir/custom.h"
 #include "ir/graph_text.h"
 #include "ir/literal.h"
 #include <inttypes.h>
@@ -156,6 +157,7 @@ static void put_attr_value(printer *p, const ir_node *node, const ir_attr *attr)
   case IR_KIND_INT: expr_print(p->g->pool, ints[0], p->out); break;
   case IR_KIND_DTYPE: ir_text_add(p->out, ir_dtypes[ints[0]].name); break;
   case IR_KIND_SCALAR: ir_put_scalar(p->out, node->type.dtype, (uint64_t)ints[0]); break;
+  case IR_KIND_TEXT: ir_put_quoted(p->out, ir_attr_text(p->g, attr, &p->temp)); break;
   default: break;
   }
 }

@@ -28,6 +28,7 @@ int32_t graph_literal_dtype(ir_op op, uint32_t slot, int32_t result, uint32_t co
   if (rule == IR_RULE_SELECT && slot == 0) return SNT_BOOL;
   if ((rule == IR_RULE_GATHER || rule == IR_RULE_SCATTER) && slot == 1) return SNT_I64;
   if (rule == IR_RULE_RANDOM) return SNT_U32;
+  if (rule == IR_RULE_CUSTOM || rule == IR_RULE_OPAQUE) return slot == 0 ? result : 0;
   const bool follows = follows_result(op, slot);
   if (follows && result) return result;
   if (!follows && rule != IR_RULE_BOOL && rule != IR_RULE_CONTRACT) return 0;

@@ -85,7 +85,7 @@ static void check_complete(verifier *v, uint32_t n, const shape_query *q) {
     if (!q->attr[key].key) continue;
     const ir_attr *attr = next < node->attr_count ? &g->attrs.at[node->attrs + next++] : NULL;
     bool same = attr && attr->key == key && attr->count == q->attr[key].count;
-    for (uint32_t i = 0; same && i < attr->count; i++) same = g->ints.at[attr->first + i] == q->ints[key][i];
+    for (uint32_t i = 0; same && i < attr->count; i++) same = g->ints.at[attr->first + i] == q->attr[key].ints[i];
     if (same) continue;
     node_error(v, SNT_E_ARG, n, "attribute %s is not stored in its complete form", ir_attr_infos[key].name);
     return;

@@ -80,6 +80,37 @@ uint32_t kir_scalar_add(kir_kernel *k, const char *name, int32_t dtype, int64_t 
   return k->scalars.count - 1;
 }
 
+uint32_t kir_own_param(const char *params, uint32_t n, const char **at) {
+  for (; n && params; n--) params = strchr(params, ',') ? strchr(params, ',') + 1 : NULL;
+  *at = params ? params : "";
+  return (uint32_t)strcspn(*at, ",");
+}
+
+const char *kir_own_body(const char *source, size_t *head) {
+  *head = 0;
+  for (const char *line = source; line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL)
+    if (!strncmp(line, "%%\n", 3)) {
+      *head = (size_t)(line - source);
+      return line + 3;
+    }
+  return source;
+}
+
+static bool same_text(const char *a, const char *b) { return a == b || (a && b && !strcmp(a, b)); }
+
+bool kir_same_own(const kir_own *a, const kir_own *b) {
+  bool same = a->native == b->native && !memcmp(a->types, b->types, sizeof a->types) && same_text(a->name, b->name) &&
+              same_text(a->params, b->params) && a->spirv == b->spirv;
+  for (uint32_t i = 0; i < KIR_OWN_TARGETS; i++) same = same && same_text(a->source[i], b->source[i]);
+  return same;
+}
+
+uint32_t kir_own_add(kir_kernel *k, const kir_own *own) {
+  for (uint32_t i = 0; i < k->owns.count; i++)
+    if (kir_same_own(&k->owns.at[i], own)) return i;
+  return IR_PUSH(k->arena, &k->owns, *own) ? k->owns.count - 1 : out_of_memory(k);
+}
+
 static uint32_t append(kir_kernel *k, const kir_inst *in, uint32_t count, const uint32_t *args) {
   kir_inst made = *in;
   made.arg_count = (uint16_t)count;

@@ -107,6 +107,17 @@ typedef struct kir_inst {
 } kir_inst;
 enum { KIR_HAS_DOM = 1, KIR_IS_UNIFORM = 1, KIR_IS_STREAM = 2, KIR_IS_RW = 4, KIR_SYNC_LOCAL = 1, KIR_SYNC_GLOBAL = 2 };
 
+/* An operator of the user's own: a function of scalars (`own`), or the body of the kernel (`inline`). Texts are as the user gave them. */
+enum { KIR_OWN_OPENCL, KIR_OWN_CUDA, KIR_OWN_GLSL, KIR_OWN_TARGETS, KIR_OWN_NAMES = 26 };
+typedef struct kir_own {
+  const char *name, *params; /* params: "x,k", the names that the texts use */
+  const char *source[KIR_OWN_TARGETS];
+  const uint32_t *spirv; /* the GLSL, compiled: a module with the function, or the whole kernel */
+  size_t spirv_bytes;
+  bool native;                  /* a target without a text is an error */
+  uint8_t types[KIR_OWN_NAMES]; /* of a function: SNT_* of the result, then of the parameters */
+} kir_own;
+
 typedef struct kir_kernel {
   ir_arena *arena;
   const char *name;
@@ -116,6 +127,7 @@ typedef struct kir_kernel {
   const char *needs; /* "" or "mma.f16.f32.16x16x16" */
   IR_VEC(kir_memory) memories;
   IR_VEC(kir_scalar) scalars;
+  IR_VEC(kir_own) owns;
   IR_VEC(kir_inst) insts; /* [0] unused */
   IR_VEC(uint32_t) args;
   bool failed; /* sticky */
@@ -145,6 +157,11 @@ uint32_t kir_ix(kir_kernel *, uint32_t count, const int64_t *coefs, const uint32
 uint32_t kir_load(kir_kernel *, uint32_t memory, uint32_t lanes, uint32_t index_count,
                   const uint32_t *indices); /* set .align .lanes .flags on kir_at() afterwards */
 uint32_t kir_store(kir_kernel *, uint32_t memory, uint32_t index_count, const uint32_t *indices, uint32_t value);
+/* A text of the user's own has up to two parts, parted by a line "%%": what stands before the kernel, and the function's or kernel's body. */
+const char *kir_own_body(const char *source, size_t *head);
+uint32_t kir_own_param(const char *params, uint32_t n, const char **at); /* length of name n of "x,k"; 0: there is none */
+bool kir_same_own(const kir_own *, const kir_own *);
+uint32_t kir_own_add(kir_kernel *, const kir_own *); /* its row: the one there is, or a new one; texts are borrowed */
 void kir_fill(kir_kernel *, uint32_t memory, uint32_t index_count, const uint32_t *indices, uint32_t value);
 void kir_barrier(kir_kernel *, uint32_t spaces);
 /* Begins a loop; carried[i] receives the carry values. The variable has type u32 (i32 if lo is i32). */

@@ -274,6 +274,16 @@ static const char *check_loop(const kir_kernel *k, const kir_inst *in, const uin
   return in->lanes < 0 ? "negative unroll factor" : NULL;
 }
 
+static const char *check_own(const kir_kernel *k, const kir_inst *in, const uint32_t *args) {
+  if (in->arg_count < 2) return "a value, then what it is computed from";
+  for (uint32_t i = 0; i < in->arg_count; i++) {
+    const kir_type t = arg_type(k, args, i);
+    if (t.frag || (t.base != SNT_F32 && t.base != SNT_I32 && t.base != SNT_U32)) return "the operands must be f32, i32 or u32";
+    if (t.lanes != in->type.lanes) return "the operands have different widths";
+  }
+  return NULL;
+}
+
 const char *kir_type_error(const kir_kernel *k, const kir_inst *in, const uint32_t *args) {
   if (kir_has_value(in->op) && !kir_type_valid(in->type)) return "the result needs a type";
   if (kir_is_elementwise(in->op) && in->op != KIR_pack2) return check_elementwise(k, in, args);
@@ -317,6 +327,11 @@ const char *kir_type_error(const kir_kernel *k, const kir_inst *in, const uint32
   case KIR_mma: return check_mma(k, in, args);
   case KIR_loop: return check_loop(k, in, args);
   case KIR_if: return is_plain(arg_type(k, args, 0), SNT_BOOL, 1) ? NULL : "the condition must be one bool";
+  case KIR_own: return check_own(k, in, args);
+  case KIR_inline:
+    for (uint32_t i = 0; i < in->arg_count; i++)
+      if (!is_plain(arg_type(k, args, i), SNT_U32, 1)) return "a scalar must be a u32";
+    return NULL;
   default: return NULL;
   }
 }

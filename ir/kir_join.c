@@ -12,6 +12,11 @@ static void renumber(kir_inst *made, const uint32_t *memories, const uint32_t *s
   if (made->op == KIR_end || made->op == KIR_else) made->index = map[made->index];
 }
 
+/* Rows of the user's own that the new kernel does not have yet. */
+static uint32_t own_of(kir_kernel *out, const kir_kernel *in, uint32_t row) {
+  return row < in->owns.count ? kir_own_add(out, &in->owns.at[row]) : row;
+}
+
 bool kir_append(kir_kernel *out, const kir_kernel *in, const uint32_t *memories, const uint32_t *scalars, uint32_t group) {
   uint32_t *map = IR_NEW_ARRAY(out->arena, uint32_t, in->insts.count + 1);
   if (!map) return false;
@@ -23,6 +28,7 @@ bool kir_append(kir_kernel *out, const kir_kernel *in, const uint32_t *memories,
       continue;
     }
     renumber(&made, memories, scalars, map);
+    if (made.op == KIR_own) made.index = own_of(out, in, made.index);
     made.args = out->args.count;
     for (uint32_t n = 0; n < made.arg_count; n++)
       if (!IR_PUSH(out->arena, &out->args, map[in->args.at[from + n]])) return false;

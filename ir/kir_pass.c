@@ -3,6 +3,7 @@
 #include "ir/kir_pass_private.h"
 
 const kir_pass kir_pipeline[] = {
+    {"own", kir_pass_own},
     /* registers out of arrays */
     {"unroll", kir_pass_unroll},
     {"sroa", kir_pass_sroa},
@@ -41,6 +42,7 @@ snt_result kir_clone_begin(kir_clone *c, const kir_kernel *in, kir_kernel *out) 
   out->needs = in->needs;
   for (uint32_t i = 0; i < in->memories.count; i++) IR_PUSH(arena, &out->memories, in->memories.at[i]);
   for (uint32_t i = 0; i < in->scalars.count; i++) IR_PUSH(arena, &out->scalars, in->scalars.at[i]);
+  for (uint32_t i = 0; i < in->owns.count; i++) IR_PUSH(arena, &out->owns, in->owns.at[i]);
   *c = (kir_clone){.in = in, .out = out, .map = IR_NEW_ARRAY(arena, uint32_t, (size_t)in->insts.count + 1)};
   return kir_pass_end(out, "clone", NULL);
 }
@@ -94,7 +96,7 @@ static snt_result check_after(const char *pass, const kir_kernel *k, ir_arena *a
 
 static const char *copy_text(ir_arena *arena, const char *text) { return text ? ir_arena_text(arena, text, strlen(text)) : NULL; }
 
-/* A deep copy that shares nothing with `in` or with the scratch arenas. */
+/* A deep copy that shares nothing with `in` or with the scratch arenas, but for the texts of the user's own, which are the graph's. */
 static snt_result copy_kernel(const kir_kernel *in, kir_kernel *out, snt_diag *diag) {
   kir_clone c;
   SNT_TRY(kir_clone_begin(&c, in, out));

@@ -7,6 +7,7 @@
 
 /* ---- the passes, one file each ---- */
 #define KIR_PASS(name) snt_result kir_pass_##name(const kir_kernel *in, kir_kernel *out, const kir_caps *caps, snt_diag *diag)
+KIR_PASS(own);     /* operators of the user's own: the target's text, or their value in other operations */
 KIR_PASS(unroll);  /* full and factor-n loops */
 KIR_PASS(sroa);    /* private arrays with constant indices become values */
 KIR_PASS(fold);    /* constants and exact algebra */

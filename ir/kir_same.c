@@ -72,5 +72,8 @@ bool kir_same_code(const kir_kernel *a, const kir_kernel *b) {
     if (!same_memory(&a->memories.at[i], &b->memories.at[i])) return false;
   for (uint32_t i = 0; i < a->scalars.count; i++)
     if (!same_scalar(&a->scalars.at[i], &b->scalars.at[i])) return false;
+  if (a->owns.count != b->owns.count) return false;
+  for (uint32_t i = 0; i < a->owns.count; i++)
+    if (!kir_same_own(&a->owns.at[i], &b->owns.at[i])) return false;
   return same_insts(a, b);
 }

@@ -153,6 +153,11 @@ static uint32_t parse_operation(kir_parser *p, kir_type stated) {
   case KIR_ix: return kir_take_sum(p, stated, false);
   case KIR_group:
   case KIR_local: in.index = (uint32_t)kir_take_number(p, 2); break;
+  case KIR_own:
+  case KIR_inline:
+    in.index = (uint32_t)kir_take_number(p, UINT16_MAX);
+    take_operands(p, true);
+    break;
   case KIR_barrier: take_spaces(p, &in); break;
   case KIR_async_wait: in.imm.i = (int64_t)kir_take_number(p, UINT16_MAX); break;
   case KIR_async_copy: take_async(p, &in); break;

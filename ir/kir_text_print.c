@@ -182,6 +182,11 @@ static void print_line(printer *p, uint32_t i) {
   switch (in->op) {
   case KIR_group:
   case KIR_local: ir_text_format(p->text, " %u", in->index); break;
+  case KIR_own:
+  case KIR_inline:
+    ir_text_format(p->text, " %u", in->index);
+    print_operands(p, in, 0, true);
+    break;
   case KIR_ix:
     ir_text_add(p->text, " ");
     print_sum(p, in);

@@ -10,7 +10,7 @@ enum {
   SOURCE = IR_SOURCE, EXPENSIVE = IR_EXPENSIVE, F = IR_CLASS_F, I = IR_CLASS_I, B = IR_CLASS_B, VARIADIC = IR_VARIADIC
 };
 // clang-format on
-#define A(key) (1u << IR_ATTR_##key)
+#define A(key) (UINT64_C(1) << IR_ATTR_##key)
 
 /* Names are identifiers in the table, so they have "_" where the text form has "."; longer ones than 15 letters would not fit below. */
 #define LETTER(text, i) ((i) < sizeof(text) ? (text)[(i) < sizeof(text) ? (i) : 0] : 0)
@@ -40,7 +40,7 @@ const ir_attr_info ir_attr_infos[IR_ATTR_COUNT] = {
 #include "ir/attrs.def"
 #undef ATTR
 };
-_Static_assert(IR_ATTR_COUNT <= 32, "attribute masks are 32 bits");
+_Static_assert(IR_ATTR_COUNT <= 64, "attribute masks are 64 bits");
 
 /* ---- integer arithmetic with a meaning for every operand ---- */
 static int64_t ir_wrap_add(int64_t a, int64_t b) { return (int64_t)((uint64_t)a + (uint64_t)b); }

@@ -1,5 +1,6 @@
 /* Type inference: reads the attributes, calls the rule of the operator's row, checks the result against what was declared.
    The rules are in ir/shape_pointwise.c, shape_reduce.c, shape_move.c and shape_index.c. */
+#include "ir/custom.h"
 #include "ir/shape_private.h"
 #include <stdio.h>
 
@@ -27,6 +28,8 @@ static const shape_rule rules[IR_RULE_COUNT] = {
     [IR_RULE_REPEAT] = shape_repeat,
     [IR_RULE_LOOP] = shape_loop,
     [IR_RULE_PICK] = shape_pick,
+    [IR_RULE_CUSTOM] = shape_custom,
+    [IR_RULE_OPAQUE] = shape_opaque,
 };
 
 snt_result shape_fail(shape_query *q, const char *format, ...) {
@@ -100,8 +103,13 @@ snt_result shape_fill_value(shape_query *q) {
 static snt_result read_attr(shape_query *q, const ir_attr_value *a) {
   if (a->key == IR_ATTR_NONE || a->key >= IR_ATTR_COUNT) return shape_fail(q, "unknown attribute %u", a->key);
   const ir_attr_info *info = &ir_attr_infos[a->key];
-  if (!(ir_ops[q->op].attrs & (1u << a->key))) return shape_fail(q, "takes no attribute %s", info->name);
+  if (!(ir_ops[q->op].attrs >> a->key & 1)) return shape_fail(q, "takes no attribute %s", info->name);
   if (shape_has(q, a->key)) return shape_fail(q, "attribute %s is given twice", info->name);
+  if (info->kind == IR_KIND_TEXT) { /* long: the caller's numbers as they are */
+    if (!ir_text_attr_fits(a->ints, a->count)) return shape_fail(q, "attribute %s is no text", info->name);
+    q->attr[a->key] = *a;
+    return SNT_OK;
+  }
   uint32_t most = info->kind == IR_KIND_FLAG ? 0 : info->kind == IR_KIND_INTS ? SHAPE_MAX_INTS : 1;
   uint32_t least = info->kind == IR_KIND_INTS ? 0 : most;
   if (a->count > most || a->count < least) return shape_fail(q, "attribute %s has %u values", info->name, a->count);

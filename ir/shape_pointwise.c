@@ -2,7 +2,7 @@
 #include "ir/shape_private.h"
 
 /* The shape that operands first.. share. */
-static snt_result common_shape(shape_query *q, uint32_t first) {
+snt_result shape_common(shape_query *q, uint32_t first) {
   uint32_t shaped = first;
   while (shaped + 1 < q->arg_count && shape_arg(q, shaped)->rank == 0) shaped++;
   const ir_tensor *shape = shape_arg(q, shaped);
@@ -35,7 +35,7 @@ static snt_result same_dtype(shape_query *q, uint32_t first, bool storage) {
 
 snt_result shape_same(shape_query *q) {
   SNT_TRY(same_dtype(q, 0, false));
-  SNT_TRY(common_shape(q, 0));
+  SNT_TRY(shape_common(q, 0));
   if (!(ir_ops[q->op].flags & IR_SCAN)) return SNT_OK;
   uint32_t axis;
   SNT_TRY(shape_need(q, IR_ATTR_axis));
@@ -45,13 +45,13 @@ snt_result shape_same(shape_query *q) {
 snt_result shape_bool(shape_query *q) {
   SNT_TRY(same_dtype(q, 0, false));
   q->out.dtype = SNT_BOOL;
-  return common_shape(q, 0);
+  return shape_common(q, 0);
 }
 
 snt_result shape_select(shape_query *q) {
   if (shape_arg(q, 0)->dtype != SNT_BOOL) return shape_fail(q, "operand 1 is %s, not bool", ir_dtypes[shape_arg(q, 0)->dtype].name);
   SNT_TRY(same_dtype(q, 1, true));
-  return common_shape(q, 0);
+  return shape_common(q, 0);
 }
 
 static snt_result target_dtype(shape_query *q) {
@@ -84,7 +84,7 @@ snt_result shape_random(shape_query *q) {
     if (dtype != SNT_U32 && dtype != SNT_U64) return shape_fail(q, "operand %u is %s, not u32 or u64", i + 1, ir_dtypes[dtype].name);
   }
   q->out.dtype = SNT_U32;
-  return common_shape(q, 0);
+  return shape_common(q, 0);
 }
 
 static snt_result given_iota(shape_query *q) {

@@ -39,7 +39,8 @@ snt_result shape_list(shape_query *, ir_attr_key, uint32_t count, int64_t otherw
 snt_result shape_axis(shape_query *, ir_attr_key, uint32_t i, uint32_t rank, uint32_t *out);
 /* Operand i has an element type of the row's classes; `storage` types (8-bit floats, 4-bit integers) are refused unless allowed. */
 snt_result shape_class(shape_query *, uint32_t i, bool storage);
-snt_result shape_fill_value(shape_query *); /* the `value` of pad and window: 0 if absent */
+snt_result shape_common(shape_query *, uint32_t first); /* the shape that operands first.. have, those of rank 0 aside */
+snt_result shape_fill_value(shape_query *);             /* the `value` of pad and window: 0 if absent */
 
 snt_result shape_given(shape_query *);
 snt_result shape_random(shape_query *);
@@ -64,4 +65,6 @@ snt_result shape_scatter(shape_query *);
 snt_result shape_repeat(shape_query *);
 snt_result shape_loop(shape_query *);
 snt_result shape_pick(shape_query *);
+snt_result shape_custom(shape_query *);
+snt_result shape_opaque(shape_query *);
 #endif

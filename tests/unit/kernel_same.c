@@ -61,6 +61,13 @@ int main(void) {
   for (size_t i = 0; i < IR_COUNT(edits); i++)
     tap_ok(read_kernel(&other, &arena, edits[i][0], edits[i][1]) && !kir_same_code(&first, &other), "\"%s\" instead of \"%s\" is another",
            edits[i][1], edits[i][0]);
+  const kir_own own = {.name = "f", .params = "x", .source = {[KIR_OWN_CUDA] = "x + 1"}},
+                another = {.name = "f", .params = "x", .source = {[KIR_OWN_CUDA] = "x + 2"}};
+  (void)read_kernel(&other, &arena, "k0_loop", "k7_loop");
+  (void)kir_own_add(&first, &own), (void)kir_own_add(&other, &own);
+  tap_ok(kir_same_code(&first, &other), "with one text of the user's own it is the same");
+  other.owns.at[0] = another;
+  tap_ok(!kir_same_code(&first, &other), "with another text it is another");
   ir_arena_free(&arena);
   return tap_done();
 }

@@ -77,6 +77,7 @@ static snt_result compile_failed(const char *log, snt_diag *diag) {
     return host_fail(diag, SNT_E_BACKEND, "pipeline", "the C++ compiler could not be run");
   const char *line = strstr(data, "error:");
   if (!line) line = data;
+  while (line > (const char *)data && line[-1] != '\n') line--;
   host_fail(diag, SNT_E_BACKEND, "pipeline", "the C++ compiler says: %.*s", (int)strcspn(line, "\n"), line);
   free(data);
   return SNT_E_BACKEND;

@@ -48,4 +48,14 @@ host_cache_stats host_cache_statistics(const host_cache *);
 /* ---- cuda-text (cuda_text.c): CUDA C compiled as C++ by this machine's c++ and run on its processor, for machines without a GPU.
    For snt_context_add_backend; the struct is static. ---- */
 const snt_backend *host_cuda_text(void);
+
+/* ---- glsl (host_glsl.c): the glslangValidator on the PATH, for snt_compile_info.glsl; `user` is a host_glsl, all zero at first, and owns the
+   words until the next call or host_glsl_free. ---- */
+typedef struct host_glsl {
+  void *words;
+} host_glsl;
+snt_result SNT_CALL host_glsl_compile(void *user, const char *label, const char *text, size_t length, const uint32_t **words, size_t *bytes,
+                                      snt_diag *);
+bool host_glsl_found(void);
+void host_glsl_free(host_glsl *);
 #endif

@@ -107,7 +107,10 @@ snt_result tool_compile_flags(tool_session *s, uint32_t targets, uint32_t flags,
   const bool terminal = isatty(2) && !s->options.quiet;
   if (terminal) info.progress = show_progress;
   if (s->env.dump_dir && host_make_dirs(s->env.dump_dir, NULL) == SNT_OK) info.dump = dump;
+  host_glsl glsl = {NULL};
+  if (host_glsl_found()) info.glsl = host_glsl_compile, info.glsl_user = &glsl;
   r = snt_compile(s->graph, s->profile, &info, out, &s->diag);
+  host_glsl_free(&glsl);
   if (terminal) fprintf(stderr, "\r%24s\r", "");
   return r;
 }

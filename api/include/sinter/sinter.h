@@ -81,6 +81,8 @@ SNT_API snt_value SNT_CALL snt_graph_constant(snt_graph *, const snt_tensor *,
 SNT_API snt_value SNT_CALL snt_graph_scalar(snt_graph *, int32_t dtype, double value); /* rank 0 */
 /* Any primitive or composite by its name in the text form ("add", "reduce.sum", "softmax"); attributes as text ("axes=[1], keep"), or null. */
 SNT_API snt_value SNT_CALL snt_graph_op(snt_graph *, const char *op, const snt_value *args, uint32_t arg_count, const char *attributes);
+/* Operators of your own, by the text form's `custom` and `kernel` (docs/custom-operators.md), for snt_graph_op to call by their names. */
+SNT_API snt_result SNT_CALL snt_graph_define(snt_graph *, const char *text, size_t length, snt_diag *);
 SNT_API void SNT_CALL snt_graph_name(snt_graph *, snt_value, const char *name);
 SNT_API void SNT_CALL snt_graph_output(snt_graph *, const char *name, snt_value);
 /* The value of that name, else that of the output of that name; 0: none. */
@@ -131,6 +133,11 @@ typedef struct snt_compile_info {
   void(SNT_CALL *dump)(void *user, const char *stage, const char *text, size_t length);
   uint32_t image_count, image_stride;
   const snt_image_port *images;
+  /* Compiles GLSL of operators of your own (`label`) for SNT_TARGET_SPIRV: a compute shader with entry main, for Vulkan 1.1, not optimised, function
+     names kept. The words are read before the next call. Null: such operators have no source for SPIR-V. */
+  void *glsl_user;
+  snt_result(SNT_CALL *glsl)(void *user, const char *label, const char *text, size_t length, const uint32_t **words, size_t *bytes,
+                             snt_diag *);
 } snt_compile_info;
 SNT_API snt_result SNT_CALL snt_compile(snt_graph *, const snt_profile *, const snt_compile_info *, snt_program **out, snt_diag *);
 SNT_API snt_result SNT_CALL snt_program_save(const snt_program *, void *dst, size_t *size);
