@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { SYMBOL_MAX = 2000 };
 enum { EXACT = 1, EMPTY = 2, SMALL = 4, FIXED = 8, POINTWISE = 16 };
 typedef struct call {
   const char *name, *types, *ports, *lines;
@@ -23,7 +24,7 @@ static const call calls[] = {
 static const shape shapes[] = {
   {"prime", 7, 13, 5, false, false}, {"one", 1, 1, 1, false, false}, {"tile", 16, 64, 32, false, false}, {"tile-1", 15, 63, 31, false, false},
   {"tile+1", 17, 65, 33, false, false}, {"wide", 3, 1031, 9, false, true}, {"tall", 1031, 3, 7, false, true}, {"empty", 0, 5, 3, true, false},
-  {"square", 128, 128, 64, false, true}, {"thin", 257, 1, 2, false, true},
+  {"square", 128, 128, 64, false, true}, {"thin", 257, 1, 2, false, true}, {"long", 1, 4099, 3, false, true},
 };
 /* Contexts: around the call, by text. `before` reads %a0 and gives %a; `after` reads %r and gives %s. {0}: nothing. */
 typedef struct context { const char *name, *before, *after, *outputs; bool symbolic, plain_first; } context;
@@ -34,6 +35,7 @@ static const context contexts[] = {
   {"symbolic", NULL, NULL, "y=%r", true, false},
   {"reduced",  NULL, "%s = reduce.sum %r, axes=[-1]", "y=%s", false, false},
   {"turned",   "%a = transpose %a0, perm=[1,0]", NULL, "y=%r", false, true},
+  {"bounded",  NULL, "%s = max %r, 3", "y=%s", false, false},
   {"both",     "%a = min %a0, 100", "%s = add %r, %r", "y=%s", true, false},
 };
 static const struct { char class; uint8_t dtypes[8]; } classes[] = {
@@ -46,8 +48,8 @@ static const struct { const char *op; double low, high; } domains[] = { /* where
 // clang-format on
 enum { CALLS = sizeof calls / sizeof *calls, SHAPES = sizeof shapes / sizeof *shapes, CONTEXTS = sizeof contexts / sizeof *contexts };
 enum { CLASSES = sizeof classes / sizeof *classes, POINTWISE_BASE = CALLS };
-static const char *const data_names[DATA_COUNT] = {"real", "whole"}, *const path_names[PATH_COUNT] = {"fused", "strict", "masked", "same",
-                                                                                                      "fast"};
+static const char *const data_names[DATA_COUNT] = {"real", "whole", "full"}, *const path_names[PATH_COUNT] = {"fused", "strict", "masked",
+                                                                                                              "same", "fast"};
 static const char *const self_names[SELF_COUNT] = {"wrong", "crash", "hang"};
 
 /* ---- calls: a row of calls.def, or a pointwise operator (numbers from POINTWISE_BASE) ---- */
@@ -107,7 +109,7 @@ void conform_case_id(const conform_case *c, char id[CONFORM_ID]) {
 
 static bool is_exact(const conform_case *c) {
   if (c->call == CONFORM_SELF) return true;
-  return c->data == DATA_WHOLE && (call_flags(c->call) & EXACT) && c->dtype != SNT_F16 && c->dtype != SNT_BF16;
+  return c->data != DATA_REAL && (call_flags(c->call) & EXACT) && c->dtype != SNT_F16 && c->dtype != SNT_BF16;
 }
 
 void conform_domain(const conform_case *c, double *low, double *high) {
@@ -207,7 +209,7 @@ bool conform_case_graph(const conform_case *c, conform_graph *out) {
     return conform_grow(choices, conform_grown_choices(conform_case_number(c), choices), out);
   }
   out->exact = is_exact(c) ? UINT32_MAX : 0;
-  out->whole = c->call == CONFORM_SELF || c->data == DATA_WHOLE;
+  out->whole = c->call == CONFORM_SELF || c->data != DATA_REAL, out->full = c->call != CONFORM_SELF && c->data == DATA_FULL;
   return row_text(c, out->text, out->symbols);
 }
 
@@ -229,8 +231,9 @@ static bool is_legal(const conform_case *c) {
   const bool is_bool = c->dtype == SNT_BOOL;
   if (s->is_empty && (!(flags & EMPTY) || around->symbolic)) return false;
   if (s->is_long && (flags & SMALL)) return false;
-  if ((flags & FIXED) && around->symbolic) return false;
+  if (((flags & FIXED) || s->m > SYMBOL_MAX) && around->symbolic) return false;
   if (is_bool && (around->before || around->after) && !around->plain_first) return false;
+  if (c->data == DATA_FULL) return !is_float(c->dtype) && !is_bool && s->n <= 17;
   return is_float(c->dtype) ? c->data == DATA_REAL || !(flags & POINTWISE) : c->data == DATA_WHOLE;
 }
 

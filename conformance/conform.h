@@ -12,7 +12,7 @@ typedef struct conform_case {
   uint8_t dtype, data, shape, context, path;
 } conform_case;
 enum { CONFORM_ID = 128, CONFORM_TEXT = 8192, CONFORM_DETAIL = 400 };
-enum { DATA_REAL, DATA_WHOLE, DATA_COUNT }; /* numbers in a range; small whole numbers, compared bit by bit */
+enum { DATA_REAL, DATA_WHOLE, DATA_FULL, DATA_COUNT }; /* numbers in a range; small whole numbers, all integers: compared bit by bit */
 /* strict: fused and unfused, bit by bit the same; masked: vulkan11-min; same: REPRODUCIBLE, bit by bit what the interpreter gives;
    fast: FAST, within its own bound */
 enum { PATH_FUSED, PATH_STRICT, PATH_MASKED, PATH_SAME, PATH_FAST, PATH_COUNT };
@@ -22,8 +22,8 @@ enum { CONFORM_SELF = 0xFFFF, CONFORM_GROWN = 0xFFFE, CONFORM_FILE = 0xFFFD };
 typedef struct conform_graph {
   char text[CONFORM_TEXT];
   int64_t symbols[3];
-  uint32_t exact; /* bit i: output i is a whole number that must be met bit by bit */
-  bool whole;     /* its inputs are whole numbers */
+  uint32_t exact;   /* bit i: output i is a whole number that must be met bit by bit */
+  bool whole, full; /* its inputs are whole numbers; any integers */
 } conform_graph;
 
 /* ---- the list (cases.c) ---- */

@@ -92,6 +92,9 @@ static double value_of(source *s, const char *name, int32_t dtype) {
   if (!strncmp(name, "p_", 2)) return 0.25 + unit;
   if (!s->graph->whole && ir_dtypes[dtype].is_float) return s->low + (s->high - s->low) * unit;
   const bool is_unsigned = ir_dtypes[dtype].is_int && !ir_dtypes[dtype].is_signed;
+  if (s->graph->full && ir_dtypes[dtype].is_int) /* all of a narrow type; of a wide one what f64 holds */
+    return (double)((int64_t)bits >> (64 - (ir_dtypes[dtype].bits < 53 ? ir_dtypes[dtype].bits : 53))) +
+           (is_unsigned ? ldexp(1, ir_dtypes[dtype].bits < 53 ? ir_dtypes[dtype].bits - 1 : 52) : 0);
   return (double)(int64_t)(bits % 9) - (is_unsigned ? 0 : 4);
 }
 

@@ -22,7 +22,7 @@ static const char usage_text[] =
     "  --shard I/N     the I-th of N equal parts       --jobs N             child processes at a time (2)\n"
     "  --json FILE     JSON lines beside TAP           --expect FILE        lines `DEVICE [~]FILTER YYYY-MM-DD reason`: known failures; ~: "
     "of some\n"
-    "  --cases FILE    only the ids in FILE, a line each\n"
+    "  --cases FILE    only the ids in FILE, a line each, in its order\n"
     "  --count N       only the first N cases; any beginning of the list covers the operators evenly\n"
     "  --grow N        instead of the list: N graphs grown at random from the seed; what fails is made simpler and printed\n"
     "  --graph PATH    instead of the list: a graph, or a folder of graphs, on every path\n"
@@ -184,38 +184,45 @@ static int run_device(const options *o, const conform_list *list, const char *se
   return 0;
 }
 
-static int by_text(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
+typedef struct named {
+  char *id;
+  uint32_t place;
+} named;
 
-/* The lines of a text that are not empty, sorted; the text is cut into them. */
-static char **lines_of(char *text, uint32_t *count) {
+static int by_text(const void *a, const void *b) { return strcmp(((const named *)a)->id, ((const named *)b)->id); }
+
+/* The lines of a text that are not empty, sorted, each with its place; the text is cut into them. */
+static named *lines_of(char *text, uint32_t *count) {
   uint32_t most = 1;
   for (const char *c = text; *c; c++) most += *c == '\n';
-  char **lines = malloc(most * sizeof *lines);
+  named *lines = malloc(most * sizeof *lines);
   *count = 0;
   for (char *line = text, *next; lines && line; line = next) {
     if ((next = strchr(line, '\n'))) *next++ = 0;
-    if (*line) lines[(*count)++] = line;
+    if (*line) lines[*count] = (named){line, *count}, ++*count;
   }
   if (lines) qsort(lines, *count, sizeof *lines, by_text);
   return lines;
 }
 
-/* Keeps the cases that the file names; false: it cannot be read, or names one that there is not. */
+/* Keeps the cases that the file names, in its order; false: it cannot be read, or names one that there is not. */
 static bool keep_named(conform_list *list, const char *path, snt_diag *diag) {
   void *names;
   size_t size;
   uint32_t kept = 0, wanted = 0;
   if (host_read_file(path, &names, &size, diag) != SNT_OK) return false;
-  char **lines = lines_of(names, &wanted);
-  for (uint32_t i = 0; lines && i < list->count; i++) {
+  named *lines = lines_of(names, &wanted);
+  conform_case *ordered = calloc(wanted + 1u, sizeof *ordered);
+  for (uint32_t i = 0; lines && ordered && i < list->count; i++) {
     char id[CONFORM_ID];
-    const char *key = id;
+    const named key = {id, 0}, *found;
     conform_case_id(&list->at[i], id);
-    if (bsearch(&key, lines, wanted, sizeof *lines, by_text)) list->at[kept++] = list->at[i];
+    if ((found = bsearch(&key, lines, wanted, sizeof *lines, by_text))) ordered[found->place] = list->at[i], kept++;
   }
   free(lines);
   free(names);
-  list->count = kept;
+  free(list->at);
+  *list = (conform_list){.at = ordered, .count = kept};
   return kept == wanted || host_fail(diag, SNT_E_ARG, "conform", "%s names %u cases, of which there are %u", path, wanted, kept) == SNT_OK;
 }
 
