@@ -43,7 +43,7 @@ enum {
   F(cuEventElapsedTime, (float *, CUevent, CUevent)) F(cuModuleLoadData, (CUmodule *, const void *)) F(cuModuleUnload, (CUmodule)) \
   F(cuModuleGetFunction, (CUfunction *, CUmodule, const char *)) F(cuFuncGetAttribute, (int *, int, CUfunction))                  \
   F(cuLaunchKernel, (CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream, void **, void **)) \
-  F(cuGetErrorName, (CUresult, const char **))
+  F(cuGetErrorName, (CUresult, const char **)) F(cuCtxGetDevice, (CUdevice *))
 // clang-format on
 typedef struct cuda_api {
   void *library;
@@ -74,10 +74,14 @@ typedef struct cuda_device {
   CUdevice id;
   CUcontext context;
   uint32_t arch; /* 80, 90 */
+  bool adopted;  /* the context is the host's, and functions come from it where it gives them */
+  void *user;
+  void *(SNT_CALL *get_proc)(void *user, const char *name);
 } cuda_device;
 typedef struct cuda_buffer {
   rt_buffer base;
   CUdeviceptr address;
+  bool adopted; /* the memory is the host's */
 } cuda_buffer;
 typedef struct cuda_pipeline {
   rt_pipeline base;
@@ -94,6 +98,7 @@ typedef struct cuda_stream {
   CUstream handle;
   CUevent *pool;
   uint32_t pool_count, pool_capacity;
+  bool adopted; /* the handle is the host's */
 } cuda_stream;
 typedef struct cuda_event {
   rt_event base;
@@ -105,7 +110,20 @@ typedef struct cuda_event {
 /* rt_cuda_compile.c: text to cubin for sm_<arch>, by NVRTC. The cubin is the caller's, taken from `alloc`: rt_give(alloc, *cubin, *bytes).
    SNT_E_UNSUPPORTED without NVRTC; a text that does not compile gives SNT_E_BACKEND and the compiler's words. Needs no GPU. */
 snt_result rt_cuda_compile(const snt_host_alloc *, const char *text, uint32_t arch, void **cubin, size_t *bytes, snt_diag *);
+/* The same with the device's own functions of NVRTC, where it was given them. */
+snt_result cuda_compile_on(const cuda_device *, const char *text, void **cubin, size_t *bytes, snt_diag *);
+/* rt_cuda_adopt.c */
+typedef struct cuda_adoption {
+  CUcontext context;
+  void *user;
+  void *(SNT_CALL *get_proc)(void *user, const char *name);
+} cuda_adoption;
+snt_result cuda_adopt_device(const snt_host_alloc *, const cuda_adoption *, rt_device **out, snt_diag *);
+snt_result cuda_adopt_stream(rt_device *, CUstream, rt_stream **out);
+snt_result cuda_adopt_buffer(rt_device *, uint64_t address, uint64_t bytes, rt_buffer **out);
 /* rt_cuda_device.c */
+snt_result cuda_load_from(cuda_device *, snt_diag *);     /* the driver's functions, from its get_proc or the library */
+snt_result cuda_start_adopted(cuda_device *, snt_diag *); /* facts of the device that its context is of */
 snt_result cuda_fail(cuda_device *, CUresult, const char *stage, const char *what, snt_diag *);
 bool cuda_enter(cuda_device *); /* makes its context current on this thread; cuda_leave undoes it */
 void cuda_leave(cuda_device *);

@@ -65,3 +65,19 @@ snt_result rt_cuda_compile(const snt_host_alloc *alloc, const char *text, uint32
   rt_library_close(api.library);
   return result;
 }
+
+/* All of NVRTC from the host, or none of it. */
+static bool take_nvrtc(const cuda_device *device, nvrtc_api *api) {
+  for (uint32_t i = 0; device->get_proc && i < IR_COUNT(symbols); i++) {
+    void *address = device->get_proc(device->user, symbols[i].name);
+    if (!address) return false;
+    memcpy((char *)api + symbols[i].offset, &address, sizeof address);
+  }
+  return device->get_proc != NULL;
+}
+
+snt_result cuda_compile_on(const cuda_device *device, const char *text, void **cubin, size_t *bytes, snt_diag *diag) {
+  nvrtc_api api = {.library = NULL};
+  if (take_nvrtc(device, &api)) return compile(&api, device->base.alloc, text, device->arch, cubin, bytes, diag);
+  return rt_cuda_compile(device->base.alloc, text, device->arch, cubin, bytes, diag);
+}

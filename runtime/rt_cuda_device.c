@@ -23,6 +23,16 @@ static snt_result load_cuda(cuda_api *api, snt_diag *diag) {
   return rt_fail_native(diag, SNT_E_UNSUPPORTED, code, "open", "cuInit");
 }
 
+snt_result cuda_load_from(cuda_device *device, snt_diag *diag) {
+  if (!device->get_proc) return load_cuda(&device->api, diag);
+  for (uint32_t i = 0; i < IR_COUNT(symbols); i++) {
+    void *address = device->get_proc(device->user, symbols[i].name);
+    if (!address) return ir_fail(diag, SNT_E_UNSUPPORTED, "attach", 0, "the host's CUDA has no %s", symbols[i].name);
+    memcpy((char *)&device->api + symbols[i].offset, &address, sizeof address);
+  }
+  return SNT_OK;
+}
+
 snt_result cuda_fail(cuda_device *device, CUresult code, const char *stage, const char *what, snt_diag *diag) {
   switch (code) {
   case CUDA_ERROR_OUT_OF_MEMORY: return rt_fail_native(diag, SNT_E_DEVICE_MEM, code, stage, what);
@@ -116,8 +126,8 @@ static snt_result cuda_enumerate(const snt_host_alloc *alloc, uint32_t *count, r
 static void cuda_close(rt_device *base) {
   if (!base) return;
   cuda_device *device = (cuda_device *)base;
-  if (device->context) device->api.cuDevicePrimaryCtxRelease_v2(device->id);
-  rt_library_close(device->api.library);
+  if (device->context && !device->adopted) device->api.cuDevicePrimaryCtxRelease_v2(device->id);
+  if (device->api.library) rt_library_close(device->api.library);
   rt_give(base->alloc, device, sizeof *device);
 }
 
@@ -145,6 +155,22 @@ static snt_result start_device(cuda_device *device, const char *which, snt_diag 
   SNT_TRY(rt_base_profile(&device->base.profile, profile_name(&device->api, device->id), diag));
   CUresult code = device->api.cuDevicePrimaryCtxRetain(&device->context, device->id);
   if (code != CUDA_SUCCESS) return cuda_fail(device, code, "open", "cuDevicePrimaryCtxRetain", diag);
+  device->arch = architecture(&device->api, device->id);
+  query_profile(device);
+  return SNT_OK;
+}
+
+snt_result cuda_start_adopted(cuda_device *device, snt_diag *diag) {
+  rt_device_desc desc;
+  if (!cuda_enter(device)) return ir_fail(diag, SNT_E_ARG, "attach", 0, "the CUDA context cannot be made current");
+  const CUresult code = device->api.cuCtxGetDevice(&device->id);
+  cuda_leave(device);
+  if (code != CUDA_SUCCESS) return cuda_fail(device, code, "attach", "cuCtxGetDevice", diag);
+  describe(&device->api, device->id, 0, &desc);
+  rt_copy_text(device->base.selector, sizeof device->base.selector, "cuda:host");
+  rt_copy_text(device->base.name, sizeof device->base.name, desc.name);
+  rt_copy_text(device->base.driver, sizeof device->base.driver, desc.driver);
+  SNT_TRY(rt_base_profile(&device->base.profile, profile_name(&device->api, device->id), diag));
   device->arch = architecture(&device->api, device->id);
   query_profile(device);
   return SNT_OK;

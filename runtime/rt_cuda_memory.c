@@ -23,7 +23,7 @@ snt_result cuda_buffer_create(rt_device *base, uint64_t bytes, rt_buffer **out, 
 void cuda_buffer_destroy(rt_buffer *base) {
   if (!base) return;
   cuda_device *device = (cuda_device *)base->device;
-  if (cuda_enter(device)) {
+  if (!((cuda_buffer *)base)->adopted && cuda_enter(device)) {
     device->api.cuMemFree_v2(((cuda_buffer *)base)->address);
     cuda_leave(device);
   }

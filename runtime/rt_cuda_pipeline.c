@@ -36,7 +36,7 @@ static snt_result build(cuda_device *device, cuda_pipeline *pipeline, const rt_c
     if (!keep_cubin(pipeline, cached, cached_bytes)) return ir_fail(diag, SNT_E_HOST_MEM, "pipeline", 0, "out of memory");
     return check_function(device, pipeline, diag);
   }
-  SNT_TRY(rt_cuda_compile(device->base.alloc, code->data, device->arch, &pipeline->cubin, &pipeline->cubin_bytes, diag));
+  SNT_TRY(cuda_compile_on(device, code->data, &pipeline->cubin, &pipeline->cubin_bytes, diag));
   CUresult result = load_module(device, pipeline, pipeline->cubin, code->entry);
   if (result != CUDA_SUCCESS) return cuda_fail(device, result, "pipeline", "cuModuleLoadData", diag);
   return check_function(device, pipeline, diag);

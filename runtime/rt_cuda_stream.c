@@ -26,9 +26,9 @@ void cuda_stream_destroy(rt_stream *base) {
   cuda_stream *stream = (cuda_stream *)base;
   cuda_device *device = (cuda_device *)base->device;
   if (cuda_enter(device)) {
-    device->api.cuStreamSynchronize(stream->handle);
+    if (!stream->adopted) device->api.cuStreamSynchronize(stream->handle);
     for (uint32_t i = 0; i < stream->pool_count; i++) device->api.cuEventDestroy_v2(stream->pool[i]);
-    device->api.cuStreamDestroy_v2(stream->handle);
+    if (!stream->adopted) device->api.cuStreamDestroy_v2(stream->handle);
     cuda_leave(device);
   }
   rt_give(base->device->alloc, stream->pool, stream->pool_capacity * sizeof *stream->pool);

@@ -1,0 +1,149 @@
+/* The CUDA door against a driver without a GPU: the host's context, stream and pointers are used and nothing else; enqueueing neither waits, builds nor takes
+   memory, of the device or of the process; what it cannot do is refused before a launch. */
+#include "tests/tap.h"
+#include "tests/unit/api_support.h"
+#include "tests/unit/cuda_fake.h"
+#include <sinter/cuda.h>
+#include <stdlib.h>
+#include <string.h>
+
+static snt_diag diag = {.head = SNT_HEAD(diag)};
+static const char text[] = "symbols { n: min=1 max=64 multiple_of=1 hint=8 }\n"
+                           "graph @sum(%x: f32[n,16], state %total: f32[16]) {\n"
+                           "  %w: f32[16] = const uniform seed=3 scale=0x1p+0\n"
+                           "  %s = reduce.sum %x, axes=[0]\n"
+                           "  %k = mul %w, 0\n"
+                           "  %s1 = add %s, %k\n"
+                           "  %next = add %total, %s1\n"
+                           "  update %total, %next\n"
+                           "  return y=%next\n"
+                           "}\n";
+
+static void check_attach(snt_context *c) {
+  snt_device *d = NULL;
+  snt_cuda_attach_info info = {.head = SNT_HEAD(cuda_attach_info), .get_proc = cuda_fake_proc};
+  tap_is_int(snt_cuda_attach(c, &info, &d, &diag), SNT_E_ARG, "no context: %s", diag.text);
+  info.context = cuda_fake_context();
+  info.user = (void *)(uintptr_t) "cuLaunchKernel";
+  tap_is_int(snt_cuda_attach(c, &info, &d, &diag), SNT_E_UNSUPPORTED, "a table without a function: %s", diag.text);
+  tap_ok(strstr(diag.text, "cuLaunchKernel") != NULL, "which is named");
+  info.user = NULL;
+  info.context = (struct CUctx_st *)(void *)&info;
+  tap_is_int(snt_cuda_attach(c, &info, &d, &diag), SNT_E_ARG, "a context that is none: %s", diag.text);
+  info.context = cuda_fake_context();
+  info.head.size -= 8;
+  tap_is_int(snt_cuda_attach(c, &info, &d, &diag), SNT_E_ARG, "a struct cut short: %s", diag.text);
+  info.head.type++;
+  tap_is_int(snt_cuda_attach(c, &info, &d, &diag), SNT_E_STRUCT, "another struct: %s", diag.text);
+}
+
+static snt_program *compile(snt_context *c, snt_device *d) {
+  snt_graph *g = NULL;
+  snt_profile *profile = NULL;
+  snt_program *p = NULL;
+  snt_result r = snt_graph_create(c, &g);
+  if (r == SNT_OK) r = snt_graph_parse(g, text, sizeof text - 1, NULL, &diag);
+  if (r == SNT_OK) r = snt_device_profile(d, &profile);
+  if (r == SNT_OK) r = snt_compile(g, profile, NULL, &p, &diag);
+  tap_is_int(r, SNT_OK, "compile %s", r == SNT_OK ? "" : diag.text);
+  snt_profile_destroy(profile);
+  snt_graph_destroy(g);
+  return p;
+}
+
+typedef struct fixture {
+  api_memory *memory;
+  snt_device *device;
+  snt_stream *stream;
+  snt_program *program;
+  snt_buffer *buffers[3];
+  float *at[3]; /* x, the state, the result */
+} fixture;
+
+static snt_result enqueue(const fixture *f, snt_exec *x, int64_t n, uint32_t arguments) {
+  const snt_argument given[] = {
+      {.port = 0, .buffer = f->buffers[0]}, {.port = 1, .buffer = f->buffers[1]}, {.port = 2, .buffer = f->buffers[2]}};
+  const snt_run_info run = {
+      .head = SNT_HEAD(run_info), .argument_count = arguments, .arguments = given + 3 - arguments, .symbols = &n, .symbol_count = 1};
+  const snt_cuda_enqueue_info info = {.head = SNT_HEAD(cuda_enqueue_info), .run = &run};
+  return snt_cuda_enqueue(x, f->stream, &info, &diag);
+}
+
+static void check_runs(const fixture *f, snt_exec *x) {
+  for (int i = 0; i < 8 * 16; i++) f->at[0][i] = 1;
+  memset(f->at[1], 0, 64);
+  tap_is_int(enqueue(f, x, 4, 3), SNT_E_ORDER, "before the jobs are done: %s", diag.text);
+  tap_is_int(snt_exec_prepare(x, &diag), SNT_OK, "the jobs are done");
+  tap_is_int(enqueue(f, x, 9, 3), SNT_E_ARG, "more rows than the memory has: %s", diag.text);
+  tap_is_int(enqueue(f, x, 65, 3), SNT_E_SHAPE, "more rows than the program takes: %s", diag.text);
+  tap_is_int(enqueue(f, x, 4, 2), SNT_E_ARG, "no memory for an input: %s", diag.text);
+  tap_is_int((int)cuda_fake.launches, 0, "and none of them launched a kernel");
+  const cuda_fake_counts before = cuda_fake;
+  const long long calls = atomic_load(&f->memory->calls);
+  for (int i = 0; i < 2; i++) tap_is_int(enqueue(f, x, 4, 3), SNT_OK, "run %d %s", i, diag.text);
+  tap_ok(f->at[2][0] == 8 && f->at[2][15] == 8, "two runs of four rows: %g", (double)f->at[2][0]);
+  tap_ok(cuda_fake.launches > 0 && cuda_fake.other_streams == before.other_streams, "on the host's stream alone");
+  tap_is_int((int)(cuda_fake.waits - before.waits + cuda_fake.allocations - before.allocations + cuda_fake.modules - before.modules +
+                   cuda_fake.compiles - before.compiles + cuda_fake.streams - before.streams),
+             0, "nothing waits, is built or taken");
+  tap_is_int((int)(atomic_load(&f->memory->calls) - calls), 0, "nor is memory of the process");
+  tap_is_int((int)cuda_fake.depth, 0, "the thread's own context is left as it was");
+}
+
+static void check_lost(const fixture *f, snt_exec *x) {
+  cuda_fake_fail_launch(701);
+  tap_is_int(enqueue(f, x, 4, 3), SNT_E_BACKEND, "what the driver refuses is its own error: %s", diag.text);
+  cuda_fake_fail_launch(719);
+  tap_is_int(enqueue(f, x, 4, 3), SNT_E_DEVICE_LOST, "a launch that failed loses the device");
+  cuda_fake_fail_launch(0);
+  tap_is_int(enqueue(f, x, 4, 3), SNT_E_DEVICE_LOST, "for good");
+}
+
+static void check_device(snt_context *c, fixture *f) {
+  const size_t bytes[] = {8 * 16 * 4, 64, 64};
+  const int64_t most = 8;
+  const snt_exec_info info = {.head = SNT_HEAD(exec_info), .max_symbols = &most, .symbol_count = 1};
+  snt_exec *x = NULL, *unbounded = NULL;
+  snt_buffer *b = NULL;
+  tap_is_int(snt_cuda_stream(f->device, cuda_fake_stream(), &f->stream, &diag), SNT_OK, "the host's stream");
+  for (int i = 0; i < 3; i++) {
+    f->at[i] = aligned_alloc(256, (bytes[i] + 255) / 256 * 256);
+    tap_is_int(snt_cuda_buffer(f->device, (uintptr_t)f->at[i], bytes[i], &f->buffers[i], &diag), SNT_OK, "the host's memory");
+  }
+  tap_is_int(snt_cuda_buffer(f->device, (uintptr_t)f->at[0] + 4, 64, &b, &diag), SNT_E_ARG, "unaligned: %s", diag.text);
+  tap_is_int(snt_cuda_buffer(f->device, 0, 64, &b, &diag), SNT_E_ARG, "no memory: %s", diag.text);
+  f->program = compile(c, f->device);
+  tap_is_int(snt_exec_create(f->device, f->program, &info, &x, &diag), SNT_OK, "exec");
+  check_runs(f, x);
+  tap_is_int(snt_exec_create(f->device, f->program, NULL, &unbounded, &diag), SNT_OK, "an exec without max_symbols");
+  tap_is_int(snt_exec_prepare(unbounded, &diag), SNT_OK, "its jobs");
+  const snt_result r = enqueue(f, unbounded, 4, 3);
+  tap_ok(r == SNT_E_LIMIT || r == SNT_OK, "runs where it needs no scratch, or would take memory: %s", diag.text);
+  check_lost(f, x);
+  snt_exec_destroy(unbounded);
+  snt_exec_destroy(x);
+  snt_program_destroy(f->program);
+  snt_stream_destroy(f->stream);
+  for (int i = 0; i < 3; i++) snt_buffer_destroy(f->buffers[i]), free(f->at[i]);
+}
+
+int main(void) {
+  api_memory memory = {0};
+  if (!cuda_fake_open()) {
+    printf("TAP version 13\n1..0 # SKIP no C++ compiler\n");
+    return 0;
+  }
+  snt_context *c = api_context(&memory);
+  fixture f = {.memory = &memory};
+  const snt_cuda_attach_info info = {.head = SNT_HEAD(cuda_attach_info), .context = cuda_fake_context(), .get_proc = cuda_fake_proc};
+  check_attach(c);
+  tap_is_int(snt_cuda_attach(c, &info, &f.device, &diag), SNT_OK, "attach %s", diag.text);
+  check_device(c, &f);
+  snt_device_destroy(f.device);
+  snt_context_destroy(c);
+  tap_ok(cuda_fake.allocations == cuda_fake.frees && cuda_fake.modules == cuda_fake.unloads && cuda_fake.streams == cuda_fake.stream_ends,
+         "what was made in the host's context is gone from it");
+  tap_is_int((int)memory.live, 0, "and nothing stays behind in the process");
+  cuda_fake_close();
+  return tap_done();
+}
