@@ -235,7 +235,7 @@ static void fit_sweep(const emit *e, reduction *r) {
 /* Few terms, known in number: written out with literal coordinates, so that taps and weights become literals and shared loads are one. */
 static bool is_written_out(const emit *e, const reduction *r) {
   int64_t total = 1, extent;
-  const bool fixed = e->c->options->numerics == SNT_NUMERICS_REPRODUCIBLE;
+  const bool fixed = fusion_keeps_order(e->c->options);
   if (r->lanes > 1 || r->items > 1 || (fixed && is_tree(e, r))) return false;
   for (uint32_t i = 0; i < r->count; i++) {
     if (!expr_is_const(e->x, r->extent[i], &extent) || extent > UNROLLED_TERMS) return false;
@@ -323,7 +323,7 @@ static uint32_t reduce_unrounded(emit *e, uint32_t node, const map_access *acces
     uint32_t acc = identity_value(e, &r, e->lanes);
     return accumulate(e, &r, acc);
   }
-  const bool fixed = e->c->options->numerics == SNT_NUMERICS_REPRODUCIBLE;
+  const bool fixed = fusion_keeps_order(e->c->options);
   if (fixed) fix_tree(e, &r);
   else fit_sweep(e, &r);
   uint32_t acc = identity_value(e, &r, e->lanes);

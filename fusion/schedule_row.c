@@ -68,16 +68,17 @@ static map_access reduce_result_at(const row_job *j, uint32_t node) {
 
 /* ---- what to keep of a row ---- */
 
-enum { SEEN = 1, SEEN_MOVED = 2 }; /* needed where it stands; needed at another place of the row, below a view */
+enum { SEEN = 1, SEEN_MOVED = 2 }; /* needed where it stands; needed at another place, below a view or a gather */
 
 static void mark_needed(row_job *j, uint32_t node, uint8_t *seen, uint8_t how, bool root) {
   if (seen[node] & how) return;
-  const bool view = fusion_is_view(j->c->graph, node);
-  if (!view && !is_member(j, node)) return;
+  if (!fusion_is_view(j->c->graph, node) && !is_member(j, node)) return;
   if (!root && is_reduce(j, node)) return;
   seen[node] |= how;
+  const bool follows = root && ir_at(j->c->graph, node)->op != IR_OP_gather; /* a reduction's operand, what an output is a view of */
+  const bool stays = follows || (ir_ops[ir_at(j->c->graph, node)->op].flags & IR_POINTWISE);
   for (uint32_t i = 0; i < ir_at(j->c->graph, node)->arity; i++)
-    mark_needed(j, ir_arg(j->c->graph, node, i), seen, view ? SEEN_MOVED : how, false);
+    mark_needed(j, ir_arg(j->c->graph, node, i), seen, stays ? how : SEEN_MOVED, false);
 }
 
 static void count_work(row_job *j, uint32_t node, uint32_t *loads, bool *expensive, uint32_t depth) {
@@ -409,7 +410,7 @@ static snt_result build_rows_lanes(row_job *j) {
   expr_pool *x = c->graph->pool;
   const int64_t columns = schedule_hint(x, j->columns);
   j->lanes = columns >= 4 ? 4 : 1;
-  j->items = c->options->numerics == SNT_NUMERICS_REPRODUCIBLE ? 1 : (uint32_t)c->options->profile->row_items; /* a tree of its own */
+  j->items = fusion_keeps_order(c->options) ? 1 : (uint32_t)c->options->profile->row_items; /* a tree of its own */
   if (j->items < 1) j->items = 1;
   while (j->items > 1 && (int64_t)j->items * j->lanes > columns) j->items /= 2;
   if (columns <= SHORT && schedule_hint(x, j->rows) >= columns) return build_rows_items(j);
