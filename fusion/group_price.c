@@ -22,7 +22,7 @@ static double bytes_of(const fusion_context *c, uint32_t node) {
   return elements_of(c, node) * ir_dtypes[ir_at(c->graph, node)->type.dtype].bytes;
 }
 
-static double contract_depth(const fusion_context *c, uint32_t node) {
+double group_contract_depth(const fusion_context *c, uint32_t node) {
   const double out = elements_of(c, node), a = elements_of(c, ir_arg(c->graph, node, 0)), b = elements_of(c, ir_arg(c->graph, node, 1));
   /* |a| |b| / |out| is K^2 times the batch extents squared over themselves: bounded by the operands */
   const double k = out > 0 ? a * b / out : 1;
@@ -76,7 +76,7 @@ static double recompute_factor(const fusion_context *c, const fusion_group *grou
     return stencil_margin(c, group->hero);
   if ((ir_ops[ir_at(c->graph, group->hero)->op].flags & IR_REDUCE) && node < group->hero) return window_factor(c, group->hero, node);
   if (group->kind != GROUP_CONTRACT || node >= group->hero) return 1;
-  const double out = elements_of(c, group->hero), depth = contract_depth(c, group->hero), own = elements_of(c, node);
+  const double out = elements_of(c, group->hero), depth = group_contract_depth(c, group->hero), own = elements_of(c, node);
   const double times = own > 0 ? out * depth / own / sharing(c) : 1;
   return times > MARGIN ? times : MARGIN;
 }
@@ -111,7 +111,7 @@ static void add_operations(const fusion_context *c, const fusion_group *group, c
       w->extra_cycles += times * own_cycles(c, n);
       w->recompute_cycles += (times - elements_of(c, node)) * cost_op_cycles(c->options->profile, n->op, n->type.dtype);
     }
-    if (n->op == IR_OP_contract) w->fmas += elements_of(c, node) * contract_depth(c, node);
+    if (n->op == IR_OP_contract) w->fmas += elements_of(c, node) * group_contract_depth(c, node);
     else if (flags & IR_REDUCE) {
       const double once = elements_of(c, ir_arg(c->graph, node, 0)), terms = once * recompute_factor(c, group, node);
       w->ops += terms;
@@ -156,7 +156,7 @@ static double contraction_reads(const fusion_context *c, const fusion_group *gro
     if (ir_at(c->graph, node)->op != IR_OP_contract) continue;
     for (uint32_t o = 0; o < 2; o++)
       if (feeds_contraction(c, group, ir_arg(c->graph, node, o), input, 0)) {
-        const double own = elements_of(c, node) * contract_depth(c, node) / TILE;
+        const double own = elements_of(c, node) * group_contract_depth(c, node) / TILE;
         if (own > reads) reads = own; /* contractions of one tile read it together */
       }
   }
@@ -171,7 +171,7 @@ static void add_prologue_loads(const fusion_context *c, const fusion_group *grou
     uint32_t loads = 0;
     for (uint32_t i = 0; i < group->input_count; i++) loads += feeds_contraction(c, group, ir_arg(c->graph, hero, o), group->inputs[i], 0);
     if (loads > 1)
-      w->extra_cycles += (loads - 1) * elements_of(c, hero) * contract_depth(c, hero) / sharing(c) *
+      w->extra_cycles += (loads - 1) * elements_of(c, hero) * group_contract_depth(c, hero) / sharing(c) *
                          c->options->profile->scalar_load_cycles;
   }
 }

@@ -120,6 +120,7 @@ bool group_settle(grouping *, fusion_group *);
 group_kind group_kind_of_node(const grouping *, uint32_t node);
 group_kind group_merged_kind(group_kind producer, group_kind consumer); /* GROUP_NONE: never one kernel */
 void group_price(grouping *, fusion_group *);
+double group_contract_depth(const fusion_context *, uint32_t node); /* terms of each result, at the hints */
 enum { GROUP_MOST_INPUTS = 64 };
 /* Of a kernel of kind `row`: how often each member is computed and each input read. False: not of that kind, or too large to say. */
 bool group_count_sweeps(const fusion_context *, const fusion_group *, uint8_t *times, uint8_t *input_times);

@@ -39,7 +39,7 @@ static bool is_stencil(const grouping *s, uint32_t node) {
                b = elements_at_hint(g->pool, &ir_at(g, rhs)->type);
   const double wide = a > b ? a : b;
   if (schedule_is_explicit(s->c) && (contract_lane_operands(g, node) & (a < b ? 1u : 2u))) return false;
-  return out > 0 && wide / out <= STENCIL_TAPS && wide >= out && (a < out / 64 || b < out / 64);
+  return out > 0 && group_contract_depth(s->c, node) <= STENCIL_TAPS && wide >= out && (a < out / 64 || b < out / 64);
 }
 
 group_kind group_kind_of_node(const grouping *s, uint32_t node) {

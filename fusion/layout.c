@@ -1,7 +1,8 @@
-/* Layout assignment for devices whose schedules form vectors themselves: channels last, from the first convolution to the last value that can
-   follow. In: a decomposed graph. Out: the same values; a contraction whose vectors would run along positions has its weights' labels last instead,
-   behind a transpose, and the operators after it take the transpose over to their results. What remains are transposes at the borders: views, which
-   grouping stores or reads through as it is cheaper. Positions that lie together in every operand become one axis, so that tiles fill. */
+/* Layout assignment: channels last, from the first convolution to the last value that can follow: of all convolutions where schedules form vectors
+   themselves; where work-items are lanes, which lie along positions as well, of those whose positions are symbols. In: a decomposed graph. Out: the
+   same values; a contraction whose vectors would run along positions has its weights' labels last instead, behind a transpose, and the operators
+   after it take the transpose over to their results. What remains are transposes at the borders: views, which grouping stores or reads through as it
+   is cheaper. Positions that lie together in every operand become one axis, so that tiles fill. */
 #include "fusion/rebuild.h"
 #include "fusion/schedule_common.h"
 
@@ -34,14 +35,19 @@ static uint32_t transpose(rebuild *r, uint32_t inner, uint32_t rank, const uint3
   return rebuild_view(r, IR_OP_transpose, inner, 1, &(ir_attr_value){IR_ATTR_perm, rank, axes});
 }
 
+/* What computes the old node's value bears its name. */
+static void name_after_old(rebuild *r, uint32_t made) {
+  ir_node *n = &r->to->nodes.at[made];
+  n->origin = ir_at(r->from, r->node)->origin;
+  if (!n->name && ir_at(r->from, r->node)->name)
+    n->name = ir_name_add(r->to, ir_node_name(r->from, r->node), strlen(ir_node_name(r->from, r->node)));
+}
+
 /* The value as the rest of the graph knows it: a transpose that later rules look through. */
 static uint32_t give(rebuild *r, uint32_t inner, uint32_t rank, const uint32_t *perm) {
   const uint32_t made = inner ? transpose(r, inner, rank, perm) : 0;
   if (!made || made == inner) return made;
-  ir_node *n = &r->to->nodes.at[inner];
-  n->origin = ir_at(r->from, r->node)->origin;
-  if (!n->name && ir_at(r->from, r->node)->name)
-    n->name = ir_name_add(r->to, ir_node_name(r->from, r->node), strlen(ir_node_name(r->from, r->node)));
+  name_after_old(r, inner);
   return mark(r, made) ? made : 0;
 }
 
@@ -232,6 +238,8 @@ static bool wants_turn(const rebuild *r, const product *p) {
   if (p->out_rank < 3 || !ir_dtypes[t->dtype].is_float || !is_constant(r->to, p->args[w]) || is_constant(r->to, p->args[1 - w]))
     return false;
   if (has_label(p, w, p->out[last]) || t->dims[last] == 1) return false;
+  if (!schedule_is_explicit(r->c) && expr_is_const(r->to->pool, t->dims[last], &extent))
+    return false; /* tiles have as many columns as there are */
   for (uint32_t i = 0; i < p->out_rank; i++) {
     if (!has_label(p, w, p->out[i])) continue;
     if (!expr_is_const(r->to->pool, t->dims[i], &extent)) return false;
@@ -293,12 +301,13 @@ static uint32_t place_contract(rebuild *r) {
     turn(r, &p);
     changed = true;
   }
-  while (merge_pair(r, &p)) merged = true;
+  while ((changed || schedule_is_explicit(r->c)) && merge_pair(r, &p)) merged = true;
   if (!changed && !merged) return 0;
   const ir_attr_value lists[] = {
       {IR_ATTR_lhs, p.rank[0], p.labels[0]}, {IR_ATTR_out, p.out_rank, p.out}, {IR_ATTR_rhs, p.rank[1], p.labels[1]}};
   uint32_t made = copy_with(r, 2, p.args, IR_COUNT(lists), lists);
   if (merged && made) {
+    name_after_old(r, made);
     ir_expr dims[SNT_MAX_RANK];
     for (uint32_t i = 0; i < n->type.rank; i++) dims[p.perm[i]] = n->type.dims[i];
     made = rebuild_view(r, IR_OP_reshape, made, 1, &(ir_attr_value){IR_ATTR_shape, n->type.rank, dims});
@@ -350,7 +359,6 @@ static const rebuild_rule rules[] = {convert_source, place_contract, sink_pointw
 
 snt_result fusion_layout(fusion_context *c, bool *changed) {
   layout l = {0};
-  if (!schedule_is_explicit(c)) return SNT_OK;
   l.convert = IR_NEW_ARRAY(c->arena, uint8_t, c->graph->nodes.count);
   if (!l.convert) return ir_fail(c->diag, SNT_E_HOST_MEM, "layout", 0, "out of host memory");
   for (uint32_t n = 1; n < c->graph->nodes.count; n++)

@@ -289,15 +289,20 @@ static snt_result build_lanes(contraction *t, const contract_guard *guard) {
 
 typedef snt_result (*contract_build)(contraction *, const contract_guard *);
 
-/* Rows of unknown number: the tile where there are enough of them, else one row at a time. */
+/* Rows of unknown number: the tile where there are enough of them, else one of as many rows as are expected, else one row at a time. */
 static snt_result build_rows(contraction *t, contract_build build) {
   int64_t literal;
   if (contract_literal(t, t->row_axis, &literal)) return build(t, &(contract_guard){.count = 0});
-  const uint32_t choice = t->c->plan->steps.count + 1;
+  const ir_expr extent = t->extent[t->out[t->row_axis]];
+  const int64_t hint = schedule_hint(t->c->graph->pool, extent);
+  const uint32_t tiles[] = {t->rows, hint < t->rows ? (uint32_t)hint : 1}, choice = t->c->plan->steps.count + 1;
   const contraction start = *t;
-  const plan_condition enough = {t->extent[t->out[t->row_axis]], t->rows, INT64_MAX};
-  SNT_TRY(build(t, &(contract_guard){choice, 1, &enough}));
-  *t = start;
+  for (uint32_t i = 0; i < IR_COUNT(tiles) && tiles[i] > 1; i++) {
+    const plan_condition enough = {extent, tiles[i], INT64_MAX};
+    t->rows = tiles[i];
+    SNT_TRY(build(t, &(contract_guard){choice, 1, &enough}));
+    *t = start;
+  }
   t->rows = 1;
   return build(t, &(contract_guard){.choice = choice});
 }
@@ -307,8 +312,8 @@ static snt_result build_rows(contraction *t, contract_build build) {
 /* The schedule that fits the device and the contraction; NULL: none does. */
 static contract_build pick_schedule(contraction *t) {
   int64_t columns, rows;
+  order_terms(t);
   if (schedule_is_explicit(t->c)) {
-    order_terms(t);
     const bool fits = (contract_literal(t, t->row_axis, &rows) || !t->staged_count) && contract_settle_lane_operands(t);
     return fits ? build_explicit : NULL;
   }

@@ -12,6 +12,8 @@ static bool is_suitable(const contraction *t, int64_t *columns) {
          *columns >= VECTOR;
 }
 
+static uint32_t items_of(const contraction *t) { return t->c->options->profile->lanes > 1 ? (uint32_t)t->c->options->profile->lanes : 1; }
+
 typedef struct texel_probe {
   contraction *t;
   bool safe;
@@ -68,9 +70,17 @@ static void vectors_side_by_side(contraction *t) {
   emit_scalar_lanes(t->e);
 }
 
-/* `side_by_side`: the tiles of a group's items are one run of `columns`, number `part`. */
-static void open_constants(contraction *t, int64_t columns, ir_expr part, ir_expr row_tile, ir_expr row, bool side_by_side) {
-  if (side_by_side && contract_open_packed_columns(t, (uint32_t)columns, part, expr_mul(t->e->x, part, expr_int(t->e->x, columns)))) return;
+/* The constants in the order of the loops: the columns of all items of a group side by side where they are one run, else those of each item. */
+static void open_constants(contraction *t, ir_expr columns, ir_expr part, ir_expr number, ir_expr column, ir_expr row_tile, ir_expr row) {
+  expr_pool *x = t->e->x;
+  const uint32_t width = VECTOR * t->vectors, run = width * items_of(t);
+  const ir_expr tiles = tiles_of(x, columns, width);
+  int64_t literal;
+  (void)expr_is_const(x, columns, &literal);
+  if (literal % run == 0) {
+    const ir_expr at = expr_mod(x, part, expr_int(x, literal / run));
+    if (contract_open_packed_columns(t, run, at, expr_mul(x, at, expr_int(x, run)))) return;
+  } else if (contract_open_packed_columns(t, width, expr_mod(x, number, tiles), column)) return;
   (void)contract_open_packed_rows(t, row_tile, row);
 }
 
@@ -92,14 +102,11 @@ snt_result contract_build_texels(contraction *t, const contract_guard *guard) {
   int64_t columns = 0;
   if (!begin(t) || !is_suitable(t, &columns)) return ir_fail(t->c->diag, SNT_E_HOST_MEM, "schedule", t->group->hero, "out of host memory");
   const int64_t width = (int64_t)VECTOR * t->vectors;
-  const ir_expr column_tiles = tiles_of(x, expr_int(x, columns), width),
-                rows = t->row_axis == CONTRACT_NONE ? 1 : t->extent[t->out[t->row_axis]];
-  ir_expr tiles = column_tiles;
+  const ir_expr rows = t->row_axis == CONTRACT_NONE ? 1 : t->extent[t->out[t->row_axis]];
+  ir_expr tiles = tiles_of(x, expr_int(x, columns), width);
   for (uint32_t i = 0; i < t->out_rank; i++)
     if ((int32_t)i != t->lane_axis && (int32_t)i != t->row_axis) tiles = expr_mul(x, tiles, t->extent[t->out[i]]);
-  const bool one_axis = tiles == column_tiles;
-  uint32_t items = (uint32_t)t->c->options->profile->lanes;
-  if (items < 1) items = 1;
+  const uint32_t items = items_of(t);
   /* groups that follow each other share what their lanes read: it is the larger part */
   const ir_expr row_tiles = tiles_of(x, rows, t->rows), parts = expr_ceil_div(x, tiles, (ir_expr)items);
   const ir_expr groups = expr_mul(x, parts, row_tiles), g = emit_group(t->e, groups);
@@ -109,7 +116,7 @@ snt_result contract_build_texels(contraction *t, const contract_guard *guard) {
   const ir_expr column = place_lanes(t, number, expr_int(x, columns), width), row_tile = expr_mod(x, g, row_tiles);
   const ir_expr row = start_of(t->e, "m", row_tile, rows, t->rows);
   vectors_side_by_side(t);
-  open_constants(t, width * items, expr_div(x, g, row_tiles), row_tile, row, one_axis && columns % (width * items) == 0);
+  open_constants(t, expr_int(x, columns), expr_div(x, g, row_tiles), number, column, row_tile, row);
   contract_emit_tile(t, row, column);
   return emit_end(t->e, groups, guard->choice, guard->count, guard->conditions);
 }
