@@ -149,6 +149,7 @@ static bool find_operands(onnx_call *c, bool *broken) {
     if (!c->in[i])
       return onnx_fail(im, SNT_E_PARSE, "node %.80s (%.40s): input %.60s is computed by nothing before it", c->name, c->node->op, name);
     *broken |= c->in[i]->broken;
+    if (c->in[i]->count) onnx_refuse(c, "how much of input %.60s there is depends on the data: it can only be an output", name);
     if (is_absent(c->in[i])) c->in[i] = NULL;
   }
   while (c->in_count && !c->in[c->in_count - 1]) c->in_count--;
@@ -223,7 +224,7 @@ static bool import_node(onnx_import *im, const onnx_node *n) {
   if (!c.out) return onnx_fail(im, SNT_E_HOST_MEM, "out of memory");
   for (uint32_t i = 0; i < c.out_count; i++) c.out[i].name = n->outputs.at[i];
   const uint32_t first = im->g->nodes.count;
-  bool good = !broken && run_call(&c) && !c.refused && !c.g->failed && check_results(&c);
+  bool good = !broken && !c.refused && run_call(&c) && !c.refused && !c.g->failed && check_results(&c);
   if (im->failed || im->again || !take_mistake(&c)) return false;
   if (!good && !broken && !c.refused && !im->problems.count) onnx_refuse(&c, "it could not be imported");
   name_nodes(&c, first);
@@ -241,6 +242,13 @@ bool onnx_import_nodes(onnx_import *im, const onnx_nodes *nodes) {
 }
 
 /* ---- outputs ---- */
+static void add_count(onnx_import *im, const char *name, uint32_t count) {
+  ir_text text;
+  ir_text_init(&text, im->temp);
+  ir_text_format(&text, "%s.count", name);
+  if (!text.failed) ir_add_output(im->g, text.at, count);
+}
+
 static bool import_output(onnx_import *im, const onnx_port *p) {
   const char *why;
   onnx_value *v = onnx_scope_find(im->scope, p->name);
@@ -251,6 +259,7 @@ static bool import_output(onnx_import *im, const onnx_port *p) {
   if (!node) onnx_add_problem(im, p->name, "output", why ? why : "it could not be computed");
   if (im->g->failed) return onnx_fail(im, SNT_E_SHAPE, "output %.80s: %.150s", p->name, im->g->first_error.text);
   if (node) ir_add_output(im->g, p->name, node);
+  if (node && v->count) add_count(im, p->name, v->count);
   return true;
 }
 

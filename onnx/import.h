@@ -25,6 +25,7 @@ typedef struct onnx_value {
   const onnx_tensor *tensor; /* a tensor of the file, or null */
   const onnx_number *known;  /* all elements, row-major, or null */
   const void *data;          /* of `tensor`, once it was needed */
+  uint32_t count;            /* node of how many places of the first or second axis are used; 0: all (onnx/ops_bounded.c) */
   bool broken;               /* its operator was refused: readers are skipped without a word */
 } onnx_value;
 

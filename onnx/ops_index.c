@@ -13,7 +13,7 @@ static bool never_negative(onnx_call *c, uint32_t i) {
   return known != NULL;
 }
 
-static uint32_t extent_node(onnx_call *c, ir_expr extent, int32_t dtype) {
+uint32_t onnx_extent(onnx_call *c, ir_expr extent, int32_t dtype) {
   const ir_tensor type = {.dtype = (uint8_t)dtype};
   const ir_attr_value attr = {IR_ATTR_shape, 1, &extent};
   int64_t number;
@@ -39,7 +39,7 @@ bool onnx_op_gather(onnx_call *c) {
   }
   if (!(index = onnx_in(c, 1))) return false;
   if (!never_negative(c, 1)) {
-    const uint32_t wrapped = onnx_2(c, IR_OP_add, index, extent_node(c, type.dims[axis], onnx_type_of(c, index)->dtype));
+    const uint32_t wrapped = onnx_2(c, IR_OP_add, index, onnx_extent(c, type.dims[axis], onnx_type_of(c, index)->dtype));
     index = onnx_select(c, onnx_2n(c, IR_OP_lt, index, 0), wrapped, index);
   }
   return onnx_out(c, 0, onnx_gather(c, x, index, axis));
@@ -72,7 +72,7 @@ bool onnx_op_tensor_scatter(onnx_call *c) {
   const uint32_t first = onnx_reshape(c, start, type.rank, onnx_has(c, 2) ? lines : ones);
   uint32_t index = onnx_2(c, IR_OP_add, onnx_broadcast(c, onnx_cast(c, first, SNT_I64), type.rank, type.dims),
                           onnx_iota(c, SNT_I64, type.rank, type.dims, axis));
-  if (mode[0] == 'c') index = onnx_2(c, IR_OP_mod, index, extent_node(c, all.dims[axis], SNT_I64));
+  if (mode[0] == 'c') index = onnx_2(c, IR_OP_mod, index, onnx_extent(c, all.dims[axis], SNT_I64));
   return index && onnx_out(c, 0, onnx_add(c, "scatter_elements %%%u, %%%u, %%%u, mode=set, axis=%u", cache, index, update, axis));
 }
 
@@ -95,14 +95,20 @@ bool onnx_op_one_hot(onnx_call *c) {
   return onnx_out(c, 0, hot ? onnx_select(c, hot, on, off) : 0);
 }
 
-/* The positions where a condition that is known holds. */
+static bool is_constant(const onnx_call *c, const onnx_value *v) {
+  return v->known || v->tensor || (v->node && ir_at(c->g, v->node)->op == IR_OP_const);
+}
+
+/* The positions where a condition holds: gathered if it is known, found where it runs otherwise. */
 bool onnx_op_compress(onnx_call *c) {
   const onnx_attr *along = onnx_find_attr(c, "axis");
   uint32_t x = onnx_in(c, 0), axis = 0, count, kept = 0;
   double *flags = ir_arena_take(onnx_arena(c), 4096 * sizeof *flags, 8);
-  if (!x || !flags || !onnx_in_numbers(c, 1, 4096, flags, &count)) return false;
+  if (!x || !flags || !onnx_has(c, 1)) return false;
   if (!along) x = onnx_flat(c, x);
   else if (!onnx_axis(c, onnx_int(c, "axis", 0), onnx_type_of(c, x)->rank, &axis)) return false;
+  if (!is_constant(c, c->in[1])) return onnx_compress_by_data(c, x, axis);
+  if (!onnx_in_numbers(c, 1, 4096, flags, &count)) return false;
   for (uint32_t i = 0; i < count; i++)
     if (flags[i] != 0) flags[kept++] = i;
   const ir_tensor type = {.dtype = SNT_I64, .rank = 1, .dims = {kept}};
