@@ -48,8 +48,8 @@ static const struct { const char *op; double low, high; } domains[] = { /* where
 // clang-format on
 enum { CALLS = sizeof calls / sizeof *calls, SHAPES = sizeof shapes / sizeof *shapes, CONTEXTS = sizeof contexts / sizeof *contexts };
 enum { CLASSES = sizeof classes / sizeof *classes, POINTWISE_BASE = CALLS };
-static const char *const data_names[DATA_COUNT] = {"real", "whole", "full"}, *const path_names[PATH_COUNT] = {"fused", "strict", "masked",
-                                                                                                              "same", "fast"};
+static const char *const data_names[DATA_COUNT] = {"real", "whole", "full"};
+const char *const conform_path_names[PATH_COUNT] = {"fused", "strict", "masked", "same", "fast"};
 static const char *const self_names[SELF_COUNT] = {"wrong", "crash", "hang"};
 
 /* ---- calls: a row of calls.def, or a pointwise operator (numbers from POINTWISE_BASE) ---- */
@@ -92,11 +92,11 @@ void conform_case_id(const conform_case *c, char id[CONFORM_ID]) {
     return;
   }
   if (c->call == CONFORM_GROWN) {
-    snprintf(id, CONFORM_ID, "graph.%08x.%s", conform_case_number(c), path_names[c->path]);
+    snprintf(id, CONFORM_ID, "graph.%08x.%s", conform_case_number(c), conform_path_names[c->path]);
     return;
   }
   if (c->call == CONFORM_FILE) {
-    snprintf(id, CONFORM_ID, "graph.%s.%s", conform_file_name(conform_case_number(c)), path_names[c->path]);
+    snprintf(id, CONFORM_ID, "graph.%s.%s", conform_file_name(conform_case_number(c)), conform_path_names[c->path]);
     return;
   }
   char name[64];
@@ -104,7 +104,7 @@ void conform_case_id(const conform_case *c, char id[CONFORM_ID]) {
   for (char *p = name; *p; p++)
     if (*p == ' ') *p = '-';
   snprintf(id, CONFORM_ID, "%s.%s.%s.%s.%s.%s", name, ir_dtypes[c->dtype].name, data_names[c->data], shapes[c->shape].name,
-           contexts[c->context].name, path_names[c->path]);
+           contexts[c->context].name, conform_path_names[c->path]);
 }
 
 static bool is_exact(const conform_case *c) {

@@ -26,6 +26,8 @@ typedef struct conform_graph {
   bool whole, full; /* its inputs are whole numbers; any integers */
 } conform_graph;
 
+extern const char *const conform_path_names[PATH_COUNT];
+
 /* ---- the list (cases.c) ---- */
 typedef struct conform_list {
   conform_case *at;
@@ -123,7 +125,7 @@ void conform_report_device(void *report, const snt_device_info *);
 void conform_report_case(void *report, const conform_case *, const conform_verdict *);
 /* The text or number of a key in one line of our own JSON, unescaped; false: not there. */
 bool conform_field(const char *line, const char *key, char *out, size_t size);
-/* One HTML page over files of JSON lines. */
+/* One HTML page over files of JSON lines; or, to a name that ends in .md, a table of the largest ratios. */
 snt_result conform_write_page(uint32_t count, char *const *paths, const char *out, snt_diag *);
 /* pack.c: runs as one submission; a submission's bytes and some of its cases checked again. The exit code. */
 snt_result conform_pack(uint32_t count, char *const *paths, const char *out, snt_diag *);

@@ -8,7 +8,7 @@
 
 static const char usage_text[] =
     "usage: sinter conform [--device D] [--profile smoke|standard|full] [options]\n"
-    "       sinter conform report FILE.jsonl.. -o PAGE.html\n"
+    "       sinter conform report FILE.jsonl.. -o PAGE.html|TABLE.md\n"
     "       sinter conform pack FILE.jsonl.. -o SUBMISSION\n"
     "       sinter conform verify SUBMISSION [--count N] [--seed N]\n\n"
     "Runs generated cases on a device, each judged by an f64 reference with a bound for every element, and says who is wrong. TAP 13 on "

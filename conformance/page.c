@@ -1,25 +1,9 @@
 /* One self-contained HTML page over any number of runs (files of JSON lines): families by devices, worst ratios, and each case that did not pass
    with its graph. */
-#include "conformance/conform.h"
+#include "conformance/page.h"
 #include "tools/host/host.h"
 #include <stdlib.h>
 #include <string.h>
-
-enum { MAX_FAMILIES = 256, MAX_RUNS = 64, WORD = 48 };
-typedef struct cell {
-  uint32_t counts[CONFORM_RESULTS], total;
-  double ratio;
-} cell;
-typedef struct run {
-  char *text, device[64], name[128], driver[128];
-  uint32_t cases;
-} run;
-typedef struct page {
-  run runs[MAX_RUNS];
-  uint32_t run_count, family_count;
-  char families[MAX_FAMILIES][WORD];
-  cell cells[MAX_FAMILIES][MAX_RUNS];
-} page;
 
 bool conform_field(const char *line, const char *key, char *out, size_t size) {
   char wanted[40];
@@ -46,36 +30,60 @@ static uint32_t result_of(const char *name) {
   return r;
 }
 
-static cell *find_cell(page *p, const char *family, uint32_t run_number) {
+static page_cell *find_cell(conform_page *p, const char *family, uint32_t run_number) {
   uint32_t f = 0;
   while (f < p->family_count && strcmp(p->families[f], family)) f++;
-  if (f == MAX_FAMILIES) return NULL;
-  if (f == p->family_count) snprintf(p->families[p->family_count++], WORD, "%s", family);
+  if (f == PAGE_FAMILIES) return NULL;
+  if (f == p->family_count) {
+    snprintf(p->families[p->family_count++], PAGE_WORD, "%s", family);
+    for (uint32_t i = 0; i < PAGE_RUNS; i++)
+      for (uint32_t k = 0; k < PATH_COUNT; k++) p->cells[f][i].of_path[k] = -1;
+  }
   return &p->cells[f][run_number];
 }
 
-static bool count_line(page *p, uint32_t number, const char *line) {
-  char family[WORD], result[16], ratio[32];
-  run *r = &p->runs[number];
+/* The path is the last word of an id. */
+static uint32_t path_of(const char *id) {
+  uint32_t path = 0;
+  const char *word = strrchr(id, '.');
+  while (word && path < PATH_COUNT && strcmp(word + 1, conform_path_names[path])) path++;
+  return path;
+}
+
+static void count_path(page_run *r, page_cell *c, const char *line, uint32_t kind, double ratio) {
+  char id[CONFORM_ID];
+  if (!conform_field(line, "id", id, sizeof id) || kind == CONFORM_SKIP) return;
+  const uint32_t path = path_of(id);
+  if (path == PATH_COUNT) return;
+  r->ran[path]++;
+  r->passed[path] += kind == CONFORM_PASS;
+  if (ratio > c->of_path[path]) c->of_path[path] = ratio;
+}
+
+static bool count_line(conform_page *p, uint32_t number, const char *line) {
+  char family[PAGE_WORD], result[16], ratio[32];
+  page_run *r = &p->runs[number];
   if (conform_field(line, "suite", result, sizeof result)) {
     return conform_field(line, "device", r->device, sizeof r->device) && conform_field(line, "name", r->name, sizeof r->name) &&
            conform_field(line, "driver", r->driver, sizeof r->driver);
   }
   if (!conform_field(line, "family", family, sizeof family) || !conform_field(line, "result", result, sizeof result)) return false;
-  cell *c = find_cell(p, family, number);
+  page_cell *c = find_cell(p, family, number);
   const uint32_t kind = result_of(result);
   if (!c || kind == CONFORM_RESULTS) return false;
   c->counts[kind]++, c->total++, r->cases++;
-  if (conform_field(line, "ratio", ratio, sizeof ratio) && atof(ratio) > c->ratio) c->ratio = atof(ratio);
+  const double most = conform_field(line, "ratio", ratio, sizeof ratio) ? atof(ratio) : 0;
+  if (most > c->ratio) c->ratio = most;
+  count_path(r, c, line, kind, most);
   return true;
 }
 
-static snt_result read_run(page *p, const char *path, snt_diag *diag) {
+static snt_result read_run(conform_page *p, const char *path, snt_diag *diag) {
   void *data;
   size_t size;
   snt_result r = host_read_file(path, &data, &size, diag);
   if (r != SNT_OK) return r;
-  run *into = &p->runs[p->run_count];
+  page_run *into = &p->runs[p->run_count];
   into->text = data;
   uint32_t number = 0;
   for (char *line = data, *next; *line; line = next) {
@@ -90,6 +98,20 @@ static snt_result read_run(page *p, const char *path, snt_diag *diag) {
   }
   p->run_count++;
   return into->device[0] ? SNT_OK : host_fail(diag, SNT_E_PARSE, "report", "%s: no line names its device", path);
+}
+
+void conform_free_runs(conform_page *p) {
+  for (uint32_t i = 0; p && i < PAGE_RUNS; i++) free(p->runs[i].text);
+  free(p);
+}
+
+conform_page *conform_read_runs(uint32_t count, char *const *paths, snt_diag *diag) {
+  conform_page *p = calloc(1, sizeof *p);
+  snt_result r = p ? SNT_OK : host_fail(diag, SNT_E_HOST_MEM, "report", "out of memory");
+  for (uint32_t i = 0; r == SNT_OK && i < count; i++) r = read_run(p, paths[i], diag);
+  if (r == SNT_OK) return p;
+  conform_free_runs(p);
+  return NULL;
 }
 
 /* ---- writing ---- */
@@ -114,7 +136,7 @@ static void put_html(ir_text *t, const char *text) {
   }
 }
 
-static void put_cell(ir_text *t, const cell *c) {
+static void put_cell(ir_text *t, const page_cell *c) {
   const uint32_t ran = c->total - c->counts[CONFORM_SKIP], good = c->counts[CONFORM_PASS];
   const uint32_t excused = c->counts[CONFORM_EXCUSED];
   if (!c->total) ir_text_add(t, "<td class=n>&ndash;");
@@ -124,7 +146,26 @@ static void put_cell(ir_text *t, const cell *c) {
   ir_text_add(t, "</td>");
 }
 
-static void put_matrix(ir_text *t, const page *p) {
+/* A line a run: what it ran on, and how it went. */
+static void put_summary(ir_text *t, const conform_page *p) {
+  ir_text_add(t, "<table><thead><tr><th>device<th>driver<th>cases<th>passed<th>failed<th>skipped<th>excused</tr></thead><tbody>\n");
+  for (uint32_t i = 0; i < p->run_count; i++) {
+    uint32_t counts[CONFORM_RESULTS] = {0}, bad = 0;
+    for (uint32_t f = 0; f < p->family_count; f++)
+      for (uint32_t k = 0; k < CONFORM_RESULTS; k++) counts[k] += p->cells[f][i].counts[k];
+    bad = counts[CONFORM_FAIL] + counts[CONFORM_CRASH] + counts[CONFORM_TIMEOUT] + counts[CONFORM_FLAKY];
+    ir_text_add(t, "<tr><th><a href=\"#");
+    ir_text_format(t, "run%u\">", i);
+    put_html(t, p->runs[i].device);
+    ir_text_add(t, "</a></th><th>");
+    put_html(t, p->runs[i].driver);
+    ir_text_format(t, "</th><td>%u<td>%u<td class=%s>%u<td>%u<td>%u</tr>\n", p->runs[i].cases, counts[CONFORM_PASS], bad ? "b" : "g", bad,
+                   counts[CONFORM_SKIP], counts[CONFORM_EXCUSED]);
+  }
+  ir_text_add(t, "</tbody></table>\n");
+}
+
+static void put_matrix(ir_text *t, const conform_page *p) {
   ir_text_add(t,
               "<h2>Families by device</h2><p>Passed of run, and the largest error as a part of its bound.</p><table><thead><tr><th></th>");
   for (uint32_t i = 0; i < p->run_count; i++) {
@@ -154,8 +195,8 @@ static void put_case(ir_text *t, const char *line) {
   ir_text_add(t, "</pre></details>\n");
 }
 
-static void put_cases(ir_text *t, const run *r) {
-  ir_text_add(t, "<h2>");
+static void put_cases(ir_text *t, const page_run *r, uint32_t number) {
+  ir_text_format(t, "<h2 id=run%u>", number);
   put_html(t, r->device);
   ir_text_add(t, "</h2><p>");
   put_html(t, r->name);
@@ -171,23 +212,27 @@ static void put_cases(ir_text *t, const run *r) {
   }
 }
 
-snt_result conform_write_page(uint32_t count, char *const *paths, const char *out, snt_diag *diag) {
-  page *p = calloc(1, sizeof *p);
+static snt_result write_html(const conform_page *p, const char *out, snt_diag *diag) {
   ir_arena arena;
   ir_arena_init(&arena, NULL);
   ir_text t;
   ir_text_init(&t, &arena);
-  snt_result r = p ? SNT_OK : SNT_E_HOST_MEM;
-  for (uint32_t i = 0; r == SNT_OK && i < count; i++) r = read_run(p, paths[i], diag);
-  if (r == SNT_OK) {
-    ir_text_add(&t, head);
-    ir_text_format(&t, "<h1>Sinter conformance</h1><p>%u runs, %u families.</p>\n", p->run_count, p->family_count);
-    put_matrix(&t, p);
-    for (uint32_t i = 0; i < p->run_count; i++) put_cases(&t, &p->runs[i]);
-    r = t.failed ? SNT_E_HOST_MEM : host_write_file(out, t.at, t.length, diag);
-  }
-  for (uint32_t i = 0; p && i < MAX_RUNS; i++) free(p->runs[i].text);
-  free(p);
+  ir_text_add(&t, head);
+  ir_text_format(&t, "<h1>Sinter conformance</h1><p>%u runs, %u families.</p>\n", p->run_count, p->family_count);
+  put_summary(&t, p);
+  put_matrix(&t, p);
+  for (uint32_t i = 0; i < p->run_count; i++) put_cases(&t, &p->runs[i], i);
+  const snt_result r = t.failed ? SNT_E_HOST_MEM : host_write_file(out, t.at, t.length, diag);
   ir_arena_free(&arena);
+  return r;
+}
+
+snt_result conform_write_page(uint32_t count, char *const *paths, const char *out, snt_diag *diag) {
+  const size_t length = strlen(out);
+  conform_page *p = conform_read_runs(count, paths, diag);
+  if (!p) return SNT_E_PARSE;
+  const bool table = length > 3 && !strcmp(out + length - 3, ".md");
+  const snt_result r = table ? conform_write_table(p, out, diag) : write_html(p, out, diag);
+  conform_free_runs(p);
   return r;
 }
