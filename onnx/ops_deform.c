@@ -3,6 +3,7 @@
 #include "onnx/ops.h"
 
 enum { DOWN, ACROSS };
+enum { MOST_TAPS = 1024 };
 typedef struct deform {
   onnx_spatial s;
   ir_expr batch, groups, channels, taps, out[2], in[2]; /* groups of offsets, channels of each; extents down and across */
@@ -64,6 +65,8 @@ static bool read_deform(onnx_call *c, deform *d, uint32_t x, uint32_t weights, u
   int64_t channels, groups = onnx_int(c, "offset_group", 1);
   if (type.rank != 4 || moved.rank != 4) return onnx_refuse(c, "only pictures have a deformed convolution here");
   if (!onnx_read_spatial(c, &type, onnx_type_of(c, weights), &d->s)) return false;
+  if (d->s.count != 2 || d->s.size[0] > MOST_TAPS || d->s.size[1] > MOST_TAPS / d->s.size[0])
+    return onnx_refuse(c, "a kernel of more than %d taps", MOST_TAPS);
   if (!expr_is_const(pool, type.dims[1], &channels) || groups < 1 || channels % groups)
     return onnx_refuse(c, "offset_group must divide a fixed number of channels");
   *d = (deform){.s = d->s, .batch = type.dims[0], .groups = expr_int(pool, groups), .channels = expr_int(pool, channels / groups)};
