@@ -1,12 +1,13 @@
 /* bench/cost: the cost model proven by measurement. usage: cost [--device D] [--profile FILE] [--graphs FILE] [--random N] [--seed S] [--parts N]
-   [--rounds N] [--cpu-time] [--verbose]. Prints a line a graph and the means; see bench/README.md. Exit codes: 0 measured, 1 failed, 2 wrong usage. */
+   [--rounds N] [--cpu-time] [--versus PROFILE] [--verbose]. Prints a line a graph and the means; --versus: the plan that PROFILE would choose beside the
+   chosen one instead; see bench/README.md. Exit codes: 0 measured, 1 failed, 2 wrong usage. */
 #include "bench/cost.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 typedef struct cost_options {
-  const char *device, *profile, *graphs;
+  const char *device, *profile, *graphs, *versus;
   uint32_t random, seed, parts, rounds;
   bool verbose, processor_time;
 } cost_options;
@@ -77,8 +78,33 @@ static void judge(cost_bench *b, const char *name, cost_totals *t) {
   fflush(stdout);
 }
 
+/* This device's choice beside the other class's. */
+static void run_versus(cost_bench *b, const char *name, const char *text, size_t length, cost_totals *t) {
+  snt_result r = cost_make_versus(b, b->other, text, length);
+  const uint32_t count = b->count;
+  if (r == SNT_OK && count == 2) r = cost_measure(b);
+  if (r < 0) printf("%-24s left out: %s %s\n", name, snt_result_text(r), b->diag.text);
+  else if (count < 2) printf("%-24s the same plan, %u kernels\n", name, b->parts[0].steps);
+  else {
+    const double noise = noise_of(b), ratio = b->parts[1].measured / b->parts[0].measured;
+    const bool slower = ratio < 1 - noise;
+    t->graphs++;
+    t->chosen_worst = fmax(t->chosen_worst, 1 / ratio - 1 - noise);
+    t->noise += noise;
+    printf("%-24s chosen %u kernels %9.2f us, the other's %u kernels %9.2f us: %.2f times, A/A %.1f %%%s\n", name, b->parts[0].steps,
+           b->parts[0].measured / 1e3, b->parts[1].steps, b->parts[1].measured / 1e3, ratio, 100 * noise, slower ? "  SLOWER" : "");
+  }
+  t->left_out += r < 0;
+  fflush(stdout);
+  cost_free_partitions(b);
+}
+
 static void run_graph(cost_bench *b, const char *name, const char *text, size_t length, cost_totals *t) {
   enum { LEAST = 8 };
+  if (b->other) {
+    run_versus(b, name, text, length, t);
+    return;
+  }
   snt_result r = cost_make_partitions(b, text, length);
   const bool enough = (r == SNT_OK || r == SNT_INCOMPLETE) && b->count >= LEAST;
   if (enough) r = cost_measure(b);
@@ -93,8 +119,14 @@ static void run_graph(cost_bench *b, const char *name, const char *text, size_t 
 
 /* ---- all graphs ---- */
 
-static void report(const cost_totals *t) {
+static void report(const cost_totals *t, const char *versus) {
   const double n = t->graphs ? t->graphs : 1;
+  if (versus) {
+    printf("\n%u graphs with a plan of their own, %u left out; A/A %.1f %%; the chosen plan slower than that of %s by at most %.1f %% "
+           "beyond it\n",
+           t->graphs, t->left_out, 100 * t->noise / n, versus, 100 * fmax(t->chosen_worst, 0));
+    return;
+  }
   printf("\n%u graphs, %u left out; A/A %.1f %%; the plans chosen: regret %.2f %% on average, %.1f %% at most\n", t->graphs, t->left_out,
          100 * t->noise / n, 100 * t->chosen / n, 100 * t->chosen_worst);
   printf("%-20s %10s %14s %14s %14s\n", "", "rank", "agreement", "regret, mean", "regret, most");
@@ -134,6 +166,7 @@ static snt_result open_bench(cost_bench *b, const cost_options *o, host_cache **
   SNT_TRY(snt_context_create(&info, &b->context));
   SNT_TRY(snt_device_open(b->context, &open, &b->device, &b->diag));
   SNT_TRY(snt_stream_create(b->device, &b->stream, &b->diag));
+  if (o->versus) SNT_TRY(snt_profile_builtin(b->context, o->versus, &b->other));
   if (!o->profile) return snt_device_profile(b->device, &b->profile);
   void *text;
   size_t size;
@@ -146,6 +179,7 @@ static snt_result open_bench(cost_bench *b, const cost_options *o, host_cache **
 static void close_bench(cost_bench *b, host_cache *cache) {
   snt_stream_destroy(b->stream);
   snt_profile_destroy(b->profile);
+  snt_profile_destroy(b->other);
   snt_device_destroy(b->device);
   snt_context_destroy(b->context);
   host_cache_close(cache);
@@ -157,7 +191,7 @@ static bool parse_options(cost_options *o, int argc, char **argv) {
     uint32_t *number;
   } known[] = {
       {"--device", &o->device, NULL}, {"--profile", &o->profile, NULL}, {"--graphs", &o->graphs, NULL}, {"--random", NULL, &o->random},
-      {"--seed", NULL, &o->seed},     {"--parts", NULL, &o->parts},     {"--rounds", NULL, &o->rounds},
+      {"--versus", &o->versus, NULL}, {"--seed", NULL, &o->seed},       {"--parts", NULL, &o->parts},   {"--rounds", NULL, &o->rounds},
   };
   for (int i = 1; i < argc; i++) {
     size_t k = 0;
@@ -182,7 +216,7 @@ int main(int argc, char **argv) {
   size_t size;
   if (!parse_options(&o, argc, argv)) {
     fprintf(stderr, "usage: cost [--device D] [--profile FILE] [--graphs FILE] [--random N] [--seed S] [--parts N] [--rounds N] "
-                    "[--cpu-time] [--verbose]\n");
+                    "[--cpu-time] [--versus PROFILE] [--verbose]\n");
     return 2;
   }
   b.random = o.seed;
@@ -191,7 +225,7 @@ int main(int argc, char **argv) {
   if (r == SNT_OK && o.graphs) r = host_read_file(o.graphs, &text, &size, &b.diag);
   if (r == SNT_OK && text) run_file(&b, text, &totals);
   if (r == SNT_OK) run_random(&b, o.random, &totals);
-  if (r == SNT_OK) report(&totals);
+  if (r == SNT_OK) report(&totals, o.versus);
   else fprintf(stderr, "cost: %s %s\n", snt_result_text(r), b.diag.text);
   free(text);
   close_bench(&b, cache);

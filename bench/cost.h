@@ -7,7 +7,7 @@
 #include "tools/host/host.h"
 #include <stdio.h>
 
-enum { COST_BENCH_PARTITIONS = 16, COST_BENCH_PORTS = 48, COST_BENCH_NAME = 48 };
+enum { COST_BENCH_PARTITIONS = 16, COST_BENCH_PORTS = 48, COST_BENCH_FLOWS = 512, COST_BENCH_NAME = 48 };
 typedef enum { MODEL_FULL, MODEL_NO_RECOMPUTE, MODEL_NO_REGISTERS, MODEL_BYTES, MODEL_COUNT } bench_model;
 
 typedef struct partition {
@@ -15,13 +15,13 @@ typedef struct partition {
   snt_exec *exec;
   uint64_t key; /* of the groups' members */
   double predicted[MODEL_COUNT], measured, halves[2];
-  uint32_t steps, nevers, musts, keeps;
+  uint32_t steps;
 } partition;
 
 typedef struct cost_bench {
   snt_context *context;
   snt_device *device;
-  snt_profile *profile;
+  snt_profile *profile, *other; /* other: whose choices are measured beside ours; null: none */
   snt_stream *stream;
   uint64_t random; /* state of the generator */
   uint32_t wanted, rounds;
@@ -35,13 +35,25 @@ typedef struct cost_bench {
   snt_diag diag;
 } cost_bench;
 
+/* An edge between computing nodes of a graph, through views. */
+typedef struct cost_flow {
+  uint32_t from, to;
+} cost_flow;
+
 uint32_t cost_random_below(cost_bench *, uint32_t n);
 /* A random graph of pointwise operators, reductions along rows and products, as text; `text` has room for 16 KiB. */
 void cost_random_graph(cost_bench *, char *text, size_t room);
 
 /* Partitions of a graph: the compiler's own, the unfused one, random ones. Distinct; SNT_INCOMPLETE: fewer than wanted. */
 snt_result cost_make_partitions(cost_bench *, const char *text, size_t length);
+/* Two: as this device's profile chooses, and as `other` would; one where they choose the same. */
+snt_result cost_make_versus(cost_bench *, const snt_profile *other, const char *text, size_t length);
 void cost_free_partitions(cost_bench *);
+/* Steps of these: the working graph before grouping (`base`), read again, its edges; a program that becomes a partition, or goes. */
+snt_result cost_find_base(cost_bench *, const char *text, size_t length);
+snt_result cost_parse_base(cost_bench *, snt_graph **out);
+uint32_t cost_find_flows(const ir_graph *, cost_flow *out);
+snt_result cost_add_partition(cost_bench *, snt_program *);
 void cost_predict(const cost_bench *, partition *);
 snt_result cost_measure(cost_bench *);
 void cost_show_steps(cost_bench *, const partition *); /* each kernel, by the device's own clock, beside what was predicted */

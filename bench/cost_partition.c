@@ -4,10 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ATTEMPTS = 90, MOST_EDGES = 512 };
-typedef struct flow {
-  uint32_t from, to;
-} flow;
+enum { ATTEMPTS = 90 };
 
 uint32_t cost_random_below(cost_bench *b, uint32_t n) {
   b->random = b->random * 6364136223846793005u + 1442695040888963407u;
@@ -36,7 +33,7 @@ static snt_result parse(cost_bench *b, const char *text, size_t length, snt_grap
   return r;
 }
 
-static snt_result find_base(cost_bench *b, const char *text, size_t length) {
+snt_result cost_find_base(cost_bench *b, const char *text, size_t length) {
   const snt_compile_info info = {.head = SNT_HEAD(compile_info), .user = b, .dump = keep_text};
   snt_graph *g = NULL;
   snt_program *p = NULL;
@@ -55,41 +52,38 @@ static bool computes(const ir_graph *g, uint32_t node) {
   return node && !(ir_ops[ir_at(g, node)->op].flags & IR_SOURCE) && !fusion_is_free(g, node);
 }
 
-static uint32_t find_flows(const ir_graph *g, flow *out) {
+uint32_t cost_find_flows(const ir_graph *g, cost_flow *out) {
   uint32_t count = 0;
   for (uint32_t n = 1; n < g->nodes.count; n++)
-    for (uint32_t i = 0; computes(g, n) && i < ir_at(g, n)->arity && count < MOST_EDGES; i++) {
+    for (uint32_t i = 0; computes(g, n) && i < ir_at(g, n)->arity && count < COST_BENCH_FLOWS; i++) {
       const uint32_t from = fusion_through_views(g, ir_arg(g, n, i));
-      if (computes(g, from)) out[count++] = (flow){from, n};
+      if (computes(g, from)) out[count++] = (cost_flow){from, n};
     }
   return count;
 }
 
 /* Random contracts: cuts at a rate of their own, now and then a pair that must be one kernel or a value that is kept. */
-static void add_contracts(cost_bench *b, snt_graph *g, partition *p) {
+static void add_contracts(cost_bench *b, snt_graph *g) {
   static const uint8_t rates[] = {0, 10, 25, 50, 75};
-  flow flows[MOST_EDGES];
-  const uint32_t count = find_flows(&g->graph, flows), rate = rates[cost_random_below(b, IR_COUNT(rates))];
+  cost_flow flows[COST_BENCH_FLOWS];
+  const uint32_t count = cost_find_flows(&g->graph, flows), rate = rates[cost_random_below(b, IR_COUNT(rates))];
   const uint32_t musts = cost_random_below(b, 5) < 2 || !rate ? 1 + cost_random_below(b, 3) : 0;
   const uint32_t keeps = cost_random_below(b, 5) == 0 ? 1 : 0;
   if (!count) return;
   for (uint32_t i = 0; i < count; i++) {
     if (cost_random_below(b, 100) >= rate) continue;
     (void)snt_graph_contract(g, SNT_NEVER_FUSE, (const snt_value[]){flows[i].from, flows[i].to}, 2);
-    p->nevers++;
     flows[i].from = 0;
   }
   for (uint32_t i = 0; i < musts; i++) {
-    const flow *f = &flows[cost_random_below(b, count)];
+    const cost_flow *f = &flows[cost_random_below(b, count)];
     if (!f->from) continue;
     (void)snt_graph_contract(g, SNT_MUST_FUSE, (const snt_value[]){f->from, f->to}, 2);
-    p->musts++;
   }
   for (uint32_t i = 0; i < keeps; i++) {
-    const flow *f = &flows[cost_random_below(b, count)];
+    const cost_flow *f = &flows[cost_random_below(b, count)];
     if (!f->from) continue;
     (void)snt_graph_contract(g, SNT_KEEP, &f->from, 1);
-    p->keeps++;
   }
 }
 
@@ -114,23 +108,14 @@ static void drop(partition *p) {
   snt_program_destroy(p->program);
 }
 
-/* attempt 0: as the compiler chooses; 1: unfused; then random. A refused or known one is left out. */
-static snt_result try_partition(cost_bench *b, uint32_t attempt) {
-  const snt_compile_info info = {.head = SNT_HEAD(compile_info), .flags = attempt == 1 ? SNT_COMPILE_UNFUSED : 0};
-  partition p = {0};
-  snt_graph *g = NULL;
-  snt_result r = parse(b, b->base, b->base_length, &g);
-  if (r != SNT_OK) return r;
-  if (attempt > 1) add_contracts(b, g, &p);
-  const bool compiled = snt_compile(g, b->profile, &info, &p.program, &b->diag) == SNT_OK;
-  snt_graph_destroy(g);
-  if (!compiled) return attempt ? SNT_OK : b->diag.result;
-  p.key = key_of(p.program);
+/* The program becomes a partition, or goes if it is one already. */
+snt_result cost_add_partition(cost_bench *b, snt_program *program) {
+  partition p = {.program = program, .key = key_of(program)};
   if (known(b, p.key)) {
     drop(&p);
     return SNT_OK;
   }
-  r = snt_exec_create(b->device, p.program, NULL, &p.exec, &b->diag);
+  snt_result r = snt_exec_create(b->device, p.program, NULL, &p.exec, &b->diag);
   if (r == SNT_OK) r = snt_exec_prepare(p.exec, &b->diag);
   if (r != SNT_OK) {
     drop(&p);
@@ -142,8 +127,23 @@ static snt_result try_partition(cost_bench *b, uint32_t attempt) {
   return SNT_OK;
 }
 
+snt_result cost_parse_base(cost_bench *b, snt_graph **out) { return parse(b, b->base, b->base_length, out); }
+
+/* attempt 0: as the compiler chooses; 1: unfused; then random. A refused or known one is left out. */
+static snt_result try_partition(cost_bench *b, uint32_t attempt) {
+  const snt_compile_info info = {.head = SNT_HEAD(compile_info), .flags = attempt == 1 ? SNT_COMPILE_UNFUSED : 0};
+  snt_program *program = NULL;
+  snt_graph *g = NULL;
+  SNT_TRY(cost_parse_base(b, &g));
+  if (attempt > 1) add_contracts(b, g);
+  const bool compiled = snt_compile(g, b->profile, &info, &program, &b->diag) == SNT_OK;
+  snt_graph_destroy(g);
+  if (!compiled) return attempt ? SNT_OK : b->diag.result;
+  return cost_add_partition(b, program);
+}
+
 snt_result cost_make_partitions(cost_bench *b, const char *text, size_t length) {
-  SNT_TRY(find_base(b, text, length));
+  SNT_TRY(cost_find_base(b, text, length));
   for (uint32_t i = 0; i < ATTEMPTS && b->count < b->wanted; i++) SNT_TRY(try_partition(b, i));
   return b->count < b->wanted ? SNT_INCOMPLETE : SNT_OK;
 }

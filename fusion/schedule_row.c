@@ -5,7 +5,7 @@
 #include "fusion/schedule_common.h"
 #include "fusion/schedules.h"
 
-enum { PRIVATE_ROW_BYTES = 16384, MAX_SWEEPS = 16 };
+enum { PRIVATE_ROW_BYTES = 16384, MAX_SWEEPS = 16, MAX_DEAR = 12 };
 
 typedef struct row_job {
   fusion_context *c;
@@ -20,6 +20,7 @@ typedef struct row_job {
   uint8_t *seen;                       /* [sweeps + 1][nodes]: needed in that sweep */
   uint32_t staged_count, staged[MAX_SWEEPS], staged_in[MAX_SWEEPS];
   ir_expr group_var, groups;
+  uint32_t dear[MAX_DEAR], dear_count; /* rows of their own, of transcendental functions */
   uint32_t lanes, items;
   bool follows; /* a row is contiguous, and the next one begins where it ends */
   ir_expr item;
@@ -291,9 +292,41 @@ static bool has_full_outputs(const row_job *j) {
   return false;
 }
 
+static bool is_dear(const row_job *j, uint32_t node) { return (ir_ops[ir_at(j->c->graph, node)->op].flags & IR_EXPENSIVE) != 0; }
+
+static bool has_own_row(const row_job *j, uint32_t node) {
+  for (uint32_t i = 0; i < j->dear_count; i++)
+    if (j->dear[i] == node) return true;
+  return already_staged(j, node);
+}
+
+/* Of several transcendental functions that a sweep computes, each but the last has a loop and a row of its own: in one loop they wait for
+   each other (measured on PoCL: exp and two sigmoids 1.6 times as long, nine functions 2.3 times; see schedule_loop_dear.c). */
+static void compute_dear_rows(row_job *j, uint32_t sweep_number) {
+  emit *e = j->e;
+  const uint8_t *needed = j->seen + (size_t)sweep_number * e->g->nodes.count;
+  uint32_t last = 0;
+  int64_t literal;
+  if (!schedule_is_explicit(j->c) || !expr_is_const(e->x, j->columns, &literal) || literal * 4 > PRIVATE_ROW_BYTES) return;
+  for (uint32_t i = 0; i < j->group->count; i++)
+    if (needed[j->group->nodes[i]] && is_dear(j, j->group->nodes[i])) last = j->group->nodes[i];
+  for (uint32_t i = 0; i < j->group->count && j->dear_count < MAX_DEAR; i++) {
+    const uint32_t node = j->group->nodes[i];
+    if (node == last || !needed[node] || !is_dear(j, node) || !is_full(j, node) || has_own_row(j, node)) continue;
+    stage_info info = {.node = node, .storage = STAGE_PRIVATE, .ring_axis = -1};
+    for (uint32_t d = 0; d < j->full.rank; d++) {
+      info.origin[d] = j->at[d];
+      info.extent[d] = j->reduced[d] ? j->full.dims[d] : 1;
+    }
+    j->dear[j->dear_count++] = node;
+    emit_stage(e, &info, j->lanes, UINT32_MAX);
+  }
+}
+
 static void reduce_row(row_job *j, const sweep *how) {
   for (uint32_t s = 0; s < j->sweeps; s++) {
     const map_access at = reduce_result_at(j, j->reduce[s]);
+    if (j->items <= 1 && !j->across) compute_dear_rows(j, s);
     open_stages(j, s);
     emit_remember(j->e, j->reduce[s], &at, emit_reduce(j->e, j->reduce[s], &at, how));
     fill_stages(j, s);
@@ -301,34 +334,10 @@ static void reduce_row(row_job *j, const sweep *how) {
   }
 }
 
-static bool is_dear(const row_job *j, uint32_t node) { return (ir_ops[ir_at(j->c->graph, node)->op].flags & IR_EXPENSIVE) != 0; }
-
-/* Of several transcendental functions that the storing sweep computes, each but the last has a loop and a row of its own: in one loop they wait for
-   each other (measured on PoCL: exp and two sigmoids 1.6 times as long; see schedule_loop_dear.c). */
-static void compute_dear_rows(row_job *j) {
-  emit *e = j->e;
-  const uint8_t *stored = j->seen + (size_t)j->sweeps * e->g->nodes.count;
-  uint32_t last = 0;
-  int64_t literal;
-  if (!schedule_is_explicit(j->c) || !expr_is_const(e->x, j->columns, &literal) || literal * 4 > PRIVATE_ROW_BYTES) return;
-  for (uint32_t i = 0; i < j->group->count; i++)
-    if (stored[j->group->nodes[i]] && is_dear(j, j->group->nodes[i])) last = j->group->nodes[i];
-  for (uint32_t i = 0; i < j->group->count; i++) {
-    const uint32_t node = j->group->nodes[i];
-    if (node == last || !stored[node] || !is_dear(j, node) || !is_full(j, node) || already_staged(j, node)) continue;
-    stage_info info = {.node = node, .storage = STAGE_PRIVATE, .ring_axis = -1};
-    for (uint32_t d = 0; d < j->full.rank; d++) {
-      info.origin[d] = j->at[d];
-      info.extent[d] = j->reduced[d] ? j->full.dims[d] : 1;
-    }
-    emit_stage(e, &info, j->lanes, UINT32_MAX);
-  }
-}
-
 /* Vectors along the row; one item does the row. */
 static void emit_row(row_job *j) {
   reduce_row(j, &(sweep){.lanes = j->lanes, .accumulators = 4});
-  if (has_full_outputs(j)) compute_dear_rows(j);
+  if (has_full_outputs(j)) compute_dear_rows(j, j->sweeps);
   if (has_full_outputs(j)) schedule_vector_loop(j->e, 0, j->columns, j->lanes, 4, store_column, j);
   store_row_outputs(j);
 }

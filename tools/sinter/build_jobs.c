@@ -96,6 +96,7 @@ static void write_command(const tool_session *s, uint32_t flags, const char *sha
   add_option(c, "--profile", o->profile);
   add_option(c, "--mask", o->mask);
   add_option(c, "--numerics", o->numerics);
+  add_option(c, "--tune", o->tune);
   add_pairs(c, "--dim", o->dims, o->dim_count);
   add_pairs(c, "--image", o->images, o->image_count);
   for (uint32_t i = 0; i < o->fuse_count; i++) add_option(c, "--fuse", o->fuse[i]);

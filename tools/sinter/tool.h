@@ -12,7 +12,7 @@ typedef struct tool_pair {
   const char *name, *value;
 } tool_pair;
 typedef struct tool_options {
-  const char *model, *device, *profile, *mask, *numerics, *target, *out, *passes, *trace, *header, *rtol, *atol, *share;
+  const char *model, *device, *profile, *mask, *numerics, *target, *out, *passes, *trace, *header, *rtol, *atol, *share, *tune;
   tool_pair inputs[TOOL_MAX_PORTS], outputs[TOOL_MAX_PORTS], dims[TOOL_MAX_DIMS], images[TOOL_MAX_PORTS];
   const char *fuse[TOOL_MAX_FUSE]; /* "must:a,b", as given */
   uint32_t fuse_count;
@@ -43,6 +43,7 @@ typedef struct tool_session {
 snt_result tool_open(tool_session *, const tool_options *, bool with_device); /* context, cache, added backends, device or profile */
 snt_result tool_load(tool_session *);                         /* the model, or a saved program: then `program` is set and `graph` is null */
 snt_result tool_steer(tool_session *);                        /* of tool_load: the contracts of --fuse, into the graph */
+snt_result tool_tune(tool_session *);                         /* after tool_load: --tune, contracts that proved faster on the device */
 snt_result tool_write_page(tool_session *, const char *path); /* explain --html */
 snt_result tool_need_graph(tool_session *);                   /* an error for a saved program */
 bool tool_is_onnx(const char *path);

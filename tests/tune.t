@@ -1,0 +1,77 @@
+#!/usr/bin/perl
+# --tune: choices tried on the device, kept in a folder. A tuned model gives the answers of an untuned one; the second time nothing is measured; a damaged
+# entry is a miss with a message, and other options are another entry. On the interpreter, which is everywhere, and on PoCL where it is. Output: TAP.
+use strict;
+use warnings;
+use Test::More;
+use File::Find;
+use File::Temp qw(tempdir);
+use FindBin;
+chdir "$FindBin::Bin/.." or die $!;
+print "TAP version 13\n";
+my $sinter = ($ENV{SNT_BUILD} // 'build/release') . '/sinter';
+plan skip_all => "$sinter is not built" unless -x $sinter;
+my $dir = tempdir(CLEANUP => 1);
+my $model = "$dir/m.snt";
+open my $out, '>', $model or die $!;
+print $out <<'GRAPH';
+graph @m(%x: f32[24,40], %w: f32[40,16]) {
+  %a = tanh %x
+  %b = exp %a
+  %h = matmul %b, %w
+  %r = relu %h
+  %s = reduce.sum %a, axes=[1], keep
+  %t = broadcast %s, shape=[24,40]
+  %u = div %b, %t
+  return r=%r, u=%u
+}
+GRAPH
+close $out;
+
+sub numbers {    # the f32 values of a .npy file
+  my ($path) = @_;
+  open my $in, '<:raw', $path or return;
+  my $bytes = do { local $/; <$in> };
+  return unpack 'f<*', substr $bytes, 10 + unpack 'v', substr $bytes, 8, 2;
+}
+sub run_model {
+  my ($device, @more) = @_;
+  my $said = `$sinter run $model --device $device --check --output r=$dir/r.npy --output u=$dir/u.npy @more 2>&1`;
+  return ($?, $said, [numbers("$dir/r.npy")], [numbers("$dir/u.npy")]);
+}
+sub close_to {
+  my ($got, $want) = @_;
+  return 0 if @$got != @$want || !@$want;
+  for (0 .. $#$want) { return 0 if !(abs($got->[$_] - $want->[$_]) <= 1e-5 * (1 + abs $want->[$_])) }
+  return 1;
+}
+sub entries { my ($folder) = @_; my @found; find(sub { push @found, $File::Find::name if -f && !/lock/ }, $folder); return @found }
+
+for my $device ('interp', 'opencl:pocl') {
+  SKIP: {
+    my ($code, $said, @plain) = run_model($device);
+    skip("$device: $said", 1) if $code && $said =~ /no (OpenCL|Vulkan)? ?device|cannot open|no device/;
+    is($code, 0, "$device: runs untuned") or diag($said);
+    (my $folder = "$dir/$device") =~ s/://;
+    ($code, $said, my @tuned) = run_model($device, "--tune $folder");
+    is($code, 0, "$device: runs tuned, within bounds of the reference") or diag($said);
+    like($said, qr/--tune: [1-9]\d* candidates, \d+ kept: [\d.]+ ms to [\d.]+ ms, A\/A/, "$device: says what was tried") or diag($said);
+    ok(close_to($tuned[$_], $plain[$_]), "$device: output $_ is that of the untuned model") for 0, 1;
+    my @entries = entries($folder);
+    is(scalar @entries, 1, "$device: one entry");
+    my $entry = do { open my $in, '<:raw', $entries[0] or die $!; local $/; <$in> };
+    like($entry, qr/# \d{4}-\d\d-\d\d.*\n# \d+ candidates in turns/, "$device: the entry says how it was measured");
+    ($code, $said, @tuned) = run_model($device, "--tune $folder");
+    ok($code == 0 && $said !~ /candidates/, "$device: the second time nothing is measured") or diag($said);
+    ok(close_to($tuned[$_], $plain[$_]), "$device: and output $_ is the same") for 0, 1;
+    substr($entry, -2, 1) ^= "\x01";
+    open my $bad, '>:raw', $entries[0] or die $!;
+    print $bad $entry;
+    close $bad;
+    ($code, $said, @tuned) = run_model($device, "--tune $folder");
+    ok($code == 0 && $said =~ /is damaged, so it is measured again/ && $said =~ /candidates/, "$device: a damaged entry is a miss, and said") or diag($said);
+    run_model($device, "--tune $folder", '--numerics strict');
+    is(scalar(entries($folder)), 2, "$device: other numerics are another entry");
+  }
+}
+done_testing;
