@@ -3,6 +3,7 @@
 option(SINTER_BUILD_TOOLS "Build the sinter command, the benchmarks and the examples" ${PROJECT_IS_TOP_LEVEL})
 option(SINTER_BUILD_TESTS "Build the unit tests" ${PROJECT_IS_TOP_LEVEL})
 option(SINTER_WERROR "Treat warnings as errors" ${PROJECT_IS_TOP_LEVEL})
+option(SINTER_FUZZERS "Build tests/fuzz for libFuzzer: clang, with SINTER_SANITIZE=fuzzer-no-link,address" OFF)
 set(SINTER_SANITIZE "" CACHE STRING "Sanitizers to build with, e.g. address,undefined")
 
 if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
