@@ -27,6 +27,9 @@ static void put_cell(ir_text *t, const page_cell *c) {
 }
 
 static void put_same(ir_text *t, const conform_page *p, uint32_t path, const char *what) {
+  uint32_t ran = 0;
+  for (uint32_t i = 0; i < p->run_count; i++) ran += p->runs[i].ran[path];
+  if (!ran) return;
   ir_text_format(t, "| *%s* |", what);
   for (uint32_t i = 0; i < p->run_count; i++) ir_text_format(t, " %u of %u |", p->runs[i].passed[path], p->runs[i].ran[path]);
   ir_text_add(t, "\n");
