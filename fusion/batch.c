@@ -70,7 +70,7 @@ static bool fits_items(const kir_kernel *k, const kir_kernel *into) {
 }
 
 static bool is_written(const kir_kernel *k) {
-  for (uint32_t i = 1; i < k->insts.count; i++)
+  for (uint32_t i = 1; k->owns.count && i < k->insts.count; i++)
     if (kir_at(k, i)->op == KIR_inline) return true;
   return false;
 }

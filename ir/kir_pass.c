@@ -139,6 +139,9 @@ static snt_result run_one(pass_run *run, const kir_pass *pass, const kir_caps *c
   return SNT_OK;
 }
 
+/* Most kernels have nothing of the user's own: no copy is made to find that out. */
+static bool has_work(const kir_pass *pass, const kir_kernel *k) { return pass->run != kir_pass_own || k->owns.count || k->failed; }
+
 snt_result kir_run_passes(const kir_kernel *in, kir_kernel *out, const kir_caps *caps, const char *only, const kir_pass_hooks *hooks,
                           snt_diag *diag) {
   if (in->failed)
@@ -149,7 +152,7 @@ snt_result kir_run_passes(const kir_kernel *in, kir_kernel *out, const kir_caps 
   ir_arena_init(&run.arenas[1], &in->arena->host);
   snt_result r = SNT_OK;
   for (uint32_t i = 0; i < kir_pipeline_count && r == SNT_OK; i++)
-    if (!only || named_in(only, kir_pipeline[i].name)) r = run_one(&run, &kir_pipeline[i], caps, hooks, diag);
+    if ((!only || named_in(only, kir_pipeline[i].name)) && has_work(&kir_pipeline[i], run.current)) r = run_one(&run, &kir_pipeline[i], caps, hooks, diag);
   if (r == SNT_OK) r = copy_kernel(run.current, out, diag);
   ir_arena_free(&run.arenas[0]);
   ir_arena_free(&run.arenas[1]);

@@ -26,7 +26,7 @@ my %may = (
   'tools/host'     => ['api', 'ir'], # ir: checksums
   'tools/sinter'   => ['api', 'ir', 'fusion', 'cost_targets', 'codegen_common', 'tools/host'],
   'conformance'    => ['api', 'ir', 'tools/host', 'tests'],
-  'bench'          => ['api', 'tools/host'],
+  'bench'          => ['api', 'tools/host', 'tests'],
   'examples'       => ['api', 'tools/host'],
 );
 my %file_may = (
