@@ -42,7 +42,7 @@ typedef struct ir_arena_mark {
 void ir_arena_init(ir_arena *, const snt_host_alloc *host);
 /* Zeroed memory, or null after setting `failed`. Size 0 gives a valid pointer. */
 void *ir_arena_take(ir_arena *, size_t size, size_t align);
-void *ir_arena_take_bare(ir_arena *, size_t size, size_t align);  /* for what is written at once: not zeroed */
+void *ir_arena_take_bare(ir_arena *, size_t size, size_t align); /* for what is written at once: not zeroed */
 /* In a block of its own, which can be given back before the others; rewinding to a mark passes it by. Not zeroed. */
 void *ir_arena_take_own(ir_arena *, size_t size);
 void ir_arena_give(ir_arena *, const void *own);

@@ -152,7 +152,8 @@ snt_result kir_run_passes(const kir_kernel *in, kir_kernel *out, const kir_caps 
   ir_arena_init(&run.arenas[1], &in->arena->host);
   snt_result r = SNT_OK;
   for (uint32_t i = 0; i < kir_pipeline_count && r == SNT_OK; i++)
-    if ((!only || named_in(only, kir_pipeline[i].name)) && has_work(&kir_pipeline[i], run.current)) r = run_one(&run, &kir_pipeline[i], caps, hooks, diag);
+    if ((!only || named_in(only, kir_pipeline[i].name)) && has_work(&kir_pipeline[i], run.current))
+      r = run_one(&run, &kir_pipeline[i], caps, hooks, diag);
   if (r == SNT_OK) r = copy_kernel(run.current, out, diag);
   ir_arena_free(&run.arenas[0]);
   ir_arena_free(&run.arenas[1]);

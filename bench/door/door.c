@@ -32,18 +32,18 @@ static void SNT_CALL release(void *user, void *at, size_t size, size_t align) {
 static PFN_vkGetInstanceProcAddr real;
 static PFN_vkGetDeviceProcAddr real_device;
 static uint64_t commands;
-#define NOTHING(name, ...) static void VKAPI_PTR name(__VA_ARGS__)
-NOTHING(no_pipeline, VkCommandBuffer c, VkPipelineBindPoint p, VkPipeline h) { (void)c, (void)p, (void)h, commands++; }
-NOTHING(no_sets, VkCommandBuffer c, VkPipelineBindPoint p, VkPipelineLayout l, uint32_t f, uint32_t n, const VkDescriptorSet *s, uint32_t d,
-        const uint32_t *o) {
+static void VKAPI_PTR no_pipeline(VkCommandBuffer c, VkPipelineBindPoint p, VkPipeline h) { (void)c, (void)p, (void)h, commands++; }
+static void VKAPI_PTR no_sets(VkCommandBuffer c, VkPipelineBindPoint p, VkPipelineLayout l, uint32_t f, uint32_t n,
+                              const VkDescriptorSet *s, uint32_t d, const uint32_t *o) {
   (void)c, (void)p, (void)l, (void)f, (void)n, (void)s, (void)d, (void)o, commands++;
 }
-NOTHING(no_push, VkCommandBuffer c, VkPipelineLayout l, VkShaderStageFlags s, uint32_t o, uint32_t n, const void *v) {
+static void VKAPI_PTR no_push(VkCommandBuffer c, VkPipelineLayout l, VkShaderStageFlags s, uint32_t o, uint32_t n, const void *v) {
   (void)c, (void)l, (void)s, (void)o, (void)n, (void)v, commands++;
 }
-NOTHING(no_dispatch, VkCommandBuffer c, uint32_t x, uint32_t y, uint32_t z) { (void)c, (void)x, (void)y, (void)z, commands++; }
-NOTHING(no_barrier, VkCommandBuffer c, VkPipelineStageFlags f, VkPipelineStageFlags t, VkDependencyFlags d, uint32_t m,
-        const VkMemoryBarrier *mb, uint32_t b, const VkBufferMemoryBarrier *bb, uint32_t i, const VkImageMemoryBarrier *ib) {
+static void VKAPI_PTR no_dispatch(VkCommandBuffer c, uint32_t x, uint32_t y, uint32_t z) { (void)c, (void)x, (void)y, (void)z, commands++; }
+static void VKAPI_PTR no_barrier(VkCommandBuffer c, VkPipelineStageFlags f, VkPipelineStageFlags t, VkDependencyFlags d, uint32_t m,
+                                 const VkMemoryBarrier *mb, uint32_t b, const VkBufferMemoryBarrier *bb, uint32_t i,
+                                 const VkImageMemoryBarrier *ib) {
   (void)c, (void)f, (void)t, (void)d, (void)m, (void)mb, (void)b, (void)bb, (void)i, (void)ib, commands++;
 }
 
