@@ -97,7 +97,7 @@ static void test_split(snt_device *device, snt_profile *profile, snt_graph *g, f
   tap_is_int(spilling(first.exec), 0, "nothing spills");
   tap_is_int(snt_graph_learn(g, first.exec, 64, &splits, NULL), SNT_OK, "learnt");
   tap_is_int(splits, 0, "what does not spill is not split");
-  driver->longest = longest_code(first.program) * 2 / 3;
+  driver->longest = longest_code(first.program) * 9 / 10;
   tap_is_int(spilling(first.exec), 1, "the driver says that it spills");
   last = first;
   for (; spilling(last.exec) && rounds < 8; rounds++) {
@@ -122,7 +122,7 @@ static void test_split(snt_device *device, snt_profile *profile, snt_graph *g, f
 }
 
 int main(void) {
-  fake_driver driver = {.longest = SIZE_MAX, .says = 4096};
+  fake_driver driver = {.longest = SIZE_MAX, .says = 1 << 20};
   const snt_context_info info = {.head = SNT_HEAD(context_info), .abi_version = SNT_ABI_VERSION};
   const snt_backend backend = {.head = SNT_HEAD(backend),
                                .user = &driver,
