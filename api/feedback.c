@@ -62,32 +62,28 @@ static uint32_t find_cut(const ir_graph *g, const plan_step *s) {
   return best;
 }
 
-/* A program has the live nodes of its graph: from their numbers, which origins are, to those of the graph. Zeroed; null: out of memory. */
-static uint32_t *find_given(const snt_graph *g, const snt_program *p, ir_arena *temp) {
+/* As many live nodes: what can be told of a graph and a program without their texts. */
+static bool is_of(const snt_program *p, const snt_graph *g, ir_arena *temp, bool *same) {
   expr_pool *pool = IR_NEW(temp, expr_pool);
   ir_graph *live = IR_NEW(temp, ir_graph);
-  uint32_t *map = IR_NEW_ARRAY(temp, uint32_t, g->graph.nodes.count + 1), *given = IR_NEW_ARRAY(temp, uint32_t, p->graph.nodes.count + 1);
-  if (!pool || !live || !map || !given || !expr_pool_copy(pool, temp, &g->pool)) return NULL;
+  uint32_t *map = IR_NEW_ARRAY(temp, uint32_t, g->graph.nodes.count + 1);
+  if (!pool || !live || !map || !expr_pool_copy(pool, temp, &g->pool)) return false;
   ir_graph_init(live, temp, pool);
-  if (ir_graph_copy_live(&g->graph, live, map) != SNT_OK || live->nodes.count != p->graph.nodes.count) return NULL;
-  for (uint32_t n = 1; n < g->graph.nodes.count; n++)
-    if (map[n]) given[map[n]] = n;
-  return given;
+  if (ir_graph_copy_live(&g->graph, live, map) != SNT_OK) return false;
+  *same = live->nodes.count == p->graph.nodes.count;
+  return true;
 }
 
-/* Every pair across the cut that touches; both as the user knows them. */
-static snt_result split_step(snt_graph *to, const uint32_t *given, uint32_t given_count, const ir_graph *g, const plan_step *s,
-                             bool *split) {
+/* Every pair across the cut that touches; both as the user knows them, which is what origins are. */
+static snt_result split_step(snt_graph *to, const ir_graph *g, const plan_step *s, bool *split) {
   const uint32_t cut = find_cut(g, s);
   *split = false;
   for (uint32_t i = cut; cut && i < s->node_count; i++)
     for (uint32_t a = 0; a < ir_at(g, s->nodes[i])->arity; a++) {
       const uint32_t from = fusion_through_views(g, ir_arg(g, s->nodes[i], a)), at = place_of(s, from);
       if (at >= cut) continue;
-      const uint32_t origins[2] = {ir_at(g, from)->origin, ir_at(g, s->nodes[i])->origin};
-      if (origins[0] == origins[1] || origins[0] >= given_count || origins[1] >= given_count) continue;
-      const snt_value pair[2] = {given[origins[0]], given[origins[1]]};
-      if (!pair[0] || !pair[1]) continue;
+      const snt_value pair[2] = {ir_at(g, from)->origin, ir_at(g, s->nodes[i])->origin};
+      if (!pair[0] || !pair[1] || pair[0] == pair[1]) continue;
       SNT_TRY(snt_graph_contract(to, SNT_NEVER_FUSE, pair, 2));
       *split = true;
     }
@@ -102,14 +98,15 @@ snt_result snt_graph_learn(snt_graph *g, const snt_exec *built, uint32_t bytes, 
   ir_arena temp;
   if (!p->fusion.graph) return ir_fail(diag, SNT_E_UNSUPPORTED, "learn", 0, "a saved program does not know its graph");
   ir_arena_init(&temp, &g->context->alloc);
-  const uint32_t *given = find_given(g, p, &temp);
-  snt_result r = given ? SNT_OK : ir_fail(diag, SNT_E_ARG, "learn", 0, "the program is not of this graph");
+  bool same = false;
+  snt_result r = is_of(p, g, &temp, &same) ? SNT_OK : ir_fail(diag, SNT_E_HOST_MEM, "learn", 0, "out of host memory");
+  if (r == SNT_OK && !same) r = ir_fail(diag, SNT_E_ARG, "learn", 0, "the program is not of this graph");
   for (uint32_t i = 0; r == SNT_OK && i < p->plan.steps.count && built->job_of; i++) {
     const plan_step *s = &p->plan.steps.at[i];
     snt_report said;
     bool split;
     if (snt_exec_report(built, built->job_of[s->kernel], &said) != SNT_OK || said.spilled == UINT32_MAX || said.spilled <= bytes) continue;
-    r = split_step(g, given, p->graph.nodes.count, p->fusion.graph, s, &split);
+    r = split_step(g, p->fusion.graph, s, &split);
     splits += split;
   }
   ir_arena_free(&temp);

@@ -44,10 +44,11 @@ static void SNT_CALL fake_report(void *device, void *pipeline, uint32_t *private
   *registers = 32;
 }
 
+/* A node that is dead comes before all others; %a is read until %e, behind which the chain is thinnest. */
 static const char model[] =
     "graph @chain(%x: f32[4096], %y: f32[4096]) {\n"
-    "  %unused = sqrt %y\n  %a = exp %x\n  %b = mul %a, %y\n  %c = tanh %b\n  %d = sub %c, %x\n  %e = sin %d\n  %f = add %e, %y\n"
-    "  %g = erf %f\n  %h = mul %g, %x\n  %i = log1p %h\n  %j = add %i, %a\n  return z=%j\n}\n";
+    "  %unused = sqrt %y\n  %a = mul %x, %y\n  %b = add %a, %y\n  %c = max %b, %x\n  %d = sub %c, %y\n  %e = mul %d, %a\n"
+    "  %f = add %e, %y\n  %g = min %f, %x\n  %h = mul %g, %y\n  %i = sub %h, %x\n  %j = max %i, %y\n  return z=%j\n}\n";
 
 typedef struct built {
   snt_program *program;
@@ -97,7 +98,7 @@ static void test_split(snt_device *device, snt_profile *profile, snt_graph *g, f
   tap_is_int(spilling(first.exec), 0, "nothing spills");
   tap_is_int(snt_graph_learn(g, first.exec, 64, &splits, NULL), SNT_OK, "learnt");
   tap_is_int(splits, 0, "what does not spill is not split");
-  driver->longest = longest_code(first.program) * 9 / 10;
+  driver->longest = longest_code(first.program) * 2 / 3;
   tap_is_int(spilling(first.exec), 1, "the driver says that it spills");
   last = first;
   for (; spilling(last.exec) && rounds < 8; rounds++) {
@@ -114,6 +115,7 @@ static void test_split(snt_device *device, snt_profile *profile, snt_graph *g, f
   char *text = malloc(length + 1);
   tap_ok(text && snt_program_explain(last.program, SNT_EXPLAIN_TEXT, text, &length) == SNT_OK && strstr(text, "never_fuse"),
          "and a decision says why");
+  tap_ok(text && strstr(text, "e -> f: never_fuse"), "where the chain is thinnest");
   free(text);
   driver->says = UINT32_MAX, driver->longest = 0;
   tap_is_int(snt_graph_learn(g, last.exec, 64, &splits, NULL), SNT_OK, "a driver that says nothing");
