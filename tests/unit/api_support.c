@@ -1,5 +1,6 @@
 /* See api_support.h. */
 #include "tests/unit/api_support.h"
+#include "tests/tap.h"
 #include "ir/eval.h"
 #include <math.h>
 #include <stdlib.h>
@@ -113,6 +114,21 @@ const api_model *api_model_named(const char *name) {
   uint32_t i = 0;
   while (strcmp(api_models[i].name, name)) i++;
   return &api_models[i];
+}
+
+snt_program *api_compile_text(snt_context *c, snt_device *d, const char *text) {
+  snt_diag diag = {.head = SNT_HEAD(diag)};
+  snt_graph *g = NULL;
+  snt_profile *profile = NULL;
+  snt_program *p = NULL;
+  snt_result r = snt_graph_create(c, &g);
+  if (r == SNT_OK) r = snt_graph_parse(g, text, strlen(text), NULL, &diag);
+  if (r == SNT_OK) r = snt_device_profile(d, &profile);
+  if (r == SNT_OK) r = snt_compile(g, profile, NULL, &p, &diag);
+  tap_is_int(r, SNT_OK, "compile %s", r == SNT_OK ? "" : diag.text);
+  snt_profile_destroy(profile);
+  snt_graph_destroy(g);
+  return p;
 }
 
 /* ---- tensors ---- */

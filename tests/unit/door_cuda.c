@@ -37,20 +37,6 @@ static void check_attach(snt_context *c) {
   tap_is_int(snt_cuda_attach(c, &info, &d, &diag), SNT_E_STRUCT, "another struct: %s", diag.text);
 }
 
-static snt_program *compile(snt_context *c, snt_device *d) {
-  snt_graph *g = NULL;
-  snt_profile *profile = NULL;
-  snt_program *p = NULL;
-  snt_result r = snt_graph_create(c, &g);
-  if (r == SNT_OK) r = snt_graph_parse(g, text, sizeof text - 1, NULL, &diag);
-  if (r == SNT_OK) r = snt_device_profile(d, &profile);
-  if (r == SNT_OK) r = snt_compile(g, profile, NULL, &p, &diag);
-  tap_is_int(r, SNT_OK, "compile %s", r == SNT_OK ? "" : diag.text);
-  snt_profile_destroy(profile);
-  snt_graph_destroy(g);
-  return p;
-}
-
 typedef struct fixture {
   api_memory *memory;
   snt_device *device;
@@ -112,7 +98,7 @@ static void check_device(snt_context *c, fixture *f) {
   }
   tap_is_int(snt_cuda_buffer(f->device, (uintptr_t)f->at[0] + 4, 64, &b, &diag), SNT_E_ARG, "unaligned: %s", diag.text);
   tap_is_int(snt_cuda_buffer(f->device, 0, 64, &b, &diag), SNT_E_ARG, "no memory: %s", diag.text);
-  f->program = compile(c, f->device);
+  f->program = api_compile_text(c, f->device, text);
   tap_is_int(snt_exec_create(f->device, f->program, &info, &x, &diag), SNT_OK, "exec");
   check_runs(f, x);
   tap_is_int(snt_exec_create(f->device, f->program, NULL, &unbounded, &diag), SNT_OK, "an exec without max_symbols");

@@ -1,5 +1,6 @@
 /* The OpenCL door's refusals: what would block, build or take memory is an error, and nothing is enqueued. On PoCL, where it is. */
 #include "tests/tap.h"
+#include "tests/unit/api_support.h"
 #include <time.h>
 #include <CL/cl.h>
 #include <dlfcn.h>
@@ -81,20 +82,6 @@ static void check_adoption(snt_device *d, cl_context context) {
   cl.clReleaseContext(other);
 }
 
-static snt_program *compile(snt_context *c, snt_device *d) {
-  snt_graph *g = NULL;
-  snt_profile *profile = NULL;
-  snt_program *p = NULL;
-  snt_result r = snt_graph_create(c, &g);
-  if (r == SNT_OK) r = snt_graph_parse(g, text, sizeof text - 1, NULL, &diag);
-  if (r == SNT_OK) r = snt_device_profile(d, &profile);
-  if (r == SNT_OK) r = snt_compile(g, profile, NULL, &p, &diag);
-  tap_is_int(r, SNT_OK, "compile %s", r == SNT_OK ? "" : diag.text);
-  snt_profile_destroy(profile);
-  snt_graph_destroy(g);
-  return p;
-}
-
 /* x (n x 16 ones), the state and the result in memory of the host. */
 static void check_runs(snt_exec *x, snt_stream *s, snt_buffer *const buffers[3], const cl_mem mems[3], cl_command_queue queue) {
   float ones[8 * 16], zeros[16] = {0}, sums[16];
@@ -130,7 +117,7 @@ static void check_exec(snt_context *c, snt_device *d, cl_context context) {
   snt_buffer *buffers[3] = {NULL, NULL, NULL};
   snt_stream *s = NULL;
   snt_exec *x = NULL, *unbounded = NULL;
-  snt_program *p = compile(c, d);
+  snt_program *p = api_compile_text(c, d, text);
   const int64_t most = 8;
   const snt_exec_info info = {.head = SNT_HEAD(exec_info), .max_symbols = &most, .symbol_count = 1};
   tap_is_int(snt_cl_stream(d, queue, &s, &diag), SNT_OK, "the host's queue");

@@ -1,12 +1,11 @@
 /* cuda-text: a backend whose device is this machine's C++ compiler. CUDA C comes in; it is compiled behind cuda_shim.hpp into a shared
-   object in a directory of its own, which goes when the device is closed; dispatches call into it. It proves generated CUDA where there is no GPU. */
+   object, which is loaded and unlinked; dispatches call into it. It proves generated CUDA where there is no GPU. */
 #include "tools/host/host.h"
 #include "tools/host/host_texts.h"
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <spawn.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,10 +14,6 @@
 
 extern char **environ;
 typedef int (*launch_fn)(const unsigned *grid, const unsigned *items, void *const *bindings, const void *words);
-typedef struct text_device {
-  char dir[256];
-  atomic_uint serial;
-} text_device;
 typedef struct text_pipeline {
   void *library;
   launch_fn launch;
@@ -132,18 +127,26 @@ static void SNT_CALL text_pipeline_destroy(void *device, void *handle) {
   free(pipeline);
 }
 
-static snt_result build(text_device *device, const snt_backend_code *code, text_pipeline *pipeline, snt_diag *diag) {
-  char compiler[TEXT_PATH], source[TEXT_PATH], object[TEXT_PATH], log[TEXT_PATH];
-  unsigned number = atomic_fetch_add(&device->serial, 1);
+static bool make_folder(char folder[TEXT_PATH]) {
+  const char *base = getenv("TMPDIR");
+  int length = snprintf(folder, TEXT_PATH, "%s/sinter-XXXXXX", base && *base ? base : "/tmp");
+  return length < TEXT_PATH && mkdtemp(folder);
+}
+
+/* A folder a kernel, gone once it is loaded: a process that is killed later leaves nothing behind. */
+static snt_result build(const snt_backend_code *code, text_pipeline *pipeline, snt_diag *diag) {
+  char compiler[TEXT_PATH], folder[TEXT_PATH], source[TEXT_PATH + 16], object[TEXT_PATH + 16], log[TEXT_PATH + 16];
   if (!find_compiler(compiler)) return host_fail(diag, SNT_E_UNSUPPORTED, "pipeline", "there is no c++ on the PATH");
-  snprintf(source, sizeof source, "%s/k%u.cpp", device->dir, number);
-  snprintf(object, sizeof object, "%s/k%u.so", device->dir, number);
-  snprintf(log, sizeof log, "%s/k%u.log", device->dir, number);
+  if (!make_folder(folder)) return host_fail(diag, SNT_E_UNSUPPORTED, "pipeline", "no directory for compiled kernels: %s", strerror(errno));
+  snprintf(source, sizeof source, "%s/kernel.cpp", folder);
+  snprintf(object, sizeof object, "%s/kernel.so", folder);
+  snprintf(log, sizeof log, "%s/kernel.log", folder);
   snt_result result = write_source(source, code, diag);
-  if (result != SNT_OK) return result;
-  int status = run_compiler(compiler, source, object, log, waits_for_others(code->data));
-  result = status == 0 ? load(pipeline, object, diag) : compile_failed(log, diag);
-  unlink(source), unlink(object), unlink(log);
+  if (result == SNT_OK) {
+    int status = run_compiler(compiler, source, object, log, waits_for_others(code->data));
+    result = status == 0 ? load(pipeline, object, diag) : compile_failed(log, diag);
+  }
+  unlink(source), unlink(object), unlink(log), rmdir(folder);
   return result;
 }
 
@@ -151,7 +154,7 @@ static snt_result SNT_CALL text_pipeline_create(void *device, const snt_backend_
   text_pipeline *pipeline = calloc(1, sizeof *pipeline);
   if (!pipeline) return host_fail(diag, SNT_E_HOST_MEM, "pipeline", "out of memory");
   memcpy(pipeline->items, code->items, sizeof pipeline->items);
-  snt_result result = build(device, code, pipeline, diag);
+  snt_result result = build(code, pipeline, diag);
   if (result != SNT_OK) text_pipeline_destroy(device, pipeline);
   else *out = pipeline;
   return result;
@@ -167,28 +170,18 @@ static snt_result SNT_CALL text_run(void *device, void *handle, const snt_backen
   }
 }
 
+/* There is no device: only a compiler, which has no state. */
 static snt_result SNT_CALL text_open(void *user, const char *which, void **out, snt_diag *diag) {
+  static char none;
   char compiler[TEXT_PATH];
-  const char *base = getenv("TMPDIR");
   (void)user;
   if (*which && strcmp(which, "0") != 0) return host_fail(diag, SNT_E_UNSUPPORTED, "open", "no device cuda-text:%s", which);
   if (!find_compiler(compiler)) return host_fail(diag, SNT_E_UNSUPPORTED, "open", "cuda-text needs c++, g++ or clang++ on the PATH");
-  text_device *device = calloc(1, sizeof *device);
-  if (!device) return host_fail(diag, SNT_E_HOST_MEM, "open", "out of memory");
-  int length = snprintf(device->dir, sizeof device->dir, "%s/sinter-XXXXXX", base && *base ? base : "/tmp");
-  if (length >= (int)sizeof device->dir || !mkdtemp(device->dir)) {
-    free(device);
-    return host_fail(diag, SNT_E_UNSUPPORTED, "open", "no directory for compiled kernels: %s", strerror(errno));
-  }
-  *out = device;
+  *out = &none;
   return SNT_OK;
 }
 
-static void SNT_CALL text_close(void *handle) {
-  text_device *device = handle;
-  rmdir(device->dir); /* empty: each pipeline removes its files once they are loaded */
-  free(device);
-}
+static void SNT_CALL text_close(void *handle) { (void)handle; }
 
 const snt_backend *host_cuda_text(void) {
   static const snt_backend backend = {

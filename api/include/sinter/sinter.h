@@ -259,10 +259,6 @@ SNT_API snt_result SNT_CALL snt_exec_report(const snt_exec *, uint32_t job, snt_
 SNT_API snt_result SNT_CALL snt_graph_learn(snt_graph *, const snt_exec *built, uint32_t bytes, uint32_t *out_splits, snt_diag *);
 SNT_API uint32_t SNT_CALL snt_exec_step_count(const snt_exec *);
 SNT_API snt_result SNT_CALL snt_exec_step(const snt_exec *, uint32_t step, snt_step *out);
-/* Which steps a run with these symbols takes, in order: those of other extents are left out, those of loops come once a trip. `steps` null: only
-   how many; SNT_INCOMPLETE: there are more than *count. None on the host device, which walks the graph. Not beside a run of the same exec. */
-struct snt_run_info;
-SNT_API snt_result SNT_CALL snt_exec_steps_taken(snt_exec *, const struct snt_run_info *, uint32_t *count, uint32_t *steps);
 /* A port's value: a device buffer at an offset (a multiple of 256, or of the device profile's offset_align where that is more), or host memory of at least `bytes`. A state port need not be given: its contents live in the exec. */
 typedef struct snt_argument {
   uint32_t port, reserved;
@@ -278,6 +274,9 @@ typedef struct snt_run_info {
   const int64_t *symbols; /* a value for each symbol of the program */
   uint32_t symbol_count;
 } snt_run_info;
+/* Which steps a run with these symbols takes, in order: those of other extents are left out, those of loops come once a trip. `steps` null: only
+   how many; SNT_INCOMPLETE: there are more than *count. None on the host device, which walks the graph. Not beside a run of the same exec. */
+SNT_API snt_result SNT_CALL snt_exec_steps_taken(snt_exec *, const snt_run_info *, uint32_t *count, uint32_t *steps);
 SNT_API snt_result SNT_CALL snt_submit(snt_exec *, snt_stream *, const snt_run_info *, snt_event **out_event,
                                        snt_diag *);                                /* buffers only; asynchronous; event may be null */
 SNT_API snt_result SNT_CALL snt_run(snt_exec *, const snt_run_info *, snt_diag *); /* and wait; host memory allowed */
