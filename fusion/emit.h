@@ -118,6 +118,7 @@ void emit_remember(emit *, uint32_t node, const map_access *, uint32_t value);  
 /* Opens storage for `node` over [origin, origin + extent) a dimension. Unit stride on the last axis unless `strides` says else. */
 typedef struct stage_info {
   uint32_t node;
+  uint32_t home; /* STAGE_OUTPUT: the f32 output of the same shape in whose room the region lies, often the node itself */
   uint8_t storage;
   ir_expr origin[SNT_MAX_RANK], extent[SNT_MAX_RANK];
   int32_t ring_axis;     /* -1: none */

@@ -44,7 +44,7 @@ void emit_stage_store(emit *e, const emit_stage_entry *s, const map_access *acce
 }
 
 static uint32_t stage_memory(emit *e, const emit_stage_entry *s, const stage_info *info, ir_expr elements, uint32_t reuse) {
-  if (s->storage == STAGE_OUTPUT) return emit_bind(e, fusion_buffer_of(e->c, s->node), KIR_READ | KIR_WRITE);
+  if (s->storage == STAGE_OUTPUT) return emit_bind(e, fusion_buffer_of(e->c, info->home), KIR_READ | KIR_WRITE);
   if (reuse != UINT32_MAX) return reuse;
   const int32_t dtype = stage_dtype(e, s);
   char name[24];
@@ -59,7 +59,7 @@ static uint32_t stage_memory(emit *e, const emit_stage_entry *s, const stage_inf
   }
   kir_memory m = {.name = kept, .space = s->storage == STAGE_LOCAL ? KIR_LOCAL : KIR_PRIVATE, .access = KIR_READ | KIR_WRITE, .rank = 1};
   m.type = kir_t(dtype == SNT_BOOL ? SNT_U8 : dtype, 1);
-  m.flags = s->storage == STAGE_REGS ? KIR_MEM_REGS : KIR_MEM_ROWS;
+  m.flags = s->storage == STAGE_LOCAL ? 0 : s->storage == STAGE_REGS ? KIR_MEM_REGS : KIR_MEM_ROWS;
   m.align = 64;
   m.dims[0] = (uint64_t)literal;
   return kir_memory_add(e->k, &m);

@@ -20,8 +20,8 @@ bool schedule_is_explicit(const fusion_context *c) { return c->options->profile-
 
 uint32_t schedule_lanes(const fusion_context *c) {
   if (!schedule_is_explicit(c)) return 4;
-  /* 256 bits at most: LLVM splits wider vectors on processors for which it prefers 256, and then a tile of them spills */
-  return c->options->profile->lanes >= 8 ? 8 : 4;
+  const cost_profile *p = c->options->profile;
+  return p->lanes >= 16 && p->caps.max_lanes >= 16 ? 16 : p->lanes >= 8 ? 8 : 4;
 }
 
 void schedule_space_init(fusion_context *c, schedule_space *s, const ir_tensor *t, uint32_t split) {
