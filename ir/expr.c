@@ -185,34 +185,31 @@ static bool same_node(const expr_pool *pool, uint32_t n, expr_kind kind, int64_t
   return kind != EXPR_SUM || memcmp(pool->coefs.at + node->first, coefs, count * sizeof *coefs) == 0;
 }
 
-static void place_in_table(expr_pool *pool, uint64_t hash, uint32_t n) {
-  uint32_t at = (uint32_t)hash & (pool->table_size - 1);
-  while (pool->table[at]) at = (at + 1) & (pool->table_size - 1);
-  pool->table[at] = n + 1;
+static void place_in_table(expr_pool *pool, expr_slot slot) {
+  uint32_t at = slot.hash & (pool->table_size - 1);
+  while (pool->table[at].node) at = (at + 1) & (pool->table_size - 1);
+  pool->table[at] = slot;
 }
 
 static bool grow_table(expr_pool *pool) {
-  uint32_t size = pool->table_size ? pool->table_size * 2 : 256;
-  uint32_t *table = IR_NEW_ARRAY(pool->arena, uint32_t, size);
+  const expr_slot *old = pool->table;
+  const uint32_t old_size = pool->table_size;
+  expr_slot *table = IR_NEW_ARRAY(pool->arena, expr_slot, old_size ? old_size * 2 : 256);
   if (!table) return false;
   pool->table = table;
-  pool->table_size = size;
-  for (uint32_t n = 0; n < pool->nodes.count; n++) {
-    const expr_node *node = &pool->nodes.at[n];
-    const ir_expr *terms = node->count ? pool->terms.at + node->first : NULL;
-    const int64_t *coefs = node->count ? pool->coefs.at + node->first : NULL;
-    place_in_table(pool, hash_node((expr_kind)node->kind, node->value, node->count, terms, coefs), n);
-  }
+  pool->table_size = old_size ? old_size * 2 : 256;
+  for (uint32_t i = 0; i < old_size; i++)
+    if (old[i].node) place_in_table(pool, old[i]);
   return true;
 }
 
 ir_expr expr_intern(expr_pool *pool, expr_kind kind, int64_t value, uint32_t count, const ir_expr *terms, const int64_t *coefs) {
   if (pool->failed) return 0;
   if (pool->nodes.count * 2 >= pool->table_size && !grow_table(pool)) return expr_fail(pool);
-  uint64_t hash = hash_node(kind, value, count, terms, coefs);
-  for (uint32_t at = (uint32_t)hash & (pool->table_size - 1); pool->table[at]; at = (at + 1) & (pool->table_size - 1)) {
-    uint32_t n = pool->table[at] - 1;
-    if (same_node(pool, n, kind, value, count, terms, coefs)) return -(ir_expr)n - 1;
+  const uint32_t hash = (uint32_t)hash_node(kind, value, count, terms, coefs);
+  for (uint32_t at = hash & (pool->table_size - 1); pool->table[at].node; at = (at + 1) & (pool->table_size - 1)) {
+    const expr_slot slot = pool->table[at];
+    if (slot.hash == hash && same_node(pool, slot.node - 1, kind, value, count, terms, coefs)) return -(ir_expr)slot.node;
   }
   expr_node node = {.kind = (uint8_t)kind, .count = count, .value = value, .first = pool->terms.count};
   find_facts(pool, &node, terms, coefs);
@@ -222,8 +219,28 @@ ir_expr expr_intern(expr_pool *pool, expr_kind kind, int64_t value, uint32_t cou
     if (!stored || !IR_PUSH(pool->arena, &pool->coefs, coefs ? coefs[i] : 0)) return expr_fail(pool);
   }
   if (!IR_PUSH(pool->arena, &pool->nodes, node)) return expr_fail(pool);
-  place_in_table(pool, hash, pool->nodes.count - 1);
+  place_in_table(pool, (expr_slot){hash, pool->nodes.count});
   return -(ir_expr)(pool->nodes.count - 1) - 1;
+}
+
+/* ---- what was asked before ---- */
+enum { MEMO_SIZE = 8192, DEPTHS = 4 };
+_Static_assert((MEMO_SIZE & (MEMO_SIZE - 1)) == 0, "a mask");
+
+expr_ask expr_remember(expr_pool *pool, expr_question question, ir_expr a, ir_expr b) {
+  expr_ask ask = {.now = {.a = a, .b = b, .key = (uint32_t)question * DEPTHS + pool->depth}};
+  if (!pool->memo) pool->memo = IR_NEW_ARRAY(pool->arena, expr_memo, MEMO_SIZE);
+  if (!pool->memo) return expr_fail(pool), ask;
+  uint64_t hash = ((uint64_t)a * UINT64_C(0x9e3779b97f4a7c15)) ^ (((uint64_t)b + ask.now.key) * UINT64_C(0xc4ceb9fe1a85ec53));
+  ask.memo = &pool->memo[(hash ^ hash >> 32) & (MEMO_SIZE - 1)];
+  ask.known = ask.memo->key == ask.now.key && ask.memo->a == a && ask.memo->b == b;
+  return ask;
+}
+
+ir_expr expr_learn(const expr_pool *pool, const expr_ask *ask, ir_expr result) {
+  if (!ask->memo || pool->failed) return result;
+  *ask->memo = ask->now;
+  return ask->memo->result = result;
 }
 
 ir_expr expr_int(expr_pool *pool, int64_t value) { return value >= 0 ? value : expr_intern(pool, EXPR_CONST, value, 0, NULL, NULL); }

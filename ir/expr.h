@@ -46,6 +46,9 @@ typedef struct expr_item {
   ir_expr term;
   int64_t coef;
 } expr_item;
+typedef struct expr_slot {
+  uint32_t hash, node;
+} expr_slot; /* node + 1; 0: free */
 typedef struct expr_memo {
   ir_expr a, b, result;
   uint32_t key;
@@ -65,10 +68,10 @@ typedef struct expr_pool {
   IR_VEC(expr_node) nodes;
   IR_VEC(ir_expr) terms;
   IR_VEC(int64_t) coefs; /* parallel to terms; used by SUM */
-  uint32_t *table;       /* open hash of nodes */
+  expr_slot *table;      /* open hash of nodes */
   uint32_t table_size;
   IR_VEC(expr_item) work;    /* stack of sums under construction */
-  expr_memo *memo;           /* recent quotients and remainders: a nest of them asks for the same ones again and again */
+  expr_memo *memo;           /* recent answers: a nest of quotients, the loops of a kernel ask for the same ones again and again */
   uint32_t depth;            /* of proofs inside proofs: the inner ones use ranges only */
   const expr_alias *aliases; /* asked by the parser before symbols and variables; the owner is who set them */
   uint32_t alias_count;

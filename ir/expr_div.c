@@ -275,20 +275,13 @@ static ir_expr remainder_of(expr_pool *pool, ir_expr a, ir_expr b) {
   return expr_intern(pool, EXPR_MOD, 0, 2, operands, NULL);
 }
 
-/* Results depend on the operands and on how deep in proofs we are, so they can be kept. */
-enum { MEMO_SIZE = 4096 };
 static ir_expr remembered(expr_pool *pool, ir_expr a, ir_expr b, bool remainder) {
   ir_expr out;
   if (trivial(pool, a, b, remainder, &out)) return out;
-  if (!pool->memo) pool->memo = IR_NEW_ARRAY(pool->arena, expr_memo, MEMO_SIZE);
-  if (!pool->memo) return expr_fail(pool);
-  const int64_t operands[2] = {a, b};
-  uint32_t key = pool->depth * 2 + remainder + 1;
-  expr_memo *memo = &pool->memo[ir_hash64(key, operands, sizeof operands) % MEMO_SIZE];
-  if (memo->key == key && memo->a == a && memo->b == b) return memo->result;
+  const expr_ask ask = expr_remember(pool, remainder ? EXPR_ASK_MOD : EXPR_ASK_DIV, a, b);
+  if (ask.known) return ask.memo->result;
   out = remainder ? remainder_of(pool, a, b) : divide(pool, a, b);
-  if (!pool->failed) *memo = (expr_memo){a, b, out, key};
-  return out;
+  return expr_learn(pool, &ask, out);
 }
 
 ir_expr expr_div(expr_pool *pool, ir_expr a, ir_expr b) { return remembered(pool, a, b, false); }

@@ -52,4 +52,24 @@ ir_expr expr_acc_end(expr_pool *, expr_acc *);
 bool expr_recombine(expr_pool *, expr_acc *); /* one rewriting step of div and mod terms that belong together; ir/expr_recombine.c */
 
 bool expr_proves_nonneg(expr_pool *, ir_expr);
+
+/* What was asked before. An answer depends on the operands and on how deep in proofs we are, so it can be kept. */
+typedef enum {
+  EXPR_ASK_FREE,
+  EXPR_ASK_DIV,
+  EXPR_ASK_MOD,
+  EXPR_ASK_ADD,
+  EXPR_ASK_SUB,
+  EXPR_ASK_MUL,
+  EXPR_ASK_MIN,
+  EXPR_ASK_MAX,
+  EXPR_ASK_NONNEG
+} expr_question;
+typedef struct expr_ask {
+  expr_memo *memo; /* null: out of memory */
+  expr_memo now;   /* the question */
+  bool known;
+} expr_ask;
+expr_ask expr_remember(expr_pool *, expr_question, ir_expr a, ir_expr b);
+ir_expr expr_learn(const expr_pool *, const expr_ask *, ir_expr result); /* gives the result; nothing is kept of a pool that failed */
 #endif

@@ -202,13 +202,15 @@ bool expr_proves_nonneg(expr_pool *pool, ir_expr e) {
   if (pool->failed || hi < 0) return false;
   if (lo >= 0) return true;
   if (pool->depth >= PROOF_DEPTH) return false;
+  const expr_ask ask = expr_remember(pool, EXPR_ASK_NONNEG, e, 0);
+  if (ask.known) return ask.memo->result != 0;
   int steps = PROOF_STEPS;
   pool->depth++;
   bool proven = nonneg(pool, e, &steps);
   pool->depth--;
   /* An overflow inside a proof says nothing about the caller's expressions. */
   if (pool->failed && !pool->arena->failed) pool->failed = proven = false;
-  return proven && !pool->failed;
+  return expr_learn(pool, &ask, proven && !pool->failed) != 0;
 }
 
 /* b - a - gap >= 0 */
@@ -261,7 +263,6 @@ static void sort_leaves(expr_pool *pool, leaves *all) {
 
 static ir_expr choose(expr_pool *pool, expr_kind kind, ir_expr a, ir_expr b) {
   leaves all = {.count = 0};
-  if (a == b) return a;
   if (!gather(pool, kind, a, &all) || !gather(pool, kind, b, &all)) {
     ir_expr pair[2] = {a, b};
     return expr_intern(pool, kind, 0, 2, pair, NULL);
@@ -275,5 +276,11 @@ static ir_expr choose(expr_pool *pool, expr_kind kind, ir_expr a, ir_expr b) {
   return result;
 }
 
-ir_expr expr_min(expr_pool *pool, ir_expr a, ir_expr b) { return choose(pool, EXPR_MIN, a, b); }
-ir_expr expr_max(expr_pool *pool, ir_expr a, ir_expr b) { return choose(pool, EXPR_MAX, a, b); }
+static ir_expr chosen(expr_pool *pool, expr_kind kind, ir_expr a, ir_expr b) {
+  if (a == b) return a;
+  const expr_ask ask = expr_remember(pool, kind == EXPR_MIN ? EXPR_ASK_MIN : EXPR_ASK_MAX, a, b);
+  return ask.known ? ask.memo->result : expr_learn(pool, &ask, choose(pool, kind, a, b));
+}
+
+ir_expr expr_min(expr_pool *pool, ir_expr a, ir_expr b) { return chosen(pool, EXPR_MIN, a, b); }
+ir_expr expr_max(expr_pool *pool, ir_expr a, ir_expr b) { return chosen(pool, EXPR_MAX, a, b); }

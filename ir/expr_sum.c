@@ -179,18 +179,19 @@ static ir_expr combine(expr_pool *pool, ir_expr a, int64_t coef_a, ir_expr b, in
 ir_expr expr_add(expr_pool *pool, ir_expr a, ir_expr b) {
   if (a == 0) return b;
   if (b == 0) return a;
-  return combine(pool, a, 1, b, 1);
+  const expr_ask ask = expr_remember(pool, EXPR_ASK_ADD, a, b);
+  return ask.known ? ask.memo->result : expr_learn(pool, &ask, combine(pool, a, 1, b, 1));
 }
 
 ir_expr expr_sub(expr_pool *pool, ir_expr a, ir_expr b) {
   if (b == 0) return a;
-  return a == b ? 0 : combine(pool, a, 1, b, -1);
+  if (a == b) return 0;
+  const expr_ask ask = expr_remember(pool, EXPR_ASK_SUB, a, b);
+  return ask.known ? ask.memo->result : expr_learn(pool, &ask, combine(pool, a, 1, b, -1));
 }
 
-ir_expr expr_mul(expr_pool *pool, ir_expr a, ir_expr b) {
+static ir_expr multiply(expr_pool *pool, ir_expr a, ir_expr b) {
   int64_t value;
-  if (a == 1) return b;
-  if (b == 1) return a;
   if (expr_literal(pool, b, &value)) return combine(pool, a, value, 0, 0);
   if (expr_literal(pool, a, &value)) return combine(pool, b, value, 0, 0);
   expr_acc acc;
@@ -212,4 +213,11 @@ ir_expr expr_mul(expr_pool *pool, ir_expr a, ir_expr b) {
     }
   }
   return expr_acc_end(pool, &acc);
+}
+
+ir_expr expr_mul(expr_pool *pool, ir_expr a, ir_expr b) {
+  if (a == 1) return b;
+  if (b == 1) return a;
+  const expr_ask ask = expr_remember(pool, EXPR_ASK_MUL, a, b);
+  return ask.known ? ask.memo->result : expr_learn(pool, &ask, multiply(pool, a, b));
 }
