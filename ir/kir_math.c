@@ -1,6 +1,6 @@
 /* Legalises transcendental instructions: in, the instruction and its operands in the kernel being built; out, the value of a sequence of
-   basic operations in f32. Rows in ir/kir_math.def; the functions live in ir/kir_math_*.c, one family a file. */
-#include "ir/kir_math_private.h"
+   basic operations in f32. Rows in ir/kir_math.def; the functions live in ir/kir_math_*.c, one family a file. Those of f64 are ir/kir_wide_*.c. */
+#include "ir/kir_wide_private.h"
 #include "ir/kernel_private.h"
 
 static const kir_math_row rows[KIR_OP_COUNT] = {
@@ -62,9 +62,19 @@ static bool wants_cheap(const kir_math_row *row, const kir_inst *inst, const kir
   return cheap > 0 && (fast || inst->ulp >= cheap);
 }
 
+/* One expansion a function, which takes everything apart by its bits. */
+static uint32_t expand_wide(kir_kernel *out, const kir_inst *inst, uint32_t a, uint32_t b, const kir_caps *caps) {
+  km_function *expand = kir_wide_find((kir_op)inst->op);
+  if (!expand || !caps->int64)
+    return refuse(out, "%s on f64 needs %s", kir_ops[inst->op].name, expand ? "64-bit integers" : "a function of 64-bit floats");
+  km m = {.k = out, .lanes = inst->type.lanes, .same_bits = out->mode == SNT_NUMERICS_REPRODUCIBLE};
+  return expand(&m, a, b);
+}
+
 uint32_t kir_math_expand(kir_kernel *out, const kir_inst *inst, uint32_t a, uint32_t b, const kir_caps *caps) {
   if (out->failed) return 0;
   const kir_math_row *row = kir_math_find((kir_op)inst->op);
+  if (inst->type.base == SNT_F64) return expand_wide(out, inst, a, b, caps);
   if (!row || inst->type.base != SNT_F32)
     return refuse(out, "%s on %s is not supported", kir_ops[inst->op].name, ir_dtypes[inst->type.base].name);
   const bool fast = out->mode == SNT_NUMERICS_FAST, same_bits = out->mode == SNT_NUMERICS_REPRODUCIBLE;

@@ -1,4 +1,4 @@
-/* math: transcendental functions become our own polynomials, computed in f32. */
+/* math: transcendental functions become our own polynomials, computed in f32, or in f64 where they are of f64. */
 #include "ir/kir_pass_private.h"
 
 /* Devices that divide exactly have an exact remainder too. */
@@ -16,8 +16,8 @@ static bool is_math(const kir_kernel *k, const kir_inst *in, const kir_caps *cap
 
 static snt_result expand(kir_clone *c, uint32_t i, const kir_caps *caps, snt_diag *diag) {
   const kir_inst *in = kir_at(c->in, i);
-  const kir_type single = kir_with_base(in->type, SNT_F32);
-  if (in->type.base == SNT_F64) return kir_unsupported(c->in, "math", i, "transcendental functions of 64-bit floats", diag);
+  const kir_type single = kir_with_base(in->type, in->type.base == SNT_F64 ? SNT_F64 : SNT_F32);
+  if (in->type.base == SNT_F64 && !caps->int64) return kir_unsupported(c->in, "math", i, "64-bit integers in f64", diag);
   kir_inst like = *in;
   like.type = single;
   uint32_t args[2] = {0};

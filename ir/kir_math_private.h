@@ -73,7 +73,7 @@ kv km_quotient(km *m, kv a, kv b, kv b_tail, kv *tail);
 kv km_root(km *m, kv z, kv z_tail, kv *tail);
 
 /* Replaces inout[] by what `slow` computes from `in`, in the lanes where the u32 `bits` exceed `limit`; it runs behind a branch. */
-enum { KM_RARE_MAX = 2 };
+enum { KM_RARE_MAX = 3 };
 typedef void km_slow(km *m, kv in, kv *out);
 void km_rare(km *m, kv bits, uint32_t limit, km_slow *slow, kv in, kv *inout, uint32_t count);
 

@@ -1,5 +1,5 @@
 /* pairs: 64-bit integers on a device without them become two u32 values each, low and high, and their memories twice as many words.
-   In: a kernel before `require`. Out: the same without i64 and u64, but where an operation has no form here (division, bit counts, scalars):
+   In: a kernel before `require`. Out: the same without i64 and u64, but where an operation has no form here (bit counts, scalars):
    that is an error which names it. A device that has the type gets a plain copy. */
 #include "ir/kir_pass_private.h"
 
@@ -198,6 +198,39 @@ static uint32_t access(pairs *p, uint32_t i, bool high, uint32_t value) {
   return kir_emit(k, &made, in->arg_count, args);
 }
 
+/* ---- lanes to one ---- */
+
+static pair join(pairs *p, kir_op op, pair a, pair b, bool is_signed) {
+  switch (op) {
+  case KIR_hred_add: return add(p, a, b);
+  case KIR_hred_mul: return multiply(p, a, b);
+  default: return pick_pair(p, is_less(p, a, b, is_signed), op == KIR_hred_min ? a : b, op == KIR_hred_min ? b : a);
+  }
+}
+
+/* The tree of pairs that the operation has: element i with i + ceil(n / 2). */
+static bool reduce_lanes(pairs *p, uint32_t i, pair *out) {
+  const kir_inst *in = kir_at(p->c.in, i);
+  const pair a = of(p, kir_arg(p->c.in, i, 0));
+  pair part[16];
+  uint32_t left = lanes_of(p, a);
+  if (left > 16) return false;
+  for (uint32_t n = 0; n < left; n++) {
+    const uint32_t lane = lit(p, 1, n);
+    part[n] = (pair){two(p, KIR_extract, a.lo, lane), two(p, KIR_extract, a.hi, lane)};
+  }
+  for (; left > 1; left -= left / 2)
+    for (uint32_t n = 0; n < left / 2; n++) part[n] = join(p, (kir_op)in->op, part[n], part[n + left - left / 2], in->type.base == SNT_I64);
+  *out = part[0];
+  return true;
+}
+
+static pair divide(pairs *p, pair a, pair b, bool is_signed, bool remainder) {
+  uint32_t out[2];
+  kir_divide_words(p->c.out, (uint32_t[]){a.lo, a.hi}, (uint32_t[]){b.lo, b.hi}, is_signed, remainder, out);
+  return (pair){out[0], out[1]};
+}
+
 /* ---- the walk ---- */
 
 static bool put_halves(pairs *p, uint32_t i, pair *out) {
@@ -239,6 +272,14 @@ static bool put_wide(pairs *p, uint32_t i, pair *out) {
   case KIR_add: *out = add(p, a, b); return true;
   case KIR_sub: *out = sub(p, a, b); return true;
   case KIR_mul: *out = multiply(p, a, b); return true;
+  case KIR_div:
+  case KIR_udiv: *out = divide(p, a, b, is_signed, false); return true;
+  case KIR_rem:
+  case KIR_umod: *out = divide(p, a, b, is_signed, true); return true;
+  case KIR_hred_add:
+  case KIR_hred_mul:
+  case KIR_hred_min:
+  case KIR_hred_max: return reduce_lanes(p, i, out);
   case KIR_neg: *out = negate(p, a); return true;
   case KIR_abs: *out = is_signed ? pick_pair(p, is_negative(p, a), negate(p, a), a) : a; return true;
   case KIR_min: *out = pick_pair(p, is_less(p, a, b, is_signed), a, b); return true;

@@ -41,6 +41,9 @@ uint32_t kir_mem_bytes(const kir_memory *);                    /* of one element
 bool kir_mem_is_ro(const kir_kernel *, uint32_t memory);       /* nothing in the kernel can write its bytes */
 bool kir_may_alias(const kir_kernel *, uint32_t memory_a, uint32_t memory_b);
 
+/* a / b or a rem b of 64-bit integers given as their low and high words, as pass pairs needs it. ir/kir_pairs_divide.c */
+void kir_divide_words(kir_kernel *, const uint32_t a[2], const uint32_t b[2], bool is_signed, bool remainder, uint32_t out[2]);
+
 /* ---- emitting: appends exactly this, no inference ---- */
 uint32_t kir_emit(kir_kernel *, const kir_inst *like, uint32_t arg_count, const uint32_t *args);
 uint32_t kir_emit_op(kir_kernel *, kir_op, kir_type, uint32_t arg_count, const uint32_t *args);

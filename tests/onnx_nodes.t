@@ -1,6 +1,7 @@
 #!/usr/bin/perl
 # The tests of Debian's libonnx-testdata: all on the host device, every some on each other device; all on all with SNT_TEST_FULL. What fails is
-# what tests/onnx/expected.txt names, with its reason; docs/onnx-operators.md is what tests/onnx/list makes of that. Output: TAP.
+# what tests/onnx/expected.txt names, with its reason, and on devices without 64-bit floats what tests/onnx/reach.txt says has them; docs/onnx-operators.md
+# and reach.txt are what tests/onnx/list makes of that. Output: TAP.
 use strict;
 use warnings;
 use Test::More;
@@ -23,8 +24,12 @@ while (<$in>) {
 }
 sub reason { my ($test) = @_; for (@expected) { if ($test =~ $_->[0]) { $_->[2] = 1; return $_->[1] } } return }
 
+open my $list, '<', 'tests/onnx/reach.txt' or die $!;
+my %doubles = map { /^(\S+) in f64$/ ? ($1 => 1) : () } <$list>;
+
 # Every which test a device runs: compiling a kernel takes PoCL a second, llvmpipe a tenth of one.
-my %every = ('host' => 1, 'vulkan:llvmpipe' => 9, 'opencl:pocl' => 40);
+my %every = ('host' => 1, 'vulkan:llvmpipe' => 9, 'vulkan:swiftshader' => 21, 'opencl:rusticl' => 40, 'opencl:pocl' => 40, 'cuda-text' => 40);
+my %no_doubles = map { $_ => 1 } 'vulkan:swiftshader', 'opencl:rusticl';
 my @folders = sort map { s{/model\.onnx$}{}r } map { glob "$data/$_/*/model.onnx" } 'node', 'pytorch-converted', 'pytorch-operator', 'simple';
 
 sub run_all {    # test => [passed, what was said]
@@ -45,7 +50,7 @@ sub run_all {    # test => [passed, what was said]
   return %said;
 }
 
-for my $device ('host', 'vulkan:llvmpipe', 'opencl:pocl') {
+for my $device ('host', 'vulkan:llvmpipe', 'vulkan:swiftshader', 'opencl:rusticl', 'opencl:pocl', 'cuda-text') {
   my $step = $ENV{SNT_TEST_FULL} ? 1 : $every{$device};
   my @run = @folders[grep { $_ % $step == 0 } 0 .. $#folders];
   my %said = run_all($device, $run[0]);
@@ -57,6 +62,10 @@ for my $device ('host', 'vulkan:llvmpipe', 'opencl:pocl') {
     for my $test (sort keys %said) {
       my ($passed, $words) = @{$said{$test}};
       my $why = reason($test);
+      if ($no_doubles{$device} && $doubles{$test}) {
+        $why //= '64-bit floats';
+        push @wrong, "$test: $words" if !$passed && $words !~ /unsupported: .*needs 64-bit floats/;
+      }
       push @wrong, "$test: $words" if !$passed && !defined $why;
       push @surprise, "$test is expected to fail: $why" if $passed && defined $why;
       push @crashed, "$test: $words" if $words =~ /crash|signal|killed|timed? ?out/;
@@ -70,4 +79,6 @@ is_deeply([map { $_->[1] } grep { !$_->[2] } @expected], [], 'each line of tests
 open my $doc, '<', 'docs/onnx-operators.md' or die $!;
 my $kept = do { local $/; <$doc> };
 ok($kept eq `tests/onnx/list $data`, 'docs/onnx-operators.md is what tests/onnx/list writes');
+open my $reach, '<', 'tests/onnx/reach.txt' or die $!;
+ok(do { local $/; <$reach> } eq `tests/onnx/list $data reach`, 'and tests/onnx/reach.txt');
 done_testing();

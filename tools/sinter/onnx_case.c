@@ -244,10 +244,10 @@ static snt_result attempt(case_run *c, data_set *d, fix_level level, bool *may_f
   snt_result r = import_model(c, d, level);
   if (r == SNT_OK) r = tool_compile_flags(&c->s, 0, c->s.options.compile_flags, &c->s.program);
   if (r == SNT_OK) r = list_ports(c, tensors, &count);
-  *may_fix = r != SNT_OK;
   adopt_types(tensors, count, d->inputs, d->input_count);
   adopt_types(tensors, count, d->outputs, d->output_count);
   if (r == SNT_OK) r = place_inputs(c, d, tensors, count);
+  *may_fix = r != SNT_OK; /* extents of the data's own too: an input that gives no more than its type may have others than the model says */
   if (r == SNT_OK) r = snt_exec_create(c->s.device, c->s.program, NULL, &c->s.exec, &c->s.diag);
   if (r == SNT_OK) r = run_program(c, tensors, count);
   if (r == SNT_OK) r = compare_all(c, d, tensors, count);
@@ -270,10 +270,12 @@ static snt_result run_set(case_run *c, const char *folder, const char **fixed) {
   snt_result tried = r;
   for (uint32_t level = FIX_NOTHING; may_fix && level < FIX_COUNT; level++) {
     tried = attempt(c, d, (fix_level)level, &may_fix);
-    if (tried != SNT_OK && !first[0]) snprintf(first, sizeof first, "%s", c->reason_length ? c->reasons : c->s.diag.text);
+    if (tried != SNT_OK && (!first[0] || !c->reason_length))
+      snprintf(first, sizeof first, "%s", c->reason_length ? c->reasons : c->s.diag.text);
     if (tried == SNT_OK) *fixed = fixed_words[level];
   }
-  if (tried != SNT_OK && first[0] && may_fix) snprintf(c->reasons, sizeof c->reasons, "%s", first); /* the plain import says it best */
+  if (tried != SNT_OK && first[0] && may_fix)
+    snprintf(c->reasons, sizeof c->reasons, "%s", first); /* the plain import says it best, and what comes after any */
   c->reason_length = tried != SNT_OK && may_fix ? strlen(first) : 0;
   if (d) free_set(d);
   free(d);
