@@ -83,12 +83,13 @@ static void put_constants(saver *s) {
   for (uint32_t i = 0; i < plan->buffers.count; i++) {
     const plan_buffer *b = &plan->buffers.at[i];
     uint64_t size;
-    if (b->kind != PLAN_CONSTANT || b->first_step == UINT32_MAX || !b->data) continue;
-    if (!plan_logical_bytes(plan, b, NULL, &size)) {
+    if (b->kind != PLAN_CONSTANT || b->first_step == UINT32_MAX || (!b->data && !b->making)) continue;
+    const void *data = api_constant(s->p, i);
+    if (!data || !plan_logical_bytes(plan, b, NULL, &size)) {
       to->failed = true;
       return;
     }
-    const uint64_t at = put_data(s, b->data, size);
+    const uint64_t at = put_data(s, data, size);
     put_u32(to, i);
     put_u64(to, at);
     put_u64(to, size);

@@ -46,6 +46,8 @@ snt_result exec_make_jobs(snt_exec *x, snt_diag *diag) {
 static snt_result create_at_door(snt_exec *x, const snt_exec_info *info, snt_diag *diag) {
   x->target = api_target_index(SNT_TARGET_SPIRV);
   SNT_TRY(api_check_fit(x, diag));
+  if (!api_make_constants(x->program))
+    return ir_fail(diag, SNT_E_HOST_MEM, "exec", 0, "out of host memory"); /* what comes later takes none */
   SNT_TRY(x->device->door->exec_create(x, info, diag));
   return exec_make_jobs(x, diag);
 }

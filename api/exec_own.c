@@ -32,10 +32,11 @@ static snt_result make_constants(snt_exec *x, snt_diag *diag) {
   for (uint32_t i = 0; i < p->buffers.count; i++) {
     const plan_buffer *b = &p->buffers.at[i];
     if (b->kind != PLAN_CONSTANT || b->first_step == UINT32_MAX) continue;
-    if (!b->data) return ir_fail(diag, SNT_E_HOST_MEM, "exec", 0, "a constant has no data");
+    const void *data = api_constant(x->program, i);
+    if (!data) return ir_fail(diag, SNT_E_HOST_MEM, "exec", 0, "a constant has no data");
     uint64_t bytes;
     if (!plan_logical_bytes(p, b, NULL, &bytes)) return ir_fail(diag, SNT_E_LIMIT, "exec", 0, "the size of a constant does not fit");
-    SNT_TRY(make_constant(x, i, bytes, b->data, diag));
+    SNT_TRY(make_constant(x, i, bytes, data, diag));
   }
   const snt_result r = x->device->rt->v->wait(x->stream->rt, diag);
   api_store_rest(x->program->store);

@@ -81,6 +81,8 @@ struct snt_program {
   expr_pool pool;
   ir_graph graph; /* as the user gave it: what the host device evaluates */
   ir_plan plan;
+  _Atomic(void *) *made; /* per buffer of the plan: its constant, once somebody asked for what is only described */
+  uint32_t made_count;
   fusion_context fusion; /* groups and decisions, for explain */
   fusion_options options;
   cost_profile profile;
@@ -176,6 +178,11 @@ api_store *api_store_hold(api_store *);
 void api_store_drop(api_store *);
 const void *api_store_data(api_store *, const void *data, uint64_t bytes); /* the same bytes, as long as the store lives; null: no memory */
 void api_store_rest(const api_store *);
+/* The bytes of a constant of the plan, made on first need, from any thread; null: no memory, or none were given. They live as long as the program. */
+const void *api_constant(const snt_program *, uint32_t buffer);
+bool api_make_constants(const snt_program *); /* all of them */
+bool api_expect_constants(snt_program *); /* once the plan is whole */
+void api_drop_constants(snt_program *);
 snt_program *api_program_new(snt_context *); /* empty, with one use */
 void api_program_drop(snt_program *);
 snt_result api_code_key(uint32_t target_bit, api_code *); /* from the code's bytes */

@@ -38,7 +38,6 @@ static snt_result copy_graph(snt_program *p, const snt_graph *g, snt_diag *diag)
 typedef struct dump_user {
   const snt_compile_info *info;
   snt_context *context;
-  const api_store *store;
 } dump_user;
 
 static void send(const dump_user *d, const char *stage, void (*print)(const void *, ir_text *), const void *what) {
@@ -58,12 +57,7 @@ static void after_pass(void *user, const char *pass, const ir_graph *g, double m
   (void)ms;
   send(user, pass, print_graph, g);
 }
-static void after_kernel(void *user, const char *name, const kir_kernel *k) {
-  const dump_user *d = user;
-  api_store_rest(d->store); /* its weights are packed: what was read of the file for that need not stay */
-  send(user, name, print_kernel, k);
-}
-static void rest(void *user) { api_store_rest(((const dump_user *)user)->store); }
+static void after_kernel(void *user, const char *name, const kir_kernel *k) { send(user, name, print_kernel, k); }
 static int progress(void *user, const char *stage, double fraction) {
   const dump_user *d = user;
   return d->info->progress ? d->info->progress(d->info->user, stage, fraction) : 0;
@@ -204,9 +198,8 @@ static snt_result list_images(snt_program *p, const snt_compile_info *info, snt_
 }
 
 static snt_result compile_into(snt_program *p, const snt_graph *g, const snt_compile_info *info, snt_diag *diag) {
-  dump_user user = {info, p->context, g->store};
-  const fusion_hooks hooks = {
-      .user = &user, .after_graph_pass = after_pass, .after_kernel = after_kernel, .progress = progress, .rest = rest};
+  dump_user user = {info, p->context};
+  const fusion_hooks hooks = {.user = &user, .after_graph_pass = after_pass, .after_kernel = after_kernel, .progress = progress};
   SNT_TRY(copy_graph(p, g, diag));
   p->options = (fusion_options){.profile = &p->profile,
                                 .numerics = (uint8_t)info->numerics,
@@ -228,6 +221,7 @@ static snt_result compile_into(snt_program *p, const snt_graph *g, const snt_com
   p->options.hooks = NULL; /* they end with this call */
   p->fusion.diag = NULL;
   SNT_TRY(list_ports(p, diag));
+  if (!api_expect_constants(p)) return ir_fail(diag, SNT_E_HOST_MEM, "compile", 0, "out of host memory");
   return emit_kernels(p, &user, diag);
 }
 

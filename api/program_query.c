@@ -44,6 +44,7 @@ snt_program *api_program_new(snt_context *c) {
 void api_program_drop(snt_program *p) {
   if (!p || atomic_fetch_sub(&p->uses, 1) != 1) return;
   snt_context *c = p->context;
+  api_drop_constants(p);
   ir_arena_free(&p->arena);
   api_store_drop(p->store);
   api_give(c, p, sizeof *p);

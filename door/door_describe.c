@@ -131,7 +131,7 @@ static void describe_init(describer *d) {
     uint64_t bytes = 0;
     if (b->kind != PLAN_CONSTANT || b->first_step == UINT32_MAX) continue;
     (void)plan_logical_bytes(p, b, NULL, &bytes);
-    *copies++ = (snt_vk_copy_desc){d->layout->places[i].need, d->layout->places[i].offset, bytes, b->data};
+    *copies++ = (snt_vk_copy_desc){d->layout->places[i].need, d->layout->places[i].offset, bytes, api_constant(d->x->program, i)};
   }
 }
 

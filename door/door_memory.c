@@ -234,7 +234,7 @@ static snt_result walk_constants(uploader *u, bool only_check, bool *finished, s
     const plan_buffer *b = &p->buffers.at[i];
     uint64_t bytes, logical;
     if (b->kind != PLAN_CONSTANT || b->first_step == UINT32_MAX) continue;
-    if (!plan_eval(p, b->bytes, NULL, &bytes) || !plan_logical_bytes(p, b, NULL, &logical) || !b->data)
+    if (!plan_eval(p, b->bytes, NULL, &bytes) || !plan_logical_bytes(p, b, NULL, &logical) || (!b->data && !b->making))
       return ir_fail(diag, SNT_E_INTERNAL, "init", 0, "%s has no size or no data", b->name);
     const VkDeviceSize room = round_up(bytes ? bytes : 16, align);
     if (any && room > limit - used) chunk++, used = 0;
@@ -243,7 +243,9 @@ static snt_result walk_constants(uploader *u, bool only_check, bool *finished, s
       return ir_fail(diag, SNT_E_ARG, "init", 0, "%u CONSTANT ranges are too few", u->info->constant_count);
     if (only_check && used + room > constant_range(u->info, chunk)->size)
       return ir_fail(diag, SNT_E_ARG, "init", 0, "CONSTANT range %u is too small", chunk);
-    if (!only_check && !upload_one(u, b->data, logical, chunk, used)) {
+    const void *data = only_check ? NULL : api_constant(x->program, i);
+    if (!only_check && !data) return ir_fail(diag, SNT_E_HOST_MEM, "init", 0, "out of host memory");
+    if (!only_check && !upload_one(u, data, logical, chunk, used)) {
       *finished = false;
       return SNT_OK;
     }

@@ -1,7 +1,7 @@
 /* The operands of a contraction on their way to the inner loop. Padded ones are staged once a work-item, so that the inner loops need no tests.
    The operand along the lanes is read in place, from a panel copied for each tile of columns, or, if it is a constant, from panels that were laid
-   out when the program was compiled: [panel][terms][columns of a tile], the last panel moved back so that it is whole. */
-#include "fusion/contract_private.h"
+   out for the program once (contract_pack.c): [panel][terms][columns of a tile], the last panel moved back so that it is whole. */
+#include "fusion/contract_pack.h"
 
 map_access contract_operand_at(const contraction *t, uint32_t operand) {
   uint32_t rank;
@@ -187,18 +187,13 @@ static bool read_strides(contraction *t, uint32_t member, uint32_t *node, int64_
   return expr_is_const(x, rest, first);
 }
 
-typedef struct pack_loops { /* from the outermost in; the last one runs over the columns of a panel, the one at `panel` over panels */
-  uint32_t count, panel;
-  int64_t extent[CONTRACT_LABELS], stride[CONTRACT_LABELS], first, columns;
-} pack_loops;
-
-static bool add_loop(const contraction *t, pack_loops *p, const int64_t *strides, uint32_t axis, ir_expr extent) {
+static bool add_loop(const contraction *t, contract_pack_loops *p, const int64_t *strides, uint32_t axis, ir_expr extent) {
   p->stride[p->count] = strides[axis];
   return expr_is_const(t->c->graph->pool, extent, &p->extent[p->count++]);
 }
 
 /* Batch axes, panels, terms in the order of their loops, columns. */
-static bool plan_loops(const contraction *t, const int64_t *strides, pack_loops *p) {
+static bool plan_loops(const contraction *t, const int64_t *strides, contract_pack_loops *p) {
   uint32_t rank;
   const ir_expr *labels = contract_labels(t, t->lane_operand, &rank);
   const int32_t lane = contract_find(labels, rank, t->out[t->lane_axis]);
@@ -215,61 +210,23 @@ static bool plan_loops(const contraction *t, const int64_t *strides, pack_loops 
   return add_loop(t, p, strides, (uint32_t)lane, width);
 }
 
-static void copy_row(uint8_t *to, const uint8_t *from, int64_t count, int64_t stride, uint32_t bytes) {
-  switch (bytes) {
-  case 1:
-    for (int64_t i = 0; i < count; i++) to[i] = from[i * stride];
-    break;
-  case 2:
-    for (int64_t i = 0; i < count; i++) memcpy(to + 2 * i, from + 2 * i * stride, 2);
-    break;
-  case 4:
-    for (int64_t i = 0; i < count; i++) memcpy(to + 4 * i, from + 4 * i * stride, 4);
-    break;
-  default:
-    for (int64_t i = 0; i < count; i++) memcpy(to + i * bytes, from + i * stride * bytes, bytes);
-  }
-}
-
-static void pack(const pack_loops *p, const uint8_t *from, uint8_t *to, uint32_t bytes) {
-  const uint32_t last = p->count - 1;
-  int64_t at[CONTRACT_LABELS] = {0}, rows = 1;
-  for (uint32_t i = 0; i < last; i++) rows *= p->extent[i];
-  const int64_t width = p->extent[last];
-  for (int64_t row = 0; row < rows; row++) {
-    int64_t offset = p->first;
-    for (uint32_t i = 0; i < last; i++) {
-      int64_t position = at[i];
-      if (i == p->panel) position = position * width < p->columns - width ? position * width : p->columns - width;
-      offset += position * p->stride[i];
-    }
-    copy_row(to + (size_t)(row * width) * bytes, from + (size_t)offset * bytes, width, p->stride[last], bytes);
-    for (uint32_t i = last; i-- > 0 && ++at[i] == p->extent[i];) at[i] = 0;
-  }
-}
-
 /* The plan's buffer with the constant in this order; kernels that want the same order share it. */
-static uint32_t packed_buffer(contraction *t, uint32_t node, const pack_loops *p) {
+static uint32_t packed_buffer(contraction *t, uint32_t node, const contract_pack_loops *p) {
   fusion_context *c = t->c;
   for (uint32_t i = 0; i < c->packed.count; i++)
     if (c->packed.at[i].node == node && c->packed.at[i].order_bytes == sizeof *p && !memcmp(c->packed.at[i].order, p, sizeof *p))
       return c->packed.at[i].buffer;
   int64_t elements = 1;
   for (uint32_t i = 0; i < p->count; i++) elements *= p->extent[i];
-  const uint32_t bytes = ir_dtypes[ir_at(c->graph, node)->type.dtype].bytes;
-  const void *from = ir_const_data(c->graph, node);
-  uint8_t *to = ir_arena_take_own(c->arena, (size_t)(elements * bytes + 15) / 16 * 16);
-  pack_loops *order = IR_NEW(c->arena, pack_loops);
-  if (!from || !to || !order) return UINT32_MAX;
-  pack(p, from, to, bytes);
-  memset(to + (size_t)(elements * bytes), 0, (size_t)(-(elements * bytes) & 15));
-  *order = *p;
-  const fusion_packed made = {node, fusion_add_constant(c, ir_node_name(c->graph, node), ir_at(c->graph, node)->type.dtype, elements, to),
-                              sizeof *p, order};
+  const int32_t dtype = ir_at(c->graph, node)->type.dtype;
+  const contract_packing *w = contract_describe_packing(c, node, p, elements);
+  if (!w) return UINT32_MAX;
+  const fusion_packed made = {node, fusion_add_constant(c, ir_node_name(c->graph, node), dtype, elements, &w->making), sizeof *p,
+                              &w->loops};
   return IR_PUSH(c->arena, &c->packed, made) ? made.buffer : UINT32_MAX;
 }
 
-static bool plan_pack(contraction *t, uint32_t member, uint32_t *node, pack_loops *p) {
+static bool plan_pack(contraction *t, uint32_t member, uint32_t *node, contract_pack_loops *p) {
   int64_t strides[SNT_MAX_RANK], literal;
   memset(p, 0, sizeof *p); /* compared byte by byte */
   return contract_literal(t, t->lane_axis, &literal) && read_strides(t, member, node, &p->first, strides) && plan_loops(t, strides, p);
@@ -279,7 +236,7 @@ static bool plan_pack(contraction *t, uint32_t member, uint32_t *node, pack_loop
 static void open_packed(contraction *t, uint32_t member, ir_expr tile, ir_expr column) {
   expr_pool *x = t->e->x;
   uint32_t node, rank;
-  pack_loops p;
+  contract_pack_loops p;
   const uint32_t buffer = plan_pack(t, member, &node, &p) ? packed_buffer(t, node, &p) : UINT32_MAX;
   if (buffer == UINT32_MAX) {
     t->e->failed = true;
@@ -357,7 +314,7 @@ void contract_fetch_ahead(contraction *t, uint32_t step) {
 
 static bool open_all_packed(contraction *t, ir_expr tile, ir_expr column) {
   uint32_t node;
-  pack_loops p;
+  contract_pack_loops p;
   for (uint32_t i = 0; i < t->set.count; i++)
     if (!plan_pack(t, i, &node, &p)) return false;
   for (uint32_t i = 0; i < t->set.count; i++) open_packed(t, i, tile, column);
@@ -393,7 +350,7 @@ static bool settle(contraction *t, uint32_t member) {
   enum { FAR_APART = 1024, ROWS_TO_PAY = 16 };
   const bool explicit = schedule_is_explicit(t->c);
   uint32_t node;
-  pack_loops p;
+  contract_pack_loops p;
   t->panel[member] = UINT32_MAX;
   t->lane_form[member] = explicit && plan_pack(t, member, &node, &p) ? CONTRACT_PACKED : CONTRACT_IN_PLACE;
   if (t->lane_form[member] == CONTRACT_PACKED) return true;

@@ -55,7 +55,9 @@ uint32_t fusion_buffer_of(fusion_context *c, uint32_t node) {
   memcpy(b.dims, n->type.dims, sizeof b.dims);
   b.name = port && port->name ? &g->names.at[port->name] : ir_node_name(g, owner);
   b.bytes = storage_bytes(c, n->type.dtype, ir_tensor_elements(g->pool, &n->type));
-  if (b.kind == PLAN_CONSTANT) b.data = ir_const_data(g, owner);
+  ir_source source = {0};
+  if (b.kind == PLAN_CONSTANT && !ir_const_source(g, owner, &source)) c->plan->failed = true;
+  b.data = source.data, b.making = source.making;
   if (!IR_PUSH(c->arena, &c->plan->buffers, b)) c->plan->failed = true;
   return c->plan->buffers.count - 1;
 }
@@ -68,8 +70,8 @@ uint32_t fusion_add_scratch(fusion_context *c, const char *name, int32_t dtype, 
   return c->plan->buffers.count - 1;
 }
 
-uint32_t fusion_add_constant(fusion_context *c, const char *name, int32_t dtype, int64_t elements, const void *data) {
-  plan_buffer b = {.kind = PLAN_CONSTANT, .dtype = (uint8_t)dtype, .rank = 1, .align = 256, .name = name, .data = data};
+uint32_t fusion_add_constant(fusion_context *c, const char *name, int32_t dtype, int64_t elements, const ir_making *making) {
+  plan_buffer b = {.kind = PLAN_CONSTANT, .dtype = (uint8_t)dtype, .rank = 1, .align = 256, .name = name, .making = making};
   b.dims[0] = expr_int(c->graph->pool, elements);
   b.bytes = storage_bytes(c, dtype, b.dims[0]);
   if (!IR_PUSH(c->arena, &c->plan->buffers, b)) c->plan->failed = true;

@@ -59,6 +59,7 @@ typedef struct emit {
   uint32_t depth;                 /* open loops and ifs */
   uint32_t lane_var, lanes;       /* pool variable number and vector width; lanes 1: none */
   bool stream;                    /* stores of outputs are streaming */
+  bool same;                      /* outputs may be stored by other items too, who compute the same bits: tails that overlap */
   bool quads;                     /* pointwise values an odd number of columns away are shifts of whole vectors, which neighbours share */
   bool failed;
   uint32_t failed_node; /* the value that has no emission, 0: host memory */
@@ -71,8 +72,7 @@ emit *emit_begin(fusion_context *, const fusion_group *, const char *suffix);
 snt_result emit_end(emit *, ir_expr groups, uint32_t choice, uint32_t guard_count, const plan_condition *guards);
 uint32_t fusion_buffer_of(fusion_context *, uint32_t node); /* plan buffer of a stored node, made on first use */
 uint32_t fusion_add_scratch(fusion_context *, const char *name, int32_t dtype, ir_expr elements); /* partial results, workspaces */
-uint32_t fusion_add_constant(fusion_context *, const char *name, int32_t dtype, int64_t elements,
-                             const void *data);              /* data: of the compile */
+uint32_t fusion_add_constant(fusion_context *, const char *name, int32_t dtype, int64_t elements, const ir_making *); /* of the compile */
 uint32_t emit_bind(emit *, uint32_t buffer, uint8_t access); /* kernel memory of a plan buffer, bound on first use */
 
 /* ---- variables and scopes ---- */

@@ -110,7 +110,9 @@ static bool data_is_shared(const rebuild *r, uint32_t node) {
   for (uint32_t n = 1; n < g->nodes.count; n++) {
     if (n == node || ir_at(g, n)->op != IR_OP_const || uses->first[n] == uses->first[n + 1]) continue;
     const ir_const *other = &g->consts.at[ir_at(g, n)->payload];
-    if (other->kind == own->kind && other->data == own->data && other->seed == own->seed && other->scale == own->scale) return true;
+    if (other->kind == own->kind && other->data == own->data && other->making == own->making && other->seed == own->seed &&
+        other->scale == own->scale)
+      return true;
   }
   return false;
 }
@@ -168,69 +170,115 @@ static float number_at(const void *data, int64_t i) {
   return value;
 }
 
-enum { EXPONENT = 0x7f800000 };
-static uint32_t exponent_of(float x) {
-  uint32_t bits;
-  memcpy(&bits, &x, sizeof bits);
-  return bits & EXPONENT;
+/* A row of numbers times one. */
+static void scale_row(float *restrict to, const void *restrict from, int64_t count, float factor, bool divides) {
+  for (int64_t i = 0; !divides && i < count; i++) to[i] = number_at(from, i) * factor;
+  for (int64_t i = 0; divides && i < count; i++) to[i] = number_at(from, i) / factor;
 }
 
 /* A product that is no number, or that fell below the normal numbers from above (but for products with zero). */
-static uint32_t is_lost(float from, float product, uint32_t by_zero) {
-  const uint32_t p = exponent_of(product);
-  return (uint32_t)(p == EXPONENT) | ((uint32_t)(p == 0) & (uint32_t)(exponent_of(from) != 0) & (by_zero ^ 1u));
+static uint32_t is_lost(float from, float product, uint32_t may_vanish) {
+  const float p = fabsf(product);
+  return (uint32_t) !(p <= FLT_MAX) | ((uint32_t)(p < FLT_MIN) & (uint32_t)(fabsf(from) >= FLT_MIN) & (may_vanish ^ 1u));
 }
 
-/* A row of numbers times one, in place. False where a product loses more than rounding. Two loops without branches: they become vectors. */
-static bool scale_row(float *to, int64_t count, float factor, bool divides) {
-  const uint32_t by_zero = factor == 0;
-  uint32_t lost = exponent_of(factor) == EXPONENT;
-  for (int64_t i = 0; !divides && i < count; i++) {
-    const float product = to[i] * factor;
-    lost |= is_lost(to[i], product, by_zero);
-    to[i] = product;
+static uint32_t bits_of(const void *data, int64_t i) {
+  uint32_t bits;
+  memcpy(&bits, (const char *)data + i * (int64_t)sizeof bits, sizeof bits);
+  return bits;
+}
+
+/* Most rows are far from both ends of the numbers, and that is seen in half the time: no number's size lies in [FLT_MIN, least) or beyond `most`, with some
+   room for rounding. Sizes are compared as bits without the sign. */
+static bool surely_keep(const void *from, int64_t count, float factor, bool divides) {
+  const float by = fabsf(divides ? 1 / factor : factor), tiny = FLT_MIN;
+  if (!(by > 1e-30f && by < 1e30f)) return false;
+  const float least = by < 1 ? FLT_MIN / by * 1.001f : FLT_MIN, most = by > 1 ? FLT_MAX / by * 0.999f : FLT_MAX;
+  const uint32_t from_bits = bits_of(&tiny, 0) << 1, span = (bits_of(&least, 0) << 1) - from_bits, top = bits_of(&most, 0) << 1;
+  uint32_t outside = 0;
+  for (int64_t i = 0; i < count; i++) {
+    const uint32_t size = bits_of(from, i) << 1;
+    outside |= (uint32_t)(size - from_bits < span) | (uint32_t)(size > top);
   }
-  for (int64_t i = 0; divides && i < count; i++) {
-    const float quotient = to[i] / factor;
-    lost |= is_lost(to[i], quotient, by_zero);
-    to[i] = quotient;
+  return !outside;
+}
+
+/* Whether no product of a row loses more than rounding. */
+static bool row_keeps(const void *from, int64_t count, float factor, bool divides) {
+  const uint32_t by_zero = factor == 0;
+  uint32_t lost = !(fabsf(factor) <= FLT_MAX);
+  if (surely_keep(from, count, factor, divides)) return true;
+  for (int64_t i = 0; i < count; i++) {
+    const float x = number_at(from, i);
+    lost |= is_lost(x, divides ? x / factor : x * factor, by_zero);
   }
   return !lost;
 }
 
-static bool scale_weights(const rebuild *r, const scaled *s, const void *w, const void *factor, float *to) {
+/* Weights as rows that have one factor each. */
+typedef struct scaling {
+  ir_making making;
+  bool divides;
+  uint32_t rank;
+  int64_t rows, row;
+  int64_t extent[SNT_MAX_RANK], stride[SNT_MAX_RANK]; /* of the axes before a row: of the weights, of the factor */
+} scaling;
+
+static bool plan_rows(const rebuild *r, const scaled *s, scaling *out) {
   const ir_tensor *type = &ir_at(r->from, s->weights)->type;
-  int64_t extent[SNT_MAX_RANK], at[SNT_MAX_RANK] = {0}, which = 0, rows = 1, row = 1;
-  uint32_t rank = type->rank;
+  out->divides = s->divides, out->rank = type->rank, out->rows = out->row = 1;
+  memcpy(out->stride, s->stride, sizeof out->stride);
   for (uint32_t d = 0; d < type->rank; d++)
-    if (!expr_is_const(r->from->pool, type->dims[d], &extent[d])) return false;
-  while (rank && !s->stride[rank - 1]) row *= extent[--rank];
-  for (uint32_t d = 0; d < rank; d++) rows *= extent[d];
-  for (int64_t i = 0; i < rows; i++) {
-    memcpy(to + i * row, (const char *)w + i * row * (int64_t)sizeof *to, (size_t)row * sizeof *to);
-    if (!scale_row(to + i * row, row, number_at(factor, which), s->divides)) return false;
-    for (uint32_t d = rank; d-- > 0; at[d] = 0) {
-      which += s->stride[d];
-      if (++at[d] < extent[d]) break;
-      which -= s->stride[d] * extent[d];
-    }
-  }
+    if (!expr_is_const(r->from->pool, type->dims[d], &out->extent[d])) return false;
+  while (out->rank && !s->stride[out->rank - 1]) out->row *= out->extent[--out->rank];
+  for (uint32_t d = 0; d < out->rank; d++) out->rows *= out->extent[d];
+  out->making.bytes = (uint64_t)(out->rows * out->row) * sizeof(float);
   return true;
 }
 
+/* The number of the next row's factor. */
+static int64_t next_factor(const scaling *s, int64_t *at, int64_t which) {
+  for (uint32_t d = s->rank; d-- > 0; at[d] = 0) {
+    which += s->stride[d];
+    if (++at[d] < s->extent[d]) break;
+    which -= s->stride[d] * s->extent[d];
+  }
+  return which;
+}
+
+static const void *row_at(const scaling *s, const void *data, int64_t i) {
+  return (const char *)data + i * s->row * (int64_t)sizeof(float);
+}
+
+static void scale(const ir_making *m, const void *const *sources, void *to) {
+  const scaling *s = (const scaling *)(const void *)m;
+  int64_t at[SNT_MAX_RANK] = {0}, which = 0;
+  for (int64_t i = 0; i < s->rows; i++, which = next_factor(s, at, which))
+    scale_row((float *)to + i * s->row, row_at(s, sources[0], i), s->row, number_at(sources[1], which), s->divides);
+}
+
+static bool weights_keep(const scaling *s, const void *weights, const void *factor) {
+  int64_t at[SNT_MAX_RANK] = {0}, which = 0;
+  for (int64_t i = 0; i < s->rows; i++, which = next_factor(s, at, which))
+    if (!row_keeps(row_at(s, weights, i), s->row, number_at(factor, which), s->divides)) return false;
+  return true;
+}
+
+/* The weights are read, so that nothing is lost that was there; they are scaled when somebody needs them. */
 static uint32_t add_weights(rebuild *r, const scaled *s) {
   const ir_tensor *type = &ir_at(r->from, s->weights)->type;
-  int64_t count;
-  if (!expr_is_const(r->from->pool, ir_tensor_elements(r->from->pool, type), &count)) return 0;
-  const void *w = data_of(r, s->weights), *factor = data_of(r, s->factor.node);
-  float *to = w && factor ? fusion_take_constant(r->c, (size_t)count * sizeof *to) : NULL;
-  if (!to) return 0;
-  if (!scale_weights(r, s, w, factor, to)) {
-    fusion_give_constant(r->c, to);
-    return 0;
-  }
-  fusion_read_through(r->c, w, (size_t)count * sizeof *to);
-  return ir_add_const(r->to, type, &(ir_const){.kind = IR_CONST_DATA, .data = to});
+  scaling *made = IR_NEW(r->c->arena, scaling);
+  if (!made || !plan_rows(r, s, made) || !ir_const_source(r->to, r->map[s->weights], &made->making.sources[0])) return 0;
+  ir_source *w = &made->making.sources[0];
+  const void *factor = data_of(r, s->factor.node), *now = w->data;
+  void *own = now ? NULL : ir_arena_take_own(r->c->arena, (size_t)made->making.bytes);
+  if (own && ir_make(w->making, &r->c->arena->host, own)) now = own;
+  const bool keeps = now && factor && weights_keep(made, now, factor);
+  if (own) ir_arena_give(r->c->arena, own);
+  if (!keeps) return 0;
+  made->making.fill = scale, made->making.source_count = 2;
+  made->making.sources[1] = (ir_source){.data = factor};
+  return ir_add_const(r->to, type, &(ir_const){.kind = IR_CONST_MADE, .making = &made->making});
 }
 
 static uint32_t add_shift(rebuild *r, const scaled *s) {
@@ -241,8 +289,9 @@ static uint32_t add_shift(rebuild *r, const scaled *s) {
   float *to = ir_arena_take(r->c->arena, (size_t)count * sizeof *to, 64);
   if (!to || !shift || !factor) return 0;
   for (int64_t i = 0; i < count; i++) {
-    to[i] = number_at(shift, i);
-    if (!scale_row(&to[i], 1, number_at(factor, i), s->divides)) return 0;
+    const float from = number_at(shift, i);
+    if (!row_keeps(&from, 1, number_at(factor, i), s->divides)) return 0;
+    scale_row(&to[i], &from, 1, number_at(factor, i), s->divides);
   }
   const uint32_t made = ir_add_const(r->to, type, &(ir_const){.kind = IR_CONST_DATA, .data = to});
   return made && s->shift.view ? rebuild_copy_of(r, s->shift.view, &made) : made;

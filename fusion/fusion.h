@@ -71,7 +71,6 @@ typedef struct fusion_hooks {
   void (*after_graph_pass)(void *user, const char *pass, const ir_graph *, double ms);
   void (*after_kernel)(void *user, const char *name, const kir_kernel *); /* as scheduled, before the kernel passes */
   int (*progress)(void *user, const char *stage, double fraction);        /* non-zero cancels */
-  void (*rest)(void *user); /* a large constant was read through: pages of its file need not stay */
 } fusion_hooks;
 typedef struct fusion_image {
   const char *name; /* of a port */
@@ -103,12 +102,6 @@ typedef struct fusion_packed {
   const void *order;
 } fusion_packed;
 
-/* Constants that a pass computes, in memory that goes back once nothing reads them any more (fusion/constants.c). */
-typedef struct fusion_taken {
-  void *data;
-  size_t bytes;
-} fusion_taken;
-
 /* The body of a repeat as a graph of its own (fusion/outline.c): the carried values are states with an update, what it reads from around it are
    inputs. The repeat's place in the graph is a `loop` node, its operands the initial values and then the values read. */
 typedef struct fusion_body {
@@ -134,7 +127,6 @@ typedef struct fusion_context {
   uint8_t *copied_update; /* per update: the new value has storage of its own and is copied into the state at the end; null: none */
   IR_VEC(fusion_decision) decisions;
   IR_VEC(fusion_packed) packed;
-  IR_VEC(fusion_taken) taken;
   ir_plan *plan;
   IR_VEC(const fusion_body *) bodies;   /* of the loops in the graph: attribute `region` less 1 */
   IR_VEC(const ir_graph *) body_graphs; /* as compiled, bodies in bodies included: plan_loop.body less 1 */
@@ -180,14 +172,6 @@ snt_result fusion_copy_states(fusion_context *);                  /* the copies 
 snt_result fusion_schedule(fusion_context *, bool *changed);      /* groups -> kernels and steps, by the table of schedules */
 snt_result fusion_batch(fusion_context *, bool *changed);         /* independent steps that launches dominate become one */
 snt_result fusion_plan_memory(fusion_context *, bool *changed);   /* scratch offsets by lifetime, in place, barriers */
-
-/* Memory for a constant's data, not zeroed. `give` takes any pointer and returns only what `take` gave. After the first `done` groups in order are
-   built, `rest` returns what no later group reads and no buffer holds; those constants are marked as gone. */
-void *fusion_take_constant(fusion_context *, size_t bytes);
-void fusion_give_constant(fusion_context *, const void *data);
-void fusion_read_through(fusion_context *, const void *data,
-                         size_t bytes); /* as far as the caller is concerned: gives it, or lets its file rest */
-void fusion_rest_constants(fusion_context *, uint32_t done);
 
 /* The budget of scratch (fusion/plan_budget.c), at the hints of the symbols. */
 bool fusion_over_budget(const fusion_context *);

@@ -37,7 +37,6 @@ snt_result fusion_schedule(fusion_context *c, bool *changed) {
     if (c->graph->pool->failed)
       return ir_fail(c->diag, SNT_E_LIMIT, "schedule", hero->origin, "an index of %s does not fit 64 bits",
                      ir_node_name(c->graph, group->hero));
-    fusion_rest_constants(c, i + 1);
   }
   return fusion_copy_states(c);
 }

@@ -172,8 +172,9 @@ static snt_result place_rest(linking *l) {
     plan_buffer b = from->buffers.at[i];
     if (l->places[i].known) continue;
     l->places[i] = (place){.buffer = to->buffers.count, .known = true};
-    for (uint32_t k = 0; b.kind == PLAN_CONSTANT && b.data && k < to->buffers.count; k++)
-      if (to->buffers.at[k].data == b.data && to->buffers.at[k].bytes == b.bytes && to->buffers.at[k].dtype == b.dtype)
+    for (uint32_t k = 0; b.kind == PLAN_CONSTANT && k < to->buffers.count; k++)
+      if (to->buffers.at[k].kind == PLAN_CONSTANT && to->buffers.at[k].data == b.data && to->buffers.at[k].making == b.making &&
+          to->buffers.at[k].bytes == b.bytes && to->buffers.at[k].dtype == b.dtype)
         l->places[i].buffer = k;
     if (l->places[i].buffer != to->buffers.count) continue;
     b.node = 0; /* of another graph */

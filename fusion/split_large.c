@@ -54,6 +54,17 @@ static bool plan_cut(const rebuild *r, uint32_t node, uint32_t axis, cut *out) {
 
 static int64_t rows_of(const cut *c, int64_t first) { return c->rows - first < c->step ? c->rows - first : c->step; }
 
+typedef struct cutting {
+  ir_making making;
+  size_t from, row, part; /* bytes: of the first part, of what is together, of a part of it */
+} cutting;
+
+static void copy_parts(const ir_making *m, const void *const *sources, void *to) {
+  const cutting *k = (const cutting *)(const void *)m;
+  for (uint64_t i = 0; i < m->bytes / k->part; i++)
+    memcpy((char *)to + i * k->part, (const char *)sources[0] + i * k->row + k->from, k->part);
+}
+
 /* Rows from `first` on as a constant: a piece of the data where it lies together, a copy otherwise. */
 static uint32_t add_part(rebuild *r, const cut *c, int64_t first) {
   ir_tensor type = ir_at(r->from, c->node)->type;
@@ -62,10 +73,11 @@ static uint32_t add_part(rebuild *r, const cut *c, int64_t first) {
   if (!data) return 0;
   type.dims[c->axis] = expr_int(r->to->pool, (int64_t)count);
   if (c->outer == 1) return ir_add_const(r->to, &type, &(ir_const){.kind = IR_CONST_DATA, .data = data + (size_t)first * row});
-  char *to = fusion_take_constant(r->c, (size_t)c->outer * count * row);
-  for (int64_t o = 0; to && o < c->outer; o++)
-    memcpy(to + (size_t)o * count * row, data + ((size_t)(o * c->rows) + (size_t)first) * row, count * row);
-  return to ? ir_add_const(r->to, &type, &(ir_const){.kind = IR_CONST_DATA, .data = to}) : 0;
+  cutting *k = IR_NEW(r->c->arena, cutting);
+  if (!k) return 0;
+  *k = (cutting){
+      {copy_parts, (uint64_t)c->outer * count * row, 1, {{.data = data}}}, (size_t)first * row, (size_t)c->rows * row, count * row};
+  return ir_add_const(r->to, &type, &(ir_const){.kind = IR_CONST_MADE, .making = &k->making});
 }
 
 /* The same of an operand: the constant or a cast of it. */

@@ -173,12 +173,18 @@ static float number_at(const void *data, int64_t i) {
   return value;
 }
 
+typedef struct transforming {
+  ir_making making;
+  const winograd_form *form;
+  conv conv;
+} transforming;
+
 /* U[i, j, channel, output] = sum over taps of G[i, r] G[j, s] w. */
-static uint32_t add_weights(rebuild *r, const conv *v, const winograd_form *f) {
-  const void *w = ir_const_data(r->to, v->weights);
-  const uint32_t points = f->tile * f->tile;
-  float *data = fusion_take_constant(r->c, sizeof(float) * points * (size_t)(v->channels * v->outputs));
-  if (!w || !data) return 0;
+static void transform(const ir_making *m, const void *const *sources, void *to) {
+  const winograd_form *f = ((const transforming *)(const void *)m)->form;
+  const conv *v = &((const transforming *)(const void *)m)->conv;
+  const void *w = sources[0];
+  float *data = to;
   for (int64_t c = 0; c < v->channels; c++)
     for (int64_t k = 0; k < v->outputs; k++) {
       double across[3][WINOGRAD_TILE] = {{0}};
@@ -192,9 +198,17 @@ static uint32_t add_weights(rebuild *r, const conv *v, const winograd_form *f) {
           data[((i * f->tile + j) * v->channels + c) * v->outputs + k] = (float)sum;
         }
     }
-  fusion_read_through(r->c, w,
-                      sizeof(float) * 9 * (size_t)(v->channels * v->outputs)); /* made for this product alone, if a pass made them */
-  return add_constant(r, 3, (const ir_expr[]){points, (ir_expr)v->channels, (ir_expr)v->outputs}, data);
+}
+
+static uint32_t add_weights(rebuild *r, const conv *v, const winograd_form *f) {
+  const uint32_t points = f->tile * f->tile;
+  const ir_tensor type = {.dtype = SNT_F32, .rank = 3, .dims = {points, (ir_expr)v->channels, (ir_expr)v->outputs}};
+  transforming *t = IR_NEW(r->c->arena, transforming);
+  if (!t || !ir_const_source(r->to, v->weights, &t->making.sources[0])) return 0;
+  t->making.fill = transform, t->making.source_count = 1;
+  t->making.bytes = sizeof(float) * points * (uint64_t)(v->channels * v->outputs);
+  t->form = f, t->conv = *v;
+  return ir_add_const(r->to, &type, &(ir_const){.kind = IR_CONST_MADE, .making = &t->making});
 }
 
 static uint32_t product(rebuild *r, uint32_t a, uint32_t b, const ir_attr_value lists[3]) {

@@ -192,6 +192,17 @@ static bool is_gathered(const ir_graph *g, uint32_t n) {
   return false;
 }
 
+typedef struct widening {
+  ir_making making;
+  int32_t dtype; /* of the source */
+} widening;
+
+static void fill_wide(const ir_making *m, const void *const *sources, void *to) {
+  const int32_t dtype = ((const widening *)(const void *)m)->dtype;
+  float *numbers = to;
+  for (uint64_t i = 0; i < m->bytes / sizeof *numbers; i++) numbers[i] = (float)ir_dtype_load(dtype, sources[0], i);
+}
+
 static snt_result widen_constant(folder *f, uint32_t n) {
   const ir_graph *g = f->g;
   const uint32_t from = ir_at(g, n)->op == IR_OP_cast ? ir_arg(g, n, 0) : 0;
@@ -200,10 +211,10 @@ static snt_result widen_constant(folder *f, uint32_t n) {
   const int32_t dtype = ir_at(g, from)->type.dtype;
   uint64_t count;
   if (value->kind != IR_CONST_DATA || (dtype != SNT_F16 && dtype != SNT_BF16) || !elements_of(g, n, &count)) return SNT_OK;
-  float *data = ir_arena_take(f->g->arena, (size_t)count * sizeof *data, 64);
-  if (!data) return SNT_E_HOST_MEM;
-  for (uint64_t i = 0; i < count; i++) data[i] = (float)ir_dtype_load(dtype, value->data, i);
-  return make_const(f, n, &(ir_const){.kind = IR_CONST_DATA, .data = data}) ? SNT_OK : SNT_E_HOST_MEM;
+  widening *w = IR_NEW(f->g->arena, widening);
+  if (!w) return SNT_E_HOST_MEM;
+  *w = (widening){{fill_wide, count * sizeof(float), 1, {{.data = value->data}}}, dtype};
+  return make_const(f, n, &(ir_const){.kind = IR_CONST_MADE, .making = &w->making}) ? SNT_OK : SNT_E_HOST_MEM;
 }
 
 snt_result ir_graph_widen(ir_graph *g, bool *changed) {

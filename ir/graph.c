@@ -103,10 +103,11 @@ uint32_t ir_add_state(ir_graph *g, const char *name, const ir_tensor *type) { re
 
 uint32_t ir_add_const(ir_graph *g, const ir_tensor *type, const ir_const *value) {
   if (!graph_alive(g)) return 0;
-  if (value->kind > IR_CONST_UNIFORM) return graph_mistake(g, SNT_E_ARG, "const: unknown kind %u", value->kind);
+  if (value->kind > IR_CONST_MADE) return graph_mistake(g, SNT_E_ARG, "const: unknown kind %u", value->kind);
   for (uint32_t i = 0; i < type->rank && i < SNT_MAX_RANK && value->kind != IR_CONST_SPLAT; i++)
     if (!expr_is_const(g->pool, type->dims[i], NULL)) return graph_mistake(g, SNT_E_SHAPE, "const: axis %u has no fixed extent", i);
-  if (value->kind == IR_CONST_DATA && !value->data) return graph_mistake(g, SNT_E_ARG, "const: no data");
+  if ((value->kind == IR_CONST_DATA && !value->data) || (value->kind == IR_CONST_MADE && !value->making))
+    return graph_mistake(g, SNT_E_ARG, "const: no data");
   if (!IR_PUSH(g->arena, &g->consts, *value)) return graph_mistake(g, SNT_E_HOST_MEM, "out of memory");
   return put_source(g, IR_OP_const, type, 0, g->consts.count - 1);
 }

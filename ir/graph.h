@@ -4,6 +4,7 @@
 #ifndef IR_GRAPH_H
 #define IR_GRAPH_H
 #include "ir/expr.h"
+#include "ir/making.h"
 #include "ir/map.h"
 
 typedef enum {
@@ -76,14 +77,15 @@ typedef enum {
   IR_CONST_DATA,    /* `data`, row-major, the dtype's storage bytes an element */
   IR_CONST_NORMAL,  /* deterministic standard normal values * scale (Philox 4x32-10, Box-Muller): key `seed` */
   IR_CONST_UNIFORM, /* deterministic uniform values in [-scale, scale) */
-  IR_CONST_GONE     /* a compiler's: the data was given back when all who read it had been built */
+  IR_CONST_MADE     /* a compiler's: `making` says how the data is computed */
 } ir_const_kind;
 typedef struct ir_const {
   uint8_t kind;
   uint64_t bits;    /* SPLAT: f64 bits for floats, int64 for the others */
-  const void *data; /* DATA; filled in on demand for NORMAL and UNIFORM by ir_const_data */
+  const void *data; /* DATA; filled in on demand for NORMAL, UNIFORM and MADE by ir_const_data */
   uint64_t seed;
   double scale;
+  const ir_making *making;
 } ir_const;
 
 typedef struct ir_node {
@@ -195,6 +197,8 @@ uint32_t ir_random_word(uint64_t key,
 void ir_philox(uint64_t key, uint64_t counter, uint32_t words[4]);
 /* Row-major data of a constant of static shape (generated on demand into the arena), or null. */
 const void *ir_const_data(ir_graph *, uint32_t node);
+/* The same for who can wait: a constant that is MADE stays a description. False where there is neither. */
+bool ir_const_source(ir_graph *, uint32_t node, ir_source *out);
 /* Rewrites coordinates of movement node n's result into those of operand `operand` (concat: that segment, with its condition). */
 bool ir_movement_access(const ir_graph *, uint32_t node, uint32_t operand, map_access *);
 /* Users: counts and lists (CSR) of the values that read each node, outputs and updates counted as uses by `ir_is_output`. */

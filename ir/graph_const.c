@@ -64,13 +64,24 @@ const void *ir_const_data(ir_graph *g, uint32_t node) {
   int64_t count;
   if (n->op != IR_OP_const || !expr_is_const(g->pool, ir_tensor_elements(g->pool, &n->type), &count)) return NULL;
   ir_const *value = &g->consts.at[n->payload];
-  if (value->data || value->kind == IR_CONST_GONE) return value->data;
+  if (value->data) return value->data;
   const size_t size = ir_dtypes[n->type.dtype].bytes;
   if ((uint64_t)count > SIZE_MAX / 16) return NULL;
-  void *data = ir_arena_take(g->arena, (size_t)count * size, 64);
+  const size_t bytes = (size_t)count * size;
+  void *data = value->kind == IR_CONST_MADE ? ir_arena_take_own(g->arena, bytes) : ir_arena_take(g->arena, bytes, 64);
   if (!data) return NULL;
-  if (value->kind == IR_CONST_SPLAT) fill_splat(data, n->type.dtype, (uint64_t)count, value->bits);
+  if (value->kind == IR_CONST_MADE) {
+    if (!ir_make(value->making, &g->arena->host, data)) return g->arena->failed = true, NULL;
+  } else if (value->kind == IR_CONST_SPLAT) fill_splat(data, n->type.dtype, (uint64_t)count, value->bits);
   else fill_random(data, n->type.dtype, (uint64_t)count, value);
   value->data = data;
   return data;
+}
+
+bool ir_const_source(ir_graph *g, uint32_t node, ir_source *out) {
+  const ir_const *value = ir_at(g, node)->op == IR_OP_const ? &g->consts.at[ir_at(g, node)->payload] : NULL;
+  const bool later = value && value->kind == IR_CONST_MADE && !value->data;
+  *out = (ir_source){.making = later ? value->making : NULL};
+  if (!later) out->data = ir_const_data(g, node);
+  return out->data || out->making;
 }

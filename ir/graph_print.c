@@ -104,13 +104,12 @@ static bool put_saved(printer *p, const ir_node *node, const ir_const *value) {
 
 static void put_const(printer *p, const ir_node *node) {
   const ir_const *value = &p->g->consts.at[node->payload];
+  if (value->kind == IR_CONST_MADE && !ir_const_data((ir_graph *)(uintptr_t)p->g, (uint32_t)(node - p->g->nodes.at))) p->out->failed = true;
   ir_text_add(p->out, "const ");
   if (value->kind == IR_CONST_SPLAT) {
     ir_put_scalar(p->out, node->type.dtype, value->bits);
-  } else if (value->kind == IR_CONST_DATA) {
-    if (!put_saved(p, node, value)) put_elements(p, node, value);
-  } else if (value->kind == IR_CONST_GONE) {
-    ir_text_add(p->out, "gone");
+  } else if (value->kind == IR_CONST_DATA || value->kind == IR_CONST_MADE) {
+    if (!p->out->failed && !put_saved(p, node, value)) put_elements(p, node, value);
   } else {
     ir_text_format(p->out, "%s seed=%" PRIu64 " scale=", value->kind == IR_CONST_NORMAL ? "normal" : "uniform", value->seed);
     ir_put_float(p->out, value->scale);

@@ -129,8 +129,9 @@ static void check_const(verifier *v, uint32_t n) {
     return;
   }
   const ir_const *value = &v->g->consts.at[node->payload];
-  if (value->kind > IR_CONST_GONE) node_error(v, SNT_E_ARG, n, "unknown kind %u", value->kind);
-  if (value->kind == IR_CONST_DATA && !value->data) node_error(v, SNT_E_ARG, n, "it has no data");
+  if (value->kind > IR_CONST_MADE) node_error(v, SNT_E_ARG, n, "unknown kind %u", value->kind);
+  if ((value->kind == IR_CONST_DATA && !value->data) || (value->kind == IR_CONST_MADE && !value->making))
+    node_error(v, SNT_E_ARG, n, "it has no data");
   if (value->kind == IR_CONST_SPLAT) return;
   for (uint32_t i = 0; i < node->type.rank; i++)
     if (!expr_is_const(v->g->pool, node->type.dims[i], NULL)) node_error(v, SNT_E_SHAPE, n, "axis %u has no fixed extent", i);

@@ -6,6 +6,7 @@
 #define IR_PLAN_H
 #include "ir/expr.h"
 #include "ir/kernel.h"
+#include "ir/making.h"
 
 typedef enum {
   PLAN_INPUT,    /* a port the caller binds, read */
@@ -25,7 +26,8 @@ typedef struct plan_buffer {
   ir_expr bytes;                  /* storage size, a multiple of 16 for scratch and constants */
   ir_expr offset;                 /* scratch: byte offset in the scratch range, a multiple of `align` */
   uint32_t align;                 /* 256 unless the profile says more */
-  const void *data;               /* constant: row-major or packed bytes */
+  const void *data;               /* constant: row-major or packed bytes; null while they are only described, */
+  const ir_making *making;        /* by this; as many bytes as the value has */
   uint32_t first_step, last_step; /* lifetime, inclusive */
   uint32_t node;                  /* graph node it holds, 0: none */
 } plan_buffer;
