@@ -2,7 +2,7 @@
    One operand is read in vectors along the result's last axis (the *lane* label); the other one element at a time along the *row* label, whose
    rows share those vectors. A work-item takes a share of the tiles: of columns, of an outer axis, of rows, in this order of loops, so that a panel
    of the lane operand stays in a near cache while everything that it meets passes by. Tails overlap the last whole tile. */
-#include "fusion/contract_private.h"
+#include "fusion/contract_local.h"
 #include "fusion/schedules.h"
 #include "fusion/winograd.h"
 
@@ -290,12 +290,13 @@ static snt_result build_lanes(contraction *t, const contract_guard *guard) {
 typedef snt_result (*contract_build)(contraction *, const contract_guard *);
 
 /* Rows of unknown number: the tile where there are enough of them, else one of as many rows as are expected, else one row at a time. */
-static snt_result build_rows(contraction *t, contract_build build) {
+static snt_result build_rows(contraction *t, contract_build build, uint32_t choice) {
   int64_t literal;
-  if (contract_literal(t, t->row_axis, &literal)) return build(t, &(contract_guard){.count = 0});
+  if (contract_literal(t, t->row_axis, &literal)) return build(t, &(contract_guard){.choice = choice});
+  if (!choice) choice = t->c->plan->steps.count + 1;
   const ir_expr extent = t->extent[t->out[t->row_axis]];
   const int64_t hint = schedule_hint(t->c->graph->pool, extent);
-  const uint32_t tiles[] = {t->rows, hint < t->rows ? (uint32_t)hint : 1}, choice = t->c->plan->steps.count + 1;
+  const uint32_t tiles[] = {t->rows, hint < t->rows ? (uint32_t)hint : 1};
   const contraction start = *t;
   for (uint32_t i = 0; i < IR_COUNT(tiles) && tiles[i] > 1; i++) {
     const plan_condition enough = {extent, tiles[i], INT64_MAX};
@@ -327,6 +328,27 @@ bool schedule_contract_accepts(const fusion_context *c, const fusion_group *grou
   return ir_at(c->graph, group->hero)->op == IR_OP_contract && contract_set_fits(c, group, why_not);
 }
 
+/* Through local memory where the device has it near. Rows of unknown number may be few: then the tiles of an item. */
+static bool build_local(contraction *t, snt_result *result) {
+  enum { ENOUGH = 16 };
+  contract_local local;
+  int64_t literal;
+  const contraction start = *t;
+  order_terms(t);
+  if (!contract_plan_local(t, &local)) {
+    *t = start;
+    return false;
+  }
+  contraction few = start;
+  const bool varies = !contract_literal(&start, start.row_axis, &literal) && local.rows.count == 1;
+  const contract_build build = varies && contract_pick_tile(&few) ? pick_schedule(&few) : NULL;
+  const plan_condition enough = {start.row_axis == CONTRACT_NONE ? 1 : t->extent[t->out[t->row_axis]], ENOUGH, INT64_MAX};
+  const uint32_t choice = build ? t->c->plan->steps.count + 1 : 0;
+  *result = contract_build_local(&local, &(contract_guard){choice, build ? 1 : 0, &enough});
+  if (*result == SNT_OK && build) *result = build_rows(&few, build, choice);
+  return true;
+}
+
 /* What no tile fits (unknown columns, tiny extents, both operands along the lanes of a device that forms its own vectors) is computed element by
    element in the loop schedule. */
 snt_result schedule_contract_build(fusion_context *c, const fusion_group *group) {
@@ -338,9 +360,9 @@ snt_result schedule_contract_build(fusion_context *c, const fusion_group *group)
   contract_set_find(c, group, &t.set);
   if (!contract_read_labels(&t) || !pick_axes(&t) || (t.both_lanes && !explicit)) return schedule_loop_build(c, group);
   snt_result result = SNT_OK;
-  if (explicit && contract_build_depthwise(&t, &result)) return result;
+  if (explicit ? contract_build_depthwise(&t, &result) : build_local(&t, &result)) return result;
   for (uint32_t i = 0; i < 2 * t.set.count; i++) contract_find_pads(&t, contract_operand(&t, i / 2, i % 2));
   if (!contract_pick_tile(&t)) return schedule_loop_build(c, group);
   const contract_build build = pick_schedule(&t);
-  return build ? build_rows(&t, build) : schedule_loop_build(c, group);
+  return build ? build_rows(&t, build, 0) : schedule_loop_build(c, group);
 }

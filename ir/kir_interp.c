@@ -134,7 +134,10 @@ static bool run_group(kvm *vm) {
       kvm_fail(vm, s, KVM_NO_ITEM, SNT_E_LIMIT, "the step limit is reached in group %llu", (unsigned long long)vm->group);
       break;
     }
-    if (!s->hidden) instructions += vm->active, flops += (uint64_t)s->flops * vm->active;
+    if (!s->hidden) {
+      instructions += vm->active, flops += (uint64_t)s->flops * vm->active;
+      if (vm->info->insts) vm->info->insts[s->inst].runs += vm->active;
+    }
     fine = s->run(vm, s);
     if (fine && s->fix) s->fix(s->dst, s->n);
   }
@@ -145,8 +148,9 @@ static bool run_group(kvm *vm) {
 
 static snt_result run(kvm *vm) {
   SNT_TRY(prepare(vm));
-  for (uint64_t group = 0; group < vm->info->groups; group++) {
-    begin_group(vm, group);
+  const uint64_t all = vm->info->groups, count = vm->info->sample && vm->info->sample < all ? vm->info->sample : all;
+  for (uint64_t i = 0; i < count; i++) {
+    begin_group(vm, count == all ? i : count == 1 ? 0 : i * (all - 1) / (count - 1));
     if (!run_group(vm)) return vm->result;
   }
   return SNT_OK;

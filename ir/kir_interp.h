@@ -17,9 +17,15 @@ typedef struct kir_interp_image {
 typedef struct kir_interp_stats {
   uint64_t instructions, loads, stores, barriers, transactions, ideal_transactions, bank_conflicts, flops;
 } kir_interp_stats;
+/* The same of one instruction: how many items ran it, and what it cost where it reads or writes memory. */
+typedef struct kir_interp_inst {
+  uint64_t runs, transactions, ideal_transactions, bank_conflicts;
+} kir_interp_inst;
 typedef struct kir_interp_info {
   const kir_kernel *kernel;
   uint64_t groups;        /* linear count */
+  uint64_t sample;        /* run only so many of them, the first, the last and evenly between; 0: all */
+  kir_interp_inst *insts; /* added to, by instruction; null: not counted */
   uint32_t subgroup_size; /* 0: 4 */
   uint32_t buffer_count;
   const kir_interp_buffer *buffers; /* by slot; images use the same slot numbers in `images` */

@@ -166,6 +166,7 @@ static void count_conflicts(kvm *vm, const kvm_access *a, uint32_t first) {
 }
 
 void kvm_count_access(kvm *vm, const kvm_access *a, bool store) {
+  const kir_interp_stats before = vm->stats;
   *(store ? &vm->stats.stores : &vm->stats.loads) += vm->active;
   const uint32_t space = a->memory->decl->space;
   const bool global = space == KIR_GLOBAL || space == KIR_SCRATCH;
@@ -173,4 +174,9 @@ void kvm_count_access(kvm *vm, const kvm_access *a, bool store) {
     for (uint32_t first = 0; first < vm->items; first += LANES) count_transactions(vm, a, first);
   else if (space == KIR_LOCAL && vm->items > 1)
     for (uint32_t first = 0; first < vm->items; first += LANES) count_conflicts(vm, a, first);
+  if (!vm->info->insts) return;
+  kir_interp_inst *own = &vm->info->insts[vm->steps[vm->pc - 1].inst]; /* of the step under way */
+  own->transactions += vm->stats.transactions - before.transactions;
+  own->ideal_transactions += vm->stats.ideal_transactions - before.ideal_transactions;
+  own->bank_conflicts += vm->stats.bank_conflicts - before.bank_conflicts;
 }

@@ -15,6 +15,10 @@ static const tool_command commands[] = {
     {"opt", "opt MODEL.snt --run PASSES [--profile P]", "Runs graph passes (canonicalise,decompose,rewrite ..) and prints the graph.", command_opt, false},
     {"compile", "compile MODEL.snt --target opencl,spirv,cuda -o DIR|FILE.sntp [--profile P[,P..]] [--image PORT=chw|hwc|hw]", "Writes each kernel's code and the plan into DIR, or one saved program that run, explain, inspect and pack take; several profiles make it a pack with a variant each, of which the device chooses.", command_compile, false},
     {"inspect", "inspect FILE.sntp", "Prints what a saved program holds: symbols, ports, kernels with their sizes, the plan.", command_inspect, false},
+    {"inspect-kernel", "inspect-kernel MODEL.snt|MODEL.onnx [--profile P | --device D] [--kernel NAME] [--dim NAME=N] [--sample GROUPS] [--unfused[=nodes]] [--json]",
+     "What each kernel asks of a device of the profile: 32-byte sectors of global memory that 32 neighbouring items touch at once beside the fewest possible, rounds lost to\n"
+     "conflicts of 32 banks of local memory, barriers, instructions an item by class, operations a byte, live words, local bytes. Code as legalised for the profile's target,\n"
+     "counted by the interpreter over --sample groups (4: the first, the last and between; inputs are zeros). --kernel: those with NAME in their name, access by access.", command_inspect_kernel, false},
     {"pack", "pack FILE.sntp --header FILE.h", "Writes a saved program as a C array.", command_pack, false},
     {"build", "build MODEL --device D [--jobs N] [--tune DIR] [--json]", "Compiles a model for a device and fills the cache of driver binaries, so that later runs start at once; says how long each part took.\n"
      "--jobs: kernels built at a time, by default one a processor.", command_build, false},

@@ -12,12 +12,12 @@ typedef struct tool_pair {
   const char *name, *value;
 } tool_pair;
 typedef struct tool_options {
-  const char *model, *device, *profile, *mask, *numerics, *target, *out, *passes, *trace, *header, *rtol, *atol, *share, *tune;
+  const char *model, *device, *profile, *mask, *numerics, *target, *out, *passes, *trace, *header, *rtol, *atol, *share, *tune, *kernel;
   tool_pair inputs[TOOL_MAX_PORTS], outputs[TOOL_MAX_PORTS], dims[TOOL_MAX_DIMS], images[TOOL_MAX_PORTS];
   const char *fuse[TOOL_MAX_FUSE]; /* "must:a,b", as given */
   uint32_t fuse_count;
   char *const *paths; /* all that is no option; `model` is the first */
-  uint32_t path_count, image_count, input_count, output_count, dim_count, compile_flags, runs, jobs, timeout;
+  uint32_t path_count, image_count, input_count, output_count, dim_count, compile_flags, runs, jobs, timeout, sample;
   bool check, json, quiet, quick, html, processor_time, serve, no_unfused;
 } tool_options;
 /* Fills from argv after the subcommand; an unknown option or a missing value is an error on stderr and false. */
@@ -105,6 +105,7 @@ int command_build(const tool_options *);
 int command_onnx_test(const tool_options *);
 int command_import(const tool_options *);
 int command_inspect(const tool_options *);
+int command_inspect_kernel(const tool_options *);
 int command_pack(const tool_options *);
 int command_calibrate(const tool_options *);
 #endif

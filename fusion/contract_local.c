@@ -1,0 +1,197 @@
+/* What a contraction in local memory looks like on a device: its axes, how each operand is fetched, and the tile, which is the cheapest of a table by a
+   small model: multiply-adds beside the reads of local memory, what passes from the caches, whole turns of the units. Nothing is emitted. */
+#include "fusion/contract_local.h"
+
+enum { LEAST = 8, LEAST_TERMS = 8, WARPS_THAT_HIDE = 256 };
+
+// clang-format off
+static const local_shape shapes[] = {
+    {128, 128, 8, 8}, {128, 64, 8, 8}, {64, 128, 8, 8}, {64, 64, 4, 8}, {64, 64, 4, 4}, {32, 128, 4, 8},
+    {32, 64, 4, 4},   {64, 32, 4, 4},  {32, 32, 4, 4},  {16, 64, 4, 4}, {64, 16, 4, 4},
+};
+// clang-format on
+
+/* ---- axes ---- */
+
+static void add_label(const contraction *t, local_axis *axis, uint32_t label) {
+  if (t->extent[label] == 1) return;
+  axis->label[axis->count] = label;
+  axis->dims[axis->count++] = t->extent[label];
+}
+
+static void finish_axis(const contraction *t, local_axis *axis) {
+  axis->extent = schedule_product(t->c->graph->pool, axis->count, axis->dims);
+}
+
+static void find_axes(contract_local *l) {
+  const contraction *t = l->t;
+  for (uint32_t i = 0; i < t->out_rank; i++) {
+    const uint32_t label = (uint32_t)t->out[i];
+    const bool column = contract_in_operand(t, t->lane_operand, label), row = contract_in_operand(t, 1 - t->lane_operand, label);
+    add_label(t, column && row ? &l->batch : column ? &l->columns : &l->rows, label);
+  }
+  for (uint32_t i = 0; i < t->reduced_count; i++) add_label(t, &l->terms, t->reduced[i]);
+  finish_axis(t, &l->rows);
+  finish_axis(t, &l->columns);
+  finish_axis(t, &l->terms);
+  finish_axis(t, &l->batch);
+}
+
+/* ---- how an operand is fetched ---- */
+
+typedef struct vector_probe {
+  const contraction *t;
+  uint32_t lane;
+  bool fits, moves;
+} vector_probe;
+
+static void probe_vector(void *user, const fusion_load *load) {
+  vector_probe *p = user;
+  expr_pool *x = p->t->c->graph->pool;
+  int64_t coef;
+  ir_expr rest;
+  const ir_expr offset = map_linear(x, load->access, ir_at(p->t->c->graph, load->node)->type.dims);
+  for (uint32_t i = 0; i < load->access->condition_count; i++)
+    if (expr_uses_var(x, load->access->conditions[i].value, p->lane)) p->fits = false;
+  if (!expr_split_affine(x, offset, p->lane, &coef, &rest) || coef < 0 || coef > 1) p->fits = false;
+  else if (coef == 1) {
+    const int64_t multiple = expr_multiple_of(x, rest);
+    p->moves = true;
+    p->fits = p->fits && multiple % LOCAL_VECTOR == 0;
+  }
+}
+
+/* Are four neighbours along the last label of the axis one aligned vector of every load of the operand? */
+static bool takes_vectors(contraction *t, const local_panel *panel, const local_axis *axis) {
+  expr_pool *x = t->c->graph->pool;
+  if (!axis->count || expr_multiple_of(x, axis->dims[axis->count - 1]) % LOCAL_VECTOR) return false;
+  const uint32_t last = axis->label[axis->count - 1];
+  for (uint32_t i = 0; i < CONTRACT_LABELS; i++)
+    if (t->extent[i]) t->at[i] = t->extent[i] == 1 ? 0 : expr_var_add(x, "i", 0, t->extent[i], 1);
+  const ir_expr lane = expr_var_add(x, "lane", 0, LOCAL_VECTOR, 1),
+                vector = expr_var_add(x, "q", 0, expr_div(x, t->extent[last], LOCAL_VECTOR), 1);
+  t->at[last] = expr_add(x, expr_mul(x, vector, LOCAL_VECTOR), lane);
+  vector_probe p = {t, emit_var_number(x, lane), true, false};
+  const map_access a = contract_operand_at(t, panel->operand);
+  return fusion_walk_loads(t->c, t->group, panel->node, &a, probe_vector, &p) && p.fits && p.moves;
+}
+
+static int64_t stride_along(contraction *t, uint32_t member, uint32_t operand, const local_axis *axis) {
+  return axis->count ? contract_stride(t, member, operand, axis->label[axis->count - 1]) : INT32_MAX;
+}
+
+static void settle_panel(contract_local *l, uint32_t member, local_panel *panel) {
+  contraction *t = l->t;
+  const local_axis *own = panel->columns ? &l->columns : &l->rows;
+  panel->unit = LOCAL_VECTOR;
+  if (takes_vectors(t, panel, own)) return;
+  panel->by_rows = takes_vectors(t, panel, &l->terms);
+  if (panel->by_rows) return;
+  panel->unit = 1;
+  panel->by_rows = stride_along(t, member, panel->operand, &l->terms) < stride_along(t, member, panel->operand, own);
+}
+
+/* Members that read one operand share its panel. */
+static void find_panels(contract_local *l) {
+  const contraction *t = l->t;
+  for (uint32_t s = 0; s < t->set.count; s++)
+    for (uint32_t columns = 0; columns < 2; columns++) {
+      const uint32_t operand = columns ? t->lane_operand : 1 - t->lane_operand, node = contract_operand(t, s, operand);
+      uint32_t at = 0;
+      while (at < l->panel_count && (l->panel[at].node != node || l->panel[at].operand != operand)) at++;
+      l->panel_of[s][columns] = at;
+      if (at < l->panel_count) continue;
+      l->panel[l->panel_count++] = (local_panel){.node = node, .operand = operand, .columns = columns};
+      settle_panel(l, s, &l->panel[at]);
+    }
+}
+
+/* ---- the tile ---- */
+
+/* Rows of a panel by rows are a vector apart every four of them: then four times any number of rows lie in banks of their own. */
+static uint32_t panel_size(const local_panel *p, const local_shape *s, uint32_t step) {
+  const uint32_t tile = p->columns ? s->columns : s->rows;
+  return tile * step + (p->by_rows ? tile / LOCAL_VECTOR * LOCAL_VECTOR : 0);
+}
+
+static uint32_t items_of(const local_shape *s) { return (uint32_t)s->rows / s->item_rows * (s->columns / s->item_columns); }
+
+/* Does the shape fit the device with `step` terms a step? Fills the panels' sizes. */
+static bool fits(contract_local *l, const local_shape *s, uint32_t step) {
+  const cost_profile *p = l->t->c->options->profile;
+  const uint32_t items = items_of(s);
+  uint64_t bytes = 0, most = p->local_bytes < (double)p->max_local_bytes ? (uint64_t)p->local_bytes : p->max_local_bytes;
+  if (items > p->max_items || (uint32_t)s->item_rows * s->item_columns / LOCAL_VECTOR * l->t->set.count > LOCAL_VECTOR * LOCAL_VECTOR)
+    return false;
+  for (uint32_t i = 0; i < l->panel_count; i++) {
+    local_panel *panel = &l->panel[i];
+    const uint32_t fetches = (panel->columns ? s->columns : s->rows) * step / panel->unit;
+    if (fetches % items || fetches / items > LOCAL_FETCHED) return false;
+    panel->size = panel_size(panel, s, step);
+    panel->count = fetches / items;
+    bytes += 2 * (uint64_t)panel->size * ir_dtypes[l->t->type.base].bytes;
+  }
+  return bytes <= most;
+}
+
+typedef struct local_need {
+  double rows, columns, batch, bytes; /* hints; bytes: of an element of either operand, the mean */
+} local_need;
+
+/* Cycles of all the device for one term. */
+static double cycles_of(const contract_local *l, const local_shape *s, const local_need *n) {
+  const cost_profile *p = l->t->c->options->profile;
+  const double tiles = ceil(n->rows / s->rows) * ceil(n->columns / s->columns) * n->batch, turns = ceil(tiles / p->units);
+  const double cells = (double)s->item_rows * s->item_columns * l->t->set.count,
+               reads = s->item_rows + (double)s->item_columns * l->t->set.count;
+  const double resident = items_of(s) * (tiles / p->units > 1 ? turns : 1),
+               hidden = resident < WARPS_THAT_HIDE ? resident / WARPS_THAT_HIDE : 1;
+  const double compute = turns * s->rows * s->columns * l->t->set.count * (1 + reads / cells) / (p->lanes * p->fma_per_cycle * hidden);
+  const double moved = tiles * (s->rows + (double)s->columns * l->t->set.count) * n->bytes / (p->cache_gbs / p->ghz);
+  return compute > moved ? compute : moved;
+}
+
+static bool pick_shape(contract_local *l) {
+  const expr_pool *x = l->t->c->graph->pool;
+  const ir_graph *g = l->t->c->graph;
+  local_need need = {(double)schedule_hint(x, l->rows.extent), (double)schedule_hint(x, l->columns.extent),
+                     (double)schedule_hint(x, l->batch.extent), 0};
+  for (uint32_t o = 0; o < 2; o++) need.bytes += 0.5 * ir_dtypes[ir_at(g, contract_operand(l->t, 0, o))->type.dtype].bytes;
+  double best = INFINITY;
+  for (uint32_t i = 0; i < IR_COUNT(shapes); i++)
+    for (uint32_t step = 16; step <= 32; step *= 2) {
+      if (!fits(l, &shapes[i], step)) continue;
+      const double cycles = cycles_of(l, &shapes[i], &need);
+      if (cycles >= best) break;
+      best = cycles;
+      l->shape = shapes[i];
+      l->step = step;
+      break;
+    }
+  return best < INFINITY && fits(l, &l->shape, l->step);
+}
+
+/* Extents from which a tile is more than a few results, of terms that come in whole fours or are a literal. */
+static bool is_worth(const contract_local *l) {
+  const expr_pool *x = l->t->c->graph->pool;
+  int64_t literal;
+  if (!expr_is_const(x, l->terms.extent, &literal) && expr_multiple_of(x, l->terms.extent) % LOCAL_VECTOR) return false;
+  return l->rows.count && l->columns.count && l->terms.count && schedule_hint(x, l->rows.extent) >= LEAST &&
+         schedule_hint(x, l->columns.extent) >= LEAST && schedule_hint(x, l->terms.extent) >= LEAST_TERMS;
+}
+
+bool contract_plan_local(contraction *t, contract_local *l) {
+  const cost_profile *p = t->c->options->profile;
+  *l = (contract_local){.t = t};
+  if (schedule_is_explicit(t->c) || p->reads != COST_READS_STORAGE || p->local_bytes < 4096 || t->both_lanes) return false;
+  if (ir_dtypes[t->type.base].bytes != 4) return false;
+  find_axes(l);
+  if (!is_worth(l)) return false;
+  find_panels(l);
+  if (!pick_shape(l)) return false;
+  l->items = items_of(&l->shape);
+  t->rows = l->shape.item_rows;
+  t->vectors = l->shape.item_columns / LOCAL_VECTOR;
+  t->lanes = LOCAL_VECTOR;
+  return true;
+}

@@ -1,0 +1,45 @@
+/* One contraction as tiles in local memory: a group computes a tile of rows x columns, its items a part of it each, and both operands come through local
+   memory, a few terms at a time. Rows, columns and terms are each one number, whatever labels they are made of, so convolutions are products too. */
+#ifndef FUSION_CONTRACT_LOCAL_H
+#define FUSION_CONTRACT_LOCAL_H
+#include "fusion/contract_private.h"
+
+enum { LOCAL_VECTOR = 4, LOCAL_PANELS = 2 * CONTRACT_SET_MAX, LOCAL_FETCHED = 32, LOCAL_ROWS = 8 };
+
+/* Labels taken as one number, the last running fastest. */
+typedef struct local_axis {
+  uint32_t count;
+  uint32_t label[CONTRACT_LABELS];
+  ir_expr dims[CONTRACT_LABELS], extent;
+} local_axis;
+
+/* The part of an operand that a group needs for one step: `tile` rows (or columns) by `terms`. Where elements of memory follow each other along the terms,
+   it lies by rows, else by terms: fetched in whole vectors, stored as fetched, read in vectors by either way without conflicts of banks. */
+typedef struct local_panel {
+  uint32_t node, operand;
+  bool columns, by_rows;
+  uint32_t unit;                /* elements that an item fetches at once: a vector, or 1 where nothing proves that vectors can be */
+  uint32_t memory, size, count; /* elements of one buffer of the two; fetches of an item a step */
+  uint32_t fetched[LOCAL_FETCHED];
+} local_panel;
+
+typedef struct local_shape {
+  uint16_t rows, columns; /* of the tile */
+  uint8_t item_rows, item_columns;
+} local_shape;
+
+typedef struct contract_local {
+  contraction *t;
+  local_axis rows, columns, terms, batch;
+  local_shape shape;
+  uint32_t step, items; /* terms a step; items of a group */
+  local_panel panel[LOCAL_PANELS];
+  uint32_t panel_count, panel_of[CONTRACT_SET_MAX][2]; /* by member: of its rows, of its columns */
+  ir_expr item, row_tile, column_tile, steps;
+} contract_local;
+
+/* Can the contraction be computed so on this device, and is it worth it? Fills all but the variables of the kernel. */
+bool contract_plan_local(contraction *, contract_local *);
+/* schedule_contract_local.c: the kernel and its step. */
+snt_result contract_build_local(contract_local *, const contract_guard *);
+#endif

@@ -1,0 +1,313 @@
+/* Contractions through local memory, for devices where it is near: every element of an operand is fetched once a group, coalesced, into one of two
+   buffers while the items multiply what lies in the other; one barrier a step. An item holds rows x vectors accumulators and adds its terms in order.
+   Nothing is fetched outside of an operand: what lies beyond an edge repeats the last elements, and is neither added nor stored. */
+#include "fusion/contract_local.h"
+
+/* ---- coordinates ---- */
+
+/* Labels of an axis at number `at`, which counts whole vectors of the last label where `unit` is more than 1; `lane` goes with them. */
+static void place_axis(contract_local *l, const local_axis *axis, ir_expr at, uint32_t unit, ir_expr lane) {
+  expr_pool *x = l->t->e->x;
+  ir_expr dims[CONTRACT_LABELS], where[CONTRACT_LABELS];
+  memcpy(dims, axis->dims, axis->count * sizeof *dims);
+  if (unit > 1) dims[axis->count - 1] = expr_div(x, dims[axis->count - 1], unit);
+  map_delinear(x, at, axis->count, dims, where);
+  for (uint32_t i = 0; i < axis->count; i++) l->t->at[axis->label[i]] = where[i];
+  const uint32_t last = axis->label[axis->count - 1];
+  if (unit > 1) l->t->at[last] = expr_add(x, expr_mul(x, l->t->at[last], unit), lane);
+}
+
+/* The number as a variable below `end`: the last one where it lies beyond. */
+static ir_expr held_below(emit *e, const char *name, ir_expr at, ir_expr end) {
+  expr_pool *x = e->x;
+  int64_t literal;
+  if (expr_is_const(x, at, &literal) && expr_proves_lt(x, at, end)) return at;
+  const ir_expr held = expr_proves_lt(x, at, end) ? at : expr_min(x, at, expr_sub(x, end, 1));
+  return emit_var_for(e, name, emit_expr(e, held), 0, end);
+}
+
+/* ---- fetching ---- */
+
+typedef struct local_place { /* of one fetch in the panel: both count units along the axis in which vectors run */
+  ir_expr own, term;
+} local_place;
+
+static local_place place_of(const contract_local *l, const local_panel *p, uint32_t number) {
+  expr_pool *x = l->t->e->x;
+  const uint32_t tile = p->columns ? l->shape.columns : l->shape.rows, inner = (p->by_rows ? l->step : tile) / p->unit;
+  const ir_expr at = expr_add(x, l->item, expr_int(x, (int64_t)number * l->items));
+  const ir_expr fast = expr_mod(x, at, inner), slow = expr_div(x, at, inner);
+  return p->by_rows ? (local_place){slow, fast} : (local_place){fast, slow};
+}
+
+static uint32_t as_vector(emit *e, uint32_t value, int32_t base, uint32_t lanes) {
+  const kir_type type = emit_value_type(e, value);
+  if (type.base != base) value = kir_cast(e->k, kir_t(base, type.lanes), value);
+  return type.lanes == lanes ? value : kir_splat(e->k, value, lanes);
+}
+
+static uint32_t fetch(contract_local *l, const local_panel *p, uint32_t number, ir_expr step, uint32_t lane_var, ir_expr lane) {
+  contraction *t = l->t;
+  emit *e = t->e;
+  expr_pool *x = e->x;
+  const local_axis *own = p->columns ? &l->columns : &l->rows;
+  const local_place at = place_of(l, p, number);
+  const uint32_t own_unit = p->by_rows ? 1 : p->unit, term_unit = p->by_rows ? p->unit : 1;
+  const uint32_t tile = p->columns ? l->shape.columns : l->shape.rows;
+  const ir_expr first = expr_mul(x, p->columns ? l->column_tile : l->row_tile, (ir_expr)(tile / own_unit));
+  const ir_expr term = expr_add(x, expr_mul(x, step, (ir_expr)(l->step / term_unit)), at.term);
+  place_axis(l, own, held_below(e, "f", expr_add(x, first, at.own), expr_div(x, own->extent, own_unit)), own_unit, lane);
+  place_axis(l, &l->terms, held_below(e, "k", term, expr_div(x, l->terms.extent, term_unit)), term_unit, lane);
+  if (p->unit > 1) emit_use_lanes(e, lane_var, p->unit);
+  const map_access a = contract_operand_at(t, p->operand);
+  const uint32_t value = emit_value(e, p->node, &a);
+  emit_scalar_lanes(e);
+  return value ? as_vector(e, value, t->type.base, p->unit) : 0;
+}
+
+static void fetch_all(contract_local *l, ir_expr step) {
+  const ir_expr lane = emit_lanes(l->t->e, 0, LOCAL_VECTOR);
+  const uint32_t lane_var = l->t->e->lane_var;
+  emit_scalar_lanes(l->t->e);
+  for (uint32_t i = 0; i < l->panel_count; i++)
+    for (uint32_t n = 0; n < l->panel[i].count; n++) l->panel[i].fetched[n] = fetch(l, &l->panel[i], n, step, lane_var, lane);
+}
+
+/* ---- local memory ---- */
+
+/* Element of row (or column) `own` and term `term` in buffer `buffer`. */
+static ir_expr element_at(const contract_local *l, const local_panel *p, ir_expr buffer, ir_expr own, ir_expr term) {
+  expr_pool *x = l->t->e->x;
+  const uint32_t tile = p->columns ? l->shape.columns : l->shape.rows;
+  const ir_expr base = expr_mul(x, buffer, p->size);
+  if (!p->by_rows) return expr_add(x, base, expr_add(x, expr_mul(x, term, tile), own));
+  const ir_expr skipped = expr_mul(x, expr_div(x, own, LOCAL_VECTOR), LOCAL_VECTOR);
+  return expr_add(x, base, expr_add(x, expr_add(x, expr_mul(x, own, l->step), skipped), term));
+}
+
+static void store_all(contract_local *l, ir_expr buffer) {
+  emit *e = l->t->e;
+  expr_pool *x = e->x;
+  for (uint32_t i = 0; i < l->panel_count; i++) {
+    const local_panel *p = &l->panel[i];
+    for (uint32_t n = 0; n < p->count; n++) {
+      const local_place at = place_of(l, p, n);
+      const ir_expr own = expr_mul(x, at.own, p->by_rows ? 1 : p->unit), term = expr_mul(x, at.term, p->by_rows ? p->unit : 1);
+      const uint32_t index = emit_expr(e, element_at(l, p, buffer, own, term));
+      const uint32_t id = kir_store(e->k, p->memory, 1, &index, p->fetched[n]);
+      if (!e->k->failed) kir_at(e->k, id)->align = (uint16_t)(4 * p->unit);
+    }
+  }
+}
+
+static uint32_t read_vector(contract_local *l, const local_panel *p, ir_expr buffer, ir_expr own, ir_expr term) {
+  emit *e = l->t->e;
+  const uint32_t index = emit_expr(e, element_at(l, p, buffer, own, term));
+  const uint32_t value = kir_load(e->k, p->memory, LOCAL_VECTOR, 1, &index);
+  if (!e->k->failed) kir_at(e->k, value)->align = 4 * LOCAL_VECTOR;
+  return value;
+}
+
+static uint32_t part_of(emit *e, uint32_t vector, uint32_t lane) {
+  return kir_2(e->k, KIR_extract, vector, kir_const_int(e->k, kir_t(SNT_U32, 1), lane));
+}
+
+/* An item's rows (or columns) are vectors of four neighbours, one in each half of the tile where there are two: number v of them. */
+static ir_expr vector_place(const contract_local *l, bool columns, uint32_t v) {
+  expr_pool *x = l->t->e->x;
+  const uint32_t tile = columns ? l->shape.columns : l->shape.rows, own = columns ? l->shape.item_columns : l->shape.item_rows;
+  const uint32_t across = l->shape.columns / l->shape.item_columns;
+  const ir_expr at = columns ? expr_mod(x, l->item, across) : expr_div(x, l->item, across);
+  return expr_add(x, expr_mul(x, at, LOCAL_VECTOR), (ir_expr)(v * (tile / (own / LOCAL_VECTOR))));
+}
+
+/* Four terms from `term`: out[term][vector], four neighbours each. */
+static void read_panel(contract_local *l, const local_panel *p, ir_expr buffer, ir_expr term, uint32_t terms,
+                       uint32_t out[LOCAL_VECTOR][LOCAL_ROWS / LOCAL_VECTOR]) {
+  emit *e = l->t->e;
+  expr_pool *x = e->x;
+  const uint32_t vectors = (p->columns ? l->shape.item_columns : l->shape.item_rows) / LOCAL_VECTOR;
+  for (uint32_t v = 0; v < vectors; v++) {
+    const ir_expr own = vector_place(l, p->columns, v);
+    uint32_t rows[LOCAL_VECTOR], parts[LOCAL_VECTOR];
+    for (uint32_t k = 0; !p->by_rows && k < terms; k++) out[k][v] = read_vector(l, p, buffer, own, expr_add(x, term, k));
+    if (!p->by_rows) continue;
+    for (uint32_t i = 0; i < LOCAL_VECTOR; i++) rows[i] = read_vector(l, p, buffer, expr_add(x, own, i), term);
+    for (uint32_t k = 0; k < terms; k++) {
+      for (uint32_t i = 0; i < LOCAL_VECTOR; i++) parts[i] = part_of(e, rows[i], k);
+      out[k][v] = kir_put(e->k, &(kir_inst){.op = KIR_vec, .type = kir_t(l->t->type.base, LOCAL_VECTOR)}, LOCAL_VECTOR, parts);
+    }
+  }
+}
+
+/* ---- multiplying ---- */
+
+static void multiply_terms(contract_local *l, ir_expr buffer, ir_expr term, uint32_t terms, uint32_t *acc) {
+  const contraction *t = l->t;
+  emit *e = t->e;
+  uint32_t read[LOCAL_PANELS][LOCAL_VECTOR][LOCAL_ROWS / LOCAL_VECTOR];
+  for (uint32_t i = 0; i < l->panel_count; i++) read_panel(l, &l->panel[i], buffer, term, terms, read[i]);
+  for (uint32_t k = 0; k < terms; k++)
+    for (uint32_t s = 0; s < t->set.count; s++)
+      for (uint32_t i = 0; i < t->rows; i++) {
+        const uint32_t a = part_of(e, read[l->panel_of[s][0]][k][i / LOCAL_VECTOR], i % LOCAL_VECTOR);
+        for (uint32_t j = 0; j < t->vectors; j++) {
+          uint32_t *cell = &acc[(s * t->rows + i) * t->vectors + j];
+          *cell = emit_multiply_add(e, t->type.base, a, read[l->panel_of[s][1]][k][j], *cell);
+        }
+      }
+}
+
+/* The first `terms` of the step in `buffer`. */
+static void multiply_step(contract_local *l, ir_expr buffer, ir_expr terms, uint32_t *acc) {
+  emit *e = l->t->e;
+  expr_pool *x = e->x;
+  const uint32_t cells = contract_cells(l->t);
+  const ir_expr whole = expr_sub(x, terms, expr_mod(x, terms, LOCAL_VECTOR)), rest = expr_mod(x, terms, LOCAL_VECTOR);
+  uint32_t carried[CONTRACT_CELLS];
+  if (whole != 0) {
+    const ir_expr k = emit_loop(e, &(emit_loop_info){.name = "k",
+                                                     .lo = 0,
+                                                     .hi = whole,
+                                                     .step = LOCAL_VECTOR,
+                                                     .whole = true,
+                                                     .carry_count = cells,
+                                                     .initial = acc,
+                                                     .carried = carried});
+    multiply_terms(l, buffer, k, LOCAL_VECTOR, carried);
+    emit_loop_end(e, k, cells, carried, acc);
+  }
+  if (rest > 0) multiply_terms(l, buffer, whole, (uint32_t)rest, acc);
+}
+
+static void multiply_all(contract_local *l, uint32_t *acc) {
+  emit *e = l->t->e;
+  expr_pool *x = e->x;
+  const uint32_t cells = contract_cells(l->t);
+  uint32_t carried[CONTRACT_CELLS];
+  fetch_all(l, 0);
+  store_all(l, 0);
+  kir_barrier(e->k, KIR_SYNC_LOCAL);
+  const ir_expr last = expr_sub(x, l->steps, 1);
+  if (last != 0) {
+    const ir_expr s = emit_loop(
+        e, &(emit_loop_info){.name = "s", .lo = 0, .hi = last, .step = 1, .carry_count = cells, .initial = acc, .carried = carried});
+    const ir_expr next = expr_add(x, s, 1);
+    fetch_all(l, next);
+    multiply_step(l, expr_mod(x, s, 2), l->step, carried);
+    store_all(l, expr_mod(x, next, 2));
+    kir_barrier(e->k, KIR_SYNC_LOCAL);
+    emit_loop_end(e, s, cells, carried, acc);
+  }
+  multiply_step(l, expr_mod(x, last, 2), expr_sub(x, l->terms.extent, expr_mul(x, last, (ir_expr)l->step)), acc);
+}
+
+/* ---- storing ---- */
+
+/* Is `at` inside the extent? 0: always, since all tiles are whole. */
+static uint32_t inside(emit *e, ir_expr at, ir_expr extent, uint32_t tile) {
+  return expr_multiple_of(e->x, extent) % tile ? kir_2(e->k, KIR_lt, emit_expr(e, at), emit_expr(e, extent)) : 0;
+}
+
+/* One test for the row and the column: drivers for processors are slow with tests inside tests, and one of them wrong. */
+static bool open_edge(emit *e, uint32_t row, uint32_t column) {
+  if (row || column) emit_if(e, row && column ? kir_2(e->k, KIR_and, row, column) : row ? row : column);
+  return row || column;
+}
+
+/* Results of the whole vector, or of its lanes one by one where the columns do not come in whole vectors. */
+static void store_vector(contract_local *l, uint32_t row, uint32_t j, uint32_t lane_var, ir_expr lane, const uint32_t *acc) {
+  contraction *t = l->t;
+  emit *e = t->e;
+  expr_pool *x = e->x;
+  const local_axis *axis = &l->columns;
+  const uint32_t each = t->rows * t->vectors, tile = l->shape.columns;
+  const bool whole = expr_multiple_of(x, axis->dims[axis->count - 1]) % LOCAL_VECTOR == 0;
+  const uint32_t unit = whole ? LOCAL_VECTOR : 1;
+  const ir_expr column = expr_add(x, expr_mul(x, l->column_tile, (ir_expr)tile), vector_place(l, true, j));
+  for (uint32_t i = 0; i < LOCAL_VECTOR; i += unit) {
+    uint32_t cell[CONTRACT_CELLS];
+    const ir_expr at = expr_div(x, expr_add(x, column, i), unit), end = expr_div(x, axis->extent, unit);
+    const uint32_t in = inside(e, expr_add(x, column, i), axis->extent, tile);
+    for (uint32_t s = 0; s < t->set.count; s++) cell[s * each] = whole ? acc[s * each] : part_of(e, acc[s * each], i);
+    const bool edge = open_edge(e, row, in);
+    place_axis(l, axis, in ? emit_var_for(e, "n", emit_expr(e, at), 0, end) : at, unit, lane);
+    if (whole) emit_use_lanes(e, lane_var, LOCAL_VECTOR);
+    contract_store_cell(t, cell);
+    emit_scalar_lanes(e);
+    if (edge) emit_if_end(e);
+  }
+}
+
+static void store_results(contract_local *l, const uint32_t *acc) {
+  contraction *t = l->t;
+  emit *e = t->e;
+  expr_pool *x = e->x;
+  const ir_expr lane = emit_lanes(e, 0, LOCAL_VECTOR);
+  const uint32_t lane_var = e->lane_var;
+  emit_scalar_lanes(e);
+  for (uint32_t i = 0; i < t->rows; i++) {
+    const ir_expr at = expr_add(x, vector_place(l, false, i / LOCAL_VECTOR), i % LOCAL_VECTOR);
+    const ir_expr row = expr_add(x, expr_mul(x, l->row_tile, (ir_expr)l->shape.rows), at);
+    const uint32_t in = inside(e, row, l->rows.extent, l->shape.rows);
+    place_axis(l, &l->rows, in ? emit_var_for(e, "m", emit_expr(e, row), 0, l->rows.extent) : row, 1, 0);
+    for (uint32_t j = 0; j < t->vectors; j++) store_vector(l, in, j, lane_var, lane, &acc[i * t->vectors + j]);
+  }
+}
+
+/* ---- the kernel ---- */
+
+static ir_expr variable_of(emit *e, const char *name, ir_expr at, ir_expr end) {
+  return at < 0 ? emit_var_for(e, name, emit_expr(e, at), 0, end) : at;
+}
+
+/* Groups that follow each other take tiles of a few rows below each other, so that what they read of both operands is still near. */
+static ir_expr place_group(contract_local *l) {
+  emit *e = l->t->e;
+  expr_pool *x = e->x;
+  const ir_expr row_tiles = expr_ceil_div(x, l->rows.extent, l->shape.rows),
+                column_tiles = expr_ceil_div(x, l->columns.extent, l->shape.columns);
+  const ir_expr groups = expr_mul(x, expr_mul(x, row_tiles, column_tiles), l->batch.extent);
+  int64_t literal, band = 8;
+  while (band > 1 && (!expr_is_const(x, row_tiles, &literal) || literal % band)) band /= 2;
+  ir_expr rest = emit_group(e, groups);
+  const ir_expr low = expr_mod(x, rest, band);
+  rest = expr_div(x, rest, band);
+  l->column_tile = variable_of(e, "nt", expr_mod(x, rest, column_tiles), column_tiles);
+  rest = expr_div(x, rest, column_tiles);
+  const ir_expr bands = expr_div(x, row_tiles, band);
+  l->row_tile = variable_of(e, "mt", expr_add(x, expr_mul(x, expr_mod(x, rest, bands), band), low), row_tiles);
+  rest = expr_div(x, rest, bands);
+  if (l->batch.count) place_axis(l, &l->batch, variable_of(e, "bt", rest, l->batch.extent), 1, 0);
+  return groups;
+}
+
+static void declare_panels(contract_local *l) {
+  emit *e = l->t->e;
+  for (uint32_t i = 0; i < l->panel_count; i++) {
+    local_panel *p = &l->panel[i];
+    char name[24];
+    const int length = snprintf(name, sizeof name, "t%u", e->k->memories.count);
+    kir_memory m = {
+        .name = ir_arena_text(e->arena, name, (size_t)length), .space = KIR_LOCAL, .access = KIR_READ | KIR_WRITE, .rank = 1, .align = 64};
+    m.type = kir_t(l->t->type.base, 1);
+    m.dims[0] = 2 * (uint64_t)p->size;
+    p->memory = kir_memory_add(e->k, &m);
+  }
+}
+
+snt_result contract_build_local(contract_local *l, const contract_guard *guard) {
+  contraction *t = l->t;
+  emit *e = t->e = emit_begin(t->c, t->group, "contract");
+  if (!e) return ir_fail(t->c->diag, SNT_E_HOST_MEM, "schedule", t->group->hero, "out of host memory");
+  uint32_t acc[CONTRACT_CELLS];
+  for (uint32_t i = 0; i < CONTRACT_LABELS; i++) t->at[i] = 0;
+  const ir_expr groups = place_group(l);
+  l->item = emit_item(e, 0, l->items);
+  l->steps = expr_ceil_div(e->x, l->terms.extent, l->step);
+  declare_panels(l);
+  for (uint32_t i = 0; i < contract_cells(t); i++) acc[i] = emit_no_sum(e, kir_t(t->type.base, LOCAL_VECTOR));
+  multiply_all(l, acc);
+  store_results(l, acc);
+  return emit_end(e, groups, guard->choice, guard->count, guard->conditions);
+}

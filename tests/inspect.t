@@ -1,0 +1,88 @@
+#!/usr/bin/perl
+# sinter inspect-kernel, and what it has to say of contractions in local memory: contiguous accesses, no conflicts of banks, no spills; with a GPU's profile
+# forced they are right on every device here, also where rows, columns and terms do not fill a tile. Output: TAP.
+use strict;
+use warnings;
+use Test::More;
+use File::Temp qw(tempdir);
+use JSON::PP;
+use FindBin;
+chdir "$FindBin::Bin/.." or die $!;
+print "TAP version 13\n";
+my $sinter = ($ENV{SNT_BUILD} // 'build/release') . '/sinter';
+my $dir = tempdir(CLEANUP => 1);
+
+sub says { my $said = `@_ 2>&1`; return ($? >> 8, $said) }
+sub inspect { my ($code, $said) = says("$sinter inspect-kernel @_ --json"); return $code ? [] : decode_json($said) }
+
+# ---- the figures ----
+
+for my $case (['h100', 'matmul', 1], ['h100', 'matmul_f16', 1], ['h100', 'mlp', 2], ['dgpu', 'matmul', 1], ['dgpu', 'matmul_f16', 1],
+              ['igpu', 'mlp', 2]) {
+  my ($profile, $model, $kernels) = @$case;
+  my $list = inspect("tests/inspect/$model.snt --profile $profile --sample 2");
+  is(scalar @$list, $kernels, "$model on $profile: $kernels kernels");
+  for my $k (@$list) {
+    my $name = "$model on $profile, $k->{kernel}";
+    cmp_ok($k->{excess}, '<=', 1.1, "$name: sectors near the fewest possible");
+    cmp_ok($k->{conflicts}, '==', 0, "$name: no conflicts of banks");
+    cmp_ok($k->{mix}{local}, '>', 0, "$name: through local memory");
+    cmp_ok($k->{mix}{fma} + $k->{mix}{float}, '>', 4 * $k->{mix}{local}, "$name: several multiply-adds a read of local memory");
+    cmp_ok($k->{flops}, '>', 1e9, "$name: operations of the whole dispatch");
+  }
+}
+
+my ($code, $said) = says("$sinter inspect-kernel tests/inspect/even.snt --profile h100");
+is($code, 0, 'a table') or diag($said);
+like($said, qr/^kernel +groups +items +words +local B +sectors +\/ideal +conflicts/m, 'with a head');
+like($said, qr/^k0_contract +4 +\d+ .* fma \d+/m, 'and a line a kernel');
+($code, $said) = says("$sinter inspect-kernel tests/inspect/even.snt --profile h100 --kernel contract");
+like($said, qr/^ +%\d+ +load +t\d+ +local +\d+ +\d+/m, 'a kernel access by access');
+($code, $said) = says("$sinter inspect-kernel tests/inspect/even.snt --profile h100 --kernel nobody");
+ok($code == 2 && $said =~ /no kernel that runs is named "nobody"/, 'an unknown kernel is an error') or diag($said);
+# what conflicts and strides cost is seen: a transpose without a tile reads a sector an item
+my $strided = inspect('tests/inspect/strided.snt --profile h100 --unfused');
+ok((grep { $_->{excess} > 2 } @$strided), 'strided accesses are more sectors than the fewest') or diag(encode_json($strided));
+
+# ---- registers ----
+
+SKIP: {
+  skip('nvcc is not here: no figures of registers and spills', 8) if system('command -v nvcc >/dev/null 2>&1');
+  for my $model ('matmul', 'matmul_f16', 'mlp') {
+    says("$sinter compile tests/inspect/$model.snt --profile h100 --target cuda -o $dir/$model");
+    for my $source (glob "$dir/$model/*.cu") {
+      for my $arch ('sm_80', 'sm_90') {
+        (undef, $said) = says("nvcc -arch=$arch -cubin -fmad=false -Xptxas -v -o $dir/x.cubin $source");
+        like($said, qr/ 0 bytes spill stores, 0 bytes spill loads/, "$model, " . ($source =~ s{.*/}{}r) . " on $arch: nothing spills") or diag($said);
+      }
+    }
+  }
+}
+
+# ---- results ----
+
+for my $device (['interp', 'interp'], ['opencl:pocl', 'opencl'], ['vulkan:llvmpipe', 'spirv'], ['vulkan:swiftshader', 'spirv'], ['cuda-text', 'cuda']) {
+  my ($selector, $target) = @$device;
+  for my $base ($target eq 'interp' ? ('h100', 'igpu') : ('h100')) {
+    my $profile = "$dir/$base-$target.profile";
+    open my $out, '>', $profile or die $!;
+    print $out "base = $base\nname = $base\ntarget = $target # forced\n";
+    close $out;
+    SKIP: {
+      ($code, $said) = says("$sinter run tests/inspect/even.snt --device $selector --quiet");
+      skip("$selector: $said", 7) if $code;
+      for my $model (glob 'tests/inspect/{even,odd,batch,half,linear,symbolic,transposed}.snt') {
+        next if $model =~ /half/ && $selector =~ /swiftshader/; # it has no 16-bit storage, which the profile promises
+        ($code, $said) = says("$sinter run $model --device $selector --profile $profile --check --quiet");
+        is($code, 0, "$selector as $base: " . ($model =~ s{.*/}{}r)) or diag($said);
+      }
+    }
+  }
+}
+for my $rows (1, 15, 17, 200) {
+  ($code, $said) = says("$sinter run tests/inspect/symbolic.snt --device interp --profile $dir/h100-interp.profile --dim n=$rows --check --quiet");
+  is($code, 0, "$rows rows of an unknown number") or diag($said);
+}
+($code, $said) = says("$sinter run tests/inspect/odd.snt --device interp --profile $dir/h100-interp.profile --numerics reproducible --check --quiet");
+is($code, 0, 'in order, reproducibly') or diag($said);
+done_testing;
