@@ -392,7 +392,8 @@ snt_result ctext_emit(const dialect *d, const kir_kernel *k, ir_arena *arena, co
   c.open = IR_NEW_ARRAY(arena, uint32_t, k->insts.count + 1u);
   c.uses = IR_NEW_ARRAY(arena, uint32_t, k->insts.count + 1u);
   c.folded = IR_NEW_ARRAY(arena, uint32_t, k->insts.count + 1u);
-  if (!c.same || !c.open || !c.uses || !c.folded) return ir_fail(diag, SNT_E_HOST_MEM, d->name, 0, "out of memory");
+  c.anchors = IR_NEW_ARRAY(arena, uint64_t, k->insts.count + 1u);
+  if (!c.same || !c.open || !c.uses || !c.folded || !c.anchors) return ir_fail(diag, SNT_E_HOST_MEM, d->name, 0, "out of memory");
   if (!kir_find_regions(k, arena, &c.regions)) return ir_fail(diag, SNT_E_INTERNAL, d->name, 0, "kernel %s: regions do not nest", k->name);
   for (uint32_t i = 0; i < k->insts.count; i++) c.same[i] = i;
   ctext_count_uses(&c);

@@ -12,6 +12,7 @@ typedef struct ctext {
   kir_regions regions;
   uint32_t *same;          /* value -> value whose variable it shares (a loop's results are its carried variables) */
   uint32_t *uses, *folded; /* of each value: all, and those as an address that its operands are written into */
+  uint64_t *anchors;       /* of each value: memories of which the element at that index is accessed wherever the value is computed */
   uint32_t *open;          /* stack of the openers around the current instruction */
   uint32_t open_count;
   snt_diag *diag;

@@ -3,8 +3,8 @@
    Tails are overlapped by the caller, so a tile is always whole. */
 #include "fusion/contract_private.h"
 
-/* More rows than six meet in one cache set when they lie a power of two apart. */
-enum { FEW_ROWS = 6, MOST_ROWS = 14, MOST_VECTORS = 4, SET_BYTES = 4096, FMA_LATENCY = 4 };
+/* More rows than a cache set has ways meet in one when they lie a power of two apart. */
+enum { FEW_ROWS = 8, MOST_ROWS = 14, MOST_VECTORS = 4, SET_BYTES = 4096, FMA_LATENCY = 4 };
 
 /* The device's whole vector where the columns are many of them: its tile is loads, multiply-adds and stores only, which no compiler splits. */
 uint32_t contract_lanes(const fusion_context *c, int64_t lane_extent) {
