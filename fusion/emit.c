@@ -89,12 +89,21 @@ static bool view_reaches(const cost_profile *p, int64_t most_elements) {
   return (uint64_t)most_elements / 4 < p->max_texels || (p->max_buffer_bytes && p->max_texels >= p->max_buffer_bytes / 16);
 }
 
+/* The kernel stores its result over this state: a texel would have neighbours in it that other items write meanwhile. */
+static bool is_written_over(const emit *e, const plan_buffer *b) {
+  const uint32_t buffer = (uint32_t)(b - e->c->plan->buffers.at);
+  for (uint32_t i = 0; b->kind == PLAN_STATE && i < e->group->output_count; i++)
+    if (fusion_buffer_of(e->c, e->group->outputs[i]) == buffer) return true;
+  return false;
+}
+
 /* Reads go through texel buffers where the profile says that they are the fast path: f32, only read, in range of a view. */
 static bool wants_texel(const emit *e, const plan_buffer *b, uint8_t access) {
   const cost_profile *p = e->c->options->profile;
   int64_t least, most;
   expr_bounds(e->x, buffer_elements(e, b), &least, &most);
-  return p->reads == COST_READS_TEXEL && p->caps.texel && b->dtype == SNT_F32 && access == KIR_READ && most >= 4 && view_reaches(p, most);
+  return p->reads == COST_READS_TEXEL && p->caps.texel && b->dtype == SNT_F32 && access == KIR_READ && most >= 4 && view_reaches(p, most) &&
+         !is_written_over(e, b);
 }
 
 bool emit_reads_texels(emit *e, uint32_t node) {

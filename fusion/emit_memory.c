@@ -108,12 +108,16 @@ uint32_t emit_load(emit *e, uint32_t memory, int32_t dtype, ir_expr offset, uint
   return widen(e, dtype, load_raw(e, memory, offset, count, conditions));
 }
 
+static void mark_store(emit *e, uint32_t memory, uint32_t store) {
+  if (e->same && !e->k->failed && e->k->memories.at[memory].space == KIR_GLOBAL) kir_at(e->k, store)->flags |= KIR_IS_SAME;
+}
+
 static void store_each_lane(emit *e, uint32_t memory, ir_expr offset, uint32_t value) {
   for (uint32_t i = 0; i < e->lanes; i++) {
     const ir_expr lane = i;
     const uint32_t index = emit_expr(e, expr_substitute(e->x, offset, 1, &e->lane_var, &lane));
     const uint32_t part = kir_2(e->k, KIR_extract, value, kir_const_int(e->k, kir_t(SNT_U32, 1), i));
-    kir_store(e->k, memory, 1, &index, part);
+    mark_store(e, memory, kir_store(e->k, memory, 1, &index, part));
   }
 }
 
@@ -123,7 +127,7 @@ void emit_store(emit *e, uint32_t memory, int32_t dtype, ir_expr offset, uint32_
   uint32_t stored = narrow(e, dtype, value);
   if (!along) {
     const uint32_t index = emit_expr(e, offset);
-    kir_store(e->k, memory, 1, &index, stored);
+    mark_store(e, memory, kir_store(e->k, memory, 1, &index, stored));
     return;
   }
   if (emit_value_type(e, stored).lanes == 1) stored = kir_splat(e->k, stored, e->lanes);
@@ -136,6 +140,7 @@ void emit_store(emit *e, uint32_t memory, int32_t dtype, ir_expr offset, uint32_
   const uint32_t index = emit_expr(e, rest);
   const uint32_t id = kir_store(e->k, memory, 1, &index, stored);
   if (e->k->failed) return;
+  mark_store(e, memory, id);
   kir_at(e->k, id)->align = coef == 1 ? proven_align(e, &e->k->memories.at[memory], rest, e->lanes) : 0;
   kir_at(e->k, id)->lanes = coef == 1 ? 0 : (int32_t)coef;
   if (e->stream && coef == 1 && e->k->memories.at[memory].space == KIR_GLOBAL) kir_at(e->k, id)->flags |= KIR_IS_STREAM;

@@ -331,6 +331,7 @@ static ir_expr build_many(query *s) {
   }
   emit_if(e, kir_2(e->k, KIR_lt, emit_expr(e, s->row), emit_expr(e, rows)));
   const ir_expr last = expr_sub(x, rows, s->queries);
+  e->same = s->queries > 1;
   s->row = emit_var_for(e, "row", emit_expr(e, s->queries > 1 ? expr_min(x, s->row, last) : s->row), 0, expr_add(x, last, 1));
   do_queries(s);
   emit_if_end(e);

@@ -43,6 +43,7 @@ static ir_expr start_of(emit *e, const char *name, ir_expr tile, ir_expr extent,
   int64_t literal;
   if (expr_is_const(x, extent, &literal) && literal % step == 0) return at;
   const ir_expr moved = expr_min(x, at, expr_sub(x, extent, expr_int(x, step)));
+  e->same = true; /* each element is the same sequence of operations wherever its tile begins */
   return emit_var_for(e, name, emit_expr(e, moved), 0, expr_sub(x, extent, expr_int(x, step - 1)));
 }
 
@@ -111,7 +112,8 @@ snt_result contract_build_texels(contraction *t, const contract_guard *guard) {
   const ir_expr row_tiles = tiles_of(x, rows, t->rows), parts = expr_ceil_div(x, tiles, (ir_expr)items);
   const ir_expr groups = expr_mul(x, parts, row_tiles), g = emit_group(t->e, groups);
   ir_expr number = expr_add(x, expr_mul(x, expr_div(x, g, row_tiles), (ir_expr)items), emit_item(t->e, 0, items));
-  if (!expr_proves_lt(x, number, tiles)) /* the last lanes repeat the last tile */
+  t->e->same = !expr_proves_lt(x, number, tiles);
+  if (t->e->same) /* the last lanes repeat the last tile */
     number = emit_var_for(t->e, "tile", emit_expr(t->e, expr_min(x, number, expr_sub(x, tiles, 1))), 0, tiles);
   const ir_expr column = place_lanes(t, number, expr_int(x, columns), width), row_tile = expr_mod(x, g, row_tiles);
   const ir_expr row = start_of(t->e, "m", row_tile, rows, t->rows);

@@ -55,8 +55,12 @@ static void find_shape(row_job *j) {
     if (is_reduce(j, j->group->nodes[i])) j->reduce[j->sweeps++] = j->group->nodes[i];
 }
 
+/* Along an axis of one element the place is 0, as broadcasts write it: what was computed there is found again. */
 static void set_row(row_job *j, const ir_expr *kept_at) {
-  for (uint32_t i = 0, k = 0; i < j->full.rank; i++) j->at[i] = j->reduced[i] ? 0 : kept_at[k++];
+  for (uint32_t i = 0, k = 0; i < j->full.rank; i++) {
+    const ir_expr at = j->reduced[i] ? 0 : kept_at[k++];
+    j->at[i] = j->full.dims[i] == 1 ? 0 : at;
+  }
 }
 
 static map_access reduce_result_at(const row_job *j, uint32_t node) {

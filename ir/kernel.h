@@ -99,13 +99,13 @@ typedef struct kir_inst {
     double f;
     int64_t i;
   } imm;                /* const: value (floats as f64); ix: the constant; async.wait: groups that may stay open */
-  uint16_t flags;       /* loop flags, cast rounding, UNIFORM/STREAM/RW/spaces */
+  uint16_t flags;       /* loop flags, cast rounding, UNIFORM/STREAM/RW/SAME/spaces */
   uint16_t align;       /* load, store: proven bytes, 0: element */
   int32_t lanes;        /* load, store: elements between lanes (0: 1); prefetch, async: bytes; mma: ld; loop: unroll factor (0: none) */
   float dom_lo, dom_hi; /* transcendental: proven domain when flags & KIR_HAS_DOM */
   float ulp;            /* 0: default */
 } kir_inst;
-enum { KIR_HAS_DOM = 1, KIR_IS_UNIFORM = 1, KIR_IS_STREAM = 2, KIR_IS_RW = 4, KIR_SYNC_LOCAL = 1, KIR_SYNC_GLOBAL = 2 };
+enum { KIR_HAS_DOM = 1, KIR_IS_UNIFORM = 1, KIR_IS_STREAM = 2, KIR_IS_RW = 4, KIR_IS_SAME = 8, KIR_SYNC_LOCAL = 1, KIR_SYNC_GLOBAL = 2 };
 
 /* An operator of the user's own: a function of scalars (`own`), or the body of the kernel (`inline`). Texts are as the user gave them. */
 enum { KIR_OWN_OPENCL, KIR_OWN_CUDA, KIR_OWN_GLSL, KIR_OWN_TARGETS, KIR_OWN_NAMES = 26 };

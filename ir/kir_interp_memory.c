@@ -197,13 +197,28 @@ static bool run_load(kvm *vm, const kvm_step *s) {
   return !(s->mode & KIR_IS_UNIFORM) || check_uniform(vm, s);
 }
 
+/* A store of what others may store too: each element that lies there already is no race with who wrote it. */
+static bool touch_same(kvm *vm, const kvm_step *s, const kvm_access *a, uint64_t at, uint32_t item) {
+  const kvm_memory *m = a->memory;
+  uint8_t made[16 * 8];
+  const bool known = (size_t)a->lanes * m->bytes <= sizeof made;
+  if (known) put_lanes(s->base, made, m->bytes, a->lanes, s->a, vm->items, item);
+  for (uint32_t n = 0; n < a->lanes; n++) {
+    const uint64_t element = at + (uint64_t)n * a->stride * m->bytes;
+    const bool there = known && !memcmp(made + (size_t)n * m->bytes, m->region->data + element, m->bytes);
+    if (!kvm_touch(vm, s, m, element, m->bytes, item, there ? KVM_SAME : KVM_WRITE)) return false;
+  }
+  return true;
+}
+
 static bool run_store(kvm *vm, const kvm_step *s) {
   const kvm_access *a = s->state;
   const kvm_memory *m = a->memory;
   for (uint32_t i = 0; i < vm->items; i++) {
     uint64_t at = 0;
     if (!vm->mask[i]) continue;
-    if (!kvm_locate(vm, s, a, i, &at, NULL) || !touch_lanes(vm, s, a, at, i, KVM_WRITE)) return false;
+    if (!kvm_locate(vm, s, a, i, &at, NULL)) return false;
+    if (!(s->mode & KIR_IS_SAME ? touch_same(vm, s, a, at, i) : touch_lanes(vm, s, a, at, i, KVM_WRITE))) return false;
     put_lanes(s->base, m->region->data + at, (uint64_t)a->stride * m->bytes, a->lanes, s->a, vm->items, i);
   }
   kvm_count_access(vm, a, true);

@@ -155,7 +155,7 @@ bool kvm_run_nothing(kvm *, const kvm_step *);
 bool kvm_subgroup_together(kvm *, const kvm_step *, uint32_t subgroup, bool *active);
 
 /* ---- memory ---- */
-typedef enum { KVM_READ, KVM_WRITE, KVM_UPDATE } kvm_use;
+typedef enum { KVM_READ, KVM_WRITE, KVM_SAME, KVM_UPDATE } kvm_use; /* SAME: a write of the bytes that are there */
 /* Byte offset into the region of what `item` touches; false after failing. *outside: an oob=zero read that misses. */
 bool kvm_locate(kvm *, const kvm_step *, const kvm_access *, uint32_t item, uint64_t *at, bool *outside);
 /* Uninitialised reads and races of `bytes` at `at`. */

@@ -49,13 +49,13 @@ static const char *check_read(const kvm *vm, kvm_region *r, uint64_t g, uint32_t
   return NULL;
 }
 
-static const char *check_write(const kvm *vm, kvm_region *r, uint64_t g, uint32_t item, bool atomic) {
+static const char *check_write(const kvm *vm, kvm_region *r, uint64_t g, uint32_t item, kvm_use use) {
   const uint32_t me = (uint32_t)vm->group + 1, writer = r->writer[g] & ~KVM_ATOMIC, reader = r->reader[g];
-  const bool both_atomic = atomic && (r->writer[g] & KVM_ATOMIC);
+  const bool atomic = use == KVM_UPDATE, agrees = use == KVM_SAME || (atomic && (r->writer[g] & KVM_ATOMIC));
   if (writer == me) {
-    if (!both_atomic && r->write_item && !is_ordered(vm, r, r->write_item[g], r->write_time[g], item))
+    if (!agrees && r->write_item && !is_ordered(vm, r, r->write_item[g], r->write_time[g], item))
       return "overwrites what another item wrote without a barrier between";
-  } else if (writer && !r->per_group && !both_atomic) {
+  } else if (writer && !r->per_group && !agrees) {
     return "overwrites what another group wrote";
   }
   if (reader == me) {
@@ -97,7 +97,7 @@ bool kvm_touch(kvm *vm, const kvm_step *s, const kvm_memory *m, uint64_t at, uin
       if (use != KVM_READ) r->written[g] = 1;
     }
     if (!r->writer) continue;
-    const char *race = use == KVM_READ ? check_read(vm, r, g, item) : check_write(vm, r, g, item, use == KVM_UPDATE);
+    const char *race = use == KVM_READ ? check_read(vm, r, g, item) : check_write(vm, r, g, item, use);
     if (race) return fail_at(vm, s, m, at, item, race);
   }
   return true;

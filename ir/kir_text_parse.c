@@ -16,6 +16,7 @@ static const attr_form attr_forms[] = {
     {"ld", KA_LD, 0, ATTR_INT},
     {"uniform", KA_UNIFORM, KIR_IS_UNIFORM, ATTR_FLAG},
     {"stream", KA_STREAM, KIR_IS_STREAM, ATTR_FLAG},
+    {"same", KA_STREAM, KIR_IS_SAME, ATTR_FLAG},
     {"rw", KA_RW, KIR_IS_RW, ATTR_FLAG},
     {"sat", KA_ROUND, KIR_SAT, ATTR_FLAG},
     {"round", KA_ROUND, 0, ATTR_ROUND},

@@ -146,6 +146,7 @@ static void print_access_attrs(printer *p, const kir_inst *in) {
   if ((attrs & KA_LANES) && in->lanes > 1) ir_text_format(p->text, " lanes=%d", in->lanes);
   if ((attrs & KA_UNIFORM) && (in->flags & KIR_IS_UNIFORM)) ir_text_add(p->text, " uniform");
   if ((attrs & KA_STREAM) && (in->flags & KIR_IS_STREAM)) ir_text_add(p->text, " stream");
+  if ((attrs & KA_STREAM) && (in->flags & KIR_IS_SAME)) ir_text_add(p->text, " same");
   if (attrs & KA_BYTES) ir_text_format(p->text, " bytes=%d", in->lanes);
   if ((attrs & KA_RW) && (in->flags & KIR_IS_RW)) ir_text_add(p->text, " rw");
   if (attrs & KA_LD) ir_text_format(p->text, " ld=%d", in->lanes);

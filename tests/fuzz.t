@@ -12,7 +12,7 @@ result() { # status, name
   number=$((number + 1))
   if [ "$1" = 0 ]; then echo "ok $number - $2"; else echo "not ok $number - $2"; failed=1; fi
 }
-classes=interp,interp=pocl,interp=h100,interp=mobile,interp=igpu
+classes=interp,interp=pocl,interp=lavapipe,interp=h100,interp=mobile,interp=igpu
 seed=${SNT_FUZZ_SEED:-$(($(date +%s) % 1000000))}
 
 run() { # name, count of graphs that must pass at least, options
@@ -29,7 +29,7 @@ echo 'TAP version 13'
 run 'graphs that once failed' 200 --graph tests/fuzz/seeds --device $classes
 count=200
 [ -z "$SNT_TEST_FULL" ] || count=4000
-run "seed $seed, $count graphs on five classes of devices" $((count * 5)) --grow $count --seed "$seed" --device $classes
+run "seed $seed, $count graphs on six classes of devices" $((count * 6)) --grow $count --seed "$seed" --device $classes
 if [ -n "$SNT_TEST_FULL" ]; then
   run 'graphs that once failed, on every device' 200 --graph tests/fuzz/seeds
   run "seed $seed, 300 graphs on every device" 300 --grow 300 --seed "$seed" --expect tests/conform.expect
