@@ -1,6 +1,7 @@
 /* Narrow elements in a buffer of u32 words, for devices that cannot address less. Whole aligned words are loaded and stored as such. A single element
    is written by two atomics, its bits cleared and then set: neighbours keep theirs, and items that write the same value to the same place (tiles
-   that overlap at an edge) agree whatever their order. */
+   that overlap at an edge) agree whatever their order. A read beside them takes the whole word and keeps its own element of it, which nobody changes:
+   devices read an aligned word at once. */
 #include "ir/kir_narrow.h"
 
 typedef struct packing {
