@@ -210,20 +210,34 @@ static bool plan_loops(const contraction *t, const int64_t *strides, contract_pa
   return add_loop(t, p, strides, (uint32_t)lane, width);
 }
 
-/* The plan's buffer with the constant in this order; kernels that want the same order share it. */
-static uint32_t packed_buffer(contraction *t, uint32_t node, const contract_pack_loops *p) {
-  fusion_context *c = t->c;
-  for (uint32_t i = 0; i < c->packed.count; i++)
-    if (c->packed.at[i].node == node && c->packed.at[i].order_bytes == sizeof *p && !memcmp(c->packed.at[i].order, p, sizeof *p))
-      return c->packed.at[i].buffer;
+static int64_t packed_elements(const contract_pack_loops *p) {
   int64_t elements = 1;
   for (uint32_t i = 0; i < p->count; i++) elements *= p->extent[i];
-  const int32_t dtype = ir_at(c->graph, node)->type.dtype;
+  return elements;
+}
+
+static const fusion_packed *find_packed(const fusion_context *c, uint32_t node, const contract_pack_loops *p) {
+  for (uint32_t i = 0; i < c->packed.count; i++)
+    if (c->packed.at[i].node == node && c->packed.at[i].order_bytes == sizeof *p && !memcmp(c->packed.at[i].order, p, sizeof *p))
+      return &c->packed.at[i];
+  return NULL;
+}
+
+static const fusion_packed *add_packed(fusion_context *c, uint32_t node, const contract_pack_loops *p) {
+  const int64_t elements = packed_elements(p);
   const contract_packing *w = contract_describe_packing(c, node, p, elements);
-  if (!w) return UINT32_MAX;
-  const fusion_packed made = {node, fusion_add_constant(c, ir_node_name(c->graph, node), dtype, elements, &w->making), sizeof *p,
-                              &w->loops};
-  return IR_PUSH(c->arena, &c->packed, made) ? made.buffer : UINT32_MAX;
+  if (!w) return NULL;
+  const uint32_t buffer = fusion_add_constant(c, ir_node_name(c->graph, node), ir_at(c->graph, node)->type.dtype, elements, &w->making);
+  const fusion_packed made = {node, buffer, sizeof *p, &w->loops};
+  return IR_PUSH(c->arena, &c->packed, made) ? &c->packed.at[c->packed.count - 1] : NULL;
+}
+
+uint32_t contract_packed_buffer(fusion_context *c, uint32_t node, const contract_pack_loops *p) {
+  const fusion_packed *found = find_packed(c, node, p);
+  if (!found) found = add_packed(c, node, p);
+  if (!found) return UINT32_MAX;
+  fusion_note_asked(c, &(fusion_asked){.kind = FUSION_ASKED_PACKED, .node = node, .buffer = found->buffer, .order = found->order});
+  return found->buffer;
 }
 
 static bool plan_pack(contraction *t, uint32_t member, uint32_t *node, contract_pack_loops *p) {
@@ -237,7 +251,7 @@ static void open_packed(contraction *t, uint32_t member, ir_expr tile, ir_expr c
   expr_pool *x = t->e->x;
   uint32_t node, rank;
   contract_pack_loops p;
-  const uint32_t buffer = plan_pack(t, member, &node, &p) ? packed_buffer(t, node, &p) : UINT32_MAX;
+  const uint32_t buffer = plan_pack(t, member, &node, &p) ? contract_packed_buffer(t->c, node, &p) : UINT32_MAX;
   if (buffer == UINT32_MAX) {
     t->e->failed = true;
     return;

@@ -15,4 +15,6 @@ typedef struct contract_packing {
 } contract_packing;
 /* Null: out of memory. */
 const contract_packing *contract_describe_packing(fusion_context *, uint32_t node, const contract_pack_loops *, int64_t elements);
+/* The plan's buffer with the constant in this order; kernels that want the same order share it. UINT32_MAX: out of memory. */
+uint32_t contract_packed_buffer(fusion_context *, uint32_t node, const contract_pack_loops *);
 #endif

@@ -37,18 +37,21 @@ static uint8_t buffer_kind(const ir_graph *g, uint32_t node) {
 }
 
 /* The new value of a state lives in the state's own storage, unless someone still needs the old one. */
-static uint32_t storage_node(const fusion_context *c, uint32_t node) {
+uint32_t fusion_storage_node(const fusion_context *c, uint32_t node) {
   const ir_graph *g = c->graph;
   for (uint32_t i = 0; i < g->updates.count; i++)
     if (g->updates.at[i].value == node && !(c->copied_update && c->copied_update[i])) return g->updates.at[i].state;
   return node;
 }
 
-uint32_t fusion_buffer_of(fusion_context *c, uint32_t node) {
+void fusion_note_asked(fusion_context *c, const fusion_asked *asked) {
+  for (uint32_t i = 0; c->asking && i < c->asked.count; i++)
+    if (c->asked.at[i].kind == asked->kind && c->asked.at[i].buffer == asked->buffer) return;
+  if (c->asking && !IR_PUSH(c->arena, &c->asked, *asked)) c->plan->failed = true;
+}
+
+static uint32_t make_buffer(fusion_context *c, uint32_t owner) {
   ir_graph *g = c->graph;
-  const uint32_t owner = storage_node(c, node);
-  const uint32_t found = find_buffer(c, owner);
-  if (found != UINT32_MAX) return found;
   const ir_node *n = ir_at(g, owner);
   const ir_port *port = find_port(g, owner);
   plan_buffer b = {.kind = buffer_kind(g, owner), .dtype = n->type.dtype, .rank = n->type.rank, .align = 256, .node = owner};
@@ -62,11 +65,19 @@ uint32_t fusion_buffer_of(fusion_context *c, uint32_t node) {
   return c->plan->buffers.count - 1;
 }
 
+uint32_t fusion_buffer_of(fusion_context *c, uint32_t node) {
+  const uint32_t owner = fusion_storage_node(c, node), found = find_buffer(c, owner);
+  const fusion_asked asked = {.kind = FUSION_ASKED_NODE, .node = node, .buffer = found == UINT32_MAX ? make_buffer(c, owner) : found};
+  fusion_note_asked(c, &asked);
+  return asked.buffer;
+}
+
 uint32_t fusion_add_scratch(fusion_context *c, const char *name, int32_t dtype, ir_expr elements) {
   plan_buffer b = {.kind = PLAN_SCRATCH, .dtype = (uint8_t)dtype, .rank = 1, .align = 256, .name = name};
   b.dims[0] = elements;
   b.bytes = storage_bytes(c, dtype, elements);
   if (!IR_PUSH(c->arena, &c->plan->buffers, b)) c->plan->failed = true;
+  fusion_note_asked(c, &(fusion_asked){.kind = FUSION_ASKED_SCRATCH, .buffer = c->plan->buffers.count - 1});
   return c->plan->buffers.count - 1;
 }
 

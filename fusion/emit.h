@@ -70,7 +70,9 @@ typedef struct emit {
 emit *emit_begin(fusion_context *, const fusion_group *, const char *suffix);
 /* Ends it: adds the kernel and a step running `groups` workgroups. The step's traffic and nodes come from the group. `choice` and guards as plan_step. */
 snt_result emit_end(emit *, ir_expr groups, uint32_t choice, uint32_t guard_count, const plan_condition *guards);
-uint32_t fusion_buffer_of(fusion_context *, uint32_t node); /* plan buffer of a stored node, made on first use */
+uint32_t fusion_buffer_of(fusion_context *, uint32_t node);          /* plan buffer of a stored node, made on first use */
+uint32_t fusion_storage_node(const fusion_context *, uint32_t node); /* whose buffer that is: a state's, for its new value */
+void fusion_note_asked(fusion_context *, const fusion_asked *);      /* while a group is built */
 uint32_t fusion_add_scratch(fusion_context *, const char *name, int32_t dtype, ir_expr elements); /* partial results, workspaces */
 uint32_t fusion_add_constant(fusion_context *, const char *name, int32_t dtype, int64_t elements, const ir_making *); /* of the compile */
 uint32_t emit_bind(emit *, uint32_t buffer, uint8_t access); /* kernel memory of a plan buffer, bound on first use */

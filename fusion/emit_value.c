@@ -56,6 +56,7 @@ static uint32_t literal_element(emit *e, uint32_t node, ir_expr offset) {
   const ir_node *n = ir_at(e->g, node);
   int64_t at;
   const void *data = n->op == IR_OP_const && expr_is_const(e->x, offset, &at) && at >= 0 ? ir_const_data(e->c->graph, node) : NULL;
+  e->c->peeked |= data != NULL;
   if (!data || n->type.dtype == SNT_BOOL) return 0;
   const kir_type type = emit_compute_type(e, n->type.dtype, 1);
   if (ir_dtypes[n->type.dtype].is_float) return kir_const_float(e->k, type, ir_dtype_load(n->type.dtype, data, (size_t)at));

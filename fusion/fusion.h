@@ -102,6 +102,14 @@ typedef struct fusion_packed {
   const void *order;
 } fusion_packed;
 
+/* What a group asks for while it is built, in order, each once (fusion/schedule_again.c). */
+typedef enum { FUSION_ASKED_NODE, FUSION_ASKED_SCRATCH, FUSION_ASKED_PACKED } fusion_asked_kind;
+typedef struct fusion_asked {
+  uint8_t kind;
+  uint32_t node, buffer;
+  const void *order; /* of what is packed */
+} fusion_asked;
+
 /* The body of a repeat as a graph of its own (fusion/outline.c): the carried values are states with an update, what it reads from around it are
    inputs. The repeat's place in the graph is a `loop` node, its operands the initial values and then the values read. */
 typedef struct fusion_body {
@@ -127,6 +135,8 @@ typedef struct fusion_context {
   uint8_t *copied_update; /* per update: the new value has storage of its own and is copied into the state at the end; null: none */
   IR_VEC(fusion_decision) decisions;
   IR_VEC(fusion_packed) packed;
+  IR_VEC(fusion_asked) asked;
+  bool asking, peeked; /* `asked` is kept; the data of a constant has decided something since */
   ir_plan *plan;
   IR_VEC(const fusion_body *) bodies;   /* of the loops in the graph: attribute `region` less 1 */
   IR_VEC(const ir_graph *) body_graphs; /* as compiled, bodies in bodies included: plan_loop.body less 1 */

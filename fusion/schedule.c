@@ -23,6 +23,8 @@ static snt_result check_types(const fusion_context *c, const fusion_group *group
 
 snt_result fusion_schedule(fusion_context *c, bool *changed) {
   *changed = false;
+  schedule_memory *memory = schedule_memory_new(c);
+  if (!memory) return ir_fail(c->diag, SNT_E_HOST_MEM, "schedule", 0, "out of host memory");
   for (uint32_t i = 0; i < c->order_count; i++) {
     fusion_group *group = &c->groups.at[c->order[i]];
     if (is_empty(c, group)) continue;
@@ -33,7 +35,7 @@ snt_result fusion_schedule(fusion_context *c, bool *changed) {
       return ir_fail(c->diag, SNT_E_UNSUPPORTED, "schedule", hero->origin, "no schedule for %s (%s)", ir_ops[hero->op].name,
                      ir_node_name(c->graph, group->hero));
     SNT_TRY(check_types(c, group));
-    SNT_TRY(kind->build(c, group));
+    SNT_TRY(schedule_build(memory, group));
     if (c->graph->pool->failed)
       return ir_fail(c->diag, SNT_E_LIMIT, "schedule", hero->origin, "an index of %s does not fit 64 bits",
                      ir_node_name(c->graph, group->hero));

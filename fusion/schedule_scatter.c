@@ -338,6 +338,7 @@ static bool has_unique_rows(const scatter_job *j) {
   if (known && count <= 1) return true;
   if (index == j->index && ir_at(g, index)->op == IR_OP_iota && j->index_rank == 1) return true;
   const void *data = known && count <= 1024 && index == j->index && ir_at(g, index)->op == IR_OP_const ? ir_const_data(g, index) : NULL;
+  j->c->peeked = true;
   const uint32_t bytes = ir_dtypes[ir_at(g, index)->type.dtype].bytes;
   for (uint64_t a = 1; data && a < (uint64_t)count; a++)
     for (uint64_t b = 0; b < a; b++)

@@ -3,6 +3,11 @@
 #define FUSION_SCHEDULES_H
 #include "fusion/fusion.h"
 
+/* Equal groups are built once (schedule_again.c): one memory a compile. Null: out of memory. */
+typedef struct schedule_memory schedule_memory;
+schedule_memory *schedule_memory_new(fusion_context *);
+snt_result schedule_build(schedule_memory *, const fusion_group *);
+
 bool schedule_loop_accepts(const fusion_context *, const fusion_group *, const char **why_not);
 snt_result schedule_loop_build(fusion_context *, const fusion_group *);
 bool schedule_reduce_accepts(const fusion_context *, const fusion_group *, const char **why_not);
