@@ -1,4 +1,5 @@
-/* Combination of one value an item over a workgroup: by subgroup operations where one subgroup is the whole group, else a tree in local memory. */
+/* Combination of one value an item over a workgroup: by subgroup operations, whose results meet in local memory where the group is several subgroups; a
+   tree in local memory where the size of subgroups is not known. */
 #include "fusion/emit_private.h"
 
 static kir_op subgroup_op(kir_op combine) {
@@ -19,14 +20,36 @@ static uint32_t local_cells(emit *e, kir_type type, uint32_t items) {
   return kir_memory_add(e->k, &m);
 }
 
+static uint32_t number(emit *e, int64_t value) { return kir_const_int(e->k, kir_t(SNT_U32, 1), value); }
+
+/* Every item adds what the subgroups have, in their order, so that one barrier is enough. */
+static uint32_t join_subgroups(emit *e, kir_op combine, uint32_t own, uint32_t items) {
+  kir_kernel *k = e->k;
+  const uint32_t memory = local_cells(e, emit_value_type(e, own), items), first = number(e, 0), subgroup = kir_id(k, KIR_sg_id, 0);
+  const uint32_t leads = kir_if(k, kir_2(k, KIR_eq, kir_id(k, KIR_sg_lane, 0), first));
+  kir_store(k, memory, 1, &subgroup, own);
+  kir_if_end(k, leads, 0, NULL, NULL);
+  kir_barrier(k, KIR_SYNC_LOCAL);
+  uint32_t carried, all = kir_load(k, memory, 1, 1, &first);
+  const uint32_t i = kir_loop(k, number(e, 1), kir_id(k, KIR_sg_count, 0), number(e, 1), 1, &all, &carried, 0, 0);
+  const uint32_t next = kir_2(k, combine, carried, kir_load(k, memory, 1, 1, &i));
+  kir_loop_end(k, i, 1, &next, &all);
+  return all;
+}
+
 uint32_t emit_group_combine(emit *e, kir_op combine, uint32_t value, uint32_t items) {
   if (e->failed || e->k->failed || items == 1) return value;
   const cost_profile *p = e->c->options->profile;
   const kir_op across = subgroup_op(combine);
   const kir_type type = emit_value_type(e, value);
-  if (across != KIR_NONE && p->caps.subgroup_arithmetic && type.base == SNT_F32 && p->subgroup_min == items && p->subgroup_max == items) {
+  const bool subgroups = across != KIR_NONE && p->caps.subgroup_arithmetic && type.base == SNT_F32;
+  if (subgroups && p->subgroup_min == items && p->subgroup_max == items) {
     e->k->sub = items;
     return kir_1(e->k, across, value);
+  }
+  if (subgroups && p->subgroup_min > 1 && items > p->subgroup_min) {
+    e->k->sub = UINT32_MAX; /* right for any size, also where a target without subgroups takes every item for one */
+    return join_subgroups(e, combine, kir_1(e->k, across, value), items);
   }
   const uint32_t memory = local_cells(e, type, items), local = kir_id(e->k, KIR_local, 0);
   kir_store(e->k, memory, 1, &local, value);

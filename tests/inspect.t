@@ -32,6 +32,16 @@ for my $case (['h100', 'matmul', 1], ['h100', 'matmul_f16', 1], ['h100', 'mlp', 
   }
 }
 
+for my $case (['h100', 'softmax'], ['igpu', 'softmax'], ['h100', 'layernorm'], ['h100', 'chain'], ['h100', 'conv1x1'], ['h100', 'conv3x3']) {
+  my ($profile, $model) = @$case;
+  my $list = inspect("tests/inspect/$model.snt --profile $profile --sample 2");
+  is(scalar @$list, 1, "$model on $profile: one kernel");
+  cmp_ok($_->{excess}, '<=', 1.1, "$model on $profile: sectors near the fewest possible") for @$list;
+  cmp_ok($_->{conflicts}, '==', 0, "$model on $profile: no conflicts of banks") for @$list;
+  next if $model !~ /softmax|layernorm/;
+  cmp_ok($_->{barriers}, '<=', 4, "$model on $profile: a barrier a reduction, since subgroups reduce") for @$list;
+}
+
 my ($code, $said) = says("$sinter inspect-kernel tests/inspect/even.snt --profile h100");
 is($code, 0, 'a table') or diag($said);
 like($said, qr/^kernel +groups +items +words +local B +sectors +\/ideal +conflicts/m, 'with a head');
