@@ -13,7 +13,7 @@ typedef struct conform_case {
 } conform_case;
 enum { CONFORM_ID = 128, CONFORM_TEXT = 8192, CONFORM_DETAIL = 400 };
 enum { DATA_REAL, DATA_WHOLE, DATA_FULL, DATA_COUNT }; /* numbers in a range; small whole numbers, all integers: compared bit by bit */
-/* strict: fused and unfused, bit by bit the same; masked: vulkan11-min; same: REPRODUCIBLE, bit by bit what the interpreter gives;
+/* strict: fused and unfused, bit by bit the same, and with turned rows (rows.c); masked: vulkan11-min; same: REPRODUCIBLE, bit by bit what the interpreter gives;
    fast: FAST, within its own bound */
 enum { PATH_FUSED, PATH_STRICT, PATH_MASKED, PATH_SAME, PATH_FAST, PATH_COUNT };
 enum { SELF_WRONG, SELF_CRASH, SELF_HANG, SELF_COUNT }; /* cases that must fail, for the suite's own test */
