@@ -87,7 +87,7 @@ static bool span(expr_pool *x, ir_expr e, uint32_t first, uint32_t end, ir_expr 
 
 /* Variables for everything that ranges inside a work-item: terms, lanes, rows, its share of the outer axis. */
 static void range_fully(contraction *t, ir_expr outer_lo, int64_t outer_count) {
-  expr_pool *x = t->e->x;
+  expr_pool *x = t->c->graph->pool;
   for (uint32_t r = 0; r < t->reduced_count; r++) t->at[t->reduced[r]] = expr_var_add(x, "k", 0, t->extent[t->reduced[r]], 1);
   t->at[t->out[t->lane_axis]] = expr_var_add(x, "n", 0, t->extent[t->out[t->lane_axis]], 1);
   if (t->row_axis != CONTRACT_NONE) t->at[t->out[t->row_axis]] = expr_var_add(x, "m", 0, t->extent[t->out[t->row_axis]], 1);
@@ -95,10 +95,9 @@ static void range_fully(contraction *t, ir_expr outer_lo, int64_t outer_count) {
     t->at[t->out[t->outer_axis]] = expr_add(x, outer_lo, outer_count > 1 ? expr_var_add(x, "o", 0, outer_count, 1) : 0);
 }
 
-/* Stages what this work-item needs of a padded operand. */
-static bool stage_pad(contraction *t, uint32_t node, ir_expr outer_lo, int64_t outer_count) {
-  emit *e = t->e;
-  expr_pool *x = e->x;
+/* What a work-item needs of a padded operand, as origin and extent; nothing of it is read: *found is false. False: not affine. */
+static bool find_region(contraction *t, uint32_t node, ir_expr outer_lo, int64_t outer_count, stage_info *info, bool *found) {
+  expr_pool *x = t->c->graph->pool;
   uint8_t *stop = IR_NEW_ARRAY(t->c->arena, uint8_t, t->c->graph->nodes.count);
   if (!stop) return false;
   stop[node] = 1;
@@ -113,15 +112,37 @@ static bool stage_pad(contraction *t, uint32_t node, ir_expr outer_lo, int64_t o
   }
   const uint32_t end = x->vars.count;
   memcpy(t->at, kept, sizeof kept);
-  if (!region.found) return true;
-  stage_info info = {.node = node, .storage = STAGE_WORKSPACE, .ring_axis = -1, .group = t->group_number, .groups = t->groups};
-  for (uint32_t d = 0; d < region.access.rank; d++) {
+  *found = region.found;
+  for (uint32_t d = 0; region.found && d < region.access.rank; d++) {
     ir_expr lo, hi;
     if (!span(x, region.access.at[d], first, end, &lo, &hi)) return false;
-    info.origin[d] = lo;
-    info.extent[d] = expr_add(x, expr_sub(x, hi, lo), 1);
+    info->origin[d] = lo;
+    info->extent[d] = expr_add(x, expr_sub(x, hi, lo), 1);
   }
-  emit_stage(e, &info, t->lanes, UINT32_MAX);
+  return true;
+}
+
+/* Stages what this work-item needs of a padded operand. */
+static bool stage_pad(contraction *t, uint32_t node, ir_expr outer_lo, int64_t outer_count) {
+  stage_info info = {.node = node, .storage = STAGE_WORKSPACE, .ring_axis = -1, .group = t->group_number, .groups = t->groups};
+  bool found;
+  if (!find_region(t, node, outer_lo, outer_count, &info, &found)) return false;
+  if (found) emit_stage(t->e, &info, t->lanes, UINT32_MAX);
+  return true;
+}
+
+/* Is it proven that loops over the regions stay inside? Of symbolic extents, strides may leave more to divide than is understood. */
+bool contract_can_stage(contraction *t) {
+  expr_pool *x = t->c->graph->pool;
+  for (uint32_t i = 0; i < CONTRACT_LABELS; i++)
+    if (t->extent[i]) t->at[i] = expr_var_add(x, "i", 0, t->extent[i], 1);
+  for (uint32_t i = 0; i < t->staged_count; i++) {
+    stage_info info;
+    bool found;
+    if (!find_region(t, t->staged[i], 0, 2, &info, &found)) return false;
+    for (uint32_t d = 0; found && d < ir_at(t->c->graph, t->staged[i])->type.rank; d++)
+      if (!expr_proves_lt(x, expr_var_add(x, "r", 0, info.extent[d], 1), info.extent[d])) return false;
+  }
   return true;
 }
 

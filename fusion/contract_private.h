@@ -88,6 +88,7 @@ void contract_emit_tile(contraction *, ir_expr row, ir_expr column);
 /* contract_operands.c: how the operands come to the inner loop. */
 int64_t contract_stride(contraction *, uint32_t member, uint32_t operand, uint32_t label); /* largest stride of its loads along a label */
 void contract_find_pads(contraction *, uint32_t node);
+bool contract_can_stage(contraction *);
 bool contract_stage_pads(contraction *, ir_expr outer_lo, int64_t outer_count);
 bool contract_settle_lane_operands(contraction *); /* fills lane_form; false: the lanes of one cannot be read in vectors */
 bool contract_has_form(const contraction *, contract_form);

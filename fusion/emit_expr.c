@@ -108,6 +108,23 @@ static uint32_t put_division(emit *e, const expr_node *n) {
   return kir_ix(e->k, 1, &one, &q, -shift);
 }
 
+/* Indices are unsigned: what may be negative is compared 2^31 higher, where it keeps its order. */
+static uint32_t put_choice(emit *e, const expr_node *n) {
+  const kir_op op = n->kind == EXPR_MIN ? KIR_min : KIR_max;
+  uint32_t value[2];
+  bool negative = false;
+  for (uint32_t i = 0; i < 2; i++) {
+    int64_t lo, hi;
+    expr_bounds(e->x, e->x->terms.at[n->first + i], &lo, &hi);
+    negative |= lo < 0;
+    value[i] = emit_expr(e, e->x->terms.at[n->first + i]);
+  }
+  if (!negative) return kir_2(e->k, op, value[0], value[1]);
+  const uint32_t middle = kir_const_int(e->k, u32(), INT64_C(1) << 31);
+  const uint32_t chosen = kir_2(e->k, op, kir_2(e->k, KIR_add, value[0], middle), kir_2(e->k, KIR_add, value[1], middle));
+  return kir_2(e->k, KIR_add, chosen, middle);
+}
+
 static uint32_t put_expr(emit *e, ir_expr expression) {
   int64_t literal;
   if (expr_is_const(e->x, expression, &literal)) return kir_const_int(e->k, u32(), (int64_t)(uint32_t)literal);
@@ -123,8 +140,8 @@ static uint32_t put_expr(emit *e, ir_expr expression) {
   case EXPR_PRODUCT: return put_product(e, &n);
   case EXPR_DIV:
   case EXPR_MOD: return put_division(e, &n);
-  case EXPR_MIN: return kir_2(e->k, KIR_min, emit_expr(e, e->x->terms.at[n.first]), emit_expr(e, e->x->terms.at[n.first + 1]));
-  case EXPR_MAX: return kir_2(e->k, KIR_max, emit_expr(e, e->x->terms.at[n.first]), emit_expr(e, e->x->terms.at[n.first + 1]));
+  case EXPR_MIN:
+  case EXPR_MAX: return put_choice(e, &n);
   default: e->failed = true; return 0;
   }
 }

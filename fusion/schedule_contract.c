@@ -312,12 +312,9 @@ static snt_result build_rows(contraction *t, contract_build build, uint32_t choi
 
 /* The schedule that fits the device and the contraction; NULL: none does. */
 static contract_build pick_schedule(contraction *t) {
-  int64_t columns, rows;
+  int64_t columns;
   order_terms(t);
-  if (schedule_is_explicit(t->c)) {
-    const bool fits = (contract_literal(t, t->row_axis, &rows) || !t->staged_count) && contract_settle_lane_operands(t);
-    return fits ? build_explicit : NULL;
-  }
+  if (schedule_is_explicit(t->c)) return contract_can_stage(t) && contract_settle_lane_operands(t) ? build_explicit : NULL;
   if (contract_fits_texels(t)) return contract_build_texels;
   return contract_literal(t, t->lane_axis, &columns) && columns % 4 == 0 && !t->staged_count && contract_settle_lane_operands(t)
              ? build_lanes

@@ -101,7 +101,7 @@ static bool try_remainder(expr_pool *pool, ir_expr factor, ir_expr a, ir_expr b,
   ir_expr s = expr_child(pool, factor, 0), c = expr_child(pool, factor, 1);
   if (nonneg(pool, put(pool, a, expr_sub(pool, c, 1), b), steps)) return true;
   expr_bounds(pool, s, &lo, &hi);
-  return lo >= 0 && nonneg(pool, put(pool, a, s, b), steps);
+  return (lo >= 0 || nonneg(pool, s, steps)) && nonneg(pool, put(pool, a, s, b), steps);
 }
 
 /* Linear in the variable: the least value is at an end of its range. */
@@ -176,6 +176,26 @@ static bool merge_quotient(expr_pool *pool, ir_expr e, ir_expr *out) {
   return false;
 }
 
+/* A variable that ends at quotients or choices goes before they do, so that they meet their like: r <= 2 * (n / 2) in 2 * (n / 2) - r. */
+static bool try_inner_variable(expr_pool *pool, ir_expr e, int *steps) {
+  const uint32_t count = expr_term_count(pool, e);
+  for (uint32_t i = 0; i < count; i++) {
+    int64_t k;
+    const ir_expr term = expr_term(pool, e, i, &k);
+    const uint32_t factors = expr_factor_count(pool, term);
+    for (uint32_t f = 0; f < factors; f++) {
+      const ir_expr factor = expr_factor(pool, term, f);
+      ir_expr a, b;
+      if (expr_kind_of(pool, factor) != EXPR_VAR) continue;
+      const uint32_t number = pool->nodes.at[IR_EXPR_NODE(factor)].value;
+      const ir_expr end = next_factor(pool, pool->vars.at[number].hi);
+      if (end == 0 || expr_kind_of(pool, end) == EXPR_VAR || !collect(pool, e, factor, &a, &b)) continue;
+      if (!expr_uses_var(pool, a, number) && !expr_uses_var(pool, b, number) && try_variable(pool, factor, a, b, steps)) return true;
+    }
+  }
+  return false;
+}
+
 static bool nonneg(expr_pool *pool, ir_expr e, int *steps) {
   int64_t lo, hi;
   ir_expr a, b;
@@ -184,6 +204,7 @@ static bool nonneg(expr_pool *pool, ir_expr e, int *steps) {
   if (lo >= 0) return true;
   if (--*steps < 0) return false;
   if (merge_quotient(pool, e, &a) && nonneg(pool, a, steps)) return true;
+  if (try_inner_variable(pool, e, steps)) return true;
   ir_expr factor = next_factor(pool, e);
   if (factor == 0) return symbols_nonneg(pool, e);
   if (!collect(pool, e, factor, &a, &b)) return false;

@@ -165,6 +165,10 @@ static void test_orders(void) {
     tap_ok(expr_proves_lt(&s.pool, a, b) == orders[i].proven, "%s < %s is %s", orders[i].a, orders[i].b,
            orders[i].proven ? "proven" : "not proven");
   }
+  const ir_expr end = read_text(&s.pool, "(h+1)/2*2 + 1"), inside = expr_var_add(&s.pool, "r", 0, end, 1);
+  tap_ok(expr_proves_lt(&s.pool, inside, end), "a variable is below its own end, a quotient");
+  tap_ok(!expr_proves_lt(&s.pool, inside, expr_sub(&s.pool, end, 1)), "and not below one less");
+  tap_ok(expr_proves_le(&s.pool, 0, read_text(&s.pool, "(h+7)/8 - (h+7)/8%16")), "a quotient without its remainder is not negative");
   tap_ok(expr_proves_le(&s.pool, read_text(&s.pool, "n"), read_text(&s.pool, "n*W")), "n <= n*W");
   tap_ok(!expr_proves_le(&s.pool, read_text(&s.pool, "n*W"), read_text(&s.pool, "n")), "n*W <= n is not proven");
   tap_ok(!s.pool.failed, "no proof breaks the pool");
