@@ -2,7 +2,7 @@
    small model: multiply-adds beside the reads of local memory, what passes from the caches, whole turns of the units. Nothing is emitted. */
 #include "fusion/contract_local.h"
 
-enum { LEAST = 8, LEAST_TERMS = 8, WARPS_THAT_HIDE = 256 };
+enum { LEAST = 8, LEAST_TERMS = 8, WARPS_THAT_HIDE = 256, MOST_PARTS = 16, STEPS_A_PART = 4 };
 
 // clang-format off
 static const local_shape shapes[] = {
@@ -135,39 +135,58 @@ static bool fits(contract_local *l, const local_shape *s, uint32_t step) {
 }
 
 typedef struct local_need {
-  double rows, columns, batch, bytes; /* hints; bytes: of an element of either operand, the mean */
+  double rows, columns, batch, terms, bytes; /* hints; bytes: of an element of either operand, the mean */
 } local_need;
 
-/* Cycles of all the device for one term. */
-static double cycles_of(const contract_local *l, const local_shape *s, const local_need *n) {
+/* Cycles of all the device for one term of each of the parts. */
+static double cycles_of(const contract_local *l, const local_shape *s, const local_need *n, double parts) {
   const cost_profile *p = l->t->c->options->profile;
-  const double tiles = ceil(n->rows / s->rows) * ceil(n->columns / s->columns) * n->batch, turns = ceil(tiles / p->units);
-  const double cells = (double)s->item_rows * s->item_columns * l->t->set.count,
-               reads = s->item_rows + (double)s->item_columns * l->t->set.count;
-  const double resident = items_of(s) * (tiles / p->units > 1 ? turns : 1),
-               hidden = resident < WARPS_THAT_HIDE ? resident / WARPS_THAT_HIDE : 1;
+  const double tiles = ceil(n->rows / s->rows) * ceil(n->columns / s->columns) * n->batch * parts, turns = ceil(tiles / p->units);
+  const double cells = (double)s->item_rows * s->item_columns * l->t->set.count;
+  const double reads = s->item_rows + (double)s->item_columns * l->t->set.count;
+  const double resident = items_of(s) * turns, hidden = resident < WARPS_THAT_HIDE ? resident / WARPS_THAT_HIDE : 1;
   const double compute = turns * s->rows * s->columns * l->t->set.count * (1 + reads / cells) / (p->lanes * p->fma_per_cycle * hidden);
   const double moved = tiles * (s->rows + (double)s->columns * l->t->set.count) * n->bytes / (p->cache_gbs / p->ghz);
   return compute > moved ? compute : moved;
+}
+
+/* Nanoseconds with the terms in so many parts: what they leave is written, and read by a kernel more. */
+static double time_of(const contract_local *l, const local_shape *s, const local_need *n, uint32_t parts) {
+  const cost_profile *p = l->t->c->options->profile;
+  const double own = n->terms / parts * cycles_of(l, s, n, parts) / p->ghz;
+  return parts == 1 ? own : own + p->launch_ns + 8.0 * parts * n->rows * n->columns * n->batch * l->t->set.count / p->cache_gbs;
+}
+
+/* Sums of known extents, in any order, whose steps are whole and come in as many equal parts. */
+static bool takes_parts(const contract_local *l, uint32_t step, uint32_t parts) {
+  const expr_pool *x = l->t->c->graph->pool;
+  int64_t rows, columns, batch, terms;
+  if (parts == 1) return true;
+  return !fusion_keeps_order(l->t->c->options) && expr_is_const(x, l->rows.extent, &rows) &&
+         expr_is_const(x, l->columns.extent, &columns) && expr_is_const(x, l->batch.extent, &batch) &&
+         expr_is_const(x, l->terms.extent, &terms) && terms % ((int64_t)step * parts) == 0 &&
+         terms / ((int64_t)step * parts) >= STEPS_A_PART && schedule_spare_bindings(l->t->c, l->t->group) > 0;
 }
 
 static bool pick_shape(contract_local *l) {
   const expr_pool *x = l->t->c->graph->pool;
   const ir_graph *g = l->t->c->graph;
   local_need need = {(double)schedule_hint(x, l->rows.extent), (double)schedule_hint(x, l->columns.extent),
-                     (double)schedule_hint(x, l->batch.extent), 0};
+                     (double)schedule_hint(x, l->batch.extent), (double)schedule_hint(x, l->terms.extent), 0};
   for (uint32_t o = 0; o < 2; o++) need.bytes += 0.5 * ir_dtypes[ir_at(g, contract_operand(l->t, 0, o))->type.dtype].bytes;
   double best = INFINITY;
-  for (uint32_t i = 0; i < IR_COUNT(shapes); i++)
-    for (uint32_t step = 16; step <= 32; step *= 2) {
-      if (!fits(l, &shapes[i], step)) continue;
-      const double cycles = cycles_of(l, &shapes[i], &need);
-      if (cycles >= best) break;
-      best = cycles;
+  for (uint32_t i = 0; i < IR_COUNT(shapes); i++) {
+    uint32_t step = 16;
+    while (step <= 32 && !fits(l, &shapes[i], step)) step *= 2;
+    for (uint32_t parts = 1; step <= 32 && parts <= MOST_PARTS; parts *= 2) {
+      const double ns = takes_parts(l, step, parts) ? time_of(l, &shapes[i], &need, parts) : INFINITY;
+      if (ns >= best) continue;
+      best = ns;
       l->shape = shapes[i];
       l->step = step;
-      break;
+      l->parts = parts;
     }
+  }
   return best < INFINITY && fits(l, &l->shape, l->step);
 }
 

@@ -33,13 +33,22 @@ typedef struct contract_local {
   local_axis rows, columns, terms, batch;
   local_shape shape;
   uint32_t step, items; /* terms a step; items of a group */
+  uint32_t parts;       /* of the terms, each summed by groups of its own; 1: the tile is summed by one */
   local_panel panel[LOCAL_PANELS];
   uint32_t panel_count, panel_of[CONTRACT_SET_MAX][2]; /* by member: of its rows, of its columns */
-  ir_expr item, row_tile, column_tile, steps;
+  ir_expr item, row_tile, column_tile, first, steps;   /* steps [first, first + steps) */
+  ir_expr batch_at, part_at;
+  uint32_t scratch; /* buffer of the parts' sums: [member][part][batch][rows][columns], in whole tiles */
 } contract_local;
 
 /* Can the contraction be computed so on this device, and is it worth it? Fills all but the variables of the kernel. */
 bool contract_plan_local(contraction *, contract_local *);
 /* schedule_contract_local.c: the kernel and its step. */
 snt_result contract_build_local(contract_local *, const contract_guard *);
+/* Labels of an axis at number `at`, which counts whole vectors of the last label where `unit` is more than 1; `lane` goes with them. */
+void contract_place_axis(contract_local *, const local_axis *, ir_expr at, uint32_t unit, ir_expr lane);
+/* contract_local_parts.c: sums in parts. The place of a result in the scratch, and the kernel that adds them and computes what follows. */
+ir_expr contract_part_place(const contract_local *, uint32_t member, ir_expr part, ir_expr batch, ir_expr row, ir_expr column);
+ir_expr contract_part_elements(const contract_local *);
+snt_result contract_build_sum(contract_local *);
 #endif

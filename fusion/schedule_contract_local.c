@@ -5,8 +5,7 @@
 
 /* ---- coordinates ---- */
 
-/* Labels of an axis at number `at`, which counts whole vectors of the last label where `unit` is more than 1; `lane` goes with them. */
-static void place_axis(contract_local *l, const local_axis *axis, ir_expr at, uint32_t unit, ir_expr lane) {
+void contract_place_axis(contract_local *l, const local_axis *axis, ir_expr at, uint32_t unit, ir_expr lane) {
   expr_pool *x = l->t->e->x;
   ir_expr dims[CONTRACT_LABELS], where[CONTRACT_LABELS];
   memcpy(dims, axis->dims, axis->count * sizeof *dims);
@@ -56,8 +55,8 @@ static uint32_t fetch(contract_local *l, const local_panel *p, uint32_t number, 
   const uint32_t tile = p->columns ? l->shape.columns : l->shape.rows;
   const ir_expr first = expr_mul(x, p->columns ? l->column_tile : l->row_tile, (ir_expr)(tile / own_unit));
   const ir_expr term = expr_add(x, expr_mul(x, step, (ir_expr)(l->step / term_unit)), at.term);
-  place_axis(l, own, held_below(e, "f", expr_add(x, first, at.own), expr_div(x, own->extent, own_unit)), own_unit, lane);
-  place_axis(l, &l->terms, held_below(e, "k", term, expr_div(x, l->terms.extent, term_unit)), term_unit, lane);
+  contract_place_axis(l, own, held_below(e, "f", expr_add(x, first, at.own), expr_div(x, own->extent, own_unit)), own_unit, lane);
+  contract_place_axis(l, &l->terms, held_below(e, "k", term, expr_div(x, l->terms.extent, term_unit)), term_unit, lane);
   if (p->unit > 1) emit_use_lanes(e, lane_var, p->unit);
   const map_access a = contract_operand_at(t, p->operand);
   const uint32_t value = emit_value(e, p->node, &a);
@@ -185,7 +184,7 @@ static void multiply_all(contract_local *l, uint32_t *acc) {
   expr_pool *x = e->x;
   const uint32_t cells = contract_cells(l->t);
   uint32_t carried[CONTRACT_CELLS];
-  fetch_all(l, 0);
+  fetch_all(l, l->first);
   store_all(l, 0);
   kir_barrier(e->k, KIR_SYNC_LOCAL);
   const ir_expr last = expr_sub(x, l->steps, 1);
@@ -193,13 +192,14 @@ static void multiply_all(contract_local *l, uint32_t *acc) {
     const ir_expr s = emit_loop(
         e, &(emit_loop_info){.name = "s", .lo = 0, .hi = last, .step = 1, .carry_count = cells, .initial = acc, .carried = carried});
     const ir_expr next = expr_add(x, s, 1);
-    fetch_all(l, next);
+    fetch_all(l, expr_add(x, l->first, next));
     multiply_step(l, expr_mod(x, s, 2), l->step, carried);
     store_all(l, expr_mod(x, next, 2));
     kir_barrier(e->k, KIR_SYNC_LOCAL);
     emit_loop_end(e, s, cells, carried, acc);
   }
-  multiply_step(l, expr_mod(x, last, 2), expr_sub(x, l->terms.extent, expr_mul(x, last, (ir_expr)l->step)), acc);
+  const ir_expr rest = l->parts > 1 ? l->step : expr_sub(x, l->terms.extent, expr_mul(x, last, (ir_expr)l->step));
+  multiply_step(l, expr_mod(x, last, 2), rest, acc);
 }
 
 /* ---- storing ---- */
@@ -231,7 +231,7 @@ static void store_vector(contract_local *l, uint32_t row, uint32_t j, uint32_t l
     const uint32_t in = inside(e, expr_add(x, column, i), axis->extent, tile);
     for (uint32_t s = 0; s < t->set.count; s++) cell[s * each] = whole ? acc[s * each] : part_of(e, acc[s * each], i);
     const bool edge = open_edge(e, row, in);
-    place_axis(l, axis, in ? emit_var_for(e, "n", emit_expr(e, at), 0, end) : at, unit, lane);
+    contract_place_axis(l, axis, in ? emit_var_for(e, "n", emit_expr(e, at), 0, end) : at, unit, lane);
     if (whole) emit_use_lanes(e, lane_var, LOCAL_VECTOR);
     contract_store_cell(t, cell);
     emit_scalar_lanes(e);
@@ -250,9 +250,27 @@ static void store_results(contract_local *l, const uint32_t *acc) {
     const ir_expr at = expr_add(x, vector_place(l, false, i / LOCAL_VECTOR), i % LOCAL_VECTOR);
     const ir_expr row = expr_add(x, expr_mul(x, l->row_tile, (ir_expr)l->shape.rows), at);
     const uint32_t in = inside(e, row, l->rows.extent, l->shape.rows);
-    place_axis(l, &l->rows, in ? emit_var_for(e, "m", emit_expr(e, row), 0, l->rows.extent) : row, 1, 0);
+    contract_place_axis(l, &l->rows, in ? emit_var_for(e, "m", emit_expr(e, row), 0, l->rows.extent) : row, 1, 0);
     for (uint32_t j = 0; j < t->vectors; j++) store_vector(l, in, j, lane_var, lane, &acc[i * t->vectors + j]);
   }
+}
+
+/* Sums of a part, into whole tiles of the scratch. */
+static void store_part(contract_local *l, const uint32_t *acc) {
+  contraction *t = l->t;
+  emit *e = t->e;
+  expr_pool *x = e->x;
+  const uint32_t memory = emit_bind(e, l->scratch, KIR_WRITE);
+  const ir_expr lane = emit_lanes(e, 0, LOCAL_VECTOR);
+  for (uint32_t s = 0; s < t->set.count; s++)
+    for (uint32_t i = 0; i < t->rows; i++)
+      for (uint32_t j = 0; j < t->vectors; j++) {
+        const ir_expr row = expr_add(x, vector_place(l, false, i / LOCAL_VECTOR), i % LOCAL_VECTOR);
+        const ir_expr at = contract_part_place(l, s, l->part_at, l->batch_at, expr_add(x, expr_mul(x, l->row_tile, l->shape.rows), row),
+                                               expr_add(x, expr_mul(x, l->column_tile, l->shape.columns), vector_place(l, true, j)));
+        emit_store(e, memory, t->type.base, expr_add(x, at, lane), acc[(s * t->rows + i) * t->vectors + j]);
+      }
+  emit_scalar_lanes(e);
 }
 
 /* ---- the kernel ---- */
@@ -267,7 +285,7 @@ static ir_expr place_group(contract_local *l) {
   expr_pool *x = e->x;
   const ir_expr row_tiles = expr_ceil_div(x, l->rows.extent, l->shape.rows),
                 column_tiles = expr_ceil_div(x, l->columns.extent, l->shape.columns);
-  const ir_expr groups = expr_mul(x, expr_mul(x, row_tiles, column_tiles), l->batch.extent);
+  const ir_expr groups = expr_mul(x, expr_mul(x, row_tiles, column_tiles), expr_mul(x, l->batch.extent, l->parts));
   int64_t literal, band = 8;
   while (band > 1 && (!expr_is_const(x, row_tiles, &literal) || literal % band)) band /= 2;
   ir_expr rest = emit_group(e, groups);
@@ -278,7 +296,9 @@ static ir_expr place_group(contract_local *l) {
   const ir_expr bands = expr_div(x, row_tiles, band);
   l->row_tile = variable_of(e, "mt", expr_add(x, expr_mul(x, expr_mod(x, rest, bands), band), low), row_tiles);
   rest = expr_div(x, rest, bands);
-  if (l->batch.count) place_axis(l, &l->batch, variable_of(e, "bt", rest, l->batch.extent), 1, 0);
+  l->part_at = expr_mod(x, rest, l->parts);
+  l->batch_at = variable_of(e, "bt", expr_div(x, rest, l->parts), l->batch.extent);
+  if (l->batch.count) contract_place_axis(l, &l->batch, l->batch_at, 1, 0);
   return groups;
 }
 
@@ -304,10 +324,14 @@ snt_result contract_build_local(contract_local *l, const contract_guard *guard) 
   for (uint32_t i = 0; i < CONTRACT_LABELS; i++) t->at[i] = 0;
   const ir_expr groups = place_group(l);
   l->item = emit_item(e, 0, l->items);
-  l->steps = expr_ceil_div(e->x, l->terms.extent, l->step);
+  l->steps = expr_ceil_div(e->x, l->terms.extent, (ir_expr)l->step * l->parts);
+  l->first = variable_of(e, "first", expr_mul(e->x, l->part_at, l->steps), expr_ceil_div(e->x, l->terms.extent, l->step));
   declare_panels(l);
   for (uint32_t i = 0; i < contract_cells(t); i++) acc[i] = emit_no_sum(e, kir_t(t->type.base, LOCAL_VECTOR));
   multiply_all(l, acc);
-  store_results(l, acc);
-  return emit_end(e, groups, guard->choice, guard->count, guard->conditions);
+  if (l->parts > 1) l->scratch = fusion_add_scratch(t->c, "parts", t->type.base, contract_part_elements(l));
+  if (l->parts > 1) store_part(l, acc);
+  else store_results(l, acc);
+  SNT_TRY(emit_end(e, groups, guard->choice, guard->count, guard->conditions));
+  return l->parts > 1 ? contract_build_sum(l) : SNT_OK;
 }

@@ -17,18 +17,19 @@ sub inspect { my ($code, $said) = says("$sinter inspect-kernel @_ --json"); retu
 
 # ---- the figures ----
 
-for my $case (['h100', 'matmul', 1], ['h100', 'matmul_f16', 1], ['h100', 'mlp', 2], ['dgpu', 'matmul', 1], ['dgpu', 'matmul_f16', 1],
+for my $case (['h100', 'matmul', 1], ['h100', 'matmul_f16', 1], ['h100', 'mlp', 3], ['h100', 'deep', 2], ['dgpu', 'matmul', 1], ['dgpu', 'matmul_f16', 1],
               ['igpu', 'mlp', 2]) {
   my ($profile, $model, $kernels) = @$case;
   my $list = inspect("tests/inspect/$model.snt --profile $profile --sample 2");
   is(scalar @$list, $kernels, "$model on $profile: $kernels kernels");
   for my $k (@$list) {
     my $name = "$model on $profile, $k->{kernel}";
+    next if $k->{kernel} =~ /sum/ && cmp_ok($k->{mix}{local}, '==', 0, "$name: adds the parts of sums of few tiles and many terms");
     cmp_ok($k->{excess}, '<=', 1.1, "$name: sectors near the fewest possible");
     cmp_ok($k->{conflicts}, '==', 0, "$name: no conflicts of banks");
     cmp_ok($k->{mix}{local}, '>', 0, "$name: through local memory");
     cmp_ok($k->{mix}{fma} + $k->{mix}{float}, '>', 4 * $k->{mix}{local}, "$name: several multiply-adds a read of local memory");
-    cmp_ok($k->{flops}, '>', 1e9, "$name: operations of the whole dispatch");
+    cmp_ok($k->{flops}, '>', 2e7, "$name: operations of the whole dispatch");
   }
 }
 
@@ -57,7 +58,7 @@ ok((grep { $_->{excess} > 2 } @$strided), 'strided accesses are more sectors tha
 # ---- registers ----
 
 SKIP: {
-  skip('nvcc is not here: no figures of registers and spills', 8) if system('command -v nvcc >/dev/null 2>&1');
+  skip('nvcc is not here: no figures of registers and spills', 10) if system('command -v nvcc >/dev/null 2>&1');
   for my $model ('matmul', 'matmul_f16', 'mlp') {
     says("$sinter compile tests/inspect/$model.snt --profile h100 --target cuda -o $dir/$model");
     for my $source (glob "$dir/$model/*.cu") {
@@ -80,8 +81,8 @@ for my $device (['interp', 'interp'], ['opencl:pocl', 'opencl'], ['vulkan:llvmpi
     close $out;
     SKIP: {
       ($code, $said) = says("$sinter run tests/inspect/even.snt --device $selector --quiet");
-      skip("$selector: $said", 7) if $code;
-      for my $model (glob 'tests/inspect/{even,odd,batch,half,linear,symbolic,transposed}.snt') {
+      skip("$selector: $said", 9) if $code;
+      for my $model (glob 'tests/inspect/{even,odd,batch,half,linear,symbolic,transposed,deep,deep_odd}.snt') {
         next if $model =~ /half/ && $selector =~ /swiftshader/; # it has no 16-bit storage, which the profile promises
         ($code, $said) = says("$sinter run $model --device $selector --profile $profile --check --quiet");
         is($code, 0, "$selector as $base: " . ($model =~ s{.*/}{}r)) or diag($said);
