@@ -330,7 +330,7 @@ static void find_source(const fusion_context *c, uint32_t node, uint8_t *convert
   int64_t channels;
   for (uint32_t o = 0; o < 2; o++) {
     uint32_t at = ir_arg(g, node, o);
-    const bool window = ir_at(g, at)->op == IR_OP_window;
+    const bool window = ir_at(g, at)->op == IR_OP_window && ir_attr_int(g, at, IR_ATTR_axis, 0) == 2; /* channels before positions */
     while (ir_at(g, at)->op == IR_OP_window || ir_at(g, at)->op == IR_OP_pad) at = ir_arg(g, at, 0);
     const ir_node *n = ir_at(g, at);
     if (!window || (n->op != IR_OP_input && n->op != IR_OP_state) || n->type.rank < 3 || !is_constant(g, ir_arg(g, node, 1 - o))) continue;
