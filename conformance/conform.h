@@ -11,7 +11,7 @@ typedef struct conform_case {
   uint16_t call;
   uint8_t dtype, data, shape, context, path;
 } conform_case;
-enum { CONFORM_ID = 128, CONFORM_TEXT = 8192, CONFORM_DETAIL = 400 };
+enum { CONFORM_ID = 128, CONFORM_TEXT = 8192, CONFORM_DETAIL = 400, CONFORM_PROFILE = 8192, CONFORM_SOURCE = 65536 };
 enum { DATA_REAL, DATA_WHOLE, DATA_FULL, DATA_COUNT }; /* numbers in a range; small whole numbers, all integers: compared bit by bit */
 /* strict: fused and unfused, bit by bit the same, and with turned rows (rows.c); masked: vulkan11-min; same: REPRODUCIBLE, bit by bit what the interpreter gives;
    fast: FAST, within its own bound */
@@ -92,6 +92,15 @@ void conform_close(conform_device *);
 void conform_judge(conform_device *, const conform_case *, uint64_t seed, conform_verdict *);
 void conform_judge_graph(conform_device *, const conform_graph *, uint32_t path, uint64_t seed, conform_verdict *);
 
+uint32_t conform_path_numerics(uint32_t path); /* SNT_NUMERICS_ */
+
+/* ---- the kernels of a case, for people (source.c) ---- */
+typedef struct conform_source_info {
+  const char *profile, *graph; /* texts */
+  uint32_t path;
+} conform_source_info;
+bool conform_source(const conform_source_info *, ir_text *out); /* false: it does not compile */
+
 /* ---- many cases in child processes (workers.c) ---- */
 typedef struct conform_run {
   const char *selector;
@@ -101,7 +110,7 @@ typedef struct conform_run {
   uint64_t seed;
   bool stop; /* at the first failure */
   void *user;
-  void (*device)(void *user, const snt_device_info *);
+  void (*device)(void *user, const snt_device_info *, const char *profile);
   void (*done)(void *user, const conform_case *, const conform_verdict *);
 } conform_run;
 /* The number of cases that time did not allow, or UINT32_MAX with diag: the device does not open. */
@@ -118,10 +127,11 @@ typedef struct conform_report {
   uint64_t seed;
   double worst;
   snt_device_info device;
+  char profile[CONFORM_PROFILE]; /* as text */
 } conform_report;
 /* Lines `DEVICE FILTER YYYY-MM-DD reason`; false with a message if one cannot be read. */
 bool conform_read_excuses(const char *path, conform_excuse **, uint32_t *count, snt_diag *);
-void conform_report_device(void *report, const snt_device_info *);
+void conform_report_device(void *report, const snt_device_info *, const char *profile);
 void conform_report_case(void *report, const conform_case *, const conform_verdict *);
 /* The text or number of a key in one line of our own JSON, unescaped; false: not there. */
 bool conform_field(const char *line, const char *key, char *out, size_t size);

@@ -157,6 +157,15 @@ static snt_result download(attempt *a, conform_verdict *v, snt_diag *diag) {
   return r;
 }
 
+uint32_t conform_path_numerics(uint32_t path) {
+  static const uint32_t numerics[PATH_COUNT] = {[PATH_FUSED] = SNT_NUMERICS_DEFAULT,
+                                                [PATH_STRICT] = SNT_NUMERICS_STRICT,
+                                                [PATH_MASKED] = SNT_NUMERICS_DEFAULT,
+                                                [PATH_SAME] = SNT_NUMERICS_REPRODUCIBLE,
+                                                [PATH_FAST] = SNT_NUMERICS_FAST};
+  return path < PATH_COUNT ? numerics[path] : SNT_NUMERICS_DEFAULT;
+}
+
 static snt_result run_attempt(conform_device *d, const char *text, source *s, uint32_t flags, attempt *a, conform_verdict *v,
                               snt_diag *diag) {
   snt_device *device = flags & MASKED_RUN ? d->masked : flags & INTERP_RUN ? d->interp : d->device;

@@ -143,7 +143,9 @@ typedef struct watcher { /* what a run tells: the report, and the grown graphs t
   uint32_t count;
 } watcher;
 
-static void watch_device(void *user, const snt_device_info *info) { conform_report_device(((watcher *)user)->report, info); }
+static void watch_device(void *user, const snt_device_info *info, const char *profile) {
+  conform_report_device(((watcher *)user)->report, info, profile);
+}
 
 static void watch_case(void *user, const conform_case *c, const conform_verdict *v) {
   watcher *w = user;

@@ -92,7 +92,8 @@ static bool find_cases(verification *v, const conform_list *all, conform_list *o
   return out->count == v->count;
 }
 
-static void hear_device(void *user, const snt_device_info *info) {
+static void hear_device(void *user, const snt_device_info *info, const char *profile) {
+  (void)profile;
   verification *v = user;
   v->same_driver = !strcmp(v->driver, info->driver);
   printf("# %s: %s; driver %s%s\n", info->selector, info->name, info->driver,

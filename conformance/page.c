@@ -1,5 +1,5 @@
 /* One self-contained HTML page over any number of runs (files of JSON lines): families by devices, worst ratios, and each case that did not pass
-   with its graph. */
+   with its graph and its kernels. */
 #include "conformance/page.h"
 #include "tools/host/host.h"
 #include <stdlib.h>
@@ -183,16 +183,22 @@ static void put_matrix(ir_text *t, const conform_page *p) {
 }
 
 static void put_case(ir_text *t, const char *line) {
-  static char id[CONFORM_ID], result[16], detail[2 * CONFORM_DETAIL], graph[CONFORM_TEXT];
+  static char id[CONFORM_ID], result[16], detail[2 * CONFORM_DETAIL], graph[CONFORM_TEXT], source[CONFORM_SOURCE];
   if (!conform_field(line, "result", result, sizeof result) || !strcmp(result, "pass") || !strcmp(result, "skip")) return;
-  detail[0] = graph[0] = 0;
+  detail[0] = graph[0] = source[0] = 0;
   (void)conform_field(line, "id", id, sizeof id), (void)conform_field(line, "detail", detail, sizeof detail),
-      (void)conform_field(line, "graph", graph, sizeof graph);
+      (void)conform_field(line, "graph", graph, sizeof graph), (void)conform_field(line, "source", source, sizeof source);
   ir_text_format(t, "<details><summary><b>%s</b> <code>%s</code></summary><p>", result, id);
   put_html(t, detail);
   ir_text_add(t, "</p><pre>");
   put_html(t, graph);
-  ir_text_add(t, "</pre></details>\n");
+  ir_text_add(t, "</pre>");
+  if (source[0]) {
+    ir_text_add(t, "<details><summary>its kernels</summary><pre>");
+    put_html(t, source);
+    ir_text_add(t, "</pre></details>");
+  }
+  ir_text_add(t, "</details>\n");
 }
 
 static void put_cases(ir_text *t, const page_run *r, uint32_t number) {

@@ -52,15 +52,30 @@ static void put_json(FILE *f, const char *key, const char *text) {
   fputc('"', f);
 }
 
-void conform_report_device(void *report, const snt_device_info *info) {
+void conform_report_device(void *report, const snt_device_info *info, const char *profile) {
   conform_report *r = report;
   r->device = *info;
+  snprintf(r->profile, sizeof r->profile, "%s", profile);
   fprintf(r->tap, "# device %s: %s; driver %s; profile %s\n", info->selector, info->name, info->driver, info->profile);
   if (!r->json) return;
   fprintf(r->json, "{\"suite\": \"%s\", \"seed\": %llu, ", SNT_VERSION_TEXT, (unsigned long long)r->seed);
   put_json(r->json, "device", info->selector), fputs(", ", r->json);
   put_json(r->json, "name", info->name), fputs(", ", r->json);
   put_json(r->json, "driver", info->driver), fputs("}\n", r->json);
+}
+
+/* What the driver was given for a case that went wrong: its beginning, if it is long. */
+static void write_source(const conform_report *r, const conform_case *c, const char *graph) {
+  ir_arena arena;
+  ir_text source;
+  ir_arena_init(&arena, NULL);
+  ir_text_init(&source, &arena);
+  const conform_source_info info = {.profile = r->profile, .graph = graph, .path = c->path};
+  if (r->profile[0] && conform_source(&info, &source) && !source.failed) {
+    if (source.length >= CONFORM_SOURCE) source.at[CONFORM_SOURCE - 1] = 0;
+    fputs(", ", r->json), put_json(r->json, "source", source.at);
+  }
+  ir_arena_free(&arena);
 }
 
 static void write_json(conform_report *r, const char *id, const conform_case *c, const conform_verdict *v) {
@@ -73,7 +88,10 @@ static void write_json(conform_report *r, const char *id, const conform_case *c,
   char text[CONFORM_TEXT];
   int64_t symbols[3];
   if (v->detail[0]) fputs(", ", r->json), put_json(r->json, "detail", v->detail);
-  if (v->result != CONFORM_PASS && conform_case_text(c, text, symbols)) fputs(", ", r->json), put_json(r->json, "graph", text);
+  if (v->result != CONFORM_PASS && conform_case_text(c, text, symbols)) {
+    fputs(", ", r->json), put_json(r->json, "graph", text);
+    if (v->result != CONFORM_SKIP) write_source(r, c, text);
+  }
   fputs("}\n", r->json);
 }
 

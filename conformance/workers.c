@@ -15,6 +15,7 @@ typedef struct opened { /* a child's first words */
   snt_result result;
   snt_diag diag;
   snt_device_info info;
+  char profile[CONFORM_PROFILE];
 } opened;
 typedef struct worker {
   pid_t pid;
@@ -69,6 +70,8 @@ static _Noreturn void be_child(const conform_run *run, int from, int to) {
   uint32_t index;
   words.result = conform_open(run->selector, &device, &words.diag);
   words.info = device.info;
+  size_t length = sizeof words.profile - 1;
+  if (words.result != SNT_OK || snt_profile_print(device.profile, words.profile, &length) != SNT_OK) words.profile[0] = 0;
   bool good = send_all(to, &words, sizeof words) && words.result == SNT_OK;
   while (good && receive_all(from, &index, sizeof index)) {
     conform_verdict verdict;
@@ -163,7 +166,7 @@ static bool hear(pool *p, worker *w) {
       *p->diag = words.diag;
       return false;
     }
-    if (!p->told_device) p->run->device(p->run->user, &words.info);
+    if (!p->told_device) p->run->device(p->run->user, &words.info, words.profile);
     p->told_device = w->greeted = true;
     w->busy = false;
     return true;

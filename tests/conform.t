@@ -37,6 +37,7 @@ has ':1: not' "$work/log" 'with its line'
 "$conform" report "$work/self.jsonl" -o "$work/page.html" >/dev/null 2>&1
 result $? 'a page is made'
 has '<summary><b>timeout' "$work/page.html" 'that shows the failures'
+has '<summary>its kernels</summary><pre>// kernel 1 of 1' "$work/page.html" 'and their kernels'
 [ "$("$conform" --list | wc -l)" -ge 20000 ]; result $? 'at least 20 000 cases'
 [ "$("$conform" --list | head -400 | sed 's/\..*//' | sort -u | wc -l)" -ge 100 ]; result $? 'whose beginning covers the operators'
 
