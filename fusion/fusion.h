@@ -121,6 +121,12 @@ typedef struct fusion_body {
   bool in_registers;           /* pointwise in one shape: a loop inside a kernel of kind `loop` */
 } fusion_body;
 
+/* What prices ask of a node again and again. */
+typedef struct fusion_facts {
+  double cycles, own_cycles; /* of its operator; of that what the profile knows beyond the operator's class */
+  uint32_t base;             /* the first non-view below it (fusion_through_views) */
+} fusion_facts;
+
 /* The context every pass receives. */
 typedef struct fusion_context {
   const fusion_options *options;
@@ -130,6 +136,8 @@ typedef struct fusion_context {
   IR_VEC(fusion_group) groups;
   const ir_uses *uses; /* of the graph, which changes no more; null before grouping */
   double *elements;    /* per node, at the hints of the symbols: what the prices stand on; null before grouping */
+  fusion_facts *facts; /* per node, with `elements` */
+  uint32_t *positions; /* per node: room to note where in a group it is; right where the group has it there */
   uint32_t *order;     /* groups in execution order */
   uint32_t order_count;
   uint8_t *copied_update; /* per update: the new value has storage of its own and is copied into the state at the end; null: none */
@@ -220,7 +228,13 @@ bool fusion_walk_loads(const fusion_context *, const fusion_group *, uint32_t no
 /* The same walk; nodes with stop[node] set are reported as if they were stored. */
 bool fusion_walk_until(const fusion_context *, const fusion_group *, uint32_t node, const map_access *, const uint8_t *stop, fusion_load_fn,
                        void *user);
-bool fusion_count_elements(fusion_context *);                                         /* fills `elements`, when the graph changes no more */
+bool fusion_count_elements(fusion_context *); /* fills `elements` and `facts`, when the graph changes no more */
+void fusion_note_positions(const fusion_context *, const fusion_group *);
+/* Where in a group whose positions are noted the node is; UINT32_MAX: nowhere. */
+static inline uint32_t fusion_position(const fusion_context *c, const fusion_group *group, uint32_t node) {
+  const uint32_t at = c->positions[node];
+  return at < group->count && group->nodes[at] == node ? at : UINT32_MAX;
+}
 void fusion_group_work(const fusion_context *, const fusion_group *, cost_work *out); /* the default `work` */
 /* Outputs expressed in the hero's coordinates: walks forward over pointwise nodes and bijective views (reshape, transpose).
    `at` are coordinates of `from`'s value; fills those of `to`. False if no such path. */

@@ -418,7 +418,10 @@ static bool run_init(group_run *r, fusion_context *c) {
   if (!shared || !ir_find_uses(c->graph, c->arena, &s->uses)) return false;
   *shared = s->uses;
   c->uses = shared;
-  return fusion_count_elements(c) && !c->arena->failed;
+  s->kinds = IR_NEW_ARRAY(c->arena, uint8_t, n);
+  if (!fusion_count_elements(c) || c->arena->failed) return false;
+  for (uint32_t i = 1; i < n; i++) s->kinds[i] = (uint8_t)group_find_kind(s, i);
+  return true;
 }
 
 static snt_result make_groups(group_run *r) {

@@ -11,12 +11,30 @@ static double elements_of(const fusion_context *c, uint32_t node) {
   if (c->elements) return c->elements[node];
   return (double)schedule_hint(c->graph->pool, ir_tensor_elements(c->graph->pool, &ir_at(c->graph, node)->type));
 }
+static void find_facts(const fusion_context *c, fusion_facts *facts, uint32_t node) {
+  const ir_node *n = ir_at(c->graph, node);
+  facts[node].cycles = cost_op_cycles(c->options->profile, n->op, n->type.dtype);
+  facts[node].own_cycles = facts[node].cycles - cost_class_cycles(c->options->profile, n->op);
+  facts[node].base = fusion_is_view(c->graph, node) && n->op != IR_OP_concat ? facts[ir_arg(c->graph, node, 0)].base : node;
+}
+
 bool fusion_count_elements(fusion_context *c) {
-  double *elements = IR_NEW_ARRAY(c->arena, double, c->graph->nodes.count);
-  if (!elements) return false;
-  for (uint32_t n = 1; n < c->graph->nodes.count; n++) elements[n] = elements_of(c, n);
+  const uint32_t count = c->graph->nodes.count;
+  double *elements = IR_NEW_ARRAY(c->arena, double, count);
+  fusion_facts *facts = IR_NEW_ARRAY(c->arena, fusion_facts, count);
+  c->positions = IR_NEW_ARRAY(c->arena, uint32_t, count);
+  if (!elements || !facts || !c->positions) return false;
+  for (uint32_t n = 1; n < count; n++) {
+    elements[n] = elements_of(c, n);
+    find_facts(c, facts, n);
+  }
   c->elements = elements;
+  c->facts = facts;
   return true;
+}
+
+void fusion_note_positions(const fusion_context *c, const fusion_group *group) {
+  for (uint32_t i = 0; i < group->count; i++) c->positions[group->nodes[i]] = i;
 }
 static double bytes_of(const fusion_context *c, uint32_t node) {
   return elements_of(c, node) * ir_dtypes[ir_at(c->graph, node)->type.dtype].bytes;
@@ -54,13 +72,16 @@ static double stencil_margin(const fusion_context *c, uint32_t hero) {
   return times * (taps[1] > 1 ? (ROWS - 1 + taps[1]) / ROWS : 1);
 }
 
-/* A value below overlapping windows that are reduced is computed for every tap, behind the tests of their borders. */
-static double window_factor(const fusion_context *c, uint32_t hero, uint32_t node) {
-  enum { BEHIND_TESTS = 2 };
+static bool reduces_window(const fusion_context *c, uint32_t hero) {
   uint32_t below = ir_arg(c->graph, hero, 0);
   while (fusion_is_view(c->graph, below) && ir_at(c->graph, below)->op != IR_OP_window && ir_at(c->graph, below)->op != IR_OP_concat)
     below = ir_arg(c->graph, below, 0);
-  if (ir_at(c->graph, below)->op != IR_OP_window) return 1;
+  return ir_at(c->graph, below)->op == IR_OP_window;
+}
+
+/* A value below overlapping windows that are reduced is computed for every tap, behind the tests of their borders. */
+static double window_factor(const fusion_context *c, uint32_t hero, uint32_t node) {
+  enum { BEHIND_TESTS = 2 };
   const double own = elements_of(c, node), taps = elements_of(c, ir_arg(c->graph, hero, 0));
   return own > 0 && taps > own ? BEHIND_TESTS * taps / own : 1;
 }
@@ -70,20 +91,28 @@ static double window_factor(const fusion_context *c, uint32_t hero, uint32_t nod
 static double sharing(const fusion_context *c) { return schedule_is_explicit(c) ? 16 : 8; }
 
 /* How many times an element of a prologue is computed: once, unless its consumer in the group reads it again in other iterations; of a contraction
-   at least a margin of it twice, so that an epilogue is preferred. */
-static double recompute_factor(const fusion_context *c, const fusion_group *group, uint32_t node) {
-  if (group->kind == GROUP_WINDOW && !schedule_is_explicit(c) && node < group->hero && ir_at(c->graph, group->hero)->op == IR_OP_contract)
-    return stencil_margin(c, group->hero);
-  if ((ir_ops[ir_at(c->graph, group->hero)->op].flags & IR_REDUCE) && node < group->hero) return window_factor(c, group->hero, node);
-  if (group->kind != GROUP_CONTRACT || node >= group->hero) return 1;
-  const double out = elements_of(c, group->hero), depth = group_contract_depth(c, group->hero), own = elements_of(c, node);
-  const double times = own > 0 ? out * depth / own / sharing(c) : 1;
-  return times > MARGIN ? times : MARGIN;
+   at least a margin of it twice, so that an epilogue is preferred. What of that the group decides is found once. */
+typedef enum { ONCE, STENCIL, WINDOW, PROLOGUE } recompute_rule;
+typedef struct recompute {
+  recompute_rule rule;
+  double times; /* the margin of a stencil; all terms of a contraction */
+} recompute;
+
+static recompute recompute_of(const fusion_context *c, const fusion_group *group) {
+  const uint16_t op = ir_at(c->graph, group->hero)->op;
+  if (group->kind == GROUP_WINDOW && !schedule_is_explicit(c) && op == IR_OP_contract)
+    return (recompute){STENCIL, stencil_margin(c, group->hero)};
+  if (ir_ops[op].flags & IR_REDUCE) return (recompute){reduces_window(c, group->hero) ? WINDOW : ONCE, 1};
+  if (group->kind != GROUP_CONTRACT) return (recompute){ONCE, 1};
+  return (recompute){PROLOGUE, elements_of(c, group->hero) * group_contract_depth(c, group->hero)};
 }
 
-/* What the profile knows of this operator, beyond its class. */
-static double own_cycles(const fusion_context *c, const ir_node *n) {
-  return cost_op_cycles(c->options->profile, n->op, n->type.dtype) - cost_class_cycles(c->options->profile, n->op);
+static double recompute_factor(const fusion_context *c, const fusion_group *group, const recompute *r, uint32_t node) {
+  if (r->rule == ONCE || node >= group->hero) return 1;
+  if (r->rule == STENCIL) return r->times;
+  if (r->rule == WINDOW) return window_factor(c, group->hero, node);
+  const double own = elements_of(c, node), times = own > 0 ? r->times / own / sharing(c) : 1;
+  return times > MARGIN ? times : MARGIN;
 }
 
 /* Of operators that are priced as so many plain ones, where the profile has a number for them. */
@@ -100,23 +129,25 @@ static bool gathers_lanes(const fusion_context *c, uint32_t node) {
 
 static void add_operations(const fusion_context *c, const fusion_group *group, const uint8_t *sweeps, cost_work *w) {
   const double items = elements_of(c, group->hero);
+  const recompute again = recompute_of(c, group);
   for (uint32_t i = 0; i < group->count; i++) {
     const uint32_t node = group->nodes[i];
     const ir_node *n = ir_at(c->graph, node);
+    const fusion_facts *f = &c->facts[node];
     const uint8_t flags = ir_ops[n->op].flags;
     /* a small value broadcast to many elements is computed for each of them when it is inlined in a flat loop */
-    double times = elements_of(c, node) * recompute_factor(c, group, node) * (sweeps ? sweeps[i] : 1);
+    double times = elements_of(c, node) * recompute_factor(c, group, &again, node) * (sweeps ? sweeps[i] : 1);
     if (group->kind == GROUP_LOOP && times < items) times = items;
     if (flags & IR_POINTWISE) {
-      w->extra_cycles += times * own_cycles(c, n);
-      w->recompute_cycles += (times - elements_of(c, node)) * cost_op_cycles(c->options->profile, n->op, n->type.dtype);
+      w->extra_cycles += times * f->own_cycles;
+      w->recompute_cycles += (times - elements_of(c, node)) * f->cycles;
     }
     if (n->op == IR_OP_contract) w->fmas += elements_of(c, node) * group_contract_depth(c, node);
     else if (flags & IR_REDUCE) {
-      const double once = elements_of(c, ir_arg(c->graph, node, 0)), terms = once * recompute_factor(c, group, node);
+      const double once = elements_of(c, ir_arg(c->graph, node, 0)), terms = once * recompute_factor(c, group, &again, node);
       w->ops += terms;
-      w->recompute_cycles += (terms - once) * cost_op_cycles(c->options->profile, n->op, n->type.dtype);
-      w->extra_cycles += terms * own_cycles(c, n);
+      w->recompute_cycles += (terms - once) * f->cycles;
+      w->extra_cycles += terms * f->own_cycles;
     } else if (flags & IR_EXPENSIVE) w->specials += times;
     else if (n->op == IR_OP_div || n->op == IR_OP_sqrt || n->op == IR_OP_rsqrt || n->op == IR_OP_recip) w->divs += times;
     else if (flags & IR_POINTWISE) w->ops += times;
@@ -243,25 +274,17 @@ static double parallel_items(const fusion_context *c, const fusion_group *group)
   return group->kind == GROUP_ROW && shared < all ? shared : all;
 }
 
-static uint32_t position(const fusion_group *group, uint32_t node) {
-  uint32_t lo = 0, hi = group->count;
-  while (lo < hi) {
-    const uint32_t middle = lo + (hi - lo) / 2;
-    if (group->nodes[middle] < node) lo = middle + 1;
-    else hi = middle;
-  }
-  return lo < group->count && group->nodes[lo] == node ? lo : UINT32_MAX;
-}
-
 /* The most values alive at once when the members of one element are computed in graph order; each stays until its last reader. */
 static double live_values(const fusion_context *c, const fusion_group *group) {
   enum { LONGEST = 256 };
   uint32_t last[LONGEST], dying[LONGEST] = {0}, live = 0, most = 0;
   if (group->count > LONGEST) return 0.25 * group->count;
   for (uint32_t i = 0; i < group->count; i++) {
+    const ir_node *n = ir_at(c->graph, group->nodes[i]);
+    const uint32_t *args = c->graph->args.at + n->args;
     last[i] = i;
-    for (uint32_t a = 0; a < ir_at(c->graph, group->nodes[i])->arity; a++) {
-      const uint32_t at = position(group, fusion_through_views(c->graph, ir_arg(c->graph, group->nodes[i], a)));
+    for (uint32_t a = 0; a < n->arity; a++) {
+      const uint32_t at = fusion_position(c, group, c->facts[args[a]].base);
       if (at != UINT32_MAX) last[at] = i;
     }
   }
@@ -277,6 +300,7 @@ static double live_values(const fusion_context *c, const fusion_group *group) {
 void fusion_group_work(const fusion_context *c, const fusion_group *group, cost_work *w) {
   *w = (cost_work){.items = parallel_items(c, group), .groups = c->options->profile->min_groups};
   uint8_t members[GROUP_MOST_MEMBERS], inputs[GROUP_MOST_INPUTS];
+  fusion_note_positions(c, group);
   const bool swept = group_count_sweeps(c, group, members, inputs);
   add_operations(c, group, swept ? members : NULL, w);
   add_streams(c, group, swept ? inputs : NULL, w);

@@ -11,6 +11,7 @@ typedef struct grouping {
   IR_VEC(uint32_t) reads; /* of the union at hand */
   uint32_t *group_of;     /* = c->group_of */
   uint8_t *is_stored;     /* node must have a buffer: output, update, keep, read by a group that cannot inline it */
+  uint8_t *kinds;         /* per node: group_kind_of_node */
   uint8_t *needed;        /* nodes that an output or update needs */
   uint8_t *recomputed;    /* members of every group that reads them: never an output */
   uint32_t mark;          /* the newest mark of each of the two lists */
@@ -117,7 +118,8 @@ bool group_finish(grouping *, fusion_group *, const char **why_not);
 bool group_find_ports(grouping *, fusion_group *);
 /* A group that stays: its lists move to the arena of the compile. */
 bool group_settle(grouping *, fusion_group *);
-group_kind group_kind_of_node(const grouping *, uint32_t node);
+group_kind group_find_kind(const grouping *, uint32_t node);
+static inline group_kind group_kind_of_node(const grouping *s, uint32_t node) { return (group_kind)s->kinds[node]; }
 group_kind group_merged_kind(group_kind producer, group_kind consumer); /* GROUP_NONE: never one kernel */
 void group_price(grouping *, fusion_group *);
 double group_contract_depth(const fusion_context *, uint32_t node); /* terms of each result, at the hints */

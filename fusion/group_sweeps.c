@@ -5,16 +5,6 @@
 
 enum { LAST_SWEEP = 31 };
 
-static uint32_t place_of(const uint32_t *sorted, uint32_t count, uint32_t node) {
-  uint32_t lo = 0, hi = count;
-  while (lo < hi) {
-    const uint32_t middle = lo + (hi - lo) / 2;
-    if (sorted[middle] < node) lo = middle + 1;
-    else hi = middle;
-  }
-  return lo < count && sorted[lo] == node ? lo : UINT32_MAX;
-}
-
 static uint8_t bits_of(uint32_t mask) {
   uint8_t count = 0;
   for (; mask; mask &= mask - 1) count++;
@@ -39,8 +29,9 @@ static bool keeps_rows(const fusion_context *c, const fusion_group *group) {
 
 static void spread(const fusion_context *c, const fusion_group *group, uint32_t node, uint32_t sweeps, uint32_t *masks,
                    uint32_t *input_masks) {
-  for (uint32_t a = 0; a < ir_at(c->graph, node)->arity; a++) {
-    const uint32_t from = fusion_through_views(c->graph, ir_arg(c->graph, node, a)), at = place_of(group->nodes, group->count, from);
+  const ir_node *n = ir_at(c->graph, node);
+  for (uint32_t a = 0; a < n->arity; a++) {
+    const uint32_t from = c->facts[c->graph->args.at[n->args + a]].base, at = fusion_position(c, group, from);
     if (at != UINT32_MAX) masks[at] |= sweeps;
     else
       for (uint32_t i = 0; i < group->input_count; i++)
@@ -56,7 +47,7 @@ bool group_count_sweeps(const fusion_context *c, const fusion_group *group, uint
     return false;
   const double full = c->elements[ir_arg(g, group->hero, 0)];
   for (uint32_t i = 0; i < group->output_count; i++) {
-    const uint32_t at = place_of(group->nodes, group->count, group->outputs[i]);
+    const uint32_t at = fusion_position(c, group, group->outputs[i]);
     if (at != UINT32_MAX && !reduces(g, group->outputs[i]) && c->elements[group->outputs[i]] >= full) masks[at] |= 1u << LAST_SWEEP;
   }
   const bool kept = keeps_rows(c, group);

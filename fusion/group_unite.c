@@ -42,7 +42,7 @@ static bool is_stencil(const grouping *s, uint32_t node) {
   return out > 0 && group_contract_depth(s->c, node) <= STENCIL_TAPS && wide >= out && (a < out / 64 || b < out / 64);
 }
 
-group_kind group_kind_of_node(const grouping *s, uint32_t node) {
+group_kind group_find_kind(const grouping *s, uint32_t node) {
   const ir_op op = (ir_op)ir_at(s->c->graph, node)->op;
   if (s->c->options->image_count && ir_is_output(s->c->graph, node) && fusion_image_layout(s->c, node)) return GROUP_IMAGE;
   if (ir_ops[op].flags & IR_REDUCE) return GROUP_REDUCE;

@@ -33,13 +33,17 @@ static snt_result check_image(fusion_context *c, const fusion_image *image) {
 /* A port is storage of its own: an output that is an input, a state or a constant is a copy, and so is a node that two outputs name. */
 snt_result fusion_copy_ports(fusion_context *c, bool *changed) {
   ir_graph *g = c->graph;
+  const uint32_t count = g->nodes.count;
+  uint8_t *named = IR_NEW_ARRAY(c->arena, uint8_t, count); /* by an output */
+  if (!named) return ir_fail(c->diag, SNT_E_HOST_MEM, "ports", 0, "out of host memory");
   for (uint32_t i = 0; i < c->options->image_count; i++) SNT_TRY(check_image(c, &c->options->images[i]));
   for (uint32_t i = 0; i < g->outputs.count; i++) {
     const uint32_t node = g->outputs.at[i].node;
     bool again = (ir_ops[ir_at(g, node)->op].flags & IR_SOURCE) != 0;
     again |= fusion_image_layout(c, node) != PLAN_IMAGE_NONE; /* what is stored to an image is read by nobody else */
-    for (uint32_t k = 0; k < i; k++) again |= g->outputs.at[k].node == node;
+    again |= named[node] != 0;
     for (uint32_t k = 0; k < g->updates.count; k++) again |= g->updates.at[k].value == node;
+    named[node] = 1;
     if (!again) continue;
     g->outputs.at[i].node = add_copy(g, node);
     *changed = true;

@@ -18,13 +18,7 @@ static uint32_t copy_source(rebuild *r, const ir_node *n) {
 }
 
 uint32_t rebuild_copy_of(rebuild *r, uint32_t node, const uint32_t *args) {
-  const ir_node *n = ir_at(r->from, node);
-  ir_attr_value attrs[IR_ATTR_COUNT];
-  for (uint32_t i = 0; i < n->attr_count; i++) {
-    const ir_attr *a = &r->from->attrs.at[n->attrs + i];
-    attrs[i] = (ir_attr_value){a->key, a->count, r->from->ints.at + a->first};
-  }
-  const uint32_t made = ir_add_node(r->to, (ir_op)n->op, n->arity, args, n->attr_count, attrs, &n->type);
+  const uint32_t made = ir_add_like(r->to, r->from, node, args);
   if (made) keep_identity(r, made, node);
   return made;
 }
@@ -32,8 +26,7 @@ uint32_t rebuild_copy_of(rebuild *r, uint32_t node, const uint32_t *args) {
 uint32_t rebuild_copy(rebuild *r) {
   const ir_node *n = ir_at(r->from, r->node);
   if (n->op == IR_OP_input || n->op == IR_OP_state || n->op == IR_OP_const) return copy_source(r, n);
-  uint32_t *args = IR_NEW_ARRAY(r->c->arena, uint32_t, n->arity);
-  if (!args) return 0;
+  uint32_t args[256];
   for (uint32_t i = 0; i < n->arity; i++) args[i] = r->map[ir_arg(r->from, r->node, i)];
   return rebuild_copy_of(r, r->node, args);
 }
@@ -94,9 +87,10 @@ snt_result fusion_rebuild_with(fusion_context *c, const rebuild_rule *rules, uin
     if (c->diag) *c->diag = r.to->first_error;
     return r.to->first_error.result ? r.to->first_error.result : SNT_E_HOST_MEM;
   }
-  *changed |= r.changed;
+  if (!r.changed) return SNT_OK;
+  *changed = true;
   c->graph = r.to;
-  return r.changed ? drop_dead(c, changed) : SNT_OK;
+  return drop_dead(c, changed);
 }
 
 snt_result fusion_rebuild(fusion_context *c, const rebuild_rule *rules, uint32_t rule_count, bool *changed) {

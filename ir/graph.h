@@ -240,6 +240,8 @@ snt_result ir_graph_define(ir_graph *, const char *text, size_t length, snt_diag
 uint32_t ir_graph_add_call(ir_graph *, const char *text, size_t length, snt_diag *);
 /* Copy of `from` into empty `to` (same pool), dropping what no output or update needs; map[old] = new (0: dropped), caller's array of nodes.count. */
 snt_result ir_graph_copy_live(const ir_graph *from, ir_graph *to, uint32_t *map);
+/* The node of another graph of the same pool on operands of this one: its operator and attributes, the type that follows. 0 after a mistake. */
+uint32_t ir_add_like(ir_graph *, const ir_graph *from, uint32_t node, const uint32_t *args);
 /* Writes each node's own number into its `origin` where there is none: once, on the graph as the user gave it. */
 void ir_graph_stamp_origins(ir_graph *);
 /* Folds nodes whose operands are all constants of at most `limit` result elements. */

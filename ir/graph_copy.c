@@ -136,6 +136,33 @@ snt_result ir_graph_copy_live(const ir_graph *from, ir_graph *to, uint32_t *map)
   return graph_alive(to) ? SNT_OK : to->first_error.result;
 }
 
+static bool same_types(const ir_graph *to, const uint32_t *args, const ir_graph *from, const ir_node *n) {
+  for (uint32_t i = 0; i < n->arity; i++) {
+    const ir_tensor *a = &ir_at(from, from->args.at[n->args + i])->type, *b = &ir_at(to, args[i])->type;
+    if (a->dtype != b->dtype || !ir_same_shape(a, b)) return false;
+  }
+  return true;
+}
+
+uint32_t ir_add_like(ir_graph *to, const ir_graph *from, uint32_t node, const uint32_t *args) {
+  const ir_node *n = ir_at(from, node);
+  if (!graph_check_values(to, ir_ops[n->op].name, n->arity, args)) return 0;
+  if (from->pool == to->pool && same_types(to, args, from, n)) { /* then so is the result's */
+    const ir_node made = {.op = n->op, .type = n->type, .attrs = to->attrs.count, .attr_count = n->attr_count};
+    for (uint32_t i = 0; i < n->attr_count; i++) {
+      const ir_attr *a = &from->attrs.at[n->attrs + i];
+      if (!graph_put_attr(to, a->key, a->count, from->ints.at + a->first)) return 0;
+    }
+    return graph_put(to, &made, n->arity, args);
+  }
+  ir_attr_value attrs[IR_ATTR_COUNT];
+  for (uint32_t i = 0; i < n->attr_count; i++) {
+    const ir_attr *a = &from->attrs.at[n->attrs + i];
+    attrs[i] = (ir_attr_value){a->key, a->count, from->ints.at + a->first};
+  }
+  return ir_add_node(to, (ir_op)n->op, n->arity, args, n->attr_count, attrs, &n->type);
+}
+
 void ir_graph_stamp_origins(ir_graph *g) {
   for (uint32_t n = 1; n < g->nodes.count; n++)
     if (!g->nodes.at[n].origin) g->nodes.at[n].origin = n;
