@@ -119,7 +119,23 @@ static snt_result emit_target(snt_program *p, uint32_t kernel, uint32_t target, 
 /* Equal kernels are made once: a table of the first of each, by the hash of what was scheduled. */
 typedef struct made_kernels {
   uint32_t *first, size; /* number + 1; 0: free */
+  uint32_t *copied;      /* the same by where its instructions lie: equal groups have copies of one kernel (fusion/schedule_again.c) */
 } made_kernels;
+
+static bool same_name(const kir_kernel *a, const kir_kernel *b) { return !strcmp(api_entry_name(a->name), api_entry_name(b->name)); }
+
+/* A kernel before this one that is its copy; itself, and now in the table, when there is none. */
+static uint32_t find_copied(const snt_program *p, made_kernels *made, uint32_t number) {
+  const plan_kernel *all = p->plan.kernels.at;
+  const kir_kernel *own = all[number].kernel;
+  uint32_t at = (uint32_t)((uintptr_t)own->insts.at >> 4) & (made->size - 1);
+  for (; made->copied[at]; at = (at + 1) & (made->size - 1)) {
+    const kir_kernel *other = all[made->copied[at] - 1].kernel;
+    if (own->insts.at == other->insts.at && same_name(own, other) && kir_same_code(own, other)) return made->copied[at] - 1;
+  }
+  made->copied[at] = number + 1;
+  return number;
+}
 
 /* The kernel that is the same as `number`; itself, and now in the table, when there is none. */
 static uint32_t find_equal(const snt_program *p, made_kernels *made, uint32_t number) {
@@ -127,7 +143,7 @@ static uint32_t find_equal(const snt_program *p, made_kernels *made, uint32_t nu
   uint32_t at = (uint32_t)kir_code_hash(all[number].kernel) & (made->size - 1);
   for (; made->first[at]; at = (at + 1) & (made->size - 1)) {
     const kir_kernel *other = all[made->first[at] - 1].kernel, *own = all[number].kernel;
-    if (!strcmp(api_entry_name(own->name), api_entry_name(other->name)) && kir_same_code(own, other)) return made->first[at] - 1;
+    if (same_name(own, other) && kir_same_code(own, other)) return made->first[at] - 1;
   }
   made->first[at] = number + 1;
   return number;
@@ -138,11 +154,13 @@ static snt_result emit_kernels(snt_program *p, const dump_user *d, snt_diag *dia
   while (made.size < 2 * p->plan.kernels.count) made.size *= 2;
   made.first = IR_NEW_ARRAY(&p->arena, uint32_t, made.size);
   p->kernels = IR_NEW_ARRAY(&p->arena, api_kernel, p->plan.kernels.count + 1);
-  if (!p->kernels || !made.first) return ir_fail(diag, SNT_E_HOST_MEM, "codegen", 0, "out of host memory");
+  made.copied = IR_NEW_ARRAY(&p->arena, uint32_t, made.size);
+  if (!p->kernels || !made.first || !made.copied) return ir_fail(diag, SNT_E_HOST_MEM, "codegen", 0, "out of host memory");
   for (uint32_t i = 0; i < p->plan.kernels.count; i++) {
     if (progress((void *)(uintptr_t)d, "codegen", (double)i / p->plan.kernels.count))
       return ir_fail(diag, SNT_E_CANCELLED, "codegen", 0, "cancelled by the caller");
-    const uint32_t equal = find_equal(p, &made, i);
+    uint32_t equal = find_copied(p, &made, i);
+    if (equal == i) equal = find_equal(p, &made, i);
     if (equal != i) {
       p->kernels[i] = p->kernels[equal];
       continue;

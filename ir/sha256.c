@@ -21,17 +21,30 @@ static void schedule(const uint8_t *block, uint32_t w[64]) {
   }
 }
 
+/* Instead of the eight words, their names move: round i calls word -i "a", the next one "b". With i a literal they all stay in registers. */
+static inline void one_round(uint32_t s[8], uint32_t i, uint32_t input) {
+  const uint32_t a = s[(8 - i) & 7], b = s[(9 - i) & 7], c = s[(10 - i) & 7], e = s[(12 - i) & 7], f = s[(13 - i) & 7], g = s[(14 - i) & 7];
+  const uint32_t big1 = rotate(e, 6) ^ rotate(e, 11) ^ rotate(e, 25), choice = g ^ (e & (f ^ g));
+  const uint32_t big0 = rotate(a, 2) ^ rotate(a, 13) ^ rotate(a, 22), majority = (a & b) | (c & (a | b));
+  const uint32_t t1 = s[(15 - i) & 7] + big1 + choice + input;
+  s[(11 - i) & 7] += t1;
+  s[(15 - i) & 7] = t1 + big0 + majority;
+}
+
 static void compress(uint32_t state[8], const uint8_t *block) {
   uint32_t w[64], s[8];
   schedule(block, w);
   memcpy(s, state, sizeof s);
-  for (int i = 0; i < 64; i++) {
-    uint32_t big1 = rotate(s[4], 6) ^ rotate(s[4], 11) ^ rotate(s[4], 25), choice = (s[4] & s[5]) ^ (~s[4] & s[6]);
-    uint32_t t1 = s[7] + big1 + choice + round_constants[i] + w[i];
-    uint32_t big0 = rotate(s[0], 2) ^ rotate(s[0], 13) ^ rotate(s[0], 22), majority = (s[0] & s[1]) ^ (s[0] & s[2]) ^ (s[1] & s[2]);
-    memmove(s + 1, s, 7 * sizeof *s);
-    s[4] += t1;
-    s[0] = t1 + big0 + majority;
+  for (int i = 0; i < 64; i += 8) {
+    const uint32_t *k = round_constants + i, *x = w + i;
+    one_round(s, 0, k[0] + x[0]);
+    one_round(s, 1, k[1] + x[1]);
+    one_round(s, 2, k[2] + x[2]);
+    one_round(s, 3, k[3] + x[3]);
+    one_round(s, 4, k[4] + x[4]);
+    one_round(s, 5, k[5] + x[5]);
+    one_round(s, 6, k[6] + x[6]);
+    one_round(s, 7, k[7] + x[7]);
   }
   for (int i = 0; i < 8; i++) state[i] += s[i];
 }
