@@ -3,7 +3,7 @@
 #include "fusion/emit_private.h"
 #include <math.h>
 
-enum { MAX_ACCUMULATORS = 8, UNROLLED_TERMS = 96 };
+enum { MAX_ACCUMULATORS = 8, UNROLLED_TERMS = 96, UNROLLED_DEAR_TERMS = 16 };
 
 typedef struct reduction {
   uint32_t node, count; /* reduced axes */
@@ -232,6 +232,18 @@ static void fit_sweep(const emit *e, reduction *r) {
   }
 }
 
+/* A transcendental function is computed for each term: forty instructions, of which one driver takes minutes to make a kernel of 33 terms. */
+static bool is_dear(const emit *e, uint32_t node, uint32_t depth) {
+  const ir_node *n = ir_at(e->g, node);
+  if (depth > 16 || !fusion_group_has(e->group, node)) return false;
+  if (ir_ops[n->op].flags & IR_EXPENSIVE) return true;
+  for (uint32_t i = 0; i < n->arity; i++) {
+    const uint32_t arg = ir_arg(e->g, node, i);
+    if (ir_same_shape(&ir_at(e->g, arg)->type, &n->type) && is_dear(e, arg, depth + 1)) return true;
+  }
+  return false;
+}
+
 /* Few terms, known in number: written out with literal coordinates, so that taps and weights become literals and shared loads are one. */
 static bool is_written_out(const emit *e, const reduction *r) {
   int64_t total = 1, extent;
@@ -241,7 +253,8 @@ static bool is_written_out(const emit *e, const reduction *r) {
     if (!expr_is_const(e->x, r->extent[i], &extent) || extent > UNROLLED_TERMS) return false;
     total *= extent;
   }
-  return total <= UNROLLED_TERMS;
+  if (total <= UNROLLED_DEAR_TERMS) return true;
+  return total <= UNROLLED_TERMS && !is_dear(e, ir_arg(e->g, r->node, 0), 0);
 }
 
 static void write_out(emit *e, reduction *r, uint32_t level, uint32_t *acc) {
