@@ -13,3 +13,4 @@ caps.subgroups = 0
 caps.subgroup_arithmetic = 0
 caps.fma_fused = 0               # fma() of a device without CL_FP_FMA: measured 9 s to build a tile of products, 0.1 s as product and sum
 caps.max_lanes = 1
+caps.int8_storage = 0             # in words: the type legaliser of Mesa 22.3.6 on LLVM 15 crashes on chains of 8-bit operations
