@@ -45,4 +45,17 @@ for my $name (qw(one four read mix taps sides)) {
     ok(right($name, 'opencl:pocl', ''), "$name is right on vectors");
   }
 }
+
+# What one more equal layer costs, in instructions, is a part of what the first one did.
+SKIP: {
+  skip('valgrind is not here', 1) unless grep { -x "$_/valgrind" } split /:/, $ENV{PATH};
+  my ($more, %count) = (12);
+  for my $layers (1, $more) {
+    model("stack$layers", (map { layer($_, $_, $_ == 1 ? '%x' : '%r' . ($_ - 1)) } 1 .. $layers), "  return y=%r$layers");
+    my $said = `SNT_CACHE_DIR= valgrind --tool=callgrind --callgrind-out-file=/dev/null $sinter compile $dir/stack$layers.snt --target opencl --profile pocl -o $dir/out --quiet 2>&1`;
+    $count{$layers} = $said =~ /Collected : (\d+)/ ? $1 : 0;
+  }
+  skip('the sanitizers leave valgrind nothing to count', 1) unless $count{1} && $count{$more};
+  ok($count{$more} < 3 * $count{1}, sprintf '%d layers cost %.2f times as much as one', $more, $count{$more} / $count{1});
+}
 done_testing;
