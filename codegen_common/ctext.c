@@ -55,6 +55,7 @@ static bool moves_bits(kir_op op) {
   case KIR_extract:
   case KIR_insert:
   case KIR_shuffle:
+  case KIR_mma:
   case KIR_sg_shuffle: return true;
   default: return false;
   }

@@ -62,6 +62,7 @@ typedef struct dialect {
   const char *array[KIR_CONSTANT + 1]; /* declaration of an array: $e $m, $X elements, aligned to $Y bytes; an initialiser may follow */
   const char *overlay;                 /* $m with the bytes of $0 */
   const char *type[SNT_DTYPE_COUNT], *storage[SNT_DTYPE_COUNT]; /* storage: where it differs from the value's */
+  const char *fragment;                                         /* what the type of a matrix fragment begins with; null: there are none */
   const char *vector;                                           /* type of a vector: $b $n */
   const char *mask;                                             /* base name of vectors of bool */
   const char *literal[SNT_DTYPE_COUNT];                         /* $0: the digits */

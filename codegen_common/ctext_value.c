@@ -28,13 +28,14 @@ static void vector_type(ctext *c, const char *base, uint32_t lanes) {
 
 void ctext_type(ctext *c, kir_type t) {
   const char *base = t.base == SNT_BOOL && t.lanes > 1 ? c->d->mask : LOOKUP(c, type, t.base);
-  if (base && !t.frag) vector_type(c, base, t.lanes);
+  if (t.frag && t.frag <= 3 && c->d->fragment) ir_text_format(&c->out, "%s%c_%s", c->d->fragment, "?abc"[t.frag], ir_dtypes[t.base].name);
+  else if (base && !t.frag) vector_type(c, base, t.lanes);
   else ctext_fail(c, SNT_E_UNSUPPORTED, 0, "%s has no type %s x%u", c->d->name, ir_dtypes[t.base].name, t.lanes);
 }
 
 void ctext_storage(ctext *c, kir_type t) {
   const char *base = LOOKUP(c, storage, t.base);
-  if (base) vector_type(c, base, t.lanes);
+  if (base && !t.frag) vector_type(c, base, t.lanes);
   else ctext_type(c, t);
 }
 

@@ -7,7 +7,7 @@
 // clang-format off
 const kir_caps cuda_caps = {.target = "cuda", .max_lanes = 1, .vector_memory = 16, .f16_storage = true, .bf16_storage = true, .int8_storage = true,
                             .int16_storage = true, .int64 = true, .f64 = true, .fma_fused = true, .fma_fast = true, .subgroups = true,
-                            .subgroup_arithmetic = true, .exact_div = true, .exact_sqrt = true, .stream = true, .atomics_f32 = true, .pack2 = true,
+                            .subgroup_arithmetic = true, .exact_div = true, .exact_sqrt = true, .stream = true, .atomics_f32 = true, .pack2 = true, .mma = true,
                             .subgroup_size = 32, .narrow_local = true, .push_bytes = 2048};
 // clang-format on
 
@@ -28,7 +28,6 @@ const kir_caps cuda_caps = {.target = "cuda", .max_lanes = 1, .vector_memory = 1
     NULL, { [CT_F32] = single, [CT_F64] = twice } \
   }
 #define NO_IMAGES UNSUPPORTED("the CUDA target has no images")
-#define NO_MATRIX UNSUPPORTED("the CUDA target has no matrix fragments yet")
 #define ITEM "(threadIdx.x + $Xu * (threadIdx.y + $Yu * threadIdx.z))"
 #define WIDTH "($cu < 32u ? $cu : 32u)"
 
@@ -79,6 +78,7 @@ const dialect dialect_cuda = {
              [SNT_I16] = "short", [SNT_I32] = "int", [SNT_I64] = "long long", [SNT_U8] = "unsigned char", [SNT_U16] = "unsigned short",
              [SNT_U32] = "unsigned", [SNT_U64] = "unsigned long long", [SNT_BOOL] = "bool"},
     .storage = {[SNT_BOOL] = "unsigned char"},
+    .fragment = "snt_",
     .vector = "snt_vec<$b, $n>",
     .literal = {[SNT_F32] = "$0f", [SNT_F64] = "$0", [SNT_F16] = "(unsigned short)$0", [SNT_BF16] = "(unsigned short)$0", [SNT_I8] = "(signed char)$0",
                 [SNT_I16] = "(short)$0", [SNT_I32] = "$0", [SNT_I64] = "$0ll", [SNT_U8] = "(unsigned char)$0", [SNT_U16] = "(unsigned short)$0",
@@ -135,9 +135,10 @@ const dialect dialect_cuda = {
             [KIR_sg_shuffle] = ALL("__shfl_sync(0xffffffffu, $0, (int)$1)"),
             [KIR_sg_barrier] = ALL("__syncwarp()"),
             [KIR_barrier] = ALL("__syncthreads()"),
-            [KIR_mma_load] = NO_MATRIX,
-            [KIR_mma_store] = NO_MATRIX,
-            [KIR_mma] = NO_MATRIX,
+            [KIR_fill] = ALL("snt_fill($m, $V)"),
+            [KIR_mma_load] = ALL("snt_mma_load<$t>($m + $j, $pu, $f)"),
+            [KIR_mma_store] = ALL("snt_mma_store($m + $j, $V, $pu)"),
+            [KIR_mma] = ALL("snt_mma($0, $1, $2)"),
         },
     .vector_op = vector_op,
     .casts = casts,

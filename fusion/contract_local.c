@@ -41,7 +41,7 @@ static void find_axes(contract_local *l) {
 
 typedef struct vector_probe {
   const contraction *t;
-  uint32_t lane;
+  uint32_t lane, unit;
   bool fits, moves;
 } vector_probe;
 
@@ -57,21 +57,20 @@ static void probe_vector(void *user, const fusion_load *load) {
   else if (coef == 1) {
     const int64_t multiple = expr_multiple_of(x, rest);
     p->moves = true;
-    p->fits = p->fits && multiple % LOCAL_VECTOR == 0;
+    p->fits = p->fits && multiple % p->unit == 0;
   }
 }
 
-/* Are four neighbours along the last label of the axis one aligned vector of every load of the operand? */
-static bool takes_vectors(contraction *t, const local_panel *panel, const local_axis *axis) {
+/* Are so many neighbours along the last label of the axis one aligned vector of every load of the operand? */
+static bool takes_vectors(contraction *t, const local_panel *panel, const local_axis *axis, uint32_t unit) {
   expr_pool *x = t->c->graph->pool;
-  if (!axis->count || expr_multiple_of(x, axis->dims[axis->count - 1]) % LOCAL_VECTOR) return false;
+  if (!axis->count || expr_multiple_of(x, axis->dims[axis->count - 1]) % unit) return false;
   const uint32_t last = axis->label[axis->count - 1];
   for (uint32_t i = 0; i < CONTRACT_LABELS; i++)
     if (t->extent[i]) t->at[i] = t->extent[i] == 1 ? 0 : expr_var_add(x, "i", 0, t->extent[i], 1);
-  const ir_expr lane = expr_var_add(x, "lane", 0, LOCAL_VECTOR, 1),
-                vector = expr_var_add(x, "q", 0, expr_div(x, t->extent[last], LOCAL_VECTOR), 1);
-  t->at[last] = expr_add(x, expr_mul(x, vector, LOCAL_VECTOR), lane);
-  vector_probe p = {t, emit_var_number(x, lane), true, false};
+  const ir_expr lane = expr_var_add(x, "lane", 0, unit, 1), vector = expr_var_add(x, "q", 0, expr_div(x, t->extent[last], unit), 1);
+  t->at[last] = expr_add(x, expr_mul(x, vector, unit), lane);
+  vector_probe p = {t, emit_var_number(x, lane), unit, true, false};
   const map_access a = contract_operand_at(t, panel->operand);
   return fusion_walk_loads(t->c, t->group, panel->node, &a, probe_vector, &p) && p.fits && p.moves;
 }
@@ -84,8 +83,8 @@ static void settle_panel(contract_local *l, uint32_t member, local_panel *panel)
   contraction *t = l->t;
   const local_axis *own = panel->columns ? &l->columns : &l->rows;
   panel->unit = LOCAL_VECTOR;
-  if (takes_vectors(t, panel, own)) return;
-  panel->by_rows = takes_vectors(t, panel, &l->terms);
+  if (takes_vectors(t, panel, own, LOCAL_VECTOR)) return;
+  panel->by_rows = takes_vectors(t, panel, &l->terms, LOCAL_VECTOR);
   if (panel->by_rows) return;
   panel->unit = 1;
   panel->by_rows = stride_along(t, member, panel->operand, &l->terms) < stride_along(t, member, panel->operand, own);
@@ -109,8 +108,9 @@ static void find_panels(contract_local *l) {
 /* ---- the tile ---- */
 
 /* Rows of a panel by rows are a vector apart every four of them: then four times any number of rows lie in banks of their own. */
-static uint32_t panel_size(const local_panel *p, const local_shape *s, uint32_t step) {
+static uint32_t panel_size(const contract_local *l, const local_panel *p, const local_shape *s, uint32_t step) {
   const uint32_t tile = p->columns ? s->columns : s->rows;
+  if (l->fragments) return p->by_rows ? tile * (step + MMA_PAD) : step * (tile + MMA_PAD);
   return tile * step + (p->by_rows ? tile / LOCAL_VECTOR * LOCAL_VECTOR : 0);
 }
 
@@ -127,7 +127,7 @@ static bool fits(contract_local *l, const local_shape *s, uint32_t step) {
     local_panel *panel = &l->panel[i];
     const uint32_t fetches = (panel->columns ? s->columns : s->rows) * step / panel->unit;
     if (fetches % items || fetches / items > LOCAL_FETCHED) return false;
-    panel->size = panel_size(panel, s, step);
+    panel->size = panel_size(l, panel, s, step);
     panel->count = fetches / items;
     bytes += 2 * (uint64_t)panel->size * ir_dtypes[l->t->type.base].bytes;
   }
@@ -162,6 +162,7 @@ static bool takes_parts(const contract_local *l, uint32_t step, uint32_t parts) 
   const expr_pool *x = l->t->c->graph->pool;
   int64_t rows, columns, batch, terms;
   if (parts == 1) return true;
+  if (l->t->c->options->no_rewrites) return false; /* another kernel, for its price */
   return !fusion_keeps_order(l->t->c->options) && expr_is_const(x, l->rows.extent, &rows) &&
          expr_is_const(x, l->columns.extent, &columns) && expr_is_const(x, l->batch.extent, &batch) &&
          expr_is_const(x, l->terms.extent, &terms) && terms % ((int64_t)step * parts) == 0 &&
@@ -190,6 +191,80 @@ static bool pick_shape(contract_local *l) {
   return best < INFINITY && fits(l, &l->shape, l->step);
 }
 
+/* ---- matrix units ---- */
+
+// clang-format off
+static const struct { local_shape shape; uint8_t warp_rows, warp_columns; } warp_shapes[] = {
+    {{128, 128, 0, 0}, 32, 64}, {{128, 64, 0, 0}, 32, 32}, {{64, 128, 0, 0}, 32, 32}, {{64, 64, 0, 0}, 32, 32}, {{32, 64, 0, 0}, 16, 32},
+    {{32, 32, 0, 0}, 16, 16},
+};
+// clang-format on
+
+static bool fits_fragments(contract_local *l, uint32_t number, uint32_t step) {
+  const cost_profile *p = l->t->c->options->profile;
+  const local_shape *s = &warp_shapes[number].shape;
+  const uint32_t side[2] = {warp_shapes[number].warp_rows, warp_shapes[number].warp_columns};
+  const uint32_t warps = s->rows / side[0] * (s->columns / side[1]), items = warps * MMA_LANES;
+  uint64_t bytes = (uint64_t)warps * MMA_SIDE * MMA_STAGE * 4;
+  if (items > p->max_items || side[0] * side[1] / (MMA_SIDE * MMA_SIDE) * l->t->set.count > 8) return false;
+  for (uint32_t i = 0; i < l->panel_count; i++) {
+    local_panel *panel = &l->panel[i];
+    const uint32_t fetches = (panel->columns ? s->columns : s->rows) * step / panel->unit;
+    if (fetches % items || fetches / items > LOCAL_FETCHED) return false;
+    panel->size = panel_size(l, panel, s, step);
+    panel->count = fetches / items;
+    bytes += 4 * (uint64_t)panel->size;
+  }
+  l->shape = *s;
+  l->step = step;
+  l->items = items;
+  l->warp_rows = side[0], l->warp_columns = side[1];
+  return bytes <= (p->local_bytes < (double)p->max_local_bytes ? (uint64_t)p->local_bytes : p->max_local_bytes);
+}
+
+/* Sixteen bytes a fetch, where they are a vector. */
+static void widen_panels(contract_local *l) {
+  for (uint32_t i = 0; i < l->panel_count; i++) {
+    local_panel *p = &l->panel[i];
+    const local_axis *axis = p->by_rows ? &l->terms : p->columns ? &l->columns : &l->rows;
+    if (p->unit == LOCAL_VECTOR && takes_vectors(l->t, p, axis, 2 * LOCAL_VECTOR)) p->unit = 2 * LOCAL_VECTOR;
+  }
+}
+
+/* Both operands of one 16-bit type, sums in any order, whole fragments of terms; printed for targets that have them. The largest tile of which there are
+   enough, else the one of which there are most. */
+static bool pick_fragments(contract_local *l) {
+  const contraction *t = l->t;
+  const fusion_options *o = t->c->options;
+  const expr_pool *x = t->c->graph->pool;
+  const uint8_t type = ir_at(t->c->graph, contract_operand(t, 0, 0))->type.dtype;
+  int64_t terms;
+  if (!o->profile->caps.mma || !o->targets || o->targets & ~(uint32_t)(SNT_TARGET_CUDA | SNT_TARGET_HOST) || fusion_keeps_order(o))
+    return false;
+  if (t->type.base != SNT_F32 || (type != SNT_F16 && type != SNT_BF16)) return false;
+  for (uint32_t i = 0; i < l->panel_count; i++)
+    if (ir_at(t->c->graph, l->panel[i].node)->type.dtype != type) return false;
+  if (!expr_is_const(x, l->terms.extent, &terms) || terms % MMA_SIDE) return false;
+  const double rows = (double)schedule_hint(x, l->rows.extent), columns = (double)schedule_hint(x, l->columns.extent);
+  double most = 0;
+  uint32_t best = IR_COUNT(warp_shapes);
+  l->fragments = true;
+  widen_panels(l);
+  for (uint32_t i = 0; i < IR_COUNT(warp_shapes) && most < o->profile->units; i++) {
+    const local_shape *s = &warp_shapes[i].shape;
+    const double tiles = ceil(rows / s->rows) * ceil(columns / s->columns) * (double)schedule_hint(x, l->batch.extent);
+    if (tiles <= most || (!fits_fragments(l, i, 2 * MMA_SIDE) && !fits_fragments(l, i, MMA_SIDE))) continue;
+    most = tiles;
+    best = i;
+  }
+  l->fragments = best < IR_COUNT(warp_shapes) && (fits_fragments(l, best, 2 * MMA_SIDE) || fits_fragments(l, best, MMA_SIDE));
+  for (uint32_t i = 0; i < l->panel_count && !l->fragments; i++)
+    if (l->panel[i].unit > 1) l->panel[i].unit = LOCAL_VECTOR;
+  l->cells = l->warp_rows * l->warp_columns / (MMA_SIDE * MMA_SIDE) * t->set.count;
+  l->parts = 1;
+  return l->fragments;
+}
+
 /* Extents from which a tile is more than a few results, of terms that come in whole fours or are a literal. */
 static bool is_worth(const contract_local *l) {
   const expr_pool *x = l->t->c->graph->pool;
@@ -207,10 +282,13 @@ bool contract_plan_local(contraction *t, contract_local *l) {
   find_axes(l);
   if (!is_worth(l)) return false;
   find_panels(l);
+  t->lanes = LOCAL_VECTOR;
+  t->rows = t->vectors = 1;
+  if (pick_fragments(l)) return true;
   if (!pick_shape(l)) return false;
   l->items = items_of(&l->shape);
   t->rows = l->shape.item_rows;
   t->vectors = l->shape.item_columns / LOCAL_VECTOR;
-  t->lanes = LOCAL_VECTOR;
+  l->cells = contract_cells(t);
   return true;
 }

@@ -36,7 +36,10 @@ typedef struct contract_local {
   uint32_t parts;       /* of the terms, each summed by groups of its own; 1: the tile is summed by one */
   local_panel panel[LOCAL_PANELS];
   uint32_t panel_count, panel_of[CONTRACT_SET_MAX][2]; /* by member: of its rows, of its columns */
-  ir_expr item, row_tile, column_tile, first, steps;   /* steps [first, first + steps) */
+  bool fragments; /* on matrix units: the panels keep 16-bit elements, a subgroup holds warp_rows x warp_columns of the tile */
+  uint32_t warp_rows, warp_columns, cells, staging;
+  ir_expr warp;                                      /* this item's subgroup */
+  ir_expr item, row_tile, column_tile, first, steps; /* steps [first, first + steps) */
   ir_expr batch_at, part_at;
   uint32_t scratch; /* buffer of the parts' sums: [member][part][batch][rows][columns], in whole tiles */
 } contract_local;
@@ -45,6 +48,16 @@ typedef struct contract_local {
 bool contract_plan_local(contraction *, contract_local *);
 /* schedule_contract_local.c: the kernel and its step. */
 snt_result contract_build_local(contract_local *, const contract_guard *);
+/* schedule_contract_local.c, for schedule_contract_mma.c */
+ir_expr contract_local_element(const contract_local *, const local_panel *, ir_expr buffer, ir_expr own, ir_expr term);
+/* The results of a vector of columns at `column` of the tile; `row`: a test that the row is one, or 0. acc: a vector for each member. */
+void contract_local_store(contract_local *, uint32_t row, ir_expr column, uint32_t lane_var, ir_expr lane, const uint32_t *acc);
+uint32_t contract_local_row(contract_local *, ir_expr at); /* goes to row `at` of the tile; returns the test, or 0 */
+/* schedule_contract_mma.c */
+enum { MMA_SIDE = 16, MMA_PAD = 8, MMA_STAGE = 20, MMA_LANES = 32 };
+uint32_t contract_mma_zero(contract_local *);
+void contract_mma_multiply(contract_local *, ir_expr buffer, uint32_t terms, uint32_t *acc);
+void contract_mma_store(contract_local *, const uint32_t *acc);
 /* Labels of an axis at number `at`, which counts whole vectors of the last label where `unit` is more than 1; `lane` goes with them. */
 void contract_place_axis(contract_local *, const local_axis *, ir_expr at, uint32_t unit, ir_expr lane);
 /* contract_local_parts.c: sums in parts. The place of a result in the scratch, and the kernel that adds them and computes what follows. */

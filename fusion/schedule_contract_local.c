@@ -39,6 +39,10 @@ static local_place place_of(const contract_local *l, const local_panel *p, uint3
   return p->by_rows ? (local_place){slow, fast} : (local_place){fast, slow};
 }
 
+static int32_t panel_base(const contract_local *l, const local_panel *p) {
+  return l->fragments ? ir_at(l->t->c->graph, p->node)->type.dtype : l->t->type.base;
+}
+
 static uint32_t as_vector(emit *e, uint32_t value, int32_t base, uint32_t lanes) {
   const kir_type type = emit_value_type(e, value);
   if (type.base != base) value = kir_cast(e->k, kir_t(base, type.lanes), value);
@@ -61,25 +65,29 @@ static uint32_t fetch(contract_local *l, const local_panel *p, uint32_t number, 
   const map_access a = contract_operand_at(t, p->operand);
   const uint32_t value = emit_value(e, p->node, &a);
   emit_scalar_lanes(e);
-  return value ? as_vector(e, value, t->type.base, p->unit) : 0;
+  return value ? as_vector(e, value, panel_base(l, p), p->unit) : 0;
 }
 
 static void fetch_all(contract_local *l, ir_expr step) {
-  const ir_expr lane = emit_lanes(l->t->e, 0, LOCAL_VECTOR);
-  const uint32_t lane_var = l->t->e->lane_var;
-  emit_scalar_lanes(l->t->e);
-  for (uint32_t i = 0; i < l->panel_count; i++)
-    for (uint32_t n = 0; n < l->panel[i].count; n++) l->panel[i].fetched[n] = fetch(l, &l->panel[i], n, step, lane_var, lane);
+  emit *e = l->t->e;
+  for (uint32_t i = 0; i < l->panel_count; i++) {
+    local_panel *p = &l->panel[i];
+    const ir_expr lane = emit_lanes(e, 0, p->unit);
+    const uint32_t lane_var = e->lane_var;
+    emit_scalar_lanes(e);
+    for (uint32_t n = 0; n < p->count; n++) p->fetched[n] = fetch(l, p, n, step, lane_var, lane);
+  }
 }
 
 /* ---- local memory ---- */
 
 /* Element of row (or column) `own` and term `term` in buffer `buffer`. */
-static ir_expr element_at(const contract_local *l, const local_panel *p, ir_expr buffer, ir_expr own, ir_expr term) {
+ir_expr contract_local_element(const contract_local *l, const local_panel *p, ir_expr buffer, ir_expr own, ir_expr term) {
   expr_pool *x = l->t->e->x;
   const uint32_t tile = p->columns ? l->shape.columns : l->shape.rows;
   const ir_expr base = expr_mul(x, buffer, p->size);
-  if (!p->by_rows) return expr_add(x, base, expr_add(x, expr_mul(x, term, tile), own));
+  if (l->fragments && p->by_rows) return expr_add(x, base, expr_add(x, expr_mul(x, own, l->step + MMA_PAD), term));
+  if (!p->by_rows) return expr_add(x, base, expr_add(x, expr_mul(x, term, tile + (l->fragments ? MMA_PAD : 0)), own));
   const ir_expr skipped = expr_mul(x, expr_div(x, own, LOCAL_VECTOR), LOCAL_VECTOR);
   return expr_add(x, base, expr_add(x, expr_add(x, expr_mul(x, own, l->step), skipped), term));
 }
@@ -92,16 +100,16 @@ static void store_all(contract_local *l, ir_expr buffer) {
     for (uint32_t n = 0; n < p->count; n++) {
       const local_place at = place_of(l, p, n);
       const ir_expr own = expr_mul(x, at.own, p->by_rows ? 1 : p->unit), term = expr_mul(x, at.term, p->by_rows ? p->unit : 1);
-      const uint32_t index = emit_expr(e, element_at(l, p, buffer, own, term));
+      const uint32_t index = emit_expr(e, contract_local_element(l, p, buffer, own, term));
       const uint32_t id = kir_store(e->k, p->memory, 1, &index, p->fetched[n]);
-      if (!e->k->failed) kir_at(e->k, id)->align = (uint16_t)(4 * p->unit);
+      if (!e->k->failed) kir_at(e->k, id)->align = (uint16_t)(ir_dtypes[panel_base(l, p)].bytes * p->unit);
     }
   }
 }
 
 static uint32_t read_vector(contract_local *l, const local_panel *p, ir_expr buffer, ir_expr own, ir_expr term) {
   emit *e = l->t->e;
-  const uint32_t index = emit_expr(e, element_at(l, p, buffer, own, term));
+  const uint32_t index = emit_expr(e, contract_local_element(l, p, buffer, own, term));
   const uint32_t value = kir_load(e->k, p->memory, LOCAL_VECTOR, 1, &index);
   if (!e->k->failed) kir_at(e->k, value)->align = 4 * LOCAL_VECTOR;
   return value;
@@ -161,9 +169,13 @@ static void multiply_terms(contract_local *l, ir_expr buffer, ir_expr term, uint
 static void multiply_step(contract_local *l, ir_expr buffer, ir_expr terms, uint32_t *acc) {
   emit *e = l->t->e;
   expr_pool *x = e->x;
-  const uint32_t cells = contract_cells(l->t);
+  const uint32_t cells = l->cells;
   const ir_expr whole = expr_sub(x, terms, expr_mod(x, terms, LOCAL_VECTOR)), rest = expr_mod(x, terms, LOCAL_VECTOR);
   uint32_t carried[CONTRACT_CELLS];
+  if (l->fragments) {
+    contract_mma_multiply(l, buffer, (uint32_t)terms, acc);
+    return;
+  }
   if (whole != 0) {
     const ir_expr k = emit_loop(e, &(emit_loop_info){.name = "k",
                                                      .lo = 0,
@@ -182,7 +194,7 @@ static void multiply_step(contract_local *l, ir_expr buffer, ir_expr terms, uint
 static void multiply_all(contract_local *l, uint32_t *acc) {
   emit *e = l->t->e;
   expr_pool *x = e->x;
-  const uint32_t cells = contract_cells(l->t);
+  const uint32_t cells = l->cells;
   uint32_t carried[CONTRACT_CELLS];
   fetch_all(l, l->first);
   store_all(l, 0);
@@ -216,7 +228,7 @@ static bool open_edge(emit *e, uint32_t row, uint32_t column) {
 }
 
 /* Results of the whole vector, or of its lanes one by one where the columns do not come in whole vectors. */
-static void store_vector(contract_local *l, uint32_t row, uint32_t j, uint32_t lane_var, ir_expr lane, const uint32_t *acc) {
+void contract_local_store(contract_local *l, uint32_t row, ir_expr place, uint32_t lane_var, ir_expr lane, const uint32_t *acc) {
   contraction *t = l->t;
   emit *e = t->e;
   expr_pool *x = e->x;
@@ -224,7 +236,7 @@ static void store_vector(contract_local *l, uint32_t row, uint32_t j, uint32_t l
   const uint32_t each = t->rows * t->vectors, tile = l->shape.columns;
   const bool whole = expr_multiple_of(x, axis->dims[axis->count - 1]) % LOCAL_VECTOR == 0;
   const uint32_t unit = whole ? LOCAL_VECTOR : 1;
-  const ir_expr column = expr_add(x, expr_mul(x, l->column_tile, (ir_expr)tile), vector_place(l, true, j));
+  const ir_expr column = expr_add(x, expr_mul(x, l->column_tile, (ir_expr)tile), place);
   for (uint32_t i = 0; i < LOCAL_VECTOR; i += unit) {
     uint32_t cell[CONTRACT_CELLS];
     const ir_expr at = expr_div(x, expr_add(x, column, i), unit), end = expr_div(x, axis->extent, unit);
@@ -239,6 +251,15 @@ static void store_vector(contract_local *l, uint32_t row, uint32_t j, uint32_t l
   }
 }
 
+uint32_t contract_local_row(contract_local *l, ir_expr at) {
+  emit *e = l->t->e;
+  expr_pool *x = e->x;
+  const ir_expr row = expr_add(x, expr_mul(x, l->row_tile, (ir_expr)l->shape.rows), at);
+  const uint32_t in = inside(e, row, l->rows.extent, l->shape.rows);
+  contract_place_axis(l, &l->rows, in ? emit_var_for(e, "m", emit_expr(e, row), 0, l->rows.extent) : row, 1, 0);
+  return in;
+}
+
 static void store_results(contract_local *l, const uint32_t *acc) {
   contraction *t = l->t;
   emit *e = t->e;
@@ -247,11 +268,9 @@ static void store_results(contract_local *l, const uint32_t *acc) {
   const uint32_t lane_var = e->lane_var;
   emit_scalar_lanes(e);
   for (uint32_t i = 0; i < t->rows; i++) {
-    const ir_expr at = expr_add(x, vector_place(l, false, i / LOCAL_VECTOR), i % LOCAL_VECTOR);
-    const ir_expr row = expr_add(x, expr_mul(x, l->row_tile, (ir_expr)l->shape.rows), at);
-    const uint32_t in = inside(e, row, l->rows.extent, l->shape.rows);
-    contract_place_axis(l, &l->rows, in ? emit_var_for(e, "m", emit_expr(e, row), 0, l->rows.extent) : row, 1, 0);
-    for (uint32_t j = 0; j < t->vectors; j++) store_vector(l, in, j, lane_var, lane, &acc[i * t->vectors + j]);
+    const uint32_t in = contract_local_row(l, expr_add(x, vector_place(l, false, i / LOCAL_VECTOR), i % LOCAL_VECTOR));
+    for (uint32_t j = 0; j < t->vectors; j++)
+      contract_local_store(l, in, vector_place(l, true, j), lane_var, lane, &acc[i * t->vectors + j]);
   }
 }
 
@@ -310,7 +329,7 @@ static void declare_panels(contract_local *l) {
     const int length = snprintf(name, sizeof name, "t%u", e->k->memories.count);
     kir_memory m = {
         .name = ir_arena_text(e->arena, name, (size_t)length), .space = KIR_LOCAL, .access = KIR_READ | KIR_WRITE, .rank = 1, .align = 64};
-    m.type = kir_t(l->t->type.base, 1);
+    m.type = kir_t(panel_base(l, p), 1);
     m.dims[0] = 2 * (uint64_t)p->size;
     p->memory = kir_memory_add(e->k, &m);
   }
@@ -324,13 +343,16 @@ snt_result contract_build_local(contract_local *l, const contract_guard *guard) 
   for (uint32_t i = 0; i < CONTRACT_LABELS; i++) t->at[i] = 0;
   const ir_expr groups = place_group(l);
   l->item = emit_item(e, 0, l->items);
+  if (l->fragments) l->warp = emit_var_for(e, "w", kir_id(e->k, KIR_sg_id, 0), 0, l->items / MMA_LANES);
   l->steps = expr_ceil_div(e->x, l->terms.extent, (ir_expr)l->step * l->parts);
   l->first = variable_of(e, "first", expr_mul(e->x, l->part_at, l->steps), expr_ceil_div(e->x, l->terms.extent, l->step));
   declare_panels(l);
-  for (uint32_t i = 0; i < contract_cells(t); i++) acc[i] = emit_no_sum(e, kir_t(t->type.base, LOCAL_VECTOR));
+  for (uint32_t i = 0; i < l->cells; i++)
+    acc[i] = !l->fragments ? emit_no_sum(e, kir_t(t->type.base, LOCAL_VECTOR)) : i ? acc[0] : contract_mma_zero(l);
   multiply_all(l, acc);
   if (l->parts > 1) l->scratch = fusion_add_scratch(t->c, "parts", t->type.base, contract_part_elements(l));
   if (l->parts > 1) store_part(l, acc);
+  else if (l->fragments) contract_mma_store(l, acc);
   else store_results(l, acc);
   SNT_TRY(emit_end(e, groups, guard->choice, guard->count, guard->conditions));
   return l->parts > 1 ? contract_build_sum(l) : SNT_OK;

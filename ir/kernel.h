@@ -105,7 +105,16 @@ typedef struct kir_inst {
   float dom_lo, dom_hi; /* transcendental: proven domain when flags & KIR_HAS_DOM */
   float ulp;            /* 0: default */
 } kir_inst;
-enum { KIR_HAS_DOM = 1, KIR_IS_UNIFORM = 1, KIR_IS_STREAM = 2, KIR_IS_RW = 4, KIR_IS_SAME = 8, KIR_SYNC_LOCAL = 1, KIR_SYNC_GLOBAL = 2 };
+enum {
+  KIR_HAS_DOM = 1,
+  KIR_IS_UNIFORM = 1,
+  KIR_IS_STREAM = 2,
+  KIR_IS_RW = 4,
+  KIR_IS_SAME = 8,
+  KIR_IS_COLUMNS = 16,
+  KIR_SYNC_LOCAL = 1,
+  KIR_SYNC_GLOBAL = 2
+};
 
 /* An operator of the user's own: a function of scalars (`own`), or the body of the kernel (`inline`). Texts are as the user gave them. */
 enum { KIR_OWN_OPENCL, KIR_OWN_CUDA, KIR_OWN_GLSL, KIR_OWN_TARGETS, KIR_OWN_NAMES = 26 };

@@ -91,6 +91,7 @@ static bool move_fragment(kvm *vm, const kvm_step *s, bool load) {
   const uint64_t end = m->dims[0] * (m->rank > 1 ? m->dims[1] : 1) * (m->rank > 2 ? m->dims[2] : 1) * (m->rank > 3 ? m->dims[3] : 1) *
                        m->bytes;
   if (m->decl->type.lanes != 1) return kvm_fail(vm, s, KVM_NO_ITEM, SNT_E_UNSUPPORTED, "a fragment of a memory of vectors");
+  const bool by_columns = kir_at(vm->k, s->inst)->flags & KIR_IS_COLUMNS;
   for (uint32_t n = 0; n < vm->subgroups; n++) {
     bool active;
     uint64_t first;
@@ -100,7 +101,8 @@ static bool move_fragment(kvm *vm, const kvm_step *s, bool load) {
     if (!active) continue;
     if (!kvm_locate(vm, s, a, lead, &first, NULL)) return false;
     for (uint32_t e = 0; e < elements; e++) {
-      const uint64_t at = first + ((uint64_t)(e / columns) * a->stride + e % columns) * m->bytes;
+      const uint64_t far = by_columns ? e % columns : e / columns, near = by_columns ? e / columns : e % columns;
+      const uint64_t at = first + (far * a->stride + near) * m->bytes;
       const uint32_t item = lead + e % members; /* which item touches what is the device's secret: spread over all */
       if (at + m->bytes > m->base + end)
         return kvm_fail(vm, s, lead, SNT_E_ARG, "%%%s: row %u of the fragment is out of bounds", m->decl->name, e / columns);

@@ -14,6 +14,7 @@ static const attr_form attr_forms[] = {
     {"lanes", KA_LANES, 0, ATTR_INT},
     {"bytes", KA_BYTES, 0, ATTR_INT},
     {"ld", KA_LD, 0, ATTR_INT},
+    {"columns", KA_LD, KIR_IS_COLUMNS, ATTR_FLAG},
     {"uniform", KA_UNIFORM, KIR_IS_UNIFORM, ATTR_FLAG},
     {"stream", KA_STREAM, KIR_IS_STREAM, ATTR_FLAG},
     {"same", KA_STREAM, KIR_IS_SAME, ATTR_FLAG},

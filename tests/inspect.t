@@ -28,7 +28,9 @@ for my $case (['h100', 'matmul', 1], ['h100', 'matmul_f16', 1], ['h100', 'mlp', 
     cmp_ok($k->{excess}, '<=', 1.1, "$name: sectors near the fewest possible");
     cmp_ok($k->{conflicts}, '==', 0, "$name: no conflicts of banks");
     cmp_ok($k->{mix}{local}, '>', 0, "$name: through local memory");
-    cmp_ok($k->{mix}{fma} + $k->{mix}{float}, '>', 4 * $k->{mix}{local}, "$name: several multiply-adds a read of local memory");
+    my $adds = $k->{mix}{fma} + $k->{mix}{float} + 128 * $k->{mix}{matrix}; # 16 x 16 x 16 of 32 items
+    cmp_ok($adds, '>', 4 * $k->{mix}{local}, "$name: several multiply-adds a read of local memory");
+    ok($k->{mix}{matrix} > 0 || $model !~ /f16/ || $profile ne 'h100', "$name: on matrix units where there are some");
     cmp_ok($k->{flops}, '>', 2e7, "$name: operations of the whole dispatch");
   }
 }
@@ -87,6 +89,21 @@ for my $device (['interp', 'interp'], ['opencl:pocl', 'opencl'], ['vulkan:llvmpi
         ($code, $said) = says("$sinter run $model --device $selector --profile $profile --check --quiet");
         is($code, 0, "$selector as $base: " . ($model =~ s{.*/}{}r)) or diag($said);
       }
+    }
+  }
+}
+# On matrix units, whose fragments only the code for CUDA and the interpreter have.
+for my $device (['interp', 'interp'], ['cuda-text', 'cuda']) {
+  my ($selector, $target) = @$device;
+  SKIP: {
+    ($code, $said) = says("$sinter run tests/inspect/even.snt --device $selector --quiet");
+    skip("$selector: $said", 8) if $code;
+    for my $model (glob 'tests/inspect/{linear_f16,batch_bf16,conv_f16,transposed_f16}.snt') {
+      my $name = $model =~ s{.*/}{}r;
+      ($code, $said) = says("$sinter run $model --device $selector --profile $dir/h100-$target.profile --check --quiet");
+      is($code, 0, "$selector, fragments: $name") or diag($said);
+      my $list = inspect("$model --profile $dir/h100-$target.profile");
+      ok((grep { $_->{mix}{matrix} > 0 } @$list), "$name: there are some") or diag(encode_json($list));
     }
   }
 }

@@ -3,7 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const inspect_mix_names[MIX_COUNT] = {"fma", "float", "special", "integer", "move", "global", "local", "sync", "control"};
+const char *const inspect_mix_names[MIX_COUNT] = {"matrix", "fma",    "float", "special", "integer",
+                                                  "move",   "global", "local", "sync",    "control"};
 
 typedef struct inspection {
   tool_session *session;
@@ -35,7 +36,8 @@ static inspect_mix class_of(const kir_kernel *k, uint32_t inst) {
   const kir_op_info *op = &kir_ops[in->op];
   if (op->flags & KIR_MEM) return memory_class(k, inst);
   if (op->flags & KIR_REGION) return MIX_CONTROL;
-  if (in->op == KIR_fma || in->op == KIR_mma) return MIX_FMA;
+  if (in->op == KIR_mma) return MIX_MATRIX;
+  if (in->op == KIR_fma) return MIX_FMA;
   if (in->op == KIR_async_copy) return MIX_GLOBAL;
   if (op->flags & KIR_EFFECT || (in->op >= KIR_sg_add && in->op <= KIR_barrier)) return MIX_SYNC;
   if (in->op >= KIR_splat && in->op <= KIR_shuffle) return MIX_MOVE;

@@ -6,7 +6,8 @@
 #include "tools/sinter/tool.h"
 
 typedef enum {
-  MIX_FMA,     /* fused multiply-adds, and what matrix units do */
+  MIX_MATRIX,  /* products of fragments, by a subgroup */
+  MIX_FMA,     /* fused multiply-adds */
   MIX_FLOAT,   /* other arithmetic on floats */
   MIX_SPECIAL, /* roots, divisions, transcendental functions that are kept */
   MIX_INTEGER,
