@@ -87,9 +87,38 @@ static uint32_t compute_view(emit *e, uint32_t node, const map_access *access) {
 }
 
 /* Segments in order; the last that can hold the coordinate needs no test. */
+/* Every other lane of a concatenation of two is the one operand's, the rest the other's (two values of 4 bits in a byte): each in a vector of half
+   the lanes, which are shuffled together. 0: the lanes do not alternate. */
+static uint32_t compute_alternating(emit *e, uint32_t node, const map_access *access) {
+  const uint32_t lanes = e->lanes, lane_var = e->lane_var, axis = (uint32_t)ir_attr_int(e->g, node, IR_ATTR_axis, 0);
+  uint32_t half[2], order[2 + 16];
+  map_access at[2];
+  if (ir_at(e->g, node)->arity != 2 || lanes < 4 || lanes > 16 || e->c->options->profile->simd != COST_SIMD_EXPLICIT) return 0;
+  if (!emit_uses_lanes(e, access->at[axis]) || emit_conditions_use_lanes(e, access->condition_count, access->conditions)) return 0;
+  const ir_expr lane = expr_var_add(e->x, "lane", 0, lanes / 2, 1);
+  for (uint32_t i = 0; i < 2; i++) {
+    const ir_expr own = expr_add(e->x, expr_mul(e->x, lane, 2), i);
+    at[i] = *access;
+    for (uint32_t d = 0; d < access->rank; d++) at[i].at[d] = expr_substitute(e->x, access->at[d], 1, &lane_var, &own);
+    if (at[i].at[axis] != (ir_expr)i || !ir_movement_access(e->g, node, i, &at[i]) || at[i].condition_count != access->condition_count)
+      return 0;
+  }
+  emit_use_lanes(e, emit_var_number(e->x, lane), lanes / 2);
+  for (uint32_t i = 0; i < 2; i++) half[i] = emit_value(e, ir_arg(e->g, node, i), &at[i]);
+  emit_use_lanes(e, lane_var, lanes);
+  if (!half[0] || !half[1]) return 0;
+  for (uint32_t i = 0; i < 2; i++)
+    if (emit_value_type(e, half[i]).lanes == 1) half[i] = kir_splat(e->k, half[i], lanes / 2);
+  const kir_inst shuffle = {.op = KIR_shuffle, .type = kir_t(emit_value_type(e, half[0]).base, lanes)};
+  order[0] = half[0], order[1] = half[1];
+  for (uint32_t i = 0; i < lanes; i++) order[2 + i] = kir_const_int(e->k, kir_t(SNT_U32, 1), i / 2 + (i & 1) * (lanes / 2));
+  return kir_put(e->k, &shuffle, 2 + lanes, order);
+}
+
 static uint32_t compute_concat(emit *e, uint32_t node, const map_access *access) {
   const ir_node *n = ir_at(e->g, node);
-  uint32_t value = 0;
+  uint32_t value = compute_alternating(e, node, access);
+  if (value || e->failed) return value;
   for (uint32_t i = n->arity; i-- > 0;) {
     map_access inner = *access;
     if (!ir_movement_access(e->g, node, i, &inner)) {

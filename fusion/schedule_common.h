@@ -11,6 +11,7 @@ typedef struct schedule_space {
 ir_expr schedule_product(expr_pool *, uint32_t count, const ir_expr *dims);
 int64_t schedule_hint(const expr_pool *, ir_expr); /* value at the hints of the symbols */
 bool schedule_is_explicit(const fusion_context *); /* the schedule forms vectors itself */
+enum { ROW_SWEEPS = 16 };                          /* one more than the reductions of a row kernel */
 uint32_t schedule_lanes(const fusion_context *);   /* elements of a vector: 4, 8 or 16 */
 /* The smallest split for which every load of every output is affine and unconditional along the columns; rank - 1 if none is. */
 uint32_t schedule_pick_split(fusion_context *, const fusion_group *, uint32_t node);

@@ -5,7 +5,7 @@
 #include "fusion/schedule_common.h"
 #include "fusion/schedules.h"
 
-enum { PRIVATE_ROW_BYTES = 16384, MAX_SWEEPS = 16, MAX_DEAR = 12 };
+enum { PRIVATE_ROW_BYTES = 16384, MAX_DEAR = 12 };
 
 typedef struct row_job {
   fusion_context *c;
@@ -16,9 +16,9 @@ typedef struct row_job {
   uint32_t kept_rank;
   ir_expr kept[SNT_MAX_RANK], rows, columns;
   ir_expr at[SNT_MAX_RANK];            /* coordinates of the current row in `full`; reduced axes 0 */
-  uint32_t sweeps, reduce[MAX_SWEEPS]; /* reductions in order; the sweep after the last stores */
+  uint32_t sweeps, reduce[ROW_SWEEPS]; /* reductions in order; the sweep after the last stores */
   uint8_t *seen;                       /* [sweeps + 1][nodes]: needed in that sweep */
-  uint32_t staged_count, staged[MAX_SWEEPS], staged_in[MAX_SWEEPS], home[MAX_SWEEPS];
+  uint32_t staged_count, staged[ROW_SWEEPS], staged_in[ROW_SWEEPS], home[ROW_SWEEPS];
   ir_expr group_var, groups;
   uint32_t dear[MAX_DEAR], dear_count; /* rows of their own, of transcendental functions */
   uint32_t lanes, items;
@@ -51,7 +51,7 @@ static void find_shape(row_job *j) {
   j->columns = columns;
   j->rows = schedule_product(g->pool, j->kept_rank, j->kept);
   j->across = !j->reduced[j->full.rank - 1];
-  for (uint32_t i = 0; i < j->group->count && j->sweeps < MAX_SWEEPS - 1; i++)
+  for (uint32_t i = 0; i < j->group->count && j->sweeps < ROW_SWEEPS - 1; i++)
     if (is_reduce(j, j->group->nodes[i])) j->reduce[j->sweeps++] = j->group->nodes[i];
 }
 
@@ -131,7 +131,7 @@ static bool find_kept_rows(row_job *j) {
   for (uint32_t i = 0; i < j->group->output_count; i++)
     if (!is_reduce(j, j->group->outputs[i])) mark_needed(j, j->group->outputs[i], j->seen + (size_t)j->sweeps * n, SEEN, true);
   if (!j->keep_stage) return true;
-  const uint32_t spare = schedule_spare_bindings(j->c, j->group), most = spare < MAX_SWEEPS ? spare : MAX_SWEEPS;
+  const uint32_t spare = schedule_spare_bindings(j->c, j->group), most = spare < ROW_SWEEPS ? spare : ROW_SWEEPS;
   for (uint32_t s = 0; s < j->sweeps; s++)
     for (uint32_t t = s + 1; t <= j->sweeps; t++)
       for (uint32_t i = 0; i < j->group->count && j->staged_count < most; i++) {
@@ -523,34 +523,6 @@ static snt_result build_across(row_job *j) {
   }
   emit_if_end(e);
   return finish(j, j->groups);
-}
-
-bool schedule_row_accepts(const fusion_context *c, const fusion_group *group, const char **why_not) {
-  const ir_graph *g = c->graph;
-  uint32_t count, own_count, reduces = 0;
-  const ir_expr *axes = ir_attr_ints(g, group->hero, IR_ATTR_axes, &count);
-  const ir_tensor *full = &ir_at(g, ir_arg(g, group->hero, 0))->type;
-  for (uint32_t i = 0; i < group->count; i++) {
-    const uint32_t node = group->nodes[i];
-    if (!(ir_ops[ir_at(g, node)->op].flags & IR_REDUCE)) continue;
-    const ir_expr *own = ir_attr_ints(g, node, IR_ATTR_axes, &own_count);
-    if (own_count != count || (count && memcmp(own, axes, count * sizeof *axes))) {
-      *why_not = "reductions over different axes";
-      return false;
-    }
-    if (!ir_same_shape(&ir_at(g, ir_arg(g, node, 0))->type, full)) {
-      *why_not = "reductions over different shapes";
-      return false;
-    }
-    if (++reduces >= MAX_SWEEPS) {
-      *why_not = "too many reductions";
-      return false;
-    }
-  }
-  return true;
-}
-bool schedule_reduce_accepts(const fusion_context *c, const fusion_group *group, const char **why_not) {
-  return schedule_row_accepts(c, group, why_not);
 }
 
 snt_result schedule_row_build(fusion_context *c, const fusion_group *group) {

@@ -1,0 +1,61 @@
+/* What can be one kernel of rows: reductions over the same axes of one shape, whose results are read in their own rows. */
+#include "fusion/schedule_common.h"
+#include "fusion/schedules.h"
+
+static bool depends_on_reduction(const fusion_context *c, const fusion_group *group, uint32_t node, uint32_t depth) {
+  const ir_node *n = ir_at(c->graph, node);
+  const bool member = fusion_group_has(group, node);
+  if (member && (ir_ops[n->op].flags & IR_REDUCE)) return true;
+  if (depth > 16 || (!member && !fusion_is_view(c->graph, node))) return false;
+  for (uint32_t i = 0; i < n->arity; i++)
+    if (depends_on_reduction(c, group, ir_arg(c->graph, node, i), depth + 1)) return true;
+  return false;
+}
+
+/* Does the node spread results of the rows along the terms of a row? A row would need all rows: layers of matrices times vectors. */
+static bool crosses_rows(const fusion_context *c, const fusion_group *group, uint32_t node, const ir_tensor *full, uint32_t axes) {
+  const ir_graph *g = c->graph;
+  const ir_node *n = ir_at(g, node);
+  uint32_t count;
+  if (n->op != IR_OP_broadcast || !ir_same_shape(&n->type, full)) return false;
+  const uint32_t operand = ir_arg(g, node, 0), rank = ir_at(g, operand)->type.rank;
+  const ir_expr *own = ir_attr_ints(g, node, IR_ATTR_axes, &count);
+  bool along = false;
+  for (uint32_t i = 0; i < rank && rank < full->rank; i++) along |= axes >> (own ? (uint32_t)own[i] : full->rank - rank + i) & 1;
+  return along && depends_on_reduction(c, group, operand, 0);
+}
+
+bool schedule_row_accepts(const fusion_context *c, const fusion_group *group, const char **why_not) {
+  const ir_graph *g = c->graph;
+  uint32_t count, own_count, reduces = 0;
+  const ir_expr *axes = ir_attr_ints(g, group->hero, IR_ATTR_axes, &count);
+  const ir_tensor *full = &ir_at(g, ir_arg(g, group->hero, 0))->type;
+  uint32_t summed = 0;
+  for (uint32_t i = 0; i < count; i++) summed |= 1u << axes[i];
+  for (uint32_t i = 0; i < group->count; i++) {
+    const uint32_t node = group->nodes[i];
+    for (uint32_t k = 0; k < ir_at(g, node)->arity; k++)
+      if (crosses_rows(c, group, ir_arg(g, node, k), full, summed)) {
+        *why_not = "results of rows along the terms of another row";
+        return false;
+      }
+    if (!(ir_ops[ir_at(g, node)->op].flags & IR_REDUCE)) continue;
+    const ir_expr *own = ir_attr_ints(g, node, IR_ATTR_axes, &own_count);
+    if (own_count != count || (count && memcmp(own, axes, count * sizeof *axes))) {
+      *why_not = "reductions over different axes";
+      return false;
+    }
+    if (!ir_same_shape(&ir_at(g, ir_arg(g, node, 0))->type, full)) {
+      *why_not = "reductions over different shapes";
+      return false;
+    }
+    if (++reduces >= ROW_SWEEPS) {
+      *why_not = "too many reductions";
+      return false;
+    }
+  }
+  return true;
+}
+bool schedule_reduce_accepts(const fusion_context *c, const fusion_group *group, const char **why_not) {
+  return schedule_row_accepts(c, group, why_not);
+}
