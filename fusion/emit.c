@@ -182,6 +182,14 @@ static void fill_bindings(emit *e, plan_step *s) {
   for (uint32_t i = 0; s->scalars && i < e->scalars.count; i++) s->scalars[e->scalars.at[i].scalar] = e->scalars.at[i].expression;
 }
 
+/* What a kernel keeps in the room of its result it reads while it is near; a state that is written over comes from far. */
+static bool is_result(const emit *e, const plan_binding *b) {
+  if (!(b->access & KIR_WRITE) || e->c->plan->buffers.at[b->buffer].kind == PLAN_STATE) return false;
+  for (uint32_t i = 0; i < e->group->output_count; i++)
+    if (fusion_buffer_of(e->c, e->group->outputs[i]) == b->buffer) return true;
+  return false;
+}
+
 static void fill_traffic(emit *e, plan_step *s) {
   expr_pool *x = e->x;
   s->bytes_read = s->bytes_written = 0;
@@ -190,7 +198,7 @@ static void fill_traffic(emit *e, plan_step *s) {
     ir_expr elements = 1;
     for (uint32_t d = 0; d < b->rank; d++) elements = expr_mul(x, elements, b->dims[d]);
     const ir_expr bytes = expr_mul(x, elements, ir_dtypes[b->dtype].bytes);
-    if (s->bindings[i].access & KIR_READ) s->bytes_read = expr_add(x, s->bytes_read, bytes);
+    if (s->bindings[i].access & KIR_READ && !is_result(e, &s->bindings[i])) s->bytes_read = expr_add(x, s->bytes_read, bytes);
     if (s->bindings[i].access & KIR_WRITE) s->bytes_written = expr_add(x, s->bytes_written, bytes);
   }
 }
