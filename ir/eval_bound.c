@@ -185,6 +185,9 @@ bounded bound_float(ir_op op, const bound_type *type, const bounded *in) {
   else if (op == IR_OP_fma)
     out.e = product_bound(in[0], in[1]) + in[2].e + 0.5 * bound_ulp(type, in[0].v * in[1].v); /* where it is mul, then add */
   else if (!exact) out.e = arity == 1 ? unary_bound(op, out.v, in[0]) : binary_bound(op, out.v, in[0], in[1]);
-  if (op == IR_OP_fma && exact && representable(type, in[0].v * in[1].v)) out.e = 0;
+  if (op == IR_OP_fma && exact) {
+    const double product = in[0].v * in[1].v; /* of f64 it is rounded itself */
+    if (fma(in[0].v, in[1].v, -product) == 0 && representable(type, product)) out.e = 0;
+  }
   return bound_store(type, out, ulps, ulps == 0.5);
 }
