@@ -22,8 +22,8 @@ extern const api_model api_models[];
 extern const uint32_t api_model_count;
 const api_model *api_model_named(const char *);
 
-/* A program of a text for a device; null, and a failed check with the reason, when there is none. */
-snt_program *api_compile_text(snt_context *, snt_device *, const char *text);
+/* A program of a text for a device; null, with the reason, when there is none. */
+snt_program *api_compile_text(snt_context *, snt_device *, const char *text, snt_diag *);
 
 enum { API_MAX_TENSORS = 16 };
 typedef struct api_tensor {

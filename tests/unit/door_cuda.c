@@ -98,7 +98,8 @@ static void check_device(snt_context *c, fixture *f) {
   }
   tap_is_int(snt_cuda_buffer(f->device, (uintptr_t)f->at[0] + 4, 64, &b, &diag), SNT_E_ARG, "unaligned: %s", diag.text);
   tap_is_int(snt_cuda_buffer(f->device, 0, 64, &b, &diag), SNT_E_ARG, "no memory: %s", diag.text);
-  f->program = api_compile_text(c, f->device, text);
+  f->program = api_compile_text(c, f->device, text, &diag);
+  tap_ok(f->program != NULL, "compile %s", diag.text);
   tap_is_int(snt_exec_create(f->device, f->program, &info, &x, &diag), SNT_OK, "exec");
   check_runs(f, x);
   tap_is_int(snt_exec_create(f->device, f->program, NULL, &unbounded, &diag), SNT_OK, "an exec without max_symbols");

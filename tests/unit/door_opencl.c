@@ -117,9 +117,10 @@ static void check_exec(snt_context *c, snt_device *d, cl_context context) {
   snt_buffer *buffers[3] = {NULL, NULL, NULL};
   snt_stream *s = NULL;
   snt_exec *x = NULL, *unbounded = NULL;
-  snt_program *p = api_compile_text(c, d, text);
+  snt_program *p = api_compile_text(c, d, text, &diag);
   const int64_t most = 8;
   const snt_exec_info info = {.head = SNT_HEAD(exec_info), .max_symbols = &most, .symbol_count = 1};
+  tap_ok(p != NULL, "compile %s", diag.text);
   tap_is_int(snt_cl_stream(d, queue, &s, &diag), SNT_OK, "the host's queue");
   for (int i = 0; i < 3; i++) {
     mems[i] = cl.clCreateBuffer(context, CL_MEM_READ_WRITE, bytes[i], NULL, &code);
