@@ -98,6 +98,7 @@ for my $file (@files) {
 }
 is("@tabs", '', 'no tab in a source');
 is("@machine", '', 'no path of one machine in a source');
+is(join(' ', grep { !-x } glob('tests/*.t')), '', 'every test can be executed');
 note("lines over 160 columns: @wide") if @wide;
 # The layout is clang-format's (tables stand between `clang-format off` and `on`); other versions lay out differently, so only one is asked.
 my ($format) = grep { `$_ --version 2>&1` =~ /version 14\./ } qw(clang-format-14 clang-format);
