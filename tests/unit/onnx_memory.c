@@ -221,9 +221,9 @@ static void check(const char *path, uint64_t weights, const char *selector) {
   }
   const bool whole = !SHADOWED && !strcmp(selector, "host");
   const uint64_t peak = whole ? resident() : heap.peak;
-  tap_ok(r == SNT_OK && peak > weights / (whole ? 2 : 8) && (double)peak <= most_ratio * (double)weights, "%s: %s %.2f of %.1f MB of weights%s%s",
-         selector, whole ? "the process holds" : "allocations are", (double)peak / (double)weights, (double)weights / 1e6,
-         diag.text[0] ? ": " : "", diag.text);
+  tap_ok(r == SNT_OK && peak > weights / (whole ? 2 : 8) && (double)peak <= most_ratio * (double)weights,
+         "%s: %s %.2f of %.1f MB of weights%s%s", selector, whole ? "the process holds" : "allocations are", (double)peak / (double)weights,
+         (double)weights / 1e6, diag.text[0] ? ": " : "", diag.text);
   tap_ok(heap.now == 0, "%s: all of it goes back", selector);
 }
 
