@@ -100,7 +100,7 @@ static snt_result describe(snt_device *d, const VkPhysicalDeviceProperties2 *pro
                           .cpu = plain->deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU};
   const char *base = vk_profile_name(plain->deviceName, driver, plain->deviceType);
   SNT_TRY(vk_fill_profile(&facts, base, &d->profile, diag));
-  if (door->flags & SNT_VK_PORTABLE) SNT_TRY(cost_profile_mask(&d->profile, "texel=0,f64=0,int64=0,f16=0,int8=0,int16=0", diag));
+  if (door->flags & SNT_VK_PORTABLE) SNT_TRY(cost_profile_mask(&d->profile, "texel=0,subgroups=0,f64=0,int64=0,f16=0,int8=0,int16=0", diag));
   snt_device_info *info = &d->info;
   rt_copy_text(info->selector, sizeof info->selector, door->handle ? "vulkan:host" : "vulkan:planned");
   rt_copy_text(info->name, sizeof info->name, plain->deviceName);

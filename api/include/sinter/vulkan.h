@@ -64,7 +64,7 @@ SNT_API snt_result SNT_CALL snt_vk_merge_features(uint64_t wish, VkPhysicalDevic
 enum {
   SNT_VK_ATTACH_VALIDATE = 1, /* check what costs time to check: overlapping memory ranges, view and layout of every image, slots in use */
   SNT_VK_CACHE_EXTERNALLY_SYNCED = 2, /* `pipeline_cache` was created so: the host runs one job at a time */
-  SNT_VK_PORTABLE = 4 /* keep to what SPIRV-Cross translates to MSL and HLSL (shader model 6.0): narrow types lie in words */
+  SNT_VK_PORTABLE = 4 /* keep to what SPIRV-Cross translates to MSL and HLSL (shader model 6.0): narrow types lie in words, no subgroups */
 };
 typedef struct snt_vk_attach_info { /* copied; the handles are borrowed until the last child is destroyed */
   snt_head head;
