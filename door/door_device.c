@@ -81,6 +81,9 @@ static void read_properties(const VkPhysicalDeviceProperties2 *properties, uint6
   }
 }
 
+/* What SPIRV-Cross translates to MSL and to HLSL (tests/portable.t reads this line). */
+static const char portable[] = "texel=0,subgroups=0,f64=0,int64=0,f16=0,int8=0,int16=0";
+
 /* The profile and the public info from the properties and what is enabled. */
 static snt_result describe(snt_device *d, const VkPhysicalDeviceProperties2 *properties, const char *driver, snt_diag *diag) {
   door_device *door = d->door_data;
@@ -100,7 +103,7 @@ static snt_result describe(snt_device *d, const VkPhysicalDeviceProperties2 *pro
                           .cpu = plain->deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU};
   const char *base = vk_profile_name(plain->deviceName, driver, plain->deviceType);
   SNT_TRY(vk_fill_profile(&facts, base, &d->profile, diag));
-  if (door->flags & SNT_VK_PORTABLE) SNT_TRY(cost_profile_mask(&d->profile, "texel=0,subgroups=0,f64=0,int64=0,f16=0,int8=0,int16=0", diag));
+  if (door->flags & SNT_VK_PORTABLE) SNT_TRY(cost_profile_mask(&d->profile, portable, diag));
   snt_device_info *info = &d->info;
   rt_copy_text(info->selector, sizeof info->selector, door->handle ? "vulkan:host" : "vulkan:planned");
   rt_copy_text(info->name, sizeof info->name, plain->deviceName);
