@@ -2,7 +2,7 @@
 # one of these files would call the compiler, runtime_only/ answers. Small is the point: -Os, no unwind tables, and what no exported function
 # (cmake/sinter-runtime.symbols) needs is dropped.
 set(SINTER_RUNTIME_SOURCES
-  api/blob_load.c api/context.c api/device.c api/exec.c api/pack.c api/program_query.c api/store.c
+  api/blob_load.c api/constants.c api/context.c api/device.c api/exec.c api/pack.c api/program_query.c api/store.c
   cost_targets/mask.c
   door/door_binding.c door/door_describe.c door/door_device.c door/door_exec.c door/door_features.c door/door_format.c door/door_memory.c
   door/door_ports.c door/door_record.c

@@ -8,6 +8,12 @@ bool fusion_is_free(const ir_graph *g, uint32_t node) {
   return fusion_is_view(g, node) || (ir_ops[ir_at(g, node)->op].flags & IR_SOURCE) != 0;
 }
 
+bool fusion_is_update(const ir_graph *g, uint32_t node) {
+  for (uint32_t i = 0; i < g->updates.count; i++)
+    if (g->updates.at[i].value == node) return true;
+  return false;
+}
+
 uint32_t fusion_through_views(const ir_graph *g, uint32_t node) {
   while (node && fusion_is_view(g, node) && ir_at(g, node)->op != IR_OP_concat) node = ir_arg(g, node, 0);
   return node;

@@ -116,22 +116,33 @@ static uint32_t panel_size(const contract_local *l, const local_panel *p, const 
 
 static uint32_t items_of(const local_shape *s) { return (uint32_t)s->rows / s->item_rows * (s->columns / s->item_columns); }
 
-/* Does the shape fit the device with `step` terms a step? Fills the panels' sizes. */
-static bool fits(contract_local *l, const local_shape *s, uint32_t step) {
+static uint64_t local_room(const contract_local *l) {
   const cost_profile *p = l->t->c->options->profile;
-  const uint32_t items = items_of(s);
-  uint64_t bytes = 0, most = p->local_bytes < (double)p->max_local_bytes ? (uint64_t)p->local_bytes : p->max_local_bytes;
-  if (items > p->max_items || (uint32_t)s->item_rows * s->item_columns / LOCAL_VECTOR * l->t->set.count > LOCAL_VECTOR * LOCAL_VECTOR)
-    return false;
+  return p->local_bytes < (double)p->max_local_bytes ? (uint64_t)p->local_bytes : p->max_local_bytes;
+}
+
+/* Sizes of the panels and what each of the items fetches of them; false: that is not the same for all. *elements: of all panels, twice. */
+static bool size_panels(contract_local *l, const local_shape *s, uint32_t step, uint32_t items, uint64_t *elements) {
+  *elements = 0;
   for (uint32_t i = 0; i < l->panel_count; i++) {
     local_panel *panel = &l->panel[i];
     const uint32_t fetches = (panel->columns ? s->columns : s->rows) * step / panel->unit;
     if (fetches % items || fetches / items > LOCAL_FETCHED) return false;
     panel->size = panel_size(l, panel, s, step);
     panel->count = fetches / items;
-    bytes += 2 * (uint64_t)panel->size * ir_dtypes[l->t->type.base].bytes;
+    *elements += 2 * (uint64_t)panel->size;
   }
-  return bytes <= most;
+  return true;
+}
+
+/* Does the shape fit the device with `step` terms a step? */
+static bool fits(contract_local *l, const local_shape *s, uint32_t step) {
+  const cost_profile *p = l->t->c->options->profile;
+  const uint32_t items = items_of(s);
+  uint64_t elements;
+  if (items > p->max_items || (uint32_t)s->item_rows * s->item_columns / LOCAL_VECTOR * l->t->set.count > LOCAL_VECTOR * LOCAL_VECTOR)
+    return false;
+  return size_panels(l, s, step, items, &elements) && elements * ir_dtypes[l->t->type.base].bytes <= local_room(l);
 }
 
 typedef struct local_need {
@@ -205,21 +216,14 @@ static bool fits_fragments(contract_local *l, uint32_t number, uint32_t step) {
   const local_shape *s = &warp_shapes[number].shape;
   const uint32_t side[2] = {warp_shapes[number].warp_rows, warp_shapes[number].warp_columns};
   const uint32_t warps = s->rows / side[0] * (s->columns / side[1]), items = warps * MMA_LANES;
-  uint64_t bytes = (uint64_t)warps * MMA_SIDE * MMA_STAGE * 4;
+  uint64_t elements;
   if (items > p->max_items || side[0] * side[1] / (MMA_SIDE * MMA_SIDE) * l->t->set.count > 8) return false;
-  for (uint32_t i = 0; i < l->panel_count; i++) {
-    local_panel *panel = &l->panel[i];
-    const uint32_t fetches = (panel->columns ? s->columns : s->rows) * step / panel->unit;
-    if (fetches % items || fetches / items > LOCAL_FETCHED) return false;
-    panel->size = panel_size(l, panel, s, step);
-    panel->count = fetches / items;
-    bytes += 4 * (uint64_t)panel->size;
-  }
+  if (!size_panels(l, s, step, items, &elements)) return false;
   l->shape = *s;
   l->step = step;
   l->items = items;
   l->warp_rows = side[0], l->warp_columns = side[1];
-  return bytes <= (p->local_bytes < (double)p->max_local_bytes ? (uint64_t)p->local_bytes : p->max_local_bytes);
+  return 2 * elements + (uint64_t)warps * MMA_SIDE * MMA_STAGE * 4 <= local_room(l); /* elements of 16 bits; results on their way out */
 }
 
 /* Sixteen bytes a fetch, where they are a vector. */

@@ -134,7 +134,7 @@ static bool stage_pad(contraction *t, uint32_t node, ir_expr outer_lo, int64_t o
 /* Is it proven that loops over the regions stay inside? Of symbolic extents, strides may leave more to divide than is understood. */
 bool contract_can_stage(contraction *t) {
   expr_pool *x = t->c->graph->pool;
-  for (uint32_t i = 0; i < CONTRACT_LABELS; i++)
+  for (uint32_t i = 0; i < CONTRACT_LABELS && t->staged_count; i++)
     if (t->extent[i]) t->at[i] = expr_var_add(x, "i", 0, t->extent[i], 1);
   for (uint32_t i = 0; i < t->staged_count; i++) {
     stage_info info;
@@ -158,14 +158,14 @@ bool contract_stage_pads(contraction *t, ir_expr outer_lo, int64_t outer_count) 
 static uint32_t panel_region(const contraction *t, ir_expr column, stage_info *info) {
   uint32_t rank, count = 0;
   const ir_expr *labels = contract_labels(t, t->lane_operand, &rank);
-  const int32_t axis = contract_find(labels, rank, t->out[t->lane_axis]);
+  const int32_t axis = fusion_find_label(labels, rank, t->out[t->lane_axis]);
   for (uint32_t d = 0; d < rank; d++) {
     const bool reduced = contract_is_reduced(t, labels[d]), lane = (int32_t)d == axis;
     info->origin[d] = reduced ? 0 : lane ? column : t->at[labels[d]];
     info->extent[d] = reduced ? t->extent[labels[d]] : lane ? (ir_expr)t->lanes * t->vectors : 1;
   }
   for (uint32_t r = 0; r < t->reduced_count; r++) { /* in the order of the loops over the terms */
-    const int32_t d = contract_find(labels, rank, t->reduced[r]);
+    const int32_t d = fusion_find_label(labels, rank, t->reduced[r]);
     if (d != CONTRACT_NONE) info->order[count++] = (uint8_t)d;
   }
   for (uint32_t d = 0; d < rank; d++)
@@ -217,7 +217,7 @@ static bool add_loop(const contraction *t, contract_pack_loops *p, const int64_t
 static bool plan_loops(const contraction *t, const int64_t *strides, contract_pack_loops *p) {
   uint32_t rank;
   const ir_expr *labels = contract_labels(t, t->lane_operand, &rank);
-  const int32_t lane = contract_find(labels, rank, t->out[t->lane_axis]);
+  const int32_t lane = fusion_find_label(labels, rank, t->out[t->lane_axis]);
   const int64_t width = (int64_t)t->lanes * t->vectors;
   for (uint32_t d = 0; d < rank; d++)
     if (!contract_is_reduced(t, labels[d]) && (int32_t)d != lane && !add_loop(t, p, strides, d, t->extent[labels[d]])) return false;
@@ -225,7 +225,7 @@ static bool plan_loops(const contraction *t, const int64_t *strides, contract_pa
   p->panel = p->count;
   if (!add_loop(t, p, strides, (uint32_t)lane, (ir_expr)((p->columns + width - 1) / width))) return false;
   for (uint32_t r = 0; r < t->reduced_count; r++) {
-    const int32_t d = contract_find(labels, rank, t->reduced[r]);
+    const int32_t d = fusion_find_label(labels, rank, t->reduced[r]);
     if (d != CONTRACT_NONE && !add_loop(t, p, strides, (uint32_t)d, t->extent[t->reduced[r]])) return false;
   }
   return add_loop(t, p, strides, (uint32_t)lane, width);

@@ -48,15 +48,10 @@ static inline const ir_expr *contract_labels(const contraction *t, uint32_t oper
   *rank = operand ? t->rhs_rank : t->lhs_rank;
   return operand ? t->rhs : t->lhs;
 }
-static inline int32_t contract_find(const ir_expr *list, uint32_t count, int64_t label) {
-  for (uint32_t i = 0; i < count; i++)
-    if (list[i] == label) return (int32_t)i;
-  return CONTRACT_NONE;
-}
 static inline bool contract_in_operand(const contraction *t, uint32_t operand, int64_t label) {
   uint32_t rank;
   const ir_expr *labels = contract_labels(t, operand, &rank);
-  return contract_find(labels, rank, label) != CONTRACT_NONE;
+  return fusion_find_label(labels, rank, label) != CONTRACT_NONE;
 }
 static inline bool contract_is_reduced(const contraction *t, int64_t label) {
   for (uint32_t r = 0; r < t->reduced_count; r++)

@@ -209,6 +209,13 @@ typedef struct schedule_info {
 extern const schedule_info fusion_schedules[GROUP_KIND_COUNT]; /* fusion/schedules.c */
 
 /* ---- analyses shared by grouping, schedules and the cost model (fusion/analysis.c) ---- */
+/* Where a contraction's label stands in a list of labels; -1: nowhere. */
+static inline int32_t fusion_find_label(const ir_expr *list, uint32_t count, ir_expr label) {
+  for (uint32_t i = 0; i < count; i++)
+    if (list[i] == label) return (int32_t)i;
+  return -1;
+}
+bool fusion_is_update(const ir_graph *, uint32_t node);         /* some state's new value */
 bool fusion_is_view(const ir_graph *, uint32_t node);           /* movement that costs nothing by itself */
 bool fusion_is_free(const ir_graph *, uint32_t node);           /* sources, views, splat constants */
 uint32_t fusion_through_views(const ir_graph *, uint32_t node); /* the first non-view below a chain of views (concat stops) */

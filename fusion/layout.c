@@ -225,10 +225,7 @@ static bool read_product(rebuild *r, product *p) {
   return changed;
 }
 
-static bool is_constant(const ir_graph *g, uint32_t node) {
-  while (fusion_is_view(g, node) && ir_at(g, node)->op != IR_OP_concat) node = ir_arg(g, node, 0);
-  return ir_at(g, node)->op == IR_OP_const;
-}
+static bool is_constant(const ir_graph *g, uint32_t node) { return ir_at(g, fusion_through_views(g, node))->op == IR_OP_const; }
 
 /* Vectors along positions, rows along a constant's labels: turned, if those labels are enough for vectors. */
 static bool wants_turn(const rebuild *r, const product *p) {
@@ -259,12 +256,6 @@ static void turn(const rebuild *r, product *p) {
   memcpy(p->out, out, sizeof out);
 }
 
-static int32_t place_of(const ir_expr *list, uint32_t count, ir_expr label) {
-  for (uint32_t i = 0; i < count; i++)
-    if (list[i] == label) return (int32_t)i;
-  return -1;
-}
-
 static void drop_axis(ir_expr *list, uint32_t *count, uint32_t at) {
   for (uint32_t i = at; i + 1 < *count; i++) list[i] = list[i + 1];
   (*count)--;
@@ -275,7 +266,7 @@ static bool merge_pair(rebuild *r, product *p) {
   for (uint32_t i = 0; i + 1 < p->out_rank; i++) {
     const ir_expr a = p->out[i], b = p->out[i + 1];
     const uint32_t o = has_label(p, 1, a) ? 1 : 0;
-    const int32_t at = place_of(p->labels[o], p->rank[o], a);
+    const int32_t at = fusion_find_label(p->labels[o], p->rank[o], a);
     if (has_label(p, 1 - o, a) || has_label(p, 1 - o, b) || !p->plain[o] || !is_constant(r->to, p->args[1 - o])) continue;
     if (at < 0 || at + 1 >= (int32_t)p->rank[o] || p->labels[o][at + 1] != b) continue;
     const ir_tensor t = ir_at(r->to, p->args[o])->type;

@@ -42,7 +42,7 @@ snt_result fusion_copy_ports(fusion_context *c, bool *changed) {
     bool again = (ir_ops[ir_at(g, node)->op].flags & IR_SOURCE) != 0;
     again |= fusion_image_layout(c, node) != PLAN_IMAGE_NONE; /* what is stored to an image is read by nobody else */
     again |= named[node] != 0;
-    for (uint32_t k = 0; k < g->updates.count; k++) again |= g->updates.at[k].value == node;
+    again |= fusion_is_update(g, node);
     named[node] = 1;
     if (!again) continue;
     g->outputs.at[i].node = add_copy(g, node);

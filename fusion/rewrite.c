@@ -59,12 +59,6 @@ typedef struct matrix_vector {
   uint32_t axis_count;
 } matrix_vector;
 
-static int32_t place_of(const ir_expr *list, uint32_t count, ir_expr label) {
-  for (uint32_t i = 0; i < count; i++)
-    if (list[i] == label) return (int32_t)i;
-  return -1;
-}
-
 static bool read_product(const rebuild *r, uint32_t matrix, matrix_vector *m) {
   const ir_attr_key keys[2] = {IR_ATTR_lhs, IR_ATTR_rhs};
   *m = (matrix_vector){.matrix = matrix};
@@ -72,7 +66,7 @@ static bool read_product(const rebuild *r, uint32_t matrix, matrix_vector *m) {
   m->labels[1] = ir_attr_ints(r->from, r->node, keys[1 - matrix], &m->rank[1]);
   m->out = ir_attr_ints(r->from, r->node, IR_ATTR_out, &m->out_rank);
   for (uint32_t i = 0; i < m->rank[0]; i++)
-    if (place_of(m->out, m->out_rank, m->labels[0][i]) < 0) m->axes[m->axis_count++] = i;
+    if (fusion_find_label(m->out, m->out_rank, m->labels[0][i]) < 0) m->axes[m->axis_count++] = i;
   return m->axis_count && m->axes[m->axis_count - 1] == (int64_t)m->rank[0] - 1 && m->rank[0] > m->axis_count;
 }
 
@@ -80,7 +74,7 @@ static bool read_product(const rebuild *r, uint32_t matrix, matrix_vector *m) {
 static bool follows(const ir_expr *list, const ir_expr *dims, uint32_t count, const ir_expr *within, uint32_t within_count) {
   int32_t last = -1;
   for (uint32_t i = 0; i < count; i++) {
-    const int32_t at = place_of(within, within_count, list[i]);
+    const int32_t at = fusion_find_label(within, within_count, list[i]);
     if (at < 0 && dims[i] == 1) continue;
     if (at <= last) return false;
     last = at;
@@ -92,7 +86,8 @@ static bool follows(const ir_expr *list, const ir_expr *dims, uint32_t count, co
 static bool has_one_column(const rebuild *r, const matrix_vector *m) {
   const ir_tensor *t = &ir_at(r->from, r->node)->type, *v = &ir_at(r->to, r->args[1 - m->matrix])->type;
   for (uint32_t i = 0; i < m->rank[1]; i++)
-    if (v->dims[i] != 1 && place_of(m->out, m->out_rank, m->labels[1][i]) >= 0) return false; /* a batch may be attention's heads */
+    if (v->dims[i] != 1 && fusion_find_label(m->out, m->out_rank, m->labels[1][i]) >= 0)
+      return false; /* a batch may be attention's heads */
   return follows(m->out, t->dims, m->out_rank, m->labels[0], m->rank[0]) &&
          follows(m->labels[1], v->dims, m->rank[1], m->labels[0], m->rank[0]);
 }
@@ -100,19 +95,26 @@ static bool has_one_column(const rebuild *r, const matrix_vector *m) {
 /* Constants that the schedules lay out in panels stream as well as rows do. */
 static bool is_packed(const rebuild *r, uint32_t node) {
   const cost_profile *p = r->c->options->profile;
-  while (fusion_is_view(r->to, node) && ir_at(r->to, node)->op != IR_OP_concat) node = ir_arg(r->to, node, 0);
-  return ir_at(r->to, node)->op == IR_OP_const && (schedule_is_explicit(r->c) || p->reads == COST_READS_TEXEL);
+  return ir_at(r->to, fusion_through_views(r->to, node))->op == IR_OP_const && (schedule_is_explicit(r->c) || p->reads == COST_READS_TEXEL);
 }
 
-/* Scores, of which the extreme is taken, are attention's, with one query: that is found as contractions. */
-static bool is_score(const ir_graph *g, const ir_uses *uses, uint32_t node, uint32_t depth) {
+/* Scores, of which the extreme is taken, are attention's, with one query: that is found as contractions. So is what has more readers than `steps`. */
+static bool is_score(const ir_graph *g, const ir_uses *uses, uint32_t node, uint32_t depth, uint32_t *steps) {
   for (uint32_t u = uses->first[node]; u < uses->first[node + 1]; u++) {
     const ir_node *n = ir_at(g, uses->user[u]);
-    if (n->op == IR_OP_reduce_max) return true;
+    if (n->op == IR_OP_reduce_max || !*steps) return true;
+    --*steps;
     const bool passes = (ir_ops[n->op].flags & IR_POINTWISE) || fusion_is_view(g, uses->user[u]);
-    if (passes && depth < 6 && is_score(g, uses, uses->user[u], depth + 1)) return true;
+    if (passes && depth < 6 && is_score(g, uses, uses->user[u], depth + 1, steps)) return true;
   }
   return false;
+}
+
+/* The readers of the graph, counted when the first product of this kind asks. */
+static bool may_be_score(rebuild *r) {
+  ir_uses *uses = r->user;
+  uint32_t steps = 256;
+  return (!uses->first && !ir_find_uses(r->from, r->c->arena, uses)) || is_score(r->from, uses, r->node, 0, &steps);
 }
 
 static bool is_short_float(int32_t dtype) { return dtype == SNT_F32 || dtype == SNT_F16 || dtype == SNT_BF16; }
@@ -129,7 +131,7 @@ static uint32_t spread(rebuild *r, const matrix_vector *m, uint32_t vector, cons
   ir_expr dims[SNT_MAX_RANK], axes[SNT_MAX_RANK];
   uint32_t rank = 0;
   for (uint32_t i = 0; i < m->rank[1]; i++) {
-    const int32_t at = place_of(m->labels[0], m->rank[0], m->labels[1][i]);
+    const int32_t at = fusion_find_label(m->labels[0], m->rank[0], m->labels[1][i]);
     if (at >= 0) dims[rank] = t.dims[i], axes[rank++] = at;
   }
   if (rank < t.rank) vector = rebuild_view(r, IR_OP_reshape, vector, 1, &(ir_attr_value){IR_ATTR_shape, rank, dims});
@@ -178,7 +180,7 @@ static uint32_t sum_of_products(rebuild *r) {
     if (!is_short_float(ir_at(r->to, r->args[o])->type.dtype)) return 0;
   bool found = false;
   for (uint32_t o = 0; o < 2 && !found; o++) found = read_product(r, 1 - o, &m) && has_one_column(r, &m);
-  if (!found || is_packed(r, r->args[m.matrix]) || is_score(r->from, r->user, r->node, 0)) return 0;
+  if (!found || is_packed(r, r->args[m.matrix]) || may_be_score(r)) return 0;
   uint32_t matrix = widened(r, r->args[m.matrix]);
   const uint32_t factor = take_factor(r, &m, &matrix);
   const ir_tensor full = ir_at(r->to, matrix)->type;
@@ -201,7 +203,6 @@ static uint32_t sum_of_products(rebuild *r) {
 static const rebuild_rule rules[] = {two_stage, sum_of_products};
 
 snt_result fusion_rewrite(fusion_context *c, bool *changed) {
-  ir_uses uses;
-  if (!ir_find_uses(c->graph, c->arena, &uses)) return ir_fail(c->diag, SNT_E_HOST_MEM, "rewrite", 0, "out of host memory");
+  ir_uses uses = {0};
   return fusion_rebuild_with(c, rules, IR_COUNT(rules), &uses, changed);
 }

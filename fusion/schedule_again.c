@@ -116,19 +116,12 @@ static void put_attrs(schedule_memory *m, const ir_node *n) {
   }
 }
 
-static bool is_update(const schedule_memory *m, uint32_t node) {
-  const ir_graph *g = m->c->graph;
-  for (uint32_t i = 0; m->c->uses->is_output[node] && i < g->updates.count; i++)
-    if (g->updates.at[i].value == node) return true;
-  return false;
-}
-
 static void describe_node(schedule_memory *m, const fusion_group *group, uint32_t node) {
   const fusion_context *c = m->c;
   const ir_node *n = ir_at(c->graph, node);
   const bool member = fusion_group_has(group, node), stored = fusion_is_stored(c, node);
   const uint64_t facts = member | stored << 1 | (c->group_of[node] != 0) << 2 | (c->uses->is_output[node] != 0) << 3 |
-                         is_update(m, node) << 4;
+                         (c->uses->is_output[node] && fusion_is_update(c->graph, node)) << 4;
   const bool port = n->op == IR_OP_input || n->op == IR_OP_state || n->op == IR_OP_const;
   const bool inside = member || !stored; /* else only where it lies counts */
   put(m, facts | (uint64_t)(inside || port ? n->op : 0) << 8 | (uint64_t)n->type.dtype << 24 | (uint64_t)n->type.rank << 32 |

@@ -19,7 +19,7 @@ bool contract_read_labels(contraction *t) {
       if (labels[i] < 0 || labels[i] >= CONTRACT_LABELS) return false;
       t->extent[labels[i]] = ir_at(g, ir_arg(g, hero, o))->type.dims[i];
       const bool seen = o == 1 && contract_in_operand(t, 0, labels[i]);
-      if (!seen && contract_find(t->out, t->out_rank, labels[i]) == CONTRACT_NONE) t->reduced[t->reduced_count++] = (uint32_t)labels[i];
+      if (!seen && fusion_find_label(t->out, t->out_rank, labels[i]) == CONTRACT_NONE) t->reduced[t->reduced_count++] = (uint32_t)labels[i];
     }
   }
   return true;

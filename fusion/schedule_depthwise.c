@@ -58,7 +58,7 @@ static bool fits(depthwise *d) {
   if (!t->both_lanes || t->set.count != 1 || t->reduced_count != 2 || t->type.base != SNT_F32 || !read_window(d) || !is_zero_pad(d))
     return false;
   if (!contract_is_reduced(t, d->tap[0]) || !contract_is_reduced(t, d->tap[1])) return false;
-  const int32_t down = contract_find(t->out, t->out_rank, d->down), across = contract_find(t->out, t->out_rank, d->across);
+  const int32_t down = fusion_find_label(t->out, t->out_rank, d->down), across = fusion_find_label(t->out, t->out_rank, d->across);
   int64_t down_extent, taps_across;
   if (down == CONTRACT_NONE || across == CONTRACT_NONE || down == t->lane_axis || across == t->lane_axis) return false;
   if (!fixed(t, t->extent[d->down], &down_extent) || !fixed(t, t->extent[d->across], &d->positions)) return false;

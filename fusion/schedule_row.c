@@ -174,16 +174,12 @@ static void drop_shared_stages(row_job *j, bool item_rows) {
   j->staged_count = kept;
 }
 
-static bool is_update(const row_job *j, uint32_t node) {
-  for (uint32_t i = 0; i < j->c->graph->updates.count; i++)
-    if (j->c->graph->updates.at[i].value == node) return true;
-  return false;
-}
-
 /* The output that is stored last, at the places where the kept row is read: until then its room is free. Not over a state, which may be read yet. */
 static uint32_t free_output(const row_job *j, uint32_t node) {
   const uint32_t n = j->c->graph->nodes.count, last = j->group->output_count ? j->group->outputs[j->group->output_count - 1] : 0;
-  if (!last || is_reduce(j, last) || !is_full(j, last) || ir_at(j->c->graph, last)->type.dtype != SNT_F32 || is_update(j, last)) return 0;
+  if (!last || is_reduce(j, last) || !is_full(j, last) || ir_at(j->c->graph, last)->type.dtype != SNT_F32 ||
+      fusion_is_update(j->c->graph, last))
+    return 0;
   if (ir_at(j->c->graph, node)->type.dtype != SNT_F32 || (j->seen[(size_t)j->sweeps * n + node] & SEEN_MOVED)) return 0;
   for (uint32_t i = 0; i < j->staged_count; i++)
     if (j->home[i] == last) return 0;

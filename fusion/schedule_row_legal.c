@@ -2,13 +2,15 @@
 #include "fusion/schedule_common.h"
 #include "fusion/schedules.h"
 
-static bool depends_on_reduction(const fusion_context *c, const fusion_group *group, uint32_t node, uint32_t depth) {
+/* What takes more than `steps` to follow is taken to depend on one. */
+static bool depends_on_reduction(const fusion_context *c, const fusion_group *group, uint32_t node, uint32_t *steps) {
   const ir_node *n = ir_at(c->graph, node);
   const bool member = fusion_group_has(group, node);
-  if (member && (ir_ops[n->op].flags & IR_REDUCE)) return true;
-  if (depth > 16 || (!member && !fusion_is_view(c->graph, node))) return false;
+  if ((member && (ir_ops[n->op].flags & IR_REDUCE)) || !*steps) return true;
+  --*steps;
+  if (!member && !fusion_is_view(c->graph, node)) return false;
   for (uint32_t i = 0; i < n->arity; i++)
-    if (depends_on_reduction(c, group, ir_arg(c->graph, node, i), depth + 1)) return true;
+    if (depends_on_reduction(c, group, ir_arg(c->graph, node, i), steps)) return true;
   return false;
 }
 
@@ -16,13 +18,13 @@ static bool depends_on_reduction(const fusion_context *c, const fusion_group *gr
 static bool crosses_rows(const fusion_context *c, const fusion_group *group, uint32_t node, const ir_tensor *full, uint32_t axes) {
   const ir_graph *g = c->graph;
   const ir_node *n = ir_at(g, node);
-  uint32_t count;
+  uint32_t count, steps = 128;
   if (n->op != IR_OP_broadcast || !ir_same_shape(&n->type, full)) return false;
   const uint32_t operand = ir_arg(g, node, 0), rank = ir_at(g, operand)->type.rank;
   const ir_expr *own = ir_attr_ints(g, node, IR_ATTR_axes, &count);
   bool along = false;
   for (uint32_t i = 0; i < rank && rank < full->rank; i++) along |= axes >> (own ? (uint32_t)own[i] : full->rank - rank + i) & 1;
-  return along && depends_on_reduction(c, group, operand, 0);
+  return along && depends_on_reduction(c, group, operand, &steps);
 }
 
 bool schedule_row_accepts(const fusion_context *c, const fusion_group *group, const char **why_not) {

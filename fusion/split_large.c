@@ -122,12 +122,6 @@ static uint32_t split_gather(rebuild *r) {
 
 /* ---- products ---- */
 
-static int32_t place_of(const ir_expr *list, uint32_t count, ir_expr label) {
-  for (uint32_t i = 0; i < count; i++)
-    if (list[i] == label) return (int32_t)i;
-  return -1;
-}
-
 /* The longest axis of the constant that is one of the result and none of the other operand's. */
 static bool pick_axis(const rebuild *r, uint32_t side, uint32_t *axis, uint32_t *out_axis) {
   static const ir_attr_key keys[2] = {IR_ATTR_lhs, IR_ATTR_rhs};
@@ -137,8 +131,8 @@ static bool pick_axis(const rebuild *r, uint32_t side, uint32_t *axis, uint32_t 
                 *out = ir_attr_ints(g, r->node, IR_ATTR_out, &out_rank);
   int64_t best = 1, extent;
   for (uint32_t i = 0; i < rank; i++) {
-    const int32_t at = place_of(out, out_rank, own[i]);
-    if (at < 0 || place_of(other, other_rank, own[i]) >= 0) continue;
+    const int32_t at = fusion_find_label(out, out_rank, own[i]);
+    if (at < 0 || fusion_find_label(other, other_rank, own[i]) >= 0) continue;
     if (!expr_is_const(g->pool, ir_at(g, ir_arg(g, r->node, side))->type.dims[i], &extent) || extent <= best) continue;
     best = extent, *axis = i, *out_axis = (uint32_t)at;
   }

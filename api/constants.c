@@ -1,0 +1,59 @@
+/* Constants of a program that its compile only described: made on first need, each description once, kept as long as the program.
+   In: the buffers of a plan, from any thread. Out: bytes, whose rest up to a multiple of sixteen is zero. */
+#include "api/handles.h"
+#include "ir/making.h"
+
+enum { MADE_ALIGN = 64, MADE_STEP = 16 };
+static size_t room_of(const ir_making *m) { return (size_t)((m->bytes + MADE_STEP - 1) / MADE_STEP * MADE_STEP); }
+
+/* Described alike is made once, for the first of them. */
+static uint32_t first_of(const ir_plan *p, uint32_t buffer) {
+  uint32_t i = 0;
+  while (p->buffers.at[i].making != p->buffers.at[buffer].making) i++;
+  return i;
+}
+
+static void *make(const snt_program *p, const ir_making *m) {
+  enum { LARGE = 64 * 1024 };
+  const snt_host_alloc *host = &p->context->alloc;
+  uint8_t *to = host->acquire(host->user, room_of(m), MADE_ALIGN, 0);
+  if (to && !ir_make(m, host, to)) {
+    host->release(host->user, to, room_of(m), MADE_ALIGN);
+    return NULL;
+  }
+  if (to) memset(to + m->bytes, 0, room_of(m) - (size_t)m->bytes);
+  if (m->bytes >= LARGE) api_store_rest(p->store); /* what was read of a file for it need not stay */
+  return to;
+}
+
+const void *api_constant(const snt_program *p, uint32_t buffer) {
+  const plan_buffer *b = &p->plan.buffers.at[buffer];
+  if (b->data || !b->making || !p->made) return b->data;
+  _Atomic(void *) *place = &p->made[first_of(&p->plan, buffer)];
+  void *known = atomic_load(place);
+  if (known) return known;
+  void *own = make(p, b->making);
+  if (!own || atomic_compare_exchange_strong(place, &known, own)) return own;
+  p->context->alloc.release(p->context->alloc.user, own, room_of(b->making), MADE_ALIGN); /* another thread was first */
+  return known;
+}
+
+bool api_make_constants(const snt_program *p) {
+  const ir_plan *plan = &p->plan;
+  for (uint32_t i = 0; i < plan->buffers.count; i++)
+    if (plan->buffers.at[i].kind == PLAN_CONSTANT && plan->buffers.at[i].first_step != UINT32_MAX && !api_constant(p, i)) return false;
+  return true;
+}
+
+bool api_expect_constants(snt_program *p) {
+  p->made_count = p->plan.buffers.count;
+  p->made = IR_NEW_ARRAY(&p->arena, _Atomic(void *), p->made_count + 1);
+  return p->made != NULL;
+}
+
+void api_drop_constants(snt_program *p) {
+  for (uint32_t i = 0; p->made && i < p->made_count; i++) {
+    void *own = atomic_load(&p->made[i]);
+    if (own) p->context->alloc.release(p->context->alloc.user, own, room_of(p->plan.buffers.at[i].making), MADE_ALIGN);
+  }
+}
