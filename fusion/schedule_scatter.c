@@ -220,22 +220,30 @@ static snt_result build_columns(scatter_job *j) {
 
 static uint32_t sums_of(const scatter_job *j) { return emit_bind(j->e, j->sums, KIR_READ | KIR_WRITE); }
 
+/* A value of the sums' type, or of the result's: sums of narrow integers may be 32 bits wide; those of floats are converted by loads and stores. */
+static uint32_t converted(const scatter_job *j, int32_t dtype, uint32_t value) {
+  if (!value || j->e->k->failed || ir_dtypes[dtype].is_float) return value;
+  return kir_cast(j->e->k, kir_t((uint32_t)dtype, emit_value_type(j->e, value).lanes), value);
+}
+
 static void start_sum(emit *e, void *user, ir_expr column) {
   const scatter_job *j = user;
   const map_access at = at_row(j, j->o, j->row, column);
-  emit_store(e, sums_of(j), j->sum_type, offset_of(j, j->row, column), emit_value(e, j->base, &at));
+  emit_store(e, sums_of(j), j->sum_type, offset_of(j, j->row, column), converted(j, j->sum_type, emit_value(e, j->base, &at)));
 }
 static void add_to_sum(emit *e, void *user, ir_expr column) {
   const scatter_job *j = user;
   const map_access from = at_update(j, j->o, j->p, column);
   const ir_expr offset = offset_of(j, j->row, column);
-  const uint32_t value = emit_value(e, j->updates, &from), old = emit_load(e, sums_of(j), j->sum_type, offset, 0, NULL);
+  const uint32_t value = converted(j, j->sum_type, emit_value(e, j->updates, &from)),
+                 old = emit_load(e, sums_of(j), j->sum_type, offset, 0, NULL);
   if (value && old) emit_store(e, sums_of(j), j->sum_type, offset, emit_scatter_combine(e, j->op, old, value));
 }
 static void end_sum(emit *e, void *user, ir_expr column) {
   const scatter_job *j = user;
   const map_access at = at_row(j, j->o, j->row, column);
-  emit_store_node(e, j->node, &at, emit_load(e, sums_of(j), j->sum_type, offset_of(j, j->row, column), 0, NULL));
+  const uint32_t sum = emit_load(e, sums_of(j), j->sum_type, offset_of(j, j->row, column), 0, NULL);
+  emit_store_node(e, j->node, &at, converted(j, ir_at(j->c->graph, j->node)->type.dtype, sum));
 }
 
 static void each_own_row(scatter_job *j, ir_expr first, ir_expr end, ir_expr column, schedule_body body) {
@@ -307,17 +315,32 @@ static snt_result build_turns(scatter_job *j, bool starts, bool ends) {
   return ends ? build_share(j, 0, 0, false, true) : SNT_OK;
 }
 
+/* Elements that share a word with others: a kernel that writes them must not read them, as neighbours belong to other groups. */
+static bool are_packed(const scatter_job *j) {
+  const kir_caps *caps = &j->c->options->profile->caps;
+  switch (ir_at(j->c->graph, j->node)->type.dtype) {
+  case SNT_F16: return !caps->f16_storage;
+  case SNT_BF16: return !caps->bf16_storage;
+  case SNT_I8:
+  case SNT_U8: return !caps->int8_storage;
+  case SNT_I16:
+  case SNT_U16: return !caps->int16_storage;
+  default: return false;
+  }
+}
+
 static snt_result build_owners(scatter_job *j) {
   fusion_context *c = j->c;
   const ir_tensor *t = &ir_at(c->graph, j->node)->type;
-  const bool narrow = t->dtype == SNT_F16 || t->dtype == SNT_BF16, starts = !j->in_place || narrow;
+  const bool packed = are_packed(j), half = t->dtype == SNT_F16 || t->dtype == SNT_BF16, narrow = half || packed,
+             starts = !j->in_place || narrow;
+  const uint32_t bindings = c->options->profile->max_bindings;
   int64_t least, most;
-  j->sum_type = narrow ? SNT_F32 : t->dtype;
-  j->sums = narrow ? fusion_add_scratch(c, "sums", SNT_F32, ir_tensor_elements(c->graph->pool, t)) : fusion_buffer_of(c, j->node);
+  j->sum_type = half ? SNT_F32 : !packed ? t->dtype : ir_dtypes[t->dtype].is_signed ? SNT_I32 : SNT_U32;
+  j->sums = narrow ? fusion_add_scratch(c, "sums", j->sum_type, ir_tensor_elements(c->graph->pool, t)) : fusion_buffer_of(c, j->node);
   expr_bounds(c->graph->pool, j->count, &least, &most);
   if (c->options->profile->max_trips && most > c->options->profile->max_trips / 4) return build_turns(j, starts, narrow);
-  if (!narrow || !c->options->profile->max_bindings || c->options->profile->max_bindings >= 5)
-    return build_share(j, 0, j->count, starts, narrow);
+  if (!narrow || ((!bindings || bindings >= 5) && !(packed && j->in_place))) return build_share(j, 0, j->count, starts, narrow);
   SNT_TRY(build_share(j, 0, 0, true, false)); /* operand, index, updates, sums and result are one binding too many */
   SNT_TRY(build_share(j, 0, j->count, false, false));
   return build_share(j, 0, 0, false, true);
