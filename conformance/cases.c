@@ -49,7 +49,7 @@ static const struct { const char *op; double low, high; } domains[] = { /* where
 enum { CALLS = sizeof calls / sizeof *calls, SHAPES = sizeof shapes / sizeof *shapes, CONTEXTS = sizeof contexts / sizeof *contexts };
 enum { CLASSES = sizeof classes / sizeof *classes, POINTWISE_BASE = CALLS };
 static const char *const data_names[DATA_COUNT] = {"real", "whole", "full"};
-const char *const conform_path_names[PATH_COUNT] = {"fused", "strict", "masked", "same", "fast"};
+const char *const conform_path_names[PATH_COUNT] = {"fused", "strict", "masked", "same", "fast", "cut"};
 static const char *const self_names[SELF_COUNT] = {"wrong", "crash", "hang"};
 
 /* ---- calls: a row of calls.def, or a pointwise operator (numbers from POINTWISE_BASE) ---- */
@@ -297,6 +297,12 @@ static bool collect(collector *all, const conform_case *c) {
   return true;
 }
 
+static bool can_cut(const conform_case *c) {
+  char text[CONFORM_TEXT], cut[CONFORM_TEXT];
+  int64_t symbols[3];
+  return !contexts[c->context].symbolic && conform_case_text(c, text, symbols) && conform_cut(text, cut);
+}
+
 /* All shapes and paths of one call, type and context; soundness does not depend on them except for the shape's kind. */
 static bool collect_shapes(collector *all, conform_case c) {
   for (c.data = 0; c.data < DATA_COUNT; c.data++)
@@ -304,7 +310,7 @@ static bool collect_shapes(collector *all, conform_case c) {
       c.path = 0;
       if (!is_legal(&c)) continue;
       for (; c.path < PATH_COUNT; c.path++)
-        if (!collect(all, &c)) return false;
+        if ((c.path != PATH_CUT || can_cut(&c)) && !collect(all, &c)) return false;
     }
   return true;
 }

@@ -13,9 +13,9 @@ typedef struct conform_case {
 } conform_case;
 enum { CONFORM_ID = 128, CONFORM_TEXT = 8192, CONFORM_DETAIL = 400, CONFORM_PROFILE = 8192, CONFORM_SOURCE = 65536 };
 enum { DATA_REAL, DATA_WHOLE, DATA_FULL, DATA_COUNT }; /* numbers in a range; small whole numbers, all integers: compared bit by bit */
-/* strict: fused and unfused, bit by bit the same, and with turned rows (rows.c); masked: vulkan11-min; same: REPRODUCIBLE, bit by bit what the interpreter gives;
-   fast: FAST, within its own bound */
-enum { PATH_FUSED, PATH_STRICT, PATH_MASKED, PATH_SAME, PATH_FAST, PATH_COUNT };
+/* strict: fused and unfused, bit by bit the same, and on related inputs (relations.h); masked: vulkan11-min; same: REPRODUCIBLE, bit by bit what the
+   interpreter gives; fast: FAST, within its own bound; cut: STRICT, each input cut in two and joined again first (cut.c), bit by bit as without */
+enum { PATH_FUSED, PATH_STRICT, PATH_MASKED, PATH_SAME, PATH_FAST, PATH_CUT, PATH_COUNT };
 enum { SELF_WRONG, SELF_CRASH, SELF_HANG, SELF_COUNT }; /* cases that must fail, for the suite's own test */
 /* Calls that are no row of a table: self-tests; a grown graph, whose number stands in the four bytes before the path; a graph from a file. */
 enum { CONFORM_SELF = 0xFFFF, CONFORM_GROWN = 0xFFFE, CONFORM_FILE = 0xFFFD };
@@ -42,6 +42,8 @@ const char *conform_case_family(const conform_case *);           /* the operator
 bool conform_case_text(const conform_case *, char text[CONFORM_TEXT], int64_t symbols[3]);
 /* The same with what else a judge wants to know. */
 bool conform_case_graph(const conform_case *, conform_graph *);
+/* The same graph with each input cut in two and joined again before it is read, as text; false: nothing can be cut, or extents are symbols. */
+bool conform_cut(const char *text, char out[CONFORM_TEXT]);
 void conform_domain(const conform_case *, double *low, double *high); /* of real data */
 
 /* ---- graphs that no table names (grow*.c, graphs.c) ---- */

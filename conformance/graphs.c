@@ -54,13 +54,15 @@ static bool append(conform_list *list, conform_case c) {
 
 bool conform_add_grown(conform_list *list, uint32_t count, uint64_t seed) {
   static const uint8_t paths[16] = {PATH_FUSED, PATH_STRICT, PATH_FUSED, PATH_SAME,   PATH_FUSED, PATH_STRICT, PATH_FUSED, PATH_FAST,
-                                    PATH_FUSED, PATH_STRICT, PATH_FUSED, PATH_MASKED, PATH_FUSED, PATH_STRICT, PATH_FUSED, PATH_FUSED};
+                                    PATH_FUSED, PATH_STRICT, PATH_FUSED, PATH_MASKED, PATH_FUSED, PATH_STRICT, PATH_FUSED, PATH_CUT};
+  char cut[CONFORM_TEXT];
   conform_graph *graph = malloc(sizeof *graph);
   bool good = graph != NULL;
   for (uint32_t made = 0; good && made < count;) {
     const uint64_t bits = next(&seed);
-    const conform_case c = numbered(CONFORM_GROWN, (uint32_t)(bits >> 32), paths[bits & 15]);
+    conform_case c = numbered(CONFORM_GROWN, (uint32_t)(bits >> 32), paths[bits & 15]);
     if (!conform_case_graph(&c, graph)) continue;
+    if (c.path == PATH_CUT && !conform_cut(graph->text, cut)) c.path = PATH_FUSED;
     good = append(list, c);
     made++;
   }
@@ -99,7 +101,9 @@ static bool add_file(conform_list *list, const char *path, snt_diag *diag) {
   bool good = graph != NULL;
   if (good && (size >= CONFORM_TEXT || !conform_file_graph(file_count, graph)))
     good = host_fail(diag, SNT_E_PARSE, "conform", "%s: no graph of at most three symbols and %d bytes", path, CONFORM_TEXT) == SNT_OK;
-  for (uint32_t p = 0; good && p < PATH_COUNT; p++) good = append(list, numbered(CONFORM_FILE, file_count, p));
+  char cut[CONFORM_TEXT];
+  for (uint32_t p = 0; good && p < PATH_COUNT; p++)
+    if (p != PATH_CUT || conform_cut(graph->text, cut)) good = append(list, numbered(CONFORM_FILE, file_count, p));
   free(graph);
   file_count++;
   return good;

@@ -1,5 +1,5 @@
 /* One case on one device: compiled, run in device buffers between guard words, its outputs poisoned first, and held against the f64 reference. */
-#include "conformance/ports.h"
+#include "conformance/relations.h"
 #include "ir/eval.h"
 #include "tools/host/host.h"
 #include <math.h>
@@ -112,6 +112,7 @@ static void free_ports(ports *all) {
 /* ---- running ---- */
 
 typedef struct attempt {
+  snt_device *device;
   snt_program *program;
   snt_exec *exec;
   snt_stream *stream;
@@ -158,16 +159,13 @@ static snt_result download(attempt *a, conform_verdict *v, snt_diag *diag) {
 }
 
 uint32_t conform_path_numerics(uint32_t path) {
-  static const uint32_t numerics[PATH_COUNT] = {[PATH_FUSED] = SNT_NUMERICS_DEFAULT,
-                                                [PATH_STRICT] = SNT_NUMERICS_STRICT,
-                                                [PATH_MASKED] = SNT_NUMERICS_DEFAULT,
-                                                [PATH_SAME] = SNT_NUMERICS_REPRODUCIBLE,
-                                                [PATH_FAST] = SNT_NUMERICS_FAST};
+  static const uint32_t numerics[PATH_COUNT] = {
+      [PATH_FUSED] = SNT_NUMERICS_DEFAULT,     [PATH_STRICT] = SNT_NUMERICS_STRICT, [PATH_MASKED] = SNT_NUMERICS_DEFAULT,
+      [PATH_SAME] = SNT_NUMERICS_REPRODUCIBLE, [PATH_FAST] = SNT_NUMERICS_FAST,     [PATH_CUT] = SNT_NUMERICS_STRICT};
   return path < PATH_COUNT ? numerics[path] : SNT_NUMERICS_DEFAULT;
 }
 
-static snt_result run_attempt(conform_device *d, const char *text, source *s, uint32_t flags, attempt *a, conform_verdict *v,
-                              snt_diag *diag) {
+static snt_result build_attempt(conform_device *d, const char *text, uint32_t flags, attempt *a, conform_verdict *v, snt_diag *diag) {
   snt_device *device = flags & MASKED_RUN ? d->masked : flags & INTERP_RUN ? d->interp : d->device;
   const snt_profile *profile = flags & MASKED_RUN ? d->masked_profile : flags & INTERP_RUN ? d->interp_profile : d->profile;
   snt_graph *graph = NULL;
@@ -182,27 +180,42 @@ static snt_result run_attempt(conform_device *d, const char *text, source *s, ui
   if (r == SNT_OK) r = snt_compile(graph, profile, &info, &a->program, diag);
   snt_graph_destroy(graph);
   if (r == SNT_OK) v->kernels = snt_program_kernel_count(a->program);
-  if (r == SNT_OK && !make_ports(a->program, s, &a->ports)) r = SNT_E_HOST_MEM;
-  if (r == SNT_OK) r = snt_exec_create(device, a->program, NULL, &a->exec, diag);
-  if (r == SNT_OK) r = upload(device, a, diag);
+  a->device = device;
+  return r == SNT_OK ? snt_exec_create(device, a->program, NULL, &a->exec, diag) : r;
+}
+
+static snt_result run_built(attempt *a, source *s, conform_verdict *v, snt_diag *diag) {
+  snt_result r = make_ports(a->program, s, &a->ports) ? SNT_OK : SNT_E_HOST_MEM;
+  if (r == SNT_OK) r = upload(a->device, a, diag);
   const snt_run_info run = {.head = SNT_HEAD(run_info),
                             .argument_count = a->ports.count,
                             .arguments = a->arguments,
                             .symbols = s->symbols,
-                            .symbol_count = a->program ? snt_program_symbol_count(a->program) : 0};
+                            .symbol_count = snt_program_symbol_count(a->program)};
   if (r == SNT_OK) r = snt_submit(a->exec, a->stream, &run, &a->event, diag);
   if (r == SNT_OK) r = snt_event_wait(a->event, UINT64_MAX);
   return r == SNT_OK ? download(a, v, diag) : r;
 }
 
-static void end_attempt(attempt *a) {
+static snt_result run_attempt(conform_device *d, const char *text, source *s, uint32_t flags, attempt *a, conform_verdict *v,
+                              snt_diag *diag) {
+  const snt_result r = build_attempt(d, text, flags, a, v, diag);
+  return r == SNT_OK ? run_built(a, s, v, diag) : r;
+}
+
+/* What one run made; the program stays for the next. */
+static void end_run(attempt *a) {
   snt_event_destroy(a->event);
   for (uint32_t i = 0; i < MAX_PORTS; i++) snt_buffer_destroy(a->buffers[i]);
   snt_stream_destroy(a->stream);
-  snt_exec_destroy(a->exec);
-  snt_program_destroy(a->program);
   free_ports(&a->ports);
   free(a->scratch);
+}
+
+static void end_attempt(attempt *a) {
+  end_run(a);
+  snt_exec_destroy(a->exec);
+  snt_program_destroy(a->program);
 }
 
 /* ---- the verdict ---- */
@@ -230,8 +243,10 @@ static snt_result hold_against_reference(const conform_graph *graph, uint32_t pa
   ir_graph_init(&g, &arena, &pool);
   snt_result r = ir_graph_parse(&g, graph->text, strlen(graph->text), diag);
   for (uint32_t i = 0; i < all->count; i++) inputs[i] = all->at[i].data;
-  const ir_eval_info info = {
-      .symbols = graph->symbols, .inputs = inputs, .fast = path == PATH_FAST, .direct = path == PATH_STRICT || path == PATH_SAME};
+  const ir_eval_info info = {.symbols = graph->symbols,
+                             .inputs = inputs,
+                             .fast = path == PATH_FAST,
+                             .direct = path == PATH_STRICT || path == PATH_SAME || path == PATH_CUT};
   if (r == SNT_OK) r = ir_eval_reference(&g, &info, &arena, out, diag);
   for (uint32_t i = 0; r == SNT_OK && i < g.outputs.count; i++)
     compare_port(&all->at[g.inputs.count + i], graph->exact >> i & 1, &out[i], v);
@@ -239,44 +254,47 @@ static snt_result hold_against_reference(const conform_graph *graph, uint32_t pa
   return r;
 }
 
-/* Which bits a NaN has is nobody's promise. */
-static bool both_nan(uint32_t dtype, const void *a, const void *b) {
-  if (!ir_dtypes[dtype].is_float) return false;
-  const double x = ir_dtype_load((int32_t)dtype, a, 0), y = ir_dtype_load((int32_t)dtype, b, 0);
-  return x != x && y != y;
-}
-
 static void compare_bits(const ports *a, const ports *b, const char *whom, conform_verdict *v) {
   for (uint32_t i = 0; v->result == CONFORM_PASS && i < a->count; i++) {
-    const uint32_t dtype = a->at[i].info.tensor.dtype, size = ir_dtypes[dtype].bytes;
+    const int32_t dtype = a->at[i].info.tensor.dtype;
+    const uint32_t size = ir_dtypes[dtype].bytes;
     const uint8_t *x = a->at[i].data, *y = b->at[i].data;
     for (size_t at = 0; v->result == CONFORM_PASS && at + size <= a->at[i].bytes; at += size) {
-      if (!memcmp(x + at, y + at, size) || both_nan(dtype, x + at, y + at)) continue;
+      if (relation_same_bits(dtype, x + at, y + at)) continue;
       v->result = CONFORM_FAIL;
       snprintf(v->detail, sizeof v->detail, "%s[%zu]: %s differ", a->at[i].info.name, at / size, whom);
     }
   }
 }
 
-/* The same program on inputs whose rows are turned by one. */
-static snt_result compare_turned(conform_device *d, const conform_graph *graph, source s, const ports *all, conform_verdict *v,
-                                 snt_diag *diag) {
-  ports turned;
-  attempt again = {.program = NULL};
+/* The same program on other inputs, whose results are known from those it gave. */
+static snt_result hold_relation(const relation *which, const conform_graph *graph, attempt *first, conform_verdict *v, snt_diag *diag) {
+  const relation_case plain = {graph, &first->ports};
+  related runs[RELATED_RUNS] = {0};
+  attempt again[RELATED_RUNS] = {0};
+  const ports *got[RELATED_RUNS] = {&again[0].ports, &again[1].ports};
+  relation_miss miss;
   snt_result r = SNT_OK;
-  uint32_t output;
-  uint64_t element;
-  if (conform_turn_rows(graph, PATH_STRICT, all, &turned)) {
-    s.given = &turned;
-    r = run_attempt(d, graph->text, &s, STRICT_RUN, &again, v, diag);
-    if (r == SNT_OK && v->result == CONFORM_PASS && conform_rows_differ(all, &again.ports, &output, &element)) {
-      v->result = CONFORM_FAIL;
-      snprintf(v->detail, sizeof v->detail, "%s[%llu]: other bits where its row stands one further", all->at[output].info.name,
-               (unsigned long long)element);
-    }
+  const bool applies = which->prepare(&plain, runs);
+  for (uint32_t i = 0; r == SNT_OK && applies && i < which->runs; i++) {
+    source s = {.graph = graph, .given = &runs[i].ports, .symbols = runs[i].symbols};
+    again[i].device = first->device, again[i].program = first->program, again[i].exec = first->exec;
+    r = run_built(&again[i], &s, v, diag);
   }
-  end_attempt(&again);
-  free_ports(&turned);
+  if (r == SNT_OK && applies && v->result == CONFORM_PASS && which->differs(&plain, runs, got, &miss)) {
+    v->result = CONFORM_FAIL;
+    snprintf(v->detail, sizeof v->detail, "%s[%llu]: %s", first->ports.at[miss.output].info.name, (unsigned long long)miss.element,
+             which->words);
+  }
+  for (uint32_t i = 0; i < RELATED_RUNS; i++) end_run(&again[i]);
+  relation_free(runs);
+  return r;
+}
+
+static snt_result hold_relations(const conform_graph *graph, attempt *first, conform_verdict *v, snt_diag *diag) {
+  snt_result r = SNT_OK;
+  for (uint32_t i = 0; r == SNT_OK && v->result == CONFORM_PASS && i < RELATIONS && relation_is_small(&first->ports); i++)
+    r = hold_relation(conform_relations[i], graph, first, v, diag);
   return r;
 }
 
@@ -285,14 +303,17 @@ static void judge_runs(conform_device *d, const conform_graph *graph, uint32_t p
   snt_diag diag = {0};
   attempt first = {.program = NULL}, second = {.program = NULL};
   static const uint32_t path_flags[PATH_COUNT] = {
-      [PATH_MASKED] = MASKED_RUN, [PATH_STRICT] = STRICT_RUN, [PATH_SAME] = SAME_RUN, [PATH_FAST] = FAST_RUN};
+      [PATH_MASKED] = MASKED_RUN, [PATH_STRICT] = STRICT_RUN, [PATH_SAME] = SAME_RUN, [PATH_FAST] = FAST_RUN, [PATH_CUT] = STRICT_RUN};
   static const struct {
     uint32_t flags;
     const char *whom;
   } again[PATH_COUNT] = {[PATH_STRICT] = {STRICT_RUN | UNFUSED_RUN, "fused and unfused in STRICT"},
-                         [PATH_SAME] = {SAME_RUN | INTERP_RUN, "the device and the interpreter in REPRODUCIBLE"}};
+                         [PATH_SAME] = {SAME_RUN | INTERP_RUN, "the device and the interpreter in REPRODUCIBLE"},
+                         [PATH_CUT] = {STRICT_RUN, "inputs cut in two and whole ones in STRICT"}};
   const uint32_t flags = path_flags[path];
-  snt_result r = run_attempt(d, graph->text, &s, flags, &first, v, &diag);
+  char cut[CONFORM_TEXT];
+  const bool cuts = path == PATH_CUT && conform_cut(graph->text, cut);
+  snt_result r = run_attempt(d, cuts ? cut : graph->text, &s, flags, &first, v, &diag);
   if (r == SNT_OK && spoils) ((uint8_t *)first.ports.at[first.ports.count - 1].data)[0] ^= 0x40;
   if (r == SNT_OK) r = hold_against_reference(graph, path, &first.ports, v, &diag);
   s.state = seed;
@@ -300,7 +321,7 @@ static void judge_runs(conform_device *d, const conform_graph *graph, uint32_t p
     r = run_attempt(d, graph->text, &s, again[path].flags, &second, v, &diag);
     if (r == SNT_OK) compare_bits(&first.ports, &second.ports, again[path].whom, v);
   }
-  if (r == SNT_OK && path == PATH_STRICT && v->result == CONFORM_PASS) r = compare_turned(d, graph, s, &first.ports, v, &diag);
+  if (r == SNT_OK && path == PATH_STRICT) r = hold_relations(graph, &first, v, &diag);
   if (r != SNT_OK) {
     v->result = r == SNT_E_UNSUPPORTED ? CONFORM_SKIP : CONFORM_FAIL;
     snprintf(v->detail, sizeof v->detail, "%s: %s", snt_result_text(r), diag.text);
