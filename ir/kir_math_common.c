@@ -98,13 +98,16 @@ kv km_root(km *m, kv z, kv z_tail, kv *tail) {
   return root;
 }
 
-static kv within(km *m, kv x, double limit) {
+kv km_clamp(km *m, kv x, double limit) {
   const kv low = km_select(m, km_lt(m, x, km_f(m, -limit)), km_f(m, -limit), x);
   return km_select(m, km_gt(m, low, km_f(m, limit)), km_f(m, limit), low);
 }
 
+/* The same of an argument: nothing where its proven domain lies within. */
+kv km_within(km *m, kv x, double limit) { return m->has_dom && m->lo >= -limit && m->hi <= limit ? x : km_clamp(m, x, limit); }
+
 /* x P(x^2) / Q(x^2) with x held within +-limit and the result within +-1: the form of the cheap odd functions. */
 kv km_odd_quotient(km *m, kv x, double limit, uint32_t count, const float *p, const float *q) {
-  const kv held = m->has_dom && m->lo >= -limit && m->hi <= limit ? x : within(m, x, limit), z = km_mul(m, held, held);
-  return within(m, km_div(m, km_mul(m, held, km_poly(m, z, count, p)), km_poly(m, z, count, q)), 1);
+  const kv held = km_within(m, x, limit), z = km_mul(m, held, held);
+  return km_clamp(m, km_div(m, km_mul(m, held, km_poly(m, z, count, p)), km_poly(m, z, count, q)), 1);
 }

@@ -66,6 +66,8 @@ km km_of_abs(const km *m);
 bool km_is_finite(const km *m);
 kv km_at_most(km *m, kv x, double hi);
 kv km_at_least(km *m, kv x, double lo);
+kv km_clamp(km *m, kv x, double limit);
+kv km_within(km *m, kv x, double limit);
 kv km_over(km *m, kv x, double limit, kv result);
 kv km_sum_tail(km *m, kv a, kv b, kv s);
 kv km_product_tail(km *m, kv a, kv b, kv p);
