@@ -7,18 +7,21 @@ function(sinter_folder name)
   if(sources)
     add_library(${name} OBJECT ${sources})
     target_link_libraries(${name} PRIVATE sinter_flags)
-    # No exception passes through C: what would unwind it is a tenth of the library. Debug builds keep it for backtraces.
-    target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-fno-asynchronous-unwind-tables>
+    # Release builds are for size, but for what sinter_fast names. No exception passes through C: what would unwind it is a tenth of the
+    # library; debug builds keep it for backtraces.
+    target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-Os;-ffunction-sections;-fdata-sections;-fno-asynchronous-unwind-tables>
       $<$<AND:$<CONFIG:Release>,$<C_COMPILER_ID:GNU>>:-falign-functions=1;-falign-jumps=1;-falign-labels=1>)
     set_property(GLOBAL APPEND PROPERTY SINTER_OBJECTS $<TARGET_OBJECTS:${name}>)
   endif()
 endfunction()
 
-# sinter_small(glob ...): files that run once a program, or only when somebody reads, are compiled for size in release builds.
-function(sinter_small)
+# sinter_fast(glob ...): the files that release builds compile for speed; the other files of a folder, and all of libsinter-runtime, are
+# compiled for size.
+function(sinter_fast)
   foreach(glob IN LISTS ARGN)
     file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${glob})
-    set_property(SOURCE ${sources} APPEND PROPERTY COMPILE_OPTIONS $<$<CONFIG:Release>:-Os>)
+    set_property(SOURCE ${sources} APPEND PROPERTY COMPILE_OPTIONS
+      $<$<AND:$<CONFIG:Release>,$<NOT:$<STREQUAL:$<TARGET_PROPERTY:NAME>,runtime_only>>>:-O2>)
   endforeach()
 endfunction()
 
@@ -51,7 +54,7 @@ function(sinter_libraries)
   add_library(sinter_internal STATIC ${objects})
   add_library(sinter SHARED ${objects})
   set(script ${PROJECT_SOURCE_DIR}/cmake/sinter.map)
-  target_link_options(sinter PRIVATE -Wl,--version-script=${script} -Wl,--as-needed -Wl,-z,noseparate-code)
+  target_link_options(sinter PRIVATE -Wl,--version-script=${script} -Wl,--as-needed -Wl,--gc-sections -Wl,-z,noseparate-code ${SINTER_PACKED_RELOCATIONS})
   set_target_properties(sinter PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR} LINK_DEPENDS ${script})
   if(SINTER_SANITIZE)
     # Sanitizers keep their own tables in linked sections, which a relocatable link would merge wrongly.

@@ -19,6 +19,16 @@ set(CMAKE_C_FLAGS_RELEASE "-O2 -DNDEBUG")
 set(CMAKE_C_FLAGS_DEBUG "-O1 -g")
 set(SINTER_GENERATED ${PROJECT_BINARY_DIR}/generated)
 
+# Tables of texts are a thousand addresses, which a loader adjusts: 24 bytes each in the file, or a bit where linker and loader know DT_RELR.
+if(NOT CMAKE_CROSSCOMPILING)
+  include(CheckCSourceRuns)
+  set(CMAKE_REQUIRED_LINK_OPTIONS -Wl,-z,pack-relative-relocs)
+  check_c_source_runs("static const char *const texts[] = {\"a\", \"b\"}; int main(int n, char **v) { (void)v; return texts[n & 1][0] != 'b'; }"
+    SINTER_PACK_RELOCATIONS)
+  unset(CMAKE_REQUIRED_LINK_OPTIONS)
+endif()
+set(SINTER_PACKED_RELOCATIONS $<$<BOOL:${SINTER_PACK_RELOCATIONS}>:-Wl,-z,pack-relative-relocs>)
+
 add_library(sinter_flags INTERFACE)
 target_compile_options(sinter_flags INTERFACE -Wall -Wextra -Wpedantic $<$<BOOL:${SINTER_WERROR}>:-Werror>
   -ffp-contract=off -fno-math-errno -fno-trapping-math)

@@ -28,7 +28,8 @@ function(sinter_runtime_libraries)
   set(objects $<TARGET_OBJECTS:runtime_only>)
 
   add_library(sinter_runtime SHARED ${objects})
-  target_link_options(sinter_runtime PRIVATE -Wl,--version-script=${script} -Wl,--as-needed -Wl,--gc-sections -Wl,-z,noseparate-code)
+  target_link_options(sinter_runtime PRIVATE -Wl,--version-script=${script} -Wl,--as-needed -Wl,--gc-sections -Wl,-z,noseparate-code
+    ${SINTER_PACKED_RELOCATIONS})
   if(SINTER_SANITIZE)
     add_library(sinter_runtime_static STATIC ${objects})
     target_link_options(sinter_runtime_static PUBLIC -Wl,--gc-sections)

@@ -35,7 +35,7 @@ ctext_class ctext_class_of(kir_type t) {
   return (ctext_class)classes[t.base];
 }
 
-static const char *cell_of(const ctext_cell *cell, ctext_class class) { return cell->by[class] ? cell->by[class] : cell->any; }
+static const char *cell_of(const ctext_cell *cell, ctext_class class) { return cell->by && cell->by[class] ? cell->by[class] : cell->any; }
 
 const char *dialect_cell(const dialect *d, kir_op op, ctext_class class, bool vector) {
   const char *text = NULL;

@@ -15,8 +15,9 @@
    A cell that starts with '!' names the pass that must have removed the operation; with '?', why the target cannot do it. */
 typedef enum { CT_F32, CT_F64, CT_HALF, CT_I32, CT_U32, CT_I64, CT_U64, CT_NARROW, CT_BOOL, CT_CLASS_COUNT } ctext_class;
 typedef struct ctext_cell {
-  const char *any, *by[CT_CLASS_COUNT];
+  const char *any, *const *by; /* by class, null where no class has a text of its own */
 } ctext_cell;
+#define CT_BY(...) ((const char *const[CT_CLASS_COUNT]){__VA_ARGS__})
 
 /* A conversion: the first row whose masks hold both base types, and whose shape and saturation fit, is taken. */
 enum { CT_ANY_SHAPE, CT_SCALAR, CT_VECTOR };

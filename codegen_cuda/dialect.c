@@ -12,21 +12,13 @@ const kir_caps cuda_caps = {.target = "cuda", .max_lanes = 1, .vector_memory = 1
 // clang-format on
 
 #define LOWERED(pass) \
-  {                   \
-    "!" pass, { 0 }   \
-  }
+  { "!" pass, NULL }
 #define UNSUPPORTED(why) \
-  {                      \
-    "?" why, { 0 }       \
-  }
+  { "?" why, NULL }
 #define ALL(text) \
-  {               \
-    text, { 0 }   \
-  }
-#define FLOAT(single, twice)                      \
-  {                                               \
-    NULL, { [CT_F32] = single, [CT_F64] = twice } \
-  }
+  { text, NULL }
+#define FLOAT(single, twice) \
+  { NULL, CT_BY([CT_F32] = single, [CT_F64] = twice) }
 #define NO_IMAGES UNSUPPORTED("the CUDA target has no images")
 #define ITEM "(threadIdx.x + $Xu * (threadIdx.y + $Yu * threadIdx.z))"
 #define WIDTH "($cu < 32u ? $cu : 32u)"
@@ -39,10 +31,10 @@ static const ctext_cell vector_op[KIR_OP_COUNT] = {
     [KIR_extract] = ALL("$0.s[$l]"),
     [KIR_insert] = ALL("$0; $v.s[$l] = $2"),
     [KIR_select] = LOWERED("legalise"),
-    [KIR_unpack2] = {NULL, {[CT_F32] = "$t{{snt_f32_from_f16((unsigned short)($0 & 0xffffu)), snt_f32_from_f16((unsigned short)($0 >> 16))}}",
-                            [CT_U32] = "$t{{__uint_as_float($0 << 16), __uint_as_float($0 & 0xffff0000u)}}"}},
-    [KIR_pack2] = {NULL, {[CT_F32] = "(unsigned)snt_f16_from_f32($0.s[0]) | (unsigned)snt_f16_from_f32($0.s[1]) << 16",
-                          [CT_U32] = "(unsigned)snt_bf16_from_f32($0.s[0]) | (unsigned)snt_bf16_from_f32($0.s[1]) << 16"}},
+    [KIR_unpack2] = {NULL, CT_BY([CT_F32] = "$t{{snt_f32_from_f16((unsigned short)($0 & 0xffffu)), snt_f32_from_f16((unsigned short)($0 >> 16))}}",
+                            [CT_U32] = "$t{{__uint_as_float($0 << 16), __uint_as_float($0 & 0xffff0000u)}}")},
+    [KIR_pack2] = {NULL, CT_BY([CT_F32] = "(unsigned)snt_f16_from_f32($0.s[0]) | (unsigned)snt_f16_from_f32($0.s[1]) << 16",
+                          [CT_U32] = "(unsigned)snt_bf16_from_f32($0.s[0]) | (unsigned)snt_bf16_from_f32($0.s[1]) << 16")},
     [KIR_add] = LOWERED("legalise"),
     [KIR_cast] = LOWERED("legalise"),
 };
@@ -100,10 +92,10 @@ const dialect dialect_cuda = {
             [KIR_sg_id] = ALL(ITEM " / 32u"),
             [KIR_sg_lane] = ALL(ITEM " & 31u"),
             [KIR_sg_count] = ALL("($cu + 31u) / 32u"),
-            [KIR_abs] = {NULL, {[CT_F32] = "fabsf($0)"}},
+            [KIR_abs] = {NULL, CT_BY([CT_F32] = "fabsf($0)")},
             [KIR_fma] = FLOAT("fmaf($0, $1, $2)", "fma($0, $1, $2)"),
-            [KIR_div] = {NULL, {[CT_F32] = "__fdiv_rn($0, $1)"}},
-            [KIR_rem] = {NULL, {[CT_F32] = "fmodf($0, $1)"}},
+            [KIR_div] = {NULL, CT_BY([CT_F32] = "__fdiv_rn($0, $1)")},
+            [KIR_rem] = {NULL, CT_BY([CT_F32] = "fmodf($0, $1)")},
             [KIR_sqrt] = FLOAT("__fsqrt_rn($0)", "sqrt($0)"),
             [KIR_rcp] = FLOAT("__fdiv_rn(1.0f, $0)", "1.0 / $0"),
             [KIR_rsqrt] = FLOAT("__fdiv_rn(1.0f, __fsqrt_rn($0))", "1.0 / sqrt($0)"),
@@ -114,7 +106,7 @@ const dialect dialect_cuda = {
             [KIR_mulhi] = ALL("(unsigned)((unsigned long long)$0 * $1 >> 32)"),
             [KIR_popcount] = ALL("($t)snt_popcount(($u)$0)"),
             [KIR_clz] = ALL("($t)snt_clz(($u)$0, $B + 1)"),
-            [KIR_bitcast] = {"snt_bits<$t>($0)", {[CT_F32] = "($t)__float_as_uint($0)"}},
+            [KIR_bitcast] = {"snt_bits<$t>($0)", CT_BY([CT_F32] = "($t)__float_as_uint($0)")},
             [KIR_splat] = ALL("$0"), [KIR_vec] = ALL("$0"), [KIR_iota] = ALL("0"), [KIR_extract] = ALL("$0"), [KIR_insert] = ALL("$2"),
             [KIR_shuffle] = LOWERED("legalise"),
             [KIR_unpack2] = LOWERED("legalise"),

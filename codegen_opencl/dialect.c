@@ -12,38 +12,30 @@ const kir_caps opencl_caps = {
 // clang-format on
 
 #define LOWERED(pass) \
-  {                   \
-    "!" pass, { 0 }   \
-  }
+  { "!" pass, NULL }
 #define UNSUPPORTED(why) \
-  {                      \
-    "?" why, { 0 }       \
-  }
+  { "?" why, NULL }
 #define ALL(text) \
-  {               \
-    text, { 0 }   \
-  }
-#define FLOAT(text)                            \
-  {                                            \
-    NULL, { [CT_F32] = text, [CT_F64] = text } \
-  }
+  { text, NULL }
+#define FLOAT(text) \
+  { NULL, CT_BY([CT_F32] = text, [CT_F64] = text) }
 #define NO_MATRIX UNSUPPORTED("OpenCL C has no matrix fragments")
 
 /* Vectors: signed sums are formed unsigned by reinterpretation. Comparisons give lanes as wide as the operands. */
-#define WRAPPING(o)                                                                                 \
-  {                                                                                                 \
-    "$0 " o " $1", {                                                                                \
-      [CT_I32] = "as_$t(as_$u($0) " o " as_$u($1))", [CT_I64] = "as_$t(as_$u($0) " o " as_$u($1))", \
-      [CT_NARROW] = "as_$t(as_$u($0) " o " as_$u($1))"                                              \
-    }                                                                                               \
+#define WRAPPING(o)                                                                                                    \
+  {                                                                                                                    \
+    "$0 " o " $1", CT_BY([CT_I32] = "as_$t(as_$u($0) " o " as_$u($1))", [CT_I64] = "as_$t(as_$u($0) " o " as_$u($1))", \
+                         [CT_NARROW] = "as_$t(as_$u($0) " o " as_$u($1))")                                             \
   }
-#define COMPARE(o)                                                                                                                         \
-  {                                                                                                                                        \
-    "convert_$t($0 " o " $1)", { [CT_F32] = "$0 " o " $1", [CT_I32] = "$0 " o " $1", [CT_U32] = "$0 " o " $1", [CT_BOOL] = "$0 " o " $1" } \
+#define COMPARE(o)                                                                                                     \
+  {                                                                                                                    \
+    "convert_$t($0 " o " $1)",                                                                                         \
+        CT_BY([CT_F32] = "$0 " o " $1", [CT_I32] = "$0 " o " $1", [CT_U32] = "$0 " o " $1", [CT_BOOL] = "$0 " o " $1") \
   }
-#define EXTREME(o, call)                                                                                                                  \
-  {                                                                                                                                       \
-    call "($0, $1)", { [CT_F32] = "select($1, $0, ($0 " o " $1) | ($0 != $0))", [CT_F64] = "select($1, $0, ($0 " o " $1) | ($0 != $0))" } \
+#define EXTREME(o, call)                                                                                                        \
+  {                                                                                                                             \
+    call "($0, $1)",                                                                                                            \
+        CT_BY([CT_F32] = "select($1, $0, ($0 " o " $1) | ($0 != $0))", [CT_F64] = "select($1, $0, ($0 " o " $1) | ($0 != $0))") \
   }
 
 // clang-format off
@@ -51,11 +43,11 @@ static const ctext_cell vector_op[KIR_OP_COUNT] = {
     [KIR_add] = WRAPPING("+"),
     [KIR_sub] = WRAPPING("-"),
     [KIR_mul] = WRAPPING("*"),
-    [KIR_neg] = {"-$0", {[CT_I32] = "as_$t(-as_$u($0))", [CT_I64] = "as_$t(-as_$u($0))", [CT_NARROW] = "as_$t(-as_$u($0))"}},
-    [KIR_abs] = {"as_$t(abs($0))", {[CT_F32] = "fabs($0)", [CT_F64] = "fabs($0)"}},
+    [KIR_neg] = {"-$0", CT_BY([CT_I32] = "as_$t(-as_$u($0))", [CT_I64] = "as_$t(-as_$u($0))", [CT_NARROW] = "as_$t(-as_$u($0))")},
+    [KIR_abs] = {"as_$t(abs($0))", CT_BY([CT_F32] = "fabs($0)", [CT_F64] = "fabs($0)")},
     [KIR_min] = EXTREME("<", "min"),
     [KIR_max] = EXTREME(">", "max"),
-    [KIR_rem] = {"$0 % $1", {[CT_F32] = "fmod($0, $1)", [CT_F64] = "fmod($0, $1)"}},
+    [KIR_rem] = {"$0 % $1", CT_BY([CT_F32] = "fmod($0, $1)", [CT_F64] = "fmod($0, $1)")},
     [KIR_rcp] = ALL("($t)(1) / $0"),
     [KIR_wrap] = LOWERED("legalise"),
     [KIR_xor] = ALL("$0 ^ $1"),
@@ -68,18 +60,17 @@ static const ctext_cell vector_op[KIR_OP_COUNT] = {
     [KIR_le] = COMPARE("<="),
     [KIR_gt] = COMPARE(">"),
     [KIR_ge] = COMPARE(">="),
-    [KIR_isnan] = {NULL, {[CT_F32] = "$0 != $0", [CT_F64] = "convert_$t($0 != $0)"}},
-    [KIR_isinf] = {NULL, {[CT_F32] = "isinf($0)", [CT_F64] = "convert_$t(isinf($0))"}},
-    [KIR_select] = {"select($2, $1, convert_$s($0))",
-                    {[CT_F32] = "select($2, $1, $0)", [CT_I32] = "select($2, $1, $0)", [CT_U32] = "select($2, $1, $0)", [CT_BOOL] = "select($2, $1, $0)"}},
-    [KIR_splat] = {"($t)($0)", {[CT_BOOL] = "-($t)($0)"}},
-    [KIR_vec] = {"($t)($a)", {[CT_BOOL] = "-($t)($a)"}},
+    [KIR_isnan] = {NULL, CT_BY([CT_F32] = "$0 != $0", [CT_F64] = "convert_$t($0 != $0)")},
+    [KIR_isinf] = {NULL, CT_BY([CT_F32] = "isinf($0)", [CT_F64] = "convert_$t(isinf($0))")},
+    [KIR_select] = {"select($2, $1, convert_$s($0))", CT_BY([CT_F32] = "select($2, $1, $0)", [CT_I32] = "select($2, $1, $0)", [CT_U32] = "select($2, $1, $0)", [CT_BOOL] = "select($2, $1, $0)")},
+    [KIR_splat] = {"($t)($0)", CT_BY([CT_BOOL] = "-($t)($0)")},
+    [KIR_vec] = {"($t)($a)", CT_BY([CT_BOOL] = "-($t)($a)")},
     [KIR_iota] = ALL("($t)($z)"),
-    [KIR_extract] = {"$0.s$x", {[CT_BOOL] = "$0.s$x != 0"}},
-    [KIR_insert] = {"$0; $v.s$x = $2", {[CT_BOOL] = "$0; $v.s$x = -(int)$2"}},
+    [KIR_extract] = {"$0.s$x", CT_BY([CT_BOOL] = "$0.s$x != 0")},
+    [KIR_insert] = {"$0; $v.s$x = $2", CT_BY([CT_BOOL] = "$0; $v.s$x = -(int)$2")},
     [KIR_shuffle] = ALL("($t)($h)"),
-    [KIR_unpack2] = {NULL, {[CT_F32] = "snt_f32_from_f16_2(as_ushort2($0))", [CT_U32] = "as_float2((uint2)($0 << 16, $0 & 0xffff0000u))"}},
-    [KIR_pack2] = {NULL, {[CT_F32] = "as_uint(snt_f16_from_f32_2($0))", [CT_U32] = "as_uint(snt_bf16_from_f32_2($0))"}},
+    [KIR_unpack2] = {NULL, CT_BY([CT_F32] = "snt_f32_from_f16_2(as_ushort2($0))", [CT_U32] = "as_float2((uint2)($0 << 16, $0 & 0xffff0000u))")},
+    [KIR_pack2] = {NULL, CT_BY([CT_F32] = "as_uint(snt_f16_from_f32_2($0))", [CT_U32] = "as_uint(snt_bf16_from_f32_2($0))")},
 };
 // clang-format on
 
@@ -144,9 +135,9 @@ const dialect dialect_opencl = {
             [KIR_sg_id] = LOWERED("legalise"),
             [KIR_sg_lane] = LOWERED("legalise"),
             [KIR_sg_count] = LOWERED("legalise"),
-            [KIR_abs] = {NULL, {[CT_F32] = "fabs($0)"}},
+            [KIR_abs] = {NULL, CT_BY([CT_F32] = "fabs($0)")},
             [KIR_fma] = FLOAT("fma($0, $1, $2)"),
-            [KIR_rem] = {NULL, {[CT_F32] = "fmod($0, $1)"}},
+            [KIR_rem] = {NULL, CT_BY([CT_F32] = "fmod($0, $1)")},
             [KIR_sqrt] = FLOAT("sqrt($0)"),
             [KIR_rsqrt] = FLOAT("1 / sqrt($0)"),
             [KIR_floor] = FLOAT("SNT_FLOOR($0)"),
@@ -160,7 +151,7 @@ const dialect dialect_opencl = {
             [KIR_splat] = ALL("$0"), [KIR_vec] = ALL("$0"), [KIR_iota] = ALL("0"), [KIR_extract] = ALL("$0"), [KIR_insert] = ALL("$2"),
             [KIR_shuffle] = LOWERED("legalise"),
             [KIR_prefetch] = ALL("SNT_PREFETCH($m + $j, $p, $f)"),
-            [KIR_atomic_add] = {"atomic_add(&$m[$j], $V)", {[CT_F32] = "snt_atomic_add_f32(&$m[$j], $V)"}},
+            [KIR_atomic_add] = {"atomic_add(&$m[$j], $V)", CT_BY([CT_F32] = "snt_atomic_add_f32(&$m[$j], $V)")},
             [KIR_atomic_min] = ALL("atomic_min(&$m[$j], $V)"),
             [KIR_atomic_max] = ALL("atomic_max(&$m[$j], $V)"),
             [KIR_atomic_or] = ALL("atomic_or(&$m[$j], $V)"),
