@@ -47,7 +47,7 @@ static const isel_row rows[KIR_OP_COUNT] = {
     [KIR_xor] = {.s = SpvOpBitwiseXor, .u = SpvOpBitwiseXor, .b = SpvOpLogicalNotEqual},
     [KIR_not] = {.s = SpvOpNot, .u = SpvOpNot, .b = SpvOpLogicalNot},
     [KIR_shl] = SEVERAL, [KIR_shr] = SEVERAL,
-    [KIR_popcount] = {.s = SpvOpBitCount, .u = SpvOpBitCount},
+    [KIR_popcount] = {.s = SpvOpBitCount, .u = SpvOpBitCount, .why = several},
     [KIR_clz] = SEVERAL,
     [KIR_eq] = {.f = SpvOpFOrdEqual, .s = SpvOpIEqual, .u = SpvOpIEqual, .b = SpvOpLogicalEqual},
     [KIR_ne] = {.f = SpvOpFUnordNotEqual, .s = SpvOpINotEqual, .u = SpvOpINotEqual, .b = SpvOpLogicalNotEqual},

@@ -102,12 +102,42 @@ static uint32_t multiply_high(spv *s, uint32_t inst) {
   return SPV_DO(s, SpvOpCompositeExtract, type, product, 1);
 }
 
+/* SPIR-V counts and finds bits in 32-bit words only: the low and the high words of 64-bit integers. */
+static void take_words(spv *s, uint32_t inst, uint32_t words[2]) {
+  const kir_type t = type_of(s, inst), wide = spv_like(t, SNT_U64);
+  const uint32_t type = spv_type(s, wide), word = spv_type(s, spv_like(t, SNT_U32)), given = spv_arg(s, inst, 0);
+  const uint32_t value = spv_is_signed(t.base) ? SPV_DO(s, SpvOpBitcast, type, given) : given;
+  words[0] = SPV_DO(s, SpvOpUConvert, word, value);
+  words[1] = SPV_DO(s, SpvOpUConvert, word, SPV_DO(s, SpvOpShiftRightLogical, type, value, spv_literal(s, wide, 32, 0)));
+}
+
+static uint32_t from_count(spv *s, kir_type t, uint32_t count) {
+  const uint32_t value = SPV_DO(s, SpvOpUConvert, spv_type(s, spv_like(t, SNT_U64)), count);
+  return spv_is_signed(t.base) ? SPV_DO(s, SpvOpBitcast, spv_type(s, t), value) : value;
+}
+
+static uint32_t zeros_of_word(spv *s, kir_type t, uint32_t word) {
+  const uint32_t type = spv_type(s, t);
+  return SPV_DO(s, SpvOpISub, type, spv_literal(s, t, 31, 0), SPV_GLSL(s, GLSLstd450FindUMsb, type, word));
+}
+
 static uint32_t leading_zeros(spv *s, uint32_t inst) {
+  const kir_type t = type_of(s, inst), word = spv_like(t, SNT_U32);
+  uint32_t words[2];
+  if (ir_dtypes[t.base].bytes == 4) return zeros_of_word(s, t, spv_arg(s, inst, 0));
+  take_words(s, inst, words);
+  const uint32_t below = SPV_DO(s, SpvOpIAdd, spv_type(s, word), zeros_of_word(s, word, words[0]), spv_literal(s, word, 32, 0));
+  const uint32_t empty = SPV_DO(s, SpvOpIEqual, spv_type(s, spv_like(t, SNT_BOOL)), words[1], spv_literal(s, word, 0, 0));
+  return from_count(s, t, SPV_DO(s, SpvOpSelect, spv_type(s, word), empty, below, zeros_of_word(s, word, words[1])));
+}
+
+static uint32_t count_bits(spv *s, uint32_t inst) {
   const kir_type t = type_of(s, inst);
-  if (ir_dtypes[t.base].bytes != 4)
-    spv_fail(s, SNT_E_UNSUPPORTED, inst, "clz of %s: SPIR-V finds bits in 32-bit words only", ir_dtypes[t.base].name);
-  const uint32_t type = spv_type(s, t), top = SPV_GLSL(s, GLSLstd450FindUMsb, type, spv_arg(s, inst, 0));
-  return SPV_DO(s, SpvOpISub, type, spv_literal(s, t, 31, 0), top);
+  const uint32_t word = spv_type(s, spv_like(t, SNT_U32));
+  uint32_t words[2];
+  if (ir_dtypes[t.base].bytes == 4) return spv_select_op(s, inst);
+  take_words(s, inst, words);
+  return from_count(s, t, SPV_DO(s, SpvOpIAdd, word, SPV_DO(s, SpvOpBitCount, word, words[0]), SPV_DO(s, SpvOpBitCount, word, words[1])));
 }
 
 /* ---- selection ---- */
@@ -266,6 +296,7 @@ uint32_t spv_special(spv *s, uint32_t inst) {
                                                                    [KIR_shl] = shift,
                                                                    [KIR_shr] = shift,
                                                                    [KIR_clz] = leading_zeros,
+                                                                   [KIR_popcount] = count_bits,
                                                                    [KIR_select] = choose,
                                                                    [KIR_cast] = convert,
                                                                    [KIR_bitcast] = reinterpret,

@@ -52,6 +52,11 @@ static uint32_t is_equal(pairs *p, pair a, pair b) { return two(p, KIR_and, two(
 static uint32_t is_negative(pairs *p, pair a) {
   return two(p, KIR_lt, as_signed(p, a.hi), kir_const_int(p->c.out, kir_t(SNT_I32, lanes_of(p, a)), 0));
 }
+static uint32_t zeros(pairs *p, pair like) { return lit(p, lanes_of(p, like), 0); }
+static uint32_t leading_zeros(pairs *p, pair a) {
+  const uint32_t below = two(p, KIR_add, kir_1(p->c.out, KIR_clz, a.lo), lit(p, lanes_of(p, a), 32));
+  return pick(p, two(p, KIR_eq, a.hi, zeros(p, a)), below, kir_1(p->c.out, KIR_clz, a.hi));
+}
 static uint32_t invert(pairs *p, uint32_t v) { return kir_1(p->c.out, KIR_not, v); }
 static uint32_t sign_words(pairs *p, uint32_t word) {
   const uint32_t lanes = p->c.out->failed ? 1 : kir_type_of(p->c.out, word).lanes;
@@ -284,6 +289,10 @@ static bool put_wide(pairs *p, uint32_t i, pair *out) {
   case KIR_abs: *out = is_signed ? pick_pair(p, is_negative(p, a), negate(p, a), a) : a; return true;
   case KIR_min: *out = pick_pair(p, is_less(p, a, b, is_signed), a, b); return true;
   case KIR_max: *out = pick_pair(p, is_less(p, a, b, is_signed), b, a); return true;
+  case KIR_popcount:
+    *out = (pair){two(p, KIR_add, kir_1(p->c.out, KIR_popcount, a.lo), kir_1(p->c.out, KIR_popcount, a.hi)), zeros(p, a)};
+    return true;
+  case KIR_clz: *out = (pair){leading_zeros(p, a), zeros(p, a)}; return true;
   case KIR_shl: *out = shift(p, a, b, true, is_signed); return true;
   case KIR_shr: *out = shift(p, a, b, false, is_signed); return true;
   case KIR_cast: return cast_to_pair(p, i, out);
