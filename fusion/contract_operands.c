@@ -162,7 +162,7 @@ static uint32_t panel_region(const contraction *t, ir_expr column, stage_info *i
   for (uint32_t d = 0; d < rank; d++) {
     const bool reduced = contract_is_reduced(t, labels[d]), lane = (int32_t)d == axis;
     info->origin[d] = reduced ? 0 : lane ? column : t->at[labels[d]];
-    info->extent[d] = reduced ? t->extent[labels[d]] : lane ? (ir_expr)t->lanes * t->vectors : 1;
+    info->extent[d] = reduced ? t->extent[labels[d]] : lane ? expr_int(t->c->graph->pool, contract_width(t)) : 1;
   }
   for (uint32_t r = 0; r < t->reduced_count; r++) { /* in the order of the loops over the terms */
     const int32_t d = fusion_find_label(labels, rank, t->reduced[r]);
@@ -218,7 +218,7 @@ static bool plan_loops(const contraction *t, const int64_t *strides, contract_pa
   uint32_t rank;
   const ir_expr *labels = contract_labels(t, t->lane_operand, &rank);
   const int32_t lane = fusion_find_label(labels, rank, t->out[t->lane_axis]);
-  const int64_t width = (int64_t)t->lanes * t->vectors;
+  const int64_t width = contract_width(t);
   for (uint32_t d = 0; d < rank; d++)
     if (!contract_is_reduced(t, labels[d]) && (int32_t)d != lane && !add_loop(t, p, strides, d, t->extent[labels[d]])) return false;
   if (!expr_is_const(t->c->graph->pool, t->extent[labels[lane]], &p->columns)) return false;
@@ -320,7 +320,7 @@ static int64_t panel_terms(const contraction *t) {
 void contract_look_ahead(contraction *t, int64_t passes) {
   const cost_profile *p = t->c->options->profile;
   const emit_stage_entry *panel = t->e->stages.count ? &t->e->stages.at[t->e->stages.count - 1] : NULL;
-  const int64_t terms = panel_terms(t), width = (int64_t)t->lanes * t->vectors;
+  const int64_t terms = panel_terms(t), width = contract_width(t);
   int64_t columns;
   t->ahead = (struct contract_ahead){.passes = passes};
   if (!schedule_is_explicit(t->c) || !p->caps.prefetch || passes < 2 || t->set.count != 1 || t->lane_form[0] != CONTRACT_PACKED || !panel)
@@ -335,7 +335,7 @@ void contract_look_ahead(contraction *t, int64_t passes) {
 void contract_fetch_ahead(contraction *t, uint32_t step) {
   enum { LINE = 64 };
   expr_pool *x = t->e->x;
-  const int64_t terms = panel_terms(t), bytes = (int64_t)step * t->lanes * t->vectors * 4;
+  const int64_t terms = panel_terms(t), bytes = (int64_t)step * contract_width(t) * 4;
   if (!t->ahead.wanted || t->e->failed) return;
   const int64_t part = (bytes + t->ahead.passes * LINE - 1) / (t->ahead.passes * LINE) * LINE; /* of each step */
   ir_expr term = 0;

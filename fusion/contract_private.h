@@ -20,6 +20,7 @@ typedef struct contraction {
   uint32_t lane_operand;
   bool both_lanes;               /* the other operand varies along the lanes too: element by element (depthwise) */
   uint32_t lanes, vectors, rows; /* tile */
+  uint32_t overlap;              /* columns that its last vector shares with the one before */
   kir_type type;
   uint32_t staged[CONTRACT_STAGED], staged_count;
   uint32_t lane_var[CONTRACT_VECTORS];
@@ -44,6 +45,7 @@ static inline uint32_t contract_operand(const contraction *t, uint32_t member, u
   return ir_arg(t->c->graph, t->set.node[member], operand);
 }
 static inline uint32_t contract_cells(const contraction *t) { return t->rows * t->vectors * t->set.count; }
+static inline int64_t contract_width(const contraction *t) { return (int64_t)t->lanes * t->vectors - t->overlap; } /* columns of a tile */
 static inline const ir_expr *contract_labels(const contraction *t, uint32_t operand, uint32_t *rank) {
   *rank = operand ? t->rhs_rank : t->lhs_rank;
   return operand ? t->rhs : t->lhs;
@@ -66,6 +68,7 @@ map_access contract_operand_at(const contraction *, uint32_t operand);
 
 /* contract_tile.c: the shape of the tile, and the tile itself. */
 bool contract_pick_tile(contraction *);
+bool contract_pick_tile_of(contraction *, int64_t row_extent);        /* where rows come in runs of so many */
 uint32_t contract_lanes(const fusion_context *, int64_t lane_extent); /* width of its vectors */
 void contract_store_cell(contraction *, const uint32_t *acc); /* results that follow the contractions at `at`, whose sums are acc[] */
 /* Tiles [first, end) of an extent, each in turn; the last one of all is moved back so that it is whole. */
@@ -78,6 +81,8 @@ typedef struct contract_tiles {
 } contract_tiles;
 void contract_tile_loop(contraction *, const contract_tiles *, contract_tile_body, ir_expr other); /* schedule_contract.c */
 bool contract_read_labels(contraction *);                                                          /* schedule_contract.c */
+bool contract_pick_axes(contraction *);                  /* of the result: lanes, rows, outer; false: one element */
+void contract_make_lanes(contraction *, ir_expr stride); /* the vectors of a tile, `stride` columns apart */
 void contract_emit_tile(contraction *, ir_expr row, ir_expr column);
 
 /* contract_operands.c: how the operands come to the inner loop. */
@@ -106,6 +111,10 @@ typedef struct contract_guard {
 /* schedule_contract_lanes.c: work-items are lanes and reads go through texels. */
 bool contract_fits_texels(contraction *);
 snt_result contract_build_texels(contraction *, const contract_guard *);
+
+/* schedule_staged.c: rows of the other operand are a depthwise convolution's, computed here row by row. */
+bool schedule_staged_accepts(const fusion_context *, const fusion_group *);
+snt_result schedule_staged_build(fusion_context *, const fusion_group *);
 
 /* schedule_depthwise.c: the same for windows of taps where both operands are vectors of channels. */
 bool contract_build_depthwise(const contraction *, snt_result *);

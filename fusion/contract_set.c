@@ -1,5 +1,6 @@
 /* Which contractions of a group share one tile, and whether they can; see the header. Nothing is emitted. */
 #include "fusion/contract_set.h"
+#include "fusion/schedule_common.h"
 
 static bool same_list(const ir_graph *g, uint32_t a, uint32_t b, ir_attr_key key) {
   uint32_t count[2];
@@ -105,4 +106,21 @@ bool contract_set_fits(const fusion_context *c, const fusion_group *group, const
   if (feeds_another(c, group, &set, stop)) return false;
   *why_not = "a result that reads the contractions at different places";
   return reads_in_place(c, group, &set, stop);
+}
+
+bool contract_may_stage(const fusion_context *c, uint32_t producer, uint32_t consumer) {
+  const ir_graph *g = c->graph;
+  return schedule_is_explicit(c) && !fusion_keeps_order(c->options) && producer < consumer && ir_at(g, producer)->op == IR_OP_contract &&
+         ir_at(g, consumer)->op == IR_OP_contract && contract_lane_operands(g, producer) == 3 && contract_lane_operands(g, consumer) != 3;
+}
+
+uint32_t contract_staged_producer(const fusion_context *c, const fusion_group *group) {
+  uint32_t found = 0;
+  for (uint32_t i = 0; i < group->count; i++) {
+    const uint32_t node = group->nodes[i];
+    if (node == group->hero || ir_at(c->graph, node)->op != IR_OP_contract) continue;
+    if (found || !contract_may_stage(c, node, group->hero)) return 0;
+    found = node;
+  }
+  return found;
 }

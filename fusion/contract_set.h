@@ -17,4 +17,8 @@ void contract_set_find(const fusion_context *, const fusion_group *, contract_se
 bool contract_set_forward(const fusion_context *, const contract_set *, uint32_t output, map_access *at);
 /* Can one tile hold them: no other contraction among the members, none feeds another, and every result reads all of them at one place. */
 bool contract_set_fits(const fusion_context *, const fusion_group *, const char **why_not);
+/* Could a contraction around `consumer` compute the rows of a depthwise convolution `producer` that it reads? By what both are and by the device. */
+bool contract_may_stage(const fusion_context *, uint32_t producer, uint32_t consumer);
+/* The one contraction of the group beside its hero that is computed row by row (schedule_staged.c); 0: none. */
+uint32_t contract_staged_producer(const fusion_context *, const fusion_group *);
 #endif

@@ -26,8 +26,10 @@ static double far_cycles(const contraction *t, double columns) {
   return terms * bytes > 0.75 * p->l2_bytes ? bytes * p->units * p->ghz / p->cache_gbs : 0;
 }
 
-/* Cycles a useful multiply-add of one term: what the units take, what the loads take, what the chain of sums takes, with the overlap of tails. */
-static double tile_cycles(const contraction *t, int64_t row_extent, int64_t lane_extent, uint32_t rows, uint32_t vectors) {
+/* Cycles a useful multiply-add of one term: what the units take, what the loads take, what the chain of sums takes, with the overlap of tails and
+   vectors. */
+static double tile_cycles(const contraction *t, int64_t row_extent, int64_t lane_extent, uint32_t rows, uint32_t vectors,
+                          uint32_t overlap) {
   const cost_profile *p = t->c->options->profile;
   const double cells = (double)rows * vectors * t->set.count;
   const double loads = t->both_lanes ? (double)vectors * (rows + 1) * p->vector_load_cycles
@@ -35,10 +37,10 @@ static double tile_cycles(const contraction *t, int64_t row_extent, int64_t lane
   double cycles = cells / p->fma_per_cycle;
   if (loads > cycles) cycles = loads;
   if (FMA_LATENCY > cycles) cycles = FMA_LATENCY;
-  const double far = far_cycles(t, (double)vectors * t->lanes);
+  const double width = (double)vectors * t->lanes - overlap, far = far_cycles(t, width);
   if (far > cycles) cycles = far;
   cycles += 0.25 * loads; /* they share issue slots with the multiply-adds */
-  return cycles / cells * whole_tiles(row_extent, rows) * whole_tiles(lane_extent, (int64_t)vectors * t->lanes);
+  return cycles / cells * whole_tiles(row_extent, rows) * whole_tiles(lane_extent, (int64_t)width) * vectors * t->lanes / width;
 }
 
 static bool rows_meet(contraction *t) {
@@ -47,21 +49,33 @@ static bool rows_meet(contraction *t) {
   return stride > 0 && stride * 4 % SET_BYTES == 0;
 }
 
+/* Columns that are no whole vectors: so many less a tile that its tiles fill them and its last vector starts at a quarter of one; 24 columns are two
+   vectors of 16 that share 8, in one pass over the rows. */
+static uint32_t last_overlap(const contraction *t, int64_t lane_extent, uint32_t vectors) {
+  if (vectors < 2 || t->lanes < 4 || lane_extent % t->lanes == 0) return 0;
+  for (uint32_t overlap = t->lanes / 4; overlap < t->lanes; overlap += t->lanes / 4)
+    if (lane_extent % ((int64_t)vectors * t->lanes - overlap) == 0) return overlap;
+  return 0;
+}
+
 /* Accumulators + vectors + one broadcast <= registers. A quarter of the registers is left to loads that run ahead: measured on AVX2 and AVX-512,
    tiles with more accumulators lose a tenth and more. */
 static void pick_explicit(contraction *t, int64_t row_extent, int64_t lane_extent) {
   const uint32_t registers = (uint32_t)t->c->options->profile->registers, most = rows_meet(t) ? FEW_ROWS : MOST_ROWS;
   double best = INFINITY;
   t->rows = t->vectors = 1;
-  for (uint32_t vectors = 1; vectors <= MOST_VECTORS && (int64_t)vectors * t->lanes <= lane_extent; vectors++)
+  for (uint32_t vectors = 1; vectors <= MOST_VECTORS; vectors++)
     for (uint32_t rows = 1; rows <= most && (int64_t)rows <= row_extent; rows++) {
       const uint32_t cells = rows * vectors * t->set.count, spare = t->both_lanes ? rows + 1 : vectors * t->set.count + 1;
+      const uint32_t overlap = last_overlap(t, lane_extent, vectors);
       if ((cells + spare > registers || 4 * cells > 3 * registers) && cells > 1) continue;
-      const double cycles = tile_cycles(t, row_extent, lane_extent, rows, vectors);
+      if ((int64_t)vectors * t->lanes - overlap > lane_extent) continue;
+      const double cycles = tile_cycles(t, row_extent, lane_extent, rows, vectors, overlap);
       if (cycles >= best) continue;
       best = cycles;
       t->rows = rows;
       t->vectors = vectors;
+      t->overlap = overlap;
     }
 }
 
@@ -79,10 +93,16 @@ static void pick_lanes(contraction *t, int64_t row_extent, int64_t lane_extent) 
 
 /* The tile never exceeds the extents. */
 bool contract_pick_tile(contraction *t) {
-  int64_t lane_extent, row_extent;
-  if (!contract_literal(t, t->lane_axis, &lane_extent)) return false;
+  int64_t row_extent;
   if (!contract_literal(t, t->row_axis, &row_extent)) row_extent = 1024; /* unknown: many */
+  return contract_pick_tile_of(t, row_extent);
+}
+
+bool contract_pick_tile_of(contraction *t, int64_t row_extent) {
+  int64_t lane_extent;
+  if (!contract_literal(t, t->lane_axis, &lane_extent)) return false;
   t->lanes = contract_lanes(t->c, lane_extent);
+  t->overlap = 0;
   if (schedule_is_explicit(t->c)) pick_explicit(t, row_extent, lane_extent);
   else pick_lanes(t, row_extent, lane_extent);
   return contract_cells(t) <= CONTRACT_CELLS && t->lanes > 1;

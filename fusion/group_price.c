@@ -103,7 +103,7 @@ static recompute recompute_of(const fusion_context *c, const fusion_group *group
   if (group->kind == GROUP_WINDOW && !schedule_is_explicit(c) && op == IR_OP_contract)
     return (recompute){STENCIL, stencil_margin(c, group->hero)};
   if (ir_ops[op].flags & IR_REDUCE) return (recompute){reduces_window(c, group->hero) ? WINDOW : ONCE, 1};
-  if (group->kind != GROUP_CONTRACT) return (recompute){ONCE, 1};
+  if (group->kind != GROUP_CONTRACT || contract_staged_producer(c, group)) return (recompute){ONCE, 1};
   return (recompute){PROLOGUE, elements_of(c, group->hero) * group_contract_depth(c, group->hero)};
 }
 
@@ -178,10 +178,25 @@ static bool feeds_contraction(const fusion_context *c, const fusion_group *group
   return false;
 }
 
+/* Positions of a staged row: the tiles of the contraction over it read all of the other operand. */
+static double row_length(const fusion_context *c, uint32_t producer) {
+  const ir_tensor *t = &ir_at(c->graph, producer)->type;
+  return t->rank < 2 ? 1 : (double)schedule_hint(c->graph->pool, t->dims[t->rank - 2]);
+}
+
+/* As contraction_reads, where one contraction computes the rows of another: what the rows are computed from is read by that one. */
+static double staged_reads(const fusion_context *c, const fusion_group *group, uint32_t producer, uint32_t input) {
+  const bool below = feeds_contraction(c, group, producer, input, 0);
+  if (below || !feeds_contraction(c, group, group->hero, input, 0)) return 0;
+  return elements_of(c, group->hero) * group_contract_depth(c, group->hero) / row_length(c, producer);
+}
+
 /* How often the contractions of the group read an input: one pass over it for each tile of the other operand's axis. */
 static double contraction_reads(const fusion_context *c, const fusion_group *group, uint32_t input) {
   enum { TILE = 64 };
   double reads = 0;
+  const uint32_t producer = contract_staged_producer(c, group);
+  if (producer) return staged_reads(c, group, producer, input);
   for (uint32_t i = 0; i < group->count; i++) {
     const uint32_t node = group->nodes[i];
     if (ir_at(c->graph, node)->op != IR_OP_contract) continue;
@@ -196,7 +211,7 @@ static double contraction_reads(const fusion_context *c, const fusion_group *gro
 
 /* Each input that a prologue reads beside its contraction's operands is one more load in the inner loop. */
 static void add_prologue_loads(const fusion_context *c, const fusion_group *group, cost_work *w) {
-  if (group->kind != GROUP_CONTRACT) return;
+  if (group->kind != GROUP_CONTRACT || contract_staged_producer(c, group)) return;
   const uint32_t hero = group->hero;
   for (uint32_t o = 0; o < 2; o++) {
     uint32_t loads = 0;
@@ -253,6 +268,16 @@ static void add_copy(const fusion_context *c, const fusion_group *group, cost_wo
   }
 }
 
+/* Staged rows are written and read in a near cache. */
+static void add_rows(const fusion_context *c, const fusion_group *group, cost_work *w) {
+  const uint32_t producer = contract_staged_producer(c, group);
+  if (group->kind != GROUP_CONTRACT || !producer || w->stream_count == COST_MAX_STREAMS) return;
+  const ir_tensor *t = &ir_at(c->graph, producer)->type;
+  const double channels = t->rank ? (double)schedule_hint(c->graph->pool, t->dims[t->rank - 1]) : 1;
+  w->streams[w->stream_count++] = (cost_stream){.accesses = 2 * bytes_of(c, producer),
+                                                .reuse_bytes = channels * row_length(c, producer) * ir_dtypes[t->dtype].bytes};
+}
+
 /* A broadcast input is small whatever reads it; a gathered table is touched where the indices say. */
 static void add_streams(const fusion_context *c, const fusion_group *group, const uint8_t *sweeps, cost_work *w) {
   for (uint32_t i = 0; i < group->input_count && w->stream_count < COST_MAX_STREAMS; i++)
@@ -305,6 +330,7 @@ void fusion_group_work(const fusion_context *c, const fusion_group *group, cost_
   add_operations(c, group, swept ? members : NULL, w);
   add_streams(c, group, swept ? inputs : NULL, w);
   add_copy(c, group, w);
+  add_rows(c, group, w);
   add_prologue_loads(c, group, w);
   /* a tile of accumulators is sized to the registers; beside it on lanes every live value is a vector of four */
   const bool explicit_lanes = schedule_is_explicit(c);

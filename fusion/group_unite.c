@@ -185,7 +185,7 @@ static const uint8_t merged_kind[GROUP_KIND_COUNT][GROUP_KIND_COUNT] = {
     [GROUP_LOOP] = {[GROUP_LOOP] = GROUP_LOOP, [GROUP_REDUCE] = GROUP_ROW, [GROUP_ROW] = GROUP_ROW, [GROUP_CONTRACT] = GROUP_CONTRACT, [GROUP_WINDOW] = GROUP_WINDOW, [GROUP_TRANSPOSE] = GROUP_LOOP, [GROUP_SCAN] = GROUP_SCAN, [GROUP_IMAGE] = GROUP_IMAGE},
     [GROUP_REDUCE] = {[GROUP_LOOP] = GROUP_ROW, [GROUP_REDUCE] = GROUP_ROW, [GROUP_ROW] = GROUP_ROW},
     [GROUP_ROW] = {[GROUP_LOOP] = GROUP_ROW, [GROUP_REDUCE] = GROUP_ROW, [GROUP_ROW] = GROUP_ROW},
-    [GROUP_CONTRACT] = {[GROUP_LOOP] = GROUP_CONTRACT},
+    [GROUP_CONTRACT] = {[GROUP_LOOP] = GROUP_CONTRACT, [GROUP_CONTRACT] = GROUP_CONTRACT /* where rows are staged: kind_of_both */},
     [GROUP_WINDOW] = {[GROUP_LOOP] = GROUP_WINDOW, [GROUP_WINDOW] = GROUP_WINDOW, [GROUP_IMAGE] = GROUP_IMAGE},
     [GROUP_TRANSPOSE] = {[GROUP_LOOP] = GROUP_LOOP, [GROUP_IMAGE] = GROUP_IMAGE},
     [GROUP_SCAN] = {[GROUP_LOOP] = GROUP_SCAN},
@@ -194,6 +194,13 @@ static const uint8_t merged_kind[GROUP_KIND_COUNT][GROUP_KIND_COUNT] = {
 // clang-format on
 
 group_kind group_merged_kind(group_kind producer, group_kind consumer) { return (group_kind)merged_kind[producer][consumer]; }
+
+/* What two groups become: a contraction takes another one only where that can be staged. */
+static group_kind kind_of_both(const grouping *s, const fusion_group *producer, const fusion_group *consumer) {
+  const group_kind kind = group_merged_kind((group_kind)producer->kind, (group_kind)consumer->kind);
+  const bool products = producer->kind == GROUP_CONTRACT && consumer->kind == GROUP_CONTRACT;
+  return products && !contract_may_stage(s->c, producer->hero, consumer->hero) ? GROUP_NONE : kind;
+}
 
 /* Does `node` follow, element by element, a value of the rows' shape (`whole`) or a result of their reductions? */
 typedef struct row_path {
@@ -258,8 +265,9 @@ static bool pick_hero(const grouping *s, fusion_group *group) {
   for (uint32_t i = 0; i < group->count; i++) {
     const uint32_t node = group->nodes[i];
     const group_kind own = group_kind_of_node(s, node);
-    const bool values = group->kind == GROUP_ATTENTION && ir_at(g, node)->op == IR_OP_contract; /* the last contraction */
-    if (values) best = -1;
+    const bool values = ir_at(g, node)->op == IR_OP_contract &&
+                        (group->kind == GROUP_ATTENTION || (group->kind == GROUP_CONTRACT && own == GROUP_CONTRACT));
+    if (values) best = -1; /* the last contraction */
     const bool wanted = group->kind == GROUP_LOOP || values || own == group->kind || (own == GROUP_REDUCE && group->kind == GROUP_ROW);
     if (!wanted) continue;
     const double size = elements_at_hint(g->pool, &ir_at(g, own == GROUP_REDUCE ? ir_arg(g, node, 0) : node)->type);
@@ -342,7 +350,7 @@ bool group_unite_all(grouping *s, const uint32_t *groups, uint32_t count, group_
 }
 
 bool group_extend(grouping *s, const fusion_group *group, const fusion_group *with, fusion_group *out, const char **why_not) {
-  *out = (fusion_group){.kind = merged_kind[with->kind][group->kind]};
+  *out = (fusion_group){.kind = (uint8_t)kind_of_both(s, with, group)};
   *why_not = "kind";
   return out->kind && merge_members(s, group, with, out) && group_finish(s, out, why_not);
 }
@@ -350,7 +358,7 @@ bool group_extend(grouping *s, const fusion_group *group, const fusion_group *wi
 /* As group_unite, with the ports in any order: for a price. */
 bool group_look(grouping *s, uint32_t a, uint32_t b, fusion_group *out, const char **why_not) {
   const fusion_group *parts[2] = {&s->c->groups.at[a], &s->c->groups.at[b]};
-  *out = (fusion_group){.kind = merged_kind[parts[0]->kind][parts[1]->kind]};
+  *out = (fusion_group){.kind = (uint8_t)kind_of_both(s, parts[0], parts[1])};
   *why_not = out->kind ? "size" : "kind";
   if (!out->kind || parts[0]->count + parts[1]->count > GROUP_MOST_MEMBERS) return false;
   ir_arena_rewind(&s->scratch, s->empty);
@@ -361,7 +369,7 @@ bool group_look(grouping *s, uint32_t a, uint32_t b, fusion_group *out, const ch
 }
 
 bool group_unite(grouping *s, uint32_t a, uint32_t b, fusion_group *out, const char **why_not) {
-  const group_kind kind = (group_kind)merged_kind[s->c->groups.at[a].kind][s->c->groups.at[b].kind];
+  const group_kind kind = kind_of_both(s, &s->c->groups.at[a], &s->c->groups.at[b]);
   if (!kind) {
     *why_not = "kind";
     return false;

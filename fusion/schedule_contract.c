@@ -8,7 +8,7 @@
 
 bool contract_read_labels(contraction *t) {
   const ir_graph *g = t->c->graph;
-  const uint32_t hero = t->group->hero;
+  const uint32_t hero = t->set.node[0];
   t->out = ir_attr_ints(g, hero, IR_ATTR_out, &t->out_rank);
   t->lhs = ir_attr_ints(g, hero, IR_ATTR_lhs, &t->lhs_rank);
   t->rhs = ir_attr_ints(g, hero, IR_ATTR_rhs, &t->rhs_rank);
@@ -29,7 +29,7 @@ bool contract_read_labels(contraction *t) {
 
 /* The lane label: the last axis of the result with more than one element. The row label: the longest free axis of the other operand, of equal ones
    the last. Where the lane label is in both operands (depthwise), the one without the row label gives the vectors that the rows share. */
-static bool pick_axes(contraction *t) {
+bool contract_pick_axes(contraction *t) {
   const expr_pool *x = t->c->graph->pool;
   t->lane_axis = t->row_axis = t->outer_axis = CONTRACT_NONE;
   for (int32_t i = (int32_t)t->out_rank; i-- > 0 && t->lane_axis == CONTRACT_NONE;)
@@ -186,7 +186,7 @@ static void pick_shares(const contraction *t, shares *s) {
   *s = (shares){.batch = 1, .rows = 1, .columns = 1, .outer = 1, .row_tiles = {1, 1}, .outer_per = 1};
   for (int32_t i = 0; i < (int32_t)t->out_rank; i++)
     if (i != t->lane_axis && i != t->row_axis && i != t->outer_axis) s->batch = expr_mul(x, s->batch, t->extent[t->out[i]]);
-  s->column_tiles = count_tiles(x, t->extent[t->out[t->lane_axis]], (int64_t)t->lanes * t->vectors);
+  s->column_tiles = count_tiles(x, t->extent[t->out[t->lane_axis]], contract_width(t));
   if (t->row_axis != CONTRACT_NONE) s->row_tiles = count_tiles(x, t->extent[t->out[t->row_axis]], t->rows);
   const ir_expr outer = t->outer_axis == CONTRACT_NONE ? 1 : t->extent[t->out[t->outer_axis]];
   double parts[3] = {1, 1, 1};
@@ -232,10 +232,12 @@ static void place_group(contraction *t, const shares *s, ir_expr group) {
     t->outer_range[1] = expr_min(x, expr_add(x, t->outer_range[0], expr_int(x, s->outer_per)), t->extent[t->out[t->outer_axis]]);
 }
 
-static void make_lanes(contraction *t, ir_expr stride) {
+/* Vector j of a tile starts `stride` columns after the one before; the last one as much earlier as it overlaps that. */
+void contract_make_lanes(contraction *t, ir_expr stride) {
   emit *e = t->e;
   for (uint32_t j = 0; j < t->vectors; j++) {
-    t->lane_at[j] = emit_lanes(e, expr_mul(e->x, stride, j), t->lanes);
+    const ir_expr at = expr_mul(e->x, stride, j);
+    t->lane_at[j] = emit_lanes(e, j && j + 1 == t->vectors ? expr_sub(e->x, at, t->overlap) : at, t->lanes);
     t->lane_var[j] = e->lane_var;
   }
   emit_scalar_lanes(e);
@@ -249,10 +251,10 @@ static snt_result build_explicit(contraction *t, const contract_guard *guard) {
   t->group_number = emit_group(e, s.groups);
   t->groups = s.groups;
   place_group(t, &s, t->group_number);
-  make_lanes(t, t->lanes);
+  contract_make_lanes(t, t->lanes);
   if (!contract_stage_pads(t, t->outer_range[0], s.outer_per))
     return ir_fail(t->c->diag, SNT_E_INTERNAL, "schedule", t->group->hero, "the region of a staged operand is not affine");
-  const contract_tiles columns = {"n", t->column_tiles, t->extent[t->out[t->lane_axis]], (int64_t)t->lanes * t->vectors};
+  const contract_tiles columns = {"n", t->column_tiles, t->extent[t->out[t->lane_axis]], contract_width(t)};
   contract_tile_loop(t, &columns, column_body, 0);
   return emit_end(e, s.groups, guard->choice, guard->count, guard->conditions);
 }
@@ -280,7 +282,7 @@ static snt_result build_lanes(contraction *t, const contract_guard *guard) {
   }
   s.groups = expr_mul(x, expr_mul(x, s.batch, s.outer), expr_mul(x, s.rows, s.columns));
   place_group(t, &s, emit_group(e, s.groups));
-  make_lanes(t, (ir_expr)items * 4);
+  contract_make_lanes(t, (ir_expr)items * 4);
   const ir_expr column = expr_add(x, expr_mul(x, t->column_tiles[0], (ir_expr)items * 4 * t->vectors),
                                   expr_mul(x, emit_item(e, 0, items), 4));
   rows_of(t, column);
@@ -322,7 +324,10 @@ static contract_build pick_schedule(contraction *t) {
 }
 
 bool schedule_contract_accepts(const fusion_context *c, const fusion_group *group, const char **why_not) {
-  return ir_at(c->graph, group->hero)->op == IR_OP_contract && contract_set_fits(c, group, why_not);
+  if (ir_at(c->graph, group->hero)->op != IR_OP_contract) return false;
+  if (!contract_staged_producer(c, group)) return contract_set_fits(c, group, why_not);
+  *why_not = "a convolution whose rows cannot be staged";
+  return schedule_staged_accepts(c, group);
 }
 
 /* Through local memory where the device has it near. Rows of unknown number may be few: then the tiles of an item. */
@@ -354,8 +359,9 @@ snt_result schedule_contract_build(fusion_context *c, const fusion_group *group)
   bool output;
   const winograd_form *form = winograd_of(c, group->hero, &output);
   if (form) return schedule_winograd_build(c, group, form, output);
+  if (contract_staged_producer(c, group)) return schedule_staged_build(c, group);
   contract_set_find(c, group, &t.set);
-  if (!contract_read_labels(&t) || !pick_axes(&t) || (t.both_lanes && !explicit)) return schedule_loop_build(c, group);
+  if (!contract_read_labels(&t) || !contract_pick_axes(&t) || (t.both_lanes && !explicit)) return schedule_loop_build(c, group);
   snt_result result = SNT_OK;
   if (explicit ? contract_build_depthwise(&t, &result) : build_local(&t, &result)) return result;
   for (uint32_t i = 0; i < 2 * t.set.count; i++) contract_find_pads(&t, contract_operand(&t, i / 2, i % 2));

@@ -1,18 +1,9 @@
 /* Depthwise convolutions on explicit vectors: channels along the lanes, a few neighbouring positions a tile, read where they lie. Rows of taps that
    fall into the padding are left out of the loop over taps; the first and the last tile of a row have code of their own, where the taps outside are
    known; so nothing is staged and nothing is tested. In: a contraction whose both operands vary along the lanes, over a window of two taps axes. */
-#include "fusion/contract_private.h"
+#include "fusion/depthwise.h"
 
 enum { TILE_MOST = 8 };
-
-typedef struct depthwise {
-  contraction t;
-  uint32_t data;                     /* which operand: the window */
-  uint32_t down, across, tap[2];     /* labels: rows and positions of the result; taps down and across */
-  int64_t stride, low, rows, taps;   /* down */
-  int64_t tile, positions, channels; /* across; of the lanes */
-  ir_expr row, position;             /* of the result, at hand */
-} depthwise;
 
 /* ---- does it fit ---- */
 
@@ -105,6 +96,15 @@ static void add_row(depthwise *d, ir_expr tap, ir_expr data_tap, uint32_t *acc) 
   }
 }
 
+/* The value that a reader in the group wants of this place: stored where it is staged. */
+static void stage_cell(depthwise *d, uint32_t sum) {
+  contraction *t = &d->t;
+  map_access at = {.rank = t->out_rank};
+  for (uint32_t i = 0; i < t->out_rank; i++) at.at[i] = t->at[t->out[i]];
+  emit_remember(t->e, t->set.node[0], &at, emit_round_node(t->e, ir_at(t->e->g, t->set.node[0]), sum));
+  emit_value(t->e, d->staged, &at);
+}
+
 /* Taps from the first to the last whose row of the source exists. The row is a variable of its own, so that the padding is known to be elsewhere. */
 static void tile_body(contraction *t, ir_expr panel, ir_expr column, ir_expr unused) {
   depthwise *d = (depthwise *)t; /* its first member */
@@ -133,7 +133,8 @@ static void tile_body(contraction *t, ir_expr panel, ir_expr column, ir_expr unu
   emit_loop_end(e, r, (uint32_t)d->tile, carried, sums);
   for (int64_t i = 0; i < d->tile && !e->failed; i++) {
     t->at[d->across] = expr_add(x, d->position, expr_int(x, i));
-    contract_store_cell(t, &sums[i]);
+    if (d->staged) stage_cell(d, sums[i]);
+    else contract_store_cell(t, &sums[i]);
   }
   emit_scalar_lanes(e);
 }
@@ -146,7 +147,7 @@ static void channels(depthwise *d, ir_expr position) {
 }
 
 /* The first tile, those between, the last one, which is moved back so that it is whole. */
-static void row_of_tiles(depthwise *d) {
+void depthwise_emit_row(depthwise *d) {
   emit *e = d->t.e;
   expr_pool *x = e->x;
   const int64_t tiles = (d->positions + d->tile - 1) / d->tile;
@@ -159,17 +160,18 @@ static void row_of_tiles(depthwise *d) {
   if (tiles > 1) channels(d, expr_int(x, d->positions - d->tile));
 }
 
-static snt_result build(depthwise *d) {
-  contraction *t = &d->t;
-  fusion_context *c = t->c;
-  expr_pool *x = c->graph->pool;
-  emit *e = t->e = emit_begin(c, t->group, "depthwise");
-  if (!e) return ir_fail(c->diag, SNT_E_HOST_MEM, "schedule", t->group->hero, "out of host memory");
-  ir_expr rows = 1, groups;
+ir_expr depthwise_units(const depthwise *d) {
+  const contraction *t = &d->t;
+  ir_expr rows = 1;
   for (uint32_t i = 0; i < t->out_rank; i++)
-    if ((int32_t)i != t->lane_axis && (uint32_t)t->out[i] != d->across) rows = expr_mul(x, rows, t->extent[t->out[i]]);
-  ir_expr rest = schedule_units(e, rows, d->channels * d->positions, &groups);
-  const ir_expr unit = rest;
+    if ((int32_t)i != t->lane_axis && (uint32_t)t->out[i] != d->across) rows = expr_mul(t->c->graph->pool, rows, t->extent[t->out[i]]);
+  return rows;
+}
+
+void depthwise_place(depthwise *d, ir_expr unit) {
+  contraction *t = &d->t;
+  expr_pool *x = t->e->x;
+  ir_expr rest = unit;
   for (uint32_t i = t->out_rank; i-- > 0;) {
     const uint32_t label = (uint32_t)t->out[i];
     if ((int32_t)i == t->lane_axis || label == d->across) continue;
@@ -177,19 +179,35 @@ static snt_result build(depthwise *d) {
     rest = expr_div(x, rest, t->extent[label]);
   }
   d->row = t->at[d->down];
-  if (d->row < 0) d->row = emit_var_for(e, "p", emit_expr(e, d->row), 0, t->extent[d->down]);
-  row_of_tiles(d);
+  if (d->row < 0) d->row = t->at[d->down] = emit_var_for(t->e, "p", emit_expr(t->e, d->row), 0, t->extent[d->down]);
+}
+
+static snt_result build(depthwise *d) {
+  contraction *t = &d->t;
+  fusion_context *c = t->c;
+  emit *e = t->e = emit_begin(c, t->group, "depthwise");
+  if (!e) return ir_fail(c->diag, SNT_E_HOST_MEM, "schedule", t->group->hero, "out of host memory");
+  ir_expr groups;
+  const ir_expr unit = schedule_units(e, depthwise_units(d), d->channels * d->positions, &groups);
+  depthwise_place(d, unit);
+  depthwise_emit_row(d);
   schedule_units_end(e, unit);
   return emit_end(e, groups, 0, 0, NULL);
 }
 
+bool depthwise_plan(depthwise *d) {
+  contraction *t = &d->t;
+  if (!fits(d) || !contract_literal(t, t->lane_axis, &d->channels)) return false;
+  t->lanes = contract_lanes(t->c, d->channels);
+  t->rows = t->vectors = 1;
+  if (t->lanes < 2 || !contract_settle_lane_operands(t) || contract_has_form(t, CONTRACT_PANEL)) return false;
+  pick_tile(d);
+  return true;
+}
+
 bool contract_build_depthwise(const contraction *from, snt_result *result) {
   depthwise d = {.t = *from};
-  if (!fits(&d) || !contract_literal(&d.t, d.t.lane_axis, &d.channels)) return false;
-  d.t.lanes = contract_lanes(d.t.c, d.channels);
-  d.t.rows = d.t.vectors = 1;
-  if (d.t.lanes < 2 || !contract_settle_lane_operands(&d.t) || contract_has_form(&d.t, CONTRACT_PANEL)) return false;
-  pick_tile(&d);
+  if (!depthwise_plan(&d)) return false;
   *result = build(&d);
   return true;
 }
