@@ -1,6 +1,9 @@
 #!/usr/bin/perl
-# Whole models with constant weights (the light models of the onnx package: SNT_LIGHT_MODELS names their folder), given other weights by
-# tests/onnx/reseed, on every device against the host's evaluator. One model and one seed here, all and two with SNT_TEST_FULL. Output: TAP.
+# Whole models on devices: the error against 64-bit floats stays within twice that of the device's own unfused plan, and 1e-6 of the largest value.
+# SNT_LIGHT_MODELS names the folder of the onnx package's light models, whose constant weights tests/onnx/reseed replaces; SNT_MINILM a model with
+# symbolic batch and tokens (examples/models/make.py), run with two of each. What is true says the host's evaluator of the graph that tests/onnx/widen
+# writes. One model and one seed on two devices here; all, two seeds and every device with SNT_TEST_FULL. SNT_TEST_DEVICES and SNT_TEST_MODELS
+# (a regular expression) choose; SNT_ERROR_TABLE names a file for a table. Output: TAP.
 use strict;
 use warnings;
 use Test::More;
@@ -10,55 +13,108 @@ chdir "$FindBin::Bin/.." or die $!;
 print "TAP version 13\n";
 my $sinter = ($ENV{SNT_BUILD} // 'build/release') . '/sinter';
 my $folder = $ENV{SNT_LIGHT_MODELS} // '';
-plan skip_all => 'SNT_LIGHT_MODELS names no folder of light models' unless -d $folder;
+my $minilm = $ENV{SNT_MINILM} // '';
+my $full = $ENV{SNT_TEST_FULL};
+plan skip_all => 'SNT_LIGHT_MODELS names no folder of light models, SNT_MINILM no model' unless -d $folder || -f $minilm;
 my $dir = tempdir(CLEANUP => 1);
-my @models = sort(glob("$folder/light_*/model.onnx"), glob("$folder/light_*.onnx"));
-plan skip_all => "no light models in $folder" unless @models;
-@models = grep { /squeezenet/ } @models unless $ENV{SNT_TEST_FULL};
+my $chosen = $ENV{SNT_TEST_MODELS} // ($full ? '.' : 'squeezenet');
+my @devices = split / /, $ENV{SNT_TEST_DEVICES}
+  // ('opencl:pocl vulkan:llvmpipe' . ($full ? ' vulkan:swiftshader cuda-text opencl:rusticl' : ''));
+my @lights = -d $folder ? sort(glob("$folder/light_*/model.onnx"), glob("$folder/light_*.onnx")) : ();
 
-sub numbers {    # the f32 values of a .npy file
+# ---- .npy files ----
+sub numbers {    # of f32 or f64
   my ($path) = @_;
   open my $in, '<:raw', $path or return;
   my $bytes = do { local $/; <$in> };
   my $start = 10 + unpack 'v', substr $bytes, 8, 2;
-  return unpack 'f<*', substr $bytes, $start;
+  return unpack(($bytes =~ /'<f8'/ ? 'd' : 'f') . '<*', substr $bytes, $start);
 }
-sub worst {      # the greatest relative difference; values below a millionth of the greatest are measured by that
+sub write_ints {
+  my ($path, $rows, $columns, @values) = @_;
+  my $header = "{'descr': '<i8', 'fortran_order': False, 'shape': ($rows, $columns), }";
+  $header .= ' ' x (63 - (length($header) + 10) % 64) . "\n";
+  open my $out, '>:raw', $path or die $!;
+  print $out "\x93NUMPY\x01\x00", pack('v', length $header), $header, pack('q<*', @values);
+  close $out or die $!;
+}
+
+# ---- what is run: [name, text, port, options] ----
+sub sample {
+  my ($name, $text, @options) = @_;
+  open my $in, '<', $text or die $!;
+  my ($port) = map { /^\s*return (?:"([^"]*)"|([^\s,=]+))=/ ? $1 // $2 : () } <$in>;
+  return {name => $name, text => $text, port => $port, options => "@options"};
+}
+sub samples_of_light {
+  my ($model) = @_;
+  my ($name) = $model =~ /(light_\w+)/;
+  my $said = `$sinter import $model -o $dir/$name.snt 2>&1`;
+  is($?, 0, "$name is imported") or diag($said);
+  my @out;
+  for my $seed ($full ? (1000, 2000) : 1000) {
+    my $text = "$dir/$name-$seed.snt";
+    system("tests/onnx/reseed $seed <$dir/$name.snt >$text") == 0 or die;
+    push @out, sample("$name, weights $seed", $text);
+  }
+  return @out;
+}
+sub samples_of_minilm {
+  my $said = `$sinter import $minilm -o $dir/minilm.snt 2>&1`;
+  is($?, 0, 'MiniLM is imported') or diag($said);
+  my @out;
+  for ([1, 128], [3, 17]) {
+    my ($batch, $tokens) = @$_;
+    my $path = "$dir/$batch-$tokens";
+    write_ints("$path-ids.npy", $batch, $tokens, map { (101 + 7919 * $_ + 13 * $_ * $_) % 30000 } 1 .. $batch * $tokens);
+    write_ints("$path-mask.npy", $batch, $tokens, map { my $row = $_; map { $_ < $tokens - 3 * $row ? 1 : 0 } 0 .. $tokens - 1 } 0 .. $batch - 1);
+    push @out, sample("MiniLM, batch $batch, $tokens tokens", "$dir/minilm.snt",
+      "--dim batch=$batch --dim tokens=$tokens --input input_ids=$path-ids.npy --input attention_mask=$path-mask.npy");
+  }
+  return @out;
+}
+
+sub run_on {    # what a device gives: the numbers, and what was said if there are none
+  my ($s, $text, $device, $more) = @_;
+  unlink "$dir/out.npy";
+  my $said = `$sinter run $text --device $device $s->{options} $more --output '$s->{port}=$dir/out.npy' 2>&1`;
+  return $? ? ([], $said) : ([numbers("$dir/out.npy")], $said);
+}
+sub error_of {
   my ($got, $want) = @_;
   return 'inf' if @$got != @$want || !@$want;
-  my ($size) = sort { $b <=> $a } map { abs } @$want;
   my $worst = 0;
   for (0 .. $#$want) {
-    my $floor = abs $want->[$_] > 1e-6 * $size ? abs $want->[$_] : 1e-6 * $size;
-    my $error = $floor > 0 ? abs($got->[$_] - $want->[$_]) / $floor : 'inf';
-    return 'inf' if $error ne 'inf' && $error != $error;
+    my $error = abs($got->[$_] - $want->[$_]);
+    return 'inf' if $error != $error;
     $worst = $error if $error > $worst;
   }
   return $worst;
 }
 
-for my $model (@models) {
-  my ($name) = $model =~ /(light_\w+)/;
-  my $said = `$sinter import $model -o $dir/$name.snt 2>&1`;
-  is($?, 0, "$name is imported") or diag($said);
-  for my $seed ($ENV{SNT_TEST_FULL} ? (1000, 2000) : 1000) {
-    my $text = "$dir/$name-$seed.snt";
-    system("tests/onnx/reseed $seed <$dir/$name.snt >$text");
-    my ($output) = do { open my $in, '<', $text; grep { /^\s*return / } <$in> };
-    my ($port) = grep { defined } $output =~ /return (?:"([^"]*)"|([^\s,=]+))=/;
-    my $run = sub { my ($device) = @_; my $said = `$sinter run $text --device $device --output '$port=$dir/out.npy' 2>&1`; return ($?, $said, numbers("$dir/out.npy")) };
-    my ($code, $words, @want) = $run->('host');
-    is($code, 0, "$name, seed $seed: host") or diag($words);
-    my ($low, $high) = (sort { $a <=> $b } @want)[0, -1];
-    ok(@want && $high > $low, "$name, seed $seed: its output is no constant");
-    for my $device ('opencl:pocl', 'vulkan:llvmpipe') {
-      SKIP: {
-        my ($code, $words, @got) = $run->($device);
-        skip("$device: $words", 1) if $code && $words =~ /no (OpenCL|Vulkan)? ?device|cannot open/;
-        my $error = $code ? 'inf' : worst(\@got, \@want);
-        ok($error ne 'inf' && $error < 1e-3, "$name, seed $seed: $device differs by $error") or diag($words);
-      }
+my @rows;
+for my $s ((map { samples_of_light($_) } grep { /$chosen/ } @lights), -f $minilm && 'minilm' =~ /$chosen/ ? samples_of_minilm() : ()) {
+  system("tests/onnx/widen <$s->{text} >$s->{text}.wide.snt") == 0 or die;
+  my ($want, $words) = run_on($s, "$s->{text}.wide.snt", 'host', '');
+  my ($low, $high) = (sort { $a <=> $b } @$want)[0, -1];
+  ok(@$want && $high > $low, "$s->{name}: in 64-bit floats, and no constant") or diag($words);
+  next unless @$want;
+  my $most = abs $low > abs $high ? abs $low : abs $high;
+  my %errors = (host => error_of((run_on($s, $s->{text}, 'host', ''))[0], $want) / $most);
+  for my $device (@devices) {
+    my ($got, $said) = run_on($s, $s->{text}, $device, '');
+    SKIP: {
+      skip("$device: $said", 1) if !@$got && $said =~ /no such device|no (OpenCL|Vulkan)? ?device|cannot open|not found/;
+      my ($plain, $also) = run_on($s, $s->{text}, $device, '--unfused');
+      my ($error, $allowed) = (error_of($got, $want), error_of($plain, $want));
+      ok($error ne 'inf' && $allowed ne 'inf' && $error <= 2 * $allowed + 1e-6 * $most, "$s->{name}: $device errs by $error, unfused by $allowed")
+        or diag("$said$also");
+      $errors{$device} = sprintf '%.2g / %.2g', $error / $most, $allowed / $most if $error ne 'inf' && $allowed ne 'inf';
     }
   }
+  push @rows, "| $s->{name} | " . join(' | ', sprintf('%.2g', $errors{host}), map { $errors{$_} // '-' } @devices) . " |\n";
+}
+if ($ENV{SNT_ERROR_TABLE} && open my $out, '>', $ENV{SNT_ERROR_TABLE}) {
+  print $out '| model | ', join(' | ', 'host', @devices), " |\n", '|---|', '---|' x (1 + @devices), "\n", @rows;
 }
 done_testing();
