@@ -1,6 +1,6 @@
 #!/usr/bin/perl
 # The tests of Debian's libonnx-testdata: all on the host device, every some on each other device; all on all with SNT_TEST_FULL. What fails is
-# what tests/onnx/expected.txt names, with its reason, and on devices without 64-bit floats what tests/onnx/reach.txt says has them; docs/onnx-operators.md
+# what tests/onnx/expected.txt names, with its reason, and what tests/onnx/reach.txt says a device refuses, in these words; docs/onnx-operators.md
 # and reach.txt are what tests/onnx/list makes of that. Output: TAP.
 use strict;
 use warnings;
@@ -25,11 +25,15 @@ while (<$in>) {
 sub reason { my ($test) = @_; for (@expected) { if ($test =~ $_->[0]) { $_->[2] = 1; return $_->[1] } } return }
 
 open my $list, '<', 'tests/onnx/reach.txt' or die $!;
-my %doubles = map { /^(\S+) in f64$/ ? ($1 => 1) : () } <$list>;
+my %refused;    # device => test => the words
+while (<$list>) {
+  next unless /^(\S+) in, but for (.*)/;
+  my ($test, $lacks) = ($1, $2);
+  $refused{$1}{$test} = $2 while $lacks =~ /([\w:-]+): ([^;]+)/g;
+}
 
 # Every which test a device runs: compiling a kernel takes PoCL a second, llvmpipe a tenth of one.
 my %every = ('host' => 1, 'vulkan:llvmpipe' => 9, 'vulkan:swiftshader' => 21, 'opencl:rusticl' => 40, 'opencl:pocl' => 40, 'cuda-text' => 40);
-my %no_doubles = map { $_ => 1 } 'vulkan:swiftshader', 'opencl:rusticl';
 my @folders = sort map { s{/model\.onnx$}{}r } map { glob "$data/$_/*/model.onnx" } 'node', 'pytorch-converted', 'pytorch-operator', 'simple';
 
 sub run_all {    # test => [passed, what was said]
@@ -62,9 +66,9 @@ for my $device ('host', 'vulkan:llvmpipe', 'vulkan:swiftshader', 'opencl:rusticl
     for my $test (sort keys %said) {
       my ($passed, $words) = @{$said{$test}};
       my $why = reason($test);
-      if ($no_doubles{$device} && $doubles{$test}) {
-        $why //= '64-bit floats';
-        push @wrong, "$test: $words" if !$passed && $words !~ /unsupported: .*needs 64-bit floats/;
+      if (defined(my $lack = $refused{$device}{$test})) {
+        $why //= $lack;
+        push @wrong, "$test: $words" if !$passed && $words !~ /unsupported: .*\Q$lack\E/;
       }
       push @wrong, "$test: $words" if !$passed && !defined $why;
       push @surprise, "$test is expected to fail: $why" if $passed && defined $why;
