@@ -78,7 +78,11 @@ typedef struct conform_verdict {
   uint32_t kernels, us;
   char detail[CONFORM_DETAIL];
 } conform_verdict;
+/* What a case is at, for who must end it. */
+enum { PHASE_COMPILE, PHASE_DRIVER, PHASE_FIRST, PHASE_RUN, PHASE_REFERENCE, PHASE_COUNT };
+extern const char *const conform_phase_names[PHASE_COUNT];
 typedef struct conform_device {
+  volatile uint8_t *phase; /* where that is written; null: nobody asks */
   snt_context *context;
   snt_device *device;
   snt_profile *profile;
@@ -88,7 +92,7 @@ typedef struct conform_device {
   snt_profile *interp_profile;
   snt_device_info info;
 } conform_device;
-/* `selector` as `sinter devices` prints it, or interp=PROFILE: the interpreter runs what is compiled for that profile. */
+/* Keeps `phase`. `selector` as `sinter devices` prints it, or interp=PROFILE: the interpreter runs what is compiled for that profile. */
 snt_result conform_open(const char *selector, conform_device *, snt_diag *);
 void conform_close(conform_device *);
 void conform_judge(conform_device *, const conform_case *, uint64_t seed, conform_verdict *);

@@ -14,7 +14,15 @@ enum { MASKED_RUN = 1, STRICT_RUN = 2, UNFUSED_RUN = 4, SAME_RUN = 8, INTERP_RUN
 
 const char *const conform_result_names[CONFORM_RESULTS] = {"pass", "fail", "skip", "crash", "timeout", "flaky", "excused"};
 
+const char *const conform_phase_names[PHASE_COUNT] = {"compile time", "driver compile time",
+                                                      "driver compile time or run time, as drivers compile on a kernel's first run",
+                                                      "run time", "time of the reference"};
+
 /* ---- devices ---- */
+
+static void enter(conform_device *d, uint8_t phase) {
+  if (d->phase) *d->phase = phase;
+}
 
 /* Schedules and code of another device, as the interpreter takes them. */
 static snt_result foreign_profile(snt_context *context, const char *name, snt_profile **out, snt_diag *diag) {
@@ -25,7 +33,7 @@ static snt_result foreign_profile(snt_context *context, const char *name, snt_pr
 
 snt_result conform_open(const char *selector, conform_device *d, snt_diag *diag) {
   host_prepare_drivers();
-  *d = (conform_device){.info = {.head = SNT_HEAD(device_info)}};
+  *d = (conform_device){.phase = d->phase, .info = {.head = SNT_HEAD(device_info)}};
   const snt_context_info made = {.head = SNT_HEAD(context_info), .abi_version = SNT_ABI_VERSION};
   snt_result r = snt_context_create(&made, &d->context);
   if (r == SNT_OK) (void)snt_context_add_backend(d->context, host_cuda_text());
@@ -169,6 +177,7 @@ static snt_result build_attempt(conform_device *d, const char *text, uint32_t fl
   snt_device *device = flags & MASKED_RUN ? d->masked : flags & INTERP_RUN ? d->interp : d->device;
   const snt_profile *profile = flags & MASKED_RUN ? d->masked_profile : flags & INTERP_RUN ? d->interp_profile : d->profile;
   snt_graph *graph = NULL;
+  enter(d, PHASE_COMPILE);
   snt_result r = snt_graph_create(d->context, &graph);
   if (r == SNT_OK) r = snt_graph_parse(graph, text, strlen(text), NULL, diag);
   const snt_compile_info info = {.head = SNT_HEAD(compile_info),
@@ -181,7 +190,10 @@ static snt_result build_attempt(conform_device *d, const char *text, uint32_t fl
   snt_graph_destroy(graph);
   if (r == SNT_OK) v->kernels = snt_program_kernel_count(a->program);
   a->device = device;
-  return r == SNT_OK ? snt_exec_create(device, a->program, NULL, &a->exec, diag) : r;
+  enter(d, PHASE_DRIVER);
+  if (r == SNT_OK) r = snt_exec_create(device, a->program, NULL, &a->exec, diag);
+  enter(d, PHASE_FIRST);
+  return r;
 }
 
 static snt_result run_built(attempt *a, source *s, conform_verdict *v, snt_diag *diag) {
@@ -315,7 +327,9 @@ static void judge_runs(conform_device *d, const conform_graph *graph, uint32_t p
   const bool cuts = path == PATH_CUT && conform_cut(graph->text, cut);
   snt_result r = run_attempt(d, cuts ? cut : graph->text, &s, flags, &first, v, &diag);
   if (r == SNT_OK && spoils) ((uint8_t *)first.ports.at[first.ports.count - 1].data)[0] ^= 0x40;
+  enter(d, PHASE_REFERENCE);
   if (r == SNT_OK) r = hold_against_reference(graph, path, &first.ports, v, &diag);
+  enter(d, PHASE_RUN);
   s.state = seed;
   if (r == SNT_OK && again[path].flags) {
     r = run_attempt(d, graph->text, &s, again[path].flags, &second, v, &diag);

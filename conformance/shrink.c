@@ -28,7 +28,7 @@ typedef struct shrinker {
 } shrinker;
 
 static _Noreturn void judge_trials(const char *selector, int from, int to) {
-  conform_device device;
+  conform_device device = {.phase = NULL};
   snt_diag diag = {0};
   trial t;
   if (conform_open(selector, &device, &diag) != SNT_OK) _exit(1);

@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -20,6 +21,7 @@ typedef struct opened { /* a child's first words */
 typedef struct worker {
   pid_t pid;
   int to, from;
+  volatile uint8_t *phase; /* shared with the child */
   uint32_t index, done;
   bool greeted, busy, again;
   double started;
@@ -64,8 +66,8 @@ static bool receive_all(int from, void *data, size_t size) {
 
 /* ---- the child ---- */
 
-static _Noreturn void be_child(const conform_run *run, int from, int to) {
-  conform_device device;
+static _Noreturn void be_child(const conform_run *run, volatile uint8_t *phase, int from, int to) {
+  conform_device device = {.phase = phase};
   opened words = {.result = SNT_OK};
   uint32_t index;
   words.result = conform_open(run->selector, &device, &words.diag);
@@ -95,7 +97,7 @@ static bool start_child(pool *p, worker *w) {
     for (uint32_t i = 0; i < p->run->jobs; i++)
       if (p->workers[i].pid) close(p->workers[i].to), close(p->workers[i].from);
     close(down[1]), close(up[0]);
-    be_child(p->run, down[0], up[1]);
+    be_child(p->run, w->phase, down[0], up[1]);
   }
   close(down[0]), close(up[1]);
   if (pid < 0) {
@@ -143,6 +145,15 @@ static void give_up(pool *p, worker *w, conform_result result, const char *text)
   snprintf(v.detail, sizeof v.detail, "%s", text);
   end_child(w);
   settle(p, w, &v);
+}
+
+/* Says what took too long: only a driver that compiles for minutes is no news about the numbers. */
+static void end_late(pool *p, worker *w) {
+  char text[160];
+  const uint8_t phase = w->phase ? *w->phase : PHASE_COUNT;
+  snprintf(text, sizeof text, "%s: no answer in %.0f s; the process was ended", phase < PHASE_COUNT ? conform_phase_names[phase] : "time",
+           p->run->case_seconds);
+  give_up(p, w, CONFORM_TIMEOUT, text);
 }
 
 static bool give_case(pool *p, worker *w) {
@@ -204,8 +215,7 @@ static bool turn(pool *p) {
   for (uint32_t i = 0; i < p->run->jobs; i++) {
     worker *w = &p->workers[i];
     if (w->pid && (waiting[i].revents & (POLLIN | POLLHUP)) && !hear(p, w)) return false;
-    if (w->pid && w->busy && now() - w->started > p->run->case_seconds)
-      give_up(p, w, CONFORM_TIMEOUT, "no answer in time; the process was ended");
+    if (w->pid && w->busy && now() - w->started > p->run->case_seconds) end_late(p, w);
   }
   return true;
 }
@@ -217,8 +227,11 @@ uint32_t conform_run_all(const conform_run *run, snt_diag *diag) {
   p.run = &clamped;
   signal(SIGPIPE, SIG_IGN);
   bool good = true;
+  uint8_t *phases = mmap(NULL, MAX_JOBS, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  for (uint32_t i = 0; i < clamped.jobs && phases != MAP_FAILED; i++) p.workers[i].phase = &phases[i];
   while (good && is_working(&p)) good = turn(&p);
   for (uint32_t i = 0; i < clamped.jobs; i++) end_child(&p.workers[i]);
+  if (phases != MAP_FAILED) munmap(phases, MAX_JOBS);
   if (!good) return UINT32_MAX;
   const uint32_t mine = run->list->count > run->shard ? (run->list->count - run->shard + run->shards - 1) / run->shards : 0;
   return mine - p.reported;
