@@ -1,5 +1,5 @@
-/* A depthwise convolution under construction: what its own kernel (schedule_depthwise.c) and one that reads its rows where they were just computed
-   (schedule_staged.c) share. In: a contraction with its labels and axes read. */
+/* A depthwise convolution under construction: what its own kernel (schedule_depthwise.c), one that reads its rows where they were just computed
+   (schedule_staged.c), and rows of its source that are made here (depthwise_rows.c) share. In: a contraction with its labels and axes read. */
 #ifndef FUSION_DEPTHWISE_H
 #define FUSION_DEPTHWISE_H
 #include "fusion/contract_private.h"
@@ -12,10 +12,19 @@ typedef struct depthwise {
   int64_t tile, positions, channels; /* across; of the lanes */
   ir_expr row, position;             /* of the result, at hand */
   uint32_t staged;                   /* a pointwise value of the result whose row is staged; 0: the outputs are stored */
+  uint32_t source, source_axis;      /* below the padding; its axis of rows, after which come its positions */
+  bool turned;                       /* positions of the source lie together, not channels: its rows are turned into a ring */
+  emit_stage_entry ring;             /* as many rows of the source as there are taps */
+  ir_expr share, unit, groups;       /* first row of this work-item, the one at hand, work-items */
 } depthwise;
 
-bool depthwise_plan(depthwise *);                /* fills all but `t`'s labels and axes; false: another schedule's */
-ir_expr depthwise_units(const depthwise *);      /* rows of the result */
-void depthwise_place(depthwise *, ir_expr unit); /* coordinates of row number `unit` */
-void depthwise_emit_row(depthwise *);            /* all positions and channels of the row at hand */
+bool depthwise_plan(depthwise *);      /* fills all but `t`'s labels and axes; false: another schedule's */
+void depthwise_begin_row(depthwise *); /* a loop over the work-item's rows of the result; coordinates of the one at hand, its source near */
+void depthwise_emit_row(depthwise *);  /* all its positions and channels */
+void depthwise_end_row(depthwise *);
+
+/* depthwise_rows.c */
+bool depthwise_can_turn(const depthwise *); /* of a source whose channels do not lie together */
+void depthwise_open_rows(depthwise *);      /* room for the ring, before the loop */
+void depthwise_fill_rows(depthwise *);      /* the rows that the one at hand needs and the ring does not have */
 #endif

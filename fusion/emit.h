@@ -128,14 +128,19 @@ typedef struct stage_info {
   ir_expr group, groups; /* workspace: which part of how many */
   bool ordered;          /* `order` is given: axes from outermost to innermost; else as the node's */
   uint8_t order[SNT_MAX_RANK];
+  bool along_stored; /* vectors of a sweep lie along the innermost axis of `order`, not along the node's last */
 } stage_info;
 /* Opened *through*: a value of the region is computed and stored on its first use; after emit_stage_filled it is loaded. Rings and rows
    that are refilled in a loop pass the memory of the first opening (`reuse`, else UINT32_MAX). Returns the kernel memory. */
 uint32_t emit_stage_open(emit *, const stage_info *, uint32_t reuse);
 void emit_stage_filled(emit *, uint32_t node);
+/* The same in two steps, for regions that outlive the scope that fills them: room that no value is read from yet, and, once the coordinates of its origin are
+   those at hand, what later values of this scope read. */
+emit_stage_entry emit_stage_room(emit *, const stage_info *, uint32_t reuse);
+void emit_stage_show(emit *, const emit_stage_entry *);
 /* STAGE_PACKED: the region is part `part` of a constant buffer that holds such regions one after another, in the node's own type. */
 void emit_stage_given(emit *, const stage_info *, uint32_t buffer, ir_expr part);
-/* Computes the whole region with loops, vector axis last (`lanes`): open, sweep, filled. */
+/* Computes the whole region with loops, the axis of the vectors (`lanes`) innermost: open, sweep, filled. */
 uint32_t emit_stage(emit *, const stage_info *, uint32_t lanes, uint32_t reuse);
 /* Reduction of node n (reduce or contract) at `access`: loops over its reduced axes. sweep: how. */
 typedef struct sweep {

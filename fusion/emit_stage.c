@@ -95,14 +95,26 @@ void emit_stage_given(emit *e, const stage_info *info, uint32_t buffer, ir_expr 
   if (!IR_PUSH(e->arena, &e->stages, s)) e->failed = true;
 }
 
-uint32_t emit_stage_open(emit *e, const stage_info *info, uint32_t reuse) {
+emit_stage_entry emit_stage_room(emit *e, const stage_info *info, uint32_t reuse) {
   ir_expr elements;
   emit_stage_entry s = lay_out(e, info, &elements);
   elements = expr_mul(e->x, expr_ceil_div(e->x, elements, 16), 16); /* parts of a workspace start aligned */
   if (s.storage == STAGE_WORKSPACE) s.base = expr_mul(e->x, info->group, elements);
   s.memory = stage_memory(e, &s, info, elements, reuse);
+  return s;
+}
+
+uint32_t emit_stage_open(emit *e, const stage_info *info, uint32_t reuse) {
+  const emit_stage_entry s = emit_stage_room(e, info, reuse);
   if (!IR_PUSH(e->arena, &e->stages, s)) e->failed = true;
   return s.memory;
+}
+
+void emit_stage_show(emit *e, const emit_stage_entry *room) {
+  emit_stage_entry s = *room;
+  s.depth = e->depth;
+  s.through = 0;
+  if (!IR_PUSH(e->arena, &e->stages, s)) e->failed = true;
 }
 
 void emit_stage_filled(emit *e, uint32_t node) {
@@ -116,15 +128,14 @@ void emit_stage_filled(emit *e, uint32_t node) {
 typedef struct stage_sweep {
   const stage_info *info;
   map_access at;
-  uint32_t rank, lanes;
+  uint32_t rank, lanes, inner; /* axes; elements a vector; the axis along which vectors lie */
 } stage_sweep;
 
-static void sweep_last(emit *e, stage_sweep *s, ir_expr lo, ir_expr hi, uint32_t lanes) {
+static void sweep_inner(emit *e, stage_sweep *s, ir_expr lo, ir_expr hi, uint32_t lanes) {
   int64_t trips;
   if (expr_is_const(e->x, expr_sub(e->x, hi, lo), &trips) && trips == 0) return;
-  const uint32_t last = s->rank - 1;
   const ir_expr v = emit_loop(e, &(emit_loop_info){.name = "c", .lo = lo, .hi = hi, .step = lanes, .whole = true});
-  s->at.at[last] = emit_lanes(e, expr_add(e->x, s->info->origin[last], v), lanes);
+  s->at.at[s->inner] = emit_lanes(e, expr_add(e->x, s->info->origin[s->inner], v), lanes);
   emit_value(e, s->info->node, &s->at);
   if (!emit_find_stage(e, s->info->node, &s->at)) e->failed = true; /* what is not proven inside would never be stored */
   emit_scalar_lanes(e);
@@ -133,36 +144,40 @@ static void sweep_last(emit *e, stage_sweep *s, ir_expr lo, ir_expr hi, uint32_t
 
 static void sweep_vectors(emit *e, stage_sweep *s, ir_expr lo, ir_expr hi) {
   const ir_expr whole = expr_sub(e->x, hi, expr_mod(e->x, expr_sub(e->x, hi, lo), s->lanes));
-  sweep_last(e, s, lo, whole, s->lanes);
-  sweep_last(e, s, whole, hi, 1);
+  sweep_inner(e, s, lo, whole, s->lanes);
+  sweep_inner(e, s, whole, hi, 1);
 }
 
 /* A padded row: border, interior, border, so that the interior needs no test. */
 static void sweep_columns(emit *e, stage_sweep *s) {
   expr_pool *x = e->x;
-  const uint32_t last = s->rank - 1, node = s->info->node;
-  const ir_expr extent = s->info->extent[last], origin = s->info->origin[last];
+  const uint32_t inner_axis = s->inner, node = s->info->node;
+  const ir_expr extent = s->info->extent[inner_axis], origin = s->info->origin[inner_axis];
   uint32_t count;
   const ir_expr *low = ir_at(e->g, node)->op == IR_OP_pad ? ir_attr_ints(e->g, node, IR_ATTR_low, &count) : NULL;
   if (!low) {
     sweep_vectors(e, s, 0, extent);
     return;
   }
-  const ir_expr inner = ir_at(e->g, ir_arg(e->g, node, 0))->type.dims[last];
-  const ir_expr first = expr_max(x, 0, expr_sub(x, low[last], origin)); /* of the region */
-  const ir_expr end = expr_min(x, extent, expr_sub(x, expr_add(x, low[last], inner), origin));
+  const ir_expr inner = ir_at(e->g, ir_arg(e->g, node, 0))->type.dims[inner_axis];
+  const ir_expr first = expr_max(x, 0, expr_sub(x, low[inner_axis], origin)); /* of the region */
+  const ir_expr end = expr_min(x, extent, expr_sub(x, expr_add(x, low[inner_axis], inner), origin));
   if (!expr_proves_le(x, 0, first) || !expr_proves_le(x, first, end)) {
     sweep_vectors(e, s, 0, extent);
     return;
   }
-  if (first != 0) sweep_last(e, s, 0, first, 1);
+  if (first != 0) sweep_inner(e, s, 0, first, 1);
   sweep_vectors(e, s, first, end);
-  if (end != extent) sweep_last(e, s, end, extent, 1);
+  if (end != extent) sweep_inner(e, s, end, extent, 1);
 }
 
 static void sweep_axis(emit *e, stage_sweep *s, uint32_t axis) {
-  if (axis + 1 == s->rank) {
+  if (axis == s->rank) {
     sweep_columns(e, s);
+    return;
+  }
+  if (axis == s->inner) {
+    sweep_axis(e, s, axis + 1);
     return;
   }
   int64_t extent;
@@ -181,6 +196,7 @@ uint32_t emit_stage(emit *e, const stage_info *info, uint32_t lanes, uint32_t re
   const uint32_t memory = emit_stage_open(e, info, reuse);
   stage_sweep s = {.info = info, .rank = ir_at(e->g, info->node)->type.rank, .lanes = lanes};
   s.at.rank = s.rank;
+  s.inner = info->along_stored ? info->order[s.rank - 1] : s.rank - 1;
   sweep_axis(e, &s, 0);
   emit_stage_filled(e, info->node);
   return memory;

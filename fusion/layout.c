@@ -315,6 +315,37 @@ static bool pays(const fusion_context *c, const ir_tensor *t) {
   return bytes * (p->strided_factor - 2) / p->cache_gbs > p->launch_ns;
 }
 
+static bool literal_list(const fusion_context *c, uint32_t node, ir_attr_key key, uint32_t first, int64_t most) {
+  uint32_t count;
+  int64_t value;
+  const ir_expr *list = ir_attr_ints(c->graph, node, key, &count);
+  for (uint32_t i = first; list && i < first + 2; i++)
+    if (i >= count || !expr_is_const(c->graph->pool, list[i], &value) || value < 0 || value > most) return false;
+  return list != NULL;
+}
+
+/* A depthwise convolution that turns the rows of its source as it reads them (depthwise_rows.c): nothing has to be converted for it. */
+static bool turns_rows(const fusion_context *c, uint32_t node, uint32_t operand) {
+  enum { NARROWEST = 8, MOST_TAPS = 8 };
+  const ir_graph *g = c->graph;
+  const uint32_t window = ir_arg(g, node, operand), pad = ir_arg(g, window, 0);
+  const ir_tensor *t = &ir_at(g, window)->type;
+  uint32_t count[2], out_count;
+  int64_t size[4]; /* channels, rows, positions, taps down */
+  if (!schedule_is_explicit(c) || fusion_keeps_order(c->options) || ir_at(g, pad)->op != IR_OP_pad || t->rank != 6 || t->dtype != SNT_F32)
+    return false;
+  const ir_tensor *source = &ir_at(g, ir_arg(g, pad, 0))->type;
+  const ir_expr *own = ir_attr_ints(g, node, operand ? IR_ATTR_rhs : IR_ATTR_lhs, &count[0]),
+                *other = ir_attr_ints(g, node, operand ? IR_ATTR_lhs : IR_ATTR_rhs, &count[1]),
+                *out = ir_attr_ints(g, node, IR_ATTR_out, &out_count);
+  if (out_count != 4 || count[1] != 3 || fusion_find_label(other, count[1], own[1]) < 0 || out[1] != own[1]) return false;
+  for (uint32_t i = 0; i < 3; i++)
+    if (!expr_is_const(g->pool, source->dims[1 + i], &size[i])) return false;
+  if (!expr_is_const(g->pool, t->dims[4], &size[3]) || size[3] > MOST_TAPS || size[2] < NARROWEST) return false;
+  return literal_list(c, window, IR_ATTR_dilation, 0, 1) && literal_list(c, pad, IR_ATTR_low, 2, size[3] - 1) &&
+         (double)((size[3] + 1) * size[0] * size[2]) * sizeof(float) <= 0.5 * c->options->profile->l2_bytes;
+}
+
 /* The source below the positions and taps of a contraction that will be turned, if its channels make vectors. */
 static void find_source(const fusion_context *c, uint32_t node, uint8_t *convert) {
   const ir_graph *g = c->graph;
@@ -322,6 +353,7 @@ static void find_source(const fusion_context *c, uint32_t node, uint8_t *convert
   for (uint32_t o = 0; o < 2; o++) {
     uint32_t at = ir_arg(g, node, o);
     const bool window = ir_at(g, at)->op == IR_OP_window && ir_attr_int(g, at, IR_ATTR_axis, 0) == 2; /* channels before positions */
+    if (window && turns_rows(c, node, o)) continue;
     while (ir_at(g, at)->op == IR_OP_window || ir_at(g, at)->op == IR_OP_pad) at = ir_arg(g, at, 0);
     const ir_node *n = ir_at(g, at);
     if (!window || (n->op != IR_OP_input && n->op != IR_OP_state) || n->type.rank < 3 || !is_constant(g, ir_arg(g, node, 1 - o))) continue;

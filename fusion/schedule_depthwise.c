@@ -31,7 +31,10 @@ static bool read_window(depthwise *d) {
   d->tap[0] = (uint32_t)labels[rank - 2], d->tap[1] = (uint32_t)labels[rank - 1];
   uint32_t source = ir_arg(g, window, 0);
   if (ir_at(g, source)->op == IR_OP_pad) pad = source, source = ir_arg(g, source, 0);
-  if (!pad || t->c->group_of[pad] || t->c->group_of[window] || !fusion_is_stored(t->c, fusion_through_views(g, source))) return false;
+  const uint32_t base = fusion_through_views(g, source);
+  if (!pad || t->c->group_of[pad] || t->c->group_of[window] || fusion_group_has(t->group, base) || !fusion_is_stored(t->c, base))
+    return false;
+  d->source = source, d->source_axis = (uint32_t)axis;
   return entry(t, pad, IR_ATTR_low, (uint32_t)axis, &d->low) && d->low >= 0 && fixed(t, ir_at(g, source)->type.dims[axis], &d->rows);
 }
 
@@ -55,7 +58,8 @@ static bool fits(depthwise *d) {
   if (!fixed(t, t->extent[d->down], &down_extent) || !fixed(t, t->extent[d->across], &d->positions)) return false;
   if (!fixed(t, t->extent[d->tap[1]], &taps_across) || taps_across > TILE_MOST) return false;
   if ((down_extent - 1) * d->stride - d->low >= d->rows || d->low >= d->taps) return false; /* each row has a tap inside */
-  return contract_stride(t, 0, d->data, (uint32_t)t->out[t->lane_axis]) == 1;
+  d->turned = contract_stride(t, 0, d->data, (uint32_t)t->out[t->lane_axis]) != 1;
+  return true;
 }
 
 /* The longest even tile that leaves registers for what is read; else the longest, whose last one overlaps. */
@@ -160,18 +164,11 @@ void depthwise_emit_row(depthwise *d) {
   if (tiles > 1) channels(d, expr_int(x, d->positions - d->tile));
 }
 
-ir_expr depthwise_units(const depthwise *d) {
-  const contraction *t = &d->t;
-  ir_expr rows = 1;
-  for (uint32_t i = 0; i < t->out_rank; i++)
-    if ((int32_t)i != t->lane_axis && (uint32_t)t->out[i] != d->across) rows = expr_mul(t->c->graph->pool, rows, t->extent[t->out[i]]);
-  return rows;
-}
-
-void depthwise_place(depthwise *d, ir_expr unit) {
+/* Coordinates of row number `unit` of the result. */
+static void place(depthwise *d) {
   contraction *t = &d->t;
   expr_pool *x = t->e->x;
-  ir_expr rest = unit;
+  ir_expr rest = d->unit;
   for (uint32_t i = t->out_rank; i-- > 0;) {
     const uint32_t label = (uint32_t)t->out[i];
     if ((int32_t)i == t->lane_axis || label == d->across) continue;
@@ -182,17 +179,45 @@ void depthwise_place(depthwise *d, ir_expr unit) {
   if (d->row < 0) d->row = t->at[d->down] = emit_var_for(t->e, "p", emit_expr(t->e, d->row), 0, t->extent[d->down]);
 }
 
+/* A work-item that makes rows of its source makes some again that its neighbour has: few work-items, four for each processor. */
+static ir_expr rows_of_item(const depthwise *d, ir_expr units, int64_t *per) {
+  enum { EACH = 4 };
+  const contraction *t = &d->t;
+  expr_pool *x = t->e->x;
+  if (!d->turned) return schedule_split_work(t->c, units, d->channels * d->positions, per);
+  const double parts = EACH * t->c->options->profile->units;
+  *per = (int64_t)ceil((double)schedule_hint(x, units) / parts);
+  return expr_ceil_div(x, units, expr_int(x, *per));
+}
+
+void depthwise_begin_row(depthwise *d) {
+  contraction *t = &d->t;
+  emit *e = t->e;
+  expr_pool *x = e->x;
+  ir_expr units = 1;
+  int64_t per;
+  for (uint32_t i = 0; i < t->out_rank; i++)
+    if ((int32_t)i != t->lane_axis && (uint32_t)t->out[i] != d->across) units = expr_mul(x, units, t->extent[t->out[i]]);
+  d->groups = rows_of_item(d, units, &per);
+  d->share = expr_mul(x, emit_group(e, d->groups), expr_int(x, per));
+  if (d->turned) depthwise_open_rows(d);
+  const ir_expr end = expr_min(x, expr_add(x, d->share, expr_int(x, per)), units);
+  d->unit = emit_loop(e, &(emit_loop_info){.name = "u", .lo = d->share, .hi = end, .step = 1});
+  place(d);
+  if (d->turned) depthwise_fill_rows(d);
+}
+
+void depthwise_end_row(depthwise *d) { emit_loop_end(d->t.e, d->unit, 0, NULL, NULL); }
+
 static snt_result build(depthwise *d) {
   contraction *t = &d->t;
   fusion_context *c = t->c;
   emit *e = t->e = emit_begin(c, t->group, "depthwise");
   if (!e) return ir_fail(c->diag, SNT_E_HOST_MEM, "schedule", t->group->hero, "out of host memory");
-  ir_expr groups;
-  const ir_expr unit = schedule_units(e, depthwise_units(d), d->channels * d->positions, &groups);
-  depthwise_place(d, unit);
+  depthwise_begin_row(d);
   depthwise_emit_row(d);
-  schedule_units_end(e, unit);
-  return emit_end(e, groups, 0, 0, NULL);
+  depthwise_end_row(d);
+  return emit_end(e, d->groups, 0, 0, NULL);
 }
 
 bool depthwise_plan(depthwise *d) {
@@ -202,7 +227,7 @@ bool depthwise_plan(depthwise *d) {
   t->rows = t->vectors = 1;
   if (t->lanes < 2 || !contract_settle_lane_operands(t) || contract_has_form(t, CONTRACT_PANEL)) return false;
   pick_tile(d);
-  return true;
+  return !d->turned || depthwise_can_turn(d);
 }
 
 bool contract_build_depthwise(const contraction *from, snt_result *result) {

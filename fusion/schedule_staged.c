@@ -150,12 +150,10 @@ snt_result schedule_staged_build(fusion_context *c, const fusion_group *group) {
   if (!plan(c, group, &s)) return ir_fail(c->diag, SNT_E_INTERNAL, "schedule", group->hero, "rows that cannot be staged");
   emit *e = s.t.e = s.d.t.e = emit_begin(c, group, "staged");
   if (!e) return ir_fail(c->diag, SNT_E_HOST_MEM, "schedule", group->hero, "out of host memory");
-  ir_expr groups;
-  const ir_expr unit = schedule_units(e, depthwise_units(&s.d), s.d.channels * s.d.positions, &groups);
-  depthwise_place(&s.d, unit);
+  depthwise_begin_row(&s.d);
   stage_row(&s);
   contract_make_lanes(&s.t, s.t.lanes);
   multiply_row(&s);
-  schedule_units_end(e, unit);
-  return emit_end(e, groups, 0, 0, NULL);
+  depthwise_end_row(&s.d);
+  return emit_end(e, s.d.groups, 0, 0, NULL);
 }

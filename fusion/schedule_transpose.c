@@ -125,6 +125,10 @@ static void exchange(emit *e, uint32_t *rows, uint32_t width, uint32_t reach) {
   }
 }
 
+void schedule_turn(emit *e, uint32_t *rows, uint32_t width) {
+  for (uint32_t reach = 1; reach < width; reach *= 2) exchange(e, rows, width, reach);
+}
+
 static void turn_block(transpose_job *j, ir_expr source, ir_expr lane) {
   emit *e = j->e;
   expr_pool *x = e->x;
@@ -141,7 +145,7 @@ static void turn_block(transpose_job *j, ir_expr source, ir_expr lane) {
       }
     }
     emit_scalar_lanes(e);
-    for (uint32_t reach = 1; reach < j->width; reach *= 2) exchange(e, rows[n], j->width, reach);
+    schedule_turn(e, rows[n], j->width);
   }
   const ir_expr along = emit_lanes(e, lane, j->width);
   for (uint32_t i = 0; i < j->width && !e->failed; i++) {

@@ -1,0 +1,128 @@
+/* Rows of a depthwise convolution's source that are made in its kernel: a ring of as many rows as there are taps, positions by channels, in near memory. The
+   row at hand adds what the one before did not need; the first row of a work-item and of an image fills all. In: a source whose positions lie together
+   (channels first), which is read in vectors along them and turned in registers. */
+#include "fusion/depthwise.h"
+
+enum { BLOCK = 8 }; /* positions and channels of a block that is turned */
+
+/* A stored value, or the transpose of one, whose last axis in memory are the positions. */
+bool depthwise_can_turn(const depthwise *d) {
+  const contraction *t = &d->t;
+  const ir_graph *g = t->c->graph;
+  const ir_node *n = ir_at(g, d->source);
+  const bool transposed = n->op == IR_OP_transpose && !t->c->group_of[d->source];
+  uint32_t rank = n->type.rank;
+  int64_t width;
+  const ir_expr *perm = transposed ? ir_attr_ints(g, d->source, IR_ATTR_perm, &rank) : NULL;
+  const uint32_t across = d->source_axis + 1;
+  const uint32_t stored = transposed ? ir_arg(g, d->source, 0) : d->source;
+  if (n->type.dtype != SNT_F32 || fusion_group_has(t->group, stored) || !fusion_is_stored(t->c, stored)) return false;
+  if ((perm ? (uint32_t)perm[across] : across) != rank - 1 || t->lane_axis + 1 != (int32_t)t->out_rank) return false;
+  if (!expr_is_const(g->pool, n->type.dims[across], &width) || width < BLOCK || d->channels < BLOCK) return false;
+  return (double)((d->taps + 1) * width * d->channels) * sizeof(float) <= 0.5 * t->c->options->profile->l2_bytes;
+}
+
+/* Is the axis of the source that of the channels? */
+static bool is_channel(const depthwise *d, uint32_t axis) {
+  uint32_t rank;
+  return contract_labels(&d->t, d->data, &rank)[axis] == d->t.out[d->t.lane_axis];
+}
+
+/* Coordinates of the source: those of the result, but for its row, position and channel. */
+static map_access source_at(const depthwise *d, ir_expr row, ir_expr position, ir_expr channel) {
+  const contraction *t = &d->t;
+  uint32_t rank;
+  const ir_expr *labels = contract_labels(t, d->data, &rank);
+  map_access at = {.rank = ir_at(t->c->graph, d->source)->type.rank};
+  for (uint32_t i = 0; i < at.rank; i++) at.at[i] = is_channel(d, i) ? channel : t->at[labels[i]];
+  at.at[d->source_axis] = row;
+  at.at[d->source_axis + 1] = position;
+  return at;
+}
+
+/* Channels innermost. */
+void depthwise_open_rows(depthwise *d) {
+  const ir_tensor *t = &ir_at(d->t.c->graph, d->source)->type;
+  stage_info info = {
+      .node = d->source, .storage = STAGE_PRIVATE, .ring_axis = (int32_t)d->source_axis, .ring_size = d->taps, .ordered = true};
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < t->rank; i++) {
+    const bool row = i == d->source_axis || i == d->source_axis + 1, channel = is_channel(d, i);
+    info.extent[i] = row || channel ? t->dims[i] : 1;
+    if (channel) info.order[t->rank - 1] = (uint8_t)i;
+    else info.order[count++] = (uint8_t)i;
+  }
+  d->ring = emit_stage_room(d->t.e, &info, UINT32_MAX);
+}
+
+/* ---- one row ---- */
+
+static void turn_block(contraction *t, ir_expr tile, ir_expr channel, ir_expr position) {
+  depthwise *d = (depthwise *)t; /* its first member */
+  emit *e = t->e;
+  expr_pool *x = e->x;
+  uint32_t rows[BLOCK];
+  (void)tile;
+  const ir_expr along = emit_lanes(e, position, BLOCK);
+  for (ir_expr i = 0; i < BLOCK; i++) {
+    const map_access at = source_at(d, d->row, along, expr_add(x, channel, i));
+    rows[i] = emit_value(e, d->source, &at);
+    if (e->failed || e->k->failed || emit_value_type(e, rows[i]).lanes != BLOCK) {
+      e->failed = true;
+      return;
+    }
+  }
+  emit_scalar_lanes(e);
+  schedule_turn(e, rows, BLOCK);
+  const ir_expr across = emit_lanes(e, channel, BLOCK);
+  for (ir_expr i = 0; i < BLOCK && !e->failed; i++) {
+    const map_access at = source_at(d, d->row, expr_add(x, position, i), across);
+    emit_stage_store(e, &d->ring, &at, rows[i]);
+  }
+  emit_scalar_lanes(e);
+}
+
+static void turn_positions(contraction *t, ir_expr tile, ir_expr position, ir_expr unused) {
+  const depthwise *d = (const depthwise *)t;
+  const ir_expr tiles[2] = {0, expr_int(t->e->x, (d->channels + BLOCK - 1) / BLOCK)};
+  (void)tile, (void)unused;
+  contract_tile_loop(t, &(contract_tiles){"n", tiles, expr_int(t->e->x, d->channels), BLOCK}, turn_block, position);
+}
+
+static void turn_row(depthwise *d) {
+  emit *e = d->t.e;
+  const ir_expr width = ir_at(e->g, d->source)->type.dims[d->source_axis + 1];
+  const ir_expr tiles[2] = {0, expr_ceil_div(e->x, width, BLOCK)};
+  contract_tile_loop(&d->t, &(contract_tiles){"w", tiles, width, BLOCK}, turn_positions, 0);
+}
+
+/* ---- which rows ---- */
+
+/* From the first that the ring does not have; in the first row of a work-item or an image from the first that is needed. */
+static ir_expr first_row(const depthwise *d, ir_expr top, ir_expr low, ir_expr needed) {
+  emit *e = d->t.e;
+  expr_pool *x = e->x;
+  const ir_expr end = expr_int(x, d->rows + d->low);
+  const ir_expr had = expr_sub(x, expr_min(x, end, expr_add(x, top, expr_int(x, d->taps - d->stride))), low);
+  const uint32_t fresh = kir_2(e->k, KIR_or, kir_2(e->k, KIR_eq, emit_expr(e, d->unit), emit_expr(e, d->share)),
+                               kir_2(e->k, KIR_eq, emit_expr(e, d->row), kir_const_int(e->k, kir_t(SNT_U32, 1), 0)));
+  const uint32_t start = kir_3(e->k, KIR_select, fresh, emit_expr(e, needed), emit_expr(e, expr_max(x, needed, had)));
+  return emit_var_for(e, "f", start, 0, expr_int(x, d->rows + 1));
+}
+
+void depthwise_fill_rows(depthwise *d) {
+  contraction *t = &d->t;
+  emit *e = t->e;
+  expr_pool *x = e->x;
+  const ir_expr row = d->row, top = expr_mul(x, row, expr_int(x, d->stride)), low = expr_int(x, d->low);
+  const ir_expr needed = expr_sub(x, top, expr_min(x, low, top));
+  const ir_expr end = expr_sub(x, expr_min(x, expr_int(x, d->rows + d->low), expr_add(x, top, expr_int(x, d->taps))), low);
+  const map_access origin = source_at(d, 0, 0, 0);
+  memcpy(d->ring.origin, origin.at, sizeof d->ring.origin);
+  const ir_expr v = emit_loop(e, &(emit_loop_info){.name = "r", .lo = first_row(d, top, low, needed), .hi = end, .step = 1});
+  d->row = v;
+  turn_row(d);
+  d->row = row;
+  emit_loop_end(e, v, 0, NULL, NULL);
+  emit_stage_show(e, &d->ring);
+}
