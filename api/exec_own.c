@@ -212,6 +212,10 @@ snt_result exec_own_build(snt_exec *x, exec_job *job, snt_diag *diag) {
                   .slot_kinds = k->kinds,
                   .sub = k->sub,
                   .key = k->code[x->target].key};
+  for (uint32_t i = 0; x->device->rt->target == SNT_TARGET_SPIRV && i < k->binding_count; i++)
+    if (k->kinds[i] == RT_SLOT_ADDRESS)
+      return ir_fail(diag, SNT_E_UNSUPPORTED, "exec", 0,
+                     "the program reaches buffers by their addresses: only a host's own device gives them");
   what.entry = x->device->rt->target == SNT_TARGET_SPIRV ? "main" : api_entry_name(x->program->plan.kernels.at[job->kernel].kernel->name);
   memcpy(what.items, k->items, sizeof what.items);
   uint8_t key[32];

@@ -95,6 +95,7 @@ static const capability_need needs[] = {
     {65, CAPS(subgroup_arithmetic, shuffle)},
     {4433, CAPS(f16_storage, int16_storage)},
     {4448, CAPS(int8_storage, int8_storage)},
+    {5347, CAPS(address, address)},
 };
 
 static bool has(const kir_caps *caps, size_t member) { return *(const bool *)(const void *)((const char *)caps + member); }

@@ -113,6 +113,8 @@ static snt_result emit_target(snt_program *p, uint32_t kernel, uint32_t target, 
     return ir_fail(diag, SNT_E_LIMIT, "codegen", 0, "%s binds %u buffers and images", source->name, k->binding_count);
   k->sub = legal->sub;
   rt_slot_kinds(legal, k->binding_count, k->kinds);
+  for (uint32_t m = 0; kir_address_at(legal, &caps) && m < legal->memories.count; m++)
+    if (kir_is_addressed(&legal->memories.at[m], &caps)) k->kinds[legal->memories.at[m].slot] = RT_SLOT_ADDRESS;
   return SNT_OK;
 }
 

@@ -37,6 +37,12 @@ void codegen_own_put(ir_text *out, const char *source, const char *text, size_t 
      kir_block_bytes(kernel): the number of groups; the kernel returns (uniformly, a whole group) when its unfolded linear group index is not below it.
    - linear group = gx + nx * (gy + ny * gz).  OpenCL and CUDA entry name: the kernel's name; SPIR-V: "main". */
 uint32_t kir_block_bytes(const kir_kernel *); /* scalars, rounded up to 4; the group count follows: total = this + 4 */
+/* With caps->address (SPIR-V): byte of the block where the addresses of the global memories begin, at a multiple of 8 after the group count, 8 bytes
+   each in the order of their slots. 0: they are bound by slot, as they also are where the addresses would not fit into 128 bytes or the user's own
+   code stands in the kernel. Images, texel buffers and buffers of 8- or 16-bit elements (whose pointers SPIR-V can hardly handle) always are. */
+uint32_t kir_address_at(const kir_kernel *, const kir_caps *);
+bool kir_is_addressed(const kir_memory *, const kir_caps *);
+uint32_t kir_push_bytes(const kir_kernel *, const kir_caps *); /* the whole block */
 /* Binding of a memory: globals and images by their slot, then the per-group workspaces (scratch) in declaration order; ~0u: not bound.
    A workspace's buffer holds the workspaces of all groups of the dispatch, that of group g at g times its elements. */
 uint32_t kir_binding(const kir_kernel *, uint32_t memory);

@@ -18,6 +18,29 @@ uint32_t kir_block_bytes(const kir_kernel *k) {
   return (end + 3) & ~3u;
 }
 
+enum { ADDRESS_BYTES = 8, LEAST_PUSH_BYTES = 128 };
+
+bool kir_is_addressed(const kir_memory *m, const kir_caps *caps) {
+  return m->space == KIR_GLOBAL && !(m->flags & KIR_MEM_TEXEL && caps->texel) && ir_dtypes[m->type.base].bytes >= 4;
+}
+
+static uint32_t count_addressed(const kir_kernel *k, const kir_caps *caps) {
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < k->memories.count; i++) count += kir_is_addressed(&k->memories.at[i], caps);
+  return count;
+}
+
+uint32_t kir_address_at(const kir_kernel *k, const kir_caps *caps) {
+  const uint32_t at = (kir_block_bytes(k) + 4 + ADDRESS_BYTES - 1) / ADDRESS_BYTES * ADDRESS_BYTES;
+  const uint32_t count = caps->address && !k->owns.count ? count_addressed(k, caps) : 0;
+  return count && at + ADDRESS_BYTES * count <= LEAST_PUSH_BYTES ? at : 0;
+}
+
+uint32_t kir_push_bytes(const kir_kernel *k, const kir_caps *caps) {
+  const uint32_t at = kir_address_at(k, caps);
+  return at ? at + ADDRESS_BYTES * count_addressed(k, caps) : kir_block_bytes(k) + 4;
+}
+
 static bool has_slot(const kir_memory *m) { return m->space == KIR_GLOBAL || m->space == KIR_IMAGE; }
 
 uint32_t kir_binding(const kir_kernel *k, uint32_t memory) {

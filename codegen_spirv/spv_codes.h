@@ -37,7 +37,8 @@ enum { /* capabilities */
   SpvCapabilityShader = 1, SpvCapabilityFloat16 = 9, SpvCapabilityFloat64 = 10, SpvCapabilityInt64 = 11, SpvCapabilityInt16 = 22,
   SpvCapabilityInt8 = 39, SpvCapabilityStorageImageExtendedFormats = 49, SpvCapabilitySampledBuffer = 46,
   SpvCapabilityStorageImageWriteWithoutFormat = 56, SpvCapabilityGroupNonUniform = 61, SpvCapabilityGroupNonUniformArithmetic = 63,
-  SpvCapabilityGroupNonUniformShuffle = 65, SpvCapabilityStorageBuffer16BitAccess = 4433, SpvCapabilityStorageBuffer8BitAccess = 4448
+  SpvCapabilityGroupNonUniformShuffle = 65, SpvCapabilityStorageBuffer16BitAccess = 4433, SpvCapabilityStorageBuffer8BitAccess = 4448,
+  SpvCapabilityPhysicalStorageBufferAddresses = 5347
 };
 // clang-format on
 // clang-format off
@@ -56,7 +57,7 @@ enum { /* built-in variables */
 // clang-format off
 enum { /* storage classes */
   SpvStorageClassUniformConstant = 0, SpvStorageClassInput = 1, SpvStorageClassWorkgroup = 4, SpvStorageClassFunction = 7,
-  SpvStorageClassPushConstant = 9, SpvStorageClassStorageBuffer = 12
+  SpvStorageClassPushConstant = 9, SpvStorageClassStorageBuffer = 12, SpvStorageClassPhysicalStorageBuffer = 5349
 };
 // clang-format on
 // clang-format off
@@ -69,7 +70,8 @@ enum { /* extended instructions */
 // clang-format on
 // clang-format off
 enum { /* the rest: each with its specification's name */
-  SpvAddressingModelLogical = 0, SpvMemoryModelGLSL450 = 1, SpvExecutionModelGLCompute = 5, SpvExecutionModeLocalSize = 17,
+  SpvAddressingModelLogical = 0, SpvAddressingModelPhysicalStorageBuffer64 = 5348, SpvMemoryAccessAlignedMask = 2,
+  SpvMemoryModelGLSL450 = 1, SpvExecutionModelGLCompute = 5, SpvExecutionModeLocalSize = 17,
   SpvScopeDevice = 1, SpvScopeWorkgroup = 2, SpvScopeSubgroup = 3, SpvGroupOperationReduce = 0, SpvDim2D = 1, SpvDimBuffer = 5,
   SpvImageOperandsLodMask = 2, SpvLoopControlUnrollMask = 1, SpvLoopControlDontUnrollMask = 2,
   SpvMemorySemanticsAcquireReleaseMask = 8, SpvMemorySemanticsUniformMemoryMask = 0x40, SpvMemorySemanticsWorkgroupMemoryMask = 0x100

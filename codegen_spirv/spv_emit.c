@@ -54,14 +54,16 @@ uint32_t spv_builtin(spv *s, uint32_t number, uint32_t component) {
 }
 
 /* ---- begin ---- */
-/* The scalar block as push constants: one struct of words, the number of groups last. */
+/* The scalar block as push constants: one struct of words; then the number of groups, and the addresses of buffers. */
 static void declare_push_block(spv *s) {
-  const uint32_t words = kir_block_bytes(s->k) / 4 + 1, u32 = spv_type(s, kir_t(SNT_U32, 1));
-  uint32_t *members = IR_NEW_ARRAY(s->m.arena, uint32_t, words);
+  const uint32_t words = s->address_at ? s->address_at / 4 : kir_block_bytes(s->k) / 4 + 1, u32 = spv_type(s, kir_t(SNT_U32, 1));
+  uint32_t *members = IR_NEW_ARRAY(s->m.arena, uint32_t, words + s->k->memories.count);
   if (!members) return;
   for (uint32_t i = 0; i < words; i++) members[i] = u32;
-  const uint32_t block = spv_intern(&s->m, SpvOpTypeStruct, false, members, words, 2, NULL);
-  for (uint32_t i = 0; i < words; i++) SPV(&s->m, SPV_DECORATIONS, SpvOpMemberDecorate, block, i, SpvDecorationOffset, 4 * i);
+  const uint32_t addresses = spv_prepare_memories(s, members + words);
+  const uint32_t block = spv_intern(&s->m, SpvOpTypeStruct, false, members, words + addresses, 2, NULL);
+  for (uint32_t i = 0; i < words + addresses; i++)
+    SPV(&s->m, SPV_DECORATIONS, SpvOpMemberDecorate, block, i, SpvDecorationOffset, i < words ? 4 * i : 4 * words + 8 * (i - words));
   SPV(&s->m, SPV_DECORATIONS, SpvOpDecorate, block, SpvDecorationBlock);
   s->push = spv_fresh(&s->m);
   SPV(&s->m, SPV_TYPES, SpvOpVariable, spv_pointer(s, SpvStorageClassPushConstant, block), s->push, SpvStorageClassPushConstant);
@@ -134,7 +136,8 @@ static void put_entry(spv *s) {
   spv_put(&s->m, SPV_IMPORTS, s->glsl);
   spv_put_text(&s->m, SPV_IMPORTS, library);
   spv_close(&s->m, SPV_IMPORTS, at);
-  SPV(&s->m, SPV_MODEL, SpvOpMemoryModel, SpvAddressingModelLogical, SpvMemoryModelGLSL450);
+  SPV(&s->m, SPV_MODEL, SpvOpMemoryModel, s->address_at ? SpvAddressingModelPhysicalStorageBuffer64 : SpvAddressingModelLogical,
+      SpvMemoryModelGLSL450);
   at = spv_open(&s->m, SPV_ENTRY, SpvOpEntryPoint);
   spv_put(&s->m, SPV_ENTRY, SpvExecutionModelGLCompute);
   spv_put(&s->m, SPV_ENTRY, s->function);
@@ -146,12 +149,19 @@ static void put_entry(spv *s) {
 }
 
 static void put_capabilities(spv *s) {
+  static const struct {
+    uint32_t capability;
+    const char *extension;
+  } extensions[] = {{SpvCapabilityStorageBuffer8BitAccess, "SPV_KHR_8bit_storage"},
+                    {SpvCapabilityPhysicalStorageBufferAddresses, "SPV_KHR_physical_storage_buffer"}};
   for (uint32_t i = 0; i < s->needed.count; i++) {
     SPV(&s->m, SPV_CAPS, SpvOpCapability, s->needed.at[i]);
-    if (s->needed.at[i] != SpvCapabilityStorageBuffer8BitAccess) continue;
-    const uint32_t at = spv_open(&s->m, SPV_EXTENSIONS, SpvOpExtension);
-    spv_put_text(&s->m, SPV_EXTENSIONS, "SPV_KHR_8bit_storage");
-    spv_close(&s->m, SPV_EXTENSIONS, at);
+    for (size_t e = 0; e < IR_COUNT(extensions); e++) {
+      if (s->needed.at[i] != extensions[e].capability) continue;
+      const uint32_t at = spv_open(&s->m, SPV_EXTENSIONS, SpvOpExtension);
+      spv_put_text(&s->m, SPV_EXTENSIONS, extensions[e].extension);
+      spv_close(&s->m, SPV_EXTENSIONS, at);
+    }
   }
 }
 
@@ -178,7 +188,7 @@ static snt_result visit_end(void *self, const kir_kernel *k) {
 
 static snt_result emit(const kir_kernel *k, const kir_caps *caps, ir_arena *arena, codegen_code *out, snt_diag *diag) {
   static const kernel_visitor visitor = {visit_begin, visit_inst, visit_end};
-  spv s = {.k = k, .caps = caps, .diag = diag, .result = SNT_OK};
+  spv s = {.k = k, .caps = caps, .diag = diag, .result = SNT_OK, .address_at = kir_address_at(k, caps)};
   size_t count = 0;
   const kir_own *whole = spv_own_whole(k);
   if (whole) return spv_own_module(whole, out, diag);

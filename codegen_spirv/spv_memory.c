@@ -52,13 +52,15 @@ static void need_narrow(spv *s, uint32_t base) {
   if (ir_dtypes[base].bytes == 1) spv_need(s, SpvCapabilityStorageBuffer8BitAccess);
 }
 
-static uint32_t buffer_struct(spv *s, uint32_t element, uint32_t stride) {
+/* What may be only read or only written is said of the variable; where there is none, of the struct's member. */
+static uint32_t buffer_struct(spv *s, uint32_t element, uint32_t stride, uint32_t member) {
   bool is_new = false;
   const uint32_t array = spv_array(s, element, 0, stride);
-  const uint32_t id = spv_intern(&s->m, SpvOpTypeStruct, false, &array, 1, 1, &is_new);
+  const uint32_t id = spv_intern(&s->m, SpvOpTypeStruct, false, &array, 1, member ? member : 1, &is_new);
   if (is_new) {
     SPV(&s->m, SPV_DECORATIONS, SpvOpDecorate, id, SpvDecorationBlock);
     SPV(&s->m, SPV_DECORATIONS, SpvOpMemberDecorate, id, 0, SpvDecorationOffset, 0);
+    if (member) SPV(&s->m, SPV_DECORATIONS, SpvOpMemberDecorate, id, 0, member);
   }
   return id;
 }
@@ -88,7 +90,8 @@ static void declare_buffer(spv *s, uint32_t number) {
     const kir_type t = stored(kir_t(m->type.base, lanes));
     need_narrow(s, t.base);
     mem->view[lanes].element = spv_type(s, t);
-    const uint32_t pointer = spv_pointer(s, SpvStorageClassStorageBuffer, buffer_struct(s, mem->view[lanes].element, vector_stride(t)));
+    if (mem->addressed) continue; /* spv_begin_memories makes the pointers */
+    const uint32_t pointer = spv_pointer(s, SpvStorageClassStorageBuffer, buffer_struct(s, mem->view[lanes].element, vector_stride(t), 0));
     const uint32_t id = mem->view[lanes].variable = spv_fresh(&s->m);
     SPV(&s->m, SPV_TYPES, SpvOpVariable, pointer, id, SpvStorageClassStorageBuffer);
     bind(s, id, kir_binding(s->k, number));
@@ -98,6 +101,49 @@ static void declare_buffer(spv *s, uint32_t number) {
   }
 }
 
+/* ---- buffers that are reached by addresses in the block ---- */
+static uint32_t view_pointer(spv *s, uint32_t number, uint32_t lanes) {
+  const kir_memory *m = &s->k->memories.at[number];
+  const kir_type t = stored(kir_t(m->type.base, lanes));
+  const uint32_t member = !(m->access & KIR_WRITE) ? SpvDecorationNonWritable : !(m->access & KIR_READ) ? SpvDecorationNonReadable : 0;
+  return spv_pointer(s, SpvStorageClassPhysicalStorageBuffer, buffer_struct(s, spv_type(s, t), vector_stride(t), member));
+}
+
+static uint32_t address_rank(const spv *s, uint32_t number) {
+  uint32_t rank = 0;
+  for (uint32_t i = 0; i < s->k->memories.count; i++)
+    rank += s->memory[i].addressed && s->k->memories.at[i].slot < s->k->memories.at[number].slot;
+  return rank;
+}
+
+static void find_addresses(spv *s) {
+  for (uint32_t i = 0; i < s->k->memories.count; i++) {
+    const kir_memory *m = &s->k->memories.at[i];
+    bool *widths = s->memory[i].widths;
+    uint32_t views = 0;
+    s->memory[i].addressed = s->address_at && kir_is_addressed(m, s->caps);
+    if (!s->memory[i].addressed) continue;
+    for (uint32_t lanes = 1; lanes <= 4; lanes++) views += widths[lanes];
+    if (!views) widths[m->type.lanes] = true;
+  }
+}
+
+uint32_t spv_prepare_memories(spv *s, uint32_t *pointers) {
+  uint32_t count = 0;
+  find_widths(s);
+  find_addresses(s);
+  for (uint32_t i = 0; i < s->k->memories.count; i++) {
+    uint32_t lanes = 1;
+    if (!s->memory[i].addressed) continue;
+    while (lanes < 4 && !s->memory[i].widths[lanes]) lanes++;
+    pointers[address_rank(s, i)] = view_pointer(s, i, lanes);
+    count++;
+  }
+  if (count) spv_need(s, SpvCapabilityPhysicalStorageBufferAddresses);
+  return count;
+}
+
+/* ---- arrays ---- */
 static uint32_t initialiser(spv *s, const kir_memory *m, uint32_t array) {
   const uint32_t n = (uint32_t)elements(m);
   uint32_t *operands = IR_NEW_ARRAY(s->m.arena, uint32_t, n + 1u);
@@ -143,7 +189,6 @@ static void declare_array(spv *s, uint32_t number) {
 }
 
 void spv_declare_memories(spv *s) {
-  find_widths(s);
   for (uint32_t i = 0; i < s->k->memories.count; i++) {
     const kir_memory *m = &s->k->memories.at[i];
     s->memory[i].texel = m->space == KIR_GLOBAL && m->flags & KIR_MEM_TEXEL && s->caps->texel;
@@ -153,17 +198,37 @@ void spv_declare_memories(spv *s) {
   }
 }
 
+static uint32_t block_word(spv *s, uint32_t word) {
+  const uint32_t u32 = spv_type(s, kir_t(SNT_U32, 1));
+  const uint32_t index = spv_u32(s, word);
+  const uint32_t at = SPV_DO(s, SpvOpAccessChain, spv_pointer(s, SpvStorageClassPushConstant, u32), s->push, index);
+  return SPV_DO(s, SpvOpLoad, u32, at);
+}
+
+/* The block's pointer to what the lowest view sees; the other views' are made of it. */
+static void take_address(spv *s, uint32_t number) {
+  spv_memory *mem = &s->memory[number];
+  uint32_t from = 0;
+  for (uint32_t lanes = 1; lanes <= 4; lanes++) {
+    if (!mem->widths[lanes]) continue;
+    const uint32_t type = view_pointer(s, number, lanes);
+    if (from) mem->view[lanes].variable = SPV_DO(s, SpvOpBitcast, type, from);
+    else {
+      const uint32_t member = spv_u32(s, s->address_at / 4 + address_rank(s, number));
+      const uint32_t at = SPV_DO(s, SpvOpAccessChain, spv_pointer(s, SpvStorageClassPushConstant, type), s->push, member);
+      from = mem->view[lanes].variable = SPV_DO(s, SpvOpLoad, type, at);
+    }
+  }
+}
+
 /* What is added to every index of a buffer: its run-time offset, or the group's share of a workspace. */
 void spv_begin_memories(spv *s, uint32_t group) {
   const uint32_t u32 = spv_type(s, kir_t(SNT_U32, 1));
   for (uint32_t i = 0; i < s->k->memories.count; i++) {
     const kir_memory *m = &s->k->memories.at[i];
     uint32_t base = 0;
-    if (m->offset_scalar) {
-      const uint32_t word = spv_u32(s, s->k->scalars.at[m->offset_scalar - 1].offset / 4);
-      const uint32_t at = SPV_DO(s, SpvOpAccessChain, spv_pointer(s, SpvStorageClassPushConstant, u32), s->push, word);
-      base = SPV_DO(s, SpvOpLoad, u32, at);
-    }
+    if (s->memory[i].addressed) take_address(s, i);
+    if (m->offset_scalar) base = block_word(s, s->k->scalars.at[m->offset_scalar - 1].offset / 4);
     if (m->space == KIR_SCRATCH) {
       const uint32_t share = SPV_DO(s, SpvOpIMul, u32, group, spv_u32(s, (uint32_t)elements(m)));
       base = base ? SPV_DO(s, SpvOpIAdd, u32, base, share) : share;
@@ -209,8 +274,10 @@ static uint32_t element_pointer(spv *s, uint32_t number, uint32_t lanes, uint32_
   const kir_memory *m = &s->k->memories.at[number];
   const spv_view *view = &s->memory[number].view[lanes];
   if (!view->variable) spv_fail(s, SNT_E_INTERNAL, 0, "memory %s has no view of %u lanes", m->name, lanes);
-  if (is_buffer(m))
-    return SPV_DO(s, SpvOpAccessChain, spv_pointer(s, SpvStorageClassStorageBuffer, view->element), view->variable, spv_u32(s, 0), index);
+  if (is_buffer(m)) {
+    const uint32_t class = s->memory[number].addressed ? SpvStorageClassPhysicalStorageBuffer : SpvStorageClassStorageBuffer;
+    return SPV_DO(s, SpvOpAccessChain, spv_pointer(s, class, view->element), view->variable, spv_u32(s, 0), index);
+  }
   const uint32_t class = m->space == KIR_LOCAL ? SpvStorageClassWorkgroup : SpvStorageClassFunction;
   return SPV_DO(s, SpvOpAccessChain, spv_pointer(s, class, view->element), view->variable, index);
 }
@@ -229,16 +296,27 @@ static bool is_byte_bool(const spv *s, uint32_t inst, kir_type t) {
   return t.base == SNT_BOOL && is_buffer(&s->k->memories.at[kir_at(s->k, inst)->index]);
 }
 
+/* What a pointer out of the block is aligned to: its element, but three lanes, which lie in the room of four. */
+static uint32_t alignment(const spv *s, uint32_t inst, uint32_t lanes) {
+  return ir_dtypes[stored(s->k->memories.at[kir_at(s->k, inst)->index].type).base].bytes * (lanes == 3 ? 1 : lanes);
+}
+
+static uint32_t load_part(spv *s, uint32_t inst, uint32_t lanes, uint32_t index) {
+  const uint32_t number = kir_at(s->k, inst)->index, element = s->memory[number].view[lanes].element;
+  const uint32_t at = element_pointer(s, number, lanes, index);
+  if (!s->memory[number].addressed) return SPV_DO(s, SpvOpLoad, element, at);
+  return SPV_DO(s, SpvOpLoad, element, at, SpvMemoryAccessAlignedMask, alignment(s, inst, lanes));
+}
+
 uint32_t spv_load(spv *s, uint32_t inst) {
   const kir_inst *in = kir_at(s->k, inst);
   uint32_t divisor, parts[16] = {0};
   const place p = linear_index(s, inst);
   if (in->lanes > 1) spv_fail(s, SNT_E_INTERNAL, inst, "strided lanes must have been removed by pass legalise");
   if (s->memory[in->index].texel) return spv_fetch_texel(s, in->index, index_id(s, p, 0, 1));
-  const uint32_t lanes = view_lanes(s, inst, &divisor), element = s->memory[in->index].view[lanes].element;
-  const uint32_t count = in->type.lanes / lanes;
+  const uint32_t lanes = view_lanes(s, inst, &divisor), count = in->type.lanes / lanes;
   for (uint32_t i = 0; i < count && i < IR_COUNT(parts); i++) {
-    parts[i] = SPV_DO(s, SpvOpLoad, element, element_pointer(s, in->index, lanes, index_id(s, p, i, divisor)));
+    parts[i] = load_part(s, inst, lanes, index_id(s, p, i, divisor));
     if (is_byte_bool(s, inst, in->type)) parts[i] = spv_cast(s, kir_t(SNT_BOOL, lanes), kir_t(SNT_U8, lanes), parts[i], 0);
   }
   return count == 1 ? parts[0] : spv_result(s, SpvOpCompositeConstruct, spv_type(s, in->type), parts, count);
@@ -253,7 +331,9 @@ void spv_store(spv *s, uint32_t inst) {
   if (is_byte_bool(s, inst, t)) value = spv_cast(s, stored(t), t, value, 0);
   for (uint32_t i = 0; i < count; i++) {
     const uint32_t part = count == 1 ? value : SPV_DO(s, SpvOpCompositeExtract, spv_type(s, kir_t(stored(t).base, 1)), value, i);
-    SPV(&s->m, SPV_CODE, SpvOpStore, element_pointer(s, in->index, lanes, index_id(s, p, i, divisor)), part);
+    const uint32_t at = element_pointer(s, in->index, lanes, index_id(s, p, i, divisor));
+    if (s->memory[in->index].addressed) SPV(&s->m, SPV_CODE, SpvOpStore, at, part, SpvMemoryAccessAlignedMask, alignment(s, inst, lanes));
+    else SPV(&s->m, SPV_CODE, SpvOpStore, at, part);
   }
 }
 

@@ -11,6 +11,7 @@ typedef struct spv_view {
 typedef struct spv_memory {
   bool widths[5]; /* accessed with this many lanes, aligned (1: also everything unaligned) */
   bool sampled, texel;
+  bool addressed;   /* the views' variables are pointers out of the block */
   spv_view view[5]; /* by lanes of the array's element */
   uint32_t image;   /* type of the image, and of the variable's content */
   uint32_t content;
@@ -35,6 +36,7 @@ typedef struct spv {
   uint32_t *own;      /* row of kernel->owns -> its function, 0: not called */
   uint32_t depth;
   uint32_t glsl, function, block, push, exit; /* block: label of the current block */
+  uint32_t address_at;                        /* byte of the block where the addresses of buffers begin; 0: none */
   uint32_t builtin[48];                       /* input variables by number, 0: not used */
   IR_VEC(uint32_t) needed;
   snt_diag *diag;
@@ -73,7 +75,9 @@ uint32_t spv_cast(spv *, kir_type to, kir_type from, uint32_t value, uint32_t fl
 kir_type spv_wide(kir_type); /* the 32-bit type that an 8- or 16-bit one is computed in; others themselves */
 uint32_t spv_bfloat_bits(spv *, kir_type from, uint32_t value); /* in the low half of u32 lanes, to nearest even */
 uint32_t spv_pack_half(spv *, uint32_t pair);                   /* f32x2 -> u32, to nearest even whatever the driver does */
-void spv_declare_memories(spv *);                               /* spv_memory.c */
+uint32_t
+spv_prepare_memories(spv *, uint32_t *pointers); /* spv_memory.c: how each is seen; types of the addresses in the block, and their count */
+void spv_declare_memories(spv *);
 void spv_begin_memories(spv *, uint32_t group);
 uint32_t spv_load(spv *, uint32_t inst);
 void spv_store(spv *, uint32_t inst);

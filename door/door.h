@@ -17,12 +17,15 @@
   F(vkCreateBufferView) F(vkDestroyBufferView) F(vkCmdBindPipeline) F(vkCmdBindDescriptorSets)                      \
   F(vkCmdPushConstants) F(vkCmdDispatch) F(vkCmdPipelineBarrier) F(vkCmdCopyBuffer) F(vkCmdFillBuffer)              \
   F(vkCmdWriteTimestamp)
+#define DOOR_PUSH_FUNCTIONS(F) F(vkCmdPushDescriptorSetKHR)
+#define DOOR_ADDRESS_FUNCTIONS(F) F(vkGetBufferDeviceAddress)
 #define DOOR_DEBUG_FUNCTIONS(F) F(vkSetDebugUtilsObjectNameEXT) F(vkCmdBeginDebugUtilsLabelEXT) F(vkCmdEndDebugUtilsLabelEXT)
 // clang-format on
 typedef struct door_vk {
 #define DOOR_MEMBER(name) PFN_##name name;
   DOOR_FUNCTIONS(DOOR_MEMBER)
-  DOOR_DEBUG_FUNCTIONS(DOOR_MEMBER) /* null: not enabled */
+  /* null: not enabled */
+  DOOR_DEBUG_FUNCTIONS(DOOR_MEMBER) DOOR_PUSH_FUNCTIONS(DOOR_MEMBER) DOOR_ADDRESS_FUNCTIONS(DOOR_MEMBER)
 #undef DOOR_MEMBER
 } door_vk;
 
@@ -30,6 +33,7 @@ typedef struct door_limits {
   VkPhysicalDeviceLimits core;
   VkPhysicalDeviceSubgroupProperties subgroups;
   uint32_t subgroup_min, subgroup_max; /* 0: not known to be variable */
+  uint32_t max_push_descriptors;       /* 0: they are not enabled */
   VkDeviceSize max_allocation;
 } door_limits;
 
@@ -63,6 +67,8 @@ typedef struct door_kernel {
   VkDescriptorSetLayout set_layout;
   VkPipelineLayout layout;
   VkPipeline pipeline;
+  uint32_t descriptors; /* slots that one is bound for: all but those with an address in the push block */
+  bool pushed;          /* by vkCmdPushDescriptorSetKHR: there is no set */
 } door_kernel;
 
 typedef struct door_port {
@@ -75,12 +81,12 @@ typedef struct door_port {
 
 typedef struct door_exec {
   uint32_t flags;
-  door_kernel *kernels;   /* [plan kernels] */
-  door_port *ports;       /* [program ports] */
-  uint32_t *port_of;      /* plan buffer -> port; UINT32_MAX: none */
-  uint32_t values_bytes;  /* of the host's struct */
-  uint32_t values_stride; /* of the device's range, a slot */
-  bool has_scratch_or_state;
+  door_kernel *kernels;                         /* [plan kernels] */
+  door_port *ports;                             /* [program ports] */
+  uint32_t *port_of;                            /* plan buffer -> port; UINT32_MAX: none */
+  uint32_t values_bytes;                        /* of the host's struct */
+  uint32_t values_stride;                       /* of the device's range, a slot */
+  bool has_scratch_or_state, pushes, addresses; /* some kernel does */
 } door_exec;
 
 /* What a slot's descriptor needs to be written again. */
@@ -91,13 +97,21 @@ typedef struct door_slot_port {
 /* A dispatch as it is recorded: evaluated once for a slot's symbols, kept until they change. */
 typedef struct door_launch {
   bool runs, barrier;
-  uint32_t grid[3], push[33];
+  uint32_t grid[3], push_bytes, push[33];
 } door_launch;
+typedef union door_resource {
+  VkDescriptorBufferInfo buffer;
+  VkDescriptorImageInfo image;
+  VkBufferView view;
+} door_resource;
 typedef struct door_slot {
-  VkDescriptorSet *sets; /* [plan steps] */
+  VkDescriptorSet *sets; /* [plan steps]; null: pushed, or nothing to bind */
   door_slot_port *ports; /* [program ports] */
   door_launch *launches; /* [plan steps], of `symbols`; good when `known` */
   int64_t *symbols;
+  VkWriteDescriptorSet *writes; /* [total bindings of all steps] what is pushed, a step's from its first_view on; null: nothing is */
+  door_resource *resources;     /* beside `writes` */
+  VkDeviceAddress *addresses;   /* [total bindings of all steps], null: none are wanted */
   bool known;
   atomic_bool pending; /* VALIDATE: recorded, and not retired */
 } door_slot;
@@ -116,6 +130,9 @@ struct snt_binding {
   door_slot_port *ports;
   door_launch *launches;
   int64_t *symbols;
+  VkWriteDescriptorSet *writes;
+  door_resource *resources;
+  VkDeviceAddress *addresses;
 };
 
 extern const api_door door_vtable;
@@ -154,12 +171,14 @@ VkDescriptorType door_descriptor_type(uint8_t slot_kind);
 VkFormat door_texel_format(uint8_t slot_kind);
 bool door_kernel_formats(const snt_exec *, uint32_t kernel, VkFormat formats[API_MAX_BINDINGS]); /* true: some are to be patched */
 uint32_t door_push_bytes(const snt_exec *, uint32_t kernel);
+uint32_t door_address_at(const snt_exec *, uint32_t kernel, uint32_t slot); /* byte of the push block; 0: the slot has a descriptor */
 /* door_memory.c */
 snt_result door_make_layout(const snt_exec *, const int64_t *max_symbols, door_layout *out, snt_diag *); /* `places` is given */
 bool door_port_bytes(const snt_exec *, uint32_t port, const int64_t *symbols, VkDeviceSize *out);
 /* door_ports.c */
 enum { DOOR_DESCRIPTOR_TYPES = 4 };
 uint32_t door_count_descriptors(const snt_exec *, VkDescriptorPoolSize sizes[DOOR_DESCRIPTOR_TYPES], uint32_t slots);
+uint32_t door_count_sets(const snt_exec *);                    /* of one slot */
 uint32_t door_image_channels(const snt_exec *, uint32_t port); /* 0: no image */
 /* door_binding.c */
 const char *door_port_name(const snt_exec *, uint32_t port);

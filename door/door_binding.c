@@ -8,16 +8,14 @@ const char *door_port_name(const snt_exec *x, uint32_t port) {
   return plain.name;
 }
 
-/* ---- writing descriptors: a few at a time, from the stack ---- */
+/* ---- writing descriptors: a few at a time, from the stack; into the slot where they are pushed; addresses in their place ---- */
 
 enum { WRITES = 16 };
 typedef struct writer {
   const snt_binding *b;
   uint32_t count;
   VkWriteDescriptorSet writes[WRITES];
-  VkDescriptorBufferInfo buffers[WRITES];
-  VkDescriptorImageInfo images[WRITES];
-  VkBufferView views[WRITES];
+  door_resource resources[WRITES];
 } writer;
 
 static void flush(writer *w) {
@@ -26,26 +24,50 @@ static void flush(writer *w) {
   w->count = 0;
 }
 
-static uint32_t add_write(writer *w, VkDescriptorSet set, uint32_t binding, VkDescriptorType type) {
-  if (w->count == WRITES) flush(w);
-  const uint32_t i = w->count++;
-  w->writes[i] = (VkWriteDescriptorSet){.sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET,
-                                        .dstSet = set,
-                                        .dstBinding = binding,
-                                        .descriptorCount = 1,
-                                        .descriptorType = type,
-                                        .pBufferInfo = &w->buffers[i],
-                                        .pImageInfo = &w->images[i],
-                                        .pTexelBufferView = &w->views[i]};
-  return i;
-}
-
 static uint8_t slot_kind(const snt_exec *x, const plan_step *s, uint32_t i) { return x->program->kernels[s->kernel].kinds[i]; }
 
 /* Whole words, and no more than one descriptor holds; what a kernel reaches lies within the port's bytes. */
 static VkDeviceSize descriptor_range(const snt_exec *x, VkDeviceSize size) {
   const VkDeviceSize most = door_of(x)->limits.core.maxStorageBufferRange;
   return size < most ? size : most;
+}
+
+static door_resource resource_of(uint8_t kind, const VkDescriptorBufferInfo *range, VkImageView image, VkImageLayout layout,
+                                 VkBufferView view) {
+  if (rt_slot_is_image(kind)) return (door_resource){.image = {.imageView = image, .imageLayout = layout}};
+  return rt_slot_is_texel(kind) ? (door_resource){.view = view} : (door_resource){.buffer = *range};
+}
+
+/* Where a step's slot stands among the descriptors that are pushed for it. */
+static uint32_t pushed_at(const snt_binding *b, uint32_t step, uint32_t slot) {
+  uint32_t at = b->first_view[step];
+  for (uint32_t i = 0; i < slot; i++) at += !door_address_at(b->exec, door_plan(b->exec)->steps.at[step].kernel, i);
+  return at;
+}
+
+static void put_write(writer *w, uint32_t slot, uint32_t step, uint32_t i, door_resource what) {
+  const snt_exec *x = w->b->exec;
+  const plan_step *s = &door_plan(x)->steps.at[step];
+  const door_slot *to = &w->b->slots[slot];
+  const bool pushed = x->door->kernels[s->kernel].pushed;
+  if (!pushed && w->count == WRITES) flush(w);
+  const uint32_t at = pushed ? pushed_at(w->b, step, i) : w->count++;
+  door_resource *resource = pushed ? &to->resources[at] : &w->resources[at];
+  *resource = what;
+  *(pushed ? &to->writes[at] : &w->writes[at]) = (VkWriteDescriptorSet){.sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET,
+                                                                        .dstSet = to->sets[step],
+                                                                        .dstBinding = i,
+                                                                        .descriptorCount = 1,
+                                                                        .descriptorType = door_descriptor_type(slot_kind(x, s, i)),
+                                                                        .pBufferInfo = &resource->buffer,
+                                                                        .pImageInfo = &resource->image,
+                                                                        .pTexelBufferView = &resource->view};
+}
+
+static VkDeviceAddress address_of(const snt_exec *x, VkBuffer buffer, VkDeviceSize offset) {
+  const door_device *d = door_of(x);
+  const VkBufferDeviceAddressInfo info = {.sType = VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO, .buffer = buffer};
+  return d->vk.vkGetBufferDeviceAddress(d->handle, &info) + offset;
 }
 
 static void write_own(const snt_binding *b, uint32_t slot) {
@@ -58,13 +80,15 @@ static void write_own(const snt_binding *b, uint32_t slot) {
       const door_place *place = &b->layout.places[buffer];
       if (place->need == UINT32_MAX) continue;
       const snt_vk_memory_need *need = &b->layout.needs[place->need];
-      const uint8_t kind = slot_kind(x, &p->steps.at[s], i);
-      const uint32_t at = add_write(&w, b->slots[slot].sets[s], i, door_descriptor_type(kind));
-      w.buffers[at] = (VkDescriptorBufferInfo){.buffer = b->memory[place->need].buffer,
-                                               .offset = b->memory[place->need].offset + (need->per_slot ? slot * need->size : 0) +
-                                                         place->offset,
-                                               .range = place->size};
-      w.views[at] = b->views[b->first_view[s] + i];
+      const uint32_t view = b->first_view[s] + i;
+      const VkDescriptorBufferInfo range = {.buffer = b->memory[place->need].buffer,
+                                            .offset = b->memory[place->need].offset + (need->per_slot ? slot * need->size : 0) +
+                                                      place->offset,
+                                            .range = place->size};
+      if (door_address_at(x, p->steps.at[s].kernel, i)) b->slots[slot].addresses[view] = address_of(x, range.buffer, range.offset);
+      else
+        put_write(&w, slot, s, i,
+                  resource_of(slot_kind(x, &p->steps.at[s], i), &range, VK_NULL_HANDLE, VK_IMAGE_LAYOUT_UNDEFINED, b->views[view]));
     }
   flush(&w);
 }
@@ -72,13 +96,14 @@ static void write_own(const snt_binding *b, uint32_t slot) {
 static void write_port(writer *w, const snt_binding *b, uint32_t slot, const snt_vk_bind *bind) {
   const snt_exec *x = b->exec;
   const ir_plan *p = door_plan(x);
+  const VkDescriptorBufferInfo range = {bind->range.buffer, bind->range.offset, descriptor_range(x, bind->range.size)};
+  const bool wanted = x->door->addresses && x->door->ports[bind->port].kind == SNT_VK_PORT_BUFFER;
+  const VkDeviceAddress address = wanted ? address_of(x, bind->range.buffer, bind->range.offset) : 0;
   for (uint32_t s = 0; s < p->steps.count; s++)
     for (uint32_t i = 0; i < p->steps.at[s].binding_count; i++) {
       if (p->steps.at[s].bindings[i].buffer != x->door->ports[bind->port].buffer) continue;
-      const uint32_t at = add_write(w, b->slots[slot].sets[s], i, door_descriptor_type(slot_kind(x, &p->steps.at[s], i)));
-      w->buffers[at] = (VkDescriptorBufferInfo){bind->range.buffer, bind->range.offset, descriptor_range(x, bind->range.size)};
-      w->images[at] = (VkDescriptorImageInfo){.imageView = bind->view, .imageLayout = bind->layout};
-      w->views[at] = bind->buffer_view;
+      if (door_address_at(x, p->steps.at[s].kernel, i)) b->slots[slot].addresses[b->first_view[s] + i] = address;
+      else put_write(w, slot, s, i, resource_of(slot_kind(x, &p->steps.at[s], i), &range, bind->view, bind->layout, bind->buffer_view));
     }
 }
 
@@ -102,8 +127,13 @@ static snt_result take_rooms(snt_binding *b, snt_diag *diag) {
   b->ports = api_take(c, b->slot_count * ports * sizeof *b->ports);
   b->launches = api_take(c, b->slot_count * steps * sizeof *b->launches);
   b->symbols = api_take(c, b->slot_count * symbols * sizeof *b->symbols);
-  if (!b->layout.places || !b->memory || !b->max_symbols || !b->views || !b->first_view || !b->slots || !b->sets || !b->ports ||
-      !b->launches || !b->symbols)
+  const size_t pushes = x->door->pushes ? (size_t)b->slot_count * b->view_count : 0;
+  const size_t addresses = x->door->addresses ? (size_t)b->slot_count * b->view_count : 0;
+  b->writes = api_take(c, pushes * sizeof *b->writes);
+  b->resources = api_take(c, pushes * sizeof *b->resources);
+  b->addresses = api_take(c, addresses * sizeof *b->addresses);
+  if (!b->writes || !b->resources || !b->addresses || !b->layout.places || !b->memory || !b->max_symbols || !b->views || !b->first_view ||
+      !b->slots || !b->sets || !b->ports || !b->launches || !b->symbols)
     return out_of_memory(diag);
   for (uint32_t s = 1; s < steps; s++) b->first_view[s] = b->first_view[s - 1] + p->steps.at[s - 1].binding_count;
   for (uint32_t i = 0; i < b->slot_count; i++) {
@@ -112,6 +142,9 @@ static snt_result take_rooms(snt_binding *b, snt_diag *diag) {
     b->slots[i].ports = b->ports + i * ports;
     b->slots[i].launches = b->launches + i * steps;
     b->slots[i].symbols = b->symbols + i * symbols;
+    b->slots[i].writes = b->writes + (pushes ? (size_t)i * b->view_count : 0);
+    b->slots[i].resources = b->resources + (pushes ? (size_t)i * b->view_count : 0);
+    b->slots[i].addresses = addresses ? b->addresses + (size_t)i * b->view_count : NULL;
   }
   return SNT_OK;
 }
@@ -154,7 +187,7 @@ static snt_result make_views(snt_binding *b, snt_diag *diag) {
     for (uint32_t i = 0; i < p->steps.at[s].binding_count; i++) {
       const door_place *place = &b->layout.places[p->steps.at[s].bindings[i].buffer];
       const uint8_t kind = slot_kind(x, &p->steps.at[s], i);
-      if (place->need == UINT32_MAX || kind == RT_SLOT_STORAGE || rt_slot_is_image(kind)) continue;
+      if (place->need == UINT32_MAX || !rt_slot_is_texel(kind)) continue;
       const VkBufferViewCreateInfo info = {.sType = VK_STRUCTURE_TYPE_BUFFER_VIEW_CREATE_INFO,
                                            .buffer = b->memory[place->need].buffer,
                                            .format = door_texel_format(kind),
@@ -169,12 +202,12 @@ static snt_result make_views(snt_binding *b, snt_diag *diag) {
 static snt_result make_sets(snt_binding *b, VkDescriptorPool pool, snt_diag *diag) {
   const snt_exec *x = b->exec;
   const door_device *d = door_of(x);
-  const uint32_t steps = door_plan(x)->steps.count;
-  if (!pool && steps) {
+  const uint32_t steps = door_plan(x)->steps.count, sets = door_count_sets(x);
+  if (!pool && sets) {
     VkDescriptorPoolSize sizes[DOOR_DESCRIPTOR_TYPES];
     const uint32_t count = door_count_descriptors(x, sizes, b->slot_count);
     const VkDescriptorPoolCreateInfo info = {.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO,
-                                             .maxSets = steps * b->slot_count,
+                                             .maxSets = sets * b->slot_count,
                                              .poolSizeCount = count,
                                              .pPoolSizes = sizes};
     const VkResult code = d->vk.vkCreateDescriptorPool(d->handle, &info, d->allocation, &b->pool);
@@ -182,10 +215,12 @@ static snt_result make_sets(snt_binding *b, VkDescriptorPool pool, snt_diag *dia
     pool = b->pool;
   }
   for (uint32_t i = 0; i < b->slot_count * steps; i++) {
+    const door_kernel *k = &x->door->kernels[door_plan(x)->steps.at[i % steps].kernel];
+    if (k->pushed || !k->descriptors) continue;
     const VkDescriptorSetAllocateInfo info = {.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO,
                                               .descriptorPool = pool,
                                               .descriptorSetCount = 1,
-                                              .pSetLayouts = &x->door->kernels[door_plan(x)->steps.at[i % steps].kernel].set_layout};
+                                              .pSetLayouts = &k->set_layout};
     const VkResult code = d->vk.vkAllocateDescriptorSets(d->handle, &info, &b->sets[i]);
     if (code != VK_SUCCESS) return door_fail(x, code, "binding", "vkAllocateDescriptorSets", diag);
   }
@@ -242,6 +277,11 @@ void snt_binding_destroy(snt_binding *b) {
   api_give(c, b->ports, b->slot_count * ports * sizeof *b->ports);
   api_give(c, b->launches, b->slot_count * steps * sizeof *b->launches);
   api_give(c, b->symbols, b->slot_count * symbols * sizeof *b->symbols);
+  const size_t pushes = x->door->pushes ? (size_t)b->slot_count * b->view_count : 0;
+  const size_t addresses = x->door->addresses ? (size_t)b->slot_count * b->view_count : 0;
+  api_give(c, b->writes, pushes * sizeof *b->writes);
+  api_give(c, b->resources, pushes * sizeof *b->resources);
+  api_give(c, b->addresses, addresses * sizeof *b->addresses);
   api_give(c, b, sizeof *b);
   snt_exec_destroy(x);
 }
@@ -269,6 +309,9 @@ static snt_result check_buffer(const snt_binding *b, const snt_vk_bind *bind, sn
   if ((align && bind->range.offset % align) || bind->range.size % 4)
     return ir_fail(diag, SNT_E_ARG, "bind", 0, "port %s: %llu bytes at %llu; whole words at a multiple of %llu are needed", name,
                    (unsigned long long)bind->range.size, (unsigned long long)bind->range.offset, (unsigned long long)align);
+  if (x->door->addresses && bind->range.offset % 16)
+    return ir_fail(diag, SNT_E_ARG, "bind", 0, "port %s: offset %llu; what is reached by its address begins at a multiple of 16", name,
+                   (unsigned long long)bind->range.offset);
   if (port->texels != VK_FORMAT_UNDEFINED && !bind->buffer_view)
     return ir_fail(diag, SNT_E_ARG, "bind", 0, "port %s is read through texels: a buffer view is needed", name);
   if (!(door_of(x)->flags & SNT_VK_ATTACH_VALIDATE)) return SNT_OK;
@@ -297,7 +340,8 @@ snt_result snt_vk_binding_set(snt_binding *b, uint32_t slot, uint32_t count, uin
   if (slot >= b->slot_count) return ir_fail(diag, SNT_E_ARG, "bind", 0, "slot %u of %u", slot, b->slot_count);
   SNT_TRY(door_check_lost(b->exec, "bind", diag));
   door_slot *s = &b->slots[slot];
-  if (door_of(b->exec)->flags & SNT_VK_ATTACH_VALIDATE && atomic_load(&s->pending))
+  /* what is pushed is the command buffer's own: the slot is free again */
+  if (door_of(b->exec)->flags & SNT_VK_ATTACH_VALIDATE && atomic_load(&s->pending) && door_count_sets(b->exec))
     return ir_fail(diag, SNT_E_ORDER, "bind", 0, "slot %u is pending: snt_vk_binding_retire it when its fence has passed", slot);
   for (uint32_t i = 0; i < count; i++) SNT_TRY(check_bind(b, door_at(binds, stride, sizeof *binds, i), diag));
   writer w = {.b = b};

@@ -25,13 +25,15 @@ static void describe_pipelines(describer *d) {
     const api_kernel *kernel = &x->program->kernels[k];
     VkDescriptorSetLayoutBinding *bindings = take(d, kernel->binding_count * sizeof *bindings);
     if (!pipelines) continue;
-    for (uint32_t i = 0; i < kernel->binding_count; i++) door_slot_binding(x, k, i, &bindings[i]);
+    uint32_t bound = 0;
+    for (uint32_t i = 0; i < kernel->binding_count; i++)
+      if (!door_address_at(x, k, i)) door_slot_binding(x, k, i, &bindings[bound++]);
     const codegen_code *code = &kernel->code[x->target].code;
     pipelines[k] = (snt_vk_pipeline_desc){.spirv = (const uint32_t *)(const void *)code->data,
                                           .spirv_size = code->size,
                                           .entry = "main",
                                           .required_subgroup_size = kernel->sub == ~0u ? 0 : kernel->sub,
-                                          .binding_count = kernel->binding_count,
+                                          .binding_count = bound,
                                           .bindings = bindings,
                                           .push_size = door_push_bytes(x, k)};
     memcpy(pipelines[k].key, kernel->code[x->target].key, 32);
@@ -63,7 +65,8 @@ static snt_vk_resource_ref resource_of(const describer *d, const plan_step *s, u
   const snt_exec *x = d->x;
   const plan_binding *b = &s->bindings[i];
   const door_place *place = &d->layout->places[b->buffer];
-  snt_vk_resource_ref r = {.type = door_descriptor_type(x->program->kernels[s->kernel].kinds[i])};
+  snt_vk_resource_ref r = {.type = door_descriptor_type(x->program->kernels[s->kernel].kinds[i]),
+                           .address_at = door_address_at(x, s->kernel, i)};
   if (b->access & KIR_READ) r.access |= VK_ACCESS_SHADER_READ_BIT;
   if (b->access & KIR_WRITE) r.access |= VK_ACCESS_SHADER_WRITE_BIT;
   if (place->need != UINT32_MAX) {
@@ -98,8 +101,10 @@ static snt_result describe_steps(describer *d, snt_diag *diag) {
     owed |= step->barrier != 0;
     if (!launch.runs || !to) continue;
     const uint32_t groups = (uint32_t)launch.groups;
-    memcpy(block, launch.scalars, push - 4);
-    memcpy(block + push - 4, &groups, 4);
+    const uint32_t scalars = x->program->kernels[step->kernel].block_bytes;
+    memset(block, 0, push); /* addresses are the host's to put in */
+    memcpy(block, launch.scalars, scalars);
+    memcpy(block + scalars, &groups, 4);
     (void)plan_eval(p, step->bytes_read, d->symbols, &read);
     (void)plan_eval(p, step->bytes_written, d->symbols, &written);
     snt_vk_dispatch_desc *desc = &to[dispatches++];

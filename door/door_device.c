@@ -77,12 +77,25 @@ static void read_properties(const VkPhysicalDeviceProperties2 *properties, uint6
     } else if (s->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_PROPERTIES && features & SNT_VK_FEATURE_SUBGROUP_SIZE) {
       const VkPhysicalDeviceSubgroupSizeControlProperties *sizes = block;
       out->subgroup_min = sizes->minSubgroupSize, out->subgroup_max = sizes->maxSubgroupSize;
+    } else if (s->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PUSH_DESCRIPTOR_PROPERTIES_KHR && features & SNT_VK_FEATURE_PUSH_DESCRIPTORS) {
+      out->max_push_descriptors = ((const VkPhysicalDevicePushDescriptorPropertiesKHR *)block)->maxPushDescriptors;
     }
   }
 }
 
 /* What SPIRV-Cross translates to MSL and to HLSL (tests/portable.t reads this line). */
 static const char portable[] = "texel=0,subgroups=0,f64=0,int64=0,f16=0,int8=0,int16=0";
+
+/* Programs for this device are to reach buffers by their addresses. */
+static snt_result take_addresses(snt_device *d, snt_diag *diag) {
+  const door_device *door = d->door_data;
+  if (!(door->flags & SNT_VK_ADDRESSES)) return SNT_OK;
+  if (!(door->features & SNT_VK_FEATURE_BUFFER_ADDRESS))
+    return ir_fail(diag, SNT_E_UNSUPPORTED, "attach", 0, "SNT_VK_ADDRESSES: the device was created without bufferDeviceAddress");
+  if (door->flags & SNT_VK_PORTABLE) return ir_fail(diag, SNT_E_ARG, "attach", 0, "addresses are not portable: HLSL has none");
+  d->profile.caps.address = true;
+  return SNT_OK;
+}
 
 /* The profile and the public info from the properties and what is enabled. */
 static snt_result describe(snt_device *d, const VkPhysicalDeviceProperties2 *properties, const char *driver, snt_diag *diag) {
@@ -104,6 +117,7 @@ static snt_result describe(snt_device *d, const VkPhysicalDeviceProperties2 *pro
   const char *base = vk_profile_name(plain->deviceName, driver, plain->deviceType);
   SNT_TRY(vk_fill_profile(&facts, base, &d->profile, diag));
   if (door->flags & SNT_VK_PORTABLE) SNT_TRY(cost_profile_mask(&d->profile, portable, diag));
+  SNT_TRY(take_addresses(d, diag));
   snt_device_info *info = &d->info;
   rt_copy_text(info->selector, sizeof info->selector, door->handle ? "vulkan:host" : "vulkan:planned");
   rt_copy_text(info->name, sizeof info->name, plain->deviceName);
@@ -124,22 +138,30 @@ static bool named(uint32_t count, const char *const *names, const char *wanted) 
   return false;
 }
 
+/* Only what is enabled is asked for: a driver may answer with a function that must not be called. */
 static snt_result load_functions(door_device *d, PFN_vkGetDeviceProcAddr get, bool debug, snt_diag *diag) {
   static const struct {
     const char *name;
     size_t offset;
-    bool optional;
+    uint64_t feature; /* that it belongs to; 0: always there */
+    bool debug;
   } table[] = {
-#define DOOR_ROW(name) {#name, offsetof(door_vk, name), false},
-#define DOOR_DEBUG_ROW(name) {#name, offsetof(door_vk, name), true},
-      DOOR_FUNCTIONS(DOOR_ROW) DOOR_DEBUG_FUNCTIONS(DOOR_DEBUG_ROW)
+#define DOOR_ROW(name) {#name, offsetof(door_vk, name), 0, false},
+#define DOOR_DEBUG_ROW(name) {#name, offsetof(door_vk, name), 0, true},
+#define DOOR_PUSH_ROW(name) {#name, offsetof(door_vk, name), SNT_VK_FEATURE_PUSH_DESCRIPTORS, false},
+#define DOOR_ADDRESS_ROW(name) {#name, offsetof(door_vk, name), SNT_VK_FEATURE_BUFFER_ADDRESS, false},
+      DOOR_FUNCTIONS(DOOR_ROW) DOOR_DEBUG_FUNCTIONS(DOOR_DEBUG_ROW) DOOR_PUSH_FUNCTIONS(DOOR_PUSH_ROW)
+          DOOR_ADDRESS_FUNCTIONS(DOOR_ADDRESS_ROW)
 #undef DOOR_ROW
 #undef DOOR_DEBUG_ROW
+#undef DOOR_PUSH_ROW
+#undef DOOR_ADDRESS_ROW
   };
   for (uint32_t i = 0; i < IR_COUNT(table); i++) {
-    if (table[i].optional && !debug) continue;
-    const PFN_vkVoidFunction f = get(d->handle, table[i].name);
-    if (!f && !table[i].optional) return ir_fail(diag, SNT_E_UNSUPPORTED, "attach", 0, "the loader has no %s", table[i].name);
+    if ((table[i].debug && !debug) || (table[i].feature && !(d->features & table[i].feature))) continue;
+    const bool is_extension = table[i].feature == SNT_VK_FEATURE_BUFFER_ADDRESS && d->api_version < VK_API_VERSION_1_2;
+    const PFN_vkVoidFunction f = get(d->handle, is_extension ? "vkGetBufferDeviceAddressKHR" : table[i].name);
+    if (!f && !table[i].debug) return ir_fail(diag, SNT_E_UNSUPPORTED, "attach", 0, "the loader has no %s", table[i].name);
     memcpy((char *)&d->vk + table[i].offset, &f, sizeof f);
   }
   return SNT_OK;
@@ -159,7 +181,10 @@ static snt_result query_host(snt_device *device, const snt_vk_attach_info *info,
   VkPhysicalDeviceMaintenance3Properties sizes3 = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_3_PROPERTIES,
                                                    .pNext = &subgroups};
   VkPhysicalDeviceProperties2 all = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, .pNext = &sizes3};
+  VkPhysicalDevicePushDescriptorPropertiesKHR push = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PUSH_DESCRIPTOR_PROPERTIES_KHR,
+                                                      .pNext = &sizes3};
   if (d->features & SNT_VK_FEATURE_SUBGROUP_SIZE) subgroups.pNext = &sizes;
+  if (d->features & SNT_VK_FEATURE_PUSH_DESCRIPTORS) all.pNext = &push;
   properties(info->physical_device, &all);
   return describe(device, &all, "", diag);
 }
@@ -180,7 +205,10 @@ snt_result snt_vk_attach(snt_context *c, const snt_vk_attach_info *info, snt_dev
   d->flags = info->flags;
   d->api_version = info->api_version ? info->api_version : VK_API_VERSION_1_1;
   if (info->vk_alloc) d->callbacks = *info->vk_alloc, d->allocation = &d->callbacks;
-  if (info->created_with) d->features = door_features_of_chain(info->created_with->pEnabledFeatures, info->created_with->pNext);
+  const VkDeviceCreateInfo *made = info->created_with;
+  if (made) d->features = door_features_of_chain(made->pEnabledFeatures, made->pNext);
+  if (made && named(made->enabledExtensionCount, made->ppEnabledExtensionNames, VK_KHR_PUSH_DESCRIPTOR_EXTENSION_NAME))
+    d->features |= SNT_VK_FEATURE_PUSH_DESCRIPTORS;
   rt_copy_text(d->name, sizeof d->name, info->debug_name ? info->debug_name : "sinter");
   const snt_result r = query_host(device, info, diag);
   if (r != SNT_OK) snt_device_destroy(device);

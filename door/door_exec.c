@@ -6,6 +6,7 @@
 
 VkDescriptorType door_descriptor_type(uint8_t kind) {
   switch (kind) {
+  case RT_SLOT_ADDRESS: /* what it would be */
   case RT_SLOT_STORAGE: return VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
   case RT_SLOT_IMAGE_FETCH: return VK_DESCRIPTOR_TYPE_SAMPLED_IMAGE;
   case RT_SLOT_IMAGE_SAMPLE: return VK_DESCRIPTOR_TYPE_COMBINED_IMAGE_SAMPLER;
@@ -31,7 +32,28 @@ void door_slot_binding(const snt_exec *x, uint32_t kernel, uint32_t slot, VkDesc
                                         .stageFlags = VK_SHADER_STAGE_COMPUTE_BIT};
 }
 
-uint32_t door_push_bytes(const snt_exec *x, uint32_t kernel) { return x->program->kernels[kernel].block_bytes + 4; }
+/* As kir_address_at lays them out: behind the group count, in the order of the slots. `slot` may be one past the last. */
+static uint32_t address_place(const api_kernel *k, uint32_t slot) {
+  uint32_t at = (k->block_bytes + 4 + 7) / 8 * 8;
+  for (uint32_t i = 0; i < slot; i++) at += k->kinds[i] == RT_SLOT_ADDRESS ? 8 : 0;
+  return at;
+}
+
+static bool has_addresses(const api_kernel *k) {
+  for (uint32_t i = 0; i < k->binding_count; i++)
+    if (k->kinds[i] == RT_SLOT_ADDRESS) return true;
+  return false;
+}
+
+uint32_t door_address_at(const snt_exec *x, uint32_t kernel, uint32_t slot) {
+  const api_kernel *k = &x->program->kernels[kernel];
+  return k->kinds[slot] == RT_SLOT_ADDRESS ? address_place(k, slot) : 0;
+}
+
+uint32_t door_push_bytes(const snt_exec *x, uint32_t kernel) {
+  const api_kernel *k = &x->program->kernels[kernel];
+  return has_addresses(k) ? address_place(k, k->binding_count) : k->block_bytes + 4;
+}
 
 /* ---- ports ---- */
 
@@ -46,7 +68,7 @@ static void find_port_slots(const snt_exec *x, uint32_t buffer, door_port *port)
       if (b->access & KIR_WRITE) port->access |= VK_ACCESS_SHADER_WRITE_BIT;
       if (kind == RT_SLOT_IMAGE_STORE) port->kind = SNT_VK_PORT_STORAGE;
       else if (rt_slot_is_image(kind)) port->kind = SNT_VK_PORT_SAMPLED;
-      else if (kind != RT_SLOT_STORAGE) port->texels = door_texel_format(kind);
+      else if (rt_slot_is_texel(kind)) port->texels = door_texel_format(kind);
     }
 }
 
@@ -150,6 +172,9 @@ static snt_result check_steps(const snt_exec *x, const snt_vk_exec_info *info, s
                      sub, least, most);
     if (door_push_bytes(x, k) > l->core.maxPushConstantsSize)
       return ir_fail(diag, SNT_E_LIMIT, "exec", 0, "%s has %u bytes of scalars", p->kernels.at[k].kernel->name, door_push_bytes(x, k));
+    if (door_push_bytes(x, k) > sizeof((door_launch *)0)->push)
+      return ir_fail(diag, SNT_E_BAD_BLOB, "exec", 0, "%s has %u bytes of addresses and scalars", p->kernels.at[k].kernel->name,
+                     door_push_bytes(x, k));
   }
   return SNT_OK;
 }
@@ -170,22 +195,44 @@ static snt_result make_layouts(snt_exec *x, snt_diag *diag) {
     door_kernel *kernel = &x->door->kernels[k];
     const char *name = door_plan(x)->kernels.at[k].kernel->name;
     VkDescriptorSetLayoutBinding bindings[API_MAX_BINDINGS];
-    const uint32_t count = x->program->kernels[k].binding_count;
-    for (uint32_t i = 0; i < count; i++) door_slot_binding(x, k, i, &bindings[i]);
-    const VkDescriptorSetLayoutCreateInfo set = {
-        .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO, .bindingCount = count, .pBindings = bindings};
-    VkResult code = d->vk.vkCreateDescriptorSetLayout(d->handle, &set, d->allocation, &kernel->set_layout);
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < x->program->kernels[k].binding_count; i++)
+      if (!door_address_at(x, k, i)) door_slot_binding(x, k, i, &bindings[count++]);
+    const VkDescriptorSetLayoutCreateInfo set = {.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO,
+                                                 .flags = kernel->pushed ? VK_DESCRIPTOR_SET_LAYOUT_CREATE_PUSH_DESCRIPTOR_BIT_KHR : 0,
+                                                 .bindingCount = count,
+                                                 .pBindings = bindings};
+    VkResult code = count ? d->vk.vkCreateDescriptorSetLayout(d->handle, &set, d->allocation, &kernel->set_layout) : VK_SUCCESS;
     if (code != VK_SUCCESS) return door_fail(x, code, "exec", "vkCreateDescriptorSetLayout", diag);
-    name_object(x, VK_OBJECT_TYPE_DESCRIPTOR_SET_LAYOUT, (uint64_t)kernel->set_layout, name, " set layout");
+    if (count) name_object(x, VK_OBJECT_TYPE_DESCRIPTOR_SET_LAYOUT, (uint64_t)kernel->set_layout, name, " set layout");
     const VkPushConstantRange push = {.stageFlags = VK_SHADER_STAGE_COMPUTE_BIT, .size = door_push_bytes(x, k)};
     const VkPipelineLayoutCreateInfo layout = {.sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO,
-                                               .setLayoutCount = 1,
+                                               .setLayoutCount = count != 0,
                                                .pSetLayouts = &kernel->set_layout,
                                                .pushConstantRangeCount = 1,
                                                .pPushConstantRanges = &push};
     code = d->vk.vkCreatePipelineLayout(d->handle, &layout, d->allocation, &kernel->layout);
     if (code != VK_SUCCESS) return door_fail(x, code, "exec", "vkCreatePipelineLayout", diag);
     name_object(x, VK_OBJECT_TYPE_PIPELINE_LAYOUT, (uint64_t)kernel->layout, name, " layout");
+  }
+  return SNT_OK;
+}
+
+/* How each kernel's resources will reach it. */
+static snt_result choose_paths(snt_exec *x, snt_diag *diag) {
+  door_exec *d = x->door;
+  const door_device *device = door_of(x);
+  const bool push = d->flags & SNT_VK_PUSH_DESCRIPTORS;
+  if (push && device->handle && !(device->features & SNT_VK_FEATURE_PUSH_DESCRIPTORS))
+    return ir_fail(diag, SNT_E_UNSUPPORTED, "exec", 0, "SNT_VK_PUSH_DESCRIPTORS: the device was created without VK_KHR_push_descriptor");
+  for (uint32_t k = 0; k < door_plan(x)->kernels.count; k++) {
+    const api_kernel *kernel = &x->program->kernels[k];
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < kernel->binding_count; i++) count += kernel->kinds[i] != RT_SLOT_ADDRESS;
+    d->kernels[k].descriptors = count;
+    d->kernels[k].pushed = push && count && count <= device->limits.max_push_descriptors;
+    d->pushes |= d->kernels[k].pushed;
+    d->addresses |= count < kernel->binding_count;
   }
   return SNT_OK;
 }
@@ -206,6 +253,7 @@ snt_result door_exec_create(snt_exec *x, const snt_exec_info *info, snt_diag *di
   for (uint32_t b = 0; b < p->buffers.count; b++)
     d->has_scratch_or_state |= p->buffers.at[b].kind == PLAN_SCRATCH || p->buffers.at[b].kind == PLAN_STATE;
   SNT_TRY(check_steps(x, own, diag));
+  SNT_TRY(choose_paths(x, diag));
   SNT_TRY(make_ports(x, own, diag));
   return make_layouts(x, diag);
 }

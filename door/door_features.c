@@ -57,6 +57,11 @@ static const feature_row rows[] = {
       OWN(VULKAN_1_3, Vulkan13, pipelineCreationCacheControl)},
      VK_API_VERSION_1_3,
      VK_EXT_PIPELINE_CREATION_CACHE_CONTROL_EXTENSION_NAME},
+    {SNT_VK_FEATURE_BUFFER_ADDRESS,
+     NOT_CORE,
+     {OWN(BUFFER_DEVICE_ADDRESS, BufferDeviceAddress, bufferDeviceAddress), OWN(VULKAN_1_2, Vulkan12, bufferDeviceAddress)},
+     VK_API_VERSION_1_2,
+     VK_KHR_BUFFER_DEVICE_ADDRESS_EXTENSION_NAME},
     CORE(INT16, shaderInt16),
     CORE(INT64, shaderInt64),
     CORE(FLOAT64, shaderFloat64),
@@ -139,17 +144,20 @@ static uint64_t query_features(PFN_vkGetPhysicalDeviceFeatures2 query, VkPhysica
     VkPhysicalDeviceShaderSubgroupExtendedTypesFeatures types;
     VkPhysicalDeviceSubgroupSizeControlFeatures size;
     VkPhysicalDevicePipelineCreationCacheControlFeatures cache;
+    VkPhysicalDeviceBufferDeviceAddressFeatures address;
   } own = {.storage16 = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES},
            .storage8 = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_8BIT_STORAGE_FEATURES},
            .small = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES},
            .types = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_SUBGROUP_EXTENDED_TYPES_FEATURES},
            .size = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES},
-           .cache = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PIPELINE_CREATION_CACHE_CONTROL_FEATURES}};
+           .cache = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PIPELINE_CREATION_CACHE_CONTROL_FEATURES},
+           .address = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_BUFFER_DEVICE_ADDRESS_FEATURES}};
   const struct {
     void *block;
     VkStructureType type;
   } structs[] = {{&own.storage16, own.storage16.sType}, {&own.storage8, own.storage8.sType}, {&own.small, own.small.sType},
-                 {&own.types, own.types.sType},         {&own.size, own.size.sType},         {&own.cache, own.cache.sType}};
+                 {&own.types, own.types.sType},         {&own.size, own.size.sType},         {&own.cache, own.cache.sType},
+                 {&own.address, own.address.sType}};
   VkPhysicalDeviceFeatures2 features = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2};
   for (uint32_t s = 0; s < IR_COUNT(structs); s++)
     for (uint32_t i = 0; i < IR_COUNT(rows); i++) {
@@ -189,6 +197,10 @@ snt_result snt_vk_query_wishlist(PFN_vkGetInstanceProcAddr get, VkInstance insta
   if (code == VK_SUCCESS || code == VK_INCOMPLETE) out->features = query_features(features, physical, &w, plain.apiVersion);
   for (uint32_t i = 0; i < IR_COUNT(rows); i++)
     if (out->features & rows[i].bit && rows[i].extension && has_extension(&w, rows[i].extension)) wish_extension(out, rows[i].extension);
+  if (has_extension(&w, VK_KHR_PUSH_DESCRIPTOR_EXTENSION_NAME)) { /* an extension without a feature */
+    out->features |= SNT_VK_FEATURE_PUSH_DESCRIPTORS;
+    wish_extension(out, VK_KHR_PUSH_DESCRIPTOR_EXTENSION_NAME);
+  }
   alloc->release(alloc->user, w.extensions, bytes, 16);
   return code == VK_SUCCESS || code == VK_INCOMPLETE ? SNT_OK : SNT_E_BACKEND;
 }

@@ -25,7 +25,7 @@ const door_format *door_format_of(VkFormat format) {
 
 enum { HEADER_WORDS = 5, MAGIC = 0x07230203 };
 enum { OP_CAPABILITY = 17, OP_TYPE_IMAGE = 25, OP_TYPE_POINTER = 32, OP_VARIABLE = 59, OP_DECORATE = 71, OP_FUNCTION = 54 };
-enum { DECORATION_BINDING = 33, CAPABILITY_EXTENDED_FORMATS = 49, CAPABILITY_WRITE_WITHOUT_FORMAT = 56 };
+enum { DECORATION_BINDING = 33, CAPABILITY_EXTENDED_FORMATS = 49, CAPABILITY_WRITE_WITHOUT_FORMAT = 56, CAPABILITY_ADDRESSES = 5347 };
 
 typedef struct module {
   const uint32_t *words;
@@ -148,6 +148,7 @@ static const capability_row capabilities[] = {
     {61, 0, VK_SUBGROUP_FEATURE_BASIC_BIT, "subgroups"}, {63, 0, VK_SUBGROUP_FEATURE_ARITHMETIC_BIT, "subgroup arithmetic"},
     {65, 0, VK_SUBGROUP_FEATURE_SHUFFLE_BIT, "subgroup shuffles"},
     {4433, SNT_VK_FEATURE_STORAGE16, 0, "storageBuffer16BitAccess"}, {4448, SNT_VK_FEATURE_STORAGE8, 0, "storageBuffer8BitAccess"},
+    {CAPABILITY_ADDRESSES, SNT_VK_FEATURE_BUFFER_ADDRESS, 0, "bufferDeviceAddress"},
 };
 // clang-format on
 
@@ -155,6 +156,8 @@ snt_result door_check_capabilities(const snt_exec *x, uint32_t kernel, snt_diag 
   const module m = module_of(x, kernel);
   const char *name = door_plan(x)->kernels.at[kernel].kernel->name;
   const VkPhysicalDeviceSubgroupProperties *subgroups = &door_of(x)->limits.subgroups;
+  bool addressed = false;
+  for (uint32_t i = 0; i < x->program->kernels[kernel].binding_count; i++) addressed |= door_address_at(x, kernel, i) != 0;
   if (m.count < HEADER_WORDS || m.words[0] != MAGIC) return ir_fail(diag, SNT_E_BAD_BLOB, "exec", 0, "%s is no SPIR-V module", name);
   for (size_t at = find_op(&m, HEADER_WORDS, OP_CAPABILITY, 2); at < m.count; at = find_op(&m, after(&m, at), OP_CAPABILITY, 2)) {
     const capability_row *row = NULL;
@@ -166,5 +169,6 @@ snt_result door_check_capabilities(const snt_exec *x, uint32_t kernel, snt_diag 
         (row->subgroup && (!stage || !(subgroups->supportedOperations & row->subgroup))))
       return ir_fail(diag, SNT_E_UNSUPPORTED, "exec", 0, "%s needs %s, which the device was not created with", name, row->what);
   }
+  if (addressed != declares(&m, CAPABILITY_ADDRESSES)) return ir_fail(diag, SNT_E_BAD_BLOB, "exec", 0, "%s: addresses of buffers", name);
   return SNT_OK;
 }

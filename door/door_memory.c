@@ -25,7 +25,7 @@ static bool read_as_texels(const snt_exec *x) {
   for (uint32_t k = 0; k < door_plan(x)->kernels.count; k++)
     for (uint32_t i = 0; i < x->program->kernels[k].binding_count; i++) {
       const uint8_t kind = x->program->kernels[k].kinds[i];
-      if (kind != RT_SLOT_STORAGE && !rt_slot_is_image(kind)) return true;
+      if (rt_slot_is_texel(kind)) return true;
     }
   return false;
 }
@@ -49,6 +49,7 @@ static snt_vk_memory_need *add_need(layouter *l, uint32_t class) {
                             .usage = usages[class],
                             .required = host ? VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT : 0,
                             .preferred = host ? 0 : VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT};
+  if (class != SNT_MEM_STAGING && l->x->door->addresses) n->usage |= VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT;
   if (!host && read_as_texels(l->x)) n->usage |= VK_BUFFER_USAGE_UNIFORM_TEXEL_BUFFER_BIT;
   return n;
 }

@@ -36,6 +36,7 @@ snt_result snt_vk_exec_ports(const snt_exec *x, uint32_t *count, uint32_t stride
       break;
     case SNT_VK_PORT_BUFFER:
       to->buffer_usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT;
+      if (x->door->addresses) to->buffer_usage |= VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT;
       if (p->texels != VK_FORMAT_UNDEFINED) to->buffer_usage |= VK_BUFFER_USAGE_UNIFORM_TEXEL_BUFFER_BIT;
       break;
     default: break;
@@ -56,10 +57,22 @@ uint32_t door_count_descriptors(const snt_exec *x, VkDescriptorPoolSize sizes[DO
   uint32_t count = 0;
   for (uint32_t t = 0; t < DOOR_DESCRIPTOR_TYPES; t++) {
     uint32_t n = 0;
-    for (uint32_t s = 0; s < p->steps.count; s++)
-      for (uint32_t i = 0; i < p->steps.at[s].binding_count; i++)
-        n += door_descriptor_type(x->program->kernels[p->steps.at[s].kernel].kinds[i]) == types[t];
+    for (uint32_t s = 0; s < p->steps.count; s++) {
+      const uint32_t k = p->steps.at[s].kernel;
+      for (uint32_t i = 0; !x->door->kernels[k].pushed && i < p->steps.at[s].binding_count; i++)
+        n += !door_address_at(x, k, i) && door_descriptor_type(x->program->kernels[k].kinds[i]) == types[t];
+    }
     if (n) sizes[count++] = (VkDescriptorPoolSize){types[t], n * slots};
+  }
+  return count;
+}
+
+uint32_t door_count_sets(const snt_exec *x) {
+  const ir_plan *p = door_plan(x);
+  uint32_t count = 0;
+  for (uint32_t s = 0; s < p->steps.count; s++) {
+    const door_kernel *k = &x->door->kernels[p->steps.at[s].kernel];
+    count += k->descriptors && !k->pushed;
   }
   return count;
 }
@@ -69,7 +82,7 @@ snt_result snt_vk_descriptor_need(const snt_exec *x, uint32_t slot_count, uint32
   VkDescriptorPoolSize sizes[DOOR_DESCRIPTOR_TYPES];
   const uint32_t room = *count;
   *count = door_count_descriptors(x, sizes, slot_count);
-  if (sets) *sets = door_plan(x)->steps.count * slot_count;
+  if (sets) *sets = door_count_sets(x) * slot_count;
   for (uint32_t i = 0; out && i < *count && i < room; i++) out[i] = sizes[i];
   return (out && room >= *count) || !*count ? SNT_OK : SNT_INCOMPLETE;
 }

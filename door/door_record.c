@@ -40,12 +40,17 @@ static snt_result evaluate(const snt_binding *b, door_slot *slot, const int64_t 
     if (!launch.runs) continue;
     to->barrier = owed;
     owed = false;
+    to->push_bytes = door_push_bytes(x, p->steps.at[s].kernel);
     plan_fold_grid(launch.groups, limit, to->grid);
     if ((uint64_t)to->grid[0] * to->grid[1] * to->grid[2] < launch.groups || to->grid[0] > most[0] || to->grid[1] > most[1])
       return ir_fail(diag, SNT_E_LIMIT, "record", 0, "%s: %llu groups are too many", p->steps.at[s].name,
                      (unsigned long long)launch.groups);
     memcpy(to->push, launch.scalars, block);
     to->push[block / 4] = (uint32_t)launch.groups;
+    for (uint32_t i = 0; slot->addresses && i < p->steps.at[s].binding_count; i++) {
+      const uint32_t at = door_address_at(x, p->steps.at[s].kernel, i);
+      if (at) memcpy((char *)to->push + at, &slot->addresses[b->first_view[s] + i], sizeof *slot->addresses);
+    }
   }
   return SNT_OK;
 }
@@ -126,15 +131,20 @@ static void put_edge(const snt_binding *b, VkCommandBuffer commands, const snt_v
   else put_barrier(&door_of(x)->vk, commands, own_writes, host);
 }
 
-static void put_dispatch(const snt_exec *x, const door_slot *slot, VkCommandBuffer commands, uint32_t step) {
+static void put_dispatch(const snt_binding *b, const door_slot *slot, VkCommandBuffer commands, uint32_t step) {
+  const snt_exec *x = b->exec;
   const door_vk *vk = &door_of(x)->vk;
   const uint32_t k = door_plan(x)->steps.at[step].kernel;
   const door_kernel *kernel = &x->door->kernels[k];
   const door_launch *l = &slot->launches[step];
   if (l->barrier) put_barrier(vk, commands, own_writes, own_work);
   vk->vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, kernel->pipeline);
-  vk->vkCmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE, kernel->layout, 0, 1, &slot->sets[step], 0, NULL);
-  vk->vkCmdPushConstants(commands, kernel->layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, x->program->kernels[k].block_bytes + 4, l->push);
+  if (kernel->pushed)
+    vk->vkCmdPushDescriptorSetKHR(commands, VK_PIPELINE_BIND_POINT_COMPUTE, kernel->layout, 0, kernel->descriptors,
+                                  slot->writes + b->first_view[step]);
+  else if (kernel->descriptors)
+    vk->vkCmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE, kernel->layout, 0, 1, &slot->sets[step], 0, NULL);
+  vk->vkCmdPushConstants(commands, kernel->layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, l->push_bytes, l->push);
   vk->vkCmdDispatch(commands, l->grid[0], l->grid[1], l->grid[2]);
 }
 
@@ -149,7 +159,7 @@ static void put_steps(const snt_binding *b, VkCommandBuffer commands, const snt_
     const VkDebugUtilsLabelEXT label = {.sType = VK_STRUCTURE_TYPE_DEBUG_UTILS_LABEL_EXT, .pLabelName = door_plan(x)->steps.at[s].name};
     if (labels) vk->vkCmdBeginDebugUtilsLabelEXT(commands, &label);
     if (info->on_step) info->on_step(info->user, commands, s, 1);
-    if (slot->launches[s].runs) put_dispatch(x, slot, commands, s);
+    if (slot->launches[s].runs) put_dispatch(b, slot, commands, s);
     if (info->on_step) info->on_step(info->user, commands, s, 0);
     if (labels) vk->vkCmdEndDebugUtilsLabelEXT(commands);
     if (info->timestamps) vk->vkCmdWriteTimestamp(commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, info->timestamps, query++);

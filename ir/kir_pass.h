@@ -22,6 +22,7 @@ typedef struct kir_caps {
       aligned_vectors; /* a vector load or store needs its whole size proven as alignment (always so where max_lanes is 1), else it is cut */
   bool nan_unsafe;     /* the target may assume that no NaN exists: tests for NaN and infinity are made on the bits (SPIR-V) */
   uint8_t subgroup_size; /* 0: not known when compiling; a reduction over lanes without subgroup_arithmetic needs it (CUDA 32) */
+  bool address;          /* storage buffers are reached by 64-bit addresses in the scalar block, where they fit (codegen.h) */
   bool narrow_local;     /* local and private arrays may have 8- and 16-bit elements; else they become 32-bit cells */
 } kir_caps;
 

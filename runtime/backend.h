@@ -65,9 +65,11 @@ enum {
   RT_SLOT_IMAGE_FETCH,  /* a sampled image of which texels are fetched: no sampler */
   RT_SLOT_IMAGE_SAMPLE, /* image and sampler in one */
   RT_SLOT_IMAGE_STORE,  /* a storage image */
+  RT_SLOT_ADDRESS,      /* storage that no descriptor is bound for: its address stands in the block (codegen_common/codegen.h) */
   RT_SLOT_COUNT
 };
-static inline bool rt_slot_is_image(uint8_t kind) { return kind >= RT_SLOT_IMAGE_FETCH; }
+static inline bool rt_slot_is_image(uint8_t kind) { return kind >= RT_SLOT_IMAGE_FETCH && kind <= RT_SLOT_IMAGE_STORE; }
+static inline bool rt_slot_is_texel(uint8_t kind) { return kind > RT_SLOT_STORAGE && kind < RT_SLOT_IMAGE_FETCH; }
 void rt_slot_kinds(const kir_kernel *, uint32_t count, uint8_t *kinds); /* from the kernel's global memories and images */
 typedef struct rt_dispatch {
   rt_pipeline *pipeline;

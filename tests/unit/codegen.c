@@ -9,7 +9,10 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-static const codegen_target *const targets[] = {&codegen_opencl, &codegen_cuda, &codegen_spirv};
+/* SPIR-V twice: buffers bound by slot, and reached by their addresses (main fills it in). */
+static kir_caps address_caps;
+static codegen_target by_address;
+static const codegen_target *const targets[] = {&codegen_opencl, &codegen_cuda, &codegen_spirv, &by_address};
 
 /* ---- golden files: "==== kernel" and "==== <target>" head the parts ---- */
 static char *disassemble(ir_arena *arena, const codegen_code *code) {
@@ -185,6 +188,8 @@ static void check_numbers(void) {
 
 int main(int argc, char **argv) {
   const bool bless = argc > 1 && !strcmp(argv[1], "--bless");
+  address_caps = spirv_caps, address_caps.address = true;
+  by_address = codegen_spirv, by_address.name = "spirv by address", by_address.caps = &address_caps;
   check_all_golden(bless);
   check_dialect(&dialect_opencl);
   check_dialect(&dialect_cuda);

@@ -16,6 +16,26 @@ static const char model[] = "symbols { n: min=1 max=300 multiple_of=1 hint=100 }
                             "}\n";
 
 enum { MAX_N = 300, COLUMNS = 24, OUT = 16, SLOTS = 3 };
+
+/* How resources reach the kernels. */
+typedef struct door_case {
+  const char *part, *what;
+  bool with_features;
+  uint32_t attach_flags, exec_flags;
+  uint64_t needs; /* features without which there is no such path */
+} door_case;
+// clang-format off
+static const door_case cases[] = {
+    {"llvmpipe", "the baseline", false, 0, 0, 0},
+    {"llvmpipe", "with features", true, 0, 0, 0},
+    {"llvmpipe", "descriptors are pushed", true, 0, SNT_VK_PUSH_DESCRIPTORS, SNT_VK_FEATURE_PUSH_DESCRIPTORS},
+    {"llvmpipe", "addresses of buffers", true, SNT_VK_ADDRESSES, 0, SNT_VK_FEATURE_BUFFER_ADDRESS},
+    {"llvmpipe", "addresses, the rest is pushed", true, SNT_VK_ADDRESSES, SNT_VK_PUSH_DESCRIPTORS, SNT_VK_FEATURE_BUFFER_ADDRESS | SNT_VK_FEATURE_PUSH_DESCRIPTORS},
+    {"SwiftShader", "with features", true, 0, 0, 0},
+    {"SwiftShader", "descriptors are pushed", true, 0, SNT_VK_PUSH_DESCRIPTORS, SNT_VK_FEATURE_PUSH_DESCRIPTORS},
+    {"SwiftShader", "addresses of buffers", true, SNT_VK_ADDRESSES, 0, SNT_VK_FEATURE_BUFFER_ADDRESS},
+};
+// clang-format on
 typedef struct door_test {
   vk_host host;
   snt_context *context;
@@ -30,6 +50,7 @@ typedef struct door_test {
   snt_vk_memory_need needs[8];
   snt_vk_range ranges[8];
   uint32_t need_count, values;
+  const door_case *c;
   float expected_y[MAX_N * OUT], expected_z[MAX_N * COLUMNS], input[MAX_N * COLUMNS];
   snt_diag diag;
 } door_test;
@@ -45,13 +66,22 @@ static uint32_t port_of(door_test *t, const char *name) {
 }
 
 static bool compile(door_test *t) {
-  static const snt_exec_info info = {.head = SNT_HEAD(exec_info)};
+  const snt_vk_exec_info own = {.head = SNT_HEAD(vk_exec_info), .flags = t->c->exec_flags};
+  snt_exec_info info = {.head = SNT_HEAD(exec_info)};
+  info.head.next = &own;
   snt_result r = snt_graph_create(t->context, &t->graph);
   if (r == SNT_OK) r = snt_graph_parse(t->graph, model, strlen(model), NULL, &t->diag);
   if (r == SNT_OK) r = snt_device_profile(t->device, &t->profile);
   if (r == SNT_OK) r = snt_compile(t->graph, t->profile, NULL, &t->program, &t->diag);
   if (r == SNT_OK) r = snt_exec_create(t->device, t->program, &info, &t->exec, &t->diag);
   return good(t, r, "a program is compiled for the attached device");
+}
+
+static VkBufferUsageFlags usage_of(door_test *t, const char *name) {
+  snt_vk_port ports[8];
+  uint32_t count = 8;
+  for (int i = 0; i < 8; i++) ports[i].head = (snt_out_head)SNT_HEAD(vk_port);
+  return snt_vk_exec_ports(t->exec, &count, sizeof *ports, ports) == SNT_OK ? ports[port_of(t, name)].buffer_usage : 0;
 }
 
 /* The port says which view it wants of its range. */
@@ -81,10 +111,9 @@ static bool make_memory(door_test *t) {
     memset(t->memory[i].mapped, 0xee, bytes);
   }
   for (int s = 0; ok && s < SLOTS; s++) {
-    const VkBufferUsageFlags usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT;
-    ok = vk_host_buffer_create(&t->host, sizeof t->input, usage | VK_BUFFER_USAGE_UNIFORM_TEXEL_BUFFER_BIT, &t->x[s]) &&
-         make_view(t, (uint32_t)s) && vk_host_buffer_create(&t->host, sizeof t->expected_y, usage, &t->y[s]) &&
-         vk_host_buffer_create(&t->host, sizeof t->expected_z, usage, &t->z[s]);
+    ok = vk_host_buffer_create(&t->host, sizeof t->input, usage_of(t, "x"), &t->x[s]) && make_view(t, (uint32_t)s) &&
+         vk_host_buffer_create(&t->host, sizeof t->expected_y, usage_of(t, "y"), &t->y[s]) &&
+         vk_host_buffer_create(&t->host, sizeof t->expected_z, usage_of(t, "z"), &t->z[s]);
   }
   return tap_result(ok, __FILE__, __LINE__, "the application allocates what is needed");
 }
@@ -274,7 +303,10 @@ static void test_refusals(door_test *t) {
   good(t, bind_slot(t, 0), "bound again");
   info = frame(t, 0, &n, &k);
   good(t, snt_vk_record(t->binding, t->host.commands, &info, &t->diag), "the same is recorded");
-  tap_result(bind_slot(t, 0) == SNT_E_ORDER, __FILE__, __LINE__, "a pending slot is not set: %s", t->diag.text);
+  uint32_t sizes = 0, sets = 0;
+  (void)snt_vk_descriptor_need(t->exec, SLOTS, &sizes, NULL, &sets);
+  tap_result(bind_slot(t, 0) == (sets ? SNT_E_ORDER : SNT_OK), __FILE__, __LINE__, "a pending slot is set only where it has no sets: %s",
+             t->diag.text);
   vk_host_submit_wait(&t->host);
   snt_vk_binding_retire(t->binding, 0);
   const snt_vk_bind odd[] = {{.port = port_of(t, "x"), .range = {t->x[0].buffer, 4, 400}},
@@ -314,22 +346,62 @@ static void close_test(door_test *t) {
   }
 }
 
-static void test_device(const char *part, bool with_features) {
+/* The paths that were asked for are those that are taken. */
+static void test_path(door_test *t) {
+  uint32_t sizes = 8, sets = 0, views = 0, buffers = 0;
+  VkDescriptorPoolSize pool[8];
+  (void)snt_vk_descriptor_need(t->exec, 1, &sizes, pool, &sets);
+  for (uint32_t i = 0; i < sizes; i++) {
+    if (pool[i].type == VK_DESCRIPTOR_TYPE_STORAGE_BUFFER) buffers += pool[i].descriptorCount;
+    else views += pool[i].descriptorCount;
+  }
+  const bool pushed = t->c->exec_flags & SNT_VK_PUSH_DESCRIPTORS, addressed = t->c->attach_flags & SNT_VK_ADDRESSES;
+  const bool usage = usage_of(t, "y") & VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT;
+  tap_result(pushed      ? !sets
+             : addressed ? !buffers
+                         : sets && buffers,
+             __FILE__, __LINE__, "%u sets of %u buffers and %u views", sets, buffers, views);
+  tap_result(usage == addressed, __FILE__, __LINE__, "buffers are used by their addresses only where that was asked for");
+}
+
+/* What was not enabled is refused by name. */
+static void test_not_enabled(door_test *t) {
+  const snt_vk_exec_info own = {.head = SNT_HEAD(vk_exec_info), .flags = SNT_VK_PUSH_DESCRIPTORS};
+  snt_exec_info info = {.head = SNT_HEAD(exec_info)};
+  snt_exec *exec = NULL;
+  snt_device *device = NULL;
+  info.head.next = &own;
+  if (t->host.enabled & SNT_VK_FEATURE_PUSH_DESCRIPTORS) return;
+  snt_result r = snt_exec_create(t->device, t->program, &info, &exec, &t->diag);
+  tap_result(r == SNT_E_UNSUPPORTED && !exec, __FILE__, __LINE__, "refused: %s", t->diag.text);
+  if (t->host.enabled & SNT_VK_FEATURE_BUFFER_ADDRESS) return;
+  r = vk_host_attach(&t->host, t->context, SNT_VK_ADDRESSES, &device, &t->diag);
+  tap_result(r == SNT_E_UNSUPPORTED && !device, __FILE__, __LINE__, "refused: %s", t->diag.text);
+}
+
+static void test_device(const door_case *c) {
   static door_test t;
   char why[120];
   memset(&t, 0, sizeof t);
+  t.c = c;
   t.diag.head = (snt_out_head)SNT_HEAD(diag);
-  if (!vk_host_open(&t.host, part, with_features, why, sizeof why)) {
+  if (!vk_host_open(&t.host, c->part, c->with_features, why, sizeof why)) {
     tap_skip("%s", why);
     return;
   }
-  tap_diag("%s, %s%s", t.host.properties.deviceName, with_features ? "with features" : "the baseline",
-           t.host.validated ? ", validated" : "");
+  if ((t.host.enabled & c->needs) != c->needs) {
+    tap_skip("%s: %s has no such path", c->part, c->what);
+    vk_host_close(&t.host);
+    return;
+  }
+  tap_diag("%s, %s%s", t.host.properties.deviceName, c->what, t.host.validated ? ", validated" : "");
   snt_result r = snt_context_create(NULL, &t.context);
-  if (r == SNT_OK) r = vk_host_attach(&t.host, t.context, SNT_VK_ATTACH_VALIDATE, &t.device, &t.diag);
+  if (r == SNT_OK) r = vk_host_attach(&t.host, t.context, SNT_VK_ATTACH_VALIDATE | c->attach_flags, &t.device, &t.diag);
   bool ok = good(&t, r, "attached") && compile(&t);
   if (ok) {
     good(&t, snt_exec_prepare(t.exec, &t.diag), "every job makes its pipeline");
+    test_path(&t);
+    test_not_enabled(&t);
     ok = make_memory(&t) && upload(&t) && make_binding(&t);
   }
   if (ok) {
@@ -352,8 +424,6 @@ const char *__lsan_default_options(void) { return "detect_leaks=0"; }
 
 int main(void) {
   host_prepare_drivers();
-  test_device("llvmpipe", false);
-  test_device("llvmpipe", true);
-  test_device("SwiftShader", true);
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) test_device(&cases[i]);
   return tap_done();
 }

@@ -88,7 +88,8 @@ static bool make_device(vk_host *h, bool with_features) {
   snt_vk_wishlist wish = {.head = SNT_HEAD(vk_wishlist)};
   h->storage16 = (VkPhysicalDevice16BitStorageFeatures){.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES};
   h->cache_control = (VkPhysicalDevicePipelineCreationCacheControlFeatures){
-      .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PIPELINE_CREATION_CACHE_CONTROL_FEATURES, .pNext = &h->storage16};
+      .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PIPELINE_CREATION_CACHE_CONTROL_FEATURES};
+  h->address = (VkPhysicalDeviceBufferDeviceAddressFeatures){.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_BUFFER_DEVICE_ADDRESS_FEATURES};
   h->features = (VkPhysicalDeviceFeatures2){.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, .pNext = &h->storage16};
   h->created_with = (VkDeviceCreateInfo){.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
                                          .pNext = with_features ? &h->features : NULL,
@@ -96,12 +97,23 @@ static bool make_device(vk_host *h, bool with_features) {
                                          .pQueueCreateInfos = &queue,
                                          .ppEnabledExtensionNames = h->device_extensions};
   if (with_features && snt_vk_query_wishlist(h->get, h->instance, h->physical, &wish) == SNT_OK) {
+    const struct {
+      const char *extension;
+      void *features; /* its struct; null: it has none */
+    } known[] = {{VK_EXT_PIPELINE_CREATION_CACHE_CONTROL_EXTENSION_NAME, &h->cache_control},
+                 {VK_KHR_BUFFER_DEVICE_ADDRESS_EXTENSION_NAME, &h->address},
+                 {VK_KHR_PUSH_DESCRIPTOR_EXTENSION_NAME, NULL}};
     for (uint32_t i = 0; i < wish.extension_count; i++)
-      if (!strcmp(wish.extensions[i], VK_EXT_PIPELINE_CREATION_CACHE_CONTROL_EXTENSION_NAME)) {
+      for (uint32_t k = 0; k < sizeof known / sizeof *known; k++) {
+        if (strcmp(wish.extensions[i], known[k].extension) != 0) continue;
         h->device_extensions[h->created_with.enabledExtensionCount++] = wish.extensions[i];
-        h->features.pNext = &h->cache_control;
+        VkBaseOutStructure *s = known[k].features;
+        if (!s) continue;
+        s->pNext = h->features.pNext;
+        h->features.pNext = s;
       }
-    (void)snt_vk_merge_features(wish.features, &h->features, NULL);
+    (void)snt_vk_merge_features(wish.features, &h->features, &h->enabled);
+    h->enabled |= wish.features & SNT_VK_FEATURE_PUSH_DESCRIPTORS;
   }
   if (h->vkCreateDevice(h->physical, &h->created_with, NULL, &h->device) != VK_SUCCESS) return false;
   h->created_with.pQueueCreateInfos = NULL, h->created_with.queueCreateInfoCount = 0; /* the local ones end here */
@@ -164,10 +176,14 @@ snt_result vk_host_attach(vk_host *h, snt_context *c, uint32_t flags, snt_device
 static bool allocate(vk_host *h, const VkMemoryRequirements *needs, bool for_host, VkDeviceMemory *out) {
   const VkMemoryPropertyFlags wanted = for_host ? VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT
                                                 : VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT;
+  const VkMemoryAllocateFlagsInfo addressed = {.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO,
+                                               .flags = VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT};
   for (uint32_t i = 0; i < h->memory.memoryTypeCount; i++) {
     if (!(needs->memoryTypeBits >> i & 1) || (h->memory.memoryTypes[i].propertyFlags & wanted) != wanted) continue;
-    const VkMemoryAllocateInfo info = {
-        .sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO, .allocationSize = needs->size, .memoryTypeIndex = i};
+    const VkMemoryAllocateInfo info = {.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,
+                                       .pNext = h->enabled & SNT_VK_FEATURE_BUFFER_ADDRESS ? &addressed : NULL,
+                                       .allocationSize = needs->size,
+                                       .memoryTypeIndex = i};
     return h->vkAllocateMemory(h->device, &info, NULL, out) == VK_SUCCESS;
   }
   return false;

@@ -44,6 +44,8 @@ typedef struct vk_host {
   VkPhysicalDeviceFeatures2 features;
   VkPhysicalDevice16BitStorageFeatures storage16;
   VkPhysicalDevicePipelineCreationCacheControlFeatures cache_control;
+  VkPhysicalDeviceBufferDeviceAddressFeatures address;
+  uint64_t enabled; /* SNT_VK_FEATURE_* */
   VkDeviceCreateInfo created_with;
   const char *device_extensions[8], *instance_extensions[2];
   uint32_t instance_extension_count;

@@ -5,7 +5,7 @@
    a queue family, link a vk* symbol (every entry point comes from the host), read the environment, print, abort.
    What a call does is said beside it. `record` and `binding_set` take no lock and no memory; `record` calls only
      vkCmdBindPipeline, vkCmdBindDescriptorSets, vkCmdPushConstants, vkCmdDispatch, vkCmdPipelineBarrier,
-     and on request vkCmdWriteTimestamp, vkCmdBegin/EndDebugUtilsLabelEXT.
+     and on request vkCmdWriteTimestamp, vkCmdBegin/EndDebugUtilsLabelEXT, and vkCmdPushDescriptorSetKHR in place of vkCmdBindDescriptorSets.
    After `record` these are undefined: the compute pipeline, compute descriptor set 0, all push constants. Nothing else.
 
    Baseline: Vulkan 1.1 with no extension and no feature. More is used only when `created_with` says that the host enabled it.
@@ -42,11 +42,13 @@ enum {
   SNT_VK_FEATURE_INT16 = 1 << 4,
   SNT_VK_FEATURE_INT64 = 1 << 5,
   SNT_VK_FEATURE_FLOAT64 = 1 << 6,
-  SNT_VK_FEATURE_SUBGROUP_TYPES = 1 << 7,         /* shaderSubgroupExtendedTypes */
-  SNT_VK_FEATURE_SUBGROUP_SIZE = 1 << 8,          /* subgroupSizeControl */
-  SNT_VK_FEATURE_IMAGE_FORMATS = 1 << 9,          /* shaderStorageImageExtendedFormats */
-  SNT_VK_FEATURE_IMAGE_WITHOUT_FORMAT = 1 << 10,  /* shaderStorageImageWriteWithoutFormat */
-  SNT_VK_FEATURE_PIPELINE_CACHE_CONTROL = 1 << 11 /* pipelineCreationCacheControl: SNT_VK_CACHED_ONLY asks the driver */
+  SNT_VK_FEATURE_SUBGROUP_TYPES = 1 << 7,          /* shaderSubgroupExtendedTypes */
+  SNT_VK_FEATURE_SUBGROUP_SIZE = 1 << 8,           /* subgroupSizeControl */
+  SNT_VK_FEATURE_IMAGE_FORMATS = 1 << 9,           /* shaderStorageImageExtendedFormats */
+  SNT_VK_FEATURE_IMAGE_WITHOUT_FORMAT = 1 << 10,   /* shaderStorageImageWriteWithoutFormat */
+  SNT_VK_FEATURE_PIPELINE_CACHE_CONTROL = 1 << 11, /* pipelineCreationCacheControl: SNT_VK_CACHED_ONLY asks the driver */
+  SNT_VK_FEATURE_BUFFER_ADDRESS = 1 << 12,         /* bufferDeviceAddress: for SNT_VK_ADDRESSES */
+  SNT_VK_FEATURE_PUSH_DESCRIPTORS = 1 << 13 /* the extension VK_KHR_push_descriptor, which has no feature: for SNT_VK_PUSH_DESCRIPTORS */
 };
 typedef struct snt_vk_wishlist {
   snt_out_head head;
@@ -64,6 +66,9 @@ SNT_API snt_result SNT_CALL snt_vk_merge_features(uint64_t wish, VkPhysicalDevic
 enum {
   SNT_VK_ATTACH_VALIDATE = 1, /* check what costs time to check: overlapping memory ranges, view and layout of every image, slots in use */
   SNT_VK_CACHE_EXTERNALLY_SYNCED = 2, /* `pipeline_cache` was created so: the host runs one job at a time */
+  SNT_VK_ADDRESSES =
+      8, /* programs compiled for this device reach buffers by their addresses, which stand in the push constants: no descriptors for
+                           buffers. Every buffer given has usage SHADER_DEVICE_ADDRESS, its memory the allocation flag. Needs bufferDeviceAddress */
   SNT_VK_PORTABLE = 4 /* keep to what SPIRV-Cross translates to MSL and HLSL (shader model 6.0): narrow types lie in words, no subgroups */
 };
 typedef struct snt_vk_attach_info { /* copied; the handles are borrowed until the last child is destroyed */
@@ -89,7 +94,7 @@ typedef struct snt_vk_caps { /* a device by its numbers. Known chains: subgroup,
   uint32_t api_version;
   const VkPhysicalDeviceProperties2 *properties;
   const VkPhysicalDeviceFeatures2 *features; /* null: none */
-  uint32_t flags;                            /* SNT_VK_PORTABLE */
+  uint32_t flags;                            /* SNT_VK_PORTABLE, SNT_VK_ADDRESSES */
 } snt_vk_caps;
 /* A device that is not here: programs compile for its profile, execs describe themselves (9.); jobs answer SNT_E_UNSUPPORTED. */
 SNT_API snt_result SNT_CALL snt_vk_plan(snt_context *, const snt_vk_caps *, snt_device **out, snt_diag *);
@@ -101,6 +106,9 @@ SNT_API snt_result SNT_CALL snt_vk_device_notify_lost(snt_device *);
 enum {
   SNT_VK_CACHED_ONLY =
       1, /* a pipeline that the cache does not hold is SNT_E_WOULD_COMPILE, and so is every one without the feature for it */
+  SNT_VK_PUSH_DESCRIPTORS =
+      4, /* `record` pushes descriptors: no pool and no sets (kernels with more than maxPushDescriptors keep theirs), and a slot
+                                  may be set again as soon as it is recorded. SNT_E_UNSUPPORTED where VK_KHR_push_descriptor is not enabled */
   SNT_VK_EDGE_BARRIERS = 2 /* `record` makes the barriers to the host's work from the scopes given at bind and record; without it none */
 };
 typedef struct snt_vk_port_format {
@@ -244,12 +252,14 @@ typedef struct snt_vk_pipeline_desc {
   uint32_t push_size;
   uint8_t key[32];
 } snt_vk_pipeline_desc;
-typedef struct snt_vk_resource_ref { /* one a binding of the pipeline, in order */
+typedef struct snt_vk_resource_ref { /* number i of a dispatch is for binding i of set 0, or for an address among the push constants */
   uint32_t is_port;                  /* `index` is a port, else an entry of snt_vk_exec_memory's list */
   uint32_t index;
   VkDeviceSize offset, size; /* buffers: within the range */
   VkDescriptorType type;
   VkAccessFlags access;
+  uint32_t
+      address_at; /* not 0: there is no such binding; at this byte of the push constants the host puts the address of range + offset, 8 bytes */
 } snt_vk_resource_ref;
 typedef struct snt_vk_dispatch_desc {
   const char *name;
