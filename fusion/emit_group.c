@@ -42,7 +42,8 @@ uint32_t emit_group_combine(emit *e, kir_op combine, uint32_t value, uint32_t it
   const cost_profile *p = e->c->options->profile;
   const kir_op across = subgroup_op(combine);
   const kir_type type = emit_value_type(e, value);
-  const bool subgroups = across != KIR_NONE && p->caps.subgroup_arithmetic && type.base == SNT_F32;
+  const bool subgroups = across != KIR_NONE && p->caps.subgroup_arithmetic && type.base == SNT_F32 &&
+                         !fusion_keeps_order(e->c->options); /* else by halves, as everywhere */
   if (subgroups && p->subgroup_min == items && p->subgroup_max == items) {
     e->k->sub = items;
     return kir_1(e->k, across, value);

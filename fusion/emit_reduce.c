@@ -206,7 +206,7 @@ static uint32_t horizontal(emit *e, const reduction *r, uint32_t value) {
 }
 
 /* The tree of reproducible sums, which the extent alone decides: TREE partial sums along a long last axis, added by halves, then what is left over
-   in order; the terms of contractions and short axes one after another. Vectors and accumulators only share out the partial sums. */
+   in order; the terms of contractions and short axes one after another. Vectors, accumulators and items that share a row only share out the partial sums. */
 static bool is_tree(const emit *e, const reduction *r) {
   enum { TREE_FROM = 16 };
   int64_t extent;
@@ -216,7 +216,12 @@ static bool is_tree(const emit *e, const reduction *r) {
 static void fix_tree(const emit *e, reduction *r) {
   enum { TREE = 8 };
   if (!is_tree(e, r)) {
-    r->lanes = r->accumulators = 1;
+    r->lanes = r->accumulators = r->items = 1;
+    return;
+  }
+  if (r->items > 1) { /* TREE / items partial sums each */
+    r->lanes = 1;
+    r->accumulators = TREE / r->items;
     return;
   }
   if (r->lanes > TREE) r->lanes = TREE;
@@ -279,14 +284,17 @@ static uint32_t sweep_vectors(emit *e, reduction *r) {
   for (uint32_t n = r->accumulators; n > 1; n = (n + 1) / 2)
     for (uint32_t j = 0; j < n / 2; j++) acc[j] = kir_2(e->k, combine, acc[j], acc[j + (n + 1) / 2]);
   uint32_t total = r->lanes > 1 ? horizontal(e, r, acc[0]) : acc[0];
+  const bool together = r->items > 1 && fusion_keeps_order(e->c->options); /* what is left over comes last, in every item */
+  if (together) total = emit_group_combine(e, combine, total, r->items);
   if (whole != extent) {
     reduction tail = *r;
     tail.lanes = tail.accumulators = 1;
+    if (together) tail.items = 1;
     tail.unroll = 0;
     tail.tail = true;
-    sweep_levels(e, &tail, 0, r->items > 1 ? expr_add(e->x, whole, r->item) : whole, extent, &total);
+    sweep_levels(e, &tail, 0, tail.items > 1 ? expr_add(e->x, whole, r->item) : whole, extent, &total);
   }
-  return r->items > 1 ? emit_group_combine(e, combine, total, r->items) : total;
+  return r->items > 1 && !together ? emit_group_combine(e, combine, total, r->items) : total;
 }
 
 /* argmax and argmin: the first of equals; a NaN wins over every number. */

@@ -448,16 +448,22 @@ static snt_result build_rows_items(row_job *j) {
 }
 
 static snt_result build_rows_lanes(row_job *j) {
-  enum { SHORT = 16 };
+  enum { SHORT = 16, TREE_ITEMS = 8 /* partial sums of a fixed order: emit_reduce.c */ };
   fusion_context *c = j->c;
   expr_pool *x = c->graph->pool;
   const int64_t columns = schedule_hint(x, j->columns);
   j->lanes = columns >= 4 ? 4 : 1;
-  j->items = fusion_keeps_order(c->options) ? 1 : (uint32_t)c->options->profile->row_items; /* a tree of its own */
+  j->items = (uint32_t)c->options->profile->row_items;
+  if (fusion_keeps_order(c->options)) {
+    uint32_t most = columns < SHORT ? 1 : TREE_ITEMS;
+    while (most > 1 && most > j->items) most /= 2;
+    j->items = most;
+  }
   if (j->items < 1) j->items = 1;
   while (j->items > 1 && (int64_t)j->items * j->lanes > columns) j->items /= 2;
   if (columns <= SHORT && schedule_hint(x, j->rows) >= columns) return build_rows_items(j);
-  if (j->items > 1) drop_shared_stages(j, false);
+  if (j->items > 1 && fusion_keeps_order(c->options)) j->staged_count = 0; /* each item takes what is left over */
+  else if (j->items > 1) drop_shared_stages(j, false);
   j->groups = j->rows;
   j->group_var = emit_group(j->e, j->groups);
   j->item = emit_item(j->e, 0, j->items);
