@@ -62,13 +62,26 @@ static VkCommandBuffer some_commands(void) { return (VkCommandBuffer)(uintptr_t)
 
 /* ---- the steps of an application ---- */
 
+/* What the host enabled and asks for: nothing; descriptors that are pushed; addresses of buffers. */
+static const char *const push_extension[] = {VK_KHR_PUSH_DESCRIPTOR_EXTENSION_NAME};
+static const VkPhysicalDeviceBufferDeviceAddressFeatures address_features = {
+    .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_BUFFER_DEVICE_ADDRESS_FEATURES, .bufferDeviceAddress = VK_TRUE};
+static const VkDeviceCreateInfo with_push = {.enabledExtensionCount = 1, .ppEnabledExtensionNames = push_extension};
+static const VkDeviceCreateInfo with_addresses = {.pNext = &address_features};
+static struct {
+  const VkDeviceCreateInfo *created_with;
+  uint32_t attach_flags, exec_flags;
+} path;
+
 static snt_result attach(calls_test *t) {
   const snt_context_info context = {.head = SNT_HEAD(context_info), .alloc = {NULL, heap_acquire, heap_release}};
   const snt_vk_attach_info info = {.head = SNT_HEAD(vk_attach_info),
                                    .instance = (VkInstance)(uintptr_t)1,
                                    .physical_device = (VkPhysicalDevice)(uintptr_t)2,
                                    .device = (VkDevice)(uintptr_t)3,
-                                   .get_instance_proc = vk_fake_get};
+                                   .get_instance_proc = vk_fake_get,
+                                   .created_with = path.created_with,
+                                   .flags = path.attach_flags};
   const snt_result r = snt_context_create(&context, &t->context);
   return r == SNT_OK ? snt_vk_attach(t->context, &info, &t->device, &t->diag) : r;
 }
@@ -83,6 +96,13 @@ static snt_result compile_for(calls_test *t, snt_device *device, snt_program **o
   snt_profile_destroy(profile);
   snt_graph_destroy(graph);
   return r;
+}
+
+static snt_result make_exec(calls_test *t) {
+  const snt_vk_exec_info own = {.head = SNT_HEAD(vk_exec_info), .flags = path.exec_flags};
+  snt_exec_info info = {.head = SNT_HEAD(exec_info)};
+  info.head.next = &own;
+  return snt_exec_create(t->device, t->program, &info, &t->exec, &t->diag);
 }
 
 static snt_result run_jobs(calls_test *t) {
@@ -143,7 +163,7 @@ static void finish(calls_test *t) {
 static snt_result whole(calls_test *t) {
   snt_result r = attach(t);
   if (r == SNT_OK) r = compile_for(t, t->device, &t->program);
-  if (r == SNT_OK) r = snt_exec_create(t->device, t->program, NULL, &t->exec, &t->diag);
+  if (r == SNT_OK) r = make_exec(t);
   if (r == SNT_OK) r = run_jobs(t);
   if (r == SNT_OK) r = bind(t);
   for (uint32_t s = 0; r == SNT_OK && s < SLOTS; s++) r = set_slot(t, s);
@@ -234,6 +254,58 @@ static void test_calls(void) {
              (int)fake.alive, (int)atomic_load(&heap.bytes));
 }
 
+/* The paths that a host may have enabled: other calls, still all of them stated, and no memory. */
+static void test_path(const char *name, void (*check)(calls_test *)) {
+  static calls_test t;
+  finish(&t);
+  vk_fake_reset();
+  fake.logging = true;
+  tap_result(whole(&t) == SNT_OK, __FILE__, __LINE__, "%s: %s", name, t.diag.text);
+  vk_fake_forget_calls();
+  const long long taken = atomic_load(&heap.calls);
+  check(&t);
+  tap_result(atomic_load(&heap.calls) == taken, __FILE__, __LINE__, "%s: setting and recording take no memory", name);
+  finish(&t);
+  tap_result(!fake.alive && !atomic_load(&heap.bytes), __FILE__, __LINE__, "%s: everything is given back", name);
+}
+
+static void check_pushed(calls_test *t) {
+  tap_result(set_slot(t, 0) == SNT_OK && !vk_fake_all_calls(), __FILE__, __LINE__, "setting a slot that is pushed calls nothing");
+  tap_result(record(t, 0, 100, &t->diag) == SNT_OK && set_slot(t, 0) == SNT_OK, __FILE__, __LINE__, "recorded, and set again at once");
+  ONLY("recording", "vkCmdBindPipeline", "vkCmdPushDescriptorSetKHR", "vkCmdPushConstants", "vkCmdDispatch", "vkCmdPipelineBarrier");
+}
+
+/* The fake's address of buffer n is n << 32: those of slot 2 stand among the constants of some dispatch. */
+static void check_addressed(calls_test *t) {
+  tap_result(set_slot(t, 2) == SNT_OK, __FILE__, __LINE__, "set: %s", t->diag.text);
+  ONLY("setting a slot", "vkGetBufferDeviceAddressKHR");
+  tap_result(record(t, 2, 100, &t->diag) == SNT_OK, __FILE__, __LINE__, "recorded: %s", t->diag.text);
+  uint32_t x = 0, u = 0;
+  for (uint32_t i = 0; i < fake.dispatch_count; i++)
+    for (uint32_t w = 1; w < fake.dispatches[i].push_words; w += 2) {
+      x += fake.dispatches[i].push[w] == 202 && !fake.dispatches[i].push[w - 1];
+      u += fake.dispatches[i].push[w] == 302 && !fake.dispatches[i].push[w - 1];
+    }
+  tap_result(x == 1 && u == 1, __FILE__, __LINE__, "each port's address goes to the one dispatch that uses it (%u, %u)", x, u);
+  ONLY("recording", "vkCmdBindPipeline", "vkCmdPushConstants", "vkCmdDispatch", "vkCmdPipelineBarrier");
+  const snt_vk_bind odd = {.port = 0, .range = {some_buffer(7), 8, MOST * 64 * 4}};
+  tap_result(snt_vk_binding_set(t->binding, 2, 1, 0, &odd, &t->diag) == SNT_E_ARG, __FILE__, __LINE__, "refused: %s", t->diag.text);
+}
+
+static void test_failures(void);
+static void measure(const char *what);
+static void test_paths(void) {
+  path.created_with = &with_push, path.exec_flags = SNT_VK_PUSH_DESCRIPTORS;
+  test_path("descriptors are pushed", check_pushed);
+  test_failures();
+  measure("descriptors are pushed");
+  path.created_with = &with_addresses, path.exec_flags = 0, path.attach_flags = SNT_VK_ADDRESSES;
+  test_path("addresses of buffers", check_addressed);
+  test_failures();
+  measure("addresses of buffers");
+  memset(&path, 0, sizeof path);
+}
+
 /* ---- describe says what record does ---- */
 
 static snt_result plan(calls_test *t, snt_device **device, snt_program **program, snt_exec **exec) {
@@ -322,7 +394,7 @@ static void test_failures(void) {
   fake.fail_at = 0;
   snt_result r = attach(&t);
   if (r == SNT_OK) r = compile_for(&t, t.device, &t.program);
-  if (r == SNT_OK) r = snt_exec_create(t.device, t.program, NULL, &t.exec, &t.diag);
+  if (r == SNT_OK) r = make_exec(&t);
   fake.fail_at = fake.fallible + 1, fake.fail_with = VK_ERROR_OUT_OF_DEVICE_MEMORY;
   const snt_result first = snt_exec_run_job(t.exec, 0, &t.diag), second = snt_exec_run_job(t.exec, 0, &t.diag);
   tap_result(r == SNT_OK && first == SNT_E_DEVICE_MEM && second == SNT_OK, __FILE__, __LINE__, "a failed job is run again");
@@ -399,7 +471,7 @@ static double now_ns(void) {
   return timespec_get(&t, TIME_UTC) ? (double)t.tv_sec * 1e9 + (double)t.tv_nsec : 0;
 }
 
-static void measure(void) {
+static void measure(const char *what) {
   static calls_test t;
   finish(&t);
   vk_fake_reset();
@@ -415,7 +487,7 @@ static void measure(void) {
     for (int i = 0; i < 1000; i++) (void)record(&t, 0, 1 + i, &t.diag);
     other = fmin(other, (now_ns() - start) / 1000 / steps);
   }
-  tap_diag("record: %.0f ns a dispatch, %.0f when the symbols changed, %u dispatches", same, other, steps);
+  tap_diag("%s: record: %.0f ns a dispatch, %.0f when the symbols changed, %u dispatches", what, same, other, steps);
   tap_result(same < 5000, __FILE__, __LINE__, "recording a dispatch is a matter of nanoseconds");
   finish(&t);
 }
@@ -426,6 +498,7 @@ int main(void) {
   test_failures();
   test_host_memory();
   test_threads();
-  measure();
+  measure("sets");
+  test_paths();
   return tap_done();
 }

@@ -16,15 +16,15 @@ static void note(const char *name) {
 static VkResult made(const char *name, void *handle, VkResult (*unused)(void)) {
   (void)unused;
   note(name);
-  if (++fake.fallible == fake.fail_at) return fake.fail_with;
+  if (__atomic_add_fetch(&fake.fallible, 1, __ATOMIC_RELAXED) == fake.fail_at) return fake.fail_with;
   const long long h = atomic_fetch_add(&next_handle, 1) + 1;
   memcpy(handle, &h, sizeof h);
-  fake.alive++;
+  __atomic_fetch_add(&fake.alive, 1, __ATOMIC_RELAXED);
   return VK_SUCCESS;
 }
 static void gone(const char *name, unsigned long long handle) {
   note(name);
-  if (handle) fake.alive--;
+  if (handle) __atomic_fetch_sub(&fake.alive, 1, __ATOMIC_RELAXED);
 }
 
 #define MAKE(name, Info, Handle)                                                                                          \
@@ -60,7 +60,7 @@ static VKAPI_ATTR VkResult VKAPI_CALL vkCreateComputePipelines(VkDevice d, VkPip
 static VKAPI_ATTR VkResult VKAPI_CALL vkAllocateDescriptorSets(VkDevice d, const VkDescriptorSetAllocateInfo *info, VkDescriptorSet *out) {
   (void)d, (void)info;
   const VkResult r = made("vkAllocateDescriptorSets", out, NULL);
-  if (r == VK_SUCCESS) fake.alive--; /* they go with their pool */
+  if (r == VK_SUCCESS) __atomic_fetch_sub(&fake.alive, 1, __ATOMIC_RELAXED); /* they go with their pool */
   return r;
 }
 static VKAPI_ATTR void VKAPI_CALL vkUpdateDescriptorSets(VkDevice d, uint32_t n, const VkWriteDescriptorSet *w, uint32_t m,
@@ -115,6 +115,19 @@ static VKAPI_ATTR void VKAPI_CALL vkCmdWriteTimestamp(VkCommandBuffer b, VkPipel
   note("vkCmdWriteTimestamp");
 }
 
+static VKAPI_ATTR void VKAPI_CALL vkCmdPushDescriptorSetKHR(VkCommandBuffer b, VkPipelineBindPoint p, VkPipelineLayout l, uint32_t set,
+                                                            uint32_t n, const VkWriteDescriptorSet *w) {
+  (void)b, (void)p, (void)l, (void)set, (void)n, (void)w;
+  note("vkCmdPushDescriptorSetKHR");
+}
+static VKAPI_ATTR VkDeviceAddress VKAPI_CALL vkGetBufferDeviceAddressKHR(VkDevice d, const VkBufferDeviceAddressInfo *info) {
+  VkDeviceAddress number = 0;
+  (void)d;
+  note("vkGetBufferDeviceAddressKHR");
+  memcpy(&number, &info->buffer, sizeof info->buffer);
+  return number << 32;
+}
+
 /* ---- the physical device ---- */
 
 void vk_fake_properties(VkPhysicalDeviceProperties2 *out) {
@@ -136,6 +149,8 @@ void vk_fake_properties(VkPhysicalDeviceProperties2 *out) {
     void *block = s;
     if (s->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_3_PROPERTIES)
       ((VkPhysicalDeviceMaintenance3Properties *)block)->maxMemoryAllocationSize = 1 << 30;
+    if (s->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PUSH_DESCRIPTOR_PROPERTIES_KHR)
+      ((VkPhysicalDevicePushDescriptorPropertiesKHR *)block)->maxPushDescriptors = 32;
     if (s->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_PROPERTIES) {
       VkPhysicalDeviceSubgroupProperties *g = block;
       g->subgroupSize = 1;
@@ -182,7 +197,9 @@ static const struct {
              ROW(vkCmdPipelineBarrier),
              ROW(vkCmdCopyBuffer),
              ROW(vkCmdFillBuffer),
-             ROW(vkCmdWriteTimestamp)};
+             ROW(vkCmdWriteTimestamp),
+             ROW(vkCmdPushDescriptorSetKHR),
+             ROW(vkGetBufferDeviceAddressKHR)};
 
 PFN_vkVoidFunction VKAPI_PTR vk_fake_get(VkInstance instance, const char *name) {
   (void)instance;
