@@ -165,7 +165,27 @@ static void put_summary(ir_text *t, const conform_page *p) {
   ir_text_add(t, "</tbody></table>\n");
 }
 
+static bool has_failed(const page_cell cells[PAGE_RUNS]) {
+  for (uint32_t i = 0; i < PAGE_RUNS; i++)
+    if (cells[i].counts[CONFORM_FAIL] + cells[i].counts[CONFORM_CRASH] + cells[i].counts[CONFORM_TIMEOUT] + cells[i].counts[CONFORM_FLAKY])
+      return true;
+  return false;
+}
+
+/* Families by name, those first where something failed. */
+static void order_families(const conform_page *p, uint32_t order[PAGE_FAMILIES]) {
+  for (uint32_t f = 0; f < p->family_count; f++) {
+    uint32_t at = f;
+    const bool bad = has_failed(p->cells[f]);
+    while (at && (bad != has_failed(p->cells[order[at - 1]]) ? bad : strcmp(p->families[order[at - 1]], p->families[f]) > 0))
+      order[at] = order[at - 1], at--;
+    order[at] = f;
+  }
+}
+
 static void put_matrix(ir_text *t, const conform_page *p) {
+  uint32_t order[PAGE_FAMILIES];
+  order_families(p, order);
   ir_text_add(t,
               "<h2>Families by device</h2><p>Passed of run, and the largest error as a part of its bound.</p><table><thead><tr><th></th>");
   for (uint32_t i = 0; i < p->run_count; i++) {
@@ -175,8 +195,8 @@ static void put_matrix(ir_text *t, const conform_page *p) {
   }
   ir_text_add(t, "</tr></thead><tbody>\n");
   for (uint32_t f = 0; f < p->family_count; f++) {
-    ir_text_format(t, "<tr><th><code>%s</code></th>", p->families[f]);
-    for (uint32_t i = 0; i < p->run_count; i++) put_cell(t, &p->cells[f][i]);
+    ir_text_format(t, "<tr><th><code>%s</code></th>", p->families[order[f]]);
+    for (uint32_t i = 0; i < p->run_count; i++) put_cell(t, &p->cells[order[f]][i]);
     ir_text_add(t, "</tr>\n");
   }
   ir_text_add(t, "</tbody></table>\n");
