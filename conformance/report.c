@@ -61,7 +61,8 @@ void conform_report_device(void *report, const snt_device_info *info, const char
   fprintf(r->json, "{\"suite\": \"%s\", \"seed\": %llu, ", SNT_VERSION_TEXT, (unsigned long long)r->seed);
   put_json(r->json, "device", info->selector), fputs(", ", r->json);
   put_json(r->json, "name", info->name), fputs(", ", r->json);
-  put_json(r->json, "driver", info->driver), fputs("}\n", r->json);
+  put_json(r->json, "driver", info->driver), fputs(", ", r->json);
+  put_json(r->json, "profile", profile), fputs("}\n", r->json); /* what the device can and its limits */
 }
 
 /* What the driver was given for a case that went wrong: its beginning, if it is long. */
