@@ -37,7 +37,7 @@ static uint32_t write_cut(const ir_graph *g, const char *text, ir_text *t) {
     const ir_tensor *type = &ir_at(g, node)->type;
     char wanted[80];
     snprintf(wanted, sizeof wanted, "%%%s:", ir_node_name(g, node));
-    const char *place = strstr(at, wanted);
+    const char *place = strstr(at < head ? head : at, wanted);
     if (!place || place > body || ir_at(g, node)->op != IR_OP_input || axis_of(type) == type->rank) continue;
     ir_text_put(t, at, (size_t)(place - at) + strlen(wanted) - 1);
     ir_text_add(t, ".whole");
