@@ -171,6 +171,16 @@ static void pointwise_parts(ir_op op, char *ports, char *lines, size_t size) {
 }
 
 /* The text of a row of a table. */
+/* The operator of the user's own that rows may name. */
+static const char custom_name[] = " = softclip ",
+                  custom_text[] = "custom softclip(%x: f32, %k: f32) {\n"
+                                  "  %a = abs %x\n"
+                                  "  %b = fma %a, %k, 1\n"
+                                  "  %y = div %x, %b\n"
+                                  "  yield %y\n"
+                                  "} opencl=\"x / (1.0f + k * fabs(x))\", ulp=16, cuda=\"x / (1.0f + k * fabsf(x))\", "
+                                  "glsl=\"x / (1.0 + k * abs(x))\"\n";
+
 static bool row_text(const conform_case *c, char text[CONFORM_TEXT], int64_t symbols[3]) {
   char made_ports[128], made_lines[128];
   const char *ports = made_ports, *lines = made_lines;
@@ -188,6 +198,7 @@ static bool row_text(const conform_case *c, char text[CONFORM_TEXT], int64_t sym
   if (around->plain_first) turned = "%a0: $T[$m,$n]";
   else snprintf(from, sizeof from, "%%a:"), turned = before ? "%a0:" : NULL;
   if (around->symbolic) put_text(&w, "symbols { n: min=1 max=2000, m: min=1 max=2000, k: min=1 max=2000 }\n");
+  if (strstr(lines, custom_name)) put_text(&w, custom_text);
   put_text(&w, "graph @case(");
   fill(&w, c, ports, turned ? from : NULL, turned);
   put_text(&w, ") {\n");

@@ -180,13 +180,17 @@ static snt_result build_attempt(conform_device *d, const char *text, uint32_t fl
   enter(d, PHASE_COMPILE);
   snt_result r = snt_graph_create(d->context, &graph);
   if (r == SNT_OK) r = snt_graph_parse(graph, text, strlen(text), NULL, diag);
+  host_glsl glsl = {NULL};
   const snt_compile_info info = {.head = SNT_HEAD(compile_info),
+                                 .glsl = host_glsl_found() ? host_glsl_compile : NULL,
+                                 .glsl_user = &glsl,
                                  .numerics = flags & SAME_RUN     ? SNT_NUMERICS_REPRODUCIBLE
                                              : flags & STRICT_RUN ? SNT_NUMERICS_STRICT
                                              : flags & FAST_RUN   ? SNT_NUMERICS_FAST
                                                                   : SNT_NUMERICS_DEFAULT,
                                  .flags = flags & UNFUSED_RUN ? SNT_COMPILE_UNFUSED : 0};
   if (r == SNT_OK) r = snt_compile(graph, profile, &info, &a->program, diag);
+  host_glsl_free(&glsl);
   snt_graph_destroy(graph);
   if (r == SNT_OK) v->kernels = snt_program_kernel_count(a->program);
   a->device = device;
