@@ -47,15 +47,18 @@ static void VKAPI_PTR no_barrier(VkCommandBuffer c, VkPipelineStageFlags f, VkPi
   (void)c, (void)f, (void)t, (void)d, (void)m, (void)mb, (void)b, (void)bb, (void)i, (void)ib, commands++;
 }
 
+static void VKAPI_PTR no_pushed_sets(VkCommandBuffer c, VkPipelineBindPoint p, VkPipelineLayout l, uint32_t s, uint32_t n,
+                                     const VkWriteDescriptorSet *w) {
+  (void)c, (void)p, (void)l, (void)s, (void)n, (void)w, commands++;
+}
+
 static PFN_vkVoidFunction VKAPI_PTR device_proc(VkDevice device, const char *name) {
   static const struct {
     const char *name;
     PFN_vkVoidFunction at;
-  } quiet[] = {{"vkCmdBindPipeline", (PFN_vkVoidFunction)no_pipeline},
-               {"vkCmdBindDescriptorSets", (PFN_vkVoidFunction)no_sets},
-               {"vkCmdPushConstants", (PFN_vkVoidFunction)no_push},
-               {"vkCmdDispatch", (PFN_vkVoidFunction)no_dispatch},
-               {"vkCmdPipelineBarrier", (PFN_vkVoidFunction)no_barrier}};
+  } quiet[] = {{"vkCmdBindPipeline", (PFN_vkVoidFunction)no_pipeline}, {"vkCmdBindDescriptorSets", (PFN_vkVoidFunction)no_sets},
+               {"vkCmdPushConstants", (PFN_vkVoidFunction)no_push},    {"vkCmdPushDescriptorSetKHR", (PFN_vkVoidFunction)no_pushed_sets},
+               {"vkCmdDispatch", (PFN_vkVoidFunction)no_dispatch},     {"vkCmdPipelineBarrier", (PFN_vkVoidFunction)no_barrier}};
   for (size_t i = 0; i < sizeof quiet / sizeof *quiet; i++)
     if (!strcmp(quiet[i].name, name)) return quiet[i].at;
   return real_device(device, name);
@@ -65,6 +68,18 @@ static PFN_vkVoidFunction VKAPI_PTR instance_proc(VkInstance instance, const cha
 }
 
 /* ---- one model ---- */
+/* How the kernels are cut, and how resources reach them. */
+typedef struct variant {
+  const char *name;
+  uint32_t compile_flags, attach_flags, exec_flags;
+  uint64_t needs; /* features */
+} variant;
+static const variant variants[] = {
+    {"fused", 0, 0, 0, 0},
+    {"a kernel a node", SNT_COMPILE_UNFUSED_NODES, 0, 0, 0},
+    {"a kernel a node, pushed", SNT_COMPILE_UNFUSED_NODES, 0, SNT_VK_PUSH_DESCRIPTORS, SNT_VK_FEATURE_PUSH_DESCRIPTORS},
+    {"a kernel a node, by address", SNT_COMPILE_UNFUSED_NODES, SNT_VK_ADDRESSES, 0, SNT_VK_FEATURE_BUFFER_ADDRESS},
+};
 typedef struct run {
   vk_host host;
   snt_context *context;
@@ -80,6 +95,7 @@ typedef struct run {
   vk_host_buffer memory[MOST_NEEDS], ports[MOST_PORTS];
   VkBufferView views[MOST_PORTS];
   snt_vk_range ranges[MOST_NEEDS];
+  const variant *variant;
   snt_diag diag;
 } run;
 typedef struct costs {
@@ -98,18 +114,18 @@ static void least(double *to, double ns) {
   if (*to == 0 || ns < *to) *to = ns;
 }
 
-static void make_blob(run *r, const char *path, bool fused) {
+static void make_blob(run *r, const char *path) {
   void *text = NULL;
   size_t size = 0;
   snt_graph *g = NULL;
   snt_profile *p = NULL;
   snt_program *made = NULL;
   must(r, host_read_file(path, &text, &size, &r->diag), path);
-  must(r, vk_host_attach(&r->host, r->context, 0, &r->device, &r->diag), "attach");
+  must(r, vk_host_attach(&r->host, r->context, r->variant->attach_flags, &r->device, &r->diag), "attach");
   must(r, snt_graph_create(r->context, &g), "graph");
   must(r, snt_graph_parse(g, text, size, NULL, &r->diag), path);
   must(r, snt_device_profile(r->device, &p), "profile");
-  const snt_compile_info info = {.head = SNT_HEAD(compile_info), .flags = fused ? 0 : SNT_COMPILE_UNFUSED_NODES};
+  const snt_compile_info info = {.head = SNT_HEAD(compile_info), .flags = r->variant->compile_flags};
   must(r, snt_compile(g, p, &info, &made, &r->diag), "compile");
   if (snt_program_save(made, NULL, &r->blob_bytes) != SNT_INCOMPLETE && !r->blob_bytes) exit(1);
   r->blob = malloc(r->blob_bytes);
@@ -122,14 +138,17 @@ static void make_blob(run *r, const char *path, bool fused) {
 }
 
 static void start(run *r, costs *c, bool first) {
+  const snt_vk_exec_info own = {.head = SNT_HEAD(vk_exec_info), .flags = r->variant->exec_flags};
+  snt_exec_info info = {.head = SNT_HEAD(exec_info)};
+  info.head.next = &own;
   double at = now_ns();
-  must(r, vk_host_attach(&r->host, r->context, 0, &r->device, &r->diag), "attach");
+  must(r, vk_host_attach(&r->host, r->context, r->variant->attach_flags, &r->device, &r->diag), "attach");
   least(&c->attach, now_ns() - at);
   at = now_ns();
   must(r, snt_program_load(r->context, r->blob, r->blob_bytes, &r->program, &r->diag), "load");
   least(&c->load, now_ns() - at);
   at = now_ns();
-  must(r, snt_exec_create(r->device, r->program, NULL, &r->exec, &r->diag), "exec");
+  must(r, snt_exec_create(r->device, r->program, &info, &r->exec, &r->diag), "exec");
   least(&c->exec, now_ns() - at);
   if (!first) return;
   at = now_ns();
@@ -235,9 +254,11 @@ static void measure_records(run *r, costs *c, bool quiet) {
   drop_binding(r);
 }
 
-static void measure(run *r, const char *path, bool fused) {
+static void measure(run *r, const char *path, const variant *v) {
   costs c = {0};
-  make_blob(r, path, fused);
+  r->variant = v;
+  if ((r->host.enabled & v->needs) != v->needs) return;
+  make_blob(r, path);
   for (int round = 0; round < ROUNDS; round++) {
     start(r, &c, false);
     stop(r);
@@ -252,9 +273,8 @@ static void measure(run *r, const char *path, bool fused) {
   char new_symbols[24] = "-";
   if (c.record_new > 0) snprintf(new_symbols, sizeof new_symbols, "%.0f", c.record_new);
   printf("| %s, %s | %u | %.1f | %.3f | %.3f | %.3f | %.1f | %.1f | %.1f | %.0f | %s | %.0f | %lld |\n",
-         strrchr(path, '/') ? strrchr(path, '/') + 1 : path, fused ? "fused" : "a kernel a node", c.steps, (double)c.commands / c.steps,
-         c.attach / 1e6, c.load / 1e6, c.exec / 1e6, c.jobs / 1e6, c.binding / 1e3, c.set / 1e3, c.record_same, new_symbols,
-         c.record_driver, c.record_allocations);
+         strrchr(path, '/') ? strrchr(path, '/') + 1 : path, v->name, c.steps, (double)c.commands / c.steps, c.attach / 1e6, c.load / 1e6,
+         c.exec / 1e6, c.jobs / 1e6, c.binding / 1e3, c.set / 1e3, c.record_same, new_symbols, c.record_driver, c.record_allocations);
   free(r->blob);
 }
 
@@ -274,7 +294,8 @@ int main(int argc, char **argv) {
   printf("%s%s\n\n", r.host.properties.deviceName, r.host.validated ? ", WITH VALIDATION LAYERS" : "");
   printf("| model | dispatches | commands each | attach ms | load ms | exec ms | pipelines ms | binding us | set us | record ns | new "
          "symbols ns | with the driver ns | allocations |\n|---|---|---|---|---|---|---|---|---|---|---|---|---|\n");
-  for (int i = 2; i < argc; i++) measure(&r, argv[i], true), measure(&r, argv[i], false); /* many dispatches, to divide by */
+  for (int i = 2; i < argc; i++)
+    for (size_t v = 0; v < sizeof variants / sizeof *variants; v++) measure(&r, argv[i], &variants[v]);
   snt_context_destroy(r.context);
   vk_host_close(&r.host);
   return 0;
