@@ -1,6 +1,8 @@
 /* What the graph proves of a value, and the cheaper operations that it allows in the numerics that may round differently:
-   the exponent of a softmax is never positive, and its divisor, a sum of which one term is e^0, is no denormal and no infinity. */
+   the exponent of a softmax is never positive, its divisor, a sum of which one term is e^0, is no denormal and no infinity, and a constant
+   divisor has a reciprocal. Products with reciprocals are within 1.5 ULP, and 2.5 are promised of divisions. */
 #include "fusion/emit_private.h"
+#include <float.h>
 #include <math.h>
 
 static bool same_axes(const ir_graph *g, uint32_t a, uint32_t b) {
@@ -27,6 +29,14 @@ static bool is_softmax_sum(const ir_graph *g, uint32_t node) {
   return top && same_axes(g, sum, top);
 }
 
+/* The divisor is a constant whose reciprocal is a normal number. */
+static bool has_reciprocal(const ir_graph *g, uint32_t node, float *reciprocal) {
+  double value;
+  if (!ir_is_scalar_const(g, fusion_through_views(g, node), &value) || !(fabs(value) <= FLT_MAX) || value == 0) return false;
+  *reciprocal = (float)(1 / value);
+  return fabsf(*reciprocal) >= FLT_MIN && fabsf(*reciprocal) <= FLT_MAX;
+}
+
 static bool may_round_differently(const emit *e, uint32_t node) {
   const uint8_t mode = e->c->options->numerics;
   return ir_at(e->g, node)->type.dtype == SNT_F32 && (mode == SNT_NUMERICS_DEFAULT || mode == SNT_NUMERICS_FAST);
@@ -44,6 +54,9 @@ uint32_t emit_known_pointwise(emit *e, uint32_t node, const uint32_t *args) {
     in->dom_hi = 0;
     return value;
   }
+  float reciprocal;
+  if (op == IR_OP_div && has_reciprocal(e->g, ir_arg(e->g, node, 1), &reciprocal))
+    return kir_2(e->k, KIR_mul, args[0], kir_const_like(e->k, args[0], (double)reciprocal));
   if (op != IR_OP_div || !is_softmax_sum(e->g, ir_arg(e->g, node, 1)) || emit_value_type(e, args[1]).lanes > 1) return 0;
   return kir_2(e->k, KIR_mul, args[0], kir_2(e->k, KIR_div, kir_const_like(e->k, args[1], 1), args[1])); /* one division a row */
 }

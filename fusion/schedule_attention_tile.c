@@ -2,22 +2,11 @@
    (keys x vectors of queries), turns them into weights in place, and adds the weighted values to the tile's results, which stay in a near cache.
    Only the queries are packed, lanes innermost; keys and values are packed where their rows lie far apart or need converting.
    Tails: the last tile of queries and the last block of keys are moved back to be whole; a moved block skips the keys it had before. */
-#include "fusion/schedule_attention_private.h"
+#include "fusion/schedule_attention_tile.h"
 #include <float.h>
 #include <math.h>
 
-enum { KEY_BLOCK = 64, MAX_TILE_CELLS = 64, FAR_APART = 1024, MAX_QUERY_VECTORS = 4 };
-
-typedef struct tile {
-  attend *t;
-  uint32_t lanes, vectors, rows; /* register tile: rows keys (or depths) x vectors of lanes queries */
-  int64_t queries, block, depth, inner;
-  ir_expr lane_at[8];
-  uint32_t lane_var[8];
-  attend_array scores, results, extremum, correction, sums[ATTENTION_REDUCES];
-  ir_expr row, first, skip; /* first query; first key of the block; keys of it that were seen before */
-  uint32_t half_lanes;      /* of the pass that makes weights */
-} tile;
+enum { KEY_BLOCK = 64, MAX_TILE_CELLS = 64, MAX_QUERY_VECTORS = 4 };
 
 /* ---- the shape ---- */
 
@@ -86,105 +75,6 @@ static void whole_tiles(tile *s, const char *name, ir_expr lo, int64_t hi, int64
   if (lo != 0 || hi % step) at = emit_var_for(e, name, emit_expr(e, expr_min(x, v, expr_int(x, hi - step))), 0, hi - step + 1);
   body(s, at);
   emit_loop_end(e, v, 0, NULL, NULL);
-}
-
-/* ---- packing ---- */
-
-/* Which axis of an operand follows a variable of the pattern; the region holds `count` of it from where it stands, all of the inner axis. */
-static void stage_rows(tile *s, uint32_t node, const map_access *at, const map_access *next, int64_t count, const map_access *inner_end,
-                       bool lanes_last) {
-  attend *t = s->t;
-  emit *e = t->e;
-  stage_info info = {.node = node, .ring_axis = -1, .group = t->group_number, .groups = t->groups};
-  int64_t elements = 1, literal;
-  uint32_t rows_axis = 0, n = 0;
-  for (uint32_t d = 0; d < at->rank; d++) {
-    info.origin[d] = at->at[d];
-    info.extent[d] = 1;
-    if (at->at[d] != next->at[d]) rows_axis = d, info.extent[d] = count;
-    else if (inner_end && at->at[d] != inner_end->at[d]) info.extent[d] = expr_sub(e->x, inner_end->at[d], at->at[d]);
-    if (expr_is_const(e->x, info.extent[d], &literal)) elements *= literal;
-  }
-  info.storage = elements * 4 <= 16384 || !t->spare ? STAGE_PRIVATE : STAGE_WORKSPACE;
-  t->spare -= info.storage == STAGE_WORKSPACE;
-  for (uint32_t d = 0; d < at->rank; d++)
-    if (d != rows_axis && (lanes_last || info.extent[d] == 1)) info.order[n++] = (uint8_t)d;
-  info.order[n++] = (uint8_t)rows_axis;
-  for (uint32_t d = 0; d < at->rank; d++)
-    if (d != rows_axis && !lanes_last && info.extent[d] != 1) info.order[n++] = (uint8_t)d;
-  info.ordered = true;
-  emit_stage(e, &info, s->half_lanes, UINT32_MAX);
-}
-
-static void pack_queries(tile *s) {
-  attend *t = s->t;
-  t->now[t->a->row] = s->row;
-  const map_access at = attend_query_place(t, 0), end = attend_query_place(t, t->a->inner_extent);
-  t->now[t->a->row] = expr_add(t->e->x, s->row, 1);
-  const map_access next = attend_query_place(t, 0);
-  t->now[t->a->row] = s->row;
-  stage_rows(s, attend_query_node(t), &at, &next, s->queries, &end, true);
-}
-
-typedef struct stride_probe {
-  const fusion_context *c;
-  uint32_t row, inner;
-  bool near;
-} stride_probe;
-static void probe_load(void *user, const fusion_load *load) {
-  stride_probe *p = user;
-  expr_pool *x = p->c->graph->pool;
-  const ir_tensor *type = &ir_at(p->c->graph, load->node)->type;
-  int64_t along, across;
-  ir_expr rest;
-  const ir_expr offset = map_linear(x, load->access, type->dims);
-  p->near &= type->dtype == SNT_F32 && !load->access->condition_count && expr_split_affine(x, offset, p->inner, &along, &rest) &&
-             along == 1 && expr_split_affine(x, offset, p->row, &across, &rest) && across > 0 && across * 4 < FAR_APART;
-}
-
-/* Are the rows of this operand close together, in f32, and stored? Then they are read where they are. */
-static bool is_near(tile *s, uint32_t node, const map_access *at, ir_expr row, ir_expr inner) {
-  attend *t = s->t;
-  const uint32_t base = fusion_through_views(t->e->g, node), owner = t->c->group_of[base];
-  stride_probe p = {t->c, emit_var_number(t->e->x, row), emit_var_number(t->e->x, inner), true};
-  bool member = false;
-  for (uint32_t i = 0; i < t->group->count; i++) member |= t->group->nodes[i] == base;
-  (void)owner;
-  return !member && fusion_walk_loads(t->c, t->group, node, at, probe_load, &p) && p.near;
-}
-
-static void pack_keys(tile *s) {
-  attend *t = s->t;
-  expr_pool *x = t->e->x;
-  const ir_expr row = expr_var_add(x, "key", 0, t->a->keys, 1), inner = expr_var_add(x, "inner", 0, t->a->inner_extent, 1);
-  t->key = row;
-  const map_access probe = attend_key_place(t, inner);
-  if (is_near(s, attend_key_node(t), &probe, row, inner)) return;
-  t->key = s->first;
-  const map_access at = attend_key_place(t, 0), end = attend_key_place(t, t->a->inner_extent);
-  t->key = expr_add(x, s->first, 1);
-  const map_access next = attend_key_place(t, 0);
-  stage_rows(s, attend_key_node(t), &at, &next, s->block, &end, false);
-}
-
-static void pack_values(tile *s) {
-  attend *t = s->t;
-  expr_pool *x = t->e->x;
-  if (t->a->depth < 0) return;
-  const ir_expr row = expr_var_add(x, "key", 0, t->a->keys, 1), inner = expr_var_add(x, "depth", 0, expr_int(x, s->depth), 1);
-  t->key = row;
-  t->now[t->a->depth] = inner;
-  const map_access probe = attend_values_place(t);
-  if (is_near(s, attend_values_node(t), &probe, row, inner)) return;
-  t->key = s->first;
-  t->now[t->a->depth] = 0;
-  const map_access at = attend_values_place(t);
-  t->now[t->a->depth] = s->depth;
-  const map_access end = attend_values_place(t);
-  t->now[t->a->depth] = 0;
-  t->key = expr_add(x, s->first, 1);
-  const map_access next = attend_values_place(t);
-  stage_rows(s, attend_values_node(t), &at, &next, s->block, &end, false);
 }
 
 /* ---- scores ---- */
@@ -292,8 +182,6 @@ static void sweep_weights(tile *s, ir_expr column, uint32_t *sums) {
   emit_loop_end(e, k, count, carried, sums);
 }
 
-static uint32_t scaled(emit *e, uint32_t factor, uint32_t value) { return factor ? kir_2(e->k, KIR_mul, factor, value) : value; }
-
 /* One vector of queries: the block's extremum, the correction of what was summed before, the weights in place of the scores. */
 static void make_weights(tile *s) {
   attend *t = s->t;
@@ -313,7 +201,7 @@ static void make_weights(tile *s) {
   }
   if (!online) attend_refer(t, 0);
   for (uint32_t i = 0; i < t->a->sum_count; i++)
-    sums[i] = scaled(e, attend_correction(t, online ? t->a->sum_exp[i] : 0, corrected), attend_load(t, &s->sums[i], column));
+    sums[i] = attend_scaled(e, attend_correction(t, online ? t->a->sum_exp[i] : 0, corrected), attend_load(t, &s->sums[i], column));
   if (online) attend_store(t, &s->correction, column, attend_correction(t, t->a->weight_exp, corrected));
   sweep_weights(s, column, sums);
   for (uint32_t i = 0; i < t->a->sum_count; i++) attend_store(t, &s->sums[i], column, sums[i]);
@@ -354,7 +242,7 @@ static void value_tile(tile *s, ir_expr at, uint32_t rows) {
     use_vector(s, j);
     const uint32_t factor = t->a->exp_count ? attend_load(t, &s->correction, s->lane_at[j]) : 0;
     for (uint32_t i = 0; i < rows; i++)
-      acc[i * s->vectors + j] = scaled(e, factor, attend_load(t, &s->results, result_at(s, expr_add(e->x, at, i), j)));
+      acc[i * s->vectors + j] = attend_scaled(e, factor, attend_load(t, &s->results, result_at(s, expr_add(e->x, at, i), j)));
   }
   emit_scalar_lanes(e);
   t->now[t->a->row] = s->row;
@@ -392,10 +280,10 @@ static void add_values(tile *s) {
 /* ---- one block, one tile ---- */
 
 static void do_block(tile *s) {
-  pack_keys(s);
+  attend_pack_keys(s);
   whole_tiles(s, "m", s->skip, s->block, s->rows, score_tile);
   make_weights(s);
-  pack_values(s);
+  attend_pack_values(s);
   add_values(s);
 }
 
@@ -409,24 +297,6 @@ static void clear(tile *s) {
   for (uint32_t i = 0; i < t->a->sum_count; i++) attend_store(t, &s->sums[i], column, zero);
   const ir_expr d = emit_loop(e, &(emit_loop_info){.name = "d", .lo = 0, .hi = s->depth, .step = 1});
   attend_store(t, &s->results, expr_add(e->x, expr_mul(e->x, d, s->queries), column), zero);
-  emit_loop_end(e, d, 0, NULL, NULL);
-  emit_scalar_lanes(e);
-  emit_loop_end(e, v, 0, NULL, NULL);
-}
-
-static void finish(tile *s) {
-  attend *t = s->t;
-  emit *e = t->e;
-  uint32_t sums[ATTENTION_REDUCES];
-  const ir_expr v = emit_loop(e, &(emit_loop_info){.name = "c", .lo = 0, .hi = s->queries, .step = s->half_lanes, .whole = true});
-  const ir_expr column = emit_lanes(e, v, s->half_lanes);
-  t->now[t->a->row] = expr_add(e->x, s->row, column);
-  t->key = 0;
-  for (uint32_t i = 0; i < t->a->sum_count; i++) sums[i] = attend_load(t, &s->sums[i], column);
-  const uint32_t scale = attend_finish(t, t->a->exp_count ? attend_load(t, &s->extremum, column) : 0, sums);
-  const ir_expr d = emit_loop(e, &(emit_loop_info){.name = "d", .lo = 0, .hi = s->depth, .step = 1});
-  if (t->a->depth >= 0) t->now[t->a->depth] = d;
-  attend_output(t, scaled(e, scale, attend_load(t, &s->results, expr_add(e->x, expr_mul(e->x, d, s->queries), column))));
   emit_loop_end(e, d, 0, NULL, NULL);
   emit_scalar_lanes(e);
   emit_loop_end(e, v, 0, NULL, NULL);
@@ -497,7 +367,7 @@ static void do_tile(tile *s) {
   int64_t keys = 0;
   const bool even = expr_is_const(e->x, t->a->keys, &keys) && keys % s->block == 0;
   clear(s);
-  pack_queries(s);
+  attend_pack_queries(s);
   if (keys == s->block) {
     s->first = s->skip = 0;
     do_block(s);
@@ -508,7 +378,7 @@ static void do_tile(tile *s) {
   } else {
     do_blocks(s, even, 0, false);
   }
-  finish(s);
+  attend_store_tile(s);
 }
 
 /* ---- sharing out ---- */

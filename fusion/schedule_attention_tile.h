@@ -1,0 +1,25 @@
+/* Shared by schedule_attention_tile.c and schedule_attention_pack.c: a tile of queries in lanes, and how its operands come near and its results leave. */
+#ifndef FUSION_SCHEDULE_ATTENTION_TILE_H
+#define FUSION_SCHEDULE_ATTENTION_TILE_H
+#include "fusion/schedule_attention_private.h"
+
+typedef struct tile {
+  attend *t;
+  uint32_t lanes, vectors, rows; /* register tile: rows keys (or depths) x vectors of lanes queries */
+  int64_t queries, block, depth, inner;
+  ir_expr lane_at[8];
+  uint32_t lane_var[8];
+  attend_array scores, results, extremum, correction, sums[ATTENTION_REDUCES];
+  ir_expr row, first, skip; /* first query; first key of the block; keys of it that were seen before */
+  uint32_t half_lanes;      /* of the pass that makes weights */
+} tile;
+
+static inline uint32_t attend_scaled(emit *e, uint32_t factor, uint32_t value) {
+  return factor ? kir_2(e->k, KIR_mul, factor, value) : value;
+}
+
+void attend_pack_queries(tile *);
+void attend_pack_keys(tile *);
+void attend_pack_values(tile *);
+void attend_store_tile(tile *);
+#endif
