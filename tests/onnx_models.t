@@ -114,6 +114,21 @@ for my $s ((map { samples_of_light($_) } grep { /$chosen/ } @lights), -f $minilm
   }
   push @rows, "| $s->{name} | " . join(' | ', sprintf('%.2g', $errors{host}), map { $errors{$_} // '-' } @devices) . " |\n";
 }
+# Reproducible: the same bits of the whole model wherever the probe lets it run.
+if (-f $minilm && $full && 'minilm' =~ /$chosen/) {
+  my ($s) = sample('MiniLM', "$dir/minilm.snt");
+  write_ints("$dir/few-ids.npy", 1, 6, 101, 2023, 2003, 1037, 3231, 102);
+  write_ints("$dir/few-mask.npy", 1, 6, (1) x 6);
+  $s->{options} = "--numerics reproducible --dim batch=1 --dim tokens=6 --input input_ids=$dir/few-ids.npy --input attention_mask=$dir/few-mask.npy";
+  my ($want) = run_on($s, $s->{text}, 'host', '');
+  for my $device (@devices) {
+    my ($got, $said) = run_on($s, $s->{text}, $device, '');
+    SKIP: {
+      skip("$device: $said", 1) if !@$got && $said =~ /no such device|no (OpenCL|Vulkan)? ?device|cannot open|not found|cannot give reproducible results/;
+      ok(@$got && "@$got" eq "@$want", "$s->{name}, reproducible: $device has the host's bits") or diag($said);
+    }
+  }
+}
 if ($ENV{SNT_ERROR_TABLE} && open my $out, '>', $ENV{SNT_ERROR_TABLE}) {
   print $out '| model | ', join(' | ', 'host', @devices), " |\n", '|---|', '---|' x (1 + @devices), "\n", @rows;
 }
