@@ -1,5 +1,5 @@
 #!/usr/bin/perl
-# Whole models on devices: the error against 64-bit floats stays within twice that of the device's own unfused plan, and 1e-6 of the largest value.
+# Whole models on devices: the error against 64-bit floats stays within twice that of the device's own unfused plan without rewrites, and 1e-6 of the largest value.
 # SNT_LIGHT_MODELS names the folder of the onnx package's light models, whose constant weights tests/onnx/reseed replaces; SNT_MINILM a model with
 # symbolic batch and tokens (examples/models/make.py), run with two of each. What is true says the host's evaluator of the graph that tests/onnx/widen
 # writes. One model and one seed on two devices here; all, two seeds and every device with SNT_TEST_FULL. SNT_TEST_DEVICES and SNT_TEST_MODELS
@@ -105,7 +105,7 @@ for my $s ((map { samples_of_light($_) } grep { /$chosen/ } @lights), -f $minilm
     my ($got, $said) = run_on($s, $s->{text}, $device, '');
     SKIP: {
       skip("$device: $said", 1) if !@$got && $said =~ /no such device|no (OpenCL|Vulkan)? ?device|cannot open|not found/;
-      my ($plain, $also) = run_on($s, $s->{text}, $device, '--unfused');
+      my ($plain, $also) = run_on($s, $s->{text}, $device, '--unfused --no-rewrites');
       my ($error, $allowed) = (error_of($got, $want), error_of($plain, $want));
       ok($error ne 'inf' && $allowed ne 'inf' && $error <= 2 * $allowed + 1e-6 * $most, "$s->{name}: $device errs by $error, unfused by $allowed")
         or diag("$said$also");
