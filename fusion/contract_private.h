@@ -9,6 +9,7 @@
 enum { CONTRACT_LABELS = 32, CONTRACT_CELLS = 64, CONTRACT_STAGED = 4, CONTRACT_NONE = -1, CONTRACT_VECTORS = 8 };
 
 typedef struct contraction {
+  void (*store)(struct contraction *, const uint32_t *acc); /* of a cell; null: contract_store_cell */
   fusion_context *c;
   const fusion_group *group;
   emit *e;

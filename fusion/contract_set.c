@@ -108,19 +108,37 @@ bool contract_set_fits(const fusion_context *c, const fusion_group *group, const
   return reads_in_place(c, group, &set, stop);
 }
 
+uint32_t contract_window_operand(const ir_graph *g, uint32_t node) {
+  for (uint32_t o = 0; o < 2; o++)
+    if (ir_at(g, ir_arg(g, node, o))->op == IR_OP_window) return ir_arg(g, node, o);
+  return 0;
+}
+
 bool contract_may_stage(const fusion_context *c, uint32_t producer, uint32_t consumer) {
   const ir_graph *g = c->graph;
   return schedule_is_explicit(c) && !fusion_keeps_order(c->options) && producer < consumer && ir_at(g, producer)->op == IR_OP_contract &&
          ir_at(g, consumer)->op == IR_OP_contract && contract_lane_operands(g, producer) == 3 && contract_lane_operands(g, consumer) != 3;
 }
 
-uint32_t contract_staged_producer(const fusion_context *c, const fusion_group *group) {
-  uint32_t found = 0;
+/* At most two before the hero, in order. */
+uint32_t contract_staged_producer(const fusion_context *c, const fusion_group *group, uint32_t *product) {
+  uint32_t found[2] = {0}, count = 0;
+  *product = 0;
   for (uint32_t i = 0; i < group->count; i++) {
     const uint32_t node = group->nodes[i];
     if (node == group->hero || ir_at(c->graph, node)->op != IR_OP_contract) continue;
-    if (found || !contract_may_stage(c, node, group->hero)) return 0;
-    found = node;
+    if (count == IR_COUNT(found)) return 0;
+    found[count++] = node;
   }
-  return found;
+  if (!count || !contract_may_stage(c, found[count - 1], group->hero)) return 0;
+  if (count == 2 && contract_lane_operands(c->graph, found[0]) == 3) return 0;
+  if (count == 2) *product = found[0];
+  return found[count - 1];
+}
+
+bool contract_may_make_rows(const fusion_context *c, uint32_t product, const fusion_group *consumer) {
+  uint32_t other;
+  const uint32_t producer = contract_staged_producer(c, consumer, &other);
+  return producer && !other && product < producer && ir_at(c->graph, product)->op == IR_OP_contract &&
+         contract_lane_operands(c->graph, product) != 3;
 }

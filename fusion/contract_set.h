@@ -3,7 +3,7 @@
 #define FUSION_CONTRACT_SET_H
 #include "fusion/fusion.h"
 
-enum { CONTRACT_SET_MAX = 4 };
+enum { CONTRACT_SET_MAX = 4, CONTRACT_ROW_SHARES = 2 /* work-items a processor, where rows that two of them need are made twice */ };
 typedef struct contract_set {
   uint32_t count, node[CONTRACT_SET_MAX]; /* the hero first */
 } contract_set;
@@ -17,8 +17,11 @@ void contract_set_find(const fusion_context *, const fusion_group *, contract_se
 bool contract_set_forward(const fusion_context *, const contract_set *, uint32_t output, map_access *at);
 /* Can one tile hold them: no other contraction among the members, none feeds another, and every result reads all of them at one place. */
 bool contract_set_fits(const fusion_context *, const fusion_group *, const char **why_not);
+uint32_t contract_window_operand(const ir_graph *, uint32_t node); /* the operand that is a window; 0: none */
 /* Could a contraction around `consumer` compute the rows of a depthwise convolution `producer` that it reads? By what both are and by the device. */
 bool contract_may_stage(const fusion_context *, uint32_t producer, uint32_t consumer);
-/* The one contraction of the group beside its hero that is computed row by row (schedule_staged.c); 0: none. */
-uint32_t contract_staged_producer(const fusion_context *, const fusion_group *);
+/* Could the depthwise convolution that `consumer` stages read rows of the contraction `product`, which are made in the same kernel? */
+bool contract_may_make_rows(const fusion_context *, uint32_t product, const fusion_group *consumer);
+/* The contraction of the group that its hero reads row by row (schedule_staged.c); 0: none. `product`: the one that it reads in turn; 0: none. */
+uint32_t contract_staged_producer(const fusion_context *, const fusion_group *, uint32_t *product);
 #endif

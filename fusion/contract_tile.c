@@ -230,7 +230,7 @@ void contract_emit_tile(contraction *t, ir_expr row, ir_expr column) {
     for (uint32_t j = 0; j < t->vectors; j++) {
       use_vector(t, j, column);
       use_row(t, i, row);
-      contract_store_cell(t, &acc[i * t->vectors + j]);
+      (t->store ? t->store : contract_store_cell)(t, &acc[i * t->vectors + j]);
     }
   emit_scalar_lanes(e);
 }

@@ -13,7 +13,11 @@ typedef struct depthwise {
   ir_expr row, position;             /* of the result, at hand */
   uint32_t staged;                   /* a pointwise value of the result whose row is staged; 0: the outputs are stored */
   uint32_t source, source_axis;      /* below the padding; its axis of rows, after which come its positions */
-  bool turned;                       /* positions of the source lie together, not channels: its rows are turned into a ring */
+  bool turned;                       /* positions of the source lie together, not channels: its rows are turned into the ring */
+  uint32_t product;                  /* a contraction whose results the source follows, its rows made in the ring; 0: none */
+  contraction p;                     /* that contraction, */
+  uint32_t p_row;                    /* its label along the positions, */
+  ir_expr p_first;                   /* and where that is at the first position of the row at hand */
   emit_stage_entry ring;             /* as many rows of the source as there are taps */
   ir_expr share, unit, groups;       /* first row of this work-item, the one at hand, work-items */
 } depthwise;
@@ -24,7 +28,14 @@ void depthwise_emit_row(depthwise *);  /* all its positions and channels */
 void depthwise_end_row(depthwise *);
 
 /* depthwise_rows.c */
+static inline bool depthwise_has_ring(const depthwise *d) { return d->turned || d->product; }
 bool depthwise_can_turn(const depthwise *); /* of a source whose channels do not lie together */
-void depthwise_open_rows(depthwise *);      /* room for the ring, before the loop */
-void depthwise_fill_rows(depthwise *);      /* the rows that the one at hand needs and the ring does not have */
+map_access depthwise_source_at(const depthwise *, ir_expr row, ir_expr position, ir_expr channel);
+void depthwise_open_rows(depthwise *); /* room for the ring, before the loop */
+void depthwise_fill_rows(depthwise *); /* the rows that the one at hand needs and the ring does not have */
+
+/* depthwise_product.c */
+bool depthwise_plan_product(depthwise *);          /* fills `p`; false: the rows cannot be made */
+void depthwise_open_product(depthwise *);          /* vectors of its tiles, before the loop over rows */
+void depthwise_make_row(depthwise *, ir_expr row); /* of the source, into the ring */
 #endif

@@ -1,6 +1,6 @@
 /* Rows of a depthwise convolution's source that are made in its kernel: a ring of as many rows as there are taps, positions by channels, in near memory. The
    row at hand adds what the one before did not need; the first row of a work-item and of an image fills all. In: a source whose positions lie together
-   (channels first), which is read in vectors along them and turned in registers. */
+   (channels first), which is read in vectors along them and turned in registers, or one that a contraction makes (depthwise_product.c). */
 #include "fusion/depthwise.h"
 
 enum { BLOCK = 8 }; /* positions and channels of a block that is turned */
@@ -29,7 +29,7 @@ static bool is_channel(const depthwise *d, uint32_t axis) {
 }
 
 /* Coordinates of the source: those of the result, but for its row, position and channel. */
-static map_access source_at(const depthwise *d, ir_expr row, ir_expr position, ir_expr channel) {
+map_access depthwise_source_at(const depthwise *d, ir_expr row, ir_expr position, ir_expr channel) {
   const contraction *t = &d->t;
   uint32_t rank;
   const ir_expr *labels = contract_labels(t, d->data, &rank);
@@ -53,6 +53,7 @@ void depthwise_open_rows(depthwise *d) {
     else info.order[count++] = (uint8_t)i;
   }
   d->ring = emit_stage_room(d->t.e, &info, UINT32_MAX);
+  if (d->product) depthwise_open_product(d);
 }
 
 /* ---- one row ---- */
@@ -65,7 +66,7 @@ static void turn_block(contraction *t, ir_expr tile, ir_expr channel, ir_expr po
   (void)tile;
   const ir_expr along = emit_lanes(e, position, BLOCK);
   for (ir_expr i = 0; i < BLOCK; i++) {
-    const map_access at = source_at(d, d->row, along, expr_add(x, channel, i));
+    const map_access at = depthwise_source_at(d, d->row, along, expr_add(x, channel, i));
     rows[i] = emit_value(e, d->source, &at);
     if (e->failed || e->k->failed || emit_value_type(e, rows[i]).lanes != BLOCK) {
       e->failed = true;
@@ -76,7 +77,7 @@ static void turn_block(contraction *t, ir_expr tile, ir_expr channel, ir_expr po
   schedule_turn(e, rows, BLOCK);
   const ir_expr across = emit_lanes(e, channel, BLOCK);
   for (ir_expr i = 0; i < BLOCK && !e->failed; i++) {
-    const map_access at = source_at(d, d->row, expr_add(x, position, i), across);
+    const map_access at = depthwise_source_at(d, d->row, expr_add(x, position, i), across);
     emit_stage_store(e, &d->ring, &at, rows[i]);
   }
   emit_scalar_lanes(e);
@@ -117,11 +118,12 @@ void depthwise_fill_rows(depthwise *d) {
   const ir_expr row = d->row, top = expr_mul(x, row, expr_int(x, d->stride)), low = expr_int(x, d->low);
   const ir_expr needed = expr_sub(x, top, expr_min(x, low, top));
   const ir_expr end = expr_sub(x, expr_min(x, expr_int(x, d->rows + d->low), expr_add(x, top, expr_int(x, d->taps))), low);
-  const map_access origin = source_at(d, 0, 0, 0);
+  const map_access origin = depthwise_source_at(d, 0, 0, 0);
   memcpy(d->ring.origin, origin.at, sizeof d->ring.origin);
   const ir_expr v = emit_loop(e, &(emit_loop_info){.name = "r", .lo = first_row(d, top, low, needed), .hi = end, .step = 1});
   d->row = v;
-  turn_row(d);
+  if (d->product) depthwise_make_row(d, v);
+  else turn_row(d);
   d->row = row;
   emit_loop_end(e, v, 0, NULL, NULL);
   emit_stage_show(e, &d->ring);

@@ -103,7 +103,8 @@ static recompute recompute_of(const fusion_context *c, const fusion_group *group
   if (group->kind == GROUP_WINDOW && !schedule_is_explicit(c) && op == IR_OP_contract)
     return (recompute){STENCIL, stencil_margin(c, group->hero)};
   if (ir_ops[op].flags & IR_REDUCE) return (recompute){reduces_window(c, group->hero) ? WINDOW : ONCE, 1};
-  if (group->kind != GROUP_CONTRACT || contract_staged_producer(c, group)) return (recompute){ONCE, 1};
+  uint32_t product;
+  if (group->kind != GROUP_CONTRACT || contract_staged_producer(c, group, &product)) return (recompute){ONCE, 1};
   return (recompute){PROLOGUE, elements_of(c, group->hero) * group_contract_depth(c, group->hero)};
 }
 
@@ -184,10 +185,27 @@ static double row_length(const fusion_context *c, uint32_t producer) {
   return t->rank < 2 ? 1 : (double)schedule_hint(c->graph->pool, t->dims[t->rank - 2]);
 }
 
-/* As contraction_reads, where one contraction computes the rows of another: what the rows are computed from is read by that one. */
-static double staged_reads(const fusion_context *c, const fusion_group *group, uint32_t producer, uint32_t input) {
-  const bool below = feeds_contraction(c, group, producer, input, 0);
-  if (below || !feeds_contraction(c, group, group->hero, input, 0)) return 0;
+/* Rows of a product that a depthwise convolution reads: how often one is made, counting those at the seams of work-items (schedule_depthwise.c). */
+static double rows_made(const fusion_context *c, uint32_t producer, uint32_t product) {
+  const ir_graph *g = c->graph;
+  const uint32_t window = product ? contract_window_operand(g, producer) : 0;
+  if (!window || ir_at(g, ir_arg(g, window, 0))->type.rank < 3) return 1;
+  const ir_tensor *t = &ir_at(g, window)->type, *padded = &ir_at(g, ir_arg(g, window, 0))->type;
+  const double taps = (double)schedule_hint(g->pool, t->dims[t->rank - 2]);
+  const double rows = elements_of(c, ir_arg(g, window, 0)) / (double)schedule_hint(g->pool, padded->dims[padded->rank - 1]) /
+                      (double)schedule_hint(g->pool, padded->dims[padded->rank - 2]);
+  return 1 + CONTRACT_ROW_SHARES * c->options->profile->units * (taps - 1) / rows;
+}
+
+/* As contraction_reads, where one contraction computes the rows of another: constants are read once a row; what the rows are made of, once. */
+static double staged_reads(const fusion_context *c, const fusion_group *group, uint32_t producer, uint32_t product, uint32_t input) {
+  if (product && feeds_contraction(c, group, product, input, 0)) {
+    const uint32_t lanes = contract_lane_operands(c->graph, product) & 1 ? 0 : 1;
+    const bool constant = feeds_contraction(c, group, ir_arg(c->graph, product, lanes), input, 0);
+    return constant ? rows_made(c, producer, product) * elements_of(c, product) * group_contract_depth(c, product) / row_length(c, producer)
+                    : 0;
+  }
+  if (feeds_contraction(c, group, producer, input, 0) || !feeds_contraction(c, group, group->hero, input, 0)) return 0;
   return elements_of(c, group->hero) * group_contract_depth(c, group->hero) / row_length(c, producer);
 }
 
@@ -195,8 +213,9 @@ static double staged_reads(const fusion_context *c, const fusion_group *group, u
 static double contraction_reads(const fusion_context *c, const fusion_group *group, uint32_t input) {
   enum { TILE = 64 };
   double reads = 0;
-  const uint32_t producer = contract_staged_producer(c, group);
-  if (producer) return staged_reads(c, group, producer, input);
+  uint32_t product;
+  const uint32_t producer = contract_staged_producer(c, group, &product);
+  if (producer) return staged_reads(c, group, producer, product, input);
   for (uint32_t i = 0; i < group->count; i++) {
     const uint32_t node = group->nodes[i];
     if (ir_at(c->graph, node)->op != IR_OP_contract) continue;
@@ -211,7 +230,8 @@ static double contraction_reads(const fusion_context *c, const fusion_group *gro
 
 /* Each input that a prologue reads beside its contraction's operands is one more load in the inner loop. */
 static void add_prologue_loads(const fusion_context *c, const fusion_group *group, cost_work *w) {
-  if (group->kind != GROUP_CONTRACT || contract_staged_producer(c, group)) return;
+  uint32_t product;
+  if (group->kind != GROUP_CONTRACT || contract_staged_producer(c, group, &product)) return;
   const uint32_t hero = group->hero;
   for (uint32_t o = 0; o < 2; o++) {
     uint32_t loads = 0;
@@ -270,12 +290,16 @@ static void add_copy(const fusion_context *c, const fusion_group *group, cost_wo
 
 /* Staged rows are written and read in a near cache. */
 static void add_rows(const fusion_context *c, const fusion_group *group, cost_work *w) {
-  const uint32_t producer = contract_staged_producer(c, group);
-  if (group->kind != GROUP_CONTRACT || !producer || w->stream_count == COST_MAX_STREAMS) return;
+  uint32_t product;
+  const uint32_t producer = contract_staged_producer(c, group, &product);
+  if (group->kind != GROUP_CONTRACT || !producer || w->stream_count + 2 > COST_MAX_STREAMS) return;
   const ir_tensor *t = &ir_at(c->graph, producer)->type;
   const double channels = t->rank ? (double)schedule_hint(c->graph->pool, t->dims[t->rank - 1]) : 1;
-  w->streams[w->stream_count++] = (cost_stream){.accesses = 2 * bytes_of(c, producer),
-                                                .reuse_bytes = channels * row_length(c, producer) * ir_dtypes[t->dtype].bytes};
+  const double row = channels * row_length(c, producer) * ir_dtypes[t->dtype].bytes, made = rows_made(c, producer, product);
+  w->streams[w->stream_count++] = (cost_stream){.accesses = 2 * bytes_of(c, producer), .reuse_bytes = row};
+  if (!product) return;
+  w->fmas += (made - 1) * elements_of(c, product) * group_contract_depth(c, product);
+  w->streams[w->stream_count++] = (cost_stream){.accesses = (made + 1) * bytes_of(c, product), .reuse_bytes = 4 * row};
 }
 
 /* A broadcast input is small whatever reads it; a gathered table is touched where the indices say. */

@@ -199,7 +199,8 @@ group_kind group_merged_kind(group_kind producer, group_kind consumer) { return 
 static group_kind kind_of_both(const grouping *s, const fusion_group *producer, const fusion_group *consumer) {
   const group_kind kind = group_merged_kind((group_kind)producer->kind, (group_kind)consumer->kind);
   const bool products = producer->kind == GROUP_CONTRACT && consumer->kind == GROUP_CONTRACT;
-  return products && !contract_may_stage(s->c, producer->hero, consumer->hero) ? GROUP_NONE : kind;
+  if (!products || contract_may_stage(s->c, producer->hero, consumer->hero)) return kind;
+  return contract_may_make_rows(s->c, producer->hero, consumer) ? kind : GROUP_NONE;
 }
 
 /* Does `node` follow, element by element, a value of the rows' shape (`whole`) or a result of their reductions? */

@@ -325,7 +325,8 @@ static contract_build pick_schedule(contraction *t) {
 
 bool schedule_contract_accepts(const fusion_context *c, const fusion_group *group, const char **why_not) {
   if (ir_at(c->graph, group->hero)->op != IR_OP_contract) return false;
-  if (!contract_staged_producer(c, group)) return contract_set_fits(c, group, why_not);
+  uint32_t product;
+  if (!contract_staged_producer(c, group, &product)) return contract_set_fits(c, group, why_not);
   *why_not = "a convolution whose rows cannot be staged";
   return schedule_staged_accepts(c, group);
 }
@@ -359,7 +360,8 @@ snt_result schedule_contract_build(fusion_context *c, const fusion_group *group)
   bool output;
   const winograd_form *form = winograd_of(c, group->hero, &output);
   if (form) return schedule_winograd_build(c, group, form, output);
-  if (contract_staged_producer(c, group)) return schedule_staged_build(c, group);
+  uint32_t product;
+  if (contract_staged_producer(c, group, &product)) return schedule_staged_build(c, group);
   contract_set_find(c, group, &t.set);
   if (!contract_read_labels(&t) || !contract_pick_axes(&t) || (t.both_lanes && !explicit)) return schedule_loop_build(c, group);
   snt_result result = SNT_OK;

@@ -32,7 +32,8 @@ static bool read_window(depthwise *d) {
   uint32_t source = ir_arg(g, window, 0);
   if (ir_at(g, source)->op == IR_OP_pad) pad = source, source = ir_arg(g, source, 0);
   const uint32_t base = fusion_through_views(g, source);
-  if (!pad || t->c->group_of[pad] || t->c->group_of[window] || fusion_group_has(t->group, base) || !fusion_is_stored(t->c, base))
+  const bool member = fusion_group_has(t->group, base);
+  if (!pad || t->c->group_of[pad] || t->c->group_of[window] || (d->product ? !member : member || !fusion_is_stored(t->c, base)))
     return false;
   d->source = source, d->source_axis = (uint32_t)axis;
   return entry(t, pad, IR_ATTR_low, (uint32_t)axis, &d->low) && d->low >= 0 && fixed(t, ir_at(g, source)->type.dims[axis], &d->rows);
@@ -58,7 +59,7 @@ static bool fits(depthwise *d) {
   if (!fixed(t, t->extent[d->down], &down_extent) || !fixed(t, t->extent[d->across], &d->positions)) return false;
   if (!fixed(t, t->extent[d->tap[1]], &taps_across) || taps_across > TILE_MOST) return false;
   if ((down_extent - 1) * d->stride - d->low >= d->rows || d->low >= d->taps) return false; /* each row has a tap inside */
-  d->turned = contract_stride(t, 0, d->data, (uint32_t)t->out[t->lane_axis]) != 1;
+  d->turned = !d->product && contract_stride(t, 0, d->data, (uint32_t)t->out[t->lane_axis]) != 1;
   return true;
 }
 
@@ -179,13 +180,12 @@ static void place(depthwise *d) {
   if (d->row < 0) d->row = t->at[d->down] = emit_var_for(t->e, "p", emit_expr(t->e, d->row), 0, t->extent[d->down]);
 }
 
-/* A work-item that makes rows of its source makes some again that its neighbour has: few work-items, four for each processor. */
+/* A work-item that makes rows of its source makes some again that its neighbour has: few work-items. */
 static ir_expr rows_of_item(const depthwise *d, ir_expr units, int64_t *per) {
-  enum { EACH = 4 };
   const contraction *t = &d->t;
   expr_pool *x = t->e->x;
-  if (!d->turned) return schedule_split_work(t->c, units, d->channels * d->positions, per);
-  const double parts = EACH * t->c->options->profile->units;
+  if (!depthwise_has_ring(d)) return schedule_split_work(t->c, units, d->channels * d->positions, per);
+  const double parts = CONTRACT_ROW_SHARES * t->c->options->profile->units;
   *per = (int64_t)ceil((double)schedule_hint(x, units) / parts);
   return expr_ceil_div(x, units, expr_int(x, *per));
 }
@@ -200,11 +200,11 @@ void depthwise_begin_row(depthwise *d) {
     if ((int32_t)i != t->lane_axis && (uint32_t)t->out[i] != d->across) units = expr_mul(x, units, t->extent[t->out[i]]);
   d->groups = rows_of_item(d, units, &per);
   d->share = expr_mul(x, emit_group(e, d->groups), expr_int(x, per));
-  if (d->turned) depthwise_open_rows(d);
+  if (depthwise_has_ring(d)) depthwise_open_rows(d);
   const ir_expr end = expr_min(x, expr_add(x, d->share, expr_int(x, per)), units);
   d->unit = emit_loop(e, &(emit_loop_info){.name = "u", .lo = d->share, .hi = end, .step = 1});
   place(d);
-  if (d->turned) depthwise_fill_rows(d);
+  if (depthwise_has_ring(d)) depthwise_fill_rows(d);
 }
 
 void depthwise_end_row(depthwise *d) { emit_loop_end(d->t.e, d->unit, 0, NULL, NULL); }
@@ -227,7 +227,7 @@ bool depthwise_plan(depthwise *d) {
   t->rows = t->vectors = 1;
   if (t->lanes < 2 || !contract_settle_lane_operands(t) || contract_has_form(t, CONTRACT_PANEL)) return false;
   pick_tile(d);
-  return !d->turned || depthwise_can_turn(d);
+  return (!d->turned || depthwise_can_turn(d)) && (!d->product || depthwise_plan_product(d));
 }
 
 bool contract_build_depthwise(const contraction *from, snt_result *result) {

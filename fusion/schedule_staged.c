@@ -77,9 +77,11 @@ static bool stays_near(const staged *s) {
 }
 
 static bool plan(fusion_context *c, const fusion_group *group, staged *s) {
-  const uint32_t producer = contract_staged_producer(c, group);
+  uint32_t product;
+  const uint32_t producer = contract_staged_producer(c, group, &product);
   *s = (staged){.t = {.c = c, .group = group, .type = kir_t(SNT_F32, 1), .set = {1, {group->hero}}}};
   s->d.t = s->t;
+  s->d.product = product;
   s->d.t.set.node[0] = producer;
   contraction *t = &s->t;
   if (!contract_read_labels(t) || !contract_pick_axes(t) || t->both_lanes || t->reduced_count != 1 ||
