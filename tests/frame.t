@@ -64,6 +64,13 @@ for my $driver (@drivers) {
   }
 }
 
+# One more with the checks of what shaders reach, which take seconds a frame.
+my $said = `$build/examples/frame --device llvmpipe --frames 1 --validate-gpu --out $dir 2>&1`;
+SKIP: {
+  skip("lavapipe: $said", 1) if $said =~ /no Vulkan device|libvulkan|layer/;
+  is($?, 0, 'lavapipe: GPU-assisted checks say nothing either') or diag($said);
+}
+
 SKIP: {
   skip('two drivers are needed', 3) if @drawn < 2;
   my ($worst, $dark, $dim) = (0, 1, 1);

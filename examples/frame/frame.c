@@ -1,4 +1,4 @@
-/* frame [--device PART] [--frames N] [--validate] [--out DIR]: a renderer of its own with three frames in flight draws an animated scene at a
+/* frame [--device PART] [--frames N] [--validate|--validate-gpu] [--out DIR]: a renderer of its own with three frames in flight draws an animated scene at a
    resolution that changes from frame to frame; Sinter's fused post-process runs inside the same command buffer, image to image. Each frame is
    read back and written as a PNG. There is no window: everything is offscreen. */
 #include "examples/frame/frame.h"
@@ -155,13 +155,14 @@ int main(int argc, char **argv) {
   static renderer r;
   const char *device = NULL;
   uint32_t frames = 8, done = 0;
-  bool validate = false;
+  int validate = GPU_PLAIN;
   for (int i = 1; i < argc; i++) {
-    if (!strcmp(argv[i], "--validate")) validate = true;
+    if (!strcmp(argv[i], "--validate")) validate = GPU_VALIDATE;
+    else if (!strcmp(argv[i], "--validate-gpu")) validate = GPU_VALIDATE_SHADERS;
     else if (i + 1 < argc && !strcmp(argv[i], "--device")) device = argv[++i];
     else if (i + 1 < argc && !strcmp(argv[i], "--frames")) frames = (uint32_t)strtoul(argv[++i], NULL, 10);
     else if (i + 1 < argc && !strcmp(argv[i], "--out")) r.out = argv[++i];
-    else return fprintf(stderr, "usage: frame [--device PART] [--frames N] [--validate] [--out DIR]\n"), 2;
+    else return fprintf(stderr, "usage: frame [--device PART] [--frames N] [--validate|--validate-gpu] [--out DIR]\n"), 2;
   }
   host_prepare_drivers();
   const char *out = r.out;

@@ -62,7 +62,8 @@ typedef struct gpu_image {
 } gpu_image;
 
 /* gpu.c: false after saying on stderr what failed */
-bool gpu_open(gpu *, const char *device_name_part, bool validate);
+enum { GPU_PLAIN, GPU_VALIDATE, GPU_VALIDATE_SHADERS }; /* the layers, with synchronisation; and with what shaders reach (slow) */
+bool gpu_open(gpu *, const char *device_name_part, int validate);
 void gpu_close(gpu *);
 bool gpu_buffer_create(gpu *, VkDeviceSize, VkBufferUsageFlags, VkMemoryPropertyFlags required, gpu_buffer *);
 bool gpu_image_create(gpu *, VkFormat, uint32_t width, uint32_t height, VkImageUsageFlags, gpu_image *);

@@ -17,9 +17,11 @@ static VkBool32 VKAPI_PTR on_message(VkDebugUtilsMessageSeverityFlagBitsEXT seve
   return VK_FALSE;
 }
 
-static bool make_instance(gpu *g, bool validate) {
+static bool make_instance(gpu *g, int validate) {
   static const char *const layer = "VK_LAYER_KHRONOS_validation", *const extension = VK_EXT_DEBUG_UTILS_EXTENSION_NAME;
-  static const VkValidationFeatureEnableEXT on = VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT;
+  static const VkValidationFeatureEnableEXT on[] = {VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT,
+                                                    VK_VALIDATION_FEATURE_ENABLE_GPU_ASSISTED_EXT,
+                                                    VK_VALIDATION_FEATURE_ENABLE_GPU_ASSISTED_RESERVE_BINDING_SLOT_EXT};
   const VkDebugUtilsMessengerCreateInfoEXT listener = {.sType = VK_STRUCTURE_TYPE_DEBUG_UTILS_MESSENGER_CREATE_INFO_EXT,
                                                        .messageSeverity = VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT,
                                                        .messageType = VK_DEBUG_UTILS_MESSAGE_TYPE_VALIDATION_BIT_EXT,
@@ -27,16 +29,16 @@ static bool make_instance(gpu *g, bool validate) {
                                                        .pUserData = g};
   const VkValidationFeaturesEXT features = {.sType = VK_STRUCTURE_TYPE_VALIDATION_FEATURES_EXT,
                                             .pNext = &listener,
-                                            .enabledValidationFeatureCount = 1,
-                                            .pEnabledValidationFeatures = &on};
+                                            .enabledValidationFeatureCount = validate == GPU_VALIDATE_SHADERS ? sizeof on / sizeof *on : 1,
+                                            .pEnabledValidationFeatures = on};
   const VkApplicationInfo app = {
       .sType = VK_STRUCTURE_TYPE_APPLICATION_INFO, .pApplicationName = "frame", .apiVersion = VK_API_VERSION_1_1};
   const VkInstanceCreateInfo info = {.sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO,
                                      .pNext = validate ? &features : NULL,
                                      .pApplicationInfo = &app,
-                                     .enabledLayerCount = validate,
+                                     .enabledLayerCount = validate != GPU_PLAIN,
                                      .ppEnabledLayerNames = &layer,
-                                     .enabledExtensionCount = validate,
+                                     .enabledExtensionCount = validate != GPU_PLAIN,
                                      .ppEnabledExtensionNames = &extension};
   const PFN_vkCreateInstance create = (PFN_vkCreateInstance)g->get(NULL, "vkCreateInstance");
   if (!create || !gpu_check(create(&info, NULL, &g->instance), "vkCreateInstance")) return false;
@@ -87,7 +89,7 @@ static bool make_device(gpu *g) {
   return true;
 }
 
-bool gpu_open(gpu *g, const char *part, bool validate) {
+bool gpu_open(gpu *g, const char *part, int validate) {
   memset(g, 0, sizeof *g);
   void *loader = dlopen("libvulkan.so.1", RTLD_NOW | RTLD_LOCAL);
   if (loader) *(void **)(void *)&g->get = dlsym(loader, "vkGetInstanceProcAddr");

@@ -379,12 +379,39 @@ static void test_not_enabled(door_test *t) {
   tap_result(r == SNT_E_UNSUPPORTED && !device, __FILE__, __LINE__, "refused: %s", t->diag.text);
 }
 
+/* A start with the pipelines of the one before: nothing is compiled. */
+static void test_cache(door_test *t) {
+  const snt_vk_exec_info own = {.head = SNT_HEAD(vk_exec_info), .flags = SNT_VK_CACHED_ONLY | t->c->exec_flags};
+  const VkPipelineCacheCreateInfo made = {.sType = VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO};
+  snt_exec_info info = {.head = SNT_HEAD(exec_info)};
+  snt_result r[3] = {SNT_OK, SNT_OK, SNT_OK};
+  info.head.next = &own;
+  if (t->host.vkCreatePipelineCache(t->host.device, &made, NULL, &t->host.cache) != VK_SUCCESS) return;
+  for (int start = 0; start < 3; start++) { /* cold; compiling; warm */
+    snt_device *device = NULL;
+    snt_exec *exec = NULL;
+    r[start] = vk_host_attach(&t->host, t->context, t->c->attach_flags, &device, &t->diag);
+    if (r[start] == SNT_OK) r[start] = snt_exec_create(device, t->program, start == 1 ? NULL : &info, &exec, &t->diag);
+    for (uint32_t i = 0; r[start] == SNT_OK && i < snt_exec_job_count(exec); i++) r[start] = snt_exec_run_job(exec, i, &t->diag);
+    snt_exec_destroy(exec);
+    snt_device_destroy(device);
+  }
+  t->host.vkDestroyPipelineCache(t->host.device, t->host.cache, NULL);
+  t->host.cache = VK_NULL_HANDLE;
+  tap_result(r[0] == SNT_E_WOULD_COMPILE && r[1] == SNT_OK, __FILE__, __LINE__, "an empty cache answers that it would compile (%d, %d)",
+             r[0], r[1]);
+  const bool has_feature = t->host.enabled & SNT_VK_FEATURE_PIPELINE_CACHE_CONTROL;
+  if (has_feature && r[2] == SNT_E_WOULD_COMPILE) tap_skip("%s keeps no pipelines in its cache", t->host.properties.deviceName);
+  else tap_result(r[2] == (has_feature ? SNT_OK : SNT_E_WOULD_COMPILE), __FILE__, __LINE__, "the second start compiles nothing (%d)", r[2]);
+}
+
 static void test_device(const door_case *c) {
   static door_test t;
   char why[120];
   memset(&t, 0, sizeof t);
   t.c = c;
   t.diag.head = (snt_out_head)SNT_HEAD(diag);
+  vk_host_gpu_assisted = !c->needs;
   if (!vk_host_open(&t.host, c->part, c->with_features, why, sizeof why)) {
     tap_skip("%s", why);
     return;
@@ -402,6 +429,7 @@ static void test_device(const door_case *c) {
     good(&t, snt_exec_prepare(t.exec, &t.diag), "every job makes its pipeline");
     test_path(&t);
     test_not_enabled(&t);
+    if (!c->needs) test_cache(&t);
     ok = make_memory(&t) && upload(&t) && make_binding(&t);
   }
   if (ok) {

@@ -401,6 +401,32 @@ static void test_failures(void) {
   finish(&t);
 }
 
+/* SNT_VK_CACHED_ONLY: without the feature for it no driver is asked; with it, the driver's answer is passed on, and the job may be run again. */
+static void test_cached_only(void) {
+  static const VkPhysicalDevicePipelineCreationCacheControlFeatures control = {
+      .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PIPELINE_CREATION_CACHE_CONTROL_FEATURES, .pipelineCreationCacheControl = VK_TRUE};
+  static const VkDeviceCreateInfo with_control = {.pNext = &control};
+  static calls_test t;
+  path.exec_flags = SNT_VK_CACHED_ONLY;
+  for (int with = 0; with < 2; with++) {
+    finish(&t);
+    vk_fake_reset();
+    path.created_with = with ? &with_control : NULL;
+    snt_result r = attach(&t);
+    if (r == SNT_OK) r = compile_for(&t, t.device, &t.program);
+    if (r == SNT_OK) r = make_exec(&t);
+    vk_fake_forget_calls();
+    fake.fail_at = fake.fallible + 2, fake.fail_with = VK_PIPELINE_COMPILE_REQUIRED; /* the module is made, the pipeline is not */
+    const snt_result cold = snt_exec_run_job(t.exec, 0, &t.diag), warm = snt_exec_run_job(t.exec, 0, &t.diag);
+    tap_result(r == SNT_OK && cold == SNT_E_WOULD_COMPILE && warm == (with ? SNT_OK : SNT_E_WOULD_COMPILE), __FILE__, __LINE__,
+               "%s: %d, %d: %s", with ? "a driver that would compile says so" : "without the feature every job would compile", cold, warm,
+               t.diag.text);
+    tap_result(with || !vk_fake_all_calls(), __FILE__, __LINE__, "and the driver is asked only with the feature");
+  }
+  finish(&t);
+  memset(&path, 0, sizeof path);
+}
+
 /* Memory of the host runs out at each of its calls, from attaching on; what the compiler takes is others' test. */
 static void test_host_memory(void) {
   static calls_test t;
@@ -496,6 +522,7 @@ int main(void) {
   test_calls();
   test_describe();
   test_failures();
+  test_cached_only();
   test_host_memory();
   test_threads();
   measure("sets");

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+bool vk_host_gpu_assisted = true;
+
 static VkBool32 VKAPI_PTR on_message(VkDebugUtilsMessageSeverityFlagBitsEXT severity, VkDebugUtilsMessageTypeFlagsEXT types,
                                      const VkDebugUtilsMessengerCallbackDataEXT *data, void *user) {
   vk_host *h = user;
@@ -25,7 +27,9 @@ static bool has_layer(const vk_host *h, const char *name) {
 
 static bool make_instance(vk_host *h) {
   static const char *const layer = "VK_LAYER_KHRONOS_validation";
-  static const VkValidationFeatureEnableEXT on[] = {VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT};
+  static const VkValidationFeatureEnableEXT on[] = {VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT,
+                                                    VK_VALIDATION_FEATURE_ENABLE_GPU_ASSISTED_EXT,
+                                                    VK_VALIDATION_FEATURE_ENABLE_GPU_ASSISTED_RESERVE_BINDING_SLOT_EXT};
   const PFN_vkCreateInstance create = (PFN_vkCreateInstance)h->get(NULL, "vkCreateInstance");
   const VkApplicationInfo app = {.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO, .apiVersion = VK_API_VERSION_1_1};
   VkDebugUtilsMessengerCreateInfoEXT messenger = {.sType = VK_STRUCTURE_TYPE_DEBUG_UTILS_MESSENGER_CREATE_INFO_EXT,
@@ -36,7 +40,7 @@ static bool make_instance(vk_host *h) {
                                                   .pUserData = h};
   const VkValidationFeaturesEXT features = {.sType = VK_STRUCTURE_TYPE_VALIDATION_FEATURES_EXT,
                                             .pNext = &messenger,
-                                            .enabledValidationFeatureCount = 1,
+                                            .enabledValidationFeatureCount = vk_host_gpu_assisted ? sizeof on / sizeof *on : 1,
                                             .pEnabledValidationFeatures = on};
   VkInstanceCreateInfo info = {.sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO, .pApplicationInfo = &app};
   h->validated = has_layer(h, layer);
@@ -166,6 +170,7 @@ snt_result vk_host_attach(vk_host *h, snt_context *c, uint32_t flags, snt_device
                                    .created_with = &h->created_with,
                                    .instance_extension_count = h->instance_extension_count,
                                    .instance_extensions = h->instance_extensions,
+                                   .pipeline_cache = h->cache,
                                    .debug_name = "test",
                                    .flags = flags};
   return snt_vk_attach(c, &info, out, diag);

@@ -45,7 +45,8 @@ typedef struct vk_host {
   VkPhysicalDevice16BitStorageFeatures storage16;
   VkPhysicalDevicePipelineCreationCacheControlFeatures cache_control;
   VkPhysicalDeviceBufferDeviceAddressFeatures address;
-  uint64_t enabled; /* SNT_VK_FEATURE_* */
+  uint64_t enabled;      /* SNT_VK_FEATURE_* */
+  VkPipelineCache cache; /* for snt_vk_attach; null at first */
   VkDeviceCreateInfo created_with;
   const char *device_extensions[8], *instance_extensions[2];
   uint32_t instance_extension_count;
@@ -64,6 +65,9 @@ typedef struct vk_host_image {
   uint32_t width, height;
 } vk_host_image;
 
+/* The layers look into shaders too. Off for kernels without a descriptor set, whose results layers 1.3.239
+   change on lavapipe while they watch. */
+extern bool vk_host_gpu_assisted;
 /* The device whose name has `part` in it. False: there is none; `why` says so. */
 bool vk_host_open(vk_host *, const char *part, bool with_features, char *why, size_t why_size);
 void vk_host_close(vk_host *);
