@@ -32,6 +32,7 @@ static inline bool depthwise_has_ring(const depthwise *d) { return d->turned || 
 bool depthwise_can_turn(const depthwise *); /* of a source whose channels do not lie together */
 map_access depthwise_source_at(const depthwise *, ir_expr row, ir_expr position, ir_expr channel);
 void depthwise_open_rows(depthwise *); /* room for the ring, before the loop */
+void depthwise_fetch_row(const depthwise *, ir_expr position, ir_expr channel);
 void depthwise_fill_rows(depthwise *); /* the rows that the one at hand needs and the ring does not have */
 
 /* depthwise_product.c */

@@ -97,6 +97,28 @@ static void turn_row(depthwise *d) {
   contract_tile_loop(&d->t, &(contract_tiles){"w", tiles, width, BLOCK}, turn_positions, 0);
 }
 
+/* The row that the next row of the result adds, a part of it with every tile of the one at hand: positions of a line, half of the channels of a vector, the
+   other half with the neighbouring tile. */
+void depthwise_fetch_row(const depthwise *d, ir_expr position, ir_expr channel) {
+  enum { LINE = 64 };
+  const contraction *t = &d->t;
+  const ir_expr each = (ir_expr)t->lanes / 2;
+  emit *e = t->e;
+  expr_pool *x = e->x;
+  if (!d->turned || !t->c->options->profile->caps.prefetch || d->tile != BLOCK || e->failed) return;
+  const bool stored = ir_at(e->g, d->source)->op != IR_OP_transpose;
+  const uint32_t node = stored ? d->source : ir_arg(e->g, d->source, 0);
+  const ir_expr next = expr_add(x, expr_mul(x, d->row, expr_int(x, d->stride)), expr_int(x, d->taps - d->low));
+  const ir_expr row = expr_min(x, next, expr_int(x, d->rows - 1)), half = expr_mod(x, expr_div(x, position, BLOCK), 2);
+  const uint32_t memory = emit_bind(e, fusion_buffer_of(t->c, node), KIR_READ);
+  for (ir_expr i = 0; i < each; i++) {
+    map_access at = depthwise_source_at(d, row, position, expr_add(x, channel, expr_add(x, expr_mul(x, half, each), i)));
+    if (!stored && !ir_movement_access(e->c->graph, d->source, 0, &at)) return;
+    const uint32_t index = emit_expr(e, map_linear(x, &at, ir_at(e->g, node)->type.dims));
+    kir_put(e->k, &(kir_inst){.op = KIR_prefetch, .index = memory, .lanes = LINE}, 1, &index);
+  }
+}
+
 /* ---- which rows ---- */
 
 /* From the first that the ring does not have; in the first row of a work-item or an image from the first that is needed. */

@@ -118,6 +118,7 @@ static void tile_body(contraction *t, ir_expr panel, ir_expr column, ir_expr unu
   uint32_t acc[TILE_MOST], carried[TILE_MOST], sums[TILE_MOST];
   (void)unused;
   contract_open_panels(t, panel, column);
+  depthwise_fetch_row(d, d->position, column);
   t->at[t->out[t->lane_axis]] = emit_lanes(e, column, t->lanes);
   const uint32_t zero = kir_const_float(e->k, kir_t(SNT_F32, e->lanes), 0);
   for (int64_t i = 0; i < d->tile; i++) acc[i] = zero;
