@@ -341,7 +341,8 @@ static bool turns_rows(const fusion_context *c, uint32_t node, uint32_t operand)
   if (out_count != 4 || count[1] != 3 || fusion_find_label(other, count[1], own[1]) < 0 || out[1] != own[1]) return false;
   for (uint32_t i = 0; i < 3; i++)
     if (!expr_is_const(g->pool, source->dims[1 + i], &size[i])) return false;
-  if (!expr_is_const(g->pool, t->dims[4], &size[3]) || size[3] > MOST_TAPS || size[2] < NARROWEST) return false;
+  if (size[2] < NARROWEST || !expr_is_const(g->pool, t->dims[5], &size[3]) || size[3] > MOST_TAPS) return false;
+  if (!expr_is_const(g->pool, t->dims[4], &size[3]) || size[3] > MOST_TAPS) return false;
   return literal_list(c, window, IR_ATTR_dilation, 0, 1) && literal_list(c, pad, IR_ATTR_low, 2, size[3] - 1) &&
          (double)((size[3] + 1) * size[0] * size[2]) * sizeof(float) <= 0.5 * c->options->profile->l2_bytes;
 }
