@@ -1,7 +1,6 @@
 /* The post-process of examples/postprocess.snt from image to image at 1080p inside a host's command buffer: fused, a kernel a node, and by hand in
    three passes of GLSL (threshold and blur along rows; blur down, bloom, tone curve and gamma; sharpening), as an engine's programmer would write it.
    In: a device's name, rounds. Out: milliseconds and ratios of interleaved runs, and how far the three pictures differ. Needs glslangValidator. */
-#include "ir/base.h"
 #include "tests/unit/vk_host.h"
 #include "tools/host/host.h"
 #include <stdio.h>
