@@ -307,16 +307,17 @@ void contract_open_panels(contraction *t, ir_expr tile, ir_expr column) {
 
 /* ---- the next panel ---- */
 
+/* Of the panel, or of the block of it that is used at a time. */
 static int64_t panel_terms(const contraction *t) {
-  int64_t terms = 1, extent;
-  for (uint32_t r = 0; r < t->reduced_count; r++) {
+  int64_t terms = t->blocks.size ? t->blocks.size : 1, extent;
+  for (uint32_t r = t->blocks.size ? 1 : 0; r < t->reduced_count; r++) {
     if (!expr_is_const(t->c->graph->pool, t->extent[t->reduced[r]], &extent)) return 0;
     terms *= extent;
   }
   return terms;
 }
 
-/* Panels that come from a far cache and are read several times each: the next one comes while this one is near. */
+/* Panels, or blocks of them, that come from a far cache and are read several times each: the next one comes while this one is near. */
 void contract_look_ahead(contraction *t, int64_t passes) {
   const cost_profile *p = t->c->options->profile;
   const emit_stage_entry *panel = t->e->stages.count ? &t->e->stages.at[t->e->stages.count - 1] : NULL;
@@ -329,7 +330,8 @@ void contract_look_ahead(contraction *t, int64_t passes) {
   if (2. * (double)(terms * width * 4) > 0.75 * p->l2_bytes) return; /* both stay near */
   t->ahead.wanted = true;
   t->ahead.memory = panel->memory;
-  t->ahead.base = expr_add(t->e->x, panel->base, expr_int(t->e->x, terms * width));
+  const ir_expr next = t->blocks.size ? expr_add(t->e->x, t->blocks.lo, t->blocks.size) : 1;
+  t->ahead.base = expr_add(t->e->x, panel->base, expr_mul(t->e->x, next, t->blocks.size ? terms / t->blocks.size * width : terms * width));
 }
 
 void contract_fetch_ahead(contraction *t, uint32_t step) {
@@ -339,7 +341,10 @@ void contract_fetch_ahead(contraction *t, uint32_t step) {
   if (!t->ahead.wanted || t->e->failed) return;
   const int64_t part = (bytes + t->ahead.passes * LINE - 1) / (t->ahead.passes * LINE) * LINE; /* of each step */
   ir_expr term = 0;
-  for (uint32_t r = 0; r < t->reduced_count; r++) term = expr_add(x, expr_mul(x, term, t->extent[t->reduced[r]]), t->at[t->reduced[r]]);
+  for (uint32_t r = 0; r < t->reduced_count; r++) {
+    const ir_expr at = t->at[t->reduced[r]];
+    term = expr_add(x, expr_mul(x, term, t->extent[t->reduced[r]]), !r && t->blocks.size ? expr_sub(x, at, t->blocks.lo) : at);
+  }
   const ir_expr from = expr_add(x, expr_mul(x, t->ahead.pass, expr_int(x, terms / step * (part / 4))),
                                 expr_mul(x, term, expr_int(x, part / 4 / step)));
   const uint32_t index = emit_expr(t->e, expr_add(x, t->ahead.base, from));

@@ -28,6 +28,7 @@ typedef struct contraction {
   ir_expr lane_at[CONTRACT_VECTORS];     /* offset of vector j's lanes from the tile's column */
   ir_expr row_tiles[2], column_tiles[2]; /* first tile of this work-item, one past its last */
   ir_expr outer_range[2];                /* its share of the outer axis; the end is 0 when it is one index */
+  int64_t most_outer, most_rows;         /* indices of it, and tiles of rows, that a work-item has at most; 0: unknown */
   contract_set set;                      /* the contractions that share the tile: their cells one after another */
   uint32_t panel[CONTRACT_SET_MAX];      /* memory of a panel of the lane operand, staged for each tile of columns */
   uint8_t lane_form[CONTRACT_SET_MAX];   /* contract_form: how each one's lane operand is read */
@@ -38,6 +39,13 @@ typedef struct contraction {
     ir_expr base, pass; /* its first element; which of the passes over the panel at hand this is */
     int64_t passes;
   } ahead;
+  struct
+      contract_blocks { /* of a panel that is larger than the near cache: so many of the outermost reduced label at a time, sums kept between */
+    int64_t size;       /* 0: all terms at once */
+    bool summed;        /* all blocks are; what is left is to store */
+    uint32_t sums;
+    ir_expr lo;
+  } blocks;
 } contraction;
 
 typedef enum { CONTRACT_IN_PLACE, CONTRACT_PANEL, CONTRACT_PACKED } contract_form;
@@ -85,6 +93,8 @@ bool contract_read_labels(contraction *);                                       
 bool contract_pick_axes(contraction *);                  /* of the result: lanes, rows, outer; false: one element */
 void contract_make_lanes(contraction *, ir_expr stride); /* the vectors of a tile, `stride` columns apart */
 void contract_emit_tile(contraction *, ir_expr row, ir_expr column);
+/* Room for the sums of `passes` tiles, cleared, if the panel at hand is better taken in blocks. */
+bool contract_open_blocks(contraction *, int64_t passes);
 
 /* contract_operands.c: how the operands come to the inner loop. */
 int64_t contract_stride(contraction *, uint32_t member, uint32_t operand, uint32_t label); /* largest stride of its loads along a label */

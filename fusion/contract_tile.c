@@ -17,33 +17,68 @@ uint32_t contract_lanes(const fusion_context *c, int64_t lane_extent) {
 
 static double whole_tiles(int64_t extent, int64_t step) { return (double)((extent + step - 1) / step * step) / (double)extent; }
 
+/* ---- blocks of terms: of a panel that is larger than the near cache so many at a time as stay in it, the sums of all tiles kept between ---- */
+
+enum { SUM_BYTES = 16384 };
+
+static bool takes_blocks(const contraction *t, int64_t passes) {
+  const uint32_t lane_node = fusion_through_views(t->c->graph, contract_operand(t, 0, t->lane_operand));
+  return passes >= 2 && passes * contract_cells(t) * t->lanes * ir_dtypes[t->type.base].bytes <= SUM_BYTES && t->type.base == SNT_F32 &&
+         t->set.count == 1 && !t->both_lanes && !t->store && t->row_axis != CONTRACT_NONE && schedule_is_explicit(t->c) &&
+         ir_at(t->c->graph, lane_node)->op == IR_OP_const;
+}
+
+/* The largest part of the outermost reduced label of which two stay in the near cache, or one; 0: none does, or the whole panel. */
+static int64_t block_size(const contraction *t) {
+  const double near = 0.75 * t->c->options->profile->l2_bytes;
+  expr_pool *x = t->c->graph->pool;
+  int64_t outermost, extent, inner = 1;
+  if (!t->reduced_count || !expr_is_const(x, t->extent[t->reduced[0]], &outermost)) return 0;
+  for (uint32_t r = 1; r < t->reduced_count; r++) {
+    if (!expr_is_const(x, t->extent[t->reduced[r]], &extent)) return 0;
+    inner *= extent;
+  }
+  const double line = (double)(inner * contract_width(t)) * ir_dtypes[t->type.base].bytes;
+  if ((double)outermost * line <= near) return 0;
+  int64_t size = (int64_t)(near / line / 2); /* and the next one beside it, on its way */
+  if (!size && line <= near) size = 1;
+  while (size && (outermost % size || (t->reduced_count == 1 && size % 4))) size--;
+  return size;
+}
+
 /* Cycles that a term's vectors take to come from the cache that a panel of all terms stays in; rows find theirs in the nearest. Three products
    of 4 x 2 vectors of 512 bits wait for it (8 x 1 is 1.2 times as fast), one of 6 x 4 does not. */
-static double panel_cycles(const contraction *t, double columns) {
+static double panel_cycles(const contraction *t, double columns, int64_t passes) {
   const cost_profile *p = t->c->options->profile;
   double terms = 1;
   for (uint32_t r = 0; r < t->reduced_count; r++) terms *= (double)schedule_hint(t->c->graph->pool, t->extent[t->reduced[r]]);
   const double bytes = columns * t->set.count * ir_dtypes[t->type.base].bytes;
   if (terms * bytes <= 0.75 * p->l1_bytes) return 0;
-  const bool near = terms * bytes <= 0.75 * p->l2_bytes && p->l2_gbs > 0;
+  const bool near = p->l2_gbs > 0 && (terms * bytes <= 0.75 * p->l2_bytes || (takes_blocks(t, passes) && block_size(t)));
   return bytes * p->units * p->ghz / (near ? p->l2_gbs : p->cache_gbs);
 }
 
-/* Cycles a useful multiply-add of one term: what the units take, what the loads take, what the chain of sums takes, with the overlap of tails and
-   vectors. */
-static double tile_cycles(const contraction *t, int64_t row_extent, int64_t lane_extent, uint32_t rows, uint32_t vectors,
-                          uint32_t overlap) {
+/* Tiles that meet one panel, if one work-item has all rows. */
+static int64_t tile_passes(const contraction *t, int64_t row_extent) {
+  int64_t outer;
+  if (!contract_literal(t, t->outer_axis, &outer)) outer = 1;
+  return (row_extent + t->rows - 1) / t->rows * outer;
+}
+
+/* Cycles a useful multiply-add of one term in the tile at hand: what the units take, what the loads take, what the chain of sums takes, with the
+   overlap of tails and vectors. */
+static double tile_cycles(const contraction *t, int64_t row_extent, int64_t lane_extent) {
   const cost_profile *p = t->c->options->profile;
-  const double cells = (double)rows * vectors * t->set.count;
-  const double loads = t->both_lanes ? (double)vectors * (rows + 1) * p->vector_load_cycles
-                                     : vectors * t->set.count * p->vector_load_cycles + rows * p->scalar_load_cycles;
+  const double cells = (double)contract_cells(t), vectors = t->vectors;
+  const double loads = t->both_lanes ? vectors * (t->rows + 1) * p->vector_load_cycles
+                                     : vectors * t->set.count * p->vector_load_cycles + t->rows * p->scalar_load_cycles;
   double cycles = cells / p->fma_per_cycle;
   if (loads > cycles) cycles = loads;
   if (FMA_LATENCY > cycles) cycles = FMA_LATENCY;
-  const double width = (double)vectors * t->lanes - overlap, panel = panel_cycles(t, width);
+  const double width = (double)contract_width(t), panel = panel_cycles(t, width, tile_passes(t, row_extent));
   if (panel > cycles) cycles = panel;
   cycles += 0.25 * loads; /* they share issue slots with the multiply-adds */
-  return cycles / cells * whole_tiles(row_extent, rows) * whole_tiles(lane_extent, (int64_t)width) * vectors * t->lanes / width;
+  return cycles / cells * whole_tiles(row_extent, t->rows) * whole_tiles(lane_extent, (int64_t)width) * vectors * t->lanes / width;
 }
 
 static bool rows_meet(contraction *t) {
@@ -65,21 +100,23 @@ static uint32_t last_overlap(const contraction *t, int64_t lane_extent, uint32_t
    tiles with more accumulators lose a tenth and more. */
 static void pick_explicit(contraction *t, int64_t row_extent, int64_t lane_extent) {
   const uint32_t registers = (uint32_t)t->c->options->profile->registers, most = rows_meet(t) ? FEW_ROWS : MOST_ROWS;
-  double best = INFINITY;
-  t->rows = t->vectors = 1;
-  for (uint32_t vectors = 1; vectors <= MOST_VECTORS; vectors++)
-    for (uint32_t rows = 1; rows <= most && (int64_t)rows <= row_extent; rows++) {
-      const uint32_t cells = rows * vectors * t->set.count, spare = t->both_lanes ? rows + 1 : vectors * t->set.count + 1;
-      const uint32_t overlap = last_overlap(t, lane_extent, vectors);
+  struct {
+    double cycles;
+    uint32_t rows, vectors, overlap;
+  } best = {INFINITY, 1, 1, 0};
+  for (t->vectors = 1; t->vectors <= MOST_VECTORS; t->vectors++)
+    for (t->rows = 1; t->rows <= most && (int64_t)t->rows <= row_extent; t->rows++) {
+      const uint32_t cells = contract_cells(t), spare = t->both_lanes ? t->rows + 1 : t->vectors * t->set.count + 1;
+      t->overlap = last_overlap(t, lane_extent, t->vectors);
       if ((cells + spare > registers || 4 * cells > 3 * registers) && cells > 1) continue;
-      if ((int64_t)vectors * t->lanes - overlap > lane_extent) continue;
-      const double cycles = tile_cycles(t, row_extent, lane_extent, rows, vectors, overlap);
-      if (cycles >= best) continue;
-      best = cycles;
-      t->rows = rows;
-      t->vectors = vectors;
-      t->overlap = overlap;
+      if (contract_width(t) > lane_extent) continue;
+      const double cycles = tile_cycles(t, row_extent, lane_extent);
+      if (cycles >= best.cycles) continue;
+      best.cycles = cycles, best.rows = t->rows, best.vectors = t->vectors, best.overlap = t->overlap;
     }
+  t->rows = best.rows;
+  t->vectors = best.vectors;
+  t->overlap = best.overlap;
 }
 
 /* Lanes form vectors of their own: two of four elements an item, as many rows as registers allow. */
@@ -176,6 +213,12 @@ static void reduce_level(contraction *t, uint32_t level, ir_expr row, ir_expr co
   const uint32_t label = t->reduced[level];
   int64_t extent;
   const bool literal = expr_is_const(e->x, t->extent[label], &extent), last = level + 1 == t->reduced_count;
+  const bool blocked = level == 0 && t->blocks.size > 0;
+  if (blocked && t->blocks.size == 1) {
+    t->at[label] = t->blocks.lo;
+    reduce_level(t, level + 1, row, column, acc);
+    return;
+  }
   if (is_short(t, level)) {
     for (ir_expr i = 0; i < extent; i++) {
       t->at[label] = i;
@@ -187,10 +230,10 @@ static void reduce_level(contraction *t, uint32_t level, ir_expr row, ir_expr co
   const uint32_t step = last && literal && extent % 4 == 0 ? 4 : 1; /* whole texels and shared indices */
   uint32_t carried[CONTRACT_CELLS];
   const ir_expr k = emit_loop(e, &(emit_loop_info){.name = "k",
-                                                   .lo = 0,
-                                                   .hi = t->extent[label],
+                                                   .lo = blocked ? t->blocks.lo : 0,
+                                                   .hi = blocked ? expr_add(e->x, t->blocks.lo, t->blocks.size) : t->extent[label],
                                                    .step = step,
-                                                   .whole = step > 1,
+                                                   .whole = step > 1 || blocked,
                                                    .carry_count = cells,
                                                    .initial = acc,
                                                    .carried = carried});
@@ -220,17 +263,62 @@ void contract_store_cell(contraction *t, const uint32_t *acc) {
   }
 }
 
-void contract_emit_tile(contraction *t, ir_expr row, ir_expr column) {
+/* ---- blocks of terms ---- */
+
+static ir_expr sum_at(contraction *t, uint32_t cell) {
+  expr_pool *x = t->e->x;
+  const ir_expr first = expr_mul(x, expr_add(x, expr_mul(x, t->ahead.pass, contract_cells(t)), cell), t->lanes);
+  emit_use_lanes(t->e, t->lane_var[0], t->lanes);
+  return expr_add(x, first, t->lane_at[0]);
+}
+
+static void keep_sums(contraction *t, const uint32_t *acc) {
+  for (uint32_t i = 0; i < contract_cells(t); i++) emit_store(t->e, t->blocks.sums, t->type.base, sum_at(t, i), acc[i]);
+  emit_scalar_lanes(t->e);
+}
+
+static void take_sums(contraction *t, uint32_t *acc) {
+  for (uint32_t i = 0; i < contract_cells(t); i++) acc[i] = emit_load(t->e, t->blocks.sums, t->type.base, sum_at(t, i), 0, NULL);
+  emit_scalar_lanes(t->e);
+}
+
+bool contract_open_blocks(contraction *t, int64_t passes) {
   emit *e = t->e;
-  uint32_t acc[CONTRACT_CELLS];
-  const kir_type type = kir_t(t->type.base, t->lanes);
-  for (uint32_t i = 0; i < contract_cells(t); i++) acc[i] = emit_no_sum(e, type);
-  reduce_level(t, 0, row, column, acc);
+  const int64_t elements = passes * contract_cells(t) * t->lanes;
+  if (t->lane_form[0] != CONTRACT_PACKED || !takes_blocks(t, passes)) return false;
+  t->blocks.size = block_size(t);
+  if (!t->blocks.size) return false;
+  kir_memory sums = {.name = "sums", .space = KIR_PRIVATE, .access = KIR_READ | KIR_WRITE, .rank = 1, .type = kir_t(t->type.base, 1)};
+  sums.flags = KIR_MEM_ROWS;
+  sums.align = 64;
+  sums.dims[0] = (uint64_t)elements;
+  t->blocks.sums = kir_memory_add(e->k, &sums);
+  const ir_expr v = emit_loop(e, &(emit_loop_info){.name = "z", .lo = 0, .hi = elements, .step = t->lanes, .whole = true});
+  emit_use_lanes(e, t->lane_var[0], t->lanes);
+  emit_store(e, t->blocks.sums, t->type.base, expr_add(e->x, v, t->lane_at[0]), emit_no_sum(e, kir_t(t->type.base, t->lanes)));
+  emit_scalar_lanes(e);
+  emit_loop_end(e, v, 0, NULL, NULL);
+  return true;
+}
+
+/* ---- the tile ---- */
+
+static void store_tile(contraction *t, ir_expr row, ir_expr column, const uint32_t *acc) {
   for (uint32_t i = 0; i < t->rows; i++)
     for (uint32_t j = 0; j < t->vectors; j++) {
       use_vector(t, j, column);
       use_row(t, i, row);
       (t->store ? t->store : contract_store_cell)(t, &acc[i * t->vectors + j]);
     }
-  emit_scalar_lanes(e);
+  emit_scalar_lanes(t->e);
+}
+
+void contract_emit_tile(contraction *t, ir_expr row, ir_expr column) {
+  uint32_t acc[CONTRACT_CELLS];
+  if (t->blocks.size) take_sums(t, acc);
+  else
+    for (uint32_t i = 0; i < contract_cells(t); i++) acc[i] = emit_no_sum(t->e, kir_t(t->type.base, t->lanes));
+  if (!t->blocks.summed) reduce_level(t, 0, row, column, acc);
+  if (t->blocks.size && !t->blocks.summed) keep_sums(t, acc);
+  else store_tile(t, row, column, acc);
 }

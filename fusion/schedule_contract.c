@@ -115,6 +115,19 @@ static void rows_of(contraction *t, ir_expr column) {
   contract_tile_loop(t, &rows, row_body, column);
 }
 
+/* All tiles of rows of the columns at hand: the work-item's share of the outer axis, then of the rows. */
+static void sweep_rows(contraction *t, ir_expr tile, ir_expr column, bool panels) {
+  const bool outer_loop = t->outer_axis != CONTRACT_NONE && t->outer_range[1] != 0;
+  ir_expr v = 0;
+  if (outer_loop) {
+    v = emit_loop(t->e, &(emit_loop_info){.name = "o", .lo = t->outer_range[0], .hi = t->outer_range[1], .step = 1});
+    t->at[t->out[t->outer_axis]] = v;
+  }
+  if (panels) contract_open_panels(t, tile, column);
+  rows_of(t, column);
+  if (outer_loop) emit_loop_end(t->e, v, 0, NULL, NULL);
+}
+
 static void column_body(contraction *t, ir_expr tile, ir_expr column, ir_expr unused) {
   (void)unused;
   const bool outer_loop = t->outer_axis != CONTRACT_NONE && t->outer_range[1] != 0;
@@ -123,14 +136,18 @@ static void column_body(contraction *t, ir_expr tile, ir_expr column, ir_expr un
     contract_open_panels(t, tile, column);
     contract_look_ahead(t, count_passes(t));
   }
-  ir_expr v = 0;
-  if (outer_loop) {
-    v = emit_loop(t->e, &(emit_loop_info){.name = "o", .lo = t->outer_range[0], .hi = t->outer_range[1], .step = 1});
-    t->at[t->out[t->outer_axis]] = v;
+  const int64_t most = t->most_rows * t->most_outer;
+  if (!by_outer && contract_open_blocks(t, most)) {
+    const ir_expr extent = t->extent[t->reduced[0]];
+    const ir_expr b = emit_loop(t->e, &(emit_loop_info){.name = "b", .lo = 0, .hi = extent, .step = t->blocks.size, .whole = true});
+    t->blocks.lo = b;
+    contract_look_ahead(t, most);
+    sweep_rows(t, tile, column, false);
+    emit_loop_end(t->e, b, 0, NULL, NULL);
+    t->blocks.summed = true;
   }
-  if (by_outer) contract_open_panels(t, tile, column);
-  rows_of(t, column);
-  if (outer_loop) emit_loop_end(t->e, v, 0, NULL, NULL);
+  sweep_rows(t, tile, column, by_outer);
+  t->blocks = (struct contract_blocks){0};
 }
 
 /* ---- sharing out ---- */
@@ -161,24 +178,28 @@ static double bytes_of(const contraction *t, uint32_t node) {
 /* What passes from the far caches: the lane operand once for every part of the rows, the other one for every part of the columns; a staged one is
    read, written and read again. Parts are chosen to fill the device with the least of it. */
 static void pick_parts(const contraction *t, double batch, int64_t column_tiles, double row_tiles, double outer, double parts[3]) {
-  const double wanted = t->c->options->profile->min_groups;
+  enum { FEW_TURNS = 4 }; /* of every unit, so that none waits long for the others */
+  const double wanted = t->c->options->profile->min_groups, units = t->c->options->profile->units;
   const double lane = bytes_of(t, contract_operand(t, 0, t->lane_operand)) / (contract_has_form(t, CONTRACT_PANEL) ? 0.5 : 1);
   double other = 0, best = INFINITY;
   for (uint32_t i = 0; i < t->staged_count; i++) other += 3 * bytes_of(t, t->staged[i]);
   if (!t->staged_count) other = bytes_of(t, contract_operand(t, 0, 1 - t->lane_operand));
-  for (int64_t columns = 1; columns <= column_tiles; columns++) {
-    const double need = ceil(wanted / (batch * (double)columns)), by_outer = need < outer ? need : outer;
-    double by_rows = t->staged_count ? 1 : ceil(need / by_outer);
-    if (by_rows > row_tiles) by_rows = row_tiles;
-    const double groups = batch * (double)columns * by_outer * by_rows, idle = groups < wanted ? wanted / groups : 1;
-    const double uneven = ceil((double)column_tiles / (double)columns) * (double)columns / (double)column_tiles;
-    const double cost = (by_outer * by_rows * lane + (double)columns * other) * idle * uneven;
-    if (cost >= best) continue;
-    best = cost;
-    parts[0] = (double)columns;
-    parts[1] = by_outer;
-    parts[2] = by_rows;
-  }
+  for (int64_t columns = 1; columns <= column_tiles; columns++)
+    for (int divided = 0; divided < 2; divided++) {
+      const double need = divided ? ceil(wanted / (batch * (double)columns)) : 1, by_outer = need < outer ? need : outer;
+      double by_rows = t->staged_count ? 1 : ceil(need / by_outer);
+      if (by_rows > row_tiles) by_rows = row_tiles;
+      const double groups = batch * (double)columns * by_outer * by_rows, turns = ceil(groups / units);
+      if (!divided && turns < FEW_TURNS) continue;
+      const double idle = groups >= wanted ? 1 : divided ? wanted / groups : turns * units / groups;
+      const double uneven = ceil((double)column_tiles / (double)columns) * (double)columns / (double)column_tiles;
+      const double cost = (by_outer * by_rows * lane + (double)columns * other) * idle * uneven;
+      if (cost >= best) continue;
+      best = cost;
+      parts[0] = (double)columns;
+      parts[1] = by_outer;
+      parts[2] = by_rows;
+    }
 }
 
 static void pick_shares(const contraction *t, shares *s) {
@@ -207,6 +228,12 @@ static void take_part(expr_pool *x, const tile_count *tiles, ir_expr parts, ir_e
   out[1] = expr_add(x, part_start(x, tiles->whole, parts, next), expr_mul(x, rest, expr_div(x, next, parts)));
 }
 
+static int64_t most_of_part(const expr_pool *x, const tile_count *tiles, ir_expr parts) {
+  int64_t all, whole, count;
+  if (!expr_is_const(x, tiles->all, &all) || !expr_is_const(x, tiles->whole, &whole) || !expr_is_const(x, parts, &count)) return 0;
+  return (whole + count - 1) / count + all - whole;
+}
+
 /* Coordinates that the group number fixes. */
 static void place_group(contraction *t, const shares *s, ir_expr group) {
   expr_pool *x = t->c->graph->pool;
@@ -214,6 +241,8 @@ static void place_group(contraction *t, const shares *s, ir_expr group) {
   take_part(x, &s->column_tiles, s->columns, expr_mod(x, rest, s->columns), t->column_tiles);
   rest = expr_div(x, rest, s->columns);
   take_part(x, &s->row_tiles, s->rows, expr_mod(x, rest, s->rows), t->row_tiles);
+  t->most_rows = most_of_part(x, &s->row_tiles, s->rows);
+  t->most_outer = 1;
   rest = expr_div(x, rest, s->rows);
   ir_expr outer = expr_mod(x, rest, s->outer);
   rest = expr_div(x, rest, s->outer);
@@ -228,6 +257,7 @@ static void place_group(contraction *t, const shares *s, ir_expr group) {
   if (t->outer_axis == CONTRACT_NONE) return;
   t->outer_range[0] = t->at[t->out[t->outer_axis]] = expr_mul(x, outer, expr_int(x, s->outer_per));
   t->outer_range[1] = 0;
+  t->most_outer = s->outer_per;
   if (s->outer_per > 1)
     t->outer_range[1] = expr_min(x, expr_add(x, t->outer_range[0], expr_int(x, s->outer_per)), t->extent[t->out[t->outer_axis]]);
 }

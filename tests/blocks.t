@@ -1,0 +1,66 @@
+#!/usr/bin/perl
+# Contractions whose panels are larger than the near cache take their terms in blocks and keep the sums in between: the same bits in STRICT as all terms at once.
+# The cache is made small so that small contractions have large panels. Output: TAP.
+use strict;
+use warnings;
+use Test::More;
+use File::Temp qw(tempdir);
+use FindBin;
+chdir "$FindBin::Bin/.." or die $!;
+print "TAP version 13\n";
+my $sinter = ($ENV{SNT_BUILD} // 'build/release') . '/sinter';
+my $dir = tempdir(CLEANUP => 1);
+my %graphs = (
+  'rows that share out unevenly' => <<'END',
+graph @g(%x: f32[33,1024]) {
+  %w: f32[1024,80] = const normal seed=1 scale=0x1p-5
+  %b: f32[80] = const normal seed=2 scale=0x1p+0
+  %m = matmul %x, %w
+  %bb: f32[33,80] = broadcast %b, axes=[1], shape=[33,80]
+  %s = add %m, %bb
+  %y = relu %s
+  return y=%y
+}
+END
+  'a padded convolution' => <<'END',
+graph @g(%x: f32[1,96,7,7]) {
+  %w: f32[80,96,3,3] = const normal seed=1 scale=0x1p-5
+  %c = conv %x, %w, pads=[1,1,1,1]
+  %y = relu %c
+  return y=%y
+}
+END
+  'a convolution of stride 2' => <<'END',
+graph @g(%x: f32[2,96,10,10]) {
+  %w: f32[48,96,3,3] = const normal seed=1 scale=0x1p-5
+  %y = conv %x, %w, pads=[1,1,1,1], stride=[2,2]
+  return y=%y
+}
+END
+);
+
+sub slurp { my ($file) = @_; open my $in, '<:raw', $file or return ''; local $/; return <$in> // '' }
+sub spill { my ($file, $text) = @_; open my $out, '>', $file or die $!; print $out $text; close $out }
+
+my $profile = slurp('cost_targets/profiles/pocl.profile');
+ok($profile =~ s/^l2_bytes = \d+/l2_bytes = 16384/m, 'the profile has a near cache');
+spill("$dir/small.profile", $profile);
+my $pocl = `$sinter devices 2>&1` =~ /^opencl:pocl\b/m;
+for my $name (sort keys %graphs) {
+  spill("$dir/g.snt", $graphs{$name});
+  my %loops;
+  for my $cache ("$dir/small.profile", 'pocl') {
+    my $said = `$sinter compile $dir/g.snt --target opencl --profile $cache --numerics strict -o $dir/out 2>&1`;
+    is($?, 0, "$name compiles") or diag($said);
+    $loops{$cache} = () = join('', map { slurp($_) } glob "$dir/out/*contract.cl") =~ /^ *for \(/mg;
+  }
+  cmp_ok($loops{"$dir/small.profile"}, '>', $loops{pocl}, "$name: the loops of blocks are there");
+  SKIP: {
+    skip "$name: no PoCL", 1 if !$pocl;
+    my $said = `$sinter compile $dir/g.snt --target opencl --profile $dir/small.profile --numerics strict -o $dir/g.sntp 2>&1 &&
+                $sinter run $dir/g.sntp --device opencl:pocl --input x=random:3 --output y=$dir/blocks.npy 2>&1 &&
+                $sinter run $dir/g.snt --device opencl:pocl --numerics strict --unfused --input x=random:3 --output y=$dir/whole.npy 2>&1`;
+    ok($? == 0 && length slurp("$dir/whole.npy") && slurp("$dir/blocks.npy") eq slurp("$dir/whole.npy"), "$name: the same bits") or diag($said);
+  }
+}
+done_testing;
