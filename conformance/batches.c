@@ -98,21 +98,14 @@ static bool prepare_batches(const relation_case *c, related runs[RELATED_RUNS]) 
   return good;
 }
 
-static bool batches_differ(const relation_case *c, const related runs[RELATED_RUNS], const ports *const got[RELATED_RUNS],
-                           relation_miss *miss) {
+static bool batch_holds(const relation_case *c, const related runs[RELATED_RUNS], const ports *const got[RELATED_RUNS],
+                        const relation_at *at) {
   (void)runs;
-  for (uint32_t i = 0; i < c->all->count; i++) {
-    const port *p = &c->all->at[i];
-    if (p->info.kind != SNT_PORT_OUTPUT) continue;
-    const uint64_t size = ir_dtypes[p->info.tensor.dtype].bytes, border = got[0]->at[i].bytes;
-    for (uint64_t at = 0; at + size <= p->bytes; at += size) {
-      const uint8_t *part = at < border ? (const uint8_t *)got[0]->at[i].data + at : (const uint8_t *)got[1]->at[i].data + at - border;
-      if (relation_same_bits(p->info.tensor.dtype, (const uint8_t *)p->data + at, part)) continue;
-      *miss = (relation_miss){i, at / size};
-      return true;
-    }
-  }
-  return false;
+  const port *p = &c->all->at[at->port];
+  const uint64_t size = ir_dtypes[p->info.tensor.dtype].bytes, byte = at->element * size, border = got[0]->at[at->port].bytes;
+  const uint8_t *part = byte < border ? (const uint8_t *)got[0]->at[at->port].data + byte
+                                      : (const uint8_t *)got[1]->at[at->port].data + byte - border;
+  return relation_same_bits(p->info.tensor.dtype, (const uint8_t *)p->data + byte, part);
 }
 
-const relation conform_relation_batches = {"other bits where the batch is run in two parts", 2, prepare_batches, batches_differ};
+const relation conform_relation_batches = {"other bits where the batch is run in two parts", 2, prepare_batches, batch_holds};

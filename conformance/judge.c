@@ -289,7 +289,7 @@ static snt_result hold_relation(const relation *which, const conform_graph *grap
   related runs[RELATED_RUNS] = {0};
   attempt again[RELATED_RUNS] = {0};
   const ports *got[RELATED_RUNS] = {&again[0].ports, &again[1].ports};
-  relation_miss miss;
+  relation_at miss;
   snt_result r = SNT_OK;
   const bool applies = which->prepare(&plain, runs);
   for (uint32_t i = 0; r == SNT_OK && applies && i < which->runs; i++) {
@@ -297,9 +297,9 @@ static snt_result hold_relation(const relation *which, const conform_graph *grap
     again[i].device = first->device, again[i].program = first->program, again[i].exec = first->exec;
     r = run_built(&again[i], &s, v, diag);
   }
-  if (r == SNT_OK && applies && v->result == CONFORM_PASS && which->differs(&plain, runs, got, &miss)) {
+  if (r == SNT_OK && applies && v->result == CONFORM_PASS && relation_differs(which, &plain, runs, got, &miss)) {
     v->result = CONFORM_FAIL;
-    snprintf(v->detail, sizeof v->detail, "%s[%llu]: %s", first->ports.at[miss.output].info.name, (unsigned long long)miss.element,
+    snprintf(v->detail, sizeof v->detail, "%s[%llu]: %s", first->ports.at[miss.port].info.name, (unsigned long long)miss.element,
              which->words);
   }
   for (uint32_t i = 0; i < RELATED_RUNS; i++) end_run(&again[i]);

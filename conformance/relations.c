@@ -56,3 +56,18 @@ bool relation_same_bits(int32_t dtype, const void *a, const void *b) {
   const double x = ir_dtype_load(dtype, a, 0), y = ir_dtype_load(dtype, b, 0);
   return x != x && y != y;
 }
+
+bool relation_differs(const relation *r, const relation_case *c, const related runs[RELATED_RUNS], const ports *const got[RELATED_RUNS],
+                      relation_at *miss) {
+  relation_at at = {0};
+  for (at.port = 0; at.port < c->all->count; at.port++) {
+    if (c->all->at[at.port].info.kind != SNT_PORT_OUTPUT) continue;
+    for (at.element = 0; at.element < c->all->at[at.port].elements; at.element++) {
+      if (r->holds(c, runs, got, &at)) continue;
+      *miss = at;
+      return true;
+    }
+    at.output++;
+  }
+  return false;
+}

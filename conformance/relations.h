@@ -16,18 +16,21 @@ typedef struct relation_case { /* a run that passed */
   const conform_graph *graph;
   const ports *all;
 } relation_case;
-typedef struct relation_miss {
-  uint32_t output;
+typedef struct relation_at {
+  uint32_t port, output; /* among all ports, among the outputs */
   uint64_t element;
-} relation_miss;
+} relation_at;
 typedef struct relation {
   const char *words; /* what is wrong where it does not hold */
   uint32_t runs;
   /* Makes the runs, which are to be freed in any case; false: it does not apply. */
   bool (*prepare)(const relation_case *, related runs[RELATED_RUNS]);
-  /* `got`: the ports of each run with its outputs. True: an element is not what it must be. */
-  bool (*differs)(const relation_case *, const related runs[RELATED_RUNS], const ports *const got[RELATED_RUNS], relation_miss *);
+  /* Is an element of the plain run what the others make it? */
+  bool (*holds)(const relation_case *, const related runs[RELATED_RUNS], const ports *const got[RELATED_RUNS], const relation_at *);
 } relation;
+/* `got`: the ports of each run with its outputs. The first element for which the relation does not hold; false: it holds for all. */
+bool relation_differs(const relation *, const relation_case *, const related runs[RELATED_RUNS], const ports *const got[RELATED_RUNS],
+                      relation_at *);
 
 extern const relation conform_relation_rows, conform_relation_scaled, conform_relation_batches; /* rows.c, scaled.c, batches.c */
 enum { RELATIONS = 3 };

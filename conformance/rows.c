@@ -86,21 +86,13 @@ static bool prepare_rows(const relation_case *c, related runs[RELATED_RUNS]) {
   return good;
 }
 
-static bool rows_differ(const relation_case *c, const related runs[RELATED_RUNS], const ports *const got[RELATED_RUNS],
-                        relation_miss *miss) {
+static bool row_holds(const relation_case *c, const related runs[RELATED_RUNS], const ports *const got[RELATED_RUNS],
+                      const relation_at *at) {
   (void)runs;
-  for (uint32_t i = 0; i < c->all->count; i++) {
-    const port *p = &c->all->at[i];
-    if (p->info.kind != SNT_PORT_OUTPUT) continue;
-    const uint64_t size = ir_dtypes[p->info.tensor.dtype].bytes, row = p->bytes / (uint64_t)p->dims[0];
-    for (uint64_t at = 0; at + size <= p->bytes; at += size) {
-      const uint64_t moved = place_of(at / row, p->dims[0]) * row + at % row;
-      if (relation_same_bits(p->info.tensor.dtype, (const uint8_t *)p->data + at, (const uint8_t *)got[0]->at[i].data + moved)) continue;
-      *miss = (relation_miss){i, at / size};
-      return true;
-    }
-  }
-  return false;
+  const port *p = &c->all->at[at->port], *moved = &got[0]->at[at->port];
+  const uint64_t size = ir_dtypes[p->info.tensor.dtype].bytes, row = p->elements / (uint64_t)p->dims[0];
+  const uint64_t to = place_of(at->element / row, p->dims[0]) * row + at->element % row;
+  return relation_same_bits(p->info.tensor.dtype, (const uint8_t *)p->data + at->element * size, (const uint8_t *)moved->data + to * size);
 }
 
-const relation conform_relation_rows = {"other bits where its row stands elsewhere", 1, prepare_rows, rows_differ};
+const relation conform_relation_rows = {"other bits where its row stands elsewhere", 1, prepare_rows, row_holds};

@@ -158,26 +158,17 @@ static bool prepare_scaled(const relation_case *c, related runs[RELATED_RUNS]) {
 /* Numbers that stay far from both ends of f32's exponents on the way. */
 static bool is_ordinary(double x) { return x == 0 || (fabs(x) > 0x1p-90 && fabs(x) < 0x1p90); }
 
-static bool scaled_differ(const relation_case *c, const related runs[RELATED_RUNS], const ports *const got[RELATED_RUNS],
-                          relation_miss *miss) {
-  uint32_t output = 0;
-  for (uint32_t i = 0; i < c->all->count; i++) {
-    const port *p = &c->all->at[i];
-    if (p->info.kind != SNT_PORT_OUTPUT) continue;
-    const int8_t degree = runs->degree[output++];
-    const int32_t dtype = p->info.tensor.dtype;
-    const uint32_t size = ir_dtypes[dtype].bytes;
-    for (uint64_t e = 0; e < p->elements; e++) {
-      const bool is_float = ir_dtypes[dtype].is_float;
-      const double x = is_float ? ir_dtype_load(dtype, p->data, e) : 0, y = is_float ? ir_dtype_load(dtype, got[0]->at[i].data, e) : 0;
-      if (!is_float && !memcmp((uint8_t *)p->data + e * size, (uint8_t *)got[0]->at[i].data + e * size, size)) continue;
-      if (is_float && (!is_ordinary(x) || y == ldexp(x, is_free(degree) ? 0 : degree * SCALE))) continue;
-      *miss = (relation_miss){i, e};
-      return true;
-    }
-  }
-  return false;
+static bool scale_holds(const relation_case *c, const related runs[RELATED_RUNS], const ports *const got[RELATED_RUNS],
+                        const relation_at *at) {
+  const port *p = &c->all->at[at->port], *scaled = &got[0]->at[at->port];
+  const int8_t degree = runs->degree[at->output];
+  const int32_t dtype = p->info.tensor.dtype;
+  const uint32_t size = ir_dtypes[dtype].bytes;
+  if (!ir_dtypes[dtype].is_float)
+    return !memcmp((const uint8_t *)p->data + at->element * size, (const uint8_t *)scaled->data + at->element * size, size);
+  const double x = ir_dtype_load(dtype, p->data, at->element), y = ir_dtype_load(dtype, scaled->data, at->element);
+  return !is_ordinary(x) || y == ldexp(x, is_free(degree) ? 0 : degree * SCALE);
 }
 
 const relation conform_relation_scaled = {"other bits, beside the exponent, where the inputs are 32 times as large", 1, prepare_scaled,
-                                          scaled_differ};
+                                          scale_holds};

@@ -330,8 +330,9 @@ void contract_look_ahead(contraction *t, int64_t passes) {
   if (2. * (double)(terms * width * 4) > 0.75 * p->l2_bytes) return; /* both stay near */
   t->ahead.wanted = true;
   t->ahead.memory = panel->memory;
-  const ir_expr next = t->blocks.size ? expr_add(t->e->x, t->blocks.lo, t->blocks.size) : 1;
-  t->ahead.base = expr_add(t->e->x, panel->base, expr_mul(t->e->x, next, t->blocks.size ? terms / t->blocks.size * width : terms * width));
+  const int64_t size = t->blocks.size ? t->blocks.size : 1; /* of what starts at the panel's `lo` */
+  const ir_expr next = expr_add(t->e->x, t->blocks.lo, size);
+  t->ahead.base = expr_add(t->e->x, panel->base, expr_mul(t->e->x, next, expr_int(t->e->x, terms / size * width)));
 }
 
 void contract_fetch_ahead(contraction *t, uint32_t step) {

@@ -39,12 +39,12 @@ typedef struct contraction {
     ir_expr base, pass; /* its first element; which of the passes over the panel at hand this is */
     int64_t passes;
   } ahead;
-  struct
-      contract_blocks { /* of a panel that is larger than the near cache: so many of the outermost reduced label at a time, sums kept between */
-    int64_t size;       /* 0: all terms at once */
-    bool summed;        /* all blocks are; what is left is to store */
-    uint32_t sums;
-    ir_expr lo;
+  /* Of a panel that is larger than the near cache: so many of the outermost reduced label at a time, sums kept between. */
+  struct contract_blocks {
+    int64_t size;  /* 0: all terms at once */
+    bool summed;   /* all blocks are; what is left is to store */
+    uint32_t sums; /* memory */
+    ir_expr lo;    /* of the label, where the block at hand starts */
   } blocks;
 } contraction;
 

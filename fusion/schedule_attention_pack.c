@@ -10,7 +10,8 @@ typedef struct region {
   uint32_t rank, rows_axis, inner_axis, inner_axes;
 } region;
 
-static region region_of(tile *s, uint32_t node, const map_access *at, const map_access *next, int64_t count, const map_access *inner_end) {
+static region region_of(attend_tile *s, uint32_t node, const map_access *at, const map_access *next, int64_t count,
+                        const map_access *inner_end) {
   attend *t = s->t;
   region r = {.rank = at->rank, .info = {.node = node, .ring_axis = -1, .group = t->group_number, .groups = t->groups, .ordered = true}};
   int64_t elements = 1, literal;
@@ -31,7 +32,7 @@ static region region_of(tile *s, uint32_t node, const map_access *at, const map_
 }
 
 /* Rows one after another; `along`: the operand lies along the inner axis, so that is the way vectors go. */
-static void stage_rows(tile *s, region *r, bool along) {
+static void stage_rows(attend_tile *s, region *r, bool along) {
   uint32_t n = 0;
   for (uint32_t d = 0; d < r->rank; d++)
     if (d != r->rows_axis && r->info.extent[d] == 1) r->info.order[n++] = (uint8_t)d;
@@ -106,7 +107,7 @@ static void probe_load(void *user, const fusion_load *load) {
              expr_split_affine(x, offset, p->row, &across, &rest) && across > 0 && across * 4 < FAR_APART;
 }
 
-static stride_probe probe_operand(tile *s, uint32_t node, const map_access *at, ir_expr row, ir_expr inner) {
+static stride_probe probe_operand(attend_tile *s, uint32_t node, const map_access *at, ir_expr row, ir_expr inner) {
   const attend *t = s->t;
   stride_probe p = {t->c, emit_var_number(t->e->x, row), emit_var_number(t->e->x, inner), true, true, false};
   if (!fusion_walk_loads(t->c, t->group, node, at, probe_load, &p)) p.near = p.along = false;
@@ -117,7 +118,7 @@ static stride_probe probe_operand(tile *s, uint32_t node, const map_access *at, 
 
 /* ---- queries, keys, values ---- */
 
-void attend_pack_queries(tile *s) {
+void attend_pack_queries(attend_tile *s) {
   attend *t = s->t;
   emit *e = t->e;
   const uint32_t node = attend_query_node(t);
@@ -142,7 +143,7 @@ void attend_pack_queries(tile *s) {
   else emit_stage(e, &r.info, s->half_lanes, UINT32_MAX);
 }
 
-void attend_pack_keys(tile *s) {
+void attend_pack_keys(attend_tile *s) {
   attend *t = s->t;
   expr_pool *x = t->e->x;
   const ir_expr row = expr_var_add(x, "key", 0, t->a->keys, 1), inner = expr_var_add(x, "inner", 0, t->a->inner_extent, 1);
@@ -158,7 +159,7 @@ void attend_pack_keys(tile *s) {
   stage_rows(s, &r, found.along);
 }
 
-void attend_pack_values(tile *s) {
+void attend_pack_values(attend_tile *s) {
   attend *t = s->t;
   expr_pool *x = t->e->x;
   if (t->a->depth < 0) return;
@@ -183,7 +184,7 @@ void attend_pack_values(tile *s) {
 /* ---- results ---- */
 
 /* The factor of a vector of queries by which their results leave. */
-static uint32_t last_factor(tile *s, ir_expr column) {
+static uint32_t last_factor(attend_tile *s, ir_expr column) {
   attend *t = s->t;
   uint32_t sums[ATTENTION_REDUCES];
   t->now[t->a->row] = expr_add(t->e->x, s->row, column);
@@ -192,12 +193,12 @@ static uint32_t last_factor(tile *s, ir_expr column) {
   return attend_finish(t, t->a->exp_count ? attend_load(t, &s->extremum, column) : 0, sums);
 }
 
-static uint32_t last_result(tile *s, uint32_t factor, ir_expr depth, ir_expr column) {
+static uint32_t last_result(attend_tile *s, uint32_t factor, ir_expr depth, ir_expr column) {
   expr_pool *x = s->t->e->x;
   return attend_scaled(s->t->e, factor, attend_load(s->t, &s->results, expr_add(x, expr_mul(x, depth, s->queries), column)));
 }
 
-static void store_queries(tile *s, ir_expr v) {
+static void store_queries(attend_tile *s, ir_expr v) {
   attend *t = s->t;
   emit *e = t->e;
   const ir_expr column = emit_lanes(e, v, s->half_lanes);
@@ -209,7 +210,7 @@ static void store_queries(tile *s, ir_expr v) {
   emit_scalar_lanes(e);
 }
 
-static void store_turned(tile *s, ir_expr v) {
+static void store_turned(attend_tile *s, ir_expr v) {
   attend *t = s->t;
   emit *e = t->e;
   uint32_t rows[TURNED];
@@ -230,7 +231,7 @@ static void store_turned(tile *s, ir_expr v) {
 }
 
 /* Neighbours in the first result's memory: along the depth, not along the queries. */
-static bool stored_along_depth(tile *s) {
+static bool stored_along_depth(attend_tile *s) {
   attend *t = s->t;
   expr_pool *x = t->e->x;
   if (t->a->depth < 0) return false;
@@ -247,7 +248,7 @@ static bool stored_along_depth(tile *s) {
          along == 1;
 }
 
-void attend_store_tile(tile *s) {
+void attend_store_tile(attend_tile *s) {
   emit *e = s->t->e;
   const bool turned = s->half_lanes >= TURNED && s->queries % TURNED == 0 && s->depth % TURNED == 0 && stored_along_depth(s);
   const uint32_t step = turned ? TURNED : s->half_lanes;

@@ -10,13 +10,13 @@ enum { KEY_BLOCK = 64, MAX_TILE_CELLS = 64, MAX_QUERY_VECTORS = 4 };
 
 /* ---- the shape ---- */
 
-static double padded_cost(const tile *s, int64_t rows, uint32_t vectors) {
+static double padded_cost(const attend_tile *s, int64_t rows, uint32_t vectors) {
   static const double loads[] = {0, 1.3, 1.08, 1.0, 1.0}; /* loads a multiply-add beside those of the best */
   const int64_t width = (int64_t)vectors * s->lanes;
   return (double)((rows + width - 1) / width * width) * loads[vectors];
 }
 
-static bool pick_shape(tile *s) {
+static bool pick_shape(attend_tile *s) {
   const attend *t = s->t;
   const cost_profile *p = t->c->options->profile;
   const int64_t rows = schedule_hint(t->c->graph->pool, t->a->extent[t->a->row]);
@@ -41,7 +41,7 @@ static bool pick_shape(tile *s) {
 
 /* ---- small helpers ---- */
 
-static void make_lanes(tile *s) {
+static void make_lanes(attend_tile *s) {
   emit *e = s->t->e;
   for (uint32_t j = 0; j < s->vectors; j++) {
     s->lane_at[j] = emit_lanes(e, (ir_expr)(j * s->lanes), s->lanes);
@@ -49,7 +49,7 @@ static void make_lanes(tile *s) {
   }
   emit_scalar_lanes(e);
 }
-static void use_vector(tile *s, uint32_t j) {
+static void use_vector(attend_tile *s, uint32_t j) {
   attend *t = s->t;
   emit_use_lanes(t->e, s->lane_var[j], s->lanes);
   t->now[t->a->row] = expr_add(t->e->x, s->row, s->lane_at[j]);
@@ -62,8 +62,8 @@ static uint32_t as_f32(emit *e, uint32_t value) {
 }
 
 /* A loop whose body is a tile of `step`; the last one is moved back to be whole. lo may be an expression; hi - 0 >= step. */
-typedef void (*tile_body)(tile *, ir_expr at);
-static void whole_tiles(tile *s, const char *name, ir_expr lo, int64_t hi, int64_t step, tile_body body) {
+typedef void (*tile_body)(attend_tile *, ir_expr at);
+static void whole_tiles(attend_tile *s, const char *name, ir_expr lo, int64_t hi, int64_t step, tile_body body) {
   emit *e = s->t->e;
   expr_pool *x = e->x;
   if (lo == 0 && hi == step) {
@@ -79,7 +79,7 @@ static void whole_tiles(tile *s, const char *name, ir_expr lo, int64_t hi, int64
 
 /* ---- scores ---- */
 
-static void multiply_scores(tile *s, ir_expr at, ir_expr inner, uint32_t *acc) {
+static void multiply_scores(attend_tile *s, ir_expr at, ir_expr inner, uint32_t *acc) {
   attend *t = s->t;
   emit *e = t->e;
   uint32_t query[8];
@@ -99,7 +99,7 @@ static void multiply_scores(tile *s, ir_expr at, ir_expr inner, uint32_t *acc) {
   }
 }
 
-static void score_tile(tile *s, ir_expr at) {
+static void score_tile(attend_tile *s, ir_expr at) {
   attend *t = s->t;
   emit *e = t->e;
   const uint32_t cells = s->rows * s->vectors, step = s->inner % 4 == 0 ? 4 : s->inner % 2 == 0 ? 2 : 1;
@@ -121,12 +121,12 @@ static void score_tile(tile *s, ir_expr at) {
 
 /* ---- weights ---- */
 
-static ir_expr score_at(tile *s, ir_expr key, ir_expr column) {
+static ir_expr score_at(attend_tile *s, ir_expr key, ir_expr column) {
   return expr_add(s->t->e->x, expr_mul(s->t->e->x, key, s->queries), column);
 }
 
 /* The kept value of one key for the lanes at `column`, stored if it is not the score itself. */
-static uint32_t keep(tile *s, ir_expr key, ir_expr column) {
+static uint32_t keep(attend_tile *s, ir_expr key, ir_expr column) {
   attend *t = s->t;
   const uint32_t loaded = attend_load(t, &s->scores, score_at(s, key, column));
   if (attend_kept(t) == t->a->scores) return loaded;
@@ -137,9 +137,9 @@ static uint32_t keep(tile *s, ir_expr key, ir_expr column) {
   return value;
 }
 
-static uint32_t keys_step(const tile *s) { return s->skip != 0 ? 1 : s->block % 4 == 0 ? 4 : 1; }
+static uint32_t keys_step(const attend_tile *s) { return s->skip != 0 ? 1 : s->block % 4 == 0 ? 4 : 1; }
 
-static uint32_t sweep_extremum(tile *s, ir_expr column) {
+static uint32_t sweep_extremum(attend_tile *s, ir_expr column) {
   attend *t = s->t;
   emit *e = t->e;
   const uint32_t step = keys_step(s), parts = step > 1 ? 2 : 1;
@@ -158,7 +158,7 @@ static uint32_t sweep_extremum(tile *s, ir_expr column) {
   return parts > 1 ? attend_extremum(t, start[0], start[1]) : start[0];
 }
 
-static void sweep_weights(tile *s, ir_expr column, uint32_t *sums) {
+static void sweep_weights(attend_tile *s, ir_expr column, uint32_t *sums) {
   attend *t = s->t;
   emit *e = t->e;
   const uint32_t step = keys_step(s), count = t->a->sum_count;
@@ -183,7 +183,7 @@ static void sweep_weights(tile *s, ir_expr column, uint32_t *sums) {
 }
 
 /* One vector of queries: the block's extremum, the correction of what was summed before, the weights in place of the scores. */
-static void make_weights(tile *s) {
+static void make_weights(attend_tile *s) {
   attend *t = s->t;
   emit *e = t->e;
   const ir_expr v = emit_loop(e, &(emit_loop_info){.name = "c", .lo = 0, .hi = s->queries, .step = s->half_lanes, .whole = true});
@@ -211,11 +211,11 @@ static void make_weights(tile *s) {
 
 /* ---- values ---- */
 
-static ir_expr result_at(tile *s, ir_expr depth, uint32_t j) {
+static ir_expr result_at(attend_tile *s, ir_expr depth, uint32_t j) {
   return expr_add(s->t->e->x, expr_mul(s->t->e->x, depth, s->queries), s->lane_at[j]);
 }
 
-static void multiply_values(tile *s, ir_expr key, ir_expr at, uint32_t rows, uint32_t *acc) {
+static void multiply_values(attend_tile *s, ir_expr key, ir_expr at, uint32_t rows, uint32_t *acc) {
   attend *t = s->t;
   emit *e = t->e;
   uint32_t weight[8];
@@ -233,7 +233,7 @@ static void multiply_values(tile *s, ir_expr key, ir_expr at, uint32_t rows, uin
   }
 }
 
-static void value_tile(tile *s, ir_expr at, uint32_t rows) {
+static void value_tile(attend_tile *s, ir_expr at, uint32_t rows) {
   attend *t = s->t;
   emit *e = t->e;
   const uint32_t cells = rows * s->vectors, step = keys_step(s);
@@ -265,7 +265,7 @@ static void value_tile(tile *s, ir_expr at, uint32_t rows) {
 }
 
 /* Whole tiles of depths, then one smaller tile: results are added to, so that none may be done twice. */
-static void add_values(tile *s) {
+static void add_values(attend_tile *s) {
   emit *e = s->t->e;
   const int64_t whole = s->depth / s->rows * s->rows;
   if (whole == s->rows) value_tile(s, 0, s->rows);
@@ -279,7 +279,7 @@ static void add_values(tile *s) {
 
 /* ---- one block, one tile ---- */
 
-static void do_block(tile *s) {
+static void do_block(attend_tile *s) {
   attend_pack_keys(s);
   whole_tiles(s, "m", s->skip, s->block, s->rows, score_tile);
   make_weights(s);
@@ -287,7 +287,7 @@ static void do_block(tile *s) {
   add_values(s);
 }
 
-static void clear(tile *s) {
+static void clear(attend_tile *s) {
   attend *t = s->t;
   emit *e = t->e;
   const ir_expr v = emit_loop(e, &(emit_loop_info){.name = "z", .lo = 0, .hi = s->queries, .step = s->lanes, .whole = true});
@@ -303,7 +303,7 @@ static void clear(tile *s) {
 }
 
 /* Some query of the tile has met no key yet that counts. */
-static uint32_t any_unseen(tile *s, double low) {
+static uint32_t any_unseen(attend_tile *s, double low) {
   attend *t = s->t;
   emit *e = t->e;
   uint32_t least = kir_const_float(e->k, kir_t(SNT_F32, s->half_lanes), INFINITY), carried;
@@ -325,7 +325,7 @@ static uint32_t any_unseen(tile *s, double low) {
 }
 
 /* Blocks that a mask leaves out as a whole come in a second pass, and only where a query met nothing that counts. */
-static void do_block_if_needed(tile *s, ir_expr pass, uint32_t masked, double low) {
+static void do_block_if_needed(attend_tile *s, ir_expr pass, uint32_t masked, double low) {
   emit *e = s->t->e;
   const uint32_t second = kir_2(e->k, KIR_ne, emit_expr(e, pass), kir_const_int(e->k, kir_t(SNT_U32, 1), 0));
   const uint32_t wanted = kir_2(e->k, KIR_and, masked, any_unseen(s, low));
@@ -334,7 +334,7 @@ static void do_block_if_needed(tile *s, ir_expr pass, uint32_t masked, double lo
   emit_if_end(e);
 }
 
-static void do_blocks(tile *s, bool even, ir_expr pass, bool passes) {
+static void do_blocks(attend_tile *s, bool even, ir_expr pass, bool passes) {
   attend *t = s->t;
   emit *e = t->e;
   expr_pool *x = e->x;
@@ -355,13 +355,13 @@ static void do_blocks(tile *s, bool even, ir_expr pass, bool passes) {
 }
 
 /* Would a mask by position leave out whole blocks? */
-static bool has_masked_blocks(tile *s) {
+static bool has_masked_blocks(attend_tile *s) {
   double low;
   const attend_block block = {s->row, 0, s->queries, s->block};
   return attend_all_masked(s->t, &block, &low) != 0;
 }
 
-static void do_tile(tile *s) {
+static void do_tile(attend_tile *s) {
   attend *t = s->t;
   emit *e = t->e;
   int64_t keys = 0;
@@ -384,7 +384,7 @@ static void do_tile(tile *s) {
 /* ---- sharing out ---- */
 
 /* Shares of the queries of one batch: each whole tiles as far as possible, enough of them for the device. */
-static ir_expr pick_parts(const tile *s, int64_t batch) {
+static ir_expr pick_parts(const attend_tile *s, int64_t batch) {
   const attend *t = s->t;
   expr_pool *x = t->c->graph->pool;
   const ir_expr rows = t->a->extent[t->a->row];
@@ -406,7 +406,7 @@ static ir_expr part_start(expr_pool *x, ir_expr extent, ir_expr parts, ir_expr p
   return expr_add(x, expr_mul(x, p, expr_div(x, extent, parts)), expr_min(x, p, expr_mod(x, extent, parts)));
 }
 
-static void make_arrays(tile *s) {
+static void make_arrays(attend_tile *s) {
   static const char *const names[ATTENTION_REDUCES] = {"sum0", "sum1", "sum2", "sum3", "sum4", "sum5", "sum6", "sum7"};
   attend *t = s->t;
   s->scores = attend_array_add(t, "scores", s->block * s->queries);
@@ -420,7 +420,7 @@ static void make_arrays(tile *s) {
 
 bool attend_tile_fits(const attend *t, int64_t *queries, int64_t *keys) {
   attend own = *t;
-  tile s = {.t = &own};
+  attend_tile s = {.t = &own};
   if (t->a->row < 0 || !schedule_is_explicit(t->c) || !pick_shape(&s)) return false;
   *queries = s.queries;
   *keys = s.block;
@@ -429,7 +429,7 @@ bool attend_tile_fits(const attend *t, int64_t *queries, int64_t *keys) {
 
 snt_result attend_build_tile(attend *t, uint32_t choice, uint32_t guard_count, const plan_condition *guards) {
   expr_pool *x = t->c->graph->pool;
-  tile s = {.t = t, .depth = 1};
+  attend_tile s = {.t = t, .depth = 1};
   emit *e = t->e = emit_begin(t->c, t->group, "attention");
   if (!e) return ir_fail(t->c->diag, SNT_E_HOST_MEM, "schedule", t->group->hero, "out of host memory");
   if (!pick_shape(&s)) e->failed = true;

@@ -3,7 +3,7 @@
 #define FUSION_SCHEDULE_ATTENTION_TILE_H
 #include "fusion/schedule_attention_private.h"
 
-typedef struct tile {
+typedef struct attend_tile {
   attend *t;
   uint32_t lanes, vectors, rows; /* register tile: rows keys (or depths) x vectors of lanes queries */
   int64_t queries, block, depth, inner;
@@ -12,14 +12,14 @@ typedef struct tile {
   attend_array scores, results, extremum, correction, sums[ATTENTION_REDUCES];
   ir_expr row, first, skip; /* first query; first key of the block; keys of it that were seen before */
   uint32_t half_lanes;      /* of the pass that makes weights */
-} tile;
+} attend_tile;
 
 static inline uint32_t attend_scaled(emit *e, uint32_t factor, uint32_t value) {
   return factor ? kir_2(e->k, KIR_mul, factor, value) : value;
 }
 
-void attend_pack_queries(tile *);
-void attend_pack_keys(tile *);
-void attend_pack_values(tile *);
-void attend_store_tile(tile *);
+void attend_pack_queries(attend_tile *);
+void attend_pack_keys(attend_tile *);
+void attend_pack_values(attend_tile *);
+void attend_store_tile(attend_tile *);
 #endif

@@ -98,10 +98,11 @@ static int64_t count_passes(const contraction *t) {
   return rows * outer;
 }
 
+static bool has_outer_loop(const contraction *t) { return t->outer_axis != CONTRACT_NONE && t->outer_range[1] != 0; }
+
 static void row_body(contraction *t, ir_expr tile, ir_expr row, ir_expr column) {
   expr_pool *x = t->e->x;
-  const bool by_outer = t->outer_axis != CONTRACT_NONE && t->outer_range[1] != 0;
-  const ir_expr outer = by_outer ? expr_sub(x, t->at[t->out[t->outer_axis]], t->outer_range[0]) : 0;
+  const ir_expr outer = has_outer_loop(t) ? expr_sub(x, t->at[t->out[t->outer_axis]], t->outer_range[0]) : 0;
   t->ahead.pass = expr_add(x, expr_mul(x, outer, expr_sub(x, t->row_tiles[1], t->row_tiles[0])), expr_sub(x, tile, t->row_tiles[0]));
   contract_emit_tile(t, row, column);
 }
@@ -117,21 +118,19 @@ static void rows_of(contraction *t, ir_expr column) {
 
 /* All tiles of rows of the columns at hand: the work-item's share of the outer axis, then of the rows. */
 static void sweep_rows(contraction *t, ir_expr tile, ir_expr column, bool panels) {
-  const bool outer_loop = t->outer_axis != CONTRACT_NONE && t->outer_range[1] != 0;
   ir_expr v = 0;
-  if (outer_loop) {
+  if (has_outer_loop(t)) {
     v = emit_loop(t->e, &(emit_loop_info){.name = "o", .lo = t->outer_range[0], .hi = t->outer_range[1], .step = 1});
     t->at[t->out[t->outer_axis]] = v;
   }
   if (panels) contract_open_panels(t, tile, column);
   rows_of(t, column);
-  if (outer_loop) emit_loop_end(t->e, v, 0, NULL, NULL);
+  if (has_outer_loop(t)) emit_loop_end(t->e, v, 0, NULL, NULL);
 }
 
 static void column_body(contraction *t, ir_expr tile, ir_expr column, ir_expr unused) {
   (void)unused;
-  const bool outer_loop = t->outer_axis != CONTRACT_NONE && t->outer_range[1] != 0;
-  const bool by_outer = outer_loop && contract_in_operand(t, t->lane_operand, t->out[t->outer_axis]);
+  const bool by_outer = has_outer_loop(t) && contract_in_operand(t, t->lane_operand, t->out[t->outer_axis]);
   if (!by_outer) {
     contract_open_panels(t, tile, column);
     contract_look_ahead(t, count_passes(t));

@@ -106,7 +106,7 @@ kv km_clamp(km *m, kv x, double limit) {
 /* The same of an argument: nothing where its proven domain lies within. */
 kv km_within(km *m, kv x, double limit) { return m->has_dom && m->lo >= -limit && m->hi <= limit ? x : km_clamp(m, x, limit); }
 
-/* x P(x^2) / Q(x^2) with x held within +-limit and the result within +-1: the form of the cheap odd functions. */
+/* x P(x^2) / Q(x^2) with x held within +-limit and the result within +-1: the form of the cheap tanh. */
 kv km_odd_quotient(km *m, kv x, double limit, uint32_t count, const float *p, const float *q) {
   const kv held = km_within(m, x, limit), z = km_mul(m, held, held);
   return km_clamp(m, km_div(m, km_mul(m, held, km_poly(m, z, count, p)), km_poly(m, z, count, q)), 1);
