@@ -24,8 +24,16 @@ typedef struct transpose_job {
 typedef struct axis_probe {
   transpose_job *j;
   uint32_t var[SNT_MAX_RANK];
+  uint32_t own; /* variables from this one on are the walk's: coordinates that elements or terms decide */
   bool ok;
 } axis_probe;
+
+static bool is_found_by_data(const axis_probe *p, ir_expr offset) {
+  const expr_pool *x = p->j->c->graph->pool;
+  for (uint32_t v = p->own; v < x->vars.count; v++)
+    if (expr_uses_var(x, offset, v)) return true;
+  return false;
+}
 
 static void probe_load(void *user, const fusion_load *load) {
   axis_probe *p = user;
@@ -34,7 +42,7 @@ static void probe_load(void *user, const fusion_load *load) {
   const ir_expr offset = map_linear(x, load->access, ir_at(j->c->graph, load->node)->type.dims);
   int64_t coef;
   ir_expr rest;
-  if (load->access->condition_count) {
+  if (load->access->condition_count || is_found_by_data(p, offset)) {
     p->ok = false;
     return;
   }
@@ -78,6 +86,7 @@ static bool analyse(transpose_job *j) {
     p.var[d] = emit_var_number(x, at.at[d]);
   }
   if (p.var[j->rank - 1] == UINT32_MAX) return false;
+  p.own = x->vars.count;
   for (uint32_t i = 0; i < j->group->output_count && p.ok; i++) {
     if (!ir_same_shape(&ir_at(g, j->group->outputs[i])->type, t)) return false;
     if (!fusion_walk_loads(j->c, j->group, j->group->outputs[i], &at, probe_load, &p)) return false;
