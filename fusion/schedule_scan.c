@@ -86,17 +86,34 @@ map_access scan_at(const emit *e, const scan_job *job, ir_expr outer, ir_expr in
   return at;
 }
 
-/* Results at one place of the line: the scan's value there is `value`. */
+typedef struct scan_known {
+  emit *e;
+  uint32_t hero, value;
+} scan_known;
+
+static void know_read(void *user, const fusion_load *load) {
+  const scan_known *k = user;
+  if (load->node == k->hero) emit_remember(k->e, k->hero, load->access, k->value);
+}
+
+/* Results at one place of the line: the scan's value there is `value`, also where a result's way back to it, through a reshape of extents that are
+   symbols, writes the same place otherwise. */
 bool scan_store(emit *e, const scan_job *job, const map_access *at, uint32_t value) {
   const uint32_t hero = job->group->hero;
-  emit_remember(e, hero, at, emit_round_node(e, ir_at(e->g, hero), value));
+  uint8_t *stop = IR_NEW_ARRAY(e->arena, uint8_t, e->g->nodes.count);
+  if (!stop) return e->failed = true, false;
+  stop[hero] = 1;
+  scan_known known = {e, hero, emit_round_node(e, ir_at(e->g, hero), value)};
+  emit_remember(e, hero, at, known.value);
   for (uint32_t i = 0; i < job->group->output_count; i++) {
+    const uint32_t output = job->group->outputs[i];
     map_access own = *at;
-    if (job->group->outputs[i] != hero && !fusion_forward_access(e->c, hero, job->group->outputs[i], &own)) {
+    if (output != hero &&
+        (!fusion_forward_access(e->c, hero, output, &own) || !fusion_walk_until(e->c, job->group, output, &own, stop, know_read, &known))) {
       e->failed = true;
       return false;
     }
-    emit_store_node(e, job->group->outputs[i], &own, emit_value(e, job->group->outputs[i], &own));
+    emit_store_node(e, output, &own, emit_value(e, output, &own));
   }
   return true;
 }
