@@ -311,19 +311,27 @@ static void write_out(emit *e, reduction *r, uint32_t level, uint32_t *acc) {
   }
 }
 
+static kir_op combine_op(const emit *e, const reduction *r) {
+  return r->contract ? KIR_add : emit_combine_op((ir_op)ir_at(e->g, r->node)->op);
+}
+
+static void add_accumulators(emit *e, const reduction *r, uint32_t *acc) {
+  const kir_op combine = combine_op(e, r);
+  for (uint32_t n = r->accumulators; n > 1; n = (n + 1) / 2)
+    for (uint32_t j = 0; j < n / 2; j++) acc[j] = kir_2(e->k, combine, acc[j], acc[j + (n + 1) / 2]);
+}
+
 /* The vector part, then the elements that do not fill a vector. */
-static uint32_t sweep_vectors(emit *e, reduction *r) {
+static uint32_t sweep_in_order(emit *e, reduction *r) {
   const ir_expr extent = r->extent[r->count - 1], width = (ir_expr)r->lanes * r->accumulators * r->items;
   const ir_expr whole = expr_sub(e->x, extent, expr_mod(e->x, extent, width));
-  const kir_op combine = r->contract ? KIR_add : emit_combine_op((ir_op)ir_at(e->g, r->node)->op);
   uint32_t acc[MAX_ACCUMULATORS];
   for (uint32_t j = 0; j < r->accumulators; j++) acc[j] = identity_value(e, r, r->lanes > 1 ? r->lanes : e->lanes);
   sweep_levels(e, r, 0, 0, whole, acc);
-  for (uint32_t n = r->accumulators; n > 1; n = (n + 1) / 2)
-    for (uint32_t j = 0; j < n / 2; j++) acc[j] = kir_2(e->k, combine, acc[j], acc[j + (n + 1) / 2]);
+  add_accumulators(e, r, acc);
   uint32_t total = r->lanes > 1 ? horizontal(e, r, acc[0]) : acc[0];
   const bool together = r->items > 1 && fusion_keeps_order(e->c->options); /* what is left over comes last, in every item */
-  if (together) total = emit_group_combine(e, combine, total, r->items);
+  if (together) total = emit_group_combine(e, combine_op(e, r), total, r->items);
   if (whole != extent) {
     reduction tail = *r;
     tail.lanes = tail.accumulators = 1;
@@ -332,7 +340,44 @@ static uint32_t sweep_vectors(emit *e, reduction *r) {
     tail.tail = true;
     sweep_levels(e, &tail, 0, tail.items > 1 ? expr_add(e->x, whole, r->item) : whole, extent, &total);
   }
-  return r->items > 1 && !together ? emit_group_combine(e, combine, total, r->items) : total;
+  return r->items > 1 && !together ? emit_group_combine(e, combine_op(e, r), total, r->items) : total;
+}
+
+static uint32_t half_of(emit *e, uint32_t value, uint32_t first, uint32_t lanes) {
+  const kir_inst shuffle = {.op = KIR_shuffle, .type = kir_t(emit_value_type(e, value).base, lanes)};
+  uint32_t args[2 + 16] = {value, value};
+  for (uint32_t i = 0; i < lanes; i++) args[2 + i] = kir_const_int(e->k, kir_t(SNT_U32, 1), first + i);
+  return kir_put(e->k, &shuffle, 2 + lanes, args);
+}
+
+/* The lanes of a vector, put into one of fewer lanes: by halves. */
+static uint32_t narrow(emit *e, const reduction *r, uint32_t value, uint32_t lanes) {
+  if (lanes == 1) return horizontal(e, r, value);
+  for (uint32_t have = r->lanes; have > lanes; have /= 2)
+    value = kir_2(e->k, combine_op(e, r), half_of(e, value, 0, have / 2), half_of(e, value, have / 2, have / 2));
+  return value;
+}
+
+/* Vectors and several accumulators, then one, then vectors of a quarter, down to single elements: what is left of a row takes a few steps at
+   each width, not one an element. (61 elements that were left of 1021 took as long as the rest of a softmax's row.) */
+static uint32_t sweep_stairs(emit *e, reduction *r) {
+  const ir_expr extent = r->extent[r->count - 1];
+  uint32_t acc[MAX_ACCUMULATORS];
+  ir_expr from = 0;
+  for (uint32_t j = 0; j < r->accumulators; j++) acc[j] = identity_value(e, r, r->lanes);
+  for (;;) {
+    const ir_expr whole = expr_sub(e->x, extent, expr_mod(e->x, extent, (ir_expr)r->lanes * r->accumulators));
+    if (whole != from) sweep_levels(e, r, 0, from, whole, acc);
+    add_accumulators(e, r, acc);
+    if (r->lanes == 1) return acc[0];
+    const uint32_t lanes = r->accumulators > 1 ? r->lanes : r->lanes > 4 ? r->lanes / 4 : 1;
+    if (whole == extent) return horizontal(e, r, acc[0]);
+    if (lanes < r->lanes) acc[0] = narrow(e, r, acc[0], lanes);
+    r->lanes = lanes;
+    r->accumulators = 1;
+    r->unroll = 0;
+    from = whole;
+  }
 }
 
 /* argmax and argmin: the first of equals; a NaN wins over every number. */
@@ -390,7 +435,8 @@ static uint32_t reduce_unrounded(emit *e, uint32_t node, const map_access *acces
     write_out(e, &r, 0, &acc);
     return acc;
   }
-  if (e->lanes == 1 || fixed) return sweep_vectors(e, &r);
+  if (!fixed && r.lanes > 1 && r.items == 1) return sweep_stairs(e, &r);
+  if (e->lanes == 1 || fixed) return sweep_in_order(e, &r);
   sweep_levels(e, &r, 0, 0, r.extent[r.count - 1], &acc);
   return acc;
 }

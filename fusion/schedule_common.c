@@ -129,11 +129,11 @@ static void loop_part(emit *e, ir_expr lo, ir_expr hi, uint32_t lanes, uint32_t 
   emit_loop_end(e, v, 0, NULL, NULL);
 }
 
+/* What does not fill a vector takes vectors of a quarter, then single elements. */
 void schedule_vector_loop(emit *e, ir_expr lo, ir_expr hi, uint32_t lanes, uint32_t unroll, schedule_body body, void *user) {
-  const ir_expr length = expr_sub(e->x, hi, lo);
-  const ir_expr whole = expr_sub(e->x, hi, expr_mod(e->x, length, lanes));
+  const ir_expr length = expr_sub(e->x, hi, lo), whole = expr_sub(e->x, hi, expr_mod(e->x, length, lanes));
   loop_part(e, lo, whole, lanes, unroll, body, user);
-  if (lanes > 1) loop_part(e, whole, hi, 1, 0, body, user);
+  if (lanes > 1 && whole != hi) schedule_vector_loop(e, whole, hi, lanes > 4 ? lanes / 4 : 1, 0, body, user);
 }
 
 ir_expr schedule_units(emit *e, ir_expr units, int64_t elements, ir_expr *groups) {
