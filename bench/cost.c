@@ -220,7 +220,7 @@ int main(int argc, char **argv) {
     return 2;
   }
   b.random = o.seed;
-  b.wanted = o.parts, b.rounds = o.rounds, b.sample_ns = 5e5, b.verbose = o.verbose, b.processor_time = o.processor_time;
+  b.wanted = o.parts, b.rounds = o.rounds, b.sample_ns = 1e7, b.verbose = o.verbose, b.processor_time = o.processor_time;
   snt_result r = open_bench(&b, &o, &cache);
   if (r == SNT_OK && o.graphs) r = host_read_file(o.graphs, &text, &size, &b.diag);
   if (r == SNT_OK && text) run_file(&b, text, &totals);

@@ -148,7 +148,7 @@ snt_result cost_measure(cost_bench *b) {
     SNT_TRY(sample(b, &b->parts[i], 1, &ns));
     SNT_TRY(sample(b, &b->parts[i], 1, &ns));
     const double wanted = b->sample_ns / ns;
-    repeats[i] = wanted < 1 ? 1 : wanted > 64 ? 64 : (uint32_t)wanted;
+    repeats[i] = wanted < 1 ? 1 : wanted > 4096 ? 4096 : (uint32_t)wanted;
     b->parts[i].halves[0] = b->parts[i].halves[1] = INFINITY;
   }
   for (uint32_t round = 0; round < 2 * b->rounds; round++)

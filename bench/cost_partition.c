@@ -87,12 +87,13 @@ static void add_contracts(cost_bench *b, snt_graph *g) {
   }
 }
 
-static uint64_t key_of(const snt_program *p) {
+/* The same kernels in the same order are the same partition, whichever views, which cost nothing, stand in which group. */
+static uint64_t key_of(const snt_exec *x) {
+  const snt_program *p = x->program;
   uint64_t key = p->plan.steps.count;
-  for (uint32_t i = 0; i < p->fusion.order_count; i++) {
-    const fusion_group *g = &p->fusion.groups.at[p->fusion.order[i]];
-    key = ir_hash64(key, g->nodes, g->count * sizeof *g->nodes);
-    key = ir_hash64(key, g->outputs, g->output_count * sizeof *g->outputs);
+  for (uint32_t i = 0; i < p->plan.steps.count; i++) {
+    const api_code *code = &p->kernels[p->plan.steps.at[i].kernel].code[x->target];
+    key = ir_hash64(key, code->key, sizeof code->key);
   }
   return key;
 }
@@ -110,14 +111,12 @@ static void drop(partition *p) {
 
 /* The program becomes a partition, or goes if it is one already. */
 snt_result cost_add_partition(cost_bench *b, snt_program *program) {
-  partition p = {.program = program, .key = key_of(program)};
-  if (known(b, p.key)) {
-    drop(&p);
-    return SNT_OK;
-  }
+  partition p = {.program = program};
   snt_result r = snt_exec_create(b->device, p.program, NULL, &p.exec, &b->diag);
-  if (r == SNT_OK) r = snt_exec_prepare(p.exec, &b->diag);
-  if (r != SNT_OK) {
+  if (r == SNT_OK) p.key = key_of(p.exec);
+  const bool is_new = r == SNT_OK && !known(b, p.key);
+  if (is_new) r = snt_exec_prepare(p.exec, &b->diag);
+  if (!is_new || r != SNT_OK) {
     drop(&p);
     return r;
   }

@@ -65,9 +65,8 @@ typedef struct plan_loop {
 } plan_loop;
 typedef struct plan_kernel {
   const kir_kernel *kernel;
-  const char *kind;
-  uint8_t key[32];
-} plan_kernel; /* kind: "loop" "row" ..; equal keys are one kernel */
+  const char *kind; /* "loop" "row" .. */
+} plan_kernel;
 typedef struct ir_plan {
   ir_arena *arena;
   expr_pool *pool;
