@@ -70,16 +70,23 @@ static void put_trip(emit *e, register_loop *r, const uint32_t *carried, uint32_
       if (g->updates.at[u].state == g->inputs.at[i].node) next[r->body->input_roles[i]] = r->values[g->updates.at[u].value];
 }
 
-static uint32_t in_lanes(emit *e, uint32_t value) {
+/* A value that is the same in all columns stays one: it is remembered, and may be asked for where there are no columns. */
+static bool is_along_lanes(const emit *e, const map_access *access) {
+  bool along = emit_conditions_use_lanes(e, access->condition_count, access->conditions);
+  for (uint32_t d = 0; d < access->rank; d++) along |= emit_uses_lanes(e, access->at[d]);
+  return along;
+}
+
+static uint32_t in_lanes(emit *e, const register_loop *r, uint32_t value) {
   if (!value || e->failed || e->k->failed || e->lanes == 1 || emit_value_type(e, value).lanes == e->lanes) return value;
-  return kir_splat(e->k, value, e->lanes);
+  return is_along_lanes(e, r->access) ? kir_splat(e->k, value, e->lanes) : value;
 }
 
 /* All results at one place; those of picks are remembered for when they are asked. */
 static uint32_t put_loop(emit *e, register_loop *r) {
   const uint32_t count = r->body->carried, lanes = e->lanes, lane_var = e->lane_var, arity = ir_at(e->g, r->node)->arity;
   uint32_t initial[MAX_REGISTERS], carried[MAX_REGISTERS], next[MAX_REGISTERS] = {0}, results[MAX_REGISTERS];
-  for (uint32_t k = 0; k < count; k++) initial[k] = in_lanes(e, operand_at(e, r, k));
+  for (uint32_t k = 0; k < count; k++) initial[k] = in_lanes(e, r, operand_at(e, r, k));
   for (uint32_t k = count; k < arity; k++) r->outer[k] = operand_at(e, r, k);
   if (e->failed || e->k->failed) return 0;
   const ir_expr v = emit_loop(
@@ -87,7 +94,7 @@ static uint32_t put_loop(emit *e, register_loop *r) {
              .name = "trip", .lo = 0, .hi = r->body->trips, .step = 1, .carry_count = count, .initial = initial, .carried = carried});
   emit_use_lanes(e, lane_var, lanes);
   put_trip(e, r, carried, next, v);
-  for (uint32_t k = 0; k < count; k++) next[k] = in_lanes(e, next[k]);
+  for (uint32_t k = 0; k < count; k++) next[k] = in_lanes(e, r, next[k]);
   if (e->failed || e->k->failed) return 0;
   emit_loop_end(e, v, count, next, results);
   for (uint32_t n = r->node + 1; n < e->g->nodes.count; n++)

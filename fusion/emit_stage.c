@@ -2,6 +2,8 @@
    In: a region as origin and extent a dimension. Invariant: an entry is dropped when the scope that opened it closes. */
 #include "fusion/emit_private.h"
 
+enum { STAGE_UNTOUCHED = 1, STAGE_STORED }; /* `through` */
+
 emit_stage_entry *emit_find_stage(emit *e, uint32_t node, const map_access *access) {
   for (uint32_t i = e->stages.count; i-- > 0;) {
     emit_stage_entry *s = &e->stages.at[i];
@@ -38,6 +40,9 @@ uint32_t emit_stage_load(emit *e, const emit_stage_entry *s, const map_access *a
 
 void emit_stage_store(emit *e, const emit_stage_entry *s, const map_access *access, uint32_t value) {
   const bool stream = e->stream;
+  for (uint32_t i = e->stages.count; i-- > 0;) /* `s` may be a copy */
+    if (e->stages.at[i].node == s->node && e->stages.at[i].memory == s->memory && e->stages.at[i].through)
+      e->stages.at[i].through = STAGE_STORED;
   e->stream = false; /* it is read again soon */
   emit_store(e, s->memory, stage_dtype(e, s), stage_offset(e, s, access), value);
   e->stream = stream;
@@ -70,7 +75,7 @@ static emit_stage_entry lay_out(emit *e, const stage_info *info, ir_expr *elemen
   const ir_node *n = ir_at(e->g, info->node);
   emit_stage_entry s = {.node = info->node,
                         .storage = info->storage,
-                        .through = 1,
+                        .through = STAGE_UNTOUCHED,
                         .rank = n->type.rank,
                         .ring_axis = info->ring_axis,
                         .ring_size = info->ring_size,
@@ -117,12 +122,15 @@ void emit_stage_show(emit *e, const emit_stage_entry *room) {
   if (!IR_PUSH(e->arena, &e->stages, s)) e->failed = true;
 }
 
+/* What nobody computed meanwhile, as what reads it had been computed before, is no region: it is computed where it is asked for. */
 void emit_stage_filled(emit *e, uint32_t node) {
-  for (uint32_t i = e->stages.count; i-- > 0;)
-    if (e->stages.at[i].node == node) {
-      e->stages.at[i].through = 0;
-      return;
-    }
+  for (uint32_t i = e->stages.count; i-- > 0;) {
+    emit_stage_entry *s = &e->stages.at[i];
+    if (s->node != node) continue;
+    if (s->through == STAGE_UNTOUCHED) s->node = UINT32_MAX;
+    s->through = 0;
+    return;
+  }
 }
 
 typedef struct stage_sweep {

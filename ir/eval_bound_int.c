@@ -57,11 +57,13 @@ static bounded_int truth(ir_op op, const bounded_int *in, uint32_t arity) {
   return (bounded_int){base, 0};
 }
 
+static double scaled(double size, double bound) { return size == 0 || bound == 0 ? 0 : size * bound; } /* 0 times anything at all */
+
 static double int_error(ir_op op, const bounded_int *in, double a, double b) {
   switch (op) {
   case IR_OP_add:
   case IR_OP_sub: return in[0].e + in[1].e;
-  case IR_OP_mul: return fabs(a) * in[1].e + fabs(b) * in[0].e + in[0].e * in[1].e;
+  case IR_OP_mul: return scaled(fabs(a), in[1].e) + scaled(fabs(b), in[0].e) + scaled(in[0].e, in[1].e);
   case IR_OP_neg:
   case IR_OP_abs: return in[0].e;
   case IR_OP_sign: return 2;
