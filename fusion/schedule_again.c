@@ -14,6 +14,7 @@ typedef struct built_group {
   uint32_t first_step, step_count, first_kernel;
   const fusion_asked *asked; /* `what` of a node: its place in `nodes` */
   uint32_t asked_count;
+  plan_binding **bindings; /* of each step, as built: a loop that takes over a result changes those of the plan */
 } built_group;
 
 struct schedule_memory {
@@ -185,7 +186,12 @@ static void remember(schedule_memory *m, built_group *b) {
   b->words = keep(m, m->words.at, m->words.count * sizeof *m->words.at);
   b->nodes = keep(m, m->nodes.at, m->nodes.count * sizeof *m->nodes.at);
   b->asked = keep(m, c->asked.at, c->asked.count * sizeof *c->asked.at);
-  if (!b->words || !b->nodes || !b->asked || !IR_PUSH(c->arena, &m->built, *b)) return;
+  b->bindings = IR_NEW_ARRAY(c->arena, plan_binding *, b->step_count);
+  for (uint32_t i = 0; b->bindings && i < b->step_count; i++) {
+    const plan_step *s = &c->plan->steps.at[b->first_step + i];
+    if (!(b->bindings[i] = keep(m, s->bindings, s->binding_count * sizeof *s->bindings))) return;
+  }
+  if (!b->words || !b->nodes || !b->asked || !b->bindings || !IR_PUSH(c->arena, &m->built, *b)) return;
   uint32_t at = (uint32_t)b->hash & (m->table_size - 1);
   while (m->table[at]) at = (at + 1) & (m->table_size - 1);
   m->table[at] = m->built.count;
@@ -220,9 +226,9 @@ static bool build_step(fusion_context *c, const fusion_group *group, const built
   s.bindings = IR_NEW_ARRAY(c->arena, plan_binding, old.binding_count);
   if (!k || !s.name || !s.bindings) return false;
   for (uint32_t n = 0; n < old.binding_count; n++) {
-    s.bindings[n] = old.bindings[n];
+    s.bindings[n] = b->bindings[i][n];
     for (uint32_t a = 0; a < b->asked_count; a++)
-      if (b->asked[a].buffer == old.bindings[n].buffer) s.bindings[n].buffer = buffers[a];
+      if (b->asked[a].buffer == b->bindings[i][n].buffer) s.bindings[n].buffer = buffers[a];
   }
   s.kernel = c->plan->kernels.count;
   if (s.choice) s.choice = s.choice - b->first_step + (c->plan->steps.count - i);
