@@ -61,10 +61,12 @@ snt_result exec_create_unprobed(snt_device *d, const snt_program *program, const
   } else if (info) {
     SNT_TRY(api_check_head(&info->head, SNT_TYPE_exec_info, sizeof *info, diag));
   }
+  if (info && info->flags & ~(uint32_t)SNT_EXEC_REPORT) return ir_fail(diag, SNT_E_ARG, "exec", 0, "unknown flags 0x%x", info->flags);
   snt_exec *x = api_take(d->context, sizeof *x);
   if (!x) return ir_fail(diag, SNT_E_HOST_MEM, "exec", 0, "out of host memory");
   atomic_init(&x->uses, 1);
   x->device = d;
+  x->flags = info ? info->flags : 0;
   x->program = (snt_program *)(uintptr_t)program;
   api_device_hold(d);
   atomic_fetch_add(&x->program->uses, 1);

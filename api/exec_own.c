@@ -211,7 +211,8 @@ snt_result exec_own_build(snt_exec *x, exec_job *job, snt_diag *diag) {
                   .block_bytes = k->block_bytes,
                   .slot_kinds = k->kinds,
                   .sub = k->sub,
-                  .key = k->code[x->target].key};
+                  .key = k->code[x->target].key,
+                  .report = x->flags & SNT_EXEC_REPORT};
   for (uint32_t i = 0; x->device->rt->target == SNT_TARGET_SPIRV && i < k->binding_count; i++)
     if (k->kinds[i] == RT_SLOT_ADDRESS)
       return ir_fail(diag, SNT_E_UNSUPPORTED, "exec", 0,

@@ -52,7 +52,7 @@ static void show_parts(cost_bench *b) {
     const partition *p = &b->parts[i];
     printf("    %2u: %2u kernels, measured %9.2f us, predicted %9.2f us, by bytes %9.2f us%s\n", i, p->steps, p->measured / 1e3,
            p->predicted[MODEL_FULL] / 1e3, p->predicted[MODEL_BYTES] / 1e3, i ? "" : " (chosen)");
-    if (i < 2) cost_show_steps(b, p);
+    cost_show_steps(b, p);
   }
 }
 

@@ -49,6 +49,7 @@ typedef struct rt_code {
   const uint8_t *key;
   const uint8_t *slot_kinds; /* [binding_count] RT_SLOT_*, when there is no kernel; null: all storage */
   uint32_t sub;              /* exact subgroup size wanted when there is no kernel, 0 or ~0u: any */
+  bool report;               /* statistics are kept for pipeline_report, where that must be asked for */
 } rt_code;
 /* How a slot's memory is read: storage, a texel buffer of this format (element type of the kernel's memory), or an image. The numbers are
    blob format. */

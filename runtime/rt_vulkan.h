@@ -61,6 +61,7 @@ typedef struct vk_features {
   VkPhysicalDeviceShaderFloat16Int8Features small;
   VkPhysicalDeviceSubgroupSizeControlFeatures subgroup_size;
   VkPhysicalDeviceShaderSubgroupExtendedTypesFeatures subgroup_types;
+  VkPhysicalDevicePipelineExecutablePropertiesFeaturesKHR executables;
   const char *extensions[8];
   uint32_t extension_count;
 } vk_features;
@@ -80,6 +81,8 @@ typedef struct vk_device {
   uint32_t max_texels, next_serial;
   VkDeviceSize max_allocation;
   vk_features features;
+  PFN_vkGetPipelineExecutablePropertiesKHR executables; /* null: the device keeps no statistics */
+  PFN_vkGetPipelineExecutableStatisticsKHR statistics;
 } vk_device;
 
 typedef struct vk_memory {
@@ -113,6 +116,7 @@ typedef struct vk_pipeline {
   VkPipelineCache cache;
   VkPipeline handle;
   uint32_t binding_count, block_bytes, serial;
+  bool report; /* built with statistics */
   uint8_t kinds[64];
 } vk_pipeline;
 enum { VK_MAX_BINDINGS = 64 };
@@ -178,6 +182,7 @@ static inline const vk_api *vk_of(const rt_device *device) { return &((const vk_
 snt_result vk_instance_open(const snt_host_alloc *, uint32_t flags, vk_instance **out, snt_diag *);
 void vk_instance_close(const snt_host_alloc *, vk_instance *);
 bool vk_load_device_functions(vk_instance *, VkDevice);
+void vk_load_statistics(vk_device *); /* where the device keeps them */
 bool vk_has_extension(const vk_api *, const snt_host_alloc *, VkPhysicalDevice, const char *name);
 /* A validation message since the last call makes any result a failure. */
 snt_result vk_judge(vk_device *, snt_result, snt_diag *);
@@ -216,6 +221,7 @@ VkDescriptorType vk_descriptor_type(uint8_t slot_kind);
 snt_result vk_pipeline_create(rt_device *, const rt_code *, const void *cached, size_t cached_bytes, rt_pipeline **out, snt_diag *);
 snt_result vk_pipeline_binary(rt_pipeline *, void *dst, size_t *size);
 void vk_pipeline_destroy(rt_pipeline *);
+void vk_pipeline_report(const rt_pipeline *, rt_report *out);
 /* rt_vulkan_sets.c */
 snt_result vk_find_set(vk_stream *, const rt_dispatch *, VkDescriptorSet *out, snt_diag *);
 void vk_forget_sets(vk_stream *, bool destroy); /* only when nothing is pending */

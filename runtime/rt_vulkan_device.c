@@ -166,6 +166,7 @@ static snt_result create_device(vk_device *device, snt_diag *diag) {
   }
   api->vkGetDeviceQueue(device->handle, device->family, 0, &device->queue);
   device->subgroup_control = device->features.subgroup_size.subgroupSizeControl;
+  if (device->features.executables.pipelineExecutableInfo) vk_load_statistics(device);
   return SNT_OK;
 }
 
@@ -229,6 +230,7 @@ const rt_vtable rt_vulkan = {
     .pipeline_create = vk_pipeline_create,
     .pipeline_binary = vk_pipeline_binary,
     .pipeline_destroy = vk_pipeline_destroy,
+    .pipeline_report = vk_pipeline_report,
     .stream_create = vk_stream_create,
     .stream_destroy = vk_stream_destroy,
     .upload = vk_upload,

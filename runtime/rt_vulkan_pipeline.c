@@ -48,11 +48,12 @@ static snt_result required_subgroup(const vk_device *device, const rt_code *code
   return SNT_OK;
 }
 
-static VkResult create_pipeline(vk_device *device, vk_pipeline *pipeline, VkShaderModule module, uint32_t subgroup) {
+static VkResult create_pipeline(vk_device *device, vk_pipeline *pipeline, VkShaderModule module, uint32_t subgroup, bool report) {
   const VkPipelineShaderStageRequiredSubgroupSizeCreateInfo size = {
       .sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO, .requiredSubgroupSize = subgroup};
   const VkComputePipelineCreateInfo info = {
       .sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO,
+      .flags = report && device->statistics ? VK_PIPELINE_CREATE_CAPTURE_STATISTICS_BIT_KHR : 0,
       .stage = {.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO,
                 .pNext = subgroup ? &size : NULL,
                 .stage = VK_SHADER_STAGE_COMPUTE_BIT,
@@ -85,7 +86,7 @@ static snt_result build(vk_device *device, vk_pipeline *pipeline, const rt_code 
   if (result != VK_SUCCESS) return vk_fail(device, result, "pipeline", "vkCreatePipelineLayout", diag);
   result = api->vkCreateShaderModule(device->handle, &info, NULL, &module);
   if (result != VK_SUCCESS) return vk_fail(device, result, "pipeline", "vkCreateShaderModule", diag);
-  result = create_pipeline(device, pipeline, module, subgroup);
+  result = create_pipeline(device, pipeline, module, subgroup, code->report);
   api->vkDestroyShaderModule(device->handle, module, NULL);
   return result == VK_SUCCESS ? SNT_OK : vk_fail(device, result, "pipeline", "vkCreateComputePipelines", diag);
 }
@@ -114,6 +115,7 @@ snt_result vk_pipeline_create(rt_device *base, const rt_code *code, const void *
   if (!pipeline) return ir_fail(diag, SNT_E_HOST_MEM, "pipeline", 0, "out of memory");
   pipeline->base = (rt_pipeline){.v = base->v, .device = base};
   pipeline->binding_count = code->binding_count, pipeline->block_bytes = code->block_bytes;
+  pipeline->report = code->report && device->statistics;
   if (code->kernel) rt_slot_kinds(code->kernel, code->binding_count, pipeline->kinds);
   else if (code->slot_kinds) memcpy(pipeline->kinds, code->slot_kinds, code->binding_count);
   for (uint32_t slot = 0; slot < code->binding_count; slot++)

@@ -40,6 +40,7 @@ void vk_query_features(const vk_api *api, const snt_host_alloc *alloc, VkPhysica
       .small = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES},
       .subgroup_size = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES},
       .subgroup_types = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_SUBGROUP_EXTENDED_TYPES_FEATURES},
+      .executables = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PIPELINE_EXECUTABLE_PROPERTIES_FEATURES_KHR},
   };
   VkPhysicalDeviceProperties2 properties = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2};
   api->vkGetPhysicalDeviceProperties2(physical, &properties);
@@ -55,6 +56,8 @@ void vk_query_features(const vk_api *api, const snt_host_alloc *alloc, VkPhysica
               VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME);
   add_feature(out, &out->subgroup_types, is12, VK_HAS(VK_KHR_SHADER_SUBGROUP_EXTENDED_TYPES_EXTENSION_NAME),
               VK_KHR_SHADER_SUBGROUP_EXTENDED_TYPES_EXTENSION_NAME);
+  add_feature(out, &out->executables, false, VK_HAS(VK_KHR_PIPELINE_EXECUTABLE_PROPERTIES_EXTENSION_NAME),
+              VK_KHR_PIPELINE_EXECUTABLE_PROPERTIES_EXTENSION_NAME);
 #undef VK_HAS
   api->vkGetPhysicalDeviceFeatures2(physical, &out->core);
   const VkPhysicalDeviceFeatures had = out->core.features;

@@ -74,4 +74,15 @@ for my $device ('interp', 'opencl:pocl') {
     is(scalar(entries($folder)), 2, "$device: other numerics are another entry");
   }
 }
+# --learn: kernels that the driver says spill are split; the answers stay. PoCL says what its kernels use; the interpreter says nothing.
+for my $device ('cuda-text', 'opencl:pocl') {
+  SKIP: {
+    my ($plain_exit, $plain, $r) = run_model($device);
+    skip "$device: not here", 3 if $plain_exit;
+    my ($exit, $said, $learnt) = run_model($device, '--learn');
+    is $exit, 0, "$device --learn: runs, within its bounds";
+    like $said, qr/learn: \d+ kernels split for what they spilled; the driver says what \d+ of \d+ kernels use/, "$device: says what it heard";
+    is "@$learnt", "@$r", "$device: the same answers";
+  }
+}
 done_testing;

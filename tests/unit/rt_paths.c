@@ -191,6 +191,128 @@ static void check_subgroups(void) {
   bench_close(&b);
 }
 
+/* ---- what drivers say of pipelines: none of the software ones says anything, so others' statistics are put in its mouth ---- */
+
+typedef struct said {
+  const char *name;
+  uint64_t value;
+} said;
+typedef struct talker {
+  const char *driver;
+  uint32_t subgroup;
+  said says[2][3]; /* of each executable */
+  rt_report heard;
+} talker;
+static const talker talkers[] = {
+    {"NVIDIA", 32, {{{"Register Count", 168}, {"Stack Size", 0}, {"Local Memory Size", 96}}}, {96, 168}},
+    {"RADV", 64, {{{"VGPRs", 256}, {"Spilled VGPRs", 12}, {"Scratch size", 3072}}}, {48, 256}},
+    {"ANV, two widths",
+     16,
+     {{{"GRF registers", 128}, {"Scratch Memory Size", 0}, {"Spills", 0}},
+      {{"GRF registers", 128}, {"Scratch Memory Size", 2048}, {"Spills", 9}}},
+     {128, 128}},
+    {"one of other words", 32, {{{"Cycles", 7}, {"Loops", 1}, {"Sends", 2}}}, {UINT32_MAX, UINT32_MAX}},
+};
+static const talker *talking;
+
+static VkResult VKAPI_CALL say_executables(VkDevice device, const VkPipelineInfoKHR *info, uint32_t *count,
+                                           VkPipelineExecutablePropertiesKHR *out) {
+  (void)device, (void)info;
+  *count = talking->says[1][0].name ? 2 : 1;
+  for (uint32_t i = 0; out && i < *count; i++) out[i].subgroupSize = talking->subgroup;
+  return VK_SUCCESS;
+}
+
+static VkResult VKAPI_CALL say_statistics(VkDevice device, const VkPipelineExecutableInfoKHR *which, uint32_t *count,
+                                          VkPipelineExecutableStatisticKHR *out) {
+  (void)device;
+  *count = 3;
+  for (uint32_t i = 0; out && i < 3; i++) {
+    const said *s = &talking->says[which->executableIndex][i];
+    snprintf(out[i].name, sizeof out[i].name, "%s", s->name);
+    out[i].format = VK_PIPELINE_EXECUTABLE_STATISTIC_FORMAT_UINT64_KHR;
+    out[i].value.u64 = s->value;
+  }
+  return VK_SUCCESS;
+}
+
+static VkPipelineCreateFlags asked_flags;
+static PFN_vkCreateComputePipelines real_create;
+static VkResult VKAPI_CALL create_and_look(VkDevice device, VkPipelineCache cache, uint32_t count, const VkComputePipelineCreateInfo *info,
+                                           const VkAllocationCallbacks *alloc, VkPipeline *out) {
+  VkComputePipelineCreateInfo plain = *info;
+  asked_flags = info->flags;
+  plain.flags = 0; /* this driver has no statistics to keep */
+  return real_create(device, cache, count, &plain, alloc, out);
+}
+
+static void check_report(const char *selector) {
+  bench b;
+  rt_report report;
+  rt_pipeline *quiet = NULL, *loud = NULL;
+  if (!bench_open(&b, selector, true)) return;
+  vk_device *device = (vk_device *)b.device;
+  b.v->pipeline_report(b.pipeline, &report);
+  tap_ok(report.private_bytes == UINT32_MAX && report.registers == UINT32_MAX, "%s: nothing is said unasked", selector);
+  device->executables = say_executables, device->statistics = say_statistics;
+  real_create = device->instance->api.vkCreateComputePipelines;
+  device->instance->api.vkCreateComputePipelines = create_and_look;
+  rt_code code = b.code.code;
+  tap_is_int(b.v->pipeline_create(b.device, &code, NULL, 0, &quiet, NULL), SNT_OK, "a pipeline without statistics");
+  tap_is_int(asked_flags, 0, "none are asked for");
+  code.report = true;
+  tap_is_int(b.v->pipeline_create(b.device, &code, NULL, 0, &loud, NULL), SNT_OK, "a pipeline with statistics");
+  tap_is_int(asked_flags, VK_PIPELINE_CREATE_CAPTURE_STATISTICS_BIT_KHR, "they are asked for");
+  for (uint32_t i = 0; i < IR_COUNT(talkers) && loud; i++) {
+    talking = &talkers[i];
+    b.v->pipeline_report(loud, &report);
+    tap_ok(!memcmp(&report, &talking->heard, sizeof report), "%s: %d bytes of an item, %d registers", talking->driver,
+           (int)report.private_bytes, (int)report.registers);
+  }
+  b.v->pipeline_destroy(quiet);
+  b.v->pipeline_destroy(loud);
+  device->instance->api.vkCreateComputePipelines = real_create;
+  bench_close(&b);
+}
+
+/* The feature is asked for where the device lists the extension and has it. */
+static PFN_vkEnumerateDeviceExtensionProperties real_extensions;
+static PFN_vkGetPhysicalDeviceFeatures2 real_features;
+static VkResult VKAPI_CALL one_extension_more(VkPhysicalDevice physical, const char *layer, uint32_t *count, VkExtensionProperties *out) {
+  const uint32_t room = *count;
+  const VkResult code = real_extensions(physical, layer, count, out);
+  if (out && *count < room)
+    snprintf(out[*count].extensionName, sizeof out->extensionName, "%s", VK_KHR_PIPELINE_EXECUTABLE_PROPERTIES_EXTENSION_NAME);
+  ++*count;
+  return code;
+}
+static void VKAPI_CALL features_with_it(VkPhysicalDevice physical, VkPhysicalDeviceFeatures2 *out) {
+  real_features(physical, out);
+  for (VkBaseOutStructure *link = (VkBaseOutStructure *)out; link; link = link->pNext)
+    if (link->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PIPELINE_EXECUTABLE_PROPERTIES_FEATURES_KHR)
+      ((VkPhysicalDevicePipelineExecutablePropertiesFeaturesKHR *)(void *)link)->pipelineExecutableInfo = VK_TRUE;
+}
+
+static void check_report_feature(const char *selector) {
+  bench b;
+  vk_features features;
+  if (!bench_open(&b, selector, true)) return;
+  vk_device *device = (vk_device *)b.device;
+  vk_api api = device->instance->api;
+  real_extensions = api.vkEnumerateDeviceExtensionProperties, real_features = api.vkGetPhysicalDeviceFeatures2;
+  vk_query_features(&api, b.device->alloc, device->physical, false, &features);
+  tap_ok(!features.executables.pipelineExecutableInfo, "%s: without the extension no statistics", selector);
+  const uint32_t before = features.extension_count;
+  api.vkEnumerateDeviceExtensionProperties = one_extension_more, api.vkGetPhysicalDeviceFeatures2 = features_with_it;
+  vk_query_features(&api, b.device->alloc, device->physical, false, &features);
+  bool named = false;
+  for (uint32_t i = 0; i < features.extension_count; i++)
+    named |= !strcmp(features.extensions[i], VK_KHR_PIPELINE_EXECUTABLE_PROPERTIES_EXTENSION_NAME);
+  tap_ok(features.executables.pipelineExecutableInfo && named && features.extension_count == before + 1,
+         "with it they are, and it is enabled");
+  bench_close(&b);
+}
+
 int main(void) {
   host_prepare_drivers();
   dlopen("libVkLayer_khronos_validation.so", RTLD_NOW | RTLD_NODELETE); /* so that the leak checker can name it */
@@ -203,5 +325,7 @@ int main(void) {
   check_kept_events("vulkan:llvmpipe+validate");
   check_kept_events("opencl:pocl");
   check_subgroups();
+  check_report("vulkan:llvmpipe");
+  check_report_feature("vulkan:llvmpipe");
   return tap_done();
 }

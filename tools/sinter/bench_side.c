@@ -13,6 +13,7 @@ snt_result bench_make_ready(tool_session *s, bench_ready *out) {
   const double start = ms_of(CLOCK_MONOTONIC), start_cpu = ms_of(CLOCK_PROCESS_CPUTIME_ID);
   snt_result r = tool_load(s);
   if (r == SNT_OK) r = tool_tune(s);
+  if (r == SNT_OK) r = tool_learn(s);
   const double loaded = ms_of(CLOCK_MONOTONIC);
   if (r == SNT_OK) r = tool_compile(s, 0);
   const double compiled = ms_of(CLOCK_MONOTONIC);

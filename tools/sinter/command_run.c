@@ -114,6 +114,7 @@ int command_run(const tool_options *options) {
   if (r == SNT_OK) r = tool_load(&s);
   if (r == SNT_OK && options->check) r = tool_need_graph(&s);
   if (r == SNT_OK) r = tool_tune(&s);
+  if (r == SNT_OK) r = tool_learn(&s);
   if (r == SNT_OK) r = tool_compile(&s, 0);
   if (r == SNT_OK) r = tool_make_tensors(&s, tensors, &count);
   if (r == SNT_OK) r = snt_exec_create(s.device, s.program, NULL, &s.exec, &s.diag);

@@ -6,10 +6,10 @@
 // clang-format off
 static const tool_command commands[] = {
     {"devices", "devices [--json]", "Lists the devices found, each with the selector that --device takes.", command_devices, false},
-    {"run", "run MODEL.snt|MODEL.onnx|FILE.sntp [--device D] [--dim NAME=N] [--input NAME=FILE] [--output NAME=FILE] [--numerics M] [--mask M] [--check] [--unfused[=nodes]] [--no-rewrites] [--tune DIR] [--trace FILE.json [--runs N]]",
+    {"run", "run MODEL.snt|MODEL.onnx|FILE.sntp [--device D] [--dim NAME=N] [--input NAME=FILE] [--output NAME=FILE] [--numerics M] [--mask M] [--check] [--unfused[=nodes]] [--no-rewrites] [--tune DIR] [--learn] [--trace FILE.json [--runs N]]",
      "Compiles and runs a model. Inputs: FILE.npy, FILE.png[:nchw|nhwc|hw[:LO..HI]] or random[:SEED] (the default). --check compares every output with the f64 reference and\n"
      "prints max(error / bound); a ratio over 1 exits with 3. --trace writes a Chrome trace of the kernels, of --runs each the fastest. --tune: close choices are tried the other way on the\n"
-     "device first, A B B A beyond the noise, and kept in DIR for the next time.", command_run, false},
+     "device first, A B B A beyond the noise, and kept in DIR for the next time. --learn: kernels that the driver says spill are split.", command_run, false},
     {"explain", "explain MODEL.snt [--profile P | --device D [--runs N]] [--mask M] [--json | --html -o PAGE.html] [--unfused[=nodes]]", "Shows the kernels a model becomes on a profile (pocl lavapipe igpu dgpu mobile h100; cpu means pocl), and why. --html: one self-contained page with the\n"
      "graph before and after, each kernel in three languages, on every edge the reason; with --device estimated beside measured times.", command_explain, false},
     {"opt", "opt MODEL.snt --run PASSES [--profile P]", "Runs graph passes (canonicalise,decompose,rewrite ..) and prints the graph.", command_opt, false},
@@ -22,7 +22,7 @@ static const tool_command commands[] = {
     {"pack", "pack FILE.sntp --header FILE.h", "Writes a saved program as a C array.", command_pack, false},
     {"build", "build MODEL --device D [--jobs N] [--tune DIR] [--json]", "Compiles a model for a device and fills the cache of driver binaries, so that later runs start at once; says how long each part took.\n"
      "--jobs: kernels built at a time, by default one a processor.", command_build, false},
-    {"bench", "bench MODEL|FOLDER.. --device D [--runs N] [--dim NAME=N] [--no-unfused] [--tune DIR] [--json] | bench MODEL --device D --serve [--output NAME=FILE]",
+    {"bench", "bench MODEL|FOLDER.. --device D [--runs N] [--dim NAME=N] [--no-unfused] [--tune DIR] [--learn] [--json] | bench MODEL --device D --serve [--output NAME=FILE]",
      "Times the fused plan beside the unfused one, interleaved; a folder or several models make a Markdown table. Keys of --json, a line a model: min_ms median_ms cpu_ms\n"
      "import_ms compile_ms build_ms ready_ms ready_cpu_ms kernels bytes_moved gbps gflops unfused_min_ms unfused_cpu_ms unfused_kernels bytes_unfused max_diff.\n"
      "--serve: when ready says so as JSON, then answers each line N of standard input with the milliseconds of N runs of the fused plan.", command_bench, true},

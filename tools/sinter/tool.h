@@ -18,7 +18,7 @@ typedef struct tool_options {
   uint32_t fuse_count;
   char *const *paths; /* all that is no option; `model` is the first */
   uint32_t path_count, image_count, input_count, output_count, dim_count, compile_flags, runs, jobs, timeout, sample;
-  bool check, json, quiet, quick, html, processor_time, serve, no_unfused;
+  bool check, json, quiet, quick, html, processor_time, serve, no_unfused, learn;
 } tool_options;
 /* Fills from argv after the subcommand; an unknown option or a missing value is an error on stderr and false. */
 bool tool_parse(tool_options *, int argc, char **argv);
@@ -44,6 +44,7 @@ snt_result tool_open(tool_session *, const tool_options *, bool with_device); /*
 snt_result tool_load(tool_session *);                         /* the model, or a saved program: then `program` is set and `graph` is null */
 snt_result tool_steer(tool_session *);                        /* of tool_load: the contracts of --fuse, into the graph */
 snt_result tool_tune(tool_session *);                         /* after tool_load: --tune, contracts that proved faster on the device */
+snt_result tool_learn(tool_session *);                        /* then: --learn, splits what the driver says spills */
 snt_result tool_write_page(tool_session *, const char *path); /* explain --html */
 snt_result tool_need_graph(tool_session *);                   /* an error for a saved program */
 bool tool_is_onnx(const char *path);

@@ -223,9 +223,10 @@ SNT_API snt_result SNT_CALL snt_buffer_download(snt_stream *, snt_buffer *, uint
                                                 snt_diag *); /* done on return */
 
 /* ---- execution ---- */
+enum { SNT_EXEC_REPORT = 1 }; /* drivers keep statistics for snt_exec_report; some then build longer and leave their own cache unused */
 typedef struct snt_exec_info {
   snt_head head;
-  uint32_t flags;
+  uint32_t flags; /* SNT_EXEC_* */
   const int64_t *max_symbols;
   uint32_t symbol_count;
 } snt_exec_info; /* max_symbols: what scratch is made for at once; grown later when needed */
@@ -249,7 +250,8 @@ SNT_API snt_result SNT_CALL snt_exec_job(const snt_exec *, uint32_t job, snt_job
 /* Any host thread; a failed job may be run again, a done one is SNT_OK, one that another thread is at SNT_NOT_READY. */
 SNT_API snt_result SNT_CALL snt_exec_run_job(snt_exec *, uint32_t job, snt_diag *);
 SNT_API snt_result SNT_CALL snt_exec_prepare(snt_exec *, snt_diag *); /* runs what jobs are left, here */
-/* What the driver says of a built kernel. `spilled`: bytes of an item in memory beyond the arrays that the kernel has; UINT32_MAX: not known. */
+/* What the driver says of a built kernel (OpenCL and CUDA always; Vulkan where the exec was made with SNT_EXEC_REPORT and the device has
+   VK_KHR_pipeline_executable_properties; a door's exec never). `spilled`: bytes of an item in memory beyond the arrays that the kernel has; UINT32_MAX: not known. */
 typedef struct snt_report {
   uint32_t spilled, registers;
 } snt_report;
