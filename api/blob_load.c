@@ -168,7 +168,6 @@ static snt_result check_ports(loader *l) {
   return wrong ? bad(l->diag, wrong) : SNT_OK;
 }
 
-/* The code's key is computed again, as it was when the program was compiled. */
 static snt_result load_code(loader *l, api_kernel *k, uint32_t target) {
   snt_program *p = l->p;
   blob_reader *r = &l->sections[BLOB_KERNELS];
@@ -181,7 +180,6 @@ static snt_result load_code(loader *l, api_kernel *k, uint32_t target) {
   if (!copy) return SNT_E_HOST_MEM;
   memcpy(copy, bytes, (size_t)size);
   k->code[target].code = (codegen_code){copy, (size_t)size};
-  SNT_TRY(api_code_key(bit, &k->code[target]));
   if (bit == SNT_TARGET_SPIRV && size % 4) return bad(l->diag, "SPIR-V is made of whole words");
   return bit == SNT_TARGET_HOST ? as_damage(l->diag, blob_load_kernel(p, k, l->diag), "kernel") : SNT_OK;
 }

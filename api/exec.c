@@ -33,10 +33,13 @@ snt_result exec_make_jobs(snt_exec *x, snt_diag *diag) {
   x->job_of = api_take(c, kernels * sizeof *x->job_of);
   if (!x->jobs || !x->job_of) return ir_fail(diag, SNT_E_HOST_MEM, "exec", 0, "out of host memory");
   for (uint32_t k = 0; k < kernels; k++) {
+    const codegen_code *own = &x->program->kernels[k].code[x->target].code;
     uint32_t same = x->job_count;
     for (uint32_t j = 0; j < x->job_count && same == x->job_count && !x->door;
-         j++) /* a door's pipelines differ by their ports' formats, too */
-      if (!memcmp(x->program->kernels[x->jobs[j].kernel].code[x->target].key, x->program->kernels[k].code[x->target].key, 32)) same = j;
+         j++) { /* a door's pipelines differ by their ports' formats, too */
+      const codegen_code *other = &x->program->kernels[x->jobs[j].kernel].code[x->target].code;
+      if (other->size == own->size && (other->data == own->data || !memcmp(other->data, own->data, own->size))) same = j;
+    }
     if (same == x->job_count) x->jobs[x->job_count++].kernel = k;
     x->job_of[k] = same;
   }
@@ -143,7 +146,7 @@ snt_result snt_exec_job(const snt_exec *x, uint32_t number, snt_job *out) {
   out->code_bytes = (uint32_t)x->program->kernels[job->kernel].code[x->target].code.size;
   out->from_cache = job->from_cache;
   out->compile_ns = job->compile_ns;
-  memcpy(out->key, x->program->kernels[job->kernel].code[x->target].key, 32);
+  api_code_key(&x->program->kernels[job->kernel].code[x->target], x->target, out->key);
   return SNT_OK;
 }
 

@@ -136,9 +136,11 @@ snt_result exec_own_create(snt_exec *x, const snt_exec_info *info, snt_diag *dia
 /* The key of a driver binary: our code, and everything that could make the driver compile it to something else. */
 static void binary_key(const snt_exec *x, const exec_job *job, uint8_t key[32]) {
   ir_sha256 sha;
+  uint8_t code[32];
+  api_code_key(&x->program->kernels[job->kernel].code[x->target], x->target, code);
   ir_sha256_init(&sha);
   ir_sha256_add(&sha, SNT_VERSION_TEXT, sizeof SNT_VERSION_TEXT);
-  ir_sha256_add(&sha, x->program->kernels[job->kernel].code[x->target].key, 32);
+  ir_sha256_add(&sha, code, sizeof code);
   ir_sha256_add(&sha, x->device->info.name, sizeof x->device->info.name);
   ir_sha256_add(&sha, x->device->info.driver, sizeof x->device->info.driver);
   ir_sha256_end(&sha, key);
@@ -204,6 +206,8 @@ static void store_late(const snt_exec *x) {
 snt_result exec_own_build(snt_exec *x, exec_job *job, snt_diag *diag) {
   const api_kernel *k = &x->program->kernels[job->kernel];
   const codegen_code *code = &k->code[x->target].code;
+  uint8_t code_key[32];
+  api_code_key(&x->program->kernels[job->kernel].code[x->target], x->target, code_key);
   rt_code what = {.data = code->data,
                   .size = code->size,
                   .kernel = k->legal[x->target],
@@ -211,7 +215,7 @@ snt_result exec_own_build(snt_exec *x, exec_job *job, snt_diag *diag) {
                   .block_bytes = k->block_bytes,
                   .slot_kinds = k->kinds,
                   .sub = k->sub,
-                  .key = k->code[x->target].key,
+                  .key = code_key,
                   .report = x->flags & SNT_EXEC_REPORT};
   for (uint32_t i = 0; x->device->rt->target == SNT_TARGET_SPIRV && i < k->binding_count; i++)
     if (k->kinds[i] == RT_SLOT_ADDRESS)

@@ -34,6 +34,11 @@ typedef struct api_copy {
   void *copy;
   uint64_t bytes;
 } api_copy;
+typedef struct api_sizes {
+  const void *data;
+  uint64_t bytes;
+  fusion_sizes sizes;
+} api_sizes;
 /* Constant data that a graph and its programs share. Changed by the graph's thread only. */
 typedef struct api_store {
   atomic_uint uses;
@@ -41,6 +46,8 @@ typedef struct api_store {
   ir_arena arena;
   api_kept *kept;
   IR_VEC(api_copy) copies;
+  IR_VEC(api_sizes *) sizes; /* in the order in which they were first asked for; `next_size`: the one after the last that was found */
+  uint32_t next_size;
 } api_store;
 struct snt_graph {
   snt_context *context;
@@ -54,9 +61,11 @@ struct snt_profile {
   cost_profile profile;
 };
 
+/* The key is made when somebody asks for it, by whatever thread: those who ask at once write the same. */
 typedef struct api_code {
   codegen_code code;
-  uint8_t key[32];
+  _Atomic(uint64_t) key[4];
+  atomic_bool has_key;
 } api_code;
 enum { API_MAX_BINDINGS = 64 };
 enum { API_TARGETS = 4 }; /* opencl spirv cuda kernel-ir: bit 1 << (n + 1) */
@@ -178,6 +187,7 @@ api_store *api_store_new(snt_context *);
 api_store *api_store_hold(api_store *);
 void api_store_drop(api_store *);
 const void *api_store_data(api_store *, const void *data, uint64_t bytes); /* the same bytes, as long as the store lives; null: no memory */
+fusion_sizes *api_store_sizes(api_store *, const void *data, uint64_t bytes); /* of data that lives as long as the store, or null */
 void api_store_rest(const api_store *);
 /* The bytes of a constant of the plan, made on first need, from any thread; null: no memory, or none were given. They live as long as the program. */
 const void *api_constant(const snt_program *, uint32_t buffer);
@@ -186,7 +196,7 @@ bool api_expect_constants(snt_program *);     /* once the plan is whole */
 void api_drop_constants(snt_program *);
 snt_program *api_program_new(snt_context *); /* empty, with one use */
 void api_program_drop(snt_program *);
-snt_result api_code_key(uint32_t target_bit, api_code *); /* from the code's bytes */
+void api_code_key(api_code *, uint32_t target, uint8_t out[32]); /* from the code's bytes; `target` as in api_targets */
 void api_explain(const snt_program *, uint32_t format, ir_arena *temp, ir_text *out);
 void api_device_hold(snt_device *);
 snt_result api_device_over(snt_context *, rt_device *, snt_device **out,

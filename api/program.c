@@ -38,6 +38,7 @@ static snt_result copy_graph(snt_program *p, const snt_graph *g, snt_diag *diag)
 typedef struct dump_user {
   const snt_compile_info *info;
   snt_context *context;
+  api_store *store;
 } dump_user;
 
 static void send(const dump_user *d, const char *stage, void (*print)(const void *, ir_text *), const void *what) {
@@ -61,6 +62,10 @@ static void after_kernel(void *user, const char *name, const kir_kernel *k) { se
 static int progress(void *user, const char *stage, double fraction) {
   const dump_user *d = user;
   return d->info->progress ? d->info->progress(d->info->user, stage, fraction) : 0;
+}
+
+static fusion_sizes *sizes(void *user, const void *data, uint64_t bytes) {
+  return api_store_sizes(((const dump_user *)user)->store, data, bytes);
 }
 
 /* ---- kernels to code ---- */
@@ -102,7 +107,6 @@ static snt_result emit_target(snt_program *p, uint32_t kernel, uint32_t target, 
   legal->name = api_entry_name(legal->name);
   SNT_TRY(t->emit(legal, &caps, &p->arena, &k->code[target].code, diag));
   k->legal[target] = legal;
-  SNT_TRY(api_code_key(api_targets[target].bit, &k->code[target]));
   k->block_bytes = kir_block_bytes(legal);
   k->binding_count = 0;
   for (uint32_t m = 0; m < legal->memories.count; m++)
@@ -218,9 +222,11 @@ static snt_result list_images(snt_program *p, const snt_compile_info *info, snt_
 }
 
 static snt_result compile_into(snt_program *p, const snt_graph *g, const snt_compile_info *info, snt_diag *diag) {
-  dump_user user = {info, p->context};
-  const fusion_hooks hooks = {.user = &user, .after_graph_pass = after_pass, .after_kernel = after_kernel, .progress = progress};
+  dump_user user = {info, p->context, NULL};
+  const fusion_hooks hooks = {
+      .user = &user, .after_graph_pass = after_pass, .after_kernel = after_kernel, .progress = progress, .sizes = sizes};
   SNT_TRY(copy_graph(p, g, diag));
+  user.store = p->store;
   p->options = (fusion_options){.profile = &p->profile,
                                 .numerics = (uint8_t)info->numerics,
                                 .no_rewrites = (info->flags & SNT_COMPILE_NO_REWRITES) != 0,

@@ -11,15 +11,21 @@ uint32_t api_target_index(uint32_t bit) {
   return UINT32_MAX;
 }
 
-snt_result api_code_key(uint32_t bit, api_code *c) {
-  const uint32_t t = api_target_index(bit);
-  if (t == UINT32_MAX) return SNT_E_UNSUPPORTED;
+void api_code_key(api_code *c, uint32_t target, uint8_t out[32]) {
+  uint64_t words[4];
+  if (atomic_load_explicit(&c->has_key, memory_order_acquire)) {
+    for (uint32_t i = 0; i < 4; i++) words[i] = atomic_load_explicit(&c->key[i], memory_order_relaxed);
+    memcpy(out, words, sizeof words);
+    return;
+  }
   ir_sha256 sha;
   ir_sha256_init(&sha);
-  ir_sha256_add(&sha, api_targets[t].name, strlen(api_targets[t].name));
+  ir_sha256_add(&sha, api_targets[target].name, strlen(api_targets[target].name));
   ir_sha256_add(&sha, c->code.data, c->code.size);
-  ir_sha256_end(&sha, c->key);
-  return SNT_OK;
+  ir_sha256_end(&sha, out);
+  memcpy(words, out, sizeof words);
+  for (uint32_t i = 0; i < 4; i++) atomic_store_explicit(&c->key[i], words[i], memory_order_relaxed);
+  atomic_store_explicit(&c->has_key, true, memory_order_release);
 }
 
 /* Kernels that differ in nothing but their number are one pipeline, so the number is no part of the code: "k12_contract" is `contract` there. */

@@ -46,3 +46,24 @@ const void *api_store_data(api_store *s, const void *data, uint64_t bytes) {
   if (bytes) memcpy(c.copy, data, (size_t)bytes);
   return IR_PUSH(&s->arena, &s->copies, c) ? c.copy : NULL;
 }
+
+static bool keeps_copy(const api_store *s, const void *data, uint64_t bytes) {
+  for (uint32_t i = 0; i < s->copies.count; i++)
+    if (s->copies.at[i].copy == data && s->copies.at[i].bytes == bytes) return true;
+  return false;
+}
+
+/* Compiles ask in the same order, so the search begins where the last one ended. */
+fusion_sizes *api_store_sizes(api_store *s, const void *data, uint64_t bytes) {
+  for (uint32_t i = 0; i < s->sizes.count; i++) {
+    const uint32_t at = (s->next_size + i) % s->sizes.count;
+    if (s->sizes.at[at]->data != data || s->sizes.at[at]->bytes != bytes) continue;
+    s->next_size = at + 1;
+    return &s->sizes.at[at]->sizes;
+  }
+  if (!keeps(s, data, bytes) && !keeps_copy(s, data, bytes)) return NULL;
+  api_sizes *made = IR_NEW(&s->arena, api_sizes);
+  if (!made) return NULL;
+  made->data = data, made->bytes = bytes;
+  return IR_PUSH(&s->arena, &s->sizes, made) ? &made->sizes : NULL;
+}

@@ -36,7 +36,7 @@ static void describe_pipelines(describer *d) {
                                           .binding_count = bound,
                                           .bindings = bindings,
                                           .push_size = door_push_bytes(x, k)};
-    memcpy(pipelines[k].key, kernel->code[x->target].key, 32);
+    api_code_key(&x->program->kernels[k].code[x->target], x->target, pipelines[k].key);
   }
   if (d->out) d->out->pipeline_count = count, d->out->pipelines = pipelines;
 }

@@ -188,26 +188,36 @@ static uint32_t bits_of(const void *data, int64_t i) {
   return bits;
 }
 
-/* Most rows are far from both ends of the numbers, and that is seen in half the time: no number's size lies in [FLT_MIN, least) or beyond `most`, with some
-   room for rounding. Sizes are compared as bits without the sign. */
-static bool surely_keep(const void *from, int64_t count, float factor, bool divides) {
-  const float by = fabsf(divides ? 1 / factor : factor), tiny = FLT_MIN;
+/* The smallest size from FLT_MIN on and the largest, as bits without the sign: such compare as the numbers do, NaN above all. Turned so that the
+   normal numbers come first, all sizes below them come last. */
+static fusion_sizes read_sizes(const void *data, int64_t count) {
+  const float tiny = FLT_MIN, endless = INFINITY;
+  const uint32_t turn = 0x80000000u - bits_of(&tiny, 0);
+  int32_t least = (int32_t)(bits_of(&endless, 0) + turn), most = 0;
+  fusion_sizes sizes = {.known = true};
+  for (int64_t i = 0; i < count; i++) {
+    const int32_t size = (int32_t)(bits_of(data, i) & 0x7fffffffu), turned = (int32_t)((uint32_t)size + turn);
+    most = most < size ? size : most;
+    least = least < turned ? least : turned;
+  }
+  const uint32_t first = (uint32_t)least - turn;
+  memcpy(&sizes.least, &first, sizeof sizes.least);
+  memcpy(&sizes.most, &most, sizeof sizes.most);
+  return sizes;
+}
+
+/* Most numbers are far from both ends: none has a size in [FLT_MIN, least) or beyond `most`, with some room for rounding. */
+static bool surely_keep(const fusion_sizes *sizes, float factor, bool divides) {
+  const float by = fabsf(divides ? 1 / factor : factor);
   if (!(by > 1e-30f && by < 1e30f)) return false;
   const float least = by < 1 ? FLT_MIN / by * 1.001f : FLT_MIN, most = by > 1 ? FLT_MAX / by * 0.999f : FLT_MAX;
-  const uint32_t from_bits = bits_of(&tiny, 0) << 1, span = (bits_of(&least, 0) << 1) - from_bits, top = bits_of(&most, 0) << 1;
-  uint32_t outside = 0;
-  for (int64_t i = 0; i < count; i++) {
-    const uint32_t size = bits_of(from, i) << 1;
-    outside |= (uint32_t)(size - from_bits < span) | (uint32_t)(size > top);
-  }
-  return !outside;
+  return sizes->least >= least && sizes->most <= most; /* false for NaN */
 }
 
 /* Whether no product of a row loses more than rounding. */
 static bool row_keeps(const void *from, int64_t count, float factor, bool divides) {
   const uint32_t by_zero = factor == 0;
   uint32_t lost = !(fabsf(factor) <= FLT_MAX);
-  if (surely_keep(from, count, factor, divides)) return true;
   for (int64_t i = 0; i < count; i++) {
     const float x = number_at(from, i);
     lost |= is_lost(x, divides ? x / factor : x * factor, by_zero);
@@ -257,11 +267,23 @@ static void scale(const ir_making *m, const void *const *sources, void *to) {
     scale_row((float *)to + i * s->row, row_at(s, sources[0], i), s->row, number_at(sources[1], which), s->divides);
 }
 
-static bool weights_keep(const scaling *s, const void *weights, const void *factor) {
+static bool weights_keep(const scaling *s, const fusion_sizes *sizes, const void *weights, const void *factor) {
   int64_t at[SNT_MAX_RANK] = {0}, which = 0;
   for (int64_t i = 0; i < s->rows; i++, which = next_factor(s, at, which))
-    if (!row_keeps(row_at(s, weights, i), s->row, number_at(factor, which), s->divides)) return false;
+    if (!surely_keep(sizes, number_at(factor, which), s->divides) &&
+        !row_keeps(row_at(s, weights, i), s->row, number_at(factor, which), s->divides))
+      return false;
   return true;
+}
+
+/* Data that the caller keeps is read once, however often it is compiled. */
+static fusion_sizes sizes_of(const rebuild *r, const void *kept, const void *data, uint64_t bytes) {
+  const fusion_hooks *hooks = r->c->options->hooks;
+  fusion_sizes *place = hooks && hooks->sizes && kept ? hooks->sizes(hooks->user, kept, bytes) : NULL;
+  if (place && place->known) return *place;
+  const fusion_sizes sizes = read_sizes(data, (int64_t)(bytes / sizeof(float)));
+  if (place) *place = sizes;
+  return sizes;
 }
 
 /* The weights are read, so that nothing is lost that was there; they are scaled when somebody needs them. */
@@ -273,7 +295,11 @@ static uint32_t add_weights(rebuild *r, const scaled *s) {
   const void *factor = data_of(r, s->factor.node), *now = w->data;
   void *own = now ? NULL : ir_arena_take_own(r->c->arena, (size_t)made->making.bytes);
   if (own && ir_make(w->making, &r->c->arena->host, own)) now = own;
-  const bool keeps = now && factor && weights_keep(made, now, factor);
+  bool keeps = now && factor;
+  if (keeps) {
+    const fusion_sizes sizes = sizes_of(r, w->data, now, made->making.bytes);
+    keeps = weights_keep(made, &sizes, now, factor);
+  }
   if (own) ir_arena_give(r->c->arena, own);
   if (!keeps) return 0;
   made->making.fill = scale, made->making.source_count = 2;

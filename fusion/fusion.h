@@ -66,11 +66,17 @@ typedef struct fusion_decision {
 /* One sentence with the numbers and the counterfactual. */
 void fusion_decision_text(const fusion_decision *, ir_text *out);
 
+/* What is known of a constant's f32 numbers, noted where its data is kept, so that they are read once however often they are compiled. */
+typedef struct fusion_sizes {
+  float least, most; /* the smallest size from FLT_MIN on (infinite: there is none), the largest; NaN counts as larger than all */
+  bool known;
+} fusion_sizes;
 typedef struct fusion_hooks {
   void *user;
   void (*after_graph_pass)(void *user, const char *pass, const ir_graph *, double ms);
   void (*after_kernel)(void *user, const char *name, const kir_kernel *); /* as scheduled, before the kernel passes */
   int (*progress)(void *user, const char *stage, double fraction);        /* non-zero cancels */
+  fusion_sizes *(*sizes)(void *user, const void *data, uint64_t bytes);   /* their place; null: nobody keeps this data */
 } fusion_hooks;
 typedef struct fusion_image {
   const char *name; /* of a port */

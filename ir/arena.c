@@ -133,10 +133,18 @@ void ir_arena_free(ir_arena *arena) {
   arena->failed = false;
 }
 
-bool ir_vec_grow(ir_arena *arena, void **at, uint32_t count, uint32_t *capacity, size_t item) {
+void ir_arena_clear(ir_arena *arena) {
+  ir_arena_block *kept = arena->blocks;
+  if (!kept) return;
+  arena->blocks = kept->older;
+  ir_arena_free(arena);
+  kept->older = NULL;
+  arena->blocks = kept;
+}
+
+bool ir_vec_reserve(ir_arena *arena, void **at, uint32_t count, uint32_t *capacity, uint32_t wanted, size_t item) {
   if (arena->failed) return false;
-  if (*capacity > UINT32_MAX / 2) return arena->failed = true, false;
-  uint32_t wanted = *capacity ? *capacity * 2 : 8;
+  if (wanted <= *capacity) return true;
   size_t old_bytes = (size_t)*capacity * item, new_bytes = (size_t)wanted * item;
   bool on_top = *at && arena->blocks && (uint8_t *)*at + old_bytes == payload(arena->blocks) + arena->used;
   if (on_top && new_bytes - old_bytes <= arena->blocks->size - arena->used) {
@@ -149,4 +157,9 @@ bool ir_vec_grow(ir_arena *arena, void **at, uint32_t count, uint32_t *capacity,
   }
   *capacity = wanted;
   return true;
+}
+
+bool ir_vec_grow(ir_arena *arena, void **at, uint32_t count, uint32_t *capacity, size_t item) {
+  if (*capacity > UINT32_MAX / 2) return arena->failed = true, false;
+  return ir_vec_reserve(arena, at, count, capacity, *capacity ? *capacity * 2 : 8, item);
 }

@@ -50,6 +50,7 @@ char *ir_arena_text(ir_arena *, const char *text, size_t length); /* a terminate
 ir_arena_mark ir_arena_here(const ir_arena *);
 void ir_arena_rewind(ir_arena *, ir_arena_mark); /* frees what came after the mark */
 void ir_arena_free(ir_arena *);                  /* everything; the arena can be used again */
+void ir_arena_clear(ir_arena *);                 /* the same, but the newest block is kept for what comes */
 #define IR_NEW(arena, T) ((T *)ir_arena_take((arena), sizeof(T), _Alignof(T)))
 #define IR_NEW_ARRAY(arena, T, n) ((T *)ir_arena_take((arena), sizeof(T) * (size_t)(n), _Alignof(T)))
 const snt_host_alloc *ir_host_malloc(void); /* the default allocator */
@@ -61,6 +62,9 @@ const snt_host_alloc *ir_host_malloc(void); /* the default allocator */
     uint32_t count, capacity; \
   }
 bool ir_vec_grow(ir_arena *, void **at, uint32_t count, uint32_t *capacity, size_t item);
+/* Room for `wanted` elements in all, so that what is known to come moves nothing. */
+bool ir_vec_reserve(ir_arena *, void **at, uint32_t count, uint32_t *capacity, uint32_t wanted, size_t item);
+#define IR_RESERVE(arena, v, wanted) ir_vec_reserve((arena), (void **)&(v)->at, (v)->count, &(v)->capacity, (wanted), sizeof *(v)->at)
 #define IR_PUSH(arena, v, ...)                                                                                          \
   (((v)->count < (v)->capacity || ir_vec_grow((arena), (void **)&(v)->at, (v)->count, &(v)->capacity, sizeof *(v)->at)) \
        ? ((v)->at[(v)->count++] = (__VA_ARGS__), true)                                                                  \
@@ -94,6 +98,11 @@ void ir_sha256_init(ir_sha256 *);
 void ir_sha256_add(ir_sha256 *, const void *data, size_t size);
 void ir_sha256_end(ir_sha256 *, uint8_t out[32]);
 uint64_t ir_hash64(uint64_t seed, const void *data, size_t size);
+/* One step of it: a multiplication a word; what is high in the product comes down before the next. */
+static inline uint64_t ir_hash_word(uint64_t hash, uint64_t word) {
+  hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
+  return hash ^ hash >> 32;
+}
 
 /* ---- element types ---- */
 typedef struct ir_dtype_info {

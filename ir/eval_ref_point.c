@@ -64,6 +64,25 @@ static void select_block(const operands *in, uint32_t count, uint64_t first, con
   }
 }
 
+/* What bound_float gives without its bound: f64, infinite where the type is at its end. */
+static void value_block(ir_op op, const operands *in, uint32_t count, uint64_t first, const eval_view *out) {
+  const double limit = out->dtype == SNT_F32 ? 0x1.ffffffp127 : INFINITY;
+  const double *from[3] = {0};
+  double *to = (double *)out->buffer->data + first;
+  for (uint32_t k = 0; k < in->count; k++) from[k] = in->view[k].buffer->data;
+  for (uint32_t i = 0; i < count; i++) {
+    double x[3] = {0, 0, 0};
+    for (uint32_t k = 0; k < in->count; k++) x[k] = from[k][in->at[k][i]];
+    const double v = ir_op_eval(op, x[0], x[1], x[2]);
+    to[i] = fabs(v) >= limit ? copysign(INFINITY, v) : v;
+  }
+}
+
+/* Of these types a value does not depend on its bound, and the caller wants no bounds. */
+static bool wants_values(const eval_ctx *ctx, const eval_view *out) {
+  return ctx->info->values_only && (out->dtype == SNT_F32 || out->dtype == SNT_F64);
+}
+
 static void float_block(const eval_ctx *ctx, ir_op op, const operands *in, uint32_t count, uint64_t first, const eval_view *out) {
   bound_type type = bound_type_of(ctx, in->view[0].dtype);
   bool compares = out->dtype == SNT_BOOL;
@@ -87,11 +106,13 @@ snt_result ref_point(eval_ctx *ctx, uint32_t node, eval_view *out) {
   operands in;
   ir_op op = (ir_op)ir_at(ctx->g, node)->op;
   SNT_TRY(begin(ctx, node, &in, out));
+  const bool values = wants_values(ctx, out) && op != IR_OP_select && in.view[0].dtype == out->dtype;
   bool rounds = ir_dtypes[out->dtype].is_float && !(ir_ops[op].flags & IR_EXACT);
-  SNT_TRY(eval_new(ctx, out, in.bounds || rounds));
+  SNT_TRY(eval_new(ctx, out, !values && (in.bounds || rounds)));
   for (uint64_t first = 0; first < out->count;) {
     uint32_t part = next_block(&in, first, out->count);
-    if (op == IR_OP_select) select_block(&in, part, first, out);
+    if (values) value_block(op, &in, part, first, out);
+    else if (op == IR_OP_select) select_block(&in, part, first, out);
     else if (ir_dtypes[in.view[0].dtype].is_float) float_block(ctx, op, &in, part, first, out);
     else int_block(op, &in, part, first, out);
     first += part;

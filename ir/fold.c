@@ -177,7 +177,12 @@ static snt_result compute(folder *f, ir_arena *temp) {
   ir_eval_tensor *results = IR_NEW_ARRAY(temp, ir_eval_tensor, f->wanted_count);
   if (temp->failed) return SNT_E_HOST_MEM;
   for (uint32_t i = 0; i < g->pool->symbols.count; i++) symbols[i] = g->pool->symbols.at[i].hint; /* no constant depends on one */
-  const ir_eval_info info = {.symbols = symbols, .inputs = inputs, .value_count = f->wanted_count, .values = f->wanted};
+  const ir_eval_info info = {.symbols = symbols,
+                             .inputs = inputs,
+                             .value_count = f->wanted_count,
+                             .values = f->wanted,
+                             .keeps_denormals = true,
+                             .values_only = true};
   SNT_TRY(ir_eval_reference(g, &info, temp, results, NULL));
   for (uint32_t i = 0; i < f->wanted_count; i++)
     if (!store_result(f, f->wanted[i], &results[i])) return SNT_E_HOST_MEM;

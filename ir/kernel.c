@@ -112,13 +112,14 @@ uint32_t kir_own_add(kir_kernel *k, const kir_own *own) {
 }
 
 static uint32_t append(kir_kernel *k, const kir_inst *in, uint32_t count, const uint32_t *args) {
-  kir_inst made = *in;
-  made.arg_count = (uint16_t)count;
-  made.args = k->args.count;
-  for (uint32_t i = 0; i < count; i++)
-    if (!IR_PUSH(k->arena, &k->args, args[i])) return out_of_memory(k);
-  if (!IR_PUSH(k->arena, &k->insts, made)) return out_of_memory(k);
-  return k->insts.count - 1;
+  if (!kir_room(k, count)) return out_of_memory(k);
+  kir_inst *made = kir_at(k, k->insts.count);
+  *made = *in;
+  made->arg_count = (uint16_t)count;
+  made->args = k->args.count;
+  for (uint32_t i = 0; i < count; i++) k->args.at[k->args.count + i] = args[i];
+  k->args.count += count;
+  return k->insts.count++;
 }
 
 uint32_t kir_const_int(kir_kernel *k, kir_type type, int64_t value) {

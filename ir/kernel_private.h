@@ -12,6 +12,13 @@ static inline bool kir_is_signed(uint32_t base) { return base >= SNT_I8 && base 
 static inline kir_type kir_element(kir_type t) { return kir_t(t.base, 1); }
 static inline kir_type kir_type_of(const kir_kernel *k, uint32_t value) { return k->insts.at[value].type; }
 static inline bool kir_has_value(uint32_t op) { return op < KIR_OP_COUNT && kir_ops[op].result != KIR_R_NONE; }
+/* Room for an instruction of `args` operands, which may then be written in place. */
+static inline bool kir_room(kir_kernel *k, uint32_t args) {
+  while (k->args.capacity - k->args.count < args)
+    if (!ir_vec_grow(k->arena, (void **)&k->args.at, k->args.count, &k->args.capacity, sizeof *k->args.at)) return false;
+  return k->insts.count < k->insts.capacity ||
+         ir_vec_grow(k->arena, (void **)&k->insts.at, k->insts.count, &k->insts.capacity, sizeof *k->insts.at);
+}
 bool kir_type_valid(kir_type);
 uint32_t kir_base_bits(uint32_t base);
 

@@ -3,8 +3,7 @@
 #include "ir/kir_pass_private.h"
 
 typedef struct entry {
-  uint64_t hash;
-  uint32_t value, like, version;
+  uint32_t hash, value, like, version;
 } entry; /* `like`: the instruction whose operands are compared */
 typedef struct table {
   kir_clone c;
@@ -18,25 +17,28 @@ typedef struct table {
   kir_bits_table clobbers;
 } table;
 
-/* What two equal values have in common besides operands. */
-typedef struct identity {
-  uint16_t op, flags;
-  kir_type type;
-  uint32_t index;
-  int64_t imm;
-  int32_t lanes;
-  float lo, hi, ulp;
-  uint32_t version;
-} identity;
+/* What two equal values have in common besides operands: a load is the same whatever its hints, and lanes 0 are lanes 1. */
+static uint32_t flags_of(const kir_inst *in) { return in->op == KIR_load ? 0 : in->flags; }
+static int32_t lanes_of(const kir_inst *in) { return in->op == KIR_load && in->lanes < 2 ? 0 : in->lanes; }
 
-static identity identity_of(const kir_inst *in, uint32_t version) {
-  identity id;
-  memset(&id, 0, sizeof id); /* padding is hashed */
-  id.op = in->op, id.flags = in->flags, id.type = in->type, id.index = in->index, id.imm = in->imm.i;
-  id.lanes = in->op == KIR_load && in->lanes < 2 ? 0 : in->lanes;
-  id.lo = in->dom_lo, id.hi = in->dom_hi, id.ulp = in->ulp, id.version = version;
-  if (in->op == KIR_load) id.flags = 0;
-  return id;
+static uint32_t bits_of(float x) {
+  uint32_t bits;
+  memcpy(&bits, &x, sizeof bits);
+  return bits;
+}
+
+static bool is_like(const kir_inst *a, const kir_inst *b) {
+  return a->op == b->op && flags_of(a) == flags_of(b) && kir_same(a->type, b->type) && a->index == b->index && a->imm.i == b->imm.i &&
+         lanes_of(a) == lanes_of(b) && bits_of(a->dom_lo) == bits_of(b->dom_lo) && bits_of(a->dom_hi) == bits_of(b->dom_hi) &&
+         bits_of(a->ulp) == bits_of(b->ulp);
+}
+
+/* A store offers the load that would read it. */
+static kir_inst load_of(const kir_inst *store, kir_type type) {
+  kir_inst load = *store;
+  load.op = KIR_load;
+  load.type = type;
+  return load;
 }
 
 static bool may_share(const kir_inst *in) {
@@ -48,27 +50,30 @@ static bool matches(const table *t, const entry *e, const kir_inst *in, uint32_t
   const kir_inst *have = kir_at(t->c.out, e->like);
   const uint32_t count = in->arg_count;
   if (e->version != version || have->arg_count != count + (have->op == KIR_store)) return false;
-  const kir_inst *value = have->op == KIR_store ? kir_at(t->c.out, e->value) : have;
-  identity a = identity_of(in, version), b = identity_of(have, version);
-  if (have->op == KIR_store) b.op = KIR_load, b.type = value->type, b.flags = 0, b.lanes = have->lanes < 2 ? 0 : have->lanes;
-  if (memcmp(&a, &b, sizeof a) != 0) return false;
+  if (have->op == KIR_store) {
+    const kir_inst load = load_of(have, kir_type_of(t->c.out, e->value));
+    if (!is_like(in, &load)) return false;
+  } else if (!is_like(in, have)) return false;
   return count == 0 || memcmp(&t->c.out->args.at[have->args], args, count * sizeof *args) == 0;
 }
 
-static uint64_t hash_of(const kir_inst *in, uint32_t version, const uint32_t *args) {
-  const identity id = identity_of(in, version);
-  return ir_hash64(ir_hash64(17, &id, sizeof id), args, in->arg_count * sizeof *args);
+static uint32_t hash_of(const kir_inst *in, uint32_t version, const uint32_t *args) {
+  const uint64_t type = in->type.base | (uint64_t)in->type.lanes << 8 | (uint64_t)in->type.frag << 16;
+  uint64_t h = ir_hash_word(in->op | type << 16 | (uint64_t)version << 40, (uint64_t)in->imm.i);
+  h = ir_hash_word(h, in->index | (uint64_t)(uint32_t)lanes_of(in) << 32);
+  for (uint32_t n = 0; n < in->arg_count; n++) h = ir_hash_word(h, args[n]);
+  return (uint32_t)h;
 }
 
-static uint32_t look_up(table *t, uint64_t hash, const kir_inst *in, uint32_t version, const uint32_t *args, uint32_t *free_slot) {
-  uint32_t at = (uint32_t)hash & t->mask;
+static uint32_t look_up(table *t, uint32_t hash, const kir_inst *in, uint32_t version, const uint32_t *args, uint32_t *free_slot) {
+  uint32_t at = hash & t->mask;
   for (; t->slots[at].value; at = (at + 1) & t->mask)
     if (t->slots[at].hash == hash && matches(t, &t->slots[at], in, version, args)) return t->slots[at].value;
   *free_slot = at;
   return 0;
 }
 
-static void offer(table *t, uint32_t slot, uint64_t hash, uint32_t value, uint32_t like, uint32_t version) {
+static void offer(table *t, uint32_t slot, uint32_t hash, uint32_t value, uint32_t like, uint32_t version) {
   t->slots[slot] = (entry){hash, value, like, version};
   t->undo[t->undo_count++] = slot;
 }
@@ -110,7 +115,7 @@ static void share(table *t, uint32_t i) {
   for (uint32_t n = 0; n < in->arg_count; n++) few[n] = t->c.map[kir_arg(t->c.in, i, n)];
   order_operands(in, few);
   const uint32_t version = version_of(t, in);
-  const uint64_t hash = hash_of(in, version, few);
+  const uint32_t hash = hash_of(in, version, few);
   const uint32_t found = look_up(t, hash, in, version, few, &slot);
   if (found) {
     kir_inst *kept = kir_at(t->c.out, found);
@@ -131,7 +136,7 @@ static void forward_store(table *t, uint32_t store) {
   kir_inst load = {
       .op = KIR_load, .type = kir_type_of(t->c.out, value), .index = in->index, .lanes = in->lanes, .arg_count = (uint16_t)count};
   const uint32_t *args = &t->c.out->args.at[in->args], version = t->versions[in->index];
-  const uint64_t hash = hash_of(&load, version, args);
+  const uint32_t hash = hash_of(&load, version, args);
   uint32_t slot = 0;
   if (!look_up(t, hash, &load, version, args, &slot)) offer(t, slot, hash, value, store, version);
 }
@@ -152,7 +157,7 @@ static void visit(table *t, uint32_t i) {
 
 static bool prepare(table *t, const kir_kernel *in, ir_arena *arena) {
   uint32_t size = 64;
-  while (size < 3 * in->insts.count) size *= 2;
+  while (size < 2 * in->insts.count) size *= 2;
   t->mask = size - 1;
   t->slots = IR_NEW_ARRAY(arena, entry, size);
   t->undo = IR_NEW_ARRAY(arena, uint32_t, 2 * (size_t)in->insts.count);

@@ -43,18 +43,24 @@ snt_result kir_clone_begin(kir_clone *c, const kir_kernel *in, kir_kernel *out) 
   for (uint32_t i = 0; i < in->memories.count; i++) IR_PUSH(arena, &out->memories, in->memories.at[i]);
   for (uint32_t i = 0; i < in->scalars.count; i++) IR_PUSH(arena, &out->scalars, in->scalars.at[i]);
   for (uint32_t i = 0; i < in->owns.count; i++) IR_PUSH(arena, &out->owns, in->owns.at[i]);
+  IR_RESERVE(arena, &out->insts, in->insts.count + in->insts.count / 4 + 16);
+  IR_RESERVE(arena, &out->args, in->args.count + in->args.count / 4 + 16);
   *c = (kir_clone){.in = in, .out = out, .map = IR_NEW_ARRAY(arena, uint32_t, (size_t)in->insts.count + 1)};
   return kir_pass_end(out, "clone", NULL);
 }
 
 uint32_t kir_clone_inst(kir_clone *c, uint32_t old) {
-  kir_inst made = *kir_at(c->in, old);
-  const uint32_t from = made.args;
-  made.args = c->out->args.count;
-  for (uint32_t i = 0; i < made.arg_count; i++) IR_PUSH(c->out->arena, &c->out->args, c->map[c->in->args.at[from + i]]);
-  if (made.op == KIR_end || made.op == KIR_else) made.index = c->map[made.index];
-  IR_PUSH(c->out->arena, &c->out->insts, made);
-  return c->map[old] = c->out->insts.count - 1;
+  kir_kernel *out = c->out;
+  const kir_inst *from = kir_at(c->in, old);
+  const uint32_t count = from->arg_count;
+  if (!kir_room(out, count)) return c->map[old] = out->insts.count - 1;
+  kir_inst *made = kir_at(out, out->insts.count);
+  *made = *from;
+  made->args = out->args.count;
+  for (uint32_t i = 0; i < count; i++) out->args.at[made->args + i] = c->map[c->in->args.at[from->args + i]];
+  if (made->op == KIR_end || made->op == KIR_else) made->index = c->map[made->index];
+  out->args.count += count;
+  return c->map[old] = out->insts.count++;
 }
 
 snt_result kir_pass_end(kir_kernel *out, const char *pass, snt_diag *diag) {
@@ -135,7 +141,7 @@ static snt_result run_one(pass_run *run, const kir_pass *pass, const kir_caps *c
   if (hooks && hooks->after) hooks->after(hooks->user, pass->name, made);
   run->current = made;
   run->next = !run->next;
-  ir_arena_free(&run->arenas[run->next]);
+  ir_arena_clear(&run->arenas[run->next]);
   return SNT_OK;
 }
 

@@ -94,13 +94,12 @@ static uint64_t mix(uint64_t x) {
 
 uint64_t ir_hash64(uint64_t seed, const void *data, size_t size) {
   const uint8_t *bytes = data;
-  uint64_t hash = seed ^ (size * 0x9e3779b97f4a7c15ULL);
+  uint64_t hash = seed ^ (size * 0x9e3779b97f4a7c15ULL), word = 0;
   for (; size >= 8; bytes += 8, size -= 8) {
-    uint64_t word;
     memcpy(&word, bytes, 8);
-    hash = mix(hash ^ word) + 0x9e3779b97f4a7c15ULL;
+    hash = ir_hash_word(hash, word);
   }
-  uint64_t word = 0;
+  word = 0;
   if (size) memcpy(&word, bytes, size);
   return mix(hash ^ word);
 }
