@@ -50,6 +50,17 @@ void fusion_note_asked(fusion_context *c, const fusion_asked *asked) {
   if (c->asking && !IR_PUSH(c->arena, &c->asked, *asked)) c->plan->failed = true;
 }
 
+/* What a port's elements are to its caller: bytes may be of a type that kernels do not know (storage.c). */
+static uint8_t port_dtype(const fusion_context *c, const plan_buffer *b) {
+  const ir_graph *given = c->given;
+  if (!given || b->dtype != SNT_U8 || (b->kind != PLAN_INPUT && b->kind != PLAN_STATE && b->kind != PLAN_OUTPUT)) return b->dtype;
+  const uint32_t count = b->kind == PLAN_OUTPUT ? given->outputs.count : given->inputs.count;
+  const ir_port *ports = b->kind == PLAN_OUTPUT ? given->outputs.at : given->inputs.at;
+  for (uint32_t i = 0; i < count; i++)
+    if (!strcmp(&given->names.at[ports[i].name], b->name)) return ir_at(given, ports[i].node)->type.dtype;
+  return b->dtype;
+}
+
 static uint32_t make_buffer(fusion_context *c, uint32_t owner) {
   ir_graph *g = c->graph;
   const ir_node *n = ir_at(g, owner);
@@ -57,6 +68,7 @@ static uint32_t make_buffer(fusion_context *c, uint32_t owner) {
   plan_buffer b = {.kind = buffer_kind(g, owner), .dtype = n->type.dtype, .rank = n->type.rank, .align = 256, .node = owner};
   memcpy(b.dims, n->type.dims, sizeof b.dims);
   b.name = port && port->name ? &g->names.at[port->name] : ir_node_name(g, owner);
+  b.dtype = port_dtype(c, &b);
   b.bytes = storage_bytes(c, n->type.dtype, ir_tensor_elements(g->pool, &n->type));
   ir_source source = {0};
   if (b.kind == PLAN_CONSTANT && !ir_const_source(g, owner, &source)) c->plan->failed = true;
@@ -147,7 +159,7 @@ uint32_t emit_bind(emit *e, uint32_t buffer, uint8_t access) {
   const int length = snprintf(name, sizeof name, "p%u", e->slots.count);
   kir_memory m = {
       .name = ir_arena_text(e->arena, name, (size_t)length), .space = KIR_GLOBAL, .access = access, .rank = 1, .slot = e->slots.count};
-  m.type = kir_t(b->dtype == SNT_BOOL ? SNT_U8 : b->dtype, texel ? 4 : 1);
+  m.type = kir_t(b->dtype >= SNT_BOOL ? SNT_U8 : b->dtype, texel ? 4 : 1);
   m.align = b->align < 64 ? b->align : 64;
   m.flags = texel ? KIR_MEM_TEXEL | (emit_texel_is_safe(e) ? KIR_MEM_OOB_ZERO : 0) : 0;
   m.alias = b->kind == PLAN_STATE ? 1 : 0;

@@ -136,9 +136,10 @@ typedef struct fusion_facts {
 /* The context every pass receives. */
 typedef struct fusion_context {
   const fusion_options *options;
-  ir_arena *arena;    /* of the compile: groups, decisions, kernels, plan */
-  ir_graph *graph;    /* the working graph; a pass may replace it */
-  uint32_t *group_of; /* node -> group + 1; 0: view, source or dead; a recomputed node has several: one of them */
+  ir_arena *arena;       /* of the compile: groups, decisions, kernels, plan */
+  ir_graph *graph;       /* the working graph; a pass may replace it */
+  const ir_graph *given; /* what the caller compiles: the types of its ports; null in a body */
+  uint32_t *group_of;    /* node -> group + 1; 0: view, source or dead; a recomputed node has several: one of them */
   IR_VEC(fusion_group) groups;
   const ir_uses *uses; /* of the graph, which changes no more; null before grouping */
   double *elements;    /* per node, at the hints of the symbols: what the prices stand on; null before grouping */
@@ -184,6 +185,7 @@ snt_result
 fusion_canonicalise(fusion_context *,
                     bool *changed); /* fold, dead code, views composed, x*1, double casts, constants that do not vary along an axis */
 snt_result fusion_decompose(fusion_context *, bool *changed);   /* what is left above primitives */
+snt_result fusion_store_bytes(fusion_context *, bool *changed); /* storage types become bytes */
 snt_result fusion_rewrite(fusion_context *, bool *changed);     /* priced, flagged reassociating */
 snt_result fusion_fold_scale(fusion_context *, bool *changed);  /* factors of channels into the weights before them: batch norms */
 snt_result fusion_split_large(fusion_context *, bool *changed); /* constants larger than a binding in parts */

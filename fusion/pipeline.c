@@ -8,6 +8,7 @@ const fusion_pass fusion_pipeline[] = {
     {"custom", fusion_settle_custom, 0},
     {"canonicalise", fusion_canonicalise, FUSION_TO_FIXPOINT},
     {"decompose", fusion_decompose, 0},
+    {"bytes", fusion_store_bytes, 0},
     {"rewrite", fusion_rewrite, FUSION_REWRITE},
     {"scales", fusion_fold_scale, FUSION_REWRITE},
     {"large", fusion_split_large, 0},
@@ -99,7 +100,7 @@ static snt_result run_pipeline(fusion_context *c, const ir_graph *graph) {
 
 snt_result fusion_compile(fusion_context *c, const ir_graph *graph, const fusion_options *options, ir_arena *arena, ir_plan *plan,
                           snt_diag *diag) {
-  *c = (fusion_context){.options = options, .arena = arena, .plan = plan, .diag = diag};
+  *c = (fusion_context){.options = options, .arena = arena, .plan = plan, .diag = diag, .given = graph};
   return run_pipeline(c, graph);
 }
 

@@ -26,6 +26,8 @@ const ir_dtype_info ir_dtypes[SNT_DTYPE_COUNT] = {
     [SNT_F8E5M2] = FLOATING("f8e5m2", 1, 2),
     [SNT_I4] = INTEGER("i4", 1, 4, 1),
     [SNT_U4] = INTEGER("u4", 1, 4, 0),
+    [SNT_F8E4M3FNUZ] = FLOATING("f8e4m3fnuz", 1, 3),
+    [SNT_F8E5M2FNUZ] = FLOATING("f8e5m2fnuz", 1, 2),
 };
 
 int32_t ir_dtype_find(const char *name, size_t length) {
@@ -36,35 +38,38 @@ int32_t ir_dtype_find(const char *name, size_t length) {
 
 /* ---- small floats ---- */
 typedef struct small_float {
-  int exponent_bits, mantissa_bits;
+  int exponent_bits, mantissa_bits, bias;
   bool saturates;    /* overflow and infinity give the largest finite value */
   uint32_t top, nan; /* encoding of the largest finite value and of a NaN */
+  bool fnuz;         /* no -0: its code is the only NaN */
 } small_float;
-static const small_float float16 = {5, 10, false, 0x7bff, 0x7e00}, bfloat16 = {8, 7, false, 0x7f7f, 0x7fc0};
-static const small_float float8e4m3 = {4, 3, true, 0x7e, 0x7f}, float8e5m2 = {5, 2, true, 0x7b, 0x7e};
+static const small_float float16 = {5, 10, 15, false, 0x7bff, 0x7e00, false}, bfloat16 = {8, 7, 127, false, 0x7f7f, 0x7fc0, false};
+static const small_float float8e4m3 = {4, 3, 7, true, 0x7e, 0x7f, false}, float8e5m2 = {5, 2, 15, true, 0x7b, 0x7e, false};
+static const small_float float8e4m3fnuz = {4, 3, 8, true, 0x7f, 0x80, true}, float8e5m2fnuz = {5, 2, 16, true, 0x7f, 0x80, true};
 
 static uint32_t small_from_double(double value, const small_float *f) {
-  int width = f->exponent_bits + f->mantissa_bits, bias = (1 << (f->exponent_bits - 1)) - 1;
+  int width = f->exponent_bits + f->mantissa_bits, bias = f->bias;
   uint32_t sign = signbit(value) ? 1u << width : 0;
   uint32_t infinite = f->saturates ? f->top : f->top + 1;
   if (isnan(value)) return sign | f->nan;
   value = fabs(value);
   if (isinf(value)) return sign | infinite;
-  if (value == 0) return sign;
+  if (value == 0) return f->fnuz ? 0 : sign;
   int exponent = ilogb(value);
   if (exponent < 1 - bias) exponent = 1 - bias;
   /* In units of the last place: an integer up to 2^(mantissa_bits + 1), exact before the one rounding. */
   double units = nearbyint(ldexp(value, f->mantissa_bits - exponent));
   double code = units + ldexp((double)(exponent + bias - 1), f->mantissa_bits);
-  return sign | (code > (double)f->top ? infinite : (uint32_t)code);
+  return (f->fnuz && code == 0 ? 0 : sign) | (code > (double)f->top ? infinite : (uint32_t)code);
 }
 
 static double small_to_double(uint32_t code, const small_float *f) {
-  int width = f->exponent_bits + f->mantissa_bits, bias = (1 << (f->exponent_bits - 1)) - 1;
+  int width = f->exponent_bits + f->mantissa_bits, bias = f->bias;
   uint32_t body = code & ((1u << width) - 1), mantissa = body & ((1u << f->mantissa_bits) - 1);
   int exponent = (int)(body >> f->mantissa_bits);
   double value = exponent ? ldexp((double)(mantissa | 1u << f->mantissa_bits), exponent - bias - f->mantissa_bits)
                           : ldexp((double)mantissa, 1 - bias - f->mantissa_bits);
+  if (f->fnuz && code == f->nan) return (double)NAN;
   if (body > f->top) value = !f->saturates && body == f->top + 1 ? (double)INFINITY : (double)NAN;
   if (f == &float8e5m2 && body == f->top + 1) value = INFINITY; /* read from outside; never written by us */
   return code >> width ? -value : value;
@@ -170,6 +175,8 @@ double ir_dtype_load(int32_t dtype, const void *data, size_t i) {
   case SNT_BF16: return (double)ir_f32_from_bf16(load_uint16_t(data, i));
   case SNT_F8E4M3: return small_to_double(load_uint8_t(data, i), &float8e4m3);
   case SNT_F8E5M2: return small_to_double(load_uint8_t(data, i), &float8e5m2);
+  case SNT_F8E4M3FNUZ: return small_to_double(load_uint8_t(data, i), &float8e4m3fnuz);
+  case SNT_F8E5M2FNUZ: return small_to_double(load_uint8_t(data, i), &float8e5m2fnuz);
   case SNT_U64: return (double)load_uint64_t(data, i);
   default: return (double)ir_dtype_load_int(dtype, data, i);
   }
@@ -194,6 +201,8 @@ void ir_dtype_store(int32_t dtype, void *data, size_t i, double value) {
   case SNT_BF16: AT(uint16_t) = (uint16_t)small_from_double(value, &bfloat16); return;
   case SNT_F8E4M3: AT(uint8_t) = (uint8_t)small_from_double(value, &float8e4m3); return;
   case SNT_F8E5M2: AT(uint8_t) = (uint8_t)small_from_double(value, &float8e5m2); return;
+  case SNT_F8E4M3FNUZ: AT(uint8_t) = (uint8_t)small_from_double(value, &float8e4m3fnuz); return;
+  case SNT_F8E5M2FNUZ: AT(uint8_t) = (uint8_t)small_from_double(value, &float8e5m2fnuz); return;
   case SNT_BOOL: AT(uint8_t) = value != 0; return;
   default:
     if (dtype > 0 && dtype < SNT_DTYPE_COUNT) ir_dtype_store_int(dtype, data, i, saturate(dtype, value));

@@ -9,8 +9,10 @@ bound_type bound_type_of(const eval_ctx *ctx, int32_t dtype) {
   static const struct {
     double tiny, top;
   } ranges[SNT_DTYPE_COUNT] = {
-      [SNT_F32] = {0x1p-126, 0x1.fffffep127},          [SNT_F16] = {0x1p-14, 65504}, [SNT_BF16] = {0x1p-126, 0x1.fep127},
-      [SNT_F64] = {0x1p-1022, 0x1.fffffffffffffp1023}, [SNT_F8E4M3] = {0x1p-6, 448}, [SNT_F8E5M2] = {0x1p-14, 57344},
+      [SNT_F32] = {0x1p-126, 0x1.fffffep127}, [SNT_F16] = {0x1p-14, 65504},
+      [SNT_BF16] = {0x1p-126, 0x1.fep127},    [SNT_F64] = {0x1p-1022, 0x1.fffffffffffffp1023},
+      [SNT_F8E4M3] = {0x1p-6, 448},           [SNT_F8E5M2] = {0x1p-14, 57344},
+      [SNT_F8E4M3FNUZ] = {0x1p-7, 240},       [SNT_F8E5M2FNUZ] = {0x1p-15, 57344},
   };
   bound_type type = {.dtype = dtype, .unit = ldexp(1, -ir_dtypes[dtype].mantissa), .tiny = ranges[dtype].tiny, .top = ranges[dtype].top};
   type.flushes = dtype == SNT_F32 && !ctx->info->keeps_denormals;
@@ -53,12 +55,13 @@ static bool representable(const bound_type *type, double v) {
   return ir_dtype_load(type->dtype, &stored, 0) == v;
 }
 
+static bool saturates(const bound_type *type) { return type->narrow && ir_dtypes[type->dtype].bits == 8; }
+
 /* Beyond the largest finite value; for narrow types either infinite or, still in a wider register, not. */
 static bounded overflow(const bound_type *type, bounded x) {
   double limit = type->top + bound_ulp(type, type->top) * 0.5;
   if (fabs(x.v) + x.e < limit) return x;
-  bool saturates = type->dtype == SNT_F8E4M3 || type->dtype == SNT_F8E5M2;
-  if (saturates) {
+  if (saturates(type)) {
     double v = fmin(fmax(x.v, -type->top), type->top);
     return (bounded){v, fabs(x.v - v) + x.e};
   }
@@ -69,7 +72,7 @@ static bounded overflow(const bound_type *type, bounded x) {
 bounded bound_store(const bound_type *type, bounded x, double ulps, bool rounds_right) {
   if (isnan(x.v) || isinf(x.e)) return (bounded){x.v, isinf(x.e) || isnan(x.e) ? INFINITY : 0};
   if (isnan(x.e)) return (bounded){x.v, INFINITY};
-  if (isinf(x.v)) return (bounded){x.v, type->dtype == SNT_F8E4M3 || type->dtype == SNT_F8E5M2 ? INFINITY : x.e > 0 ? INFINITY : 0};
+  if (isinf(x.v)) return (bounded){x.v, saturates(type) ? INFINITY : x.e > 0 ? INFINITY : 0};
   bool exact = ulps == 0 || (rounds_right && x.e == 0 && representable(type, x.v));
   if (!exact) {
     if (type->dtype == SNT_F64) ulps += 1.5;                        /* the reference's own */

@@ -8,8 +8,8 @@ static const onnx_type_info types[] = {
     [4] = {"uint16", SNT_U16},    [5] = {"int16", SNT_I16},       [6] = {"int32", SNT_I32},         [7] = {"int64", SNT_I64},
     [ONNX_STRING] = {"string", 0},[9] = {"bool", SNT_BOOL},       [10] = {"float16", SNT_F16},      [11] = {"double", SNT_F64},
     [12] = {"uint32", SNT_U32},   [13] = {"uint64", SNT_U64},     [ONNX_COMPLEX64] = {"complex64", 0}, [ONNX_COMPLEX128] = {"complex128", 0},
-    [16] = {"bfloat16", SNT_BF16},[17] = {"float8e4m3fn", SNT_F8E4M3}, [18] = {"float8e4m3fnuz", 0},[19] = {"float8e5m2", SNT_F8E5M2},
-    [20] = {"float8e5m2fnuz", 0}, [21] = {"uint4", SNT_U4},       [22] = {"int4", SNT_I4},          [23] = {"float4e2m1", 0},
+    [16] = {"bfloat16", SNT_BF16},[17] = {"float8e4m3fn", SNT_F8E4M3}, [18] = {"float8e4m3fnuz", SNT_F8E4M3FNUZ},[19] = {"float8e5m2", SNT_F8E5M2},
+    [20] = {"float8e5m2fnuz", SNT_F8E5M2FNUZ}, [21] = {"uint4", SNT_U4},       [22] = {"int4", SNT_I4},          [23] = {"float4e2m1", 0},
 };
 // clang-format on
 
