@@ -91,7 +91,8 @@ static snt_result compile_own(snt_program *p, const kir_kernel *source, uint32_t
   return SNT_OK;
 }
 
-static snt_result emit_target(snt_program *p, uint32_t kernel, uint32_t target, const snt_compile_info *info, snt_diag *diag) {
+static snt_result emit_target(snt_program *p, ir_arena scratch[2], uint32_t kernel, uint32_t target, const snt_compile_info *info,
+                              snt_diag *diag) {
   const codegen_target *t = rt_codegen(api_targets[target].bit);
   const kir_kernel *source = p->plan.kernels.at[kernel].kernel;
   api_kernel *k = &p->kernels[kernel];
@@ -103,7 +104,7 @@ static snt_result emit_target(snt_program *p, uint32_t kernel, uint32_t target, 
   caps.target = t->name;
   for (uint32_t row = 0; row < source->owns.count; row++) SNT_TRY(compile_own(p, source, row, t, info, diag));
   kir_init(legal, &p->arena, source->name);
-  SNT_TRY(kir_run_passes(source, legal, &caps, NULL, NULL, diag));
+  SNT_TRY(kir_run_passes_in(scratch, source, legal, &caps, NULL, NULL, diag));
   legal->name = api_entry_name(legal->name);
   SNT_TRY(t->emit(legal, &caps, &p->arena, &k->code[target].code, diag));
   k->legal[target] = legal;
@@ -155,7 +156,7 @@ static uint32_t find_equal(const snt_program *p, made_kernels *made, uint32_t nu
   return number;
 }
 
-static snt_result emit_kernels(snt_program *p, const dump_user *d, snt_diag *diag) {
+static snt_result emit_all(snt_program *p, ir_arena scratch[2], const dump_user *d, snt_diag *diag) {
   made_kernels made = {.size = 16};
   while (made.size < 2 * p->plan.kernels.count) made.size *= 2;
   made.first = IR_NEW_ARRAY(&p->arena, uint32_t, made.size);
@@ -172,9 +173,19 @@ static snt_result emit_kernels(snt_program *p, const dump_user *d, snt_diag *dia
       continue;
     }
     for (uint32_t t = 0; t < API_TARGETS; t++)
-      if (p->targets & api_targets[t].bit) SNT_TRY(emit_target(p, i, t, d->info, diag));
+      if (p->targets & api_targets[t].bit) SNT_TRY(emit_target(p, scratch, i, t, d->info, diag));
   }
   return SNT_OK;
+}
+
+static snt_result emit_kernels(snt_program *p, const dump_user *d, snt_diag *diag) {
+  ir_arena scratch[2];
+  ir_arena_init(&scratch[0], &p->context->alloc);
+  ir_arena_init(&scratch[1], &p->context->alloc);
+  const snt_result r = emit_all(p, scratch, d, diag);
+  ir_arena_free(&scratch[0]);
+  ir_arena_free(&scratch[1]);
+  return r;
 }
 
 static snt_result list_ports(snt_program *p, snt_diag *diag) {

@@ -37,6 +37,7 @@ typedef struct spv {
   uint32_t depth;
   uint32_t glsl, function, block, push, exit; /* block: label of the current block */
   uint32_t address_at;                        /* byte of the block where the addresses of buffers begin; 0: none */
+  uint32_t types[SNT_DTYPE_COUNT][5];         /* by lanes, 0: not defined yet */
   uint32_t builtin[48];                       /* input variables by number, 0: not used */
   IR_VEC(uint32_t) needed;
   snt_diag *diag;

@@ -11,18 +11,27 @@ static uint32_t float_type(spv *s, uint32_t bits) {
   return SPV_TYPE(&s->m, SpvOpTypeFloat, bits);
 }
 
-static uint32_t scalar_type(spv *s, uint32_t base) {
+static uint32_t define_scalar(spv *s, uint32_t base) {
   if (base == SNT_BOOL) return spv_intern(&s->m, SpvOpTypeBool, false, NULL, 0, 0, NULL);
   if (base == SNT_BF16) return int_type(s, 16);
   const uint32_t bits = ir_dtypes[base].bytes * 8u;
   return ir_dtypes[base].is_float ? float_type(s, bits) : int_type(s, bits);
 }
 
+static uint32_t scalar_type(spv *s, uint32_t base) {
+  uint32_t *known = &s->types[base][1];
+  return *known ? *known : (*known = define_scalar(s, base));
+}
+
 uint32_t spv_type(spv *s, kir_type t) {
+  if (t.lanes <= 4 && !t.frag && s->types[t.base][t.lanes]) return s->types[t.base][t.lanes];
   if (t.lanes > 4 || t.frag)
     spv_fail(s, t.frag ? SNT_E_UNSUPPORTED : SNT_E_INTERNAL, 0, "SPIR-V has no type of %u lanes of %s", t.lanes, ir_dtypes[t.base].name);
   const uint32_t scalar = scalar_type(s, t.base);
-  return t.lanes == 1 ? scalar : SPV_TYPE(&s->m, SpvOpTypeVector, scalar, t.lanes);
+  if (t.lanes == 1) return scalar;
+  const uint32_t vector = SPV_TYPE(&s->m, SpvOpTypeVector, scalar, t.lanes);
+  if (t.lanes <= 4 && !t.frag) s->types[t.base][t.lanes] = vector;
+  return vector;
 }
 
 uint32_t spv_pointer(spv *s, uint32_t storage_class, uint32_t type) { return SPV_TYPE(&s->m, SpvOpTypePointer, storage_class, type); }

@@ -131,6 +131,7 @@ typedef struct fusion_body {
 typedef struct fusion_facts {
   double cycles, own_cycles; /* of its operator; of that what the profile knows beyond the operator's class */
   uint32_t base;             /* the first non-view below it (fusion_through_views) */
+  bool plain;                /* a pointwise operator that costs one operation */
 } fusion_facts;
 
 /* The context every pass receives. */
@@ -163,7 +164,11 @@ typedef struct fusion_context {
 } fusion_context;
 
 typedef snt_result (*fusion_pass_fn)(fusion_context *, bool *changed);
-enum { FUSION_TO_FIXPOINT = 1, FUSION_REWRITE = 2 /* skipped by no_rewrites */ };
+enum {
+  FUSION_TO_FIXPOINT = 1,
+  FUSION_REWRITE = 2 /* skipped by no_rewrites */,
+  FUSION_LAST_REWRITE = 4 /* the graph is verified after it */
+};
 typedef struct fusion_pass {
   const char *name;
   fusion_pass_fn run;

@@ -15,6 +15,8 @@ static void find_facts(const fusion_context *c, fusion_facts *facts, uint32_t no
   const ir_node *n = ir_at(c->graph, node);
   facts[node].cycles = cost_op_cycles(c->options->profile, n->op, n->type.dtype);
   facts[node].own_cycles = facts[node].cycles - cost_class_cycles(c->options->profile, n->op);
+  facts[node].plain = (ir_ops[n->op].flags & (IR_POINTWISE | IR_REDUCE | IR_EXPENSIVE)) == IR_POINTWISE && n->op != IR_OP_div &&
+                      n->op != IR_OP_sqrt && n->op != IR_OP_rsqrt && n->op != IR_OP_recip && n->op != IR_OP_contract;
   facts[node].base = fusion_is_view(c->graph, node) && n->op != IR_OP_concat ? facts[ir_arg(c->graph, node, 0)].base : node;
 }
 
@@ -137,11 +139,16 @@ static void add_operations(const fusion_context *c, const fusion_group *group, c
     const fusion_facts *f = &c->facts[node];
     const uint8_t flags = ir_ops[n->op].flags;
     /* a small value broadcast to many elements is computed for each of them when it is inlined in a flat loop */
-    double times = elements_of(c, node) * recompute_factor(c, group, &again, node) * (sweeps ? sweeps[i] : 1);
+    const double own = elements_of(c, node);
+    double times = own * recompute_factor(c, group, &again, node) * (sweeps ? sweeps[i] : 1);
     if (group->kind == GROUP_LOOP && times < items) times = items;
     if (flags & IR_POINTWISE) {
       w->extra_cycles += times * f->own_cycles;
-      w->recompute_cycles += (times - elements_of(c, node)) * f->cycles;
+      w->recompute_cycles += (times - own) * f->cycles;
+      if (f->plain) {
+        w->ops += times;
+        continue;
+      }
     }
     if (n->op == IR_OP_contract) w->fmas += elements_of(c, node) * group_contract_depth(c, node);
     else if (flags & IR_REDUCE) {
@@ -326,8 +333,9 @@ static double parallel_items(const fusion_context *c, const fusion_group *group)
 /* The most values alive at once when the members of one element are computed in graph order; each stays until its last reader. */
 static double live_values(const fusion_context *c, const fusion_group *group) {
   enum { LONGEST = 256 };
-  uint32_t last[LONGEST], dying[LONGEST] = {0}, live = 0, most = 0;
+  uint32_t last[LONGEST], dying[LONGEST], live = 0, most = 0;
   if (group->count > LONGEST) return 0.25 * group->count;
+  memset(dying, 0, group->count * sizeof *dying);
   for (uint32_t i = 0; i < group->count; i++) {
     const ir_node *n = ir_at(c->graph, group->nodes[i]);
     const uint32_t *args = c->graph->args.at + n->args;

@@ -260,23 +260,34 @@ static bool outputs_fit_rows(grouping *s, fusion_group *group, const char **why_
   return true;
 }
 
+/* Of what a flat loop stores the last of the largest. */
+static bool pick_output(const grouping *s, fusion_group *group) {
+  const ir_graph *g = s->c->graph;
+  double best = -1;
+  for (uint32_t i = 0; i < group->output_count; i++) {
+    const uint32_t node = group->outputs[i];
+    const bool reduce = group_kind_of_node(s, node) == GROUP_REDUCE;
+    const double size = elements_at_hint(g->pool, &ir_at(g, reduce ? ir_arg(g, node, 0) : node)->type);
+    if (size < best || (size == best && node < group->hero)) continue;
+    best = size;
+    group->hero = node;
+  }
+  return best >= 0;
+}
+
 static bool pick_hero(const grouping *s, fusion_group *group) {
   const ir_graph *g = s->c->graph;
   double best = -1;
+  if (group->kind == GROUP_LOOP) return pick_output(s, group);
   for (uint32_t i = 0; i < group->count; i++) {
     const uint32_t node = group->nodes[i];
     const group_kind own = group_kind_of_node(s, node);
     const bool values = ir_at(g, node)->op == IR_OP_contract &&
                         (group->kind == GROUP_ATTENTION || (group->kind == GROUP_CONTRACT && own == GROUP_CONTRACT));
     if (values) best = -1; /* the last contraction */
-    const bool wanted = group->kind == GROUP_LOOP || values || own == group->kind || (own == GROUP_REDUCE && group->kind == GROUP_ROW);
+    const bool wanted = values || own == group->kind || (own == GROUP_REDUCE && group->kind == GROUP_ROW);
     if (!wanted) continue;
     const double size = elements_at_hint(g->pool, &ir_at(g, own == GROUP_REDUCE ? ir_arg(g, node, 0) : node)->type);
-    if (group->kind == GROUP_LOOP) {
-      bool output = false;
-      for (uint32_t k = 0; k < group->output_count; k++) output |= group->outputs[k] == node;
-      if (!output) continue;
-    }
     if (size >= best) {
       best = size;
       group->hero = node;

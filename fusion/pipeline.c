@@ -15,7 +15,7 @@ const fusion_pass fusion_pipeline[] = {
     {"layout", fusion_layout, FUSION_REWRITE},
     {"winograd", fusion_winograd, FUSION_REWRITE},
     {"canonicalise", fusion_canonicalise, FUSION_TO_FIXPOINT},
-    {"ports", fusion_copy_ports, 0},
+    {"ports", fusion_copy_ports, FUSION_LAST_REWRITE},
     {"group", fusion_group_nodes, 0},
     {"fission", fusion_fission, 0},
     {"states", fusion_settle_states, 0},
@@ -39,7 +39,7 @@ static double now_ms(void) {
   return timespec_get(&t, TIME_UTC) ? (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6 : 0;
 }
 
-/* What a pass left as it was is verified again in debug builds only. */
+/* Debug builds verify after each pass; others what all of them made of the graph: before it is grouped, and at the end where one changed it since. */
 #ifdef NDEBUG
 static const bool verify_always = false;
 #else
@@ -52,7 +52,14 @@ static snt_result check_pass(fusion_context *c, const char *name) {
   return r == SNT_OK ? SNT_OK : ir_fail(c->diag, SNT_E_INTERNAL, name, inner.node, "the graph is invalid after this pass: %s", inner.text);
 }
 
-static snt_result run_pass(fusion_context *c, const fusion_pass *pass) {
+static snt_result check_changed(fusion_context *c, const char **changed_by) {
+  const char *pass = *changed_by;
+  *changed_by = NULL;
+  return pass && c->options->verify ? check_pass(c, pass) : SNT_OK;
+}
+
+/* `changed_by`: the last pass that made what nobody has verified yet, or null. */
+static snt_result run_pass(fusion_context *c, const fusion_pass *pass, const char **changed_by) {
   const double start = now_ms();
   const ir_graph *before = c->graph;
   const uint32_t count = c->graph->nodes.count;
@@ -65,7 +72,8 @@ static snt_result run_pass(fusion_context *c, const fusion_pass *pass) {
       return ir_fail(c->diag, SNT_E_HOST_MEM, pass->name, 0, "out of host memory, or an extent overflows");
     if (!(pass->flags & FUSION_TO_FIXPOINT)) break;
   }
-  if (c->options->verify && (ever || verify_always)) SNT_TRY(check_pass(c, pass->name));
+  if (ever || verify_always) *changed_by = pass->name;
+  if (verify_always || (pass->flags & FUSION_LAST_REWRITE)) SNT_TRY(check_changed(c, changed_by));
   const fusion_hooks *hooks = c->options->hooks;
   if (hooks && hooks->after_graph_pass) hooks->after_graph_pass(hooks->user, pass->name, c->graph, now_ms() - start);
   return SNT_OK;
@@ -85,6 +93,7 @@ static snt_result copy_graph(fusion_context *c, const ir_graph *from) {
 
 static snt_result run_pipeline(fusion_context *c, const ir_graph *graph) {
   const fusion_options *options = c->options;
+  const char *changed_by = NULL;
   c->plan->title = graph->title;
   SNT_TRY(copy_graph(c, graph));
   for (uint32_t i = 0; i < fusion_pipeline_count; i++) {
@@ -93,8 +102,9 @@ static snt_result run_pipeline(fusion_context *c, const ir_graph *graph) {
     if (options->hooks && options->hooks->progress &&
         options->hooks->progress(options->hooks->user, pass->name, (double)i / fusion_pipeline_count))
       return ir_fail(c->diag, SNT_E_CANCELLED, pass->name, 0, "cancelled by the caller");
-    SNT_TRY(run_pass(c, pass));
+    SNT_TRY(run_pass(c, pass, &changed_by));
   }
+  SNT_TRY(check_changed(c, &changed_by));
   return c->plan->failed ? ir_fail(c->diag, SNT_E_HOST_MEM, "plan", 0, "out of host memory") : SNT_OK;
 }
 

@@ -78,6 +78,7 @@ snt_result fusion_rebuild_with(fusion_context *c, const rebuild_rule *rules, uin
   ir_graph_init(r.to, c->arena, c->graph->pool);
   r.to->title = c->graph->title;
   r.to->bodies = c->graph->bodies;
+  ir_graph_expect(r.to, r.from);
   for (r.node = 1; r.node < r.from->nodes.count && !r.to->failed; r.node++) {
     r.map[r.node] = rewrite_node(&r, rules, rule_count);
     if (r.map[r.node]) keep_identity(&r, r.map[r.node], r.node);

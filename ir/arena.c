@@ -135,6 +135,7 @@ void ir_arena_free(ir_arena *arena) {
 
 void ir_arena_clear(ir_arena *arena) {
   ir_arena_block *kept = arena->blocks;
+  arena->failed = false;
   if (!kept) return;
   arena->blocks = kept->older;
   ir_arena_free(arena);

@@ -36,10 +36,23 @@ void ir_graph_init(ir_graph *g, ir_arena *arena, expr_pool *pool) {
 
 uint32_t ir_name_add(ir_graph *g, const char *name, size_t length) {
   if (g->failed || length == 0 || length > UINT32_MAX - g->names.count - 1) return 0;
-  uint32_t at = g->names.count;
-  for (size_t i = 0; i < length; i++)
-    if (name[i] == 0 || !IR_PUSH(g->arena, &g->names, name[i])) return graph_mistake(g, SNT_E_ARG, "a name holds a zero byte");
-  return IR_PUSH(g->arena, &g->names, 0) ? at : graph_mistake(g, SNT_E_HOST_MEM, "out of memory");
+  const uint32_t at = g->names.count;
+  if (memchr(name, 0, length)) return graph_mistake(g, SNT_E_ARG, "a name holds a zero byte");
+  while (g->names.capacity - at < length + 1)
+    if (!ir_vec_grow(g->arena, (void **)&g->names.at, at, &g->names.capacity, 1)) return graph_mistake(g, SNT_E_HOST_MEM, "out of memory");
+  memcpy(g->names.at + at, name, length);
+  g->names.at[at + length] = 0;
+  g->names.count += (uint32_t)length + 1;
+  return at;
+}
+
+void ir_graph_expect(ir_graph *g, const ir_graph *like) {
+  IR_RESERVE(g->arena, &g->nodes, like->nodes.count);
+  IR_RESERVE(g->arena, &g->args, like->args.count);
+  IR_RESERVE(g->arena, &g->attrs, like->attrs.count);
+  IR_RESERVE(g->arena, &g->ints, like->ints.count);
+  IR_RESERVE(g->arena, &g->consts, like->consts.count);
+  IR_RESERVE(g->arena, &g->names, like->names.count);
 }
 
 const char *ir_node_name(const ir_graph *g, uint32_t node) { return g->names.at ? &g->names.at[g->nodes.at[node].name] : ""; }

@@ -124,6 +124,7 @@ snt_result ir_graph_copy_live(const ir_graph *from, ir_graph *to, uint32_t *map)
   if (!copy_regions(from, to, map, regions)) return SNT_E_HOST_MEM;
   to->title = from->title;
   to->bodies = from->bodies;
+  ir_graph_expect(to, from);
   map[0] = 0;
   for (uint32_t n = 1; n < from->nodes.count; n++) {
     if (!map[n]) continue;

@@ -23,9 +23,10 @@ static bool close_innermost(region_walk *w, uint32_t i) {
 
 bool kir_find_regions(const kir_kernel *k, ir_arena *arena, kir_regions *out) {
   out->close = IR_NEW_ARRAY(arena, uint32_t, k->insts.count);
-  out->parent = IR_NEW_ARRAY(arena, uint32_t, k->insts.count);
-  region_walk w = {k, out, IR_NEW_ARRAY(arena, uint32_t, k->insts.count), 0};
+  out->parent = ir_arena_take_bare(arena, k->insts.count * sizeof *out->parent, _Alignof(uint32_t));
+  region_walk w = {k, out, ir_arena_take_bare(arena, k->insts.count * sizeof *w.stack, _Alignof(uint32_t)), 0};
   if (!out->close || !out->parent || !w.stack) return false;
+  out->parent[0] = 0;
   for (uint32_t i = 1; i < k->insts.count; i++) {
     const uint32_t op = kir_at(k, i)->op;
     if ((op == KIR_else || op == KIR_end) && !close_innermost(&w, i)) return false;

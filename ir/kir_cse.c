@@ -3,14 +3,14 @@
 #include "ir/kir_pass_private.h"
 
 typedef struct entry {
-  uint32_t hash, value, like, version;
+  uint32_t hash, value, like, version, slot;
 } entry; /* `like`: the instruction whose operands are compared */
 typedef struct table {
   kir_clone c;
-  entry *slots;
-  uint32_t mask;
-  uint32_t *undo, undo_count;    /* filled slots in order */
-  uint32_t *scopes, scope_count; /* undo_count where each open region began */
+  uint32_t *slots, mask; /* number of an entry + 1 */
+  entry *entries;        /* in the order in which they were offered */
+  uint32_t entry_count;
+  uint32_t *scopes, scope_count; /* entry_count where each open region began */
   uint32_t *versions, next_version;
   uint32_t *row_of;
   kir_regions regions;
@@ -67,21 +67,23 @@ static uint32_t hash_of(const kir_inst *in, uint32_t version, const uint32_t *ar
 
 static uint32_t look_up(table *t, uint32_t hash, const kir_inst *in, uint32_t version, const uint32_t *args, uint32_t *free_slot) {
   uint32_t at = hash & t->mask;
-  for (; t->slots[at].value; at = (at + 1) & t->mask)
-    if (t->slots[at].hash == hash && matches(t, &t->slots[at], in, version, args)) return t->slots[at].value;
+  for (; t->slots[at]; at = (at + 1) & t->mask) {
+    const entry *e = &t->entries[t->slots[at] - 1];
+    if (e->hash == hash && matches(t, e, in, version, args)) return e->value;
+  }
   *free_slot = at;
   return 0;
 }
 
 static void offer(table *t, uint32_t slot, uint32_t hash, uint32_t value, uint32_t like, uint32_t version) {
-  t->slots[slot] = (entry){hash, value, like, version};
-  t->undo[t->undo_count++] = slot;
+  t->entries[t->entry_count++] = (entry){hash, value, like, version, slot};
+  t->slots[slot] = t->entry_count;
 }
 
-static void open_scope(table *t) { t->scopes[t->scope_count++] = t->undo_count; }
+static void open_scope(table *t) { t->scopes[t->scope_count++] = t->entry_count; }
 static void close_scope(table *t) { /* in reverse order, so probe sequences stay whole */
   const uint32_t down_to = t->scopes[--t->scope_count];
-  while (t->undo_count > down_to) t->slots[t->undo[--t->undo_count]].value = 0;
+  while (t->entry_count > down_to) t->slots[t->entries[--t->entry_count].slot] = 0;
 }
 
 static uint32_t version_of(const table *t, const kir_inst *in) { return (kir_ops[in->op].flags & KIR_MEM) ? t->versions[in->index] : 0; }
@@ -159,12 +161,13 @@ static bool prepare(table *t, const kir_kernel *in, ir_arena *arena) {
   uint32_t size = 64;
   while (size < 2 * in->insts.count) size *= 2;
   t->mask = size - 1;
-  t->slots = IR_NEW_ARRAY(arena, entry, size);
-  t->undo = IR_NEW_ARRAY(arena, uint32_t, 2 * (size_t)in->insts.count);
-  t->scopes = IR_NEW_ARRAY(arena, uint32_t, in->insts.count);
+  t->slots = IR_NEW_ARRAY(arena, uint32_t, size);
+  t->entries = ir_arena_take_bare(arena, in->insts.count * sizeof *t->entries,
+                                  _Alignof(entry)); /* an instruction offers one value at most */
+  t->scopes = ir_arena_take_bare(arena, in->insts.count * sizeof *t->scopes, _Alignof(uint32_t));
   t->versions = IR_NEW_ARRAY(arena, uint32_t, in->memories.count);
   t->row_of = IR_NEW_ARRAY(arena, uint32_t, in->insts.count);
-  if (!t->slots || !t->undo || !t->scopes || !t->versions || !t->row_of || !kir_find_regions(in, arena, &t->regions)) return false;
+  if (!t->slots || !t->entries || !t->scopes || !t->versions || !t->row_of || !kir_find_regions(in, arena, &t->regions)) return false;
   const uint32_t rows = kir_number_regions(in, t->row_of);
   return kir_find_clobbers(in, &t->regions, t->row_of, rows, arena, &t->clobbers);
 }

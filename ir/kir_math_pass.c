@@ -26,6 +26,12 @@ static snt_result expand(kir_clone *c, uint32_t i, const kir_caps *caps, snt_dia
   return SNT_OK;
 }
 
+bool kir_has_math(const kir_kernel *k, const kir_caps *caps) {
+  for (uint32_t i = 1; i < k->insts.count; i++)
+    if (is_math(k, kir_at(k, i), caps)) return true;
+  return false;
+}
+
 snt_result kir_pass_math(const kir_kernel *in, kir_kernel *out, const kir_caps *caps, snt_diag *diag) {
   kir_clone c;
   SNT_TRY(kir_clone_begin(&c, in, out));

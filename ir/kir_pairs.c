@@ -377,7 +377,8 @@ static bool put(pairs *p, uint32_t i) {
   return true;
 }
 
-static bool is_needed(const kir_kernel *k) {
+bool kir_has_missing_words(const kir_kernel *k, const kir_caps *caps) {
+  if (caps->int64) return false;
   for (uint32_t m = 0; m < k->memories.count; m++)
     if (is_wide(k->memories.at[m].type.base)) return true;
   for (uint32_t i = 1; i < k->insts.count; i++)
@@ -388,7 +389,7 @@ static bool is_needed(const kir_kernel *k) {
 snt_result kir_pass_pairs(const kir_kernel *in, kir_kernel *out, const kir_caps *caps, snt_diag *diag) {
   pairs p = {.running = 0};
   SNT_TRY(kir_clone_begin(&p.c, in, out));
-  const bool needed = !caps->int64 && is_needed(in);
+  const bool needed = kir_has_missing_words(in, caps);
   p.hi = IR_NEW_ARRAY(out->arena, uint32_t, (size_t)in->insts.count + 1);
   if (!p.hi) return kir_pass_stop(out, "pairs", diag);
   if (needed) declare(out);

@@ -3,32 +3,32 @@
 #include "ir/kir_pass_private.h"
 
 const kir_pass kir_pipeline[] = {
-    {"own", kir_pass_own},
+    {"own", kir_pass_own, kir_has_own, 0},
     /* registers out of arrays */
-    {"unroll", kir_pass_unroll},
-    {"sroa", kir_pass_sroa},
-    {"fold", kir_pass_fold},
-    {"cse", kir_pass_cse},
-    {"dce", kir_pass_dce},
+    {"unroll", kir_pass_unroll, NULL, 0},
+    {"sroa", kir_pass_sroa, NULL, 0},
+    {"fold", kir_pass_fold, NULL, 0},
+    {"cse", kir_pass_cse, NULL, KIR_PASS_ONCE},
+    {"dce", kir_pass_dce, NULL, 0},
     /* what is hoisted whole costs less than what is hoisted in pieces */
-    {"licm", kir_pass_licm},
+    {"licm", kir_pass_licm, kir_has_loops, 0},
     /* the target */
-    {"pairs", kir_pass_pairs},
-    {"require", kir_pass_require},
-    {"group", kir_pass_group},
-    {"align", kir_pass_align},
-    {"memory", kir_pass_memory},
-    {"widen", kir_pass_widen},
-    {"math", kir_pass_math},
-    {"expand", kir_pass_expand},
-    {"split", kir_pass_split},
-    {"address", kir_pass_address},
+    {"pairs", kir_pass_pairs, kir_has_missing_words, 0},
+    {"require", kir_pass_require, NULL, KIR_PASS_CHECKS},
+    {"group", kir_pass_group, NULL, 0},
+    {"align", kir_pass_align, NULL, 0},
+    {"memory", kir_pass_memory, NULL, 0},
+    {"widen", kir_pass_widen, NULL, 0},
+    {"math", kir_pass_math, kir_has_math, 0},
+    {"expand", kir_pass_expand, NULL, 0},
+    {"split", kir_pass_split, NULL, 0},
+    {"address", kir_pass_address, NULL, 0},
     /* cleanup */
-    {"fold", kir_pass_fold},
-    {"cse", kir_pass_cse},
-    {"licm", kir_pass_licm},
-    {"cse", kir_pass_cse},
-    {"dce", kir_pass_dce},
+    {"fold", kir_pass_fold, NULL, 0},
+    {"cse", kir_pass_cse, NULL, KIR_PASS_ONCE},
+    {"licm", kir_pass_licm, kir_has_loops, 0},
+    {"cse", kir_pass_cse, NULL, KIR_PASS_ONCE},
+    {"dce", kir_pass_dce, NULL, 0},
 };
 const uint32_t kir_pipeline_count = IR_COUNT(kir_pipeline);
 
@@ -125,7 +125,8 @@ static snt_result copy_kernel(const kir_kernel *in, kir_kernel *out, snt_diag *d
 }
 
 typedef struct pass_run {
-  ir_arena arenas[2]; /* the kernel before and after the running pass */
+  const kir_pass *last; /* that made `current` */
+  ir_arena *arenas;     /* two: of the kernel before and after the running pass */
   kir_kernel kernels[2];
   const kir_kernel *current;
   uint32_t next;
@@ -137,6 +138,8 @@ static snt_result run_one(pass_run *run, const kir_pass *pass, const kir_caps *c
   kir_init(made, arena, run->current->name);
   SNT_TRY(pass->run(run->current, made, caps, diag));
   SNT_TRY(kir_pass_end(made, pass->name, diag));
+  if (pass->flags & KIR_PASS_CHECKS) return SNT_OK;
+  run->last = pass;
   if (hooks && hooks->verify) SNT_TRY(check_after(pass->name, made, arena, diag));
   if (hooks && hooks->after) hooks->after(hooks->user, pass->name, made);
   run->current = made;
@@ -145,23 +148,47 @@ static snt_result run_one(pass_run *run, const kir_pass *pass, const kir_caps *c
   return SNT_OK;
 }
 
-/* Most kernels have nothing of the user's own: no copy is made to find that out. */
-static bool has_work(const kir_pass *pass, const kir_kernel *k) { return pass->run != kir_pass_own || k->owns.count || k->failed; }
+bool kir_has_own(const kir_kernel *k, const kir_caps *caps) {
+  (void)caps;
+  return k->owns.count || k->failed;
+}
 
-snt_result kir_run_passes(const kir_kernel *in, kir_kernel *out, const kir_caps *caps, const char *only, const kir_pass_hooks *hooks,
-                          snt_diag *diag) {
+bool kir_has_loops(const kir_kernel *k, const kir_caps *caps) {
+  (void)caps;
+  for (uint32_t i = 1; i < k->insts.count; i++)
+    if (kir_at(k, i)->op == KIR_loop) return true;
+  return false;
+}
+
+/* No copy is made of a kernel to find that a pass leaves it alone. */
+static bool has_work(const pass_run *run, const kir_pass *pass, const kir_caps *caps) {
+  if ((pass->flags & KIR_PASS_ONCE) && run->last && run->last->run == pass->run) return false;
+  return !pass->needed || pass->needed(run->current, caps);
+}
+
+snt_result kir_run_passes_in(ir_arena scratch[2], const kir_kernel *in, kir_kernel *out, const kir_caps *caps, const char *only,
+                             const kir_pass_hooks *hooks, snt_diag *diag) {
   if (in->failed)
     return ir_fail(diag, SNT_E_INTERNAL, "passes", in->first_error.node, "kernel %s was built wrongly: %.150s", in->name,
                    in->first_error.text);
-  pass_run run = {.current = in};
-  ir_arena_init(&run.arenas[0], &in->arena->host);
-  ir_arena_init(&run.arenas[1], &in->arena->host);
+  pass_run run = {.current = in, .arenas = scratch};
   snt_result r = SNT_OK;
   for (uint32_t i = 0; i < kir_pipeline_count && r == SNT_OK; i++)
-    if ((!only || named_in(only, kir_pipeline[i].name)) && has_work(&kir_pipeline[i], run.current))
+    if ((!only || named_in(only, kir_pipeline[i].name)) && has_work(&run, &kir_pipeline[i], caps))
       r = run_one(&run, &kir_pipeline[i], caps, hooks, diag);
   if (r == SNT_OK) r = copy_kernel(run.current, out, diag);
-  ir_arena_free(&run.arenas[0]);
-  ir_arena_free(&run.arenas[1]);
+  ir_arena_clear(&scratch[0]);
+  ir_arena_clear(&scratch[1]);
+  return r;
+}
+
+snt_result kir_run_passes(const kir_kernel *in, kir_kernel *out, const kir_caps *caps, const char *only, const kir_pass_hooks *hooks,
+                          snt_diag *diag) {
+  ir_arena scratch[2];
+  ir_arena_init(&scratch[0], &in->arena->host);
+  ir_arena_init(&scratch[1], &in->arena->host);
+  const snt_result r = kir_run_passes_in(scratch, in, out, caps, only, hooks, diag);
+  ir_arena_free(&scratch[0]);
+  ir_arena_free(&scratch[1]);
   return r;
 }

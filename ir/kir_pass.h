@@ -39,7 +39,10 @@ typedef snt_result (*kir_pass_fn)(const kir_kernel *in, kir_kernel *out, const k
 typedef struct kir_pass {
   const char *name;
   kir_pass_fn run;
+  bool (*needed)(const kir_kernel *, const kir_caps *); /* false: the pass would give the kernel as it is; null: always */
+  uint8_t flags;                                        /* KIR_PASS_* */
 } kir_pass;
+enum { KIR_PASS_ONCE = 1, KIR_PASS_CHECKS = 2 }; /* again, it finds nothing; it changes nothing and makes no kernel */
 extern const kir_pass kir_pipeline[];
 extern const uint32_t kir_pipeline_count;
 typedef struct kir_pass_hooks {
@@ -49,6 +52,10 @@ typedef struct kir_pass_hooks {
 } kir_pass_hooks;
 /* Runs the whole pipeline, or those named in `only` (comma separated, null: all). `out` was kir_init'ed: its arena takes the result alone. */
 snt_result kir_run_passes(const kir_kernel *in, kir_kernel *out, const kir_caps *, const char *only, const kir_pass_hooks *, snt_diag *);
+
+/* The same for kernel after kernel: two arenas of the caller's, which keep their memory from one to the next. */
+snt_result kir_run_passes_in(ir_arena scratch[2], const kir_kernel *in, kir_kernel *out, const kir_caps *, const char *only,
+                             const kir_pass_hooks *, snt_diag *);
 
 /* The clone-with-substitution helper every pass is written with: visits in order, the callback emits into `out` and says what the old value became. */
 typedef struct kir_clone {

@@ -25,6 +25,11 @@ KIR_PASS(expand);  /* operations the target cannot print */
 KIR_PASS(split);   /* vectors wider than the target's */
 KIR_PASS(address); /* ix becomes multiplications and additions, division by constants becomes multiplication */
 
+bool kir_has_own(const kir_kernel *, const kir_caps *);
+bool kir_has_loops(const kir_kernel *, const kir_caps *);
+bool kir_has_missing_words(const kir_kernel *, const kir_caps *); /* 64-bit integers that the target lacks */
+bool kir_has_math(const kir_kernel *, const kir_caps *);
+
 /* ---- types and constants ---- */
 static inline kir_type kir_with_lanes(kir_type t, uint32_t lanes) {
   t.lanes = (uint8_t)lanes;
