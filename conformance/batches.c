@@ -8,16 +8,17 @@ enum { WHOLE, ROWS, OTHER };
 
 /* Whether a port has as many rows as symbol `s` says, of a graph in which symbols have the values given. */
 static int share_of(const evaluation *e, const port *p, uint32_t number, uint32_t s, const int64_t *values) {
-  const uint32_t inputs = e->graph.inputs.count;
-  const uint32_t node = number < inputs ? e->graph.inputs.at[number].node : e->graph.outputs.at[number - inputs].node;
-  const ir_tensor *type = &ir_at(&e->graph, node)->type;
+  const uint32_t inputs = e->of.graph.inputs.count;
+  const uint32_t node = number < inputs ? e->of.graph.inputs.at[number].node : e->of.graph.outputs.at[number - inputs].node;
+  const ir_tensor *type = &ir_at(&e->of.graph, node)->type;
   int64_t more[3];
   memcpy(more, values, sizeof more);
   more[s]++;
   int share = WHOLE;
   for (uint32_t d = 0; d < p->info.tensor.rank; d++) {
     int64_t now, then;
-    if (!expr_eval(&e->pool, type->dims[d], values, NULL, &now) || !expr_eval(&e->pool, type->dims[d], more, NULL, &then)) return OTHER;
+    if (!expr_eval(&e->of.pool, type->dims[d], values, NULL, &now) || !expr_eval(&e->of.pool, type->dims[d], more, NULL, &then))
+      return OTHER;
     if (now == then) continue;
     if (d || now != values[s] || then != now + 1) return OTHER;
     share = ROWS;
@@ -53,19 +54,19 @@ static bool make_part(const relation_case *c, const int *shares, uint32_t s, int
 static bool part_agrees(const relation_case *c, const related *part, const evaluation *plain, uint32_t s, int64_t first) {
   evaluation e;
   bool good = relation_evaluate(c->graph, part->symbols, &part->ports, &e);
-  for (uint32_t o = 0; good && o < plain->graph.outputs.count; o++) {
+  for (uint32_t o = 0; good && o < plain->of.graph.outputs.count; o++) {
     const uint64_t row = plain->out[o].count / (uint64_t)c->graph->symbols[s];
     good = e.out[o].count == row * (uint64_t)part->symbols[s];
     for (uint64_t i = 0; good && i < e.out[o].count; i++)
       good = relation_same_number(&plain->out[o], row * (uint64_t)first + i, &e.out[o], i);
   }
-  ir_arena_free(&e.arena);
+  conform_forget(&e.of);
   return good;
 }
 
 /* The symbol of the rows: every output has them, some input too, and no port depends on it in another way. */
 static bool find_symbol(const relation_case *c, const evaluation *e, uint32_t *symbol, int shares[MAX_PORTS]) {
-  for (uint32_t s = 0; s < e->pool.symbols.count && s < 3; s++) {
+  for (uint32_t s = 0; s < e->of.pool.symbols.count && s < 3; s++) {
     uint32_t inputs = 0;
     bool fits = c->graph->symbols[s] >= 2;
     for (uint32_t i = 0; fits && i < c->all->count; i++) {
@@ -91,10 +92,10 @@ static bool prepare_batches(const relation_case *c, related runs[RELATED_RUNS]) 
   int shares[MAX_PORTS];
   uint32_t s;
   bool good = relation_evaluate(c->graph, c->graph->symbols, c->all, &plain) && find_symbol(c, &plain, &s, shares);
-  const int64_t rows = good ? c->graph->symbols[s] : 0, part = good ? first_part(&plain.pool.symbols.at[s], rows) : 0;
+  const int64_t rows = good ? c->graph->symbols[s] : 0, part = good ? first_part(&plain.of.pool.symbols.at[s], rows) : 0;
   good = good && part && make_part(c, shares, s, 0, part, &runs[0]) && make_part(c, shares, s, part, rows - part, &runs[1]) &&
          part_agrees(c, &runs[0], &plain, s, 0) && part_agrees(c, &runs[1], &plain, s, part);
-  ir_arena_free(&plain.arena);
+  conform_forget(&plain.of);
   return good;
 }
 

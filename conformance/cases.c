@@ -253,14 +253,9 @@ static bool is_sound(const conform_case *c) {
   char text[CONFORM_TEXT];
   int64_t symbols[3];
   if (!conform_case_text(c, text, symbols)) return false;
-  ir_arena arena;
-  expr_pool pool;
-  ir_graph graph;
-  ir_arena_init(&arena, NULL);
-  expr_pool_init(&pool, &arena);
-  ir_graph_init(&graph, &arena, &pool);
-  const bool sound = ir_graph_parse(&graph, text, strlen(text), NULL) == SNT_OK;
-  ir_arena_free(&arena);
+  conform_parsed parsed;
+  const bool sound = conform_parse(&parsed, text, NULL) == SNT_OK;
+  conform_forget(&parsed);
   return sound;
 }
 

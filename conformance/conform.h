@@ -27,6 +27,7 @@ typedef struct conform_graph {
 } conform_graph;
 
 extern const char *const conform_path_names[PATH_COUNT];
+extern const char conform_revision[]; /* of the sources, as git names it; made when the suite is built */
 
 /* ---- the list (cases.c) ---- */
 typedef struct conform_list {
@@ -57,6 +58,14 @@ bool conform_add_grown(conform_list *, uint32_t count, uint64_t seed);
 bool conform_add_files(conform_list *, const char *path, snt_diag *);
 const char *conform_file_name(uint32_t number);
 bool conform_file_graph(uint32_t number, conform_graph *);
+/* A graph read for a moment: forgotten again also where its text is none. */
+typedef struct conform_parsed {
+  ir_arena arena;
+  expr_pool pool;
+  ir_graph graph;
+} conform_parsed;
+snt_result conform_parse(conform_parsed *, const char *text, snt_diag *);
+void conform_forget(conform_parsed *);
 /* Prints the simplest graph found that fails like the given grown case does; writes it into the folder `save`, if not null. */
 void conform_shrink(const char *selector, const conform_case *, uint64_t seed, const char *save);
 
@@ -112,7 +121,8 @@ typedef struct conform_run {
   const char *selector;
   const conform_list *list;
   uint32_t jobs, shard, shards;
-  double seconds, case_seconds; /* of everything, 0: no limit; of one case before its child is killed */
+  double seconds;                       /* of everything, 0: no limit */
+  double case_seconds, compile_seconds; /* of one case before its child is killed; instead, of each step in which something is compiled */
   uint64_t seed;
   bool stop; /* at the first failure */
   void *user;

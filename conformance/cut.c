@@ -60,17 +60,12 @@ static uint32_t write_cut(const ir_graph *g, const char *text, ir_text *t) {
 }
 
 bool conform_cut(const char *text, char out[CONFORM_TEXT]) {
-  ir_arena arena;
-  expr_pool pool;
-  ir_graph g;
+  conform_parsed p;
   ir_text t;
-  ir_arena_init(&arena, NULL);
-  expr_pool_init(&pool, &arena);
-  ir_graph_init(&g, &arena, &pool);
-  ir_text_init(&t, &arena);
-  const bool good = ir_graph_parse(&g, text, strlen(text), NULL) == SNT_OK && g.inputs.count <= 32 && write_cut(&g, text, &t) &&
-                    !t.failed && t.length < CONFORM_TEXT;
+  const bool is_graph = conform_parse(&p, text, NULL) == SNT_OK && p.graph.inputs.count <= 32;
+  ir_text_init(&t, &p.arena);
+  const bool good = is_graph && write_cut(&p.graph, text, &t) && !t.failed && t.length < CONFORM_TEXT;
   if (good) memcpy(out, t.at, t.length + 1);
-  ir_arena_free(&arena);
+  conform_forget(&p);
   return good;
 }

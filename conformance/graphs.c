@@ -74,18 +74,22 @@ bool conform_add_grown(conform_list *list, uint32_t count, uint64_t seed) {
 
 const char *conform_file_name(uint32_t number) { return files[number].name; }
 
+snt_result conform_parse(conform_parsed *p, const char *text, snt_diag *diag) {
+  ir_arena_init(&p->arena, NULL);
+  expr_pool_init(&p->pool, &p->arena);
+  ir_graph_init(&p->graph, &p->arena, &p->pool);
+  return ir_graph_parse(&p->graph, text, strlen(text), diag);
+}
+
+void conform_forget(conform_parsed *p) { ir_arena_free(&p->arena); }
+
 /* The symbols' values are their hints. */
 bool conform_file_graph(uint32_t number, conform_graph *out) {
-  ir_arena arena;
-  expr_pool pool;
-  ir_graph graph;
+  conform_parsed p;
   snprintf(out->text, sizeof out->text, "%s", files[number].text);
-  ir_arena_init(&arena, NULL);
-  expr_pool_init(&pool, &arena);
-  ir_graph_init(&graph, &arena, &pool);
-  const bool good = ir_graph_parse(&graph, out->text, strlen(out->text), NULL) == SNT_OK && pool.symbols.count <= 3;
-  for (uint32_t i = 0; good && i < pool.symbols.count; i++) out->symbols[i] = pool.symbols.at[i].hint;
-  ir_arena_free(&arena);
+  const bool good = conform_parse(&p, out->text, NULL) == SNT_OK && p.pool.symbols.count <= 3;
+  for (uint32_t i = 0; good && i < p.pool.symbols.count; i++) out->symbols[i] = p.pool.symbols.at[i].hint;
+  conform_forget(&p);
   return good;
 }
 

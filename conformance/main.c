@@ -18,6 +18,7 @@ static const char usage_text[] =
     "                  interp=PROFILE: the kernel interpreter with what is compiled for that profile; several with commas\n"
     "  --profile P     smoke: 60 s a device (the default), standard: 600 s, full: all cases\n"
     "  --time SECONDS  another limit; 0: none          --case-time SECONDS  before a child counts as hanging (60)\n"
+    "                  --compile-time SECONDS  the same for each step in which it or its driver compiles (5 times the case time)\n"
     "  --filter TEXT   only ids that contain TEXT      --seed N             of inputs and of the order of cases\n"
     "  --shard I/N     the I-th of N equal parts       --jobs N             child processes at a time (2)\n"
     "  --json FILE     JSON lines beside TAP           --expect FILE        lines `DEVICE [~]FILTER YYYY-MM-DD reason`: known failures; ~: "
@@ -32,7 +33,7 @@ static const char usage_text[] =
 
 typedef struct options {
   const char *device, *filter, *json, *expect, *cases, *graph, *save;
-  double seconds, case_seconds;
+  double seconds, case_seconds, compile_seconds;
   uint64_t seed;
   uint32_t shard, shards, jobs, count, grow;
   bool list, self_test, stop;
@@ -79,6 +80,7 @@ static bool set_option(options *o, const char *name, const char *value) {
   else if (!strcmp(name, "--shard")) return set_shard(o, value);
   else if (!strcmp(name, "--time")) return set_number(&o->seconds, value);
   else if (!strcmp(name, "--case-time")) return set_number(&o->case_seconds, value) && o->case_seconds > 0;
+  else if (!strcmp(name, "--compile-time")) return set_number(&o->compile_seconds, value) && o->compile_seconds > 0;
   else if (!strcmp(name, "--seed") && set_number(&number, value)) o->seed = (uint64_t)number;
   else if (!strcmp(name, "--jobs") && set_number(&number, value) && number >= 1 && number <= 64) o->jobs = (uint32_t)number;
   else if (!strcmp(name, "--grow") && set_number(&number, value) && number >= 1) o->grow = (uint32_t)number;
@@ -165,6 +167,7 @@ static int run_device(const options *o, const conform_list *list, const char *se
                            .shards = o->shards,
                            .seconds = o->seconds,
                            .case_seconds = o->case_seconds,
+                           .compile_seconds = o->compile_seconds > 0 ? o->compile_seconds : 5 * o->case_seconds,
                            .seed = o->seed,
                            .stop = o->stop,
                            .user = &watching,

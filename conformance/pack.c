@@ -130,6 +130,7 @@ static snt_result verify_run(verification *v, uint32_t wanted, uint64_t draw_see
                            .jobs = 2,
                            .shards = 1,
                            .case_seconds = 60,
+                           .compile_seconds = 300,
                            .seed = strtoull(seed, NULL, 10),
                            .user = v,
                            .device = hear_device,

@@ -61,9 +61,11 @@ static void count_path(page_run *r, page_cell *c, const char *line, uint32_t kin
 }
 
 static bool count_line(conform_page *p, uint32_t number, const char *line) {
-  char family[PAGE_WORD], result[16], ratio[32];
+  char family[PAGE_WORD], result[16], ratio[32], revision[64] = "unknown";
   page_run *r = &p->runs[number];
   if (conform_field(line, "suite", result, sizeof result)) {
+    (void)conform_field(line, "revision", revision, sizeof revision); /* runs of before it was told have none */
+    snprintf(r->suite, sizeof r->suite, "%s, %s", result, revision);
     return conform_field(line, "device", r->device, sizeof r->device) && conform_field(line, "name", r->name, sizeof r->name) &&
            conform_field(line, "driver", r->driver, sizeof r->driver);
   }
@@ -148,7 +150,8 @@ static void put_cell(ir_text *t, const page_cell *c) {
 
 /* A line a run: what it ran on, and how it went. */
 static void put_summary(ir_text *t, const conform_page *p) {
-  ir_text_add(t, "<table><thead><tr><th>device<th>driver<th>cases<th>passed<th>failed<th>skipped<th>excused</tr></thead><tbody>\n");
+  ir_text_add(t,
+              "<table><thead><tr><th>device<th>driver<th>suite<th>cases<th>passed<th>failed<th>skipped<th>excused</tr></thead><tbody>\n");
   for (uint32_t i = 0; i < p->run_count; i++) {
     uint32_t counts[CONFORM_RESULTS] = {0}, bad = 0;
     for (uint32_t f = 0; f < p->family_count; f++)
@@ -159,6 +162,8 @@ static void put_summary(ir_text *t, const conform_page *p) {
     put_html(t, p->runs[i].device);
     ir_text_add(t, "</a></th><th>");
     put_html(t, p->runs[i].driver);
+    ir_text_add(t, "</th><th>");
+    put_html(t, p->runs[i].suite);
     ir_text_format(t, "</th><td>%u<td>%u<td class=%s>%u<td>%u<td>%u</tr>\n", p->runs[i].cases, counts[CONFORM_PASS], bad ? "b" : "g", bad,
                    counts[CONFORM_SKIP], counts[CONFORM_EXCUSED]);
   }

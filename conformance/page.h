@@ -9,7 +9,7 @@ typedef struct page_cell {
   double ratio, of_path[PATH_COUNT]; /* largest error / bound: of all, of each path; -1: none ran */
 } page_cell;
 typedef struct page_run {
-  char *text, device[64], name[128], driver[128];
+  char *text, device[64], name[128], driver[128], suite[80];
   uint32_t cases, ran[PATH_COUNT], passed[PATH_COUNT]; /* ran: without skips */
 } page_run;
 typedef struct conform_page {

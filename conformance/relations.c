@@ -35,13 +35,9 @@ void relation_free(related runs[RELATED_RUNS]) {
 
 bool relation_evaluate(const conform_graph *graph, const int64_t symbols[3], const ports *inputs, evaluation *e) {
   const void *data[MAX_PORTS];
-  ir_arena_init(&e->arena, NULL);
-  expr_pool_init(&e->pool, &e->arena);
-  ir_graph_init(&e->graph, &e->arena, &e->pool);
   for (uint32_t i = 0; i < inputs->count; i++) data[i] = inputs->at[i].data;
   const ir_eval_info info = {.symbols = symbols, .inputs = data, .direct = true};
-  return ir_graph_parse(&e->graph, graph->text, strlen(graph->text), NULL) == SNT_OK &&
-         ir_eval_reference(&e->graph, &info, &e->arena, e->out, NULL) == SNT_OK;
+  return conform_parse(&e->of, graph->text, NULL) == SNT_OK && ir_eval_reference(&e->of.graph, &info, &e->of.arena, e->out, NULL) == SNT_OK;
 }
 
 bool relation_same_number(const ir_eval_tensor *a, uint64_t x, const ir_eval_tensor *b, uint64_t y) {

@@ -43,9 +43,7 @@ bool relation_is_small(const ports *all);
 bool relation_copy_inputs(const relation_case *, related *out);
 void relation_free(related runs[RELATED_RUNS]);
 typedef struct evaluation {
-  ir_arena arena; /* to be freed, whatever happened */
-  expr_pool pool;
-  ir_graph graph;
+  conform_parsed of; /* to be forgotten, whatever happened */
   ir_eval_tensor out[MAX_PORTS];
 } evaluation;
 bool relation_evaluate(const conform_graph *, const int64_t symbols[3], const ports *inputs, evaluation *);

@@ -58,7 +58,8 @@ void conform_report_device(void *report, const snt_device_info *info, const char
   snprintf(r->profile, sizeof r->profile, "%s", profile);
   fprintf(r->tap, "# device %s: %s; driver %s; profile %s\n", info->selector, info->name, info->driver, info->profile);
   if (!r->json) return;
-  fprintf(r->json, "{\"suite\": \"%s\", \"seed\": %llu, ", SNT_VERSION_TEXT, (unsigned long long)r->seed);
+  fprintf(r->json, "{\"suite\": \"%s\", \"revision\": \"%s\", \"seed\": %llu, ", SNT_VERSION_TEXT, conform_revision,
+          (unsigned long long)r->seed);
   put_json(r->json, "device", info->selector), fputs(", ", r->json);
   put_json(r->json, "name", info->name), fputs(", ", r->json);
   put_json(r->json, "driver", info->driver), fputs(", ", r->json);

@@ -39,7 +39,7 @@ static void shuffle(void *to, const void *from, uint64_t bytes, int64_t rows) {
 
 /* Whether rows first.. of `a` are those of `b` where they went, or, not `moved`, where they were. */
 static bool rows_agree(const evaluation *a, const evaluation *b, int64_t rows, uint64_t first, bool moved) {
-  for (uint32_t o = 0; o < a->graph.outputs.count; o++) {
+  for (uint32_t o = 0; o < a->of.graph.outputs.count; o++) {
     const uint64_t row = a->out[o].count / (uint64_t)rows;
     for (uint64_t r = first; r < (uint64_t)rows; r++)
       for (uint64_t i = 0; i < row; i++)
@@ -60,7 +60,7 @@ static bool is_local(const relation_case *c, int64_t rows, const evaluation *pla
   }
   if (good) {
     good = relation_evaluate(c->graph, other->symbols, &other->ports, &e) && rows_agree(plain, &e, rows, 1, false);
-    ir_arena_free(&e.arena);
+    conform_forget(&e.of);
   }
   relation_free(other);
   return good;
@@ -80,9 +80,9 @@ static bool prepare_rows(const relation_case *c, related runs[RELATED_RUNS]) {
   good = relation_evaluate(c->graph, c->graph->symbols, c->all, &plain);
   if (good) {
     good = relation_evaluate(c->graph, runs->symbols, in, &moved) && rows_agree(&plain, &moved, rows, 0, true) && is_local(c, rows, &plain);
-    ir_arena_free(&moved.arena);
+    conform_forget(&moved.of);
   }
-  ir_arena_free(&plain.arena);
+  conform_forget(&plain.of);
   return good;
 }
 

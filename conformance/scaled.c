@@ -133,24 +133,19 @@ static uint32_t choose_inputs(const ir_graph *g, int8_t *degrees, int8_t *of_out
 }
 
 static bool prepare_scaled(const relation_case *c, related runs[RELATED_RUNS]) {
-  ir_arena arena;
-  expr_pool pool;
-  ir_graph g;
-  ir_arena_init(&arena, NULL);
-  expr_pool_init(&pool, &arena);
-  ir_graph_init(&g, &arena, &pool);
+  conform_parsed p;
   uint32_t scaled = 0;
-  if (ir_graph_parse(&g, c->graph->text, strlen(c->graph->text), NULL) == SNT_OK) {
-    int8_t *degrees = ir_arena_take(&arena, g.nodes.count, 1);
-    if (degrees) scaled = choose_inputs(&g, degrees, runs->degree);
+  if (conform_parse(&p, c->graph->text, NULL) == SNT_OK) {
+    int8_t *degrees = ir_arena_take(&p.arena, p.graph.nodes.count, 1);
+    if (degrees) scaled = choose_inputs(&p.graph, degrees, runs->degree);
   }
-  ir_arena_free(&arena);
+  conform_forget(&p);
   if (!scaled || !relation_copy_inputs(c, runs)) return false;
   for (uint32_t i = 0; i < runs->ports.count; i++) {
-    const port *p = &runs->ports.at[i];
-    const int32_t dtype = p->info.tensor.dtype;
-    for (uint64_t e = 0; (scaled >> i & 1) && e < p->elements; e++)
-      ir_dtype_store(dtype, p->data, e, ldexp(ir_dtype_load(dtype, p->data, e), SCALE));
+    const port *at = &runs->ports.at[i];
+    const int32_t dtype = at->info.tensor.dtype;
+    for (uint64_t e = 0; (scaled >> i & 1) && e < at->elements; e++)
+      ir_dtype_store(dtype, at->data, e, ldexp(ir_dtype_load(dtype, at->data, e), SCALE));
   }
   return true;
 }

@@ -25,6 +25,7 @@ typedef struct worker {
   uint32_t index, done;
   bool greeted, busy, again;
   double started;
+  uint8_t seen;          /* the phase in which `started` is */
   conform_verdict first; /* of the case that is tried again */
 } worker;
 typedef struct pool {
@@ -147,12 +148,19 @@ static void give_up(pool *p, worker *w, conform_result result, const char *text)
   settle(p, w, &v);
 }
 
+/* A compiler may take its time, and each phase of a case has its own. */
+static bool is_late(const pool *p, worker *w) {
+  const uint8_t phase = w->phase ? *w->phase : PHASE_COUNT;
+  if (phase != w->seen) w->seen = phase, w->started = now();
+  return now() - w->started > (phase <= PHASE_FIRST && w->greeted ? p->run->compile_seconds : p->run->case_seconds);
+}
+
 /* Says what took too long: only a driver that compiles for minutes is no news about the numbers. */
 static void end_late(pool *p, worker *w) {
   char text[160];
   const uint8_t phase = w->phase ? *w->phase : PHASE_COUNT;
   snprintf(text, sizeof text, "%s: no answer in %.0f s; the process was ended", phase < PHASE_COUNT ? conform_phase_names[phase] : "time",
-           p->run->case_seconds);
+           now() - w->started);
   give_up(p, w, CONFORM_TIMEOUT, text);
 }
 
@@ -215,7 +223,7 @@ static bool turn(pool *p) {
   for (uint32_t i = 0; i < p->run->jobs; i++) {
     worker *w = &p->workers[i];
     if (w->pid && (waiting[i].revents & (POLLIN | POLLHUP)) && !hear(p, w)) return false;
-    if (w->pid && w->busy && now() - w->started > p->run->case_seconds) end_late(p, w);
+    if (w->pid && w->busy && is_late(p, w)) end_late(p, w);
   }
   return true;
 }

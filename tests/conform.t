@@ -13,14 +13,14 @@ result() { # status, name
 has() { grep -q -- "$1" "$2"; result $? "$3"; }
 
 echo 'TAP version 13'
-"$conform" --device interp --filter self. --self-test --case-time 2 --json "$work/self.jsonl" >"$work/self" 2>&1
+"$conform" --device interp --filter self. --self-test --case-time 2 --compile-time 4 --json "$work/self.jsonl" >"$work/self" 2>&1
 [ $? = 1 ]; result $? 'cases that must fail: exit code 1'
 has '^# fail: y\[0\]: got' "$work/self" 'a wrong result is seen'
 has '^# crash: the process ended' "$work/self" 'a killed process is one case'
-has '^# timeout:' "$work/self" 'a hanging process is one case'
+has '^# timeout:' "$work/self" 'a kernel that never ends is one case'
 has '^1\.\.3$' "$work/self" 'and the run goes on'
 echo 'interp self. 2999-12-31 made to fail' >"$work/known"
-"$conform" --device interp --filter self. --self-test --case-time 2 --expect "$work/known" >"$work/excused" 2>&1
+"$conform" --device interp --filter self. --self-test --case-time 2 --compile-time 4 --expect "$work/known" >"$work/excused" 2>&1
 result $? 'what is expected to fail does not count'
 echo 'interp neg.f32 2999-12-31 does not fail at all' >"$work/known"
 "$conform" --device interp --filter neg.f32.real.prime.alone --expect "$work/known" >"$work/log" 2>&1
@@ -36,6 +36,7 @@ has ':1: not' "$work/log" 'with its line'
 [ $? = 1 ]; result $? 'a device that is not there is a failure'
 "$conform" report "$work/self.jsonl" -o "$work/page.html" >/dev/null 2>&1
 result $? 'a page is made'
+has '"revision": "' "$work/self.jsonl" 'of a suite whose revision is told'
 has '<summary><b>timeout' "$work/page.html" 'that shows the failures'
 has '<summary>its kernels</summary><pre>// kernel 1 of 1' "$work/page.html" 'and their kernels'
 [ "$("$conform" --list | wc -l)" -ge 20000 ]; result $? 'at least 20 000 cases'
