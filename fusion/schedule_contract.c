@@ -175,9 +175,11 @@ static double bytes_of(const contraction *t, uint32_t node) {
 }
 
 /* What passes from the far caches: the lane operand once for every part of the rows, the other one for every part of the columns; a staged one is
-   read, written and read again. Parts are chosen to fill the device with the least of it. */
+   read, written and read again. Parts are chosen to fill the device with the least of it. Four turns of every unit fill it without parts of rows, so
+   that none waits long for the others; three, where all have as many and every part of the rows would fetch again what the near cache does not keep
+   (1536 terms, 384 columns, 101 rows: 1.3 times as fast). */
 static void pick_parts(const contraction *t, double batch, int64_t column_tiles, double row_tiles, double outer, double parts[3]) {
-  enum { FEW_TURNS = 4 }; /* of every unit, so that none waits long for the others */
+  enum { FEW_TURNS = 4, FEW_EVEN_TURNS = 3 };
   const double wanted = t->c->options->profile->min_groups, units = t->c->options->profile->units;
   const double lane = bytes_of(t, contract_operand(t, 0, t->lane_operand)) / (contract_has_form(t, CONTRACT_PANEL) ? 0.5 : 1);
   double other = 0, best = INFINITY;
@@ -189,7 +191,8 @@ static void pick_parts(const contraction *t, double batch, int64_t column_tiles,
       double by_rows = t->staged_count ? 1 : ceil(need / by_outer);
       if (by_rows > row_tiles) by_rows = row_tiles;
       const double groups = batch * (double)columns * by_outer * by_rows, turns = ceil(groups / units);
-      if (!divided && turns < FEW_TURNS) continue;
+      const bool fetched_again = columns == column_tiles && lane > (double)t->c->options->profile->l2_bytes;
+      if (!divided && turns < (fetched_again && turns * units == groups ? FEW_EVEN_TURNS : FEW_TURNS)) continue;
       const double idle = groups >= wanted ? 1 : divided ? wanted / groups : turns * units / groups;
       const double uneven = ceil((double)column_tiles / (double)columns) * (double)columns / (double)column_tiles;
       const double cost = (by_outer * by_rows * lane + (double)columns * other) * idle * uneven;
