@@ -81,7 +81,26 @@ def make_iree(path, feeds, driver):
         module = runtime.load_vm_module(runtime.VmModule.copy_buffer(config.vm_instance, file.read()), config)
     args = [runtime.asdevicearray(device, v) for v in feeds.values()]
     name = [n for n in module.vm_module.function_names if "async" not in n and "__init" not in n][0]
-    return lambda: module[name](*args)  # comes back when the device has finished
+    return lambda: Staged(device, module[name](*args))  # comes back when the device has finished
+
+
+class Staged:
+    """IREE's own way to the host imports host memory, which fails on Vulkan unless it lies on pages: this one copies into memory of the device's."""
+
+    def __init__(self, device, array):
+        self.device, self.array = device, array
+
+    def to_host(self):
+        import iree.runtime as runtime
+        view = self.array._buffer_view
+        source = view.get_buffer()
+        visible = int(runtime.MemoryType.HOST_LOCAL | runtime.MemoryType.DEVICE_VISIBLE)
+        usage = int(runtime.BufferUsage.TRANSFER_TARGET | runtime.BufferUsage.MAPPING_SCOPED)
+        target = self.device.allocator.allocate_buffer(memory_type=visible, allowed_usage=usage, allocation_size=source.byte_length())
+        done = self.device.create_semaphore(0)
+        self.device.queue_copy(source, target, wait_semaphores=runtime.HalFence.create_at(done, 0), signal_semaphores=runtime.HalFence.create_at(done, 1))
+        runtime.HalFence.create_at(done, 1).wait()
+        return np.array(target.map().asarray(view.shape, self.array.dtype))
 
 
 def make_tinygrad(path, feeds):

@@ -78,22 +78,30 @@ uint32_t emit_bind_image(emit *e, uint32_t buffer, uint8_t access) {
 typedef struct texel_at {
   uint32_t memory, channels;
   int32_t base;
-  ir_expr x, y, channel;
+  ir_expr x, y, channel, width, height, left, top; /* left, top: where the port's part of its image begins */
   uint32_t count;
   map_condition conditions[MAP_MAX_CONDITIONS];
 } texel_at;
 
 static uint32_t lane_const(emit *e, uint32_t i) { return kir_const_int(e->k, kir_t(SNT_U32, 1), i); }
 
-/* Texel 0 0 is read where the value is not used: outside an image nothing is promised. */
-static uint32_t guarded(emit *e, ir_expr coordinate, uint32_t inside) {
-  const uint32_t value = emit_expr(e, coordinate);
-  return inside ? kir_3(e->k, KIR_select, inside, value, lane_const(e, 0)) : value;
+/* Texel 0 0 is read where the value is not used: outside an image nothing is promised. Strips read the texel at the border instead, whatever the condition,
+   so that all values of a texel share its read. */
+static uint32_t guarded(emit *e, ir_expr coordinate, ir_expr begin, ir_expr extent, uint32_t inside) {
+  int64_t lo, hi;
+  if (!e->quads) {
+    const uint32_t value = emit_expr(e, expr_add(e->x, coordinate, begin));
+    return inside ? kir_3(e->k, KIR_select, inside, value, lane_const(e, 0)) : value;
+  }
+  expr_bounds(e->x, coordinate, &lo, &hi);
+  if (lo >= 0 && expr_proves_lt(e->x, coordinate, extent)) return emit_expr(e, expr_add(e->x, coordinate, begin));
+  const uint32_t clamped = kir_2(e->k, KIR_min, emit_expr(e, coordinate), emit_expr(e, expr_sub(e->x, extent, 1)));
+  return begin ? kir_2(e->k, KIR_add, clamped, emit_expr(e, begin)) : clamped;
 }
 
 static uint32_t read_one(emit *e, const texel_at *t) {
-  const uint32_t inside = t->count ? emit_conditions(e, t->count, t->conditions) : 0;
-  const uint32_t at[2] = {guarded(e, t->x, inside), guarded(e, t->y, inside)};
+  const uint32_t inside = t->count && !e->quads ? emit_conditions(e, t->count, t->conditions) : 0;
+  const uint32_t at[2] = {guarded(e, t->x, t->left, t->width, inside), guarded(e, t->y, t->top, t->height, inside)};
   const kir_inst load = {.op = KIR_tex_load, .type = kir_t(t->base, 4), .index = t->memory};
   const uint32_t texel = kir_put(e->k, &load, 2, at);
   int64_t literal;
@@ -134,7 +142,8 @@ uint32_t emit_read_image(emit *e, uint32_t node, uint8_t layout, const map_acces
       .memory = emit_bind_image(e, fusion_buffer_of(e->c, node), KIR_READ), .channels = axes.channels, .base = texel_base(type->dtype)};
   t.x = access->at[axes.x], t.y = access->at[axes.y];
   const char *port = e->c->plan->buffers.at[fusion_buffer_of(e->c, node)].name;
-  t.x = expr_add(e->x, t.x, origin(e, port, 'x')), t.y = expr_add(e->x, t.y, origin(e, port, 'y'));
+  t.width = type->dims[axes.x], t.height = type->dims[axes.y];
+  t.left = origin(e, port, 'x'), t.top = origin(e, port, 'y');
   t.channel = axes.channel < 0 ? 0 : access->at[axes.channel];
   t.count = access->condition_count;
   memcpy(t.conditions, access->conditions, t.count * sizeof *t.conditions);

@@ -1,6 +1,8 @@
 /* Kind `image`: the last value of a chain of pointwise nodes and views, with at most one stencil, stored to an image port. An item computes all
-   channels of one pixel, since a store is a whole texel; groups are tiles of 16 x 8 pixels, so that neighbours read the same texels. */
+   channels of one pixel, since a store is a whole texel; groups are tiles of 16 x 8 pixels, so that neighbours read the same texels. Where reads go
+   through texels an item has a strip of pixels instead (schedule_window_lanes.c). */
 #include "fusion/image.h"
+#include "fusion/schedule_common.h"
 #include "fusion/schedules.h"
 
 enum { TILE_WIDTH = 16, TILE_HEIGHT = 8 };
@@ -30,6 +32,8 @@ snt_result schedule_image_build(fusion_context *c, const fusion_group *group) {
   expr_pool *x = c->graph->pool;
   const ir_tensor *t = &ir_at(c->graph, group->hero)->type;
   image_axes axes;
+  snt_result result = SNT_OK;
+  if (!schedule_is_explicit(c) && schedule_window_lanes_build(c, group, "image", &result)) return result;
   const char *wrong = fusion_image_axes(x, t, fusion_image_layout(c, group->hero), &axes);
   if (wrong) return ir_fail(c->diag, SNT_E_INTERNAL, "schedule", group->hero, "%s", wrong);
   emit *e = emit_begin(c, group, "image");

@@ -2,6 +2,7 @@
    Explicit classes: a group owns a share of the rows and columns and walks it in vectors. Lanes: an item owns a vector of four. */
 #include "fusion/schedule_loop_private.h"
 #include "fusion/emit_private.h"
+#include "fusion/image.h"
 #include "fusion/schedules.h"
 
 static void store_outputs(emit *e, void *user, ir_expr column) {
@@ -124,6 +125,14 @@ static snt_result build_lanes(fusion_context *c, const fusion_group *group) {
   return emit_end(e, groups, 0, 0, NULL);
 }
 
+static bool reads_image(const fusion_context *c, const fusion_group *group) {
+  for (uint32_t i = 0; c->options->image_count && i < group->input_count; i++)
+    if (fusion_image_layout(c, group->inputs[i])) return true;
+  return false;
+}
+
 snt_result schedule_loop_build(fusion_context *c, const fusion_group *group) {
+  snt_result result = SNT_OK;
+  if (!schedule_is_explicit(c) && reads_image(c, group) && schedule_window_lanes_build(c, group, "loop", &result)) return result;
   return schedule_is_explicit(c) ? build_explicit(c, group) : build_lanes(c, group);
 }

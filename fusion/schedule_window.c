@@ -268,6 +268,6 @@ snt_result schedule_window_build(fusion_context *c, const fusion_group *group) {
   window_job j = {.c = c, .group = group};
   if (schedule_is_explicit(c) && analyse(&j) && j.ring_count) return build_explicit(c, group, &j);
   snt_result result = SNT_OK;
-  if (!schedule_is_explicit(c) && schedule_window_lanes_build(c, group, &result)) return result;
+  if (!schedule_is_explicit(c) && schedule_window_lanes_build(c, group, "window", &result)) return result;
   return schedule_loop_build(c, group);
 }

@@ -1,18 +1,22 @@
-/* Kind `window` where work-items are lanes and reads go through texels: an item owns four columns of a few rows, so that taps above and below are shared
-   in registers; taps to the left and right are shifts of whole texels, and so are the pointwise values under them (emit.quads).
-   Nothing inside is guarded: a read outside a buffer gives zero, and the store tests. In: one stencil with prologue and epilogue, or a tree of
-   pointwise nodes around it, results of one shape. */
+/* Kinds `window` and `image` where work-items are lanes and reads go through texels: an item owns four columns of a few rows, so that taps above and below
+   are shared in registers; taps to the left and right are shifts of whole texels, and so are the pointwise values under them (emit.quads). Where an image is
+   read or stored it owns all channels of its pixels: a texel is fetched once and stored whole.
+   Nothing inside is guarded: a read outside a buffer gives zero, one outside an image the border, and the store tests. In: one stencil with prologue and
+   epilogue, or a tree of pointwise nodes around it, results of one shape. */
+#include "fusion/image.h"
 #include "fusion/emit_private.h"
 #include "fusion/schedule_common.h"
 #include "fusion/schedules.h"
 
-enum { LANES = 4, MAX_ROWS = 4 };
+enum { LANES = 4, MAX_ROWS = 4, MAX_CHANNEL_ROWS = 1, MAX_CHANNELS = 4 };
 
 typedef struct strip {
   fusion_context *c;
   const fusion_group *group;
   emit *e;
   const ir_tensor *shape;
+  image_axes axes; /* channel -1: one plane an item */
+  bool image;      /* the result goes to an image */
   uint32_t rank, rows;
   ir_expr outer[SNT_MAX_RANK], first_row, column;
   uint32_t row_var;
@@ -33,7 +37,7 @@ static bool is_literal(const strip *s, const fusion_load *load) {
 static void check_load(void *user, const fusion_load *load) {
   strip *s = user;
   expr_pool *x = s->c->graph->pool;
-  if (!is_literal(s, load) && !emit_reads_texels(s->e, load->node)) s->safe = false;
+  if (!is_literal(s, load) && !fusion_image_layout(s->c, load->node) && !emit_reads_texels(s->e, load->node)) s->safe = false;
   for (uint32_t d = 0; d < load->access->rank; d++) {
     int64_t coef, lo, hi;
     ir_expr rest;
@@ -51,7 +55,7 @@ static bool analyse(strip *s) {
   map_access at = {.rank = s->rank};
   for (uint32_t d = 0; d < s->rank; d++) at.at[d] = s->shape->dims[d] == 1 ? 0 : expr_var_add(x, "w", 0, s->shape->dims[d], 1);
   const ir_expr row = expr_var_add(x, "v", 0, s->shape->dims[s->rank - 2], 1);
-  at.at[s->rank - 2] = row;
+  at.at[s->axes.y] = row;
   s->row_var = emit_var_number(x, row);
   s->safe = true;
   for (uint32_t i = 0; i < s->group->output_count; i++) {
@@ -64,67 +68,88 @@ static bool analyse(strip *s) {
 
 /* ---- one item ---- */
 
-static map_access place(const strip *s, uint32_t row, ir_expr column) {
+static map_access place(const strip *s, uint32_t row, ir_expr column, uint32_t channel) {
   map_access at = {.rank = s->rank};
   memcpy(at.at, s->outer, sizeof at.at);
-  at.at[s->rank - 2] = expr_add(s->e->x, s->first_row, row);
-  at.at[s->rank - 1] = column;
+  at.at[s->axes.y] = expr_add(s->e->x, s->first_row, row);
+  at.at[s->axes.x] = column;
+  if (s->axes.channel >= 0) at.at[s->axes.channel] = channel;
   return at;
 }
 
-/* The columns that exist, where fewer than a vector are left. */
-static void store_rest(strip *s, uint32_t row, const uint32_t *values) {
+/* `values`: of a row, channel by channel, result by result. */
+static uint32_t value_number(const strip *s, uint32_t channel, uint32_t output) { return channel * s->group->output_count + output; }
+
+static uint32_t in_lane(emit *e, uint32_t value, uint32_t lane) {
+  return emit_value_type(e, value).lanes > 1 ? kir_2(e->k, KIR_extract, value, kir_const_int(e->k, kir_t(SNT_U32, 1), lane)) : value;
+}
+
+static void store_column(strip *s, uint32_t row, uint32_t lane, const uint32_t *values) {
   emit *e = s->e;
-  for (uint32_t i = 0; i + 1 < LANES; i++) {
-    const ir_expr column = expr_add(e->x, s->column, i);
-    const map_access at = place(s, row, column);
-    emit_if(e, kir_2(e->k, KIR_lt, emit_expr(e, column), emit_expr(e, s->shape->dims[s->rank - 1])));
+  const ir_expr column = expr_add(e->x, s->column, lane);
+  uint32_t channels[MAX_CHANNELS];
+  for (uint32_t c = 0; c < s->axes.channels; c++) {
+    const map_access at = place(s, row, column, c);
     for (uint32_t o = 0; o < s->group->output_count; o++) {
-      const bool vector = emit_value_type(e, values[o]).lanes > 1;
-      const uint32_t one = vector ? kir_2(e->k, KIR_extract, values[o], kir_const_int(e->k, kir_t(SNT_U32, 1), i)) : values[o];
-      emit_store_node(e, s->group->outputs[o], &at, one);
+      const uint32_t one = channels[c] = in_lane(e, values[value_number(s, c, o)], lane);
+      if (!s->image) emit_store_node(e, s->group->outputs[o], &at, one);
     }
-    emit_if_end(e);
   }
+  if (s->image) emit_store_texel(e, s->group->hero, column, expr_add(e->x, s->first_row, row), s->axes.channels, channels);
+}
+
+/* Column by column where a vector may pass the end of its row, or the result is an image. A device whose items are lanes stores lane by lane as it is and
+   goes through both ways of a condition, so a way of its own for whole vectors would cost twice. */
+static void store_columns(strip *s, uint32_t row, bool whole, const uint32_t *values) {
+  emit *e = s->e;
+  for (uint32_t i = 0; i < LANES; i++) {
+    const bool test = i && !whole; /* the first one exists */
+    if (test) emit_if(e, kir_2(e->k, KIR_lt, emit_expr(e, expr_add(e->x, s->column, i)), emit_expr(e, s->shape->dims[s->axes.x])));
+    store_column(s, row, i, values);
+    if (test) emit_if_end(e);
+  }
+}
+
+static void store_vectors(strip *s, uint32_t row, ir_expr lanes_column, uint32_t lane_var, const uint32_t *values) {
+  emit *e = s->e;
+  emit_use_lanes(e, lane_var, LANES);
+  for (uint32_t c = 0; c < s->axes.channels; c++) {
+    const map_access at = place(s, row, lanes_column, c);
+    for (uint32_t o = 0; o < s->group->output_count; o++) emit_store_node(e, s->group->outputs[o], &at, values[value_number(s, c, o)]);
+  }
+  emit_scalar_lanes(e);
 }
 
 static void store_row(strip *s, uint32_t row, ir_expr lanes_column, uint32_t lane_var, const uint32_t *values) {
   emit *e = s->e;
   expr_pool *x = e->x;
-  const ir_expr at_row = expr_add(x, s->first_row, row), height = s->shape->dims[s->rank - 2], width = s->shape->dims[s->rank - 1];
+  const ir_expr at_row = expr_add(x, s->first_row, row), height = s->shape->dims[s->axes.y], width = s->shape->dims[s->axes.x];
   const bool row_test = !expr_proves_lt(x, at_row, height);
   const bool whole = expr_proves_le(x, expr_add(x, s->column, LANES), width) || expr_multiple_of(x, width) % LANES == 0;
   if (row_test) emit_if(e, kir_2(e->k, KIR_lt, emit_expr(e, at_row), emit_expr(e, height)));
-  if (!whole) emit_if(e, kir_2(e->k, KIR_le, emit_expr(e, expr_add(x, s->column, LANES)), emit_expr(e, width)));
-  emit_use_lanes(e, lane_var, LANES);
-  const map_access at = place(s, row, lanes_column);
-  for (uint32_t o = 0; o < s->group->output_count; o++) emit_store_node(e, s->group->outputs[o], &at, values[o]);
-  emit_scalar_lanes(e);
-  if (!whole) {
-    emit_else(e);
-    store_rest(s, row, values);
-    emit_if_end(e);
-  }
+  if (whole && !s->image) store_vectors(s, row, lanes_column, lane_var, values);
+  else store_columns(s, row, whole, values);
   if (row_test) emit_if_end(e);
 }
 
 /* All rows are computed before the first is stored, outside of the tests, so that they share what they read. */
 static bool emit_strip(strip *s) {
   emit *e = s->e;
-  const uint32_t outputs = s->group->output_count;
-  uint32_t *values = IR_NEW_ARRAY(s->c->arena, uint32_t, (size_t)s->rows * outputs);
+  const uint32_t outputs = s->group->output_count, of_row = outputs * s->axes.channels;
+  uint32_t *values = IR_NEW_ARRAY(s->c->arena, uint32_t, (size_t)s->rows * of_row);
   if (!values) return false;
   const ir_expr column = emit_lanes(e, s->column, LANES);
   const uint32_t lane_var = e->lane_var;
   e->quads = true;
-  for (uint32_t r = 0; r < s->rows; r++) {
-    const map_access at = place(s, r, column);
-    for (uint32_t o = 0; o < outputs; o++) values[r * outputs + o] = emit_value(e, s->group->outputs[o], &at);
-  }
+  for (uint32_t r = 0; r < s->rows; r++)
+    for (uint32_t c = 0; c < s->axes.channels; c++) {
+      const map_access at = place(s, r, column, c);
+      for (uint32_t o = 0; o < outputs; o++) values[r * of_row + value_number(s, c, o)] = emit_value(e, s->group->outputs[o], &at);
+    }
   e->quads = false;
   emit_scalar_lanes(e);
   if (e->failed || e->k->failed) return true; /* emit_end says why */
-  for (uint32_t r = 0; r < s->rows; r++) store_row(s, r, column, lane_var, values + (size_t)r * outputs);
+  for (uint32_t r = 0; r < s->rows; r++) store_row(s, r, column, lane_var, values + (size_t)r * of_row);
   return true;
 }
 
@@ -133,7 +158,7 @@ static bool emit_strip(strip *s) {
 /* Items of a group along a row: as many as the device likes, with few of them past its end. */
 static uint32_t pick_items(const strip *s) {
   const cost_profile *p = s->c->options->profile;
-  const int64_t vectors = (schedule_hint(s->c->graph->pool, s->shape->dims[s->rank - 1]) + LANES - 1) / LANES;
+  const int64_t vectors = (schedule_hint(s->c->graph->pool, s->shape->dims[s->axes.x]) + LANES - 1) / LANES;
   uint32_t items = (uint32_t)p->group_items / s->rows;
   if (items > p->max_items) items = p->max_items;
   while (items > 8 && (vectors + items - 1) / items * items * 20 > vectors * 21) items /= 2;
@@ -149,30 +174,49 @@ static ir_expr settle_place(strip *s, uint32_t items) {
   emit *e = s->e;
   expr_pool *x = e->x;
   const ir_expr *dims = s->shape->dims;
-  const ir_expr width = dims[s->rank - 1], parts = expr_ceil_div(x, width, (ir_expr)items * LANES);
-  const ir_expr strips = expr_ceil_div(x, dims[s->rank - 2], s->rows), planes = schedule_product(x, s->rank - 2, dims);
+  ir_expr outer[SNT_MAX_RANK];
+  for (uint32_t d = 0; d < s->rank; d++) outer[d] = d == s->axes.y || d == s->axes.x || (int32_t)d == s->axes.channel ? 1 : dims[d];
+  const ir_expr width = dims[s->axes.x], parts = expr_ceil_div(x, width, (ir_expr)items * LANES);
+  const ir_expr strips = expr_ceil_div(x, dims[s->axes.y], s->rows), planes = schedule_product(x, s->rank, outer);
   const ir_expr groups = expr_mul(x, expr_mul(x, parts, strips), planes), g = emit_group(e, groups);
   const ir_expr part = numbered(e, "part", expr_mod(x, g, parts), parts), rest = expr_div(x, g, parts);
   const ir_expr number = numbered(e, "strip", expr_mod(x, rest, strips), strips);
-  map_delinear(x, numbered(e, "plane", expr_div(x, rest, strips), planes), s->rank - 2, dims, s->outer);
+  map_delinear(x, numbered(e, "plane", expr_div(x, rest, strips), planes), s->rank, outer, s->outer);
   s->first_row = expr_mul(x, number, s->rows);
   s->column = expr_mul(x, expr_add(x, expr_mul(x, part, items), emit_item(e, 0, items)), LANES);
   return groups;
 }
 
-bool schedule_window_lanes_build(fusion_context *c, const fusion_group *group, snt_result *result) {
+/* All channels where they are those of an image: of the result, or of one that is read, whose columns are the result's columns. */
+static bool settle_axes(strip *s) {
+  const expr_pool *x = s->c->graph->pool;
+  const uint8_t stored = fusion_image_layout(s->c, s->group->hero);
+  s->image = stored != PLAN_IMAGE_NONE;
+  if (s->image) return !fusion_image_axes(x, s->shape, stored, &s->axes);
+  s->axes = (image_axes){.channel = -1, .y = s->rank - 2, .x = s->rank - 1, .channels = 1};
+  for (uint32_t i = 0; s->c->options->image_count && s->rank > 2 && i < s->group->input_count; i++) {
+    const ir_node *in = ir_at(s->c->graph, s->group->inputs[i]);
+    const uint8_t layout = in->op == IR_OP_input ? fusion_image_layout(s->c, s->group->inputs[i]) : PLAN_IMAGE_NONE;
+    image_axes axes;
+    if (layout != PLAN_IMAGE_CHW || in->type.rank != s->rank || fusion_image_axes(x, &in->type, layout, &axes)) continue;
+    if (s->shape->dims[axes.channel] == in->type.dims[axes.channel]) s->axes = axes;
+  }
+  return true;
+}
+
+bool schedule_window_lanes_build(fusion_context *c, const fusion_group *group, const char *suffix, snt_result *result) {
   strip s = {.c = c, .group = group, .shape = &ir_at(c->graph, group->hero)->type};
   const cost_profile *p = c->options->profile;
   s.rank = s.shape->rank;
-  if (s.rank < 2 || p->reads != COST_READS_TEXEL || !p->caps.oob_zero || schedule_hint(c->graph->pool, s.shape->dims[s.rank - 1]) < LANES)
-    return false;
-  s.e = emit_begin(c, group, "window");
+  if (s.rank < 2 || p->reads != COST_READS_TEXEL || !p->caps.oob_zero || !settle_axes(&s)) return false;
+  if (schedule_hint(c->graph->pool, s.shape->dims[s.axes.x]) < LANES) return false;
+  s.e = emit_begin(c, group, suffix);
   *result = SNT_OK;
   if (!s.e || !analyse(&s)) return false;
-  const int64_t span = s.highest - s.lowest, height = schedule_hint(c->graph->pool, s.shape->dims[s.rank - 2]);
-  s.rows = span < 1 ? 1 : MAX_ROWS;
+  const int64_t span = s.highest - s.lowest, height = schedule_hint(c->graph->pool, s.shape->dims[s.axes.y]);
+  s.rows = span < 1 ? 1 : s.axes.channels > 1 ? MAX_CHANNEL_ROWS : MAX_ROWS;
   while (s.rows > 1 && s.rows > height) s.rows /= 2;
-  const ir_expr groups = settle_place(&s, pick_items(&s)), width = s.shape->dims[s.rank - 1];
+  const ir_expr groups = settle_place(&s, pick_items(&s)), width = s.shape->dims[s.axes.x];
   const bool inside = expr_proves_lt(c->graph->pool, s.column, width);
   if (!inside) emit_if(s.e, kir_2(s.e->k, KIR_lt, emit_expr(s.e, s.column), emit_expr(s.e, width)));
   if (!emit_strip(&s)) *result = ir_fail(c->diag, SNT_E_HOST_MEM, "schedule", group->hero, "out of host memory");

@@ -157,8 +157,10 @@ static void bind_way(bench *b, sinter_way *w) {
   must(snt_vk_binding_set(w->binding, 0, 2, 0, binds, &b->diag) == SNT_OK, "images", &b->diag);
 }
 
-static void record_way(bench *b, sinter_way *w) {
-  const snt_vk_record_info info = {.head = SNT_HEAD(vk_record_info), .symbols = size_of_frame, .symbol_count = 2};
+/* A slice of its steps; no steps: all. */
+static void record_way(bench *b, sinter_way *w, uint32_t first, uint32_t count) {
+  const snt_vk_record_info info = {
+      .head = SNT_HEAD(vk_record_info), .first_step = first, .step_count = count, .symbols = size_of_frame, .symbol_count = 2};
   must(snt_vk_record(w->binding, b->host.commands, &info, &b->diag) == SNT_OK, "record", &b->diag);
 }
 
@@ -298,16 +300,34 @@ static void make_images(bench *b) {
 enum { FUSED, NODES, HAND, WAYS };
 static const char *const names[WAYS] = {"fused", "a kernel a node", "GLSL by hand"};
 
+static cost submit(bench *b) {
+  const cost start = {ms_of(CLOCK_MONOTONIC), ms_of(CLOCK_PROCESS_CPUTIME_ID)};
+  must(vk_host_submit_wait(&b->host), "submit", NULL);
+  return (cost){ms_of(CLOCK_MONOTONIC) - start.wall, ms_of(CLOCK_PROCESS_CPUTIME_ID) - start.processor};
+}
+
+/* Each kernel of the fused program by itself, in the order that they run in. */
+static void time_steps(bench *b, int rounds) {
+  for (uint32_t step = 0; step < b->fused.kernels; step++) {
+    double least = 0;
+    for (int round = 0; round < rounds; round++) {
+      vk_host_begin(&b->host);
+      record_way(b, &b->fused, step, 1);
+      const cost took = submit(b);
+      if (!round || took.processor < least) least = took.processor;
+    }
+    printf("fused kernel %u   %28.1f of processor time\n", step, least);
+  }
+}
+
 static cost frame(bench *b, int way, uint8_t *picture) {
   vk_host_begin(&b->host);
   vk_host_transition(&b->host, &b->y, VK_IMAGE_LAYOUT_UNDEFINED, VK_IMAGE_LAYOUT_GENERAL);
   for (int i = 0; way == HAND && i < 2; i++)
     vk_host_transition(&b->host, &b->hand.between[i], VK_IMAGE_LAYOUT_UNDEFINED, VK_IMAGE_LAYOUT_GENERAL);
   if (way == HAND) record_hand(b);
-  else record_way(b, way == FUSED ? &b->fused : &b->nodes);
-  const cost start = {ms_of(CLOCK_MONOTONIC), ms_of(CLOCK_PROCESS_CPUTIME_ID)};
-  must(vk_host_submit_wait(&b->host), "submit", NULL);
-  const cost took = {ms_of(CLOCK_MONOTONIC) - start.wall, ms_of(CLOCK_PROCESS_CPUTIME_ID) - start.processor};
+  else record_way(b, way == FUSED ? &b->fused : &b->nodes, 0, 0);
+  const cost took = submit(b);
   if (!picture) return took;
   vk_host_begin(&b->host);
   vk_host_transition(&b->host, &b->y, VK_IMAGE_LAYOUT_GENERAL, VK_IMAGE_LAYOUT_TRANSFER_SRC_OPTIMAL);
@@ -342,6 +362,7 @@ static void run(bench *b, int rounds) {
   for (int way = 0; way < WAYS; way++)
     printf("%-16s %2u kernels  %8.1f ms, %8.1f of processor time; fused takes %.2f, %.2f times less\n", names[way], kernels[way],
            best[way].wall, best[way].processor, best[way].wall / best[FUSED].wall, best[way].processor / best[FUSED].processor);
+  time_steps(b, rounds);
   printf("levels of 255 apart: a kernel a node %u, by hand %u\n", worst_of(pictures[FUSED], pictures[NODES]),
          worst_of(pictures[FUSED], pictures[HAND]));
 }
