@@ -75,13 +75,19 @@ static map_access reduce_result_at(const row_job *j, uint32_t node) {
 
 enum { SEEN = 1, SEEN_MOVED = 2 }; /* needed where it stands; needed at another place, below a view or a gather */
 
+/* A reduction's operand stands where the sweep is; so does what an output is a view of, whose place is found from the row's, unless the output is a
+   row itself, stored where the sweep is: what it reads is elsewhere. */
+static bool follows_row(const row_job *j, uint32_t root) {
+  const ir_op op = (ir_op)ir_at(j->c->graph, root)->op;
+  return op != IR_OP_gather && (op == IR_OP_reshape || !fusion_is_view(j->c->graph, root) || !is_full(j, root));
+}
+
 static void mark_needed(row_job *j, uint32_t node, uint8_t *seen, uint8_t how, bool root) {
   if (seen[node] & how) return;
   if (!fusion_is_view(j->c->graph, node) && !is_member(j, node)) return;
   if (!root && is_reduce(j, node)) return;
   seen[node] |= how;
-  const bool follows = root && ir_at(j->c->graph, node)->op != IR_OP_gather; /* a reduction's operand, what an output is a view of */
-  const bool stays = follows || (ir_ops[ir_at(j->c->graph, node)->op].flags & IR_POINTWISE);
+  const bool stays = (root && follows_row(j, node)) || (ir_ops[ir_at(j->c->graph, node)->op].flags & IR_POINTWISE);
   for (uint32_t i = 0; i < ir_at(j->c->graph, node)->arity; i++)
     mark_needed(j, ir_arg(j->c->graph, node, i), seen, stays ? how : SEEN_MOVED, false);
 }
