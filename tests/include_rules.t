@@ -140,6 +140,20 @@ for my $compiler ('gcc', 'clang-14') {
   }
 }
 
+# Engines have their own Vulkan headers: ours comes behind theirs, and twice more behind the plain ones.
+for my $theirs (['volk.h', 'c', 'c99'], ['volk.h', 'c', 'c11'], ['volk.h', 'c++', 'c++11'], ['volk.h', 'c++', 'c++20'], ['vulkan/vulkan.hpp', 'c++', 'c++11'],
+                ['vulkan/vulkan.hpp', 'c++', 'c++20'], ['vulkan/vulkan.h', 'c', 'c99'], ['vulkan/vulkan.h', 'c++', 'c++20']) {
+  my ($header, $language, $standard) = @$theirs;
+  for my $compiler ($language eq 'c++' ? 'g++' : 'gcc', 'clang-14') {
+    SKIP: {
+      skip("$compiler is not installed", 1) unless have($compiler);
+      skip("no $header", 1) unless -f "/usr/include/$header";
+      my $text = "#include <$header>\n#include <sinter/vulkan.h>\n#include <sinter/vulkan.h>\nsnt_vk_attach_info snt_made; VkDevice snt_theirs;";
+      ok(compiles($compiler, $language, $standard, $text), "<sinter/vulkan.h> behind <$header> as $standard with $compiler");
+    }
+  }
+}
+
 # ---- what the library shows and needs
 SKIP: {
   my $library = "$build/libsinter.so";
