@@ -1,5 +1,5 @@
 /* bench/cost: the cost model proven by measurement. usage: cost [--device D] [--profile FILE] [--graphs FILE] [--random N] [--seed S] [--parts N]
-   [--rounds N] [--cpu-time] [--versus PROFILE] [--verbose]. Prints a line a graph and the means; --versus: the plan that PROFILE would choose beside the
+   [--best N] [--rounds N] [--cpu-time] [--versus PROFILE] [--verbose]. Prints a line a graph and the means; --versus: the plan that PROFILE would choose beside the
    chosen one instead; see bench/README.md. Exit codes: 0 measured, 1 failed, 2 wrong usage. */
 #include "bench/cost.h"
 #include <math.h>
@@ -8,7 +8,7 @@
 
 typedef struct cost_options {
   const char *device, *profile, *graphs, *versus;
-  uint32_t random, seed, parts, rounds;
+  uint32_t random, seed, parts, best, rounds;
   bool verbose, processor_time;
 } cost_options;
 /* Sums over graphs. */
@@ -190,8 +190,9 @@ static bool parse_options(cost_options *o, int argc, char **argv) {
     const char *name, **text;
     uint32_t *number;
   } known[] = {
-      {"--device", &o->device, NULL}, {"--profile", &o->profile, NULL}, {"--graphs", &o->graphs, NULL}, {"--random", NULL, &o->random},
-      {"--versus", &o->versus, NULL}, {"--seed", NULL, &o->seed},       {"--parts", NULL, &o->parts},   {"--rounds", NULL, &o->rounds},
+      {"--device", &o->device, NULL}, {"--profile", &o->profile, NULL}, {"--graphs", &o->graphs, NULL},
+      {"--random", NULL, &o->random}, {"--versus", &o->versus, NULL},   {"--seed", NULL, &o->seed},
+      {"--parts", NULL, &o->parts},   {"--best", NULL, &o->best},       {"--rounds", NULL, &o->rounds},
   };
   for (int i = 1; i < argc; i++) {
     size_t k = 0;
@@ -204,7 +205,7 @@ static bool parse_options(cost_options *o, int argc, char **argv) {
     if (known[k].text) *known[k].text = argv[i];
     else *known[k].number = (uint32_t)strtoul(argv[i], NULL, 10);
   }
-  return o->parts <= COST_BENCH_PARTITIONS;
+  return o->parts <= COST_BENCH_PARTITIONS && o->best + 2 <= o->parts;
 }
 
 int main(int argc, char **argv) {
@@ -215,12 +216,12 @@ int main(int argc, char **argv) {
   void *text = NULL;
   size_t size;
   if (!parse_options(&o, argc, argv)) {
-    fprintf(stderr, "usage: cost [--device D] [--profile FILE] [--graphs FILE] [--random N] [--seed S] [--parts N] [--rounds N] "
+    fprintf(stderr, "usage: cost [--device D] [--profile FILE] [--graphs FILE] [--random N] [--seed S] [--parts N] [--best N] [--rounds N] "
                     "[--cpu-time] [--versus PROFILE] [--verbose]\n");
     return 2;
   }
   b.random = o.seed;
-  b.wanted = o.parts, b.rounds = o.rounds, b.sample_ns = 1e7, b.verbose = o.verbose, b.processor_time = o.processor_time;
+  b.wanted = o.parts, b.best = o.best, b.rounds = o.rounds, b.sample_ns = 1e7, b.verbose = o.verbose, b.processor_time = o.processor_time;
   snt_result r = open_bench(&b, &o, &cache);
   if (r == SNT_OK && o.graphs) r = host_read_file(o.graphs, &text, &size, &b.diag);
   if (r == SNT_OK && text) run_file(&b, text, &totals);

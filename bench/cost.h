@@ -7,7 +7,7 @@
 #include "tools/host/host.h"
 #include <stdio.h>
 
-enum { COST_BENCH_PARTITIONS = 16, COST_BENCH_PORTS = 48, COST_BENCH_FLOWS = 512, COST_BENCH_NAME = 48 };
+enum { COST_BENCH_PARTITIONS = 160, COST_BENCH_PORTS = 48, COST_BENCH_FLOWS = 512, COST_BENCH_NAME = 48 };
 typedef enum { MODEL_FULL, MODEL_NO_RECOMPUTE, MODEL_NO_REGISTERS, MODEL_BYTES, MODEL_COUNT } bench_model;
 
 typedef struct partition {
@@ -23,8 +23,8 @@ typedef struct cost_bench {
   snt_device *device;
   snt_profile *profile, *other; /* other: whose choices are measured beside ours; null: none */
   snt_stream *stream;
-  uint64_t random; /* state of the generator */
-  uint32_t wanted, rounds;
+  uint64_t random;               /* state of the generator */
+  uint32_t wanted, best, rounds; /* partitions; of them the best by the model among four times as many */
   double sample_ns;
   bool verbose, processor_time;
   char *base; /* the working graph of the graph at hand, as text: what the partitions are made of */
@@ -44,7 +44,7 @@ uint32_t cost_random_below(cost_bench *, uint32_t n);
 /* A random graph of pointwise operators, reductions along rows and products, as text; `text` has room for 16 KiB. */
 void cost_random_graph(cost_bench *, char *text, size_t room);
 
-/* Partitions of a graph: the compiler's own, the unfused one, random ones. Distinct; SNT_INCOMPLETE: fewer than wanted. */
+/* Partitions of a graph: the compiler's own, the unfused one, the best by the model, random ones. Distinct; SNT_INCOMPLETE: fewer than wanted. */
 snt_result cost_make_partitions(cost_bench *, const char *text, size_t length);
 /* Two: as this device's profile chooses, and as `other` would; one where they choose the same. */
 snt_result cost_make_versus(cost_bench *, const snt_profile *other, const char *text, size_t length);

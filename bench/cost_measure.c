@@ -145,6 +145,7 @@ snt_result cost_measure(cost_bench *b) {
   double ns = 0;
   SNT_TRY(make_buffers(b));
   for (uint32_t i = 0; i < b->count; i++) {
+    SNT_TRY(snt_exec_prepare(b->parts[i].exec, &b->diag));
     SNT_TRY(sample(b, &b->parts[i], 1, &ns));
     SNT_TRY(sample(b, &b->parts[i], 1, &ns));
     const double wanted = b->sample_ns / ns;

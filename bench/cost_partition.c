@@ -92,8 +92,9 @@ static uint64_t key_of(const snt_exec *x) {
   const snt_program *p = x->program;
   uint64_t key = p->plan.steps.count;
   for (uint32_t i = 0; i < p->plan.steps.count; i++) {
-    const api_code *code = &p->kernels[p->plan.steps.at[i].kernel].code[x->target];
-    key = ir_hash64(key, code->key, sizeof code->key);
+    uint8_t code[32];
+    api_code_key(&p->kernels[p->plan.steps.at[i].kernel].code[x->target], x->target, code);
+    key = ir_hash64(key, code, sizeof code);
   }
   return key;
 }
@@ -109,14 +110,12 @@ static void drop(partition *p) {
   snt_program_destroy(p->program);
 }
 
-/* The program becomes a partition, or goes if it is one already. */
+/* The program becomes a partition, or goes if it is one already. Its kernels are not built yet. */
 snt_result cost_add_partition(cost_bench *b, snt_program *program) {
   partition p = {.program = program};
-  snt_result r = snt_exec_create(b->device, p.program, NULL, &p.exec, &b->diag);
+  const snt_result r = snt_exec_create(b->device, p.program, NULL, &p.exec, &b->diag);
   if (r == SNT_OK) p.key = key_of(p.exec);
-  const bool is_new = r == SNT_OK && !known(b, p.key);
-  if (is_new) r = snt_exec_prepare(p.exec, &b->diag);
-  if (!is_new || r != SNT_OK) {
+  if (r != SNT_OK || known(b, p.key)) {
     drop(&p);
     return r;
   }
@@ -141,9 +140,30 @@ static snt_result try_partition(cost_bench *b, uint32_t attempt) {
   return cost_add_partition(b, program);
 }
 
+static int by_prediction(const void *a, const void *b) {
+  const partition *x = a, *y = b;
+  return (x->predicted[MODEL_FULL] > y->predicted[MODEL_FULL]) - (x->predicted[MODEL_FULL] < y->predicted[MODEL_FULL]);
+}
+
+/* Behind the first two: the best by the model, then of the others as many as are wanted, by chance. */
+static void choose_partitions(cost_bench *b) {
+  enum { FIXED = 2 };
+  if (b->count <= b->wanted) return;
+  qsort(b->parts + FIXED, b->count - FIXED, sizeof *b->parts, by_prediction);
+  for (uint32_t i = FIXED + b->best; i < b->wanted; i++) {
+    const uint32_t other = i + cost_random_below(b, b->count - i);
+    const partition taken = b->parts[other];
+    b->parts[other] = b->parts[i];
+    b->parts[i] = taken;
+  }
+  while (b->count > b->wanted) drop(&b->parts[--b->count]);
+}
+
 snt_result cost_make_partitions(cost_bench *b, const char *text, size_t length) {
+  const uint32_t pool = b->best ? 4 * b->wanted : b->wanted, most = pool < COST_BENCH_PARTITIONS ? pool : COST_BENCH_PARTITIONS;
   SNT_TRY(cost_find_base(b, text, length));
-  for (uint32_t i = 0; i < ATTEMPTS && b->count < b->wanted; i++) SNT_TRY(try_partition(b, i));
+  for (uint32_t i = 0; i < ATTEMPTS * (b->best ? 4 : 1) && b->count < most; i++) SNT_TRY(try_partition(b, i));
+  choose_partitions(b);
   return b->count < b->wanted ? SNT_INCOMPLETE : SNT_OK;
 }
 
