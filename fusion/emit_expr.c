@@ -92,14 +92,24 @@ static uint32_t put_sum(emit *e, const expr_node *n) {
   return kir_ix(e->k, count, coefs, values, constant);
 }
 
+/* Floor division of what may be negative, by what is known at run time only: -1 - x is divided as x is, downwards. */
+static uint32_t put_signed_division(emit *e, bool modulo, uint32_t a, uint32_t b) {
+  const uint32_t ones = kir_const_int(e->k, u32(), UINT32_MAX), negative = kir_2(e->k, KIR_lt, kir_const_int(e->k, u32(), INT32_MAX), a);
+  const uint32_t flip = kir_3(e->k, KIR_select, negative, ones, kir_const_int(e->k, u32(), 0)), x = kir_2(e->k, KIR_xor, a, flip);
+  if (!modulo) return kir_2(e->k, KIR_xor, kir_2(e->k, KIR_udiv, x, b), flip);
+  const uint32_t rest = kir_2(e->k, KIR_umod, x, b), back = kir_2(e->k, KIR_add, kir_2(e->k, KIR_sub, b, rest), ones);
+  return kir_3(e->k, KIR_select, negative, back, rest);
+}
+
 /* Floor division of what may be negative: shift the numerator up by whole divisors, so that the unsigned division is exact. */
 static uint32_t put_division(emit *e, const expr_node *n) {
   const ir_expr a = e->x->terms.at[n->first], b = e->x->terms.at[n->first + 1];
   const bool modulo = n->kind == EXPR_MOD;
   int64_t lo, hi, divisor;
   expr_bounds(e->x, a, &lo, &hi);
-  if (lo >= 0 || !expr_is_const(e->x, b, &divisor) || lo < -((int64_t)1 << 30))
-    return kir_2(e->k, modulo ? KIR_umod : KIR_udiv, emit_expr(e, a), emit_expr(e, b));
+  if (lo >= 0) return kir_2(e->k, modulo ? KIR_umod : KIR_udiv, emit_expr(e, a), emit_expr(e, b));
+  if (!expr_is_const(e->x, b, &divisor) || lo < -((int64_t)1 << 30))
+    return put_signed_division(e, modulo, emit_expr(e, a), emit_expr(e, b));
   const int64_t shift = (-lo + divisor - 1) / divisor;
   const uint32_t raised = emit_expr(e, expr_add(e->x, a, expr_int(e->x, shift * divisor)));
   const uint32_t q = kir_2(e->k, modulo ? KIR_umod : KIR_udiv, raised, emit_expr(e, b));
