@@ -3,11 +3,11 @@
 #include "ir/kir_wide_private.h"
 
 static km_function *const rows[KIR_OP_COUNT] = {
-    [KIR_exp] = kw_exp,     [KIR_exp2] = kw_exp2,   [KIR_expm1] = kw_expm1,    [KIR_sinh] = kw_sinh,   [KIR_cosh] = kw_cosh,
-    [KIR_tanh] = kw_tanh,   [KIR_log] = kw_log,     [KIR_log2] = kw_log2,      [KIR_log1p] = kw_log1p, [KIR_asinh] = kw_asinh,
-    [KIR_acosh] = kw_acosh, [KIR_atanh] = kw_atanh, [KIR_sin] = kw_sin,        [KIR_cos] = kw_cos,     [KIR_tan] = kw_tan,
-    [KIR_asin] = kw_asin,   [KIR_acos] = kw_acos,   [KIR_atan] = kw_atan,      [KIR_atan2] = kw_atan2, [KIR_pow] = kw_pow,
-    [KIR_erf] = kw_erf,     [KIR_rsqrt] = kw_rsqrt, [KIR_sigmoid] = kw_sigmoid};
+    [KIR_exp] = kw_exp,     [KIR_exp2] = kw_exp2,   [KIR_expm1] = kw_expm1,     [KIR_sinh] = kw_sinh,   [KIR_cosh] = kw_cosh,
+    [KIR_tanh] = kw_tanh,   [KIR_log] = kw_log,     [KIR_log2] = kw_log2,       [KIR_log1p] = kw_log1p, [KIR_asinh] = kw_asinh,
+    [KIR_acosh] = kw_acosh, [KIR_atanh] = kw_atanh, [KIR_sin] = kw_sin,         [KIR_cos] = kw_cos,     [KIR_tan] = kw_tan,
+    [KIR_asin] = kw_asin,   [KIR_acos] = kw_acos,   [KIR_atan] = kw_atan,       [KIR_atan2] = kw_atan2, [KIR_pow] = kw_pow,
+    [KIR_erf] = kw_erf,     [KIR_rsqrt] = kw_rsqrt, [KIR_sigmoid] = kw_sigmoid, [KIR_rem] = kw_rem};
 
 km_function *kir_wide_find(kir_op op) { return op < KIR_OP_COUNT ? rows[op] : NULL; }
 

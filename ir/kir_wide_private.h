@@ -52,5 +52,5 @@ kw_pair kw_log2_pair(km *m, kv x);              /* of a positive finite x, to ab
 
 /* ---- the functions ---- */
 km_function kw_exp, kw_exp2, kw_expm1, kw_sinh, kw_cosh, kw_tanh, kw_sigmoid, kw_log, kw_log2, kw_log1p, kw_asinh, kw_acosh, kw_atanh;
-km_function kw_sin, kw_cos, kw_tan, kw_asin, kw_acos, kw_atan, kw_atan2, kw_pow, kw_erf, kw_rsqrt;
+km_function kw_sin, kw_cos, kw_tan, kw_asin, kw_acos, kw_atan, kw_atan2, kw_pow, kw_erf, kw_rsqrt, kw_rem;
 #endif
