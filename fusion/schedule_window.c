@@ -235,8 +235,8 @@ static snt_result build_explicit(fusion_context *c, const fusion_group *group, w
     /* what later rings and the result read of it from now on */
     const ring *r = &j->rings[i];
     const stage_info info = ring_info(j, r, expr_add(x, j->v, expr_int(x, r->first)), expr_int(x, r->lead - r->first + 1), g, groups);
-    emit_stage_open(e, &info, r->memory);
-    emit_stage_filled(e, r->node);
+    const emit_stage_entry room = emit_stage_room(e, &info, r->memory);
+    emit_stage_show(e, &room);
   }
   if (lead) emit_if(e, kir_2(e->k, KIR_ge, emit_expr(e, time), emit_expr(e, expr_add(x, lo, expr_int(x, lead)))));
   schedule_vector_loop(e, 0, hero->dims[j->rank - 1], schedule_lanes(c), 1, store_column, j);
