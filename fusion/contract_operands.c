@@ -335,6 +335,8 @@ void contract_look_ahead(contraction *t, int64_t passes) {
   t->ahead.base = expr_add(t->e->x, panel->base, expr_mul(t->e->x, next, expr_int(t->e->x, terms / size * width)));
 }
 
+/* A part of it in each step, in whole lines: where the passes are many it is there before the last, and those ask for what is there again, not for what
+   comes behind (of 2048 rows that was 21 panels). */
 void contract_fetch_ahead(contraction *t, uint32_t step) {
   enum { LINE = 64 };
   expr_pool *x = t->e->x;
@@ -346,8 +348,10 @@ void contract_fetch_ahead(contraction *t, uint32_t step) {
     const ir_expr at = t->at[t->reduced[r]];
     term = expr_add(x, expr_mul(x, term, t->extent[t->reduced[r]]), !r && t->blocks.size ? expr_sub(x, at, t->blocks.lo) : at);
   }
-  const ir_expr from = expr_add(x, expr_mul(x, t->ahead.pass, expr_int(x, terms / step * (part / 4))),
-                                expr_mul(x, term, expr_int(x, part / 4 / step)));
+  const int64_t pass = terms / step * (part / 4), all = terms * contract_width(t); /* elements */
+  ir_expr from = expr_mul(x, t->ahead.pass, expr_int(x, pass));
+  if (pass * (t->ahead.passes - 1) > all - pass) from = expr_min(x, from, expr_int(x, all > pass ? all - pass : 0));
+  from = expr_add(x, from, expr_mul(x, term, expr_int(x, part / 4 / step)));
   const uint32_t index = emit_expr(t->e, expr_add(x, t->ahead.base, from));
   const kir_inst fetch = {.op = KIR_prefetch, .index = t->ahead.memory, .lanes = (int32_t)part};
   kir_put(t->e->k, &fetch, 1, &index);
