@@ -33,6 +33,8 @@ const kir_pass kir_pipeline[] = {
 const uint32_t kir_pipeline_count = IR_COUNT(kir_pipeline);
 
 /* ---- clone ---- */
+static const char *copy_text(ir_arena *arena, const char *text) { return text ? ir_arena_text(arena, text, strlen(text)) : NULL; }
+
 snt_result kir_clone_begin(kir_clone *c, const kir_kernel *in, kir_kernel *out) {
   ir_arena *arena = out->arena;
   kir_init(out, arena, in->name);
@@ -40,8 +42,17 @@ snt_result kir_clone_begin(kir_clone *c, const kir_kernel *in, kir_kernel *out) 
   out->sub = in->sub;
   out->mode = in->mode;
   out->needs = in->needs;
-  for (uint32_t i = 0; i < in->memories.count; i++) IR_PUSH(arena, &out->memories, in->memories.at[i]);
-  for (uint32_t i = 0; i < in->scalars.count; i++) IR_PUSH(arena, &out->scalars, in->scalars.at[i]);
+  for (uint32_t i = 0; i < in->memories.count; i++) { /* a pass's own texts go with its arena */
+    kir_memory m = in->memories.at[i];
+    m.name = copy_text(arena, m.name);
+    m.state = copy_text(arena, m.state);
+    IR_PUSH(arena, &out->memories, m);
+  }
+  for (uint32_t i = 0; i < in->scalars.count; i++) {
+    kir_scalar scalar = in->scalars.at[i];
+    scalar.name = copy_text(arena, scalar.name);
+    IR_PUSH(arena, &out->scalars, scalar);
+  }
   for (uint32_t i = 0; i < in->owns.count; i++) IR_PUSH(arena, &out->owns, in->owns.at[i]);
   IR_RESERVE(arena, &out->insts, in->insts.count + in->insts.count / 4 + 16);
   IR_RESERVE(arena, &out->args, in->args.count + in->args.count / 4 + 16);
@@ -100,18 +111,13 @@ static snt_result check_after(const char *pass, const kir_kernel *k, ir_arena *a
   return ir_fail(diag, SNT_E_INTERNAL, pass, 0, "kernel %s is wrong after pass %s: %.160s", k->name, pass, errors.at ? errors.at : "");
 }
 
-static const char *copy_text(ir_arena *arena, const char *text) { return text ? ir_arena_text(arena, text, strlen(text)) : NULL; }
-
 /* A deep copy that shares nothing with `in` or with the scratch arenas, but for the texts of the user's own, which are the graph's. */
 static snt_result copy_kernel(const kir_kernel *in, kir_kernel *out, snt_diag *diag) {
   kir_clone c;
   SNT_TRY(kir_clone_begin(&c, in, out));
   out->needs = copy_text(out->arena, in->needs);
-  for (uint32_t i = 0; i < out->scalars.count; i++) out->scalars.at[i].name = copy_text(out->arena, in->scalars.at[i].name);
   for (uint32_t i = 0; i < out->memories.count; i++) {
     kir_memory *m = &out->memories.at[i];
-    m->name = copy_text(out->arena, m->name);
-    m->state = copy_text(out->arena, m->state);
     if (!m->values) continue;
     uint64_t count = m->type.lanes;
     for (uint32_t d = 0; d < m->rank; d++) count *= m->dims[d];
