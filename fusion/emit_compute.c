@@ -91,7 +91,8 @@ static uint32_t compute_view(emit *e, uint32_t node, const map_access *access) {
    the lanes, which are shuffled together. 0: the lanes do not alternate. */
 static uint32_t compute_alternating(emit *e, uint32_t node, const map_access *access) {
   const uint32_t lanes = e->lanes, lane_var = e->lane_var, axis = (uint32_t)ir_attr_int(e->g, node, IR_ATTR_axis, 0);
-  uint32_t half[2], order[2 + 16];
+  uint32_t half[2];
+  uint8_t order[16];
   map_access at[2];
   if (ir_at(e->g, node)->arity != 2 || lanes < 4 || lanes > 16 || e->c->options->profile->simd != COST_SIMD_EXPLICIT) return 0;
   if (!emit_uses_lanes(e, access->at[axis]) || emit_conditions_use_lanes(e, access->condition_count, access->conditions)) return 0;
@@ -109,10 +110,8 @@ static uint32_t compute_alternating(emit *e, uint32_t node, const map_access *ac
   if (!half[0] || !half[1]) return 0;
   for (uint32_t i = 0; i < 2; i++)
     if (emit_value_type(e, half[i]).lanes == 1) half[i] = kir_splat(e->k, half[i], lanes / 2);
-  const kir_inst shuffle = {.op = KIR_shuffle, .type = kir_t(emit_value_type(e, half[0]).base, lanes)};
-  order[0] = half[0], order[1] = half[1];
-  for (uint32_t i = 0; i < lanes; i++) order[2 + i] = kir_const_int(e->k, kir_t(SNT_U32, 1), i / 2 + (i & 1) * (lanes / 2));
-  return kir_put(e->k, &shuffle, 2 + lanes, order);
+  for (uint32_t i = 0; i < lanes; i++) order[i] = (uint8_t)(i / 2 + (i & 1) * (lanes / 2));
+  return kir_shuffle(e->k, half[0], half[1], lanes, order);
 }
 
 static uint32_t compute_concat(emit *e, uint32_t node, const map_access *access) {

@@ -343,18 +343,14 @@ static uint32_t sweep_in_order(emit *e, reduction *r) {
   return r->items > 1 && !together ? emit_group_combine(e, combine_op(e, r), total, r->items) : total;
 }
 
-static uint32_t half_of(emit *e, uint32_t value, uint32_t first, uint32_t lanes) {
-  const kir_inst shuffle = {.op = KIR_shuffle, .type = kir_t(emit_value_type(e, value).base, lanes)};
-  uint32_t args[2 + 16] = {value, value};
-  for (uint32_t i = 0; i < lanes; i++) args[2 + i] = kir_const_int(e->k, kir_t(SNT_U32, 1), first + i);
-  return kir_put(e->k, &shuffle, 2 + lanes, args);
-}
-
 /* The lanes of a vector, put into one of fewer lanes: by halves. */
 static uint32_t narrow(emit *e, const reduction *r, uint32_t value, uint32_t lanes) {
   if (lanes == 1) return horizontal(e, r, value);
-  for (uint32_t have = r->lanes; have > lanes; have /= 2)
-    value = kir_2(e->k, combine_op(e, r), half_of(e, value, 0, have / 2), half_of(e, value, have / 2, have / 2));
+  static const uint8_t numbers[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+  for (uint32_t half = r->lanes / 2; half >= lanes; half /= 2) {
+    const uint32_t low = kir_shuffle(e->k, value, value, half, numbers), high = kir_shuffle(e->k, value, value, half, numbers + half);
+    value = kir_2(e->k, combine_op(e, r), low, high);
+  }
   return value;
 }
 

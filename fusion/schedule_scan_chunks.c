@@ -155,10 +155,9 @@ static uint32_t start_of_chunk(chunk_job *j) {
 
 /* Lane i of the result is lane i - by of `value`, or of `before` where there is none. */
 static uint32_t shifted(emit *e, uint32_t before, uint32_t value, uint32_t lanes, uint32_t by) {
-  uint32_t args[18] = {before, value};
-  for (uint32_t i = 0; i < lanes; i++) args[2 + i] = kir_const_int(e->k, kir_t(SNT_U32, 1), i < by ? lanes - by + i : lanes + i - by);
-  const kir_inst in = {.op = KIR_shuffle, .type = emit_value_type(e, value)};
-  return kir_put(e->k, &in, lanes + 2, args);
+  uint8_t from[16];
+  for (uint32_t i = 0; i < lanes; i++) from[i] = (uint8_t)(lanes - by + i);
+  return kir_shuffle(e->k, before, value, lanes, from);
 }
 
 /* A vector of elements to their running values after `carried`. */

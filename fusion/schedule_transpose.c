@@ -121,16 +121,15 @@ static const map_access *load_access(transpose_job *j, uint32_t node) {
 static void exchange(emit *e, uint32_t *rows, uint32_t width, uint32_t reach) {
   for (uint32_t i = 0; i < width; i++) {
     if (i & reach) continue;
-    uint32_t low[18] = {rows[i], rows[i + reach]}, high[18] = {rows[i], rows[i + reach]};
+    uint8_t low[16], high[16];
     for (uint32_t l = 0; l < width; l++) {
       const bool second = (l & reach) != 0;
-      low[2 + l] = kir_const_int(e->k, kir_t(SNT_U32, 1), second ? width + l - reach : l);
-      high[2 + l] = kir_const_int(e->k, kir_t(SNT_U32, 1), second ? width + l : l + reach);
+      low[l] = (uint8_t)(second ? width + l - reach : l);
+      high[l] = (uint8_t)(second ? width + l : l + reach);
     }
-    const kir_inst shuffle = {.op = KIR_shuffle, .type = emit_value_type(e, rows[i])};
-    const uint32_t a = kir_put(e->k, &shuffle, 2 + width, low), b = kir_put(e->k, &shuffle, 2 + width, high);
-    rows[i] = a;
-    rows[i + reach] = b;
+    const uint32_t a = rows[i], b = rows[i + reach];
+    rows[i] = kir_shuffle(e->k, a, b, width, low);
+    rows[i + reach] = kir_shuffle(e->k, a, b, width, high);
   }
 }
 

@@ -111,7 +111,7 @@ uint32_t kir_own_add(kir_kernel *k, const kir_own *own) {
   return IR_PUSH(k->arena, &k->owns, *own) ? k->owns.count - 1 : out_of_memory(k);
 }
 
-static uint32_t append(kir_kernel *k, const kir_inst *in, uint32_t count, const uint32_t *args) {
+uint32_t kir_push(kir_kernel *k, const kir_inst *in, uint32_t count, const uint32_t *args) {
   if (!kir_room(k, count)) return out_of_memory(k);
   kir_inst *made = kir_at(k, k->insts.count);
   *made = *in;
@@ -127,7 +127,7 @@ uint32_t kir_const_int(kir_kernel *k, kir_type type, int64_t value) {
   if (k->failed) return 0;
   if (!kir_type_valid(type) || type.frag) return kir_mistake(k, "a constant needs a number type");
   const kir_inst in = {.op = KIR_const, .type = type, .imm.i = kir_wrap_int(type.base, value)};
-  return append(k, &in, 0, NULL);
+  return kir_push(k, &in, 0, NULL);
 }
 
 uint32_t kir_const_float(kir_kernel *k, kir_type type, double value) {
@@ -138,7 +138,7 @@ uint32_t kir_const_float(kir_kernel *k, kir_type type, double value) {
   if (k->failed) return 0;
   if (!kir_type_valid(type) || type.frag) return kir_mistake(k, "a constant needs a number type");
   const kir_inst in = {.op = KIR_const, .type = type, .imm.f = kir_round_float(type.base, value, KIR_ROUND_NONE)};
-  return append(k, &in, 0, NULL);
+  return kir_push(k, &in, 0, NULL);
 }
 
 uint32_t kir_const_like(kir_kernel *k, uint32_t value, double x) {
@@ -160,6 +160,16 @@ bool kir_is_const(const kir_kernel *k, uint32_t value, int64_t *as_int, double *
     if (as_float) *as_float = in->type.base == SNT_U64 ? (double)(uint64_t)in->imm.i : (double)in->imm.i;
   }
   return true;
+}
+
+uint32_t kir_shuffle(kir_kernel *k, uint32_t a, uint32_t b, uint32_t lanes, const uint8_t *from) {
+  enum { MOST = 16 };
+  if (k->failed) return 0;
+  if (!a || a >= k->insts.count || lanes > MOST) return kir_mistake(k, "shuffle of %u into %u lanes", a, lanes);
+  uint32_t args[2 + MOST] = {a, b};
+  for (uint32_t i = 0; i < lanes; i++) args[2 + i] = kir_const_int(k, kir_t(SNT_U32, 1), from[i]);
+  const kir_inst shuffle = {.op = KIR_shuffle, .type = kir_t(kir_at(k, a)->type.base, lanes)};
+  return kir_put(k, &shuffle, 2 + lanes, args);
 }
 
 uint32_t kir_splat(kir_kernel *k, uint32_t a, uint32_t lanes) {
@@ -224,5 +234,5 @@ uint32_t kir_put(kir_kernel *k, const kir_inst *proto, uint32_t count, const uin
   if (kir_ops[op].result != KIR_R_NONE || op == KIR_store) in.type = kir_result_type(k, &in, args);
   const char *wrong = kir_type_error(k, &in, args);
   if (wrong) return kir_mistake(k, "%s: %s", kir_ops[op].name, wrong);
-  return append(k, &in, count, args);
+  return kir_push(k, &in, count, args);
 }

@@ -3,14 +3,7 @@
 
 /* ---- emitting ---- */
 uint32_t kir_emit(kir_kernel *k, const kir_inst *like, uint32_t arg_count, const uint32_t *args) {
-  if (!kir_room(k, arg_count)) return kir_mistake(k, "out of memory"); /* what moves is not freed: `like` and `args` may lie in it */
-  kir_inst *made = kir_at(k, k->insts.count);
-  *made = *like;
-  made->arg_count = (uint16_t)arg_count;
-  made->args = k->args.count;
-  for (uint32_t i = 0; i < arg_count; i++) k->args.at[k->args.count + i] = args[i];
-  k->args.count += arg_count;
-  return k->insts.count++;
+  return kir_push(k, like, arg_count, args);
 }
 
 uint32_t kir_emit_op(kir_kernel *k, kir_op op, kir_type type, uint32_t arg_count, const uint32_t *args) {
