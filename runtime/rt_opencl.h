@@ -32,6 +32,7 @@ typedef struct ocl_family {
   bool understates;    /* answers too small a group size for a kernel: the launch decides */
   bool finishes_early; /* clFinish and markers do not wait for kernels; reading does: a word of the stream's own is read instead */
   bool warms_up;       /* compiles at the first launch: pipeline_create launches an empty one */
+  bool builds_alone;   /* programs of one context, made by two threads at once, crash it */
   bool slow_binaries;  /* a binary holds code for any group size, too, which is compiled when it is asked for */
 } ocl_family;
 
@@ -49,7 +50,8 @@ typedef struct ocl_device {
   cl_device_id id;
   cl_context context;
   const ocl_family *family;
-  bool profiling; /* its events carry times; else the host clock */
+  pthread_mutex_t building; /* where the family builds alone */
+  bool profiling;           /* its events carry times; else the host clock */
   char build_options[96];
 } ocl_device;
 
@@ -101,6 +103,7 @@ extern const rt_symbol ocl_symbols[];
 extern const uint32_t ocl_symbol_count;
 const ocl_family *ocl_family_of(const char *platform, bool cpu);
 void ocl_describe(const ocl_api *, ocl_found *, uint32_t index, bool first_of_family);
+ocl_device *ocl_take_device(const snt_host_alloc *); /* to be opened, and closed whatever comes of that; null: out of memory */
 void ocl_take_found(ocl_device *, const ocl_found *);
 /* rt_opencl_adopt.c: objects of a host (<sinter/opencl.h>) */
 typedef struct ocl_adoption {

@@ -43,9 +43,8 @@ static snt_result adopt_into(ocl_device *d, const ocl_adoption *from, snt_diag *
 }
 
 snt_result ocl_adopt_device(const snt_host_alloc *alloc, const ocl_adoption *from, rt_device **out, snt_diag *diag) {
-  ocl_device *d = rt_take(alloc, sizeof *d);
+  ocl_device *d = ocl_take_device(alloc);
   if (!d) return ir_fail(diag, SNT_E_HOST_MEM, "attach", 0, "out of memory");
-  d->base = (rt_device){.v = &rt_opencl, .alloc = alloc, .target = SNT_TARGET_OPENCL};
   const snt_result r = adopt_into(d, from, diag);
   if (r != SNT_OK) rt_opencl.close(&d->base);
   else *out = &d->base;

@@ -12,7 +12,10 @@ static const ocl_family families[] = {
      .warms_up = true,
      .slow_binaries = true},
     {.platform = "rusticl", .name = "rusticl", .profile = "rusticl", .understates = true, .finishes_early = true}, /* 22.3 */
-    {.platform = "Oclgrind", .name = "oclgrind", .profile = "dgpu"}, /* checks like a GPU: races, barriers, bounds */
+    {.platform = "Oclgrind",
+     .name = "oclgrind",
+     .profile = "dgpu",
+     .builds_alone = true}, /* 21.10; checks like a GPU: races, barriers, bounds */
     {.platform = "Clover", .name = "clover", .profile = "igpu"},
     {.platform = "NVIDIA CUDA", .name = "nvidia", .profile = "dgpu"},
     {.platform = "AMD Accelerated", .name = "amd", .profile = "dgpu"},
@@ -41,6 +44,7 @@ snt_result ocl_load(ocl_api *api, bool oclgrind, snt_diag *diag) {
   if (!api->library) return ir_fail(diag, SNT_E_UNSUPPORTED, "open", 0, "libOpenCL.so.1 was not found: no OpenCL loader is installed");
   if (rt_library_symbols(api->library, ocl_symbols, ocl_symbol_count, api, &missing)) return SNT_OK;
   rt_library_close(api->library);
+  api->library = NULL;
   return ir_fail(diag, SNT_E_UNSUPPORTED, "open", 0, "libOpenCL has no %s: OpenCL 1.2 is needed", missing);
 }
 
@@ -165,9 +169,18 @@ static snt_result start_device(ocl_device *device, snt_diag *diag) {
   return SNT_OK;
 }
 
+ocl_device *ocl_take_device(const snt_host_alloc *alloc) {
+  ocl_device *device = rt_take(alloc, sizeof *device);
+  if (!device) return NULL;
+  device->base = (rt_device){.v = &rt_opencl, .alloc = alloc, .target = SNT_TARGET_OPENCL};
+  pthread_mutex_init(&device->building, NULL);
+  return device;
+}
+
 static void ocl_close(rt_device *base) {
   if (!base) return;
   ocl_device *device = (ocl_device *)base;
+  pthread_mutex_destroy(&device->building);
   if (device->context) device->api.clReleaseContext(device->context);
   rt_library_close(device->api.library);
   rt_give(base->alloc, device, sizeof *device);
@@ -195,15 +208,10 @@ static snt_result choose(ocl_device *device, const char *which, snt_diag *diag) 
 }
 
 static snt_result ocl_open(const snt_host_alloc *alloc, const char *which, rt_device **out, snt_diag *diag) {
-  ocl_device *device = rt_take(alloc, sizeof *device);
+  ocl_device *device = ocl_take_device(alloc);
   if (!device) return ir_fail(diag, SNT_E_HOST_MEM, "open", 0, "out of memory");
-  device->base = (rt_device){.v = &rt_opencl, .alloc = alloc, .target = SNT_TARGET_OPENCL};
   snt_result result = ocl_load(&device->api, strcmp(which, "oclgrind") == 0, diag);
-  if (result != SNT_OK) {
-    rt_give(alloc, device, sizeof *device);
-    return result;
-  }
-  result = choose(device, which, diag);
+  if (result == SNT_OK) result = choose(device, which, diag);
   if (result == SNT_OK) result = start_device(device, diag);
   if (result != SNT_OK) ocl_close(&device->base);
   else *out = &device->base;

@@ -97,9 +97,11 @@ snt_result ocl_pipeline_create(rt_device *base, const rt_code *rt, const void *c
   pthread_mutex_init(&pipeline->lock, NULL);
   memcpy(pipeline->items, rt->items, sizeof pipeline->items);
   pipeline->binding_count = rt->binding_count;
+  if (device->family->builds_alone) pthread_mutex_lock(&device->building);
   pipeline->program = from_binary(device, cached, cached_bytes);
   snt_result result = SNT_OK;
   if (!pipeline->program) result = from_text(device, rt, &pipeline->program, diag);
+  if (device->family->builds_alone) pthread_mutex_unlock(&device->building);
   if (result == SNT_OK) result = make_kernel(device, pipeline, rt, diag);
   if (result != SNT_OK) ocl_pipeline_destroy(&pipeline->base);
   else *out = &pipeline->base;

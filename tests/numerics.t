@@ -14,7 +14,7 @@ my $dir = tempdir(CLEANUP => 1);
 my @outputs = qw(probabilities normal sums columns taps scanned rounded roots gate);
 
 sub slurp { my ($path) = @_; open my $in, '<:raw', $path or return "cannot read $path"; local $/; return <$in> }
-sub says { my $said = `@_ 2>&1`; return ($? >> 8, $said) }
+sub says { my $said = `@_ 2>&1`; return ($? & 127 ? 128 + ($? & 127) : $? >> 8, $said) }    # a signal is no success
 
 open my $model, '>', "$dir/m.snt" or die $!;
 print $model <<'END';
