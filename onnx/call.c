@@ -158,11 +158,17 @@ bool onnx_in_numbers(onnx_call *c, uint32_t i, uint32_t room, double *out, uint3
     }
     return true;
   }
-  const uint32_t node = onnx_in(c, i);
+  uint32_t node = onnx_in(c, i);
   if (!node) return false;
+  while (ir_at(c->g, node)->op == IR_OP_cast) node = ir_arg(c->g, node, 0);
   const void *data = ir_at(c->g, node)->op == IR_OP_const ? ir_const_data(c->g, node) : NULL;
   if (!data) return onnx_refuse(c, "input %u (%.60s) must be a constant", i, v->name);
-  for (uint32_t k = 0; k < *count; k++) out[k] = ir_dtype_load(v->type.dtype, data, k);
+  for (uint32_t k = 0; k < *count; k++) {
+    uint64_t room;
+    const double value = ir_dtype_load(onnx_type_of(c, node)->dtype, data, k);
+    ir_dtype_store(v->type.dtype, &room, 0, value); /* as casts in between leave it */
+    out[k] = ir_dtype_load(v->type.dtype, &room, 0);
+  }
   return true;
 }
 

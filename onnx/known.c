@@ -97,7 +97,7 @@ static const struct known_row {
     {"GreaterOrEqual", known_compare, false},
     {"And", known_logic, false},       {"Or", known_logic, false},        {"Not", known_logic, false},
     {"Neg", known_unary, false},       {"Abs", known_unary, false},       {"Floor", known_unary, false},    {"Ceil", known_unary, false},
-    {"Cast", known_cast, false},       {"Where", known_where, false},     {"Identity", known_same, false},
+    {"Relu", known_unary, false},      {"Cast", known_cast, false},       {"Where", known_where, false},     {"Identity", known_same, false},
     {"Gather", known_gather, false},   {"Slice", known_slice, false},     {"Concat", known_concat, false},  {"Unsqueeze", known_unsqueeze, false},
     {"Squeeze", known_squeeze, false}, {"Reshape", known_reshape, false}, {"Flatten", known_flatten, false}, {"Expand", known_expand, false},
     {"Transpose", known_transpose, false}, {"Tile", known_tile, false},   {"Range", known_range, false},

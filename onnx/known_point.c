@@ -29,8 +29,10 @@ static bool scale(const known_call *k, onnx_number a, onnx_number b, ir_expr *x,
 static bool divide(const known_call *k, onnx_number a, onnx_number b, bool real, onnx_number *out) {
   int64_t x, y, lo, hi;
   if (real) {
-    if (!expr_is_const(k->pool, b.num, &y) || y <= 0 || y > MAX_DEN || a.den > MAX_DEN / y) return false;
-    *out = reduced(k, expr_mul(k->pool, a.num, expr_int(k->pool, b.den)), a.den * y);
+    if (!expr_is_const(k->pool, b.num, &y) || y == 0 || y > MAX_DEN || y < -MAX_DEN) return false;
+    const int64_t size = y < 0 ? -y : y;
+    if (a.den > MAX_DEN / size) return false;
+    *out = reduced(k, expr_mul(k->pool, a.num, expr_int(k->pool, y < 0 ? -b.den : b.den)), a.den * size);
     return true;
   }
   if (known_literal(k, a, &x) && known_literal(k, b, &y)) {
@@ -172,7 +174,8 @@ static bool apply(known_call *k, onnx_number a, onnx_number *out) {
   else {
     expr_bounds(k->pool, a.num, &lo, &hi);
     if (lo < 0 && hi > 0) return false;
-    *out = (onnx_number){lo >= 0 ? a.num : negative, a.den};
+    const ir_expr below = strcmp(op, "Relu") != 0 ? negative : 0;
+    *out = (onnx_number){lo >= 0 ? a.num : below, a.den};
   }
   return true;
 }

@@ -22,6 +22,9 @@ const char *onnx_lower(onnx_call *, const char *name, const char *otherwise); /*
 bool onnx_axes(onnx_call *, uint32_t input, uint32_t rank, uint32_t none, uint32_t *mask);
 const char *onnx_mask_text(onnx_call *, uint32_t mask); /* [0,2] */
 
+/* ---- ops_basic.c ---- */
+uint32_t onnx_convert(onnx_call *, uint32_t x, int32_t to, bool saturate); /* as Cast does */
+
 /* ---- ops_index.c ---- */
 uint32_t onnx_extent(onnx_call *, ir_expr extent, int32_t dtype); /* as a number, rank 0 */
 

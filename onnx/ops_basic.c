@@ -1,13 +1,44 @@
 /* Constants, casts and the plain movements. */
-#include "onnx/import.h"
+#include "onnx/ops.h"
+#include <math.h>
 
-bool onnx_op_identity(onnx_call *c) { return onnx_out_same(c, 0, 0); }
+/* ---- conversions ---- */
+/* From where on a value is beyond an 8-bit float, rounded to nearest even; `border`: that value itself too. */
+typedef struct small_range {
+  double from;
+  bool border, infinity; /* infinity: what is beyond it is infinite, else no number */
+} small_range;
+static const small_range small_ranges[SNT_DTYPE_COUNT] = {
+    [SNT_F8E4M3] = {464, false, false},
+    [SNT_F8E5M2] = {61440, true, true},
+    [SNT_F8E4M3FNUZ] = {248, true, false},
+    [SNT_F8E5M2FNUZ] = {61440, true, false},
+};
+
+/* Without saturation. The graph's conversions saturate: what is beyond the range becomes NaN before, or its code that of infinity after. */
+static uint32_t cast_beyond(onnx_call *c, uint32_t x, int32_t to) {
+  const small_range *r = &small_ranges[to];
+  if (!ir_dtypes[onnx_type_of(c, x)->dtype].is_float) x = onnx_cast(c, x, SNT_F32);
+  const uint32_t beyond = onnx_2n(c, r->border ? IR_OP_ge : IR_OP_gt, onnx_1(c, IR_OP_abs, x), r->from);
+  if (!r->infinity) return onnx_cast(c, onnx_select(c, beyond, onnx_like(c, x, (double)NAN), x), to);
+  const uint32_t small = onnx_cast(c, x, to), code = small ? onnx_add(c, "bitcast %%%u, dtype=u8", small) : 0;
+  const uint32_t infinite = onnx_2n(c, IR_OP_or, onnx_2n(c, IR_OP_and, code, 0x80), 0x7c), chosen = onnx_select(c, beyond, infinite, code);
+  return chosen ? onnx_add(c, "bitcast %%%u, dtype=%s", chosen, ir_dtypes[to].name) : 0;
+}
+
+uint32_t onnx_convert(onnx_call *c, uint32_t x, int32_t to, bool saturate) {
+  if (!x) return 0;
+  const int32_t from = onnx_type_of(c, x)->dtype;
+  if (!saturate && from != to && small_ranges[to].from != 0) return cast_beyond(c, x, to);
+  if ((to == SNT_I4 || to == SNT_U4) && ir_dtypes[from].is_float) x = onnx_cast(c, x, SNT_I32); /* of which the low bits stay */
+  return onnx_cast(c, x, to);
+}
 
 bool onnx_op_cast(onnx_call *c) {
   const int32_t to = onnx_dtype_attr(c, "to", 0);
+  const bool saturate = onnx_int(c, "saturate", 1) != 0;
   const uint32_t x = onnx_in(c, 0);
-  onnx_ignore(c, "saturate");
-  return to && x && onnx_out(c, 0, onnx_cast(c, x, to));
+  return to && x && onnx_out(c, 0, onnx_convert(c, x, to, saturate));
 }
 
 /* ---- Constant ---- */
@@ -39,6 +70,8 @@ bool onnx_op_constant(onnx_call *c) {
 }
 
 /* ---- movement ---- */
+bool onnx_op_identity(onnx_call *c) { return onnx_out_same(c, 0, 0); }
+
 bool onnx_op_reshape(onnx_call *c) {
   const ir_tensor *t = onnx_in_type(c, 0);
   ir_expr dims[SNT_MAX_RANK];

@@ -75,15 +75,18 @@ bool onnx_op_mod(onnx_call *c) {
   return onnx_out(c, 0, onnx_2(c, truncated ? IR_OP_rem : IR_OP_mod, a, b));
 }
 
-/* A shift by the width or more gives 0. */
+/* A shift by the width or more, or by less than nothing, leaves copies of the sign, or 0. */
 bool onnx_op_bit_shift(onnx_call *c) {
   const char *direction = onnx_text(c, "direction", "");
   uint32_t v[] = {onnx_in(c, 0), onnx_in(c, 1)};
   if (strcmp(direction, "LEFT") != 0 && strcmp(direction, "RIGHT") != 0) return onnx_refuse(c, "direction %.40s", direction);
   if (!onnx_broadcast_all(c, 2, v, true)) return false;
+  const ir_dtype_info *type = &ir_dtypes[onnx_type_of(c, v[1])->dtype];
   const uint32_t moved = onnx_2(c, direction[0] == 'L' ? IR_OP_shl : IR_OP_shr, v[0], v[1]);
-  const uint32_t inside = onnx_2n(c, IR_OP_lt, v[1], ir_dtypes[onnx_type_of(c, v[1])->dtype].bits);
-  return onnx_out(c, 0, onnx_select(c, inside, moved, onnx_like(c, moved, 0)));
+  uint32_t inside = onnx_2n(c, IR_OP_lt, v[1], type->bits), rest = onnx_like(c, moved, 0);
+  if (type->is_signed) inside = onnx_2(c, IR_OP_and, inside, onnx_2n(c, IR_OP_ge, v[1], 0));
+  if (type->is_signed && direction[0] == 'R') rest = onnx_2n(c, IR_OP_shr, v[0], type->bits - 1.0);
+  return onnx_out(c, 0, onnx_select(c, inside, moved, rest));
 }
 
 bool onnx_op_isinf(onnx_call *c) {
@@ -97,9 +100,9 @@ bool onnx_op_isinf(onnx_call *c) {
 bool onnx_op_cast_like(onnx_call *c) {
   const ir_tensor *like = onnx_in_type(c, 1);
   const uint32_t x = onnx_in(c, 0);
-  onnx_ignore(c, "saturate");
+  const bool saturate = onnx_int(c, "saturate", 1) != 0;
   if (!like || !like->dtype) return onnx_refuse(c, "the element type of input 1 is not supported");
-  return onnx_out(c, 0, onnx_cast(c, x, like->dtype));
+  return onnx_out(c, 0, onnx_convert(c, x, like->dtype, saturate));
 }
 
 /* The same bits as a type of the same width. */
@@ -112,6 +115,16 @@ bool onnx_op_bit_cast(onnx_call *c) {
   if (ir_dtypes[from].bytes != ir_dtypes[to].bytes) return onnx_refuse(c, "%s as %s", ir_dtypes[from].name, ir_dtypes[to].name);
   const bool flag = from == SNT_BOOL || to == SNT_BOOL; /* a byte of 0 or 1 */
   return onnx_out(c, 0, flag ? onnx_cast(c, x, to) : onnx_add(c, "bitcast %%%u, dtype=%s", x, ir_dtypes[to].name));
+}
+
+/* a sigmoid(alpha a) b */
+bool onnx_op_swiglu(onnx_call *c) {
+  const double alpha = onnx_float(c, "alpha", 1);
+  const uint32_t a = onnx_in(c, 0), b = onnx_in(c, 1);
+  if (!a || !b) return false;
+  if (alpha == 1) return onnx_out(c, 0, onnx_add(c, "swiglu %%%u, %%%u", a, b));
+  const uint32_t gate = onnx_1(c, IR_OP_sigmoid, onnx_2n(c, IR_OP_mul, a, alpha));
+  return onnx_out(c, 0, onnx_2(c, IR_OP_mul, onnx_2(c, IR_OP_mul, a, gate), b));
 }
 
 bool onnx_op_gelu(onnx_call *c) {

@@ -31,6 +31,19 @@ static bool take_scales(onnx_call *c, const ir_tensor *x, uint32_t *scale, uint3
   return *scale != 0;
 }
 
+/* To 8-bit floats, whose zero points are 0: nothing is rounded to whole numbers. */
+static bool quantize_to_float(onnx_call *c, uint32_t x, uint32_t scale, int32_t dtype) {
+  const ir_tensor type = *onnx_type_of(c, x);
+  ir_expr dims[SNT_MAX_RANK];
+  uint32_t axis;
+  if (onnx_type_of(c, scale)->rank == 1 && type.rank != 1) {
+    if (!onnx_axis(c, onnx_int(c, "axis", 1), type.rank, &axis)) return false;
+    for (uint32_t i = 0; i < type.rank; i++) dims[i] = i == axis ? type.dims[i] : 1;
+    scale = onnx_reshape(c, scale, type.rank, dims);
+  }
+  return onnx_out(c, 0, onnx_convert(c, onnx_2(c, IR_OP_div, x, scale), dtype, onnx_int(c, "saturate", 1) != 0));
+}
+
 bool onnx_op_quantize(onnx_call *c) {
   const uint32_t x = onnx_in(c, 0);
   char axis[40];
@@ -40,6 +53,8 @@ bool onnx_op_quantize(onnx_call *c) {
   const int32_t dtype = given && given->i ? onnx_dtype_attr(c, "output_dtype", 0) : SNT_U8;
   if (!x || !dtype || !take_scales(c, onnx_type_of(c, x), &scale, &zero)) return false;
   const uint32_t wide = onnx_cast(c, x, onnx_type_of(c, scale)->dtype);
+  const int32_t narrow = zero ? onnx_type_of(c, zero)->dtype : dtype;
+  if (ir_dtypes[narrow].is_float) return quantize_to_float(c, wide, scale, narrow);
   if (zero) return onnx_out(c, 0, onnx_add(c, "quantize %%%u, %%%u, %%%u%s", wide, scale, zero, axis_text(c, axis, sizeof axis)));
   return onnx_out(c, 0,
                   onnx_add(c, "quantize %%%u, %%%u, dtype=%s%s", wide, scale, ir_dtypes[dtype].name, axis_text(c, axis, sizeof axis)));

@@ -90,16 +90,38 @@ bool onnx_op_slice(onnx_call *c) {
 }
 
 /* Equal parts, unless sizes are given (an attribute before 13); what is left over makes the last part of num_outputs smaller. */
+/* A list of known numbers in parts of known lengths: each part is known. False: that it is not. */
+static bool split_known(onnx_call *c, const onnx_list *sizes) {
+  const onnx_number *at = onnx_known(c, 0);
+  const uint32_t count = c->out_count, all = at ? onnx_count(c->in[0]) : 0;
+  int64_t lengths[16], sum = 0;
+  if (!at || onnx_in_type(c, 0)->rank != 1 || count > IR_COUNT(lengths)) return false;
+  for (uint32_t i = 0; i < count; i++) {
+    const int64_t left = all - sum, part = (all + count - 1) / count;
+    if (!sizes->count) lengths[i] = part < left ? part : left;
+    else if (!expr_is_const(c->g->pool, sizes->at[i], &lengths[i])) return false;
+    if (lengths[i] < 0 || lengths[i] > left) return false;
+    sum += lengths[i];
+  }
+  for (uint32_t i = 0; i < count; at += lengths[i++]) {
+    const ir_tensor type = {.dtype = onnx_in_type(c, 0)->dtype, .rank = 1, .dims = {lengths[i]}};
+    if (!onnx_out_known(c, i, &type, at)) return false;
+  }
+  return true;
+}
+
 bool onnx_op_split(onnx_call *c) {
   expr_pool *pool = c->g->pool;
   onnx_list sizes = {0};
-  const uint32_t x = onnx_in(c, 0), count = c->out_count;
-  uint32_t axis;
-  if (!x || !onnx_axis(c, onnx_int(c, "axis", 0), onnx_type_of(c, x)->rank, &axis)) return false;
+  const uint32_t count = c->out_count;
+  uint32_t axis, x;
+  if (!onnx_in_type(c, 0) || !onnx_axis(c, onnx_int(c, "axis", 0), onnx_in_type(c, 0)->rank, &axis)) return false;
   onnx_int(c, "num_outputs", 0);
   if (c->opset < 13) sizes = onnx_int_list(c, "split");
   if (onnx_has(c, 1) && !onnx_in_list(c, 1, &sizes)) return false;
   if (sizes.count && sizes.count != count) return onnx_refuse(c, "%u sizes for %u results", sizes.count, count);
+  if (split_known(c, &sizes)) return true;
+  if (!(x = onnx_in(c, 0))) return false;
   const ir_expr extent = onnx_type_of(c, x)->dims[axis], part = expr_ceil_div(pool, extent, (ir_expr)count);
   ir_expr start = 0;
   for (uint32_t i = 0; i < count; i++) {
@@ -243,10 +265,22 @@ bool onnx_op_range(onnx_call *c) {
 
 bool onnx_op_shape(onnx_call *c) { return onnx_refuse(c, "the shape is not known"); }
 
+/* Channels in front of the places of a block. */
+static bool space_to_channels_first(onnx_call *c, uint32_t x, int64_t block) {
+  static const uint32_t perm[] = {0, 1, 3, 5, 2, 4};
+  const ir_tensor type = *onnx_type_of(c, x);
+  if (type.rank != 4 || block < 1) return onnx_refuse(c, "rank %u, blocks of %lld", type.rank, (long long)block);
+  const ir_expr high = expr_div(c->g->pool, type.dims[2], block), wide = expr_div(c->g->pool, type.dims[3], block);
+  const ir_expr apart[] = {type.dims[0], type.dims[1], high, block, wide, block};
+  const ir_expr dims[] = {type.dims[0], expr_mul(c->g->pool, type.dims[1], expr_int(c->g->pool, block * block)), high, wide};
+  return onnx_out(c, 0, onnx_reshape(c, onnx_transpose(c, onnx_reshape(c, x, 6, apart), perm), 4, dims));
+}
+
 bool onnx_op_depth_to_space(onnx_call *c) {
   const bool back = !strcmp(c->node->op, "SpaceToDepth");
   const uint32_t x = onnx_in(c, 0);
   const long long block = onnx_int(c, "blocksize", 0);
+  if (x && back && !strcmp(onnx_lower(c, "mode", "dcr"), "crd")) return space_to_channels_first(c, x, block);
   if (!x || back) return x && onnx_out(c, 0, onnx_add(c, "space_to_depth %%%u, size=[%lld]", x, block));
   return onnx_out(c, 0, onnx_add(c, "depth_to_space %%%u, size=[%lld], mode=%s", x, block, onnx_lower(c, "mode", "dcr")));
 }
