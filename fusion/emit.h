@@ -75,6 +75,7 @@ uint32_t fusion_storage_node(const fusion_context *, uint32_t node); /* whose bu
 void fusion_note_asked(fusion_context *, const fusion_asked *);      /* while a group is built */
 uint32_t fusion_add_scratch(fusion_context *, const char *name, int32_t dtype, ir_expr elements); /* partial results, workspaces */
 uint32_t fusion_add_constant(fusion_context *, const char *name, int32_t dtype, int64_t elements, const ir_making *); /* of the compile */
+void emit_fetch_ahead(emit *, uint32_t first); /* prefetches of what a loop's body, the instructions from `first`, reads and writes */
 uint32_t emit_bind(emit *, uint32_t buffer, uint8_t access); /* kernel memory of a plan buffer, bound on first use */
 
 /* ---- variables and scopes ---- */

@@ -102,7 +102,8 @@ uint32_t schedule_spare_bindings(const fusion_context *c, const fusion_group *gr
   return !limit ? UINT32_MAX : limit > used ? limit - used : 0;
 }
 
-double schedule_group_bytes(fusion_context *c, const fusion_group *group) {
+/* All inputs and outputs once, at the hints. */
+static double group_bytes(fusion_context *c, const fusion_group *group) {
   double bytes = 0;
   const uint32_t *lists[2] = {group->inputs, group->outputs};
   const uint32_t counts[2] = {group->input_count, group->output_count};
@@ -112,6 +113,11 @@ double schedule_group_bytes(fusion_context *c, const fusion_group *group) {
       bytes += (double)schedule_hint(c->graph->pool, ir_tensor_elements(c->graph->pool, t)) * ir_dtypes[t->dtype].bytes;
     }
   return bytes;
+}
+
+bool schedule_streams(fusion_context *c, const fusion_group *group) {
+  const cost_profile *p = c->options->profile;
+  return p->caps.stream && group_bytes(c, group) > p->stream_threshold;
 }
 
 static void loop_part(emit *e, ir_expr lo, ir_expr hi, uint32_t lanes, uint32_t unroll, schedule_body body, void *user) {

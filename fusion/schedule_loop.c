@@ -7,6 +7,7 @@
 
 static void store_outputs(emit *e, void *user, ir_expr column) {
   const loop_job *job = user;
+  const uint32_t first = e->k->insts.count;
   for (uint32_t i = 0; i < job->group->output_count; i++) {
     const uint32_t node = job->group->outputs[i];
     const ir_tensor *t = &ir_at(e->g, node)->type;
@@ -20,6 +21,7 @@ static void store_outputs(emit *e, void *user, ir_expr column) {
     const map_access at = schedule_at(e->x, &own, row, at_column);
     emit_store_node(e, node, &at, emit_value(e, node, &at));
   }
+  if (e->lanes > 1 && schedule_is_explicit(e->c)) emit_fetch_ahead(e, first);
 }
 
 bool schedule_loop_accepts(const fusion_context *c, const fusion_group *group, const char **why_not) {
@@ -55,7 +57,7 @@ static snt_result build_explicit(fusion_context *c, const fusion_group *group) {
   loop_find_dear(c, group, &job.space, &job.dear);
   loop_find_cuts(c, group, &job.space, &job.cuts);
   const uint32_t lanes = schedule_lanes(c);
-  e->stream = schedule_group_bytes(c, group) > c->options->profile->stream_threshold;
+  e->stream = schedule_streams(c, group);
   int64_t columns_per, rows_per = 1;
   ir_expr column_parts = schedule_split_work(c, job.space.columns, 1, &columns_per), row_parts = job.space.rows;
   const int64_t unit = job.dear.count ? job.dear.columns : 4 * lanes; /* whole tiles */

@@ -57,6 +57,15 @@ static void query_vectors(const ocl_device *device, cost_profile *profile) {
   profile->registers = native >= 16 ? 32 : 16;
 }
 
+/* A core of Intel's holds a fill buffer for each streaming store until memory has the line, so few cores write more with plain stores to lines fetched
+   ahead: two of Cascade Lake 134 MB in 5.6 ms, streaming 6.2 to 6.7. Where more cores share the memory, the third stream that plain stores read costs
+   more (J. McCalpin, "Notes on non-temporal (aka streaming) stores", 2018). Two of Zen 3 stream 1.2 times as fast. */
+static void query_stores(const ocl_device *device, cost_profile *profile) {
+  enum { INTEL = 0x8086, FEW = 4 };
+  if (profile->units <= FEW && ocl_query_uint(&device->api, device->id, CL_DEVICE_VENDOR_ID, sizeof(cl_uint)) == INTEL)
+    profile->caps.stream = false;
+}
+
 snt_result ocl_query_profile(ocl_device *device, snt_diag *diag) {
   cost_profile *profile = &device->base.profile;
   const ocl_api *api = &device->api;
@@ -72,6 +81,7 @@ snt_result ocl_query_profile(ocl_device *device, snt_diag *diag) {
   query_caps(device, extensions, cpu, &profile->caps);
   query_limits(device, profile);
   query_vectors(device, profile);
+  if (cpu) query_stores(device, profile);
   rt_give(device->base.alloc, extensions, size + 1);
   snprintf(device->build_options, sizeof device->build_options, "-cl-std=CL1.2%s",
            profile->caps.exact_div ? " -cl-fp32-correctly-rounded-divide-sqrt" : "");

@@ -1,0 +1,59 @@
+#!/usr/bin/perl
+# How kernels on a processor with vectors go through memory that no cache holds: what a loop reads is asked for early, and what it writes either
+# passes the caches by or is asked for early as well, by profile.
+use strict;
+use warnings;
+use Test::More;
+use File::Temp qw(tempdir);
+use FindBin;
+chdir "$FindBin::Bin/.." or die $!;
+print "TAP version 13\n";
+
+my $sinter = ($ENV{SNT_BUILD} // 'build/release') . '/sinter';
+my $dir = tempdir(CLEANUP => 1);
+
+sub put { my ($name, $text) = @_; open my $out, '>', "$dir/$name" or die $!; print $out $text; close $out or die $!; return "$dir/$name" }
+
+sub kernels {
+  my ($model, $profile) = @_;
+  my $said = `$sinter compile $model --target opencl --profile $profile -o $dir/out 2>&1`;
+  return "exit $?: $said" if $?;
+  my $text = join '', map { local (@ARGV, $/) = $_; scalar <> } glob "$dir/out/*.cl";
+  $text =~ s/^#.*?\n(?=__kernel)//ms;
+  unlink glob "$dir/out/*";
+  return $text;
+}
+
+sub count { my ($text, $what) = @_; return scalar(() = $text =~ /$what/g) }
+
+open my $in, '<', 'cost_targets/profiles/pocl.profile' or die $!;
+my $pocl = do { local $/; <$in> };
+(my $plain = $pocl) =~ s/^caps\.stream = 1$/caps.stream = 0/m or die 'the profile has no caps.stream';
+my $plain_stores = put('plain.profile', $plain);
+
+my $large = put('large.snt', "graph \@large(%x: f32[16777216]) {\n  %y = abs %x\n  return y=%y\n}\n");
+my $small = put('small.snt', "graph \@small(%x: f32[65536]) {\n  %y = abs %x\n  return y=%y\n}\n");
+my $sums = put('sums.snt', "graph \@sums(%x: f32[16,1048576]) {\n  %y = reduce.sum %x, axes=[1]\n  return y=%y\n}\n");
+my $turned = put('turned.snt', "graph \@turned(%x: f32[4096,4096]) {\n  %y = transpose %x, perm=[1,0]\n  return y=%y\n}\n");
+
+my $text = kernels($large, 'pocl');
+cmp_ok(count($text, 'SNT_STREAM\('), '>', 0, 'large: stores pass the caches by');
+cmp_ok(count($text, 'SNT_PREFETCH\(p0 .*, 0\);'), '>', 0, 'large: reads are asked for early');
+is(count($text, 'SNT_PREFETCH\(p1'), 0, 'large: what passes the caches by is not fetched');
+
+$text = kernels($large, $plain_stores);
+is(count($text, 'SNT_STREAM\('), 0, 'plain stores: none passes the caches by');
+cmp_ok(count($text, 'SNT_PREFETCH\(p0 .*, 0\);'), '>', 0, 'plain stores: reads are asked for early');
+cmp_ok(count($text, 'SNT_PREFETCH\(p1 .*, 1\);'), '>', 0, 'plain stores: so is what will be written');
+
+$text = kernels($small, 'pocl');
+is(count($text, 'SNT_STREAM\(|SNT_PREFETCH\('), 0, 'small: neither');
+
+cmp_ok(count(kernels($sums, 'pocl'), 'SNT_PREFETCH\(p0 .*, 0\);'), '>', 0, 'sums along long rows are asked for early');
+
+# A line of 64 bytes is two blocks of 8 x 8: both are stored before the next rows are.
+$text = kernels($turned, 'pocl');
+my @steps = $text =~ /\+= (\d+)u\) \{/g;
+is("@steps", '16 8 8', 'turned: lines, rows of blocks, the blocks of a line');
+
+done_testing();
