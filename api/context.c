@@ -29,14 +29,63 @@ void api_give(snt_context *c, void *p, size_t size) {
   if (p) c->alloc.release(c->alloc.user, p, size ? size : 1, 16);
 }
 
+/* ---- spare blocks: one compile asks for the same as the one before, and a host that returns large blocks to the system makes each of their pages anew ---- */
+
+enum {
+  SPARE_LEAST = 64 << 10,
+#ifdef NDEBUG
+  SPARE_MOST = 20 << 20, /* in all */
+#else
+  SPARE_MOST = 0, /* what is read after its end is to be noticed */
+#endif
+  SPARE_ALIGN = 64 /* of an arena's blocks: nothing else is kept */
+};
+
+/* Gives one of just this size back to the caller's allocator, or to the slot it came from. */
+static void drop_spare(snt_context *c, uint32_t slot, void *p) {
+  void *empty = NULL;
+  const size_t size = *(size_t *)p;
+  if (slot < API_SPARE_BLOCKS && atomic_compare_exchange_strong(&c->spare[slot], &empty, p)) return;
+  atomic_fetch_sub(&c->spare_bytes, (unsigned)size);
+  c->given.release(c->given.user, p, size, SPARE_ALIGN);
+}
+
+static void *take_spare(snt_context *c, size_t size) {
+  for (uint32_t i = 0; i < API_SPARE_BLOCKS; i++) {
+    void *p = atomic_exchange(&c->spare[i], NULL);
+    if (p && *(size_t *)p == size) {
+      atomic_fetch_sub(&c->spare_bytes, (unsigned)size);
+      return p;
+    }
+    if (p) drop_spare(c, i, p);
+  }
+  return NULL;
+}
+
+static bool keep_spare(snt_context *c, void *p, size_t size) {
+  if (atomic_fetch_add(&c->spare_bytes, (unsigned)size) + size <= SPARE_MOST) {
+    *(size_t *)p = size;
+    for (uint32_t i = 0; i < API_SPARE_BLOCKS; i++) {
+      void *empty = NULL;
+      if (atomic_compare_exchange_strong(&c->spare[i], &empty, p)) return true;
+    }
+  }
+  atomic_fetch_sub(&c->spare_bytes, (unsigned)size);
+  return false;
+}
+
+static bool may_spare(size_t size, size_t align) { return align == SPARE_ALIGN && size >= SPARE_LEAST && size <= SPARE_MOST; }
+
 static void *SNT_CALL acquire(void *user, size_t size, size_t align, uint32_t scope) {
   snt_context *c = user;
-  void *p = c->given.acquire(c->given.user, size, align, scope);
+  void *p = may_spare(size, align) ? take_spare(c, size) : NULL;
+  if (!p) p = c->given.acquire(c->given.user, size, align, scope);
   if (!p) atomic_fetch_add(&c->starved, 1);
   return p;
 }
 static void SNT_CALL release(void *user, void *p, size_t size, size_t align) {
-  const snt_context *c = user;
+  snt_context *c = user;
+  if (p && may_spare(size, align) && keep_spare(c, p, size)) return;
   c->given.release(c->given.user, p, size, align);
 }
 uint32_t api_starved(const snt_context *c) { return atomic_load(&((snt_context *)(uintptr_t)c)->starved); }
@@ -82,6 +131,8 @@ void api_context_hold(snt_context *c) { atomic_fetch_add(&c->uses, 1); }
 void snt_context_destroy(snt_context *c) {
   if (!c || atomic_fetch_sub(&c->uses, 1) != 1) return;
   const snt_host_alloc alloc = c->given;
+  for (uint32_t i = 0; i < API_SPARE_BLOCKS; i++)
+    if (c->spare[i]) drop_spare(c, API_SPARE_BLOCKS, c->spare[i]);
   alloc.release(alloc.user, c, sizeof *c, 16);
 }
 

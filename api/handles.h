@@ -10,11 +10,14 @@
 #include <stdatomic.h>
 
 enum { API_MAX_BACKENDS = 8 };
+enum { API_SPARE_BLOCKS = 16 };
 struct snt_context {
   atomic_uint uses;
-  snt_host_alloc given; /* the caller's */
-  snt_host_alloc alloc; /* what everything else uses: the caller's, with failures counted */
-  atomic_uint starved;  /* times it gave nothing */
+  snt_host_alloc given;                    /* the caller's */
+  snt_host_alloc alloc;                    /* what everything else uses: the caller's, with failures counted */
+  atomic_uint starved;                     /* times it gave nothing */
+  _Atomic(void *) spare[API_SPARE_BLOCKS]; /* memory of compiles that have ended, for the next; each begins with its size */
+  atomic_uint spare_bytes;
   snt_logger log;
   snt_cache_io cache;
   snt_backend backends[API_MAX_BACKENDS];

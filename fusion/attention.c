@@ -22,12 +22,30 @@ static attention_kind bad(finder *f, const char *why) {
   return ATTENTION_BAD;
 }
 
+static uint64_t *seen_word(attention *a, uint32_t node) { return &a->seen[node / 64 % IR_COUNT(a->seen)]; }
+
 const attention_node *attention_at(const attention *a, uint32_t node) {
+  if (!(a->seen[node / 64 % IR_COUNT(a->seen)] >> (node % 64) & 1)) return NULL;
   for (uint32_t i = 0; i < a->count; i++)
     if (a->nodes[i].node == node) return &a->nodes[i];
   return NULL;
 }
-static attention_node *find_node(attention *a, uint32_t node) { return (attention_node *)(uintptr_t)attention_at(a, node); }
+
+/* Coordinates are large: only what is used of them is copied. */
+static void copy_place(map_access *to, const map_access *from) {
+  memcpy(to, from, offsetof(map_access, conditions) + from->condition_count * sizeof from->conditions[0]);
+}
+
+/* There is room; a free value until more is known. */
+static attention_node *add_node(attention *a, uint32_t node, const map_access *at) {
+  attention_node *added = &a->nodes[a->count++];
+  memset(added, 0, offsetof(attention_node, at));
+  added->node = node;
+  added->kind = ATTENTION_FREE;
+  copy_place(&added->at, at);
+  *seen_word(a, node) |= 1ull << (node % 64);
+  return added;
+}
 
 static bool in_group(const fusion_group *group, uint32_t node) {
   for (uint32_t i = 0; i < group->count; i++)
@@ -199,13 +217,14 @@ static attention_kind visit(finder *f, uint32_t node, const map_access *at);
 
 static attention_kind visit_pointwise(finder *f, attention_node *self) {
   const ir_graph *g = graph_of(f);
-  site s = {.f = f, .node = self->node, .at = &self->at, .self = self};
+  site s; /* large */
+  s.f = f, s.node = self->node, s.at = &self->at, s.self = self;
   const ir_node *n = ir_at(g, self->node);
   bool all_free = true, none_shifted = true, all_row = true;
   if (n->op == IR_OP_custom) return bad(f, "an operator of the user's own among the weights");
   for (uint32_t i = 0; i < n->arity; i++) {
     s.args[i] = ir_arg(g, self->node, i);
-    s.places[i] = self->at;
+    copy_place(&s.places[i], &self->at);
     if (ir_at(g, s.args[i])->type.rank == 0) s.places[i].rank = 0;
     s.kinds[i] = (uint8_t)visit(f, s.args[i], &s.places[i]);
     if (s.kinds[i] == ATTENTION_BAD) return ATTENTION_BAD;
@@ -305,14 +324,14 @@ static attention_kind visit_inside(finder *f, attention_node *self) {
 
 static attention_kind visit(finder *f, uint32_t node, const map_access *at) {
   attention *a = f->a;
-  attention_node *known = find_node(a, node);
+  const attention_node *known = attention_at(a, node);
   if (known) {
     if (known->kind == ATTENTION_FREE || same_place(&known->at, at)) return (attention_kind)known->kind;
     return bad(f, "the scores are read in two orders");
   }
   if (a->count == ATTENTION_NODES || f->depth == MAX_DEPTH) return bad(f, "too many operators between the contractions");
-  attention_node *self = &a->nodes[a->count++];
-  *self = (attention_node){.node = node, .at = *at, .kind = ATTENTION_BAD};
+  attention_node *self = add_node(a, node, at);
+  self->kind = ATTENTION_BAD;
   if (!is_inside(f, node)) return (attention_kind)(self->kind = ATTENTION_FREE);
   f->depth++;
   const attention_kind kind = visit_inside(f, self);
@@ -444,9 +463,6 @@ static bool pick_score_operands(finder *f) {
 
 /* ---- the whole ---- */
 
-/* What is in use of it: the nodes are many times as large as the rest. */
-static size_t used_bytes(const attention *a) { return offsetof(attention, nodes) + a->count * sizeof a->nodes[0]; }
-
 /* Division after the values: what follows the result element by element and reads values of the row. */
 static void visit_forward(finder *f) {
   attention *a = f->a;
@@ -462,8 +478,9 @@ static void visit_forward(finder *f) {
     memcpy(place.at, a->label, sizeof place.at);
     if (!fusion_forward_access(f->c, a->values, next, &place)) return;
     bool reads_row = false;
-    attention kept;
-    memcpy(&kept, a, used_bytes(a));
+    uint8_t kept[offsetof(attention, factors)]; /* how many there are of each list; those stay as they are */
+    const uint32_t count = a->count;
+    memcpy(kept, a, sizeof kept);
     for (uint32_t i = 0; pointwise && i < ir_at(g, next)->arity; i++) {
       const uint32_t operand = ir_arg(g, next, i);
       map_access in = place;
@@ -472,14 +489,14 @@ static void visit_forward(finder *f) {
       const attention_kind kind = visit(f, operand, &in);
       f->why = NULL;
       if (kind != ATTENTION_ROW && kind != ATTENTION_FREE) {
-        memcpy(a, &kept, used_bytes(&kept));
+        memcpy(a, kept, sizeof kept);
+        a->count = count;
         return;
       }
       reads_row |= kind == ATTENTION_ROW;
     }
-    if (!reads_row) memcpy(a, &kept, used_bytes(&kept));
-    else if (a->count < ATTENTION_NODES)
-      a->nodes[a->count++] = (attention_node){.node = next, .at = place, .kind = ATTENTION_FREE, .member = 1};
+    if (!reads_row) memcpy(a, kept, sizeof kept), a->count = count;
+    else if (a->count < ATTENTION_NODES) add_node(a, next, &place)->member = 1;
     at = next;
   }
 }
@@ -569,7 +586,7 @@ static void add_prologue(finder *f, uint32_t node, uint32_t depth) {
     return;
   }
   if (!(flags & IR_POINTWISE) || (flags & IR_EXPENSIVE) || attention_at(a, node) || a->count == ATTENTION_NODES) return;
-  a->nodes[a->count++] = (attention_node){.node = node, .kind = ATTENTION_FREE, .member = 1};
+  add_node(a, node, &(map_access){.rank = 0})->member = 1;
   if (read_outside(f, node, 0)) {
     a->count--;
     return;
@@ -581,7 +598,9 @@ static bool find_with(finder *f, uint32_t weights, const labels *l, int64_t summ
   attention *a = f->a;
   const ir_graph *g = graph_of(f);
   const uint32_t values = a->values;
-  memset(a, 0, offsetof(attention, nodes)); /* the nodes are set as they are found */
+  memset(a, 0, offsetof(attention, factors)); /* the rest is set as it is found */
+  memset(a->seen, 0, sizeof a->seen);
+  a->reference_count = a->factor_count = a->count = 0;
   a->values = values;
   a->weights = weights;
   a->value_operand = 1 - weights;

@@ -64,6 +64,7 @@ typedef struct attention {
   } factors[ATTENTION_FACTORS]; /* values of the row that multiply or divide the weights: applied to the result */
   attention_reference references[ATTENTION_REFERENCES];
   uint32_t count;
+  uint64_t seen[4]; /* by the low bits of a node's number: one that is not here is not among the nodes */
   attention_node nodes[ATTENTION_NODES];
 } attention;
 

@@ -111,13 +111,50 @@ uint32_t kir_own_add(kir_kernel *k, const kir_own *own) {
   return IR_PUSH(k->arena, &k->owns, *own) ? k->owns.count - 1 : out_of_memory(k);
 }
 
+enum { RECENT = 256 /* by 8 bits of a hash */ };
+
+void kir_share(kir_kernel *k) {
+  k->recent = IR_NEW_ARRAY(k->arena, uint32_t, RECENT);
+  k->recent_from = k->insts.count;
+}
+
+static bool is_equal(const kir_kernel *k, const kir_inst *a, const kir_inst *b, uint32_t count, const uint32_t *args) {
+  return a->op == b->op && a->arg_count == count && a->imm.i == b->imm.i && kir_same(a->type, b->type) && a->index == b->index &&
+         a->index2 == b->index2 && a->flags == b->flags && a->align == b->align && a->lanes == b->lanes &&
+         !memcmp(&a->dom_lo, &b->dom_lo, sizeof a->dom_lo) && !memcmp(&a->dom_hi, &b->dom_hi, sizeof a->dom_hi) &&
+         !memcmp(&a->ulp, &b->ulp, sizeof a->ulp) && (!count || !memcmp(&k->args.at[a->args], args, count * sizeof *args));
+}
+
+/* The equal instruction, or 0; its place is then that of the next one. */
+static uint32_t find_recent(kir_kernel *k, const kir_inst *in, uint32_t count, const uint32_t *args) {
+  uint64_t hash = in->op ^ (uint64_t)in->imm.i * 31 ^ in->index;
+  for (uint32_t i = 0; i < count; i++) hash = hash * 5 + args[i];
+  uint32_t *place = &k->recent[(hash * 0x9e3779b97f4a7c15u) >> 56];
+  if (*place >= k->recent_from && is_equal(k, kir_at(k, *place), in, count, args)) return *place;
+  *place = k->insts.count;
+  return 0;
+}
+
+/* Constants and what addresses are made of. */
+static bool may_repeat(const kir_inst *in) {
+  return in->op == KIR_const || ((kir_ops[in->op].flags & KIR_PURE) && in->type.lanes == 1 && !kir_is_float(in->type.base));
+}
+
+static uint32_t push_shared(kir_kernel *k, const kir_inst *in, uint32_t count, const uint32_t *args) {
+  if (kir_ops[in->op].flags & KIR_REGION) k->recent_from = k->insts.count + 1;
+  return may_repeat(in) ? find_recent(k, in, count, args) : 0;
+}
+
 uint32_t kir_push(kir_kernel *k, const kir_inst *in, uint32_t count, const uint32_t *args) {
+  const uint32_t equal = k->recent ? push_shared(k, in, count, args) : 0;
+  if (equal) return equal;
   if (!kir_room(k, count)) return out_of_memory(k);
   kir_inst *made = kir_at(k, k->insts.count);
+  uint32_t *to = k->args.at + k->args.count;
   *made = *in;
   made->arg_count = (uint16_t)count;
   made->args = k->args.count;
-  for (uint32_t i = 0; i < count; i++) k->args.at[k->args.count + i] = args[i];
+  for (uint32_t i = 0; i < count; i++) to[i] = args[i];
   k->args.count += count;
   return k->insts.count++;
 }

@@ -139,7 +139,9 @@ typedef struct kir_kernel {
   IR_VEC(kir_own) owns;
   IR_VEC(kir_inst) insts; /* [0] unused */
   IR_VEC(uint32_t) args;
-  bool failed; /* sticky */
+  uint32_t *recent;     /* what passes emitted since `recent_from`, by hash: not made twice (kir_share); null: everything is made */
+  uint32_t recent_from; /* the first instruction after the last that opens or closes a region */
+  bool failed;          /* sticky */
   snt_diag first_error;
 } kir_kernel;
 

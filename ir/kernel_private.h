@@ -19,6 +19,9 @@ static inline bool kir_room(kir_kernel *k, uint32_t args) {
   return k->insts.count < k->insts.capacity ||
          ir_vec_grow(k->arena, (void **)&k->insts.at, k->insts.count, &k->insts.capacity, sizeof *k->insts.at);
 }
+/* From here on a pure instruction equal to one shortly before it, in the same region, is that one. Passes that spell addresses and vectors out make most
+   of theirs several times over, and all that follow would handle each until pass cse. */
+void kir_share(kir_kernel *);
 /* As it is, unchecked. What moves is not freed: `in` and `args` may lie in the kernel. 0: out of memory. */
 uint32_t kir_push(kir_kernel *, const kir_inst *in, uint32_t count, const uint32_t *args);
 bool kir_type_valid(kir_type);

@@ -9,6 +9,10 @@ typedef struct lowering {
 } lowering;
 
 static uint32_t lit(kir_kernel *k, kir_type t, uint64_t v) { return kir_const_int(k, t, (int64_t)v); }
+/* Of two scalars of one type: what the builder would check and infer holds by what the pass was given. */
+static uint32_t two(kir_kernel *k, kir_op op, uint32_t a, uint32_t b) {
+  return kir_emit_op(k, op, kir_type_of(k, a), 2, (uint32_t[]){a, b});
+}
 static bool is_power_of_two(uint64_t v) { return v && !(v & (v - 1)); }
 static uint32_t log2_of(uint64_t v) { return 63u - (uint32_t)__builtin_clzll(v); }
 
@@ -31,11 +35,11 @@ static void sort_terms(term *terms, uint32_t count) {
 static uint32_t product(kir_kernel *k, kir_type t, uint32_t coef, uint32_t value) {
   int64_t c;
   const uint32_t typed = kir_bitcast(k, t, value);
-  if (!kir_is_int_const(k, coef, &c)) return kir_2(k, KIR_mul, kir_bitcast(k, t, coef), typed);
+  if (!kir_is_int_const(k, coef, &c)) return two(k, KIR_mul, kir_bitcast(k, t, coef), typed);
   if (c == 1) return typed;
   if (c == -1) return kir_1(k, KIR_neg, typed);
-  if (c > 0 && is_power_of_two((uint64_t)c)) return kir_2(k, KIR_shl, typed, lit(k, t, log2_of((uint64_t)c)));
-  return kir_2(k, KIR_mul, typed, lit(k, t, (uint64_t)c));
+  if (c > 0 && is_power_of_two((uint64_t)c)) return two(k, KIR_shl, typed, lit(k, t, log2_of((uint64_t)c)));
+  return two(k, KIR_mul, typed, lit(k, t, (uint64_t)c));
 }
 
 static uint32_t sum(lowering *l, uint32_t i) {
@@ -51,11 +55,11 @@ static uint32_t sum(lowering *l, uint32_t i) {
   sort_terms(terms, count);
   for (uint32_t n = 0; n < count; n++) {
     const uint32_t p = product(k, in->type, terms[n].coef, terms[n].value);
-    total = n ? kir_2(k, KIR_add, total, p) : p;
+    total = n ? two(k, KIR_add, total, p) : p;
   }
   const uint32_t constant = lit(k, in->type, (uint64_t)in->imm.i);
   if (!count) return constant;
-  return kir_wrap_int(in->type.base, in->imm.i) ? kir_2(k, KIR_add, total, constant) : total;
+  return kir_wrap_int(in->type.base, in->imm.i) ? two(k, KIR_add, total, constant) : total;
 }
 
 /* ---- division ---- */
@@ -67,14 +71,14 @@ static uint32_t quotient(kir_kernel *k, uint32_t value, uint64_t d) {
   for (uint32_t s = 0; s < l; s++) {
     const uint64_t factor = ((1ull << (32 + s)) + d - 1) / d, error = factor * d - (1ull << (32 + s));
     if (factor < (1ull << 32) && error <= (1ull << s)) {
-      const uint32_t high = kir_2(k, KIR_mulhi, value, lit(k, t, factor));
-      return s ? kir_2(k, KIR_shr, high, lit(k, t, s)) : high;
+      const uint32_t high = two(k, KIR_mulhi, value, lit(k, t, factor));
+      return s ? two(k, KIR_shr, high, lit(k, t, s)) : high;
     }
   }
   const uint64_t m = (((1ull << 32) * ((1ull << l) - d)) / d) + 1;
-  const uint32_t high = kir_2(k, KIR_mulhi, value, lit(k, t, m));
-  const uint32_t half = kir_2(k, KIR_shr, kir_2(k, KIR_sub, value, high), lit(k, t, 1));
-  return kir_2(k, KIR_shr, kir_2(k, KIR_add, high, half), lit(k, t, l - 1));
+  const uint32_t high = two(k, KIR_mulhi, value, lit(k, t, m));
+  const uint32_t half = two(k, KIR_shr, two(k, KIR_sub, value, high), lit(k, t, 1));
+  return two(k, KIR_shr, two(k, KIR_add, high, half), lit(k, t, l - 1));
 }
 
 /* The value, or 0: the instruction stays (run-time divisors, 64 bits). */
@@ -86,17 +90,18 @@ static uint32_t divide(lowering *l, uint32_t i) {
   int64_t d;
   if (!kir_is_int_const(k, divisor, &d) || d <= 0) return 0;
   if (is_power_of_two((uint64_t)d)) {
-    if (remainder) return kir_2(k, KIR_and, value, lit(k, in->type, (uint64_t)d - 1));
-    return d == 1 ? value : kir_2(k, KIR_shr, value, lit(k, in->type, log2_of((uint64_t)d)));
+    if (remainder) return two(k, KIR_and, value, lit(k, in->type, (uint64_t)d - 1));
+    return d == 1 ? value : two(k, KIR_shr, value, lit(k, in->type, log2_of((uint64_t)d)));
   }
   if (l->caps->divmod || in->type.base != SNT_U32) return 0;
   const uint32_t q = quotient(k, value, (uint64_t)d);
-  return remainder ? kir_2(k, KIR_sub, value, kir_2(k, KIR_mul, q, lit(k, in->type, (uint64_t)d))) : q;
+  return remainder ? two(k, KIR_sub, value, two(k, KIR_mul, q, lit(k, in->type, (uint64_t)d))) : q;
 }
 
 snt_result kir_pass_address(const kir_kernel *in, kir_kernel *out, const kir_caps *caps, snt_diag *diag) {
   lowering l = {.caps = caps};
   SNT_TRY(kir_clone_begin(&l.c, in, out));
+  kir_share(out);
   if (!(l.depth = kir_find_depths(in, out->arena))) return kir_pass_stop(out, "address", diag);
   for (uint32_t i = 1; i < in->insts.count && !out->failed; i++) {
     const kir_inst *inst = kir_at(in, i);

@@ -60,16 +60,22 @@ snt_result kir_clone_begin(kir_clone *c, const kir_kernel *in, kir_kernel *out) 
   return kir_pass_end(out, "clone", NULL);
 }
 
+/* Only constants come again that a copy would not have made. */
+static uint32_t clone_const(kir_clone *c, uint32_t old) { return c->map[old] = kir_push(c->out, kir_at(c->in, old), 0, NULL); }
+
 uint32_t kir_clone_inst(kir_clone *c, uint32_t old) {
   kir_kernel *out = c->out;
   const kir_inst *from = kir_at(c->in, old);
-  const uint32_t count = from->arg_count;
+  const uint32_t count = from->arg_count, *map = c->map, *args = c->in->args.at + from->args;
+  if (out->recent && from->op == KIR_const) return clone_const(c, old);
+  if (out->recent && (kir_ops[from->op].flags & KIR_REGION)) out->recent_from = out->insts.count + 1;
   if (!kir_room(out, count)) return c->map[old] = out->insts.count - 1;
   kir_inst *made = kir_at(out, out->insts.count);
+  uint32_t *to = out->args.at + out->args.count;
   *made = *from;
   made->args = out->args.count;
-  for (uint32_t i = 0; i < count; i++) out->args.at[made->args + i] = c->map[c->in->args.at[from->args + i]];
-  if (made->op == KIR_end || made->op == KIR_else) made->index = c->map[made->index];
+  for (uint32_t i = 0; i < count; i++) to[i] = map[args[i]];
+  if (made->op == KIR_end || made->op == KIR_else) made->index = map[made->index];
   out->args.count += count;
   return c->map[old] = out->insts.count++;
 }

@@ -266,6 +266,7 @@ static void walk(walker *w, uint32_t from, uint32_t to) {
 snt_result kir_rebuild(const kir_kernel *in, kir_kernel *out, bool unroll, snt_diag *diag) {
   walker w = {.unroll = unroll};
   SNT_TRY(kir_clone_begin(&w.c, in, out));
+  if (unroll) kir_share(out);
   if (!kir_find_regions(in, out->arena, &w.regions)) return kir_pass_stop(out, "rebuild", diag);
   walk(&w, 1, in->insts.count);
   return kir_pass_end(out, unroll ? "unroll" : "fold", diag);

@@ -379,6 +379,7 @@ static void visit(splitter *s, uint32_t i) {
 snt_result kir_pass_split(const kir_kernel *in, kir_kernel *out, const kir_caps *caps, snt_diag *diag) {
   splitter s = {.caps = caps, .width = caps->max_lanes ? caps->max_lanes : 1};
   SNT_TRY(kir_clone_begin(&s.c, in, out));
+  kir_share(out);
   s.first = IR_NEW_ARRAY(out->arena, uint32_t, in->insts.count);
   s.ratio = IR_NEW_ARRAY(out->arena, uint8_t, in->memories.count + 1u);
   if (!s.first || !s.ratio) return kir_pass_stop(out, "split", diag);

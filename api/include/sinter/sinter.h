@@ -48,7 +48,7 @@ typedef struct snt_cache_io {
 typedef struct snt_context_info {
   snt_head head;
   uint32_t abi_version, flags;
-  snt_host_alloc alloc; /* all zero: malloc and free */
+  snt_host_alloc alloc; /* all zero: malloc and free. Up to 20 MB from one compile are kept for the next */
   snt_logger log;
   snt_cache_io cache;
 } snt_context_info;
