@@ -1,6 +1,7 @@
 /* Recognition of attention; see attention.h. Every value between the two contractions is visited once with its coordinates over the labels' variables;
    its kind follows from those of its operands by the table `rules`. Nothing hangs on names of composites, layouts or the order of labels. */
 #include "fusion/attention.h"
+#include <math.h>
 #include <stddef.h>
 #include "fusion/schedule_common.h"
 
@@ -185,13 +186,34 @@ static attention_kind unary_rule(site *s) {
   return ATTENTION_SHIFTED;
 }
 
-/* A weight or nothing: linear while the choice does not hang on the weights. */
+/* Does a value differ from key to key? Views show all there is of what they repeat. */
+static bool differs_by_key(const finder *f, uint32_t node) {
+  const ir_graph *g = graph_of(f);
+  const attention_node *known = attention_at(f->a, node);
+  const uint8_t flags = ir_ops[ir_at(g, node)->op].flags;
+  if (!known || !along_keys(f, &known->at)) return false;
+  if (!(flags & (IR_MOVEMENT | IR_POINTWISE))) return true;
+  for (uint32_t i = 0; i < ir_at(g, node)->arity; i++)
+    if (differs_by_key(f, ir_arg(g, node, i))) return true;
+  return false;
+}
+
+/* Does the graph itself leave keys out, so that a row may have none? */
+static bool leaves_out(const finder *f) {
+  double value;
+  for (uint32_t i = 0; i < f->a->count; i++)
+    if (ir_is_scalar_const(graph_of(f), f->a->nodes[i].node, &value) && isinf(value)) return true;
+  return false;
+}
+
+/* A weight or nothing: linear while the choice does not hang on the weights. Where a row's sum may be 0 or no number, what is chosen in place of all of
+   its weights is 0 all the same: then it cannot stand behind a factor that waits for the result. */
 static attention_kind select_rule(site *s) {
   double other;
   const uint32_t weight = s->kinds[1] == ATTENTION_WEIGHT ? 1 : 2;
   const uint32_t rest = fusion_through_views(graph_of(s->f), s->args[3 - weight]);
   if (s->kinds[0] != ATTENTION_FREE || s->kinds[weight] != ATTENTION_WEIGHT || !ir_is_scalar_const(graph_of(s->f), rest, &other) ||
-      other != 0)
+      other != 0 || (s->f->a->factor_count && (!differs_by_key(s->f, s->args[0]) || leaves_out(s->f))))
     return ATTENTION_BAD;
   return keep_weight(s, weight);
 }
