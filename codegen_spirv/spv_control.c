@@ -1,8 +1,7 @@
-/* Structured control: loops with their variable and carried values as phis of the header, ifs with phis after the merge. A loop's
-   results are its phis, since the header dominates what follows. Phis are written with an open back edge, filled in at the yield. */
+/* Structured control: loops, and ifs with phis after the merge. A loop's variable and carried values are variables of the function, read in the
+   header, which dominates what follows, and written where the body ends: Mesa puts what the continue block does, phis of the header among it,
+   behind a condition at the top of the body, which costs lanes of a processor a selection for each. */
 #include "codegen_spirv/spv_private.h"
-
-enum { PHI_WORDS = 7, PHI_VALUE = 5 };
 
 void spv_label(spv *s, uint32_t label) {
   SPV(&s->m, SPV_CODE, SpvOpLabel, label);
@@ -11,23 +10,22 @@ void spv_label(spv *s, uint32_t label) {
 
 static void branch_to(spv *s, uint32_t label) { SPV(&s->m, SPV_CODE, SpvOpBranch, label); }
 
-static void fill_phi(spv *s, const spv_region *r, uint32_t number, uint32_t value) {
-  if (!s->m.failed) s->m.section[SPV_CODE].at[r->phi_at + number * PHI_WORDS + PHI_VALUE] = value;
-}
+static void keep(spv *s, uint32_t place, uint32_t value) { SPV(&s->m, SPV_CODE, SpvOpStore, place, value); }
 
 static void begin_loop(spv *s, uint32_t inst) {
   const kir_inst *in = kir_at(s->k, inst);
+  const uint32_t body = spv_fresh(&s->m), count = in->arg_count - 2u;
   spv_region *r = &s->region[s->depth++];
-  const uint32_t before = s->block, body = spv_fresh(&s->m);
-  *r = (spv_region){.opener = inst, .header = spv_fresh(&s->m), .proceed = spv_fresh(&s->m), .merge = spv_fresh(&s->m)};
+  *r = (spv_region){.opener = inst, .header = spv_fresh(&s->m), .proceed = spv_fresh(&s->m), .merge = spv_fresh(&s->m), .kept = s->m.bound};
+  s->m.bound += count;
+  for (uint32_t n = 0; n < count; n++) {
+    const uint32_t pointer = spv_pointer(s, SpvStorageClassFunction, spv_type(s, kir_at(s->k, inst + n)->type));
+    SPV(&s->m, SPV_LOCALS, SpvOpVariable, pointer, r->kept + n, SpvStorageClassFunction);
+    keep(s, r->kept + n, spv_arg(s, inst, n ? n + 2 : 0));
+  }
   branch_to(s, r->header);
   spv_label(s, r->header);
-  r->phi_at = s->m.section[SPV_CODE].count;
-  s->id[inst] = SPV_DO(s, SpvOpPhi, spv_type(s, in->type), spv_arg(s, inst, 0), before, 0, r->proceed);
-  for (uint32_t n = 3; n < in->arg_count; n++) {
-    const uint32_t carry = inst + n - 2;
-    s->id[carry] = SPV_DO(s, SpvOpPhi, spv_type(s, kir_at(s->k, carry)->type), spv_arg(s, inst, n), before, 0, r->proceed);
-  }
+  for (uint32_t n = 0; n < count; n++) s->id[inst + n] = SPV_DO(s, SpvOpLoad, spv_type(s, kir_at(s->k, inst + n)->type), r->kept + n);
   const uint32_t less = spv_is_signed(in->type.base) ? SpvOpSLessThan : SpvOpULessThan;
   const uint32_t more = SPV_DO(s, less, spv_type(s, kir_t(SNT_BOOL, 1)), s->id[inst], spv_arg(s, inst, 1));
   const uint32_t hint = in->flags & KIR_LOOP_ROLLED                  ? SpvLoopControlDontUnrollMask
@@ -40,10 +38,9 @@ static void begin_loop(spv *s, uint32_t inst) {
 
 static void end_loop(spv *s, spv_region *r) {
   const kir_inst *in = kir_at(s->k, r->opener);
-  const uint32_t type = spv_type(s, in->type);
+  keep(s, r->kept, SPV_DO(s, SpvOpIAdd, spv_type(s, in->type), s->id[r->opener], spv_arg(s, r->opener, 2)));
   branch_to(s, r->proceed);
   spv_label(s, r->proceed);
-  fill_phi(s, r, 0, SPV_DO(s, SpvOpIAdd, type, s->id[r->opener], spv_arg(s, r->opener, 2)));
   branch_to(s, r->header);
   spv_label(s, r->merge);
 }
@@ -85,7 +82,7 @@ static void end_if(spv *s, spv_region *r) {
 static void yield(spv *s, uint32_t inst) {
   spv_region *r = &s->region[s->depth - 1];
   if (kir_at(s->k, r->opener)->op == KIR_loop) {
-    for (uint32_t n = 0; n < kir_at(s->k, inst)->arg_count; n++) fill_phi(s, r, 1 + n, spv_arg(s, inst, n));
+    for (uint32_t n = 0; n < kir_at(s->k, inst)->arg_count; n++) keep(s, r->kept + 1 + n, spv_arg(s, inst, n));
   } else {
     r->yields[r->yields[0] != 0] = inst;
   }

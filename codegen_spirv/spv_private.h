@@ -20,9 +20,9 @@ typedef struct spv_memory {
 
 typedef struct spv_region {
   uint32_t opener, merge, proceed, header; /* labels; proceed: continue target, or the else block */
-  uint32_t phi_at;    /* loop: word of the variable's back edge value in the code section; carried ones follow, phi by phi */
-  uint32_t ends[2];   /* if: the block each branch ends in */
-  uint32_t yields[2]; /* if: yield instruction of each branch, 0: none */
+  uint32_t kept;                           /* loop: the first of the places of its variable and of the carried values */
+  uint32_t ends[2];                        /* if: the block each branch ends in */
+  uint32_t yields[2];                      /* if: yield instruction of each branch, 0: none */
   bool has_else;
 } spv_region;
 

@@ -4,7 +4,7 @@
 #include "fusion/contract_private.h"
 
 /* More rows than a cache set has ways meet in one when they lie a power of two apart. */
-enum { FEW_ROWS = 8, MOST_ROWS = 14, MOST_VECTORS = 4, SET_BYTES = 4096, FMA_LATENCY = 4 };
+enum { FEW_ROWS = 8, MOST_ROWS = 14, MOST_TEXEL_ROWS = 16, MOST_VECTORS = 4, SET_BYTES = 4096, FMA_LATENCY = 4 };
 
 /* The device's whole vector where the columns are many of them: its tile is loads, multiply-adds and stores only, which no compiler splits. */
 uint32_t contract_lanes(const fusion_context *c, int64_t lane_extent) {
@@ -119,12 +119,36 @@ static void pick_explicit(contraction *t, int64_t row_extent, int64_t lane_exten
   t->overlap = best.overlap;
 }
 
+/* Lanes that read texels: a trip of four terms is a call for each vector and term, one for the rows of every lane (ir/kir_spread.c), and so many
+   products. The cheapest number of rows, tails overlapped. Cycles measured on lavapipe. */
+static void pick_texel_rows(contraction *t, int64_t row_extent) {
+  enum { CALL = 25, TERM = 20, VECTORS = 32 }; /* of a call; of four terms of a vector of four; that code may have */
+  double best = INFINITY;
+  const double lanes = t->c->options->profile->lanes;
+  const uint32_t vectors = t->vectors * t->set.count;
+  int64_t known;
+  const uint32_t limit = contract_literal(t, t->row_axis, &known) ? MOST_TEXEL_ROWS
+                                                                  : FEW_ROWS; /* with few rows, code for one more number */
+  uint32_t most = VECTORS / vectors, picked = 1;
+  if (most > limit) most = limit;
+  for (uint32_t rows = 1; rows <= most && rows <= row_extent; rows++) {
+    const double calls = 4.0 * vectors + t->set.count * ceil(rows / (lanes > 1 ? lanes : 1));
+    const double cycles = (CALL * calls + TERM * vectors * rows) / rows * whole_tiles(row_extent, rows);
+    if (cycles < best) best = cycles, picked = rows;
+  }
+  t->rows = picked;
+}
+
 /* Lanes form vectors of their own: two of four elements an item, as many rows as registers allow. */
 static void pick_lanes(contraction *t, int64_t row_extent, int64_t lane_extent) {
   enum { REGISTERS = 24, ROWS = 6, ROWS_AT_MOST = 8 };
-  t->rows = ROWS < row_extent ? ROWS : (uint32_t)row_extent;
   t->vectors = 2;
   while (t->vectors > 1 && (int64_t)t->vectors * t->lanes > lane_extent) t->vectors--;
+  if (t->c->options->profile->reads == COST_READS_TEXEL) {
+    pick_texel_rows(t, row_extent);
+    return;
+  }
+  t->rows = ROWS < row_extent ? ROWS : (uint32_t)row_extent;
   if (t->rows < ROWS) return;
   t->rows = (REGISTERS - t->vectors - 1) / t->vectors; /* narrow results leave room for more rows */
   if (t->rows > ROWS_AT_MOST) t->rows = ROWS_AT_MOST;
@@ -196,6 +220,41 @@ static void multiply(contraction *t, ir_expr row, ir_expr column, uint32_t *acc)
   emit_scalar_lanes(t->e);
 }
 
+enum { STEP = 4 }; /* terms a trip: whole texels and shared indices */
+
+typedef struct tile_terms {
+  uint32_t vector[CONTRACT_SET_MAX][CONTRACT_VECTORS], scalar[CONTRACT_SET_MAX][MOST_TEXEL_ROWS];
+} tile_terms;
+
+static void read_terms(contraction *t, ir_expr row, ir_expr column, tile_terms *of) {
+  for (uint32_t s = 0; s < t->set.count; s++) {
+    for (uint32_t j = 0; j < t->vectors; j++) {
+      use_vector(t, j, column);
+      of->vector[s][j] = operand_value(t, s, t->lane_operand);
+    }
+    for (uint32_t i = 0; i < t->rows; i++) {
+      use_row(t, i, row);
+      of->scalar[s][i] = operand_value(t, s, 1 - t->lane_operand);
+    }
+  }
+}
+
+/* All that is read, then sum by sum: where a read is a call that keeps no register, a sum then comes and goes once for all the terms of a trip. */
+static void multiply_trip(contraction *t, uint32_t label, ir_expr row, ir_expr column, uint32_t *acc) {
+  tile_terms terms[STEP];
+  const ir_expr k = t->at[label];
+  for (uint32_t n = 0; n < STEP; n++) {
+    t->at[label] = expr_add(t->e->x, k, n);
+    read_terms(t, row, column, &terms[n]);
+  }
+  emit_scalar_lanes(t->e);
+  for (uint32_t s = 0; s < t->set.count; s++)
+    for (uint32_t j = 0; j < t->vectors; j++)
+      for (uint32_t i = 0; i < t->rows; i++)
+        for (uint32_t n = 0; n < STEP; n++)
+          add_term(t, &acc[(s * t->rows + i) * t->vectors + j], terms[n].scalar[s][i], terms[n].vector[s][j]);
+}
+
 static bool is_short(const contraction *t, uint32_t level) {
   int64_t extent;
   for (; level < t->reduced_count; level++)
@@ -227,7 +286,7 @@ static void reduce_level(contraction *t, uint32_t level, ir_expr row, ir_expr co
     return;
   }
   const uint32_t cells = contract_cells(t);
-  const uint32_t step = last && literal && extent % 4 == 0 ? 4 : 1; /* whole texels and shared indices */
+  const uint32_t step = last && literal && extent % STEP == 0 ? STEP : 1;
   uint32_t carried[CONTRACT_CELLS];
   const ir_expr k = emit_loop(e, &(emit_loop_info){.name = "k",
                                                    .lo = blocked ? t->blocks.lo : 0,
@@ -239,7 +298,9 @@ static void reduce_level(contraction *t, uint32_t level, ir_expr row, ir_expr co
                                                    .carried = carried});
   t->at[label] = k;
   if (last) contract_fetch_ahead(t, step);
-  for (uint32_t s = 0; s < step; s++) {
+  const bool together = step > 1 && !schedule_is_explicit(t->c) && !t->both_lanes && t->rows <= MOST_TEXEL_ROWS;
+  if (together) multiply_trip(t, label, row, column, carried);
+  for (uint32_t s = 0; s < step && !together; s++) {
     t->at[label] = expr_add(e->x, k, s);
     reduce_level(t, level + 1, row, column, carried);
   }

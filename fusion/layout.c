@@ -227,6 +227,12 @@ static bool read_product(rebuild *r, product *p) {
 
 static bool is_constant(const ir_graph *g, uint32_t node) { return ir_at(g, fusion_through_views(g, node))->op == IR_OP_const; }
 
+/* Lanes: a tile has as many columns as there are positions. */
+static bool keeps_positions(const fusion_context *c, const expr_pool *pool, const ir_tensor *t) {
+  int64_t extent;
+  return !schedule_is_explicit(c) && t->rank && expr_is_const(pool, t->dims[t->rank - 1], &extent);
+}
+
 /* Vectors along positions, rows along a constant's labels: turned, if those labels are enough for vectors. */
 static bool wants_turn(const rebuild *r, const product *p) {
   const ir_tensor *t = &ir_at(r->from, r->node)->type;
@@ -235,8 +241,7 @@ static bool wants_turn(const rebuild *r, const product *p) {
   if (p->out_rank < 3 || !ir_dtypes[t->dtype].is_float || !is_constant(r->to, p->args[w]) || is_constant(r->to, p->args[1 - w]))
     return false;
   if (has_label(p, w, p->out[last]) || t->dims[last] == 1) return false;
-  if (!schedule_is_explicit(r->c) && expr_is_const(r->to->pool, t->dims[last], &extent))
-    return false; /* tiles have as many columns as there are */
+  if (keeps_positions(r->c, r->to->pool, t)) return false;
   for (uint32_t i = 0; i < p->out_rank; i++) {
     if (!has_label(p, w, p->out[i])) continue;
     if (!expr_is_const(r->to->pool, t->dims[i], &extent)) return false;
@@ -351,6 +356,7 @@ static bool turns_rows(const fusion_context *c, uint32_t node, uint32_t operand)
 static void find_source(const fusion_context *c, uint32_t node, uint8_t *convert) {
   const ir_graph *g = c->graph;
   int64_t channels;
+  if (keeps_positions(c, g->pool, &ir_at(g, node)->type)) return;
   for (uint32_t o = 0; o < 2; o++) {
     uint32_t at = ir_arg(g, node, o);
     const bool window = ir_at(g, at)->op == IR_OP_window && ir_attr_int(g, at, IR_ATTR_axis, 0) == 2; /* channels before positions */

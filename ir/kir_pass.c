@@ -22,6 +22,7 @@ const kir_pass kir_pipeline[] = {
     {"math", kir_pass_math, kir_has_math, 0},
     {"expand", kir_pass_expand, NULL, 0},
     {"split", kir_pass_split, NULL, 0},
+    {"spread", kir_pass_spread, kir_has_texels, 0},
     {"address", kir_pass_address, NULL, 0},
     /* cleanup */
     {"fold", kir_pass_fold, NULL, 0},

@@ -23,12 +23,14 @@ KIR_PASS(widen);   /* arithmetic on narrow types becomes 32-bit; storage the dev
 KIR_PASS(math);    /* transcendental functions */
 KIR_PASS(expand);  /* operations the target cannot print */
 KIR_PASS(split);   /* vectors wider than the target's */
+KIR_PASS(spread);  /* texels that all lanes would read: a different one each, handed round */
 KIR_PASS(address); /* ix becomes multiplications and additions, division by constants becomes multiplication */
 
 bool kir_has_own(const kir_kernel *, const kir_caps *);
 bool kir_has_loops(const kir_kernel *, const kir_caps *);
 bool kir_has_missing_words(const kir_kernel *, const kir_caps *); /* 64-bit integers that the target lacks */
 bool kir_has_math(const kir_kernel *, const kir_caps *);
+bool kir_has_texels(const kir_kernel *, const kir_caps *); /* and lanes in numbers that are known */
 
 /* ---- types and constants ---- */
 static inline kir_type kir_with_lanes(kir_type t, uint32_t lanes) {
