@@ -102,26 +102,19 @@ static void store_pixels(strip *s, uint32_t row, bool whole, const uint32_t *val
   }
 }
 
-/* The columns of a vector that passes the end of its row. A device whose items are lanes goes through what is behind a condition whether it holds or not, and
-   a scalar store costs it as much as one of a vector: one store in a loop, whose first trip may be in vain, is less than three behind conditions. */
-static void store_rest(strip *s, uint32_t row, uint32_t is_whole, const uint32_t *values) {
+/* Rows that are no whole vectors begin anywhere, so that nothing could be stored but element by element: those that exist. */
+static void store_elements(strip *s, uint32_t row, const uint32_t *values) {
   emit *e = s->e;
-  const ir_expr width = s->shape->dims[s->axes.x];
-  const uint32_t first = kir_3(e->k, KIR_select, is_whole, emit_expr(e, width), emit_expr(e, s->column));
-  const ir_expr from = emit_var_for(e, "rest", first, 0, expr_add(e->x, width, 1));
-  const ir_expr column = emit_loop(e, &(emit_loop_info){.name = "rest", .lo = from, .hi = width, .step = 1});
-  const uint32_t lane = kir_2(e->k, KIR_sub, emit_expr(e, column), emit_expr(e, s->column));
-  for (uint32_t c = 0; c < s->axes.channels; c++) {
-    const map_access at = place(s, row, column, c);
-    for (uint32_t o = 0; o < s->group->output_count; o++) {
-      const uint32_t vector = values[value_number(s, c, o)];
-      uint32_t one = in_lane(e, vector, 0);
-      for (uint32_t i = 1; i + 1 < LANES; i++)
-        one = kir_3(e->k, KIR_select, kir_2(e->k, KIR_eq, lane, kir_const_int(e->k, kir_t(SNT_U32, 1), i)), in_lane(e, vector, i), one);
-      emit_store_node(e, s->group->outputs[o], &at, one);
+  for (uint32_t i = 0; i < LANES; i++) {
+    const ir_expr column = expr_add(e->x, s->column, i);
+    if (i) emit_if(e, kir_2(e->k, KIR_lt, emit_expr(e, column), emit_expr(e, s->shape->dims[s->axes.x]))); /* the first one exists */
+    for (uint32_t c = 0; c < s->axes.channels; c++) {
+      const map_access at = place(s, row, column, c);
+      for (uint32_t o = 0; o < s->group->output_count; o++)
+        emit_store_node(e, s->group->outputs[o], &at, in_lane(e, values[value_number(s, c, o)], i));
     }
+    if (i) emit_if_end(e);
   }
-  emit_loop_end(e, column, 0, NULL, NULL);
 }
 
 static void store_vectors(strip *s, uint32_t row, ir_expr lanes_column, uint32_t lane_var, const uint32_t *values) {
@@ -141,14 +134,9 @@ static void store_row(strip *s, uint32_t row, ir_expr lanes_column, uint32_t lan
   const bool row_test = !expr_proves_lt(x, at_row, height);
   const bool whole = expr_proves_le(x, expr_add(x, s->column, LANES), width) || expr_multiple_of(x, width) % LANES == 0;
   if (row_test) emit_if(e, kir_2(e->k, KIR_lt, emit_expr(e, at_row), emit_expr(e, height)));
-  if (s->image) {
-    store_pixels(s, row, whole, values);
-  } else {
-    const uint32_t is_whole = whole ? 0 : kir_2(e->k, KIR_le, emit_expr(e, expr_add(x, s->column, LANES)), emit_expr(e, width));
-    if (!whole) emit_if(e, is_whole);
-    store_vectors(s, row, lanes_column, lane_var, values);
-    if (!whole) emit_if_end(e), store_rest(s, row, is_whole, values);
-  }
+  if (s->image) store_pixels(s, row, whole, values);
+  else if (whole) store_vectors(s, row, lanes_column, lane_var, values);
+  else store_elements(s, row, values);
   if (row_test) emit_if_end(e);
 }
 
