@@ -263,6 +263,8 @@ bool fusion_walk_loads(const fusion_context *c, const fusion_group *group, uint3
 enum { PATH_LONGEST = 64, PATH_FEW = 24, PATH_SEEN = 2048 };
 /* Nodes between `from` and `to` on one operand path that keeps elements one to one. What was seen in vain is not tried again. */
 typedef struct path_search {
+  const fusion_context *c;
+  const fusion_group *group; /* the ways stay in it; null: anywhere */
   const ir_graph *g;
   uint32_t from, path[PATH_LONGEST], length;
   uint32_t few[PATH_FEW], seen_count; /* the first; most searches see no more */
@@ -297,6 +299,7 @@ static bool forward_path(path_search *p, uint32_t to) {
   const ir_graph *g = p->g;
   if (to == p->from) return true;
   if (to < p->from || p->length == PATH_LONGEST || !first_visit(p, to)) return false;
+  if (p->group && p->c->group_of[to] && !fusion_group_has(p->group, to)) return false;
   const ir_node *n = ir_at(g, to);
   const bool bijective = n->op == IR_OP_reshape || n->op == IR_OP_transpose;
   if (!(ir_ops[n->op].flags & IR_POINTWISE) && !bijective) return false;
@@ -311,9 +314,15 @@ static bool forward_path(path_search *p, uint32_t to) {
 }
 
 bool fusion_forward_access(const fusion_context *c, uint32_t from, uint32_t to, map_access *at) {
+  return fusion_forward_within(c, NULL, from, to, at);
+}
+
+bool fusion_forward_within(const fusion_context *c, const fusion_group *group, uint32_t from, uint32_t to, map_access *at) {
   const ir_graph *g = c->graph;
   path_search p; /* large: only what is used is written */
   const uint32_t *path = p.path;
+  p.c = c;
+  p.group = group;
   p.g = g;
   p.from = from;
   p.length = p.seen_count = 0;

@@ -36,10 +36,10 @@ void contract_set_find(const fusion_context *c, const fusion_group *group, contr
     if (group->nodes[i] != group->hero && contract_alike(c->graph, group->nodes[i], group->hero)) set->node[set->count++] = group->nodes[i];
 }
 
-bool contract_set_forward(const fusion_context *c, const contract_set *set, uint32_t output, map_access *at) {
+bool contract_set_forward(const fusion_context *c, const fusion_group *group, const contract_set *set, uint32_t output, map_access *at) {
   for (uint32_t i = 0; i < set->count; i++) {
     map_access own = *at;
-    if (!fusion_forward_access(c, set->node[i], output, &own)) continue;
+    if (!fusion_forward_within(c, group, set->node[i], output, &own)) continue;
     *at = own;
     return true;
   }
@@ -73,7 +73,7 @@ static bool reads_in_place(const fusion_context *c, const fusion_group *group, c
   for (uint32_t i = 0; i < group->output_count; i++) {
     map_access own = at;
     place p = {.set = set, .at = &at};
-    if (!contract_set_forward(c, set, group->outputs[i], &own)) return false;
+    if (!contract_set_forward(c, group, set, group->outputs[i], &own)) return false;
     if (!fusion_walk_until(c, group, group->outputs[i], &own, stop, check_place, &p) || p.elsewhere) return false;
   }
   return true;

@@ -14,7 +14,7 @@ bool contract_alike(const ir_graph *, uint32_t a, uint32_t b); /* equal labels a
 /* The members that are alike the hero. */
 void contract_set_find(const fusion_context *, const fusion_group *, contract_set *);
 /* Coordinates of `output` where the contractions of the set have `at`; false if it follows none of them element by element. */
-bool contract_set_forward(const fusion_context *, const contract_set *, uint32_t output, map_access *at);
+bool contract_set_forward(const fusion_context *, const fusion_group *, const contract_set *, uint32_t output, map_access *at);
 /* Can one tile hold them: no other contraction among the members, none feeds another, and every result reads all of them at one place. */
 bool contract_set_fits(const fusion_context *, const fusion_group *, const char **why_not);
 uint32_t contract_window_operand(const ir_graph *, uint32_t node); /* the operand that is a window; 0: none */

@@ -316,7 +316,7 @@ void contract_store_cell(contraction *t, const uint32_t *acc) {
     emit_remember(e, t->set.node[s], &at, emit_round_node(e, ir_at(e->g, t->set.node[s]), acc[s * t->rows * t->vectors]));
   for (uint32_t o = 0; o < t->group->output_count; o++) {
     map_access own = at;
-    if (!contract_set_forward(t->c, &t->set, t->group->outputs[o], &own)) {
+    if (!contract_set_forward(t->c, t->group, &t->set, t->group->outputs[o], &own)) {
       e->failed = true;
       return;
     }

@@ -130,6 +130,7 @@ typedef struct fusion_body {
 /* What prices ask of a node again and again. */
 typedef struct fusion_facts {
   double cycles, own_cycles; /* of its operator; of that what the profile knows beyond the operator's class */
+  ir_expr count;             /* of its elements */
   uint32_t base;             /* the first non-view below it (fusion_through_views) */
   bool plain;                /* a pointwise operator that costs one operation */
 } fusion_facts;
@@ -259,4 +260,6 @@ void fusion_group_work(const fusion_context *, const fusion_group *, cost_work *
 /* Outputs expressed in the hero's coordinates: walks forward over pointwise nodes and bijective views (reshape, transpose).
    `at` are coordinates of `from`'s value; fills those of `to`. False if no such path. */
 bool fusion_forward_access(const fusion_context *, uint32_t from, uint32_t to, map_access *at);
+/* The same by ways that stay in the group: what leaves it and comes back would make it wait for itself. */
+bool fusion_forward_within(const fusion_context *, const fusion_group *, uint32_t from, uint32_t to, map_access *at);
 #endif

@@ -63,16 +63,16 @@ const char *group_forbidden(const group_run *r, const uint32_t *groups, uint32_t
 /* Does a member feed another through a group outside? Walks inputs backwards from all members; what is not deeper than the highest member cannot. */
 bool group_makes_cycle(grouping *s, const uint32_t *groups, uint32_t count) {
   fusion_context *c = s->c;
-  IR_VEC(uint32_t) stack = {0};
   const uint32_t member = ++s->mark, reached = ++s->mark;
   uint32_t highest = UINT32_MAX;
+  s->stack.count = 0;
   for (uint32_t i = 0; i < count; i++) {
     s->marks[groups[i]] = member;
     if (s->level[groups[i]] < highest) highest = s->level[groups[i]];
-    if (!IR_PUSH(c->arena, &stack, groups[i])) return true;
+    if (!IR_PUSH(c->arena, &s->stack, groups[i])) return true;
   }
-  while (stack.count) {
-    const uint32_t at = stack.at[--stack.count];
+  while (s->stack.count) {
+    const uint32_t at = s->stack.at[--s->stack.count];
     const fusion_group *group = &c->groups.at[at];
     const bool outside = s->marks[at] != member;
     for (uint32_t i = 0; i < group->input_count; i++) {
@@ -84,7 +84,7 @@ bool group_makes_cycle(grouping *s, const uint32_t *groups, uint32_t count) {
       }
       if (s->level[owner - 1] <= highest) continue;
       s->marks[owner - 1] = reached;
-      if (!IR_PUSH(c->arena, &stack, owner - 1)) return true;
+      if (!IR_PUSH(c->arena, &s->stack, owner - 1)) return true;
     }
   }
   return false;
@@ -160,27 +160,28 @@ static void refresh(group_run *r, uint32_t number) {
 }
 
 /* Readers of a group are deeper than it: those that are not any more sink, and theirs after them. */
-static void sink_readers(group_run *r, uint32_t number, uint32_t from, group_list *stack, uint32_t depth) {
+static void sink_readers(group_run *r, uint32_t number, uint32_t from, uint32_t depth) {
   grouping *s = &r->s;
   for (uint32_t u = s->uses.first[from]; u < s->uses.first[from + 1]; u++) {
     const uint32_t user = s->uses.user[u], owner = s->group_of[user];
     if (!s->needed[user]) continue;
     const bool through = s->recomputed[user] ||
                          (!owner && fusion_is_view(s->c->graph, user)); /* a recomputed reader is in all of its readers */
-    if (through && depth < 256) sink_readers(r, number, user, stack, depth + 1);
+    if (through && depth < 256) sink_readers(r, number, user, depth + 1);
     if (!owner || owner - 1 == number || s->level[owner - 1] > s->level[number]) continue;
     s->level[owner - 1] = s->level[number] + 1;
-    if (!IR_PUSH(s->c->arena, stack, owner - 1)) s->c->plan->failed = true;
+    if (!IR_PUSH(s->c->arena, &s->stack, owner - 1)) s->c->plan->failed = true;
   }
 }
 
 static void sink(group_run *r, uint32_t number) {
-  group_list stack = {0};
-  if (!IR_PUSH(r->s.c->arena, &stack, number)) r->s.c->plan->failed = true;
-  while (stack.count) {
-    const uint32_t at = stack.at[--stack.count];
-    const fusion_group *group = &r->s.c->groups.at[at];
-    for (uint32_t i = 0; i < group->output_count; i++) sink_readers(r, at, group->outputs[i], &stack, 0);
+  grouping *s = &r->s;
+  s->stack.count = 0;
+  if (!IR_PUSH(s->c->arena, &s->stack, number)) s->c->plan->failed = true;
+  while (s->stack.count) {
+    const uint32_t at = s->stack.at[--s->stack.count];
+    const fusion_group *group = &s->c->groups.at[at];
+    for (uint32_t i = 0; i < group->output_count; i++) sink_readers(r, at, group->outputs[i], 0);
   }
 }
 

@@ -5,9 +5,7 @@
 
 /* ---- gated dual contraction: a product of two branches, each of which ends in contractions of one shape over one operand ---- */
 
-static bool same_elements(const ir_graph *g, uint32_t a, uint32_t b) {
-  return ir_tensor_elements(g->pool, &ir_at(g, a)->type) == ir_tensor_elements(g->pool, &ir_at(g, b)->type);
-}
+static bool same_elements(const fusion_context *c, uint32_t a, uint32_t b) { return c->facts[a].count == c->facts[b].count; }
 
 /* Pointwise nodes down to contractions of as many elements; other leaves (bias, residual) are read. */
 static bool collect_branch(const grouping *s, uint32_t node, hyper_match *m, uint32_t *contractions, uint32_t depth) {
@@ -22,7 +20,7 @@ static bool collect_branch(const grouping *s, uint32_t node, hyper_match *m, uin
   if (!(ir_ops[n->op].flags & IR_POINTWISE)) return true;
   const uint32_t before = *contractions, kept = m->count;
   for (uint32_t i = 0; i < n->arity; i++)
-    if (same_elements(g, ir_arg(g, node, i), node) && !collect_branch(s, ir_arg(g, node, i), m, contractions, depth + 1)) return false;
+    if (same_elements(s->c, ir_arg(g, node, i), node) && !collect_branch(s, ir_arg(g, node, i), m, contractions, depth + 1)) return false;
   if (*contractions == before) m->count = kept; /* does not come from a contraction */
   else if (!hyper_add(m, node)) return false;
   return true;
@@ -47,7 +45,7 @@ static bool all_alike(const ir_graph *g, const hyper_match *m) {
 bool match_gated_contraction(const grouping *s, uint32_t node, hyper_match *m) {
   const ir_graph *g = s->c->graph;
   uint32_t in_branch[2] = {0};
-  if (!same_elements(g, ir_arg(g, node, 0), ir_arg(g, node, 1)) || !hyper_add(m, node)) return false;
+  if (!same_elements(s->c, ir_arg(g, node, 0), ir_arg(g, node, 1)) || !hyper_add(m, node)) return false;
   for (uint32_t i = 0; i < 2; i++)
     if (!collect_branch(s, ir_arg(g, node, i), m, &in_branch[i], 0) || !in_branch[i]) return false;
   return all_alike(g, m);

@@ -13,6 +13,7 @@ static double elements_of(const fusion_context *c, uint32_t node) {
 }
 static void find_facts(const fusion_context *c, fusion_facts *facts, uint32_t node) {
   const ir_node *n = ir_at(c->graph, node);
+  facts[node].count = ir_tensor_elements(c->graph->pool, &n->type);
   facts[node].cycles = cost_op_cycles(c->options->profile, n->op, n->type.dtype);
   facts[node].own_cycles = facts[node].cycles - cost_class_cycles(c->options->profile, n->op);
   facts[node].plain = (ir_ops[n->op].flags & (IR_POINTWISE | IR_REDUCE | IR_EXPENSIVE)) == IR_POINTWISE && n->op != IR_OP_div &&
@@ -27,8 +28,8 @@ bool fusion_count_elements(fusion_context *c) {
   c->positions = IR_NEW_ARRAY(c->arena, uint32_t, count);
   if (!elements || !facts || !c->positions) return false;
   for (uint32_t n = 1; n < count; n++) {
-    elements[n] = elements_of(c, n);
     find_facts(c, facts, n);
+    elements[n] = (double)schedule_hint(c->graph->pool, facts[n].count);
   }
   c->elements = elements;
   c->facts = facts;
@@ -135,20 +136,20 @@ static void add_operations(const fusion_context *c, const fusion_group *group, c
   const recompute again = recompute_of(c, group);
   for (uint32_t i = 0; i < group->count; i++) {
     const uint32_t node = group->nodes[i];
-    const ir_node *n = ir_at(c->graph, node);
     const fusion_facts *f = &c->facts[node];
-    const uint8_t flags = ir_ops[n->op].flags;
     /* a small value broadcast to many elements is computed for each of them when it is inlined in a flat loop */
     const double own = elements_of(c, node);
     double times = own * recompute_factor(c, group, &again, node) * (sweeps ? sweeps[i] : 1);
     if (group->kind == GROUP_LOOP && times < items) times = items;
+    const ir_node *n = f->plain ? NULL : ir_at(c->graph, node);
+    const uint8_t flags = f->plain ? IR_POINTWISE : ir_ops[n->op].flags;
     if (flags & IR_POINTWISE) {
       w->extra_cycles += times * f->own_cycles;
       w->recompute_cycles += (times - own) * f->cycles;
-      if (f->plain) {
-        w->ops += times;
-        continue;
-      }
+    }
+    if (f->plain) {
+      w->ops += times;
+      continue;
     }
     if (n->op == IR_OP_contract) w->fmas += elements_of(c, node) * group_contract_depth(c, node);
     else if (flags & IR_REDUCE) {
@@ -298,8 +299,9 @@ static void add_copy(const fusion_context *c, const fusion_group *group, cost_wo
 /* Staged rows are written and read in a near cache. */
 static void add_rows(const fusion_context *c, const fusion_group *group, cost_work *w) {
   uint32_t product;
+  if (group->kind != GROUP_CONTRACT || w->stream_count + 2 > COST_MAX_STREAMS) return;
   const uint32_t producer = contract_staged_producer(c, group, &product);
-  if (group->kind != GROUP_CONTRACT || !producer || w->stream_count + 2 > COST_MAX_STREAMS) return;
+  if (!producer) return;
   const ir_tensor *t = &ir_at(c->graph, producer)->type;
   const double channels = t->rank ? (double)schedule_hint(c->graph->pool, t->dims[t->rank - 1]) : 1;
   const double row = channels * row_length(c, producer) * ir_dtypes[t->dtype].bytes, made = rows_made(c, producer, product);

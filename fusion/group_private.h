@@ -9,6 +9,7 @@ typedef struct grouping {
   ir_arena scratch; /* unions that are only looked at: each lives until the next is made */
   ir_arena_mark empty;
   IR_VEC(uint32_t) reads; /* of the union at hand */
+  IR_VEC(uint32_t) stack; /* of groups: of the walk at hand */
   uint32_t *group_of;     /* = c->group_of */
   uint8_t *is_stored;     /* node must have a buffer: output, update, keep, read by a group that cannot inline it */
   uint8_t *kinds;         /* per node: group_kind_of_node */

@@ -183,17 +183,21 @@ static void record(group_run *r, const remat *m, const char *rule, bool taken) {
                                         .bytes_saved = m->bytes_before - m->bytes_after});
 }
 
+/* Into the queue when it saves. */
+static void propose(group_run *r, const remat *m, const char *why) {
+  const double saving = m->ns_before - m->ns_after;
+  if (why || saving <= 0) {
+    record(r, m, why ? why : "kept", false);
+    return;
+  }
+  const edge e = {.saving = saving, .producer = m->value, .consumer = m->cone[0], .version = m->version, .recompute = true};
+  if (!group_push(r->s.c, &r->queue, e)) r->s.c->plan->failed = true;
+}
+
 void remat_consider(group_run *r, uint32_t value) {
   remat m;
   const char *why;
-  if (r->s.c->options->level != FUSION_FUSED || !build(r, value, &m, &why)) return;
-  const double saving = m.ns_before - m.ns_after;
-  if (why || saving <= 0) {
-    record(r, &m, why ? why : "kept", false);
-    return;
-  }
-  const edge e = {.saving = saving, .producer = value, .consumer = m.cone[0], .version = m.version, .recompute = true};
-  if (!group_push(r->s.c, &r->queue, e)) r->s.c->plan->failed = true;
+  if (r->s.c->options->level == FUSION_FUSED && build(r, value, &m, &why)) propose(r, &m, why);
 }
 
 static void replace(group_run *r, uint32_t number, const fusion_group *by) {
@@ -222,7 +226,7 @@ uint32_t remat_pop(group_run *r, const edge *e, uint32_t *changed) {
   uint32_t count = 0;
   if (!build(r, e->producer, &m, &why)) return 0;
   if (m.version != e->version) {
-    remat_consider(r, e->producer);
+    propose(r, &m, why);
     return 0;
   }
   if (why || m.ns_before <= m.ns_after) return 0;

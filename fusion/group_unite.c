@@ -233,9 +233,8 @@ static bool follows_rows(row_path *p, uint32_t node) {
 static bool outputs_fit_rows(grouping *s, fusion_group *group, const char **why_not) {
   const fusion_context *c = s->c;
   const ir_graph *g = c->graph;
-  expr_pool *x = g->pool;
   const ir_tensor *full = &ir_at(g, ir_arg(g, group->hero, 0))->type;
-  const ir_expr all = ir_tensor_elements(x, full), rows = ir_tensor_elements(x, &ir_at(g, group->hero)->type);
+  const ir_expr all = c->facts[ir_arg(g, group->hero, 0)].count, rows = c->facts[group->hero].count;
   bool full_output = false;
   uint32_t reduces = 0;
   for (uint32_t i = 0; i < group->count; i++) reduces += (ir_ops[ir_at(g, group->nodes[i])->op].flags & IR_REDUCE) != 0;
@@ -243,7 +242,7 @@ static bool outputs_fit_rows(grouping *s, fusion_group *group, const char **why_
     const uint32_t node = group->outputs[i];
     const ir_tensor *t = &ir_at(g, node)->type;
     const bool reduce = (ir_ops[ir_at(g, node)->op].flags & IR_REDUCE) != 0;
-    const ir_expr elements = ir_tensor_elements(x, t);
+    const ir_expr elements = c->facts[node].count;
     if (reduce || (elements == all && ir_same_shape(t, full))) {
       full_output |= !reduce;
       continue;
@@ -303,7 +302,7 @@ static bool outputs_follow_hero(const grouping *s, const fusion_group *group, co
   if (group->kind == GROUP_CONTRACT) contract_set_find(s->c, group, &set);
   for (uint32_t i = 0; i < group->output_count; i++) {
     map_access at = {.rank = ir_at(g, group->hero)->type.rank};
-    if (!contract_set_forward(s->c, &set, group->outputs[i], &at)) {
+    if (!contract_set_forward(s->c, group, &set, group->outputs[i], &at)) {
       *why_not = "a result that does not follow the contraction element by element";
       return false;
     }

@@ -53,11 +53,11 @@ static bool add_block(ir_arena *arena, size_t need) {
   return true;
 }
 
-/* Offset of the next free byte of the newest block at `align`, or SIZE_MAX where `size` bytes do not fit. */
+/* Offset of the next free byte of the newest block at `align` (a power of two), or SIZE_MAX where `size` bytes do not fit. */
 static size_t place(const ir_arena *arena, size_t size, size_t align) {
   if (!arena->blocks) return SIZE_MAX;
   uintptr_t base = (uintptr_t)payload(arena->blocks);
-  size_t at = (size_t)((base + arena->used + align - 1) / align * align - base);
+  size_t at = (size_t)(((base + arena->used + align - 1) & ~((uintptr_t)align - 1)) - base);
   return at <= arena->blocks->size && size <= arena->blocks->size - at ? at : SIZE_MAX;
 }
 
