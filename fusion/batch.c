@@ -6,7 +6,7 @@
 #include "fusion/steer.h"
 #include <stdio.h>
 
-enum { WINDOW = 24, LAUNCH_BOUND = 4 /* a step is, when all but its launch takes at most so many launches */ };
+enum { WINDOW = 24 };
 
 typedef struct join {
   fusion_context *c;
@@ -32,9 +32,9 @@ static bool conflicts(const plan_step *a, const plan_step *b) {
 
 static const kir_kernel *kernel_of(const fusion_context *c, const plan_step *s) { return c->plan->kernels.at[s->kernel].kernel; }
 
-static bool is_launch_bound(const fusion_context *c, const plan_step *s) {
-  const double launch = c->options->profile->launch_ns;
-  return s->est_ns - launch <= LAUNCH_BOUND * launch;
+bool fusion_is_launch_bound(const cost_profile *p, double ns) {
+  enum { LAUNCHES = 4 }; /* that the rest of it takes at most */
+  return ns - p->launch_ns <= LAUNCHES * p->launch_ns;
 }
 
 static uint32_t local_bytes(const kir_kernel *k) {
@@ -271,8 +271,9 @@ static bool join_into(fusion_context *c, uint32_t at, uint32_t end) {
   const ir_plan *p = c->plan;
   for (uint32_t i = at + 1; i < end && i <= at + WINDOW; i++) {
     bool done;
-    if (!is_plain(&p->steps.at[at]) || !is_launch_bound(c, &p->steps.at[at])) return true;
-    if (!is_plain(&p->steps.at[i]) || !is_launch_bound(c, &p->steps.at[i]) || !is_free_of(p, i, at, i)) continue;
+    if (!is_plain(&p->steps.at[at]) || !fusion_is_launch_bound(c->options->profile, p->steps.at[at].est_ns)) return true;
+    if (!is_plain(&p->steps.at[i]) || !fusion_is_launch_bound(c->options->profile, p->steps.at[i].est_ns) || !is_free_of(p, i, at, i))
+      continue;
     if (is_forbidden(c, &p->steps.at[at], &p->steps.at[i])) continue;
     if (!join_pair(c, at, i, at, "horizontal", &done)) return false;
     if (done) end--, i--;

@@ -203,6 +203,7 @@ snt_result fusion_settle_states(fusion_context *, bool *changed); /* which updat
 snt_result fusion_copy_states(fusion_context *);                  /* the copies of the others, after all other kernels */
 snt_result fusion_schedule(fusion_context *, bool *changed);      /* groups -> kernels and steps, by the table of schedules */
 snt_result fusion_batch(fusion_context *, bool *changed);         /* independent steps that launches dominate become one */
+bool fusion_is_launch_bound(const cost_profile *, double ns);     /* a kernel of so many ns is one that fusion_batch looks at */
 snt_result fusion_plan_memory(fusion_context *, bool *changed);   /* scratch offsets by lifetime, in place, barriers */
 
 /* The budget of scratch (fusion/plan_budget.c), at the hints of the symbols. */

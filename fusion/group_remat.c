@@ -3,6 +3,7 @@
    The three choices are priced alike: a kernel of its own and an extra output of some kernel are what the queue chose between; here the better of
    them is compared with recomputing. A member that is recomputed is never an output: `recomputed` says so to group_find_ports. */
 #include "fusion/group_private.h"
+#include "fusion/schedule_common.h"
 
 enum { MAX_READERS = 16, MAX_CONE = 64 };
 
@@ -140,6 +141,16 @@ static void set_recomputed(grouping *s, const remat *m, uint8_t delta) {
   for (uint32_t i = 0; i < m->cone_count; i++) s->recomputed[m->cone[i]] = (uint8_t)(s->recomputed[m->cone[i]] + delta);
 }
 
+/* Two kernels of which neither waits for the other any more are given one launch: batch.c. */
+static double shared_launch(const grouping *s, const remat *m) {
+  const cost_profile *p = s->c->options->profile;
+  const fusion_group *reader = &m->changed[0];
+  if (m->rest.dead || m->reader_count != 1 || !schedule_is_explicit(s->c)) return 0;
+  for (uint32_t i = 0; i < reader->input_count; i++)
+    if (is_output_of(&m->rest, reader->inputs[i])) return 0;
+  return fusion_is_launch_bound(p, m->rest.cost.ns) && fusion_is_launch_bound(p, reader->cost.ns) ? p->launch_ns : 0;
+}
+
 /* False when there is nothing to choose; else `why` is null or the obstacle, and both prices are known. */
 static bool build(group_run *r, uint32_t value, remat *m, const char **why) {
   grouping *s = &r->s;
@@ -164,6 +175,7 @@ static bool build(group_run *r, uint32_t value, remat *m, const char **why) {
   if (build_rest(s, m, why) && build_readers(s, m, why)) *why = NULL;
   set_recomputed(s, m, (uint8_t)-1);
   m->ns_after += m->rest.cost.ns;
+  if (!*why) m->ns_after -= shared_launch(s, m);
   m->bytes_after += m->rest.cost.bytes;
   return true;
 }

@@ -11,11 +11,6 @@ static uint8_t bits_of(uint32_t mask) {
   return count ? count : 1;
 }
 
-/* What schedule_row.c keeps a row of. */
-static bool is_dear(const ir_graph *g, uint32_t node) {
-  return (ir_ops[ir_at(g, node)->op].flags & IR_EXPENSIVE) || ir_at(g, node)->op == IR_OP_gather;
-}
-
 static bool reduces(const ir_graph *g, uint32_t node) { return (ir_ops[ir_at(g, node)->op].flags & IR_REDUCE) != 0; }
 
 /* Rows can be kept: they are walked along the unit stride, and there is memory near the items. */
@@ -25,6 +20,25 @@ static bool keeps_rows(const fusion_context *c, const fusion_group *group) {
   bool last = false;
   for (uint32_t i = 0; i < count; i++) last |= axes[i] == (ir_expr)ir_at(c->graph, ir_arg(c->graph, group->hero, 0))->type.rank - 1;
   return last && (schedule_is_explicit(c) || c->options->profile->local_bytes > 0);
+}
+
+/* What an element of a member takes from scratch, as schedule_row.c counts it. */
+typedef struct row_work {
+  uint32_t loads;
+  bool dear;
+} row_work;
+
+static row_work work_of(const fusion_context *c, const fusion_group *group, uint32_t node, double full, const row_work *below) {
+  const ir_node *n = ir_at(c->graph, node);
+  row_work w = {.dear = (ir_ops[n->op].flags & IR_EXPENSIVE) || n->op == IR_OP_gather};
+  if (reduces(c->graph, node)) return (row_work){0};
+  for (uint32_t a = 0; a < n->arity; a++) {
+    const uint32_t from = c->facts[c->graph->args.at[n->args + a]].base, at = fusion_position(c, group, from);
+    if (at == UINT32_MAX) w.loads += c->elements[from] >= full && ir_at(c->graph, from)->op != IR_OP_const;
+    else w.loads += below[at].loads, w.dear |= below[at].dear;
+  }
+  if (w.loads > 2) w.loads = 2; /* more than one is all that is asked */
+  return w;
 }
 
 static void spread(const fusion_context *c, const fusion_group *group, uint32_t node, uint32_t sweeps, uint32_t *masks,
@@ -52,15 +66,16 @@ bool group_count_sweeps(const fusion_context *c, const fusion_group *group, uint
     const uint32_t at = fusion_position(c, group, group->outputs[i]);
     if (at != UINT32_MAX && !reduces(g, group->outputs[i]) && c->elements[group->outputs[i]] >= full) masks[at] |= 1u << LAST_SWEEP;
   }
+  row_work work[GROUP_MOST_MEMBERS];
   const bool kept = keeps_rows(c, group);
-  for (uint32_t i = group->count; i-- > 0;) {
+  for (uint32_t i = 0; i < group->count; i++) work[i] = work_of(c, group, group->nodes[i], full, work);
+  for (uint32_t i = group->count; i-- > 0;) { /* the first that two sweeps need is the largest part they have in common */
     const uint32_t node = group->nodes[i];
-    if (reduces(g, node) && sweep < LAST_SWEEP) spread(c, group, node, 1u << sweep++, masks, input_masks);
-    else if (kept && is_dear(g, node)) spread(c, group, node, masks[i] & -masks[i], masks, input_masks);
-    else spread(c, group, node, masks[i], masks, input_masks);
+    if (reduces(g, node)) masks[i] = sweep < LAST_SWEEP ? 1u << sweep++ : masks[i];
+    else if (kept && (work[i].dear || work[i].loads > 1)) masks[i] &= -masks[i];
+    spread(c, group, node, masks[i], masks, input_masks);
+    times[i] = reduces(g, node) ? 1 : bits_of(masks[i]);
   }
-  for (uint32_t i = 0; i < group->count; i++)
-    times[i] = reduces(g, group->nodes[i]) || (kept && is_dear(g, group->nodes[i])) ? 1 : bits_of(masks[i]);
   for (uint32_t i = 0; i < group->input_count; i++) input_times[i] = bits_of(input_masks[i]);
   return true;
 }
