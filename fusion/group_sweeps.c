@@ -68,11 +68,14 @@ bool group_count_sweeps(const fusion_context *c, const fusion_group *group, uint
   }
   row_work work[GROUP_MOST_MEMBERS];
   const bool kept = keeps_rows(c, group);
-  for (uint32_t i = 0; i < group->count; i++) work[i] = work_of(c, group, group->nodes[i], full, work);
+  uint32_t counted = 0;
   for (uint32_t i = group->count; i-- > 0;) { /* the first that two sweeps need is the largest part they have in common */
     const uint32_t node = group->nodes[i];
     if (reduces(g, node)) masks[i] = sweep < LAST_SWEEP ? 1u << sweep++ : masks[i];
-    else if (kept && (work[i].dear || work[i].loads > 1)) masks[i] &= -masks[i];
+    else if (kept && (masks[i] & (masks[i] - 1))) { /* what is below the first of them is all that is ever asked */
+      for (; counted <= i; counted++) work[counted] = work_of(c, group, group->nodes[counted], full, work);
+      if (work[i].dear || work[i].loads > 1) masks[i] &= -masks[i];
+    }
     spread(c, group, node, masks[i], masks, input_masks);
     times[i] = reduces(g, node) ? 1 : bits_of(masks[i]);
   }
