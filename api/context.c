@@ -41,7 +41,7 @@ enum {
   SPARE_ALIGN = 64 /* of an arena's blocks: nothing else is kept */
 };
 
-/* Gives one of just this size back to the caller's allocator, or to the slot it came from. */
+/* Puts a block that was taken out of `slot` back there, if the slot is still empty; else it is the caller's allocator's again. */
 static void drop_spare(snt_context *c, uint32_t slot, void *p) {
   void *empty = NULL;
   const size_t size = *(size_t *)p;

@@ -24,7 +24,7 @@ static bool is_streamed(const emit *e, const kir_inst *in) {
   return (double)m->dims[0] * bytes >= e->c->options->profile->l2_bytes;
 }
 
-/* All that the body loads or stores of one memory lies one after another: one request of as many bytes. */
+/* What the body loads or stores of one memory lies one after another as a rule: one request of as many bytes. Where it does not, the hint is for less. */
 static int32_t bytes_of_trip(const emit *e, uint32_t first, uint32_t end, const kir_inst *like) {
   const uint32_t bytes = ir_dtypes[e->k->memories.at[like->index].type.base].bytes;
   uint32_t lanes = 0;

@@ -177,7 +177,8 @@ bool onnx_op_attention(onnx_call *c) {
   if (!read_attention(c, &a)) return false;
   if (mode < 0 || mode > 3) return onnx_refuse(c, "qk_matmul_output_mode %lld", (long long)mode);
   /* The order alone leaves a query without keys only where lengths or windows do. */
-  const bool plain = !a.lengths && a.left < 0 && a.right<0, scores = c->out_count> 3 && c->out[3].name[0];
+  const bool scores = c->out_count > 3 && c->out[3].name[0];
+  const bool plain = !a.lengths && a.left < 0 && a.right < 0;
   const uint32_t all = plain && !a.mask && !scores ? 0 : joined_mask(c, a.mask, order_of(c, &a));
   const uint32_t with_keys = plain && !a.mask ? 0 : queries_with_keys(c, all);
   uint32_t y, wanted = 0;
