@@ -79,8 +79,21 @@ typedef struct door_port {
   VkAccessFlags access;
 } door_port;
 
+/* What a step binds. In a loop a slot may stand for two buffers that the trips write in turn (plan_binding.swap): a step has a set of resources for
+   each way in which its pairs can lie, so that what a trip needs is there before anybody knows how many trips there are. */
+enum { DOOR_MAX_SWAPS = 4 };
+typedef struct door_step {
+  uint32_t first_set, swap_count; /* 1 << swap_count sets; bit i of a set's number among them: swaps[i] holds */
+  ir_expr swaps[DOOR_MAX_SWAPS];  /* different ones */
+} door_step;
+typedef struct door_set {
+  uint32_t step, turned; /* plan step; that number */
+} door_set;
 typedef struct door_exec {
   uint32_t flags;
+  door_step *steps; /* [plan steps] */
+  door_set *sets;
+  uint32_t set_count;
   door_kernel *kernels;                         /* [plan kernels] */
   door_port *ports;                             /* [program ports] */
   uint32_t *port_of;                            /* plan buffer -> port; UINT32_MAX: none */
@@ -94,9 +107,10 @@ typedef struct door_slot_port {
   snt_vk_bind bind;
   bool set;
 } door_slot_port;
-/* A dispatch as it is recorded: evaluated once for a slot's symbols, kept until they change. */
+/* A dispatch as it is recorded: evaluated once for a slot's symbols, kept until they change. The steps of a loop have one for each trip. */
 typedef struct door_launch {
   bool runs, barrier;
+  uint32_t step, set;
   uint32_t grid[3], push_bytes, push[33];
 } door_launch;
 typedef union door_resource {
@@ -105,13 +119,14 @@ typedef union door_resource {
   VkBufferView view;
 } door_resource;
 typedef struct door_slot {
-  VkDescriptorSet *sets; /* [plan steps]; null: pushed, or nothing to bind */
+  VkDescriptorSet *sets; /* [sets]; null: pushed, or nothing to bind */
   door_slot_port *ports; /* [program ports] */
-  door_launch *launches; /* [plan steps], of `symbols`; good when `known` */
-  int64_t *symbols;
-  VkWriteDescriptorSet *writes; /* [total bindings of all steps] what is pushed, a step's from its first_view on; null: nothing is */
+  door_launch *launches; /* [launch_room], of `symbols`; good when `known` */
+  uint32_t launch_count;
+  int64_t *symbols, *variables; /* the second: the numbers of trips, while launches are evaluated */
+  VkWriteDescriptorSet *writes; /* [view_count] what is pushed, a set's from its first_view on; null: nothing is */
   door_resource *resources;     /* beside `writes` */
-  VkDeviceAddress *addresses;   /* [total bindings of all steps], null: none are wanted */
+  VkDeviceAddress *addresses;   /* [view_count], null: none are wanted */
   bool known;
   atomic_bool pending; /* VALIDATE: recorded, and not retired */
 } door_slot;
@@ -121,15 +136,15 @@ struct snt_binding {
   door_layout layout;
   int64_t *max_symbols;
   snt_vk_range *memory; /* [need_count] */
-  VkBufferView *views;  /* of texel slots that read our own memory; [total bindings of all steps], mostly null */
-  uint32_t slot_count, view_count;
+  VkBufferView *views;  /* of texel slots that read our own memory; [bindings of all sets], mostly null */
+  uint32_t slot_count, view_count, launch_room, variable_count;
   door_slot *slots;
-  uint32_t *first_view; /* [plan steps]: of its slots in `views` */
+  uint32_t *first_view; /* [sets]: of its slots in `views` */
   /* what the slots point into, one array each */
   VkDescriptorSet *sets;
   door_slot_port *ports;
   door_launch *launches;
-  int64_t *symbols;
+  int64_t *symbols, *variables;
   VkWriteDescriptorSet *writes;
   door_resource *resources;
   VkDeviceAddress *addresses;
@@ -166,6 +181,24 @@ snt_result door_check_capabilities(const snt_exec *, uint32_t kernel, snt_diag *
 snt_result door_exec_create(snt_exec *, const snt_exec_info *, snt_diag *);
 void door_exec_destroy(snt_exec *);
 snt_result door_job_build(snt_exec *, uint32_t job, snt_diag *); /* job numbers are kernel numbers */
+/* door_steps.c */
+snt_result door_make_sets(snt_exec *, snt_diag *);
+void door_give_sets(snt_exec *);
+uint32_t door_bound_buffer(const snt_exec *, uint32_t set, uint32_t slot); /* plan buffer */
+static inline const plan_step *door_step_of(const snt_exec *x, uint32_t set) { return &door_plan(x)->steps.at[x->door->sets[set].step]; }
+/* The launches of a run, in order, those of steps that are left out among them. */
+typedef struct door_run {
+  const snt_exec *x;
+  plan_values at;
+  const char *stage;
+  void *user;
+  snt_result (*put)(void *user, const door_launch *); /* its addresses are zero */
+  snt_diag *diag;
+  uint32_t choice;
+  bool owed; /* a step with a barrier was left out */
+} door_run;
+snt_result door_walk(door_run *, int64_t *variables); /* those of `at`, written */
+snt_result door_count_launches(const snt_exec *, const int64_t *symbols, const char *stage, uint32_t *out, snt_diag *);
 void door_slot_binding(const snt_exec *, uint32_t kernel, uint32_t slot, VkDescriptorSetLayoutBinding *out);
 VkDescriptorType door_descriptor_type(uint8_t slot_kind);
 VkFormat door_texel_format(uint8_t slot_kind);

@@ -1,4 +1,4 @@
-/* Bindings: descriptor sets for every step and slot, made and pointed at our own memory once; a slot's ports are written when the host sets
+/* Bindings: descriptor sets for every set of resources that a step has, and slot, made and pointed at our own memory once; a slot's ports are written when the host sets
    them, without taking memory. In: ranges, views. Invariant: a slot is one thread's at a time; nothing else changes after creation. */
 #include "door/door.h"
 
@@ -38,24 +38,24 @@ static door_resource resource_of(uint8_t kind, const VkDescriptorBufferInfo *ran
   return rt_slot_is_texel(kind) ? (door_resource){.view = view} : (door_resource){.buffer = *range};
 }
 
-/* Where a step's slot stands among the descriptors that are pushed for it. */
-static uint32_t pushed_at(const snt_binding *b, uint32_t step, uint32_t slot) {
-  uint32_t at = b->first_view[step];
-  for (uint32_t i = 0; i < slot; i++) at += !door_address_at(b->exec, door_plan(b->exec)->steps.at[step].kernel, i);
+/* Where a set's slot stands among the descriptors that are pushed for it. */
+static uint32_t pushed_at(const snt_binding *b, uint32_t set, uint32_t slot) {
+  uint32_t at = b->first_view[set];
+  for (uint32_t i = 0; i < slot; i++) at += !door_address_at(b->exec, door_step_of(b->exec, set)->kernel, i);
   return at;
 }
 
-static void put_write(writer *w, uint32_t slot, uint32_t step, uint32_t i, door_resource what) {
+static void put_write(writer *w, uint32_t slot, uint32_t set, uint32_t i, door_resource what) {
   const snt_exec *x = w->b->exec;
-  const plan_step *s = &door_plan(x)->steps.at[step];
+  const plan_step *s = door_step_of(x, set);
   const door_slot *to = &w->b->slots[slot];
   const bool pushed = x->door->kernels[s->kernel].pushed;
   if (!pushed && w->count == WRITES) flush(w);
-  const uint32_t at = pushed ? pushed_at(w->b, step, i) : w->count++;
+  const uint32_t at = pushed ? pushed_at(w->b, set, i) : w->count++;
   door_resource *resource = pushed ? &to->resources[at] : &w->resources[at];
   *resource = what;
   *(pushed ? &to->writes[at] : &w->writes[at]) = (VkWriteDescriptorSet){.sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET,
-                                                                        .dstSet = to->sets[step],
+                                                                        .dstSet = to->sets[set],
                                                                         .dstBinding = i,
                                                                         .descriptorCount = 1,
                                                                         .descriptorType = door_descriptor_type(slot_kind(x, s, i)),
@@ -72,12 +72,11 @@ static VkDeviceAddress address_of(const snt_exec *x, VkBuffer buffer, VkDeviceSi
 
 static void write_own(const snt_binding *b, uint32_t slot) {
   const snt_exec *x = b->exec;
-  const ir_plan *p = door_plan(x);
   writer w = {.b = b};
-  for (uint32_t s = 0; s < p->steps.count; s++)
-    for (uint32_t i = 0; i < p->steps.at[s].binding_count; i++) {
-      const uint32_t buffer = p->steps.at[s].bindings[i].buffer;
-      const door_place *place = &b->layout.places[buffer];
+  for (uint32_t s = 0; s < x->door->set_count; s++) {
+    const plan_step *step = door_step_of(x, s);
+    for (uint32_t i = 0; i < step->binding_count; i++) {
+      const door_place *place = &b->layout.places[door_bound_buffer(x, s, i)];
       if (place->need == UINT32_MAX) continue;
       const snt_vk_memory_need *need = &b->layout.needs[place->need];
       const uint32_t view = b->first_view[s] + i;
@@ -85,26 +84,26 @@ static void write_own(const snt_binding *b, uint32_t slot) {
                                             .offset = b->memory[place->need].offset + (need->per_slot ? slot * need->size : 0) +
                                                       place->offset,
                                             .range = place->size};
-      if (door_address_at(x, p->steps.at[s].kernel, i)) b->slots[slot].addresses[view] = address_of(x, range.buffer, range.offset);
-      else
-        put_write(&w, slot, s, i,
-                  resource_of(slot_kind(x, &p->steps.at[s], i), &range, VK_NULL_HANDLE, VK_IMAGE_LAYOUT_UNDEFINED, b->views[view]));
+      if (door_address_at(x, step->kernel, i)) b->slots[slot].addresses[view] = address_of(x, range.buffer, range.offset);
+      else put_write(&w, slot, s, i, resource_of(slot_kind(x, step, i), &range, VK_NULL_HANDLE, VK_IMAGE_LAYOUT_UNDEFINED, b->views[view]));
     }
+  }
   flush(&w);
 }
 
 static void write_port(writer *w, const snt_binding *b, uint32_t slot, const snt_vk_bind *bind) {
   const snt_exec *x = b->exec;
-  const ir_plan *p = door_plan(x);
   const VkDescriptorBufferInfo range = {bind->range.buffer, bind->range.offset, descriptor_range(x, bind->range.size)};
   const bool wanted = x->door->addresses && x->door->ports[bind->port].kind == SNT_VK_PORT_BUFFER;
   const VkDeviceAddress address = wanted ? address_of(x, bind->range.buffer, bind->range.offset) : 0;
-  for (uint32_t s = 0; s < p->steps.count; s++)
-    for (uint32_t i = 0; i < p->steps.at[s].binding_count; i++) {
-      if (p->steps.at[s].bindings[i].buffer != x->door->ports[bind->port].buffer) continue;
-      if (door_address_at(x, p->steps.at[s].kernel, i)) b->slots[slot].addresses[b->first_view[s] + i] = address;
-      else put_write(w, slot, s, i, resource_of(slot_kind(x, &p->steps.at[s], i), &range, bind->view, bind->layout, bind->buffer_view));
+  for (uint32_t s = 0; s < x->door->set_count; s++) {
+    const plan_step *step = door_step_of(x, s);
+    for (uint32_t i = 0; i < step->binding_count; i++) {
+      if (door_bound_buffer(x, s, i) != x->door->ports[bind->port].buffer) continue;
+      if (door_address_at(x, step->kernel, i)) b->slots[slot].addresses[b->first_view[s] + i] = address;
+      else put_write(w, slot, s, i, resource_of(slot_kind(x, step, i), &range, bind->view, bind->layout, bind->buffer_view));
     }
+  }
 }
 
 /* ---- making ---- */
@@ -115,33 +114,36 @@ static snt_result take_rooms(snt_binding *b, snt_diag *diag) {
   const snt_exec *x = b->exec;
   snt_context *c = x->device->context;
   const ir_plan *p = door_plan(x);
-  const size_t steps = p->steps.count, ports = x->program->port_count, symbols = x->program->pool.symbols.count;
-  for (uint32_t s = 0; s < steps; s++) b->view_count += p->steps.at[s].binding_count;
+  const size_t sets = x->door->set_count, ports = x->program->port_count, symbols = x->program->pool.symbols.count;
+  for (uint32_t s = 0; s < sets; s++) b->view_count += door_step_of(x, s)->binding_count;
+  b->variable_count = plan_variable_count(p);
   b->layout.places = api_take(c, p->buffers.count * sizeof *b->layout.places);
   b->memory = api_take(c, DOOR_MAX_NEEDS * sizeof *b->memory);
   b->max_symbols = api_take(c, symbols * sizeof *b->max_symbols);
   b->views = api_take(c, b->view_count * sizeof *b->views);
-  b->first_view = api_take(c, steps * sizeof *b->first_view);
+  b->first_view = api_take(c, sets * sizeof *b->first_view);
   b->slots = api_take(c, b->slot_count * sizeof *b->slots);
-  b->sets = api_take(c, b->slot_count * steps * sizeof *b->sets);
+  b->sets = api_take(c, b->slot_count * sets * sizeof *b->sets);
   b->ports = api_take(c, b->slot_count * ports * sizeof *b->ports);
-  b->launches = api_take(c, b->slot_count * steps * sizeof *b->launches);
+  b->launches = api_take(c, (size_t)b->slot_count * b->launch_room * sizeof *b->launches);
   b->symbols = api_take(c, b->slot_count * symbols * sizeof *b->symbols);
+  b->variables = api_take(c, (size_t)b->slot_count * b->variable_count * sizeof *b->variables);
   const size_t pushes = x->door->pushes ? (size_t)b->slot_count * b->view_count : 0;
   const size_t addresses = x->door->addresses ? (size_t)b->slot_count * b->view_count : 0;
   b->writes = api_take(c, pushes * sizeof *b->writes);
   b->resources = api_take(c, pushes * sizeof *b->resources);
   b->addresses = api_take(c, addresses * sizeof *b->addresses);
   if (!b->writes || !b->resources || !b->addresses || !b->layout.places || !b->memory || !b->max_symbols || !b->views || !b->first_view ||
-      !b->slots || !b->sets || !b->ports || !b->launches || !b->symbols)
+      !b->slots || !b->sets || !b->ports || !b->launches || !b->symbols || !b->variables)
     return out_of_memory(diag);
-  for (uint32_t s = 1; s < steps; s++) b->first_view[s] = b->first_view[s - 1] + p->steps.at[s - 1].binding_count;
+  for (uint32_t s = 1; s < sets; s++) b->first_view[s] = b->first_view[s - 1] + door_step_of(x, s - 1)->binding_count;
   for (uint32_t i = 0; i < b->slot_count; i++) {
     atomic_init(&b->slots[i].pending, false);
-    b->slots[i].sets = b->sets + i * steps;
+    b->slots[i].sets = b->sets + i * sets;
     b->slots[i].ports = b->ports + i * ports;
-    b->slots[i].launches = b->launches + i * steps;
+    b->slots[i].launches = b->launches + (size_t)i * b->launch_room;
     b->slots[i].symbols = b->symbols + i * symbols;
+    b->slots[i].variables = b->variables + (size_t)i * b->variable_count;
     b->slots[i].writes = b->writes + (pushes ? (size_t)i * b->view_count : 0);
     b->slots[i].resources = b->resources + (pushes ? (size_t)i * b->view_count : 0);
     b->slots[i].addresses = addresses ? b->addresses + (size_t)i * b->view_count : NULL;
@@ -182,11 +184,10 @@ static snt_result take_memory(snt_binding *b, const snt_vk_binding_info *info, s
 static snt_result make_views(snt_binding *b, snt_diag *diag) {
   const snt_exec *x = b->exec;
   const door_device *d = door_of(x);
-  const ir_plan *p = door_plan(x);
-  for (uint32_t s = 0; s < p->steps.count; s++)
-    for (uint32_t i = 0; i < p->steps.at[s].binding_count; i++) {
-      const door_place *place = &b->layout.places[p->steps.at[s].bindings[i].buffer];
-      const uint8_t kind = slot_kind(x, &p->steps.at[s], i);
+  for (uint32_t s = 0; s < x->door->set_count; s++)
+    for (uint32_t i = 0; i < door_step_of(x, s)->binding_count; i++) {
+      const door_place *place = &b->layout.places[door_bound_buffer(x, s, i)];
+      const uint8_t kind = slot_kind(x, door_step_of(x, s), i);
       if (place->need == UINT32_MAX || !rt_slot_is_texel(kind)) continue;
       const VkBufferViewCreateInfo info = {.sType = VK_STRUCTURE_TYPE_BUFFER_VIEW_CREATE_INFO,
                                            .buffer = b->memory[place->need].buffer,
@@ -202,7 +203,7 @@ static snt_result make_views(snt_binding *b, snt_diag *diag) {
 static snt_result make_sets(snt_binding *b, VkDescriptorPool pool, snt_diag *diag) {
   const snt_exec *x = b->exec;
   const door_device *d = door_of(x);
-  const uint32_t steps = door_plan(x)->steps.count, sets = door_count_sets(x);
+  const uint32_t all = x->door->set_count, sets = door_count_sets(x);
   if (!pool && sets) {
     VkDescriptorPoolSize sizes[DOOR_DESCRIPTOR_TYPES];
     const uint32_t count = door_count_descriptors(x, sizes, b->slot_count);
@@ -214,8 +215,8 @@ static snt_result make_sets(snt_binding *b, VkDescriptorPool pool, snt_diag *dia
     if (code != VK_SUCCESS) return door_fail(x, code, "binding", "vkCreateDescriptorPool", diag);
     pool = b->pool;
   }
-  for (uint32_t i = 0; i < b->slot_count * steps; i++) {
-    const door_kernel *k = &x->door->kernels[door_plan(x)->steps.at[i % steps].kernel];
+  for (uint32_t i = 0; i < b->slot_count * all; i++) {
+    const door_kernel *k = &x->door->kernels[door_step_of(x, i % all)->kernel];
     if (k->pushed || !k->descriptors) continue;
     const VkDescriptorSetAllocateInfo info = {.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO,
                                               .descriptorPool = pool,
@@ -229,6 +230,7 @@ static snt_result make_sets(snt_binding *b, VkDescriptorPool pool, snt_diag *dia
 
 static snt_result create_into(snt_binding *b, const snt_vk_binding_info *info, snt_diag *diag) {
   const snt_exec *x = b->exec;
+  SNT_TRY(door_count_launches(x, info->max_symbols, "binding", &b->launch_room, diag));
   SNT_TRY(take_rooms(b, diag));
   for (uint32_t i = 0; i < info->symbol_count; i++) b->max_symbols[i] = info->max_symbols[i];
   SNT_TRY(door_make_layout(x, b->max_symbols, &b->layout, diag));
@@ -263,7 +265,7 @@ void snt_binding_destroy(snt_binding *b) {
   snt_exec *x = b->exec;
   snt_context *c = x->device->context;
   const door_device *d = door_of(x);
-  const size_t steps = door_plan(x)->steps.count, ports = x->program->port_count, symbols = x->program->pool.symbols.count;
+  const size_t sets = x->door->set_count, ports = x->program->port_count, symbols = x->program->pool.symbols.count;
   for (uint32_t i = 0; b->views && i < b->view_count; i++)
     if (b->views[i]) d->vk.vkDestroyBufferView(d->handle, b->views[i], d->allocation);
   if (b->pool) d->vk.vkDestroyDescriptorPool(d->handle, b->pool, d->allocation);
@@ -271,12 +273,13 @@ void snt_binding_destroy(snt_binding *b) {
   api_give(c, b->memory, DOOR_MAX_NEEDS * sizeof *b->memory);
   api_give(c, b->max_symbols, symbols * sizeof *b->max_symbols);
   api_give(c, b->views, b->view_count * sizeof *b->views);
-  api_give(c, b->first_view, steps * sizeof *b->first_view);
+  api_give(c, b->first_view, sets * sizeof *b->first_view);
   api_give(c, b->slots, b->slot_count * sizeof *b->slots);
-  api_give(c, b->sets, b->slot_count * steps * sizeof *b->sets);
+  api_give(c, b->sets, b->slot_count * sets * sizeof *b->sets);
   api_give(c, b->ports, b->slot_count * ports * sizeof *b->ports);
-  api_give(c, b->launches, b->slot_count * steps * sizeof *b->launches);
+  api_give(c, b->launches, (size_t)b->slot_count * b->launch_room * sizeof *b->launches);
   api_give(c, b->symbols, b->slot_count * symbols * sizeof *b->symbols);
+  api_give(c, b->variables, (size_t)b->slot_count * b->variable_count * sizeof *b->variables);
   const size_t pushes = x->door->pushes ? (size_t)b->slot_count * b->view_count : 0;
   const size_t addresses = x->door->addresses ? (size_t)b->slot_count * b->view_count : 0;
   api_give(c, b->writes, pushes * sizeof *b->writes);

@@ -4,11 +4,16 @@
 
 typedef struct describer {
   const snt_exec *x;
-  const int64_t *symbols;
+  plan_values run;
+  int64_t *variables; /* those of `run` */
   const door_layout *layout;
   uint8_t *at; /* null: only counting */
   size_t used;
   snt_vk_description *out;
+  /* the dispatches, as the plan is walked */
+  snt_vk_dispatch_desc *dispatches;
+  snt_vk_resource_ref *resources;
+  uint32_t dispatch_count, resource_count;
 } describer;
 
 static void *take(describer *d, size_t bytes) {
@@ -61,10 +66,12 @@ static snt_result describe_formats(describer *d, snt_diag *diag) {
   return SNT_OK;
 }
 
-static snt_vk_resource_ref resource_of(const describer *d, const plan_step *s, uint32_t i) {
+static snt_vk_resource_ref resource_of(const describer *d, uint32_t set, uint32_t i) {
   const snt_exec *x = d->x;
+  const plan_step *s = door_step_of(x, set);
   const plan_binding *b = &s->bindings[i];
-  const door_place *place = &d->layout->places[b->buffer];
+  const uint32_t buffer = door_bound_buffer(x, set, i);
+  const door_place *place = &d->layout->places[buffer];
   snt_vk_resource_ref r = {.type = door_descriptor_type(x->program->kernels[s->kernel].kinds[i]),
                            .address_at = door_address_at(x, s->kernel, i)};
   if (b->access & KIR_READ) r.access |= VK_ACCESS_SHADER_READ_BIT;
@@ -74,52 +81,44 @@ static snt_vk_resource_ref resource_of(const describer *d, const plan_step *s, u
     return r;
   }
   r.is_port = 1;
-  r.index = x->door->port_of[b->buffer];
+  r.index = x->door->port_of[buffer];
   VkDeviceSize bytes;
-  if (r.index != UINT32_MAX && door_port_bytes(x, r.index, d->symbols, &bytes)) r.size = bytes;
+  if (r.index != UINT32_MAX && door_port_bytes(x, r.index, d->run.symbols, &bytes)) r.size = bytes;
   return r;
 }
 
+static snt_result describe_launch(void *user, const door_launch *l) {
+  describer *d = user;
+  const ir_plan *p = door_plan(d->x);
+  const plan_step *step = &p->steps.at[l->step];
+  void *push = take(d, door_push_bytes(d->x, step->kernel));
+  if (!l->runs || !d->out) return SNT_OK;
+  snt_vk_dispatch_desc *desc = &d->dispatches[d->dispatch_count++];
+  *desc = (snt_vk_dispatch_desc){.name = step->name, .step = l->step, .pipeline = step->kernel, .resource_first = d->resource_count};
+  desc->resource_count = step->binding_count;
+  desc->barrier = l->barrier;
+  desc->push = memcpy(push, l->push, l->push_bytes);
+  desc->push_size = l->push_bytes;
+  memcpy(desc->groups, l->grid, sizeof l->grid);
+  desc->est_ns = (uint64_t)step->est_ns;
+  (void)plan_eval_at(p, step->bytes_read, &d->run, &desc->bytes_read);
+  (void)plan_eval_at(p, step->bytes_written, &d->run, &desc->bytes_written);
+  for (uint32_t i = 0; i < step->binding_count; i++) d->resources[d->resource_count++] = resource_of(d, l->set, i);
+  return SNT_OK;
+}
+
 static snt_result describe_steps(describer *d, snt_diag *diag) {
-  const snt_exec *x = d->x;
-  const ir_plan *p = door_plan(x);
-  const uint32_t *most = door_of(x)->limits.core.maxComputeWorkGroupCount;
-  const uint64_t limit[3] = {most[0], most[1], most[2]};
-  uint32_t choice = 0, dispatches = 0, resources = 0, total = 0;
-  bool owed = false;
-  for (uint32_t s = 0; s < p->steps.count; s++) total += p->steps.at[s].binding_count;
-  snt_vk_dispatch_desc *to = take(d, p->steps.count * sizeof *to);
-  snt_vk_resource_ref *refs = take(d, total * sizeof *refs);
-  for (uint32_t s = 0; s < p->steps.count; s++) {
-    const plan_step *step = &p->steps.at[s];
-    const uint32_t push = door_push_bytes(x, step->kernel);
-    uint8_t *block = take(d, push);
-    plan_launch launch;
-    uint64_t read = 0, written = 0;
-    if (!plan_eval_step(p, s, &(plan_values){d->symbols, NULL}, &choice, &launch) || launch.groups > UINT32_MAX)
-      return ir_fail(diag, SNT_E_LIMIT, "describe", 0, "a size of %s does not fit 32 bits", step->name);
-    owed |= step->barrier != 0;
-    if (!launch.runs || !to) continue;
-    const uint32_t groups = (uint32_t)launch.groups;
-    const uint32_t scalars = x->program->kernels[step->kernel].block_bytes;
-    memset(block, 0, push); /* addresses are the host's to put in */
-    memcpy(block, launch.scalars, scalars);
-    memcpy(block + scalars, &groups, 4);
-    (void)plan_eval(p, step->bytes_read, d->symbols, &read);
-    (void)plan_eval(p, step->bytes_written, d->symbols, &written);
-    snt_vk_dispatch_desc *desc = &to[dispatches++];
-    *desc = (snt_vk_dispatch_desc){.name = step->name, .step = s, .pipeline = step->kernel, .resource_first = resources};
-    desc->resource_count = step->binding_count;
-    desc->barrier = owed;
-    desc->push = block, desc->push_size = push;
-    desc->est_ns = (uint64_t)step->est_ns, desc->bytes_read = read, desc->bytes_written = written;
-    plan_fold_grid(launch.groups, limit, desc->groups);
-    owed = false;
-    for (uint32_t i = 0; i < step->binding_count; i++) refs[resources++] = resource_of(d, step, i);
-  }
+  uint64_t dispatches, resources;
+  if (!plan_count_dispatches(door_plan(d->x), d->run.symbols, &dispatches, &resources))
+    return ir_fail(diag, SNT_E_LIMIT, "describe", 0, "too many trips of a repeat");
+  d->dispatches = take(d, dispatches * sizeof *d->dispatches);
+  d->resources = take(d, resources * sizeof *d->resources);
+  d->dispatch_count = d->resource_count = 0;
+  SNT_TRY(
+      door_walk(&(door_run){.x = d->x, .at = d->run, .stage = "describe", .user = d, .put = describe_launch, .diag = diag}, d->variables));
   if (!d->out) return SNT_OK;
-  d->out->dispatch_count = dispatches, d->out->dispatches = to;
-  d->out->resource_count = resources, d->out->resources = refs;
+  d->out->dispatch_count = d->dispatch_count, d->out->dispatches = d->dispatches;
+  d->out->resource_count = d->resource_count, d->out->resources = d->resources;
   return SNT_OK;
 }
 
@@ -172,14 +171,16 @@ snt_result snt_vk_describe(const snt_exec *x, const snt_vk_describe_info *info, 
   SNT_TRY(door_check_symbols(x, info->max_symbols, info->symbol_count, "describe", diag));
   SNT_TRY(door_check_symbols(x, info->symbols, info->symbol_count, "describe", diag));
   snt_context *c = x->device->context;
-  const size_t bytes = door_plan(x)->buffers.count * sizeof(door_place);
+  const size_t bytes = door_plan(x)->buffers.count * sizeof(door_place), variables = plan_variable_count(door_plan(x)) * sizeof(int64_t);
   door_layout *layout = api_take(c, sizeof *layout);
   if (layout) layout->places = api_take(c, bytes);
-  describer d = {.x = x, .symbols = info->symbols, .layout = layout};
-  snt_result r = layout && layout->places ? door_make_layout(x, info->max_symbols, layout, diag)
-                                          : ir_fail(diag, SNT_E_HOST_MEM, "describe", 0, "out of host memory");
+  int64_t *values = api_take(c, variables);
+  describer d = {.x = x, .run = {info->symbols, values}, .variables = values, .layout = layout};
+  snt_result r = layout && layout->places && values ? door_make_layout(x, info->max_symbols, layout, diag)
+                                                    : ir_fail(diag, SNT_E_HOST_MEM, "describe", 0, "out of host memory");
   if (r == SNT_OK) r = describe_with(&d, storage, storage_size, out, diag);
   if (layout) api_give(c, layout->places, bytes);
   api_give(c, layout, sizeof *layout);
+  api_give(c, values, variables);
   return r;
 }

@@ -58,12 +58,11 @@ uint32_t door_push_bytes(const snt_exec *x, uint32_t kernel) {
 /* ---- ports ---- */
 
 static void find_port_slots(const snt_exec *x, uint32_t buffer, door_port *port) {
-  const ir_plan *p = door_plan(x);
-  for (uint32_t s = 0; s < p->steps.count; s++)
-    for (uint32_t i = 0; i < p->steps.at[s].binding_count; i++) {
-      const plan_binding *b = &p->steps.at[s].bindings[i];
-      const uint8_t kind = x->program->kernels[p->steps.at[s].kernel].kinds[i];
-      if (b->buffer != buffer) continue;
+  for (uint32_t s = 0; s < x->door->set_count; s++)
+    for (uint32_t i = 0; i < door_step_of(x, s)->binding_count; i++) {
+      const plan_binding *b = &door_step_of(x, s)->bindings[i];
+      const uint8_t kind = x->program->kernels[door_step_of(x, s)->kernel].kinds[i];
+      if (door_bound_buffer(x, s, i) != buffer) continue;
       if (b->access & KIR_READ) port->access |= VK_ACCESS_SHADER_READ_BIT;
       if (b->access & KIR_WRITE) port->access |= VK_ACCESS_SHADER_WRITE_BIT;
       if (kind == RT_SLOT_IMAGE_STORE) port->kind = SNT_VK_PORT_STORAGE;
@@ -147,7 +146,6 @@ static snt_result read_chain(const snt_exec_info *info, const snt_vk_exec_info *
 
 static snt_result check_steps(const snt_exec *x, const snt_vk_exec_info *info, snt_diag *diag) {
   const ir_plan *p = door_plan(x);
-  if (p->loops.count) return ir_fail(diag, SNT_E_UNSUPPORTED, "exec", 0, "the program repeats steps: the door records each step once");
   for (uint32_t s = 0; s < p->steps.count; s++) {
     const plan_step *step = &p->steps.at[s];
     if (info && info->max_dispatch_ns && step->est_ns > (double)info->max_dispatch_ns)
@@ -253,6 +251,7 @@ snt_result door_exec_create(snt_exec *x, const snt_exec_info *info, snt_diag *di
   for (uint32_t b = 0; b < p->buffers.count; b++)
     d->has_scratch_or_state |= p->buffers.at[b].kind == PLAN_SCRATCH || p->buffers.at[b].kind == PLAN_STATE;
   SNT_TRY(check_steps(x, own, diag));
+  SNT_TRY(door_make_sets(x, diag));
   SNT_TRY(choose_paths(x, diag));
   SNT_TRY(make_ports(x, own, diag));
   return make_layouts(x, diag);
@@ -272,19 +271,19 @@ void door_exec_destroy(snt_exec *x) {
   api_give(c, e->kernels, count * sizeof *e->kernels);
   api_give(c, e->ports, x->program->port_count * sizeof *e->ports);
   api_give(c, e->port_of, door_plan(x)->buffers.count * sizeof *e->port_of);
+  door_give_sets(x);
   api_give(c, e, sizeof *e);
 }
 
 /* ---- jobs ---- */
 
 bool door_kernel_formats(const snt_exec *x, uint32_t kernel, VkFormat formats[API_MAX_BINDINGS]) {
-  const ir_plan *p = door_plan(x);
   bool any = false;
   for (uint32_t i = 0; i < API_MAX_BINDINGS; i++) formats[i] = VK_FORMAT_UNDEFINED;
-  for (uint32_t s = 0; s < p->steps.count; s++) {
-    if (p->steps.at[s].kernel != kernel) continue;
-    for (uint32_t i = 0; i < p->steps.at[s].binding_count; i++) {
-      const uint32_t port = x->door->port_of[p->steps.at[s].bindings[i].buffer];
+  for (uint32_t s = 0; s < x->door->set_count; s++) {
+    if (door_step_of(x, s)->kernel != kernel) continue;
+    for (uint32_t i = 0; i < door_step_of(x, s)->binding_count; i++) {
+      const uint32_t port = x->door->port_of[door_bound_buffer(x, s, i)];
       if (x->program->kernels[kernel].kinds[i] != RT_SLOT_IMAGE_STORE || port == UINT32_MAX) continue;
       formats[i] = x->door->ports[port].format;
       any = true;

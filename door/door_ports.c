@@ -53,13 +53,12 @@ snt_result snt_vk_exec_ports(const snt_exec *x, uint32_t *count, uint32_t stride
 uint32_t door_count_descriptors(const snt_exec *x, VkDescriptorPoolSize sizes[DOOR_DESCRIPTOR_TYPES], uint32_t slots) {
   static const VkDescriptorType types[DOOR_DESCRIPTOR_TYPES] = {VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, VK_DESCRIPTOR_TYPE_UNIFORM_TEXEL_BUFFER,
                                                                 VK_DESCRIPTOR_TYPE_SAMPLED_IMAGE, VK_DESCRIPTOR_TYPE_STORAGE_IMAGE};
-  const ir_plan *p = door_plan(x);
   uint32_t count = 0;
   for (uint32_t t = 0; t < DOOR_DESCRIPTOR_TYPES; t++) {
     uint32_t n = 0;
-    for (uint32_t s = 0; s < p->steps.count; s++) {
-      const uint32_t k = p->steps.at[s].kernel;
-      for (uint32_t i = 0; !x->door->kernels[k].pushed && i < p->steps.at[s].binding_count; i++)
+    for (uint32_t s = 0; s < x->door->set_count; s++) {
+      const uint32_t k = door_step_of(x, s)->kernel;
+      for (uint32_t i = 0; !x->door->kernels[k].pushed && i < door_step_of(x, s)->binding_count; i++)
         n += !door_address_at(x, k, i) && door_descriptor_type(x->program->kernels[k].kinds[i]) == types[t];
     }
     if (n) sizes[count++] = (VkDescriptorPoolSize){types[t], n * slots};
@@ -68,10 +67,9 @@ uint32_t door_count_descriptors(const snt_exec *x, VkDescriptorPoolSize sizes[DO
 }
 
 uint32_t door_count_sets(const snt_exec *x) {
-  const ir_plan *p = door_plan(x);
   uint32_t count = 0;
-  for (uint32_t s = 0; s < p->steps.count; s++) {
-    const door_kernel *k = &x->door->kernels[p->steps.at[s].kernel];
+  for (uint32_t s = 0; s < x->door->set_count; s++) {
+    const door_kernel *k = &x->door->kernels[door_step_of(x, s)->kernel];
     count += k->descriptors && !k->pushed;
   }
   return count;

@@ -22,37 +22,34 @@ static snt_result check_ports(const snt_binding *b, const door_slot *slot, const
   return SNT_OK;
 }
 
-static snt_result evaluate(const snt_binding *b, door_slot *slot, const int64_t *symbols, snt_diag *diag) {
-  const snt_exec *x = b->exec;
-  const ir_plan *p = door_plan(x);
-  const uint32_t *most = door_of(x)->limits.core.maxComputeWorkGroupCount;
-  const uint64_t limit[3] = {most[0], most[1], most[2]};
-  uint32_t choice = 0;
-  bool owed = false;
-  for (uint32_t s = 0; s < p->steps.count; s++) {
-    door_launch *to = &slot->launches[s];
-    plan_launch launch;
-    if (!plan_eval_step(p, s, &(plan_values){symbols, NULL}, &choice, &launch) || launch.groups > UINT32_MAX)
-      return ir_fail(diag, SNT_E_LIMIT, "record", 0, "a size of %s does not fit 32 bits", p->steps.at[s].name);
-    const uint32_t block = x->program->kernels[p->steps.at[s].kernel].block_bytes;
-    owed |= p->steps.at[s].barrier != 0;
-    to->runs = launch.runs;
-    if (!launch.runs) continue;
-    to->barrier = owed;
-    owed = false;
-    to->push_bytes = door_push_bytes(x, p->steps.at[s].kernel);
-    plan_fold_grid(launch.groups, limit, to->grid);
-    if ((uint64_t)to->grid[0] * to->grid[1] * to->grid[2] < launch.groups || to->grid[0] > most[0] || to->grid[1] > most[1])
-      return ir_fail(diag, SNT_E_LIMIT, "record", 0, "%s: %llu groups are too many", p->steps.at[s].name,
-                     (unsigned long long)launch.groups);
-    memcpy(to->push, launch.scalars, block);
-    to->push[block / 4] = (uint32_t)launch.groups;
-    for (uint32_t i = 0; slot->addresses && i < p->steps.at[s].binding_count; i++) {
-      const uint32_t at = door_address_at(x, p->steps.at[s].kernel, i);
-      if (at) memcpy((char *)to->push + at, &slot->addresses[b->first_view[s] + i], sizeof *slot->addresses);
-    }
+typedef struct evaluation {
+  const snt_binding *b;
+  door_slot *slot;
+  snt_diag *diag;
+} evaluation;
+
+static snt_result keep_launch(void *user, const door_launch *l) {
+  const evaluation *e = user;
+  const snt_exec *x = e->b->exec;
+  door_slot *slot = e->slot;
+  if (slot->launch_count == e->b->launch_room)
+    return ir_fail(e->diag, SNT_E_LIMIT, "record", 0, "more trips of a repeat than at the binding's maximal symbols");
+  door_launch *to = &slot->launches[slot->launch_count++];
+  *to = *l;
+  if (!slot->addresses || !l->runs) return SNT_OK;
+  for (uint32_t i = 0; i < door_step_of(x, l->set)->binding_count; i++) {
+    const uint32_t at = door_address_at(x, door_step_of(x, l->set)->kernel, i);
+    if (at) memcpy((char *)to->push + at, &slot->addresses[e->b->first_view[l->set] + i], sizeof *slot->addresses);
   }
   return SNT_OK;
+}
+
+static snt_result evaluate(const snt_binding *b, door_slot *slot, const int64_t *symbols, snt_diag *diag) {
+  evaluation e = {b, slot, diag};
+  slot->launch_count = 0;
+  return door_walk(
+      &(door_run){.x = b->exec, .at = {symbols, slot->variables}, .stage = "record", .user = &e, .put = keep_launch, .diag = diag},
+      slot->variables);
 }
 
 static snt_result prepare_slot(const snt_binding *b, door_slot *slot, const snt_vk_record_info *info, snt_diag *diag) {
@@ -74,11 +71,17 @@ static snt_result prepare_slot(const snt_binding *b, door_slot *slot, const snt_
   return SNT_OK;
 }
 
-static snt_result check_pipelines(const snt_exec *x, uint32_t first, uint32_t end, snt_diag *diag) {
+static snt_result check_slice(const snt_exec *x, const door_slot *slot, const snt_vk_record_info *info, uint32_t *end, snt_diag *diag) {
   const ir_plan *p = door_plan(x);
-  for (uint32_t s = first; s < end; s++)
-    if (!x->door->kernels[p->steps.at[s].kernel].pipeline)
-      return ir_fail(diag, SNT_E_ORDER, "record", 0, "%s has no pipeline yet: its job is to be run", p->steps.at[s].name);
+  if (info->first_step > slot->launch_count || info->step_count > slot->launch_count - info->first_step)
+    return ir_fail(diag, SNT_E_ARG, "record", 0, "steps %u and on, %u of them; there are %u", info->first_step, info->step_count,
+                   slot->launch_count);
+  *end = info->step_count ? info->first_step + info->step_count : slot->launch_count;
+  for (uint32_t i = info->first_step; i < *end; i++) {
+    const plan_step *s = &p->steps.at[slot->launches[i].step];
+    if (!x->door->kernels[s->kernel].pipeline)
+      return ir_fail(diag, SNT_E_ORDER, "record", 0, "%s has no pipeline yet: its job is to be run", s->name);
+  }
   return SNT_OK;
 }
 
@@ -91,14 +94,10 @@ static snt_result check_values(const snt_exec *x, const snt_vk_record_info *info
 }
 
 static snt_result check_info(const snt_binding *b, VkCommandBuffer commands, const snt_vk_record_info *info, snt_diag *diag) {
-  const uint32_t steps = door_plan(b->exec)->steps.count;
   SNT_TRY(api_check_head(&info->head, SNT_TYPE_vk_record_info, sizeof *info, diag));
   if (info->head.size < sizeof *info) return ir_fail(diag, SNT_E_STRUCT, "record", 0, "size %u of snt_vk_record_info", info->head.size);
   if (!commands) return ir_fail(diag, SNT_E_ARG, "record", 0, "no command buffer");
   if (info->slot >= b->slot_count) return ir_fail(diag, SNT_E_ARG, "record", 0, "slot %u of %u", info->slot, b->slot_count);
-  if (info->first_step > steps || info->step_count > steps - info->first_step)
-    return ir_fail(diag, SNT_E_ARG, "record", 0, "steps %u and on, %u of them; the program has %u", info->first_step, info->step_count,
-                   steps);
   const bool edges = info->memory_before.stage || info->memory_after.stage || info->memory_before.access || info->memory_after.access;
   if (edges && !(b->exec->door->flags & SNT_VK_EDGE_BARRIERS))
     return ir_fail(diag, SNT_E_ARG, "record", 0, "scopes are given, but the exec was made without SNT_VK_EDGE_BARRIERS");
@@ -131,19 +130,17 @@ static void put_edge(const snt_binding *b, VkCommandBuffer commands, const snt_v
   else put_barrier(&door_of(x)->vk, commands, own_writes, host);
 }
 
-static void put_dispatch(const snt_binding *b, const door_slot *slot, VkCommandBuffer commands, uint32_t step) {
+static void put_dispatch(const snt_binding *b, const door_slot *slot, VkCommandBuffer commands, const door_launch *l) {
   const snt_exec *x = b->exec;
   const door_vk *vk = &door_of(x)->vk;
-  const uint32_t k = door_plan(x)->steps.at[step].kernel;
-  const door_kernel *kernel = &x->door->kernels[k];
-  const door_launch *l = &slot->launches[step];
+  const door_kernel *kernel = &x->door->kernels[door_plan(x)->steps.at[l->step].kernel];
   if (l->barrier) put_barrier(vk, commands, own_writes, own_work);
   vk->vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, kernel->pipeline);
   if (kernel->pushed)
     vk->vkCmdPushDescriptorSetKHR(commands, VK_PIPELINE_BIND_POINT_COMPUTE, kernel->layout, 0, kernel->descriptors,
-                                  slot->writes + b->first_view[step]);
+                                  slot->writes + b->first_view[l->set]);
   else if (kernel->descriptors)
-    vk->vkCmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE, kernel->layout, 0, 1, &slot->sets[step], 0, NULL);
+    vk->vkCmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE, kernel->layout, 0, 1, &slot->sets[l->set], 0, NULL);
   vk->vkCmdPushConstants(commands, kernel->layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, l->push_bytes, l->push);
   vk->vkCmdDispatch(commands, l->grid[0], l->grid[1], l->grid[2]);
 }
@@ -155,11 +152,13 @@ static void put_steps(const snt_binding *b, VkCommandBuffer commands, const snt_
   const bool labels = info->flags & SNT_VK_RECORD_LABELS && vk->vkCmdBeginDebugUtilsLabelEXT;
   uint32_t query = info->first_query;
   if (info->timestamps) vk->vkCmdWriteTimestamp(commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, info->timestamps, query++);
-  for (uint32_t s = info->first_step; s < end; s++) {
+  for (uint32_t i = info->first_step; i < end; i++) {
+    const door_launch *l = &slot->launches[i];
+    const uint32_t s = l->step;
     const VkDebugUtilsLabelEXT label = {.sType = VK_STRUCTURE_TYPE_DEBUG_UTILS_LABEL_EXT, .pLabelName = door_plan(x)->steps.at[s].name};
     if (labels) vk->vkCmdBeginDebugUtilsLabelEXT(commands, &label);
     if (info->on_step) info->on_step(info->user, commands, s, 1);
-    if (slot->launches[s].runs) put_dispatch(b, slot, commands, s);
+    if (l->runs) put_dispatch(b, slot, commands, l);
     if (info->on_step) info->on_step(info->user, commands, s, 0);
     if (labels) vk->vkCmdEndDebugUtilsLabelEXT(commands);
     if (info->timestamps) vk->vkCmdWriteTimestamp(commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, info->timestamps, query++);
@@ -181,15 +180,15 @@ static void put_values(const snt_binding *b, const snt_vk_record_info *info) {
 snt_result snt_vk_record(const snt_binding *b, VkCommandBuffer commands, const snt_vk_record_info *info, snt_diag *diag) {
   if (!b || !info) return ir_fail(diag, SNT_E_ARG, "record", 0, "a binding and what to record are needed");
   SNT_TRY(check_info(b, commands, info, diag));
-  const uint32_t steps = door_plan(b->exec)->steps.count, end = info->step_count ? info->first_step + info->step_count : steps;
   door_slot *slot = &b->slots[info->slot];
-  SNT_TRY(check_pipelines(b->exec, info->first_step, end, diag));
+  uint32_t end = 0;
   SNT_TRY(prepare_slot(b, slot, info, diag));
+  SNT_TRY(check_slice(b->exec, slot, info, &end, diag));
   const bool edges = b->exec->door->flags & SNT_VK_EDGE_BARRIERS;
   put_values(b, info);
   if (edges && !info->first_step) put_edge(b, commands, info, true);
   put_steps(b, commands, info, end);
-  if (edges && end == steps) put_edge(b, commands, info, false);
+  if (edges && end == slot->launch_count) put_edge(b, commands, info, false);
   if (door_of(b->exec)->flags & SNT_VK_ATTACH_VALIDATE) atomic_store(&slot->pending, true);
   return SNT_OK;
 }

@@ -224,18 +224,22 @@ typedef struct snt_vk_record_info {
   snt_head head;
   uint32_t flags, slot;
   uint32_t first_step,
-      step_count;         /* a slice of the program's steps; count 0: all the rest. Slices of one run follow each other on one queue */
+      step_count; /* a slice of the run's steps (snt_vk_step_count); count 0: all the rest. Slices of one run follow each other on one queue */
   const int64_t *symbols; /* any values up to the binding's maximum: another resolution, another part of an image costs nothing */
   uint32_t symbol_count;
   const void *values; /* VALUE ports, each at its value_offset: copied to the slot's part of the VALUES range */
   size_t values_size;
   void *values_mapped;    /* first byte of the whole VALUES range */
-  VkQueryPool timestamps; /* not null: step count + 1 queries from first_query on, reset by the host */
+  VkQueryPool timestamps; /* not null: as many queries as steps are recorded, and one more, from first_query on, reset by the host */
   uint32_t first_query;
   snt_vk_sync memory_before, memory_after; /* EDGE_BARRIERS: for STATE, SCRATCH and what is aliased with it */
   void *user;
-  void(SNT_CALL *on_step)(void *user, VkCommandBuffer, uint32_t step, uint32_t begin); /* around each step: breadcrumbs, profilers */
+  void(SNT_CALL *on_step)(void *user, VkCommandBuffer, uint32_t step,
+                          uint32_t begin); /* around each step (snt_exec_step's number): breadcrumbs, profilers */
 } snt_vk_record_info;
+/* Steps of a run with these symbols: snt_exec_step_count, but a step of a loop (`repeat`) counts once a trip. Trips depend on symbols alone; a binding has
+   room for those at its maximal symbols. */
+SNT_API snt_result SNT_CALL snt_vk_step_count(const snt_exec *, const int64_t *symbols, uint32_t symbol_count, uint32_t *out);
 /* Into a command buffer in the recording state, outside a render pass, of a family with compute. Everything is checked before the first vkCmd*:
    after an error nothing was recorded. Between our own dispatches one global memory barrier where one reads what another wrote, no other.
    The recording may be submitted again; simultaneously only if the program has neither SCRATCH nor STATE. */

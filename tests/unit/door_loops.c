@@ -1,0 +1,307 @@
+/* Programs that repeat steps, at the Vulkan door: one binding is recorded with different numbers of trips, whole and step by step, on this machine's
+   drivers under the validation layers, by sets, pushed descriptors and addresses. Results are the host evaluator's; describe says what record does. */
+#include "tests/tap.h"
+#include "tests/unit/vk_host.h"
+#include "tools/host/host.h"
+
+enum { MAX_SYMBOLS = 2, MAX_RUNS = 6, MAX_PORTS = 6, MAX_NEEDS = 8, BYTES = 64 << 10, SLOTS = 2 };
+
+typedef struct loop_case {
+  const char *name, *text;
+  uint32_t symbol_count;
+  int64_t most[MAX_SYMBOLS];
+  uint32_t run_count;
+  int64_t runs[MAX_RUNS][MAX_SYMBOLS];
+} loop_case;
+// clang-format off
+#define SYMBOLS "symbols { n: min=0 max=40 multiple_of=1 hint=9, m: min=1 max=80 multiple_of=1 hint=64 }\n"
+static const loop_case cases[] = {
+    {"a fixed number of trips, and pairs that they turn",
+     "graph @g(%x: f32[3,24], %w: f32[24,24]) {\n"
+     " %h: f32[3,24] = repeat trips=7 (%s: f32[3,24] = %x) {\n  %p = matmul %s, %w\n  %t = tanh %p\n  yield %t\n }\n return h=%h\n}\n",
+     0, {0}, 1, {{0}}},
+    {"trips by a symbol, none of them too",
+     SYMBOLS "graph @g(%x: f32[m,24], %w: f32[24,24]) {\n"
+     " %h: f32[m,24] = repeat trips=n (%s: f32[m,24] = %x) {\n  %p = matmul %s, %w\n  %t = tanh %p\n  yield %t\n }\n return h=%h\n}\n",
+     2, {11, 40}, 6, {{11, 40}, {10, 40}, {0, 40}, {1, 3}, {2, 3}, {11, 39}}},
+    {"a loop in a loop, each with pairs of its own",
+     SYMBOLS "graph @g(%x: f32[m]) {\n %k: i32[] = const 3\n %r: f32[m], %c: i32[] = repeat trips=n (%a: f32[m] = %x, %e: i32[] = %k) {\n"
+     "  %b: f32[m], %d: f32[m] = repeat trips=3 (%p: f32[m] = %a, %q: f32[m] = %x) {\n   %s = reduce.sum %p, axes=[0], keep\n   %sb: f32[m] = broadcast %s\n"
+     "   %t = mul %sb, 0.01\n   %v = add %q, %t\n   yield %v, %p\n  }\n  %w = add %b, %d\n  %w2 = mul %w, 0.25\n  %e2 = mul %e, 2\n  yield %w2, %e2\n }\n"
+     " %z = mul %r, %x\n return r=%r, z=%z, c=%c\n}\n",
+     2, {9, 70}, 5, {{9, 70}, {0, 5}, {1, 1}, {2, 37}, {8, 70}}},
+};
+// clang-format on
+typedef struct path_case {
+  const char *part, *what;
+  uint32_t attach_flags, exec_flags;
+  uint64_t needs;
+} path_case;
+static const path_case paths[] = {
+    {"llvmpipe", "sets", 0, 0, 0},
+    {"llvmpipe", "pushed descriptors", 0, SNT_VK_PUSH_DESCRIPTORS, SNT_VK_FEATURE_PUSH_DESCRIPTORS},
+    {"llvmpipe", "addresses", SNT_VK_ADDRESSES, 0, SNT_VK_FEATURE_BUFFER_ADDRESS},
+    {"SwiftShader", "sets", 0, 0, 0},
+};
+
+typedef struct loop_test {
+  vk_host host;
+  const loop_case *c;
+  const path_case *path;
+  snt_context *context;
+  snt_device *device, *evaluator;
+  snt_program *program;
+  snt_exec *exec, *expected;
+  snt_binding *binding;
+  snt_vk_memory_need needs[MAX_NEEDS];
+  vk_host_buffer memory[MAX_NEEDS], ports[MAX_PORTS];
+  VkBufferView views[MAX_PORTS];
+  uint32_t need_count, port_count;
+  snt_port port[MAX_PORTS];
+  char result[MAX_PORTS][BYTES];
+  snt_diag diag;
+} loop_test;
+
+static bool fine(loop_test *t, snt_result r, const char *what) {
+  return tap_result(r == SNT_OK, __FILE__, __LINE__, "%s: %s%s", t->c->name, what, r == SNT_OK ? "" : t->diag.text);
+}
+
+/* ---- making ---- */
+
+static snt_result make_program(loop_test *t) {
+  const snt_vk_exec_info own = {.head = SNT_HEAD(vk_exec_info), .flags = t->path->exec_flags};
+  const snt_open_info open = {.head = SNT_HEAD(open_info), .selector = "host"};
+  snt_exec_info info = {.head = SNT_HEAD(exec_info)};
+  snt_graph *graph = NULL;
+  snt_profile *profile = NULL;
+  info.head.next = &own;
+  snt_result r = snt_context_create(NULL, &t->context);
+  if (r == SNT_OK) r = vk_host_attach(&t->host, t->context, SNT_VK_ATTACH_VALIDATE | t->path->attach_flags, &t->device, &t->diag);
+  if (r == SNT_OK) r = snt_graph_create(t->context, &graph);
+  if (r == SNT_OK) r = snt_graph_parse(graph, t->c->text, strlen(t->c->text), NULL, &t->diag);
+  if (r == SNT_OK) r = snt_device_profile(t->device, &profile);
+  if (r == SNT_OK) r = snt_compile(graph, profile, NULL, &t->program, &t->diag);
+  if (r == SNT_OK) r = snt_exec_create(t->device, t->program, &info, &t->exec, &t->diag);
+  if (r == SNT_OK) r = snt_exec_prepare(t->exec, &t->diag);
+  if (r == SNT_OK) r = snt_device_open(t->context, &open, &t->evaluator, &t->diag);
+  if (r == SNT_OK) r = snt_exec_create(t->evaluator, t->program, NULL, &t->expected, &t->diag);
+  snt_profile_destroy(profile);
+  snt_graph_destroy(graph);
+  return r;
+}
+
+static snt_result make_port(loop_test *t, uint32_t i, const snt_vk_port *port, snt_vk_bind *bind) {
+  const VkBufferViewCreateInfo view = {.sType = VK_STRUCTURE_TYPE_BUFFER_VIEW_CREATE_INFO, .format = port->format, .range = BYTES};
+  VkBufferViewCreateInfo own = view;
+  if (!vk_host_buffer_create(&t->host, BYTES, port->buffer_usage, &t->ports[i])) return SNT_E_DEVICE_MEM;
+  own.buffer = t->ports[i].buffer;
+  if (port->format != VK_FORMAT_UNDEFINED && t->host.vkCreateBufferView(t->host.device, &own, NULL, &t->views[i]) != VK_SUCCESS)
+    return SNT_E_BACKEND;
+  for (int k = 0; k < BYTES / 4; k++) ((float *)t->ports[i].mapped)[k] = (float)((k * 37 + (int)i) % 101) / 200 - 0.25f;
+  *bind = (snt_vk_bind){.port = i, .range = {t->ports[i].buffer, 0, BYTES}, .buffer_view = t->views[i]};
+  return snt_program_port(t->program, i, &t->port[i]);
+}
+
+static snt_result make_binding(loop_test *t) {
+  snt_vk_port ports[MAX_PORTS];
+  snt_vk_bind binds[MAX_PORTS];
+  snt_vk_range ranges[MAX_NEEDS];
+  const snt_vk_binding_info info = {.head = SNT_HEAD(vk_binding_info),
+                                    .max_symbols = t->c->most,
+                                    .symbol_count = t->c->symbol_count,
+                                    .slot_count = SLOTS,
+                                    .memory_count = MAX_NEEDS,
+                                    .memory = ranges};
+  t->port_count = MAX_PORTS, t->need_count = MAX_NEEDS;
+  for (int i = 0; i < MAX_PORTS; i++) ports[i].head = (snt_out_head)SNT_HEAD(vk_port);
+  for (int i = 0; i < MAX_NEEDS; i++) t->needs[i].head = (snt_out_head)SNT_HEAD(vk_memory_need);
+  snt_result r = snt_vk_exec_ports(t->exec, &t->port_count, sizeof *ports, ports);
+  if (r == SNT_OK) r = snt_vk_exec_memory(t->exec, t->c->most, t->c->symbol_count, &t->need_count, 0, t->needs);
+  for (uint32_t i = 0; r == SNT_OK && i < t->need_count; i++) {
+    const VkDeviceSize bytes = t->needs[i].size * (t->needs[i].per_slot ? SLOTS : 1);
+    if (!vk_host_buffer_create(&t->host, bytes, t->needs[i].usage, &t->memory[i])) return SNT_E_DEVICE_MEM;
+    memset(t->memory[i].mapped, 0xee, bytes);
+    ranges[i] = (snt_vk_range){t->memory[i].buffer, 0, bytes};
+  }
+  for (uint32_t i = 0; r == SNT_OK && i < t->port_count; i++) r = make_port(t, i, &ports[i], &binds[i]);
+  if (r == SNT_OK) r = snt_vk_binding_create(t->exec, &info, &t->binding, &t->diag);
+  for (uint32_t s = 0; r == SNT_OK && s < SLOTS; s++) r = snt_vk_binding_set(t->binding, s, t->port_count, 0, binds, &t->diag);
+  if (r != SNT_OK) return r;
+  snt_vk_init_info init = {.head = SNT_HEAD(vk_init_info)}; /* constants, where there are any, are mapped */
+  void *mapped[MAX_NEEDS];
+  for (uint32_t i = 0; i < t->need_count; i++)
+    if (t->needs[i].memory_class == SNT_MEM_CONSTANT) mapped[init.constant_count++] = t->memory[i].mapped;
+  init.constant = ranges, init.constant_mapped = mapped;
+  uint64_t next;
+  return snt_vk_record_init(t->exec, VK_NULL_HANDLE, &init, &next, &t->diag);
+}
+
+/* ---- running ---- */
+
+static snt_result evaluate(loop_test *t, const int64_t *symbols) {
+  snt_argument arguments[MAX_PORTS];
+  for (uint32_t i = 0; i < t->port_count; i++) {
+    const bool reads = t->port[i].kind == SNT_PORT_INPUT;
+    arguments[i] = (snt_argument){i, 0, NULL, 0, reads ? t->ports[i].mapped : t->result[i], BYTES};
+  }
+  const snt_run_info run = {.head = SNT_HEAD(run_info),
+                            .argument_count = t->port_count,
+                            .arguments = arguments,
+                            .symbols = symbols,
+                            .symbol_count = t->c->symbol_count};
+  return snt_run(t->expected, &run, &t->diag);
+}
+
+static bool compare(loop_test *t, const int64_t *symbols) {
+  for (uint32_t i = 0; i < t->port_count; i++) {
+    VkDeviceSize bytes = 0;
+    const float *is = t->ports[i].mapped, *wanted = (const float *)(const void *)t->result[i];
+    if (t->port[i].kind != SNT_PORT_OUTPUT || snt_vk_port_bytes(t->exec, i, symbols, t->c->symbol_count, &bytes) != SNT_OK) continue;
+    uint64_t count = 1; /* the bytes are rounded up */
+    for (uint32_t k = 0; k < t->port[i].tensor.rank; k++) {
+      const int64_t d = t->port[i].tensor.dims[k];
+      count *= d >= 0 ? (uint64_t)d : (uint64_t)symbols[1];
+    }
+    for (uint64_t k = 0; k < count; k++)
+      if (t->port[i].tensor.dtype == SNT_F32 ? !(fabsf(is[k] - wanted[k]) <= 1e-5f * (1 + fabsf(wanted[k])))
+                                             : memcmp(&is[k], &wanted[k], 4) != 0)
+        return tap_diag("%s[%d] is %g, not %g", t->port[i].name, (int)k, is[k], wanted[k]), false;
+  }
+  return true;
+}
+
+/* In one call, or in one for each step of each trip. */
+static snt_result record(loop_test *t, const int64_t *symbols, uint32_t slot, bool by_steps) {
+  uint32_t steps = 0;
+  snt_vk_record_info info = {.head = SNT_HEAD(vk_record_info), .slot = slot, .symbols = symbols, .symbol_count = t->c->symbol_count};
+  snt_result r = snt_vk_step_count(t->exec, symbols, t->c->symbol_count, &steps);
+  if (!by_steps) return r == SNT_OK ? snt_vk_record(t->binding, t->host.commands, &info, &t->diag) : r;
+  info.step_count = 1;
+  for (info.first_step = 0; r == SNT_OK && info.first_step < steps; info.first_step++)
+    r = snt_vk_record(t->binding, t->host.commands, &info, &t->diag);
+  info.step_count = 2, info.first_step--;
+  if (r == SNT_OK && steps && snt_vk_record(t->binding, t->host.commands, &info, &t->diag) != SNT_E_ARG) return SNT_E_INTERNAL;
+  return r;
+}
+
+static void run(loop_test *t, uint32_t number, bool by_steps) {
+  const int64_t *symbols = t->c->runs[number];
+  const uint32_t slot = number % SLOTS;
+  for (uint32_t i = 0; i < t->port_count; i++)
+    if (t->port[i].kind == SNT_PORT_OUTPUT) memset(t->ports[i].mapped, 0xff, BYTES), memset(t->result[i], 0xff, BYTES);
+  snt_result r = evaluate(t, symbols);
+  vk_host_begin(&t->host);
+  if (r == SNT_OK) r = record(t, symbols, slot, by_steps);
+  vk_host_submit_wait(&t->host);
+  snt_vk_binding_retire(t->binding, slot);
+  tap_result(r == SNT_OK && compare(t, symbols), __FILE__, __LINE__, "%s: %d %d%s %s", t->c->name, (int)symbols[0], (int)symbols[1],
+             by_steps ? ", step by step" : "", r == SNT_OK ? "" : t->diag.text);
+}
+
+/* Trips as record has them: as many dispatches, with barriers between them, and every resource a range of ours. */
+static void test_describe(loop_test *t) {
+  static _Alignas(16) char storage[1 << 20];
+  size_t size = sizeof storage;
+  uint32_t steps = 0;
+  const snt_vk_description *d = NULL;
+  const snt_vk_describe_info info = {
+      .head = SNT_HEAD(vk_describe_info), .max_symbols = t->c->most, .symbols = t->c->most, .symbol_count = t->c->symbol_count};
+  (void)snt_vk_step_count(t->exec, t->c->most, t->c->symbol_count, &steps);
+  if (!fine(t, snt_vk_describe(t->exec, &info, storage, &size, &d, &t->diag), "described")) return;
+  bool ok = d->dispatch_count && d->dispatch_count <= steps && steps > snt_exec_step_count(t->exec), turned = false;
+  for (uint32_t i = 0; i < d->dispatch_count; i++)
+    for (uint32_t k = 0; k < i; k++)
+      turned |= d->dispatches[i].step == d->dispatches[k].step &&
+                memcmp(&d->resources[d->dispatches[i].resource_first], &d->resources[d->dispatches[k].resource_first],
+                       d->dispatches[i].resource_count * sizeof *d->resources) != 0;
+  for (uint32_t i = 0; i < d->resource_count; i++)
+    ok = ok && d->resources[i].index < (d->resources[i].is_port ? t->port_count : t->need_count);
+  tap_result(ok && turned, __FILE__, __LINE__, "%u dispatches of %u steps, their pairs turned", d->dispatch_count, steps);
+}
+
+static void close_test(loop_test *t) {
+  snt_binding_destroy(t->binding);
+  snt_exec_destroy(t->exec);
+  snt_exec_destroy(t->expected);
+  snt_program_destroy(t->program);
+  snt_device_destroy(t->device);
+  snt_device_destroy(t->evaluator);
+  snt_context_destroy(t->context);
+  for (int i = 0; i < MAX_PORTS; i++) {
+    if (t->views[i]) t->host.vkDestroyBufferView(t->host.device, t->views[i], NULL);
+    if (t->ports[i].buffer) vk_host_buffer_destroy(&t->host, &t->ports[i]);
+  }
+  for (int i = 0; i < MAX_NEEDS; i++)
+    if (t->memory[i].buffer) vk_host_buffer_destroy(&t->host, &t->memory[i]);
+  tap_result(!t->host.messages, __FILE__, __LINE__, "the validation layers say nothing%s%s", t->host.messages ? ": " : "",
+             t->host.first_message);
+  vk_host_close(&t->host);
+}
+
+static void test_case(const loop_case *c, const path_case *path) {
+  static loop_test t;
+  char why[120];
+  memset(&t, 0, sizeof t);
+  t.c = c, t.path = path;
+  t.diag.head = (snt_out_head)SNT_HEAD(diag);
+  vk_host_gpu_assisted = !path->needs;
+  if (!vk_host_open(&t.host, path->part, path->needs != 0, why, sizeof why)) {
+    tap_skip("%s", why);
+    return;
+  }
+  if ((t.host.enabled & path->needs) != path->needs) {
+    tap_skip("%s: no %s", path->part, path->what);
+    vk_host_close(&t.host);
+    return;
+  }
+  tap_diag("%s, %s", path->part, path->what);
+  if (fine(&t, make_program(&t), "program ") && fine(&t, make_binding(&t), "binding ")) {
+    test_describe(&t);
+    for (uint32_t i = 0; i < c->run_count; i++) run(&t, i, false);
+    for (uint32_t i = 0; i < c->run_count; i++) run(&t, i, true);
+  }
+  close_test(&t);
+}
+
+/* Trips that grow as a symbol shrinks: more than the binding was made for are refused. */
+static void test_refused(void) {
+  static const loop_case shrinking = {
+      "fewer trips for more",
+      "symbols { n: min=1 max=10 multiple_of=1 hint=9 }\ngraph @g(%x: f32[3,24], %w: f32[24,24], %y: f32[n]) {\n"
+      " %h: f32[3,24] = repeat trips=12-n (%s: f32[3,24] = %x) {\n  %p = matmul %s, %w\n  %t = tanh %p\n  yield %t\n }\n"
+      " %z = mul %y, 2.0\n return h=%h, z=%z\n}\n",
+      1,
+      {9},
+      2,
+      {{9}, {8}}};
+  static loop_test t;
+  char why[120];
+  t.c = &shrinking, t.path = &paths[0];
+  t.diag.head = (snt_out_head)SNT_HEAD(diag);
+  vk_host_gpu_assisted = true;
+  if (!vk_host_open(&t.host, "llvmpipe", false, why, sizeof why)) {
+    tap_skip("%s", why);
+    return;
+  }
+  if (fine(&t, make_program(&t), "program ") && fine(&t, make_binding(&t), "binding ")) {
+    vk_host_begin(&t.host);
+    const snt_result first = record(&t, shrinking.runs[0], 0, false), more = record(&t, shrinking.runs[1], 1, false);
+    vk_host_submit_wait(&t.host);
+    tap_result(first == SNT_OK && more == SNT_E_LIMIT, __FILE__, __LINE__, "refused: %s", t.diag.text);
+  }
+  close_test(&t);
+}
+
+#if defined(__SANITIZE_ADDRESS__)
+/* As in door.c: what drivers and layers hold is nobody's. */
+__attribute__((visibility("default"))) const char *__lsan_default_options(void);
+const char *__lsan_default_options(void) { return "detect_leaks=0"; }
+#endif
+
+int main(void) {
+  host_prepare_drivers();
+  for (size_t p = 0; p < sizeof paths / sizeof *paths; p++)
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) test_case(&cases[i], &paths[p]);
+  test_refused();
+  return tap_done();
+}
