@@ -224,7 +224,9 @@ static snt_result list_images(snt_program *p, const snt_compile_info *info, snt_
       return ir_fail(diag, SNT_E_ARG, "compile", 0, "no port \"%s\" to be an image", given && given->port ? given->port : "");
     if (given->layout < PLAN_IMAGE_CHW || given->layout >= PLAN_IMAGE_COUNT)
       return ir_fail(diag, SNT_E_ARG, "compile", 0, "image port %s has layout %u", given->port, given->layout);
-    images[i] = (fusion_image){ir_arena_text(&p->arena, given->port, strlen(given->port)), (uint8_t)given->layout};
+    if (given->flags & ~(uint32_t)SNT_IMAGE_FILTERED)
+      return ir_fail(diag, SNT_E_ARG, "compile", 0, "image port %s has flags %u", given->port, given->flags);
+    images[i] = (fusion_image){ir_arena_text(&p->arena, given->port, strlen(given->port)), (uint8_t)given->layout, given->flags != 0};
     if (!images[i].name) return ir_fail(diag, SNT_E_HOST_MEM, "compile", 0, "out of host memory");
   }
   p->options.images = images;

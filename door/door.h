@@ -14,7 +14,7 @@
   F(vkCreateShaderModule) F(vkDestroyShaderModule) F(vkCreateDescriptorSetLayout) F(vkDestroyDescriptorSetLayout)  \
   F(vkCreatePipelineLayout) F(vkDestroyPipelineLayout) F(vkCreateComputePipelines) F(vkDestroyPipeline)            \
   F(vkCreateDescriptorPool) F(vkDestroyDescriptorPool) F(vkAllocateDescriptorSets) F(vkUpdateDescriptorSets)       \
-  F(vkCreateBufferView) F(vkDestroyBufferView) F(vkCmdBindPipeline) F(vkCmdBindDescriptorSets)                      \
+  F(vkCreateSampler) F(vkDestroySampler) F(vkCreateBufferView) F(vkDestroyBufferView) F(vkCmdBindPipeline) F(vkCmdBindDescriptorSets)                      \
   F(vkCmdPushConstants) F(vkCmdDispatch) F(vkCmdPipelineBarrier) F(vkCmdCopyBuffer) F(vkCmdFillBuffer)              \
   F(vkCmdWriteTimestamp)
 #define DOOR_PUSH_FUNCTIONS(F) F(vkCmdPushDescriptorSetKHR)
@@ -76,6 +76,7 @@ typedef struct door_port {
   VkFormat format;
   uint32_t value_offset, value_size, value_at; /* VALUE: in the host's struct and in the device's range */
   VkFormat texels;                             /* of the view that a texel slot wants */
+  bool filtered;
   VkAccessFlags access;
 } door_port;
 
@@ -97,6 +98,7 @@ typedef struct door_exec {
   door_kernel *kernels;                         /* [plan kernels] */
   door_port *ports;                             /* [program ports] */
   uint32_t *port_of;                            /* plan buffer -> port; UINT32_MAX: none */
+  VkSampler sampler;                            /* of filtered images; null: there are none */
   uint32_t values_bytes;                        /* of the host's struct */
   uint32_t values_stride;                       /* of the device's range, a slot */
   bool has_scratch_or_state, pushes, addresses; /* some kernel does */
@@ -144,7 +146,7 @@ struct snt_binding {
   VkDescriptorSet *sets;
   door_slot_port *ports;
   door_launch *launches;
-  int64_t *symbols, *variables;
+  int64_t *symbols; /* those of a slot, then its variables */
   VkWriteDescriptorSet *writes;
   door_resource *resources;
   VkDeviceAddress *addresses;
@@ -209,7 +211,7 @@ uint32_t door_address_at(const snt_exec *, uint32_t kernel, uint32_t slot); /* b
 snt_result door_make_layout(const snt_exec *, const int64_t *max_symbols, door_layout *out, snt_diag *); /* `places` is given */
 bool door_port_bytes(const snt_exec *, uint32_t port, const int64_t *symbols, VkDeviceSize *out);
 /* door_ports.c */
-enum { DOOR_DESCRIPTOR_TYPES = 4 };
+enum { DOOR_DESCRIPTOR_TYPES = 5 };
 uint32_t door_count_descriptors(const snt_exec *, VkDescriptorPoolSize sizes[DOOR_DESCRIPTOR_TYPES], uint32_t slots);
 uint32_t door_count_sets(const snt_exec *);                    /* of one slot */
 uint32_t door_image_channels(const snt_exec *, uint32_t port); /* 0: no image */

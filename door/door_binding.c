@@ -110,45 +110,69 @@ static void write_port(writer *w, const snt_binding *b, uint32_t slot, const snt
 
 static snt_result out_of_memory(snt_diag *diag) { return ir_fail(diag, SNT_E_HOST_MEM, "binding", 0, "out of host memory"); }
 
+/* The arrays of a binding: where each pointer is, and its bytes. */
+enum { ROOMS = 13 };
+typedef struct room {
+  void *pointer;
+  size_t bytes;
+} room;
+
+static void list_rooms(snt_binding *b, room out[ROOMS]) {
+  const snt_exec *x = b->exec;
+  const size_t sets = x->door->set_count, ports = x->program->port_count, symbols = x->program->pool.symbols.count, slots = b->slot_count;
+  const size_t pushes = x->door->pushes ? slots * b->view_count : 0, addresses = x->door->addresses ? slots * b->view_count : 0;
+  const room rooms[ROOMS] = {{&b->layout.places, door_plan(x)->buffers.count * sizeof *b->layout.places},
+                             {&b->memory, DOOR_MAX_NEEDS * sizeof *b->memory},
+                             {&b->max_symbols, symbols * sizeof *b->max_symbols},
+                             {&b->views, b->view_count * sizeof *b->views},
+                             {&b->first_view, sets * sizeof *b->first_view},
+                             {&b->slots, slots * sizeof *b->slots},
+                             {&b->sets, slots * sets * sizeof *b->sets},
+                             {&b->ports, slots * ports * sizeof *b->ports},
+                             {&b->launches, slots * b->launch_room * sizeof *b->launches},
+                             {&b->symbols, slots * (symbols + b->variable_count) * sizeof *b->symbols},
+                             {&b->writes, pushes * sizeof *b->writes},
+                             {&b->resources, pushes * sizeof *b->resources},
+                             {&b->addresses, addresses * sizeof *b->addresses}};
+  memcpy(out, rooms, sizeof rooms);
+}
+
 static snt_result take_rooms(snt_binding *b, snt_diag *diag) {
   const snt_exec *x = b->exec;
-  snt_context *c = x->device->context;
-  const ir_plan *p = door_plan(x);
   const size_t sets = x->door->set_count, ports = x->program->port_count, symbols = x->program->pool.symbols.count;
+  room rooms[ROOMS];
   for (uint32_t s = 0; s < sets; s++) b->view_count += door_step_of(x, s)->binding_count;
-  b->variable_count = plan_variable_count(p);
-  b->layout.places = api_take(c, p->buffers.count * sizeof *b->layout.places);
-  b->memory = api_take(c, DOOR_MAX_NEEDS * sizeof *b->memory);
-  b->max_symbols = api_take(c, symbols * sizeof *b->max_symbols);
-  b->views = api_take(c, b->view_count * sizeof *b->views);
-  b->first_view = api_take(c, sets * sizeof *b->first_view);
-  b->slots = api_take(c, b->slot_count * sizeof *b->slots);
-  b->sets = api_take(c, b->slot_count * sets * sizeof *b->sets);
-  b->ports = api_take(c, b->slot_count * ports * sizeof *b->ports);
-  b->launches = api_take(c, (size_t)b->slot_count * b->launch_room * sizeof *b->launches);
-  b->symbols = api_take(c, b->slot_count * symbols * sizeof *b->symbols);
-  b->variables = api_take(c, (size_t)b->slot_count * b->variable_count * sizeof *b->variables);
-  const size_t pushes = x->door->pushes ? (size_t)b->slot_count * b->view_count : 0;
-  const size_t addresses = x->door->addresses ? (size_t)b->slot_count * b->view_count : 0;
-  b->writes = api_take(c, pushes * sizeof *b->writes);
-  b->resources = api_take(c, pushes * sizeof *b->resources);
-  b->addresses = api_take(c, addresses * sizeof *b->addresses);
-  if (!b->writes || !b->resources || !b->addresses || !b->layout.places || !b->memory || !b->max_symbols || !b->views || !b->first_view ||
-      !b->slots || !b->sets || !b->ports || !b->launches || !b->symbols || !b->variables)
-    return out_of_memory(diag);
+  b->variable_count = plan_variable_count(door_plan(x));
+  list_rooms(b, rooms);
+  for (uint32_t i = 0; i < ROOMS; i++) {
+    void *taken = api_take(x->device->context, rooms[i].bytes);
+    memcpy(rooms[i].pointer, &taken, sizeof taken);
+    if (!taken) return out_of_memory(diag);
+  }
   for (uint32_t s = 1; s < sets; s++) b->first_view[s] = b->first_view[s - 1] + door_step_of(x, s - 1)->binding_count;
   for (uint32_t i = 0; i < b->slot_count; i++) {
-    atomic_init(&b->slots[i].pending, false);
-    b->slots[i].sets = b->sets + i * sets;
-    b->slots[i].ports = b->ports + i * ports;
-    b->slots[i].launches = b->launches + (size_t)i * b->launch_room;
-    b->slots[i].symbols = b->symbols + i * symbols;
-    b->slots[i].variables = b->variables + (size_t)i * b->variable_count;
-    b->slots[i].writes = b->writes + (pushes ? (size_t)i * b->view_count : 0);
-    b->slots[i].resources = b->resources + (pushes ? (size_t)i * b->view_count : 0);
-    b->slots[i].addresses = addresses ? b->addresses + (size_t)i * b->view_count : NULL;
+    door_slot *s = &b->slots[i];
+    atomic_init(&s->pending, false);
+    s->sets = b->sets + i * sets;
+    s->ports = b->ports + i * ports;
+    s->launches = b->launches + (size_t)i * b->launch_room;
+    s->symbols = b->symbols + i * (symbols + b->variable_count);
+    s->variables = s->symbols + symbols;
+    s->writes = b->writes + (x->door->pushes ? (size_t)i * b->view_count : 0);
+    s->resources = b->resources + (x->door->pushes ? (size_t)i * b->view_count : 0);
+    s->addresses = x->door->addresses ? b->addresses + (size_t)i * b->view_count : NULL;
   }
   return SNT_OK;
+}
+
+static void give_rooms(snt_binding *b) {
+  room rooms[ROOMS];
+  list_rooms(b, rooms);
+  for (uint32_t i = 0; i < ROOMS; i++) {
+    void *taken;
+    memcpy(&taken, rooms[i].pointer, sizeof taken);
+    api_give(b->exec->device->context, taken, rooms[i].bytes);
+  }
 }
 
 static bool overlap(const snt_vk_range *a, VkDeviceSize a_bytes, const snt_vk_range *b, VkDeviceSize b_bytes) {
@@ -265,26 +289,10 @@ void snt_binding_destroy(snt_binding *b) {
   snt_exec *x = b->exec;
   snt_context *c = x->device->context;
   const door_device *d = door_of(x);
-  const size_t sets = x->door->set_count, ports = x->program->port_count, symbols = x->program->pool.symbols.count;
   for (uint32_t i = 0; b->views && i < b->view_count; i++)
     if (b->views[i]) d->vk.vkDestroyBufferView(d->handle, b->views[i], d->allocation);
   if (b->pool) d->vk.vkDestroyDescriptorPool(d->handle, b->pool, d->allocation);
-  api_give(c, b->layout.places, door_plan(x)->buffers.count * sizeof *b->layout.places);
-  api_give(c, b->memory, DOOR_MAX_NEEDS * sizeof *b->memory);
-  api_give(c, b->max_symbols, symbols * sizeof *b->max_symbols);
-  api_give(c, b->views, b->view_count * sizeof *b->views);
-  api_give(c, b->first_view, sets * sizeof *b->first_view);
-  api_give(c, b->slots, b->slot_count * sizeof *b->slots);
-  api_give(c, b->sets, b->slot_count * sets * sizeof *b->sets);
-  api_give(c, b->ports, b->slot_count * ports * sizeof *b->ports);
-  api_give(c, b->launches, (size_t)b->slot_count * b->launch_room * sizeof *b->launches);
-  api_give(c, b->symbols, b->slot_count * symbols * sizeof *b->symbols);
-  api_give(c, b->variables, (size_t)b->slot_count * b->variable_count * sizeof *b->variables);
-  const size_t pushes = x->door->pushes ? (size_t)b->slot_count * b->view_count : 0;
-  const size_t addresses = x->door->addresses ? (size_t)b->slot_count * b->view_count : 0;
-  api_give(c, b->writes, pushes * sizeof *b->writes);
-  api_give(c, b->resources, pushes * sizeof *b->resources);
-  api_give(c, b->addresses, addresses * sizeof *b->addresses);
+  give_rooms(b);
   api_give(c, b, sizeof *b);
   snt_exec_destroy(x);
 }
@@ -293,48 +301,48 @@ void snt_binding_destroy(snt_binding *b) {
 
 static snt_result check_image(const snt_exec *x, const snt_vk_bind *bind, snt_diag *diag) {
   const bool storage = x->door->ports[bind->port].kind == SNT_VK_PORT_STORAGE;
-  const char *name = door_port_name(x, bind->port);
-  if (!bind->view) return ir_fail(diag, SNT_E_ARG, "bind", 0, "port %s is an image: a view is needed", name);
+  if (!bind->view) return ir_fail(diag, SNT_E_ARG, "bind", 0, "port %s is an image: a view is needed", door_port_name(x, bind->port));
   const bool legal = bind->layout == VK_IMAGE_LAYOUT_GENERAL ||
                      (!storage && (bind->layout == VK_IMAGE_LAYOUT_SHADER_READ_ONLY_OPTIMAL ||
                                    bind->layout == VK_IMAGE_LAYOUT_DEPTH_STENCIL_READ_ONLY_OPTIMAL));
   if (!legal)
-    return ir_fail(diag, SNT_E_ARG, "bind", 0, "port %s: layout %d is not one it can be read or written in", name, (int)bind->layout);
+    return ir_fail(diag, SNT_E_ARG, "bind", 0, "port %s: layout %d is not one it can be read or written in", door_port_name(x, bind->port),
+                   (int)bind->layout);
   return SNT_OK;
 }
 
 static snt_result check_buffer(const snt_binding *b, const snt_vk_bind *bind, snt_diag *diag) {
   const snt_exec *x = b->exec;
   const door_port *port = &x->door->ports[bind->port];
-  const char *name = door_port_name(x, bind->port);
   const VkDeviceSize align = door_of(x)->limits.core.minStorageBufferOffsetAlignment;
-  if (!bind->range.buffer || !bind->range.size) return ir_fail(diag, SNT_E_ARG, "bind", 0, "port %s is a buffer: a range is needed", name);
+  if (!bind->range.buffer || !bind->range.size)
+    return ir_fail(diag, SNT_E_ARG, "bind", 0, "port %s is a buffer: a range is needed", door_port_name(x, bind->port));
   if ((align && bind->range.offset % align) || bind->range.size % 4)
-    return ir_fail(diag, SNT_E_ARG, "bind", 0, "port %s: %llu bytes at %llu; whole words at a multiple of %llu are needed", name,
-                   (unsigned long long)bind->range.size, (unsigned long long)bind->range.offset, (unsigned long long)align);
+    return ir_fail(diag, SNT_E_ARG, "bind", 0, "port %s: %llu bytes at %llu; whole words at a multiple of %llu are needed",
+                   door_port_name(x, bind->port), (unsigned long long)bind->range.size, (unsigned long long)bind->range.offset,
+                   (unsigned long long)align);
   if (x->door->addresses && bind->range.offset % 16)
-    return ir_fail(diag, SNT_E_ARG, "bind", 0, "port %s: offset %llu; what is reached by its address begins at a multiple of 16", name,
-                   (unsigned long long)bind->range.offset);
+    return ir_fail(diag, SNT_E_ARG, "bind", 0, "port %s: offset %llu; what is reached by its address begins at a multiple of 16",
+                   door_port_name(x, bind->port), (unsigned long long)bind->range.offset);
   if (port->texels != VK_FORMAT_UNDEFINED && !bind->buffer_view)
-    return ir_fail(diag, SNT_E_ARG, "bind", 0, "port %s is read through texels: a buffer view is needed", name);
+    return ir_fail(diag, SNT_E_ARG, "bind", 0, "port %s is read through texels: a buffer view is needed", door_port_name(x, bind->port));
   if (!(door_of(x)->flags & SNT_VK_ATTACH_VALIDATE)) return SNT_OK;
   for (uint32_t i = 0; i < b->layout.need_count; i++)
     if (overlap(&bind->range, bind->range.size, &b->memory[i], need_bytes(b, i)))
-      return ir_fail(diag, SNT_E_ARG, "bind", 0, "port %s overlaps memory range %u", name, i);
+      return ir_fail(diag, SNT_E_ARG, "bind", 0, "port %s overlaps memory range %u", door_port_name(x, bind->port), i);
   return SNT_OK;
 }
 
 static snt_result check_bind(const snt_binding *b, const snt_vk_bind *bind, snt_diag *diag) {
   const snt_exec *x = b->exec;
   if (bind->port >= x->program->port_count) return ir_fail(diag, SNT_E_ARG, "bind", 0, "no port %u", bind->port);
-  const char *name = door_port_name(x, bind->port);
   if ((!bind->before.stage && bind->before.access) || (!bind->after.stage && bind->after.access))
-    return ir_fail(diag, SNT_E_ARG, "bind", 0, "port %s: an access without a stage", name);
+    return ir_fail(diag, SNT_E_ARG, "bind", 0, "port %s: an access without a stage", door_port_name(x, bind->port));
   switch (x->door->ports[bind->port].kind) {
   case SNT_VK_PORT_BUFFER: return check_buffer(b, bind, diag);
   case SNT_VK_PORT_SAMPLED:
   case SNT_VK_PORT_STORAGE: return check_image(x, bind, diag);
-  default: return ir_fail(diag, SNT_E_ARG, "bind", 0, "port %s is not bound: it is a value or a state", name);
+  default: return ir_fail(diag, SNT_E_ARG, "bind", 0, "port %s is not bound: it is a value or a state", door_port_name(x, bind->port));
   }
 }
 

@@ -30,6 +30,7 @@ void door_slot_binding(const snt_exec *x, uint32_t kernel, uint32_t slot, VkDesc
                                         .descriptorType = door_descriptor_type(x->program->kernels[kernel].kinds[slot]),
                                         .descriptorCount = 1,
                                         .stageFlags = VK_SHADER_STAGE_COMPUTE_BIT};
+  if (x->door->sampler && out->descriptorType == VK_DESCRIPTOR_TYPE_COMBINED_IMAGE_SAMPLER) out->pImmutableSamplers = &x->door->sampler;
 }
 
 /* As kir_address_at lays them out: behind the group count, in the order of the slots. `slot` may be one past the last. */
@@ -65,6 +66,7 @@ static void find_port_slots(const snt_exec *x, uint32_t buffer, door_port *port)
       if (door_bound_buffer(x, s, i) != buffer) continue;
       if (b->access & KIR_READ) port->access |= VK_ACCESS_SHADER_READ_BIT;
       if (b->access & KIR_WRITE) port->access |= VK_ACCESS_SHADER_WRITE_BIT;
+      port->filtered |= kind == RT_SLOT_IMAGE_SAMPLE;
       if (kind == RT_SLOT_IMAGE_STORE) port->kind = SNT_VK_PORT_STORAGE;
       else if (rt_slot_is_image(kind)) port->kind = SNT_VK_PORT_SAMPLED;
       else if (rt_slot_is_texel(kind)) port->texels = door_texel_format(kind);
@@ -155,8 +157,6 @@ static snt_result check_steps(const snt_exec *x, const snt_vk_exec_info *info, s
       int64_t offset;
       if (!expr_is_const(p->pool, step->bindings[i].offset, &offset) || offset)
         return ir_fail(diag, SNT_E_UNSUPPORTED, "exec", 0, "%s binds a part of a buffer that moves", step->name);
-      if (x->program->kernels[step->kernel].kinds[i] == RT_SLOT_IMAGE_SAMPLE)
-        return ir_fail(diag, SNT_E_UNSUPPORTED, "exec", 0, "%s filters an image", step->name);
     }
   }
   for (uint32_t k = 0; k < p->kernels.count; k++) {
@@ -187,8 +187,24 @@ static void name_object(const snt_exec *x, VkObjectType type, uint64_t handle, c
   (void)d->vk.vkSetDebugUtilsObjectNameEXT(d->handle, &info);
 }
 
+static snt_result make_sampler(snt_exec *x, snt_diag *diag) {
+  const door_device *d = door_of(x);
+  const VkSamplerCreateInfo info = {.sType = VK_STRUCTURE_TYPE_SAMPLER_CREATE_INFO,
+                                    .magFilter = VK_FILTER_LINEAR,
+                                    .minFilter = VK_FILTER_LINEAR,
+                                    .addressModeU = VK_SAMPLER_ADDRESS_MODE_CLAMP_TO_EDGE,
+                                    .addressModeV = VK_SAMPLER_ADDRESS_MODE_CLAMP_TO_EDGE,
+                                    .addressModeW = VK_SAMPLER_ADDRESS_MODE_CLAMP_TO_EDGE};
+  bool wanted = false;
+  for (uint32_t i = 0; i < x->program->port_count; i++) wanted |= x->door->ports[i].filtered;
+  if (!wanted || !d->handle) return SNT_OK;
+  const VkResult code = d->vk.vkCreateSampler(d->handle, &info, d->allocation, &x->door->sampler);
+  return code == VK_SUCCESS ? SNT_OK : door_fail(x, code, "exec", "vkCreateSampler", diag);
+}
+
 static snt_result make_layouts(snt_exec *x, snt_diag *diag) {
   const door_device *d = door_of(x);
+  SNT_TRY(make_sampler(x, diag));
   for (uint32_t k = 0; d->handle && k < door_plan(x)->kernels.count; k++) {
     door_kernel *kernel = &x->door->kernels[k];
     const char *name = door_plan(x)->kernels.at[k].kernel->name;
@@ -268,6 +284,7 @@ void door_exec_destroy(snt_exec *x) {
     if (kernel->layout) d->vk.vkDestroyPipelineLayout(d->handle, kernel->layout, d->allocation);
     if (kernel->set_layout) d->vk.vkDestroyDescriptorSetLayout(d->handle, kernel->set_layout, d->allocation);
   }
+  if (e->sampler) d->vk.vkDestroySampler(d->handle, e->sampler, d->allocation);
   api_give(c, e->kernels, count * sizeof *e->kernels);
   api_give(c, e->ports, x->program->port_count * sizeof *e->ports);
   api_give(c, e->port_of, door_plan(x)->buffers.count * sizeof *e->port_of);

@@ -45,6 +45,7 @@ snt_result snt_vk_exec_ports(const snt_exec *x, uint32_t *count, uint32_t stride
     to->value_offset = p->value_offset;
     to->value_size = p->value_size;
     to->channels = door_image_channels(x, i);
+    to->filtered = p->filtered;
     to->origin = door_image_channels(x, i) && has_symbol(x, plain.name, ".x") && has_symbol(x, plain.name, ".y");
   }
   return out && room >= have ? SNT_OK : have ? SNT_INCOMPLETE : SNT_OK;
@@ -52,7 +53,8 @@ snt_result snt_vk_exec_ports(const snt_exec *x, uint32_t *count, uint32_t stride
 
 uint32_t door_count_descriptors(const snt_exec *x, VkDescriptorPoolSize sizes[DOOR_DESCRIPTOR_TYPES], uint32_t slots) {
   static const VkDescriptorType types[DOOR_DESCRIPTOR_TYPES] = {VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, VK_DESCRIPTOR_TYPE_UNIFORM_TEXEL_BUFFER,
-                                                                VK_DESCRIPTOR_TYPE_SAMPLED_IMAGE, VK_DESCRIPTOR_TYPE_STORAGE_IMAGE};
+                                                                VK_DESCRIPTOR_TYPE_SAMPLED_IMAGE, VK_DESCRIPTOR_TYPE_STORAGE_IMAGE,
+                                                                VK_DESCRIPTOR_TYPE_COMBINED_IMAGE_SAMPLER};
   uint32_t count = 0;
   for (uint32_t t = 0; t < DOOR_DESCRIPTOR_TYPES; t++) {
     uint32_t n = 0;

@@ -4,19 +4,19 @@
 
 /* ---- which ports, which axes ---- */
 
-static uint8_t layout_named(const fusion_options *o, const char *name) {
+static fusion_image image_named(const fusion_options *o, const char *name) {
   for (uint32_t i = 0; i < o->image_count; i++)
-    if (!strcmp(o->images[i].name, name)) return o->images[i].layout;
-  return PLAN_IMAGE_NONE;
+    if (!strcmp(o->images[i].name, name)) return o->images[i];
+  return (fusion_image){.layout = PLAN_IMAGE_NONE};
 }
 
 uint8_t fusion_image_layout(const fusion_context *c, uint32_t node) {
   const ir_graph *g = c->graph;
   if (!c->options->image_count) return PLAN_IMAGE_NONE;
   for (uint32_t i = 0; i < g->inputs.count; i++)
-    if (g->inputs.at[i].node == node) return layout_named(c->options, &g->names.at[g->inputs.at[i].name]);
+    if (g->inputs.at[i].node == node) return image_named(c->options, &g->names.at[g->inputs.at[i].name]).layout;
   for (uint32_t i = 0; i < g->outputs.count; i++)
-    if (g->outputs.at[i].node == node) return layout_named(c->options, &g->names.at[g->outputs.at[i].name]);
+    if (g->outputs.at[i].node == node) return image_named(c->options, &g->names.at[g->outputs.at[i].name]).layout;
   return PLAN_IMAGE_NONE;
 }
 
@@ -40,10 +40,8 @@ const char *fusion_image_axes(const expr_pool *x, const ir_tensor *t, uint8_t la
   return NULL;
 }
 
-/* The symbol `port`.`axis` as an expression: where the port's part of its image begins; 0 if the graph has none. */
-static ir_expr origin(const emit *e, const char *port, char axis) {
+ir_expr fusion_image_origin(const expr_pool *x, const char *port, char axis) {
   const size_t length = strlen(port);
-  const expr_pool *x = e->x;
   for (uint32_t n = 0; n < x->nodes.count; n++) {
     if (x->nodes.at[n].kind != EXPR_SYMBOL) continue;
     const char *name = x->symbols.at[x->nodes.at[n].value].name;
@@ -61,12 +59,14 @@ uint32_t emit_bind_image(emit *e, uint32_t buffer, uint8_t access) {
   if (e->arena->failed || buffer >= e->c->plan->buffers.count) return e->failed = true, 0;
   for (uint32_t m = 0; m < e->k->memories.count; m++)
     if (e->k->memories.at[m].space == KIR_IMAGE && e->slots.at[e->k->memories.at[m].slot] == buffer) return m;
-  const int32_t base = texel_base(e->c->plan->buffers.at[buffer].dtype);
+  const plan_buffer *port = &e->c->plan->buffers.at[buffer];
+  const int32_t base = texel_base(port->dtype);
   char name[24];
   const int length = snprintf(name, sizeof name, "i%u", e->slots.count);
   kir_memory m = {.name = ir_arena_text(e->arena, name, (size_t)length), .space = KIR_IMAGE, .access = access, .rank = 2};
   m.slot = e->slots.count;
   m.flags = access == KIR_READ ? KIR_MEM_SAMPLED | KIR_MEM_CLAMP : 0;
+  if (image_named(e->c->options, port->name).filtered) m.flags |= KIR_MEM_LINEAR;
   m.type = kir_t(base, 4);
   snprintf(m.format, sizeof m.format, "%s", base == SNT_F32 ? "rgba32f" : base == SNT_U32 ? "rgba32ui" : "rgba32i");
   if (!IR_PUSH(e->arena, &e->slots, buffer) || !IR_PUSH(e->arena, &e->access, access)) e->failed = true;
@@ -99,11 +99,27 @@ static uint32_t guarded(emit *e, ir_expr coordinate, ir_expr begin, ir_expr exte
   return begin ? kir_2(e->k, KIR_add, clamped, emit_expr(e, begin)) : clamped;
 }
 
+/* The middle of a cell of the tensor, as a part of the image's extent. What does not depend on the coordinate is computed once. */
+static uint32_t normalised(emit *e, uint32_t coordinate, ir_expr extent) {
+  const kir_type f32 = kir_t(SNT_F32, 1);
+  const uint32_t middle = kir_2(e->k, KIR_add, kir_cast(e->k, f32, coordinate), kir_const_float(e->k, f32, 0.5));
+  return kir_2(e->k, KIR_mul, middle, kir_2(e->k, KIR_div, kir_const_float(e->k, f32, 1), kir_cast(e->k, f32, emit_expr(e, extent))));
+}
+
+static uint32_t read_texel(emit *e, const texel_at *t, uint32_t x, uint32_t y) {
+  const bool filtered = e->k->memories.at[t->memory].flags & KIR_MEM_LINEAR;
+  const kir_inst load = {.op = filtered ? KIR_tex_sample : KIR_tex_load, .type = kir_t(t->base, 4), .index = t->memory};
+  uint32_t at[3] = {x, y};
+  if (!filtered) return kir_put(e->k, &load, 2, at);
+  at[0] = normalised(e, x, t->width), at[1] = normalised(e, y, t->height);
+  at[2] = kir_const_float(e->k, kir_t(SNT_F32, 1), 0);
+  return kir_put(e->k, &load, 3, at);
+}
+
 static uint32_t read_one(emit *e, const texel_at *t) {
   const uint32_t inside = t->count && !e->quads ? emit_conditions(e, t->count, t->conditions) : 0;
-  const uint32_t at[2] = {guarded(e, t->x, t->left, t->width, inside), guarded(e, t->y, t->top, t->height, inside)};
-  const kir_inst load = {.op = KIR_tex_load, .type = kir_t(t->base, 4), .index = t->memory};
-  const uint32_t texel = kir_put(e->k, &load, 2, at);
+  const uint32_t column = guarded(e, t->x, t->left, t->width, inside), row = guarded(e, t->y, t->top, t->height, inside);
+  const uint32_t texel = read_texel(e, t, column, row);
   int64_t literal;
   if (expr_is_const(e->x, t->channel, &literal)) return kir_2(e->k, KIR_extract, texel, lane_const(e, (uint32_t)literal & 3));
   const uint32_t which = emit_expr(e, t->channel);
@@ -143,7 +159,7 @@ uint32_t emit_read_image(emit *e, uint32_t node, uint8_t layout, const map_acces
   t.x = access->at[axes.x], t.y = access->at[axes.y];
   const char *port = e->c->plan->buffers.at[fusion_buffer_of(e->c, node)].name;
   t.width = type->dims[axes.x], t.height = type->dims[axes.y];
-  t.left = origin(e, port, 'x'), t.top = origin(e, port, 'y');
+  t.left = fusion_image_origin(e->x, port, 'x'), t.top = fusion_image_origin(e->x, port, 'y');
   t.channel = axes.channel < 0 ? 0 : access->at[axes.channel];
   t.count = access->condition_count;
   memcpy(t.conditions, access->conditions, t.count * sizeof *t.conditions);
@@ -167,7 +183,8 @@ void emit_store_texel(emit *e, uint32_t node, ir_expr x, ir_expr y, uint32_t cou
   }
   const kir_inst vec = {.op = KIR_vec, .type = kir_t(base, 4)};
   const char *port = e->c->plan->buffers.at[fusion_buffer_of(e->c, node)].name;
-  const ir_expr at_x = expr_add(e->x, x, origin(e, port, 'x')), at_y = expr_add(e->x, y, origin(e, port, 'y'));
+  const ir_expr at_x = expr_add(e->x, x, fusion_image_origin(e->x, port, 'x')),
+                at_y = expr_add(e->x, y, fusion_image_origin(e->x, port, 'y'));
   const uint32_t texel[3] = {emit_expr(e, at_x), emit_expr(e, at_y), kir_put(e->k, &vec, 4, parts)};
   const kir_inst store = {.op = KIR_tex_store, .index = memory};
   kir_put(e->k, &store, 3, texel);

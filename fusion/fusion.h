@@ -81,6 +81,7 @@ typedef struct fusion_hooks {
 typedef struct fusion_image {
   const char *name; /* of a port */
   uint8_t layout;   /* PLAN_IMAGE_* */
+  bool filtered;    /* read through a sampler, whatever size the image has */
 } fusion_image;
 typedef struct fusion_options {
   const cost_profile *profile;

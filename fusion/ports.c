@@ -18,6 +18,15 @@ static const ir_port *find_port(const ir_graph *g, const char *name) {
   return NULL;
 }
 
+/* Null, or what keeps an input from being filtered. */
+static const char *filter_fails(const fusion_context *c, const ir_node *node, const char *name) {
+  if (node->op != IR_OP_input) return "what is stored is not filtered";
+  if (!ir_dtypes[node->type.dtype].is_float) return "whole numbers are not filtered";
+  return fusion_image_origin(c->graph->pool, name, 'x') || fusion_image_origin(c->graph->pool, name, 'y')
+             ? "a part of an image is not filtered"
+             : NULL;
+}
+
 static snt_result check_image(fusion_context *c, const fusion_image *image) {
   const ir_graph *g = c->graph;
   const ir_port *port = find_port(g, image->name);
@@ -27,6 +36,7 @@ static snt_result check_image(fusion_context *c, const fusion_image *image) {
     return ir_fail(c->diag, SNT_E_UNSUPPORTED, "ports", 0, "profile %s has no images", c->options->profile->name);
   const ir_node *node = ir_at(g, port->node);
   const char *wrong = node->op == IR_OP_state ? "it is a state" : fusion_image_axes(g->pool, &node->type, image->layout, &axes);
+  if (!wrong && image->filtered) wrong = filter_fails(c, node, image->name);
   return wrong ? ir_fail(c->diag, SNT_E_ARG, "ports", node->origin, "port %s cannot be an image: %s", image->name, wrong) : SNT_OK;
 }
 

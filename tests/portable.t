@@ -53,6 +53,7 @@ for my $profile ('igpu', 'dgpu', 'mobile') {
   is("@bad", '', "every kernel for $profile is translated to MSL and to HLSL");
 }
 is(translate('images', "$dir/post.snt", '--profile dgpu --image lit=chw --image shown=chw'), '', 'image ports, too');
+is(translate('filtered', "$dir/post.snt", '--profile dgpu --image lit=chw,filtered --image shown=chw'), '', 'and filtered ones');
 cmp_ok($kernels{msl}, '>', 100, "$kernels{msl} kernels");
 is($kernels{hlsl}, $kernels{msl}, 'the same to both');
 done_testing();

@@ -1,5 +1,5 @@
 /* Image ports through the door: a chain from image to image gives what the host evaluator gives for the same tensors, in every format, at
-   several sizes with one pipeline, under the validation layers. The scopes of the edges are given by the test and recorded by the library. */
+   several sizes with one pipeline, under the validation layers; filtered ones for the tensors that exact filtering makes of the image. The scopes of the edges are given by the test and recorded by the library. */
 #include "tests/tap.h"
 #include "tests/unit/vk_host.h"
 #include "tools/host/host.h"
@@ -43,16 +43,19 @@ typedef struct image_case {
   uint32_t in_layout, out_layout, in_channels, out_channels;
   VkFormat in, out;
   bool with_value;
-  float step; /* how coarse the output's format is */
+  float step;             /* how coarse the output's format is; of filtered ones, what the device's filter may be off by */
+  uint32_t width, height; /* of a filtered input; 0: it is not */
 } image_case;
 // clang-format off
 static const image_case cases[] = {
-    {"rgba32f to rgba32f", chain, SNT_IMAGE_CHW, SNT_IMAGE_CHW, 3, 3, VK_FORMAT_R32G32B32A32_SFLOAT, VK_FORMAT_R32G32B32A32_SFLOAT, false, 1e-5f},
-    {"rgba16f to rgba8", chain, SNT_IMAGE_CHW, SNT_IMAGE_CHW, 3, 3, VK_FORMAT_R16G16B16A16_SFLOAT, VK_FORMAT_R8G8B8A8_UNORM, false, 0.6f / 255},
-    {"rgba8 to rgba16f", chain, SNT_IMAGE_CHW, SNT_IMAGE_CHW, 3, 3, VK_FORMAT_R8G8B8A8_UNORM, VK_FORMAT_R16G16B16A16_SFLOAT, false, 2e-3f},
-    {"rgba32f to r32f", mask, SNT_IMAGE_HWC, SNT_IMAGE_HW, 4, 1, VK_FORMAT_R32G32B32A32_SFLOAT, VK_FORMAT_R32_SFLOAT, true, 1e-5f},
-    {"part of an image to part of an image", part, SNT_IMAGE_CHW, SNT_IMAGE_CHW, 3, 3, VK_FORMAT_R32G32B32A32_SFLOAT, VK_FORMAT_R32G32B32A32_SFLOAT, false, 1e-5f},
-    {"rgba8 to r8", mask, SNT_IMAGE_HWC, SNT_IMAGE_HW, 4, 1, VK_FORMAT_R8G8B8A8_UNORM, VK_FORMAT_R8_UNORM, true, 0.6f / 255},
+    {"rgba32f to rgba32f", chain, SNT_IMAGE_CHW, SNT_IMAGE_CHW, 3, 3, VK_FORMAT_R32G32B32A32_SFLOAT, VK_FORMAT_R32G32B32A32_SFLOAT, false, 1e-5f, 0, 0},
+    {"rgba16f to rgba8", chain, SNT_IMAGE_CHW, SNT_IMAGE_CHW, 3, 3, VK_FORMAT_R16G16B16A16_SFLOAT, VK_FORMAT_R8G8B8A8_UNORM, false, 0.6f / 255, 0, 0},
+    {"rgba8 to rgba16f", chain, SNT_IMAGE_CHW, SNT_IMAGE_CHW, 3, 3, VK_FORMAT_R8G8B8A8_UNORM, VK_FORMAT_R16G16B16A16_SFLOAT, false, 2e-3f, 0, 0},
+    {"rgba32f to r32f", mask, SNT_IMAGE_HWC, SNT_IMAGE_HW, 4, 1, VK_FORMAT_R32G32B32A32_SFLOAT, VK_FORMAT_R32_SFLOAT, true, 1e-5f, 0, 0},
+    {"part of an image to part of an image", part, SNT_IMAGE_CHW, SNT_IMAGE_CHW, 3, 3, VK_FORMAT_R32G32B32A32_SFLOAT, VK_FORMAT_R32G32B32A32_SFLOAT, false, 1e-5f, 0, 0},
+    {"filtered, larger and smaller", chain, SNT_IMAGE_CHW, SNT_IMAGE_CHW, 3, 3, VK_FORMAT_R8G8B8A8_UNORM, VK_FORMAT_R32G32B32A32_SFLOAT, false, 0.016f, 23, 17},
+    {"filtered, wider and flatter", mask, SNT_IMAGE_HWC, SNT_IMAGE_HW, 4, 1, VK_FORMAT_R16G16B16A16_SFLOAT, VK_FORMAT_R32_SFLOAT, true, 0.016f, 7, 30},
+    {"rgba8 to r8", mask, SNT_IMAGE_HWC, SNT_IMAGE_HW, 4, 1, VK_FORMAT_R8G8B8A8_UNORM, VK_FORMAT_R8_UNORM, true, 0.6f / 255, 0, 0},
 };
 // clang-format on
 
@@ -129,10 +132,34 @@ static void fill_input(image_test *t, const int64_t *size) {
       }
 }
 
+/* Texels between whole coordinates, those at the border going on: what a sampler gives, without its rounding. */
+static float filtered_at(const image_test *t, double x, double y, uint32_t channel) {
+  const double left = floor(x), top = floor(y);
+  double sum = 0;
+  for (int i = 0; i < 4; i++) {
+    const double column = fmin(fmax(left + (i & 1), 0), t->x.width - 1.0), row = fmin(fmax(top + (i >> 1), 0), t->x.height - 1.0);
+    const double weight = (i & 1 ? x - left : 1 - x + left) * (i >> 1 ? y - top : 1 - y + top);
+    sum += weight *
+           get_channel(t->c->in, t->upload.mapped, ((uint32_t)row * t->x.width + (uint32_t)column) * channels_of(t->c->in) + channel);
+  }
+  return (float)sum;
+}
+
+static void fill_filtered(image_test *t, const int64_t *size) {
+  const image_case *c = t->c;
+  const int64_t whole[6] = {c->height, c->width, 0, 0, 0, 0};
+  fill_input(t, whole);
+  for (uint32_t y = 0; y < size[0]; y++)
+    for (uint32_t x = 0; x < size[1]; x++)
+      for (uint32_t i = 0; i < c->in_channels; i++)
+        t->in[element(c->in_layout, c->in_channels, size, i, y, x)] = filtered_at(t, (x + 0.5) * c->width / (double)size[1] - 0.5,
+                                                                                  (y + 0.5) * c->height / (double)size[0] - 0.5, i);
+}
+
 /* ---- programs and resources ---- */
 
 static bool compile(image_test *t) {
-  const snt_image_port images[] = {{"x", t->c->in_layout, 0}, {"y", t->c->out_layout, 0}};
+  const snt_image_port images[] = {{"x", t->c->in_layout, t->c->width ? SNT_IMAGE_FILTERED : 0}, {"y", t->c->out_layout, 0}};
   const snt_compile_info info = {.head = SNT_HEAD(compile_info), .image_count = 2, .images = images};
   snt_result r = snt_graph_create(t->context, &t->graph);
   if (r == SNT_OK) r = snt_graph_parse(t->graph, t->c->text, strlen(t->c->text), NULL, &t->diag);
@@ -168,7 +195,8 @@ static bool make_resources(image_test *t) {
   }
   ok = ok && vk_host_buffer_create(&t->host, MAX_TEXELS * 16, VK_BUFFER_USAGE_TRANSFER_SRC_BIT, &t->upload);
   ok = ok && vk_host_buffer_create(&t->host, MAX_TEXELS * 16, VK_BUFFER_USAGE_TRANSFER_DST_BIT, &t->download);
-  ok = ok && vk_host_image_create(&t->host, t->c->in, MAX_WIDTH, MAX_HEIGHT, VK_IMAGE_USAGE_SAMPLED_BIT, &t->x);
+  ok = ok && vk_host_image_create(&t->host, t->c->in, t->c->width ? t->c->width : MAX_WIDTH, t->c->height ? t->c->height : MAX_HEIGHT,
+                                  VK_IMAGE_USAGE_SAMPLED_BIT, &t->x);
   ok = ok && vk_host_image_create(&t->host, t->c->out, MAX_WIDTH, MAX_HEIGHT, VK_IMAGE_USAGE_STORAGE_BIT, &t->y);
   return tap_result(ok, __FILE__, __LINE__, "the application's memory and images");
 }
@@ -230,7 +258,8 @@ static void run_frame(image_test *t, const int64_t *size) {
                                    .values = t->c->with_value ? &gain : NULL,
                                    .values_size = sizeof gain,
                                    .values_mapped = t->c->with_value ? t->memory[t->values].mapped : NULL};
-  fill_input(t, size);
+  if (t->c->width) fill_filtered(t, size);
+  else fill_input(t, size);
   vk_host_begin(&t->host);
   vk_host_transition(&t->host, &t->x, VK_IMAGE_LAYOUT_UNDEFINED, VK_IMAGE_LAYOUT_TRANSFER_DST_OPTIMAL);
   vk_host_copy_image(&t->host, &t->x, VK_IMAGE_LAYOUT_TRANSFER_DST_OPTIMAL, &t->upload, true);
@@ -294,6 +323,36 @@ static void test_case(const char *part, const image_case *c) {
   vk_host_close(&t.host);
 }
 
+/* What cannot be filtered is refused by name when it is compiled. */
+static void test_refused(void) {
+  static const struct {
+    const char *text;
+    snt_image_port image;
+    snt_result expected;
+  } refused[] = {
+      {chain, {"y", SNT_IMAGE_CHW, SNT_IMAGE_FILTERED}, SNT_E_ARG},
+      {chain, {"x", SNT_IMAGE_CHW, 2}, SNT_E_ARG},
+      {part, {"x", SNT_IMAGE_CHW, SNT_IMAGE_FILTERED}, SNT_E_ARG},
+      {"graph @whole(%x: u32[3,8,8]) {\n %y = mul %x, 3\n return y=%y\n}\n", {"x", SNT_IMAGE_CHW, SNT_IMAGE_FILTERED}, SNT_E_ARG}};
+  for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+    const snt_compile_info info = {.head = SNT_HEAD(compile_info), .image_count = 1, .images = &refused[i].image};
+    snt_context *context = NULL;
+    snt_graph *graph = NULL;
+    snt_profile *profile = NULL;
+    snt_program *program = NULL;
+    snt_diag diag = {.head = SNT_HEAD(diag)};
+    snt_result r = snt_context_create(NULL, &context);
+    if (r == SNT_OK) r = snt_graph_create(context, &graph);
+    if (r == SNT_OK) r = snt_graph_parse(graph, refused[i].text, strlen(refused[i].text), NULL, &diag);
+    if (r == SNT_OK) r = snt_profile_builtin(context, "dgpu", &profile);
+    if (r == SNT_OK) r = snt_compile(graph, profile, &info, &program, &diag);
+    tap_result(r == refused[i].expected && !program, __FILE__, __LINE__, "refused: %s (%d)", diag.text, r);
+    snt_profile_destroy(profile);
+    snt_graph_destroy(graph);
+    snt_context_destroy(context);
+  }
+}
+
 #if defined(__SANITIZE_ADDRESS__)
 /* The loader unloads drivers and layers with what they still hold, so nothing can say whose it is. door_calls counts the library's own memory. */
 __attribute__((visibility("default"))) const char *__lsan_default_options(void);
@@ -306,5 +365,6 @@ int main(void) {
     test_case("llvmpipe", &cases[i]);
     test_case("SwiftShader", &cases[i]);
   }
+  test_refused();
   return tap_done();
 }

@@ -43,11 +43,13 @@ MAKE(vkCreateShaderModule, VkShaderModuleCreateInfo, VkShaderModule)
 MAKE(vkCreateDescriptorSetLayout, VkDescriptorSetLayoutCreateInfo, VkDescriptorSetLayout)
 MAKE(vkCreatePipelineLayout, VkPipelineLayoutCreateInfo, VkPipelineLayout)
 MAKE(vkCreateDescriptorPool, VkDescriptorPoolCreateInfo, VkDescriptorPool)
+MAKE(vkCreateSampler, VkSamplerCreateInfo, VkSampler)
 MAKE(vkCreateBufferView, VkBufferViewCreateInfo, VkBufferView)
 DROP(vkDestroyShaderModule, VkShaderModule)
 DROP(vkDestroyDescriptorSetLayout, VkDescriptorSetLayout)
 DROP(vkDestroyPipelineLayout, VkPipelineLayout)
 DROP(vkDestroyDescriptorPool, VkDescriptorPool)
+DROP(vkDestroySampler, VkSampler)
 DROP(vkDestroyBufferView, VkBufferView)
 DROP(vkDestroyPipeline, VkPipeline)
 
@@ -188,6 +190,8 @@ static const struct {
              ROW(vkDestroyDescriptorPool),
              ROW(vkAllocateDescriptorSets),
              ROW(vkUpdateDescriptorSets),
+             ROW(vkCreateSampler),
+             ROW(vkDestroySampler),
              ROW(vkCreateBufferView),
              ROW(vkDestroyBufferView),
              ROW(vkCmdBindPipeline),

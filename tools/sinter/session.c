@@ -86,10 +86,11 @@ static bool parse_images(const tool_session *s, snt_image_port *out, uint32_t *c
   static const char *const layouts[] = {"", "chw", "hwc", "hw"};
   for (*count = 0; *count < s->options.image_count; ++*count) {
     const tool_pair *pair = &s->options.images[*count];
+    const size_t word = strcspn(pair->value, ",");
     uint32_t layout = SNT_IMAGE_HW;
-    while (layout && strcmp(layouts[layout], pair->value)) layout--;
-    if (!layout) return false;
-    out[*count] = (snt_image_port){pair->name, layout, 0};
+    while (layout && (strncmp(layouts[layout], pair->value, word) || layouts[layout][word])) layout--;
+    if (!layout || (pair->value[word] && strcmp(pair->value + word, ",filtered"))) return false;
+    out[*count] = (snt_image_port){pair->name, layout, pair->value[word] ? SNT_IMAGE_FILTERED : 0};
   }
   return true;
 }

@@ -111,11 +111,15 @@ SNT_API void SNT_CALL snt_profile_destroy(snt_profile *);
 /* ---- compile: host only, no device needed ---- */
 /* A port that an image is bound to (<sinter/vulkan.h>): the tensor's last axes are channels (1 to 4), rows and columns in this order; axes
    before them are 1. Inputs are read texel by texel, outputs stored in whole texels; the format is declared when pipelines are made. Where the graph
-   has symbols "NAME.x" and "NAME.y", port NAME is the part of its image that begins there. */
+   has symbols "NAME.x" and "NAME.y", port NAME is the part of its image that begins there.
+   SNT_IMAGE_FILTERED, an input: its element at row y and column x is what a sampler (linear, clamped to the edge) gives in the middle of that cell of the
+   whole image, at ((x + 0.5) / columns, (y + 0.5) / rows). So the image may have any size; with the tensor's own size its texels are read. What the device's
+   filter is off is the input's own: Vulkan asks for 8 bits of a texel's width at most, two neighbours d apart then give up to d / 256 beside the exact one. */
 enum { SNT_IMAGE_CHW = 1, SNT_IMAGE_HWC, SNT_IMAGE_HW };
+enum { SNT_IMAGE_FILTERED = 1 };
 typedef struct snt_image_port {
   const char *port;
-  uint32_t layout, reserved;
+  uint32_t layout, flags; /* flags: SNT_IMAGE_FILTERED */
 } snt_image_port;
 enum { SNT_COMPILE_UNFUSED = 1, SNT_COMPILE_UNFUSED_NODES = 2, SNT_COMPILE_NO_REWRITES = 4 };
 typedef struct snt_compile_info {

@@ -164,6 +164,8 @@ typedef struct snt_vk_port {
   VkBufferUsageFlags buffer_usage;
   uint32_t value_offset, value_size; /* VALUE: in snt_vk_record_info.values */
   uint32_t origin;                   /* images: 1 where the symbols NAME.x and NAME.y say which part of the image it is */
+  uint32_t
+      filtered; /* images: 1 where they are read through a sampler of ours; the format's optimal tiling has SAMPLED_IMAGE_FILTER_LINEAR */
 } snt_vk_port;
 SNT_API snt_result SNT_CALL snt_vk_exec_ports(const snt_exec *, uint32_t *count, uint32_t stride, snt_vk_port *out);
 /* Bytes that a buffer port's range needs for given symbols (a multiple of 16). */
@@ -252,7 +254,8 @@ typedef struct snt_vk_pipeline_desc {
   const char *entry;
   uint32_t required_subgroup_size; /* 0: any */
   uint32_t binding_count;          /* of set 0 */
-  const VkDescriptorSetLayoutBinding *bindings;
+  const VkDescriptorSetLayoutBinding
+      *bindings; /* COMBINED_IMAGE_SAMPLER: linear, clamped to the edge; of a planned device without pImmutableSamplers */
   uint32_t push_size;
   uint8_t key[32];
 } snt_vk_pipeline_desc;
