@@ -202,6 +202,7 @@ static void numbers(ctext *c, char escape, const ctext_site *site) {
   case 'K': value = s ? s->index : 0; break;
   case 'c': value = site->number[0] * site->number[1] * site->number[2]; break;
   case 'p': value = s ? (uint64_t)s->lanes : 0; break;
+  case 'i': value = s ? (uint64_t)s->imm.i : 0; break;
   case 'f': value = s && s->op == KIR_prefetch ? (s->flags & KIR_IS_RW) != 0 : s ? s->flags : 0; break;
   default: break;
   }
@@ -338,6 +339,7 @@ static snt_result visit_inst(void *self, const kir_kernel *k, uint32_t id) {
   case KIR_inline: ctext_own_body(c, id); break;
   case KIR_load: ctext_load(c, id); break;
   case KIR_store: ctext_store(c, id); break;
+  case KIR_async_copy: ctext_copy(c, id); break;
   default:
     if (!ctext_control(c, id)) plain(c, id);
   }

@@ -294,3 +294,14 @@ void ctext_store(ctext *c, uint32_t id) {
   const ctext_site site = {.id = id, .memory = s->index + 1u, .type = type, .operand = type, .text = {ctext_restore(c, saved)}};
   ctext_line(c, pattern, &site);
 }
+
+/* From $0, an address, to an element of local memory. */
+void ctext_copy(ctext *c, uint32_t id) {
+  const kir_inst *s = kir_at(c->k, id);
+  const char *pattern = ctext_cell_for(c, KIR_async_copy, id, kir_t(SNT_U32, 1));
+  const ir_text saved = ctext_divert(c);
+  ctext_memory_name(c, s->index2);
+  ir_text_add(&c->out, " + ");
+  ctext_value(c, kir_arg(c->k, id, s->arg_count - 2u));
+  ctext_line(c, pattern, &(ctext_site){.id = id, .memory = s->index + 1u, .text = {ctext_restore(c, saved)}});
+}

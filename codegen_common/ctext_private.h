@@ -55,6 +55,7 @@ void ctext_memory_name(ctext *, uint32_t memory);
 void ctext_index(ctext *, uint32_t id);
 void ctext_count_uses(ctext *);
 void ctext_load(ctext *, uint32_t id);
+void ctext_copy(ctext *, uint32_t id);
 void ctext_store(ctext *, uint32_t id);
 
 void ctext_pointer(ctext *, uint32_t memory, const char *name, uint32_t length); /* a buffer's pointer by another name */

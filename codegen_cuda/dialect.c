@@ -7,7 +7,7 @@
 // clang-format off
 const kir_caps cuda_caps = {.target = "cuda", .max_lanes = 1, .vector_memory = 16, .f16_storage = true, .bf16_storage = true, .int8_storage = true,
                             .int16_storage = true, .int64 = true, .f64 = true, .fma_fused = true, .fma_fast = true, .subgroups = true,
-                            .subgroup_arithmetic = true, .exact_div = true, .exact_sqrt = true, .stream = true, .atomics_f32 = true, .pack2 = true, .mma = true,
+                            .subgroup_arithmetic = true, .exact_div = true, .exact_sqrt = true, .stream = true, .atomics_f32 = true, .pack2 = true, .mma = true, .async_copy = true,
                             .subgroup_size = 32, .narrow_local = true, .push_bytes = 2048};
 // clang-format on
 
@@ -128,6 +128,9 @@ const dialect dialect_cuda = {
             [KIR_sg_barrier] = ALL("__syncwarp()"),
             [KIR_barrier] = ALL("__syncthreads()"),
             [KIR_fill] = ALL("snt_fill($m, $V)"),
+            [KIR_async_copy] = ALL("snt_copy<$p>($m + $j, $0, $V)"),
+            [KIR_async_commit] = ALL("snt_copy_commit()"),
+            [KIR_async_wait] = ALL("snt_copy_wait<$i>()"),
             [KIR_mma_load] = ALL("snt_mma_load<$t>($m + $j, $pu, $f)"),
             [KIR_mma_store] = ALL("snt_mma_store($m + $j, $V, $pu)"),
             [KIR_mma] = ALL("snt_mma($0, $1, $2)"),

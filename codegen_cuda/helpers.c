@@ -82,6 +82,19 @@ const ctext_helper cuda_helpers[] = {
                 "    }\n  for (int i = 0; i < 8; i++) {\n    const unsigned e = threadIdx.x % 32 * 8 + i;\n"
                 "    for (int k = 0; k < 16; k++) c.r[i] += x[e / 16 * 16 + k] * y[k * 16 + e % 16];\n  }\n  return c;\n}\n"
                 "#endif\n"},
+    {"snt_copy<", "#if defined(__CUDACC__) || defined(__CUDACC_RTC__)\n" /* sixteen bytes pass the first cache by */
+                  "template <int N> static __device__ void snt_copy(void *to, const void *from, bool inside);\n"
+                  "#define SNT_COPY(N, how) \\\n"
+                  "  template <> __device__ inline void snt_copy<N>(void *to, const void *from, bool inside) { \\\n"
+                  "    asm volatile(\"cp.async.\" how \".shared.global [%0], [%1], \" #N \", %2;\" : : \"r\"((unsigned)__cvta_generic_to_shared(to)), \"l\"(from), \\\n"
+                  "                 \"r\"(inside ? N : 0)); }\n"
+                  "SNT_COPY(4, \"ca\")\nSNT_COPY(8, \"ca\")\nSNT_COPY(16, \"cg\")\n"
+                  "static __device__ inline void snt_copy_commit() { asm volatile(\"cp.async.commit_group;\" : : : \"memory\"); }\n"
+                  "template <int N> static __device__ inline void snt_copy_wait() { asm volatile(\"cp.async.wait_group %0;\" : : \"n\"(N) : \"memory\"); }\n"
+                  "#else\n"
+                  "template <int N> static inline void snt_copy(void *to, const void *from, bool inside) { __pipeline_memcpy_async(to, from, N, inside ? 0 : N); }\n"
+                  "static inline void snt_copy_commit() { __pipeline_commit(); }\n"
+                  "template <int N> static inline void snt_copy_wait() { __pipeline_wait_prior(N); }\n#endif\n"},
     {"snt_mma_store", "static __device__ inline void snt_mma_store(float *p, const snt_c_f32 &c, unsigned ld) {\n"
                       "#if defined(__CUDACC__) || defined(__CUDACC_RTC__)\n"
                       "  asm volatile(\"wmma.store.d.sync.aligned.row.m16n16k16.f32 [%0], {%1,%2,%3,%4,%5,%6,%7,%8}, %9;\" : : \"l\"(p), SNT_8(\"f\", c.r), \"r\"(ld) : \"memory\");\n#else\n"

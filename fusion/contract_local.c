@@ -121,7 +121,7 @@ static uint64_t local_room(const contract_local *l) {
   return p->local_bytes < (double)p->max_local_bytes ? (uint64_t)p->local_bytes : p->max_local_bytes;
 }
 
-/* Sizes of the panels and what each of the items fetches of them; false: that is not the same for all. *elements: of all panels, twice. */
+/* Sizes of the panels and what each of the items fetches of them; false: that is not the same for all. *elements: of all panels, in all buffers. */
 static bool size_panels(contract_local *l, const local_shape *s, uint32_t step, uint32_t items, uint64_t *elements) {
   *elements = 0;
   for (uint32_t i = 0; i < l->panel_count; i++) {
@@ -130,7 +130,7 @@ static bool size_panels(contract_local *l, const local_shape *s, uint32_t step, 
     if (fetches % items || fetches / items > LOCAL_FETCHED) return false;
     panel->size = panel_size(l, panel, s, step);
     panel->count = fetches / items;
-    *elements += 2 * (uint64_t)panel->size;
+    *elements += l->buffers * (uint64_t)panel->size;
   }
   return true;
 }
@@ -148,6 +148,18 @@ static bool fits(contract_local *l, const local_shape *s, uint32_t step) {
 typedef struct local_need {
   double rows, columns, batch, terms, bytes; /* hints; bytes: of an element of either operand, the mean */
 } local_need;
+
+bool contract_runs_on_cuda(const contraction *t) {
+  const uint32_t targets = t->c->options->targets;
+  return targets && !(targets & ~(uint32_t)(SNT_TARGET_CUDA | SNT_TARGET_HOST));
+}
+
+uint32_t contract_local_buffers(const contract_local *l) {
+  enum { MOST = 3 };
+  uint64_t each = 0;
+  for (uint32_t i = 0; i < l->panel_count; i++) each += (uint64_t)l->panel[i].size * ir_dtypes[contract_panel_base(l, &l->panel[i])].bytes;
+  return MOST * each + contract_stage_bytes(l) <= local_room(l) ? MOST : l->buffers;
+}
 
 /* Cycles of all the device for one term of each of the parts. */
 static double cycles_of(const contract_local *l, const local_shape *s, const local_need *n, double parts) {
@@ -215,7 +227,7 @@ static bool fits_fragments(contract_local *l, uint32_t number, uint32_t step) {
   const cost_profile *p = l->t->c->options->profile;
   const local_shape *s = &warp_shapes[number].shape;
   const uint32_t side[2] = {warp_shapes[number].warp_rows, warp_shapes[number].warp_columns};
-  const uint32_t warps = s->rows / side[0] * (s->columns / side[1]), items = warps * MMA_LANES;
+  const uint32_t items = s->rows / side[0] * (s->columns / side[1]) * MMA_LANES;
   uint64_t elements;
   if (items > p->max_items || side[0] * side[1] / (MMA_SIDE * MMA_SIDE) * l->t->set.count > 8) return false;
   if (!size_panels(l, s, step, items, &elements)) return false;
@@ -223,7 +235,7 @@ static bool fits_fragments(contract_local *l, uint32_t number, uint32_t step) {
   l->step = step;
   l->items = items;
   l->warp_rows = side[0], l->warp_columns = side[1];
-  return 2 * elements + (uint64_t)warps * MMA_SIDE * MMA_STAGE * 4 <= local_room(l); /* elements of 16 bits; results on their way out */
+  return 2 * elements + contract_stage_bytes(l) <= local_room(l); /* elements of 16 bits; results on their way out */
 }
 
 /* Sixteen bytes a fetch, where they are a vector. */
@@ -243,8 +255,7 @@ static bool pick_fragments(contract_local *l) {
   const expr_pool *x = t->c->graph->pool;
   const uint8_t type = ir_at(t->c->graph, contract_operand(t, 0, 0))->type.dtype;
   int64_t terms;
-  if (!o->profile->caps.mma || !o->targets || o->targets & ~(uint32_t)(SNT_TARGET_CUDA | SNT_TARGET_HOST) || fusion_keeps_order(o))
-    return false;
+  if (!o->profile->caps.mma || !contract_runs_on_cuda(t) || fusion_keeps_order(o)) return false;
   if (t->type.base != SNT_F32 || (type != SNT_F16 && type != SNT_BF16)) return false;
   for (uint32_t i = 0; i < l->panel_count; i++)
     if (ir_at(t->c->graph, l->panel[i].node)->type.dtype != type) return false;
@@ -280,7 +291,7 @@ static bool is_worth(const contract_local *l) {
 
 bool contract_plan_local(contraction *t, contract_local *l) {
   const cost_profile *p = t->c->options->profile;
-  *l = (contract_local){.t = t};
+  *l = (contract_local){.t = t, .buffers = 2};
   if (schedule_is_explicit(t->c) || p->reads != COST_READS_STORAGE || p->local_bytes < 4096 || t->both_lanes) return false;
   if (ir_dtypes[t->type.base].bytes != 4) return false;
   find_axes(l);

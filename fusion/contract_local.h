@@ -19,7 +19,8 @@ typedef struct local_panel {
   uint32_t node, operand;
   bool columns, by_rows;
   uint32_t unit;                /* elements that an item fetches at once: a vector, or 1 where nothing proves that vectors can be */
-  uint32_t memory, size, count; /* elements of one buffer of the two; fetches of an item a step */
+  bool copied;                  /* asynchronously */
+  uint32_t memory, size, count; /* elements of one of its buffers; fetches of an item a step */
   uint32_t fetched[LOCAL_FETCHED];
 } local_panel;
 
@@ -33,6 +34,8 @@ typedef struct contract_local {
   local_axis rows, columns, terms, batch;
   local_shape shape;
   uint32_t step, items; /* terms a step; items of a group */
+  uint32_t buffers;     /* of each panel: the step at hand and those that are under way */
+  bool copies;          /* some panel is copied */
   uint32_t parts;       /* of the terms, each summed by groups of its own; 1: the tile is summed by one */
   local_panel panel[LOCAL_PANELS];
   uint32_t panel_count, panel_of[CONTRACT_SET_MAX][2]; /* by member: of its rows, of its columns */
@@ -46,6 +49,13 @@ typedef struct contract_local {
 
 /* Can the contraction be computed so on this device, and is it worth it? Fills all but the variables of the kernel. */
 bool contract_plan_local(contraction *, contract_local *);
+bool contract_runs_on_cuda(const contraction *);         /* or is interpreted, and nothing else */
+uint32_t contract_local_buffers(const contract_local *); /* that fit, where steps are copied ahead */
+/* contract_local_fetch.c: the first step, whole; while step `at` is at hand, what comes next; and the end of that, so that step `number` is there. */
+void contract_fetch_first(contract_local *);
+void contract_fetch_step(contract_local *, ir_expr at);
+void contract_keep_step(contract_local *, ir_expr number);
+int32_t contract_panel_base(const contract_local *, const local_panel *);
 /* schedule_contract_local.c: the kernel and its step. */
 snt_result contract_build_local(contract_local *, const contract_guard *);
 /* schedule_contract_local.c, for schedule_contract_mma.c */
@@ -55,6 +65,9 @@ void contract_local_store(contract_local *, uint32_t row, ir_expr column, uint32
 uint32_t contract_local_row(contract_local *, ir_expr at); /* goes to row `at` of the tile; returns the test, or 0 */
 /* schedule_contract_mma.c */
 enum { MMA_SIDE = 16, MMA_PAD = 8, MMA_STAGE = 20, MMA_LANES = 32 };
+static inline uint64_t contract_stage_bytes(const contract_local *l) {
+  return l->fragments ? (uint64_t)(l->items / MMA_LANES) * MMA_SIDE * MMA_STAGE * 4 : 0;
+}
 uint32_t contract_mma_zero(contract_local *);
 void contract_mma_multiply(contract_local *, ir_expr buffer, uint32_t terms, uint32_t *acc);
 void contract_mma_store(contract_local *, const uint32_t *acc);

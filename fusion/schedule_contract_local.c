@@ -1,5 +1,5 @@
-/* Contractions through local memory, for devices where it is near: every element of an operand is fetched once a group, coalesced, into one of two
-   buffers while the items multiply what lies in the other; one barrier a step. An item holds rows x vectors accumulators and adds its terms in order.
+/* Contractions through local memory, for devices where it is near: every element of an operand is fetched once a group, coalesced, into one of two or
+   three buffers while the items multiply what lies in another; one barrier a step. An item holds rows x vectors accumulators and adds its terms in order.
    Nothing is fetched outside of an operand: what lies beyond an edge repeats the last elements, and is neither added nor stored. */
 #include "fusion/contract_local.h"
 
@@ -16,69 +16,6 @@ void contract_place_axis(contract_local *l, const local_axis *axis, ir_expr at, 
   if (unit > 1) l->t->at[last] = expr_add(x, expr_mul(x, l->t->at[last], unit), lane);
 }
 
-/* The number as a variable below `end`: the last one where it lies beyond. */
-static ir_expr held_below(emit *e, const char *name, ir_expr at, ir_expr end) {
-  expr_pool *x = e->x;
-  int64_t literal;
-  if (expr_is_const(x, at, &literal) && expr_proves_lt(x, at, end)) return at;
-  const ir_expr held = expr_proves_lt(x, at, end) ? at : expr_min(x, at, expr_sub(x, end, 1));
-  return emit_var_for(e, name, emit_expr(e, held), 0, end);
-}
-
-/* ---- fetching ---- */
-
-typedef struct local_place { /* of one fetch in the panel: both count units along the axis in which vectors run */
-  ir_expr own, term;
-} local_place;
-
-static local_place place_of(const contract_local *l, const local_panel *p, uint32_t number) {
-  expr_pool *x = l->t->e->x;
-  const uint32_t tile = p->columns ? l->shape.columns : l->shape.rows, inner = (p->by_rows ? l->step : tile) / p->unit;
-  const ir_expr at = expr_add(x, l->item, expr_int(x, (int64_t)number * l->items));
-  const ir_expr fast = expr_mod(x, at, inner), slow = expr_div(x, at, inner);
-  return p->by_rows ? (local_place){slow, fast} : (local_place){fast, slow};
-}
-
-static int32_t panel_base(const contract_local *l, const local_panel *p) {
-  return l->fragments ? ir_at(l->t->c->graph, p->node)->type.dtype : l->t->type.base;
-}
-
-static uint32_t as_vector(emit *e, uint32_t value, int32_t base, uint32_t lanes) {
-  const kir_type type = emit_value_type(e, value);
-  if (type.base != base) value = kir_cast(e->k, kir_t(base, type.lanes), value);
-  return type.lanes == lanes ? value : kir_splat(e->k, value, lanes);
-}
-
-static uint32_t fetch(contract_local *l, const local_panel *p, uint32_t number, ir_expr step, uint32_t lane_var, ir_expr lane) {
-  contraction *t = l->t;
-  emit *e = t->e;
-  expr_pool *x = e->x;
-  const local_axis *own = p->columns ? &l->columns : &l->rows;
-  const local_place at = place_of(l, p, number);
-  const uint32_t own_unit = p->by_rows ? 1 : p->unit, term_unit = p->by_rows ? p->unit : 1;
-  const uint32_t tile = p->columns ? l->shape.columns : l->shape.rows;
-  const ir_expr first = expr_mul(x, p->columns ? l->column_tile : l->row_tile, (ir_expr)(tile / own_unit));
-  const ir_expr term = expr_add(x, expr_mul(x, step, (ir_expr)(l->step / term_unit)), at.term);
-  contract_place_axis(l, own, held_below(e, "f", expr_add(x, first, at.own), expr_div(x, own->extent, own_unit)), own_unit, lane);
-  contract_place_axis(l, &l->terms, held_below(e, "k", term, expr_div(x, l->terms.extent, term_unit)), term_unit, lane);
-  if (p->unit > 1) emit_use_lanes(e, lane_var, p->unit);
-  const map_access a = contract_operand_at(t, p->operand);
-  const uint32_t value = emit_value(e, p->node, &a);
-  emit_scalar_lanes(e);
-  return value ? as_vector(e, value, panel_base(l, p), p->unit) : 0;
-}
-
-static void fetch_all(contract_local *l, ir_expr step) {
-  emit *e = l->t->e;
-  for (uint32_t i = 0; i < l->panel_count; i++) {
-    local_panel *p = &l->panel[i];
-    const ir_expr lane = emit_lanes(e, 0, p->unit);
-    const uint32_t lane_var = e->lane_var;
-    emit_scalar_lanes(e);
-    for (uint32_t n = 0; n < p->count; n++) p->fetched[n] = fetch(l, p, n, step, lane_var, lane);
-  }
-}
-
 /* ---- local memory ---- */
 
 /* Element of row (or column) `own` and term `term` in buffer `buffer`. */
@@ -90,21 +27,6 @@ ir_expr contract_local_element(const contract_local *l, const local_panel *p, ir
   if (!p->by_rows) return expr_add(x, base, expr_add(x, expr_mul(x, term, tile + (l->fragments ? MMA_PAD : 0)), own));
   const ir_expr skipped = expr_mul(x, expr_div(x, own, LOCAL_VECTOR), LOCAL_VECTOR);
   return expr_add(x, base, expr_add(x, expr_add(x, expr_mul(x, own, l->step), skipped), term));
-}
-
-static void store_all(contract_local *l, ir_expr buffer) {
-  emit *e = l->t->e;
-  expr_pool *x = e->x;
-  for (uint32_t i = 0; i < l->panel_count; i++) {
-    const local_panel *p = &l->panel[i];
-    for (uint32_t n = 0; n < p->count; n++) {
-      const local_place at = place_of(l, p, n);
-      const ir_expr own = expr_mul(x, at.own, p->by_rows ? 1 : p->unit), term = expr_mul(x, at.term, p->by_rows ? p->unit : 1);
-      const uint32_t index = emit_expr(e, contract_local_element(l, p, buffer, own, term));
-      const uint32_t id = kir_store(e->k, p->memory, 1, &index, p->fetched[n]);
-      if (!e->k->failed) kir_at(e->k, id)->align = (uint16_t)(ir_dtypes[panel_base(l, p)].bytes * p->unit);
-    }
-  }
 }
 
 static uint32_t read_vector(contract_local *l, const local_panel *p, ir_expr buffer, ir_expr own, ir_expr term) {
@@ -196,22 +118,18 @@ static void multiply_all(contract_local *l, uint32_t *acc) {
   expr_pool *x = e->x;
   const uint32_t cells = l->cells;
   uint32_t carried[CONTRACT_CELLS];
-  fetch_all(l, l->first);
-  store_all(l, 0);
-  kir_barrier(e->k, KIR_SYNC_LOCAL);
+  contract_fetch_first(l);
   const ir_expr last = expr_sub(x, l->steps, 1);
   if (last != 0) {
     const ir_expr s = emit_loop(
         e, &(emit_loop_info){.name = "s", .lo = 0, .hi = last, .step = 1, .carry_count = cells, .initial = acc, .carried = carried});
-    const ir_expr next = expr_add(x, s, 1);
-    fetch_all(l, expr_add(x, l->first, next));
-    multiply_step(l, expr_mod(x, s, 2), l->step, carried);
-    store_all(l, expr_mod(x, next, 2));
-    kir_barrier(e->k, KIR_SYNC_LOCAL);
+    contract_fetch_step(l, s);
+    multiply_step(l, expr_mod(x, s, (ir_expr)l->buffers), l->step, carried);
+    contract_keep_step(l, expr_add(x, s, 1));
     emit_loop_end(e, s, cells, carried, acc);
   }
   const ir_expr rest = l->parts > 1 ? l->step : expr_sub(x, l->terms.extent, expr_mul(x, last, (ir_expr)l->step));
-  multiply_step(l, expr_mod(x, last, 2), rest, acc);
+  multiply_step(l, expr_mod(x, last, (ir_expr)l->buffers), rest, acc);
 }
 
 /* ---- storing ---- */
@@ -329,8 +247,8 @@ static void declare_panels(contract_local *l) {
     const int length = snprintf(name, sizeof name, "t%u", e->k->memories.count);
     kir_memory m = {
         .name = ir_arena_text(e->arena, name, (size_t)length), .space = KIR_LOCAL, .access = KIR_READ | KIR_WRITE, .rank = 1, .align = 64};
-    m.type = kir_t(panel_base(l, p), 1);
-    m.dims[0] = 2 * (uint64_t)p->size;
+    m.type = kir_t(contract_panel_base(l, p), 1);
+    m.dims[0] = (uint64_t)l->buffers * p->size;
     p->memory = kir_memory_add(e->k, &m);
   }
 }

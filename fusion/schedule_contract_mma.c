@@ -62,7 +62,7 @@ void contract_mma_multiply(contract_local *l, ir_expr buffer, uint32_t terms, ui
 static uint32_t declare_stage(contract_local *l) {
   emit *e = l->t->e;
   kir_memory m = {.name = "stage", .space = KIR_LOCAL, .access = KIR_READ | KIR_WRITE, .rank = 1, .align = 64, .type = kir_t(SNT_F32, 1)};
-  m.dims[0] = (uint64_t)(l->items / MMA_LANES) * MMA_SIDE * MMA_STAGE;
+  m.dims[0] = contract_stage_bytes(l) / 4;
   return kir_memory_add(e->k, &m);
 }
 

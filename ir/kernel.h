@@ -98,7 +98,7 @@ typedef struct kir_inst {
   union {
     double f;
     int64_t i;
-  } imm;                /* const: value (floats as f64); ix: the constant; async.wait: groups that may stay open */
+  } imm;                /* const: value (floats as f64); ix: the constant; async.wait: sets that may stay open */
   uint16_t flags;       /* loop flags, cast rounding, UNIFORM/STREAM/RW/SAME/spaces */
   uint16_t align;       /* load, store: proven bytes, 0: element */
   int32_t lanes;        /* load, store: elements between lanes (0: 1); prefetch, async: bytes; mma: ld; loop: unroll factor (0: none) */

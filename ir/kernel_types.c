@@ -40,8 +40,8 @@ uint32_t kir_index_count(const kir_inst *in) {
   case KIR_atomic_cas: return in->arg_count >= 2 ? in->arg_count - 2u : 0;
   case KIR_load:
   case KIR_prefetch:
-  case KIR_mma_load:
-  case KIR_async_copy: return in->arg_count;
+  case KIR_mma_load: return in->arg_count;
+  case KIR_async_copy: return in->arg_count ? in->arg_count - 1u : 0;
   default: return 0;
   }
 }
@@ -251,9 +251,10 @@ static const char *check_async(const kir_kernel *k, const kir_inst *in, const ui
   const kir_memory *to = &k->memories.at[in->index], *from = &k->memories.at[in->index2];
   if (to->space != KIR_LOCAL || from->space != KIR_GLOBAL) return "copies go from global to local memory";
   if (to->type.base != from->type.base || to->type.lanes != 1 || from->type.lanes != 1) return "the memories have different elements";
-  if (in->arg_count != to->rank + 1u) return "wrong number of indices";
-  for (uint32_t i = 0; i < in->arg_count; i++)
+  if (in->arg_count != to->rank + 2u) return "wrong number of indices";
+  for (uint32_t i = 0; i + 1 < in->arg_count; i++)
     if (!is_index(arg_type(k, args, i))) return "an index must be a 32- or 64-bit integer";
+  if (!is_plain(arg_type(k, args, in->arg_count - 1u), SNT_BOOL, 1)) return "the condition must be one bool";
   return in->lanes == 4 || in->lanes == 8 || in->lanes == 16 ? NULL : "bytes must be 4, 8 or 16";
 }
 

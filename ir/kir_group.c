@@ -50,15 +50,17 @@ static uint32_t reduce(lowering *l, uint32_t i, kir_op op) {
   return l->caps->subgroup_arithmetic ? kir_clone_inst(&l->c, i) : butterfly(l->c.out, op, value, l->size);
 }
 
-/* Loads here and stores at once: the schedule keeps readers away from the place from the copy to the wait. */
+/* Loads here and stores at once: the schedule keeps readers away from the place from the copy to the wait. Where zeros are copied, the index is one that
+   may be read all the same. */
 static void copy_now(lowering *l, uint32_t i) {
   const kir_inst *in = kir_at(l->c.in, i);
   kir_kernel *out = l->c.out;
-  const uint32_t indices = in->arg_count - 1u, element = kir_mem_bytes(&out->memories.at[in->index2]), bytes = (uint32_t)in->lanes;
-  uint32_t args[5];
-  for (uint32_t n = 0; n <= indices; n++) args[n] = l->c.map[kir_arg(l->c.in, i, n)];
-  const uint32_t value = kir_load(out, in->index2, bytes / element, 1, &args[indices]);
+  const uint32_t indices = in->arg_count - 2u, element = kir_mem_bytes(&out->memories.at[in->index2]), bytes = (uint32_t)in->lanes;
+  uint32_t args[6];
+  for (uint32_t n = 0; n < in->arg_count; n++) args[n] = l->c.map[kir_arg(l->c.in, i, n)];
+  uint32_t value = kir_load(out, in->index2, bytes / element, 1, &args[indices]);
   if (!out->failed) kir_at(out, value)->align = (uint16_t)bytes;
+  value = kir_3(out, KIR_select, args[indices + 1], value, kir_const_like(out, value, 0));
   const uint32_t store = kir_store(out, in->index, indices, args, value);
   if (!out->failed) kir_at(out, store)->align = (uint16_t)bytes;
 }

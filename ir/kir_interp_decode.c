@@ -174,7 +174,7 @@ static bool add_memory(decoder *d, uint32_t i) {
   const kir_inst *in = kir_at(d->k, i);
   kvm_step s = basic_step(d, i);
   const bool async = in->op == KIR_async_copy;
-  const uint32_t indices = kir_index_count(in) - (async ? 1u : 0u);
+  const uint32_t indices = kir_index_count(in) - (async ? 1u : 0u); /* a copy's last is of the source */
   kvm_access *a = IR_NEW_ARRAY(d->vm->arena, kvm_access, 2);
   if (!a) return false;
   s.state = a;
@@ -183,7 +183,7 @@ static bool add_memory(decoder *d, uint32_t i) {
   if (!make_access(d, i, in->index, 0, indices, a)) return false;
   if (async && !make_access(d, i, in->index2, indices, 1, a + 1)) return false;
   if (in->op == KIR_mma_load) s.mode = in->type.frag;
-  if (!async) set_values(d, &s, indices);
+  set_values(d, &s, indices + async);
   return push(d, &s);
 }
 

@@ -1,5 +1,5 @@
 /* Matrix fragments and asynchronous copies. A fragment is one row-major matrix a subgroup; its shape comes from needs=mma.A.C.MxNxK.
-   A copy happens at the wait that finishes its group: reading the target before that finds what was there. */
+   A copy happens at the wait that finishes its set; until then its target is marked, and whoever touches it is told. */
 #include "ir/kir_interp_private.h"
 
 enum { MAX_COPIES = 1 << 20, MAX_SIDE = 256 };
@@ -155,14 +155,29 @@ bool kvm_run_mma(kvm *vm, const kvm_step *s) {
 }
 
 /* ---- asynchronous copies ---- */
+/* Marks the target: `coming`, or nothing any more. */
+static void mark_target(const kvm_copy *c, uint8_t mark) {
+  const kvm_region *r = c->to->memory->region;
+  for (uint64_t g = c->to_at / r->granule; g <= (c->to_at + c->bytes - 1) / r->granule; g++) r->written[g] = mark;
+}
+
 bool kvm_run_async_copy(kvm *vm, const kvm_step *s) {
   kvm_access *to = s->state, *from = to + 1;
   for (uint32_t i = 0; i < vm->items; i++) {
     kvm_copy copy = {.inst = s->inst, .item = i, .to = to, .from = from, .bytes = to->lanes * to->memory->bytes};
     if (!vm->mask[i]) continue;
-    if (!kvm_locate(vm, s, to, i, &copy.to_at, NULL) || !kvm_locate(vm, s, from, i, &copy.from_at, NULL)) return false;
+    if (!kvm_locate(vm, s, to, i, &copy.to_at, NULL)) return false;
+    if (!kvm_touch(vm, s, to->memory, copy.to_at, copy.bytes, i, KVM_WRITE)) return false;
+    mark_target(&copy, KVM_COMING);
+    copy.zeros = kvm_get(s->a, (kvm_kind)s->kind, i) == 0;
     if (vm->copies.count >= MAX_COPIES || !IR_PUSH(vm->arena, &vm->copies, copy))
       return kvm_fail(vm, s, i, SNT_E_LIMIT, "too many copies are under way");
+  }
+  kvm_count_access(vm, to, true);
+  const uint32_t first = vm->copies.count - vm->active;
+  for (uint32_t n = 0; n < vm->active; n++) {
+    kvm_copy *c = &vm->copies.at[first + n];
+    if (!kvm_locate(vm, s, from, c->item, &c->from_at, NULL)) return false;
   }
   kvm_count_access(vm, from, false);
   return true;
@@ -170,24 +185,29 @@ bool kvm_run_async_copy(kvm *vm, const kvm_step *s) {
 
 bool kvm_run_async_commit(kvm *vm, const kvm_step *s) {
   if (vm->commits.count >= MAX_COPIES || !IR_PUSH(vm->arena, &vm->commits, vm->copies.count))
-    return kvm_fail(vm, s, KVM_NO_ITEM, SNT_E_LIMIT, "too many groups of copies");
+    return kvm_fail(vm, s, KVM_NO_ITEM, SNT_E_LIMIT, "too many sets of copies");
   return true;
+}
+
+static bool finish_copy(kvm *vm, const kvm_copy *c) {
+  kvm_step blame = {.inst = c->inst};
+  uint8_t *target = c->to->memory->region->data + c->to_at;
+  mark_target(c, 0);
+  if (!kvm_touch(vm, &blame, c->to->memory, c->to_at, c->bytes, c->item, KVM_WRITE)) return false;
+  if (c->zeros) return memset(target, 0, c->bytes) != NULL;
+  if (!kvm_touch(vm, &blame, c->from->memory, c->from_at, c->bytes, c->item, KVM_READ)) return false;
+  return memcpy(target, c->from->memory->region->data + c->from_at, c->bytes) != NULL;
 }
 
 bool kvm_run_async_wait(kvm *vm, const kvm_step *s) {
   const uint64_t open = (uint64_t)kir_at(vm->k, s->inst)->imm.i;
   if (vm->commits.count <= open) return true;
-  const uint32_t groups = vm->commits.count - (uint32_t)open, done = vm->commits.at[groups - 1];
-  for (uint32_t i = 0; i < done; i++) {
-    const kvm_copy *c = &vm->copies.at[i];
-    kvm_step blame = {.inst = c->inst};
-    if (!kvm_touch(vm, &blame, c->from->memory, c->from_at, c->bytes, c->item, KVM_READ)) return false;
-    if (!kvm_touch(vm, &blame, c->to->memory, c->to_at, c->bytes, c->item, KVM_WRITE)) return false;
-    memcpy(c->to->memory->region->data + c->to_at, c->from->memory->region->data + c->from_at, c->bytes);
-  }
+  const uint32_t sets = vm->commits.count - (uint32_t)open, done = vm->commits.at[sets - 1];
+  for (uint32_t i = 0; i < done; i++)
+    if (!finish_copy(vm, &vm->copies.at[i])) return false;
   if (done) memmove(vm->copies.at, vm->copies.at + done, (vm->copies.count - done) * sizeof *vm->copies.at);
   vm->copies.count -= done;
-  vm->commits.count -= groups;
-  for (uint32_t i = 0; i < vm->commits.count; i++) vm->commits.at[i] = vm->commits.at[groups + i] - done;
+  vm->commits.count -= sets;
+  for (uint32_t i = 0; i < vm->commits.count; i++) vm->commits.at[i] = vm->commits.at[sets + i] - done;
   return true;
 }

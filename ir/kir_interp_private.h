@@ -84,6 +84,7 @@ typedef struct kvm_copy {
   kvm_access *to, *from;
   uint64_t to_at, from_at;
   uint32_t bytes;
+  bool zeros;
 } kvm_copy; /* async, performed at the wait */
 
 struct kvm {
@@ -156,6 +157,7 @@ bool kvm_subgroup_together(kvm *, const kvm_step *, uint32_t subgroup, bool *act
 
 /* ---- memory ---- */
 typedef enum { KVM_READ, KVM_WRITE, KVM_SAME, KVM_UPDATE } kvm_use; /* SAME: a write of the bytes that are there */
+enum { KVM_COMING = 2 }; /* what `written` says of a place from its async copy until the wait; else 1 or 0 */
 /* Byte offset into the region of what `item` touches; false after failing. *outside: an oob=zero read that misses. */
 bool kvm_locate(kvm *, const kvm_step *, const kvm_access *, uint32_t item, uint64_t *at, bool *outside);
 /* Uninitialised reads and races of `bytes` at `at`. */

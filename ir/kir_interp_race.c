@@ -79,7 +79,7 @@ static bool touch_own(kvm *vm, const kvm_step *s, const kvm_memory *m, uint64_t 
   const uint32_t count = bytes / m->bytes;
   if (use == KVM_READ) {
     bool all = true;
-    for (uint32_t i = 0; i < count; i++) all &= written[i] != 0;
+    for (uint32_t i = 0; i < count; i++) all &= written[i] == 1;
     return all || fail_at(vm, s, m, at, item, "read before anything was written there");
   }
   memset(written, 1, count);
@@ -93,6 +93,7 @@ bool kvm_touch(kvm *vm, const kvm_step *s, const kvm_memory *m, uint64_t at, uin
   const uint64_t first = at / r->granule, last = (at + bytes - 1) / r->granule;
   for (uint64_t g = first; g <= last; g++) {
     if (r->written) {
+      if (r->written[g] == KVM_COMING) return fail_at(vm, s, m, at, item, "touched while a copy into it is under way");
       if (use != KVM_WRITE && !r->written[g]) return fail_at(vm, s, m, at, item, "read before anything was written there");
       if (use != KVM_READ) r->written[g] = 1;
     }

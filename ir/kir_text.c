@@ -38,6 +38,7 @@ static kir_type common_type(const kir_kernel *k, const kir_inst *in, const uint3
 static kir_type memory_literal(const kir_kernel *k, const kir_inst *in, uint32_t n) {
   const kir_type index = kir_t(SNT_U32, 1);
   if (n < kir_index_count(in) || in->index >= k->memories.count) return index;
+  if (in->op == KIR_async_copy) return kir_t(SNT_BOOL, 1);
   const kir_type cell = k->memories.at[in->index].type;
   return cell.frag ? kir_element(kir_t(cell.base, 1)) : cell;
 }

@@ -115,6 +115,8 @@ static void take_async(kir_parser *p, kir_inst *in) {
   const uint32_t count = kir_take_cell(p, &in->index2, index);
   if (count != 1) kir_parse_fail(p, "global memory has one index");
   if (!p->failed) push_values(p, 1, index);
+  if (!p->failed && kir_take_sign(p, ',')) push_operand(p, kir_take_operand(p));
+  else if (!p->failed) push_operand(p, (kir_operand){.id = kir_const_int(p->k, kir_t(SNT_BOOL, 1), 1)});
 }
 
 static void take_spaces(kir_parser *p, kir_inst *in) {

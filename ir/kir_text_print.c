@@ -199,9 +199,10 @@ static void print_line(printer *p, uint32_t i) {
                    in->flags & KIR_SYNC_GLOBAL ? (in->flags & KIR_SYNC_LOCAL ? "global" : " global") : "");
     break;
   case KIR_async_copy:
-    print_cell(p, in->index, in->arg_count ? in->arg_count - 1u : 0, args);
+    print_cell(p, in->index, indices ? indices - 1 : 0, args);
     ir_text_add(p->text, ",");
-    if (in->arg_count) print_cell(p, in->index2, 1, args + in->arg_count - 1);
+    if (indices) print_cell(p, in->index2, 1, args + indices - 1);
+    print_operands(p, in, indices, true);
     break;
   default:
     if (kir_names_memory(in->op)) print_cell(p, in->index, indices, args);

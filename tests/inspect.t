@@ -31,6 +31,7 @@ for my $case (['h100', 'matmul', 1], ['h100', 'matmul_f16', 1], ['h100', 'mlp', 
     my $adds = $k->{mix}{fma} + $k->{mix}{float} + 128 * $k->{mix}{matrix}; # 16 x 16 x 16 of 32 items
     cmp_ok($adds, '>', 4 * $k->{mix}{local}, "$name: several multiply-adds a read of local memory");
     ok($k->{mix}{matrix} > 0 || $model !~ /f16/ || $profile ne 'h100', "$name: on matrix units where there are some");
+    ok($k->{mix}{copy} > 0 || $profile ne 'h100', "$name: copied ahead where that can be done");
     cmp_ok($k->{flops}, '>', 2e7, "$name: operations of the whole dispatch");
   }
 }
@@ -41,6 +42,7 @@ for my $case (['h100', 'softmax'], ['igpu', 'softmax'], ['h100', 'layernorm'], [
   is(scalar @$list, 1, "$model on $profile: one kernel");
   cmp_ok($_->{excess}, '<=', 1.1, "$model on $profile: sectors near the fewest possible") for @$list;
   cmp_ok($_->{conflicts}, '==', 0, "$model on $profile: no conflicts of banks") for @$list;
+  ok((grep { $_->{mix}{copy} > 0 } @$list), "$model: copied ahead, zeros around it too") if $model =~ /conv/;
   next if $model !~ /softmax|layernorm/;
   cmp_ok($_->{barriers}, '<=', 4, "$model on $profile: a barrier a reduction, since subgroups reduce") for @$list;
 }
@@ -60,8 +62,8 @@ ok((grep { $_->{excess} > 2 } @$strided), 'strided accesses are more sectors tha
 # ---- registers ----
 
 SKIP: {
-  skip('nvcc is not here: no figures of registers and spills', 10) if system('command -v nvcc >/dev/null 2>&1');
-  for my $model ('matmul', 'matmul_f16', 'mlp') {
+  skip('nvcc is not here: no figures of registers and spills', 12) if system('command -v nvcc >/dev/null 2>&1');
+  for my $model ('matmul', 'matmul_f16', 'mlp', 'conv3x3') {
     says("$sinter compile tests/inspect/$model.snt --profile h100 --target cuda -o $dir/$model");
     for my $source (glob "$dir/$model/*.cu") {
       for my $arch ('sm_80', 'sm_90') {
@@ -91,6 +93,15 @@ for my $device (['interp', 'interp'], ['opencl:pocl', 'opencl'], ['vulkan:llvmpi
       }
     }
   }
+}
+# Without asynchronous copies: the same through registers.
+open my $plain, '>', "$dir/plain.profile" or die $!;
+print $plain "base = h100\nname = plain\ntarget = interp\ncaps.async_copy = 0 # an older device\n";
+close $plain;
+for my $model ('even', 'linear_f16') {
+  ($code, $said) = says("$sinter run tests/inspect/$model.snt --device interp --profile $dir/plain.profile --check --quiet");
+  is($code, 0, "$model without asynchronous copies") or diag($said);
+  ok(!(grep { $_->{mix}{copy} > 0 } @{inspect("tests/inspect/$model.snt --profile $dir/plain.profile")}), "$model: has none of them then");
 }
 # On matrix units, whose fragments only the code for CUDA and the interpreter have.
 for my $device (['interp', 'interp'], ['cuda-text', 'cuda']) {

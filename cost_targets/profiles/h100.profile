@@ -23,3 +23,4 @@ caps.images = 1
 caps.max_lanes = 1
 caps.narrow_local = 1
 caps.mma = 1                   # tensor cores: 16-bit products, 32-bit sums, of sm_80 and later
+caps.async_copy = 1            # cp.async, of sm_80 and later

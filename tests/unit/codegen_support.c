@@ -51,6 +51,8 @@ static const char shim[] =
     "static inline void __syncthreads() {}\nstatic inline void __syncwarp() {}\n"
     "template <class T> static inline T __shfl_sync(unsigned, T x, int) { return x; }\n"
     "template <class T> static inline T __shfl_xor_sync(unsigned, T x, int) { return x; }\n"
+    "static inline void __pipeline_memcpy_async(void *, const void *, size_t, size_t) {}\n"
+    "static inline void __pipeline_commit() {}\nstatic inline void __pipeline_wait_prior(unsigned) {}\n"
     "template <class T> static inline T atomicAdd(T *p, T x) { T old = *p; *p += x; return old; }\n"
     "template <class T> static inline T atomicMin(T *p, T x) { T old = *p; if (x < old) *p = x; return old; }\n"
     "template <class T> static inline T atomicMax(T *p, T x) { T old = *p; if (x > old) *p = x; return old; }\n"

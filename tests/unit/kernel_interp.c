@@ -65,6 +65,25 @@ static void test_memory_state(void) {
   refuses("kernel @k {\n param %a: f32[1024] ro align=8\n %v: f32x4 = load %a[4] }", 1, SNT_E_ARG, "the base of %a has 8");
 }
 
+/* What a copy brings is there after a wait that covers it, for others after a barrier; until then its place is nobody's. */
+static void test_copies(void) {
+#define COPY HEAD8 "async.copy %t[%l], %a[%l] bytes=4; async.commit; "
+#define TAKE "%o = xor %l, 1; %v = load %t[%o]; store %y[%l], %v }"
+  accepts(COPY "async.wait 0; barrier local; " TAKE, 1, "a copy, a wait and a barrier");
+  tap_ok(data[1][3] == data[0][2], "bring what the other item copied");
+  refuses(COPY "barrier local; " TAKE, 1, SNT_E_ARG, "%t, element 1: touched while a copy into it is under way");
+  refuses(COPY "async.wait 1; barrier local; " TAKE, 1, SNT_E_ARG, "touched while a copy into it is under way");
+  refuses(COPY "async.wait 0; " TAKE, 1, SNT_E_ARG, "reads what another item wrote without a barrier");
+  refuses(COPY "store %t[%l], 0 }", 1, SNT_E_ARG, "touched while a copy into it is under way");
+  refuses(
+      HEAD8
+      "store %t[%l], 0; barrier local; %o = xor %l, 1; %v = load %t[%o]; async.copy %t[%l], %a[%l] bytes=4; async.commit; async.wait 0 }",
+      1, SNT_E_ARG, "overwrites what another item reads without a barrier");
+  accepts(HEAD8 "%in = lt %l, 3; async.copy %t[%l], %a[%l], %in bytes=4; async.commit; async.wait 0; barrier local; " TAKE, 1,
+          "copies of zeros");
+  tap_ok(data[1][2] == 0 && data[1][3] == data[0][2], "where their condition is false");
+}
+
 static void test_races(void) {
   refuses(HEAD8 "store %y[0], 0 }", 1, SNT_E_ARG, "overwrites what another item wrote");
   accepts(HEAD8 "store %y[0], 0 same; store %y[%g + 1], 5 same }", 2, "stores of the same by items that say so");
@@ -220,6 +239,7 @@ int main(void) {
   for (uint32_t i = 0; i < 4; i++) kernel_numbers(data[i], 1024, i + 1);
   test_bounds();
   test_memory_state();
+  test_copies();
   test_races();
   test_control();
   test_divergence();

@@ -29,7 +29,9 @@ enum { OK = 0, DIVERGED = 1, NO_MEMORY = 2 };
 
 #if SNT_FIBERS
 struct barrier { unsigned live, arrived, turn; };
-struct fiber { ucontext_t context; bool done; snt_dim3 index; unsigned long long slot[2]; };
+struct copy { void *to; const void *from; size_t bytes, zeros; unsigned set; };
+struct copies { copy at[256]; unsigned count, set; };  // `set`: of the next copy
+struct fiber { ucontext_t context; bool done; snt_dim3 index; unsigned long long slot[2]; copies pending; };
 struct block { fiber *fibers; barrier all, *warps; unsigned count, current, live, idle_turns; bool diverged; ucontext_t home; char *stacks; };
 static thread_local block now;
 static const size_t stack_bytes = 256 << 10;
@@ -82,6 +84,26 @@ template <class T> static T shuffle(T value, unsigned lane) {
   return result;
 }
 
+// Copies of sets before `set`. They happen at the wait that asks for them and no earlier, so that a wait that is missing shows.
+static void finish_copies(unsigned set) {
+  copies &p = now.fibers[now.current].pending;
+  unsigned done = 0;
+  for (; done < p.count && p.at[done].set < set; done++) {
+    const copy &c = p.at[done];
+    std::memcpy(c.to, c.from, c.bytes - c.zeros);
+    std::memset(static_cast<char *>(c.to) + c.bytes - c.zeros, 0, c.zeros);
+  }
+  std::memmove(p.at, p.at + done, (p.count - done) * sizeof *p.at);
+  p.count -= done;
+}
+
+static void begin_copy(const copy &c) {
+  copies &p = now.fibers[now.current].pending;
+  if (p.count == sizeof p.at / sizeof *p.at) finish_copies(p.set + 1);
+  p.at[p.count] = c;
+  p.at[p.count++].set = p.set;
+}
+
 template <class Call> struct body {
   static thread_local const Call *call;
   static void enter() {
@@ -122,6 +144,7 @@ template <class Call> static int run_block(const Call &call) {
     fiber &f = now.fibers[i];
     if (i % 32 == 0) now.warps[i / 32] = barrier{now.count - i < 32 ? now.count - i : 32, 0, 0};
     f.done = false;
+    f.pending.count = f.pending.set = 0;
     f.index = snt_dim3{i % blockDim.x, i / blockDim.x % blockDim.y, i / (blockDim.x * blockDim.y)};
     getcontext(&f.context);
     f.context.uc_stack.ss_sp = now.stacks + i * stack_bytes;
@@ -175,6 +198,12 @@ static int launch(void (*kernel)(Types...), const unsigned *grid, const unsigned
 #if SNT_FIBERS
 static inline void __syncthreads() { snt::wait(snt::now.all); }
 static inline void __syncwarp(unsigned = 0xffffffffu) { snt::wait(snt::own_warp()); }
+static inline void __pipeline_memcpy_async(void *to, const void *from, size_t bytes, size_t zeros = 0) { snt::begin_copy({to, from, bytes, zeros, 0}); }
+static inline void __pipeline_commit() { snt::now.fibers[snt::now.current].pending.set++; }
+static inline void __pipeline_wait_prior(unsigned open) {
+  const unsigned set = snt::now.fibers[snt::now.current].pending.set;
+  if (set > open) snt::finish_copies(set - open);
+}
 template <class T> static inline T __shfl_sync(unsigned, T value, int lane, int = 32) { return snt::shuffle(value, (unsigned)lane); }
 template <class T> static inline T __shfl_xor_sync(unsigned, T value, int mask, int = 32) {
   return snt::shuffle(value, (snt::now.current % 32) ^ (unsigned)mask);

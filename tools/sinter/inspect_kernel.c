@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const inspect_mix_names[MIX_COUNT] = {"matrix", "fma",    "float", "special", "integer",
-                                                  "move",   "global", "local", "sync",    "control"};
+const char *const inspect_mix_names[MIX_COUNT] = {"matrix", "fma",  "float", "special", "integer", "move",
+                                                  "global", "copy", "local", "sync",    "control"};
 
 typedef struct inspection {
   tool_session *session;
@@ -38,7 +38,7 @@ static inspect_mix class_of(const kir_kernel *k, uint32_t inst) {
   if (op->flags & KIR_REGION) return MIX_CONTROL;
   if (in->op == KIR_mma) return MIX_MATRIX;
   if (in->op == KIR_fma) return MIX_FMA;
-  if (in->op == KIR_async_copy) return MIX_GLOBAL;
+  if (in->op == KIR_async_copy) return MIX_COPY;
   if (op->flags & KIR_EFFECT || (in->op >= KIR_sg_add && in->op <= KIR_barrier)) return MIX_SYNC;
   if (in->op >= KIR_splat && in->op <= KIR_shuffle) return MIX_MOVE;
   if (in->op == KIR_cast || in->op == KIR_bitcast || in->op == KIR_unpack2 || in->op == KIR_pack2) return MIX_MOVE;

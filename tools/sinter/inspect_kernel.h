@@ -13,6 +13,7 @@ typedef enum {
   MIX_INTEGER,
   MIX_MOVE, /* vectors put together and taken apart, casts */
   MIX_GLOBAL,
+  MIX_COPY, /* from global to local memory, asynchronously */
   MIX_LOCAL,
   MIX_SYNC, /* barriers, subgroup operations */
   MIX_CONTROL,

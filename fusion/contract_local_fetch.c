@@ -1,0 +1,188 @@
+/* From an operand to its panels: loaded into registers and stored when the step at hand is multiplied, or, where the value is nothing but elements of memory
+   as they lie there, copied asynchronously, which takes no registers and can be as many steps ahead as there are buffers. */
+#include "fusion/contract_local.h"
+
+typedef struct local_place { /* of one fetch in the panel: both count units along the axis in which vectors run */
+  ir_expr own, term;
+} local_place;
+
+static local_place place_of(const contract_local *l, const local_panel *p, uint32_t number) {
+  expr_pool *x = l->t->e->x;
+  const uint32_t tile = p->columns ? l->shape.columns : l->shape.rows, inner = (p->by_rows ? l->step : tile) / p->unit;
+  const ir_expr at = expr_add(x, l->item, expr_int(x, (int64_t)number * l->items));
+  const ir_expr fast = expr_mod(x, at, inner), slow = expr_div(x, at, inner);
+  return p->by_rows ? (local_place){slow, fast} : (local_place){fast, slow};
+}
+
+int32_t contract_panel_base(const contract_local *l, const local_panel *p) {
+  return l->fragments ? ir_at(l->t->c->graph, p->node)->type.dtype : l->t->type.base;
+}
+
+/* ---- loading ---- */
+
+/* The number as a variable below `end`: the last one where it lies beyond. */
+static ir_expr held_below(emit *e, const char *name, ir_expr at, ir_expr end) {
+  expr_pool *x = e->x;
+  int64_t literal;
+  if (expr_is_const(x, at, &literal) && expr_proves_lt(x, at, end)) return at;
+  const ir_expr held = expr_proves_lt(x, at, end) ? at : expr_min(x, at, expr_sub(x, end, 1));
+  return emit_var_for(e, name, emit_expr(e, held), 0, end);
+}
+
+/* The value, in its own type. */
+static uint32_t fetch(contract_local *l, const local_panel *p, uint32_t number, ir_expr step, uint32_t lane_var, ir_expr lane) {
+  contraction *t = l->t;
+  emit *e = t->e;
+  expr_pool *x = e->x;
+  const local_axis *own = p->columns ? &l->columns : &l->rows;
+  const local_place at = place_of(l, p, number);
+  const uint32_t own_unit = p->by_rows ? 1 : p->unit, term_unit = p->by_rows ? p->unit : 1;
+  const uint32_t tile = p->columns ? l->shape.columns : l->shape.rows;
+  const ir_expr first = expr_mul(x, p->columns ? l->column_tile : l->row_tile, (ir_expr)(tile / own_unit));
+  const ir_expr term = expr_add(x, expr_mul(x, step, (ir_expr)(l->step / term_unit)), at.term);
+  contract_place_axis(l, own, held_below(e, "f", expr_add(x, first, at.own), expr_div(x, own->extent, own_unit)), own_unit, lane);
+  contract_place_axis(l, &l->terms, held_below(e, "k", term, expr_div(x, l->terms.extent, term_unit)), term_unit, lane);
+  if (p->unit > 1) emit_use_lanes(e, lane_var, p->unit);
+  const map_access a = contract_operand_at(t, p->operand);
+  const uint32_t value = emit_value(e, p->node, &a);
+  emit_scalar_lanes(e);
+  return value;
+}
+
+static void fetch_panel(contract_local *l, local_panel *p, ir_expr step) {
+  emit *e = l->t->e;
+  const ir_expr lane = emit_lanes(e, 0, p->unit);
+  const uint32_t lane_var = e->lane_var;
+  emit_scalar_lanes(e);
+  for (uint32_t n = 0; n < p->count; n++) p->fetched[n] = fetch(l, p, n, step, lane_var, lane);
+}
+
+static uint32_t place_in(contract_local *l, const local_panel *p, uint32_t number, ir_expr buffer) {
+  emit *e = l->t->e;
+  expr_pool *x = e->x;
+  const local_place at = place_of(l, p, number);
+  const ir_expr own = expr_mul(x, at.own, p->by_rows ? 1 : p->unit), term = expr_mul(x, at.term, p->by_rows ? p->unit : 1);
+  return emit_expr(e, contract_local_element(l, p, buffer, own, term));
+}
+
+static void store(contract_local *l, const local_panel *p, uint32_t number, ir_expr buffer) {
+  emit *e = l->t->e;
+  const int32_t base = contract_panel_base(l, p);
+  uint32_t value = p->fetched[number];
+  if (!value) return; /* what failed is known */
+  const kir_type type = emit_value_type(e, value);
+  if (type.base != base) value = kir_cast(e->k, kir_t(base, type.lanes), value);
+  if (type.lanes != p->unit) value = kir_splat(e->k, value, p->unit);
+  const uint32_t index = place_in(l, p, number, buffer), id = kir_store(e->k, p->memory, 1, &index, value);
+  if (!e->k->failed) kir_at(e->k, id)->align = (uint16_t)(ir_dtypes[base].bytes * p->unit);
+}
+
+/* ---- copying ---- */
+
+static uint32_t panel_bytes(const contract_local *l, const local_panel *p) { return p->unit * ir_dtypes[contract_panel_base(l, p)].bytes; }
+
+static bool is_zero(const kir_kernel *k, uint32_t value) {
+  if (kir_at(k, value)->op == KIR_splat) value = kir_arg(k, value, 0);
+  return kir_at(k, value)->op == KIR_const && kir_at(k, value)->imm.i == 0;
+}
+
+/* The load that the value is, perhaps widened; *inside: the test that keeps it from being zeros, 0: always. 0: it is computed. */
+static uint32_t find_load(const contract_local *l, const local_panel *p, uint32_t value, uint32_t *inside) {
+  const kir_kernel *k = l->t->e->k;
+  const kir_inst *in = kir_at(k, value);
+  *inside = 0;
+  if (!value || k->failed) return 0;
+  if (in->op == KIR_select && kir_at(k, kir_arg(k, value, 0))->type.lanes == 1 && is_zero(k, kir_arg(k, value, 2))) {
+    *inside = kir_arg(k, value, 0);
+    value = kir_arg(k, value, 1);
+    in = kir_at(k, value);
+  }
+  if (in->op == KIR_cast && in->type.base == l->t->type.base) value = kir_arg(k, value, 0);
+  in = kir_at(k, value);
+  if (in->op != KIR_load || in->type.lanes != p->unit || in->lanes > 1) return 0;
+  const kir_memory *m = &k->memories.at[in->index];
+  const bool aligned = p->unit == 1 || in->align >= panel_bytes(l, p);
+  return m->space == KIR_GLOBAL && m->access == KIR_READ && kir_same(m->type, kir_t(contract_panel_base(l, p), 1)) && aligned ? value : 0;
+}
+
+static bool is_copied(const contract_local *l, const local_panel *p) {
+  const fusion_options *o = l->t->c->options;
+  const uint32_t bytes = panel_bytes(l, p);
+  uint32_t inside;
+  if (!o->profile->caps.async_copy || !contract_runs_on_cuda(l->t) || (bytes != 4 && bytes != 8 && bytes != 16)) return false;
+  for (uint32_t n = 0; n < p->count; n++)
+    if (!find_load(l, p, p->fetched[n], &inside)) return false;
+  return true;
+}
+
+/* What was fetched for a step, into the buffer. A value that is computed for once, at an edge, is stored at once: nobody reads the buffer until the barrier. */
+static void copy_panel(contract_local *l, const local_panel *p, ir_expr buffer) {
+  emit *e = l->t->e;
+  for (uint32_t n = 0; n < p->count; n++) {
+    uint32_t inside;
+    const uint32_t load = find_load(l, p, p->fetched[n], &inside);
+    if (!load) {
+      store(l, p, n, buffer);
+      continue;
+    }
+    if (!inside) inside = kir_const_int(e->k, kir_t(SNT_BOOL, 1), 1);
+    const uint32_t operands[] = {place_in(l, p, n, buffer), kir_arg(e->k, load, 0), inside};
+    const kir_inst copy = {
+        .op = KIR_async_copy, .index = p->memory, .index2 = kir_at(e->k, load)->index, .lanes = (int32_t)panel_bytes(l, p)};
+    (void)kir_put(e->k, &copy, IR_COUNT(operands), operands);
+  }
+}
+
+/* ---- a step ---- */
+
+/* Begins to copy step `number` of this part, if there is one; the set is closed in any case, so that a wait can count them. */
+static void copy_step(contract_local *l, ir_expr number) {
+  emit *e = l->t->e;
+  expr_pool *x = e->x;
+  const bool always = expr_proves_lt(x, number, l->steps);
+  if (!always) {
+    emit_if(e, kir_2(e->k, KIR_lt, emit_expr(e, number), emit_expr(e, l->steps)));
+    number = emit_var_for(e, "ahead", emit_expr(e, number), 0, l->steps);
+  }
+  for (uint32_t i = 0; i < l->panel_count; i++)
+    if (l->panel[i].copied) {
+      fetch_panel(l, &l->panel[i], expr_add(x, l->first, number));
+      copy_panel(l, &l->panel[i], expr_mod(x, number, (ir_expr)l->buffers));
+    }
+  if (!always) emit_if_end(e);
+  (void)kir_put(e->k, &(kir_inst){.op = KIR_async_commit}, 0, NULL);
+}
+
+void contract_fetch_step(contract_local *l, ir_expr at) {
+  expr_pool *x = l->t->e->x;
+  for (uint32_t i = 0; i < l->panel_count; i++)
+    if (!l->panel[i].copied) fetch_panel(l, &l->panel[i], expr_add(x, l->first, expr_add(x, at, 1)));
+  if (l->copies) copy_step(l, expr_add(x, at, (ir_expr)l->buffers - 1));
+}
+
+void contract_keep_step(contract_local *l, ir_expr number) {
+  emit *e = l->t->e;
+  const ir_expr buffer = expr_mod(e->x, number, (ir_expr)l->buffers);
+  for (uint32_t i = 0; i < l->panel_count; i++)
+    for (uint32_t n = 0; n < l->panel[i].count && !l->panel[i].copied; n++) store(l, &l->panel[i], n, buffer);
+  if (l->copies) (void)kir_put(e->k, &(kir_inst){.op = KIR_async_wait, .imm.i = (int64_t)l->buffers - 2}, 0, NULL);
+  kir_barrier(e->k, KIR_SYNC_LOCAL);
+}
+
+void contract_fetch_first(contract_local *l) {
+  emit *e = l->t->e;
+  for (uint32_t i = 0; i < l->panel_count; i++) {
+    local_panel *p = &l->panel[i];
+    fetch_panel(l, p, l->first);
+    p->copied = is_copied(l, p);
+    if (p->copied) copy_panel(l, p, 0);
+    l->copies |= p->copied;
+  }
+  if (l->copies) {
+    (void)kir_put(e->k, &(kir_inst){.op = KIR_async_commit}, 0, NULL);
+    l->buffers = contract_local_buffers(l);
+  }
+  for (uint32_t i = 0; i < l->panel_count; i++) e->k->memories.at[l->panel[i].memory].dims[0] = (uint64_t)l->buffers * l->panel[i].size;
+  for (uint32_t ahead = 1; ahead + 1 < l->buffers; ahead++) copy_step(l, (ir_expr)ahead);
+  contract_keep_step(l, 0);
+}
