@@ -110,7 +110,7 @@ static void find_panels(contract_local *l) {
 /* Rows of a panel by rows are a vector apart every four of them: then four times any number of rows lie in banks of their own. */
 static uint32_t panel_size(const contract_local *l, const local_panel *p, const local_shape *s, uint32_t step) {
   const uint32_t tile = p->columns ? s->columns : s->rows;
-  if (l->fragments) return p->by_rows ? tile * (step + MMA_PAD) : step * (tile + MMA_PAD);
+  if (l->fragments) return p->by_rows ? tile * (step + contract_mma_pad(l)) : step * (tile + contract_mma_pad(l));
   return tile * step + (p->by_rows ? tile / LOCAL_VECTOR * LOCAL_VECTOR : 0);
 }
 
@@ -157,8 +157,8 @@ bool contract_runs_on_cuda(const contraction *t) {
 uint32_t contract_local_buffers(const contract_local *l) {
   enum { MOST = 3 };
   uint64_t each = 0;
-  for (uint32_t i = 0; i < l->panel_count; i++) each += (uint64_t)l->panel[i].size * ir_dtypes[contract_panel_base(l, &l->panel[i])].bytes;
-  return MOST * each + contract_stage_bytes(l) <= local_room(l) ? MOST : l->buffers;
+  for (uint32_t i = 0; i < l->panel_count; i++) each += l->panel[i].size;
+  return MOST * each * ir_dtypes[contract_panel_base(l)].bytes + contract_stage_bytes(l) <= local_room(l) ? MOST : l->buffers;
 }
 
 /* Cycles of all the device for one term of each of the parts. */
@@ -223,7 +223,7 @@ static const struct { local_shape shape; uint8_t warp_rows, warp_columns; } warp
 };
 // clang-format on
 
-static bool fits_fragments(contract_local *l, uint32_t number, uint32_t step) {
+static bool fits_step(contract_local *l, uint32_t number, uint32_t step) {
   const cost_profile *p = l->t->c->options->profile;
   const local_shape *s = &warp_shapes[number].shape;
   const uint32_t side[2] = {warp_shapes[number].warp_rows, warp_shapes[number].warp_columns};
@@ -235,30 +235,57 @@ static bool fits_fragments(contract_local *l, uint32_t number, uint32_t step) {
   l->step = step;
   l->items = items;
   l->warp_rows = side[0], l->warp_columns = side[1];
-  return 2 * elements + contract_stage_bytes(l) <= local_room(l); /* elements of 16 bits; results on their way out */
+  return elements * ir_dtypes[l->element].bytes + contract_stage_bytes(l) <= local_room(l); /* with results on their way out */
+}
+
+/* Up to 64 bytes of a row a step. */
+static bool fits_fragments(contract_local *l, uint32_t number) {
+  for (uint32_t step = 4 * MMA_SIDE / ir_dtypes[l->element].bytes; step >= MMA_SIDE; step /= 2)
+    if (fits_step(l, number, step)) return true;
+  return false;
 }
 
 /* Sixteen bytes a fetch, where they are a vector. */
 static void widen_panels(contract_local *l) {
+  const uint32_t unit = 16 / ir_dtypes[l->element].bytes;
   for (uint32_t i = 0; i < l->panel_count; i++) {
     local_panel *p = &l->panel[i];
     const local_axis *axis = p->by_rows ? &l->terms : p->columns ? &l->columns : &l->rows;
-    if (p->unit == LOCAL_VECTOR && takes_vectors(l->t, p, axis, 2 * LOCAL_VECTOR)) p->unit = 2 * LOCAL_VECTOR;
+    if (p->unit == LOCAL_VECTOR && takes_vectors(l->t, p, axis, unit)) p->unit = unit;
   }
 }
 
-/* Both operands of one 16-bit type, sums in any order, whole fragments of terms; printed for targets that have them. The largest tile of which there are
+/* Elements of the one operand, and zeros. */
+static bool only_moves(const ir_graph *g, uint32_t node) {
+  return fusion_is_view(g, node) && ir_at(g, node)->op != IR_OP_concat && ir_attr_int(g, node, IR_ATTR_value, 0) == 0;
+}
+
+/* What the elements of an operand are before they are widened, which is exact. */
+static uint8_t narrow_type(const contract_local *l, uint32_t node) {
+  const ir_graph *g = l->t->c->graph;
+  while (fusion_group_has(l->t->group, node) && only_moves(g, node)) node = ir_arg(g, node, 0);
+  const bool widened = fusion_group_has(l->t->group, node) && ir_at(g, node)->op == IR_OP_cast;
+  return ir_at(g, widened ? ir_arg(g, node, 0) : node)->type.dtype;
+}
+
+/* Sums of 16-bit floats in f32, in any order, or of bytes in i32, which have no order. */
+static bool has_fragments(contract_local *l) {
+  const int32_t sum = l->t->type.base;
+  l->element = narrow_type(l, l->panel[0].node);
+  for (uint32_t i = 1; i < l->panel_count; i++)
+    if (narrow_type(l, l->panel[i].node) != l->element) return false;
+  if (l->element == SNT_I8 || l->element == SNT_U8) return sum == SNT_I32;
+  return (l->element == SNT_F16 || l->element == SNT_BF16) && sum == SNT_F32 && !fusion_keeps_order(l->t->c->options);
+}
+
+/* Both operands of one type that has fragments, whole fragments of terms; printed for targets that have them. The largest tile of which there are
    enough, else the one of which there are most. */
 static bool pick_fragments(contract_local *l) {
   const contraction *t = l->t;
   const fusion_options *o = t->c->options;
   const expr_pool *x = t->c->graph->pool;
-  const uint8_t type = ir_at(t->c->graph, contract_operand(t, 0, 0))->type.dtype;
   int64_t terms;
-  if (!o->profile->caps.mma || !contract_runs_on_cuda(t) || fusion_keeps_order(o)) return false;
-  if (t->type.base != SNT_F32 || (type != SNT_F16 && type != SNT_BF16)) return false;
-  for (uint32_t i = 0; i < l->panel_count; i++)
-    if (ir_at(t->c->graph, l->panel[i].node)->type.dtype != type) return false;
+  if (!o->profile->caps.mma || !contract_runs_on_cuda(t) || !has_fragments(l)) return false;
   if (!expr_is_const(x, l->terms.extent, &terms) || terms % MMA_SIDE) return false;
   const double rows = (double)schedule_hint(x, l->rows.extent), columns = (double)schedule_hint(x, l->columns.extent);
   double most = 0;
@@ -268,11 +295,11 @@ static bool pick_fragments(contract_local *l) {
   for (uint32_t i = 0; i < IR_COUNT(warp_shapes) && most < o->profile->units; i++) {
     const local_shape *s = &warp_shapes[i].shape;
     const double tiles = ceil(rows / s->rows) * ceil(columns / s->columns) * (double)schedule_hint(x, l->batch.extent);
-    if (tiles <= most || (!fits_fragments(l, i, 2 * MMA_SIDE) && !fits_fragments(l, i, MMA_SIDE))) continue;
+    if (tiles <= most || !fits_fragments(l, i)) continue;
     most = tiles;
     best = i;
   }
-  l->fragments = best < IR_COUNT(warp_shapes) && (fits_fragments(l, best, 2 * MMA_SIDE) || fits_fragments(l, best, MMA_SIDE));
+  l->fragments = best < IR_COUNT(warp_shapes) && fits_fragments(l, best);
   for (uint32_t i = 0; i < l->panel_count && !l->fragments; i++)
     if (l->panel[i].unit > 1) l->panel[i].unit = LOCAL_VECTOR;
   l->cells = l->warp_rows * l->warp_columns / (MMA_SIDE * MMA_SIDE) * t->set.count;

@@ -39,7 +39,8 @@ typedef struct contract_local {
   uint32_t parts;       /* of the terms, each summed by groups of its own; 1: the tile is summed by one */
   local_panel panel[LOCAL_PANELS];
   uint32_t panel_count, panel_of[CONTRACT_SET_MAX][2]; /* by member: of its rows, of its columns */
-  bool fragments; /* on matrix units: the panels keep 16-bit elements, a subgroup holds warp_rows x warp_columns of the tile */
+  bool fragments;  /* on matrix units: the panels keep elements of 16 or 8 bits, a subgroup holds warp_rows x warp_columns of the tile */
+  uint8_t element; /* their type */
   uint32_t warp_rows, warp_columns, cells, staging;
   ir_expr warp;                                      /* this item's subgroup */
   ir_expr item, row_tile, column_tile, first, steps; /* steps [first, first + steps) */
@@ -55,7 +56,7 @@ uint32_t contract_local_buffers(const contract_local *); /* that fit, where step
 void contract_fetch_first(contract_local *);
 void contract_fetch_step(contract_local *, ir_expr at);
 void contract_keep_step(contract_local *, ir_expr number);
-int32_t contract_panel_base(const contract_local *, const local_panel *);
+static inline int32_t contract_panel_base(const contract_local *l) { return l->fragments ? l->element : l->t->type.base; }
 /* schedule_contract_local.c: the kernel and its step. */
 snt_result contract_build_local(contract_local *, const contract_guard *);
 /* schedule_contract_local.c, for schedule_contract_mma.c */
@@ -64,7 +65,8 @@ ir_expr contract_local_element(const contract_local *, const local_panel *, ir_e
 void contract_local_store(contract_local *, uint32_t row, ir_expr column, uint32_t lane_var, ir_expr lane, const uint32_t *acc);
 uint32_t contract_local_row(contract_local *, ir_expr at); /* goes to row `at` of the tile; returns the test, or 0 */
 /* schedule_contract_mma.c */
-enum { MMA_SIDE = 16, MMA_PAD = 8, MMA_STAGE = 20, MMA_LANES = 32 };
+enum { MMA_SIDE = 16, MMA_PAD = 16, MMA_STAGE = 20, MMA_LANES = 32 }; /* the pad in bytes */
+static inline uint32_t contract_mma_pad(const contract_local *l) { return MMA_PAD / ir_dtypes[l->element].bytes; }
 static inline uint64_t contract_stage_bytes(const contract_local *l) {
   return l->fragments ? (uint64_t)(l->items / MMA_LANES) * MMA_SIDE * MMA_STAGE * 4 : 0;
 }

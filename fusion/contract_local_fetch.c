@@ -14,10 +14,6 @@ static local_place place_of(const contract_local *l, const local_panel *p, uint3
   return p->by_rows ? (local_place){slow, fast} : (local_place){fast, slow};
 }
 
-int32_t contract_panel_base(const contract_local *l, const local_panel *p) {
-  return l->fragments ? ir_at(l->t->c->graph, p->node)->type.dtype : l->t->type.base;
-}
-
 /* ---- loading ---- */
 
 /* The number as a variable below `end`: the last one where it lies beyond. */
@@ -67,7 +63,7 @@ static uint32_t place_in(contract_local *l, const local_panel *p, uint32_t numbe
 
 static void store(contract_local *l, const local_panel *p, uint32_t number, ir_expr buffer) {
   emit *e = l->t->e;
-  const int32_t base = contract_panel_base(l, p);
+  const int32_t base = contract_panel_base(l);
   uint32_t value = p->fetched[number];
   if (!value) return; /* what failed is known */
   const kir_type type = emit_value_type(e, value);
@@ -79,7 +75,7 @@ static void store(contract_local *l, const local_panel *p, uint32_t number, ir_e
 
 /* ---- copying ---- */
 
-static uint32_t panel_bytes(const contract_local *l, const local_panel *p) { return p->unit * ir_dtypes[contract_panel_base(l, p)].bytes; }
+static uint32_t panel_bytes(const contract_local *l, const local_panel *p) { return p->unit * ir_dtypes[contract_panel_base(l)].bytes; }
 
 static bool is_zero(const kir_kernel *k, uint32_t value) {
   if (kir_at(k, value)->op == KIR_splat) value = kir_arg(k, value, 0);
@@ -102,7 +98,7 @@ static uint32_t find_load(const contract_local *l, const local_panel *p, uint32_
   if (in->op != KIR_load || in->type.lanes != p->unit || in->lanes > 1) return 0;
   const kir_memory *m = &k->memories.at[in->index];
   const bool aligned = p->unit == 1 || in->align >= panel_bytes(l, p);
-  return m->space == KIR_GLOBAL && m->access == KIR_READ && kir_same(m->type, kir_t(contract_panel_base(l, p), 1)) && aligned ? value : 0;
+  return m->space == KIR_GLOBAL && m->access == KIR_READ && kir_same(m->type, kir_t(contract_panel_base(l), 1)) && aligned ? value : 0;
 }
 
 static bool is_copied(const contract_local *l, const local_panel *p) {

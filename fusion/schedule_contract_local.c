@@ -23,8 +23,8 @@ ir_expr contract_local_element(const contract_local *l, const local_panel *p, ir
   expr_pool *x = l->t->e->x;
   const uint32_t tile = p->columns ? l->shape.columns : l->shape.rows;
   const ir_expr base = expr_mul(x, buffer, p->size);
-  if (l->fragments && p->by_rows) return expr_add(x, base, expr_add(x, expr_mul(x, own, l->step + MMA_PAD), term));
-  if (!p->by_rows) return expr_add(x, base, expr_add(x, expr_mul(x, term, tile + (l->fragments ? MMA_PAD : 0)), own));
+  if (l->fragments && p->by_rows) return expr_add(x, base, expr_add(x, expr_mul(x, own, l->step + contract_mma_pad(l)), term));
+  if (!p->by_rows) return expr_add(x, base, expr_add(x, expr_mul(x, term, tile + (l->fragments ? contract_mma_pad(l) : 0)), own));
   const ir_expr skipped = expr_mul(x, expr_div(x, own, LOCAL_VECTOR), LOCAL_VECTOR);
   return expr_add(x, base, expr_add(x, expr_add(x, expr_mul(x, own, l->step), skipped), term));
 }
@@ -247,7 +247,7 @@ static void declare_panels(contract_local *l) {
     const int length = snprintf(name, sizeof name, "t%u", e->k->memories.count);
     kir_memory m = {
         .name = ir_arena_text(e->arena, name, (size_t)length), .space = KIR_LOCAL, .access = KIR_READ | KIR_WRITE, .rank = 1, .align = 64};
-    m.type = kir_t(contract_panel_base(l, p), 1);
+    m.type = kir_t(contract_panel_base(l), 1);
     m.dims[0] = (uint64_t)l->buffers * p->size;
     p->memory = kir_memory_add(e->k, &m);
   }

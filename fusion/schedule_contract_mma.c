@@ -15,15 +15,19 @@ static kir_type fragment(int32_t base, uint8_t kind) {
 }
 
 uint32_t contract_mma_zero(contract_local *l) {
+  static const char *const needs[SNT_DTYPE_COUNT] = {[SNT_F16] = "mma.f16.f32.16x16x16",
+                                                     [SNT_BF16] = "mma.bf16.f32.16x16x16",
+                                                     [SNT_I8] = "mma.i8.i32.16x16x16",
+                                                     [SNT_U8] = "mma.u8.i32.16x16x16"};
   emit *e = l->t->e;
-  const uint8_t type = ir_at(e->g, l->panel[0].node)->type.dtype;
+  const int32_t base = l->t->type.base;
   kir_memory m = {
-      .name = "c", .space = KIR_PRIVATE, .access = KIR_READ | KIR_WRITE, .rank = 1, .flags = KIR_MEM_REGS, .type = fragment(SNT_F32, 3)};
+      .name = "c", .space = KIR_PRIVATE, .access = KIR_READ | KIR_WRITE, .rank = 1, .flags = KIR_MEM_REGS, .type = fragment(base, 3)};
   m.dims[0] = 1;
   const uint32_t memory = kir_memory_add(e->k, &m), first = kir_const_int(e->k, kir_t(SNT_U32, 1), 0);
   e->k->sub = MMA_LANES;
-  e->k->needs = type == SNT_BF16 ? "mma.bf16.f32.16x16x16" : "mma.f16.f32.16x16x16";
-  kir_fill(e->k, memory, 0, NULL, kir_const_float(e->k, kir_t(SNT_F32, 1), 0));
+  e->k->needs = needs[l->element];
+  kir_fill(e->k, memory, 0, NULL, base == SNT_F32 ? kir_const_float(e->k, kir_t(base, 1), 0) : kir_const_int(e->k, kir_t(base, 1), 0));
   return kir_load(e->k, memory, 1, 1, &first);
 }
 
@@ -33,9 +37,9 @@ static uint32_t load_fragment(contract_local *l, const local_panel *p, ir_expr b
   const uint32_t index = emit_expr(e, contract_local_element(l, p, buffer, own, term));
   const uint32_t tile = p->columns ? l->shape.columns : l->shape.rows;
   const kir_inst load = {.op = KIR_mma_load,
-                         .type = fragment(ir_at(e->g, p->node)->type.dtype, p->columns ? 2 : 1),
+                         .type = fragment(l->element, p->columns ? 2 : 1),
                          .index = p->memory,
-                         .lanes = (int32_t)((p->by_rows ? l->step : tile) + MMA_PAD),
+                         .lanes = (int32_t)((p->by_rows ? l->step : tile) + contract_mma_pad(l)),
                          .flags = p->by_rows == p->columns ? KIR_IS_COLUMNS : 0};
   return kir_put(e->k, &load, 1, &index);
 }
@@ -54,36 +58,38 @@ void contract_mma_multiply(contract_local *l, ir_expr buffer, uint32_t terms, ui
         for (uint32_t j = 0; j < columns; j++) {
           uint32_t *cell = &acc[(s * rows + i) * columns + j];
           const uint32_t parts[3] = {read[l->panel_of[s][0]][i], read[l->panel_of[s][1]][j], *cell};
-          *cell = kir_put(e->k, &(kir_inst){.op = KIR_mma, .type = fragment(SNT_F32, 3)}, 3, parts);
+          *cell = kir_put(e->k, &(kir_inst){.op = KIR_mma, .type = fragment(l->t->type.base, 3)}, 3, parts);
         }
   }
 }
 
 static uint32_t declare_stage(contract_local *l) {
   emit *e = l->t->e;
-  kir_memory m = {.name = "stage", .space = KIR_LOCAL, .access = KIR_READ | KIR_WRITE, .rank = 1, .align = 64, .type = kir_t(SNT_F32, 1)};
+  kir_memory m = {
+      .name = "stage", .space = KIR_LOCAL, .access = KIR_READ | KIR_WRITE, .rank = 1, .align = 64, .type = kir_t(l->t->type.base, 1)};
   m.dims[0] = contract_stage_bytes(l) / 4;
   return kir_memory_add(e->k, &m);
 }
 
-/* Fragment by fragment: an item then holds eight neighbours of a row. */
+/* Fragment by fragment: two items then hold a row, in vectors by turns, so that together they write whole sectors. */
 void contract_mma_store(contract_local *l, const uint32_t *acc) {
   emit *e = l->t->e;
   expr_pool *x = e->x;
   const uint32_t stage = declare_stage(l), rows = l->warp_rows / MMA_SIDE, columns = l->warp_columns / MMA_SIDE;
   const ir_expr own = expr_mul(x, l->warp, MMA_SIDE * MMA_STAGE), at = expr_mod(x, l->item, MMA_LANES);
-  const ir_expr row = expr_div(x, at, 2), half = expr_mul(x, expr_mod(x, at, 2), MMA_SIDE / 2), lane = emit_lanes(e, 0, LOCAL_VECTOR);
+  const ir_expr row = expr_div(x, at, 2), half = expr_mul(x, expr_mod(x, at, 2), LOCAL_VECTOR), lane = emit_lanes(e, 0, LOCAL_VECTOR);
   const uint32_t lane_var = e->lane_var, first = (emit_scalar_lanes(e), emit_expr(e, own));
   for (uint32_t i = 0; i < rows; i++)
     for (uint32_t j = 0; j < columns; j++) {
       uint32_t parts[2][CONTRACT_SET_MAX];
       for (uint32_t s = 0; s < l->t->set.count; s++) {
         const uint32_t operands[2] = {first, acc[(s * rows + i) * columns + j]};
-        (void)kir_put(e->k, &(kir_inst){.op = KIR_mma_store, .type = fragment(SNT_F32, 3), .index = stage, .lanes = MMA_STAGE}, 2,
+        (void)kir_put(e->k, &(kir_inst){.op = KIR_mma_store, .type = fragment(l->t->type.base, 3), .index = stage, .lanes = MMA_STAGE}, 2,
                       operands);
         (void)kir_put(e->k, &(kir_inst){.op = KIR_sg_barrier}, 0, NULL);
         for (uint32_t v = 0; v < 2; v++) {
-          const ir_expr place = expr_add(x, expr_add(x, own, expr_mul(x, row, MMA_STAGE)), expr_add(x, half, (ir_expr)v * LOCAL_VECTOR));
+          const ir_expr place = expr_add(x, expr_add(x, own, expr_mul(x, row, MMA_STAGE)),
+                                         expr_add(x, half, (ir_expr)v * 2 * LOCAL_VECTOR));
           const uint32_t index = emit_expr(e, place);
           parts[v][s] = kir_load(e->k, stage, LOCAL_VECTOR, 1, &index);
           if (!e->k->failed) kir_at(e->k, parts[v][s])->align = 4 * LOCAL_VECTOR;
@@ -93,6 +99,6 @@ void contract_mma_store(contract_local *l, const uint32_t *acc) {
       const uint32_t in = contract_local_row(l, expr_add(x, expr_add(x, warp_place(l, false), (ir_expr)i * MMA_SIDE), row));
       const ir_expr column = expr_add(x, expr_add(x, warp_place(l, true), (ir_expr)j * MMA_SIDE), half);
       for (uint32_t v = 0; v < 2; v++)
-        contract_local_store(l, in, expr_add(x, column, (ir_expr)v * LOCAL_VECTOR), lane_var, lane, parts[v]);
+        contract_local_store(l, in, expr_add(x, column, (ir_expr)v * 2 * LOCAL_VECTOR), lane_var, lane, parts[v]);
     }
 }

@@ -17,7 +17,7 @@ sub inspect { my ($code, $said) = says("$sinter inspect-kernel @_ --json"); retu
 
 # ---- the figures ----
 
-for my $case (['h100', 'matmul', 1], ['h100', 'matmul_f16', 1], ['h100', 'mlp', 3], ['h100', 'deep', 2], ['dgpu', 'matmul', 1], ['dgpu', 'matmul_f16', 1],
+for my $case (['h100', 'matmul', 1], ['h100', 'matmul_f16', 1], ['h100', 'matmul_i8', 1], ['h100', 'mlp', 3], ['h100', 'deep', 2], ['dgpu', 'matmul', 1], ['dgpu', 'matmul_f16', 1],
               ['igpu', 'mlp', 2]) {
   my ($profile, $model, $kernels) = @$case;
   my $list = inspect("tests/inspect/$model.snt --profile $profile --sample 2");
@@ -30,7 +30,7 @@ for my $case (['h100', 'matmul', 1], ['h100', 'matmul_f16', 1], ['h100', 'mlp', 
     cmp_ok($k->{mix}{local}, '>', 0, "$name: through local memory");
     my $adds = $k->{mix}{fma} + $k->{mix}{float} + 128 * $k->{mix}{matrix}; # 16 x 16 x 16 of 32 items
     cmp_ok($adds, '>', 4 * $k->{mix}{local}, "$name: several multiply-adds a read of local memory");
-    ok($k->{mix}{matrix} > 0 || $model !~ /f16/ || $profile ne 'h100', "$name: on matrix units where there are some");
+    ok($k->{mix}{matrix} > 0 || $model !~ /f16|i8/ || $profile ne 'h100', "$name: on matrix units where there are some");
     ok($k->{mix}{copy} > 0 || $profile ne 'h100', "$name: copied ahead where that can be done");
     cmp_ok($k->{flops}, '>', 2e7, "$name: operations of the whole dispatch");
   }
@@ -62,8 +62,8 @@ ok((grep { $_->{excess} > 2 } @$strided), 'strided accesses are more sectors tha
 # ---- registers ----
 
 SKIP: {
-  skip('nvcc is not here: no figures of registers and spills', 12) if system('command -v nvcc >/dev/null 2>&1');
-  for my $model ('matmul', 'matmul_f16', 'mlp', 'conv3x3') {
+  skip('nvcc is not here: no figures of registers and spills', 14) if system('command -v nvcc >/dev/null 2>&1');
+  for my $model ('matmul', 'matmul_f16', 'matmul_i8', 'mlp', 'conv3x3') {
     says("$sinter compile tests/inspect/$model.snt --profile h100 --target cuda -o $dir/$model");
     for my $source (glob "$dir/$model/*.cu") {
       for my $arch ('sm_80', 'sm_90') {
@@ -108,8 +108,8 @@ for my $device (['interp', 'interp'], ['cuda-text', 'cuda']) {
   my ($selector, $target) = @$device;
   SKIP: {
     ($code, $said) = says("$sinter run tests/inspect/even.snt --device $selector --quiet");
-    skip("$selector: $said", 8) if $code;
-    for my $model (glob 'tests/inspect/{linear_f16,batch_bf16,conv_f16,transposed_f16}.snt') {
+    skip("$selector: $said", 12) if $code;
+    for my $model (glob 'tests/inspect/{linear_f16,batch_bf16,conv_f16,transposed_f16,linear_i8,transposed_u8}.snt') {
       my $name = $model =~ s{.*/}{}r;
       ($code, $said) = says("$sinter run $model --device $selector --profile $dir/h100-$target.profile --check --quiet");
       is($code, 0, "$selector, fragments: $name") or diag($said);
