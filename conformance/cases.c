@@ -284,9 +284,22 @@ static int by_order(const void *a, const void *b) {
 typedef struct collector {
   ranked *at;
   uint32_t count, capacity;
-  const char *filter;
+  const char *filter, *named;
   uint64_t seed;
 } collector;
+
+/* Whether a line of `named` is the id of a case of this call, or no ids are named. */
+static bool is_named(const collector *all, uint32_t number) {
+  char start[64];
+  snprintf(start, sizeof start, "%s.", call_name(number));
+  for (char *p = start; *p; p++)
+    if (*p == ' ') *p = '-';
+  for (const char *line = all->named; line; line = *line ? line + 1 : NULL) {
+    if (!strncmp(line, start, strlen(start))) return true;
+    line += strcspn(line, "\n");
+  }
+  return !all->named;
+}
 
 static bool collect(collector *all, const conform_case *c) {
   char id[CONFORM_ID];
@@ -323,7 +336,7 @@ static bool collect_shapes(collector *all, conform_case c) {
 
 static bool collect_call(collector *all, uint32_t number) {
   const uint32_t first = all->count;
-  for (uint32_t k = 0; k < CLASSES; k++)
+  for (uint32_t k = 0; k < CLASSES && is_named(all, number); k++)
     for (uint32_t i = 0; i < sizeof classes[k].dtypes && k < 3; i++) {
       conform_case c = {.call = (uint16_t)number, .dtype = classes[k].dtypes[i], .data = 0, .shape = 0};
       if (!c.dtype || !takes(number, c.dtype)) continue;
@@ -341,8 +354,8 @@ uint64_t conform_case_seed(const conform_case *c, uint64_t seed) {
   return ir_hash64(seed, id, strlen(id));
 }
 
-bool conform_make_list(conform_list *list, const char *filter, uint64_t seed, bool self_test) {
-  collector all = {.filter = filter, .seed = seed};
+bool conform_make_list(conform_list *list, const char *filter, const char *named, uint64_t seed, bool self_test) {
+  collector all = {.filter = filter, .named = named, .seed = seed};
   bool good = true;
   *list = (conform_list){.count = 0};
   for (uint32_t number = 0; good && number < POINTWISE_BASE + IR_OP_COUNT; number++)

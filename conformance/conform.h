@@ -34,8 +34,9 @@ typedef struct conform_list {
   conform_case *at;
   uint32_t count;
 } conform_list;
-/* Every legal combination, ordered so that any beginning of the list covers all calls. `filter`: part of an id, or null. Null data: out of memory. */
-bool conform_make_list(conform_list *, const char *filter, uint64_t seed, bool self_test);
+/* Every legal combination, ordered so that any beginning of the list covers all calls. `filter`: part of an id, or null. `named`: ids, a line each, or null;
+   calls that none of them has are left out. Null data: out of memory. */
+bool conform_make_list(conform_list *, const char *filter, const char *named, uint64_t seed, bool self_test);
 void conform_case_id(const conform_case *, char id[CONFORM_ID]);
 uint64_t conform_case_seed(const conform_case *, uint64_t seed); /* of its inputs: the same wherever it stands in a list */
 const char *conform_case_family(const conform_case *);           /* the operator */

@@ -213,12 +213,9 @@ static named *lines_of(char *text, uint32_t *count) {
   return lines;
 }
 
-/* Keeps the cases that the file names, in its order; false: it cannot be read, or names one that there is not. */
-static bool keep_named(conform_list *list, const char *path, snt_diag *diag) {
-  void *names;
-  size_t size;
+/* Keeps the cases that the text names, in its order, and cuts the text; false: it names one that there is not. */
+static bool keep_named(conform_list *list, const char *path, char *names, snt_diag *diag) {
   uint32_t kept = 0, wanted = 0;
-  if (host_read_file(path, &names, &size, diag) != SNT_OK) return false;
   named *lines = lines_of(names, &wanted);
   conform_case *ordered = calloc(wanted + 1u, sizeof *ordered);
   for (uint32_t i = 0; lines && ordered && i < list->count; i++) {
@@ -228,16 +225,15 @@ static bool keep_named(conform_list *list, const char *path, snt_diag *diag) {
     if ((found = bsearch(&key, lines, wanted, sizeof *lines, by_text))) ordered[found->place] = list->at[i], kept++;
   }
   free(lines);
-  free(names);
   free(list->at);
   *list = (conform_list){.at = ordered, .count = kept};
   return kept == wanted || host_fail(diag, SNT_E_ARG, "conform", "%s names %u cases, of which there are %u", path, wanted, kept) == SNT_OK;
 }
 
-static bool make_list(const options *o, conform_list *list, snt_diag *diag) {
+static bool make_list(const options *o, const char *named, conform_list *list, snt_diag *diag) {
   *list = (conform_list){.count = 0};
   if (o->graph) return conform_add_files(list, o->graph, diag);
-  if (o->grow ? conform_add_grown(list, o->grow, o->seed) : conform_make_list(list, o->filter, o->seed, o->self_test)) return true;
+  if (o->grow ? conform_add_grown(list, o->grow, o->seed) : conform_make_list(list, o->filter, named, o->seed, o->self_test)) return true;
   return host_fail(diag, SNT_E_HOST_MEM, "conform", "out of memory") == SNT_OK;
 }
 
@@ -263,10 +259,15 @@ static int run_suite(const options *o, conform_report *report) {
   options first = *o; /* making the list counts as the first device's time */
   const double start = clock_seconds();
   char devices[MAX_DEVICES][SELECTOR];
-  conform_list list;
+  conform_list list = {.count = 0};
+  void *named = NULL;
+  size_t size;
   snt_diag diag = {0};
-  if (!make_list(o, &list, &diag)) return fprintf(stderr, "sinter conform: %s\n", diag.text), free(list.at), 1;
-  if (o->cases && !keep_named(&list, o->cases, &diag)) return fprintf(stderr, "sinter conform: %s\n", diag.text), free(list.at), 2;
+  int bad = o->cases && host_read_file(o->cases, &named, &size, &diag) != SNT_OK ? 2 : 0;
+  if (!bad && !make_list(o, named, &list, &diag)) bad = 1;
+  if (!bad && named && !keep_named(&list, o->cases, named, &diag)) bad = 2;
+  free(named);
+  if (bad) return fprintf(stderr, "sinter conform: %s\n", diag.text), free(list.at), bad;
   if (o->count && list.count > o->count) list.count = o->count;
   char id[CONFORM_ID];
   for (uint32_t i = 0; o->list && i < list.count; i++) conform_case_id(&list.at[i], id), puts(id);

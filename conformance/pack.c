@@ -170,7 +170,8 @@ int conform_verify(const char *path, uint32_t wanted, uint64_t seed, snt_diag *d
   if (!conform_field(data, "submission", version, sizeof version) || !conform_field(data, "runs", count, sizeof count))
     r = host_fail(diag, SNT_E_PARSE, "verify", "%s: not a submission", path);
   else at += strcspn(at, "\n") + (strchr(at, '\n') != NULL);
-  if (r == SNT_OK && (!v.cases || !conform_make_list(&all, NULL, 1, false))) r = host_fail(diag, SNT_E_HOST_MEM, "verify", "out of memory");
+  if (r == SNT_OK && (!v.cases || !conform_make_list(&all, NULL, NULL, 1, false)))
+    r = host_fail(diag, SNT_E_HOST_MEM, "verify", "out of memory");
   if (r == SNT_OK) printf("TAP version 13\n");
   for (long left = r == SNT_OK ? strtol(count, NULL, 10) : 0; r == SNT_OK && left > 0; left--) {
     r = next_run(path, &at, end, &run, &kept, diag);
