@@ -3,7 +3,7 @@
 #include "fusion/emit_private.h"
 #include <math.h>
 
-enum { MAX_ACCUMULATORS = 8, UNROLLED_TERMS = 96, UNROLLED_DEAR_TERMS = 16 };
+enum { MAX_ACCUMULATORS = 8, UNROLLED_TERMS = 96, UNROLLED_DEAR_TERMS = 16, UNROLLED_FUNCTIONS = 32 };
 
 typedef struct reduction {
   uint32_t node, count; /* reduced axes */
@@ -203,7 +203,7 @@ static uint32_t extreme_value(emit *e, kir_type type, double x) {
 /* Where the sign of a zero counts, -0 is what changes no sum. */
 uint32_t emit_no_sum(emit *e, kir_type type) {
   if (!ir_dtypes[type.base].is_float) return kir_const_int(e->k, type, 0);
-  return kir_const_float(e->k, type, e->c->options->numerics == SNT_NUMERICS_REPRODUCIBLE ? -0.0 : 0);
+  return kir_const_float(e->k, type, fusion_keeps_order(e->c->options) ? -0.0 : 0);
 }
 
 static uint32_t identity_value(emit *e, const reduction *r, uint32_t lanes) {
@@ -250,7 +250,8 @@ static void fit_sweep(const emit *e, reduction *r) {
   }
 }
 
-/* A transcendental function is computed for each term: forty instructions, of which one driver takes minutes to make a kernel of 33 terms. */
+/* A transcendental function is computed for each term: forty instructions, of which one driver takes minutes to make a kernel of 33 terms, or of 15 in
+   four lanes that it has apart. */
 static bool is_dear(const emit *e, uint32_t node, uint32_t depth) {
   const ir_node *n = ir_at(e->g, node);
   if (depth > 16 || !fusion_group_has(e->group, node)) return false;
@@ -271,7 +272,8 @@ static bool is_written_out(const emit *e, const reduction *r) {
     if (!expr_is_const(e->x, r->extent[i], &extent) || extent > UNROLLED_TERMS) return false;
     total *= extent;
   }
-  if (total <= UNROLLED_DEAR_TERMS) return true;
+  const uint32_t most = e->c->options->profile->caps.max_lanes, parts = (e->lanes + most - 1) / (most ? most : 1);
+  if (total <= UNROLLED_DEAR_TERMS && total * parts <= UNROLLED_FUNCTIONS) return true;
   return total <= UNROLLED_TERMS && !is_dear(e, ir_arg(e->g, r->node, 0), 0);
 }
 
