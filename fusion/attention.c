@@ -194,6 +194,17 @@ static void find_exact(attention *a, const ir_graph *g) {
   }
 }
 
+/* A choice stands before what its exp waits for: where that is no number, a key left out is 0 in the graph and none in the result. */
+static bool is_chosen_early(const attention *a, uint32_t operand) {
+  const attention_node *n = attention_at(a, operand);
+  return n->chosen && n->exp && !a->exps[n->exp - 1].exact;
+}
+static bool chooses_early(const attention *a, const ir_graph *g) {
+  bool early = is_chosen_early(a, ir_arg(g, a->values, a->weights));
+  for (uint32_t i = 0; i < a->sum_count; i++) early |= is_chosen_early(a, ir_arg(g, a->sums[i], 0));
+  return early;
+}
+
 /* Either everything is rescaled when the extremum moves, or nothing. */
 static bool one_rule(const attention *a) {
   for (uint32_t i = 0; i < a->sum_count; i++)
@@ -285,6 +296,7 @@ static bool find_with(finder *f, uint32_t weights, const labels *l, int64_t summ
   if (!maxes_fit(f)) return attention_bad(f, "a maximum of something else than the exponent"), false;
   if (!pick_score_operands(f)) return false;
   find_exact(a, g);
+  if (chooses_early(a, g)) return attention_bad(f, "a choice among weights whose exponent is corrected at the end"), false;
   if (f->group) return true;
   if (!prune(f)) return false;
   for (uint32_t o = 0; o < 2; o++) add_prologue(f, ir_arg(g, a->scores, o), 0);

@@ -6,7 +6,14 @@
 #define FUSION_ATTENTION_H
 #include "fusion/fusion.h"
 
-enum { ATTENTION_NODES = 96, ATTENTION_EXPS = 4, ATTENTION_REDUCES = 8, ATTENTION_FACTORS = 4, ATTENTION_REFERENCES = 8 };
+enum {
+  ATTENTION_NODES = 96,
+  ATTENTION_EXPS = 4,
+  ATTENTION_REDUCES = 8,
+  ATTENTION_FACTORS = 4,
+  ATTENTION_REFERENCES = 8,
+  ATTENTION_CHOICES = 2
+};
 
 typedef enum {
   ATTENTION_FREE,    /* does not depend on the scores */
@@ -22,6 +29,8 @@ typedef struct attention_node {
   uint8_t kind, member;
   int8_t sign;       /* shifted: of c */
   uint8_t exp;       /* weight: 1 + its exp; 0: none */
+  uint8_t waiting;   /* weight: how many factors of the row are left out of it */
+  bool chosen;       /* weight: 0 at keys that a condition leaves out, before anything of the row is left out of it */
   uint32_t argument; /* shifted: the node of a(k) */
   map_access at;
 } attention_node;
@@ -51,7 +60,10 @@ typedef struct attention {
   ir_expr inner_extent;
   uint32_t argument; /* a(k); 0: weights are not exponentials */
   bool smallest;     /* the extremum is the minimum */
-  uint32_t exp_count, max_count, sum_count, factor_count, reference_count;
+  uint32_t exp_count, max_count, sum_count, factor_count, reference_count, choice_count;
+  uint32_t
+      choices[ATTENTION_CHOICES]; /* selects of weights that wait for factors: what they leave out is 0 even where a factor is no number */
+  uint8_t chosen_after;           /* how many factors those are */
   attention_exp exps[ATTENTION_EXPS];
   uint32_t maxes[ATTENTION_REDUCES];
   uint32_t sums[ATTENTION_REDUCES];

@@ -106,6 +106,8 @@ static attention_kind sum_rule(site *s) {
 static attention_kind keep_weight(site *s, uint32_t i) {
   const attention_node *from = attention_at(s->f->a, s->args[i]);
   s->self->exp = from->exp;
+  s->self->waiting = from->waiting;
+  s->self->chosen = from->chosen;
   return ATTENTION_WEIGHT;
 }
 
@@ -132,7 +134,9 @@ static attention_kind defer(site *s, uint32_t weight, uint32_t row, bool divides
   a->factors[a->factor_count].node = s->args[row];
   a->factors[a->factor_count].at = s->places[row];
   a->factors[a->factor_count++].divides = divides;
-  return as_weight(s, weight);
+  const attention_kind kind = as_weight(s, weight);
+  s->self->waiting = (uint8_t)a->factor_count;
+  return kind;
 }
 
 bool attention_is_linear(uint8_t kind) { return kind == ATTENTION_WEIGHT || kind == ATTENTION_SCORE; }
@@ -172,36 +176,24 @@ static attention_kind unary_rule(site *s) {
   return ATTENTION_SHIFTED;
 }
 
-/* Does a value differ from key to key? Views show all there is of what they repeat. */
-static bool differs_by_key(const finder *f, uint32_t node) {
-  const ir_graph *g = graph_of(f);
-  const attention_node *known = attention_at(f->a, node);
-  const uint8_t flags = ir_ops[ir_at(g, node)->op].flags;
-  if (!known || !attention_along_keys(f, &known->at)) return false;
-  if (!(flags & (IR_MOVEMENT | IR_POINTWISE))) return true;
-  for (uint32_t i = 0; i < ir_at(g, node)->arity; i++)
-    if (differs_by_key(f, ir_arg(g, node, i))) return true;
-  return false;
-}
-
-/* Does the graph itself leave keys out, so that a row may have none? */
-static bool leaves_out(const finder *f) {
-  double value;
-  for (uint32_t i = 0; i < f->a->count; i++)
-    if (ir_is_scalar_const(graph_of(f), f->a->nodes[i].node, &value) && isinf(value)) return true;
-  return false;
-}
-
-/* A weight or nothing: linear while the choice does not hang on the weights. Where a row's sum may be 0 or no number, what is chosen in place of all of
-   its weights is 0 all the same: then it cannot stand behind a factor that waits for the result. */
+/* A weight or nothing: linear while the choice does not hang on the weights. */
 static attention_kind select_rule(site *s) {
   double other;
+  attention *a = s->f->a;
   const uint32_t weight = s->kinds[1] == ATTENTION_WEIGHT ? 1 : 2;
   const uint32_t rest = fusion_through_views(graph_of(s->f), s->args[3 - weight]);
   if (s->kinds[0] != ATTENTION_FREE || s->kinds[weight] != ATTENTION_WEIGHT || !ir_is_scalar_const(graph_of(s->f), rest, &other) ||
-      other != 0 || (s->f->a->factor_count && (!differs_by_key(s->f, s->args[0]) || leaves_out(s->f))))
+      other != 0)
     return ATTENTION_BAD;
-  return keep_weight(s, weight);
+  const attention_kind kind = keep_weight(s, weight);
+  if (!s->self->waiting) {
+    s->self->chosen = true;
+    return kind;
+  }
+  if (a->choice_count == ATTENTION_CHOICES || (a->choice_count && a->chosen_after != s->self->waiting)) return ATTENTION_BAD;
+  a->choices[a->choice_count++] = s->node;
+  a->chosen_after = s->self->waiting;
+  return kind;
 }
 
 static rule rule_of(ir_op op) {
@@ -280,6 +272,7 @@ static attention_kind visit_reduce(finder *f, attention_node *self) {
   }
   if (op != IR_OP_reduce_sum || !attention_is_linear((uint8_t)kind) || a->sum_count == ATTENTION_REDUCES)
     return attention_bad(f, "a reduction that has no online form");
+  if (attention_at(a, operand)->waiting) return attention_bad(f, "a sum of weights that a value of the row was multiplied into");
   a->sum_exp[a->sum_count] = attention_at(a, operand)->exp;
   a->sums[a->sum_count++] = node;
   return ATTENTION_ROW;
@@ -296,6 +289,8 @@ static attention_kind visit_view(finder *f, attention_node *self) {
   const attention_node *from = attention_at(f->a, operand);
   self->sign = from->sign;
   self->exp = from->exp;
+  self->waiting = from->waiting;
+  self->chosen = from->chosen;
   self->argument = from->argument;
   return kind;
 }

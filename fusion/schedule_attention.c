@@ -222,20 +222,58 @@ static uint32_t true_factor(attend *t, uint8_t exp, uint32_t extremum) {
 
 static uint32_t times(attend *t, uint32_t a, uint32_t b) { return !a ? b : !b ? a : kir_2(t->e->k, KIR_mul, a, b); }
 
+/* All choices at the key: a bool. */
+static uint32_t is_kept(attend *t) {
+  emit *e = t->e;
+  uint32_t all = 0;
+  for (uint32_t i = 0; i < t->a->choice_count && !e->failed && !e->k->failed; i++) {
+    const uint32_t node = t->a->choices[i], condition = ir_arg(e->g, node, 0);
+    const attention_node *taken = attention_at(t->a, ir_arg(e->g, node, 1));
+    uint32_t value = attend_value(t, condition);
+    if (!taken || taken->kind != ATTENTION_WEIGHT) value = kir_1(e->k, KIR_not, value);
+    all = all ? kir_2(e->k, KIR_and, all, value) : value;
+  }
+  return all;
+}
+
+/* Rows whose scale is no number, or infinite, and of which no key was kept, take `none` in its place: their keys are looked through once more. */
+static uint32_t unless_none(attend *t, uint32_t scale, uint32_t none) {
+  emit *e = t->e;
+  if (e->failed || e->k->failed || !scale) return scale;
+  const kir_type bits = kir_t(SNT_U32, emit_value_type(e, scale).lanes);
+  const uint32_t exponent = kir_const_int(e->k, bits, 0x7f800000), no = kir_const_int(e->k, bits, 0), yes = kir_const_int(e->k, bits, 1);
+  const uint32_t bad = kir_2(e->k, KIR_eq, kir_2(e->k, KIR_and, kir_bitcast(e->k, bits, scale), exponent), exponent);
+  uint32_t some = kir_3(e->k, KIR_select, bad, yes, no), any = no, carried;
+  if (bits.lanes > 1) some = kir_1(e->k, KIR_hred_max, some);
+  const ir_expr keys = expr_mul(e->x, emit_var_for(e, "some", some, 0, 2), t->a->keys), before = t->key;
+  const ir_expr loop = emit_loop(
+      e, &(emit_loop_info){.name = "key", .hi = keys, .step = 1, .carry_count = 1, .initial = &any, .carried = &carried});
+  t->key = loop;
+  const uint32_t kept = is_kept(t);
+  if (!kept) return 0;
+  const kir_type flag = kir_t(SNT_U32, emit_value_type(e, kept).lanes);
+  const uint32_t one_or_none = kir_3(e->k, KIR_select, kept, kir_const_int(e->k, flag, 1), kir_const_int(e->k, flag, 0));
+  carried = kir_2(e->k, KIR_or, carried, one_or_none);
+  emit_loop_end(e, loop, 1, &carried, &any);
+  t->key = before;
+  return kir_3(e->k, KIR_select, kir_2(e->k, KIR_and, bad, kir_2(e->k, KIR_eq, any, no)), none, scale);
+}
+
 uint32_t attend_finish(attend *t, uint32_t extremum, const uint32_t *sums) {
   emit *e = t->e;
   const attention *a = t->a;
   for (uint32_t i = 0; i < a->max_count; i++) attend_remember(t, a->maxes[i], extremum);
   for (uint32_t i = 0; i < a->sum_count; i++) attend_remember(t, a->sums[i], times(t, sums[i], true_factor(t, a->sum_exp[i], extremum)));
-  uint32_t scale = true_factor(t, a->weight_exp, extremum);
+  uint32_t scale = true_factor(t, a->weight_exp, extremum), after = 0; /* after: the factors behind a choice alone */
   for (uint32_t i = 0; i < a->factor_count && !e->failed && !e->k->failed; i++) {
     const map_access at = attend_place(t, &a->factors[i].at);
     uint32_t value = emit_value(e, a->factors[i].node, &at);
     if (!value) return 0;
     if (a->factors[i].divides) value = kir_2(e->k, KIR_div, kir_const_like(e->k, value, 1), value);
     scale = times(t, scale, value);
+    if (i >= a->chosen_after) after = times(t, after, value);
   }
-  return scale;
+  return a->choice_count ? unless_none(t, scale, after ? after : kir_const_like(e->k, scale, 1)) : scale;
 }
 
 /* Where a result reads the values, found by the walk that emission makes: the same expressions, whatever views lie between. */
