@@ -35,7 +35,7 @@ static snt_result keep_launch(void *user, const door_launch *l) {
   if (slot->launch_count == e->b->launch_room)
     return ir_fail(e->diag, SNT_E_LIMIT, "record", 0, "more trips of a repeat than at the binding's maximal symbols");
   door_launch *to = &slot->launches[slot->launch_count++];
-  *to = *l;
+  memcpy(to, l, offsetof(door_launch, push) + l->push_bytes);
   if (!slot->addresses || !l->runs) return SNT_OK;
   for (uint32_t i = 0; i < door_step_of(x, l->set)->binding_count; i++) {
     const uint32_t at = door_address_at(x, door_step_of(x, l->set)->kernel, i);

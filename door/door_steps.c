@@ -68,11 +68,13 @@ static snt_result walk_step(void *user, uint32_t s) {
   const uint32_t *most = door_of(x)->limits.core.maxComputeWorkGroupCount, block = x->program->kernels[step->kernel].block_bytes;
   const uint64_t limit[3] = {most[0], most[1], most[2]};
   plan_launch launch;
-  door_launch to = {.step = s, .push_bytes = door_push_bytes(x, step->kernel)};
+  door_launch to;
   if (!plan_eval_step(door_plan(x), s, &r->at, &r->choice, &launch) || !set_at(x, s, &r->at, &to.set))
     return ir_fail(r->diag, SNT_E_LIMIT, r->stage, 0, "a size of %s does not fit 32 bits", step->name);
   r->owed |= step->barrier != 0;
+  to.step = s;
   to.runs = launch.runs;
+  to.push_bytes = launch.runs ? door_push_bytes(x, step->kernel) : 0;
   if (!to.runs) return r->put(r->user, &to);
   to.barrier = r->owed;
   r->owed = false;
@@ -80,6 +82,7 @@ static snt_result walk_step(void *user, uint32_t s) {
   if ((uint64_t)to.grid[0] * to.grid[1] * to.grid[2] < launch.groups || to.grid[0] > most[0] || to.grid[1] > most[1] ||
       launch.groups > UINT32_MAX)
     return ir_fail(r->diag, SNT_E_LIMIT, r->stage, 0, "%s: %llu groups are too many", step->name, (unsigned long long)launch.groups);
+  memset(to.push, 0, to.push_bytes);
   memcpy(to.push, launch.scalars, block);
   to.push[block / 4] = (uint32_t)launch.groups; /* addresses, behind it, are put in by who knows them */
   return r->put(r->user, &to);
