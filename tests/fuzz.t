@@ -35,7 +35,7 @@ for class in $(echo $classes | tr , ' '); do
   run "seed $((seed + number_of_class)), $count graphs on $class" $count --grow $count --seed $((seed + number_of_class)) --device "$class"
 done
 if [ -n "$SNT_TEST_FULL" ]; then
-  run 'graphs that once failed, on every device' 200 --graph tests/fuzz/seeds
+  run 'graphs that once failed, on every device' 200 --graph tests/fuzz/seeds --expect tests/conform.expect
   run "seed $seed, 300 graphs on every device" 300 --grow 300 --seed "$seed" --expect tests/conform.expect
 fi
 # What is no graph is an error, and a seed gives as many graphs as it was asked for.
