@@ -1,6 +1,6 @@
 /* Analyses shared by grouping, schedules and the cost model: what is a view, what is stored, which loads a value makes, forward coordinates.
    Nothing is emitted; every walk follows the same rules as emit_value. */
-#include "fusion/fusion.h"
+#include "fusion/winograd.h"
 
 bool fusion_is_view(const ir_graph *g, uint32_t node) { return (ir_ops[ir_at(g, node)->op].flags & IR_MOVEMENT) != 0; }
 
@@ -261,11 +261,12 @@ bool fusion_walk_loads(const fusion_context *c, const fusion_group *group, uint3
 /* ---- forward coordinates ---- */
 
 enum { PATH_LONGEST = 64, PATH_FEW = 24, PATH_SEEN = 2048 };
-/* Nodes between `from` and `to` on one operand path that keeps elements one to one. What was seen in vain is not tried again. */
+/* Nodes between `from` and `to` on one operand path that keeps elements one to one, or leaves the last of them out. What was seen in vain is not tried again. */
 typedef struct path_search {
   const fusion_context *c;
   const fusion_group *group; /* the ways stay in it; null: anywhere */
   const ir_graph *g;
+  bool crops; /* slices may leave elements out */
   uint32_t from, path[PATH_LONGEST], length;
   uint32_t few[PATH_FEW], seen_count; /* the first; most searches see no more */
   uint32_t seen[PATH_SEEN];           /* all, once there are more: open addressing; 0: free */
@@ -295,6 +296,16 @@ static bool first_visit(path_search *p, uint32_t node) {
   return true;
 }
 
+/* Every element that is kept has the coordinates it had. */
+static bool is_crop(const ir_graph *g, uint32_t node) {
+  uint32_t count;
+  if (ir_at(g, node)->op != IR_OP_slice) return false;
+  const ir_expr *starts = ir_attr_ints(g, node, IR_ATTR_starts, &count), *steps = ir_attr_ints(g, node, IR_ATTR_steps, NULL);
+  for (uint32_t i = 0; i < count; i++)
+    if (starts[i] != 0 || (steps && steps[i] != 1)) return false;
+  return true;
+}
+
 static bool forward_path(path_search *p, uint32_t to) {
   const ir_graph *g = p->g;
   if (to == p->from) return true;
@@ -302,7 +313,7 @@ static bool forward_path(path_search *p, uint32_t to) {
   if (p->group && p->c->group_of[to] && !fusion_group_has(p->group, to)) return false;
   const ir_node *n = ir_at(g, to);
   const bool bijective = n->op == IR_OP_reshape || n->op == IR_OP_transpose;
-  if (!(ir_ops[n->op].flags & IR_POINTWISE) && !bijective) return false;
+  if (!(ir_ops[n->op].flags & IR_POINTWISE) && !bijective && !(p->crops && is_crop(g, to))) return false;
   for (uint32_t i = 0; i < n->arity; i++) {
     const uint32_t operand = ir_arg(g, to, i), before = p->length;
     if (ir_at(g, operand)->type.rank == 0 && n->type.rank != 0) continue;
@@ -313,17 +324,14 @@ static bool forward_path(path_search *p, uint32_t to) {
   return false;
 }
 
-bool fusion_forward_access(const fusion_context *c, uint32_t from, uint32_t to, map_access *at) {
-  return fusion_forward_within(c, NULL, from, to, at);
-}
-
-bool fusion_forward_within(const fusion_context *c, const fusion_group *group, uint32_t from, uint32_t to, map_access *at) {
+static bool forward(const fusion_context *c, const fusion_group *group, bool crops, uint32_t from, uint32_t to, map_access *at) {
   const ir_graph *g = c->graph;
   path_search p; /* large: only what is used is written */
   const uint32_t *path = p.path;
   p.c = c;
   p.group = group;
   p.g = g;
+  p.crops = crops;
   p.from = from;
   p.length = p.seen_count = 0;
   if (from == to) return true;
@@ -339,7 +347,19 @@ bool fusion_forward_within(const fusion_context *c, const fusion_group *group, u
     } else if (n->op == IR_OP_reshape) {
       const ir_tensor *operand = &ir_at(g, ir_arg(g, path[i], 0))->type;
       if (!map_reshape(g->pool, at, n->type.rank, n->type.dims, operand->dims)) return false;
+    } else if (n->op == IR_OP_slice) {
+      for (uint32_t d = 0; d < n->type.rank; d++)
+        if (!map_add_condition(g->pool, at, at->at[d], 0, n->type.dims[d])) return false;
     }
   }
   return true;
+}
+
+bool fusion_forward_access(const fusion_context *c, uint32_t from, uint32_t to, map_access *at) {
+  return forward(c, NULL, false, from, to, at);
+}
+
+bool fusion_forward_within(const fusion_context *c, const fusion_group *group, uint32_t from, uint32_t to, map_access *at) {
+  bool last;
+  return forward(c, group, winograd_of(c, from, &last) && last, from, to, at);
 }

@@ -317,22 +317,38 @@ static int64_t panel_terms(const contraction *t) {
   return terms;
 }
 
-/* Panels, or blocks of them, that come from a far cache and are read several times each: the next one comes while this one is near. */
-void contract_look_ahead(contraction *t, int64_t passes) {
+/* Elements from the panel at hand to the one that is used next: the following one of memory, or where each index of the outer axis has its own, that of the
+   next index, all panels of columns further. Of a block of terms, the next block. */
+static int64_t next_panel(contraction *t, int64_t terms, bool by_outer) {
+  uint32_t node, rank, at = 0;
+  contract_pack_loops p;
+  int64_t elements = 1;
+  if (!by_outer) return terms * contract_width(t);
+  if (!plan_pack(t, 0, &node, &p)) return 0;
+  const ir_expr *labels = contract_labels(t, t->lane_operand, &rank);
+  for (uint32_t d = 0; d < rank && labels[d] != t->out[t->outer_axis]; d++)
+    at += !contract_is_reduced(t, labels[d]) && labels[d] != t->out[t->lane_axis];
+  for (uint32_t i = at + 1; i < p.count; i++) elements *= p.extent[i];
+  return elements;
+}
+
+/* Panels, or blocks of them, that come from a far cache: the next one comes while this one is near. */
+void contract_look_ahead(contraction *t, int64_t passes, bool by_outer) {
   const cost_profile *p = t->c->options->profile;
   const emit_stage_entry *panel = t->e->stages.count ? &t->e->stages.at[t->e->stages.count - 1] : NULL;
   const int64_t terms = panel_terms(t), width = contract_width(t);
-  int64_t columns;
-  t->ahead = (struct contract_ahead){.passes = passes};
-  if (!schedule_is_explicit(t->c) || !p->caps.prefetch || passes < 2 || t->set.count != 1 || t->lane_form[0] != CONTRACT_PACKED || !panel)
-    return;
-  if (!contract_literal(t, t->lane_axis, &columns) || (double)(terms * columns * 4) < p->l2_bytes) return;
+  int64_t columns, matrices;
+  t->ahead = (struct contract_ahead){.passes = passes, .by_outer = by_outer};
+  if (!schedule_is_explicit(t->c) || !p->caps.prefetch || passes < (by_outer ? 1 : 2)) return;
+  if (t->set.count != 1 || t->lane_form[0] != CONTRACT_PACKED || !panel) return;
+  if (!contract_literal(t, t->lane_axis, &columns) || !contract_literal(t, by_outer ? t->outer_axis : CONTRACT_NONE, &matrices)) return;
+  if ((double)(terms * columns * matrices * 4) < p->l2_bytes) return;
   if (2. * (double)(terms * width * 4) > 0.75 * p->l2_bytes) return; /* both stay near */
   t->ahead.wanted = true;
   t->ahead.memory = panel->memory;
   const int64_t size = t->blocks.size ? t->blocks.size : 1; /* of what starts at the panel's `lo` */
   const ir_expr next = expr_add(t->e->x, t->blocks.lo, size);
-  t->ahead.base = expr_add(t->e->x, panel->base, expr_mul(t->e->x, next, expr_int(t->e->x, terms / size * width)));
+  t->ahead.base = expr_add(t->e->x, panel->base, expr_mul(t->e->x, next, expr_int(t->e->x, next_panel(t, terms, by_outer) / size)));
 }
 
 /* A part of it in each step, in whole lines: where the passes are many it is there before the last, and those ask for what is there again, not for what

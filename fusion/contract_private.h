@@ -35,7 +35,7 @@ typedef struct contraction {
   ir_expr group_number, groups;
   struct contract_ahead { /* the panel after the one at hand, fetched while this one is used again and again */
     uint32_t memory;
-    bool wanted;
+    bool wanted, by_outer;
     ir_expr base, pass; /* its first element; which of the passes over the panel at hand this is */
     int64_t passes;
   } ahead;
@@ -103,7 +103,8 @@ bool contract_can_stage(contraction *);
 bool contract_stage_pads(contraction *, ir_expr outer_lo, int64_t outer_count);
 bool contract_settle_lane_operands(contraction *); /* fills lane_form; false: the lanes of one cannot be read in vectors */
 bool contract_has_form(const contraction *, contract_form);
-void contract_look_ahead(contraction *, int64_t passes); /* after the panel was opened; passes: over it, by this work-item */
+/* After the panel was opened; passes: over it, by this work-item; 0: unknown. by_outer: each index of the outer axis has a panel of its own. */
+void contract_look_ahead(contraction *, int64_t passes, bool by_outer);
 /* Prefetches the part of the panel ahead that belongs to the step at hand: `step` terms of the innermost loop, which is at `k`. */
 void contract_fetch_ahead(contraction *, uint32_t step);
 /* Panels and packed parts of the tile of columns at hand; `tile` is its number. */

@@ -320,7 +320,11 @@ void contract_store_cell(contraction *t, const uint32_t *acc) {
       e->failed = true;
       return;
     }
+    const uint32_t kept = emit_conditions(e, own.condition_count, own.conditions);
+    own.condition_count = 0;
+    if (kept) emit_if(e, kept);
     emit_store_node(e, t->group->outputs[o], &own, emit_value(e, t->group->outputs[o], &own));
+    if (kept) emit_if_end(e);
   }
 }
 

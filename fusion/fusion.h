@@ -262,6 +262,7 @@ void fusion_group_work(const fusion_context *, const fusion_group *, cost_work *
 /* Outputs expressed in the hero's coordinates: walks forward over pointwise nodes and bijective views (reshape, transpose).
    `at` are coordinates of `from`'s value; fills those of `to`. False if no such path. */
 bool fusion_forward_access(const fusion_context *, uint32_t from, uint32_t to, map_access *at);
-/* The same by ways that stay in the group: what leaves it and comes back would make it wait for itself. */
+/* The same by ways that stay in the group: what leaves it and comes back would make it wait for itself. From the last transform of a Winograd convolution also
+   through slices that leave out what its last tiles have too much: conditions of `at`. */
 bool fusion_forward_within(const fusion_context *, const fusion_group *, uint32_t from, uint32_t to, map_access *at);
 #endif

@@ -276,7 +276,7 @@ static bool stores_across(const fusion_context *c, const fusion_group *group, ui
   const ir_expr v = at.at[lane - 1] = expr_var_add(x, "v", 0, t->dims[lane - 1], 1);
   int64_t coef;
   ir_expr rest;
-  if (v >= 0 || !fusion_forward_access(c, group->hero, node, &at)) return false;
+  if (v >= 0 || !fusion_forward_within(c, group, group->hero, node, &at)) return false;
   return !expr_split_affine(x, map_linear(x, &at, ir_at(c->graph, node)->type.dims), (uint32_t)x->nodes.at[IR_EXPR_NODE(v)].value, &coef,
                             &rest) ||
          coef != 1;

@@ -87,14 +87,14 @@ void contract_tile_loop(contraction *t, const contract_tiles *r, contract_tile_b
   if (!one) emit_loop_end(e, tile, 0, NULL, NULL);
 }
 
-/* Passes over the panel at hand: the work-item's share of the outer axis times its tiles of rows. */
-static int64_t count_passes(const contraction *t) {
+/* Passes over the panel at hand: the work-item's tiles of rows, times its share of the outer axis unless each index of that has a panel of its own. */
+static int64_t count_passes(const contraction *t, bool by_outer) {
   int64_t rows = 1, outer = 1;
   expr_pool *x = t->e->x;
-  if (t->row_axis != CONTRACT_NONE && !expr_is_const(x, expr_sub(x, t->row_tiles[1], t->row_tiles[0]), &rows)) return 1;
-  if (t->outer_axis != CONTRACT_NONE && t->outer_range[1] != 0 &&
+  if (t->row_axis != CONTRACT_NONE && !expr_is_const(x, expr_sub(x, t->row_tiles[1], t->row_tiles[0]), &rows)) return 0;
+  if (!by_outer && t->outer_axis != CONTRACT_NONE && t->outer_range[1] != 0 &&
       !expr_is_const(x, expr_sub(x, t->outer_range[1], t->outer_range[0]), &outer))
-    return 1;
+    return 0;
   return rows * outer;
 }
 
@@ -102,7 +102,7 @@ static bool has_outer_loop(const contraction *t) { return t->outer_axis != CONTR
 
 static void row_body(contraction *t, ir_expr tile, ir_expr row, ir_expr column) {
   expr_pool *x = t->e->x;
-  const ir_expr outer = has_outer_loop(t) ? expr_sub(x, t->at[t->out[t->outer_axis]], t->outer_range[0]) : 0;
+  const ir_expr outer = has_outer_loop(t) && !t->ahead.by_outer ? expr_sub(x, t->at[t->out[t->outer_axis]], t->outer_range[0]) : 0;
   t->ahead.pass = expr_add(x, expr_mul(x, outer, expr_sub(x, t->row_tiles[1], t->row_tiles[0])), expr_sub(x, tile, t->row_tiles[0]));
   contract_emit_tile(t, row, column);
 }
@@ -123,7 +123,10 @@ static void sweep_rows(contraction *t, ir_expr tile, ir_expr column, bool panels
     v = emit_loop(t->e, &(emit_loop_info){.name = "o", .lo = t->outer_range[0], .hi = t->outer_range[1], .step = 1});
     t->at[t->out[t->outer_axis]] = v;
   }
-  if (panels) contract_open_panels(t, tile, column);
+  if (panels) {
+    contract_open_panels(t, tile, column);
+    contract_look_ahead(t, count_passes(t, true), true);
+  }
   rows_of(t, column);
   if (has_outer_loop(t)) emit_loop_end(t->e, v, 0, NULL, NULL);
 }
@@ -133,14 +136,14 @@ static void column_body(contraction *t, ir_expr tile, ir_expr column, ir_expr un
   const bool by_outer = has_outer_loop(t) && contract_in_operand(t, t->lane_operand, t->out[t->outer_axis]);
   if (!by_outer) {
     contract_open_panels(t, tile, column);
-    contract_look_ahead(t, count_passes(t));
+    contract_look_ahead(t, count_passes(t, false), false);
   }
   const int64_t most = t->most_rows * t->most_outer;
   if (!by_outer && contract_open_blocks(t, most)) {
     const ir_expr extent = t->extent[t->reduced[0]];
     const ir_expr b = emit_loop(t->e, &(emit_loop_info){.name = "b", .lo = 0, .hi = extent, .step = t->blocks.size, .whole = true});
     t->blocks.lo = b;
-    contract_look_ahead(t, most);
+    contract_look_ahead(t, most, false);
     sweep_rows(t, tile, column, false);
     emit_loop_end(t->e, b, 0, NULL, NULL);
     t->blocks.summed = true;

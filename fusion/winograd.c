@@ -1,5 +1,6 @@
 /* Rewrites 3x3 convolutions of stride 1 as Winograd's F(4x4, 3x3) or F(2x2, 3x3) where that is cheaper on the profile. In: channels last, padding
-   apart. Out: tiles of the input times a matrix, a product a point of the tile with weights transformed here, and that times another matrix.
+   apart. Out: tiles of the input times a matrix, a product a point of the tile with weights transformed here, and that times another matrix. Where tiles do not
+   divide the rows or columns, the last ones read more padding, and what they have too much is cut off.
    The results are those of the convolution but for rounding: docs/numerics.md has the bound. */
 #include "fusion/winograd.h"
 #include "fusion/rebuild.h"
@@ -129,6 +130,8 @@ static bool read_conv(rebuild *r, conv *v) {
   return found == 15 && literal(r, n->type.dims[3], &v->outputs);
 }
 
+static ir_expr tiles_along(const winograd_form *f, int64_t extent) { return (ir_expr)((extent + f->results - 1) / f->results); }
+
 /* ---- what it costs, in ns ---- */
 
 static double compute_ns(const cost_profile *p, double fmas) {
@@ -136,19 +139,23 @@ static double compute_ns(const cost_profile *p, double fmas) {
   return fmas / (p->units * p->ghz * p->lanes * p->fma_per_cycle * share);
 }
 
+/* Weights come from memory, each once a run, and their products wait: half the rate at which a loop copies (256 channels of 14 x 14: 36 points of them
+   cost 1.1 times as much as 16, though they are 0.73 of the products). */
+static double weights_ns(const cost_profile *p, double elements) { return 2 * elements * 4 / p->dram_gbs; }
+
 static double direct_ns(const cost_profile *p, const conv *v) {
   const double results = (double)v->batch * v->rows * v->columns, depth = 9. * v->channels;
-  return compute_ns(p, results * v->outputs * depth) + depth * v->outputs * 4 / p->dram_gbs;
+  return compute_ns(p, results * v->outputs * depth) + weights_ns(p, depth * v->outputs);
 }
 
 /* Two more kernels; tiles go to a cache and come back; larger weights stream from memory; the transforms are a dozen or so additions a line. */
 static double form_ns(const cost_profile *p, const conv *v, const winograd_form *f) {
   const double points = (double)f->tile * f->tile, lines = 2. * f->tile, sums = f->tile == 6 ? 12 : 4;
-  const double tiles = (double)v->batch * v->rows * v->columns / (f->results * f->results),
+  const double tiles = (double)v->batch * tiles_along(f, v->rows) * tiles_along(f, v->columns),
                through = points * tiles * (v->channels + v->outputs);
   const double additions = tiles * lines * sums * (double)(v->channels + v->outputs);
   return compute_ns(p, points * tiles * v->channels * v->outputs) + 2 * compute_ns(p, additions) + 2 * through * 4 / p->cache_gbs +
-         points * v->channels * v->outputs * 4 / p->dram_gbs + 2 * p->launch_ns;
+         weights_ns(p, points * v->channels * v->outputs) + 2 * p->launch_ns;
 }
 
 static const winograd_form *pick_form(const fusion_context *c, const conv *v) {
@@ -157,7 +164,6 @@ static const winograd_form *pick_form(const fusion_context *c, const conv *v) {
   const winograd_form *picked = NULL;
   if (v->channels % lanes || v->outputs % lanes) return NULL;
   for (uint32_t i = 0; i < IR_COUNT(forms); i++) {
-    if (v->rows % forms[i].results || v->columns % forms[i].results) continue;
     const double ns = form_ns(c->options->profile, v, &forms[i]);
     if (ns < best) best = ns, picked = &forms[i];
   }
@@ -227,13 +233,36 @@ static uint32_t reshape(rebuild *r, uint32_t a, uint32_t rank, const ir_expr *di
   return a ? rebuild_view(r, IR_OP_reshape, a, 1, &(ir_attr_value){IR_ATTR_shape, rank, dims}) : 0;
 }
 
+/* The source with as much more padding as whole tiles need, one `pad` in all. */
+static uint32_t extend_source(rebuild *r, const conv *v, const winograd_form *f) {
+  const int64_t more[2] = {tiles_along(f, v->rows) * f->results - v->rows, tiles_along(f, v->columns) * f->results - v->columns};
+  ir_expr low[4] = {0}, high[4] = {0};
+  uint32_t count, source = v->source;
+  if (!more[0] && !more[1]) return source;
+  if (ir_at(r->to, source)->op == IR_OP_pad && !ir_attr_int(r->to, source, IR_ATTR_value, 0)) {
+    memcpy(low, ir_attr_ints(r->to, source, IR_ATTR_low, &count), sizeof low);
+    memcpy(high, ir_attr_ints(r->to, source, IR_ATTR_high, &count), sizeof high);
+    source = ir_arg(r->to, source, 0);
+  }
+  for (uint32_t i = 0; i < 2; i++) high[1 + i] = expr_add(r->to->pool, high[1 + i], (ir_expr)more[i]);
+  return rebuild_view(r, IR_OP_pad, source, 2, (const ir_attr_value[]){{IR_ATTR_high, 4, high}, {IR_ATTR_low, 4, low}});
+}
+
+/* The first rows and columns of [n, rows of whole tiles, columns of whole tiles, outputs], shape of the convolution. */
+static uint32_t crop(rebuild *r, uint32_t a, const ir_expr *dims) {
+  static const ir_expr starts[4] = {0}, steps[4] = {1, 1, 1, 1};
+  const ir_attr_value attrs[] = {{IR_ATTR_sizes, 4, dims}, {IR_ATTR_starts, 4, starts}, {IR_ATTR_steps, 4, steps}};
+  if (!a || ir_same_shape(&ir_at(r->to, a)->type, &ir_at(r->from, r->node)->type)) return a;
+  return rebuild_view(r, IR_OP_slice, a, IR_COUNT(attrs), attrs);
+}
+
 /* [n, tiles down, tiles across, c, a, a] */
 static uint32_t take_tiles(rebuild *r, const conv *v, const winograd_form *f) {
   static const ir_expr axis = 1, ones[2] = {1, 1}, zeros[2] = {0, 0};
   const ir_expr size[2] = {f->tile, f->tile}, stride[2] = {f->results, f->results};
   const ir_attr_value attrs[] = {{IR_ATTR_axis, 1, &axis}, {IR_ATTR_dilation, 2, ones}, {IR_ATTR_high, 2, zeros},
                                  {IR_ATTR_low, 2, zeros},  {IR_ATTR_size, 2, size},     {IR_ATTR_stride, 2, stride}};
-  return rebuild_view(r, IR_OP_window, v->source, IR_COUNT(attrs), attrs);
+  return rebuild_view(r, IR_OP_window, extend_source(r, v, f), IR_COUNT(attrs), attrs);
 }
 
 static uint32_t as_winograd(rebuild *r) {
@@ -244,8 +273,8 @@ static uint32_t as_winograd(rebuild *r) {
   if (!read_conv(r, &v)) return 0;
   const winograd_form *f = pick_form(r->c, &v);
   if (!f) return 0;
-  const ir_expr a = (ir_expr)f->tile, m = (ir_expr)f->results, down = (ir_expr)v.rows / m, across = (ir_expr)v.columns / m,
-                n = (ir_expr)v.batch;
+  const ir_expr a = (ir_expr)f->tile, m = (ir_expr)f->results, n = (ir_expr)v.batch, outputs = (ir_expr)v.outputs;
+  const ir_expr down = tiles_along(f, v.rows), across = tiles_along(f, v.columns);
   const ir_attr_value in_lists[] = {{IR_ATTR_lhs, 6, six}, {IR_ATTR_out, 6, points_first}, {IR_ATTR_rhs, 4, taps}};
   const ir_attr_value mid_lists[] = {{IR_ATTR_lhs, 3, rows}, {IR_ATTR_out, 3, out}, {IR_ATTR_rhs, 3, weights}};
   const ir_attr_value out_lists[] = {{IR_ATTR_lhs, 6, six}, {IR_ATTR_out, 6, positions}, {IR_ATTR_rhs, 4, points}};
@@ -253,9 +282,9 @@ static uint32_t as_winograd(rebuild *r) {
   const uint32_t first = product(r, tiles, into, in_lists);
   const uint32_t flat = reshape(r, first, 3, (const ir_expr[]){a * a, n * down * across, (ir_expr)v.channels});
   const uint32_t middle = product(r, flat, u, mid_lists);
-  const uint32_t split = reshape(r, middle, 6, (const ir_expr[]){a, a, n, down, across, (ir_expr)v.outputs});
+  const uint32_t split = reshape(r, middle, 6, (const ir_expr[]){a, a, n, down, across, outputs});
   const uint32_t last = product(r, split, back, out_lists);
-  return reshape(r, last, 4, ir_at(r->from, r->node)->type.dims);
+  return crop(r, reshape(r, last, 4, (const ir_expr[]){n, down * m, across * m, outputs}), ir_at(r->from, r->node)->type.dims);
 }
 
 static const rebuild_rule rules[] = {as_winograd};
