@@ -261,7 +261,8 @@ bool fusion_walk_loads(const fusion_context *c, const fusion_group *group, uint3
 /* ---- forward coordinates ---- */
 
 enum { PATH_LONGEST = 64, PATH_FEW = 24, PATH_SEEN = 2048 };
-/* Nodes between `from` and `to` on one operand path that keeps elements one to one, or leaves the last of them out. What was seen in vain is not tried again. */
+/* Nodes between `from` and `to` on one operand path that keeps elements one to one, or leaves the last of them out. What was seen in vain is not tried
+   again. */
 typedef struct path_search {
   const fusion_context *c;
   const fusion_group *group; /* the ways stay in it; null: anywhere */

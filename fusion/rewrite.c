@@ -1,6 +1,6 @@
 /* Algorithm choices as rewrites in primitives, priced on the profile; each may reassociate and is part of the graph from then on, so that fused and
    unfused plans share the same tree. Rules: the list at the end. */
-#include "fusion/rebuild.h"
+#include "fusion/rewrite_parts.h"
 #include "fusion/schedule_common.h"
 #include <stdlib.h>
 
@@ -170,6 +170,23 @@ static uint32_t take_factor(rebuild *r, const matrix_vector *m, uint32_t *matrix
   return 0;
 }
 
+/* Vectors of a device with lanes are a load for each element, in whatever order. */
+static uint32_t in_parts(rebuild *r, const matrix_vector *m, uint32_t matrix, uint32_t vector) {
+  const ir_tensor full = ir_at(r->to, matrix)->type, v = ir_at(r->to, vector)->type;
+  ir_expr terms = 1;
+  if (fusion_keeps_order(r->c->options) || !schedule_is_explicit(r->c) || m->axes[0] != (int64_t)(m->rank[0] - m->axis_count)) return 0;
+  for (uint32_t i = 0; i < m->axis_count; i++) terms = expr_mul(r->to->pool, terms, full.dims[m->axes[i]]);
+  return ir_tensor_elements(r->to->pool, &v) == terms ? rewrite_parts_sum(r, matrix, vector, m->axis_count) : 0;
+}
+
+static uint32_t in_whole(rebuild *r, const matrix_vector *m, uint32_t matrix, uint32_t vector) {
+  const ir_tensor full = ir_at(r->to, matrix)->type;
+  const uint32_t both[2] = {matrix, spread(r, m, vector, &full)};
+  const uint32_t product = ir_add_node(r->to, IR_OP_mul, 2, both, 0, NULL, NULL);
+  r->to->nodes.at[product].origin = ir_at(r->from, r->node)->origin;
+  return ir_add_axes(r->to, IR_OP_reduce_sum, product, m->axis_count, m->axes, false);
+}
+
 /* One column, and rows that lie along the terms: products that are summed, whose schedule reads rows in vectors, or by all items of a group. A
    contraction's vectors would run across the rows (PoCL: a 4096 x 4096 matrix 3 times, of 8-bit weights 3.4 times as fast by processor time). */
 static uint32_t sum_of_products(rebuild *r) {
@@ -183,11 +200,10 @@ static uint32_t sum_of_products(rebuild *r) {
   if (!found || is_packed(r, r->args[m.matrix]) || may_be_score(r)) return 0;
   uint32_t matrix = widened(r, r->args[m.matrix]);
   const uint32_t factor = take_factor(r, &m, &matrix);
-  const ir_tensor full = ir_at(r->to, matrix)->type;
-  const uint32_t both[2] = {matrix, spread(r, &m, widened(r, r->args[1 - m.matrix]), &full)};
-  const uint32_t product = ir_add_node(r->to, IR_OP_mul, 2, both, 0, NULL, NULL);
-  uint32_t made = ir_add_axes(r->to, IR_OP_reduce_sum, product, m.axis_count, m.axes, false);
-  r->to->nodes.at[product].origin = r->to->nodes.at[made].origin = n->origin;
+  const uint32_t vector = widened(r, r->args[1 - m.matrix]);
+  uint32_t made = in_parts(r, &m, matrix, vector);
+  if (!made) made = in_whole(r, &m, matrix, vector);
+  r->to->nodes.at[made].origin = n->origin;
   if (factor) {
     made = ir_add_node(r->to, IR_OP_mul, 2, (const uint32_t[]){made, factor}, 0, NULL, NULL);
     r->to->nodes.at[made].origin = n->origin;

@@ -414,10 +414,16 @@ static snt_result finish(row_job *j, ir_expr groups) { return emit_end(j->e, gro
 static snt_result build_rows_explicit(row_job *j) {
   fusion_context *c = j->c;
   expr_pool *x = c->graph->pool;
-  int64_t per;
+  enum { ROWS_A_COPY = 4 }; /* times the rows of a work-item, so that copies cost little beside them */
+  int64_t per, columns = schedule_hint(x, j->columns);
+  uint32_t parts[2], spare = schedule_spare_bindings(c, j->group);
+  const uint32_t part_count = j->sweeps == 1
+                                  ? schedule_row_parts(c, j->seen, j->columns, spare < IR_COUNT(parts) ? spare : IR_COUNT(parts), parts)
+                                  : 0;
   j->lanes = schedule_lanes(c);
-  j->groups = schedule_split_work(c, j->rows, schedule_hint(x, j->columns), &per);
+  j->groups = schedule_split_work(c, j->rows, part_count && columns > ROWS_A_COPY ? columns / ROWS_A_COPY : columns, &per);
   j->group_var = emit_group(j->e, j->groups);
+  for (uint32_t i = 0; i < part_count; i++) schedule_stage_parts(j->e, parts[i], j->group_var, j->groups);
   const ir_expr first = expr_mul(x, j->group_var, expr_int(x, per));
   const ir_expr last = per == 1 ? expr_add(x, first, 1) : expr_min(x, expr_add(x, first, expr_int(x, per)), j->rows);
   ir_expr kept_at[SNT_MAX_RANK];

@@ -1,7 +1,7 @@
 /* The builders behind the table fusion_schedules; one file schedule_<kind>.c each. */
 #ifndef FUSION_SCHEDULES_H
 #define FUSION_SCHEDULES_H
-#include "fusion/fusion.h"
+#include "fusion/emit.h"
 
 /* Equal groups are built once (schedule_again.c): one memory a compile. Null: out of memory. */
 typedef struct schedule_memory schedule_memory;
@@ -14,6 +14,9 @@ bool schedule_reduce_accepts(const fusion_context *, const fusion_group *, const
 snt_result schedule_reduce_build(fusion_context *, const fusion_group *);
 bool schedule_row_accepts(const fusion_context *, const fusion_group *, const char **why_not);
 snt_result schedule_row_build(fusion_context *, const fusion_group *);
+/* What the sweeps need every second element of, or third: `found`, at most so many; a copy of one, part by part, for a work-item (schedule_row_parts.c). */
+uint32_t schedule_row_parts(const fusion_context *, const uint8_t *needed, ir_expr columns, uint32_t most, uint32_t *found);
+void schedule_stage_parts(emit *, uint32_t node, ir_expr group, ir_expr groups);
 bool schedule_contract_accepts(const fusion_context *, const fusion_group *, const char **why_not);
 snt_result schedule_contract_build(fusion_context *, const fusion_group *);
 bool schedule_window_accepts(const fusion_context *, const fusion_group *, const char **why_not);

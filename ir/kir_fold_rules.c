@@ -33,8 +33,48 @@ static uint32_t add(const site *s) {
   if (floats(s)) return is_float(s, 1, -0.0) ? s->args[0] : is_float(s, 0, -0.0) ? s->args[1] : 0;
   return is_int(s, 1, 0) ? s->args[0] : is_int(s, 0, 0) ? s->args[1] : 0;
 }
+/* Bits of an unsigned value as a number: (value & mask) >> shift. */
+typedef struct bit_field {
+  uint32_t value, shift;
+  int64_t mask;
+} bit_field;
+static bool read_field(const kir_kernel *k, uint32_t x, bit_field *f) {
+  const int32_t base = kir_type_of(k, x).base;
+  const uint32_t bits = kir_base_bits(base);
+  int64_t literal;
+  if (!kir_is_int(base) || kir_is_signed(base) || bits > 32) return false;
+  *f = (bit_field){.value = x, .mask = (INT64_C(1) << bits) - 1};
+  if (kir_at(k, x)->op == KIR_and && kir_is_int_const(k, kir_arg(k, x, 1), &literal)) {
+    f->mask &= literal;
+    f->value = kir_arg(k, x, 0);
+  }
+  const uint32_t shifted = f->value;
+  if (kir_at(k, shifted)->op == KIR_shr && kir_is_int_const(k, kir_arg(k, shifted, 1), &literal) && literal >= 0 && literal < bits) {
+    f->shift = (uint32_t)literal;
+    f->mask = f->mask << literal & ((INT64_C(1) << bits) - 1);
+    f->value = kir_arg(k, shifted, 0);
+  }
+  return f->value != x;
+}
+/* A number of few bits less a whole one: its bits in the mantissa of 2^(23 - shift), less that power and the number, which is exact: no shift, no
+   conversion. */
+static uint32_t sub_from_field(const site *s) {
+  enum { MANTISSA = 23, BIAS = 127 };
+  bit_field f;
+  double c;
+  if (s->in->type.base != SNT_F32 || arg(s, 0)->op != KIR_cast || !kir_is_float_const(s->k, s->args[1], &c)) return 0;
+  if (!read_field(s->k, kir_arg(s->k, s->args[0], 0), &f) || f.shift >= 16 || f.mask >= INT64_C(1) << MANTISSA) return 0;
+  const double power = ldexp(1, MANTISSA - (int)f.shift);
+  if (c != floor(c) || fabs(c) >= power / 2) return 0;
+  const kir_type word = kir_t(SNT_U32, s->in->type.lanes);
+  const uint32_t wide = kir_emit_folded(s->k, &(kir_inst){.op = KIR_cast, .type = word}, 1, &f.value);
+  const uint32_t bits = kir_emit_op(s->k, KIR_and, word, 2, (uint32_t[]){wide, kir_const_int(s->k, word, f.mask)});
+  const int64_t exponent = (int64_t)(BIAS + MANTISSA - f.shift) << MANTISSA;
+  const uint32_t placed = kir_emit_op(s->k, KIR_or, word, 2, (uint32_t[]){bits, kir_const_int(s->k, word, exponent)});
+  return emit_2(s, KIR_sub, kir_emit_op(s->k, KIR_bitcast, s->in->type, 1, &placed), kir_const_float(s->k, s->in->type, power + c));
+}
 static uint32_t sub(const site *s) {
-  if (floats(s)) return is_float(s, 1, 0.0) ? s->args[0] : 0;
+  if (floats(s)) return is_float(s, 1, 0.0) ? s->args[0] : sub_from_field(s);
   if (s->args[0] == s->args[1]) return constant(s, 0);
   return is_int(s, 1, 0) ? s->args[0] : 0;
 }

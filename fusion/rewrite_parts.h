@@ -1,0 +1,8 @@
+/* Sums over rows of alternating parts (fusion/rewrite_parts.c). */
+#ifndef FUSION_REWRITE_PARTS_H
+#define FUSION_REWRITE_PARTS_H
+#include "fusion/rebuild.h"
+
+/* The sum over the last `summed` axes of `matrix`, f32, of its product with `vector`, which has as many elements; 0: not such rows. */
+uint32_t rewrite_parts_sum(rebuild *, uint32_t matrix, uint32_t vector, uint32_t summed);
+#endif
