@@ -1,7 +1,8 @@
 # Compiler settings that hold for every file. Contraction is off everywhere: the reference evaluator, the folder and the interpreter
 # must round as written, or no bound on a device's error means anything.
 option(SINTER_BUILD_TOOLS "Build the sinter command, the benchmarks and the examples" ${PROJECT_IS_TOP_LEVEL})
-option(SINTER_BUILD_TESTS "Build the unit tests" ${PROJECT_IS_TOP_LEVEL})
+include(CMakeDependentOption)
+cmake_dependent_option(SINTER_BUILD_TESTS "Build the unit tests, which need the tools' library" ${PROJECT_IS_TOP_LEVEL} SINTER_BUILD_TOOLS OFF)
 option(SINTER_WERROR "Treat warnings as errors" ${PROJECT_IS_TOP_LEVEL})
 option(SINTER_FUZZERS "Build tests/fuzz for libFuzzer: clang, with SINTER_SANITIZE=fuzzer-no-link,address" OFF)
 set(SINTER_SANITIZE "" CACHE STRING "Sanitizers to build with, e.g. address,undefined")

@@ -32,7 +32,7 @@ static snt_result foreign_profile(snt_context *context, const char *name, snt_pr
 }
 
 snt_result conform_open(const char *selector, conform_device *d, snt_diag *diag) {
-  host_prepare_drivers();
+  host_prepare_drivers(NULL);
   *d = (conform_device){.phase = d->phase, .info = {.head = SNT_HEAD(device_info)}};
   const snt_context_info made = {.head = SNT_HEAD(context_info), .abi_version = SNT_ABI_VERSION};
   snt_result r = snt_context_create(&made, &d->context);

@@ -113,7 +113,7 @@ static _Noreturn void list_devices(int to) {
   uint32_t count = MAX_DEVICES;
   snt_context *context = NULL;
   memset(info, 0, sizeof info);
-  host_prepare_drivers();
+  host_prepare_drivers(NULL);
   const snt_context_info made = {.head = SNT_HEAD(context_info), .abi_version = SNT_ABI_VERSION};
   if (snt_context_create(&made, &context) == SNT_OK) {
     (void)snt_context_add_backend(context, host_cuda_text());

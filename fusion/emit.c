@@ -202,16 +202,28 @@ static bool is_result(const emit *e, const plan_binding *b) {
   return false;
 }
 
+/* Of `all` elements of a buffer those that the group reads, where its members take slices or gather rows. */
+static ir_expr elements_read(emit *e, uint32_t buffer, ir_expr all) {
+  fusion_context *c = e->c;
+  uint32_t parts[FUSION_MOST_PARTS], count = 0;
+  ir_expr read = 0;
+  for (uint32_t i = 0; i < e->group->input_count && !count; i++)
+    if (fusion_buffer_of(c, e->group->inputs[i]) == buffer) count = fusion_parts_read(c, e->group, e->group->inputs[i], parts);
+  for (uint32_t i = 0; i < count; i++) read = expr_add(e->x, read, c->facts[parts[i]].count);
+  return count ? expr_min(e->x, read, all) : all;
+}
+
 static void fill_traffic(emit *e, plan_step *s) {
   expr_pool *x = e->x;
   s->bytes_read = s->bytes_written = 0;
   for (uint32_t i = 0; i < s->binding_count; i++) {
     const plan_buffer *b = &e->c->plan->buffers.at[s->bindings[i].buffer];
+    const uint8_t access = s->bindings[i].access;
     ir_expr elements = 1;
     for (uint32_t d = 0; d < b->rank; d++) elements = expr_mul(x, elements, b->dims[d]);
-    const ir_expr bytes = expr_mul(x, elements, ir_dtypes[b->dtype].bytes);
-    if (s->bindings[i].access & KIR_READ && !is_result(e, &s->bindings[i])) s->bytes_read = expr_add(x, s->bytes_read, bytes);
-    if (s->bindings[i].access & KIR_WRITE) s->bytes_written = expr_add(x, s->bytes_written, bytes);
+    const ir_expr read = access & KIR_READ && !is_result(e, &s->bindings[i]) ? elements_read(e, s->bindings[i].buffer, elements) : 0;
+    s->bytes_read = expr_add(x, s->bytes_read, expr_mul(x, read, ir_dtypes[b->dtype].bytes));
+    if (access & KIR_WRITE) s->bytes_written = expr_add(x, s->bytes_written, expr_mul(x, elements, ir_dtypes[b->dtype].bytes));
   }
 }
 

@@ -134,6 +134,7 @@ typedef struct fusion_facts {
   ir_expr count;             /* of its elements */
   uint32_t base;             /* the first non-view below it (fusion_through_views) */
   bool plain;                /* a pointwise operator that costs one operation */
+  bool partly;               /* some reader takes only a part of it: by a slice, or where indices say */
 } fusion_facts;
 
 /* The context every pass receives. */
@@ -252,6 +253,9 @@ bool fusion_walk_loads(const fusion_context *, const fusion_group *, uint32_t no
 bool fusion_walk_until(const fusion_context *, const fusion_group *, uint32_t node, const map_access *, const uint8_t *stop, fusion_load_fn,
                        void *user);
 bool fusion_count_elements(fusion_context *); /* fills `elements` and `facts`, when the graph changes no more */
+/* The nodes whose elements, together, are what the group reads of an input in slices or gathered rows; 0: all of it. */
+enum { FUSION_MOST_PARTS = 16 };
+uint32_t fusion_parts_read(const fusion_context *, const fusion_group *, uint32_t input, uint32_t *parts);
 void fusion_note_positions(const fusion_context *, const fusion_group *);
 /* Where in a group whose positions are noted the node is; UINT32_MAX: nowhere. */
 static inline uint32_t fusion_position(const fusion_context *c, const fusion_group *group, uint32_t node) {

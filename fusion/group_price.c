@@ -21,6 +21,20 @@ static void find_facts(const fusion_context *c, fusion_facts *facts, uint32_t no
   facts[node].base = fusion_is_view(c->graph, node) && n->op != IR_OP_concat ? facts[ir_arg(c->graph, node, 0)].base : node;
 }
 
+/* The node that says how many elements a node reads of the value below its operand: of a gathered table, and of what a slice that is stored
+   leaves out, as many as the result has. */
+static uint32_t part_read(const fusion_context *c, uint32_t node, uint32_t operand) {
+  const uint32_t from = ir_arg(c->graph, node, operand);
+  const bool picks = (operand == 0 && ir_at(c->graph, node)->op == IR_OP_gather) || fusion_is_view(c->graph, node);
+  return picks && c->elements[node] < c->elements[from] ? node : from;
+}
+static void find_partly_read(const fusion_context *c, fusion_facts *facts, uint32_t node) {
+  for (uint32_t i = 0; i < ir_at(c->graph, node)->arity; i++) {
+    const uint32_t base = facts[ir_arg(c->graph, node, i)].base;
+    if (c->elements[part_read(c, node, i)] < c->elements[base]) facts[base].partly = true;
+  }
+}
+
 bool fusion_count_elements(fusion_context *c) {
   const uint32_t count = c->graph->nodes.count;
   double *elements = IR_NEW_ARRAY(c->arena, double, count);
@@ -33,6 +47,7 @@ bool fusion_count_elements(fusion_context *c) {
   }
   c->elements = elements;
   c->facts = facts;
+  for (uint32_t n = 1; n < count; n++) find_partly_read(c, facts, n);
   return true;
 }
 
@@ -250,8 +265,34 @@ static void add_prologue_loads(const fusion_context *c, const fusion_group *grou
   }
 }
 
+uint32_t fusion_parts_read(const fusion_context *c, const fusion_group *group, uint32_t input, uint32_t *parts) {
+  uint32_t count = 0;
+  if (!c->facts[input].partly) return 0;
+  for (uint32_t i = 0; i < group->count; i++)
+    for (uint32_t a = 0; a < ir_at(c->graph, group->nodes[i])->arity; a++) {
+      const uint32_t part = part_read(c, group->nodes[i], a);
+      uint32_t k = 0;
+      if (c->facts[ir_arg(c->graph, group->nodes[i], a)].base != input) continue;
+      while (k < count && parts[k] != part) k++;
+      if (k < count) continue;
+      if (count == FUSION_MOST_PARTS || c->elements[part] >= c->elements[input]) return 0;
+      parts[count++] = part;
+    }
+  return count;
+}
+
+static double elements_touched(const fusion_context *c, const fusion_group *group, uint32_t input) {
+  uint32_t parts[FUSION_MOST_PARTS];
+  const uint32_t count = fusion_parts_read(c, group, input, parts);
+  const double all = elements_of(c, input);
+  double touched = 0;
+  for (uint32_t i = 0; i < count; i++) touched += c->elements[parts[i]];
+  return count && touched < all ? touched : all;
+}
+
 static cost_stream read_stream(const fusion_context *c, const fusion_group *group, uint32_t node, uint32_t sweeps) {
-  cost_stream s = {.bytes = bytes_of(c, node), .accesses = bytes_of(c, node)};
+  const double bytes = elements_touched(c, group, node) * ir_dtypes[ir_at(c->graph, node)->type.dtype].bytes;
+  cost_stream s = {.bytes = bytes, .accesses = bytes};
   if (group->kind == GROUP_CONTRACT) {
     const double all = contraction_reads(c, group, node) * ir_dtypes[ir_at(c->graph, node)->type.dtype].bytes;
     s.accesses = s.bytes > all ? s.bytes : all;

@@ -33,13 +33,21 @@ void ir_text_put(ir_text *text, const char *bytes, size_t length) {
 
 void ir_text_add(ir_text *text, const char *bytes) { ir_text_put(text, bytes, strlen(bytes)); }
 
-void ir_text_format(ir_text *text, const char *format, ...) {
+static void put_number(ir_text *text, unsigned long long n, bool minus) {
+  char digits[24];
+  size_t at = sizeof digits;
+  do digits[--at] = (char)('0' + n % 10);
+  while (n /= 10);
+  if (minus) digits[--at] = '-';
+  ir_text_put(text, digits + at, sizeof digits - at);
+}
+static void put_signed(ir_text *text, long long n) { put_number(text, n < 0 ? 0 - (unsigned long long)n : (unsigned long long)n, n < 0); }
+
+static void put_formatted(ir_text *text, const char *format, va_list args) {
   if (!reserve(text, 1)) return;
-  va_list args, again;
-  va_start(args, format);
+  va_list again;
   va_copy(again, args);
   int length = vsnprintf(text->at + text->length, text->capacity - text->length, format, args);
-  va_end(args);
   if (length < 0) {
     text->failed = true;
   } else if ((size_t)length < text->capacity - text->length) {
@@ -49,6 +57,31 @@ void ir_text_format(ir_text *text, const char *format, ...) {
     text->length += (size_t)length;
   }
   va_end(again);
+}
+
+/* Kernels are printed by hundreds of thousands of small calls: words, characters and whole numbers are put here, what follows anything else by the
+   C library. */
+void ir_text_format(ir_text *text, const char *format, ...) {
+  va_list args;
+  va_start(args, format);
+  for (;;) {
+    const size_t plain = strcspn(format, "%");
+    if (plain) ir_text_put(text, format, plain);
+    format += plain;
+    if (!*format) break;
+    const bool wide = format[1] == 'l' && format[2] == 'l';
+    const char kind = format[wide ? 3 : 1];
+    if (kind == 'u') put_number(text, wide ? va_arg(args, unsigned long long) : va_arg(args, unsigned), false);
+    else if (kind == 'd') put_signed(text, wide ? va_arg(args, long long) : va_arg(args, int));
+    else if (kind == 's' && !wide) ir_text_add(text, va_arg(args, const char *));
+    else if (kind == 'c' && !wide) ir_text_put(text, (const char[]){(char)va_arg(args, int)}, 1);
+    else {
+      put_formatted(text, format, args);
+      break;
+    }
+    format += wide ? 4 : 2;
+  }
+  va_end(args);
 }
 
 snt_result ir_text_copy_out(const ir_text *text, char *out, size_t *length) {

@@ -372,7 +372,7 @@ int main(int argc, char **argv) {
   char why[200];
   const char *model = argc > 3 ? argv[3] : "examples/postprocess.snt";
   setenv("VK_LOADER_LAYERS_DISABLE", "~all~", 0);
-  host_prepare_drivers();
+  host_prepare_drivers(NULL);
   must(host_glsl_found(), "glslangValidator is not on the PATH", NULL);
   must(vk_host_open(&b.host, argc > 1 ? argv[1] : "llvmpipe", true, why, sizeof why), "no such device", NULL);
 #define LOAD(name) must((vk.name = (PFN_##name)b.host.get(b.host.instance, #name)) != NULL, #name, NULL);

@@ -164,7 +164,7 @@ int main(int argc, char **argv) {
     else if (i + 1 < argc && !strcmp(argv[i], "--out")) r.out = argv[++i];
     else return fprintf(stderr, "usage: frame [--device PART] [--frames N] [--validate|--validate-gpu] [--out DIR]\n"), 2;
   }
-  host_prepare_drivers();
+  host_prepare_drivers(NULL);
   const char *out = r.out;
   bool ok = gpu_open(&r.gpu, device, validate);
   r.out = out;

@@ -211,7 +211,7 @@ static void check_target_names(void) {
 int main(void) {
   static const char *const selectors[] = {"host", "interp", "opencl:pocl", "vulkan:0"};
   api_memory memory = {0, 0, 0};
-  host_prepare_drivers();
+  host_prepare_drivers(NULL);
   snt_context *c = api_context(&memory);
   for (uint32_t i = 0; i < api_model_count; i++) check_bytes(c, &api_models[i]);
   check_damage(c, &memory);

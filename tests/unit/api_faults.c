@@ -102,7 +102,7 @@ static bool is_here(const char *selector) {
 
 /* api_faults MODEL DEVICE N: from the N-th call on, to look at one failure. */
 int main(int argc, char **argv) {
-  host_prepare_drivers();
+  host_prepare_drivers(NULL);
   tap_ok(is_here("host") && is_here("interp"), "there are host devices");
   if (argc == 4) {
     starve(api_model_named(argv[1]), argv[2], atoll(argv[3]), 0);

@@ -293,7 +293,7 @@ int main(void) {
   api_memory memory = {0, 0, 0};
   api_devices devices;
   bench good, other;
-  host_prepare_drivers();
+  host_prepare_drivers(NULL);
   snt_context *c = api_context(&memory);
   api_find_devices(c, &devices);
   for (uint32_t i = 0; i < devices.count; i++)

@@ -80,6 +80,13 @@ static void test_text(void) {
   tap_ok(ir_text_copy_out(&text, copy, &length) == SNT_INCOMPLETE && strcmp(copy, "0,1,2,3,4") == 0, "what fits is copied");
   tap_ok(length == text.length + 1 && ir_text_copy_out(&text, copy, &length) == SNT_OK && strcmp(copy + text.length - 7, "999,end") == 0,
          "then all of it");
+  char same[200];
+  snprintf(same, sizeof same, "%d %u %lld %llu %s%c %% %5.2f %x %s", INT32_MIN, UINT32_MAX, (long long)INT64_MIN, ~0ull, "word", '!', 1.5,
+           255, "after");
+  ir_text_init(&text, &arena);
+  ir_text_format(&text, "%d %u %lld %llu %s%c %% %5.2f %x %s", INT32_MIN, UINT32_MAX, (long long)INT64_MIN, ~0ull, "word", '!', 1.5, 255,
+                 "after");
+  tap_is_text(text.at, same, "numbers at their ends, words and what the C library formats, as it does");
   length = 0;
   tap_ok(ir_text_copy_out(&text, NULL, &length) == SNT_OK && length == text.length + 1, "or only the size");
   snt_diag diag = {.native = 5};

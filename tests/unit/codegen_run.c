@@ -273,7 +273,7 @@ int main(int argc, char **argv) {
     if (strtoull(argv[n], NULL, 0)) seed = strtoull(argv[n], NULL, 0);
     else named = true;
   }
-  host_prepare_drivers();
+  host_prepare_drivers(NULL);
   for (uint32_t i = 0; i < IR_COUNT(selectors); i++) {
     bool wanted = !named;
     for (int n = 1; n < argc; n++) wanted |= strstr(selectors[i], argv[n]) != NULL;

@@ -299,7 +299,7 @@ const char *__lsan_default_options(void) { return "detect_leaks=0"; }
 #endif
 
 int main(void) {
-  host_prepare_drivers();
+  host_prepare_drivers(NULL);
   for (size_t p = 0; p < sizeof paths / sizeof *paths; p++)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) test_case(&cases[i], &paths[p]);
   test_refused();

@@ -309,7 +309,7 @@ int main(int argc, char **argv) {
   host_env env;
   host_cache *cache = NULL;
   host_read_env(&env);
-  host_prepare_drivers();
+  host_prepare_drivers(NULL);
   for (int i = 1; i < argc; i++) {
     bool device = false;
     for (uint32_t s = 0; s < IR_COUNT(targets); s++) device |= !strcmp(argv[i], targets[s].selector);

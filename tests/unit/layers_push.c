@@ -122,7 +122,7 @@ int main(void) {
   snt_diag diag = {.head = SNT_HEAD(diag)};
   const uint32_t *words = NULL;
   size_t bytes = 0;
-  host_prepare_drivers();
+  host_prepare_drivers(NULL);
   if (!host_glsl_found() || host_glsl_compile(&glsl, "push", source, sizeof source - 1, &words, &bytes, &diag) != SNT_OK)
     tap_skip("no GLSL compiler");
   else {

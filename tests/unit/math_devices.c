@@ -156,7 +156,7 @@ static bool wanted(int argc, char **argv, const char *selector) {
 
 int main(int argc, char **argv) {
   static const char *const selectors[] = {"opencl:pocl", "opencl:rusticl", "vulkan:llvmpipe", "vulkan:swiftshader", "cuda:0", "cuda-text"};
-  host_prepare_drivers();
+  host_prepare_drivers(NULL);
   const snt_backend *hook = host_cuda_text();
   const rt_hooks hooks = {1, &hook};
   make_samples();

@@ -245,7 +245,7 @@ int main(int count, char **arguments) {
   if (file < 0 || close(file)) return 99;
   tap_begin();
   const uint64_t weights = make_model(path); /* what is not weights is a few kilobytes */
-  host_prepare_drivers();
+  host_prepare_drivers(NULL);
   tap_ok(weights > 0, "the model is written");
   if (weights && count < 2) check(path, weights, "host");
   if (weights && count < 2) check(path, weights, "opencl:pocl");

@@ -105,7 +105,7 @@ int main(int argc, char **argv) {
     tap_skip("SNT_MINILM names no model.onnx");
     return tap_done();
   }
-  host_prepare_drivers();
+  host_prepare_drivers(NULL);
   snt_result r = snt_context_create(NULL, &context);
   if (r == SNT_OK) r = snt_graph_create(context, &graph);
   if (r == SNT_OK) r = snt_onnx_import_file(graph, model, NULL, &diag);

@@ -399,7 +399,7 @@ int main(int argc, char **argv) {
   host_cache *cache = NULL;
   host_read_env(&env);
   setenv("OCLGRIND_UNINITIALIZED", "0", 0); /* that check of Oclgrind 21.10 itself crashes on vectors in private arrays */
-  host_prepare_drivers();
+  host_prepare_drivers(NULL);
   for (int i = 1; i < argc; i++) {
     if (!strcmp(argv[i], "counts")) t.counts = true;
     else if (!strncmp(argv[i], "mask=", 5)) t.only_mask = argv[i] + 5;

@@ -473,7 +473,7 @@ int main(int argc, char **argv) {
                {"cuda-text", false}};
   rt_device_desc found[32];
   uint32_t count = 0;
-  host_prepare_drivers();
+  host_prepare_drivers(NULL);
   pin_layers();
   const snt_backend *hook = host_cuda_text();
   const rt_hooks hooks = {1, &hook};

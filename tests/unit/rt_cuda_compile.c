@@ -30,7 +30,7 @@ int main(void) {
   void *cubin = NULL;
   size_t bytes = 0;
   snt_diag diag = {0};
-  host_prepare_drivers();
+  host_prepare_drivers(NULL);
   test_code_make(&code, SNT_TARGET_CUDA, false, &why);
   if (rt_cuda_compile(NULL, code.code.data, 80, &cubin, &bytes, &diag) == SNT_E_UNSUPPORTED) return tap_skip_all(diag.text);
   rt_give(NULL, cubin, bytes);

@@ -222,7 +222,7 @@ static void check_others(void) {
 }
 
 int main(void) {
-  host_prepare_drivers();
+  host_prepare_drivers(NULL);
   dlopen("libVkLayer_khronos_validation.so", RTLD_NOW | RTLD_NODELETE); /* so that the leak checker can name it */
   check_vulkan();
   check_opencl();

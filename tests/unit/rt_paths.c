@@ -314,7 +314,7 @@ static void check_report_feature(const char *selector) {
 }
 
 int main(void) {
-  host_prepare_drivers();
+  host_prepare_drivers(NULL);
   dlopen("libVkLayer_khronos_validation.so", RTLD_NOW | RTLD_NODELETE); /* so that the leak checker can name it */
   check_staging();
   check_clock("vulkan:llvmpipe");

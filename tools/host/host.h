@@ -20,8 +20,9 @@ typedef struct host_env {
 void host_read_env(host_env *);
 
 /* ---- drivers (host_drivers.c): finds the software drivers of this machine and tells their loaders. Once, before any device is listed;
-   variables that are already set are left alone. SNT_NVRTC names a libnvrtc.so outside the loader's path. ---- */
-void host_prepare_drivers(void);
+   variables that are already set are left alone. `device`: the selector of the only device that will be opened, or null. SNT_NVRTC names a libnvrtc.so outside
+   the loader's path. ---- */
+void host_prepare_drivers(const char *device);
 
 /* ---- memory (host_alloc.c): for snt_context_info.alloc ---- */
 snt_host_alloc host_allocator(void);

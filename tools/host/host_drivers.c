@@ -32,8 +32,14 @@ static void load_nvrtc(void) {
   if (path && *path) dlopen(path, RTLD_NOW | RTLD_GLOBAL | RTLD_NODELETE);
 }
 
-void host_prepare_drivers(void) {
-  setenv("RUSTICL_ENABLE", "llvmpipe", 0);
+/* Given its device, rusticl reads the library of OpenCL's functions when the loader is asked for platforms: a tenth of a second, which who names
+   another driver need not wait. */
+static void enable_rusticl(const char *device) {
+  if (!device || strcmp(device, "opencl:pocl")) setenv("RUSTICL_ENABLE", "llvmpipe", 0);
+}
+
+void host_prepare_drivers(const char *device) {
+  enable_rusticl(device);
   add_swiftshader();
   make_oclgrind_strict();
   load_nvrtc();
