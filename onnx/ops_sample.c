@@ -304,3 +304,57 @@ bool onnx_op_affine_grid(onnx_call *c) {
   return points &&
          onnx_out(c, 0, onnx_add(c, "einsum %%%u, %%%u, labels=\"%s\"", theta, points, spatial == 2 ? "nij,hwj->nhwi" : "nij,dhwj->ndhwi"));
 }
+
+/* Which positions of `extent` lie in each of `cells` equal parts of a box, whose corners are whole positions: [boxes, cells, extent]. In integers: a part
+   begins and ends between positions, or on one, which rounding must not move. */
+static uint32_t cells_of_boxes(onnx_call *c, uint32_t boxes, int64_t column, double scale, int64_t cells, ir_expr extent) {
+  const ir_expr rows = onnx_type_of(c, boxes)->dims[0], per_cell[] = {rows, cells, 1}, per_place[] = {rows, 1, extent},
+                each[] = {rows, 1, 1};
+  uint32_t corner[2];
+  for (int i = 0; i < 2; i++) { /* half away from zero, as the C library rounds */
+    const uint32_t at = onnx_2n(c, IR_OP_mul, onnx_reshape(c, onnx_slice(c, boxes, 1, column + 2 * i, 1, 1), 3, each), scale);
+    const uint32_t up = at ? onnx_1(c, IR_OP_floor, onnx_2n(c, IR_OP_add, onnx_1(c, IR_OP_abs, at), 0.5)) : 0;
+    corner[i] = up ? onnx_cast(c, onnx_2(c, IR_OP_mul, onnx_1(c, IR_OP_sign, at), up), SNT_I32) : 0;
+  }
+  const uint32_t span = corner[0] && corner[1]
+                            ? onnx_2n(c, IR_OP_max, onnx_2n(c, IR_OP_add, onnx_2(c, IR_OP_sub, corner[1], corner[0]), 1), 1)
+                            : 0;
+  const uint32_t number = onnx_iota(c, SNT_I32, 3, per_cell, 1), place = onnx_iota(c, SNT_I32, 3, per_place, 2);
+  const uint32_t start = span && number ? onnx_2(c, IR_OP_mul, number, span) : 0,
+                 inside = start && place ? onnx_2(c, IR_OP_sub, place, corner[0]) : 0;
+  if (!inside) return 0;
+  const uint32_t from = onnx_2n(c, IR_OP_div, start, (double)cells),
+                 to = onnx_2n(c, IR_OP_div, onnx_2n(c, IR_OP_add, onnx_2(c, IR_OP_add, start, span), (double)cells - 1), (double)cells);
+  return from && to ? onnx_2(c, IR_OP_and, onnx_2(c, IR_OP_ge, inside, from), onnx_2(c, IR_OP_lt, inside, to)) : 0;
+}
+
+/* The largest along an axis of [boxes, channels, .., cells, extent..] where the mask holds. */
+static uint32_t largest_within(onnx_call *c, uint32_t mask, uint32_t rank, const ir_expr *mask_dims, uint32_t x, uint32_t axis) {
+  const uint32_t inside = onnx_reshape(c, mask, rank, mask_dims);
+  return onnx_reduce(c, IR_OP_reduce_max, inside && x ? onnx_select(c, inside, x, onnx_like(c, x, -INFINITY)) : 0, 1u << axis, false);
+}
+
+/* Rows first, then columns; a cell that holds nothing is 0 (so is one of nothing but -inf). */
+bool onnx_op_max_roi_pool(onnx_call *c) {
+  const uint32_t x = onnx_in(c, 0), boxes = onnx_in(c, 1);
+  const onnx_list size = onnx_int_list(c, "pooled_shape");
+  const double scale = onnx_float(c, "spatial_scale", 1);
+  int64_t cells[2];
+  if (!x || !boxes) return false;
+  const ir_tensor type = *onnx_type_of(c, x);
+  if (size.count != 2 || !expr_is_const(c->g->pool, size.at[0], &cells[0]) || !expr_is_const(c->g->pool, size.at[1], &cells[1]) ||
+      cells[0] < 1 || cells[1] < 1)
+    return onnx_refuse(c, "pooled_shape must be two extents");
+  if (type.rank != 4 || onnx_type_of(c, boxes)->rank != 2)
+    return onnx_refuse(c, "operands of rank %u and %u", type.rank, onnx_type_of(c, boxes)->rank);
+  const ir_expr rows = onnx_type_of(c, boxes)->dims[0], channels = type.dims[1], height = type.dims[2], width = type.dims[3];
+  const ir_expr image_dims[] = {rows, channels, 1, height, width}, high[] = {rows, 1, cells[0], height, 1};
+  const ir_expr line_dims[] = {rows, channels, cells[0], 1, width}, wide[] = {rows, 1, 1, cells[1], width};
+  const uint32_t exact = type.dtype == SNT_F64 ? boxes : onnx_cast(c, boxes, SNT_F32); /* positions are no 16-bit numbers */
+  const uint32_t image = onnx_cast(c, onnx_reshape(c, onnx_slice(c, boxes, 1, 0, 1, 1), 1, &rows), SNT_I64);
+  const uint32_t own = image ? onnx_reshape(c, onnx_gather(c, x, image, 0), 5, image_dims) : 0;
+  const uint32_t lines = largest_within(c, cells_of_boxes(c, exact, 2, scale, cells[0], height), 5, high, own, 3);
+  const uint32_t y = largest_within(c, cells_of_boxes(c, exact, 1, scale, cells[1], width), 5, wide, onnx_reshape(c, lines, 5, line_dims),
+                                    4);
+  return y && onnx_out(c, 0, onnx_select(c, onnx_2n(c, IR_OP_eq, y, -INFINITY), onnx_like(c, y, 0), y));
+}

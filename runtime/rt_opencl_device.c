@@ -15,6 +15,7 @@ static const ocl_family families[] = {
     {.platform = "Oclgrind",
      .name = "oclgrind",
      .profile = "dgpu",
+     .unoptimised = true,
      .builds_alone = true}, /* 21.10; checks like a GPU: races, barriers, bounds */
     {.platform = "Clover", .name = "clover", .profile = "igpu"},
     {.platform = "NVIDIA CUDA", .name = "nvidia", .profile = "dgpu"},

@@ -83,7 +83,7 @@ snt_result ocl_query_profile(ocl_device *device, snt_diag *diag) {
   query_vectors(device, profile);
   if (cpu) query_stores(device, profile);
   rt_give(device->base.alloc, extensions, size + 1);
-  snprintf(device->build_options, sizeof device->build_options, "-cl-std=CL1.2%s",
-           profile->caps.exact_div ? " -cl-fp32-correctly-rounded-divide-sqrt" : "");
+  snprintf(device->build_options, sizeof device->build_options, "-cl-std=CL1.2%s%s",
+           profile->caps.exact_div ? " -cl-fp32-correctly-rounded-divide-sqrt" : "", device->family->unoptimised ? " -cl-opt-disable" : "");
   return SNT_OK;
 }
