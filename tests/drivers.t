@@ -1,0 +1,45 @@
+#!/usr/bin/perl
+# What the tool tells drivers: PoCL keeps a thread on each processor where the process may use them all; nothing that is set already, or where it may
+# not, is changed. Output: TAP.
+use strict;
+use warnings;
+use Test::More;
+use IPC::Open2;
+use FindBin;
+chdir "$FindBin::Bin/.." or die $!;
+print "TAP version 13\n";
+my $build = $ENV{SNT_BUILD} // 'build/release';
+delete $ENV{POCL_AFFINITY};
+$SIG{PIPE} = "IGNORE";
+
+# Threads of a run on PoCL that have one processor each; undef: there is no PoCL.
+sub bound_threads {
+  my @before = @_;
+  my $pid = open2(my $out, my $in, @before, "$build/sinter", 'bench', 'bench/models/softmax.snt', '--device', 'opencl:pocl', '--serve');
+  my $ready = <$out>;
+  print $in "1\n";
+  $in->flush;
+  my $timed = defined $ready ? <$out> : undef;
+  my $bound = 0;
+  for my $status (glob "/proc/$pid/task/*/status") {
+    open my $f, '<', $status or next;
+    my ($list) = join('', <$f>) =~ /^Cpus_allowed_list:\s*(\S+)/m;
+    $bound++ if ($list // '') =~ /^\d+$/;
+  }
+  close $in;
+  waitpid $pid, 0;
+  return defined $timed ? $bound : undef;
+}
+
+my $processors = () = `cat /proc/cpuinfo 2>/dev/null` =~ /^processor/mg;
+my ($allowed) = `cat /proc/self/status 2>/dev/null` =~ /^Cpus_allowed_list:\s*(\S+)/m;
+plan skip_all => 'needs a process that may use all of several processors' if $processors < 2 || ($allowed // '') ne '0-' . ($processors - 1);
+my $bound = bound_threads();
+plan skip_all => 'PoCL is not there' if !defined $bound;
+is($bound, $processors, "a thread on each of $processors processors");
+is(bound_threads('env', 'POCL_AFFINITY=0'), 0, 'not where it is said otherwise');
+SKIP: {
+  skip('needs three processors and taskset', 1) if $processors < 3 || system('taskset -V >/dev/null 2>&1');
+  is(bound_threads('taskset', '-c', '1,2'), 0, 'nor where the process was told its processors');
+}
+done_testing();
