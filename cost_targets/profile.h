@@ -14,6 +14,7 @@ typedef struct cost_profile {
   char name[32];
   char target[12];               /* default code target: "opencl" "spirv" "cuda" */
   uint8_t simd, reads, discrete; /* discrete: own memory */
+  uint8_t plain_runs;            /* stores of long runs are faster plain, to lines fetched ahead, than streaming */
   /* shape of the machine */
   double units;     /* cores or multiprocessors */
   double lanes;     /* f32 SIMD lanes a unit executes at once (explicit: vector width; lanes: subgroup width) */

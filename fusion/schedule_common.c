@@ -115,9 +115,9 @@ static double group_bytes(fusion_context *c, const fusion_group *group) {
   return bytes;
 }
 
-bool schedule_streams(fusion_context *c, const fusion_group *group) {
+bool schedule_streams(fusion_context *c, const fusion_group *group, bool runs) {
   const cost_profile *p = c->options->profile;
-  return p->caps.stream && group_bytes(c, group) > p->stream_threshold;
+  return p->caps.stream && !(runs && p->plain_runs) && group_bytes(c, group) > p->stream_threshold;
 }
 
 static void loop_part(emit *e, ir_expr lo, ir_expr hi, uint32_t lanes, uint32_t unroll, schedule_body body, void *user) {

@@ -21,7 +21,8 @@ map_access schedule_at(expr_pool *, const schedule_space *, ir_expr row, ir_expr
 /* Groups that split `total` units of work of `unit_elements` elements each; *per is units a group. For explicit classes: a few groups a core. */
 ir_expr schedule_split_work(fusion_context *, ir_expr total, int64_t unit_elements, int64_t *per);
 uint32_t schedule_spare_bindings(const fusion_context *, const fusion_group *); /* what the device leaves for workspaces beside the ports */
-bool schedule_streams(fusion_context *, const fusion_group *); /* its operands are too large for the caches, and stores pass them by */
+/* Its operands are too large for the caches, and stores pass them by; runs: they go on where the ones before ended. */
+bool schedule_streams(fusion_context *, const fusion_group *, bool runs);
 /* A loop from lo to hi by vectors, then the rest by ones; `body` is called for each with the column expression while lanes are set. */
 typedef void (*schedule_body)(emit *, void *user, ir_expr column);
 void schedule_vector_loop(emit *, ir_expr lo, ir_expr hi, uint32_t lanes, uint32_t unroll, schedule_body, void *user);

@@ -55,7 +55,7 @@ static snt_result build_explicit(fusion_context *c, const fusion_group *group) {
   loop_find_dear(c, group, &job.space, &job.dear);
   loop_find_cuts(c, group, &job.space, &job.cuts);
   const uint32_t lanes = schedule_lanes(c);
-  e->stream = schedule_streams(c, group);
+  e->stream = schedule_streams(c, group, true);
   int64_t columns_per, rows_per = 1;
   ir_expr column_parts = schedule_split_work(c, job.space.columns, 1, &columns_per), row_parts = job.space.rows;
   const int64_t unit = job.dear.count ? job.dear.columns : 4 * lanes; /* whole tiles */

@@ -544,7 +544,7 @@ snt_result schedule_row_build(fusion_context *c, const fusion_group *group) {
   j.e = emit_begin(c, group, fusion_schedules[group->kind].name);
   if (!j.e) return ir_fail(c->diag, SNT_E_HOST_MEM, "schedule", group->hero, "out of host memory");
   find_shape(&j);
-  j.e->stream = schedule_streams(c, group);
+  j.e->stream = schedule_streams(c, group, true);
   j.keep_stage = !j.across && (schedule_is_explicit(c) || c->options->profile->local_bytes > 0);
   if (!find_kept_rows(&j)) return ir_fail(c->diag, SNT_E_HOST_MEM, "schedule", group->hero, "out of host memory");
   find_homes(&j);

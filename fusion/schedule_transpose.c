@@ -4,6 +4,7 @@
 #include "fusion/emit_private.h"
 #include "fusion/schedule_common.h"
 #include "fusion/schedules.h"
+#include <math.h>
 
 enum { MAX_TURNED = 4, SHARE = 64, LINE = 16, MAX_BLOCK = 8 }; /* 16 x 16 is 0.8 times as fast as 8 x 8 on PoCL with 512-bit vectors */
 
@@ -11,7 +12,8 @@ typedef struct transpose_job {
   fusion_context *c;
   const fusion_group *group;
   emit *e;
-  uint32_t lane_axis, source_axis, rank, width;
+  uint32_t lane_axis, source_axis, rank, width,
+      line;                                  /* a block is width x width, a store `line` elements: a cache line where rows are whole ones */
   uint32_t turned[MAX_TURNED], turned_count; /* nodes read along source_axis */
   map_access at;                             /* coordinates of the result; those of the two axes change */
   map_access found;
@@ -95,8 +97,10 @@ static bool analyse(transpose_job *j) {
   j->lane_axis = j->rank - 1;
   j->width = schedule_lanes(j->c) < MAX_BLOCK ? schedule_lanes(j->c) : MAX_BLOCK;
   if (!p.ok || !j->turned_count) return false;
-  return expr_is_const(x, t->dims[j->source_axis], &source) && expr_is_const(x, t->dims[j->lane_axis], &lane) && source >= j->width &&
-         lane >= j->width;
+  if (!expr_is_const(x, t->dims[j->source_axis], &source) || !expr_is_const(x, t->dims[j->lane_axis], &lane)) return false;
+  const uint32_t two = 2 * j->width; /* blocks */
+  j->line = lane % two == 0 && j->c->options->profile->caps.max_lanes >= two ? two : j->width;
+  return source >= j->width && lane >= j->width;
 }
 
 /* ---- one block ---- */
@@ -137,26 +141,35 @@ void schedule_turn(emit *e, uint32_t *rows, uint32_t width) {
   for (uint32_t reach = 1; reach < width; reach *= 2) exchange(e, rows, width, reach);
 }
 
-static void turn_block(transpose_job *j, ir_expr source, ir_expr lane) {
+/* Twice as wide: each of `rows` and the one of `more` beside it. */
+static void join_rows(emit *e, uint32_t *rows, const uint32_t *more, uint32_t width) {
+  static const uint8_t numbers[LINE] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+  for (uint32_t i = 0; i < width; i++) rows[i] = kir_shuffle(e->k, rows[i], more[i], 2 * width, numbers);
+}
+
+/* One block, or two below each other: their rows, turned, are stored side by side, a line of the result in one store. */
+static void turn_blocks(transpose_job *j, ir_expr source, ir_expr lane, uint32_t parts) {
   emit *e = j->e;
   expr_pool *x = e->x;
-  uint32_t rows[MAX_TURNED][16];
+  const uint32_t width = j->width;
+  uint32_t rows[MAX_TURNED][LINE];
   for (uint32_t n = 0; n < j->turned_count && !e->failed; n++) {
-    const ir_expr along = emit_lanes(e, source, j->width);
-    for (uint32_t i = 0; i < j->width; i++) {
+    const ir_expr along = emit_lanes(e, source, width);
+    for (uint32_t i = 0; i < parts * width; i++) {
       j->at.at[j->source_axis] = along;
       j->at.at[j->lane_axis] = expr_add(x, lane, i);
       rows[n][i] = emit_value(e, j->turned[n], load_access(j, j->turned[n]));
-      if (e->failed || e->k->failed || emit_value_type(e, rows[n][i]).lanes != j->width) {
+      if (e->failed || e->k->failed || emit_value_type(e, rows[n][i]).lanes != width) {
         e->failed = true;
         return;
       }
     }
     emit_scalar_lanes(e);
-    schedule_turn(e, rows[n], j->width);
+    for (uint32_t p = 0; p < parts; p++) schedule_turn(e, rows[n] + p * width, width);
+    if (parts == 2) join_rows(e, rows[n], rows[n] + width, width);
   }
-  const ir_expr along = emit_lanes(e, lane, j->width);
-  for (uint32_t i = 0; i < j->width && !e->failed; i++) {
+  const ir_expr along = emit_lanes(e, lane, parts * width);
+  for (uint32_t i = 0; i < width && !e->failed; i++) {
     j->at.at[j->source_axis] = expr_add(x, source, i);
     j->at.at[j->lane_axis] = along;
     for (uint32_t n = 0; n < j->turned_count; n++) emit_remember(e, j->turned[n], load_access(j, j->turned[n]), rows[n][i]);
@@ -173,37 +186,58 @@ static void single(transpose_job *j, ir_expr source, ir_expr lane) {
     emit_store_node(j->e, j->group->outputs[o], &j->at, emit_value(j->e, j->group->outputs[o], &j->at));
 }
 
-/* ---- loops: blocks, then what is left of each axis element by element ---- */
+/* ---- loops: lines of blocks, then what is left of each axis, by blocks and element by element ---- */
 
-typedef void (*block_body)(transpose_job *, ir_expr source, ir_expr lane);
 typedef struct block_range {
   ir_expr lo, hi;
   int64_t step;
 } block_range;
 
-/* A cache line of the result is stored whole, by blocks one after another, before the next line is begun. */
-static ir_expr line_loop(emit *e, const char *name, block_range r, ir_expr line, int64_t width) {
-  return emit_loop(e, &(emit_loop_info){.name = name,
-                                        .lo = line,
-                                        .hi = expr_min(e->x, expr_add(e->x, line, expr_int(e->x, width)), r.hi),
-                                        .step = r.step,
-                                        .whole = true});
-}
-
-static void sweep_blocks(transpose_job *j, block_range source, block_range lane, block_body body) {
+/* Lines of the result lie beside each other in the inner loop: four of them are a run that passes the caches by (4096 x 4096 on two cores of Sapphire
+   Rapids: 4.7 ms; lines one by one, further apart, 11.5, plain stores 20 in any order). */
+static void sweep_range(transpose_job *j, block_range source, block_range lane) {
   int64_t rows, columns;
   emit *e = j->e;
   if ((expr_is_const(e->x, expr_sub(e->x, source.hi, source.lo), &rows) && rows <= 0) ||
       (expr_is_const(e->x, expr_sub(e->x, lane.hi, lane.lo), &columns) && columns <= 0))
     return;
-  const int64_t line = lane.step > 1 ? LINE : 1;
-  const ir_expr ll = emit_loop(e, &(emit_loop_info){.name = "l", .lo = lane.lo, .hi = lane.hi, .step = line});
   const ir_expr s = emit_loop(e, &(emit_loop_info){.name = "s", .lo = source.lo, .hi = source.hi, .step = source.step, .whole = true});
-  const ir_expr l = line > lane.step ? line_loop(e, "k", lane, ll, line) : ll;
-  body(j, s, l);
-  if (l != ll) emit_loop_end(e, l, 0, NULL, NULL);
+  const ir_expr l = emit_loop(e, &(emit_loop_info){.name = "l", .lo = lane.lo, .hi = lane.hi, .step = lane.step, .whole = true});
+  if (lane.step > 1) turn_blocks(j, s, l, (uint32_t)lane.step / j->width);
+  else single(j, s, l);
+  emit_loop_end(e, l, 0, NULL, NULL);
   emit_loop_end(e, s, 0, NULL, NULL);
-  emit_loop_end(e, ll, 0, NULL, NULL);
+}
+
+/* An axis shared out: whole steps in parts of `per`, and what is left, which is the last part's. */
+typedef struct axis_share {
+  ir_expr lo, hi, last; /* last: 1 in the last part, else 0 */
+  int64_t whole;
+} axis_share;
+
+static int64_t parts_of(int64_t extent, int64_t step, int64_t per) {
+  const int64_t whole = extent - extent % step;
+  return whole ? (whole + per - 1) / per : 1;
+}
+
+static axis_share share_axis(expr_pool *x, int64_t extent, int64_t step, int64_t per, ir_expr part) {
+  const int64_t whole = extent - extent % step;
+  const ir_expr lo = expr_mul(x, part, expr_int(x, per)), parts = expr_int(x, parts_of(extent, step, per));
+  return (axis_share){.lo = lo,
+                      .hi = expr_min(x, expr_add(x, lo, expr_int(x, per)), expr_int(x, whole)),
+                      .last = expr_div(x, expr_add(x, part, 1), parts),
+                      .whole = whole};
+}
+
+/* From where whole steps end, so many more in the last part. */
+static block_range rest_of(expr_pool *x, const axis_share *a, int64_t from, int64_t count, int64_t step) {
+  return (block_range){expr_int(x, from), expr_add(x, expr_int(x, from), expr_mul(x, expr_int(x, count), a->last)), step};
+}
+
+/* Blocks of the source that a part has, so that there are groups enough. */
+static int64_t source_per(const cost_profile *p, int64_t source, int64_t width, double others) {
+  const int64_t blocks = source / width, wanted = (int64_t)ceil(p->min_groups / others), parts = wanted < blocks ? wanted : blocks;
+  return width * ((blocks + parts - 1) / parts);
 }
 
 static snt_result build_blocks(transpose_job *j) {
@@ -212,26 +246,34 @@ static snt_result build_blocks(transpose_job *j) {
   emit *e = j->e = emit_begin(c, j->group, "transpose");
   if (!e) return ir_fail(c->diag, SNT_E_HOST_MEM, "schedule", j->group->hero, "out of host memory");
   const ir_tensor *t = &ir_at(c->graph, j->group->hero)->type;
-  const int64_t source = t->dims[j->source_axis], lane = t->dims[j->lane_axis], width = j->width, whole_lane = lane - lane % width,
-                whole_source = source - source % width;
-  const int64_t shares = source % SHARE == 0 ? source / SHARE : 1, /* the rest of an uneven axis belongs to one share */
-      share = whole_source / shares;
+  const int64_t sources = t->dims[j->source_axis], lanes = t->dims[j->lane_axis], width = j->width, line = j->line;
   ir_expr outer = 1;
   for (uint32_t d = 0; d < j->rank; d++)
     if (d != j->source_axis && d != j->lane_axis) outer = expr_mul(x, outer, t->dims[d]);
-  const ir_expr groups = expr_mul(x, outer, expr_int(x, shares)), g = emit_group(e, groups);
-  ir_expr rest = expr_div(x, g, expr_int(x, shares));
+  const int64_t lane_parts = parts_of(lanes, line, SHARE),
+                per = source_per(c->options->profile, sources, width, (double)lane_parts * (double)schedule_hint(x, outer)),
+                source_parts = parts_of(sources, width, per);
+  const ir_expr groups = expr_mul(x, outer, expr_int(x, lane_parts * source_parts)), g = emit_group(e, groups);
+  ir_expr rest = expr_div(x, g, expr_int(x, lane_parts));
+  const axis_share lane = share_axis(x, lanes, line, SHARE, expr_mod(x, g, expr_int(x, lane_parts))),
+                   source = share_axis(x, sources, width, per, expr_mod(x, rest, expr_int(x, source_parts)));
+  rest = expr_div(x, rest, expr_int(x, source_parts));
   j->at.rank = j->rank;
   for (uint32_t d = j->rank; d-- > 0;) {
     if (d == j->source_axis || d == j->lane_axis) continue;
     j->at.at[d] = expr_mod(x, rest, t->dims[d]);
     rest = expr_div(x, rest, t->dims[d]);
   }
-  e->stream = schedule_streams(c, j->group);
-  const ir_expr lo = expr_mul(x, expr_mod(x, g, expr_int(x, shares)), expr_int(x, share)), hi = expr_add(x, lo, expr_int(x, share));
-  sweep_blocks(j, (block_range){lo, hi, width}, (block_range){0, whole_lane, width}, turn_block);
-  sweep_blocks(j, (block_range){lo, hi, 1}, (block_range){whole_lane, lane, 1}, single);
-  sweep_blocks(j, (block_range){shares == 1 ? whole_source : source, source, 1}, (block_range){0, lane, 1}, single);
+  e->stream = schedule_streams(c, j->group, false);
+  const block_range blocks = {source.lo, source.hi, width}, elements = {source.lo, source.hi, 1};
+  const int64_t block = (lanes - lane.whole) / width * width, single_from = lane.whole + block;
+  const block_range tail = rest_of(x, &source, source.whole, sources - source.whole, 1),
+                    last = rest_of(x, &lane, single_from, lanes - single_from, 1);
+  sweep_range(j, blocks, (block_range){lane.lo, lane.hi, line});
+  sweep_range(j, blocks, rest_of(x, &lane, lane.whole, block, width));
+  sweep_range(j, elements, last);
+  sweep_range(j, tail, (block_range){lane.lo, lane.hi, 1});
+  sweep_range(j, tail, rest_of(x, &lane, lane.whole, lanes - lane.whole, 1));
   return emit_end(e, groups, 0, 0, NULL);
 }
 

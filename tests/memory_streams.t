@@ -28,8 +28,9 @@ sub count { my ($text, $what) = @_; return scalar(() = $text =~ /$what/g) }
 
 open my $in, '<', 'cost_targets/profiles/pocl.profile' or die $!;
 my $pocl = do { local $/; <$in> };
-(my $plain = $pocl) =~ s/^caps\.stream = 1$/caps.stream = 0/m or die 'the profile has no caps.stream';
-my $plain_stores = put('plain.profile', $plain);
+my $plain_stores = put('plain.profile', "${pocl}plain_runs = 1\n");
+(my $none = $pocl) =~ s/^caps\.stream = 1$/caps.stream = 0/m or die 'the profile has no caps.stream';
+my $no_streams = put('none.profile', $none);
 
 my $large = put('large.snt', "graph \@large(%x: f32[16777216]) {\n  %y = abs %x\n  return y=%y\n}\n");
 my $small = put('small.snt', "graph \@small(%x: f32[65536]) {\n  %y = abs %x\n  return y=%y\n}\n");
@@ -51,9 +52,13 @@ is(count($text, 'SNT_STREAM\(|SNT_PREFETCH\('), 0, 'small: neither');
 
 cmp_ok(count(kernels($sums, 'pocl'), 'SNT_PREFETCH\(p0 .*, 0\);'), '>', 0, 'sums along long rows are asked for early');
 
-# A line of 64 bytes is two blocks of 8 x 8: both are stored before the next rows are.
+# A line of 64 bytes is two blocks of 8 x 8, stored whole; four lines lie beside each other before the next rows are read. What lies far apart passes the
+# caches by where long runs do not, too.
 $text = kernels($turned, 'pocl');
 my @steps = $text =~ /\+= (\d+)u\) \{/g;
-is("@steps", '16 8 8', 'turned: lines, rows of blocks, the blocks of a line');
+is("@steps", '8 16', 'turned: rows of blocks, lines');
+is(count($text, 'SNT_STREAM\(v\d+, \(__global float16'), 8, 'turned: lines pass the caches by');
+is(count(kernels($turned, $plain_stores), 'SNT_STREAM\('), 8, 'turned: also where runs are stored plainly');
+is(count(kernels($turned, $no_streams), 'SNT_STREAM\('), 0, 'turned: not where the device cannot');
 
 done_testing();
