@@ -25,6 +25,7 @@ typedef struct cost_bench {
   snt_stream *stream;
   uint64_t random;               /* state of the generator */
   uint32_t wanted, best, rounds; /* partitions; of them the best by the model among four times as many */
+  uint32_t again;                /* times that the best and the chosen one are measured once more, in other memory */
   double sample_ns;
   bool verbose, processor_time;
   char *base; /* the working graph of the graph at hand, as text: what the partitions are made of */
@@ -49,6 +50,7 @@ snt_result cost_make_partitions(cost_bench *, const char *text, size_t length);
 /* Two: as this device's profile chooses, and as `other` would; one where they choose the same. */
 snt_result cost_make_versus(cost_bench *, const snt_profile *other, const char *text, size_t length);
 void cost_free_partitions(cost_bench *);
+void cost_free_buffers(cost_bench *); /* of the ports */
 /* Steps of these: the working graph before grouping (`base`), read again, its edges; a program that becomes a partition, or goes. */
 snt_result cost_find_base(cost_bench *, const char *text, size_t length);
 snt_result cost_parse_base(cost_bench *, snt_graph **out);
@@ -56,6 +58,8 @@ uint32_t cost_find_flows(const ir_graph *, cost_flow *out);
 snt_result cost_add_partition(cost_bench *, snt_program *);
 void cost_predict(const cost_bench *, partition *);
 snt_result cost_measure(cost_bench *);
+/* The chosen partition and `best` against each other, made anew in other memory each of `again` times: their least. The best of many is partly luck. */
+snt_result cost_measure_again(cost_bench *, uint32_t best, double least[2]);
 void cost_show_steps(cost_bench *, const partition *); /* each kernel, by the device's own clock, beside what was predicted */
 
 /* ---- statistics (cost_rank.c) ---- */

@@ -167,11 +167,15 @@ snt_result cost_make_partitions(cost_bench *b, const char *text, size_t length) 
   return b->count < b->wanted ? SNT_INCOMPLETE : SNT_OK;
 }
 
-void cost_free_partitions(cost_bench *b) {
+void cost_free_buffers(cost_bench *b) {
   for (uint32_t i = 0; i < COST_BENCH_PORTS; i++) {
     snt_buffer_destroy(b->buffers[i]);
     b->buffers[i] = NULL;
   }
+}
+
+void cost_free_partitions(cost_bench *b) {
+  cost_free_buffers(b);
   for (uint32_t i = 0; i < b->count; i++) drop(&b->parts[i]);
   memset(b->parts, 0, sizeof b->parts);
   b->count = 0;
