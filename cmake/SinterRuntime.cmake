@@ -1,6 +1,6 @@
 # libsinter-runtime: load a program, attach to the host's device, record; no compiler, no drivers of its own. The list below is all of it: where
 # one of these files would call the compiler, runtime_only/ answers. Small is the point: -Os, no unwind tables, and what no exported function
-# (cmake/sinter-runtime.symbols) needs is dropped; gcc does not move what a loop need not repeat, which takes registers, hence code to save them (2 %).
+# (cmake/sinter-runtime.symbols) needs is dropped.
 set(SINTER_RUNTIME_SOURCES
   api/blob_load.c api/constants.c api/context.c api/device.c api/exec.c api/pack.c api/program_query.c api/store.c
   cost_targets/mask.c
@@ -25,7 +25,7 @@ function(sinter_runtime_libraries)
   target_compile_definitions(runtime_only PRIVATE _POSIX_C_SOURCE=200809L)
   target_compile_options(runtime_only PRIVATE -ffunction-sections -fdata-sections
     $<$<NOT:$<CONFIG:Debug>>:-Os -fno-asynchronous-unwind-tables>
-    $<$<AND:$<CONFIG:Release>,$<C_COMPILER_ID:GNU>>:-fno-move-loop-invariants;-fno-tree-loop-im;-fno-tree-dominator-opts>)
+    $<$<AND:$<CONFIG:Release>,$<C_COMPILER_ID:GNU>>:${SINTER_NO_MOTION}>)
   set(objects $<TARGET_OBJECTS:runtime_only>)
 
   add_library(sinter_runtime SHARED ${objects})

@@ -134,6 +134,30 @@ void attend_set_batch(attend *t, ir_expr number) {
   }
 }
 
+/* ---- values ---- */
+
+uint32_t attend_f32(attend *t, uint32_t value) {
+  emit *e = t->e;
+  if (e->failed || e->k->failed) return 0;
+  const kir_type type = emit_value_type(e, value);
+  return type.base == SNT_F32 ? value : kir_cast(e->k, kir_t(SNT_F32, type.lanes), value);
+}
+
+uint32_t attend_lane(attend *t, uint32_t vector, uint32_t lane) {
+  emit *e = t->e;
+  if (e->failed || e->k->failed || emit_value_type(e, vector).lanes == 1) return vector;
+  return kir_2(e->k, KIR_extract, vector, kir_const_int(e->k, kir_t(SNT_U32, 1), lane));
+}
+
+uint32_t attend_scaled(attend *t, uint32_t factor, uint32_t value) { return factor ? kir_2(t->e->k, KIR_mul, factor, value) : value; }
+
+uint32_t attend_sum(attend *t, uint32_t vector, uint32_t lanes) {
+  emit *e = t->e;
+  if (e->failed || e->k->failed || lanes == 1) return vector;
+  if (emit_value_type(e, vector).lanes == 1) return kir_2(e->k, KIR_mul, vector, kir_const_float(e->k, kir_t(SNT_F32, 1), lanes));
+  return kir_1(e->k, KIR_hred_add, vector);
+}
+
 /* ---- the online rule ---- */
 
 uint32_t attend_kept(const attend *t) { return t->a->argument ? t->a->argument : t->a->scores; }
@@ -370,7 +394,7 @@ void schedule_attention_work(const fusion_context *c, const fusion_group *group,
   if (!find(c, group, &a, &why)) return;
   const expr_pool *x = c->graph->pool;
   const double rows = a.row >= 0 ? (double)schedule_hint(x, a.extent[a.row]) : 1, keys = (double)schedule_hint(x, a.keys);
-  const double tile = schedule_is_explicit(c) ? 32 : 64, passes = rows > tile ? rows / tile : 1;
+  const double tile = schedule_is_explicit(c) || c->options->profile->local_bytes > 0 ? 32 : 64, passes = rows > tile ? rows / tile : 1;
   (void)keys;
   for (uint32_t i = 0; i < group->input_count && i < w->stream_count; i++) { /* keys and values are read again for each tile of queries */
     w->streams[i].accesses = w->streams[i].bytes * passes;
@@ -397,16 +421,16 @@ snt_result schedule_attention_build(fusion_context *c, const fusion_group *group
   const attend start = {.c = c, .group = group, .a = &a, .spare = schedule_spare_bindings(c, group)};
   attend t = start;
   int64_t queries, keys, least;
-  if (!schedule_is_explicit(c)) return attend_build_items(&t, has_few_queries(&t), 0, 0, NULL);
-  if (!attend_tile_fits(&t, &queries, &keys)) return attend_build_items(&t, true, 0, 0, NULL);
+  const bool explicit = schedule_is_explicit(c), few = explicit || has_few_queries(&t);
+  if (!(explicit ? attend_tile_fits : attend_local_fits)(&t, &queries, &keys)) return attend_build_items(&t, few, 0, 0, NULL);
   plan_condition guards[2];
   uint32_t guard_count = 0;
   if (!expr_is_const(c->graph->pool, a.extent[a.row], &least))
     guards[guard_count++] = (plan_condition){a.extent[a.row], queries, INT64_MAX};
   if (!expr_is_const(c->graph->pool, a.keys, &least)) guards[guard_count++] = (plan_condition){a.keys, keys, INT64_MAX};
   const uint32_t choice = guard_count ? c->plan->steps.count + 1 : 0;
-  SNT_TRY(attend_build_tile(&t, choice, guard_count, guards));
+  SNT_TRY((explicit ? attend_build_tile : attend_build_local)(&t, choice, guard_count, guards));
   if (!guard_count) return SNT_OK;
   t = start;
-  return attend_build_items(&t, true, choice, 0, NULL);
+  return attend_build_items(&t, few, choice, 0, NULL);
 }

@@ -27,12 +27,6 @@ typedef struct query {
 
 static uint32_t constant(query *s, uint32_t lanes, double x) { return kir_const_float(s->t->e->k, kir_t(SNT_F32, lanes), x); }
 
-static uint32_t as_f32(emit *e, uint32_t value) {
-  if (e->failed || e->k->failed) return 0;
-  const kir_type type = emit_value_type(e, value);
-  return type.base == SNT_F32 ? value : kir_cast(e->k, kir_t(SNT_F32, type.lanes), value);
-}
-
 static bool cut_pieces(query *s) {
   uint32_t lanes = s->lanes;
   for (int64_t at = 0; at < s->depth;) {
@@ -80,13 +74,13 @@ static void multiply_scores(query *s, ir_expr key, ir_expr stride, uint32_t coun
   for (uint32_t i = 0; i < count; i++) {
     t->key = expr_add(e->x, key, expr_mul(e->x, stride, i));
     const map_access place = attend_key_place(t, at);
-    keys[i] = as_f32(e, emit_value(e, attend_key_node(t), &place));
+    keys[i] = attend_f32(t, emit_value(e, attend_key_node(t), &place));
   }
   t->key = key;
   for (uint32_t q = 0; q < s->queries; q++) {
     set_query(s, q);
     const map_access place = attend_query_place(t, at);
-    const uint32_t value = as_f32(e, emit_value(e, attend_query_node(t), &place));
+    const uint32_t value = attend_f32(t, emit_value(e, attend_query_node(t), &place));
     for (uint32_t i = 0; i < count; i++) acc[q * count + i] = kir_3(e->k, KIR_fma, keys[i], value, acc[q * count + i]);
   }
   emit_scalar_lanes(e);
@@ -115,16 +109,6 @@ static uint32_t as_vector(emit *e, uint32_t count, const uint32_t *values) {
   const kir_inst vec = {.op = KIR_vec, .type = kir_t(SNT_F32, count)};
   return count == 1 ? values[0] : kir_put(e->k, &vec, count, values);
 }
-static uint32_t lane_of(emit *e, uint32_t vector, uint32_t lane) {
-  if (e->failed || e->k->failed || emit_value_type(e, vector).lanes == 1) return vector;
-  return kir_2(e->k, KIR_extract, vector, kir_const_int(e->k, kir_t(SNT_U32, 1), lane));
-}
-static uint32_t sum_lanes(emit *e, uint32_t vector, uint32_t lanes) {
-  if (e->failed || e->k->failed || lanes == 1) return vector;
-  if (emit_value_type(e, vector).lanes == 1) return kir_2(e->k, KIR_mul, vector, kir_const_float(e->k, kir_t(SNT_F32, 1), lanes));
-  return kir_1(e->k, KIR_hred_add, vector);
-}
-static uint32_t scaled(emit *e, uint32_t factor, uint32_t value) { return factor ? kir_2(e->k, KIR_mul, factor, value) : value; }
 
 /* The weights of the block with its keys in lanes; extremum and sums move on. Returns what the results are multiplied by, 0: nothing. */
 static uint32_t make_weights(query *s, ir_expr key, ir_expr stride, uint32_t count, const uint32_t *scores, state *now, uint32_t *weights) {
@@ -135,21 +119,22 @@ static uint32_t make_weights(query *s, ir_expr key, ir_expr stride, uint32_t cou
   t->key = expr_add(e->x, key, count > 1 ? expr_mul(e->x, stride, lane) : 0);
   uint32_t kept = as_vector(e, count, scores);
   attend_remember(t, t->a->scores, kept);
-  if (attend_kept(t) != t->a->scores) kept = as_f32(e, attend_value(t, attend_kept(t)));
+  if (attend_kept(t) != t->a->scores) kept = attend_f32(t, attend_value(t, attend_kept(t)));
   if (t->a->exp_count) {
     const uint32_t before = attend_finite(t, now->extremum);
     now->extremum = attend_extremum(t, now->extremum, attend_across(t, kept));
     attend_refer(t, attend_finite(t, now->extremum));
-    for (uint32_t i = 0; i < t->a->sum_count; i++) now->sums[i] = scaled(e, attend_correction(t, t->a->sum_exp[i], before), now->sums[i]);
+    for (uint32_t i = 0; i < t->a->sum_count; i++)
+      now->sums[i] = attend_scaled(t, attend_correction(t, t->a->sum_exp[i], before), now->sums[i]);
     factor = attend_correction(t, t->a->weight_exp, before);
   } else {
     attend_refer(t, 0);
   }
-  const uint32_t weight = as_f32(e, attend_weigh(t, kept, terms));
+  const uint32_t weight = attend_f32(t, attend_weigh(t, kept, terms));
   for (uint32_t i = 0; i < t->a->sum_count; i++)
-    now->sums[i] = kir_2(e->k, KIR_add, now->sums[i], sum_lanes(e, as_f32(e, terms[i]), count));
+    now->sums[i] = kir_2(e->k, KIR_add, now->sums[i], attend_sum(t, attend_f32(t, terms[i]), count));
   emit_scalar_lanes(e);
-  for (uint32_t i = 0; i < count; i++) weights[i] = lane_of(e, weight, i);
+  for (uint32_t i = 0; i < count; i++) weights[i] = attend_lane(t, weight, i);
   return factor;
 }
 
@@ -160,11 +145,11 @@ static void add_values(query *s, ir_expr key, ir_expr stride, uint32_t count, ui
   emit *e = t->e;
   for (uint32_t p = 0; p < s->piece_count; p++) {
     if (t->a->depth >= 0) t->now[t->a->depth] = emit_lanes(e, s->pieces[p].from, s->pieces[p].lanes);
-    for (uint32_t q = 0; q < s->queries; q++) now[q].results[p] = scaled(e, factors[q], now[q].results[p]);
+    for (uint32_t q = 0; q < s->queries; q++) now[q].results[p] = attend_scaled(t, factors[q], now[q].results[p]);
     for (uint32_t i = 0; i < count; i++) {
       t->key = expr_add(e->x, key, expr_mul(e->x, stride, i));
       const map_access place = attend_values_place(t);
-      const uint32_t value = as_f32(e, emit_value(e, attend_values_node(t), &place));
+      const uint32_t value = attend_f32(t, emit_value(e, attend_values_node(t), &place));
       for (uint32_t q = 0; q < s->queries; q++) now[q].results[p] = kir_3(e->k, KIR_fma, weights[q][i], value, now[q].results[p]);
     }
     emit_scalar_lanes(e);
@@ -231,7 +216,7 @@ static void store_results(query *s, const state *now) {
   const uint32_t scale = attend_finish(t, now->extremum, now->sums);
   for (uint32_t p = 0; p < s->piece_count; p++) {
     if (t->a->depth >= 0) t->now[t->a->depth] = emit_lanes(e, s->pieces[p].from, s->pieces[p].lanes);
-    attend_output(t, scaled(e, scale, now->results[p]));
+    attend_output(t, attend_scaled(t, scale, now->results[p]));
     emit_scalar_lanes(e);
   }
 }
@@ -245,11 +230,12 @@ static void combine_items(query *s, state *now) {
     const uint32_t own = attend_finite(t, now->extremum);
     now->extremum = emit_group_combine(e, t->a->smallest ? KIR_min : KIR_max, now->extremum, s->items);
     attend_refer(t, attend_finite(t, now->extremum));
-    for (uint32_t i = 0; i < t->a->sum_count; i++) now->sums[i] = scaled(e, attend_correction(t, t->a->sum_exp[i], own), now->sums[i]);
+    for (uint32_t i = 0; i < t->a->sum_count; i++)
+      now->sums[i] = attend_scaled(t, attend_correction(t, t->a->sum_exp[i], own), now->sums[i]);
     factor = attend_correction(t, t->a->weight_exp, own);
   }
   for (uint32_t i = 0; i < t->a->sum_count; i++) now->sums[i] = emit_group_combine(e, KIR_add, now->sums[i], s->items);
-  for (uint32_t p = 0; p < s->piece_count; p++) now->results[p] = scaled(e, factor, now->results[p]);
+  for (uint32_t p = 0; p < s->piece_count; p++) now->results[p] = attend_scaled(t, factor, now->results[p]);
 }
 
 static void store_combined(query *s, state *now) {
@@ -274,7 +260,7 @@ static void store_combined(query *s, state *now) {
   carried = kir_2(e->k, KIR_add, carried, attend_load(t, &shared, expr_add(e->x, expr_mul(e->x, i, expr_int(e->x, s->depth)), d)));
   emit_loop_end(e, i, 1, &carried, &sum);
   if (t->a->depth >= 0) t->now[t->a->depth] = d;
-  attend_output(t, scaled(e, scale, sum));
+  attend_output(t, attend_scaled(t, scale, sum));
   emit_loop_end(e, d, 0, NULL, NULL);
 }
 

@@ -195,7 +195,7 @@ static uint32_t last_factor(attend_tile *s, ir_expr column) {
 
 static uint32_t last_result(attend_tile *s, uint32_t factor, ir_expr depth, ir_expr column) {
   expr_pool *x = s->t->e->x;
-  return attend_scaled(s->t->e, factor, attend_load(s->t, &s->results, expr_add(x, expr_mul(x, depth, s->queries), column)));
+  return attend_scaled(s->t, factor, attend_load(s->t, &s->results, expr_add(x, expr_mul(x, depth, s->queries), column)));
 }
 
 static void store_queries(attend_tile *s, ir_expr v) {

@@ -39,6 +39,12 @@ uint32_t attend_query_node(const attend *);
 uint32_t attend_key_node(const attend *);
 uint32_t attend_values_node(const attend *);
 
+/* ---- values ---- */
+uint32_t attend_f32(attend *, uint32_t value);
+uint32_t attend_lane(attend *, uint32_t vector, uint32_t lane);    /* of a scalar: itself */
+uint32_t attend_scaled(attend *, uint32_t factor, uint32_t value); /* factor 0: nothing to multiply by */
+uint32_t attend_sum(attend *, uint32_t vector, uint32_t lanes);    /* over its lanes; of a scalar: so many times itself */
+
 /* ---- the online rule ---- */
 uint32_t attend_kept(const attend *);            /* the node whose values are kept between the sweeps: a(k), or the scores */
 uint32_t attend_start(attend *, uint32_t lanes); /* the extremum before the first key */
@@ -64,9 +70,11 @@ uint32_t attend_all_masked(attend *, const attend_block *, double *low);
 ir_expr attend_batch(const attend *); /* product of the extents of the labels other than row and depth */
 void attend_set_batch(attend *, ir_expr number);
 
-snt_result attend_build_tile(attend *, uint32_t choice, uint32_t guard_count,
-                             const plan_condition *guards); /* explicit vectors, many queries */
+/* The shapes of a kernel. Those of tiles say the least queries and keys that they need; false: they do not fit, or are not the quicker ones. */
+bool attend_tile_fits(const attend *, int64_t *queries, int64_t *keys); /* explicit vectors */
+snt_result attend_build_tile(attend *, uint32_t choice, uint32_t guard_count, const plan_condition *guards);
+bool attend_local_fits(const attend *, int64_t *queries, int64_t *keys); /* lanes, by way of local memory */
+snt_result attend_build_local(attend *, uint32_t choice, uint32_t guard_count, const plan_condition *guards);
 /* One query an item; few: the items of a group share one query. */
 snt_result attend_build_items(attend *, bool few, uint32_t choice, uint32_t guard_count, const plan_condition *guards);
-bool attend_tile_fits(const attend *, int64_t *queries, int64_t *keys); /* least queries and keys that it needs */
 #endif

@@ -55,12 +55,6 @@ static void use_vector(attend_tile *s, uint32_t j) {
   t->now[t->a->row] = expr_add(t->e->x, s->row, s->lane_at[j]);
 }
 
-static uint32_t as_f32(emit *e, uint32_t value) {
-  if (e->failed || e->k->failed) return 0;
-  const kir_type type = emit_value_type(e, value);
-  return type.base == SNT_F32 ? value : kir_cast(e->k, kir_t(SNT_F32, type.lanes), value);
-}
-
 /* A loop whose body is a tile of `step`; the last one is moved back to be whole. lo may be an expression; hi - 0 >= step. */
 typedef void (*tile_body)(attend_tile *, ir_expr at);
 static void whole_tiles(attend_tile *s, const char *name, ir_expr lo, int64_t hi, int64_t step, tile_body body) {
@@ -87,14 +81,14 @@ static void multiply_scores(attend_tile *s, ir_expr at, ir_expr inner, uint32_t 
   for (uint32_t j = 0; j < s->vectors; j++) {
     use_vector(s, j);
     const map_access place = attend_query_place(t, inner);
-    query[j] = as_f32(e, emit_value(e, attend_query_node(t), &place));
+    query[j] = attend_f32(t, emit_value(e, attend_query_node(t), &place));
   }
   emit_scalar_lanes(e);
   t->now[t->a->row] = s->row;
   for (uint32_t i = 0; i < s->rows; i++) {
     t->key = expr_add(e->x, s->first, expr_add(e->x, at, i));
     const map_access place = attend_key_place(t, inner);
-    const uint32_t key = as_f32(e, emit_value(e, attend_key_node(t), &place));
+    const uint32_t key = attend_f32(t, emit_value(e, attend_key_node(t), &place));
     for (uint32_t j = 0; j < s->vectors; j++) acc[i * s->vectors + j] = kir_3(e->k, KIR_fma, key, query[j], acc[i * s->vectors + j]);
   }
 }
@@ -132,7 +126,7 @@ static uint32_t keep(attend_tile *s, ir_expr key, ir_expr column) {
   if (attend_kept(t) == t->a->scores) return loaded;
   t->key = expr_add(t->e->x, s->first, key);
   attend_remember(t, t->a->scores, loaded);
-  const uint32_t value = as_f32(t->e, attend_value(t, attend_kept(t)));
+  const uint32_t value = attend_f32(t, attend_value(t, attend_kept(t)));
   attend_store(t, &s->scores, score_at(s, key, column), value);
   return value;
 }
@@ -175,9 +169,9 @@ static void sweep_weights(attend_tile *s, ir_expr column, uint32_t *sums) {
     const ir_expr key = expr_add(e->x, k, u);
     const uint32_t kept = attend_load(t, &s->scores, score_at(s, key, column));
     t->key = expr_add(e->x, s->first, key);
-    const uint32_t weight = as_f32(e, attend_weigh(t, kept, terms));
+    const uint32_t weight = attend_f32(t, attend_weigh(t, kept, terms));
     attend_store(t, &s->scores, score_at(s, key, column), weight);
-    for (uint32_t i = 0; i < count; i++) carried[i] = kir_2(e->k, KIR_add, carried[i], as_f32(e, terms[i]));
+    for (uint32_t i = 0; i < count; i++) carried[i] = kir_2(e->k, KIR_add, carried[i], attend_f32(t, terms[i]));
   }
   emit_loop_end(e, k, count, carried, sums);
 }
@@ -201,7 +195,7 @@ static void make_weights(attend_tile *s) {
   }
   if (!online) attend_refer(t, 0);
   for (uint32_t i = 0; i < t->a->sum_count; i++)
-    sums[i] = attend_scaled(e, attend_correction(t, online ? t->a->sum_exp[i] : 0, corrected), attend_load(t, &s->sums[i], column));
+    sums[i] = attend_scaled(t, attend_correction(t, online ? t->a->sum_exp[i] : 0, corrected), attend_load(t, &s->sums[i], column));
   if (online) attend_store(t, &s->correction, column, attend_correction(t, t->a->weight_exp, corrected));
   sweep_weights(s, column, sums);
   for (uint32_t i = 0; i < t->a->sum_count; i++) attend_store(t, &s->sums[i], column, sums[i]);
@@ -228,7 +222,7 @@ static void multiply_values(attend_tile *s, ir_expr key, ir_expr at, uint32_t ro
   for (uint32_t i = 0; i < rows; i++) {
     if (t->a->depth >= 0) t->now[t->a->depth] = expr_add(e->x, at, i);
     const map_access place = attend_values_place(t);
-    const uint32_t value = as_f32(e, emit_value(e, attend_values_node(t), &place));
+    const uint32_t value = attend_f32(t, emit_value(e, attend_values_node(t), &place));
     for (uint32_t j = 0; j < s->vectors; j++) acc[i * s->vectors + j] = kir_3(e->k, KIR_fma, value, weight[j], acc[i * s->vectors + j]);
   }
 }
@@ -242,7 +236,7 @@ static void value_tile(attend_tile *s, ir_expr at, uint32_t rows) {
     use_vector(s, j);
     const uint32_t factor = t->a->exp_count ? attend_load(t, &s->correction, s->lane_at[j]) : 0;
     for (uint32_t i = 0; i < rows; i++)
-      acc[i * s->vectors + j] = attend_scaled(e, factor, attend_load(t, &s->results, result_at(s, expr_add(e->x, at, i), j)));
+      acc[i * s->vectors + j] = attend_scaled(t, factor, attend_load(t, &s->results, result_at(s, expr_add(e->x, at, i), j)));
   }
   emit_scalar_lanes(e);
   t->now[t->a->row] = s->row;

@@ -14,10 +14,6 @@ typedef struct attend_tile {
   uint32_t half_lanes;      /* of the pass that makes weights */
 } attend_tile;
 
-static inline uint32_t attend_scaled(emit *e, uint32_t factor, uint32_t value) {
-  return factor ? kir_2(e->k, KIR_mul, factor, value) : value;
-}
-
 void attend_pack_queries(attend_tile *);
 void attend_pack_keys(attend_tile *);
 void attend_pack_values(attend_tile *);

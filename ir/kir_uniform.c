@@ -1,5 +1,5 @@
 /* Uniformity: which values are the same for every item of the group, or of the subgroup. Conservative: what is read from memory that the
-   kernel writes counts as different in every item. In: a kernel whose regions nest and whose operands exist. */
+   kernel writes counts as different in every item, but for an element of local memory that all items read at once: one of them may not write it then. In: a kernel whose regions nest and whose operands exist. */
 #include "ir/kir_verify.h"
 
 static uint8_t join(uint8_t a, uint8_t b) { return a > b ? a : b; }
@@ -25,6 +25,7 @@ static uint8_t read_level(const kir_uniformity *u, uint32_t i) {
   const kir_inst *in = kir_at(u->k, i);
   const kir_memory *m = &u->k->memories.at[in->index];
   const bool constant = m->space == KIR_CONSTANT || ((m->space == KIR_GLOBAL || m->space == KIR_IMAGE) && m->access == KIR_READ);
+  if (m->space == KIR_LOCAL) return join(join_args(u, i, 0), u->control[i]);
   return constant ? join_args(u, i, 0) : KIR_UNIFORM_ITEM;
 }
 
@@ -96,13 +97,13 @@ bool kir_uniformity_find(const kir_kernel *k, ir_arena *arena, const kir_regions
   bool changed = true;
   while (changed) { /* levels only rise, so this ends */
     changed = false;
+    find_control(u);
     for (uint32_t i = 1; i < k->insts.count; i++) {
       if (!kir_has_value(kir_at(k, i)->op)) continue;
       const uint8_t level = value_level(u, i);
       if (level > u->value[i]) u->value[i] = level, changed = true;
     }
   }
-  find_control(u);
   return true;
 }
 

@@ -36,13 +36,15 @@ for my $case (['h100', 'matmul', 1], ['h100', 'matmul_f16', 1], ['h100', 'matmul
   }
 }
 
-for my $case (['h100', 'softmax'], ['igpu', 'softmax'], ['h100', 'layernorm'], ['h100', 'chain'], ['h100', 'conv1x1'], ['h100', 'conv3x3']) {
+for my $case (['h100', 'softmax'], ['igpu', 'softmax'], ['h100', 'layernorm'], ['h100', 'chain'], ['h100', 'conv1x1'], ['h100', 'conv3x3'],
+              ['h100', 'attention'], ['dgpu', 'attention'], ['igpu', 'attention'], ['h100', 'attention_causal']) {
   my ($profile, $model) = @$case;
   my $list = inspect("tests/inspect/$model.snt --profile $profile --sample 2");
   is(scalar @$list, 1, "$model on $profile: one kernel");
   cmp_ok($_->{excess}, '<=', 1.1, "$model on $profile: sectors near the fewest possible") for @$list;
   cmp_ok($_->{conflicts}, '==', 0, "$model on $profile: no conflicts of banks") for @$list;
   ok((grep { $_->{mix}{copy} > 0 } @$list), "$model: copied ahead, zeros around it too") if $model =~ /conv/;
+  cmp_ok($_->{mix}{fma} + $_->{mix}{float}, '>', 4 * $_->{mix}{local}, "$model on $profile: several multiply-adds a read of local memory") for $model =~ /attention/ ? @$list : ();
   next if $model !~ /softmax|layernorm/;
   cmp_ok($_->{barriers}, '<=', 4, "$model on $profile: a barrier a reduction, since subgroups reduce") for @$list;
 }
@@ -62,8 +64,8 @@ ok((grep { $_->{excess} > 2 } @$strided), 'strided accesses are more sectors tha
 # ---- registers ----
 
 SKIP: {
-  skip('nvcc is not here: no figures of registers and spills', 14) if system('command -v nvcc >/dev/null 2>&1');
-  for my $model ('matmul', 'matmul_f16', 'matmul_i8', 'mlp', 'conv3x3') {
+  skip('nvcc is not here: no figures of registers and spills', 18) if system('command -v nvcc >/dev/null 2>&1');
+  for my $model ('matmul', 'matmul_f16', 'matmul_i8', 'mlp', 'conv3x3', 'attention', 'attention_causal') {
     says("$sinter compile tests/inspect/$model.snt --profile h100 --target cuda -o $dir/$model");
     for my $source (glob "$dir/$model/*.cu") {
       for my $arch ('sm_80', 'sm_90') {
@@ -85,8 +87,8 @@ for my $device (['interp', 'interp'], ['opencl:pocl', 'opencl'], ['vulkan:llvmpi
     close $out;
     SKIP: {
       ($code, $said) = says("$sinter run tests/inspect/even.snt --device $selector --quiet");
-      skip("$selector: $said", 9) if $code;
-      for my $model (glob 'tests/inspect/{even,odd,batch,half,linear,symbolic,transposed,deep,deep_odd}.snt') {
+      skip("$selector: $said", 15) if $code;
+      for my $model (glob 'tests/inspect/{even,odd,batch,half,linear,symbolic,transposed,deep,deep_odd}.snt tests/inspect/attention_{odd,window,causal,half,none,guarded}.snt') {
         next if $model =~ /half/ && $selector =~ /swiftshader/; # it has no 16-bit storage, which the profile promises
         ($code, $said) = says("$sinter run $model --device $selector --profile $profile --check --quiet");
         is($code, 0, "$selector as $base: " . ($model =~ s{.*/}{}r)) or diag($said);
@@ -118,6 +120,14 @@ for my $device (['interp', 'interp'], ['cuda-text', 'cuda']) {
     }
   }
 }
+# Attention through local memory, and where there are too few queries or keys, another kernel.
+for my $extents ('n=1 m=1', 'n=31 m=64', 'n=32 m=31', 'n=32 m=32', 'n=33 m=65', 'n=96 m=200') {
+  my ($n, $m) = split ' ', $extents;
+  ($code, $said) = says("$sinter run tests/inspect/attention_symbolic.snt --device interp --profile $dir/h100-interp.profile --dim $n --dim $m --check --quiet");
+  is($code, 0, "attention, $extents") or diag($said);
+}
+my ($causal) = @{inspect('tests/inspect/attention_causal.snt --profile h100 --sample 96')};
+cmp_ok($causal->{mix}{fma}, '<', 0.7 * 12 * 256 * 256 * 64 * 2 / (96 * 128), 'tiles that a mask leaves out as a whole are not multiplied') or diag(encode_json($causal));
 for my $rows (1, 15, 17, 200) {
   ($code, $said) = says("$sinter run tests/inspect/symbolic.snt --device interp --profile $dir/h100-interp.profile --dim n=$rows --check --quiet");
   is($code, 0, "$rows rows of an unknown number") or diag($said);

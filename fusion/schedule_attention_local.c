@@ -1,0 +1,527 @@
+/* Attention of many queries where local memory is near: a workgroup has 32 queries, and keys come in tiles of 64 or 32. A tile's scores are the product of
+   two panels in local memory, sixteen or eight cells an item; then four items share a query and weigh its keys, a quarter each; then the weights, in local
+   memory again, multiply the tile's values, which have taken the room of its keys. Every element of keys and values is fetched once a group, in whole
+   vectors. Rows of panels begin four banks apart (keys of neighbouring items are neighbours) and rows of scores sixteen: no bank is asked twice at once.
+   Queries and keys that tiles do not divide: the last tile begins earlier; queries are then computed twice, keys counted once. */
+#include "fusion/schedule_attention_private.h"
+#include <float.h>
+#include <math.h>
+
+enum { ROWS = 32, ITEMS = 128, QUARTERS = ITEMS / ROWS, ACROSS = 16, DOWN = ITEMS / ACROSS, CELL_ROWS = ROWS / DOWN, VECTOR = 4 };
+enum {
+  MOST_KEYS = 64,
+  MOST_CELLS = CELL_ROWS * MOST_KEYS / ACROSS,
+  MOST_WIDTH = 256,
+  MOST_VECTORS = 16,
+  MOST_STATE = MOST_VECTORS + 1 + ATTENTION_REDUCES
+};
+enum { PANEL_PAD = VECTOR, SCORES_PAD = 16 };
+
+/* Values of one item: of the query and quarter that it weighs for, and of the rows and columns of the result that it adds up. */
+typedef struct state {
+  uint32_t extremum, sums[ATTENTION_REDUCES], results[MOST_VECTORS];
+} state;
+
+typedef struct local_tile {
+  attend *t;
+  int64_t inner, depth;
+  uint32_t keys;                   /* of a tile */
+  uint32_t columns, rows, vectors; /* of the result's vectors: how many items lie across and down, and how many an item has across */
+  ir_expr item, row, first, skip;  /* first: the tile's first key; skip: so many of its keys have been counted before */
+  bool even;                       /* tiles divide the keys */
+  attend_array query, panel, scores, most, correction, sums[ATTENTION_REDUCES]; /* panel: keys, then values */
+} local_tile;
+
+static ir_expr place(const local_tile *s, ir_expr row, int64_t stride, ir_expr column) {
+  expr_pool *x = s->t->e->x;
+  return expr_add(x, expr_mul(x, row, expr_int(x, stride)), column);
+}
+static ir_expr quarter(const local_tile *s) { return expr_mod(s->t->e->x, s->item, QUARTERS); }
+static ir_expr own_query(const local_tile *s) { return expr_div(s->t->e->x, s->item, QUARTERS); }
+static void set_query(local_tile *s, ir_expr number) { s->t->now[s->t->a->row] = expr_add(s->t->e->x, s->row, number); }
+
+static void barrier(local_tile *s) { kir_barrier(s->t->e->k, KIR_SYNC_LOCAL); }
+
+/* ---- panels ---- */
+
+typedef enum { QUERIES, KEYS, VALUES } operand;
+
+/* Four neighbours along the inner axis, or the values' width, of row `row` of the operand's tile. */
+static uint32_t fetch_vector(local_tile *s, operand which, ir_expr row, ir_expr column) {
+  attend *t = s->t;
+  expr_pool *x = t->e->x;
+  const ir_expr at = emit_lanes(t->e, column, VECTOR);
+  map_access where;
+  uint32_t node;
+  if (which == QUERIES) {
+    set_query(s, row);
+    node = attend_query_node(t);
+    where = attend_query_place(t, at);
+  } else {
+    t->key = expr_add(x, s->first, row);
+    if (which == VALUES && t->a->depth >= 0) t->now[t->a->depth] = at;
+    node = which == KEYS ? attend_key_node(t) : attend_values_node(t);
+    where = which == KEYS ? attend_key_place(t, at) : attend_values_place(t);
+  }
+  const uint32_t value = attend_f32(t, emit_value(t->e, node, &where));
+  emit_scalar_lanes(t->e);
+  return value;
+}
+
+/* All loads of the item, then all its stores: neighbours in a row of the operand are neighbouring items. */
+static void fill_panel(local_tile *s, operand which, const attend_array *panel, int64_t rows, int64_t width) {
+  enum { MOST = MOST_KEYS * MOST_WIDTH / VECTOR / ITEMS };
+  emit *e = s->t->e;
+  expr_pool *x = e->x;
+  const int64_t across = width / VECTOR, count = rows * across / ITEMS;
+  uint32_t values[MOST];
+  ir_expr row[MOST], column[MOST];
+  for (int64_t i = 0; i < count; i++) {
+    const ir_expr at = expr_add(x, s->item, expr_int(x, i * ITEMS));
+    row[i] = expr_div(x, at, across);
+    column[i] = expr_mul(x, expr_mod(x, at, across), VECTOR);
+    values[i] = fetch_vector(s, which, row[i], column[i]);
+  }
+  for (int64_t i = 0; i < count; i++) {
+    attend_store(s->t, panel, place(s, row[i], width + PANEL_PAD, emit_lanes(e, column[i], VECTOR)), values[i]);
+    emit_scalar_lanes(e);
+  }
+}
+
+static uint32_t panel_vector(local_tile *s, const attend_array *panel, int64_t stride, ir_expr row, ir_expr column) {
+  const uint32_t value = attend_load(s->t, panel, place(s, row, stride, emit_lanes(s->t->e, column, VECTOR)));
+  emit_scalar_lanes(s->t->e);
+  return value;
+}
+
+/* ---- scores ---- */
+
+/* Row i, and key j, of the cells of an item. */
+static ir_expr cell_row(const local_tile *s, uint32_t i) {
+  return expr_add(s->t->e->x, expr_div(s->t->e->x, s->item, ACROSS), (ir_expr)i * DOWN);
+}
+static ir_expr cell_key(const local_tile *s, uint32_t j) {
+  return expr_add(s->t->e->x, expr_mod(s->t->e->x, s->item, ACROSS), (ir_expr)j * ACROSS);
+}
+
+static void multiply_scores(local_tile *s, ir_expr d, uint32_t *acc) {
+  emit *e = s->t->e;
+  const uint32_t keys = s->keys / ACROSS;
+  uint32_t query[CELL_ROWS], key[MOST_KEYS / ACROSS];
+  for (uint32_t i = 0; i < CELL_ROWS; i++) query[i] = panel_vector(s, &s->query, s->inner + PANEL_PAD, cell_row(s, i), d);
+  for (uint32_t j = 0; j < keys; j++) key[j] = panel_vector(s, &s->panel, s->inner + PANEL_PAD, cell_key(s, j), d);
+  for (uint32_t lane = 0; lane < VECTOR; lane++) {
+    uint32_t own[MOST_KEYS / ACROSS];
+    for (uint32_t j = 0; j < keys; j++) own[j] = attend_lane(s->t, key[j], lane);
+    for (uint32_t i = 0; i < CELL_ROWS; i++) {
+      const uint32_t from = attend_lane(s->t, query[i], lane);
+      for (uint32_t j = 0; j < keys; j++) acc[i * keys + j] = kir_3(e->k, KIR_fma, from, own[j], acc[i * keys + j]);
+    }
+  }
+}
+
+static void make_scores(local_tile *s) {
+  emit *e = s->t->e;
+  const uint32_t keys = s->keys / ACROSS, cells = CELL_ROWS * keys;
+  uint32_t acc[MOST_CELLS], carried[MOST_CELLS];
+  for (uint32_t i = 0; i < cells; i++) acc[i] = kir_const_float(e->k, kir_t(SNT_F32, 1), 0);
+  const ir_expr d = emit_loop(e, &(emit_loop_info){.name = "d",
+                                                   .lo = 0,
+                                                   .hi = expr_int(e->x, s->inner),
+                                                   .step = VECTOR,
+                                                   .whole = true,
+                                                   .carry_count = cells,
+                                                   .initial = acc,
+                                                   .carried = carried});
+  multiply_scores(s, d, carried);
+  emit_loop_end(e, d, cells, carried, acc);
+  for (uint32_t i = 0; i < CELL_ROWS; i++)
+    for (uint32_t j = 0; j < keys; j++)
+      attend_store(s->t, &s->scores, place(s, cell_row(s, i), s->keys + SCORES_PAD, cell_key(s, j)), acc[i * keys + j]);
+}
+
+/* ---- weights ---- */
+
+/* A slot each for the items of a query: nobody waits for who writes. */
+static void store_own(local_tile *s, const attend_array *array, uint32_t value) { attend_store(s->t, array, s->item, value); }
+static uint32_t load_first(local_tile *s, const attend_array *array, ir_expr row) {
+  return attend_load(s->t, array, expr_mul(s->t->e->x, row, QUARTERS));
+}
+static uint32_t load_quarters(local_tile *s, const attend_array *array, ir_expr row) { return panel_vector(s, array, QUARTERS, row, 0); }
+
+/* Vector v of the keys that the item weighs, as the lanes at hand. */
+static ir_expr open_keys(local_tile *s, uint32_t v) {
+  expr_pool *x = s->t->e->x;
+  const ir_expr at = emit_lanes(s->t->e, expr_add(x, expr_mul(x, quarter(s), VECTOR), (ir_expr)v * VECTOR * QUARTERS), VECTOR);
+  s->t->key = expr_add(x, s->first, at);
+  return at;
+}
+
+/* Keys that an earlier tile has counted are `without`. */
+static uint32_t if_new(local_tile *s, ir_expr at, uint32_t value, uint32_t without) {
+  emit *e = s->t->e;
+  if (s->even || e->failed || e->k->failed) return value;
+  const map_condition is_new = {.value = at, .lo = s->skip, .hi = s->keys};
+  const uint32_t lanes = emit_value_type(e, value).lanes < VECTOR ? VECTOR : 1;
+  if (lanes > 1) value = kir_splat(e->k, value, lanes);
+  return kir_3(e->k, KIR_select, emit_conditions(e, 1, &is_new), value, without);
+}
+
+static void keep_scores(local_tile *s, uint32_t *kept) {
+  attend *t = s->t;
+  emit *e = t->e;
+  uint32_t most = 0;
+  set_query(s, own_query(s));
+  for (uint32_t v = 0; v < s->keys / VECTOR / QUARTERS; v++) {
+    const ir_expr at = open_keys(s, v);
+    kept[v] = attend_load(t, &s->scores, place(s, own_query(s), s->keys + SCORES_PAD, at));
+    attend_remember(t, t->a->scores, kept[v]);
+    if (attend_kept(t) != t->a->scores) kept[v] = attend_f32(t, attend_value(t, attend_kept(t)));
+    if (t->a->exp_count) {
+      kept[v] = if_new(s, at, kept[v], attend_start(t, VECTOR));
+      const uint32_t own = attend_across(t, kept[v]);
+      most = most ? attend_extremum(t, most, own) : own;
+    }
+    emit_scalar_lanes(e);
+  }
+  if (most) store_own(s, &s->most, most);
+}
+
+/* The extremum moves on; sums so far, and by way of `correction` results, follow it. */
+static void move_extremum(local_tile *s, state *now) {
+  attend *t = s->t;
+  if (!t->a->exp_count) {
+    attend_refer(t, 0);
+    return;
+  }
+  const uint32_t before = attend_finite(t, now->extremum);
+  now->extremum = attend_extremum(t, now->extremum, attend_across(t, load_quarters(s, &s->most, own_query(s))));
+  attend_refer(t, attend_finite(t, now->extremum));
+  for (uint32_t i = 0; i < t->a->sum_count; i++)
+    now->sums[i] = attend_scaled(s->t, attend_correction(t, t->a->sum_exp[i], before), now->sums[i]);
+  const uint32_t factor = attend_correction(t, t->a->weight_exp, before);
+  if (factor) store_own(s, &s->correction, factor);
+}
+
+static void weigh_keys(local_tile *s, const uint32_t *kept, state *now) {
+  attend *t = s->t;
+  emit *e = t->e;
+  uint32_t terms[ATTENTION_REDUCES];
+  const uint32_t nothing = kir_const_float(e->k, kir_t(SNT_F32, VECTOR), 0);
+  set_query(s, own_query(s));
+  move_extremum(s, now);
+  for (uint32_t v = 0; v < s->keys / VECTOR / QUARTERS; v++) {
+    const ir_expr at = open_keys(s, v);
+    const uint32_t weight = if_new(s, at, attend_f32(t, attend_weigh(t, kept[v], terms)), nothing);
+    for (uint32_t i = 0; i < t->a->sum_count; i++) {
+      const uint32_t term = if_new(s, at, attend_f32(t, terms[i]), nothing);
+      now->sums[i] = kir_2(e->k, KIR_add, now->sums[i], attend_sum(t, term, VECTOR));
+    }
+    attend_store(t, &s->scores, place(s, own_query(s), s->keys + SCORES_PAD, at), weight);
+    emit_scalar_lanes(e);
+  }
+}
+
+/* ---- results ---- */
+
+static ir_expr result_row(const local_tile *s, uint32_t i) {
+  return expr_add(s->t->e->x, expr_div(s->t->e->x, s->item, s->columns), (ir_expr)(i * s->rows));
+}
+static ir_expr result_column(const local_tile *s, uint32_t v) {
+  expr_pool *x = s->t->e->x;
+  return expr_mul(x, expr_add(x, expr_mod(x, s->item, s->columns), (ir_expr)(v * s->columns)), VECTOR);
+}
+static uint32_t result_rows(const local_tile *s) { return ROWS / s->rows; }
+
+static void multiply_values(local_tile *s, ir_expr key, uint32_t *acc) {
+  emit *e = s->t->e;
+  uint32_t weight[ROWS];
+  for (uint32_t i = 0; i < result_rows(s); i++) weight[i] = panel_vector(s, &s->scores, s->keys + SCORES_PAD, result_row(s, i), key);
+  for (uint32_t lane = 0; lane < VECTOR; lane++)
+    for (uint32_t v = 0; v < s->vectors; v++) {
+      const uint32_t value = panel_vector(s, &s->panel, s->depth + PANEL_PAD, expr_add(e->x, key, lane), result_column(s, v));
+      for (uint32_t i = 0; i < result_rows(s); i++) {
+        uint32_t *cell = &acc[i * s->vectors + v];
+        *cell = kir_3(e->k, KIR_fma, attend_lane(s->t, weight[i], lane), value, *cell);
+      }
+    }
+}
+
+static void add_values(local_tile *s, state *now) {
+  emit *e = s->t->e;
+  const uint32_t cells = result_rows(s) * s->vectors;
+  uint32_t carried[MOST_VECTORS];
+  for (uint32_t i = 0; i < result_rows(s) && s->t->a->weight_exp; i++) {
+    const uint32_t factor = load_first(s, &s->correction, result_row(s, i));
+    for (uint32_t v = 0; v < s->vectors; v++)
+      now->results[i * s->vectors + v] = attend_scaled(s->t, factor, now->results[i * s->vectors + v]);
+  }
+  const ir_expr key = emit_loop(e, &(emit_loop_info){.name = "n",
+                                                     .lo = 0,
+                                                     .hi = s->keys,
+                                                     .step = VECTOR,
+                                                     .whole = true,
+                                                     .carry_count = cells,
+                                                     .initial = now->results,
+                                                     .carried = carried});
+  multiply_values(s, key, carried);
+  emit_loop_end(e, key, cells, carried, now->results);
+}
+
+/* ---- tiles ---- */
+
+static uint32_t pack_state(const local_tile *s, const state *from, uint32_t *list) {
+  uint32_t n = 0;
+  list[n++] = from->extremum;
+  for (uint32_t i = 0; i < s->t->a->sum_count; i++) list[n++] = from->sums[i];
+  for (uint32_t i = 0; i < result_rows(s) * s->vectors; i++) list[n++] = from->results[i];
+  return n;
+}
+static void unpack_state(const local_tile *s, const uint32_t *list, state *to) {
+  uint32_t n = 0;
+  to->extremum = list[n++];
+  for (uint32_t i = 0; i < s->t->a->sum_count; i++) to->sums[i] = list[n++];
+  for (uint32_t i = 0; i < result_rows(s) * s->vectors; i++) to->results[i] = list[n++];
+}
+
+static void do_tile(local_tile *s, state *now) {
+  uint32_t kept[MOST_KEYS / VECTOR / QUARTERS];
+  barrier(s); /* the tile before has been multiplied */
+  fill_panel(s, KEYS, &s->panel, s->keys, s->inner);
+  barrier(s);
+  make_scores(s);
+  barrier(s);
+  fill_panel(s, VALUES, &s->panel, s->keys, s->depth);
+  keep_scores(s, kept);
+  barrier(s);
+  weigh_keys(s, kept, now);
+  barrier(s);
+  add_values(s, now);
+}
+
+/* As do_tile, where every item of the group says `wanted`. */
+static void do_tile_if(local_tile *s, uint32_t wanted, state *now) {
+  emit *e = s->t->e;
+  uint32_t list[MOST_STATE], carried[MOST_STATE];
+  const uint32_t count = pack_state(s, now, list), one = kir_const_int(e->k, kir_t(SNT_U32, 1), 1),
+                 none = kir_const_int(e->k, kir_t(SNT_U32, 1), 0);
+  const ir_expr trips = emit_var_for(e, "wanted", kir_3(e->k, KIR_select, wanted, one, none), 0, 2);
+  const ir_expr once = emit_loop(e, &(emit_loop_info){.name = "once",
+                                                      .lo = 0,
+                                                      .hi = trips,
+                                                      .step = 1,
+                                                      .flags = KIR_LOOP_ROLLED,
+                                                      .carry_count = count,
+                                                      .initial = list,
+                                                      .carried = carried});
+  state inside;
+  unpack_state(s, carried, &inside);
+  do_tile(s, &inside);
+  pack_state(s, &inside, carried);
+  emit_loop_end(e, once, count, carried, list);
+  unpack_state(s, list, now);
+}
+
+/* Some query of the group has met no key yet that counts. */
+static uint32_t any_unseen(local_tile *s, const state *now, double low) {
+  emit *e = s->t->e;
+  uint32_t least = now->extremum;
+  barrier(s);
+  store_own(s, &s->most, now->extremum);
+  barrier(s);
+  for (uint32_t i = 0; i < ROWS; i++) {
+    const uint32_t own = load_first(s, &s->most, i);
+    least = i ? kir_2(e->k, KIR_min, least, own) : own;
+  }
+  return kir_2(e->k, KIR_le, least, kir_const_float(e->k, kir_t(SNT_F32, 1), low == -INFINITY ? -FLT_MAX : low / 2));
+}
+
+/* Which tiles a pass does: all, or those that masks do not leave out as a whole, or in the second pass the others, where a query met nothing that counts. */
+typedef struct tile_pass {
+  bool masks;
+  uint32_t second, unseen; /* bools */
+} tile_pass;
+
+static void do_tile_of(local_tile *s, const tile_pass *p, state *now) {
+  emit *e = s->t->e;
+  const attend_block block = {s->row, s->first, ROWS, s->keys};
+  double low;
+  const uint32_t masked = p->masks ? attend_all_masked(s->t, &block, &low) : 0;
+  if (masked) do_tile_if(s, kir_3(e->k, KIR_select, p->second, kir_2(e->k, KIR_and, masked, p->unseen), kir_1(e->k, KIR_not, masked)), now);
+  else do_tile(s, now);
+}
+
+static void do_tiles(local_tile *s, const tile_pass *p, state *now) {
+  attend *t = s->t;
+  emit *e = t->e;
+  expr_pool *x = e->x;
+  uint32_t list[MOST_STATE], carried[MOST_STATE];
+  const uint32_t count = pack_state(s, now, list);
+  const ir_expr b = emit_loop(e, &(emit_loop_info){.name = "b",
+                                                   .lo = 0,
+                                                   .hi = t->a->keys,
+                                                   .step = s->keys,
+                                                   .whole = s->even,
+                                                   .carry_count = count,
+                                                   .initial = list,
+                                                   .carried = carried});
+  s->first = b;
+  if (!s->even) {
+    const ir_expr last = expr_sub(x, t->a->keys, s->keys);
+    s->first = emit_var_for(e, "first", emit_expr(e, expr_min(x, b, last)), 0, expr_add(x, last, 1));
+    s->skip = emit_var_for(e, "skip", emit_expr(e, expr_sub(x, b, s->first)), 0, s->keys);
+  }
+  state inside;
+  unpack_state(s, carried, &inside);
+  do_tile_of(s, p, &inside);
+  pack_state(s, &inside, carried);
+  emit_loop_end(e, b, count, carried, list);
+  unpack_state(s, list, now);
+}
+
+static void do_passes(local_tile *s, state *now) {
+  emit *e = s->t->e;
+  uint32_t list[MOST_STATE], carried[MOST_STATE];
+  const attend_block any = {s->row, 0, ROWS, s->keys};
+  double low;
+  if (s->t->a->keys == (ir_expr)s->keys || !attend_all_masked(s->t, &any, &low)) {
+    do_tiles(s, &(tile_pass){0}, now);
+    return;
+  }
+  const uint32_t count = pack_state(s, now, list);
+  const ir_expr pass = emit_loop(e, &(emit_loop_info){.name = "pass",
+                                                      .lo = 0,
+                                                      .hi = 2,
+                                                      .step = 1,
+                                                      .flags = KIR_LOOP_ROLLED,
+                                                      .carry_count = count,
+                                                      .initial = list,
+                                                      .carried = carried});
+  state inside;
+  unpack_state(s, carried, &inside);
+  const tile_pass which = {true, kir_2(e->k, KIR_ne, emit_expr(e, pass), kir_const_int(e->k, kir_t(SNT_U32, 1), 0)),
+                           any_unseen(s, &inside, low)};
+  do_tiles(s, &which, &inside);
+  pack_state(s, &inside, carried);
+  emit_loop_end(e, pass, count, carried, list);
+  unpack_state(s, list, now);
+}
+
+static void store_results(local_tile *s, const state *now) {
+  attend *t = s->t;
+  emit *e = t->e;
+  barrier(s);
+  if (t->a->exp_count) store_own(s, &s->most, now->extremum);
+  for (uint32_t i = 0; i < t->a->sum_count; i++) store_own(s, &s->sums[i], now->sums[i]);
+  barrier(s);
+  t->key = 0;
+  for (uint32_t i = 0; i < result_rows(s); i++) {
+    uint32_t sums[ATTENTION_REDUCES];
+    set_query(s, result_row(s, i));
+    const uint32_t extremum = t->a->exp_count ? load_first(s, &s->most, result_row(s, i)) : now->extremum;
+    for (uint32_t k = 0; k < t->a->sum_count; k++) sums[k] = kir_1(e->k, KIR_hred_add, load_quarters(s, &s->sums[k], result_row(s, i)));
+    const uint32_t scale = attend_finish(t, extremum, sums);
+    for (uint32_t v = 0; v < s->vectors; v++) {
+      if (t->a->depth >= 0) t->now[t->a->depth] = emit_lanes(e, result_column(s, v), VECTOR);
+      attend_output(t, attend_scaled(s->t, scale, now->results[i * s->vectors + v]));
+      emit_scalar_lanes(e);
+    }
+  }
+}
+
+/* ---- shape ---- */
+
+static int64_t room(const local_tile *s, uint32_t keys) {
+  const int64_t widest = s->inner > s->depth ? s->inner : s->depth;
+  return 4 * (ROWS * (s->inner + PANEL_PAD) + keys * (widest + PANEL_PAD) + ROWS * (keys + SCORES_PAD) +
+              (2 + (int64_t)s->t->a->sum_count) * ITEMS);
+}
+
+/* The larger tile that local memory holds; widths come in whole vectors for all items. */
+static bool pick_shape(local_tile *s) {
+  const attend *t = s->t;
+  const cost_profile *p = t->c->options->profile;
+  expr_pool *x = t->c->graph->pool;
+  const int64_t most = p->local_bytes < p->max_local_bytes ? (int64_t)p->local_bytes : (int64_t)p->max_local_bytes;
+  if (t->a->row < 0 || t->a->depth < 0 || !expr_is_const(x, t->a->extent[t->a->depth], &s->depth) ||
+      !expr_is_const(x, t->a->inner_extent, &s->inner))
+    return false;
+  if (s->inner % ACROSS || s->depth % ACROSS || s->inner > MOST_WIDTH || s->depth > MOST_WIDTH || (p->max_items && p->max_items < ITEMS))
+    return false;
+  for (s->columns = ACROSS; s->depth / VECTOR % s->columns;) s->columns /= 2;
+  s->rows = ITEMS / s->columns;
+  s->vectors = (uint32_t)(s->depth / VECTOR / s->columns);
+  int64_t rows = ROWS, keys = MOST_KEYS;
+  (void)expr_is_const(x, t->a->extent[t->a->row], &rows);
+  (void)expr_is_const(x, t->a->keys, &keys);
+  s->keys = keys >= MOST_KEYS && room(s, MOST_KEYS) <= most ? MOST_KEYS : MOST_KEYS / 2;
+  return s->rows <= ROWS && rows >= ROWS && keys >= s->keys && room(s, s->keys) <= most;
+}
+
+/* Below an eighth of the device's units it is quicker with a workgroup a query. */
+bool attend_local_fits(const attend *t, int64_t *queries, int64_t *keys) {
+  enum { TIMES_AS_FAST = 8 };
+  const expr_pool *x = t->c->graph->pool;
+  attend own = *t;
+  local_tile s = {.t = &own};
+  if (schedule_is_explicit(t->c) || !pick_shape(&s)) return false;
+  const double groups = (double)schedule_hint(x, attend_batch(t)) * (double)schedule_hint(x, t->a->extent[t->a->row]) / ROWS;
+  if (groups * TIMES_AS_FAST < t->c->options->profile->units) return false;
+  *queries = ROWS;
+  *keys = s.keys;
+  return true;
+}
+
+static attend_array array_of(local_tile *s, const char *name, int64_t elements) {
+  kir_memory m = {.name = name, .space = KIR_LOCAL, .access = KIR_READ | KIR_WRITE, .rank = 1, .align = 4 * VECTOR};
+  m.type = kir_t(SNT_F32, 1);
+  m.dims[0] = (uint64_t)elements;
+  return (attend_array){kir_memory_add(s->t->e->k, &m), 0};
+}
+
+static void make_arrays(local_tile *s) {
+  static const char *const names[ATTENTION_REDUCES] = {"sum0", "sum1", "sum2", "sum3", "sum4", "sum5", "sum6", "sum7"};
+  const attention *a = s->t->a;
+  const int64_t widest = s->inner > s->depth ? s->inner : s->depth;
+  s->query = array_of(s, "queries", ROWS * (s->inner + PANEL_PAD));
+  s->panel = array_of(s, "panel", s->keys * (widest + PANEL_PAD));
+  s->scores = array_of(s, "scores", ROWS * ((int64_t)s->keys + SCORES_PAD));
+  if (a->exp_count) s->most = array_of(s, "most", ITEMS);
+  if (a->weight_exp) s->correction = array_of(s, "correction", ITEMS);
+  for (uint32_t i = 0; i < a->sum_count; i++) s->sums[i] = array_of(s, names[i], ITEMS);
+}
+
+static void place_rows(local_tile *s) {
+  attend *t = s->t;
+  emit *e = t->e;
+  expr_pool *x = e->x;
+  const ir_expr rows = t->a->extent[t->a->row], parts = expr_ceil_div(x, rows, ROWS), groups = expr_mul(x, attend_batch(t), parts);
+  int64_t literal;
+  t->groups = groups;
+  t->group_number = emit_group(e, groups);
+  s->item = emit_item(e, 0, ITEMS);
+  attend_set_batch(t, expr_div(x, t->group_number, parts));
+  s->row = expr_mul(x, expr_mod(x, t->group_number, parts), ROWS);
+  if (expr_is_const(x, rows, &literal) && literal % ROWS == 0) return;
+  const ir_expr last = expr_sub(x, rows, ROWS);
+  e->same = true;
+  s->row = emit_var_for(e, "row", emit_expr(e, expr_min(x, s->row, last)), 0, expr_add(x, last, 1));
+}
+
+snt_result attend_build_local(attend *t, uint32_t choice, uint32_t guard_count, const plan_condition *guards) {
+  local_tile s = {.t = t};
+  emit *e = t->e = emit_begin(t->c, t->group, "attention");
+  if (!e) return ir_fail(t->c->diag, SNT_E_HOST_MEM, "schedule", t->group->hero, "out of host memory");
+  if (!pick_shape(&s)) e->failed = true;
+  int64_t keys;
+  s.even = expr_is_const(e->x, t->a->keys, &keys) && keys % s.keys == 0;
+  place_rows(&s);
+  make_arrays(&s);
+  state now = {.extremum = attend_start(t, 1)};
+  for (uint32_t i = 0; i < t->a->sum_count; i++) now.sums[i] = kir_const_float(e->k, kir_t(SNT_F32, 1), 0);
+  for (uint32_t i = 0; i < result_rows(&s) * s.vectors; i++) now.results[i] = kir_const_float(e->k, kir_t(SNT_F32, VECTOR), 0);
+  fill_panel(&s, QUERIES, &s.query, ROWS, s.inner);
+  do_passes(&s, &now);
+  store_results(&s, &now);
+  return emit_end(e, t->groups, choice, guard_count, guards);
+}
