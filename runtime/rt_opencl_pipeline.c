@@ -22,6 +22,7 @@ static cl_program from_binary(ocl_device *device, const void *cached, size_t siz
 
 static snt_result build_failed(ocl_device *device, cl_program program, cl_int code, snt_diag *diag) {
   size_t size = 0;
+  if (code != CL_BUILD_PROGRAM_FAILURE) return ocl_fail(device, code, "pipeline", "clBuildProgram", diag); /* not the text's fault */
   device->api.clGetProgramBuildInfo(program, device->id, CL_PROGRAM_BUILD_LOG, 0, NULL, &size);
   char *log = rt_take(device->base.alloc, size + 1);
   if (log && size) device->api.clGetProgramBuildInfo(program, device->id, CL_PROGRAM_BUILD_LOG, size, log, NULL);
@@ -67,12 +68,14 @@ static void warm_up(ocl_device *device, ocl_pipeline *pipeline, uint32_t words) 
 static snt_result check_kernel(ocl_device *device, const ocl_pipeline *pipeline, uint32_t words, snt_diag *diag) {
   cl_uint parameters = 0;
   size_t most = 0, items = (size_t)pipeline->items[0] * pipeline->items[1] * pipeline->items[2];
-  device->api.clGetKernelInfo(pipeline->kernel, CL_KERNEL_NUM_ARGS, sizeof parameters, &parameters, NULL);
+  cl_int code = device->api.clGetKernelInfo(pipeline->kernel, CL_KERNEL_NUM_ARGS, sizeof parameters, &parameters, NULL);
+  if (code != CL_SUCCESS) return ocl_fail(device, code, "pipeline", "clGetKernelInfo", diag);
   if (parameters != pipeline->binding_count + words) {
     return ir_fail(diag, SNT_E_ARG, "pipeline", 0, "the kernel has %u parameters, the plan gives %u buffers and %u words", parameters,
                    pipeline->binding_count, words);
   }
-  device->api.clGetKernelWorkGroupInfo(pipeline->kernel, device->id, CL_KERNEL_WORK_GROUP_SIZE, sizeof most, &most, NULL);
+  code = device->api.clGetKernelWorkGroupInfo(pipeline->kernel, device->id, CL_KERNEL_WORK_GROUP_SIZE, sizeof most, &most, NULL);
+  if (code != CL_SUCCESS) return ocl_fail(device, code, "pipeline", "clGetKernelWorkGroupInfo", diag);
   if (items <= most || device->family->understates) return SNT_OK;
   return ir_fail(diag, SNT_E_LIMIT, "pipeline", 0, "%zu work-items a group, this kernel may have %zu here", items, most);
 }

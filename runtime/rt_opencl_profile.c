@@ -81,6 +81,10 @@ snt_result ocl_query_profile(ocl_device *device, snt_diag *diag) {
   rt_copy_text(profile->target, sizeof profile->target, "opencl");
   query_caps(device, extensions, cpu, &profile->caps);
   query_limits(device, profile);
+  if (!profile->max_items || !profile->max_buffer_bytes) {
+    rt_give(device->base.alloc, extensions, size + 1);
+    return ir_fail(diag, SNT_E_BACKEND, "open", 0, "the driver does not answer what a group and a buffer may hold");
+  }
   query_vectors(device, profile);
   if (cpu) query_stores(device, profile);
   rt_give(device->base.alloc, extensions, size + 1);

@@ -183,10 +183,10 @@ snt_result ocl_submit(rt_stream *base, uint32_t count, const rt_dispatch *dispat
   return result;
 }
 
-static snt_result event_state(const ocl_api *api, cl_event event) {
+static snt_result event_state(ocl_device *device, cl_event event) {
   cl_int status = CL_COMPLETE;
-  cl_int code = api->clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, NULL);
-  if (code != CL_SUCCESS || status < 0) return SNT_E_BACKEND;
+  const cl_int code = device->api.clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, NULL);
+  if (code != CL_SUCCESS || status < 0) return ocl_fail(device, code != CL_SUCCESS ? code : status, "wait", "clGetEventInfo", NULL);
   return status == CL_COMPLETE ? SNT_OK : SNT_NOT_READY;
 }
 
@@ -201,7 +201,7 @@ snt_result ocl_event_wait(rt_event *base, uint64_t timeout_ns) {
   }
   uint64_t begin = rt_clock_ns(), pause = 2000;
   for (;;) {
-    snt_result state = event_state(&device->api, event->last);
+    snt_result state = event_state(device, event->last);
     if (state != SNT_NOT_READY || rt_clock_ns() - begin >= timeout_ns) return state;
     rt_sleep_ns(pause);
     if (pause < 500000) pause *= 2;

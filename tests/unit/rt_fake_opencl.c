@@ -1,0 +1,375 @@
+/* An OpenCL that is only a table of functions, in place of the library that the loader would find: it knows one kernel (rt_kernels.h), keeps the books of
+   what was created and not released, and fails the n-th call that can fail, for every n and every kind of error, as each family of drivers. What must
+   hold: a call that matters gives its own result, others change nothing, nothing is left over, a lost device stays lost. */
+#include "runtime/rt_opencl.h"
+#include "runtime/targets.h"
+#include "tests/tap.h"
+#include "tests/unit/rt_kernels.h"
+
+/* ---- the books ---- */
+
+static struct {
+  const char *platform;
+  bool cpu;
+  int64_t alive;
+  uint32_t calls, fail_at; /* of those that can fail; 1-based, 0: never */
+  cl_int fail_with;
+  const char *failed; /* the name of the call that did */
+} fake;
+
+/* Functions whose failure must be told at least once where they are called (all but the first: with an open device). Others are queries, times and what
+   only a cache is for, without which all goes on. */
+// clang-format off
+static const char must[][28] = {
+    "clCreateContext", "clCreateCommandQueue", "clCreateBuffer", "clCreateSubBuffer", "clCreateProgramWithSource", "clBuildProgram",
+    "clCreateKernel", "clGetKernelInfo", "clGetKernelWorkGroupInfo", "clSetKernelArg", "clEnqueueNDRangeKernel", "clEnqueueReadBuffer",
+    "clEnqueueWriteBuffer", "clFlush", "clWaitForEvents", "clGetEventInfo"};
+// clang-format on
+static bool called[IR_COUNT(must)];
+
+typedef struct object {
+  uint32_t references;
+  size_t bytes;
+  uint8_t *data;
+  struct object *parent; /* of a part of a buffer */
+} object;
+
+static cl_int fails(const char *name) {
+  for (uint32_t k = 0; k < IR_COUNT(must); k++) called[k] |= !strcmp(name + 1, must[k]);
+  if (++fake.calls != fake.fail_at) return CL_SUCCESS;
+  fake.failed = name;
+  return fake.fail_with;
+}
+
+static object *make(size_t bytes, object *parent, size_t offset) {
+  object *o = calloc(1, sizeof *o);
+  *o = (object){.references = 1, .bytes = bytes, .parent = parent, .data = parent ? parent->data + offset : calloc(1, bytes + 1)};
+  if (parent) parent->references++;
+  fake.alive++;
+  return o;
+}
+
+static cl_int drop(object *o) {
+  if (--o->references) return CL_SUCCESS;
+  if (o->parent) drop(o->parent);
+  else free(o->data);
+  free(o);
+  fake.alive--;
+  return CL_SUCCESS;
+}
+
+static object *made(const char *name, size_t bytes, cl_int *code) {
+  *code = fails(name);
+  return *code == CL_SUCCESS ? make(bytes, NULL, 0) : NULL;
+}
+
+static cl_int answer(const char *name, const void *value, size_t have, size_t room, void *to, size_t *size) {
+  const cl_int code = fails(name);
+  if (code != CL_SUCCESS) return code;
+  if (size) *size = have;
+  if (to) memcpy(to, value, have < room ? have : room);
+  return CL_SUCCESS;
+}
+#define TEXT_ANSWER(text) answer(__func__, text, strlen(text) + 1, room, to, size)
+#define NUMBER_ANSWER(type, value) answer(__func__, &(type){value}, sizeof(type), room, to, size)
+
+/* ---- the functions: libOpenCL's names, f in front ---- */
+
+static int platform_here, device_here;
+static object *arguments[2];
+static cl_uint words[3];
+
+static cl_int CL_API_CALL fclGetPlatformIDs(cl_uint room, cl_platform_id *to, cl_uint *count) {
+  (void)room, *to = (cl_platform_id)(void *)&platform_here, *count = 1;
+  return fails(__func__);
+}
+static cl_int CL_API_CALL fclGetPlatformInfo(cl_platform_id p, cl_platform_info what, size_t room, void *to, size_t *size) {
+  (void)p, (void)what;
+  return TEXT_ANSWER(fake.platform);
+}
+static cl_int CL_API_CALL fclGetDeviceIDs(cl_platform_id p, cl_device_type type, cl_uint room, cl_device_id *to, cl_uint *count) {
+  (void)p, (void)type, (void)room, *to = (cl_device_id)(void *)&device_here, *count = 1;
+  return fails(__func__);
+}
+static cl_int CL_API_CALL fclGetDeviceInfo(cl_device_id d, cl_device_info what, size_t room, void *to, size_t *size) {
+  (void)d;
+  switch (what) {
+  case CL_DEVICE_NAME: return TEXT_ANSWER("a table of functions");
+  case CL_DRIVER_VERSION: return TEXT_ANSWER("1");
+  case CL_DEVICE_EXTENSIONS: return TEXT_ANSWER("cl_khr_fp64");
+  case CL_DEVICE_TYPE: return NUMBER_ANSWER(cl_device_type, fake.cpu ? CL_DEVICE_TYPE_CPU : CL_DEVICE_TYPE_GPU);
+  case CL_DEVICE_SINGLE_FP_CONFIG: return NUMBER_ANSWER(cl_device_fp_config, CL_FP_FMA | CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT);
+  case CL_DEVICE_MAX_PARAMETER_SIZE:
+  case CL_DEVICE_MAX_WORK_GROUP_SIZE: return NUMBER_ANSWER(size_t, 1024);
+  case CL_DEVICE_LOCAL_MEM_SIZE: return NUMBER_ANSWER(cl_ulong, 32 << 10);
+  case CL_DEVICE_MAX_MEM_ALLOC_SIZE: return NUMBER_ANSWER(cl_ulong, 1 << 28);
+  case CL_DEVICE_MEM_BASE_ADDR_ALIGN: return NUMBER_ANSWER(cl_uint, 1024);
+  default: return NUMBER_ANSWER(cl_uint, 4);
+  }
+}
+static cl_context CL_API_CALL fclCreateContext(const cl_context_properties *p, cl_uint n, const cl_device_id *d,
+                                               void(CL_CALLBACK *f)(const char *, const void *, size_t, void *), void *user, cl_int *code) {
+  (void)p, (void)n, (void)d, (void)f, (void)user;
+  return (cl_context)(void *)made(__func__, 0, code);
+}
+static cl_command_queue CL_API_CALL fclCreateCommandQueue(cl_context c, cl_device_id d, cl_command_queue_properties p, cl_int *code) {
+  (void)c, (void)d, (void)p;
+  return (cl_command_queue)(void *)made(__func__, 0, code);
+}
+static cl_mem CL_API_CALL fclCreateBuffer(cl_context c, cl_mem_flags flags, size_t bytes, void *host, cl_int *code) {
+  (void)c, (void)flags, (void)host;
+  return (cl_mem)(void *)made(__func__, bytes, code);
+}
+static cl_mem CL_API_CALL fclCreateSubBuffer(cl_mem m, cl_mem_flags flags, cl_buffer_create_type type, const void *info, cl_int *code) {
+  const cl_buffer_region *region = info;
+  (void)flags, (void)type, *code = fails(__func__);
+  return *code == CL_SUCCESS ? (cl_mem)(void *)make(region->size, (object *)(void *)m, region->origin) : NULL;
+}
+static cl_program CL_API_CALL fclCreateProgramWithSource(cl_context c, cl_uint n, const char **text, const size_t *size, cl_int *code) {
+  (void)c, (void)n, (void)text, (void)size;
+  return (cl_program)(void *)made(__func__, 0, code);
+}
+static cl_program CL_API_CALL fclCreateProgramWithBinary(cl_context c, cl_uint n, const cl_device_id *d, const size_t *size,
+                                                         const unsigned char **bytes, cl_int *status, cl_int *code) {
+  (void)c, (void)n, (void)d, (void)size, (void)bytes, *status = CL_SUCCESS;
+  return (cl_program)(void *)made(__func__, 0, code);
+}
+static cl_int CL_API_CALL fclBuildProgram(cl_program p, cl_uint n, const cl_device_id *d, const char *options,
+                                          void(CL_CALLBACK *f)(cl_program, void *), void *user) {
+  (void)p, (void)n, (void)d, (void)options, (void)f, (void)user;
+  return fails(__func__);
+}
+static cl_int CL_API_CALL fclGetProgramBuildInfo(cl_program p, cl_device_id d, cl_program_build_info what, size_t room, void *to,
+                                                 size_t *size) {
+  (void)p, (void)d, (void)what;
+  return TEXT_ANSWER("1:1: no such thing");
+}
+static cl_int CL_API_CALL fclGetProgramInfo(cl_program p, cl_program_info what, size_t room, void *to, size_t *size) {
+  (void)p;
+  if (what == CL_PROGRAM_BINARY_SIZES) return NUMBER_ANSWER(size_t, 16);
+  const cl_int code = fails(__func__);
+  if (code == CL_SUCCESS) memset(*(unsigned char **)to, 7, 16);
+  return code;
+}
+static cl_kernel CL_API_CALL fclCreateKernel(cl_program p, const char *name, cl_int *code) {
+  (void)p, (void)name;
+  return (cl_kernel)(void *)made(__func__, 0, code);
+}
+static cl_int CL_API_CALL fclSetKernelArg(cl_kernel k, cl_uint i, size_t size, const void *value) {
+  (void)k;
+  if (i < 2) memcpy(&arguments[i], value, size);
+  else memcpy(&words[i - 2], value, size);
+  return fails(__func__);
+}
+static cl_int CL_API_CALL fclGetKernelInfo(cl_kernel k, cl_kernel_info what, size_t room, void *to, size_t *size) {
+  (void)k, (void)what;
+  return NUMBER_ANSWER(cl_uint, 5);
+}
+static cl_int CL_API_CALL fclGetKernelWorkGroupInfo(cl_kernel k, cl_device_id d, cl_kernel_work_group_info what, size_t room, void *to,
+                                                    size_t *size) {
+  (void)k, (void)d, (void)what;
+  return NUMBER_ANSWER(size_t, 256);
+}
+static cl_int event_for(cl_int code, cl_event *event) {
+  if (code == CL_SUCCESS && event) *event = (cl_event)(void *)make(0, NULL, 0);
+  return code;
+}
+static cl_int CL_API_CALL fclEnqueueNDRangeKernel(cl_command_queue q, cl_kernel k, cl_uint rank, const size_t *offset, const size_t *global,
+                                                  const size_t *local, cl_uint n, const cl_event *list, cl_event *event) {
+  (void)q, (void)k, (void)rank, (void)offset, (void)local, (void)n, (void)list;
+  const cl_int code = fails(__func__);
+  for (size_t i = 0; code == CL_SUCCESS && i < global[0] && i < words[0] && i / 64 < words[2]; i++) {
+    float a;
+    memcpy(&a, &words[1], sizeof a);
+    ((float *)(void *)arguments[1]->data)[i] = a * ((float *)(void *)arguments[0]->data)[i] + (float)i;
+  }
+  return event_for(code, event);
+}
+static cl_int CL_API_CALL fclEnqueueReadBuffer(cl_command_queue q, cl_mem m, cl_bool wait, size_t offset, size_t bytes, void *to, cl_uint n,
+                                               const cl_event *list, cl_event *event) {
+  (void)q, (void)wait, (void)n, (void)list;
+  const cl_int code = fails(__func__);
+  if (code == CL_SUCCESS) memcpy(to, ((object *)(void *)m)->data + offset, bytes);
+  return event_for(code, event);
+}
+static cl_int CL_API_CALL fclEnqueueWriteBuffer(cl_command_queue q, cl_mem m, cl_bool wait, size_t offset, size_t bytes, const void *from,
+                                                cl_uint n, const cl_event *list, cl_event *event) {
+  (void)q, (void)wait, (void)n, (void)list;
+  const cl_int code = fails(__func__);
+  if (code == CL_SUCCESS) memcpy(((object *)(void *)m)->data + offset, from, bytes);
+  return event_for(code, event);
+}
+static void *CL_API_CALL fclEnqueueMapBuffer(cl_command_queue q, cl_mem m, cl_bool wait, cl_map_flags flags, size_t offset, size_t bytes,
+                                             cl_uint n, const cl_event *list, cl_event *event, cl_int *code) {
+  (void)q, (void)wait, (void)flags, (void)bytes, (void)n, (void)list, (void)event, *code = fails(__func__);
+  return *code == CL_SUCCESS ? ((object *)(void *)m)->data + offset : NULL;
+}
+static cl_int CL_API_CALL fclEnqueueUnmapMemObject(cl_command_queue q, cl_mem m, void *at, cl_uint n, const cl_event *list,
+                                                   cl_event *event) {
+  (void)q, (void)m, (void)at, (void)n, (void)list, (void)event;
+  return CL_SUCCESS;
+}
+static cl_int CL_API_CALL fclEnqueueMarkerWithWaitList(cl_command_queue q, cl_uint n, const cl_event *list, cl_event *event) {
+  (void)q, (void)n, (void)list;
+  return event_for(fails(__func__), event);
+}
+static cl_int CL_API_CALL fclGetEventInfo(cl_event e, cl_event_info what, size_t room, void *to, size_t *size) {
+  (void)e, (void)what;
+  return NUMBER_ANSWER(cl_int, CL_COMPLETE);
+}
+static cl_int CL_API_CALL fclGetEventProfilingInfo(cl_event e, cl_profiling_info what, size_t room, void *to, size_t *size) {
+  (void)e;
+  return NUMBER_ANSWER(cl_ulong, what == CL_PROFILING_COMMAND_END ? 9000 : 1000);
+}
+static cl_int CL_API_CALL fclWaitForEvents(cl_uint n, const cl_event *list) { return (void)n, (void)list, fails(__func__); }
+static cl_int CL_API_CALL fclFinish(cl_command_queue q) { return (void)q, fails(__func__); }
+static cl_int CL_API_CALL fclFlush(cl_command_queue q) { return (void)q, fails(__func__); }
+#define RELEASE(name, type) \
+  static cl_int CL_API_CALL f##name(type o) { return drop((object *)(void *)o); }
+RELEASE(clReleaseContext, cl_context)
+RELEASE(clReleaseCommandQueue, cl_command_queue)
+RELEASE(clReleaseMemObject, cl_mem)
+RELEASE(clReleaseProgram, cl_program)
+RELEASE(clReleaseKernel, cl_kernel)
+RELEASE(clReleaseEvent, cl_event)
+static cl_int CL_API_CALL never(void) { return CL_INVALID_OPERATION; } /* what only a host's own objects need */
+
+/* ---- the loader: these three in place of runtime/rt_loader.c ---- */
+
+typedef cl_int(CL_API_CALL *any_function)(void);
+#define ROW(name) {#name, (any_function)(void (*)(void))f##name},
+// clang-format off
+static const struct { const char *name; any_function function; } functions[] = {
+    ROW(clGetPlatformIDs) ROW(clGetPlatformInfo) ROW(clGetDeviceIDs) ROW(clGetDeviceInfo) ROW(clCreateContext) ROW(clReleaseContext)
+    ROW(clCreateCommandQueue) ROW(clReleaseCommandQueue) ROW(clCreateBuffer) ROW(clCreateSubBuffer) ROW(clReleaseMemObject)
+    ROW(clCreateProgramWithSource) ROW(clCreateProgramWithBinary) ROW(clBuildProgram) ROW(clGetProgramBuildInfo) ROW(clGetProgramInfo)
+    ROW(clReleaseProgram) ROW(clCreateKernel) ROW(clReleaseKernel) ROW(clSetKernelArg) ROW(clGetKernelInfo) ROW(clGetKernelWorkGroupInfo)
+    ROW(clEnqueueNDRangeKernel) ROW(clEnqueueReadBuffer) ROW(clEnqueueWriteBuffer) ROW(clEnqueueMapBuffer) ROW(clEnqueueUnmapMemObject)
+    ROW(clEnqueueMarkerWithWaitList) ROW(clFinish) ROW(clFlush) ROW(clWaitForEvents) ROW(clGetEventInfo) ROW(clGetEventProfilingInfo) ROW(clReleaseEvent)};
+// clang-format on
+
+void *rt_library_open(const char *const *names) { return strstr(*names, "OpenCL") ? &fake : NULL; }
+void rt_library_close(void *library) { (void)library; }
+bool rt_library_symbols(void *library, const rt_symbol *symbols, uint32_t count, void *table, const char **missing) {
+  (void)library, (void)missing;
+  for (uint32_t i = 0; i < count; i++) {
+    any_function found = never;
+    for (uint32_t k = 0; k < IR_COUNT(functions); k++)
+      if (!strcmp(functions[k].name, symbols[i].name)) found = functions[k].function;
+    memcpy((char *)table + symbols[i].offset, &found, sizeof found);
+  }
+  return true;
+}
+
+/* ---- a life of a device ---- */
+
+static struct { int64_t live; } ours;
+static void *count_acquire(void *user, size_t size, size_t align, uint32_t scope) {
+  (void)user, (void)scope, ours.live += (int64_t)size;
+  return aligned_alloc(align, (size + align - 1) / align * align + (size ? 0 : align));
+}
+static void count_release(void *user, void *at, size_t size, size_t align) {
+  (void)user, (void)align;
+  if (at) ours.live -= (int64_t)size;
+  free(at);
+}
+
+typedef struct things {
+  rt_stream *stream;
+  rt_pipeline *pipeline, *again;
+  rt_buffer *x, *y;
+  rt_event *event;
+} things;
+
+static snt_result use(rt_device *device, const rt_code *code, things *t) {
+  const rt_vtable *v = device->v;
+  enum { AT = 1024 };
+  float data[64] = {1};
+  uint32_t block[2] = {64, 0x40000000}, count = 2;
+  uint64_t ns[2] = {0};
+  uint8_t binary[16];
+  size_t size = sizeof binary;
+  SNT_TRY(v->stream_create(device, &t->stream, NULL));
+  SNT_TRY(v->pipeline_create(device, code, NULL, 0, &t->pipeline, NULL));
+  if (v->pipeline_binary(t->pipeline, binary, &size) != SNT_OK) size = 0; /* nothing is cached then */
+  SNT_TRY(v->pipeline_create(device, code, binary, size, &t->again, NULL));
+  SNT_TRY(v->buffer_create(device, sizeof data + AT, &t->x, NULL));
+  SNT_TRY(v->buffer_create(device, sizeof data, &t->y, NULL));
+  SNT_TRY(v->upload(t->stream, t->x, AT, data, sizeof data, NULL));
+  struct rt_bound bindings[2] = {{t->x, AT, sizeof data, KIR_READ}, {t->y, 0, sizeof data, KIR_WRITE}};
+  rt_dispatch dispatches[2] = {
+      {.pipeline = t->pipeline, .groups = 1, .binding_count = 2, .bindings = bindings, .block = block, .block_bytes = 8}};
+  dispatches[1] = dispatches[0], dispatches[1].pipeline = t->again;
+  SNT_TRY(v->submit(t->stream, 2, dispatches, true, &t->event, NULL));
+  SNT_TRY(v->event_wait(t->event, 1000));
+  SNT_TRY(v->event_timings(t->event, &count, ns));
+  SNT_TRY(v->download(t->stream, t->y, 0, data, sizeof data, NULL));
+  return data[0] == 2 && data[63] == 63 ? SNT_OK : SNT_E_INTERNAL;
+}
+
+static bool never_opened;
+static snt_result live(const rt_code *code, snt_result *after) {
+  const snt_host_alloc alloc = {NULL, count_acquire, count_release};
+  rt_device *device = NULL;
+  rt_buffer *another = NULL;
+  things t = {0};
+  *after = SNT_E_DEVICE_LOST;
+  const snt_result opened = rt_open_device(&alloc, NULL, "opencl:0", &device, NULL);
+  if ((never_opened = opened != SNT_OK)) return opened;
+  memset(called + 1, 0, sizeof called - sizeof *called);
+  const snt_result result = use(device, code, &t);
+  *after = device->v->buffer_create(device, 16, &another, NULL);
+  device->v->buffer_destroy(another);
+  device->v->event_destroy(t.event);
+  device->v->buffer_destroy(t.x), device->v->buffer_destroy(t.y);
+  device->v->pipeline_destroy(t.pipeline), device->v->pipeline_destroy(t.again);
+  device->v->stream_destroy(t.stream);
+  rt_close_device(device);
+  return result;
+}
+
+// clang-format off
+static const struct { cl_int code; snt_result result; } errors[] = {
+    {CL_DEVICE_NOT_AVAILABLE, SNT_E_DEVICE_LOST}, {CL_OUT_OF_RESOURCES, SNT_E_DEVICE_MEM}, {CL_OUT_OF_HOST_MEMORY, SNT_E_HOST_MEM},
+    {CL_INVALID_OPERATION, SNT_E_BACKEND}};
+// clang-format on
+
+static void fail_each(const rt_code *code, const char *platform, bool cpu) {
+  uint32_t tries = 0, wrong = 0, left = 0, revived = 0;
+  bool told[IR_COUNT(must)] = {false};
+  memset(called, 0, sizeof called);
+  snt_result after;
+  fake.platform = platform, fake.cpu = cpu, fake.fail_at = 0, fake.calls = 0;
+  tap_is_int(live(code, &after), SNT_OK, "%s: nothing fails, and the kernel's numbers come out", platform);
+  const uint32_t calls = fake.calls;
+  for (uint32_t e = 0; e < IR_COUNT(errors); e++) {
+    for (uint32_t n = 1; n <= calls; n++, tries++) {
+      fake.fail_at = n, fake.fail_with = errors[e].code, fake.calls = 0, fake.failed = "none", fake.alive = 0, ours.live = 0;
+      const snt_result got = live(code, &after);
+      const bool right = got == SNT_OK || got == errors[e].result || (never_opened && (got == SNT_E_UNSUPPORTED || got == SNT_E_BACKEND));
+      const bool lost = got == SNT_E_DEVICE_LOST, stays = !lost || after == SNT_E_DEVICE_LOST;
+      wrong += !right, left += fake.alive != 0 || ours.live != 0, revived += !stays;
+      if (!right || !stays || fake.alive || ours.live)
+        tap_diag("call %u, %s, gives %d: result %d, then %d; %lld objects and %lld bytes left", n, fake.failed + 1, errors[e].code, got,
+                 after, (long long)fake.alive, (long long)ours.live);
+      for (uint32_t k = 0; k < IR_COUNT(must); k++) told[k] |= got == errors[e].result && !strcmp(fake.failed + 1, must[k]);
+    }
+  }
+  tap_ok(calls > 60 && wrong == 0, "%s: each of %u calls fails with each of %u errors, and the result says which", platform, calls,
+         IR_COUNT(errors));
+  tap_is_int(left, 0, "%s: nothing is left in the driver or of our own after %u lives", platform, tries);
+  tap_is_int(revived, 0, "%s: a lost device stays lost", platform);
+  for (uint32_t k = 0; k < IR_COUNT(must); k++)
+    if (called[k] && !told[k]) tap_ok(false, "%s: a failing %s is told", platform, must[k]);
+}
+
+int main(void) {
+  test_code code;
+  const char *why = "";
+  if (!test_code_make(&code, SNT_TARGET_OPENCL, false, &why)) return tap_skip_all(why);
+  fail_each(&code.code, "Portable Computing Language", true);
+  fail_each(&code.code, "rusticl", true);
+  fail_each(&code.code, "some other driver", false);
+  test_code_free(&code);
+  return tap_done();
+}
