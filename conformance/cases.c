@@ -50,7 +50,7 @@ enum { CALLS = sizeof calls / sizeof *calls, SHAPES = sizeof shapes / sizeof *sh
 enum { CLASSES = sizeof classes / sizeof *classes, POINTWISE_BASE = CALLS };
 static const char *const data_names[DATA_COUNT] = {"real", "whole", "full"};
 const char *const conform_path_names[PATH_COUNT] = {"fused", "strict", "masked", "same", "fast", "cut"};
-static const char *const self_names[SELF_COUNT] = {"wrong", "crash", "hang"};
+static const char *const self_names[SELF_COUNT] = {"wrong", "crash", "hang", "flaky"};
 
 /* ---- calls: a row of calls.def, or a pointwise operator (numbers from POINTWISE_BASE) ---- */
 

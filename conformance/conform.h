@@ -16,7 +16,7 @@ enum { DATA_REAL, DATA_WHOLE, DATA_FULL, DATA_COUNT }; /* numbers in a range; sm
 /* strict: fused and unfused, bit by bit the same, and on related inputs (relations.h); masked: vulkan11-min; same: REPRODUCIBLE, bit by bit what the
    interpreter gives; fast: FAST, within its own bound; cut: STRICT, each input cut in two and joined again first (cut.c), bit by bit as without */
 enum { PATH_FUSED, PATH_STRICT, PATH_MASKED, PATH_SAME, PATH_FAST, PATH_CUT, PATH_COUNT };
-enum { SELF_WRONG, SELF_CRASH, SELF_HANG, SELF_COUNT }; /* cases that must fail, for the suite's own test */
+enum { SELF_WRONG, SELF_CRASH, SELF_HANG, SELF_FLAKY, SELF_COUNT }; /* cases that must fail, the last only once, for the suite's own test */
 /* Calls that are no row of a table: self-tests; a grown graph, whose number stands in the four bytes before the path; a graph from a file. */
 enum { CONFORM_SELF = 0xFFFF, CONFORM_GROWN = 0xFFFE, CONFORM_FILE = 0xFFFD };
 typedef struct conform_graph {
@@ -93,6 +93,7 @@ enum { PHASE_COMPILE, PHASE_DRIVER, PHASE_FIRST, PHASE_RUN, PHASE_REFERENCE, PHA
 extern const char *const conform_phase_names[PHASE_COUNT];
 typedef struct conform_device {
   volatile uint8_t *phase; /* where that is written; null: nobody asks */
+  bool again;              /* a process that tries a failed case again */
   snt_context *context;
   snt_device *device;
   snt_profile *profile;
@@ -102,7 +103,7 @@ typedef struct conform_device {
   snt_profile *interp_profile;
   snt_device_info info;
 } conform_device;
-/* Keeps `phase`. `selector` as `sinter devices` prints it, or interp=PROFILE: the interpreter runs what is compiled for that profile. */
+/* Keeps `phase` and `again`. `selector` as `sinter devices` prints it, or interp=PROFILE: the interpreter runs what is compiled for that profile. */
 snt_result conform_open(const char *selector, conform_device *, snt_diag *);
 void conform_close(conform_device *);
 void conform_judge(conform_device *, const conform_case *, uint64_t seed, conform_verdict *);

@@ -33,7 +33,7 @@ static snt_result foreign_profile(snt_context *context, const char *name, snt_pr
 
 snt_result conform_open(const char *selector, conform_device *d, snt_diag *diag) {
   host_prepare_drivers(NULL);
-  *d = (conform_device){.phase = d->phase, .info = {.head = SNT_HEAD(device_info)}};
+  *d = (conform_device){.phase = d->phase, .again = d->again, .info = {.head = SNT_HEAD(device_info)}};
   const snt_context_info made = {.head = SNT_HEAD(context_info), .abi_version = SNT_ABI_VERSION};
   snt_result r = snt_context_create(&made, &d->context);
   if (r == SNT_OK) (void)snt_context_add_backend(d->context, host_cuda_text());
@@ -375,5 +375,5 @@ void conform_judge(conform_device *d, const conform_case *c, uint64_t seed, conf
   (void)conform_case_graph(c, &graph);
   if (self && c->path == SELF_HANG) snprintf(graph.text, sizeof graph.text, "%s", endless);
   conform_domain(c, &s.low, &s.high);
-  judge_timed(d, &graph, self ? PATH_FUSED : c->path, s, self, v);
+  judge_timed(d, &graph, self ? PATH_FUSED : c->path, s, self && !(c->path == SELF_FLAKY && d->again), v);
 }

@@ -30,7 +30,7 @@ static const char usage_text[] =
     "  --graph PATH    instead of the list: a graph, or a folder of graphs, on every path\n"
     "  --save DIR      where --grow writes its simplest failing graphs\n"
     "  --stop          at the first failure\n"
-    "  --list          prints the ids and runs nothing --self-test          adds cases that must fail: wrong, crashing, hanging\n";
+    "  --list          prints the ids and runs nothing --self-test          adds cases that must fail: wrong, crashing, hanging, flaky\n";
 
 typedef struct options {
   const char *device, *filter, *json, *expect, *cases, *graph, *save;

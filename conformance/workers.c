@@ -67,8 +67,8 @@ static bool receive_all(int from, void *data, size_t size) {
 
 /* ---- the child ---- */
 
-static _Noreturn void be_child(const conform_run *run, volatile uint8_t *phase, int from, int to) {
-  conform_device device = {.phase = phase};
+static _Noreturn void be_child(const conform_run *run, const worker *w, int from, int to) {
+  conform_device device = {.phase = w->phase, .again = w->again};
   opened words = {.result = SNT_OK};
   uint32_t index;
   words.result = conform_open(run->selector, &device, &words.diag);
@@ -98,7 +98,7 @@ static bool start_child(pool *p, worker *w) {
     for (uint32_t i = 0; i < p->run->jobs; i++)
       if (p->workers[i].pid) close(p->workers[i].to), close(p->workers[i].from);
     close(down[1]), close(up[0]);
-    be_child(p->run, w->phase, down[0], up[1]);
+    be_child(p->run, w, down[0], up[1]);
   }
   close(down[0]), close(up[1]);
   if (pid < 0) {

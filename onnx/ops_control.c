@@ -1,5 +1,5 @@
-/* If, Loop and Scan. A condition that is known picks a branch; one that is not picks between the results of both. Loops whose number of trips is
-   known are written out, so that what depends on the trip's number (slices, shapes) is known, too. */
+/* If, Loop and Scan. A condition that is known picks a branch; one that is not picks between the results of both. Loops of few
+   trips that are known are written out, so that what depends on the trip's number (slices, shapes) is known, too; others stay loops (`repeat`). */
 #include "onnx/ops.h"
 #include "onnx/import_private.h"
 
@@ -103,31 +103,113 @@ static bool give_results(onnx_call *c, const unrolled *u, uint32_t trips, const 
 }
 
 /* ---- Loop ---- */
-/* The most trips there can be: the count, if it is given; false if it is not known. */
-static bool loop_trips(onnx_call *c, int64_t *most) {
+/* The most trips there can be: the count, if it is given, as a number or an expression over symbols; false if it is not known. */
+static bool loop_trips(onnx_call *c, ir_expr *most) {
   *most = INT64_MAX;
   if (!onnx_has(c, 0)) return true;
-  return onnx_in_int(c, 0, most);
+  const onnx_number *known = onnx_known(c, 0);
+  if (!known || onnx_count(c->in[0]) != 1 || known->den != 1) return onnx_refuse(c, "how many trips there may be must be known");
+  *most = known->num;
+  return true;
 }
 
-static bool run_trip(onnx_call *c, unrolled *u, uint32_t trip, onnx_value **condition) {
+/* One trip over u->value: the next ones take their places, `slices` gets what is kept of it. */
+static bool run_trip(onnx_call *c, unrolled *u, onnx_value *number, onnx_value **condition, onnx_value **slices) {
   onnx_value *in[MOST_VALUES + 2], *out[2 * MOST_VALUES + 1];
-  in[0] = known_value(c, "iteration", SNT_I64, trip);
-  in[1] = *condition;
+  in[0] = number, in[1] = *condition;
   if (!in[0] || !in[1]) return false;
   for (uint32_t i = 0; i < u->carried; i++) in[2 + i] = u->value[i];
   if (!onnx_import_body(c, u->body, 2 + u->carried, in, 1 + u->carried + u->slices, out)) return false;
   *condition = out[0];
   for (uint32_t i = 0; i < u->carried; i++) u->value[i] = out[1 + i];
-  for (uint32_t i = 0; i < u->slices; i++)
-    if (!(u->part[i][trip] = with_axis(c, onnx_node_of(c, out[1 + u->carried + i]), 0))) return false;
+  for (uint32_t i = 0; i < u->slices; i++) slices[i] = out[1 + u->carried + i];
   return true;
 }
 
+/* ---- a loop that stays one: as many trips as there may be. Behind the end that its data sets nothing changes any more. ---- */
+enum { NUMBER, GOES_ON, CARRIED, MOST_IN_LOOP = 2 * MOST_VALUES + CARRIED };
+typedef struct in_loop {
+  ir_expr most;
+  uint32_t count, initial[MOST_IN_LOOP], inside[MOST_IN_LOOP], next[MOST_IN_LOOP]; /* carried values, then what slices are kept in */
+  bool by_data;
+} in_loop;
+
+/* A trip over the nodes `at`: the nodes of its results in `next`, slices with an axis in front. */
+static bool trip_of_nodes(onnx_call *c, unrolled *u, const uint32_t *at, onnx_value **condition, uint32_t *next) {
+  onnx_value *slices[MOST_VALUES], *number = onnx_value_of(c, "iteration", at[NUMBER]);
+  for (uint32_t i = 0; i < u->carried; i++) u->value[i] = onnx_value_of(c, "carried", at[CARRIED + i]);
+  if (!run_trip(c, u, number, condition, slices)) return false;
+  for (uint32_t i = 0; i < u->carried; i++)
+    if (!(next[CARRIED + i] = onnx_node_of(c, u->value[i]))) return false;
+  for (uint32_t i = 0; i < u->slices; i++)
+    if (!(next[CARRIED + u->carried + i] = with_axis(c, onnx_node_of(c, slices[i]), 0))) return false;
+  return true;
+}
+
+/* A trip outside, which nobody reads: it shows the types, and what the body takes from around it becomes nodes there. */
+static bool look_at_trip(onnx_call *c, unrolled *u, onnx_value *start, in_loop *l) {
+  onnx_value *condition = known_value(c, "condition", SNT_BOOL, 1);
+  bool first, later;
+  if (!condition || !trip_of_nodes(c, u, l->initial, &condition, l->next)) return false;
+  l->by_data = !known_flag(c, start, &first) || !known_flag(c, condition, &later) || !first || !later;
+  if (l->by_data && u->slices) return onnx_refuse(c, "how many slices it keeps depends on data");
+  for (uint32_t i = CARRIED; i < CARRIED + u->carried; i++) {
+    const ir_tensor *before = onnx_type_of(c, l->initial[i]), *after = onnx_type_of(c, l->next[i]);
+    if (before->dtype != after->dtype || !ir_same_shape(before, after))
+      return onnx_refuse(c, "value %u has another shape behind a trip", i - CARRIED);
+  }
+  for (uint32_t i = CARRIED + u->carried; i < l->count; i++) {
+    ir_tensor type = *onnx_type_of(c, l->next[i]);
+    type.dims[0] = l->most;
+    if (!(l->initial[i] = onnx_fill(c, &type, 0))) return false;
+  }
+  return true;
+}
+
+static bool go_on(onnx_call *c, unrolled *u, in_loop *l) {
+  onnx_value *condition = known_value(c, "condition", SNT_BOOL, 1);
+  if (!condition || !trip_of_nodes(c, u, l->inside, &condition, l->next)) return false;
+  l->next[NUMBER] = onnx_2n(c, IR_OP_add, l->inside[NUMBER], 1);
+  l->next[GOES_ON] = l->inside[GOES_ON];
+  if (l->by_data) {
+    const uint32_t goes_on = onnx_reshape(c, onnx_node_of(c, condition), 0, NULL);
+    l->next[GOES_ON] = goes_on ? onnx_2(c, IR_OP_and, l->inside[GOES_ON], goes_on) : 0;
+  }
+  for (uint32_t i = CARRIED; l->by_data && i < l->count; i++) l->next[i] = onnx_select(c, l->inside[GOES_ON], l->next[i], l->inside[i]);
+  for (uint32_t i = CARRIED + u->carried; i < l->count; i++) {
+    const ir_tensor *type = onnx_type_of(c, l->inside[i]);
+    const uint32_t here = onnx_2(c, IR_OP_eq, onnx_iota(c, SNT_I64, type->rank, type->dims, 0), l->inside[NUMBER]);
+    l->next[i] = here ? onnx_select(c, here, l->next[i], l->inside[i]) : 0;
+  }
+  for (uint32_t i = 0; i < l->count; i++)
+    if (!l->next[i]) return false;
+  return true;
+}
+
+static bool repeat_trips(onnx_call *c, unrolled *u, onnx_value *start, ir_expr most) {
+  uint32_t results[MOST_IN_LOOP];
+  in_loop l = {.most = most, .count = CARRIED + u->carried + u->slices};
+  if (most == INT64_MAX) return onnx_refuse(c, "its end depends on data, and nothing says how many trips there may be");
+  const uint32_t flag = onnx_node_of(c, start);
+  l.initial[NUMBER] = onnx_scalar(c, SNT_I64, 0), l.initial[GOES_ON] = flag ? onnx_reshape(c, flag, 0, NULL) : 0;
+  for (uint32_t i = 0; i < u->carried; i++) l.initial[CARRIED + i] = onnx_node_of(c, c->in[2 + i]);
+  for (uint32_t i = 0; i < CARRIED + u->carried; i++)
+    if (!l.initial[i]) return false;
+  if (!look_at_trip(c, u, start, &l)) return false;
+  ir_repeat_begin(c->g, l.count, l.initial, most, l.inside);
+  const bool good = go_on(c, u, &l);
+  ir_repeat_end(c->g, l.count, good ? l.next : l.inside, results);
+  for (uint32_t i = CARRIED; good && i < l.count; i++)
+    if (!onnx_out(c, i - CARRIED, results[i])) return false;
+  return good;
+}
+
+/* Written out where every trip's condition is known and they are few, so that what depends on a trip's number is known, too. */
 bool onnx_op_loop(onnx_call *c) {
   unrolled u = {.body = graph_attr(c, "body")};
-  onnx_value *condition = onnx_has(c, 1) ? c->in[1] : known_value(c, "condition", SNT_BOOL, 1);
-  int64_t most;
+  onnx_value *start = onnx_has(c, 1) ? c->in[1] : known_value(c, "condition", SNT_BOOL, 1), *condition = start, *slices[MOST_VALUES];
+  ir_expr most;
+  int64_t fixed;
   bool again;
   uint32_t trips = 0;
   if (!u.body || !condition || c->in_count < 2 || !loop_trips(c, &most))
@@ -138,11 +220,14 @@ bool onnx_op_loop(onnx_call *c) {
   for (uint32_t i = 0; i < u.carried; i++)
     if (!(u.value[i] = c->in[2 + i])) return onnx_refuse(c, "input %u is missing", 2 + i);
   if (!start_slices(c, &u)) return false;
-  for (; (int64_t)trips < most; trips++) {
-    if (!known_flag(c, condition, &again)) return onnx_refuse(c, "its end depends on data");
+  if (!expr_is_const(c->g->pool, most, &fixed)) return repeat_trips(c, &u, start, most);
+  for (; (int64_t)trips < fixed; trips++) {
+    if (!known_flag(c, condition, &again)) return repeat_trips(c, &u, start, most);
     if (!again) break;
-    if (trips == MOST_TRIPS) return onnx_refuse(c, "more than %d trips", MOST_TRIPS);
-    if (!run_trip(c, &u, trips, &condition)) return false;
+    if (trips == MOST_TRIPS) return repeat_trips(c, &u, start, most);
+    if (!run_trip(c, &u, known_value(c, "iteration", SNT_I64, trips), &condition, slices)) return false;
+    for (uint32_t i = 0; i < u.slices; i++)
+      if (!(u.part[i][trips] = with_axis(c, onnx_node_of(c, slices[i]), 0))) return false;
   }
   return give_results(c, &u, trips, NULL);
 }

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The conformance suite: that it can fail (a wrong result, a killed and a hanging process, an expectation that no longer holds), and a first part of
+# The conformance suite: that it can fail (a wrong result, a killed and a hanging process, one that fails once, an expectation that no longer holds), and a first part of
 # its cases on every device found; more of them with SNT_TEST_FULL.
 cd "$(dirname "$0")/.." || exit 1
 conform=${SNT_BUILD:-build/release}/sinter-conform
@@ -18,7 +18,8 @@ echo 'TAP version 13'
 has '^# fail: y\[0\]: got' "$work/self" 'a wrong result is seen'
 has '^# crash: the process ended' "$work/self" 'a killed process is one case'
 has '^# timeout:' "$work/self" 'a kernel that never ends is one case'
-has '^1\.\.3$' "$work/self" 'and the run goes on'
+has '^# flaky: y\[0\]: got' "$work/self" 'a case that fails once and passes in a new process is said to be flaky, and does not pass'
+has '^1\.\.4$' "$work/self" 'and the run goes on'
 echo 'interp self. 2999-12-31 made to fail' >"$work/known"
 "$conform" --device interp --filter self. --self-test --case-time 2 --compile-time 4 --expect "$work/known" >"$work/excused" 2>&1
 result $? 'what is expected to fail does not count'

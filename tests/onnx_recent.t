@@ -40,4 +40,14 @@ for my $device ('host', 'vulkan:llvmpipe', 'opencl:pocl') {
     is_deeply(\%said, \%want, "$device: all " . @run . ' pass');
   }
 }
+# As many trips as an extent that is known at run time only: none, a few, more than are written out.
+for my $device ('host', 'vulkan:llvmpipe') {
+  for my $trips (0, 5, 300) {
+    SKIP: {
+      my $said = `$sinter run $dir/loop_13_open_count/model.onnx --device $device --dim n0=$trips --check --quiet 2>&1`;
+      skip("$device: $said", 1) if $? && $said =~ /no such device|no device|cannot open|not found/;
+      ok($? == 0 && $said =~ /max\(error \/ bound\)/, "$device: a loop of $trips trips by an open extent") or diag($said);
+    }
+  }
+}
 done_testing();
