@@ -65,11 +65,13 @@ static uint32_t make_buffer(fusion_context *c, uint32_t owner) {
   ir_graph *g = c->graph;
   const ir_node *n = ir_at(g, owner);
   const ir_port *port = find_port(g, owner);
+  ir_expr own[SNT_MAX_RANK], elements = 1;
   plan_buffer b = {.kind = buffer_kind(g, owner), .dtype = n->type.dtype, .rank = n->type.rank, .align = 256, .node = owner};
-  memcpy(b.dims, n->type.dims, sizeof b.dims);
+  memcpy(b.dims, fusion_stored_dims(c, owner, own), sizeof b.dims);
   b.name = port && port->name ? &g->names.at[port->name] : ir_node_name(g, owner);
   b.dtype = port_dtype(c, &b);
-  b.bytes = storage_bytes(c, n->type.dtype, ir_tensor_elements(g->pool, &n->type));
+  for (uint32_t i = 0; i < b.rank; i++) elements = expr_mul(g->pool, elements, b.dims[i]);
+  b.bytes = storage_bytes(c, n->type.dtype, elements);
   ir_source source = {0};
   if (b.kind == PLAN_CONSTANT && !ir_const_source(g, owner, &source)) c->plan->failed = true;
   b.data = source.data, b.making = source.making;
@@ -161,7 +163,7 @@ uint32_t emit_bind(emit *e, uint32_t buffer, uint8_t access) {
       .name = ir_arena_text(e->arena, name, (size_t)length), .space = KIR_GLOBAL, .access = access, .rank = 1, .slot = e->slots.count};
   m.type = kir_t(b->dtype >= SNT_BOOL ? SNT_U8 : b->dtype, texel ? 4 : 1);
   m.align = b->align < 64 ? b->align : 64;
-  m.flags = texel ? KIR_MEM_TEXEL | (emit_texel_is_safe(e) ? KIR_MEM_OOB_ZERO : 0) : 0;
+  m.flags = texel ? KIR_MEM_TEXEL | (e->c->options->profile->caps.oob_zero ? KIR_MEM_OOB_ZERO : 0) : 0;
   m.alias = b->kind == PLAN_STATE ? 1 : 0;
   set_extent(e, &m, buffer_elements(e, b));
   if (!IR_PUSH(e->arena, &e->slots, buffer) || !IR_PUSH(e->arena, &e->access, access)) e->failed = true;

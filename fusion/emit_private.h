@@ -26,7 +26,7 @@ uint32_t emit_register_loop(emit *, uint32_t node, const map_access *);         
 uint32_t emit_round_node(emit *, const ir_node *, uint32_t value);
 uint32_t emit_scatter_combine(emit *, ir_op scatter, uint32_t old, uint32_t value);
 /* Memories of four-element texels: emit_texel.c. */
-bool emit_texel_is_safe(const emit *); /* a read outside the buffer gives zero */
+bool emit_texel_is_safe(const emit *); /* no read needs a guard: outside the buffer there are zeros, or nothing is read there */
 uint32_t emit_texel_element(emit *, uint32_t memory, ir_expr offset, uint32_t count, const map_condition *);
 uint32_t emit_texel_vector(emit *, uint32_t memory, ir_expr rest);
 bool emit_reads_texels(emit *, uint32_t node); /* would a read of this stored node go through texels? */

@@ -67,10 +67,12 @@ static uint32_t read_node(emit *e, uint32_t node, const map_access *access) {
   const ir_node *n = ir_at(e->g, node);
   const uint8_t layout = n->op == IR_OP_input ? fusion_image_layout(e->c, node) : PLAN_IMAGE_NONE;
   if (layout) return emit_read_image(e, node, layout, access);
-  const uint32_t literal = literal_element(e, node, map_linear(e->x, access, n->type.dims));
+  ir_expr own[SNT_MAX_RANK];
+  const ir_expr offset = map_linear(e->x, access, fusion_stored_dims(e->c, node, own));
+  const uint32_t literal = literal_element(e, node, offset);
   if (literal) return literal;
   const uint32_t memory = emit_bind(e, fusion_buffer_of(e->c, node), KIR_READ);
-  return emit_load(e, memory, n->type.dtype, map_linear(e->x, access, n->type.dims), access->condition_count, access->conditions);
+  return emit_load(e, memory, n->type.dtype, offset, access->condition_count, access->conditions);
 }
 
 /* Columns from the nearest whole vector below, if exactly one coordinate runs along the lanes with unit stride; else 0. */

@@ -152,6 +152,7 @@ typedef struct fusion_context {
   uint32_t *order;     /* groups in execution order */
   uint32_t order_count;
   uint8_t *copied_update; /* per update: the new value has storage of its own and is copied into the state at the end; null: none */
+  uint8_t *rows_padded;   /* per node: its buffer has rows of whole texels (fusion/schedule_pitch.c); null: none */
   IR_VEC(fusion_decision) decisions;
   IR_VEC(fusion_packed) packed;
   IR_VEC(fusion_asked) asked;
@@ -252,6 +253,8 @@ bool fusion_walk_loads(const fusion_context *, const fusion_group *, uint32_t no
 /* The same walk; nodes with stop[node] set are reported as if they were stored. */
 bool fusion_walk_until(const fusion_context *, const fusion_group *, uint32_t node, const map_access *, const uint8_t *stop, fusion_load_fn,
                        void *user);
+/* The extents that a stored value has in its buffer: the node's, or with longer rows, then written to `own`. */
+const ir_expr *fusion_stored_dims(const fusion_context *, uint32_t node, ir_expr own[SNT_MAX_RANK]);
 bool fusion_count_elements(fusion_context *); /* fills `elements` and `facts`, when the graph changes no more */
 /* The nodes whose elements, together, are what the group reads of an input in slices or gathered rows; 0: all of it. */
 enum { FUSION_MOST_PARTS = 16 };

@@ -1,7 +1,7 @@
 /* Kinds `window` and `image` where work-items are lanes and reads go through texels: an item owns four columns of a few rows, so that taps above and below
    are shared in registers; taps to the left and right are shifts of whole texels, and so are the pointwise values under them (emit.quads). Where an image is
    read or stored it owns all channels of its pixels: a texel is fetched once and stored whole.
-   Nothing inside is guarded: a read outside a buffer gives zero, one outside an image the border, and the store tests. In: one stencil with prologue and
+   Nothing inside is guarded: a read outside a buffer gives zero or its last texel, one outside an image the border, and the store tests. In: one stencil with prologue and
    epilogue, or a tree of pointwise nodes around it, results of one shape. */
 #include "fusion/image.h"
 #include "fusion/emit_private.h"
@@ -127,12 +127,19 @@ static void store_vectors(strip *s, uint32_t row, ir_expr lanes_column, uint32_t
   emit_scalar_lanes(e);
 }
 
+/* Whole vectors may be stored: there are columns for all lanes, or room behind each row. */
+static bool rows_are_whole(const strip *s) {
+  const ir_expr width = s->shape->dims[s->axes.x];
+  bool padded = !s->image && s->axes.x == s->rank - 1;
+  for (uint32_t i = 0; padded && i < s->group->output_count; i++) padded = s->c->rows_padded && s->c->rows_padded[s->group->outputs[i]];
+  return padded || expr_proves_le(s->e->x, expr_add(s->e->x, s->column, LANES), width) || expr_multiple_of(s->e->x, width) % LANES == 0;
+}
+
 static void store_row(strip *s, uint32_t row, ir_expr lanes_column, uint32_t lane_var, const uint32_t *values) {
   emit *e = s->e;
   expr_pool *x = e->x;
-  const ir_expr at_row = expr_add(x, s->first_row, row), height = s->shape->dims[s->axes.y], width = s->shape->dims[s->axes.x];
-  const bool row_test = !expr_proves_lt(x, at_row, height);
-  const bool whole = expr_proves_le(x, expr_add(x, s->column, LANES), width) || expr_multiple_of(x, width) % LANES == 0;
+  const ir_expr at_row = expr_add(x, s->first_row, row), height = s->shape->dims[s->axes.y];
+  const bool row_test = !expr_proves_lt(x, at_row, height), whole = rows_are_whole(s);
   if (row_test) emit_if(e, kir_2(e->k, KIR_lt, emit_expr(e, at_row), emit_expr(e, height)));
   if (s->image) store_pixels(s, row, whole, values);
   else if (whole) store_vectors(s, row, lanes_column, lane_var, values);
@@ -216,7 +223,7 @@ bool schedule_window_lanes_build(fusion_context *c, const fusion_group *group, c
   strip s = {.c = c, .group = group, .shape = &ir_at(c->graph, group->hero)->type};
   const cost_profile *p = c->options->profile;
   s.rank = s.shape->rank;
-  if (s.rank < 2 || p->reads != COST_READS_TEXEL || !p->caps.oob_zero || !settle_axes(&s)) return false;
+  if (s.rank < 2 || p->reads != COST_READS_TEXEL || !settle_axes(&s)) return false;
   if (schedule_hint(c->graph->pool, s.shape->dims[s.axes.x]) < LANES) return false;
   s.e = emit_begin(c, group, suffix);
   *result = SNT_OK;

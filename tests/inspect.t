@@ -105,6 +105,16 @@ for my $model ('even', 'linear_f16') {
   is($code, 0, "$model without asynchronous copies") or diag($said);
   ok(!(grep { $_->{mix}{copy} > 0 } @{inspect("tests/inspect/$model.snt --profile $dir/plain.profile")}), "$model: has none of them then");
 }
+# Strips of four columns read past what there is; where that is not harmless they read the last texel instead, and the interpreter holds them to it.
+for my $robust (0, 1) {
+  open my $strips, '>', "$dir/strips.profile" or die $!;
+  print $strips "base = lavapipe\nname = strips\ntarget = interp\ncaps.oob_zero = $robust\n";
+  close $strips;
+  for my $width (1, 3, 37, 40) {
+    ($code, $said) = says("$sinter run examples/postprocess.snt --device interp --profile $dir/strips.profile --check --dim h=13 --dim w=$width --quiet");
+    is($code, 0, "strips of $width columns, reads outside " . ($robust ? 'harmless' : 'guarded')) or diag($said);
+  }
+}
 # On matrix units, whose fragments only the code for CUDA and the interpreter have.
 for my $device (['interp', 'interp'], ['cuda-text', 'cuda']) {
   my ($selector, $target) = @$device;

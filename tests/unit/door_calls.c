@@ -66,11 +66,13 @@ static VkCommandBuffer some_commands(void) { return (VkCommandBuffer)(uintptr_t)
 static const char *const push_extension[] = {VK_KHR_PUSH_DESCRIPTOR_EXTENSION_NAME};
 static const VkPhysicalDeviceBufferDeviceAddressFeatures address_features = {
     .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_BUFFER_DEVICE_ADDRESS_FEATURES, .bufferDeviceAddress = VK_TRUE};
+static const char *const debug_extension[] = {VK_EXT_DEBUG_UTILS_EXTENSION_NAME};
 static const VkDeviceCreateInfo with_push = {.enabledExtensionCount = 1, .ppEnabledExtensionNames = push_extension};
 static const VkDeviceCreateInfo with_addresses = {.pNext = &address_features};
 static struct {
   const VkDeviceCreateInfo *created_with;
-  uint32_t attach_flags, exec_flags;
+  uint32_t attach_flags, exec_flags, instance_extension_count;
+  uint64_t max_dispatch_ns;
 } path;
 
 static snt_result attach(calls_test *t) {
@@ -81,6 +83,9 @@ static snt_result attach(calls_test *t) {
                                    .device = (VkDevice)(uintptr_t)3,
                                    .get_instance_proc = vk_fake_get,
                                    .created_with = path.created_with,
+                                   .instance_extension_count = path.instance_extension_count,
+                                   .instance_extensions = debug_extension,
+                                   .debug_name = "game",
                                    .flags = path.attach_flags};
   const snt_result r = snt_context_create(&context, &t->context);
   return r == SNT_OK ? snt_vk_attach(t->context, &info, &t->device, &t->diag) : r;
@@ -99,7 +104,7 @@ static snt_result compile_for(calls_test *t, snt_device *device, snt_program **o
 }
 
 static snt_result make_exec(calls_test *t) {
-  const snt_vk_exec_info own = {.head = SNT_HEAD(vk_exec_info), .flags = path.exec_flags};
+  const snt_vk_exec_info own = {.head = SNT_HEAD(vk_exec_info), .flags = path.exec_flags, .max_dispatch_ns = path.max_dispatch_ns};
   snt_exec_info info = {.head = SNT_HEAD(exec_info)};
   info.head.next = &own;
   return snt_exec_create(t->device, t->program, &info, &t->exec, &t->diag);
@@ -429,6 +434,57 @@ static void test_cached_only(void) {
   memset(&path, 0, sizeof path);
 }
 
+static bool is_named(VkObjectType type, const char *name) {
+  char text[sizeof *fake.named];
+  bool found = false;
+  snprintf(text, sizeof text, "%d %s", (int)type, name);
+  for (uint32_t i = 0; i < fake.named_count; i++) found |= !strcmp(fake.named[i], text);
+  return found;
+}
+
+/* With debug_utils each object has the name <debug_name>/<program>/<step>; without it nothing is asked for and nothing named. */
+static void test_names(void) {
+  static calls_test t;
+  for (uint32_t with = 0; with < 2; with++) {
+    finish(&t);
+    vk_fake_reset();
+    path.instance_extension_count = with;
+    const snt_result r = whole(&t);
+    uint32_t steps = r == SNT_OK ? snt_exec_step_count(t.exec) : 0, right = 0;
+    for (uint32_t s = 0; s < steps; s++) {
+      snt_step step = {.head = SNT_HEAD(step)};
+      char name[3][100];
+      (void)snt_exec_step(t.exec, s, &step);
+      for (int i = 0; i < 3; i++)
+        snprintf(name[i], sizeof name[i], "game/calls/%s%s", step.name, i == 0 ? "" : i == 1 ? " layout" : " set layout");
+      right += is_named(VK_OBJECT_TYPE_PIPELINE, name[0]) && is_named(VK_OBJECT_TYPE_PIPELINE_LAYOUT, name[1]) &&
+               is_named(VK_OBJECT_TYPE_DESCRIPTOR_SET_LAYOUT, name[2]);
+    }
+    tap_result(steps && (with ? right == steps : !fake.named_count), __FILE__, __LINE__, "%u of %u steps have named objects: %s", right,
+               steps, fake.named_count ? fake.named[0] : "none");
+  }
+  finish(&t);
+  memset(&path, 0, sizeof path);
+}
+
+/* Watchdogs: what the host allows a dispatch is held against the estimate, when the exec is made. */
+static void test_watchdog(void) {
+  static calls_test t;
+  snt_result r[2];
+  for (int i = 0; i < 2; i++) {
+    finish(&t);
+    vk_fake_reset();
+    path.max_dispatch_ns = i ? UINT64_C(3600000000000) : 1;
+    r[i] = attach(&t);
+    if (r[i] == SNT_OK) r[i] = compile_for(&t, t.device, &t.program);
+    if (r[i] == SNT_OK) r[i] = make_exec(&t);
+    tap_diag("%s", t.diag.text);
+  }
+  tap_result(r[0] == SNT_E_LIMIT && r[1] == SNT_OK, __FILE__, __LINE__, "a dispatch of more than a nanosecond is refused, of an hour not");
+  finish(&t);
+  memset(&path, 0, sizeof path);
+}
+
 /* Memory of the host runs out at each of its calls, from attaching on; what the compiler takes is others' test. */
 static void test_host_memory(void) {
   static calls_test t;
@@ -525,6 +581,8 @@ int main(void) {
   test_describe();
   test_failures();
   test_cached_only();
+  test_names();
+  test_watchdog();
   test_host_memory();
   test_threads();
   measure("sets");

@@ -1,22 +1,43 @@
-/* What the validation layers do to pushed descriptors, without a library: a dispatch that stores to a buffer, plain and under GPU-assisted checks. It is right
-   when nobody watches. Layers that call the pushed descriptor uninitialised leave its store out: then it is theirs, and the tests of the door
-   that push descriptors go without those checks (vk_host_gpu_assisted). */
+/* What the validation layers do to pushed descriptors and to addresses of buffers, without a library: a dispatch that stores to a buffer, plain and under
+   GPU-assisted checks. It is right when nobody watches. Layers that call the pushed descriptor uninitialised, or an address in the buffer out of its
+   bounds, leave the store out: then it is theirs, and the tests of the door that go these ways do without those checks (vk_host_gpu_assisted). */
 #include "tests/tap.h"
 #include "tests/unit/vk_host.h"
 #include "tools/host/host.h"
 
 enum { ELEMENTS = 256, BASE = 1000 };
-static const char source[] = "#version 450\n"
-                             "layout(local_size_x = 64) in;\n"
-                             "layout(set = 0, binding = 0) buffer B { uint to[]; };\n"
-                             "layout(push_constant) uniform P { uint base; };\n"
-                             "void main() { to[gl_GlobalInvocationID.x] = base + gl_GlobalInvocationID.x; }\n";
+typedef struct way {
+  const char *name;
+  uint64_t needs;
+  const char *complaint, *source;
+} way;
+// clang-format off
+static const way ways[] = {
+    {"a pushed descriptor", SNT_VK_FEATURE_PUSH_DESCRIPTORS, "uninitialized",
+     "#version 450\n"
+     "layout(local_size_x = 64) in;\n"
+     "layout(set = 0, binding = 0) buffer B { uint to[]; };\n"
+     "layout(push_constant) uniform P { uvec2 unused; uint base; };\n"
+     "void main() { to[gl_GlobalInvocationID.x] = base + gl_GlobalInvocationID.x; }\n"},
+    {"an address", SNT_VK_FEATURE_BUFFER_ADDRESS, "out of bounds",
+     "#version 450\n"
+     "#extension GL_EXT_buffer_reference : require\n"
+     "layout(local_size_x = 64) in;\n"
+     "layout(buffer_reference, std430) buffer B { uint to[]; };\n"
+     "layout(push_constant) uniform P { B b; uint base; };\n"
+     "void main() { b.to[gl_GlobalInvocationID.x] = base + gl_GlobalInvocationID.x; }\n"},
+};
+// clang-format on
+typedef struct pushed {
+  VkDeviceAddress address;
+  uint32_t base;
+} pushed;
 
 // clang-format off
 #define FUNCTIONS(F)                                                                                                                     \
   F(vkCreateShaderModule) F(vkCreateDescriptorSetLayout) F(vkCreatePipelineLayout) F(vkCreateComputePipelines) F(vkCmdBindPipeline)       \
   F(vkCmdPushDescriptorSetKHR) F(vkCmdPushConstants) F(vkCmdDispatch) F(vkDestroyShaderModule) F(vkDestroyDescriptorSetLayout)            \
-  F(vkDestroyPipelineLayout) F(vkDestroyPipeline)
+  F(vkDestroyPipelineLayout) F(vkDestroyPipeline) F(vkGetBufferDeviceAddressKHR)
 // clang-format on
 typedef struct functions {
 #define MEMBER(name) PFN_##name name;
@@ -24,33 +45,35 @@ typedef struct functions {
 #undef MEMBER
 } functions;
 
-static bool load(const vk_host *h, functions *vk) {
+/* Those of the ways that the device has: a null one is not called. */
+static void load(const vk_host *h, functions *vk) {
   const PFN_vkGetDeviceProcAddr get = (PFN_vkGetDeviceProcAddr)h->get(h->instance, "vkGetDeviceProcAddr");
-  bool all = true;
-#define LOAD(name) all &= (vk->name = (PFN_##name)get(h->device, #name)) != NULL;
+#define LOAD(name) vk->name = (PFN_##name)get(h->device, #name);
   FUNCTIONS(LOAD)
 #undef LOAD
-  return all;
 }
 
 /* Elements that are not what the dispatch stores; ELEMENTS + 1: it could not be made. */
-static uint32_t wrong_elements(vk_host *h, const functions *vk, const uint32_t *words, size_t bytes) {
+static uint32_t wrong_elements(vk_host *h, const functions *vk, const way *w, const uint32_t *words, size_t bytes) {
+  const bool address = w->needs == SNT_VK_FEATURE_BUFFER_ADDRESS;
   const VkShaderModuleCreateInfo code = {.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO, .codeSize = bytes, .pCode = words};
   const VkDescriptorSetLayoutBinding binding = {
       .descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, .descriptorCount = 1, .stageFlags = VK_SHADER_STAGE_COMPUTE_BIT};
   const VkDescriptorSetLayoutCreateInfo set = {.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO,
-                                               .flags = VK_DESCRIPTOR_SET_LAYOUT_CREATE_PUSH_DESCRIPTOR_BIT_KHR,
-                                               .bindingCount = 1,
+                                               .flags = address ? 0 : VK_DESCRIPTOR_SET_LAYOUT_CREATE_PUSH_DESCRIPTOR_BIT_KHR,
+                                               .bindingCount = address ? 0 : 1,
                                                .pBindings = &binding};
-  const VkPushConstantRange range = {VK_SHADER_STAGE_COMPUTE_BIT, 0, 4};
-  const uint32_t base = BASE;
+  const VkPushConstantRange range = {VK_SHADER_STAGE_COMPUTE_BIT, 0, 12};
+  pushed push = {0, BASE};
   VkShaderModule module = VK_NULL_HANDLE;
   VkDescriptorSetLayout set_layout = VK_NULL_HANDLE;
   VkPipelineLayout layout = VK_NULL_HANDLE;
   VkPipeline pipeline = VK_NULL_HANDLE;
   vk_host_buffer to;
   uint32_t wrong = ELEMENTS + 1;
-  if (!vk_host_buffer_create(h, ELEMENTS * 4, VK_BUFFER_USAGE_STORAGE_BUFFER_BIT, &to)) return wrong;
+  if (!vk_host_buffer_create(h, ELEMENTS * 4,
+                             VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | (address ? VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT : 0u), &to))
+    return wrong;
   memset(to.mapped, 0xee, ELEMENTS * 4);
   VkResult r = vk->vkCreateShaderModule(h->device, &code, NULL, &module);
   if (r == VK_SUCCESS) r = vk->vkCreateDescriptorSetLayout(h->device, &set, NULL, &set_layout);
@@ -74,8 +97,10 @@ static uint32_t wrong_elements(vk_host *h, const functions *vk, const uint32_t *
                                         .descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
                                         .pBufferInfo = &buffer};
     vk->vkCmdBindPipeline(h->commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline);
-    vk->vkCmdPushDescriptorSetKHR(h->commands, VK_PIPELINE_BIND_POINT_COMPUTE, layout, 0, 1, &write);
-    vk->vkCmdPushConstants(h->commands, layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, 4, &base);
+    const VkBufferDeviceAddressInfo where = {.sType = VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO, .buffer = to.buffer};
+    if (address) push.address = vk->vkGetBufferDeviceAddressKHR(h->device, &where);
+    else vk->vkCmdPushDescriptorSetKHR(h->commands, VK_PIPELINE_BIND_POINT_COMPUTE, layout, 0, 1, &write);
+    vk->vkCmdPushConstants(h->commands, layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, 12, &push);
     vk->vkCmdDispatch(h->commands, ELEMENTS / 64, 1, 1);
     if (vk_host_submit_wait(h)) wrong = 0;
     for (uint32_t i = 0; i < ELEMENTS && wrong <= ELEMENTS; i++) wrong += ((const uint32_t *)to.mapped)[i] != BASE + i;
@@ -88,7 +113,7 @@ static uint32_t wrong_elements(vk_host *h, const functions *vk, const uint32_t *
   return wrong;
 }
 
-static void test_watched(bool watched, const uint32_t *words, size_t bytes) {
+static void test_watched(const way *w, bool watched, const uint32_t *words, size_t bytes) {
   static vk_host host;
   functions vk;
   char why[120];
@@ -98,17 +123,30 @@ static void test_watched(bool watched, const uint32_t *words, size_t bytes) {
     tap_skip("%s", why);
     return;
   }
-  if (!(host.enabled & SNT_VK_FEATURE_PUSH_DESCRIPTORS) || !load(&host, &vk)) tap_skip("no pushed descriptors");
+  load(&host, &vk);
+  if (!(host.enabled & w->needs)) tap_skip("llvmpipe has no way of %s", w->name);
   else {
-    const uint32_t wrong = wrong_elements(&host, &vk, words, bytes);
+    const uint32_t wrong = wrong_elements(&host, &vk, w, words, bytes);
     if (watched && host.messages && wrong)
-      tap_result(strstr(host.first_message, "uninitialized") != NULL, __FILE__, __LINE__, "the layers leave out %u stores: %s", wrong,
-                 host.first_message);
+      tap_result(strstr(host.first_message, w->complaint) != NULL, __FILE__, __LINE__, "%s: the layers leave out %u stores: %s", w->name,
+                 wrong, host.first_message);
     else
-      tap_result(!wrong && !host.messages, __FILE__, __LINE__, "%u elements are wrong %s", wrong,
+      tap_result(!wrong && !host.messages, __FILE__, __LINE__, "%s: %u elements are wrong %s", w->name, wrong,
                  watched ? "when the layers watch" : "plain");
   }
   vk_host_close(&host);
+}
+
+static void test_way(const way *w) {
+  host_glsl glsl = {NULL};
+  snt_diag diag = {.head = SNT_HEAD(diag)};
+  const uint32_t *words = NULL;
+  size_t bytes = 0;
+  if (!host_glsl_found() || host_glsl_compile(&glsl, w->name, w->source, strlen(w->source), &words, &bytes, &diag) != SNT_OK)
+    tap_skip("no GLSL compiler: %s", diag.text);
+  else
+    for (int watched = 0; watched < 2; watched++) test_watched(w, watched, words, bytes);
+  host_glsl_free(&glsl);
 }
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -118,17 +156,7 @@ const char *__lsan_default_options(void) { return "detect_leaks=0"; }
 #endif
 
 int main(void) {
-  host_glsl glsl = {NULL};
-  snt_diag diag = {.head = SNT_HEAD(diag)};
-  const uint32_t *words = NULL;
-  size_t bytes = 0;
   host_prepare_drivers(NULL);
-  if (!host_glsl_found() || host_glsl_compile(&glsl, "push", source, sizeof source - 1, &words, &bytes, &diag) != SNT_OK)
-    tap_skip("no GLSL compiler");
-  else {
-    test_watched(false, words, bytes);
-    test_watched(true, words, bytes);
-  }
-  host_glsl_free(&glsl);
+  for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) test_way(&ways[i]);
   return tap_done();
 }

@@ -1,6 +1,7 @@
 /* The fake device; see the header. */
 #include "tests/unit/vk_fake.h"
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 
 vk_fake fake;
@@ -130,6 +131,14 @@ static VKAPI_ATTR VkDeviceAddress VKAPI_CALL vkGetBufferDeviceAddressKHR(VkDevic
   return number << 32;
 }
 
+static VKAPI_ATTR VkResult VKAPI_CALL vkSetDebugUtilsObjectNameEXT(VkDevice d, const VkDebugUtilsObjectNameInfoEXT *info) {
+  (void)d;
+  note("vkSetDebugUtilsObjectNameEXT");
+  if (fake.named_count < FAKE_MAX_NAMED)
+    snprintf(fake.named[fake.named_count++], sizeof *fake.named, "%d %s", (int)info->objectType, info->pObjectName);
+  return VK_SUCCESS;
+}
+
 /* ---- the physical device ---- */
 
 void vk_fake_properties(VkPhysicalDeviceProperties2 *out) {
@@ -203,7 +212,8 @@ static const struct {
              ROW(vkCmdFillBuffer),
              ROW(vkCmdWriteTimestamp),
              ROW(vkCmdPushDescriptorSetKHR),
-             ROW(vkGetBufferDeviceAddressKHR)};
+             ROW(vkGetBufferDeviceAddressKHR),
+             ROW(vkSetDebugUtilsObjectNameEXT)};
 
 PFN_vkVoidFunction VKAPI_PTR vk_fake_get(VkInstance instance, const char *name) {
   (void)instance;

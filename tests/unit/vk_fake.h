@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-enum { FAKE_MAX_NAMES = 64, FAKE_MAX_DISPATCHES = 64 };
+enum { FAKE_MAX_NAMES = 64, FAKE_MAX_DISPATCHES = 64, FAKE_MAX_NAMED = 32 };
 typedef struct vk_fake_dispatch {
   uint32_t grid[3], push[33], push_words, barriers; /* barriers since the dispatch before */
 } vk_fake_dispatch;
@@ -22,6 +22,8 @@ typedef struct vk_fake {
   bool logging; /* the dispatches, one thread only */
   vk_fake_dispatch dispatches[FAKE_MAX_DISPATCHES];
   uint32_t dispatch_count;
+  char named[FAKE_MAX_NAMED][120]; /* type and name of each object that was named */
+  uint32_t named_count;
 } vk_fake;
 extern vk_fake fake; /* C functions without a user pointer leave no other way */
 
