@@ -30,6 +30,12 @@ static const loop_case cases[] = {
      "   %t = mul %sb, 0.01\n   %v = add %q, %t\n   yield %v, %p\n  }\n  %w = add %b, %d\n  %w2 = mul %w, 0.25\n  %e2 = mul %e, 2\n  yield %w2, %e2\n }\n"
      " %z = mul %r, %x\n return r=%r, z=%z, c=%c\n}\n",
      2, {9, 70}, 5, {{9, 70}, {0, 5}, {1, 1}, {2, 37}, {8, 70}}},
+    {"a state that trips begin with and leave",
+     "symbols { n: min=0 max=40 multiple_of=1 hint=9 }\n"
+     "graph @g(%w: f32[24,24], state %total: f32[3,24]) {\n"
+     " %h: f32[3,24] = repeat trips=n (%s: f32[3,24] = %total) {\n  %p = matmul %s, %w\n  %t = tanh %p\n  %v = add %t, 0.125\n  yield %v\n }\n"
+     " update %total, %h\n %y = mul %h, 2\n return y=%y\n}\n",
+     1, {9}, 5, {{5}, {0}, {4}, {9}, {1}}},
 };
 // clang-format on
 typedef struct path_case {
@@ -120,12 +126,14 @@ static snt_result make_binding(loop_test *t) {
   for (uint32_t i = 0; r == SNT_OK && i < t->need_count; i++) {
     const VkDeviceSize bytes = t->needs[i].size * (t->needs[i].per_slot ? SLOTS : 1);
     if (!vk_host_buffer_create(&t->host, bytes, t->needs[i].usage, &t->memory[i])) return SNT_E_DEVICE_MEM;
-    memset(t->memory[i].mapped, 0xee, bytes);
+    memset(t->memory[i].mapped, t->needs[i].memory_class == SNT_MEM_STATE ? 0 : 0xee, bytes);
     ranges[i] = (snt_vk_range){t->memory[i].buffer, 0, bytes};
   }
-  for (uint32_t i = 0; r == SNT_OK && i < t->port_count; i++) r = make_port(t, i, &ports[i], &binds[i]);
+  uint32_t bound = 0; /* a state is among the memory */
+  for (uint32_t i = 0; r == SNT_OK && i < t->port_count; i++)
+    r = ports[i].kind == SNT_VK_PORT_STATE ? snt_program_port(t->program, i, &t->port[i]) : make_port(t, i, &ports[i], &binds[bound++]);
   if (r == SNT_OK) r = snt_vk_binding_create(t->exec, &info, &t->binding, &t->diag);
-  for (uint32_t s = 0; r == SNT_OK && s < SLOTS; s++) r = snt_vk_binding_set(t->binding, s, t->port_count, 0, binds, &t->diag);
+  for (uint32_t s = 0; r == SNT_OK && s < SLOTS; s++) r = snt_vk_binding_set(t->binding, s, bound, 0, binds, &t->diag);
   if (r != SNT_OK) return r;
   snt_vk_init_info init = {.head = SNT_HEAD(vk_init_info)}; /* constants, where there are any, are mapped */
   void *mapped[MAX_NEEDS];
@@ -140,15 +148,14 @@ static snt_result make_binding(loop_test *t) {
 
 static snt_result evaluate(loop_test *t, const int64_t *symbols) {
   snt_argument arguments[MAX_PORTS];
+  uint32_t count = 0; /* each exec keeps its own states */
   for (uint32_t i = 0; i < t->port_count; i++) {
     const bool reads = t->port[i].kind == SNT_PORT_INPUT;
-    arguments[i] = (snt_argument){i, 0, NULL, 0, reads ? t->ports[i].mapped : t->result[i], BYTES};
+    if (t->port[i].kind != SNT_PORT_STATE)
+      arguments[count++] = (snt_argument){i, 0, NULL, 0, reads ? t->ports[i].mapped : t->result[i], BYTES};
   }
-  const snt_run_info run = {.head = SNT_HEAD(run_info),
-                            .argument_count = t->port_count,
-                            .arguments = arguments,
-                            .symbols = symbols,
-                            .symbol_count = t->c->symbol_count};
+  const snt_run_info run = {
+      .head = SNT_HEAD(run_info), .argument_count = count, .arguments = arguments, .symbols = symbols, .symbol_count = t->c->symbol_count};
   return snt_run(t->expected, &run, &t->diag);
 }
 

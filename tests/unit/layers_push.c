@@ -1,6 +1,7 @@
 /* What the validation layers do to pushed descriptors and to addresses of buffers, without a library: a dispatch that stores to a buffer, plain and under
-   GPU-assisted checks. It is right when nobody watches. Layers that call the pushed descriptor uninitialised, or an address in the buffer out of its
-   bounds, leave the store out: then it is theirs, and the tests of the door that go these ways do without those checks (vk_host_gpu_assisted). */
+   GPU-assisted checks. It is right when nobody watches. Layers that call the pushed descriptor uninitialised
+   leave its store out: then it is theirs, and the tests of the door that push descriptors go without those checks (vk_host_gpu_assisted). An address
+   is right here; layers that complained of it would have to say that it is out of bounds. */
 #include "tests/tap.h"
 #include "tests/unit/vk_host.h"
 #include "tools/host/host.h"

@@ -66,8 +66,9 @@ typedef struct vk_host_image {
 } vk_host_image;
 
 /* The layers look into shaders too. Off for pushed descriptors and addresses, where layers 1.3.239 leave stores out on lavapipe while they watch.
-   Pushed: `layers_push` shows it with no library of ours. Addresses: the first byte of a live buffer "is out of bounds"; kernels by hand
-   with one to fifteen such buffers, scalars and vectors, with a set and without, do not show it. */
+   Both by hand in `layers_push`, with no library of ours: the pushed descriptor shows it, an address does not. Through the door the first byte of a live buffer
+   "is out of bounds"; where the application asks for all addresses before its first submission nobody complains, but rows that fill no tile are wrong. Whose
+   that is is not known. */
 extern bool vk_host_gpu_assisted;
 /* The device whose name has `part` in it. False: there is none; `why` says so. */
 bool vk_host_open(vk_host *, const char *part, bool with_features, char *why, size_t why_size);
