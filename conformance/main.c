@@ -270,7 +270,7 @@ static int run_suite(const options *o, conform_report *report) {
   if (bad) return fprintf(stderr, "sinter conform: %s\n", diag.text), free(list.at), bad;
   if (o->count && list.count > o->count) list.count = o->count;
   char id[CONFORM_ID];
-  for (uint32_t i = 0; o->list && i < list.count; i++) conform_case_id(&list.at[i], id), puts(id);
+  for (uint32_t i = o->shard; o->list && i < list.count; i += o->shards) conform_case_id(&list.at[i], id), puts(id);
   if (!list.count) fprintf(stderr, "sinter conform: no case contains \"%s\"\n", o->filter);
   if (o->list || !list.count) return free(list.at), list.count ? 0 : 2;
   const uint32_t count = choose_devices(o, devices);

@@ -43,6 +43,18 @@ has '<summary>its kernels</summary><pre>// kernel 1 of 1' "$work/page.html" 'and
 [ "$("$conform" --list | wc -l)" -ge 20000 ]; result $? 'at least 20 000 cases'
 [ "$("$conform" --list | head -400 | sed 's/\..*//' | sort -u | wc -l)" -ge 100 ]; result $? 'whose beginning covers the operators'
 
+names() { sed -n 's/^ok [0-9]* - \([^ ]*\).*/\1/p' "$1"; } # of the cases that passed
+part() { "$conform" --device interp --filter neg.f32.real.prime "$@" 2>&1; }
+part --list | sort >"$work/listed"
+part >"$work/whole"
+: >"$work/parts"
+for i in 1 2 3; do part --shard $i/3 --jobs 2 >"$work/part" && names "$work/part" | sort >"$work/names"
+  part --list --shard $i/3 | sort | cmp -s - "$work/names"; result $? "part $i of 3: the cases that it lists"
+  names "$work/part" >>"$work/parts"
+done
+names "$work/whole" | sort | cmp -s - "$work/listed" && sort "$work/parts" | cmp -s - "$work/listed"; result $? 'three parts are the whole, each case in one of them'
+! readelf -d "$conform" | grep NEEDED | grep -v -e '\[libc\.' -e '\[libm\.' -e '\[libdl\.' -e '\[ld-linux'; result $? 'it needs libc, libm and libdl'
+
 "$conform" --device interp --count 12 --json "$work/run.jsonl" >/dev/null 2>&1
 "$conform" pack "$work/run.jsonl" -o "$work/submission" >"$work/log" 2>&1
 result $? 'a run is packed'
