@@ -29,7 +29,8 @@ static kir_type part_type(const splitter *s, kir_type t, uint32_t part) {
 static uint32_t part_of(const splitter *s, uint32_t old, uint32_t part) { return s->parts.at[s->first[old] + part]; }
 static void set_parts(splitter *s, uint32_t old, uint32_t count, const uint32_t *values) {
   s->first[old] = s->parts.count;
-  for (uint32_t p = 0; p < count; p++) IR_PUSH(s->c.out->arena, &s->parts, values[p]);
+  for (uint32_t p = 0; p < count; p++)
+    if (!IR_PUSH(s->c.out->arena, &s->parts, values[p])) s->c.out->failed = true;
   s->c.map[old] = values[0];
 }
 static uint32_t lane_in(splitter *s, uint32_t value, uint32_t lane) {

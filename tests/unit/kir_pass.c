@@ -207,6 +207,37 @@ static void check_scarce(const char *file, const char *target) {
   free(text);
 }
 
+/* What a pass takes ends anywhere in its one block: the first request beyond it fails. */
+static void check_tight(const char *file, const char *target) {
+  enum { BLOCK = 16 * 1024, STEP = 64 };
+  const snt_host_alloc scarce = {NULL, scarce_acquire, scarce_release};
+  ir_arena arena, scratch[2];
+  kir_kernel in, out;
+  uint32_t odd = 0, failed = 0;
+  char path[256];
+  ir_arena_init(&arena, &scarce);
+  budget.left = UINT64_MAX;
+  kir_init(&in, &arena, "in");
+  snprintf(path, sizeof path, "tests/golden/kernel/%s.kir", file);
+  char *text = read_whole(path);
+  const bool parsed = text && kir_parse(&in, text, strlen(text), NULL) == SNT_OK;
+  for (uint32_t pass = 0; parsed && pass < kir_pipeline_count; pass++)
+    for (size_t taken = STEP; taken < BLOCK; taken += STEP) {
+      for (uint32_t i = 0; i < 2; i++) ir_arena_init(&scratch[i], &scarce);
+      budget.left = 1;
+      (void)ir_arena_take(&scratch[0], taken, 1);
+      kir_init(&out, &scratch[1], "out");
+      const snt_result r = kir_run_passes_in(scratch, &in, &out, find_target(target), kir_pipeline[pass].name, NULL, NULL);
+      odd += r != SNT_OK && r != SNT_E_HOST_MEM;
+      failed += r == SNT_E_HOST_MEM;
+      for (uint32_t i = 0; i < 2; i++) ir_arena_free(&scratch[i]);
+    }
+  tap_ok(parsed && odd == 0 && failed > BLOCK / STEP, "%s for %s: each pass may end in its block, at any place", file, target);
+  budget.left = UINT64_MAX;
+  ir_arena_free(&arena);
+  free(text);
+}
+
 /* ---- time ---- */
 static void make_large(kir_kernel *k, uint32_t rows) {
   const kir_memory x = {.name = "x", .space = KIR_GLOBAL, .type = kir_t(SNT_F32, 1), .rank = 1, .dims = {1 << 20}, .access = KIR_READ};
@@ -268,6 +299,9 @@ int main(int argc, char **argv) {
   check_scarce("softmax_group", "spirv");
   check_scarce("kv_append", "cuda");
   check_scarce("post", "spirv");
+  check_tight("linear_gelu", "opencl");
+  check_tight("control", "spirv");
+  check_tight("every_float", "spirv");
   check_time();
   return tap_done();
 }
