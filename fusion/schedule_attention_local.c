@@ -299,27 +299,35 @@ static void do_tile(local_tile *s, state *now) {
   add_values(s, now);
 }
 
+/* A loop that carries the state: `inside` is it in the body, `now` before and after. */
+typedef struct state_loop {
+  ir_expr at;
+  uint32_t count, list[MOST_STATE], carried[MOST_STATE];
+} state_loop;
+static void open_loop(local_tile *s, state_loop *l, emit_loop_info info, const state *now, state *inside) {
+  l->count = pack_state(s, now, l->list);
+  info.carry_count = l->count;
+  info.initial = l->list;
+  info.carried = l->carried;
+  l->at = emit_loop(s->t->e, &info);
+  unpack_state(s, l->carried, inside);
+}
+static void close_loop(local_tile *s, state_loop *l, const state *inside, state *now) {
+  pack_state(s, inside, l->carried);
+  emit_loop_end(s->t->e, l->at, l->count, l->carried, l->list);
+  unpack_state(s, l->list, now);
+}
+
 /* As do_tile, where every item of the group says `wanted`. */
 static void do_tile_if(local_tile *s, uint32_t wanted, state *now) {
   emit *e = s->t->e;
-  uint32_t list[MOST_STATE], carried[MOST_STATE];
-  const uint32_t count = pack_state(s, now, list), one = kir_const_int(e->k, kir_t(SNT_U32, 1), 1),
-                 none = kir_const_int(e->k, kir_t(SNT_U32, 1), 0);
+  const uint32_t one = kir_const_int(e->k, kir_t(SNT_U32, 1), 1), none = kir_const_int(e->k, kir_t(SNT_U32, 1), 0);
   const ir_expr trips = emit_var_for(e, "wanted", kir_3(e->k, KIR_select, wanted, one, none), 0, 2);
-  const ir_expr once = emit_loop(e, &(emit_loop_info){.name = "once",
-                                                      .lo = 0,
-                                                      .hi = trips,
-                                                      .step = 1,
-                                                      .flags = KIR_LOOP_ROLLED,
-                                                      .carry_count = count,
-                                                      .initial = list,
-                                                      .carried = carried});
+  state_loop once;
   state inside;
-  unpack_state(s, carried, &inside);
+  open_loop(s, &once, (emit_loop_info){.name = "once", .lo = 0, .hi = trips, .step = 1, .flags = KIR_LOOP_ROLLED}, now, &inside);
   do_tile(s, &inside);
-  pack_state(s, &inside, carried);
-  emit_loop_end(e, once, count, carried, list);
-  unpack_state(s, list, now);
+  close_loop(s, &once, &inside, now);
 }
 
 /* Some query of the group has met no key yet that counts. */
@@ -355,56 +363,34 @@ static void do_tiles(local_tile *s, const tile_pass *p, state *now) {
   attend *t = s->t;
   emit *e = t->e;
   expr_pool *x = e->x;
-  uint32_t list[MOST_STATE], carried[MOST_STATE];
-  const uint32_t count = pack_state(s, now, list);
-  const ir_expr b = emit_loop(e, &(emit_loop_info){.name = "b",
-                                                   .lo = 0,
-                                                   .hi = t->a->keys,
-                                                   .step = s->keys,
-                                                   .whole = s->even,
-                                                   .carry_count = count,
-                                                   .initial = list,
-                                                   .carried = carried});
-  s->first = b;
+  state_loop b;
+  state inside;
+  open_loop(s, &b, (emit_loop_info){.name = "b", .lo = 0, .hi = t->a->keys, .step = s->keys, .whole = s->even}, now, &inside);
+  s->first = b.at;
   if (!s->even) {
     const ir_expr last = expr_sub(x, t->a->keys, s->keys);
-    s->first = emit_var_for(e, "first", emit_expr(e, expr_min(x, b, last)), 0, expr_add(x, last, 1));
-    s->skip = emit_var_for(e, "skip", emit_expr(e, expr_sub(x, b, s->first)), 0, s->keys);
+    s->first = emit_var_for(e, "first", emit_expr(e, expr_min(x, b.at, last)), 0, expr_add(x, last, 1));
+    s->skip = emit_var_for(e, "skip", emit_expr(e, expr_sub(x, b.at, s->first)), 0, s->keys);
   }
-  state inside;
-  unpack_state(s, carried, &inside);
   do_tile_of(s, p, &inside);
-  pack_state(s, &inside, carried);
-  emit_loop_end(e, b, count, carried, list);
-  unpack_state(s, list, now);
+  close_loop(s, &b, &inside, now);
 }
 
 static void do_passes(local_tile *s, state *now) {
   emit *e = s->t->e;
-  uint32_t list[MOST_STATE], carried[MOST_STATE];
   const attend_block any = {s->row, 0, ROWS, s->keys};
   double low;
   if (s->t->a->keys == (ir_expr)s->keys || !attend_all_masked(s->t, &any, &low)) {
     do_tiles(s, &(tile_pass){0}, now);
     return;
   }
-  const uint32_t count = pack_state(s, now, list);
-  const ir_expr pass = emit_loop(e, &(emit_loop_info){.name = "pass",
-                                                      .lo = 0,
-                                                      .hi = 2,
-                                                      .step = 1,
-                                                      .flags = KIR_LOOP_ROLLED,
-                                                      .carry_count = count,
-                                                      .initial = list,
-                                                      .carried = carried});
+  state_loop pass;
   state inside;
-  unpack_state(s, carried, &inside);
-  const tile_pass which = {true, kir_2(e->k, KIR_ne, emit_expr(e, pass), kir_const_int(e->k, kir_t(SNT_U32, 1), 0)),
+  open_loop(s, &pass, (emit_loop_info){.name = "pass", .lo = 0, .hi = 2, .step = 1, .flags = KIR_LOOP_ROLLED}, now, &inside);
+  const tile_pass which = {true, kir_2(e->k, KIR_ne, emit_expr(e, pass.at), kir_const_int(e->k, kir_t(SNT_U32, 1), 0)),
                            any_unseen(s, &inside, low)};
   do_tiles(s, &which, &inside);
-  pack_state(s, &inside, carried);
-  emit_loop_end(e, pass, count, carried, list);
-  unpack_state(s, list, now);
+  close_loop(s, &pass, &inside, now);
 }
 
 static void store_results(local_tile *s, const state *now) {
