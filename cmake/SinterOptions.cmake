@@ -20,6 +20,11 @@ set(CMAKE_C_FLAGS_RELEASE "-O2 -DNDEBUG")
 set(CMAKE_C_FLAGS_DEBUG "-O1 -g")
 set(SINTER_GENERATED ${PROJECT_BINARY_DIR}/generated)
 
+# The smallest code a compiler makes: gcc has -Oz since 12 (1 % of the library less than -Os, no more instructions a compilation).
+include(CheckCCompilerFlag)
+check_c_compiler_flag(-Oz SINTER_HAS_OZ)
+set(SINTER_SMALL $<IF:$<BOOL:${SINTER_HAS_OZ}>,-Oz,-Os>)
+
 # Tables of texts are a thousand addresses, which a loader adjusts: 24 bytes each in the file, or a bit where linker and loader know DT_RELR.
 if(NOT CMAKE_CROSSCOMPILING)
   include(CheckCSourceRuns)

@@ -1,5 +1,5 @@
 # libsinter-runtime: load a program, attach to the host's device, record; no compiler, no drivers of its own. The list below is all of it: where
-# one of these files would call the compiler, runtime_only/ answers. Small is the point: -Os, no unwind tables, and what no exported function
+# one of these files would call the compiler, runtime_only/ answers. Small is the point: -Oz, no unwind tables, and what no exported function
 # (cmake/sinter-runtime.symbols) needs is dropped.
 set(SINTER_RUNTIME_SOURCES
   api/blob_load.c api/constants.c api/context.c api/device.c api/exec.c api/pack.c api/program_query.c api/store.c
@@ -24,7 +24,7 @@ function(sinter_runtime_libraries)
   target_link_libraries(runtime_only PRIVATE sinter_flags)
   target_compile_definitions(runtime_only PRIVATE _POSIX_C_SOURCE=200809L)
   target_compile_options(runtime_only PRIVATE -ffunction-sections -fdata-sections
-    $<$<NOT:$<CONFIG:Debug>>:-Os -fno-asynchronous-unwind-tables>
+    $<$<NOT:$<CONFIG:Debug>>:${SINTER_SMALL} -fno-asynchronous-unwind-tables>
     $<$<AND:$<CONFIG:Release>,$<C_COMPILER_ID:GNU>>:${SINTER_NO_MOTION}>)
   set(objects $<TARGET_OBJECTS:runtime_only>)
 
