@@ -207,6 +207,29 @@ static void put_matrix(ir_text *t, const conform_page *p) {
   ir_text_add(t, "</tbody></table>\n");
 }
 
+/* Who stands alone, and where. */
+static void put_votes(ir_text *t, const conform_page *p) {
+  static const char *const words[VOTE_KINDS] = {"alone fails", "alone passes", "is far above the others", "and all others fail"};
+  enum { MOST = 200 };
+  uint32_t count;
+  page_vote *votes = p->run_count > 2 ? conform_vote(p, &count) : NULL;
+  if (!votes) return;
+  ir_text_format(
+      t, "<h2 id=votes>Devices against each other</h2><p>Cases that three or more devices ran and in which one stands alone: %u.</p>\n",
+      count);
+  for (uint32_t i = 0; i < count && i < MOST; i++) {
+    const page_vote *v = &votes[i];
+    ir_text_add(t, "<p><b>");
+    put_html(t, p->runs[v->odd].device);
+    ir_text_format(t, "</b> %s of %u: <code>%.*s</code>", words[v->kind], v->voices, (int)v->length, v->id);
+    if (v->kind == VOTE_FAR_ABOVE) ir_text_format(t, " (%.2g of the bound, the others %.2g at most)", v->ratio, v->next);
+    if (v->kind == VOTE_ALL_FAIL) ir_text_add(t, ": what they share is wrong, or the reference");
+    ir_text_add(t, "</p>\n");
+  }
+  if (count > MOST) ir_text_format(t, "<p>.. and %u more.</p>\n", count - MOST);
+  free(votes);
+}
+
 static void put_case(ir_text *t, const char *line) {
   static char id[CONFORM_ID], result[16], detail[2 * CONFORM_DETAIL], graph[CONFORM_TEXT], source[CONFORM_SOURCE];
   if (!conform_field(line, "result", result, sizeof result) || !strcmp(result, "pass") || !strcmp(result, "skip")) return;
@@ -252,6 +275,7 @@ static snt_result write_html(const conform_page *p, const char *out, snt_diag *d
   ir_text_format(&t, "<h1>Sinter conformance</h1><p>%u runs, %u families.</p>\n", p->run_count, p->family_count);
   put_summary(&t, p);
   put_matrix(&t, p);
+  put_votes(&t, p);
   for (uint32_t i = 0; i < p->run_count; i++) put_cases(&t, &p->runs[i], i);
   const snt_result r = t.failed ? SNT_E_HOST_MEM : host_write_file(out, t.at, t.length, diag);
   ir_arena_free(&arena);

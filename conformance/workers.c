@@ -139,6 +139,7 @@ static void settle(pool *p, worker *w, conform_verdict *v) {
     return;
   }
   tell(p, w, v);
+  if (bad) end_child(w); /* it may have lost its device */
 }
 
 static void give_up(pool *p, worker *w, conform_result result, const char *text) {

@@ -40,8 +40,48 @@ result $? 'a page is made'
 has '"revision": "' "$work/self.jsonl" 'of a suite whose revision is told'
 has '<summary><b>timeout' "$work/page.html" 'that shows the failures'
 has '<summary>its kernels</summary><pre>// kernel 1 of 1' "$work/page.html" 'and their kernels'
+# Devices against each other: lines by hand, of four devices.
+for device in a b c d; do
+  { echo "{\"suite\": \"1\", \"revision\": \"r\", \"seed\": 1, \"device\": \"dev:$device\", \"name\": \"n\", \"driver\": \"d\", \"profile\": \"p\"}"
+    case $device in a) said='fail pass fail pass skip pass' ;; b) said='pass fail fail pass pass pass' ;; *) said='pass fail fail pass fail pass' ;; esac
+    case $device in d) said='pass pass fail pass pass pass' ;; esac
+    case $device in c) ratio=0.9 ;; *) ratio=0.01 ;; esac
+    i=0
+    for result in $said; do
+      i=$((i + 1))
+      echo "{\"id\": \"case$i.f32.fused\", \"family\": \"case\", \"result\": \"$result\", \"ratio\": $([ $i = 4 ] && echo $ratio || echo 0), \"kernels\": 1, \"us\": 1}"
+    done; } >"$work/$device.jsonl"
+done
+"$conform" report "$work"/[abcd].jsonl -o "$work/votes.html" >/dev/null 2>&1
+result $? 'runs of four devices make a page'
+has '<b>dev:a</b> alone fails of 4: <code>case1.f32.fused</code>' "$work/votes.html" 'that names the device which alone fails'
+has '<b>dev:a</b> and all others fail of 4: <code>case3.f32.fused</code>' "$work/votes.html" 'a case that all fail'
+has '<b>dev:c</b> is far above the others of 4: <code>case4.f32.fused</code> (0.9 of the bound, the others 0.01 at most)' "$work/votes.html" 'a device whose error is far above the others'
+has '<b>dev:c</b> alone fails of 3: <code>case5.f32.fused</code>' "$work/votes.html" 'where one skipped the case, the other three'
+! grep 'of [0-9]: <code>case[26]' "$work/votes.html"; result $? 'and nothing where two stand against two, or none alone'
+"$conform" report "$work"/[ab].jsonl -o "$work/votes.html" >/dev/null 2>&1
+! grep 'id=votes' "$work/votes.html"; result $? 'two devices have no vote'
 [ "$("$conform" --list | wc -l)" -ge 20000 ]; result $? 'at least 20 000 cases'
 [ "$("$conform" --list | head -400 | sed 's/\..*//' | sort -u | wc -l)" -ge 100 ]; result $? 'whose beginning covers the operators'
+
+# A device that is lost (by a loader in place of Vulkan's, whose first submissions say so): once, a flaky case; twice, one that fails; those after it run.
+real=$(/sbin/ldconfig -p | sed -n 's/.*libvulkan\.so\.1 .*=> //p' | head -1)
+mkdir "$work/lost"
+lost() { # how often
+  head -c "$1" /dev/zero >"$work/losses"
+  LD_LIBRARY_PATH=$work/lost SNT_LOSSES=$work/losses "$conform" --device vulkan:llvmpipe --filter neg.f32.real.prime.alone --jobs 1 >"$work/lost.log" 2>&1
+}
+if [ -n "$real" ] && cc -shared -fPIC -DREAL_LOADER="\"$real\"" tests/lost/vulkan.c -o "$work/lost/libvulkan.so.1" 2>"$work/log" && ! { lost 0; grep 'not run' "$work/lost.log"; }; then
+  cases=$(grep -c '^ok' "$work/lost.log")
+  lost 1
+  has '^# flaky: device lost' "$work/lost.log" 'a device lost once: a flaky case'
+  lost 2
+  has '^# fail: device lost' "$work/lost.log" 'a device lost twice: a case that fails'
+  [ "$(grep -c '^ok' "$work/lost.log")" = $((cases - 1)) ] && [ "$(grep -c '^not ok' "$work/lost.log")" = 1 ]; result $? "and the other $((cases - 1)) pass, on the device opened again"
+else
+  number=$((number + 1))
+  echo "ok $number - a lost device # SKIP no Vulkan loader, or no device llvmpipe"
+fi
 
 names() { sed -n 's/^ok [0-9]* - \([^ ]*\).*/\1/p' "$1"; } # of the cases that passed
 part() { "$conform" --device interp --filter neg.f32.real.prime "$@" 2>&1; }
