@@ -47,6 +47,8 @@ typedef struct ir_composite_desc {
   const ir_param *params;
   const char *name; /* of the nodes; may be null */
 } ir_composite_desc;
+/* How many numbers that activation of recurrent layers takes: alpha, then beta. */
+uint32_t ir_activation_numbers(const char *name);
 /* Builds into the graph. Returns the first result and fills results[], if given, with as many as the row says; 0 after a mistake, which
    sticks to the graph. */
 uint32_t ir_add_composite(ir_graph *, const ir_composite_desc *, uint32_t *results);

@@ -2,6 +2,7 @@
    2 * gates * hidden], lengths [batch], h [directions, batch, hidden], c, peepholes]. The product with w covers all steps at once; a fixed,
    small number of steps is written out, any other is a repeat. Past its length a sequence keeps its state and gives 0. */
 #include "ir/composites_private.h"
+#include "ir/literal.h"
 
 enum { MOST_WRITTEN_OUT = 16, MOST_GATES = 4 };
 typedef struct layer layer;
@@ -23,48 +24,67 @@ static uint32_t mul(composite_call *c, uint32_t a, uint32_t b) { return step_2(c
 static uint32_t add(composite_call *c, uint32_t a, uint32_t b) { return step_2(c, IR_OP_add, a, b); }
 
 /* ---- activations ---- */
-static uint32_t put_sigmoid(composite_call *c, uint32_t x) { return step_1(c, IR_OP_sigmoid, x); }
-static uint32_t put_tanh(composite_call *c, uint32_t x) { return step_1(c, IR_OP_tanh, x); }
-static uint32_t put_relu(composite_call *c, uint32_t x) { return step_2n(c, IR_OP_max, x, 0); }
-static uint32_t put_hardsigmoid(composite_call *c, uint32_t x) {
-  const uint32_t line = step_2n(c, IR_OP_add, step_2n(c, IR_OP_mul, x, 0.2), 0.5);
-  return step_2n(c, IR_OP_min, step_2n(c, IR_OP_max, line, 0), 1);
+static void put_sigmoid(composite_call *c) { c->results[0] = step_1(c, IR_OP_sigmoid, c->args[0]); }
+static void put_tanh(composite_call *c) { c->results[0] = step_1(c, IR_OP_tanh, c->args[0]); }
+static void put_affine(composite_call *c) {
+  const uint32_t scaled = step_2n(c, IR_OP_mul, c->args[0], call_number(c, IR_PARAM_alpha, 1));
+  c->results[0] = step_2n(c, IR_OP_add, scaled, call_number(c, IR_PARAM_beta, 0));
 }
-static uint32_t put_softsign(composite_call *c, uint32_t x) {
-  return step_2(c, IR_OP_div, x, step_2n(c, IR_OP_add, step_1(c, IR_OP_abs, x), 1));
+static void put_scaled_tanh(composite_call *c) {
+  const uint32_t inner = step_2n(c, IR_OP_mul, c->args[0], call_number(c, IR_PARAM_beta, 1));
+  c->results[0] = step_2n(c, IR_OP_mul, step_1(c, IR_OP_tanh, inner), call_number(c, IR_PARAM_alpha, 1));
 }
-static uint32_t put_softplus(composite_call *c, uint32_t x) {
-  const uint32_t tail = step_1(c, IR_OP_log1p, step_1(c, IR_OP_exp, step_1(c, IR_OP_neg, step_1(c, IR_OP_abs, x))));
-  return add(c, step_2n(c, IR_OP_max, x, 0), tail);
-}
-static uint32_t put_elu(composite_call *c, uint32_t x) {
-  const uint32_t positive = step_2n(c, IR_OP_gt, x, 0);
-  return step_select(c, positive, x, step_1(c, IR_OP_expm1, x));
-}
-static uint32_t put_leaky_relu(composite_call *c, uint32_t x) {
-  const uint32_t positive = step_2n(c, IR_OP_gt, x, 0);
-  return step_select(c, positive, x, step_2n(c, IR_OP_mul, x, 0.01));
-}
+/* numbers: 1: takes alpha; 2: beta, too */
 static const struct {
   const char *name;
-  uint32_t (*put)(composite_call *, uint32_t);
-} functions[] = {{"sigmoid", put_sigmoid},
-                 {"tanh", put_tanh},
-                 {"relu", put_relu},
-                 {"elu", put_elu},
-                 {"softsign", put_softsign},
-                 {"softplus", put_softplus},
-                 {"leakyrelu", put_leaky_relu},
-                 {"hardsigmoid", put_hardsigmoid}};
+  composite_build put;
+  uint32_t numbers;
+} functions[] = {{"sigmoid", put_sigmoid, 0},
+                 {"tanh", put_tanh, 0},
+                 {"relu", build_relu, 0},
+                 {"elu", build_elu, 1},
+                 {"softsign", build_softsign, 0},
+                 {"softplus", build_softplus, 0},
+                 {"leakyrelu", build_leaky_relu, 1},
+                 {"thresholdedrelu", build_thresholded_relu, 1},
+                 {"hardsigmoid", build_hardsigmoid, 2},
+                 {"affine", put_affine, 2},
+                 {"scaledtanh", put_scaled_tanh, 2}};
 
-/* Activation `which` of the direction: the words are separated by commas. */
+static uint32_t find_function(const char *name, size_t length) {
+  uint32_t i = 0;
+  while (i < IR_COUNT(functions) && (strlen(functions[i].name) != length || memcmp(functions[i].name, name, length) != 0)) i++;
+  return i;
+}
+
+uint32_t ir_activation_numbers(const char *name) {
+  const uint32_t found = find_function(name, strlen(name));
+  return found < IR_COUNT(functions) ? functions[found].numbers : 0;
+}
+
+/* Activation `which` of the direction: the words are separated by commas, each a name and the numbers it takes, :alpha:beta. */
 static uint32_t activated(composite_call *c, const layer *l, uint32_t which, uint32_t x) {
+  static const ir_param_key keys[] = {IR_PARAM_alpha, IR_PARAM_beta};
   const char *word = l->activations;
   for (uint32_t i = 0; i < which && word; i++) word = strchr(word, ',') ? strchr(word, ',') + 1 : NULL;
-  const size_t length = word ? strcspn(word, ",") : 0;
-  for (uint32_t i = 0; i < IR_COUNT(functions); i++)
-    if (strlen(functions[i].name) == length && memcmp(functions[i].name, word, length) == 0) return x ? functions[i].put(c, x) : 0;
-  return call_mistake(c, "unknown or missing activation %.*s", (int)length, word ? word : "");
+  const char *at = word ? word + strcspn(word, ",:") : NULL, *end = word ? word + strcspn(word, ",") : NULL;
+  const uint32_t found = word ? find_function(word, (size_t)(at - word)) : IR_COUNT(functions);
+  composite_call inner = {.g = c->g, .info = c->info, .arg_count = 1, .args = {x}};
+  ir_param numbers[IR_COUNT(keys)];
+  uint32_t count = 0;
+  bool good = found < IR_COUNT(functions);
+  for (; good && at < end; count++) {
+    ir_number number;
+    uint64_t bits;
+    at++;
+    good = count < functions[found].numbers && ir_read_number(&at, end, &number) && ir_number_bits(&number, SNT_F64, &bits);
+    if (!good) break;
+    memcpy(&numbers[count].number, &bits, sizeof bits);
+    inner.params[keys[count]] = &numbers[count];
+  }
+  if (!good) return call_mistake(c, "unknown or missing activation %.*s", word ? (int)(end - word) : 0, word ? word : "");
+  if (x) functions[found].put(&inner);
+  return inner.results[0];
 }
 
 /* ---- cells ---- */

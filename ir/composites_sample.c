@@ -197,26 +197,74 @@ typedef struct boxes {
   bool half; /* positions are those of pixel centres, boxes may be smaller than a pixel */
 } boxes;
 
-/* Coordinates [r, size * ratio] of the samples along an axis (0: y). */
-static uint32_t box_samples(composite_call *c, const boxes *b, uint32_t axis) {
-  const ir_expr count = type_of(c, b->rois)->dims[0], dims[] = {count, b->size[axis] * b->ratio}, column[] = {count, 1};
+/* Where the boxes begin along an axis (0: y), and their lengths: [r, 1..]. */
+static uint32_t box_edge(composite_call *c, const boxes *b, uint32_t axis, uint32_t rank, uint32_t *length) {
+  const ir_expr column[] = {type_of(c, b->rois)->dims[0], 1, 1, 1};
   uint32_t edge[2];
   for (uint32_t i = 0; i < 2; i++) {
-    const uint32_t given = step_reshape(c, step_slice(c, b->rois, 1, 1 - axis + 2 * i, 1, 1), 2, column);
+    const uint32_t given = step_reshape(c, step_slice(c, b->rois, 1, 1 - axis + 2 * i, 1, 1), rank, column);
     edge[i] = addn(c, muln(c, given, b->scale), b->half ? -0.5 : 0);
   }
-  uint32_t length = sub(c, edge[1], edge[0]);
-  if (!b->half) length = step_2n(c, IR_OP_max, length, 1);
+  *length = sub(c, edge[1], edge[0]);
+  if (!b->half) *length = step_2n(c, IR_OP_max, *length, 1);
+  return edge[0];
+}
+
+/* Coordinates [r, size * ratio] of the samples along an axis. */
+static uint32_t box_samples(composite_call *c, const boxes *b, uint32_t axis) {
+  const ir_expr dims[] = {type_of(c, b->rois)->dims[0], b->size[axis] * b->ratio};
+  uint32_t length;
+  const uint32_t edge = box_edge(c, b, axis, 2, &length);
   const uint32_t at = addn(c, step_iota(c, type_of(c, b->rois)->dtype, 2, dims, 1), 0.5);
   const uint32_t offset = mul(c, at, muln(c, length, 1.0 / (double)(b->size[axis] * b->ratio)));
-  return add(c, edge[0], offset);
+  return add(c, edge, offset);
+}
+
+static uint32_t inside_box_reach(composite_call *c, uint32_t x, int64_t extent) {
+  const uint32_t low = step_2n(c, IR_OP_ge, x, -1);
+  return step_2(c, IR_OP_and, low, step_2n(c, IR_OP_le, x, (double)extent));
+}
+
+/* What each position of an axis weighs in the mean of a cell, [r, cells, extent], where a cell has a sample for each position that it is long, rounded up: their
+   distance is above a half, so that at most NEAR samples lie within one of a position, wherever the box is and however large. */
+static uint32_t box_means(composite_call *c, const boxes *b, uint32_t axis) {
+  enum { NEAR = 7 };
+  const int32_t dtype = type_of(c, b->rois)->dtype;
+  const int64_t extent = b->p.extent[axis];
+  const ir_expr dims[] = {type_of(c, b->rois)->dims[0], b->size[axis], extent, NEAR};
+  uint32_t length;
+  const uint32_t edge = box_edge(c, b, axis, 4, &length);
+  const uint32_t cell = step_2n(c, IR_OP_div, length, (double)b->size[axis]);
+  const uint32_t count = step_2n(c, IR_OP_max, step_1(c, IR_OP_ceil, cell), 0), some = step_2n(c, IR_OP_max, count, 1);
+  const uint32_t step = step_2(c, IR_OP_div, cell, some), number = step_iota(c, dtype, 4, dims, 1), place = step_iota(c, dtype, 4, dims, 2);
+  const uint32_t start = add(c, edge, mul(c, number, cell));
+  /* the last sample that lies at most at the position before */
+  const uint32_t way = sub(c, addn(c, place, -1), start), stride = step_2n(c, IR_OP_max, step, 0.25);
+  uint32_t sample = step_1(c, IR_OP_floor, addn(c, step_2(c, IR_OP_div, way, stride), -0.5));
+  sample = step_2n(c, IR_OP_max, step_2(c, IR_OP_min, sample, addn(c, some, -1)), 0);
+  sample = add(c, sample, step_iota(c, dtype, 4, dims, 3));
+  const uint32_t x = add(c, start, mul(c, addn(c, sample, 0.5), step)), there = step_2(c, IR_OP_lt, sample, count);
+  const uint32_t inside = step_2(c, IR_OP_and, there, inside_box_reach(c, x, extent));
+  const uint32_t distance = step_1(c, IR_OP_abs, sub(c, clamped(c, x, 0, (double)extent - 1), place));
+  const uint32_t weight = step_2n(c, IR_OP_max, addn(c, muln(c, distance, -1), 1), 0);
+  const uint32_t sum = step_reduce(c, IR_OP_reduce_sum, step_select(c, inside, weight, step_number(c, weight, 0)), 1u << 3, false);
+  return step_2(c, IR_OP_div, sum, step_reshape(c, some, 3, (const ir_expr[]){dims[0], 1, 1}));
+}
+
+/* Means of cells as two products with what positions weigh. */
+static uint32_t mean_cells(composite_call *c, const boxes *b, uint32_t x) {
+  enum { R, C, H, W, P, Q };
+  const contract_desc across = {.lhs = {{R, C, H, W}, 4}, .rhs = {{R, Q, W}, 3}, .out = {{R, C, H, Q}, 4}},
+                      down = {.lhs = {{R, C, H, Q}, 4}, .rhs = {{R, P, H}, 3}, .out = {{R, C, P, Q}, 4}};
+  const uint32_t columns = box_means(c, b, 1), rows = box_means(c, b, 0);
+  const uint32_t lines = step_contract(c, step_gather(c, x, b->image, 0), columns, &across);
+  return step_contract(c, lines, rows, &down);
 }
 
 /* Taps below and above, and their weights; a sample more than an element outside weighs nothing. */
 static void box_weights(composite_call *c, uint32_t x, uint32_t axis, int64_t extent, tap_weights *t) {
   const double last = (double)extent - 1;
-  const uint32_t low = step_2n(c, IR_OP_ge, x, -1), high = step_2n(c, IR_OP_le, x, (double)extent),
-                 inside = step_2(c, IR_OP_and, low, high);
+  const uint32_t inside = inside_box_reach(c, x, extent);
   linear_weights(c, clamped(c, x, 0, last), axis, t);
   t->at[axis][1] = step_2n(c, IR_OP_min, t->at[axis][1], last);
   for (uint32_t k = 0; k < 2; k++) t->weight[axis][k] = step_select(c, inside, t->weight[axis][k], step_number(c, x, 0));
@@ -238,7 +286,7 @@ static bool read_boxes(composite_call *c, uint32_t x, boxes *b) {
   b->half = call_has(c, IR_PARAM_half_pixel);
   if (b->p.spatial != 2 || !b->rois || type_of(c, b->rois)->rank != 2)
     return call_mistake(c, "needs x [n, c, h, w] and boxes [r, 4]"), false;
-  if (b->ratio < 1 || b->ratio > 1 << 10) return call_mistake(c, "length, the number of samples a side of a cell, must be given"), false;
+  if (b->ratio < 0 || b->ratio > 1 << 10) return call_mistake(c, "length, the number of samples a side of a cell, is out of range"), false;
   if (!call_list(c, IR_PARAM_size, 2, 1, b->size)) return false;
   for (uint32_t i = 0; i < 2; i++)
     if (b->size[i] < 1 || b->size[i] > 1 << 20) return call_mistake(c, "size is out of range"), false;
@@ -250,6 +298,11 @@ void build_roi_align(composite_call *c) {
   const uint32_t x = step_widen(c, c->args[0]);
   const bool top = call_has(c, IR_PARAM_mode) && strcmp(c->params[IR_PARAM_mode]->word, "max") == 0;
   if (!read_boxes(c, x, &b)) return;
+  if (!b.ratio) {
+    if (top) call_mistake(c, "the greatest of samples needs length, their number a side of a cell");
+    else c->results[0] = step_cast(c, mean_cells(c, &b, x), type_of(c, c->args[0])->dtype);
+    return;
+  }
   const ir_expr count = type_of(c, b.rois)->dims[0], channels = type_of(c, x)->dims[1];
   const ir_tensor grid = {.rank = 3, .dims = {count, b.size[0] * b.ratio, b.size[1] * b.ratio}};
   tap_weights t = {.count = 2};

@@ -2,17 +2,23 @@
 #include "onnx/ops.h"
 #include "ir/composites.h"
 
-/* "Sigmoid", "Tanh" .. as "sigmoid,tanh". */
+/* "Sigmoid", "LeakyRelu" .. as "sigmoid,leakyrelu:0x1p-2": the numbers are taken by those that use some, in their order, as long as there are any. */
 static bool activation_words(onnx_call *c, ir_text *out) {
-  const onnx_attr *a = onnx_find_attr(c, "activations");
-  if (onnx_find_attr(c, "activation_alpha") || onnx_find_attr(c, "activation_beta"))
-    return onnx_refuse(c, "activation_alpha and activation_beta");
+  static const char *const attrs[] = {"activation_alpha", "activation_beta"};
+  const onnx_attr *a = onnx_find_attr(c, "activations"), *given[] = {onnx_find_attr(c, attrs[0]), onnx_find_attr(c, attrs[1])};
+  uint32_t next[] = {0, 0};
   for (uint32_t i = 0; a && i < a->texts.count; i++) {
-    if (i) ir_text_add(out, ",");
-    for (const char *at = a->texts.at[i]; *at; at++) {
-      const char small = (char)(*at >= 'A' && *at <= 'Z' ? *at - 'A' + 'a' : *at);
-      ir_text_put(out, &small, 1);
-    }
+    char name[32];
+    uint32_t length = 0;
+    for (const char *at = a->texts.at[i]; *at && length < sizeof name - 1; at++)
+      name[length++] = (char)(*at >= 'A' && *at <= 'Z' ? *at - 'A' + 'a' : *at);
+    name[length] = 0;
+    ir_text_format(out, "%s%s", i ? "," : "", name);
+    const uint32_t numbers = ir_activation_numbers(name);
+    bool known[2] = {false, false};
+    for (uint32_t k = 0; k < numbers; k++) known[k] = given[k] && next[k] < given[k]->floats.count;
+    if (known[1] && !known[0]) return onnx_refuse(c, "activation_beta without activation_alpha");
+    for (uint32_t k = 0; k < numbers && known[k]; k++) ir_text_format(out, ":%a", (double)given[k]->floats.at[next[k]++]);
   }
   return true;
 }
