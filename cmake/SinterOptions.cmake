@@ -4,7 +4,7 @@ option(SINTER_BUILD_TOOLS "Build the sinter command, the benchmarks and the exam
 include(CMakeDependentOption)
 cmake_dependent_option(SINTER_BUILD_TESTS "Build the unit tests, which need the tools' library" ${PROJECT_IS_TOP_LEVEL} SINTER_BUILD_TOOLS OFF)
 option(SINTER_WERROR "Treat warnings as errors" ${PROJECT_IS_TOP_LEVEL})
-option(SINTER_FUZZERS "Build tests/fuzz for libFuzzer: clang, with SINTER_SANITIZE=fuzzer-no-link,address" OFF)
+option(SINTER_FUZZERS "Build tests/fuzz for libFuzzer instead of its own driver: clang, with SINTER_SANITIZE=fuzzer-no-link,address" OFF)
 set(SINTER_SANITIZE "" CACHE STRING "Sanitizers to build with, e.g. address,undefined")
 
 if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)

@@ -122,6 +122,7 @@ static void sort_items(const expr_pool *pool, expr_item *items, uint32_t count, 
 void expr_acc_sort(expr_pool *pool, expr_acc *acc) {
   uint32_t count = pool->work.count - acc->base, kept = 0;
   expr_item *room = NULL;
+  if (!count) return;
   if (count > 16) room = IR_NEW_ARRAY(pool->arena, expr_item, count / 2);
   if (count > EXPR_MAX_TERMS || (count > 16 && !room)) {
     expr_fail(pool);

@@ -43,7 +43,7 @@ const char *onnx_list_text(onnx_call *c, uint32_t count, const ir_expr *at) {
 }
 
 static bool same_dims(const ir_tensor *t, uint32_t rank, const ir_expr *dims) {
-  return t->rank == rank && !memcmp(t->dims, dims, rank * sizeof *dims);
+  return t->rank == rank && (!rank || !memcmp(t->dims, dims, rank * sizeof *dims)); /* of rank 0 there are no dims */
 }
 
 uint32_t onnx_reshape(onnx_call *c, uint32_t node, uint32_t rank, const ir_expr *dims) {

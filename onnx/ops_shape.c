@@ -214,6 +214,7 @@ bool onnx_op_center_crop_pad(onnx_call *c) {
     if (!onnx_axis(c, number, type.rank, &axis)) return false;
     if (!expr_is_const(pool, shape.at[i], &want) || !expr_is_const(pool, type.dims[axis], &is))
       return onnx_refuse(c, "extents must be fixed");
+    if (want < 0 || want > INT32_MAX) return onnx_refuse(c, "an extent of %lld", (long long)want);
     if (want < is) x = onnx_slice(c, x, axis, (is - want) / 2, want, 1);
     else pads[axis] = (want - is) / 2, pads[type.rank + axis] = want - is - (want - is) / 2;
   }

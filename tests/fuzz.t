@@ -2,6 +2,8 @@
 # Graphs grown at random: each is compiled with fusion and held against the f64 reference, and in STRICT against itself unfused, bit by bit. Kernels of
 # several classes of devices run on the interpreter, which also sees races and reads of what nothing wrote. Seeds are new each time and printed:
 # `sinter conform --grow` repeats one. What once failed stands in tests/fuzz/seeds. With SNT_TEST_FULL: twenty times as many, and the drivers found.
+# Then bytes and texts of which most are wrong: ONNX models, texts of graphs and kernels, saved programs, entries of the cache, from tests/fuzz/corpus and mutations of
+# it, under the sanitizers of build/debug where that is built; and by libFuzzer where build/fuzz is (SNT_TEST_FULL builds it). A mutation that fails is kept as a file.
 cd "$(dirname "$0")/.." || exit 1
 conform=${SNT_BUILD:-build/release}/sinter-conform
 work=$(mktemp -d) && trap 'rm -rf "$work"' EXIT
@@ -38,6 +40,44 @@ if [ -n "$SNT_TEST_FULL" ]; then
   run 'graphs that once failed, on every device' 200 --graph tests/fuzz/seeds --expect tests/conform.expect
   run "seed $seed, 300 graphs on every device" 300 --grow 300 --seed "$seed" --expect tests/conform.expect
 fi
+
+# ---- parsers ----
+checked=${SNT_FUZZ_BUILD:-build/debug}
+[ -x "$checked/tests/fuzz_onnx" ] || checked=${SNT_BUILD:-build/release}
+seconds=6
+[ -z "$SNT_TEST_FULL" ] || seconds=300
+corpus_of() { # fuzzer
+  case $1 in
+  text) echo tests/golden/graph tests/golden/kernel tests/patterns tests/fuzz/seeds tests/fuzz/corpus/text ;;
+  *) echo "tests/fuzz/corpus/$1" ;;
+  esac
+}
+parsers='blob cache onnx text'
+for fuzzer in $parsers; do
+  # shellcheck disable=SC2046 # folders
+  if "$checked/tests/fuzz_$fuzzer" --seconds $seconds --seed "$seed" $(corpus_of "$fuzzer") >"$work/log" 2>&1; then status=0; else status=1; fi
+  result $status "$(sed -n 's/^\(not \)*ok 2 - //p' "$work/log"), $checked"
+  [ $status = 0 ] || sed 's/^/# /' "$work/log" | tail -60
+done
+if [ -n "$SNT_TEST_FULL" ] && command -v clang-14 >/dev/null; then
+  { cmake --preset fuzz && cmake --build --preset fuzz; } >"$work/log" 2>&1
+  result $? 'the fuzzers are built for libFuzzer'
+fi
+for fuzzer in $parsers; do
+  if [ -x "build/fuzz/tests/fuzz_$fuzzer" ]; then
+    mkdir "$work/found.$fuzzer"
+    # shellcheck disable=SC2046
+    "build/fuzz/tests/fuzz_$fuzzer" -seed="$seed" -max_total_time=$seconds -timeout=60 -artifact_prefix="fuzz-$fuzzer-" "$work/found.$fuzzer" \
+      $(corpus_of "$fuzzer") >"$work/log" 2>&1
+    status=$?
+    result $status "$fuzzer by libFuzzer, seed $seed: $(sed -n 's/^Done \([0-9]*\) runs.*/\1 runs/p' "$work/log")"
+    [ $status = 0 ] || tail -60 "$work/log" | sed 's/^/# /'
+  else
+    number=$((number + 1))
+    echo "ok $number - $fuzzer by libFuzzer # SKIP build/fuzz is not built (clang: cmake --preset fuzz)"
+  fi
+done
+
 # What is no graph is an error, and a seed gives as many graphs as it was asked for.
 printf 'graph @wrong(%%x: f32[4]) {\n  %%a = add %%x, %%nothing\n  return y=%%a\n}\n' >"$work/wrong.snt"
 "$conform" --graph "$work/wrong.snt" --device interp >"$work/log" 2>&1

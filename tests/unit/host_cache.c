@@ -1,4 +1,4 @@
-/* The file cache under torture: every byte turned, every length cut, writers at once, a bound that holds. A damaged entry is a miss,
+/* The file cache under torture: every byte turned, every length cut, threads and processes that write at once, a bound that holds. A damaged entry is a miss,
    never a wrong answer. */
 #include "tests/tap.h"
 #include "tools/host/host.h"
@@ -126,6 +126,36 @@ static void check_at_once(void) {
   host_cache_close(cache);
 }
 
+/* The same with processes, each with a cache of its own in the folder, whose bound is so small that each also deletes what others write. */
+static void check_processes(void) {
+  enum { PROCESSES = 4 };
+  pid_t children[PROCESSES];
+  int wrong = 0, ended = 0;
+  for (int i = 0; i < PROCESSES; i++) {
+    fflush(stdout);
+    children[i] = fork();
+    if (children[i] == 0) {
+      host_cache *cache = NULL;
+      if (host_cache_open(root, 3000, &cache, NULL) != SNT_OK) _exit(2);
+      const intptr_t seen = (intptr_t)write_and_read(cache);
+      host_cache_close(cache);
+      _exit(seen != 0);
+    }
+  }
+  for (int i = 0; i < PROCESSES; i++) {
+    int status = 0;
+    ended += waitpid(children[i], &status, 0) == children[i] && WIFEXITED(status) && WEXITSTATUS(status) != 2;
+    wrong += status != 0;
+  }
+  host_cache *cache = NULL;
+  host_cache_open(root, 1 << 20, &cache, NULL);
+  for (uint32_t i = 0; i < 5; i++) wrong += look_up(cache, 100 + i, 1000) < 0;
+  store(cache, 100, 1000);
+  tap_is_int(look_up(cache, 100, 1000), 1, "behind them entries are stored and found");
+  host_cache_close(cache);
+  tap_ok(ended == PROCESSES && wrong == 0, "processes that write the same keys and delete each other's entries never read a wrong one");
+}
+
 /* Processes that are killed while they write. */
 static void check_killed(void) {
   int wrong = 0;
@@ -161,8 +191,9 @@ static uint64_t bytes_under(const char *path) {
   return total;
 }
 
-static void check_bound(void) {
+static void check_bound(void) { /* in a folder without what killed writers left */
   host_cache *cache = NULL;
+  strcat(root, "/bound");
   host_cache_open(root, 100000, &cache, NULL);
   for (uint32_t i = 0; i < 100; i++) store(cache, 1000 + i, 4000);
   tap_ok(bytes_under(root) <= 105000, "400 kB stored in a cache of 100 kB leave %llu bytes", (unsigned long long)bytes_under(root));
@@ -179,6 +210,7 @@ int main(void) {
   check_plain();
   check_damage();
   check_at_once();
+  check_processes();
   check_killed();
   check_bound();
   snprintf(command, sizeof command, "rm -rf %s", template);

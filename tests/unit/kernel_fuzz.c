@@ -1,6 +1,7 @@
 /* Mutated kernels: whatever the text or the tables say, parser, verifier, printer and interpreter answer and do not crash, and what was
    accepted prints to a fixed point. The first argument is the number of mutants (default 3000), the second the seed. */
 #include "tests/unit/kernel_support.h"
+#include "tests/fuzz/fuzz.h"
 #include "tests/tap.h"
 
 static const char *const names[] = {"chain10",   "softmax_rows", "softmax_group", "linear_gelu",   "matmul_texel", "post",
@@ -10,11 +11,6 @@ enum { MAX_TEXT = 16384, BUFFER = 16384, ROOM = 1 << 16 };
 static char sources[IR_COUNT(names)][MAX_TEXT];
 static uint8_t memory[16][ROOM];
 static uint32_t accepted, verified, ran;
-
-static uint32_t dice(uint32_t *state, uint32_t sides) {
-  *state = *state * 1664525u + 1013904223u;
-  return (uint32_t)((uint64_t)*state * sides >> 32);
-}
 
 /* Large extents become 4096 elements, so that mutants get to run. */
 static void shrink(char *to, const char *from) {
@@ -33,92 +29,45 @@ static void shrink(char *to, const char *from) {
   to[length] = 0;
 }
 
-/* ---- mutations of text ---- */
-static void replace(char *text, size_t at, size_t cut, const char *with) {
-  char rest[MAX_TEXT];
-  const size_t length = strlen(text), added = strlen(with);
-  if (at + cut > length || length + added >= MAX_TEXT - 1) return;
-  strcpy(rest, text + at + cut);
-  memcpy(text + at, with, added);
-  strcpy(text + at + added, rest);
-}
-
-static size_t word_start(const char *text, size_t at) {
-  while (at && !strchr(" ,[]()=+*{}\n", text[at - 1])) at--;
-  return at;
-}
-
-static void mutate_text(char *text, uint32_t *state) {
-  static const char *const words[] = {"0",      "1",      "-1",    "4294967295", "inf", "nan", "lowest", "0x1p+0",        "f32",
-                                      "i64",    "u8",     "f16x4", "boolx3",     "{",   "}",   "yield",  "barrier local", "loop",
-                                      "if",     "else",   "load",  "store",      "%0",  "%1",  "%9",     "%20",           "frag<c,f32>",
-                                      "rolled", "carry(", "\n",    "align=64",   "[",   "]"};
-  const size_t length = strlen(text), at = dice(state, (uint32_t)length + 1), start = word_start(text, at),
-               word = strcspn(text + start, " ,[]()=+*{}\n");
-  char line[MAX_TEXT];
-  switch (dice(state, 8)) {
-  case 0: replace(text, start, word, words[dice(state, IR_COUNT(words))]); break;
-  case 1: replace(text, at, 0, words[dice(state, IR_COUNT(words))]); break;
-  case 2: replace(text, at, 1 + dice(state, 3), ""); break;
-  case 3:
-    if (at < length) text[at] = (char)(32 + dice(state, 96));
-    break;
-  case 4: { /* a word takes another's place */
-    const size_t other = word_start(text, dice(state, (uint32_t)length)), size = strcspn(text + other, " ,[]()=+*{}\n");
-    if (size >= sizeof line) return;
-    memcpy(line, text + other, size);
-    line[size] = 0;
-    replace(text, start, word, line);
-    break;
-  }
-  case 5: { /* a line goes, or comes twice */
-    size_t first = at;
-    while (first && text[first - 1] != '\n') first--;
-    const size_t size = strcspn(text + first, "\n") + 1;
-    if (first + size > length) return;
-    memcpy(line, text + first, size);
-    line[size] = 0;
-    replace(text, first, dice(state, 2) ? size : 0, dice(state, 2) ? line : "");
-    break;
-  }
-  default: /* a number changes a little: such mutants are often accepted */
-    for (size_t i = at; i < length; i++)
-      if (text[i] >= '0' && text[i] <= '9') {
-        text[i] = (char)('0' + dice(state, 10));
-        return;
-      }
-  }
-}
+static const char *const words[] = {"0",      "1",      "-1",    "4294967295", "inf", "nan", "lowest", "0x1p+0",        "f32",
+                                    "i64",    "u8",     "f16x4", "boolx3",     "{",   "}",   "yield",  "barrier local", "loop",
+                                    "if",     "else",   "load",  "store",      "%0",  "%1",  "%9",     "%20",           "frag<c,f32>",
+                                    "rolled", "carry(", "\n",    "align=64",   "[",   "]"};
 
 /* ---- mutations of the tables: what no parser would build ---- */
-static void mutate_tables(kir_kernel *k, uint32_t *state) {
-  kir_inst *in = kir_at(k, dice(state, k->insts.count));
-  switch (dice(state, 9)) {
-  case 0: in->op = (uint16_t)dice(state, KIR_OP_COUNT + 3); break;
-  case 1: in->type = (kir_type){(uint8_t)dice(state, 20), (uint8_t)dice(state, 18), (uint8_t)(dice(state, 8) ? 0 : dice(state, 5))}; break;
-  case 2: in->arg_count = (uint16_t)dice(state, 6); break;
-  case 3: in->args = dice(state, k->args.count + 4); break;
-  case 4: in->index = dice(state, 8) ? dice(state, 8) : dice(state, k->insts.count); break;
-  case 5: in->imm.i = (int64_t)dice(state, 64) - 32; break;
-  case 6:
-    if (k->args.count) k->args.at[dice(state, k->args.count)] = dice(state, k->insts.count + 2);
+static void mutate_tables(kir_kernel *k, uint64_t *state) {
+  kir_inst *in = kir_at(k, fuzz_dice(state, k->insts.count));
+  switch (fuzz_dice(state, 9)) {
+  case 0: in->op = (uint16_t)fuzz_dice(state, KIR_OP_COUNT + 3); break;
+  case 1:
+    in->type = (kir_type){(uint8_t)fuzz_dice(state, 20), (uint8_t)fuzz_dice(state, 18),
+                          (uint8_t)(fuzz_dice(state, 8) ? 0 : fuzz_dice(state, 5))};
     break;
-  case 7: in->lanes = (int32_t)dice(state, 40) - 4, in->align = (uint16_t)dice(state, 65), in->flags = (uint16_t)dice(state, 32); break;
+  case 2: in->arg_count = (uint16_t)fuzz_dice(state, 6); break;
+  case 3: in->args = fuzz_dice(state, k->args.count + 4); break;
+  case 4: in->index = fuzz_dice(state, 8) ? fuzz_dice(state, 8) : fuzz_dice(state, k->insts.count); break;
+  case 5: in->imm.i = (int64_t)fuzz_dice(state, 64) - 32; break;
+  case 6:
+    if (k->args.count) k->args.at[fuzz_dice(state, k->args.count)] = fuzz_dice(state, k->insts.count + 2);
+    break;
+  case 7:
+    in->lanes = (int32_t)fuzz_dice(state, 40) - 4, in->align = (uint16_t)fuzz_dice(state, 65), in->flags = (uint16_t)fuzz_dice(state, 32);
+    break;
   default:
     if (k->memories.count) {
-      kir_memory *m = &k->memories.at[dice(state, k->memories.count)];
-      m->dims[dice(state, 4)] = dice(state, 5000), m->rank = (uint8_t)dice(state, 6), m->space = (uint8_t)dice(state, 7),
-                          m->type.lanes = (uint8_t)dice(state, 5);
+      kir_memory *m = &k->memories.at[fuzz_dice(state, k->memories.count)];
+      m->dims[fuzz_dice(state, 4)] = fuzz_dice(state, 5000), m->rank = (uint8_t)fuzz_dice(state, 6),
+                               m->space = (uint8_t)fuzz_dice(state, 7), m->type.lanes = (uint8_t)fuzz_dice(state, 5);
     }
   }
 }
 
 /* ---- what is done with each ---- */
-static void bind(kernel_dispatch *d, const kir_kernel *k, uint32_t *state) {
+static void bind(kernel_dispatch *d, const kir_kernel *k, uint64_t *state) {
   kernel_dispatch_init(d, k, 2);
   d->info.buffer_count = 16;
   d->info.step_limit = 20000;
-  d->info.subgroup_size = 1 + dice(state, 8);
+  d->info.subgroup_size = 1 + fuzz_dice(state, 8);
   for (uint32_t i = 0; i < 16; i++) {
     d->buffers[i] = (kir_interp_buffer){memory[i], BUFFER};
     d->images[i] = (kir_interp_image){memory[i], 8, 8, 4, SNT_U8};
@@ -132,7 +81,7 @@ static void bind(kernel_dispatch *d, const kir_kernel *k, uint32_t *state) {
   }
   for (uint32_t i = 0; i < k->scalars.count; i++)
     if (k->scalars.at[i].offset <= 120)
-      ir_dtype_store(k->scalars.at[i].type.base, d->block + k->scalars.at[i].offset, 0, 1 + dice(state, 8));
+      ir_dtype_store(k->scalars.at[i].type.base, d->block + k->scalars.at[i].offset, 0, 1 + fuzz_dice(state, 8));
 }
 
 static bool prints_to_fixed_point(const kir_kernel *k, ir_arena *arena) {
@@ -151,7 +100,7 @@ static bool prints_to_fixed_point(const kir_kernel *k, ir_arena *arena) {
   return false;
 }
 
-static bool use(kir_kernel *k, ir_arena *arena, uint32_t *state) {
+static bool use(kir_kernel *k, ir_arena *arena, uint64_t *state) {
   snt_diag diag = {0};
   kernel_dispatch d;
   ir_text errors;
@@ -164,20 +113,20 @@ static bool use(kir_kernel *k, ir_arena *arena, uint32_t *state) {
   return true;
 }
 
-static bool try_mutant(uint32_t *state) {
+static bool try_mutant(uint64_t *state) {
   static char text[MAX_TEXT];
   ir_arena arena;
   kir_kernel k;
   snt_diag diag = {0};
-  strcpy(text, sources[dice(state, IR_COUNT(names))]);
+  strcpy(text, sources[fuzz_dice(state, IR_COUNT(names))]);
   ir_arena_init(&arena, NULL);
   kir_init(&k, &arena, "mutant");
-  const bool tables = dice(state, 3) == 0;
-  for (uint32_t n = tables ? 0 : 1 + dice(state, 3); n; n--) mutate_text(text, state);
+  const bool tables = fuzz_dice(state, 3) == 0;
+  for (uint32_t n = tables ? 0 : 1 + fuzz_dice(state, 3); n; n--) fuzz_mutate_text(text, sizeof text, words, IR_COUNT(words), state);
   bool fine = true;
   if (kir_parse(&k, text, strlen(text), &diag) == SNT_OK) {
     accepted++;
-    for (uint32_t n = tables ? 1 + dice(state, 2) : 0; n; n--) mutate_tables(&k, state);
+    for (uint32_t n = tables ? 1 + fuzz_dice(state, 2) : 0; n; n--) mutate_tables(&k, state);
     fine = use(&k, &arena, state);
   } else {
     fine = diag.result == SNT_E_PARSE && diag.text[0];
@@ -188,7 +137,8 @@ static bool try_mutant(uint32_t *state) {
 
 int main(int argc, char **argv) {
   const uint32_t count = argc > 1 ? (uint32_t)strtoul(argv[1], NULL, 10) : 3000;
-  uint32_t state = argc > 2 ? (uint32_t)strtoul(argv[2], NULL, 10) : 1, bad = 0;
+  uint64_t state = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
+  uint32_t bad = 0;
   for (uint32_t i = 0; i < IR_COUNT(names); i++) {
     ir_arena arena;
     char path[256];
@@ -202,8 +152,8 @@ int main(int argc, char **argv) {
   }
   for (uint32_t i = 0; i < 16; i++) kernel_numbers((float *)memory[i], ROOM / 4, i + 1);
   for (uint32_t i = 0; i < count; i++) {
-    const uint32_t before = state;
-    if (!try_mutant(&state) && bad++ < 5) tap_diag("mutant of seed %u is mistreated", before);
+    const uint64_t before = state;
+    if (!try_mutant(&state) && bad++ < 5) tap_diag("mutant of seed %llu is mistreated", (unsigned long long)before);
   }
   tap_is_int(bad, 0, "%u mutants: errors are explained, accepted text prints to a fixed point", count);
   tap_ok(verified > count / 20 && ran > count / 100, "enough mutants get far: %u parsed, %u verified, %u ran to the end", accepted,

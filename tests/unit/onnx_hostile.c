@@ -1,29 +1,12 @@
-/* ONNX files that mean harm or are broken: each gives a clear error that names the place, memory stays bounded, nothing crashes. First files
-   written for one fault each, then thousands of mutations of good ones: those written here and, where there are some, small ones of the
-   onnx package's test data. onnx_hostile [MUTATIONS [FIRST SEED]]; 3000, or 50000 with SNT_TEST_FULL. */
+/* ONNX files that mean harm or are broken, each written for one fault: a clear error that names the place, memory stays bounded, nothing crashes. The
+   fuzzer tests/fuzz/onnx.c makes thousands more. */
+#include "tests/fuzz/onnx_import.h"
 #include "tests/tap.h"
 #include <errno.h>
-#include <glob.h>
-#include <sinter/sinter_onnx.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { MAX_FILE = 1 << 16, MAX_SEEDS = 64, MEMORY = 256 << 20 };
-
-/* ---- memory with an end ---- */
-static size_t live, most;
-static void *SNT_CALL acquire(void *user, size_t size, size_t align, uint32_t scope) {
-  (void)user, (void)scope;
-  if (size > MEMORY - live) return NULL;
-  live += size;
-  if (live > most) most = live;
-  return aligned_alloc(align < 16 ? 16 : align, (size + 127) / 64 * 64);
-}
-static void SNT_CALL release(void *user, void *at, size_t size, size_t align) {
-  (void)user, (void)align;
-  if (at) live -= size;
-  free(at);
-}
+enum { MAX_FILE = 1 << 16 };
 
 /* ---- a writer of protobuf ---- */
 typedef struct bytes {
@@ -112,33 +95,6 @@ static void end_model(bytes *model, const bytes *graph) {
   put_message(model, 8, &opset);
 }
 
-/* ---- importing ---- */
-static char said[1024];
-static void SNT_CALL note(void *user, const char *node, const char *op, const char *reason) {
-  const size_t length = strlen(said);
-  (void)user;
-  snprintf(said + length, sizeof said - length, "%s (%s): %s; ", node, op, reason);
-}
-
-static snt_result import_from(const void *data, size_t size, const char *path, snt_diag *diag) {
-  const snt_context_info info = {.head = SNT_HEAD(context_info), .abi_version = SNT_ABI_VERSION, .alloc = {NULL, acquire, release}};
-  const snt_onnx_info options = {.head = SNT_HEAD(onnx_info), .unsupported = note};
-  snt_context *context = NULL;
-  snt_graph *graph = NULL;
-  *diag = (snt_diag){.head = SNT_HEAD(diag)};
-  said[0] = 0;
-  snt_result r = snt_context_create(&info, &context);
-  if (r == SNT_OK) r = snt_graph_create(context, &graph);
-  if (r == SNT_OK) r = path ? snt_onnx_import_file(graph, path, &options, diag) : snt_onnx_import(graph, data, size, &options, diag);
-  if (r == SNT_OK) {
-    size_t length = 0;
-    (void)snt_graph_print(graph, NULL, &length);
-  }
-  snt_graph_destroy(graph);
-  snt_context_destroy(context);
-  return r;
-}
-
 static const int64_t four[] = {4}, two_by_four[] = {2, 4}, open_by_four[] = {-7, 4};
 static const float numbers[8] = {1, 2, 3, 4, 5, 6, 7, 8};
 static bytes graph, model, more;
@@ -167,19 +123,19 @@ static void good_model(void) {
 /* The import fails and says `where` in what it says. */
 static void refused(const char *what, const char *where) {
   snt_diag diag;
-  const snt_result r = import_from(model.at, model.size, NULL, &diag);
-  const bool named = strstr(diag.text, where) || strstr(said, where);
-  if (!tap_result(r < 0 && named, __FILE__, __LINE__, "%s", what)) tap_diag("%d %s %s", r, diag.text, said);
+  const snt_result r = onnx_import_from(model.at, model.size, NULL, &diag);
+  const bool named = strstr(diag.text, where) || strstr(onnx_import_said, where);
+  if (!tap_result(r < 0 && named, __FILE__, __LINE__, "%s", what)) tap_diag("%d %s %s", r, diag.text, onnx_import_said);
 }
 
 /* ---- one fault each ---- */
 static void check_structure(void) {
   snt_diag diag;
   good_model();
-  tap_result(import_from(model.at, model.size, NULL, &diag) == SNT_OK, __FILE__, __LINE__, "the model without a fault") ||
-      (tap_diag("%s %s", diag.text, said), 0);
+  tap_result(onnx_import_from(model.at, model.size, NULL, &diag) == SNT_OK, __FILE__, __LINE__, "the model without a fault") ||
+      (tap_diag("%s %s", diag.text, onnx_import_said), 0);
   uint32_t passed = 0;
-  for (size_t size = 0; size < model.size; size++) passed += import_from(model.at, size, NULL, &diag) == SNT_OK && size > 0 ? 1 : 0;
+  for (size_t size = 0; size < model.size; size++) passed += onnx_import_from(model.at, size, NULL, &diag) == SNT_OK && size > 0 ? 1 : 0;
   tap_result(passed <= 1, __FILE__, __LINE__, "cut off anywhere it is refused, but before its last field (%u)", passed);
   start();
   put_port(&graph, 11, "x", 1, 1, four);
@@ -365,7 +321,7 @@ static void check_external(void) {
   for (size_t i = 0; good && i < sizeof rows / sizeof *rows; i++) {
     put_external(rows[i].location, rows[i].length);
     (void)write_file(path, model.at, model.size);
-    const snt_result r = import_from(NULL, 0, path, &diag);
+    const snt_result r = onnx_import_from(NULL, 0, path, &diag);
     const bool right = rows[i].where ? r < 0 && strstr(diag.text, "weights") && strstr(diag.text, rows[i].where) : r == SNT_OK;
     if (!tap_result(right, __FILE__, __LINE__, "external data in \"%s\", length %s", rows[i].location,
                     rows[i].length ? rows[i].length : "not given"))
@@ -380,101 +336,11 @@ static void check_external(void) {
   }
 }
 
-/* ---- mutations ---- */
-typedef struct seed_file {
-  uint8_t *data;
-  size_t size;
-} seed_file;
-static seed_file seeds[MAX_SEEDS];
-static uint32_t seed_count;
-
-static void add_seed(const void *data, size_t size) {
-  uint8_t *copy = malloc(size);
-  if (!copy || seed_count == MAX_SEEDS) {
-    free(copy);
-    return;
-  }
-  memcpy(copy, data, size);
-  seeds[seed_count++] = (seed_file){copy, size};
-}
-
-static void find_seeds(void) {
-  glob_t found;
-  static uint8_t data[MAX_FILE];
-  good_model();
-  add_seed(model.at, model.size);
-  if (glob("/usr/share/libonnx-testdata/data/node/*/model.onnx", 0, NULL, &found)) return;
-  for (size_t i = 0; i < found.gl_pathc; i += 1 + found.gl_pathc / (MAX_SEEDS - 2)) {
-    FILE *f = fopen(found.gl_pathv[i], "rb");
-    const size_t size = f ? fread(data, 1, sizeof data, f) : 0;
-    if (f) fclose(f);
-    if (size && size < 8192) add_seed(data, size);
-  }
-  globfree(&found);
-}
-
-static uint64_t next_random(uint64_t *state) {
-  *state ^= *state << 13;
-  *state ^= *state >> 7;
-  *state ^= *state << 17;
-  return *state * 0x2545f4914f6cdd1du >> 16;
-}
-
-static size_t mutate(uint8_t *at, size_t size, uint64_t *state) {
-  const size_t where = next_random(state) % size, other = next_random(state) % size;
-  size_t length = 1 + next_random(state) % 16;
-  switch (next_random(state) % 7) {
-  case 0: at[where] ^= (uint8_t)(1 << next_random(state) % 8); return size;
-  case 1: at[where] = (uint8_t)next_random(state); return size;
-  case 2: at[where] = (uint8_t)(at[where] + (next_random(state) & 1 ? 1 : 255)); return size;
-  case 3: return where ? where : size; /* cut off */
-  case 4:                              /* a piece of it somewhere else */
-    if (length > size - where) length = size - where;
-    if (length > size - other) length = size - other;
-    memmove(at + where, at + other, length);
-    return size;
-  case 5: /* a piece less */
-    if (length > size - where) length = size - where;
-    memmove(at + where, at + where + length, size - where - length);
-    return size - length ? size - length : size;
-  default: /* the greatest varint */ memset(at + where, 255, size - where < 9 ? size - where : 9); return size;
-  }
-}
-
-static void check_mutations(uint32_t count, uint64_t seed) {
-  static uint8_t data[MAX_FILE];
-  uint32_t good = 0, silent = 0;
-  snt_diag diag;
-  most = 0;
-  for (uint32_t i = 0; i < count; i++) {
-    uint64_t state = (seed + i) * 0x9E3779B97F4A7C15u + 1;
-    const seed_file *from = &seeds[next_random(&state) % seed_count];
-    size_t size = from->size;
-    memcpy(data, from->data, size);
-    for (uint64_t n = 1 + next_random(&state) % 4; n; n--) size = mutate(data, size, &state);
-    const snt_result r = import_from(data, size, NULL, &diag);
-    good += r == SNT_OK;
-    silent += r != SNT_OK && !diag.text[0];
-    if (live) {
-      tap_diag("seed %llu: memory is left", (unsigned long long)(seed + i));
-      live = 0;
-    }
-  }
-  tap_result(silent == 0, __FILE__, __LINE__, "%u mutations of %u files: no crash, an error for each of the %u refused", count, seed_count,
-             count - good);
-  tap_result(most < 64 << 20, __FILE__, __LINE__, "memory stays under 64 MiB: %zu KiB", most >> 10);
-  tap_result(good > count / 100, __FILE__, __LINE__, "some are still models: %u", good);
-}
-
-int main(int argc, char **argv) {
-  const uint32_t count = argc > 1 ? (uint32_t)atoi(argv[1]) : getenv("SNT_TEST_FULL") ? 50000 : 3000;
+int main(void) {
   check_structure();
   check_sizes();
   check_wire();
   check_function();
   check_external();
-  find_seeds();
-  check_mutations(count, argc > 2 ? strtoull(argv[2], NULL, 10) : 1);
-  for (uint32_t i = 0; i < seed_count; i++) free(seeds[i].data);
   return tap_done();
 }
