@@ -1,6 +1,7 @@
 /* Grouping by a priority queue. In: a canonical graph of primitives. Out: groups in execution order, and a decision record for every considered edge.
    The key of an edge is the nanoseconds saved on the profile: T(parts) - T(fused), all traffic and recompute counted once.
-   Order of the queue: largest saving first; equal savings by node number, so the result does not depend on memory layout. */
+   Order of the queue: largest saving first; equal savings by node number, so the result does not depend on memory layout.
+   Of many groups a price stays while others merge into the two, unless they bring them closer, and is made again at the head of the queue. */
 #include "fusion/group_private.h"
 
 /* ---- heap ---- */
@@ -106,20 +107,46 @@ static bool evaluate(group_run *r, const edge *e, bool make, fusion_group *fused
   return *saving > 0;
 }
 
+static void refuse(group_run *r, const edge *e, const char *why, const fusion_group *fused) {
+  const fusion_context *c = r->s.c;
+  const fusion_group *parts[2] = {&c->groups.at[group_number(r, e->producer)], &c->groups.at[group_number(r, e->consumer)]};
+  group_record_pair(&r->s, e->producer, e->consumer, false, why, parts, fused);
+}
+
 static void consider(group_run *r, uint32_t producer, uint32_t consumer) {
   fusion_context *c = r->s.c;
-  edge e = {.producer = producer, .consumer = consumer};
   const uint32_t a = group_number(r, producer), b = group_number(r, consumer);
+  edge e = {.producer = producer, .consumer = consumer, .version = r->version[a] + r->version[b]};
   fusion_group fused;
   const char *why;
   if (a == b) return;
+  group_pair *pair = group_pair_make(r, a, b);
+  if (!pair || pair->version == e.version) return; /* nothing has changed since */
+  *pair = (group_pair){.producer = a + 1, .consumer = b + 1, .version = e.version};
   if (!evaluate(r, &e, false, &fused, &why, &e.saving)) {
-    const fusion_group *parts[2] = {&c->groups.at[a], &c->groups.at[b]};
-    group_record_pair(&r->s, producer, consumer, false, why, parts, &fused);
+    refuse(r, &e, why, &fused);
     return;
   }
-  e.version = r->version[a] + r->version[b];
+  e.proposal = pair->proposal = ++r->proposals;
   if (!group_push(c, &r->queue, e)) c->plan->failed = true;
+}
+
+/* A pair of which one part has changed. Where that took another group in, what was said of the pair stays, unless its other part had met both: then less
+   is read or stored than before. What was refused is looked at again. */
+static void consider_again(group_run *r, uint32_t producer, uint32_t consumer, uint32_t changed) {
+  const uint32_t a = group_number(r, producer), b = group_number(r, consumer);
+  const group_pair *kept = r->gone ? group_pair_find(r, a, b) : NULL;
+  const group_pair *other = r->gone ? group_pair_find(r, a == changed ? r->gone - 1 : a, b == changed ? r->gone - 1 : b) : NULL;
+  const group_pair *was = kept ? kept : other;
+  if (!was || (kept && other) || !was->proposal) {
+    consider(r, producer, consumer);
+    return;
+  }
+  group_pair word = *was;
+  word.producer = a + 1;
+  word.consumer = b + 1;
+  group_pair *pair = group_pair_make(r, a, b);
+  if (pair) *pair = word;
 }
 
 typedef IR_VEC(uint32_t) group_list;
@@ -136,7 +163,7 @@ static void consider_neighbours(group_run *r, uint32_t number) {
   r->meeting++;
   for (uint32_t i = 0; i < group.input_count; i++) {
     const uint32_t owner = r->s.group_of[group.inputs[i]];
-    if (owner && first_meeting(r, owner - 1)) consider(r, group.inputs[i], group.hero);
+    if (owner && first_meeting(r, owner - 1)) consider_again(r, group.inputs[i], group.hero, number);
   }
 }
 
@@ -147,7 +174,7 @@ static void consider_readers(group_run *r, uint32_t number, uint32_t node, uint3
     const uint32_t user = s->uses.user[u];
     if (!s->needed[user]) continue;
     if (s->group_of[user]) {
-      if (s->group_of[user] != number + 1 && first_meeting(r, s->group_of[user] - 1)) consider(r, node, user);
+      if (s->group_of[user] != number + 1 && first_meeting(r, s->group_of[user] - 1)) consider_again(r, node, user, number);
     } else if (depth < 64 && fusion_is_view(s->c->graph, user)) consider_readers(r, number, node, user, depth + 1);
   }
 }
@@ -202,6 +229,40 @@ void group_take(group_run *r, const uint32_t *groups, uint32_t count, const fusi
   sink(r, last);
 }
 
+/* A pair at the head of the queue. A price from before is made again: it goes back where it has become worse and another is better. */
+static void run_pair(group_run *r, edge e) {
+  static const double TOLERANCE = 0.01;
+  enum { MOST_EXACT = 4096 }; /* groups to begin with: beyond, prices from before are worth it (plans are up to 1 % dearer) */
+  fusion_context *c = r->s.c;
+  const uint32_t a = group_number(r, e.producer), b = group_number(r, e.consumer), version = r->version[a] + r->version[b];
+  group_pair *pair = a == b ? NULL : group_pair_find(r, a, b);
+  if (!pair || pair->proposal != e.proposal) return;
+  fusion_group fused;
+  const char *why;
+  double saving;
+  const bool cycle = group_makes_cycle(&r->s, (const uint32_t[]){a, b}, 2);
+  if (cycle || !evaluate(r, &e, true, &fused, &why, &saving)) {
+    pair->proposal = 0;
+    pair->version = cycle ? UINT32_MAX : version; /* another group may open the circle */
+    refuse(r, &e, cycle ? "cycle" : why, cycle ? NULL : &fused);
+    return;
+  }
+  if (saving < (1 - TOLERANCE) * e.saving && e.version != version) {
+    e.saving = saving;
+    pair->version = e.version = version;
+    if (r->queue.count && before(&r->queue.at[0], &e)) {
+      if (!group_push(c, &r->queue, e)) c->plan->failed = true;
+      return;
+    }
+  }
+  const fusion_group parts[2] = {c->groups.at[a], c->groups.at[b]};
+  group_record_pair(&r->s, e.producer, e.consumer, true, "saves", (const fusion_group *[]){&parts[0], &parts[1]}, &fused);
+  group_take(r, (const uint32_t[]){a, b}, 2, &fused);
+  r->gone = c->groups.count > MOST_EXACT ? a + 1 : 0;
+  refresh(r, b);
+  r->gone = 0;
+}
+
 static void run_queue(group_run *r) {
   fusion_context *c = r->s.c;
   while (r->queue.count) {
@@ -218,21 +279,7 @@ static void run_queue(group_run *r) {
         if (!c->groups.at[changed[i]].dead) refresh(r, changed[i]);
       continue;
     }
-    const uint32_t a = group_number(r, e.producer), b = group_number(r, e.consumer);
-    if (a == b || e.version != r->version[a] + r->version[b]) continue; /* priced again when it changed */
-    const fusion_group parts[2] = {c->groups.at[a], c->groups.at[b]};
-    const fusion_group *both[2] = {&parts[0], &parts[1]};
-    if (group_makes_cycle(&r->s, (const uint32_t[]){a, b}, 2)) {
-      group_record_pair(&r->s, e.producer, e.consumer, false, "cycle", both, NULL);
-      continue;
-    }
-    fusion_group fused;
-    const char *why;
-    double saving;
-    if (!evaluate(r, &e, true, &fused, &why, &saving)) continue;
-    group_record_pair(&r->s, e.producer, e.consumer, true, "saves", both, &fused);
-    group_take(r, (const uint32_t[]){a, b}, 2, &fused);
-    refresh(r, b);
+    run_pair(r, e);
   }
 }
 

@@ -58,21 +58,36 @@ typedef struct edge {
   double saving;
   uint32_t producer, consumer, version; /* node numbers; version: sum of the groups' versions when priced */
   uint32_t hyper;                       /* 1 + number of a hyper-edge; 0: a pair */
+  uint32_t proposal;                    /* of a pair: which word about its groups this is */
   bool recompute;                       /* the producer is computed again in all its readers */
 } edge;
 typedef struct edge_queue {
   edge *at;
   uint32_t count, capacity;
 } edge_queue;
+/* The last word about two groups. */
+typedef struct group_pair {
+  uint32_t producer, consumer, version; /* 1 + numbers of groups; the sum of their versions when they were looked at */
+  uint32_t proposal;                    /* the one edge of the queue that stands for them; 0: refused */
+} group_pair;
+typedef struct pair_table {
+  group_pair *at;
+  uint32_t size, count;
+} pair_table;
 typedef struct group_run {
   grouping s;
   edge_queue queue;
   uint32_t *version;      /* per group: raised when it changes */
   uint32_t *met, meeting; /* per group: the last look around that found it */
+  pair_table pairs;
+  uint32_t proposals, gone; /* gone: 1 + the group that the one at hand has just taken in, its prices kept; 0: all are made again */
   IR_VEC(hyper_edge) hypers;
 } group_run;
 
 bool group_push(fusion_context *, edge_queue *, edge);
+/* The word about two groups, by their numbers: null when there is none, or (make) when memory runs out. It lives until the next is made. */
+group_pair *group_pair_find(const group_run *, uint32_t producer, uint32_t consumer);
+group_pair *group_pair_make(group_run *, uint32_t producer, uint32_t consumer);
 uint32_t group_number(const group_run *, uint32_t node);
 /* A contract that forbids one kernel of these groups: a word for the decision record, or null. */
 const char *group_forbidden(const group_run *, const uint32_t *groups, uint32_t count);

@@ -3,7 +3,7 @@
 #include "fusion/group_private.h"
 
 static uint32_t place_of(const fusion_decision *d) {
-  return (d->producer * 2654435761u) ^ (d->consumer * 2246822519u) ^ (d->form * 40503u);
+  return (uint32_t)((((uint64_t)d->producer << 32 | (d->consumer + d->form)) * UINT64_C(0x9e3779b97f4a7c15)) >> 32);
 }
 
 static bool same_edge(const fusion_decision *a, const fusion_decision *b) {

@@ -72,9 +72,19 @@ typedef struct port_lists {
   uint32_t *outputs, output_count, most;
   uint32_t mark, listed; /* of members; of what is among the inputs */
   bool overflow;
+  const fusion_group *parts[2]; /* or of the members of two groups, whose numbers are owner - 1 */
+  uint32_t owner[2];
 } port_lists;
 
-static bool inside(const grouping *s, const port_lists *p, uint32_t node) { return s->inside[node] == p->mark; }
+static bool in_parts(const grouping *s, const port_lists *p, uint32_t node) {
+  const uint32_t owner = s->group_of[node];
+  if (owner && (owner == p->owner[0] || owner == p->owner[1])) return true;
+  return s->recomputed[node] && (fusion_group_has(p->parts[0], node) || fusion_group_has(p->parts[1], node));
+}
+
+static inline bool inside(const grouping *s, const port_lists *p, uint32_t node) {
+  return p->parts[0] ? in_parts(s, p, node) : s->inside[node] == p->mark;
+}
 
 static void add_reads(grouping *s, port_lists *p, uint32_t node, uint32_t depth) {
   const ir_graph *g = s->c->graph;
@@ -134,34 +144,31 @@ bool group_find_ports(grouping *s, fusion_group *group) {
   return !p.overflow;
 }
 
-/* The same sets from the ports of two parts: what a part does not read or store, the union does not. Only the order may differ from
-   group_find_ports, which is asked when the union is made. */
-static bool join_ports(grouping *s, const fusion_group *const parts[2], fusion_group *group) {
-  port_lists p = {.most = 4 * group->count + 64};
-  const uint32_t most = parts[0]->output_count + parts[1]->output_count;
-  p.mark = ++s->mark;
-  p.listed = ++s->mark;
-  p.outputs = IR_NEW_ARRAY(&s->scratch, uint32_t, most);
-  uint32_t *inputs = IR_NEW_ARRAY(&s->scratch, uint32_t, parts[0]->input_count + parts[1]->input_count), count = 0;
+/* The same sets from the ports of two groups: what a part does not read or store, the union does not; a result that the other part does not read is still
+   read outside. Only the order may differ from group_find_ports, which is asked when the union is made. */
+static bool join_ports(grouping *s, uint32_t a, uint32_t b, fusion_group *group) {
+  const fusion_group *groups = s->c->groups.at;
+  port_lists p = {.parts = {&groups[a], &groups[b]}, .owner = {a + 1, b + 1}, .listed = ++s->mark};
+  p.outputs = IR_NEW_ARRAY(&s->scratch, uint32_t, p.parts[0]->output_count + p.parts[1]->output_count);
+  uint32_t *inputs = IR_NEW_ARRAY(&s->scratch, uint32_t, p.parts[0]->input_count + p.parts[1]->input_count), count = 0;
   if (!p.outputs || !inputs) return false;
-  for (uint32_t i = 0; i < group->count; i++) s->inside[group->nodes[i]] = p.mark;
-  for (uint32_t k = 0; k < 2; k++) {
-    for (uint32_t i = 0; i < parts[k]->input_count; i++) {
-      const uint32_t node = parts[k]->inputs[i];
-      if (s->inside[node] == p.mark || s->tried[node] == p.listed) continue;
+  for (uint32_t k = 0; k < 2; k++)
+    for (uint32_t i = 0; i < p.parts[k]->input_count; i++) {
+      const uint32_t node = p.parts[k]->inputs[i];
+      if (s->tried[node] == p.listed) continue;
       s->tried[node] = p.listed;
-      inputs[count++] = node;
+      if (!inside(s, &p, node)) inputs[count++] = node;
     }
-    for (uint32_t i = 0; i < parts[k]->output_count; i++) {
-      const uint32_t node = parts[k]->outputs[i];
-      if (s->is_stored[node] || read_outside(s, &p, node, 0)) p.outputs[p.output_count++] = node;
+  for (uint32_t k = 0; k < 2; k++)
+    for (uint32_t i = 0; i < p.parts[k]->output_count; i++) {
+      const uint32_t node = p.parts[k]->outputs[i];
+      if (s->tried[node] != p.listed || s->is_stored[node] || read_outside(s, &p, node, 0)) p.outputs[p.output_count++] = node;
     }
-  }
   group->inputs = inputs;
   group->outputs = p.outputs;
   group->input_count = count;
   group->output_count = p.output_count;
-  return count <= p.most;
+  return true;
 }
 
 static bool move_list(ir_arena *to, const uint32_t **list, uint32_t count) {
@@ -310,9 +317,13 @@ static bool outputs_follow_hero(const grouping *s, const fusion_group *group, co
   return true;
 }
 
+static bool can_be_bound(const grouping *s, const fusion_group *group) {
+  const uint32_t most = s->c->options->profile->max_bindings;
+  return !most || group->input_count + group->output_count <= most;
+}
+
 static bool is_legal(grouping *s, fusion_group *group, const char **why_not) {
-  const cost_profile *p = s->c->options->profile;
-  if (p->max_bindings && group->input_count + group->output_count > p->max_bindings) {
+  if (!can_be_bound(s, group)) {
     *why_not = "bindings";
     return false;
   }
@@ -374,9 +385,11 @@ bool group_look(grouping *s, uint32_t a, uint32_t b, fusion_group *out, const ch
   if (!out->kind || parts[0]->count + parts[1]->count > GROUP_MOST_MEMBERS) return false;
   ir_arena_rewind(&s->scratch, s->empty);
   *why_not = "host memory";
-  if (!merge_members(s, parts[0], parts[1], out)) return false;
-  *why_not = "too many values";
-  return join_ports(s, parts, out) && is_legal(s, out, why_not);
+  if (!join_ports(s, a, b, out)) return false;
+  *why_not = "bindings"; /* most unions of large groups end here: before their members are put together */
+  if (!can_be_bound(s, out)) return false;
+  *why_not = "host memory";
+  return merge_members(s, parts[0], parts[1], out) && is_legal(s, out, why_not);
 }
 
 bool group_unite(grouping *s, uint32_t a, uint32_t b, fusion_group *out, const char **why_not) {
