@@ -97,15 +97,24 @@ static const capability_need needs[] = {
     {4448, CAPS(int8_storage, int8_storage)},
     {5347, CAPS(address, address)},
 };
+enum { CAPABILITY_MATRICES = 6022 };
 
 static bool has(const kir_caps *caps, size_t member) { return *(const bool *)(const void *)((const char *)caps + member); }
 
+bool api_has_units(const snt_program *p, const kir_caps *have) {
+  for (uint32_t i = 0; i < KIR_MMA_TYPES; i++)
+    if (p->profile.caps.mma[i].m && memcmp(&p->profile.caps.mma[i], &have->mma[i], sizeof have->mma[i])) return false;
+  return true;
+}
+
 /* Capabilities stand first in a module, before anything else. */
-static bool module_fits(const codegen_code *code, const kir_caps *caps) {
+static bool module_fits(const snt_program *p, const codegen_code *code, const kir_caps *caps) {
   const uint32_t *words = (const uint32_t *)(const void *)code->data;
-  for (size_t at = 5; at + 1 < code->size / 4 && words[at] == (2u << 16 | 17u); at += 2)
+  for (size_t at = 5; at + 1 < code->size / 4 && words[at] == (2u << 16 | 17u); at += 2) {
+    if (words[at + 1] == CAPABILITY_MATRICES && !api_has_units(p, caps)) return false;
     for (uint32_t i = 0; i < IR_COUNT(needs); i++)
       if (needs[i].capability == words[at + 1] && !has(caps, needs[i].caps[0]) && !has(caps, needs[i].caps[1])) return false;
+  }
   return true;
 }
 
@@ -122,7 +131,7 @@ static bool fits(const snt_program *p, const snt_device *d) {
       return false;
     if (bit != SNT_TARGET_SPIRV) continue;
     if (kernel->sub && kernel->sub != ~0u && (kernel->sub < have->subgroup_min || kernel->sub > have->subgroup_max)) return false;
-    if (!module_fits(&kernel->code[t].code, &have->caps)) return false;
+    if (!module_fits(p, &kernel->code[t].code, &have->caps)) return false;
   }
   return true;
 }

@@ -9,7 +9,7 @@ set(SINTER_RUNTIME_SOURCES
   ir/arena.c ir/dtype.c ir/expr.c ir/expr_copy.c ir/expr_div.c ir/expr_prove.c ir/expr_query.c ir/expr_sum.c ir/expr_text.c
   ir/graph_lex.c ir/graph_parse.c ir/graph_text.c ir/graph.c ir/literal.c ir/making.c ir/plan.c ir/plan_parse.c ir/plan_print.c ir/plan_verify.c ir/sha256.c
   ir/text.c
-  runtime/rt_common.c runtime/rt_vulkan_profile.c
+  runtime/rt_common.c runtime/rt_vulkan_profile.c runtime/rt_vulkan_units.c
   runtime_only/profile_names.c runtime_only/without_compiler.c)
 
 function(sinter_runtime_libraries)

@@ -29,7 +29,9 @@ enum { /* instructions */
   SpvOpLoopMerge = 246, SpvOpSelectionMerge = 247, SpvOpLabel = 248, SpvOpBranch = 249, SpvOpBranchConditional = 250,
   SpvOpReturn = 253, SpvOpGroupNonUniformShuffle = 345, SpvOpGroupNonUniformIAdd = 349, SpvOpGroupNonUniformFAdd = 350,
   SpvOpGroupNonUniformSMin = 353, SpvOpGroupNonUniformUMin = 354, SpvOpGroupNonUniformFMin = 355, SpvOpGroupNonUniformSMax = 356,
-  SpvOpGroupNonUniformUMax = 357, SpvOpGroupNonUniformFMax = 358
+  SpvOpGroupNonUniformUMax = 357, SpvOpGroupNonUniformFMax = 358,
+  SpvOpTypeCooperativeMatrixKHR = 4456, SpvOpCooperativeMatrixLoadKHR = 4457, SpvOpCooperativeMatrixStoreKHR = 4458,
+  SpvOpCooperativeMatrixMulAddKHR = 4459
 };
 // clang-format on
 // clang-format off
@@ -38,7 +40,7 @@ enum { /* capabilities */
   SpvCapabilityInt8 = 39, SpvCapabilityStorageImageExtendedFormats = 49, SpvCapabilitySampledBuffer = 46,
   SpvCapabilityStorageImageWriteWithoutFormat = 56, SpvCapabilityGroupNonUniform = 61, SpvCapabilityGroupNonUniformArithmetic = 63,
   SpvCapabilityGroupNonUniformShuffle = 65, SpvCapabilityStorageBuffer16BitAccess = 4433, SpvCapabilityStorageBuffer8BitAccess = 4448,
-  SpvCapabilityPhysicalStorageBufferAddresses = 5347
+  SpvCapabilityPhysicalStorageBufferAddresses = 5347, SpvCapabilityVulkanMemoryModel = 5345, SpvCapabilityCooperativeMatrixKHR = 6022
 };
 // clang-format on
 // clang-format off
@@ -70,8 +72,9 @@ enum { /* extended instructions */
 // clang-format on
 // clang-format off
 enum { /* the rest: each with its specification's name */
-  SpvAddressingModelLogical = 0, SpvAddressingModelPhysicalStorageBuffer64 = 5348, SpvMemoryAccessAlignedMask = 2,
-  SpvMemoryModelGLSL450 = 1, SpvExecutionModelGLCompute = 5, SpvExecutionModeLocalSize = 17,
+  SpvAddressingModelLogical = 0, SpvAddressingModelPhysicalStorageBuffer64 = 5348, SpvMemoryAccessAlignedMask = 2, SpvMemoryAccessNonPrivatePointerMask = 32,
+  SpvMemoryModelGLSL450 = 1, SpvMemoryModelVulkan = 3, SpvScopeQueueFamily = 5, SpvMemorySemanticsMakeAvailableMask = 8192,
+  SpvMemorySemanticsMakeVisibleMask = 16384, SpvExecutionModelGLCompute = 5, SpvExecutionModeLocalSize = 17,
   SpvScopeDevice = 1, SpvScopeWorkgroup = 2, SpvScopeSubgroup = 3, SpvGroupOperationReduce = 0, SpvDim2D = 1, SpvDimBuffer = 5,
   SpvImageOperandsLodMask = 2, SpvLoopControlUnrollMask = 1, SpvLoopControlDontUnrollMask = 2,
   SpvMemorySemanticsAcquireReleaseMask = 8, SpvMemorySemanticsUniformMemoryMask = 0x40, SpvMemorySemanticsWorkgroupMemoryMask = 0x100

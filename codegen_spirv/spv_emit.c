@@ -6,7 +6,8 @@
 // clang-format off
 const kir_caps spirv_caps = {.target = "spirv", .max_lanes = 4, .vector_memory = 16, .f16_storage = true, .bf16_storage = true, .int8_storage = true,
                              .int16_storage = true, .int64 = true, .f64 = true, .subgroups = true, .subgroup_arithmetic = true, .texel = true,
-                             .images = true, .shuffle = true, .pack2 = true, .aligned_vectors = true, .nan_unsafe = true, .push_bytes = 128, .oob_zero = true};
+                             .images = true, .shuffle = true, .pack2 = true, .aligned_vectors = true, .nan_unsafe = true, .push_bytes = 128, .oob_zero = true,
+                             .mma = {[KIR_MMA_F16] = {KIR_MMA_ANY, 0, 0}, [KIR_MMA_I8] = {KIR_MMA_ANY, 0, 0}, [KIR_MMA_U8] = {KIR_MMA_ANY, 0, 0}}};
 // clang-format on
 
 void spv_fail(spv *s, snt_result result, uint32_t inst, const char *format, ...) {
@@ -103,6 +104,7 @@ static snt_result visit_begin(void *self, const kir_kernel *k) {
   s->block = spv_fresh(&s->m);
   SPV(&s->m, SPV_LOCALS, SpvOpLabel, s->block);
   spv_need(s, SpvCapabilityShader);
+  spv_begin_matrices(s);
   declare_push_block(s);
   spv_declare_memories(s);
   begin_body(s);
@@ -137,7 +139,7 @@ static void put_entry(spv *s) {
   spv_put_text(&s->m, SPV_IMPORTS, library);
   spv_close(&s->m, SPV_IMPORTS, at);
   SPV(&s->m, SPV_MODEL, SpvOpMemoryModel, s->address_at ? SpvAddressingModelPhysicalStorageBuffer64 : SpvAddressingModelLogical,
-      SpvMemoryModelGLSL450);
+      s->matrices ? SpvMemoryModelVulkan : SpvMemoryModelGLSL450);
   at = spv_open(&s->m, SPV_ENTRY, SpvOpEntryPoint);
   spv_put(&s->m, SPV_ENTRY, SpvExecutionModelGLCompute);
   spv_put(&s->m, SPV_ENTRY, s->function);
@@ -153,6 +155,8 @@ static void put_capabilities(spv *s) {
     uint32_t capability;
     const char *extension;
   } extensions[] = {{SpvCapabilityStorageBuffer8BitAccess, "SPV_KHR_8bit_storage"},
+                    {SpvCapabilityVulkanMemoryModel, "SPV_KHR_vulkan_memory_model"},
+                    {SpvCapabilityCooperativeMatrixKHR, "SPV_KHR_cooperative_matrix"},
                     {SpvCapabilityPhysicalStorageBufferAddresses, "SPV_KHR_physical_storage_buffer"}};
   for (uint32_t i = 0; i < s->needed.count; i++) {
     SPV(&s->m, SPV_CAPS, SpvOpCapability, s->needed.at[i]);

@@ -15,7 +15,6 @@ static const char several[] = "";
 #define UNSUPPORTED(text) \
   { .why = "?" text }
 #define MATH LOWERED("math")
-#define MATRIX UNSUPPORTED("the SPIR-V target has no matrix fragments yet")
 #define EXT SpvOpExtInst
 
 // clang-format off
@@ -63,7 +62,7 @@ static const isel_row rows[KIR_OP_COUNT] = {
     [KIR_atan2] = MATH,
     [KIR_splat] = SEVERAL, [KIR_vec] = SEVERAL, [KIR_iota] = SEVERAL, [KIR_extract] = SEVERAL, [KIR_insert] = SEVERAL, [KIR_shuffle] = SEVERAL,
     [KIR_hred_add] = LOWERED("legalise"), [KIR_hred_max] = LOWERED("legalise"), [KIR_hred_min] = LOWERED("legalise"), [KIR_hred_mul] = LOWERED("legalise"),
-    [KIR_load] = SEVERAL, [KIR_store] = SEVERAL, [KIR_fill] = LOWERED("legalise"), [KIR_prefetch] = SEVERAL,
+    [KIR_load] = SEVERAL, [KIR_store] = SEVERAL, [KIR_fill] = SEVERAL, [KIR_prefetch] = SEVERAL,
     [KIR_atomic_add] = {.s = SpvOpAtomicIAdd, .u = SpvOpAtomicIAdd, .why = several},
     [KIR_atomic_min] = {.s = SpvOpAtomicSMin, .u = SpvOpAtomicUMin, .why = several},
     [KIR_atomic_max] = {.s = SpvOpAtomicSMax, .u = SpvOpAtomicUMax, .why = several},
@@ -76,7 +75,7 @@ static const isel_row rows[KIR_OP_COUNT] = {
     [KIR_sg_min] = {.f = SpvOpGroupNonUniformFMin, .s = SpvOpGroupNonUniformSMin, .u = SpvOpGroupNonUniformUMin, .why = several},
     [KIR_sg_shuffle] = SEVERAL, [KIR_sg_barrier] = SEVERAL, [KIR_barrier] = SEVERAL,
     [KIR_async_copy] = LOWERED("legalise"), [KIR_async_commit] = LOWERED("legalise"), [KIR_async_wait] = LOWERED("legalise"),
-    [KIR_mma_load] = MATRIX, [KIR_mma_store] = MATRIX, [KIR_mma] = MATRIX,
+    [KIR_mma_load] = SEVERAL, [KIR_mma_store] = SEVERAL, [KIR_mma] = SEVERAL,
     [KIR_loop] = SEVERAL, [KIR_carry] = SEVERAL, [KIR_if] = SEVERAL, [KIR_else] = SEVERAL, [KIR_yield] = SEVERAL, [KIR_end] = SEVERAL,
     [KIR_result] = SEVERAL, [KIR_own] = SEVERAL, [KIR_inline] = SEVERAL,
 };

@@ -22,6 +22,8 @@ static uint32_t wanted_width(const spv *s, uint32_t inst) {
   const kir_inst *in = kir_at(s->k, inst);
   const kir_type t = value_type(s, inst);
   const kir_memory *m = &s->k->memories.at[in->index];
+  if (in->op == KIR_mma_load || in->op == KIR_mma_store)
+    return in->lanes % 4 == 0 && in->align >= 4 * ir_dtypes[m->type.base].bytes ? 4 : 1; /* of its rows */
   if (m->type.lanes > 1) return m->type.lanes;
   return (t.lanes == 2 || t.lanes == 4) && in->align >= t.lanes * ir_dtypes[t.base].bytes ? t.lanes : 1;
 }
@@ -176,7 +178,7 @@ static void declare_array(spv *s, uint32_t number) {
     return;
   }
   const uint32_t class = shared ? SpvStorageClassWorkgroup : SpvStorageClassFunction;
-  const uint32_t element = spv_type(s, kir_t(m->type.base, lanes));
+  const uint32_t element = m->type.frag ? spv_type(s, m->type) : spv_type(s, kir_t(m->type.base, lanes));
   need_narrow_arrays(s, m->type.base);
   if (shares_overlay(s, number, element)) return;
   const uint32_t array = spv_array(s, element, (uint32_t)(elements(m) * m->type.lanes / lanes), 0);
@@ -301,11 +303,22 @@ static uint32_t alignment(const spv *s, uint32_t inst, uint32_t lanes) {
   return ir_dtypes[stored(s->k->memories.at[kir_at(s->k, inst)->index].type).base].bytes * (lanes == 3 ? 1 : lanes);
 }
 
+/* The memory operands of an access: to a pointer out of the block, and to what items share in the Vulkan memory model. */
+static uint32_t memory_operands(const spv *s, uint32_t inst, uint32_t lanes, uint32_t out[2]) {
+  const uint32_t number = kir_at(s->k, inst)->index;
+  const kir_memory *m = &s->k->memories.at[number];
+  uint32_t count = 0;
+  if (s->matrices && (is_buffer(m) || m->space == KIR_LOCAL)) out[0] = SpvMemoryAccessNonPrivatePointerMask, count = 1;
+  if (!s->memory[number].addressed) return count;
+  out[0] = (count ? out[0] : 0) | SpvMemoryAccessAlignedMask, out[1] = alignment(s, inst, lanes);
+  return 2;
+}
+
 static uint32_t load_part(spv *s, uint32_t inst, uint32_t lanes, uint32_t index) {
   const uint32_t number = kir_at(s->k, inst)->index, element = s->memory[number].view[lanes].element;
-  const uint32_t at = element_pointer(s, number, lanes, index);
-  if (!s->memory[number].addressed) return SPV_DO(s, SpvOpLoad, element, at);
-  return SPV_DO(s, SpvOpLoad, element, at, SpvMemoryAccessAlignedMask, alignment(s, inst, lanes));
+  uint32_t operands[3] = {element_pointer(s, number, lanes, index)};
+  const uint32_t count = 1 + memory_operands(s, inst, lanes, operands + 1);
+  return spv_result(s, SpvOpLoad, element, operands, count);
 }
 
 uint32_t spv_load(spv *s, uint32_t inst) {
@@ -331,10 +344,19 @@ void spv_store(spv *s, uint32_t inst) {
   if (is_byte_bool(s, inst, t)) value = spv_cast(s, stored(t), t, value, 0);
   for (uint32_t i = 0; i < count; i++) {
     const uint32_t part = count == 1 ? value : SPV_DO(s, SpvOpCompositeExtract, spv_type(s, kir_t(stored(t).base, 1)), value, i);
-    const uint32_t at = element_pointer(s, in->index, lanes, index_id(s, p, i, divisor));
-    if (s->memory[in->index].addressed) SPV(&s->m, SPV_CODE, SpvOpStore, at, part, SpvMemoryAccessAlignedMask, alignment(s, inst, lanes));
-    else SPV(&s->m, SPV_CODE, SpvOpStore, at, part);
+    uint32_t operands[4] = {element_pointer(s, in->index, lanes, index_id(s, p, i, divisor)), part};
+    spv_inst(&s->m, SPV_CODE, SpvOpStore, operands, 2 + memory_operands(s, inst, lanes, operands + 2));
   }
+}
+
+uint32_t spv_matrix_pointer(spv *s, uint32_t inst, uint32_t *width) {
+  uint32_t divisor;
+  const uint32_t lanes = *width = view_lanes(s, inst, &divisor);
+  return element_pointer(s, kir_at(s->k, inst)->index, lanes, index_id(s, linear_index(s, inst), 0, divisor));
+}
+
+void spv_matrix_set(spv *s, uint32_t memory, uint32_t cell, uint32_t value) {
+  SPV(&s->m, SPV_CODE, SpvOpStore, element_pointer(s, memory, 1, spv_u32(s, cell)), value);
 }
 
 uint32_t spv_atomic(spv *s, uint32_t inst) {
@@ -346,7 +368,10 @@ uint32_t spv_atomic(spv *s, uint32_t inst) {
   }
   const bool shared = s->k->memories.at[in->index].space == KIR_LOCAL;
   const uint32_t at = element_pointer(s, in->index, 1, index_id(s, linear_index(s, inst), 0, 1)), relaxed = spv_u32(s, 0);
-  const uint32_t scope = spv_u32(s, shared ? SpvScopeWorkgroup : SpvScopeDevice), value = spv_arg(s, inst, in->arg_count - 1u);
+  const uint32_t scope = spv_u32(s, shared        ? SpvScopeWorkgroup
+                                    : s->matrices ? SpvScopeQueueFamily
+                                                  : SpvScopeDevice),
+                 value = spv_arg(s, inst, in->arg_count - 1u);
   if (in->op != KIR_atomic_cas) return SPV_DO(s, op, spv_type(s, in->type), at, scope, relaxed, value);
   return SPV_DO(s, op, spv_type(s, in->type), at, scope, relaxed, relaxed, value, spv_arg(s, inst, in->arg_count - 2u));
 }

@@ -36,6 +36,8 @@ typedef struct spv {
   uint32_t *own;      /* row of kernel->owns -> its function, 0: not called */
   uint32_t depth;
   uint32_t glsl, function, block, push, exit; /* block: label of the current block */
+  bool matrices;                              /* the module is in the Vulkan memory model */
+  kir_mma mma;                                /* and its fragments have this size */
   uint32_t address_at;                        /* byte of the block where the addresses of buffers begin; 0: none */
   uint32_t types[SNT_DTYPE_COUNT][5];         /* by lanes, 0: not defined yet */
   uint32_t builtin[48];                       /* input variables by number, 0: not used */
@@ -83,6 +85,14 @@ void spv_begin_memories(spv *, uint32_t group);
 uint32_t spv_load(spv *, uint32_t inst);
 void spv_store(spv *, uint32_t inst);
 uint32_t spv_atomic(spv *, uint32_t inst);
+uint32_t spv_matrix_pointer(spv *, uint32_t inst, uint32_t *width); /* the first element, as vectors of `width` */
+void spv_matrix_set(spv *, uint32_t memory, uint32_t cell, uint32_t value);
+void spv_begin_matrices(spv *); /* spv_matrix.c */
+uint32_t spv_matrix_type(spv *, kir_type);
+uint32_t spv_matrix_load(spv *, uint32_t inst);
+uint32_t spv_matrix_store(spv *, uint32_t inst);
+uint32_t spv_matrix_multiply(spv *, uint32_t inst);
+uint32_t spv_matrix_fill(spv *, uint32_t inst);
 void spv_declare_image(spv *, uint32_t memory); /* spv_image.c */
 uint32_t spv_fetch_texel(spv *, uint32_t memory, uint32_t index);
 uint32_t spv_image(spv *, uint32_t inst);

@@ -258,6 +258,7 @@ static uint32_t barrier(spv *s, uint32_t inst) {
   uint32_t semantics = SpvMemorySemanticsAcquireReleaseMask;
   if (in->op == KIR_sg_barrier || in->flags & KIR_SYNC_LOCAL || !in->flags) semantics |= SpvMemorySemanticsWorkgroupMemoryMask;
   if (in->flags & KIR_SYNC_GLOBAL) semantics |= SpvMemorySemanticsUniformMemoryMask;
+  if (s->matrices) semantics |= SpvMemorySemanticsMakeAvailableMask | SpvMemorySemanticsMakeVisibleMask;
   if (in->op == KIR_sg_barrier) spv_need(s, SpvCapabilityGroupNonUniform);
   SPV(&s->m, SPV_CODE, SpvOpControlBarrier, scope, scope, spv_u32(s, semantics));
   return 0;
@@ -310,6 +311,10 @@ uint32_t spv_special(spv *s, uint32_t inst) {
                                                                    [KIR_shuffle] = shuffle,
                                                                    [KIR_load] = spv_load,
                                                                    [KIR_store] = store,
+                                                                   [KIR_fill] = spv_matrix_fill,
+                                                                   [KIR_mma_load] = spv_matrix_load,
+                                                                   [KIR_mma_store] = spv_matrix_store,
+                                                                   [KIR_mma] = spv_matrix_multiply,
                                                                    [KIR_prefetch] = nothing,
                                                                    [KIR_atomic_add] = spv_atomic,
                                                                    [KIR_atomic_min] = spv_atomic,

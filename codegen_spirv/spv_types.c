@@ -25,12 +25,12 @@ static uint32_t scalar_type(spv *s, uint32_t base) {
 
 uint32_t spv_type(spv *s, kir_type t) {
   if (t.lanes <= 4 && !t.frag && s->types[t.base][t.lanes]) return s->types[t.base][t.lanes];
-  if (t.lanes > 4 || t.frag)
-    spv_fail(s, t.frag ? SNT_E_UNSUPPORTED : SNT_E_INTERNAL, 0, "SPIR-V has no type of %u lanes of %s", t.lanes, ir_dtypes[t.base].name);
+  if (t.frag) return spv_matrix_type(s, t);
+  if (t.lanes > 4) spv_fail(s, SNT_E_INTERNAL, 0, "SPIR-V has no type of %u lanes of %s", t.lanes, ir_dtypes[t.base].name);
   const uint32_t scalar = scalar_type(s, t.base);
   if (t.lanes == 1) return scalar;
   const uint32_t vector = SPV_TYPE(&s->m, SpvOpTypeVector, scalar, t.lanes);
-  if (t.lanes <= 4 && !t.frag) s->types[t.base][t.lanes] = vector;
+  if (t.lanes <= 4) s->types[t.base][t.lanes] = vector;
   return vector;
 }
 

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-typedef enum { KEY_TEXT, KEY_DOUBLE, KEY_U32, KEY_U64, KEY_U8, KEY_BOOL, KEY_SIMD, KEY_READS, KEY_CYCLES } key_kind;
+typedef enum { KEY_TEXT, KEY_DOUBLE, KEY_U32, KEY_U64, KEY_U8, KEY_BOOL, KEY_MMA, KEY_SIMD, KEY_READS, KEY_CYCLES } key_kind;
 typedef struct key_info {
   const char *name;
   uint8_t kind;
@@ -17,6 +17,8 @@ typedef struct key_info {
   { #field, kind, (uint16_t)offsetof(cost_profile, field), (uint16_t)sizeof(((cost_profile *)0)->field), unit }
 #define CAP(kind, field) \
   { "caps." #field, kind, (uint16_t)offsetof(cost_profile, caps.field), (uint16_t)sizeof(((cost_profile *)0)->caps.field), "" }
+#define MMA(type, row) \
+  { "caps.mma." type, KEY_MMA, (uint16_t)offsetof(cost_profile, caps.mma[row]), (uint16_t)sizeof(kir_mma), "" }
 // clang-format off
 static const key_info keys[] = {
     FIELD(KEY_TEXT, name, ""), FIELD(KEY_TEXT, target, ""), FIELD(KEY_SIMD, simd, ""), FIELD(KEY_READS, reads, ""), FIELD(KEY_U8, discrete, ""), FIELD(KEY_U8, plain_runs, ""),
@@ -37,9 +39,10 @@ static const key_info keys[] = {
     CAP(KEY_BOOL, f16_arithmetic), CAP(KEY_BOOL, f16_storage), CAP(KEY_BOOL, bf16_storage), CAP(KEY_BOOL, int8_storage), CAP(KEY_BOOL, int16_storage),
     CAP(KEY_BOOL, int64), CAP(KEY_BOOL, f64), CAP(KEY_BOOL, fma_fused), CAP(KEY_BOOL, fma_fast), CAP(KEY_BOOL, keeps_math), CAP(KEY_BOOL, subgroups),
     CAP(KEY_BOOL, subgroup_arithmetic), CAP(KEY_BOOL, exact_div), CAP(KEY_BOOL, exact_sqrt), CAP(KEY_BOOL, prefetch), CAP(KEY_BOOL, stream),
-    CAP(KEY_BOOL, texel), CAP(KEY_BOOL, images), CAP(KEY_BOOL, async_copy), CAP(KEY_BOOL, mma), CAP(KEY_BOOL, atomics_f32), CAP(KEY_BOOL, oob_zero),
+    CAP(KEY_BOOL, texel), CAP(KEY_BOOL, images), CAP(KEY_BOOL, async_copy), CAP(KEY_BOOL, atomics_f32), CAP(KEY_BOOL, oob_zero),
     CAP(KEY_BOOL, shuffle), CAP(KEY_BOOL, hred), CAP(KEY_BOOL, wrap), CAP(KEY_BOOL, divmod), CAP(KEY_BOOL, minmax_nan), CAP(KEY_BOOL, ix), CAP(KEY_BOOL, fill),
     CAP(KEY_BOOL, lanes_memory), CAP(KEY_BOOL, pack2), CAP(KEY_BOOL, aligned_vectors), CAP(KEY_BOOL, nan_unsafe), CAP(KEY_BOOL, narrow_local), CAP(KEY_BOOL, address),
+    MMA("f16", KIR_MMA_F16), MMA("bf16", KIR_MMA_BF16), MMA("i8", KIR_MMA_I8), MMA("u8", KIR_MMA_U8),
 };
 // clang-format on
 typedef struct word {
@@ -94,6 +97,16 @@ static bool parse_number(word w, double *out) {
   return !*stop && *out == *out && *out >= 0 && *out < 1e19;
 }
 
+/* "16x16x16", or 0: none. */
+static bool set_mma(kir_mma *field, word value) {
+  char copy[16];
+  if (!value.length || value.length >= sizeof copy) return false;
+  memcpy(copy, value.at, value.length);
+  copy[value.length] = 0;
+  *field = (kir_mma){0, 0, 0};
+  return !strcmp(copy, "0") || kir_mma_size(copy, field);
+}
+
 static bool set_value(cost_profile *p, const key_info *key, word value) {
   char *field = (char *)p + key->offset;
   double number = 0;
@@ -109,6 +122,7 @@ static bool set_value(cost_profile *p, const key_info *key, word value) {
   case KEY_READS:
     p->reads = equals(value, "texel") ? COST_READS_TEXEL : COST_READS_STORAGE;
     return equals(value, "texel") || equals(value, "storage");
+  case KEY_MMA: return set_mma((kir_mma *)(void *)field, value);
   default: break;
   }
   if (!parse_number(value, &number)) return false;
@@ -199,6 +213,11 @@ static void print_cycles(const cost_profile *p, ir_text *out) {
       if (p->cycles[op][t] > 0) ir_text_format(out, "cycles.%s.%s = %.6g\n", ir_ops[op].name, type_names[t], (double)p->cycles[op][t]);
 }
 
+static void print_mma(const kir_mma *size, ir_text *out) {
+  if (size->m) ir_text_format(out, "%ux%ux%u", size->m, size->n, size->k);
+  else ir_text_add(out, "0");
+}
+
 void cost_profile_print(const cost_profile *p, ir_text *out) {
   for (uint32_t i = 0; i < IR_COUNT(keys); i++) {
     const char *field = (const char *)p + keys[i].offset;
@@ -210,6 +229,7 @@ void cost_profile_print(const cost_profile *p, ir_text *out) {
     case KEY_DOUBLE: ir_text_format(out, "%.9g", *(const double *)(const void *)field); break;
     case KEY_U32: ir_text_format(out, "%u", *(const uint32_t *)(const void *)field); break;
     case KEY_U64: ir_text_format(out, "%llu", (unsigned long long)*(const uint64_t *)(const void *)field); break;
+    case KEY_MMA: print_mma((const kir_mma *)(const void *)field, out); break;
     case KEY_U8: ir_text_format(out, "%u", *(const uint8_t *)field); break;
     default: ir_text_format(out, "%u", *(const bool *)field ? 1u : 0u); break;
     }

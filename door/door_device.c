@@ -98,7 +98,8 @@ static snt_result take_addresses(snt_device *d, snt_diag *diag) {
 }
 
 /* The profile and the public info from the properties and what is enabled. */
-static snt_result describe(snt_device *d, const VkPhysicalDeviceProperties2 *properties, const char *driver, snt_diag *diag) {
+static snt_result describe(snt_device *d, const VkPhysicalDeviceProperties2 *properties, const char *driver, const kir_mma *units,
+                           snt_diag *diag) {
   door_device *door = d->door_data;
   const VkPhysicalDeviceProperties *plain = &properties->properties;
   vk_features features;
@@ -107,13 +108,14 @@ static snt_result describe(snt_device *d, const VkPhysicalDeviceProperties2 *pro
   read_properties(properties, door->features, &door->limits);
   door_fill_features(door->features, &features);
   const door_limits *l = &door->limits;
-  const vk_facts facts = {.features = &features,
-                          .subgroups = &l->subgroups,
-                          .limits = &l->core,
-                          .subgroup_min = l->subgroup_min ? l->subgroup_min : l->subgroups.subgroupSize,
-                          .subgroup_max = l->subgroup_max ? l->subgroup_max : l->subgroups.subgroupSize,
-                          .max_allocation = l->max_allocation,
-                          .cpu = plain->deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU};
+  vk_facts facts = {.features = &features,
+                    .subgroups = &l->subgroups,
+                    .limits = &l->core,
+                    .subgroup_min = l->subgroup_min ? l->subgroup_min : l->subgroups.subgroupSize,
+                    .subgroup_max = l->subgroup_max ? l->subgroup_max : l->subgroups.subgroupSize,
+                    .max_allocation = l->max_allocation,
+                    .cpu = plain->deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU};
+  if (units) memcpy(facts.mma, units, sizeof facts.mma);
   const char *base = vk_profile_name(plain->deviceName, driver, plain->deviceType);
   SNT_TRY(vk_fill_profile(&facts, base, &d->profile, diag));
   if (door->flags & SNT_VK_PORTABLE) SNT_TRY(cost_profile_mask(&d->profile, portable, diag));
@@ -186,7 +188,10 @@ static snt_result query_host(snt_device *device, const snt_vk_attach_info *info,
   if (d->features & SNT_VK_FEATURE_SUBGROUP_SIZE) subgroups.pNext = &sizes;
   if (d->features & SNT_VK_FEATURE_PUSH_DESCRIPTORS) all.pNext = &push;
   properties(info->physical_device, &all);
-  return describe(device, &all, "", diag);
+  kir_mma units[KIR_MMA_TYPES] = {{0, 0, 0}};
+  if (d->features & SNT_VK_FEATURE_COOPERATIVE_MATRIX)
+    vk_query_units(get, info->instance, &device->context->alloc, info->physical_device, units);
+  return describe(device, &all, "", units, diag);
 }
 
 snt_result snt_vk_attach(snt_context *c, const snt_vk_attach_info *info, snt_device **out, snt_diag *diag) {
@@ -226,7 +231,7 @@ snt_result snt_vk_plan(snt_context *c, const snt_vk_caps *caps, snt_device **out
   d->flags = caps->flags;
   d->api_version = caps->api_version ? caps->api_version : VK_API_VERSION_1_1;
   if (caps->features) d->features = door_features_of_chain(NULL, caps->features);
-  const snt_result r = describe(device, caps->properties, "", diag);
+  const snt_result r = describe(device, caps->properties, "", NULL, diag);
   if (r != SNT_OK) snt_device_destroy(device);
   else *out = device;
   return r;

@@ -62,6 +62,16 @@ static const feature_row rows[] = {
      {OWN(BUFFER_DEVICE_ADDRESS, BufferDeviceAddress, bufferDeviceAddress), OWN(VULKAN_1_2, Vulkan12, bufferDeviceAddress)},
      VK_API_VERSION_1_2,
      VK_KHR_BUFFER_DEVICE_ADDRESS_EXTENSION_NAME},
+    {SNT_VK_FEATURE_MEMORY_MODEL,
+     NOT_CORE,
+     {OWN(VULKAN_MEMORY_MODEL, VulkanMemoryModel, vulkanMemoryModel), OWN(VULKAN_1_2, Vulkan12, vulkanMemoryModel)},
+     VK_API_VERSION_1_2,
+     VK_KHR_VULKAN_MEMORY_MODEL_EXTENSION_NAME},
+    {SNT_VK_FEATURE_COOPERATIVE_MATRIX,
+     NOT_CORE,
+     {{VK_UNITS_FEATURES, offsetof(vk_units_features, cooperative_matrix)}, {0, 0}},
+     UINT32_MAX,
+     VK_UNITS_EXTENSION},
     CORE(INT16, shaderInt16),
     CORE(INT64, shaderInt64),
     CORE(FLOAT64, shaderFloat64),
@@ -99,6 +109,8 @@ void door_fill_features(uint64_t on, void *to) {
                      .small.shaderFloat16 = (on & SNT_VK_FEATURE_FLOAT16) != 0,
                      .small.shaderInt8 = (on & SNT_VK_FEATURE_INT8) != 0,
                      .subgroup_size.subgroupSizeControl = (on & SNT_VK_FEATURE_SUBGROUP_SIZE) != 0,
+                     .memory_model.vulkanMemoryModel = (on & SNT_VK_FEATURE_MEMORY_MODEL) != 0,
+                     .units.cooperative_matrix = (on & SNT_VK_FEATURE_COOPERATIVE_MATRIX) != 0,
                      .subgroup_types.shaderSubgroupExtendedTypes = (on & SNT_VK_FEATURE_SUBGROUP_TYPES) != 0};
   f->core.features.shaderInt16 = (on & SNT_VK_FEATURE_INT16) != 0;
   f->core.features.shaderInt64 = (on & SNT_VK_FEATURE_INT64) != 0;
@@ -145,19 +157,23 @@ static uint64_t query_features(PFN_vkGetPhysicalDeviceFeatures2 query, VkPhysica
     VkPhysicalDeviceSubgroupSizeControlFeatures size;
     VkPhysicalDevicePipelineCreationCacheControlFeatures cache;
     VkPhysicalDeviceBufferDeviceAddressFeatures address;
+    VkPhysicalDeviceVulkanMemoryModelFeatures model;
+    vk_units_features units;
   } own = {.storage16 = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES},
            .storage8 = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_8BIT_STORAGE_FEATURES},
            .small = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES},
            .types = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_SUBGROUP_EXTENDED_TYPES_FEATURES},
            .size = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES},
            .cache = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PIPELINE_CREATION_CACHE_CONTROL_FEATURES},
-           .address = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_BUFFER_DEVICE_ADDRESS_FEATURES}};
+           .address = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_BUFFER_DEVICE_ADDRESS_FEATURES},
+           .model = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_MEMORY_MODEL_FEATURES},
+           .units = {.type = VK_UNITS_FEATURES}};
   const struct {
     void *block;
     VkStructureType type;
   } structs[] = {{&own.storage16, own.storage16.sType}, {&own.storage8, own.storage8.sType}, {&own.small, own.small.sType},
                  {&own.types, own.types.sType},         {&own.size, own.size.sType},         {&own.cache, own.cache.sType},
-                 {&own.address, own.address.sType}};
+                 {&own.address, own.address.sType},     {&own.model, own.model.sType},       {&own.units, own.units.type}};
   VkPhysicalDeviceFeatures2 features = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2};
   for (uint32_t s = 0; s < IR_COUNT(structs); s++)
     for (uint32_t i = 0; i < IR_COUNT(rows); i++) {

@@ -25,7 +25,13 @@ const door_format *door_format_of(VkFormat format) {
 
 enum { HEADER_WORDS = 5, MAGIC = 0x07230203 };
 enum { OP_CAPABILITY = 17, OP_TYPE_IMAGE = 25, OP_TYPE_POINTER = 32, OP_VARIABLE = 59, OP_DECORATE = 71, OP_FUNCTION = 54 };
-enum { DECORATION_BINDING = 33, CAPABILITY_EXTENDED_FORMATS = 49, CAPABILITY_WRITE_WITHOUT_FORMAT = 56, CAPABILITY_ADDRESSES = 5347 };
+enum {
+  DECORATION_BINDING = 33,
+  CAPABILITY_EXTENDED_FORMATS = 49,
+  CAPABILITY_WRITE_WITHOUT_FORMAT = 56,
+  CAPABILITY_ADDRESSES = 5347,
+  CAPABILITY_MATRICES = 6022
+};
 
 typedef struct module {
   const uint32_t *words;
@@ -148,6 +154,7 @@ static const capability_row capabilities[] = {
     {61, 0, VK_SUBGROUP_FEATURE_BASIC_BIT, "subgroups"}, {63, 0, VK_SUBGROUP_FEATURE_ARITHMETIC_BIT, "subgroup arithmetic"},
     {65, 0, VK_SUBGROUP_FEATURE_SHUFFLE_BIT, "subgroup shuffles"},
     {4433, SNT_VK_FEATURE_STORAGE16, 0, "storageBuffer16BitAccess"}, {4448, SNT_VK_FEATURE_STORAGE8, 0, "storageBuffer8BitAccess"},
+    {5345, SNT_VK_FEATURE_MEMORY_MODEL, 0, "vulkanMemoryModel"}, {CAPABILITY_MATRICES, SNT_VK_FEATURE_COOPERATIVE_MATRIX, 0, "cooperativeMatrix"},
     {CAPABILITY_ADDRESSES, SNT_VK_FEATURE_BUFFER_ADDRESS, 0, "bufferDeviceAddress"},
 };
 // clang-format on
@@ -169,6 +176,8 @@ snt_result door_check_capabilities(const snt_exec *x, uint32_t kernel, snt_diag 
         (row->subgroup && (!stage || !(subgroups->supportedOperations & row->subgroup))))
       return ir_fail(diag, SNT_E_UNSUPPORTED, "exec", 0, "%s needs %s, which the device was not created with", name, row->what);
   }
+  if (declares(&m, CAPABILITY_MATRICES) && !api_has_units(x->program, &x->device->profile.caps))
+    return ir_fail(diag, SNT_E_UNSUPPORTED, "exec", 0, "%s multiplies matrices of a size that the device does not", name);
   if (addressed != declares(&m, CAPABILITY_ADDRESSES)) return ir_fail(diag, SNT_E_BAD_BLOB, "exec", 0, "%s: addresses of buffers", name);
   return SNT_OK;
 }

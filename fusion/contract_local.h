@@ -41,6 +41,8 @@ typedef struct contract_local {
   uint32_t panel_count, panel_of[CONTRACT_SET_MAX][2]; /* by member: of its rows, of its columns */
   bool fragments;  /* on matrix units: the panels keep elements of 16 or 8 bits, a subgroup holds warp_rows x warp_columns of the tile */
   uint8_t element; /* their type */
+  kir_mma mma;     /* size of a fragment */
+  uint32_t lanes;  /* of a subgroup */
   uint32_t warp_rows, warp_columns, cells, staging;
   ir_expr warp;                                      /* this item's subgroup */
   ir_expr item, row_tile, column_tile, first, steps; /* steps [first, first + steps) */
@@ -51,6 +53,7 @@ typedef struct contract_local {
 /* Can the contraction be computed so on this device, and is it worth it? Fills all but the variables of the kernel. */
 bool contract_plan_local(contraction *, contract_local *);
 bool contract_runs_on_cuda(const contraction *);         /* or is interpreted, and nothing else */
+bool contract_mma_type(uint32_t dtype, uint32_t *type);  /* KIR_MMA_ of the elements; schedule_contract_mma.c */
 uint32_t contract_local_buffers(const contract_local *); /* that fit, where steps are copied ahead */
 /* contract_local_fetch.c: the first step, whole; while step `at` is at hand, what comes next; and the end of that, so that step `number` is there. */
 void contract_fetch_first(contract_local *);
@@ -65,10 +68,13 @@ ir_expr contract_local_element(const contract_local *, const local_panel *, ir_e
 void contract_local_store(contract_local *, uint32_t row, ir_expr column, uint32_t lane_var, ir_expr lane, const uint32_t *acc);
 uint32_t contract_local_row(contract_local *, ir_expr at); /* goes to row `at` of the tile; returns the test, or 0 */
 /* schedule_contract_mma.c */
-enum { MMA_SIDE = 16, MMA_PAD = 16, MMA_STAGE = 20, MMA_LANES = 32 }; /* the pad in bytes */
+enum { MMA_PAD = 16, MMA_MOST = 8 }; /* bytes; fragments of sums that a subgroup holds */
 static inline uint32_t contract_mma_pad(const contract_local *l) { return MMA_PAD / ir_dtypes[l->element].bytes; }
+static inline uint32_t contract_mma_stage(const contract_local *l) {
+  return l->mma.n + 4u;
+} /* elements from row to row of a subgroup's results */
 static inline uint64_t contract_stage_bytes(const contract_local *l) {
-  return l->fragments ? (uint64_t)(l->items / MMA_LANES) * MMA_SIDE * MMA_STAGE * 4 : 0;
+  return l->fragments ? (uint64_t)(l->items / l->lanes) * l->mma.m * contract_mma_stage(l) * 4 : 0;
 }
 uint32_t contract_mma_zero(contract_local *);
 void contract_mma_multiply(contract_local *, ir_expr buffer, uint32_t terms, uint32_t *acc);

@@ -261,7 +261,7 @@ snt_result contract_build_local(contract_local *l, const contract_guard *guard) 
   for (uint32_t i = 0; i < CONTRACT_LABELS; i++) t->at[i] = 0;
   const ir_expr groups = place_group(l);
   l->item = emit_item(e, 0, l->items);
-  if (l->fragments) l->warp = emit_var_for(e, "w", kir_id(e->k, KIR_sg_id, 0), 0, l->items / MMA_LANES);
+  if (l->fragments) l->warp = emit_var_for(e, "w", kir_id(e->k, KIR_sg_id, 0), 0, l->items / l->lanes);
   l->steps = expr_ceil_div(e->x, l->terms.extent, (ir_expr)l->step * l->parts);
   l->first = variable_of(e, "first", expr_mul(e->x, l->part_at, l->steps), expr_ceil_div(e->x, l->terms.extent, l->step));
   declare_panels(l);

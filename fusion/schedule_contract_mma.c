@@ -1,4 +1,4 @@
-/* Contractions on matrix units: what schedule_contract_local.c does, with a subgroup's part of the tile as fragments of 16 x 16. Fragments come out of the
+/* Contractions on matrix units: what schedule_contract_local.c does, with a subgroup's part of the tile as fragments. These come out of the
    panels as they lie there, by rows or by columns; results pass through a stage of each subgroup, since which lane holds what is the device's secret. */
 #include "fusion/contract_local.h"
 
@@ -14,19 +14,24 @@ static kir_type fragment(int32_t base, uint8_t kind) {
   return t;
 }
 
+bool contract_mma_type(uint32_t dtype, uint32_t *type) {
+  static const uint8_t types[SNT_DTYPE_COUNT] = {
+      [SNT_F16] = 1 + KIR_MMA_F16, [SNT_BF16] = 1 + KIR_MMA_BF16, [SNT_I8] = 1 + KIR_MMA_I8, [SNT_U8] = 1 + KIR_MMA_U8};
+  *type = types[dtype] - 1u;
+  return types[dtype];
+}
+
 uint32_t contract_mma_zero(contract_local *l) {
-  static const char *const needs[SNT_DTYPE_COUNT] = {[SNT_F16] = "mma.f16.f32.16x16x16",
-                                                     [SNT_BF16] = "mma.bf16.f32.16x16x16",
-                                                     [SNT_I8] = "mma.i8.i32.16x16x16",
-                                                     [SNT_U8] = "mma.u8.i32.16x16x16"};
+  uint32_t type = 0;
+  (void)contract_mma_type(l->element, &type);
   emit *e = l->t->e;
   const int32_t base = l->t->type.base;
   kir_memory m = {
       .name = "c", .space = KIR_PRIVATE, .access = KIR_READ | KIR_WRITE, .rank = 1, .flags = KIR_MEM_REGS, .type = fragment(base, 3)};
   m.dims[0] = 1;
   const uint32_t memory = kir_memory_add(e->k, &m), first = kir_const_int(e->k, kir_t(SNT_U32, 1), 0);
-  e->k->sub = MMA_LANES;
-  e->k->needs = needs[l->element];
+  e->k->sub = l->lanes;
+  e->k->needs = kir_mma_needs(e->k->arena, type, l->mma);
   kir_fill(e->k, memory, 0, NULL, base == SNT_F32 ? kir_const_float(e->k, kir_t(base, 1), 0) : kir_const_int(e->k, kir_t(base, 1), 0));
   return kir_load(e->k, memory, 1, 1, &first);
 }
@@ -47,12 +52,15 @@ static uint32_t load_fragment(contract_local *l, const local_panel *p, ir_expr b
 void contract_mma_multiply(contract_local *l, ir_expr buffer, uint32_t terms, uint32_t *acc) {
   emit *e = l->t->e;
   expr_pool *x = e->x;
-  const uint32_t rows = l->warp_rows / MMA_SIDE, columns = l->warp_columns / MMA_SIDE;
-  for (uint32_t term = 0; term < terms; term += MMA_SIDE) {
-    uint32_t read[LOCAL_PANELS][4];
-    for (uint32_t p = 0; p < l->panel_count; p++)
-      for (uint32_t i = 0; i < (l->panel[p].columns ? columns : rows); i++)
-        read[p][i] = load_fragment(l, &l->panel[p], buffer, expr_add(x, warp_place(l, l->panel[p].columns), (ir_expr)i * MMA_SIDE), term);
+  const uint32_t rows = l->warp_rows / l->mma.m, columns = l->warp_columns / l->mma.n;
+  for (uint32_t term = 0; term < terms; term += l->mma.k) {
+    uint32_t read[LOCAL_PANELS][MMA_MOST];
+    for (uint32_t p = 0; p < l->panel_count; p++) {
+      const bool across = l->panel[p].columns;
+      const ir_expr side = across ? l->mma.n : l->mma.m;
+      for (uint32_t i = 0; i < (across ? columns : rows); i++)
+        read[p][i] = load_fragment(l, &l->panel[p], buffer, expr_add(x, warp_place(l, across), i * side), term);
+    }
     for (uint32_t s = 0; s < l->t->set.count; s++)
       for (uint32_t i = 0; i < rows; i++)
         for (uint32_t j = 0; j < columns; j++) {
@@ -71,34 +79,35 @@ static uint32_t declare_stage(contract_local *l) {
   return kir_memory_add(e->k, &m);
 }
 
-/* Fragment by fragment: two items then hold a row, in vectors by turns, so that together they write whole sectors. */
+/* Fragment by fragment: as many items as there are for a row then hold it, in vectors by turns, so that together they write whole sectors. */
 void contract_mma_store(contract_local *l, const uint32_t *acc) {
   emit *e = l->t->e;
   expr_pool *x = e->x;
-  const uint32_t stage = declare_stage(l), rows = l->warp_rows / MMA_SIDE, columns = l->warp_columns / MMA_SIDE;
-  const ir_expr own = expr_mul(x, l->warp, MMA_SIDE * MMA_STAGE), at = expr_mod(x, l->item, MMA_LANES);
-  const ir_expr row = expr_div(x, at, 2), half = expr_mul(x, expr_mod(x, at, 2), LOCAL_VECTOR), lane = emit_lanes(e, 0, LOCAL_VECTOR);
+  const uint32_t stage = declare_stage(l), rows = l->warp_rows / l->mma.m, columns = l->warp_columns / l->mma.n, ld = contract_mma_stage(l);
+  const uint32_t share = l->lanes / l->mma.m, vectors = l->mma.n / (share * LOCAL_VECTOR); /* items of a row, vectors of each */
+  const ir_expr own = expr_mul(x, l->warp, l->mma.m * ld), at = expr_mod(x, l->item, l->lanes);
+  const ir_expr row = expr_div(x, at, share), part = expr_mul(x, expr_mod(x, at, share), LOCAL_VECTOR),
+                lane = emit_lanes(e, 0, LOCAL_VECTOR);
   const uint32_t lane_var = e->lane_var, first = (emit_scalar_lanes(e), emit_expr(e, own));
   for (uint32_t i = 0; i < rows; i++)
     for (uint32_t j = 0; j < columns; j++) {
-      uint32_t parts[2][CONTRACT_SET_MAX];
+      uint32_t parts[MMA_MOST][CONTRACT_SET_MAX];
       for (uint32_t s = 0; s < l->t->set.count; s++) {
         const uint32_t operands[2] = {first, acc[(s * rows + i) * columns + j]};
-        (void)kir_put(e->k, &(kir_inst){.op = KIR_mma_store, .type = fragment(l->t->type.base, 3), .index = stage, .lanes = MMA_STAGE}, 2,
+        (void)kir_put(e->k, &(kir_inst){.op = KIR_mma_store, .type = fragment(l->t->type.base, 3), .index = stage, .lanes = (int32_t)ld}, 2,
                       operands);
         (void)kir_put(e->k, &(kir_inst){.op = KIR_sg_barrier}, 0, NULL);
-        for (uint32_t v = 0; v < 2; v++) {
-          const ir_expr place = expr_add(x, expr_add(x, own, expr_mul(x, row, MMA_STAGE)),
-                                         expr_add(x, half, (ir_expr)v * 2 * LOCAL_VECTOR));
+        for (uint32_t v = 0; v < vectors; v++) {
+          const ir_expr place = expr_add(x, expr_add(x, own, expr_mul(x, row, ld)), expr_add(x, part, (ir_expr)v * share * LOCAL_VECTOR));
           const uint32_t index = emit_expr(e, place);
           parts[v][s] = kir_load(e->k, stage, LOCAL_VECTOR, 1, &index);
           if (!e->k->failed) kir_at(e->k, parts[v][s])->align = 4 * LOCAL_VECTOR;
         }
         (void)kir_put(e->k, &(kir_inst){.op = KIR_sg_barrier}, 0, NULL);
       }
-      const uint32_t in = contract_local_row(l, expr_add(x, expr_add(x, warp_place(l, false), (ir_expr)i * MMA_SIDE), row));
-      const ir_expr column = expr_add(x, expr_add(x, warp_place(l, true), (ir_expr)j * MMA_SIDE), half);
-      for (uint32_t v = 0; v < 2; v++)
-        contract_local_store(l, in, expr_add(x, column, (ir_expr)v * 2 * LOCAL_VECTOR), lane_var, lane, parts[v]);
+      const uint32_t in = contract_local_row(l, expr_add(x, expr_add(x, warp_place(l, false), (ir_expr)i * l->mma.m), row));
+      const ir_expr column = expr_add(x, expr_add(x, warp_place(l, true), (ir_expr)j * l->mma.n), part);
+      for (uint32_t v = 0; v < vectors; v++)
+        contract_local_store(l, in, expr_add(x, column, (ir_expr)v * share * LOCAL_VECTOR), lane_var, lane, parts[v]);
     }
 }

@@ -1,4 +1,4 @@
-/* align: writes on every load and store the alignment in bytes that its memory and its indices prove (never less than was claimed). */
+/* align: writes on every access the alignment in bytes that its memory and its indices prove (never less than was claimed). */
 #include "ir/kir_pass_private.h"
 
 enum { MOST = 64 };
@@ -35,7 +35,7 @@ snt_result kir_pass_align(const kir_kernel *in, kir_kernel *out, const kir_caps 
   for (uint32_t i = 1; multiples && i < in->insts.count; i++) {
     kir_clone_inst(&c, i);
     const uint16_t op = kir_at(in, i)->op;
-    if (out->failed || (op != KIR_load && op != KIR_store) || kir_mem_bytes(&in->memories.at[kir_at(in, i)->index]) == 0) continue;
+    if (out->failed || !(kir_ops[op].attrs & KA_ALIGN) || kir_mem_bytes(&in->memories.at[kir_at(in, i)->index]) == 0) continue;
     kir_inst *made = kir_at(out, c.map[i]);
     const uint32_t bytes = proven(in, i, multiples);
     if (bytes > made->align) made->align = (uint16_t)bytes;

@@ -1,29 +1,17 @@
 /* Matrix fragments and asynchronous copies. A fragment is one row-major matrix a subgroup; its shape comes from needs=mma.A.C.MxNxK.
    A copy happens at the wait that finishes its set; until then its target is marked, and whoever touches it is told. */
 #include "ir/kir_interp_private.h"
+#include "ir/kir_pass.h"
 
-enum { MAX_COPIES = 1 << 20, MAX_SIDE = 256 };
+enum { MAX_COPIES = 1 << 20, MAX_SIDE = UINT8_MAX };
 
 /* ---- shape ---- */
-static const char *read_side(const char *at, uint32_t *out) {
-  uint32_t v = 0;
-  while (*at >= '0' && *at <= '9' && v <= MAX_SIDE) v = v * 10 + (uint32_t)(*at++ - '0');
-  *out = v;
-  return v && v <= MAX_SIDE ? at : NULL;
-}
-
 static bool read_shape(kvm *vm) {
-  const char *at = vm->k->needs ? strstr(vm->k->needs, "mma.") : NULL;
-  if (!at) return false;
-  for (uint32_t dots = 0; dots < 3; dots++) {
-    at = strchr(at, '.');
-    if (!at++) return false;
-  }
-  at = read_side(at, &vm->frag_m);
-  if (!at || *at++ != 'x') return false;
-  at = read_side(at, &vm->frag_n);
-  if (!at || *at++ != 'x') return false;
-  return read_side(at, &vm->frag_k) != NULL;
+  uint32_t type;
+  kir_mma size;
+  if (!kir_mma_named(vm->k->needs, &type, &size)) return false;
+  vm->frag_m = size.m, vm->frag_n = size.n, vm->frag_k = size.k;
+  return true;
 }
 
 bool kvm_check_fragment(kvm *vm) {

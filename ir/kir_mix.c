@@ -30,7 +30,6 @@ static void count_arithmetic(const kir_kernel *k, const kir_inst *in, double wei
   case KIR_bitcast: return;
   case KIR_fma: mix->flops += 2 * n; return;
   case KIR_ix: mix->integer += weight * in->arg_count / 2; return;
-  case KIR_mma: mix->flops += weight * 8192; return; /* 16 x 16 x 16 */
   default: break;
   }
   if (is_special(in)) mix->special += n;
@@ -63,6 +62,9 @@ static void count_memory(const kir_kernel *k, const kir_inst *in, double weight,
 void kir_count_mix(const kir_kernel *k, double trips, kir_mix *out) {
   enum { MAX_DEPTH = 64 };
   double weights[MAX_DEPTH + 1] = {1};
+  uint32_t type;
+  kir_mma size;
+  const double product = kir_mma_named(k->needs, &type, &size) ? 2.0 * size.m * size.n * size.k : 0;
   uint32_t depth = 0;
   memset(out, 0, sizeof *out);
   for (uint32_t i = 1; i < k->insts.count; i++) {
@@ -77,6 +79,6 @@ void kir_count_mix(const kir_kernel *k, double trips, kir_mix *out) {
     } else if (in->op == KIR_barrier) out->barriers += weight;
     else if (kir_ops[in->op].flags & KIR_MEM) count_memory(k, in, weight, out);
     else if ((kir_ops[in->op].flags & KIR_PURE) && !in->type.frag) count_arithmetic(k, in, weight, out);
-    else if (in->op == KIR_mma) out->flops += weight * 8192;
+    else if (in->op == KIR_mma) out->flops += weight * product;
   }
 }

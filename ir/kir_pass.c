@@ -42,7 +42,7 @@ snt_result kir_clone_begin(kir_clone *c, const kir_kernel *in, kir_kernel *out) 
   memcpy(out->items, in->items, sizeof out->items);
   out->sub = in->sub;
   out->mode = in->mode;
-  out->needs = in->needs;
+  out->needs = copy_text(arena, in->needs);
   for (uint32_t i = 0; i < in->memories.count; i++) { /* a pass's own texts go with its arena */
     kir_memory m = in->memories.at[i];
     m.name = copy_text(arena, m.name);

@@ -4,6 +4,16 @@
 #define IR_KIR_PASS_H
 #include "ir/kernel.h"
 
+/* The fragments that matrix units multiply: m x k by k x n, of one type of element. m: 0: none, KIR_MMA_ANY: every size. */
+enum { KIR_MMA_F16, KIR_MMA_BF16, KIR_MMA_I8, KIR_MMA_U8, KIR_MMA_TYPES, KIR_MMA_ANY = 255 };
+typedef struct kir_mma {
+  uint8_t m, n, k;
+} kir_mma;
+#define KIR_MMA_ALL(size)                                                            \
+  {                                                                                  \
+    {size, size, size}, {size, size, size}, {size, size, size}, { size, size, size } \
+  }
+
 /* What a target can print or a device can run: the legaliser removes the rest. Filled by each code generator from a table and narrowed by device limits and masks. */
 typedef struct kir_caps {
   const char *target;    /* "opencl" "spirv" "cuda" "interp" */
@@ -15,7 +25,7 @@ typedef struct kir_caps {
   bool keeps_math; /* built-in transcendental functions are kept (interp only) */
   bool subgroups, subgroup_arithmetic;
   bool exact_div, exact_sqrt; /* correctly rounded; else div/sqrt with ulp < 2.5 get a correction step */
-  bool prefetch, stream, texel, images, async_copy, mma, atomics_f32, oob_zero;
+  bool prefetch, stream, texel, images, async_copy, atomics_f32, oob_zero;
   bool shuffle, hred, wrap, divmod, minmax_nan, ix, fill, lanes_memory, pack2; /* printed directly; else expanded */
   uint32_t push_bytes;                                                         /* scalar block */
   bool
@@ -24,6 +34,7 @@ typedef struct kir_caps {
   uint8_t subgroup_size; /* 0: not known when compiling; a reduction over lanes without subgroup_arithmetic needs it (CUDA 32) */
   bool address;          /* storage buffers are reached by 64-bit addresses in the scalar block, where they fit (codegen.h) */
   bool narrow_local;     /* local and private arrays may have 8- and 16-bit elements; else they become 32-bit cells */
+  kir_mma mma[KIR_MMA_TYPES];
 } kir_caps;
 
 /* What a generator may rely on after the whole pipeline, besides `caps`:
@@ -72,6 +83,12 @@ bool kir_append(kir_kernel *out, const kir_kernel *in, const uint32_t *memories,
 /* Legaliser of one transcendental instruction: emits its expansion with operand values a, b already in `out`; returns the value. ir/kir_math.c */
 uint32_t kir_math_expand(kir_kernel *out, const kir_inst *, uint32_t a, uint32_t b, const kir_caps *);
 float kir_math_max_ulp(kir_op); /* measured maximum of our expansion */
+/* The product that a kernel's `needs` names, as "mma.f16.f32.16x16x16": the KIR_MMA_ type of its operands and the size; false: it names none.
+   ir/kir_mma.c */
+bool kir_mma_named(const char *needs, uint32_t *type, kir_mma *size); /* KIR_MMA_TYPES: another type */
+const char *kir_mma_needs(ir_arena *, uint32_t type, kir_mma size);
+bool kir_mma_has(const kir_caps *, const char *needs);
+bool kir_mma_size(const char *text, kir_mma *out); /* "16x16x16", to its end or to a comma */
 /* Registers: an estimate of simultaneously live 32-bit words per item (private register arrays included), for fission and occupancy. */
 uint32_t kir_live_words(const kir_kernel *);
 /* Instruction mix: operations of the kernel per item weighted by literal trip counts (run-time trips count as `trips`). */

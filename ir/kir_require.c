@@ -28,14 +28,12 @@ static const char *missing_for(const kir_kernel *k, const kir_inst *in, const ki
   const char *type = kir_has_value(in->op) || in->op == KIR_store ? missing_type(in->type.base, caps) : NULL;
   const char *fragments = k->needs && *k->needs ? k->needs : "matrix fragments";
   if (type) return type;
-  if (in->type.frag && !caps->mma) return fragments;
+  if (in->type.frag && !kir_mma_has(caps, k->needs)) return fragments;
   switch (in->op) {
   case KIR_tex_sample:
   case KIR_tex_load:
   case KIR_tex_store: return caps->images ? NULL : "images";
-  case KIR_mma:
-  case KIR_mma_load:
-  case KIR_mma_store: return caps->mma ? NULL : fragments;
+  case KIR_mma_store: return kir_mma_has(caps, k->needs) ? NULL : fragments;
   case KIR_atomic_add:
   case KIR_atomic_min:
   case KIR_atomic_max: return in->type.base == SNT_F32 && !caps->atomics_f32 ? "float atomics" : NULL;

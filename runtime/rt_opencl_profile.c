@@ -24,7 +24,8 @@ static void query_caps(const ocl_device *device, const char *extensions, bool cp
   caps->fma_fast = (floats & CL_FP_FMA) != 0;
   caps->exact_div = caps->exact_sqrt = cpu && (floats & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT);
   caps->subgroups = caps->subgroup_arithmetic = false; /* not in OpenCL C 1.2 */
-  caps->texel = caps->oob_zero = caps->atomics_f32 = caps->mma = caps->async_copy = false;
+  caps->texel = caps->oob_zero = caps->atomics_f32 = caps->async_copy = false;
+  memset(caps->mma, 0, sizeof caps->mma);
   caps->subgroup_size = 0;
   caps->aligned_vectors = caps->nan_unsafe = false;
   caps->narrow_local = true;

@@ -50,8 +50,27 @@ typedef struct vk_instance {
   PFN_vkDestroyDebugUtilsMessengerEXT destroy_messenger;
   vk_messages messages;
   uint32_t version;
+  PFN_vkGetInstanceProcAddr get;
   vk_api api; /* device functions too, once a device is made */
 } vk_instance;
+
+/* VK_KHR_cooperative_matrix, which headers before 1.3.255 lack: its two structs and its function. */
+#define VK_UNITS_EXTENSION "VK_KHR_cooperative_matrix"
+#define VK_UNITS_FEATURES ((VkStructureType)1000506000)
+#define VK_UNITS_PROPERTIES ((VkStructureType)1000506001)
+typedef struct vk_units_features {
+  VkStructureType type;
+  void *next;
+  VkBool32 cooperative_matrix, robust_buffer_access;
+} vk_units_features;
+typedef struct vk_units_properties {
+  VkStructureType type;
+  void *next;
+  uint32_t m, n, k, a, b, c, result;
+  VkBool32 saturating;
+  uint32_t scope;
+} vk_units_properties;
+typedef VkResult(VKAPI_PTR *vk_get_units)(VkPhysicalDevice, uint32_t *, vk_units_properties *);
 
 /* What a physical device offers, and the chain that asks for it: filled by queries, handed to vkCreateDevice as it is. */
 typedef struct vk_features {
@@ -62,6 +81,8 @@ typedef struct vk_features {
   VkPhysicalDeviceSubgroupSizeControlFeatures subgroup_size;
   VkPhysicalDeviceShaderSubgroupExtendedTypesFeatures subgroup_types;
   VkPhysicalDevicePipelineExecutablePropertiesFeaturesKHR executables;
+  VkPhysicalDeviceVulkanMemoryModelFeatures memory_model; /* what modules with matrices are in */
+  vk_units_features units;
   const char *extensions[8];
   uint32_t extension_count;
 } vk_features;
@@ -199,9 +220,12 @@ typedef struct vk_facts {
   uint32_t subgroup_min, subgroup_max;
   VkDeviceSize max_allocation;
   bool cpu;
+  kir_mma mma[KIR_MMA_TYPES];
 } vk_facts;
 snt_result vk_fill_profile(const vk_facts *, const char *base, cost_profile *, snt_diag *);
 const char *vk_profile_name(const char *device, const char *driver, VkPhysicalDeviceType);
+/* rt_vulkan_units.c: the products of matrix units. out: KIR_MMA_TYPES rows. */
+void vk_query_units(PFN_vkGetInstanceProcAddr, VkInstance, const snt_host_alloc *, VkPhysicalDevice, kir_mma *out);
 /* rt_vulkan_memory.c */
 snt_result vk_memory_create(vk_device *, VkDeviceSize bytes, VkBufferUsageFlags, bool for_host, vk_memory *out, snt_diag *);
 void vk_memory_destroy(vk_device *, vk_memory *);

@@ -132,6 +132,7 @@ static VkResult create_instance(vk_instance *instance, uint32_t flags) {
 
 static snt_result start_instance(vk_instance *instance, const snt_host_alloc *alloc, uint32_t flags, snt_diag *diag) {
   PFN_vkGetInstanceProcAddr get = open_loader(instance);
+  instance->get = get;
   if (!get) return ir_fail(diag, SNT_E_UNSUPPORTED, "open", 0, "libvulkan.so.1 was not found: no Vulkan loader is installed");
   if (!load_by_instance(&instance->api, get, NULL, global_names, IR_COUNT(global_names))) {
     return ir_fail(diag, SNT_E_UNSUPPORTED, "open", 0, "the Vulkan loader is older than 1.1");

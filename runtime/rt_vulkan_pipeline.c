@@ -48,6 +48,14 @@ static snt_result required_subgroup(const vk_device *device, const rt_code *code
   return SNT_OK;
 }
 
+/* A profile that was forced may promise more than the device has. */
+static snt_result has_units(const vk_device *device, const rt_code *code, snt_diag *diag) {
+  const char *needs = code->kernel ? code->kernel->needs : NULL;
+  if (!needs || !*needs || kir_mma_has(&device->base.profile.caps, needs)) return SNT_OK;
+  return ir_fail(diag, SNT_E_UNSUPPORTED, "pipeline", 0, "kernel %s needs %s, which %s has not", code->kernel->name, needs,
+                 device->base.name);
+}
+
 static VkResult create_pipeline(vk_device *device, vk_pipeline *pipeline, VkShaderModule module, uint32_t subgroup, bool report) {
   const VkPipelineShaderStageRequiredSubgroupSizeCreateInfo size = {
       .sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO, .requiredSubgroupSize = subgroup};
@@ -81,6 +89,7 @@ static snt_result build(vk_device *device, vk_pipeline *pipeline, const rt_code 
   uint32_t subgroup;
   VkShaderModule module;
   SNT_TRY(required_subgroup(device, code, &subgroup, diag));
+  SNT_TRY(has_units(device, code, diag));
   VkResult result = create_layouts(device, pipeline);
   if (result == VK_SUCCESS) result = create_cache(device, pipeline, cached, cached_bytes);
   if (result != VK_SUCCESS) return vk_fail(device, result, "pipeline", "vkCreatePipelineLayout", diag);

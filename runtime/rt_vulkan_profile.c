@@ -40,6 +40,8 @@ void vk_query_features(const vk_api *api, const snt_host_alloc *alloc, VkPhysica
       .small = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES},
       .subgroup_size = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES},
       .subgroup_types = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_SUBGROUP_EXTENDED_TYPES_FEATURES},
+      .memory_model = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_MEMORY_MODEL_FEATURES},
+      .units = {.type = VK_UNITS_FEATURES},
       .executables = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PIPELINE_EXECUTABLE_PROPERTIES_FEATURES_KHR},
   };
   VkPhysicalDeviceProperties2 properties = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2};
@@ -58,8 +60,12 @@ void vk_query_features(const vk_api *api, const snt_host_alloc *alloc, VkPhysica
               VK_KHR_SHADER_SUBGROUP_EXTENDED_TYPES_EXTENSION_NAME);
   add_feature(out, &out->executables, false, VK_HAS(VK_KHR_PIPELINE_EXECUTABLE_PROPERTIES_EXTENSION_NAME),
               VK_KHR_PIPELINE_EXECUTABLE_PROPERTIES_EXTENSION_NAME);
+  add_feature(out, &out->memory_model, is12, VK_HAS(VK_KHR_VULKAN_MEMORY_MODEL_EXTENSION_NAME), VK_KHR_VULKAN_MEMORY_MODEL_EXTENSION_NAME);
+  add_feature(out, &out->units, false, VK_HAS(VK_UNITS_EXTENSION), VK_UNITS_EXTENSION);
 #undef VK_HAS
   api->vkGetPhysicalDeviceFeatures2(physical, &out->core);
+  out->units.robust_buffer_access = false; /* fragments are of local memory */
+  out->memory_model.vulkanMemoryModelDeviceScope = out->memory_model.vulkanMemoryModelAvailabilityVisibilityChains = false;
   const VkPhysicalDeviceFeatures had = out->core.features;
   out->core.features = (VkPhysicalDeviceFeatures){
       .robustBufferAccess = had.robustBufferAccess, /* reads outside a buffer are harmless, so kernels need not guard them */
@@ -72,6 +78,14 @@ void vk_query_features(const vk_api *api, const snt_host_alloc *alloc, VkPhysica
 }
 
 /* ---- the profile ---- */
+
+/* Modules with matrices are in the Vulkan memory model, and have local arrays of what the matrices are of. */
+static void take_units(const vk_facts *facts, kir_caps *caps) {
+  const bool on = facts->features->units.cooperative_matrix && facts->features->memory_model.vulkanMemoryModel;
+  memset(caps->mma, 0, sizeof caps->mma);
+  if (on && caps->f16_storage) caps->mma[KIR_MMA_F16] = facts->mma[KIR_MMA_F16];
+  if (on && caps->int8_storage) caps->mma[KIR_MMA_I8] = facts->mma[KIR_MMA_I8], caps->mma[KIR_MMA_U8] = facts->mma[KIR_MMA_U8];
+}
 
 static void query_caps(const vk_features *features, const VkPhysicalDeviceSubgroupProperties *subgroups, kir_caps *caps) {
   const VkPhysicalDeviceFeatures *core = &features->core.features;
@@ -89,7 +103,7 @@ static void query_caps(const vk_features *features, const VkPhysicalDeviceSubgro
                     (subgroups->supportedOperations & VK_SUBGROUP_FEATURE_BASIC_BIT);
   caps->subgroup_arithmetic = caps->subgroups && (subgroups->supportedOperations & arithmetic) == arithmetic;
   caps->exact_div = caps->exact_sqrt = false; /* 2.5 ULP is all that Vulkan promises */
-  caps->prefetch = caps->stream = caps->async_copy = caps->mma = caps->atomics_f32 = caps->keeps_math = false;
+  caps->prefetch = caps->stream = caps->async_copy = caps->atomics_f32 = caps->keeps_math = false;
   caps->texel = caps->images = caps->nan_unsafe = true;
   caps->oob_zero = core->robustBufferAccess; /* outside: zero or something else of the buffer; whoever reads there selects afterwards */
 }
@@ -117,6 +131,7 @@ snt_result vk_fill_profile(const vk_facts *facts, const char *base, cost_profile
   SNT_TRY(rt_base_profile(profile, base, diag));
   rt_copy_text(profile->target, sizeof profile->target, "spirv");
   query_caps(facts->features, facts->subgroups, &profile->caps);
+  take_units(facts, &profile->caps);
   fill_limits(facts, profile);
   profile->subgroup_min = facts->subgroup_min, profile->subgroup_max = facts->subgroup_max;
   profile->caps.subgroup_size = profile->subgroup_min == profile->subgroup_max ? (uint8_t)profile->subgroup_max : 0;
@@ -131,12 +146,13 @@ snt_result vk_query_profile(vk_device *device, const char *base, snt_diag *diag)
   VkPhysicalDeviceProperties2 properties = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, .pNext = &subgroups};
   if (device->subgroup_control) subgroups.pNext = &sizes;
   api->vkGetPhysicalDeviceProperties2(device->physical, &properties);
-  const vk_facts facts = {.features = &device->features,
-                          .subgroups = &subgroups,
-                          .limits = &properties.properties.limits,
-                          .subgroup_min = device->subgroup_control ? sizes.minSubgroupSize : subgroups.subgroupSize,
-                          .subgroup_max = device->subgroup_control ? sizes.maxSubgroupSize : subgroups.subgroupSize,
-                          .max_allocation = device->max_allocation,
-                          .cpu = device->base.cpu};
+  vk_facts facts = {.features = &device->features,
+                    .subgroups = &subgroups,
+                    .limits = &properties.properties.limits,
+                    .subgroup_min = device->subgroup_control ? sizes.minSubgroupSize : subgroups.subgroupSize,
+                    .subgroup_max = device->subgroup_control ? sizes.maxSubgroupSize : subgroups.subgroupSize,
+                    .max_allocation = device->max_allocation,
+                    .cpu = device->base.cpu};
+  vk_query_units(device->instance->get, device->instance->handle, device->base.alloc, device->physical, facts.mma);
   return vk_fill_profile(&facts, base, &device->base.profile, diag);
 }

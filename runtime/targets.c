@@ -32,14 +32,14 @@ uint32_t rt_codegen_list(const codegen_target *const **out) {
 
 #define FLAG(member) offsetof(kir_caps, member)
 static const size_t flags[] = {
-    FLAG(f16_arithmetic), FLAG(f16_storage),  FLAG(bf16_storage), FLAG(int8_storage),
-    FLAG(int16_storage),  FLAG(int64),        FLAG(f64),          FLAG(fma_fused),
-    FLAG(fma_fast),       FLAG(keeps_math),   FLAG(subgroups),    FLAG(subgroup_arithmetic),
-    FLAG(exact_div),      FLAG(exact_sqrt),   FLAG(prefetch),     FLAG(stream),
-    FLAG(texel),          FLAG(images),       FLAG(async_copy),   FLAG(mma),
-    FLAG(atomics_f32),    FLAG(oob_zero),     FLAG(shuffle),      FLAG(hred),
-    FLAG(wrap),           FLAG(divmod),       FLAG(minmax_nan),   FLAG(ix),
-    FLAG(fill),           FLAG(lanes_memory), FLAG(pack2),
+    FLAG(f16_arithmetic), FLAG(f16_storage), FLAG(bf16_storage), FLAG(int8_storage),
+    FLAG(int16_storage),  FLAG(int64),       FLAG(f64),          FLAG(fma_fused),
+    FLAG(fma_fast),       FLAG(keeps_math),  FLAG(subgroups),    FLAG(subgroup_arithmetic),
+    FLAG(exact_div),      FLAG(exact_sqrt),  FLAG(prefetch),     FLAG(stream),
+    FLAG(texel),          FLAG(images),      FLAG(async_copy),   FLAG(atomics_f32),
+    FLAG(oob_zero),       FLAG(shuffle),     FLAG(hred),         FLAG(wrap),
+    FLAG(divmod),         FLAG(minmax_nan),  FLAG(ix),           FLAG(fill),
+    FLAG(lanes_memory),   FLAG(pack2),
 };
 #undef FLAG
 
@@ -56,6 +56,8 @@ void rt_narrow_caps(kir_caps *device, const kir_caps *generator) {
   for (uint32_t i = 0; i < IR_COUNT(flags); i++) *flag_at(device, flags[i]) = *flag_at(device, flags[i]) && *flag_at(&most, flags[i]);
   device->aligned_vectors = device->aligned_vectors || most.aligned_vectors;
   device->nan_unsafe = device->nan_unsafe || most.nan_unsafe;
+  for (uint32_t i = 0; i < KIR_MMA_TYPES; i++)
+    if (most.mma[i].m != KIR_MMA_ANY && memcmp(&device->mma[i], &most.mma[i], sizeof most.mma[i])) device->mma[i] = (kir_mma){0, 0, 0};
   if (device->max_lanes > most.max_lanes) device->max_lanes = most.max_lanes;
   if (device->vector_memory > most.vector_memory) device->vector_memory = most.vector_memory;
   if (device->push_bytes > most.push_bytes) device->push_bytes = most.push_bytes;

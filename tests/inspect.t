@@ -84,6 +84,7 @@ for my $device (['interp', 'interp'], ['opencl:pocl', 'opencl'], ['vulkan:llvmpi
     my $profile = "$dir/$base-$target.profile";
     open my $out, '>', $profile or die $!;
     print $out "base = $base\nname = $base\ntarget = $target # forced\n";
+    print $out "caps.mma.f16 = 0\ncaps.mma.bf16 = 0\ncaps.mma.i8 = 0\ncaps.mma.u8 = 0\n" if $target eq 'spirv'; # of CUDA's sizes: tests/units.t
     close $out;
     SKIP: {
       ($code, $said) = says("$sinter run tests/inspect/even.snt --device $selector --quiet");
@@ -113,21 +114,6 @@ for my $robust (0, 1) {
   for my $width (1, 3, 37, 40) {
     ($code, $said) = says("$sinter run examples/postprocess.snt --device interp --profile $dir/strips.profile --check --dim h=13 --dim w=$width --quiet");
     is($code, 0, "strips of $width columns, reads outside " . ($robust ? 'harmless' : 'guarded')) or diag($said);
-  }
-}
-# On matrix units, whose fragments only the code for CUDA and the interpreter have.
-for my $device (['interp', 'interp'], ['cuda-text', 'cuda']) {
-  my ($selector, $target) = @$device;
-  SKIP: {
-    ($code, $said) = says("$sinter run tests/inspect/even.snt --device $selector --quiet");
-    skip("$selector: $said", 12) if $code;
-    for my $model (glob 'tests/inspect/{linear_f16,batch_bf16,conv_f16,transposed_f16,linear_i8,transposed_u8}.snt') {
-      my $name = $model =~ s{.*/}{}r;
-      ($code, $said) = says("$sinter run $model --device $selector --profile $dir/h100-$target.profile --check --quiet");
-      is($code, 0, "$selector, fragments: $name") or diag($said);
-      my $list = inspect("$model --profile $dir/h100-$target.profile");
-      ok((grep { $_->{mix}{matrix} > 0 } @$list), "$name: there are some") or diag(encode_json($list));
-    }
   }
 }
 # Attention through local memory, and where there are too few queries or keys, another kernel.

@@ -37,7 +37,7 @@ static const struct target { const char *name; bool exact; kir_caps caps; } targ
                             .int16_storage = true, .keeps_math = true, .subgroups = true, .subgroup_arithmetic = true}},
     {"everything", true, {EXACT, .target = "e", .max_lanes = 16, .vector_memory = 64, .f16_arithmetic = true, .f16_storage = true, .bf16_storage = true,
                           .int8_storage = true, .int16_storage = true, .keeps_math = true, .subgroups = true, .subgroup_arithmetic = true, .prefetch = true,
-                          .stream = true, .texel = true, .images = true, .async_copy = true, .mma = true, .oob_zero = true, .shuffle = true, .hred = true,
+                          .stream = true, .texel = true, .images = true, .async_copy = true, .mma = KIR_MMA_ALL(KIR_MMA_ANY), .oob_zero = true, .shuffle = true, .hred = true,
                           .wrap = true, .divmod = true, .minmax_nan = true, .ix = true, .fill = true, .lanes_memory = true, .pack2 = true}},
     {"lanes by shuffles", false, {EXACT, .target = "d", .max_lanes = 1, .vector_memory = 16, .int8_storage = true, .subgroups = true, .subgroup_size = 4}},
     {"little", false, {.target = "c", .max_lanes = 4, .vector_memory = 16, .aligned_vectors = true, .nan_unsafe = true, .int64 = true}},
@@ -104,7 +104,7 @@ static void check_target(const kir_kernel *in, const struct listing *l, const me
   ir_arena_init(&arena, NULL);
   kir_init(&out, &arena, "out");
   snt_result r = kir_run_passes(in, &out, &t->caps, NULL, &hooks, &diag);
-  const char *lacks = *in->needs && !t->caps.mma ? in->needs : in->sub && in->sub != ~0u && !t->caps.subgroups ? "subgroups" : NULL;
+  const char *lacks = *in->needs && !t->caps.mma[0].m ? in->needs : in->sub && in->sub != ~0u && !t->caps.subgroups ? "subgroups" : NULL;
   if (lacks) {
     tap_ok(r == SNT_E_UNSUPPORTED && strstr(diag.text, lacks), "%s for %s is refused by name: %s", l->name, t->name, diag.text);
     ir_arena_free(&arena);

@@ -1,0 +1,92 @@
+#!/usr/bin/perl
+# Matrix units: fragments of every size that devices have (Vulkan's are asked for), right on the interpreter, as CUDA, and on the Vulkan devices here that have
+# some; as SPIR-V by the rules of spirv-val, where it knows them. Output: TAP.
+use strict;
+use warnings;
+use Test::More;
+use File::Temp qw(tempdir);
+use JSON::PP;
+use FindBin;
+chdir "$FindBin::Bin/.." or die $!;
+print "TAP version 13\n";
+my $sinter = ($ENV{SNT_BUILD} // 'build/release') . '/sinter';
+my $dir = tempdir(CLEANUP => 1);
+my @models = glob 'tests/inspect/{linear_f16,batch_bf16,conv_f16,transposed_f16,linear_i8,transposed_u8}.snt';
+
+sub says { my $said = `@_ 2>&1`; return ($? >> 8, $said) }
+sub inspect { my ($code, $said) = says("$sinter inspect-kernel @_ --json"); return $code ? [] : decode_json($said) }
+sub has_fragments { return scalar grep { $_->{mix}{matrix} > 0 } @{inspect(@_)} }
+sub named { return $_[0] =~ s{.*/}{}r }
+
+# A GPU whose subgroups of so many lanes multiply such fragments.
+sub profile {
+  my ($target, $lanes, $size) = @_;
+  my $path = "$dir/$target-$lanes-$size.profile";
+  my @lines = ('base = dgpu', "name = units$size", "target = $target", "subgroup_min = $lanes", "subgroup_max = $lanes", "caps.subgroup_size = $lanes",
+    map { "caps.mma.$_ = $size" } 'f16', $target eq 'spirv' ? () : 'bf16', 'i8', 'u8');
+  open my $out, '>', $path or die $!;
+  print $out "$_\n" for @lines;
+  close $out;
+  return $path;
+}
+
+# lavapipe, Intel, NVIDIA, AMD by 32 and by 64, and sides that differ
+my @units = ([8, '8x8x8'], [16, '8x16x16'], [32, '16x16x16'], [64, '16x16x16'], [32, '16x8x16'], [16, '8x16x32']);
+for (@units) {
+  my ($lanes, $size) = @$_;
+  my $profile = profile('interp', $lanes, $size);
+  for my $model (@models) {
+    my ($code, $said) = says("$sinter run $model --device interp --profile $profile --check --quiet");
+    is($code, 0, "$size in $lanes lanes: " . named($model)) or diag($said);
+  }
+  ok(has_fragments("tests/inspect/$_.snt --profile $profile --sample 2"), "$size in $lanes lanes: $_ has fragments") for 'linear_f16', 'matmul_i8';
+}
+ok(!has_fragments('tests/inspect/linear_f16.snt --profile ' . profile('interp', 32, '24x16x16')), 'rows that lanes cannot share: no fragments');
+my ($code, $said) = says("$sinter run tests/inspect/linear_f16.snt --device interp --profile " . profile('interp', 32, '16x16') . ' --quiet');
+ok($code && $said =~ /line 7\b.*caps\.mma\.f16/, 'two sides are no size') or diag("$code: $said");
+
+# as CUDA, by the profile that has them
+open my $forced, '>', "$dir/cuda.profile" or die $!;
+print $forced "base = h100\nname = h100\ntarget = cuda # forced\n";
+close $forced;
+SKIP: {
+  ($code, $said) = says("$sinter run tests/inspect/even.snt --device cuda-text --quiet");
+  skip("cuda-text: $said", scalar @models) if $code;
+  for my $model (@models) {
+    ($code, $said) = says("$sinter run $model --device cuda-text --profile $dir/cuda.profile --check --quiet");
+    is($code, 0, 'cuda-text: ' . named($model)) or diag($said);
+  }
+}
+
+# as SPIR-V
+for (@units) {
+  my ($lanes, $size) = @$_;
+  for my $model (@models) {
+    my $out = "$dir/$size-" . named($model);
+    ($code, $said) = says("$sinter compile $model --target spirv --profile " . profile('spirv', $lanes, $size) . " -o $out");
+    is($code, 0, "$size as SPIR-V: " . named($model)) or diag($said);
+    SKIP: {
+      skip('spirv-val is not here', 1) if system('command -v spirv-val >/dev/null 2>&1');
+      ($code, $said) = says("spirv-val --target-env vulkan1.2 $_") for glob "$out/*.spv";
+      skip("spirv-val is older than cooperative matrices: $said", 1) if $code && $said =~ /capability operand|Unknown capability|6022|unknown extension/i;
+      is($code, 0, "$size, spirv-val: " . named($model)) or diag($said);
+    }
+  }
+}
+($code, $said) = says("$sinter devices");
+for my $device ($said =~ /^(vulkan:\S+)/mg) {
+  my ($size) = grep {
+    ($code, $said) = says("$sinter run tests/inspect/linear_f16.snt --device $device --quiet --profile " . profile('spirv', @$_));
+    ok($code == 0 || $said =~ /needs mma\.f16\.f32\.$_->[1], which|subgroups of $_->[0] on|16-bit|float16/i, "$device: has $_->[1] in $_->[0] lanes, or says that it has not") or diag("$code: $said");
+    $code == 0
+  } @units;
+  SKIP: {
+    skip("$device has no matrix units", 2 * @models) if !$size;
+    for my $model (@models) {
+      ($code, $said) = says("$sinter run $model --device $device --profile " . profile('spirv', @$size) . ' --check --quiet');
+      is($code, 0, "$device, fragments: " . named($model)) or diag($said);
+      ok(has_fragments("$model --profile " . profile('interp', @$size)), 'it has some');
+    }
+  }
+}
+done_testing;
