@@ -83,6 +83,7 @@ const dialect dialect_c = {
             [KIR_erf] = MATH,
             [KIR_pow] = MATH,
             [KIR_atan2] = MATH,
+            [KIR_permute] = LOWERED("legalise"),
             [KIR_hred_add] = LOWERED("legalise"),
             [KIR_hred_max] = LOWERED("legalise"),
             [KIR_hred_min] = LOWERED("legalise"),

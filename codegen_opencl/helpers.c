@@ -31,6 +31,11 @@ const ctext_helper opencl_helpers[] = {
     {"SNT_CEIL", ROUNDING("CEIL", "ceil", "ceil")},
     {"SNT_TRUNC", ROUNDING("TRUNC", "trunc", "trunc")},
     {"SNT_RINT", ROUNDING("RINT", "rint", "roundeven")},
+    {"SNT_PERMUTE", "#if defined(__AVX512F__) && __has_builtin(__builtin_ia32_permvarsf512)\n"
+                    "typedef float snt_table __attribute__((vector_size(64)));\ntypedef int snt_numbers __attribute__((vector_size(64)));\n"
+                    "#define SNT_PERMUTE(v, n) \\\n"
+                    "  __builtin_astype(__builtin_ia32_permvarsf512(__builtin_astype(v, snt_table), __builtin_astype(n, snt_numbers)), float16)\n"
+                    "#else\n#define SNT_PERMUTE(v, n) shuffle(v, n)\n#endif\n"},
     {"SNT_PREFETCH", "#if __has_builtin(__builtin_prefetch) && (defined(__x86_64__) || defined(__aarch64__))\n"
                      "#define SNT_PREFETCH(p, bytes, rw) \\\n"
                      "  for (size_t q_ = 0; q_ < bytes; q_ += 64) __builtin_prefetch((const void *)((size_t)(p) + q_), rw, 3)\n"

@@ -2,8 +2,6 @@
    In: any graph of primitives. Out: the same values, bit for bit. Order of the rules: the list at the end. */
 #include "fusion/rebuild.h"
 
-enum { FOLD_LIMIT = 4096 };
-
 static double splat_value(const rebuild *r, uint32_t made, bool *found) {
   double value = 0;
   *found = ir_is_scalar_const(r->to, made, &value);
@@ -227,7 +225,7 @@ static const rebuild_rule rules[] = {drop_identity, drop_view,    gather_is_slic
 
 snt_result fusion_canonicalise(fusion_context *c, bool *changed) {
   bool folded = false, shared = false, widened = false;
-  SNT_TRY(ir_graph_fold(c->graph, FOLD_LIMIT, &folded));
+  SNT_TRY(ir_graph_fold(c->graph, FUSION_FOLD_LIMIT, &folded));
   /* Only f32 goes through the fast path of reads there, and that is worth twice the bytes many times over. */
   if (c->options->profile->reads == COST_READS_TEXEL) SNT_TRY(ir_graph_widen(c->graph, &widened));
   SNT_TRY(share_equal(c, &shared));

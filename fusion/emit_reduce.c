@@ -3,7 +3,7 @@
 #include "fusion/emit_private.h"
 #include <math.h>
 
-enum { MAX_ACCUMULATORS = 8, UNROLLED_TERMS = 96, UNROLLED_DEAR_TERMS = 16, UNROLLED_FUNCTIONS = 32 };
+enum { MAX_ACCUMULATORS = 8, UNROLLED_TERMS = 96, UNROLLED_DEAR_TERMS = 16, UNROLLED_FUNCTIONS = 32, SHORT_LEVEL = 4 };
 
 typedef struct reduction {
   uint32_t node, count; /* reduced axes */
@@ -173,6 +173,10 @@ static void sweep_levels(emit *e, reduction *r, uint32_t level, ir_expr lo, ir_e
     r->at[level] = 0;
     if (last) sweep_terms(e, r, 0, acc);
     else sweep_levels(e, r, level + 1, lo, hi, acc);
+    return;
+  }
+  if (!shared && last && e->lanes > 1 && expr_is_const(e->x, r->extent[level], &literal) && literal <= SHORT_LEVEL) {
+    for (r->at[level] = 0; r->at[level] < (ir_expr)literal; r->at[level]++) acc[0] = accumulate(e, r, acc[0]);
     return;
   }
   uint32_t carried[MAX_ACCUMULATORS];

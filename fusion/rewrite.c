@@ -1,6 +1,7 @@
 /* Algorithm choices as rewrites in primitives, priced on the profile; each may reassociate and is part of the graph from then on, so that fused and
    unfused plans share the same tree. Rules: the list at the end. */
 #include "fusion/rewrite_parts.h"
+#include "fusion/rewrite_words.h"
 #include "fusion/schedule_common.h"
 #include <stdlib.h>
 
@@ -176,7 +177,9 @@ static uint32_t in_parts(rebuild *r, const matrix_vector *m, uint32_t matrix, ui
   ir_expr terms = 1;
   if (fusion_keeps_order(r->c->options) || !schedule_is_explicit(r->c) || m->axes[0] != (int64_t)(m->rank[0] - m->axis_count)) return 0;
   for (uint32_t i = 0; i < m->axis_count; i++) terms = expr_mul(r->to->pool, terms, full.dims[m->axes[i]]);
-  return ir_tensor_elements(r->to->pool, &v) == terms ? rewrite_parts_sum(r, matrix, vector, m->axis_count) : 0;
+  if (ir_tensor_elements(r->to->pool, &v) != terms) return 0;
+  const uint32_t made = rewrite_words_sum(r, matrix, vector, m->axis_count);
+  return made ? made : rewrite_parts_sum(r, matrix, vector, m->axis_count);
 }
 
 static uint32_t in_whole(rebuild *r, const matrix_vector *m, uint32_t matrix, uint32_t vector) {

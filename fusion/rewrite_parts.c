@@ -107,8 +107,8 @@ uint32_t rewrite_parts_sum(rebuild *r, uint32_t matrix, uint32_t vector, uint32_
   }
   vector = shaped(&p, vector, p.summed, p.type.dims + p.kept);
   for (uint32_t i = 0; i < p.count; i++) {
-    const uint32_t term = ir_add2(r->to, IR_OP_mul, part_of(&p, matrix, i), vector_part(&p, vector, i));
-    sum = sum ? ir_add2(r->to, IR_OP_add, sum, term) : term;
+    const uint32_t part = part_of(&p, matrix, i), beside = vector_part(&p, vector, i);
+    sum = sum ? ir_add3(r->to, IR_OP_fma, part, beside, sum) : ir_add2(r->to, IR_OP_mul, part, beside);
   }
   for (uint32_t i = factor_count; i-- > 0;) sum = ir_add2(r->to, IR_OP_mul, sum, part_of(&p, factors[i], 0));
   for (uint32_t d = 0; d + 1 < p.summed; d++) axes[d] = p.kept + d;

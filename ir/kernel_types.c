@@ -22,7 +22,7 @@ bool kir_is_elementwise(uint32_t op) {
   if (op >= KIR_OP_COUNT) return false;
   if (op >= KIR_OP_COUNT) return false;
   const uint8_t rule = kir_ops[op].result;
-  return (rule == KIR_R_ARG0 || rule == KIR_R_BOOLS) && op != KIR_insert && !is_subgroup(op);
+  return (rule == KIR_R_ARG0 || rule == KIR_R_BOOLS) && op != KIR_insert && op != KIR_permute && !is_subgroup(op);
 }
 
 bool kir_names_memory(uint32_t op) { return (kir_ops[op].flags & KIR_MEM) || op == KIR_async_copy; }
@@ -172,6 +172,12 @@ static const char *check_vector(const kir_kernel *k, const kir_inst *in, const u
   }
 }
 
+static const char *check_permute(const kir_kernel *k, const uint32_t *args) {
+  const kir_type t = arg_type(k, args, 0);
+  if (t.lanes < 2 || t.lanes & (t.lanes - 1u) || !is_plain(t, SNT_F32, t.lanes)) return "the vector must be f32 of 2, 4, 8 or 16 lanes";
+  return is_plain(arg_type(k, args, 1), SNT_U32, t.lanes) ? NULL : "the numbers must be u32, one a lane";
+}
+
 static const char *check_shuffle(const kir_kernel *k, const kir_inst *in, const uint32_t *args) {
   if (in->arg_count < 3 || in->arg_count - 2u != in->type.lanes) return "two vectors, then one lane number a result lane";
   const kir_type a = arg_type(k, args, 0), b = arg_type(k, args, 1);
@@ -300,6 +306,7 @@ const char *kir_type_error(const kir_kernel *k, const kir_inst *in, const uint32
   case KIR_iota:
   case KIR_extract:
   case KIR_insert: return check_vector(k, in, args);
+  case KIR_permute: return check_permute(k, args);
   case KIR_shuffle: return check_shuffle(k, in, args);
   case KIR_hred_add:
   case KIR_hred_max:

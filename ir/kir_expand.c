@@ -53,6 +53,17 @@ static uint32_t extract(site *s) {
   return value;
 }
 
+/* Lane by number: a choice for each lane of the table. */
+static uint32_t permute(site *s) {
+  const uint32_t lanes = s->in->type.lanes;
+  if (s->caps->permute == lanes) return 0;
+  const uint32_t number = two(s, KIR_and, s->args[1], lit(s, arg_type(s, 1), lanes - 1));
+  uint32_t value = kir_splat(s->c.out, lane(s, s->args[0], 0), lanes);
+  for (uint32_t i = 1; i < lanes; i++)
+    value = pick(s, two(s, KIR_eq, number, lit(s, arg_type(s, 1), i)), kir_splat(s->c.out, lane(s, s->args[0], i), lanes), value);
+  return value;
+}
+
 static uint32_t shuffle(site *s) {
   if (s->caps->shuffle) return 0;
   uint32_t values[16];
@@ -231,7 +242,8 @@ static const expansion expansions[KIR_OP_COUNT] = {
     [KIR_hred_add] = hred_add,  [KIR_hred_mul] = hred_mul, [KIR_hred_max] = hred_max, [KIR_hred_min] = hred_min, [KIR_extract] = extract,
     [KIR_shuffle] = shuffle,    [KIR_wrap] = wrap,         [KIR_rem] = rem_expand,    [KIR_div] = div_expand,    [KIR_isnan] = isnan_expand,
     [KIR_isinf] = isinf_expand, [KIR_max] = max_expand,    [KIR_min] = min_expand,    [KIR_fma] = fma_expand,    [KIR_sqrt] = sqrt_expand,
-    [KIR_add] = add_expand,     [KIR_rcp] = rcp_expand,    [KIR_pack2] = pack2,       [KIR_unpack2] = unpack2,   [KIR_cast] = cast,
+    [KIR_permute] = permute,    [KIR_add] = add_expand,    [KIR_rcp] = rcp_expand,    [KIR_pack2] = pack2,       [KIR_unpack2] = unpack2,
+    [KIR_cast] = cast,
 };
 
 static uint32_t expanded(site *s, kir_op op, uint32_t a, uint32_t b) {

@@ -49,6 +49,16 @@ static bool run_insert(kvm *vm, const kvm_step *s) {
   return true;
 }
 
+static bool run_permute(kvm *vm, const kvm_step *s) {
+  const uint32_t *numbers = s->b, bytes = kvm_kind_bytes((kvm_kind)s->kind);
+  for (uint32_t lane = 0; lane < s->lanes; lane++)
+    for (uint32_t i = 0; i < vm->items; i++) {
+      const uint32_t from = numbers[lane * vm->items + i] % s->lanes;
+      memcpy(lane_of(vm, s, s->dst, lane) + (size_t)i * bytes, lane_in(vm, s, s->a, from) + (size_t)i * bytes, bytes);
+    }
+  return true;
+}
+
 static bool run_shuffle(kvm *vm, const kvm_step *s) {
   const uint32_t *args = vm->k->args.at + kir_at(vm->k, s->inst)->args;
   for (uint32_t lane = 0; lane < s->lanes; lane++) {
@@ -178,6 +188,7 @@ kvm_fn kvm_vector(uint32_t op) {
   case KIR_vec: return run_vec;
   case KIR_extract: return run_extract;
   case KIR_insert: return run_insert;
+  case KIR_permute: return run_permute;
   case KIR_shuffle: return run_shuffle;
   case KIR_select: return run_select;
   case KIR_hred_add:

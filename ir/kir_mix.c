@@ -26,6 +26,7 @@ static void count_arithmetic(const kir_kernel *k, const kir_inst *in, double wei
   case KIR_iota:
   case KIR_extract:
   case KIR_insert:
+  case KIR_permute:
   case KIR_shuffle:
   case KIR_bitcast: return;
   case KIR_fma: mix->flops += 2 * n; return;

@@ -4,6 +4,7 @@
 
 const kir_pass kir_pipeline[] = {
     {"own", kir_pass_own, kir_has_own, 0},
+    {"tables", kir_pass_tables, kir_has_tables, KIR_PASS_ONCE},
     /* registers out of arrays */
     {"unroll", kir_pass_unroll, NULL, 0},
     {"sroa", kir_pass_sroa, NULL, 0},

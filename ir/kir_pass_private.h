@@ -8,6 +8,7 @@
 /* ---- the passes, one file each ---- */
 #define KIR_PASS(name) snt_result kir_pass_##name(const kir_kernel *in, kir_kernel *out, const kir_caps *caps, snt_diag *diag)
 KIR_PASS(own);     /* operators of the user's own: the target's text, or their value in other operations */
+KIR_PASS(tables);  /* functions of few bits: a lane of a vector by number */
 KIR_PASS(unroll);  /* full and factor-n loops */
 KIR_PASS(sroa);    /* private arrays with constant indices become values */
 KIR_PASS(fold);    /* constants and exact algebra */
@@ -27,6 +28,7 @@ KIR_PASS(spread);  /* texels that all lanes would read: a different one each, ha
 KIR_PASS(address); /* ix becomes multiplications and additions, division by constants becomes multiplication */
 
 bool kir_has_own(const kir_kernel *, const kir_caps *);
+bool kir_has_tables(const kir_kernel *, const kir_caps *); /* and fields of bits */
 bool kir_has_loops(const kir_kernel *, const kir_caps *);
 bool kir_has_missing_words(const kir_kernel *, const kir_caps *); /* 64-bit integers that the target lacks */
 bool kir_has_math(const kir_kernel *, const kir_caps *);

@@ -60,6 +60,7 @@ void rt_narrow_caps(kir_caps *device, const kir_caps *generator) {
     if (most.mma[i].m != KIR_MMA_ANY && memcmp(&device->mma[i], &most.mma[i], sizeof most.mma[i])) device->mma[i] = (kir_mma){0, 0, 0};
   if (device->max_lanes > most.max_lanes) device->max_lanes = most.max_lanes;
   if (device->vector_memory > most.vector_memory) device->vector_memory = most.vector_memory;
+  if (device->permute > most.permute) device->permute = 0;
   if (device->push_bytes > most.push_bytes) device->push_bytes = most.push_bytes;
 }
 

@@ -63,4 +63,14 @@ sub muls { my ($flags) = @_; mkdir "$dir/d"; unlink glob "$dir/d/*"; `SNT_DUMP_D
 is(muls(''), '0', 'default numerics: the factor is gone when kernels are made');
 is(muls("--numerics $_"), '1', "$_ numerics: it stays") for qw(strict reproducible);
 is(muls('--no-rewrites'), '1', 'without rewrites: it stays');
+
+# ---- constant fields of bytes: words of four bytes with rows in lanes where vectors are explicit and the order of terms is free ----
+sub constants { my ($model, $profile, $flags) = @_; `$sinter compile $model --target opencl --profile $profile $flags -o $dir/words`; my @found = slurp("$dir/words/plan.txt") =~ /constant (\S+)/g; return join ' ', sort @found }
+my $words = 'tests/patterns/p39_words.snt';
+is(constants($words, 'pocl', ''), 'f32[24,8,8] f32[24,8,8] u32[24,8,4,8]', '4-bit weights of 192 rows: words, scales and zeros, 8 rows beside each other');
+like(constants($words, @$_), qr/u8\[192,8,16\]/, "@$_: bytes as they were") for ['pocl', '--numerics strict'], ['dgpu', ''], ['lavapipe', ''];
+open my $odd, '>', "$dir/odd.snt" or die $!;
+print $odd slurp($words) =~ s/192/188/gr;
+close $odd;
+like(constants("$dir/odd.snt", 'pocl', ''), qr/u8\[188,8,16\]/, 'rows that the lanes do not divide: bytes as they were');
 done_testing;

@@ -71,5 +71,6 @@ caps.exact_sqrt = 1
 caps.prefetch = 1
 caps.stream = 1
 caps.shuffle = 1
+caps.permute = 16              # AVX-512: a lane by number, one instruction; narrower vectors have none
 caps.push_bytes = 128
 caps.narrow_local = 1

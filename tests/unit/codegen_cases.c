@@ -117,6 +117,8 @@ static void lane_cases(caser *m) {
     parts[i] = kir_2(m->k, KIR_extract, i % 2 ? m->a : m->b, kir_const_int(m->k, u32, m->t.lanes - 1 - i));
   keep(m, "vec of extracts", kir_put(m->k, &vec, m->t.lanes, parts));
   keep(m, "insert", kir_3(m->k, KIR_insert, m->a, kir_const_int(m->k, u32, 1), parts[0]));
+  if (m->t.base == SNT_F32 && m->t.lanes != 3)
+    keep(m, "permute", kir_2(m->k, KIR_permute, m->a, kir_bitcast(m->k, kir_t(SNT_U32, m->t.lanes), m->b)));
   keep(m, "run-time lane",
        kir_2(m->k, KIR_extract, m->a, kir_2(m->k, KIR_umod, kir_id(m->k, KIR_local, 0), kir_const_int(m->k, u32, m->t.lanes))));
 }

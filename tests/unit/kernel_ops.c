@@ -163,7 +163,7 @@ static void test_casts(void) {
 /* ---- vectors: a kernel in text that leaves 16 words ---- */
 static void test_vectors(void) {
   static const char text[] =
-      "kernel @v { param %y: f32[16] wo\n param %z: u32[8] wo\n %i: u32x4 = iota; %a: f32x4 = cast %i\n"
+      "kernel @v { param %y: f32[20] wo\n param %z: u32[8] wo\n %i: u32x4 = iota; %a: f32x4 = cast %i\n"
       "%b = add %a, 0x1.4p+3; %s = shuffle %a, %b, 3, 4, 0, 7; store %y[0], %s\n"
       "%n = insert %s, 2, 0x1p-1; store %y[4], %n; %e = extract %n, 2; %h0 = hred.add %b; %h1 = hred.max %b; %h2 = hred.min %b\n"
       "%v: f32x4 = vec %e, %h0, %h1, %h2; store %y[8], %v\n"
@@ -171,13 +171,14 @@ static void test_vectors(void) {
       "%p2 = extract %a, 3; %p1: f32x2 = vec %e, %p2; %w = pack2 %p1 as=f16; %x = pack2 %p1 as=bf16; store %z[0], %w; store %z[1], %x\n"
       "%u = unpack2 %w as=f16; %u1 = extract %u, 1; %ub: u32 = bitcast %u1; store %z[2], %ub\n"
       "%t: u32x3 = vec 5, 6, 7; %t0 = hred.mul %t; store %z[3], %t0; %lane = umod %t0, 3; %tl = extract %t, %lane; store %z[4], %tl\n"
-      "%cc = true; %f = select %cc, %t, 9; %f1 = extract %f, 1; store %z[5], %f1 }";
-  static const float want_y[16] = {3, 10, 0, 13, 3, 10, 0.5f, 13, 0.5f, 46, 13, 10, -1, -1, 2, 3};
+      "%cc = true; %f = select %cc, %t, 9; %f1 = extract %f, 1; store %z[5], %f1\n"
+      "%nn: u32x4 = vec 6, 1, 4, 15; %pp = permute %b, %nn; store %y[16], %pp }";
+  static const float want_y[20] = {3, 10, 0, 13, 3, 10, 0.5f, 13, 0.5f, 46, 13, 10, -1, -1, 2, 3, 12, 11, 10, 13};
   static const uint32_t want_z[6] = {0x42003800, 0x40403f00, 0x40400000, 210, 5, 6};
   ir_arena arena;
   kir_kernel k;
   kernel_dispatch d;
-  float y[16] = {0};
+  float y[20] = {0};
   uint32_t z[8] = {0};
   ir_arena_init(&arena, NULL);
   if (tap_ok(kernel_from_text(&k, &arena, text), "the kernel of vectors is valid")) {

@@ -14,7 +14,7 @@ static const kir_caps targets[] = {
      .int16_storage = true, .int64 = true, .f64 = true, .fma_fused = true, .fma_fast = true, .keeps_math = true, .subgroups = true,
      .subgroup_arithmetic = true, .exact_div = true, .exact_sqrt = true, .prefetch = true, .stream = true, .texel = true, .images = true,
      .async_copy = true, .mma = KIR_MMA_ALL(KIR_MMA_ANY), .atomics_f32 = true, .oob_zero = true, .shuffle = true, .hred = true, .wrap = true, .divmod = true,
-     .minmax_nan = true, .ix = true, .fill = true, .lanes_memory = true, .pack2 = true, .narrow_local = true},
+     .minmax_nan = true, .ix = true, .fill = true, .lanes_memory = true, .pack2 = true, .permute = 16, .narrow_local = true},
     {.target = "opencl", .max_lanes = 16, .vector_memory = 64, .f16_storage = true, .int8_storage = true, .int16_storage = true, .int64 = true, .f64 = true,
      .fma_fused = true, .fma_fast = true, .exact_div = true, .exact_sqrt = true, .prefetch = true, .stream = true, .shuffle = true},
     {.target = "spirv", .max_lanes = 4, .vector_memory = 16, .subgroups = true, .subgroup_arithmetic = true, .texel = true, .images = true,

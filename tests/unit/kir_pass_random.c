@@ -25,7 +25,7 @@ static const struct target { const char *name, *only; kir_caps caps; } targets[]
     {"two lanes", NULL, {EXACT, .max_lanes = 2, .vector_memory = 8, .fma_fused = true, .divmod = true, .ix = true, .f16_storage = true}},
     {"everything", NULL, {EXACT, .max_lanes = 16, .vector_memory = 64, .f16_storage = true, .f16_arithmetic = true, .bf16_storage = true, .int8_storage = true,
                           .int16_storage = true, .fma_fused = true, .shuffle = true, .hred = true, .wrap = true, .divmod = true, .minmax_nan = true, .ix = true,
-                          .fill = true, .lanes_memory = true, .pack2 = true, .narrow_local = true}},
+                          .fill = true, .lanes_memory = true, .pack2 = true, .permute = 16, .narrow_local = true}},
     {"unroll alone", "unroll", {EXACT, .max_lanes = 16}},
     {"scalar replacement alone", "sroa", {EXACT, .max_lanes = 16}},
     {"cse and dce", "cse,dce", {EXACT, .max_lanes = 16}},
