@@ -4,19 +4,24 @@
 
 enum { OCL_MAX_PLATFORMS = 16, OCL_MAX_DEVICES = 16 };
 
+/* What is wrong with them was seen in the version named, first and last on the days named; tests/unit/rt_fake_opencl.c holds each to what it changes. */
 static const ocl_family families[] = {
     {.platform = "Portable Computing Language",
      .name = "pocl",
      .profile = "pocl",
      .host_mapped = true,
      .warms_up = true,
-     .slow_binaries = true},
-    {.platform = "rusticl", .name = "rusticl", .profile = "rusticl", .understates = true, .finishes_early = true}, /* 22.3 */
+     .slow_binaries = true}, /* 3.1: 2026-11-21 to 22 */
+    {.platform = "rusticl",
+     .name = "rusticl",
+     .profile = "rusticl",
+     .understates = true,
+     .finishes_early = true}, /* Mesa 22.3.6: 2026-11-21 to 22 */
     {.platform = "Oclgrind",
      .name = "oclgrind",
      .profile = "dgpu",
      .unoptimised = true,
-     .builds_alone = true}, /* 21.10; checks like a GPU: races, barriers, bounds */
+     .builds_alone = true}, /* 21.10: 2026-11-22; checks like a GPU: races, barriers, bounds */
     {.platform = "Clover", .name = "clover", .profile = "igpu"},
     {.platform = "NVIDIA CUDA", .name = "nvidia", .profile = "dgpu"},
     {.platform = "AMD Accelerated", .name = "amd", .profile = "dgpu"},

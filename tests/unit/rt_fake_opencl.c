@@ -1,10 +1,13 @@
 /* An OpenCL that is only a table of functions, in place of the library that the loader would find: it knows one kernel (rt_kernels.h), keeps the books of
    what was created and not released, and fails the n-th call that can fail, for every n and every kind of error, as each family of drivers. What must
-   hold: a call that matters gives its own result, others change nothing, nothing is left over, a lost device stays lost. */
+   hold: a call that matters gives its own result, others change nothing, nothing is left over, a lost device stays lost. And what is known to be wrong with
+   each family of drivers (runtime/rt_opencl_device.c) is seen in what is asked of the driver. */
 #include "runtime/rt_opencl.h"
 #include "runtime/targets.h"
 #include "tests/tap.h"
 #include "tests/unit/rt_kernels.h"
+#include <pthread.h>
+#include <time.h>
 
 /* ---- the books ---- */
 
@@ -15,7 +18,13 @@ static struct {
   uint32_t calls, fail_at; /* of those that can fail; 1-based, 0: never */
   cl_int fail_with;
   const char *failed; /* the name of the call that did */
-} fake;
+  /* what was asked */
+  char options[128];
+  cl_mem_flags flags;
+  uint32_t launches, markers;
+  size_t group_size; /* that a kernel may have */
+  int32_t builders, most_builders;
+} fake = {.group_size = 256};
 
 /* Functions whose failure must be told at least once where they are called (all but the first: with an open device). Others are queries, times and what
    only a cache is for, without which all goes on. */
@@ -117,7 +126,7 @@ static cl_command_queue CL_API_CALL fclCreateCommandQueue(cl_context c, cl_devic
   return (cl_command_queue)(void *)made(__func__, 0, code);
 }
 static cl_mem CL_API_CALL fclCreateBuffer(cl_context c, cl_mem_flags flags, size_t bytes, void *host, cl_int *code) {
-  (void)c, (void)flags, (void)host;
+  (void)c, (void)host, fake.flags = flags;
   return (cl_mem)(void *)made(__func__, bytes, code);
 }
 static cl_mem CL_API_CALL fclCreateSubBuffer(cl_mem m, cl_mem_flags flags, cl_buffer_create_type type, const void *info, cl_int *code) {
@@ -136,7 +145,16 @@ static cl_program CL_API_CALL fclCreateProgramWithBinary(cl_context c, cl_uint n
 }
 static cl_int CL_API_CALL fclBuildProgram(cl_program p, cl_uint n, const cl_device_id *d, const char *options,
                                           void(CL_CALLBACK *f)(cl_program, void *), void *user) {
-  (void)p, (void)n, (void)d, (void)options, (void)f, (void)user;
+  const struct timespec some = {0, 20000000};
+  (void)p, (void)n, (void)d, (void)f, (void)user;
+  if (fake.group_size == 0) { /* how many threads are here at once */
+    const int32_t now = __atomic_add_fetch(&fake.builders, 1, __ATOMIC_SEQ_CST);
+    if (now > fake.most_builders) fake.most_builders = now;
+    nanosleep(&some, NULL);
+    __atomic_sub_fetch(&fake.builders, 1, __ATOMIC_SEQ_CST);
+    return CL_BUILD_PROGRAM_FAILURE;
+  }
+  snprintf(fake.options, sizeof fake.options, "%s", options);
   return fails(__func__);
 }
 static cl_int CL_API_CALL fclGetProgramBuildInfo(cl_program p, cl_device_id d, cl_program_build_info what, size_t room, void *to,
@@ -168,7 +186,7 @@ static cl_int CL_API_CALL fclGetKernelInfo(cl_kernel k, cl_kernel_info what, siz
 static cl_int CL_API_CALL fclGetKernelWorkGroupInfo(cl_kernel k, cl_device_id d, cl_kernel_work_group_info what, size_t room, void *to,
                                                     size_t *size) {
   (void)k, (void)d, (void)what;
-  return NUMBER_ANSWER(size_t, 256);
+  return NUMBER_ANSWER(size_t, fake.group_size);
 }
 static cl_int event_for(cl_int code, cl_event *event) {
   if (code == CL_SUCCESS && event) *event = (cl_event)(void *)make(0, NULL, 0);
@@ -176,7 +194,7 @@ static cl_int event_for(cl_int code, cl_event *event) {
 }
 static cl_int CL_API_CALL fclEnqueueNDRangeKernel(cl_command_queue q, cl_kernel k, cl_uint rank, const size_t *offset, const size_t *global,
                                                   const size_t *local, cl_uint n, const cl_event *list, cl_event *event) {
-  (void)q, (void)k, (void)rank, (void)offset, (void)local, (void)n, (void)list;
+  (void)q, (void)k, (void)rank, (void)offset, (void)local, (void)n, (void)list, fake.launches++;
   const cl_int code = fails(__func__);
   for (size_t i = 0; code == CL_SUCCESS && i < global[0] && i < words[0] && i / 64 < words[2]; i++) {
     float a;
@@ -210,7 +228,7 @@ static cl_int CL_API_CALL fclEnqueueUnmapMemObject(cl_command_queue q, cl_mem m,
   return CL_SUCCESS;
 }
 static cl_int CL_API_CALL fclEnqueueMarkerWithWaitList(cl_command_queue q, cl_uint n, const cl_event *list, cl_event *event) {
-  (void)q, (void)n, (void)list;
+  (void)q, (void)n, (void)list, fake.markers++;
   return event_for(fails(__func__), event);
 }
 static cl_int CL_API_CALL fclGetEventInfo(cl_event e, cl_event_info what, size_t room, void *to, size_t *size) {
@@ -248,7 +266,7 @@ static const struct { const char *name; any_function function; } functions[] = {
     ROW(clEnqueueMarkerWithWaitList) ROW(clFinish) ROW(clFlush) ROW(clWaitForEvents) ROW(clGetEventInfo) ROW(clGetEventProfilingInfo) ROW(clReleaseEvent)};
 // clang-format on
 
-void *rt_library_open(const char *const *names) { return strstr(*names, "OpenCL") ? &fake : NULL; }
+void *rt_library_open(const char *const *names) { return strstr(*names, "OpenCL") || strstr(*names, "oclgrind") ? &fake : NULL; }
 void rt_library_close(void *library) { (void)library; }
 bool rt_library_symbols(void *library, const rt_symbol *symbols, uint32_t count, void *table, const char **missing) {
   (void)library, (void)missing;
@@ -363,6 +381,69 @@ static void fail_each(const rt_code *code, const char *platform, bool cpu) {
     if (called[k] && !told[k]) tap_ok(false, "%s: a failing %s is told", platform, must[k]);
 }
 
+/* ---- what is known to be wrong with a family, by what is asked of its driver ---- */
+
+typedef struct habits {
+  const char *platform, *selector;
+  bool cpu, mapped, understates, early, warms, unoptimised, alone, late;
+} habits;
+static const habits known[] = {
+    {"Portable Computing Language", "opencl:pocl", .cpu = true, .mapped = true, .warms = true, .late = true}, /* 3.1 */
+    {"rusticl", "opencl:rusticl", .cpu = true, .understates = true, .early = true},                           /* Mesa 22.3.6 */
+    {"Oclgrind", "opencl:oclgrind", .cpu = true, .unoptimised = true, .alone = true},                         /* 21.10 */
+    {"some other driver", "opencl:0", .cpu = false},
+};
+
+typedef struct builder {
+  rt_device *device;
+  const rt_code *code;
+} builder;
+static void *build_one(void *user) {
+  const builder *b = user;
+  rt_pipeline *none = NULL;
+  return (void *)(intptr_t)(b->device->v->pipeline_create(b->device, b->code, NULL, 0, &none, NULL) == SNT_OK);
+}
+
+static void check_habits(const habits *h, const rt_code *code) {
+  rt_device *device = NULL;
+  rt_stream *stream = NULL;
+  rt_pipeline *pipeline = NULL, *wide = NULL;
+  rt_buffer *buffer = NULL;
+  things t = {0};
+  pthread_t threads[4];
+  fake.platform = h->platform, fake.cpu = h->cpu, fake.fail_at = 0, fake.group_size = 256;
+  if (!tap_ok(rt_open_device(NULL, NULL, h->selector, &device, NULL) == SNT_OK, "%s opens", h->selector)) return;
+  const rt_vtable *v = device->v;
+  const int64_t before = fake.alive;
+  v->stream_create(device, &stream, NULL);
+  tap_is_int(fake.alive - before, h->early ? 2 : 1, "%s: a stream has a word to read only where finishing does not wait", h->selector);
+  fake.launches = 0;
+  v->pipeline_create(device, code, NULL, 0, &pipeline, NULL);
+  tap_is_int(fake.launches, h->warms, "%s: an empty launch only where the first one compiles", h->selector);
+  tap_is_int(strstr(fake.options, "-cl-opt-disable") != NULL, h->unoptimised, "%s: the optimiser is off only where it harms", h->selector);
+  v->buffer_create(device, 64, &buffer, NULL);
+  tap_is_int((fake.flags & CL_MEM_ALLOC_HOST_PTR) != 0, h->mapped, "%s: buffers stay mapped only where they may", h->selector);
+  tap_is_int(device->late_binaries, h->late, "%s: binaries are asked for late only where that compiles again", h->selector);
+  fake.group_size = 16;
+  tap_is_int(v->pipeline_create(device, code, NULL, 0, &wide, NULL), h->understates ? SNT_OK : SNT_E_LIMIT,
+             "%s: a group size too small is believed unless the driver understates it", h->selector);
+  fake.group_size = 256, fake.markers = 0;
+  tap_is_int(use(device, code, &t), SNT_OK, "%s: a kernel runs", h->selector);
+  if (h->early) tap_is_int(fake.markers, 0, "%s: no marker is trusted where they do not wait", h->selector);
+  fake.group_size = 0, fake.most_builders = 0;
+  builder b = {device, code};
+  for (uint32_t i = 0; i < IR_COUNT(threads); i++) pthread_create(&threads[i], NULL, build_one, &b);
+  for (uint32_t i = 0; i < IR_COUNT(threads); i++) pthread_join(threads[i], NULL);
+  fake.group_size = 256;
+  if (h->alone) tap_is_int(fake.most_builders, 1, "%s: one thread builds at a time", h->selector);
+  v->event_destroy(t.event);
+  v->buffer_destroy(t.x), v->buffer_destroy(t.y), v->buffer_destroy(buffer);
+  v->pipeline_destroy(t.pipeline), v->pipeline_destroy(t.again), v->pipeline_destroy(pipeline), v->pipeline_destroy(wide);
+  v->stream_destroy(t.stream), v->stream_destroy(stream);
+  rt_close_device(device);
+  tap_is_int(fake.alive - before, -1, "%s: nothing is left, nor is its context", h->selector);
+}
+
 int main(void) {
   test_code code;
   const char *why = "";
@@ -370,6 +451,7 @@ int main(void) {
   fail_each(&code.code, "Portable Computing Language", true);
   fail_each(&code.code, "rusticl", true);
   fail_each(&code.code, "some other driver", false);
+  for (uint32_t i = 0; i < IR_COUNT(known); i++) check_habits(&known[i], &code.code);
   test_code_free(&code);
   return tap_done();
 }
