@@ -314,12 +314,14 @@ static snt_result create_pipeline(snt_exec *x, uint32_t kernel, VkShaderModule m
   const uint32_t sub = x->program->kernels[kernel].sub;
   const VkPipelineShaderStageRequiredSubgroupSizeCreateInfo size = {
       .sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO, .requiredSubgroupSize = sub};
-  const bool sized = sub && sub != ~0u && d->limits.subgroup_min != d->limits.subgroup_max;
+  const bool fixed = sub && sub != ~0u, sized = fixed && d->limits.subgroup_min != d->limits.subgroup_max;
+  const bool full = fixed && d->features & SNT_VK_FEATURE_FULL_SUBGROUPS && x->program->kernels[kernel].items[0] % sub == 0;
   const VkComputePipelineCreateInfo info = {
       .sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO,
       .flags = x->door->flags & SNT_VK_CACHED_ONLY ? VK_PIPELINE_CREATE_FAIL_ON_PIPELINE_COMPILE_REQUIRED_BIT : 0,
       .stage = {.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO,
                 .pNext = sized ? &size : NULL,
+                .flags = full ? VK_PIPELINE_SHADER_STAGE_CREATE_REQUIRE_FULL_SUBGROUPS_BIT : 0,
                 .stage = VK_SHADER_STAGE_COMPUTE_BIT,
                 .module = module,
                 .pName = "main"},

@@ -56,7 +56,14 @@ static snt_result has_units(const vk_device *device, const rt_code *code, snt_di
                  device->base.name);
 }
 
-static VkResult create_pipeline(vk_device *device, vk_pipeline *pipeline, VkShaderModule module, uint32_t subgroup, bool report) {
+/* A kernel that names the size of its subgroups has whole ones. */
+static bool wants_full(const vk_device *device, const rt_code *code) {
+  const uint32_t sub = code->kernel ? code->kernel->sub : code->sub, items = code->kernel ? code->kernel->items[0] : code->items[0];
+  return device->features.subgroup_size.computeFullSubgroups && sub && sub != ~0u && items % sub == 0;
+}
+
+static VkResult create_pipeline(vk_device *device, vk_pipeline *pipeline, VkShaderModule module, uint32_t subgroup, bool full,
+                                bool report) {
   const VkPipelineShaderStageRequiredSubgroupSizeCreateInfo size = {
       .sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO, .requiredSubgroupSize = subgroup};
   const VkComputePipelineCreateInfo info = {
@@ -64,6 +71,7 @@ static VkResult create_pipeline(vk_device *device, vk_pipeline *pipeline, VkShad
       .flags = report && device->statistics ? VK_PIPELINE_CREATE_CAPTURE_STATISTICS_BIT_KHR : 0,
       .stage = {.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO,
                 .pNext = subgroup ? &size : NULL,
+                .flags = full ? VK_PIPELINE_SHADER_STAGE_CREATE_REQUIRE_FULL_SUBGROUPS_BIT : 0,
                 .stage = VK_SHADER_STAGE_COMPUTE_BIT,
                 .module = module,
                 .pName = "main"},
@@ -95,7 +103,7 @@ static snt_result build(vk_device *device, vk_pipeline *pipeline, const rt_code 
   if (result != VK_SUCCESS) return vk_fail(device, result, "pipeline", "vkCreatePipelineLayout", diag);
   result = api->vkCreateShaderModule(device->handle, &info, NULL, &module);
   if (result != VK_SUCCESS) return vk_fail(device, result, "pipeline", "vkCreateShaderModule", diag);
-  result = create_pipeline(device, pipeline, module, subgroup, code->report);
+  result = create_pipeline(device, pipeline, module, subgroup, wants_full(device, code), code->report);
   api->vkDestroyShaderModule(device->handle, module, NULL);
   return result == VK_SUCCESS ? SNT_OK : vk_fail(device, result, "pipeline", "vkCreateComputePipelines", diag);
 }

@@ -79,9 +79,10 @@ void vk_query_features(const vk_api *api, const snt_host_alloc *alloc, VkPhysica
 
 /* ---- the profile ---- */
 
-/* Modules with matrices are in the Vulkan memory model, and have local arrays of what the matrices are of. */
+/* Modules with matrices are in the Vulkan memory model, are run by whole subgroups, and have local arrays of what the matrices are of. */
 static void take_units(const vk_facts *facts, kir_caps *caps) {
-  const bool on = facts->features->units.cooperative_matrix && facts->features->memory_model.vulkanMemoryModel;
+  const bool on = facts->features->units.cooperative_matrix && facts->features->memory_model.vulkanMemoryModel &&
+                  facts->features->subgroup_size.computeFullSubgroups;
   memset(caps->mma, 0, sizeof caps->mma);
   if (on && caps->f16_storage) caps->mma[KIR_MMA_F16] = facts->mma[KIR_MMA_F16];
   if (on && caps->int8_storage) caps->mma[KIR_MMA_I8] = facts->mma[KIR_MMA_I8], caps->mma[KIR_MMA_U8] = facts->mma[KIR_MMA_U8];

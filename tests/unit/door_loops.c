@@ -36,18 +36,31 @@ static const loop_case cases[] = {
      " %h: f32[3,24] = repeat trips=n (%s: f32[3,24] = %total) {\n  %p = matmul %s, %w\n  %t = tanh %p\n  %v = add %t, 0.125\n  yield %v\n }\n"
      " update %total, %h\n %y = mul %h, 2\n return y=%y\n}\n",
      1, {9}, 5, {{5}, {0}, {4}, {9}, {1}}},
+    {"products of bytes",
+     SYMBOLS "graph @g(%x: f32[m,64], %w: f32[64,64]) {\n %xs = mul %x, 100\n %a: i8[m,64] = cast %xs, dtype=i8\n %ws = mul %w, 100\n %b = cast %ws, dtype=i8\n"
+     " %r: i8[m,64] = repeat trips=n (%s: i8[m,64] = %a) {\n  %p = matmul_integer %s, %b\n  %f = cast %p, dtype=f32\n  %g = mul %f, 0.001\n  %v = cast %g, dtype=i8\n"
+     "  yield %v\n }\n %h = cast %r, dtype=f32\n return h=%h\n}\n",
+     2, {5, 80}, 4, {{5, 80}, {1, 64}, {2, 3}, {0, 9}}},
 };
 // clang-format on
 typedef struct path_case {
   const char *part, *what;
   uint32_t attach_flags, exec_flags;
   uint64_t needs;
+  const char *profile; /* of the programs; null: the device's own */
 } path_case;
+/* lavapipe's, from Mesa 25.1 on, used as a GPU would use its own */
+static const char units[] =
+    "base = dgpu\nname = units\ntarget = spirv\nsubgroup_min = 8\nsubgroup_max = 8\ncaps.subgroup_size = 8\ncaps.mma.i8 = 8x8x8\n";
 static const path_case paths[] = {
-    {"llvmpipe", "sets", 0, 0, 0},
-    {"llvmpipe", "pushed descriptors", 0, SNT_VK_PUSH_DESCRIPTORS, SNT_VK_FEATURE_PUSH_DESCRIPTORS},
-    {"llvmpipe", "addresses", SNT_VK_ADDRESSES, 0, SNT_VK_FEATURE_BUFFER_ADDRESS},
-    {"SwiftShader", "sets", 0, 0, 0},
+    {"llvmpipe", "sets", 0, 0, 0, NULL},
+    {"llvmpipe", "pushed descriptors", 0, SNT_VK_PUSH_DESCRIPTORS, SNT_VK_FEATURE_PUSH_DESCRIPTORS, NULL},
+    {"llvmpipe", "addresses", SNT_VK_ADDRESSES, 0, SNT_VK_FEATURE_BUFFER_ADDRESS, NULL},
+    {"llvmpipe", "sets, with matrix units", 0, 0,
+     SNT_VK_FEATURE_FULL_SUBGROUPS | SNT_VK_FEATURE_INT8 | SNT_VK_FEATURE_STORAGE8 | SNT_VK_FEATURE_MEMORY_MODEL |
+         SNT_VK_FEATURE_COOPERATIVE_MATRIX,
+     units},
+    {"SwiftShader", "sets", 0, 0, 0, NULL},
 };
 
 typedef struct loop_test {
@@ -85,7 +98,8 @@ static snt_result make_program(loop_test *t) {
   if (r == SNT_OK) r = vk_host_attach(&t->host, t->context, SNT_VK_ATTACH_VALIDATE | t->path->attach_flags, &t->device, &t->diag);
   if (r == SNT_OK) r = snt_graph_create(t->context, &graph);
   if (r == SNT_OK) r = snt_graph_parse(graph, t->c->text, strlen(t->c->text), NULL, &t->diag);
-  if (r == SNT_OK) r = snt_device_profile(t->device, &profile);
+  if (r == SNT_OK && t->path->profile) r = snt_profile_parse(t->context, t->path->profile, strlen(t->path->profile), &profile, &t->diag);
+  else if (r == SNT_OK) r = snt_device_profile(t->device, &profile);
   if (r == SNT_OK) r = snt_compile(graph, profile, NULL, &t->program, &t->diag);
   if (r == SNT_OK) r = snt_exec_create(t->device, t->program, &info, &t->exec, &t->diag);
   if (r == SNT_OK) r = snt_exec_prepare(t->exec, &t->diag);

@@ -94,6 +94,12 @@ static bool make_device(vk_host *h, bool with_features) {
   h->cache_control = (VkPhysicalDevicePipelineCreationCacheControlFeatures){
       .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PIPELINE_CREATION_CACHE_CONTROL_FEATURES};
   h->address = (VkPhysicalDeviceBufferDeviceAddressFeatures){.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_BUFFER_DEVICE_ADDRESS_FEATURES};
+  h->small = (VkPhysicalDeviceShaderFloat16Int8Features){.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES};
+  h->memory_model = (VkPhysicalDeviceVulkanMemoryModelFeatures){.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_MEMORY_MODEL_FEATURES};
+  h->storage8 = (VkPhysicalDevice8BitStorageFeatures){.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_8BIT_STORAGE_FEATURES};
+  h->subgroup_size = (VkPhysicalDeviceSubgroupSizeControlFeatures){
+      .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES};
+  h->units.type = (VkStructureType)1000506000;
   h->features = (VkPhysicalDeviceFeatures2){.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, .pNext = &h->storage16};
   h->created_with = (VkDeviceCreateInfo){.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
                                          .pNext = with_features ? &h->features : NULL,
@@ -106,6 +112,11 @@ static bool make_device(vk_host *h, bool with_features) {
       void *features; /* its struct; null: it has none */
     } known[] = {{VK_EXT_PIPELINE_CREATION_CACHE_CONTROL_EXTENSION_NAME, &h->cache_control},
                  {VK_KHR_BUFFER_DEVICE_ADDRESS_EXTENSION_NAME, &h->address},
+                 {VK_KHR_SHADER_FLOAT16_INT8_EXTENSION_NAME, &h->small},
+                 {VK_KHR_VULKAN_MEMORY_MODEL_EXTENSION_NAME, &h->memory_model},
+                 {VK_KHR_8BIT_STORAGE_EXTENSION_NAME, &h->storage8},
+                 {VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME, &h->subgroup_size},
+                 {"VK_KHR_cooperative_matrix", &h->units},
                  {VK_KHR_PUSH_DESCRIPTOR_EXTENSION_NAME, NULL}};
     for (uint32_t i = 0; i < wish.extension_count; i++)
       for (uint32_t k = 0; k < sizeof known / sizeof *known; k++) {

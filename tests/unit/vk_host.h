@@ -45,10 +45,19 @@ typedef struct vk_host {
   VkPhysicalDevice16BitStorageFeatures storage16;
   VkPhysicalDevicePipelineCreationCacheControlFeatures cache_control;
   VkPhysicalDeviceBufferDeviceAddressFeatures address;
+  VkPhysicalDeviceShaderFloat16Int8Features small;
+  VkPhysicalDeviceVulkanMemoryModelFeatures memory_model;
+  VkPhysicalDevice8BitStorageFeatures storage8;
+  VkPhysicalDeviceSubgroupSizeControlFeatures subgroup_size;
+  struct {
+    VkStructureType type;
+    void *next;
+    VkBool32 cooperative_matrix, robust_buffer_access;
+  } units;               /* VK_KHR_cooperative_matrix, which headers before 1.3.255 lack */
   uint64_t enabled;      /* SNT_VK_FEATURE_* */
   VkPipelineCache cache; /* for snt_vk_attach; null at first */
   VkDeviceCreateInfo created_with;
-  const char *device_extensions[8], *instance_extensions[2];
+  const char *device_extensions[16], *instance_extensions[2];
   uint32_t instance_extension_count;
 } vk_host;
 typedef struct vk_host_buffer {

@@ -50,13 +50,14 @@ enum {
   SNT_VK_FEATURE_BUFFER_ADDRESS = 1 << 12,         /* bufferDeviceAddress: for SNT_VK_ADDRESSES */
   SNT_VK_FEATURE_MEMORY_MODEL = 1 << 14,           /* vulkanMemoryModel: with COOPERATIVE_MATRIX */
   SNT_VK_FEATURE_COOPERATIVE_MATRIX = 1 << 15,     /* VK_KHR_cooperative_matrix: products of 16-bit floats and of bytes on matrix units */
+  SNT_VK_FEATURE_FULL_SUBGROUPS = 1 << 16,         /* computeFullSubgroups: with COOPERATIVE_MATRIX */
   SNT_VK_FEATURE_PUSH_DESCRIPTORS = 1 << 13 /* the extension VK_KHR_push_descriptor, which has no feature: for SNT_VK_PUSH_DESCRIPTORS */
 };
 typedef struct snt_vk_wishlist {
   snt_out_head head;
   uint32_t min_api_version; /* VK_API_VERSION_1_1 */
   uint32_t extension_count; /* of the device, all optional: those whose features are below and that its version lacks in core */
-  const char *extensions[8];
+  const char *extensions[16];
   uint64_t features; /* SNT_VK_FEATURE_*: what the device has and programs can use */
 } snt_vk_wishlist;
 SNT_API snt_result SNT_CALL snt_vk_query_wishlist(PFN_vkGetInstanceProcAddr, VkInstance, VkPhysicalDevice, snt_vk_wishlist *out);
