@@ -46,8 +46,16 @@ checked=${SNT_FUZZ_BUILD:-build/debug}
 [ -x "$checked/tests/fuzz_onnx" ] || checked=${SNT_BUILD:-build/release}
 seconds=6
 [ -z "$SNT_TEST_FULL" ] || seconds=300
+# Saved programs are of one version of the library only, so those to begin with are made here.
+mkdir "$work/blob"
+for target in opencl spirv cuda; do
+  for model in tests/fuzz/corpus/text/*.snt; do
+    "${SNT_BUILD:-build/release}/sinter" compile "$model" --target $target --profile pocl -o "$work/blob/$target-$(basename "$model").sntp" >"$work/log" 2>&1 || cat "$work/log"
+  done
+done
 corpus_of() { # fuzzer
   case $1 in
+  blob) echo "$work/blob" ;;
   text) echo tests/golden/graph tests/golden/kernel tests/patterns tests/fuzz/seeds tests/fuzz/corpus/text ;;
   *) echo "tests/fuzz/corpus/$1" ;;
   esac
