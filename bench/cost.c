@@ -15,7 +15,7 @@ typedef struct cost_options {
 typedef struct cost_totals {
   double rank[MODEL_COUNT], agreement[MODEL_COUNT], regret[MODEL_COUNT], worst[MODEL_COUNT], chosen, chosen_worst, again, again_worst,
       noise;
-  uint32_t graphs, left_out;
+  uint32_t graphs, graphs_again, left_out;
 } cost_totals;
 static const char *const model_names[MODEL_COUNT] = {
     [MODEL_FULL] = "the model",
@@ -69,6 +69,7 @@ static snt_result judge_again(cost_bench *b, cost_totals *t) {
   if (!b->again) return SNT_OK;
   if (best) SNT_TRY(cost_measure_again(b, best, least));
   const double regret = least[0] / least[1] - 1;
+  t->graphs_again++;
   t->again += fmax(regret, 0);
   t->again_worst = fmax(t->again_worst, regret);
   if (best)
@@ -132,9 +133,9 @@ static void run_graph(cost_bench *b, const char *name, const char *text, size_t 
   if (enough) r = cost_measure(b);
   if (enough && r == SNT_OK) {
     judge(b, name, t);
-    r = judge_again(b, t);
-  }
-  if (!enough || r != SNT_OK) {
+    const snt_result again = judge_again(b, t);
+    if (again < 0) printf("    again: %s %s\n", snt_result_text(again), b->diag.text);
+  } else {
     t->left_out++;
     if (r < 0) printf("%-24s left out: %s %s\n", name, snt_result_text(r), b->diag.text);
     else printf("%-24s left out: %u partitions\n", name, b->count);
@@ -155,8 +156,8 @@ static void report(const cost_totals *t, const char *versus, uint32_t again) {
   printf("\n%u graphs, %u left out; A/A %.1f %%; the plans chosen: regret %.2f %% on average, %.1f %% at most\n", t->graphs, t->left_out,
          100 * t->noise / n, 100 * t->chosen / n, 100 * t->chosen_worst);
   if (again)
-    printf("the best measured again beside them, in other memory: regret %.2f %% on average, %.1f %% at most\n", 100 * t->again / n,
-           100 * t->again_worst);
+    printf("the best measured again beside them, in other memory: regret %.2f %% on average, %.1f %% at most\n",
+           100 * t->again / fmax(t->graphs_again, 1), 100 * t->again_worst);
   printf("%-20s %10s %14s %14s %14s\n", "", "rank", "agreement", "regret, mean", "regret, most");
   for (uint32_t m = 0; m < MODEL_COUNT; m++)
     printf("%-20s %10.3f %14.3f %12.2f %% %12.1f %%\n", model_names[m], t->rank[m] / n, t->agreement[m] / n, 100 * t->regret[m] / n,

@@ -146,6 +146,13 @@ static bool gathers_lanes(const fusion_context *c, uint32_t node) {
   return ir_attr_int(c->graph, node, IR_ATTR_axis, 0) == (ir_expr)from->rank - 1;
 }
 
+/* Beyond its multiplication a tap of a stencil is a vector that crosses cache lines, behind the test of its row; and each value is put into the ring of
+   rows once. */
+static double tap_cycles(const fusion_context *c, uint32_t node) {
+  const cost_profile *p = c->options->profile;
+  return elements_of(c, node) * (group_contract_depth(c, node) + 1) * (2 * p->vector_load_cycles + p->op_cycles);
+}
+
 static void add_operations(const fusion_context *c, const fusion_group *group, const uint8_t *sweeps, cost_work *w) {
   const double items = elements_of(c, group->hero);
   const recompute again = recompute_of(c, group);
@@ -166,8 +173,10 @@ static void add_operations(const fusion_context *c, const fusion_group *group, c
       w->ops += times;
       continue;
     }
-    if (n->op == IR_OP_contract) w->fmas += elements_of(c, node) * group_contract_depth(c, node);
-    else if (flags & IR_REDUCE) {
+    if (n->op == IR_OP_contract) {
+      w->fmas += elements_of(c, node) * group_contract_depth(c, node);
+      if (group->kind == GROUP_WINDOW && schedule_is_explicit(c)) w->extra_cycles += tap_cycles(c, node);
+    } else if (flags & IR_REDUCE) {
       const double once = elements_of(c, ir_arg(c->graph, node, 0)), terms = once * recompute_factor(c, group, &again, node);
       w->ops += terms;
       w->recompute_cycles += (terms - once) * f->cycles;
