@@ -114,6 +114,17 @@ const void *blob_constant(snt_program *p, const blob_bytes *data, uint64_t offse
   return copy;
 }
 
+/* Numbers that were stored in fewer bytes, as f32. */
+static const void *widened(snt_program *p, uint32_t stored, const uint8_t *from, size_t count) {
+  float *to = ir_arena_take(&p->arena, count * sizeof *to, 64);
+  for (size_t i = 0; to && i < count; i++) {
+    uint16_t half = 0;
+    if (stored == SNT_F16) memcpy(&half, from + 2 * i, sizeof half);
+    to[i] = stored == SNT_F16 ? ir_f32_from_f16(half) : (float)(int8_t)from[i];
+  }
+  return to;
+}
+
 static blob_bytes section(const loader *l, uint32_t id) { return (blob_bytes){l->sections[id].at, left(&l->sections[id])}; }
 
 static snt_result load_graph(loader *l) {
@@ -136,15 +147,16 @@ static snt_result load_constants(loader *l) {
   blob_reader *r = &l->sections[BLOB_CONSTANTS];
   const blob_bytes data = section(l, BLOB_DATA);
   while (left(r)) {
-    const uint32_t number = take_u32(r);
+    const uint32_t number = take_u32(r), stored = take_u32(r), bytes = !stored ? 4 : stored == SNT_F16 ? 2 : stored == SNT_I8;
     const uint64_t at = take_u64(r), size = take_u64(r);
     uint64_t expected;
     if (r->failed || number >= plan->buffers.count) return bad(l->diag, "constants");
     plan_buffer *b = &plan->buffers.at[number];
-    if (b->kind != PLAN_CONSTANT || b->data || !plan_logical_bytes(plan, b, NULL, &expected) || expected != size)
+    if (!bytes || b->kind != PLAN_CONSTANT || b->data || !plan_logical_bytes(plan, b, NULL, &expected) || expected * bytes != size * 4 ||
+        (stored && b->dtype != SNT_F32))
       return bad(l->diag, "the size of a constant is wrong");
     if (at > data.size || size > data.size - at) return bad(l->diag, "a constant lies outside the data");
-    b->data = blob_constant(l->p, &data, at, size);
+    b->data = stored ? widened(l->p, stored, data.at + at, (size_t)size / bytes) : blob_constant(l->p, &data, at, size);
     if (!b->data) return SNT_E_HOST_MEM;
   }
   for (uint32_t i = 0; i < plan->buffers.count; i++)

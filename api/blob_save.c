@@ -25,14 +25,20 @@ static void put_zeros(ir_text *to, size_t multiple) {
   ir_text_put(to, zeros, (multiple - to->length % multiple) % multiple);
 }
 
+static const saved_data *find_data(const saver *s, const void *data, uint64_t size, uint64_t hash) {
+  for (uint32_t i = 0; i < s->known.count; i++) {
+    const saved_data *k = &s->known.at[i];
+    if (k->size == size && k->hash == hash && (k->data == data || !memcmp(k->data, data, (size_t)size))) return k;
+  }
+  return NULL;
+}
+
 /* Where DATA holds these bytes; the weights that graph and plan share are there once. */
 static uint64_t put_data(saver *s, const void *data, uint64_t size) {
   ir_text *to = &s->sections[BLOB_DATA];
   const uint64_t hash = ir_hash64(size, data, (size_t)size);
-  for (uint32_t i = 0; i < s->known.count; i++) {
-    const saved_data *k = &s->known.at[i];
-    if (k->size == size && k->hash == hash && (k->data == data || !memcmp(k->data, data, (size_t)size))) return k->offset;
-  }
+  const saved_data *known = find_data(s, data, size, hash);
+  if (known) return known->offset;
   put_zeros(to, BLOB_ALIGN);
   const saved_data row = {data, size, to->length, hash};
   ir_text_put(to, data, (size_t)size);
@@ -76,7 +82,32 @@ static void put_kernels(saver *s) {
   }
 }
 
-/* A row a buffer of the plan that has data: buffer, offset in DATA, size. */
+/* ---- f32 numbers that fewer bytes hold exactly: weights that were narrow before a schedule laid them out ---- */
+
+static bool same_bits(float a, float b) { return !memcmp(&a, &b, sizeof a); } /* the sign of a zero, too */
+static bool is_byte(float v) { return v >= -128 && v <= 127 && same_bits((float)(int8_t)v, v); }
+static bool is_half(float v) { return same_bits(ir_f32_from_f16(ir_f16_from_f32(v)), v); }
+static bool all_are(bool (*holds)(float), const float *numbers, uint64_t count) {
+  for (uint64_t i = 0; i < count; i++)
+    if (!holds(numbers[i])) return false;
+  return true;
+}
+
+/* The same numbers in fewer bytes; null: there are none, or what is there is in DATA already. */
+static void *narrowed(saver *s, const plan_buffer *b, const float *numbers, uint64_t size, int32_t *dtype) {
+  enum { FEW = 256 };
+  const uint64_t count = size / sizeof *numbers;
+  if (b->dtype != SNT_F32 || count < FEW || find_data(s, numbers, size, ir_hash64(size, numbers, (size_t)size))) return NULL;
+  *dtype = all_are(is_byte, numbers, count) ? SNT_I8 : all_are(is_half, numbers, count) ? SNT_F16 : 0;
+  void *to = *dtype ? ir_arena_take_own(&s->temp, (size_t)count * ir_dtypes[*dtype].bytes) : NULL;
+  for (uint64_t i = 0; to && i < count; i++) {
+    if (*dtype == SNT_I8) ((int8_t *)to)[i] = (int8_t)numbers[i];
+    else ((uint16_t *)to)[i] = ir_f16_from_f32(numbers[i]);
+  }
+  return to;
+}
+
+/* A row a buffer of the plan that has data: buffer, type it is stored as (0: its own), offset in DATA, size there. */
 static void put_constants(saver *s) {
   const ir_plan *plan = &s->p->plan;
   ir_text *to = &s->sections[BLOB_CONSTANTS];
@@ -89,8 +120,12 @@ static void put_constants(saver *s) {
       to->failed = true;
       return;
     }
-    const uint64_t at = put_data(s, data, size);
+    int32_t stored = 0;
+    const void *few = narrowed(s, b, data, size, &stored);
+    if (few) size = size / ir_dtypes[SNT_F32].bytes * ir_dtypes[stored].bytes;
+    const uint64_t at = put_data(s, few ? few : data, size);
     put_u32(to, i);
+    put_u32(to, few ? (uint32_t)stored : 0);
     put_u64(to, at);
     put_u64(to, size);
   }

@@ -144,6 +144,21 @@ static void explain_json(const snt_program *p, ir_arena *arena, ir_text *out) {
   ir_text_add(out, "}\n");
 }
 
+static void explain_weights(const snt_program *p, ir_text *out) {
+  const int32_t dtype = p->options.weights;
+  uint32_t count = 0;
+  double numbers = 0;
+  for (uint32_t n = 1; dtype && n < p->graph.nodes.count; n++) {
+    int64_t own = 0;
+    if (ir_at(&p->graph, n)->op != IR_OP_const || ir_at(&p->graph, n)->type.dtype != dtype) continue;
+    if (expr_is_const(&p->pool, ir_tensor_elements((expr_pool *)(uintptr_t)&p->pool, &ir_at(&p->graph, n)->type), &own)) count++;
+    numbers += (double)own;
+  }
+  if (dtype)
+    ir_text_format(out, "weights: %u constants as %s, %.3f MB (%.3f MB as f32)\n", count, ir_dtypes[dtype].name,
+                   numbers * ir_dtypes[dtype].bytes / 1e6, numbers * 4 / 1e6);
+}
+
 static void explain_text(const snt_program *p, ir_text *out) {
   const totals t = count_bytes(p);
   uint32_t runs = 0;
@@ -163,6 +178,7 @@ static void explain_text(const snt_program *p, ir_text *out) {
     else if (!explain_runs(p, i)) ir_text_add(out, ", for other extents");
     ir_text_add(out, "\n");
   }
+  explain_weights(p, out);
   ir_text_add(out, "decisions:\n");
   for (uint32_t i = 0; i < p->fusion.decisions.count; i++) {
     const fusion_decision *d = &p->fusion.decisions.at[i];

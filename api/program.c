@@ -2,16 +2,24 @@
    In: a graph (copied) and a profile. Out: an immutable program. On failure nothing is left. */
 #include "api/handles.h"
 #include "fusion/emit.h"
+#include "fusion/narrow.h"
 
 /* ---- the program owns a copy of the graph and shares its constants' data, so that it outlives it ---- */
 
-static snt_result copy_constants(snt_program *p) {
+static bool is_of(const ir_graph *g, const void *data) {
+  for (uint32_t i = 0; i < g->consts.count; i++)
+    if (g->consts.at[i].data == data) return true;
+  return false;
+}
+
+/* What was made for the program alone is in its arena already. */
+static snt_result copy_constants(snt_program *p, const ir_graph *given) {
   for (uint32_t n = 1; n < p->graph.nodes.count; n++) {
     const ir_node *node = ir_at(&p->graph, n);
     if (node->op != IR_OP_const) continue;
     ir_const *c = &p->graph.consts.at[node->payload];
     if (c->kind == IR_CONST_NORMAL || c->kind == IR_CONST_UNIFORM) c->data = NULL; /* made again, in our arena */
-    if (c->kind != IR_CONST_DATA) continue;
+    if (c->kind != IR_CONST_DATA || !is_of(given, c->data)) continue;
     const size_t bytes = (size_t)ir_tensor_elements(&p->pool, &node->type) * ir_dtypes[node->type.dtype].bytes;
     c->data = api_store_data(p->store, c->data, bytes);
     if (!c->data) return SNT_E_HOST_MEM;
@@ -19,17 +27,49 @@ static snt_result copy_constants(snt_program *p) {
   return SNT_OK;
 }
 
-static snt_result copy_graph(snt_program *p, const snt_graph *g, snt_diag *diag) {
+static const int32_t stored[] = {[SNT_WEIGHTS_F16] = SNT_F16, [SNT_WEIGHTS_I8] = SNT_I8};
+
+/* Decisions and errors speak of the caller's values. */
+static void note_origins(ir_graph *g, const uint32_t *map, uint32_t count) {
+  for (uint32_t n = 1; n < count; n++)
+    if (map[n] && !g->nodes.at[map[n]].origin) g->nodes.at[map[n]].origin = n;
+}
+
+/* With weights of fewer bytes. The numbers of `from` are those of the caller's values, and stay in `origin`. */
+static snt_result copy_narrow(snt_program *p, const ir_graph *from, int32_t dtype, snt_diag *diag) {
+  ir_arena temp;
+  ir_graph given;
+  uint32_t made = 0;
+  ir_arena_init(&temp, &p->context->alloc);
+  ir_graph_init(&given, &temp, &p->pool);
+  uint32_t *map = IR_NEW_ARRAY(&temp, uint32_t, from->nodes.count);
+  snt_result r = map ? ir_graph_copy_live(from, &given, map) : SNT_E_HOST_MEM;
+  if (r == SNT_OK) note_origins(&given, map, from->nodes.count);
+  if (r == SNT_OK) r = fusion_narrow(&given, dtype, &p->graph, &made);
+  ir_arena_free(&temp);
+  if (r == SNT_OK && !made)
+    return ir_fail(diag, SNT_E_UNSUPPORTED, "weights", 0,
+                   "the graph has no weights to store as %s: no constant of 4096 numbers or more that are summed over",
+                   ir_dtypes[dtype].name);
+  return r;
+}
+
+static snt_result copy_graph(snt_program *p, const snt_graph *g, const snt_compile_info *info, snt_diag *diag) {
   uint32_t *map = IR_NEW_ARRAY(&p->arena, uint32_t, g->graph.nodes.count);
   if (!map || !expr_pool_copy(&p->pool, &p->arena, &g->pool)) return ir_fail(diag, SNT_E_HOST_MEM, "compile", 0, "out of host memory");
   ir_graph_init(&p->graph, &p->arena, &p->pool);
-  snt_result r = ir_graph_copy_live(&g->graph, &p->graph, map);
-  for (uint32_t n = 1; r == SNT_OK && n < g->graph.nodes.count; n++) /* decisions and errors speak of the caller's values */
-    if (map[n] && !p->graph.nodes.at[map[n]].origin) p->graph.nodes.at[map[n]].origin = n;
+  snt_result r = SNT_OK;
+  if (info->weights) {
+    r = copy_narrow(p, &g->graph, stored[info->weights], diag);
+  } else {
+    r = ir_graph_copy_live(&g->graph, &p->graph, map);
+    if (r == SNT_OK) note_origins(&p->graph, map, g->graph.nodes.count);
+  }
+  if (r == SNT_E_UNSUPPORTED) return r;
   /* the copy takes over the pointer; the text must be the program's own */
   p->graph.title = ir_arena_text(&p->arena, g->graph.title ? g->graph.title : "main", strlen(g->graph.title ? g->graph.title : "main"));
   p->store = api_store_hold(g->store);
-  if (r == SNT_OK) r = p->graph.title ? copy_constants(p) : SNT_E_HOST_MEM;
+  if (r == SNT_OK) r = p->graph.title ? copy_constants(p, &g->graph) : SNT_E_HOST_MEM;
   return r == SNT_OK ? r : ir_fail(diag, r, "compile", 0, "the graph could not be copied");
 }
 
@@ -238,11 +278,12 @@ static snt_result compile_into(snt_program *p, const snt_graph *g, const snt_com
   dump_user user = {info, p->context, NULL};
   const fusion_hooks hooks = {
       .user = &user, .after_graph_pass = after_pass, .after_kernel = after_kernel, .progress = progress, .sizes = sizes};
-  SNT_TRY(copy_graph(p, g, diag));
+  SNT_TRY(copy_graph(p, g, info, diag));
   user.store = p->store;
   p->options = (fusion_options){.profile = &p->profile,
                                 .numerics = (uint8_t)info->numerics,
                                 .no_rewrites = (info->flags & SNT_COMPILE_NO_REWRITES) != 0,
+                                .weights = stored[info->weights],
                                 .peak_bytes = info->peak_bytes,
                                 .targets = info->targets ? info->targets : default_target(&p->profile),
                                 .glsl = info->glsl != NULL,
@@ -272,6 +313,7 @@ snt_result snt_compile(snt_graph *g, const snt_profile *profile, const snt_compi
     memcpy(&info, given, given->head.size < sizeof info ? given->head.size : sizeof info);
   }
   if (info.numerics > SNT_NUMERICS_REPRODUCIBLE) return ir_fail(diag, SNT_E_ARG, "compile", 0, "no numerics mode %u", info.numerics);
+  if (info.weights > SNT_WEIGHTS_I8) return ir_fail(diag, SNT_E_ARG, "compile", 0, "no weights of kind %u", info.weights);
   if (info.numerics == SNT_NUMERICS_REPRODUCIBLE) info.flags |= SNT_COMPILE_NO_REWRITES; /* they are priced, and prices are the device's */
   SNT_TRY(snt_graph_verify(g, diag));
   const uint32_t starved = api_starved(g->context);

@@ -383,7 +383,7 @@ static bool has_weights(const ir_graph *g) {
 }
 
 snt_result fusion_fold_scale(fusion_context *c, bool *changed) {
-  if (fusion_keeps_order(c->options) || !has_weights(c->graph)) return SNT_OK;
+  if (fusion_keeps_order(c->options) || c->options->weights || !has_weights(c->graph)) return SNT_OK;
   bool scaled = false;
   SNT_TRY(walk(c, into_weights, &scaled));
   *changed |= scaled;

@@ -208,18 +208,25 @@ static void fill_wide(const ir_making *m, const void *const *sources, void *to) 
   for (uint64_t i = 0; i < m->bytes / sizeof *numbers; i++) numbers[i] = (float)ir_dtype_load(dtype, sources[0], i);
 }
 
+bool ir_const_widened(ir_graph *g, uint32_t node, ir_graph *to, ir_const *out) {
+  widening *w = IR_NEW(to->arena, widening);
+  uint64_t count;
+  if (!w || !elements_of(g, node, &count)) return false;
+  *w = (widening){{fill_wide, count * sizeof(float), 1, {{0}}}, ir_at(g, node)->type.dtype};
+  *out = (ir_const){.kind = IR_CONST_MADE, .making = &w->making};
+  return ir_const_source(g, node, &w->making.sources[0]);
+}
+
 static snt_result widen_constant(folder *f, uint32_t n) {
   const ir_graph *g = f->g;
   const uint32_t from = ir_at(g, n)->op == IR_OP_cast ? ir_arg(g, n, 0) : 0;
   if (!from || ir_at(g, from)->op != IR_OP_const || ir_at(g, n)->type.dtype != SNT_F32 || is_gathered(g, n)) return SNT_OK;
   const ir_const *value = &g->consts.at[ir_at(g, from)->payload];
   const int32_t dtype = ir_at(g, from)->type.dtype;
+  ir_const wide;
   uint64_t count;
   if (value->kind != IR_CONST_DATA || (dtype != SNT_F16 && dtype != SNT_BF16) || !elements_of(g, n, &count)) return SNT_OK;
-  widening *w = IR_NEW(f->g->arena, widening);
-  if (!w) return SNT_E_HOST_MEM;
-  *w = (widening){{fill_wide, count * sizeof(float), 1, {{.data = value->data}}}, dtype};
-  return make_const(f, n, &(ir_const){.kind = IR_CONST_MADE, .making = &w->making}) ? SNT_OK : SNT_E_HOST_MEM;
+  return ir_const_widened(f->g, from, f->g, &wide) && make_const(f, n, &wide) ? SNT_OK : SNT_E_HOST_MEM;
 }
 
 snt_result ir_graph_widen(ir_graph *g, bool *changed) {

@@ -241,6 +241,12 @@ snt_result ir_graph_define(ir_graph *, const char *text, size_t length, snt_diag
 uint32_t ir_graph_add_call(ir_graph *, const char *text, size_t length, snt_diag *);
 /* Copy of `from` into empty `to` (same pool), dropping what no output or update needs; map[old] = new (0: dropped), caller's array of nodes.count. */
 snt_result ir_graph_copy_live(const ir_graph *from, ir_graph *to, uint32_t *map);
+/* The same; `replace` may add other nodes in place of an old one and return the last of them, or 0. */
+typedef struct ir_copy_hook {
+  void *user;
+  uint32_t (*replace)(void *user, ir_graph *to, uint32_t node);
+} ir_copy_hook;
+snt_result ir_graph_copy_with(const ir_graph *from, ir_graph *to, uint32_t *map, const ir_copy_hook *);
 /* The node of another graph of the same pool on operands of this one: its operator and attributes, the type that follows. 0 after a mistake. */
 uint32_t ir_add_like(ir_graph *, const ir_graph *from, uint32_t node, const uint32_t *args);
 /* Writes each node's own number into its `origin` where there is none: once, on the graph as the user gave it. */
@@ -249,4 +255,6 @@ void ir_graph_stamp_origins(ir_graph *);
 snt_result ir_graph_fold(ir_graph *, uint64_t limit, bool *changed);
 /* Casts of f16 and bf16 constants to f32 become f32 constants, but for tables that are gathered from. */
 snt_result ir_graph_widen(ir_graph *, bool *changed);
+/* What the constant `node` is as f32, in the arena of `to`; false: it has no data, or no memory is left. */
+bool ir_const_widened(ir_graph *, uint32_t node, ir_graph *to, ir_const *out);
 #endif

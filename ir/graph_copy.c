@@ -116,7 +116,15 @@ static void copy_yields(const ir_graph *from, ir_graph *to, const uint32_t *map,
   }
 }
 
-snt_result ir_graph_copy_live(const ir_graph *from, ir_graph *to, uint32_t *map) {
+static uint32_t copy_or_replace(const ir_graph *from, ir_graph *to, uint32_t n, const uint32_t *map, const uint32_t *regions,
+                                const ir_copy_hook *hook) {
+  to->open_region = regions[ir_at(from, n)->region];
+  const uint32_t made = hook ? hook->replace(hook->user, to, n) : 0;
+  to->open_region = 0;
+  return made ? made : copy_node(from, to, n, map, regions);
+}
+
+snt_result ir_graph_copy_with(const ir_graph *from, ir_graph *to, uint32_t *map, const ir_copy_hook *hook) {
   if (from->failed) return from->first_error.result;
   uint32_t *regions = IR_NEW_ARRAY(to->arena, uint32_t, from->regions.count);
   if (!regions) return SNT_E_HOST_MEM;
@@ -128,7 +136,7 @@ snt_result ir_graph_copy_live(const ir_graph *from, ir_graph *to, uint32_t *map)
   map[0] = 0;
   for (uint32_t n = 1; n < from->nodes.count; n++) {
     if (!map[n]) continue;
-    map[n] = copy_node(from, to, n, map, regions);
+    map[n] = copy_or_replace(from, to, n, map, regions, hook);
     if (!map[n]) return SNT_E_HOST_MEM;
   }
   copy_yields(from, to, map, regions);
@@ -136,6 +144,8 @@ snt_result ir_graph_copy_live(const ir_graph *from, ir_graph *to, uint32_t *map)
   copy_contracts(from, to, map);
   return graph_alive(to) ? SNT_OK : to->first_error.result;
 }
+
+snt_result ir_graph_copy_live(const ir_graph *from, ir_graph *to, uint32_t *map) { return ir_graph_copy_with(from, to, map, NULL); }
 
 static bool same_types(const ir_graph *to, const uint32_t *args, const ir_graph *from, const ir_node *n) {
   for (uint32_t i = 0; i < n->arity; i++) {

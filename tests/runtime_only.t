@@ -58,7 +58,18 @@ graph @tone(%lit: f32[3,h,w], %exposure: f32[]) {
 }
 END
 );
-my %sizes = (mlp => [['y', 5, 16], ['hidden', 5, 16]], tone => [['shown', 3, 9, 13]]);
+$models{$_} = <<'END' for qw(bytes halves narrow);
+symbols { n: min=1 max=64 multiple_of=1 hint=5 }
+graph @few(%x: f32[n,96]) {
+  %w: f32[96,64] = const normal seed=3 scale=0.1
+  %p = matmul %x, %w
+  %y = tanh %p
+  return y=%y
+}
+END
+# What a program of them is compiled with: bytes and halves are few in the file alone (vectors read panels of f32), narrow also in memory.
+my %flags = (bytes => ['--profile pocl', '--weights int8'], halves => ['--profile pocl', '--weights f16'], narrow => ['--profile dgpu', '--weights int8']);
+my %sizes = (mlp => [['y', 5, 16], ['hidden', 5, 16]], tone => [['shown', 3, 9, 13]], map { $_ => [['y', 5, 64]] } qw(bytes halves narrow));
 
 sub floats {
   my ($path, $tail) = @_;
@@ -81,17 +92,18 @@ sub write_ramp {
   close $out;
 }
 
-my %inputs = (mlp => [['x', 5, 24]], tone => [['lit', 3, 9, 13], ['exposure']]);
+my %inputs = (mlp => [['x', 5, 24]], tone => [['lit', 3, 9, 13], ['exposure']], map { $_ => [['x', 5, 96]] } qw(bytes halves narrow));
 for my $name (sort keys %models) {
   open my $out, '>', "$dir/$name.snt" or die $!;
   print $out $models{$name};
   close $out;
-  my $said = `$build/sinter compile $dir/$name.snt --target spirv --profile dgpu --mask vulkan11-min -o $dir/$name.sntp 2>&1`;
+  my ($profile, $weights) = @{$flags{$name} // ['--profile dgpu', '']};
+  my $said = `$build/sinter compile $dir/$name.snt --target spirv $profile --mask vulkan11-min $weights -o $dir/$name.sntp 2>&1`;
   is($?, 0, "$name is compiled and saved") or diag($said);
   write_ramp("$dir/$_->[0].npy", @{$_}[1 .. $#$_]) for @{$inputs{$name}};
   my $given = join ' ', map { "--input $_->[0]=$dir/$_->[0].npy" } @{$inputs{$name}};
   my $wanted = join ' ', map { "--output $_->[0]=$dir/$_->[0].npy" } @{$sizes{$name}};
-  $said = `$build/sinter run $dir/$name.snt --device host $given $wanted 2>&1`;
+  $said = `$build/sinter run $dir/$name.snt --device host $weights $given $wanted 2>&1`;
   is($?, 0, "$name runs on the host device") or diag($said);
   for my $driver ('llvmpipe', 'SwiftShader') {
     $said = `$build/examples/saved $dir/$name.sntp --device $driver --out $dir 2>&1`;

@@ -201,6 +201,58 @@ static void check_damage(snt_context *c, api_memory *memory) {
   free(blob);
 }
 
+/* ---- numbers that fewer bytes hold ---- */
+
+static const char dense[] = "graph @dense(%x: f32[4,64]) {\n  %w: f32[64,96] = const normal seed=3 scale=0.1\n"
+                            "  %y = matmul %x, %w\n  return y=%y\n}\n";
+
+static snt_result compile_dense(snt_context *c, uint32_t weights, snt_program **out, snt_diag *diag) {
+  snt_graph *g = NULL;
+  snt_profile *profile = NULL;
+  snt_profile_builtin(c, "pocl", &profile);
+  snt_graph_create(c, &g);
+  const snt_compile_info info = {.head = SNT_HEAD(compile_info), .weights = weights};
+  snt_result r = snt_graph_parse(g, dense, sizeof dense - 1, NULL, diag);
+  if (r == SNT_OK) r = snt_compile(g, profile, &info, out, diag);
+  snt_graph_destroy(g);
+  snt_profile_destroy(profile);
+  return r;
+}
+
+static uint32_t read_u32(const uint8_t *at) { return at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24; }
+
+/* The first row of the constants that is stored as another type: its second word. Null: there is none. */
+static uint8_t *stored_type(uint8_t *blob) {
+  const uint8_t *section = blob + BLOB_HEADER + (BLOB_CONSTANTS - 1) * BLOB_ROW;
+  uint8_t *row = blob + read_u32(section + 8);
+  for (uint32_t i = 0; i < read_u32(section + 16); i += BLOB_ROW)
+    if (read_u32(row + i + 4)) return row + i + 4;
+  return NULL;
+}
+
+static void check_stored(snt_context *c) {
+  snt_diag diag = {.head = SNT_HEAD(diag)};
+  snt_program *p = NULL, *again = NULL;
+  tap_is_int(compile_dense(c, SNT_WEIGHTS_I8 + 1, &p, &diag), SNT_E_ARG, "weights of no kind: %s", diag.text);
+  tap_is_int(compile_dense(c, SNT_WEIGHTS_I8, &p, &diag), SNT_OK, "weights of eight bits");
+  size_t size = 0;
+  uint8_t *blob = p ? save(p, &size) : NULL, *type = blob ? stored_type(blob) : NULL;
+  snt_program_destroy(p);
+  if (!tap_ok(type != NULL, "panels of them are f32, and stored as they were")) return;
+  tap_is_int(*type, SNT_I8, "as i8");
+  static const uint8_t wrong[] = {SNT_F16, SNT_BF16, SNT_F32, 0, 255};
+  for (uint32_t i = 0; i < IR_COUNT(wrong); i++) {
+    *type = wrong[i];
+    blob_digest(blob, size, blob + BLOB_DIGEST_AT);
+    tap_is_int(snt_program_load(c, blob, size, &again, &diag), SNT_E_BAD_BLOB, "as type %u: %s", wrong[i], diag.text);
+  }
+  *type = SNT_I8;
+  blob_digest(blob, size, blob + BLOB_DIGEST_AT);
+  tap_is_int(snt_program_load(c, blob, size, &again, &diag), SNT_OK, "as it was, it loads");
+  snt_program_destroy(again);
+  free(blob);
+}
+
 static void check_target_names(void) {
   for (uint32_t t = 0; t < API_TARGETS; t++) {
     const codegen_target *generator = rt_codegen(api_targets[t].bit);
@@ -215,6 +267,7 @@ int main(void) {
   snt_context *c = api_context(&memory);
   for (uint32_t i = 0; i < api_model_count; i++) check_bytes(c, &api_models[i]);
   check_damage(c, &memory);
+  check_stored(c);
   check_target_names();
   for (uint32_t i = 0; i < api_model_count; i++)
     for (uint32_t d = 0; d < sizeof selectors / sizeof *selectors; d++) run_on(c, &api_models[i], selectors[d]);

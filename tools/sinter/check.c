@@ -1,4 +1,5 @@
 /* --check: the f64 reference of the graph with its per-element bounds. */
+#include "fusion/narrow.h"
 #include "ir/eval.h"
 #include "ir/graph.h"
 #include "tools/sinter/tool.h"
@@ -89,11 +90,42 @@ static snt_result compare_all(check *c, const tool_tensor *tensors, uint32_t cou
   return SNT_OK;
 }
 
+/* With --weights the reference is the graph that was compiled; what its weights cost is how far it is from the one as given. */
+static snt_result narrow_graph(tool_session *s, const ir_graph *given, ir_graph *out) {
+  static const int32_t stored[] = {[SNT_WEIGHTS_F16] = SNT_F16, [SNT_WEIGHTS_I8] = SNT_I8};
+  uint32_t weights, made;
+  snt_result r = tool_weights(s, &weights);
+  *out = *given;
+  if (r != SNT_OK || !weights) return r;
+  ir_graph from = *given;
+  ir_graph_init(out, given->arena, given->pool);
+  return fusion_narrow(&from, stored[weights], out, &made);
+}
+
+static snt_result say_loss(const ir_graph *given, const check *c, const char *weights, const tool_tensor *tensors, uint32_t count,
+                           snt_diag *diag) {
+  ir_eval_tensor as_given[2 * TOOL_MAX_PORTS], narrow[2 * TOOL_MAX_PORTS];
+  const uint32_t outputs = given->outputs.count;
+  SNT_TRY(ir_eval_fast(given, c->info, c->arena, as_given, diag));
+  SNT_TRY(ir_eval_fast(c->graph, c->info, c->arena, narrow, diag));
+  for (uint32_t i = 0; i < outputs; i++) {
+    double largest = 0, apart = 0;
+    for (uint64_t k = 0; k < as_given[i].count; k++) {
+      const double was = ir_dtype_load(as_given[i].type.dtype, as_given[i].data, k);
+      largest = fmax(largest, fabs(was));
+      apart = fmax(apart, fabs(ir_dtype_load(narrow[i].type.dtype, narrow[i].data, k) - was));
+    }
+    printf("weights as %s: %s is at most %.3g from what the weights as given make, its largest value is %.4g\n", weights,
+           tensors[count - outputs + i].port.name, apart, largest);
+  }
+  return SNT_OK;
+}
+
 snt_result tool_check(tool_session *s, const tool_tensor *tensors, uint32_t count, double *ratio, char *where, size_t where_size) {
   ir_arena arena;
   ir_arena_init(&arena, NULL);
   expr_pool pool;
-  ir_graph g;
+  ir_graph g, compiled;
   expr_pool_init(&pool, &arena);
   ir_graph_init(&g, &arena, &pool);
   size_t length = 0;
@@ -101,15 +133,17 @@ snt_result tool_check(tool_session *s, const tool_tensor *tensors, uint32_t coun
   char *text = ir_arena_take(&arena, length + 1, 1);
   snt_result r = text ? snt_graph_print(s->graph, text, &length) : SNT_E_HOST_MEM;
   if (r == SNT_OK) r = ir_graph_parse(&g, text, strlen(text), &s->diag);
+  if (r == SNT_OK) r = narrow_graph(s, &g, &compiled);
   const void *inputs[TOOL_MAX_PORTS];
   for (uint32_t i = 0; i < g.inputs.count && i < TOOL_MAX_PORTS; i++) inputs[i] = tensors[i].data;
   const char *mode = s->options.numerics;
   const bool direct = (s->options.compile_flags & SNT_COMPILE_NO_REWRITES) ||
                       (mode && (!strcmp(mode, "strict") || !strcmp(mode, "reproducible")));
   const ir_eval_info info = {.symbols = s->symbols, .inputs = inputs, .direct = direct, .fast = mode && !strcmp(mode, "fast")};
-  check c = {.graph = &g, .info = &info, .arena = &arena, .where = where, .size = where_size};
-  if (r == SNT_OK) r = ir_eval_reference(&g, &info, &arena, c.expected, &s->diag);
+  check c = {.graph = &compiled, .info = &info, .arena = &arena, .where = where, .size = where_size};
+  if (r == SNT_OK) r = ir_eval_reference(&compiled, &info, &arena, c.expected, &s->diag);
   if (r == SNT_OK) r = compare_all(&c, tensors, count, &s->diag);
+  if (r == SNT_OK && s->options.weights) r = say_loss(&g, &c, s->options.weights, tensors, count, &s->diag);
   *ratio = c.ratio;
   ir_arena_free(&arena);
   return r;

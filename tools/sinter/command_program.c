@@ -94,6 +94,18 @@ static snt_result print_plan(tool_session *s) {
   return r;
 }
 
+/* What was compiled says it of itself, in a line of the explanation. */
+static snt_result print_weights(tool_session *s) {
+  size_t length = 0;
+  (void)snt_program_explain(s->program, SNT_EXPLAIN_TEXT, NULL, &length);
+  char *text = malloc(length + 1);
+  const snt_result r = text ? snt_program_explain(s->program, SNT_EXPLAIN_TEXT, text, &length) : SNT_E_HOST_MEM;
+  const char *line = r == SNT_OK ? strstr(text, "\nweights: ") : NULL;
+  if (line) printf("%.*s\n", (int)strcspn(line + 1, "\n"), line + 1);
+  free(text);
+  return r;
+}
+
 static snt_result print_variant(tool_session *s, uint32_t variant, bool packed) {
   const void *at;
   size_t size;
@@ -107,7 +119,8 @@ static snt_result print_variant(tool_session *s, uint32_t variant, bool packed) 
   }
   print_ports(s->program);
   print_kernels(s->program);
-  return print_plan(s);
+  const snt_result r = print_weights(s);
+  return r == SNT_OK ? print_plan(s) : r;
 }
 
 int command_inspect(const tool_options *options) {

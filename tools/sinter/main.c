@@ -6,15 +6,16 @@
 // clang-format off
 static const tool_command commands[] = {
     {"devices", "devices [--json]", "Lists the devices found, each with the selector that --device takes.", command_devices, false},
-    {"run", "run MODEL.snt|MODEL.onnx|FILE.sntp [--device D] [--dim NAME=N] [--input NAME=FILE] [--output NAME=FILE] [--numerics M] [--mask M] [--check] [--unfused[=nodes]] [--no-rewrites] [--tune DIR] [--learn] [--trace FILE.json [--runs N]]",
+    {"run", "run MODEL.snt|MODEL.onnx|FILE.sntp [--device D] [--dim NAME=N] [--input NAME=FILE] [--output NAME=FILE] [--numerics M] [--weights given|f16|int8] [--mask M] [--check] [--unfused[=nodes]] [--no-rewrites] [--tune DIR] [--learn] [--trace FILE.json [--runs N]]",
      "Compiles and runs a model. Inputs: FILE.npy, FILE.png[:nchw|nhwc|hw[:LO..HI]] or random[:SEED] (the default). --check compares every output with the f64 reference and\n"
      "prints max(error / bound); a ratio over 1 exits with 3. --trace writes a Chrome trace of the kernels, of --runs each the fastest. --tune: close choices are tried the other way on the\n"
      "device first, A B B A beyond the noise, and kept in DIR for the next time. --learn: kernels that the driver says spill are split.", command_run, false},
     {"explain", "explain MODEL.snt [--profile P | --device D [--runs N]] [--mask M] [--json | --html -o PAGE.html] [--unfused[=nodes]]", "Shows the kernels a model becomes on a profile (pocl lavapipe igpu dgpu mobile h100; cpu means pocl), and why. --html: one self-contained page with the\n"
      "graph before and after, each kernel in three languages, on every edge the reason; with --device estimated beside measured times.", command_explain, false},
     {"opt", "opt MODEL.snt --run PASSES [--profile P]", "Runs graph passes (canonicalise,decompose,rewrite ..) and prints the graph.", command_opt, false},
-    {"compile", "compile MODEL.snt --target opencl,spirv,cuda -o DIR|FILE.sntp [--profile P[,P..]] [--image PORT=chw|hwc|hw[,filtered]]", "Writes each kernel's code and the plan into DIR, or one saved program that run, explain, inspect and pack take; several profiles make it a pack with a variant each, of which the device chooses.", command_compile, false},
-    {"inspect", "inspect FILE.sntp", "Prints what a saved program holds: symbols, ports, kernels with their sizes, the plan.", command_inspect, false},
+    {"compile", "compile MODEL.snt --target opencl,spirv,cuda -o DIR|FILE.sntp [--profile P[,P..]] [--weights given|f16|int8] [--image PORT=chw|hwc|hw[,filtered]]", "Writes each kernel's code and the plan into DIR, or one saved program that run, explain, inspect and pack take; several profiles make it a pack with a variant each, of which the device chooses.\n"
+     "--weights: what large weights and tables of rows are stored as; run --weights W --check says what that costs.", command_compile, false},
+    {"inspect", "inspect FILE.sntp", "Prints what a saved program holds: symbols, ports, kernels with their sizes, what its weights are stored as, the plan.", command_inspect, false},
     {"inspect-kernel", "inspect-kernel MODEL.snt|MODEL.onnx [--profile P | --device D] [--kernel NAME] [--dim NAME=N] [--sample GROUPS] [--unfused[=nodes]] [--json]",
      "What each kernel asks of a device of the profile: 32-byte sectors of global memory that 32 neighbouring items touch at once beside the fewest possible, rounds lost to\n"
      "conflicts of 32 banks of local memory, barriers, instructions an item by class, operations a byte, live words, local bytes. Code as legalised for the profile's target,\n"

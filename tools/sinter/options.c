@@ -22,7 +22,7 @@ static const option_info table[] = {
     {"--jobs", NUMBER, AT(jobs), 0, 0}, {"--timeout", NUMBER, AT(timeout), 0, 0}, {"--rtol", TEXT, AT(rtol), 0, 0}, {"--atol", TEXT, AT(atol), 0, 0},
     {"--unfused=nodes", COMPILE, 0, 0, SNT_COMPILE_UNFUSED_NODES}, {"--unfused", COMPILE, 0, 0, SNT_COMPILE_UNFUSED}, {"--no-rewrites", COMPILE, 0, 0, SNT_COMPILE_NO_REWRITES},
     {"--html", FLAG, AT(html), 0, 0}, {"--fuse", LIST, AT(fuse), AT(fuse_count), TOOL_MAX_FUSE},
-    {"--kernel", TEXT, AT(kernel), 0, 0}, {"--sample", NUMBER, AT(sample), 0, 0},
+    {"--weights", TEXT, AT(weights), 0, 0}, {"--kernel", TEXT, AT(kernel), 0, 0}, {"--sample", NUMBER, AT(sample), 0, 0},
 };
 // clang-format on
 

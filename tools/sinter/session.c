@@ -74,11 +74,11 @@ static void SNT_CALL dump(void *user, const char *stage, const char *text, size_
   (void)host_write_file(path, text, length, NULL);
 }
 
-static uint32_t numerics_of(const tool_session *s, snt_result *r) {
-  static const char *const names[] = {"default", "strict", "fast", "reproducible"};
-  for (uint32_t i = 0; s->options.numerics && i < 4; i++)
-    if (!strcmp(names[i], s->options.numerics)) return i;
-  if (s->options.numerics) *r = SNT_E_ARG;
+/* The number of a word in a list; an option that is not given is the first. */
+static uint32_t word_of(const char *given, const char *const *words, uint32_t count, snt_result *r) {
+  for (uint32_t i = 0; given && i < count; i++)
+    if (!strcmp(words[i], given)) return i;
+  if (given) *r = SNT_E_ARG;
   return 0;
 }
 
@@ -95,16 +95,25 @@ static bool parse_images(const tool_session *s, snt_image_port *out, uint32_t *c
   return true;
 }
 
+snt_result tool_weights(tool_session *s, uint32_t *out) {
+  static const char *const words[] = {[SNT_WEIGHTS_AS_GIVEN] = "given", [SNT_WEIGHTS_F16] = "f16", [SNT_WEIGHTS_I8] = "int8"};
+  snt_result r = SNT_OK;
+  *out = word_of(s->options.weights, words, 3, &r);
+  return r == SNT_OK ? r : host_fail(&s->diag, r, "weights", "no weights \"%s\": given f16 int8", s->options.weights);
+}
+
 snt_result tool_compile_flags(tool_session *s, uint32_t targets, uint32_t flags, snt_program **out) {
+  static const char *const numerics[] = {"default", "strict", "fast", "reproducible"};
   snt_result r = SNT_OK;
   snt_compile_info info = {.head = SNT_HEAD(compile_info), .targets = targets, .flags = flags, .user = s};
   snt_image_port images[TOOL_MAX_PORTS];
   info.images = images;
-  info.numerics = numerics_of(s, &r);
-  if (r == SNT_OK && !parse_images(s, images, &info.image_count))
-    return host_fail(&s->diag, SNT_E_ARG, "image", "an image is NAME=chw, hwc or hw");
+  info.numerics = word_of(s->options.numerics, numerics, 4, &r);
   if (r != SNT_OK)
     return host_fail(&s->diag, r, "numerics", "no numerics mode \"%s\": default strict fast reproducible", s->options.numerics);
+  r = tool_weights(s, &info.weights);
+  if (r != SNT_OK) return r;
+  if (!parse_images(s, images, &info.image_count)) return host_fail(&s->diag, SNT_E_ARG, "image", "an image is NAME=chw, hwc or hw");
   const bool terminal = isatty(2) && !s->options.quiet;
   if (terminal) info.progress = show_progress;
   if (s->env.dump_dir && host_make_dirs(s->env.dump_dir, NULL) == SNT_OK) info.dump = dump;

@@ -12,7 +12,8 @@ typedef struct tool_pair {
   const char *name, *value;
 } tool_pair;
 typedef struct tool_options {
-  const char *model, *device, *profile, *mask, *numerics, *target, *out, *passes, *trace, *header, *rtol, *atol, *share, *tune, *kernel;
+  const char *model, *device, *profile, *mask, *numerics, *target, *out, *passes, *trace, *header, *rtol, *atol, *share, *tune, *kernel,
+      *weights;
   tool_pair inputs[TOOL_MAX_PORTS], outputs[TOOL_MAX_PORTS], dims[TOOL_MAX_DIMS], images[TOOL_MAX_PORTS];
   const char *fuse[TOOL_MAX_FUSE]; /* "must:a,b", as given */
   uint32_t fuse_count;
@@ -51,6 +52,7 @@ bool tool_is_onnx(const char *path);
 void tool_forget_data(void);                               /* that constants of a text came from */
 snt_result tool_compile(tool_session *, uint32_t targets); /* and settles the symbols from --dim, else their hints */
 snt_result tool_compile_flags(tool_session *, uint32_t targets, uint32_t flags, snt_program **out);
+snt_result tool_weights(tool_session *, uint32_t *out); /* --weights: SNT_WEIGHTS_* */
 /* Builds the exec's kernels --jobs at a time, by default one a processor: on threads, and with processes where the driver builds one by one.
    `flags` are what its program was compiled with. */
 snt_result tool_prepare(tool_session *, snt_exec *, uint32_t flags);

@@ -121,6 +121,11 @@ typedef struct snt_image_port {
   const char *port;
   uint32_t layout, flags; /* flags: SNT_IMAGE_FILTERED */
 } snt_image_port;
+/* What large weights of contractions and convolutions, and tables that rows are gathered from, are stored as: in the program, in its saved form, and on
+   devices that do not lay them out as f32 for themselves. F16: rounded to nearest, 2^-11 of a weight's size off at most (2^-25 below 2^-14). I8: -127 to 127 times
+   a scale of each output channel (of each row of a table), half a step off at most, 1/254 of the channel's largest. Biases, scales and small weights stay as they are,
+   and so do weights that hold an infinity or a NaN, or that f16 would overflow. The host device computes with the same numbers. */
+enum { SNT_WEIGHTS_AS_GIVEN = 0, SNT_WEIGHTS_F16, SNT_WEIGHTS_I8 };
 enum { SNT_COMPILE_UNFUSED = 1, SNT_COMPILE_UNFUSED_NODES = 2, SNT_COMPILE_NO_REWRITES = 4 };
 typedef struct snt_compile_info {
   snt_head head;
@@ -142,6 +147,7 @@ typedef struct snt_compile_info {
   void *glsl_user;
   snt_result(SNT_CALL *glsl)(void *user, const char *label, const char *text, size_t length, const uint32_t **words, size_t *bytes,
                              snt_diag *);
+  uint32_t weights; /* SNT_WEIGHTS_*. SNT_E_UNSUPPORTED where the graph has none to store so */
 } snt_compile_info;
 SNT_API snt_result SNT_CALL snt_compile(snt_graph *, const snt_profile *, const snt_compile_info *, snt_program **out, snt_diag *);
 SNT_API snt_result SNT_CALL snt_program_save(const snt_program *, void *dst, size_t *size);
