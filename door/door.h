@@ -217,4 +217,6 @@ uint32_t door_count_sets(const snt_exec *);                    /* of one slot */
 uint32_t door_image_channels(const snt_exec *, uint32_t port); /* 0: no image */
 /* door_binding.c */
 const char *door_port_name(const snt_exec *, uint32_t port);
+/* `<debug_name>/<program>/<step>` and what it is of the step, where the host's instance has names for objects. */
+void door_name_object(const snt_exec *, VkObjectType, uint64_t handle, const char *step, const char *what);
 #endif

@@ -248,6 +248,7 @@ static snt_result make_sets(snt_binding *b, VkDescriptorPool pool, snt_diag *dia
                                               .pSetLayouts = &k->set_layout};
     const VkResult code = d->vk.vkAllocateDescriptorSets(d->handle, &info, &b->sets[i]);
     if (code != VK_SUCCESS) return door_fail(x, code, "binding", "vkAllocateDescriptorSets", diag);
+    door_name_object(x, VK_OBJECT_TYPE_DESCRIPTOR_SET, (uint64_t)b->sets[i], door_step_of(x, i % all)->name, " set");
   }
   return SNT_OK;
 }

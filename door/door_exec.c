@@ -177,7 +177,7 @@ static snt_result check_steps(const snt_exec *x, const snt_vk_exec_info *info, s
   return SNT_OK;
 }
 
-static void name_object(const snt_exec *x, VkObjectType type, uint64_t handle, const char *step, const char *what) {
+void door_name_object(const snt_exec *x, VkObjectType type, uint64_t handle, const char *step, const char *what) {
   const door_device *d = door_of(x);
   char text[200];
   if (!d->vk.vkSetDebugUtilsObjectNameEXT) return;
@@ -218,7 +218,7 @@ static snt_result make_layouts(snt_exec *x, snt_diag *diag) {
                                                  .pBindings = bindings};
     VkResult code = count ? d->vk.vkCreateDescriptorSetLayout(d->handle, &set, d->allocation, &kernel->set_layout) : VK_SUCCESS;
     if (code != VK_SUCCESS) return door_fail(x, code, "exec", "vkCreateDescriptorSetLayout", diag);
-    if (count) name_object(x, VK_OBJECT_TYPE_DESCRIPTOR_SET_LAYOUT, (uint64_t)kernel->set_layout, name, " set layout");
+    if (count) door_name_object(x, VK_OBJECT_TYPE_DESCRIPTOR_SET_LAYOUT, (uint64_t)kernel->set_layout, name, " set layout");
     const VkPushConstantRange push = {.stageFlags = VK_SHADER_STAGE_COMPUTE_BIT, .size = door_push_bytes(x, k)};
     const VkPipelineLayoutCreateInfo layout = {.sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO,
                                                .setLayoutCount = count != 0,
@@ -227,7 +227,7 @@ static snt_result make_layouts(snt_exec *x, snt_diag *diag) {
                                                .pPushConstantRanges = &push};
     code = d->vk.vkCreatePipelineLayout(d->handle, &layout, d->allocation, &kernel->layout);
     if (code != VK_SUCCESS) return door_fail(x, code, "exec", "vkCreatePipelineLayout", diag);
-    name_object(x, VK_OBJECT_TYPE_PIPELINE_LAYOUT, (uint64_t)kernel->layout, name, " layout");
+    door_name_object(x, VK_OBJECT_TYPE_PIPELINE_LAYOUT, (uint64_t)kernel->layout, name, " layout");
   }
   return SNT_OK;
 }
@@ -354,6 +354,6 @@ snt_result door_job_build(snt_exec *x, uint32_t kernel, snt_diag *diag) {
                                       : door_fail(x, result, "job", "vkCreateShaderModule", diag);
   if (module) d->vk.vkDestroyShaderModule(d->handle, module, d->allocation);
   api_give(x->device->context, patched, bytes);
-  if (r == SNT_OK) name_object(x, VK_OBJECT_TYPE_PIPELINE, (uint64_t)x->door->kernels[kernel].pipeline, name, "");
+  if (r == SNT_OK) door_name_object(x, VK_OBJECT_TYPE_PIPELINE, (uint64_t)x->door->kernels[kernel].pipeline, name, "");
   return r;
 }

@@ -32,7 +32,8 @@ static bool read_as_texels(const snt_exec *x) {
 
 static snt_vk_memory_need *add_need(layouter *l, uint32_t class) {
   static const VkBufferUsageFlags usages[] = {[SNT_MEM_CONSTANT] = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT,
-                                              [SNT_MEM_STATE] = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT,
+                                              [SNT_MEM_STATE] = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT |
+                                                                VK_BUFFER_USAGE_TRANSFER_SRC_BIT,
                                               [SNT_MEM_SCRATCH] = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT,
                                               [SNT_MEM_VALUES] = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT,
                                               [SNT_MEM_STAGING] = VK_BUFFER_USAGE_TRANSFER_SRC_BIT};
@@ -146,15 +147,27 @@ snt_result snt_vk_port_bytes(const snt_exec *x, uint32_t port, const int64_t *sy
   return door_port_bytes(x, port, symbols, out) ? SNT_OK : SNT_E_LIMIT;
 }
 
-snt_result snt_vk_exec_memory(const snt_exec *x, const int64_t *max_symbols, uint32_t symbol_count, uint32_t *count, uint32_t stride,
-                              snt_vk_memory_need *out) {
+/* With the checks of the arguments of those who ask for it. */
+static snt_result take_layout(const snt_exec *x, const int64_t *max_symbols, uint32_t symbol_count, const uint32_t *count,
+                              door_layout **out) {
+  *out = NULL;
   if (!x || !x->door || !count) return SNT_E_ARG;
   SNT_TRY(door_check_symbols(x, max_symbols, symbol_count, "memory", NULL));
-  snt_context *c = x->device->context;
-  const size_t bytes = door_plan(x)->buffers.count * sizeof(door_place);
-  door_layout *layout = api_take(c, sizeof *layout);
-  if (layout) layout->places = api_take(c, bytes);
-  snt_result r = layout && layout->places ? door_make_layout(x, max_symbols, layout, NULL) : SNT_E_HOST_MEM;
+  door_layout *layout = *out = api_take(x->device->context, sizeof *layout);
+  if (layout) layout->places = api_take(x->device->context, door_plan(x)->buffers.count * sizeof(door_place));
+  return layout && layout->places ? door_make_layout(x, max_symbols, layout, NULL) : SNT_E_HOST_MEM;
+}
+
+static void drop_layout(const snt_exec *x, door_layout *layout) {
+  if (!layout) return;
+  api_give(x->device->context, layout->places, door_plan(x)->buffers.count * sizeof(door_place));
+  api_give(x->device->context, layout, sizeof *layout);
+}
+
+snt_result snt_vk_exec_memory(const snt_exec *x, const int64_t *max_symbols, uint32_t symbol_count, uint32_t *count, uint32_t stride,
+                              snt_vk_memory_need *out) {
+  door_layout *layout;
+  snt_result r = take_layout(x, max_symbols, symbol_count, count, &layout);
   if (r == SNT_OK) {
     const uint32_t room = *count;
     layouter l = {.x = x, .out = layout, .align = offset_align(x)};
@@ -174,9 +187,36 @@ snt_result snt_vk_exec_memory(const snt_exec *x, const int64_t *max_symbols, uin
     if (!out || room < layout->need_count) r = SNT_INCOMPLETE;
     if (!layout->need_count) r = SNT_OK;
   }
-  if (layout) api_give(c, layout->places, bytes);
-  api_give(c, layout, sizeof *layout);
+  drop_layout(x, layout);
   return r;
+}
+
+/* ---- states: what keeps its contents from run to run, by what it is ---- */
+
+static uint64_t state_key(const ir_plan *p, const plan_buffer *b, const int64_t *symbols) {
+  uint64_t shape[1 + SNT_MAX_RANK] = {b->dtype};
+  for (uint32_t i = 0; i < b->rank; i++) (void)plan_eval(p, b->dims[i], symbols, &shape[1 + i]);
+  return ir_hash64(ir_hash64(0, b->name, strlen(b->name)), shape, sizeof shape);
+}
+
+snt_result snt_vk_exec_states(const snt_exec *x, const int64_t *max_symbols, uint32_t symbol_count, uint32_t *count, uint32_t stride,
+                              snt_vk_state *out) {
+  uint32_t found = 0;
+  door_layout *layout;
+  snt_result r = take_layout(x, max_symbols, symbol_count, count, &layout);
+  for (uint32_t i = 0; r == SNT_OK && i < x->program->port_count; i++) {
+    const door_place *place = &layout->places[x->door->ports[i].buffer];
+    if (x->door->ports[i].kind != SNT_VK_PORT_STATE || place->need == UINT32_MAX || found++ >= *count || !out) continue;
+    const plan_buffer *b = &door_plan(x)->buffers.at[x->door->ports[i].buffer];
+    snt_vk_state *to = (snt_vk_state *)(uintptr_t)door_at(out, stride, sizeof *out, found - 1);
+    to->name = b->name, to->port = i, to->memory = place->need, to->offset = place->offset, to->size = place->size;
+    to->key = state_key(door_plan(x), b, max_symbols);
+  }
+  drop_layout(x, layout);
+  if (r != SNT_OK) return r;
+  const uint32_t room = *count;
+  *count = found;
+  return found && (!out || room < found) ? SNT_INCOMPLETE : SNT_OK;
 }
 
 /* ---- upload: the constants one after the other are a stream of bytes, in which the cursor stands ---- */

@@ -444,6 +444,7 @@ static bool is_named(VkObjectType type, const char *name) {
 
 /* With debug_utils each object has the name <debug_name>/<program>/<step>; without it nothing is asked for and nothing named. */
 static void test_names(void) {
+  static const char *const what[] = {"", " layout", " set layout", " set"};
   static calls_test t;
   for (uint32_t with = 0; with < 2; with++) {
     finish(&t);
@@ -453,12 +454,11 @@ static void test_names(void) {
     uint32_t steps = r == SNT_OK ? snt_exec_step_count(t.exec) : 0, right = 0;
     for (uint32_t s = 0; s < steps; s++) {
       snt_step step = {.head = SNT_HEAD(step)};
-      char name[3][100];
+      char name[4][100];
       (void)snt_exec_step(t.exec, s, &step);
-      for (int i = 0; i < 3; i++)
-        snprintf(name[i], sizeof name[i], "game/calls/%s%s", step.name, i == 0 ? "" : i == 1 ? " layout" : " set layout");
+      for (int i = 0; i < 4; i++) snprintf(name[i], sizeof name[i], "game/calls/%s%s", step.name, what[i]);
       right += is_named(VK_OBJECT_TYPE_PIPELINE, name[0]) && is_named(VK_OBJECT_TYPE_PIPELINE_LAYOUT, name[1]) &&
-               is_named(VK_OBJECT_TYPE_DESCRIPTOR_SET_LAYOUT, name[2]);
+               is_named(VK_OBJECT_TYPE_DESCRIPTOR_SET_LAYOUT, name[2]) && is_named(VK_OBJECT_TYPE_DESCRIPTOR_SET, name[3]);
     }
     tap_result(steps && (with ? right == steps : !fake.named_count), __FILE__, __LINE__, "%u of %u steps have named objects: %s", right,
                steps, fake.named_count ? fake.named[0] : "none");

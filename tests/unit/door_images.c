@@ -353,11 +353,7 @@ static void test_refused(void) {
   }
 }
 
-#if defined(__SANITIZE_ADDRESS__)
-/* The loader unloads drivers and layers with what they still hold, so nothing can say whose it is. door_calls counts the library's own memory. */
-__attribute__((visibility("default"))) const char *__lsan_default_options(void);
-const char *__lsan_default_options(void) { return "detect_leaks=0"; }
-#endif
+VK_HOST_LEAKS
 
 int main(void) {
   host_prepare_drivers(NULL);

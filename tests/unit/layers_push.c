@@ -150,11 +150,7 @@ static void test_way(const way *w) {
   host_glsl_free(&glsl);
 }
 
-#if defined(__SANITIZE_ADDRESS__)
-/* As in door.c: what drivers and layers hold is nobody's. */
-__attribute__((visibility("default"))) const char *__lsan_default_options(void);
-const char *__lsan_default_options(void) { return "detect_leaks=0"; }
-#endif
+VK_HOST_LEAKS
 
 int main(void) {
   host_prepare_drivers(NULL);

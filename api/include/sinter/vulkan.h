@@ -29,7 +29,7 @@ typedef struct snt_binding snt_binding; /* the resources of an exec by slot, one
 enum {
   SNT_TYPE_vk_wishlist = 512, SNT_TYPE_vk_attach_info, SNT_TYPE_vk_caps, SNT_TYPE_vk_exec_info, SNT_TYPE_vk_memory_need, SNT_TYPE_vk_port,
   SNT_TYPE_vk_init_info, SNT_TYPE_vk_binding_info, SNT_TYPE_vk_record_info, SNT_TYPE_vk_description,
-  SNT_TYPE_vk_describe_info
+  SNT_TYPE_vk_describe_info, SNT_TYPE_vk_state
 };
 // clang-format on
 
@@ -141,6 +141,20 @@ typedef struct snt_vk_memory_need {
    memory and shared by slots, programs and frames that do not overlap in time. VALUES is host-visible and coherent. */
 SNT_API snt_result SNT_CALL snt_vk_exec_memory(const snt_exec *, const int64_t *max_symbols, uint32_t symbol_count, uint32_t *count,
                                                uint32_t stride, snt_vk_memory_need *out);
+/* The states of a program, each with its place in the ranges of STATE. Hot reload: the new program's exec is made beside the old one's; a state of the new whose
+   key a state of the old has is the same one (the same name, element type and extents for these symbols), and carries over by a copy of `size` bytes
+   (vkCmdCopyBuffer: STATE has both usages), between the old program's last run and the new one's first. A state with another key, or none, begins as
+   record_init leaves it. Both lists are asked with the bindings' maximal symbols; where a state's extents are symbols, what it holds is right for the symbols
+   that it was written with. Not in libsinter-runtime, which has no room for it. */
+typedef struct snt_vk_state {
+  snt_out_head head;
+  const char *name;          /* of the port */
+  uint32_t port, memory;     /* memory: an entry of snt_vk_exec_memory's list */
+  VkDeviceSize offset, size; /* within that range */
+  uint64_t key;
+} snt_vk_state;
+SNT_API snt_result SNT_CALL snt_vk_exec_states(const snt_exec *, const int64_t *max_symbols, uint32_t symbol_count, uint32_t *count,
+                                               uint32_t stride, snt_vk_state *out);
 typedef struct snt_vk_range {
   VkBuffer buffer;
   VkDeviceSize offset, size;
