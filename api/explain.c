@@ -55,6 +55,20 @@ void explain_name(const ir_graph *g, uint32_t node, ir_text *out) {
   else ir_text_format(out, "%s.%u", ir_ops[ir_at(g, node)->op].name, ir_at(g, node)->origin ? ir_at(g, node)->origin : node);
 }
 
+const char *explain_kernel(const snt_program *p, uint32_t kernel) {
+  ir_text text;
+  ir_text_init(&text, (ir_arena *)(uintptr_t)&p->arena);
+  ir_text_format(&text, "# %s computes", p->plan.kernels.at[kernel].kernel->name);
+  for (uint32_t i = 0; i < p->plan.steps.count; i++) {
+    const plan_step *s = &p->plan.steps.at[i];
+    for (uint32_t n = 0; s->kernel == kernel && n < s->node_count; n++) {
+      ir_text_add(&text, " ");
+      explain_name(graph_of(p, i), s->nodes[n], &text);
+    }
+  }
+  return text.failed ? "" : text.at;
+}
+
 void explain_quoted(const char *text, ir_text *out) {
   ir_text_add(out, "\"");
   for (; *text; text++) {

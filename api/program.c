@@ -1,6 +1,6 @@
 /* snt_compile: graph -> plan by fusion, then each kernel legalised and printed for every wanted target.
    In: a graph (copied) and a profile. Out: an immutable program. On failure nothing is left. */
-#include "api/handles.h"
+#include "api/explain_private.h"
 #include "fusion/emit.h"
 #include "fusion/narrow.h"
 
@@ -142,6 +142,7 @@ static snt_result emit_target(snt_program *p, ir_arena scratch[2], uint32_t kern
   kir_caps caps = p->profile.caps;
   rt_narrow_caps(&caps, t->caps);
   caps.target = t->name;
+  if (info->flags & SNT_COMPILE_LINE_INFO) caps.about = explain_kernel(p, kernel);
   for (uint32_t row = 0; row < source->owns.count; row++) SNT_TRY(compile_own(p, source, row, t, info, diag));
   kir_init(legal, &p->arena, source->name);
   SNT_TRY(kir_run_passes_in(scratch, source, legal, &caps, NULL, NULL, diag));

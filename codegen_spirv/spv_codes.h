@@ -5,7 +5,7 @@
 enum { SPV_MAGIC = 0x07230203, SPV_VERSION = 0x00010300 };
 // clang-format off
 enum { /* instructions */
-  SpvOpNop = 0, SpvOpExtension = 10, SpvOpExtInstImport = 11, SpvOpExtInst = 12, SpvOpMemoryModel = 14, SpvOpEntryPoint = 15,
+  SpvOpNop = 0, SpvOpSourceContinued = 2, SpvOpSource = 3, SpvOpString = 7, SpvOpLine = 8, SpvOpExtension = 10, SpvOpExtInstImport = 11, SpvOpExtInst = 12, SpvOpMemoryModel = 14, SpvOpEntryPoint = 15,
   SpvOpExecutionMode = 16, SpvOpCapability = 17, SpvOpTypeVoid = 19, SpvOpTypeBool = 20, SpvOpTypeInt = 21, SpvOpTypeFloat = 22,
   SpvOpTypeVector = 23, SpvOpTypeImage = 25, SpvOpTypeSampledImage = 27, SpvOpTypeArray = 28, SpvOpTypeRuntimeArray = 29,
   SpvOpTypeStruct = 30, SpvOpTypePointer = 32, SpvOpTypeFunction = 33, SpvOpConstantTrue = 41, SpvOpConstantFalse = 42,

@@ -122,6 +122,7 @@ static void need_narrow_arithmetic(spv *s, const kir_inst *in) {
 
 static snt_result visit_inst(void *self, const kir_kernel *k, uint32_t inst) {
   spv *s = self;
+  if (s->places) spv_debug_line(s, inst);
   if (spv_control(s, inst)) return s->result;
   need_narrow_arithmetic(s, kir_at(k, inst));
   s->id[inst] = spv_special(s, inst);
@@ -169,10 +170,10 @@ static void put_capabilities(spv *s) {
   }
 }
 
-static void put_name(spv *s) {
+void spv_put_name(spv *s, uint32_t id, const char *name) {
   const uint32_t at = spv_open(&s->m, SPV_NAMES, SpvOpName);
-  spv_put(&s->m, SPV_NAMES, s->function);
-  spv_put_text(&s->m, SPV_NAMES, s->k->name);
+  spv_put(&s->m, SPV_NAMES, id);
+  spv_put_text(&s->m, SPV_NAMES, name);
   spv_close(&s->m, SPV_NAMES, at);
 }
 
@@ -186,7 +187,8 @@ static snt_result visit_end(void *self, const kir_kernel *k) {
   spv_own_functions(s);
   put_entry(s);
   put_capabilities(s);
-  put_name(s);
+  spv_put_name(s, s->function, s->k->name);
+  if (s->places) spv_debug_names(s);
   return s->result;
 }
 
@@ -202,6 +204,7 @@ static snt_result emit(const kir_kernel *k, const kir_caps *caps, ir_arena *aren
   s.region = IR_NEW_ARRAY(arena, spv_region, k->insts.count + 1u);
   s.own = IR_NEW_ARRAY(arena, uint32_t, k->owns.count + 1u);
   if (!s.id || !s.memory || !s.region || !s.own) return ir_fail(diag, SNT_E_HOST_MEM, "spirv", 0, "out of memory");
+  if (caps->about) spv_debug_source(&s);
   SNT_TRY(kernel_walk(k, &visitor, &s));
   const uint32_t *words = spv_assemble(&s.m, &count);
   if (!words) return ir_fail(diag, SNT_E_HOST_MEM, "spirv", 0, "out of memory");

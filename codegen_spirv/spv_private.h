@@ -42,12 +42,20 @@ typedef struct spv {
   uint32_t types[SNT_DTYPE_COUNT][5];         /* by lanes, 0: not defined yet */
   uint32_t builtin[48];                       /* input variables by number, 0: not used */
   IR_VEC(uint32_t) needed;
+  kir_place *places; /* by instruction, of the source; null: no debug information */
+  uint32_t source;   /* the source's name */
   snt_diag *diag;
   snt_result result; /* sticky */
 } spv;
 
 void spv_fail(spv *, snt_result, uint32_t inst, const char *format, ...) IR_PRINTF(4, 5);
 void spv_need(spv *, uint32_t capability);
+void spv_put_name(spv *, uint32_t id, const char *name);
+
+/* Debug information: spv_debug.c. */
+void spv_debug_source(spv *);              /* first of all names */
+void spv_debug_line(spv *, uint32_t inst); /* of what is emitted next */
+void spv_debug_names(spv *);               /* at the end */
 
 /* types and constants: spv_types.c. i32 and u32 share a type without sign: the operations carry it. */
 uint32_t spv_type(spv *, kir_type);

@@ -201,6 +201,11 @@ uint64_t kir_code_hash(const kir_kernel *);
 
 /* ---- text, checks ---- */
 void kir_print(const kir_kernel *, ir_text *);
+/* The same, and where in the text each instruction is: its line from 1 and the number of its value less 1; 0: it has none. `text` may begin with lines of others. */
+typedef struct kir_place {
+  uint32_t line, number;
+} kir_place;
+void kir_print_places(const kir_kernel *, ir_text *, kir_place *);
 snt_result kir_parse(kir_kernel *, const char *text, size_t length, snt_diag *);
 snt_result kir_verify(const kir_kernel *, ir_text *errors,
                       snt_diag *); /* all errors; types, regions, dominance, uniformity of barriers, slots */

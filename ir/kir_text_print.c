@@ -10,7 +10,8 @@ typedef struct printer {
   uint32_t *numbers; /* 1 + the number given to a value */
   uint8_t *folded;   /* an ix that prints inside the brackets of its only use */
   uint32_t *uses, *user;
-  uint32_t next;
+  uint32_t next, line; /* line: of the text, from 1 */
+  kir_place *places;   /* by instruction; null: nobody asks */
 } printer;
 
 /* ---- types and literals ---- */
@@ -295,6 +296,7 @@ static void print_body(printer *p) {
   for (uint32_t i = 1; i < p->k->insts.count; i++) {
     if (prints_nothing(p, i)) continue;
     const uint32_t op = kir_at(p->k, i)->op;
+    if (p->places) p->places[i].line = p->line++;
     if ((op == KIR_end || op == KIR_else) && depth) depth--;
     indent(p, depth);
     switch (op) {
@@ -426,22 +428,31 @@ static void print_head(const kir_kernel *k, ir_text *t) {
   for (uint32_t i = 0; i < k->memories.count; i++) print_memory(k, t, &k->memories.at[i]);
 }
 
-void kir_print(const kir_kernel *k, ir_text *text) {
+/* Numbers are given where a value is printed first, lines are those of the body. */
+static void note_places(printer *p) {
+  for (uint32_t i = 1; i < p->k->insts.count; i++) p->places[i].number = p->numbers[i];
+}
+
+void kir_print(const kir_kernel *k, ir_text *text) { kir_print_places(k, text, NULL); }
+
+void kir_print_places(const kir_kernel *k, ir_text *text, kir_place *places) {
   if (text->failed || !k->insts.count) return;
   ir_arena scratch;
   ir_arena_init(&scratch, &k->arena->host);
-  printer p = {.k = k, .text = text};
+  printer p = {.k = k, .text = text, .line = 1, .places = places};
   p.numbers = IR_NEW_ARRAY(&scratch, uint32_t, k->insts.count);
   p.uses = IR_NEW_ARRAY(&scratch, uint32_t, k->insts.count);
   p.user = IR_NEW_ARRAY(&scratch, uint32_t, k->insts.count);
   p.folded = IR_NEW_ARRAY(&scratch, uint8_t, k->insts.count);
   print_head(k, text);
+  for (size_t i = 0; i < text->length && places; i++) p.line += text->at[i] == '\n';
   if (scratch.failed) {
     text->failed = true;
   } else if (kir_find_regions(k, &scratch, &p.regions)) {
     count_uses(&p);
     find_folded(&p);
     print_body(&p);
+    if (places) note_places(&p);
   } else {
     ir_text_add(text, "  # the regions of this kernel do not nest\n");
   }

@@ -126,7 +126,13 @@ typedef struct snt_image_port {
    a scale of each output channel (of each row of a table), half a step off at most, 1/254 of the channel's largest. Biases, scales and small weights stay as they are,
    and so do weights that hold an infinity or a NaN, or that f16 would overflow. The host device computes with the same numbers. */
 enum { SNT_WEIGHTS_AS_GIVEN = 0, SNT_WEIGHTS_F16, SNT_WEIGHTS_I8 };
-enum { SNT_COMPILE_UNFUSED = 1, SNT_COMPILE_UNFUSED_NODES = 2, SNT_COMPILE_NO_REWRITES = 4 };
+enum {
+  SNT_COMPILE_UNFUSED = 1,
+  SNT_COMPILE_UNFUSED_NODES = 2,
+  SNT_COMPILE_NO_REWRITES = 4,
+  SNT_COMPILE_LINE_INFO =
+      8 /* SPIR-V: the kernel IR is the source of each instruction, values bear its names; its first line names the nodes */
+};
 typedef struct snt_compile_info {
   snt_head head;
   /* SNT_TARGET_*, HOST: kernel IR for the interpreter; 0: the profile's own. The graph for the host device is always kept. */
