@@ -375,6 +375,18 @@ static uint32_t load(const site *s) {
   return lanes == 1 ? values[0] : kir_emit_folded(s->k, &(kir_inst){.op = KIR_vec, .type = s->in->type}, lanes, values);
 }
 
+/* Of a literal it is not left to drivers: Mesa before 23 makes the high half of one 0. */
+static uint32_t unpack2(const site *s) {
+  const kir_inst *word = arg(s, 0);
+  uint32_t halves[2];
+  if (word->op != KIR_const) return 0;
+  for (uint32_t i = 0; i < 2; i++) {
+    const uint16_t bits = (uint16_t)((uint64_t)word->imm.i >> 16 * i);
+    halves[i] = kir_const_float(s->k, kir_t(SNT_F32, 1), (double)(s->in->index == SNT_BF16 ? ir_f32_from_bf16(bits) : ir_f32_from_f16(bits)));
+  }
+  return kir_emit_op(s->k, KIR_vec, kir_t(SNT_F32, 2), 2, halves);
+}
+
 static const rule rules[KIR_OP_COUNT] = {
     [KIR_add] = add,         [KIR_sub] = sub,         [KIR_mul] = mul,        [KIR_div] = div_rule,    [KIR_udiv] = udiv,
     [KIR_umod] = umod,       [KIR_rem] = rem_rule,    [KIR_neg] = involution, [KIR_not] = involution,  [KIR_abs] = abs_rule,
@@ -383,7 +395,7 @@ static const rule rules[KIR_OP_COUNT] = {
     [KIR_lt] = reflexive,    [KIR_le] = reflexive,    [KIR_gt] = reflexive,   [KIR_ge] = reflexive,    [KIR_select] = select,
     [KIR_cast] = cast,       [KIR_bitcast] = bitcast, [KIR_splat] = splat,    [KIR_extract] = extract, [KIR_vec] = vec,
     [KIR_shuffle] = shuffle, [KIR_hred_add] = hred,   [KIR_hred_max] = hred,  [KIR_hred_min] = hred,   [KIR_hred_mul] = hred,
-    [KIR_ix] = ix,           [KIR_load] = load,
+    [KIR_ix] = ix,           [KIR_load] = load,       [KIR_unpack2] = unpack2,
 };
 
 /* All operands constant: the value itself. */
