@@ -382,19 +382,20 @@ static uint32_t unpack2(const site *s) {
   if (word->op != KIR_const) return 0;
   for (uint32_t i = 0; i < 2; i++) {
     const uint16_t bits = (uint16_t)((uint64_t)word->imm.i >> 16 * i);
-    halves[i] = kir_const_float(s->k, kir_t(SNT_F32, 1), (double)(s->in->index == SNT_BF16 ? ir_f32_from_bf16(bits) : ir_f32_from_f16(bits)));
+    halves[i] = kir_const_float(s->k, kir_t(SNT_F32, 1),
+                                (double)(s->in->index == SNT_BF16 ? ir_f32_from_bf16(bits) : ir_f32_from_f16(bits)));
   }
   return kir_emit_op(s->k, KIR_vec, kir_t(SNT_F32, 2), 2, halves);
 }
 
 static const rule rules[KIR_OP_COUNT] = {
-    [KIR_add] = add,         [KIR_sub] = sub,         [KIR_mul] = mul,        [KIR_div] = div_rule,    [KIR_udiv] = udiv,
-    [KIR_umod] = umod,       [KIR_rem] = rem_rule,    [KIR_neg] = involution, [KIR_not] = involution,  [KIR_abs] = abs_rule,
-    [KIR_min] = idempotent,  [KIR_max] = idempotent,  [KIR_fma] = fma_rule,   [KIR_and] = and_rule,    [KIR_or] = or_rule,
-    [KIR_xor] = xor_rule,    [KIR_shl] = shift,       [KIR_shr] = shift,      [KIR_eq] = reflexive,    [KIR_ne] = reflexive,
-    [KIR_lt] = reflexive,    [KIR_le] = reflexive,    [KIR_gt] = reflexive,   [KIR_ge] = reflexive,    [KIR_select] = select,
-    [KIR_cast] = cast,       [KIR_bitcast] = bitcast, [KIR_splat] = splat,    [KIR_extract] = extract, [KIR_vec] = vec,
-    [KIR_shuffle] = shuffle, [KIR_hred_add] = hred,   [KIR_hred_max] = hred,  [KIR_hred_min] = hred,   [KIR_hred_mul] = hred,
+    [KIR_add] = add,         [KIR_sub] = sub,         [KIR_mul] = mul,         [KIR_div] = div_rule,    [KIR_udiv] = udiv,
+    [KIR_umod] = umod,       [KIR_rem] = rem_rule,    [KIR_neg] = involution,  [KIR_not] = involution,  [KIR_abs] = abs_rule,
+    [KIR_min] = idempotent,  [KIR_max] = idempotent,  [KIR_fma] = fma_rule,    [KIR_and] = and_rule,    [KIR_or] = or_rule,
+    [KIR_xor] = xor_rule,    [KIR_shl] = shift,       [KIR_shr] = shift,       [KIR_eq] = reflexive,    [KIR_ne] = reflexive,
+    [KIR_lt] = reflexive,    [KIR_le] = reflexive,    [KIR_gt] = reflexive,    [KIR_ge] = reflexive,    [KIR_select] = select,
+    [KIR_cast] = cast,       [KIR_bitcast] = bitcast, [KIR_splat] = splat,     [KIR_extract] = extract, [KIR_vec] = vec,
+    [KIR_shuffle] = shuffle, [KIR_hred_add] = hred,   [KIR_hred_max] = hred,   [KIR_hred_min] = hred,   [KIR_hred_mul] = hred,
     [KIR_ix] = ix,           [KIR_load] = load,       [KIR_unpack2] = unpack2,
 };
 
