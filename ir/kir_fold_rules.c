@@ -375,7 +375,7 @@ static uint32_t load(const site *s) {
   return lanes == 1 ? values[0] : kir_emit_folded(s->k, &(kir_inst){.op = KIR_vec, .type = s->in->type}, lanes, values);
 }
 
-/* Of a literal it is not left to drivers: Mesa before 23 makes the high half of one 0. */
+/* Of a literal it is not left to drivers: Mesa 22.3 makes the high half of one 0. */
 static uint32_t unpack2(const site *s) {
   const kir_inst *word = arg(s, 0);
   uint32_t halves[2];
