@@ -72,6 +72,11 @@ static const feature_row rows[] = {
      {OWN(VULKAN_MEMORY_MODEL, VulkanMemoryModel, vulkanMemoryModel), OWN(VULKAN_1_2, Vulkan12, vulkanMemoryModel)},
      VK_API_VERSION_1_2,
      VK_KHR_VULKAN_MEMORY_MODEL_EXTENSION_NAME},
+    {SNT_VK_FEATURE_MEMORY_MODEL_DEVICE,
+     NOT_CORE,
+     {OWN(VULKAN_MEMORY_MODEL, VulkanMemoryModel, vulkanMemoryModelDeviceScope), OWN(VULKAN_1_2, Vulkan12, vulkanMemoryModelDeviceScope)},
+     VK_API_VERSION_1_2,
+     VK_KHR_VULKAN_MEMORY_MODEL_EXTENSION_NAME},
     {SNT_VK_FEATURE_COOPERATIVE_MATRIX,
      NOT_CORE,
      {{VK_UNITS_FEATURES, offsetof(vk_units_features, cooperative_matrix)}, {0, 0}},
@@ -153,6 +158,10 @@ static void wish_extension(snt_vk_wishlist *out, const char *name) {
   if (out->extension_count < IR_COUNT(out->extensions)) out->extensions[out->extension_count++] = name;
 }
 
+/* What matrix units need beside types: all of it, or there is no use for any. */
+static const uint64_t matrices = SNT_VK_FEATURE_COOPERATIVE_MATRIX | SNT_VK_FEATURE_MEMORY_MODEL | SNT_VK_FEATURE_MEMORY_MODEL_DEVICE |
+                                 SNT_VK_FEATURE_FULL_SUBGROUPS;
+
 /* The structs of the extensions and versions that the device has; others must not be in the chain. */
 static uint64_t query_features(PFN_vkGetPhysicalDeviceFeatures2 query, VkPhysicalDevice physical, const wisher *w, uint32_t version) {
   struct {
@@ -190,7 +199,9 @@ static uint64_t query_features(PFN_vkGetPhysicalDeviceFeatures2 query, VkPhysica
       break;
     }
   query(physical, &features);
-  return door_features_of_chain(NULL, &features);
+  const uint64_t has = door_features_of_chain(NULL, &features);
+  const bool whole = (has & matrices) == matrices;
+  return whole ? has : has & ~matrices;
 }
 
 snt_result snt_vk_query_wishlist(PFN_vkGetInstanceProcAddr get, VkInstance instance, VkPhysicalDevice physical, snt_vk_wishlist *out) {

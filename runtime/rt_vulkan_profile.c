@@ -65,7 +65,11 @@ void vk_query_features(const vk_api *api, const snt_host_alloc *alloc, VkPhysica
 #undef VK_HAS
   api->vkGetPhysicalDeviceFeatures2(physical, &out->core);
   out->units.robust_buffer_access = false; /* fragments are of local memory */
-  out->memory_model.vulkanMemoryModelDeviceScope = out->memory_model.vulkanMemoryModelAvailabilityVisibilityChains = false;
+  VkPhysicalDeviceVulkanMemoryModelFeatures *model =
+      &out->memory_model; /* for matrices alone; where it is on, atomics need the scope of a device */
+  const bool whole = out->units.cooperative_matrix && model->vulkanMemoryModel && model->vulkanMemoryModelDeviceScope;
+  model->vulkanMemoryModel = model->vulkanMemoryModelDeviceScope = whole;
+  model->vulkanMemoryModelAvailabilityVisibilityChains = false;
   const VkPhysicalDeviceFeatures had = out->core.features;
   out->core.features = (VkPhysicalDeviceFeatures){
       .robustBufferAccess = had.robustBufferAccess, /* reads outside a buffer are harmless, so kernels need not guard them */
