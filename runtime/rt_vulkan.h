@@ -224,7 +224,7 @@ typedef struct vk_facts {
 } vk_facts;
 snt_result vk_fill_profile(const vk_facts *, const char *base, cost_profile *, snt_diag *);
 const char *vk_profile_name(const char *device, const char *driver, VkPhysicalDeviceType);
-/* rt_vulkan_units.c: the products of matrix units. out: KIR_MMA_TYPES rows. */
+/* rt_vulkan_units.c: the products of matrix units, of a device that has VK_UNITS_EXTENSION. out: KIR_MMA_TYPES rows. */
 void vk_query_units(PFN_vkGetInstanceProcAddr, VkInstance, const snt_host_alloc *, VkPhysicalDevice, kir_mma *out);
 /* rt_vulkan_memory.c */
 snt_result vk_memory_create(vk_device *, VkDeviceSize bytes, VkBufferUsageFlags, bool for_host, vk_memory *out, snt_diag *);

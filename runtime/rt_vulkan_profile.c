@@ -65,8 +65,8 @@ void vk_query_features(const vk_api *api, const snt_host_alloc *alloc, VkPhysica
 #undef VK_HAS
   api->vkGetPhysicalDeviceFeatures2(physical, &out->core);
   out->units.robust_buffer_access = false; /* fragments are of local memory */
-  VkPhysicalDeviceVulkanMemoryModelFeatures *model =
-      &out->memory_model; /* for matrices alone; where it is on, atomics need the scope of a device */
+  /* The memory model is for matrices alone: where it is on, atomics need the scope of a device. */
+  VkPhysicalDeviceVulkanMemoryModelFeatures *model = &out->memory_model;
   const bool whole = out->units.cooperative_matrix && model->vulkanMemoryModel && model->vulkanMemoryModelDeviceScope;
   model->vulkanMemoryModel = model->vulkanMemoryModelDeviceScope = whole;
   model->vulkanMemoryModelAvailabilityVisibilityChains = false;
@@ -158,6 +158,7 @@ snt_result vk_query_profile(vk_device *device, const char *base, snt_diag *diag)
                     .subgroup_max = device->subgroup_control ? sizes.maxSubgroupSize : subgroups.subgroupSize,
                     .max_allocation = device->max_allocation,
                     .cpu = device->base.cpu};
-  vk_query_units(device->instance->get, device->instance->handle, device->base.alloc, device->physical, facts.mma);
+  if (device->features.units.cooperative_matrix) /* loaders have the function also where the driver lacks it, and then call nothing */
+    vk_query_units(device->instance->get, device->instance->handle, device->base.alloc, device->physical, facts.mma);
   return vk_fill_profile(&facts, base, &device->base.profile, diag);
 }

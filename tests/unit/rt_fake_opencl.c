@@ -6,6 +6,7 @@
 #include "runtime/targets.h"
 #include "tests/tap.h"
 #include "tests/unit/rt_kernels.h"
+#include "tests/unit/rt_life.h"
 #include <pthread.h>
 #include <time.h>
 
@@ -292,56 +293,25 @@ static void count_release(void *user, void *at, size_t size, size_t align) {
   free(at);
 }
 
-typedef struct things {
-  rt_stream *stream;
-  rt_pipeline *pipeline, *again;
-  rt_buffer *x, *y;
-  rt_event *event;
-} things;
-
-static snt_result use(rt_device *device, const rt_code *code, things *t) {
-  const rt_vtable *v = device->v;
-  enum { AT = 1024 };
-  float data[64] = {1};
-  uint32_t block[2] = {64, 0x40000000}, count = 2;
-  uint64_t ns[2] = {0};
-  uint8_t binary[16];
-  size_t size = sizeof binary;
-  SNT_TRY(v->stream_create(device, &t->stream, NULL));
-  SNT_TRY(v->pipeline_create(device, code, NULL, 0, &t->pipeline, NULL));
-  if (v->pipeline_binary(t->pipeline, binary, &size) != SNT_OK) size = 0; /* nothing is cached then */
-  SNT_TRY(v->pipeline_create(device, code, binary, size, &t->again, NULL));
-  SNT_TRY(v->buffer_create(device, sizeof data + AT, &t->x, NULL));
-  SNT_TRY(v->buffer_create(device, sizeof data, &t->y, NULL));
-  SNT_TRY(v->upload(t->stream, t->x, AT, data, sizeof data, NULL));
-  struct rt_bound bindings[2] = {{t->x, AT, sizeof data, KIR_READ}, {t->y, 0, sizeof data, KIR_WRITE}};
-  rt_dispatch dispatches[2] = {
-      {.pipeline = t->pipeline, .groups = 1, .binding_count = 2, .bindings = bindings, .block = block, .block_bytes = 8}};
-  dispatches[1] = dispatches[0], dispatches[1].pipeline = t->again;
-  SNT_TRY(v->submit(t->stream, 2, dispatches, true, &t->event, NULL));
-  SNT_TRY(v->event_wait(t->event, 1000));
-  SNT_TRY(v->event_timings(t->event, &count, ns));
-  SNT_TRY(v->download(t->stream, t->y, 0, data, sizeof data, NULL));
-  return data[0] == 2 && data[63] == 63 ? SNT_OK : SNT_E_INTERNAL;
+static snt_result use(rt_life *t, rt_device *device, const rt_code *code) {
+  static uint8_t binary[16];
+  t->turns = 1, t->wait_ns = 1000, t->binary = binary, t->binary_size = sizeof binary;
+  SNT_TRY(rt_life_use(t, device, code));
+  return t->result[0] == 2 && t->result[63] == 63 ? SNT_OK : SNT_E_INTERNAL;
 }
 
 static bool never_opened;
 static snt_result live(const rt_code *code, snt_result *after) {
   const snt_host_alloc alloc = {NULL, count_acquire, count_release};
   rt_device *device = NULL;
-  rt_buffer *another = NULL;
-  things t = {0};
+  rt_life t = {0};
   *after = SNT_E_DEVICE_LOST;
   const snt_result opened = rt_open_device(&alloc, NULL, "opencl:0", &device, NULL);
   if ((never_opened = opened != SNT_OK)) return opened;
   memset(called + 1, 0, sizeof called - sizeof *called);
-  const snt_result result = use(device, code, &t);
-  *after = device->v->buffer_create(device, 16, &another, NULL);
-  device->v->buffer_destroy(another);
-  device->v->event_destroy(t.event);
-  device->v->buffer_destroy(t.x), device->v->buffer_destroy(t.y);
-  device->v->pipeline_destroy(t.pipeline), device->v->pipeline_destroy(t.again);
-  device->v->stream_destroy(t.stream);
+  const snt_result result = use(&t, device, code);
+  *after = rt_life_ask(device);
+  rt_life_free(&t, device);
   rt_close_device(device);
   return result;
 }
@@ -409,7 +379,7 @@ static void check_habits(const habits *h, const rt_code *code) {
   rt_stream *stream = NULL;
   rt_pipeline *pipeline = NULL, *wide = NULL;
   rt_buffer *buffer = NULL;
-  things t = {0};
+  rt_life t = {0};
   pthread_t threads[4];
   fake.platform = h->platform, fake.cpu = h->cpu, fake.fail_at = 0, fake.group_size = 256;
   if (!tap_ok(rt_open_device(NULL, NULL, h->selector, &device, NULL) == SNT_OK, "%s opens", h->selector)) return;
@@ -428,7 +398,7 @@ static void check_habits(const habits *h, const rt_code *code) {
   tap_is_int(v->pipeline_create(device, code, NULL, 0, &wide, NULL), h->understates ? SNT_OK : SNT_E_LIMIT,
              "%s: a group size too small is believed unless the driver understates it", h->selector);
   fake.group_size = 256, fake.markers = 0;
-  tap_is_int(use(device, code, &t), SNT_OK, "%s: a kernel runs", h->selector);
+  tap_is_int(use(&t, device, code), SNT_OK, "%s: a kernel runs", h->selector);
   if (h->early) tap_is_int(fake.markers, 0, "%s: no marker is trusted where they do not wait", h->selector);
   fake.group_size = 0, fake.most_builders = 0;
   builder b = {device, code};
@@ -436,10 +406,10 @@ static void check_habits(const habits *h, const rt_code *code) {
   for (uint32_t i = 0; i < IR_COUNT(threads); i++) pthread_join(threads[i], NULL);
   fake.group_size = 256;
   if (h->alone) tap_is_int(fake.most_builders, 1, "%s: one thread builds at a time", h->selector);
-  v->event_destroy(t.event);
-  v->buffer_destroy(t.x), v->buffer_destroy(t.y), v->buffer_destroy(buffer);
-  v->pipeline_destroy(t.pipeline), v->pipeline_destroy(t.again), v->pipeline_destroy(pipeline), v->pipeline_destroy(wide);
-  v->stream_destroy(t.stream), v->stream_destroy(stream);
+  rt_life_free(&t, device);
+  v->buffer_destroy(buffer);
+  v->pipeline_destroy(pipeline), v->pipeline_destroy(wide);
+  v->stream_destroy(stream);
   rt_close_device(device);
   tap_is_int(fake.alive - before, -1, "%s: nothing is left, nor is its context", h->selector);
 }
