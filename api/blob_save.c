@@ -33,17 +33,20 @@ static const saved_data *find_data(const saver *s, const void *data, uint64_t si
   return NULL;
 }
 
-/* Where DATA holds these bytes; the weights that graph and plan share are there once. */
-static uint64_t put_data(saver *s, const void *data, uint64_t size) {
+static uint64_t append_data(saver *s, const void *data, uint64_t size, uint64_t hash) {
   ir_text *to = &s->sections[BLOB_DATA];
-  const uint64_t hash = ir_hash64(size, data, (size_t)size);
-  const saved_data *known = find_data(s, data, size, hash);
-  if (known) return known->offset;
   put_zeros(to, BLOB_ALIGN);
   const saved_data row = {data, size, to->length, hash};
   ir_text_put(to, data, (size_t)size);
   if (!IR_PUSH(&s->temp, &s->known, row)) to->failed = true;
   return row.offset;
+}
+
+/* Where DATA holds these bytes; the weights that graph and plan share are there once. */
+static uint64_t put_data(saver *s, const void *data, uint64_t size) {
+  const uint64_t hash = ir_hash64(size, data, (size_t)size);
+  const saved_data *known = find_data(s, data, size, hash);
+  return known ? known->offset : append_data(s, data, size, hash);
 }
 
 static bool save_constant(void *user, const void *data, uint64_t size, const char **file, uint64_t *offset) {
@@ -93,11 +96,11 @@ static bool all_are(bool (*holds)(float), const float *numbers, uint64_t count) 
   return true;
 }
 
-/* The same numbers in fewer bytes; null: there are none, or what is there is in DATA already. */
+/* The same numbers in fewer bytes; null: there are none. */
 static void *narrowed(saver *s, const plan_buffer *b, const float *numbers, uint64_t size, int32_t *dtype) {
   enum { FEW = 256 };
   const uint64_t count = size / sizeof *numbers;
-  if (b->dtype != SNT_F32 || count < FEW || find_data(s, numbers, size, ir_hash64(size, numbers, (size_t)size))) return NULL;
+  if (b->dtype != SNT_F32 || count < FEW) return NULL;
   *dtype = all_are(is_byte, numbers, count) ? SNT_I8 : all_are(is_half, numbers, count) ? SNT_F16 : 0;
   void *to = *dtype ? ir_arena_take_own(&s->temp, (size_t)count * ir_dtypes[*dtype].bytes) : NULL;
   for (uint64_t i = 0; to && i < count; i++) {
@@ -121,9 +124,11 @@ static void put_constants(saver *s) {
       return;
     }
     int32_t stored = 0;
-    const void *few = narrowed(s, b, data, size, &stored);
+    const uint64_t hash = ir_hash64(size, data, (size_t)size);
+    const saved_data *known = find_data(s, data, size, hash);
+    const void *few = known ? NULL : narrowed(s, b, data, size, &stored);
     if (few) size = size / ir_dtypes[SNT_F32].bytes * ir_dtypes[stored].bytes;
-    const uint64_t at = put_data(s, few ? few : data, size);
+    const uint64_t at = known ? known->offset : few ? put_data(s, few, size) : append_data(s, data, size, hash);
     put_u32(to, i);
     put_u32(to, few ? (uint32_t)stored : 0);
     put_u64(to, at);

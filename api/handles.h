@@ -210,7 +210,7 @@ snt_result api_check_fit(const snt_exec *, snt_diag *); /* the program against t
 snt_result api_check_head(const snt_head *, uint32_t type, size_t known, snt_diag *);
 const char *api_entry_name(const char *kernel); /* the function's name in the code of every target but SPIR-V */
 uint32_t api_target_index(uint32_t bit);        /* UINT32_MAX: not a code target */
-bool api_has_units(const snt_program *,
-                   const kir_caps *); /* pack.c: the matrix units of the profile that the program is for, of each type */
+/* pack.c: the matrix units of the profile that the program is for, of each type. */
+bool api_has_units(const snt_program *, const kir_caps *);
 snt_result api_copy_text(const ir_text *, char *text, size_t *length);
 #endif

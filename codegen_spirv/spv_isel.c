@@ -1,5 +1,5 @@
 /* Instruction selection: one row an operation, one column a class of operand, to an instruction or an extended one. Operations
-   that take several instructions are marked SEVERAL and made in spv_special.c; those that a pass removes or that the target lacks say so. */
+   that take several instructions are marked SEVERAL and made in spv_special.c; those that a pass removes say so. */
 #include "codegen_spirv/spv_private.h"
 
 typedef struct isel_row {
@@ -12,8 +12,6 @@ static const char several[] = "";
   { .why = several }
 #define LOWERED(pass) \
   { .why = "!" pass }
-#define UNSUPPORTED(text) \
-  { .why = "?" text }
 #define MATH LOWERED("math")
 #define EXT SpvOpExtInst
 
@@ -110,7 +108,6 @@ uint32_t spv_select_op(spv *s, uint32_t inst) {
   const uint32_t op = spv_isel_op((kir_op)in->op, operand.base);
   if (row->why && *row->why == '!')
     spv_fail(s, SNT_E_INTERNAL, inst, "%s must have been removed by pass %s", kir_ops[in->op].name, row->why + 1);
-  if (row->why && *row->why == '?') spv_fail(s, SNT_E_UNSUPPORTED, inst, "%s: %s", kir_ops[in->op].name, row->why + 1);
   if (op == SpvOpNop || s->result != SNT_OK) return 0;
   uint32_t operands[6], count = 0;
   if (op == SpvOpExtInst) operands[count++] = s->glsl, operands[count++] = extended(row, operand.base);

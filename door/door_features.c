@@ -17,77 +17,35 @@ typedef struct feature_row {
 #define NOT_CORE ((size_t)-1)
 #define CORE(bit, name) \
   { SNT_VK_FEATURE_##bit, offsetof(VkPhysicalDeviceFeatures, name), {{0, 0}, {0, 0}}, VK_API_VERSION_1_0, NULL }
-#define OWN(TYPE, T, name) \
-  { VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_##TYPE##_FEATURES, offsetof(VkPhysicalDevice##T##Features, name) }
+/* A flag of a feature struct of its own, which version 1.`minor` took in. */
+#define OWN(bit, TYPE, T, name, minor, extension)                                                                                    \
+  {                                                                                                                                  \
+    SNT_VK_FEATURE_##bit, NOT_CORE,                                                                                                  \
+        {{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_##TYPE##_FEATURES, offsetof(VkPhysicalDevice##T##Features, name)},                       \
+         {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_##minor##_FEATURES, offsetof(VkPhysicalDeviceVulkan1##minor##Features, name)}}, \
+        VK_API_VERSION_1_##minor, extension                                                                                          \
+  }
+// clang-format off
 static const feature_row rows[] = {
-    {SNT_VK_FEATURE_STORAGE16,
-     NOT_CORE,
-     {OWN(16BIT_STORAGE, 16BitStorage, storageBuffer16BitAccess), OWN(VULKAN_1_1, Vulkan11, storageBuffer16BitAccess)},
-     VK_API_VERSION_1_1,
-     NULL},
-    {SNT_VK_FEATURE_STORAGE8,
-     NOT_CORE,
-     {OWN(8BIT_STORAGE, 8BitStorage, storageBuffer8BitAccess), OWN(VULKAN_1_2, Vulkan12, storageBuffer8BitAccess)},
-     VK_API_VERSION_1_2,
-     VK_KHR_8BIT_STORAGE_EXTENSION_NAME},
-    {SNT_VK_FEATURE_FLOAT16,
-     NOT_CORE,
-     {OWN(SHADER_FLOAT16_INT8, ShaderFloat16Int8, shaderFloat16), OWN(VULKAN_1_2, Vulkan12, shaderFloat16)},
-     VK_API_VERSION_1_2,
-     VK_KHR_SHADER_FLOAT16_INT8_EXTENSION_NAME},
-    {SNT_VK_FEATURE_INT8,
-     NOT_CORE,
-     {OWN(SHADER_FLOAT16_INT8, ShaderFloat16Int8, shaderInt8), OWN(VULKAN_1_2, Vulkan12, shaderInt8)},
-     VK_API_VERSION_1_2,
-     VK_KHR_SHADER_FLOAT16_INT8_EXTENSION_NAME},
-    {SNT_VK_FEATURE_SUBGROUP_TYPES,
-     NOT_CORE,
-     {OWN(SHADER_SUBGROUP_EXTENDED_TYPES, ShaderSubgroupExtendedTypes, shaderSubgroupExtendedTypes),
-      OWN(VULKAN_1_2, Vulkan12, shaderSubgroupExtendedTypes)},
-     VK_API_VERSION_1_2,
-     VK_KHR_SHADER_SUBGROUP_EXTENDED_TYPES_EXTENSION_NAME},
-    {SNT_VK_FEATURE_SUBGROUP_SIZE,
-     NOT_CORE,
-     {OWN(SUBGROUP_SIZE_CONTROL, SubgroupSizeControl, subgroupSizeControl), OWN(VULKAN_1_3, Vulkan13, subgroupSizeControl)},
-     VK_API_VERSION_1_3,
-     VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME},
-    {SNT_VK_FEATURE_FULL_SUBGROUPS,
-     NOT_CORE,
-     {OWN(SUBGROUP_SIZE_CONTROL, SubgroupSizeControl, computeFullSubgroups), OWN(VULKAN_1_3, Vulkan13, computeFullSubgroups)},
-     VK_API_VERSION_1_3,
-     VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME},
-    {SNT_VK_FEATURE_PIPELINE_CACHE_CONTROL,
-     NOT_CORE,
-     {OWN(PIPELINE_CREATION_CACHE_CONTROL, PipelineCreationCacheControl, pipelineCreationCacheControl),
-      OWN(VULKAN_1_3, Vulkan13, pipelineCreationCacheControl)},
-     VK_API_VERSION_1_3,
-     VK_EXT_PIPELINE_CREATION_CACHE_CONTROL_EXTENSION_NAME},
-    {SNT_VK_FEATURE_BUFFER_ADDRESS,
-     NOT_CORE,
-     {OWN(BUFFER_DEVICE_ADDRESS, BufferDeviceAddress, bufferDeviceAddress), OWN(VULKAN_1_2, Vulkan12, bufferDeviceAddress)},
-     VK_API_VERSION_1_2,
-     VK_KHR_BUFFER_DEVICE_ADDRESS_EXTENSION_NAME},
-    {SNT_VK_FEATURE_MEMORY_MODEL,
-     NOT_CORE,
-     {OWN(VULKAN_MEMORY_MODEL, VulkanMemoryModel, vulkanMemoryModel), OWN(VULKAN_1_2, Vulkan12, vulkanMemoryModel)},
-     VK_API_VERSION_1_2,
-     VK_KHR_VULKAN_MEMORY_MODEL_EXTENSION_NAME},
-    {SNT_VK_FEATURE_MEMORY_MODEL_DEVICE,
-     NOT_CORE,
-     {OWN(VULKAN_MEMORY_MODEL, VulkanMemoryModel, vulkanMemoryModelDeviceScope), OWN(VULKAN_1_2, Vulkan12, vulkanMemoryModelDeviceScope)},
-     VK_API_VERSION_1_2,
-     VK_KHR_VULKAN_MEMORY_MODEL_EXTENSION_NAME},
-    {SNT_VK_FEATURE_COOPERATIVE_MATRIX,
-     NOT_CORE,
-     {{VK_UNITS_FEATURES, offsetof(vk_units_features, cooperative_matrix)}, {0, 0}},
-     UINT32_MAX,
-     VK_UNITS_EXTENSION},
+    OWN(STORAGE16, 16BIT_STORAGE, 16BitStorage, storageBuffer16BitAccess, 1, NULL),
+    OWN(STORAGE8, 8BIT_STORAGE, 8BitStorage, storageBuffer8BitAccess, 2, VK_KHR_8BIT_STORAGE_EXTENSION_NAME),
+    OWN(FLOAT16, SHADER_FLOAT16_INT8, ShaderFloat16Int8, shaderFloat16, 2, VK_KHR_SHADER_FLOAT16_INT8_EXTENSION_NAME),
+    OWN(INT8, SHADER_FLOAT16_INT8, ShaderFloat16Int8, shaderInt8, 2, VK_KHR_SHADER_FLOAT16_INT8_EXTENSION_NAME),
+    OWN(SUBGROUP_TYPES, SHADER_SUBGROUP_EXTENDED_TYPES, ShaderSubgroupExtendedTypes, shaderSubgroupExtendedTypes, 2, VK_KHR_SHADER_SUBGROUP_EXTENDED_TYPES_EXTENSION_NAME),
+    OWN(SUBGROUP_SIZE, SUBGROUP_SIZE_CONTROL, SubgroupSizeControl, subgroupSizeControl, 3, VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME),
+    OWN(FULL_SUBGROUPS, SUBGROUP_SIZE_CONTROL, SubgroupSizeControl, computeFullSubgroups, 3, VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME),
+    OWN(PIPELINE_CACHE_CONTROL, PIPELINE_CREATION_CACHE_CONTROL, PipelineCreationCacheControl, pipelineCreationCacheControl, 3, VK_EXT_PIPELINE_CREATION_CACHE_CONTROL_EXTENSION_NAME),
+    OWN(BUFFER_ADDRESS, BUFFER_DEVICE_ADDRESS, BufferDeviceAddress, bufferDeviceAddress, 2, VK_KHR_BUFFER_DEVICE_ADDRESS_EXTENSION_NAME),
+    OWN(MEMORY_MODEL, VULKAN_MEMORY_MODEL, VulkanMemoryModel, vulkanMemoryModel, 2, VK_KHR_VULKAN_MEMORY_MODEL_EXTENSION_NAME),
+    OWN(MEMORY_MODEL_DEVICE, VULKAN_MEMORY_MODEL, VulkanMemoryModel, vulkanMemoryModelDeviceScope, 2, VK_KHR_VULKAN_MEMORY_MODEL_EXTENSION_NAME),
+    {SNT_VK_FEATURE_COOPERATIVE_MATRIX, NOT_CORE, {{VK_UNITS_FEATURES, offsetof(vk_units_features, cooperative_matrix)}, {0, 0}}, UINT32_MAX, VK_UNITS_EXTENSION},
     CORE(INT16, shaderInt16),
     CORE(INT64, shaderInt64),
     CORE(FLOAT64, shaderFloat64),
     CORE(IMAGE_FORMATS, shaderStorageImageExtendedFormats),
     CORE(IMAGE_WITHOUT_FORMAT, shaderStorageImageWriteWithoutFormat),
 };
+// clang-format on
 
 static VkBool32 *flag_in(const void *block, size_t offset) { return (VkBool32 *)(uintptr_t)((const char *)block + offset); }
 

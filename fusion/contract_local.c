@@ -269,7 +269,7 @@ static uint8_t narrow_type(const contract_local *l, uint32_t node) {
   return ir_at(g, widened ? ir_arg(g, node, 0) : node)->type.dtype;
 }
 
-/* Sums of 16-bit floats in f32, in any order, or of bytes in i32, which have no order. */
+/* Sums of 16-bit floats in f32, in any order, or of bytes in i32, which have no order; has_units has a row for each of these types. */
 static bool has_fragments(contract_local *l) {
   const int32_t sum = l->t->type.base;
   l->element = narrow_type(l, l->panel[0].node);
@@ -281,16 +281,15 @@ static bool has_fragments(contract_local *l) {
 
 /* Units of the API that the profile is of: another would have other sizes. Results leave in vectors, as many items as share a row of them. */
 static bool has_units(contract_local *l) {
-  const fusion_options *o = l->t->c->options;
-  const kir_caps *caps = &o->profile->caps;
-  const uint32_t of = strcmp(o->profile->target, "spirv") ? SNT_TARGET_CUDA : SNT_TARGET_SPIRV;
-  uint32_t type;
-  if (!o->targets || o->targets & ~(uint32_t)(of | SNT_TARGET_HOST) || !has_fragments(l) || !contract_mma_type(l->element, &type))
-    return false;
-  l->mma = caps->mma[type];
-  l->lanes = caps->subgroup_size                                    ? caps->subgroup_size
-             : o->profile->subgroup_min == o->profile->subgroup_max ? o->profile->subgroup_max
-                                                                    : 0;
+  static const uint8_t units[SNT_DTYPE_COUNT] = {
+      [SNT_F16] = KIR_MMA_F16, [SNT_BF16] = KIR_MMA_BF16, [SNT_I8] = KIR_MMA_I8, [SNT_U8] = KIR_MMA_U8};
+  const uint32_t targets = l->t->c->options->targets;
+  const cost_profile *p = l->t->c->options->profile;
+  const uint32_t of = strcmp(p->target, "spirv") ? SNT_TARGET_CUDA : SNT_TARGET_SPIRV;
+  if (!targets || targets & ~(uint32_t)(of | SNT_TARGET_HOST) || !has_fragments(l)) return false;
+  l->units = units[l->element];
+  l->mma = p->caps.mma[l->units];
+  l->lanes = p->subgroup_min == p->subgroup_max ? p->subgroup_max : 0;
   const uint32_t vectors = l->lanes && l->mma.m && l->lanes % l->mma.m == 0 ? l->lanes / l->mma.m * LOCAL_VECTOR : 0;
   return vectors && l->mma.n % vectors == 0 && l->mma.n / vectors <= MMA_MOST;
 }

@@ -41,6 +41,7 @@ typedef struct contract_local {
   uint32_t panel_count, panel_of[CONTRACT_SET_MAX][2]; /* by member: of its rows, of its columns */
   bool fragments;  /* on matrix units: the panels keep elements of 16 or 8 bits, a subgroup holds warp_rows x warp_columns of the tile */
   uint8_t element; /* their type */
+  uint32_t units;  /* KIR_MMA_ of the elements */
   kir_mma mma;     /* size of a fragment */
   uint32_t lanes;  /* of a subgroup */
   uint32_t warp_rows, warp_columns, cells, staging;
@@ -53,7 +54,6 @@ typedef struct contract_local {
 /* Can the contraction be computed so on this device, and is it worth it? Fills all but the variables of the kernel. */
 bool contract_plan_local(contraction *, contract_local *);
 bool contract_runs_on_cuda(const contraction *);         /* or is interpreted, and nothing else */
-bool contract_mma_type(uint32_t dtype, uint32_t *type);  /* KIR_MMA_ of the elements; schedule_contract_mma.c */
 uint32_t contract_local_buffers(const contract_local *); /* that fit, where steps are copied ahead */
 /* contract_local_fetch.c: the first step, whole; while step `at` is at hand, what comes next; and the end of that, so that step `number` is there. */
 void contract_fetch_first(contract_local *);
@@ -70,9 +70,8 @@ uint32_t contract_local_row(contract_local *, ir_expr at); /* goes to row `at` o
 /* schedule_contract_mma.c */
 enum { MMA_PAD = 16, MMA_MOST = 8 }; /* bytes; fragments of sums that a subgroup holds */
 static inline uint32_t contract_mma_pad(const contract_local *l) { return MMA_PAD / ir_dtypes[l->element].bytes; }
-static inline uint32_t contract_mma_stage(const contract_local *l) {
-  return l->mma.n + 4u;
-} /* elements from row to row of a subgroup's results */
+/* Elements from row to row of a subgroup's results. */
+static inline uint32_t contract_mma_stage(const contract_local *l) { return l->mma.n + 4u; }
 static inline uint64_t contract_stage_bytes(const contract_local *l) {
   return l->fragments ? (uint64_t)(l->items / l->lanes) * l->mma.m * contract_mma_stage(l) * 4 : 0;
 }

@@ -159,12 +159,11 @@ static uint32_t dequantise(const candidate *c, const shown *s, uint32_t value, c
 }
 
 static uint32_t add_narrow(narrowing *w, uint32_t n, const shown *s, const numbers *numbers, ir_graph *to) {
-  const ir_expr f32 = SNT_F32;
   ir_tensor type = ir_at(w->from, n)->type;
   type.dtype = (uint8_t)w->dtype;
   const uint32_t constant = ir_add_const(to, &type, &(ir_const){.kind = IR_CONST_DATA, .data = numbers->to});
   ir_set_name(to, constant, ir_node_name(w->from, s->constant));
-  uint32_t made = ir_add_node(to, IR_OP_cast, 1, &constant, 1, &(ir_attr_value){IR_ATTR_dtype, 1, &f32}, NULL);
+  uint32_t made = ir_add_cast(to, constant, SNT_F32);
   if (w->dtype == SNT_I8) made = dequantise(&w->candidates[n], s, made, numbers->most, to);
   if (made) to->nodes.at[made].origin = ir_at(w->from, n)->origin;
   w->made++;

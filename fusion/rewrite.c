@@ -121,12 +121,6 @@ static bool may_be_score(rebuild *r) {
 
 static bool is_short_float(int32_t dtype) { return dtype == SNT_F32 || dtype == SNT_F16 || dtype == SNT_BF16; }
 
-static uint32_t widened(rebuild *r, uint32_t node) {
-  if (ir_at(r->to, node)->type.dtype == SNT_F32) return node;
-  const ir_expr f32 = SNT_F32;
-  return ir_add_node(r->to, IR_OP_cast, 1, &node, 1, &(ir_attr_value){IR_ATTR_dtype, 1, &f32}, NULL);
-}
-
 /* The vector beside every row of the matrix. */
 static uint32_t spread(rebuild *r, const matrix_vector *m, uint32_t vector, const ir_tensor *matrix) {
   const ir_tensor t = ir_at(r->to, vector)->type;
@@ -202,9 +196,9 @@ static uint32_t sum_of_products(rebuild *r) {
   bool found = false;
   for (uint32_t o = 0; o < 2 && !found; o++) found = read_product(r, 1 - o, &m) && has_one_column(r, &m);
   if (!found || is_packed(r, r->args[m.matrix]) || may_be_score(r)) return 0;
-  uint32_t matrix = widened(r, r->args[m.matrix]);
+  uint32_t matrix = ir_add_cast(r->to, r->args[m.matrix], SNT_F32);
   const uint32_t factor = take_factor(r, &m, &matrix);
-  const uint32_t vector = widened(r, r->args[1 - m.matrix]);
+  const uint32_t vector = ir_add_cast(r->to, r->args[1 - m.matrix], SNT_F32);
   uint32_t made = in_parts(r, &m, matrix, vector);
   if (!made) made = in_whole(r, &m, matrix, vector);
   r->to->nodes.at[made].origin = n->origin;
@@ -213,8 +207,7 @@ static uint32_t sum_of_products(rebuild *r) {
     r->to->nodes.at[made].origin = n->origin;
   }
   if (n->type.dtype != SNT_F32) {
-    const ir_expr own = n->type.dtype;
-    made = ir_add_node(r->to, IR_OP_cast, 1, &made, 1, &(ir_attr_value){IR_ATTR_dtype, 1, &own}, NULL);
+    made = ir_add_cast(r->to, made, n->type.dtype);
     r->to->nodes.at[made].origin = n->origin;
   }
   return rebuild_view(r, IR_OP_reshape, made, 1, &(ir_attr_value){IR_ATTR_shape, n->type.rank, n->type.dims});

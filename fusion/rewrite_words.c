@@ -45,12 +45,6 @@ static uint32_t packed_constant(words *w, uint32_t node, const ir_tensor *type) 
   return made;
 }
 
-static uint32_t cast_to(words *w, uint32_t node, int32_t dtype) {
-  const ir_expr own = dtype;
-  if (ir_at(w->r->to, node)->type.dtype == dtype) return node;
-  return ir_add_node(w->r->to, IR_OP_cast, 1, &node, 1, &(ir_attr_value){IR_ATTR_dtype, 1, &own}, NULL);
-}
-
 static uint32_t like(words *w, uint32_t node, const uint32_t *args) {
   const ir_graph *g = w->r->to;
   const ir_node *n = ir_at(g, node);
@@ -115,7 +109,7 @@ static uint32_t byte_of(words *w, uint32_t node, uint32_t number) {
   const uint32_t packed = packed_constant(w, node, &type);
   if (!packed) return 0;
   const uint32_t shift = number ? ir_add_splat(w->r->to, SNT_U32, 8.0 * number) : 0;
-  return cast_to(w, shift ? ir_add2(w->r->to, IR_OP_shr, packed, shift) : packed, dtype);
+  return ir_add_cast(w->r->to, shift ? ir_add2(w->r->to, IR_OP_shr, packed, shift) : packed, dtype);
 }
 
 /* The same elements, but for axes of one at the end. */
@@ -189,8 +183,8 @@ uint32_t rewrite_words_sum(rebuild *r, uint32_t matrix, uint32_t vector, uint32_
   ir_graph *g = r->to;
   uint32_t factors[MOST_FACTORS], factor_count = 0, sum = 0;
   if (!read_rows(&w, &matrix, summed)) return 0;
-  while (ir_at(g, matrix)->op == IR_OP_mul &&
-         factor_count < MOST_FACTORS) { /* what all terms of a word share is multiplied with their sum */
+  /* What all terms of a word share is multiplied with their sum. */
+  while (ir_at(g, matrix)->op == IR_OP_mul && factor_count < MOST_FACTORS) {
     const uint32_t a = ir_arg(g, matrix, 0), b = ir_arg(g, matrix, 1), factor = ir_at(g, a)->op == IR_OP_broadcast ? a : b;
     const uint32_t value = ir_at(g, factor)->op == IR_OP_broadcast ? shared(&w, factor) : 0;
     if (!value) break;

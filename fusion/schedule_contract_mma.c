@@ -14,16 +14,7 @@ static kir_type fragment(int32_t base, uint8_t kind) {
   return t;
 }
 
-bool contract_mma_type(uint32_t dtype, uint32_t *type) {
-  static const uint8_t types[SNT_DTYPE_COUNT] = {
-      [SNT_F16] = 1 + KIR_MMA_F16, [SNT_BF16] = 1 + KIR_MMA_BF16, [SNT_I8] = 1 + KIR_MMA_I8, [SNT_U8] = 1 + KIR_MMA_U8};
-  *type = types[dtype] - 1u;
-  return types[dtype];
-}
-
 uint32_t contract_mma_zero(contract_local *l) {
-  uint32_t type = 0;
-  (void)contract_mma_type(l->element, &type);
   emit *e = l->t->e;
   const int32_t base = l->t->type.base;
   kir_memory m = {
@@ -31,7 +22,7 @@ uint32_t contract_mma_zero(contract_local *l) {
   m.dims[0] = 1;
   const uint32_t memory = kir_memory_add(e->k, &m), first = kir_const_int(e->k, kir_t(SNT_U32, 1), 0);
   e->k->sub = l->lanes;
-  e->k->needs = kir_mma_needs(e->k->arena, type, l->mma);
+  e->k->needs = kir_mma_needs(e->k->arena, l->units, l->mma);
   kir_fill(e->k, memory, 0, NULL, base == SNT_F32 ? kir_const_float(e->k, kir_t(base, 1), 0) : kir_const_int(e->k, kir_t(base, 1), 0));
   return kir_load(e->k, memory, 1, 1, &first);
 }

@@ -174,6 +174,12 @@ uint32_t ir_add3(ir_graph *g, ir_op op, uint32_t a, uint32_t b, uint32_t c) {
   return ir_add_node(g, op, 3, args, 0, NULL, NULL);
 }
 
+uint32_t ir_add_cast(ir_graph *g, uint32_t a, int32_t dtype) {
+  const ir_expr own = dtype;
+  if (a && ir_at(g, a)->type.dtype == dtype) return a;
+  return ir_add_node(g, IR_OP_cast, 1, &a, 1, &(ir_attr_value){IR_ATTR_dtype, 1, &own}, NULL);
+}
+
 uint32_t ir_add_axes(ir_graph *g, ir_op op, uint32_t a, uint32_t count, const int64_t *axes, bool keep) {
   ir_expr list[SNT_MAX_RANK];
   if (count > SNT_MAX_RANK) return graph_mistake(g, SNT_E_ARG, "%u axes", count);

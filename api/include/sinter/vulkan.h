@@ -48,11 +48,11 @@ enum {
   SNT_VK_FEATURE_IMAGE_WITHOUT_FORMAT = 1 << 10,   /* shaderStorageImageWriteWithoutFormat */
   SNT_VK_FEATURE_PIPELINE_CACHE_CONTROL = 1 << 11, /* pipelineCreationCacheControl: SNT_VK_CACHED_ONLY asks the driver */
   SNT_VK_FEATURE_BUFFER_ADDRESS = 1 << 12,         /* bufferDeviceAddress: for SNT_VK_ADDRESSES */
-  SNT_VK_FEATURE_MEMORY_MODEL = 1 << 14,           /* vulkanMemoryModel, not without MEMORY_MODEL_DEVICE: for COOPERATIVE_MATRIX */
-  SNT_VK_FEATURE_COOPERATIVE_MATRIX = 1 << 15,     /* VK_KHR_cooperative_matrix: products of 16-bit floats and of bytes on matrix units */
-  SNT_VK_FEATURE_FULL_SUBGROUPS = 1 << 16,         /* computeFullSubgroups: with COOPERATIVE_MATRIX */
-  SNT_VK_FEATURE_MEMORY_MODEL_DEVICE = 1 << 17,    /* vulkanMemoryModelDeviceScope: atomics need it where vulkanMemoryModel is enabled */
-  SNT_VK_FEATURE_PUSH_DESCRIPTORS = 1 << 13 /* the extension VK_KHR_push_descriptor, which has no feature: for SNT_VK_PUSH_DESCRIPTORS */
+  SNT_VK_FEATURE_PUSH_DESCRIPTORS = 1 << 13,   /* the extension VK_KHR_push_descriptor, which has no feature: for SNT_VK_PUSH_DESCRIPTORS */
+  SNT_VK_FEATURE_MEMORY_MODEL = 1 << 14,       /* vulkanMemoryModel, not without MEMORY_MODEL_DEVICE: for COOPERATIVE_MATRIX */
+  SNT_VK_FEATURE_COOPERATIVE_MATRIX = 1 << 15, /* VK_KHR_cooperative_matrix: products of 16-bit floats and of bytes on matrix units */
+  SNT_VK_FEATURE_FULL_SUBGROUPS = 1 << 16,     /* computeFullSubgroups: with COOPERATIVE_MATRIX */
+  SNT_VK_FEATURE_MEMORY_MODEL_DEVICE = 1 << 17 /* vulkanMemoryModelDeviceScope: atomics need it where vulkanMemoryModel is enabled */
 };
 typedef struct snt_vk_wishlist {
   snt_out_head head;
