@@ -107,6 +107,20 @@ bool api_has_units(const snt_program *p, const kir_caps *have) {
   return true;
 }
 
+/* Execution modes stand before all names and types. */
+bool api_has_float_controls(const codegen_code *code, const kir_caps *have) {
+  enum { OP_EXTENSION = 10, OP_EXECUTION_MODE = 16, OP_CAPABILITY = 17, DENORMALS = 4459 };
+  const kir_float_controls *can = &have->float_controls;
+  const uint8_t widths[] = {can->denormals, 0, can->signed_zero, can->round_even}; /* by mode */
+  const uint32_t *words = (const uint32_t *)(const void *)code->data;
+  for (size_t at = 5; at + 3 < code->size / 4; at += words[at] >> 16) {
+    const uint32_t op = words[at] & 0xffff, mode = words[at + 2] - DENORMALS;
+    if (op < OP_EXTENSION || op > OP_CAPABILITY || !(words[at] >> 16)) break;
+    if (op == OP_EXECUTION_MODE && mode < IR_COUNT(widths) && words[at + 3] & ~(uint32_t)widths[mode]) return false;
+  }
+  return true;
+}
+
 /* Capabilities stand first in a module, before anything else. */
 static bool module_fits(const snt_program *p, const codegen_code *code, const kir_caps *caps) {
   const uint32_t *words = (const uint32_t *)(const void *)code->data;
@@ -115,7 +129,7 @@ static bool module_fits(const snt_program *p, const codegen_code *code, const ki
     for (uint32_t i = 0; i < IR_COUNT(needs); i++)
       if (needs[i].capability == words[at + 1] && !has(caps, needs[i].caps[0]) && !has(caps, needs[i].caps[1])) return false;
   }
-  return true;
+  return api_has_float_controls(code, caps);
 }
 
 static bool fits(const snt_program *p, const snt_device *d) {

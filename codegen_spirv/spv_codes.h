@@ -40,6 +40,7 @@ enum { /* capabilities */
   SpvCapabilityInt8 = 39, SpvCapabilityStorageImageExtendedFormats = 49, SpvCapabilitySampledBuffer = 46,
   SpvCapabilityStorageImageWriteWithoutFormat = 56, SpvCapabilityGroupNonUniform = 61, SpvCapabilityGroupNonUniformArithmetic = 63,
   SpvCapabilityGroupNonUniformShuffle = 65, SpvCapabilityStorageBuffer16BitAccess = 4433, SpvCapabilityStorageBuffer8BitAccess = 4448,
+  SpvCapabilityDenormPreserve = 4464, SpvCapabilitySignedZeroInfNanPreserve = 4466, SpvCapabilityRoundingModeRTE = 4467,
   SpvCapabilityPhysicalStorageBufferAddresses = 5347, SpvCapabilityVulkanMemoryModel = 5345, SpvCapabilityCooperativeMatrixKHR = 6022
 };
 // clang-format on
@@ -75,6 +76,7 @@ enum { /* the rest: each with its specification's name */
   SpvAddressingModelLogical = 0, SpvAddressingModelPhysicalStorageBuffer64 = 5348, SpvMemoryAccessAlignedMask = 2, SpvMemoryAccessNonPrivatePointerMask = 32,
   SpvMemoryModelGLSL450 = 1, SpvMemoryModelVulkan = 3, SpvScopeQueueFamily = 5, SpvMemorySemanticsMakeAvailableMask = 8192,
   SpvMemorySemanticsMakeVisibleMask = 16384, SpvExecutionModelGLCompute = 5, SpvExecutionModeLocalSize = 17,
+  SpvExecutionModeDenormPreserve = 4459, SpvExecutionModeSignedZeroInfNanPreserve = 4461, SpvExecutionModeRoundingModeRTE = 4462,
   SpvScopeDevice = 1, SpvScopeWorkgroup = 2, SpvScopeSubgroup = 3, SpvGroupOperationReduce = 0, SpvDim2D = 1, SpvDimBuffer = 5,
   SpvImageOperandsLodMask = 2, SpvLoopControlUnrollMask = 1, SpvLoopControlDontUnrollMask = 2,
   SpvMemorySemanticsAcquireReleaseMask = 8, SpvMemorySemanticsUniformMemoryMask = 0x40, SpvMemorySemanticsWorkgroupMemoryMask = 0x100

@@ -151,11 +151,34 @@ static void put_entry(spv *s) {
   SPV(&s->m, SPV_MODES, SpvOpExecutionMode, s->function, SpvExecutionModeLocalSize, s->k->items[0], s->k->items[1], s->k->items[2]);
 }
 
+/* What a mode promises is asked of the driver, where it can be: an optimizer may else take x + 0 for x, and a device flush denormals. */
+static void ask_float_controls(spv *s) {
+  const kir_float_controls *can = &s->caps->float_controls;
+  const bool same_bits = s->k->mode == SNT_NUMERICS_REPRODUCIBLE;
+  const struct {
+    uint32_t widths, mode, capability;
+  } rows[] = {
+      {can->signed_zero, SpvExecutionModeSignedZeroInfNanPreserve, SpvCapabilitySignedZeroInfNanPreserve},
+      {same_bits ? can->denormals : 0, SpvExecutionModeDenormPreserve, SpvCapabilityDenormPreserve},
+      {same_bits ? can->round_even : 0, SpvExecutionModeRoundingModeRTE, SpvCapabilityRoundingModeRTE},
+  };
+  if (!same_bits && s->k->mode != SNT_NUMERICS_STRICT) return;
+  for (size_t i = 0; i < IR_COUNT(rows); i++)
+    for (uint32_t width = 16; width <= 64; width *= 2) {
+      if (!(rows[i].widths & width)) continue;
+      SPV(&s->m, SPV_MODES, SpvOpExecutionMode, s->function, rows[i].mode, width);
+      spv_need(s, rows[i].capability);
+    }
+}
+
 static void put_capabilities(spv *s) {
   static const struct {
     uint32_t capability;
     const char *extension;
   } extensions[] = {{SpvCapabilityStorageBuffer8BitAccess, "SPV_KHR_8bit_storage"},
+                    {SpvCapabilitySignedZeroInfNanPreserve, "SPV_KHR_float_controls"},
+                    {SpvCapabilityDenormPreserve, "SPV_KHR_float_controls"},
+                    {SpvCapabilityRoundingModeRTE, "SPV_KHR_float_controls"},
                     {SpvCapabilityVulkanMemoryModel, "SPV_KHR_vulkan_memory_model"},
                     {SpvCapabilityCooperativeMatrixKHR, "SPV_KHR_cooperative_matrix"},
                     {SpvCapabilityPhysicalStorageBufferAddresses, "SPV_KHR_physical_storage_buffer"}};
@@ -186,6 +209,7 @@ static snt_result visit_end(void *self, const kir_kernel *k) {
   spv_inst(&s->m, SPV_CODE, SpvOpFunctionEnd, NULL, 0);
   spv_own_functions(s);
   put_entry(s);
+  ask_float_controls(s);
   put_capabilities(s);
   spv_put_name(s, s->function, s->k->name);
   if (s->places) spv_debug_names(s);

@@ -35,6 +35,7 @@ typedef struct door_limits {
   uint32_t subgroup_min, subgroup_max; /* 0: not known to be variable */
   uint32_t max_push_descriptors;       /* 0: they are not enabled */
   VkDeviceSize max_allocation;
+  VkPhysicalDeviceFloatControlsProperties float_controls; /* nothing: modules may not ask for them */
 } door_limits;
 
 typedef struct door_device {
@@ -165,8 +166,9 @@ static inline const void *door_at(const void *array, uint32_t stride, size_t siz
 }
 
 /* door_features.c */
-uint64_t door_features_of_chain(const VkPhysicalDeviceFeatures *core, const void *chain); /* which are on */
-void door_fill_features(uint64_t enabled, void *vk_features_out);                         /* as the profile's query wants them */
+uint64_t door_features_of_chain(const VkPhysicalDeviceFeatures *core, const void *chain);         /* which are on */
+uint64_t door_features_of_extensions(uint32_t version, uint32_t count, const char *const *names); /* those that have no feature */
+void door_fill_features(uint64_t enabled, void *vk_features_out);                                 /* as the profile's query wants them */
 /* door_format.c */
 typedef struct door_format {
   VkFormat format;

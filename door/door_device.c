@@ -77,6 +77,9 @@ static void read_properties(const VkPhysicalDeviceProperties2 *properties, uint6
     } else if (s->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_PROPERTIES && features & SNT_VK_FEATURE_SUBGROUP_SIZE) {
       const VkPhysicalDeviceSubgroupSizeControlProperties *sizes = block;
       out->subgroup_min = sizes->minSubgroupSize, out->subgroup_max = sizes->maxSubgroupSize;
+    } else if (s->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FLOAT_CONTROLS_PROPERTIES && features & SNT_VK_FEATURE_FLOAT_CONTROLS) {
+      out->float_controls = *(const VkPhysicalDeviceFloatControlsProperties *)block;
+      out->float_controls.pNext = NULL;
     } else if (s->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PUSH_DESCRIPTOR_PROPERTIES_KHR && features & SNT_VK_FEATURE_PUSH_DESCRIPTORS) {
       out->max_push_descriptors = ((const VkPhysicalDevicePushDescriptorPropertiesKHR *)block)->maxPushDescriptors;
     }
@@ -114,7 +117,8 @@ static snt_result describe(snt_device *d, const VkPhysicalDeviceProperties2 *pro
                     .subgroup_min = l->subgroup_min ? l->subgroup_min : l->subgroups.subgroupSize,
                     .subgroup_max = l->subgroup_max ? l->subgroup_max : l->subgroups.subgroupSize,
                     .max_allocation = l->max_allocation,
-                    .cpu = plain->deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU};
+                    .cpu = plain->deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU,
+                    .float_controls = &l->float_controls};
   if (units) memcpy(facts.mma, units, sizeof facts.mma);
   const char *base = vk_profile_name(plain->deviceName, driver, plain->deviceType);
   SNT_TRY(vk_fill_profile(&facts, base, &d->profile, diag));
@@ -143,15 +147,14 @@ static bool named(uint32_t count, const char *const *names, const char *wanted) 
 /* Only what is enabled is asked for: a driver may answer with a function that must not be called. */
 static snt_result load_functions(door_device *d, PFN_vkGetDeviceProcAddr get, bool debug, snt_diag *diag) {
   static const struct {
-    const char *name;
-    size_t offset;
-    uint64_t feature; /* that it belongs to; 0: always there */
+    uint32_t feature; /* that it belongs to; 0: always there */
+    uint16_t offset;
     bool debug;
   } table[] = {
-#define DOOR_ROW(name) {#name, offsetof(door_vk, name), 0, false},
-#define DOOR_DEBUG_ROW(name) {#name, offsetof(door_vk, name), 0, true},
-#define DOOR_PUSH_ROW(name) {#name, offsetof(door_vk, name), SNT_VK_FEATURE_PUSH_DESCRIPTORS, false},
-#define DOOR_ADDRESS_ROW(name) {#name, offsetof(door_vk, name), SNT_VK_FEATURE_BUFFER_ADDRESS, false},
+#define DOOR_ROW(name) {0, offsetof(door_vk, name), false},
+#define DOOR_DEBUG_ROW(name) {0, offsetof(door_vk, name), true},
+#define DOOR_PUSH_ROW(name) {SNT_VK_FEATURE_PUSH_DESCRIPTORS, offsetof(door_vk, name), false},
+#define DOOR_ADDRESS_ROW(name) {SNT_VK_FEATURE_BUFFER_ADDRESS, offsetof(door_vk, name), false},
       DOOR_FUNCTIONS(DOOR_ROW) DOOR_DEBUG_FUNCTIONS(DOOR_DEBUG_ROW) DOOR_PUSH_FUNCTIONS(DOOR_PUSH_ROW)
           DOOR_ADDRESS_FUNCTIONS(DOOR_ADDRESS_ROW)
 #undef DOOR_ROW
@@ -159,11 +162,16 @@ static snt_result load_functions(door_device *d, PFN_vkGetDeviceProcAddr get, bo
 #undef DOOR_PUSH_ROW
 #undef DOOR_ADDRESS_ROW
   };
-  for (uint32_t i = 0; i < IR_COUNT(table); i++) {
+#define DOOR_NAME(name) #name "\0"
+  static const char names[] = DOOR_FUNCTIONS(DOOR_NAME) DOOR_DEBUG_FUNCTIONS(DOOR_NAME) DOOR_PUSH_FUNCTIONS(DOOR_NAME)
+      DOOR_ADDRESS_FUNCTIONS(DOOR_NAME); /* in the order of the table */
+#undef DOOR_NAME
+  const char *name = names;
+  for (uint32_t i = 0; i < IR_COUNT(table); i++, name += strlen(name) + 1) {
     if ((table[i].debug && !debug) || (table[i].feature && !(d->features & table[i].feature))) continue;
     const bool is_extension = table[i].feature == SNT_VK_FEATURE_BUFFER_ADDRESS && d->api_version < VK_API_VERSION_1_2;
-    const PFN_vkVoidFunction f = get(d->handle, is_extension ? "vkGetBufferDeviceAddressKHR" : table[i].name);
-    if (!f && !table[i].debug) return ir_fail(diag, SNT_E_UNSUPPORTED, "attach", 0, "the loader has no %s", table[i].name);
+    const PFN_vkVoidFunction f = get(d->handle, is_extension ? "vkGetBufferDeviceAddressKHR" : name);
+    if (!f && !table[i].debug) return ir_fail(diag, SNT_E_UNSUPPORTED, "attach", 0, "the loader has no %s", name);
     memcpy((char *)&d->vk + table[i].offset, &f, sizeof f);
   }
   return SNT_OK;
@@ -186,7 +194,10 @@ static snt_result query_host(snt_device *device, const snt_vk_attach_info *info,
   VkPhysicalDevicePushDescriptorPropertiesKHR push = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PUSH_DESCRIPTOR_PROPERTIES_KHR,
                                                       .pNext = &sizes3};
   if (d->features & SNT_VK_FEATURE_SUBGROUP_SIZE) subgroups.pNext = &sizes;
+  VkPhysicalDeviceFloatControlsProperties controls = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FLOAT_CONTROLS_PROPERTIES,
+                                                      .pNext = &sizes3};
   if (d->features & SNT_VK_FEATURE_PUSH_DESCRIPTORS) all.pNext = &push;
+  if (d->features & SNT_VK_FEATURE_FLOAT_CONTROLS) controls.pNext = all.pNext, all.pNext = &controls;
   properties(info->physical_device, &all);
   kir_mma units[KIR_MMA_TYPES] = {{0, 0, 0}};
   if (d->features & SNT_VK_FEATURE_COOPERATIVE_MATRIX)
@@ -212,8 +223,8 @@ snt_result snt_vk_attach(snt_context *c, const snt_vk_attach_info *info, snt_dev
   if (info->vk_alloc) d->callbacks = *info->vk_alloc, d->allocation = &d->callbacks;
   const VkDeviceCreateInfo *made = info->created_with;
   if (made) d->features = door_features_of_chain(made->pEnabledFeatures, made->pNext);
-  if (made && named(made->enabledExtensionCount, made->ppEnabledExtensionNames, VK_KHR_PUSH_DESCRIPTOR_EXTENSION_NAME))
-    d->features |= SNT_VK_FEATURE_PUSH_DESCRIPTORS;
+  d->features |= door_features_of_extensions(d->api_version, made ? made->enabledExtensionCount : 0,
+                                             made ? made->ppEnabledExtensionNames : NULL);
   rt_copy_text(d->name, sizeof d->name, info->debug_name ? info->debug_name : "sinter");
   const snt_result r = query_host(device, info, diag);
   if (r != SNT_OK) snt_device_destroy(device);
@@ -231,6 +242,7 @@ snt_result snt_vk_plan(snt_context *c, const snt_vk_caps *caps, snt_device **out
   d->flags = caps->flags;
   d->api_version = caps->api_version ? caps->api_version : VK_API_VERSION_1_1;
   if (caps->features) d->features = door_features_of_chain(NULL, caps->features);
+  d->features |= door_features_of_extensions(d->api_version, 0, NULL);
   const snt_result r = describe(device, caps->properties, "", NULL, diag);
   if (r != SNT_OK) snt_device_destroy(device);
   else *out = device;

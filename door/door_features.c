@@ -2,43 +2,53 @@
 #include "door/door.h"
 #include "runtime/rt_vulkan.h"
 
-typedef struct feature_place {
-  VkStructureType type;
-  size_t offset;
-} feature_place;
+/* Tables without pointers: libsinter-runtime has little room. */
+enum { NO_EXTENSION, STORAGE_8BIT, FLOAT16_INT8, SUBGROUP_TYPES, SUBGROUP_SIZES, CACHE_CONTROL, ADDRESSES, MODEL, UNITS, PUSHED, CONTROLS };
+static const char *const extensions[] = {
+    [STORAGE_8BIT] = VK_KHR_8BIT_STORAGE_EXTENSION_NAME,
+    [FLOAT16_INT8] = VK_KHR_SHADER_FLOAT16_INT8_EXTENSION_NAME,
+    [SUBGROUP_TYPES] = VK_KHR_SHADER_SUBGROUP_EXTENDED_TYPES_EXTENSION_NAME,
+    [SUBGROUP_SIZES] = VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME,
+    [CACHE_CONTROL] = VK_EXT_PIPELINE_CREATION_CACHE_CONTROL_EXTENSION_NAME,
+    [ADDRESSES] = VK_KHR_BUFFER_DEVICE_ADDRESS_EXTENSION_NAME,
+    [MODEL] = VK_KHR_VULKAN_MEMORY_MODEL_EXTENSION_NAME,
+    [UNITS] = VK_UNITS_EXTENSION,
+    [PUSHED] = VK_KHR_PUSH_DESCRIPTOR_EXTENSION_NAME,
+    [CONTROLS] = VK_KHR_SHADER_FLOAT_CONTROLS_EXTENSION_NAME,
+};
+enum { NEVER = 255, NOT_CORE = UINT16_MAX };
 typedef struct feature_row {
-  uint64_t bit;
-  size_t core;             /* offset in VkPhysicalDeviceFeatures; NOT_CORE */
-  feature_place places[2]; /* its own struct, and the one of the version that took it in */
-  uint32_t since;          /* the version that has it without an extension */
-  const char *extension;
+  uint32_t bit, types[2]; /* SNT_VK_FEATURE_; its own struct, and that of the version that took it in (0: none) */
+  uint16_t core, at[2];   /* where it stands in VkPhysicalDeviceFeatures (NOT_CORE), in the two structs */
+  uint8_t since;          /* version 1.since has it without an extension */
+  uint8_t extension;
 } feature_row;
 
-#define NOT_CORE ((size_t)-1)
+static bool has_version(uint32_t version, uint8_t since) { return since != NEVER && version >= VK_MAKE_API_VERSION(0, 1, since, 0); }
+
 #define CORE(bit, name) \
-  { SNT_VK_FEATURE_##bit, offsetof(VkPhysicalDeviceFeatures, name), {{0, 0}, {0, 0}}, VK_API_VERSION_1_0, NULL }
+  { SNT_VK_FEATURE_##bit, {0, 0}, offsetof(VkPhysicalDeviceFeatures, name), {0, 0}, 0, NO_EXTENSION }
 /* A flag of a feature struct of its own, which version 1.`minor` took in. */
-#define OWN(bit, TYPE, T, name, minor, extension)                                                                                    \
-  {                                                                                                                                  \
-    SNT_VK_FEATURE_##bit, NOT_CORE,                                                                                                  \
-        {{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_##TYPE##_FEATURES, offsetof(VkPhysicalDevice##T##Features, name)},                       \
-         {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_##minor##_FEATURES, offsetof(VkPhysicalDeviceVulkan1##minor##Features, name)}}, \
-        VK_API_VERSION_1_##minor, extension                                                                                          \
+#define OWN(bit, TYPE, T, name, minor, extension)                                                                                       \
+  {                                                                                                                                     \
+    SNT_VK_FEATURE_##bit,                                                                                                               \
+        {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_##TYPE##_FEATURES, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_##minor##_FEATURES}, NOT_CORE, \
+        {offsetof(VkPhysicalDevice##T##Features, name), offsetof(VkPhysicalDeviceVulkan1##minor##Features, name)}, minor, extension     \
   }
 // clang-format off
 static const feature_row rows[] = {
-    OWN(STORAGE16, 16BIT_STORAGE, 16BitStorage, storageBuffer16BitAccess, 1, NULL),
-    OWN(STORAGE8, 8BIT_STORAGE, 8BitStorage, storageBuffer8BitAccess, 2, VK_KHR_8BIT_STORAGE_EXTENSION_NAME),
-    OWN(FLOAT16, SHADER_FLOAT16_INT8, ShaderFloat16Int8, shaderFloat16, 2, VK_KHR_SHADER_FLOAT16_INT8_EXTENSION_NAME),
-    OWN(INT8, SHADER_FLOAT16_INT8, ShaderFloat16Int8, shaderInt8, 2, VK_KHR_SHADER_FLOAT16_INT8_EXTENSION_NAME),
-    OWN(SUBGROUP_TYPES, SHADER_SUBGROUP_EXTENDED_TYPES, ShaderSubgroupExtendedTypes, shaderSubgroupExtendedTypes, 2, VK_KHR_SHADER_SUBGROUP_EXTENDED_TYPES_EXTENSION_NAME),
-    OWN(SUBGROUP_SIZE, SUBGROUP_SIZE_CONTROL, SubgroupSizeControl, subgroupSizeControl, 3, VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME),
-    OWN(FULL_SUBGROUPS, SUBGROUP_SIZE_CONTROL, SubgroupSizeControl, computeFullSubgroups, 3, VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME),
-    OWN(PIPELINE_CACHE_CONTROL, PIPELINE_CREATION_CACHE_CONTROL, PipelineCreationCacheControl, pipelineCreationCacheControl, 3, VK_EXT_PIPELINE_CREATION_CACHE_CONTROL_EXTENSION_NAME),
-    OWN(BUFFER_ADDRESS, BUFFER_DEVICE_ADDRESS, BufferDeviceAddress, bufferDeviceAddress, 2, VK_KHR_BUFFER_DEVICE_ADDRESS_EXTENSION_NAME),
-    OWN(MEMORY_MODEL, VULKAN_MEMORY_MODEL, VulkanMemoryModel, vulkanMemoryModel, 2, VK_KHR_VULKAN_MEMORY_MODEL_EXTENSION_NAME),
-    OWN(MEMORY_MODEL_DEVICE, VULKAN_MEMORY_MODEL, VulkanMemoryModel, vulkanMemoryModelDeviceScope, 2, VK_KHR_VULKAN_MEMORY_MODEL_EXTENSION_NAME),
-    {SNT_VK_FEATURE_COOPERATIVE_MATRIX, NOT_CORE, {{VK_UNITS_FEATURES, offsetof(vk_units_features, cooperative_matrix)}, {0, 0}}, UINT32_MAX, VK_UNITS_EXTENSION},
+    OWN(STORAGE16, 16BIT_STORAGE, 16BitStorage, storageBuffer16BitAccess, 1, NO_EXTENSION),
+    OWN(STORAGE8, 8BIT_STORAGE, 8BitStorage, storageBuffer8BitAccess, 2, STORAGE_8BIT),
+    OWN(FLOAT16, SHADER_FLOAT16_INT8, ShaderFloat16Int8, shaderFloat16, 2, FLOAT16_INT8),
+    OWN(INT8, SHADER_FLOAT16_INT8, ShaderFloat16Int8, shaderInt8, 2, FLOAT16_INT8),
+    OWN(SUBGROUP_TYPES, SHADER_SUBGROUP_EXTENDED_TYPES, ShaderSubgroupExtendedTypes, shaderSubgroupExtendedTypes, 2, SUBGROUP_TYPES),
+    OWN(SUBGROUP_SIZE, SUBGROUP_SIZE_CONTROL, SubgroupSizeControl, subgroupSizeControl, 3, SUBGROUP_SIZES),
+    OWN(FULL_SUBGROUPS, SUBGROUP_SIZE_CONTROL, SubgroupSizeControl, computeFullSubgroups, 3, SUBGROUP_SIZES),
+    OWN(PIPELINE_CACHE_CONTROL, PIPELINE_CREATION_CACHE_CONTROL, PipelineCreationCacheControl, pipelineCreationCacheControl, 3, CACHE_CONTROL),
+    OWN(BUFFER_ADDRESS, BUFFER_DEVICE_ADDRESS, BufferDeviceAddress, bufferDeviceAddress, 2, ADDRESSES),
+    OWN(MEMORY_MODEL, VULKAN_MEMORY_MODEL, VulkanMemoryModel, vulkanMemoryModel, 2, MODEL),
+    OWN(MEMORY_MODEL_DEVICE, VULKAN_MEMORY_MODEL, VulkanMemoryModel, vulkanMemoryModelDeviceScope, 2, MODEL),
+    {SNT_VK_FEATURE_COOPERATIVE_MATRIX, {VK_UNITS_FEATURES, 0}, NOT_CORE, {offsetof(vk_units_features, cooperative_matrix), 0}, NEVER, UNITS},
     CORE(INT16, shaderInt16),
     CORE(INT64, shaderInt64),
     CORE(FLOAT64, shaderFloat64),
@@ -46,6 +56,12 @@ static const feature_row rows[] = {
     CORE(IMAGE_WITHOUT_FORMAT, shaderStorageImageWriteWithoutFormat),
 };
 // clang-format on
+
+/* What an extension brings without a feature. */
+static const struct {
+  uint32_t bit;
+  uint8_t since, extension;
+} plain_rows[] = {{SNT_VK_FEATURE_PUSH_DESCRIPTORS, NEVER, PUSHED}, {SNT_VK_FEATURE_FLOAT_CONTROLS, 2, CONTROLS}};
 
 static VkBool32 *flag_in(const void *block, size_t offset) { return (VkBool32 *)(uintptr_t)((const char *)block + offset); }
 
@@ -55,8 +71,8 @@ static VkBool32 *find_flag(const feature_row *row, const VkPhysicalDeviceFeature
   for (const VkBaseInStructure *s = chain; s; s = s->pNext) {
     if (row->core != NOT_CORE && s->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2)
       return flag_in(&((const VkPhysicalDeviceFeatures2 *)(const void *)s)->features, row->core);
-    for (uint32_t i = 0; i < IR_COUNT(row->places); i++)
-      if (row->places[i].type && s->sType == row->places[i].type) return flag_in(s, row->places[i].offset);
+    for (uint32_t i = 0; i < IR_COUNT(row->types); i++)
+      if (row->types[i] && (uint32_t)s->sType == row->types[i]) return flag_in(s, row->at[i]);
   }
   return NULL;
 }
@@ -66,6 +82,16 @@ uint64_t door_features_of_chain(const VkPhysicalDeviceFeatures *core, const void
   for (uint32_t i = 0; i < IR_COUNT(rows); i++) {
     const VkBool32 *flag = find_flag(&rows[i], core, chain);
     if (flag && *flag) on |= rows[i].bit;
+  }
+  return on;
+}
+
+uint64_t door_features_of_extensions(uint32_t version, uint32_t count, const char *const *names) {
+  uint64_t on = 0;
+  for (uint32_t r = 0; r < IR_COUNT(plain_rows); r++) {
+    if (has_version(version, plain_rows[r].since)) on |= plain_rows[r].bit;
+    for (uint32_t i = 0; names && i < count; i++)
+      if (!strcmp(names[i], extensions[plain_rows[r].extension])) on |= plain_rows[r].bit;
   }
   return on;
 }
@@ -81,6 +107,7 @@ void door_fill_features(uint64_t on, void *to) {
                      .memory_model.vulkanMemoryModel = (on & SNT_VK_FEATURE_MEMORY_MODEL) != 0,
                      .units.cooperative_matrix = (on & SNT_VK_FEATURE_COOPERATIVE_MATRIX) != 0,
                      .subgroup_types.shaderSubgroupExtendedTypes = (on & SNT_VK_FEATURE_SUBGROUP_TYPES) != 0};
+  f->float_controls = (on & SNT_VK_FEATURE_FLOAT_CONTROLS) != 0;
   f->core.features.shaderInt16 = (on & SNT_VK_FEATURE_INT16) != 0;
   f->core.features.shaderInt64 = (on & SNT_VK_FEATURE_INT64) != 0;
   f->core.features.shaderFloat64 = (on & SNT_VK_FEATURE_FLOAT64) != 0;
@@ -104,13 +131,15 @@ typedef struct wisher {
   uint32_t count;
 } wisher;
 
-static bool has_extension(const wisher *w, const char *name) {
-  for (uint32_t i = 0; i < w->count; i++)
+static bool has_extension(const wisher *w, uint8_t which) {
+  const char *name = extensions[which];
+  for (uint32_t i = 0; name && i < w->count; i++)
     if (!strcmp(w->extensions[i].extensionName, name)) return true;
   return false;
 }
 
-static void wish_extension(snt_vk_wishlist *out, const char *name) {
+static void wish_extension(snt_vk_wishlist *out, uint8_t which) {
+  const char *name = extensions[which];
   for (uint32_t i = 0; i < out->extension_count; i++)
     if (!strcmp(out->extensions[i], name)) return;
   if (out->extension_count < IR_COUNT(out->extensions)) out->extensions[out->extension_count++] = name;
@@ -150,8 +179,8 @@ static uint64_t query_features(PFN_vkGetPhysicalDeviceFeatures2 query, VkPhysica
   VkPhysicalDeviceFeatures2 features = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2};
   for (uint32_t s = 0; s < IR_COUNT(structs); s++)
     for (uint32_t i = 0; i < IR_COUNT(rows); i++) {
-      if (rows[i].places[0].type != structs[s].type) continue;
-      if (version < rows[i].since && (!rows[i].extension || !has_extension(w, rows[i].extension))) break;
+      if (rows[i].types[0] != (uint32_t)structs[s].type) continue;
+      if (!has_version(version, rows[i].since) && !has_extension(w, rows[i].extension)) break;
       ((VkBaseOutStructure *)structs[s].block)->pNext = features.pNext;
       features.pNext = structs[s].block;
       break;
@@ -187,10 +216,11 @@ snt_result snt_vk_query_wishlist(PFN_vkGetInstanceProcAddr get, VkInstance insta
   *out = (snt_vk_wishlist){.head = head, .min_api_version = VK_API_VERSION_1_1};
   if (code == VK_SUCCESS || code == VK_INCOMPLETE) out->features = query_features(features, physical, &w, plain.apiVersion);
   for (uint32_t i = 0; i < IR_COUNT(rows); i++)
-    if (out->features & rows[i].bit && rows[i].extension && has_extension(&w, rows[i].extension)) wish_extension(out, rows[i].extension);
-  if (has_extension(&w, VK_KHR_PUSH_DESCRIPTOR_EXTENSION_NAME)) { /* an extension without a feature */
-    out->features |= SNT_VK_FEATURE_PUSH_DESCRIPTORS;
-    wish_extension(out, VK_KHR_PUSH_DESCRIPTOR_EXTENSION_NAME);
+    if (out->features & rows[i].bit && has_extension(&w, rows[i].extension)) wish_extension(out, rows[i].extension);
+  for (uint32_t r = 0; r < IR_COUNT(plain_rows); r++) {
+    const bool extension = has_extension(&w, plain_rows[r].extension);
+    if (extension || has_version(plain.apiVersion, plain_rows[r].since)) out->features |= plain_rows[r].bit;
+    if (extension) wish_extension(out, plain_rows[r].extension);
   }
   alloc->release(alloc->user, w.extensions, bytes, 16);
   return code == VK_SUCCESS || code == VK_INCOMPLETE ? SNT_OK : SNT_E_BACKEND;

@@ -139,25 +139,48 @@ snt_result door_patch_module(const snt_exec *x, uint32_t kernel, const VkFormat 
 
 /* ---- what a module needs, beside what was enabled ---- */
 
-typedef struct capability_row {
-  uint32_t number;
-  uint64_t feature;
-  VkSubgroupFeatureFlags subgroup;
-  const char *what;
-} capability_row;
+/* SPIR-V capability, SNT_VK_FEATURE_ and operations of subgroups that it needs, its name. As a text of names beside a table without pointers:
+   libsinter-runtime has little room. */
 // clang-format off
-static const capability_row capabilities[] = {
-    {1, 0, 0, "shader"}, {9, SNT_VK_FEATURE_FLOAT16, 0, "shaderFloat16"}, {10, SNT_VK_FEATURE_FLOAT64, 0, "shaderFloat64"},
-    {11, SNT_VK_FEATURE_INT64, 0, "shaderInt64"}, {22, SNT_VK_FEATURE_INT16, 0, "shaderInt16"}, {39, SNT_VK_FEATURE_INT8, 0, "shaderInt8"},
-    {46, 0, 0, "texel buffers"}, {49, SNT_VK_FEATURE_IMAGE_FORMATS, 0, "shaderStorageImageExtendedFormats"},
-    {56, SNT_VK_FEATURE_IMAGE_WITHOUT_FORMAT, 0, "shaderStorageImageWriteWithoutFormat"},
-    {61, 0, VK_SUBGROUP_FEATURE_BASIC_BIT, "subgroups"}, {63, 0, VK_SUBGROUP_FEATURE_ARITHMETIC_BIT, "subgroup arithmetic"},
-    {65, 0, VK_SUBGROUP_FEATURE_SHUFFLE_BIT, "subgroup shuffles"},
-    {4433, SNT_VK_FEATURE_STORAGE16, 0, "storageBuffer16BitAccess"}, {4448, SNT_VK_FEATURE_STORAGE8, 0, "storageBuffer8BitAccess"},
-    {5345, SNT_VK_FEATURE_MEMORY_MODEL, 0, "vulkanMemoryModel"}, {CAPABILITY_MATRICES, SNT_VK_FEATURE_COOPERATIVE_MATRIX, 0, "cooperativeMatrix"},
-    {CAPABILITY_ADDRESSES, SNT_VK_FEATURE_BUFFER_ADDRESS, 0, "bufferDeviceAddress"},
-};
+#define CAPABILITIES(ROW) \
+  ROW(1, 0, 0, "shader") \
+  ROW(9, SNT_VK_FEATURE_FLOAT16, 0, "shaderFloat16") \
+  ROW(10, SNT_VK_FEATURE_FLOAT64, 0, "shaderFloat64") \
+  ROW(11, SNT_VK_FEATURE_INT64, 0, "shaderInt64") \
+  ROW(22, SNT_VK_FEATURE_INT16, 0, "shaderInt16") \
+  ROW(39, SNT_VK_FEATURE_INT8, 0, "shaderInt8") \
+  ROW(46, 0, 0, "texel buffers") \
+  ROW(49, SNT_VK_FEATURE_IMAGE_FORMATS, 0, "shaderStorageImageExtendedFormats") \
+  ROW(56, SNT_VK_FEATURE_IMAGE_WITHOUT_FORMAT, 0, "shaderStorageImageWriteWithoutFormat") \
+  ROW(61, 0, VK_SUBGROUP_FEATURE_BASIC_BIT, "subgroups") \
+  ROW(63, 0, VK_SUBGROUP_FEATURE_ARITHMETIC_BIT, "subgroup arithmetic") \
+  ROW(65, 0, VK_SUBGROUP_FEATURE_SHUFFLE_BIT, "subgroup shuffles") \
+  ROW(4464, SNT_VK_FEATURE_FLOAT_CONTROLS, 0, "denormals kept") \
+  ROW(4466, SNT_VK_FEATURE_FLOAT_CONTROLS, 0, "signed zeros kept") \
+  ROW(4467, SNT_VK_FEATURE_FLOAT_CONTROLS, 0, "rounding to nearest even") \
+  ROW(4433, SNT_VK_FEATURE_STORAGE16, 0, "storageBuffer16BitAccess") \
+  ROW(4448, SNT_VK_FEATURE_STORAGE8, 0, "storageBuffer8BitAccess") \
+  ROW(5345, SNT_VK_FEATURE_MEMORY_MODEL, 0, "vulkanMemoryModel") \
+  ROW(CAPABILITY_MATRICES, SNT_VK_FEATURE_COOPERATIVE_MATRIX, 0, "cooperativeMatrix") \
+  ROW(CAPABILITY_ADDRESSES, SNT_VK_FEATURE_BUFFER_ADDRESS, 0, "bufferDeviceAddress")
 // clang-format on
+typedef struct capability_row {
+  uint32_t number, feature;
+  VkSubgroupFeatureFlags subgroup;
+} capability_row;
+#define NUMBERS(number, feature, subgroup, what) {number, feature, subgroup},
+static const capability_row capabilities[] = {CAPABILITIES(NUMBERS)};
+#undef NUMBERS
+#define NAME(number, feature, subgroup, what) what "\0"
+static const char capability_names[] = CAPABILITIES(NAME);
+#undef NAME
+
+static const capability_row *find_capability(uint32_t number, const char **what) {
+  *what = capability_names;
+  for (uint32_t i = 0; i < IR_COUNT(capabilities); i++, *what += strlen(*what) + 1)
+    if (capabilities[i].number == number) return &capabilities[i];
+  return NULL;
+}
 
 snt_result door_check_capabilities(const snt_exec *x, uint32_t kernel, snt_diag *diag) {
   const module m = module_of(x, kernel);
@@ -167,14 +190,13 @@ snt_result door_check_capabilities(const snt_exec *x, uint32_t kernel, snt_diag 
   for (uint32_t i = 0; i < x->program->kernels[kernel].binding_count; i++) addressed |= door_address_at(x, kernel, i) != 0;
   if (m.count < HEADER_WORDS || m.words[0] != MAGIC) return ir_fail(diag, SNT_E_BAD_BLOB, "exec", 0, "%s is no SPIR-V module", name);
   for (size_t at = find_op(&m, HEADER_WORDS, OP_CAPABILITY, 2); at < m.count; at = find_op(&m, after(&m, at), OP_CAPABILITY, 2)) {
-    const capability_row *row = NULL;
-    for (uint32_t i = 0; i < IR_COUNT(capabilities); i++)
-      if (capabilities[i].number == m.words[at + 1]) row = &capabilities[i];
+    const char *what;
+    const capability_row *row = find_capability(m.words[at + 1], &what);
     if (!row) return ir_fail(diag, SNT_E_UNSUPPORTED, "exec", 0, "%s needs SPIR-V capability %u", name, m.words[at + 1]);
     const bool stage = subgroups->supportedStages & VK_SHADER_STAGE_COMPUTE_BIT;
     if ((row->feature && !(door_of(x)->features & row->feature)) ||
         (row->subgroup && (!stage || !(subgroups->supportedOperations & row->subgroup))))
-      return ir_fail(diag, SNT_E_UNSUPPORTED, "exec", 0, "%s needs %s, which the device was not created with", name, row->what);
+      return ir_fail(diag, SNT_E_UNSUPPORTED, "exec", 0, "%s needs %s, which the device was not created with", name, what);
   }
   if (declares(&m, CAPABILITY_MATRICES) && !api_has_units(x->program, &x->device->profile.caps))
     return ir_fail(diag, SNT_E_UNSUPPORTED, "exec", 0, "%s multiplies matrices of a size that the device does not", name);

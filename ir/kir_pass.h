@@ -14,6 +14,11 @@ typedef struct kir_mma {
     {size, size, size}, {size, size, size}, {size, size, size}, { size, size, size } \
   }
 
+/* What a driver keeps of IEEE 754 where a module asks for it (SPIR-V float controls): the widths of floats that it can be asked for, as their sum. */
+typedef struct kir_float_controls {
+  uint8_t signed_zero, denormals, round_even;
+} kir_float_controls;
+
 /* What a target can print or a device can run: the legaliser removes the rest. Filled by each code generator from a table and narrowed by device limits and masks. */
 typedef struct kir_caps {
   const char *target;    /* "opencl" "spirv" "cuda" "interp" */
@@ -37,6 +42,7 @@ typedef struct kir_caps {
   const char *about;     /* not null: code has debug information, whose source is this line and the kernel's text (SPIR-V) */
   bool narrow_local;     /* local and private arrays may have 8- and 16-bit elements; else they become 32-bit cells */
   kir_mma mma[KIR_MMA_TYPES];
+  kir_float_controls float_controls; /* of nothing but SPIR-V */
 } kir_caps;
 
 /* What a generator may rely on after the whole pipeline, besides `caps`:

@@ -85,6 +85,7 @@ typedef struct vk_features {
   vk_units_features units;
   const char *extensions[8];
   uint32_t extension_count;
+  bool float_controls; /* modules may ask how floats are handled: version 1.2 or an extension, which has no feature */
 } vk_features;
 
 typedef struct vk_device {
@@ -221,6 +222,7 @@ typedef struct vk_facts {
   VkDeviceSize max_allocation;
   bool cpu;
   kir_mma mma[KIR_MMA_TYPES];
+  const VkPhysicalDeviceFloatControlsProperties *float_controls; /* null: modules may ask for none */
 } vk_facts;
 snt_result vk_fill_profile(const vk_facts *, const char *base, cost_profile *, snt_diag *);
 const char *vk_profile_name(const char *device, const char *driver, VkPhysicalDeviceType);

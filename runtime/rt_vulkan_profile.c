@@ -62,6 +62,8 @@ void vk_query_features(const vk_api *api, const snt_host_alloc *alloc, VkPhysica
               VK_KHR_PIPELINE_EXECUTABLE_PROPERTIES_EXTENSION_NAME);
   add_feature(out, &out->memory_model, is12, VK_HAS(VK_KHR_VULKAN_MEMORY_MODEL_EXTENSION_NAME), VK_KHR_VULKAN_MEMORY_MODEL_EXTENSION_NAME);
   add_feature(out, &out->units, false, VK_HAS(VK_UNITS_EXTENSION), VK_UNITS_EXTENSION);
+  out->float_controls = is12 || VK_HAS(VK_KHR_SHADER_FLOAT_CONTROLS_EXTENSION_NAME);
+  if (out->float_controls && !is12) out->extensions[out->extension_count++] = VK_KHR_SHADER_FLOAT_CONTROLS_EXTENSION_NAME;
 #undef VK_HAS
   api->vkGetPhysicalDeviceFeatures2(physical, &out->core);
   out->units.robust_buffer_access = false; /* fragments are of local memory */
@@ -90,6 +92,26 @@ static void take_units(const vk_facts *facts, kir_caps *caps) {
   memset(caps->mma, 0, sizeof caps->mma);
   if (on && caps->f16_storage) caps->mma[KIR_MMA_F16] = facts->mma[KIR_MMA_F16];
   if (on && caps->int8_storage) caps->mma[KIR_MMA_I8] = facts->mma[KIR_MMA_I8], caps->mma[KIR_MMA_U8] = facts->mma[KIR_MMA_U8];
+}
+
+static uint8_t widths(VkBool32 has16, VkBool32 has32, VkBool32 has64) { return (has16 ? 16 : 0) | (has32 ? 32 : 0) | (has64 ? 64 : 0); }
+
+/* Widths that a device does not control apart are asked for together or not at all. */
+static uint8_t together(uint8_t has, VkShaderFloatControlsIndependence apart) {
+  const uint8_t others = 16 | 64, all = 32 | others;
+  if (apart == VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_ALL || has == all) return has;
+  return apart == VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_32_BIT_ONLY ? has & 32 : 0;
+}
+
+static kir_float_controls take_float_controls(const VkPhysicalDeviceFloatControlsProperties *p) {
+  if (!p) return (kir_float_controls){0, 0, 0};
+  return (kir_float_controls){
+      .signed_zero = widths(p->shaderSignedZeroInfNanPreserveFloat16, p->shaderSignedZeroInfNanPreserveFloat32,
+                            p->shaderSignedZeroInfNanPreserveFloat64),
+      .denormals = together(widths(p->shaderDenormPreserveFloat16, p->shaderDenormPreserveFloat32, p->shaderDenormPreserveFloat64),
+                            p->denormBehaviorIndependence),
+      .round_even = together(widths(p->shaderRoundingModeRTEFloat16, p->shaderRoundingModeRTEFloat32, p->shaderRoundingModeRTEFloat64),
+                             p->roundingModeIndependence)};
 }
 
 static void query_caps(const vk_features *features, const VkPhysicalDeviceSubgroupProperties *subgroups, kir_caps *caps) {
@@ -137,6 +159,7 @@ snt_result vk_fill_profile(const vk_facts *facts, const char *base, cost_profile
   rt_copy_text(profile->target, sizeof profile->target, "spirv");
   query_caps(facts->features, facts->subgroups, &profile->caps);
   take_units(facts, &profile->caps);
+  profile->caps.float_controls = take_float_controls(facts->float_controls);
   fill_limits(facts, profile);
   profile->subgroup_min = facts->subgroup_min, profile->subgroup_max = facts->subgroup_max;
   profile->caps.subgroup_size = profile->subgroup_min == profile->subgroup_max ? (uint8_t)profile->subgroup_max : 0;
@@ -149,7 +172,10 @@ snt_result vk_query_profile(vk_device *device, const char *base, snt_diag *diag)
   VkPhysicalDeviceSubgroupSizeControlProperties sizes = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_PROPERTIES};
   VkPhysicalDeviceSubgroupProperties subgroups = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_PROPERTIES};
   VkPhysicalDeviceProperties2 properties = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, .pNext = &subgroups};
+  VkPhysicalDeviceFloatControlsProperties controls = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FLOAT_CONTROLS_PROPERTIES,
+                                                      .pNext = &subgroups};
   if (device->subgroup_control) subgroups.pNext = &sizes;
+  if (device->features.float_controls) properties.pNext = &controls;
   api->vkGetPhysicalDeviceProperties2(device->physical, &properties);
   vk_facts facts = {.features = &device->features,
                     .subgroups = &subgroups,
@@ -157,7 +183,8 @@ snt_result vk_query_profile(vk_device *device, const char *base, snt_diag *diag)
                     .subgroup_min = device->subgroup_control ? sizes.minSubgroupSize : subgroups.subgroupSize,
                     .subgroup_max = device->subgroup_control ? sizes.maxSubgroupSize : subgroups.subgroupSize,
                     .max_allocation = device->max_allocation,
-                    .cpu = device->base.cpu};
+                    .cpu = device->base.cpu,
+                    .float_controls = device->features.float_controls ? &controls : NULL};
   if (device->features.units.cooperative_matrix) /* loaders have the function also where the driver lacks it, and then call nothing */
     vk_query_units(device->instance->get, device->instance->handle, device->base.alloc, device->physical, facts.mma);
   return vk_fill_profile(&facts, base, &device->base.profile, diag);

@@ -52,7 +52,9 @@ enum {
   SNT_VK_FEATURE_MEMORY_MODEL = 1 << 14,       /* vulkanMemoryModel, not without MEMORY_MODEL_DEVICE: for COOPERATIVE_MATRIX */
   SNT_VK_FEATURE_COOPERATIVE_MATRIX = 1 << 15, /* VK_KHR_cooperative_matrix: products of 16-bit floats and of bytes on matrix units */
   SNT_VK_FEATURE_FULL_SUBGROUPS = 1 << 16,     /* computeFullSubgroups: with COOPERATIVE_MATRIX */
-  SNT_VK_FEATURE_MEMORY_MODEL_DEVICE = 1 << 17 /* vulkanMemoryModelDeviceScope: atomics need it where vulkanMemoryModel is enabled */
+  SNT_VK_FEATURE_MEMORY_MODEL_DEVICE = 1 << 17, /* vulkanMemoryModelDeviceScope: atomics need it where vulkanMemoryModel is enabled */
+  SNT_VK_FEATURE_FLOAT_CONTROLS =
+      1 << 18 /* Vulkan 1.2 or VK_KHR_shader_float_controls, which has no feature: STRICT keeps the sign of zeros by it */
 };
 typedef struct snt_vk_wishlist {
   snt_out_head head;

@@ -1,0 +1,63 @@
+#!/usr/bin/perl
+# Float controls of SPIR-V: strict and reproducible programs ask a driver to keep the sign of zeros, denormals and rounding where the profile says that it can
+# be asked, others ask for nothing; a device that cannot be asked refuses such a program. Output: TAP.
+use strict;
+use warnings;
+use Test::More;
+use File::Temp qw(tempdir);
+use FindBin;
+chdir "$FindBin::Bin/.." or die $!;
+print "TAP version 13\n";
+my $sinter = ($ENV{SNT_BUILD} // 'build/release') . '/sinter';
+my $dir = tempdir(CLEANUP => 1);
+my $model = 'tests/inspect/even.snt';
+
+sub says { my $said = `@_ 2>&1`; return ($? >> 8, $said) }
+
+sub profile {
+  my ($name, %caps) = @_;
+  my $path = "$dir/$name.profile";
+  open my $out, '>', $path or die $!;
+  print $out "base = dgpu\nname = $name\ntarget = spirv\n", map { "caps.float_controls.$_ = $caps{$_}\n" } sort keys %caps;
+  close $out;
+  return $path;
+}
+
+# What the one module of the model asks for, as "mode width".
+sub asked {
+  my ($profile, $mode) = @_;
+  system("rm -rf $dir/out");
+  my ($code, $said) = says("$sinter compile $model --target spirv --profile $profile --numerics $mode -o $dir/out");
+  return "error: $said" if $code;
+  my ($file) = glob "$dir/out/*.spv";
+  ($code, $said) = says("spirv-val --target-env vulkan1.2 $file");
+  return "error: $said" if $code;
+  ($code, $said) = says("spirv-dis $file");
+  return join ', ', sort $said =~ /OpExecutionMode %\S+ ((?:Denorm|Signed|Rounding)\w+ \d+)/g;
+}
+
+my $all = profile('all', signed_zero => 112, denormals => 112, round_even => 112);
+SKIP: {
+  skip('no spirv-val or spirv-dis', 6) if grep { system("command -v $_ >/dev/null") } 'spirv-val', 'spirv-dis';
+  my @zeros = map { "SignedZeroInfNanPreserve $_" } 16, 32, 64;
+  is(asked($all, 'strict'), join(', ', @zeros), 'strict asks for zeros');
+  is(asked($all, 'reproducible'), join(', ', sort @zeros, map { ("DenormPreserve $_", "RoundingModeRTE $_") } 16, 32, 64), 'reproducible asks for all');
+  is(asked($all, $_), '', "$_ asks for nothing") for 'default', 'fast';
+  is(asked(profile('some', signed_zero => 32, denormals => 96), 'reproducible'), 'DenormPreserve 32, DenormPreserve 64, SignedZeroInfNanPreserve 32', 'the widths of the profile');
+  is(asked('dgpu', 'reproducible'), '', 'a profile without asks for nothing');
+}
+
+my ($code, $devices) = says("$sinter devices");
+my @vulkan = $devices =~ /^(vulkan:\S+)/mg;
+SKIP: {
+  skip('no Vulkan device here', 3) if !@vulkan;
+  for my $device (@vulkan) {
+    my ($bad, $said) = says("$sinter run $model --device $device --numerics strict --check --quiet");
+    is($bad, 0, "$device: strict, as it can be asked") or diag($said);
+    ($bad, $said) = says("$sinter run $model --device $device --mask float_controls=0 --numerics strict --check --quiet");
+    is($bad, 0, "$device: strict, as if it could not") or diag($said);
+    ($bad, $said) = says("$sinter run $model --device $device --profile $all --numerics strict --quiet");
+    ok($bad == 0 || $said =~ /asks for float controls that the device lacks/, "$device: runs what asks for everything, or refuses it by name") or diag("$bad: $said");
+  }
+}
+done_testing;
