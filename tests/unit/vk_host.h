@@ -84,10 +84,9 @@ typedef struct vk_host_image {
 #define VK_HOST_LEAKS
 #endif
 
-/* The layers look into shaders too. Off for pushed descriptors and addresses, where layers 1.3.239 leave stores out on lavapipe while they watch.
-   Both by hand in `layers_push`, with no library of ours: the pushed descriptor shows it, an address does not. Through the door the first byte of a live buffer
-   "is out of bounds"; where the application asks for all addresses before its first submission nobody complains, but rows that fill no tile are wrong. Whose
-   that is is not known. */
+/* The layers look into shaders too. Off for pushed descriptors and addresses, where layers 1.3.239 leave stores out on lavapipe while they watch (a pushed
+   descriptor by hand shows it, `layers_push`) and take the first byte of a live buffer for out of bounds. Layers 1.4.363 check ranges of addresses and find
+   nothing on any of the paths (bench/results/conform.md). */
 extern bool vk_host_gpu_assisted;
 /* The device whose name has `part` in it. False: there is none; `why` says so. */
 bool vk_host_open(vk_host *, const char *part, bool with_features, char *why, size_t why_size);
