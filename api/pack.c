@@ -76,8 +76,8 @@ snt_result snt_program_pack(const snt_program *const *programs, uint32_t count, 
 /* ---- choosing ---- */
 
 typedef struct capability_need {
-  uint32_t capability; /* of SPIR-V */
-  size_t caps[2];      /* members of kir_caps, one of which gives it */
+  uint16_t capability; /* of SPIR-V */
+  uint16_t caps[2];    /* members of kir_caps, one of which gives it */
 } capability_need;
 #define CAPS(a, b) \
   { offsetof(kir_caps, a), offsetof(kir_caps, b) }

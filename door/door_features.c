@@ -150,39 +150,44 @@ static const uint64_t matrices = SNT_VK_FEATURE_COOPERATIVE_MATRIX | SNT_VK_FEAT
                                  SNT_VK_FEATURE_FULL_SUBGROUPS;
 
 /* The structs of the extensions and versions that the device has; others must not be in the chain. */
+typedef struct own_features {
+  VkPhysicalDevice16BitStorageFeatures storage16;
+  VkPhysicalDevice8BitStorageFeatures storage8;
+  VkPhysicalDeviceShaderFloat16Int8Features small;
+  VkPhysicalDeviceShaderSubgroupExtendedTypesFeatures types;
+  VkPhysicalDeviceSubgroupSizeControlFeatures size;
+  VkPhysicalDevicePipelineCreationCacheControlFeatures cache;
+  VkPhysicalDeviceBufferDeviceAddressFeatures address;
+  VkPhysicalDeviceVulkanMemoryModelFeatures model;
+  vk_units_features units;
+} own_features;
+static const struct {
+  uint32_t type;
+  uint16_t at;
+} structs[] = {
+    {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES, offsetof(own_features, storage16)},
+    {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_8BIT_STORAGE_FEATURES, offsetof(own_features, storage8)},
+    {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES, offsetof(own_features, small)},
+    {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_SUBGROUP_EXTENDED_TYPES_FEATURES, offsetof(own_features, types)},
+    {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES, offsetof(own_features, size)},
+    {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PIPELINE_CREATION_CACHE_CONTROL_FEATURES, offsetof(own_features, cache)},
+    {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_BUFFER_DEVICE_ADDRESS_FEATURES, offsetof(own_features, address)},
+    {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_MEMORY_MODEL_FEATURES, offsetof(own_features, model)},
+    {VK_UNITS_FEATURES, offsetof(own_features, units)},
+};
+
 static uint64_t query_features(PFN_vkGetPhysicalDeviceFeatures2 query, VkPhysicalDevice physical, const wisher *w, uint32_t version) {
-  struct {
-    VkPhysicalDevice16BitStorageFeatures storage16;
-    VkPhysicalDevice8BitStorageFeatures storage8;
-    VkPhysicalDeviceShaderFloat16Int8Features small;
-    VkPhysicalDeviceShaderSubgroupExtendedTypesFeatures types;
-    VkPhysicalDeviceSubgroupSizeControlFeatures size;
-    VkPhysicalDevicePipelineCreationCacheControlFeatures cache;
-    VkPhysicalDeviceBufferDeviceAddressFeatures address;
-    VkPhysicalDeviceVulkanMemoryModelFeatures model;
-    vk_units_features units;
-  } own = {.storage16 = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES},
-           .storage8 = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_8BIT_STORAGE_FEATURES},
-           .small = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES},
-           .types = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_SUBGROUP_EXTENDED_TYPES_FEATURES},
-           .size = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES},
-           .cache = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PIPELINE_CREATION_CACHE_CONTROL_FEATURES},
-           .address = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_BUFFER_DEVICE_ADDRESS_FEATURES},
-           .model = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_MEMORY_MODEL_FEATURES},
-           .units = {.type = VK_UNITS_FEATURES}};
-  const struct {
-    void *block;
-    VkStructureType type;
-  } structs[] = {{&own.storage16, own.storage16.sType}, {&own.storage8, own.storage8.sType}, {&own.small, own.small.sType},
-                 {&own.types, own.types.sType},         {&own.size, own.size.sType},         {&own.cache, own.cache.sType},
-                 {&own.address, own.address.sType},     {&own.model, own.model.sType},       {&own.units, own.units.type}};
+  own_features own;
   VkPhysicalDeviceFeatures2 features = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2};
+  memset(&own, 0, sizeof own);
   for (uint32_t s = 0; s < IR_COUNT(structs); s++)
     for (uint32_t i = 0; i < IR_COUNT(rows); i++) {
-      if (rows[i].types[0] != (uint32_t)structs[s].type) continue;
+      if (rows[i].types[0] != structs[s].type) continue;
       if (!has_version(version, rows[i].since) && !has_extension(w, rows[i].extension)) break;
-      ((VkBaseOutStructure *)structs[s].block)->pNext = features.pNext;
-      features.pNext = structs[s].block;
+      VkBaseOutStructure *link = (VkBaseOutStructure *)(void *)((char *)&own + structs[s].at);
+      link->sType = (VkStructureType)structs[s].type;
+      link->pNext = features.pNext;
+      features.pNext = link;
       break;
     }
   query(physical, &features);

@@ -184,8 +184,7 @@ snt_result snt_vk_exec_memory(const snt_exec *x, const int64_t *max_symbols, uin
       *to = layout->needs[i];
       to->head = head;
     }
-    if (!out || room < layout->need_count) r = SNT_INCOMPLETE;
-    if (!layout->need_count) r = SNT_OK;
+    if (layout->need_count && (!out || room < layout->need_count)) r = SNT_INCOMPLETE;
   }
   drop_layout(x, layout);
   return r;
