@@ -70,10 +70,34 @@ static bool never_holds(const emit *e, const map_access *a, uint32_t first) {
   return false;
 }
 
+/* Coordinates of the operand. In strips what lies outside the node is garbage anyway, so that only what some element of it does not hold is a condition: the
+   map of all elements, with the coordinates in place of their numbers. */
+static bool view_access(emit *e, uint32_t node, map_access *access) {
+  if (!e->quads) return ir_movement_access(e->g, node, 0, access);
+  const ir_tensor *t = &ir_at(e->g, node)->type;
+  map_access all = {.rank = t->rank};
+  uint32_t numbers[SNT_MAX_RANK];
+  ir_expr at[SNT_MAX_RANK];
+  memcpy(at, access->at, sizeof at);
+  for (uint32_t d = 0; d < t->rank; d++) {
+    all.at[d] = expr_var_add(e->x, "i", 0, t->dims[d], 1);
+    numbers[d] = emit_var_number(e->x, all.at[d]);
+  }
+  bool fits = ir_movement_access(e->g, node, 0, &all);
+  access->rank = all.rank;
+  for (uint32_t d = 0; d < all.rank; d++) access->at[d] = expr_substitute(e->x, all.at[d], t->rank, numbers, at);
+  for (uint32_t i = 0; i < all.condition_count && fits; i++) {
+    const map_condition *c = &all.conditions[i];
+    fits = map_add_condition(e->x, access, expr_substitute(e->x, c->value, t->rank, numbers, at),
+                             expr_substitute(e->x, c->lo, t->rank, numbers, at), expr_substitute(e->x, c->hi, t->rank, numbers, at));
+  }
+  return fits;
+}
+
 /* A view: the operand at rewritten coordinates; where the view pads, its fill outside. */
 static uint32_t compute_view(emit *e, uint32_t node, const map_access *access) {
   map_access inner = *access;
-  if (!ir_movement_access(e->g, node, 0, &inner)) {
+  if (!view_access(e, node, &inner)) {
     e->failed = true, e->failed_node = node;
     return 0;
   }

@@ -1,6 +1,6 @@
-/* Kinds `window` and `image` where work-items are lanes and reads go through texels: an item owns four columns of a few rows, so that taps above and below
-   are shared in registers; taps to the left and right are shifts of whole texels, and so are the pointwise values under them (emit.quads). Where an image is
-   read or stored it owns all channels of its pixels: a texel is fetched once and stored whole.
+/* Kinds `window` and `image` where work-items are lanes, and reads go through texels or, of a stencil, are of images alone: an item owns four columns of a
+   few rows, or a few times four columns, so that taps around are shared in registers; taps to the left and right are shifts of whole texels, and so are the
+   pointwise values under them (emit.quads). Where an image is read or stored it owns all channels of its pixels: a texel is fetched once and stored whole.
    Nothing inside is guarded: a read outside a buffer gives zero or its last texel, one outside an image the border, and the store tests. In: one stencil with prologue and
    epilogue, or a tree of pointwise nodes around it, results of one shape. */
 #include "fusion/image.h"
@@ -8,45 +8,53 @@
 #include "fusion/schedule_common.h"
 #include "fusion/schedules.h"
 
-enum { LANES = 4, MAX_ROWS = 4, MAX_CHANNEL_ROWS = 1, MAX_CHANNELS = 4 };
+enum { LANES = 4, MAX_ROWS = 4, MAX_ACROSS = 4, MAX_ACROSS_ROWS = 2, MAX_VECTORS = 16, MAX_CHANNELS = 4 };
 
+typedef struct reach { /* of reads, relative to the place of the result */
+  uint32_t var;
+  int64_t lowest, highest;
+} reach;
 typedef struct strip {
   fusion_context *c;
   const fusion_group *group;
   emit *e;
   const ir_tensor *shape;
-  image_axes axes; /* channel -1: one plane an item */
-  bool image;      /* the result goes to an image */
-  uint32_t rank, rows;
+  image_axes axes;             /* channel -1: one plane an item */
+  bool image;                  /* the result goes to an image */
+  uint32_t rank, rows, across; /* of a strip: rows, vectors in each */
   ir_expr outer[SNT_MAX_RANK], first_row, column;
-  uint32_t row_var;
-  int64_t lowest, highest; /* rows read, relative to the row of the result */
+  reach down, along; /* rows and columns read */
   bool safe;
 } strip;
 
 /* ---- what it reads ---- */
 
-/* Constants at literal places are literals; no buffer is made for them here. */
-static bool is_literal(const strip *s, const fusion_load *load) {
-  int64_t at;
-  const ir_tensor *t = &ir_at(s->c->graph, load->node)->type;
-  return ir_at(s->c->graph, load->node)->op == IR_OP_const &&
-         expr_is_const(s->c->graph->pool, map_linear(s->c->graph->pool, load->access, t->dims), &at);
+/* The same element wherever the strip lies, so that columns past its end read nothing else. */
+static bool is_uniform(const strip *s, const fusion_load *load) {
+  for (uint32_t d = 0; d < load->access->rank; d++)
+    if (expr_uses_var(s->c->graph->pool, load->access->at[d], s->down.var) ||
+        expr_uses_var(s->c->graph->pool, load->access->at[d], s->along.var))
+      return false;
+  return !load->access->condition_count;
+}
+
+static void widen(expr_pool *x, const map_access *access, reach *r) {
+  for (uint32_t d = 0; d < access->rank; d++) {
+    int64_t coef, lo, hi;
+    ir_expr rest;
+    if (!expr_uses_var(x, access->at[d], r->var)) continue;
+    if (!expr_split_affine(x, access->at[d], r->var, &coef, &rest) || coef != 1) continue;
+    expr_bounds(x, rest, &lo, &hi);
+    if (lo < r->lowest && lo > -64) r->lowest = lo;
+    if (hi > r->highest && hi < 64) r->highest = hi;
+  }
 }
 
 static void check_load(void *user, const fusion_load *load) {
   strip *s = user;
-  expr_pool *x = s->c->graph->pool;
-  if (!is_literal(s, load) && !fusion_image_layout(s->c, load->node) && !emit_reads_texels(s->e, load->node)) s->safe = false;
-  for (uint32_t d = 0; d < load->access->rank; d++) {
-    int64_t coef, lo, hi;
-    ir_expr rest;
-    if (!expr_uses_var(x, load->access->at[d], s->row_var)) continue;
-    if (!expr_split_affine(x, load->access->at[d], s->row_var, &coef, &rest) || coef != 1) continue;
-    expr_bounds(x, rest, &lo, &hi);
-    if (lo < s->lowest && lo > -64) s->lowest = lo;
-    if (hi > s->highest && hi < 64) s->highest = hi;
-  }
+  if (!is_uniform(s, load) && !fusion_image_layout(s->c, load->node) && !emit_reads_texels(s->e, load->node)) s->safe = false;
+  widen(s->c->graph->pool, load->access, &s->down);
+  widen(s->c->graph->pool, load->access, &s->along);
 }
 
 /* Every load must be of texels, wherever its coordinates lead. */
@@ -54,9 +62,9 @@ static bool analyse(strip *s) {
   expr_pool *x = s->c->graph->pool;
   map_access at = {.rank = s->rank};
   for (uint32_t d = 0; d < s->rank; d++) at.at[d] = s->shape->dims[d] == 1 ? 0 : expr_var_add(x, "w", 0, s->shape->dims[d], 1);
-  const ir_expr row = expr_var_add(x, "v", 0, s->shape->dims[s->rank - 2], 1);
-  at.at[s->axes.y] = row;
-  s->row_var = emit_var_number(x, row);
+  at.at[s->axes.y] = expr_var_add(x, "v", 0, s->shape->dims[s->axes.y], 1);
+  s->down.var = emit_var_number(x, at.at[s->axes.y]);
+  s->along.var = emit_var_number(x, at.at[s->axes.x]);
   s->safe = true;
   for (uint32_t i = 0; i < s->group->output_count; i++) {
     const uint32_t node = s->group->outputs[i];
@@ -84,29 +92,29 @@ static uint32_t in_lane(emit *e, uint32_t value, uint32_t lane) {
   return emit_value_type(e, value).lanes > 1 ? kir_2(e->k, KIR_extract, value, kir_const_int(e->k, kir_t(SNT_U32, 1), lane)) : value;
 }
 
-static void store_pixel(strip *s, uint32_t row, uint32_t lane, const uint32_t *values) {
+static void store_pixel(strip *s, uint32_t row, ir_expr column, uint32_t lane, const uint32_t *values) {
   emit *e = s->e;
   uint32_t channels[MAX_CHANNELS];
   for (uint32_t c = 0; c < s->axes.channels; c++) channels[c] = in_lane(e, values[c], lane);
-  emit_store_texel(e, s->group->hero, expr_add(e->x, s->column, lane), expr_add(e->x, s->first_row, row), s->axes.channels, channels);
+  emit_store_texel(e, s->group->hero, expr_add(e->x, column, lane), expr_add(e->x, s->first_row, row), s->axes.channels, channels);
 }
 
 /* An image's pixels, those that exist. */
-static void store_pixels(strip *s, uint32_t row, bool whole, const uint32_t *values) {
+static void store_pixels(strip *s, uint32_t row, ir_expr column, bool whole, const uint32_t *values) {
   emit *e = s->e;
   for (uint32_t i = 0; i < LANES; i++) {
     const bool test = i && !whole; /* the first one exists */
-    if (test) emit_if(e, kir_2(e->k, KIR_lt, emit_expr(e, expr_add(e->x, s->column, i)), emit_expr(e, s->shape->dims[s->axes.x])));
-    store_pixel(s, row, i, values);
+    if (test) emit_if(e, kir_2(e->k, KIR_lt, emit_expr(e, expr_add(e->x, column, i)), emit_expr(e, s->shape->dims[s->axes.x])));
+    store_pixel(s, row, column, i, values);
     if (test) emit_if_end(e);
   }
 }
 
 /* Rows that are no whole vectors begin anywhere, so that nothing could be stored but element by element: those that exist. */
-static void store_elements(strip *s, uint32_t row, const uint32_t *values) {
+static void store_elements(strip *s, uint32_t row, ir_expr first, const uint32_t *values) {
   emit *e = s->e;
   for (uint32_t i = 0; i < LANES; i++) {
-    const ir_expr column = expr_add(e->x, s->column, i);
+    const ir_expr column = expr_add(e->x, first, i);
     if (i) emit_if(e, kir_2(e->k, KIR_lt, emit_expr(e, column), emit_expr(e, s->shape->dims[s->axes.x]))); /* the first one exists */
     for (uint32_t c = 0; c < s->axes.channels; c++) {
       const map_access at = place(s, row, column, c);
@@ -128,55 +136,87 @@ static void store_vectors(strip *s, uint32_t row, ir_expr lanes_column, uint32_t
 }
 
 /* Whole vectors may be stored: there are columns for all lanes, or room behind each row. */
-static bool rows_are_whole(const strip *s) {
+static bool rows_are_whole(const strip *s, ir_expr column) {
   const ir_expr width = s->shape->dims[s->axes.x];
   bool padded = !s->image && s->axes.x == s->rank - 1;
   for (uint32_t i = 0; padded && i < s->group->output_count; i++) padded = s->c->rows_padded && s->c->rows_padded[s->group->outputs[i]];
-  return padded || expr_proves_le(s->e->x, expr_add(s->e->x, s->column, LANES), width) || expr_multiple_of(s->e->x, width) % LANES == 0;
+  return padded || expr_proves_le(s->e->x, expr_add(s->e->x, column, LANES), width) || expr_multiple_of(s->e->x, width) % LANES == 0;
 }
 
-static void store_row(strip *s, uint32_t row, ir_expr lanes_column, uint32_t lane_var, const uint32_t *values) {
+static void store_vector(strip *s, uint32_t row, ir_expr column, ir_expr lanes_column, uint32_t lane_var, const uint32_t *values) {
   emit *e = s->e;
   expr_pool *x = e->x;
   const ir_expr at_row = expr_add(x, s->first_row, row), height = s->shape->dims[s->axes.y];
-  const bool row_test = !expr_proves_lt(x, at_row, height), whole = rows_are_whole(s);
+  const ir_expr width = s->shape->dims[s->axes.x];
+  const bool row_test = !expr_proves_lt(x, at_row, height), whole = rows_are_whole(s, column);
+  const bool column_test = column != s->column && !expr_proves_lt(x, column, width);
+  if (column_test) emit_if(e, kir_2(e->k, KIR_lt, emit_expr(e, column), emit_expr(e, width)));
   if (row_test) emit_if(e, kir_2(e->k, KIR_lt, emit_expr(e, at_row), emit_expr(e, height)));
-  if (s->image) store_pixels(s, row, whole, values);
+  if (s->image) store_pixels(s, row, column, whole, values);
   else if (whole) store_vectors(s, row, lanes_column, lane_var, values);
-  else store_elements(s, row, values);
+  else store_elements(s, row, column, values);
   if (row_test) emit_if_end(e);
+  if (column_test) emit_if_end(e);
 }
 
 /* All rows are computed before the first is stored, outside of the tests, so that they share what they read. */
 static bool emit_strip(strip *s) {
   emit *e = s->e;
-  const uint32_t outputs = s->group->output_count, of_row = outputs * s->axes.channels;
+  const uint32_t outputs = s->group->output_count, of_vector = outputs * s->axes.channels, of_row = of_vector * s->across;
   uint32_t *values = IR_NEW_ARRAY(s->c->arena, uint32_t, (size_t)s->rows * of_row);
   if (!values) return false;
   const ir_expr column = emit_lanes(e, s->column, LANES);
   const uint32_t lane_var = e->lane_var;
   e->quads = true;
   for (uint32_t r = 0; r < s->rows; r++)
-    for (uint32_t c = 0; c < s->axes.channels; c++) {
-      const map_access at = place(s, r, column, c);
-      for (uint32_t o = 0; o < outputs; o++) values[r * of_row + value_number(s, c, o)] = emit_value(e, s->group->outputs[o], &at);
-    }
+    for (uint32_t v = 0; v < s->across; v++)
+      for (uint32_t c = 0; c < s->axes.channels; c++) {
+        const map_access at = place(s, r, expr_add(e->x, column, LANES * v), c);
+        for (uint32_t o = 0; o < outputs; o++)
+          values[r * of_row + v * of_vector + value_number(s, c, o)] = emit_value(e, s->group->outputs[o], &at);
+      }
   e->quads = false;
   emit_scalar_lanes(e);
   if (e->failed || e->k->failed) return true; /* emit_end says why */
-  for (uint32_t r = 0; r < s->rows; r++) store_row(s, r, column, lane_var, values + (size_t)r * of_row);
+  for (uint32_t r = 0; r < s->rows; r++)
+    for (uint32_t v = 0; v < s->across; v++)
+      store_vector(s, r, expr_add(e->x, s->column, LANES * v), expr_add(e->x, column, LANES * v), lane_var,
+                   values + (size_t)r * of_row + v * of_vector);
   return true;
 }
 
 /* ---- sharing out ---- */
 
+/* Items along a row. */
+static int64_t items_of_row(const strip *s, uint32_t across) {
+  const int64_t columns = LANES * (int64_t)across;
+  return (schedule_hint(s->c->graph->pool, s->shape->dims[s->axes.x]) + columns - 1) / columns;
+}
+
+/* Vectors that the lanes compute of a row, those past its end among them. */
+static int64_t vectors_of_row(const strip *s, uint32_t across) {
+  const int64_t lanes = s->c->options->profile->lanes, items = items_of_row(s, across);
+  return (items + lanes - 1) / lanes * lanes * across;
+}
+
+/* What one row or vector reads that the next one reads, too, is read once, as far as registers reach and lanes are not idle for it. */
+static void pick_strip(strip *s) {
+  const bool shares_rows = s->down.highest > s->down.lowest, shares_columns = s->along.highest > s->along.lowest;
+  const int64_t height = schedule_hint(s->c->graph->pool, s->shape->dims[s->axes.y]);
+  s->rows = shares_rows ? MAX_ROWS : 1;
+  while (s->rows > 1 && s->rows > height) s->rows /= 2;
+  s->across = !shares_columns ? 1 : s->rows > 1 ? MAX_ACROSS_ROWS : MAX_ACROSS;
+  while (s->across > 1 && s->across * s->rows * s->axes.channels > MAX_VECTORS) s->across /= 2;
+  while (s->across > 1 && vectors_of_row(s, s->across) * 20 > vectors_of_row(s, 1) * 21) s->across /= 2;
+}
+
 /* Items of a group along a row: as many as the device likes, with few of them past its end. */
 static uint32_t pick_items(const strip *s) {
   const cost_profile *p = s->c->options->profile;
-  const int64_t vectors = (schedule_hint(s->c->graph->pool, s->shape->dims[s->axes.x]) + LANES - 1) / LANES;
+  const int64_t vectors = items_of_row(s, s->across);
   uint32_t items = (uint32_t)p->group_items / s->rows;
   if (items > p->max_items) items = p->max_items;
-  while (items > 8 && (vectors + items - 1) / items * items * 20 > vectors * 21) items /= 2;
+  while (items > 8 && items > (uint32_t)p->lanes && (vectors + items - 1) / items * items * 20 > vectors * 21) items /= 2;
   return items < 1 ? 1 : items;
 }
 
@@ -191,14 +231,14 @@ static ir_expr settle_place(strip *s, uint32_t items) {
   const ir_expr *dims = s->shape->dims;
   ir_expr outer[SNT_MAX_RANK];
   for (uint32_t d = 0; d < s->rank; d++) outer[d] = d == s->axes.y || d == s->axes.x || (int32_t)d == s->axes.channel ? 1 : dims[d];
-  const ir_expr width = dims[s->axes.x], parts = expr_ceil_div(x, width, (ir_expr)items * LANES);
+  const ir_expr width = dims[s->axes.x], parts = expr_ceil_div(x, width, (ir_expr)items * LANES * s->across);
   const ir_expr strips = expr_ceil_div(x, dims[s->axes.y], s->rows), planes = schedule_product(x, s->rank, outer);
   const ir_expr groups = expr_mul(x, expr_mul(x, parts, strips), planes), g = emit_group(e, groups);
   const ir_expr part = numbered(e, "part", expr_mod(x, g, parts), parts), rest = expr_div(x, g, parts);
   const ir_expr number = numbered(e, "strip", expr_mod(x, rest, strips), strips);
   map_delinear(x, numbered(e, "plane", expr_div(x, rest, strips), planes), s->rank, outer, s->outer);
   s->first_row = expr_mul(x, number, s->rows);
-  s->column = expr_mul(x, expr_add(x, expr_mul(x, part, items), emit_item(e, 0, items)), LANES);
+  s->column = expr_mul(x, expr_add(x, expr_mul(x, part, items), emit_item(e, 0, items)), LANES * s->across);
   return groups;
 }
 
@@ -223,14 +263,13 @@ bool schedule_window_lanes_build(fusion_context *c, const fusion_group *group, c
   strip s = {.c = c, .group = group, .shape = &ir_at(c->graph, group->hero)->type};
   const cost_profile *p = c->options->profile;
   s.rank = s.shape->rank;
-  if (s.rank < 2 || p->reads != COST_READS_TEXEL || !settle_axes(&s)) return false;
+  if (s.rank < 2 || p->simd != COST_SIMD_LANES || !settle_axes(&s)) return false;
   if (schedule_hint(c->graph->pool, s.shape->dims[s.axes.x]) < LANES) return false;
   s.e = emit_begin(c, group, suffix);
   *result = SNT_OK;
   if (!s.e || !analyse(&s)) return false;
-  const int64_t span = s.highest - s.lowest, height = schedule_hint(c->graph->pool, s.shape->dims[s.axes.y]);
-  s.rows = span < 1 ? 1 : s.axes.channels > 1 ? MAX_CHANNEL_ROWS : MAX_ROWS;
-  while (s.rows > 1 && s.rows > height) s.rows /= 2;
+  pick_strip(&s);
+  if (p->reads != COST_READS_TEXEL && s.rows * s.across == 1) return false;
   const ir_expr groups = settle_place(&s, pick_items(&s)), width = s.shape->dims[s.axes.x];
   const bool inside = expr_proves_lt(c->graph->pool, s.column, width);
   if (!inside) emit_if(s.e, kir_2(s.e->k, KIR_lt, emit_expr(s.e, s.column), emit_expr(s.e, width)));

@@ -116,6 +116,14 @@ for my $robust (0, 1) {
     is($code, 0, "strips of $width columns, reads outside " . ($robust ? 'harmless' : 'guarded')) or diag($said);
   }
 }
+# What neighbours read, too, is fetched once: a texel for all channels, 24 of a row for 16 columns of nine taps, also where buffers are read as storage.
+for my $base ('lavapipe', 'swiftshader') {
+  ($code, $said) = says("$sinter compile examples/postprocess.snt --target kir --profile $base --image x=chw -o $dir/$base");
+  is($code, 0, "$base: a stencil of an image") or diag($said);
+  my ($across) = glob "$dir/$base/k0_*.kir";
+  open my $listing, '<', $across or die "$across: $!";
+  is(scalar(grep { /= tex\.load / } <$listing>), 24, "$base: texels fetched for 16 columns");
+}
 # Attention through local memory, and where there are too few queries or keys, another kernel.
 for my $extents ('n=1 m=1', 'n=31 m=64', 'n=32 m=31', 'n=32 m=32', 'n=33 m=65', 'n=96 m=200') {
   my ($n, $m) = split ' ', $extents;
