@@ -89,7 +89,7 @@ static uint32_t lane_const(emit *e, uint32_t i) { return kir_const_int(e->k, kir
    so that all values of a texel share its read. */
 static uint32_t guarded(emit *e, ir_expr coordinate, ir_expr begin, ir_expr extent, uint32_t inside) {
   int64_t lo, hi;
-  if (!e->quads) {
+  if (!e->near) {
     const uint32_t value = emit_expr(e, expr_add(e->x, coordinate, begin));
     return inside ? kir_3(e->k, KIR_select, inside, value, lane_const(e, 0)) : value;
   }
@@ -117,7 +117,7 @@ static uint32_t read_texel(emit *e, const texel_at *t, uint32_t x, uint32_t y) {
 }
 
 static uint32_t read_one(emit *e, const texel_at *t) {
-  const uint32_t inside = t->count && !e->quads ? emit_conditions(e, t->count, t->conditions) : 0;
+  const uint32_t inside = t->count && !e->near ? emit_conditions(e, t->count, t->conditions) : 0;
   const uint32_t column = guarded(e, t->x, t->left, t->width, inside), row = guarded(e, t->y, t->top, t->height, inside);
   const uint32_t texel = read_texel(e, t, column, row);
   int64_t literal;

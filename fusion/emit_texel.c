@@ -1,11 +1,12 @@
 /* Reads of memories of four-element texels. In: an element offset, with or without the lane axis. Out: a scalar or a vector.
    A vector along the lanes is put together from the whole texels that hold it, whatever its alignment: an unknown one is a shift by two selects an
    element, so that neighbouring vectors (the taps of a stencil) share their texels and most of the selects. Where the device gives zero outside the
-   buffer nothing is guarded: whoever made the condition selects its own value afterwards. Elsewhere strips read the last texel in place of any behind it. */
+   buffer nothing is guarded: whoever made the condition selects its own value afterwards. Elsewhere, where `near` is set, the last texel is read in place of
+   any behind it. */
 #include "fusion/emit_private.h"
 
 static bool is_harmless(const emit *e) { return e->c->options->profile->caps.oob_zero; }
-bool emit_texel_is_safe(const emit *e) { return e->quads || is_harmless(e); }
+bool emit_texel_is_safe(const emit *e) { return e->near || is_harmless(e); }
 
 static uint32_t u32_const(emit *e, int64_t value) { return kir_const_int(e->k, kir_t(SNT_U32, 1), value); }
 
@@ -14,12 +15,15 @@ static uint32_t guarded(emit *e, uint32_t index, uint32_t count, const map_condi
   return kir_3(e->k, KIR_select, emit_conditions(e, count, conditions), index, u32_const(e, 0));
 }
 
-/* A number that went below zero is a large one. */
-static uint32_t load_near(emit *e, uint32_t memory, uint32_t number) {
-  if (e->quads && !is_harmless(e)) {
+/* Texel `number`, which holds element `offset`. A number that went below zero is a large one. */
+static uint32_t load_near(emit *e, uint32_t memory, uint32_t number, ir_expr offset) {
+  int64_t low, high;
+  if (e->near && !is_harmless(e)) {
     const plan_buffer *b = &e->c->plan->buffers.at[e->slots.at[e->k->memories.at[memory].slot]];
-    const ir_expr last = expr_sub(e->x, expr_div(e->x, b->bytes, 16), 1);
-    number = kir_2(e->k, KIR_min, number, emit_expr(e, last));
+    const ir_expr count = expr_div(e->x, b->bytes, 16);
+    expr_bounds(e->x, offset, &low, &high);
+    if (low < 0 || !expr_proves_lt(e->x, offset, expr_mul(e->x, count, expr_int(e->x, 4))))
+      number = kir_2(e->k, KIR_min, number, emit_expr(e, expr_sub(e->x, count, 1)));
   }
   return kir_load(e->k, memory, 4, 1, &number);
 }
@@ -37,7 +41,7 @@ uint32_t emit_texel_element(emit *e, uint32_t memory, ir_expr offset, uint32_t c
     texel = kir_2(e->k, KIR_shr, index, u32_const(e, 2));
     lane = kir_2(e->k, KIR_and, index, u32_const(e, 3));
   }
-  return kir_2(e->k, KIR_extract, load_near(e, memory, texel), lane);
+  return kir_2(e->k, KIR_extract, load_near(e, memory, texel, offset), lane);
 }
 
 /* offset = aligned + loose + 4 * quads + odd: `aligned` is a proven multiple of four, `odd` in [0, 4). */
@@ -74,7 +78,8 @@ static uint32_t load_texel(emit *e, uint32_t memory, const texel_place *p, int64
     const uint32_t whole = kir_2(e->k, KIR_shr, loose, kir_const_int(e->k, kir_t(SNT_I32, 1), 2));
     index = kir_2(e->k, KIR_add, index, kir_bitcast(e->k, kir_t(SNT_U32, 1), whole));
   }
-  return load_near(e, memory, index);
+  const ir_expr first = expr_add(e->x, p->aligned, p->loose);
+  return load_near(e, memory, index, expr_add(e->x, first, expr_int(e->x, 4 * (p->quads + number))));
 }
 
 static uint32_t shift_bit(emit *e, const texel_place *p, int64_t bit) {

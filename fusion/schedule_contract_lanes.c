@@ -1,6 +1,6 @@
 /* Contractions where work-items are lanes and reads go through texels. An item holds a tile of rows x two vectors of four neighbouring columns; the items of
    a group, one for each lane, take neighbouring tiles of the columns and of all axes but the rows, flattened, so that the other operand is read at
-   one address by all of them. Padded operands are read in place: texels outside a buffer are zero, what lies elsewhere is selected away.
+   one address by all of them. Padded operands are read in place: what lies outside is selected away, whatever is read there.
    In: a contraction whose columns are a literal, at least a vector of them, and with rows enough for its tile. Tails overlap the last whole tile. */
 #include "fusion/contract_private.h"
 
@@ -8,8 +8,7 @@ enum { VECTOR = 4 };
 
 static bool is_suitable(const contraction *t, int64_t *columns) {
   const cost_profile *p = t->c->options->profile;
-  return p->reads == COST_READS_TEXEL && p->caps.oob_zero && t->lanes == VECTOR && contract_literal(t, t->lane_axis, columns) &&
-         *columns >= VECTOR;
+  return p->reads == COST_READS_TEXEL && t->lanes == VECTOR && contract_literal(t, t->lane_axis, columns) && *columns >= VECTOR;
 }
 
 static uint32_t items_of(const contraction *t) { return t->c->options->profile->lanes > 1 ? (uint32_t)t->c->options->profile->lanes : 1; }
@@ -90,7 +89,9 @@ static emit *begin(contraction *t) {
   expr_pool *x = t->c->graph->pool;
   for (uint32_t i = 0; i < CONTRACT_LABELS; i++)
     if (t->extent[i]) t->at[i] = t->extent[i] == 1 ? 0 : expr_var_add(x, "i", 0, t->extent[i], 1);
-  return t->e = emit_begin(t->c, t->group, "contract");
+  t->e = emit_begin(t->c, t->group, "contract");
+  if (t->e) t->e->near = true;
+  return t->e;
 }
 
 bool contract_fits_texels(contraction *t) {

@@ -167,7 +167,7 @@ static bool emit_strip(strip *s) {
   if (!values) return false;
   const ir_expr column = emit_lanes(e, s->column, LANES);
   const uint32_t lane_var = e->lane_var;
-  e->quads = true;
+  e->quads = e->near = true;
   for (uint32_t r = 0; r < s->rows; r++)
     for (uint32_t v = 0; v < s->across; v++)
       for (uint32_t c = 0; c < s->axes.channels; c++) {
@@ -175,7 +175,7 @@ static bool emit_strip(strip *s) {
         for (uint32_t o = 0; o < outputs; o++)
           values[r * of_row + v * of_vector + value_number(s, c, o)] = emit_value(e, s->group->outputs[o], &at);
       }
-  e->quads = false;
+  e->quads = e->near = false;
   emit_scalar_lanes(e);
   if (e->failed || e->k->failed) return true; /* emit_end says why */
   for (uint32_t r = 0; r < s->rows; r++)
