@@ -86,7 +86,7 @@ snt_result exec_create_unprobed(snt_device *d, const snt_program *program, const
 }
 
 snt_result snt_exec_create(snt_device *d, const snt_program *program, const snt_exec_info *info, snt_exec **out, snt_diag *diag) {
-  if (d && program && program->options.numerics == SNT_NUMERICS_REPRODUCIBLE && !d->host) SNT_TRY(exec_probe_same_bits(d, diag));
+  if (d && program && program->options.numerics == SNT_NUMERICS_REPRODUCIBLE && !d->host) SNT_TRY(exec_probe_same_bits(d, program, diag));
   return exec_create_unprobed(d, program, info, out, diag);
 }
 

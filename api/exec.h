@@ -20,7 +20,7 @@ snt_result exec_bind_run(snt_exec *, const snt_run_info *, uint32_t *count, snt_
 
 /* api/same_bits.c: what reproducible programs need */
 snt_result exec_create_unprobed(snt_device *, const snt_program *, const snt_exec_info *, snt_exec **out, snt_diag *);
-snt_result exec_probe_same_bits(snt_device *, snt_diag *); /* once a device */
+snt_result exec_probe_same_bits(snt_device *, const snt_program *, snt_diag *); /* once a device */
 snt_result exec_interpret(snt_exec *, const snt_exec_info *,
                           snt_diag *); /* on the host device: `inner` becomes an exec on the interpreter */
 snt_result exec_run_inner(snt_exec *, const snt_run_info *, snt_diag *);

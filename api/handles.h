@@ -61,6 +61,7 @@ struct snt_graph {
 };
 struct snt_profile {
   snt_context *context;
+  snt_device *device; /* that it is of, if it can be probed; held */
   cost_profile profile;
 };
 
@@ -120,7 +121,7 @@ struct snt_device {
   rt_device *rt;
   cost_profile profile;
   bool host;
-  atomic_uint same_bits; /* 1: passed the probe of reproducible results */
+  atomic_uint same_bits; /* of api/same_bits.c: 0 until it was probed */
   snt_device_info info;
 };
 struct snt_buffer {
@@ -202,6 +203,8 @@ void api_program_drop(snt_program *);
 void api_code_key(api_code *, uint32_t target, uint8_t out[32]); /* from the code's bytes; `target` as in api_targets */
 void api_explain(const snt_program *, uint32_t format, ir_arena *temp, ir_text *out);
 void api_device_hold(snt_device *);
+void api_profile_forget(snt_profile *);                   /* which device it is of */
+void exec_repair_caps(const snt_profile *of, kir_caps *); /* api/same_bits.c: narrowed by what its device's probe found */
 snt_result api_device_over(snt_context *, rt_device *, snt_device **out,
                            snt_diag *); /* takes the backend's device, and closes it on failure */
 void api_stream_drop(snt_stream *);

@@ -321,6 +321,7 @@ snt_result snt_compile(snt_graph *g, const snt_profile *profile, const snt_compi
   snt_program *p = api_program_new(g->context);
   if (!p) return ir_fail(diag, SNT_E_HOST_MEM, "compile", 0, "out of host memory");
   p->profile = profile->profile;
+  if (info.numerics == SNT_NUMERICS_REPRODUCIBLE) exec_repair_caps(profile, &p->profile.caps);
   snt_result r = compile_into(p, g, &info, diag);
   if (r == SNT_OK && p->arena.failed) r = SNT_E_INTERNAL; /* someone went on without what it asked for */
   r = api_blame(g->context, starved, r, diag);

@@ -1,36 +1,43 @@
-/* Reproducible programs on a device. In: a device that is about to get one. Out: SNT_OK, or SNT_E_UNSUPPORTED with the name of the probe that the device
-   failed. The probe is a program like any other; what it must give is IEEE 754 binary32, rounded to nearest even after every operation, with denormals.
+/* Reproducible programs on a device. In: a device that is about to get one, or to be compiled for. Out: what the legaliser must do itself for it, or
+   SNT_E_UNSUPPORTED with the name of the probe that the device failed whatever is done. The probe is a program like any other; what it must give is IEEE 754
+   binary32, rounded to nearest even after every operation, with denormals. Where a device fails, its program is made again with what repairs that row.
    The host device runs such programs on the kernel interpreter: the graph evaluator adds and rounds in an order of its own. */
 #include "api/exec.h"
 #include <math.h>
 
-enum { PROBES = 16, RESULTS = 5 };
-static const char probe_text[] = "graph @probe(%a: f32[16], %b: f32[16], %c: f32[16]) {\n"
+enum { PROBES = 18, RESULTS = 7 };
+/* What the legaliser does for a device: integers for denormals, divisions and roots of our own. */
+enum { REPAIR_DENORMALS = 1, REPAIR_DIVISION = 2, REPAIR_ROOT = 4, REPAIR_KNOWN = 8 };
+static const char probe_text[] = "graph @probe(%a: f32[18], %b: f32[18], %c: f32[18]) {\n"
                                  "  %product = mul %a, %b\n  %sum = add %product, %c\n  %quotient = div %a, %b\n  %size = abs %a\n  %root "
-                                 "= sqrt %size\n  %difference = sub %a, %b\n"
-                                 "  return product=%product, sum=%sum, quotient=%quotient, root=%root, difference=%difference\n}\n";
+                                 "= sqrt %size\n  %difference = sub %a, %b\n  %greater = max %a, %b\n  %ceiling = ceil %a\n"
+                                 "  return product=%product, sum=%sum, quotient=%quotient, root=%root, difference=%difference, "
+                                 "greater=%greater, ceiling=%ceiling\n}\n";
 
 /* Each row is one habit that a driver may have. */
 static const struct {
   const char *name;
   float a, b, c;
+  uint32_t repair; /* what may help */
 } probes[PROBES] = {
-    {"products and sums are not contracted", 0x1.001p0f, 0x1.001p0f, -0x1.002p0f},
-    {"products and sums are not contracted", 0x1.fffffep0f, 0x1.000002p0f, -0x1.fffffep0f},
-    {"denormal operands are kept", 0x1p-130f, 0x1p20f, 0x1p-140f},
-    {"denormal results are kept", 0x1p-100f, 0x1p-30f, 0x1p-149f},
-    {"denormal results are kept", 0x1.8p-126f, 0.5f, -0x1p-126f},
-    {"sums round to nearest even", 1, 1, 0x1p-24f},
-    {"sums round to nearest even", 1, 0x1.000002p0f, 0x1p-24f},
-    {"sums round to nearest even", -1, 1, -0x1.8p-24f},
-    {"products round to nearest even", 0x1.000002p0f, 0x1.8p0f, 0},
-    {"quotients are rounded correctly", 1, 3, 0},
-    {"quotients are rounded correctly", 0x1.fffffep0f, 0x1.000002p0f, 0},
-    {"quotients are rounded correctly", 0x1.234568p-100f, 0x1.9p30f, 0},
-    {"roots are rounded correctly", 2, 7, 0},
-    {"roots are rounded correctly", 0x1.fffffep-1f, 5, 0},
-    {"a zero has a sign", -0.0f, 3, -0.0f},
-    {"large results are infinite", 0x1p100f, 0x1p100f, 1},
+    {"products and sums are not contracted", 0x1.001p0f, 0x1.001p0f, -0x1.002p0f, 0},
+    {"products and sums are not contracted", 0x1.fffffep0f, 0x1.000002p0f, -0x1.fffffep0f, 0},
+    {"denormal operands are kept", 0x1p-130f, 0x1p20f, 0x1p-140f, REPAIR_DENORMALS},
+    {"denormal operands are compared", 0x1p-131f, -0x1p-130f, 0, REPAIR_DENORMALS},
+    {"denormal results are kept", 0x1p-100f, 0x1p-30f, 0x1p-149f, REPAIR_DENORMALS},
+    {"denormal results are kept", 0x1.8p-126f, 0.5f, -0x1p-126f, REPAIR_DENORMALS},
+    {"denormal results are rounded once", 0x1.000002p-100f, 0x1.8p-30f, 0, REPAIR_DENORMALS},
+    {"sums round to nearest even", 1, 1, 0x1p-24f, 0},
+    {"sums round to nearest even", 1, 0x1.000002p0f, 0x1p-24f, 0},
+    {"sums round to nearest even", -1, 1, -0x1.8p-24f, 0},
+    {"products round to nearest even", 0x1.000002p0f, 0x1.8p0f, 0, 0},
+    {"quotients are rounded correctly", 1, 3, 0, REPAIR_DIVISION},
+    {"quotients are rounded correctly", 0x1.fffffep0f, 0x1.000002p0f, 0, REPAIR_DIVISION},
+    {"quotients are rounded correctly", 0x1.234568p-100f, 0x1.9p30f, 0, REPAIR_DIVISION | REPAIR_DENORMALS},
+    {"roots are rounded correctly", 2, 7, 0, REPAIR_ROOT},
+    {"roots are rounded correctly", 0x1.fffffep-1f, 5, 0, REPAIR_ROOT},
+    {"a zero has a sign", -0.0f, 3, -0.0f, 0},
+    {"large results are infinite", 0x1p100f, 0x1p100f, 1, 0},
 };
 
 static void expect(float out[RESULTS][PROBES]) {
@@ -41,34 +48,52 @@ static void expect(float out[RESULTS][PROBES]) {
     out[2][i] = probes[i].a / probes[i].b;
     out[3][i] = sqrtf(fabsf(probes[i].a));
     out[4][i] = probes[i].a - probes[i].b;
+    out[5][i] = probes[i].a > probes[i].b ? probes[i].a : probes[i].b;
+    out[6][i] = ceilf(probes[i].a);
   }
 }
 
-static snt_result make_program(snt_device *d, snt_program **out, snt_diag *diag) {
+static void repair_caps(kir_caps *caps, uint32_t repairs) {
+  caps->flushes = caps->flushes || (repairs & REPAIR_DENORMALS);
+  caps->exact_div = caps->exact_div && !(repairs & (REPAIR_DIVISION | REPAIR_DENORMALS)); /* nor do its own steps see denormals */
+  caps->exact_sqrt = caps->exact_sqrt && !(repairs & (REPAIR_ROOT | REPAIR_DENORMALS));
+}
+
+static uint32_t repairs_of(const kir_caps *caps) {
+  return (caps->flushes ? REPAIR_DENORMALS : 0u) | (caps->exact_div ? 0u : REPAIR_DIVISION) | (caps->exact_sqrt ? 0u : REPAIR_ROOT);
+}
+
+static snt_result make_program(snt_device *d, uint32_t repairs, snt_program **out, snt_diag *diag) {
   snt_graph *graph = NULL;
   snt_profile *profile = NULL;
   const snt_compile_info info = {.head = SNT_HEAD(compile_info), .targets = d->info.api, .numerics = SNT_NUMERICS_REPRODUCIBLE, .flags = 0};
   snt_result r = snt_graph_create(d->context, &graph);
   if (r == SNT_OK) r = snt_graph_parse(graph, probe_text, sizeof probe_text - 1, NULL, diag);
   if (r == SNT_OK) r = snt_device_profile(d, &profile);
+  if (r == SNT_OK) {
+    api_profile_forget(profile); /* of which device it is: or its probe would be asked */
+    repair_caps(&profile->profile.caps, repairs);
+  }
   if (r == SNT_OK) r = snt_compile(graph, profile, &info, out, diag);
   snt_profile_destroy(profile);
   snt_graph_destroy(graph);
   return r;
 }
 
-static snt_result judge(float got[RESULTS][PROBES], float want[RESULTS][PROBES], const snt_device *d, snt_diag *diag) {
-  static const char *const names[RESULTS] = {"product", "sum", "quotient", "root", "difference"};
+static snt_result judge(float got[RESULTS][PROBES], float want[RESULTS][PROBES], const snt_device *d, uint32_t *repair, snt_diag *diag) {
+  static const char *const names[RESULTS] = {"product", "sum", "quotient", "root", "difference", "greater", "ceiling"};
   for (uint32_t r = 0; r < RESULTS; r++)
     for (uint32_t i = 0; i < PROBES; i++)
-      if (memcmp(&got[r][i], &want[r][i], sizeof(float)))
+      if (memcmp(&got[r][i], &want[r][i], sizeof(float))) {
+        *repair = probes[i].repair;
         return ir_fail(diag, SNT_E_UNSUPPORTED, "exec", 0,
                        "%s cannot give reproducible results: it fails the probe \"%s\" (the %s of %a and %a: %a, not %a)", d->info.selector,
                        probes[i].name, names[r], (double)probes[i].a, (double)probes[i].b, (double)got[r][i], (double)want[r][i]);
+      }
   return SNT_OK;
 }
 
-static snt_result run_probe(snt_device *d, snt_program *program, snt_diag *diag) {
+static snt_result run_probe(snt_device *d, snt_program *program, uint32_t *repair, snt_diag *diag) {
   float in[3][PROBES], got[RESULTS][PROBES], want[RESULTS][PROBES];
   snt_argument arguments[3 + RESULTS];
   for (uint32_t i = 0; i < PROBES; i++) in[0][i] = probes[i].a, in[1][i] = probes[i].b, in[2][i] = probes[i].c;
@@ -81,20 +106,44 @@ static snt_result run_probe(snt_device *d, snt_program *program, snt_diag *diag)
   snt_exec_destroy(x);
   if (r != SNT_OK) return r;
   expect(want);
-  return judge(got, want, d, diag);
+  return judge(got, want, d, repair, diag);
 }
 
-snt_result exec_probe_same_bits(snt_device *d, snt_diag *diag) {
-  snt_program *program = NULL;
-  if (atomic_load(&d->same_bits)) return SNT_OK;
+/* What the device needs, found once: repairs are added as rows fail, until none does or one does that nothing more would help. */
+static snt_result probe(snt_device *d, uint32_t *repairs, snt_diag *diag) {
+  *repairs = atomic_load(&d->same_bits);
+  if (*repairs & REPAIR_KNOWN) return SNT_OK;
+  for (uint32_t done = 0;;) {
+    snt_program *program = NULL;
+    uint32_t wanted = 0;
+    snt_result r = make_program(d, done, &program, diag);
+    if (r == SNT_OK) r = run_probe(d, program, &wanted, diag);
+    snt_program_destroy(program);
+    if (r == SNT_OK) {
+      *repairs = done | REPAIR_KNOWN;
+      atomic_store(&d->same_bits, *repairs);
+      return r;
+    }
+    if (!(wanted & ~done)) return r;
+    done |= wanted;
+  }
+}
+
+snt_result exec_probe_same_bits(snt_device *d, const snt_program *p, snt_diag *diag) {
+  uint32_t repairs;
   if (d->door)
     return ir_fail(diag, SNT_E_UNSUPPORTED, "exec", 0, "reproducible results need a probe, and %s is its host's to submit to",
                    d->info.selector);
-  snt_result r = make_program(d, &program, diag);
-  if (r == SNT_OK) r = run_probe(d, program, diag);
-  snt_program_destroy(program);
-  if (r == SNT_OK) atomic_store(&d->same_bits, 1);
-  return r;
+  SNT_TRY(probe(d, &repairs, diag));
+  if (!(repairs & ~(repairs_of(&p->profile.caps) | REPAIR_KNOWN))) return SNT_OK;
+  return ir_fail(diag, SNT_E_UNSUPPORTED, "exec", 0,
+                 "the reproducible program is for devices that %s, which %s does not: compile it for its profile",
+                 repairs & ~repairs_of(&p->profile.caps) & REPAIR_DENORMALS ? "keep denormals" : "divide exactly", d->info.selector);
+}
+
+void exec_repair_caps(const snt_profile *of, kir_caps *caps) {
+  uint32_t repairs;
+  if (of->device && !of->device->host && probe(of->device, &repairs, NULL) == SNT_OK) repair_caps(caps, repairs);
 }
 
 snt_result exec_interpret(snt_exec *x, const snt_exec_info *info, snt_diag *diag) {

@@ -139,10 +139,12 @@ static void pick_texel_rows(contraction *t, int64_t row_extent) {
   t->rows = picked;
 }
 
-/* Lanes form vectors of their own: two of four elements an item, as many rows as registers allow. */
+/* Lanes form vectors of their own: two of four elements an item, as many rows as registers allow. Where a product is a hundred operations (pass small), one. */
 static void pick_lanes(contraction *t, int64_t row_extent, int64_t lane_extent) {
   enum { REGISTERS = 24, ROWS = 6, ROWS_AT_MOST = 8 };
-  t->vectors = 2;
+  const bool one = t->c->options->profile->caps.flushes;
+  t->vectors = one ? 1 : 2, t->rows = 1;
+  if (one) return;
   while (t->vectors > 1 && (int64_t)t->vectors * t->lanes > lane_extent) t->vectors--;
   if (t->c->options->profile->reads == COST_READS_TEXEL) {
     pick_texel_rows(t, row_extent);

@@ -3,18 +3,13 @@
    results are integer arithmetic too. Markstein's correction needs a fused multiply-add, which Vulkan does not promise. */
 #include "ir/kir_math_private.h"
 
-/* A magnitude as m * 2^(e - 23), m in [2^23, 2^24); zero, infinity and NaN come out as something that later selects replace. */
-typedef struct parts {
-  kv bits, m, e;
-} parts;
-
-static parts parts_of(km *m, kv x) {
+km_parts km_parts_of(km *m, kv x) {
   const kv bits = km_abs_bits(m, x), low = km_lt(m, bits, km_u(m, 0x00800000));
   const kv lifted = km_as_u(m, kir_cast(m->k, kir_t(SNT_F32, m->lanes), bits)); /* a denormal is its bits times 2^-149 */
   const kv sound = km_select(m, low, lifted, bits), bias = km_select(m, low, km_i(m, 127 + 149), km_i(m, 127));
-  return (parts){.bits = bits,
-                 .m = km_or(m, km_and(m, sound, km_u(m, 0x007fffff)), km_u(m, 0x00800000)),
-                 .e = km_sub(m, km_as_i(m, km_shr(m, sound, km_u(m, 23))), bias)};
+  return (km_parts){.bits = bits,
+                    .m = km_or(m, km_and(m, sound, km_u(m, 0x007fffff)), km_u(m, 0x00800000)),
+                    .e = km_sub(m, km_as_i(m, km_shr(m, sound, km_u(m, 23))), bias)};
 }
 
 /* The mantissa as a float in [1, 2). */
@@ -23,8 +18,7 @@ static kv integer_of(km *m, kv x) { return km_as_u(m, km_to_i(m, x)); }
 static kv zero_u(km *m) { return km_u(m, 0); }
 static kv one_where(km *m, kv condition) { return km_select(m, condition, km_u(m, 1), zero_u(m)); }
 
-/* q + rest / divisor in units of the last place of 2^e, q in [2^23, 2^24): as float bits, rounded once, also to a denormal. */
-static kv rounded(km *m, kv q, kv rest, kv divisor, kv e) {
+kv km_rounded(km *m, kv q, kv rest, kv divisor, kv e) {
   const kv below = km_sub(m, km_i(m, -126), e), limited = km_select(m, km_gt(m, below, km_i(m, 26)), km_i(m, 26), below);
   const kv shift = km_as_u(m, km_select(m, km_gt(m, limited, km_i(m, 0)), limited, km_i(m, 0)));
   const kv kept = km_shr(m, q, shift), lost = km_sub(m, q, km_shl(m, kept, shift));
@@ -62,12 +56,12 @@ static kv is_above(km *m, kv bits, uint32_t limit) { return km_gt(m, bits, km_u(
 static kv is_bits(km *m, kv bits, uint32_t value) { return km_eq(m, bits, km_u(m, value)); }
 
 kv km_exact_div(km *m, kv x, kv y) {
-  const parts a = parts_of(m, x), b = parts_of(m, y);
+  const km_parts a = km_parts_of(m, x), b = km_parts_of(m, y);
   const kv small = km_lt(m, a.m, b.m), shift = km_add(m, km_u(m, 23), one_where(m, small));
   const kv e = km_sub(m, km_sub(m, a.e, b.e), km_as_i(m, one_where(m, small)));
   kv rest;
   const kv q = mantissa_quotient(m, a.m, b.m, shift, &rest);
-  kv result = rounded(m, q, rest, b.m, e);
+  kv result = km_rounded(m, q, rest, b.m, e);
   const kv none = km_or(m, is_bits(m, a.bits, 0), is_bits(m, b.bits, 0x7f800000)),
            all = km_or(m, is_bits(m, b.bits, 0), is_bits(m, a.bits, 0x7f800000));
   result = km_select(m, none, zero_u(m), km_select(m, all, km_u(m, 0x7f800000), result));
@@ -77,7 +71,7 @@ kv km_exact_div(km *m, kv x, kv y) {
 }
 
 kv km_exact_sqrt(km *m, kv x) {
-  const parts a = parts_of(m, x);
+  const km_parts a = km_parts_of(m, x);
   const kv odd = km_and(m, km_as_u(m, a.e), km_u(m, 1)), value = km_shl(m, a.m, odd);
   const kv scaled = km_mul(m, unit_of(m, a.m), km_select(m, km_ne(m, odd, zero_u(m)), km_f(m, 2), km_f(m, 1)));
   kv s = km_sub(m, integer_of(m, km_mul(m, kir_1(m->k, KIR_sqrt, scaled), km_f(m, 0x1p23))), km_u(m, 4));

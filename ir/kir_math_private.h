@@ -52,6 +52,13 @@ kv km_div(km *m, kv a, kv b);       /* within 2.5 ULP: the legaliser must not co
 kv km_inverse_root(km *m, kv a);    /* 1 / sqrt within 6 ULP */
 kv km_exact_div(km *m, kv a, kv b); /* rounded correctly whatever the device's own division does: ir/kir_math_exact.c */
 kv km_exact_sqrt(km *m, kv a);
+/* A magnitude as m * 2^(e - 23), m in [2^23, 2^24); zero, infinity and NaN come out as something that later selects replace. */
+typedef struct km_parts {
+  kv bits, m, e;
+} km_parts;
+km_parts km_parts_of(km *m, kv x);
+/* q + rest / divisor in units of the last place of 2^e, q in [2^23, 2^24): as float bits, rounded once, also to a denormal. */
+kv km_rounded(km *m, kv q, kv rest, kv divisor, kv e);
 
 /* ---- ir/kir_math_common.c ---- */
 kv km_mad(km *m, kv a, kv b, kv c);

@@ -22,6 +22,8 @@ const kir_pass kir_pipeline[] = {
     {"widen", kir_pass_widen, NULL, 0},
     {"math", kir_pass_math, kir_has_math, 0},
     {"expand", kir_pass_expand, NULL, 0},
+    {"small", kir_pass_small, kir_loses_small, 0},
+    {"expand", kir_pass_expand, kir_loses_small, 0},
     {"split", kir_pass_split, NULL, 0},
     {"spread", kir_pass_spread, kir_has_texels, 0},
     {"address", kir_pass_address, NULL, 0},

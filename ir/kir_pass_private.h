@@ -23,6 +23,7 @@ KIR_PASS(align);   /* writes proven alignments on loads and stores */
 KIR_PASS(widen);   /* arithmetic on narrow types becomes 32-bit; storage the device lacks becomes whole words */
 KIR_PASS(math);    /* transcendental functions */
 KIR_PASS(expand);  /* operations the target cannot print */
+KIR_PASS(small);   /* f32 below 2^-126 on devices that take it for 0 */
 KIR_PASS(split);   /* vectors wider than the target's */
 KIR_PASS(spread);  /* texels that all lanes would read: a different one each, handed round */
 KIR_PASS(address); /* ix becomes multiplications and additions, division by constants becomes multiplication */
@@ -32,7 +33,8 @@ bool kir_has_tables(const kir_kernel *, const kir_caps *); /* and fields of bits
 bool kir_has_loops(const kir_kernel *, const kir_caps *);
 bool kir_has_missing_words(const kir_kernel *, const kir_caps *); /* 64-bit integers that the target lacks */
 bool kir_has_math(const kir_kernel *, const kir_caps *);
-bool kir_has_texels(const kir_kernel *, const kir_caps *); /* and lanes in numbers that are known */
+bool kir_loses_small(const kir_kernel *, const kir_caps *); /* a reproducible kernel for a device that flushes denormals */
+bool kir_has_texels(const kir_kernel *, const kir_caps *);  /* and lanes in numbers that are known */
 
 /* ---- types and constants ---- */
 static inline kir_type kir_with_lanes(kir_type t, uint32_t lanes) {
@@ -78,6 +80,18 @@ bool kir_needs_words(const kir_memory *, const kir_caps *);   /* the device cann
 bool kir_may_swap(const kir_inst *);                          /* commutes to the last bit: not the zeros of float min and max */
 uint32_t kir_items(const kir_kernel *);                       /* of a workgroup */
 static inline uint32_t kir_carries(const kir_kernel *k, uint32_t loop) { return kir_at(k, loop)->arg_count - 3u; }
+/* ---- ir/kir_ranges.c: the magnitude (the bits without the sign) lies in lo..hi or is 0; the value is a multiple of 2^grid, infinite or NaN ---- */
+typedef struct kir_range {
+  uint32_t lo, hi;
+  bool zero, sign; /* may be 0; may have its sign bit set */
+  uint8_t zeros;   /* so many last bits are 0 */
+  int16_t grid;
+} kir_range;
+enum { KIR_UNBOUNDED = 1000 };
+kir_range *kir_find_ranges(const kir_kernel *, ir_arena *); /* of each value of 32 bits */
+bool kir_range_absorbs(kir_range);
+int32_t kir_range_least(kir_range);            /* the exponent that no value but 0 is below */
+int32_t kir_range_most(kir_range);             /* every value is below 2 to it, or KIR_UNBOUNDED */
 uint32_t kir_written_memory(const kir_inst *); /* 1 + the memory an instruction writes, 0: none */
 /* depth[i]: loops and ifs around each instruction. */
 uint32_t *kir_find_depths(const kir_kernel *, ir_arena *);

@@ -26,7 +26,8 @@ snt_result blob_load_kernel(snt_program *p, api_kernel *k, snt_diag *diag) {
   return SNT_OK;
 }
 
-snt_result exec_probe_same_bits(snt_device *d, snt_diag *diag) {
+snt_result exec_probe_same_bits(snt_device *d, const snt_program *p, snt_diag *diag) {
+  (void)p;
   return ir_fail(diag, SNT_E_UNSUPPORTED, "exec", 0,
                  "reproducible results on %s need a probe, which is compiled: libsinter-runtime has no compiler, libsinter has",
                  d->info.selector);

@@ -1,6 +1,6 @@
 #!/usr/bin/perl
 # Numerics modes from the command line. REPRODUCIBLE: the same bytes on every device that passes its probe, on lavapipe with three widths of subgroups,
-# others refused by the name of the probe. FAST: within its own bound. Output: TAP.
+# on SwiftShader with denormals by integers; others refused by the name of the probe, and so is a program that was made for a device that keeps them. FAST: within its own bound. Output: TAP.
 use strict;
 use warnings;
 use Test::More;
@@ -103,6 +103,13 @@ for my $row (@devices) {
     is($code, 0, "$device $variables runs it") or diag($said);
     ok(bytes('host') eq bytes('other'), "$device $variables: the same bytes");
   }
+}
+SKIP: {
+  ($code, $said) = says("$sinter compile $dir/encoder.snt --target spirv --profile lavapipe --numerics reproducible -o $dir/e.sntp");
+  is($code, 0, 'a reproducible program is saved for a profile') or diag($said);
+  ($code, $said) = says("$sinter run $dir/e.sntp --device vulkan:swiftshader --input x=random:5 --input keep=random:6");
+  skip("vulkan:swiftshader: $said", 1) if $said =~ /was not found|no device|not installed/;
+  like($said, qr/for devices that keep denormals, which vulkan:swiftshader does not/, 'and refused where denormals are flushed');
 }
 for my $device ('opencl:pocl', 'vulkan:llvmpipe') {
   SKIP: {

@@ -17,8 +17,8 @@ enum { DEFAULT_ONE_IN = ONE_IN };
 #endif
 typedef struct device {
   const char *name;
-  bool fma, exact_div, rough, flush, root_once;
-} device; /* root_once: 1/sqrt has one rounding */
+  bool fma, exact_div, rough, flush, root_once, small;
+} device; /* root_once: 1/sqrt has one rounding; small: pass small gives back what it flushes */
 static const device devices[] = {
     {.name = "rough division", .rough = true},
     {.name = "fma, rough division", .fma = true, .rough = true},
@@ -27,6 +27,7 @@ static const device devices[] = {
 };
 
 static const device as_interpreter = {.name = "as the interpreter", .exact_div = true, .root_once = true};
+static const device by_integers = {.name = "denormals by integers", .flush = true, .rough = true, .small = true};
 
 /* ---- a device: the kernel's instructions, each over WIDTH samples; both sides of a branch are computed ---- */
 typedef struct machine {
@@ -186,7 +187,7 @@ typedef struct request {
 } request;
 
 static kir_caps caps_of(const device *d) {
-  return (kir_caps){.target = "test", .fma_fused = d->fma, .fma_fast = d->fma, .exact_div = d->exact_div};
+  return (kir_caps){.target = "test", .fma_fused = d->fma, .fma_fast = d->fma, .exact_div = d->exact_div, .flushes = d->small};
 }
 
 static uint32_t expand(kir_kernel *k, const request *r, const device *d, uint32_t a, uint32_t b) {
@@ -197,6 +198,11 @@ static uint32_t expand(kir_kernel *k, const request *r, const device *d, uint32_
                          .flags = r->has_dom ? KIR_HAS_DOM : 0,
                          .dom_lo = r->lo,
                          .dom_hi = r->hi};
+  if (!kir_math_find(r->op)) {
+    const uint32_t value = kir_ops[r->op].args == 2 ? kir_2(k, r->op, a, b) : kir_1(k, r->op, a);
+    const kir_type type = kir_at(k, value)->type;
+    return type.base != SNT_BOOL ? value : kir_3(k, KIR_select, value, kir_const_like(k, a, 1), kir_const_like(k, a, 0));
+  }
   return kir_math_expand(k, &inst, a, kir_ops[r->op].args == 2 ? b : 0, &caps);
 }
 
@@ -210,7 +216,14 @@ static bool make_machine(machine *v, ir_arena *arena, const request *r, const de
   const uint32_t result = expand(k, r, d, args[0], args[1]);
   kir_bitcast(k, kir_t(SNT_U32, r->lanes), result);
   snt_diag diag = {0};
-  const bool good = !k->failed && kir_verify(k, NULL, &diag) == SNT_OK;
+  bool good = !k->failed && kir_verify(k, NULL, &diag) == SNT_OK;
+  if (good && d->small) {
+    kir_kernel *legal = IR_NEW(arena, kir_kernel);
+    const kir_caps caps = caps_of(d);
+    kir_init(legal, arena, "math");
+    good = kir_run_passes(k, legal, &caps, "small", NULL, &diag) == SNT_OK;
+    k = legal;
+  }
   if (!good) tap_ok(false, "%s for a device with %s: %s", kir_ops[r->op].name, d->name, k->failed ? k->first_error.text : diag.text);
   *v = (machine){.k = k, .d = *d, .cells = IR_NEW_ARRAY(arena, uint32_t, (size_t)k->insts.count * WIDTH)};
   return good && v->cells;
@@ -519,6 +532,39 @@ static void check_exact(kir_op op, const device *d) {
   ir_arena_free(&arena);
 }
 
+/* ---- reproducible mode: denormals on a device that flushes them ---- */
+static uint32_t any_size(uint32_t round, uint32_t beside) {
+  const uint32_t x = math_random() << 16 ^ math_random(), size = math_random() % 64;
+  switch (round % 6) {
+  case 0: return x & 0x80ffffff; /* denormals and those just above */
+  case 1: return (x & 0x807fffff) | (size + (math_random() & 64) + 1) << 23;
+  case 2: return (x & 0x807fffff) | (size + 96) << 23;
+  case 3: return beside ^ (x & 0x80000000) ^ (x & ((2u << size % 24) - 1));
+  case 4: return math_edge(x % math_edge_count);
+  default: return x;
+  }
+}
+
+static void check_small(kir_op op) {
+  enum { ROUNDS = 252 };
+  static uint32_t a[WIDTH], b[WIDTH];
+  const request r = {.op = op, .lanes = 1, .same_bits = true};
+  ir_arena arena;
+  ir_arena_init(&arena, NULL);
+  machine keeps, flushes;
+  uint32_t wrong = 0, at = 0, rounds = 0;
+  const bool made = make_machine(&keeps, &arena, &r, &as_interpreter) && make_machine(&flushes, &arena, &r, &by_integers);
+  for (; made && rounds < ROUNDS && !wrong; rounds++) {
+    EACH a[c] = any_size(rounds, 0), b[c] = any_size(rounds / 6, a[c]);
+    keeps.in[0] = flushes.in[0] = a, keeps.in[1] = flushes.in[1] = b;
+    if (!run(&keeps) || !run(&flushes)) break;
+    EACH if (!same_value(math_float(results_of(&keeps)[c]), math_float(results_of(&flushes)[c])) && !wrong++) at = c;
+  }
+  tap_ok(rounds == ROUNDS && !wrong, "reproducible %s is the same where denormals are flushed (%a, %a), %u operations", kir_ops[op].name,
+         (double)math_float(a[at]), (double)math_float(b[at]), made ? operations(flushes.k) : 0);
+  ir_arena_free(&arena);
+}
+
 /* Every operation with the attributes of these functions has a row here and in the table. */
 static void check_totality(void) {
   for (uint32_t op = 1; op < KIR_OP_COUNT; op++) {
@@ -537,12 +583,15 @@ int main(int argc, char **argv) {
     check_errors(&math_truths[i], one_in ? one_in : DEFAULT_ONE_IN);
     check_widths(&math_truths[i], &as_interpreter);
     check_reproducible(&math_truths[i]);
+    check_small(math_truths[i].op);
   }
   check_specials(&devices[0]);
   check_specials(&devices[1]);
   check_specials(&devices[3]);
   check_domains();
   check_refusals();
+  static const kir_op plain[] = {KIR_add, KIR_sub, KIR_mul, KIR_div, KIR_sqrt, KIR_neg, KIR_eq, KIR_ne, KIR_lt, KIR_le, KIR_gt, KIR_ge};
+  for (uint32_t i = 0; i < IR_COUNT(plain); i++) check_small(plain[i]);
   for (uint32_t d = 0; d < 2; d++) check_exact(KIR_div, &devices[d]), check_exact(KIR_rcp, &devices[d]), check_exact(KIR_sqrt, &devices[d]);
   return tap_done();
 }
