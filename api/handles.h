@@ -211,6 +211,7 @@ void api_stream_drop(snt_stream *);
 void api_exec_hold(snt_exec *);
 snt_result api_check_fit(const snt_exec *, snt_diag *); /* the program against the device's limits */
 snt_result api_check_head(const snt_head *, uint32_t type, size_t known, snt_diag *);
+extern const int32_t api_weight_types[];        /* by SNT_WEIGHTS_ */
 const char *api_entry_name(const char *kernel); /* the function's name in the code of every target but SPIR-V */
 uint32_t api_target_index(uint32_t bit);        /* UINT32_MAX: not a code target */
 /* pack.c: the matrix units of the profile that the program is for, of each type. */

@@ -27,7 +27,7 @@ static snt_result copy_constants(snt_program *p, const ir_graph *given) {
   return SNT_OK;
 }
 
-static const int32_t stored[] = {[SNT_WEIGHTS_F16] = SNT_F16, [SNT_WEIGHTS_I8] = SNT_I8};
+const int32_t api_weight_types[] = {[SNT_WEIGHTS_F16] = SNT_F16, [SNT_WEIGHTS_I8] = SNT_I8};
 
 /* Decisions and errors speak of the caller's values. */
 static void note_origins(ir_graph *g, const uint32_t *map, uint32_t count) {
@@ -60,7 +60,7 @@ static snt_result copy_graph(snt_program *p, const snt_graph *g, const snt_compi
   ir_graph_init(&p->graph, &p->arena, &p->pool);
   snt_result r = SNT_OK;
   if (info->weights) {
-    r = copy_narrow(p, &g->graph, stored[info->weights], diag);
+    r = copy_narrow(p, &g->graph, api_weight_types[info->weights], diag);
   } else {
     r = ir_graph_copy_live(&g->graph, &p->graph, map);
     if (r == SNT_OK) note_origins(&p->graph, map, g->graph.nodes.count);
@@ -284,7 +284,7 @@ static snt_result compile_into(snt_program *p, const snt_graph *g, const snt_com
   p->options = (fusion_options){.profile = &p->profile,
                                 .numerics = (uint8_t)info->numerics,
                                 .no_rewrites = (info->flags & SNT_COMPILE_NO_REWRITES) != 0,
-                                .weights = stored[info->weights],
+                                .weights = api_weight_types[info->weights],
                                 .peak_bytes = info->peak_bytes,
                                 .targets = info->targets ? info->targets : default_target(&p->profile),
                                 .glsl = info->glsl != NULL,

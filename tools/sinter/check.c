@@ -1,4 +1,5 @@
 /* --check: the f64 reference of the graph with its per-element bounds. */
+#include "api/handles.h"
 #include "fusion/narrow.h"
 #include "ir/eval.h"
 #include "ir/graph.h"
@@ -92,14 +93,13 @@ static snt_result compare_all(check *c, const tool_tensor *tensors, uint32_t cou
 
 /* With --weights the reference is the graph that was compiled; what its weights cost is how far it is from the one as given. */
 static snt_result narrow_graph(tool_session *s, const ir_graph *given, ir_graph *out) {
-  static const int32_t stored[] = {[SNT_WEIGHTS_F16] = SNT_F16, [SNT_WEIGHTS_I8] = SNT_I8};
   uint32_t weights, made;
   snt_result r = tool_weights(s, &weights);
   *out = *given;
   if (r != SNT_OK || !weights) return r;
   ir_graph from = *given;
   ir_graph_init(out, given->arena, given->pool);
-  return fusion_narrow(&from, stored[weights], out, &made);
+  return fusion_narrow(&from, api_weight_types[weights], out, &made);
 }
 
 static snt_result say_loss(const ir_graph *given, const check *c, const char *weights, const tool_tensor *tensors, uint32_t count,
