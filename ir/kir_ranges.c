@@ -109,7 +109,7 @@ static kir_range bitwise(uint16_t op, kir_range a, kir_range b) {
     r.lo = of.lo, r.hi = of.hi, r.zero = of.zero, r.zeros = of.zeros, r.grid = of.grid;
     return r;
   }
-  const uint32_t step = b.lo == b.hi ? 1u << trailing(b.lo) : 0;
+  const uint32_t step = b.lo && b.lo == b.hi ? 1u << trailing(b.lo) : 0;
   if (op == KIR_and && step && b.lo + step == 0x80000000u && step <= NORMAL) { /* the last bits of a mantissa become 0 */
     r.lo = a.lo & b.lo, r.hi = a.hi & b.lo, r.zero = a.zero || !r.lo, r.grid = a.grid;
     r.zeros = (uint8_t)larger(a.zeros, trailing(step));
