@@ -29,7 +29,8 @@ static void write_obstacle(const fusion_decision *d, ir_text *out) {
                {"must_fuse", "must_fuse holds it where it is"},
                {"unfused", "compiled without fusing"},
                {"size", "one kernel would hold more operators than its price is worth looking at"},
-               {"nothing stored", "one kernel would store nothing"}};
+               {"nothing stored", "one kernel would store nothing"},
+               {"reads more", "what it is computed from is larger than what would not be stored"}};
   for (uint32_t i = 0; i < IR_COUNT(table); i++)
     if (is(d, table[i].rule)) {
       ir_text_add(out, table[i].sentence);
@@ -46,6 +47,10 @@ static void write_obstacle(const fusion_decision *d, ir_text *out) {
 static void write_pair(const fusion_decision *d, ir_text *out) {
   if (!d->taken && !is(d, "loses")) {
     write_obstacle(d, out);
+    return;
+  }
+  if (is(d, "only reader")) {
+    ir_text_add(out, "one kernel: nothing else reads it");
     return;
   }
   if (d->taken) ir_text_add(out, is(d, "must_fuse") ? "one kernel, as must_fuse says: " : "one kernel: ");

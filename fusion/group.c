@@ -1,7 +1,8 @@
 /* Grouping by a priority queue. In: a canonical graph of primitives. Out: groups in execution order, and a decision record for every considered edge.
    The key of an edge is the nanoseconds saved on the profile: T(parts) - T(fused), all traffic and recompute counted once.
    Order of the queue: largest saving first; equal savings by node number, so the result does not depend on memory layout.
-   Of many groups a price stays while others merge into the two, unless they bring them closer, and is made again at the head of the queue. */
+   Of many groups what was said of a pair stays while others merge into the two, unless they bring them closer; a price is made again at the head of the
+   queue. They begin as cones (group_cones.c) and meet block by block (group_blocks.c), so that what is at hand is small. */
 #include "fusion/group_private.h"
 
 /* ---- heap ---- */
@@ -113,13 +114,13 @@ static void refuse(group_run *r, const edge *e, const char *why, const fusion_gr
   group_record_pair(&r->s, e->producer, e->consumer, false, why, parts, fused);
 }
 
-static void consider(group_run *r, uint32_t producer, uint32_t consumer) {
+void group_consider(group_run *r, uint32_t producer, uint32_t consumer) {
   fusion_context *c = r->s.c;
   const uint32_t a = group_number(r, producer), b = group_number(r, consumer);
   edge e = {.producer = producer, .consumer = consumer, .version = r->version[a] + r->version[b]};
   fusion_group fused;
   const char *why;
-  if (a == b) return;
+  if (a == b || !group_in_block(r, a) || !group_in_block(r, b)) return;
   group_pair *pair = group_pair_make(r, a, b);
   if (!pair || pair->version == e.version) return; /* nothing has changed since */
   *pair = (group_pair){.producer = a + 1, .consumer = b + 1, .version = e.version};
@@ -132,14 +133,14 @@ static void consider(group_run *r, uint32_t producer, uint32_t consumer) {
 }
 
 /* A pair of which one part has changed. Where that took another group in, what was said of the pair stays, unless its other part had met both: then less
-   is read or stored than before. What was refused is looked at again. */
+   is read or stored than before. */
 static void consider_again(group_run *r, uint32_t producer, uint32_t consumer, uint32_t changed) {
   const uint32_t a = group_number(r, producer), b = group_number(r, consumer);
   const group_pair *kept = r->gone ? group_pair_find(r, a, b) : NULL;
   const group_pair *other = r->gone ? group_pair_find(r, a == changed ? r->gone - 1 : a, b == changed ? r->gone - 1 : b) : NULL;
   const group_pair *was = kept ? kept : other;
-  if (!was || (kept && other) || !was->proposal) {
-    consider(r, producer, consumer);
+  if (!was || (kept && other)) {
+    group_consider(r, producer, consumer);
     return;
   }
   group_pair word = *was;
@@ -149,8 +150,6 @@ static void consider_again(group_run *r, uint32_t producer, uint32_t consumer, u
   if (pair) *pair = word;
 }
 
-typedef IR_VEC(uint32_t) group_list;
-
 /* Two groups that meet in several values are one proposal. */
 static bool first_meeting(group_run *r, uint32_t other) {
   const bool first = r->met[other] != r->meeting;
@@ -158,7 +157,7 @@ static bool first_meeting(group_run *r, uint32_t other) {
   return first;
 }
 
-static void consider_neighbours(group_run *r, uint32_t number) {
+void group_consider_neighbours(group_run *r, uint32_t number) {
   const fusion_group group = r->s.c->groups.at[number];
   r->meeting++;
   for (uint32_t i = 0; i < group.input_count; i++) {
@@ -181,7 +180,8 @@ static void consider_readers(group_run *r, uint32_t number, uint32_t node, uint3
 
 static void refresh(group_run *r, uint32_t number) {
   const fusion_group group = r->s.c->groups.at[number];
-  consider_neighbours(r, number);
+  if (group.dead) return;
+  group_consider_neighbours(r, number);
   r->meeting++;
   for (uint32_t i = 0; i < group.output_count; i++) consider_readers(r, number, group.outputs[i], group.outputs[i], 0);
 }
@@ -232,7 +232,6 @@ void group_take(group_run *r, const uint32_t *groups, uint32_t count, const fusi
 /* A pair at the head of the queue. A price from before is made again: it goes back where it has become worse and another is better. */
 static void run_pair(group_run *r, edge e) {
   static const double TOLERANCE = 0.01;
-  enum { MOST_EXACT = 4096 }; /* groups to begin with: beyond, prices from before are worth it (plans are up to 1 % dearer) */
   fusion_context *c = r->s.c;
   const uint32_t a = group_number(r, e.producer), b = group_number(r, e.consumer), version = r->version[a] + r->version[b];
   group_pair *pair = a == b ? NULL : group_pair_find(r, a, b);
@@ -258,13 +257,16 @@ static void run_pair(group_run *r, edge e) {
   const fusion_group parts[2] = {c->groups.at[a], c->groups.at[b]};
   group_record_pair(&r->s, e.producer, e.consumer, true, "saves", (const fusion_group *[]){&parts[0], &parts[1]}, &fused);
   group_take(r, (const uint32_t[]){a, b}, 2, &fused);
-  r->gone = c->groups.count > MOST_EXACT ? a + 1 : 0;
+  r->gone = r->many ? a + 1 : 0;
   refresh(r, b);
   r->gone = 0;
 }
 
-static void run_queue(group_run *r) {
-  fusion_context *c = r->s.c;
+void group_refresh(group_run *r, const uint32_t *changed, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++) refresh(r, changed[i]);
+}
+
+void group_run_queue(group_run *r) {
   while (r->queue.count) {
     const edge e = pop(&r->queue);
     if (e.hyper) {
@@ -274,39 +276,11 @@ static void run_queue(group_run *r) {
     }
     if (e.recompute) {
       uint32_t changed[REMAT_MAX_CHANGED];
-      const uint32_t count = remat_pop(r, &e, changed);
-      for (uint32_t i = 0; i < count; i++)
-        if (!c->groups.at[changed[i]].dead) refresh(r, changed[i]);
+      group_refresh(r, changed, remat_pop(r, &e, changed));
       continue;
     }
     run_pair(r, e);
   }
-}
-
-/* Siblings: two groups that read one input and share no path, one kernel where that reads the input once. */
-static void run_siblings(group_run *r) {
-  fusion_context *c = r->s.c;
-  for (uint32_t a = 0; a < c->groups.count; a++) {
-    if (c->groups.at[a].dead) continue;
-    for (uint32_t i = 0; i < c->groups.at[a].input_count; i++) {
-      const uint32_t shared = c->groups.at[a].inputs[i];
-      for (uint32_t u = r->s.uses.first[shared]; u < r->s.uses.first[shared + 1]; u++) {
-        const uint32_t owner = r->s.group_of[r->s.uses.user[u]];
-        if (owner && owner - 1 > a && !c->groups.at[owner - 1].dead) consider(r, c->groups.at[a].hero, r->s.uses.user[u]);
-      }
-    }
-  }
-  run_queue(r);
-}
-
-/* What is still stored between kernels: would computing it again in each reader be cheaper? */
-static void run_recompute(group_run *r) {
-  fusion_context *c = r->s.c;
-  for (uint32_t a = 0; a < c->groups.count; a++) {
-    const fusion_group group = c->groups.at[a];
-    for (uint32_t i = 0; i < group.output_count && !group.dead; i++) remat_consider(r, group.outputs[i]);
-  }
-  run_queue(r);
 }
 
 /* ---- start and end ---- */
@@ -339,109 +313,90 @@ static bool start_repeat(group_run *r, uint32_t node) {
   return true;
 }
 
-static bool start_group(group_run *r, uint32_t node) {
+static bool start_group(group_run *r, uint32_t node, const uint32_t *rest) {
   fusion_context *c = r->s.c;
+  uint32_t count = 1;
   if (ir_at(c->graph, node)->op == IR_OP_pick) return true; /* of its loop's group */
   if (ir_at(c->graph, node)->op == IR_OP_loop) return start_repeat(r, node);
-  uint32_t *own = IR_NEW(c->arena, uint32_t);
+  for (uint32_t i = rest ? rest[node] : 0; i; i = rest[i]) count++;
+  uint32_t *own = IR_NEW_ARRAY(c->arena, uint32_t, count), at = count - 1;
   if (!own) return false;
-  *own = node;
-  const fusion_group group = {.kind = (uint8_t)group_kind_of_node(&r->s, node), .hero = node, .count = 1, .nodes = own};
+  own[at] = node;
+  for (uint32_t i = rest ? rest[node] : 0; i; i = rest[i]) own[--at] = i;
+  const fusion_group group = {.kind = (uint8_t)group_kind_of_node(&r->s, node), .hero = node, .count = count, .nodes = own};
   if (!IR_PUSH(c->arena, &c->groups, group)) return false;
-  r->s.group_of[node] = c->groups.count;
+  for (uint32_t i = 0; i < count; i++) r->s.group_of[own[i]] = c->groups.count;
+  return true;
+}
+
+/* Is the node a member of some group, rather than read through? */
+static bool is_member(const group_run *r, uint32_t node) {
+  const ir_graph *g = r->s.c->graph;
+  const uint16_t op = ir_at(g, node)->op;
+  if (!r->s.needed[node]) return false;
+  const bool source = (ir_ops[op].flags & IR_SOURCE) != 0,
+             stored = r->s.is_stored[node] && (!source || op == IR_OP_iota || op == IR_OP_dim);
+  return stored || !fusion_is_free(g, node);
+}
+
+/* Of a cone the members that are not its root: each names the one before it. */
+static bool find_rest(group_run *r, const uint32_t *roots, uint32_t **rest) {
+  const uint32_t n = r->s.c->graph->nodes.count;
+  if (!roots) return true;
+  *rest = IR_NEW_ARRAY(r->s.c->arena, uint32_t, n);
+  for (uint32_t node = 1; *rest && node < n; node++) {
+    if (roots[node] == node) continue;
+    (*rest)[node] = (*rest)[roots[node]];
+    (*rest)[roots[node]] = node;
+  }
+  return *rest;
+}
+
+static bool make_first_groups(group_run *r) {
+  const uint32_t n = r->s.c->graph->nodes.count;
+  uint32_t count = 0, *roots = NULL, *rest = NULL;
+  for (uint32_t node = 1; node < n; node++) count += is_member(r, node);
+  r->many = count > GROUP_MANY;
+  if ((r->many && !group_find_cones(&r->s, &roots)) || !find_rest(r, roots, &rest)) return false;
+  for (uint32_t node = 1; node < n; node++)
+    if (is_member(r, node) && (!roots || roots[node] == node) && !start_group(r, node, rest)) return false;
+  return true;
+}
+
+static bool price_alone(group_run *r, fusion_group *group) {
+  ir_arena_rewind(&r->s.scratch, r->s.empty);
+  if (!group_find_ports(&r->s, group)) return false;
+  group_price(&r->s, group);
+  return true;
+}
+
+/* As it would be with one kernel a primitive; a loop and its picks are one. */
+static bool add_unfused(group_run *r, const fusion_group *group) {
+  fusion_context *c = r->s.c;
+  const bool cone = group->count > 1 && ir_at(c->graph, group->hero)->op != IR_OP_loop;
+  for (uint32_t i = 0; i < (cone ? group->count : 1); i++) {
+    fusion_group one = *group;
+    if (cone) one = (fusion_group){.kind = group->kind, .hero = group->nodes[i], .count = 1, .nodes = &group->nodes[i]};
+    if (cone && !price_alone(r, &one)) return false;
+    c->ns_unfused += one.cost.ns;
+    c->bytes_unfused += one.cost.bytes;
+  }
   return true;
 }
 
 static snt_result start_groups(group_run *r) {
   fusion_context *c = r->s.c;
-  const uint32_t n = c->graph->nodes.count;
-  for (uint32_t node = 1; node < n; node++) {
-    if (!r->s.needed[node]) continue;
-    const bool source = (ir_ops[ir_at(c->graph, node)->op].flags & IR_SOURCE) != 0;
-    const bool stored = r->s.is_stored[node] &&
-                        (!source || ir_at(c->graph, node)->op == IR_OP_iota || ir_at(c->graph, node)->op == IR_OP_dim);
-    if (stored || !fusion_is_free(c->graph, node))
-      if (!start_group(r, node)) return SNT_E_HOST_MEM;
-  }
+  if (!make_first_groups(r)) return SNT_E_HOST_MEM;
   for (uint32_t i = 0; i < c->groups.count; i++) {
-    ir_arena_rewind(&r->s.scratch, r->s.empty);
-    if (!group_find_ports(&r->s, &c->groups.at[i]) || !group_settle(&r->s, &c->groups.at[i])) return SNT_E_HOST_MEM;
-    group_price(&r->s, &c->groups.at[i]);
-    for (uint32_t k = 0; k < c->groups.at[i].input_count; k++) {
-      const uint32_t owner = r->s.group_of[c->groups.at[i].inputs[k]];
-      if (owner && r->s.level[owner - 1] >= r->s.level[i]) r->s.level[i] = r->s.level[owner - 1] + 1;
+    fusion_group *group = &c->groups.at[i];
+    if (!price_alone(r, group) || !group_settle(&r->s, group)) return SNT_E_HOST_MEM;
+    r->s.level[i] = group_first_level(i);
+    for (uint32_t k = 0; k < group->input_count; k++) {
+      const uint32_t owner = r->s.group_of[group->inputs[k]];
+      if (owner && r->s.level[owner - 1] >= r->s.level[i]) r->s.level[i] = r->s.level[owner - 1] + GROUP_LEVEL_STEP;
     }
-    c->ns_unfused += c->groups.at[i].cost.ns;
-    c->bytes_unfused += c->groups.at[i].cost.bytes;
+    if (!add_unfused(r, group)) return SNT_E_HOST_MEM;
   }
-  return SNT_OK;
-}
-
-/* Execution order: a group after the groups whose outputs it reads. As sweeps over the list would find it, in which every group goes that can:
-   by the sweep that takes it, then by number. */
-enum { UNKNOWN, OPEN, KNOWN };
-typedef struct sweep_search {
-  const group_run *r;
-  uint8_t *state;
-  uint32_t *sweep;
-} sweep_search;
-
-/* The sweep of a group whose producers are known; false, and one of them, when one is not. */
-static bool sweep_of(const sweep_search *q, uint32_t group, uint32_t *unknown) {
-  const fusion_group *at = &q->r->s.c->groups.at[group];
-  uint32_t sweep = 0;
-  for (uint32_t k = 0; k < at->input_count; k++) {
-    const uint32_t owner = q->r->s.group_of[at->inputs[k]];
-    if (!owner) continue;
-    if (q->state[owner - 1] != KNOWN) {
-      *unknown = owner - 1;
-      return false;
-    }
-    const uint32_t own = q->sweep[owner - 1] + (owner - 1 >= group);
-    if (own > sweep) sweep = own;
-  }
-  q->sweep[group] = sweep;
-  return true;
-}
-
-static snt_result find_sweeps(sweep_search *q, uint32_t *most) {
-  fusion_context *c = q->r->s.c;
-  group_list stack = {0};
-  for (uint32_t i = 0; i < c->groups.count; i++) {
-    if (c->groups.at[i].dead || q->state[i] == KNOWN) continue;
-    if (!IR_PUSH(c->arena, &stack, i)) return SNT_E_HOST_MEM;
-    while (stack.count) {
-      const uint32_t at = stack.at[stack.count - 1];
-      uint32_t unknown = 0;
-      q->state[at] = OPEN;
-      if (sweep_of(q, at, &unknown)) {
-        q->state[at] = KNOWN;
-        if (q->sweep[at] > *most) *most = q->sweep[at];
-        stack.count--;
-        continue;
-      }
-      if (q->state[unknown] == OPEN) return ir_fail(c->diag, SNT_E_INTERNAL, "group", 0, "the groups depend on each other in a circle");
-      if (!IR_PUSH(c->arena, &stack, unknown)) return SNT_E_HOST_MEM;
-    }
-  }
-  return SNT_OK;
-}
-
-static snt_result order_groups(group_run *r) {
-  fusion_context *c = r->s.c;
-  const uint32_t count = c->groups.count;
-  uint32_t most = 0;
-  sweep_search q = {r, IR_NEW_ARRAY(c->arena, uint8_t, count + 1), IR_NEW_ARRAY(c->arena, uint32_t, count + 1)};
-  c->order = IR_NEW_ARRAY(c->arena, uint32_t, count + 1);
-  if (!q.state || !q.sweep || !c->order) return SNT_E_HOST_MEM;
-  SNT_TRY(find_sweeps(&q, &most));
-  uint32_t *first = IR_NEW_ARRAY(c->arena, uint32_t, most + 2);
-  if (!first) return SNT_E_HOST_MEM;
-  for (uint32_t i = 0; i < count; i++)
-    if (!c->groups.at[i].dead) first[q.sweep[i] + 1]++, c->order_count++;
-  for (uint32_t i = 1; i < most + 2; i++) first[i] += first[i - 1];
-  for (uint32_t i = 0; i < count; i++)
-    if (!c->groups.at[i].dead) c->order[first[q.sweep[i]]++] = i;
   return SNT_OK;
 }
 
@@ -478,14 +433,8 @@ static snt_result make_groups(group_run *r) {
   SNT_TRY(start_groups(r));
   SNT_TRY(steer_begin(r->s.c));
   must_take(r);
-  for (uint32_t i = 0; i < r->s.c->groups.count; i++)
-    if (!r->s.c->groups.at[i].dead) consider_neighbours(r, i);
-  hyper_propose(r);
-  run_queue(r);
-  run_siblings(r);
-  run_recompute(r);
-  run_siblings(r);
-  return order_groups(r);
+  SNT_TRY(group_run_blocks(r));
+  return group_find_order(r);
 }
 
 snt_result fusion_group_nodes(fusion_context *c, bool *changed) {

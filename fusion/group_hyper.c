@@ -65,7 +65,7 @@ static void consider(group_run *r, uint32_t number) {
   fusion_group fused;
   const char *why;
   find_parts(r, h, &parts);
-  if (parts.count < 2) return;
+  if (parts.count < 2 || !group_in_block(r, parts.groups[0]) || !group_in_block(r, parts.groups[parts.count - 1])) return;
   if (!price(r, h, &parts, &fused, &why)) {
     group_record_hyper(&r->s, h, false, why, parts.ns, parts.bytes, &fused);
     return;
@@ -125,9 +125,15 @@ static void propose(group_run *r, const hyper_matcher *matcher, uint32_t node) {
 void hyper_propose(group_run *r) {
   const fusion_context *c = r->s.c;
   if (c->options->level == FUSION_UNFUSED) return;
-  for (uint32_t node = 1; node < c->graph->nodes.count; node++) {
+  for (; r->matched < c->graph->nodes.count; r->matched++) {
+    const uint32_t node = r->matched;
     if (!r->s.needed[node] || !r->s.group_of[node]) continue;
+    if (group_number(r, node) >= r->end) return;
     for (uint32_t i = 0; i < hyper_matcher_count; i++)
       if (hyper_matchers[i].anchor == ir_at(c->graph, node)->op) propose(r, &hyper_matchers[i], node);
   }
+}
+
+void hyper_propose_across(group_run *r) {
+  for (uint32_t i = 0; i < r->hypers.count; i++) consider(r, i);
 }

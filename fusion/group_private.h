@@ -80,11 +80,31 @@ typedef struct group_run {
   uint32_t *version;      /* per group: raised when it changes */
   uint32_t *met, meeting; /* per group: the last look around that found it */
   pair_table pairs;
+  bool many;                /* groups: block by block, what is said of them is kept */
+  uint32_t first, end;      /* the groups that may meet: the block at hand */
+  uint32_t matched;         /* nodes that hyper-edges have been looked for at */
   uint32_t proposals, gone; /* gone: 1 + the group that the one at hand has just taken in, its prices kept; 0: all are made again */
   IR_VEC(hyper_edge) hypers;
 } group_run;
 
+/* Up to so many groups everything is priced again whenever a part has changed, in one queue. */
+enum { GROUP_MANY = 4096, GROUP_BLOCK = 2048, GROUP_LEVEL_STEP = 16 };
+/* Levels of a block lie above those of the blocks before it, with room to sink. */
+static inline uint32_t group_first_level(uint32_t group) { return group / GROUP_BLOCK * 2 * GROUP_BLOCK * GROUP_LEVEL_STEP; }
+static inline bool group_in_block(const group_run *r, uint32_t group) { return group >= r->first && group < r->end; }
+
 bool group_push(fusion_context *, edge_queue *, edge);
+/* A pair, by a node of each, into the queue when it saves. */
+void group_consider(group_run *, uint32_t producer, uint32_t consumer);
+void group_consider_neighbours(group_run *, uint32_t group);
+/* Groups have changed: what is said of them and those around them is looked at again. */
+void group_refresh(group_run *, const uint32_t *groups, uint32_t count);
+/* Takes the best until nothing saves. */
+void group_run_queue(group_run *);
+snt_result group_run_blocks(group_run *); /* fusion/group_blocks.c */
+/* Fills order and order_count; the levels of all groups anew (fusion/group_order.c). */
+snt_result group_find_order(group_run *);
+snt_result group_find_levels(group_run *);
 /* The word about two groups, by their numbers: null when there is none, or (make) when memory runs out. It lives until the next is made. */
 group_pair *group_pair_find(const group_run *, uint32_t producer, uint32_t consumer);
 group_pair *group_pair_make(group_run *, uint32_t producer, uint32_t consumer);
@@ -93,18 +113,24 @@ uint32_t group_number(const group_run *, uint32_t node);
 const char *group_forbidden(const group_run *, const uint32_t *groups, uint32_t count);
 /* Replaces the groups by `fused`, which takes the number of the last. */
 void group_take(group_run *, const uint32_t *groups, uint32_t count, const fusion_group *fused);
-/* Finds all hyper-edges and puts those that save into the queue. */
+/* Finds the hyper-edges up to the end of the block at hand and puts those that save into the queue; again all there are. */
 void hyper_propose(group_run *);
+void hyper_propose_across(group_run *);
 /* A hyper-edge at the head of the queue: taken (returns 1 + its group), or priced again, or refused. */
 uint32_t hyper_pop(group_run *, const edge *);
 
 /* ---- rematerialisation (fusion/group_remat.c) ---- */
 
 enum { REMAT_MAX_CHANGED = 17 };
-/* Prices computing a stored value again in its readers, into the queue when it saves. */
-void remat_consider(group_run *, uint32_t value);
+/* Prices computing a stored value again in its readers, into the queue when it saves. Of many groups it is taken at once; returns how many it changed. */
+uint32_t remat_consider(group_run *, uint32_t value, uint32_t *changed);
 /* Such a choice at the head of the queue; returns how many groups it changed. */
 uint32_t remat_pop(group_run *, const edge *, uint32_t *changed);
+
+/* ---- the beginning, where groups are many (fusion/group_cones.c) ---- */
+
+/* Per node the root of its cone, with a record a node that is none; null where the user asks something of nodes. False when memory runs out. */
+bool group_find_cones(grouping *, uint32_t **roots);
 
 /* ---- what the user asks for (fusion/group_must.c) ---- */
 

@@ -17,10 +17,16 @@ typedef struct remat {
   uint32_t version, bindings; /* bindings: of the group that could not be */
 } remat;
 
-static bool is_output_of(const fusion_group *group, uint32_t node) {
-  for (uint32_t i = 0; i < group->output_count; i++)
-    if (group->outputs[i] == node) return true;
+static bool has(const uint32_t *list, uint32_t count, uint32_t node) {
+  for (uint32_t i = 0; i < count; i++)
+    if (list[i] == node) return true;
   return false;
+}
+
+static bool is_output_of(const fusion_group *group, uint32_t node) { return has(group->outputs, group->output_count, node); }
+
+static double bytes_of(const fusion_context *c, uint32_t node) {
+  return c->elements[node] * ir_dtypes[ir_at(c->graph, node)->type.dtype].bytes;
 }
 
 /* ---- who reads it, and what computes it ---- */
@@ -77,6 +83,42 @@ static void sort_cone(remat *m) {
       m->cone[k] = m->cone[k - 1];
       m->cone[k - 1] = node;
     }
+}
+
+/* ---- what is plain before anything is built ---- */
+
+/* What the cone would have a reader read beside what it reads: how many buffers, and their bytes. */
+static uint32_t count_new(grouping *s, const remat *m, const fusion_group *reader, double *bytes) {
+  const fusion_context *c = s->c;
+  const fusion_group *owner = &c->groups.at[m->owner];
+  const uint32_t mark = ++s->mark;
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < reader->input_count; i++) s->tried[reader->inputs[i]] = mark;
+  for (uint32_t i = 0; i < m->cone_count; i++)
+    for (uint32_t a = 0; a < ir_at(c->graph, m->cone[i])->arity; a++) {
+      const uint32_t from = c->facts[ir_arg(c->graph, m->cone[i], a)].base;
+      if (s->tried[from] == mark || in_cone(m, from) || !(has(owner->inputs, owner->input_count, from) || is_output_of(owner, from)))
+        continue;
+      s->tried[from] = mark;
+      count++;
+      *bytes += bytes_of(c, from);
+    }
+  return count;
+}
+
+/* A word for what cannot be bound, or reads more than is not stored and read any more; null: that takes prices. */
+static const char *refused(grouping *s, remat *m) {
+  const fusion_context *c = s->c;
+  const uint32_t most = c->options->profile->max_bindings;
+  const double own = bytes_of(c, m->value);
+  double more = 0;
+  for (uint32_t i = 0; i < m->reader_count; i++) {
+    const fusion_group *reader = &c->groups.at[m->readers[i]];
+    m->bindings = reader->input_count - 1 + count_new(s, m, reader, &more) + reader->output_count;
+    if (most && m->bindings > most) return "bindings";
+    more -= own;
+  }
+  return c->groups.at[m->owner].output_count > 1 && more >= own ? "reads more" : NULL;
 }
 
 /* ---- the groups as they would be ---- */
@@ -169,7 +211,8 @@ static bool build(group_run *r, uint32_t value, remat *m, const char **why) {
     m->bytes_before += c->groups.at[m->readers[i]].cost.bytes;
     m->version += r->version[m->readers[i]];
   }
-  *why = forbidden(r, m);
+  *why = r->many ? refused(s, m) : NULL;
+  if (!*why) *why = forbidden(r, m);
   if (*why) return true;
   set_recomputed(s, m, 1);
   if (build_rest(s, m, why) && build_readers(s, m, why)) *why = NULL;
@@ -206,12 +249,6 @@ static void propose(group_run *r, const remat *m, const char *why) {
   if (!group_push(r->s.c, &r->queue, e)) r->s.c->plan->failed = true;
 }
 
-void remat_consider(group_run *r, uint32_t value) {
-  remat m;
-  const char *why;
-  if (r->s.c->options->level == FUSION_FUSED && build(r, value, &m, &why)) propose(r, &m, why);
-}
-
 static void replace(group_run *r, uint32_t number, const fusion_group *by) {
   r->s.c->groups.at[number] = *by;
   if (!group_settle(&r->s, &r->s.c->groups.at[number])) r->s.c->plan->failed = true;
@@ -232,19 +269,31 @@ static void apply(group_run *r, const remat *m) {
     if (m->rest.dead || !fusion_group_has(&m->rest, m->cone[i])) r->s.group_of[m->cone[i]] = m->readers[0] + 1;
 }
 
+static uint32_t take(group_run *r, const remat *m, uint32_t *changed) {
+  uint32_t count = 0;
+  record(r, m, "recompute", true);
+  apply(r, m);
+  if (!m->rest.dead) changed[count++] = m->owner;
+  for (uint32_t i = 0; i < m->reader_count; i++) changed[count++] = m->readers[i];
+  return count;
+}
+
+uint32_t remat_consider(group_run *r, uint32_t value, uint32_t *changed) {
+  remat m;
+  const char *why;
+  if (r->s.c->options->level != FUSION_FUSED || !build(r, value, &m, &why)) return 0;
+  if (r->many && !why && m.ns_before > m.ns_after) return take(r, &m, changed);
+  propose(r, &m, why);
+  return 0;
+}
+
 uint32_t remat_pop(group_run *r, const edge *e, uint32_t *changed) {
   remat m;
   const char *why;
-  uint32_t count = 0;
   if (!build(r, e->producer, &m, &why)) return 0;
   if (m.version != e->version) {
     propose(r, &m, why);
     return 0;
   }
-  if (why || m.ns_before <= m.ns_after) return 0;
-  record(r, &m, "recompute", true);
-  apply(r, &m);
-  if (!m.rest.dead) changed[count++] = m.owner;
-  for (uint32_t i = 0; i < m.reader_count; i++) changed[count++] = m.readers[i];
-  return count;
+  return why || m.ns_before <= m.ns_after ? 0 : take(r, &m, changed);
 }

@@ -1,0 +1,66 @@
+/* What is tried when. In: the first groups. Out: all that saves is taken: pairs and hyper-edges, then siblings, then what is computed again and what that
+   lets meet. Many groups meet in blocks, neighbours in the order of the graph, whose caches hold all that a queue asks for; then across their borders. */
+#include "fusion/group_private.h"
+
+static void run_block(group_run *r, uint32_t first, uint32_t end) {
+  const fusion_context *c = r->s.c;
+  r->first = first;
+  r->end = end;
+  for (uint32_t i = first; i < end; i++)
+    if (!c->groups.at[i].dead) group_consider_neighbours(r, i);
+}
+
+static snt_result run_all_blocks(group_run *r) {
+  const uint32_t count = r->s.c->groups.count;
+  for (uint32_t first = 0; first < count; first += GROUP_BLOCK) {
+    run_block(r, first, first + GROUP_BLOCK < count ? first + GROUP_BLOCK : count);
+    hyper_propose(r);
+    group_run_queue(r);
+  }
+  SNT_TRY(group_find_levels(r));
+  run_block(r, 0, count);
+  hyper_propose_across(r);
+  return SNT_OK;
+}
+
+/* Siblings: two groups that read one input and share no path, one kernel where that reads the input once. */
+static void run_siblings(group_run *r) {
+  fusion_context *c = r->s.c;
+  for (uint32_t a = 0; a < c->groups.count; a++) {
+    if (c->groups.at[a].dead) continue;
+    for (uint32_t i = 0; i < c->groups.at[a].input_count; i++) {
+      const uint32_t shared = c->groups.at[a].inputs[i];
+      for (uint32_t u = r->s.uses.first[shared]; u < r->s.uses.first[shared + 1]; u++) {
+        const uint32_t owner = r->s.group_of[r->s.uses.user[u]];
+        if (owner && owner - 1 > a && !c->groups.at[owner - 1].dead) group_consider(r, c->groups.at[a].hero, r->s.uses.user[u]);
+      }
+    }
+  }
+  group_run_queue(r);
+}
+
+/* What is still stored between kernels: would computing it again in each reader be cheaper? */
+static void run_recompute(group_run *r) {
+  const fusion_context *c = r->s.c;
+  for (uint32_t a = 0; a < c->groups.count; a++) {
+    const fusion_group group = c->groups.at[a];
+    for (uint32_t i = 0; i < group.output_count && !c->groups.at[a].dead; i++) {
+      uint32_t changed[REMAT_MAX_CHANGED];
+      group_refresh(r, changed, remat_consider(r, group.outputs[i], changed));
+    }
+  }
+  group_run_queue(r);
+}
+
+snt_result group_run_blocks(group_run *r) {
+  if (r->many) SNT_TRY(run_all_blocks(r));
+  else {
+    run_block(r, 0, r->s.c->groups.count);
+    hyper_propose(r);
+  }
+  group_run_queue(r);
+  run_siblings(r);
+  run_recompute(r);
+  run_siblings(r);
+  return SNT_OK;
+}
