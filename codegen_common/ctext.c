@@ -263,15 +263,21 @@ static void expand_one(ctext *c, char escape, const ctext_site *site) {
 void ctext_expand(ctext *c, const char *text, const ctext_site *site) {
   if (c->result != SNT_OK || !text) return;
   while (*text) {
-    const size_t plain = strcspn(text, "$");
-    ir_text_put(&c->out, text, plain);
-    text += plain;
+    const char *plain = text;
+    while (*text && *text != '$') text++;
+    if (text != plain) ir_text_put(&c->out, plain, (size_t)(text - plain));
     if (*text && text[1]) expand_one(c, text[1], site), text += 2;
     else if (*text) text++;
   }
 }
 
-void ctext_begin_line(ctext *c) { ir_text_format(&c->out, "%*s", (int)(c->depth * 2), ""); }
+void ctext_begin_line(ctext *c) {
+  static const char blanks[] = "                ";
+  for (size_t left = c->depth * 2, some; left; left -= some) {
+    some = left < sizeof blanks - 1 ? left : sizeof blanks - 1;
+    ir_text_put(&c->out, blanks, some);
+  }
+}
 
 void ctext_line(ctext *c, const char *text, const ctext_site *site) {
   ctext_begin_line(c);

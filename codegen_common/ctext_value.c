@@ -1,7 +1,6 @@
 /* Types, literals and the names of values: v<id>, except literals and scalar parameters, which are written where they are used. */
 #include "codegen_common/ctext_private.h"
 #include <math.h>
-#include <stdio.h>
 
 /* The first dialect of the chain with an entry in a table indexed by element type. */
 #define LOOKUP(c, field, base_type) lookup((c)->d, offsetof(dialect, field), base_type)
@@ -40,50 +39,55 @@ void ctext_storage(ctext *c, kir_type t) {
 }
 
 /* Exact hexadecimal digits, written here because printf's depend on the host's locale. */
-static void float_digits(char *out, size_t size, double x) {
+static void float_digits(ir_text *out, double x) {
   uint64_t bits, mantissa;
   memcpy(&bits, &x, sizeof bits);
   mantissa = bits & ((UINT64_C(1) << 52) - 1);
-  int exponent = (int)(bits >> 52 & 0x7ff), digits = 13;
+  int exponent = (int)(bits >> 52 & 0x7ff);
+  uint32_t digits = 13;
   const int lead = exponent != 0;
   exponent = exponent ? exponent - 1023 : mantissa ? -1022 : 0;
   for (; digits > 0 && !(mantissa & 15); digits--) mantissa >>= 4;
-  if (digits) snprintf(out, size, "%s0x%d.%0*llxp%+d", bits >> 63 ? "-" : "", lead, digits, (unsigned long long)mantissa, exponent);
-  else snprintf(out, size, "%s0x%dp%+d", bits >> 63 ? "-" : "", lead, exponent);
+  char fraction[14] = {'.'};
+  for (uint32_t n = digits; n > 0; n--, mantissa >>= 4) fraction[n] = "0123456789abcdef"[mantissa & 15];
+  ir_text_format(out, "%s0x%d", bits >> 63 ? "-" : "", lead);
+  if (digits) ir_text_put(out, fraction, digits + 1);
+  ir_text_format(out, "p%s%d", exponent < 0 ? "" : "+", exponent);
 }
 
-static const char *literal_digits(ctext *c, uint32_t base, int64_t i, double f, char *digits, size_t size) {
-  static const char minimum[] = "(-2147483647 - 1)";
+static const char *literal_digits(ctext *c, uint32_t base, int64_t i, double f, ir_text *digits) {
   if (ir_dtypes[base].is_float && base != SNT_F16 && base != SNT_BF16) {
     if (isfinite(f)) {
-      float_digits(digits, size, f);
+      float_digits(digits, f);
       return LOOKUP(c, literal, base);
     }
-    snprintf(digits, size, "%s", !isnan(f) && f < 0 ? "-" : "");
+    if (f < 0) ir_text_add(digits, "-");
     return isnan(f) ? LOOKUP(c, nan, base) : LOOKUP(c, infinity, base);
   }
-  if (base == SNT_F16) snprintf(digits, size, "0x%04x", ir_f16_from_f32((float)f));
-  else if (base == SNT_BF16) snprintf(digits, size, "0x%04x", ir_bf16_from_f32((float)f));
-  else if (base == SNT_BOOL) snprintf(digits, size, "%s", i ? "true" : "false");
-  else if (base == SNT_I32 && i == INT32_MIN) snprintf(digits, size, "%s", minimum);
-  else if (base == SNT_I64 && i == INT64_MIN) snprintf(digits, size, "-9223372036854775807");
-  else if (base == SNT_U64) snprintf(digits, size, "%llu", (unsigned long long)i);
-  else if (base == SNT_U32) snprintf(digits, size, "%u", (uint32_t)i);
-  else snprintf(digits, size, "%lld", (long long)i);
+  if (base == SNT_F16) ir_text_format(digits, "0x%04x", ir_f16_from_f32((float)f));
+  else if (base == SNT_BF16) ir_text_format(digits, "0x%04x", ir_bf16_from_f32((float)f));
+  else if (base == SNT_BOOL) ir_text_add(digits, i ? "true" : "false");
+  else if (base == SNT_I32 && i == INT32_MIN) ir_text_add(digits, "(-2147483647 - 1)");
+  else if (base == SNT_I64 && i == INT64_MIN) ir_text_add(digits, "-9223372036854775807");
+  else if (base == SNT_U64) ir_text_format(digits, "%llu", (unsigned long long)i);
+  else if (base == SNT_U32) ir_text_format(digits, "%u", (uint32_t)i);
+  else ir_text_format(digits, "%lld", (long long)i);
   return LOOKUP(c, literal, base);
 }
 
 void ctext_literal(ctext *c, kir_type t, int64_t i, double f) {
-  char digits[48];
+  char room[48];
+  ir_text digits;
+  ir_text_init_in(&digits, c->arena, room, sizeof room);
   bool mask = t.base == SNT_BOOL && t.lanes > 1;
-  const char *pattern = literal_digits(c, mask ? SNT_I32 : t.base, mask ? -(i != 0) : i, f, digits, sizeof digits);
+  const char *pattern = literal_digits(c, mask ? SNT_I32 : t.base, mask ? -(i != 0) : i, f, &digits);
   if (!pattern) {
     ctext_fail(c, SNT_E_UNSUPPORTED, 0, "%s has no literals of type %s", c->d->name, ir_dtypes[t.base].name);
     return;
   }
-  ctext_site digits_site = {.text = {digits}, .type = t};
+  ctext_site digits_site = {.text = {digits.at}, .type = t};
   if (t.lanes == 1) {
-    bool wrap = *digits == '-'; /* so that "a - -1" and "-x" templates stay what they say */
+    bool wrap = *digits.at == '-'; /* so that "a - -1" and "-x" templates stay what they say */
     if (wrap) ir_text_add(&c->out, "(");
     ctext_expand(c, pattern, &digits_site);
     if (t.base == SNT_I64 && i == INT64_MIN) ir_text_add(&c->out, " - 1");
@@ -99,22 +103,17 @@ void ctext_literal(ctext *c, kir_type t, int64_t i, double f) {
 void ctext_scalar(ctext *c, uint32_t number) {
   const kir_scalar *s = &c->k->scalars.at[number];
   const char *pattern = LOOKUP(c, scalar, s->type.base), *word = NULL;
-  char words[2][32];
+  ctext_site site = {.type = s->type};
   for (const dialect *d = c->d; d && !word; d = d->base) word = d->word;
   if (!pattern || !word) {
     ctext_fail(c, SNT_E_UNSUPPORTED, 0, "%s has no scalar parameters of type %s", c->d->name, ir_dtypes[s->type.base].name);
     return;
   }
   for (uint32_t i = 0; i < 2; i++) {
-    size_t n = 0;
-    uint32_t at = s->offset / 4 + i;
-    for (const char *w = word; *w && n + 12 < sizeof words[i]; w++) {
-      if (*w != '$') words[i][n++] = *w;
-      else n += (size_t)snprintf(words[i] + n, sizeof words[i] - n, "%u", at), w++;
-    }
-    words[i][n] = 0;
+    const ir_text saved = ctext_divert(c);
+    ctext_expand(c, word, &(ctext_site){.number = {s->offset / 4 + i}});
+    site.text[i] = ctext_restore(c, saved);
   }
-  ctext_site site = {.text = {words[0], words[1]}, .type = s->type};
   ctext_expand(c, pattern, &site);
 }
 

@@ -267,7 +267,7 @@ typedef struct path_search {
   const fusion_context *c;
   const fusion_group *group; /* the ways stay in it; null: anywhere */
   const ir_graph *g;
-  bool crops; /* slices may leave elements out */
+  bool crops; /* slices may leave elements out, behind the last of Winograd's products */
   uint32_t from, path[PATH_LONGEST], length;
   uint32_t few[PATH_FEW], seen_count; /* the first; most searches see no more */
   uint32_t seen[PATH_SEEN];           /* all, once there are more: open addressing; 0: free */
@@ -307,6 +307,11 @@ static bool is_crop(const ir_graph *g, uint32_t node) {
   return true;
 }
 
+static bool may_crop(const path_search *p, uint32_t node) {
+  bool last;
+  return p->crops && is_crop(p->g, node) && winograd_of(p->c, p->from, &last) && last;
+}
+
 static bool forward_path(path_search *p, uint32_t to) {
   const ir_graph *g = p->g;
   if (to == p->from) return true;
@@ -314,7 +319,7 @@ static bool forward_path(path_search *p, uint32_t to) {
   if (p->group && p->c->group_of[to] && !fusion_group_has(p->group, to)) return false;
   const ir_node *n = ir_at(g, to);
   const bool bijective = n->op == IR_OP_reshape || n->op == IR_OP_transpose;
-  if (!(ir_ops[n->op].flags & IR_POINTWISE) && !bijective && !(p->crops && is_crop(g, to))) return false;
+  if (!(ir_ops[n->op].flags & IR_POINTWISE) && !bijective && !may_crop(p, to)) return false;
   for (uint32_t i = 0; i < n->arity; i++) {
     const uint32_t operand = ir_arg(g, to, i), before = p->length;
     if (ir_at(g, operand)->type.rank == 0 && n->type.rank != 0) continue;
@@ -361,6 +366,5 @@ bool fusion_forward_access(const fusion_context *c, uint32_t from, uint32_t to, 
 }
 
 bool fusion_forward_within(const fusion_context *c, const fusion_group *group, uint32_t from, uint32_t to, map_access *at) {
-  bool last;
-  return forward(c, group, winograd_of(c, from, &last) && last, from, to, at);
+  return forward(c, group, true, from, to, at);
 }

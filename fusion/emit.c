@@ -10,12 +10,6 @@ static ir_expr storage_bytes(fusion_context *c, int32_t dtype, ir_expr elements)
   return expr_mul(x, expr_ceil_div(x, bytes, 16), 16);
 }
 
-static uint32_t find_buffer(const fusion_context *c, uint32_t node) {
-  for (uint32_t i = 0; i < c->plan->buffers.count; i++)
-    if (c->plan->buffers.at[i].node == node) return i;
-  return UINT32_MAX;
-}
-
 static const ir_port *find_port(const ir_graph *g, uint32_t node) {
   for (uint32_t i = 0; i < g->inputs.count; i++)
     if (g->inputs.at[i].node == node) return &g->inputs.at[i];
@@ -61,6 +55,7 @@ static uint8_t port_dtype(const fusion_context *c, const plan_buffer *b) {
   return b->dtype;
 }
 
+/* Its number + 1. */
 static uint32_t make_buffer(fusion_context *c, uint32_t owner) {
   ir_graph *g = c->graph;
   const ir_node *n = ir_at(g, owner);
@@ -76,12 +71,13 @@ static uint32_t make_buffer(fusion_context *c, uint32_t owner) {
   if (b.kind == PLAN_CONSTANT && !ir_const_source(g, owner, &source)) c->plan->failed = true;
   b.data = source.data, b.making = source.making;
   if (!IR_PUSH(c->arena, &c->plan->buffers, b)) c->plan->failed = true;
-  return c->plan->buffers.count - 1;
+  return c->plan->buffers.count;
 }
 
 uint32_t fusion_buffer_of(fusion_context *c, uint32_t node) {
-  const uint32_t owner = fusion_storage_node(c, node), found = find_buffer(c, owner);
-  const fusion_asked asked = {.kind = FUSION_ASKED_NODE, .node = node, .buffer = found == UINT32_MAX ? make_buffer(c, owner) : found};
+  const uint32_t owner = fusion_storage_node(c, node);
+  if (!c->buffers[owner]) c->buffers[owner] = make_buffer(c, owner);
+  const fusion_asked asked = {.kind = FUSION_ASKED_NODE, .node = node, .buffer = c->buffers[owner] - 1};
   fusion_note_asked(c, &asked);
   return asked.buffer;
 }

@@ -152,6 +152,7 @@ typedef struct fusion_context {
   uint32_t *positions; /* per node: room to note where in a group it is; right where the group has it there */
   uint32_t *order;     /* groups in execution order */
   uint32_t order_count;
+  uint32_t *buffers;      /* per node: its buffer in the plan + 1; 0: none yet */
   uint8_t *copied_update; /* per update: the new value has storage of its own and is copied into the state at the end; null: none */
   uint8_t *rows_padded;   /* per node: its buffer has rows of whole texels (fusion/schedule_pitch.c); null: none */
   IR_VEC(fusion_decision) decisions;

@@ -408,6 +408,7 @@ static bool run_init(group_run *r, fusion_context *c) {
   if (!ir_arena_take(&s->scratch, 1, 1)) return false; /* the block that unions are made in */
   s->empty = ir_arena_here(&s->scratch);
   c->group_of = s->group_of = IR_NEW_ARRAY(c->arena, uint32_t, n);
+  c->buffers = IR_NEW_ARRAY(c->arena, uint32_t, n);
   s->is_stored = IR_NEW_ARRAY(c->arena, uint8_t, n);
   s->needed = IR_NEW_ARRAY(c->arena, uint8_t, n);
   s->marks = IR_NEW_ARRAY(c->arena, uint32_t, n);

@@ -78,6 +78,8 @@ typedef struct ir_text {
   bool failed;
 } ir_text; /* `at` is terminated once written to */
 void ir_text_init(ir_text *, ir_arena *);
+/* The same, written to `room` as long as it fits. */
+void ir_text_init_in(ir_text *, ir_arena *, char *room, size_t size);
 void ir_text_put(ir_text *, const char *bytes, size_t length);
 void ir_text_add(ir_text *, const char *text);
 void ir_text_format(ir_text *, const char *format, ...) IR_PRINTF(2, 3);
@@ -117,6 +119,8 @@ int32_t ir_dtype_find(const char *name, size_t length); /* 0: none */
    saturates integers, NaN -> 0. 64-bit integers go through the int64 pair (u64 bits kept). */
 double ir_dtype_load(int32_t dtype, const void *data, size_t i);
 void ir_dtype_store(int32_t dtype, void *data, size_t i, double value);
+void ir_dtype_load_run(int32_t dtype, const void *data, size_t count, double *out);
+void ir_dtype_store_run(int32_t dtype, void *data, size_t count, const double *values);
 int64_t ir_dtype_load_int(int32_t dtype, const void *data, size_t i);
 void ir_dtype_store_int(int32_t dtype, void *data, size_t i, int64_t value); /* wraps to the type's width */
 uint16_t ir_f16_from_f32(float);

@@ -210,3 +210,13 @@ void ir_dtype_store(int32_t dtype, void *data, size_t i, double value) {
   }
 }
 #undef AT
+
+void ir_dtype_load_run(int32_t dtype, const void *data, size_t count, double *out) {
+  for (size_t i = 0; dtype == SNT_F32 && i < count; i++) out[i] = (double)load_float(data, i);
+  for (size_t i = 0; dtype != SNT_F32 && i < count; i++) out[i] = ir_dtype_load(dtype, data, i);
+}
+
+void ir_dtype_store_run(int32_t dtype, void *data, size_t count, const double *values) {
+  for (size_t i = 0; dtype == SNT_F32 && i < count; i++) ((float *)data)[i] = (float)values[i];
+  for (size_t i = 0; dtype != SNT_F32 && i < count; i++) ir_dtype_store(dtype, data, i, values[i]);
+}

@@ -31,8 +31,10 @@ static snt_result begin(eval_ctx *ctx, uint32_t node, operands *in, eval_view *o
   return SNT_OK;
 }
 
+static uint32_t block_at(uint64_t first, uint64_t count) { return count - first < BLOCK ? (uint32_t)(count - first) : BLOCK; }
+
 static uint32_t next_block(operands *in, uint64_t first, uint64_t count) {
-  uint32_t part = count - first < BLOCK ? (uint32_t)(count - first) : BLOCK;
+  const uint32_t part = block_at(first, count);
   for (uint32_t i = 0; i < in->count; i++) eval_offsets(&in->view[i], first, part, in->at[i]);
   return part;
 }
@@ -64,16 +66,28 @@ static void select_block(const operands *in, uint32_t count, uint64_t first, con
   }
 }
 
+/* `count` elements of an operand, in a row. */
+static void fetch(const eval_view *v, uint64_t first, uint32_t count, int64_t *at, double *out) {
+  const double *data = v->buffer->data;
+  if (eval_is_dense(v)) {
+    memcpy(out, data + v->offset + first, count * sizeof *out);
+    return;
+  }
+  eval_offsets(v, first, count, at);
+  for (uint32_t i = 0; i < count; i++) out[i] = data[at[i]];
+}
+
 /* What bound_float gives without its bound: f64, infinite where the type is at its end. */
-static void value_block(ir_op op, const operands *in, uint32_t count, uint64_t first, const eval_view *out) {
+static void value_block(ir_op op, operands *in, uint64_t first, const eval_view *out) {
+  const uint32_t count = block_at(first, out->count);
   const double limit = out->dtype == SNT_F32 ? 0x1.ffffffp127 : INFINITY;
-  const double *from[3] = {0};
-  double *to = (double *)out->buffer->data + first;
-  for (uint32_t k = 0; k < in->count; k++) from[k] = in->view[k].buffer->data;
+  double x[3][BLOCK], *to = (double *)out->buffer->data + first;
+  for (uint32_t k = 0; k < 3; k++) {
+    if (k < in->count) fetch(&in->view[k], first, count, in->at[k], x[k]);
+    else memset(x[k], 0, sizeof x[k]);
+  }
   for (uint32_t i = 0; i < count; i++) {
-    double x[3] = {0, 0, 0};
-    for (uint32_t k = 0; k < in->count; k++) x[k] = from[k][in->at[k][i]];
-    const double v = ir_op_eval(op, x[0], x[1], x[2]);
+    const double v = ir_op_eval(op, x[0][i], x[1][i], x[2][i]);
     to[i] = fabs(v) >= limit ? copysign(INFINITY, v) : v;
   }
 }
@@ -109,10 +123,10 @@ snt_result ref_point(eval_ctx *ctx, uint32_t node, eval_view *out) {
   const bool values = wants_values(ctx, out) && op != IR_OP_select && in.view[0].dtype == out->dtype;
   bool rounds = ir_dtypes[out->dtype].is_float && !(ir_ops[op].flags & IR_EXACT);
   SNT_TRY(eval_new(ctx, out, !values && (in.bounds || rounds)));
-  for (uint64_t first = 0; first < out->count;) {
+  for (uint64_t first = 0; values && first < out->count; first += BLOCK) value_block(op, &in, first, out);
+  for (uint64_t first = 0; !values && first < out->count;) {
     uint32_t part = next_block(&in, first, out->count);
-    if (values) value_block(op, &in, part, first, out);
-    else if (op == IR_OP_select) select_block(&in, part, first, out);
+    if (op == IR_OP_select) select_block(&in, part, first, out);
     else if (ir_dtypes[in.view[0].dtype].is_float) float_block(ctx, op, &in, part, first, out);
     else int_block(op, &in, part, first, out);
     first += part;

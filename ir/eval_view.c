@@ -105,12 +105,11 @@ void eval_element(const eval_ctx *ctx, int32_t dtype, int64_t bits, uint64_t *el
 }
 
 void eval_load(const eval_ctx *ctx, int32_t dtype, const void *data, uint64_t count, void *elements) {
-  double *values = elements;
   int64_t *ints = elements;
   if (!ctx->engine->bounds) {
     if (count) memcpy(elements, data, count * ir_dtypes[dtype].bytes);
   } else if (ir_dtypes[dtype].is_float) {
-    for (uint64_t i = 0; i < count; i++) values[i] = ir_dtype_load(dtype, data, i);
+    ir_dtype_load_run(dtype, data, count, elements);
   } else {
     for (uint64_t i = 0; i < count; i++) ints[i] = ir_dtype_load_int(dtype, data, i);
   }

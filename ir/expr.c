@@ -171,9 +171,10 @@ int64_t expr_multiple_of(const expr_pool *pool, ir_expr e) { return e >= 0 ? e :
 
 /* ---- interning ---- */
 static uint64_t hash_node(expr_kind kind, int64_t value, uint32_t count, const ir_expr *terms, const int64_t *coefs) {
-  uint64_t hash = ir_hash64((uint64_t)kind, &value, sizeof value);
-  hash = ir_hash64(hash, terms, count * sizeof *terms);
-  return kind == EXPR_SUM ? ir_hash64(hash, coefs, count * sizeof *coefs) : hash;
+  uint64_t hash = ir_hash_word((uint64_t)kind, (uint64_t)value);
+  for (uint32_t i = 0; i < count; i++) hash = ir_hash_word(hash, (uint32_t)terms[i]);
+  for (uint32_t i = 0; kind == EXPR_SUM && i < count; i++) hash = ir_hash_word(hash, (uint64_t)coefs[i]);
+  return hash;
 }
 
 static bool same_node(const expr_pool *pool, uint32_t n, expr_kind kind, int64_t value, uint32_t count, const ir_expr *terms,

@@ -157,10 +157,8 @@ static bool store_result(folder *f, uint32_t n, const ir_eval_tensor *from) {
   const int32_t dtype = ir_at(f->g, n)->type.dtype;
   void *data = ir_arena_take(f->g->arena, (size_t)from->count * ir_dtypes[dtype].bytes, 64);
   if (!data) return false;
-  for (uint64_t i = 0; i < from->count; i++) {
-    if (from->value) ir_dtype_store(dtype, data, i, from->value[i]);
-    else ir_dtype_store_int(dtype, data, i, from->ints[i]);
-  }
+  if (from->value) ir_dtype_store_run(dtype, data, from->count, from->value);
+  for (uint64_t i = 0; !from->value && i < from->count; i++) ir_dtype_store_int(dtype, data, i, from->ints[i]);
   ir_const value = {.kind = IR_CONST_DATA, .data = data};
   if (from->count == 1) {
     const double real = ir_dtypes[dtype].is_float ? ir_dtype_load(dtype, data, 0) : 0;

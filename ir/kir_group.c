@@ -100,6 +100,31 @@ static void visit(lowering *l, uint32_t i) {
   }
 }
 
+bool kir_has_group_work(const kir_kernel *k, const kir_caps *caps) {
+  bool found = k->sub != 0;
+  for (uint32_t m = 0; m < k->memories.count; m++) found |= !caps->texel && (k->memories.at[m].flags & KIR_MEM_TEXEL);
+  for (uint32_t i = 1; i < k->insts.count && !found; i++) {
+    const kir_inst *in = kir_at(k, i);
+    switch (in->op) {
+    case KIR_sg_id:
+    case KIR_sg_lane:
+    case KIR_sg_count:
+    case KIR_sg_add:
+    case KIR_sg_max:
+    case KIR_sg_min:
+    case KIR_sg_shuffle:
+    case KIR_sg_barrier:
+    case KIR_async_copy:
+    case KIR_async_commit:
+    case KIR_async_wait: return true;
+    case KIR_prefetch: found = !caps->prefetch; break;
+    case KIR_store: found = !caps->stream && (in->flags & KIR_IS_STREAM); break;
+    default: break;
+    }
+  }
+  return found;
+}
+
 snt_result kir_pass_group(const kir_kernel *in, kir_kernel *out, const kir_caps *caps, snt_diag *diag) {
   lowering l = {.caps = caps, .size = in->sub && in->sub != ~0u ? in->sub : caps->subgroup_size};
   SNT_TRY(kir_clone_begin(&l.c, in, out));

@@ -146,6 +146,17 @@ static void visit(lowering *l, uint32_t i) {
   else kir_clone_inst(&l->c, i);
 }
 
+bool kir_has_accesses(const kir_kernel *k, const kir_caps *caps) {
+  (void)caps;
+  bool found = false;
+  for (uint32_t m = 0; m < k->memories.count; m++) found |= (k->memories.at[m].flags & KIR_MEM_OOB_ZERO) != 0;
+  for (uint32_t i = 1; i < k->insts.count && !found; i++) {
+    const kir_inst *in = kir_at(k, i);
+    found = in->op == KIR_fill || ((in->op == KIR_load || in->op == KIR_store) && in->lanes > 1);
+  }
+  return found;
+}
+
 snt_result kir_pass_memory(const kir_kernel *in, kir_kernel *out, const kir_caps *caps, snt_diag *diag) {
   lowering l = {.caps = caps};
   SNT_TRY(kir_clone_begin(&l.c, in, out));

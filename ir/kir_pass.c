@@ -7,7 +7,7 @@ const kir_pass kir_pipeline[] = {
     {"tables", kir_pass_tables, kir_has_tables, KIR_PASS_ONCE},
     /* registers out of arrays */
     {"unroll", kir_pass_unroll, NULL, 0},
-    {"sroa", kir_pass_sroa, NULL, 0},
+    {"sroa", kir_pass_sroa, kir_has_arrays, 0},
     {"fold", kir_pass_fold, NULL, 0},
     {"cse", kir_pass_cse, NULL, KIR_PASS_ONCE},
     {"dce", kir_pass_dce, NULL, 0},
@@ -16,10 +16,10 @@ const kir_pass kir_pipeline[] = {
     /* the target */
     {"pairs", kir_pass_pairs, kir_has_missing_words, 0},
     {"require", kir_pass_require, NULL, KIR_PASS_CHECKS},
-    {"group", kir_pass_group, NULL, 0},
+    {"group", kir_pass_group, kir_has_group_work, 0},
     {"align", kir_pass_align, NULL, 0},
-    {"memory", kir_pass_memory, NULL, 0},
-    {"widen", kir_pass_widen, NULL, 0},
+    {"memory", kir_pass_memory, kir_has_accesses, 0},
+    {"widen", kir_pass_widen, kir_has_narrow, 0},
     {"math", kir_pass_math, kir_has_math, 0},
     {"expand", kir_pass_expand, NULL, 0},
     {"small", kir_pass_small, kir_loses_small, 0},

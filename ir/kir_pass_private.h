@@ -30,8 +30,12 @@ KIR_PASS(address); /* ix becomes multiplications and additions, division by cons
 
 bool kir_has_own(const kir_kernel *, const kir_caps *);
 bool kir_has_tables(const kir_kernel *, const kir_caps *); /* and fields of bits */
+bool kir_has_arrays(const kir_kernel *, const kir_caps *); /* of an item's own */
 bool kir_has_loops(const kir_kernel *, const kir_caps *);
 bool kir_has_missing_words(const kir_kernel *, const kir_caps *); /* 64-bit integers that the target lacks */
+bool kir_has_group_work(const kir_kernel *, const kir_caps *);
+bool kir_has_accesses(const kir_kernel *, const kir_caps *); /* that are no single elements or contiguous vectors inside their memory */
+bool kir_has_narrow(const kir_kernel *, const kir_caps *);   /* types that are not 32 or 64 bits wide, and casts that are none */
 bool kir_has_math(const kir_kernel *, const kir_caps *);
 bool kir_loses_small(const kir_kernel *, const kir_caps *); /* a reproducible kernel for a device that flushes denormals */
 bool kir_has_texels(const kir_kernel *, const kir_caps *);  /* and lanes in numbers that are known */

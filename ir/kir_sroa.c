@@ -279,6 +279,13 @@ static uint32_t visit(cells *s, uint32_t i) {
   return i + 1;
 }
 
+bool kir_has_arrays(const kir_kernel *k, const kir_caps *caps) {
+  (void)caps;
+  bool found = false;
+  for (uint32_t m = 0; m < k->memories.count; m++) found |= k->memories.at[m].space == KIR_PRIVATE;
+  return found;
+}
+
 snt_result kir_pass_sroa(const kir_kernel *in, kir_kernel *out, const kir_caps *caps, snt_diag *diag) {
   (void)caps;
   cells s = {.count = 0};

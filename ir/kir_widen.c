@@ -314,6 +314,23 @@ static void choose_storage(widening *w, bool *raw) {
   }
 }
 
+static bool is_narrow(uint32_t base) { return is_narrow_int(base) || base == SNT_F16 || base == SNT_BF16; }
+
+bool kir_has_narrow(const kir_kernel *k, const kir_caps *caps) {
+  (void)caps;
+  bool found = false;
+  for (uint32_t m = 0; m < k->memories.count; m++)
+    found |= is_narrow(k->memories.at[m].type.base) || k->memories.at[m].type.base == SNT_BOOL;
+  for (uint32_t i = 1; i < k->insts.count && !found; i++) {
+    const kir_inst *in = kir_at(k, i);
+    found = is_narrow(in->type.base);
+    if (in->op != KIR_cast && in->op != KIR_bitcast) continue;
+    const kir_type from = kir_type_of(k, kir_arg(k, i, 0));
+    found |= in->op == KIR_cast ? kir_same(from, in->type) : kir_base_bits(from.base) <= 16;
+  }
+  return found;
+}
+
 snt_result kir_pass_widen(const kir_kernel *in, kir_kernel *out, const kir_caps *caps, snt_diag *diag) {
   widening w = {.caps = caps, .exact = in->mode == SNT_NUMERICS_STRICT || in->mode == SNT_NUMERICS_REPRODUCIBLE};
   SNT_TRY(kir_clone_begin(&w.c, in, out));

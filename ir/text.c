@@ -7,21 +7,29 @@ void ir_text_init(ir_text *text, ir_arena *arena) {
   text->arena = arena;
 }
 
-/* Room for `more` bytes and the terminator. */
-static bool reserve(ir_text *text, size_t more) {
-  if (text->failed) return false;
-  if (more < text->capacity && text->length < text->capacity - more) return true;
+void ir_text_init_in(ir_text *text, ir_arena *arena, char *room, size_t size) {
+  *text = (ir_text){.arena = arena, .at = room, .capacity = size};
+  *room = 0;
+}
+
+static bool grow(ir_text *text, size_t more) {
   size_t capacity = text->capacity ? text->capacity : 64;
   while (capacity <= text->length || capacity - text->length <= more) {
     if (capacity > SIZE_MAX / 2) return text->failed = true, false;
     capacity *= 2;
   }
-  char *moved = ir_arena_take(text->arena, capacity, 1);
+  char *moved = ir_arena_take_bare(text->arena, capacity, 1);
   if (!moved) return text->failed = true, false;
   if (text->length) memcpy(moved, text->at, text->length);
   text->at = moved;
   text->capacity = capacity;
+  text->at[text->length] = 0;
   return true;
+}
+
+/* Room for `more` bytes and the terminator. */
+static inline bool reserve(ir_text *text, size_t more) {
+  return !text->failed && (more < text->capacity - text->length || grow(text, more));
 }
 
 void ir_text_put(ir_text *text, const char *bytes, size_t length) {
@@ -33,14 +41,15 @@ void ir_text_put(ir_text *text, const char *bytes, size_t length) {
 
 void ir_text_add(ir_text *text, const char *bytes) { ir_text_put(text, bytes, strlen(bytes)); }
 
-static void put_number(ir_text *text, unsigned long long n, bool minus) {
+static inline void put_digits(ir_text *text, unsigned long long n, unsigned base, bool minus) {
   char digits[24];
   size_t at = sizeof digits;
-  do digits[--at] = (char)('0' + n % 10);
-  while (n /= 10);
+  do digits[--at] = "0123456789abcdef"[n % base];
+  while (n /= base);
   if (minus) digits[--at] = '-';
   ir_text_put(text, digits + at, sizeof digits - at);
 }
+static void put_number(ir_text *text, unsigned long long n, bool minus) { put_digits(text, n, 10, minus); }
 static void put_signed(ir_text *text, long long n) { put_number(text, n < 0 ? 0 - (unsigned long long)n : (unsigned long long)n, n < 0); }
 
 static void put_formatted(ir_text *text, const char *format, va_list args) {
@@ -65,14 +74,15 @@ void ir_text_format(ir_text *text, const char *format, ...) {
   va_list args;
   va_start(args, format);
   for (;;) {
-    const size_t plain = strcspn(format, "%");
-    if (plain) ir_text_put(text, format, plain);
-    format += plain;
+    const char *plain = format;
+    while (*format && *format != '%') format++;
+    if (format != plain) ir_text_put(text, plain, (size_t)(format - plain));
     if (!*format) break;
     const bool wide = format[1] == 'l' && format[2] == 'l';
     const char kind = format[wide ? 3 : 1];
     if (kind == 'u') put_number(text, wide ? va_arg(args, unsigned long long) : va_arg(args, unsigned), false);
     else if (kind == 'd') put_signed(text, wide ? va_arg(args, long long) : va_arg(args, int));
+    else if (kind == 'x') put_digits(text, wide ? va_arg(args, unsigned long long) : va_arg(args, unsigned), 16, false);
     else if (kind == 's' && !wide) ir_text_add(text, va_arg(args, const char *));
     else if (kind == 'c' && !wide) ir_text_put(text, (const char[]){(char)va_arg(args, int)}, 1);
     else {
