@@ -236,7 +236,7 @@ static void expand_one(ctext *c, char escape, const ctext_site *site) {
   case 'D': repeated(c, site); break;
   case 'h': shuffled_lanes(c, site); break;
   case 'y': index_sum(c, site); break;
-  case 'v': ir_text_format(&c->out, "v%u", site->id); break;
+  case 'v': ir_text_id(&c->out, 'v', site->id); break;
   case 't': ctext_type(c, site->type); break;
   case 'T': ctext_type(c, site->operand); break;
   case 'b': ctext_type(c, kir_t(site->type.base, 1)); break;
@@ -326,7 +326,9 @@ static void plain(ctext *c, uint32_t id) {
   ctext_begin_line(c);
   if (kir_ops[s->op].result != KIR_R_NONE) {
     ctext_type(c, s->type);
-    ir_text_format(&c->out, " v%u = ", id);
+    ir_text_add(&c->out, " ");
+    ir_text_id(&c->out, 'v', id);
+    ir_text_add(&c->out, " = ");
   }
   ctext_expand(c, text, &site);
   ir_text_add(&c->out, ";\n");

@@ -59,7 +59,8 @@ static void branch(ctext *c, uint32_t id) {
 
 static void assign(ctext *c, uint32_t variable, uint32_t value) {
   ctext_begin_line(c);
-  ir_text_format(&c->out, "v%u = ", variable);
+  ir_text_id(&c->out, 'v', variable);
+  ir_text_add(&c->out, " = ");
   ctext_value(c, value);
   ir_text_add(&c->out, ";\n");
 }

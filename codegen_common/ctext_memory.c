@@ -6,7 +6,7 @@
 static bool is_moved(const kir_memory *m) { return m->offset_scalar || m->space == KIR_SCRATCH; }
 static bool is_buffer(const kir_memory *m) { return m->space == KIR_GLOBAL || m->space == KIR_SCRATCH; }
 
-void ctext_memory_name(ctext *c, uint32_t memory) { ir_text_format(&c->out, "p%u", memory); }
+void ctext_memory_name(ctext *c, uint32_t memory) { ir_text_id(&c->out, 'p', memory); }
 
 static uint64_t elements(const kir_memory *m) {
   uint64_t n = 1;
@@ -255,7 +255,9 @@ void ctext_load(ctext *c, uint32_t id) {
   const char *text = access_text(c, id, &c->d->load, s->type);
   ctext_begin_line(c);
   ctext_type(c, s->type);
-  ir_text_format(&c->out, " v%u = ", id);
+  ir_text_add(&c->out, " ");
+  ir_text_id(&c->out, 'v', id);
+  ir_text_add(&c->out, " = ");
   if (text) ctext_expand(c, text, &site);
   else load_lanes(c, id);
   ir_text_add(&c->out, ";\n");

@@ -122,7 +122,7 @@ void ctext_value(ctext *c, uint32_t value) {
   switch (s->op) {
   case KIR_const: ctext_literal(c, s->type, s->imm.i, s->imm.f); break;
   case KIR_scalar: ctext_scalar(c, s->index); break;
-  default: ir_text_format(&c->out, "v%u", c->same[value]);
+  default: ir_text_id(&c->out, 'v', c->same[value]);
   }
 }
 

@@ -82,6 +82,7 @@ void ir_text_init(ir_text *, ir_arena *);
 void ir_text_init_in(ir_text *, ir_arena *, char *room, size_t size);
 void ir_text_put(ir_text *, const char *bytes, size_t length);
 void ir_text_add(ir_text *, const char *text);
+void ir_text_id(ir_text *, char letter, uint32_t number); /* v12: what most of a kernel's text is */
 void ir_text_format(ir_text *, const char *format, ...) IR_PRINTF(2, 3);
 /* Two-call query: copies into text[*length] with a terminator if it fits; *length becomes the needed size with the terminator. */
 snt_result ir_text_copy_out(const ir_text *, char *text, size_t *length);

@@ -31,13 +31,6 @@ uint32_t kir_emit_folded(kir_kernel *k, const kir_inst *like, uint32_t arg_count
 }
 
 /* ---- constants ---- */
-bool kir_is_int_const(const kir_kernel *k, uint32_t value, int64_t *out) {
-  const kir_inst *in = kir_at(k, value);
-  if (in->op != KIR_const || kir_is_float(in->type.base) || in->type.frag) return false;
-  *out = in->imm.i;
-  return true;
-}
-
 bool kir_is_float_const(const kir_kernel *k, uint32_t value, double *out) {
   const kir_inst *in = kir_at(k, value);
   if (in->op != KIR_const || !kir_is_float(in->type.base) || in->type.frag) return false;
@@ -147,11 +140,6 @@ uint32_t *kir_find_multiples(const kir_kernel *k, ir_arena *arena) {
   uint32_t *known = IR_NEW_ARRAY(arena, uint32_t, k->insts.count);
   for (uint32_t i = 1; known && i < k->insts.count; i++) known[i] = multiple(k, i, known);
   return known;
-}
-
-bool kir_may_swap(const kir_inst *in) {
-  if (!(kir_ops[in->op].flags & KIR_COMM) || in->arg_count != 2) return false;
-  return !((in->op == KIR_min || in->op == KIR_max) && kir_is_float(in->type.base));
 }
 
 uint32_t kir_items(const kir_kernel *k) { return k->items[0] * k->items[1] * k->items[2]; }

@@ -294,7 +294,7 @@ static void sum_term(kir_kernel *k, sum *t, uint32_t coef, uint32_t value) {
 /* coef * value, where value is itself a product or sum by constants, in pieces. */
 static void sum_add(kir_kernel *k, sum *t, uint32_t coef, uint32_t value, uint32_t depth) {
   const kir_inst in = *kir_at(k, value);
-  int64_t c, v, inner;
+  int64_t c = 0, v = 0, inner;
   const bool known = kir_is_int_const(k, coef, &c);
   if (known && (c == 0 || kir_is_int_const(k, value, &v))) {
     t->constant += c ? (int64_t)((uint64_t)c * (uint64_t)v) : 0;

@@ -49,7 +49,13 @@ static inline kir_type kir_with_base(kir_type t, int32_t base) {
   t.base = (uint8_t)base;
   return t;
 }
-bool kir_is_int_const(const kir_kernel *, uint32_t value, int64_t *out); /* an integer or bool constant */
+/* An integer or bool constant. */
+static inline bool kir_is_int_const(const kir_kernel *k, uint32_t value, int64_t *out) {
+  const kir_inst *in = kir_at(k, value);
+  if (in->op != KIR_const || kir_is_float(in->type.base) || in->type.frag) return false;
+  *out = in->imm.i;
+  return true;
+}
 bool kir_is_float_const(const kir_kernel *, uint32_t value, double *out);
 uint32_t kir_emit_const(kir_kernel *, kir_type, double value); /* `value` must be exact in the type */
 uint32_t kir_mem_bytes(const kir_memory *);                    /* of one element */
@@ -81,8 +87,12 @@ snt_result kir_rebuild(const kir_kernel *in, kir_kernel *out, bool unroll, snt_d
 bool kir_trip_count(const kir_kernel *, uint32_t lo, uint32_t hi, uint32_t step, uint64_t *out);
 uint32_t *kir_find_multiples(const kir_kernel *, ir_arena *); /* per value a power of two (up to 2^16) that divides it */
 bool kir_needs_words(const kir_memory *, const kir_caps *);   /* the device cannot address its elements: it becomes u32 words */
-bool kir_may_swap(const kir_inst *);                          /* commutes to the last bit: not the zeros of float min and max */
-uint32_t kir_items(const kir_kernel *);                       /* of a workgroup */
+/* Commutes to the last bit: not the zeros of float min and max. */
+static inline bool kir_may_swap(const kir_inst *in) {
+  if (!(kir_ops[in->op].flags & KIR_COMM) || in->arg_count != 2) return false;
+  return !((in->op == KIR_min || in->op == KIR_max) && kir_is_float(in->type.base));
+}
+uint32_t kir_items(const kir_kernel *); /* of a workgroup */
 static inline uint32_t kir_carries(const kir_kernel *k, uint32_t loop) { return kir_at(k, loop)->arg_count - 3u; }
 /* ---- ir/kir_ranges.c: the magnitude (the bits without the sign) lies in lo..hi or is 0; the value is a multiple of 2^grid, infinite or NaN ---- */
 typedef struct kir_range {

@@ -52,6 +52,15 @@ static inline void put_digits(ir_text *text, unsigned long long n, unsigned base
 static void put_number(ir_text *text, unsigned long long n, bool minus) { put_digits(text, n, 10, minus); }
 static void put_signed(ir_text *text, long long n) { put_number(text, n < 0 ? 0 - (unsigned long long)n : (unsigned long long)n, n < 0); }
 
+void ir_text_id(ir_text *text, char letter, uint32_t number) {
+  char name[12];
+  size_t at = sizeof name;
+  do name[--at] = (char)('0' + number % 10);
+  while (number /= 10);
+  name[--at] = letter;
+  ir_text_put(text, name + at, sizeof name - at);
+}
+
 static void put_formatted(ir_text *text, const char *format, va_list args) {
   if (!reserve(text, 1)) return;
   va_list again;
