@@ -84,7 +84,8 @@ typedef enum {
 extern const char *const conform_result_names[CONFORM_RESULTS];
 typedef struct conform_verdict {
   conform_result result;
-  double ratio; /* max(error / bound) */
+  double ratio;  /* max(error / bound) */
+  uint64_t bits; /* a hash of what the outputs are, all NaN alike; 0: there are none */
   uint32_t kernels, us;
   char detail[CONFORM_DETAIL];
 } conform_verdict;

@@ -200,6 +200,20 @@ static snt_result build_attempt(conform_device *d, const char *text, uint32_t fl
   return r;
 }
 
+/* A hash of all outputs, in which a NaN is a NaN, whatever its bits. */
+static uint64_t bits_of(const ports *all) {
+  uint64_t hash = 0;
+  for (uint32_t i = 0; i < all->count; i++) {
+    const port *p = &all->at[i];
+    const uint32_t dtype = (uint32_t)p->info.tensor.dtype, size = ir_dtypes[dtype].bytes;
+    for (uint64_t e = 0; p->info.kind == SNT_PORT_OUTPUT && e < p->elements; e++) {
+      const double value = ir_dtypes[dtype].is_float ? ir_dtype_load((int32_t)dtype, p->data, e) : 0;
+      hash = value != value ? ir_hash64(hash, "NaN", 3) : ir_hash64(hash, (const uint8_t *)p->data + e * size, size);
+    }
+  }
+  return hash | 1;
+}
+
 static snt_result run_built(attempt *a, source *s, conform_verdict *v, snt_diag *diag) {
   snt_result r = make_ports(a->program, s, &a->ports) ? SNT_OK : SNT_E_HOST_MEM;
   if (r == SNT_OK) r = upload(a->device, a, diag);
@@ -326,6 +340,7 @@ static void judge_runs(conform_device *d, const conform_graph *graph, uint32_t p
   const bool cuts = path == PATH_CUT && conform_cut(graph->text, cut);
   snt_result r = run_attempt(d, cuts ? cut : graph->text, &s, flags, &first, v, &diag);
   if (r == SNT_OK && spoils) ((uint8_t *)first.ports.at[first.ports.count - 1].data)[0] ^= 0x40;
+  if (r == SNT_OK) v->bits = bits_of(&first.ports);
   enter(d, PHASE_REFERENCE);
   if (r == SNT_OK) r = hold_against_reference(graph, path, &first.ports, v, &diag);
   enter(d, PHASE_RUN);

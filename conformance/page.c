@@ -209,7 +209,8 @@ static void put_matrix(ir_text *t, const conform_page *p) {
 
 /* Who stands alone, and where. */
 static void put_votes(ir_text *t, const conform_page *p) {
-  static const char *const words[VOTE_KINDS] = {"alone fails", "alone passes", "is far above the others", "and all others fail"};
+  static const char *const words[VOTE_KINDS] = {"alone fails", "alone passes", "is far above the others", "alone has other bits",
+                                                "and all others fail"};
   enum { MOST = 200 };
   uint32_t count;
   page_vote *votes = p->run_count > 2 ? conform_vote(p, &count) : NULL;
@@ -223,7 +224,9 @@ static void put_votes(ir_text *t, const conform_page *p) {
     put_html(t, p->runs[v->odd].device);
     ir_text_format(t, "</b> %s of %u: <code>%.*s</code>", words[v->kind], v->voices, (int)v->length, v->id);
     if (v->kind == VOTE_FAR_ABOVE) ir_text_format(t, " (%.2g of the bound, the others %.2g at most)", v->ratio, v->next);
-    if (v->kind == VOTE_ALL_FAIL) ir_text_add(t, ": what they share is wrong, or the reference");
+    if (v->kind == VOTE_PASSES_ALONE && v->alike) ir_text_add(t, ": the others have the same bits");
+    if (v->kind == VOTE_ALL_FAIL)
+      ir_text_add(t, v->alike ? ", with the same bits: the reference stands alone" : ": what they share is wrong, or the reference");
     ir_text_add(t, "</p>\n");
   }
   if (count > MOST) ir_text_format(t, "<p>.. and %u more.</p>\n", count - MOST);

@@ -25,11 +25,12 @@ void conform_free_runs(conform_page *);
 /* Markdown: operators by runs, the largest error / bound in DEFAULT, STRICT and FAST. */
 snt_result conform_write_table(const conform_page *, const char *out, snt_diag *);
 /* ---- devices against each other (vote.c) ---- */
-typedef enum { VOTE_FAILS_ALONE, VOTE_PASSES_ALONE, VOTE_FAR_ABOVE, VOTE_ALL_FAIL, VOTE_KINDS } page_vote_kind;
+typedef enum { VOTE_FAILS_ALONE, VOTE_PASSES_ALONE, VOTE_FAR_ABOVE, VOTE_OTHER_BITS, VOTE_ALL_FAIL, VOTE_KINDS } page_vote_kind;
 typedef struct page_vote {
   const char *id;               /* `length` bytes of a run's text */
   uint32_t length, voices, odd; /* how many devices ran it; the run that stands alone */
   page_vote_kind kind;
+  bool alike;         /* those that fail have the same bits */
   double ratio, next; /* far above: its error / bound, and the largest of the others */
 } page_vote;
 /* Cases that three or more runs have and in which one stands alone, or all fail; for the caller to free, null if there is no memory. */

@@ -86,6 +86,7 @@ static void write_json(conform_report *r, const char *id, const conform_case *c,
   put_json(r->json, "family", conform_case_family(c)), fputs(", ", r->json);
   put_json(r->json, "result", conform_result_names[v->result]);
   if (v->ratio < 1e300) fprintf(r->json, ", \"ratio\": %.6g", v->ratio);
+  if (v->bits) fprintf(r->json, ", \"bits\": \"%016llx\"", (unsigned long long)v->bits);
   fprintf(r->json, ", \"kernels\": %u, \"us\": %u", v->kernels, v->us);
   char text[CONFORM_TEXT];
   int64_t symbols[3];

@@ -50,7 +50,13 @@ for device in a b c d; do
     for result in $said; do
       i=$((i + 1))
       echo "{\"id\": \"case$i.f32.fused\", \"family\": \"case\", \"result\": \"$result\", \"ratio\": $([ $i = 4 ] && echo $ratio || echo 0), \"kernels\": 1, \"us\": 1}"
-    done; } >"$work/$device.jsonl"
+    done
+    case $device in b) bits=00000000000000ff ;; *) bits=00000000000000fd ;; esac
+    echo "{\"id\": \"bits1.f32.same\", \"family\": \"bits\", \"result\": \"pass\", \"ratio\": 0, \"bits\": \"$bits\", \"kernels\": 1, \"us\": 1}"
+    echo "{\"id\": \"bits2.f32.fused\", \"family\": \"bits\", \"result\": \"pass\", \"ratio\": 0, \"bits\": \"$bits\", \"kernels\": 1, \"us\": 1}"
+    echo "{\"id\": \"bits3.i32.fused\", \"family\": \"bits\", \"result\": \"fail\", \"ratio\": 2, \"bits\": \"0000000000000001\", \"kernels\": 1, \"us\": 1}"
+    echo "{\"id\": \"bits4.i32.fused\", \"family\": \"bits\", \"result\": \"$([ $device = b ] && echo pass || echo fail)\", \"bits\": \"$bits\", \"kernels\": 1, \"us\": 1}"
+    } >"$work/$device.jsonl"
 done
 "$conform" report "$work"/[abcd].jsonl -o "$work/votes.html" >/dev/null 2>&1
 result $? 'runs of four devices make a page'
@@ -58,6 +64,10 @@ has '<b>dev:a</b> alone fails of 4: <code>case1.f32.fused</code>' "$work/votes.h
 has '<b>dev:a</b> and all others fail of 4: <code>case3.f32.fused</code>' "$work/votes.html" 'a case that all fail'
 has '<b>dev:c</b> is far above the others of 4: <code>case4.f32.fused</code> (0.9 of the bound, the others 0.01 at most)' "$work/votes.html" 'a device whose error is far above the others'
 has '<b>dev:c</b> alone fails of 3: <code>case5.f32.fused</code>' "$work/votes.html" 'where one skipped the case, the other three'
+has '<b>dev:b</b> alone has other bits of 4: <code>bits1.f32.same</code>' "$work/votes.html" 'a device whose bits are others where all must be the same'
+has 'all others fail of 4: <code>bits3.i32.fused</code>, with the same bits: the reference stands alone' "$work/votes.html" 'the reference, where all fail alike'
+has '<b>dev:b</b> alone passes of 4: <code>bits4.i32.fused</code>: the others have the same bits' "$work/votes.html" 'and whoever passes where the others agree'
+! grep 'of [0-9]: <code>bits2' "$work/votes.html"; result $? 'bits that may differ have no vote'
 ! grep 'of [0-9]: <code>case[26]' "$work/votes.html"; result $? 'and nothing where two stand against two, or none alone'
 "$conform" report "$work"/[ab].jsonl -o "$work/votes.html" >/dev/null 2>&1
 ! grep 'id=votes' "$work/votes.html"; result $? 'two devices have no vote'
