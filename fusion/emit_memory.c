@@ -45,7 +45,8 @@ static uint16_t proven_align(const emit *e, const kir_memory *m, ir_expr offset,
   const uint32_t elements = multiple == 0 ? lanes : greatest_common(lanes, multiple);
   uint32_t power = 1;
   while (power * 2 <= elements && elements % (power * 2) == 0) power *= 2;
-  return (uint16_t)(power * bytes);
+  const uint32_t bytes_proven = power * bytes; /* sixteen elements of 64 bits are longer than what a buffer's base has */
+  return (uint16_t)(m->align && m->align < bytes_proven ? m->align : bytes_proven);
 }
 
 static uint32_t guarded_index(emit *e, ir_expr offset, uint32_t count, const map_condition *conditions) {
