@@ -136,9 +136,9 @@ snt_result exec_probe_same_bits(snt_device *d, const snt_program *p, snt_diag *d
                    d->info.selector);
   SNT_TRY(probe(d, &repairs, diag));
   if (!(repairs & ~(repairs_of(&p->profile.caps) | REPAIR_KNOWN))) return SNT_OK;
-  return ir_fail(diag, SNT_E_UNSUPPORTED, "exec", 0,
-                 "the reproducible program is for devices that %s, which %s does not: compile it for its profile",
-                 repairs & ~repairs_of(&p->profile.caps) & REPAIR_DENORMALS ? "keep denormals" : "divide exactly", d->info.selector);
+  return ir_fail(
+      diag, SNT_E_UNSUPPORTED, "exec", 0, "the reproducible program is for devices that %s, which %s does not: compile it for its profile",
+      repairs & ~repairs_of(&p->profile.caps) & REPAIR_DENORMALS ? "keep denormals" : "divide and take roots exactly", d->info.selector);
 }
 
 void exec_repair_caps(const snt_profile *of, kir_caps *caps) {

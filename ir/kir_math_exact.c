@@ -16,7 +16,6 @@ km_parts km_parts_of(km *m, kv x) {
 static kv unit_of(km *m, kv mantissa) { return km_as_f(m, km_xor(m, mantissa, km_u(m, 0x3f800000 ^ 0x00800000))); }
 static kv integer_of(km *m, kv x) { return km_as_u(m, km_to_i(m, x)); }
 static kv zero_u(km *m) { return km_u(m, 0); }
-static kv one_where(km *m, kv condition) { return km_select(m, condition, km_u(m, 1), zero_u(m)); }
 
 kv km_rounded(km *m, kv q, kv rest, kv divisor, kv e) {
   const kv below = km_sub(m, km_i(m, -126), e), limited = km_select(m, km_gt(m, below, km_i(m, 26)), km_i(m, 26), below);
@@ -24,13 +23,13 @@ kv km_rounded(km *m, kv q, kv rest, kv divisor, kv e) {
   const kv kept = km_shr(m, q, shift), lost = km_sub(m, q, km_shl(m, kept, shift));
   const kv odd = km_and(m, kept, km_u(m, 1)), twice = km_add(m, rest, rest);
   const kv half = km_shr(m, km_shl(m, km_u(m, 1), shift), km_u(m, 1)); /* of what is lost; 0: nothing but the rest */
-  const kv sticky = one_where(m, km_ne(m, rest, zero_u(m)));
+  const kv sticky = km_one_where(m, km_ne(m, rest, zero_u(m)));
   const kv at_half = km_and(m, km_eq(m, lost, half), km_ne(m, km_or(m, sticky, odd), zero_u(m)));
   const kv shifted_up = km_or(m, km_gt(m, lost, half), at_half);
   const kv whole_up = km_or(m, km_gt(m, twice, divisor), km_and(m, km_eq(m, twice, divisor), km_ne(m, odd, zero_u(m))));
   const kv denormal = km_gt(m, shift, zero_u(m));
   const kv up = km_or(m, km_and(m, denormal, shifted_up), km_and(m, km_not(m, denormal), whole_up));
-  const kv value = km_add(m, kept, one_where(m, up));
+  const kv value = km_add(m, kept, km_one_where(m, up));
   const kv exponent = km_shl(m, km_as_u(m, km_add(m, e, km_i(m, 126))), km_u(m, 23)); /* the hidden bit adds the last 1; a carry too */
   const kv normal = km_add(m, value, exponent), most = km_u(m, 0x7f800000);
   const kv over = km_gt(m, e, km_i(m, 127));
@@ -57,8 +56,8 @@ static kv is_bits(km *m, kv bits, uint32_t value) { return km_eq(m, bits, km_u(m
 
 kv km_exact_div(km *m, kv x, kv y) {
   const km_parts a = km_parts_of(m, x), b = km_parts_of(m, y);
-  const kv small = km_lt(m, a.m, b.m), shift = km_add(m, km_u(m, 23), one_where(m, small));
-  const kv e = km_sub(m, km_sub(m, a.e, b.e), km_as_i(m, one_where(m, small)));
+  const kv small = km_lt(m, a.m, b.m), shift = km_add(m, km_u(m, 23), km_one_where(m, small));
+  const kv e = km_sub(m, km_sub(m, a.e, b.e), km_as_i(m, km_one_where(m, small)));
   kv rest;
   const kv q = mantissa_quotient(m, a.m, b.m, shift, &rest);
   kv result = km_rounded(m, q, rest, b.m, e);
@@ -81,7 +80,7 @@ kv km_exact_sqrt(km *m, kv x) {
     s = km_select(m, fits, km_add(m, s, km_u(m, step)), s);
     r = km_select(m, fits, km_sub(m, r, part), r);
   }
-  const kv up = one_where(m, km_gt(m, r, s)); /* a root never lies half-way */
+  const kv up = km_one_where(m, km_gt(m, r, s)); /* a root never lies half-way */
   const kv half = km_shr(m, km_sub(m, a.e, km_as_i(m, odd)), km_i(m, 1));
   const kv exponent = km_shl(m, km_as_u(m, km_add(m, half, km_i(m, 126))), km_u(m, 23));
   const kv bits = km_as_u(m, x), result = km_add(m, km_add(m, s, up), exponent);

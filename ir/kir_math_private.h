@@ -48,6 +48,7 @@ KM_2(lt) KM_2(le) KM_2(gt) KM_2(ge) KM_2(eq) KM_2(ne)
   return kir_3(m->k, KIR_fma, a, b, c);
 }
 static inline kv km_select(km *m, kv condition, kv a, kv b) { return kir_3(m->k, KIR_select, condition, a, b); }
+static inline kv km_one_where(km *m, kv condition) { return km_select(m, condition, km_u(m, 1), km_u(m, 0)); }
 kv km_div(km *m, kv a, kv b);       /* within 2.5 ULP: the legaliser must not correct it; rounded correctly in reproducible mode */
 kv km_inverse_root(km *m, kv a);    /* 1 / sqrt within 6 ULP */
 kv km_exact_div(km *m, kv a, kv b); /* rounded correctly whatever the device's own division does: ir/kir_math_exact.c */

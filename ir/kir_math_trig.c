@@ -49,7 +49,7 @@ static void reduce_far(km *m, kv x, kv *out) {
     s[i] = km_or(m, km_shl(m, w[i], shift), carried);
   }
   const kv carry_in = km_mulhi(m, mantissa, s[2]), low = km_add(m, km_mul(m, mantissa, s[1]), carry_in);
-  const kv carry = km_select(m, km_lt(m, low, carry_in), km_u(m, 1), km_u(m, 0));
+  const kv carry = km_one_where(m, km_lt(m, low, carry_in));
   const kv high = km_add(m, km_add(m, km_mul(m, mantissa, s[0]), km_mulhi(m, mantissa, s[1])), carry);
   const kv quarter = km_shr(m, km_add(m, high, km_u(m, 0x20000000)), km_u(m, 30));
   const kv rest = km_sub(m, high, km_shl(m, quarter, km_u(m, 30))); /* signed, unit 2^-30 of a quarter turn */

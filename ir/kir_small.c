@@ -8,7 +8,6 @@
 
 enum { NORMAL = 0x00800000, INFINITE = 0x7f800000, FAR = 0x0d800000 /* 2^-100 */, LIFT = 64 };
 
-static kv one_where(km *m, kv condition) { return km_select(m, condition, km_u(m, 1), km_u(m, 0)); }
 static kv both(km *m, kv a, kv b) { return km_and(m, a, b); }
 static kv sign_of(km *m, kv x) { return km_and(m, km_as_u(m, x), km_u(m, 0x80000000)); }
 static kv larger(km *m, kv a, kv b) { return km_select(m, km_gt(m, a, b), a, b); }
@@ -40,7 +39,7 @@ static kv small_product(km *m, kv x, kv y) {
   const kv left = km_shl(m, a.m, km_u(m, 8)), right = km_shl(m, b.m, km_u(m, 8));
   const kv high = km_mulhi(m, left, right), low = km_mul(m, left, right);
   const kv top = km_shr(m, high, km_u(m, 31)), shift = km_add(m, km_u(m, 7), top); /* the product of mantissas is in [2, 4), or below */
-  const kv q = km_shr(m, high, shift), sticky = one_where(m, km_ne(m, low, km_u(m, 0)));
+  const kv q = km_shr(m, high, shift), sticky = km_one_where(m, km_ne(m, low, km_u(m, 0)));
   const kv lost = km_sub(m, high, km_shl(m, q, shift)), rest = km_or(m, km_add(m, lost, lost), sticky);
   const kv e = km_add(m, km_add(m, a.e, b.e), km_as_i(m, top));
   const kv value = km_rounded(m, q, rest, km_shl(m, km_u(m, 2), shift), e);

@@ -41,25 +41,20 @@ void ir_text_put(ir_text *text, const char *bytes, size_t length) {
 
 void ir_text_add(ir_text *text, const char *bytes) { ir_text_put(text, bytes, strlen(bytes)); }
 
-static inline void put_digits(ir_text *text, unsigned long long n, unsigned base, bool minus) {
+/* With a character before them; 0: none. */
+static inline void put_digits(ir_text *text, unsigned long long n, unsigned base, char before) {
   char digits[24];
   size_t at = sizeof digits;
   do digits[--at] = "0123456789abcdef"[n % base];
   while (n /= base);
-  if (minus) digits[--at] = '-';
+  if (before) digits[--at] = before;
   ir_text_put(text, digits + at, sizeof digits - at);
 }
-static void put_number(ir_text *text, unsigned long long n, bool minus) { put_digits(text, n, 10, minus); }
-static void put_signed(ir_text *text, long long n) { put_number(text, n < 0 ? 0 - (unsigned long long)n : (unsigned long long)n, n < 0); }
-
-void ir_text_id(ir_text *text, char letter, uint32_t number) {
-  char name[12];
-  size_t at = sizeof name;
-  do name[--at] = (char)('0' + number % 10);
-  while (number /= 10);
-  name[--at] = letter;
-  ir_text_put(text, name + at, sizeof name - at);
+static void put_signed(ir_text *text, long long n) {
+  put_digits(text, n < 0 ? 0 - (unsigned long long)n : (unsigned long long)n, 10, n < 0 ? '-' : 0);
 }
+
+void ir_text_id(ir_text *text, char letter, uint32_t number) { put_digits(text, number, 10, letter); }
 
 static void put_formatted(ir_text *text, const char *format, va_list args) {
   if (!reserve(text, 1)) return;
@@ -89,9 +84,9 @@ void ir_text_format(ir_text *text, const char *format, ...) {
     if (!*format) break;
     const bool wide = format[1] == 'l' && format[2] == 'l';
     const char kind = format[wide ? 3 : 1];
-    if (kind == 'u') put_number(text, wide ? va_arg(args, unsigned long long) : va_arg(args, unsigned), false);
+    if (kind == 'u') put_digits(text, wide ? va_arg(args, unsigned long long) : va_arg(args, unsigned), 10, 0);
     else if (kind == 'd') put_signed(text, wide ? va_arg(args, long long) : va_arg(args, int));
-    else if (kind == 'x') put_digits(text, wide ? va_arg(args, unsigned long long) : va_arg(args, unsigned), 16, false);
+    else if (kind == 'x') put_digits(text, wide ? va_arg(args, unsigned long long) : va_arg(args, unsigned), 16, 0);
     else if (kind == 's' && !wide) ir_text_add(text, va_arg(args, const char *));
     else if (kind == 'c' && !wide) ir_text_put(text, (const char[]){(char)va_arg(args, int)}, 1);
     else {

@@ -137,8 +137,9 @@ typedef struct snt_compile_info {
   snt_head head;
   /* SNT_TARGET_*, HOST: kernel IR for the interpreter; 0: the profile's own. The graph for the host device is always kept. */
   uint32_t targets;
-  uint32_t
-      numerics; /* SNT_NUMERICS_*: what each promises is in docs/numerics.md. An exec of a REPRODUCIBLE program probes its device first */
+  /* SNT_NUMERICS_*: what each promises is in docs/numerics.md. The first REPRODUCIBLE program for the profile of an open device builds and runs a small probe on
+     that device, and so does the first exec of one: what the device does otherwise is compiled in. */
+  uint32_t numerics;
   uint32_t flags;
   uint64_t peak_bytes; /* budget of scratch, 0: none */
   void *user;
@@ -225,7 +226,8 @@ typedef struct snt_open_info {
 SNT_API snt_result SNT_CALL snt_device_list(snt_context *, uint32_t *count, uint32_t stride, snt_device_info *out);
 SNT_API snt_result SNT_CALL snt_device_open(snt_context *, const snt_open_info *, snt_device **out, snt_diag *);
 SNT_API snt_result SNT_CALL snt_device_get_info(const snt_device *, snt_device_info *out);
-SNT_API snt_result SNT_CALL snt_device_profile(const snt_device *, snt_profile **out); /* with its queried limits */
+SNT_API snt_result SNT_CALL snt_device_profile(const snt_device *,
+                                               snt_profile **out); /* with its queried limits; holds the device, if no host attached it */
 SNT_API void SNT_CALL snt_device_destroy(snt_device *);
 
 SNT_API snt_result SNT_CALL snt_buffer_create(snt_device *, uint64_t bytes, snt_buffer **out, snt_diag *);
