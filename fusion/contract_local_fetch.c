@@ -68,7 +68,7 @@ static void store(contract_local *l, const local_panel *p, uint32_t number, ir_e
   if (!value) return; /* what failed is known */
   const kir_type type = emit_value_type(e, value);
   if (type.base != base) value = kir_cast(e->k, kir_t(base, type.lanes), value);
-  if (type.lanes != p->unit) value = kir_splat(e->k, value, p->unit);
+  value = kir_splat(e->k, value, p->unit);
   const uint32_t index = place_in(l, p, number, buffer), id = kir_store(e->k, p->memory, 1, &index, value);
   if (!e->k->failed) kir_at(e->k, id)->align = (uint16_t)(ir_dtypes[base].bytes * p->unit);
 }

@@ -67,11 +67,8 @@ static void turn_block(contraction *t, ir_expr tile, ir_expr channel, ir_expr po
   const ir_expr along = emit_lanes(e, position, BLOCK);
   for (ir_expr i = 0; i < BLOCK; i++) {
     const map_access at = depthwise_source_at(d, d->row, along, expr_add(x, channel, i));
-    rows[i] = emit_value(e, d->source, &at);
-    if (e->failed || e->k->failed || emit_value_type(e, rows[i]).lanes != BLOCK) {
-      e->failed = true;
-      return;
-    }
+    rows[i] = kir_splat(e->k, emit_value(e, d->source, &at), BLOCK);
+    if (e->failed || e->k->failed) return;
   }
   emit_scalar_lanes(e);
   schedule_turn(e, rows, BLOCK);

@@ -110,7 +110,6 @@ static uint32_t compute_view(emit *e, uint32_t node, const map_access *access) {
   return kir_3(e->k, KIR_select, inside, value, constant(e, ir_at(e->g, node)->type.dtype, fill_value(e, node)));
 }
 
-/* Segments in order; the last that can hold the coordinate needs no test. */
 /* Every other lane of a concatenation of two is the one operand's, the rest the other's (two values of 4 bits in a byte): each in a vector of half
    the lanes, which are shuffled together. 0: the lanes do not alternate. */
 static uint32_t compute_alternating(emit *e, uint32_t node, const map_access *access) {
@@ -132,12 +131,12 @@ static uint32_t compute_alternating(emit *e, uint32_t node, const map_access *ac
   for (uint32_t i = 0; i < 2; i++) half[i] = emit_value(e, ir_arg(e->g, node, i), &at[i]);
   emit_use_lanes(e, lane_var, lanes);
   if (!half[0] || !half[1]) return 0;
-  for (uint32_t i = 0; i < 2; i++)
-    if (emit_value_type(e, half[i]).lanes == 1) half[i] = kir_splat(e->k, half[i], lanes / 2);
+  for (uint32_t i = 0; i < 2; i++) half[i] = kir_splat(e->k, half[i], lanes / 2);
   for (uint32_t i = 0; i < lanes; i++) order[i] = (uint8_t)(i / 2 + (i & 1) * (lanes / 2));
   return kir_shuffle(e->k, half[0], half[1], lanes, order);
 }
 
+/* Segments in order; the last that can hold the coordinate needs no test. */
 static uint32_t compute_concat(emit *e, uint32_t node, const map_access *access) {
   const ir_node *n = ir_at(e->g, node);
   uint32_t value = compute_alternating(e, node, access);

@@ -12,10 +12,6 @@ void emit_own_texts(const ir_graph *g, uint32_t node, ir_arena *arena, kir_own *
   for (uint32_t i = 0; i < KIR_OWN_TARGETS; i++) out->source[i] = ir_custom_text(g, node, keys[i], arena);
 }
 
-static uint32_t in_lanes(emit *e, uint32_t value, uint32_t lanes) {
-  return emit_value_type(e, value).lanes == 1 ? kir_splat(e->k, value, lanes) : value;
-}
-
 uint32_t emit_custom(emit *e, uint32_t node, const map_access *access) {
   const ir_node *n = ir_at(e->g, node);
   uint32_t args[1 + IR_CUSTOM_ARGS] = {0}, lanes = 1;
@@ -29,7 +25,7 @@ uint32_t emit_custom(emit *e, uint32_t node, const map_access *access) {
     own.types[i] = emit_value_type(e, args[i]).base;
     if (emit_value_type(e, args[i]).lanes > lanes) lanes = emit_value_type(e, args[i]).lanes;
   }
-  for (uint32_t i = 0; i < n->arity; i++) args[i] = in_lanes(e, args[i], lanes);
+  for (uint32_t i = 0; i < n->arity; i++) args[i] = kir_splat(e->k, args[i], lanes);
   const kir_inst inst = {.op = KIR_own, .index = kir_own_add(e->k, &own)};
   const uint32_t value = kir_put(e->k, &inst, n->arity, args);
   return value ? emit_round_node(e, n, value) : 0;

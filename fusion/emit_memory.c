@@ -131,7 +131,7 @@ void emit_store(emit *e, uint32_t memory, int32_t dtype, ir_expr offset, uint32_
     mark_store(e, memory, kir_store(e->k, memory, 1, &index, stored));
     return;
   }
-  if (emit_value_type(e, stored).lanes == 1) stored = kir_splat(e->k, stored, e->lanes);
+  stored = kir_splat(e->k, stored, e->lanes);
   int64_t coef;
   ir_expr rest;
   if (!expr_split_affine(e->x, offset, e->lane_var, &coef, &rest) || coef <= 0 || coef > INT32_MAX) {

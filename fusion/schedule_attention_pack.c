@@ -56,11 +56,10 @@ static void turn_block(emit *e, const region *r, const emit_stage_entry *room, m
   for (uint32_t i = 0; i < TURNED && !e->failed; i++) {
     at->at[r->inner_axis] = along;
     at->at[r->rows_axis] = expr_add(x, r->info.origin[r->rows_axis], expr_add(x, row, i));
-    rows[i] = emit_value(e, r->info.node, at);
-    if (e->k->failed || emit_value_type(e, rows[i]).lanes != TURNED) e->failed = true;
+    rows[i] = kir_splat(e->k, emit_value(e, r->info.node, at), TURNED); /* a border's rows are the same in all lanes */
   }
   emit_scalar_lanes(e);
-  if (e->failed) return;
+  if (e->failed || e->k->failed) return;
   schedule_turn(e, rows, TURNED);
   at->at[r->rows_axis] = emit_lanes(e, expr_add(x, r->info.origin[r->rows_axis], row), TURNED);
   for (uint32_t i = 0; i < TURNED; i++) {

@@ -177,9 +177,8 @@ static uint32_t walk_vectors(chunk_job *j, uint32_t start, ir_expr end) {
       &(emit_loop_info){
           .name = "i", .lo = j->lo, .hi = end, .step = j->lanes, .whole = true, .carry_count = 1, .initial = &start, .carried = &carried});
   const map_access at = place_at(j, emit_lanes(e, v, j->lanes));
-  uint32_t elements = emit_value(e, ir_arg(e->g, j->scan->group->hero, 0), &at);
+  const uint32_t elements = kir_splat(e->k, emit_value(e, ir_arg(e->g, j->scan->group->hero, 0), &at), j->lanes);
   if (!elements) return 0;
-  if (emit_value_type(e, elements).lanes == 1) elements = kir_splat(e->k, elements, j->lanes);
   const uint32_t sums = scan_vector(e, j, elements, carried);
   const uint32_t next = kir_2(e->k, KIR_extract, sums, kir_const_int(e->k, kir_t(SNT_U32, 1), j->lanes - 1));
   if (e->failed || e->k->failed) return 0;

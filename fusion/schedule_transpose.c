@@ -158,11 +158,8 @@ static void turn_blocks(transpose_job *j, ir_expr source, ir_expr lane, uint32_t
     for (uint32_t i = 0; i < parts * width; i++) {
       j->at.at[j->source_axis] = along;
       j->at.at[j->lane_axis] = expr_add(x, lane, i);
-      rows[n][i] = emit_value(e, j->turned[n], load_access(j, j->turned[n]));
-      if (e->failed || e->k->failed || emit_value_type(e, rows[n][i]).lanes != width) {
-        e->failed = true;
-        return;
-      }
+      rows[n][i] = kir_splat(e->k, emit_value(e, j->turned[n], load_access(j, j->turned[n])), width);
+      if (e->failed || e->k->failed) return;
     }
     emit_scalar_lanes(e);
     for (uint32_t p = 0; p < parts; p++) schedule_turn(e, rows[n] + p * width, width);

@@ -65,14 +65,14 @@ static uint32_t hash_of(const kir_inst *in, uint32_t version, const uint32_t *ar
   return (uint32_t)h;
 }
 
-static uint32_t look_up(table *t, uint32_t hash, const kir_inst *in, uint32_t version, const uint32_t *args, uint32_t *free_slot) {
+static const entry *look_up(table *t, uint32_t hash, const kir_inst *in, uint32_t version, const uint32_t *args, uint32_t *free_slot) {
   uint32_t at = hash & t->mask;
   for (; t->slots[at]; at = (at + 1) & t->mask) {
     const entry *e = &t->entries[t->slots[at] - 1];
-    if (e->hash == hash && matches(t, e, in, version, args)) return e->value;
+    if (e->hash == hash && matches(t, e, in, version, args)) return e;
   }
   *free_slot = at;
-  return 0;
+  return NULL;
 }
 
 static void offer(table *t, uint32_t slot, uint32_t hash, uint32_t value, uint32_t like, uint32_t version) {
@@ -118,11 +118,12 @@ static void share(table *t, uint32_t i) {
   order_operands(in, few);
   const uint32_t version = version_of(t, in);
   const uint32_t hash = hash_of(in, version, few);
-  const uint32_t found = look_up(t, hash, in, version, few, &slot);
+  const entry *found = look_up(t, hash, in, version, few, &slot);
   if (found) {
-    kir_inst *kept = kir_at(t->c.out, found);
-    if (in->op == KIR_load && kept->op == KIR_load && in->align > kept->align) kept->align = in->align;
-    t->c.map[i] = found;
+    kir_inst *kept = kir_at(t->c.out, found->value);
+    const bool is_same_place = found->like == found->value; /* what a store offers may be a load of elsewhere */
+    if (in->op == KIR_load && is_same_place && in->align > kept->align) kept->align = in->align;
+    t->c.map[i] = found->value;
     return;
   }
   t->c.map[i] = kir_emit(t->c.out, in, in->arg_count, few);

@@ -19,7 +19,7 @@ static const kir_inst *at(const mover *m, uint32_t i) { return kir_at(m->c.in, i
 /* A constant added to an index costs nothing where it is used: addresses have offsets. */
 static bool is_offset(const mover *m, uint32_t i) {
   const kir_inst *in = at(m, i);
-  int64_t c;
+  int64_t c = 0;
   if (in->type.lanes != 1 || kir_is_float(in->type.base)) return false;
   if (in->op == KIR_add) return kir_is_int_const(m->c.in, kir_arg(m->c.in, i, 1), &c);
   return in->op == KIR_ix && in->arg_count == 2 && in->imm.i && kir_is_int_const(m->c.in, kir_arg(m->c.in, i, 0), &c) && c == 1;
@@ -28,7 +28,7 @@ static bool is_offset(const mover *m, uint32_t i) {
 /* A divisor that is never 0, wherever the division stands. */
 static bool is_divisor(const mover *m, uint32_t value) {
   const kir_inst *in = at(m, value);
-  int64_t c;
+  int64_t c = 0;
   if (in->op == KIR_scalar) return m->c.in->scalars.at[in->index].min > 0;
   return kir_is_int_const(m->c.in, value, &c) && c != 0;
 }

@@ -109,7 +109,7 @@ static void put_extract(splitter *s, uint32_t i) {
 }
 
 static void put_insert(splitter *s, uint32_t i) {
-  uint32_t values[MAX_PARTS];
+  uint32_t values[MAX_PARTS] = {0};
   const uint32_t vector = kir_arg(s->c.in, i, 0), scalar = part_of(s, kir_arg(s->c.in, i, 2), 0),
                  lane = (uint32_t)literal(s, kir_arg(s->c.in, i, 1));
   const uint32_t count = part_count(s, at(s, i)->type), hit = count == 1 ? 0 : lane / s->width;
