@@ -154,6 +154,14 @@ static uint32_t add_expand(site *s) {
   return kir_bitcast(s->c.out, type, pick(s, negative, lit(s, word, 0), bits));
 }
 
+/* A product that may be NaN by a test on its bits is nothing that a sum could take in. */
+static uint32_t mul_expand(site *s) {
+  const kir_type type = s->in->type, word = kir_with_base(type, SNT_U32);
+  if (!s->caps->contracts || s->c.in->mode != SNT_NUMERICS_REPRODUCIBLE || type.base != SNT_F32 || type.frag) return 0;
+  const uint32_t product = kir_emit(s->c.out, s->in, 2, s->args), bits = kir_bitcast(s->c.out, word, product);
+  return kir_bitcast(s->c.out, type, pick(s, bits_above(s, KIR_gt, product), lit(s, word, 0x7fc00000), bits));
+}
+
 static uint32_t fma_expand(site *s) {
   return s->caps->fma_fused ? 0 : two(s, KIR_add, two(s, KIR_mul, s->args[0], s->args[1]), s->args[2]);
 }
@@ -243,7 +251,7 @@ static const expansion expansions[KIR_OP_COUNT] = {
     [KIR_shuffle] = shuffle,    [KIR_wrap] = wrap,         [KIR_rem] = rem_expand,    [KIR_div] = div_expand,    [KIR_isnan] = isnan_expand,
     [KIR_isinf] = isinf_expand, [KIR_max] = max_expand,    [KIR_min] = min_expand,    [KIR_fma] = fma_expand,    [KIR_sqrt] = sqrt_expand,
     [KIR_permute] = permute,    [KIR_add] = add_expand,    [KIR_rcp] = rcp_expand,    [KIR_pack2] = pack2,       [KIR_unpack2] = unpack2,
-    [KIR_cast] = cast,
+    [KIR_cast] = cast,          [KIR_mul] = mul_expand,
 };
 
 static uint32_t expanded(site *s, kir_op op, uint32_t a, uint32_t b) {

@@ -41,6 +41,8 @@ typedef struct kir_caps {
   uint8_t permute;       /* lanes of the vectors of f32 that are tables: one instruction takes a lane by number for every lane; 0: none */
   const char *about;     /* not null: code has debug information, whose source is this line and the kernel's text (SPIR-V) */
   bool flushes; /* f32 below 2^-126 counts as 0: reproducible kernels get it back by integers (found by the probe of api/same_bits.c) */
+  bool
+      contracts; /* products and sums become one operation whatever is asked for: reproducible kernels keep them apart (found by the same probe) */
   bool narrow_local; /* local and private arrays may have 8- and 16-bit elements; else they become 32-bit cells */
   kir_mma mma[KIR_MMA_TYPES];
   kir_float_controls float_controls; /* of nothing but SPIR-V */

@@ -62,8 +62,9 @@ void rt_narrow_caps(kir_caps *device, const kir_caps *generator) {
   if (device->vector_memory > most.vector_memory) device->vector_memory = most.vector_memory;
   if (device->permute > most.permute) device->permute = 0;
   if (device->push_bytes > most.push_bytes) device->push_bytes = most.push_bytes;
+  if (device->flushes || device->nan_unsafe) device->minmax_nan = false;
   if (device->flushes) /* what a driver does in one step it does to denormals, too */
-    device->minmax_nan = device->hred = device->fma_fused = device->fma_fast = device->subgroup_arithmetic = device->atomics_f32 = false;
+    device->hred = device->fma_fused = device->fma_fast = device->subgroup_arithmetic = device->atomics_f32 = false;
 }
 
 /* ---- devices ---- */

@@ -1,6 +1,6 @@
 #!/usr/bin/perl
 # Numerics modes from the command line. REPRODUCIBLE: the same bytes on every device that passes its probe, on lavapipe with three widths of subgroups,
-# on SwiftShader with denormals by integers; others refused by the name of the probe, and so is a program that was made for a device that keeps them. FAST: within its own bound. Output: TAP.
+# on SwiftShader with denormals by integers, on cuda-text where the compiler contracts; others refused by the name of the probe, and so is a program that was made for a device that keeps them. FAST: within its own bound. Output: TAP.
 use strict;
 use warnings;
 use Test::More;
@@ -89,6 +89,18 @@ sub bytes { my ($name) = @_; return join '', map { slurp("$dir/$name-$_.npy") } 
 my ($code, $said) = run_on('host', 'reproducible', 'host');
 is($code, 0, 'the host runs a reproducible program') or diag($said);
 my @devices = map { [$_, ''] } qw(interp opencl:pocl opencl:rusticl opencl:oclgrind vulkan:swiftshader cuda-text);
+# A compiler that makes products and sums one operation although it is told not to.
+my ($compiler) = grep { -x } map { "$_/c++" } split /:/, $ENV{PATH};
+if ($compiler && open my $facts, '<', '/proc/cpuinfo') {
+  if (grep { /^flags\b.*\bfma\b/ } <$facts>) {
+    mkdir "$dir/bin";
+    open my $script, '>', "$dir/bin/c++" or die $!;
+    print $script "#!/bin/sh\nexec $compiler \"\$\@\" -mfma -ffp-contract=fast\n";
+    close $script;
+    chmod 0755, "$dir/bin/c++";
+    push @devices, ['cuda-text', "PATH=$dir/bin:\$PATH"];
+  }
+}
 push @devices, map { ['vulkan:llvmpipe', "LP_NATIVE_VECTOR_WIDTH=$_"] } 128, 256, 512;
 for my $row (@devices) {
   my ($device, $variables) = @$row;
