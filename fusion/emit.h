@@ -76,7 +76,8 @@ uint32_t fusion_storage_node(const fusion_context *, uint32_t node); /* whose bu
 void fusion_note_asked(fusion_context *, const fusion_asked *);      /* while a group is built */
 uint32_t fusion_add_scratch(fusion_context *, const char *name, int32_t dtype, ir_expr elements); /* partial results, workspaces */
 uint32_t fusion_add_constant(fusion_context *, const char *name, int32_t dtype, int64_t elements, const ir_making *); /* of the compile */
-void emit_fetch_ahead(emit *, uint32_t first); /* prefetches of what a loop's body, the instructions from `first`, reads and writes */
+/* Prefetches of what a loop's body, the instructions from `first`, reads and writes; it does so for `rows` rows in turn. */
+void emit_fetch_ahead(emit *, uint32_t first, uint32_t rows);
 uint32_t emit_bind(emit *, uint32_t buffer, uint8_t access); /* kernel memory of a plan buffer, bound on first use */
 
 /* ---- variables and scopes ---- */
@@ -153,6 +154,8 @@ typedef struct sweep {
 /* The combination of every item's `value` over the workgroup, the same in all of them: subgroup operations where the device has them, local memory and barriers. */
 uint32_t emit_group_combine(emit *, kir_op combine, uint32_t value, uint32_t items);
 uint32_t emit_reduce(emit *, uint32_t node, const map_access *, const sweep *);
+/* Of several places in one loop: vectors along the last reduced axis, in no fixed order. */
+void emit_reduce_rows(emit *, uint32_t node, uint32_t rows, const map_access *, const sweep *, uint32_t *values);
 kir_op emit_combine_op(ir_op reduce); /* add mul max min */
 double emit_identity(ir_op reduce, int32_t dtype);
 uint32_t emit_no_sum(emit *, kir_type);                                                  /* what sums start from */

@@ -1,15 +1,17 @@
 /* Reductions and contractions in place: loops over the reduced axes that carry accumulators. With sweep.lanes > 1 the last reduced axis runs along
-   vectors with several accumulators, then a horizontal reduction and a scalar tail; without, each lane of an open lane axis has its own sum. */
+   vectors with several accumulators, then a horizontal reduction and a scalar tail; without, each lane of an open lane axis has its own sum. Several
+   results of one node may share the loops, each with accumulators of its own: what they read alike is read once. */
 #include "fusion/emit_private.h"
 #include <math.h>
 
-enum { MAX_ACCUMULATORS = 8, UNROLLED_TERMS = 96, UNROLLED_DEAR_TERMS = 16, UNROLLED_FUNCTIONS = 32, SHORT_LEVEL = 4 };
+enum { MAX_ACCUMULATORS = 16, UNROLLED_TERMS = 96, UNROLLED_DEAR_TERMS = 16, UNROLLED_FUNCTIONS = 32, SHORT_LEVEL = 4 };
 
 typedef struct reduction {
   uint32_t node, count; /* reduced axes */
   ir_expr extent[SNT_MAX_RANK], at[SNT_MAX_RANK];
   uint32_t label[SNT_MAX_RANK]; /* reduce: operand axis; contract: label */
-  const map_access *result;
+  const map_access *result;     /* the first of `rows` */
+  uint32_t rows;
   bool contract, tail; /* tail: what does not fill a vector of every item; the loop starts at the item */
   uint32_t lanes, accumulators, unroll, items;
   ir_expr item;
@@ -160,7 +162,11 @@ static void sweep_terms(emit *e, reduction *r, ir_expr base, uint32_t *acc) {
     const ir_expr first = expr_add(e->x, base, (ir_expr)j * r->lanes * r->items);
     const ir_expr at = r->items > 1 && !r->tail ? expr_add(e->x, first, expr_mul(e->x, r->item, r->lanes)) : first;
     r->at[r->count - 1] = r->lanes > 1 ? emit_lanes(e, at, r->lanes) : at;
-    acc[j] = accumulate(e, r, acc[j]);
+    for (uint32_t row = 0; row < r->rows; row++) {
+      reduction own = *r;
+      own.result += row;
+      acc[row * r->accumulators + j] = accumulate(e, &own, acc[row * r->accumulators + j]);
+    }
     if (r->lanes > 1) emit_scalar_lanes(e);
   }
 }
@@ -184,7 +190,7 @@ static void sweep_levels(emit *e, reduction *r, uint32_t level, ir_expr lo, ir_e
                          .lo = last ? lo : 0,
                          .hi = last ? hi : r->extent[level],
                          .step = 1,
-                         .carry_count = r->accumulators,
+                         .carry_count = r->accumulators * r->rows,
                          .initial = acc,
                          .carried = carried};
   if (last) info.step = (int64_t)r->lanes * r->accumulators * r->items, info.unroll = r->unroll, info.whole = !r->tail;
@@ -193,8 +199,8 @@ static void sweep_levels(emit *e, reduction *r, uint32_t level, ir_expr lo, ir_e
   const uint32_t first = e->k->insts.count;
   if (last) sweep_terms(e, r, v, carried);
   else sweep_levels(e, r, level + 1, lo, hi, carried);
-  if (last && r->lanes > 1) emit_fetch_ahead(e, first);
-  emit_loop_end(e, v, r->accumulators, carried, acc);
+  if (last && r->lanes > 1) emit_fetch_ahead(e, first, r->rows);
+  emit_loop_end(e, v, r->accumulators * r->rows, carried, acc);
 }
 
 /* An identity as a constant: the highest 64-bit integers are no doubles. */
@@ -296,10 +302,15 @@ static kir_op combine_op(const emit *e, const reduction *r) {
   return r->contract ? KIR_add : emit_combine_op((ir_op)ir_at(e->g, r->node)->op);
 }
 
+/* One for each row is left, at the beginning. */
 static void add_accumulators(emit *e, const reduction *r, uint32_t *acc) {
   const kir_op combine = combine_op(e, r);
-  for (uint32_t n = r->accumulators; n > 1; n = (n + 1) / 2)
-    for (uint32_t j = 0; j < n / 2; j++) acc[j] = kir_2(e->k, combine, acc[j], acc[j + (n + 1) / 2]);
+  for (uint32_t row = 0; row < r->rows; row++) {
+    uint32_t *own = acc + row * r->accumulators;
+    for (uint32_t n = r->accumulators; n > 1; n = (n + 1) / 2)
+      for (uint32_t j = 0; j < n / 2; j++) own[j] = kir_2(e->k, combine, own[j], own[j + (n + 1) / 2]);
+    acc[row] = *own;
+  }
 }
 
 /* The vector part, then the elements that do not fill a vector. */
@@ -337,24 +348,24 @@ static uint32_t narrow(emit *e, const reduction *r, uint32_t value, uint32_t lan
 
 /* Vectors and several accumulators, then one, then vectors of a quarter, down to single elements: what is left of a row takes a few steps at
    each width, not one an element. (61 elements that were left of 1021 took as long as the rest of a softmax's row.) */
-static uint32_t sweep_stairs(emit *e, reduction *r) {
+static void sweep_stairs(emit *e, reduction *r, uint32_t *results) {
   const ir_expr extent = r->extent[r->count - 1];
   uint32_t acc[MAX_ACCUMULATORS];
   ir_expr from = 0;
-  for (uint32_t j = 0; j < r->accumulators; j++) acc[j] = identity_value(e, r, r->lanes);
+  for (uint32_t j = 0; j < r->accumulators * r->rows; j++) acc[j] = identity_value(e, r, r->lanes);
   for (;;) {
     const ir_expr whole = expr_sub(e->x, extent, expr_mod(e->x, extent, (ir_expr)r->lanes * r->accumulators));
     if (whole != from) sweep_levels(e, r, 0, from, whole, acc);
     add_accumulators(e, r, acc);
-    if (r->lanes == 1) return acc[0];
     const uint32_t lanes = r->accumulators > 1 ? r->lanes : r->lanes > 4 ? r->lanes / 4 : 1;
-    if (whole == extent) return horizontal(e, r, acc[0]);
-    if (lanes < r->lanes) acc[0] = narrow(e, r, acc[0], lanes);
+    if (whole == extent) break;
+    for (uint32_t row = 0; row < r->rows && lanes < r->lanes; row++) acc[row] = narrow(e, r, acc[row], lanes);
     r->lanes = lanes;
     r->accumulators = 1;
     r->unroll = 0;
     from = whole;
   }
+  for (uint32_t row = 0; row < r->rows; row++) results[row] = r->lanes > 1 ? horizontal(e, r, acc[row]) : acc[row];
 }
 
 /* argmax and argmin: the first of equals; a NaN wins over every number. */
@@ -384,10 +395,11 @@ static uint32_t sweep_index(emit *e, reduction *r) {
   return kir_cast(e->k, kir_t(SNT_I64, lanes), result[1]);
 }
 
-static uint32_t reduce_unrounded(emit *e, uint32_t node, const map_access *access, const sweep *s) {
+static reduction open_reduction(emit *e, uint32_t node, const map_access *access, const sweep *s) {
   const ir_node *n = ir_at(e->g, node);
   reduction r = {.node = node,
                  .result = access,
+                 .rows = 1,
                  .contract = n->op == IR_OP_contract,
                  .lanes = e->lanes > 1 ? 1 : s->lanes,
                  .unroll = s->unroll,
@@ -398,6 +410,12 @@ static uint32_t reduce_unrounded(emit *e, uint32_t node, const map_access *acces
   if (r.contract) open_contract(e, &r);
   else open_reduce(e, &r);
   put_units_first(&r);
+  return r;
+}
+
+static uint32_t reduce_unrounded(emit *e, uint32_t node, const map_access *access, const sweep *s) {
+  const ir_node *n = ir_at(e->g, node);
+  reduction r = open_reduction(e, node, access, s);
   if (n->op == IR_OP_reduce_argmax || n->op == IR_OP_reduce_argmin) return sweep_index(e, &r);
   if (e->lanes > 1) r.accumulators = 1;
   if (!r.count) { /* an empty contraction is a product; a reduction over no axis is its operand */
@@ -412,7 +430,10 @@ static uint32_t reduce_unrounded(emit *e, uint32_t node, const map_access *acces
     write_out(e, &r, 0, &acc);
     return acc;
   }
-  if (!fixed && r.lanes > 1 && r.items == 1) return sweep_stairs(e, &r);
+  if (!fixed && r.lanes > 1 && r.items == 1) {
+    sweep_stairs(e, &r, &acc);
+    return acc;
+  }
   if (e->lanes == 1 || fixed) return sweep_in_order(e, &r);
   sweep_levels(e, &r, 0, 0, r.extent[r.count - 1], &acc);
   return acc;
@@ -421,4 +442,13 @@ static uint32_t reduce_unrounded(emit *e, uint32_t node, const map_access *acces
 uint32_t emit_reduce(emit *e, uint32_t node, const map_access *access, const sweep *s) {
   const uint32_t value = reduce_unrounded(e, node, access, s);
   return value ? emit_round_node(e, ir_at(e->g, node), value) : 0;
+}
+
+void emit_reduce_rows(emit *e, uint32_t node, uint32_t rows, const map_access *access, const sweep *s, uint32_t *values) {
+  reduction r = open_reduction(e, node, access, s);
+  r.rows = rows;
+  if (r.accumulators * rows > MAX_ACCUMULATORS) r.accumulators = MAX_ACCUMULATORS / rows;
+  fit_sweep(e, &r);
+  sweep_stairs(e, &r, values);
+  for (uint32_t row = 0; row < rows; row++) values[row] = values[row] ? emit_round_node(e, ir_at(e->g, node), values[row]) : 0;
 }

@@ -1,4 +1,4 @@
-/* What can be one kernel of rows: reductions over the same axes of one shape, whose results are read in their own rows. */
+/* What can be one kernel of rows: reductions over the same axes of one shape, whose results are read in their own rows. A pool is none. */
 #include "fusion/schedule_common.h"
 #include "fusion/schedules.h"
 
@@ -60,4 +60,24 @@ bool schedule_row_accepts(const fusion_context *c, const fusion_group *group, co
 }
 bool schedule_reduce_accepts(const fusion_context *c, const fusion_group *group, const char **why_not) {
   return schedule_row_accepts(c, group, why_not);
+}
+
+/* A few taps of a window, and enough results beside each other along the last axis for vectors: each lane has a result of its own. */
+static bool is_pool(fusion_context *c, const fusion_group *group) {
+  enum { TAPS = 64 };
+  const ir_graph *g = c->graph;
+  const ir_tensor *full = &ir_at(g, ir_arg(g, group->hero, 0))->type, *t = &ir_at(g, group->hero)->type;
+  uint32_t node = ir_arg(g, group->hero, 0);
+  int64_t all, results, last;
+  while (fusion_is_view(g, node) && ir_at(g, node)->op != IR_OP_window && ir_at(g, node)->op != IR_OP_concat) node = ir_arg(g, node, 0);
+  if (ir_at(g, node)->op != IR_OP_window || !t->rank || !expr_is_const(g->pool, t->dims[t->rank - 1], &last)) return false;
+  if (!expr_is_const(g->pool, ir_tensor_elements(g->pool, full), &all) || !expr_is_const(g->pool, ir_tensor_elements(g->pool, t), &results))
+    return false;
+  for (uint32_t i = 0; i < group->output_count; i++)
+    if (!ir_same_shape(&ir_at(g, group->outputs[i])->type, t)) return false;
+  return results > 0 && all / results <= TAPS && last >= (int64_t)schedule_lanes(c);
+}
+
+snt_result schedule_reduce_build(fusion_context *c, const fusion_group *group) {
+  return is_pool(c, group) ? schedule_loop_build(c, group) : schedule_row_build(c, group);
 }
