@@ -225,30 +225,44 @@ static uint32_t inside_box_reach(composite_call *c, uint32_t x, int64_t extent) 
   return step_2(c, IR_OP_and, low, step_2n(c, IR_OP_le, x, (double)extent));
 }
 
-/* What each position of an axis weighs in the mean of a cell, [r, cells, extent], where a cell has a sample for each position that it is long, rounded up: their
-   distance is above a half, so that at most NEAR samples lie within one of a position, wherever the box is and however large. */
-static uint32_t box_means(composite_call *c, const boxes *b, uint32_t axis) {
-  enum { NEAR = 7 };
+/* The samples of a cell that lie near a position of an axis, where a cell has one for each position that it is long, rounded up: their distance is above a
+   half, so that at most NEAR samples lie within one of a position, wherever the box is and however large. */
+enum { NEAR = 7 };
+typedef struct near_samples {
+  uint32_t weight, distance,
+      inside;                  /* [r, cells, extent, NEAR]: what the position weighs in a sample, which may lie outside x or not be there */
+  uint32_t count, first, last; /* [r, 1, 1, 1] how many there are; [r, cells, 1, 1] the outermost */
+} near_samples;
+
+static void find_near(composite_call *c, const boxes *b, uint32_t axis, near_samples *n) {
   const int32_t dtype = type_of(c, b->rois)->dtype;
   const int64_t extent = b->p.extent[axis];
-  const ir_expr dims[] = {type_of(c, b->rois)->dims[0], b->size[axis], extent, NEAR};
+  const ir_expr dims[] = {type_of(c, b->rois)->dims[0], b->size[axis], extent, NEAR}, cells[] = {dims[0], dims[1], 1, 1};
   uint32_t length;
   const uint32_t edge = box_edge(c, b, axis, 4, &length);
   const uint32_t cell = step_2n(c, IR_OP_div, length, (double)b->size[axis]);
-  const uint32_t count = step_2n(c, IR_OP_max, step_1(c, IR_OP_ceil, cell), 0), some = step_2n(c, IR_OP_max, count, 1);
-  const uint32_t step = step_2(c, IR_OP_div, cell, some), number = step_iota(c, dtype, 4, dims, 1), place = step_iota(c, dtype, 4, dims, 2);
-  const uint32_t start = add(c, edge, mul(c, number, cell));
+  n->count = step_2n(c, IR_OP_max, step_1(c, IR_OP_ceil, cell), 0);
+  const uint32_t some = step_2n(c, IR_OP_max, n->count, 1), step = step_2(c, IR_OP_div, cell, some);
+  const uint32_t start = add(c, edge, mul(c, step_iota(c, dtype, 4, cells, 1), cell)), place = step_iota(c, dtype, 4, dims, 2);
+  n->first = add(c, start, muln(c, step, 0.5)), n->last = add(c, start, mul(c, addn(c, some, -0.5), step));
   /* the last sample that lies at most at the position before */
   const uint32_t way = sub(c, addn(c, place, -1), start), stride = step_2n(c, IR_OP_max, step, 0.25);
   uint32_t sample = step_1(c, IR_OP_floor, addn(c, step_2(c, IR_OP_div, way, stride), -0.5));
   sample = step_2n(c, IR_OP_max, step_2(c, IR_OP_min, sample, addn(c, some, -1)), 0);
   sample = add(c, sample, step_iota(c, dtype, 4, dims, 3));
-  const uint32_t x = add(c, start, mul(c, addn(c, sample, 0.5), step)), there = step_2(c, IR_OP_lt, sample, count);
-  const uint32_t inside = step_2(c, IR_OP_and, there, inside_box_reach(c, x, extent));
-  const uint32_t distance = step_1(c, IR_OP_abs, sub(c, clamped(c, x, 0, (double)extent - 1), place));
-  const uint32_t weight = step_2n(c, IR_OP_max, addn(c, muln(c, distance, -1), 1), 0);
-  const uint32_t sum = step_reduce(c, IR_OP_reduce_sum, step_select(c, inside, weight, step_number(c, weight, 0)), 1u << 3, false);
-  return step_2(c, IR_OP_div, sum, step_reshape(c, some, 3, (const ir_expr[]){dims[0], 1, 1}));
+  const uint32_t x = add(c, start, mul(c, addn(c, sample, 0.5), step)), there = step_2(c, IR_OP_lt, sample, n->count);
+  n->inside = step_2(c, IR_OP_and, there, inside_box_reach(c, x, extent));
+  n->distance = step_1(c, IR_OP_abs, sub(c, clamped(c, x, 0, (double)extent - 1), place));
+  n->weight = step_2n(c, IR_OP_max, addn(c, muln(c, n->distance, -1), 1), 0);
+}
+
+/* What each position of an axis weighs in the mean of a cell, [r, cells, extent]. */
+static uint32_t box_means(composite_call *c, const boxes *b, uint32_t axis) {
+  near_samples n;
+  find_near(c, b, axis, &n);
+  const uint32_t sum = step_reduce(c, IR_OP_reduce_sum, step_select(c, n.inside, n.weight, step_number(c, n.weight, 0)), 1u << 3, false);
+  return step_2(c, IR_OP_div, sum,
+                step_reshape(c, step_2n(c, IR_OP_max, n.count, 1), 3, (const ir_expr[]){type_of(c, b->rois)->dims[0], 1, 1}));
 }
 
 /* Means of cells as two products with what positions weigh. */
@@ -259,6 +273,51 @@ static uint32_t mean_cells(composite_call *c, const boxes *b, uint32_t x) {
   const uint32_t columns = box_means(c, b, 1), rows = box_means(c, b, 0);
   const uint32_t lines = step_contract(c, step_gather(c, x, b->image, 0), columns, &across);
   return step_contract(c, lines, rows, &down);
+}
+
+/* The most and the least that each position of an axis weighs in a sample that it is part of, [r, cells, extent] (below 0: in none), and whether some sample
+   of a cell may be 0: it lies outside or on the edge, or there is none, [r, cells]. */
+typedef struct box_extremes {
+  uint32_t most, least, zero;
+} box_extremes;
+
+static box_extremes find_extremes(composite_call *c, const boxes *b, uint32_t axis) {
+  near_samples n;
+  find_near(c, b, axis, &n);
+  const uint32_t part = step_2(c, IR_OP_and, n.inside, step_2n(c, IR_OP_le, n.distance, 1));
+  const uint32_t low = step_2n(c, IR_OP_le, n.first, 0), high = step_2n(c, IR_OP_ge, n.last, (double)b->p.extent[axis] - 1);
+  const uint32_t none = step_2n(c, IR_OP_lt, n.count, 1), edge = step_2(c, IR_OP_or, low, high);
+  return (box_extremes){
+      .most = step_reduce(c, IR_OP_reduce_max, step_select(c, part, n.weight, step_number(c, n.weight, -1)), 1u << 3, false),
+      .least = step_reduce(c, IR_OP_reduce_min, step_select(c, part, n.weight, step_number(c, n.weight, 2)), 1u << 3, false),
+      .zero = step_2(c, IR_OP_or, edge, none)};
+}
+
+/* Of an axis whose positions take part or not, which goes. */
+static uint32_t greatest(composite_call *c, uint32_t value, uint32_t weight, uint32_t axis) {
+  if (!value || !weight) return 0;
+  const ir_tensor shape = *type_of(c, value);
+  const uint32_t part = step_broadcast(c, step_2n(c, IR_OP_ge, weight, 0), &shape);
+  const uint32_t lowest = step_number(c, value, shape.dtype == SNT_F64 ? -0x1.fffffffffffffp1023 : -0x1.fffffep127);
+  return step_reduce(c, IR_OP_reduce_max, step_select(c, part, value, lowest), 1u << axis, false);
+}
+
+/* The greatest product of a position and its weights in any sample: a positive one where both axes weigh most, a negative one where they weigh least. */
+static uint32_t greatest_cells(composite_call *c, const boxes *b, uint32_t x) {
+  const ir_expr r = type_of(c, b->rois)->dims[0], channels = type_of(c, x)->dims[1], h = b->p.extent[0], w = b->p.extent[1];
+  const ir_expr picture[] = {r, channels, h, 1, w}, columns[] = {r, 1, 1, b->size[1], w}, lines[] = {r, channels, 1, h, b->size[1]},
+                rows[] = {r, 1, b->size[0], h, 1}, down_only[] = {r, 1, b->size[0], 1}, across_only[] = {r, 1, 1, b->size[1]};
+  const box_extremes across = find_extremes(c, b, 1), down = find_extremes(c, b, 0);
+  const uint32_t given = step_reshape(c, step_gather(c, x, b->image, 0), 5, picture), wide = step_reshape(c, across.most, 5, columns);
+  const uint32_t most = greatest(c, mul(c, given, wide), wide, 4),
+                 least = greatest(c, mul(c, given, step_reshape(c, across.least, 5, columns)), wide, 4);
+  const uint32_t tall = step_reshape(c, down.most, 5, rows), positive = mul(c, step_reshape(c, most, 5, lines), tall),
+                 negative = mul(c, step_reshape(c, least, 5, lines), step_reshape(c, down.least, 5, rows));
+  const uint32_t y = greatest(c, step_2(c, IR_OP_max, positive, negative), tall, 3);
+  const uint32_t zero = step_2(c, IR_OP_or, step_reshape(c, down.zero, 4, down_only), step_reshape(c, across.zero, 4, across_only));
+  if (!y || !zero) return 0;
+  const ir_tensor shape = *type_of(c, y);
+  return step_select(c, step_broadcast(c, zero, &shape), step_2n(c, IR_OP_max, y, 0), y);
 }
 
 /* Taps below and above, and their weights; a sample more than an element outside weighs nothing. */
@@ -299,8 +358,7 @@ void build_roi_align(composite_call *c) {
   const bool top = call_has(c, IR_PARAM_mode) && strcmp(c->params[IR_PARAM_mode]->word, "max") == 0;
   if (!read_boxes(c, x, &b)) return;
   if (!b.ratio) {
-    if (top) call_mistake(c, "the greatest of samples needs length, their number a side of a cell");
-    else c->results[0] = step_cast(c, mean_cells(c, &b, x), type_of(c, c->args[0])->dtype);
+    c->results[0] = step_cast(c, top ? greatest_cells(c, &b, x) : mean_cells(c, &b, x), type_of(c, c->args[0])->dtype);
     return;
   }
   const ir_expr count = type_of(c, b.rois)->dims[0], channels = type_of(c, x)->dims[1];

@@ -273,8 +273,6 @@ bool onnx_op_roi_align(onnx_call *c) {
   const char *mode = onnx_text(c, "mode", "avg");
   const double scale = onnx_float(c, "spatial_scale", 1);
   if (!v[0] || !v[1] || !v[2]) return false;
-  if (ratio < 1 && strcmp(mode, "avg"))
-    return onnx_refuse(c, "sampling_ratio 0 with mode %s: the number of samples would depend on the boxes", mode);
   return onnx_out(c, 0,
                   onnx_add(c, "roi_align %%%u, %%%u, %%%u, size=[%lld,%lld], length=%lld, scale=%a, mode=%.10s%s", v[0], v[1], v[2], height,
                            width, ratio < 0 ? 0 : ratio, scale, mode, strcmp(frame, "half_pixel") ? "" : ", half_pixel"));
