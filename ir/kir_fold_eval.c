@@ -158,8 +158,8 @@ static bool fold_cast(const kir_inst *like, kir_type from, const kir_value *a, k
     out->f = kir_round_float(to.base, (double)a[0].i, KIR_ROUND_NONE);
     return true;
   }
-  if (like->flags & KIR_SAT) return false;
-  out->i = kir_wrap_int(to.base, a[0].i);
+  if ((like->flags & KIR_SAT) && kir_base_bits(from.base) == 64) return false;
+  out->i = (like->flags & KIR_SAT) && to.base != SNT_BOOL ? saturate(to, (double)a[0].i) : kir_wrap_int(to.base, a[0].i);
   return true;
 }
 

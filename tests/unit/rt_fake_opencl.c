@@ -25,7 +25,8 @@ static struct {
   uint32_t launches, markers;
   size_t group_size; /* that a kernel may have */
   int32_t builders, most_builders;
-} fake = {.group_size = 256};
+  cl_ulong ends_ns; /* of what begins at 1000 */
+} fake = {.group_size = 256, .ends_ns = 9000};
 
 /* Functions whose failure must be told at least once where they are called (all but the first: with an open device). Others are queries, times and what
    only a cache is for, without which all goes on. */
@@ -238,7 +239,7 @@ static cl_int CL_API_CALL fclGetEventInfo(cl_event e, cl_event_info what, size_t
 }
 static cl_int CL_API_CALL fclGetEventProfilingInfo(cl_event e, cl_profiling_info what, size_t room, void *to, size_t *size) {
   (void)e;
-  return NUMBER_ANSWER(cl_ulong, what == CL_PROFILING_COMMAND_END ? 9000 : 1000);
+  return NUMBER_ANSWER(cl_ulong, what == CL_PROFILING_COMMAND_END ? fake.ends_ns : 1000);
 }
 static cl_int CL_API_CALL fclWaitForEvents(cl_uint n, const cl_event *list) { return (void)n, (void)list, fails(__func__); }
 static cl_int CL_API_CALL fclFinish(cl_command_queue q) { return (void)q, fails(__func__); }
@@ -414,6 +415,19 @@ static void check_habits(const habits *h, const rt_code *code) {
   tap_is_int(fake.alive - before, -1, "%s: nothing is left, nor is its context", h->selector);
 }
 
+/* Drivers that take the flag for times and answer 0, or 1 ns. */
+static void check_times(void) {
+  for (cl_ulong ns = 0; ns < 3; ns++) {
+    rt_device *device = NULL;
+    fake.ends_ns = 1000 + (ns < 2 ? ns : 8000);
+    if (!tap_ok(rt_open_device(NULL, NULL, "opencl:0", &device, NULL) == SNT_OK, "a device whose copies take %u ns opens",
+                (unsigned)(fake.ends_ns - 1000)))
+      return;
+    tap_is_int(((ocl_device *)device)->profiling, ns == 2, "its times are believed only where they can be true");
+    rt_close_device(device);
+  }
+}
+
 int main(void) {
   test_code code;
   const char *why = "";
@@ -422,6 +436,7 @@ int main(void) {
   fail_each(&code.code, "rusticl", true);
   fail_each(&code.code, "some other driver", false);
   for (uint32_t i = 0; i < IR_COUNT(known); i++) check_habits(&known[i], &code.code);
+  check_times();
   test_code_free(&code);
   return tap_done();
 }
