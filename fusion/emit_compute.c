@@ -171,6 +171,13 @@ static uint32_t compute_dim(emit *e, uint32_t node) {
   return type.base == SNT_U32 ? value : kir_cast(e->k, type, value);
 }
 
+/* An index as i32; one that is wider lies as far outside as it can. A cast of its own: the index may be one, which wraps. */
+uint32_t emit_signed_index(emit *e, uint32_t index) {
+  const kir_type to = kir_t(SNT_I32, 1);
+  if (e->k->failed || kir_same(emit_value_type(e, index), to)) return index;
+  return kir_put(e->k, &(kir_inst){.op = KIR_cast, .type = to, .flags = KIR_SAT}, 1, &index);
+}
+
 /* One gathered element: the index is a run-time value in [0, extent) once clamped, so it becomes a variable of its own. */
 static uint32_t gather_element(emit *e, uint32_t node, const map_access *access) {
   const uint32_t data = ir_arg(e->g, node, 0), indices = ir_arg(e->g, node, 1);
@@ -182,8 +189,7 @@ static uint32_t gather_element(emit *e, uint32_t node, const map_access *access)
   const uint32_t index = emit_value(e, indices, &at_index);
   const kir_type wide = kir_t(SNT_I32, 1);
   const uint32_t extent = kir_bitcast(e->k, wide, emit_expr(e, from->dims[axis])), zero = kir_const_int(e->k, wide, 0);
-  const uint32_t given = kir_cast(e->k, wide, index);
-  if (!e->k->failed) kir_at(e->k, given)->flags |= KIR_SAT;
+  const uint32_t given = emit_signed_index(e, index);
   const uint32_t last = kir_2(e->k, KIR_sub, extent, kir_const_int(e->k, wide, 1));
   const uint32_t clamped = kir_2(e->k, KIR_max, kir_2(e->k, KIR_min, given, last), zero);
   const ir_expr v = emit_var_for(e, "index", kir_bitcast(e->k, kir_t(SNT_U32, 1), clamped), 0, from->dims[axis]);

@@ -59,9 +59,7 @@ static uint32_t row_of(const scatter_job *j, ir_expr p) {
   map_delinear(e->x, p, j->index_rank, j->index_dims, at.at);
   const uint32_t index = emit_value(e, j->index, &at);
   if (!index || e->k->failed) return 0;
-  const uint32_t given = kir_cast(e->k, kir_t(SNT_I32, 1), index);
-  if (!e->k->failed) kir_at(e->k, given)->flags |= KIR_SAT;
-  return kir_bitcast(e->k, kir_t(SNT_U32, 1), given);
+  return kir_bitcast(e->k, kir_t(SNT_U32, 1), emit_signed_index(e, index));
 }
 
 static ir_expr row_variable(const scatter_job *j, uint32_t row) { return emit_var_for(j->e, "row", row, 0, j->extent); }
