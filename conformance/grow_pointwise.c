@@ -231,7 +231,7 @@ static bool rule_cast(grower *g) {
   grow_value as = *v;
   as.dtype = to;
   if (!ir_dtypes[to].is_float) as.low = to == SNT_BOOL ? 0 : -type_size(to), as.high = type_size(to);
-  return grow_line(g, &as, "cast %s, dtype=%s", as.name, ir_dtypes[to].name) != NULL;
+  return grow_settle(g, grow_line(g, &as, "cast %s, dtype=%s", as.name, ir_dtypes[to].name)) != NULL;
 }
 
 static bool is_f32(const grow_value *v) { return v->dtype == SNT_F32; }
