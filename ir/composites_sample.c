@@ -287,10 +287,10 @@ static box_extremes find_extremes(composite_call *c, const boxes *b, uint32_t ax
   const uint32_t part = step_2(c, IR_OP_and, n.inside, step_2n(c, IR_OP_le, n.distance, 1));
   const uint32_t low = step_2n(c, IR_OP_le, n.first, 0), high = step_2n(c, IR_OP_ge, n.last, (double)b->p.extent[axis] - 1);
   const uint32_t none = step_2n(c, IR_OP_lt, n.count, 1), edge = step_2(c, IR_OP_or, low, high);
-  return (box_extremes){
-      .most = step_reduce(c, IR_OP_reduce_max, step_select(c, part, n.weight, step_number(c, n.weight, -1)), 1u << 3, false),
-      .least = step_reduce(c, IR_OP_reduce_min, step_select(c, part, n.weight, step_number(c, n.weight, 2)), 1u << 3, false),
-      .zero = step_2(c, IR_OP_or, edge, none)};
+  box_extremes e = {.zero = step_2(c, IR_OP_or, edge, none)};
+  e.most = step_reduce(c, IR_OP_reduce_max, step_select(c, part, n.weight, step_number(c, n.weight, -1)), 1u << 3, false);
+  e.least = step_reduce(c, IR_OP_reduce_min, step_select(c, part, n.weight, step_number(c, n.weight, 2)), 1u << 3, false);
+  return e;
 }
 
 /* Of an axis whose positions take part or not, which goes. */
@@ -311,13 +311,14 @@ static uint32_t greatest_cells(composite_call *c, const boxes *b, uint32_t x) {
   const uint32_t given = step_reshape(c, step_gather(c, x, b->image, 0), 5, picture), wide = step_reshape(c, across.most, 5, columns);
   const uint32_t most = greatest(c, mul(c, given, wide), wide, 4),
                  least = greatest(c, mul(c, given, step_reshape(c, across.least, 5, columns)), wide, 4);
-  const uint32_t tall = step_reshape(c, down.most, 5, rows), positive = mul(c, step_reshape(c, most, 5, lines), tall),
-                 negative = mul(c, step_reshape(c, least, 5, lines), step_reshape(c, down.least, 5, rows));
-  const uint32_t y = greatest(c, step_2(c, IR_OP_max, positive, negative), tall, 3);
-  const uint32_t zero = step_2(c, IR_OP_or, step_reshape(c, down.zero, 4, down_only), step_reshape(c, across.zero, 4, across_only));
-  if (!y || !zero) return 0;
+  const uint32_t tall = step_reshape(c, down.most, 5, rows), low = step_reshape(c, down.least, 5, rows);
+  const uint32_t positive = mul(c, step_reshape(c, most, 5, lines), tall), negative = mul(c, step_reshape(c, least, 5, lines), low);
+  const uint32_t y = greatest(c, step_2(c, IR_OP_max, positive, negative), tall, 3), zero = step_reshape(c, down.zero, 4, down_only);
+  const uint32_t may_be_zero = step_2(c, IR_OP_or, zero, step_reshape(c, across.zero, 4, across_only));
+  if (!y || !may_be_zero) return 0;
   const ir_tensor shape = *type_of(c, y);
-  return step_select(c, step_broadcast(c, zero, &shape), step_2n(c, IR_OP_max, y, 0), y);
+  const uint32_t chosen = step_broadcast(c, may_be_zero, &shape);
+  return step_select(c, chosen, step_2n(c, IR_OP_max, y, 0), y);
 }
 
 /* Taps below and above, and their weights; a sample more than an element outside weighs nothing. */
