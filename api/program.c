@@ -36,7 +36,7 @@ static void note_origins(ir_graph *g, const uint32_t *map, uint32_t count) {
 }
 
 /* With weights of fewer bytes. The numbers of `from` are those of the caller's values, and stay in `origin`. */
-static snt_result copy_narrow(snt_program *p, const ir_graph *from, int32_t dtype, snt_diag *diag) {
+static snt_result copy_narrow(snt_program *p, const ir_graph *from, snt_diag *diag) {
   ir_arena temp;
   ir_graph given;
   uint32_t made = 0;
@@ -45,22 +45,22 @@ static snt_result copy_narrow(snt_program *p, const ir_graph *from, int32_t dtyp
   uint32_t *map = IR_NEW_ARRAY(&temp, uint32_t, from->nodes.count);
   snt_result r = map ? ir_graph_copy_live(from, &given, map) : SNT_E_HOST_MEM;
   if (r == SNT_OK) note_origins(&given, map, from->nodes.count);
-  if (r == SNT_OK) r = fusion_narrow(&given, dtype, &p->graph, &made);
+  if (r == SNT_OK) r = fusion_narrow(&given, &p->options, &p->graph, &made, diag);
   ir_arena_free(&temp);
   if (r == SNT_OK && !made)
     return ir_fail(diag, SNT_E_UNSUPPORTED, "weights", 0,
                    "the graph has no weights to store as %s: no constant of 4096 numbers or more that are summed over",
-                   ir_dtypes[dtype].name);
+                   ir_dtypes[p->options.weights].name);
   return r;
 }
 
-static snt_result copy_graph(snt_program *p, const snt_graph *g, const snt_compile_info *info, snt_diag *diag) {
+static snt_result copy_graph(snt_program *p, const snt_graph *g, snt_diag *diag) {
   uint32_t *map = IR_NEW_ARRAY(&p->arena, uint32_t, g->graph.nodes.count);
   if (!map || !expr_pool_copy(&p->pool, &p->arena, &g->pool)) return ir_fail(diag, SNT_E_HOST_MEM, "compile", 0, "out of host memory");
   ir_graph_init(&p->graph, &p->arena, &p->pool);
   snt_result r = SNT_OK;
-  if (info->weights) {
-    r = copy_narrow(p, &g->graph, api_weight_types[info->weights], diag);
+  if (p->options.weights) {
+    r = copy_narrow(p, &g->graph, diag);
   } else {
     r = ir_graph_copy_live(&g->graph, &p->graph, map);
     if (r == SNT_OK) note_origins(&p->graph, map, g->graph.nodes.count);
@@ -279,8 +279,6 @@ static snt_result compile_into(snt_program *p, const snt_graph *g, const snt_com
   dump_user user = {info, p->context, NULL};
   const fusion_hooks hooks = {
       .user = &user, .after_graph_pass = after_pass, .after_kernel = after_kernel, .progress = progress, .sizes = sizes};
-  SNT_TRY(copy_graph(p, g, info, diag));
-  user.store = p->store;
   p->options = (fusion_options){.profile = &p->profile,
                                 .numerics = (uint8_t)info->numerics,
                                 .no_rewrites = (info->flags & SNT_COMPILE_NO_REWRITES) != 0,
@@ -290,6 +288,8 @@ static snt_result compile_into(snt_program *p, const snt_graph *g, const snt_com
                                 .glsl = info->glsl != NULL,
                                 .hooks = &hooks,
                                 .verify = true};
+  SNT_TRY(copy_graph(p, g, diag));
+  user.store = p->store;
   SNT_TRY(list_images(p, info, diag));
   p->options.level = info->flags & SNT_COMPILE_UNFUSED_NODES ? FUSION_UNFUSED_NODES
                      : info->flags & SNT_COMPILE_UNFUSED     ? FUSION_UNFUSED

@@ -91,7 +91,7 @@ typedef struct fusion_options {
   uint32_t targets; /* SNT_TARGET_*: what the kernels are printed for; 0: nothing yet, and operators of the user's own are what they mean */
   bool glsl;        /* GLSL can be compiled */
   bool no_rewrites;
-  int32_t weights;     /* 0, or the type that large ones are stored as: then no pass makes others of them */
+  int32_t weights;     /* 0, or the type that large ones are stored as: then no pass multiplies them (fusion/narrow.h) */
   const char *only;    /* null, or names of graph passes to run ("canonicalise,decompose"), for `sinter opt` */
   uint64_t peak_bytes; /* 0: no budget */
   const fusion_hooks *hooks;

@@ -1,6 +1,7 @@
 /* Weights in fewer bytes, as the caller asks: large constants that contractions sum over, and tables that rows are gathered from, are stored as f16, or as i8
    with a scale of each channel. In: the graph as given. Out: the same with `cast` (and the scale) in their place: so everybody computes with the same numbers,
-   the host device too. Each is laid out as its reader sees it, and read through no view. */
+   the host device too. Each is laid out as its reader sees it, and read through no view. Factors go into weights before (fold_scale.c): behind a cast they
+   would stay outside. */
 #include "fusion/narrow.h"
 #include "fusion/emit_private.h"
 #include <math.h>
@@ -12,7 +13,9 @@ typedef struct candidate {
   bool wanted, refused;
 } candidate;
 typedef struct narrowing {
-  ir_graph *from;
+  ir_graph *from; /* as given, but for what was folded */
+  const ir_graph *given;
+  uint32_t given_consts;
   ir_arena *arena; /* of the data */
   int32_t dtype;
   candidate *candidates; /* by node */
@@ -170,19 +173,38 @@ static uint32_t add_narrow(narrowing *w, uint32_t n, const shown *s, const numbe
   return made;
 }
 
+/* What folding made of constants lies where nothing stays. */
+static uint32_t keep(narrowing *w, uint32_t n, ir_graph *to) {
+  const ir_node *node = ir_at(w->from, n);
+  const ir_const *value = node->op == IR_OP_const ? &w->from->consts.at[node->payload] : NULL;
+  if (!value || (value->kind != IR_CONST_DATA && value->kind != IR_CONST_MADE)) return 0;
+  for (uint32_t i = 0; i < w->given_consts; i++)
+    if (value->data && w->given->consts.at[i].data == value->data) return 0;
+  const void *data = ir_const_data(w->from, n);
+  const size_t bytes = (size_t)ir_tensor_elements(w->from->pool, &node->type) * ir_dtypes[node->type.dtype].bytes;
+  void *own = data ? ir_arena_take_own(w->arena, bytes) : NULL;
+  w->failed |= !own;
+  if (!own) return 0;
+  memcpy(own, data, bytes);
+  const uint32_t made = ir_add_const(to, &node->type, &(ir_const){.kind = IR_CONST_DATA, .data = own});
+  ir_set_name(to, made, ir_node_name(w->from, n));
+  if (made) to->nodes.at[made].origin = node->origin;
+  return made;
+}
+
 static uint32_t replace(void *user, ir_graph *to, uint32_t n) {
   narrowing *w = user;
   const candidate *c = &w->candidates[n];
   const uint32_t channels = w->dtype == SNT_I8 ? c->channels : 0;
   shown s;
   int64_t count = 1;
-  if (!c->wanted || c->refused || (w->dtype == SNT_I8 && !channels) || !show(w, n, &s)) return 0;
+  if (!c->wanted || c->refused || (w->dtype == SNT_I8 && !channels) || !show(w, n, &s)) return keep(w, n, to);
   s.data = ir_const_data(w->from, s.constant);
   for (uint32_t d = 0; d < s.rank; d++) count *= channels >> d & 1 ? s.extent[d] : 1;
   numbers numbers = {IR_NEW_ARRAY(w->arena, float, (size_t)count), NULL};
   if (s.data && numbers.most) {
     walk(&s, channels, find_most, &numbers);
-    if (!fits(w, numbers.most, count)) return 0;
+    if (!fits(w, numbers.most, count)) return keep(w, n, to);
     numbers.to = ir_arena_take_own(w->arena, (size_t)s.elements * ir_dtypes[w->dtype].bytes);
   }
   w->failed |= !numbers.to;
@@ -192,9 +214,25 @@ static uint32_t replace(void *user, ir_graph *to, uint32_t n) {
   return add_narrow(w, n, &s, &numbers, to);
 }
 
-snt_result fusion_narrow(ir_graph *from, int32_t dtype, ir_graph *to, uint32_t *out_count) {
+/* Constants of constants, then factors into weights: passes of the pipeline, that nobody hears of twice. */
+static snt_result fold(ir_graph *given, const fusion_options *options, fusion_context *c, snt_diag *diag) {
+  fusion_options *own = IR_NEW(given->arena, fusion_options);
+  ir_plan *none = IR_NEW(given->arena, ir_plan);
+  bool folded;
+  if (!own || !none) return SNT_E_HOST_MEM;
+  *own = *options;
+  own->only = "scales", own->hooks = NULL, own->weights = 0;
+  plan_init(none, given->arena, given->pool);
+  SNT_TRY(ir_graph_fold(given, FUSION_FOLD_LIMIT, &folded));
+  return fusion_compile(c, given, own, given->arena, none, diag);
+}
+
+snt_result fusion_narrow(ir_graph *given, const fusion_options *options, ir_graph *to, uint32_t *out_count, snt_diag *diag) {
   ir_graph whole;
-  narrowing w = {.from = from, .arena = to->arena, .dtype = dtype};
+  fusion_context c;
+  narrowing w = {.given = given, .given_consts = given->consts.count, .arena = to->arena, .dtype = options->weights};
+  SNT_TRY(fold(given, options, &c, diag));
+  ir_graph *from = w.from = c.graph;
   uint32_t *map = IR_NEW_ARRAY(from->arena, uint32_t, from->nodes.count);
   w.candidates = IR_NEW_ARRAY(from->arena, candidate, from->nodes.count);
   if (!map || !w.candidates) return SNT_E_HOST_MEM;

@@ -290,6 +290,6 @@ static uint32_t as_winograd(rebuild *r) {
 static const rebuild_rule rules[] = {as_winograd};
 
 snt_result fusion_winograd(fusion_context *c, bool *changed) {
-  if (!schedule_is_explicit(c) || !may_reassociate(c) || c->options->weights) return SNT_OK;
+  if (!schedule_is_explicit(c) || !may_reassociate(c)) return SNT_OK;
   return fusion_rebuild(c, rules, IR_COUNT(rules), changed);
 }

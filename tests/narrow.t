@@ -173,6 +173,47 @@ for my $device (sort keys %target) {
   ok($byte < 0.32, sprintf '%s: with int8 %.0f %% of the bytes', $device, 100 * $byte);
 }
 
+# ---- factors go into weights before these are stored, and Winograd's filters are made of what is stored: as many kernels and constants as without the option
+my %shape = (
+  norm => model('norm', <<'END'),
+graph @norm(%x: f32[1,64,15,15]) {
+  %w: f32[96,64,1,1] = const normal seed=3 scale=0.1
+  %s: f32[96] = const uniform seed=5 scale=1.0
+  %b: f32[96] = const uniform seed=6 scale=1.0
+  %e = exp %s
+  %c = conv %x, %w
+  %ss: f32[1,96,15,15] = broadcast %e, axes=[1]
+  %bb: f32[1,96,15,15] = broadcast %b, axes=[1]
+  %m = mul %c, %ss
+  %y = add %m, %bb
+  return y=%y
+}
+END
+  winograd => model('winograd', <<'END'),
+graph @winograd(%x: f32[1,64,28,28]) {
+  %w: f32[64,64,3,3] = const normal seed=3 scale=0.1
+  %c = conv %x, %w, pads=[1,1,1,1]
+  %y = relu %c
+  return y=%y
+}
+END
+);
+for my $name (sort keys %shape) {
+  my (%kernels, %constants);
+  for my $weights ('given', 'f16', 'int8') {
+    ($code, $said) = says("$sinter compile $shape{$name} --profile pocl --target kir --weights $weights -o $dir/m.sntp");
+    is($code, 0, "$name, $weights: compiled") or diag($said);
+    my $plan = (says("$sinter inspect $dir/m.sntp"))[1];
+    $kernels{$weights} = join ' ', $plan =~ /^  kernel (\S+)/mg;
+    $constants{$weights} = join ' ', $plan =~ /: constant (\S+) bytes=\d+ align=\d+ life/g;
+    ($code, $said) = says("$sinter run $shape{$name} --device interp --weights $weights --check");
+    is($code, 0, "$name, $weights: within the bound") or diag($said);
+  }
+  is($kernels{$_}, $kernels{given}, "$name, $_: the same kernels") for 'f16', 'int8';
+  is($constants{f16}, $constants{given}, "$name, f16: the same constants");
+  like($kernels{int8}, qr/_winograd/, "$name: it is") if $name eq 'winograd';
+}
+
 # ---- a profile whose kernels read them as they are stored
 for my $case (['f16', 'f16'], ['int8', 'i8']) {
   ($code, $said) = says("$sinter compile $wide --profile dgpu --target spirv --weights $case->[0] -o $dir/m.sntp");

@@ -92,14 +92,18 @@ static snt_result compare_all(check *c, const tool_tensor *tensors, uint32_t cou
 }
 
 /* With --weights the reference is the graph that was compiled; what its weights cost is how far it is from the one as given. */
-static snt_result narrow_graph(tool_session *s, const ir_graph *given, ir_graph *out) {
-  uint32_t weights, made;
+static snt_result narrow_graph(tool_session *s, const ir_graph *given, bool direct, ir_graph *out) {
+  fusion_options options = {.no_rewrites = direct};
+  ir_graph from;
+  uint32_t weights, made, *map = IR_NEW_ARRAY(given->arena, uint32_t, given->nodes.count);
   snt_result r = tool_weights(s, &weights);
   *out = *given;
   if (r != SNT_OK || !weights) return r;
-  ir_graph from = *given;
+  options.weights = api_weight_types[weights];
+  ir_graph_init(&from, given->arena, given->pool);
   ir_graph_init(out, given->arena, given->pool);
-  return fusion_narrow(&from, api_weight_types[weights], out, &made);
+  r = map ? ir_graph_copy_live(given, &from, map) : SNT_E_HOST_MEM;
+  return r == SNT_OK ? fusion_narrow(&from, &options, out, &made, &s->diag) : r;
 }
 
 static snt_result say_loss(const ir_graph *given, const check *c, const char *weights, const tool_tensor *tensors, uint32_t count,
@@ -133,12 +137,12 @@ snt_result tool_check(tool_session *s, const tool_tensor *tensors, uint32_t coun
   char *text = ir_arena_take(&arena, length + 1, 1);
   snt_result r = text ? snt_graph_print(s->graph, text, &length) : SNT_E_HOST_MEM;
   if (r == SNT_OK) r = ir_graph_parse(&g, text, strlen(text), &s->diag);
-  if (r == SNT_OK) r = narrow_graph(s, &g, &compiled);
   const void *inputs[TOOL_MAX_PORTS];
   for (uint32_t i = 0; i < g.inputs.count && i < TOOL_MAX_PORTS; i++) inputs[i] = tensors[i].data;
   const char *mode = s->options.numerics;
   const bool direct = (s->options.compile_flags & SNT_COMPILE_NO_REWRITES) ||
                       (mode && (!strcmp(mode, "strict") || !strcmp(mode, "reproducible")));
+  if (r == SNT_OK) r = narrow_graph(s, &g, direct, &compiled);
   const ir_eval_info info = {.symbols = s->symbols, .inputs = inputs, .direct = direct, .fast = mode && !strcmp(mode, "fast")};
   check c = {.graph = &compiled, .info = &info, .arena = &arena, .where = where, .size = where_size};
   if (r == SNT_OK) r = ir_eval_reference(&compiled, &info, &arena, c.expected, &s->diag);

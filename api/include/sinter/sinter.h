@@ -123,8 +123,9 @@ typedef struct snt_image_port {
 } snt_image_port;
 /* What large weights of contractions and convolutions, and tables that rows are gathered from, are stored as: in the program, in its saved form, and on
    devices that do not lay them out as f32 for themselves. F16: rounded to nearest, 2^-11 of a weight's size off at most (2^-25 below 2^-14). I8: -127 to 127 times
-   a scale of each output channel (of each row of a table), half a step off at most, 1/254 of the channel's largest. Biases, scales and small weights stay as they are,
-   and so do weights that hold an infinity or a NaN, or that f16 would overflow. The host device computes with the same numbers. */
+   a scale of each output channel (of each row of a table), half a step off at most, 1/254 of the channel's largest. Constant factors of channels go into
+   the weights before, as they do without. Biases, other scales and small weights stay as they are, and so do weights that hold an infinity or a NaN, or that f16 would
+   overflow. The host device computes with the same numbers. */
 enum { SNT_WEIGHTS_AS_GIVEN = 0, SNT_WEIGHTS_F16, SNT_WEIGHTS_I8 };
 enum {
   SNT_COMPILE_UNFUSED = 1,
