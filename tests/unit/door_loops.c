@@ -265,7 +265,7 @@ static void test_case(const loop_case *c, const path_case *path) {
   memset(&t, 0, sizeof t);
   t.c = c, t.path = path;
   t.diag.head = (snt_out_head)SNT_HEAD(diag);
-  vk_host_gpu_assisted = !path->needs;
+  vk_host_looks = path->needs ? VK_HOST_LOOKS_BEYOND_SETS : VK_HOST_LOOKS;
   if (!vk_host_open(&t.host, path->part, path->needs != 0, why, sizeof why)) {
     tap_skip("%s", why);
     return;
@@ -276,6 +276,7 @@ static void test_case(const loop_case *c, const path_case *path) {
     return;
   }
   tap_diag("%s, %s", path->part, path->what);
+  if (t.host.unseen[0]) tap_skip("%s", t.host.unseen);
   if (fine(&t, make_program(&t), "program ") && fine(&t, make_binding(&t), "binding ")) {
     test_describe(&t);
     for (uint32_t i = 0; i < c->run_count; i++) run(&t, i, false);
@@ -299,7 +300,7 @@ static void test_refused(void) {
   char why[120];
   t.c = &shrinking, t.path = &paths[0];
   t.diag.head = (snt_out_head)SNT_HEAD(diag);
-  vk_host_gpu_assisted = true;
+  vk_host_looks = VK_HOST_LOOKS;
   if (!vk_host_open(&t.host, "llvmpipe", false, why, sizeof why)) {
     tap_skip("%s", why);
     return;
@@ -316,6 +317,7 @@ static void test_refused(void) {
 VK_HOST_LEAKS
 
 int main(void) {
+  setenv("VK_LAYER_GPUAV_BUFFER_ADDRESS_OOB", "0", 0); /* in these programs layers 1.4.363 end in a fault in their table of ranges */
   host_prepare_drivers(NULL);
   for (size_t p = 0; p < sizeof paths / sizeof *paths; p++)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) test_case(&cases[i], &paths[p]);

@@ -148,7 +148,7 @@ static void test_device(const char *part) {
   char why[120];
   memset(&t, 0, sizeof t);
   t.diag.head = (snt_out_head)SNT_HEAD(diag);
-  vk_host_gpu_assisted = true;
+  vk_host_looks = VK_HOST_LOOKS;
   if (!vk_host_open(&t.host, part, false, why, sizeof why)) {
     tap_skip("%s", why);
     return;

@@ -1,6 +1,6 @@
 /* What the validation layers do to pushed descriptors and to addresses of buffers, without a library: a dispatch that stores to a buffer, plain and under
    GPU-assisted checks. It is right when nobody watches. Layers that call the pushed descriptor uninitialised
-   leave its store out: then it is theirs, and the tests of the door that push descriptors go without those checks (vk_host_gpu_assisted). An address
+   leave its store out: then it is theirs, and the tests of the door that push descriptors go without those checks (vk_host_looks). An address
    is right here; layers that complained of it would have to say that it is out of bounds. */
 #include "tests/tap.h"
 #include "tests/unit/vk_host.h"
@@ -119,7 +119,7 @@ static void test_watched(const way *w, bool watched, const uint32_t *words, size
   functions vk;
   char why[120];
   memset(&host, 0, sizeof host);
-  vk_host_gpu_assisted = watched;
+  vk_host_looks = watched ? VK_HOST_LOOKS : VK_HOST_LOOKS_AWAY;
   if (!vk_host_open(&host, "llvmpipe", true, why, sizeof why)) {
     tap_skip("%s", why);
     return;
