@@ -165,10 +165,10 @@ int main(int argc, char **argv) {
     else return fprintf(stderr, "usage: frame [--device PART] [--frames N] [--validate|--validate-gpu] [--out DIR]\n"), 2;
   }
   host_prepare_drivers(NULL);
-  const char *out = r.out;
-  bool ok = gpu_open(&r.gpu, device, validate);
-  r.out = out;
-  ok = ok && create(&r);
+  snt_diag diag = {.head = SNT_HEAD(diag)};
+  bool ok = !r.out || host_make_dirs(r.out, &diag) == SNT_OK;
+  if (!ok) fprintf(stderr, "frame: %s\n", diag.text);
+  ok = ok && gpu_open(&r.gpu, device, validate) && create(&r);
   while (ok && done < frames) ok = draw(&r, done++);
   for (uint32_t i = 0; ok && i < FRAMES_IN_FLIGHT; i++) ok = finish(&r, &r.frames[(done + i) % FRAMES_IN_FLIGHT]);
   if (ok) printf("%s: %u frames, %u kernels a frame\n", r.gpu.properties.deviceName, done, snt_exec_step_count(r.post.exec));

@@ -3,7 +3,8 @@
 
    What this library never does, here: allocate device memory, submit, wait, create a queue, a fence or a thread, transition an image layout, transfer
    a queue family, link a vk* symbol (every entry point comes from the host), read the environment, print, abort.
-   What a call does is said beside it. `record` and `binding_set` take no lock and no memory; `record` calls only
+   What a call does is said beside it. Structs and arrays given are read during the call and copied where they are needed later (the handles in them are
+   borrowed); sizes are bytes, offsets count from the start of what they are an offset of. `record` and `binding_set` take no lock and no memory; `record` calls only
      vkCmdBindPipeline, vkCmdBindDescriptorSets, vkCmdPushConstants, vkCmdDispatch, vkCmdPipelineBarrier,
      and on request vkCmdWriteTimestamp, vkCmdBegin/EndDebugUtilsLabelEXT, and vkCmdPushDescriptorSetKHR in place of vkCmdBindDescriptorSets.
    After `record` these are undefined: the compute pipeline, compute descriptor set 0, all push constants. Nothing else.
@@ -207,7 +208,8 @@ typedef struct snt_vk_init_info {
   uint64_t cursor;              /* 0, then what the call before returned */
 } snt_vk_init_info;
 #define SNT_VK_INIT_DONE UINT64_MAX
-/* Records vkCmdCopyBuffer and vkCmdFillBuffer: any queue will do. Each call needs its own staging contents until its commands have run. */
+/* Records vkCmdCopyBuffer and vkCmdFillBuffer: any queue will do. Each call needs its own staging contents until its commands have run. Of a program compiled here
+   the first use may make constants, in the context's memory; of a loaded one it takes none. */
 SNT_API snt_result SNT_CALL snt_vk_record_init(const snt_exec *, VkCommandBuffer, const snt_vk_init_info *, uint64_t *next_cursor,
                                                snt_diag *);
 
@@ -251,8 +253,10 @@ typedef struct snt_vk_record_info {
   uint32_t symbol_count;
   const void *values; /* VALUE ports, each at its value_offset: copied to the slot's part of the VALUES range */
   size_t values_size;
-  void *values_mapped;    /* first byte of the whole VALUES range */
-  VkQueryPool timestamps; /* not null: as many queries as steps are recorded, and one more, from first_query on, reset by the host */
+  void *values_mapped; /* first byte of the whole VALUES range */
+  /* Not null: as many queries as steps are recorded, and one more, from first_query on, reset by the host; written at BOTTOM_OF_PIPE before the first step and
+     behind each, in the device's ticks. */
+  VkQueryPool timestamps;
   uint32_t first_query;
   snt_vk_sync memory_before, memory_after; /* EDGE_BARRIERS: for STATE, SCRATCH and what is aliased with it */
   void *user;
