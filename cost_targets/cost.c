@@ -45,11 +45,11 @@ static double memory_time(const cost_profile *p, const cost_work *w, double *byt
   return first + repeats;
 }
 
-static bool divides(uint32_t op) { return op == IR_OP_div || op == IR_OP_sqrt || op == IR_OP_rsqrt || op == IR_OP_recip; }
+bool cost_divides(uint32_t op) { return op == IR_OP_div || op == IR_OP_sqrt || op == IR_OP_rsqrt || op == IR_OP_recip; }
 
 double cost_class_cycles(const cost_profile *p, uint32_t op) {
   if (ir_ops[op].flags & IR_EXPENSIVE) return p->special_cycles;
-  return divides(op) ? p->div_cycles : p->op_cycles;
+  return cost_divides(op) ? p->div_cycles : p->op_cycles;
 }
 
 static cost_type type_of(int32_t dtype) {
@@ -84,6 +84,9 @@ static double compute_time(const cost_profile *p, const cost_work *w) {
   return cycles / (at_least(p->ghz, 1e-3) * units);
 }
 
+/* Overlap is not perfect. */
+static double add_overlapped(double ns, double a, double b) { return a > b ? ns + a + 0.1 * b : ns + b + 0.1 * a; }
+
 void cost_kernel(const cost_profile *p, const cost_work *w, cost_estimate *out) {
   *out = (cost_estimate){.launch_ns = p->launch_ns};
   out->memory_ns = memory_time(p, w, &out->bytes);
@@ -91,7 +94,11 @@ void cost_kernel(const cost_profile *p, const cost_work *w, cost_estimate *out) 
   const double over = w->live_registers - p->registers;
   if (over > 0)
     out->spill_ns = over * p->spill_cycles * w->items / at_least(p->lanes, 1) / (at_least(p->ghz, 1e-3) * at_least(p->units, 1));
-  const double longer = out->memory_ns > out->compute_ns ? out->memory_ns : out->compute_ns,
-               shorter = out->memory_ns > out->compute_ns ? out->compute_ns : out->memory_ns;
-  out->ns = out->launch_ns + longer + 0.1 * shorter + out->spill_ns + w->barriers * p->barrier_ns; /* overlap is not perfect */
+  out->ns = add_overlapped(out->launch_ns, out->memory_ns, out->compute_ns) + out->spill_ns + w->barriers * p->barrier_ns;
+}
+
+double cost_of_both(const cost_profile *p, const cost_estimate *a, const cost_estimate *b, double bytes_less) {
+  const double memory = a->memory_ns + b->memory_ns, bytes = at_least(a->bytes + b->bytes, 1);
+  return add_overlapped(p->launch_ns, memory * at_least(1 - bytes_less / bytes, 0), a->compute_ns + b->compute_ns) + a->spill_ns +
+         b->spill_ns;
 }

@@ -26,6 +26,9 @@ typedef struct cost_work {
 typedef struct cost_estimate {
   double ns, launch_ns, compute_ns, memory_ns, spill_ns, bytes;
 } cost_estimate;
+bool cost_divides(uint32_t op);                              /* as a division is priced, a root too */
 double cost_class_cycles(const cost_profile *, uint32_t op); /* what add, div or a transcendental costs, by the operator's class */
+/* One kernel of two that passes over so many bytes less, all else kept: nanoseconds. */
+double cost_of_both(const cost_profile *, const cost_estimate *, const cost_estimate *, double bytes_less);
 void cost_kernel(const cost_profile *, const cost_work *, cost_estimate *out);
 #endif

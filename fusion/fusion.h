@@ -130,11 +130,13 @@ typedef struct fusion_body {
 } fusion_body;
 
 /* What prices ask of a node again and again. */
+/* What a pointwise operator is priced as. */
+enum { FUSION_NOT_POINTWISE, FUSION_PLAIN, FUSION_SPECIAL, FUSION_DIVIDES };
 typedef struct fusion_facts {
   double cycles, own_cycles; /* of its operator; of that what the profile knows beyond the operator's class */
   ir_expr count;             /* of its elements */
   uint32_t base;             /* the first non-view below it (fusion_through_views) */
-  bool plain;                /* a pointwise operator that costs one operation */
+  uint8_t rate;              /* of a pointwise operator: FUSION_PLAIN ... */
   bool partly;               /* some reader takes only a part of it: by a slice, or where indices say */
 } fusion_facts;
 

@@ -1,8 +1,8 @@
 /* Grouping by a priority queue. In: a canonical graph of primitives. Out: groups in execution order, and a decision record for every considered edge.
    The key of an edge is the nanoseconds saved on the profile: T(parts) - T(fused), all traffic and recompute counted once.
    Order of the queue: largest saving first; equal savings by node number, so the result does not depend on memory layout.
-   Of many groups what was said of a pair stays while others merge into the two, unless they bring them closer; a price is made again at the head of the
-   queue. They begin as cones (group_cones.c) and meet block by block (group_blocks.c), so that what is at hand is small. */
+   Of many groups a saving is guessed by launches and bytes, and priced at the head of the queue; what was said of a pair stays while others merge into the
+   two, unless they bring them closer. They begin as cones (group_cones.c) and meet block by block (group_blocks.c), so that what is at hand is small. */
 #include "fusion/group_private.h"
 
 /* ---- heap ---- */
@@ -94,14 +94,16 @@ bool group_makes_cycle(grouping *s, const uint32_t *groups, uint32_t count) {
 
 /* ---- pricing and taking an edge ---- */
 
-static bool evaluate(group_run *r, const edge *e, bool make, fusion_group *fused, const char **why, double *saving) {
+typedef enum { GUESS, LOOK, MAKE } closeness;
+static bool evaluate(group_run *r, const edge *e, closeness how, fusion_group *fused, const char **why, double *saving) {
   fusion_context *c = r->s.c;
   const uint32_t a = group_number(r, e->producer), b = group_number(r, e->consumer);
   *saving = 0;
   *fused = (fusion_group){0};
   *why = group_forbidden(r, (const uint32_t[]){a, b}, 2);
   if (*why) return false;
-  if (!(make ? group_unite : group_look)(&r->s, a, b, fused, why)) return false;
+  if (how == GUESS) return group_guess(&r->s, a, b, fused, why, saving);
+  if (!(how == MAKE ? group_unite : group_look)(&r->s, a, b, fused, why)) return false;
   group_price(&r->s, fused);
   *saving = c->groups.at[a].cost.ns + c->groups.at[b].cost.ns - fused->cost.ns;
   *why = *saving > 0 ? "saves" : "loses";
@@ -117,15 +119,16 @@ static void refuse(group_run *r, const edge *e, const char *why, const fusion_gr
 void group_consider(group_run *r, uint32_t producer, uint32_t consumer) {
   fusion_context *c = r->s.c;
   const uint32_t a = group_number(r, producer), b = group_number(r, consumer);
-  edge e = {.producer = producer, .consumer = consumer, .version = r->version[a] + r->version[b]};
+  edge e = {.producer = producer, .consumer = consumer, .version = r->version[a] + r->version[b], .guessed = r->many};
   fusion_group fused;
   const char *why;
   if (a == b || !group_in_block(r, a) || !group_in_block(r, b)) return;
   group_pair *pair = group_pair_make(r, a, b);
   if (!pair || pair->version == e.version) return; /* nothing has changed since */
   *pair = (group_pair){.producer = a + 1, .consumer = b + 1, .version = e.version};
-  if (!evaluate(r, &e, false, &fused, &why, &e.saving)) {
-    refuse(r, &e, why, &fused);
+  const bool exceeds = r->many && group_exceeds_bindings(&r->s, a, b);
+  if (exceeds || !evaluate(r, &e, r->many ? GUESS : LOOK, &fused, &why, &e.saving)) {
+    refuse(r, &e, exceeds ? "bindings" : why, exceeds ? NULL : &fused);
     return;
   }
   e.proposal = pair->proposal = ++r->proposals;
@@ -240,20 +243,22 @@ static void run_pair(group_run *r, edge e) {
   const char *why;
   double saving;
   const bool cycle = group_makes_cycle(&r->s, (const uint32_t[]){a, b}, 2);
-  if (cycle || !evaluate(r, &e, true, &fused, &why, &saving)) {
+  if (cycle || !evaluate(r, &e, r->many ? LOOK : MAKE, &fused, &why, &saving)) {
     pair->proposal = 0;
     pair->version = cycle ? UINT32_MAX : version; /* another group may open the circle */
     refuse(r, &e, cycle ? "cycle" : why, cycle ? NULL : &fused);
     return;
   }
-  if (saving < (1 - TOLERANCE) * e.saving && e.version != version) {
+  if (saving < (1 - TOLERANCE) * e.saving && (e.guessed || e.version != version)) {
     e.saving = saving;
+    e.guessed = false;
     pair->version = e.version = version;
     if (r->queue.count && before(&r->queue.at[0], &e)) {
       if (!group_push(c, &r->queue, e)) c->plan->failed = true;
       return;
     }
   }
+  if (r->many && !group_find_ports(&r->s, &fused)) c->plan->failed = true; /* in the order of the members */
   const fusion_group parts[2] = {c->groups.at[a], c->groups.at[b]};
   group_record_pair(&r->s, e.producer, e.consumer, true, "saves", (const fusion_group *[]){&parts[0], &parts[1]}, &fused);
   group_take(r, (const uint32_t[]){a, b}, 2, &fused);
@@ -358,6 +363,7 @@ static bool make_first_groups(group_run *r) {
   for (uint32_t node = 1; node < n; node++) count += is_member(r, node);
   r->many = count > GROUP_MANY;
   if ((r->many && !group_find_cones(&r->s, &roots)) || !find_rest(r, roots, &rest)) return false;
+  r->cones = roots != NULL;
   for (uint32_t node = 1; node < n; node++)
     if (is_member(r, node) && (!roots || roots[node] == node) && !start_group(r, node, rest)) return false;
   return true;
@@ -416,6 +422,7 @@ static bool run_init(group_run *r, fusion_context *c) {
   s->level = IR_NEW_ARRAY(c->arena, uint32_t, n);
   s->tried = IR_NEW_ARRAY(c->arena, uint32_t, n);
   s->inside = IR_NEW_ARRAY(c->arena, uint32_t, n);
+  s->ports = IR_NEW_ARRAY(c->arena, group_ports, n);
   r->version = IR_NEW_ARRAY(c->arena, uint32_t, n);
   r->met = IR_NEW_ARRAY(c->arena, uint32_t, n);
   ir_uses *shared = IR_NEW(c->arena, ir_uses);

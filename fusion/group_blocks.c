@@ -13,7 +13,10 @@ static void run_block(group_run *r, uint32_t first, uint32_t end) {
 static snt_result run_all_blocks(group_run *r) {
   const uint32_t count = r->s.c->groups.count;
   for (uint32_t first = 0; first < count; first += GROUP_BLOCK) {
-    run_block(r, first, first + GROUP_BLOCK < count ? first + GROUP_BLOCK : count);
+    r->first = first;
+    r->end = first + GROUP_BLOCK < count ? first + GROUP_BLOCK : count;
+    if (r->cones && !group_join_first_readers(r)) return SNT_E_HOST_MEM;
+    run_block(r, r->first, r->end);
     hyper_propose(r);
     group_run_queue(r);
   }
@@ -23,19 +26,30 @@ static snt_result run_all_blocks(group_run *r) {
   return SNT_OK;
 }
 
-/* Siblings: two groups that read one input and share no path, one kernel where that reads the input once. */
-static void run_siblings(group_run *r) {
-  fusion_context *c = r->s.c;
-  for (uint32_t a = 0; a < c->groups.count; a++) {
-    if (c->groups.at[a].dead) continue;
-    for (uint32_t i = 0; i < c->groups.at[a].input_count; i++) {
-      const uint32_t shared = c->groups.at[a].inputs[i];
-      for (uint32_t u = r->s.uses.first[shared]; u < r->s.uses.first[shared + 1]; u++) {
-        const uint32_t owner = r->s.group_of[r->s.uses.user[u]];
-        if (owner && owner - 1 > a && !c->groups.at[owner - 1].dead) group_consider(r, c->groups.at[a].hero, r->s.uses.user[u]);
-      }
-    }
+/* Siblings: two groups that read one input and share no path, one kernel where that reads the input once. Of many groups, the next of its readers. */
+enum { MOST_SIBLINGS = 32 };
+static void consider_siblings(group_run *r, uint32_t a, uint32_t shared) {
+  const fusion_context *c = r->s.c;
+  const ir_uses *uses = &r->s.uses;
+  const uint32_t end = uses->first[shared + 1];
+  uint32_t first = uses->first[shared], last = end, most = r->many ? MOST_SIBLINGS : UINT32_MAX;
+  while (end - uses->first[shared] > most && first < last) { /* those behind the group's first member */
+    const uint32_t middle = first + (last - first) / 2;
+    if (uses->user[middle] <= c->groups.at[a].nodes[0]) first = middle + 1;
+    else last = middle;
   }
+  for (uint32_t u = first; u < end && most; u++) {
+    const uint32_t owner = r->s.group_of[uses->user[u]];
+    if (!owner || owner - 1 <= a || c->groups.at[owner - 1].dead) continue;
+    group_consider(r, c->groups.at[a].hero, uses->user[u]);
+    most--;
+  }
+}
+
+static void run_siblings(group_run *r) {
+  const fusion_context *c = r->s.c;
+  for (uint32_t a = 0; a < c->groups.count; a++)
+    for (uint32_t i = 0; !c->groups.at[a].dead && i < c->groups.at[a].input_count; i++) consider_siblings(r, a, c->groups.at[a].inputs[i]);
   group_run_queue(r);
 }
 

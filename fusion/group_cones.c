@@ -1,6 +1,7 @@
-/* Where groups are many: pointwise nodes begin in one group with their only reader. In: the graph, and what is stored. Out: per node the root of its cone, the one
-   member that others read. Such a union saves a launch and a round trip, computes nothing twice and closes no circle: the queue takes it first on every
-   profile, so it is taken without a price. Few members and few reads: which of the larger ones are worth their bindings the queue knows better. */
+/* Where groups are many: pointwise nodes begin in one group with their only reader, and in each block such groups join the first of their readers. In: the
+   graph, and what is stored; the groups of a block. Out: per node the root of its cone, the one member that others read; larger groups. Such a union saves a
+   launch and a pass over a value, computes nothing twice and closes no circle, so it is taken without a price. Few members and few ports: which of the
+   larger ones are worth their bindings the queue knows better. */
 #include "fusion/group_private.h"
 
 enum { MOST_MEMBERS = 16, MOST_READS = 8 };
@@ -54,5 +55,55 @@ bool group_find_cones(grouping *s, uint32_t **roots) {
     record(s, node, with);
   }
   *roots = root;
+  return true;
+}
+
+/* Of the groups that read a value, through free views, the least deep: what all paths from the value to it begin with, so that none leads around. */
+static void find_first_reader(const grouping *s, uint32_t number, uint32_t from, uint32_t depth, uint32_t *first) {
+  for (uint32_t u = s->uses.first[from]; u < s->uses.first[from + 1]; u++) {
+    const uint32_t user = s->uses.user[u], owner = s->group_of[user];
+    if (!s->needed[user] || owner == number + 1) continue;
+    if (!owner && depth < 64 && fusion_is_view(s->c->graph, user)) find_first_reader(s, number, user, depth + 1, first);
+    if (owner && (!*first || s->level[owner - 1] < s->level[*first - 1])) *first = owner;
+  }
+}
+
+static bool may_join(const group_run *r, const fusion_group *a, const fusion_group *b) {
+  const fusion_context *c = r->s.c;
+  return b->kind == GROUP_LOOP && c->facts[a->hero].count == c->facts[b->hero].count && a->count + b->count <= MOST_MEMBERS;
+}
+
+static uint32_t most_ports(const grouping *s) {
+  const uint32_t half = s->c->options->profile->max_bindings / 2;
+  return 1 + (half && half < MOST_READS ? half : MOST_READS);
+}
+
+static bool join_first_reader(group_run *r, uint32_t a) {
+  grouping *s = &r->s;
+  const fusion_group *group = &s->c->groups.at[a];
+  uint32_t first = 0;
+  fusion_group fused;
+  for (uint32_t i = 0; i < group->output_count; i++) find_first_reader(s, a, group->outputs[i], 0, &first);
+  if (!first || !group_in_block(r, first - 1) || !may_join(r, group, &s->c->groups.at[first - 1])) return true;
+  if (!group_join_loops(s, a, first - 1, &fused)) return false;
+  if (fused.input_count + fused.output_count > most_ports(s)) return true;
+  for (uint32_t i = 0; i < group->output_count; i++) record(s, group->outputs[i], fused.hero);
+  group_take(r, (const uint32_t[]){a, first - 1}, 2, &fused);
+  return true;
+}
+
+bool group_join_first_readers(group_run *r) {
+  const fusion_context *c = r->s.c;
+  const char *why;
+  for (uint32_t a = r->first; a < r->end; a++)
+    if (!c->groups.at[a].dead && c->groups.at[a].kind == GROUP_LOOP && !join_first_reader(r, a)) return false;
+  for (uint32_t a = r->first; a < r->end; a++) {
+    fusion_group *group = &c->groups.at[a];
+    if (group->dead || group->cost.ns > 0) continue;
+    ir_arena_rewind(&r->s.scratch, r->s.empty); /* legal as it is: only memory can run out */
+    if (!group_finish(&r->s, group, &why)) return false;
+    group_price(&r->s, group);
+    if (!group_settle(&r->s, group)) return false;
+  }
   return true;
 }

@@ -42,7 +42,7 @@ static bool all_alike(const ir_graph *g, const hyper_match *m) {
   return count >= 2 && count <= CONTRACT_SET_MAX;
 }
 
-bool match_gated_contraction(const grouping *s, uint32_t node, hyper_match *m) {
+bool match_gated_contraction(grouping *s, uint32_t node, hyper_match *m) {
   const ir_graph *g = s->c->graph;
   uint32_t in_branch[2] = {0};
   if (!same_elements(s->c, ir_arg(g, node, 0), ir_arg(g, node, 1)) || !hyper_add(m, node)) return false;
@@ -63,7 +63,7 @@ static void add_siblings(const grouping *s, uint32_t node, uint32_t operand, hyp
 }
 
 /* Anchored at the first of them, so that each set is proposed once. */
-bool match_sibling_contractions(const grouping *s, uint32_t node, hyper_match *m) {
+bool match_sibling_contractions(grouping *s, uint32_t node, hyper_match *m) {
   for (uint32_t operand = 0; operand < 2; operand++) {
     *m = (hyper_match){0};
     add_siblings(s, node, operand, m);

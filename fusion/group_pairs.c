@@ -1,14 +1,16 @@
 /* What grouping last said of two groups, by their numbers: open addressing. Pairs of groups that are gone leave the table when it grows. */
 #include "fusion/group_private.h"
 
-static group_pair *place(const pair_table *t, uint32_t producer, uint32_t consumer) {
-  uint32_t at = (uint32_t)((((uint64_t)producer << 32 | consumer) * UINT64_C(0x9e3779b97f4a7c15)) >> 32) & (t->size - 1);
-  while (t->at[at].producer && (t->at[at].producer != producer + 1 || t->at[at].consumer != consumer + 1)) at = (at + 1) & (t->size - 1);
-  return &t->at[at];
+static group_pair *place(const grouping *s, const pair_table *t, uint32_t producer, uint32_t consumer) {
+  const uint32_t mixed = group_mix(producer, consumer);
+  for (uint32_t step = 0;; step++) {
+    group_pair *at = &t->at[group_probe(s, t->size, mixed, consumer, step)];
+    if (!at->producer || (at->producer == producer + 1 && at->consumer == consumer + 1)) return at;
+  }
 }
 
 group_pair *group_pair_find(const group_run *r, uint32_t producer, uint32_t consumer) {
-  group_pair *pair = r->pairs.size ? place(&r->pairs, producer, consumer) : NULL;
+  group_pair *pair = r->pairs.size ? place(&r->s, &r->pairs, producer, consumer) : NULL;
   return pair && pair->producer ? pair : NULL;
 }
 
@@ -19,13 +21,13 @@ static bool grow(group_run *r) {
   for (uint32_t i = 0; i < old.size; i++)
     live += old.at[i].producer && !c->groups.at[old.at[i].producer - 1].dead && !c->groups.at[old.at[i].consumer - 1].dead;
   r->pairs = (pair_table){.size = 256};
-  while (r->pairs.size < 4 * live) r->pairs.size *= 2;
+  while (r->pairs.size < 4 * live || (r->many && r->pairs.size < 8 * c->groups.count)) r->pairs.size *= 2;
   r->pairs.at = IR_NEW_ARRAY(c->arena, group_pair, r->pairs.size);
   if (!r->pairs.at) return false;
   for (uint32_t i = 0; i < old.size; i++) {
     const group_pair *pair = &old.at[i];
     if (!pair->producer || c->groups.at[pair->producer - 1].dead || c->groups.at[pair->consumer - 1].dead) continue;
-    *place(&r->pairs, pair->producer - 1, pair->consumer - 1) = *pair;
+    *place(&r->s, &r->pairs, pair->producer - 1, pair->consumer - 1) = *pair;
     r->pairs.count++;
   }
   return true;
@@ -37,7 +39,7 @@ group_pair *group_pair_make(group_run *r, uint32_t producer, uint32_t consumer) 
     r->pairs = (pair_table){0};
     return NULL;
   }
-  group_pair *pair = place(&r->pairs, producer, consumer);
+  group_pair *pair = place(&r->s, &r->pairs, producer, consumer);
   if (!pair->producer) {
     *pair = (group_pair){.producer = producer + 1, .consumer = consumer + 1, .version = UINT32_MAX};
     r->pairs.count++;

@@ -3,6 +3,7 @@
 #include "fusion/contract_set.h"
 #include "fusion/group_private.h"
 #include "fusion/schedule_common.h"
+#include <stddef.h>
 
 static const double MARGIN = 1.25;
 enum { LANE_STORE_CYCLES = 2 }; /* taking a lane out and storing it, cache lines far apart */
@@ -16,8 +17,9 @@ static void find_facts(const fusion_context *c, fusion_facts *facts, uint32_t no
   facts[node].count = ir_tensor_elements(c->graph->pool, &n->type);
   facts[node].cycles = cost_op_cycles(c->options->profile, n->op, n->type.dtype);
   facts[node].own_cycles = facts[node].cycles - cost_class_cycles(c->options->profile, n->op);
-  facts[node].plain = (ir_ops[n->op].flags & (IR_POINTWISE | IR_REDUCE | IR_EXPENSIVE)) == IR_POINTWISE && n->op != IR_OP_div &&
-                      n->op != IR_OP_sqrt && n->op != IR_OP_rsqrt && n->op != IR_OP_recip && n->op != IR_OP_contract;
+  const uint8_t flags = ir_ops[n->op].flags;
+  if ((flags & IR_POINTWISE) && !(flags & IR_REDUCE) && n->op != IR_OP_contract)
+    facts[node].rate = flags & IR_EXPENSIVE ? FUSION_SPECIAL : cost_divides(n->op) ? FUSION_DIVIDES : FUSION_PLAIN;
   facts[node].base = fusion_is_view(c->graph, node) && n->op != IR_OP_concat ? facts[ir_arg(c->graph, node, 0)].base : node;
 }
 
@@ -163,16 +165,14 @@ static void add_operations(const fusion_context *c, const fusion_group *group, c
     const double own = elements_of(c, node);
     double times = own * recompute_factor(c, group, &again, node) * (sweeps ? sweeps[i] : 1);
     if (group->kind == GROUP_LOOP && times < items) times = items;
-    const ir_node *n = f->plain ? NULL : ir_at(c->graph, node);
-    const uint8_t flags = f->plain ? IR_POINTWISE : ir_ops[n->op].flags;
-    if (flags & IR_POINTWISE) {
+    if (f->rate) {
+      *(f->rate == FUSION_PLAIN ? &w->ops : f->rate == FUSION_SPECIAL ? &w->specials : &w->divs) += times;
       w->extra_cycles += times * f->own_cycles;
       w->recompute_cycles += (times - own) * f->cycles;
-    }
-    if (f->plain) {
-      w->ops += times;
       continue;
     }
+    const ir_node *n = ir_at(c->graph, node);
+    const uint8_t flags = ir_ops[n->op].flags;
     if (n->op == IR_OP_contract) {
       w->fmas += elements_of(c, node) * group_contract_depth(c, node);
       if (group->kind == GROUP_WINDOW && schedule_is_explicit(c)) w->extra_cycles += tap_cycles(c, node);
@@ -181,10 +181,7 @@ static void add_operations(const fusion_context *c, const fusion_group *group, c
       w->ops += terms;
       w->recompute_cycles += (terms - once) * f->cycles;
       w->extra_cycles += terms * f->own_cycles;
-    } else if (flags & IR_EXPENSIVE) w->specials += times;
-    else if (n->op == IR_OP_div || n->op == IR_OP_sqrt || n->op == IR_OP_rsqrt || n->op == IR_OP_recip) w->divs += times;
-    else if (flags & IR_POINTWISE) w->ops += times;
-    else if (flags & IR_SCAN) {
+    } else if (flags & IR_SCAN) {
       w->ops += 2 * elements_of(c, node);
       w->extra_cycles += elements_of(c, node) * beyond_plain(c, n->op, 2);
     } else if (n->op == IR_OP_loop && fusion_register_loop(c, node)) {
@@ -291,9 +288,10 @@ uint32_t fusion_parts_read(const fusion_context *c, const fusion_group *group, u
 }
 
 static double elements_touched(const fusion_context *c, const fusion_group *group, uint32_t input) {
+  const double all = elements_of(c, input);
+  if (!c->facts[input].partly) return all;
   uint32_t parts[FUSION_MOST_PARTS];
   const uint32_t count = fusion_parts_read(c, group, input, parts);
-  const double all = elements_of(c, input);
   double touched = 0;
   for (uint32_t i = 0; i < count; i++) touched += c->elements[parts[i]];
   return count && touched < all ? touched : all;
@@ -407,7 +405,9 @@ static double live_values(const fusion_context *c, const fusion_group *group) {
 }
 
 void fusion_group_work(const fusion_context *c, const fusion_group *group, cost_work *w) {
-  *w = (cost_work){.items = parallel_items(c, group), .groups = c->options->profile->min_groups};
+  memset(w, 0, offsetof(cost_work, streams)); /* a stream is set as it is added */
+  w->items = parallel_items(c, group);
+  w->groups = c->options->profile->min_groups;
   uint8_t members[GROUP_MOST_MEMBERS], inputs[GROUP_MOST_INPUTS];
   fusion_note_positions(c, group);
   const bool swept = group_count_sweeps(c, group, members, inputs);

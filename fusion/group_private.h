@@ -3,6 +3,15 @@
 #define FUSION_GROUP_PRIVATE_H
 #include "fusion/steer.h"
 
+/* Of a group: a bit for each value that it reads and stores, some values sharing one; their bytes. */
+typedef struct group_ports {
+  uint64_t reads, stores;
+  double bytes;
+} group_ports;
+/* A decision + 1, and its edge mixed, so that another's is seldom looked at. */
+typedef struct group_known {
+  uint32_t decision, mixed;
+} group_known;
 typedef struct grouping {
   fusion_context *c;
   ir_uses uses;
@@ -19,9 +28,10 @@ typedef struct grouping {
   uint32_t *marks;        /* per group: reached, or member of the set at hand */
   uint32_t *inside;       /* per node: member of the union at hand */
   uint32_t *tried;        /* per node: seen by the search at hand */
-  uint32_t *known;        /* decision + 1 by its edge, open addressing */
+  group_known *known;     /* open addressing */
   uint32_t known_size, turn;
   uint32_t *level; /* per group: greater than those of the groups that it reads */
+  group_ports *ports;
 } grouping;
 
 /* ---- hyper-edges: a whole group proposed at once (fusion/group_hyper.c) ---- */
@@ -37,14 +47,14 @@ typedef struct hyper_matcher {
   const char *name;
   uint16_t anchor;
   uint8_t kind; /* of the kernel */
-  bool (*match)(const grouping *, uint32_t node, hyper_match *out);
+  bool (*match)(grouping *, uint32_t node, hyper_match *out);
 } hyper_matcher;
 extern const hyper_matcher hyper_matchers[];
 extern const uint32_t hyper_matcher_count;
 bool hyper_add(hyper_match *, uint32_t node); /* once; false when full */
-bool match_attention(const grouping *, uint32_t node, hyper_match *);
-bool match_gated_contraction(const grouping *, uint32_t node, hyper_match *);
-bool match_sibling_contractions(const grouping *, uint32_t node, hyper_match *);
+bool match_attention(grouping *, uint32_t node, hyper_match *);
+bool match_gated_contraction(grouping *, uint32_t node, hyper_match *);
+bool match_sibling_contractions(grouping *, uint32_t node, hyper_match *);
 
 typedef struct hyper_edge {
   const hyper_matcher *matcher;
@@ -54,11 +64,22 @@ typedef struct hyper_edge {
 
 /* ---- the queue ---- */
 
+static inline uint32_t group_mix(uint32_t producer, uint32_t consumer) {
+  return (uint32_t)((((uint64_t)producer << 32 | consumer) * UINT64_C(0x9e3779b97f4a7c15)) >> 32);
+}
+/* Where a table of `size` (a power of two) is looked in for an edge: first in a few places near those of edges near it in the graph, then anywhere. */
+static inline uint32_t group_probe(const grouping *s, uint32_t size, uint32_t mixed, uint32_t consumer, uint32_t step) {
+  enum { WINDOW = 1024, NEAR_STEPS = 8 };
+  const uint32_t near = (uint32_t)((uint64_t)consumer * size / s->c->graph->nodes.count) + (mixed & (WINDOW - 1));
+  return ((step < NEAR_STEPS ? near & ~(NEAR_STEPS - 1u) : mixed) + step) & (size - 1);
+}
+
 typedef struct edge {
   double saving;
   uint32_t producer, consumer, version; /* node numbers; version: sum of the groups' versions when priced */
   uint32_t hyper;                       /* 1 + number of a hyper-edge; 0: a pair */
   uint32_t proposal;                    /* of a pair: which word about its groups this is */
+  bool guessed;                         /* the saving: by launches and bytes */
   bool recompute;                       /* the producer is computed again in all its readers */
 } edge;
 typedef struct edge_queue {
@@ -80,6 +101,7 @@ typedef struct group_run {
   uint32_t *version;      /* per group: raised when it changes */
   uint32_t *met, meeting; /* per group: the last look around that found it */
   pair_table pairs;
+  bool cones;               /* flat loops are put together without a price */
   bool many;                /* groups: block by block, what is said of them is kept */
   uint32_t first, end;      /* the groups that may meet: the block at hand */
   uint32_t matched;         /* nodes that hyper-edges have been looked for at */
@@ -131,6 +153,8 @@ uint32_t remat_pop(group_run *, const edge *, uint32_t *changed);
 
 /* Per node the root of its cone, with a record a node that is none; null where the user asks something of nodes. False when memory runs out. */
 bool group_find_cones(grouping *, uint32_t **roots);
+/* In the block at hand small flat loops join the first of their readers. */
+bool group_join_first_readers(group_run *);
 
 /* ---- what the user asks for (fusion/group_must.c) ---- */
 
@@ -145,8 +169,13 @@ bool group_store_wide_views(grouping *);
 /* ---- unions ---- */
 
 /* Builds the union of two groups: members, inputs, outputs, kind, hero. False with the reason when it cannot be one kernel. */
+bool group_join_loops(grouping *, uint32_t a, uint32_t b, fusion_group *out);
+/* Is it plain from the ports alone that one kernel of both could not be bound? */
+bool group_exceeds_bindings(const grouping *, uint32_t a, uint32_t b);
 bool group_unite(grouping *, uint32_t a, uint32_t b, fusion_group *out, const char **why_not);
 bool group_look(grouping *, uint32_t a, uint32_t b, fusion_group *out, const char **why_not);
+/* The ports of the union and what it would save, by launches and bytes; whether it is a kernel group_look says. */
+bool group_guess(grouping *, uint32_t a, uint32_t b, fusion_group *out, const char **why_not, double *saving);
 /* The same of several, as a kernel of `kind` around `hero` (0: the largest of the kind). */
 bool group_unite_all(grouping *, const uint32_t *groups, uint32_t count, group_kind kind, uint32_t hero, fusion_group *out,
                      const char **why_not);

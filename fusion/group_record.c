@@ -2,28 +2,29 @@
    edge is looked at again, because its groups have grown, the newest says it all. Sentences are made when somebody reads them (fusion/decision.c). */
 #include "fusion/group_private.h"
 
-static uint32_t place_of(const fusion_decision *d) {
-  return (uint32_t)((((uint64_t)d->producer << 32 | (d->consumer + d->form)) * UINT64_C(0x9e3779b97f4a7c15)) >> 32);
-}
-
 static bool same_edge(const fusion_decision *a, const fusion_decision *b) {
   return a->producer == b->producer && a->consumer == b->consumer && a->form == b->form &&
          (a->form != DECISION_WHOLE || a->what == b->what);
 }
 
 /* Where the record of this edge is, or would be, in the table. */
-static uint32_t *find(const grouping *s, const fusion_decision *d) {
-  uint32_t at = place_of(d) & (s->known_size - 1);
-  while (s->known[at] && !same_edge(&s->c->decisions.at[s->known[at] - 1], d)) at = (at + 1) & (s->known_size - 1);
-  return &s->known[at];
+static group_known *find(const grouping *s, const fusion_decision *d) {
+  const uint32_t mixed = group_mix(d->producer + d->form, d->consumer);
+  for (uint32_t step = 0;; step++) {
+    group_known *at = &s->known[group_probe(s, s->known_size, mixed, d->consumer, step)];
+    if (at->decision && (at->mixed != mixed || !same_edge(&s->c->decisions.at[at->decision - 1], d))) continue;
+    at->mixed = mixed;
+    return at;
+  }
 }
 
 static bool grow(grouping *s) {
   const fusion_context *c = s->c;
   s->known_size = s->known_size ? 2 * s->known_size : 256;
-  s->known = IR_NEW_ARRAY(c->arena, uint32_t, s->known_size);
+  while (s->known_size < 4 * c->graph->nodes.count) s->known_size *= 2;
+  s->known = IR_NEW_ARRAY(c->arena, group_known, s->known_size);
   if (!s->known) return false;
-  for (uint32_t i = 0; i < c->decisions.count; i++) *find(s, &c->decisions.at[i]) = i + 1;
+  for (uint32_t i = 0; i < c->decisions.count; i++) find(s, &c->decisions.at[i])->decision = i + 1;
   return true;
 }
 
@@ -33,10 +34,10 @@ void group_record(grouping *s, fusion_decision d) {
     c->plan->failed = true;
     return;
   }
-  uint32_t *at = find(s, &d);
+  group_known *at = find(s, &d);
   d.turn = ++s->turn;
-  if (*at) c->decisions.at[*at - 1] = d;
-  else if (IR_PUSH(c->arena, &c->decisions, d)) *at = c->decisions.count;
+  if (at->decision) c->decisions.at[at->decision - 1] = d;
+  else if (IR_PUSH(c->arena, &c->decisions, d)) at->decision = c->decisions.count;
   else c->plan->failed = true;
 }
 

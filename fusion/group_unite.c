@@ -179,7 +179,38 @@ static bool move_list(ir_arena *to, const uint32_t **list, uint32_t count) {
   return true;
 }
 
+static double bytes_of_ports(const fusion_context *c, const fusion_group *group) {
+  double bytes = 0;
+  for (uint32_t i = 0; i < group->input_count + group->output_count; i++) {
+    const uint32_t node = i < group->input_count ? group->inputs[i] : group->outputs[i - group->input_count];
+    bytes += c->elements[node] * ir_dtypes[ir_at(c->graph, node)->type.dtype].bytes;
+  }
+  return bytes;
+}
+
+static uint64_t bits_of(const uint32_t *nodes, uint32_t count) {
+  uint64_t bits = 0;
+  for (uint32_t i = 0; i < count; i++) bits |= UINT64_C(1) << (nodes[i] * UINT32_C(0x9e3779b9) >> 26);
+  return bits;
+}
+
+static uint32_t count_bits(uint64_t bits) {
+  uint32_t count = 0;
+  for (; bits; bits &= bits - 1) count++;
+  return count;
+}
+
+/* What one of them stores and the other does not read is still stored; what they read and neither stores is still read. */
+bool group_exceeds_bindings(const grouping *s, uint32_t a, uint32_t b) {
+  const group_ports *p = &s->ports[a], *q = &s->ports[b];
+  const uint32_t most = s->c->options->profile->max_bindings;
+  const uint64_t reads = (p->reads | q->reads) & ~(p->stores | q->stores), stores = (p->stores & ~q->reads) | (q->stores & ~p->reads);
+  return most && count_bits(reads) + count_bits(stores) > most;
+}
+
 bool group_settle(grouping *s, fusion_group *group) {
+  s->ports[group - s->c->groups.at] = (group_ports){bits_of(group->inputs, group->input_count),
+                                                    bits_of(group->outputs, group->output_count), bytes_of_ports(s->c, group)};
   return move_list(s->c->arena, &group->nodes, group->count) && move_list(s->c->arena, &group->inputs, group->input_count) &&
          move_list(s->c->arena, &group->outputs, group->output_count);
 }
@@ -377,8 +408,15 @@ bool group_extend(grouping *s, const fusion_group *group, const fusion_group *wi
   return out->kind && merge_members(s, group, with, out) && group_finish(s, out, why_not);
 }
 
-/* As group_unite, with the ports in any order: for a price. */
-bool group_look(grouping *s, uint32_t a, uint32_t b, fusion_group *out, const char **why_not) {
+/* Two flat loops over as many elements: no kind, size or hero to look at. */
+bool group_join_loops(grouping *s, uint32_t a, uint32_t b, fusion_group *out) {
+  const fusion_group *parts[2] = {&s->c->groups.at[a], &s->c->groups.at[b]};
+  *out = (fusion_group){.kind = GROUP_LOOP};
+  ir_arena_rewind(&s->scratch, s->empty);
+  return join_ports(s, a, b, out) && merge_members(s, parts[0], parts[1], out) && pick_output(s, out);
+}
+
+static bool join(grouping *s, uint32_t a, uint32_t b, fusion_group *out, const char **why_not) {
   const fusion_group *parts[2] = {&s->c->groups.at[a], &s->c->groups.at[b]};
   *out = (fusion_group){.kind = (uint8_t)kind_of_both(s, parts[0], parts[1])};
   *why_not = out->kind ? "size" : "kind";
@@ -387,9 +425,23 @@ bool group_look(grouping *s, uint32_t a, uint32_t b, fusion_group *out, const ch
   *why_not = "host memory";
   if (!join_ports(s, a, b, out)) return false;
   *why_not = "bindings"; /* most unions of large groups end here: before their members are put together */
-  if (!can_be_bound(s, out)) return false;
+  return can_be_bound(s, out);
+}
+
+/* As group_unite, with the ports in any order: for a price. */
+bool group_look(grouping *s, uint32_t a, uint32_t b, fusion_group *out, const char **why_not) {
+  if (!join(s, a, b, out, why_not)) return false;
   *why_not = "host memory";
-  return merge_members(s, parts[0], parts[1], out) && is_legal(s, out, why_not);
+  return merge_members(s, &s->c->groups.at[a], &s->c->groups.at[b], out) && is_legal(s, out, why_not);
+}
+
+bool group_guess(grouping *s, uint32_t a, uint32_t b, fusion_group *out, const char **why_not, double *saving) {
+  const fusion_group *parts[2] = {&s->c->groups.at[a], &s->c->groups.at[b]};
+  if (!join(s, a, b, out, why_not)) return false;
+  const double less = s->ports[a].bytes + s->ports[b].bytes - bytes_of_ports(s->c, out);
+  *saving = parts[0]->cost.ns + parts[1]->cost.ns - cost_of_both(s->c->options->profile, &parts[0]->cost, &parts[1]->cost, less);
+  *why_not = "loses";
+  return *saving > 0;
 }
 
 bool group_unite(grouping *s, uint32_t a, uint32_t b, fusion_group *out, const char **why_not) {
