@@ -238,9 +238,9 @@ static void remove_step(ir_plan *p, uint32_t step) {
   }
 }
 
-/* Is a step independent of those from `first` up to `end`? */
+/* Is a step independent of those from `first` up to `end`? From the last, which it most likely reads. */
 static bool is_free_of(const ir_plan *p, uint32_t step, uint32_t first, uint32_t end) {
-  for (uint32_t k = first; k < end; k++)
+  for (uint32_t k = end; k-- > first;)
     if (k != step && conflicts(&p->steps.at[k], &p->steps.at[step])) return false;
   return true;
 }

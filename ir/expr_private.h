@@ -52,6 +52,7 @@ ir_expr expr_acc_end(expr_pool *, expr_acc *);
 bool expr_recombine(expr_pool *, expr_acc *); /* one rewriting step of div and mod terms that belong together; ir/expr_recombine.c */
 
 bool expr_proves_nonneg(expr_pool *, ir_expr);
+bool expr_is_negative_somewhere(const expr_pool *, ir_expr); /* in a corner of the ranges: then no proof of the contrary is to be found */
 
 /* What was asked before. An answer depends on the operands and on how deep in proofs we are, so it can be kept. */
 typedef enum {

@@ -225,6 +225,7 @@ bool expr_proves_nonneg(expr_pool *pool, ir_expr e) {
   if (pool->depth >= PROOF_DEPTH) return false;
   const expr_ask ask = expr_remember(pool, EXPR_ASK_NONNEG, e, 0);
   if (ask.known) return ask.memo->result != 0;
+  if (expr_is_negative_somewhere(pool, e)) return expr_learn(pool, &ask, false) != 0;
   int steps = PROOF_STEPS;
   pool->depth++;
   bool proven = nonneg(pool, e, &steps);
