@@ -7,7 +7,7 @@ double explain_at_hints(const snt_program *p, ir_expr e) {
     const expr_symbol *s = &p->pool.symbols.at[i];
     values[i] = s->hint > 0 ? s->hint : s->max;
   }
-  return expr_eval(&p->pool, e, values, NULL, &out) ? (double)out : 0;
+  return expr_eval(&p->pool, e, &(expr_values){.symbols = values}, &out) ? (double)out : 0;
 }
 
 /* The innermost loop around a step, or null. */

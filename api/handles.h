@@ -171,7 +171,7 @@ struct snt_exec {
   struct rt_bound *bounds;
   uint64_t dispatch_room, binding_room;
   uint8_t *blocks;    /* a plan_launch a dispatch */
-  int64_t *variables; /* of the pool, as plan_values wants them: the numbers of the trips */
+  int64_t *variables; /* of the pool, as expr_values wants them: the numbers of the trips */
   struct exec_port {
     rt_buffer *buffer;
     uint64_t offset, bytes;

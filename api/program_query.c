@@ -104,7 +104,7 @@ snt_result snt_program_port_dims(const snt_program *p, uint32_t port, const int6
   if (!p || !dims || port >= p->port_count || (!symbols && p->pool.symbols.count)) return SNT_E_ARG;
   const plan_buffer *b = &p->plan.buffers.at[p->ports[port]];
   for (uint32_t i = 0; i < b->rank; i++)
-    if (!expr_eval(&p->pool, b->dims[i], symbols, NULL, &dims[i])) return SNT_E_SHAPE;
+    if (!expr_eval(&p->pool, b->dims[i], &(expr_values){.symbols = symbols}, &dims[i])) return SNT_E_SHAPE;
   return SNT_OK;
 }
 

@@ -76,7 +76,7 @@ static snt_result does_not_fit(const plan_step *s, snt_diag *diag) {
   return ir_fail(diag, SNT_E_LIMIT, "run", 0, "a size of %s does not fit", s->name);
 }
 
-static snt_result fill_bounds(snt_exec *x, const plan_step *s, const plan_values *at, struct rt_bound *to, snt_diag *diag) {
+static snt_result fill_bounds(snt_exec *x, const plan_step *s, const expr_values *at, struct rt_bound *to, snt_diag *diag) {
   const ir_plan *p = &x->program->plan;
   for (uint32_t i = 0; i < s->binding_count; i++) {
     const plan_binding *b = &s->bindings[i];
@@ -99,7 +99,7 @@ static snt_result fill_bounds(snt_exec *x, const plan_step *s, const plan_values
 
 typedef struct recording {
   snt_exec *x;
-  plan_values at;
+  expr_values at;
   struct rt_bound *bounds;
   uint32_t count, choice;
   bool owed; /* a step with a barrier was left out */
@@ -137,7 +137,7 @@ static void record_trip(void *user) {
 }
 
 static snt_result fill_dispatches(snt_exec *x, const int64_t *symbols, uint32_t *count, snt_diag *diag) {
-  recording r = {.x = x, .at = {symbols, x->variables}, .bounds = x->bounds, .diag = diag};
+  recording r = {.x = x, .at = {.symbols = symbols, .vars = x->variables}, .bounds = x->bounds, .diag = diag};
   const plan_walk walk = {&r, record_step, record_trip, symbols, x->variables};
   SNT_TRY(plan_walk_steps(&x->program->plan, &walk));
   *count = r.count;
@@ -146,7 +146,7 @@ static snt_result fill_dispatches(snt_exec *x, const int64_t *symbols, uint32_t 
 
 typedef struct taken_steps {
   const ir_plan *plan;
-  plan_values at;
+  expr_values at;
   uint32_t choice, count, room, *steps;
 } taken_steps;
 
@@ -165,7 +165,7 @@ static void take_trip(void *user) { ((taken_steps *)user)->choice = 0; }
 snt_result snt_exec_steps_taken(snt_exec *x, const snt_run_info *info, uint32_t *count, uint32_t *steps) {
   if (!x || !count || !info || api_check_head(&info->head, SNT_TYPE_run_info, sizeof *info, NULL) != SNT_OK) return SNT_E_ARG;
   if (x->program->pool.symbols.count && (!info->symbols || info->symbol_count < x->program->pool.symbols.count)) return SNT_E_ARG;
-  taken_steps t = {&x->program->plan, {info->symbols, x->variables}, 0, 0, *count, steps};
+  taken_steps t = {&x->program->plan, {.symbols = info->symbols, .vars = x->variables}, 0, 0, *count, steps};
   const plan_walk walk = {&t, take_step, take_trip, info->symbols, x->variables};
   if (!x->device->host) SNT_TRY(plan_walk_steps(t.plan, &walk)); /* there the whole graph is one step without a number */
   *count = t.count;

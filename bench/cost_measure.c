@@ -55,8 +55,8 @@ void cost_predict(const cost_bench *b, partition *part) {
     const plan_step *s = &program->plan.steps.at[i];
     int64_t read = 0, written = 0;
     full += s->est_ns;
-    (void)expr_eval(&program->pool, s->bytes_read, NULL, NULL, &read);
-    (void)expr_eval(&program->pool, s->bytes_written, NULL, NULL, &written);
+    (void)expr_eval(&program->pool, s->bytes_read, &(expr_values){0}, &read);
+    (void)expr_eval(&program->pool, s->bytes_written, &(expr_values){0}, &written);
     bytes += (double)(read + written);
   }
   for (uint32_t i = 0; seen && i < c->order_count; i++) ablate(c, &c->groups.at[c->order[i]], seen, left_out);

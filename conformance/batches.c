@@ -17,7 +17,8 @@ static int share_of(const evaluation *e, const port *p, uint32_t number, uint32_
   int share = WHOLE;
   for (uint32_t d = 0; d < p->info.tensor.rank; d++) {
     int64_t now, then;
-    if (!expr_eval(&e->of.pool, type->dims[d], values, NULL, &now) || !expr_eval(&e->of.pool, type->dims[d], more, NULL, &then))
+    if (!expr_eval(&e->of.pool, type->dims[d], &(expr_values){.symbols = values}, &now) ||
+        !expr_eval(&e->of.pool, type->dims[d], &(expr_values){.symbols = more}, &then))
       return OTHER;
     if (now == then) continue;
     if (d || now != values[s] || then != now + 1) return OTHER;

@@ -193,7 +193,7 @@ static inline const plan_step *door_step_of(const snt_exec *x, uint32_t set) { r
 /* The launches of a run, in order, those of steps that are left out among them. */
 typedef struct door_run {
   const snt_exec *x;
-  plan_values at;
+  expr_values at;
   const char *stage;
   void *user;
   snt_result (*put)(void *user, const door_launch *); /* its addresses are zero */

@@ -4,7 +4,7 @@
 
 typedef struct describer {
   const snt_exec *x;
-  plan_values run;
+  expr_values run;
   int64_t *variables; /* those of `run` */
   const door_layout *layout;
   uint8_t *at; /* null: only counting */
@@ -175,7 +175,7 @@ snt_result snt_vk_describe(const snt_exec *x, const snt_vk_describe_info *info, 
   door_layout *layout = api_take(c, sizeof *layout);
   if (layout) layout->places = api_take(c, bytes);
   int64_t *values = api_take(c, variables);
-  describer d = {.x = x, .run = {info->symbols, values}, .variables = values, .layout = layout};
+  describer d = {.x = x, .run = {.symbols = info->symbols, .vars = values}, .variables = values, .layout = layout};
   snt_result r = layout && layout->places && values ? door_make_layout(x, info->max_symbols, layout, diag)
                                                     : ir_fail(diag, SNT_E_HOST_MEM, "describe", 0, "out of host memory");
   if (r == SNT_OK) r = describe_with(&d, storage, storage_size, out, diag);

@@ -47,9 +47,13 @@ static snt_result keep_launch(void *user, const door_launch *l) {
 static snt_result evaluate(const snt_binding *b, door_slot *slot, const int64_t *symbols, snt_diag *diag) {
   evaluation e = {b, slot, diag};
   slot->launch_count = 0;
-  return door_walk(
-      &(door_run){.x = b->exec, .at = {symbols, slot->variables}, .stage = "record", .user = &e, .put = keep_launch, .diag = diag},
-      slot->variables);
+  return door_walk(&(door_run){.x = b->exec,
+                               .at = {.symbols = symbols, .vars = slot->variables},
+                               .stage = "record",
+                               .user = &e,
+                               .put = keep_launch,
+                               .diag = diag},
+                   slot->variables);
 }
 
 static snt_result prepare_slot(const snt_binding *b, door_slot *slot, const snt_vk_record_info *info, snt_diag *diag) {

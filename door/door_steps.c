@@ -38,7 +38,7 @@ void door_give_sets(snt_exec *x) {
   api_give(x->device->context, x->door->sets, x->door->set_count * sizeof *x->door->sets);
 }
 
-static bool set_at(const snt_exec *x, uint32_t step, const plan_values *at, uint32_t *set) {
+static bool set_at(const snt_exec *x, uint32_t step, const expr_values *at, uint32_t *set) {
   const door_step *s = &x->door->steps[step];
   uint32_t turned = 0;
   for (uint32_t i = 0; i < s->swap_count; i++) {

@@ -88,7 +88,7 @@ static int64_t hint_of(const expr_pool *x, ir_expr e) {
   int64_t values[64], out;
   for (uint32_t i = 0; i < x->symbols.count && i < 64; i++)
     values[i] = x->symbols.at[i].hint > 0 ? x->symbols.at[i].hint : x->symbols.at[i].min;
-  return expr_eval(x, e, values, NULL, &out) ? out : 0;
+  return expr_eval(x, e, &(expr_values){.symbols = values}, &out) ? out : 0;
 }
 
 static snt_result place_scratch(fusion_context *c) {

@@ -13,7 +13,7 @@ int64_t schedule_hint(const expr_pool *x, ir_expr e) {
   const uint32_t count = x->symbols.count < 64 ? x->symbols.count : 64;
   for (uint32_t i = 0; i < count; i++)
     values[i] = x->symbols.at[i].hint > 0 ? x->symbols.at[i].hint : x->symbols.at[i].max < 1024 ? x->symbols.at[i].max : 1024;
-  return expr_eval(x, e, values, NULL, &out) ? out : 1;
+  return expr_eval(x, e, &(expr_values){.symbols = values}, &out) ? out : 1;
 }
 
 bool schedule_is_explicit(const fusion_context *c) { return c->options->profile->simd == COST_SIMD_EXPLICIT; }

@@ -3,7 +3,7 @@
 #include "ir/eval_private.h"
 
 snt_result eval_dim(eval_ctx *ctx, ir_expr e, int64_t *out) {
-  if (expr_eval(ctx->g->pool, e, ctx->info->symbols, NULL, out)) return SNT_OK;
+  if (expr_eval(ctx->g->pool, e, &(expr_values){.symbols = ctx->info->symbols}, out)) return SNT_OK;
   return eval_fail(ctx, 0, SNT_E_SHAPE, "an extent cannot be computed from the symbols given");
 }
 

@@ -104,8 +104,12 @@ bool expr_uses_var(const expr_pool *, ir_expr, uint32_t var);
 uint32_t expr_cost(const expr_pool *, ir_expr); /* integer operations to evaluate; div/mod weigh 4 */
 /* e with variable from[i] replaced by to[i]; re-canonicalised (ranges of the replacement are used). */
 ir_expr expr_substitute(expr_pool *, ir_expr e, uint32_t count, const uint32_t *from, const ir_expr *to);
-/* Value with symbols[] and vars[] given (either may be null if none is used). False on overflow, division by <= 0 or a missing one. */
-bool expr_eval(const expr_pool *, ir_expr, const int64_t *symbols, const int64_t *vars, int64_t *out);
+/* What symbols and variables stand for, by number; null: none is used. `other` is asked instead of both, where there is one; false: no value. */
+typedef struct expr_values {
+  const int64_t *symbols, *vars;
+  bool (*other)(const struct expr_values *, const expr_pool *, const expr_node *symbol_or_var, int64_t *out);
+} expr_values;
+bool expr_eval(const expr_pool *, ir_expr, const expr_values *, int64_t *out); /* false on overflow, division by <= 0 or a missing value */
 void expr_print(const expr_pool *, ir_expr,
                 ir_text *); /* n*64 + 3, min(n,4), (h-1)/2 , h%2: parsed back by expr_parse to the same handle */
 /* Parses at *text up to end; symbols (and variables) by name. Advances *text. False on a syntax error or unknown name. */

@@ -117,68 +117,34 @@ static bool eval_pair(expr_kind kind, int64_t a, int64_t b, int64_t *out) {
   }
 }
 
-/* Where an expression is evaluated: at given values, or in a corner of the ranges. */
-typedef struct valuation {
-  const int64_t *symbols, *vars;
-  const uint32_t
-      *corner; /* bit n mod 32: variable n is as large as it can be, else as small; any: symbols are at their hints, else at their least */
-  int budget;  /* of variables in a corner: their ends are expressions of others */
-} valuation;
-static bool eval(const expr_pool *pool, ir_expr e, valuation *at, int64_t *out);
-
-static bool eval_symbol(const expr_pool *pool, uint32_t number, const valuation *at, int64_t *out) {
-  const expr_symbol *s = &pool->symbols.at[number];
-  if (!at->corner) return at->symbols ? (*out = at->symbols[number], true) : false;
-  *out = *at->corner && s->hint > s->min ? s->hint : s->min;
-  return true;
-}
-
-static bool eval_var(const expr_pool *pool, uint32_t number, valuation *at, int64_t *out) {
-  const expr_var *v = &pool->vars.at[number];
-  int64_t lo, hi;
-  if (!at->corner) return at->vars ? (*out = at->vars[number], true) : false;
-  if (--at->budget < 0 || !eval(pool, v->lo, at, &lo) || !eval(pool, v->hi, at, &hi) || lo >= hi) return false;
-  *out = *at->corner >> (number & 31) & 1 ? hi - 1 - (hi - 1 - lo) % v->step : lo;
-  return true;
-}
-
-static bool eval(const expr_pool *pool, ir_expr e, valuation *at, int64_t *out) {
+bool expr_eval(const expr_pool *pool, ir_expr e, const expr_values *at, int64_t *out) {
   if (e >= 0) return *out = e, true;
   const expr_node *node = &pool->nodes.at[IR_EXPR_NODE(e)];
   const ir_expr *terms = node->count ? pool->terms.at + node->first : NULL;
   int64_t value, total = node->kind == EXPR_PRODUCT ? 1 : node->value;
   switch ((expr_kind)node->kind) {
   case EXPR_CONST: return *out = node->value, true;
-  case EXPR_SYMBOL: return eval_symbol(pool, (uint32_t)node->value, at, out);
-  case EXPR_VAR: return eval_var(pool, (uint32_t)node->value, at, out);
+  case EXPR_SYMBOL:
+  case EXPR_VAR: {
+    const int64_t *values = node->kind == EXPR_VAR ? at->vars : at->symbols;
+    if (at->other) return at->other(at, pool, node, out);
+    return values ? (*out = values[node->value], true) : false;
+  }
   case EXPR_SUM:
     for (uint32_t i = 0; i < node->count; i++) {
-      if (!eval(pool, terms[i], at, &value)) return false;
+      if (!expr_eval(pool, terms[i], at, &value)) return false;
       if (__builtin_mul_overflow(value, pool->coefs.at[node->first + i], &value) || __builtin_add_overflow(total, value, &total))
         return false;
     }
     return *out = total, true;
   case EXPR_PRODUCT:
     for (uint32_t i = 0; i < node->count; i++)
-      if (!eval(pool, terms[i], at, &value) || __builtin_mul_overflow(total, value, &total)) return false;
+      if (!expr_eval(pool, terms[i], at, &value) || __builtin_mul_overflow(total, value, &total)) return false;
     return *out = total, true;
   default: {
     int64_t a, b;
-    if (!eval(pool, terms[0], at, &a) || !eval(pool, terms[1], at, &b)) return false;
+    if (!expr_eval(pool, terms[0], at, &a) || !expr_eval(pool, terms[1], at, &b)) return false;
     return eval_pair((expr_kind)node->kind, a, b, out);
   }
   }
-}
-
-bool expr_eval(const expr_pool *pool, ir_expr e, const int64_t *symbols, const int64_t *vars, int64_t *out) {
-  return eval(pool, e, &(valuation){.symbols = symbols, .vars = vars}, out);
-}
-
-bool expr_is_negative_somewhere(const expr_pool *pool, ir_expr e) {
-  static const uint32_t corners[] = {0, 0xffffffff, 0x55555555, 0xaaaaaaaa};
-  for (uint32_t i = 0; i < IR_COUNT(corners); i++) {
-    int64_t value;
-    if (eval(pool, e, &(valuation){.corner = &corners[i], .budget = 32}, &value) && value < 0) return true;
-  }
-  return false;
 }

@@ -22,15 +22,15 @@ void plan_fold_grid(uint64_t groups, const uint64_t limit[3], uint32_t out[3]) {
   out[2] = (uint32_t)(planes < limit[2] ? planes : limit[2]);
 }
 
-bool plan_eval_at(const ir_plan *p, ir_expr e, const plan_values *v, uint64_t *out) {
+bool plan_eval_at(const ir_plan *p, ir_expr e, const expr_values *v, uint64_t *out) {
   int64_t value;
-  if (!expr_eval(p->pool, e, v->symbols, v->variables, &value) || value < 0) return false;
+  if (!expr_eval(p->pool, e, v, &value) || value < 0) return false;
   *out = (uint64_t)value;
   return true;
 }
 
 bool plan_eval(const ir_plan *p, ir_expr e, const int64_t *symbols, uint64_t *out) {
-  return plan_eval_at(p, e, &(plan_values){symbols, NULL}, out);
+  return plan_eval_at(p, e, &(expr_values){.symbols = symbols}, out);
 }
 
 bool plan_logical_bytes(const ir_plan *p, const plan_buffer *b, const int64_t *symbols, uint64_t *out) {
@@ -46,12 +46,11 @@ bool plan_logical_bytes(const ir_plan *p, const plan_buffer *b, const int64_t *s
   return true;
 }
 
-static bool guards_hold(const ir_plan *p, const plan_step *s, const plan_values *at, bool *ok) {
+static bool guards_hold(const ir_plan *p, const plan_step *s, const expr_values *at, bool *ok) {
   for (uint32_t i = 0; i < s->guard_count; i++) {
     int64_t v, lo, hi;
     const plan_condition *g = &s->guards[i];
-    if (!expr_eval(p->pool, g->value, at->symbols, at->variables, &v) || !expr_eval(p->pool, g->lo, at->symbols, at->variables, &lo) ||
-        !expr_eval(p->pool, g->hi, at->symbols, at->variables, &hi)) {
+    if (!expr_eval(p->pool, g->value, at, &v) || !expr_eval(p->pool, g->lo, at, &lo) || !expr_eval(p->pool, g->hi, at, &hi)) {
       *ok = false;
       return false;
     }
@@ -71,7 +70,7 @@ static bool put_scalar(plan_launch *out, const kir_scalar *s, int64_t value) {
   return true;
 }
 
-bool plan_eval_step(const ir_plan *p, uint32_t step, const plan_values *at, uint32_t *taken_choice, plan_launch *out) {
+bool plan_eval_step(const ir_plan *p, uint32_t step, const expr_values *at, uint32_t *taken_choice, plan_launch *out) {
   const plan_step *s = &p->steps.at[step];
   bool ok = true;
   out->runs = false;
@@ -83,7 +82,7 @@ bool plan_eval_step(const ir_plan *p, uint32_t step, const plan_values *at, uint
   const kir_kernel *k = p->kernels.at[s->kernel].kernel;
   for (uint32_t i = 0; i < s->scalar_count; i++) {
     int64_t value;
-    if (!expr_eval(p->pool, s->scalars[i], at->symbols, at->variables, &value) || !put_scalar(out, &k->scalars.at[i], value)) return false;
+    if (!expr_eval(p->pool, s->scalars[i], at, &value) || !put_scalar(out, &k->scalars.at[i], value)) return false;
   }
   out->runs = out->groups > 0;
   return true;

@@ -87,10 +87,6 @@ snt_result plan_parse(ir_plan *, const char *text, size_t length,
                       snt_diag *); /* kernels named, not defined: bound by plan_attach_kernels */
 /* The grid that a device with at most `limit` groups an axis launches for a linear count: x*y*z >= groups; x first. Kernels drop the excess. */
 void plan_fold_grid(uint64_t groups, const uint64_t limit[3], uint32_t out[3]);
-/* What expressions are evaluated with: a value for each symbol, and for each variable of the pool (only those of open loops are read). */
-typedef struct plan_values {
-  const int64_t *symbols, *variables;
-} plan_values;
 /* Values of one step. Allocates nothing. False on overflow or a size that does not fit. */
 typedef struct plan_launch {
   bool runs;
@@ -98,10 +94,10 @@ typedef struct plan_launch {
   uint8_t scalars[128];
   uint32_t scalar_bytes;
 } plan_launch;
-bool plan_eval_step(const ir_plan *, uint32_t step, const plan_values *, uint32_t *taken_choice, plan_launch *out);
+bool plan_eval_step(const ir_plan *, uint32_t step, const expr_values *, uint32_t *taken_choice, plan_launch *out);
 bool plan_eval(const ir_plan *, ir_expr, const int64_t *symbols, uint64_t *out);
-bool plan_eval_at(const ir_plan *, ir_expr, const plan_values *, uint64_t *out);
-uint32_t plan_variable_count(const ir_plan *); /* entries that plan_values.variables needs; 0: none */
+bool plan_eval_at(const ir_plan *, ir_expr, const expr_values *, uint64_t *out);
+uint32_t plan_variable_count(const ir_plan *); /* entries that expr_values.vars (only those of open loops are read) needs; 0: none */
 /* Dispatches and bindings of a run, every step of every trip counted. False beyond PLAN_MAX_DISPATCHES. */
 enum { PLAN_MAX_DISPATCHES = 1 << 20 };
 bool plan_count_dispatches(const ir_plan *, const int64_t *symbols, uint64_t *dispatches, uint64_t *bindings);

@@ -159,16 +159,16 @@ static bool agrees_with_map(scene *s, uint32_t node, const ir_eval_tensor *got) 
       vars[map.vars[d]] = (int64_t)(left % (uint64_t)got->type.dims[d]);
     for (uint32_t c = 0; c < map.to.condition_count; c++) {
       int64_t v, lo, hi;
-      expr_eval(&s->pool, map.to.conditions[c].value, NULL, vars, &v);
-      expr_eval(&s->pool, map.to.conditions[c].lo, NULL, vars, &lo);
-      expr_eval(&s->pool, map.to.conditions[c].hi, NULL, vars, &hi);
+      expr_eval(&s->pool, map.to.conditions[c].value, &(expr_values){.vars = vars}, &v);
+      expr_eval(&s->pool, map.to.conditions[c].lo, &(expr_values){.vars = vars}, &lo);
+      expr_eval(&s->pool, map.to.conditions[c].hi, &(expr_values){.vars = vars}, &hi);
       inside = inside && lo <= v && v < hi;
     }
     if (inside) {
       int64_t flat = 0;
       for (uint32_t d = 0; d < from->rank; d++) {
         int64_t at;
-        if (!expr_eval(&s->pool, map.to.at[d], NULL, vars, &at)) return false;
+        if (!expr_eval(&s->pool, map.to.at[d], &(expr_values){.vars = vars}, &at)) return false;
         flat = flat * from->dims[d] + at;
       }
       want = (double)flat;

@@ -195,7 +195,8 @@ static void test_queries(void) {
   uint32_t q = pool->vars.count - 1;
   tap_ok(expr_substitute(pool, read_text(pool, "q/8 + q%8*3"), 1, &q, to) == read_text(pool, "x + y*3"), "substitution simplifies");
   tap_ok(expr_is_const(pool, read_text(pool, "-9223372036854775808"), &value) && value == INT64_MIN, "the least literal");
-  tap_ok(!expr_eval(pool, read_text(pool, "x/n"), (int64_t[]){0, 0, 0, 0, 0}, (int64_t[]){0, 0, 0, 5}, &value),
+  tap_ok(!expr_eval(pool, read_text(pool, "x/n"), &(expr_values){.symbols = (int64_t[]){0, 0, 0, 0, 0}, .vars = (int64_t[]){0, 0, 0, 5}},
+                    &value),
          "division by 0 does not evaluate");
   const char *wrong[] = {"", "x+", "(x", "nope", "x/0", "x%-2", "99999999999999999999", "min(x", "9223372036854775807*2"};
   for (uint32_t i = 0; i < IR_COUNT(wrong); i++) {
@@ -317,7 +318,7 @@ static bool value_and_facts_hold(world *w, uint32_t n) {
   if (lo >= 0 && expr_is_negative_somewhere(&w->s.pool, e)) return tap_diag("%s is at least %lld", text_of(&w->s, e), (long long)lo), false;
   for (uint32_t t = 0; t < SAMPLES; t++) {
     int64_t want = meaning(w, n, t);
-    bool right = expr_eval(&w->s.pool, e, w->symbols[t], w->vars[t], &got) && got == want;
+    bool right = expr_eval(&w->s.pool, e, &(expr_values){.symbols = w->symbols[t], .vars = w->vars[t]}, &got) && got == want;
     right = right && lo <= want && want <= hi && (divides ? want % divides == 0 : want == 0);
     if (!right)
       return tap_diag("%s: got %lld, want %lld in [%lld, %lld]", text_of(&w->s, e), (long long)got, (long long)want, (long long)lo,

@@ -167,7 +167,7 @@ typedef struct shape {
 
 static int64_t value_of(const scene *s, ir_expr e, const int64_t *symbols) {
   int64_t value = -1;
-  expr_eval(&s->pool, e, symbols, NULL, &value);
+  expr_eval(&s->pool, e, &(expr_values){.symbols = symbols}, &value);
   return value;
 }
 
@@ -348,8 +348,10 @@ static bool conditions_hold(const scene *s, const map_access *access, const int6
   for (uint32_t i = 0; i < access->condition_count; i++) {
     int64_t value, lo, hi;
     const map_condition *c = &access->conditions[i];
-    bool known = expr_eval(&s->pool, c->value, symbols, vars, &value) && expr_eval(&s->pool, c->lo, symbols, vars, &lo);
-    if (!known || !expr_eval(&s->pool, c->hi, symbols, vars, &hi) || value < lo || value >= hi) return false;
+    bool known = expr_eval(&s->pool, c->value, &(expr_values){.symbols = symbols, .vars = vars}, &value) &&
+                 expr_eval(&s->pool, c->lo, &(expr_values){.symbols = symbols, .vars = vars}, &lo);
+    if (!known || !expr_eval(&s->pool, c->hi, &(expr_values){.symbols = symbols, .vars = vars}, &hi) || value < lo || value >= hi)
+      return false;
   }
   return true;
 }
@@ -364,7 +366,9 @@ static bool map_agrees(const scene *s, const ir_map *map, const array *first, co
     if (conditions_hold(s, &map->to, symbols, vars)) {
       for (uint32_t k = 0; k < first->rank; k++) {
         int64_t coordinate;
-        if (!expr_eval(&s->pool, map->to.at[k], symbols, vars, &coordinate) || coordinate < 0 || coordinate >= first->dims[k]) return false;
+        if (!expr_eval(&s->pool, map->to.at[k], &(expr_values){.symbols = symbols, .vars = vars}, &coordinate) || coordinate < 0 ||
+            coordinate >= first->dims[k])
+          return false;
         flat = flat * first->dims[k] + coordinate;
       }
       got = first->at[flat];

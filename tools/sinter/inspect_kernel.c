@@ -12,7 +12,7 @@ typedef struct inspection {
   const char *filter;
   uint64_t sample;
   uint32_t target, choice;
-  plan_values at;
+  expr_values at;
   void **buffers; /* by plan buffer, made on first use */
   bool *seen;     /* by step */
   inspect_figures *list;
@@ -153,7 +153,8 @@ static void next_trip(void *user) { ((inspection *)user)->choice = 0; }
 snt_result inspect_steps(tool_session *session, const char *filter, uint64_t sample, inspect_figures **out, uint32_t *count) {
   const snt_program *p = session->program;
   int64_t *variables = calloc(plan_variable_count(&p->plan) + 1, sizeof *variables);
-  inspection n = {.session = session, .program = p, .filter = filter, .sample = sample, .at = {session->symbols, variables}};
+  inspection n = {
+      .session = session, .program = p, .filter = filter, .sample = sample, .at = {.symbols = session->symbols, .vars = variables}};
   while (n.target < API_TARGETS && !(p->targets & api_targets[n.target].bit)) n.target++;
   n.buffers = calloc(p->plan.buffers.count + 1, sizeof *n.buffers);
   n.seen = calloc(p->plan.steps.count + 1, sizeof *n.seen);
