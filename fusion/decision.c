@@ -49,8 +49,9 @@ static void write_pair(const fusion_decision *d, ir_text *out) {
     write_obstacle(d, out);
     return;
   }
-  if (is(d, "only reader")) {
-    ir_text_add(out, "one kernel: nothing else reads it");
+  if (is(d, "only reader") || is(d, "first reader")) {
+    ir_text_add(out,
+                is(d, "only reader") ? "one kernel: nothing else reads it" : "one kernel: small, and whatever else reads it comes later");
     return;
   }
   if (d->taken) ir_text_add(out, is(d, "must_fuse") ? "one kernel, as must_fuse says: " : "one kernel: ");

@@ -47,7 +47,7 @@ typedef struct fusion_group {
 } fusion_group;
 
 /* One considered edge, as data: what was looked at, and the numbers. `rule`: why, in a word or a short phrase: "saves" "loses" "cycle" "bindings" "kind" "size"
-   "never_fuse" "barrier" "must_fuse" "unfused" "recompute" "kept" "reads more" "only reader" "horizontal", the name of a hyper-edge, or what a kind of kernel refused. */
+   "never_fuse" "barrier" "must_fuse" "unfused" "recompute" "kept" "reads more" "only reader" "first reader" "horizontal", the name of a hyper-edge, or what a kind of kernel refused. */
 typedef enum {
   DECISION_PAIR,      /* two groups */
   DECISION_WHOLE,     /* a hyper-edge: `what` is its name */

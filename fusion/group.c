@@ -126,9 +126,13 @@ void group_consider(group_run *r, uint32_t producer, uint32_t consumer) {
   group_pair *pair = group_pair_make(r, a, b);
   if (!pair || pair->version == e.version) return; /* nothing has changed since */
   *pair = (group_pair){.producer = a + 1, .consumer = b + 1, .version = e.version};
-  const bool exceeds = r->many && group_exceeds_bindings(&r->s, a, b);
-  if (exceeds || !evaluate(r, &e, r->many ? GUESS : LOOK, &fused, &why, &e.saving)) {
-    refuse(r, &e, exceeds ? "bindings" : why, exceeds ? NULL : &fused);
+  const uint32_t least = r->many ? group_least_bindings(&r->s, a, b) : 0, most = c->options->profile->max_bindings;
+  if (most && least > most) {
+    refuse(r, &e, "bindings", &(fusion_group){.input_count = least});
+    return;
+  }
+  if (!evaluate(r, &e, r->many ? GUESS : LOOK, &fused, &why, &e.saving)) {
+    refuse(r, &e, why, &fused);
     return;
   }
   e.proposal = pair->proposal = ++r->proposals;

@@ -24,13 +24,13 @@ static uint32_t root_of_readers(const grouping *s, const uint32_t *roots, uint32
   return root;
 }
 
-static void record(grouping *s, uint32_t node, uint32_t root) {
+static void record(grouping *s, uint32_t node, uint32_t root, const char *rule) {
   group_record(s, (fusion_decision){.producer = node,
                                     .consumer = root,
                                     .taken = true,
                                     .form = DECISION_PAIR,
                                     .kinds = {GROUP_LOOP, GROUP_LOOP},
-                                    .rule = "only reader",
+                                    .rule = rule,
                                     .limit = s->c->options->profile->max_bindings});
 }
 
@@ -52,7 +52,7 @@ bool group_find_cones(grouping *s, uint32_t **roots) {
     root[node] = with;
     members[with]++;
     reads[with] = (uint8_t)(reads[with] + own - 1);
-    record(s, node, with);
+    record(s, node, with, "only reader");
   }
   *roots = root;
   return true;
@@ -87,7 +87,7 @@ static bool join_first_reader(group_run *r, uint32_t a) {
   if (!first || !group_in_block(r, first - 1) || !may_join(r, group, &s->c->groups.at[first - 1])) return true;
   if (!group_join_loops(s, a, first - 1, &fused)) return false;
   if (fused.input_count + fused.output_count > most_ports(s)) return true;
-  for (uint32_t i = 0; i < group->output_count; i++) record(s, group->outputs[i], fused.hero);
+  for (uint32_t i = 0; i < group->output_count; i++) record(s, group->outputs[i], fused.hero, "first reader");
   group_take(r, (const uint32_t[]){a, first - 1}, 2, &fused);
   return true;
 }

@@ -168,10 +168,9 @@ bool group_store_wide_views(grouping *);
 
 /* ---- unions ---- */
 
+uint32_t group_least_bindings(const grouping *, uint32_t a, uint32_t b); /* of one kernel of both, from their ports alone */
 /* Builds the union of two groups: members, inputs, outputs, kind, hero. False with the reason when it cannot be one kernel. */
 bool group_join_loops(grouping *, uint32_t a, uint32_t b, fusion_group *out);
-/* Is it plain from the ports alone that one kernel of both could not be bound? */
-bool group_exceeds_bindings(const grouping *, uint32_t a, uint32_t b);
 bool group_unite(grouping *, uint32_t a, uint32_t b, fusion_group *out, const char **why_not);
 bool group_look(grouping *, uint32_t a, uint32_t b, fusion_group *out, const char **why_not);
 /* The ports of the union and what it would save, by launches and bytes; whether it is a kernel group_look says. */

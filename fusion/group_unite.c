@@ -201,11 +201,10 @@ static uint32_t count_bits(uint64_t bits) {
 }
 
 /* What one of them stores and the other does not read is still stored; what they read and neither stores is still read. */
-bool group_exceeds_bindings(const grouping *s, uint32_t a, uint32_t b) {
+uint32_t group_least_bindings(const grouping *s, uint32_t a, uint32_t b) {
   const group_ports *p = &s->ports[a], *q = &s->ports[b];
-  const uint32_t most = s->c->options->profile->max_bindings;
   const uint64_t reads = (p->reads | q->reads) & ~(p->stores | q->stores), stores = (p->stores & ~q->reads) | (q->stores & ~p->reads);
-  return most && count_bits(reads) + count_bits(stores) > most;
+  return count_bits(reads) + count_bits(stores);
 }
 
 bool group_settle(grouping *s, fusion_group *group) {
@@ -439,7 +438,9 @@ bool group_guess(grouping *s, uint32_t a, uint32_t b, fusion_group *out, const c
   const fusion_group *parts[2] = {&s->c->groups.at[a], &s->c->groups.at[b]};
   if (!join(s, a, b, out, why_not)) return false;
   const double less = s->ports[a].bytes + s->ports[b].bytes - bytes_of_ports(s->c, out);
-  *saving = parts[0]->cost.ns + parts[1]->cost.ns - cost_of_both(s->c->options->profile, &parts[0]->cost, &parts[1]->cost, less);
+  out->cost.ns = cost_of_both(s->c->options->profile, &parts[0]->cost, &parts[1]->cost, less);
+  out->cost.bytes = parts[0]->cost.bytes + parts[1]->cost.bytes - less;
+  *saving = parts[0]->cost.ns + parts[1]->cost.ns - out->cost.ns;
   *why_not = "loses";
   return *saving > 0;
 }
