@@ -4,7 +4,12 @@
    larger ones are worth their bindings the queue knows better. */
 #include "fusion/group_private.h"
 
-enum { MOST_MEMBERS = 16, MOST_READS = 8 };
+enum { MOST_MEMBERS = 16 };
+
+static uint32_t most_ports(const grouping *s) {
+  const uint32_t half = s->c->options->profile->max_bindings / 2, enough = 8;
+  return half && half < enough ? half : enough;
+}
 
 static bool is_pointwise(const grouping *s, uint32_t node) {
   return s->needed[node] && s->kinds[node] == GROUP_LOOP && (ir_ops[ir_at(s->c->graph, node)->op].flags & IR_POINTWISE);
@@ -36,8 +41,7 @@ static void record(grouping *s, uint32_t node, uint32_t root, const char *rule) 
 
 bool group_find_cones(grouping *s, uint32_t **roots) {
   const fusion_context *c = s->c;
-  const uint32_t n = c->graph->nodes.count, half = c->options->profile->max_bindings / 2,
-                 most = half && half < MOST_READS ? half : MOST_READS;
+  const uint32_t n = c->graph->nodes.count, most = most_ports(s);
   if (c->options->level != FUSION_FUSED || c->graph->contracts.count) return true;
   uint32_t *root = IR_NEW_ARRAY(c->arena, uint32_t, n);
   uint8_t *members = IR_NEW_ARRAY(c->arena, uint8_t, n), *reads = IR_NEW_ARRAY(c->arena, uint8_t, n); /* of roots; each operand counts */
@@ -71,11 +75,6 @@ static void find_first_reader(const grouping *s, uint32_t number, uint32_t from,
 static bool may_join(const group_run *r, const fusion_group *a, const fusion_group *b) {
   const fusion_context *c = r->s.c;
   return b->kind == GROUP_LOOP && c->facts[a->hero].count == c->facts[b->hero].count && a->count + b->count <= MOST_MEMBERS;
-}
-
-static uint32_t most_ports(const grouping *s) {
-  const uint32_t half = s->c->options->profile->max_bindings / 2;
-  return 1 + (half && half < MOST_READS ? half : MOST_READS);
 }
 
 static bool join_first_reader(group_run *r, uint32_t a) {
