@@ -25,6 +25,18 @@ static void widen(plan_buffer *b, const plan_loop *l) {
   if (b->last_step < l->end - 1) b->last_step = l->end - 1;
 }
 
+/* The halves of a pair live through the loop whose trips write them in turn: what one trip writes the next one reads, even if one step alone touches them. */
+static void widen_pairs(ir_plan *p, const plan_loop *l) {
+  const uint32_t trip = (uint32_t)p->pool->nodes.at[IR_EXPR_NODE(l->variable)].value;
+  for (uint32_t s = l->first; s < l->end; s++)
+    for (uint32_t i = 0; i < p->steps.at[s].binding_count; i++) {
+      const plan_binding *at = &p->steps.at[s].bindings[i];
+      if (!at->swap || !expr_uses_var(p->pool, at->swap, trip)) continue;
+      const uint32_t pair[] = {at->buffer, at->other};
+      for (uint32_t n = 0; n < 2; n++) touch(&p->buffers.at[pair[n]], l->first), touch(&p->buffers.at[pair[n]], l->end - 1);
+    }
+}
+
 static void find_lifetimes(ir_plan *p) {
   for (uint32_t b = 0; b < p->buffers.count; b++) p->buffers.at[b].first_step = UINT32_MAX, p->buffers.at[b].last_step = 0;
   for (uint32_t s = 0; s < p->steps.count; s++)
@@ -33,6 +45,7 @@ static void find_lifetimes(ir_plan *p) {
       touch(&p->buffers.at[at->buffer], s);
       if (at->swap) touch(&p->buffers.at[at->other], s);
     }
+  for (uint32_t l = 0; l < p->loops.count; l++) widen_pairs(p, &p->loops.at[l]);
   /* What a loop shares with the steps around it lives through all of its trips. Inner loops come after outer ones, so backwards. */
   for (uint32_t l = p->loops.count; l-- > 0;)
     for (uint32_t b = 0; b < p->buffers.count; b++) widen(&p->buffers.at[b], &p->loops.at[l]);
