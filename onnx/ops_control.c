@@ -126,7 +126,8 @@ static bool run_trip(onnx_call *c, unrolled *u, onnx_value *number, onnx_value *
   return true;
 }
 
-/* ---- a loop that stays one: as many trips as there may be. Behind the end that its data sets nothing changes any more. ---- */
+/* ---- a loop that stays one: as many trips as there may be. Behind the end that its data sets nothing changes any more; of the slices it keeps as many are
+   used as it made trips (ops_bounded.c), the rest is 0. ---- */
 enum { NUMBER, GOES_ON, CARRIED, MOST_IN_LOOP = 2 * MOST_VALUES + CARRIED };
 typedef struct in_loop {
   ir_expr most;
@@ -152,7 +153,6 @@ static bool look_at_trip(onnx_call *c, unrolled *u, onnx_value *start, in_loop *
   bool first, later;
   if (!condition || !trip_of_nodes(c, u, l->initial, &condition, l->next)) return false;
   l->by_data = !known_flag(c, start, &first) || !known_flag(c, condition, &later) || !first || !later;
-  if (l->by_data && u->slices) return onnx_refuse(c, "how many slices it keeps depends on data");
   for (uint32_t i = CARRIED; i < CARRIED + u->carried; i++) {
     const ir_tensor *before = onnx_type_of(c, l->initial[i]), *after = onnx_type_of(c, l->next[i]);
     if (before->dtype != after->dtype || !ir_same_shape(before, after))
@@ -171,7 +171,8 @@ static bool go_on(onnx_call *c, unrolled *u, in_loop *l) {
   if (!condition || !trip_of_nodes(c, u, l->inside, &condition, l->next)) return false;
   l->next[NUMBER] = onnx_2n(c, IR_OP_add, l->inside[NUMBER], 1);
   l->next[GOES_ON] = l->inside[GOES_ON];
-  if (l->by_data) {
+  if (l->by_data) { /* behind the end the number stays: that of the trips that were made */
+    l->next[NUMBER] = onnx_2(c, IR_OP_add, l->inside[NUMBER], onnx_cast(c, l->inside[GOES_ON], SNT_I64));
     const uint32_t goes_on = onnx_reshape(c, onnx_node_of(c, condition), 0, NULL);
     l->next[GOES_ON] = goes_on ? onnx_2(c, IR_OP_and, l->inside[GOES_ON], goes_on) : 0;
   }
@@ -201,6 +202,7 @@ static bool repeat_trips(onnx_call *c, unrolled *u, onnx_value *start, ir_expr m
   ir_repeat_end(c->g, l.count, good ? l.next : l.inside, results);
   for (uint32_t i = CARRIED; good && i < l.count; i++)
     if (!onnx_out(c, i - CARRIED, results[i])) return false;
+  for (uint32_t i = u->carried; good && l.by_data && i < c->out_count; i++) c->out[i].count = results[NUMBER];
   return good;
 }
 
