@@ -267,12 +267,26 @@ static bool rule_generated(grower *g) {
   return grow_settle(g, grow_line(g, &as, "add %%i%u, 1", n)) != NULL;
 }
 
-/* A few trips of a body that stays as small as what goes in: pointwise, along rows, or turned round. */
+/* The next of a second carried value: pointwise from both, or behind something of the whole of the first's next, so that another kernel makes it. */
+static void put_second(grower *g, uint32_t kind, uint32_t n, uint32_t rank, const char *shape) {
+  static const int32_t all[GROW_RANK] = {0, 1, 2, 3, 4};
+  char axes[32];
+  if (kind == 1) {
+    grow_text(g, "    %%e%u = add %%c%u, %%d%u\n    %%f%u = mul %%e%u, 0.5\n", n, n, n, n, n);
+    return;
+  }
+  grow_list(axes, sizeof axes, all, rank);
+  grow_text(g, "    %%e%u = reduce.max %%b%u, axes=%s\n    %%h%u = tanh %%e%u\n", n, n, axes, n, n);
+  grow_text(g, "    %%g%u = broadcast %%h%u, shape=%s\n    %%m%u = scan.max %%d%u, axis=%u\n    %%f%u = sub %%m%u, %%g%u\n", n, n, shape, n,
+            n, rank - 1, n, n, n);
+}
+
+/* A few trips of a body that stays as small as what goes in: pointwise, along rows, or turned round; alone or beside a second carried value. */
 static bool rule_repeat(grower *g) {
-  static const uint8_t trip_counts[] = {1, 2, 3, 5, 9};
-  const uint32_t trips = trip_counts[grow_choose(g, 5)], body = grow_choose(g, 4);
+  static const uint8_t trip_counts[] = {1, 2, 3, 4, 9};
+  const uint32_t trips = trip_counts[grow_choose(g, 5)], body = grow_choose(g, 4), beside = grow_choose(g, 3);
   grow_value *v = grow_pick(g, grow_is_float);
-  if (!v || (body && !v->rank) || !(v = grow_confine(g, v, -50, 50))) return false;
+  if (!v || ((body || beside == 2) && !v->rank) || !(v = grow_confine(g, v, -50, 50))) return false;
   v->is_read = true;
   grow_value as = *v;
   char shape[GROW_RANK * GROW_WORD + 8];
@@ -280,17 +294,25 @@ static bool rule_repeat(grower *g) {
   if (!b || !(b = grow_confine(g, b, -50, 50))) return false;
   b->is_read = true;
   grow_shape(shape, sizeof shape, as.dims, as.rank);
-  if (!as.rank) shape[0] = 0;
+  const char *written = as.rank ? shape : "";
   const uint32_t n = g->lines++ % 1000;
   const char *type = ir_dtypes[as.dtype].name;
-  grow_text(g, "  %%r%u: %s%s = repeat trips=%u (%%c%u: %s%s = %s) {\n", n, type, shape, trips, n, type, shape, as.name);
+  grow_text(g, "  %%r%u: %s%s", n, type, written);
+  if (beside) grow_text(g, ", %%q%u: %s%s", n, type, written);
+  grow_text(g, " = repeat trips=%u (%%c%u: %s%s = %s", trips, n, type, written, as.name);
+  if (beside) grow_text(g, ", %%d%u: %s%s = %s", n, type, written, b->name);
+  grow_text(g, ") {\n");
   static const char *const firsts[] = {"mul %%c%u, 0.5", "softmax %%c%u, axis=-1", "reduce.max %%c%u, axes=[-1], keep", "tanh %%c%u"};
   grow_text(g, "    %%a%u = ", n), grow_text(g, firsts[body], n), grow_text(g, "\n");
   if (body == 2) grow_text(g, "    %%w%u = broadcast %%a%u, shape=%s\n    %%b%u = sub %%w%u, %%c%u\n", n, n, shape, n, n, n);
   else grow_text(g, "    %%b%u = %s %%a%u, %s\n", n, body == 3 ? "mul" : "add", n, b->name);
-  grow_text(g, "    yield %%b%u\n  }\n", n);
+  if (beside) put_second(g, beside, n, as.rank, shape);
+  grow_text(g, beside ? "    yield %%b%u, %%f%u\n  }\n" : "    yield %%b%u\n  }\n", n, n);
   as.low = -12800, as.high = 50, as.is_whole = false;
   grow_value *low = grow_line(g, &as, "min %%r%u, 50", n);
+  if (!low || !grow_confine(g, low, -50, 50)) return false;
+  if (!beside) return true;
+  low = grow_line(g, &as, "min %%q%u, 50", n);
   return low && grow_confine(g, low, -50, 50);
 }
 
