@@ -14,6 +14,7 @@ uint32_t emit_any_expr(emit *, ir_expr); /* u32, a vector where the expression u
 bool emit_conditions_use_lanes(const emit *, uint32_t count, const map_condition *);
 /* The open stage that holds node at `access`, or null. */
 emit_stage_entry *emit_find_stage(emit *, uint32_t node, const map_access *access);
+bool emit_is_stored(const emit *, uint32_t node); /* a stage keeps it in the buffer of an output */
 uint32_t emit_stage_load(emit *, const emit_stage_entry *, const map_access *);
 void emit_stage_store(emit *, const emit_stage_entry *, const map_access *, uint32_t value);
 uint32_t emit_compute(emit *, uint32_t node, const map_access *);           /* not memoised: emit_compute.c */

@@ -17,6 +17,12 @@ emit_stage_entry *emit_find_stage(emit *e, uint32_t node, const map_access *acce
   return NULL;
 }
 
+bool emit_is_stored(const emit *e, uint32_t node) {
+  for (uint32_t i = 0; i < e->stages.count; i++)
+    if (e->stages.at[i].node == node && e->stages.at[i].storage == STAGE_OUTPUT) return true;
+  return false;
+}
+
 static ir_expr stage_offset(emit *e, const emit_stage_entry *s, const map_access *access) {
   expr_pool *x = e->x;
   if (s->storage == STAGE_OUTPUT) return map_linear(x, access, ir_at(e->g, s->node)->type.dims);

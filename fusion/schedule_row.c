@@ -299,8 +299,7 @@ static void store_column(emit *e, void *user, ir_expr column) {
     const uint32_t node = j->group->outputs[i];
     map_access own = at;
     if (ir_tensor_elements(e->x, &ir_at(e->g, node)->type) != elements || is_reduce(j, node)) continue;
-    const emit_stage_entry *stage = emit_find_stage(e, node, &own);
-    if (stage && stage->storage == STAGE_OUTPUT) continue; /* already there */
+    if (emit_is_stored(e, node)) continue; /* the row is already there */
     if (!full_output_access(j, node, &own)) {
       e->failed = true;
       return;
