@@ -73,6 +73,7 @@ static inline bool contract_literal(const contraction *t, int32_t axis, int64_t 
   *out = 1;
   return axis == CONTRACT_NONE || expr_is_const(t->c->graph->pool, t->extent[t->out[axis]], out);
 }
+double contract_terms(const contraction *); /* at the hints */
 map_access contract_operand_at(const contraction *, uint32_t operand);
 
 /* contract_tile.c: the shape of the tile, and the tile itself. */

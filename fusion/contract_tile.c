@@ -46,13 +46,17 @@ static int64_t block_size(const contraction *t) {
   return size;
 }
 
+double contract_terms(const contraction *t) {
+  double terms = 1;
+  for (uint32_t r = 0; r < t->reduced_count; r++) terms *= (double)schedule_hint(t->c->graph->pool, t->extent[t->reduced[r]]);
+  return terms;
+}
+
 /* Cycles that a term's vectors take to come from the cache that a panel of all terms stays in; rows find theirs in the nearest. Three products
    of 4 x 2 vectors of 512 bits wait for it (8 x 1 is 1.2 times as fast), one of 6 x 4 does not. */
 static double panel_cycles(const contraction *t, double columns, int64_t passes) {
   const cost_profile *p = t->c->options->profile;
-  double terms = 1;
-  for (uint32_t r = 0; r < t->reduced_count; r++) terms *= (double)schedule_hint(t->c->graph->pool, t->extent[t->reduced[r]]);
-  const double bytes = columns * t->set.count * ir_dtypes[t->type.base].bytes;
+  const double terms = contract_terms(t), bytes = columns * t->set.count * ir_dtypes[t->type.base].bytes;
   if (terms * bytes <= 0.75 * p->l1_bytes) return 0;
   const bool near = p->l2_gbs > 0 && (terms * bytes <= 0.75 * p->l2_bytes || (takes_blocks(t, passes) && block_size(t)));
   return bytes * p->units * p->ghz / (near ? p->l2_gbs : p->cache_gbs);

@@ -314,10 +314,9 @@ static uint32_t place_contract(rebuild *r) {
 /* ---- sources ---- */
 
 /* A launch and two passes cost less than reading across the channels. */
-static bool pays(const fusion_context *c, const ir_tensor *t) {
+static bool pays(const fusion_context *c, uint32_t node) {
   const cost_profile *p = c->options->profile;
-  const double bytes = (double)schedule_hint(c->graph->pool, ir_tensor_elements(c->graph->pool, t)) * ir_dtypes[t->dtype].bytes;
-  return bytes * (p->strided_factor - 2) / p->cache_gbs > p->launch_ns;
+  return schedule_bytes(c, node) * (p->strided_factor - 2) / p->cache_gbs > p->launch_ns;
 }
 
 static bool literal_list(const fusion_context *c, uint32_t node, ir_attr_key key, uint32_t first, int64_t most) {
@@ -364,7 +363,7 @@ static void find_source(const fusion_context *c, uint32_t node, uint8_t *convert
     while (ir_at(g, at)->op == IR_OP_window || ir_at(g, at)->op == IR_OP_pad) at = ir_arg(g, at, 0);
     const ir_node *n = ir_at(g, at);
     if (!window || (n->op != IR_OP_input && n->op != IR_OP_state) || n->type.rank < 3 || !is_constant(g, ir_arg(g, node, 1 - o))) continue;
-    convert[at] |= expr_is_const(g->pool, n->type.dims[1], &channels) && channels >= (int64_t)schedule_lanes(c) && pays(c, &n->type);
+    convert[at] |= expr_is_const(g->pool, n->type.dims[1], &channels) && channels >= (int64_t)schedule_lanes(c) && pays(c, at);
   }
 }
 

@@ -396,10 +396,6 @@ static ir_expr pick_parts(const attend_tile *s, int64_t batch) {
   return expr_int(x, best);
 }
 
-static ir_expr part_start(expr_pool *x, ir_expr extent, ir_expr parts, ir_expr p) {
-  return expr_add(x, expr_mul(x, p, expr_div(x, extent, parts)), expr_min(x, p, expr_mod(x, extent, parts)));
-}
-
 static void make_arrays(attend_tile *s) {
   static const char *const names[ATTENTION_REDUCES] = {"sum0", "sum1", "sum2", "sum3", "sum4", "sum5", "sum6", "sum7"};
   attend *t = s->t;
@@ -435,8 +431,8 @@ snt_result attend_build_tile(attend *t, uint32_t choice, uint32_t guard_count, c
   attend_set_batch(t, expr_div(x, t->group_number, parts));
   make_lanes(&s);
   make_arrays(&s);
-  const ir_expr part = expr_mod(x, t->group_number, parts), lo = part_start(x, rows, parts, part),
-                hi = parts == 1 ? rows : part_start(x, rows, parts, expr_add(x, part, 1));
+  const ir_expr part = expr_mod(x, t->group_number, parts), lo = schedule_part_start(x, rows, parts, part),
+                hi = parts == 1 ? rows : schedule_part_start(x, rows, parts, expr_add(x, part, 1));
   int64_t length;
   const bool literal = expr_is_const(x, expr_sub(x, hi, lo), &length);
   if (literal && length == s.queries) {

@@ -16,6 +16,11 @@ int64_t schedule_hint(const expr_pool *x, ir_expr e) {
   return expr_eval(x, e, &(expr_values){.symbols = values}, &out) ? out : 1;
 }
 
+double schedule_bytes(const fusion_context *c, uint32_t node) {
+  const ir_tensor *t = &ir_at(c->graph, node)->type;
+  return (double)schedule_hint(c->graph->pool, ir_tensor_elements(c->graph->pool, t)) * ir_dtypes[t->dtype].bytes;
+}
+
 bool schedule_is_explicit(const fusion_context *c) { return c->options->profile->simd == COST_SIMD_EXPLICIT; }
 
 uint32_t schedule_lanes(const fusion_context *c) {
@@ -97,6 +102,10 @@ ir_expr schedule_split_work(fusion_context *c, ir_expr total, int64_t unit_eleme
   return expr_ceil_div(x, total, expr_int(x, *per));
 }
 
+ir_expr schedule_part_start(expr_pool *x, ir_expr extent, ir_expr parts, ir_expr p) {
+  return expr_add(x, expr_mul(x, p, expr_div(x, extent, parts)), expr_div(x, expr_mul(x, p, expr_mod(x, extent, parts)), parts));
+}
+
 uint32_t schedule_spare_bindings(const fusion_context *c, const fusion_group *group) {
   const uint32_t limit = c->options->profile->max_bindings, used = group->input_count + group->output_count;
   return !limit ? UINT32_MAX : limit > used ? limit - used : 0;
@@ -108,10 +117,7 @@ static double group_bytes(fusion_context *c, const fusion_group *group) {
   const uint32_t *lists[2] = {group->inputs, group->outputs};
   const uint32_t counts[2] = {group->input_count, group->output_count};
   for (int l = 0; l < 2; l++)
-    for (uint32_t i = 0; i < counts[l]; i++) {
-      const ir_tensor *t = &ir_at(c->graph, lists[l][i])->type;
-      bytes += (double)schedule_hint(c->graph->pool, ir_tensor_elements(c->graph->pool, t)) * ir_dtypes[t->dtype].bytes;
-    }
+    for (uint32_t i = 0; i < counts[l]; i++) bytes += schedule_bytes(c, lists[l][i]);
   return bytes;
 }
 

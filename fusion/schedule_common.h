@@ -20,6 +20,10 @@ void schedule_space_init(fusion_context *, schedule_space *, const ir_tensor *, 
 map_access schedule_at(expr_pool *, const schedule_space *, ir_expr row, ir_expr column);
 /* Groups that split `total` units of work of `unit_elements` elements each; *per is units a group. For explicit classes: a few groups a core. */
 ir_expr schedule_split_work(fusion_context *, ir_expr total, int64_t unit_elements, int64_t *per);
+/* Even parts of `extent`: part p is [start(p), start(p + 1)). The larger ones lie evenly among the others, so that as many parts have as much anywhere. */
+ir_expr schedule_part_start(expr_pool *, ir_expr extent, ir_expr parts, ir_expr p);
+/* Of its tensor, at the hints. */
+double schedule_bytes(const fusion_context *, uint32_t node);
 uint32_t schedule_spare_bindings(const fusion_context *, const fusion_group *); /* what the device leaves for workspaces beside the ports */
 /* Its operands are too large for the caches, and stores pass them by; runs: they go on where the ones before ended. */
 bool schedule_streams(fusion_context *, const fusion_group *, bool runs);

@@ -154,11 +154,6 @@ static void column_body(contraction *t, ir_expr tile, ir_expr column, ir_expr un
 
 /* ---- sharing out ---- */
 
-/* Even parts of `extent`: part p is [start(p), start(p + 1)). */
-static ir_expr part_start(expr_pool *x, ir_expr extent, ir_expr parts, ir_expr p) {
-  return expr_add(x, expr_mul(x, p, expr_div(x, extent, parts)), expr_min(x, p, expr_mod(x, extent, parts)));
-}
-
 typedef struct tile_count {
   ir_expr all, whole; /* one more than whole ones where some elements are left */
 } tile_count;
@@ -172,39 +167,72 @@ static tile_count count_tiles(expr_pool *x, ir_expr extent, int64_t step) {
   return (tile_count){expr_ceil_div(x, extent, expr_int(x, step)), expr_div(x, extent, expr_int(x, step))};
 }
 
-static double bytes_of(const contraction *t, uint32_t node) {
-  const ir_tensor *type = &ir_at(t->c->graph, node)->type;
-  return (double)schedule_hint(t->c->graph->pool, ir_tensor_elements(t->c->graph->pool, type)) * ir_dtypes[type->dtype].bytes;
+/* Tiles along each axis, and into how many parts they go; groups are numbered columns first. */
+enum { COLUMNS, ROWS, OUTER, BATCH, AXES };
+typedef struct sharing {
+  int64_t tiles[AXES], parts[AXES];
+} sharing;
+
+/* Tiles of the first `groups` groups. */
+static int64_t tiles_before(const sharing *s, int64_t groups) {
+  int64_t before = 0, tiles = 1, per = 1, part = 1;
+  for (uint32_t i = 0; i < AXES; i++) tiles *= s->tiles[i], per *= s->parts[i];
+  for (uint32_t i = AXES; i-- > 0; groups %= per) {
+    per /= s->parts[i];
+    tiles /= s->tiles[i];
+    const int64_t at = groups / per, begin = at * s->tiles[i] / s->parts[i];
+    before += part * begin * tiles;
+    part *= (at + 1) * s->tiles[i] / s->parts[i] - begin;
+  }
+  return before;
 }
 
+/* Time beside that of even shares: each unit takes its part of the groups that are left, in a row; of two, the first one half. */
+static double unevenness(const sharing *s, int64_t groups, int64_t units) {
+  const int64_t all = tiles_before(s, groups), first = tiles_before(s, (groups + units - 1) / units);
+  return 1 + fabs((double)(first * units - all)) / (double)all;
+}
+
+/* Nanoseconds of the multiply-adds alone. */
+static double compute_ns(const contraction *t) {
+  const cost_profile *p = t->c->options->profile;
+  expr_pool *x = t->c->graph->pool;
+  return (double)schedule_hint(x, ir_tensor_elements(x, &ir_at(t->c->graph, t->set.node[0])->type)) * contract_terms(t) * t->set.count /
+         (t->lanes * p->fma_per_cycle * p->ghz * p->units);
+}
+
+static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
 /* What passes from the far caches: the lane operand once for every part of the rows, the other one for every part of the columns; a staged one is
-   read, written and read again. Parts are chosen to fill the device with the least of it. Four turns of every unit fill it without parts of rows, so
-   that none waits long for the others; three, where all have as many and every part of the rows would fetch again what the near cache does not keep
-   (1536 terms, 384 columns, 101 rows: 1.3 times as fast). */
-static void pick_parts(const contraction *t, double batch, int64_t column_tiles, double row_tiles, double outer, double parts[3]) {
+   read, written and read again. Parts are chosen to fill the device evenly and with the least of it. Four turns of every unit fill it without parts of
+   rows, so that none waits long for the others; three, where all have as many and every part of the rows would fetch again what the near cache does
+   not keep (1536 terms, 384 columns, 101 rows: 1.3 times as fast). */
+static void pick_parts(const contraction *t, sharing *s) {
   enum { FEW_TURNS = 4, FEW_EVEN_TURNS = 3 };
-  const double wanted = t->c->options->profile->min_groups, units = t->c->options->profile->units;
-  const double lane = bytes_of(t, contract_operand(t, 0, t->lane_operand)) / (contract_has_form(t, CONTRACT_PANEL) ? 0.5 : 1);
+  const cost_profile *p = t->c->options->profile;
+  const int64_t wanted = (int64_t)p->min_groups, units = p->units > 1 ? (int64_t)p->units : 1;
+  const double compute = compute_ns(t),
+               lane = schedule_bytes(t->c, contract_operand(t, 0, t->lane_operand)) / (contract_has_form(t, CONTRACT_PANEL) ? 0.5 : 1);
   double other = 0, best = INFINITY;
-  for (uint32_t i = 0; i < t->staged_count; i++) other += 3 * bytes_of(t, t->staged[i]);
-  if (!t->staged_count) other = bytes_of(t, contract_operand(t, 0, 1 - t->lane_operand));
-  for (int64_t columns = 1; columns <= column_tiles; columns++)
-    for (int divided = 0; divided < 2; divided++) {
-      const double need = divided ? ceil(wanted / (batch * (double)columns)) : 1, by_outer = need < outer ? need : outer;
-      double by_rows = t->staged_count ? 1 : ceil(need / by_outer);
-      if (by_rows > row_tiles) by_rows = row_tiles;
-      const double groups = batch * (double)columns * by_outer * by_rows, turns = ceil(groups / units);
-      const bool fetched_again = columns == column_tiles && lane > (double)t->c->options->profile->l2_bytes;
-      if (!divided && turns < (fetched_again && turns * units == groups ? FEW_EVEN_TURNS : FEW_TURNS)) continue;
-      const double idle = groups >= wanted ? 1 : divided ? wanted / groups : turns * units / groups;
-      const double uneven = ceil((double)column_tiles / (double)columns) * (double)columns / (double)column_tiles;
-      const double cost = (by_outer * by_rows * lane + (double)columns * other) * idle * uneven;
-      if (cost >= best) continue;
-      best = cost;
-      parts[0] = (double)columns;
-      parts[1] = by_outer;
-      parts[2] = by_rows;
+  for (uint32_t i = 0; i < t->staged_count; i++) other += 3 * schedule_bytes(t->c, t->staged[i]);
+  if (!t->staged_count) other = schedule_bytes(t->c, contract_operand(t, 0, 1 - t->lane_operand));
+  sharing at = *s;
+  for (at.parts[COLUMNS] = 1; at.parts[COLUMNS] <= s->tiles[COLUMNS]; at.parts[COLUMNS]++) {
+    const int64_t sets = at.parts[BATCH] * at.parts[COLUMNS], enough = ceil_div(wanted, sets);
+    const bool fetched_again = at.parts[COLUMNS] == s->tiles[COLUMNS] && lane > (double)p->l2_bytes;
+    double uneven = INFINITY;
+    for (int64_t need = 1; need <= 2 * enough && uneven > 1; need = need < enough ? enough : need + 1) {
+      const int64_t by_outer = need < s->tiles[OUTER] ? need : s->tiles[OUTER], by_rows = t->staged_count ? 1 : ceil_div(need, by_outer);
+      at.parts[OUTER] = ceil_div(s->tiles[OUTER], ceil_div(s->tiles[OUTER], by_outer));
+      at.parts[ROWS] = by_rows < s->tiles[ROWS] ? by_rows : s->tiles[ROWS];
+      const int64_t parts = at.parts[OUTER] * at.parts[ROWS], groups = sets * parts, asked = sets * by_outer * at.parts[ROWS];
+      if (need < enough && groups / units < (fetched_again && groups % units == 0 ? FEW_EVEN_TURNS : FEW_TURNS)) continue;
+      uneven = unevenness(&at, groups, units);
+      const double idle = need >= enough && asked < wanted ? (double)wanted / (double)asked : 1;
+      const double cost = (compute + ((double)parts * lane + (double)at.parts[COLUMNS] * other) / p->cache_gbs) * idle * uneven;
+      if (cost < best) best = cost, memcpy(s->parts, at.parts, sizeof at.parts);
     }
+  }
 }
 
 static void pick_shares(const contraction *t, shares *s) {
@@ -215,22 +243,25 @@ static void pick_shares(const contraction *t, shares *s) {
   s->column_tiles = count_tiles(x, t->extent[t->out[t->lane_axis]], contract_width(t));
   if (t->row_axis != CONTRACT_NONE) s->row_tiles = count_tiles(x, t->extent[t->out[t->row_axis]], t->rows);
   const ir_expr outer = t->outer_axis == CONTRACT_NONE ? 1 : t->extent[t->out[t->outer_axis]];
-  double parts[3] = {1, 1, 1};
-  pick_parts(t, (double)schedule_hint(x, s->batch), s->column_tiles.whole, (double)schedule_hint(x, s->row_tiles.whole),
-             (double)schedule_hint(x, outer), parts);
-  s->columns = expr_int(x, (int64_t)parts[0]);
-  s->outer_per = (int64_t)ceil((double)schedule_hint(x, outer) / parts[1]);
+  sharing into = {{s->column_tiles.whole, schedule_hint(x, s->row_tiles.whole), schedule_hint(x, outer), schedule_hint(x, s->batch)},
+                  {1, 1, 1, 1}};
+  for (uint32_t i = 0; i < AXES; i++)
+    if (into.tiles[i] < 1) into.tiles[i] = 1;
+  into.parts[BATCH] = into.tiles[BATCH];
+  pick_parts(t, &into);
+  s->columns = expr_int(x, into.parts[COLUMNS]);
+  s->outer_per = ceil_div(into.tiles[OUTER], into.parts[OUTER]);
   if (contract_has_form(t, CONTRACT_PANEL)) s->outer_per = 1; /* the panel is one of this outer index */
   s->outer = expr_ceil_div(x, outer, expr_int(x, s->outer_per));
-  s->rows = expr_min(x, s->row_tiles.whole, expr_int(x, (int64_t)parts[2]));
+  s->rows = expr_min(x, s->row_tiles.whole, expr_int(x, into.parts[ROWS]));
   s->groups = expr_mul(x, expr_mul(x, s->batch, s->outer), expr_mul(x, s->rows, s->columns));
 }
 
 /* Even shares of the whole tiles; what is left belongs to the last part, whose last whole tile it overlaps: no two groups store one element. */
 static void take_part(expr_pool *x, const tile_count *tiles, ir_expr parts, ir_expr part, ir_expr out[2]) {
   const ir_expr next = expr_add(x, part, 1), rest = expr_sub(x, tiles->all, tiles->whole);
-  out[0] = part_start(x, tiles->whole, parts, part);
-  out[1] = expr_add(x, part_start(x, tiles->whole, parts, next), expr_mul(x, rest, expr_div(x, next, parts)));
+  out[0] = schedule_part_start(x, tiles->whole, parts, part);
+  out[1] = expr_add(x, schedule_part_start(x, tiles->whole, parts, next), expr_mul(x, rest, expr_div(x, next, parts)));
 }
 
 static int64_t most_of_part(const expr_pool *x, const tile_count *tiles, ir_expr parts) {
@@ -260,11 +291,13 @@ static void place_group(contraction *t, const shares *s, ir_expr group) {
     rest = expr_div(x, rest, extent);
   }
   if (t->outer_axis == CONTRACT_NONE) return;
-  t->outer_range[0] = t->at[t->out[t->outer_axis]] = expr_mul(x, outer, expr_int(x, s->outer_per));
+  const ir_expr extent = t->extent[t->out[t->outer_axis]], next = schedule_part_start(x, extent, s->outer, expr_add(x, outer, 1));
+  ir_expr lo = schedule_part_start(x, extent, s->outer, outer);
+  if (expr_mod(x, extent, s->outer) != 0) lo = emit_var_for(t->e, "o", emit_expr(t->e, lo), 0, extent);
+  t->outer_range[0] = t->at[t->out[t->outer_axis]] = lo;
   t->outer_range[1] = 0;
   t->most_outer = s->outer_per;
-  if (s->outer_per > 1)
-    t->outer_range[1] = expr_min(x, expr_add(x, t->outer_range[0], expr_int(x, s->outer_per)), t->extent[t->out[t->outer_axis]]);
+  if (s->outer_per > 1) t->outer_range[1] = expr_min(x, expr_min(x, expr_add(x, lo, expr_int(x, s->outer_per)), extent), next);
 }
 
 /* Vector j of a tile starts `stride` columns after the one before; the last one as much earlier as it overlaps that. */
