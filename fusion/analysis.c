@@ -51,8 +51,8 @@ bool fusion_is_stored(const fusion_context *c, uint32_t node) {
 /* ---- loads of a value ---- */
 
 typedef struct visit {
-  uint32_t node;
-  map_access access;
+  uint32_t node, rank;
+  ir_expr at[SNT_MAX_RANK];
 } visit;
 typedef struct load_walk {
   const fusion_context *c;
@@ -60,7 +60,7 @@ typedef struct load_walk {
   fusion_load_fn fn;
   void *user;
   double weight;
-  const uint8_t *stop;
+  const fusion_stops *stops;
   IR_VEC(visit) seen;
   bool ok;
 } load_walk;
@@ -70,16 +70,17 @@ static void walk(load_walk *w, uint32_t node, const map_access *access);
 static bool seen_before(load_walk *w, uint32_t node, const map_access *access) {
   for (uint32_t i = w->seen.count; i-- > 0;) {
     const visit *v = &w->seen.at[i];
-    if (v->node == node && v->access.rank == access->rank && !memcmp(v->access.at, access->at, access->rank * sizeof access->at[0]))
-      return true;
+    if (v->node == node && v->rank == access->rank && !memcmp(v->at, access->at, access->rank * sizeof access->at[0])) return true;
   }
-  const visit v = {node, *access};
+  visit v = {node, access->rank, {0}};
+  memcpy(v.at, access->at, access->rank * sizeof access->at[0]);
   if (!IR_PUSH(w->c->arena, &w->seen, v)) w->ok = false;
   return false;
 }
 
 static bool is_read(const load_walk *w, uint32_t node) {
-  if (w->stop && w->stop[node]) return true;
+  for (uint32_t i = 0; w->stops && i < w->stops->count; i++)
+    if (w->stops->nodes[i] == node) return true;
   if (w->c->group_of[node] && !w->group) return fusion_is_stored(w->c, node);
   if (w->c->group_of[node] && !fusion_group_has(w->group, node)) return true;
   const ir_op op = (ir_op)ir_at(w->c->graph, node)->op;
@@ -246,9 +247,12 @@ static void walk(load_walk *w, uint32_t node, const map_access *access) {
   }
 }
 
-bool fusion_walk_until(const fusion_context *c, const fusion_group *group, uint32_t node, const map_access *access, const uint8_t *stop,
-                       fusion_load_fn fn, void *user) {
-  load_walk w = {.c = c, .group = group, .fn = fn, .user = user, .weight = 1, .stop = stop, .ok = true};
+bool fusion_walk_until(const fusion_context *c, const fusion_group *group, uint32_t node, const map_access *access,
+                       const fusion_stops *stops, fusion_load_fn fn, void *user) {
+  visit few[16]; /* most walks meet no more */
+  load_walk w = {.c = c, .group = group, .fn = fn, .user = user, .weight = 1, .stops = stops, .ok = true};
+  w.seen.at = few;
+  w.seen.capacity = IR_COUNT(few);
   walk(&w, node, access);
   return w.ok;
 }

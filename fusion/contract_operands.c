@@ -98,17 +98,15 @@ static void range_fully(contraction *t, ir_expr outer_lo, int64_t outer_count) {
 /* What a work-item needs of a padded operand, as origin and extent; nothing of it is read: *found is false. False: not affine. */
 static bool find_region(contraction *t, uint32_t node, ir_expr outer_lo, int64_t outer_count, stage_info *info, bool *found) {
   expr_pool *x = t->c->graph->pool;
-  uint8_t *stop = IR_NEW_ARRAY(t->c->arena, uint8_t, t->c->graph->nodes.count);
-  if (!stop) return false;
-  stop[node] = 1;
   ir_expr kept[CONTRACT_LABELS];
   memcpy(kept, t->at, sizeof kept);
   const uint32_t first = x->vars.count;
   range_fully(t, outer_lo, outer_count);
+  const fusion_stops stops = {&node, 1};
   pad_region region = {.pad = node};
   for (uint32_t i = 0; i < 2 * t->set.count && !region.found; i++) {
     const map_access a = contract_operand_at(t, i % 2);
-    if (!fusion_walk_until(t->c, t->group, contract_operand(t, i / 2, i % 2), &a, stop, take_region, &region)) return false;
+    if (!fusion_walk_until(t->c, t->group, contract_operand(t, i / 2, i % 2), &a, &stops, take_region, &region)) return false;
   }
   const uint32_t end = x->vars.count;
   memcpy(t->at, kept, sizeof kept);

@@ -68,24 +68,26 @@ static map_access anywhere(const fusion_context *c, uint32_t node) {
   return at;
 }
 
-static bool reads_in_place(const fusion_context *c, const fusion_group *group, const contract_set *set, const uint8_t *stop) {
+static bool reads_in_place(const fusion_context *c, const fusion_group *group, const contract_set *set) {
+  const fusion_stops stops = {set->node, set->count};
   const map_access at = anywhere(c, group->hero);
   for (uint32_t i = 0; i < group->output_count; i++) {
     map_access own = at;
     place p = {.set = set, .at = &at};
     if (!contract_set_forward(c, group, set, group->outputs[i], &own)) return false;
-    if (!fusion_walk_until(c, group, group->outputs[i], &own, stop, check_place, &p) || p.elsewhere) return false;
+    if (!fusion_walk_until(c, group, group->outputs[i], &own, &stops, check_place, &p) || p.elsewhere) return false;
   }
   return true;
 }
 
-static bool feeds_another(const fusion_context *c, const fusion_group *group, const contract_set *set, const uint8_t *stop) {
+static bool feeds_another(const fusion_context *c, const fusion_group *group, const contract_set *set) {
+  const fusion_stops stops = {set->node, set->count};
   for (uint32_t i = 0; i < set->count; i++)
     for (uint32_t o = 0; o < 2; o++) {
       const uint32_t operand = ir_arg(c->graph, set->node[i], o);
       const map_access at = anywhere(c, operand);
       place p = {.set = set, .at = &at};
-      if (!fusion_walk_until(c, group, operand, &at, stop, check_place, &p) || p.reached) return true;
+      if (!fusion_walk_until(c, group, operand, &at, &stops, check_place, &p) || p.reached) return true;
     }
   return false;
 }
@@ -98,14 +100,10 @@ bool contract_set_fits(const fusion_context *c, const fusion_group *group, const
   if (contractions == 1) return true;
   *why_not = "contractions of different shapes";
   if (contractions != set.count) return false;
-  uint8_t *stop = IR_NEW_ARRAY(c->arena, uint8_t, c->graph->nodes.count);
-  *why_not = "host memory";
-  if (!stop) return false;
-  for (uint32_t i = 0; i < set.count; i++) stop[set.node[i]] = 1;
   *why_not = "a contraction feeds another";
-  if (feeds_another(c, group, &set, stop)) return false;
+  if (feeds_another(c, group, &set)) return false;
   *why_not = "a result that reads the contractions at different places";
-  return reads_in_place(c, group, &set, stop);
+  return reads_in_place(c, group, &set);
 }
 
 uint32_t contract_window_operand(const ir_graph *g, uint32_t node) {

@@ -24,11 +24,9 @@ static void take_place(void *user, const fusion_load *load) {
 
 static bool find_place(const depthwise *d, const map_access *source, map_access *at) {
   const fusion_context *c = d->t.c;
-  uint8_t *stop = IR_NEW_ARRAY(c->arena, uint8_t, c->graph->nodes.count);
+  const fusion_stops stops = {&d->product, 1};
   product_place place = {.node = d->product};
-  if (!stop) return false;
-  stop[d->product] = 1;
-  if (!fusion_walk_until(c, d->t.group, d->source, source, stop, take_place, &place) || !place.found || place.differs) return false;
+  if (!fusion_walk_until(c, d->t.group, d->source, source, &stops, take_place, &place) || !place.found || place.differs) return false;
   *at = place.at;
   return true;
 }

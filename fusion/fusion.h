@@ -254,9 +254,13 @@ typedef struct fusion_load {
 } fusion_load;
 typedef void (*fusion_load_fn)(void *user, const fusion_load *);
 bool fusion_walk_loads(const fusion_context *, const fusion_group *, uint32_t node, const map_access *, fusion_load_fn, void *user);
-/* The same walk; nodes with stop[node] set are reported as if they were stored. */
-bool fusion_walk_until(const fusion_context *, const fusion_group *, uint32_t node, const map_access *, const uint8_t *stop, fusion_load_fn,
-                       void *user);
+typedef struct fusion_stops {
+  const uint32_t *nodes;
+  uint32_t count;
+} fusion_stops;
+/* The same walk; `stops` (null: none) are reported as if they were stored. */
+bool fusion_walk_until(const fusion_context *, const fusion_group *, uint32_t node, const map_access *, const fusion_stops *stops,
+                       fusion_load_fn, void *user);
 /* The extents that a stored value has in its buffer: the node's, or with longer rows, then written to `own`. */
 const ir_expr *fusion_stored_dims(const fusion_context *, uint32_t node, ir_expr own[SNT_MAX_RANK]);
 bool fusion_count_elements(fusion_context *); /* fills `elements` and `facts`, when the graph changes no more */

@@ -222,6 +222,7 @@ static void sink(group_run *r, uint32_t number) {
 void group_take(group_run *r, const uint32_t *groups, uint32_t count, const fusion_group *fused) {
   fusion_context *c = r->s.c;
   const uint32_t last = groups[count - 1];
+  const fusion_group was = c->groups.at[last];
   for (uint32_t k = 0; k + 1 < count; k++) {
     for (uint32_t i = 0; i < c->groups.at[groups[k]].count; i++) {
       uint32_t *owner = &r->s.group_of[c->groups.at[groups[k]].nodes[i]];
@@ -231,8 +232,8 @@ void group_take(group_run *r, const uint32_t *groups, uint32_t count, const fusi
     if (r->s.level[groups[k]] > r->s.level[last]) r->s.level[last] = r->s.level[groups[k]];
     r->version[last] += r->version[groups[k]] + 1;
   }
-  c->groups.at[last] = *fused;
-  if (!group_settle(&r->s, &c->groups.at[last])) c->plan->failed = true;
+  if (!group_settle(&r->s, last, fused)) c->plan->failed = true;
+  for (uint32_t k = 0; k < count; k++) group_drop(&r->s, k + 1 < count ? &c->groups.at[groups[k]] : &was);
   sink(r, last);
 }
 
@@ -362,12 +363,16 @@ static bool find_rest(group_run *r, const uint32_t *roots, uint32_t **rest) {
 }
 
 static bool make_first_groups(group_run *r) {
-  const uint32_t n = r->s.c->graph->nodes.count;
+  enum { FEW_DECISIONS = 4 }; /* to a member: room for them, so that they move seldom */
+  fusion_context *c = r->s.c;
+  const uint32_t n = c->graph->nodes.count;
   uint32_t count = 0, *roots = NULL, *rest = NULL;
   for (uint32_t node = 1; node < n; node++) count += is_member(r, node);
   r->many = count > GROUP_MANY;
+  if (r->many && !IR_RESERVE(c->arena, &c->decisions, FEW_DECISIONS * count)) return false;
   if ((r->many && !group_find_cones(&r->s, &roots)) || !find_rest(r, roots, &rest)) return false;
   r->cones = roots != NULL;
+  if (!IR_RESERVE(c->arena, &c->groups, count)) return false;
   for (uint32_t node = 1; node < n; node++)
     if (is_member(r, node) && (!roots || roots[node] == node) && !start_group(r, node, rest)) return false;
   return true;
@@ -399,7 +404,7 @@ static snt_result start_groups(group_run *r) {
   if (!make_first_groups(r)) return SNT_E_HOST_MEM;
   for (uint32_t i = 0; i < c->groups.count; i++) {
     fusion_group *group = &c->groups.at[i];
-    if (!price_alone(r, group) || !group_settle(&r->s, group)) return SNT_E_HOST_MEM;
+    if (!price_alone(r, group) || !group_settle(&r->s, i, group)) return SNT_E_HOST_MEM;
     r->s.level[i] = group_first_level(i);
     for (uint32_t k = 0; k < group->input_count; k++) {
       const uint32_t owner = r->s.group_of[group->inputs[k]];

@@ -55,12 +55,15 @@ static void run_siblings(group_run *r) {
 
 /* What is still stored between kernels: would computing it again in each reader be cheaper? */
 static void run_recompute(group_run *r) {
-  const fusion_context *c = r->s.c;
+  fusion_context *c = r->s.c;
+  IR_VEC(uint32_t) outputs = {0}; /* of the group as it is found: it may be another after each of them */
   for (uint32_t a = 0; a < c->groups.count; a++) {
-    const fusion_group group = c->groups.at[a];
-    for (uint32_t i = 0; i < group.output_count && !c->groups.at[a].dead; i++) {
+    outputs.count = 0;
+    for (uint32_t i = 0; i < c->groups.at[a].output_count && !c->groups.at[a].dead; i++)
+      if (!IR_PUSH(c->arena, &outputs, c->groups.at[a].outputs[i])) c->plan->failed = true;
+    for (uint32_t i = 0; i < outputs.count && !c->groups.at[a].dead; i++) {
       uint32_t changed[REMAT_MAX_CHANGED];
-      group_refresh(r, changed, remat_consider(r, group.outputs[i], changed));
+      group_refresh(r, changed, remat_consider(r, outputs.at[i], changed));
     }
   }
   group_run_queue(r);

@@ -97,12 +97,14 @@ bool group_join_first_readers(group_run *r) {
   for (uint32_t a = r->first; a < r->end; a++)
     if (!c->groups.at[a].dead && c->groups.at[a].kind == GROUP_LOOP && !join_first_reader(r, a)) return false;
   for (uint32_t a = r->first; a < r->end; a++) {
-    fusion_group *group = &c->groups.at[a];
-    if (group->dead || group->cost.ns > 0) continue;
+    const fusion_group was = c->groups.at[a];
+    fusion_group group = was;
+    if (group.dead || group.cost.ns > 0) continue;
     ir_arena_rewind(&r->s.scratch, r->s.empty); /* legal as it is: only memory can run out */
-    if (!group_finish(&r->s, group, &why)) return false;
-    group_price(&r->s, group);
-    if (!group_settle(&r->s, group)) return false;
+    if (!group_finish(&r->s, &group, &why)) return false;
+    group_price(&r->s, &group);
+    if (!group_settle(&r->s, a, &group)) return false;
+    group_drop(&r->s, &was);
   }
   return true;
 }

@@ -12,6 +12,7 @@ typedef struct group_ports {
 typedef struct group_known {
   uint32_t decision, mixed;
 } group_known;
+typedef struct group_spare group_spare; /* a list that is free */
 typedef struct grouping {
   fusion_context *c;
   ir_uses uses;
@@ -32,6 +33,7 @@ typedef struct grouping {
   uint32_t known_size, turn;
   uint32_t *level; /* per group: greater than those of the groups that it reads */
   group_ports *ports;
+  group_spare *spare[32]; /* by size */
 } grouping;
 
 /* ---- hyper-edges: a whole group proposed at once (fusion/group_hyper.c) ---- */
@@ -186,8 +188,9 @@ bool group_extend(grouping *, const fusion_group *, const fusion_group *with, fu
 bool group_finish(grouping *, fusion_group *, const char **why_not);
 /* Fills inputs and outputs of a group whose members are set. */
 bool group_find_ports(grouping *, fusion_group *);
-/* A group that stays: its lists move to the arena of the compile. */
-bool group_settle(grouping *, fusion_group *);
+/* Group `number` is `made` from now on: the lists move to the arena of the compile. Those of what was there before are dropped, and then serve others. */
+bool group_settle(grouping *, uint32_t number, const fusion_group *made);
+void group_drop(grouping *, const fusion_group *settled);
 group_kind group_find_kind(const grouping *, uint32_t node);
 static inline group_kind group_kind_of_node(const grouping *s, uint32_t node) { return (group_kind)s->kinds[node]; }
 group_kind group_merged_kind(group_kind producer, group_kind consumer); /* GROUP_NONE: never one kernel */

@@ -250,8 +250,9 @@ static void propose(group_run *r, const remat *m, const char *why) {
 }
 
 static void replace(group_run *r, uint32_t number, const fusion_group *by) {
-  r->s.c->groups.at[number] = *by;
-  if (!group_settle(&r->s, &r->s.c->groups.at[number])) r->s.c->plan->failed = true;
+  const fusion_group was = r->s.c->groups.at[number];
+  if (!group_settle(&r->s, number, by)) r->s.c->plan->failed = true;
+  group_drop(&r->s, &was);
 }
 
 /* Applies it; the readers' numbers go to `readers` (MAX 16). */

@@ -171,12 +171,40 @@ static bool join_ports(grouping *s, uint32_t a, uint32_t b, fusion_group *group)
   return true;
 }
 
-static bool move_list(ir_arena *to, const uint32_t **list, uint32_t count) {
-  uint32_t *copy = IR_NEW_ARRAY(to, uint32_t, count);
-  if (!copy) return false;
-  if (count) memcpy(copy, *list, count * sizeof *copy);
-  *list = copy;
+/* ---- the lists of groups: those of groups that are gone serve others of about their length ---- */
+
+struct group_spare {
+  group_spare *next;
+};
+
+/* Room for 4, 8, 16 .. numbers. */
+static uint32_t size_class(uint32_t count) {
+  uint32_t size = 0;
+  while (UINT32_C(4) << size < count) size++;
+  return size;
+}
+
+static bool keep_list(grouping *s, const uint32_t **list, uint32_t count) {
+  const uint32_t size = size_class(count);
+  void *room = s->spare[size];
+  if (room) s->spare[size] = s->spare[size]->next;
+  else room = ir_arena_take_bare(s->c->arena, sizeof(uint32_t) << (2 + size), _Alignof(group_spare));
+  if (!room) return false;
+  if (count) memcpy(room, *list, count * sizeof **list);
+  *list = room;
   return true;
+}
+
+static void drop_list(grouping *s, const uint32_t *list, uint32_t count) {
+  group_spare *room = (group_spare *)(uintptr_t)list;
+  room->next = s->spare[size_class(count)];
+  s->spare[size_class(count)] = room;
+}
+
+void group_drop(grouping *s, const fusion_group *group) {
+  drop_list(s, group->nodes, group->count);
+  drop_list(s, group->inputs, group->input_count);
+  drop_list(s, group->outputs, group->output_count);
 }
 
 static double bytes_of_ports(const fusion_context *c, const fusion_group *group) {
@@ -207,11 +235,13 @@ uint32_t group_least_bindings(const grouping *s, uint32_t a, uint32_t b) {
   return count_bits(reads) + count_bits(stores);
 }
 
-bool group_settle(grouping *s, fusion_group *group) {
-  s->ports[group - s->c->groups.at] = (group_ports){bits_of(group->inputs, group->input_count),
-                                                    bits_of(group->outputs, group->output_count), bytes_of_ports(s->c, group)};
-  return move_list(s->c->arena, &group->nodes, group->count) && move_list(s->c->arena, &group->inputs, group->input_count) &&
-         move_list(s->c->arena, &group->outputs, group->output_count);
+bool group_settle(grouping *s, uint32_t number, const fusion_group *made) {
+  fusion_group *group = &s->c->groups.at[number];
+  *group = *made;
+  s->ports[number] = (group_ports){bits_of(group->inputs, group->input_count), bits_of(group->outputs, group->output_count),
+                                   bytes_of_ports(s->c, group)};
+  return keep_list(s, &group->nodes, group->count) && keep_list(s, &group->inputs, group->input_count) &&
+         keep_list(s, &group->outputs, group->output_count);
 }
 
 /* ---- kinds ---- */

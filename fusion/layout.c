@@ -7,8 +7,9 @@
 #include "fusion/schedule_common.h"
 
 typedef struct layout {
-  IR_VEC(uint8_t) ours; /* by node of the new graph: a transpose of this pass */
-  uint8_t *convert;     /* by node of the old graph: a source that convolutions read with enough channels for vectors */
+  IR_VEC(uint8_t) ours;  /* by node of `graph`, the new one: a transpose of this pass */
+  const ir_graph *graph; /* null: none yet */
+  uint8_t *convert;      /* by node of the old graph: a source that convolutions read with enough channels for vectors */
 } layout;
 
 typedef struct held {
@@ -18,6 +19,7 @@ typedef struct held {
 
 static bool mark(rebuild *r, uint32_t node) {
   layout *l = r->user;
+  if (l->graph != r->to) l->graph = r->to, l->ours.count = 0;
   while (l->ours.count <= node)
     if (!IR_PUSH(r->c->arena, &l->ours, (uint8_t){0})) return false;
   l->ours.at[node] = 1;
@@ -53,7 +55,7 @@ static uint32_t give(rebuild *r, uint32_t inner, uint32_t rank, const uint32_t *
 
 static bool look_through(const rebuild *r, uint32_t arg, held *h) {
   const layout *l = r->user;
-  if (arg >= l->ours.count || !l->ours.at[arg]) return false;
+  if (l->graph != r->to || arg >= l->ours.count || !l->ours.at[arg]) return false;
   uint32_t rank;
   const ir_expr *perm = ir_attr_ints(r->to, arg, IR_ATTR_perm, &rank);
   h->inner = ir_arg(r->to, arg, 0);

@@ -52,18 +52,23 @@ static snt_result check_pass(fusion_context *c, const char *name) {
   return r == SNT_OK ? SNT_OK : ir_fail(c->diag, SNT_E_INTERNAL, name, inner.node, "the graph is invalid after this pass: %s", inner.text);
 }
 
-static snt_result check_changed(fusion_context *c, const char **changed_by) {
-  const char *pass = *changed_by;
-  *changed_by = NULL;
+typedef struct progress {
+  const char *changed_by;   /* the last pass that made what nobody has verified yet, or null */
+  const fusion_pass *fixed; /* the last pass that ran until nothing changed, if nothing has since: it has nothing left to do */
+} progress;
+
+static snt_result check_changed(fusion_context *c, progress *p) {
+  const char *pass = p->changed_by;
+  p->changed_by = NULL;
   return pass && c->options->verify ? check_pass(c, pass) : SNT_OK;
 }
 
-/* `changed_by`: the last pass that made what nobody has verified yet, or null. */
-static snt_result run_pass(fusion_context *c, const fusion_pass *pass, const char **changed_by) {
+static snt_result run_pass(fusion_context *c, const fusion_pass *pass, progress *p) {
   const double start = now_ms();
   const ir_graph *before = c->graph;
   const uint32_t count = c->graph->nodes.count;
-  bool changed = true, ever = false;
+  const bool again = p->fixed && p->fixed->run == pass->run;
+  bool changed = !again, ever = false;
   for (uint32_t round = 0; changed && round < MAX_ROUNDS; round++) {
     changed = false;
     SNT_TRY(pass->run(c, &changed));
@@ -72,8 +77,10 @@ static snt_result run_pass(fusion_context *c, const fusion_pass *pass, const cha
       return ir_fail(c->diag, SNT_E_HOST_MEM, pass->name, 0, "out of host memory, or an extent overflows");
     if (!(pass->flags & FUSION_TO_FIXPOINT)) break;
   }
-  if (ever || verify_always) *changed_by = pass->name;
-  if (verify_always || (pass->flags & FUSION_LAST_REWRITE)) SNT_TRY(check_changed(c, changed_by));
+  if (ever) p->fixed = NULL;
+  if ((pass->flags & FUSION_TO_FIXPOINT) && !changed) p->fixed = pass;
+  if (ever || verify_always) p->changed_by = pass->name;
+  if (verify_always || (pass->flags & FUSION_LAST_REWRITE)) SNT_TRY(check_changed(c, p));
   const fusion_hooks *hooks = c->options->hooks;
   if (hooks && hooks->after_graph_pass) hooks->after_graph_pass(hooks->user, pass->name, c->graph, now_ms() - start);
   return SNT_OK;
@@ -93,7 +100,7 @@ static snt_result copy_graph(fusion_context *c, const ir_graph *from) {
 
 static snt_result run_pipeline(fusion_context *c, const ir_graph *graph) {
   const fusion_options *options = c->options;
-  const char *changed_by = NULL;
+  progress p = {NULL, NULL};
   c->plan->title = graph->title;
   SNT_TRY(copy_graph(c, graph));
   for (uint32_t i = 0; i < fusion_pipeline_count; i++) {
@@ -102,9 +109,9 @@ static snt_result run_pipeline(fusion_context *c, const ir_graph *graph) {
     if (options->hooks && options->hooks->progress &&
         options->hooks->progress(options->hooks->user, pass->name, (double)i / fusion_pipeline_count))
       return ir_fail(c->diag, SNT_E_CANCELLED, pass->name, 0, "cancelled by the caller");
-    SNT_TRY(run_pass(c, pass, &changed_by));
+    SNT_TRY(run_pass(c, pass, &p));
   }
-  SNT_TRY(check_changed(c, &changed_by));
+  SNT_TRY(check_changed(c, &p));
   return c->plan->failed ? ir_fail(c->diag, SNT_E_HOST_MEM, "plan", 0, "out of host memory") : SNT_OK;
 }
 

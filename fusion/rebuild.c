@@ -35,16 +35,25 @@ uint32_t rebuild_view(rebuild *r, ir_op op, uint32_t operand, uint32_t attr_coun
   return ir_add_node(r->to, op, 1, &operand, attr_count, attrs, NULL);
 }
 
+/* What the first rule that has a word about the node says; 0: none has. */
 static uint32_t rewrite_node(rebuild *r, const rebuild_rule *rules, uint32_t rule_count) {
   const ir_node *n = ir_at(r->from, r->node);
+  uint32_t made = 0;
   for (uint32_t i = 0; i < n->arity && i < 16; i++) r->args[i] = r->map[ir_arg(r->from, r->node, i)];
-  for (uint32_t i = 0; i < rule_count; i++) {
-    const uint32_t made = rules[i](r);
-    if (!made) continue;
-    r->changed = true;
-    return made;
+  for (uint32_t i = 0; i < rule_count && !made; i++) made = rules[i](r);
+  return made;
+}
+
+/* The first node that a rule replaces or adds something for. Up to there the new graph would be the old one, which stands for it: most passes have
+   nothing to say of most graphs. */
+static uint32_t find_first(rebuild *r, const rebuild_rule *rules, uint32_t rule_count) {
+  ir_graph same = *r->from;
+  r->to = &same;
+  for (r->node = 1; r->node < r->from->nodes.count; r->node++) {
+    r->map[r->node] = r->node;
+    if (rewrite_node(r, rules, rule_count) || same.nodes.count > r->from->nodes.count || same.failed) break;
   }
-  return rebuild_copy(r);
+  return r->node;
 }
 
 static void copy_ends(rebuild *r) {
@@ -72,15 +81,21 @@ static snt_result drop_dead(fusion_context *c, bool *changed) {
 
 snt_result fusion_rebuild_with(fusion_context *c, const rebuild_rule *rules, uint32_t rule_count, void *user, bool *changed) {
   if (c->graph->regions.count > 1) return SNT_OK;
-  rebuild r = {.c = c, .from = c->graph, .to = IR_NEW(c->arena, ir_graph), .user = user};
+  rebuild r = {.c = c, .from = c->graph, .user = user};
   r.map = IR_NEW_ARRAY(c->arena, uint32_t, c->graph->nodes.count);
-  if (!r.to || !r.map) return ir_fail(c->diag, SNT_E_HOST_MEM, "canonicalise", 0, "out of host memory");
+  if (!r.map) return ir_fail(c->diag, SNT_E_HOST_MEM, "canonicalise", 0, "out of host memory");
+  const uint32_t first = find_first(&r, rules, rule_count);
+  if (first == r.from->nodes.count) return SNT_OK;
+  r.to = IR_NEW(c->arena, ir_graph);
+  if (!r.to) return ir_fail(c->diag, SNT_E_HOST_MEM, "canonicalise", 0, "out of host memory");
   ir_graph_init(r.to, c->arena, c->graph->pool);
   r.to->title = c->graph->title;
   r.to->bodies = c->graph->bodies;
   ir_graph_expect(r.to, r.from);
   for (r.node = 1; r.node < r.from->nodes.count && !r.to->failed; r.node++) {
-    r.map[r.node] = rewrite_node(&r, rules, rule_count);
+    const uint32_t made = r.node < first ? 0 : rewrite_node(&r, rules, rule_count);
+    r.changed |= made != 0;
+    r.map[r.node] = made ? made : rebuild_copy(&r);
     if (r.map[r.node]) keep_identity(&r, r.map[r.node], r.node);
   }
   copy_ends(&r);

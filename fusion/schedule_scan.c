@@ -21,10 +21,7 @@ static void check_read(void *user, const fusion_load *load) {
 bool schedule_scan_accepts(const fusion_context *c, const fusion_group *group, const char **why_not) {
   const ir_graph *g = c->graph;
   const ir_tensor *t = &ir_at(g, group->hero)->type;
-  uint8_t *stop = IR_NEW_ARRAY(c->arena, uint8_t, g->nodes.count);
   map_access at = {.rank = t->rank};
-  if (!stop) return false;
-  stop[group->hero] = 1;
   for (uint32_t d = 0; d < t->rank; d++) at.at[d] = expr_var_add(g->pool, "s", 0, t->dims[d], 1);
   scan_reads reads = {group->hero, &at, true};
   for (uint32_t i = 0; i < group->count; i++)
@@ -39,7 +36,7 @@ bool schedule_scan_accepts(const fusion_context *c, const fusion_group *group, c
       *why_not = "a result that does not follow the scan element by element";
       return false;
     }
-    if (!fusion_walk_until(c, group, group->outputs[i], &own, stop, check_read, &reads) || !reads.good) {
+    if (!fusion_walk_until(c, group, group->outputs[i], &own, &(fusion_stops){&group->hero, 1}, check_read, &reads) || !reads.good) {
       *why_not = "a result that reads the scan at other places";
       return false;
     }
@@ -100,16 +97,14 @@ static void know_read(void *user, const fusion_load *load) {
    symbols, writes the same place otherwise. */
 bool scan_store(emit *e, const scan_job *job, const map_access *at, uint32_t value) {
   const uint32_t hero = job->group->hero;
-  uint8_t *stop = IR_NEW_ARRAY(e->arena, uint8_t, e->g->nodes.count);
-  if (!stop) return e->failed = true, false;
-  stop[hero] = 1;
+  const fusion_stops stops = {&hero, 1};
   scan_known known = {e, hero, emit_round_node(e, ir_at(e->g, hero), value)};
   emit_remember(e, hero, at, known.value);
   for (uint32_t i = 0; i < job->group->output_count; i++) {
     const uint32_t output = job->group->outputs[i];
     map_access own = *at;
-    if (output != hero &&
-        (!fusion_forward_access(e->c, hero, output, &own) || !fusion_walk_until(e->c, job->group, output, &own, stop, know_read, &known))) {
+    if (output != hero && (!fusion_forward_access(e->c, hero, output, &own) ||
+                           !fusion_walk_until(e->c, job->group, output, &own, &stops, know_read, &known))) {
       e->failed = true;
       return false;
     }

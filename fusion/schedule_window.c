@@ -21,7 +21,7 @@ typedef struct window_job {
   emit *e;
   uint32_t rank, ring_count;
   ring rings[MAX_RINGS]; /* producers before consumers */
-  uint8_t *stop;
+  uint32_t stops[MAX_RINGS];
   ir_expr outer[SNT_MAX_RANK]; /* coordinates of the plane */
   ir_expr v;
   uint32_t var;  /* pool variable of the row at hand, for the analysis */
@@ -31,21 +31,27 @@ typedef struct window_job {
 
 static bool is_member(const window_job *j, uint32_t node) { return fusion_group_has(j->group, node); }
 
+static ring *ring_of(window_job *j, uint32_t node) {
+  for (uint32_t i = 0; i < j->ring_count; i++)
+    if (j->rings[i].node == node) return &j->rings[i];
+  return NULL;
+}
+
 /* Pads read by the group's members through views, in node order. */
 static void find_rings(window_job *j, uint32_t node, uint32_t depth) {
   const ir_graph *g = j->c->graph;
   for (uint32_t i = 0; i < ir_at(g, node)->arity && depth < 64; i++) {
     const uint32_t operand = ir_arg(g, node, i);
     if (!fusion_is_view(g, operand) || is_member(j, operand)) continue;
-    if (ir_at(g, operand)->op == IR_OP_pad && !j->stop[operand]) {
+    if (ir_at(g, operand)->op == IR_OP_pad && !ring_of(j, operand)) {
       if (j->ring_count == MAX_RINGS) {
         j->why_not = "too many padded values";
         return;
       }
+      j->stops[j->ring_count] = operand;
       uint32_t at = j->ring_count++;
       for (; at && j->rings[at - 1].node > operand; at--) j->rings[at] = j->rings[at - 1];
       j->rings[at] = (ring){.node = operand};
-      j->stop[operand] = 1;
     }
     find_rings(j, operand, depth + 1);
   }
@@ -56,13 +62,11 @@ static void find_rings(window_job *j, uint32_t node, uint32_t depth) {
 static void need_rows(void *user, const fusion_load *load) {
   window_job *j = user;
   expr_pool *x = j->c->graph->pool;
-  if (!j->stop[load->node]) return;
-  ring *r = NULL;
-  for (uint32_t i = 0; i < j->ring_count; i++)
-    if (j->rings[i].node == load->node) r = &j->rings[i];
+  ring *r = ring_of(j, load->node);
+  if (!r) return;
   int64_t coef, lo, hi;
   ir_expr rest;
-  if (!r || load->access->rank != j->rank) {
+  if (load->access->rank != j->rank) {
     j->why_not = "a padded value of another rank";
     return;
   }
@@ -112,8 +116,6 @@ static bool analyse(window_job *j) {
     j->why_not = "fewer than two axes";
     return false;
   }
-  j->stop = IR_NEW_ARRAY(j->c->arena, uint8_t, g->nodes.count);
-  if (!j->stop) return false;
   for (uint32_t i = 0; i < j->group->count; i++) find_rings(j, j->group->nodes[i], 0);
   if (j->ring_count > schedule_spare_bindings(j->c, j->group)) {
     j->why_not = "no bindings left for its rows";
@@ -121,6 +123,7 @@ static bool analyse(window_job *j) {
   }
   for (uint32_t d = 0; d + 2 < j->rank; d++) j->outer[d] = hero->dims[d] == 1 ? 0 : expr_var_add(x, "p", 0, hero->dims[d], 1);
   const ir_expr v = expr_var_add(x, "v", 0, hero->dims[j->rank - 2], 1), column = expr_var_add(x, "c", 0, hero->dims[j->rank - 1], 1);
+  const fusion_stops stops = {j->stops, j->ring_count};
   j->var = emit_var_number(x, v);
   for (uint32_t i = 0; i < j->group->output_count && !j->why_not; i++) {
     if (!ir_same_shape(&ir_at(g, j->group->outputs[i])->type, hero)) {
@@ -128,7 +131,7 @@ static bool analyse(window_job *j) {
       return false;
     }
     const map_access at = row_at(j, v, column);
-    if (!fusion_walk_until(j->c, j->group, j->group->outputs[i], &at, j->stop, need_rows, j)) return false;
+    if (!fusion_walk_until(j->c, j->group, j->group->outputs[i], &at, &stops, need_rows, j)) return false;
   }
   for (uint32_t i = j->ring_count; i-- > 0 && !j->why_not;) {
     const ring *r = &j->rings[i];
@@ -142,7 +145,7 @@ static bool analyse(window_job *j) {
     j->shift = r->lead;
     if (!ir_movement_access(g, r->node, 0, &at)) return false;
     at.condition_count = 0;
-    if (!fusion_walk_until(j->c, j->group, ir_arg(g, r->node, 0), &at, j->stop, need_rows, j)) return false;
+    if (!fusion_walk_until(j->c, j->group, ir_arg(g, r->node, 0), &at, &stops, need_rows, j)) return false;
     j->shift = 0;
   }
   return !j->why_not;

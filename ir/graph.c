@@ -47,7 +47,7 @@ uint32_t ir_name_add(ir_graph *g, const char *name, size_t length) {
 }
 
 void ir_graph_expect(ir_graph *g, const ir_graph *like) {
-  IR_RESERVE(g->arena, &g->nodes, like->nodes.count);
+  IR_RESERVE(g->arena, &g->nodes, like->nodes.count + like->nodes.count / 16);
   IR_RESERVE(g->arena, &g->args, like->args.count);
   IR_RESERVE(g->arena, &g->attrs, like->attrs.count);
   IR_RESERVE(g->arena, &g->ints, like->ints.count);
@@ -149,12 +149,12 @@ uint32_t ir_add_node(ir_graph *g, ir_op op, uint32_t arg_count, const uint32_t *
     return graph_mistake(g, SNT_E_ARG, "%s is added by its own function", ir_ops[op].name);
   if (!graph_check_values(g, ir_ops[op].name, arg_count, args)) return 0;
   shape_query q;
-  snt_diag diag = {.result = SNT_OK};
+  snt_diag diag;
   const ir_node_desc desc = {op, arg_count, args, attr_count, attrs, given};
   snt_result result = shape_infer(&q, g, &desc, &diag);
   if (result != SNT_OK) return graph_mistake(g, result, "%s", diag.text);
   ir_node node = {.op = (uint16_t)op, .type = q.out, .attrs = g->attrs.count};
-  for (uint8_t key = 1; key < IR_ATTR_COUNT; key++) {
+  for (uint8_t key = 1; ir_ops[op].attrs >> key; key++) {
     if (!q.attr[key].key) continue;
     if (!graph_put_attr(g, key, q.attr[key].count, q.attr[key].ints)) return 0;
     node.attr_count++;

@@ -151,7 +151,8 @@ typedef struct ir_graph {
 
 /* ---- building; a mistake sticks, and everything after it is harmless ---- */
 void ir_graph_init(ir_graph *, ir_arena *, expr_pool *);
-void ir_graph_expect(ir_graph *, const ir_graph *like); /* room for as much as `like` has, so that nothing moves on the way there */
+void ir_graph_expect(
+    ir_graph *, const ir_graph *like); /* room for as much as `like` has and a few nodes more, so that nothing moves on the way there */
 uint32_t ir_name_add(ir_graph *, const char *, size_t length);
 const char *ir_node_name(const ir_graph *, uint32_t node); /* "" if none */
 uint32_t ir_add_input(ir_graph *, const char *name, const ir_tensor *);

@@ -80,8 +80,9 @@ static bool check_references(verifier *v, uint32_t n) {
 static void check_complete(verifier *v, uint32_t n, const shape_query *q) {
   const ir_graph *g = v->g;
   const ir_node *node = ir_at(g, n);
+  const uint64_t takes = ir_ops[node->op].attrs;
   uint32_t next = 0;
-  for (uint32_t key = 1; key < IR_ATTR_COUNT; key++) {
+  for (uint32_t key = 1; takes >> key; key++) {
     if (!q->attr[key].key) continue;
     const ir_attr *attr = next < node->attr_count ? &g->attrs.at[node->attrs + next++] : NULL;
     bool same = attr && attr->key == key && attr->count == q->attr[key].count;
@@ -97,7 +98,7 @@ static void check_type(verifier *v, uint32_t n) {
   const ir_node *node = ir_at(g, n);
   ir_attr_value attrs[IR_ATTR_COUNT];
   shape_query q;
-  snt_diag diag = {.result = SNT_OK};
+  snt_diag diag;
   if (node->attr_count >= IR_ATTR_COUNT) {
     node_error(v, SNT_E_ARG, n, "%u attributes", node->attr_count);
     return;
@@ -161,7 +162,7 @@ static void check_argument(verifier *v, uint32_t n) {
 
 static void check_node(verifier *v, uint32_t n) {
   const ir_node *node = ir_at(v->g, n);
-  snt_diag diag = {.result = SNT_OK};
+  snt_diag diag;
   v->sound[n] = false;
   if (node->op == IR_OP_NONE || node->op >= IR_OP_COUNT) {
     node_error(v, SNT_E_ARG, n, "unknown operator %u", node->op);
