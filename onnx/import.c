@@ -288,6 +288,9 @@ static bool import_graph(onnx_import *im, const onnx_graph *graph) {
   if (!onnx_import_constants(im, &graph->constants)) return false;
   for (uint32_t i = 0; i < graph->inputs.count; i++)
     if (!import_input(im, &graph->inputs.at[i])) return false;
+  for (uint32_t i = 0; im->info && i < im->info->fixed_count; i++)
+    if (!onnx_scope_find(im->scope, im->info->fixed[i].name))
+      return onnx_fail(im, SNT_E_ARG, "no input is named %.80s, which is to be fixed", im->info->fixed[i].name);
   if (!onnx_import_nodes(im, &graph->nodes)) return false;
   if (!graph->outputs.count) return onnx_fail(im, SNT_E_PARSE, "the model has no outputs");
   for (uint32_t i = 0; i < graph->outputs.count; i++)

@@ -76,6 +76,7 @@ END
 
 check 'find_package configures a consumer' cmake -S "$consumer" -B "$consumer/b" -G Ninja -DCMAKE_PREFIX_PATH="$prefix"
 check 'the consumer builds' cmake --build "$consumer/b"
+check 'the command finds its decoders of pictures' "$prefix/bin/sinter" run tests/fuzz/corpus/onnx/imagedecoder_20_pnm_rgb.onnx --device host
 check 'it runs with the shared library' "$consumer/b/shared_user"
 check 'it runs with the static library' "$consumer/b/static_user"
 

@@ -11,7 +11,7 @@ print "TAP version 13\n";
 my $sinter = ($ENV{SNT_BUILD} // 'build/release') . '/sinter';
 my $jobs = $ENV{SNT_JOBS} // 2;
 my $python = -x '/usr/bin/python3' ? '/usr/bin/python3' : 'python3'; # the system's, whose packages these are
-plan skip_all => 'python3-onnx and python3-numpy are not installed' if system("cd /; $python -c 'import numpy, onnx.helper' 2>/dev/null");
+plan skip_all => 'python3-onnx, python3-numpy and python3-pil are not installed' if system("cd /; $python -c 'import numpy, onnx.helper, PIL' 2>/dev/null");
 plan skip_all => 'sinter was built without ONNX' if `$sinter onnx-test 2>&1` =~ /unknown command/;
 my $dir = tempdir(CLEANUP => 1);
 is(system("$python tests/onnx/recent $dir"), 0, 'the models are made');

@@ -1,4 +1,5 @@
 #include "tests/fuzz/onnx_import.h"
+#include "tools/pictures/picture.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +28,7 @@ static void SNT_CALL note(void *user, const char *node, const char *op, const ch
 
 snt_result onnx_import_from(const void *data, size_t size, const char *path, snt_diag *diag) {
   const snt_context_info info = {.head = SNT_HEAD(context_info), .abi_version = SNT_ABI_VERSION, .alloc = {NULL, acquire, release}};
-  const snt_onnx_info options = {.head = SNT_HEAD(onnx_info), .unsupported = note};
+  const snt_onnx_info options = {.head = SNT_HEAD(onnx_info), .unsupported = note, .decode_image = picture_decode};
   snt_context *context = NULL;
   snt_graph *graph = NULL;
   *diag = (snt_diag){.head = SNT_HEAD(diag)};

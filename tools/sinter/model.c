@@ -79,14 +79,34 @@ static uint32_t hint_dims(const tool_session *s, snt_symbol *out) {
   return s->options.dim_count;
 }
 
-static snt_result load_onnx(tool_session *s) {
+static snt_result import_onnx(tool_session *s, const snt_onnx_fixed *fixed, uint32_t fixed_count) {
   snt_symbol dims[TOOL_MAX_DIMS];
   const snt_onnx_info info = {.head = SNT_HEAD(onnx_info),
                               .dims = dims,
                               .dim_count = hint_dims(s, dims),
-                              .unsupported = s->options.quiet ? NULL : print_unsupported};
+                              .fixed = fixed,
+                              .fixed_count = fixed_count,
+                              .unsupported = s->options.quiet ? NULL : print_unsupported,
+                              .decode_image = tool_decode_image};
   const snt_result r = snt_graph_create(s->context, &s->graph);
   return r == SNT_OK ? snt_onnx_import_file(s->graph, s->options.model, &info, &s->diag) : r;
+}
+
+/* --fix NAME=FILE: inputs whose values the import is to know. */
+static snt_result load_onnx(tool_session *s) {
+  snt_onnx_fixed fixed[TOOL_MAX_PORTS];
+  void *read[TOOL_MAX_PORTS];
+  uint32_t count = 0;
+  snt_result r = SNT_OK;
+  for (; count < s->options.fixed_count; count++) {
+    const tool_pair *given = &s->options.fixed[count];
+    fixed[count].name = given->name;
+    r = npy_open(given->value, &read[count], &fixed[count].tensor, &fixed[count].data, &s->diag);
+    if (r != SNT_OK) break;
+  }
+  if (r == SNT_OK) r = import_onnx(s, fixed, count);
+  while (count--) free(read[count]);
+  return r;
 }
 
 static snt_result load_model(tool_session *s) {

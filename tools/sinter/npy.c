@@ -8,19 +8,26 @@ static const char *const descriptions[SNT_DTYPE_COUNT] = {[SNT_F32] = "<f4", [SN
                                                           [SNT_U8] = "|u1", [SNT_U16] = "<u2", [SNT_U32] = "<u4", [SNT_U64] = "<u8", [SNT_BOOL] = "|b1"};
 // clang-format on
 
-static bool shape_matches(const char *header, const tool_tensor *t) {
+typedef struct npy_file {
+  snt_tensor type;
+  const uint8_t *data;
+  size_t bytes;
+} npy_file;
+
+static bool parse_shape(const char *header, snt_tensor *out) {
   const char *at = strstr(header, "'shape':");
   if (!at || !(at = strchr(at, '('))) return false;
-  at++;
-  for (uint32_t i = 0; i < t->port.tensor.rank; i++) {
+  for (at++, out->rank = 0; *at != ')'; out->rank++) {
     char *stop;
-    if (strtoll(at, &stop, 10) != t->dims[i] || stop == at) return false;
+    if (out->rank == SNT_MAX_RANK) return false;
+    out->dims[out->rank] = strtoll(at, &stop, 10);
+    if (stop == at || out->dims[out->rank] < 0) return false;
     at = stop + strspn(stop, ", ");
   }
-  return *at == ')';
+  return true;
 }
 
-static snt_result read_into(const char *path, const uint8_t *file, size_t size, tool_tensor *t, snt_diag *diag) {
+static snt_result parse_file(const char *path, const uint8_t *file, size_t size, npy_file *out, snt_diag *diag) {
   if (size < 10 || memcmp(file, "\x93NUMPY", 6) || file[6] < 1 || file[6] > 2)
     return host_fail(diag, SNT_E_PARSE, "npy", "%s: not an .npy file", path);
   const size_t start = file[6] == 1 ? 10 : 12;
@@ -31,16 +38,30 @@ static snt_result read_into(const char *path, const uint8_t *file, size_t size, 
   char header[65537];
   memcpy(header, file + start, length);
   header[length] = 0;
+  *out = (npy_file){.data = file + start + length, .bytes = size - start - length};
+  for (int32_t d = 0; d < SNT_DTYPE_COUNT && !out->type.dtype; d++)
+    if (descriptions[d] && strstr(header, descriptions[d])) out->type.dtype = d;
+  if (!out->type.dtype) return host_fail(diag, SNT_E_SHAPE, "npy", "%s: an element type that tensors do not have", path);
+  if (strstr(header, "'fortran_order': True")) return host_fail(diag, SNT_E_SHAPE, "npy", "%s: Fortran order", path);
+  if (!parse_shape(header, &out->type)) return host_fail(diag, SNT_E_PARSE, "npy", "%s: the header has no shape", path);
+  uint64_t bytes = snt_dtype_size(out->type.dtype);
+  for (uint32_t i = 0; i < out->type.rank && bytes <= out->bytes; i++) bytes *= (uint64_t)out->type.dims[i];
+  if (out->bytes != bytes)
+    return host_fail(diag, SNT_E_PARSE, "npy", "%s: %zu bytes of data, expected %llu", path, out->bytes, (unsigned long long)bytes);
+  return SNT_OK;
+}
+
+static snt_result read_into(const char *path, const uint8_t *file, size_t size, tool_tensor *t, snt_diag *diag) {
+  npy_file npy;
+  const snt_result r = parse_file(path, file, size, &npy, diag);
+  if (r != SNT_OK) return r;
   const char *wanted = descriptions[t->port.tensor.dtype];
-  if (!wanted || !strstr(header, wanted))
+  if (npy.type.dtype != t->port.tensor.dtype)
     return host_fail(diag, SNT_E_SHAPE, "npy", "%s: the element type is not %s, that of %s", path, wanted ? wanted : "one of numpy's",
                      t->port.name);
-  if (strstr(header, "'fortran_order': True")) return host_fail(diag, SNT_E_SHAPE, "npy", "%s: Fortran order", path);
-  if (!shape_matches(header, t)) return host_fail(diag, SNT_E_SHAPE, "npy", "%s: not the shape of %s", path, t->port.name);
-  if (size - start - length != t->bytes)
-    return host_fail(diag, SNT_E_PARSE, "npy", "%s: %zu bytes of data, expected %llu", path, size - start - length,
-                     (unsigned long long)t->bytes);
-  memcpy(t->data, file + start + length, t->bytes);
+  if (npy.type.rank != t->port.tensor.rank || (npy.type.rank && memcmp(npy.type.dims, t->dims, npy.type.rank * sizeof *t->dims) != 0))
+    return host_fail(diag, SNT_E_SHAPE, "npy", "%s: not the shape of %s", path, t->port.name);
+  memcpy(t->data, npy.data, npy.bytes);
   return SNT_OK;
 }
 
@@ -51,6 +72,20 @@ snt_result npy_read(const char *path, tool_tensor *t, snt_diag *diag) {
   if (r != SNT_OK) return r;
   r = read_into(path, file, size, t, diag);
   free(file);
+  return r;
+}
+
+snt_result npy_open(const char *path, void **file, snt_tensor *type, const void **data, snt_diag *diag) {
+  npy_file npy = {0};
+  size_t size;
+  snt_result r = host_read_file(path, file, &size, diag);
+  if (r != SNT_OK) return r;
+  const size_t length = strlen(path);
+  if (length > 4 && !strcmp(path + length - 4, ".npy")) r = parse_file(path, *file, size, &npy, diag);
+  else npy = (npy_file){{.dtype = SNT_U8, .rank = 1, .dims = {(int64_t)size}}, *file, size};
+  *type = npy.type;
+  *data = npy.data;
+  if (r != SNT_OK) free(*file);
   return r;
 }
 

@@ -83,8 +83,12 @@ static uint32_t fix_inputs(const data_set *d, fix_level level, snt_onnx_fixed *o
 
 static snt_result import_model(case_run *c, const data_set *d, fix_level level) {
   snt_onnx_fixed fixed[MAX_TENSORS];
-  const snt_onnx_info info = {
-      .head = SNT_HEAD(onnx_info), .fixed = fixed, .fixed_count = fix_inputs(d, level, fixed), .user = c, .unsupported = note_unsupported};
+  const snt_onnx_info info = {.head = SNT_HEAD(onnx_info),
+                              .fixed = fixed,
+                              .fixed_count = fix_inputs(d, level, fixed),
+                              .user = c,
+                              .unsupported = note_unsupported,
+                              .decode_image = tool_decode_image};
   c->reason_length = 0;
   const snt_result r = snt_graph_create(c->s.context, &c->s.graph);
   return r == SNT_OK ? snt_onnx_import_file(c->s.graph, c->s.options.model, &info, &c->s.diag) : r;

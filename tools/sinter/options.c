@@ -17,6 +17,7 @@ static const option_info table[] = {
     {"--device", TEXT, AT(device), 0, 0}, {"--profile", TEXT, AT(profile), 0, 0}, {"--mask", TEXT, AT(mask), 0, 0}, {"--numerics", TEXT, AT(numerics), 0, 0},
     {"--header", TEXT, AT(header), 0, 0}, {"--target", TEXT, AT(target), 0, 0}, {"-o", TEXT, AT(out), 0, 0}, {"--run", TEXT, AT(passes), 0, 0}, {"--trace", TEXT, AT(trace), 0, 0},
     {"--input", PAIR, AT(inputs), AT(input_count), TOOL_MAX_PORTS}, {"--output", PAIR, AT(outputs), AT(output_count), TOOL_MAX_PORTS}, {"--image", PAIR, AT(images), AT(image_count), TOOL_MAX_PORTS}, {"--dim", PAIR, AT(dims), AT(dim_count), TOOL_MAX_DIMS},
+    {"--fix", PAIR, AT(fixed), AT(fixed_count), TOOL_MAX_PORTS},
     {"--check", FLAG, AT(check), 0, 0}, {"--json", FLAG, AT(json), 0, 0}, {"--quiet", FLAG, AT(quiet), 0, 0}, {"--quick", FLAG, AT(quick), 0, 0}, {"--cpu-time", FLAG, AT(processor_time), 0, 0}, {"--runs", NUMBER, AT(runs), 0, 0},
     {"--serve", FLAG, AT(serve), 0, 0}, {"--no-unfused", FLAG, AT(no_unfused), 0, 0}, {"--share", TEXT, AT(share), 0, 0}, {"--tune", TEXT, AT(tune), 0, 0}, {"--learn", FLAG, AT(learn), 0, 0},
     {"--jobs", NUMBER, AT(jobs), 0, 0}, {"--timeout", NUMBER, AT(timeout), 0, 0}, {"--rtol", TEXT, AT(rtol), 0, 0}, {"--atol", TEXT, AT(atol), 0, 0},

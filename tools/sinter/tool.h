@@ -14,11 +14,11 @@ typedef struct tool_pair {
 typedef struct tool_options {
   const char *model, *device, *profile, *mask, *numerics, *target, *out, *passes, *trace, *header, *rtol, *atol, *share, *tune, *kernel,
       *weights;
-  tool_pair inputs[TOOL_MAX_PORTS], outputs[TOOL_MAX_PORTS], dims[TOOL_MAX_DIMS], images[TOOL_MAX_PORTS];
+  tool_pair inputs[TOOL_MAX_PORTS], outputs[TOOL_MAX_PORTS], dims[TOOL_MAX_DIMS], images[TOOL_MAX_PORTS], fixed[TOOL_MAX_PORTS];
   const char *fuse[TOOL_MAX_FUSE]; /* "must:a,b", as given */
   uint32_t fuse_count;
   char *const *paths; /* all that is no option; `model` is the first */
-  uint32_t path_count, image_count, input_count, output_count, dim_count, compile_flags, runs, jobs, timeout, sample;
+  uint32_t path_count, image_count, fixed_count, input_count, output_count, dim_count, compile_flags, runs, jobs, timeout, sample;
   bool check, json, quiet, quick, html, processor_time, serve, no_unfused, learn;
 } tool_options;
 /* Fills from argv after the subcommand; an unknown option or a missing value is an error on stderr and false. */
@@ -84,7 +84,12 @@ void tool_free_tensors(tool_tensor *, uint32_t count);
 snt_result tool_write_outputs(tool_session *, const tool_tensor *, uint32_t count);
 void tool_fill_random(tool_tensor *, uint64_t seed); /* uniform in [-1, 1) for floats, small integers otherwise */
 
+struct snt_onnx_image;
+/* snt_onnx_info.decode_image, by libsinter-pictures, which is loaded at the first picture. */
+snt_result SNT_CALL tool_decode_image(void *user, struct snt_onnx_image *);
 snt_result npy_read(const char *path, tool_tensor *, snt_diag *);
+/* A file by its own header, or, if it is no .npy, as its bytes: u8[n]. `data` lies in `file`, which is to be freed. */
+snt_result npy_open(const char *path, void **file, snt_tensor *type, const void **data, snt_diag *);
 snt_result npy_write(const char *path, const tool_tensor *, snt_diag *);
 /* "photo.png:nchw:0..1": layout nchw nhwc hw, range of the full scale; default by rank, 0..1 */
 snt_result png_read(const char *spec, tool_tensor *, snt_diag *);

@@ -1,5 +1,5 @@
 /* libsinter-onnx: ONNX models as Sinter graphs. Its own library, so that engines which load compiled programs carry no protobuf.
-   C99, usable from C++11. Operator sets 7 to 21; every operator, attribute or element type that is not supported is listed at once.
+   C99, usable from C++11. Operator sets 7 to 28; every operator, attribute or element type that is not supported is listed at once.
    Symbolic extents (dim_param) become symbols of the graph, with the name where that is a word; extents without name or number become
    symbols named after input and axis ("image_0"). Nodes keep their names. */
 #ifndef SINTER_ONNX_H
@@ -17,6 +17,14 @@ typedef struct snt_onnx_fixed {
   snt_tensor tensor;
   const void *data;
 } snt_onnx_fixed;
+/* A file of a picture that ImageDecoder decodes. */
+typedef struct snt_onnx_image {
+  const void *file;
+  size_t file_size;
+  uint32_t width, height;
+  uint8_t *rgb;  /* null: only the extents are asked for. Else room for 3 * width * height: rows from the top, red, green, blue; no alpha */
+  char why[128]; /* of a failure: what is wrong with the file */
+} snt_onnx_image;
 typedef struct snt_onnx_info {
   snt_head head; /* SNT_HEAD(onnx_info) */
   uint32_t dim_count, fixed_count;
@@ -28,6 +36,9 @@ typedef struct snt_onnx_info {
   void(SNT_CALL *unsupported)(void *user, const char *node, const char *op, const char *reason);
   /* Of a model in memory: data that it keeps in other files. Returns an address that outlives the graph, or null. */
   const void *(SNT_CALL *external)(void *user, const char *location, uint64_t offset, uint64_t bytes);
+  /* Decodes for ImageDecoder, whose file must be a constant or a fixed input: pixels become constants. Called for the extents, then for the
+     pixels. Null: the operator is refused. tools/pictures has one that reads bmp, jpeg, jpeg2000, png, pnm, tiff and webp. */
+  snt_result(SNT_CALL *decode_image)(void *user, snt_onnx_image *);
 } snt_onnx_info;
 
 /* Into an empty graph. The diag names the node and its operator. On failure the graph is good for nothing but being destroyed.
