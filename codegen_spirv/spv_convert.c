@@ -119,8 +119,8 @@ static uint32_t narrow(spv *s, kir_type to, kir_type from, uint32_t value) {
   return SPV_DO(s, SpvOpUConvert, spv_type(s, to), value);
 }
 
-/* u32 to f32 to nearest even where the device's own rounding is open: both halves are exact, and only their sum is rounded. */
-static uint32_t exact_to_float(spv *s, kir_type to, kir_type from, uint32_t value) {
+/* u32 to f32 to nearest even, which not every driver gives above 2^31: both halves are exact, and only their sum is rounded. */
+static uint32_t word_to_float(spv *s, kir_type to, kir_type from, uint32_t value) {
   const uint32_t type = spv_type(s, to);
   const uint32_t high = SPV_DO(s, SpvOpConvertUToF, type, bits_op(s, SpvOpShiftRightLogical, from, value, 16));
   const uint32_t low = SPV_DO(s, SpvOpConvertUToF, type, bits_op(s, SpvOpBitwiseAnd, from, value, 0xffff));
@@ -135,7 +135,6 @@ static uint32_t cast_wide(spv *s, kir_type to, kir_type from, uint32_t value, ui
     return SPV_DO(s, is_float(from.base) ? SpvOpFUnordNotEqual : SpvOpINotEqual, type, value, spv_literal(s, from, 0, 0));
   if (is_float(from.base) && is_float(to.base)) return to.base == from.base ? value : SPV_DO(s, SpvOpFConvert, type, value);
   if (is_float(from.base)) return float_to_int(s, to, from, value, flags, (int)bits);
-  if (to.base == SNT_F32 && from.base == SNT_U32 && s->k->mode == SNT_NUMERICS_REPRODUCIBLE) return exact_to_float(s, to, from, value);
   if (is_float(to.base)) return SPV_DO(s, spv_is_signed(from.base) ? SpvOpConvertSToF : SpvOpConvertUToF, type, value);
   if (flags & KIR_SAT) value = saturated(s, to_signed, bits, from, value);
   return int_to_int(s, to, from, value);
@@ -145,7 +144,8 @@ uint32_t spv_cast(spv *s, kir_type to, kir_type from, uint32_t value, uint32_t f
   if (to.base == from.base) return value;
   const kir_type wide_from = spv_wide(from), wide_to = spv_wide(to);
   if (wide_from.base != from.base) value = widen(s, wide_from, from, value);
-  if (wide_to.base != wide_from.base || wide_to.base != to.base)
+  if (from.base == SNT_U32 && wide_to.base == SNT_F32) value = word_to_float(s, wide_to, from, value);
+  else if (wide_to.base != wide_from.base || wide_to.base != to.base)
     value = cast_wide(s, wide_to, wide_from, value, flags, bits_of(to.base), spv_is_signed(to.base));
   return wide_to.base == to.base ? value : narrow(s, to, wide_to, value);
 }

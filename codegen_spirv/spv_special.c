@@ -169,10 +169,26 @@ static uint32_t reciprocal(spv *s, uint32_t inst) {
 }
 
 /* ---- representation ---- */
+/* A word of at most 24 bits is the same number as i32, of which f32 is exact on every device. */
+static bool has_few_bits(const kir_kernel *k, uint32_t value) {
+  const kir_inst *in = kir_at(k, value);
+  int64_t a = INT64_MAX, b = INT64_MAX;
+  if (in->op == KIR_cast)
+    return ir_dtypes[kir_at(k, kir_arg(k, value, 0))->type.base].bits <= 16 && !spv_is_signed(kir_at(k, kir_arg(k, value, 0))->type.base);
+  if (in->op != KIR_and && in->op != KIR_shr) return false;
+  (void)kir_is_const(k, kir_arg(k, value, 0), &a, NULL);
+  const bool known = kir_is_const(k, kir_arg(k, value, 1), &b, NULL);
+  return in->op == KIR_shr ? known && b >= 8 : (uint64_t)a < 1u << 24 || (uint64_t)b < 1u << 24;
+}
+
 static uint32_t convert(spv *s, uint32_t inst) {
-  const kir_inst *in = kir_at(s->k, inst), *from = kir_at(s->k, kir_arg(s->k, inst, 0));
+  const uint32_t value = kir_arg(s->k, inst, 0);
+  const kir_inst *in = kir_at(s->k, inst), *from = kir_at(s->k, value);
   const bool fetched = from->op == KIR_load && s->memory[from->index].texel; /* already wide */
-  return spv_cast(s, in->type, fetched ? spv_wide(from->type) : from->type, spv_arg(s, inst, 0), in->flags);
+  kir_type type = fetched ? spv_wide(from->type) : from->type;
+  if (type.base == SNT_U32 && is_float(in->type) && ((fetched && from->type.base != SNT_U32) || has_few_bits(s->k, value)))
+    type = spv_like(type, SNT_I32);
+  return spv_cast(s, in->type, type, spv_arg(s, inst, 0), in->flags);
 }
 
 static uint32_t reinterpret(spv *s, uint32_t inst) {

@@ -21,6 +21,10 @@ static const struct {
      "%n = load %i[0]; %c = eq %n, 1; %f = select %c, 0x1p+0, 0x0p+0; %v = load %x[3]; %p = mul %f, %v; %w: u32 = bitcast %p\n"
      "store %y[0], %w\n"},
     {"a pair of halves", false, "%v: f32x2 = load %x[4]; %w = pack2 %v as=f16; store %y[0], %w\n"},
+    {"words as floats", false,
+     "%t = load %i[6]; %h = shl %t, 29; %a = or %h, 129; %f: f32 = cast %a; %u: u32 = bitcast %f; store %y[0], %u\n"
+     "%b = or %h, 384; %g: f32 = cast %b; %v: u32 = bitcast %g; store %y[1], %v; %s = shr %a, 8; %d: f32 = cast %s; %w: u32 = bitcast %d; "
+     "store %y[2], %w\n"},
     {"nothing added", true, "%v = load %x[1]; %z = load %x[0]; %s = add %v, %z; %w: u32 = bitcast %s; store %y[0], %w\n"},
 };
 
