@@ -19,6 +19,11 @@ uint32_t fusion_through_views(const ir_graph *g, uint32_t node) {
   return node;
 }
 
+bool fusion_has_taps(const ir_graph *g, uint32_t node) {
+  while (ir_at(g, node)->op != IR_OP_window && ir_at(g, node)->arity == 1 && fusion_is_view(g, node)) node = ir_arg(g, node, 0);
+  return ir_at(g, node)->op == IR_OP_window;
+}
+
 bool fusion_group_has(const fusion_group *group, uint32_t node) {
   uint32_t lo = 0, hi = group->count;
   while (lo < hi) {
@@ -99,6 +104,7 @@ static bool listed(const ir_expr *list, uint32_t count, int64_t label, uint32_t 
 
 static ir_expr new_axis(load_walk *w, ir_expr extent, double *times) {
   int64_t lo, hi;
+  if (extent == 1) return 0;
   expr_bounds(w->c->graph->pool, extent, &lo, &hi);
   *times *= hi < 1 ? 1 : (double)(hi < (1 << 30) ? hi : 1024);
   return expr_var_add(w->c->graph->pool, "k", 0, extent, 1);

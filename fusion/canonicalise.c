@@ -174,6 +174,64 @@ static uint32_t nest_concat(rebuild *r) {
   return parts ? ir_add_node(r->to, IR_OP_concat, count, parts, 1, &attr, &n->type) : 0;
 }
 
+/* The value on which `axis` runs forwards, where it runs backwards as a whole, below transposes and beside other cuts; 0: it does not. */
+static uint32_t turned_forwards(rebuild *r, uint32_t node, uint32_t axis) {
+  const ir_node *n = ir_at(r->to, node);
+  uint32_t count;
+  int64_t step;
+  if (n->op == IR_OP_transpose) {
+    ir_expr perm[SNT_MAX_RANK];
+    memcpy(perm, ir_attr_ints(r->to, node, IR_ATTR_perm, &count), n->type.rank * sizeof *perm);
+    const uint32_t below = turned_forwards(r, ir_arg(r->to, node, 0), (uint32_t)perm[axis]);
+    return below ? rebuild_view(r, IR_OP_transpose, below, 1, &(ir_attr_value){IR_ATTR_perm, count, perm}) : 0;
+  }
+  const ir_expr *old = n->op == IR_OP_slice ? ir_attr_ints(r->to, node, IR_ATTR_steps, &count) : NULL;
+  const ir_tensor *operand = old ? &ir_at(r->to, ir_arg(r->to, node, 0))->type : NULL;
+  if (!old || !expr_is_const(r->to->pool, old[axis], &step) || step != -1 || operand->dims[axis] != n->type.dims[axis]) return 0;
+  ir_expr starts[SNT_MAX_RANK], steps[SNT_MAX_RANK], sizes[SNT_MAX_RANK];
+  memcpy(steps, old, count * sizeof *steps);
+  memcpy(starts, ir_attr_ints(r->to, node, IR_ATTR_starts, &count), count * sizeof *starts);
+  memcpy(sizes, n->type.dims, count * sizeof *sizes);
+  starts[axis] = 0, steps[axis] = 1;
+  const ir_attr_value attrs[] = {{IR_ATTR_sizes, count, sizes}, {IR_ATTR_starts, count, starts}, {IR_ATTR_steps, count, steps}};
+  return rebuild_view(r, IR_OP_slice, ir_arg(r->to, node, 0), IR_COUNT(attrs), attrs);
+}
+
+/* Turned twice is not turned. */
+static uint32_t turn_back(rebuild *r) {
+  const ir_node *n = ir_at(r->from, r->node);
+  const ir_expr *steps = n->op == IR_OP_slice ? ir_attr_ints(r->from, r->node, IR_ATTR_steps, NULL) : NULL;
+  const ir_tensor *operand = steps ? &ir_at(r->to, r->args[0])->type : NULL;
+  int64_t step;
+  for (uint32_t axis = 0; steps && axis < n->type.rank; axis++) {
+    if (!expr_is_const(r->to->pool, steps[axis], &step) || step != -1 || operand->dims[axis] != n->type.dims[axis]) continue;
+    const uint32_t below = turned_forwards(r, r->args[0], axis);
+    if (below) return turned_forwards(r, rebuild_copy_of(r, r->node, &below), axis);
+  }
+  return 0;
+}
+
+/* A scan of what runs backwards is the scan from the other end, backwards: its readers often turn it again. */
+static uint32_t scan_from_end(rebuild *r) {
+  const ir_node *n = ir_at(r->from, r->node);
+  if (!(ir_ops[n->op].flags & IR_SCAN)) return 0;
+  const ir_expr axis = ir_attr_int(r->from, r->node, IR_ATTR_axis, 0);
+  uint32_t args[2], count = 0;
+  for (uint32_t i = 0; i < n->arity; i++)
+    if (!(args[i] = turned_forwards(r, r->args[i], (uint32_t)axis))) return 0;
+  ir_attr_value attrs[3] = {{IR_ATTR_axis, 1, &axis}};
+  if (ir_attr_flag(r->from, r->node, IR_ATTR_exclusive)) attrs[++count] = (ir_attr_value){IR_ATTR_exclusive, 0, NULL};
+  if (!ir_attr_flag(r->from, r->node, IR_ATTR_reverse)) attrs[++count] = (ir_attr_value){IR_ATTR_reverse, 0, NULL};
+  const uint32_t scan = ir_add_node(r->to, (ir_op)n->op, n->arity, args, count + 1, attrs, NULL);
+  r->to->nodes.at[scan].origin = n->origin;
+  ir_expr starts[SNT_MAX_RANK] = {0}, steps[SNT_MAX_RANK];
+  for (uint32_t i = 0; i < n->type.rank; i++) steps[i] = i == (uint32_t)axis ? expr_int(r->to->pool, -1) : 1;
+  starts[axis] = expr_sub(r->to->pool, n->type.dims[axis], 1);
+  const ir_attr_value turned[] = {
+      {IR_ATTR_sizes, n->type.rank, n->type.dims}, {IR_ATTR_starts, n->type.rank, starts}, {IR_ATTR_steps, n->type.rank, steps}};
+  return rebuild_view(r, IR_OP_slice, scan, IR_COUNT(turned), turned);
+}
+
 static bool same_attrs(const ir_graph *g, const ir_node *a, const ir_node *b) {
   if (a->attr_count != b->attr_count) return false;
   for (uint32_t i = 0; i < a->attr_count; i++) {
@@ -220,8 +278,8 @@ static snt_result share_equal(fusion_context *c, bool *changed) {
   return SNT_OK;
 }
 
-static const rebuild_rule rules[] = {drop_identity, drop_view,    gather_is_slice, merge_reshapes,
-                                     shrink_splat,  splat_of_one, shrink_const,    nest_concat};
+static const rebuild_rule rules[] = {drop_identity, drop_view,    gather_is_slice, merge_reshapes, shrink_splat,
+                                     splat_of_one,  shrink_const, nest_concat,     turn_back,      scan_from_end};
 
 snt_result fusion_canonicalise(fusion_context *c, bool *changed) {
   bool folded = false, shared = false, widened = false;

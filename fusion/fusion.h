@@ -231,6 +231,7 @@ typedef struct schedule_info {
 extern const schedule_info fusion_schedules[GROUP_KIND_COUNT]; /* fusion/schedules.c */
 
 /* ---- analyses shared by grouping, schedules and the cost model (fusion/analysis.c) ---- */
+enum { FUSION_STENCIL_TAPS = 128 }; /* a contraction over at most so many taps of a window is a stencil */
 /* Where a contraction's label stands in a list of labels; -1: nowhere. */
 static inline int32_t fusion_find_label(const ir_expr *list, uint32_t count, ir_expr label) {
   for (uint32_t i = 0; i < count; i++)
@@ -240,6 +241,7 @@ static inline int32_t fusion_find_label(const ir_expr *list, uint32_t count, ir_
 bool fusion_is_update(const ir_graph *, uint32_t node);         /* some state's new value */
 bool fusion_is_view(const ir_graph *, uint32_t node);           /* movement that costs nothing by itself */
 bool fusion_is_free(const ir_graph *, uint32_t node);           /* sources, views, splat constants */
+bool fusion_has_taps(const ir_graph *, uint32_t node);          /* movements down to a window: its taps are an axis of the value */
 uint32_t fusion_through_views(const ir_graph *, uint32_t node); /* the first non-view below a chain of views (concat stops) */
 /* Is the node computed by the group? By its list of members: what is recomputed belongs to several groups, and `group_of` names one of them. */
 bool fusion_group_has(const fusion_group *, uint32_t node);

@@ -6,8 +6,6 @@
 #include "fusion/image.h"
 #include "fusion/schedule_common.h"
 
-enum { STENCIL_TAPS = 128 };
-
 static double elements_at_hint(const expr_pool *x, const ir_tensor *t) {
   double n = 1;
   for (uint32_t i = 0; i < t->rank; i++) {
@@ -22,24 +20,18 @@ static double elements_at_hint(const expr_pool *x, const ir_tensor *t) {
   return n;
 }
 
-/* Movements down to a window: its taps are an axis of the value. */
-static bool has_taps(const ir_graph *g, uint32_t n) {
-  while (ir_at(g, n)->op != IR_OP_window && ir_at(g, n)->arity == 1 && (ir_ops[ir_at(g, n)->op].flags & IR_MOVEMENT)) n = ir_arg(g, n, 0);
-  return ir_at(g, n)->op == IR_OP_window;
-}
-
 /* A contraction over a few taps of a window: a stencil rather than a matrix product. Where the taps are vectors of channels it has tiles. */
 static bool is_stencil(const grouping *s, uint32_t node) {
   const ir_graph *g = s->c->graph;
   const uint32_t lhs = ir_arg(g, node, 0), rhs = ir_arg(g, node, 1);
   bool output;
   if (winograd_of(s->c, node, &output)) return false;
-  if (!has_taps(g, lhs) && !has_taps(g, rhs)) return false;
+  if (!fusion_has_taps(g, lhs) && !fusion_has_taps(g, rhs)) return false;
   const double out = elements_at_hint(g->pool, &ir_at(g, node)->type), a = elements_at_hint(g->pool, &ir_at(g, lhs)->type),
                b = elements_at_hint(g->pool, &ir_at(g, rhs)->type);
   const double wide = a > b ? a : b;
   if (schedule_is_explicit(s->c) && (contract_lane_operands(g, node) & (a < b ? 1u : 2u))) return false;
-  return out > 0 && group_contract_depth(s->c, node) <= STENCIL_TAPS && wide >= out && (a < out / 64 || b < out / 64);
+  return out > 0 && group_contract_depth(s->c, node) <= FUSION_STENCIL_TAPS && wide >= out && (a < out / 64 || b < out / 64);
 }
 
 group_kind group_find_kind(const grouping *s, uint32_t node) {

@@ -185,6 +185,14 @@ static uint32_t in_whole(rebuild *r, const matrix_vector *m, uint32_t matrix, ui
   return ir_add_axes(r->to, IR_OP_reduce_sum, product, m->axis_count, m->axes, false);
 }
 
+/* Few taps of a window: a stencil, which joins others and keeps a ring of rows, of one channel as of many. */
+static bool is_stencil(const rebuild *r, const matrix_vector *m) {
+  const ir_tensor *t = &ir_at(r->to, r->args[m->matrix])->type;
+  int64_t taps = 1;
+  for (uint32_t i = 0; i < m->axis_count; i++) taps *= schedule_hint(r->to->pool, t->dims[m->axes[i]]);
+  return fusion_has_taps(r->to, r->args[m->matrix]) && taps <= FUSION_STENCIL_TAPS;
+}
+
 /* One column, and rows that lie along the terms: products that are summed, whose schedule reads rows in vectors, or by all items of a group. A
    contraction's vectors would run across the rows (PoCL: a 4096 x 4096 matrix 3 times, of 8-bit weights 3.4 times as fast by processor time). */
 static uint32_t sum_of_products(rebuild *r) {
@@ -195,7 +203,7 @@ static uint32_t sum_of_products(rebuild *r) {
     if (!is_short_float(ir_at(r->to, r->args[o])->type.dtype)) return 0;
   bool found = false;
   for (uint32_t o = 0; o < 2 && !found; o++) found = read_product(r, 1 - o, &m) && has_one_column(r, &m);
-  if (!found || is_packed(r, r->args[m.matrix]) || may_be_score(r)) return 0;
+  if (!found || is_packed(r, r->args[m.matrix]) || is_stencil(r, &m) || may_be_score(r)) return 0;
   uint32_t matrix = ir_add_cast(r->to, r->args[m.matrix], SNT_F32);
   const uint32_t factor = take_factor(r, &m, &matrix);
   const uint32_t vector = ir_add_cast(r->to, r->args[1 - m.matrix], SNT_F32);

@@ -163,7 +163,7 @@ static uint32_t mul_expand(site *s) {
 }
 
 static uint32_t fma_expand(site *s) {
-  return s->caps->fma_fused ? 0 : two(s, KIR_add, two(s, KIR_mul, s->args[0], s->args[1]), s->args[2]);
+  return kir_keeps_fma(s->c.in, s->caps) ? 0 : two(s, KIR_add, two(s, KIR_mul, s->args[0], s->args[1]), s->args[2]);
 }
 
 static uint32_t with_ulp(site *s, kir_op op, uint32_t count, const uint32_t *args) {

@@ -13,6 +13,7 @@ const kir_pass kir_pipeline[] = {
     {"dce", kir_pass_dce, NULL, 0},
     /* what is hoisted whole costs less than what is hoisted in pieces */
     {"licm", kir_pass_licm, kir_has_loops, 0},
+    {"fma", kir_pass_fma, kir_has_products, 0},
     /* the target */
     {"pairs", kir_pass_pairs, kir_has_missing_words, 0},
     {"require", kir_pass_require, NULL, KIR_PASS_CHECKS},

@@ -25,8 +25,8 @@ typedef struct kir_caps {
   uint8_t max_lanes;     /* vectors up to this width (CUDA 1 for arithmetic but loads up to 16 bytes: `vector_memory`) */
   uint8_t vector_memory; /* bytes of the widest load/store of a vector */
   bool f16_arithmetic, f16_storage, bf16_storage, int8_storage, int16_storage, int64, f64;
-  bool fma_fused;  /* `fma` rounds once; else fma becomes mul + add (DEFAULT) */
-  bool fma_fast;   /* worth forming */
+  bool fma_fused;  /* `fma` rounds once: what is exact by that may use it */
+  bool fma_fast;   /* `fma` is one operation, rounded once or twice: DEFAULT and FAST form it; else, if not fused, it becomes mul + add */
   bool keeps_math; /* built-in transcendental functions are kept (interp only) */
   bool subgroups, subgroup_arithmetic;
   bool exact_div, exact_sqrt; /* correctly rounded; else div/sqrt with ulp < 2.5 get a correction step */
@@ -54,7 +54,8 @@ typedef struct kir_caps {
      keeps the old element type).
    - u32 `udiv`/`umod` by constants are gone unless caps.divmod; by run-time values they stay (divisor > 0): print / and %. Integer `div`/`rem`
      have a divisor that is neither 0 nor, for signed types, -1, so the plain operators of C are right.
-   - without fma_fused no `fma` is left; without shuffle no `shuffle`; `permute` has caps.permute lanes; `extract` lanes are constants.
+   - without fma_fused no `fma` is left (nor without fma_fast in DEFAULT and FAST); without shuffle no `shuffle`; `permute` has caps.permute
+     lanes; `extract` lanes are constants.
    - vectors wider than max_lanes are gone, except (max_lanes 1) as load results that feed `extract` and `vec` that feeds a store. */
 
 typedef snt_result (*kir_pass_fn)(const kir_kernel *in, kir_kernel *out, const kir_caps *, snt_diag *);

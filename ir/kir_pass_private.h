@@ -15,6 +15,7 @@ KIR_PASS(fold);    /* constants and exact algebra */
 KIR_PASS(cse);     /* equal values once, stores forwarded to loads */
 KIR_PASS(licm);    /* loop-invariant values out of loops */
 KIR_PASS(dce);     /* what no effect needs */
+KIR_PASS(fma);     /* products and the sums that take them, in one operation */
 KIR_PASS(pairs);   /* 64-bit integers as two words each, where the device has none */
 KIR_PASS(require); /* names what the target cannot do at all */
 KIR_PASS(group);   /* subgroup operations, asynchronous copies, prefetch, stream */
@@ -32,6 +33,8 @@ bool kir_has_own(const kir_kernel *, const kir_caps *);
 bool kir_has_tables(const kir_kernel *, const kir_caps *); /* and fields of bits */
 bool kir_has_arrays(const kir_kernel *, const kir_caps *); /* of an item's own */
 bool kir_has_loops(const kir_kernel *, const kir_caps *);
+bool kir_has_products(const kir_kernel *, const kir_caps *);      /* that a sum may take, and a device that is fast at it */
+bool kir_keeps_fma(const kir_kernel *, const kir_caps *);         /* else it is a product and a sum */
 bool kir_has_missing_words(const kir_kernel *, const kir_caps *); /* 64-bit integers that the target lacks */
 bool kir_has_group_work(const kir_kernel *, const kir_caps *);
 bool kir_has_accesses(const kir_kernel *, const kir_caps *); /* that are no single elements or contiguous vectors inside their memory */

@@ -29,10 +29,20 @@ for my $case (['h100', 'matmul', 1], ['h100', 'matmul_f16', 1], ['h100', 'matmul
     cmp_ok($k->{conflicts}, '==', 0, "$name: no conflicts of banks");
     cmp_ok($k->{mix}{local}, '>', 0, "$name: through local memory");
     my $adds = $k->{mix}{fma} + $k->{mix}{float} + 128 * $k->{mix}{matrix}; # 16 x 16 x 16 of 32 items
-    cmp_ok($adds, '>', 4 * $k->{mix}{local}, "$name: several multiply-adds a read of local memory");
+    cmp_ok($adds, '>', 3 * $k->{mix}{local}, "$name: several multiply-adds a read of local memory");
     ok($k->{mix}{matrix} > 0 || $model !~ /f16|i8/ || $profile ne 'h100', "$name: on matrix units where there are some");
     ok($k->{mix}{copy} > 0 || $profile ne 'h100', "$name: copied ahead where that can be done");
     cmp_ok($k->{flops}, '>', 2e7, "$name: operations of the whole dispatch");
+  }
+}
+
+# pattern 30: multiply-adds where the device is fast at them and the mode leaves the rounding of products open
+for my $graph (qw(polynomial disguise1 disguise2)) {
+  for my $profile (qw(pocl dgpu igpu mobile h100 lavapipe)) {
+    my %made = map { $_ => inspect("tests/patterns/p30_$graph.snt --profile $profile --numerics $_")->[0]{mix}{fma} } qw(default fast strict reproducible);
+    my $formed = $profile ne 'lavapipe';
+    ok(($made{$_} > 0) == $formed, "$graph on $profile, $_: ".($formed ? 'multiply-adds' : 'none')) for qw(default fast);
+    is($made{$_}, 0, "$graph on $profile, $_: none") for qw(strict reproducible);
   }
 }
 
@@ -44,7 +54,7 @@ for my $case (['h100', 'softmax'], ['igpu', 'softmax'], ['h100', 'layernorm'], [
   cmp_ok($_->{excess}, '<=', 1.1, "$model on $profile: sectors near the fewest possible") for @$list;
   cmp_ok($_->{conflicts}, '==', 0, "$model on $profile: no conflicts of banks") for @$list;
   ok((grep { $_->{mix}{copy} > 0 } @$list), "$model: copied ahead, zeros around it too") if $model =~ /conv/;
-  cmp_ok($_->{mix}{fma} + $_->{mix}{float}, '>', 4 * $_->{mix}{local}, "$model on $profile: several multiply-adds a read of local memory") for $model =~ /attention/ ? @$list : ();
+  cmp_ok($_->{mix}{fma} + $_->{mix}{float}, '>', 3 * $_->{mix}{local}, "$model on $profile: several multiply-adds a read of local memory") for $model =~ /attention/ ? @$list : ();
   next if $model !~ /softmax|layernorm/;
   cmp_ok($_->{barriers}, '<=', 4, "$model on $profile: a barrier a reduction, since subgroups reduce") for @$list;
 }

@@ -43,6 +43,7 @@ static const char *const titles[] = {
     [27] = "Dropout from a counter",
     [28] = "Steps of optimisers, in place",
     [29] = "Prefix sums and recurrences with pointwise in and out",
+    [30] = "Multiply-adds, where the mode allows",
     [31] = "Cross-entropy over a large vocabulary",
     [32] = "More inputs than a device binds",
     [33] = "No cycles",
@@ -329,8 +330,8 @@ static void make_page(void) {
   for (uint32_t i = 0; i < CLASSES; i++) put("%s `%s` (%s)", i ? "," : "", classes[i].profile, classes[i].title);
   put(".\nGraphs called `disguise` are the pattern written in another way. That each is correct on every device, fused and unfused, is "
       "what\n"
-      "`tests/unit/patterns.c` shows; `sinter explain` says each decision. Pattern 30, fused multiply-adds, is no fusion: see "
-      "`docs/numerics.md`.\n\n"
+      "`tests/unit/patterns.c` shows; `sinter explain` says each decision. Pattern 30, multiply-adds, is no fusion of "
+      "kernels: `tests/inspect.t`\ncounts them.\n\n"
       "Where classes differ, the numbers that make it were found by putting the other class's numbers into the profile one by one, or "
       "where no single\n"
       "one is enough, all and then as few as possible.\n");
