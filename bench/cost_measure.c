@@ -62,7 +62,8 @@ void cost_predict(const cost_bench *b, partition *part) {
   for (uint32_t i = 0; seen && i < c->order_count; i++) ablate(c, &c->groups.at[c->order[i]], seen, left_out);
   free(seen);
   for (uint32_t m = 0; m < MODEL_COUNT; m++) part->predicted[m] = full - left_out[m];
-  part->predicted[MODEL_BYTES] = program->plan.steps.count * p->launch_ns + bytes / p->dram_gbs;
+  const double copied = p->dram_gbs * 2 / (1 + 1 / p->stream_store_factor); /* bytes a nanosecond of a copy, whose stores may be dearer */
+  part->predicted[MODEL_BYTES] = program->plan.steps.count * p->launch_ns + bytes / copied;
 }
 
 /* ---- measuring ---- */

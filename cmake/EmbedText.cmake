@@ -1,7 +1,7 @@
 # sinter_embed_texts(glob out.c HEADER h TYPE t TABLE name COUNT name): writes a C table {file name without extension, text} of the
-# files that match, sorted by name. The texts are byte arrays, since a string literal over 4095 bytes is not portable C.
+# files that match, sorted by name; with COMMENTS #, without what stands behind that sign on a line. The texts are byte arrays, since a string literal over 4095 bytes is not portable C.
 function(sinter_embed_texts pattern out)
-  cmake_parse_arguments(PARSE_ARGV 2 arg "" "HEADER;TYPE;TABLE;COUNT" "")
+  cmake_parse_arguments(PARSE_ARGV 2 arg "" "HEADER;TYPE;TABLE;COUNT;COMMENTS" "")
   file(GLOB files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${pattern})
   list(SORT files)
   set(arrays "")
@@ -11,6 +11,11 @@ function(sinter_embed_texts pattern out)
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
     get_filename_component(name ${file} NAME_WE)
     file(READ ${file} hex HEX)
+    if(arg_COMMENTS)
+      file(READ ${file} text)
+      string(REGEX REPLACE " *${arg_COMMENTS}[^\n]*" "" text "${text}")
+      string(HEX "${text}" hex)
+    endif()
     string(REGEX REPLACE "(..)" "0x\\1," bytes "${hex}")
     string(REGEX REPLACE "(................................................................................)" "\\1\n" bytes "${bytes}")
     string(APPEND arrays "static const char text_${index}[] = {\n${bytes}0x00};\n")

@@ -84,8 +84,10 @@ static double compute_time(const cost_profile *p, const cost_work *w) {
   return cycles / (at_least(p->ghz, 1e-3) * units);
 }
 
-/* Overlap is not perfect. */
-static double add_overlapped(double ns, double a, double b) { return a > b ? ns + a + 0.1 * b : ns + b + 0.1 * a; }
+/* Overlap is not perfect, and where loads and stores are themselves computed there is none. */
+static double add_overlapped(const cost_profile *p, double a, double b) {
+  return p->launch_ns + (a > b ? a + (1 - p->overlap) * b : b + (1 - p->overlap) * a);
+}
 
 void cost_kernel(const cost_profile *p, const cost_work *w, cost_estimate *out) {
   *out = (cost_estimate){.launch_ns = p->launch_ns};
@@ -94,11 +96,10 @@ void cost_kernel(const cost_profile *p, const cost_work *w, cost_estimate *out) 
   const double over = w->live_registers - p->registers;
   if (over > 0)
     out->spill_ns = over * p->spill_cycles * w->items / at_least(p->lanes, 1) / (at_least(p->ghz, 1e-3) * at_least(p->units, 1));
-  out->ns = add_overlapped(out->launch_ns, out->memory_ns, out->compute_ns) + out->spill_ns + w->barriers * p->barrier_ns;
+  out->ns = add_overlapped(p, out->memory_ns, out->compute_ns) + out->spill_ns + w->barriers * p->barrier_ns;
 }
 
 double cost_of_both(const cost_profile *p, const cost_estimate *a, const cost_estimate *b, double bytes_less) {
   const double memory = a->memory_ns + b->memory_ns, bytes = at_least(a->bytes + b->bytes, 1);
-  return add_overlapped(p->launch_ns, memory * at_least(1 - bytes_less / bytes, 0), a->compute_ns + b->compute_ns) + a->spill_ns +
-         b->spill_ns;
+  return add_overlapped(p, memory * at_least(1 - bytes_less / bytes, 0), a->compute_ns + b->compute_ns) + a->spill_ns + b->spill_ns;
 }

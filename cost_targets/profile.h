@@ -29,8 +29,9 @@ typedef struct cost_profile {
   double dram_gbs, cache_gbs, l2_gbs,
       l1_gbs;                 /* GB/s: streaming read+write; last cache; second level of all units (0: as the last); L1 aggregate */
   double strided_factor;      /* slow-down of reads whose lanes are not adjacent */
-  double stream_store_factor; /* traffic of a store with streaming relative to without (read for ownership), <= 1 */
+  double stream_store_factor; /* traffic of a streaming store to a plain one's (read for ownership), or of a load to a store's; <= 1 */
   double stream_threshold;    /* bytes of all operands beyond which streaming stores pay */
+  double overlap;             /* share of the shorter of computing and memory traffic that the longer one hides */
   double ghz;
   double fma_per_cycle;                         /* vector FMAs a unit issues a cycle */
   double op_cycles, special_cycles, div_cycles; /* a vector of `lanes`: add/mul; transcendental (our expansion); division or sqrt */

@@ -544,6 +544,16 @@ static void emit_across(row_job *j, const ir_expr *outer_at, ir_expr inner, uint
   emit_scalar_lanes(e);
 }
 
+/* Items of a group, each with `lanes` neighbouring rows: no more than there is work for, and few enough that there are groups for the device. */
+static uint32_t across_items(const fusion_context *c, int64_t inner, int64_t outer, uint32_t lanes) {
+  const cost_profile *p = c->options->profile;
+  const uint32_t least = p->subgroup_max > 8 ? p->subgroup_max : 8;
+  uint32_t items = (uint32_t)p->group_items;
+  while (items > 8 && (int64_t)(items / 2) * lanes >= inner) items /= 2;
+  while (items > least && (double)inner / ((double)items * lanes) * (double)outer < p->min_groups) items /= 2;
+  return p->max_items && items > p->max_items ? p->max_items : items;
+}
+
 static snt_result build_across(row_job *j) {
   fusion_context *c = j->c;
   emit *e = j->e;
@@ -552,9 +562,7 @@ static snt_result build_across(row_job *j) {
   const ir_expr inner = j->kept[j->kept_rank - 1], outer = schedule_product(x, j->kept_rank - 1, j->kept);
   uint32_t lanes = schedule_lanes(c);
   while (lanes > 1 && lanes > schedule_hint(x, inner)) lanes /= 2;
-  uint32_t items = explicit_lanes ? 1 : (uint32_t)c->options->profile->group_items;
-  while (items > 8 && (int64_t)(items / 2) * lanes >= schedule_hint(x, inner)) items /= 2;
-  if (items > c->options->profile->max_items && c->options->profile->max_items) items = c->options->profile->max_items;
+  const uint32_t items = explicit_lanes ? 1 : across_items(c, schedule_hint(x, inner), schedule_hint(x, outer), lanes);
   const ir_expr parts = expr_ceil_div(x, inner, (ir_expr)lanes * items);
   j->groups = expr_mul(x, parts, outer);
   j->group_var = emit_group(e, j->groups);

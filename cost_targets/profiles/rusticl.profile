@@ -7,6 +7,7 @@ reads = storage
 launch_ns = 60000 ns
 dram_gbs = 1 GB/s
 cache_gbs = 1 GB/s
+stream_store_factor = 1
 caps.texel = 0
 caps.nan_unsafe = 0
 caps.subgroups = 0

@@ -7,6 +7,7 @@ max_items = 256
 row_items = 4
 dram_gbs = 4 GB/s
 cache_gbs = 5 GB/s
+stream_store_factor = 1
 subgroup_min = 4
 subgroup_max = 4
 caps.f16_storage = 0
