@@ -86,30 +86,60 @@ static void json_name(const ir_graph *g, uint32_t node, ir_arena *arena, ir_text
   explain_quoted(name.failed ? "" : name.at, out);
 }
 
+static double step_bytes(const snt_program *p, const plan_step *s) {
+  return explain_at_hints(p, s->bytes_read) + explain_at_hints(p, s->bytes_written);
+}
+
 typedef struct totals {
   double moved, unfused;
 } totals;
 static totals count_bytes(const snt_program *p) {
   totals t = {0, p->fusion.bytes_unfused};
-  for (uint32_t i = 0; i < p->plan.steps.count; i++)
-    t.moved += times(p, i) * (explain_at_hints(p, p->plan.steps.at[i].bytes_read) + explain_at_hints(p, p->plan.steps.at[i].bytes_written));
+  for (uint32_t i = 0; i < p->plan.steps.count; i++) t.moved += times(p, i) * step_bytes(p, &p->plan.steps.at[i]);
   return t;
 }
 
-static double step_flops(const snt_program *p, const plan_step *s) {
-  cost_work w = {0};
+/* The group that is the longest beginning of these nodes, or null. */
+static const fusion_group *group_of(const snt_program *p, const uint32_t *nodes, uint32_t count) {
+  const fusion_group *best = NULL;
   for (uint32_t i = 0; i < p->fusion.groups.count; i++) {
     const fusion_group *g = &p->fusion.groups.at[i];
-    if (g->dead || g->nodes != s->nodes) continue;
-    fusion_group_work(&p->fusion, g, &w);
+    if (g->dead || g->count > count || (best && g->count <= best->count) || memcmp(g->nodes, nodes, g->count * sizeof *nodes)) continue;
+    best = g;
   }
-  return w.ops + 2 * w.fmas + w.specials + w.divs;
+  return best;
+}
+
+/* Operations of a step's groups: one, or in a batch one after the other. Those of a loop's body are not counted. */
+static double step_flops(const snt_program *p, uint32_t step) {
+  const plan_step *s = &p->plan.steps.at[step];
+  double sum = 0;
+  for (uint32_t at = 0; at < s->node_count && !explain_loop_of(p, step);) {
+    const fusion_group *g = group_of(p, s->nodes + at, s->node_count - at);
+    cost_work w = {0};
+    if (g) fusion_group_work(&p->fusion, g, &w);
+    sum += w.ops + 2 * w.fmas + w.specials + w.divs;
+    at += g ? g->count : s->node_count;
+  }
+  return sum;
+}
+
+/* What is priced and counted for a group is each of its steps' (partial sums, then their sums) by the bytes that it moves. */
+static double share_of_group(const snt_program *p, uint32_t step) {
+  const plan_step *steps = p->plan.steps.at, *s = &steps[step];
+  double all = 0;
+  uint32_t i = step;
+  while (i && steps[i - 1].nodes == s->nodes) i--;
+  for (; i < p->plan.steps.count && steps[i].nodes == s->nodes; i++)
+    if (i == step || explain_runs(p, i)) all += step_bytes(p, &steps[i]);
+  return all > 0 && explain_runs(p, step) && !explain_loop_of(p, step) ? step_bytes(p, s) / all : 1;
 }
 
 static void json_kernels(const snt_program *p, ir_arena *arena, ir_text *out) {
   ir_text_add(out, "  \"kernels\": [");
   for (uint32_t i = 0; i < p->plan.steps.count; i++) {
     const plan_step *s = &p->plan.steps.at[i];
+    const double share = share_of_group(p, i);
     ir_text_format(out, "%s\n    {\"name\": \"%s\", \"kind\": \"%s\", \"kernel\": %u, \"nodes\": [", i ? "," : "", s->name,
                    p->plan.kernels.at[s->kernel].kind, s->kernel);
     for (uint32_t n = 0; n < s->node_count; n++) {
@@ -117,8 +147,8 @@ static void json_kernels(const snt_program *p, ir_arena *arena, ir_text *out) {
       json_name(graph_of(p, i), s->nodes[n], arena, out);
     }
     ir_text_format(out, "], \"bytes_read\": %.0f, \"bytes_written\": %.0f, \"flops\": %.0f, \"est_us\": %.3f, \"times\": %.0f}",
-                   explain_at_hints(p, s->bytes_read), explain_at_hints(p, s->bytes_written), step_flops(p, s), s->est_ns / 1e3,
-                   times(p, i));
+                   explain_at_hints(p, s->bytes_read), explain_at_hints(p, s->bytes_written), share * step_flops(p, i),
+                   share * s->est_ns / 1e3, times(p, i));
   }
   ir_text_add(out, "\n  ],\n");
 }
@@ -183,7 +213,8 @@ static void explain_text(const snt_program *p, ir_text *out) {
   for (uint32_t i = 0; i < p->plan.steps.count; i++) {
     const plan_step *s = &p->plan.steps.at[i];
     ir_text_format(out, "  %-16s %-9s reads %.3f MB, writes %.3f MB, about %.2f us:", s->name, p->plan.kernels.at[s->kernel].kind,
-                   explain_at_hints(p, s->bytes_read) / 1e6, explain_at_hints(p, s->bytes_written) / 1e6, s->est_ns / 1e3);
+                   explain_at_hints(p, s->bytes_read) / 1e6, explain_at_hints(p, s->bytes_written) / 1e6,
+                   share_of_group(p, i) * s->est_ns / 1e3);
     for (uint32_t n = 0; n < s->node_count; n++) {
       ir_text_add(out, " ");
       explain_name(graph_of(p, i), s->nodes[n], out);

@@ -18,6 +18,7 @@ typedef struct picture {
   ir_arena *arena;
   bool after;
   uint32_t *first_of; /* per graph node: its first picture node + 1 */
+  bool *spine;        /* per picture node, for graphviz */
   IR_VEC(picture_node) nodes;
   IR_VEC(picture_edge) edges;
   bool failed;
@@ -225,6 +226,18 @@ void explain_graphs(const snt_program *p, ir_arena *temp, ir_text *out) {
 
 /* ---- graphviz ---- */
 
+/* What depends on an input is the spine of the drawing: in a line, its edges short; constants, and what is made of them alone, stand beside it. */
+static bool find_spine(picture *q) {
+  q->spine = IR_NEW_ARRAY(q->arena, bool, q->nodes.count);
+  if (!q->spine) return false;
+  for (uint32_t i = 0; i < q->nodes.count; i++) {
+    const uint16_t op = ir_at(q->g, q->nodes.at[i].node)->op;
+    q->spine[i] = op == IR_OP_input || op == IR_OP_state || op == IR_OP_loop;
+  }
+  for (uint32_t i = 0; i < q->edges.count; i++) q->spine[q->edges.at[i].to] |= q->spine[q->edges.at[i].from];
+  return true;
+}
+
 static void put_escaped(const char *text, ir_text *out) {
   for (; *text; text++) switch (*text) {
     case '&': ir_text_add(out, "&amp;"); break;
@@ -244,8 +257,8 @@ static void put_dot_node(const picture *q, uint32_t i, ir_text *out) {
   ir_text_format(out, "  n%u [id=\"%c%u\", class=\"", i, q->after ? 'a' : 'b', i);
   if (n->step != NO_STEP) ir_text_format(out, "k%u", n->step);
   else ir_text_add(out, source ? "source" : "view");
-  ir_text_format(out, "%s\", shape=%s, label=<<b>%s</b>", is_output(q, n->node) ? " output" : "", source ? "ellipse" : "box",
-                 ir_ops[node->op].name);
+  ir_text_format(out, "%s\", shape=%s, %slabel=<<b>%s</b>", is_output(q, n->node) ? " output" : "", source ? "ellipse" : "box",
+                 q->spine[i] && !q->after ? "group=spine, " : "", ir_ops[node->op].name);
   ir_text_add(out, "<br/><font point-size=\"9\">");
   put_escaped(name, out);
   ir_text_add(out, *name ? " " : "");
@@ -270,7 +283,9 @@ static void put_dot_edge(const picture *q, uint32_t i, ir_text *out) {
   const picture_edge *e = &q->edges.at[i];
   const uint32_t a = q->nodes.at[e->from].step, b = q->nodes.at[e->to].step;
   const bool between = q->after && a != NO_STEP && b != NO_STEP && a != b;
-  ir_text_format(out, "  n%u -> n%u [id=\"%ce%u\", class=\"%s\"", e->from, e->to, q->after ? 'a' : 'b', i, between ? "between" : "inside");
+  const uint32_t weight = q->spine[e->from] ? 50 : !q->after; /* dot takes long over weights of 0 where constants are computed with */
+  ir_text_format(out, "  n%u -> n%u [id=\"%ce%u\", class=\"%s\", weight=%u", e->from, e->to, q->after ? 'a' : 'b', i,
+                 between ? "between" : "inside", weight);
   if (between && e->decision != NO_DECISION) {
     ir_text_add(out, ", label=<<font point-size=\"9\">");
     put_escaped(q->p->fusion.decisions.at[e->decision].rule, out);
@@ -281,7 +296,7 @@ static void put_dot_edge(const picture *q, uint32_t i, ir_text *out) {
 
 void explain_dot(const snt_program *p, bool after, ir_arena *temp, ir_text *out) {
   picture q;
-  if (!draw(&q, p, after, temp)) {
+  if (!draw(&q, p, after, temp) || !find_spine(&q)) {
     out->failed = true;
     return;
   }

@@ -6,6 +6,7 @@ use warnings;
 use Test::More;
 use File::Temp qw(tempdir);
 use JSON::PP;
+use List::Util qw(sum);
 use FindBin;
 chdir "$FindBin::Bin/.." or die $!;
 print "TAP version 13\n";
@@ -52,6 +53,17 @@ sub check_page {
 
 my ($data) = check_page('graphviz', 'p36_encoder', '--profile dgpu', $has_dot);
 ok($has_dot || $data, 'graphviz is not here') unless $has_dot;
+# What depends on inputs stands in a line: as many columns as the graph is wide, not as it is long.
+SKIP: {
+  skip('no graphviz', 1) unless $has_dot;
+  open my $out, '>', "$dir/line.snt" or die $!;
+  print $out 'graph @line(%v0: f32[8,8]) {', (map { my ($n, $from) = ($_, $_ - 1); "\n %c$n: f32[8,8] = const normal seed=$n scale=1.0\n %d$n = exp %c$n\n %e$n = sqrt %d$n\n %v$n = add %v$from, %e$n" } 1 .. 60), "\n return y=%v60\n}\n";
+  close $out;
+  my $page = "$dir/page.html";
+  `$sinter explain $dir/line.snt --profile dgpu --html -o $page 2>&1`;
+  my ($wide, $tall) = slurp($page) =~ /<svg width="(\d+)pt" height="(\d+)pt"/;
+  cmp_ok($wide // 1e9, '<', 1000, 'sixty additions of constants are drawn in one line');
+}
 {
   local $ENV{PATH} = $dir; # no graphviz, no disassembler
   my (undef, $said, $html) = check_page('without graphviz', 'p36_encoder', '--profile dgpu', 0);
@@ -63,6 +75,17 @@ my @reasons = map { $_->{text} } grep { $_->{rule} eq 'bindings' } @{$data->{exp
 ok(@reasons && !(grep { !/would (?:fuse with|be one with|have) \d+ bindings; this device has 6/ } @reasons), 'the counterfactual has its numbers') or diag "@reasons";
 ($data) = check_page('timed', 'p08_softmax', '--device interp --runs 2', $has_dot);
 is(scalar @{$data->{measured}}, scalar @{$data->{explain}{kernels}}, 'with a device each kernel has a time');
+# Two steps of one group share what it costs and computes; a batch has the sum of its groups'.
+for my $case (['two steps', 2 * 64 * 64 * 4096, 'long', '(%a: f32[64,4096], %b: f32[4096,64])', '%y = matmul %a, %b', 'return y=%y', 2],
+              ['a batch', 2 * 2 * 64 ** 3, 'two', '(%a: f32[64,64], %b: f32[64,64], %c: f32[64,64], %d: f32[64,64])', "%y = matmul %a, %b\n%z = matmul %c, %d", 'return y=%y, z=%z', 1]) {
+  my ($what, $operations, $name, $takes, $does, $gives, $steps) = @$case;
+  open my $out, '>', "$dir/$name.snt" or die $!;
+  print $out "graph \@$name$takes {\n$does\n$gives\n}\n";
+  close $out;
+  my $kernels = decode_json(scalar `$sinter explain $dir/$name.snt --profile dgpu --json`)->{kernels};
+  is(@$kernels . ' ' . sum(map { $_->{flops} } @$kernels), "$steps $operations", "$what: operations are counted once");
+  cmp_ok(abs($kernels->[0]{est_us} - $kernels->[1]{est_us}), '>', 1, "$what: nor is the time said twice") if $steps == 2;
+}
 my $refused = `$sinter explain tests/patterns/p08_softmax.snt --html 2>&1`;
 ok($? && $refused =~ /-o PAGE/, 'without a place for the page it says what is missing');
 done_testing;
