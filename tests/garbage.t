@@ -75,6 +75,8 @@ my @commands = (
   ['no command', 2, qr/usage/],
   ['an unknown command', 2, qr/dance/, 'dance'],
   ['an unknown option', 2, qr/--sideways|usage/, 'run', $model, '--sideways'],
+  ["another command's option", 2, qr/explain takes no option "--check"/, 'explain', $model, '--check'],
+  ['an option of those that compile', 2, qr/devices takes no option "--numerics"/, 'devices', '--numerics', 'strict'],
   ['no model', 2, qr/usage|model/, 'run'],
   ['an absent file', 2, qr/nothing-here/, 'run', "$dir/nothing-here.snt", '--device', 'host'],
   ['a folder as a model', 2, qr/\Q$dir\E/, 'run', $dir, '--device', 'host'],

@@ -10,7 +10,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { MAX_THREADS = 64, FEW_JOBS = 4, SLOW_NS = 30000000, MAX_WORDS = 16 + 2 * (2 * TOOL_MAX_DIMS + TOOL_MAX_FUSE), PAIR_BYTES = 512 };
+enum {
+  MAX_THREADS = 64,
+  FEW_JOBS = 4,
+  SLOW_NS = 30000000,
+  MAX_WORDS = 24 + 2 * (2 * TOOL_MAX_PORTS + TOOL_MAX_DIMS + TOOL_MAX_FUSE),
+  PAIR_BYTES = 512
+};
 typedef struct build_order {
   uint32_t job, code_bytes;
 } build_order;
@@ -67,7 +73,7 @@ static snt_result run_threads(tool_session *s, build_work *work) {
 
 typedef struct command_line {
   char *words[MAX_WORDS];
-  char pairs[TOOL_MAX_PORTS + TOOL_MAX_DIMS][PAIR_BYTES];
+  char pairs[2 * TOOL_MAX_PORTS + TOOL_MAX_DIMS][PAIR_BYTES];
   uint32_t count, pair_count;
 } command_line;
 
@@ -96,8 +102,10 @@ static void write_command(const tool_session *s, uint32_t flags, const char *sha
   add_option(c, "--profile", o->profile);
   add_option(c, "--mask", o->mask);
   add_option(c, "--numerics", o->numerics);
+  add_option(c, "--weights", o->weights);
   add_option(c, "--tune", o->tune);
   add_pairs(c, "--dim", o->dims, o->dim_count);
+  add_pairs(c, "--fix", o->fixed, o->fixed_count);
   add_pairs(c, "--image", o->images, o->image_count);
   for (uint32_t i = 0; i < o->fuse_count; i++) add_option(c, "--fuse", o->fuse[i]);
   if (flags & SNT_COMPILE_UNFUSED) c->words[c->count++] = (char *)(uintptr_t) "--unfused";

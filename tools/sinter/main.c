@@ -4,38 +4,41 @@
 #include <unistd.h>
 
 // clang-format off
+const char tool_compile_usage[] =
+    "[--profile P|FILE] [--mask M] [--numerics default|strict|fast|reproducible] [--weights given|f16|int8] [--dim NAME=N] [--fix NAME=FILE] [--image PORT=chw|hwc|hw[,filtered]]\n"
+    "  [--fuse must:A,B|never:A,B|keep:A|barrier:A] [--unfused[=nodes]] [--no-rewrites] [--line-info] [--quiet]";
 static const tool_command commands[] = {
-    {"devices", "devices [--json]", "Lists the devices found, each with the selector that --device takes.", command_devices, false},
+    {"devices", "devices [--json]", "Lists the devices found, each with the selector that --device takes.", command_devices, false, false},
     {"run", "run MODEL.snt|MODEL.onnx|FILE.sntp [--device D] [--dim NAME=N] [--fix NAME=FILE] [--input NAME=FILE] [--output NAME=FILE] [--numerics M] [--weights given|f16|int8] [--mask M] [--check] [--unfused[=nodes]] [--no-rewrites] [--tune DIR] [--learn] [--trace FILE.json [--runs N]]",
      "Compiles and runs a model. Inputs: FILE.npy, FILE.png[:nchw|nhwc|hw[:LO..HI]] or random[:SEED] (the default). --fix: an input of an ONNX model\n"
      "whose value the import is to know, as shapes that hang on it, or the file of a picture that ImageDecoder decodes: FILE.npy, or any other file as its bytes, uint8[n]. --check compares every output with the f64 reference and\n"
      "prints max(error / bound); a ratio over 1 exits with 3. --trace writes a Chrome trace of the kernels, of --runs each the fastest. --tune: close choices are tried the other way on the\n"
-     "device first, A B B A beyond the noise, and kept in DIR for the next time. --learn: kernels that the driver says spill are split.", command_run, false},
+     "device first, A B B A beyond the noise, and kept in DIR for the next time. --learn: kernels that the driver says spill are split.", command_run, false, true},
     {"explain", "explain MODEL.snt [--profile P | --device D [--runs N]] [--mask M] [--json | --html -o PAGE.html] [--unfused[=nodes]]", "Shows the kernels a model becomes on a profile (pocl lavapipe igpu dgpu mobile h100; cpu means pocl), and why. --html: one self-contained page with the\n"
-     "graph before and after, each kernel in three languages, on every edge the reason; with --device estimated beside measured times.", command_explain, false},
-    {"opt", "opt MODEL.snt --run PASSES [--profile P]", "Runs graph passes (canonicalise,decompose,rewrite ..) and prints the graph.", command_opt, false},
-    {"compile", "compile MODEL.snt --target opencl,spirv,cuda -o DIR|FILE.sntp [--profile P[,P..]] [--weights given|f16|int8] [--line-info] [--image PORT=chw|hwc|hw[,filtered]]", "Writes each kernel's code and the plan into DIR, or one saved program that run, explain, inspect and pack take; several profiles make it a pack with a variant each, of which the device chooses.\n"
+     "graph before and after, each kernel in three languages, on every edge the reason; with --device estimated beside measured times.", command_explain, false, true},
+    {"opt", "opt MODEL.snt --run PASSES [--profile P]", "Runs graph passes (canonicalise,decompose,rewrite ..) and prints the graph.", command_opt, false, true},
+    {"compile", "compile MODEL.snt --target opencl,spirv,cuda -o DIR|FILE.sntp [--profile P[,P..] | --device D] [--weights given|f16|int8] [--line-info] [--image PORT=chw|hwc|hw[,filtered]]", "Writes each kernel's code and the plan into DIR, or one saved program that run, explain, inspect and pack take; several profiles make it a pack with a variant each, of which the device chooses.\n"
      "--weights: what large weights and tables of rows are stored as; run --weights W --check says what that costs.\n"
-     "--line-info: SPIR-V names values and gives each instruction its line of the kernel IR, for debuggers and profilers.", command_compile, false},
-    {"inspect", "inspect FILE.sntp", "Prints what a saved program holds: symbols, ports, kernels with their sizes, what its weights are stored as, the plan.", command_inspect, false},
+     "--line-info: SPIR-V names values and gives each instruction its line of the kernel IR, for debuggers and profilers.", command_compile, false, true},
+    {"inspect", "inspect FILE.sntp", "Prints what a saved program holds: symbols, ports, kernels with their sizes, what its weights are stored as, the plan.", command_inspect, false, false},
     {"inspect-kernel", "inspect-kernel MODEL.snt|MODEL.onnx [--profile P | --device D] [--kernel NAME] [--dim NAME=N] [--sample GROUPS] [--unfused[=nodes]] [--json]",
      "What each kernel asks of a device of the profile: 32-byte sectors of global memory that 32 neighbouring items touch at once beside the fewest possible, rounds lost to\n"
      "conflicts of 32 banks of local memory, barriers, instructions an item by class, operations a byte, live words, local bytes. Code as legalised for the profile's target,\n"
-     "counted by the interpreter over --sample groups (4: the first, the last and between; inputs are zeros). --kernel: those with NAME in their name, access by access.", command_inspect_kernel, false},
-    {"pack", "pack FILE.sntp --header FILE.h", "Writes a saved program as a C array.", command_pack, false},
+     "counted by the interpreter over --sample groups (4: the first, the last and between; inputs are zeros). --kernel: those with NAME in their name, access by access.", command_inspect_kernel, false, true},
+    {"pack", "pack FILE.sntp --header FILE.h", "Writes a saved program as a C array.", command_pack, false, false},
     {"build", "build MODEL --device D [--jobs N] [--tune DIR] [--json]", "Compiles a model for a device and fills the cache of driver binaries, so that later runs start at once; says how long each part took.\n"
-     "--jobs: kernels built at a time, by default one a processor.", command_build, false},
-    {"bench", "bench MODEL|FOLDER.. --device D [--runs N] [--dim NAME=N] [--no-unfused] [--tune DIR] [--learn] [--json] | bench MODEL --device D --serve [--output NAME=FILE]",
+     "--jobs: kernels built at a time, by default one a processor.", command_build, false, true},
+    {"bench", "bench MODEL|FOLDER.. --device D [--runs N] [--dim NAME=N] [--input NAME=FILE] [--no-unfused] [--tune DIR] [--learn] [--json] | bench MODEL --device D --serve [--output NAME=FILE]",
      "Times the fused plan beside the unfused one, interleaved; a folder or several models make a Markdown table. Keys of --json, a line a model: min_ms median_ms cpu_ms\n"
      "import_ms compile_ms build_ms ready_ms ready_cpu_ms kernels bytes_moved gbps gflops unfused_min_ms unfused_cpu_ms unfused_kernels bytes_unfused max_diff.\n"
-     "--serve: when ready says so as JSON, then answers each line N of standard input with the milliseconds of N runs of the fused plan.", command_bench, true},
+     "--serve: when ready says so as JSON, then answers each line N of standard input with the milliseconds of N runs of the fused plan.", command_bench, true, true},
     {"calibrate", "calibrate [--device D] [-o FILE] [--quick] [--cpu-time] [--timeout SECONDS]",
      "Measures a profile of a device in under two minutes and writes it as text, each number with its noise and how it was measured; --profile FILE takes it.\n"
-     "--quick: small shapes and few blocks, to see that it works. --cpu-time: by the time that the process was given, for a processor that others load.", command_calibrate, false},
-    {"import", "import MODEL.onnx -o FILE.snt", "Writes an ONNX model as graph text, the weights in FILE.weights beside it.", command_import, false},
+     "--quick: small shapes and few blocks, to see that it works. --cpu-time: by the time that the process was given, for a processor that others load.", command_calibrate, false, true},
+    {"import", "import MODEL.onnx -o FILE.snt [--fix NAME=FILE]", "Writes an ONNX model as graph text, the weights in FILE.weights beside it.", command_import, false, false},
     {"onnx-test", "onnx-test [--device D] [--jobs N] [--timeout SECONDS] [--rtol X] [--atol X] FOLDER..",
-     "Runs ONNX backend tests (model.onnx, test_data_set_*/input_*.pb, output_*.pb), each in a process of its own; folders are searched. TAP. Tolerances 1e-3 and 1e-7.", command_onnx_test, true},
-    {"conform", "conform [--device D] [--profile smoke|standard|full] [OPTIONS]", "", NULL, false}, /* a program of its own, beside this one */
+     "Runs ONNX backend tests (model.onnx, test_data_set_*/input_*.pb, output_*.pb), each in a process of its own; folders are searched. TAP. Tolerances 1e-3 and 1e-7.", command_onnx_test, true, true},
+    {"conform", "conform [--device D] [--profile smoke|standard|full] [OPTIONS]", "", NULL, false, false}, /* a program of its own, beside this one */
 };
 // clang-format on
 
@@ -54,10 +57,10 @@ static int run_conform(char **argv) {
 static int usage(FILE *to) {
   fprintf(to, "usage: sinter COMMAND [OPTIONS]\n\nFuses a graph of tensor operators and runs it on OpenCL, Vulkan, CUDA or the host.\n\n");
   for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) fprintf(to, "  sinter %s\n", commands[i].usage);
+  fprintf(to, "\nEvery command that compiles a model takes, too:\n  %s\n", tool_compile_usage);
   fprintf(to,
-          "\nAny command that compiles takes --fuse, as often as wanted: must:A,B (one kernel, or the obstacle is told) never:A,B keep:A "
-          "barrier:A,\n"
-          "each with names of values or outputs.\n\n"
+          "--fuse, as often as wanted: must (one kernel, or the obstacle is told), never, keep, barrier, each with names of values or "
+          "outputs.\n\n"
           "  sinter --version\n  sinter COMMAND --help\n\nExit codes: 0 done, 1 failed, 2 wrong usage, 3 outside the bound of --check.\n");
   return to == stdout ? EXIT_GOOD : EXIT_USAGE;
 }
@@ -75,10 +78,11 @@ int main(int argc, char **argv) {
     for (int a = 2; a < argc; a++)
       if (!strcmp(argv[a], "--help")) {
         printf("usage: sinter %s\n\n%s\n", commands[i].usage, commands[i].help);
+        if (commands[i].compiles) printf("\nAnd as every command that compiles a model:\n  %s\n", tool_compile_usage);
         return EXIT_GOOD;
       }
     tool_options options;
-    if (!tool_parse(&options, argc - 2, argv + 2)) {
+    if (!tool_parse(&options, &commands[i], argc - 2, argv + 2)) {
       fprintf(stderr, "usage: sinter %s\n", commands[i].usage);
       return EXIT_USAGE;
     }
@@ -88,6 +92,6 @@ int main(int argc, char **argv) {
     }
     return commands[i].run(&options);
   }
-  fprintf(stderr, "sinter: no command \"%s\"\n", argv[1]);
-  return usage(stderr);
+  fprintf(stderr, "sinter: no command \"%s\"; sinter --help lists them\n", argv[1]);
+  return EXIT_USAGE;
 }

@@ -1,4 +1,5 @@
-/* Options of all subcommands: one table, "--name value" or "--name=value". */
+/* Options of all subcommands: one table, "--name value" or "--name=value". A command takes those that its usage names, and one that compiles those that all
+   such take. */
 #include "tools/sinter/tool.h"
 #include <stddef.h>
 #include <stdlib.h>
@@ -80,7 +81,20 @@ static const option_info *find_option(char *argument, char **value) {
   return NULL;
 }
 
-bool tool_parse(tool_options *o, int argc, char **argv) {
+static bool names(const char *usage, const char *option) {
+  const size_t length = strlen(option);
+  for (const char *at = strstr(usage, option); at; at = strstr(at + 1, option))
+    if ((at == usage || at[-1] == ' ' || at[-1] == '[') && strchr(" ]=[", at[length])) return true;
+  return false;
+}
+
+/* --share is of the helpers that build kernels, which are `build` commands. */
+static bool takes(const tool_command *command, const option_info *info) {
+  const char *option = info->kind == COMPILE && info->flag == SNT_COMPILE_UNFUSED_NODES ? "--unfused" : info->name;
+  return names(command->usage, option) || (command->compiles && (names(tool_compile_usage, option) || info->offset == AT(share)));
+}
+
+bool tool_parse(tool_options *o, const tool_command *command, int argc, char **argv) {
   *o = (tool_options){.paths = argv};
   for (int i = 0; i < argc; i++) {
     char *value = NULL;
@@ -91,6 +105,7 @@ bool tool_parse(tool_options *o, int argc, char **argv) {
     }
     const option_info *info = find_option(argv[i], &value);
     if (!info) return complain("unknown option", argv[i]);
+    if (!takes(command, info)) return fprintf(stderr, "sinter: %s takes no option \"%s\"\n", command->name, info->name), false;
     const bool wants = info->kind == TEXT || info->kind == LIST || info->kind == PAIR || info->kind == NUMBER;
     if (wants && !value && i + 1 == argc) return complain("a value is missing after", argv[i]);
     if (wants && !value) value = argv[++i];

@@ -22,7 +22,6 @@ typedef struct tool_options {
   bool check, json, quiet, quick, html, processor_time, serve, no_unfused, learn;
 } tool_options;
 /* Fills from argv after the subcommand; an unknown option or a missing value is an error on stderr and false. */
-bool tool_parse(tool_options *, int argc, char **argv);
 
 typedef struct tool_session {
   tool_options options;
@@ -101,8 +100,11 @@ snt_result tool_check(tool_session *, const tool_tensor *tensors, uint32_t count
 typedef struct tool_command {
   const char *name, *usage, *help;
   int (*run)(const tool_options *);
-  bool many; /* paths, not one */
+  bool many;     /* paths, not one */
+  bool compiles; /* a model: it takes the options of tool_compile_usage, too */
 } tool_command;
+extern const char tool_compile_usage[];
+bool tool_parse(tool_options *, const tool_command *, int argc, char **argv);
 int command_devices(const tool_options *);
 int command_run(const tool_options *);
 int command_explain(const tool_options *);
