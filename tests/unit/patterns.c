@@ -378,9 +378,9 @@ static void check_devices(void) {
                       {.selector = "opencl:pocl", .every = 3, .strict_every = 3},
                       {.selector = "opencl:rusticl", .every = 3, .strict_every = UINT32_MAX},
                       {.selector = "vulkan:llvmpipe", .every = 1, .strict_every = 3},
-                      {.selector = "vulkan:llvmpipe", .mask = "vulkan11-min", .every = 2, .strict_every = UINT32_MAX},
-                      {.selector = "vulkan:swiftshader", .every = 2, .strict_every = UINT32_MAX},
-                      {.selector = "cuda-text", .every = 6, .strict_every = UINT32_MAX},
+                      {.selector = "vulkan:llvmpipe", .mask = "vulkan11-min", .every = 3, .strict_every = UINT32_MAX},
+                      {.selector = "vulkan:swiftshader", .every = 3, .strict_every = UINT32_MAX},
+                      {.selector = "cuda-text", .every = 9, .strict_every = UINT32_MAX},
                       {.selector = "opencl:oclgrind", .every = 1, .strict_every = 1}};
   for (uint32_t i = 0; i < sizeof targets / sizeof *targets; i++) {
     target *d = &targets[i];
