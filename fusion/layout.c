@@ -222,8 +222,7 @@ static bool read_product(rebuild *r, product *p) {
   }
   for (uint32_t o = 0; o < 2; o++) p->plain[o] = !fusion_is_view(r->to, p->args[o]);
   const ir_expr *out = ir_attr_ints(r->from, r->node, IR_ATTR_out, &p->out_rank);
-  memcpy(p->out, out, p->out_rank * sizeof *out);
-  for (uint32_t i = 0; i < p->out_rank; i++) p->perm[i] = i;
+  for (uint32_t i = 0; i < p->out_rank; i++) p->out[i] = out[i], p->perm[i] = i; /* none of a scalar */
   return changed;
 }
 
