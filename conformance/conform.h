@@ -135,7 +135,7 @@ typedef struct conform_run {
 /* The number of cases that time did not allow, or UINT32_MAX with diag: the device does not open. */
 uint32_t conform_run_all(const conform_run *, snt_diag *);
 
-/* ---- output (report.c, page.c) ---- */
+/* ---- output (report.c, runs.c, page.c) ---- */
 typedef struct conform_excuse {
   char device[64], filter[CONFORM_ID], expiry[11], reason[160];
 } conform_excuse;
@@ -152,6 +152,14 @@ typedef struct conform_report {
 bool conform_read_excuses(const char *path, conform_excuse **, uint32_t *count, snt_diag *);
 void conform_report_device(void *report, const snt_device_info *, const char *profile);
 void conform_report_case(void *report, const conform_case *, const conform_verdict *);
+/* One run's JSON lines, of all its parts. */
+typedef struct conform_lines {
+  char *text; /* ends with a zero byte behind `size` */
+  size_t size;
+} conform_lines;
+/* The runs that a file holds, at most `most`, for the caller to free (runs.c): several where it has lines of several devices. */
+snt_result conform_read_lines(const char *path, conform_lines *runs, uint32_t most, uint32_t *count, snt_diag *);
+void conform_free_lines(conform_lines *runs, uint32_t count);
 /* The text or number of a key in one line of our own JSON, unescaped; false: not there. */
 bool conform_field(const char *line, const char *key, char *out, size_t size);
 /* One HTML page over files of JSON lines; or, to a name that ends in .md, a table of the largest ratios. */

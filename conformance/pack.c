@@ -17,26 +17,31 @@ static void checksum(const char *data, size_t size, char out[HEX]) {
   for (int i = 0; i < 32; i++) snprintf(out + 2 * (size_t)i, 3, "%02x", digest[i]);
 }
 
+static void pack_run(ir_text *text, uint32_t number, const conform_lines *run) {
+  char sum[HEX];
+  checksum(run->text, run->size, sum);
+  ir_text_format(text, "{\"run\": %u, \"bytes\": %zu, \"sha256\": \"%s\"}\n", number, run->size, sum);
+  ir_text_put(text, run->text, run->size);
+}
+
 snt_result conform_pack(uint32_t count, char *const *paths, const char *out, snt_diag *diag) {
+  enum { MOST = 64 }; /* of one file */
   ir_arena arena;
-  ir_text text;
+  ir_text runs, text;
+  uint32_t total = 0, found;
+  conform_lines lines[MOST];
   snt_result r = SNT_OK;
   ir_arena_init(&arena, NULL);
+  ir_text_init(&runs, &arena);
   ir_text_init(&text, &arena);
-  ir_text_format(&text, "{\"submission\": 1, \"suite\": \"%s\", \"runs\": %u}\n", SNT_VERSION_TEXT, count);
   for (uint32_t i = 0; r == SNT_OK && i < count; i++) {
-    void *data;
-    size_t size;
-    char sum[HEX], device[64];
-    if ((r = host_read_file(paths[i], &data, &size, diag)) != SNT_OK) break;
-    checksum(data, size, sum);
-    if (!conform_field(data, "suite", device, sizeof device) || !conform_field(data, "device", device, sizeof device))
-      r = host_fail(diag, SNT_E_PARSE, "pack", "%s: not the lines of a run", paths[i]);
-    ir_text_format(&text, "{\"run\": %u, \"bytes\": %zu, \"sha256\": \"%s\"}\n", i + 1, size, sum);
-    ir_text_put(&text, data, size);
-    free(data);
+    r = conform_read_lines(paths[i], lines, MOST, &found, diag);
+    for (uint32_t k = 0; k < found; k++) pack_run(&runs, ++total, &lines[k]);
+    conform_free_lines(lines, found);
   }
-  if (r == SNT_OK && text.failed) r = host_fail(diag, SNT_E_HOST_MEM, "pack", "out of memory");
+  ir_text_format(&text, "{\"submission\": 1, \"suite\": \"%s\", \"runs\": %u}\n", SNT_VERSION_TEXT, total);
+  ir_text_put(&text, runs.at, runs.length);
+  if (r == SNT_OK && (runs.failed || text.failed)) r = host_fail(diag, SNT_E_HOST_MEM, "pack", "out of memory");
   if (r == SNT_OK) r = host_write_file(out, text.at, text.length, diag);
   ir_arena_free(&arena);
   return r;

@@ -80,26 +80,32 @@ static bool count_line(conform_page *p, uint32_t number, const char *line) {
   return true;
 }
 
-static snt_result read_run(conform_page *p, const char *path, snt_diag *diag) {
-  void *data;
-  size_t size;
-  snt_result r = host_read_file(path, &data, &size, diag);
-  if (r != SNT_OK) return r;
-  page_run *into = &p->runs[p->run_count];
-  into->text = data;
+static snt_result count_run(conform_page *p, uint32_t run, const char *path, snt_diag *diag) {
   uint32_t number = 0;
-  for (char *line = data, *next; *line; line = next) {
+  for (char *line = p->runs[run].text, *next; *line; line = next) {
     next = line + strcspn(line, "\n");
     const char end = *next;
     *next = 0;
     number++;
-    if (*line && !count_line(p, p->run_count, line))
-      return host_fail(diag, SNT_E_PARSE, "report", "%s:%u: not a line of a conformance run", path, number);
+    if (*line && !count_line(p, run, line))
+      return host_fail(diag, SNT_E_PARSE, "report", "%s: line %u of the run of %s is not a line of a conformance run", path, number,
+                       p->runs[run].device);
     *next = end;
     next += end != 0;
   }
-  p->run_count++;
-  return into->device[0] ? SNT_OK : host_fail(diag, SNT_E_PARSE, "report", "%s: no line names its device", path);
+  return SNT_OK;
+}
+
+static snt_result read_file(conform_page *p, const char *path, snt_diag *diag) {
+  conform_lines lines[PAGE_RUNS];
+  uint32_t count;
+  snt_result r = conform_read_lines(path, lines, PAGE_RUNS - p->run_count, &count, diag);
+  for (uint32_t i = 0; i < count; i++) {
+    p->runs[p->run_count].text = lines[i].text;
+    if (r == SNT_OK) r = count_run(p, p->run_count, path, diag);
+    p->run_count++;
+  }
+  return r;
 }
 
 void conform_free_runs(conform_page *p) {
@@ -110,7 +116,7 @@ void conform_free_runs(conform_page *p) {
 conform_page *conform_read_runs(uint32_t count, char *const *paths, snt_diag *diag) {
   conform_page *p = calloc(1, sizeof *p);
   snt_result r = p ? SNT_OK : host_fail(diag, SNT_E_HOST_MEM, "report", "out of memory");
-  for (uint32_t i = 0; r == SNT_OK && i < count; i++) r = read_run(p, paths[i], diag);
+  for (uint32_t i = 0; r == SNT_OK && i < count; i++) r = read_file(p, paths[i], diag);
   if (r == SNT_OK) return p;
   conform_free_runs(p);
   return NULL;

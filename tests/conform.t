@@ -98,11 +98,14 @@ part() { "$conform" --device interp --filter neg.f32.real.prime "$@" 2>&1; }
 part --list | sort >"$work/listed"
 part >"$work/whole"
 : >"$work/parts"
-for i in 1 2 3; do part --shard $i/3 --jobs 2 >"$work/part" && names "$work/part" | sort >"$work/names"
+for i in 1 2 3; do part --shard $i/3 --jobs 2 --json "$work/part$i.jsonl" >"$work/part" && names "$work/part" | sort >"$work/names"
   part --list --shard $i/3 | sort | cmp -s - "$work/names"; result $? "part $i of 3: the cases that it lists"
   names "$work/part" >>"$work/parts"
 done
 names "$work/whole" | sort | cmp -s - "$work/listed" && sort "$work/parts" | cmp -s - "$work/listed"; result $? 'three parts are the whole, each case in one of them'
+cat "$work"/part[123].jsonl >"$work/joined.jsonl"
+"$conform" report "$work/joined.jsonl" -o "$work/joined.html" >"$work/log" 2>&1 && grep -q '<p>1 runs,' "$work/joined.html" &&
+  grep -q "<td>$(wc -l <"$work/listed")<td>$(wc -l <"$work/parts")<td class=g>0<" "$work/joined.html"; result $? 'and their lines, joined, are one run of a page'
 ! readelf -d "$conform" | grep NEEDED | grep -v -e '\[libc\.' -e '\[libm\.' -e '\[libdl\.' -e '\[ld-linux'; result $? 'it needs libc, libm and libdl'
 
 "$conform" --device interp --count 12 --json "$work/run.jsonl" >/dev/null 2>&1
@@ -110,6 +113,15 @@ names "$work/whole" | sort | cmp -s - "$work/listed" && sort "$work/parts" | cmp
 result $? 'a run is packed'
 "$conform" verify "$work/submission" --count 3 >"$work/log" 2>&1
 result $? 'and its cases pass again with the same errors'
+"$conform" --device interp,host --filter neg.f32.real.prime --count 12 --json "$work/two.jsonl" >/dev/null 2>&1
+"$conform" report "$work/two.jsonl" -o "$work/two.html" >"$work/log" 2>&1 && grep -q '<p>2 runs,' "$work/two.html" &&
+  [ "$(grep -c '<td>12<td>12<td class=g>0<' "$work/two.html")" = 2 ]; result $? 'lines of two devices in one file are two runs of a page'
+"$conform" pack "$work/two.jsonl" -o "$work/pair" >"$work/log" 2>&1 && "$conform" verify "$work/pair" --count 3 >"$work/log" 2>&1 &&
+  [ "$(grep -c '^ok .* interp ' "$work/log") $(grep -c '^ok .* host ' "$work/log")" = '3 3' ]; result $? 'and two of a submission, each checked on its own device'
+tail -n +2 "$work/two.jsonl" >"$work/headless"
+"$conform" report "$work/headless" -o "$work/none.html" >"$work/log" 2>&1
+[ $? = 1 ]; result $? 'lines of nobody are refused'
+has 'no line that names suite and device' "$work/log" 'with what is missing'
 sed 's/"kernels": 1/"kernels": 2/' "$work/submission" >"$work/forged"
 "$conform" verify "$work/forged" >"$work/log" 2>&1
 [ $? = 1 ]; result $? 'a changed submission is refused'
