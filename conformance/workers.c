@@ -24,7 +24,7 @@ typedef struct worker {
   volatile uint8_t *phase; /* shared with the child */
   uint32_t index, done;
   bool greeted, busy, again;
-  double started;
+  double started;        /* by the pool's own clock */
   uint8_t seen;          /* the phase in which `started` is */
   conform_verdict first; /* of the case that is tried again */
 } worker;
@@ -32,7 +32,7 @@ typedef struct pool {
   const conform_run *run;
   worker workers[MAX_JOBS];
   uint32_t next, step, reported;
-  double start;
+  double start, watch, last; /* watch: time in which this process ran, last: when it last looked */
   bool told_device, failed;
   snt_diag *diag;
 } pool;
@@ -41,6 +41,13 @@ static double now(void) {
   struct timespec t;
   clock_gettime(CLOCK_MONOTONIC, &t);
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* The clock of whoever waits: a pause in which this process did not run either (stopped, suspended, starved) is no delay of a child's. */
+static void watch_time(pool *p) {
+  const double most = 1, at = now(), passed = at - p->last; /* five waits */
+  p->watch += passed < most ? passed : most;
+  p->last = at;
 }
 
 static bool send_all(int to, const void *data, size_t size) {
@@ -105,7 +112,7 @@ static bool start_child(pool *p, worker *w) {
     close(down[1]), close(up[0]);
     return false;
   }
-  w->pid = pid, w->to = down[1], w->from = up[0], w->done = 0, w->greeted = false, w->started = now();
+  w->pid = pid, w->to = down[1], w->from = up[0], w->done = 0, w->greeted = false, w->started = p->watch;
   return true;
 }
 
@@ -152,8 +159,8 @@ static void give_up(pool *p, worker *w, conform_result result, const char *text)
 /* A compiler may take its time, and each phase of a case has its own. */
 static bool is_late(const pool *p, worker *w) {
   const uint8_t phase = w->phase ? *w->phase : PHASE_COUNT;
-  if (phase != w->seen) w->seen = phase, w->started = now();
-  return now() - w->started > (phase <= PHASE_FIRST && w->greeted ? p->run->compile_seconds : p->run->case_seconds);
+  if (phase != w->seen) w->seen = phase, w->started = p->watch;
+  return p->watch - w->started > (phase <= PHASE_FIRST && w->greeted ? p->run->compile_seconds : p->run->case_seconds);
 }
 
 /* Says what took too long: only a driver that compiles for minutes is no news about the numbers. */
@@ -161,7 +168,7 @@ static void end_late(pool *p, worker *w) {
   char text[160];
   const uint8_t phase = w->phase ? *w->phase : PHASE_COUNT;
   snprintf(text, sizeof text, "%s: no answer in %.0f s; the process was ended", phase < PHASE_COUNT ? conform_phase_names[phase] : "time",
-           now() - w->started);
+           p->watch - w->started);
   give_up(p, w, CONFORM_TIMEOUT, text);
 }
 
@@ -170,7 +177,7 @@ static bool give_case(pool *p, worker *w) {
     if (p->next >= p->run->list->count || is_over(p)) return true;
     w->index = p->next, p->next += p->step;
   }
-  w->busy = true, w->started = now(), w->done++;
+  w->busy = true, w->started = p->watch, w->done++;
   return send_all(w->to, &w->index, sizeof w->index);
 }
 
@@ -221,6 +228,7 @@ static bool turn(pool *p) {
     waiting[i] = (struct pollfd){.fd = w->pid ? w->from : -1, .events = POLLIN};
   }
   if (poll(waiting, p->run->jobs, 200) < 0 && errno != EINTR) return false;
+  watch_time(p);
   for (uint32_t i = 0; i < p->run->jobs; i++) {
     worker *w = &p->workers[i];
     if (w->pid && (waiting[i].revents & (POLLIN | POLLHUP)) && !hear(p, w)) return false;
@@ -230,7 +238,7 @@ static bool turn(pool *p) {
 }
 
 uint32_t conform_run_all(const conform_run *run, snt_diag *diag) {
-  pool p = {.run = run, .next = run->shard, .step = run->shards, .start = now(), .diag = diag};
+  pool p = {.run = run, .next = run->shard, .step = run->shards, .start = now(), .last = now(), .diag = diag};
   conform_run clamped = *run;
   if (clamped.jobs > MAX_JOBS) clamped.jobs = MAX_JOBS;
   p.run = &clamped;

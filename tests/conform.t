@@ -40,6 +40,14 @@ result $? 'a page is made'
 has '"revision": "' "$work/self.jsonl" 'of a suite whose revision is told'
 has '<summary><b>timeout' "$work/page.html" 'that shows the failures'
 has '<summary>its kernels</summary><pre>// kernel 1 of 1' "$work/page.html" 'and their kernels'
+# Stopped as a whole for longer than a case may take (a machine that sleeps, a debugger): no child hangs for that.
+perl -e 'setpgrp; exec @ARGV' "$conform" --device interp --count 600 --case-time 6 --compile-time 6 --jobs 2 >"$work/slept" 2>&1 &
+sleeper=$!
+while kill -0 $sleeper && ! grep -q '^ok' "$work/slept"; do sleep 0.1; done
+kill -STOP -$sleeper && sleep 9
+kill -CONT $sleeper && sleep 1 # the parent first
+kill -CONT -$sleeper && wait $sleeper; result $? 'a pause of all its processes is not taken for a hanging case'
+grep -A1 '^not ok' "$work/slept" | sed 's/^/# /'
 # Devices against each other: lines by hand, of four devices.
 for device in a b c d; do
   { echo "{\"suite\": \"1\", \"revision\": \"r\", \"seed\": 1, \"device\": \"dev:$device\", \"name\": \"n\", \"driver\": \"d\", \"profile\": \"p\"}"
