@@ -62,30 +62,55 @@ const char *group_forbidden(const group_run *r, const uint32_t *groups, uint32_t
   return count > HYPER_MAX_NODES ? "size" : steer_forbids(c->steer, parts, count);
 }
 
-/* Does a member feed another through a group outside? Walks inputs backwards from all members; what is not deeper than the highest member cannot. */
+/* Is a value of group `a` read outside by what may feed `b`: by what is less deep? Whom a recomputed reader belongs to is not asked. */
+static bool read_above(const grouping *s, uint32_t a, uint32_t b, uint32_t from, uint32_t depth) {
+  for (uint32_t u = s->uses.first[from]; u < s->uses.first[from + 1]; u++) {
+    const uint32_t user = s->uses.user[u], owner = s->group_of[user];
+    if (!s->needed[user]) continue;
+    if (s->recomputed[user] || depth == 64) return true;
+    if (!owner && read_above(s, a, b, user, depth + 1)) return true;
+    if (owner && owner != a + 1 && owner != b + 1 && s->place[owner - 1].level < s->place[b].level) return true;
+  }
+  return false;
+}
+
+/* Between two groups a path through others begins at a value of the less deep one. */
+static bool pair_may_close(const grouping *s, uint32_t a, uint32_t b) {
+  if (s->place[a].level > s->place[b].level) return pair_may_close(s, b, a);
+  const fusion_group *group = &s->c->groups.at[a];
+  for (uint32_t i = 0; i < group->output_count; i++)
+    if (read_above(s, a, b, group->outputs[i], 0)) return true;
+  return false;
+}
+
+/* Does a member feed another through a group outside? Walks inputs backwards from the members; what is not deeper than the highest member cannot, and it
+   reads none that could. */
 bool group_makes_cycle(grouping *s, const uint32_t *groups, uint32_t count) {
   fusion_context *c = s->c;
+  if (count == 2 && !pair_may_close(s, groups[0], groups[1])) return false;
   const uint32_t member = ++s->mark, reached = ++s->mark;
   uint32_t highest = UINT32_MAX;
   s->stack.count = 0;
+  for (uint32_t i = 0; i < count; i++)
+    if (s->place[groups[i]].level < highest) highest = s->place[groups[i]].level;
   for (uint32_t i = 0; i < count; i++) {
-    s->marks[groups[i]] = member;
-    if (s->level[groups[i]] < highest) highest = s->level[groups[i]];
-    if (!IR_PUSH(c->arena, &s->stack, groups[i])) return true;
+    s->place[groups[i]].mark = member;
+    if (s->place[groups[i]].level > highest && !IR_PUSH(c->arena, &s->stack, groups[i])) return true;
   }
   while (s->stack.count) {
     const uint32_t at = s->stack.at[--s->stack.count];
     const fusion_group *group = &c->groups.at[at];
-    const bool outside = s->marks[at] != member;
+    const bool outside = s->place[at].mark != member;
     for (uint32_t i = 0; i < group->input_count; i++) {
       const uint32_t owner = s->group_of[group->inputs[i]];
-      if (!owner || s->marks[owner - 1] == reached) continue;
-      if (s->marks[owner - 1] == member) {
+      group_place *place = owner ? &s->place[owner - 1] : NULL;
+      if (!place || place->level < highest || place->mark == reached) continue;
+      if (place->mark == member) {
         if (outside) return true;
         continue; /* an edge inside the union */
       }
-      if (s->level[owner - 1] <= highest) continue;
-      s->marks[owner - 1] = reached;
+      if (place->level == highest) continue;
+      place->mark = reached;
       if (!IR_PUSH(c->arena, &s->stack, owner - 1)) return true;
     }
   }
@@ -145,12 +170,12 @@ static void consider_again(group_run *r, uint32_t producer, uint32_t consumer, u
   const uint32_t a = group_number(r, producer), b = group_number(r, consumer);
   const group_pair *kept = r->gone ? group_pair_find(r, a, b) : NULL;
   const group_pair *other = r->gone ? group_pair_find(r, a == changed ? r->gone - 1 : a, b == changed ? r->gone - 1 : b) : NULL;
-  const group_pair *was = kept ? kept : other;
-  if (!was || (kept && other)) {
+  if (!kept == !other) {
     group_consider(r, producer, consumer);
     return;
   }
-  group_pair word = *was;
+  if (kept) return;
+  group_pair word = *other;
   word.producer = a + 1;
   word.consumer = b + 1;
   group_pair *pair = group_pair_make(r, a, b);
@@ -202,8 +227,8 @@ static void sink_readers(group_run *r, uint32_t number, uint32_t from, uint32_t 
     const bool through = s->recomputed[user] ||
                          (!owner && fusion_is_view(s->c->graph, user)); /* a recomputed reader is in all of its readers */
     if (through && depth < 256) sink_readers(r, number, user, depth + 1);
-    if (!owner || owner - 1 == number || s->level[owner - 1] > s->level[number]) continue;
-    s->level[owner - 1] = s->level[number] + 1;
+    if (!owner || owner - 1 == number || s->place[owner - 1].level > s->place[number].level) continue;
+    s->place[owner - 1].level = s->place[number].level + 1;
     if (!IR_PUSH(s->c->arena, &s->stack, owner - 1)) s->c->plan->failed = true;
   }
 }
@@ -229,7 +254,7 @@ void group_take(group_run *r, const uint32_t *groups, uint32_t count, const fusi
       if (*owner == groups[k] + 1) *owner = last + 1; /* a recomputed member may have another */
     }
     c->groups.at[groups[k]].dead = 1;
-    if (r->s.level[groups[k]] > r->s.level[last]) r->s.level[last] = r->s.level[groups[k]];
+    if (r->s.place[groups[k]].level > r->s.place[last].level) r->s.place[last].level = r->s.place[groups[k]].level;
     r->version[last] += r->version[groups[k]] + 1;
   }
   if (!group_settle(&r->s, last, fused)) c->plan->failed = true;
@@ -263,7 +288,6 @@ static void run_pair(group_run *r, edge e) {
       return;
     }
   }
-  if (r->many && !group_find_ports(&r->s, &fused)) c->plan->failed = true; /* in the order of the members */
   const fusion_group parts[2] = {c->groups.at[a], c->groups.at[b]};
   group_record_pair(&r->s, e.producer, e.consumer, true, "saves", (const fusion_group *[]){&parts[0], &parts[1]}, &fused);
   group_take(r, (const uint32_t[]){a, b}, 2, &fused);
@@ -405,10 +429,10 @@ static snt_result start_groups(group_run *r) {
   for (uint32_t i = 0; i < c->groups.count; i++) {
     fusion_group *group = &c->groups.at[i];
     if (!price_alone(r, group) || !group_settle(&r->s, i, group)) return SNT_E_HOST_MEM;
-    r->s.level[i] = group_first_level(i);
+    r->s.place[i].level = group_first_level(i);
     for (uint32_t k = 0; k < group->input_count; k++) {
       const uint32_t owner = r->s.group_of[group->inputs[k]];
-      if (owner && r->s.level[owner - 1] >= r->s.level[i]) r->s.level[i] = r->s.level[owner - 1] + GROUP_LEVEL_STEP;
+      if (owner && r->s.place[owner - 1].level >= r->s.place[i].level) r->s.place[i].level = r->s.place[owner - 1].level + GROUP_LEVEL_STEP;
     }
     if (!add_unfused(r, group)) return SNT_E_HOST_MEM;
   }
@@ -426,9 +450,8 @@ static bool run_init(group_run *r, fusion_context *c) {
   c->buffers = IR_NEW_ARRAY(c->arena, uint32_t, n);
   s->is_stored = IR_NEW_ARRAY(c->arena, uint8_t, n);
   s->needed = IR_NEW_ARRAY(c->arena, uint8_t, n);
-  s->marks = IR_NEW_ARRAY(c->arena, uint32_t, n);
   s->recomputed = IR_NEW_ARRAY(c->arena, uint8_t, n);
-  s->level = IR_NEW_ARRAY(c->arena, uint32_t, n);
+  s->place = IR_NEW_ARRAY(c->arena, group_place, n);
   s->tried = IR_NEW_ARRAY(c->arena, uint32_t, n);
   s->inside = IR_NEW_ARRAY(c->arena, uint32_t, n);
   s->ports = IR_NEW_ARRAY(c->arena, group_ports, n);

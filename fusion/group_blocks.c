@@ -53,20 +53,39 @@ static void run_siblings(group_run *r) {
   group_run_queue(r);
 }
 
-/* What is still stored between kernels: would computing it again in each reader be cheaper? */
-static void run_recompute(group_run *r) {
+/* What is still stored between kernels: would computing it again in each reader be cheaper? What that has changed is looked at again in the end. */
+static snt_result run_recompute(group_run *r) {
   fusion_context *c = r->s.c;
+  uint8_t *touched = IR_NEW_ARRAY(c->arena, uint8_t, c->groups.count + 1);
   IR_VEC(uint32_t) outputs = {0}; /* of the group as it is found: it may be another after each of them */
+  if (!touched) return SNT_E_HOST_MEM;
   for (uint32_t a = 0; a < c->groups.count; a++) {
     outputs.count = 0;
     for (uint32_t i = 0; i < c->groups.at[a].output_count && !c->groups.at[a].dead; i++)
       if (!IR_PUSH(c->arena, &outputs, c->groups.at[a].outputs[i])) c->plan->failed = true;
     for (uint32_t i = 0; i < outputs.count && !c->groups.at[a].dead; i++) {
       uint32_t changed[REMAT_MAX_CHANGED];
-      group_refresh(r, changed, remat_consider(r, outputs.at[i], changed));
+      for (uint32_t count = remat_consider(r, outputs.at[i], changed); count;) touched[changed[--count]] = 1;
     }
   }
+  for (uint32_t a = 0; a < c->groups.count; a++)
+    if (touched[a]) group_refresh(r, &a, 1);
   group_run_queue(r);
+  return SNT_OK;
+}
+
+/* What was united from ports alone has them in the order of its parts: from now on in that of its members, as in a graph of few groups. */
+static bool order_ports(group_run *r) {
+  grouping *s = &r->s;
+  for (uint32_t i = 0; i < s->c->groups.count; i++) {
+    const fusion_group was = s->c->groups.at[i];
+    fusion_group group = was;
+    if (was.dead) continue;
+    ir_arena_rewind(&s->scratch, s->empty);
+    if (!group_find_ports(s, &group) || !group_settle(s, i, &group)) return false;
+    group_drop(s, &was);
+  }
+  return true;
 }
 
 snt_result group_run_blocks(group_run *r) {
@@ -77,7 +96,7 @@ snt_result group_run_blocks(group_run *r) {
   }
   group_run_queue(r);
   run_siblings(r);
-  run_recompute(r);
+  SNT_TRY(run_recompute(r));
   run_siblings(r);
-  return SNT_OK;
+  return !r->many || order_ports(r) ? SNT_OK : SNT_E_HOST_MEM;
 }

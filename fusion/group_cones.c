@@ -68,7 +68,7 @@ static void find_first_reader(const grouping *s, uint32_t number, uint32_t from,
     const uint32_t user = s->uses.user[u], owner = s->group_of[user];
     if (!s->needed[user] || owner == number + 1) continue;
     if (!owner && depth < 64 && fusion_is_view(s->c->graph, user)) find_first_reader(s, number, user, depth + 1, first);
-    if (owner && (!*first || s->level[owner - 1] < s->level[*first - 1])) *first = owner;
+    if (owner && (!*first || s->place[owner - 1].level < s->place[*first - 1].level)) *first = owner;
   }
 }
 

@@ -71,7 +71,13 @@ snt_result group_find_order(group_run *r) {
 }
 
 snt_result group_find_levels(group_run *r) {
+  const uint32_t count = r->s.c->groups.count;
   uint32_t most = 0;
-  depth_search q = {r, IR_NEW_ARRAY(r->s.c->arena, uint8_t, r->s.c->groups.count + 1), r->s.level, GROUP_LEVEL_STEP, GROUP_LEVEL_STEP};
-  return q.state ? find_depths(&q, &most) : SNT_E_HOST_MEM;
+  depth_search q = {r, IR_NEW_ARRAY(r->s.c->arena, uint8_t, count + 1), IR_NEW_ARRAY(r->s.c->arena, uint32_t, count + 1), GROUP_LEVEL_STEP,
+                    GROUP_LEVEL_STEP};
+  if (!q.state || !q.depth) return SNT_E_HOST_MEM;
+  SNT_TRY(find_depths(&q, &most));
+  for (uint32_t i = 0; i < count; i++)
+    if (q.state[i] == KNOWN) r->s.place[i].level = q.depth[i];
+  return SNT_OK;
 }

@@ -21,7 +21,7 @@ static bool grow(group_run *r) {
   for (uint32_t i = 0; i < old.size; i++)
     live += old.at[i].producer && !c->groups.at[old.at[i].producer - 1].dead && !c->groups.at[old.at[i].consumer - 1].dead;
   r->pairs = (pair_table){.size = 256};
-  while (r->pairs.size < 4 * live || (r->many && r->pairs.size < 8 * c->groups.count)) r->pairs.size *= 2;
+  while (r->pairs.size < 4 * live || (r->many && r->pairs.size < 4 * c->groups.count)) r->pairs.size *= 2;
   r->pairs.at = IR_NEW_ARRAY(c->arena, group_pair, r->pairs.size);
   if (!r->pairs.at) return false;
   for (uint32_t i = 0; i < old.size; i++) {
@@ -34,7 +34,7 @@ static bool grow(group_run *r) {
 }
 
 group_pair *group_pair_make(group_run *r, uint32_t producer, uint32_t consumer) {
-  if (2 * r->pairs.count >= r->pairs.size && !grow(r)) {
+  if (4 * r->pairs.count >= 3 * r->pairs.size && !grow(r)) {
     r->s.c->plan->failed = true;
     r->pairs = (pair_table){0};
     return NULL;

@@ -13,6 +13,10 @@ typedef struct group_known {
   uint32_t decision, mixed;
 } group_known;
 typedef struct group_spare group_spare; /* a list that is free */
+/* Where a group lies: deeper (greater) than the groups that it reads; and the mark of the walk that has reached it. */
+typedef struct group_place {
+  uint32_t level, mark;
+} group_place;
 typedef struct grouping {
   fusion_context *c;
   ir_uses uses;
@@ -26,12 +30,11 @@ typedef struct grouping {
   uint8_t *needed;        /* nodes that an output or update needs */
   uint8_t *recomputed;    /* members of every group that reads them: never an output */
   uint32_t mark;          /* the newest mark of each of the two lists */
-  uint32_t *marks;        /* per group: reached, or member of the set at hand */
   uint32_t *inside;       /* per node: member of the union at hand */
   uint32_t *tried;        /* per node: seen by the search at hand */
   group_known *known;     /* open addressing */
   uint32_t known_size, turn;
-  uint32_t *level; /* per group: greater than those of the groups that it reads */
+  group_place *place; /* per group */
   group_ports *ports;
   group_spare *spare[32]; /* by size */
 } grouping;

@@ -30,7 +30,7 @@ static bool grow(grouping *s) {
 
 void group_record(grouping *s, fusion_decision d) {
   fusion_context *c = s->c;
-  if (2 * c->decisions.count >= s->known_size && !grow(s)) {
+  if (4 * c->decisions.count >= 3 * s->known_size && !grow(s)) {
     c->plan->failed = true;
     return;
   }

@@ -46,9 +46,14 @@ group_kind group_find_kind(const grouping *s, uint32_t node) {
   return GROUP_LOOP;
 }
 
+/* Room for node numbers that are written at once, for as long as the union at hand. */
+static uint32_t *new_list(grouping *s, uint32_t count) {
+  return ir_arena_take_bare(&s->scratch, count * sizeof(uint32_t), _Alignof(uint32_t));
+}
+
 /* The members of both, in graph order, each once. */
 static bool merge_members(grouping *s, const fusion_group *a, const fusion_group *b, fusion_group *out) {
-  uint32_t *nodes = IR_NEW_ARRAY(&s->scratch, uint32_t, a->count + b->count), i = 0, k = 0, n = 0;
+  uint32_t *nodes = new_list(s, a->count + b->count), i = 0, k = 0, n = 0;
   if (!nodes) return false;
   while (i < a->count || k < b->count) {
     if (i < a->count && k < b->count && a->nodes[i] == b->nodes[k]) i++;
@@ -116,7 +121,7 @@ bool group_find_ports(grouping *s, fusion_group *group) {
   port_lists p = {.most = 4 * group->count + 64};
   p.mark = ++s->mark;
   p.listed = ++s->mark;
-  p.outputs = IR_NEW_ARRAY(&s->scratch, uint32_t, group->count);
+  p.outputs = new_list(s, group->count);
   if (!p.outputs) return false;
   s->reads.count = 0;
   for (uint32_t i = 0; i < group->count; i++) s->inside[group->nodes[i]] = p.mark;
@@ -126,7 +131,7 @@ bool group_find_ports(grouping *s, fusion_group *group) {
     if (s->recomputed[node]) continue;
     if (s->is_stored[node] || read_outside(s, &p, node, 0)) p.outputs[p.output_count++] = node;
   }
-  uint32_t *inputs = IR_NEW_ARRAY(&s->scratch, uint32_t, s->reads.count);
+  uint32_t *inputs = new_list(s, s->reads.count);
   if (!inputs) return false;
   if (s->reads.count) memcpy(inputs, s->reads.at, s->reads.count * sizeof *inputs);
   group->inputs = inputs;
@@ -141,8 +146,8 @@ bool group_find_ports(grouping *s, fusion_group *group) {
 static bool join_ports(grouping *s, uint32_t a, uint32_t b, fusion_group *group) {
   const fusion_group *groups = s->c->groups.at;
   port_lists p = {.parts = {&groups[a], &groups[b]}, .owner = {a + 1, b + 1}, .listed = ++s->mark};
-  p.outputs = IR_NEW_ARRAY(&s->scratch, uint32_t, p.parts[0]->output_count + p.parts[1]->output_count);
-  uint32_t *inputs = IR_NEW_ARRAY(&s->scratch, uint32_t, p.parts[0]->input_count + p.parts[1]->input_count), count = 0;
+  p.outputs = new_list(s, p.parts[0]->output_count + p.parts[1]->output_count);
+  uint32_t *inputs = new_list(s, p.parts[0]->input_count + p.parts[1]->input_count), count = 0;
   if (!p.outputs || !inputs) return false;
   for (uint32_t k = 0; k < 2; k++)
     for (uint32_t i = 0; i < p.parts[k]->input_count; i++) {
