@@ -7,7 +7,7 @@
 #define API_BLOB_H
 #include "api/handles.h"
 
-enum { BLOB_VERSION = 3, BLOB_HEADER = 64, BLOB_DIGEST_AT = 32, BLOB_ROW = 24, BLOB_ALIGN = 64 };
+enum { BLOB_VERSION = 4, BLOB_HEADER = 64, BLOB_DIGEST_AT = 32, BLOB_ROW = 24, BLOB_ALIGN = 64 };
 enum {
   BLOB_META = 1,
   BLOB_PROFILE,

@@ -1,14 +1,8 @@
 /* What a program is made of and why: kernels with the user's node names, bytes against the unfused plan, and every decision. As text or JSON. */
 #include "api/explain_private.h"
+#include "fusion/schedule_common.h"
 
-double explain_at_hints(const snt_program *p, ir_expr e) {
-  int64_t values[64], out;
-  for (uint32_t i = 0; i < p->pool.symbols.count && i < 64; i++) {
-    const expr_symbol *s = &p->pool.symbols.at[i];
-    values[i] = s->hint > 0 ? s->hint : s->max;
-  }
-  return expr_eval(&p->pool, e, &(expr_values){.symbols = values}, &out) ? (double)out : 0;
-}
+double explain_at_hints(const snt_program *p, ir_expr e) { return (double)schedule_hint(&p->pool, e); }
 
 /* The innermost loop around a step, or null. */
 const plan_loop *explain_loop_of(const snt_program *p, uint32_t step) {
@@ -18,21 +12,8 @@ const plan_loop *explain_loop_of(const snt_program *p, uint32_t step) {
   return inner;
 }
 
-static bool guards_hold(const snt_program *p, const plan_step *s) {
-  for (uint32_t i = 0; i < s->guard_count; i++) {
-    const double value = explain_at_hints(p, s->guards[i].value);
-    if (value < explain_at_hints(p, s->guards[i].lo) || value >= explain_at_hints(p, s->guards[i].hi)) return false;
-  }
-  return true;
-}
-
-bool explain_runs(const snt_program *p, uint32_t step) {
-  const plan_step *s = &p->plan.steps.at[step];
-  if (explain_loop_of(p, step)) return true; /* its guards may ask for the trip */
-  for (uint32_t i = 0; s->choice && i < step; i++)
-    if (p->plan.steps.at[i].choice == s->choice && guards_hold(p, &p->plan.steps.at[i])) return false;
-  return guards_hold(p, s);
-}
+/* In a loop guards may ask for the trip. */
+bool explain_runs(const snt_program *p, uint32_t step) { return explain_loop_of(p, step) || schedule_runs(&p->plan, step); }
 
 /* How often a step runs, at the hints; of steps for different extents one does. */
 static double times(const snt_program *p, uint32_t step) {
@@ -91,55 +72,23 @@ static double step_bytes(const snt_program *p, const plan_step *s) {
 }
 
 typedef struct totals {
-  double moved, unfused;
+  double moved, unfused, flops, launches;
 } totals;
-static totals count_bytes(const snt_program *p) {
-  totals t = {0, p->fusion.bytes_unfused};
-  for (uint32_t i = 0; i < p->plan.steps.count; i++) t.moved += times(p, i) * step_bytes(p, &p->plan.steps.at[i]);
+static totals count_totals(const snt_program *p) {
+  totals t = {.unfused = p->fusion.bytes_unfused};
+  for (uint32_t i = 0; i < p->plan.steps.count; i++) {
+    const plan_step *s = &p->plan.steps.at[i];
+    t.moved += times(p, i) * step_bytes(p, s);
+    t.flops += times(p, i) * s->flops;
+    t.launches += times(p, i);
+  }
   return t;
-}
-
-/* The group that is the longest beginning of these nodes, or null. */
-static const fusion_group *group_of(const snt_program *p, const uint32_t *nodes, uint32_t count) {
-  const fusion_group *best = NULL;
-  for (uint32_t i = 0; i < p->fusion.groups.count; i++) {
-    const fusion_group *g = &p->fusion.groups.at[i];
-    if (g->dead || g->count > count || (best && g->count <= best->count) || memcmp(g->nodes, nodes, g->count * sizeof *nodes)) continue;
-    best = g;
-  }
-  return best;
-}
-
-/* Operations of a step's groups: one, or in a batch one after the other. Those of a loop's body are not counted. */
-static double step_flops(const snt_program *p, uint32_t step) {
-  const plan_step *s = &p->plan.steps.at[step];
-  double sum = 0;
-  for (uint32_t at = 0; at < s->node_count && !explain_loop_of(p, step);) {
-    const fusion_group *g = group_of(p, s->nodes + at, s->node_count - at);
-    cost_work w = {0};
-    if (g) fusion_group_work(&p->fusion, g, &w);
-    sum += w.ops + 2 * w.fmas + w.specials + w.divs;
-    at += g ? g->count : s->node_count;
-  }
-  return sum;
-}
-
-/* What is priced and counted for a group is each of its steps' (partial sums, then their sums) by the bytes that it moves. */
-static double share_of_group(const snt_program *p, uint32_t step) {
-  const plan_step *steps = p->plan.steps.at, *s = &steps[step];
-  double all = 0;
-  uint32_t i = step;
-  while (i && steps[i - 1].nodes == s->nodes) i--;
-  for (; i < p->plan.steps.count && steps[i].nodes == s->nodes; i++)
-    if (i == step || explain_runs(p, i)) all += step_bytes(p, &steps[i]);
-  return all > 0 && explain_runs(p, step) && !explain_loop_of(p, step) ? step_bytes(p, s) / all : 1;
 }
 
 static void json_kernels(const snt_program *p, ir_arena *arena, ir_text *out) {
   ir_text_add(out, "  \"kernels\": [");
   for (uint32_t i = 0; i < p->plan.steps.count; i++) {
     const plan_step *s = &p->plan.steps.at[i];
-    const double share = share_of_group(p, i);
     ir_text_format(out, "%s\n    {\"name\": \"%s\", \"kind\": \"%s\", \"kernel\": %u, \"nodes\": [", i ? "," : "", s->name,
                    p->plan.kernels.at[s->kernel].kind, s->kernel);
     for (uint32_t n = 0; n < s->node_count; n++) {
@@ -147,8 +96,7 @@ static void json_kernels(const snt_program *p, ir_arena *arena, ir_text *out) {
       json_name(graph_of(p, i), s->nodes[n], arena, out);
     }
     ir_text_format(out, "], \"bytes_read\": %.0f, \"bytes_written\": %.0f, \"flops\": %.0f, \"est_us\": %.3f, \"times\": %.0f}",
-                   explain_at_hints(p, s->bytes_read), explain_at_hints(p, s->bytes_written), share * step_flops(p, i),
-                   share * s->est_ns / 1e3, times(p, i));
+                   explain_at_hints(p, s->bytes_read), explain_at_hints(p, s->bytes_written), s->flops, s->est_ns / 1e3, times(p, i));
   }
   ir_text_add(out, "\n  ],\n");
 }
@@ -180,10 +128,11 @@ static void json_decisions(const snt_program *p, ir_arena *arena, ir_text *out) 
 }
 
 static void explain_json(const snt_program *p, ir_arena *arena, ir_text *out) {
-  const totals t = count_bytes(p);
+  const totals t = count_totals(p);
   ir_text_format(out, "{\n  \"profile\": \"%s\",\n", p->profile.name);
   json_kernels(p, arena, out);
-  ir_text_format(out, "  \"bytes_moved\": %.0f,\n  \"bytes_unfused\": %.0f,\n", t.moved, t.unfused);
+  ir_text_format(out, "  \"bytes_moved\": %.0f,\n  \"bytes_unfused\": %.0f,\n  \"total_flops\": %.0f,\n  \"launches\": %.0f,\n", t.moved,
+                 t.unfused, t.flops, t.launches);
   json_decisions(p, arena, out);
   ir_text_add(out, "}\n");
 }
@@ -204,17 +153,16 @@ static void explain_weights(const snt_program *p, ir_text *out) {
 }
 
 static void explain_text(const snt_program *p, ir_text *out) {
-  const totals t = count_bytes(p);
+  const totals t = count_totals(p);
   uint32_t runs = 0;
   for (uint32_t i = 0; i < p->plan.steps.count; i++) runs += explain_runs(p, i);
-  ir_text_format(out, "%u kernels", runs);
+  ir_text_format(out, "%u kernel%s", runs, runs == 1 ? "" : "s");
   if (runs < p->plan.steps.count) ir_text_format(out, " (%u more for other extents)", p->plan.steps.count - runs);
   ir_text_format(out, " on profile %s, %.3f MB moved (%.3f MB unfused)\n", p->profile.name, t.moved / 1e6, t.unfused / 1e6);
   for (uint32_t i = 0; i < p->plan.steps.count; i++) {
     const plan_step *s = &p->plan.steps.at[i];
     ir_text_format(out, "  %-16s %-9s reads %.3f MB, writes %.3f MB, about %.2f us:", s->name, p->plan.kernels.at[s->kernel].kind,
-                   explain_at_hints(p, s->bytes_read) / 1e6, explain_at_hints(p, s->bytes_written) / 1e6,
-                   share_of_group(p, i) * s->est_ns / 1e3);
+                   explain_at_hints(p, s->bytes_read) / 1e6, explain_at_hints(p, s->bytes_written) / 1e6, s->est_ns / 1e3);
     for (uint32_t n = 0; n < s->node_count; n++) {
       ir_text_add(out, " ");
       explain_name(graph_of(p, i), s->nodes[n], out);

@@ -90,7 +90,7 @@ static double add_overlapped(const cost_profile *p, double a, double b) {
 }
 
 void cost_kernel(const cost_profile *p, const cost_work *w, cost_estimate *out) {
-  *out = (cost_estimate){.launch_ns = p->launch_ns};
+  *out = (cost_estimate){.launch_ns = p->launch_ns, .flops = w->ops + 2 * w->fmas + w->specials + w->divs};
   out->memory_ns = memory_time(p, w, &out->bytes);
   out->compute_ns = compute_time(p, w);
   const double over = w->live_registers - p->registers;

@@ -24,7 +24,7 @@ typedef struct cost_work {
   cost_stream streams[COST_MAX_STREAMS];
 } cost_work;
 typedef struct cost_estimate {
-  double ns, launch_ns, compute_ns, memory_ns, spill_ns, bytes;
+  double ns, launch_ns, compute_ns, memory_ns, spill_ns, bytes, flops;
 } cost_estimate;
 bool cost_divides(uint32_t op);                              /* as a division is priced, a root too */
 double cost_class_cycles(const cost_profile *, uint32_t op); /* what add, div or a transcendental costs, by the operator's class */

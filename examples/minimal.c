@@ -44,7 +44,7 @@ int main(int argc, char **argv) {
   const snt_run_info run = {.head = SNT_HEAD(run_info), .argument_count = 3, .arguments = arguments, .symbols = &n, .symbol_count = 1};
   r = snt_run(exec, &run, &diag);
   if (r != SNT_OK) return report("run", r, &diag);
-  printf("%u kernels\n", snt_program_kernel_count(program));
+  printf("kernels: %u\n", snt_program_kernel_count(program));
   for (int i = 0; i < 2; i++) printf("%.4f %.4f %.4f %.4f\n", y[i][0], y[i][1], y[i][2], y[i][3]);
   snt_exec_destroy(exec);
   snt_program_destroy(program);

@@ -196,7 +196,7 @@ static bool join_kernels(join *j, uint32_t number) {
   j->step.scalar_count = j->scalars;
   j->step.bytes_read = expr_add(x, j->a->bytes_read, j->b->bytes_read);
   j->step.bytes_written = expr_add(x, j->a->bytes_written, j->b->bytes_written);
-  j->step.flops = expr_add(x, j->a->flops, j->b->flops);
+  j->step.flops = j->a->flops + j->b->flops;
   j->step.est_ns = j->a->est_ns + j->b->est_ns - c->options->profile->launch_ns;
   return !j->k->failed;
 }

@@ -242,7 +242,6 @@ snt_result emit_end(emit *e, ir_expr groups, uint32_t choice, uint32_t guard_cou
   plan_step s = {.name = e->k->name, .kernel = c->plan->kernels.count, .groups = groups, .choice = choice, .guard_count = guard_count};
   s.node_count = e->group->count;
   s.nodes = e->group->nodes;
-  s.est_ns = e->group->cost.ns;
   fill_bindings(e, &s);
   fill_traffic(e, &s);
   s.guards = IR_NEW_ARRAY(e->arena, plan_condition, guard_count);

@@ -1,4 +1,5 @@
 /* Groups to kernels and steps: each group's kind builds it, in execution order. */
+#include "fusion/schedule_common.h"
 #include "fusion/schedules.h"
 
 /* Nothing to compute: every output has an extent of 0. */
@@ -21,6 +22,27 @@ static snt_result check_types(const fusion_context *c, const fusion_group *group
   return SNT_OK;
 }
 
+static double bytes_of(const fusion_context *c, const plan_step *s) {
+  const expr_pool *x = c->graph->pool;
+  return (double)schedule_hint(x, s->bytes_read) + (double)schedule_hint(x, s->bytes_written);
+}
+
+/* What is priced for a group is each of its steps' (partial sums, then their sums) by the bytes that it moves, and a launch each; steps for
+   other extents than the hints' have all of it. */
+static void share_cost(const fusion_context *c, const fusion_group *group, uint32_t first) {
+  const double launch = c->options->profile->launch_ns;
+  double bytes = 0;
+  for (uint32_t i = first; i < c->plan->steps.count; i++)
+    if (c->plan->steps.at[i].nodes == group->nodes && schedule_runs(c->plan, i)) bytes += bytes_of(c, &c->plan->steps.at[i]);
+  for (uint32_t i = first; i < c->plan->steps.count; i++) {
+    plan_step *s = &c->plan->steps.at[i];
+    if (s->nodes != group->nodes) continue;
+    const double share = bytes > 0 && schedule_runs(c->plan, i) ? bytes_of(c, s) / bytes : 1;
+    s->est_ns = launch + share * (group->cost.ns - launch);
+    s->flops = share * group->cost.flops;
+  }
+}
+
 snt_result fusion_schedule(fusion_context *c, bool *changed) {
   *changed = false;
   schedule_memory *memory = schedule_memory_new(c);
@@ -35,7 +57,9 @@ snt_result fusion_schedule(fusion_context *c, bool *changed) {
       return ir_fail(c->diag, SNT_E_UNSUPPORTED, "schedule", hero->origin, "no schedule for %s (%s)", ir_ops[hero->op].name,
                      ir_node_name(c->graph, group->hero));
     SNT_TRY(check_types(c, group));
+    const uint32_t first = c->plan->steps.count;
     SNT_TRY(schedule_build(memory, group));
+    share_cost(c, group, first);
     if (c->graph->pool->failed)
       return ir_fail(c->diag, SNT_E_LIMIT, "schedule", hero->origin, "an index of %s does not fit 64 bits",
                      ir_node_name(c->graph, group->hero));

@@ -234,7 +234,6 @@ static bool build_step(fusion_context *c, const fusion_group *group, const built
   s.kernel = c->plan->kernels.count;
   if (s.choice) s.choice = s.choice - b->first_step + (c->plan->steps.count - i);
   s.nodes = group->nodes;
-  s.est_ns = group->cost.ns;
   *k = *model.kernel;
   k->name = s.name;
   if (c->options->hooks && c->options->hooks->after_kernel) c->options->hooks->after_kernel(c->options->hooks->user, k->name, k);

@@ -16,6 +16,21 @@ int64_t schedule_hint(const expr_pool *x, ir_expr e) {
   return expr_eval(x, e, &(expr_values){.symbols = values}, &out) ? out : 1;
 }
 
+static bool guards_hold(const ir_plan *p, const plan_step *s) {
+  for (uint32_t i = 0; i < s->guard_count; i++) {
+    const int64_t value = schedule_hint(p->pool, s->guards[i].value);
+    if (value < schedule_hint(p->pool, s->guards[i].lo) || value >= schedule_hint(p->pool, s->guards[i].hi)) return false;
+  }
+  return true;
+}
+
+bool schedule_runs(const ir_plan *p, uint32_t step) {
+  const plan_step *s = &p->steps.at[step];
+  for (uint32_t i = 0; s->choice && i < step; i++)
+    if (p->steps.at[i].choice == s->choice && guards_hold(p, &p->steps.at[i])) return false;
+  return guards_hold(p, s);
+}
+
 double schedule_bytes(const fusion_context *c, uint32_t node) {
   const ir_tensor *t = &ir_at(c->graph, node)->type;
   return (double)schedule_hint(c->graph->pool, ir_tensor_elements(c->graph->pool, t)) * ir_dtypes[t->dtype].bytes;

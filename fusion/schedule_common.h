@@ -9,10 +9,11 @@ typedef struct schedule_space {
   ir_expr dims[SNT_MAX_RANK], rows, columns;
 } schedule_space;
 ir_expr schedule_product(expr_pool *, uint32_t count, const ir_expr *dims);
-int64_t schedule_hint(const expr_pool *, ir_expr); /* value at the hints of the symbols */
-bool schedule_is_explicit(const fusion_context *); /* the schedule forms vectors itself */
-enum { ROW_SWEEPS = 16 };                          /* one more than the reductions of a row kernel */
-uint32_t schedule_lanes(const fusion_context *);   /* elements of a vector: 4, 8 or 16 */
+int64_t schedule_hint(const expr_pool *, ir_expr);  /* value at the hints of the symbols */
+bool schedule_runs(const ir_plan *, uint32_t step); /* at the hints: its guards hold, and of a choice no earlier one's do */
+bool schedule_is_explicit(const fusion_context *);  /* the schedule forms vectors itself */
+enum { ROW_SWEEPS = 16 };                           /* one more than the reductions of a row kernel */
+uint32_t schedule_lanes(const fusion_context *);    /* elements of a vector: 4, 8 or 16 */
 /* The smallest split for which every load of every output is affine and unconditional along the columns; rank - 1 if none is. */
 uint32_t schedule_pick_split(fusion_context *, const fusion_group *, uint32_t node);
 void schedule_space_init(fusion_context *, schedule_space *, const ir_tensor *, uint32_t split);

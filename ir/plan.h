@@ -51,10 +51,10 @@ typedef struct plan_step {
   plan_condition *guards;
   uint32_t choice;
   uint32_t node_count;
-  const uint32_t *nodes; /* graph nodes it computes, for explain */
-  uint32_t barrier;      /* 1: must wait for earlier steps it depends on (a true dependence exists since the last barrier) */
-  ir_expr bytes_read, bytes_written, flops; /* of the step, for explain and bench: each buffer region once */
-  double est_ns;                            /* cost model, at the hints of the symbols */
+  const uint32_t *nodes;             /* graph nodes it computes, for explain */
+  uint32_t barrier;                  /* 1: must wait for earlier steps it depends on (a true dependence exists since the last barrier) */
+  ir_expr bytes_read, bytes_written; /* of the step, for explain and bench: each buffer region once */
+  double flops, est_ns;              /* cost model, at the hints of the symbols */
 } plan_step;
 /* Steps [first, end) run `trips` times, `variable` counting from 0. Loops are in order of their first step, outer ones before inner ones.
    `trips` is an expression over symbols alone. */

@@ -187,14 +187,18 @@ static bool parse_nodes(plan_parser *p, plan_step *s) {
   return lex_expect(l, ']');
 }
 
-static bool parse_costs(graph_parser *l, plan_step *s) {
-  ir_number ns;
-  if (!expect_key(l, "read") || !lex_expr(l, &s->bytes_read) || !expect_key(l, "written") || !lex_expr(l, &s->bytes_written)) return false;
-  if (!expect_key(l, "flops") || !lex_expr(l, &s->flops) || !expect_key(l, "ns")) return false;
+static bool parse_cost(graph_parser *l, const char *key, double *out) {
+  ir_number n;
+  if (!expect_key(l, key)) return false;
   lex_blanks(l);
-  if (!ir_read_number(&l->at, l->end, &ns) || ns.is_bool) return lex_fail(l, l->at, "a number is expected");
-  s->est_ns = ns.is_integer ? (double)ns.integer : ns.real;
+  if (!ir_read_number(&l->at, l->end, &n) || n.is_bool) return lex_fail(l, l->at, "a number is expected");
+  *out = n.is_integer ? (double)n.integer : n.real;
   return true;
+}
+
+static bool parse_costs(graph_parser *l, plan_step *s) {
+  if (!expect_key(l, "read") || !lex_expr(l, &s->bytes_read) || !expect_key(l, "written") || !lex_expr(l, &s->bytes_written)) return false;
+  return parse_cost(l, "flops", &s->flops) && parse_cost(l, "ns", &s->est_ns);
 }
 
 static bool parse_step(plan_parser *p, bool barrier) {

@@ -91,7 +91,8 @@ static void print_step(const ir_plan *p, const plan_step *s, ir_text *out) {
   if (s->node_count) ir_text_add(out, "]");
   put_expr(p, " read=", s->bytes_read, out);
   put_expr(p, " written=", s->bytes_written, out);
-  put_expr(p, " flops=", s->flops, out);
+  ir_text_add(out, " flops=");
+  ir_put_float(out, s->flops);
   ir_text_add(out, " ns=");
   ir_put_float(out, s->est_ns);
   ir_text_add(out, "\n");

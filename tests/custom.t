@@ -22,7 +22,7 @@ for device in host interp opencl:pocl vulkan cuda-text; do
   opencl:pocl) has_device opencl || { skip "$device" OpenCL; continue; } ;;
   vulkan) { has_device vulkan && command -v glslangValidator >/dev/null; } || { skip "$device" 'Vulkan with glslangValidator'; continue; } ;;
   esac
-  "$sinter" run $custom --device $device --dim n=2077 --check >"$work/log" 2>&1 && grep -q ' 1 kernels' "$work/log"
+  "$sinter" run $custom --device $device --dim n=2077 --check >"$work/log" 2>&1 && grep -q ' 1 kernel,' "$work/log"
   result $? "a custom operator is fused on $device, within its bound"
   "$sinter" run $custom --device $device --dim n=2077 --unfused --check >"$work/log" 2>&1
   result $? "and by itself on $device"

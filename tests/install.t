@@ -96,6 +96,22 @@ check 'a C99 program builds with the flags of sinter-runtime' \
   cc -std=c99 -Wall -Wextra -Wpedantic -Werror $(pkg-config --cflags sinter-runtime) "$consumer/runtime.c" -o "$consumer/runtime_by_pkg" \
   $(pkg-config --libs sinter-runtime) -Wl,-rpath,"$(pkg-config --variable=libdir sinter-runtime)"
 check 'it runs' "$consumer/runtime_by_pkg"
+
+# The examples as a reader of them builds them: strict C11, nothing but the installed files.
+example() { # package file
+  # shellcheck disable=SC2046
+  check "$2 builds with the flags of $1" cc -std=c11 -Wall -Wextra -Wpedantic -Werror $(pkg-config --cflags "$1") "examples/$2" \
+    -o "$consumer/$(basename "$2" .c)" $(pkg-config --libs "$1") -ldl -lm -Wl,-rpath,"$(pkg-config --variable=libdir sinter)"
+}
+example sinter minimal.c
+check 'minimal runs' "$consumer/minimal" interp
+example sinter describe/describe.c
+check 'describe runs' "$consumer/describe"
+example sinter opencl/opencl.c
+example sinter cuda/cuda.c
+example sinter-runtime saved/saved.c
+example sinter-onnx onnx.c
+check 'onnx runs' "$consumer/onnx" tests/fuzz/corpus/onnx/gelu_20.onnx interp
 mkdir "$work/parent"
 cat >"$work/parent/CMakeLists.txt" <<END
 cmake_minimum_required(VERSION 3.25)

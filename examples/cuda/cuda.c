@@ -83,7 +83,7 @@ static snt_exec *make_exec(snt_context *c, snt_device *attached) {
   fine(snt_compile(graph, profile, NULL, &program, &diag), "compile");
   fine(snt_exec_create(attached, program, &info, &exec, &diag), "exec");
   fine(snt_exec_prepare(exec, &diag), "build");
-  printf("%u kernels\n", snt_exec_step_count(exec));
+  printf("kernels: %u\n", snt_exec_step_count(exec));
   snt_program_destroy(program);
   snt_profile_destroy(profile);
   snt_graph_destroy(graph);

@@ -1,6 +1,7 @@
 /* A fused program in an application's own OpenCL: its context, its queues, its memory objects and events. Nothing of Sinter's blocks between
    the upload and the read-back: the kernels wait for the application's event, and the application waits for theirs.
      opencl [PLATFORM-PART]          for example `opencl Portable`, `opencl rusticl` */
+#define _POSIX_C_SOURCE 199309L /* nanosleep */
 #define CL_TARGET_OPENCL_VERSION 120
 #include <CL/cl.h>
 
@@ -108,7 +109,7 @@ static snt_exec *make_exec(snt_context *c, snt_device *attached) {
   fine(snt_compile(graph, profile, NULL, &program, &diag), "compile");
   fine(snt_exec_create(attached, program, &info, &exec, &diag), "exec");
   fine(snt_exec_prepare(exec, &diag), "build");
-  printf("%u kernels\n", snt_exec_step_count(exec));
+  printf("kernels: %u\n", snt_exec_step_count(exec));
   snt_program_destroy(program);
   snt_profile_destroy(profile);
   snt_graph_destroy(graph);

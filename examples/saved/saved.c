@@ -281,7 +281,7 @@ int main(int argc, char **argv) {
   make_memory(&r);
   bind_ports(&r);
   record_and_wait(&r);
-  printf("%u kernels\n", snt_exec_step_count(r.exec));
+  printf("kernels: %u\n", snt_exec_step_count(r.exec));
   show(&r, option(argc, argv, "--out"));
 
   snt_binding_destroy(r.binding);

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { MAX_MODELS = 512, SERVED_RUNS = 1000000 };
+enum { MAX_MODELS = 512, SERVED_RUNS = 1000000, FEWEST_RUNS = 5, MOST_RUNS = 1000, TIMED_MS = 2000 };
 
 static int by_value(const void *a, const void *b) {
   const double x = *(const double *)a, y = *(const double *)b;
@@ -20,12 +20,7 @@ static double json_number(const char *text, const char *key) {
   return at ? strtod(at + strlen(key) + 2, NULL) : 0;
 }
 
-static double sum_flops(const char *text) {
-  double sum = 0;
-  for (const char *at = text; (at = strstr(at, "\"flops\": ")) != NULL; at += 9) sum += strtod(at + 9, NULL);
-  return sum;
-}
-
+/* As JSON, to be freed; null: out of memory. */
 static char *explain(const snt_program *p) {
   size_t length = 0;
   (void)snt_program_explain(p, SNT_EXPLAIN_JSON, NULL, &length);
@@ -51,9 +46,13 @@ static snt_result compare(tool_session *s, snt_stream *stream, const bench_side 
   return SNT_OK;
 }
 
+/* Of one plan; counts and rates are known at the hints of the symbols only (NAN: others were asked for). */
+typedef struct bench_plan {
+  double ms, cpu_ms, launches, bytes, flops;
+} bench_plan;
 typedef struct bench_row {
-  double best, median, plain, bytes, plain_bytes, flops, worst;
-  uint32_t kernels, plain_kernels;
+  bench_plan fused, plain;
+  double median, worst;
 } bench_row;
 
 static void sort_times(bench_side *side) {
@@ -61,75 +60,124 @@ static void sort_times(bench_side *side) {
   qsort(side->cpu_ms, side->runs, sizeof(double), by_value);
 }
 
-static bench_row make_row(bench_side sides[2], double worst) {
-  char *text = explain(sides[0].program), *plain = sides[1].exec ? explain(sides[1].program) : NULL;
-  const bench_row row = {.best = sides[0].ms[0],
-                         .median = sides[0].ms[sides[0].runs / 2],
-                         .plain = sides[1].exec ? sides[1].ms[0] : NAN,
-                         .bytes = text ? json_number(text, "\"bytes_moved\"") : 0,
-                         .plain_bytes = plain ? json_number(plain, "\"bytes_moved\"") : 0,
-                         .flops = text ? sum_flops(text) : 0,
-                         .worst = worst,
-                         .kernels = snt_exec_step_count(sides[0].exec),
-                         .plain_kernels = sides[1].exec ? snt_exec_step_count(sides[1].exec) : 0};
-  free(text);
-  free(plain);
-  return row;
+static bool is_at_hints(const tool_session *s, const snt_program *p) {
+  for (uint32_t i = 0; i < snt_program_symbol_count(p); i++) {
+    snt_symbol symbol;
+    if (snt_program_symbol(p, i, &symbol) != SNT_OK || s->symbols[i] != symbol.hint) return false;
+  }
+  return true;
 }
 
-/* What --no-unfused leaves out is not printed. */
-static void print_json(const char *model, const bench_side sides[2], const bench_ready *ready, const bench_row *row) {
-  printf("{\"model\": \"%s\", \"min_ms\": %.4f, \"median_ms\": %.4f, \"cpu_ms\": %.4f, \"import_ms\": %.1f, \"compile_ms\": %.1f, "
-         "\"build_ms\": %.1f, \"ready_ms\": %.1f, \"ready_cpu_ms\": %.1f, \"kernels\": %u, \"bytes_moved\": %.0f, \"gbps\": %.3f, "
-         "\"gflops\": %.3f",
-         model, row->best, row->median, sides[0].cpu_ms[0], ready->import_ms, ready->compile_ms, ready->build_ms, bench_ready_ms(ready),
-         ready->cpu_ms, row->kernels, row->bytes, row->bytes / row->best / 1e6, row->flops / row->best / 1e6);
-  if (sides[1].exec)
-    printf(", \"unfused_min_ms\": %.4f, \"unfused_cpu_ms\": %.4f, \"unfused_kernels\": %u, \"bytes_unfused\": %.0f, \"max_diff\": %.3g",
-           row->plain, sides[1].cpu_ms[0], row->plain_kernels, row->plain_bytes, row->worst);
+static bench_plan plan_of(const tool_session *s, const bench_side *side) {
+  bench_plan out = {NAN, NAN, NAN, NAN, NAN};
+  if (!side->exec) return out;
+  out.ms = side->ms[0], out.cpu_ms = side->cpu_ms[0], out.launches = snt_exec_step_count(side->exec);
+  char *text = is_at_hints(s, side->program) ? explain(side->program) : NULL;
+  if (text) {
+    out.launches = json_number(text, "\"launches\"");
+    out.bytes = json_number(text, "\"bytes_moved\"");
+    out.flops = json_number(text, "\"total_flops\"");
+  }
+  free(text);
+  return out;
+}
+
+static void print_json(const char *model, const bench_side *side, const bench_ready *ready, const bench_row *row) {
+  const bench_plan *fused = &row->fused, *plain = &row->plain;
+  printf("{\"model\": \"%s\", \"runs\": %u", model, side->runs);
+  const struct {
+    const char *key;
+    const char *form;
+    double value;
+  } values[] = {{"min_ms", "%.4f", fused->ms},
+                {"median_ms", "%.4f", row->median},
+                {"cpu_ms", "%.4f", fused->cpu_ms},
+                {"import_ms", "%.1f", ready->import_ms},
+                {"compile_ms", "%.1f", ready->compile_ms},
+                {"build_ms", "%.1f", ready->build_ms},
+                {"ready_ms", "%.1f", bench_ready_ms(ready)},
+                {"ready_cpu_ms", "%.1f", ready->cpu_ms},
+                {"kernels", "%.0f", fused->launches},
+                {"bytes_moved", "%.0f", fused->bytes},
+                {"gbps", "%.3f", fused->bytes / fused->ms / 1e6},
+                {"gflops", "%.3f", fused->flops / fused->ms / 1e6},
+                {"unfused_min_ms", "%.4f", plain->ms},
+                {"unfused_cpu_ms", "%.4f", plain->cpu_ms},
+                {"unfused_kernels", "%.0f", plain->launches},
+                {"bytes_unfused", "%.0f", plain->bytes},
+                {"max_diff", "%.3g", row->worst}};
+  for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+    if (isnan(values[i].value)) continue; /* not known */
+    printf(", \"%s\": ", values[i].key);
+    printf(values[i].form, values[i].value);
+  }
   printf("}\n");
 }
 
-static void print_line(const char *model, const bench_side sides[2], const bench_ready *ready, const bench_row *row) {
-  printf("%s: %u kernels %.3f ms (median %.3f)", model, row->kernels, row->best, row->median);
-  if (sides[1].exec) printf(", unfused %u kernels %.3f ms, %.2fx", row->plain_kernels, row->plain, row->plain / row->best);
-  printf("; %.1f MB moved, %.2f GB/s, %.2f GFLOP/s; ready in %.0f ms (import %.0f, compile %.0f, build %.0f)", row->bytes / 1e6,
-         row->bytes / row->best / 1e6, row->flops / row->best / 1e6, bench_ready_ms(ready), ready->import_ms, ready->compile_ms,
+static void print_line(const char *model, const bench_side *side, const bench_ready *ready, const bench_row *row) {
+  const bench_plan *fused = &row->fused, *plain = &row->plain;
+  printf("%s: %.0f kernel%s %.3f ms (median of %u runs %.3f)", model, fused->launches, fused->launches == 1 ? "" : "s", fused->ms,
+         side->runs, row->median);
+  if (!isnan(plain->ms)) printf(", unfused %.0f, %.3f ms, %.2fx", plain->launches, plain->ms, plain->ms / fused->ms);
+  if (!isnan(fused->bytes))
+    printf("; %.1f MB moved, %.2f GB/s, %.2f GFLOP/s", fused->bytes / 1e6, fused->bytes / fused->ms / 1e6, fused->flops / fused->ms / 1e6);
+  printf("; ready in %.0f ms (import %.0f, compile %.0f, build %.0f)", bench_ready_ms(ready), ready->import_ms, ready->compile_ms,
          ready->build_ms);
-  if (sides[1].exec) printf("; max difference %.3g", row->worst);
+  if (!isnan(row->worst)) printf("; max difference %.3g", row->worst);
   printf("\n");
+}
+
+static void put_cell(const char *form, double value) {
+  if (isnan(value)) printf("- | ");
+  else printf(form, value);
 }
 
 static const char table_head[] = "| model | kernels | min ms | median ms | unfused kernels | unfused ms | unfused / fused | MB moved | "
                                  "GB/s | GFLOP/s | ready ms | max difference |\n"
                                  "|---|---|---|---|---|---|---|---|---|---|---|---|\n";
 
-static void print_row(const char *model, const bench_side sides[2], const bench_ready *ready, const bench_row *row) {
+static void print_row(const char *model, const bench_side *side, const bench_ready *ready, const bench_row *row) {
+  (void)side;
   const char *name = strrchr(model, '/');
-  printf("| %s | %u | %.3f | %.3f | ", name ? name + 1 : model, row->kernels, row->best, row->median);
-  if (sides[1].exec) printf("%u | %.3f | %.2f | ", row->plain_kernels, row->plain, row->plain / row->best);
-  else printf("- | - | - | ");
-  printf("%.1f | %.2f | %.2f | %.0f | ", row->bytes / 1e6, row->bytes / row->best / 1e6, row->flops / row->best / 1e6,
-         bench_ready_ms(ready));
-  if (sides[1].exec) printf("%.3g |\n", row->worst);
-  else printf("- |\n");
+  const bench_plan *fused = &row->fused, *plain = &row->plain;
+  printf("| %s | %.0f | %.3f | %.3f | ", name ? name + 1 : model, fused->launches, fused->ms, row->median);
+  put_cell("%.0f | ", plain->launches);
+  put_cell("%.3f | ", plain->ms);
+  put_cell("%.2f | ", plain->ms / fused->ms);
+  put_cell("%.1f | ", fused->bytes / 1e6);
+  put_cell("%.2f | ", fused->bytes / fused->ms / 1e6);
+  put_cell("%.2f | ", fused->flops / fused->ms / 1e6);
+  put_cell("%.0f | ", bench_ready_ms(ready));
+  put_cell("%.3g |", row->worst);
+  printf("\n");
 }
 
 static void report(const tool_session *s, bool rows, const bench_ready *ready, bench_side sides[2], double worst) {
   for (int i = 0; i < 2; i++)
     if (sides[i].exec) sort_times(&sides[i]);
-  const bench_row row = make_row(sides, worst);
+  const bench_row row = {plan_of(s, &sides[0]), plan_of(s, &sides[1]), sides[0].ms[sides[0].runs / 2], worst};
   (s->options.json ? print_json : rows ? print_row : print_line)(s->options.model, sides, ready, &row);
   fflush(stdout);
 }
 
-static snt_result interleave(tool_session *s, snt_stream *stream, bench_side *sides, uint32_t count, uint32_t runs) {
-  const int used = sides[1].exec ? 2 : 1;
+/* As many runs as were asked for; else as many as the time allows, so that the least of them says something where other processes take theirs. */
+static bool is_enough(const tool_session *s, uint32_t runs, double ms) {
+  if (s->options.runs || runs < FEWEST_RUNS) return s->options.runs && runs >= s->options.runs;
+  return runs >= MOST_RUNS || ms >= TIMED_MS;
+}
+
+static snt_result interleave(tool_session *s, snt_stream *stream, bench_side *sides, uint32_t count) {
+  const uint32_t used = sides[1].exec ? 2 : 1;
   snt_result r = SNT_OK;
-  for (uint32_t i = 0; r == SNT_OK && i < runs + 1; i++)
-    for (int k = 0; r == SNT_OK && k < used; k++) {
+  for (uint32_t k = 0; r == SNT_OK && k < used; k++) {
+    r = bench_run_side(s, stream, &sides[k], count);
+    sides[k].runs = 0; /* the first is a warm-up */
+  }
+  double ms = 0;
+  for (uint32_t i = 0; r == SNT_OK && !is_enough(s, i, ms); i++)
+    for (uint32_t k = 0; r == SNT_OK && k < used; k++) {
       r = bench_run_side(s, stream, &sides[k], count);
-      if (i == 0) sides[k].runs = 0; /* the first is a warm-up */
+      ms += r == SNT_OK ? sides[k].ms[i] : 0;
     }
   return r;
 }
@@ -137,15 +185,15 @@ static snt_result interleave(tool_session *s, snt_stream *stream, bench_side *si
 static snt_result measure(tool_session *s, bool rows, const bench_ready *ready, tool_tensor *tensors, uint32_t count) {
   bench_side sides[2] = {{.runs = 0}, {.runs = 0}};
   snt_stream *stream = NULL;
-  const uint32_t runs = s->options.runs ? s->options.runs : 10;
+  const uint32_t runs = s->options.runs ? s->options.runs : MOST_RUNS;
   const bool both = !s->options.no_unfused && !s->options.serve;
-  double worst = 0;
+  double worst = NAN;
   snt_result r = snt_stream_create(s->device, &stream, &s->diag);
   if (r == SNT_OK) r = bench_open_side(s, stream, false, tensors, count, s->options.serve ? SERVED_RUNS : runs, &sides[0]);
   if (r == SNT_OK && both) r = bench_open_side(s, stream, true, tensors, count, runs, &sides[1]);
   if (r == SNT_OK && s->options.serve) r = bench_serve(s, stream, ready, &sides[0], tensors, count);
   if (r == SNT_OK && !s->options.serve) {
-    r = interleave(s, stream, sides, count, runs);
+    r = interleave(s, stream, sides, count);
     if (r == SNT_OK && both) r = compare(s, stream, sides, tensors, count, &worst);
     if (r == SNT_OK) report(s, rows, ready, sides, worst);
   }

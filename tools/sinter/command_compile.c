@@ -104,7 +104,8 @@ int command_compile(const tool_options *options) {
     if (r == SNT_OK) r = write_plan(&s);
   }
   const int code = r == SNT_OK ? EXIT_GOOD : tool_fail(&s, r);
-  if (r == SNT_OK) printf("%s: %u kernels\n", options->out, snt_program_kernel_count(s.program));
+  if (r == SNT_OK)
+    printf("%s: %u kernel%s\n", options->out, snt_program_kernel_count(s.program), tool_plural(snt_program_kernel_count(s.program)));
   tool_close(&s);
   return code;
 }

@@ -125,7 +125,8 @@ int command_run(const tool_options *options) {
   if (r == SNT_OK) r = tool_write_outputs(&s, tensors, count);
   int code = r == SNT_OK ? EXIT_GOOD : tool_fail(&s, r);
   if (r == SNT_OK && options->check) {
-    printf("%s: %u kernels, max(error / bound) %.3g (%s)\n", options->model, snt_exec_step_count(s.exec), ratio, where);
+    printf("%s: %u kernel%s, max(error / bound) %.3g (%s)\n", options->model, snt_exec_step_count(s.exec),
+           tool_plural(snt_exec_step_count(s.exec)), ratio, where);
     if (!(ratio <= 1)) code = EXIT_MISMATCH;
   }
   tool_free_tensors(tensors, count);

@@ -29,8 +29,10 @@ static const tool_command commands[] = {
     {"build", "build MODEL --device D [--jobs N] [--tune DIR] [--json]", "Compiles a model for a device and fills the cache of driver binaries, so that later runs start at once; says how long each part took.\n"
      "--jobs: kernels built at a time, by default one a processor.", command_build, false, true},
     {"bench", "bench MODEL|FOLDER.. --device D [--runs N] [--dim NAME=N] [--input NAME=FILE] [--no-unfused] [--tune DIR] [--learn] [--json] | bench MODEL --device D --serve [--output NAME=FILE]",
-     "Times the fused plan beside the unfused one, interleaved; a folder or several models make a Markdown table. Keys of --json, a line a model: min_ms median_ms cpu_ms\n"
-     "import_ms compile_ms build_ms ready_ms ready_cpu_ms kernels bytes_moved gbps gflops unfused_min_ms unfused_cpu_ms unfused_kernels bytes_unfused max_diff.\n"
+     "Times the fused plan beside the unfused one, interleaved; a folder or several models make a Markdown table. Without --runs: for two seconds,\n"
+     "at least 5 runs and at most 1000 of each. Keys of --json, a line a model: runs min_ms median_ms cpu_ms\n"
+     "import_ms compile_ms build_ms ready_ms ready_cpu_ms kernels bytes_moved gbps gflops unfused_min_ms unfused_cpu_ms unfused_kernels bytes_unfused max_diff;\n"
+     "what is not known is left out, bytes and rates where --dim asks a text model for other extents than its hints.\n"
      "--serve: when ready says so as JSON, then answers each line N of standard input with the milliseconds of N runs of the fused plan.", command_bench, true, true},
     {"calibrate", "calibrate [--device D] [-o FILE] [--quick] [--cpu-time] [--timeout SECONDS]",
      "Measures a profile of a device in under two minutes and writes it as text, each number with its noise and how it was measured; --profile FILE takes it.\n"

@@ -166,6 +166,8 @@ void tool_close(tool_session *s) {
   free(s->text);
 }
 
+const char *tool_plural(uint32_t count) { return count == 1 ? "" : "s"; }
+
 int tool_fail(const tool_session *s, snt_result r) {
   fprintf(stderr, "sinter: %s%s%s%s%s\n", s->options.model ? s->options.model : "", s->options.model ? ": " : "", snt_result_text(r),
           s->diag.text[0] ? ": " : "", s->diag.text);
