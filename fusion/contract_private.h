@@ -35,8 +35,8 @@ typedef struct contraction {
   ir_expr group_number, groups;
   struct contract_ahead { /* the panel after the one at hand, fetched while this one is used again and again */
     uint32_t memory;
-    bool wanted, by_outer;
-    ir_expr base, pass; /* its first element; which of the passes over the panel at hand this is */
+    bool wanted, by_outer, rows; /* rows: there is a next tile of them */
+    ir_expr base, pass;          /* its first element; which of the passes over the panel at hand this is */
     int64_t passes;
   } ahead;
   /* Of a panel that is larger than the near cache: so many of the outermost reduced label at a time, sums kept between. */
@@ -108,6 +108,8 @@ bool contract_has_form(const contraction *, contract_form);
 void contract_look_ahead(contraction *, int64_t passes, bool by_outer);
 /* Prefetches the part of the panel ahead that belongs to the step at hand: `step` terms of the innermost loop, which is at `k`. */
 void contract_fetch_ahead(contraction *, uint32_t step);
+/* The same of the next tile's rows of the other operand, where they lie behind those of the tile at `row` and are few enough to stay near. */
+void contract_fetch_rows(contraction *, ir_expr row, uint32_t step);
 /* Panels and packed parts of the tile of columns at hand; `tile` is its number. */
 void contract_open_panels(contraction *, ir_expr tile, ir_expr column);
 /* Constants packed for tiles of another shape than one item's: the lane operand by `columns` of them; the other operand by tiles of rows, so that the

@@ -303,7 +303,10 @@ static void reduce_level(contraction *t, uint32_t level, ir_expr row, ir_expr co
                                                    .initial = acc,
                                                    .carried = carried});
   t->at[label] = k;
-  if (last) contract_fetch_ahead(t, step);
+  if (last) {
+    contract_fetch_ahead(t, step);
+    contract_fetch_rows(t, row, step);
+  }
   const bool together = step > 1 && !schedule_is_explicit(t->c) && !t->both_lanes && t->rows <= MOST_TEXEL_ROWS;
   if (together) multiply_trip(t, label, row, column, carried);
   for (uint32_t s = 0; s < step && !together; s++) {

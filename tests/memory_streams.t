@@ -61,4 +61,21 @@ is(count($text, 'SNT_STREAM\(v\d+, \(__global float16'), 8, 'turned: lines pass 
 is(count(kernels($turned, $plain_stores), 'SNT_STREAM\('), 8, 'turned: also where runs are stored plainly');
 is(count(kernels($turned, $no_streams), 'SNT_STREAM\('), 0, 'turned: not where the device cannot');
 
+# A product's tile of rows asks for the next one's, which lie behind its own, a part of them with every four terms: not where that would drive out its own, where
+# rows are so short that hardware follows them, nor where they are some columns of longer ones.
+sub product {
+  my ($name, $terms, $longer) = @_;
+  my $x = $longer ? "  %s = slice %x, starts=[0,0], sizes=[512,$terms]\n" : '';
+  my $weights = "  %w: f32[256,$terms] = const normal seed=1\n";
+  my $y = '  %y = linear ' . ($x ? '%s' : '%x') . ", %w\n";
+  return kernels(put("$name.snt", "graph \@p(%x: f32[512," . ($longer // $terms) . "]) {\n$weights$x$y  return y=%y\n}\n"), 'pocl');
+}
+my $rows = product('rows', 384);
+my ($further, $bytes) = $rows =~ /SNT_PREFETCH\(p1 \+ \(\(long\)\(int\)v\d+ \+ (\d+)\), (\d+), 0\)/;
+ok($further && $bytes > 16 && $further == $bytes / 16 * 384, "the rows behind: $bytes bytes of four terms of each") or diag($rows);
+is(count(product($_, $_), 'SNT_PREFETCH\(p1'), 0, "not rows of $_ terms") for 128, 4096;
+my $part = product('part', 384, 400);
+like($part, qr/__kernel/, 'columns of longer rows');
+is(count($part, 'SNT_PREFETCH\(p1'), 0, 'their rows are not asked for');
+
 done_testing();
