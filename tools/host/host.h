@@ -4,6 +4,7 @@
 #define TOOLS_HOST_HOST_H
 #include <sinter/backend.h>
 #include <stdbool.h>
+#include <stdio.h>
 
 /* ---- environment (host_env.c): the only reader of SNT_* variables ---- */
 typedef struct host_env {
@@ -30,6 +31,14 @@ snt_host_alloc host_allocator(void);
 /* ---- files (host_file.c) ---- */
 snt_result host_read_file(const char *path, void **data, size_t *size, snt_diag *);      /* free() it; a zero byte follows */
 snt_result host_write_file(const char *path, const void *data, size_t size, snt_diag *); /* whole or not at all: renamed into place */
+/* The same piece by piece into `file`; `end` is given what became of it, and where that is not SNT_OK nothing is left. `path` is borrowed. */
+typedef struct host_output {
+  FILE *file;
+  const char *path;
+  char temporary[1024]; /* empty: written in place, it is a pipe or a device */
+} host_output;
+snt_result host_begin_file(host_output *, const char *path, snt_diag *);
+snt_result host_end_file(host_output *, snt_result so_far, snt_diag *);
 snt_result host_make_dirs(const char *path, snt_diag *);
 snt_result host_fail(snt_diag *, snt_result, const char *stage, const char *format, ...);
 

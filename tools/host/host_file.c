@@ -50,29 +50,48 @@ snt_result host_read_file(const char *path, void **data, size_t *size, snt_diag 
   return result;
 }
 
-static bool write_all(int file, const char *bytes, size_t size) {
-  while (size > 0) {
-    ssize_t written = write(file, bytes, size);
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return false;
-    bytes += written, size -= (size_t)written;
+/* ---- written whole or not at all ---- */
+
+/* What is there and is no file of the disk (a pipe, /dev/stdout) is written to: a new file in its place would be another thing. */
+static bool is_device(const char *path) {
+  struct stat at;
+  return stat(path, &at) == 0 && !S_ISREG(at.st_mode);
+}
+
+static FILE *open_new(const char *path) {
+  const int file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  FILE *out = file < 0 ? NULL : fdopen(file, "wb");
+  if (file >= 0 && !out) close(file), unlink(path);
+  return out;
+}
+
+snt_result host_begin_file(host_output *out, const char *path, snt_diag *diag) {
+  static atomic_uint serial;
+  *out = (host_output){.path = path};
+  if (is_device(path)) out->file = fopen(path, "wb");
+  else {
+    const int length = snprintf(out->temporary, sizeof out->temporary, "%s.%ld-%u.tmp", path, (long)getpid(), atomic_fetch_add(&serial, 1));
+    if (length < 0 || (size_t)length >= sizeof out->temporary) return host_fail(diag, SNT_E_ARG, "file", "%s: too long a name", path);
+    out->file = open_new(out->temporary);
   }
-  return true;
+  return out->file ? SNT_OK : host_fail(diag, SNT_E_ARG, "file", "%s: %s", path, strerror(errno));
+}
+
+snt_result host_end_file(host_output *out, snt_result so_far, snt_diag *diag) {
+  if (!out->file) return so_far;
+  bool good = !ferror(out->file);
+  int reason = errno;
+  if (fclose(out->file)) good = false, reason = errno;
+  if (good && so_far == SNT_OK && *out->temporary && rename(out->temporary, out->path)) good = false, reason = errno;
+  if (*out->temporary && (!good || so_far != SNT_OK)) unlink(out->temporary);
+  return good || so_far != SNT_OK ? so_far : host_fail(diag, SNT_E_ARG, "file", "%s: %s", out->path, strerror(reason));
 }
 
 snt_result host_write_file(const char *path, const void *data, size_t size, snt_diag *diag) {
-  static atomic_uint serial;
-  char temporary[1024];
-  int length = snprintf(temporary, sizeof temporary, "%s.%ld-%u.tmp", path, (long)getpid(), atomic_fetch_add(&serial, 1));
-  if (length < 0 || (size_t)length >= sizeof temporary) return host_fail(diag, SNT_E_ARG, "file", "%s: too long a name", path);
-  int file = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-  if (file < 0) return host_fail(diag, SNT_E_ARG, "file", "%s: %s", temporary, strerror(errno));
-  bool written = write_all(file, data, size);
-  written = close(file) == 0 && written;
-  if (written && rename(temporary, path) == 0) return SNT_OK;
-  int reason = errno;
-  unlink(temporary);
-  return host_fail(diag, SNT_E_ARG, "file", "%s: %s", path, strerror(reason));
+  host_output out;
+  const snt_result r = host_begin_file(&out, path, diag);
+  if (r == SNT_OK) fwrite(data, 1, size, out.file);
+  return host_end_file(&out, r, diag);
 }
 
 snt_result host_make_dirs(const char *path, snt_diag *diag) {

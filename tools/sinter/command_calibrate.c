@@ -1,6 +1,7 @@
 /* sinter calibrate: measures a profile of the device at hand and writes it as text: what was measured with its noise and how, what the driver answers,
    and what stays from the built-in profile of its family. The conditions stand at the head. */
 #include "tools/sinter/calibrate.h"
+#include <errno.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -111,11 +112,8 @@ static void write_head(const calibration *c, FILE *out, const snt_device_info *i
   fprintf(out, "# built on profile %s; numbers that could not be measured here: %u\n", info->profile, c->skipped);
 }
 
-static snt_result write_profile(const calibration *c, const char *profile, const double load[2], double seconds) {
-  const char *path = c->session.options.out;
-  FILE *out = path ? fopen(path, "w") : stdout;
+static void put_profile(const calibration *c, FILE *out, const char *profile, const double load[2], double seconds) {
   snt_device_info info = {.head = {SNT_TYPE_device_info, sizeof info, NULL}};
-  if (!out) return host_fail((snt_diag *)(uintptr_t)&c->session.diag, SNT_E_ARG, "calibrate", "%s cannot be written", path);
   (void)snt_device_get_info(c->session.device, &info);
   write_head(c, out, &info, load, seconds);
   for (const char *at = profile; *at;) {
@@ -125,8 +123,19 @@ static snt_result write_profile(const calibration *c, const char *profile, const
   }
   for (uint32_t i = 0; i < c->count; i++)
     if (begins(c->findings[i].key, "cycles.")) write_found(out, &c->findings[i], "");
-  const bool failed = ferror(out) != 0;
-  return (path ? fclose(out) != 0 : fflush(out) != 0) || failed ? SNT_E_ARG : SNT_OK;
+}
+
+static snt_result write_profile(calibration *c, const char *profile, const double load[2], double seconds) {
+  host_output out;
+  const char *path = c->session.options.out;
+  if (!path) {
+    put_profile(c, stdout, profile, load, seconds);
+    return fflush(stdout) || ferror(stdout) ? host_fail(&c->session.diag, SNT_E_ARG, "calibrate", "standard output: %s", strerror(errno))
+                                            : SNT_OK;
+  }
+  const snt_result r = host_begin_file(&out, path, &c->session.diag);
+  if (r == SNT_OK) put_profile(c, out.file, profile, load, seconds);
+  return host_end_file(&out, r, &c->session.diag);
 }
 
 static double load_now(void) {

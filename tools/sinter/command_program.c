@@ -139,7 +139,8 @@ int command_inspect(const tool_options *options) {
 /* ---- pack ---- */
 
 static void write_array(FILE *f, const char *name, const uint8_t *bytes, size_t size) {
-  fprintf(f, "/* A Sinter program, written by `sinter pack`: pass it to snt_program_load. */\n#include <stddef.h>\n#include <stdint.h>\n");
+  fprintf(f, "/* A Sinter program, written by `sinter pack`: pass it to %s. */\n#include <stddef.h>\n#include <stdint.h>\n",
+          snt_pack_count(bytes, size) ? "snt_program_load_best" : "snt_program_load");
   fprintf(f, "#ifdef __cplusplus\nalignas(64)\n#elif defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L\n_Alignas(64)\n#endif\n");
   fprintf(f, "static const uint8_t %s[%zu] = {", name, size);
   for (size_t i = 0; i < size; i++) fprintf(f, "%s%u,", i % 24 ? "" : "\n", bytes[i]);
@@ -158,10 +159,10 @@ int command_pack(const tool_options *options) {
     size_t n = 0;
     if (isdigit((unsigned char)*base)) name[n++] = '_';
     for (; *base && *base != '.' && n + 1 < sizeof name; base++) name[n++] = isalnum((unsigned char)*base) ? *base : '_';
-    FILE *f = fopen(options->header, "w");
-    if (!f) r = host_fail(&s.diag, SNT_E_ARG, "pack", "cannot write %s", options->header);
-    if (f) write_array(f, name, s.text, s.text_size);
-    if (f && (ferror(f) | fclose(f))) r = host_fail(&s.diag, SNT_E_ARG, "pack", "cannot write %s", options->header);
+    host_output out;
+    r = host_begin_file(&out, options->header, &s.diag);
+    if (r == SNT_OK) write_array(out.file, name, s.text, s.text_size);
+    r = host_end_file(&out, r, &s.diag);
   }
   const int code = r == SNT_OK ? EXIT_GOOD : tool_fail(&s, r);
   if (r == SNT_OK) printf("%s: %s, %zu bytes\n", options->header, name, s.text_size);

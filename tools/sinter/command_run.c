@@ -97,9 +97,12 @@ static void put_events(const tool_session *s, const tool_times *t, FILE *f) {
 static snt_result write_trace(tool_session *s, const tool_tensor *tensors, uint32_t count) {
   tool_times times;
   snt_result r = tool_measure_steps(s, tensors, count, &times);
-  FILE *f = r == SNT_OK ? fopen(s->options.trace, "w") : NULL;
-  if (f) put_events(s, &times, f);
-  if (r == SNT_OK && (!f || fclose(f))) r = host_fail(&s->diag, SNT_E_ARG, "trace", "cannot write %s", s->options.trace);
+  host_output out;
+  if (r == SNT_OK) {
+    r = host_begin_file(&out, s->options.trace, &s->diag);
+    if (r == SNT_OK) put_events(s, &times, out.file);
+    r = host_end_file(&out, r, &s->diag);
+  }
   tool_free_times(&times);
   return r;
 }

@@ -180,8 +180,9 @@ static void put_svg(const tool_session *s, uint32_t format, FILE *f) {
 }
 
 snt_result tool_write_page(tool_session *s, const char *path) {
-  FILE *f = fopen(path, "w");
-  snt_result r = f ? SNT_OK : host_fail(&s->diag, SNT_E_ARG, "explain", "cannot write %s", path);
+  host_output out;
+  snt_result r = host_begin_file(&out, path, &s->diag);
+  FILE *f = out.file;
   if (!s->options.runs) s->options.runs = 20;
   for (const char *at = explain_texts[0].text; r == SNT_OK && *at;) {
     const char *mark = strchr(at, '@');
@@ -197,6 +198,5 @@ snt_result tool_write_page(tool_session *s, const char *path) {
     }
     at = mark + word + 2;
   }
-  if (f && fclose(f) && r == SNT_OK) r = host_fail(&s->diag, SNT_E_ARG, "explain", "cannot write %s", path);
-  return r;
+  return host_end_file(&out, r, &s->diag);
 }

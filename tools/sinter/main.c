@@ -10,11 +10,10 @@ const char tool_compile_usage[] =
 static const tool_command commands[] = {
     {"devices", "devices [--json]", "Lists the devices found, each with the selector that --device takes.", command_devices, false, false},
     {"run", "run MODEL.snt|MODEL.onnx|FILE.sntp [--device D] [--dim NAME=N] [--fix NAME=FILE] [--input NAME=FILE] [--output NAME=FILE] [--numerics M] [--weights given|f16|int8] [--mask M] [--check] [--unfused[=nodes]] [--no-rewrites] [--tune DIR] [--learn] [--trace FILE.json [--runs N]]",
-     "Compiles and runs a model. Inputs: FILE.npy, FILE.png[:nchw|nhwc|hw[:LO..HI]] or random[:SEED] (the default). --fix: an input of an ONNX model\n"
-     "whose value the import is to know, as shapes that hang on it, or the file of a picture that ImageDecoder decodes: FILE.npy, or any other file as its bytes, uint8[n]. --check compares every output with the f64 reference and\n"
-     "prints max(error / bound); a ratio over 1 exits with 3. --trace writes a Chrome trace of the kernels, of --runs each the fastest. --tune: close choices are tried the other way on the\n"
-     "device first, A B B A beyond the noise, and kept in DIR for the next time. --learn: kernels that the driver says spill are split.", command_run, false, true},
-    {"explain", "explain MODEL.snt [--profile P | --device D [--runs N]] [--mask M] [--json | --html -o PAGE.html] [--unfused[=nodes]]", "Shows the kernels a model becomes on a profile (pocl lavapipe igpu dgpu mobile h100; cpu means pocl), and why. --html: one self-contained page with the\n"
+     "Compiles and runs a model. Inputs: FILE.npy, FILE.png[:nchw|nhwc|hw[:LO..HI]] or random[:SEED] (the default).\n--fix: an input of an ONNX model\n"
+     "whose value the import is to know, as shapes that hang on it, or the file of a picture that ImageDecoder decodes: FILE.npy, or any other file as its bytes, uint8[n].\n--check compares every output with the f64 reference and prints max(error / bound); a ratio over 1 exits with 3.\n--trace writes a Chrome trace of the kernels, of --runs each the fastest.\n--tune: close choices are tried the other way on the\n"
+     "device first, A B B A beyond the noise, and kept in DIR for the next time.\n--learn: kernels that the driver says spill are split.", command_run, false, true},
+    {"explain", "explain MODEL.snt [--profile P | --device D [--runs N]] [--mask M] [--json | --html -o PAGE.html] [--unfused[=nodes]]", "Shows the kernels a model becomes on a profile (pocl lavapipe igpu dgpu mobile h100; cpu means pocl), and why.\n--html: one self-contained page with the\n"
      "graph before and after, each kernel in three languages, on every edge the reason; with --device estimated beside measured times.", command_explain, false, true},
     {"opt", "opt MODEL.snt --run PASSES [--profile P]", "Runs graph passes (canonicalise,decompose,rewrite ..) and prints the graph.", command_opt, false, true},
     {"compile", "compile MODEL.snt --target opencl,spirv,cuda -o DIR|FILE.sntp [--profile P[,P..] | --device D] [--weights given|f16|int8] [--line-info] [--image PORT=chw|hwc|hw[,filtered]]", "Writes each kernel's code and the plan into DIR, or one saved program that run, explain, inspect and pack take; several profiles make it a pack with a variant each, of which the device chooses.\n"
@@ -24,7 +23,7 @@ static const tool_command commands[] = {
     {"inspect-kernel", "inspect-kernel MODEL.snt|MODEL.onnx [--profile P | --device D] [--kernel NAME] [--dim NAME=N] [--sample GROUPS] [--unfused[=nodes]] [--json]",
      "What each kernel asks of a device of the profile: 32-byte sectors of global memory that 32 neighbouring items touch at once beside the fewest possible, rounds lost to\n"
      "conflicts of 32 banks of local memory, barriers, instructions an item by class, operations a byte, live words, local bytes. Code as legalised for the profile's target,\n"
-     "counted by the interpreter over --sample groups (4: the first, the last and between; inputs are zeros). --kernel: those with NAME in their name, access by access.", command_inspect_kernel, false, true},
+     "counted by the interpreter over --sample groups (4: the first, the last and between; inputs are zeros).\n--kernel: those with NAME in their name, access by access.", command_inspect_kernel, false, true},
     {"pack", "pack FILE.sntp --header FILE.h", "Writes a saved program as a C array.", command_pack, false, false},
     {"build", "build MODEL --device D [--jobs N] [--tune DIR] [--json]", "Compiles a model for a device and fills the cache of driver binaries, so that later runs start at once; says how long each part took.\n"
      "--jobs: kernels built at a time, by default one a processor.", command_build, false, true},
@@ -56,14 +55,54 @@ static int run_conform(char **argv) {
   return EXIT_FAILED;
 }
 
+/* One piece that stays together: to the next blank outside brackets. */
+static size_t piece_of(const char *text) {
+  int depth = 0;
+  size_t n = 0;
+  for (; text[n] && (depth > 0 || !strchr(" \n", text[n])); n++) depth += (text[n] == '[') - (text[n] == ']');
+  return n;
+}
+
+/* Lines of at most 100 columns, all but the first behind `indent` blanks; `at`: columns that the first has already. A line of the text begins
+   one of these where an option does. */
+static void put_wrapped(FILE *to, size_t at, int indent, const char *text) {
+  enum { COLUMNS = 100 };
+  bool fresh = true; /* nothing of the text is in this line */
+  while (*text) {
+    const size_t piece = piece_of(text);
+    const bool breaks = *text == '\n' && !strncmp(text, "\n--", 3);
+    if (breaks || (!fresh && piece && at + 1 + piece > COLUMNS)) {
+      fprintf(to, "\n%*s", indent, "");
+      at = (size_t)indent, fresh = true;
+    }
+    if (piece) at += (size_t)fprintf(to, "%s%.*s", fresh ? "" : " ", (int)piece, text), fresh = false;
+    text += piece + (piece == 0);
+  }
+  fprintf(to, "\n");
+}
+
+static void put_usage(FILE *to, const tool_command *command) { put_wrapped(to, (size_t)fprintf(to, "usage: sinter "), 7, command->usage); }
+
+static void put_help(const tool_command *command) {
+  put_usage(stdout, command);
+  printf("\n");
+  put_wrapped(stdout, 0, 0, command->help);
+  if (!command->compiles) return;
+  printf("\nAnd as every command that compiles a model:\n  ");
+  put_wrapped(stdout, 2, 2, tool_compile_usage);
+}
+
 static int usage(FILE *to) {
   fprintf(to, "usage: sinter COMMAND [OPTIONS]\n\nFuses a graph of tensor operators and runs it on OpenCL, Vulkan, CUDA or the host.\n\n");
-  for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) fprintf(to, "  sinter %s\n", commands[i].usage);
-  fprintf(to, "\nEvery command that compiles a model takes, too:\n  %s\n", tool_compile_usage);
-  fprintf(to,
-          "--fuse, as often as wanted: must (one kernel, or the obstacle is told), never, keep, barrier, each with names of values or "
-          "outputs.\n\n"
-          "  sinter --version\n  sinter COMMAND --help\n\nExit codes: 0 done, 1 failed, 2 wrong usage, 3 outside the bound of --check.\n");
+  for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) put_wrapped(to, (size_t)fprintf(to, "  sinter "), 9, commands[i].usage);
+  fprintf(to, "\nEvery command that compiles a model takes, too:\n  ");
+  put_wrapped(to, 2, 2, tool_compile_usage);
+  put_wrapped(to, 0, 0,
+              "--fuse, as often as wanted: must (one kernel, or the obstacle is told), never, keep, barrier, each with names of values or "
+              "outputs.");
+  fprintf(
+      to,
+      "\n  sinter --version\n  sinter COMMAND --help\n\nExit codes: 0 done, 1 failed, 2 wrong usage, 3 outside the bound of --check.\n");
   return to == stdout ? EXIT_GOOD : EXIT_USAGE;
 }
 
@@ -79,17 +118,17 @@ int main(int argc, char **argv) {
     if (!commands[i].run) return run_conform(argv);
     for (int a = 2; a < argc; a++)
       if (!strcmp(argv[a], "--help")) {
-        printf("usage: sinter %s\n\n%s\n", commands[i].usage, commands[i].help);
-        if (commands[i].compiles) printf("\nAnd as every command that compiles a model:\n  %s\n", tool_compile_usage);
+        put_help(&commands[i]);
         return EXIT_GOOD;
       }
     tool_options options;
     if (!tool_parse(&options, &commands[i], argc - 2, argv + 2)) {
-      fprintf(stderr, "usage: sinter %s\n", commands[i].usage);
+      put_usage(stderr, &commands[i]);
       return EXIT_USAGE;
     }
     if (options.path_count > 1 && !commands[i].many) {
-      fprintf(stderr, "sinter: a second model: \"%s\"\nusage: sinter %s\n", options.paths[1], commands[i].usage);
+      fprintf(stderr, "sinter: a second model: \"%s\"\n", options.paths[1]);
+      put_usage(stderr, &commands[i]);
       return EXIT_USAGE;
     }
     return commands[i].run(&options);
