@@ -12,6 +12,7 @@ enum { /* the table writes flags and attributes without the prefix */
        MEM = KIR_MEM,
        FLOAT = KIR_FLOAT,
        INT = KIR_INT,
+       GIVEN = KIR_GIVEN,
        VAR = KIR_VAR
 };
 const kir_op_info kir_ops[KIR_OP_COUNT] = {

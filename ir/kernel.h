@@ -20,7 +20,7 @@ typedef enum {
 } kir_op;
 enum { KIR_VAR = 255 };
 typedef enum { KIR_R_NONE, KIR_R_SELF, KIR_R_ARG0, KIR_R_ARG1, KIR_R_BOOLS, KIR_R_ELEM, KIR_R_U32 } kir_result_rule;
-enum { KIR_PURE = 1, KIR_COMM = 2, KIR_EFFECT = 4, KIR_REGION = 8, KIR_MEM = 16, KIR_FLOAT = 32, KIR_INT = 64 };
+enum { KIR_PURE = 1, KIR_COMM = 2, KIR_EFFECT = 4, KIR_REGION = 8, KIR_MEM = 16, KIR_FLOAT = 32, KIR_INT = 64, KIR_GIVEN = 128 };
 // clang-format off
 enum { KA_ULP = 1, KA_ROUND = 2, KA_AS = 4, KA_MATH = 8, KA_ALIGN = 16, KA_LANES = 32, KA_UNIFORM = 64, KA_STREAM = 128, KA_BYTES = 256, KA_RW = 512,
        KA_SPACES = 1024, KA_LD = 2048, KA_LOOP = 4096 };

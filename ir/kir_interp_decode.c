@@ -289,14 +289,8 @@ static bool add_inst(decoder *d, uint32_t i) {
   if (kir_names_memory(in->op)) return add_memory(d, i);
   if (kvm_vector(in->op)) return add_plain(d, i, kvm_vector(in->op));
   if (kvm_subgroup_fn(in->op)) return add_plain(d, i, kvm_subgroup_fn(in->op));
+  if (kir_ops[in->op].flags & KIR_GIVEN) return true;
   switch (in->op) {
-  case KIR_const:
-  case KIR_scalar:
-  case KIR_group:
-  case KIR_local:
-  case KIR_sg_id:
-  case KIR_sg_lane:
-  case KIR_sg_count: return true;
   case KIR_carry:
   case KIR_result: return true;
   case KIR_ix: return add_sum(d, i);

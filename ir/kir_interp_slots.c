@@ -101,18 +101,7 @@ static bool free_slots(placer *p, uint32_t at) {
 }
 
 /* Ids, literals and scalars have arrays of their own. */
-static bool needs_slot(const kir_inst *in) {
-  switch (in->op) {
-  case KIR_const:
-  case KIR_scalar:
-  case KIR_group:
-  case KIR_local:
-  case KIR_sg_id:
-  case KIR_sg_lane:
-  case KIR_sg_count: return false;
-  default: return kir_has_value(in->op);
-  }
-}
+static bool needs_slot(const kir_inst *in) { return !(kir_ops[in->op].flags & KIR_GIVEN) && kir_has_value(in->op); }
 
 /* Results of an if are written inside it, so their slots begin with it. */
 static void take_if_results(placer *p, uint32_t opener) {

@@ -13,14 +13,8 @@ static bool is_special(const kir_inst *in) {
 static void count_arithmetic(const kir_kernel *k, const kir_inst *in, double weight, kir_mix *mix) {
   const double n = lanes_of(k, in) * weight;
   const uint32_t base = kir_ops[in->op].result == KIR_R_BOOLS ? kir_type_of(k, k->args.at[in->args]).base : in->type.base;
+  if (kir_ops[in->op].flags & KIR_GIVEN) return;
   switch (in->op) {
-  case KIR_const:
-  case KIR_scalar:
-  case KIR_group:
-  case KIR_local:
-  case KIR_sg_id:
-  case KIR_sg_lane:
-  case KIR_sg_count:
   case KIR_splat:
   case KIR_vec:
   case KIR_iota:
