@@ -44,6 +44,8 @@ uint32_t schedule_lanes(const fusion_context *c) {
   return p->lanes >= 16 && p->caps.max_lanes >= 16 ? 16 : p->lanes >= 8 ? 8 : 4;
 }
 
+uint32_t schedule_item_lanes(const fusion_context *c) { return c->options->profile->caps.flushes ? 1 : 4; }
+
 void schedule_space_init(fusion_context *c, schedule_space *s, const ir_tensor *t, uint32_t split) {
   s->rank = t->rank;
   s->split = split;

@@ -14,6 +14,9 @@ bool schedule_runs(const ir_plan *, uint32_t step); /* at the hints: its guards 
 bool schedule_is_explicit(const fusion_context *);  /* the schedule forms vectors itself */
 enum { ROW_SWEEPS = 16 };                           /* one more than the reductions of a row kernel */
 uint32_t schedule_lanes(const fusion_context *);    /* elements of a vector: 4, 8 or 16 */
+/* Where work-items are lanes: results of one, a vector of four; where denormals are made of integers one: code is long then, and there is one copy of
+   it, not four in a vector and another for the rest. */
+uint32_t schedule_item_lanes(const fusion_context *);
 /* The smallest split for which every load of every output is affine and unconditional along the columns; rank - 1 if none is. */
 uint32_t schedule_pick_split(fusion_context *, const fusion_group *, uint32_t node);
 void schedule_space_init(fusion_context *, schedule_space *, const ir_tensor *, uint32_t split);

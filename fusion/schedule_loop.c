@@ -88,8 +88,7 @@ static snt_result build_explicit(fusion_context *c, const fusion_group *group) {
   return emit_end(e, groups, 0, 0, NULL);
 }
 
-/* One vector of four an item where the columns are long; a single element otherwise, and where denormals are made of integers: then code is long, and
-   there is one copy of it, not four in a vector and another for the rest. */
+/* One vector an item where the columns are long; a single element otherwise. */
 static snt_result build_lanes(fusion_context *c, const fusion_group *group) {
   expr_pool *x = c->graph->pool;
   emit *e = emit_begin(c, group, "loop");
@@ -99,7 +98,7 @@ static snt_result build_lanes(fusion_context *c, const fusion_group *group) {
   const ir_tensor *t = &ir_at(c->graph, group->hero)->type;
   schedule_space_init(c, &job.space, t, split);
   if (split && schedule_hint(x, job.space.columns) < 128) schedule_space_init(c, &job.space, t, 0), split = UINT32_MAX;
-  const uint32_t lanes = split == UINT32_MAX || c->options->profile->caps.flushes ? 1 : 4;
+  const uint32_t lanes = split == UINT32_MAX ? 1 : schedule_item_lanes(c);
   uint32_t items = (uint32_t)c->options->profile->group_items;
   while (items > 8 && (int64_t)(items / 2) * lanes >= schedule_hint(x, job.space.columns)) items /= 2;
   if (items > c->options->profile->max_items) items = c->options->profile->max_items;

@@ -560,7 +560,7 @@ static snt_result build_across(row_job *j) {
   expr_pool *x = c->graph->pool;
   const bool explicit_lanes = schedule_is_explicit(c);
   const ir_expr inner = j->kept[j->kept_rank - 1], outer = schedule_product(x, j->kept_rank - 1, j->kept);
-  uint32_t lanes = schedule_lanes(c);
+  uint32_t lanes = explicit_lanes ? schedule_lanes(c) : schedule_item_lanes(c);
   while (lanes > 1 && lanes > schedule_hint(x, inner)) lanes /= 2;
   const uint32_t items = explicit_lanes ? 1 : across_items(c, schedule_hint(x, inner), schedule_hint(x, outer), lanes);
   const ir_expr parts = expr_ceil_div(x, inner, (ir_expr)lanes * items);

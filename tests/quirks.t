@@ -48,13 +48,16 @@ my $softmax = "graph \@m(%x: f32[33,40]) {\n  %s = softmax %x, axis=0\n  return 
 my @lines = map { split /\n/, slurp($_) } compiled('columns', $softmax, 'opencl', 'rusticl');
 ok(@lines && @lines < 2000, 'a softmax of 33 rows has few lines for rusticl: ' . @lines);
 SKIP: {
-  skip('no spirv-dis', 2) if system('command -v spirv-dis >/dev/null');
+  skip('no spirv-dis', 3) if system('command -v spirv-dis >/dev/null');
   open my $flushing, '>', "$dir/flushing.profile" or die $!;
   print $flushing slurp('cost_targets/profiles/swiftshader.profile'), "caps.flushes = 1\n";
   close $flushing;
   my $power = "symbols { n: min=1 max=64 multiple_of=1 hint=17 }\ngraph \@m(%x: f16[n,65], %y: f16[n,65]) {\n  %p = pow %x, %y\n  return p=%p\n}\n";
   my @power = map { `spirv-dis $_` } compiled('power', $power, 'spirv', "$dir/flushing.profile --numerics reproducible");
   ok(@power > 1000 && @power < 10000, 'a power of integers\' denormals has few lines for SwiftShader: ' . @power);
+  my $across = "graph \@m(%x: f32[16,65]) {\n  %s = softmax %x, axis=0\n  return s=%s\n}\n";
+  my @across = map { `spirv-dis $_` } compiled('across', $across, 'spirv', "$dir/flushing.profile --numerics reproducible");
+  ok(@across > 500 && @across < 10000, 'nor has a softmax down the columns many: ' . @across);
   my ($loops, $phis) = (0, 0);
   for my $module (compiled('rows', "graph \@m(%x: f32[40,333]) {\n  %s = softmax %x, axis=1\n  return s=%s\n}\n", 'spirv', 'lavapipe')) {
     for my $block (split /(?==\s*OpLabel)/, `spirv-dis $module`) {
