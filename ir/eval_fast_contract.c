@@ -128,19 +128,19 @@ static void vector_product(const side *x, const tables *t, uint64_t rows, const 
   }
 }
 
-/* Runs of one element each are dot products. */
+/* Runs of one element each are dot products: some rows side by side, each summed in the order of the blocked product, so that a row has the same bits
+   alone as among others. */
 static void dot_products(const side *x, const tables *t, uint64_t rows, const float *v, float *y) {
-  enum { LANES = 8 };
+  enum { ROWS = 8 };
   const float *data = (const float *)x->data + x->base;
-  for (uint64_t m = 0; m < rows; m++) {
-    const float *row = data + x->free[m];
-    float lanes[LANES] = {0}, total = 0;
-    uint64_t k = 0;
-    for (; k + LANES <= t->kc; k += LANES)
-      for (int l = 0; l < LANES; l++) lanes[l] += row[x->summed[k + (uint64_t)l]] * v[k + (uint64_t)l];
-    for (; k < t->kc; k++) total += row[x->summed[k]] * v[k];
-    for (int l = 0; l < LANES; l++) total += lanes[l];
-    y[m] = total;
+  for (uint64_t m = 0; m < rows; m += ROWS) {
+    const uint64_t count = rows - m < ROWS ? rows - m : ROWS;
+    const float *row[ROWS];
+    float sums[ROWS] = {0};
+    for (uint64_t r = 0; r < ROWS; r++) row[r] = data + x->free[m + (r < count ? r : 0)];
+    for (uint64_t k = 0; k < t->kc; k++)
+      for (int r = 0; r < ROWS; r++) sums[r] += row[r][x->summed[k]] * v[k];
+    memcpy(y + m, sums, count * sizeof *y);
   }
 }
 
