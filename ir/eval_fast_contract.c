@@ -112,35 +112,43 @@ DEFINE_PRODUCT(float, product_f32, pack_float, tile_f32, store_f32)
 DEFINE_PRODUCT(double, product_f64, pack_f64, tile_f64, ir_dtype_store)
 DEFINE_PRODUCT(int64_t, product_int, pack_int, tile_int, ir_dtype_store_int)
 
-/* ---- one column (or row): no packing ---- */
-/* y[m] = sum over k of x[m, k] * v[k], along whichever of the two has unit stride. */
-static void vector_product(const side *x, const tables *t, uint64_t rows, const float *v, float *y) {
+/* ---- one column (or row): no packing ----
+   Summed as the blocked product sums, KC terms in order and then the next KC, so that a row has the same bits alone as among others. */
+typedef struct part {
+  const side *matrix;
+  const int64_t *summed;
+  const float *vector;
+  uint64_t count;
+} part; /* of the sum */
+
+/* y[m] += sum over k of x[m, k] * v[k], rows that lie side by side. */
+static void vector_product(const part *p, uint64_t rows, float *y) {
+  const side *x = p->matrix;
   const float *data = (const float *)x->data + x->base;
-  for (uint64_t first = 0; first < rows;) {
-    uint64_t run = 1;
-    while (first + run < rows && run < FAST_BLOCK && x->free[first + run] == x->free[first] + (int64_t)run) run++;
-    memset(y + first, 0, run * sizeof *y);
-    for (uint64_t k = 0; k < t->kc; k++) {
-      const float *from = data + x->free[first] + x->summed[k], factor = v[k];
-      for (uint64_t i = 0; i < run; i++) y[first + i] += factor * from[i];
+  for (uint64_t first = 0, run; first < rows; first += run) {
+    float sums[FAST_BLOCK] = {0};
+    for (run = 1; first + run < rows && run < FAST_BLOCK && x->free[first + run] == x->free[first] + (int64_t)run;) run++;
+    for (uint64_t k = 0; k < p->count; k++) {
+      const float *from = data + x->free[first] + p->summed[k], factor = p->vector[k];
+      for (uint64_t i = 0; i < run; i++) sums[i] += factor * from[i];
     }
-    first += run;
+    for (uint64_t i = 0; i < run; i++) y[first + i] += sums[i];
   }
 }
 
-/* Runs of one element each are dot products: some rows side by side, each summed in the order of the blocked product, so that a row has the same bits
-   alone as among others. */
-static void dot_products(const side *x, const tables *t, uint64_t rows, const float *v, float *y) {
+/* The same of runs of one element each: dot products, some side by side. */
+static void dot_products(const part *p, uint64_t rows, float *y) {
   enum { ROWS = 8 };
+  const side *x = p->matrix;
   const float *data = (const float *)x->data + x->base;
   for (uint64_t m = 0; m < rows; m += ROWS) {
     const uint64_t count = rows - m < ROWS ? rows - m : ROWS;
     const float *row[ROWS];
     float sums[ROWS] = {0};
     for (uint64_t r = 0; r < ROWS; r++) row[r] = data + x->free[m + (r < count ? r : 0)];
-    for (uint64_t k = 0; k < t->kc; k++)
-      for (int r = 0; r < ROWS; r++) sums[r] += row[r][x->summed[k]] * v[k];
-    memcpy(y + m, sums, count * sizeof *y);
+    for (uint64_t k = 0; k < p->count; k++)
+      for (int r = 0; r < ROWS; r++) sums[r] += row[r][p->summed[k]] * p->vector[k];
+    for (uint64_t r = 0; r < count; r++) y[m + r] += sums[r];
   }
 }
 
@@ -156,8 +164,11 @@ typedef struct target {
 static void product_vector(const side *matrix, const side *vector, const tables *t, const work *w, uint64_t rows, const target *out) {
   float *v = w->b, *y = w->c;
   for (uint64_t k = 0; k < t->kc; k++) v[k] = ((const float *)vector->data)[vector->base + vector->free[0] + vector->summed[k]];
-  if (contiguous_rows(matrix, rows)) vector_product(matrix, t, rows, v, y);
-  else dot_products(matrix, t, rows, v, y);
+  memset(y, 0, rows * sizeof *y);
+  for (uint64_t k = 0; k < t->kc; k += KC) {
+    const part p = {matrix, matrix->summed + k, v + k, t->kc - k < KC ? t->kc - k : KC};
+    (contiguous_rows(matrix, rows) ? vector_product : dot_products)(&p, rows, y);
+  }
   for (uint64_t m = 0; m < rows; m++) store_f32(out->dtype, out->data, (size_t)(out->base + out->rows[m]), y[m]);
 }
 

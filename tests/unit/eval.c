@@ -367,6 +367,38 @@ static void test_contractions(void) {
   tap_is_int(wrong, 0, "contractions of whole numbers are exact");
 }
 
+/* Rows by a matrix as [k,n] (transposed: [n,k]); `first` gets the first of them. */
+static bool first_row(uint32_t rows, uint32_t summed, bool transposed, const float *x, const float *y, float first[40]) {
+  scene s;
+  char text[256];
+  snprintf(text, sizeof text,
+           "graph @row(%%x: f32[%u,%u], %%y: f32[%u,%u]) {\n%%r: f32[%u,40] = contract %%x, %%y, lhs=[0,1], rhs=%s, out=[0,2]\nreturn "
+           "r=%%r\n}\n",
+           rows, summed, transposed ? 40 : summed, transposed ? summed : 40, rows, transposed ? "[2,1]" : "[1,2]");
+  if (!read_graph(&s, text)) return false;
+  const void *inputs[] = {x, y};
+  ir_eval_info info = {.inputs = inputs};
+  ir_eval_tensor out;
+  const bool done = ir_eval_fast(&s.graph, &info, &s.arena, &out, &s.diag) == SNT_OK;
+  for (uint64_t i = 0; done && i < 40; i++) first[i] = (float)element(&out, i);
+  ir_arena_free(&s.arena);
+  return done;
+}
+
+/* What STRICT promises of a batch: one row is no other sum than the first of several, however many terms it has. */
+static void test_rows(void) {
+  static float x[4 * 700], y[700 * 40];
+  float alone[40], among[40];
+  int wrong = 0;
+  for (uint32_t i = 0; i < IR_COUNT(x); i++) x[i] = (float)below(1000) / 999;
+  for (uint32_t i = 0; i < IR_COUNT(y); i++) y[i] = (float)below(1000) / 997;
+  for (uint32_t summed = 3; summed <= 700; summed += 131)
+    for (int transposed = 0; transposed < 2; transposed++)
+      wrong += !first_row(1, summed, transposed, x, y, alone) || !first_row(4, summed, transposed, x, y, among) ||
+               memcmp(alone, among, sizeof alone) != 0;
+  tap_is_int(wrong, 0, "a row alone has the bits that it has among others");
+}
+
 static void test_convolution(void) {
   scene s;
   static float x[2 * 4 * 9 * 8], w[6 * 2 * 3 * 3];
@@ -403,6 +435,7 @@ int main(void) {
   test_interface();
   test_movements();
   test_contractions();
+  test_rows();
   test_convolution();
   return tap_done();
 }
