@@ -25,10 +25,13 @@ static bool guards_hold(const ir_plan *p, const plan_step *s) {
 }
 
 bool schedule_runs(const ir_plan *p, uint32_t step) {
-  const plan_step *s = &p->steps.at[step];
-  for (uint32_t i = 0; s->choice && i < step; i++)
-    if (p->steps.at[i].choice == s->choice && guards_hold(p, &p->steps.at[i])) return false;
-  return guards_hold(p, s);
+  const uint32_t choice = p->steps.at[step].choice;
+  for (uint32_t i = step; choice && i-- > 0;) {
+    const plan_step *earlier = &p->steps.at[i];
+    if (earlier->choice && earlier->choice != choice) break; /* the steps of two choices do not mix */
+    if (earlier->choice && guards_hold(p, earlier)) return false;
+  }
+  return guards_hold(p, &p->steps.at[step]);
 }
 
 double schedule_bytes(const fusion_context *c, uint32_t node) {

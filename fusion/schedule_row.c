@@ -1,39 +1,12 @@
 /* Kinds `reduce` and `row`: one or several reductions over the same axes of one shape, with prologue, epilogue and full-row outputs.
-   A row is kept (`stage`) where later sweeps need it again and recomputing it costs more than reading it.
+   What is kept of a row between sweeps: schedule_row_stages.c.
    Columns reduced along the unit stride: vectors along the row. Otherwise vectors run across neighbouring rows. */
-#include "fusion/emit_private.h"
-#include "fusion/schedule_common.h"
-#include "fusion/schedules.h"
+#include "fusion/schedule_row_private.h"
 
-enum { PRIVATE_ROW_BYTES = 16384, MAX_DEAR = 12, AT_ONCE = 4 };
+enum { AT_ONCE = 4 };
 
-typedef struct row_job {
-  fusion_context *c;
-  const fusion_group *group;
-  emit *e;
-  ir_tensor full; /* shape that the reductions read */
-  bool reduced[SNT_MAX_RANK], across, keep_stage;
-  uint32_t kept_rank;
-  ir_expr kept[SNT_MAX_RANK], rows, columns;
-  ir_expr at[SNT_MAX_RANK];            /* coordinates of the current row in `full`; reduced axes 0 */
-  uint32_t sweeps, reduce[ROW_SWEEPS]; /* reductions in order; the sweep after the last stores */
-  uint8_t *seen;                       /* [sweeps + 1][nodes]: needed in that sweep */
-  uint32_t staged_count, staged[ROW_SWEEPS], staged_in[ROW_SWEEPS], home[ROW_SWEEPS];
-  ir_expr group_var, groups;
-  uint32_t dear[MAX_DEAR], dear_count; /* rows of their own, of transcendental functions */
-  uint32_t lanes, items;
-  bool follows; /* a row is contiguous, and the next one begins where it ends */
-  ir_expr item;
-} row_job;
-
-static bool is_member(const row_job *j, uint32_t node) { return fusion_group_has(j->group, node); }
-static bool is_reduce(const row_job *j, uint32_t node) { return (ir_ops[ir_at(j->c->graph, node)->op].flags & IR_REDUCE) != 0; }
-static bool is_output(const row_job *j, uint32_t node) {
-  for (uint32_t i = 0; i < j->group->output_count; i++)
-    if (j->group->outputs[i] == node) return true;
-  return false;
-}
-static bool is_full(const row_job *j, uint32_t node) { return ir_same_shape(&ir_at(j->c->graph, node)->type, &j->full); }
+bool row_is_reduce(const row_job *j, uint32_t node) { return (ir_ops[ir_at(j->c->graph, node)->op].flags & IR_REDUCE) != 0; }
+bool row_is_full(const row_job *j, uint32_t node) { return ir_same_shape(&ir_at(j->c->graph, node)->type, &j->full); }
 
 /* ---- shape of the rows ---- */
 
@@ -52,7 +25,7 @@ static void find_shape(row_job *j) {
   j->rows = schedule_product(g->pool, j->kept_rank, j->kept);
   j->across = !j->reduced[j->full.rank - 1];
   for (uint32_t i = 0; i < j->group->count && j->sweeps < ROW_SWEEPS - 1; i++)
-    if (is_reduce(j, j->group->nodes[i])) j->reduce[j->sweeps++] = j->group->nodes[i];
+    if (row_is_reduce(j, j->group->nodes[i])) j->reduce[j->sweeps++] = j->group->nodes[i];
 }
 
 /* Along an axis of one element the place is 0, as broadcasts write it: what was computed there is found again. */
@@ -77,186 +50,13 @@ static map_access reduce_result_at(const row_job *j, uint32_t node) {
   return a;
 }
 
-/* ---- what to keep of a row ---- */
-
-enum { SEEN = 1, SEEN_MOVED = 2 }; /* needed where it stands; needed at another place, below a view or a gather */
-
-/* A reduction's operand stands where the sweep is; so does what an output is a view of, whose place is found from the row's, unless the output is a
-   row itself, stored where the sweep is: what it reads is elsewhere. */
-static bool follows_row(const row_job *j, uint32_t root) {
-  const ir_op op = (ir_op)ir_at(j->c->graph, root)->op;
-  return op != IR_OP_gather && (op == IR_OP_reshape || !fusion_is_view(j->c->graph, root) || !is_full(j, root));
-}
-
-static void mark_needed(row_job *j, uint32_t node, uint8_t *seen, uint8_t how, bool root) {
-  if (seen[node] & how) return;
-  if (!fusion_is_view(j->c->graph, node) && !is_member(j, node)) return;
-  if (!root && is_reduce(j, node)) return;
-  seen[node] |= how;
-  const bool stays = (root && follows_row(j, node)) || (ir_ops[ir_at(j->c->graph, node)->op].flags & IR_POINTWISE);
-  for (uint32_t i = 0; i < ir_at(j->c->graph, node)->arity; i++)
-    mark_needed(j, ir_arg(j->c->graph, node, i), seen, stays ? how : SEEN_MOVED, false);
-}
-
-static void count_work(row_job *j, uint32_t node, uint32_t *loads, bool *expensive, uint32_t depth) {
-  const ir_node *n = ir_at(j->c->graph, node);
-  if (depth > 32) return;
-  if (fusion_is_view(j->c->graph, node)) {
-    count_work(j, ir_arg(j->c->graph, node, 0), loads, expensive, depth + 1);
-    return;
-  }
-  if (!is_member(j, node)) {
-    *loads += is_full(j, node) && n->op != IR_OP_const;
-    return;
-  }
-  if (is_reduce(j, node)) return;
-  *expensive |= (ir_ops[n->op].flags & IR_EXPENSIVE) != 0 || n->op == IR_OP_gather;
-  for (uint32_t i = 0; i < n->arity; i++) count_work(j, ir_arg(j->c->graph, node, i), loads, expensive, depth + 1);
-}
-
-/* The largest common part of two sweeps, not of any larger one, and worth a store and a load. */
-static bool is_worth_keeping(row_job *j, const ir_uses *uses, uint32_t node, uint32_t s, uint32_t t) {
-  const uint32_t n = j->c->graph->nodes.count;
-  const uint8_t *a = j->seen + (size_t)s * n, *b = j->seen + (size_t)t * n;
-  if (!(a[node] & SEEN) || !(b[node] & SEEN) || !is_member(j, node) || !is_full(j, node)) return false;
-  for (uint32_t u = uses->first[node]; u < uses->first[node + 1]; u++)
-    if ((a[uses->user[u]] & SEEN) && (b[uses->user[u]] & SEEN) && is_member(j, uses->user[u]) && is_full(j, uses->user[u]) &&
-        !is_reduce(j, uses->user[u]))
-      return false;
-  uint32_t loads = 0;
-  bool expensive = false;
-  count_work(j, node, &loads, &expensive, 0);
-  return expensive || loads > 1;
-}
-
-static bool already_staged(const row_job *j, uint32_t node) {
-  for (uint32_t i = 0; i < j->staged_count; i++)
-    if (j->staged[i] == node) return true;
-  return false;
-}
-
-static bool find_kept_rows(row_job *j) {
-  const uint32_t n = j->c->graph->nodes.count;
-  j->seen = IR_NEW_ARRAY(j->c->arena, uint8_t, (size_t)(j->sweeps + 1) * n);
-  if (!j->seen) return false;
-  for (uint32_t s = 0; s < j->sweeps; s++) mark_needed(j, j->reduce[s], j->seen + (size_t)s * n, SEEN, true);
-  for (uint32_t i = 0; i < j->group->output_count; i++)
-    if (!is_reduce(j, j->group->outputs[i])) mark_needed(j, j->group->outputs[i], j->seen + (size_t)j->sweeps * n, SEEN, true);
-  if (!j->keep_stage) return true;
-  const uint32_t spare = schedule_spare_bindings(j->c, j->group), most = spare < ROW_SWEEPS ? spare : ROW_SWEEPS;
-  for (uint32_t s = 0; s < j->sweeps; s++)
-    for (uint32_t t = s + 1; t <= j->sweeps; t++)
-      for (uint32_t i = 0; i < j->group->count && j->staged_count < most; i++) {
-        const uint32_t node = j->group->nodes[i];
-        if (already_staged(j, node) || !is_worth_keeping(j, j->c->uses, node, s, t)) continue;
-        j->staged[j->staged_count] = node;
-        j->staged_in[j->staged_count++] = s;
-      }
-  return true;
-}
-
-static bool is_small_row(const row_job *j) {
-  int64_t literal;
-  return expr_is_const(j->c->graph->pool, j->columns, &literal) && literal * 4 <= PRIVATE_ROW_BYTES;
-}
-
-/* Stored once for all: by f32 outputs, which are stages themselves. */
-static bool is_kept_by_output(const row_job *j, uint32_t node) {
-  return is_output(j, node) && ir_at(j->c->graph, node)->type.dtype == SNT_F32;
-}
-
-/* Does an item look at elements of a shared row that are another's? At a place that is moved, or at all of them for an extreme's. */
-static bool is_read_by_others(const row_job *j, uint32_t node) {
-  const uint32_t n = j->c->graph->nodes.count;
-  for (uint32_t s = 0; s <= j->sweeps; s++) {
-    const uint8_t how = j->seen[(size_t)s * n + node];
-    const uint16_t op = s < j->sweeps ? ir_at(j->c->graph, j->reduce[s])->op : 0;
-    if (how & SEEN_MOVED || (how && (op == IR_OP_reduce_argmax || op == IR_OP_reduce_argmin))) return true;
-  }
-  return false;
-}
-
-/* Items that do a row each would overwrite each other's in the workspace, which has one row a group; items that share a row keep what only they read. */
-static void drop_shared_stages(row_job *j, bool item_rows) {
-  uint32_t kept = 0;
-  for (uint32_t i = 0; i < j->staged_count; i++) {
-    if (item_rows ? !is_small_row(j) && !is_kept_by_output(j, j->staged[i]) : is_read_by_others(j, j->staged[i])) continue;
-    j->staged[kept] = j->staged[i], j->home[kept] = j->home[i], j->staged_in[kept++] = j->staged_in[i];
-  }
-  j->staged_count = kept;
-}
-
-/* The output that is stored last, at the places where the kept row is read: until then its room is free. Not over a state, which may be read yet. */
-static uint32_t free_output(const row_job *j, uint32_t node) {
-  const uint32_t n = j->c->graph->nodes.count, last = j->group->output_count ? j->group->outputs[j->group->output_count - 1] : 0;
-  if (!last || is_reduce(j, last) || !is_full(j, last) || ir_at(j->c->graph, last)->type.dtype != SNT_F32 ||
-      fusion_is_update(j->c->graph, last))
-    return 0;
-  if (ir_at(j->c->graph, node)->type.dtype != SNT_F32 || (j->seen[(size_t)j->sweeps * n + node] & SEEN_MOVED)) return 0;
-  for (uint32_t i = 0; i < j->staged_count; i++)
-    if (j->home[i] == last) return 0;
-  return last;
-}
-
-/* Where a kept row lies when it is an output or can wait in the room of one. Stores of dear values go out while the next ones are computed, which a
-   private row has to do later, all at once (softmax of 4096 x 1024 on PoCL: 1.3 times as fast); cheap values are better stored once, streaming. */
-static uint32_t find_home(row_job *j, uint32_t node) {
-  uint32_t loads = 0;
-  bool expensive = false;
-  if (is_kept_by_output(j, node)) return node;
-  if (!schedule_is_explicit(j->c)) return 0;
-  count_work(j, node, &loads, &expensive, 0);
-  return expensive || !is_small_row(j) ? free_output(j, node) : 0;
-}
-
-static void find_homes(row_job *j) {
-  for (uint32_t i = 0; i < j->staged_count; i++) {
-    j->home[i] = find_home(j, j->staged[i]);
-    j->e->stream &= !j->home[i] || j->home[i] == j->staged[i];
-  }
-}
-
-static stage_storage stage_place(const row_job *j, uint32_t stage) {
-  if (j->home[stage]) return STAGE_OUTPUT;
-  return !is_small_row(j) ? STAGE_WORKSPACE : j->items > 1 ? STAGE_LOCAL : STAGE_PRIVATE;
-}
-
-/* Sweeps over several axes share out their elements in another way than the storing loop: what one item kept, another reads. */
-static void order_stages(row_job *j, uint32_t sweep_number) {
-  uint32_t axes = 0, sync = 0;
-  for (uint32_t d = 0; d < j->full.rank; d++) axes += j->reduced[d];
-  for (uint32_t i = 0; i < j->staged_count; i++)
-    if (j->staged_in[i] == sweep_number) sync |= stage_place(j, i) == STAGE_LOCAL ? KIR_SYNC_LOCAL : KIR_SYNC_GLOBAL;
-  if (j->items > 1 && axes > 1 && sync) kir_barrier(j->e->k, sync);
-}
-
-static void open_stages(row_job *j, uint32_t sweep_number) {
-  emit *e = j->e;
-  for (uint32_t i = 0; i < j->staged_count; i++) {
-    if (j->staged_in[i] != sweep_number) continue;
-    const uint32_t node = j->staged[i];
-    stage_info info = {.node = node, .home = j->home[i], .ring_axis = -1, .group = j->group_var, .groups = j->groups};
-    info.storage = stage_place(j, i);
-    for (uint32_t d = 0; d < j->full.rank; d++) {
-      info.origin[d] = j->at[d];
-      info.extent[d] = j->reduced[d] ? j->full.dims[d] : 1;
-    }
-    emit_stage_open(e, &info, UINT32_MAX);
-  }
-}
-
-static void fill_stages(row_job *j, uint32_t sweep_number) {
-  for (uint32_t i = 0; i < j->staged_count; i++)
-    if (j->staged_in[i] == sweep_number) emit_stage_filled(j->e, j->staged[i]);
-}
-
 /* ---- emission of one row (or of `lanes` neighbouring rows) ---- */
 
 static bool full_output_access(const row_job *j, uint32_t node, map_access *at) {
-  if (is_full(j, node)) return true;
+  if (row_is_full(j, node)) return true;
   for (uint32_t i = 0; i < j->group->count; i++) {
     map_access moved = *at;
-    if (is_full(j, j->group->nodes[i]) && fusion_forward_access(j->c, j->group->nodes[i], node, &moved)) {
+    if (row_is_full(j, j->group->nodes[i]) && fusion_forward_access(j->c, j->group->nodes[i], node, &moved)) {
       *at = moved;
       return true;
     }
@@ -274,7 +74,7 @@ static void fetch_next_row(row_job *j, const map_access *at) {
   for (uint32_t i = 0; i < j->group->input_count; i++) {
     const uint32_t node = j->group->inputs[i];
     ir_expr rest;
-    if (!is_full(j, node) || ir_at(e->g, node)->type.dtype != SNT_F32) continue;
+    if (!row_is_full(j, node) || ir_at(e->g, node)->type.dtype != SNT_F32) continue;
     const ir_expr offset = expr_add(x, map_linear(x, at, j->full.dims), j->columns);
     if (!expr_split_affine(x, offset, e->lane_var, &coef, &rest) || coef != 1) continue;
     const uint32_t index = emit_expr(e, rest);
@@ -298,7 +98,7 @@ static void store_column(emit *e, void *user, ir_expr column) {
   for (uint32_t i = 0; i < j->group->output_count; i++) {
     const uint32_t node = j->group->outputs[i];
     map_access own = at;
-    if (ir_tensor_elements(e->x, &ir_at(e->g, node)->type) != elements || is_reduce(j, node)) continue;
+    if (ir_tensor_elements(e->x, &ir_at(e->g, node)->type) != elements || row_is_reduce(j, node)) continue;
     if (emit_is_stored(e, node)) continue; /* the row is already there */
     if (!full_output_access(j, node, &own)) {
       e->failed = true;
@@ -313,7 +113,7 @@ static void store_row_outputs(row_job *j) {
   const ir_expr elements = ir_tensor_elements(e->x, &j->full);
   for (uint32_t i = 0; i < j->group->output_count; i++) {
     const uint32_t node = j->group->outputs[i];
-    if (ir_tensor_elements(e->x, &ir_at(e->g, node)->type) == elements && !is_reduce(j, node)) continue;
+    if (ir_tensor_elements(e->x, &ir_at(e->g, node)->type) == elements && !row_is_reduce(j, node)) continue;
     map_access own = {0};
     bool found = false;
     for (uint32_t s = 0; s < j->sweeps && !found; s++) {
@@ -332,7 +132,7 @@ static bool has_full_outputs(const row_job *j) {
   const ir_expr elements = ir_tensor_elements(j->c->graph->pool, &j->full);
   for (uint32_t i = 0; i < j->group->output_count; i++)
     if (ir_tensor_elements(j->c->graph->pool, &ir_at(j->c->graph, j->group->outputs[i])->type) == elements &&
-        !is_reduce(j, j->group->outputs[i]))
+        !row_is_reduce(j, j->group->outputs[i]))
       return true;
   return false;
 }
@@ -342,7 +142,7 @@ static bool is_dear(const row_job *j, uint32_t node) { return (ir_ops[ir_at(j->c
 static bool has_own_row(const row_job *j, uint32_t node) {
   for (uint32_t i = 0; i < j->dear_count; i++)
     if (j->dear[i] == node) return true;
-  return already_staged(j, node);
+  return row_is_staged(j, node);
 }
 
 /* Of several transcendental functions that a sweep computes, each but the last has a loop and a row of its own: in one loop they wait for
@@ -357,7 +157,7 @@ static void compute_dear_rows(row_job *j, uint32_t sweep_number) {
     if (needed[j->group->nodes[i]] && is_dear(j, j->group->nodes[i])) last = j->group->nodes[i];
   for (uint32_t i = 0; i < j->group->count && j->dear_count < MAX_DEAR; i++) {
     const uint32_t node = j->group->nodes[i];
-    if (node == last || !needed[node] || !is_dear(j, node) || !is_full(j, node) || has_own_row(j, node)) continue;
+    if (node == last || !needed[node] || !is_dear(j, node) || !row_is_full(j, node) || has_own_row(j, node)) continue;
     stage_info info = {.node = node, .storage = STAGE_PRIVATE, .ring_axis = -1};
     for (uint32_t d = 0; d < j->full.rank; d++) {
       info.origin[d] = j->at[d];
@@ -372,10 +172,10 @@ static void reduce_row(row_job *j, const sweep *how) {
   for (uint32_t s = 0; s < j->sweeps; s++) {
     const map_access at = reduce_result_at(j, j->reduce[s]);
     if (j->items <= 1 && !j->across) compute_dear_rows(j, s);
-    open_stages(j, s);
+    row_open_stages(j, s);
     emit_remember(j->e, j->reduce[s], &at, emit_reduce(j->e, j->reduce[s], &at, how));
-    fill_stages(j, s);
-    order_stages(j, s);
+    row_fill_stages(j, s);
+    row_order_stages(j, s);
   }
 }
 
@@ -488,7 +288,7 @@ static snt_result build_rows_items(row_job *j) {
   uint32_t items = (uint32_t)p->group_items;
   if (p->max_items && items > p->max_items) items = p->max_items;
   while (items > 8 && (int64_t)(items / 2) >= schedule_hint(x, j->rows)) items /= 2;
-  drop_shared_stages(j, true);
+  row_drop_shared_stages(j, true);
   j->items = 1;
   j->groups = expr_ceil_div(x, j->rows, (ir_expr)items);
   j->group_var = emit_group(j->e, j->groups);
@@ -517,7 +317,7 @@ static snt_result build_rows_lanes(row_job *j) {
   while (j->items > 1 && (int64_t)j->items * j->lanes > columns) j->items /= 2;
   if (columns <= SHORT && schedule_hint(x, j->rows) >= columns) return build_rows_items(j);
   if (j->items > 1 && fusion_keeps_order(c->options)) j->staged_count = 0; /* each item takes what is left over */
-  else if (j->items > 1) drop_shared_stages(j, false);
+  else if (j->items > 1) row_drop_shared_stages(j, false);
   j->groups = j->rows;
   j->group_var = emit_group(j->e, j->groups);
   j->item = emit_item(j->e, 0, j->items);
@@ -594,8 +394,8 @@ snt_result schedule_row_build(fusion_context *c, const fusion_group *group) {
   find_shape(&j);
   j.e->stream = schedule_streams(c, group, true);
   j.keep_stage = !j.across && (schedule_is_explicit(c) || c->options->profile->local_bytes > 0);
-  if (!find_kept_rows(&j)) return ir_fail(c->diag, SNT_E_HOST_MEM, "schedule", group->hero, "out of host memory");
-  find_homes(&j);
+  if (!row_find_kept(&j)) return ir_fail(c->diag, SNT_E_HOST_MEM, "schedule", group->hero, "out of host memory");
+  row_find_homes(&j);
   if (j.across) return build_across(&j);
   return schedule_is_explicit(c) ? build_rows_explicit(&j) : build_rows_lanes(&j);
 }

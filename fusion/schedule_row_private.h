@@ -1,0 +1,40 @@
+/* Shared by the schedule_row*.c files: one kernel of rows under construction, and what is kept of a row between its sweeps. */
+#ifndef FUSION_SCHEDULE_ROW_PRIVATE_H
+#define FUSION_SCHEDULE_ROW_PRIVATE_H
+#include "fusion/emit_private.h"
+#include "fusion/schedule_common.h"
+#include "fusion/schedules.h"
+
+enum { PRIVATE_ROW_BYTES = 16384, MAX_DEAR = 12 };
+
+typedef struct row_job {
+  fusion_context *c;
+  const fusion_group *group;
+  emit *e;
+  ir_tensor full; /* shape that the reductions read */
+  bool reduced[SNT_MAX_RANK], across, keep_stage;
+  uint32_t kept_rank;
+  ir_expr kept[SNT_MAX_RANK], rows, columns;
+  ir_expr at[SNT_MAX_RANK];            /* coordinates of the current row in `full`; reduced axes 0 */
+  uint32_t sweeps, reduce[ROW_SWEEPS]; /* reductions in order; the sweep after the last stores */
+  uint8_t *seen;                       /* [sweeps + 1][nodes]: needed in that sweep */
+  uint32_t staged_count, staged[ROW_SWEEPS], staged_in[ROW_SWEEPS], home[ROW_SWEEPS];
+  ir_expr group_var, groups;
+  uint32_t dear[MAX_DEAR], dear_count; /* rows of their own, of transcendental functions */
+  uint32_t lanes, items;
+  bool follows; /* a row is contiguous, and the next one begins where it ends */
+  ir_expr item;
+} row_job;
+
+bool row_is_reduce(const row_job *, uint32_t node);
+bool row_is_full(const row_job *, uint32_t node); /* of the shape that the reductions read */
+
+/* ---- what to keep of a row (schedule_row_stages.c) ---- */
+bool row_find_kept(row_job *); /* marks what each sweep needs and chooses stages; false: out of host memory */
+bool row_is_staged(const row_job *, uint32_t node);
+void row_find_homes(row_job *);
+void row_drop_shared_stages(row_job *, bool item_rows);
+void row_open_stages(row_job *, uint32_t sweep);
+void row_fill_stages(row_job *, uint32_t sweep);
+void row_order_stages(row_job *, uint32_t sweep);
+#endif
