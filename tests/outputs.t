@@ -11,10 +11,13 @@ print "TAP version 13\n";
 my $sinter = ($ENV{SNT_BUILD} // 'build/release') . '/sinter';
 my $dir = tempdir(CLEANUP => 1);
 my $model = 'tests/patterns/p08_softmax.snt';
+my $constants = "$dir/constants.snt";    # imported as a text longer than its weights
 
 sub slurp { my ($path) = @_; open my $in, '<', $path or return ''; local $/; return <$in> }
 sub put { my ($path, $text) = @_; open my $out, '>', $path or die $!; print $out $text; close $out or die $! }
 
+put($constants, "graph \@c(%x: f32[100]) {\n  %w: f32[100] = const [" . join(', ', 1 .. 100) . "]\n  %v0 = add %x, %w\n"
+    . join('', map { "  %v$_ = add %v" . ($_ - 1) . ", %x\n" } 1 .. 50) . "  return y=%v50\n}\n");
 `$sinter compile $model --target spirv --profile dgpu -o $dir/saved.sntp 2>&1`;
 is($?, 0, 'a program to pack');
 my %writes = (
@@ -22,6 +25,8 @@ my %writes = (
   'pack --header' => "pack $dir/saved.sntp --header OUT",
   'explain --html' => "explain $model --profile dgpu --html -o OUT",
   'run --trace' => "run $model --device interp --trace OUT",
+  'calibrate -o' => 'calibrate --device interp --quick --timeout 1 -o OUT',
+  'import -o' => "import $constants -o OUT.snt",
   'run --output' => "run $model --device interp --output y=OUT.npy",
 );
 $SIG{XFSZ} = 'IGNORE';    # children get an error for a file that grows too large, no signal
@@ -33,11 +38,18 @@ for my $what (sort keys %writes) {
   ok($? == 0 && -s $file, "$what: writes") or diag($said);
   put($file, 'what was there');
   $said = `ulimit -f 0; $sinter $command 2>&1`;
-  ok($? >> 8 && !($? & 127) && $said =~ /\Q$file\E.*too large/i, "$what: a disk that takes nothing is an error that names the file") or diag($?, $said);
+  ok($? >> 8 && !($? & 127) && $said =~ m{\Q$dir/out\E.*too large}i, "$what: a disk that takes nothing is an error that names the file") or diag($?, $said);
   is(slurp($file), 'what was there', "$what: then what was there stays");
   is(join(' ', grep { /tmp/ } map { s{.*/}{}r } glob("$dir/*")), '', "$what: and nothing is left beside it");
   unlink $file;
 }
+`$sinter import $constants -o $dir/c.snt`;
+my @had = map { slurp("$dir/c.$_") } 'snt', 'weights';
+ok(length $had[0] > 512 && length $had[1] == 400, 'a text and its weights');
+my $refused = `ulimit -f 1; $sinter import $constants -o $dir/c.snt 2>&1`;
+ok($? >> 8 && $refused =~ m{\Q$dir\E/c\.snt: .*too large}i, 'import -o: a disk that has room for the weights only') or diag($refused);
+is_deeply([map { slurp("$dir/c.$_") } 'snt', 'weights'], \@had, 'import -o: then both stay');
+is_deeply([glob("$dir/c.*.tmp")], [], 'import -o: and nothing is left beside them');
 SKIP: {
   skip('no /dev/full', 3) unless -c '/dev/full';
   for my $what ('pack --header', 'explain --html', 'run --trace') {

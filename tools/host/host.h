@@ -38,6 +38,8 @@ typedef struct host_output {
   char temporary[1024]; /* empty: written in place, it is a pipe or a device */
 } host_output;
 snt_result host_begin_file(host_output *, const char *path, snt_diag *);
+snt_result host_close_file(host_output *, snt_result so_far,
+                           snt_diag *); /* of several before the end of any: all that can fail but a rename */
 snt_result host_end_file(host_output *, snt_result so_far, snt_diag *);
 snt_result host_make_dirs(const char *path, snt_diag *);
 snt_result host_fail(snt_diag *, snt_result, const char *stage, const char *format, ...);

@@ -74,17 +74,26 @@ snt_result host_begin_file(host_output *out, const char *path, snt_diag *diag) {
     if (length < 0 || (size_t)length >= sizeof out->temporary) return host_fail(diag, SNT_E_ARG, "file", "%s: too long a name", path);
     out->file = open_new(out->temporary);
   }
-  return out->file ? SNT_OK : host_fail(diag, SNT_E_ARG, "file", "%s: %s", path, strerror(errno));
+  if (out->file) return SNT_OK;
+  *out->temporary = 0;
+  return host_fail(diag, SNT_E_ARG, "file", "%s: %s", path, strerror(errno));
 }
 
-snt_result host_end_file(host_output *out, snt_result so_far, snt_diag *diag) {
+snt_result host_close_file(host_output *out, snt_result so_far, snt_diag *diag) {
   if (!out->file) return so_far;
   bool good = !ferror(out->file);
   int reason = errno;
   if (fclose(out->file)) good = false, reason = errno;
-  if (good && so_far == SNT_OK && *out->temporary && rename(out->temporary, out->path)) good = false, reason = errno;
-  if (*out->temporary && (!good || so_far != SNT_OK)) unlink(out->temporary);
+  out->file = NULL;
   return good || so_far != SNT_OK ? so_far : host_fail(diag, SNT_E_ARG, "file", "%s: %s", out->path, strerror(reason));
+}
+
+snt_result host_end_file(host_output *out, snt_result so_far, snt_diag *diag) {
+  snt_result r = host_close_file(out, so_far, diag);
+  if (!*out->temporary) return r;
+  if (r == SNT_OK && rename(out->temporary, out->path)) r = host_fail(diag, SNT_E_ARG, "file", "%s: %s", out->path, strerror(errno));
+  if (r != SNT_OK) unlink(out->temporary);
+  return r;
 }
 
 snt_result host_write_file(const char *path, const void *data, size_t size, snt_diag *diag) {

@@ -52,6 +52,7 @@ typedef struct bench_plan {
 } bench_plan;
 typedef struct bench_row {
   bench_plan fused, plain;
+  uint32_t runs;
   double median, worst;
 } bench_row;
 
@@ -82,9 +83,9 @@ static bench_plan plan_of(const tool_session *s, const bench_side *side) {
   return out;
 }
 
-static void print_json(const char *model, const bench_side *side, const bench_ready *ready, const bench_row *row) {
+static void print_json(const char *model, const bench_ready *ready, const bench_row *row) {
   const bench_plan *fused = &row->fused, *plain = &row->plain;
-  printf("{\"model\": \"%s\", \"runs\": %u", model, side->runs);
+  printf("{\"model\": \"%s\", \"runs\": %u", model, row->runs);
   const struct {
     const char *key;
     const char *form;
@@ -114,10 +115,10 @@ static void print_json(const char *model, const bench_side *side, const bench_re
   printf("}\n");
 }
 
-static void print_line(const char *model, const bench_side *side, const bench_ready *ready, const bench_row *row) {
+static void print_line(const char *model, const bench_ready *ready, const bench_row *row) {
   const bench_plan *fused = &row->fused, *plain = &row->plain;
-  printf("%s: %.0f kernel%s %.3f ms (median of %u runs %.3f)", model, fused->launches, fused->launches == 1 ? "" : "s", fused->ms,
-         side->runs, row->median);
+  printf("%s: %.0f kernel%s %.3f ms (median of %u runs %.3f)", model, fused->launches, tool_plural((uint32_t)fused->launches), fused->ms,
+         row->runs, row->median);
   if (!isnan(plain->ms)) printf(", unfused %.0f, %.3f ms, %.2fx", plain->launches, plain->ms, plain->ms / fused->ms);
   if (!isnan(fused->bytes))
     printf("; %.1f MB moved, %.2f GB/s, %.2f GFLOP/s", fused->bytes / 1e6, fused->bytes / fused->ms / 1e6, fused->flops / fused->ms / 1e6);
@@ -136,8 +137,7 @@ static const char table_head[] = "| model | kernels | min ms | median ms | unfus
                                  "GB/s | GFLOP/s | ready ms | max difference |\n"
                                  "|---|---|---|---|---|---|---|---|---|---|---|---|\n";
 
-static void print_row(const char *model, const bench_side *side, const bench_ready *ready, const bench_row *row) {
-  (void)side;
+static void print_row(const char *model, const bench_ready *ready, const bench_row *row) {
   const char *name = strrchr(model, '/');
   const bench_plan *fused = &row->fused, *plain = &row->plain;
   printf("| %s | %.0f | %.3f | %.3f | ", name ? name + 1 : model, fused->launches, fused->ms, row->median);
@@ -155,15 +155,15 @@ static void print_row(const char *model, const bench_side *side, const bench_rea
 static void report(const tool_session *s, bool rows, const bench_ready *ready, bench_side sides[2], double worst) {
   for (int i = 0; i < 2; i++)
     if (sides[i].exec) sort_times(&sides[i]);
-  const bench_row row = {plan_of(s, &sides[0]), plan_of(s, &sides[1]), sides[0].ms[sides[0].runs / 2], worst};
-  (s->options.json ? print_json : rows ? print_row : print_line)(s->options.model, sides, ready, &row);
+  const bench_row row = {plan_of(s, &sides[0]), plan_of(s, &sides[1]), sides[0].runs, sides[0].ms[sides[0].runs / 2], worst};
+  (s->options.json ? print_json : rows ? print_row : print_line)(s->options.model, ready, &row);
   fflush(stdout);
 }
 
 /* As many runs as were asked for; else as many as the time allows, so that the least of them says something where other processes take theirs. */
 static bool is_enough(const tool_session *s, uint32_t runs, double ms) {
-  if (s->options.runs || runs < FEWEST_RUNS) return s->options.runs && runs >= s->options.runs;
-  return runs >= MOST_RUNS || ms >= TIMED_MS;
+  if (s->options.runs) return runs >= s->options.runs;
+  return runs >= MOST_RUNS || (runs >= FEWEST_RUNS && ms >= TIMED_MS);
 }
 
 static snt_result interleave(tool_session *s, snt_stream *stream, bench_side *sides, uint32_t count) {
