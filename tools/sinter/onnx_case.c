@@ -71,14 +71,16 @@ static void SNT_CALL note_unsupported(void *user, const char *node, const char *
 
 static bool is_integer(int32_t dtype) { return dtype == SNT_BOOL || (dtype >= SNT_I8 && dtype <= SNT_U64); }
 
+/* Of the inputs that the data names: others are found by their place among the ports. */
 static uint32_t fix_inputs(const data_set *d, fix_level level, snt_onnx_fixed *out) {
+  uint32_t count = 0;
   for (uint32_t i = 0; level != FIX_NOTHING && i < d->input_count; i++) {
     const case_tensor *t = &d->inputs[i];
     const bool list = t->type.rank <= 1 && t->elements <= MAX_FIXED_REALS; /* scales, bounds, ratios: never what is computed with */
     const bool value = is_integer(t->type.dtype) ? t->elements <= MAX_FIXED_ELEMENTS && level >= FIX_INTEGERS : list && level >= FIX_SMALL;
-    out[i] = (snt_onnx_fixed){t->name, t->type, value ? t->data : NULL};
+    if (t->name[0]) out[count++] = (snt_onnx_fixed){t->name, t->type, value ? t->data : NULL};
   }
-  return level == FIX_NOTHING ? 0 : d->input_count;
+  return count;
 }
 
 static snt_result import_model(case_run *c, const data_set *d, fix_level level) {
