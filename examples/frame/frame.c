@@ -1,7 +1,8 @@
-/* frame [--device PART] [--frames N] [--validate|--validate-gpu] [--out DIR]: a renderer of its own with three frames in flight draws an animated scene at a
-   resolution that changes from frame to frame; Sinter's fused post-process runs inside the same command buffer, image to image. Each frame is
-   read back and written as a PNG. There is no window: everything is offscreen. */
-#include "examples/frame/frame.h"
+/* frame [--device PART] [--frames N] [--out DIR] [--window] [--validate|--validate-gpu]: a renderer of its own with three frames in flight draws an animated
+   scene at a resolution that changes; Sinter's fused post-process runs inside the same command buffer, image to image. With --out each frame is read
+   back and written as a PNG. Without it, and with --window, frames are shown in a window, until it is closed or N are shown; where there is no display,
+   frames are drawn and dropped. */
+#include "examples/frame/window.h"
 #include "tools/host/host.h"
 #include <png.h>
 #include <stdio.h>
@@ -18,6 +19,8 @@ typedef struct in_flight {
 } in_flight;
 typedef struct renderer {
   gpu gpu;
+  window window;
+  bool shows; /* in the window */
   scene scene;
   post post;
   VkCommandPool pool;
@@ -65,8 +68,17 @@ static void read_back(gpu *g, const in_flight *f, const gpu_image *image) {
   g->vkCmdPipelineBarrier(f->commands, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_PIPELINE_STAGE_HOST_BIT, 0, 1, &to_host, 0, NULL, 0, NULL);
 }
 
-static bool submit(gpu *g, in_flight *f) {
-  const VkSubmitInfo info = {.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO, .commandBufferCount = 1, .pCommandBuffers = &f->commands};
+/* `acquired` may be 0: nothing is shown. What is shown is written by a transfer. */
+static bool submit(gpu *g, in_flight *f, VkSemaphore acquired, VkSemaphore presentable) {
+  static const VkPipelineStageFlags wait = VK_PIPELINE_STAGE_TRANSFER_BIT;
+  const VkSubmitInfo info = {.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
+                             .waitSemaphoreCount = acquired != VK_NULL_HANDLE,
+                             .pWaitSemaphores = &acquired,
+                             .pWaitDstStageMask = &wait,
+                             .commandBufferCount = 1,
+                             .pCommandBuffers = &f->commands,
+                             .signalSemaphoreCount = acquired != VK_NULL_HANDLE,
+                             .pSignalSemaphores = &presentable};
   f->pending = gpu_check(g->vkEndCommandBuffer(f->commands), "vkEndCommandBuffer") &&
                gpu_check(g->vkQueueSubmit(g->queue, 1, &info, f->fence), "vkQueueSubmit");
   return f->pending;
@@ -85,17 +97,22 @@ static bool draw(renderer *r, uint32_t number) {
   const uint32_t slot = number % FRAMES_IN_FLIGHT;
   in_flight *f = &r->frames[slot];
   if (!finish(r, f)) return false;
+  window *w = &r->window;
+  if (r->shows && !window_acquire(g, w, slot)) return false;
+  const uint32_t beat = r->shows ? number / 30 : number;
   f->number = number;
-  f->width = MAX_WIDTH * percent_of(number) / 100, f->height = MAX_HEIGHT * percent_of(number) / 100;
+  f->width = MAX_WIDTH * percent_of(beat) / 100, f->height = MAX_HEIGHT * percent_of(beat) / 100;
   if (!gpu_check(g->vkResetCommandBuffer(f->commands, 0), "vkResetCommandBuffer") ||
       !gpu_check(g->vkBeginCommandBuffer(f->commands, &begin), "vkBeginCommandBuffer"))
     return false;
-  scene_draw(g, &r->scene, f->commands, f->target, f->width, f->height, (float)number * 0.2f);
+  scene_draw(g, &r->scene, f->commands, f->target, f->width, f->height, (float)number * (r->shows ? 0.02f : 0.2f));
   shown_to_general(g, f->commands, &r->shown[slot]);
   const float exposure = 1.1f;
   if (!post_record(&r->post, f->commands, slot, f->width, f->height, exposure)) return false;
-  read_back(g, f, &r->shown[slot]);
-  return submit(g, f);
+  if (r->out) read_back(g, f, &r->shown[slot]);
+  if (!r->shows) return submit(g, f, VK_NULL_HANDLE, VK_NULL_HANDLE);
+  window_record(g, w, f->commands, r->shown[slot].image, f->width, f->height);
+  return submit(g, f, w->acquired[slot], w->presentable[w->image]) && window_present(g, w);
 }
 
 static bool create_frame(renderer *r, uint32_t i) {
@@ -126,7 +143,7 @@ static bool create(renderer *r) {
   for (uint32_t i = 0; ok && i < FRAMES_IN_FLIGHT; i++) ok = create_frame(r, i);
   in_flight *first = &r->frames[0];
   ok = ok && gpu_check(g->vkBeginCommandBuffer(first->commands, &begin), "vkBeginCommandBuffer") &&
-       post_create(g, r->lit, r->shown, first->commands, &r->post) && submit(g, first);
+       post_create(g, r->lit, r->shown, first->commands, &r->post) && submit(g, first, VK_NULL_HANDLE, VK_NULL_HANDLE);
   first->pending = false;
   return ok && gpu_check(g->vkWaitForFences(g->device, 1, &first->fence, VK_TRUE, UINT64_MAX), "vkWaitForFences") &&
          gpu_check(g->vkResetFences(g->device, 1, &first->fence), "vkResetFences");
@@ -148,32 +165,72 @@ static void destroy(renderer *r) {
     g->vkDestroyFence(g->device, r->frames[i].fence, NULL);
   }
   scene_destroy(g, &r->scene);
+  if (r->shows) window_close(g, &r->window);
   g->vkDestroyCommandPool(g->device, r->pool, NULL);
+}
+
+typedef struct arguments {
+  gpu_wish wish;
+  const char *out;
+  uint32_t frames; /* 0: not said */
+  bool window;
+} arguments;
+
+static bool take_count(const char *text, uint32_t *out) {
+  char *end;
+  const unsigned long value = strtoul(text, &end, 10);
+  if (*end || !value || value > UINT32_MAX) return fprintf(stderr, "frame: not a number of frames: %s\n", text), false;
+  return *out = (uint32_t)value, true;
+}
+
+static bool parse(arguments *a, int argc, char **argv) {
+  for (int i = 1; i < argc; i++) {
+    const bool more = i + 1 < argc;
+    bool good = true;
+    if (!strcmp(argv[i], "--validate")) a->wish.validate = GPU_VALIDATE;
+    else if (!strcmp(argv[i], "--validate-gpu")) a->wish.validate = GPU_VALIDATE_SHADERS;
+    else if (!strcmp(argv[i], "--window")) a->window = true;
+    else if (more && !strcmp(argv[i], "--device")) a->wish.device = argv[++i];
+    else if (more && !strcmp(argv[i], "--frames")) good = take_count(argv[++i], &a->frames);
+    else if (more && !strcmp(argv[i], "--out")) a->out = argv[++i];
+    else good = false;
+    if (!good) return false;
+  }
+  return true;
+}
+
+static bool run(renderer *r, const arguments *a, uint32_t *done) {
+  enum { OFFSCREEN_FRAMES = 8 };
+  const uint32_t frames = a->frames ? a->frames : r->shows ? UINT32_MAX : OFFSCREEN_FRAMES;
+  bool ok = gpu_open(&r->gpu, &a->wish) && (!r->shows || window_open(&r->gpu, &r->window)) && create(r);
+  while (ok && *done < frames && (!r->shows || window_is_open(&r->window))) ok = draw(r, (*done)++);
+  for (uint32_t i = 0; ok && i < FRAMES_IN_FLIGHT; i++) ok = finish(r, &r->frames[(*done + i) % FRAMES_IN_FLIGHT]);
+  return ok;
 }
 
 int main(int argc, char **argv) {
   static renderer r;
-  const char *device = NULL;
-  uint32_t frames = 8, done = 0;
-  int validate = GPU_PLAIN;
-  for (int i = 1; i < argc; i++) {
-    if (!strcmp(argv[i], "--validate")) validate = GPU_VALIDATE;
-    else if (!strcmp(argv[i], "--validate-gpu")) validate = GPU_VALIDATE_SHADERS;
-    else if (i + 1 < argc && !strcmp(argv[i], "--device")) device = argv[++i];
-    else if (i + 1 < argc && !strcmp(argv[i], "--frames")) frames = (uint32_t)strtoul(argv[++i], NULL, 10);
-    else if (i + 1 < argc && !strcmp(argv[i], "--out")) r.out = argv[++i];
-    else return fprintf(stderr, "usage: frame [--device PART] [--frames N] [--validate|--validate-gpu] [--out DIR]\n"), 2;
+  arguments a = {.frames = 0};
+  uint32_t done = 0;
+  if (!parse(&a, argc, argv)) {
+    fprintf(stderr, "usage: frame [--device PART] [--frames N] [--out DIR] [--window] [--validate|--validate-gpu]\n");
+    return 2;
   }
+  r.out = a.out;
   host_prepare_drivers(NULL);
   snt_diag diag = {.head = SNT_HEAD(diag)};
   bool ok = !r.out || host_make_dirs(r.out, &diag) == SNT_OK;
   if (!ok) fprintf(stderr, "frame: %s\n", diag.text);
-  ok = ok && gpu_open(&r.gpu, device, validate) && create(&r);
-  while (ok && done < frames) ok = draw(&r, done++);
-  for (uint32_t i = 0; ok && i < FRAMES_IN_FLIGHT; i++) ok = finish(&r, &r.frames[(done + i) % FRAMES_IN_FLIGHT]);
-  if (ok) printf("%s: %u frames, %u kernels a frame\n", r.gpu.properties.deviceName, done, snt_exec_step_count(r.post.exec));
+  if (!a.out || a.window) a.wish.extensions = window_extensions(&a.wish.extension_count);
+  r.shows = a.wish.extensions != NULL;
+  if (a.window && !r.shows) ok = false, fprintf(stderr, "frame: there is no display, or no GLFW to open a window\n");
+  ok = ok && run(&r, &a, &done);
+  if (ok)
+    printf("%s: %u frames%s, %u kernels a frame\n", r.gpu.properties.deviceName, done, r.shows ? " in a window" : "",
+           snt_exec_step_count(r.post.exec));
   destroy(&r);
   const uint32_t messages = r.gpu.messages;
   gpu_close(&r.gpu);
+  window_finish();
   return ok && !messages ? 0 : 1;
 }

@@ -63,7 +63,13 @@ typedef struct gpu_image {
 
 /* gpu.c: false after saying on stderr what failed */
 enum { GPU_PLAIN, GPU_VALIDATE, GPU_VALIDATE_SHADERS }; /* the layers, with synchronisation; and with what shaders reach (slow) */
-bool gpu_open(gpu *, const char *device_name_part, int validate);
+typedef struct gpu_wish {
+  const char *device; /* a part of its name, in whatever case; null: the first */
+  int validate;
+  uint32_t extension_count; /* of the instance, for a window; then the device has swapchains */
+  const char *const *extensions;
+} gpu_wish;
+bool gpu_open(gpu *, const gpu_wish *);
 void gpu_close(gpu *);
 bool gpu_buffer_create(gpu *, VkDeviceSize, VkBufferUsageFlags, VkMemoryPropertyFlags required, gpu_buffer *);
 bool gpu_image_create(gpu *, VkFormat, uint32_t width, uint32_t height, VkImageUsageFlags, gpu_image *);

@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 bool gpu_check(VkResult code, const char *what) {
   if (code != VK_SUCCESS) fprintf(stderr, "frame: %s: error %d\n", what, (int)code);
@@ -17,8 +18,12 @@ static VkBool32 VKAPI_PTR on_message(VkDebugUtilsMessageSeverityFlagBitsEXT seve
   return VK_FALSE;
 }
 
-static bool make_instance(gpu *g, int validate) {
-  static const char *const layer = "VK_LAYER_KHRONOS_validation", *const extension = VK_EXT_DEBUG_UTILS_EXTENSION_NAME;
+static bool make_instance(gpu *g, const gpu_wish *wish) {
+  static const char *const layer = "VK_LAYER_KHRONOS_validation";
+  const int validate = wish->validate;
+  const char *extensions[8] = {VK_EXT_DEBUG_UTILS_EXTENSION_NAME};
+  uint32_t extension_count = validate != GPU_PLAIN;
+  for (uint32_t i = 0; i < wish->extension_count && extension_count < 8; i++) extensions[extension_count++] = wish->extensions[i];
   static const VkValidationFeatureEnableEXT on[] = {VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT,
                                                     VK_VALIDATION_FEATURE_ENABLE_GPU_ASSISTED_EXT,
                                                     VK_VALIDATION_FEATURE_ENABLE_GPU_ASSISTED_RESERVE_BINDING_SLOT_EXT};
@@ -38,8 +43,8 @@ static bool make_instance(gpu *g, int validate) {
                                      .pApplicationInfo = &app,
                                      .enabledLayerCount = validate != GPU_PLAIN,
                                      .ppEnabledLayerNames = &layer,
-                                     .enabledExtensionCount = validate != GPU_PLAIN,
-                                     .ppEnabledExtensionNames = &extension};
+                                     .enabledExtensionCount = extension_count,
+                                     .ppEnabledExtensionNames = extensions};
   const PFN_vkCreateInstance create = (PFN_vkCreateInstance)g->get(NULL, "vkCreateInstance");
   if (!create || !gpu_check(create(&info, NULL, &g->instance), "vkCreateInstance")) return false;
   const PFN_vkCreateDebugUtilsMessengerEXT listen = (PFN_vkCreateDebugUtilsMessengerEXT)g->get(g->instance,
@@ -52,13 +57,20 @@ static bool make_instance(gpu *g, int validate) {
   return all;
 }
 
+/* Is `part` in the name, in whatever case? */
+static bool has_part(const char *name, const char *part) {
+  for (; *name; name++)
+    if (!strncasecmp(name, part, strlen(part))) return true;
+  return false;
+}
+
 static bool pick_device(gpu *g, const char *part) {
   VkPhysicalDevice all[16];
   uint32_t count = 16;
   if (g->vkEnumeratePhysicalDevices(g->instance, &count, all) < 0) return false;
   for (uint32_t i = 0; i < count; i++) {
     g->vkGetPhysicalDeviceProperties(all[i], &g->properties);
-    if (part && !strstr(g->properties.deviceName, part)) continue;
+    if (part && !has_part(g->properties.deviceName, part)) continue;
     g->physical = all[i];
     g->vkGetPhysicalDeviceMemoryProperties(all[i], &g->memory);
     return true;
@@ -68,7 +80,8 @@ static bool pick_device(gpu *g, const char *part) {
 }
 
 /* The device is made as the renderer wants it, and what Sinter could use beside that is added: all of it optional. */
-static bool make_device(gpu *g) {
+static bool make_device(gpu *g, bool presents) {
+  static const char *const swapchain = VK_KHR_SWAPCHAIN_EXTENSION_NAME;
   static const float priority = 1;
   VkQueueFamilyProperties families[16];
   uint32_t count = 16;
@@ -81,7 +94,10 @@ static bool make_device(gpu *g) {
   snt_vk_wishlist wish = {.head = SNT_HEAD(vk_wishlist)};
   g->features.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2;
   if (snt_vk_query_wishlist(g->get, g->instance, g->physical, &wish) == SNT_OK) snt_vk_merge_features(wish.features, &g->features, NULL);
-  g->created_with = (VkDeviceCreateInfo){.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO, .pNext = &g->features};
+  g->created_with = (VkDeviceCreateInfo){.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
+                                         .pNext = &g->features,
+                                         .enabledExtensionCount = presents,
+                                         .ppEnabledExtensionNames = &swapchain};
   VkDeviceCreateInfo info = g->created_with;
   info.queueCreateInfoCount = 1, info.pQueueCreateInfos = &queue;
   if (!gpu_check(g->vkCreateDevice(g->physical, &info, NULL, &g->device), "vkCreateDevice")) return false;
@@ -89,12 +105,12 @@ static bool make_device(gpu *g) {
   return true;
 }
 
-bool gpu_open(gpu *g, const char *part, int validate) {
+bool gpu_open(gpu *g, const gpu_wish *wish) {
   memset(g, 0, sizeof *g);
   void *loader = dlopen("libvulkan.so.1", RTLD_NOW | RTLD_LOCAL);
   if (loader) *(void **)(void *)&g->get = dlsym(loader, "vkGetInstanceProcAddr");
   if (!g->get) return gpu_check(VK_ERROR_INITIALIZATION_FAILED, "libvulkan.so.1");
-  return make_instance(g, validate) && pick_device(g, part) && make_device(g);
+  return make_instance(g, wish) && pick_device(g, wish->device) && make_device(g, wish->extension_count != 0);
 }
 
 void gpu_close(gpu *g) {
