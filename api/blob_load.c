@@ -139,7 +139,7 @@ static snt_result load_plan(loader *l) {
   plan_init(&p->plan, &p->arena, &p->pool);
   SNT_TRY(as_damage(l->diag, plan_parse(&p->plan, (const char *)r->at, left(r), l->diag), "plan"));
   if (p->graph.nodes.count && p->pool.symbols.count != symbols) return bad(l->diag, "the plan has symbols that the graph has not");
-  return as_damage(l->diag, plan_verify(&p->plan, NULL, l->diag), "plan");
+  return as_damage(l->diag, plan_verify(&p->plan, l->diag), "plan");
 }
 
 static snt_result load_constants(loader *l) {

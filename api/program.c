@@ -297,7 +297,7 @@ static snt_result compile_into(snt_program *p, const snt_graph *g, const snt_com
   p->targets = p->options.targets;
   plan_init(&p->plan, &p->arena, &p->pool);
   SNT_TRY(fusion_compile(&p->fusion, &p->graph, &p->options, &p->arena, &p->plan, diag));
-  SNT_TRY(plan_verify(&p->plan, NULL, diag));
+  SNT_TRY(plan_verify(&p->plan, diag));
   send(&user, "plan", print_plan, &p->plan);
   p->options.hooks = NULL; /* they end with this call */
   p->fusion.diag = NULL;

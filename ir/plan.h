@@ -80,7 +80,7 @@ typedef struct ir_plan {
 } ir_plan;
 
 void plan_init(ir_plan *, ir_arena *, expr_pool *);
-snt_result plan_verify(const ir_plan *, ir_text *errors,
+snt_result plan_verify(const ir_plan *,
                        snt_diag *);          /* slots bound, lifetimes disjoint in scratch, barriers cover dependences, scalars complete */
 void plan_print(const ir_plan *, ir_text *); /* without kernel bodies or constant bytes (their size and hash) */
 snt_result plan_parse(ir_plan *, const char *text, size_t length,

@@ -1,17 +1,15 @@
-/* The verifier of plans: all errors, one a line. Checked: slots bound to buffers that exist with the access the kernel makes, scalars complete,
+/* The verifier of plans: the first error is told. Checked: slots bound to buffers that exist with the access the kernel makes, scalars complete,
    scratch lifetimes disjoint where offsets meet, a barrier between every two steps that touch the same bytes, loops nested, begun and followed
-   by a barrier, and no life that ends inside a loop that it enters. */
+   by a barrier, no life that ends inside a loop that it enters, and halves of a pair that live through the loop whose trips write them in turn. */
 #include "ir/plan.h"
 
 typedef struct checker {
   const ir_plan *p;
-  ir_text *errors;
   snt_diag *diag;
   snt_result first;
 } checker;
 
 static void fail(checker *c, const char *step, const char *what, uint32_t number) {
-  if (c->errors) ir_text_format(c->errors, "step %s: %s %u\n", step, what, number);
   if (c->first == SNT_OK) c->first = ir_fail(c->diag, SNT_E_INTERNAL, "plan", 0, "step %s: %s %u", step, what, number);
 }
 
@@ -44,25 +42,50 @@ static void check_step(checker *c, const plan_step *s) {
 
 /* ---- loops ---- */
 
-static bool uses_variables(const expr_pool *x, ir_expr e) {
+enum { ANY_VARIABLE = -1 };
+
+static bool uses_variable(const expr_pool *x, ir_expr e, int64_t number) {
   if (e >= 0) return false;
   const expr_node *n = &x->nodes.at[IR_EXPR_NODE(e)];
-  if (n->kind == EXPR_VAR) return true;
+  if (n->kind == EXPR_VAR) return number == ANY_VARIABLE || n->value == number;
   for (uint32_t i = 0; i < n->count; i++)
-    if (uses_variables(x, x->terms.at[n->first + i])) return true;
+    if (uses_variable(x, x->terms.at[n->first + i], number)) return true;
   return false;
+}
+
+/* What a loop meets is of its trips alone or lives through it; the halves of a pair, which trips write in turn, live through it. */
+static void check_life(checker *c, uint32_t loop, uint32_t buffer, bool within) {
+  const plan_loop *l = &c->p->loops.at[loop];
+  const plan_buffer *b = &c->p->buffers.at[buffer];
+  if (b->kind != PLAN_SCRATCH || b->first_step >= l->end || b->last_step < l->first) return;
+  if (within && b->first_step >= l->first && b->last_step < l->end) return;
+  if (b->first_step > l->first || b->last_step < l->end - 1) fail(c, b->name ? b->name : "scratch", "lives in a part of loop", loop);
+}
+
+static void check_pairs(checker *c, uint32_t loop) {
+  const ir_plan *p = c->p;
+  const plan_loop *l = &p->loops.at[loop];
+  const int64_t trip = p->pool->nodes.at[IR_EXPR_NODE(l->variable)].value;
+  for (const plan_step *s = p->steps.at + l->first; s < p->steps.at + l->end; s++)
+    for (uint32_t i = 0; i < s->binding_count; i++) {
+      if (!uses_variable(p->pool, s->bindings[i].swap, trip)) continue;
+      check_life(c, loop, s->bindings[i].buffer, false);
+      check_life(c, loop, s->bindings[i].other, false);
+    }
 }
 
 static void check_loops(checker *c) {
   const ir_plan *p = c->p;
   for (uint32_t i = 0; i < p->loops.count; i++) {
     const plan_loop *l = &p->loops.at[i];
-    if (l->variable >= 0 || p->pool->nodes.at[IR_EXPR_NODE(l->variable)].kind != EXPR_VAR) fail(c, "-", "no variable for loop", i);
+    const bool counts = l->variable < 0 && p->pool->nodes.at[IR_EXPR_NODE(l->variable)].kind == EXPR_VAR;
+    if (!counts) fail(c, "-", "no variable for loop", i);
     if (l->first >= l->end || l->end > p->steps.count) {
       fail(c, "-", "no steps in loop", i);
       continue;
     }
-    if (uses_variables(p->pool, l->trips)) fail(c, "-", "trips that change from trip to trip in loop", i);
+    if (counts) check_pairs(c, i);
+    if (uses_variable(p->pool, l->trips, ANY_VARIABLE)) fail(c, "-", "trips that change from trip to trip in loop", i);
     for (uint32_t k = 0; k < i; k++) {
       const plan_loop *o = &p->loops.at[k];
       const bool before = o->end <= l->first, around = o->first <= l->first && l->end <= o->end;
@@ -70,14 +93,7 @@ static void check_loops(checker *c) {
     }
     if (!p->steps.at[l->first].barrier) fail(c, p->steps.at[l->first].name, "no barrier at the start of loop", i);
     if (l->end < p->steps.count && !p->steps.at[l->end].barrier) fail(c, p->steps.at[l->end].name, "no barrier after loop", i);
-    for (uint32_t b = 0; b < p->buffers.count; b++) {
-      const plan_buffer *buffer = &p->buffers.at[b];
-      if (buffer->kind != PLAN_SCRATCH || buffer->first_step == UINT32_MAX) continue;
-      const bool meets = buffer->first_step < l->end && buffer->last_step >= l->first;
-      const bool within = buffer->first_step >= l->first && buffer->last_step < l->end;
-      const bool around = buffer->first_step <= l->first && buffer->last_step >= l->end - 1;
-      if (meets && !within && !around) fail(c, buffer->name ? buffer->name : "scratch", "lives in a part of loop", i);
-    }
+    for (uint32_t b = 0; b < p->buffers.count; b++) check_life(c, i, b, true);
   }
 }
 
@@ -125,8 +141,8 @@ static void check_lifetimes(checker *c) {
     }
 }
 
-snt_result plan_verify(const ir_plan *p, ir_text *errors, snt_diag *diag) {
-  checker c = {p, errors, diag, SNT_OK};
+snt_result plan_verify(const ir_plan *p, snt_diag *diag) {
+  checker c = {p, diag, SNT_OK};
   for (uint32_t s = 0; s < p->steps.count; s++) check_step(&c, &p->steps.at[s]);
   if (c.first != SNT_OK) return c.first;
   check_loops(&c);
