@@ -46,7 +46,10 @@ static bool make_instance(gpu *g, const gpu_wish *wish) {
                                      .enabledExtensionCount = extension_count,
                                      .ppEnabledExtensionNames = extensions};
   const PFN_vkCreateInstance create = (PFN_vkCreateInstance)g->get(NULL, "vkCreateInstance");
-  if (!create || !gpu_check(create(&info, NULL, &g->instance), "vkCreateInstance")) return false;
+  const VkResult made = create ? create(&info, NULL, &g->instance) : VK_ERROR_INITIALIZATION_FAILED;
+  if (made == VK_ERROR_LAYER_NOT_PRESENT) fprintf(stderr, "frame: %s is not installed\n", layer);
+  else gpu_check(made, "vkCreateInstance");
+  if (made != VK_SUCCESS) return false;
   const PFN_vkCreateDebugUtilsMessengerEXT listen = (PFN_vkCreateDebugUtilsMessengerEXT)g->get(g->instance,
                                                                                                "vkCreateDebugUtilsMessengerEXT");
   if (validate && listen) listen(g->instance, &listener, NULL, &g->messenger);
