@@ -148,12 +148,18 @@ static double direct_ns(const cost_profile *p, const conv *v) {
   return compute_ns(p, results * v->outputs * depth) + weights_ns(p, depth * v->outputs);
 }
 
+/* Channels of whole vectors that take as long: what is left over goes four at a time and one at a time. */
+static double in_vectors(int64_t channels, int64_t lanes) {
+  const int64_t rest = channels % lanes;
+  return (double)(lanes * (channels / lanes + rest / 4 + rest % 4));
+}
+
 /* Two more kernels; tiles go to a cache and come back; larger weights stream from memory; the transforms are a dozen or so additions a line. */
-static double form_ns(const cost_profile *p, const conv *v, const winograd_form *f) {
+static double form_ns(const cost_profile *p, const conv *v, const winograd_form *f, int64_t lanes) {
   const double points = (double)f->tile * f->tile, lines = 2. * f->tile, sums = f->tile == 6 ? 12 : 4;
   const double tiles = (double)v->batch * tiles_along(f, v->rows) * tiles_along(f, v->columns),
                through = points * tiles * (v->channels + v->outputs);
-  const double additions = tiles * lines * sums * (double)(v->channels + v->outputs);
+  const double additions = tiles * lines * sums * (in_vectors(v->channels, lanes) + in_vectors(v->outputs, lanes));
   return compute_ns(p, points * tiles * v->channels * v->outputs) + 2 * compute_ns(p, additions) + 2 * through * 4 / p->cache_gbs +
          weights_ns(p, points * v->channels * v->outputs) + 2 * p->launch_ns;
 }
@@ -162,9 +168,9 @@ static const winograd_form *pick_form(const fusion_context *c, const conv *v) {
   const int64_t lanes = (int64_t)schedule_lanes(c);
   double best = direct_ns(c->options->profile, v);
   const winograd_form *picked = NULL;
-  if (v->channels % lanes || v->outputs % lanes) return NULL;
+  if (v->channels < lanes || v->outputs < lanes) return NULL;
   for (uint32_t i = 0; i < IR_COUNT(forms); i++) {
-    const double ns = form_ns(c->options->profile, v, &forms[i]);
+    const double ns = form_ns(c->options->profile, v, &forms[i], lanes);
     if (ns < best) best = ns, picked = &forms[i];
   }
   return picked;
