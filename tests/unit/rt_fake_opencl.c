@@ -15,7 +15,7 @@
 static struct {
   const char *platform;
   bool cpu;
-  int64_t alive;
+  _Atomic int64_t alive;   /* builders are threads */
   uint32_t calls, fail_at; /* of those that can fail; 1-based, 0: never */
   cl_int fail_with;
   const char *failed; /* the name of the call that did */
@@ -333,7 +333,8 @@ static void fail_each(const rt_code *code, const char *platform, bool cpu) {
   const uint32_t calls = fake.calls;
   for (uint32_t e = 0; e < IR_COUNT(errors); e++) {
     for (uint32_t n = 1; n <= calls; n++, tries++) {
-      fake.fail_at = n, fake.fail_with = errors[e].code, fake.calls = 0, fake.failed = "none", fake.alive = 0, ours.live = 0;
+      fake.fail_at = n, fake.fail_with = errors[e].code, fake.calls = 0, fake.failed = "none", ours.live = 0;
+      fake.alive = 0;
       const snt_result got = live(code, &after);
       const bool right = got == SNT_OK || got == errors[e].result || (never_opened && (got == SNT_E_UNSUPPORTED || got == SNT_E_BACKEND));
       const bool lost = got == SNT_E_DEVICE_LOST, stays = !lost || after == SNT_E_DEVICE_LOST;
