@@ -32,10 +32,11 @@ static const float EXP5[] = {0x1.0fa386p-7f, 0x1.573acep-5f, 0x1.555a7ap-3f, 0x1
 static const float EXP2_6[] = {0x1.3fa206p-13f, 0x1.5f0b82p-10f, 0x1.3b30ap-7f, 0x1.c6af76p-5f, 0x1.ebfbd8p-3f, 0x1.62e43p-1f};
 static const float EXP2_5[] = {0x1.5bfd58p-10f, 0x1.3ceaf8p-7f, 0x1.c6b69ap-5f, 0x1.ebf9bap-3f, 0x1.62e42ap-1f};
 
-static kv exp_poly(km *m, kv r, bool loose) {
-  if (loose) return km_mad(m, r, km_poly(m, r, IR_COUNT(EXP5), EXP5), km_f(m, 1));
+/* e^r s for a power of two s: the 1 is added as s, which rounds where adding 1 would. */
+static kv exp_times(km *m, kv r, kv s, bool loose) {
+  if (loose) return km_mul(m, km_mad(m, r, km_poly(m, r, IR_COUNT(EXP5), EXP5), km_f(m, 1)), s);
   const kv p = km_mad(m, km_mul(m, r, r), km_poly(m, r, IR_COUNT(EXP6), EXP6), r);
-  return km_add(m, p, km_f(m, 1));
+  return m->fma ? km_fma(m, p, s, s) : km_mul(m, km_add(m, p, km_f(m, 1)), s);
 }
 
 /* The domain lets the result be built with one factor: nothing overflows, and what would be denormal either cannot occur or may
@@ -44,21 +45,23 @@ static bool simple_range(const km *m, double normal_lo, double normal_hi) {
   return m->has_dom && m->hi <= normal_hi && (m->may_flush || m->lo >= normal_lo);
 }
 
-/* p 2^n for n in -150..104: the power of two is built 2^23 too large, so that a denormal result is rounded once; n = -150 gives 0. */
-static kv scale_down(km *m, kv p, kv n) { return km_mul(m, km_mul(m, p, km_pow2(m, km_add(m, n, km_i(m, 23)))), km_f(m, 0x1p-23)); }
+/* e^r 2^n for n in -150..104: the power of two is built 2^23 too large, so that a denormal result is rounded once; n = -150 gives 0. */
+static kv exp_down(km *m, kv r, kv n, bool loose) {
+  return km_mul(m, exp_times(m, r, km_pow2(m, km_add(m, n, km_i(m, 23))), loose), km_f(m, 0x1p-23));
+}
 
 /* e^x for x <= 0 (or NaN); below -104 as at -104, where it is 0. */
 kv km_exp_negative(km *m, kv x) {
   kv r;
   const kv clamped = km_select(m, km_lt(m, x, km_f(m, -104)), km_f(m, -104), x), n = reduce(m, clamped, &r, NULL);
-  return scale_down(m, exp_poly(m, r, false), n);
+  return exp_down(m, r, n, false);
 }
 
 /* e^x for x proven in -87..88 */
 kv km_exp_small(km *m, kv x) {
   kv r;
   const kv n = reduce(m, x, &r, NULL);
-  return km_mul(m, exp_poly(m, r, m->loose), km_pow2(m, n));
+  return exp_times(m, r, km_pow2(m, n), m->loose);
 }
 
 kv km_exp(km *m, kv x, kv unused) {
@@ -66,14 +69,16 @@ kv km_exp(km *m, kv x, kv unused) {
   kv r;
   if (simple_range(m, -87, 88)) {
     const kv n = reduce(m, km_at_least(m, x, -88), &r, NULL);
-    return km_mul(m, exp_poly(m, r, m->loose), km_pow2(m, n));
+    return exp_times(m, r, km_pow2(m, n), m->loose);
   }
   if (m->has_dom && m->hi <= 72) {
     const kv n = reduce(m, km_at_least(m, x, -104), &r, NULL);
-    return scale_down(m, exp_poly(m, r, m->loose), n);
+    return exp_down(m, r, n, m->loose);
   }
   const kv n = reduce(m, km_at_most(m, km_at_least(m, x, -104), 89), &r, NULL);
-  const kv y = km_over(m, x, 0x1.62e42ep+6, km_scale(m, exp_poly(m, r, m->loose), n));
+  const kv half = km_shr(m, n, km_i(m, 1)); /* as km_scale */
+  const kv grown = km_mul(m, exp_times(m, r, km_pow2(m, half), m->loose), km_pow2(m, km_sub(m, n, half)));
+  const kv y = km_over(m, x, 0x1.62e42ep+6, grown);
   return m->has_dom ? y : km_pass(m, x, 0, y);
 }
 
