@@ -150,6 +150,9 @@ typedef struct sweep {
   uint32_t lanes, accumulators, unroll;
   uint32_t items; /* > 1: the group's items share the last reduced axis, item `item` starting at its own vector */
   ir_expr item;
+  void (*beside)(emit *, void *user,
+                 const map_access *operand); /* NULL: none; else called for every vector of a reduction, with its place */
+  void *user;
 } sweep;
 /* The combination of every item's `value` over the workgroup, the same in all of them: subgroup operations where the device has them, local memory and barriers. */
 uint32_t emit_group_combine(emit *, kir_op combine, uint32_t value, uint32_t items);

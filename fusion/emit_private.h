@@ -19,6 +19,7 @@ uint32_t emit_stage_load(emit *, const emit_stage_entry *, const map_access *);
 void emit_stage_store(emit *, const emit_stage_entry *, const map_access *, uint32_t value);
 uint32_t emit_compute(emit *, uint32_t node, const map_access *);           /* not memoised: emit_compute.c */
 uint32_t emit_known_pointwise(emit *, uint32_t node, const uint32_t *args); /* where the graph allows a cheaper way: emit_known.c; else 0 */
+bool emit_nan_shows(const emit *, uint32_t extremum); /* its operands' NaNs are in all that hangs on it, whatever it gives: emit_nan.c */
 uint32_t emit_scatter(emit *, uint32_t node, const map_access *);
 void emit_own_texts(const ir_graph *, uint32_t node, ir_arena *, kir_own *out); /* its name and texts */
 uint32_t emit_custom(emit *, uint32_t node, const map_access *);                /* an operator of the user's own: emit_custom.c */

@@ -13,9 +13,11 @@ typedef struct reduction {
   const map_access *result;     /* the first of `rows` */
   uint32_t rows;
   bool contract, tail; /* tail: what does not fill a vector of every item; the loop starts at the item */
+  bool of_numbers;     /* an extremum that may leave NaNs out: emit_nan.c */
   uint32_t lanes, accumulators, unroll, items;
   ir_expr item;
   kir_type type; /* of one accumulator */
+  const sweep *how;
 } reduction;
 
 kir_op emit_combine_op(ir_op op) {
@@ -130,15 +132,25 @@ uint32_t emit_multiply_add(emit *e, int32_t dtype, uint32_t x, uint32_t y, uint3
   return fuses ? kir_3(e->k, KIR_fma, x, y, acc) : kir_2(e->k, KIR_add, acc, kir_2(e->k, KIR_mul, x, y));
 }
 
+static kir_op combine_op(const emit *e, const reduction *r) {
+  return r->contract ? KIR_add : emit_combine_op((ir_op)ir_at(e->g, r->node)->op);
+}
+
+/* The extremum of numbers: the term where either is NaN, which lets processors read it from memory in the one instruction. */
+static uint32_t combine(emit *e, const reduction *r, uint32_t acc, uint32_t value) {
+  const kir_op op = combine_op(e, r);
+  if (!r->of_numbers) return kir_2(e->k, op, acc, value);
+  return kir_3(e->k, KIR_select, kir_2(e->k, op == KIR_max ? KIR_gt : KIR_lt, acc, value), acc, value);
+}
+
 /* A sum of products takes the product unrounded, where modes may round differently. */
 static uint32_t combine_term(emit *e, const reduction *r, uint32_t acc, uint32_t value) {
-  const kir_op combine = emit_combine_op((ir_op)ir_at(e->g, r->node)->op);
   const uint8_t mode = e->c->options->numerics;
   if (!value || e->k->failed) return 0;
   const kir_inst *in = kir_at(e->k, value);
-  const bool fuses = combine == KIR_add && in->op == KIR_mul && ir_dtypes[in->type.base].is_float && in->type.base == r->type.base &&
-                     (mode == SNT_NUMERICS_DEFAULT || mode == SNT_NUMERICS_FAST);
-  if (!fuses) return kir_2(e->k, combine, acc, value);
+  const bool fuses = combine_op(e, r) == KIR_add && in->op == KIR_mul && ir_dtypes[in->type.base].is_float &&
+                     in->type.base == r->type.base && (mode == SNT_NUMERICS_DEFAULT || mode == SNT_NUMERICS_FAST);
+  if (!fuses) return combine(e, r, acc, value);
   return kir_3(e->k, KIR_fma, kir_arg(e->k, value, 0), kir_arg(e->k, value, 1), acc);
 }
 
@@ -146,6 +158,7 @@ static uint32_t combine_term(emit *e, const reduction *r, uint32_t acc, uint32_t
 static uint32_t accumulate(emit *e, const reduction *r, uint32_t acc) {
   if (!r->contract) {
     const map_access a = reduce_operand(e, r);
+    if (r->how->beside && e->lanes > 1) r->how->beside(e, r->how->user, &a);
     return combine_term(e, r, acc, emit_value(e, ir_arg(e->g, r->node, 0), &a));
   }
   const map_access a = contract_operand(e, r, 0), b = contract_operand(e, r, 1);
@@ -218,14 +231,14 @@ uint32_t emit_no_sum(emit *e, kir_type type) {
 
 static uint32_t identity_value(emit *e, const reduction *r, uint32_t lanes) {
   const kir_type type = kir_t(r->type.base, lanes);
-  if (r->contract || emit_combine_op((ir_op)ir_at(e->g, r->node)->op) == KIR_add) return emit_no_sum(e, type);
+  if (combine_op(e, r) == KIR_add) return emit_no_sum(e, type);
   return extreme_value(e, type, emit_identity((ir_op)ir_at(e->g, r->node)->op, r->type.base));
 }
 
 static uint32_t horizontal(emit *e, const reduction *r, uint32_t value) {
   static const kir_op across[] = {KIR_hred_add, KIR_hred_mul, KIR_hred_max, KIR_hred_min};
-  const kir_op combine = r->contract ? KIR_add : emit_combine_op((ir_op)ir_at(e->g, r->node)->op);
-  return kir_1(e->k, across[combine == KIR_mul ? 1 : combine == KIR_max ? 2 : combine == KIR_min ? 3 : 0], value);
+  const kir_op op = combine_op(e, r);
+  return kir_1(e->k, across[op == KIR_mul ? 1 : op == KIR_max ? 2 : op == KIR_min ? 3 : 0], value);
 }
 
 /* The tree of reproducible sums, which the extent alone decides: TREE partial sums along a long last axis, added by halves, then what is left over
@@ -298,17 +311,12 @@ static void write_out(emit *e, reduction *r, uint32_t level, uint32_t *acc) {
   }
 }
 
-static kir_op combine_op(const emit *e, const reduction *r) {
-  return r->contract ? KIR_add : emit_combine_op((ir_op)ir_at(e->g, r->node)->op);
-}
-
 /* One for each row is left, at the beginning. */
 static void add_accumulators(emit *e, const reduction *r, uint32_t *acc) {
-  const kir_op combine = combine_op(e, r);
   for (uint32_t row = 0; row < r->rows; row++) {
     uint32_t *own = acc + row * r->accumulators;
     for (uint32_t n = r->accumulators; n > 1; n = (n + 1) / 2)
-      for (uint32_t j = 0; j < n / 2; j++) own[j] = kir_2(e->k, combine, own[j], own[j + (n + 1) / 2]);
+      for (uint32_t j = 0; j < n / 2; j++) own[j] = combine(e, r, own[j], own[j + (n + 1) / 2]);
     acc[row] = *own;
   }
 }
@@ -341,7 +349,7 @@ static uint32_t narrow(emit *e, const reduction *r, uint32_t value, uint32_t lan
   static const uint8_t numbers[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
   for (uint32_t half = r->lanes / 2; half >= lanes; half /= 2) {
     const uint32_t low = kir_shuffle(e->k, value, value, half, numbers), high = kir_shuffle(e->k, value, value, half, numbers + half);
-    value = kir_2(e->k, combine_op(e, r), low, high);
+    value = combine(e, r, low, high);
   }
   return value;
 }
@@ -400,6 +408,7 @@ static reduction open_reduction(emit *e, uint32_t node, const map_access *access
   reduction r = {.node = node,
                  .result = access,
                  .rows = 1,
+                 .how = s,
                  .contract = n->op == IR_OP_contract,
                  .lanes = e->lanes > 1 ? 1 : s->lanes,
                  .unroll = s->unroll,
@@ -408,7 +417,7 @@ static reduction open_reduction(emit *e, uint32_t node, const map_access *access
   r.accumulators = s->accumulators < 1 ? 1 : s->accumulators > MAX_ACCUMULATORS ? MAX_ACCUMULATORS : s->accumulators;
   r.type = emit_compute_type(e, n->type.dtype, 1);
   if (r.contract) open_contract(e, &r);
-  else open_reduce(e, &r);
+  else open_reduce(e, &r), r.of_numbers = emit_nan_shows(e, node);
   put_units_first(&r);
   return r;
 }

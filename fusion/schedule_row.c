@@ -64,26 +64,6 @@ static bool full_output_access(const row_job *j, uint32_t node, map_access *at) 
   return false;
 }
 
-/* Rows lie one after another: where the one at hand is finished, the next one is on its way. Hardware does not look beyond a page. */
-static void fetch_next_row(row_job *j, const map_access *at) {
-  enum { LONG_ROW = 1024 };
-  emit *e = j->e;
-  expr_pool *x = e->x;
-  int64_t columns, coef;
-  if (!j->follows || e->lanes < 2 || !expr_is_const(x, j->columns, &columns) || columns * 4 < LONG_ROW) return;
-  for (uint32_t i = 0; i < j->group->input_count; i++) {
-    const uint32_t node = j->group->inputs[i];
-    ir_expr rest;
-    if (!row_is_full(j, node) || ir_at(e->g, node)->type.dtype != SNT_F32) continue;
-    const ir_expr offset = expr_add(x, map_linear(x, at, j->full.dims), j->columns);
-    if (!expr_split_affine(x, offset, e->lane_var, &coef, &rest) || coef != 1) continue;
-    const uint32_t index = emit_expr(e, rest);
-    const kir_inst fetch = {
-        .op = KIR_prefetch, .index = emit_bind(e, fusion_buffer_of(e->c, node), KIR_READ), .lanes = (int32_t)(4 * e->lanes)};
-    kir_put(e->k, &fetch, 1, &index);
-  }
-}
-
 static void store_column(emit *e, void *user, ir_expr column) {
   row_job *j = user;
   ir_expr reduced_dims[SNT_MAX_RANK], reduced_at[SNT_MAX_RANK];
@@ -94,7 +74,7 @@ static void store_column(emit *e, void *user, ir_expr column) {
   map_access at = {.rank = j->full.rank};
   for (uint32_t d = 0, r = 0; d < j->full.rank; d++) at.at[d] = j->reduced[d] ? reduced_at[r++] : j->at[d];
   const ir_expr elements = ir_tensor_elements(e->x, &j->full);
-  fetch_next_row(j, &at);
+  row_fetch(j, j->sweeps, &at);
   for (uint32_t i = 0; i < j->group->output_count; i++) {
     const uint32_t node = j->group->outputs[i];
     map_access own = at;
@@ -168,12 +148,21 @@ static void compute_dear_rows(row_job *j, uint32_t sweep_number) {
   }
 }
 
-static void reduce_row(row_job *j, const sweep *how) {
+static void fetch_beside(emit *e, void *user, const map_access *at) {
+  row_job *j = user;
+  (void)e;
+  row_fetch(j, j->sweep, at);
+}
+
+static void reduce_row(row_job *j, const sweep *given) {
+  sweep how = *given;
+  how.beside = fetch_beside, how.user = j;
   for (uint32_t s = 0; s < j->sweeps; s++) {
+    j->sweep = s;
     const map_access at = reduce_result_at(j, j->reduce[s]);
     if (j->items <= 1 && !j->across) compute_dear_rows(j, s);
     row_open_stages(j, s);
-    emit_remember(j->e, j->reduce[s], &at, emit_reduce(j->e, j->reduce[s], &at, how));
+    emit_remember(j->e, j->reduce[s], &at, emit_reduce(j->e, j->reduce[s], &at, &how));
     row_fill_stages(j, s);
     row_order_stages(j, s);
   }
@@ -263,8 +252,9 @@ static snt_result build_rows_explicit(row_job *j) {
   for (uint32_t i = 0; i < part_count; i++) schedule_stage_parts(j->e, parts[i], j->group_var, j->groups);
   const ir_expr first = expr_mul(x, j->group_var, expr_int(x, per));
   const ir_expr last = per == 1 ? expr_add(x, first, 1) : expr_min(x, expr_add(x, first, expr_int(x, per)), j->rows);
-  j->follows = per > 1 && c->options->profile->caps.prefetch;
-  for (uint32_t d = 0; d + 1 < j->full.rank; d++) j->follows &= !(j->reduced[d] && !j->reduced[d + 1]);
+  j->fetches = c->options->profile->caps.prefetch;
+  for (uint32_t d = 0; d + 1 < j->full.rank; d++) j->fetches &= !(j->reduced[d] && !j->reduced[d + 1]);
+  j->follows = per > 1;
   const uint32_t at_once = per > 1 ? rows_at_once(j) : 1;
   const ir_expr whole = at_once > 1 ? expr_sub(x, last, expr_mod(x, expr_sub(x, last, first), at_once)) : first;
   if (whole != first) {

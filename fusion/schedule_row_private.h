@@ -22,7 +22,8 @@ typedef struct row_job {
   ir_expr group_var, groups;
   uint32_t dear[MAX_DEAR], dear_count; /* rows of their own, of transcendental functions */
   uint32_t lanes, items;
-  bool follows; /* a row is contiguous, and the next one begins where it ends */
+  uint32_t sweep;        /* being emitted */
+  bool fetches, follows; /* a row is contiguous, and memory can be asked for early; the next one begins where it ends */
   ir_expr item;
 } row_job;
 
@@ -37,4 +38,7 @@ void row_drop_shared_stages(row_job *, bool item_rows);
 void row_open_stages(row_job *, uint32_t sweep);
 void row_fill_stages(row_job *, uint32_t sweep);
 void row_order_stages(row_job *, uint32_t sweep);
+
+/* ---- what a sweep asks memory for (schedule_row_fetch.c) ---- */
+void row_fetch(row_job *, uint32_t sweep, const map_access *at); /* beside the vector at this place */
 #endif

@@ -136,6 +136,20 @@ static uint32_t extreme(site *s, kir_op better, kir_op as_good) {
 static uint32_t max_expand(site *s) { return extreme(s, KIR_gt, KIR_ge); }
 static uint32_t min_expand(site *s) { return extreme(s, KIR_lt, KIR_le); }
 
+/* Over a subgroup no driver says what becomes of a NaN: integers in the order of the floats, a NaN better than all. */
+static uint32_t sg_extreme(site *s, uint32_t wins) {
+  kir_kernel *out = s->c.out;
+  const kir_type type = s->in->type, word = kir_with_base(type, SNT_I32);
+  if (type.base != SNT_F32 || !s->caps->nan_unsafe || s->c.in->mode == SNT_NUMERICS_FAST) return 0;
+  const uint32_t places = lit(s, word, 0x7fffffff), sign = lit(s, word, 31);
+  const uint32_t bits = pick(s, is_nan(s, s->args[0]), lit(s, word, (int32_t)wins), kir_bitcast(out, word, s->args[0]));
+  const uint32_t key = two(s, KIR_xor, bits, two(s, KIR_and, two(s, KIR_shr, bits, sign), places));
+  const uint32_t best = kir_1(out, (kir_op)s->in->op, key);
+  return kir_bitcast(out, type, two(s, KIR_xor, best, two(s, KIR_and, two(s, KIR_shr, best, sign), places)));
+}
+static uint32_t sg_max_expand(site *s) { return sg_extreme(s, 0x7fc00000); }
+static uint32_t sg_min_expand(site *s) { return sg_extreme(s, 0xffc00000); }
+
 /* ---- floats: rounding ---- */
 static bool is_plus_zero(const site *s, uint32_t n) {
   double value;
@@ -247,11 +261,30 @@ static uint32_t unpack2(site *s) {
 }
 
 static const expansion expansions[KIR_OP_COUNT] = {
-    [KIR_hred_add] = hred_add,  [KIR_hred_mul] = hred_mul, [KIR_hred_max] = hred_max, [KIR_hred_min] = hred_min, [KIR_extract] = extract,
-    [KIR_shuffle] = shuffle,    [KIR_wrap] = wrap,         [KIR_rem] = rem_expand,    [KIR_div] = div_expand,    [KIR_isnan] = isnan_expand,
-    [KIR_isinf] = isinf_expand, [KIR_max] = max_expand,    [KIR_min] = min_expand,    [KIR_fma] = fma_expand,    [KIR_sqrt] = sqrt_expand,
-    [KIR_permute] = permute,    [KIR_add] = add_expand,    [KIR_rcp] = rcp_expand,    [KIR_pack2] = pack2,       [KIR_unpack2] = unpack2,
-    [KIR_cast] = cast,          [KIR_mul] = mul_expand,
+    [KIR_hred_add] = hred_add,
+    [KIR_hred_mul] = hred_mul,
+    [KIR_hred_max] = hred_max,
+    [KIR_hred_min] = hred_min,
+    [KIR_extract] = extract,
+    [KIR_shuffle] = shuffle,
+    [KIR_wrap] = wrap,
+    [KIR_rem] = rem_expand,
+    [KIR_div] = div_expand,
+    [KIR_isnan] = isnan_expand,
+    [KIR_isinf] = isinf_expand,
+    [KIR_max] = max_expand,
+    [KIR_min] = min_expand,
+    [KIR_sg_max] = sg_max_expand,
+    [KIR_sg_min] = sg_min_expand,
+    [KIR_fma] = fma_expand,
+    [KIR_sqrt] = sqrt_expand,
+    [KIR_permute] = permute,
+    [KIR_add] = add_expand,
+    [KIR_rcp] = rcp_expand,
+    [KIR_pack2] = pack2,
+    [KIR_unpack2] = unpack2,
+    [KIR_cast] = cast,
+    [KIR_mul] = mul_expand,
 };
 
 static uint32_t expanded(site *s, kir_op op, uint32_t a, uint32_t b) {

@@ -1,0 +1,85 @@
+#!/usr/bin/perl
+# A NaN of a row is in every result that hangs on the row's maximum: found by the maximum itself, or, where a sum beside it has the NaN anyway, left to
+# that sum, with one operation a term instead of three (fusion/emit_nan.c). Output: TAP.
+use strict;
+use warnings;
+use Test::More;
+use File::Temp qw(tempdir);
+use FindBin;
+chdir "$FindBin::Bin/.." or die $!;
+print "TAP version 13\n";
+
+my $sinter = ($ENV{SNT_BUILD} // 'build/release') . '/sinter';
+my $dir = tempdir(CLEANUP => 1);
+my ($rows, $columns) = (9, 77);
+
+sub put { my ($name, $text) = @_; open my $out, '>:raw', "$dir/$name" or die $!; print $out $text; close $out or die $!; return "$dir/$name" }
+sub slurp { my ($path) = @_; open my $in, '<:raw', $path or return ''; local $/; return <$in> }
+
+sub npy {
+  my ($name, @values) = @_;
+  my $head = sprintf "{'descr': '<f4', 'fortran_order': False, 'shape': (%d, %d), }", $rows, $columns;
+  $head .= ' ' x (63 - (10 + length $head) % 64) . "\n";
+  return put($name, "\x93NUMPY\x01\x00" . pack('v', length $head) . $head . pack('f<*', @values));
+}
+
+# Numbers of NaNs: of each row, or of each result of a row.
+sub nans {
+  my ($path) = @_;
+  my $file = slurp($path);
+  return "no file $path" if length $file < 10;
+  my @values = unpack 'f<*', substr $file, 10 + unpack 'v', substr $file, 8, 2;
+  return join ' ', map { my $row = $_; scalar grep { $_ != $_ } @values[$row * @values / $rows .. ($row + 1) * @values / $rows - 1] } 0 .. $rows - 1;
+}
+
+my ($nan, $inf) = (unpack('f<', pack 'V', 0x7fc00000), 9**9**9);
+my @x = map { sin($_ * 1.7) * 4 } 0 .. $rows * $columns - 1;
+my @z = map { cos($_ * 0.3) } @x;
+$x[0 * $columns + 3] = $nan;                                # beside larger ones
+$x[2 * $columns + $_] = $nan for 0 .. $columns - 1;         # nothing else
+$x[3 * $columns + $columns - 1] = $nan;                     # the last, which fills no vector
+$x[4 * $columns + $_] = -$inf for 0 .. $columns - 1;        # an infinity less itself
+$x[5 * $columns + 40] = $inf;
+$x[6 * $columns + $_] = $_ == 20 ? $nan : -$inf for 0 .. $columns - 1;
+my ($x_file, $z_file) = (npy('x.npy', @x), npy('z.npy', @z));
+
+my $full = "f32[$rows,$columns]";
+my $e = "  %m = reduce.max %x, axes=[1], keep\n  %mm: $full = broadcast %m\n  %d = sub %x, %mm\n  %e = exp %d\n";
+my $s = "  %s = reduce.sum %e, axes=[1], keep\n  %ss: $full = broadcast %s\n";
+# name, body, results, whether the sum has the NaN, and x in place of z
+my @cases = (
+  ['softmax', "  %y = softmax %x\n", 'y=%y', 1],
+  ['log_softmax', "  %y = log_softmax %x\n", 'y=%y', 1],
+  ['softmin', "  %n = neg %x\n  %m = reduce.min %n, axes=[1], keep\n  %mm: $full = broadcast %m\n  %d = sub %mm, %n\n  %e = exp %d\n$s  %y = div %e, %ss\n", 'y=%y', 1],
+  ['log of sums', "$e  %s = reduce.sum %e, axes=[1], keep\n  %l = log %s\n  %y = add %l, %m\n", 'y=%y', 1],
+  ['the maximum is a result', "$e$s  %y = div %e, %ss\n", 'y=%y, m=%m', 0],
+  ['no sum', "  %m = reduce.max %x, axes=[1], keep\n  %mm: $full = broadcast %m\n  %y = sub %z, %mm\n", 'y=%y', 0],
+  ['a sum of others', "  %m = reduce.max %x, axes=[1], keep\n  %mm: $full = broadcast %m\n  %d = sub %z, %mm\n  %e = exp %d\n$s  %y = div %e, %ss\n", 'y=%y', 0],
+  ['a choice', "$e  %k = lt %x, %z\n  %o: f32[] = const 0.0\n  %oo: $full = broadcast %o\n  %q = select %k, %e, %oo\n"
+             . "  %s = reduce.sum %q, axes=[1], keep\n  %ss: $full = broadcast %s\n  %y = div %q, %ss\n", 'y=%y', 0],
+  ['a comparison of what the sum divides', "$e$s  %p = div %e, %ss\n  %h: f32[] = const 0.5\n  %hh: $full = broadcast %h\n  %k = lt %p, %hh\n  %y = select %k, %z, %e\n", 'y=%y', 0],
+  ['the sum of the row behind', "$e  %s = reduce.sum %e, axes=[1]\n  %r = slice %s, starts=[8], sizes=[9], steps=[-1]\n  %rr: $full = broadcast %r, axes=[0]\n  %y = div %e, %rr\n", 'y=%y', 0],
+);
+
+my @devices = map { /^((?!host)\S+)/ ? $1 : () } split /\n/, `$sinter devices`;
+for my $case (@cases) {
+  my ($name, $body, $results, $left) = @$case;
+  my $inputs = "%x: $full" . ($body =~ /%z/ ? ", %z: $full" : '');
+  my $model = put('model.snt', "graph \@rows($inputs) {\n$body  return $results\n}\n");
+  my @given = ('--input', "x=$x_file", $body =~ /%z/ ? ('--input', "z=$z_file") : ());
+  my @outputs = map { "--output $_=$dir/$_.npy" } map { /(\w+)=/ } split /, /, $results;
+  my (%found, $said);
+  for my $how ('host', @devices) {
+    unlink glob "$dir/[ym].npy";
+    $said .= `$sinter run $model --quiet --device $how @given @outputs 2>&1`;
+    $found{$how} = join ', ', map { nans($_) } map { /=(.*)/ } @outputs;
+  }
+  like($found{host}, qr/[1-9]/, "$name: the host has NaNs") or diag($said);
+  is($found{$_}, $found{host}, "$name: $_ has the host's") or diag($said) for @devices;
+  $said = `$sinter compile $model --target opencl --profile pocl -o $dir/out 2>&1`;
+  my $text = join '', map { slurp($_) } glob "$dir/out/*.cl";
+  unlink glob "$dir/out/*";
+  my $checks = () = $text =~ /int\d+ \w+ = (\w+) != \1;/g;
+  ok($left ? $checks <= 5 : $checks, "$name: " . ($left ? 'no term is asked' : 'each term is asked')) or diag("$checks $said");
+}
+done_testing();
