@@ -48,7 +48,7 @@ static const struct { const char *op; double low, high; } domains[] = { /* where
 // clang-format on
 enum { CALLS = sizeof calls / sizeof *calls, SHAPES = sizeof shapes / sizeof *shapes, CONTEXTS = sizeof contexts / sizeof *contexts };
 enum { CLASSES = sizeof classes / sizeof *classes, POINTWISE_BASE = CALLS };
-static const char *const data_names[DATA_COUNT] = {"real", "whole", "full"};
+static const char *const data_names[DATA_COUNT] = {"real", "whole", "full", "special"};
 const char *const conform_path_names[PATH_COUNT] = {"fused", "strict", "masked", "same", "fast", "cut"};
 static const char *const self_names[SELF_COUNT] = {"wrong", "crash", "hang", "flaky"};
 
@@ -109,7 +109,7 @@ void conform_case_id(const conform_case *c, char id[CONFORM_ID]) {
 
 static bool is_exact(const conform_case *c) {
   if (c->call == CONFORM_SELF) return true;
-  return c->data != DATA_REAL && (call_flags(c->call) & EXACT) && c->dtype != SNT_F16 && c->dtype != SNT_BF16;
+  return (c->data == DATA_WHOLE || c->data == DATA_FULL) && (call_flags(c->call) & EXACT) && c->dtype != SNT_F16 && c->dtype != SNT_BF16;
 }
 
 void conform_domain(const conform_case *c, double *low, double *high) {
@@ -220,7 +220,9 @@ bool conform_case_graph(const conform_case *c, conform_graph *out) {
     return conform_grow(choices, conform_grown_choices(conform_case_number(c), choices), out);
   }
   out->exact = is_exact(c) ? UINT32_MAX : 0;
-  out->whole = c->call == CONFORM_SELF || c->data != DATA_REAL, out->full = c->call != CONFORM_SELF && c->data == DATA_FULL;
+  out->whole = c->call == CONFORM_SELF || c->data == DATA_WHOLE || c->data == DATA_FULL;
+  out->full = c->call != CONFORM_SELF && c->data == DATA_FULL;
+  out->special = c->call != CONFORM_SELF && c->data == DATA_SPECIAL;
   return row_text(c, out->text, out->symbols);
 }
 
@@ -245,6 +247,7 @@ static bool is_legal(const conform_case *c) {
   if (((flags & FIXED) || s->m > SYMBOL_MAX) && around->symbolic) return false;
   if (is_bool && (around->before || around->after) && !around->plain_first) return false;
   if (c->data == DATA_FULL) return !is_float(c->dtype) && !is_bool && s->n <= 17;
+  if (c->data == DATA_SPECIAL) return is_float(c->dtype) && !s->is_long && !s->is_empty;
   return is_float(c->dtype) ? c->data == DATA_REAL || !(flags & POINTWISE) : c->data == DATA_WHOLE;
 }
 
@@ -322,6 +325,9 @@ static bool can_cut(const conform_case *c) {
   return !contexts[c->context].symbolic && conform_case_text(c, text, symbols) && conform_cut(text, cut);
 }
 
+/* In FAST a minimum or maximum of a NaN may be either operand. */
+static bool fits_path(const conform_case *c) { return c->path == PATH_CUT ? can_cut(c) : c->path != PATH_FAST || c->data != DATA_SPECIAL; }
+
 /* All shapes and paths of one call, type and context; soundness does not depend on them except for the shape's kind. */
 static bool collect_shapes(collector *all, conform_case c) {
   for (c.data = 0; c.data < DATA_COUNT; c.data++)
@@ -329,7 +335,7 @@ static bool collect_shapes(collector *all, conform_case c) {
       c.path = 0;
       if (!is_legal(&c)) continue;
       for (; c.path < PATH_COUNT; c.path++)
-        if ((c.path != PATH_CUT || can_cut(&c)) && !collect(all, &c)) return false;
+        if (fits_path(&c) && !collect(all, &c)) return false;
     }
   return true;
 }

@@ -12,7 +12,9 @@ typedef struct conform_case {
   uint8_t dtype, data, shape, context, path;
 } conform_case;
 enum { CONFORM_ID = 128, CONFORM_TEXT = 8192, CONFORM_DETAIL = 400, CONFORM_PROFILE = 8192, CONFORM_SOURCE = 65536 };
-enum { DATA_REAL, DATA_WHOLE, DATA_FULL, DATA_COUNT }; /* numbers in a range; small whole numbers, all integers: compared bit by bit */
+/* real: numbers in a range; whole: small whole numbers, full: all integers, both compared bit by bit; special: a range with NaNs, infinities and zeros of
+   both signs among it */
+enum { DATA_REAL, DATA_WHOLE, DATA_FULL, DATA_SPECIAL, DATA_COUNT };
 /* strict: fused and unfused, bit by bit the same, and on related inputs (relations.h); masked: vulkan11-min; same: REPRODUCIBLE, bit by bit what the
    interpreter gives; fast: FAST, within its own bound; cut: STRICT, each input cut in two and joined again first (cut.c), bit by bit as without */
 enum { PATH_FUSED, PATH_STRICT, PATH_MASKED, PATH_SAME, PATH_FAST, PATH_CUT, PATH_COUNT };
@@ -22,8 +24,8 @@ enum { CONFORM_SELF = 0xFFFF, CONFORM_GROWN = 0xFFFE, CONFORM_FILE = 0xFFFD };
 typedef struct conform_graph {
   char text[CONFORM_TEXT];
   int64_t symbols[3];
-  uint32_t exact;   /* bit i: output i is a whole number that must be met bit by bit */
-  bool whole, full; /* its inputs are whole numbers; any integers */
+  uint32_t exact;            /* bit i: output i is a whole number that must be met bit by bit */
+  bool whole, full, special; /* its inputs are whole numbers; any integers; have a NaN or an infinity here and there */
 } conform_graph;
 
 extern const char *const conform_path_names[PATH_COUNT];

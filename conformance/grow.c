@@ -255,10 +255,12 @@ bool conform_grow(const uint8_t *choices, size_t count, conform_graph *out) {
   const uint32_t head = grow_choose(g, 8);
   const bool symbolic = head & 1;
   g->whole_data = (head & 6) == 6;
+  out->special = (head & 6) == 2;
   for (uint32_t i = 0; i < 3; i++) g->symbols[i] = symbolic ? extents[grow_choose(g, sizeof extents)] : 1;
   for (uint32_t left = 1 + grow_choose(g, 3); left; left--) choose_port(g, symbolic);
   grow_body(g);
-  out->exact = put_outputs(g, outputs, sizeof outputs);
+  const uint64_t exact = put_outputs(g, outputs, sizeof outputs);
+  out->exact = out->special ? 0 : exact;
   out->whole = g->whole_data;
   int length = 0;
   out->text[0] = 0;

@@ -97,7 +97,16 @@ static uint32_t divide(site *s, bool remainder) {
   if (sign) value = pick(s, minus, remainder ? zero : kir_1(s->c.out, KIR_neg, s->args[0]), value);
   return pick(s, none, zero, value);
 }
-static uint32_t rem_expand(site *s) { return kir_is_float(s->in->type.base) ? 0 : divide(s, true); }
+
+/* Of f64 a lane at a time: one driver's remainder of vectors is wrong beside a lane that is NaN or far greater than its divisor. */
+static uint32_t rem_expand(site *s) {
+  const kir_type type = s->in->type;
+  if (!kir_is_float(type.base)) return divide(s, true);
+  if (type.base != SNT_F64 || type.lanes == 1 || s->caps->keeps_math) return 0;
+  uint32_t lanes[16];
+  for (uint32_t i = 0; i < type.lanes; i++) lanes[i] = two(s, KIR_rem, lane(s, s->args[0], i), lane(s, s->args[1], i));
+  return kir_emit_op(s->c.out, KIR_vec, type, type.lanes, lanes);
+}
 
 /* ---- floats: NaN ---- */
 static uint32_t bits_above(site *s, kir_op op, uint32_t value) {

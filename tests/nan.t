@@ -1,6 +1,6 @@
 #!/usr/bin/perl
 # A NaN of a row is in every result that hangs on the row's maximum: found by the maximum itself, or, where a sum beside it has the NaN anyway, left to
-# that sum, with one operation a term instead of three (fusion/emit_nan.c). Output: TAP.
+# that sum, with one operation a term instead of three (fusion/emit_nan.c). And what drivers make of NaNs that nothing hangs on. Output: TAP.
 use strict;
 use warnings;
 use Test::More;
@@ -81,5 +81,22 @@ for my $case (@cases) {
   unlink glob "$dir/out/*";
   my $checks = () = $text =~ /int\d+ \w+ = (\w+) != \1;/g;
   ok($left ? $checks <= 5 : $checks, "$name: " . ($left ? 'no term is asked' : 'each term is asked')) or diag("$checks $said");
+}
+
+# Lanes of a vector beside one that is NaN or infinite are what they are without it.
+my $remainder = put('remainder.snt', "graph \@remainder(%x: $full, %z: $full) {\n  %a = cast %x, dtype=f64\n  %b = cast %z, dtype=f64\n"
+                  . "  %r = rem %a, %b\n  %y = cast %r, dtype=f32\n  return y=%y\n}\n");
+my @near = map { my $at = $_; $at % 41 == 5 ? ($nan, $inf, -$inf)[$at % 3] : 0.01 + 8 * abs sin $at * 1.7 } 0 .. $rows * $columns - 1;
+my @by = map { 0.1 + 7 * abs cos $_ * 0.3 } 0 .. $#near;
+my @pair = ('--input', 'x=' . npy('near.npy', @near), '--input', 'z=' . npy('by.npy', @by));
+my $want = `$sinter run $remainder --quiet --device host @pair --output y=$dir/y.npy 2>&1` . slurp("$dir/y.npy");
+for my $device (@devices) {
+  unlink "$dir/y.npy";
+  my $said = `$sinter run $remainder --quiet --device $device @pair --output y=$dir/y.npy 2>&1`;
+  if ($said =~ /unsupported/) { SKIP: { skip "$device: $said", 1 } next }
+  my @is = unpack 'f<*', substr slurp("$dir/y.npy"), -4 * $rows * $columns;
+  my @ought = unpack 'f<*', substr $want, -4 * $rows * $columns;
+  is(scalar(grep { $is[$_] != $ought[$_] && !($is[$_] != $is[$_] && $ought[$_] != $ought[$_]) } 0 .. $#ought), 0, "remainders of f64 beside NaNs: $device")
+    or diag($said);
 }
 done_testing();
