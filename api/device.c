@@ -225,8 +225,26 @@ snt_result snt_event_wait(snt_event *e, uint64_t timeout_ns) {
   return e->rt ? e->rt->v->event_wait(e->rt, timeout_ns) : SNT_OK;
 }
 
+/* The time of a launch stands at the first of its steps. */
+static snt_result spread_timings(const snt_event *e, uint32_t *count, uint64_t *ns) {
+  snt_context *c = e->stream->device->context;
+  const uint32_t room = *count;
+  uint32_t launches = e->launches, at = 0;
+  *count = e->steps;
+  if (!ns) return SNT_OK;
+  uint64_t *each = api_take(c, launches * sizeof *each);
+  if (!each) return SNT_E_HOST_MEM;
+  const snt_result r = e->rt->v->event_timings(e->rt, &launches, each);
+  for (uint32_t i = 0; r == SNT_OK && i < launches; i++)
+    for (uint32_t n = 0; n < e->spread[i]; n++, at++)
+      if (at < room) ns[at] = n ? 0 : each[i];
+  api_give(c, each, e->launches * sizeof *each);
+  return r == SNT_OK && room < e->steps ? SNT_INCOMPLETE : r;
+}
+
 snt_result snt_event_timings(const snt_event *e, uint32_t *count, uint64_t *ns) {
   if (!e || !count) return SNT_E_ARG;
+  if (e->rt && e->spread) return spread_timings(e, count, ns);
   if (e->rt) return e->rt->v->event_timings(e->rt, count, ns);
   const uint32_t room = *count;
   *count = 1;
@@ -241,6 +259,7 @@ void snt_event_destroy(snt_event *e) {
   snt_stream *s = e->stream;
   snt_context *c = s->device->context;
   if (e->rt) e->rt->v->event_destroy(e->rt);
+  api_give(c, e->spread, e->launches * sizeof *e->spread);
   api_give(c, e, sizeof *e);
   api_stream_drop(s);
 }

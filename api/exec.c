@@ -1,4 +1,4 @@
-/* An exec: one program on one device. Pipelines are jobs, one for each distinct kernel. What belongs to devices of our own is in exec_own.c,
+/* An exec: one program on one device. Pipelines are jobs, one for each distinct kernel, or chain of kernels that one launch goes through. What belongs to devices of our own is in exec_own.c,
    what belongs to a host's in door/. */
 #include "api/exec.h"
 
@@ -28,13 +28,25 @@ snt_result api_check_fit(const snt_exec *x, snt_diag *diag) {
   return SNT_OK;
 }
 
+/* Is the kernel launched by itself? */
+static bool is_launched(const snt_exec *x, uint32_t kernel) {
+  const ir_plan *p = &x->program->plan;
+  if (!x->chain_count) return true;
+  for (uint32_t s = 0; s < p->steps.count; s++)
+    if (p->steps.at[s].kernel == kernel && !exec_chain_of(x, s)) return true;
+  return false;
+}
+
 snt_result exec_make_jobs(snt_exec *x, snt_diag *diag) {
   snt_context *c = x->device->context;
   const uint32_t kernels = x->program->plan.kernels.count;
-  x->jobs = api_take(c, kernels * sizeof *x->jobs);
+  x->job_room = kernels + x->chain_count + 1;
+  x->jobs = api_take(c, x->job_room * sizeof *x->jobs);
   x->job_of = api_take(c, kernels * sizeof *x->job_of);
   if (!x->jobs || !x->job_of) return ir_fail(diag, SNT_E_HOST_MEM, "exec", 0, "out of host memory");
   for (uint32_t k = 0; k < kernels; k++) {
+    x->job_of[k] = UINT32_MAX;
+    if (!is_launched(x, k)) continue;
     const codegen_code *own = &x->program->kernels[k].code[x->target].code;
     uint32_t same = x->job_count;
     for (uint32_t j = 0; j < x->job_count && same == x->job_count && !x->door;
@@ -42,11 +54,16 @@ snt_result exec_make_jobs(snt_exec *x, snt_diag *diag) {
       const codegen_code *other = &x->program->kernels[x->jobs[j].kernel].code[x->target].code;
       if (other->size == own->size && (other->data == own->data || !memcmp(other->data, own->data, own->size))) same = j;
     }
-    if (same == x->job_count) x->jobs[x->job_count++].kernel = k;
+    if (same == x->job_count) {
+      x->jobs[x->job_count].name = x->program->plan.kernels.at[k].kernel->name;
+      x->jobs[x->job_count++].kernel = k;
+    }
     x->job_of[k] = same;
   }
   return SNT_OK;
 }
+
+api_code *exec_job_code(snt_exec *x, exec_job *job) { return job->chain ? &job->code : &x->program->kernels[job->kernel].code[x->target]; }
 
 static snt_result create_at_door(snt_exec *x, const snt_exec_info *info, snt_diag *diag) {
   x->target = api_target_index(SNT_TARGET_SPIRV);
@@ -66,7 +83,8 @@ snt_result exec_create_unprobed(snt_device *d, const snt_program *program, const
   } else if (info) {
     SNT_TRY(api_check_head(&info->head, SNT_TYPE_exec_info, sizeof *info, diag));
   }
-  if (info && info->flags & ~(uint32_t)SNT_EXEC_REPORT) return ir_fail(diag, SNT_E_ARG, "exec", 0, "unknown flags 0x%x", info->flags);
+  if (info && info->flags & ~(uint32_t)(SNT_EXEC_REPORT | SNT_EXEC_APART))
+    return ir_fail(diag, SNT_E_ARG, "exec", 0, "unknown flags 0x%x", info->flags);
   snt_exec *x = api_take(d->context, sizeof *x);
   if (!x) return ir_fail(diag, SNT_E_HOST_MEM, "exec", 0, "out of host memory");
   atomic_init(&x->uses, 1);
@@ -97,7 +115,7 @@ void snt_exec_destroy(snt_exec *x) {
   snt_device *d = x->device;
   snt_context *c = d->context;
   if (!d->door) exec_own_drop(x);
-  api_give(c, x->jobs, x->program->plan.kernels.count * sizeof *x->jobs);
+  api_give(c, x->jobs, x->job_room * sizeof *x->jobs);
   api_give(c, x->job_of, x->program->plan.kernels.count * sizeof *x->job_of);
   api_program_drop(x->program);
   api_give(c, x, sizeof *x);
@@ -141,14 +159,15 @@ uint32_t snt_exec_step_count(const snt_exec *x) { return x ? x->program->plan.st
 
 snt_result snt_exec_job(const snt_exec *x, uint32_t number, snt_job *out) {
   if (!x || !out || number >= x->job_count) return SNT_E_ARG;
-  const exec_job *job = &x->jobs[number];
-  out->name = x->program->plan.kernels.at[job->kernel].kernel->name;
+  exec_job *job = &x->jobs[number];
+  api_code *code = exec_job_code((snt_exec *)(uintptr_t)x, job);
+  out->name = job->name;
   const unsigned state = atomic_load(&job->state);
   out->state = state == EXEC_JOB_RUNNING ? SNT_JOB_WAITING : state;
-  out->code_bytes = (uint32_t)x->program->kernels[job->kernel].code[x->target].code.size;
+  out->code_bytes = (uint32_t)code->code.size;
   out->from_cache = job->from_cache;
   out->compile_ns = job->compile_ns;
-  api_code_key(&x->program->kernels[job->kernel].code[x->target], x->target, out->key);
+  api_code_key(code, x->target, out->key);
   return SNT_OK;
 }
 
@@ -157,7 +176,8 @@ snt_result snt_exec_step(const snt_exec *x, uint32_t step, snt_step *out) {
   const plan_step *s = &x->program->plan.steps.at[step];
   out->name = s->name;
   out->kind = x->program->plan.kernels.at[s->kernel].kind;
-  out->job = x->job_of ? x->job_of[s->kernel] : 0;
+  const exec_chain *chain = exec_chain_of(x, step);
+  out->job = chain ? chain->job : x->job_of ? x->job_of[s->kernel] : 0;
   out->barrier = s->barrier;
   out->est_ns = (uint64_t)s->est_ns;
   return SNT_OK;

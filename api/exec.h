@@ -5,6 +5,17 @@
 #include "runtime/rt_common.h"
 
 snt_result exec_make_jobs(snt_exec *, snt_diag *);
+api_code *exec_job_code(snt_exec *, exec_job *);
+
+/* api/exec_chain.c: steps that one launch goes through, where the device has such launches */
+snt_result exec_find_chains(snt_exec *, snt_diag *);
+snt_result exec_make_chain_jobs(snt_exec *, snt_diag *);                    /* behind those of kernels; there is room */
+static inline exec_chain *exec_chain_of(const snt_exec *x, uint32_t step) { /* null: the step has a launch of its own */
+  for (uint32_t i = 0; i < x->chain_count; i++)
+    if (step >= x->chains[i].first && step < x->chains[i].end) return &x->chains[i];
+  return NULL;
+}
+void exec_drop_chains(snt_exec *);
 
 /* api/exec_own.c: of a device that this library opened */
 snt_result exec_own_create(snt_exec *, const snt_exec_info *, snt_diag *);

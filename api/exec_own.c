@@ -60,7 +60,8 @@ static void give_rooms(snt_exec *x) {
   api_give(c, x->dispatches, x->dispatch_room * sizeof *x->dispatches);
   api_give(c, x->bounds, x->binding_room * sizeof *x->bounds);
   api_give(c, x->blocks, x->dispatch_room * sizeof(plan_launch));
-  x->dispatches = NULL, x->bounds = NULL, x->blocks = NULL;
+  api_give(c, x->spread, x->dispatch_room * sizeof *x->spread);
+  x->dispatches = NULL, x->bounds = NULL, x->blocks = NULL, x->spread = NULL;
   x->dispatch_room = x->binding_room = 0;
 }
 
@@ -70,6 +71,7 @@ snt_result exec_make_rooms(snt_exec *x, const int64_t *symbols, snt_diag *diag) 
   uint64_t dispatches, bindings;
   if (!plan_count_dispatches(&x->program->plan, symbols, &dispatches, &bindings))
     return ir_fail(diag, SNT_E_LIMIT, "run", 0, "more than %d dispatches: too many trips of a repeat", PLAN_MAX_DISPATCHES);
+  bindings += x->chain_count;
   if (x->device->host || (x->dispatches && dispatches <= x->dispatch_room && bindings <= x->binding_room)) return SNT_OK;
   give_rooms(x);
   x->dispatch_room = dispatches;
@@ -77,7 +79,8 @@ snt_result exec_make_rooms(snt_exec *x, const int64_t *symbols, snt_diag *diag) 
   x->dispatches = api_take(c, dispatches * sizeof *x->dispatches);
   x->bounds = api_take(c, bindings * sizeof *x->bounds);
   x->blocks = api_take(c, dispatches * sizeof(plan_launch));
-  if (x->dispatches && x->bounds && x->blocks) return SNT_OK;
+  x->spread = api_take(c, dispatches * sizeof *x->spread);
+  if (x->dispatches && x->bounds && x->blocks && x->spread) return SNT_OK;
   give_rooms(x);
   return ir_fail(diag, SNT_E_HOST_MEM, "run", 0, "out of host memory");
 }
@@ -118,7 +121,9 @@ snt_result exec_own_create(snt_exec *x, const snt_exec_info *info, snt_diag *dia
     x->target = api_target_index(x->device->rt->target);
     if (x->target == UINT32_MAX) x->target = 3;
     SNT_TRY(api_check_fit(x, diag));
+    SNT_TRY(exec_find_chains(x, diag));
     SNT_TRY(exec_make_jobs(x, diag));
+    SNT_TRY(exec_make_chain_jobs(x, diag));
     SNT_TRY(make_constants(x, diag));
   } else if (x->program->options.numerics == SNT_NUMERICS_REPRODUCIBLE) {
     SNT_TRY(exec_interpret(x, info, diag));
@@ -134,10 +139,10 @@ snt_result exec_own_create(snt_exec *x, const snt_exec_info *info, snt_diag *dia
 /* ---- driver binaries ---- */
 
 /* The key of a driver binary: our code, and everything that could make the driver compile it to something else. */
-static void binary_key(const snt_exec *x, const exec_job *job, uint8_t key[32]) {
+static void binary_key(const snt_exec *x, exec_job *job, uint8_t key[32]) {
   ir_sha256 sha;
   uint8_t code[32];
-  api_code_key(&x->program->kernels[job->kernel].code[x->target], x->target, code);
+  api_code_key(exec_job_code((snt_exec *)(uintptr_t)x, job), x->target, code);
   ir_sha256_init(&sha);
   ir_sha256_add(&sha, SNT_VERSION_TEXT, sizeof SNT_VERSION_TEXT);
   ir_sha256_add(&sha, code, sizeof code);
@@ -194,7 +199,7 @@ static void store_late(const snt_exec *x) {
   const uint32_t built = x->jobs && x->device->rt && x->device->rt->late_binaries ? atomic_load(&x->built) : 0;
   for (uint32_t turn = 1; turn <= built; turn++)
     for (uint32_t i = 0; i < x->job_count; i++) {
-      const exec_job *job = &x->jobs[i];
+      exec_job *job = &x->jobs[i];
       uint8_t key[32];
       size_t size = 0;
       if (job->built != turn) continue;
@@ -205,9 +210,9 @@ static void store_late(const snt_exec *x) {
 
 snt_result exec_own_build(snt_exec *x, exec_job *job, snt_diag *diag) {
   const api_kernel *k = &x->program->kernels[job->kernel];
-  const codegen_code *code = &k->code[x->target].code;
+  const codegen_code *code = &exec_job_code(x, job)->code;
   uint8_t code_key[32];
-  api_code_key(&x->program->kernels[job->kernel].code[x->target], x->target, code_key);
+  api_code_key(exec_job_code(x, job), x->target, code_key);
   rt_code what = {.data = code->data,
                   .size = code->size,
                   .kernel = k->legal[x->target],
@@ -223,6 +228,9 @@ snt_result exec_own_build(snt_exec *x, exec_job *job, snt_diag *diag) {
                      "the program reaches buffers by their addresses: only a host's own device gives them");
   what.entry = x->device->rt->target == SNT_TARGET_SPIRV ? "main" : api_entry_name(x->program->plan.kernels.at[job->kernel].kernel->name);
   memcpy(what.items, k->items, sizeof what.items);
+  if (job->chain)
+    what.kernel = NULL, what.slot_kinds = NULL, what.entry = "chain", what.binding_count = job->chain->binding_count,
+    what.block_bytes = 4 * job->chain->word_count;
   uint8_t key[32];
   binary_key(x, job, key);
   size_t size = 0;
@@ -258,6 +266,7 @@ void exec_own_drop(snt_exec *x) {
     if (x->host_states && x->host_states[i]) api_give(c, x->host_states[i], x->bound[i].bytes);
   }
   if (x->scratch) v->buffer_destroy(x->scratch);
+  if (!d->host) exec_drop_chains(x);
   api_give(c, x->buffers, p->buffers.count * sizeof *x->buffers);
   api_give(c, x->staging, p->buffers.count * sizeof *x->staging);
   api_give(c, x->bound, p->buffers.count * sizeof *x->bound);

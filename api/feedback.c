@@ -18,7 +18,7 @@ snt_result snt_exec_report(const snt_exec *x, uint32_t number, snt_report *out) 
   const exec_job *job = &x->jobs[number];
   if (atomic_load(&job->state) != SNT_JOB_DONE || !job->pipeline) return SNT_NOT_READY;
   rt_report said = {UINT32_MAX, UINT32_MAX};
-  if (job->pipeline->v->pipeline_report) job->pipeline->v->pipeline_report(job->pipeline, &said);
+  if (job->pipeline->v->pipeline_report && !job->chain) job->pipeline->v->pipeline_report(job->pipeline, &said);
   const uint32_t own = declared_bytes(x->program->kernels[job->kernel].legal[x->target]);
   out->registers = said.registers;
   out->spilled = said.private_bytes == UINT32_MAX ? UINT32_MAX : said.private_bytes > own ? said.private_bytes - own : 0;

@@ -140,16 +140,24 @@ struct snt_event {
   rt_event *rt;
   uint32_t count;
   uint64_t host_ns;
+  uint32_t *spread, launches, steps; /* where steps share launches: how many each of these has; null: one each */
 };
 
+/* Steps [first, end) as one launch: exec_chain.c. Words: the block of each step and its number of groups. */
+typedef struct exec_chain {
+  uint32_t first, end, job, binding_count, word_count, words[64];
+} exec_chain;
 enum { EXEC_JOB_RUNNING = 3 }; /* a thread has it; seen from outside it waits */
 typedef struct exec_job {
   rt_pipeline *pipeline;
   atomic_uint state;
   uint32_t from_cache;
   uint64_t compile_ns;
-  uint32_t kernel, built; /* built: its turn among those that were built, from 1; 0: not built here */
-  bool replaces;          /* the driver refused what the cache had */
+  uint32_t kernel, built;  /* built: its turn among those that were built, from 1; 0: not built here */
+  bool replaces;           /* the driver refused what the cache had */
+  const exec_chain *chain; /* the first with this job, whose code `code` is; null: of the kernel */
+  const char *name;
+  api_code code;
 } exec_job;
 struct snt_exec {
   atomic_uint uses;
@@ -163,12 +171,17 @@ struct snt_exec {
   uint32_t job_count;
   atomic_uint built;
   exec_job *jobs;
-  uint32_t *job_of;    /* kernel -> job */
+  uint32_t *job_of; /* kernel -> job; UINT32_MAX: only chains have it */
+  uint32_t job_room, chain_count;
+  exec_chain *chains;  /* in order */
+  ir_arena texts;      /* their codes */
+  rt_buffer *turns;    /* what the groups of a chain share their work by: one chain runs at a time */
   rt_buffer **buffers; /* per plan buffer: constants, states, scratch (one for all), staging of host arguments */
   rt_buffer *scratch;
   uint64_t scratch_bytes;
   rt_dispatch *dispatches; /* room for every step of every trip of the largest run yet */
   struct rt_bound *bounds;
+  uint32_t *spread; /* steps that run in each of the dispatches */
   uint64_t dispatch_room, binding_room;
   uint8_t *blocks;    /* a plan_launch a dispatch */
   int64_t *variables; /* of the pool, as expr_values wants them: the numbers of the trips */

@@ -102,20 +102,55 @@ typedef struct recording {
   expr_values at;
   struct rt_bound *bounds;
   uint32_t count, choice;
-  bool owed; /* a step with a barrier was left out */
+  bool owed;      /* a step with a barrier was left out */
+  uint32_t links; /* words of the chain at hand */
   snt_diag *diag;
 } recording;
+
+/* A step of a chain, whose dispatch begins with the first of them: one that does not run has no groups. */
+static snt_result record_link(recording *r, exec_chain *c, uint32_t number, const plan_launch *launch) {
+  snt_exec *x = r->x;
+  const plan_step *s = &x->program->plan.steps.at[number];
+  const uint32_t words = x->program->kernels[s->kernel].block_bytes / 4;
+  const struct rt_bound turns = {.buffer = x->turns, .bytes = x->turns->bytes, .access = KIR_READ | KIR_WRITE};
+  if (number == c->first) {
+    r->bounds[0] = turns;
+    r->links = 0;
+    x->spread[r->count] = 0;
+    x->dispatches[r->count++] = (rt_dispatch){.pipeline = x->jobs[c->job].pipeline,
+                                              .groups = (uint64_t)x->device->profile.units,
+                                              .binding_count = c->binding_count,
+                                              .bindings = r->bounds++,
+                                              .block = c->words,
+                                              .block_bytes = 4 * c->word_count,
+                                              .barrier = r->owed};
+  }
+  r->owed = number + 1 == c->end ? false : r->owed;
+  x->spread[r->count - 1] += launch->runs;
+  if (launch->groups > UINT32_MAX / 2) return does_not_fit(s, r->diag);
+  memset(c->words + r->links, 0, (words + 1) * sizeof *c->words);
+  if (launch->runs) memcpy(c->words + r->links, launch->scalars, launch->scalar_bytes < 4 * words ? launch->scalar_bytes : 4 * words);
+  c->words[r->links + words] = launch->runs ? (uint32_t)launch->groups : 0;
+  r->links += words + 1;
+  for (uint32_t i = 0; i < s->binding_count && !launch->runs; i++) r->bounds[i] = turns; /* what it would read may not be there */
+  if (launch->runs) SNT_TRY(fill_bounds(x, s, &r->at, r->bounds, r->diag));
+  r->bounds += s->binding_count;
+  return SNT_OK;
+}
 
 static snt_result record_step(void *user, uint32_t number) {
   recording *r = user;
   snt_exec *x = r->x;
   const ir_plan *p = &x->program->plan;
   const plan_step *s = &p->steps.at[number];
-  plan_launch *launch = &((plan_launch *)(void *)x->blocks)[r->count];
+  exec_chain *chain = exec_chain_of(x, number);
+  plan_launch linked, *launch = chain ? &linked : &((plan_launch *)(void *)x->blocks)[r->count];
   if (!plan_eval_step(p, number, &r->at, &r->choice, launch))
     return ir_fail(r->diag, SNT_E_LIMIT, "run", 0, "a size of %s does not fit 32 bits", s->name);
   r->owed |= s->barrier;
+  if (chain) return record_link(r, chain, number, launch);
   if (!launch->runs) return SNT_OK;
+  x->spread[r->count] = 1;
   x->dispatches[r->count++] = (rt_dispatch){.pipeline = x->jobs[x->job_of[s->kernel]].pipeline,
                                             .groups = launch->groups,
                                             .binding_count = s->binding_count,
@@ -181,6 +216,15 @@ static snt_result make_event(snt_stream *s, snt_event **out, snt_diag *diag) {
   return SNT_OK;
 }
 
+static snt_result keep_spread(const snt_exec *x, uint32_t count, snt_event *event, snt_diag *diag) {
+  event->spread = api_take(x->device->context, count * sizeof *event->spread);
+  if (!event->spread) return ir_fail(diag, SNT_E_HOST_MEM, "submit", 0, "out of host memory");
+  memcpy(event->spread, x->spread, count * sizeof *event->spread);
+  event->launches = count;
+  for (uint32_t i = 0; i < count; i++) event->steps += event->spread[i];
+  return SNT_OK;
+}
+
 static snt_result submit_bound(snt_exec *x, snt_stream *s, const int64_t *symbols, snt_event *event, snt_diag *diag) {
   uint32_t count;
   SNT_TRY(snt_exec_prepare(x, diag));
@@ -188,6 +232,7 @@ static snt_result submit_bound(snt_exec *x, snt_stream *s, const int64_t *symbol
   SNT_TRY(exec_make_scratch(x, symbols, diag));
   SNT_TRY(fill_dispatches(x, symbols, &count, diag));
   if (!count) return SNT_OK;
+  if (event && x->chain_count) SNT_TRY(keep_spread(x, count, event, diag));
   return s->rt->v->submit(s->rt, count, x->dispatches, event != NULL, event ? &event->rt : NULL, diag);
 }
 
@@ -195,8 +240,7 @@ static snt_result check_ready(const snt_exec *x, const snt_run_info *info, snt_d
   const snt_program *p = x->program;
   for (uint32_t i = 0; i < x->job_count; i++)
     if (atomic_load(&((snt_exec *)(uintptr_t)x)->jobs[i].state) != SNT_JOB_DONE)
-      return ir_fail(diag, SNT_E_ORDER, "run", 0, "%s is not built: its job is to be run",
-                     p->plan.kernels.at[x->jobs[i].kernel].kernel->name);
+      return ir_fail(diag, SNT_E_ORDER, "run", 0, "%s is not built: its job is to be run", x->jobs[i].name);
   for (uint32_t i = 0; i < p->port_count; i++) {
     const plan_buffer *b = &p->plan.buffers.at[p->ports[i]];
     bool given = b->kind != PLAN_STATE || x->buffers[p->ports[i]];
@@ -213,7 +257,7 @@ snt_result exec_bind_run(snt_exec *x, const snt_run_info *info, uint32_t *count,
   SNT_TRY(check_ready(x, info, diag));
   SNT_TRY(bind_arguments(x, info, false, diag));
   if (!plan_count_dispatches(p, info->symbols, &dispatches, &bindings) || !plan_eval(p, p->scratch_bytes, info->symbols, &scratch) ||
-      dispatches > x->dispatch_room || bindings > x->binding_room || scratch > x->scratch_bytes)
+      dispatches > x->dispatch_room || bindings + x->chain_count > x->binding_room || scratch > x->scratch_bytes)
     return ir_fail(diag, SNT_E_LIMIT, "run", 0, "these symbols need more than the exec has: give max_symbols when it is made");
   return fill_dispatches(x, info->symbols, count, diag);
 }

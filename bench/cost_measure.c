@@ -184,7 +184,8 @@ static snt_result measure_elsewhere(cost_bench *b, partition pair[2]) {
   snt_result r = snt_buffer_create(b->device, PAGE * (uint64_t)(1 + cost_random_below(b, PAGES)), &between, &b->diag);
   cost_free_buffers(b);
   if (r == SNT_OK) r = make_buffers(b);
-  for (uint32_t i = 0; i < 2 && r == SNT_OK; i++) r = snt_exec_create(b->device, pair[i].program, NULL, &pair[i].exec, &b->diag);
+  const snt_exec_info apart = {.head = SNT_HEAD(exec_info), .flags = SNT_EXEC_APART};
+  for (uint32_t i = 0; i < 2 && r == SNT_OK; i++) r = snt_exec_create(b->device, pair[i].program, &apart, &pair[i].exec, &b->diag);
   if (r == SNT_OK) r = measure_in_turns(b, pair, 2);
   for (uint32_t i = 0; i < 2; i++) {
     snt_exec_destroy(pair[i].exec);

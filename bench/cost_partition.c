@@ -113,7 +113,8 @@ static void drop(partition *p) {
 /* The program becomes a partition, or goes if it is one already. Its kernels are not built yet. */
 snt_result cost_add_partition(cost_bench *b, snt_program *program) {
   partition p = {.program = program};
-  const snt_result r = snt_exec_create(b->device, p.program, NULL, &p.exec, &b->diag);
+  const snt_exec_info apart = {.head = SNT_HEAD(exec_info), .flags = SNT_EXEC_APART}; /* as the model prices them */
+  const snt_result r = snt_exec_create(b->device, p.program, &apart, &p.exec, &b->diag);
   if (r == SNT_OK) p.key = key_of(p.exec);
   if (r != SNT_OK || known(b, p.key)) {
     drop(&p);

@@ -8,6 +8,12 @@ typedef struct codegen_code {
   const void *data;
   size_t size;
 } codegen_code; /* text is terminated (not counted in size) */
+/* A kernel's code as one of several that one launch goes through. */
+typedef struct codegen_link {
+  const codegen_code *code;
+  uint32_t binding_count, word_count; /* words of its block, the number of groups not counted */
+  bool barrier;                       /* waits for all before it */
+} codegen_link;
 typedef struct codegen_target {
   const char *name;     /* "opencl" "spirv" "cuda" "kir" */
   const char *suffix;   /* ".cl" ".spv" ".cu" ".kir" */
@@ -16,7 +22,12 @@ typedef struct codegen_target {
   /* Row `own` of the kernel's operators of the user's own as a text that is compiled elsewhere, before `emit`; null: the generator prints them. */
   snt_result (*own_text)(const kir_kernel *, uint32_t own, ir_text *out, snt_diag *);
   snt_result (*emit)(const kir_kernel *legal, const kir_caps *caps, ir_arena *arena, codegen_code *out, snt_diag *);
+  /* One kernel "chain" that goes through all links, of which can_link holds. Slots: the turns (codegen_turn_bytes, zero before the first launch and after
+     each), then the bindings of each link; words: the block of each link and its number of groups. Any number of groups will do. Null: there is none. */
+  bool (*can_link)(const codegen_code *);
+  snt_result (*chain)(uint32_t count, const codegen_link *, ir_arena *arena, codegen_code *out, snt_diag *diag);
 } codegen_target;
+static inline uint64_t codegen_turn_bytes(uint32_t links) { return 128 * (uint64_t)(links + 1); }
 
 /* The walk every generator is a client of: begin, each instruction in order, end. */
 typedef struct kernel_visitor {

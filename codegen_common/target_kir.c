@@ -20,4 +20,4 @@ static snt_result emit(const kir_kernel *k, const kir_caps *caps, ir_arena *aren
   return SNT_OK;
 }
 
-const codegen_target codegen_kir = {"kir", ".kir", SNT_TARGET_HOST, &kir_text_caps, NULL, emit};
+const codegen_target codegen_kir = {"kir", ".kir", SNT_TARGET_HOST, &kir_text_caps, NULL, emit, NULL, NULL};

@@ -148,4 +148,4 @@ static snt_result emit(const kir_kernel *k, const kir_caps *caps, ir_arena *aren
   return ctext_emit(&dialect_cuda, k, arena, out, diag);
 }
 
-const codegen_target codegen_cuda = {"cuda", ".cu", SNT_TARGET_CUDA, &cuda_caps, NULL, emit};
+const codegen_target codegen_cuda = {"cuda", ".cu", SNT_TARGET_CUDA, &cuda_caps, NULL, emit, NULL, NULL};

@@ -184,4 +184,4 @@ static snt_result emit(const kir_kernel *k, const kir_caps *caps, ir_arena *aren
   return ctext_emit(&dialect_opencl, k, arena, out, diag);
 }
 
-const codegen_target codegen_opencl = {"opencl", ".cl", SNT_TARGET_OPENCL, &opencl_caps, NULL, emit};
+const codegen_target codegen_opencl = {"opencl", ".cl", SNT_TARGET_OPENCL, &opencl_caps, NULL, emit, opencl_can_link, opencl_chain};

@@ -11,6 +11,7 @@ l2_bytes = 524288 B            # the least of the family; 1 MiB on servers
 l3_bytes = 33554432 B          # of the machine measured
 min_groups = 16                # measured: 3 groups on 2 cores lose 28 %
 launch_ns = 2500 ns            # measured in a chain: 1.1-3.5 us
+launch_steps = 16              # kernels that one launch goes through: each launch costs 8 us of two threads, which sleep and wake between them
 group_ns = 8 ns                # measured: 5-11
 dram_gbs = 45 GB/s             # streaming copy with non-temporal stores, two cores of Zen 3; of Cascade Lake 24 with plain stores fetched ahead
 cache_gbs = 60 GB/s            # last cache, two cores: 90 on Zen 3; sinter calibrate on Cascade Lake 40-53

@@ -60,7 +60,8 @@ static bool build(snt_device *device, snt_profile *profile, snt_graph *g, built 
   const snt_compile_info info = {.head = SNT_HEAD(compile_info)};
   *out = (built){0};
   snt_result r = snt_compile(g, profile, &info, &out->program, &diag);
-  if (r == SNT_OK) r = snt_exec_create(device, out->program, NULL, &out->exec, &diag);
+  const snt_exec_info reported = {.head = SNT_HEAD(exec_info), .flags = SNT_EXEC_REPORT};
+  if (r == SNT_OK) r = snt_exec_create(device, out->program, &reported, &out->exec, &diag);
   snt_report report;
   if (r == SNT_OK) tap_is_int(snt_exec_report(out->exec, 0, &report), SNT_NOT_READY, "nothing is said of what is not built");
   if (r == SNT_OK) r = snt_exec_prepare(out->exec, &diag);

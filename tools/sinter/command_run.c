@@ -120,7 +120,8 @@ int command_run(const tool_options *options) {
   if (r == SNT_OK) r = tool_learn(&s);
   if (r == SNT_OK) r = tool_compile(&s, 0);
   if (r == SNT_OK) r = tool_make_tensors(&s, tensors, &count);
-  if (r == SNT_OK) r = snt_exec_create(s.device, s.program, NULL, &s.exec, &s.diag);
+  const snt_exec_info apart = {.head = SNT_HEAD(exec_info), .flags = SNT_EXEC_APART}; /* a trace tells kernels apart */
+  if (r == SNT_OK) r = snt_exec_create(s.device, s.program, s.options.trace ? &apart : NULL, &s.exec, &s.diag);
   if (r == SNT_OK) r = tool_prepare(&s, s.exec, options->compile_flags);
   if (r == SNT_OK) r = run_once(&s, tensors, count);
   if (r == SNT_OK && options->check) r = tool_check(&s, tensors, count, &ratio, where, sizeof where);

@@ -125,7 +125,8 @@ static snt_result put_times(tool_session *s, FILE *f) {
     if (snt_program_symbol(s->program, i, &symbol) == SNT_OK) s->symbols[i] = symbol.hint > 0 ? symbol.hint : symbol.min;
   }
   if (r == SNT_OK && s->device) r = tool_make_tensors(s, tensors, &count);
-  if (r == SNT_OK && s->device) r = snt_exec_create(s->device, s->program, NULL, &s->exec, &s->diag);
+  const snt_exec_info apart = {.head = SNT_HEAD(exec_info), .flags = SNT_EXEC_APART};
+  if (r == SNT_OK && s->device) r = snt_exec_create(s->device, s->program, &apart, &s->exec, &s->diag);
   if (r == SNT_OK && s->device) r = snt_exec_prepare(s->exec, &s->diag);
   if (r == SNT_OK && s->device) r = tool_measure_steps(s, tensors, count, &times);
   fputs("\"measured\": [", f);

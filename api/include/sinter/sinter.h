@@ -242,7 +242,11 @@ SNT_API snt_result SNT_CALL snt_buffer_download(snt_stream *, snt_buffer *, uint
                                                 snt_diag *); /* done on return */
 
 /* ---- execution ---- */
-enum { SNT_EXEC_REPORT = 1 }; /* drivers keep statistics for snt_exec_report; some then build longer and leave their own cache unused */
+enum {
+  SNT_EXEC_REPORT = 1, /* drivers keep statistics for snt_exec_report; some then build longer and leave their own cache unused */
+  SNT_EXEC_APART =
+      2 /* each step has a launch of its own, and snt_event_timings a time for it: on some devices a launch goes through several */
+};
 typedef struct snt_exec_info {
   snt_head head;
   uint32_t flags; /* SNT_EXEC_* */
@@ -269,8 +273,8 @@ SNT_API snt_result SNT_CALL snt_exec_job(const snt_exec *, uint32_t job, snt_job
 /* Any host thread; a failed job may be run again, a done one is SNT_OK, one that another thread is at SNT_NOT_READY. */
 SNT_API snt_result SNT_CALL snt_exec_run_job(snt_exec *, uint32_t job, snt_diag *);
 SNT_API snt_result SNT_CALL snt_exec_prepare(snt_exec *, snt_diag *); /* runs what jobs are left, here */
-/* What the driver says of a built kernel (OpenCL and CUDA always; Vulkan where the exec was made with SNT_EXEC_REPORT and the device has
-   VK_KHR_pipeline_executable_properties; a door's exec never). `spilled`: bytes of an item in memory beyond the arrays that the kernel has; UINT32_MAX: not known. */
+/* What the driver says of a built kernel (CUDA always, OpenCL of a job that is one kernel, as all are with SNT_EXEC_REPORT or SNT_EXEC_APART; Vulkan where the
+   exec was made with SNT_EXEC_REPORT and the device has VK_KHR_pipeline_executable_properties; a door's exec never). `spilled`: bytes of an item in memory beyond the arrays that the kernel has; UINT32_MAX: not known. */
 typedef struct snt_report {
   uint32_t spilled, registers;
 } snt_report;
@@ -304,7 +308,8 @@ SNT_API snt_result SNT_CALL snt_run(snt_exec *, const snt_run_info *, snt_diag *
 SNT_API snt_result SNT_CALL snt_exec_reset_states(snt_exec *, snt_diag *);         /* zero */
 SNT_API snt_result SNT_CALL snt_event_wait(snt_event *, uint64_t timeout_ns);      /* SNT_NOT_READY on timeout */
 SNT_API snt_result SNT_CALL snt_event_timings(const snt_event *, uint32_t *count,
-                                              uint64_t *step_ns); /* one for each of snt_exec_steps_taken */
+                                              uint64_t *step_ns); /* one for each of snt_exec_steps_taken; of steps that
+                                                                   share a launch the first has its time, the others 0: SNT_EXEC_APART */
 SNT_API void SNT_CALL snt_event_destroy(snt_event *);
 SNT_API void SNT_CALL snt_exec_destroy(snt_exec *);
 

@@ -1,0 +1,161 @@
+/* Which steps of a plan go together in one launch, and their jobs. A driver that lets its threads sleep and wake between two kernels takes longer for that than
+   some kernels do (MobileNet-v2 on PoCL: 39 launches of 8 us beside 1.6 ms); one launch that goes through several has barriers of its own instead
+   (codegen_opencl/chain.c). Not of plans with loops, whose steps come as often as a symbol says. */
+#include "api/exec.h"
+#include "codegen_common/targets.h"
+#include "runtime/targets.h"
+
+enum { DISTINCT = 10 /* kernels of a chain: the driver compiles it as a whole, and other chains beside it */ };
+
+typedef struct finder {
+  snt_exec *x;
+  const codegen_target *target;
+  uint32_t *like; /* kernel -> the first with its code */
+} finder;
+
+static const plan_step *step_at(const finder *f, uint32_t s) { return &f->x->program->plan.steps.at[s]; }
+static uint32_t kernel_at(const finder *f, uint32_t s) { return f->like[step_at(f, s)->kernel]; }
+static uint32_t words_of(const finder *f, uint32_t s) { return f->x->program->kernels[step_at(f, s)->kernel].block_bytes / 4 + 1; }
+
+static const codegen_code *code_of(const snt_exec *x, uint32_t kernel) { return &x->program->kernels[kernel].code[x->target].code; }
+
+static void find_like(finder *f) {
+  const uint32_t kernels = f->x->program->plan.kernels.count;
+  for (uint32_t k = 0; k < kernels; k++) {
+    const codegen_code *own = code_of(f->x, k);
+    f->like[k] = k;
+    for (uint32_t j = 0; j < k && f->like[k] == k; j++) {
+      const codegen_code *other = code_of(f->x, j);
+      if (f->like[j] == j && other->size == own->size && (other->data == own->data || !memcmp(other->data, own->data, own->size)))
+        f->like[k] = j;
+    }
+  }
+}
+
+static bool can_link(const finder *f, uint32_t s) {
+  const api_kernel *k = &f->x->program->kernels[step_at(f, s)->kernel];
+  return k->items[0] * k->items[1] * k->items[2] == 1 && f->target->can_link(code_of(f->x, step_at(f, s)->kernel));
+}
+
+/* The same steps as another chain's: its code serves again. */
+static uint32_t end_as(const finder *f, const exec_chain *other, uint32_t first) {
+  const uint32_t count = other->end - other->first;
+  if (first + count > f->x->program->plan.steps.count) return first;
+  for (uint32_t i = 0; i < count; i++) {
+    const plan_step *a = step_at(f, other->first + i), *b = step_at(f, first + i);
+    if (kernel_at(f, other->first + i) != kernel_at(f, first + i) || a->binding_count != b->binding_count ||
+        (i && a->barrier != b->barrier))
+      return first;
+  }
+  return first + count;
+}
+
+/* As far as the device's limits let it. Where it stops before the end of the plan it stops where the steps begin again, if they do: layers like each other
+   make chains like each other. */
+static uint32_t end_of_new(const finder *f, uint32_t first) {
+  const cost_profile *p = &f->x->device->profile;
+  const ir_plan *plan = &f->x->program->plan;
+  uint32_t kinds = 0, bindings = 1, words = 0, end = first, again = 0;
+  for (; end < plan->steps.count && end - first < p->launch_steps && can_link(f, end); end++) {
+    bool seen = false;
+    for (uint32_t s = first; s < end && !seen; s++) seen = kernel_at(f, s) == kernel_at(f, end);
+    kinds += !seen, bindings += step_at(f, end)->binding_count, words += words_of(f, end);
+    if (kinds > DISTINCT || (p->max_bindings && bindings > p->max_bindings) || words >= IR_COUNT(f->x->chains->words)) break;
+    if (end > first && kernel_at(f, end) == kernel_at(f, first)) again = end;
+  }
+  return end < plan->steps.count && again ? again : end;
+}
+
+static void measure(const finder *f, exec_chain *c) {
+  c->binding_count = 1, c->word_count = 0;
+  for (uint32_t s = c->first; s < c->end; s++) c->binding_count += step_at(f, s)->binding_count, c->word_count += words_of(f, s);
+}
+
+static void cut_into_chains(finder *f) {
+  snt_exec *x = f->x;
+  for (uint32_t s = 0; s < x->program->plan.steps.count;) {
+    exec_chain c = {.first = s, .end = s};
+    for (uint32_t i = 0; i < x->chain_count; i++) {
+      const uint32_t end = end_as(f, &x->chains[i], s);
+      if (end > c.end) c.end = end;
+    }
+    if (c.end == s) c.end = end_of_new(f, s);
+    s = c.end > s ? c.end : s + 1;
+    if (c.end - c.first < 2) continue;
+    measure(f, &c);
+    x->chains[x->chain_count++] = c;
+  }
+}
+
+snt_result exec_find_chains(snt_exec *x, snt_diag *diag) {
+  const ir_plan *p = &x->program->plan;
+  finder f = {.x = x, .target = x->device->rt ? rt_codegen(x->device->rt->target) : NULL};
+  ir_arena_init(&x->texts, &x->device->context->alloc);
+  if (!f.target || !f.target->chain || x->device->profile.launch_steps < 2 || x->flags || p->loops.count || p->steps.count < 2)
+    return SNT_OK;
+  f.like = IR_NEW_ARRAY(&x->texts, uint32_t, p->kernels.count + 1);
+  x->chains = IR_NEW_ARRAY(&x->texts, exec_chain, p->steps.count);
+  if (!f.like || !x->chains) return ir_fail(diag, SNT_E_HOST_MEM, "exec", 0, "out of host memory");
+  find_like(&f);
+  cut_into_chains(&f);
+  uint64_t turns = 0;
+  for (uint32_t i = 0; i < x->chain_count; i++) {
+    const uint64_t bytes = codegen_turn_bytes(x->chains[i].end - x->chains[i].first);
+    if (bytes > turns) turns = bytes;
+  }
+  if (!turns) return SNT_OK;
+  void *zero = IR_NEW_ARRAY(&x->texts, uint8_t, turns);
+  if (!zero) return ir_fail(diag, SNT_E_HOST_MEM, "exec", 0, "out of host memory");
+  rt_device *rt = x->device->rt;
+  SNT_TRY(rt->v->buffer_create(rt, turns, &x->turns, diag));
+  SNT_TRY(rt->v->upload(x->stream->rt, x->turns, 0, zero, turns, diag));
+  return rt->v->wait(x->stream->rt, diag);
+}
+
+static snt_result make_code(snt_exec *x, const exec_chain *c, api_code *out, snt_diag *diag) {
+  const ir_plan *p = &x->program->plan;
+  const uint32_t count = c->end - c->first;
+  codegen_link *links = IR_NEW_ARRAY(&x->texts, codegen_link, count);
+  if (!links) return ir_fail(diag, SNT_E_HOST_MEM, "exec", 0, "out of host memory");
+  for (uint32_t i = 0; i < count; i++) {
+    const plan_step *s = &p->steps.at[c->first + i];
+    links[i] = (codegen_link){.code = code_of(x, s->kernel),
+                              .binding_count = s->binding_count,
+                              .word_count = x->program->kernels[s->kernel].block_bytes / 4,
+                              .barrier = i > 0 && s->barrier};
+  }
+  return rt_codegen(x->device->rt->target)->chain(count, links, &x->texts, &out->code, diag);
+}
+
+static const char *name_of(snt_exec *x, const exec_chain *c) {
+  const ir_plan *p = &x->program->plan;
+  ir_text text;
+  ir_text_init(&text, &x->texts);
+  ir_text_format(&text, "%s to %s", p->steps.at[c->first].name, p->steps.at[c->end - 1].name);
+  return text.failed ? NULL : text.at;
+}
+
+snt_result exec_make_chain_jobs(snt_exec *x, snt_diag *diag) {
+  const uint32_t first = x->job_count;
+  for (uint32_t i = 0; i < x->chain_count; i++) {
+    exec_chain *c = &x->chains[i];
+    exec_job *job = &x->jobs[x->job_count];
+    SNT_TRY(make_code(x, c, &job->code, diag));
+    c->job = x->job_count;
+    for (uint32_t j = first; j < x->job_count; j++)
+      if (x->jobs[j].code.code.size == job->code.code.size && !memcmp(x->jobs[j].code.code.data, job->code.code.data, job->code.code.size))
+        c->job = j;
+    if (c->job != x->job_count) continue;
+    job->chain = c;
+    job->kernel = x->program->plan.steps.at[c->first].kernel;
+    job->name = name_of(x, c);
+    if (!job->name) return ir_fail(diag, SNT_E_HOST_MEM, "exec", 0, "out of host memory");
+    x->job_count++;
+  }
+  return SNT_OK;
+}
+
+void exec_drop_chains(snt_exec *x) {
+  if (x->turns) x->device->rt->v->buffer_destroy(x->turns);
+  ir_arena_free(&x->texts);
+}

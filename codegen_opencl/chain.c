@@ -1,0 +1,121 @@
+/* Several kernels as one launch. A launch of its own costs a kernel what it takes to let all threads of a processor sleep and wake; here each group goes
+   through all of them, the links, and takes of each what no other has taken: groups are handed out by a counter, and where a link waits for those before
+   it, until the counters of what is finished have come to their ends. Nothing waits for a group that has not begun, so that it does not matter how many
+   of the launch's groups run at once, or in which order: the first one to run could do everything. What has begun must end; where groups run in lockstep
+   that is not so, and cost_profile.launch_steps is 0.
+
+   Works on the texts that ctext made, of kernels without local memory and of one work-item a group: the kernel becomes a function, its group a parameter. */
+#include "codegen_opencl/helpers.h"
+
+enum { APART = 16, EXIT = 0 /* words: a cache line each */ };
+
+/* The parts of a kernel's text: helpers as the table has them, then the kernel. */
+typedef struct parts {
+  const char *params, *body; /* of the kernel: "__global float *restrict p0, .."; what stands behind the two lines about its group */
+  size_t params_length;
+  uint64_t helpers; /* bit n: row n of opencl_helpers */
+} parts;
+
+static const char entry[] = "__kernel __attribute__((reqd_work_group_size(1, 1, 1))) void ";
+
+static bool take(const char **at, const char *text) {
+  const size_t length = strlen(text);
+  if (strncmp(*at, text, length)) return false;
+  *at += length;
+  return true;
+}
+
+static bool has_shared(const char *text) { return strstr(text, "__local ") || strstr(text, "SNT_SYNC_") || strstr(text, "image2d_t"); }
+
+static bool split(const codegen_code *code, parts *out) {
+  const char *at = code->data;
+  *out = (parts){.helpers = 0};
+  for (uint32_t i = 0; i < opencl_helper_count; i++)
+    if (take(&at, opencl_helpers[i].text)) out->helpers |= (uint64_t)1 << i;
+  if (!take(&at, entry) || has_shared(at)) return false;
+  const char *open = strchr(at, '('), *close = open ? strstr(open, ") {\n") : NULL;
+  if (!close) return false;
+  out->params = open + 1;
+  out->params_length = (size_t)(close - out->params);
+  at = close + 4;
+  for (int line = 0; line < 2 && at; line++)
+    at = strchr(at, '\n'), at = at ? at + 1 : NULL; /* snt_group, and the end of what is too many */
+  out->body = at;
+  return at != NULL;
+}
+
+bool opencl_can_link(const codegen_code *code) {
+  parts p;
+  return split(code, &p);
+}
+
+/* The first link with the same code. */
+static uint32_t first_like(const codegen_link *links, uint32_t n) {
+  for (uint32_t i = 0; i < n; i++)
+    if (links[i].code == links[n].code ||
+        (links[i].code->size == links[n].code->size && !memcmp(links[i].code->data, links[n].code->data, links[n].code->size)))
+      return i;
+  return n;
+}
+
+static void put_functions(uint32_t count, const codegen_link *links, const parts *p, ir_text *out) {
+  for (uint32_t i = 0; i < count; i++) {
+    if (first_like(links, i) != i) continue;
+    ir_text_format(out, "static __attribute__((noinline)) void link%u(const uint snt_group, ", i);
+    ir_text_put(out, p[i].params, p[i].params_length);
+    ir_text_format(out, ") {\n%s", p[i].body);
+  }
+}
+
+static void put_entry(uint32_t count, const codegen_link *links, ir_text *out) {
+  ir_text_format(out, "%schain(volatile __global uint *turns", entry);
+  for (uint32_t i = 0; i < count; i++)
+    for (uint32_t n = 0; n < links[i].binding_count; n++) ir_text_format(out, ", __global void *p%u_%u", i, n);
+  for (uint32_t i = 0; i < count; i++)
+    for (uint32_t n = 0; n <= links[i].word_count; n++) ir_text_format(out, ", const uint w%u_%u", i, n);
+  ir_text_add(out, ", const uint groups) {\n  if (groups == 0u) return;\n");
+}
+
+static void put_call(const codegen_link *links, uint32_t i, ir_text *out) {
+  const uint32_t words = links[i].word_count, taken = APART * (2 * i + 1), done = taken + APART;
+  ir_text_format(out, "  for (uint g; (g = atomic_inc(turns + %u)) < w%u_%u;) {\n    link%u(g", taken, i, words, first_like(links, i));
+  for (uint32_t n = 0; n < links[i].binding_count; n++) ir_text_format(out, ", p%u_%u", i, n);
+  for (uint32_t n = 0; n <= words; n++) ir_text_format(out, ", w%u_%u", i, n);
+  ir_text_format(out, ");\n    mem_fence(CLK_GLOBAL_MEM_FENCE);\n    atomic_inc(turns + %u);\n  }\n", done);
+}
+
+/* A plain read sees the end coming, a read that is a write makes what others wrote before it be seen. */
+static void put_wait(uint32_t i, uint32_t word, ir_text *out) {
+  const uint32_t done = APART * (2 * i + 2);
+  ir_text_format(out, "  do while (turns[%u] < w%u_%u) SNT_PAUSE; while (atomic_or(turns + %u, 0u) < w%u_%u);\n", done, i, word, done, i,
+                 word);
+}
+
+snt_result opencl_chain(uint32_t count, const codegen_link *links, ir_arena *arena, codegen_code *out, snt_diag *diag) {
+  parts *p = IR_NEW_ARRAY(arena, parts, count + 1);
+  uint64_t helpers = 0;
+  ir_text text;
+  if (!p) return ir_fail(diag, SNT_E_HOST_MEM, "chain", 0, "out of memory");
+  for (uint32_t i = 0; i < count; i++) {
+    if (!split(links[i].code, &p[i])) return ir_fail(diag, SNT_E_INTERNAL, "chain", 0, "link %u is no kernel that could be one", i);
+    helpers |= p[i].helpers;
+  }
+  ir_text_init(&text, arena);
+  for (uint32_t i = 0; i < opencl_helper_count; i++)
+    if (helpers >> i & 1) ir_text_add(&text, opencl_helpers[i].text);
+  ir_text_add(&text,
+              "#if __has_builtin(__builtin_ia32_pause)\n#define SNT_PAUSE __builtin_ia32_pause()\n#else\n#define SNT_PAUSE\n#endif\n");
+  put_functions(count, links, p, &text);
+  put_entry(count, links, &text);
+  uint32_t waited = 0;
+  for (uint32_t i = 0; i < count; i++) {
+    for (; links[i].barrier && waited < i; waited++) put_wait(waited, links[waited].word_count, &text);
+    put_call(links, i, &text);
+  }
+  /* the last one to leave leaves them as they were */
+  ir_text_format(&text, "  if (atomic_inc(turns + %u) + 1u == (uint)(get_num_groups(0) * get_num_groups(1) * get_num_groups(2)))\n", EXIT);
+  ir_text_format(&text, "    for (uint i = 0u; i < %uu; i += %uu) turns[i] = 0u;\n}\n", APART * (2 * count + 1), APART);
+  if (text.failed) return ir_fail(diag, SNT_E_HOST_MEM, "chain", 0, "out of memory");
+  *out = (codegen_code){text.at, text.length};
+  return SNT_OK;
+}

@@ -1,0 +1,161 @@
+/* Steps that one launch goes through (api/exec_chain.c, codegen_opencl/chain.c): the bits of a launch a step, whatever the plan; which steps go together; what
+   is run again, with other symbols, with steps that have nothing to do, and what events tell. Run from the project's root. */
+#include "tests/tap.h"
+#include "tests/unit/api_support.h"
+#include "tools/host/host.h"
+#include "api/exec.h"
+#include <pthread.h>
+
+enum { LAYERS = 12, RUNS = 40 };
+
+/* Layers like each other, of four kernels each when nothing is fused, between a softmax and a sum of what two branches give. */
+static void write_layers(char *text, size_t size) {
+  size_t used = (size_t)snprintf(
+      text, size,
+      "symbols { n: min=1 max=64 }\ngraph @layers(%%x: f32[n,48]) {\n  %%w: f32[48,48] = const normal seed=3 scale=0.2\n"
+      "  %%h0 = softmax %%x\n");
+  for (int i = 0; i < LAYERS; i++)
+    used += (size_t)snprintf(text + used, size - used,
+                             "  %%m%d = matmul %%h%d, %%w\n  %%t%d = tanh %%m%d\n  %%a%d = add %%t%d, %%h%d\n  %%h%d = mul %%a%d, 0.5\n", i,
+                             i, i, i, i, i, i, i + 1, i);
+  snprintf(text + used, size - used,
+           "  %%p = exp %%x\n  %%q = add %%p, %%h%d\n  %%s = reduce.sum %%q, axes=[1]\n  return y=%%q, s=%%s\n}\n", LAYERS);
+}
+
+typedef struct bench {
+  snt_context *context;
+  snt_device *device;
+  snt_program *program;
+  snt_exec *apart, *together;
+} bench;
+
+static bool open_bench(snt_context *context, const char *selector, bench *b) {
+  static char text[8192];
+  const snt_open_info open = {.head = SNT_HEAD(open_info), .selector = selector};
+  const snt_compile_info info = {.head = SNT_HEAD(compile_info), .flags = SNT_COMPILE_UNFUSED};
+  const snt_exec_info apart = {.head = SNT_HEAD(exec_info), .flags = SNT_EXEC_APART};
+  snt_graph *graph = NULL;
+  snt_profile *profile = NULL;
+  snt_diag diag = {.head = SNT_HEAD(diag)};
+  *b = (bench){.context = context};
+  if (snt_device_open(context, &open, &b->device, NULL) != SNT_OK) return false;
+  write_layers(text, sizeof text);
+  snt_result r = snt_graph_create(context, &graph);
+  if (r == SNT_OK) r = snt_graph_parse(graph, text, strlen(text), NULL, &diag);
+  if (r == SNT_OK) r = snt_device_profile(b->device, &profile);
+  if (r == SNT_OK) r = snt_compile(graph, profile, &info, &b->program, &diag);
+  if (r == SNT_OK) r = snt_exec_create(b->device, b->program, &apart, &b->apart, &diag);
+  if (r == SNT_OK) r = snt_exec_create(b->device, b->program, NULL, &b->together, &diag);
+  if (r == SNT_OK) r = snt_exec_prepare(b->apart, &diag);
+  if (r == SNT_OK) r = snt_exec_prepare(b->together, &diag);
+  tap_ok(r == SNT_OK, "%s: %u kernels, apart and together %s", selector, r == SNT_OK ? snt_program_kernel_count(b->program) : 0, diag.text);
+  snt_profile_destroy(profile);
+  snt_graph_destroy(graph);
+  return r == SNT_OK;
+}
+
+static void close_bench(bench *b) {
+  snt_exec_destroy(b->together);
+  snt_exec_destroy(b->apart);
+  snt_program_destroy(b->program);
+  snt_device_destroy(b->device);
+}
+
+static bool same_outputs(const api_tensors *a, const api_tensors *b) {
+  bool same = true;
+  for (uint32_t i = 0; i < a->count; i++)
+    if (a->at[i].port.kind == SNT_PORT_OUTPUT) same &= !memcmp(a->at[i].data, b->at[i].data, a->at[i].bytes);
+  return same;
+}
+
+/* `runs` runs of an exec with n rows that differ from what it gave apart. */
+static uint32_t count_other(bench *b, snt_exec *exec, int64_t rows, uint32_t runs) {
+  api_tensors want, got;
+  uint32_t other = 0;
+  bool good = api_make_tensors(b->program, &rows, 5, &want) &&
+              api_run_once(b->device, b->apart, &want, API_HOST_MEMORY, NULL, NULL) == SNT_OK;
+  for (uint32_t run = 0; good && run < runs; run++) {
+    good = api_make_tensors(b->program, &rows, 5, &got) && api_run_once(b->device, exec, &got, API_HOST_MEMORY, NULL, NULL) == SNT_OK;
+    other += good && !same_outputs(&want, &got);
+    api_free_tensors(&got);
+  }
+  api_free_tensors(&want);
+  return good ? other : UINT32_MAX;
+}
+
+static void check_jobs(const bench *b, const char *selector) {
+  const uint32_t few = snt_exec_job_count(b->together), steps = snt_exec_step_count(b->together);
+  bool known = true, named = true;
+  for (uint32_t i = 0; i < steps; i++) {
+    snt_step step = {.head = SNT_HEAD(step)};
+    known &= snt_exec_step(b->together, i, &step) == SNT_OK && step.job < few;
+  }
+  for (uint32_t i = 0; i < few; i++) {
+    snt_job job = {.head = SNT_HEAD(job)};
+    named &= snt_exec_job(b->together, i, &job) == SNT_OK && strstr(job.name, " to ") && job.code_bytes > 0;
+  }
+  tap_ok(b->together->chain_count > 1 && few < b->together->chain_count,
+         "%s: %u steps in %u launches of %u codes: layers like each other share theirs", selector, steps, b->together->chain_count, few);
+  tap_ok(known && named, "%s: every step knows its job, every job its name", selector);
+  tap_ok(!b->apart->chain_count && snt_exec_job_count(b->apart) > 2 * few, "%s: apart, a job for each kernel that is like no other: %u",
+         selector, snt_exec_job_count(b->apart));
+}
+
+static void check_times(bench *b, const char *selector) {
+  const int64_t rows = 64;
+  const snt_run_info info = {.head = SNT_HEAD(run_info), .symbols = &rows, .symbol_count = 1};
+  uint32_t steps = 0;
+  uint64_t least = 1;
+  api_tensors t;
+  (void)snt_exec_steps_taken(b->together, &info, &steps, NULL);
+  tap_ok(api_make_tensors(b->program, &rows, 5, &t) && api_run_once(b->device, b->together, &t, API_BUFFERS, &least, NULL) == SNT_OK &&
+             least == 0 && steps > 40,
+         "%s: a time for each of %u steps, 0 where it is in another's", selector, steps);
+  tap_ok(api_run_once(b->device, b->apart, &t, API_BUFFERS, &least, NULL) == SNT_OK && least > 0, "%s: apart none is 0", selector);
+  api_free_tensors(&t);
+}
+
+static void *run_beside(void *user) {
+  bench *b = user;
+  snt_exec *own = NULL;
+  uint32_t other = UINT32_MAX;
+  if (snt_exec_create(b->device, b->program, NULL, &own, NULL) == SNT_OK) other = count_other(b, own, 33, RUNS);
+  snt_exec_destroy(own);
+  return (void *)(uintptr_t)other;
+}
+
+static void check_device(snt_context *context, const char *selector) {
+  static const int64_t rows[] = {64, 1, 7, 64};
+  bench b;
+  if (!open_bench(context, selector, &b)) {
+    tap_skip("%s is not here", selector);
+    return;
+  }
+  check_jobs(&b, selector);
+  for (uint32_t i = 0; i < sizeof rows / sizeof *rows; i++)
+    tap_is_int(count_other(&b, b.together, rows[i], RUNS), 0, "%s: %lld rows, %d runs: the bits of a launch a step", selector,
+               (long long)rows[i], RUNS);
+  check_times(&b, selector);
+  pthread_t thread;
+  bench second = b;
+  second.apart = NULL;
+  const snt_exec_info apart = {.head = SNT_HEAD(exec_info), .flags = SNT_EXEC_APART};
+  const bool began = snt_exec_create(b.device, b.program, &apart, &second.apart, NULL) == SNT_OK &&
+                     !pthread_create(&thread, NULL, run_beside, &second);
+  const uint32_t here = count_other(&b, b.together, 50, RUNS);
+  void *there = (void *)(uintptr_t)UINT32_MAX;
+  if (began) pthread_join(thread, &there);
+  tap_ok(!here && !there, "%s: two execs on two threads, beside each other", selector);
+  snt_exec_destroy(second.apart);
+  close_bench(&b);
+}
+
+int main(void) {
+  api_memory memory;
+  host_prepare_drivers(NULL);
+  snt_context *context = api_context(&memory);
+  check_device(context, "opencl:pocl");
+  snt_context_destroy(context);
+  tap_is_int(atomic_load(&memory.live), 0, "no memory is left");
+  return tap_done();
+}
