@@ -25,14 +25,20 @@ static bool take(const char **at, const char *text) {
   return true;
 }
 
-static bool has_shared(const char *text) { return strstr(text, "__local ") || strstr(text, "SNT_SYNC_") || strstr(text, "image2d_t"); }
+/* What only kernels may have, or all items of a group share. */
+static bool is_bound_to_kernels(const char *text) {
+  static const char *const words[] = {"__local ", "__constant ", "SNT_SYNC_", "image2d_t"};
+  bool found = false;
+  for (uint32_t i = 0; i < IR_COUNT(words); i++) found |= strstr(text, words[i]) != NULL;
+  return found;
+}
 
 static bool split(const codegen_code *code, parts *out) {
   const char *at = code->data;
   *out = (parts){.helpers = 0};
   for (uint32_t i = 0; i < opencl_helper_count; i++)
     if (take(&at, opencl_helpers[i].text)) out->helpers |= (uint64_t)1 << i;
-  if (!take(&at, entry) || has_shared(at)) return false;
+  if (!take(&at, entry) || is_bound_to_kernels(at)) return false;
   const char *open = strchr(at, '('), *close = open ? strstr(open, ") {\n") : NULL;
   if (!close) return false;
   out->params = open + 1;

@@ -191,11 +191,53 @@ static void check_numbers(void) {
   ir_arena_free(&arena);
 }
 
+/* ---- several kernels as one ---- */
+static codegen_code opencl_code(ir_arena *arena, const char *name, kir_kernel *legal) {
+  kir_kernel *k = IR_NEW(arena, kir_kernel);
+  codegen_code code = {0};
+  size_t length = 0;
+  char path[64];
+  snprintf(path, sizeof path, "tests/golden/codegen/%s.txt", name);
+  const char *file = kernel_read_file(arena, path, &length);
+  tap_ok(k && file && kernel_from_text(k, arena, part(arena, file, "kernel")) &&
+             codegen_make(k, &codegen_opencl, arena, legal, &code, NULL) == SNT_OK,
+         "%s as OpenCL", name);
+  return code;
+}
+
+static void check_chain(bool bless) {
+  static const char path[] = "tests/golden/chain.cl";
+  static const char *const alone[] = {"arrays", "row_sum", "image"}; /* a constant array, local memory, an image */
+  ir_arena arena;
+  ir_arena_init(&arena, NULL);
+  kir_kernel scale, halves, other;
+  size_t length = 0;
+  const codegen_code a = opencl_code(&arena, "scale", &scale), b = opencl_code(&arena, "halves", &halves);
+  const codegen_link links[] = {{&a, kir_binding_count(&scale), kir_block_bytes(&scale) / 4, false},
+                                {&b, kir_binding_count(&halves), kir_block_bytes(&halves) / 4, false},
+                                {&a, kir_binding_count(&scale), kir_block_bytes(&scale) / 4, true}};
+  codegen_code code = {0};
+  tap_ok(codegen_opencl.can_link(&a) && codegen_opencl.can_link(&b) &&
+             codegen_opencl.chain(IR_COUNT(links), links, &arena, &code, NULL) == SNT_OK,
+         "three links make a kernel");
+  if (bless) codegen_write_file(path, code.data, code.size);
+  const char *want = kernel_read_file(&arena, path, &length);
+  tap_is_text(code.data ? code.data : "", want ? want : "", "%s", path);
+  for (uint32_t i = 0; i < IR_COUNT(alone); i++) {
+    const codegen_code c = opencl_code(&arena, alone[i], &other);
+    tap_ok(!codegen_opencl.can_link(&c), "%s is no link", alone[i]);
+  }
+  const codegen_code own = {"float own(float x) { return x; }\n__kernel __attribute__((reqd_work_group_size(1, 1, 1))) void k() {\n", 99};
+  tap_ok(!codegen_opencl.can_link(&own) && !codegen_opencl.can_link(&(codegen_code){"", 0}), "nor is a text with the user's own, nor none");
+  ir_arena_free(&arena);
+}
+
 int main(int argc, char **argv) {
   const bool bless = argc > 1 && !strcmp(argv[1], "--bless");
   address_caps = spirv_caps, address_caps.address = true;
   by_address = codegen_spirv, by_address.name = "spirv by address", by_address.caps = &address_caps;
   check_all_golden(bless);
+  check_chain(bless);
   check_dialect(&dialect_opencl);
   check_dialect(&dialect_cuda);
   check_selection();

@@ -1,0 +1,84 @@
+#pragma OPENCL FP_CONTRACT OFF
+#ifndef __has_builtin
+#define __has_builtin(x) 0
+#endif
+#if __has_builtin(__builtin_nontemporal_store) && (defined(__x86_64__) || defined(__aarch64__))
+#define SNT_STREAM(v, p) __builtin_nontemporal_store(v, p)
+#else
+#define SNT_STREAM(v, p) (*(p) = (v))
+#endif
+#if __has_builtin(__builtin_prefetch) && (defined(__x86_64__) || defined(__aarch64__))
+#define SNT_PREFETCH(p, bytes, rw) \
+  for (size_t q_ = 0; q_ < bytes; q_ += 64) __builtin_prefetch((const void *)((size_t)(p) + q_), rw, 3)
+#else
+#define SNT_PREFETCH(p, bytes, rw)
+#endif
+#define SNT_W(N) float##N snt_f32_from_f16_##N(ushort##N h) { return vload_half##N(0, (const half *)&h); }
+SNT_W() SNT_W(2) SNT_W(3) SNT_W(4) SNT_W(8) SNT_W(16)
+#undef SNT_W
+#define SNT_W(N) ushort##N snt_f16_from_f32_##N(float##N x) { ushort##N h; vstore_half##N##_rte(x, 0, (half *)&h); return h; }
+SNT_W() SNT_W(2) SNT_W(3) SNT_W(4) SNT_W(8) SNT_W(16)
+#undef SNT_W
+#if __has_builtin(__builtin_ia32_pause)
+#define SNT_PAUSE __builtin_ia32_pause()
+#else
+#define SNT_PAUSE
+#endif
+static __attribute__((noinline)) void link0(const uint snt_group, __global const float *restrict p0, __global float *restrict p1, const uint w0, const uint w1, const uint w2) {
+  uint v7 = snt_group;
+  uint v8 = v7 << 10;
+  uint v9 = v8 + 1024u;
+  uint v11 = w0 < v9 ? w0 : v9;
+  uint v12 = v11 - v8;
+  uint v13 = v12 & 4294967292u;
+  uint v14 = v13 + v8;
+  float4 v16 = (float4)(as_float(w1));
+  for (uint v17 = v8; v17 < v14; v17 += 4u) {
+    SNT_PREFETCH(p0 + ((long)(int)v17 + 64), 64, 0);
+    float4 v20 = *(__global const float4 *)(p0 + (long)(int)v17);
+    float4 v21 = v20 * v16;
+    SNT_STREAM(v21, (__global float4 *)(p1 + (long)(int)v17));
+  }
+  for (uint v24 = v14; v24 < v11; v24 += 1u) {
+    float v25 = p0[(long)(int)v24];
+    float v26 = v25 * as_float(w1);
+    p1[(long)(int)v24] = v26;
+  }
+}
+static __attribute__((noinline)) void link1(const uint snt_group, __global const ushort *restrict p0, __global const ushort *restrict p1, __global ushort *restrict p2, __global uchar *restrict p3, const uint w0) {
+  uint v3 = snt_group;
+  uint v4 = v3 << 2;
+  ushort4 v5 = *(__global const ushort4 *)(p0 + (long)(int)v4);
+  float4 v6 = snt_f32_from_f16_4(v5);
+  ushort4 v7 = *(__global const ushort4 *)(p1 + (long)(int)v4);
+  float4 v8 = as_float4(convert_uint4(v7) << 16);
+  float4 v9 = v8 + v6;
+  ushort4 v10 = snt_f16_from_f32_4(v9);
+  *(__global ushort4 *)(p2 + (long)(int)v4) = v10;
+  uint4 v12 = convert_uint4_sat_rte(select(v9, (float4)(0), v9 != v9));
+  uint4 v13 = min(v12, (uint4)(255u));
+  uchar4 v14 = convert_uchar4(v13);
+  *(__global uchar4 *)(p3 + (long)(int)v4) = v14;
+}
+__kernel __attribute__((reqd_work_group_size(1, 1, 1))) void chain(volatile __global uint *turns, __global void *p0_0, __global void *p0_1, __global void *p1_0, __global void *p1_1, __global void *p1_2, __global void *p1_3, __global void *p2_0, __global void *p2_1, const uint w0_0, const uint w0_1, const uint w0_2, const uint w1_0, const uint w2_0, const uint w2_1, const uint w2_2, const uint groups) {
+  if (groups == 0u) return;
+  for (uint g; (g = atomic_inc(turns + 16)) < w0_2;) {
+    link0(g, p0_0, p0_1, w0_0, w0_1, w0_2);
+    mem_fence(CLK_GLOBAL_MEM_FENCE);
+    atomic_inc(turns + 32);
+  }
+  for (uint g; (g = atomic_inc(turns + 48)) < w1_0;) {
+    link1(g, p1_0, p1_1, p1_2, p1_3, w1_0);
+    mem_fence(CLK_GLOBAL_MEM_FENCE);
+    atomic_inc(turns + 64);
+  }
+  do while (turns[32] < w0_2) SNT_PAUSE; while (atomic_or(turns + 32, 0u) < w0_2);
+  do while (turns[64] < w1_0) SNT_PAUSE; while (atomic_or(turns + 64, 0u) < w1_0);
+  for (uint g; (g = atomic_inc(turns + 80)) < w2_2;) {
+    link0(g, p2_0, p2_1, w2_0, w2_1, w2_2);
+    mem_fence(CLK_GLOBAL_MEM_FENCE);
+    atomic_inc(turns + 96);
+  }
+  if (atomic_inc(turns + 0) + 1u == (uint)(get_num_groups(0) * get_num_groups(1) * get_num_groups(2)))
+    for (uint i = 0u; i < 112u; i += 16u) turns[i] = 0u;
+}
