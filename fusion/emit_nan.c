@@ -3,11 +3,12 @@
    NaN has reached: max(x) in e^(x - max(x)) / sum(e^(x - max(x))), x - max(x) - log(sum(..)). */
 #include "fusion/emit_private.h"
 
-enum { FAR = 12 /* operators on the way */ };
+enum { STEPS = 512 /* of looking: what takes more, as many ways to one value, is not looked through */ };
 typedef struct looker {
   const emit *e;
-  uint32_t extremum;
+  uint32_t extremum, left; /* steps */
 } looker;
+static bool may_step(looker *l) { return l->left && l->left--; }
 
 /* A NaN among the operands is a NaN of the result. */
 static bool keeps_nan(const ir_graph *g, uint32_t node) {
@@ -87,23 +88,23 @@ static reading reads(const looker *l, uint32_t from, uint32_t node) {
 }
 
 /* Each NaN of x is one of `node`, at the same place. */
-static bool has_nans_of(const looker *l, uint32_t node, uint32_t x, uint32_t far) {
+static bool has_nans_of(looker *l, uint32_t node, uint32_t x) {
   const ir_graph *g = l->e->g;
   if (node == x) return true;
-  if (!far || !keeps_nan(g, node) || !ir_same_shape(&ir_at(g, node)->type, &ir_at(g, x)->type)) return false;
+  if (!may_step(l) || !keeps_nan(g, node) || !ir_same_shape(&ir_at(g, node)->type, &ir_at(g, x)->type)) return false;
   for (uint32_t i = 0; i < ir_at(g, node)->arity; i++)
-    if (has_nans_of(l, ir_arg(g, node, i), x, far - 1)) return true;
+    if (has_nans_of(l, ir_arg(g, node, i), x)) return true;
   return false;
 }
 
 /* A sum over the axes of the extremum, of what has the NaNs of its operand. */
-static bool is_sum_beside(const looker *l, uint32_t node) {
+static bool is_sum_beside(looker *l, uint32_t node) {
   const ir_graph *g = l->e->g;
   uint32_t count, own_count;
   if (ir_at(g, node)->op != IR_OP_reduce_sum || !ir_dtypes[ir_at(g, node)->type.dtype].is_float) return false;
   const ir_expr *axes = ir_attr_ints(g, l->extremum, IR_ATTR_axes, &count), *own = ir_attr_ints(g, node, IR_ATTR_axes, &own_count);
   if (count != own_count || (count && memcmp(axes, own, count * sizeof *axes))) return false;
-  return has_nans_of(l, ir_arg(g, node, 0), ir_arg(g, l->extremum, 0), FAR);
+  return has_nans_of(l, ir_arg(g, node, 0), ir_arg(g, l->extremum, 0));
 }
 
 static bool is_of_rows(const looker *l, uint32_t node) {
@@ -112,15 +113,14 @@ static bool is_of_rows(const looker *l, uint32_t node) {
 }
 
 /* Every element of `node` is NaN where such a sum of its row is. */
-static bool hangs_on_sum(const looker *l, uint32_t node, uint32_t far) {
+static bool hangs_on_sum(looker *l, uint32_t node) {
   const fusion_group *group = l->e->group;
   const ir_graph *g = l->e->g;
   if (is_sum_beside(l, node)) return true;
-  if (!far || !keeps_nan(g, node) || !is_of_rows(l, node)) return false;
+  if (!may_step(l) || !keeps_nan(g, node) || !is_of_rows(l, node)) return false;
   for (uint32_t i = 0; i < ir_at(g, node)->arity; i++) {
     const uint32_t operand = ir_arg(g, node, i), below = fusion_through_views(g, operand);
-    if (fusion_group_has(group, below) && below != l->extremum && reads(l, operand, below) == READ_IN_PLACE &&
-        hangs_on_sum(l, below, far - 1))
+    if (fusion_group_has(group, below) && below != l->extremum && reads(l, operand, below) == READ_IN_PLACE && hangs_on_sum(l, below))
       return true;
   }
   return false;
@@ -133,11 +133,11 @@ static bool is_output(const fusion_group *group, uint32_t node) {
 }
 
 /* What hangs on `node` shows the NaN. */
-static bool shows(const looker *l, uint32_t node, uint32_t far) {
+static bool shows(looker *l, uint32_t node) {
   const fusion_group *group = l->e->group;
   const ir_graph *g = l->e->g;
-  if (node != l->extremum && hangs_on_sum(l, node, FAR)) return true;
-  if (!far || is_output(group, node)) return false;
+  if (node != l->extremum && hangs_on_sum(l, node)) return true;
+  if (!may_step(l) || is_output(group, node)) return false;
   for (uint32_t i = 0; i < group->count; i++) {
     const uint32_t user = group->nodes[i];
     reading how = NOT_READ;
@@ -146,7 +146,7 @@ static bool shows(const looker *l, uint32_t node, uint32_t far) {
       if (one > how) how = one;
     }
     if (how == NOT_READ) continue;
-    if (how == READ_ELSEWHERE || !is_of_rows(l, user) || !shows(l, user, far - 1)) return false;
+    if (how == READ_ELSEWHERE || !is_of_rows(l, user) || !shows(l, user)) return false;
   }
   return true;
 }
@@ -157,5 +157,5 @@ bool emit_nan_shows(const emit *e, uint32_t extremum) {
   if (op != IR_OP_reduce_max && op != IR_OP_reduce_min) return false;
   if (mode != SNT_NUMERICS_DEFAULT && mode != SNT_NUMERICS_FAST) return false;
   return ir_dtypes[ir_at(e->g, extremum)->type.dtype].is_float && fusion_group_has(e->group, extremum) &&
-         shows(&(looker){e, extremum}, extremum, FAR);
+         shows(&(looker){e, extremum, STEPS}, extremum);
 }
