@@ -28,14 +28,20 @@ close $model;
 for my $device ('interp', 'opencl:pocl', 'vulkan:llvmpipe') {
   SKIP: {
     my ($code, $said) = says("$sinter run $dir/m.snt --device $device");
-    skip("$device: $said", 8) if $code;
+    skip("$device: $said", 9) if $code;
     my $profile = "$dir/measured.profile";
-    ($code, $said) = says("$sinter calibrate --device $device --quick --timeout 8 -o $profile");
+    my ($text, %measured);
+    for my $try (1 .. 8) { # what a busy host's noise hides is left out of a profile
+      ($code, $said) = says("$sinter calibrate --device $device --quick --timeout 8 -o $profile");
+      $text = slurp($profile);
+      %measured = (%measured, $text =~ /^(\S+) = (\S+).*# measured, \+-[\d.]+ %: \S/mg);
+      last if $code || 3 == grep { $measured{$_} } qw(launch_ns cache_gbs cycles.sub.f32);
+    }
     is($code, 0, "$device: calibrated") or diag($said);
-    my $text = slurp($profile);
     like($text, qr/^# device: \Q$device\E: \S/m, "$device: the device is named");
     like($text, qr/^# load average before and after: [\d.]+, [\d.]+;/m, "$device: and the load");
-    my %measured = $text =~ /^(\S+) = (\S+).*# measured, \+-[\d.]+ %: \S/mg;
+    my @noise = $text =~ /# measured, \+-([\d.]+) %/g;
+    ok(!(grep { $_ > 50 } @noise), "$device: no number is mostly noise") or diag($text);
     ok(scalar(grep { $measured{$_} } qw(launch_ns cache_gbs)) == 2, "$device: launches and memory are measured") or diag($text);
     ok(($measured{'cycles.sub.f32'} // 0) > 0, "$device: cycles of an operator are measured");
     unlike($text, qr/^(?!#)(?!\S+ = \S.* # \S)./m, "$device: every number says where it is from");

@@ -39,7 +39,8 @@ typedef struct calibration {
   calibration_facts facts;
   char text[PROBE_TEXT]; /* of the graph at hand */
   size_t length;
-  bool quick, overflow, processor_time; /* times are the process's own, over the units of the device: for a processor that others load */
+  bool quick, small, overflow;          /* small: quick, on a device so slow that probes of full size would not be */
+  bool processor_time;                  /* times are the process's own, over the units of the device: for a processor that others load */
   double sample_ns, deadline_ms, noise; /* noise: the largest that a finding has */
   uint32_t blocks;
   double launch_ns, cycles_of_sub;
@@ -61,6 +62,8 @@ snt_result probe_compare(calibration *, probe *a, probe *b, timing out[2]);
 /* ---- what is measured (calibrate_memory.c, calibrate_compute.c); a device that cannot do one is no error ---- */
 void calibrate_found(calibration *, const char *key, double value, double noise, const char *how, ...)
     __attribute__((format(printf, 5, 6)));
+/* Whether a small probe takes long here: an interpreter. */
+bool calibrate_slow(calibration *);
 void calibrate_memory(calibration *);
 void calibrate_compute(calibration *);
 #endif

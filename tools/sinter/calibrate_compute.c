@@ -36,11 +36,11 @@ static const step_row steps[] = {
     {"div", "i32", {"xor %v, %y", "div %t, %x"}, 1, 1, ROW_INT, 6},
 };
 // clang-format on
-enum { STEP_ROWS = sizeof steps / sizeof *steps };
+enum { STEP_ROWS = sizeof steps / sizeof *steps, CHAIN_SMALL = 4096 };
 
 static double chain_elements(const calibration *c) {
   const double wanted = 64 * c->facts.units * c->facts.lanes;
-  if (c->quick) return 4096;
+  if (c->small) return CHAIN_SMALL;
   return wanted > 65536 ? (double)(int64_t)(wanted / 1024) * 1024 : 65536;
 }
 
@@ -87,6 +87,16 @@ static bool measure_step(calibration *c, const step_row *row, double *cycles, do
   return true;
 }
 
+bool calibrate_slow(calibration *c) {
+  static const double SLOW_NS = 1e5;
+  probe p = {0};
+  timing t[2] = {{0}};
+  snt_result r = make_chain(c, &steps[ROW_SUB], steps[ROW_SUB].length, CHAIN_SMALL, &p);
+  if (r == SNT_OK) r = probe_compare(c, &p, &p, t);
+  probe_free(&p);
+  return r == SNT_OK && t[0].ns > SLOW_NS;
+}
+
 static bool has_type(const calibration *c, const char *type) {
   return strcmp(type, "f64") ? strcmp(type, "f16") || c->facts.f16 > 0 : c->facts.f64 > 0;
 }
@@ -119,7 +129,7 @@ static void measure_steps(calibration *c) {
 typedef struct bulk_row {
   const char *key;
   void (*write)(calibration *, double n);
-  double small, large, quick;
+  double few, many, some; /* some: enough for a slow device */
   double (*work)(double n);
 } bulk_row;
 
@@ -149,14 +159,14 @@ static const bulk_row bulks[] = {
 // clang-format on
 
 static void measure_bulk(calibration *c, const bulk_row *row) {
-  const double large = c->quick ? row->quick : row->large;
+  const double large = c->small ? row->some : row->many;
   probe p[2] = {{0}};
   timing t[2];
   probe_begin(c);
   row->write(c, large);
   snt_result r = probe_make(c, 0, 0, &p[0]);
   probe_begin(c);
-  row->write(c, row->small);
+  row->write(c, row->few);
   if (r == SNT_OK) r = probe_make(c, 0, 0, &p[1]);
   if (r == SNT_OK) r = probe_compare(c, &p[0], &p[1], t);
   for (int i = 0; i < 2; i++) probe_free(&p[i]);
@@ -164,11 +174,11 @@ static void measure_bulk(calibration *c, const bulk_row *row) {
     c->skipped++;
     return;
   }
-  const double results = row->work(large) - row->work(row->small),
+  const double results = row->work(large) - row->work(row->few),
                noise = (t[0].noise * t[0].ns + t[1].noise * t[1].ns) / (t[0].ns - t[1].ns);
   double value = cycles_of(c, t[0].ns - t[1].ns, results);
   if (row->work == products) value = 1 / (value * (c->facts.fma_per_cycle > 0 ? c->facts.fma_per_cycle : 1));
-  calibrate_found(c, row->key, value, noise, "%.3g results beside %.3g", row->work(large), row->work(row->small));
+  calibrate_found(c, row->key, value, noise, "%.3g results beside %.3g", row->work(large), row->work(row->few));
 }
 
 /* ---- how many elements fill the device: time of few elements, over the time that an element takes among many ---- */

@@ -77,7 +77,7 @@ static void measure_copies(calibration *c) {
   for (size_t i = 0; i < sizeof levels / sizeof *levels; i++) {
     double gbs, noise;
     if (levels[i].bytes <= 0 || (levels[i].slow && c->quick)) continue;
-    const double bytes = c->quick && levels[i].bytes > 1048576 ? 1048576 : levels[i].bytes;
+    const double bytes = c->small && levels[i].bytes > 1048576 ? 1048576 : levels[i].bytes;
     if (copy_rate(c, bytes, &gbs, &noise))
       calibrate_found(c, levels[i].key, gbs, noise, "copy, %.3g MB in all: %s", bytes / 1e6, levels[i].where);
     else c->skipped++;
@@ -96,7 +96,7 @@ static snt_result make_rows(calibration *c, double rows, double columns, probe *
 }
 
 static void measure_rows(calibration *c) {
-  const double columns = (double)(int64_t)(c->facts.l1_bytes / 8 / 64) * 64, work = c->quick ? 1 << 17 : 1 << 23;
+  const double columns = (double)(int64_t)(c->facts.l1_bytes / 8 / 64) * 64, work = c->small ? 1 << 17 : 1 << 23;
   const double rows = columns > 0 ? (double)(int64_t)(work / columns / 16) * 16 : 0;
   probe p[2] = {{0}};
   timing t[2];
@@ -122,7 +122,7 @@ static snt_result make_turned(calibration *c, uint32_t side, bool turned, probe 
 }
 
 static void measure_strides(calibration *c) {
-  const uint32_t side = c->quick ? 64 : 384; /* no power of two: its columns would meet in a few lines of the cache */
+  const uint32_t side = c->small ? 64 : 384; /* no power of two: its columns would meet in a few lines of the cache */
   probe p[3] = {{0}};
   timing t[2], adjacent[2];
   snt_result r = make_turned(c, side, true, &p[0]);

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { CALIBRATE_SECONDS = 100, CALIBRATE_BLOCKS = 32, CALIBRATE_BLOCKS_QUICK = 4 };
+enum { CALIBRATE_SECONDS = 100, CALIBRATE_BLOCKS = 32, CALIBRATE_BLOCKS_QUICK = 16 };
 
 static const double MOST_NOISE = 0.5; /* of a number: beyond it the built-in one is better */
 
@@ -21,7 +21,7 @@ double calibrate_fact(const char *profile, const char *key) {
 
 void calibrate_found(calibration *c, const char *key, double value, double noise, const char *how, ...) {
   finding f = {.value = value, .noise = noise};
-  if (c->count == CALIBRATE_MAX || !(value > 0) || !isfinite(value) || (!c->quick && noise > MOST_NOISE)) {
+  if (c->count == CALIBRATE_MAX || !(value > 0) || !isfinite(value) || noise > MOST_NOISE) {
     c->skipped++;
     return;
   }
@@ -152,10 +152,11 @@ static snt_result calibrate(calibration *c) {
   c->quick = c->session.options.quick;
   c->processor_time = c->session.options.processor_time;
   c->blocks = c->quick ? CALIBRATE_BLOCKS_QUICK : CALIBRATE_BLOCKS;
-  c->sample_ns = c->quick ? 2e5 : 1.5e6;
+  c->sample_ns = c->quick ? 5e5 : 1.5e6;
   c->deadline_ms = start + (c->session.options.timeout ? c->session.options.timeout : CALIBRATE_SECONDS) * 1e3;
   snt_result r = snt_stream_create(c->session.device, &c->stream, &c->session.diag);
   if (r == SNT_OK) {
+    c->small = c->quick && calibrate_slow(c);
     calibrate_memory(c);
     calibrate_compute(c);
     load[1] = load_now();

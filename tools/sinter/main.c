@@ -35,7 +35,7 @@ static const tool_command commands[] = {
      "--serve: when ready says so as JSON, then answers each line N of standard input with the milliseconds of N runs of the fused plan.", command_bench, true, true},
     {"calibrate", "calibrate [--device D] [-o FILE] [--quick] [--cpu-time] [--timeout SECONDS] [--quiet]",
      "Measures a profile of a device in under two minutes and writes it as text, each number with its noise and how it was measured; --profile FILE takes it.\n"
-     "--quick: small shapes and few blocks, to see that it works. --cpu-time: by the time that the process was given, for a processor that others load.", command_calibrate, false, false},
+     "--quick: fewer and shorter samples, small shapes on a slow device, no memory beyond the caches: to see that it works. --cpu-time: by the time that the process was given, for a processor that others load.", command_calibrate, false, false},
     {"import", "import MODEL.onnx -o FILE.snt [--fix NAME=FILE]", "Writes an ONNX model as graph text, the weights in FILE.weights beside it.", command_import, false, false},
     {"onnx-test", "onnx-test [--device D] [--jobs N] [--timeout SECONDS] [--rtol X] [--atol X] FOLDER..",
      "Runs ONNX backend tests (model.onnx, test_data_set_*/input_*.pb, output_*.pb), each in a process of its own; folders are searched. TAP. Tolerances 1e-3 and 1e-7.", command_onnx_test, true, true},
