@@ -28,13 +28,14 @@ typedef struct ocl_api {
 /* A driver family: how it is selected, what it is taken for until it is queried, what is known to be wrong with it. */
 typedef struct ocl_family {
   const char *platform, *name, *profile;
-  bool host_mapped;    /* a mapped buffer stays at one address and may stay mapped while kernels run */
-  bool understates;    /* answers too small a group size for a kernel: the launch decides */
-  bool finishes_early; /* clFinish and markers do not wait for kernels; reading does: a word of the stream's own is read instead */
-  bool warms_up;       /* compiles at the first launch: pipeline_create launches an empty one */
-  bool unoptimised;    /* lacks operations that the optimiser it brings along makes: funnel shifts, absolute values */
-  bool builds_alone;   /* programs of one context, made by two threads at once, crash it */
-  bool slow_binaries;  /* a binary holds code for any group size, too, which is compiled when it is asked for */
+  const char *binary_part; /* a word that its binaries hold: one without is not whole and ends the process that builds it */
+  bool host_mapped;        /* a mapped buffer stays at one address and may stay mapped while kernels run */
+  bool understates;        /* answers too small a group size for a kernel: the launch decides */
+  bool finishes_early;     /* clFinish and markers do not wait for kernels; reading does: a word of the stream's own is read instead */
+  bool warms_up;           /* compiles at the first launch: pipeline_create launches an empty one */
+  bool unoptimised;        /* lacks operations that the optimiser it brings along makes: funnel shifts, absolute values */
+  bool builds_alone;       /* programs of one context, made by two threads at once, crash it */
+  bool slow_binaries;      /* a binary holds code for any group size, too, which is compiled when it is asked for */
 } ocl_family;
 
 typedef struct ocl_found {

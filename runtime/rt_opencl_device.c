@@ -9,6 +9,7 @@ static const ocl_family families[] = {
     {.platform = "Portable Computing Language",
      .name = "pocl",
      .profile = "pocl",
+     .binary_part = "/program.bc",
      .host_mapped = true,
      .warms_up = true,
      .slow_binaries = true}, /* 3.1: 2026-11-21 to 22 */

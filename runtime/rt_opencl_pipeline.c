@@ -8,9 +8,18 @@ static cl_int build(ocl_device *device, cl_program program) {
   return device->api.clBuildProgram(program, 1, &device->id, device->build_options, NULL, NULL);
 }
 
+/* PoCL packs what lies in a folder of its own cache: what another process took away meanwhile is not in the binary. */
+static bool is_whole(const ocl_device *device, const void *binary, size_t size) {
+  const char *part = device->family->binary_part, *at = binary;
+  const size_t length = part ? strlen(part) : 0;
+  for (; size >= length; at++, size--)
+    if (!length || !memcmp(at, part, length)) return true;
+  return false;
+}
+
 /* Null for anything the driver does not like: the text is built then. */
 static cl_program from_binary(ocl_device *device, const void *cached, size_t size) {
-  if (!cached || size == 0) return NULL;
+  if (!cached || size == 0 || !is_whole(device, cached, size)) return NULL;
   const unsigned char *bytes = cached;
   cl_int status = CL_SUCCESS, code = CL_SUCCESS;
   cl_program program = device->api.clCreateProgramWithBinary(device->context, 1, &device->id, &size, &bytes, &status, &code);
@@ -122,7 +131,7 @@ snt_result ocl_pipeline_binary(rt_pipeline *base, void *dst, size_t *size) {
   if (room < have) return SNT_INCOMPLETE;
   unsigned char *bytes = dst;
   code = api->clGetProgramInfo(pipeline->program, CL_PROGRAM_BINARIES, sizeof bytes, &bytes, NULL);
-  return code == CL_SUCCESS ? SNT_OK : SNT_E_BACKEND;
+  return code == CL_SUCCESS && is_whole((ocl_device *)base->device, dst, have) ? SNT_OK : SNT_E_BACKEND;
 }
 
 void ocl_pipeline_report(const rt_pipeline *base, rt_report *out) {

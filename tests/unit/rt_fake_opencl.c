@@ -21,8 +21,9 @@ static struct {
   const char *failed; /* the name of the call that did */
   /* what was asked */
   char options[128];
+  const char *binary; /* its 16 bytes */
   cl_mem_flags flags;
-  uint32_t launches, markers;
+  uint32_t launches, markers, from_binary;
   size_t group_size; /* that a kernel may have */
   int32_t builders, most_builders;
   cl_ulong ends_ns; /* of what begins at 1000 */
@@ -142,7 +143,7 @@ static cl_program CL_API_CALL fclCreateProgramWithSource(cl_context c, cl_uint n
 }
 static cl_program CL_API_CALL fclCreateProgramWithBinary(cl_context c, cl_uint n, const cl_device_id *d, const size_t *size,
                                                          const unsigned char **bytes, cl_int *status, cl_int *code) {
-  (void)c, (void)n, (void)d, (void)size, (void)bytes, *status = CL_SUCCESS;
+  (void)c, (void)n, (void)d, (void)size, (void)bytes, *status = CL_SUCCESS, fake.from_binary++;
   return (cl_program)(void *)made(__func__, 0, code);
 }
 static cl_int CL_API_CALL fclBuildProgram(cl_program p, cl_uint n, const cl_device_id *d, const char *options,
@@ -168,7 +169,7 @@ static cl_int CL_API_CALL fclGetProgramInfo(cl_program p, cl_program_info what, 
   (void)p;
   if (what == CL_PROGRAM_BINARY_SIZES) return NUMBER_ANSWER(size_t, 16);
   const cl_int code = fails(__func__);
-  if (code == CL_SUCCESS) memset(*(unsigned char **)to, 7, 16);
+  if (code == CL_SUCCESS) memcpy(*(unsigned char **)to, fake.binary ? fake.binary : "no part is known", 16);
   return code;
 }
 static cl_kernel CL_API_CALL fclCreateKernel(cl_program p, const char *name, cl_int *code) {
@@ -357,12 +358,12 @@ static void fail_each(const rt_code *code, const char *platform, bool cpu) {
 
 typedef struct habits {
   const char *platform, *selector;
-  bool cpu, mapped, understates, early, warms, unoptimised, alone, late;
+  bool cpu, mapped, understates, early, warms, unoptimised, alone, late, whole;
 } habits;
 static const habits known[] = {
-    {"Portable Computing Language", "opencl:pocl", .cpu = true, .mapped = true, .warms = true, .late = true}, /* 3.1 */
-    {"rusticl", "opencl:rusticl", .cpu = true, .understates = true, .early = true},                           /* Mesa 22.3.6 */
-    {"Oclgrind", "opencl:oclgrind", .cpu = true, .unoptimised = true, .alone = true},                         /* 21.10 */
+    {"Portable Computing Language", "opencl:pocl", .cpu = true, .mapped = true, .warms = true, .late = true, .whole = true}, /* 3.1 */
+    {"rusticl", "opencl:rusticl", .cpu = true, .understates = true, .early = true},   /* Mesa 22.3.6 */
+    {"Oclgrind", "opencl:oclgrind", .cpu = true, .unoptimised = true, .alone = true}, /* 21.10 */
     {"some other driver", "opencl:0", .cpu = false},
 };
 
@@ -374,6 +375,23 @@ static void *build_one(void *user) {
   const builder *b = user;
   rt_pipeline *none = NULL;
   return (void *)(intptr_t)(b->device->v->pipeline_create(b->device, b->code, NULL, 0, &none, NULL) == SNT_OK);
+}
+
+static void check_binaries(rt_device *device, const habits *h, const rt_code *code, rt_pipeline *pipeline) {
+  static const char *const binaries[2] = {"1234/program.b56", "1234/program.bc5"};
+  for (uint32_t whole = 0; whole < 2; whole++) {
+    char binary[16];
+    size_t size = sizeof binary;
+    const bool taken = whole || !h->whole;
+    rt_pipeline *again = NULL;
+    fake.binary = binaries[whole], fake.from_binary = 0;
+    tap_is_int(device->v->pipeline_binary(pipeline, binary, &size), taken ? SNT_OK : SNT_E_BACKEND, "%s: %s", h->selector,
+               whole ? "a whole binary is handed out" : "a binary that lacks a part is none");
+    tap_is_int(device->v->pipeline_create(device, code, binaries[whole], sizeof binary, &again, NULL), SNT_OK, "and built");
+    tap_is_int(fake.from_binary, taken, "from it, or from its text");
+    device->v->pipeline_destroy(again);
+  }
+  fake.binary = NULL;
 }
 
 static void check_habits(const habits *h, const rt_code *code) {
@@ -393,6 +411,7 @@ static void check_habits(const habits *h, const rt_code *code) {
   v->pipeline_create(device, code, NULL, 0, &pipeline, NULL);
   tap_is_int(fake.launches, h->warms, "%s: an empty launch only where the first one compiles", h->selector);
   tap_is_int(strstr(fake.options, "-cl-opt-disable") != NULL, h->unoptimised, "%s: the optimiser is off only where it harms", h->selector);
+  check_binaries(device, h, code, pipeline);
   v->buffer_create(device, 64, &buffer, NULL);
   tap_is_int((fake.flags & CL_MEM_ALLOC_HOST_PTR) != 0, h->mapped, "%s: buffers stay mapped only where they may", h->selector);
   tap_is_int(device->late_binaries, h->late, "%s: binaries are asked for late only where that compiles again", h->selector);
