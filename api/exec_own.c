@@ -152,10 +152,11 @@ static void binary_key(const snt_exec *x, exec_job *job, uint8_t key[32]) {
 }
 
 /* Entries carry our own checksum in front: some drivers crash on damaged binaries. */
-static void *cached_binary(const snt_exec *x, const uint8_t key[32], size_t *size) {
+static void *cached_binary(const snt_exec *x, exec_job *job, const uint8_t key[32], size_t *size) {
   snt_context *c = x->device->context;
   size_t whole = 0;
-  if (!c->cache.get || c->cache.get(c->cache.user, key, NULL, &whole) != SNT_INCOMPLETE || whole <= 32) return NULL;
+  job->replaces = c->cache.get && c->cache.get(c->cache.user, key, NULL, &whole) == SNT_INCOMPLETE; /* until it is taken */
+  if (!job->replaces || whole <= 32) return NULL;
   uint8_t *entry = api_take(c, whole), sum[32];
   size_t got = whole;
   bool good = entry && c->cache.get(c->cache.user, key, entry, &got) == SNT_OK && got == whole;
@@ -234,17 +235,15 @@ snt_result exec_own_build(snt_exec *x, exec_job *job, snt_diag *diag) {
   uint8_t key[32];
   binary_key(x, job, key);
   size_t size = 0;
-  uint8_t *cached = cached_binary(x, key, &size);
+  uint8_t *cached = cached_binary(x, job, key, &size);
   const uint64_t start = rt_clock_ns();
   snt_result r = SNT_E_BACKEND;
   if (cached) r = x->device->rt->v->pipeline_create(x->device->rt, &what, cached + 32, size - 32, &job->pipeline, NULL);
-  job->from_cache = cached && r == SNT_OK;
   if (r != SNT_OK) r = x->device->rt->v->pipeline_create(x->device->rt, &what, NULL, 0, &job->pipeline, diag);
-  const bool damaged = cached && !job->from_cache;
   api_give(x->device->context, cached, size);
   job->compile_ns = rt_clock_ns() - start;
+  job->from_cache = r == SNT_OK && job->pipeline->from_binary;
   if (r != SNT_OK || job->from_cache) return r;
-  job->replaces = damaged;
   job->built = atomic_fetch_add(&x->built, 1) + 1;
   if (!x->device->rt->late_binaries) store_binary(x, job, key);
   return SNT_OK;

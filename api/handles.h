@@ -154,7 +154,7 @@ typedef struct exec_job {
   uint32_t from_cache;
   uint64_t compile_ns;
   uint32_t kernel, built;  /* built: its turn among those that were built, from 1; 0: not built here */
-  bool replaces;           /* the driver refused what the cache had */
+  bool replaces;           /* the cache has something for it that is damaged, or that the driver refuses */
   const exec_chain *chain; /* the first with this job, whose code `code` is; null: of the kernel */
   const char *name;
   api_code code;

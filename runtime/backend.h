@@ -25,6 +25,7 @@ typedef struct rt_buffer {
 typedef struct rt_pipeline {
   const rt_vtable *v;
   rt_device *device;
+  bool from_binary; /* of the cache's binary; not: there was none, or the driver refused it */
 } rt_pipeline;
 typedef struct rt_stream {
   const rt_vtable *v;

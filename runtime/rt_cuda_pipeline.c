@@ -31,8 +31,8 @@ static snt_result check_function(cuda_device *device, const cuda_pipeline *pipel
 /* With the context current. */
 static snt_result build(cuda_device *device, cuda_pipeline *pipeline, const rt_code *code, const void *cached, size_t cached_bytes,
                         snt_diag *diag) {
-  bool loaded = cached && cached_bytes && load_module(device, pipeline, cached, code->entry) == CUDA_SUCCESS;
-  if (loaded) {
+  pipeline->base.from_binary = cached && cached_bytes && load_module(device, pipeline, cached, code->entry) == CUDA_SUCCESS;
+  if (pipeline->base.from_binary) {
     if (!keep_cubin(pipeline, cached, cached_bytes)) return ir_fail(diag, SNT_E_HOST_MEM, "pipeline", 0, "out of memory");
     return check_function(device, pipeline, diag);
   }

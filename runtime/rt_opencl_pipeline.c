@@ -111,6 +111,7 @@ snt_result ocl_pipeline_create(rt_device *base, const rt_code *rt, const void *c
   pipeline->binding_count = rt->binding_count;
   if (device->family->builds_alone) pthread_mutex_lock(&device->building);
   pipeline->program = from_binary(device, cached, cached_bytes);
+  pipeline->base.from_binary = pipeline->program != NULL;
   snt_result result = SNT_OK;
   if (!pipeline->program) result = from_text(device, rt, &pipeline->program, diag);
   if (device->family->builds_alone) pthread_mutex_unlock(&device->building);

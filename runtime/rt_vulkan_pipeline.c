@@ -85,7 +85,8 @@ static VkResult create_cache(vk_device *device, vk_pipeline *pipeline, const voi
   const vk_api *api = &device->instance->api;
   VkPipelineCacheCreateInfo info = {
       .sType = VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO, .initialDataSize = cached ? cached_bytes : 0, .pInitialData = cached};
-  if (api->vkCreatePipelineCache(device->handle, &info, NULL, &pipeline->cache) == VK_SUCCESS) return VK_SUCCESS;
+  pipeline->base.from_binary = cached && api->vkCreatePipelineCache(device->handle, &info, NULL, &pipeline->cache) == VK_SUCCESS;
+  if (pipeline->base.from_binary) return VK_SUCCESS;
   info.initialDataSize = 0;
   return api->vkCreatePipelineCache(device->handle, &info, NULL, &pipeline->cache);
 }

@@ -37,13 +37,17 @@ static snt_result SNT_CALL cache_get(void *user, const uint8_t key[32], void *ds
 }
 static void SNT_CALL cache_set(void *user, const uint8_t key[32], const void *src, size_t size) {
   cache *c = user;
-  if (find(c, key) || c->count == ENTRIES) return;
-  entry *e = &c->at[c->count];
-  e->data = malloc(size);
-  if (!e->data) return;
-  memcpy(e->data, src, size);
+  entry *e = find(c, key);
+  void *data = malloc(size);
+  if (!data || (!e && c->count == ENTRIES)) {
+    free(data);
+    return;
+  }
+  if (!e) e = &c->at[c->count++];
+  free(e->data);
+  memcpy(data, src, size);
   memcpy(e->key, key, 32);
-  e->size = size, c->count++;
+  e->data = data, e->size = size;
 }
 static void cache_empty(cache *c) {
   for (uint32_t i = 0; i < c->count; i++) free(c->at[i].data);
@@ -220,6 +224,10 @@ static void check_damaged(const char *selector, uint32_t g, uint32_t m, const ma
   for (uint32_t i = 0; i < now.count; i++) hits += now.jobs[i].hit;
   tap_is_int(hits, 0, "%s: a damaged binary is no hit", selector);
   tap_ok(same_answers(&now, alone), "%s: and changes no answer", selector);
+  drop(&now);
+  if (!tap_is_int(run_mode(selector, graphs[g].text, modes[m], full, &now, &diag), SNT_OK, "%s: once more %s", selector, diag.text)) return;
+  for (uint32_t i = 0; i < now.count; i++) hits += now.jobs[i].hit;
+  tap_is_int(hits, now.count, "%s: whole ones have replaced them", selector);
   drop(&now);
 }
 

@@ -280,6 +280,7 @@ static void check_binary(fixture *f) {
   if (result == SNT_OK) result = f->v->pipeline_create(f->device, &f->code.code, binary, size, &again, NULL);
   if (tap_is_int(result, SNT_OK, "%s: makes the pipeline again", f->selector)) {
     f->pipeline = again;
+    tap_ok(again->from_binary && !kept->from_binary, "%s: of the binary", f->selector);
     check_dispatch(f);
     f->pipeline = kept;
   }

@@ -388,7 +388,7 @@ static void check_binaries(rt_device *device, const habits *h, const rt_code *co
     tap_is_int(device->v->pipeline_binary(pipeline, binary, &size), taken ? SNT_OK : SNT_E_BACKEND, "%s: %s", h->selector,
                whole ? "a whole binary is handed out" : "a binary that lacks a part is none");
     tap_is_int(device->v->pipeline_create(device, code, binaries[whole], sizeof binary, &again, NULL), SNT_OK, "and built");
-    tap_is_int(fake.from_binary, taken, "from it, or from its text");
+    tap_ok(again && again->from_binary == taken && fake.from_binary == taken, "from it, or from its text");
     device->v->pipeline_destroy(again);
   }
   fake.binary = NULL;
