@@ -1,5 +1,5 @@
-/* An exec: one program on one device. Pipelines are jobs, one for each distinct kernel, or chain of kernels that one launch goes through. What belongs to devices of our own is in exec_own.c,
-   what belongs to a host's in door/. */
+/* An exec: one program on one device. Pipelines are jobs, one for each distinct kernel, or chain of kernels that one launch goes through. What belongs to
+   devices of our own is in exec_own.c, what belongs to a host's in door/. */
 #include "api/exec.h"
 
 /* ---- making ---- */
@@ -47,13 +47,8 @@ snt_result exec_make_jobs(snt_exec *x, snt_diag *diag) {
   for (uint32_t k = 0; k < kernels; k++) {
     x->job_of[k] = UINT32_MAX;
     if (!is_launched(x, k)) continue;
-    const codegen_code *own = &x->program->kernels[k].code[x->target].code;
-    uint32_t same = x->job_count;
-    for (uint32_t j = 0; j < x->job_count && same == x->job_count && !x->door;
-         j++) { /* a door's pipelines differ by their ports' formats, too */
-      const codegen_code *other = &x->program->kernels[x->jobs[j].kernel].code[x->target].code;
-      if (other->size == own->size && (other->data == own->data || !memcmp(other->data, own->data, own->size))) same = j;
-    }
+    uint32_t same = x->door ? x->job_count : 0; /* a door's pipelines differ by their ports' formats, too */
+    while (same < x->job_count && !codegen_same(exec_code_of(x, x->jobs[same].kernel), exec_code_of(x, k))) same++;
     if (same == x->job_count) {
       x->jobs[x->job_count].name = x->program->plan.kernels.at[k].kernel->name;
       x->jobs[x->job_count++].kernel = k;

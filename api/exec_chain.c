@@ -17,24 +17,17 @@ static const plan_step *step_at(const finder *f, uint32_t s) { return &f->x->pro
 static uint32_t kernel_at(const finder *f, uint32_t s) { return f->like[step_at(f, s)->kernel]; }
 static uint32_t words_of(const finder *f, uint32_t s) { return f->x->program->kernels[step_at(f, s)->kernel].block_bytes / 4 + 1; }
 
-static const codegen_code *code_of(const snt_exec *x, uint32_t kernel) { return &x->program->kernels[kernel].code[x->target].code; }
-
 static void find_like(finder *f) {
-  const uint32_t kernels = f->x->program->plan.kernels.count;
-  for (uint32_t k = 0; k < kernels; k++) {
-    const codegen_code *own = code_of(f->x, k);
-    f->like[k] = k;
-    for (uint32_t j = 0; j < k && f->like[k] == k; j++) {
-      const codegen_code *other = code_of(f->x, j);
-      if (f->like[j] == j && other->size == own->size && (other->data == own->data || !memcmp(other->data, own->data, own->size)))
-        f->like[k] = j;
-    }
+  for (uint32_t k = 0; k < f->x->program->plan.kernels.count; k++) {
+    uint32_t same = 0;
+    while (same < k && !codegen_same(exec_code_of(f->x, same), exec_code_of(f->x, k))) same++;
+    f->like[k] = same;
   }
 }
 
 static bool can_link(const finder *f, uint32_t s) {
   const api_kernel *k = &f->x->program->kernels[step_at(f, s)->kernel];
-  return k->items[0] * k->items[1] * k->items[2] == 1 && f->target->can_link(code_of(f->x, step_at(f, s)->kernel));
+  return k->items[0] * k->items[1] * k->items[2] == 1 && f->target->can_link(exec_code_of(f->x, step_at(f, s)->kernel));
 }
 
 /* The same steps as another chain's: its code serves again. */
@@ -74,10 +67,10 @@ static void measure(const finder *f, exec_chain *c) {
 static void cut_into_chains(finder *f) {
   snt_exec *x = f->x;
   for (uint32_t s = 0; s < x->program->plan.steps.count;) {
-    exec_chain c = {.first = s, .end = s};
+    exec_chain c = {.first = s, .end = s, .like = x->chain_count};
     for (uint32_t i = 0; i < x->chain_count; i++) {
       const uint32_t end = end_as(f, &x->chains[i], s);
-      if (end > c.end) c.end = end;
+      if (end > c.end) c.end = end, c.like = x->chains[i].like;
     }
     if (c.end == s) c.end = end_of_new(f, s);
     s = c.end > s ? c.end : s + 1;
@@ -119,7 +112,7 @@ static snt_result make_code(snt_exec *x, const exec_chain *c, api_code *out, snt
   if (!links) return ir_fail(diag, SNT_E_HOST_MEM, "exec", 0, "out of host memory");
   for (uint32_t i = 0; i < count; i++) {
     const plan_step *s = &p->steps.at[c->first + i];
-    links[i] = (codegen_link){.code = code_of(x, s->kernel),
+    links[i] = (codegen_link){.code = exec_code_of(x, s->kernel),
                               .binding_count = s->binding_count,
                               .word_count = x->program->kernels[s->kernel].block_bytes / 4,
                               .barrier = i > 0 && s->barrier};
@@ -136,16 +129,12 @@ static const char *name_of(snt_exec *x, const exec_chain *c) {
 }
 
 snt_result exec_make_chain_jobs(snt_exec *x, snt_diag *diag) {
-  const uint32_t first = x->job_count;
   for (uint32_t i = 0; i < x->chain_count; i++) {
     exec_chain *c = &x->chains[i];
     exec_job *job = &x->jobs[x->job_count];
+    c->job = c->like == i ? x->job_count : x->chains[c->like].job;
+    if (c->like != i) continue;
     SNT_TRY(make_code(x, c, &job->code, diag));
-    c->job = x->job_count;
-    for (uint32_t j = first; j < x->job_count; j++)
-      if (x->jobs[j].code.code.size == job->code.code.size && !memcmp(x->jobs[j].code.code.data, job->code.code.data, job->code.code.size))
-        c->job = j;
-    if (c->job != x->job_count) continue;
     job->chain = c;
     job->kernel = x->program->plan.steps.at[c->first].kernel;
     job->name = name_of(x, c);

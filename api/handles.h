@@ -143,9 +143,10 @@ struct snt_event {
   uint32_t *spread, launches, steps; /* where steps share launches: how many each of these has; null: one each */
 };
 
-/* Steps [first, end) as one launch: exec_chain.c. Words: the block of each step and its number of groups. */
+/* Steps [first, end) as one launch: exec_chain.c. Like: the first chain with the same code, perhaps itself. Words: the block of each step and its number
+   of groups. */
 typedef struct exec_chain {
-  uint32_t first, end, job, binding_count, word_count, words[64];
+  uint32_t first, end, like, job, binding_count, word_count, words[64];
 } exec_chain;
 enum { EXEC_JOB_RUNNING = 3 }; /* a thread has it; seen from outside it waits */
 typedef struct exec_job {

@@ -8,6 +8,9 @@ typedef struct codegen_code {
   const void *data;
   size_t size;
 } codegen_code; /* text is terminated (not counted in size) */
+static inline bool codegen_same(const codegen_code *a, const codegen_code *b) {
+  return a->size == b->size && (a->data == b->data || !memcmp(a->data, b->data, a->size));
+}
 /* A kernel's code as one of several that one launch goes through. */
 typedef struct codegen_link {
   const codegen_code *code;

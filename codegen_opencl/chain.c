@@ -7,7 +7,11 @@
    Works on the texts that ctext made, of kernels without local memory and of one work-item a group: the kernel becomes a function, its group a parameter. */
 #include "codegen_opencl/helpers.h"
 
-enum { APART = 16, EXIT = 0 /* words: a cache line each */ };
+enum {
+  APART = 16, /* words: a cache line each */
+  EXIT = 0,
+  SHARES = 32 /* of the groups of a link that each of the launch takes, at least, if there are as many */
+};
 
 /* The parts of a kernel's text: helpers as the table has them, then the kernel. */
 typedef struct parts {
@@ -57,11 +61,9 @@ bool opencl_can_link(const codegen_code *code) {
 
 /* The first link with the same code. */
 static uint32_t first_like(const codegen_link *links, uint32_t n) {
-  for (uint32_t i = 0; i < n; i++)
-    if (links[i].code == links[n].code ||
-        (links[i].code->size == links[n].code->size && !memcmp(links[i].code->data, links[n].code->data, links[n].code->size)))
-      return i;
-  return n;
+  uint32_t i = 0;
+  while (i < n && !codegen_same(links[i].code, links[n].code)) i++;
+  return i;
 }
 
 static void put_functions(uint32_t count, const codegen_link *links, const parts *p, ir_text *out) {
@@ -79,18 +81,23 @@ static void put_entry(uint32_t count, const codegen_link *links, ir_text *out) {
     for (uint32_t n = 0; n < links[i].binding_count; n++) ir_text_format(out, ", __global void *p%u_%u", i, n);
   for (uint32_t i = 0; i < count; i++)
     for (uint32_t n = 0; n <= links[i].word_count; n++) ir_text_format(out, ", const uint w%u_%u", i, n);
-  ir_text_add(out, ", const uint groups) {\n  if (groups == 0u) return;\n");
+  ir_text_add(out, ", const uint groups) {\n  if (groups == 0u) return;\n"
+                   "  const uint all = (uint)(get_num_groups(0) * get_num_groups(1) * get_num_groups(2));\n");
 }
 
+/* Groups are taken a few at a time where there are many: what they share a counter for would take longer than a short one of them. */
 static void put_call(const codegen_link *links, uint32_t i, ir_text *out) {
   const uint32_t words = links[i].word_count, taken = APART * (2 * i + 1), done = taken + APART;
-  ir_text_format(out, "  for (uint g; (g = atomic_inc(turns + %u)) < w%u_%u;) {\n    link%u(g", taken, i, words, first_like(links, i));
+  ir_text_format(out, "  for (uint few = w%u_%u / (%uu * all) + 1u, g; (g = atomic_add(turns + %u, few)) < w%u_%u;) {\n", i, words,
+                 SHARES, taken, i, words);
+  ir_text_format(out, "    const uint first = g, end = min(g + few, w%u_%u);\n    for (; g < end; g++)\n      link%u(g", i, words,
+                 first_like(links, i));
   for (uint32_t n = 0; n < links[i].binding_count; n++) ir_text_format(out, ", p%u_%u", i, n);
   for (uint32_t n = 0; n <= words; n++) ir_text_format(out, ", w%u_%u", i, n);
-  ir_text_format(out, ");\n    mem_fence(CLK_GLOBAL_MEM_FENCE);\n    atomic_inc(turns + %u);\n  }\n", done);
+  ir_text_format(out, ");\n    mem_fence(CLK_GLOBAL_MEM_FENCE);\n    atomic_add(turns + %u, end - first);\n  }\n", done);
 }
 
-/* A plain read sees the end coming, a read that is a write makes what others wrote before it be seen. */
+/* A plain read sees the end coming, a read that is a write makes what all wrote before it be seen. */
 static void put_wait(uint32_t i, uint32_t word, ir_text *out) {
   const uint32_t done = APART * (2 * i + 2);
   ir_text_format(out, "  do while (turns[%u] < w%u_%u) SNT_PAUSE; while (atomic_or(turns + %u, 0u) < w%u_%u);\n", done, i, word, done, i,
@@ -119,7 +126,7 @@ snt_result opencl_chain(uint32_t count, const codegen_link *links, ir_arena *are
     put_call(links, i, &text);
   }
   /* the last one to leave leaves them as they were */
-  ir_text_format(&text, "  if (atomic_inc(turns + %u) + 1u == (uint)(get_num_groups(0) * get_num_groups(1) * get_num_groups(2)))\n", EXIT);
+  ir_text_format(&text, "  if (atomic_inc(turns + %u) + 1u == all)\n", EXIT);
   ir_text_format(&text, "    for (uint i = 0u; i < %uu; i += %uu) turns[i] = 0u;\n}\n", APART * (2 * count + 1), APART);
   if (text.failed) return ir_fail(diag, SNT_E_HOST_MEM, "chain", 0, "out of memory");
   *out = (codegen_code){text.at, text.length};

@@ -22,8 +22,8 @@ typedef struct cost_profile {
   double l1_bytes, l2_bytes, l3_bytes, local_bytes;
   double group_items; /* preferred items a group for lanes */
   double row_items;   /* lanes: items that share one row of a reduction */
-  uint32_t
-      launch_steps; /* steps that one launch may go through, where a group that has begun always ends; 0: each has its own (api/exec_chain.c) */
+  /* steps that one launch may go through, where a group that has begun always ends; 0: each has its own (api/exec_chain.c) */
+  uint32_t launch_steps;
   double min_groups;     /* groups to fill the device */
   double saturate_items; /* results in flight that fill the device; 0: a vector of every unit */
   /* costs */

@@ -62,23 +62,30 @@ static __attribute__((noinline)) void link1(const uint snt_group, __global const
 }
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void chain(volatile __global uint *turns, __global void *p0_0, __global void *p0_1, __global void *p1_0, __global void *p1_1, __global void *p1_2, __global void *p1_3, __global void *p2_0, __global void *p2_1, const uint w0_0, const uint w0_1, const uint w0_2, const uint w1_0, const uint w2_0, const uint w2_1, const uint w2_2, const uint groups) {
   if (groups == 0u) return;
-  for (uint g; (g = atomic_inc(turns + 16)) < w0_2;) {
-    link0(g, p0_0, p0_1, w0_0, w0_1, w0_2);
+  const uint all = (uint)(get_num_groups(0) * get_num_groups(1) * get_num_groups(2));
+  for (uint few = w0_2 / (32u * all) + 1u, g; (g = atomic_add(turns + 16, few)) < w0_2;) {
+    const uint first = g, end = min(g + few, w0_2);
+    for (; g < end; g++)
+      link0(g, p0_0, p0_1, w0_0, w0_1, w0_2);
     mem_fence(CLK_GLOBAL_MEM_FENCE);
-    atomic_inc(turns + 32);
+    atomic_add(turns + 32, end - first);
   }
-  for (uint g; (g = atomic_inc(turns + 48)) < w1_0;) {
-    link1(g, p1_0, p1_1, p1_2, p1_3, w1_0);
+  for (uint few = w1_0 / (32u * all) + 1u, g; (g = atomic_add(turns + 48, few)) < w1_0;) {
+    const uint first = g, end = min(g + few, w1_0);
+    for (; g < end; g++)
+      link1(g, p1_0, p1_1, p1_2, p1_3, w1_0);
     mem_fence(CLK_GLOBAL_MEM_FENCE);
-    atomic_inc(turns + 64);
+    atomic_add(turns + 64, end - first);
   }
   do while (turns[32] < w0_2) SNT_PAUSE; while (atomic_or(turns + 32, 0u) < w0_2);
   do while (turns[64] < w1_0) SNT_PAUSE; while (atomic_or(turns + 64, 0u) < w1_0);
-  for (uint g; (g = atomic_inc(turns + 80)) < w2_2;) {
-    link0(g, p2_0, p2_1, w2_0, w2_1, w2_2);
+  for (uint few = w2_2 / (32u * all) + 1u, g; (g = atomic_add(turns + 80, few)) < w2_2;) {
+    const uint first = g, end = min(g + few, w2_2);
+    for (; g < end; g++)
+      link0(g, p2_0, p2_1, w2_0, w2_1, w2_2);
     mem_fence(CLK_GLOBAL_MEM_FENCE);
-    atomic_inc(turns + 96);
+    atomic_add(turns + 96, end - first);
   }
-  if (atomic_inc(turns + 0) + 1u == (uint)(get_num_groups(0) * get_num_groups(1) * get_num_groups(2)))
+  if (atomic_inc(turns + 0) + 1u == all)
     for (uint i = 0u; i < 112u; i += 16u) turns[i] = 0u;
 }
