@@ -88,8 +88,8 @@ static void put_entry(uint32_t count, const codegen_link *links, ir_text *out) {
 /* Groups are taken a few at a time where there are many: what they share a counter for would take longer than a short one of them. */
 static void put_call(const codegen_link *links, uint32_t i, ir_text *out) {
   const uint32_t words = links[i].word_count, taken = APART * (2 * i + 1), done = taken + APART;
-  ir_text_format(out, "  for (uint few = w%u_%u / (%uu * all) + 1u, g; (g = atomic_add(turns + %u, few)) < w%u_%u;) {\n", i, words,
-                 SHARES, taken, i, words);
+  ir_text_format(out, "  for (uint few = w%u_%u / (%uu * all) + 1u, g; (g = atomic_add(turns + %u, few)) < w%u_%u;) {\n", i, words, SHARES,
+                 taken, i, words);
   ir_text_format(out, "    const uint first = g, end = min(g + few, w%u_%u);\n    for (; g < end; g++)\n      link%u(g", i, words,
                  first_like(links, i));
   for (uint32_t n = 0; n < links[i].binding_count; n++) ir_text_format(out, ", p%u_%u", i, n);

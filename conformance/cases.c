@@ -24,7 +24,7 @@ static const call calls[] = {
 static const shape shapes[] = {
   {"prime", 7, 13, 5, false, false}, {"one", 1, 1, 1, false, false}, {"tile", 16, 64, 32, false, false}, {"tile-1", 15, 63, 31, false, false},
   {"tile+1", 17, 65, 33, false, false}, {"wide", 3, 1031, 9, false, true}, {"tall", 1031, 3, 7, false, true}, {"empty", 0, 5, 3, true, false},
-  {"square", 128, 128, 64, false, true}, {"thin", 257, 1, 2, false, true}, {"long", 1, 4099, 3, false, true},
+  {"square", 128, 128, 64, false, true}, {"thin", 257, 1, 2, false, true}, {"long", 1, 4099, 3, false, true}, {"half", 10, 24, 12, false, false}, /* of a vector of 16, and of 8 */
 };
 /* Contexts: around the call, by text. `before` reads %a0 and gives %a; `after` reads %r and gives %s. {0}: nothing. */
 typedef struct context { const char *name, *before, *after, *outputs; bool symbolic, plain_first; } context;

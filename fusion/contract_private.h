@@ -54,6 +54,11 @@ static inline uint32_t contract_operand(const contraction *t, uint32_t member, u
   return ir_arg(t->c->graph, t->set.node[member], operand);
 }
 static inline uint32_t contract_cells(const contraction *t) { return t->rows * t->vectors * t->set.count; }
+/* Where the last vector shares half of its columns with the one before, one sum holds the other half for two rows. */
+static inline bool contract_pairs_rows(const contraction *t) {
+  return t->overlap && 2 * t->overlap == t->lanes && t->rows % 2 == 0 && t->set.count == 1 && !t->both_lanes;
+}
+static inline uint32_t contract_sums(const contraction *t) { return contract_cells(t) - (contract_pairs_rows(t) ? t->rows / 2 : 0); }
 static inline int64_t contract_width(const contraction *t) { return (int64_t)t->lanes * t->vectors - t->overlap; } /* columns of a tile */
 static inline const ir_expr *contract_labels(const contraction *t, uint32_t operand, uint32_t *rank) {
   *rank = operand ? t->rhs_rank : t->lhs_rank;

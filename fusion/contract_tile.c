@@ -23,7 +23,7 @@ enum { SUM_BYTES = 16384 };
 
 static bool takes_blocks(const contraction *t, int64_t passes) {
   const uint32_t lane_node = fusion_through_views(t->c->graph, contract_operand(t, 0, t->lane_operand));
-  return passes >= 2 && passes * contract_cells(t) * t->lanes * ir_dtypes[t->type.base].bytes <= SUM_BYTES && t->type.base == SNT_F32 &&
+  return passes >= 2 && passes * contract_sums(t) * t->lanes * ir_dtypes[t->type.base].bytes <= SUM_BYTES && t->type.base == SNT_F32 &&
          t->set.count == 1 && !t->both_lanes && !t->store && t->row_axis != CONTRACT_NONE && schedule_is_explicit(t->c) &&
          ir_at(t->c->graph, lane_node)->op == IR_OP_const;
 }
@@ -73,15 +73,15 @@ static int64_t tile_passes(const contraction *t, int64_t row_extent) {
    overlap of tails and vectors. */
 static double tile_cycles(const contraction *t, int64_t row_extent, int64_t lane_extent) {
   const cost_profile *p = t->c->options->profile;
-  const double cells = (double)contract_cells(t), vectors = t->vectors;
+  const double cells = (double)contract_cells(t), vectors = t->vectors, mixed = contract_pairs_rows(t) ? t->rows / 2 + 1 : 0;
   const double loads = t->both_lanes ? vectors * (t->rows + 1) * p->vector_load_cycles
                                      : vectors * t->set.count * p->vector_load_cycles + t->rows * p->scalar_load_cycles;
-  double cycles = cells / p->fma_per_cycle;
+  double cycles = contract_sums(t) / p->fma_per_cycle;
   if (loads > cycles) cycles = loads;
   if (FMA_LATENCY > cycles) cycles = FMA_LATENCY;
   const double width = (double)contract_width(t), panel = panel_cycles(t, width, tile_passes(t, row_extent));
   if (panel > cycles) cycles = panel;
-  cycles += 0.25 * loads; /* they share issue slots with the multiply-adds */
+  cycles += 0.25 * (loads + mixed); /* they share issue slots with the multiply-adds */
   return cycles / cells * whole_tiles(row_extent, t->rows) * whole_tiles(lane_extent, (int64_t)width) * vectors * t->lanes / width;
 }
 
@@ -110,9 +110,9 @@ static void pick_explicit(contraction *t, int64_t row_extent, int64_t lane_exten
   } best = {INFINITY, 1, 1, 0};
   for (t->vectors = 1; t->vectors <= MOST_VECTORS; t->vectors++)
     for (t->rows = 1; t->rows <= most && (int64_t)t->rows <= row_extent; t->rows++) {
-      const uint32_t cells = contract_cells(t), spare = t->both_lanes ? t->rows + 1 : t->vectors * t->set.count + 1;
       t->overlap = last_overlap(t, lane_extent, t->vectors);
-      if ((cells + spare > registers || 4 * cells > 3 * registers) && cells > 1) continue;
+      const uint32_t sums = contract_sums(t), spare = t->both_lanes ? t->rows + 1 : t->vectors * t->set.count + 1;
+      if ((sums + spare > registers || 4 * sums > 3 * registers) && sums > 1) continue;
       if (contract_width(t) > lane_extent) continue;
       const double cycles = tile_cycles(t, row_extent, lane_extent);
       if (cycles >= best.cycles) continue;
@@ -203,24 +203,41 @@ static void add_term(const contraction *t, uint32_t *cell, uint32_t a, uint32_t 
   *cell = emit_multiply_add(t->e, t->type.base, a, b, *cell);
 }
 
+/* `count` lanes of a from `first`, then the first ones of b from `second`: half of a vector each. */
+static uint32_t halves(const contraction *t, uint32_t a, uint32_t first, uint32_t b, uint32_t second) {
+  uint8_t numbers[16];
+  for (uint32_t i = 0; i < t->lanes; i++) numbers[i] = (uint8_t)(2 * i < t->lanes ? first + i : t->lanes / 2 + second + i);
+  return kir_shuffle(t->e->k, a, b, t->lanes, numbers);
+}
+
+/* One term of two rows and the half vector of columns, which `vector` holds twice. */
+static void multiply_pair(contraction *t, uint32_t above, uint32_t below, uint32_t vector, uint32_t *sum) {
+  kir_kernel *k = t->e->k;
+  add_term(t, sum, halves(t, kir_splat(k, above, t->lanes), 0, kir_splat(k, below, t->lanes), 0), vector);
+}
+
 /* One term: vectors of the lane operand once, each row's scalar against all of them. */
 static void multiply(contraction *t, ir_expr row, ir_expr column, uint32_t *acc) {
-  uint32_t vector[CONTRACT_SET_MAX][CONTRACT_VECTORS];
-  const uint32_t cells = t->rows * t->vectors;
+  uint32_t vector[CONTRACT_SET_MAX][CONTRACT_VECTORS], above = 0;
+  const bool pairs = contract_pairs_rows(t);
+  const uint32_t own = t->vectors - pairs, cells = t->rows * own; /* sums of one row */
   for (uint32_t s = 0; s < t->set.count; s++)
     for (uint32_t j = 0; j < t->vectors; j++) {
       use_vector(t, j, column);
       vector[s][j] = operand_value(t, s, t->lane_operand);
     }
+  if (pairs) vector[0][own] = halves(t, vector[0][own], t->lanes / 2, vector[0][own], t->lanes / 2);
   for (uint32_t i = 0; i < t->rows; i++) {
     use_row(t, i, row);
     for (uint32_t s = 0; s < t->set.count; s++) {
       uint32_t scalar = 0;
-      for (uint32_t j = 0; j < t->vectors; j++) {
+      for (uint32_t j = 0; j < own; j++) {
         if (t->both_lanes) use_vector(t, j, column);
         if (t->both_lanes || !j) scalar = operand_value(t, s, 1 - t->lane_operand);
-        add_term(t, &acc[s * cells + i * t->vectors + j], scalar, vector[s][j]);
+        add_term(t, &acc[s * cells + i * own + j], scalar, vector[s][j]);
       }
+      if (pairs && i % 2) multiply_pair(t, above, scalar, vector[0][own], &acc[cells + i / 2]);
+      above = scalar;
     }
   }
   emit_scalar_lanes(t->e);
@@ -291,7 +308,7 @@ static void reduce_level(contraction *t, uint32_t level, ir_expr row, ir_expr co
     }
     return;
   }
-  const uint32_t cells = contract_cells(t);
+  const uint32_t cells = contract_sums(t);
   const uint32_t step = last && literal && extent % STEP == 0 ? STEP : 1;
   uint32_t carried[CONTRACT_CELLS];
   const ir_expr k = emit_loop(e, &(emit_loop_info){.name = "k",
@@ -341,24 +358,24 @@ void contract_store_cell(contraction *t, const uint32_t *acc) {
 
 static ir_expr sum_at(contraction *t, uint32_t cell) {
   expr_pool *x = t->e->x;
-  const ir_expr first = expr_mul(x, expr_add(x, expr_mul(x, t->ahead.pass, contract_cells(t)), cell), t->lanes);
+  const ir_expr first = expr_mul(x, expr_add(x, expr_mul(x, t->ahead.pass, contract_sums(t)), cell), t->lanes);
   emit_use_lanes(t->e, t->lane_var[0], t->lanes);
   return expr_add(x, first, t->lane_at[0]);
 }
 
 static void keep_sums(contraction *t, const uint32_t *acc) {
-  for (uint32_t i = 0; i < contract_cells(t); i++) emit_store(t->e, t->blocks.sums, t->type.base, sum_at(t, i), acc[i]);
+  for (uint32_t i = 0; i < contract_sums(t); i++) emit_store(t->e, t->blocks.sums, t->type.base, sum_at(t, i), acc[i]);
   emit_scalar_lanes(t->e);
 }
 
 static void take_sums(contraction *t, uint32_t *acc) {
-  for (uint32_t i = 0; i < contract_cells(t); i++) acc[i] = emit_load(t->e, t->blocks.sums, t->type.base, sum_at(t, i), 0, NULL);
+  for (uint32_t i = 0; i < contract_sums(t); i++) acc[i] = emit_load(t->e, t->blocks.sums, t->type.base, sum_at(t, i), 0, NULL);
   emit_scalar_lanes(t->e);
 }
 
 bool contract_open_blocks(contraction *t, int64_t passes) {
   emit *e = t->e;
-  const int64_t elements = passes * contract_cells(t) * t->lanes;
+  const int64_t elements = passes * contract_sums(t) * t->lanes;
   if (t->lane_form[0] != CONTRACT_PACKED || !takes_blocks(t, passes)) return false;
   t->blocks.size = block_size(t);
   if (!t->blocks.size) return false;
@@ -377,7 +394,19 @@ bool contract_open_blocks(contraction *t, int64_t passes) {
 
 /* ---- the tile ---- */
 
-static void store_tile(contraction *t, ir_expr row, ir_expr column, const uint32_t *acc) {
+/* The last vector of each row: what it shares with the one before, and its half of a sum of two rows. */
+static void part_pairs(const contraction *t, const uint32_t *sums, uint32_t *cells) {
+  const uint32_t own = t->vectors - 1, half = t->lanes / 2;
+  for (uint32_t i = 0; i < t->rows; i++) {
+    for (uint32_t j = 0; j < own; j++) cells[i * t->vectors + j] = sums[i * own + j];
+    cells[i * t->vectors + own] = halves(t, sums[i * own + own - 1], half, sums[t->rows * own + i / 2], i % 2 * half);
+  }
+}
+
+static void store_tile(contraction *t, ir_expr row, ir_expr column, const uint32_t *sums) {
+  uint32_t cells[CONTRACT_CELLS];
+  const uint32_t *acc = contract_pairs_rows(t) ? cells : sums;
+  if (acc == cells) part_pairs(t, sums, cells);
   for (uint32_t i = 0; i < t->rows; i++)
     for (uint32_t j = 0; j < t->vectors; j++) {
       use_vector(t, j, column);
@@ -391,7 +420,7 @@ void contract_emit_tile(contraction *t, ir_expr row, ir_expr column) {
   uint32_t acc[CONTRACT_CELLS];
   if (t->blocks.size) take_sums(t, acc);
   else
-    for (uint32_t i = 0; i < contract_cells(t); i++) acc[i] = emit_no_sum(t->e, kir_t(t->type.base, t->lanes));
+    for (uint32_t i = 0; i < contract_sums(t); i++) acc[i] = emit_no_sum(t->e, kir_t(t->type.base, t->lanes));
   if (!t->blocks.summed) reduce_level(t, 0, row, column, acc);
   if (t->blocks.size && !t->blocks.summed) keep_sums(t, acc);
   else store_tile(t, row, column, acc);

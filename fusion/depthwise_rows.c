@@ -58,21 +58,26 @@ void depthwise_open_rows(depthwise *d) {
 
 /* ---- one row ---- */
 
-static void turn_block(contraction *t, ir_expr tile, ir_expr channel, ir_expr position) {
+static uint32_t channels_of_block(const depthwise *d) { return d->t.lanes == 2 * BLOCK ? 2 * BLOCK : BLOCK; }
+
+/* Channels of a whole vector are two blocks beside each other: their stores are whole lines. */
+static void turn_block(contraction *t, ir_expr tile, ir_expr position, ir_expr channel) {
   depthwise *d = (depthwise *)t; /* its first member */
   emit *e = t->e;
   expr_pool *x = e->x;
-  uint32_t rows[BLOCK];
+  uint32_t rows[2 * BLOCK];
+  const uint32_t channels = channels_of_block(d);
   (void)tile;
   const ir_expr along = emit_lanes(e, position, BLOCK);
-  for (ir_expr i = 0; i < BLOCK; i++) {
+  for (ir_expr i = 0; i < (ir_expr)channels; i++) {
     const map_access at = depthwise_source_at(d, d->row, along, expr_add(x, channel, i));
     rows[i] = kir_splat(e->k, emit_value(e, d->source, &at), BLOCK);
     if (e->failed || e->k->failed) return;
   }
   emit_scalar_lanes(e);
-  schedule_turn(e, rows, BLOCK);
-  const ir_expr across = emit_lanes(e, channel, BLOCK);
+  for (uint32_t i = 0; i < channels; i += BLOCK) schedule_turn(e, rows + i, BLOCK);
+  if (channels > BLOCK) schedule_join(e, rows, rows + BLOCK, BLOCK);
+  const ir_expr across = emit_lanes(e, channel, channels);
   for (ir_expr i = 0; i < BLOCK && !e->failed; i++) {
     const map_access at = depthwise_source_at(d, d->row, expr_add(x, position, i), across);
     emit_stage_store(e, &d->ring, &at, rows[i]);
@@ -80,18 +85,19 @@ static void turn_block(contraction *t, ir_expr tile, ir_expr channel, ir_expr po
   emit_scalar_lanes(e);
 }
 
-static void turn_positions(contraction *t, ir_expr tile, ir_expr position, ir_expr unused) {
+static void turn_channels(contraction *t, ir_expr tile, ir_expr channel, ir_expr unused) {
   const depthwise *d = (const depthwise *)t;
-  const ir_expr tiles[2] = {0, expr_int(t->e->x, (d->channels + BLOCK - 1) / BLOCK)};
+  const ir_expr width = ir_at(t->e->g, d->source)->type.dims[d->source_axis + 1];
+  const ir_expr tiles[2] = {0, expr_ceil_div(t->e->x, width, BLOCK)};
   (void)tile, (void)unused;
-  contract_tile_loop(t, &(contract_tiles){"n", tiles, expr_int(t->e->x, d->channels), BLOCK}, turn_block, position);
+  contract_tile_loop(t, &(contract_tiles){"w", tiles, width, BLOCK}, turn_block, channel);
 }
 
+/* Along the positions first: the channels of a block are as many streams. */
 static void turn_row(depthwise *d) {
-  emit *e = d->t.e;
-  const ir_expr width = ir_at(e->g, d->source)->type.dims[d->source_axis + 1];
-  const ir_expr tiles[2] = {0, expr_ceil_div(e->x, width, BLOCK)};
-  contract_tile_loop(&d->t, &(contract_tiles){"w", tiles, width, BLOCK}, turn_positions, 0);
+  const uint32_t step = channels_of_block(d);
+  const ir_expr tiles[2] = {0, expr_int(d->t.e->x, (d->channels + step - 1) / step)};
+  contract_tile_loop(&d->t, &(contract_tiles){"n", tiles, expr_int(d->t.e->x, d->channels), step}, turn_channels, 0);
 }
 
 /* The row that the next row of the result adds, a part of it with every tile of the one at hand: positions of a line, half of the channels of a vector, the

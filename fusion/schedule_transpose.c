@@ -141,8 +141,7 @@ void schedule_turn(emit *e, uint32_t *rows, uint32_t width) {
   for (uint32_t reach = 1; reach < width; reach *= 2) exchange(e, rows, width, reach);
 }
 
-/* Twice as wide: each of `rows` and the one of `more` beside it. */
-static void join_rows(emit *e, uint32_t *rows, const uint32_t *more, uint32_t width) {
+void schedule_join(emit *e, uint32_t *rows, const uint32_t *more, uint32_t width) {
   static const uint8_t numbers[LINE] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
   for (uint32_t i = 0; i < width; i++) rows[i] = kir_shuffle(e->k, rows[i], more[i], 2 * width, numbers);
 }
@@ -163,7 +162,7 @@ static void turn_blocks(transpose_job *j, ir_expr source, ir_expr lane, uint32_t
     }
     emit_scalar_lanes(e);
     for (uint32_t p = 0; p < parts; p++) schedule_turn(e, rows[n] + p * width, width);
-    if (parts == 2) join_rows(e, rows[n], rows[n] + width, width);
+    if (parts == 2) schedule_join(e, rows[n], rows[n] + width, width);
   }
   const ir_expr along = emit_lanes(e, lane, parts * width);
   for (uint32_t i = 0; i < width && !e->failed; i++) {

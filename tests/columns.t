@@ -1,0 +1,74 @@
+#!/usr/bin/perl
+# Contractions whose columns are no whole vectors: where half a vector is left, one sum holds it for two rows (24 columns are three multiply-adds for two rows, not
+# four). Counted, and right for every form of the operands, number of rows and mode, on vectors of 4, 8 and 16. Output: TAP.
+use strict;
+use warnings;
+use Test::More;
+use File::Temp qw(tempdir);
+use JSON::PP;
+use FindBin;
+chdir "$FindBin::Bin/.." or die $!;
+print "TAP version 13\n";
+my $sinter = ($ENV{SNT_BUILD} // 'build/release') . '/sinter';
+my $dir = tempdir(CLEANUP => 1);
+sub says { my $said = `@_ 2>&1`; return ($? >> 8, $said) }
+sub put { my ($name, $text) = @_; open my $out, '>', "$dir/$name" or die $!; print $out $text; close $out; return "$dir/$name" }
+sub profile { my ($lanes, $target) = @_; return put("$target$lanes.profile", "base = pocl\nname = wide\ntarget = $target\nlanes = $lanes\nregisters = 32\n") }
+
+sub linear {
+  my ($rows, $terms, $columns) = @_;
+  return <<"END";
+graph \@linear(%x: f32[$rows,$terms]) {
+  %w: f32[$columns,$terms] = const normal seed=1 scale=0.1
+  %b: f32[$columns] = const normal seed=2 scale=1.0
+  %p: f32[$rows,$columns] = linear %x, %w, %b
+  %y: f32[$rows,$columns] = relu %p
+  return y=%y
+}
+END
+}
+sub product {
+  my ($rows, $terms, $columns, $type) = @_;
+  return "graph \@product(%x: ${type}[3,$rows,$terms], %w: ${type}[3,$terms,$columns]) {\n  %y = matmul %x, %w\n  return y=%y\n}\n";
+}
+sub reaches { return <<'END' }
+graph @reaches(%x: f32[2,32,13,29]) {
+  %f: f32[32,1,3,3] = const normal seed=1 scale=0.5
+  %w: f32[24,32,1,1] = const normal seed=2 scale=0.2
+  %d = conv %x, %f, pads=[1,1,1,1], stride=[1,1], groups=32
+  %r = clip %d, 0.0, 6.0
+  %y = conv %r, %w
+  return y=%y
+}
+END
+
+# ---- how many ----
+
+for my $case ([16, 24, 3], [16, 32, 4], [8, 12, 3], [8, 20, 5], [16, 28, 4]) {
+  my ($lanes, $columns, $of_two) = @$case;
+  my ($code, $said) = says("$sinter inspect-kernel", put('count.snt', linear(64, 96, $columns)), '--profile', profile($lanes, 'opencl'), '--sample 64 --json');
+  my $k = $code ? {} : decode_json($said)->[0];
+  is(($k->{mix}{fma} // 0) * ($k->{groups} // 0), 32 * 96 * $of_two, "$columns columns in vectors of $lanes: $of_two multiply-adds of two rows") or diag($said);
+}
+
+# ---- and right ----
+
+my %graphs = (map({ my ($r, $k, $n) = @$_; ("linear $r x $k x $n" => linear($r, $k, $n)) } [64, 96, 24], [7, 33, 24], [1, 64, 12], [50, 2048, 24], [2, 5, 56], [13, 40, 6]),
+              map({ my ($r, $k, $n, $t) = @$_; ("product $r x $k x $n of $t" => product($r, $k, $n, $t)) } [16, 48, 24, 'f32'], [9, 31, 12, 'f16'], [6, 8, 40, 'i32']),
+              'stencil and columns' => reaches());
+for my $name (sort keys %graphs) {
+  my $graph = put('right.snt', $graphs{$name});
+  for my $device ('interp', 'opencl:pocl') {
+    for my $lanes (4, 8, 16) {
+      my $profile = profile($lanes, $device eq 'interp' ? 'kir' : 'opencl');
+      my $run = "$sinter run $graph --device $device --profile $profile --check";
+      my ($code, $said) = says($run);
+      SKIP: {
+        skip("$device: $said", 1) if $code && $said =~ /no (?:device|backend|platform)/i;
+        my @bad = map { my ($c, $s) = says("$run --numerics $_"); $c ? "$_: $s" : () } $lanes == 16 ? qw(strict fast reproducible) : ();
+        ok(!$code && !@bad, "$name in vectors of $lanes on $device" . ($lanes == 16 ? ', in every mode' : '')) or diag($said, @bad);
+      }
+    }
+  }
+}
+done_testing;
