@@ -97,7 +97,7 @@ static void put_call(const codegen_link *links, uint32_t i, ir_text *out) {
   ir_text_format(out, ");\n    mem_fence(CLK_GLOBAL_MEM_FENCE);\n    atomic_add(turns + %u, end - first);\n  }\n", done);
 }
 
-/* A plain read sees the end coming, a read that is a write makes what all wrote before it be seen. */
+/* A plain read sees the end coming, a read that is a write makes what others wrote before it be seen. */
 static void put_wait(uint32_t i, uint32_t word, ir_text *out) {
   const uint32_t done = APART * (2 * i + 2);
   ir_text_format(out, "  do while (turns[%u] < w%u_%u) SNT_PAUSE; while (atomic_or(turns + %u, 0u) < w%u_%u);\n", done, i, word, done, i,

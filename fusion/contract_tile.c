@@ -203,7 +203,7 @@ static void add_term(const contraction *t, uint32_t *cell, uint32_t a, uint32_t 
   *cell = emit_multiply_add(t->e, t->type.base, a, b, *cell);
 }
 
-/* `count` lanes of a from `first`, then the first ones of b from `second`: half of a vector each. */
+/* Half a vector of the lanes of a, from `first`, and half a one of those of b, from `second`. */
 static uint32_t halves(const contraction *t, uint32_t a, uint32_t first, uint32_t b, uint32_t second) {
   uint8_t numbers[16];
   for (uint32_t i = 0; i < t->lanes; i++) numbers[i] = (uint8_t)(2 * i < t->lanes ? first + i : t->lanes / 2 + second + i);

@@ -39,8 +39,8 @@ ir_expr schedule_units(emit *, ir_expr units, int64_t elements, ir_expr *groups)
 void schedule_units_end(emit *, ir_expr unit);
 /* A square block in registers: lane i of row j becomes lane j of row i. */
 void schedule_turn(emit *, uint32_t *rows, uint32_t width);
-void schedule_join(emit *, uint32_t *rows, const uint32_t *more,
-                   uint32_t width); /* twice as wide: each of `rows` and the one of `more` beside it */
+/* Twice as wide: each of `rows` and the one of `more` beside it. */
+void schedule_join(emit *, uint32_t *rows, const uint32_t *more, uint32_t width);
 /* A step that stores the value of `node`, loaded where it is stored and computed where it is free, into a buffer of its shape. */
 snt_result schedule_copy(fusion_context *, uint32_t node, uint32_t buffer);
 #endif
