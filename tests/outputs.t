@@ -67,4 +67,14 @@ is($?, 0, 'into a pipe') or diag($said);
 waitpid $read, 0;
 ok(-p "$dir/pipe", 'which stays one');
 like(slurp("$dir/heard"), qr/^static const uint8_t saved\[\d+\] = \{\n[\d,\n]+\n\};\n\z/m, 'and has got it all');
+
+for my $what ('pack --header', 'explain --html', 'calibrate -o') {
+  (my $command = $writes{$what}) =~ s/OUT/-/;
+  my $got = `$sinter $command 2>$dir/errors`;
+  ok($? == 0 && length $got > 500 && !-e '-', "$what -: the standard output") or diag($?, slurp("$dir/errors"));
+  `$sinter $command 2>$dir/errors >/dev/full` if -c '/dev/full';
+  SKIP: { skip('no /dev/full', 1) unless -c '/dev/full'; ok($? >> 8 && slurp("$dir/errors") =~ /-: No space/, "$what -: which may be full") or diag(slurp("$dir/errors")) }
+}
+$said = `$sinter import $constants -o - 2>&1`;
+ok($? >> 8 && $said =~ /-o -: the weights/ && !-e '-' && !-e '-.weights', 'import -o -: refused, it writes two files') or diag($said);
 done_testing;

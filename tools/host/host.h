@@ -31,7 +31,7 @@ snt_host_alloc host_allocator(void);
 /* ---- files (host_file.c) ---- */
 snt_result host_read_file(const char *path, void **data, size_t *size, snt_diag *);      /* free() it; a zero byte follows */
 snt_result host_write_file(const char *path, const void *data, size_t size, snt_diag *); /* whole or not at all: renamed into place */
-/* The same piece by piece into `file`; `end` is given what became of it, and where that is not SNT_OK nothing is left. `path` is borrowed. */
+/* The same piece by piece into `file`; "-" is the standard output; `end` is given what became of it, and where that is not SNT_OK nothing is left. `path` is borrowed. */
 typedef struct host_output {
   FILE *file;
   const char *path;

@@ -52,10 +52,20 @@ snt_result host_read_file(const char *path, void **data, size_t *size, snt_diag 
 
 /* ---- written whole or not at all ---- */
 
-/* What is there and is no file of the disk (a pipe, /dev/stdout) is written to: a new file in its place would be another thing. */
+static bool is_standard(const char *path) { return !strcmp(path, "-"); }
+
+/* What is there and is no file of the disk (a pipe, a terminal) is written to: a new file in its place would be another thing. */
 static bool is_device(const char *path) {
   struct stat at;
-  return stat(path, &at) == 0 && !S_ISREG(at.st_mode);
+  return is_standard(path) || (stat(path, &at) == 0 && !S_ISREG(at.st_mode));
+}
+
+static FILE *open_there(const char *path) {
+  if (!is_standard(path)) return fopen(path, "wb");
+  const int file = fflush(stdout) ? -1 : dup(STDOUT_FILENO);
+  FILE *out = file < 0 ? NULL : fdopen(file, "wb");
+  if (file >= 0 && !out) close(file);
+  return out;
 }
 
 static FILE *open_new(const char *path) {
@@ -68,7 +78,7 @@ static FILE *open_new(const char *path) {
 snt_result host_begin_file(host_output *out, const char *path, snt_diag *diag) {
   static atomic_uint serial;
   *out = (host_output){.path = path};
-  if (is_device(path)) out->file = fopen(path, "wb");
+  if (is_device(path)) out->file = open_there(path);
   else {
     const int length = snprintf(out->temporary, sizeof out->temporary, "%s.%ld-%u.tmp", path, (long)getpid(), atomic_fetch_add(&serial, 1));
     if (length < 0 || (size_t)length >= sizeof out->temporary) return host_fail(diag, SNT_E_ARG, "file", "%s: too long a name", path);

@@ -56,6 +56,8 @@ int command_import(const tool_options *options) {
   if (r == SNT_OK) r = tool_load(&s);
   if (r == SNT_OK) r = tool_need_graph(&s);
   if (r == SNT_OK && !options->out) r = host_fail(&s.diag, SNT_E_ARG, "import", "-o FILE.snt is missing");
+  if (r == SNT_OK && !strcmp(options->out, "-"))
+    r = host_fail(&s.diag, SNT_E_ARG, "import", "-o -: the weights lie beside the text, so that it needs a file's name");
   if (r == SNT_OK) {
     const char *dot = strrchr(options->out, '.'), *slash = strrchr(options->out, '/');
     const size_t stem = dot && (!slash || dot > slash) ? (size_t)(dot - options->out) : strlen(options->out);

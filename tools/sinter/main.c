@@ -102,7 +102,7 @@ static int usage(FILE *to) {
               "outputs.");
   fprintf(
       to,
-      "\n  sinter --version\n  sinter COMMAND --help\n\nExit codes: 0 done, 1 failed, 2 wrong usage, 3 outside the bound of --check.\n");
+      "\n  sinter --version\n  sinter COMMAND --help\n\nA FILE to write of - is the standard output.\n\nExit codes: 0 done, 1 failed, 2 wrong usage, 3 outside the bound of --check.\n");
   return to == stdout ? EXIT_GOOD : EXIT_USAGE;
 }
 
