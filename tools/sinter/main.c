@@ -100,9 +100,8 @@ static int usage(FILE *to) {
   put_wrapped(to, 0, 0,
               "--fuse, as often as wanted: must (one kernel, or the obstacle is told), never, keep, barrier, each with names of values or "
               "outputs.");
-  fprintf(
-      to,
-      "\n  sinter --version\n  sinter COMMAND --help\n\nA FILE to write of - is the standard output.\n\nExit codes: 0 done, 1 failed, 2 wrong usage, 3 outside the bound of --check.\n");
+  fprintf(to, "\n  sinter --version\n  sinter COMMAND --help\n\nA FILE to write of - is the standard output.\n\nExit codes: 0 done, 1 "
+              "failed, 2 wrong usage, 3 outside the bound of --check.\n");
   return to == stdout ? EXIT_GOOD : EXIT_USAGE;
 }
 
