@@ -137,6 +137,8 @@ const dialect dialect_opencl = {
             [KIR_sg_lane] = LOWERED("legalise"),
             [KIR_sg_count] = LOWERED("legalise"),
             [KIR_abs] = {NULL, CT_BY([CT_F32] = "fabs($0)")},
+            [KIR_min] = {NULL, CT_BY([CT_I64] = "min($0, $1)")},
+            [KIR_max] = {NULL, CT_BY([CT_I64] = "max($0, $1)")},
             [KIR_fma] = FLOAT("fma($0, $1, $2)"),
             [KIR_rem] = {NULL, CT_BY([CT_F32] = "fmod($0, $1)")},
             [KIR_sqrt] = FLOAT("sqrt($0)"),
