@@ -88,6 +88,7 @@ static const ctext_cast casts[] = {
     {CT_FLOATS, CT_INTS, CT_SCALAR, false, "$0 != $0 ? ($t)0 : convert_$t_sat$r($0)"}, /* some drivers saturate a NaN */
     {CT_FLOATS, CT_INTS, CT_VECTOR, false, "convert_$t_sat$r(select($0, ($T)(0), $0 != $0))"},
     {CT_INTS, CT_INTS, CT_ANY_SHAPE, true, "convert_$t_sat($0)"},
+    {CT_BIT(I8) | CT_BIT(I16) | CT_BIT(I32), CT_BIT(I64), CT_SCALAR, false, "as_long((int2)((int)$0, (int)$0 >> 31))"}, /* rusticl */
     {CT_FLOATS | CT_INTS, CT_FLOATS | CT_INTS, CT_ANY_SHAPE, false, "convert_$t($0)"},
 };
 
@@ -137,8 +138,6 @@ const dialect dialect_opencl = {
             [KIR_sg_lane] = LOWERED("legalise"),
             [KIR_sg_count] = LOWERED("legalise"),
             [KIR_abs] = {NULL, CT_BY([CT_F32] = "fabs($0)")},
-            [KIR_min] = {NULL, CT_BY([CT_I64] = "min($0, $1)")},
-            [KIR_max] = {NULL, CT_BY([CT_I64] = "max($0, $1)")},
             [KIR_fma] = FLOAT("fma($0, $1, $2)"),
             [KIR_rem] = {NULL, CT_BY([CT_F32] = "fmod($0, $1)")},
             [KIR_sqrt] = FLOAT("sqrt($0)"),
