@@ -6,7 +6,9 @@
 
 snt_result exec_make_jobs(snt_exec *, snt_diag *);
 api_code *exec_job_code(snt_exec *, exec_job *);
-static inline codegen_code *exec_code_of(const snt_exec *x, uint32_t kernel) { return &x->program->kernels[kernel].code[x->target].code; }
+static inline const codegen_code *exec_code_of(const snt_exec *x, uint32_t kernel) {
+  return &x->program->kernels[kernel].code[x->target].code;
+}
 
 /* api/exec_chain.c: steps that one launch goes through, where the device has such launches */
 snt_result exec_find_chains(snt_exec *, snt_diag *);

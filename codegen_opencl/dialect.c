@@ -88,7 +88,8 @@ static const ctext_cast casts[] = {
     {CT_FLOATS, CT_INTS, CT_SCALAR, false, "$0 != $0 ? ($t)0 : convert_$t_sat$r($0)"}, /* some drivers saturate a NaN */
     {CT_FLOATS, CT_INTS, CT_VECTOR, false, "convert_$t_sat$r(select($0, ($T)(0), $0 != $0))"},
     {CT_INTS, CT_INTS, CT_ANY_SHAPE, true, "convert_$t_sat($0)"},
-    {CT_BIT(I8) | CT_BIT(I16) | CT_BIT(I32), CT_BIT(I64), CT_SCALAR, false, "as_long((int2)((int)$0, (int)$0 >> 31))"}, /* rusticl */
+    {CT_BIT(I8) | CT_BIT(I16) | CT_BIT(I32), CT_BIT(I64), CT_SCALAR, false,
+     "as_long((int2)((int)$0, (int)$0 >> 31))"}, /* one driver compares a conversion of these wrongly with a literal */
     {CT_FLOATS | CT_INTS, CT_FLOATS | CT_INTS, CT_ANY_SHAPE, false, "convert_$t($0)"},
 };
 

@@ -220,7 +220,8 @@ static void multiply_pair(contraction *t, uint32_t above, uint32_t below, uint32
 static void multiply(contraction *t, ir_expr row, ir_expr column, uint32_t *acc) {
   uint32_t vector[CONTRACT_SET_MAX][CONTRACT_VECTORS], above = 0;
   const bool pairs = contract_pairs_rows(t);
-  const uint32_t own = t->vectors - pairs, cells = t->rows * own; /* sums of one row */
+  const uint32_t own = t->vectors - pairs,
+                 cells = t->rows * own; /* sums that one row has to itself, and all rows; behind them those of pairs */
   for (uint32_t s = 0; s < t->set.count; s++)
     for (uint32_t j = 0; j < t->vectors; j++) {
       use_vector(t, j, column);
