@@ -1,6 +1,7 @@
 /* Which contractions of a group share one tile, and whether they can; see the header. Nothing is emitted. */
 #include "fusion/contract_set.h"
 #include "fusion/schedule_common.h"
+#include "fusion/winograd.h"
 
 static bool same_list(const ir_graph *g, uint32_t a, uint32_t b, ir_attr_key key) {
   uint32_t count[2];
@@ -95,11 +96,14 @@ static bool feeds_another(const fusion_context *c, const fusion_group *group, co
 bool contract_set_fits(const fusion_context *c, const fusion_group *group, const char **why_not) {
   contract_set set;
   uint32_t contractions = 0;
+  bool output;
   contract_set_find(c, group, &set);
   for (uint32_t i = 0; i < group->count; i++) contractions += ir_at(c->graph, group->nodes[i])->op == IR_OP_contract;
   if (contractions == 1) return true;
   *why_not = "contractions of different shapes";
   if (contractions != set.count) return false;
+  *why_not = "a transform of Winograd's beside another";
+  if (winograd_of(c, group->hero, &output)) return false;
   *why_not = "a contraction feeds another";
   if (feeds_another(c, group, &set)) return false;
   *why_not = "a result that reads the contractions at different places";

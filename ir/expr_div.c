@@ -242,6 +242,16 @@ static bool trivial(expr_pool *pool, ir_expr a, ir_expr b, bool remainder, ir_ex
   return true;
 }
 
+/* h / c = h/m * (m/c) for a symbol that is a multiple of m, and c divides m: all its exact quotients are multiples of one. */
+static bool finer_than_known(expr_pool *pool, ir_expr a, ir_expr b, ir_expr *out) {
+  int64_t c;
+  if (expr_kind_of(pool, a) != EXPR_SYMBOL || !expr_literal(pool, b, &c)) return false;
+  const int64_t known = expr_multiple_of(pool, a);
+  if (known <= c || known % c) return false;
+  *out = expr_mul(pool, expr_div(pool, a, expr_int(pool, known)), expr_int(pool, known / c));
+  return true;
+}
+
 static ir_expr divide(expr_pool *pool, ir_expr a, ir_expr b) {
   ir_expr out;
   int64_t carry;
@@ -252,6 +262,7 @@ static ir_expr divide(expr_pool *pool, ir_expr a, ir_expr b) {
   if (constant_quotient(pool, a, b, &carry)) return expr_int(pool, carry);
   if (find_factoring(pool, a, b, &parts)) return expr_div(pool, expr_add(pool, parts.s, expr_int(pool, parts.carry)), parts.c);
   if (merge_division(pool, a, b, &out) || divide_remainder(pool, a, b, &out)) return out;
+  if (finer_than_known(pool, a, b, &out)) return out;
   ir_expr operands[2] = {a, b};
   return expr_intern(pool, EXPR_DIV, 0, 2, operands, NULL);
 }

@@ -20,15 +20,29 @@ void onnx_add_problem(onnx_import *im, const char *node, const char *op, const c
 }
 
 /* ---- inputs ---- */
+/* Exporters write "?" or "None" for every extent that they do not know: those are no names, which would make two of them one. */
+static bool is_name(const char *param) {
+  if (!param || param[0] == '-' || !strcmp(param, "None")) return false;
+  for (; *param; param++)
+    if ((*param >= 'a' && *param <= 'z') || (*param >= 'A' && *param <= 'Z') || (*param >= '0' && *param <= '9')) return true;
+  return false;
+}
+
+/* Of an extent that the file leaves open: its own, or the input's and the axis. */
+static const char *dim_name(onnx_import *im, const onnx_port *p, uint32_t axis) {
+  char name[160];
+  if (is_name(p->dims.at[axis].param)) return p->dims.at[axis].param;
+  snprintf(name, sizeof name, "%.120s_%u", p->name, axis);
+  return ir_arena_text(im->temp, name, strlen(name));
+}
+
 static bool read_dim(onnx_import *im, const onnx_port *p, uint32_t axis, ir_expr *out) {
   const onnx_dim *d = &p->dims.at[axis];
-  char name[160];
   if (d->value < -1 || (d->param && !d->param[0]))
     return onnx_fail(im, SNT_E_SHAPE, "input %.80s: axis %u has a negative extent", p->name, axis);
   if (d->value >= 0) *out = expr_int(im->g->pool, d->value);
   if (d->value >= 0) return true;
-  snprintf(name, sizeof name, "%.120s_%u", p->name, axis);
-  return onnx_symbol(im, d->param ? d->param : ir_arena_text(im->temp, name, strlen(name)), axis ? 128 : 1, out);
+  return onnx_symbol(im, dim_name(im, p, axis), axis ? 128 : 1, out);
 }
 
 /* More elements than that fit no device; sums over them would leave the range of the plan's arithmetic. */
@@ -84,6 +98,8 @@ static bool import_input(onnx_import *im, const onnx_port *p) {
   if (!p->name[0]) return onnx_fail(im, SNT_E_PARSE, "an input has no name");
   v = onnx_scope_add(im, p->name);
   if (!v) return onnx_fail(im, SNT_E_HOST_MEM, "out of memory");
+  for (uint32_t i = 0; given && i < p->dims.count; i++)
+    if (p->dims.at[i].value < 0) onnx_note_dim(im, dim_name(im, p, i));
   if (given && given->data) return fix_input(im, v, given);
   v->broken = !type.dtype || (!p->has_shape && !given) || p->dims.count > SNT_MAX_RANK;
   if (v->broken) {
@@ -291,7 +307,7 @@ static bool import_graph(onnx_import *im, const onnx_graph *graph) {
   for (uint32_t i = 0; im->info && i < im->info->fixed_count; i++)
     if (!onnx_scope_find(im->scope, im->info->fixed[i].name))
       return onnx_fail(im, SNT_E_ARG, "no input is named %.80s, which is to be fixed", im->info->fixed[i].name);
-  if (!onnx_import_nodes(im, &graph->nodes)) return false;
+  if (!onnx_check_dims(im) || !onnx_import_nodes(im, &graph->nodes)) return false;
   if (!graph->outputs.count) return onnx_fail(im, SNT_E_PARSE, "the model has no outputs");
   for (uint32_t i = 0; i < graph->outputs.count; i++)
     if (!import_output(im, &graph->outputs.at[i])) return false;
@@ -303,6 +319,9 @@ enum { MAX_ROUNDS = 64 };
 snt_result onnx_import_model(onnx_import *im) {
   snt_diag unused;
   if (!im->diag) im->diag = &unused;
+  im->dim_count = im->info ? im->info->dim_count : 0;
+  im->dim_used = IR_NEW_ARRAY(im->temp, bool, im->dim_count);
+  if (!im->dim_used) return ir_fail(im->diag, SNT_E_HOST_MEM, "onnx", 0, "out of memory");
   if (!im->model->graph) return ir_fail(im->diag, SNT_E_PARSE, "onnx", 0, "the file holds no graph: it is no ONNX model");
   for (uint32_t round = 0;; round++) {
     onnx_scope scope = {.opsets = &im->model->opsets};

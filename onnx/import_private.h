@@ -19,8 +19,8 @@ typedef struct onnx_problem {
 } onnx_problem;
 /* What operators demand of symbols that the file left open: found while nodes are imported, which then starts again. */
 typedef struct onnx_rule {
-  const char *symbol, *same_as; /* same_as null: at most `max`, or exactly, if fixed */
-  int64_t max;
+  const char *symbol, *same_as; /* same_as null: a multiple of `multiple`, if that is not 0, else at most `max`, or exactly, if fixed */
+  int64_t max, multiple;
   bool fixed;
 } onnx_rule;
 struct onnx_import {
@@ -35,7 +35,9 @@ struct onnx_import {
   snt_result failed; /* a mistake of the file, told in diag: ends the import */
   IR_VEC(onnx_problem) problems;
   IR_VEC(onnx_rule) rules;
-  bool again; /* a rule was found: the import starts over with it */
+  bool again;         /* a rule was found: the import starts over with it */
+  uint32_t dim_count; /* of info */
+  bool *dim_used;     /* which of them the model has */
 };
 enum { ONNX_MAX_DEPTH = 24, ONNX_MAX_NODES = 1000000 };
 
@@ -54,7 +56,10 @@ void onnx_add_problem(onnx_import *, const char *node, const char *op, const cha
 
 /* ---- symbols.c ---- */
 bool onnx_symbol(onnx_import *, const char *param, int64_t hint, ir_expr *out); /* the extent that a name stands for */
-bool onnx_demand_equal(onnx_import *, ir_expr a, ir_expr b);                    /* true: a rule was added that makes them equal */
+void onnx_note_dim(onnx_import *, const char *param);                           /* an input has such an extent */
+bool onnx_check_dims(onnx_import *);                                            /* false: the caller names one that no input has */
+/* ---- rules.c ---- */
+bool onnx_demand_equal(onnx_import *, ir_expr a, ir_expr b); /* true: a rule was added that makes them equal */
 
 /* ---- function.c ---- */
 const onnx_function *onnx_find_function(const onnx_import *, const onnx_node *);

@@ -45,7 +45,7 @@ static bool real_number(expr_pool *pool, double value, onnx_number *out) {
 }
 
 const onnx_number *onnx_value_known(onnx_import *im, onnx_value *v) {
-  if (v->known || v->broken || !v->tensor || !v->type.dtype || v->node) return v->known;
+  if (v->known || v->broken || !v->tensor || !v->type.dtype) return v->known;
   const bool real = ir_dtypes[v->type.dtype].is_float;
   const uint32_t count = onnx_count(v);
   uint64_t elements;

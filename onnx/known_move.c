@@ -117,6 +117,14 @@ known_result known_gather(known_call *k) {
   return KNOWN_YES;
 }
 
+static void row_major(const ir_tensor *t, uint32_t *stride) {
+  uint32_t at = 1;
+  for (uint32_t d = t->rank; d-- > 0;) {
+    stride[d] = at;
+    at *= (uint32_t)t->dims[d];
+  }
+}
+
 /* Up to opset 9 the bounds are attributes. */
 static bool slice_bounds(known_call *k, int64_t *starts, int64_t *ends, int64_t *axes, int64_t *steps, uint32_t *count) {
   uint32_t counts[4] = {0};
@@ -141,34 +149,63 @@ static bool slice_bounds(known_call *k, int64_t *starts, int64_t *ends, int64_t 
 
 static int64_t clamp(int64_t value, int64_t low, int64_t high) { return value < low ? low : value > high ? high : value; }
 
+typedef struct slice_range {
+  int64_t from, step, size;
+} slice_range;
+
+static bool find_range(slice_range *out, int64_t extent, int64_t start, int64_t end, int64_t step) {
+  if (step == 0 || step == INT64_MIN) return false;
+  const int64_t low = step > 0 ? 0 : -1, high = step > 0 ? extent : extent - 1;
+  const int64_t from = clamp(start < 0 ? start + extent : start, low, high);
+  const int64_t to = clamp(end < 0 ? (end < -extent ? low : end + extent) : end, low, high);
+  const int64_t distance = step > 0 ? to - from : from - to, stride = step > 0 ? step : -step;
+  *out = (slice_range){from, step, distance <= 0 ? 0 : (distance - 1) / stride + 1};
+  return true;
+}
+
 known_result known_slice(known_call *k) {
   const ir_tensor *t = &k->in[0].type;
   int64_t starts[SNT_MAX_RANK], ends[SNT_MAX_RANK], axes[SNT_MAX_RANK], steps[SNT_MAX_RANK];
-  uint32_t count;
-  if (!slice_bounds(k, starts, ends, axes, steps, &count) || t->rank != 1 || count != 1) return KNOWN_NO;
-  const int64_t extent = t->dims[0], step = steps[0];
-  if ((axes[0] != 0 && axes[0] != -1) || step == 0 || step == INT64_MIN) return KNOWN_NO;
-  const int64_t low = step > 0 ? 0 : -1, high = step > 0 ? extent : extent - 1;
-  const int64_t from = clamp(starts[0] < 0 ? starts[0] + extent : starts[0], step > 0 ? 0 : -1, high);
-  const int64_t to = clamp(ends[0] < 0 ? (ends[0] < -extent ? low : ends[0] + extent) : ends[0], low, high);
-  const int64_t distance = step > 0 ? to - from : from - to, stride = step > 0 ? step : -step;
-  const ir_expr size = distance <= 0 ? 0 : (distance - 1) / stride + 1;
-  if (!known_make(k, t->dtype, 1, &size)) return KNOWN_NO;
-  for (int64_t i = 0; i < size; i++) k->out.at[i] = k->in[0].at[from + i * step];
+  slice_range range[SNT_MAX_RANK];
+  uint32_t count, plain[SNT_MAX_RANK];
+  ir_expr size[SNT_MAX_RANK];
+  if (!slice_bounds(k, starts, ends, axes, steps, &count)) return KNOWN_NO;
+  for (uint32_t d = 0; d < t->rank; d++) range[d] = (slice_range){0, 1, t->dims[d]};
+  for (uint32_t i = 0; i < count; i++) {
+    const int64_t axis = axes[i] < 0 ? axes[i] + t->rank : axes[i];
+    if (axis < 0 || axis >= t->rank || !find_range(&range[axis], t->dims[axis], starts[i], ends[i], steps[i])) return KNOWN_NO;
+  }
+  for (uint32_t d = 0; d < t->rank; d++) size[d] = range[d].size;
+  if (!known_make(k, t->dtype, t->rank, size)) return KNOWN_NO;
+  row_major(t, plain);
+  for (uint32_t i = 0; i < k->out.count; i++) {
+    int64_t from = 0, rest = i;
+    for (uint32_t d = t->rank; d-- > 0; rest /= range[d].size) from += (range[d].from + rest % range[d].size * range[d].step) * plain[d];
+    k->out.at[i] = k->in[0].at[from];
+  }
   return KNOWN_YES;
 }
 
 known_result known_concat(known_call *k) {
-  const int64_t given = onnx_int(k->c, "axis", 0);
-  uint32_t at = 0;
-  ir_expr size = 0;
-  for (uint32_t i = 0; i < k->in_count; i++) {
-    if (!k->in[i].at || k->in[i].type.rank != 1 || (given != 0 && given != -1)) return KNOWN_NO;
-    size += k->in[i].count;
+  const ir_tensor *t = &k->in[0].type;
+  const int64_t given = onnx_int(k->c, "axis", 0), axis = given < 0 ? given + t->rank : given;
+  ir_expr dims[SNT_MAX_RANK];
+  uint32_t before, after, at = 0;
+  if (axis < 0 || axis >= t->rank) return KNOWN_NO;
+  memcpy(dims, t->dims, t->rank * sizeof *dims);
+  for (uint32_t i = 1; i < k->in_count; i++) {
+    if (!k->in[i].at || k->in[i].type.rank != t->rank) return KNOWN_NO;
+    for (uint32_t d = 0; d < t->rank; d++)
+      if (d != axis && k->in[i].type.dims[d] != dims[d]) return KNOWN_NO;
+    dims[axis] += k->in[i].type.dims[axis];
   }
-  if (!known_make(k, k->in[0].type.dtype, 1, &size)) return KNOWN_NO;
-  for (uint32_t i = 0; i < k->in_count; i++)
-    for (uint32_t n = 0; n < k->in[i].count; n++) k->out.at[at++] = k->in[i].at[n];
+  if (!k->in[0].at || !known_make(k, t->dtype, t->rank, dims)) return KNOWN_NO;
+  around(&k->out.type, (uint32_t)axis, &before, &after);
+  for (uint32_t row = 0; row < before; row++)
+    for (uint32_t i = 0; i < k->in_count; i++) {
+      const uint32_t length = (uint32_t)k->in[i].type.dims[axis] * after;
+      for (uint32_t n = 0; n < length; n++) k->out.at[at++] = k->in[i].at[row * length + n];
+    }
   return KNOWN_YES;
 }
 
@@ -184,14 +221,6 @@ static known_result gather_strided(known_call *k, const uint32_t *stride, const 
     k->out.at[i] = k->in[0].at[from];
   }
   return KNOWN_YES;
-}
-
-static void row_major(const ir_tensor *t, uint32_t *stride) {
-  uint32_t at = 1;
-  for (uint32_t d = t->rank; d-- > 0;) {
-    stride[d] = at;
-    at *= (uint32_t)t->dims[d];
-  }
 }
 
 known_result known_expand(known_call *k) {

@@ -1,17 +1,20 @@
 /* Movements whose parameters are numbers or operands that must be known, and tensors made from nothing but numbers. */
 #include "onnx/ops.h"
+#include "onnx/import_private.h"
 #include <math.h>
 
 /* ---- axes of extent 1 ---- */
 bool onnx_op_squeeze(onnx_call *c) {
   const ir_tensor *t = onnx_in_type(c, 0);
-  uint32_t ones = 0, mask;
+  uint32_t ones = 0, mask, rank = 0;
   ir_expr dims[SNT_MAX_RANK];
   if (!t) return onnx_refuse(c, "input 0 is missing");
   for (uint32_t i = 0; i < t->rank; i++) ones |= (uint32_t)(t->dims[i] == 1) << i;
   if (!onnx_axes(c, c->opset >= 13 ? 1 : 0, t->rank, ones, &mask)) return false;
-  uint32_t rank = 0;
+  const bool named = c->opset >= 13 ? onnx_has(c, 1) : onnx_find_attr(c, "axes") != NULL;
   for (uint32_t i = 0; i < t->rank; i++) {
+    if (!named && t->dims[i] != 1 && !expr_proves_lt(c->g->pool, 1, t->dims[i]))
+      return onnx_refuse(c, "no axes are named, and whether axis %u has extent 1 is open", i);
     if (!(mask >> i & 1)) dims[rank++] = t->dims[i];
     else if (t->dims[i] != 1) return onnx_refuse(c, "axis %u does not have extent 1", i);
   }
@@ -37,6 +40,23 @@ bool onnx_op_unsqueeze(onnx_call *c) {
   }
   for (uint32_t i = 0, from = 0; i < rank; i++) dims[i] = mask >> i & 1 ? 1 : t->dims[from++];
   return onnx_out(c, 0, onnx_reshape(c, onnx_in(c, 0), rank, dims));
+}
+
+/* Extents of the other axes are equal, or open and taken to be. */
+bool onnx_op_concat(onnx_call *c) {
+  const ir_tensor *first = onnx_in_type(c, 0);
+  uint32_t *parts = IR_NEW_ARRAY(c->im->temp, uint32_t, c->in_count), axis;
+  if (!first || !parts) return onnx_refuse(c, "input 0 is missing");
+  if (c->opset >= 4 && !onnx_find_attr(c, "axis")) return onnx_refuse(c, "attribute axis is missing");
+  if (!onnx_axis(c, onnx_int(c, "axis", 1), first->rank, &axis)) return false;
+  for (uint32_t i = 0; i < c->in_count; i++) {
+    const ir_tensor *t = onnx_in_type(c, i);
+    if (!t) return onnx_refuse(c, "input %u is missing", i);
+    for (uint32_t d = 0; t->rank == first->rank && d < t->rank; d++)
+      if (d != axis && t->dims[d] != first->dims[d] && onnx_demand_equal(c->im, first->dims[d], t->dims[d])) return false;
+    if (!(parts[i] = onnx_in(c, i))) return false;
+  }
+  return onnx_out(c, 0, onnx_concat(c, axis, c->in_count, parts));
 }
 
 /* ---- slices: ends are clamped to the extent as numpy does it ---- */
@@ -252,16 +272,48 @@ bool onnx_op_eye_like(onnx_call *c) {
   return dtype && onnx_out(c, 0, onnx_cast(c, onnx_2(c, IR_OP_eq, column, diagonal), dtype));
 }
 
-bool onnx_op_range(onnx_call *c) {
+/* How many steps lie between two extents that are open: ceil((limit - start) / step), fractions as they are known. */
+static bool open_steps(onnx_call *c, ir_expr *out) {
+  expr_pool *pool = c->g->pool;
+  onnx_number n[3];
+  int64_t step;
+  for (uint32_t i = 0; i < 3; i++) {
+    const onnx_number *known = onnx_known(c, i);
+    if (!known || onnx_count(c->in[i]) != 1 || known->den > INT32_MAX)
+      return onnx_refuse(c, "input %u must be known when the model is loaded", i);
+    n[i] = *known;
+  }
+  if (!expr_is_const(pool, n[2].num, &step) || step == 0 || step > INT32_MAX || step < -INT32_MAX)
+    return onnx_refuse(c, "the step must be fixed");
+  const ir_expr limit = expr_mul(pool, n[1].num, expr_int(pool, n[0].den)), start = expr_mul(pool, n[0].num, expr_int(pool, n[1].den));
+  const ir_expr span = step > 0 ? expr_sub(pool, limit, start) : expr_sub(pool, start, limit);
+  int64_t by = n[0].den * n[1].den;
+  if (__builtin_mul_overflow(by, step > 0 ? step : -step, &by)) return onnx_refuse(c, "the step must be fixed");
+  *out = expr_max(pool, expr_ceil_div(pool, expr_mul(pool, span, expr_int(pool, n[2].den)), expr_int(pool, by)), 0);
+  return true;
+}
+
+static bool fixed_steps(onnx_call *c, ir_expr *out) {
   double v[3];
   for (uint32_t i = 0; i < 3; i++)
     if (!onnx_in_number(c, i, &v[i])) return false;
   const double count = v[2] == 0 ? -1 : ceil((v[1] - v[0]) / v[2]);
   if (!(count < 0x1p30) || v[2] == 0) return onnx_refuse(c, "the range has no end");
-  const ir_expr size = count > 0 ? (ir_expr)count : 0;
-  const int32_t dtype = onnx_in_type(c, 0)->dtype;
-  const uint32_t scaled = onnx_2n(c, IR_OP_mul, onnx_iota(c, dtype, 1, &size, 0), v[2]);
-  return onnx_out(c, 0, onnx_2n(c, IR_OP_add, scaled, v[0]));
+  *out = count > 0 ? (ir_expr)count : 0;
+  return true;
+}
+
+static bool is_open(onnx_call *c, uint32_t i) {
+  const onnx_number *known = onnx_known(c, i);
+  return known && !expr_is_const(c->g->pool, known->num, NULL);
+}
+
+bool onnx_op_range(onnx_call *c) {
+  ir_expr size;
+  double step;
+  if (!(is_open(c, 0) || is_open(c, 1) ? open_steps(c, &size) : fixed_steps(c, &size)) || !onnx_in_number(c, 2, &step)) return false;
+  const uint32_t scaled = onnx_2n(c, IR_OP_mul, onnx_iota(c, onnx_in_type(c, 0)->dtype, 1, &size, 0), step);
+  return onnx_out(c, 0, onnx_2(c, IR_OP_add, scaled, onnx_scalar_in(c, 0)));
 }
 
 bool onnx_op_shape(onnx_call *c) { return onnx_refuse(c, "the shape is not known"); }

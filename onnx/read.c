@@ -297,7 +297,7 @@ static bool get_dims(pb_istream_t *stream, const pb_field_t *field, void **arg) 
   if (!pb_decode(stream, onnx_Dimension_fields, &m)) return false;
   if (m.has_dim_value) d.value = m.dim_value;
   if (d.param && !d.param[0]) d.param = NULL;
-  if (m.has_dim_value && m.dim_value < 0 && !d.param) d.param = ""; /* refused by the importer, which can name the input */
+  if (m.has_dim_value && m.dim_value < -1 && !d.param) d.param = ""; /* refused by the importer, which can name the input; -1 is "open" */
   return IR_PUSH(s->r->arena, (onnx_dims *)s->to, d) || fail(s->r, "out of memory");
 }
 

@@ -1,6 +1,5 @@
-/* Symbols for the extents that a model leaves open. In: names from the file, bounds from the caller. Out: symbols of the graph. Where an
-   operator needs two extents to be equal and the file does not say so, a rule does: two names are one symbol, a name is a number, or its
-   greatest value is that of a table it indexes. Rules hold from the start, so the import begins again when one is found. */
+/* Symbols for the extents that a model leaves open. In: names from the file, bounds from the caller, rules that operators asked for (rules.c). Out:
+   symbols of the graph. */
 #include "onnx/import_private.h"
 
 static const char *symbol_name(onnx_import *im, const char *text) {
@@ -17,10 +16,13 @@ static const char *symbol_name(onnx_import *im, const char *text) {
   return name;
 }
 
+static bool is_named(const snt_symbol *given, const char *name, const char *param) {
+  return given->name && (!strcmp(given->name, name) || !strcmp(given->name, param));
+}
+
 static const snt_symbol *given_bounds(const onnx_import *im, const char *name, const char *param) {
-  const snt_onnx_info *info = im->info;
-  for (uint32_t i = 0; info && i < info->dim_count; i++)
-    if (info->dims[i].name && (!strcmp(info->dims[i].name, name) || !strcmp(info->dims[i].name, param))) return &info->dims[i];
+  for (uint32_t i = 0; i < im->dim_count; i++)
+    if (is_named(&im->info->dims[i], name, param)) return &im->info->dims[i];
   return NULL;
 }
 
@@ -40,6 +42,22 @@ static bool find_symbol(const expr_pool *pool, const char *name, ir_expr *out) {
   return false;
 }
 
+static int64_t round_up(int64_t value, int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
+
+static bool apply_rule(onnx_import *im, const onnx_rule *r, expr_symbol *s) {
+  if (r->multiple) {
+    int64_t both = s->multiple_of;
+    while (both % r->multiple) both += s->multiple_of;
+    s->multiple_of = both;
+    return both <= s->max || onnx_fail(im, SNT_E_SHAPE, "extent %.80s must be a multiple of %lld", r->symbol, (long long)both);
+  }
+  if (r->max < s->min || (r->fixed && r->max > s->max))
+    return onnx_fail(im, SNT_E_SHAPE, "extent %.80s must be %s%lld", r->symbol, r->fixed ? "" : "at most ", (long long)r->max);
+  if (r->max < s->max) s->max = r->max;
+  if (r->fixed) s->min = r->max;
+  return true;
+}
+
 static bool settle_bounds(onnx_import *im, const char *name, const char *param, int64_t hint, expr_symbol *s) {
   const snt_symbol *given = given_bounds(im, name, param);
   *s = (expr_symbol){.min = 1, .max = INT32_MAX, .multiple_of = 1, .hint = hint};
@@ -47,20 +65,33 @@ static bool settle_bounds(onnx_import *im, const char *name, const char *param, 
   if (s->min < 0 || s->max < s->min) return onnx_fail(im, SNT_E_ARG, "bounds of %.80s: 0 <= min <= max", name);
   for (uint32_t i = 0; i < im->rules.count; i++) {
     const onnx_rule *r = &im->rules.at[i];
-    if (r->same_as || strcmp(r->symbol, name) != 0) continue;
-    if (r->max < s->min || (r->fixed && r->max > s->max))
-      return onnx_fail(im, SNT_E_SHAPE, "extent %.80s must be %s%lld", name, r->fixed ? "" : "at most ", (long long)r->max);
-    if (r->max < s->max) s->max = r->max;
-    if (r->fixed) s->min = r->max;
+    if (!r->same_as && !strcmp(r->symbol, name) && !apply_rule(im, r, s)) return false;
   }
   if (s->hint > s->max) s->hint = s->max;
   if (s->hint < s->min) s->hint = s->min;
+  if (s->min == s->max || s->multiple_of == 1) return true;
+  s->min = round_up(s->min, s->multiple_of);
+  if (given && given->hint % s->multiple_of)
+    return onnx_fail(im, SNT_E_SHAPE, "extent %.80s must be a multiple of %lld", name, (long long)s->multiple_of);
+  s->hint = round_up(s->hint, s->multiple_of);
+  return s->hint <= s->max || onnx_fail(im, SNT_E_SHAPE, "extent %.80s must be a multiple of %lld", name, (long long)s->multiple_of);
+}
+
+void onnx_note_dim(onnx_import *im, const char *param) {
+  const char *name = symbol_name(im, param);
+  for (uint32_t i = 0; i < im->dim_count; i++) im->dim_used[i] |= is_named(&im->info->dims[i], name, param);
+}
+
+bool onnx_check_dims(onnx_import *im) {
+  for (uint32_t i = 0; i < im->dim_count; i++)
+    if (im->info->dims[i].name && !im->dim_used[i]) return onnx_fail(im, SNT_E_ARG, "no extent is named %.80s", im->info->dims[i].name);
   return true;
 }
 
 bool onnx_symbol(onnx_import *im, const char *param, int64_t hint, ir_expr *out) {
   const char *name = symbol_name(im, param);
   expr_symbol s;
+  onnx_note_dim(im, param);
   for (const onnx_rule *r = find_rule(im, name, true); r; r = find_rule(im, name, true)) name = r->same_as;
   if (find_symbol(im->g->pool, name, out)) return true;
   if (!settle_bounds(im, name, param, hint, &s)) return false;
@@ -71,37 +102,5 @@ bool onnx_symbol(onnx_import *im, const char *param, int64_t hint, ir_expr *out)
   s.name = ir_arena_text(im->g->arena, name, strlen(name));
   if (!s.name) return onnx_fail(im, SNT_E_HOST_MEM, "out of memory");
   *out = expr_symbol_add(im->g->pool, &s);
-  return true;
-}
-
-/* ---- rules ---- */
-static const char *name_of(const expr_pool *pool, ir_expr e) {
-  if (e >= 0 || pool->nodes.at[IR_EXPR_NODE(e)].kind != EXPR_SYMBOL) return NULL;
-  return pool->symbols.at[pool->nodes.at[IR_EXPR_NODE(e)].value].name;
-}
-
-/* e is min(symbol, number). */
-static bool is_least_of(const expr_pool *pool, ir_expr e, ir_expr symbol, int64_t *number) {
-  const expr_node *node = e < 0 ? &pool->nodes.at[IR_EXPR_NODE(e)] : NULL;
-  if (!node || node->kind != EXPR_MIN || node->count != 2) return false;
-  const ir_expr *terms = &pool->terms.at[node->first];
-  const ir_expr other = terms[0] == symbol ? terms[1] : terms[0];
-  return (terms[0] == symbol || terms[1] == symbol) && expr_is_const(pool, other, number);
-}
-
-bool onnx_demand_equal(onnx_import *im, ir_expr a, ir_expr b) {
-  const expr_pool *pool = im->g->pool;
-  const char *left = name_of(pool, a), *right = name_of(pool, b);
-  onnx_rule rule = {0};
-  if (left && right) rule = (onnx_rule){.symbol = right, .same_as = left};
-  else if (left && expr_is_const(pool, b, &rule.max)) rule = (onnx_rule){.symbol = left, .max = rule.max, .fixed = true};
-  else if (right && expr_is_const(pool, a, &rule.max)) rule = (onnx_rule){.symbol = right, .max = rule.max, .fixed = true};
-  else if (left && is_least_of(pool, b, a, &rule.max)) rule.symbol = left;
-  else if (right && is_least_of(pool, a, b, &rule.max)) rule.symbol = right;
-  else return false;
-  rule.symbol = ir_arena_text(im->temp, rule.symbol, strlen(rule.symbol));
-  if (rule.same_as) rule.same_as = ir_arena_text(im->temp, rule.same_as, strlen(rule.same_as));
-  if (!rule.symbol || !IR_PUSH(im->temp, &im->rules, rule)) return onnx_fail(im, SNT_E_HOST_MEM, "out of memory");
-  im->again = true;
   return true;
 }

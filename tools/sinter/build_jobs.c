@@ -195,7 +195,9 @@ snt_result tool_prepare(tool_session *s, snt_exec *exec, uint32_t flags) {
     work.order[i] = (build_order){i, job.code_bytes};
   }
   if (work.count) qsort(work.order, work.count, sizeof *work.order, longest_first);
-  const snt_result r = builds_one_by_one(s) ? run_with_helpers(s, &work, flags) : run_threads(s, &work);
+  /* Helpers import by --dim alone: they are given no inputs. */
+  const snt_result r = builds_one_by_one(s) && !(s->fixed_extents && s->options.input_count) ? run_with_helpers(s, &work, flags)
+                                                                                             : run_threads(s, &work);
   free(work.order);
   return r == SNT_OK ? snt_exec_prepare(exec, &s->diag) : r;
 }

@@ -1,6 +1,5 @@
 /* The one loader of models: ONNX, the graph text or a saved program, told apart by name and first bytes. */
 #include "tools/sinter/tool.h"
-#include <sinter/sinter_onnx.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,8 +33,7 @@ void tool_forget_data(void) {
   files.count = 0;
 }
 
-/* A saved program, or the best of a pack of them for the device at hand. The bytes stay in the session: the program borrows them. */
-/* A saved program, or of a pack the best for the device at hand; without a device the first. */
+/* A saved program, or of a pack the best for the device at hand; without a device the first. The bytes stay in the session: the program borrows them. */
 static snt_result load_program(tool_session *s) {
   const void *bytes = s->text;
   size_t size = s->text_size;
@@ -64,54 +62,9 @@ bool tool_is_onnx(const char *path) {
   return first == 8;
 }
 
-static void SNT_CALL print_unsupported(void *user, const char *node, const char *op, const char *reason) {
-  (void)user;
-  fprintf(stderr, "not supported: %s (%s): %s\n", node, op, reason);
-}
-
-/* --dim NAME=N is what an extent usually is: the plan is still good for others. */
-static uint32_t hint_dims(const tool_session *s, snt_symbol *out) {
-  for (uint32_t i = 0; i < s->options.dim_count; i++) {
-    const long long value = strtoll(s->options.dims[i].value, NULL, 10);
-    out[i] = (snt_symbol){s->options.dims[i].name, value < 1 ? value : 1, INT32_MAX, 1, value};
-    if (value < 0 || value > INT32_MAX) out[i] = (snt_symbol){s->options.dims[i].name, 1, INT32_MAX, 1, 128};
-  }
-  return s->options.dim_count;
-}
-
-static snt_result import_onnx(tool_session *s, const snt_onnx_fixed *fixed, uint32_t fixed_count) {
-  snt_symbol dims[TOOL_MAX_DIMS];
-  const snt_onnx_info info = {.head = SNT_HEAD(onnx_info),
-                              .dims = dims,
-                              .dim_count = hint_dims(s, dims),
-                              .fixed = fixed,
-                              .fixed_count = fixed_count,
-                              .unsupported = s->options.quiet ? NULL : print_unsupported,
-                              .decode_image = tool_decode_image};
-  const snt_result r = snt_graph_create(s->context, &s->graph);
-  return r == SNT_OK ? snt_onnx_import_file(s->graph, s->options.model, &info, &s->diag) : r;
-}
-
-/* --fix NAME=FILE: inputs whose values the import is to know. */
-static snt_result load_onnx(tool_session *s) {
-  snt_onnx_fixed fixed[TOOL_MAX_PORTS];
-  void *read[TOOL_MAX_PORTS];
-  uint32_t count = 0;
-  snt_result r = SNT_OK;
-  for (; count < s->options.fixed_count; count++) {
-    const tool_pair *given = &s->options.fixed[count];
-    fixed[count].name = given->name;
-    r = npy_open(given->value, &read[count], &fixed[count].tensor, &fixed[count].data, &s->diag);
-    if (r != SNT_OK) break;
-  }
-  if (r == SNT_OK) r = import_onnx(s, fixed, count);
-  while (count--) free(read[count]);
-  return r;
-}
-
 static snt_result load_model(tool_session *s) {
   if (!s->options.model) return host_fail(&s->diag, SNT_E_ARG, "model", "no model given");
-  if (tool_is_onnx(s->options.model)) return load_onnx(s);
+  if (tool_is_onnx(s->options.model)) return tool_load_onnx(s);
   const snt_result r = host_read_file(s->options.model, &s->text, &s->text_size, &s->diag);
   if (r != SNT_OK) return r;
   return s->text_size > 8 && !memcmp(s->text, "SNTP", 4) ? load_program(s) : load_text(s);

@@ -125,32 +125,9 @@ snt_result tool_compile_flags(tool_session *s, uint32_t targets, uint32_t flags,
   return r;
 }
 
-static snt_result settle_symbols(tool_session *s) {
-  for (uint32_t i = 0; i < s->options.dim_count; i++) {
-    bool known = false;
-    for (uint32_t k = 0; k < snt_program_symbol_count(s->program); k++) {
-      snt_symbol symbol;
-      known |= snt_program_symbol(s->program, k, &symbol) == SNT_OK && !strcmp(symbol.name, s->options.dims[i].name);
-    }
-    if (!known) return host_fail(&s->diag, SNT_E_ARG, "dim", "the model has no symbol \"%s\"", s->options.dims[i].name);
-  }
-  for (uint32_t k = 0; k < snt_program_symbol_count(s->program) && k < TOOL_MAX_DIMS; k++) {
-    snt_symbol symbol;
-    (void)snt_program_symbol(s->program, k, &symbol);
-    s->symbols[k] = symbol.hint > 0 ? symbol.hint : symbol.min;
-    for (uint32_t i = 0; i < s->options.dim_count; i++) {
-      char *stop;
-      if (strcmp(s->options.dims[i].name, symbol.name)) continue;
-      s->symbols[k] = strtoll(s->options.dims[i].value, &stop, 10);
-      if (*stop) return host_fail(&s->diag, SNT_E_ARG, "dim", "%s: not a number: \"%s\"", symbol.name, s->options.dims[i].value);
-    }
-  }
-  return SNT_OK;
-}
-
 snt_result tool_compile(tool_session *s, uint32_t targets) {
   snt_result r = s->program ? SNT_OK : tool_compile_flags(s, targets, s->options.compile_flags, &s->program);
-  return r == SNT_OK ? settle_symbols(s) : r;
+  return r == SNT_OK ? tool_settle_symbols(s) : r;
 }
 
 void tool_close(tool_session *s) {

@@ -60,6 +60,7 @@ static snt_result fill_input(tool_session *s, tool_tensor *t, uint32_t number) {
 static snt_result check_names(tool_session *s) {
   for (uint32_t i = 0; i < s->options.input_count + s->options.output_count; i++) {
     uint32_t port;
+    if (i < s->options.input_count && s->fixed_inputs >> i & 1) continue;
     const char *name = i < s->options.input_count ? s->options.inputs[i].name : s->options.outputs[i - s->options.input_count].name;
     if (snt_program_find_port(s->program, name, &port) != SNT_OK)
       return host_fail(&s->diag, SNT_E_ARG, "port", "the model has no port \"%s\"", name);

@@ -38,6 +38,8 @@ typedef struct tool_session {
   int64_t symbols[TOOL_MAX_DIMS];
   int helpers[TOOL_MAX_HELPERS]; /* processes that build kernels (build_jobs.c) */
   uint32_t helper_count;
+  bool fixed_extents;    /* of an ONNX model, at import: --dim and the files of --input */
+  uint64_t fixed_inputs; /* then: which of options.inputs are constants, no ports */
   snt_diag diag;
 } tool_session;
 snt_result tool_open(tool_session *, const tool_options *, bool with_device); /* context, cache, added backends, device or profile */
@@ -48,8 +50,11 @@ snt_result tool_learn(tool_session *);                        /* then: --learn, 
 snt_result tool_write_page(tool_session *, const char *path); /* explain --html */
 snt_result tool_need_graph(tool_session *);                   /* an error for a saved program */
 bool tool_is_onnx(const char *path);
+snt_result tool_load_onnx(tool_session *);                 /* of tool_load */
+bool tool_dim_value(const tool_pair *dim, int64_t *out);   /* of --dim; false: no extent */
+snt_result tool_settle_symbols(tool_session *);            /* of tool_compile */
 void tool_forget_data(void);                               /* that constants of a text came from */
-snt_result tool_compile(tool_session *, uint32_t targets); /* and settles the symbols from --dim, else their hints */
+snt_result tool_compile(tool_session *, uint32_t targets); /* and settles the symbols */
 snt_result tool_compile_flags(tool_session *, uint32_t targets, uint32_t flags, snt_program **out);
 snt_result tool_weights(tool_session *, uint32_t *out); /* --weights: SNT_WEIGHTS_* */
 /* Builds the exec's kernels --jobs at a time, by default one a processor: on threads, and with processes where the driver builds one by one.

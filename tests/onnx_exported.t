@@ -1,0 +1,65 @@
+#!/usr/bin/perl
+# Models put together as exporters do it (tests/onnx/exported): arithmetic on shapes, extents that are open in the file and come from the files of
+# --input, operands that are known only once they are. The answers against numpy's. Output: TAP.
+use strict;
+use warnings;
+use Test::More;
+use File::Temp qw(tempdir);
+use FindBin;
+chdir "$FindBin::Bin/.." or die $!;
+print "TAP version 13\n";
+my $sinter = ($ENV{SNT_BUILD} // 'build/release') . '/sinter';
+my $python = -x '/usr/bin/python3' ? '/usr/bin/python3' : 'python3'; # the system's, whose packages these are
+plan skip_all => 'python3-onnx and python3-numpy are not installed' if system("cd /; $python -c 'import numpy, onnx.helper' 2>/dev/null");
+plan skip_all => 'sinter was built without ONNX' if `$sinter onnx-test 2>&1` =~ /unknown command/;
+my $dir = tempdir(CLEANUP => 1);
+my @cases = `$python tests/onnx/exported $dir`;
+is($?, 0, 'the models are made');
+
+sub npy { # shape and f32 elements
+  my ($path) = @_;
+  open my $in, '<:raw', $path or return ('none');
+  local $/;
+  my $all = <$in>;
+  my $length = unpack 'v', substr $all, 8, 2;
+  my ($shape) = substr($all, 10, $length) =~ /'shape': \(([^)]*)\)/;
+  return (join(' ', $shape =~ /(\d+)/g), unpack 'f<*', substr $all, 10 + $length);
+}
+
+sub differ { # '' or what is wrong
+  my ($got, $want) = @_;
+  return "shape ($got->[0]), expected ($want->[0])" if $got->[0] ne $want->[0] || @$got != @$want;
+  for my $i (1 .. $#$want) {
+    return "[@{[$i - 1]}]: $got->[$i], expected $want->[$i]" if !(abs($got->[$i] - $want->[$i]) <= 1e-4 * (1 + abs $want->[$i]));
+  }
+  return '';
+}
+
+for my $device ('host', 'vulkan:llvmpipe', 'opencl:pocl') {
+  SKIP: {
+    my $found = `$sinter devices 2>&1`;
+    skip("$device is not here", scalar @cases) if $device ne 'host' && $found !~ /\Q$device\E/;
+    for (@cases) {
+      my ($name, $options) = /^(\S+) (.*)/;
+      my $said = `$sinter run $dir/$name.onnx --device $device --quiet $options --output y=$dir/y.npy 2>&1`;
+      my $wrong = $? ? $said : differ([npy("$dir/y.npy")], [npy("$dir/$name.want.npy")]);
+      is($wrong, '', "$device: $name");
+      unlink "$dir/y.npy";
+    }
+  }
+}
+
+# What the tool says of an extent that does not do.
+my $said = `$sinter run $dir/halves.onnx --device host --dim h=10 --dim w=24 2>&1`;
+ok($? && $said =~ /do not broadcast/, 'halves of an extent that does not divide') or diag($said);
+$said = `$sinter run $dir/halves.onnx --device host --dim h=8 --dim v=24 2>&1`;
+ok($? && $said =~ /no extent is named v/, 'an extent that the model has not') or diag($said);
+$said = `$sinter run $dir/halves.onnx --device host --dim h=eight 2>&1`;
+ok($? && $said =~ /h: not an extent: "eight"/, 'an extent that is no number') or diag($said);
+$said = `$sinter run $dir/squeeze.onnx --device host 2>&1`;
+ok($? && $said =~ /no axes are named, and whether axis 0 has extent 1 is open/, 'axes that hang on an open extent') or diag($said);
+$said = `$sinter run $dir/squeeze.onnx --device host --dim batch=1 --dim m=3 2>&1`;
+ok($? && $said =~ /no extent is named m/, 'a fixed extent that the model has not') or diag($said);
+$said = `$sinter run $dir/squeeze.onnx --device host --dim batch=1 2>&1`;
+ok(!$? && $said =~ /for the extents given only; with open ones .*axis 0/, 'what is for the extents given only says so') or diag($said);
+done_testing();
