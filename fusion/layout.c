@@ -235,7 +235,7 @@ static bool keeps_positions(const fusion_context *c, const expr_pool *pool, cons
 }
 
 /* Vectors along positions, rows along a constant's labels: turned, if those labels are enough for vectors. */
-static bool wants_turn(const rebuild *r, const product *p) {
+static bool wants_turn(const rebuild *r, const product *p, bool turned) {
   const ir_tensor *t = &ir_at(r->from, r->node)->type;
   const uint32_t w = is_constant(r->to, p->args[1]) ? 1 : 0, last = p->out_rank - 1;
   int64_t channels = 1, extent;
@@ -248,7 +248,7 @@ static bool wants_turn(const rebuild *r, const product *p) {
     if (!expr_is_const(r->to->pool, t->dims[i], &extent)) return false;
     channels *= extent;
   }
-  return channels >= (int64_t)schedule_lanes(r->c);
+  return (turned ? 4 : 1) * channels >= (int64_t)schedule_lanes(r->c);
 }
 
 /* Labels of the constant last, in their order. */
@@ -294,7 +294,7 @@ static uint32_t place_contract(rebuild *r) {
   product p;
   if (n->op != IR_OP_contract) return 0;
   bool changed = read_product(r, &p), merged = false;
-  if (wants_turn(r, &p)) {
+  if (wants_turn(r, &p, changed)) {
     turn(r, &p);
     changed = true;
   }

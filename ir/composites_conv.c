@@ -118,44 +118,100 @@ static uint32_t put_conv(composite_call *c, const conv *v, int32_t dtype) {
 }
 
 /* Narrow floats are summed and biased in f32 and rounded once. */
-static void finish(composite_call *c, const conv *v) {
-  const int32_t own = type_of(c, c->args[0])->dtype, result = (int32_t)call_expr(c, IR_PARAM_dtype, own);
+static int32_t sum_type(const composite_call *c, int32_t result) {
   const bool narrow = c->args[2] && result > 0 && result < SNT_DTYPE_COUNT && ir_dtypes[result].is_float && ir_dtypes[result].bits < 32;
-  const uint32_t y = put_conv(c, v, narrow ? SNT_F32 : result);
-  c->results[0] = step_cast(c, step_bias(c, y, c->args[2], 1), result);
+  return narrow ? SNT_F32 : result;
 }
+
+static int32_t result_type(const composite_call *c) { return (int32_t)call_expr(c, IR_PARAM_dtype, type_of(c, c->args[0])->dtype); }
+
+static void finish(composite_call *c, uint32_t y) { c->results[0] = step_cast(c, step_bias(c, y, c->args[2], 1), result_type(c)); }
 
 void build_conv(composite_call *c) {
   conv v;
-  if (read_conv(c, &v, false)) finish(c, &v);
+  if (read_conv(c, &v, false)) finish(c, put_conv(c, &v, sum_type(c, result_type(c))));
 }
 
-/* Zeros between the elements: [.., h] -> [.., h, 1] -> [.., h, stride] -> [.., h * stride]. */
+/* ---- transposed: the gradient of a convolution. Result i of an axis is the sum of x[j] w[i - stride j]: i = stride a + b takes the taps b,
+   b + stride .. of w, so that the results of one b are a convolution with those, of as many channels as there are b. ---- */
+
+static int64_t ceil_div(int64_t a, int64_t b) { return a <= 0 ? 0 : (a + b - 1) / b; }
+
+static uint32_t pad_axes(composite_call *c, uint32_t x, const ir_expr *high) {
+  bool needed = false;
+  for (uint32_t i = 0; x && i < type_of(c, x)->rank; i++) needed |= high[i] != 0;
+  return needed ? ir_add_node(c->g, IR_OP_pad, 1, &x, 1, &(ir_attr_value){IR_ATTR_high, type_of(c, x)->rank, high}, NULL) : x;
+}
+
+/* w [c, m, taps..] as [c, m * strides.., taps of each b..]; where the stride does not divide the taps, the last ones are 0. */
+static void split_taps(composite_call *c, conv *v, const int64_t *stride) {
+  const ir_tensor w = *type_of(c, v->w);
+  ir_expr high[SNT_MAX_RANK] = {0}, open[SNT_MAX_RANK] = {w.dims[0], w.dims[1]}, joined[SNT_MAX_RANK] = {w.dims[0]};
+  uint32_t perm[SNT_MAX_RANK] = {0, 1};
+  for (uint32_t i = 0; i < v->spatial; i++) {
+    const int64_t taps = ceil_div(v->window.size[i], stride[i]);
+    high[2 + i] = taps * stride[i] - v->window.size[i];
+    open[2 + 2 * i] = joined[2 + i] = taps, open[3 + 2 * i] = stride[i];
+    perm[2 + i] = 3 + 2 * i, perm[2 + v->spatial + i] = 2 + 2 * i;
+    v->outputs *= stride[i];
+    v->window.size[i] = taps;
+  }
+  joined[1] = v->outputs;
+  const uint32_t apart = step_reshape(c, pad_axes(c, v->w, high), 2 + 2 * v->spatial, open);
+  v->w = step_reshape(c, step_transpose(c, apart, perm), 2 + v->spatial, joined);
+}
+
+/* [n, m * strides.., positions..] as [n, m, positions * strides ..]. */
+static uint32_t join_results(composite_call *c, const conv *v, uint32_t y, const int64_t *stride) {
+  if (!y) return 0;
+  const ir_tensor t = *type_of(c, y);
+  ir_expr open[SNT_MAX_RANK] = {t.dims[0], t.dims[1]}, joined[SNT_MAX_RANK] = {t.dims[0]};
+  uint32_t perm[SNT_MAX_RANK] = {0, 1};
+  for (uint32_t i = 0; i < v->spatial; i++) {
+    open[1] = expr_div(c->g->pool, open[1], stride[i]);
+    open[2 + i] = stride[i], open[2 + v->spatial + i] = t.dims[2 + i];
+    perm[2 + 2 * i] = 2 + v->spatial + i, perm[3 + 2 * i] = 2 + i;
+    joined[2 + i] = expr_mul(c->g->pool, t.dims[2 + i], stride[i]);
+  }
+  joined[1] = open[1];
+  return step_reshape(c, step_transpose(c, step_reshape(c, y, 2 + 2 * v->spatial, open), perm), 2 + v->spatial, joined);
+}
+
+static uint32_t put_transposed(composite_call *c, conv v, const int64_t *extra, int32_t dtype) {
+  const window_desc given = v.window;
+  const ir_tensor x = *type_of(c, v.x);
+  int64_t first[SNT_MAX_RANK];
+  split_taps(c, &v, given.stride);
+  for (uint32_t i = 0; i < v.spatial; i++) {
+    const int64_t stride = given.stride[i], taps = v.window.size[i];
+    const int64_t before = ceil_div(-given.low[i], stride), after = ceil_div(extra[i] - given.high[i] - (stride * taps - given.size[i]), stride);
+    v.window.low[i] = taps - 1 + before;
+    v.window.high[i] = taps - 1 + after;
+    v.window.stride[i] = 1;
+    first[i] = given.low[i] + before * stride;
+  }
+  uint32_t y = join_results(c, &v, put_conv(c, &v, dtype), given.stride);
+  for (uint32_t i = 0; y && i < v.spatial; i++) {
+    const ir_expr inner = expr_mul(c->g->pool, expr_sub(c->g->pool, x.dims[2 + i], 1), given.stride[i]);
+    const ir_expr size = expr_add(c->g->pool, inner, expr_int(c->g->pool, given.size[i] - given.low[i] - given.high[i] + extra[i]));
+    if (first[i] || size != type_of(c, y)->dims[2 + i]) y = step_slice(c, y, 2 + i, first[i], size, 1);
+  }
+  return y;
+}
+
+/* Where taps are dilated: zeros between the elements, [.., h] -> [.., h, 1] -> [.., h, stride] -> [.., h * stride], and the taps backwards. */
 static uint32_t put_zeros_between(composite_call *c, const conv *v) {
   const ir_tensor x = *type_of(c, v->x);
   ir_expr split[SNT_MAX_RANK] = {x.dims[0], x.dims[1]}, joined[SNT_MAX_RANK] = {x.dims[0], x.dims[1]}, high[SNT_MAX_RANK] = {0};
-  bool needed = false;
-  if (2 + 2 * v->spatial > SNT_MAX_RANK) return call_mistake(c, "%u spatial axes", v->spatial);
   for (uint32_t i = 0; i < v->spatial; i++) {
     split[2 + 2 * i] = x.dims[2 + i], split[3 + 2 * i] = 1;
     high[3 + 2 * i] = v->window.stride[i] - 1;
     joined[2 + i] = expr_mul(c->g->pool, x.dims[2 + i], v->window.stride[i]);
-    needed |= v->window.stride[i] > 1;
   }
-  if (!needed) return v->x;
-  const uint32_t opened = step_reshape(c, v->x, 2 + 2 * v->spatial, split);
-  const ir_attr_value attr = {IR_ATTR_high, 2 + 2 * v->spatial, high};
-  const uint32_t padded = opened ? ir_add_node(c->g, IR_OP_pad, 1, &opened, 1, &attr, NULL) : 0;
-  return step_reshape(c, padded, 2 + v->spatial, joined);
+  return step_reshape(c, pad_axes(c, step_reshape(c, v->x, 2 + 2 * v->spatial, split), high), 2 + v->spatial, joined);
 }
 
-/* The gradient of a convolution: x with zeros between its elements, convolved with the taps backwards. */
-void build_conv_transpose(composite_call *c) {
-  conv v;
-  int64_t extra[SNT_MAX_RANK];
-  if (!read_conv(c, &v, true) || !call_list(c, IR_PARAM_output_pads, v.spatial, 0, extra)) return;
-  v.x = put_zeros_between(c, &v);
-  if (!v.x) return;
+static uint32_t put_backwards(composite_call *c, conv v, const int64_t *extra, int32_t dtype) {
   for (uint32_t i = 0; i < v.spatial; i++) {
     window_desc *w = &v.window;
     const int64_t reach = w->dilation[i] * (w->size[i] - 1);
@@ -163,5 +219,24 @@ void build_conv_transpose(composite_call *c) {
     w->high[i] = reach - w->high[i] + extra[i] - (w->stride[i] - 1);
     w->stride[i] = 1;
   }
-  finish(c, &v);
+  return put_conv(c, &v, dtype);
+}
+
+void build_conv_transpose(composite_call *c) {
+  conv v;
+  int64_t extra[SNT_MAX_RANK];
+  bool spread = false, dilated = false;
+  if (!read_conv(c, &v, true) || !call_list(c, IR_PARAM_output_pads, v.spatial, 0, extra)) return;
+  for (uint32_t i = 0; i < v.spatial; i++) spread |= v.window.stride[i] > 1, dilated |= v.window.dilation[i] > 1;
+  if (spread && 2 + 2 * v.spatial > SNT_MAX_RANK) {
+    call_mistake(c, "%u spatial axes", v.spatial);
+    return;
+  }
+  const int32_t type = sum_type(c, result_type(c));
+  if (spread && !dilated) {
+    finish(c, put_transposed(c, v, extra, type));
+    return;
+  }
+  if (spread) v.x = put_zeros_between(c, &v);
+  if (v.x) finish(c, put_backwards(c, v, extra, type));
 }
