@@ -190,7 +190,7 @@ static bool is_stencil(const rebuild *r, const matrix_vector *m) {
   const ir_tensor *t = &ir_at(r->to, r->args[m->matrix])->type;
   int64_t taps = 1;
   for (uint32_t i = 0; i < m->axis_count; i++) taps *= schedule_hint(r->to->pool, t->dims[m->axes[i]]);
-  return fusion_has_taps(r->to, r->args[m->matrix]) && taps <= FUSION_STENCIL_TAPS;
+  return fusion_has_taps(r->to, r->args[m->matrix]) && (taps <= FUSION_STENCIL_TAPS || schedule_is_explicit(r->c));
 }
 
 /* One column, and rows that lie along the terms: products that are summed, whose schedule reads rows in vectors, or by all items of a group. A

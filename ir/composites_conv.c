@@ -184,7 +184,8 @@ static uint32_t put_transposed(composite_call *c, conv v, const int64_t *extra, 
   split_taps(c, &v, given.stride);
   for (uint32_t i = 0; i < v.spatial; i++) {
     const int64_t stride = given.stride[i], taps = v.window.size[i];
-    const int64_t before = ceil_div(-given.low[i], stride), after = ceil_div(extra[i] - given.high[i] - (stride * taps - given.size[i]), stride);
+    const int64_t before = ceil_div(-given.low[i], stride),
+                  after = ceil_div(extra[i] - given.high[i] - (stride * taps - given.size[i]), stride);
     v.window.low[i] = taps - 1 + before;
     v.window.high[i] = taps - 1 + after;
     v.window.stride[i] = 1;
