@@ -73,13 +73,19 @@ static bool from_end(expr_pool *pool, ir_expr *bound, ir_expr extent) {
   return true;
 }
 
+/* The greatest number of a type says "to the end", also of extents that could be greater as far as anyone knows. */
+static bool is_end(const expr_pool *pool, ir_expr bound) {
+  int64_t number;
+  return expr_is_const(pool, bound, &number) && number >= INT32_MAX;
+}
+
 static uint32_t slice_axis(onnx_call *c, uint32_t x, uint32_t axis, ir_expr start, ir_expr end, int64_t step) {
   expr_pool *pool = c->g->pool;
   const ir_expr extent = onnx_type_of(c, x)->dims[axis], last = expr_sub(pool, extent, 1), none = expr_int(pool, -1);
   if (step == 0 || !from_end(pool, &start, extent) || !from_end(pool, &end, extent))
     return onnx_refuse(c, "bounds of unknown sign, or step 0"), 0;
-  start = step > 0 ? clamped(pool, start, 0, extent) : clamped(pool, start, none, last);
-  end = step > 0 ? clamped(pool, end, 0, extent) : clamped(pool, end, none, last);
+  start = step > 0 ? clamped(pool, start, 0, extent) : is_end(pool, start) ? last : clamped(pool, start, none, last);
+  end = step < 0 ? clamped(pool, end, none, last) : is_end(pool, end) ? extent : clamped(pool, end, 0, extent);
   const ir_expr span = step > 0 ? expr_sub(pool, end, start) : expr_sub(pool, start, end);
   const ir_expr size = expr_max(pool, expr_ceil_div(pool, span, expr_int(pool, step > 0 ? step : -step)), 0);
   if (start == 0 && size == extent && step == 1) return x;

@@ -69,7 +69,7 @@ sub samples_of_minilm {
     write_ints("$path-ids.npy", $batch, $tokens, map { (101 + 7919 * $_ + 13 * $_ * $_) % 30000 } 1 .. $batch * $tokens);
     write_ints("$path-mask.npy", $batch, $tokens, map { my $row = $_; map { $_ < $tokens - 3 * $row ? 1 : 0 } 0 .. $tokens - 1 } 0 .. $batch - 1);
     push @out, sample("MiniLM, batch $batch, $tokens tokens", "$dir/minilm.snt",
-      "--dim batch=$batch --dim tokens=$tokens --input input_ids=$path-ids.npy --input attention_mask=$path-mask.npy");
+      "--open --dim batch=$batch --dim tokens=$tokens --input input_ids=$path-ids.npy --input attention_mask=$path-mask.npy");
   }
   return @out;
 }
@@ -119,7 +119,7 @@ if (-f $minilm && $full && 'minilm' =~ /$chosen/) {
   my ($s) = sample('MiniLM', "$dir/minilm.snt");
   write_ints("$dir/few-ids.npy", 1, 6, 101, 2023, 2003, 1037, 3231, 102);
   write_ints("$dir/few-mask.npy", 1, 6, (1) x 6);
-  $s->{options} = "--numerics reproducible --dim batch=1 --dim tokens=6 --input input_ids=$dir/few-ids.npy --input attention_mask=$dir/few-mask.npy";
+  $s->{options} = "--numerics reproducible --open --dim batch=1 --dim tokens=6 --input input_ids=$dir/few-ids.npy --input attention_mask=$dir/few-mask.npy";
   my ($want) = run_on($s, $s->{text}, 'host', '');
   for my $device (@devices) {
     my ($got, $said) = run_on($s, $s->{text}, $device, '');

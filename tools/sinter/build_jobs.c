@@ -14,7 +14,7 @@ enum {
   MAX_THREADS = 64,
   FEW_JOBS = 4,
   SLOW_NS = 30000000,
-  MAX_WORDS = 24 + 2 * (2 * TOOL_MAX_PORTS + TOOL_MAX_DIMS + TOOL_MAX_FUSE),
+  MAX_WORDS = 25 + 2 * (3 * TOOL_MAX_PORTS + TOOL_MAX_DIMS + TOOL_MAX_FUSE),
   PAIR_BYTES = 512
 };
 typedef struct build_order {
@@ -106,6 +106,8 @@ static void write_command(const tool_session *s, uint32_t flags, const char *sha
   add_option(c, "--tune", o->tune);
   add_pairs(c, "--dim", o->dims, o->dim_count);
   add_pairs(c, "--fix", o->fixed, o->fixed_count);
+  add_pairs(c, "--input", o->inputs, o->input_count);
+  if (o->open) c->words[c->count++] = (char *)(uintptr_t) "--open";
   add_pairs(c, "--image", o->images, o->image_count);
   for (uint32_t i = 0; i < o->fuse_count; i++) add_option(c, "--fuse", o->fuse[i]);
   if (flags & SNT_COMPILE_UNFUSED) c->words[c->count++] = (char *)(uintptr_t) "--unfused";
@@ -195,9 +197,7 @@ snt_result tool_prepare(tool_session *s, snt_exec *exec, uint32_t flags) {
     work.order[i] = (build_order){i, job.code_bytes};
   }
   if (work.count) qsort(work.order, work.count, sizeof *work.order, longest_first);
-  /* Helpers import by --dim alone: they are given no inputs. */
-  const snt_result r = builds_one_by_one(s) && !(s->fixed_extents && s->options.input_count) ? run_with_helpers(s, &work, flags)
-                                                                                             : run_threads(s, &work);
+  const snt_result r = builds_one_by_one(s) ? run_with_helpers(s, &work, flags) : run_threads(s, &work);
   free(work.order);
   return r == SNT_OK ? snt_exec_prepare(exec, &s->diag) : r;
 }

@@ -23,7 +23,7 @@ static snt_result from_options(tool_session *s) {
   for (uint32_t i = 0; i < s->options.dim_count; i++) {
     const tool_pair *dim = &s->options.dims[i];
     int64_t value;
-    bool known = s->fixed_extents; /* then the import knew them, and the program does not */
+    bool known = tool_is_onnx(s->options.model); /* then the import knew it, and may have fixed it */
     if (!tool_dim_value(dim, &value)) return host_fail(&s->diag, SNT_E_ARG, "dim", "%s: not an extent: \"%s\"", dim->name, dim->value);
     for (uint32_t k = 0; k < snt_program_symbol_count(s->program) && k < TOOL_MAX_DIMS; k++) {
       snt_symbol symbol;

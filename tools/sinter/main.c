@@ -5,12 +5,13 @@
 
 // clang-format off
 const char tool_compile_usage[] =
-    "[--profile P|FILE] [--mask M] [--numerics default|strict|fast|reproducible] [--weights given|f16|int8] [--dim NAME=N] [--fix NAME=FILE] [--image PORT=chw|hwc|hw[,filtered]]\n"
+    "[--profile P|FILE] [--mask M] [--numerics default|strict|fast|reproducible] [--weights given|f16|int8] [--dim NAME=N] [--open] [--fix NAME=FILE] [--image PORT=chw|hwc|hw[,filtered]]\n"
     "  [--fuse must:A,B|never:A,B|keep:A|barrier:A] [--unfused[=nodes]] [--no-rewrites] [--line-info] [--quiet]";
 static const tool_command commands[] = {
     {"devices", "devices [--json]", "Lists the devices found, each with the selector that --device takes.", command_devices, false, false},
-    {"run", "run MODEL.snt|MODEL.onnx|FILE.sntp [--device D] [--dim NAME=N] [--fix NAME=FILE] [--input NAME=FILE] [--output NAME=FILE] [--numerics M] [--weights given|f16|int8] [--mask M] [--check] [--unfused[=nodes]] [--no-rewrites] [--tune DIR] [--learn] [--trace FILE.json [--runs N]]",
-     "Compiles and runs a model. Inputs: FILE.npy, FILE.png[:nchw|nhwc|hw[:LO..HI]] or random[:SEED] (the default).\n--fix: an input of an ONNX model\n"
+    {"run", "run MODEL.snt|MODEL.onnx|FILE.sntp [--device D] [--dim NAME=N] [--open] [--fix NAME=FILE] [--input NAME=FILE] [--output NAME=FILE] [--numerics M] [--weights given|f16|int8] [--mask M] [--check] [--unfused[=nodes]] [--no-rewrites] [--tune DIR] [--learn] [--trace FILE.json [--runs N]]",
+     "Compiles and runs a model. Inputs: FILE.npy, FILE.png[:nchw|nhwc|hw[:LO..HI]] or random[:SEED] (the default).\n--dim: an extent that the model leaves\n"
+     "open; without, that of the inputs' files. Of an ONNX model the kernels are made for just these, with --open for all: such a program is usually slower.\n--fix: an input of an ONNX model\n"
      "whose value the import is to know, as shapes that hang on it, or the file of a picture that ImageDecoder decodes: FILE.npy, or any other file as its bytes, uint8[n].\n--check compares every output with the f64 reference and prints max(error / bound); a ratio over 1 exits with 3.\n--trace writes a Chrome trace of the kernels, of --runs each the fastest.\n--tune: close choices are tried the other way on the\n"
      "device first, A B B A beyond the noise, and kept in DIR for the next time.\n--learn: kernels that the driver says spill are split.", command_run, false, true},
     {"explain", "explain MODEL.snt [--profile P | --device D [--runs N]] [--mask M] [--json | --html -o PAGE.html] [--unfused[=nodes]]", "Shows the kernels a model becomes on a profile (pocl lavapipe igpu dgpu mobile h100; cpu means pocl), and why.\n--html: one self-contained page with the\n"
@@ -25,7 +26,7 @@ static const tool_command commands[] = {
      "conflicts of 32 banks of local memory, barriers, instructions an item by class, operations a byte, live words, local bytes. Code as legalised for the profile's target,\n"
      "counted by the interpreter over --sample groups (4: the first, the last and between; inputs are zeros).\n--kernel: those with NAME in their name, access by access.", command_inspect_kernel, false, true},
     {"pack", "pack FILE.sntp --header FILE.h", "Writes a saved program as a C array.", command_pack, false, false},
-    {"build", "build MODEL --device D [--jobs N] [--tune DIR] [--json]", "Compiles a model for a device and fills the cache of driver binaries, so that later runs start at once; says how long each part took.\n"
+    {"build", "build MODEL --device D [--jobs N] [--input NAME=FILE] [--tune DIR] [--json]", "Compiles a model for a device and fills the cache of driver binaries, so that later runs start at once; says how long each part took.\n"
      "--jobs: kernels built at a time, by default one a processor.", command_build, false, true},
     {"bench", "bench MODEL|FOLDER.. --device D [--runs N] [--dim NAME=N] [--input NAME=FILE] [--no-unfused] [--tune DIR] [--learn] [--json] | bench MODEL --device D --serve [--output NAME=FILE]",
      "Times the fused plan beside the unfused one, interleaved; a folder or several models make a Markdown table. Without --runs: for two seconds,\n"
@@ -36,7 +37,7 @@ static const tool_command commands[] = {
     {"calibrate", "calibrate [--device D] [-o FILE] [--quick] [--cpu-time] [--timeout SECONDS] [--quiet]",
      "Measures a profile of a device in under two minutes and writes it as text, each number with its noise and how it was measured; --profile FILE takes it.\n"
      "--quick: fewer and shorter samples, small shapes on a slow device, no memory beyond the caches: to see that it works. --cpu-time: by the time that the process was given, for a processor that others load.", command_calibrate, false, false},
-    {"import", "import MODEL.onnx -o FILE.snt [--fix NAME=FILE]", "Writes an ONNX model as graph text, the weights in FILE.weights beside it.", command_import, false, false},
+    {"import", "import MODEL.onnx -o FILE.snt [--dim NAME=N] [--fix NAME=FILE]", "Writes an ONNX model as graph text, the weights in FILE.weights beside it.", command_import, false, false},
     {"onnx-test", "onnx-test [--device D] [--jobs N] [--timeout SECONDS] [--rtol X] [--atol X] FOLDER..",
      "Runs ONNX backend tests (model.onnx, test_data_set_*/input_*.pb, output_*.pb), each in a process of its own; folders are searched. TAP. Tolerances 1e-3 and 1e-7.", command_onnx_test, true, true},
     {"conform", "conform [--device D] [--profile smoke|standard|full] [OPTIONS]", "", NULL, false, false}, /* a program of its own, beside this one */

@@ -1,5 +1,6 @@
-/* ONNX models: imported with open extents, so that one program serves all of them, or, where a model cannot be imported so, for what --dim and the
-   files of --input say: their extents, and the elements of short lists of integers, which may be axes, sizes or a choice of branches. */
+/* ONNX models. Extents that --dim and the files of --input say are fixed as the model is imported, as another runtime knows them when it runs: kernels with
+   literal extents are faster, and what a model makes of its shapes is known. With --open they stay open, so that one program serves all. Elements of short
+   lists of integers, which may be axes, sizes or a choice of branches, are fixed only where a model cannot be imported without them. */
 #include "tools/sinter/tool.h"
 #include <sinter/sinter_onnx.h>
 #include <stdlib.h>
@@ -12,13 +13,13 @@ static void SNT_CALL print_unsupported(void *user, const char *node, const char 
   fprintf(stderr, "not supported: %s (%s): %s\n", node, op, reason);
 }
 
-/* Fixed, or what the extent usually is: then the plan is still good for others. */
-static uint32_t take_dims(const tool_session *s, bool fix, snt_symbol *out) {
+/* Open, it is what the extent usually is: the plan is still good for others. */
+static uint32_t take_dims(const tool_session *s, snt_symbol *out) {
   for (uint32_t i = 0; i < s->options.dim_count; i++) {
     int64_t value;
     const bool good = tool_dim_value(&s->options.dims[i], &value); /* if not, tool_settle_symbols says so */
     out[i] = (snt_symbol){s->options.dims[i].name, good && value < 1 ? value : 1, INT32_MAX, 1, good ? value : 128};
-    if (fix && good) out[i].min = out[i].max = value;
+    if (good && !s->options.open) out[i].min = out[i].max = value;
   }
   return s->options.dim_count;
 }
@@ -26,7 +27,7 @@ static uint32_t take_dims(const tool_session *s, bool fix, snt_symbol *out) {
 typedef struct fixed_inputs {
   snt_onnx_fixed at[2 * TOOL_MAX_PORTS];
   void *file[2 * TOOL_MAX_PORTS];
-  uint32_t count;
+  uint32_t count, asked; /* those of --fix come first */
 } fixed_inputs;
 
 static snt_result open_fixed(const tool_pair *given, fixed_inputs *f, snt_diag *diag) {
@@ -41,6 +42,7 @@ static snt_result open_fixed(const tool_pair *given, fixed_inputs *f, snt_diag *
 static snt_result read_fixed(tool_session *s, fixed_inputs *f) {
   snt_result r = SNT_OK;
   for (uint32_t i = 0; r == SNT_OK && i < s->options.fixed_count; i++) r = open_fixed(&s->options.fixed[i], f, &s->diag);
+  f->asked = f->count;
   return r;
 }
 
@@ -49,47 +51,49 @@ static bool is_short_list(const snt_tensor *t) {
   return whole && (t->rank == 0 || (t->rank == 1 && t->dims[0] <= SHORT_LIST));
 }
 
-/* Inputs that are given as files. One that cannot be read is left to who reads it for the run and says why. */
-static void fix_inputs(tool_session *s, fixed_inputs *f) {
+/* Inputs that are given as files: their extents, and short lists with `data`. One that cannot be read is left to who reads it for the run and says why. */
+static bool fix_inputs(tool_session *s, fixed_inputs *f, bool data) {
+  while (f->count > f->asked) free(f->file[--f->count]);
+  s->fixed_inputs = 0;
   for (uint32_t i = 0; i < s->options.input_count; i++) {
     snt_onnx_fixed *to = &f->at[f->count];
     if (!strstr(s->options.inputs[i].value, ".npy") || open_fixed(&s->options.inputs[i], f, NULL) != SNT_OK) continue;
-    if (is_short_list(&to->tensor)) s->fixed_inputs |= UINT64_C(1) << i;
+    if (data && is_short_list(&to->tensor)) s->fixed_inputs |= UINT64_C(1) << i;
     else to->data = NULL;
   }
+  return s->fixed_inputs != 0;
 }
 
-static snt_result import(tool_session *s, const fixed_inputs *fixed, bool fix, bool last, snt_diag *diag) {
+static snt_result import(tool_session *s, const fixed_inputs *fixed, bool last) {
   snt_symbol dims[TOOL_MAX_DIMS];
   const snt_onnx_info info = {.head = SNT_HEAD(onnx_info),
                               .dims = dims,
-                              .dim_count = take_dims(s, fix, dims),
+                              .dim_count = take_dims(s, dims),
                               .fixed = fixed->at,
                               .fixed_count = fixed->count,
                               .unsupported = s->options.quiet || !last ? NULL : print_unsupported,
                               .decode_image = tool_decode_image};
+  snt_graph_destroy(s->graph);
+  s->graph = NULL;
   const snt_result r = snt_graph_create(s->context, &s->graph);
-  return r == SNT_OK ? snt_onnx_import_file(s->graph, s->options.model, &info, diag) : r;
+  return r == SNT_OK ? snt_onnx_import_file(s->graph, s->options.model, &info, &s->diag) : r;
+}
+
+static bool has_short_list(tool_session *s, fixed_inputs *fixed) {
+  const bool found = fix_inputs(s, fixed, true);
+  fix_inputs(s, fixed, false);
+  return found;
 }
 
 static snt_result import_somehow(tool_session *s, fixed_inputs *fixed) {
-  const uint32_t asked = fixed->count;
-  fix_inputs(s, fixed);
-  const uint32_t all = fixed->count;
-  const bool other_way = s->options.dim_count || all > asked;
-  fixed->count = asked;
-  const snt_result r = import(s, fixed, false, !other_way, &s->diag);
-  fixed->count = all;
-  if (!other_way || (r != SNT_E_UNSUPPORTED && r != SNT_E_SHAPE)) {
-    s->fixed_inputs = 0;
-    return r;
-  }
+  if (s->options.open) return import(s, fixed, true);
+  const bool two_ways = has_short_list(s, fixed);
+  const snt_result r = import(s, fixed, !two_ways);
+  if (!two_ways || (r != SNT_E_UNSUPPORTED && r != SNT_E_SHAPE)) return r;
   const snt_diag why = s->diag;
-  snt_graph_destroy(s->graph);
-  s->graph = NULL;
-  s->fixed_extents = true;
-  const snt_result again = import(s, fixed, true, true, &s->diag);
-  if (again == SNT_OK && !s->options.quiet) fprintf(stderr, "sinter: for the extents given only; with open ones %s\n", why.text);
+  fix_inputs(s, fixed, true);
+  const snt_result again = import(s, fixed, true);
+  if (again == SNT_OK && !s->options.quiet) fprintf(stderr, "sinter: for the values of integer inputs given only; without %s\n", why.text);
   return again;
 }
 

@@ -19,7 +19,7 @@ typedef struct tool_options {
   uint32_t fuse_count;
   char *const *paths; /* all that is no option; `model` is the first */
   uint32_t path_count, image_count, fixed_count, input_count, output_count, dim_count, compile_flags, runs, jobs, timeout, sample;
-  bool check, json, quiet, quick, html, processor_time, serve, no_unfused, learn;
+  bool check, json, quiet, quick, html, processor_time, serve, no_unfused, learn, open;
 } tool_options;
 /* Fills from argv after the subcommand; an unknown option or a missing value is an error on stderr and false. */
 
@@ -38,8 +38,7 @@ typedef struct tool_session {
   int64_t symbols[TOOL_MAX_DIMS];
   int helpers[TOOL_MAX_HELPERS]; /* processes that build kernels (build_jobs.c) */
   uint32_t helper_count;
-  bool fixed_extents;    /* of an ONNX model, at import: --dim and the files of --input */
-  uint64_t fixed_inputs; /* then: which of options.inputs are constants, no ports */
+  uint64_t fixed_inputs; /* which of options.inputs are constants of an imported model, no ports */
   snt_diag diag;
 } tool_session;
 snt_result tool_open(tool_session *, const tool_options *, bool with_device); /* context, cache, added backends, device or profile */
