@@ -1,11 +1,15 @@
 /* Which steps of a plan go together in one launch, and their jobs. A driver that lets its threads sleep and wake between two kernels takes longer for that than
    some kernels do (MobileNet-v2 on PoCL: 39 launches of 8 us beside 1.6 ms); one launch that goes through several has barriers of its own instead
-   (codegen_opencl/chain.c). Not of plans with loops, whose steps come as often as a symbol says. */
+   (codegen_opencl/chain.c). Of a loop's body as many trips are one launch as divide its trips, if their number is known: small recurrences are little else than
+   launches. */
 #include "api/exec.h"
 #include "codegen_common/targets.h"
 #include "runtime/targets.h"
 
-enum { DISTINCT = 10 /* kernels of a chain: the driver compiles it as a whole, and other chains beside it */ };
+enum {
+  DISTINCT = 10, /* kernels of a chain: the driver compiles it as a whole, and other chains beside it */
+  MAX_WORDS = 64
+};
 
 typedef struct finder {
   snt_exec *x;
@@ -30,38 +34,71 @@ static bool can_link(const finder *f, uint32_t s) {
   return k->items[0] * k->items[1] * k->items[2] == 1 && f->target->can_link(exec_code_of(f->x, step_at(f, s)->kernel));
 }
 
+/* The innermost loop around a step; null: none. */
+static const plan_loop *loop_of(const finder *f, uint32_t step) {
+  const ir_plan *p = &f->x->program->plan;
+  const plan_loop *found = NULL;
+  for (uint32_t i = 0; i < p->loops.count; i++)
+    if (step >= p->loops.at[i].first && step < p->loops.at[i].end) found = &p->loops.at[i];
+  return found;
+}
+
+/* How far steps are of the same loop, or of none. */
+static uint32_t end_of_region(const finder *f, uint32_t first) {
+  const plan_loop *loop = loop_of(f, first);
+  uint32_t end = first;
+  while (end < f->x->program->plan.steps.count && loop_of(f, end) == loop) end++;
+  return end;
+}
+
+static void measure(const finder *f, exec_chain *c) {
+  c->binding_count = 0, c->word_count = 0;
+  for (uint32_t s = c->first; s < c->end; s++) c->binding_count += step_at(f, s)->binding_count, c->word_count += words_of(f, s);
+  c->binding_count = c->binding_count * c->trips + 1;
+  c->word_count *= c->trips;
+}
+
+/* Trips of the loop whose body the steps are that one launch may go through: all launches go through as many. */
+static uint32_t find_trips(const finder *f, uint32_t first, uint32_t end) {
+  const cost_profile *p = &f->x->device->profile;
+  const plan_loop *loop = loop_of(f, first);
+  int64_t trips;
+  if (!loop || first != loop->first || end != loop->end || !expr_is_const(f->x->program->plan.pool, loop->trips, &trips)) return 1;
+  for (uint32_t t = p->launch_steps / (end - first); t > 1; t--) {
+    exec_chain c = {.first = first, .end = end, .trips = t};
+    measure(f, &c);
+    if (trips % t == 0 && c.word_count < MAX_WORDS && (!p->max_bindings || c.binding_count <= p->max_bindings)) return t;
+  }
+  return 1;
+}
+
 /* The same steps as another chain's: its code serves again. */
 static uint32_t end_as(const finder *f, const exec_chain *other, uint32_t first) {
   const uint32_t count = other->end - other->first;
-  if (first + count > f->x->program->plan.steps.count) return first;
+  if (count > end_of_region(f, first) - first) return first;
   for (uint32_t i = 0; i < count; i++) {
     const plan_step *a = step_at(f, other->first + i), *b = step_at(f, first + i);
     if (kernel_at(f, other->first + i) != kernel_at(f, first + i) || a->binding_count != b->binding_count ||
         (i && a->barrier != b->barrier))
       return first;
   }
-  return first + count;
+  return find_trips(f, first, first + count) == other->trips ? first + count : first;
 }
 
-/* As far as the device's limits let it. Where it stops before the end of the plan it stops where the steps begin again, if they do: layers like each other
-   make chains like each other. */
+/* As far as the device's limits let it. Where it stops before the end of the plan, or of a loop's body, it stops where the steps begin again, if they do: layers
+   like each other make chains like each other. */
 static uint32_t end_of_new(const finder *f, uint32_t first) {
   const cost_profile *p = &f->x->device->profile;
-  const ir_plan *plan = &f->x->program->plan;
+  const uint32_t last = end_of_region(f, first);
   uint32_t kinds = 0, bindings = 1, words = 0, end = first, again = 0;
-  for (; end < plan->steps.count && end - first < p->launch_steps && can_link(f, end); end++) {
+  for (; end < last && end - first < p->launch_steps && can_link(f, end); end++) {
     bool seen = false;
     for (uint32_t s = first; s < end && !seen; s++) seen = kernel_at(f, s) == kernel_at(f, end);
     kinds += !seen, bindings += step_at(f, end)->binding_count, words += words_of(f, end);
-    if (kinds > DISTINCT || (p->max_bindings && bindings > p->max_bindings) || words >= IR_COUNT(f->x->chains->words)) break;
+    if (kinds > DISTINCT || (p->max_bindings && bindings > p->max_bindings) || words >= MAX_WORDS) break;
     if (end > first && kernel_at(f, end) == kernel_at(f, first)) again = end;
   }
-  return end < plan->steps.count && again ? again : end;
-}
-
-static void measure(const finder *f, exec_chain *c) {
-  c->binding_count = 1, c->word_count = 0;
-  for (uint32_t s = c->first; s < c->end; s++) c->binding_count += step_at(f, s)->binding_count, c->word_count += words_of(f, s);
+  return end < last && again ? again : end;
 }
 
 static void cut_into_chains(finder *f) {
@@ -74,18 +111,33 @@ static void cut_into_chains(finder *f) {
     }
     if (c.end == s) c.end = end_of_new(f, s);
     s = c.end > s ? c.end : s + 1;
-    if (c.end - c.first < 2) continue;
+    if (c.end == c.first) continue;
+    c.trips = find_trips(f, c.first, c.end);
+    if ((c.end - c.first) * c.trips < 2) continue;
     measure(f, &c);
     x->chains[x->chain_count++] = c;
   }
+}
+
+static uint32_t link_count(const exec_chain *c) { return (c->end - c->first) * c->trips; }
+
+uint64_t exec_chain_launches(const snt_exec *x, uint64_t dispatches) { return x->chain_count ? dispatches : 0; }
+
+uint64_t exec_chain_words(const snt_exec *x, uint64_t dispatches) {
+  uint64_t most = 0;
+  for (uint32_t i = 0; i < x->chain_count; i++)
+    for (uint32_t s = x->chains[i].first; s < x->chains[i].end; s++) {
+      const uint64_t words = x->program->kernels[x->program->plan.steps.at[s].kernel].block_bytes / 4 + 1;
+      if (words > most) most = words;
+    }
+  return most * dispatches;
 }
 
 snt_result exec_find_chains(snt_exec *x, snt_diag *diag) {
   const ir_plan *p = &x->program->plan;
   finder f = {.x = x, .target = x->device->rt ? rt_codegen(x->device->rt->target) : NULL};
   ir_arena_init(&x->texts, &x->device->context->alloc);
-  if (!f.target || !f.target->chain || x->device->profile.launch_steps < 2 || x->flags || p->loops.count || p->steps.count < 2)
-    return SNT_OK;
+  if (!f.target || !f.target->chain || x->device->profile.launch_steps < 2 || x->flags || p->steps.count == 0) return SNT_OK;
   f.like = IR_NEW_ARRAY(&x->texts, uint32_t, p->kernels.count + 1);
   x->chains = IR_NEW_ARRAY(&x->texts, exec_chain, p->steps.count);
   if (!f.like || !x->chains) return ir_fail(diag, SNT_E_HOST_MEM, "exec", 0, "out of host memory");
@@ -93,7 +145,7 @@ snt_result exec_find_chains(snt_exec *x, snt_diag *diag) {
   cut_into_chains(&f);
   uint64_t turns = 0;
   for (uint32_t i = 0; i < x->chain_count; i++) {
-    const uint64_t bytes = codegen_turn_bytes(x->chains[i].end - x->chains[i].first);
+    const uint64_t bytes = codegen_turn_bytes(link_count(&x->chains[i]));
     if (bytes > turns) turns = bytes;
   }
   if (!turns) return SNT_OK;
@@ -107,15 +159,15 @@ snt_result exec_find_chains(snt_exec *x, snt_diag *diag) {
 
 static snt_result make_code(snt_exec *x, const exec_chain *c, api_code *out, snt_diag *diag) {
   const ir_plan *p = &x->program->plan;
-  const uint32_t count = c->end - c->first;
+  const uint32_t count = link_count(c), steps = c->end - c->first;
   codegen_link *links = IR_NEW_ARRAY(&x->texts, codegen_link, count);
   if (!links) return ir_fail(diag, SNT_E_HOST_MEM, "exec", 0, "out of host memory");
   for (uint32_t i = 0; i < count; i++) {
-    const plan_step *s = &p->steps.at[c->first + i];
+    const plan_step *s = &p->steps.at[c->first + i % steps];
     links[i] = (codegen_link){.code = exec_code_of(x, s->kernel),
                               .binding_count = s->binding_count,
                               .word_count = x->program->kernels[s->kernel].block_bytes / 4,
-                              .barrier = i > 0 && s->barrier};
+                              .barrier = i > 0 && (s->barrier || i % steps == 0)}; /* a trip waits for the one before it */
   }
   return rt_codegen(x->device->rt->target)->chain(count, links, &x->texts, &out->code, diag);
 }

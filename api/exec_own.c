@@ -61,8 +61,9 @@ static void give_rooms(snt_exec *x) {
   api_give(c, x->bounds, x->binding_room * sizeof *x->bounds);
   api_give(c, x->blocks, x->dispatch_room * sizeof(plan_launch));
   api_give(c, x->spread, x->dispatch_room * sizeof *x->spread);
-  x->dispatches = NULL, x->bounds = NULL, x->blocks = NULL, x->spread = NULL;
-  x->dispatch_room = x->binding_room = 0;
+  api_give(c, x->words, x->word_room * sizeof *x->words);
+  x->dispatches = NULL, x->bounds = NULL, x->blocks = NULL, x->spread = NULL, x->words = NULL;
+  x->dispatch_room = x->binding_room = x->word_room = 0;
 }
 
 /* Backends take what they need of a dispatch before `submit` returns, so the rooms of an earlier run may go. */
@@ -71,16 +72,18 @@ snt_result exec_make_rooms(snt_exec *x, const int64_t *symbols, snt_diag *diag) 
   uint64_t dispatches, bindings;
   if (!plan_count_dispatches(&x->program->plan, symbols, &dispatches, &bindings))
     return ir_fail(diag, SNT_E_LIMIT, "run", 0, "more than %d dispatches: too many trips of a repeat", PLAN_MAX_DISPATCHES);
-  bindings += x->chain_count;
+  bindings += exec_chain_launches(x, dispatches);
   if (x->device->host || (x->dispatches && dispatches <= x->dispatch_room && bindings <= x->binding_room)) return SNT_OK;
   give_rooms(x);
   x->dispatch_room = dispatches;
   x->binding_room = bindings;
+  x->word_room = exec_chain_words(x, dispatches);
   x->dispatches = api_take(c, dispatches * sizeof *x->dispatches);
   x->bounds = api_take(c, bindings * sizeof *x->bounds);
   x->blocks = api_take(c, dispatches * sizeof(plan_launch));
   x->spread = api_take(c, dispatches * sizeof *x->spread);
-  if (x->dispatches && x->bounds && x->blocks && x->spread) return SNT_OK;
+  x->words = x->word_room ? api_take(c, x->word_room * sizeof *x->words) : NULL;
+  if (x->dispatches && x->bounds && x->blocks && x->spread && (x->words || !x->word_room)) return SNT_OK;
   give_rooms(x);
   return ir_fail(diag, SNT_E_HOST_MEM, "run", 0, "out of host memory");
 }

@@ -143,10 +143,10 @@ struct snt_event {
   uint32_t *spread, launches, steps; /* where steps share launches: how many each of these has; null: one each */
 };
 
-/* Steps [first, end) as one launch: exec_chain.c. Like: the first chain with the same code, perhaps itself. Words: the block of each step and its number
-   of groups. */
+/* Steps [first, end) as one launch, of a loop's body as many trips: exec_chain.c. Like: the first chain with the same code, perhaps itself. Words: the block
+   of each step and its number of groups. */
 typedef struct exec_chain {
-  uint32_t first, end, like, job, binding_count, word_count, words[64];
+  uint32_t first, end, trips, like, job, binding_count, word_count;
 } exec_chain;
 enum { EXEC_JOB_RUNNING = 3 }; /* a thread has it; seen from outside it waits */
 typedef struct exec_job {
@@ -183,7 +183,8 @@ struct snt_exec {
   rt_dispatch *dispatches; /* room for every step of every trip of the largest run yet */
   struct rt_bound *bounds;
   uint32_t *spread; /* steps that run in each of the dispatches */
-  uint64_t dispatch_room, binding_room;
+  uint32_t *words;  /* of the chains: null without */
+  uint64_t dispatch_room, binding_room, word_room;
   uint8_t *blocks;    /* a plan_launch a dispatch */
   int64_t *variables; /* of the pool, as expr_values wants them: the numbers of the trips */
   struct exec_port {

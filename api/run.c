@@ -102,35 +102,38 @@ typedef struct recording {
   expr_values at;
   struct rt_bound *bounds;
   uint32_t count, choice;
-  bool owed;      /* a step with a barrier was left out */
-  uint32_t links; /* words of the chain at hand */
+  bool owed;                     /* a step with a barrier was left out */
+  uint32_t trips, links, *words; /* of the chain at hand: trips to come, words taken of its room */
   snt_diag *diag;
 } recording;
 
 /* A step of a chain, whose dispatch begins with the first of them: one that does not run has no groups. */
-static snt_result record_link(recording *r, exec_chain *c, uint32_t number, const plan_launch *launch) {
+static snt_result record_link(recording *r, const exec_chain *c, uint32_t number, const plan_launch *launch) {
   snt_exec *x = r->x;
   const plan_step *s = &x->program->plan.steps.at[number];
   const uint32_t words = x->program->kernels[s->kernel].block_bytes / 4;
   const struct rt_bound turns = {.buffer = x->turns, .bytes = x->turns->bytes, .access = KIR_READ | KIR_WRITE};
-  if (number == c->first) {
+  if (number == c->first && !r->trips) {
     r->bounds[0] = turns;
+    r->words += r->links;
     r->links = 0;
+    r->trips = c->trips;
     x->spread[r->count] = 0;
     x->dispatches[r->count++] = (rt_dispatch){.pipeline = x->jobs[c->job].pipeline,
                                               .groups = (uint64_t)x->device->profile.units,
                                               .binding_count = c->binding_count,
                                               .bindings = r->bounds++,
-                                              .block = c->words,
+                                              .block = r->words,
                                               .block_bytes = 4 * c->word_count,
                                               .barrier = r->owed};
   }
   r->owed = number + 1 == c->end ? false : r->owed;
+  r->trips -= number + 1 == c->end;
   x->spread[r->count - 1] += launch->runs;
   if (launch->groups > UINT32_MAX / 2) return does_not_fit(s, r->diag);
-  memset(c->words + r->links, 0, (words + 1) * sizeof *c->words);
-  if (launch->runs) memcpy(c->words + r->links, launch->scalars, launch->scalar_bytes < 4 * words ? launch->scalar_bytes : 4 * words);
-  c->words[r->links + words] = launch->runs ? (uint32_t)launch->groups : 0;
+  memset(r->words + r->links, 0, (words + 1) * sizeof *r->words);
+  if (launch->runs) memcpy(r->words + r->links, launch->scalars, launch->scalar_bytes < 4 * words ? launch->scalar_bytes : 4 * words);
+  r->words[r->links + words] = launch->runs ? (uint32_t)launch->groups : 0;
   r->links += words + 1;
   for (uint32_t i = 0; i < s->binding_count && !launch->runs; i++) r->bounds[i] = turns; /* what it would read may not be there */
   if (launch->runs) SNT_TRY(fill_bounds(x, s, &r->at, r->bounds, r->diag));
@@ -172,7 +175,7 @@ static void record_trip(void *user) {
 }
 
 static snt_result fill_dispatches(snt_exec *x, const int64_t *symbols, uint32_t *count, snt_diag *diag) {
-  recording r = {.x = x, .at = {.symbols = symbols, .vars = x->variables}, .bounds = x->bounds, .diag = diag};
+  recording r = {.x = x, .at = {.symbols = symbols, .vars = x->variables}, .bounds = x->bounds, .words = x->words, .diag = diag};
   const plan_walk walk = {&r, record_step, record_trip, symbols, x->variables};
   SNT_TRY(plan_walk_steps(&x->program->plan, &walk));
   *count = r.count;
@@ -257,7 +260,7 @@ snt_result exec_bind_run(snt_exec *x, const snt_run_info *info, uint32_t *count,
   SNT_TRY(check_ready(x, info, diag));
   SNT_TRY(bind_arguments(x, info, false, diag));
   if (!plan_count_dispatches(p, info->symbols, &dispatches, &bindings) || !plan_eval(p, p->scratch_bytes, info->symbols, &scratch) ||
-      dispatches > x->dispatch_room || bindings + x->chain_count > x->binding_room || scratch > x->scratch_bytes)
+      dispatches > x->dispatch_room || bindings + exec_chain_launches(x, dispatches) > x->binding_room || scratch > x->scratch_bytes)
     return ir_fail(diag, SNT_E_LIMIT, "run", 0, "these symbols need more than the exec has: give max_symbols when it is made");
   return fill_dispatches(x, info->symbols, count, diag);
 }

@@ -180,8 +180,8 @@ static snt_result run_buffers(snt_device *d, snt_exec *x, snt_run_info *info, ap
   for (uint32_t i = 0; r == SNT_OK && i < parts->count; i++)
     r = snt_buffer_download(parts->stream, parts->buffers[i], OFFSET, tensors->at[parts->arguments[i].port].data,
                             tensors->at[parts->arguments[i].port].bytes, diag);
-  uint64_t ns[64];
-  uint32_t count = 64;
+  uint64_t ns[512];
+  uint32_t count = 512;
   if (r == SNT_OK && least_ns) r = snt_event_timings(parts->event, &count, ns);
   if (r == SNT_OK && least_ns) *least_ns = count ? UINT64_MAX : 0;
   for (uint32_t i = 0; r == SNT_OK && least_ns && i < count; i++) *least_ns = ns[i] < *least_ns ? ns[i] : *least_ns;

@@ -22,6 +22,21 @@ static void write_layers(char *text, size_t size) {
            "  %%p = exp %%x\n  %%q = add %%p, %%h%d\n  %%s = reduce.sum %%q, axes=[1]\n  return y=%%q, s=%%s\n}\n", LAYERS);
 }
 
+/* Recurrences: trips that are divided among launches, in a loop around another, and as many trips as there are rows. */
+static const char loops[] =
+    "symbols { n: min=1 max=64 }\n"
+    "graph @loops(%x: f32[n,48]) {\n"
+    "  %w: f32[48,48] = const normal seed=3 scale=0.2\n"
+    "  %a: f32[n,48], _ = repeat trips=12 (%s0: f32[n,48] = %x, %i0: i32[] = 0:i32) {\n"
+    "    %m0 = matmul %s0, %w\n    %t0 = tanh %m0\n    %u0 = add %t0, %x\n    %j0 = add %i0, 1\n    yield %u0, %j0\n  }\n"
+    "  %b: f32[n,48], _ = repeat trips=3 (%s1: f32[n,48] = %a, %i1: i32[] = 0:i32) {\n"
+    "    %c: f32[n,48], _ = repeat trips=4 (%s2: f32[n,48] = %s1, %i2: i32[] = %i1) {\n"
+    "      %m2 = matmul %s2, %w\n      %t2 = tanh %m2\n      %j2 = add %i2, 1\n      yield %t2, %j2\n    }\n"
+    "    %d1 = softmax %c\n    %e1 = add %d1, %s1\n    %j1 = add %i1, 1\n    yield %e1, %j1\n  }\n"
+    "  %y: f32[n,48], _ = repeat trips=n (%s3: f32[n,48] = %b, %i3: i32[] = 0:i32) {\n"
+    "    %m3 = matmul %s3, %w\n    %t3 = tanh %m3\n    %j3 = add %i3, 1\n    yield %t3, %j3\n  }\n"
+    "  return y=%y, a=%a, b=%b\n}\n";
+
 typedef struct bench {
   snt_context *context;
   snt_device *device;
@@ -29,8 +44,7 @@ typedef struct bench {
   snt_exec *apart, *together;
 } bench;
 
-static bool open_bench(snt_context *context, const char *selector, bench *b) {
-  static char text[8192];
+static bool open_bench(snt_context *context, const char *selector, const char *text, bench *b) {
   const snt_open_info open = {.head = SNT_HEAD(open_info), .selector = selector};
   const snt_compile_info info = {.head = SNT_HEAD(compile_info), .flags = SNT_COMPILE_UNFUSED};
   const snt_exec_info apart = {.head = SNT_HEAD(exec_info), .flags = SNT_EXEC_APART};
@@ -39,7 +53,6 @@ static bool open_bench(snt_context *context, const char *selector, bench *b) {
   snt_diag diag = {.head = SNT_HEAD(diag)};
   *b = (bench){.context = context};
   if (snt_device_open(context, &open, &b->device, NULL) != SNT_OK) return false;
-  write_layers(text, sizeof text);
   snt_result r = snt_graph_create(context, &graph);
   if (r == SNT_OK) r = snt_graph_parse(graph, text, strlen(text), NULL, &diag);
   if (r == SNT_OK) r = snt_device_profile(b->device, &profile);
@@ -124,17 +137,40 @@ static void *run_beside(void *user) {
   return (void *)(uintptr_t)other;
 }
 
-static void check_device(snt_context *context, const char *selector) {
+static void check_bits(bench *b, const char *selector) {
   static const int64_t rows[] = {64, 1, 7, 64};
+  for (uint32_t i = 0; i < sizeof rows / sizeof *rows; i++)
+    tap_is_int(count_other(b, b->together, rows[i], RUNS), 0, "%s: %lld rows, %d runs: the bits of a launch a step", selector,
+               (long long)rows[i], RUNS);
+}
+
+static void check_loops(snt_context *context, const char *selector) {
+  uint32_t trips[2] = {0}, open = 0;
   bench b;
-  if (!open_bench(context, selector, &b)) {
+  if (!open_bench(context, selector, loops, &b)) return;
+  for (uint32_t i = 0; i < b.together->chain_count; i++) {
+    const exec_chain *c = &b.together->chains[i];
+    const uint32_t steps = (c->end - c->first) * c->trips;
+    tap_ok(steps >= 2 && steps <= b.device->profile.launch_steps, "%s: %u steps of %u trips", selector, c->end - c->first, c->trips);
+    for (uint32_t k = 0; k < 2; k++) trips[k] += c->trips > 1 && (k ? 4 : 12) % c->trips == 0;
+    open += c->trips == 1;
+  }
+  tap_ok(trips[0] >= 2 && trips[1] && open, "%s: trips of a known number go together, of an open one each is a launch", selector);
+  check_bits(&b, selector);
+  check_times(&b, selector);
+  close_bench(&b);
+}
+
+static void check_device(snt_context *context, const char *selector) {
+  static char text[8192];
+  bench b;
+  write_layers(text, sizeof text);
+  if (!open_bench(context, selector, text, &b)) {
     tap_skip("%s is not here", selector);
     return;
   }
   check_jobs(&b, selector);
-  for (uint32_t i = 0; i < sizeof rows / sizeof *rows; i++)
-    tap_is_int(count_other(&b, b.together, rows[i], RUNS), 0, "%s: %lld rows, %d runs: the bits of a launch a step", selector,
-               (long long)rows[i], RUNS);
+  check_bits(&b, selector);
   check_times(&b, selector);
   pthread_t thread;
   bench second = b;
@@ -148,6 +184,7 @@ static void check_device(snt_context *context, const char *selector) {
   tap_ok(!here && !there, "%s: two execs on two threads, beside each other", selector);
   snt_exec_destroy(second.apart);
   close_bench(&b);
+  check_loops(context, selector);
 }
 
 int main(void) {
