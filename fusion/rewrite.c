@@ -51,6 +51,40 @@ static uint32_t two_stage(rebuild *r) {
   return rebuild_view(r, IR_OP_reshape, whole, 1, &result);
 }
 
+/* An extreme over a window of several axes: axis by axis, where that is half of the elements or less (25 of 5 x 5 are 10, 169 of 13 x 13 are 26). */
+static uint32_t axis_by_axis(rebuild *r) {
+  static const uint8_t keys[] = {IR_ATTR_size, IR_ATTR_stride, IR_ATTR_dilation, IR_ATTR_low, IR_ATTR_high};
+  const ir_node *n = ir_at(r->from, r->node);
+  if ((n->op != IR_OP_reduce_max && n->op != IR_OP_reduce_min) || ir_at(r->to, r->args[0])->op != IR_OP_window) return 0;
+  if (!schedule_is_explicit(r->c) || fusion_keeps_order(r->c->options)) return 0;
+  const uint32_t window = r->args[0], rank = ir_at(r->to, window)->type.rank;
+  uint32_t count, taken, unused;
+  int64_t size, all = 1, sum = 0;
+  const ir_expr *axes = ir_attr_ints(r->from, r->node, IR_ATTR_axes, &count), *lists[IR_COUNT(keys)];
+  for (uint32_t k = 0; k < IR_COUNT(keys); k++) lists[k] = ir_attr_ints(r->to, window, (ir_attr_key)keys[k], &taken);
+  const ir_expr *fill = ir_attr_ints(r->to, window, IR_ATTR_value, &unused);
+  if (count < 2 || count != taken || !fill) return 0;
+  for (uint32_t i = 0; i < count; i++) {
+    if (axes[i] != (ir_expr)(rank - count + i) || !expr_is_const(r->to->pool, lists[0][i], &size)) return 0;
+    all *= size, sum += size;
+  }
+  if (all < 2 * sum) return 0;
+  const ir_expr first = ir_attr_int(r->to, window, IR_ATTR_axis, 0), value = *fill;
+  ir_expr part[IR_COUNT(keys)][SNT_MAX_RANK]; /* adding nodes may move the lists */
+  for (uint32_t k = 0; k < IR_COUNT(keys); k++) memcpy(part[k], lists[k], count * sizeof part[k][0]);
+  uint32_t made = ir_arg(r->to, window, 0);
+  for (uint32_t i = count; i-- > 0;) {
+    const ir_expr axis = first + i;
+    const int64_t taps = rank - count;
+    ir_attr_value attrs[IR_COUNT(keys) + 2] = {{IR_ATTR_axis, 1, &axis}, {IR_ATTR_value, 1, &value}};
+    for (uint32_t k = 0; k < IR_COUNT(keys); k++) attrs[2 + k] = (ir_attr_value){keys[k], 1, &part[k][i]};
+    made = rebuild_view(r, IR_OP_window, made, IR_COUNT(attrs), attrs);
+    made = ir_add_axes(r->to, (ir_op)n->op, made, 1, &taps, false);
+    r->to->nodes.at[made].origin = n->origin;
+  }
+  return rebuild_view(r, IR_OP_reshape, made, 1, &(ir_attr_value){IR_ATTR_shape, n->type.rank, n->type.dims});
+}
+
 /* ---- a matrix times a vector ---- */
 
 typedef struct matrix_vector {
@@ -221,7 +255,7 @@ static uint32_t sum_of_products(rebuild *r) {
   return rebuild_view(r, IR_OP_reshape, made, 1, &(ir_attr_value){IR_ATTR_shape, n->type.rank, n->type.dims});
 }
 
-static const rebuild_rule rules[] = {two_stage, sum_of_products, rewrite_narrow_weights};
+static const rebuild_rule rules[] = {two_stage, axis_by_axis, sum_of_products, rewrite_narrow_weights};
 
 snt_result fusion_rewrite(fusion_context *c, bool *changed) {
   ir_uses uses = {0};
