@@ -90,6 +90,9 @@ static const ctext_cast casts[] = {
     {CT_INTS, CT_INTS, CT_ANY_SHAPE, true, "convert_$t_sat($0)"},
     {CT_BIT(I8) | CT_BIT(I16) | CT_BIT(I32), CT_BIT(I64), CT_SCALAR, false,
      "as_long((int2)((int)$0, (int)$0 >> 31))"}, /* one driver compares a conversion of these wrongly with a literal */
+    {CT_BIT(U16), CT_FLOATS, CT_SCALAR, false,
+     "convert_$t((int)$0)"}, /* the same chooses wrongly between 16 bits as a float and a literal */
+    {CT_BIT(I16), CT_FLOATS, CT_SCALAR, false, "convert_$t((int)((uint)(ushort)$0 << 16) >> 16)"},
     {CT_FLOATS | CT_INTS, CT_FLOATS | CT_INTS, CT_ANY_SHAPE, false, "convert_$t($0)"},
 };
 
