@@ -219,12 +219,17 @@ static uint32_t in_whole(rebuild *r, const matrix_vector *m, uint32_t matrix, ui
   return ir_add_axes(r->to, IR_OP_reduce_sum, product, m->axis_count, m->axes, false);
 }
 
-/* Few taps of a window: a stencil, which joins others and keeps a ring of rows, of one channel as of many. */
+/* Few taps of a window: a stencil, which joins others and keeps a ring of rows, of one channel as of many. Of more, explicit vectors lie along the
+   positions, if there are many: along the terms, which lie in as many places as there are rows of taps, each element would be read for itself. */
 static bool is_stencil(const rebuild *r, const matrix_vector *m) {
+  enum { MANY_POSITIONS = 256 };
   const ir_tensor *t = &ir_at(r->to, r->args[m->matrix])->type;
   int64_t taps = 1;
   for (uint32_t i = 0; i < m->axis_count; i++) taps *= schedule_hint(r->to->pool, t->dims[m->axes[i]]);
-  return fusion_has_taps(r->to, r->args[m->matrix]) && (taps <= FUSION_STENCIL_TAPS || schedule_is_explicit(r->c));
+  if (!fusion_has_taps(r->to, r->args[m->matrix])) return false;
+  if (taps <= FUSION_STENCIL_TAPS) return true;
+  return schedule_is_explicit(r->c) &&
+         schedule_hint(r->to->pool, ir_tensor_elements(r->to->pool, &ir_at(r->from, r->node)->type)) >= MANY_POSITIONS;
 }
 
 /* One column, and rows that lie along the terms: products that are summed, whose schedule reads rows in vectors, or by all items of a group. A

@@ -200,7 +200,7 @@ static uint32_t put_transposed(composite_call *c, conv v, const int64_t *extra, 
   return y;
 }
 
-/* Where taps are dilated: zeros between the elements, [.., h] -> [.., h, 1] -> [.., h, stride] -> [.., h * stride], and the taps backwards. */
+/* Where taps are dilated, or most of what the stride leaves apart has none: zeros between the elements, [.., h] -> [.., h, 1] -> [.., h, stride] -> [.., h * stride], and the taps backwards. */
 static uint32_t put_zeros_between(composite_call *c, const conv *v) {
   const ir_tensor x = *type_of(c, v->x);
   ir_expr split[SNT_MAX_RANK] = {x.dims[0], x.dims[1]}, joined[SNT_MAX_RANK] = {x.dims[0], x.dims[1]}, high[SNT_MAX_RANK] = {0};
@@ -226,15 +226,18 @@ static uint32_t put_backwards(composite_call *c, conv v, const int64_t *extra, i
 void build_conv_transpose(composite_call *c) {
   conv v;
   int64_t extra[SNT_MAX_RANK];
-  bool spread = false, dilated = false;
+  bool spread = false, sparse = false;
   if (!read_conv(c, &v, true) || !call_list(c, IR_PARAM_output_pads, v.spatial, 0, extra)) return;
-  for (uint32_t i = 0; i < v.spatial; i++) spread |= v.window.stride[i] > 1, dilated |= v.window.dilation[i] > 1;
+  for (uint32_t i = 0; i < v.spatial; i++) {
+    spread |= v.window.stride[i] > 1;
+    sparse |= v.window.dilation[i] > 1 || v.window.stride[i] / 2 > v.window.size[i];
+  }
   if (spread && 2 + 2 * v.spatial > SNT_MAX_RANK) {
     call_mistake(c, "%u spatial axes", v.spatial);
     return;
   }
   const int32_t type = sum_type(c, result_type(c));
-  if (spread && !dilated) {
+  if (spread && !sparse) {
     finish(c, put_transposed(c, v, extra, type));
     return;
   }

@@ -306,7 +306,7 @@ static bool import_graph(onnx_import *im, const onnx_graph *graph) {
     if (!import_input(im, &graph->inputs.at[i])) return false;
   for (uint32_t i = 0; im->info && i < im->info->fixed_count; i++)
     if (!onnx_scope_find(im->scope, im->info->fixed[i].name))
-      return onnx_fail(im, SNT_E_ARG, "no input is named %.80s, which is to be fixed", im->info->fixed[i].name);
+      return onnx_fail(im, SNT_E_ARG, "no input is named %.80s", im->info->fixed[i].name);
   if (!onnx_check_dims(im) || !onnx_import_nodes(im, &graph->nodes)) return false;
   if (!graph->outputs.count) return onnx_fail(im, SNT_E_PARSE, "the model has no outputs");
   for (uint32_t i = 0; i < graph->outputs.count; i++)
