@@ -42,14 +42,18 @@ static bool find_symbol(const expr_pool *pool, const char *name, ir_expr *out) {
   return false;
 }
 
-static int64_t round_up(int64_t value, int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
+static int64_t round_up(int64_t value, int64_t multiple) {
+  const int64_t rest = value % multiple, left = rest ? multiple - rest : 0;
+  return value > INT64_MAX - left ? INT64_MAX : value + left;
+}
 
 static bool apply_rule(onnx_import *im, const onnx_rule *r, expr_symbol *s) {
   if (r->multiple) {
     int64_t both = s->multiple_of;
-    while (both % r->multiple) both += s->multiple_of;
+    while (both % r->multiple && both <= s->max - s->multiple_of) both += s->multiple_of;
     s->multiple_of = both;
-    return both <= s->max || onnx_fail(im, SNT_E_SHAPE, "extent %.80s must be a multiple of %lld", r->symbol, (long long)both);
+    return both % r->multiple == 0 ||
+           onnx_fail(im, SNT_E_SHAPE, "extent %.80s must be a multiple of %lld", r->symbol, (long long)r->multiple);
   }
   if (r->max < s->min || (r->fixed && r->max > s->max))
     return onnx_fail(im, SNT_E_SHAPE, "extent %.80s must be %s%lld", r->symbol, r->fixed ? "" : "at most ", (long long)r->max);
@@ -62,7 +66,8 @@ static bool settle_bounds(onnx_import *im, const char *name, const char *param, 
   const snt_symbol *given = given_bounds(im, name, param);
   *s = (expr_symbol){.min = 1, .max = INT32_MAX, .multiple_of = 1, .hint = hint};
   if (given) *s = (expr_symbol){NULL, given->min, given->max, given->multiple_of > 0 ? given->multiple_of : 1, given->hint};
-  if (s->min < 0 || s->max < s->min) return onnx_fail(im, SNT_E_ARG, "bounds of %.80s: 0 <= min <= max", name);
+  if (s->min < 0 || s->max < s->min || (s->multiple_of > 1 && s->multiple_of > s->max))
+    return onnx_fail(im, SNT_E_ARG, "bounds of %.80s: 0 <= min <= max, and a multiple of what is not more", name);
   for (uint32_t i = 0; i < im->rules.count; i++) {
     const onnx_rule *r = &im->rules.at[i];
     if (!r->same_as && !strcmp(r->symbol, name) && !apply_rule(im, r, s)) return false;

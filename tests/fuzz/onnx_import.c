@@ -19,6 +19,7 @@ static void SNT_CALL release(void *user, void *at, size_t size, size_t align) {
 }
 
 /* ---- importing ---- */
+snt_symbol onnx_import_dim;
 char onnx_import_said[1024];
 static void SNT_CALL note(void *user, const char *node, const char *op, const char *reason) {
   const size_t length = strlen(onnx_import_said);
@@ -28,7 +29,11 @@ static void SNT_CALL note(void *user, const char *node, const char *op, const ch
 
 snt_result onnx_import_from(const void *data, size_t size, const char *path, snt_diag *diag) {
   const snt_context_info info = {.head = SNT_HEAD(context_info), .abi_version = SNT_ABI_VERSION, .alloc = {NULL, acquire, release}};
-  const snt_onnx_info options = {.head = SNT_HEAD(onnx_info), .unsupported = note, .decode_image = picture_decode};
+  const snt_onnx_info options = {.head = SNT_HEAD(onnx_info),
+                                 .unsupported = note,
+                                 .decode_image = picture_decode,
+                                 .dims = &onnx_import_dim,
+                                 .dim_count = onnx_import_dim.name != NULL};
   snt_context *context = NULL;
   snt_graph *graph = NULL;
   *diag = (snt_diag){.head = SNT_HEAD(diag)};

@@ -336,8 +336,31 @@ static void check_external(void) {
   }
 }
 
+static void check_bounds(void) {
+  static const struct {
+    const char *what, *where;
+    snt_symbol dim;
+  } rows[] = {
+      {"an extent that no input has", "no extent is named m", {"m", 1, 8, 1, 4}},
+      {"bounds the wrong way round", "0 <= min <= max", {"n", 8, 4, 1, 4}},
+      {"a negative bound", "0 <= min <= max", {"n", -1, 4, 1, 4}},
+      {"a multiple of more than there may be", "a multiple of what is not more", {"n", 1, 8, INT64_MAX, 4}},
+      {"what is usual is no such multiple", "must be a multiple of 4611686018427387904", {"n", 1, INT64_MAX, INT64_C(1) << 62, INT64_MAX}},
+  };
+  snt_diag diag;
+  good_model();
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    onnx_import_dim = rows[i].dim;
+    refused(rows[i].what, rows[i].where);
+  }
+  onnx_import_dim = (snt_symbol){"n", 3, 3, 1, 3};
+  tap_ok(onnx_import_from(model.at, model.size, NULL, &diag) == SNT_OK, "an extent that is fixed: %s", diag.text);
+  onnx_import_dim = (snt_symbol){NULL, 0, 0, 0, 0};
+}
+
 int main(void) {
   check_structure();
+  check_bounds();
   check_sizes();
   check_wire();
   check_function();
