@@ -73,9 +73,9 @@ static uint32_t find_trips(const finder *f, uint32_t first, uint32_t end) {
 }
 
 /* The same steps as another chain's: its code serves again. */
-static uint32_t end_as(const finder *f, const exec_chain *other, uint32_t first) {
+static uint32_t end_as(const finder *f, const exec_chain *other, uint32_t first, uint32_t last) {
   const uint32_t count = other->end - other->first;
-  if (count > end_of_region(f, first) - first) return first;
+  if (count > last - first) return first;
   for (uint32_t i = 0; i < count; i++) {
     const plan_step *a = step_at(f, other->first + i), *b = step_at(f, first + i);
     if (kernel_at(f, other->first + i) != kernel_at(f, first + i) || a->binding_count != b->binding_count ||
@@ -87,9 +87,8 @@ static uint32_t end_as(const finder *f, const exec_chain *other, uint32_t first)
 
 /* As far as the device's limits let it. Where it stops before the end of the plan, or of a loop's body, it stops where the steps begin again, if they do: layers
    like each other make chains like each other. */
-static uint32_t end_of_new(const finder *f, uint32_t first) {
+static uint32_t end_of_new(const finder *f, uint32_t first, uint32_t last) {
   const cost_profile *p = &f->x->device->profile;
-  const uint32_t last = end_of_region(f, first);
   uint32_t kinds = 0, bindings = 1, words = 0, end = first, again = 0;
   for (; end < last && end - first < p->launch_steps && can_link(f, end); end++) {
     bool seen = false;
@@ -103,13 +102,14 @@ static uint32_t end_of_new(const finder *f, uint32_t first) {
 
 static void cut_into_chains(finder *f) {
   snt_exec *x = f->x;
-  for (uint32_t s = 0; s < x->program->plan.steps.count;) {
+  for (uint32_t s = 0, last = 0; s < x->program->plan.steps.count;) {
+    if (s >= last) last = end_of_region(f, s);
     exec_chain c = {.first = s, .end = s, .like = x->chain_count};
     for (uint32_t i = 0; i < x->chain_count; i++) {
-      const uint32_t end = end_as(f, &x->chains[i], s);
+      const uint32_t end = end_as(f, &x->chains[i], s, last);
       if (end > c.end) c.end = end, c.like = x->chains[i].like;
     }
-    if (c.end == s) c.end = end_of_new(f, s);
+    if (c.end == s) c.end = end_of_new(f, s, last);
     s = c.end > s ? c.end : s + 1;
     if (c.end == c.first) continue;
     c.trips = find_trips(f, c.first, c.end);

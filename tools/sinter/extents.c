@@ -50,6 +50,7 @@ static bool input_type(const tool_session *s, const char *name, snt_tensor *out)
 }
 
 static void from_inputs(tool_session *s) {
+  if (!snt_program_symbol_count(s->program)) return; /* the files are long */
   for (uint32_t i = 0; i < snt_program_port_count(s->program); i++) {
     snt_port port;
     snt_tensor given;

@@ -27,7 +27,9 @@ static uint32_t take_dims(const tool_session *s, snt_symbol *out) {
 typedef struct fixed_inputs {
   snt_onnx_fixed at[2 * TOOL_MAX_PORTS];
   void *file[2 * TOOL_MAX_PORTS];
-  uint32_t count, asked; /* those of --fix come first */
+  const void *list[2 * TOOL_MAX_PORTS]; /* the elements of short lists among the files of --input */
+  uint32_t input[2 * TOOL_MAX_PORTS];   /* which of options.inputs */
+  uint32_t count, asked;                /* those of --fix come first */
 } fixed_inputs;
 
 static snt_result open_fixed(const tool_pair *given, fixed_inputs *f, snt_diag *diag) {
@@ -51,17 +53,26 @@ static bool is_short_list(const snt_tensor *t) {
   return whole && (t->rank == 0 || (t->rank == 1 && t->dims[0] <= SHORT_LIST));
 }
 
-/* Inputs that are given as files: their extents, and short lists with `data`. One that cannot be read is left to who reads it for the run and says why. */
-static bool fix_inputs(tool_session *s, fixed_inputs *f, bool data) {
-  while (f->count > f->asked) free(f->file[--f->count]);
-  s->fixed_inputs = 0;
+/* The extents of inputs that are given as files; true: there are short lists among them. One that cannot be read is left to who reads it for the run and says
+   why. */
+static bool fix_extents(const tool_session *s, fixed_inputs *f) {
+  bool lists = false;
   for (uint32_t i = 0; i < s->options.input_count; i++) {
-    snt_onnx_fixed *to = &f->at[f->count];
+    const uint32_t at = f->count;
     if (!strstr(s->options.inputs[i].value, ".npy") || open_fixed(&s->options.inputs[i], f, NULL) != SNT_OK) continue;
-    if (data && is_short_list(&to->tensor)) s->fixed_inputs |= UINT64_C(1) << i;
-    else to->data = NULL;
+    f->input[at] = i;
+    f->list[at] = is_short_list(&f->at[at].tensor) ? f->at[at].data : NULL;
+    f->at[at].data = NULL;
+    lists |= f->list[at] != NULL;
   }
-  return s->fixed_inputs != 0;
+  return lists;
+}
+
+static void fix_lists(tool_session *s, fixed_inputs *f) {
+  for (uint32_t at = f->asked; at < f->count; at++) {
+    f->at[at].data = f->list[at];
+    if (f->list[at]) s->fixed_inputs |= UINT64_C(1) << f->input[at];
+  }
 }
 
 static snt_result import(tool_session *s, const fixed_inputs *fixed, bool last) {
@@ -79,19 +90,12 @@ static snt_result import(tool_session *s, const fixed_inputs *fixed, bool last) 
   return r == SNT_OK ? snt_onnx_import_file(s->graph, s->options.model, &info, &s->diag) : r;
 }
 
-static bool has_short_list(tool_session *s, fixed_inputs *fixed) {
-  const bool found = fix_inputs(s, fixed, true);
-  fix_inputs(s, fixed, false);
-  return found;
-}
-
 static snt_result import_somehow(tool_session *s, fixed_inputs *fixed) {
-  if (s->options.open) return import(s, fixed, true);
-  const bool two_ways = has_short_list(s, fixed);
-  const snt_result r = import(s, fixed, !two_ways);
-  if (!two_ways || (r != SNT_E_UNSUPPORTED && r != SNT_E_SHAPE)) return r;
+  const bool lists = !s->options.open && fix_extents(s, fixed);
+  const snt_result r = import(s, fixed, !lists);
+  if (!lists || (r != SNT_E_UNSUPPORTED && r != SNT_E_SHAPE)) return r;
   const snt_diag why = s->diag;
-  fix_inputs(s, fixed, true);
+  fix_lists(s, fixed);
   const snt_result again = import(s, fixed, true);
   if (again == SNT_OK && !s->options.quiet) fprintf(stderr, "sinter: for the values of integer inputs given only; without %s\n", why.text);
   return again;

@@ -28,9 +28,9 @@ typedef struct snt_onnx_image {
 typedef struct snt_onnx_info {
   snt_head head; /* SNT_HEAD(onnx_info) */
   uint32_t dim_count, fixed_count;
-  const snt_symbol
-      *dims; /* bounds of symbolic extents by name, the file's or the symbol's; min = max fixes one: the graph then has no such symbol.
-                             A name that no input has is SNT_E_ARG. Where an operator needs it, an open extent becomes a multiple of a number. */
+  /* Bounds of symbolic extents by name, the file's or the symbol's; min = max fixes one: the graph then has no such symbol. A name that no input
+     has is SNT_E_ARG. Where an operator needs it, an open extent becomes a multiple of a number. */
+  const snt_symbol *dims;
   const snt_onnx_fixed *fixed;
   void *user;
   int(SNT_CALL *progress)(void *user, const char *stage, double fraction); /* non-zero cancels */
