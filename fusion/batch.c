@@ -1,5 +1,6 @@
 /* Horizontal fusion: independent steps that launches dominate become one kernel, whose first groups do the one and whose last groups the other.
    In: steps as the schedules made them, before memory is planned. Out: fewer steps and kernels; a decision record for each pair that was taken.
+   So do independent steps of so few groups that both run at once.
    It works on kernels, whatever their kind and shape: they must have workgroups of one shape, and fit the device's bindings and scalars together. */
 #include "fusion/emit.h"
 #include "fusion/schedule_common.h"
@@ -23,7 +24,7 @@ static bool may_meet(const plan_binding *a, const plan_binding *b) {
          (a->swap && b->swap && a->other == b->other);
 }
 
-static bool conflicts(const plan_step *a, const plan_step *b) {
+bool fusion_steps_conflict(const plan_step *a, const plan_step *b) {
   for (uint32_t i = 0; i < a->binding_count; i++)
     for (uint32_t k = 0; k < b->binding_count; k++)
       if (may_meet(&a->bindings[i], &b->bindings[k]) && ((a->bindings[i].access | b->bindings[k].access) & KIR_WRITE)) return true;
@@ -37,16 +38,15 @@ bool fusion_is_launch_bound(const cost_profile *p, double ns) {
   return ns - p->launch_ns <= LAUNCHES * p->launch_ns;
 }
 
-static uint32_t local_bytes(const kir_kernel *k) {
-  uint32_t bytes = 0;
-  for (uint32_t i = 0; i < k->memories.count; i++) {
-    const kir_memory *m = &k->memories.at[i];
-    if (m->space != KIR_LOCAL) continue;
-    uint64_t cells = 1;
-    for (uint32_t d = 0; d < m->rank; d++) cells *= m->dims[d];
-    bytes += (uint32_t)cells * ir_dtypes[m->type.base].bytes * m->type.lanes;
-  }
-  return bytes;
+/* Do the groups of both run at once, each on a unit of its own? */
+static bool run_beside(const fusion_context *c, const plan_step *a, const plan_step *b) {
+  const expr_pool *x = c->graph->pool;
+  return (double)(schedule_hint(x, a->groups) + schedule_hint(x, b->groups)) <= c->options->profile->units;
+}
+
+static double joint_ns(const fusion_context *c, const plan_step *a, const plan_step *b) {
+  if (run_beside(c, a, b)) return a->est_ns > b->est_ns ? a->est_ns : b->est_ns;
+  return a->est_ns + b->est_ns - c->options->profile->launch_ns;
 }
 
 static uint32_t joint_bindings(const plan_step *a, const plan_step *b) {
@@ -56,34 +56,15 @@ static uint32_t joint_bindings(const plan_step *a, const plan_step *b) {
   return count;
 }
 
-/* Items of a larger workgroup may sit idle unless the others wait for them. */
-static bool waits(const kir_kernel *k) {
-  for (uint32_t i = 1; i < k->insts.count; i++) {
-    const uint16_t op = kir_at(k, i)->op;
-    if (op == KIR_barrier || (op >= KIR_sg_add && op <= KIR_sg_barrier)) return true;
-  }
-  return false;
-}
-static bool fits_items(const kir_kernel *k, const kir_kernel *into) {
-  if (k->items[1] != into->items[1] || k->items[2] != into->items[2]) return false;
-  return k->items[0] == into->items[0] || (k->items[0] < into->items[0] && k->items[1] == 1 && k->items[2] == 1 && !waits(k));
-}
-
-static bool is_written(const kir_kernel *k) {
-  for (uint32_t i = 1; k->owns.count && i < k->insts.count; i++)
-    if (kir_at(k, i)->op == KIR_inline) return true;
-  return false;
-}
-
 static const char *obstacle(const fusion_context *c, const plan_step *a, const plan_step *b) {
   const cost_profile *p = c->options->profile;
   const kir_kernel *x = kernel_of(c, a), *y = kernel_of(c, b);
-  if (is_written(x) || is_written(y)) return "a kernel of the user's own";
-  if (!fits_items(x, y) && !fits_items(y, x)) return "workgroups of different shapes";
+  if (kir_is_written(x) || kir_is_written(y)) return "a kernel of the user's own";
+  if (!kir_fits_items(x, y) && !kir_fits_items(y, x)) return "workgroups of different shapes";
   if (x->sub && y->sub && x->sub != y->sub) return "subgroups of different sizes";
   if (p->max_bindings && joint_bindings(a, b) > p->max_bindings) return "bindings";
   if (8 * (x->scalars.count + y->scalars.count + 1) > p->max_scalar_bytes) return "scalars";
-  if (p->max_local_bytes && local_bytes(x) + local_bytes(y) > p->max_local_bytes) return "local memory";
+  if (p->max_local_bytes && kir_local_bytes(x) + kir_local_bytes(y) > p->max_local_bytes) return "local memory";
   return NULL;
 }
 
@@ -144,12 +125,8 @@ static bool add_part(join *j, const plan_step *s, uint32_t group) {
   if (!memories || !scalars) return false;
   for (uint32_t i = 0; i < in->scalars.count; i++) scalars[i] = add_scalar(j, &in->scalars.at[i], s->scalars[i]);
   for (uint32_t i = 0; i < in->memories.count; i++) memories[i] = add_memory(j, s, &in->memories.at[i], memories, scalars);
-  if (in->items[0] == j->k->items[0]) return kir_append(j->k, in, memories, scalars, group);
-  const uint32_t used = kir_const_int(j->k, kir_t(SNT_U32, 1), in->items[0]);
-  const uint32_t opened = kir_if(j->k, kir_2(j->k, KIR_lt, kir_id(j->k, KIR_local, 0), used));
-  const bool good = kir_append(j->k, in, memories, scalars, group);
-  kir_if_end(j->k, opened, 0, NULL, NULL);
-  return good;
+  const kir_site site = {.memories = memories, .scalars = scalars, .group = group};
+  return kir_append(j->k, in, &site);
 }
 
 static bool join_nodes(join *j) {
@@ -175,7 +152,7 @@ static bool join_kernels(join *j, uint32_t number) {
   j->step.scalars = IR_NEW_ARRAY(c->arena, ir_expr, scalars);
   if (!j->k || !j->step.bindings || !j->step.scalars || !join_nodes(j)) return false;
   kir_init(j->k, c->arena, ir_arena_text(c->arena, name, (size_t)length));
-  memcpy(j->k->items, fits_items(first, second) ? second->items : first->items, sizeof j->k->items);
+  memcpy(j->k->items, kir_fits_items(first, second) ? second->items : first->items, sizeof j->k->items);
   j->k->sub = first->sub ? first->sub : second->sub;
   j->k->mode = first->mode;
   j->k->needs = first->needs;
@@ -197,7 +174,7 @@ static bool join_kernels(join *j, uint32_t number) {
   j->step.bytes_read = expr_add(x, j->a->bytes_read, j->b->bytes_read);
   j->step.bytes_written = expr_add(x, j->a->bytes_written, j->b->bytes_written);
   j->step.flops = j->a->flops + j->b->flops;
-  j->step.est_ns = j->a->est_ns + j->b->est_ns - c->options->profile->launch_ns;
+  j->step.est_ns = joint_ns(c, j->a, j->b);
   return !j->k->failed;
 }
 
@@ -213,7 +190,7 @@ static void record(fusion_context *c, const plan_step *a, const plan_step *b, bo
                              .limit = c->options->profile->max_bindings,
                              .turn = UINT32_MAX,
                              .ns_parts = a->est_ns + b->est_ns,
-                             .ns_fused = a->est_ns + b->est_ns - c->options->profile->launch_ns};
+                             .ns_fused = joint_ns(c, a, b)};
   if (!IR_PUSH(c->arena, &c->decisions, d)) c->plan->failed = true;
 }
 
@@ -241,7 +218,7 @@ static void remove_step(ir_plan *p, uint32_t step) {
 /* Is a step independent of those from `first` up to `end`? From the last, which it most likely reads. */
 static bool is_free_of(const ir_plan *p, uint32_t step, uint32_t first, uint32_t end) {
   for (uint32_t k = end; k-- > first;)
-    if (k != step && conflicts(&p->steps.at[k], &p->steps.at[step])) return false;
+    if (k != step && fusion_steps_conflict(&p->steps.at[k], &p->steps.at[step])) return false;
   return true;
 }
 
@@ -263,6 +240,20 @@ static bool join_pair(fusion_context *c, uint32_t at, uint32_t i, uint32_t to, c
   p->steps.at[to] = j.step;
   remove_step(p, to == at ? i : at);
   *done = true;
+  return true;
+}
+
+/* What leaves units idle waits for what it could run beside: a step of few groups moves down to a later one. */
+static bool join_beside(fusion_context *c, uint32_t at, uint32_t end) {
+  const ir_plan *p = c->plan;
+  for (uint32_t i = at + 1; i < end && i <= at + WINDOW; i++) {
+    const plan_step *a = &p->steps.at[at], *b = &p->steps.at[i];
+    bool done;
+    if (!is_plain(a) || !run_beside(c, a, a) || !is_free_of(p, at, at + 1, i)) return true;
+    if (!is_plain(b) || !run_beside(c, a, b) || fusion_steps_conflict(a, b) || is_forbidden(c, a, b)) continue;
+    if (!join_pair(c, at, i, i, "horizontal", &done)) return false;
+    if (done) return at >= p->steps.count || join_beside(c, at, end - 1); /* another step is in this place now */
+  }
   return true;
 }
 
@@ -322,7 +313,8 @@ snt_result fusion_batch(fusion_context *c, bool *changed) {
   for (uint32_t at = 0; c->steer && c->steer->musts.count && at < p->steps.count; at++)
     if (!join_wanted(c, at, segment_end(p, at))) return ir_fail(c->diag, SNT_E_HOST_MEM, "batch", 0, "out of host memory");
   for (uint32_t at = 0; at < p->steps.count; at++)
-    if (!join_into(c, at, segment_end(p, at))) return ir_fail(c->diag, SNT_E_HOST_MEM, "batch", 0, "out of host memory");
+    if (!join_into(c, at, segment_end(p, at)) || !join_beside(c, at, segment_end(p, at)))
+      return ir_fail(c->diag, SNT_E_HOST_MEM, "batch", 0, "out of host memory");
   if (p->steps.count != before && !drop_unused(c)) return ir_fail(c->diag, SNT_E_HOST_MEM, "batch", 0, "out of host memory");
   return steer_check(c);
 }

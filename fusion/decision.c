@@ -90,6 +90,14 @@ static void write_launch(const fusion_decision *d, ir_text *out) {
   else ir_text_format(out, "two launches: %s", d->rule);
 }
 
+static void write_trips(const fusion_decision *d, ir_text *out) {
+  const bool priced = d->taken || is(d, "loses");
+  if (!priced) ir_text_format(out, "a loop of %u kernels: no one kernel goes through its trips: %s", d->count, d->rule);
+  else
+    ir_text_format(out, "%s: %.2f us for all trips in one kernel, %.2f us as %u launches a trip",
+                   d->taken ? "one kernel" : "a loop of kernels", us(d->ns_fused), us(d->ns_parts), d->count);
+}
+
 void fusion_decision_text(const fusion_decision *d, ir_text *out) {
   switch ((decision_form)d->form) {
   case DECISION_PAIR: write_pair(d, out); break;
@@ -97,5 +105,6 @@ void fusion_decision_text(const fusion_decision *d, ir_text *out) {
   case DECISION_RECOMPUTE: write_recompute(d, out); break;
   case DECISION_LAUNCH: write_launch(d, out); break;
   case DECISION_BODY: ir_text_add(out, d->what); break;
+  case DECISION_TRIPS: write_trips(d, out); break;
   }
 }

@@ -53,7 +53,8 @@ typedef enum {
   DECISION_WHOLE,     /* a hyper-edge: `what` is its name */
   DECISION_RECOMPUTE, /* a stored value again in each of `count` readers */
   DECISION_LAUNCH,    /* two independent kernels, one launch */
-  DECISION_BODY       /* of the body of a loop: `what` is the sentence from inside */
+  DECISION_BODY,      /* of the body of a loop: `what` is the sentence from inside */
+  DECISION_TRIPS      /* a loop of `count` kernels, one kernel */
 } decision_form;
 typedef struct fusion_decision {
   uint32_t producer, consumer; /* node numbers of the working graph; their origins and names are kept */
@@ -210,6 +211,7 @@ snt_result fusion_settle_states(fusion_context *, bool *changed); /* which updat
 snt_result fusion_copy_states(fusion_context *);                  /* the copies of the others, after all other kernels */
 snt_result fusion_schedule(fusion_context *, bool *changed);      /* groups -> kernels and steps, by the table of schedules */
 snt_result fusion_batch(fusion_context *, bool *changed);         /* independent steps that launches dominate become one */
+bool fusion_steps_conflict(const plan_step *, const plan_step *); /* one stores what the other reads or stores */
 bool fusion_is_launch_bound(const cost_profile *, double ns);     /* a kernel of so many ns is one that fusion_batch looks at */
 snt_result fusion_plan_memory(fusion_context *, bool *changed);   /* scratch offsets by lifetime, in place, barriers */
 

@@ -1,6 +1,7 @@
 /* Kind `repeat`: the body of a loop is compiled by the ordinary passes into a plan of its own, which becomes a loop of this plan's steps.
    In: a group of one `loop` node and its picks. A carried value whose kernel may write over the old one lives in the buffer of the result. Any
-   other has two buffers that the trips write in turn, so that the last trip writes the result; which comes first is an expression of the plan. */
+   other has two buffers that the trips write in turn, so that the last trip writes the result; which comes first is an expression of the plan.
+   Where launches are most of it, the loop becomes one kernel (schedule_persistent.c). */
 #include "fusion/schedule_common.h"
 #include "fusion/schedules.h"
 
@@ -215,7 +216,7 @@ static snt_result link_steps(linking *l) {
     if (!IR_PUSH(to->arena, &to->loops, inner)) return starved(l);
   }
   for (uint32_t i = 0; i < from->steps.count; i++) SNT_TRY(link_step(l, i, first));
-  return SNT_OK;
+  return schedule_persistent(l->c, l->group, &own);
 }
 
 snt_result schedule_repeat_build(fusion_context *c, const fusion_group *group) {

@@ -89,8 +89,16 @@ typedef struct kir_clone {
 snt_result kir_clone_begin(kir_clone *, const kir_kernel *in, kir_kernel *out); /* copies name, memories, scalars */
 uint32_t kir_clone_inst(kir_clone *, uint32_t old);                             /* emits a copy with mapped operands, sets map */
 
-/* Appends the body of `in`; memories[m] and scalars[s] say where its own are in `out`, `group` is the value of its group number. ir/kir_join.c */
-bool kir_append(kir_kernel *out, const kir_kernel *in, const uint32_t *memories, const uint32_t *scalars, uint32_t group);
+/* Kernels put together: ir/kir_join.c. Appends the body of `in`; memories[m] and scalars[s] say where its own are in `out`, or values[s], where it is not 0
+   (values null: nowhere), which value a scalar is; `group` is the value of its group number. Its items are as kir_fits_items has them. */
+typedef struct kir_site {
+  const uint32_t *memories, *scalars, *values;
+  uint32_t group;
+} kir_site;
+bool kir_append(kir_kernel *out, const kir_kernel *in, const kir_site *);
+bool kir_fits_items(const kir_kernel *, const kir_kernel *into); /* may it run on the items of a workgroup as that one has? */
+bool kir_is_written(const kir_kernel *);                         /* in the target's language, by the user */
+uint32_t kir_local_bytes(const kir_kernel *);
 
 /* Legaliser of one transcendental instruction: emits its expansion with operand values a, b already in `out`; returns the value. ir/kir_math.c */
 uint32_t kir_math_expand(kir_kernel *out, const kir_inst *, uint32_t a, uint32_t b, const kir_caps *);

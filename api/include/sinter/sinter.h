@@ -173,7 +173,7 @@ SNT_API const char *SNT_CALL snt_program_profile(const snt_program *); /* name o
 enum { SNT_EXPLAIN_TEXT = 0, SNT_EXPLAIN_JSON, SNT_EXPLAIN_PLAN, SNT_EXPLAIN_GRAPH, SNT_EXPLAIN_DOT_BEFORE, SNT_EXPLAIN_DOT_AFTER };
 SNT_API snt_result SNT_CALL snt_program_explain(const snt_program *, uint32_t format, char *text, size_t *length);
 /* What was considered and chosen, an edge a record, in the order of SNT_EXPLAIN_JSON; none for a loaded program. Names are borrowed, "" where there is none. */
-enum { SNT_DECISION_PAIR = 0, SNT_DECISION_WHOLE, SNT_DECISION_RECOMPUTE, SNT_DECISION_LAUNCH, SNT_DECISION_BODY };
+enum { SNT_DECISION_PAIR = 0, SNT_DECISION_WHOLE, SNT_DECISION_RECOMPUTE, SNT_DECISION_LAUNCH, SNT_DECISION_BODY, SNT_DECISION_TRIPS };
 typedef struct snt_decision {
   snt_out_head head;
   snt_value producer, consumer; /* of the graph that was compiled; 0: of no one value of it */

@@ -1,0 +1,371 @@
+/* A loop of kernels as one kernel, that does not end between trips (a persistent kernel; for recurrences: Diamos et al., Persistent RNNs, ICML 2016).
+   In: a loop of the plan whose steps are the last ones. Out: one step in their place, whose one workgroup goes through every group of every step of every trip, with
+   a barrier where a step needs what an earlier one stored; or the loop as it was, where something is in the way or launches cost less than the rest of the
+   device could do meanwhile. Where trips write a pair of buffers in turn, two trips stand in the kernel's loop, each with its own of the two. */
+#include "fusion/emit_private.h"
+#include "fusion/schedule_common.h"
+#include "fusion/schedules.h"
+#include "ir/kir_pass.h"
+
+enum { SIDES = 2 }; /* trips that write the first of a pair, or the other */
+
+typedef struct part {
+  const plan_step *step;
+  const kir_kernel *kernel;
+  uint32_t *memories[SIDES], *scalars, *values;
+  bool waits; /* for what an earlier part of the trip stored */
+} part;
+
+typedef struct persistent {
+  fusion_context *c;
+  const fusion_group *group;
+  plan_loop loop;
+  uint32_t variable, count, items[3], sides;
+  part *parts;
+  emit *e;
+} persistent;
+
+static bool varies(const persistent *p, ir_expr e) { return e < 0 && expr_uses_var(p->c->graph->pool, e, p->variable); }
+
+/* ---- what may be in the way ---- */
+
+/* Operands that the kernel IR wants to know before it begins: strides and divisors. */
+static bool is_wanted_early(const kir_kernel *k, uint32_t scalar) {
+  for (uint32_t m = 0; m < k->memories.count; m++)
+    if (k->memories.at[m].offset_scalar == scalar + 1 || k->memories.at[m].size_scalar == scalar + 1) return true;
+  for (uint32_t i = 1; i < k->insts.count; i++) {
+    const kir_inst *in = kir_at(k, i);
+    const bool divides = in->op == KIR_udiv || in->op == KIR_umod;
+    for (uint32_t n = divides ? 1 : 0; (divides || in->op == KIR_ix) && n < in->arg_count; n += 2) {
+      const kir_inst *a = kir_at(k, kir_arg(k, i, n));
+      if (a->op == KIR_scalar && a->index == scalar) return true;
+    }
+  }
+  return false;
+}
+
+static const char *scalar_obstacle(const persistent *p, const part *t) {
+  for (uint32_t i = 0; i < t->step->scalar_count; i++) {
+    const kir_scalar *s = &t->kernel->scalars.at[i];
+    if (!kir_same(s->type, kir_t(SNT_U32, 1))) return "a scalar that is no extent";
+    if (varies(p, t->step->scalars[i]) && is_wanted_early(t->kernel, i)) return "a stride that changes from trip to trip";
+  }
+  return NULL;
+}
+
+static bool is_stored_to(const persistent *p, uint32_t buffer) {
+  for (uint32_t i = 0; i < p->count; i++)
+    for (uint32_t b = 0; b < p->parts[i].step->binding_count; b++) {
+      const plan_binding *x = &p->parts[i].step->bindings[b];
+      if ((x->access & KIR_WRITE) && (x->buffer == buffer || (x->swap && x->other == buffer))) return true;
+    }
+  return false;
+}
+
+/* Texels are read through a cache that does not see what the kernel itself stores. */
+static const char *memory_obstacle(const persistent *p, const part *t) {
+  for (uint32_t m = 0; m < t->kernel->memories.count; m++) {
+    const kir_memory *memory = &t->kernel->memories.at[m];
+    if (memory->space == KIR_IMAGE) return "an image";
+    if (memory->space != KIR_GLOBAL && memory->space != KIR_SCRATCH) continue;
+    const plan_binding *b = &t->step->bindings[memory->slot];
+    if (b->offset || varies(p, b->bytes)) return "a part of a buffer";
+    if ((memory->flags & KIR_MEM_TEXEL) && (is_stored_to(p, b->buffer) || (b->swap && is_stored_to(p, b->other))))
+      return "texels of what the loop itself stores";
+  }
+  return NULL;
+}
+
+static const char *part_obstacle(const persistent *p, const part *t) {
+  if (t->step->choice || t->step->guard_count) return "kernels for other extents";
+  if (kir_is_written(t->kernel)) return "a kernel of the user's own";
+  const char *why = scalar_obstacle(p, t);
+  return why ? why : memory_obstacle(p, t);
+}
+
+static uint32_t widest(const persistent *p) {
+  uint32_t best = 0;
+  for (uint32_t i = 1; i < p->count; i++)
+    if (p->parts[i].kernel->items[0] > p->parts[best].kernel->items[0]) best = i;
+  return best;
+}
+
+static uint32_t count_buffers(const persistent *p) {
+  uint32_t count = 0;
+  for (uint32_t b = 0; b < p->c->plan->buffers.count; b++) {
+    bool used = false;
+    for (uint32_t i = 0; i < p->count && !used; i++)
+      for (uint32_t k = 0; k < p->parts[i].step->binding_count && !used; k++) {
+        const plan_binding *x = &p->parts[i].step->bindings[k];
+        used = x->buffer == b || (x->swap && x->other == b);
+      }
+    count += used;
+  }
+  return count;
+}
+
+/* Each is a scalar of the one kernel, too, unless it is computed from the number of the trip. */
+static uint32_t count_scalars(const persistent *p) {
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < p->count; i++)
+    for (uint32_t s = 0; s < p->parts[i].step->scalar_count; s++) {
+      const ir_expr own = p->parts[i].step->scalars[s];
+      bool had = varies(p, own);
+      for (uint32_t k = 0; k <= i && !had; k++)
+        for (uint32_t n = 0; n < (k < i ? p->parts[k].step->scalar_count : s) && !had; n++) had = p->parts[k].step->scalars[n] == own;
+      count += !had;
+    }
+  return count;
+}
+
+static const char *obstacle(const persistent *p) {
+  enum { SPARE_SCALARS = 8 }; /* of what numbers of trips are made into more */
+  const cost_profile *profile = p->c->options->profile;
+  uint32_t local = 0, sub = 0;
+  if (profile->max_trips) return "the device ends kernels of many trips";
+  if (p->c->plan->loops.at[p->c->plan->loops.count - 1].variable != p->loop.variable) return "a loop of kernels inside it";
+  for (uint32_t i = 0; i < p->count; i++) {
+    const part *t = &p->parts[i];
+    const char *why = part_obstacle(p, t);
+    if (why) return why;
+    if (!kir_fits_items(t->kernel, p->parts[widest(p)].kernel)) return "workgroups of different shapes";
+    if (sub && t->kernel->sub && t->kernel->sub != sub) return "subgroups of different sizes";
+    if (t->kernel->needs[0]) return "matrix units";
+    sub = t->kernel->sub ? t->kernel->sub : sub;
+    local += kir_local_bytes(t->kernel);
+  }
+  if (profile->max_bindings && count_buffers(p) > profile->max_bindings) return "bindings";
+  if (4 * (count_scalars(p) + SPARE_SCALARS) > profile->max_scalar_bytes) return "scalars";
+  if (profile->max_local_bytes && local > profile->max_local_bytes) return "local memory";
+  return NULL;
+}
+
+/* ---- what it costs ---- */
+
+static double trips_of(const persistent *p) { return (double)schedule_hint(p->c->graph->pool, p->loop.trips); }
+
+/* One unit does what otherwise as many of them share as there are groups; nothing is launched. */
+static double price_one(const persistent *p) {
+  const cost_profile *profile = p->c->options->profile;
+  double trip = 0;
+  for (uint32_t i = 0; i < p->count; i++) {
+    const plan_step *s = p->parts[i].step;
+    const double groups = (double)schedule_hint(p->c->graph->pool, s->groups), alone = groups < profile->units ? groups : profile->units;
+    trip += (s->est_ns - profile->launch_ns) * alone + (p->parts[i].waits || i == 0 ? profile->barrier_ns : 0);
+  }
+  return profile->launch_ns + trips_of(p) * trip;
+}
+
+static double price_apart(const persistent *p) {
+  double trip = 0;
+  for (uint32_t i = 0; i < p->count; i++) trip += p->parts[i].step->est_ns;
+  return trips_of(p) * trip;
+}
+
+static bool record(const persistent *p, bool taken, const char *rule) {
+  fusion_context *c = p->c;
+  const fusion_decision d = {.producer = p->group->hero,
+                             .consumer = p->group->hero,
+                             .taken = taken,
+                             .form = DECISION_TRIPS,
+                             .rule = rule,
+                             .count = p->count,
+                             .limit = c->options->profile->max_bindings,
+                             .turn = UINT32_MAX,
+                             .ns_parts = price_apart(p),
+                             .ns_fused = price_one(p)};
+  return IR_PUSH(c->arena, &c->decisions, d);
+}
+
+/* ---- the kernel ---- */
+
+/* The buffer that a binding names in trips of a side. */
+static uint32_t buffer_at(const plan_binding *b, uint32_t side) { return b->swap && side ? b->other : b->buffer; }
+
+static bool is_like(const kir_memory *a, const kir_memory *b) {
+  return a->flags == b->flags && a->view == b->view && kir_same(a->type, b->type) && a->dims[0] == b->dims[0] && a->dims[1] == b->dims[1] &&
+         !a->offset_scalar && !b->offset_scalar && !a->size_scalar && !b->size_scalar;
+}
+
+/* A buffer is one memory, where parts see the same elements in it; else several that may overlap. */
+static uint32_t add_bound(persistent *p, const kir_memory *m, const plan_binding *b, uint32_t side, const uint32_t *scalars) {
+  emit *e = p->e;
+  const uint32_t buffer = buffer_at(b, side);
+  kir_memory made = *m;
+  for (uint32_t i = 0; i < e->k->memories.count; i++) {
+    kir_memory *had = &e->k->memories.at[i];
+    if ((had->space != KIR_GLOBAL && had->space != KIR_SCRATCH) || e->slots.at[had->slot] != buffer) continue;
+    if (is_like(had, m)) {
+      had->access |= m->access;
+      if (m->alias) had->alias = m->alias;
+      e->access.at[had->slot] |= b->access;
+      return i;
+    }
+    if (!had->alias) had->alias = e->k->memories.count + 2; /* 1: all states */
+    made.alias = had->alias;
+  }
+  char name[24];
+  const int length = snprintf(name, sizeof name, "p%u", e->slots.count);
+  made.name = ir_arena_text(e->arena, name, (size_t)length);
+  made.slot = e->slots.count;
+  if (made.offset_scalar) made.offset_scalar = scalars[made.offset_scalar - 1] + 1;
+  if (made.size_scalar) made.size_scalar = scalars[made.size_scalar - 1] + 1;
+  if (!IR_PUSH(e->arena, &e->slots, buffer) || !IR_PUSH(e->arena, &e->access, b->access)) e->failed = true;
+  return kir_memory_add(e->k, &made);
+}
+
+/* What is of the workgroup or an item alone serves trips of both sides. */
+static uint32_t add_own(persistent *p, const kir_memory *m, const uint32_t *memories) {
+  kir_memory made = *m;
+  char name[24];
+  const int length = snprintf(name, sizeof name, "m%u", p->e->k->memories.count);
+  made.name = ir_arena_text(p->e->arena, name, (size_t)length);
+  if (made.overlay) made.overlay = memories[made.overlay - 1] + 1;
+  return kir_memory_add(p->e->k, &made);
+}
+
+static bool declare_part(persistent *p, part *t) {
+  const uint32_t memories = t->kernel->memories.count, scalars = t->kernel->scalars.count;
+  t->scalars = IR_NEW_ARRAY(p->c->arena, uint32_t, scalars + 1);
+  t->values = IR_NEW_ARRAY(p->c->arena, uint32_t, scalars + 1);
+  if (!t->scalars || !t->values) return false;
+  for (uint32_t i = 0; i < scalars; i++)
+    if (!varies(p, t->step->scalars[i])) t->scalars[i] = emit_scalar_for(p->e, t->step->scalars[i]);
+  for (uint32_t side = 0; side < p->sides; side++) {
+    t->memories[side] = IR_NEW_ARRAY(p->c->arena, uint32_t, memories + 1);
+    if (!t->memories[side]) return false;
+    for (uint32_t m = 0; m < memories; m++) {
+      const kir_memory *memory = &t->kernel->memories.at[m];
+      if (memory->space == KIR_GLOBAL || memory->space == KIR_SCRATCH)
+        t->memories[side][m] = add_bound(p, memory, &t->step->bindings[memory->slot], side, t->scalars);
+      else t->memories[side][m] = side ? t->memories[0][m] : add_own(p, memory, t->memories[0]);
+    }
+  }
+  return true;
+}
+
+static bool is_alone(const persistent *p) { return p->items[0] * p->items[1] * p->items[2] == 1; }
+
+static ir_expr in_trip(const persistent *p, ir_expr expression, ir_expr trip) {
+  return varies(p, expression) ? expr_substitute(p->c->graph->pool, expression, 1, &p->variable, &trip) : expression;
+}
+
+static bool put_part(persistent *p, const part *t, uint32_t side, ir_expr trip) {
+  emit *e = p->e;
+  int64_t literal;
+  for (uint32_t i = 0; i < t->step->scalar_count; i++)
+    if (varies(p, t->step->scalars[i])) t->values[i] = emit_expr(e, in_trip(p, t->step->scalars[i], trip));
+  kir_site site = {.memories = t->memories[side], .scalars = t->scalars, .values = t->values};
+  const ir_expr groups = in_trip(p, t->step->groups, trip);
+  if (expr_is_const(e->x, groups, &literal) && literal == 1) {
+    site.group = kir_const_int(e->k, kir_t(SNT_U32, 1), 0);
+    return kir_append(e->k, t->kernel, &site);
+  }
+  const emit_loop_info info = {.name = "g", .hi = groups, .step = 1, .flags = KIR_LOOP_ROLLED};
+  const ir_expr group = emit_loop(e, &info);
+  site.group = emit_expr(e, group);
+  if (!kir_append(e->k, t->kernel, &site)) return false;
+  if (kir_local_bytes(t->kernel) && !is_alone(p)) kir_barrier(e->k, KIR_SYNC_LOCAL);
+  emit_loop_end(e, group, 0, NULL, NULL);
+  return true;
+}
+
+/* Whoever works alone waits for nobody. */
+static bool put_trip(persistent *p, uint32_t side, ir_expr trip) {
+  for (uint32_t i = 0; i < p->count; i++) {
+    if (p->parts[i].waits && !is_alone(p)) kir_barrier(p->e->k, KIR_SYNC_GLOBAL | KIR_SYNC_LOCAL);
+    if (!put_part(p, &p->parts[i], side, trip)) return false;
+  }
+  if (!is_alone(p)) kir_barrier(p->e->k, KIR_SYNC_GLOBAL | KIR_SYNC_LOCAL);
+  return true;
+}
+
+static bool put_trips(persistent *p) {
+  const emit_loop_info info = {.name = "trip", .hi = p->loop.trips, .step = 1, .flags = KIR_LOOP_ROLLED};
+  const ir_expr trip = emit_loop(p->e, &info);
+  const bool good = put_trip(p, 0, trip);
+  emit_loop_end(p->e, trip, 0, NULL, NULL);
+  return good;
+}
+
+/* Two trips a turn, of which the second writes the first of a pair, as the last trip does; where their number is odd, the first turn has none before it. */
+static bool put_pairs(persistent *p) {
+  emit *e = p->e;
+  const ir_expr trips = p->loop.trips, odd = expr_mod(e->x, trips, 2);
+  const emit_loop_info info = {.name = "turn", .hi = expr_ceil_div(e->x, trips, 2), .step = 1, .flags = KIR_LOOP_ROLLED};
+  const ir_expr turn = emit_loop(e, &info);
+  const uint32_t first = emit_expr(e, expr_sub(e->x, expr_mul(e->x, turn, 2), odd));
+  const int64_t one = 1;
+  const uint32_t second = kir_ix(e->k, 1, &one, &first, 1);
+  if (odd) emit_if(e, kir_2(e->k, KIR_lt, first, emit_expr(e, trips)));
+  bool good = put_trip(p, 1, emit_var_for(e, "trip", first, 0, trips));
+  if (odd) emit_if_end(e);
+  good = good && put_trip(p, 0, emit_var_for(e, "trip", second, 0, trips));
+  emit_loop_end(e, turn, 0, NULL, NULL);
+  return good;
+}
+
+/* ---- the loop of the plan ---- */
+
+static bool take_apart(persistent *p) {
+  const ir_plan *plan = p->c->plan;
+  p->sides = 1;
+  p->parts = IR_NEW_ARRAY(p->c->arena, part, p->count);
+  for (uint32_t i = 0; p->parts && i < p->count; i++) {
+    part *t = &p->parts[i];
+    t->step = &plan->steps.at[p->loop.first + i];
+    t->kernel = plan->kernels.at[t->step->kernel].kernel;
+    for (uint32_t k = i; k-- > 0 && !t->waits;) {
+      t->waits = fusion_steps_conflict(p->parts[k].step, t->step);
+      if (p->parts[k].waits) break; /* whatever is before that has been waited for */
+    }
+    for (uint32_t b = 0; b < t->step->binding_count; b++)
+      if (t->step->bindings[b].swap) p->sides = SIDES;
+  }
+  return p->parts != NULL;
+}
+
+/* The step's estimate is of this kernel and not of its group, which was priced as a loop of kernels: it has a list of nodes of its own. */
+static snt_result end_kernel(persistent *p, double flops) {
+  fusion_context *c = p->c;
+  uint32_t *nodes = IR_NEW_ARRAY(c->arena, uint32_t, p->group->count);
+  const double ns = price_one(p);
+  if (!nodes) return ir_fail(c->diag, SNT_E_HOST_MEM, "schedule", 0, "out of host memory");
+  memcpy(nodes, p->group->nodes, p->group->count * sizeof *nodes);
+  c->plan->steps.count = p->loop.first;
+  c->plan->loops.count--;
+  SNT_TRY(emit_end(p->e, 1, 0, 0, NULL));
+  plan_step *s = &c->plan->steps.at[c->plan->steps.count - 1];
+  c->plan->kernels.at[s->kernel].kind = "persistent";
+  s->nodes = nodes, s->est_ns = ns, s->flops = flops;
+  return SNT_OK;
+}
+
+static snt_result build(persistent *p) {
+  p->e = emit_begin(p->c, p->group, "persistent");
+  if (!p->e) return ir_fail(p->c->diag, SNT_E_HOST_MEM, "schedule", 0, "out of host memory");
+  double flops = 0;
+  bool good = true;
+  memcpy(p->items, p->parts[widest(p)].kernel->items, sizeof p->items);
+  memcpy(p->e->k->items, p->items, sizeof p->items);
+  for (uint32_t i = 0; i < p->count; i++) {
+    if (p->parts[i].kernel->sub) p->e->k->sub = p->parts[i].kernel->sub;
+    flops += trips_of(p) * p->parts[i].step->flops;
+    good = good && declare_part(p, &p->parts[i]);
+  }
+  good = good && (p->sides == SIDES ? put_pairs(p) : put_trips(p));
+  if (!good) p->e->failed = true;
+  return end_kernel(p, flops);
+}
+
+snt_result schedule_persistent(fusion_context *c, const fusion_group *group, const plan_loop *loop) {
+  persistent p = {.c = c, .group = group, .loop = *loop, .count = loop->end - loop->first};
+  p.variable = emit_var_number(c->graph->pool, loop->variable);
+  if (c->options->level != FUSION_FUSED) return SNT_OK;
+  if (!take_apart(&p)) return ir_fail(c->diag, SNT_E_HOST_MEM, "schedule", 0, "out of host memory");
+  const char *why = obstacle(&p);
+  const bool taken = !why && price_one(&p) < price_apart(&p);
+  if (!record(&p, taken, why ? why : taken ? "saves" : "loses"))
+    return ir_fail(c->diag, SNT_E_HOST_MEM, "schedule", 0, "out of host memory");
+  return taken ? build(&p) : SNT_OK;
+}
