@@ -123,6 +123,7 @@ static bool wants_texel(const emit *e, const plan_buffer *b, uint8_t access) {
   const cost_profile *p = e->c->options->profile;
   int64_t least, most;
   expr_bounds(e->x, buffer_elements(e, b), &least, &most);
+  if (e->c->reads_own && b->kind != PLAN_CONSTANT && b->kind != PLAN_INPUT) return false;
   return p->reads == COST_READS_TEXEL && p->caps.texel && b->dtype == SNT_F32 && access == KIR_READ && most >= 4 && view_reaches(p, most) &&
          !is_written_over(e, b);
 }

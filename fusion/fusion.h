@@ -166,6 +166,7 @@ typedef struct fusion_context {
   IR_VEC(const fusion_body *) bodies;   /* of the loops in the graph: attribute `region` less 1 */
   IR_VEC(const ir_graph *) body_graphs; /* as compiled, bodies in bodies included: plan_loop.body less 1 */
   const struct fusion_steer *steer;     /* the contracts, once grouping has begun (fusion/steer.h); null: none */
+  bool reads_own;                       /* one kernel shall read what another of this plan stored, if it can: not through texels */
   bool is_body;                         /* a new value that cannot be written over the old one has a buffer of its own, and no copy */
   uint32_t first_kernel;                /* number of this plan's first kernel */
   double ns_unfused, bytes_unfused;     /* of the same graph with one kernel a primitive, by the model */
@@ -190,7 +191,7 @@ extern const uint32_t fusion_pipeline_count;
 snt_result fusion_compile(fusion_context *, const ir_graph *graph, const fusion_options *, ir_arena *, ir_plan *plan, snt_diag *);
 
 /* The body of a repeat, by the same passes; `outer` is at its schedule. */
-snt_result fusion_compile_body(fusion_context *, const fusion_context *outer, const ir_graph *body, ir_plan *plan);
+snt_result fusion_compile_body(fusion_context *, const fusion_context *outer, const ir_graph *body, ir_plan *plan, bool reads_own);
 
 /* ---- passes, one file each ---- */
 snt_result fusion_settle_custom(fusion_context *, bool *changed); /* operators of the user's own, for the targets there are */

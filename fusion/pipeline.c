@@ -121,8 +121,9 @@ snt_result fusion_compile(fusion_context *c, const ir_graph *graph, const fusion
   return run_pipeline(c, graph);
 }
 
-snt_result fusion_compile_body(fusion_context *c, const fusion_context *outer, const ir_graph *body, ir_plan *plan) {
+snt_result fusion_compile_body(fusion_context *c, const fusion_context *outer, const ir_graph *body, ir_plan *plan, bool reads_own) {
   *c = (fusion_context){.options = outer->options, .arena = outer->arena, .plan = plan, .diag = outer->diag, .is_body = true};
+  c->reads_own = reads_own;
   c->first_kernel = outer->first_kernel + outer->plan->kernels.count;
   return run_pipeline(c, body);
 }

@@ -18,8 +18,10 @@ typedef struct part {
 
 typedef struct persistent {
   fusion_context *c;
+  const ir_plan *plan;
   const fusion_group *group;
   plan_loop loop;
+  bool loop_inside;
   uint32_t variable, count, items[3], sides;
   part *parts;
   emit *e;
@@ -83,16 +85,25 @@ static const char *part_obstacle(const persistent *p, const part *t) {
   return why ? why : memory_obstacle(p, t);
 }
 
-static uint32_t widest(const persistent *p) {
-  uint32_t best = 0;
-  for (uint32_t i = 1; i < p->count; i++)
-    if (p->parts[i].kernel->items[0] > p->parts[best].kernel->items[0]) best = i;
+/* The kernel whose workgroup is that of all: the largest, of those whose items wait for each other if there are such. Others run on fewer items, too, in turns. */
+static const kir_kernel *widest(const persistent *p) {
+  const kir_kernel *best = NULL;
+  for (uint32_t i = 0; i < p->count; i++) {
+    const kir_kernel *k = p->parts[i].kernel;
+    const bool dearer = best && kir_waits(k) != kir_waits(best) ? kir_waits(k) : best && k->items[0] > best->items[0];
+    if (!best || dearer) best = k;
+  }
   return best;
+}
+
+static bool runs_on(const kir_kernel *k, const kir_kernel *of) {
+  const bool flat = k->items[1] * k->items[2] == 1 && of->items[1] * of->items[2] == 1;
+  return kir_fits_items(k, of) || (flat && !kir_waits(k));
 }
 
 static uint32_t count_buffers(const persistent *p) {
   uint32_t count = 0;
-  for (uint32_t b = 0; b < p->c->plan->buffers.count; b++) {
+  for (uint32_t b = 0; b < p->plan->buffers.count; b++) {
     bool used = false;
     for (uint32_t i = 0; i < p->count && !used; i++)
       for (uint32_t k = 0; k < p->parts[i].step->binding_count && !used; k++) {
@@ -118,22 +129,38 @@ static uint32_t count_scalars(const persistent *p) {
   return count;
 }
 
+/* Some drivers end a kernel after so many trips of all its loops. */
+static bool has_too_many_trips(const persistent *p) {
+  const double most = p->c->options->profile->max_trips;
+  const expr_pool *x = p->c->graph->pool;
+  int64_t least, trips, groups;
+  double inside = 1;
+  for (uint32_t i = 0; most > 0 && i < p->count; i++) {
+    kir_mix mix;
+    kir_count_mix(p->parts[i].kernel, most, &mix);
+    expr_bounds(x, p->parts[i].step->groups, &least, &groups);
+    inside += (double)groups * (1 + mix.trips);
+  }
+  expr_bounds(x, p->loop.trips, &least, &trips);
+  return most > 0 && (double)trips * inside >= most;
+}
+
 static const char *obstacle(const persistent *p) {
   enum { SPARE_SCALARS = 8 }; /* of what numbers of trips are made into more */
   const cost_profile *profile = p->c->options->profile;
   uint32_t local = 0, sub = 0;
-  if (profile->max_trips) return "the device ends kernels of many trips";
-  if (p->c->plan->loops.at[p->c->plan->loops.count - 1].variable != p->loop.variable) return "a loop of kernels inside it";
+  if (p->loop_inside) return "a loop of kernels inside it";
   for (uint32_t i = 0; i < p->count; i++) {
     const part *t = &p->parts[i];
     const char *why = part_obstacle(p, t);
     if (why) return why;
-    if (!kir_fits_items(t->kernel, p->parts[widest(p)].kernel)) return "workgroups of different shapes";
+    if (!runs_on(t->kernel, widest(p))) return "workgroups of different shapes";
     if (sub && t->kernel->sub && t->kernel->sub != sub) return "subgroups of different sizes";
     if (t->kernel->needs[0]) return "matrix units";
     sub = t->kernel->sub ? t->kernel->sub : sub;
     local += kir_local_bytes(t->kernel);
   }
+  if (has_too_many_trips(p)) return "the device ends kernels of so many trips";
   if (profile->max_bindings && count_buffers(p) > profile->max_bindings) return "bindings";
   if (4 * (count_scalars(p) + SPARE_SCALARS) > profile->max_scalar_bytes) return "scalars";
   if (profile->max_local_bytes && local > profile->max_local_bytes) return "local memory";
@@ -144,15 +171,22 @@ static const char *obstacle(const persistent *p) {
 
 static double trips_of(const persistent *p) { return (double)schedule_hint(p->c->graph->pool, p->loop.trips); }
 
-/* One unit does what otherwise as many of them share as there are groups; nothing is launched. */
+/* A step's groups one after the other: the work of all that would run at once is done by the items of one, and each group waits at its barriers alone. */
+static double price_part(const persistent *p, const part *t) {
+  const cost_profile *profile = p->c->options->profile;
+  const double groups = (double)schedule_hint(p->c->graph->pool, t->step->groups);
+  const double items = (double)t->kernel->items[0] * t->kernel->items[1] * t->kernel->items[2];
+  const double at_once = profile->saturate_items > 0 ? profile->saturate_items / items : profile->units;
+  kir_mix mix;
+  kir_count_mix(t->kernel, 1, &mix);
+  return (t->step->est_ns - profile->launch_ns) * (groups < at_once ? groups : at_once) +
+         groups * (profile->group_ns + mix.barriers * profile->barrier_ns);
+}
+
 static double price_one(const persistent *p) {
   const cost_profile *profile = p->c->options->profile;
-  double trip = 0;
-  for (uint32_t i = 0; i < p->count; i++) {
-    const plan_step *s = p->parts[i].step;
-    const double groups = (double)schedule_hint(p->c->graph->pool, s->groups), alone = groups < profile->units ? groups : profile->units;
-    trip += (s->est_ns - profile->launch_ns) * alone + (p->parts[i].waits || i == 0 ? profile->barrier_ns : 0);
-  }
+  double trip = profile->barrier_ns;
+  for (uint32_t i = 0; i < p->count; i++) trip += price_part(p, &p->parts[i]) + (p->parts[i].waits ? profile->barrier_ns : 0);
   return profile->launch_ns + trips_of(p) * trip;
 }
 
@@ -308,7 +342,7 @@ static bool put_pairs(persistent *p) {
 /* ---- the loop of the plan ---- */
 
 static bool take_apart(persistent *p) {
-  const ir_plan *plan = p->c->plan;
+  const ir_plan *plan = p->plan;
   p->sides = 1;
   p->parts = IR_NEW_ARRAY(p->c->arena, part, p->count);
   for (uint32_t i = 0; p->parts && i < p->count; i++) {
@@ -346,7 +380,7 @@ static snt_result build(persistent *p) {
   if (!p->e) return ir_fail(p->c->diag, SNT_E_HOST_MEM, "schedule", 0, "out of host memory");
   double flops = 0;
   bool good = true;
-  memcpy(p->items, p->parts[widest(p)].kernel->items, sizeof p->items);
+  memcpy(p->items, widest(p)->items, sizeof p->items);
   memcpy(p->e->k->items, p->items, sizeof p->items);
   for (uint32_t i = 0; i < p->count; i++) {
     if (p->parts[i].kernel->sub) p->e->k->sub = p->parts[i].kernel->sub;
@@ -358,9 +392,21 @@ static snt_result build(persistent *p) {
   return end_kernel(p, flops);
 }
 
-snt_result schedule_persistent(fusion_context *c, const fusion_group *group, const plan_loop *loop) {
-  persistent p = {.c = c, .group = group, .loop = *loop, .count = loop->end - loop->first};
+static persistent of_loop(fusion_context *c, const fusion_group *group, const ir_plan *plan, const plan_loop *loop) {
+  persistent p = {.c = c, .plan = plan, .group = group, .loop = *loop, .count = loop->end - loop->first};
   p.variable = emit_var_number(c->graph->pool, loop->variable);
+  for (uint32_t i = 0; i < plan->loops.count; i++)
+    p.loop_inside |= plan->loops.at[i].variable != loop->variable && plan->loops.at[i].first >= loop->first;
+  return p;
+}
+
+bool schedule_persistent_pays(fusion_context *c, const fusion_group *group, const ir_plan *body, const plan_loop *loop) {
+  persistent p = of_loop(c, group, body, loop);
+  return c->options->level == FUSION_FUSED && take_apart(&p) && !obstacle(&p) && price_one(&p) < price_apart(&p);
+}
+
+snt_result schedule_persistent(fusion_context *c, const fusion_group *group, const plan_loop *loop) {
+  persistent p = of_loop(c, group, c->plan, loop);
   if (c->options->level != FUSION_FUSED) return SNT_OK;
   if (!take_apart(&p)) return ir_fail(c->diag, SNT_E_HOST_MEM, "schedule", 0, "out of host memory");
   const char *why = obstacle(&p);

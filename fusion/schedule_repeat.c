@@ -24,13 +24,30 @@ static snt_result starved(const linking *l) { return ir_fail(l->c->diag, SNT_E_H
 
 /* ---- the body's plan ---- */
 
-static snt_result compile_body(linking *l) {
+static snt_result compile_body(linking *l, bool reads_own) {
   fusion_context *c = l->c;
   ir_plan *plan = IR_NEW(c->arena, ir_plan);
   l->inner = IR_NEW(c->arena, fusion_context);
   if (!plan || !l->inner) return starved(l);
   plan_init(plan, c->plan->arena, c->plan->pool);
-  SNT_TRY(fusion_compile_body(l->inner, c, &l->body->graph, plan));
+  return fusion_compile_body(l->inner, c, &l->body->graph, plan, reads_own);
+}
+
+/* Where reads go through texels, a kernel that goes through all trips must read what it stores in another way, and its weights still as texels: the body is
+   compiled so first, and again if it does not become that kernel. */
+static snt_result choose_body(linking *l) {
+  const cost_profile *profile = l->c->options->profile;
+  if (profile->reads == COST_READS_TEXEL && l->c->options->level == FUSION_FUSED) {
+    SNT_TRY(compile_body(l, true));
+    const plan_loop loop = {l->body->variable, l->body->trips, 0, l->inner->plan->steps.count, 0};
+    if (schedule_persistent_pays(l->c, l->group, l->inner->plan, &loop)) return SNT_OK;
+  }
+  return compile_body(l, false);
+}
+
+static snt_result adopt_body(linking *l) {
+  fusion_context *c = l->c;
+  const ir_plan *plan = l->inner->plan;
   l->first_kernel = c->plan->kernels.count;
   for (uint32_t i = 0; i < plan->kernels.count; i++)
     if (!IR_PUSH(c->plan->arena, &c->plan->kernels, plan->kernels.at[i])) return starved(l);
@@ -222,7 +239,8 @@ static snt_result link_steps(linking *l) {
 snt_result schedule_repeat_build(fusion_context *c, const fusion_group *group) {
   const int64_t number = ir_attr_int(c->graph, group->hero, IR_ATTR_region, 0);
   linking l = {.c = c, .group = group, .body = c->bodies.at[number - 1]};
-  SNT_TRY(compile_body(&l));
+  SNT_TRY(choose_body(&l));
+  SNT_TRY(adopt_body(&l));
   SNT_TRY(place_inputs(&l));
   SNT_TRY(place_rest(&l));
   SNT_TRY(link_steps(&l));

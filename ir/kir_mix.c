@@ -70,7 +70,9 @@ void kir_count_mix(const kir_kernel *k, double trips, kir_mix *out) {
     else if (in->op == KIR_if) depth++, weights[depth < MAX_DEPTH ? depth : MAX_DEPTH] = weight;
     else if (in->op == KIR_loop) {
       const bool counted = kir_trip_count(k, kir_arg(k, i, 0), kir_arg(k, i, 1), kir_arg(k, i, 2), &known);
-      depth++, weights[depth < MAX_DEPTH ? depth : MAX_DEPTH] = weight * (counted ? (double)known : trips);
+      const double inside = weight * (counted ? (double)known : trips);
+      out->trips += inside;
+      depth++, weights[depth < MAX_DEPTH ? depth : MAX_DEPTH] = inside;
     } else if (in->op == KIR_barrier) out->barriers += weight;
     else if (kir_ops[in->op].flags & KIR_MEM) count_memory(k, in, weight, out);
     else if ((kir_ops[in->op].flags & KIR_PURE) && !in->type.frag) count_arithmetic(k, in, weight, out);

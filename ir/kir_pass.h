@@ -90,12 +90,14 @@ snt_result kir_clone_begin(kir_clone *, const kir_kernel *in, kir_kernel *out); 
 uint32_t kir_clone_inst(kir_clone *, uint32_t old);                             /* emits a copy with mapped operands, sets map */
 
 /* Kernels put together: ir/kir_join.c. Appends the body of `in`; memories[m] and scalars[s] say where its own are in `out`, or values[s], where it is not 0
-   (values null: nowhere), which value a scalar is; `group` is the value of its group number. Its items are as kir_fits_items has them. */
+   (values null: nowhere), which value a scalar is; `group` is the value of its group number. A kernel whose
+   items wait for each other is of as many as `out`. */
 typedef struct kir_site {
   const uint32_t *memories, *scalars, *values;
   uint32_t group;
 } kir_site;
 bool kir_append(kir_kernel *out, const kir_kernel *in, const kir_site *);
+bool kir_waits(const kir_kernel *);                              /* do its items for each other? */
 bool kir_fits_items(const kir_kernel *, const kir_kernel *into); /* may it run on the items of a workgroup as that one has? */
 bool kir_is_written(const kir_kernel *);                         /* in the target's language, by the user */
 uint32_t kir_local_bytes(const kir_kernel *);
@@ -113,7 +115,7 @@ bool kir_mma_size(const char *text, kir_mma *out); /* "16x16x16", to its end or 
 uint32_t kir_live_words(const kir_kernel *);
 /* Instruction mix: operations of the kernel per item weighted by literal trip counts (run-time trips count as `trips`). */
 typedef struct kir_mix {
-  double flops, special, loads, stores, bytes_loaded, bytes_stored, integer, barriers;
+  double flops, special, loads, stores, bytes_loaded, bytes_stored, integer, barriers, trips; /* trips: of all its loops */
 } kir_mix;
 void kir_count_mix(const kir_kernel *, double trips, kir_mix *out);
 #endif
