@@ -44,8 +44,12 @@ static bool run_beside(const fusion_context *c, const plan_step *a, const plan_s
   return (double)(schedule_hint(x, a->groups) + schedule_hint(x, b->groups)) <= c->options->profile->units;
 }
 
+static bool is_launch_bound(const fusion_context *c, const plan_step *s) { return fusion_is_launch_bound(c->options->profile, s->est_ns); }
+
+/* Of two that take little beside their launches one is saved, whatever units they run on. */
 static double joint_ns(const fusion_context *c, const plan_step *a, const plan_step *b) {
-  if (run_beside(c, a, b)) return a->est_ns > b->est_ns ? a->est_ns : b->est_ns;
+  const double longer = a->est_ns > b->est_ns ? a->est_ns : b->est_ns;
+  if (run_beside(c, a, b) && !(is_launch_bound(c, a) && is_launch_bound(c, b))) return longer;
   return a->est_ns + b->est_ns - c->options->profile->launch_ns;
 }
 
@@ -262,9 +266,8 @@ static bool join_into(fusion_context *c, uint32_t at, uint32_t end) {
   const ir_plan *p = c->plan;
   for (uint32_t i = at + 1; i < end && i <= at + WINDOW; i++) {
     bool done;
-    if (!is_plain(&p->steps.at[at]) || !fusion_is_launch_bound(c->options->profile, p->steps.at[at].est_ns)) return true;
-    if (!is_plain(&p->steps.at[i]) || !fusion_is_launch_bound(c->options->profile, p->steps.at[i].est_ns) || !is_free_of(p, i, at, i))
-      continue;
+    if (!is_plain(&p->steps.at[at]) || !is_launch_bound(c, &p->steps.at[at])) return true;
+    if (!is_plain(&p->steps.at[i]) || !is_launch_bound(c, &p->steps.at[i]) || !is_free_of(p, i, at, i)) continue;
     if (is_forbidden(c, &p->steps.at[at], &p->steps.at[i])) continue;
     if (!join_pair(c, at, i, at, "horizontal", &done)) return false;
     if (done) end--, i--;
@@ -313,8 +316,9 @@ snt_result fusion_batch(fusion_context *c, bool *changed) {
   for (uint32_t at = 0; c->steer && c->steer->musts.count && at < p->steps.count; at++)
     if (!join_wanted(c, at, segment_end(p, at))) return ir_fail(c->diag, SNT_E_HOST_MEM, "batch", 0, "out of host memory");
   for (uint32_t at = 0; at < p->steps.count; at++)
-    if (!join_into(c, at, segment_end(p, at)) || !join_beside(c, at, segment_end(p, at)))
-      return ir_fail(c->diag, SNT_E_HOST_MEM, "batch", 0, "out of host memory");
+    if (!join_into(c, at, segment_end(p, at))) return ir_fail(c->diag, SNT_E_HOST_MEM, "batch", 0, "out of host memory");
+  for (uint32_t at = 0; at < p->steps.count; at++)
+    if (!join_beside(c, at, segment_end(p, at))) return ir_fail(c->diag, SNT_E_HOST_MEM, "batch", 0, "out of host memory");
   if (p->steps.count != before && !drop_unused(c)) return ir_fail(c->diag, SNT_E_HOST_MEM, "batch", 0, "out of host memory");
   return steer_check(c);
 }

@@ -210,6 +210,34 @@ static uint32_t put_body_node(taken *t, uint32_t node) {
   return made;
 }
 
+/* Of each contract the values that the graph has. */
+static void copy_contracts(const outline *o, ir_graph *to, const uint32_t *map) {
+  const ir_graph *f = o->from;
+  for (uint32_t i = 0; i < f->contracts.count; i++) {
+    const ir_contract *k = &f->contracts.at[i];
+    uint32_t *values = IR_NEW_ARRAY(o->c->arena, uint32_t, k->count), count = 0;
+    for (uint32_t v = 0; values && v < k->count; v++) {
+      values[count] = map[f->contract_values.at[k->first + v]];
+      count += values[count] != 0;
+    }
+    if (values && count) ir_add_contract(to, (ir_contract_kind)k->kind, count, values);
+  }
+}
+
+/* Kernels are of one body, or of none: values that must be of one kernel are, too. */
+static snt_result check_musts(const outline *o) {
+  const ir_graph *f = o->from;
+  for (uint32_t i = 0; i < f->contracts.count; i++) {
+    const ir_contract *k = &f->contracts.at[i];
+    const uint32_t *values = &f->contract_values.at[k->first];
+    for (uint32_t v = 1; k->kind == IR_MUST_FUSE && v < k->count; v++)
+      if (ir_at(f, values[v])->region != ir_at(f, values[0])->region)
+        return ir_fail(o->c->diag, SNT_E_UNSUPPORTED, "must_fuse", ir_at(f, values[v])->origin,
+                       "must_fuse: %s and %s are not of the same trip of a loop", ir_node_name(f, values[0]), ir_node_name(f, values[v]));
+  }
+  return SNT_OK;
+}
+
 static bool fill_body(taken *t) {
   const ir_graph *g = t->o->from;
   if (!copy_regions(t)) return false;
@@ -224,6 +252,9 @@ static bool fill_body(taken *t) {
   for (uint32_t k = 0; k < r->count; k++) /* carried values that the body never names: their input is here alone */
     for (uint32_t i = 0; i < t->outside.count && !t->body->failed; i++)
       if (t->outside.at[i] == UINT32_MAX - k) ir_add_update(t->body, t->body->inputs.at[i].node, t->map[yields_of(t)[k]]);
+  for (uint32_t n = 1; n < g->nodes.count; n++)
+    if (!lies_inside(g, ir_at(g, n)->region, t->region)) t->map[n] = 0; /* contracts about those are of the graph around */
+  copy_contracts(t->o, t->body, t->map);
   return !t->body->failed;
 }
 
@@ -426,12 +457,7 @@ static void copy_ends(outline *o) {
   const ir_graph *f = o->from;
   for (uint32_t i = 0; i < f->outputs.count; i++) ir_add_output(o->to, &f->names.at[f->outputs.at[i].name], o->map[f->outputs.at[i].node]);
   for (uint32_t i = 0; i < f->updates.count; i++) ir_add_update(o->to, o->map[f->updates.at[i].state], o->map[f->updates.at[i].value]);
-  for (uint32_t i = 0; i < f->contracts.count; i++) {
-    const ir_contract *k = &f->contracts.at[i];
-    uint32_t *values = IR_NEW_ARRAY(o->c->arena, uint32_t, k->count);
-    for (uint32_t v = 0; values && v < k->count; v++) values[v] = o->map[f->contract_values.at[k->first + v]];
-    if (values) ir_add_contract(o->to, (ir_contract_kind)k->kind, k->count, values);
-  }
+  copy_contracts(o, o->to, o->map);
 }
 
 snt_result fusion_outline(fusion_context *c, bool *changed) {
@@ -440,6 +466,7 @@ snt_result fusion_outline(fusion_context *c, bool *changed) {
   if (!o.to || !o.map) return starved(&o);
   ir_graph_init(o.to, c->arena, c->graph->pool);
   o.to->title = c->graph->title;
+  SNT_TRY(check_musts(&o));
   SNT_TRY(copy_main(&o));
   copy_ends(&o);
   c->graph = o.to;

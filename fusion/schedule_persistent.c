@@ -5,6 +5,7 @@
 #include "fusion/emit_private.h"
 #include "fusion/schedule_common.h"
 #include "fusion/schedules.h"
+#include "fusion/steer.h"
 #include "ir/kir_pass.h"
 
 enum { SIDES = 2 }; /* trips that write the first of a pair, or the other */
@@ -20,6 +21,7 @@ typedef struct persistent {
   fusion_context *c;
   const ir_plan *plan;
   const fusion_group *group;
+  const fusion_steer *steer; /* what the user says of the body */
   plan_loop loop;
   bool loop_inside;
   uint32_t variable, count, items[3], sides;
@@ -145,10 +147,18 @@ static bool has_too_many_trips(const persistent *p) {
   return most > 0 && (double)trips * inside >= most;
 }
 
+static const char *forbidden(const persistent *p) {
+  steer_part *parts = p->steer ? IR_NEW_ARRAY(p->c->arena, steer_part, p->count) : NULL;
+  for (uint32_t i = 0; parts && i < p->count; i++) parts[i] = (steer_part){p->parts[i].step->nodes, p->parts[i].step->node_count};
+  return parts ? steer_forbids(p->steer, parts, p->count) : NULL;
+}
+
 static const char *obstacle(const persistent *p) {
   enum { SPARE_SCALARS = 8 }; /* of what numbers of trips are made into more */
   const cost_profile *profile = p->c->options->profile;
   uint32_t local = 0, sub = 0;
+  const char *own = forbidden(p);
+  if (own) return own;
   if (p->loop_inside) return "a loop of kernels inside it";
   for (uint32_t i = 0; i < p->count; i++) {
     const part *t = &p->parts[i];
@@ -392,21 +402,22 @@ static snt_result build(persistent *p) {
   return end_kernel(p, flops);
 }
 
-static persistent of_loop(fusion_context *c, const fusion_group *group, const ir_plan *plan, const plan_loop *loop) {
-  persistent p = {.c = c, .plan = plan, .group = group, .loop = *loop, .count = loop->end - loop->first};
+static persistent of_loop(fusion_context *c, const fusion_group *group, const fusion_context *body, const ir_plan *plan,
+                          const plan_loop *loop) {
+  persistent p = {.c = c, .plan = plan, .group = group, .steer = body->steer, .loop = *loop, .count = loop->end - loop->first};
   p.variable = emit_var_number(c->graph->pool, loop->variable);
   for (uint32_t i = 0; i < plan->loops.count; i++)
     p.loop_inside |= plan->loops.at[i].variable != loop->variable && plan->loops.at[i].first >= loop->first;
   return p;
 }
 
-bool schedule_persistent_pays(fusion_context *c, const fusion_group *group, const ir_plan *body, const plan_loop *loop) {
-  persistent p = of_loop(c, group, body, loop);
+bool schedule_persistent_pays(fusion_context *c, const fusion_group *group, const fusion_context *body, const plan_loop *loop) {
+  persistent p = of_loop(c, group, body, body->plan, loop);
   return c->options->level == FUSION_FUSED && take_apart(&p) && !obstacle(&p) && price_one(&p) < price_apart(&p);
 }
 
-snt_result schedule_persistent(fusion_context *c, const fusion_group *group, const plan_loop *loop) {
-  persistent p = of_loop(c, group, c->plan, loop);
+snt_result schedule_persistent(fusion_context *c, const fusion_group *group, const fusion_context *body, const plan_loop *loop) {
+  persistent p = of_loop(c, group, body, c->plan, loop);
   if (c->options->level != FUSION_FUSED) return SNT_OK;
   if (!take_apart(&p)) return ir_fail(c->diag, SNT_E_HOST_MEM, "schedule", 0, "out of host memory");
   const char *why = obstacle(&p);

@@ -235,7 +235,7 @@ static bool is_open(const ir_graph *g, uint32_t region) {
   return region == 0;
 }
 
-uint32_t names_find(graph_parser *p, const char *at, text_name name) {
+uint32_t names_find_any(graph_parser *p, const char *at, text_name name) {
   const name_entry *entry = p->name_size ? find_entry(p, name) : NULL;
   if (!entry || !entry->node) {
     const uint32_t line = later_definition(p, at, name);
@@ -245,9 +245,12 @@ uint32_t names_find(graph_parser *p, const char *at, text_name name) {
     else lex_fail(p, at, "%%%.*s is not defined", (int)name.length, name.at);
     return 0;
   }
-  if (!is_open(p->g, ir_at(p->g, entry->node)->region)) {
-    lex_fail(p, at, "%%%.*s belongs to a repeat that is closed", (int)name.length, name.at);
-    return 0;
-  }
   return entry->node;
+}
+
+uint32_t names_find(graph_parser *p, const char *at, text_name name) {
+  const uint32_t node = names_find_any(p, at, name);
+  if (!node || is_open(p->g, ir_at(p->g, node)->region)) return node;
+  lex_fail(p, at, "%%%.*s belongs to a repeat that is closed", (int)name.length, name.at);
+  return 0;
 }

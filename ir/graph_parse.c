@@ -237,7 +237,7 @@ static bool parse_contract(graph_parser *p, ir_contract_kind kind) {
     const char *at = p->at;
     if (count == TEXT_MAX_VALUES) return lex_fail(p, at, "more than %d values", TEXT_MAX_VALUES);
     if (!lex_value(p, &name)) return false;
-    values[count] = names_find(p, at, name);
+    values[count] = names_find_any(p, at, name);
     if (!values[count++]) return false;
   } while (lex_take(p, ','));
   ir_add_contract(p->g, kind, count, values);

@@ -62,7 +62,8 @@ const char *lex_text(graph_parser *, text_name); /* terminated, in the parser's 
 
 /* ---- names ---- */
 bool names_define(graph_parser *, const char *at, text_name, uint32_t node);
-uint32_t names_find(graph_parser *, const char *at, text_name); /* 0 after an error */
+uint32_t names_find(graph_parser *, const char *at, text_name);     /* 0 after an error */
+uint32_t names_find_any(graph_parser *, const char *at, text_name); /* of a repeat that is closed, too */
 
 /* ---- ir/graph_parse_call.c ---- */
 /* A value or literal with its own type, as in return and yield. */
