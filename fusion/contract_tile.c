@@ -69,9 +69,21 @@ static int64_t tile_passes(const contraction *t, int64_t row_extent) {
   return (row_extent + t->rows - 1) / t->rows * outer;
 }
 
+/* Of one row: every panel is met once and comes from where it lies, so what the width decides is how many sums are on their way at once, and how many
+   tiles each unit has. */
+static double line_cycles(const contraction *t, int64_t lane_extent) {
+  const cost_profile *p = t->c->options->profile;
+  const int64_t width = (int64_t)contract_width(t);
+  const double tiles = (double)tile_passes(t, 1) * (double)((lane_extent + width - 1) / width);
+  double cycles = t->vectors * t->set.count * p->vector_load_cycles + p->scalar_load_cycles;
+  if (contract_sums(t) / p->fma_per_cycle > cycles) cycles = contract_sums(t) / p->fma_per_cycle;
+  return (cycles > FMA_LATENCY ? cycles : FMA_LATENCY) * ceil(tiles / (p->units > 1 ? p->units : 1));
+}
+
 /* Cycles a useful multiply-add of one term in the tile at hand: what the units take, what the loads take, what the chain of sums takes, with the
    overlap of tails and vectors. */
 static double tile_cycles(const contraction *t, int64_t row_extent, int64_t lane_extent) {
+  if (row_extent == 1 && !t->both_lanes) return line_cycles(t, lane_extent);
   const cost_profile *p = t->c->options->profile;
   const double cells = (double)contract_cells(t), vectors = t->vectors, mixed = contract_pairs_rows(t) ? t->rows / 2 + 1 : 0;
   const double loads = t->both_lanes ? vectors * (t->rows + 1) * p->vector_load_cycles
@@ -104,11 +116,12 @@ static uint32_t last_overlap(const contraction *t, int64_t lane_extent, uint32_t
    tiles with more accumulators lose a tenth and more. */
 static void pick_explicit(contraction *t, int64_t row_extent, int64_t lane_extent) {
   const uint32_t registers = (uint32_t)t->c->options->profile->registers, most = rows_meet(t) ? FEW_ROWS : MOST_ROWS;
+  const uint32_t widest = row_extent == 1 && !t->both_lanes ? CONTRACT_VECTORS : MOST_VECTORS;
   struct {
     double cycles;
     uint32_t rows, vectors, overlap;
   } best = {INFINITY, 1, 1, 0};
-  for (t->vectors = 1; t->vectors <= MOST_VECTORS; t->vectors++)
+  for (t->vectors = 1; t->vectors <= widest; t->vectors++)
     for (t->rows = 1; t->rows <= most && (int64_t)t->rows <= row_extent; t->rows++) {
       t->overlap = last_overlap(t, lane_extent, t->vectors);
       const uint32_t sums = contract_sums(t), spare = t->both_lanes ? t->rows + 1 : t->vectors * t->set.count + 1;
