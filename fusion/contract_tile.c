@@ -240,7 +240,10 @@ static void multiply(contraction *t, ir_expr row, ir_expr column, uint32_t *acc)
       use_vector(t, j, column);
       vector[s][j] = operand_value(t, s, t->lane_operand);
     }
-  if (pairs) vector[0][own] = halves(t, vector[0][own], t->lanes / 2, vector[0][own], t->lanes / 2);
+  if (pairs) {
+    const uint32_t last = kir_splat(t->e->k, vector[0][own], t->lanes); /* what is the same in all columns is no vector yet */
+    vector[0][own] = halves(t, last, t->lanes / 2, last, t->lanes / 2);
+  }
   for (uint32_t i = 0; i < t->rows; i++) {
     use_row(t, i, row);
     for (uint32_t s = 0; s < t->set.count; s++) {

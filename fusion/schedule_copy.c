@@ -30,6 +30,13 @@ static snt_result end_copy(emit *e, ir_expr groups) {
   plan_step *s = &e->c->plan->steps.at[e->c->plan->steps.count - 1];
   s->nodes = e->group->nodes;
   s->node_count = 1;
+  const double bytes = (double)schedule_hint(e->x, s->bytes_written);
+  const cost_work work = {.items = bytes / 4,
+                          .stream_count = 2,
+                          .streams = {{.bytes = bytes, .accesses = bytes}, {.bytes = bytes, .accesses = bytes, .write = true}}};
+  cost_estimate cost;
+  cost_kernel(e->c->options->profile, &work, &cost);
+  s->est_ns = cost.ns;
   return SNT_OK;
 }
 

@@ -411,18 +411,25 @@ static persistent of_loop(fusion_context *c, const fusion_group *group, const fu
   return p;
 }
 
-bool schedule_persistent_pays(fusion_context *c, const fusion_group *group, const fusion_context *body, const plan_loop *loop) {
-  persistent p = of_loop(c, group, body, body->plan, loop);
-  return c->options->level == FUSION_FUSED && take_apart(&p) && !obstacle(&p) && price_one(&p) < price_apart(&p);
+/* Why it stays a loop, or null. */
+static const char *refusal(const persistent *p) {
+  const char *why = obstacle(p);
+  return why || price_one(p) < price_apart(p) ? why : "loses";
 }
 
-snt_result schedule_persistent(fusion_context *c, const fusion_group *group, const fusion_context *body, const plan_loop *loop) {
+bool schedule_persistent_pays(fusion_context *c, const fusion_group *group, const fusion_context *body, const plan_loop *loop,
+                              const char **why) {
+  persistent p = of_loop(c, group, body, body->plan, loop);
+  *why = take_apart(&p) ? refusal(&p) : "out of host memory";
+  return !*why;
+}
+
+snt_result schedule_persistent(fusion_context *c, const fusion_group *group, const fusion_context *body, const plan_loop *loop,
+                               const char *known) {
   persistent p = of_loop(c, group, body, c->plan, loop);
   if (c->options->level != FUSION_FUSED) return SNT_OK;
   if (!take_apart(&p)) return ir_fail(c->diag, SNT_E_HOST_MEM, "schedule", 0, "out of host memory");
-  const char *why = obstacle(&p);
-  const bool taken = !why && price_one(&p) < price_apart(&p);
-  if (!record(&p, taken, why ? why : taken ? "saves" : "loses"))
-    return ir_fail(c->diag, SNT_E_HOST_MEM, "schedule", 0, "out of host memory");
-  return taken ? build(&p) : SNT_OK;
+  const char *why = known ? known : refusal(&p);
+  if (!record(&p, !why, why ? why : "saves")) return ir_fail(c->diag, SNT_E_HOST_MEM, "schedule", 0, "out of host memory");
+  return why ? SNT_OK : build(&p);
 }

@@ -18,6 +18,7 @@ typedef struct linking {
   const fusion_body *body;
   place *places; /* per buffer of the body's plan */
   uint32_t first_kernel, number;
+  const char *refused; /* why the loop is no persistent kernel, where that is known before it is linked */
 } linking;
 
 static snt_result starved(const linking *l) { return ir_fail(l->c->diag, SNT_E_HOST_MEM, "schedule", 0, "out of host memory"); }
@@ -40,7 +41,7 @@ static snt_result choose_body(linking *l) {
   if (profile->reads == COST_READS_TEXEL && l->c->options->level == FUSION_FUSED) {
     SNT_TRY(compile_body(l, true));
     const plan_loop loop = {l->body->variable, l->body->trips, 0, l->inner->plan->steps.count, 0};
-    if (schedule_persistent_pays(l->c, l->group, l->inner, &loop)) return SNT_OK;
+    if (schedule_persistent_pays(l->c, l->group, l->inner, &loop, &l->refused)) return SNT_OK;
   }
   return compile_body(l, false);
 }
@@ -233,7 +234,7 @@ static snt_result link_steps(linking *l) {
     if (!IR_PUSH(to->arena, &to->loops, inner)) return starved(l);
   }
   for (uint32_t i = 0; i < from->steps.count; i++) SNT_TRY(link_step(l, i, first));
-  return schedule_persistent(l->c, l->group, l->inner, &own);
+  return schedule_persistent(l->c, l->group, l->inner, &own, l->refused);
 }
 
 snt_result schedule_repeat_build(fusion_context *c, const fusion_group *group) {

@@ -30,9 +30,10 @@ snt_result schedule_scan_build(fusion_context *, const fusion_group *);
 snt_result schedule_scatter_build(fusion_context *, const fusion_group *);
 snt_result schedule_sort_build(fusion_context *, const fusion_group *);
 snt_result schedule_repeat_build(fusion_context *, const fusion_group *);
-/* The plan's newest loop, whose body was compiled in this context: one kernel where that pays. And would it, of a body that no loop of the plan is yet? */
-snt_result schedule_persistent(fusion_context *, const fusion_group *, const fusion_context *body, const plan_loop *);
-bool schedule_persistent_pays(fusion_context *, const fusion_group *, const fusion_context *body, const plan_loop *);
+/* The plan's newest loop, whose body was compiled in this context: one kernel where that pays; `known`: why it does not, or null. And would it, of a body
+   that no loop of the plan is yet? */
+snt_result schedule_persistent(fusion_context *, const fusion_group *, const fusion_context *body, const plan_loop *, const char *known);
+bool schedule_persistent_pays(fusion_context *, const fusion_group *, const fusion_context *body, const plan_loop *, const char **why);
 snt_result schedule_opaque_build(fusion_context *, const fusion_group *);
 bool schedule_image_accepts(const fusion_context *, const fusion_group *, const char **why_not);
 snt_result schedule_image_build(fusion_context *, const fusion_group *);

@@ -54,6 +54,15 @@ static void count_memory(const kir_kernel *k, const kir_inst *in, double weight,
   }
 }
 
+/* A loop that begins where an item stands has as many trips for the first one as if it began at 0. */
+static double trips_of(const kir_kernel *k, uint32_t loop, double unknown) {
+  int64_t hi, step;
+  uint64_t known;
+  if (kir_trip_count(k, kir_arg(k, loop, 0), kir_arg(k, loop, 1), kir_arg(k, loop, 2), &known)) return (double)known;
+  if (!kir_is_const(k, kir_arg(k, loop, 1), &hi, NULL) || !kir_is_const(k, kir_arg(k, loop, 2), &step, NULL) || step <= 0) return unknown;
+  return (double)((hi + step - 1) / step);
+}
+
 void kir_count_mix(const kir_kernel *k, double trips, kir_mix *out) {
   enum { MAX_DEPTH = 64 };
   double weights[MAX_DEPTH + 1] = {1};
@@ -65,12 +74,10 @@ void kir_count_mix(const kir_kernel *k, double trips, kir_mix *out) {
   for (uint32_t i = 1; i < k->insts.count; i++) {
     const kir_inst *in = kir_at(k, i);
     const double weight = weights[depth < MAX_DEPTH ? depth : MAX_DEPTH];
-    uint64_t known;
     if (in->op == KIR_end) depth--;
     else if (in->op == KIR_if) depth++, weights[depth < MAX_DEPTH ? depth : MAX_DEPTH] = weight;
     else if (in->op == KIR_loop) {
-      const bool counted = kir_trip_count(k, kir_arg(k, i, 0), kir_arg(k, i, 1), kir_arg(k, i, 2), &known);
-      const double inside = weight * (counted ? (double)known : trips);
+      const double inside = weight * trips_of(k, i, trips);
       out->trips += inside;
       depth++, weights[depth < MAX_DEPTH ? depth : MAX_DEPTH] = inside;
     } else if (in->op == KIR_barrier) out->barriers += weight;

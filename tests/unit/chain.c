@@ -188,7 +188,7 @@ static void check_device(snt_context *context, const char *selector) {
 }
 
 int main(void) {
-  api_memory memory;
+  api_memory memory = {0};
   host_prepare_drivers(NULL);
   snt_context *context = api_context(&memory);
   check_device(context, "opencl:pocl");

@@ -147,7 +147,7 @@ static void check_device(snt_context *context, const char *selector, bool vulkan
 }
 
 int main(void) {
-  api_memory memory;
+  api_memory memory = {0};
   memset(&memory, 0, sizeof memory);
   snt_context *context = api_context(&memory);
   check_device(context, "opencl:pocl", false);
