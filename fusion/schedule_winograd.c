@@ -1,5 +1,5 @@
 /* The transforms of a Winograd convolution: a tile of vectors (of channels) is read once, multiplied with a small matrix from both sides line by
-   line, and stored. A work-item takes a row of tiles; padding is staged for it, so that nothing is tested. */
+   line, and stored. A work-item takes a row of tiles; padding is staged for it, so that nothing is tested, where it is known how long rows are. */
 #include "fusion/contract_private.h"
 #include "fusion/winograd.h"
 
@@ -159,7 +159,7 @@ static snt_result build(transform *w) {
   const ir_expr row = expr_mod(x, t->group_number, t->extent[down]);
   t->at[down] = row < 0 ? emit_var_for(e, "p", emit_expr(e, row), 0, t->extent[down]) : row;
   int64_t tiles;
-  if (!expr_is_const(x, t->extent[across], &tiles) || !contract_stage_pads(t, 0, tiles))
+  if (expr_is_const(x, t->extent[across], &tiles) && !contract_stage_pads(t, 0, tiles))
     return ir_fail(c->diag, SNT_E_INTERNAL, "schedule", t->group->hero, "the region of a staged operand is not affine");
   const ir_expr v = emit_loop(e, &(emit_loop_info){.name = "o", .lo = 0, .hi = t->extent[across], .step = 1});
   t->at[across] = v;
@@ -173,6 +173,7 @@ snt_result schedule_winograd_build(fusion_context *c, const fusion_group *group,
   w.rows = output ? form->results : form->tile;
   contract_set_find(c, group, &w.t.set);
   if (!place_labels(&w) || w.t.set.count != 1) return ir_fail(c->diag, SNT_E_INTERNAL, "schedule", group->hero, "not a transform");
-  contract_find_pads(&w.t, contract_operand(&w.t, 0, 0));
+  int64_t tiles;
+  if (contract_literal(&w.t, w.t.outer_axis, &tiles)) contract_find_pads(&w.t, contract_operand(&w.t, 0, 0));
   return build(&w);
 }

@@ -80,7 +80,8 @@ static uint32_t add_matrix(rebuild *r, const winograd_form *f, bool output) {
 
 typedef struct conv {
   uint32_t source, weights; /* of the new graph: below the window; the constant */
-  int64_t batch, rows, columns, channels, outputs;
+  ir_expr batch, rows, columns;
+  int64_t channels, outputs;
   int64_t stride[4]; /* of the weights: output, channel, tap down, tap across */
   ir_expr value;     /* of the window */
 } conv;
@@ -100,8 +101,8 @@ static bool read_window(const rebuild *r, uint32_t node, conv *v) {
   }
   const ir_expr *dims = ir_at(g, node)->type.dims;
   v->source = ir_arg(g, node, 0);
-  return literal(r, dims[0], &v->batch) && literal(r, dims[1], &v->rows) && literal(r, dims[2], &v->columns) &&
-         literal(r, dims[3], &v->channels);
+  v->batch = dims[0], v->rows = dims[1], v->columns = dims[2];
+  return dims[0] && dims[1] && dims[2] && literal(r, dims[3], &v->channels);
 }
 
 /* Weights in any order of their axes; the result [n, h, w, outputs]. */
@@ -130,9 +131,9 @@ static bool read_conv(rebuild *r, conv *v) {
   return found == 15 && literal(r, n->type.dims[3], &v->outputs);
 }
 
-static ir_expr tiles_along(const winograd_form *f, int64_t extent) { return (ir_expr)((extent + f->results - 1) / f->results); }
+static ir_expr tiles_along(expr_pool *x, const winograd_form *f, ir_expr extent) { return expr_ceil_div(x, extent, (ir_expr)f->results); }
 
-/* ---- what it costs, in ns ---- */
+/* ---- what it costs, in ns, at the hints of symbols ---- */
 
 static double compute_ns(const cost_profile *p, double fmas) {
   const double share = p->contract_share > 0 ? p->contract_share : 1;
@@ -143,8 +144,9 @@ static double compute_ns(const cost_profile *p, double fmas) {
    cost 1.1 times as much as 16, though they are 0.73 of the products). */
 static double weights_ns(const cost_profile *p, double elements) { return 2 * elements * 4 / p->dram_gbs; }
 
-static double direct_ns(const cost_profile *p, const conv *v) {
-  const double results = (double)v->batch * v->rows * v->columns, depth = 9. * v->channels;
+static double direct_ns(const cost_profile *p, expr_pool *x, const conv *v) {
+  const double results = (double)schedule_hint(x, schedule_product(x, 3, (const ir_expr[]){v->batch, v->rows, v->columns})),
+               depth = 9. * v->channels;
   return compute_ns(p, results * v->outputs * depth) + weights_ns(p, depth * v->outputs);
 }
 
@@ -155,10 +157,10 @@ static double in_vectors(int64_t channels, int64_t lanes) {
 }
 
 /* Two more kernels; tiles go to a cache and come back; larger weights stream from memory; the transforms are a dozen or so additions a line. */
-static double form_ns(const cost_profile *p, const conv *v, const winograd_form *f, int64_t lanes) {
+static double form_ns(const cost_profile *p, expr_pool *x, const conv *v, const winograd_form *f, int64_t lanes) {
   const double points = (double)f->tile * f->tile, lines = 2. * f->tile, sums = f->tile == 6 ? 12 : 4;
-  const double tiles = (double)v->batch * tiles_along(f, v->rows) * tiles_along(f, v->columns),
-               through = points * tiles * (v->channels + v->outputs);
+  const ir_expr extents[] = {v->batch, tiles_along(x, f, v->rows), tiles_along(x, f, v->columns)};
+  const double tiles = (double)schedule_hint(x, schedule_product(x, 3, extents)), through = points * tiles * (v->channels + v->outputs);
   const double additions = tiles * lines * sums * (in_vectors(v->channels, lanes) + in_vectors(v->outputs, lanes));
   return compute_ns(p, points * tiles * v->channels * v->outputs) + 2 * compute_ns(p, additions) + 2 * through * 4 / p->cache_gbs +
          weights_ns(p, points * v->channels * v->outputs) + 2 * p->launch_ns;
@@ -166,11 +168,12 @@ static double form_ns(const cost_profile *p, const conv *v, const winograd_form 
 
 static const winograd_form *pick_form(const fusion_context *c, const conv *v) {
   const int64_t lanes = (int64_t)schedule_lanes(c);
-  double best = direct_ns(c->options->profile, v);
+  expr_pool *x = c->graph->pool;
+  double best = direct_ns(c->options->profile, x, v);
   const winograd_form *picked = NULL;
   if (v->channels < lanes || v->outputs < lanes) return NULL;
   for (uint32_t i = 0; i < IR_COUNT(forms); i++) {
-    const double ns = form_ns(c->options->profile, v, &forms[i], lanes);
+    const double ns = form_ns(c->options->profile, x, v, &forms[i], lanes);
     if (ns < best) best = ns, picked = &forms[i];
   }
   return picked;
@@ -241,16 +244,18 @@ static uint32_t reshape(rebuild *r, uint32_t a, uint32_t rank, const ir_expr *di
 
 /* The source with as much more padding as whole tiles need, one `pad` in all. */
 static uint32_t extend_source(rebuild *r, const conv *v, const winograd_form *f) {
-  const int64_t more[2] = {tiles_along(f, v->rows) * f->results - v->rows, tiles_along(f, v->columns) * f->results - v->columns};
-  ir_expr low[4] = {0}, high[4] = {0};
+  expr_pool *x = r->to->pool;
+  const ir_expr sides[2] = {v->rows, v->columns};
+  ir_expr more[2], low[4] = {0}, high[4] = {0};
   uint32_t count, source = v->source;
+  for (uint32_t i = 0; i < 2; i++) more[i] = expr_sub(x, expr_mul(x, tiles_along(x, f, sides[i]), (ir_expr)f->results), sides[i]);
   if (!more[0] && !more[1]) return source;
   if (ir_at(r->to, source)->op == IR_OP_pad && !ir_attr_int(r->to, source, IR_ATTR_value, 0)) {
     memcpy(low, ir_attr_ints(r->to, source, IR_ATTR_low, &count), sizeof low);
     memcpy(high, ir_attr_ints(r->to, source, IR_ATTR_high, &count), sizeof high);
     source = ir_arg(r->to, source, 0);
   }
-  for (uint32_t i = 0; i < 2; i++) high[1 + i] = expr_add(r->to->pool, high[1 + i], (ir_expr)more[i]);
+  for (uint32_t i = 0; i < 2; i++) high[1 + i] = expr_add(x, high[1 + i], more[i]);
   return rebuild_view(r, IR_OP_pad, source, 2, (const ir_attr_value[]){{IR_ATTR_high, 4, high}, {IR_ATTR_low, 4, low}});
 }
 
@@ -279,18 +284,22 @@ static uint32_t as_winograd(rebuild *r) {
   if (!read_conv(r, &v)) return 0;
   const winograd_form *f = pick_form(r->c, &v);
   if (!f) return 0;
-  const ir_expr a = (ir_expr)f->tile, m = (ir_expr)f->results, n = (ir_expr)v.batch, outputs = (ir_expr)v.outputs;
-  const ir_expr down = tiles_along(f, v.rows), across = tiles_along(f, v.columns);
+  expr_pool *x = r->to->pool;
+  const ir_expr a = (ir_expr)f->tile, m = (ir_expr)f->results, n = v.batch, outputs = (ir_expr)v.outputs;
+  const ir_expr down = tiles_along(x, f, v.rows), across = tiles_along(x, f, v.columns);
+  if (!expr_proves_le(x, v.rows, expr_mul(x, down, m)) || !expr_proves_le(x, v.columns, expr_mul(x, across, m))) return 0;
+  const ir_expr all = schedule_product(x, 3, (const ir_expr[]){n, down, across});
   const ir_attr_value in_lists[] = {{IR_ATTR_lhs, 6, six}, {IR_ATTR_out, 6, points_first}, {IR_ATTR_rhs, 4, taps}};
   const ir_attr_value mid_lists[] = {{IR_ATTR_lhs, 3, rows}, {IR_ATTR_out, 3, out}, {IR_ATTR_rhs, 3, weights}};
   const ir_attr_value out_lists[] = {{IR_ATTR_lhs, 6, six}, {IR_ATTR_out, 6, positions}, {IR_ATTR_rhs, 4, points}};
   const uint32_t tiles = take_tiles(r, &v, f), into = add_matrix(r, f, false), u = add_weights(r, &v, f), back = add_matrix(r, f, true);
   const uint32_t first = product(r, tiles, into, in_lists);
-  const uint32_t flat = reshape(r, first, 3, (const ir_expr[]){a * a, n * down * across, (ir_expr)v.channels});
+  const uint32_t flat = reshape(r, first, 3, (const ir_expr[]){a * a, all, (ir_expr)v.channels});
   const uint32_t middle = product(r, flat, u, mid_lists);
   const uint32_t split = reshape(r, middle, 6, (const ir_expr[]){a, a, n, down, across, outputs});
   const uint32_t last = product(r, split, back, out_lists);
-  return crop(r, reshape(r, last, 4, (const ir_expr[]){n, down * m, across * m, outputs}), ir_at(r->from, r->node)->type.dims);
+  return crop(r, reshape(r, last, 4, (const ir_expr[]){n, expr_mul(x, down, m), expr_mul(x, across, m), outputs}),
+              ir_at(r->from, r->node)->type.dims);
 }
 
 static const rebuild_rule rules[] = {as_winograd};

@@ -160,18 +160,57 @@ static bool symbols_nonneg(expr_pool *pool, ir_expr e) {
   return least >= 0;
 }
 
-/* k * (s / (k c)) <= s / c: a term -k (s / (k c)) of e may become -(s / c), which then meets other quotients by c. */
+/* A term k (s / d) with a literal d. */
+static bool is_quotient(expr_pool *pool, ir_expr e, uint32_t i, int64_t *k, ir_expr *s, int64_t *d) {
+  const ir_expr term = expr_term(pool, e, i, k);
+  if (expr_factor_count(pool, term) != 1) return false;
+  const ir_expr factor = expr_factor(pool, term, 0);
+  if (expr_kind_of(pool, factor) != EXPR_DIV || !expr_is_const(pool, expr_child(pool, factor, 1), d)) return false;
+  *s = expr_child(pool, factor, 0);
+  return true;
+}
+
+static bool takes_quotient_by(expr_pool *pool, ir_expr e, int64_t d) {
+  const uint32_t count = expr_term_count(pool, e);
+  for (uint32_t i = 0; i < count; i++) {
+    int64_t k, divisor;
+    ir_expr s;
+    if (is_quotient(pool, e, i, &k, &s, &divisor) && k < 0 && divisor == d) return true;
+  }
+  return false;
+}
+
+/* s / c - (k - 1) <= k * (s / (k c)) <= s / c: a term -k (s / (k c)) of e may become -(s / c), and k (s / (k c)) may become s / c - (k - 1), which then meet
+   other quotients by c: whole tiles of 4 hold n / 32. */
 static bool merge_quotient(expr_pool *pool, ir_expr e, ir_expr *out) {
   const uint32_t count = expr_term_count(pool, e);
   for (uint32_t i = 0; i < count; i++) {
     int64_t k, divisor;
-    const ir_expr term = expr_term(pool, e, i, &k);
-    if (k >= -1 || k < -INT32_MAX || expr_factor_count(pool, term) != 1) continue;
-    const ir_expr factor = expr_factor(pool, term, 0);
-    if (expr_kind_of(pool, factor) != EXPR_DIV || !expr_is_const(pool, expr_child(pool, factor, 1), &divisor) || divisor % -k) continue;
-    const ir_expr finer = expr_div(pool, expr_child(pool, factor, 0), expr_int(pool, divisor / -k));
-    *out = expr_sub(pool, expr_sub(pool, e, expr_mul(pool, factor, expr_int(pool, k))), finer);
+    ir_expr s;
+    if (!is_quotient(pool, e, i, &k, &s, &divisor) || k > INT32_MAX || k < -INT32_MAX || (k >= -1 && k <= 1)) continue;
+    const int64_t times = k < 0 ? -k : k;
+    if (divisor % times || (k > 0 && !takes_quotient_by(pool, e, divisor / times))) continue;
+    const ir_expr coarse = expr_div(pool, s, expr_int(pool, divisor)), finer = expr_div(pool, s, expr_int(pool, divisor / times));
+    const ir_expr rest = expr_sub(pool, e, expr_mul(pool, coarse, expr_int(pool, k)));
+    *out = k < 0 ? expr_sub(pool, rest, finer) : expr_sub(pool, expr_add(pool, rest, finer), expr_int(pool, times - 1));
     return true;
+  }
+  return false;
+}
+
+/* Another variable of e begins or ends at this one, and goes before it. */
+static bool is_end_of_another(expr_pool *pool, ir_expr e, uint32_t number) {
+  const uint32_t count = expr_term_count(pool, e);
+  for (uint32_t i = 0; i < count; i++) {
+    int64_t k;
+    const ir_expr term = expr_term(pool, e, i, &k);
+    const uint32_t factors = expr_factor_count(pool, term);
+    for (uint32_t f = 0; f < factors; f++) {
+      const ir_expr factor = expr_factor(pool, term, f);
+      if (expr_kind_of(pool, factor) != EXPR_VAR) continue;
+      const expr_var *var = &pool->vars.at[pool->nodes.at[IR_EXPR_NODE(factor)].value];
+      if (expr_uses_var(pool, var->lo, number) || expr_uses_var(pool, var->hi, number)) return true;
+    }
   }
   return false;
 }
@@ -189,7 +228,8 @@ static bool try_inner_variable(expr_pool *pool, ir_expr e, int *steps) {
       if (expr_kind_of(pool, factor) != EXPR_VAR) continue;
       const uint32_t number = pool->nodes.at[IR_EXPR_NODE(factor)].value;
       const ir_expr end = next_factor(pool, pool->vars.at[number].hi);
-      if (end == 0 || expr_kind_of(pool, end) == EXPR_VAR || !collect(pool, e, factor, &a, &b)) continue;
+      if (end == 0 || expr_kind_of(pool, end) == EXPR_VAR || is_end_of_another(pool, e, number)) continue;
+      if (!collect(pool, e, factor, &a, &b)) continue;
       if (!expr_uses_var(pool, a, number) && !expr_uses_var(pool, b, number) && try_variable(pool, factor, a, b, steps)) return true;
     }
   }

@@ -154,6 +154,8 @@ static const struct { const char *a, *b; bool proven; } orders[] = {
     {"(h+1)/2", "h", true},
     {"(h+7)/8*2 - 2", "(h+3)/4", true},
     {"(h+7)/8*2", "(h+3)/4", false},
+    {"h/32", "(h+96)/128*4 + 1", true},
+    {"h/32", "(h+96)/128*4", false},
 };
 // clang-format on
 
@@ -168,6 +170,12 @@ static void test_orders(void) {
   const ir_expr end = read_text(&s.pool, "(h+1)/2*2 + 1"), inside = expr_var_add(&s.pool, "r", 0, end, 1);
   tap_ok(expr_proves_lt(&s.pool, inside, end), "a variable is below its own end, a quotient");
   tap_ok(!expr_proves_lt(&s.pool, inside, expr_sub(&s.pool, end, 1)), "and not below one less");
+  const ir_expr rows = read_text(&s.pool, "h/32*8"), first = expr_var_add(&s.pool, "o", 0, rows, 1);
+  const ir_expr of_share = expr_var_add(&s.pool, "o", first, expr_min(&s.pool, expr_add(&s.pool, first, 10), rows), 1);
+  const ir_expr tap = expr_add(&s.pool, of_share, expr_var_add(&s.pool, "k", 0, 3, 1));
+  tap_ok(expr_proves_lt(&s.pool, tap, expr_add(&s.pool, first, 12)),
+         "rows of a share, which begins at a variable itself, lie in its region");
+  tap_ok(!expr_proves_lt(&s.pool, tap, expr_add(&s.pool, first, 11)), "and not in one of a row less");
   tap_ok(expr_proves_le(&s.pool, 0, read_text(&s.pool, "(h+7)/8 - (h+7)/8%16")), "a quotient without its remainder is not negative");
   tap_ok(expr_proves_le(&s.pool, read_text(&s.pool, "n"), read_text(&s.pool, "n*W")), "n <= n*W");
   tap_ok(!expr_proves_le(&s.pool, read_text(&s.pool, "n*W"), read_text(&s.pool, "n")), "n*W <= n is not proven");
