@@ -67,15 +67,18 @@ static bool is_pool(fusion_context *c, const fusion_group *group) {
   enum { TAPS = 64 };
   const ir_graph *g = c->graph;
   const ir_tensor *full = &ir_at(g, ir_arg(g, group->hero, 0))->type, *t = &ir_at(g, group->hero)->type;
-  uint32_t node = ir_arg(g, group->hero, 0);
-  int64_t all, results, last;
+  uint32_t node = ir_arg(g, group->hero, 0), count;
+  const ir_expr *axes = ir_attr_ints(g, group->hero, IR_ATTR_axes, &count);
+  int64_t taps = 1, extent;
   while (fusion_is_view(g, node) && ir_at(g, node)->op != IR_OP_window && ir_at(g, node)->op != IR_OP_concat) node = ir_arg(g, node, 0);
-  if (ir_at(g, node)->op != IR_OP_window || !t->rank || !expr_is_const(g->pool, t->dims[t->rank - 1], &last)) return false;
-  if (!expr_is_const(g->pool, ir_tensor_elements(g->pool, full), &all) || !expr_is_const(g->pool, ir_tensor_elements(g->pool, t), &results))
-    return false;
+  if (ir_at(g, node)->op != IR_OP_window || !t->rank) return false;
+  for (uint32_t i = 0; i < count && taps <= TAPS; i++) {
+    if (!expr_is_const(g->pool, full->dims[axes[i]], &extent)) return false;
+    taps = extent > TAPS ? extent : taps * extent;
+  }
   for (uint32_t i = 0; i < group->output_count; i++)
     if (!ir_same_shape(&ir_at(g, group->outputs[i])->type, t)) return false;
-  return results > 0 && all / results <= TAPS && last >= (int64_t)schedule_lanes(c);
+  return taps <= TAPS && ir_tensor_elements(g->pool, t) && schedule_hint(g->pool, t->dims[t->rank - 1]) >= (int64_t)schedule_lanes(c);
 }
 
 snt_result schedule_reduce_build(fusion_context *c, const fusion_group *group) {

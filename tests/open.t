@@ -46,6 +46,17 @@ graph \@winograd(%x: f32[1,32,$h,$w]) {
   return y=%y
 }
 END
+  pool => sub { my ($h, $w) = @_; <<"END" },
+graph \@pool(%x: f32[1,16,$h,$w]) {
+  %u: f32[24,16,1,1] = const normal seed=1 scale=0.1
+  %v: f32[16,24,1,1] = const normal seed=2 scale=0.1
+  %c = conv %x, %u
+  %m = maxpool %c, size=[2,2], pads=[0,0,1,1]
+  %a = avgpool %m, size=[3,3], stride=[2,2], pads=[1,1,1,1]
+  %y = conv %a, %v
+  return y=%y
+}
+END
   quotients => sub { my ($h, $w) = @_; my ($h8, $w8) = $h =~ /^\d/ ? (int($h / 8) * 8, int($w / 8) * 8) : ("$h/8*8", "$w/8*8"); <<"END" },
 graph \@quotients(%x: f32[1,24,$h,$w]) {
   %u: f32[12,24,5,5] = const normal seed=1 scale=0.05
