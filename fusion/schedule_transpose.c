@@ -93,14 +93,12 @@ static bool analyse(transpose_job *j) {
     if (!ir_same_shape(&ir_at(g, j->group->outputs[i])->type, t)) return false;
     if (!fusion_walk_loads(j->c, j->group, j->group->outputs[i], &at, probe_load, &p)) return false;
   }
-  int64_t source, lane;
   j->lane_axis = j->rank - 1;
   j->width = schedule_lanes(j->c) < MAX_BLOCK ? schedule_lanes(j->c) : MAX_BLOCK;
   if (!p.ok || !j->turned_count) return false;
-  if (!expr_is_const(x, t->dims[j->source_axis], &source) || !expr_is_const(x, t->dims[j->lane_axis], &lane)) return false;
   const uint32_t two = 2 * j->width; /* blocks */
-  j->line = lane % two == 0 && j->c->options->profile->caps.max_lanes >= two ? two : j->width;
-  return source >= j->width && lane >= j->width;
+  j->line = expr_mod(x, t->dims[j->lane_axis], two) == 0 && j->c->options->profile->caps.max_lanes >= two ? two : j->width;
+  return schedule_hint(x, t->dims[j->source_axis]) >= j->width && schedule_hint(x, t->dims[j->lane_axis]) >= j->width;
 }
 
 /* ---- one block ---- */
@@ -208,29 +206,31 @@ static void sweep_range(transpose_job *j, block_range source, block_range lane) 
 /* An axis shared out: whole steps in parts of `per`, and what is left, which is the last part's. */
 typedef struct axis_share {
   ir_expr lo, hi, last; /* last: 1 in the last part, else 0 */
-  int64_t whole;
+  ir_expr whole;
 } axis_share;
 
-static int64_t parts_of(int64_t extent, int64_t step, int64_t per) {
-  const int64_t whole = extent - extent % step;
-  return whole ? (whole + per - 1) / per : 1;
+static ir_expr whole_of(expr_pool *x, ir_expr extent, int64_t step) { return expr_sub(x, extent, expr_mod(x, extent, expr_int(x, step))); }
+
+static ir_expr parts_of(expr_pool *x, ir_expr extent, int64_t step, int64_t per) {
+  return expr_max(x, 1, expr_ceil_div(x, whole_of(x, extent, step), expr_int(x, per)));
 }
 
-static axis_share share_axis(expr_pool *x, int64_t extent, int64_t step, int64_t per, ir_expr part) {
-  const int64_t whole = extent - extent % step;
-  const ir_expr lo = expr_mul(x, part, expr_int(x, per)), parts = expr_int(x, parts_of(extent, step, per));
+static axis_share share_axis(expr_pool *x, ir_expr extent, int64_t step, int64_t per, ir_expr *number) {
+  const ir_expr parts = parts_of(x, extent, step, per), part = expr_mod(x, *number, parts), whole = whole_of(x, extent, step),
+                lo = expr_mul(x, part, expr_int(x, per));
+  *number = expr_div(x, *number, parts);
   return (axis_share){.lo = lo,
-                      .hi = expr_min(x, expr_add(x, lo, expr_int(x, per)), expr_int(x, whole)),
+                      .hi = expr_min(x, expr_add(x, lo, expr_int(x, per)), whole),
                       .last = expr_div(x, expr_add(x, part, 1), parts),
                       .whole = whole};
 }
 
 /* From where whole steps end, so many more in the last part. */
-static block_range rest_of(expr_pool *x, const axis_share *a, int64_t from, int64_t count, int64_t step) {
-  return (block_range){expr_int(x, from), expr_add(x, expr_int(x, from), expr_mul(x, expr_int(x, count), a->last)), step};
+static block_range rest_of(expr_pool *x, const axis_share *a, ir_expr from, ir_expr count, int64_t step) {
+  return (block_range){from, expr_add(x, from, expr_mul(x, count, a->last)), step};
 }
 
-/* Blocks of the source that a part has, so that there are groups enough. */
+/* Blocks of the source that a part has, so that there are groups enough: at the hints. */
 static int64_t source_per(const cost_profile *p, int64_t source, int64_t width, double others) {
   const int64_t blocks = source / width, wanted = (int64_t)ceil(p->min_groups / others), parts = wanted < blocks ? wanted : blocks;
   return width * ((blocks + parts - 1) / parts);
@@ -242,18 +242,17 @@ static snt_result build_blocks(transpose_job *j) {
   emit *e = j->e = emit_begin(c, j->group, "transpose");
   if (!e) return ir_fail(c->diag, SNT_E_HOST_MEM, "schedule", j->group->hero, "out of host memory");
   const ir_tensor *t = &ir_at(c->graph, j->group->hero)->type;
-  const int64_t sources = t->dims[j->source_axis], lanes = t->dims[j->lane_axis], width = j->width, line = j->line;
+  const ir_expr sources = t->dims[j->source_axis], lanes = t->dims[j->lane_axis];
+  const int64_t width = j->width, line = j->line;
   ir_expr outer = 1;
   for (uint32_t d = 0; d < j->rank; d++)
     if (d != j->source_axis && d != j->lane_axis) outer = expr_mul(x, outer, t->dims[d]);
-  const int64_t lane_parts = parts_of(lanes, line, SHARE),
-                per = source_per(c->options->profile, sources, width, (double)lane_parts * (double)schedule_hint(x, outer)),
-                source_parts = parts_of(sources, width, per);
-  const ir_expr groups = expr_mul(x, outer, expr_int(x, lane_parts * source_parts)), g = emit_group(e, groups);
-  ir_expr rest = expr_div(x, g, expr_int(x, lane_parts));
-  const axis_share lane = share_axis(x, lanes, line, SHARE, expr_mod(x, g, expr_int(x, lane_parts))),
-                   source = share_axis(x, sources, width, per, expr_mod(x, rest, expr_int(x, source_parts)));
-  rest = expr_div(x, rest, expr_int(x, source_parts));
+  const ir_expr lane_parts = parts_of(x, lanes, line, SHARE);
+  const double others = (double)schedule_hint(x, expr_mul(x, lane_parts, outer));
+  const int64_t per = source_per(c->options->profile, schedule_hint(x, sources), width, others);
+  const ir_expr groups = expr_mul(x, outer, expr_mul(x, lane_parts, parts_of(x, sources, width, per)));
+  ir_expr rest = emit_group(e, groups);
+  const axis_share lane = share_axis(x, lanes, line, SHARE, &rest), source = share_axis(x, sources, width, per, &rest);
   j->at.rank = j->rank;
   for (uint32_t d = j->rank; d-- > 0;) {
     if (d == j->source_axis || d == j->lane_axis) continue;
@@ -262,14 +261,14 @@ static snt_result build_blocks(transpose_job *j) {
   }
   e->stream = schedule_streams(c, j->group, false);
   const block_range blocks = {source.lo, source.hi, width}, elements = {source.lo, source.hi, 1};
-  const int64_t block = (lanes - lane.whole) / width * width, single_from = lane.whole + block;
-  const block_range tail = rest_of(x, &source, source.whole, sources - source.whole, 1),
-                    last = rest_of(x, &lane, single_from, lanes - single_from, 1);
+  const ir_expr left = expr_sub(x, lanes, lane.whole), block = whole_of(x, left, width), single_from = expr_add(x, lane.whole, block);
+  const block_range tail = rest_of(x, &source, source.whole, expr_sub(x, sources, source.whole), 1),
+                    last = rest_of(x, &lane, single_from, expr_sub(x, left, block), 1);
   sweep_range(j, blocks, (block_range){lane.lo, lane.hi, line});
   sweep_range(j, blocks, rest_of(x, &lane, lane.whole, block, width));
   sweep_range(j, elements, last);
   sweep_range(j, tail, (block_range){lane.lo, lane.hi, 1});
-  sweep_range(j, tail, rest_of(x, &lane, lane.whole, lanes - lane.whole, 1));
+  sweep_range(j, tail, rest_of(x, &lane, lane.whole, left, 1));
   return emit_end(e, groups, 0, 0, NULL);
 }
 
