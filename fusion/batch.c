@@ -310,7 +310,6 @@ static bool drop_unused(fusion_context *c) {
 
 snt_result fusion_batch(fusion_context *c, bool *changed) {
   ir_plan *p = c->plan;
-  const uint32_t before = p->steps.count;
   *changed = false;
   if (c->options->level != FUSION_FUSED) return SNT_OK;
   for (uint32_t at = 0; c->steer && c->steer->musts.count && at < p->steps.count; at++)
@@ -319,6 +318,6 @@ snt_result fusion_batch(fusion_context *c, bool *changed) {
     if (!join_into(c, at, segment_end(p, at))) return ir_fail(c->diag, SNT_E_HOST_MEM, "batch", 0, "out of host memory");
   for (uint32_t at = 0; at < p->steps.count; at++)
     if (!join_beside(c, at, segment_end(p, at))) return ir_fail(c->diag, SNT_E_HOST_MEM, "batch", 0, "out of host memory");
-  if (p->steps.count != before && !drop_unused(c)) return ir_fail(c->diag, SNT_E_HOST_MEM, "batch", 0, "out of host memory");
+  if (!drop_unused(c)) return ir_fail(c->diag, SNT_E_HOST_MEM, "batch", 0, "out of host memory");
   return steer_check(c);
 }
