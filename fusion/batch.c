@@ -1,6 +1,6 @@
-/* Horizontal fusion: independent steps that launches dominate become one kernel, whose first groups do the one and whose last groups the other.
+/* Horizontal fusion: independent steps that launches dominate, or of so few groups that both run at once, become one kernel, whose first groups do the one and
+   whose last groups the other.
    In: steps as the schedules made them, before memory is planned. Out: fewer steps and kernels; a decision record for each pair that was taken.
-   So do independent steps of so few groups that both run at once.
    It works on kernels, whatever their kind and shape: they must have workgroups of one shape, and fit the device's bindings and scalars together. */
 #include "fusion/emit.h"
 #include "fusion/schedule_common.h"

@@ -71,6 +71,18 @@ static bool lies_inside(const ir_graph *g, uint32_t region, uint32_t outer) {
   return region == outer;
 }
 
+/* What contracts say of values of a region, and of those inside it if it is a loop's: of the others its graph knows nothing. */
+static bool copy_contracts(const outline *o, ir_graph *to, const uint32_t *map, uint32_t region) {
+  const ir_graph *g = o->from;
+  uint32_t *own = g->contracts.count ? IR_NEW_ARRAY(o->c->arena, uint32_t, g->nodes.count) : NULL;
+  for (uint32_t n = 1; own && n < g->nodes.count; n++) {
+    const uint32_t of = ir_at(g, n)->region;
+    if (region ? lies_inside(g, of, region) : !of) own[n] = map[n];
+  }
+  if (own) ir_copy_contracts(g, to, own);
+  return own || !g->contracts.count;
+}
+
 static const uint32_t *yields_of(const taken *t) { return &t->o->from->yields.at[t->o->from->regions.at[t->region].first]; }
 
 static bool is_argument(const taken *t, uint32_t node, uint32_t index) {
@@ -210,20 +222,6 @@ static uint32_t put_body_node(taken *t, uint32_t node) {
   return made;
 }
 
-/* Of each contract the values that the graph has. */
-static void copy_contracts(const outline *o, ir_graph *to, const uint32_t *map) {
-  const ir_graph *f = o->from;
-  for (uint32_t i = 0; i < f->contracts.count; i++) {
-    const ir_contract *k = &f->contracts.at[i];
-    uint32_t *values = IR_NEW_ARRAY(o->c->arena, uint32_t, k->count), count = 0;
-    for (uint32_t v = 0; values && v < k->count; v++) {
-      values[count] = map[f->contract_values.at[k->first + v]];
-      count += values[count] != 0;
-    }
-    if (values && count) ir_add_contract(to, (ir_contract_kind)k->kind, count, values);
-  }
-}
-
 /* Kernels are of one body, or of none: values that must be of one kernel are, too. */
 static snt_result check_musts(const outline *o) {
   const ir_graph *f = o->from;
@@ -252,10 +250,7 @@ static bool fill_body(taken *t) {
   for (uint32_t k = 0; k < r->count; k++) /* carried values that the body never names: their input is here alone */
     for (uint32_t i = 0; i < t->outside.count && !t->body->failed; i++)
       if (t->outside.at[i] == UINT32_MAX - k) ir_add_update(t->body, t->body->inputs.at[i].node, t->map[yields_of(t)[k]]);
-  for (uint32_t n = 1; n < g->nodes.count; n++)
-    if (!lies_inside(g, ir_at(g, n)->region, t->region)) t->map[n] = 0; /* contracts about those are of the graph around */
-  copy_contracts(t->o, t->body, t->map);
-  return !t->body->failed;
+  return copy_contracts(t->o, t->body, t->map, t->region) && !t->body->failed;
 }
 
 /* ---- the repeat's place ---- */
@@ -395,6 +390,7 @@ static bool unroll(taken *t, int64_t trips, uint32_t *results) {
       else o->map[n] = copy_into(o, o->to, n, o->map);
     }
     for (uint32_t k = 0; k < r->count; k++) results[k] = o->map[yields_of(t)[k]];
+    if (!copy_contracts(o, o->to, o->map, t->region)) return false;
   }
   return !o->to->failed;
 }
@@ -453,11 +449,11 @@ static snt_result copy_main(outline *o) {
   return SNT_OK;
 }
 
-static void copy_ends(outline *o) {
+static bool copy_ends(outline *o) {
   const ir_graph *f = o->from;
   for (uint32_t i = 0; i < f->outputs.count; i++) ir_add_output(o->to, &f->names.at[f->outputs.at[i].name], o->map[f->outputs.at[i].node]);
   for (uint32_t i = 0; i < f->updates.count; i++) ir_add_update(o->to, o->map[f->updates.at[i].state], o->map[f->updates.at[i].value]);
-  copy_contracts(o, o->to, o->map);
+  return copy_contracts(o, o->to, o->map, 0);
 }
 
 snt_result fusion_outline(fusion_context *c, bool *changed) {
@@ -468,7 +464,7 @@ snt_result fusion_outline(fusion_context *c, bool *changed) {
   o.to->title = c->graph->title;
   SNT_TRY(check_musts(&o));
   SNT_TRY(copy_main(&o));
-  copy_ends(&o);
+  if (!copy_ends(&o)) return starved(&o);
   c->graph = o.to;
   *changed = true;
   return o.to->failed ? starved(&o) : SNT_OK;

@@ -60,12 +60,7 @@ static void copy_ends(rebuild *r) {
   const ir_graph *f = r->from;
   for (uint32_t i = 0; i < f->outputs.count; i++) ir_add_output(r->to, &f->names.at[f->outputs.at[i].name], r->map[f->outputs.at[i].node]);
   for (uint32_t i = 0; i < f->updates.count; i++) ir_add_update(r->to, r->map[f->updates.at[i].state], r->map[f->updates.at[i].value]);
-  for (uint32_t i = 0; i < f->contracts.count; i++) {
-    const ir_contract *k = &f->contracts.at[i];
-    uint32_t *values = IR_NEW_ARRAY(r->c->arena, uint32_t, k->count);
-    for (uint32_t v = 0; values && v < k->count; v++) values[v] = r->map[f->contract_values.at[k->first + v]];
-    if (values) ir_add_contract(r->to, (ir_contract_kind)k->kind, k->count, values);
-  }
+  ir_copy_contracts(f, r->to, r->map);
 }
 
 static snt_result drop_dead(fusion_context *c, bool *changed) {

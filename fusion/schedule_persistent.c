@@ -26,6 +26,7 @@ typedef struct persistent {
   bool loop_inside;
   uint32_t variable, count, items[3], sides;
   part *parts;
+  double ns_one, ns_apart;
   emit *e;
 } persistent;
 
@@ -160,11 +161,12 @@ static const char *obstacle(const persistent *p) {
   const char *own = forbidden(p);
   if (own) return own;
   if (p->loop_inside) return "a loop of kernels inside it";
+  const kir_kernel *of = widest(p);
   for (uint32_t i = 0; i < p->count; i++) {
     const part *t = &p->parts[i];
     const char *why = part_obstacle(p, t);
     if (why) return why;
-    if (!runs_on(t->kernel, widest(p))) return "workgroups of different shapes";
+    if (!runs_on(t->kernel, of)) return "workgroups of different shapes";
     if (sub && t->kernel->sub && t->kernel->sub != sub) return "subgroups of different sizes";
     if (t->kernel->needs[0]) return "matrix units";
     sub = t->kernel->sub ? t->kernel->sub : sub;
@@ -216,8 +218,8 @@ static bool record(const persistent *p, bool taken, const char *rule) {
                              .count = p->count,
                              .limit = c->options->profile->max_bindings,
                              .turn = UINT32_MAX,
-                             .ns_parts = price_apart(p),
-                             .ns_fused = price_one(p)};
+                             .ns_parts = p->ns_apart,
+                             .ns_fused = p->ns_one};
   return IR_PUSH(c->arena, &c->decisions, d);
 }
 
@@ -366,14 +368,15 @@ static bool take_apart(persistent *p) {
     for (uint32_t b = 0; b < t->step->binding_count; b++)
       if (t->step->bindings[b].swap) p->sides = SIDES;
   }
-  return p->parts != NULL;
+  if (!p->parts) return false;
+  p->ns_one = price_one(p), p->ns_apart = price_apart(p);
+  return true;
 }
 
 /* The step's estimate is of this kernel and not of its group, which was priced as a loop of kernels: it has a list of nodes of its own. */
 static snt_result end_kernel(persistent *p, double flops) {
   fusion_context *c = p->c;
   uint32_t *nodes = IR_NEW_ARRAY(c->arena, uint32_t, p->group->count);
-  const double ns = price_one(p);
   if (!nodes) return ir_fail(c->diag, SNT_E_HOST_MEM, "schedule", 0, "out of host memory");
   memcpy(nodes, p->group->nodes, p->group->count * sizeof *nodes);
   c->plan->steps.count = p->loop.first;
@@ -381,7 +384,7 @@ static snt_result end_kernel(persistent *p, double flops) {
   SNT_TRY(emit_end(p->e, 1, 0, 0, NULL));
   plan_step *s = &c->plan->steps.at[c->plan->steps.count - 1];
   c->plan->kernels.at[s->kernel].kind = "persistent";
-  s->nodes = nodes, s->est_ns = ns, s->flops = flops;
+  s->nodes = nodes, s->est_ns = p->ns_one, s->flops = flops;
   return SNT_OK;
 }
 
@@ -414,7 +417,7 @@ static persistent of_loop(fusion_context *c, const fusion_group *group, const fu
 /* Why it stays a loop, or null. */
 static const char *refusal(const persistent *p) {
   const char *why = obstacle(p);
-  return why || price_one(p) < price_apart(p) ? why : "loses";
+  return why || p->ns_one < p->ns_apart ? why : "loses";
 }
 
 bool schedule_persistent_pays(fusion_context *c, const fusion_group *group, const fusion_context *body, const plan_loop *loop,

@@ -198,40 +198,42 @@ static bool merge_quotient(expr_pool *pool, ir_expr e, ir_expr *out) {
   return false;
 }
 
+/* The variables that are factors of terms of e, one after the other; 0: there is no more. */
+typedef struct variable_walk {
+  uint32_t term, factor;
+} variable_walk;
+static ir_expr next_variable(expr_pool *pool, ir_expr e, variable_walk *w) {
+  for (const uint32_t count = expr_term_count(pool, e); w->term < count; w->term++, w->factor = 0) {
+    int64_t k;
+    const ir_expr term = expr_term(pool, e, w->term, &k);
+    const uint32_t factors = expr_factor_count(pool, term);
+    while (w->factor < factors) {
+      const ir_expr factor = expr_factor(pool, term, w->factor++);
+      if (expr_kind_of(pool, factor) == EXPR_VAR) return factor;
+    }
+  }
+  return 0;
+}
+
 /* Another variable of e begins or ends at this one, and goes before it. */
 static bool is_end_of_another(expr_pool *pool, ir_expr e, uint32_t number) {
-  const uint32_t count = expr_term_count(pool, e);
-  for (uint32_t i = 0; i < count; i++) {
-    int64_t k;
-    const ir_expr term = expr_term(pool, e, i, &k);
-    const uint32_t factors = expr_factor_count(pool, term);
-    for (uint32_t f = 0; f < factors; f++) {
-      const ir_expr factor = expr_factor(pool, term, f);
-      if (expr_kind_of(pool, factor) != EXPR_VAR) continue;
-      const expr_var *var = &pool->vars.at[pool->nodes.at[IR_EXPR_NODE(factor)].value];
-      if (expr_uses_var(pool, var->lo, number) || expr_uses_var(pool, var->hi, number)) return true;
-    }
+  variable_walk w = {0};
+  for (ir_expr v = next_variable(pool, e, &w); v; v = next_variable(pool, e, &w)) {
+    const expr_var var = pool->vars.at[pool->nodes.at[IR_EXPR_NODE(v)].value];
+    if (expr_uses_var(pool, var.lo, number) || expr_uses_var(pool, var.hi, number)) return true;
   }
   return false;
 }
 
 /* A variable that ends at quotients or choices goes before they do, so that they meet their like: r <= 2 * (n / 2) in 2 * (n / 2) - r. */
 static bool try_inner_variable(expr_pool *pool, ir_expr e, int *steps) {
-  const uint32_t count = expr_term_count(pool, e);
-  for (uint32_t i = 0; i < count; i++) {
-    int64_t k;
-    const ir_expr term = expr_term(pool, e, i, &k);
-    const uint32_t factors = expr_factor_count(pool, term);
-    for (uint32_t f = 0; f < factors; f++) {
-      const ir_expr factor = expr_factor(pool, term, f);
-      ir_expr a, b;
-      if (expr_kind_of(pool, factor) != EXPR_VAR) continue;
-      const uint32_t number = pool->nodes.at[IR_EXPR_NODE(factor)].value;
-      const ir_expr end = next_factor(pool, pool->vars.at[number].hi);
-      if (end == 0 || expr_kind_of(pool, end) == EXPR_VAR || is_end_of_another(pool, e, number)) continue;
-      if (!collect(pool, e, factor, &a, &b)) continue;
-      if (!expr_uses_var(pool, a, number) && !expr_uses_var(pool, b, number) && try_variable(pool, factor, a, b, steps)) return true;
-    }
+  variable_walk w = {0};
+  for (ir_expr v = next_variable(pool, e, &w); v; v = next_variable(pool, e, &w)) {
+    ir_expr a, b;
+    const uint32_t number = pool->nodes.at[IR_EXPR_NODE(v)].value;
+    const ir_expr end = next_factor(pool, pool->vars.at[number].hi);
+    if (end == 0 || expr_kind_of(pool, end) == EXPR_VAR || is_end_of_another(pool, e, number) || !collect(pool, e, v, &a, &b)) continue;
+    if (!expr_uses_var(pool, a, number) && !expr_uses_var(pool, b, number) && try_variable(pool, v, a, b, steps)) return true;
   }
   return false;
 }

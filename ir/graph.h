@@ -179,6 +179,8 @@ void ir_set_name(ir_graph *, uint32_t node, const char *name);
 void ir_add_output(ir_graph *, const char *name, uint32_t value);
 void ir_add_update(ir_graph *, uint32_t state, uint32_t value);
 void ir_add_contract(ir_graph *, ir_contract_kind, uint32_t count, const uint32_t *values);
+/* Those of `from`; map: its nodes in `to`. They lose the values that are gone (0), and go when none is left. */
+void ir_copy_contracts(const ir_graph *from, ir_graph *to, const uint32_t *map);
 uint32_t ir_repeat_begin(ir_graph *, uint32_t count, const uint32_t *initial, ir_expr trips, uint32_t *inside); /* returns the region */
 /* Closes the innermost open region. results[0] is the repeat node, which is also returned; the others are picks. */
 uint32_t ir_repeat_end(ir_graph *, uint32_t count, const uint32_t *next, uint32_t *results);

@@ -89,8 +89,7 @@ static void copy_ports(const ir_graph *from, ir_graph *to, const uint32_t *map) 
   if (!ok) graph_mistake(to, SNT_E_HOST_MEM, "out of memory");
 }
 
-/* Contracts lose the values that are gone, and go when none is left. */
-static void copy_contracts(const ir_graph *from, ir_graph *to, const uint32_t *map) {
+void ir_copy_contracts(const ir_graph *from, ir_graph *to, const uint32_t *map) {
   for (uint32_t i = 0; i < from->contracts.count; i++) {
     ir_contract contract = from->contracts.at[i];
     const uint32_t *values = &from->contract_values.at[contract.first], count = contract.count;
@@ -141,7 +140,7 @@ snt_result ir_graph_copy_with(const ir_graph *from, ir_graph *to, uint32_t *map,
   }
   copy_yields(from, to, map, regions);
   copy_ports(from, to, map);
-  copy_contracts(from, to, map);
+  ir_copy_contracts(from, to, map);
   return graph_alive(to) ? SNT_OK : to->first_error.result;
 }
 
