@@ -111,22 +111,37 @@ static uint32_t pad_part(composite_call *c, uint32_t x, uint32_t axis, int64_t s
   return step_broadcast(c, edge, &shape);
 }
 
+/* Negative amounts cut off; what is padded is what is left (ONNX Runtime's order). */
+static uint32_t crop(composite_call *c, uint32_t x, uint32_t axis, int64_t low, int64_t high) {
+  expr_pool *pool = c->g->pool;
+  const int64_t before = low < 0 ? -low : 0, after = high < 0 ? -high : 0;
+  const ir_expr left = expr_sub(pool, type_of(c, x)->dims[axis], before + after);
+  int64_t known;
+  if (before + after == 0) return x;
+  if (expr_is_const(pool, left, &known) && known < 1) {
+    call_mistake(c, "pads leave %lld of axis %u", (long long)known, axis);
+    return 0;
+  }
+  return step_slice(c, x, axis, before, left, 1);
+}
+
 static void pad_all(composite_call *c, pad_mode mode) {
   uint32_t x = c->args[0];
   const uint32_t rank = type_of(c, x)->rank;
   int64_t pads[2 * SNT_MAX_RANK];
   if (!call_list(c, IR_PARAM_pads, 2 * rank, 0, pads)) return;
-  for (uint32_t axis = 0; x && axis < rank; axis++) {
+  for (uint32_t axis = 0; axis < rank; axis++) {
     uint32_t parts[3], count = 0;
     const int64_t low = pads[axis], high = pads[rank + axis];
-    if (low < 0 || high < 0) {
-      call_mistake(c, "pads must not be negative");
+    if (low < -INT32_MAX || high < -INT32_MAX) {
+      call_mistake(c, "pads of axis %u are out of range", axis);
       return;
     }
-    if (low) parts[count++] = pad_part(c, x, axis, low, false, mode);
+    if (!(x = crop(c, x, axis, low, high))) return;
+    if (low > 0) parts[count++] = pad_part(c, x, axis, low, false, mode);
     parts[count++] = x;
-    if (high) parts[count++] = pad_part(c, x, axis, high, true, mode);
-    x = step_concat(c, axis, count, parts);
+    if (high > 0) parts[count++] = pad_part(c, x, axis, high, true, mode);
+    if (!(x = step_concat(c, axis, count, parts))) return;
   }
   c->results[0] = x;
 }

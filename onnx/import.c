@@ -269,7 +269,8 @@ static bool import_output(onnx_import *im, const onnx_port *p) {
   const char *why;
   onnx_value *v = onnx_scope_find(im->scope, p->name);
   if (!p->name[0] || !v) return onnx_fail(im, SNT_E_PARSE, "output %.80s is computed by nothing", p->name);
-  if (v->broken) return true;
+  if (v->broken || v->returned) return true; /* a file may list a value twice */
+  v->returned = true;
   const uint32_t node = onnx_value_node(im, v, &why);
   if (!node && im->failed) return false;
   if (!node) onnx_add_problem(im, p->name, "output", why ? why : "it could not be computed");

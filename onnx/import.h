@@ -27,6 +27,7 @@ typedef struct onnx_value {
   const void *data;          /* of `tensor`, once it was needed */
   uint32_t count;            /* node of how many places of the first or second axis are used; 0: all (onnx/ops_bounded.c) */
   bool broken;               /* its operator was refused: readers are skipped without a word */
+  bool returned;             /* an output of the model already */
 } onnx_value;
 
 typedef struct onnx_import onnx_import;

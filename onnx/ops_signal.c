@@ -45,10 +45,13 @@ bool onnx_op_dft(onnx_call *c) {
 }
 
 bool onnx_op_stft(onnx_call *c) {
-  const uint32_t x = onnx_in(c, 0), window = onnx_in(c, 2);
+  uint32_t x = onnx_in(c, 0);
+  const uint32_t window = onnx_in(c, 2);
   int64_t step, length = 0;
   char text[64] = "";
   if (!x || !onnx_in_int(c, 1, &step) || (onnx_has(c, 3) && !onnx_in_int(c, 3, &length))) return false;
+  const ir_tensor *type = onnx_type_of(c, x);
+  if (type->rank == 2) x = onnx_reshape(c, x, 3, (const ir_expr[]){type->dims[0], type->dims[1], 1}); /* real: exporters leave the axis of parts out */
   if (length) snprintf(text, sizeof text, ", length=%lld", (long long)length);
   const char *half = onnx_int(c, "onesided", 1) ? ", onesided" : "";
   if (!window) return onnx_out(c, 0, onnx_add(c, "stft %%%u, step=%lld%s%s", x, (long long)step, text, half));

@@ -185,6 +185,7 @@ static const twin twins[] = {
     {"pads by wrap", " %a = pad_wrap %x, pads=[0,2,1,0,1,2]\n %c = concat %x, %x, %x, axis=1\n %c1 = concat %c, %c, %c, axis=2\n %b2 = slice %c1, starts=[0,4,4], sizes=[2,9,8]\n return %a, %b2"},
     {"pads by reflection", " %a = pad_reflect %x, pads=[0,2,0,0,0,0]\n %r = slice %x, starts=[0,2,0], sizes=[2,2,5], steps=[1,-1,1]\n %b2 = concat %r, %x, axis=1\n return %a, %b2"},
     {"pads by the edge", " %a = pad_edge %x, pads=[0,1,0,0,0,2]\n %t2 = slice %x, sizes=[2,1,5]\n %c = concat %t2, %x, axis=1\n %e = slice %c, starts=[0,0,4], sizes=[2,7,1]\n %b2 = concat %c, %e, %e, axis=2\n return %a, %b2"},
+    {"negative pads cut off, and what is left is padded", " %a = pad_reflect %x, pads=[0,-2,0,0,3,-1]\n %c = slice %x, starts=[0,2,0], sizes=[2,4,4]\n %b2 = pad_reflect %c, pads=[0,0,0,0,3,0]\n return %a, %b2"},
     {"dequantize of quantize is near", " %s: f32[6] = const 0.125\n %z: u8[6] = const 100\n %xf: f32[2,6,5] = cast %x\n %qz = quantize %xf, %s, %z\n %d = dequantize %qz, %s, %z\n %m = mul %xf, 8\n %r = round %m\n %b2 = mul %r, 0.125\n return %d, %b2"},
     {"quantize saturates", " %h = mul %x, 1e6\n %hf: f32[2,6,5] = cast %h\n %a = quantize %hf, 1:f32, dtype=i8\n %p = gt %hf, 0\n %b2 = select %p, 127:i8, -128\n return %a, %b2"},
     {"dropout keeps the mean, and what it keeps", " %d = dropout %x, ratio=0.25, seed=7\n %z = eq %d, 0\n %u = mul %d, 0.75\n %b2 = select %z, %x, %u\n return %x, %b2"},
