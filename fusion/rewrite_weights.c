@@ -1,7 +1,8 @@
-/* Constants of fewer bytes below contractions: contract(x, cast(q) * s) with a scale s of each channel is contract(x, cast(q)) * s, so what is scaled is the
-   result, and the operand is a cast of a constant. Schedules that lay constants out in panels take them as constants, which then are f32 in memory, and as
-   they were in a saved program (api/blob_save.c); the others read the few bytes and widen them on the way. */
+/* Constants of fewer bytes below contractions: contract(x, (cast(q) - z) * s) with a scale s, of all or of each channel, is contract(x, cast(q) - z) * s, so what
+   is scaled is the result. Schedules that lay constants out in panels take what is left as a constant (rewrite_constants.c), which then is f32 in memory, and as
+   it was in a saved program (api/blob_save.c); the others read the few bytes and widen them on the way. */
 #include "fusion/rewrite_weights.h"
+#include "fusion/rewrite_constants.h"
 #include "fusion/schedule_common.h"
 
 typedef struct weights {
@@ -9,12 +10,14 @@ typedef struct weights {
   bool found;
 } weights;
 
-/* A factor that varies along labels of the result alone, for the result. */
+/* A factor that is one number, or varies along labels of the result alone, for the result. */
 static uint32_t of_result(rebuild *r, uint32_t side, uint32_t node) {
   static const ir_attr_key keys[2] = {IR_ATTR_lhs, IR_ATTR_rhs};
   const ir_node *product = ir_at(r->from, r->node);
   uint32_t count, rank, out_rank;
   ir_expr axes[SNT_MAX_RANK];
+  double number;
+  if (ir_is_scalar_const(r->to, node, &number)) return ir_add_splat(r->to, SNT_F32, number);
   if (ir_at(r->to, node)->op != IR_OP_broadcast) return 0;
   const ir_expr *own = ir_attr_ints(r->to, node, IR_ATTR_axes, &count), *labels = ir_attr_ints(r->from, r->node, keys[side], &rank);
   const ir_expr *out = ir_attr_ints(r->from, r->node, IR_ATTR_out, &out_rank);
@@ -27,36 +30,23 @@ static uint32_t of_result(rebuild *r, uint32_t side, uint32_t node) {
   return rebuild_view(r, IR_OP_broadcast, ir_arg(r->to, node, 0), IR_COUNT(attrs), attrs);
 }
 
-static bool is_narrow_cast(const ir_graph *g, uint32_t node) {
-  const uint32_t from = ir_at(g, node)->op == IR_OP_cast ? ir_arg(g, node, 0) : 0;
-  if (!from || ir_at(g, from)->op != IR_OP_const || g->consts.at[ir_at(g, from)->payload].kind == IR_CONST_SPLAT) return false;
-  return ir_dtypes[ir_at(g, from)->type.dtype].bytes < ir_dtypes[SNT_F32].bytes && ir_at(g, from)->type.dtype != SNT_BOOL;
-}
-
 static void look_below(rebuild *r, weights *w, uint32_t side) {
   const uint32_t node = r->args[side];
   w->args[side] = node;
   if (ir_at(r->to, node)->op != IR_OP_mul || fusion_keeps_order(r->c->options)) return;
   for (uint32_t i = 0; i < 2 && !w->factor[side]; i++) {
     const uint32_t rest = ir_arg(r->to, node, 1 - i);
-    if (is_narrow_cast(r->to, rest))
+    if (rewrite_is_narrow(r, rest))
       w->factor[side] = of_result(r, side, ir_arg(r->to, node, i)), w->args[side] = w->factor[side] ? rest : node;
   }
   w->found |= w->factor[side] != 0;
 }
 
 /* Vectors of panels, and texels, are f32. */
-static void widen(rebuild *r, weights *w, uint32_t side) {
-  const cost_profile *p = r->c->options->profile;
-  ir_graph *g = r->to;
-  const uint32_t node = w->args[side];
-  ir_const wide;
-  if (!is_narrow_cast(g, node) || (!schedule_is_explicit(r->c) && p->reads != COST_READS_TEXEL)) return;
-  const ir_tensor type = ir_at(g, node)->type;
-  if (!ir_const_widened(g, ir_arg(g, node, 0), g, &wide)) return;
-  w->args[side] = ir_add_const(g, &type, &wide);
-  ir_set_name(g, w->args[side], ir_node_name(g, ir_arg(g, node, 0)));
-  w->found = true;
+static void settle(rebuild *r, weights *w, uint32_t side) {
+  if (!schedule_is_explicit(r->c) && r->c->options->profile->reads != COST_READS_TEXEL) return;
+  const uint32_t made = rewrite_settle(r, w->args[side]);
+  if (made) w->args[side] = made, w->found = true;
 }
 
 uint32_t rewrite_narrow_weights(rebuild *r) {
@@ -67,7 +57,7 @@ uint32_t rewrite_narrow_weights(rebuild *r) {
     if (ir_at(r->to, r->args[side])->type.dtype != SNT_F32) return 0;
   for (uint32_t side = 0; side < 2; side++) {
     look_below(r, &w, side);
-    widen(r, &w, side);
+    settle(r, &w, side);
   }
   if (!w.found) return 0;
   uint32_t made = ir_add_like(r->to, r->from, r->node, w.args);

@@ -51,7 +51,8 @@ bool onnx_op_stft(onnx_call *c) {
   char text[64] = "";
   if (!x || !onnx_in_int(c, 1, &step) || (onnx_has(c, 3) && !onnx_in_int(c, 3, &length))) return false;
   const ir_tensor *type = onnx_type_of(c, x);
-  if (type->rank == 2) x = onnx_reshape(c, x, 3, (const ir_expr[]){type->dims[0], type->dims[1], 1}); /* real: exporters leave the axis of parts out */
+  if (type->rank == 2)
+    x = onnx_reshape(c, x, 3, (const ir_expr[]){type->dims[0], type->dims[1], 1}); /* real: exporters leave the axis of parts out */
   if (length) snprintf(text, sizeof text, ", length=%lld", (long long)length);
   const char *half = onnx_int(c, "onesided", 1) ? ", onesided" : "";
   if (!window) return onnx_out(c, 0, onnx_add(c, "stft %%%u, step=%lld%s%s", x, (long long)step, text, half));

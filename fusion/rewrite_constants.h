@@ -1,0 +1,10 @@
+/* What is computed from constants alone, for rules of the rewriting pass. */
+#ifndef FUSION_REWRITE_CONSTANTS_H
+#define FUSION_REWRITE_CONSTANTS_H
+#include "fusion/rebuild.h"
+
+/* Whether a node of r->to is a cast of a constant of fewer bytes, less a zero point or not. */
+bool rewrite_is_narrow(const rebuild *, uint32_t node);
+/* A value of r->to that is steps over one constant, as a described f32 constant; 0: it is none, or a constant already. */
+uint32_t rewrite_settle(rebuild *, uint32_t node);
+#endif
