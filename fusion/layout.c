@@ -10,6 +10,7 @@ typedef struct layout {
   IR_VEC(uint8_t) ours;  /* by node of `graph`, the new one: a transpose of this pass */
   const ir_graph *graph; /* null: none yet */
   uint8_t *convert;      /* by node of the old graph: a source that convolutions read with enough channels for vectors */
+  uint8_t *feeds;        /* by node of the old graph: another contraction reads it, through operators of any kind */
 } layout;
 
 typedef struct held {
@@ -234,21 +235,69 @@ static bool keeps_positions(const fusion_context *c, const expr_pool *pool, cons
   return !schedule_is_explicit(c) && t->rank && expr_is_const(pool, t->dims[t->rank - 1], &extent);
 }
 
-/* Vectors along positions, rows along a constant's labels: turned, if those labels are enough for vectors. */
-static bool wants_turn(const rebuild *r, const product *p, bool turned) {
+/* Vectors along positions, rows along a constant's labels: how many these are, 0 where it is another product. */
+static int64_t channels_across(const rebuild *r, const product *p) {
   const ir_tensor *t = &ir_at(r->from, r->node)->type;
   const uint32_t w = is_constant(r->to, p->args[1]) ? 1 : 0, last = p->out_rank - 1;
   int64_t channels = 1, extent;
-  if (p->out_rank < 3 || !ir_dtypes[t->dtype].is_float || !is_constant(r->to, p->args[w]) || is_constant(r->to, p->args[1 - w]))
-    return false;
-  if (has_label(p, w, p->out[last]) || t->dims[last] == 1) return false;
-  if (keeps_positions(r->c, r->to->pool, t)) return false;
+  if (p->out_rank < 3 || !ir_dtypes[t->dtype].is_float || !is_constant(r->to, p->args[w]) || is_constant(r->to, p->args[1 - w])) return 0;
+  if (has_label(p, w, p->out[last]) || t->dims[last] == 1) return 0;
+  if (keeps_positions(r->c, r->to->pool, t)) return 0;
   for (uint32_t i = 0; i < p->out_rank; i++) {
     if (!has_label(p, w, p->out[i])) continue;
-    if (!expr_is_const(r->to->pool, t->dims[i], &extent)) return false;
+    if (!expr_is_const(r->to->pool, t->dims[i], &extent)) return 0;
     channels *= extent;
   }
-  return (turned ? 4 : 1) * channels >= (int64_t)schedule_lanes(r->c);
+  return channels;
+}
+
+/* Turned, if they are enough for vectors. */
+static bool wants_turn(const rebuild *r, const product *p, bool turned) {
+  return (turned ? 4 : 1) * channels_across(r, p) >= (int64_t)schedule_lanes(r->c);
+}
+
+/* A source that is held with its channels last, for a product of too few to be turned: as the graph knows it, stored so, since vectors of positions are
+   not gathered from between channels. 0: it is not held. */
+static uint32_t in_own_order(rebuild *r, uint32_t operand) {
+  enum { MOST_VIEWS = 4 };
+  uint32_t views[MOST_VIEWS], count = 0, node = ir_arg(r->from, r->node, operand);
+  held h;
+  for (; ir_at(r->from, node)->op == IR_OP_window || ir_at(r->from, node)->op == IR_OP_pad; node = ir_arg(r->from, node, 0)) {
+    if (count == MOST_VIEWS) return 0;
+    views[count++] = node;
+  }
+  uint32_t made = r->map[node];
+  if (!look_through(r, made, &h)) return 0;
+  ir_add_contract(r->to, IR_KEEP, 1, &made);
+  while (made && count) made = rebuild_copy_of(r, views[--count], &made);
+  return made;
+}
+
+/* What lanes without a channel would multiply, if it were turned, beside storing the source once more. */
+static bool lanes_are_dearer(const rebuild *r, const product *p, uint32_t source, int64_t channels) {
+  const cost_profile *cost = r->c->options->profile;
+  expr_pool *x = r->to->pool;
+  const ir_tensor *w = &ir_at(r->from, ir_arg(r->from, r->node, 1 - source))->type;
+  const double results = (double)schedule_hint(x, ir_tensor_elements(x, &ir_at(r->from, r->node)->type)) / (double)channels;
+  const double rate = cost->lanes * cost->fma_per_cycle * cost->ghz * cost->units;
+  const double idle = results * (double)schedule_hint(x, ir_tensor_elements(x, w)) * ((double)schedule_lanes(r->c) / (double)channels - 1) /
+                      rate;
+  uint32_t node = p->args[source];
+  while (ir_at(r->to, node)->op == IR_OP_window || ir_at(r->to, node)->op == IR_OP_pad) node = ir_arg(r->to, node, 0);
+  const double bytes = (double)schedule_hint(x, ir_tensor_elements(x, &ir_at(r->to, node)->type)) *
+                       ir_dtypes[ir_at(r->to, node)->type.dtype].bytes;
+  return idle > cost->launch_ns + (1 + cost->strided_factor) * bytes / cost->cache_gbs;
+}
+
+static uint32_t few_channels(rebuild *r, const product *p) {
+  const layout *l = r->user;
+  const int64_t channels = schedule_is_explicit(r->c) ? channels_across(r, p) : 0;
+  const uint32_t w = is_constant(r->to, p->args[1]) ? 1 : 0;
+  if (!channels || channels >= (int64_t)schedule_lanes(r->c)) return 0;
+  if (wants_turn(r, p, true) && (l->feeds[r->node] || !lanes_are_dearer(r, p, 1 - w, channels))) return 0;
+  uint32_t args[2] = {r->args[0], r->args[1]};
+  args[1 - w] = in_own_order(r, 1 - w);
+  return args[1 - w] ? rebuild_copy_of(r, r->node, args) : 0;
 }
 
 /* Labels of the constant last, in their order. */
@@ -294,6 +343,8 @@ static uint32_t place_contract(rebuild *r) {
   product p;
   if (n->op != IR_OP_contract) return 0;
   bool changed = read_product(r, &p), merged = false;
+  const uint32_t few = changed ? few_channels(r, &p) : 0;
+  if (few) return few;
   if (wants_turn(r, &p, changed)) {
     turn(r, &p);
     changed = true;
@@ -355,10 +406,12 @@ static bool turns_rows(const fusion_context *c, uint32_t node, uint32_t operand)
 /* The source below the positions and taps of a contraction that will be turned, if its channels make vectors. */
 static void find_source(const fusion_context *c, uint32_t node, uint8_t *convert) {
   const ir_graph *g = c->graph;
-  int64_t channels;
+  int64_t channels, own;
   if (keeps_positions(c, g->pool, &ir_at(g, node)->type)) return;
   for (uint32_t o = 0; o < 2; o++) {
     uint32_t at = ir_arg(g, node, o);
+    const ir_tensor *weights = &ir_at(g, ir_arg(g, node, 1 - o))->type; /* of a convolution: its own channels first */
+    if (!weights->rank || !expr_is_const(g->pool, weights->dims[0], &own) || own < (int64_t)schedule_lanes(c)) continue;
     const bool window = ir_at(g, at)->op == IR_OP_window && ir_attr_int(g, at, IR_ATTR_axis, 0) == 2; /* channels before positions */
     if (window && turns_rows(c, node, o)) continue;
     while (ir_at(g, at)->op == IR_OP_window || ir_at(g, at)->op == IR_OP_pad) at = ir_arg(g, at, 0);
@@ -387,10 +440,18 @@ static uint32_t convert_source(rebuild *r) {
 static const rebuild_rule rules[] = {convert_source, place_contract, sink_pointwise, sink_by_axis,
                                      sink_window,    sink_reduce,    sink_concat,    sink_reshape};
 
+/* Nodes come after what they read. */
+static void find_readers(const ir_graph *g, uint8_t *feeds) {
+  for (uint32_t n = g->nodes.count; n-- > 1;)
+    for (uint32_t i = 0; i < ir_at(g, n)->arity; i++) feeds[ir_arg(g, n, i)] |= feeds[n] || ir_at(g, n)->op == IR_OP_contract;
+}
+
 snt_result fusion_layout(fusion_context *c, bool *changed) {
   layout l = {0};
   l.convert = IR_NEW_ARRAY(c->arena, uint8_t, c->graph->nodes.count);
-  if (!l.convert) return ir_fail(c->diag, SNT_E_HOST_MEM, "layout", 0, "out of host memory");
+  l.feeds = IR_NEW_ARRAY(c->arena, uint8_t, c->graph->nodes.count);
+  if (l.feeds) find_readers(c->graph, l.feeds);
+  if (!l.convert || !l.feeds) return ir_fail(c->diag, SNT_E_HOST_MEM, "layout", 0, "out of host memory");
   for (uint32_t n = 1; n < c->graph->nodes.count; n++)
     if (ir_at(c->graph, n)->op == IR_OP_contract) find_source(c, n, l.convert);
   return fusion_rebuild_with(c, rules, IR_COUNT(rules), &l, changed);

@@ -203,19 +203,37 @@ static double compute_ns(const contraction *t) {
 
 static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
+/* An element is in a window as often as there are taps, and passes once; in a panel it is written and read as often. */
+static double bytes_of(const contraction *t, uint32_t operand) {
+  const ir_graph *g = t->c->graph;
+  uint32_t node = contract_operand(t, 0, operand);
+  if (operand == t->lane_operand && contract_has_form(t, CONTRACT_PANEL)) return 2 * schedule_bytes(t->c, node);
+  while (ir_at(g, node)->op == IR_OP_window || ir_at(g, node)->op == IR_OP_pad) node = ir_arg(g, node, 0);
+  return schedule_bytes(t->c, node);
+}
+
+static bool is_staged(const contraction *t, uint32_t operand) {
+  const ir_graph *g = t->c->graph;
+  for (uint32_t node = contract_operand(t, 0, operand);; node = ir_arg(g, node, 0)) {
+    for (uint32_t i = 0; i < t->staged_count; i++)
+      if (t->staged[i] == node) return true;
+    if (!fusion_is_view(g, node)) return false;
+  }
+}
+
 /* What passes from the far caches: the lane operand once for every part of the rows, the other one for every part of the columns; a staged one is
-   read, written and read again. Parts are chosen to fill the device evenly and with the least of it. Four turns of every unit fill it without parts of
+   read, written and read again for each of those, also where vectors are read from it: then the other one goes along with the rows. Parts are chosen to fill the device evenly and with the least of it. Four turns of every unit fill it without parts of
    rows, so that none waits long for the others; three, where all have as many and every part of the rows would fetch again what the near cache does
    not keep (1536 terms, 384 columns, 101 rows: 1.3 times as fast). */
 static void pick_parts(const contraction *t, sharing *s) {
   enum { FEW_TURNS = 4, FEW_EVEN_TURNS = 3 };
   const cost_profile *p = t->c->options->profile;
   const int64_t wanted = (int64_t)p->min_groups, units = p->units > 1 ? (int64_t)p->units : 1;
-  const double compute = compute_ns(t),
-               lane = schedule_bytes(t->c, contract_operand(t, 0, t->lane_operand)) / (contract_has_form(t, CONTRACT_PANEL) ? 0.5 : 1);
+  const uint32_t again = is_staged(t, t->lane_operand) ? 1 - t->lane_operand : t->lane_operand;
+  const double compute = compute_ns(t), lane = bytes_of(t, again);
   double other = 0, best = INFINITY;
   for (uint32_t i = 0; i < t->staged_count; i++) other += 3 * schedule_bytes(t->c, t->staged[i]);
-  if (!t->staged_count) other = schedule_bytes(t->c, contract_operand(t, 0, 1 - t->lane_operand));
+  if (!t->staged_count) other = bytes_of(t, 1 - t->lane_operand);
   sharing at = *s;
   for (at.parts[COLUMNS] = 1; at.parts[COLUMNS] <= s->tiles[COLUMNS]; at.parts[COLUMNS]++) {
     const int64_t sets = at.parts[BATCH] * at.parts[COLUMNS], enough = ceil_div(wanted, sets);

@@ -1,6 +1,7 @@
 #!/usr/bin/perl
 # Contractions whose columns are no whole vectors: where half a vector is left, one sum holds it for two rows (24 columns are three multiply-adds for two rows, not
-# four). Counted, and right for every form of the operands, number of rows and mode, on vectors of 4, 8 and 16. Output: TAP.
+# four); where channels are too few for vectors these lie along the positions, behind channels that lie last, too. Counted, and right for every form of the
+# operands, number of rows and mode, on vectors of 4, 8 and 16. Output: TAP.
 use strict;
 use warnings;
 use Test::More;
@@ -42,6 +43,23 @@ graph @reaches(%x: f32[2,32,13,29]) {
 }
 END
 
+# An image of few channels at the end of a network.
+sub tail {
+  my ($channels, $taps) = @_;
+  my $pads = join ',', (($taps - 1) / 2) x 4;
+  return <<"END";
+graph \@tail(%x: f32[1,16,24,48]) {
+  %v: f32[32,16,3,3] = const normal seed=1 scale=0.1
+  %h = conv %x, %v, pads=[1,1,1,1]
+  %r = relu %h
+  %w: f32[$channels,32,$taps,$taps] = const normal seed=2 scale=0.1
+  %c = conv %r, %w, pads=[$pads]
+  %y = relu %c
+  return y=%y
+}
+END
+}
+
 # ---- how many ----
 
 for my $case ([16, 24, 3], [16, 32, 4], [8, 12, 3], [8, 20, 5], [16, 28, 4]) {
@@ -51,9 +69,20 @@ for my $case ([16, 24, 3], [16, 32, 4], [8, 12, 3], [8, 20, 5], [16, 28, 4]) {
   is(($k->{mix}{fma} // 0) * ($k->{groups} // 0), 32 * 96 * $of_two, "$columns columns in vectors of $lanes: $of_two multiply-adds of two rows") or diag($said);
 }
 
+for my $case ([1, 5], [2, 3], [3, 3], [3, 9], [6, 11]) {
+  my ($channels, $taps) = @$case;
+  my ($code, $said) = says("$sinter inspect-kernel", put('count.snt', tail($channels, $taps)), '--profile', profile(16, 'opencl'), '--sample 64 --json');
+  my @kernels = $code ? () : @{decode_json($said)};
+  my ($fma, $loads) = @kernels ? map { $kernels[-1]{mix}{$_} * $kernels[-1]{groups} } qw(fma global) : (0, 0);
+  my $least = $channels * 32 * $taps * $taps * 24 * 48 / 16;
+  ok($fma >= $least && $fma <= 1.4 * $least, "$channels channels of $taps x $taps taps: $fma multiply-adds of vectors, $least at least") or diag($said);
+  ok($loads <= 2 * $fma, "and $loads loads and stores") or diag($said);
+}
+
 # ---- and right ----
 
-my %graphs = (map({ my ($r, $k, $n) = @$_; ("linear $r x $k x $n" => linear($r, $k, $n)) } [64, 96, 24], [7, 33, 24], [1, 64, 12], [50, 2048, 24], [2, 5, 56], [13, 40, 6]),
+my %graphs = (map({ my ($c, $t) = @$_; ("$c channels of $t x $t taps" => tail($c, $t)) } [1, 3], [2, 5], [3, 3], [3, 9], [6, 5]),
+              map({ my ($r, $k, $n) = @$_; ("linear $r x $k x $n" => linear($r, $k, $n)) } [64, 96, 24], [7, 33, 24], [1, 64, 12], [50, 2048, 24], [2, 5, 56], [13, 40, 6]),
               map({ my ($r, $k, $n, $t) = @$_; ("product $r x $k x $n of $t" => product($r, $k, $n, $t)) } [16, 48, 24, 'f32'], [9, 31, 12, 'f16'], [6, 8, 40, 'i32']),
               'stencil and columns' => reaches());
 for my $name (sort keys %graphs) {
