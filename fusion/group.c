@@ -469,6 +469,7 @@ static bool run_init(group_run *r, fusion_context *c) {
 
 static snt_result make_groups(group_run *r) {
   mark_stored(&r->s);
+  group_store_dear_views(&r->s);
   if (!group_store_wide_views(&r->s)) return SNT_E_HOST_MEM;
   SNT_TRY(start_groups(r));
   SNT_TRY(steer_begin(r->s.c));

@@ -1,6 +1,9 @@
-/* Views that one kernel cannot read through. In: what is needed and stored so far. Out: where a node would read more buffers than the device binds,
-   the views that join most of them are stored too, and have kernels of their own. (Wider concatenations are nested before: nest_concat.) */
+/* Views that one kernel cannot read through, or should not. In: what is needed and stored so far. Out: where a node would read more buffers than the device
+   binds, the views that join most of them are stored too, and have kernels of their own (wider concatenations are nested before: nest_concat); and where a
+   contraction would ask for every term which part it lies in, for longer than putting the parts together takes, the concatenation is. */
 #include "fusion/group_private.h"
+#include "fusion/schedule_common.h"
+#include "fusion/winograd.h"
 
 enum { MOST_BASES = 256, DEEPEST = 64 };
 typedef struct base_list {
@@ -64,4 +67,63 @@ bool group_store_wide_views(grouping *s) {
     }
   }
   return !limit || bound;
+}
+
+/* The concatenation that an operand is, through views that add nothing to it. What a contraction pads is staged: there an element is looked for once. */
+static uint32_t find_concat(const grouping *s, uint32_t node, bool pads) {
+  const ir_graph *g = s->c->graph;
+  while (!is_read(s, node) && ir_at(g, node)->arity == 1 && (pads || ir_at(g, node)->op != IR_OP_pad)) node = ir_arg(g, node, 0);
+  return !is_read(s, node) && ir_at(g, node)->op == IR_OP_concat ? node : 0;
+}
+
+static uint32_t count_parts(const grouping *s, uint32_t concat) {
+  const ir_graph *g = s->c->graph;
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < ir_at(g, concat)->arity; i++) {
+    uint32_t part = ir_arg(g, concat, i);
+    while (!is_read(s, part) && ir_at(g, part)->arity == 1) part = ir_arg(g, part, 0);
+    count += !is_read(s, part) && ir_at(g, part)->op == IR_OP_concat ? count_parts(s, part) : 1;
+  }
+  return count;
+}
+
+/* Of every term of each tile, all parts but one: a load, and whether it is there. Results that share a term are those of a tile's columns; where texels are
+   read, sixteen, and a texel is four terms. */
+static double parts_ns(const grouping *s, uint32_t contract, uint32_t concat) {
+  enum { NARROWEST = 16, WIDEST = 64 };
+  const cost_profile *p = s->c->options->profile;
+  const ir_tensor *t = &ir_at(s->c->graph, contract)->type;
+  const int64_t columns = t->rank ? schedule_hint(s->c->graph->pool, t->dims[t->rank - 1]) : 1;
+  const int64_t shared = p->reads == COST_READS_TEXEL || columns > WIDEST ? WIDEST : columns < NARROWEST ? NARROWEST : columns;
+  const double terms = s->c->elements[contract] * group_contract_depth(s->c, contract) / (double)shared;
+  const double lanes = p->units * p->ghz * (schedule_is_explicit(s->c) ? 1 : p->lanes);
+  return terms * (count_parts(s, concat) - 1) * (p->scalar_load_cycles + p->op_cycles) / lanes;
+}
+
+/* Winograd's transform of a source: each element of its result is a vector of channels from somewhere, whose place is no loop's. */
+static double transform_ns(const grouping *s, uint32_t transform, uint32_t concat) {
+  const cost_profile *p = s->c->options->profile;
+  const double vectors = s->c->elements[transform] / (p->lanes > 1 ? p->lanes : 1);
+  return vectors * (count_parts(s, concat) - 1) * (p->vector_load_cycles + 3 * p->op_cycles) / (p->units * p->ghz);
+}
+
+static double store_ns(const grouping *s, uint32_t concat) {
+  const cost_profile *p = s->c->options->profile;
+  const double bytes = s->c->elements[concat] * ir_dtypes[ir_at(s->c->graph, concat)->type.dtype].bytes;
+  return p->launch_ns + bytes * (1 + 1 / (p->stream_store_factor > 0 ? p->stream_store_factor : 1)) / p->cache_gbs;
+}
+
+void group_store_dear_views(grouping *s) {
+  const ir_graph *g = s->c->graph;
+  for (uint32_t n = 1; n < g->nodes.count; n++) {
+    bool output = false;
+    if (ir_at(g, n)->op != IR_OP_contract || !s->needed[n] || s->kinds[n] != GROUP_CONTRACT) continue;
+    const bool transform = winograd_of(s->c, n, &output) != NULL;
+    for (uint32_t o = 0; o < 2 && !output; o++) {
+      const uint32_t concat = find_concat(s, ir_arg(g, n, o), transform);
+      if (!concat) continue;
+      const double dear = transform ? transform_ns(s, n, concat) : parts_ns(s, n, concat);
+      if (dear > store_ns(s, concat)) s->is_stored[concat] = 1;
+    }
+  }
 }

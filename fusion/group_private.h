@@ -170,6 +170,8 @@ void must_take(group_run *);
 
 /* Stores views that join more buffers than their readers could bind; false when memory runs out. */
 bool group_store_wide_views(grouping *);
+/* Stores concatenations that contractions would look through dearly, by the profile. */
+void group_store_dear_views(grouping *);
 
 /* ---- unions ---- */
 

@@ -159,38 +159,87 @@ static uint32_t sink_concat(rebuild *r) {
   const ir_node *n = ir_at(r->from, r->node);
   held h;
   uint32_t args[16];
-  if (n->op != IR_OP_concat || n->arity > IR_COUNT(args) || !look_through(r, r->args[0], &h)) return 0;
+  uint32_t first = 0;
+  if (n->op != IR_OP_concat || n->arity > IR_COUNT(args)) return 0;
+  while (first < n->arity && !look_through(r, r->args[first], &h)) first++;
+  if (first == n->arity) return 0;
   for (uint32_t i = 0; i < n->arity; i++) args[i] = follow(r, r->args[i], &h);
   const ir_expr axis = h.perm[ir_attr_int(r->from, r->node, IR_ATTR_axis, 0)];
   return give(r, copy_with(r, n->arity, args, 1, &(ir_attr_value){IR_ATTR_axis, 1, &axis}), h.rank, h.perm);
 }
 
-/* A reshape that splits or merges the channels only: [n, channels.., rest..] held as [n, rest.., channels..]. */
+/* Axes that a reshape makes of as many elements: [first, end) of the operand, and of the result. */
+typedef struct axis_run {
+  uint32_t from[2], to[2];
+} axis_run;
+
+/* The shortest such runs, none without axes on both sides; 0: extents cannot be told to be alike. */
+static uint32_t find_runs(expr_pool *x, const ir_tensor *from, const ir_tensor *to, axis_run *runs) {
+  uint32_t count = 0, i = 0, o = 0;
+  while (i < from->rank && o < to->rank) {
+    axis_run *run = &runs[count++];
+    int64_t before, after;
+    *run = (axis_run){{i, i + 1}, {o, o + 1}};
+    ir_expr left = from->dims[i++], right = to->dims[o++];
+    while (left != right) {
+      if (!expr_is_const(x, left, &before) || !expr_is_const(x, right, &after)) return 0;
+      if (before < after ? i == from->rank : o == to->rank) return 0;
+      if (before < after) left = expr_mul(x, left, from->dims[i++]);
+      else right = expr_mul(x, right, to->dims[o++]);
+    }
+    run->from[1] = i, run->to[1] = o;
+  }
+  if (!count) return 0;
+  for (; i < from->rank; i++) /* what is left has one element */
+    if (from->dims[i] != 1) return 0;
+  for (; o < to->rank; o++)
+    if (to->dims[o] != 1) return 0;
+  runs[count - 1].from[1] = from->rank, runs[count - 1].to[1] = to->rank;
+  return count;
+}
+
+/* Whether axes of a run follow each other in the inner order, too; `at`: where. Those of one element may lie anywhere. */
+static bool lies_together(const held *h, const ir_tensor *from, const axis_run *run, uint32_t *at) {
+  int64_t last = -1;
+  *at = h->perm[run->from[0]];
+  for (uint32_t i = run->from[0]; i < run->from[1]; i++) {
+    if (from->dims[i] == 1) continue;
+    if (last < 0) *at = h->perm[i];
+    else if (h->perm[i] != last + 1) return false;
+    last = h->perm[i];
+  }
+  return true;
+}
+
+/* A reshape that splits and merges axes which follow each other in the inner order. */
 static uint32_t sink_reshape(rebuild *r) {
   const ir_node *n = ir_at(r->from, r->node);
-  expr_pool *x = r->to->pool;
   held h;
+  axis_run runs[SNT_MAX_RANK];
+  uint32_t at[SNT_MAX_RANK], perm[SNT_MAX_RANK], rank = 0;
+  ir_expr dims[SNT_MAX_RANK];
   if (n->op != IR_OP_reshape || !look_through(r, r->args[0], &h)) return 0;
-  const ir_tensor *from = &ir_at(r->to, r->args[0])->type;
-  uint32_t rest = 0, channels, perm[SNT_MAX_RANK];
-  while (rest + 1 < h.rank && rest + 1 < n->type.rank && from->dims[h.rank - 1 - rest] == n->type.dims[n->type.rank - 1 - rest]) rest++;
-  for (;; rest--) { /* as many of the last axes as come first in the inner order */
-    bool fits = from->dims[0] == n->type.dims[0] && h.perm[0] == 0 && rest > 0;
-    for (uint32_t i = 0; i < rest && fits; i++) fits = h.perm[h.rank - rest + i] == 1 + i;
-    for (uint32_t i = 1; i + rest < h.rank && fits; i++) fits = h.perm[i] == rest + i;
-    if (fits) break;
-    if (!rest) return 0;
-  }
-  channels = n->type.rank - rest - 1;
-  ir_expr dims[SNT_MAX_RANK] = {n->type.dims[0]}, before = 1, after = 1;
-  for (uint32_t i = 1; i + rest < h.rank; i++) before = expr_mul(x, before, from->dims[i]);
-  for (uint32_t i = 1; i <= channels; i++) after = expr_mul(x, after, n->type.dims[i]);
-  if (before != after) return 0;
-  for (uint32_t i = 0; i < rest; i++) dims[1 + i] = n->type.dims[1 + channels + i], perm[1 + channels + i] = 1 + i;
-  for (uint32_t i = 0; i < channels; i++) dims[1 + rest + i] = n->type.dims[1 + i], perm[1 + i] = 1 + rest + i;
-  perm[0] = 0;
-  const uint32_t made = rebuild_view(r, IR_OP_reshape, h.inner, 1, &(ir_attr_value){IR_ATTR_shape, n->type.rank, dims});
-  return give(r, made, n->type.rank, perm);
+  const ir_tensor from = ir_at(r->to, r->args[0])->type;
+  const uint32_t count = find_runs(r->to->pool, &from, &n->type, runs);
+  for (uint32_t k = 0; k < count; k++)
+    if (!lies_together(&h, &from, &runs[k], &at[k])) return 0;
+  for (uint32_t place = 0; place < h.rank; place++)
+    for (uint32_t k = 0; k < count; k++)
+      for (uint32_t o = runs[k].to[0]; at[k] == place && o < runs[k].to[1]; o++) perm[o] = rank, dims[rank++] = n->type.dims[o];
+  if (!count || rank != n->type.rank) return 0;
+  const uint32_t made = rebuild_view(r, IR_OP_reshape, h.inner, 1, &(ir_attr_value){IR_ATTR_shape, rank, dims});
+  return give(r, made, rank, perm);
+}
+
+/* Axes of one element become longer: enlarged pictures, between two reshapes. */
+static uint32_t sink_broadcast(rebuild *r) {
+  const ir_node *n = ir_at(r->from, r->node);
+  held h;
+  ir_expr dims[SNT_MAX_RANK];
+  if (n->op != IR_OP_broadcast || !look_through(r, r->args[0], &h) || h.rank != n->type.rank) return 0;
+  for (uint32_t i = 0; i < h.rank; i++) dims[h.perm[i]] = n->type.dims[i];
+  const uint32_t made = rebuild_view(r, IR_OP_broadcast, h.inner, 1, &(ir_attr_value){IR_ATTR_shape, h.rank, dims});
+  return give(r, made, h.rank, h.perm);
 }
 
 /* ---- contractions ---- */
@@ -437,8 +486,8 @@ static uint32_t convert_source(rebuild *r) {
   return made && mark(r, made) ? made : 0;
 }
 
-static const rebuild_rule rules[] = {convert_source, place_contract, sink_pointwise, sink_by_axis,
-                                     sink_window,    sink_reduce,    sink_concat,    sink_reshape};
+static const rebuild_rule rules[] = {convert_source, place_contract, sink_pointwise, sink_by_axis,  sink_window,
+                                     sink_reduce,    sink_concat,    sink_reshape,   sink_broadcast};
 
 /* Nodes come after what they read. */
 static void find_readers(const ir_graph *g, uint8_t *feeds) {
