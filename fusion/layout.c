@@ -371,7 +371,8 @@ static bool merge_pair(rebuild *r, product *p) {
     const ir_expr a = p->out[i], b = p->out[i + 1];
     const uint32_t o = has_label(p, 1, a) ? 1 : 0;
     const int32_t at = fusion_find_label(p->labels[o], p->rank[o], a);
-    if (has_label(p, 1 - o, a) || has_label(p, 1 - o, b) || !p->plain[o] || !is_constant(r->to, p->args[1 - o])) continue;
+    if (has_label(p, 1 - o, a) || has_label(p, 1 - o, b) || !p->plain[o]) continue;
+    if (!is_constant(r->to, p->args[1 - o]) && ir_at(r->to, p->args[o])->op != IR_OP_const) continue;
     if (at < 0 || at + 1 >= (int32_t)p->rank[o] || p->labels[o][at + 1] != b) continue;
     const ir_tensor t = ir_at(r->to, p->args[o])->type;
     ir_expr shape[SNT_MAX_RANK];

@@ -128,26 +128,42 @@ static bool only_repeats(const ir_graph *g, uint32_t n) {
   return elements_of(g, n, &out) && out > in;
 }
 
-static void want(folder *f, uint32_t n) {
+/* Weights of fewer bytes below: how they are widened is the schedules' (fusion/rewrite_weights.c). */
+static bool is_narrow(const ir_graph *g, uint32_t n, uint64_t elements, uint32_t depth) {
+  uint64_t count;
+  if (!depth || !elements_of(g, n, &count) || count < elements / 2) return false;
+  if (ir_at(g, n)->op == IR_OP_const && !splat_of(g, n)) return ir_dtypes[ir_at(g, n)->type.dtype].bytes < ir_dtypes[SNT_F32].bytes;
+  for (uint32_t i = 0; i < ir_at(g, n)->arity; i++)
+    if (is_narrow(g, ir_arg(g, n, i), elements, depth - 1)) return true;
+  return false;
+}
+
+/* Weights that are computed (filters from their formula, norms) are worth more elements: contractions lay constants out. */
+static bool is_few(const folder *f, uint32_t n, uint64_t elements, bool weights) {
+  enum { WEIGHTS = 64, DEEP = 12 };
+  return elements <= f->limit || (weights && elements <= WEIGHTS * f->limit && !is_narrow(f->g, n, elements, DEEP));
+}
+
+static void want(folder *f, uint32_t n, bool weights) {
   const ir_graph *g = f->g;
   uint64_t count;
   if (f->is_wanted[n] || ir_at(g, n)->op == IR_OP_const || !f->constant[n]) return;
-  if (elements_of(g, n, &count) && count <= f->limit && !only_repeats(g, n)) {
+  if (elements_of(g, n, &count) && is_few(f, n, count, weights) && !only_repeats(g, n)) {
     f->is_wanted[n] = true;
     return;
   }
-  for (uint32_t i = 0; i < ir_at(g, n)->arity; i++) want(f, ir_arg(g, n, i));
+  for (uint32_t i = 0; i < ir_at(g, n)->arity; i++) want(f, ir_arg(g, n, i), weights && (ir_ops[ir_at(g, n)->op].flags & IR_MOVEMENT));
 }
 
 static void find_wanted(folder *f) {
   const ir_graph *g = f->g;
   for (uint32_t n = 1; n < g->nodes.count; n++) f->constant[n] = may_fold(f, n);
   for (uint32_t n = 1; n < g->nodes.count; n++)
-    for (uint32_t i = 0; i < ir_at(g, n)->arity && !f->constant[n]; i++) want(f, ir_arg(g, n, i));
-  for (uint32_t i = 0; i < g->outputs.count; i++) want(f, g->outputs.at[i].node);
-  for (uint32_t i = 0; i < g->updates.count; i++) want(f, g->updates.at[i].value);
+    for (uint32_t i = 0; i < ir_at(g, n)->arity && !f->constant[n]; i++) want(f, ir_arg(g, n, i), ir_at(g, n)->op == IR_OP_contract);
+  for (uint32_t i = 0; i < g->outputs.count; i++) want(f, g->outputs.at[i].node, false);
+  for (uint32_t i = 0; i < g->updates.count; i++) want(f, g->updates.at[i].value, false);
   for (uint32_t r = 1; r < g->regions.count; r++)
-    for (uint32_t i = 0; i < g->regions.at[r].count; i++) want(f, g->yields.at[g->regions.at[r].first + i]);
+    for (uint32_t i = 0; i < g->regions.at[r].count; i++) want(f, g->yields.at[g->regions.at[r].first + i], false);
   for (uint32_t n = 1; n < g->nodes.count; n++)
     if (f->is_wanted[n]) f->wanted[f->wanted_count++] = n;
 }

@@ -79,6 +79,15 @@ for my $case ([1, 5], [2, 3], [3, 3], [3, 9], [6, 11]) {
   ok($loads <= 2 * $fma, "and $loads loads and stores") or diag($said);
 }
 
+# Columns of two axes that lie together in the constant are as many as both have: real and imaginary parts of a transform.
+{
+  my $graph = put('count.snt', "graph \@fourier(%x: f32[1,4096,1], %w: f32[128]) {\n  %y = stft %x, %w, step=64, onesided\n  return y=%y\n}\n");
+  my ($code, $said) = says("$sinter inspect-kernel", $graph, '--profile', profile(16, 'opencl'), '--sample 64 --json');
+  my ($k) = $code ? () : grep { $_->{kind} eq 'contract' } @{decode_json($said)};
+  my ($fma, $least) = (($k->{mix}{fma} // 0) * ($k->{groups} // 0), 63 * 128 * 130 / 16);
+  ok($fma >= $least && $fma <= 1.25 * $least, "a transform to 65 complex bins: $fma multiply-adds of vectors, $least at least") or diag($said);
+}
+
 # ---- and right ----
 
 my %graphs = (map({ my ($c, $t) = @$_; ("$c channels of $t x $t taps" => tail($c, $t)) } [1, 3], [2, 5], [3, 3], [3, 9], [6, 5]),
