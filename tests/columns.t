@@ -109,4 +109,23 @@ for my $name (sort keys %graphs) {
     }
   }
 }
+# ---- and near ----
+
+# 25600 times a tenth: one sum after another is off by 1e-5 of it, sums of the rows' sums are not.
+{
+  my $graph = put('mean.snt', "graph \@mean(%x: f32[1,160,160,16]) {\n  %y = mean %x, axes=[1,2]\n  return y=%y\n}\n");
+  my $header = sprintf '%-117s', "{'descr': '<f4', 'fortran_order': False, 'shape': (1, 160, 160, 16), }";
+  my $input = put('tenths.npy', "\x93NUMPY\x01\x00" . pack('v', 118) . "$header\n" . pack('f<', 0.1) x (160 * 160 * 16));
+  my $tenth = unpack 'f<', pack 'f<', 0.1;
+  for my $device ('opencl:pocl', 'vulkan:llvmpipe') {
+    my ($code, $said) = says("$sinter run $graph --device $device --input x=$input --output y=$dir/y.npy --quiet");
+    SKIP: {
+      skip("$device: $said", 1) if $code && $said =~ /no (?:device|backend|platform)/i;
+      open my $in, '<:raw', "$dir/y.npy" or die "$said $!";
+      local $/;
+      my ($worst) = sort { $b <=> $a } map { abs($_ - $tenth) } unpack 'f<*', substr <$in>, 128;
+      ok(!$code && $worst <= 1e-7, "the mean of 25600 tenths on $device is off by $worst") or diag($said);
+    }
+  }
+}
 done_testing;
