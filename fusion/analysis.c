@@ -19,6 +19,11 @@ uint32_t fusion_through_views(const ir_graph *g, uint32_t node) {
   return node;
 }
 
+uint32_t fusion_below_window(const ir_graph *g, uint32_t node) {
+  while (ir_at(g, node)->op == IR_OP_window || ir_at(g, node)->op == IR_OP_pad) node = ir_arg(g, node, 0);
+  return node;
+}
+
 bool fusion_has_taps(const ir_graph *g, uint32_t node) {
   while (ir_at(g, node)->op != IR_OP_window && ir_at(g, node)->arity == 1 && fusion_is_view(g, node)) node = ir_arg(g, node, 0);
   return ir_at(g, node)->op == IR_OP_window;

@@ -52,24 +52,29 @@ double contract_terms(const contraction *t) {
   return terms;
 }
 
-/* Taps along the lanes: vectors of neighbouring ones are the same elements but for an end. */
-static double taps_along_lanes(const contraction *t) {
+/* Elements of a line that a term meets, on average: where taps lie along the lanes, vectors of neighbouring ones are the same elements but for an end. */
+static double columns_met(const contraction *t, double columns) {
+  static const uint8_t keys[] = {IR_ATTR_size, IR_ATTR_stride, IR_ATTR_dilation};
   const ir_graph *g = t->c->graph;
   const uint32_t node = contract_operand(t, 0, t->lane_operand);
   uint32_t count, rank;
+  int64_t is[IR_COUNT(keys)]; /* of the window, along the lanes */
+  if (ir_at(g, node)->op != IR_OP_window) return columns;
   const ir_expr *labels = contract_labels(t, t->lane_operand, &rank);
-  const ir_expr *size = ir_at(g, node)->op == IR_OP_window ? ir_attr_ints(g, node, IR_ATTR_size, &count) : NULL;
   const int32_t at = fusion_find_label(labels, rank, t->out[t->lane_axis]) - (int32_t)ir_attr_int(g, node, IR_ATTR_axis, 0);
-  int64_t taps;
-  return size && at >= 0 && at < (int32_t)count && expr_is_const(g->pool, size[at], &taps) ? (double)taps : 1;
+  for (uint32_t i = 0; i < IR_COUNT(keys); i++) {
+    const ir_expr *list = ir_attr_ints(g, node, (ir_attr_key)keys[i], &count);
+    if (!list || at < 0 || at >= (int32_t)count || !expr_is_const(g->pool, list[at], &is[i])) return columns;
+  }
+  const double taps = (double)is[0], line = (columns - 1) * (double)is[1] + (taps - 1) * (double)is[2] + 1;
+  return line < columns * taps ? line / taps : columns;
 }
 
 /* Cycles that a term's vectors take to come from the cache that a panel of all terms stays in; rows find theirs in the nearest. Three products
    of 4 x 2 vectors of 512 bits wait for it (8 x 1 is 1.2 times as fast), one of 6 x 4 does not. */
 static double panel_cycles(const contraction *t, double columns, int64_t passes) {
   const cost_profile *p = t->c->options->profile;
-  const double terms = contract_terms(t), taps = taps_along_lanes(t);
-  const double bytes = (columns + taps - 1) / taps * t->set.count * ir_dtypes[t->type.base].bytes;
+  const double terms = contract_terms(t), bytes = columns_met(t, columns) * t->set.count * ir_dtypes[t->type.base].bytes;
   if (terms * bytes <= 0.75 * p->l1_bytes) return 0;
   const bool near = p->l2_gbs > 0 && (terms * bytes <= 0.75 * p->l2_bytes || (takes_blocks(t, passes) && block_size(t)));
   return bytes * p->units * p->ghz / (near ? p->l2_gbs : p->cache_gbs);

@@ -244,6 +244,7 @@ static inline int32_t fusion_find_label(const ir_expr *list, uint32_t count, ir_
 bool fusion_is_update(const ir_graph *, uint32_t node);         /* some state's new value */
 bool fusion_is_view(const ir_graph *, uint32_t node);           /* movement that costs nothing by itself */
 bool fusion_is_free(const ir_graph *, uint32_t node);           /* sources, views, splat constants */
+uint32_t fusion_below_window(const ir_graph *, uint32_t node);  /* the value that windows and their padding are made of */
 bool fusion_has_taps(const ir_graph *, uint32_t node);          /* movements down to a window: its taps are an axis of the value */
 uint32_t fusion_through_views(const ir_graph *, uint32_t node); /* the first non-view below a chain of views (concat stops) */
 /* Is the node computed by the group? By its list of members: what is recomputed belongs to several groups, and `group_of` names one of them. */

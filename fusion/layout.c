@@ -331,8 +331,7 @@ static bool lanes_are_dearer(const rebuild *r, const product *p, uint32_t source
   const double rate = cost->lanes * cost->fma_per_cycle * cost->ghz * cost->units;
   const double idle = results * (double)schedule_hint(x, ir_tensor_elements(x, w)) * ((double)schedule_lanes(r->c) / (double)channels - 1) /
                       rate;
-  uint32_t node = p->args[source];
-  while (ir_at(r->to, node)->op == IR_OP_window || ir_at(r->to, node)->op == IR_OP_pad) node = ir_arg(r->to, node, 0);
+  const uint32_t node = fusion_below_window(r->to, p->args[source]);
   const double bytes = (double)schedule_hint(x, ir_tensor_elements(x, &ir_at(r->to, node)->type)) *
                        ir_dtypes[ir_at(r->to, node)->type.dtype].bytes;
   return idle > cost->launch_ns + (1 + cost->strided_factor) * bytes / cost->cache_gbs;
@@ -464,7 +463,7 @@ static void find_source(const fusion_context *c, uint32_t node, uint8_t *convert
     if (!weights->rank || !expr_is_const(g->pool, weights->dims[0], &own) || own < (int64_t)schedule_lanes(c)) continue;
     const bool window = ir_at(g, at)->op == IR_OP_window && ir_attr_int(g, at, IR_ATTR_axis, 0) == 2; /* channels before positions */
     if (window && turns_rows(c, node, o)) continue;
-    while (ir_at(g, at)->op == IR_OP_window || ir_at(g, at)->op == IR_OP_pad) at = ir_arg(g, at, 0);
+    at = fusion_below_window(g, at);
     const ir_node *n = ir_at(g, at);
     if (!window || (n->op != IR_OP_input && n->op != IR_OP_state) || n->type.rank < 3 || !is_constant(g, ir_arg(g, node, 1 - o))) continue;
     convert[at] |= expr_is_const(g->pool, n->type.dims[1], &channels) && channels >= (int64_t)schedule_lanes(c) && pays(c, at);

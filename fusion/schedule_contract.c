@@ -206,10 +206,9 @@ static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 /* An element is in a window as often as there are taps, and passes once; in a panel it is written and read as often. */
 static double bytes_of(const contraction *t, uint32_t operand) {
   const ir_graph *g = t->c->graph;
-  uint32_t node = contract_operand(t, 0, operand);
+  const uint32_t node = contract_operand(t, 0, operand);
   if (operand == t->lane_operand && contract_has_form(t, CONTRACT_PANEL)) return 2 * schedule_bytes(t->c, node);
-  while (ir_at(g, node)->op == IR_OP_window || ir_at(g, node)->op == IR_OP_pad) node = ir_arg(g, node, 0);
-  return schedule_bytes(t->c, node);
+  return schedule_bytes(t->c, fusion_below_window(g, node));
 }
 
 static bool is_staged(const contraction *t, uint32_t operand) {

@@ -222,8 +222,8 @@ static void fill_wide(const ir_making *m, const void *const *sources, void *to) 
   for (uint64_t i = 0; i < m->bytes / sizeof *numbers; i++) numbers[i] = (float)ir_dtype_load(dtype, sources[0], i);
 }
 
-bool ir_const_widened(ir_graph *g, uint32_t node, ir_graph *to, ir_const *out) {
-  widening *w = IR_NEW(to->arena, widening);
+static bool widened(ir_graph *g, uint32_t node, ir_const *out) {
+  widening *w = IR_NEW(g->arena, widening);
   uint64_t count;
   if (!w || !elements_of(g, node, &count)) return false;
   *w = (widening){{fill_wide, count * sizeof(float), 1, {{0}}}, ir_at(g, node)->type.dtype};
@@ -240,7 +240,7 @@ static snt_result widen_constant(folder *f, uint32_t n) {
   ir_const wide;
   uint64_t count;
   if (value->kind != IR_CONST_DATA || (dtype != SNT_F16 && dtype != SNT_BF16) || !elements_of(g, n, &count)) return SNT_OK;
-  return ir_const_widened(f->g, from, f->g, &wide) && make_const(f, n, &wide) ? SNT_OK : SNT_E_HOST_MEM;
+  return widened(f->g, from, &wide) && make_const(f, n, &wide) ? SNT_OK : SNT_E_HOST_MEM;
 }
 
 snt_result ir_graph_widen(ir_graph *g, bool *changed) {

@@ -259,6 +259,4 @@ void ir_graph_stamp_origins(ir_graph *);
 snt_result ir_graph_fold(ir_graph *, uint64_t limit, bool *changed);
 /* Casts of f16 and bf16 constants to f32 become f32 constants, but for tables that are gathered from. */
 snt_result ir_graph_widen(ir_graph *, bool *changed);
-/* What the constant `node` is as f32, in the arena of `to`; false: it has no data, or no memory is left. */
-bool ir_const_widened(ir_graph *, uint32_t node, ir_graph *to, ir_const *out);
 #endif
