@@ -1,0 +1,6 @@
+"""attention"""
+import numpy as np
+
+
+def cases(case):
+    pass

@@ -1,0 +1,6 @@
+"""linear"""
+import numpy as np
+
+
+def cases(case):
+    pass

@@ -1,0 +1,6 @@
+"""quantised"""
+import numpy as np
+
+
+def cases(case):
+    pass
