@@ -214,6 +214,7 @@ static bool run_call(onnx_call *c) {
   if (f) return onnx_import_function(c, f);
   c->opset = onnx_scope_opset(c->im->scope, c->node->domain);
   c->row = onnx_find_row(c->node, c->opset, &other);
+  if (c->row && c->row->flags >= ONNX_AS) c->opset = c->row->flags / ONNX_AS;
   if (!onnx_know(c, &known)) return false;
   if (known) return true;
   if (c->row) return onnx_run_row(c);

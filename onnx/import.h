@@ -49,7 +49,8 @@ typedef bool (*onnx_handler)(onnx_call *); /* false: it was refused, or a builde
 
 enum {                     /* flags of rows */
        ONNX_BROADCAST = 1, /* operands are broadcast to each other first */
-       ONNX_SCALARS = 2    /* with ONNX_BROADCAST: no more than that rank-0 operands stay as they are */
+       ONNX_SCALARS = 2,   /* with ONNX_BROADCAST: no more than that rank-0 operands stay as they are */
+       ONNX_AS = 256       /* times a version: an operator of another domain that is ONNX's own of that version */
 };
 struct onnx_row {
   const char *op; /* "Add", or with a domain "com.microsoft.Gelu" */

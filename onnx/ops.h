@@ -16,6 +16,8 @@ uint32_t onnx_iota(onnx_call *, int32_t dtype, uint32_t rank, const ir_expr *dim
 uint32_t onnx_slice(onnx_call *, uint32_t node, uint32_t axis, ir_expr start, ir_expr size, int64_t step);
 uint32_t onnx_gather(onnx_call *, uint32_t x, uint32_t index, uint32_t axis);
 uint32_t onnx_concat(onnx_call *, uint32_t axis, uint32_t count, const uint32_t *parts);
+uint32_t onnx_channels_first(onnx_call *, uint32_t node);                     /* [n, .., c] as [n, c, ..] */
+uint32_t onnx_channels_last(onnx_call *, uint32_t node);                      /* [n, c, ..] as [n, .., c] */
 uint32_t onnx_data(onnx_call *, const ir_tensor *, const double *values);     /* a constant of fixed shape */
 const char *onnx_lower(onnx_call *, const char *name, const char *otherwise); /* a text attribute in small letters */
 /* Axes from the attribute, or from input `i` if `i` is not 0: a mask; `none` if they are not given. False after refusing. */
@@ -24,6 +26,23 @@ const char *onnx_mask_text(onnx_call *, uint32_t mask); /* [0,2] */
 
 /* ---- ops_basic.c ---- */
 uint32_t onnx_convert(onnx_call *, uint32_t x, int32_t to, bool saturate); /* as Cast does */
+
+/* ---- ops_norm.c ---- */
+typedef struct onnx_layernorm {
+  uint32_t scale, bias; /* bias 0: none */
+  int64_t axis;
+  double epsilon;
+  bool simplified; /* by the mean of the squares */
+  uint32_t spread; /* number of the result that is the factor of normalising, where result 1 is the mean; 0: neither is a result */
+} onnx_layernorm;
+uint32_t onnx_layernorm_of(onnx_call *, uint32_t x, const onnx_layernorm *); /* writes the results beside the first */
+
+/* ---- ops_linear.c ---- */
+uint32_t onnx_gemm(onnx_call *); /* of operands 0, 1 and 2, with Gemm's attributes */
+
+/* ---- ops_quant.c ---- */
+/* Scales [.., blocks, ..] repeated `block` times along the axis of `x`. */
+uint32_t onnx_unblocked(onnx_call *, uint32_t scales, const ir_tensor *x, uint32_t axis, int64_t block);
 
 /* ---- ops_index.c ---- */
 uint32_t onnx_extent(onnx_call *, ir_expr extent, int32_t dtype); /* as a number, rank 0 */
@@ -38,6 +57,8 @@ typedef struct onnx_spatial {
 } onnx_spatial;
 /* kernel_shape (or the last extents of `weights`), strides, dilations, pads and auto_pad of an operand [n, c, spatial..]. */
 bool onnx_read_spatial(onnx_call *, const ir_tensor *x, const ir_tensor *weights, onnx_spatial *);
-const char *onnx_spatial_text(onnx_call *, const onnx_spatial *);              /* "stride=[..], pads=[..], dilation=[..]" */
+const char *onnx_spatial_text(onnx_call *, const onnx_spatial *); /* "stride=[..], pads=[..], dilation=[..]" */
+/* Conv of x by operand 1 [and bias, operand 2]. */
+uint32_t onnx_conv(onnx_call *, uint32_t x);
 const char *onnx_numbers_text(onnx_call *, uint32_t count, const int64_t *at); /* [1,2] */
 #endif

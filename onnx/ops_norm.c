@@ -41,25 +41,33 @@ bool onnx_op_batchnorm(onnx_call *c) {
   return onnx_out(c, 0, onnx_add(c, "batchnorm %%%u, %%%u, %%%u, %%%u, %%%u, epsilon=%a", x, v[0], v[1], v[2], v[3], epsilon));
 }
 
-/* The mean and 1 / sqrt(variance + epsilon) are results, too. */
-static bool layernorm_moments(onnx_call *c, uint32_t x, uint32_t axis, double epsilon) {
+/* What it was normalised by: the mean, and 1 / sqrt(variance + epsilon), or 1 / sqrt(mean of the squares + epsilon) alone. */
+static bool moments(onnx_call *c, uint32_t x, uint32_t axis, const onnx_layernorm *l) {
   const uint32_t mask = ((1u << onnx_type_of(c, x)->rank) - 1) & ~((1u << axis) - 1);
   const char *axes = onnx_mask_text(c, mask);
-  if (!onnx_out(c, 1, onnx_add(c, "mean %%%u, axes=%s, keep", x, axes))) return false;
-  if (c->out_count < 3) return true;
-  const uint32_t variance = onnx_add(c, "variance %%%u, axes=%s, keep", x, axes);
-  return onnx_out(c, 2, onnx_1(c, IR_OP_rsqrt, onnx_2n(c, IR_OP_add, variance, epsilon)));
+  if (!l->simplified && !onnx_out(c, 1, onnx_add(c, "mean %%%u, axes=%s, keep", x, axes))) return false;
+  if (c->out_count <= l->spread) return true;
+  const uint32_t spread = l->simplified ? onnx_add(c, "mean %%%u, axes=%s, keep", onnx_2(c, IR_OP_mul, x, x), axes)
+                                        : onnx_add(c, "variance %%%u, axes=%s, keep", x, axes);
+  return onnx_out(c, l->spread, onnx_1(c, IR_OP_rsqrt, onnx_2n(c, IR_OP_add, spread, l->epsilon)));
+}
+
+uint32_t onnx_layernorm_of(onnx_call *c, uint32_t x, const onnx_layernorm *l) {
+  char bias[24] = "";
+  uint32_t axis;
+  if (!x || !l->scale || !onnx_axis(c, l->axis, onnx_type_of(c, x)->rank, &axis)) return 0;
+  if (l->bias) snprintf(bias, sizeof bias, ", %%%u", l->bias);
+  const char *name = l->simplified ? "rmsnorm" : "layernorm";
+  const uint32_t y = onnx_add(c, "%s %%%u, %%%u%s, axis=%u, epsilon=%a", name, x, l->scale, bias, axis, l->epsilon);
+  return !y || !l->spread || c->out_count < 2 || moments(c, x, axis, l) ? y : 0;
 }
 
 bool onnx_op_layernorm(onnx_call *c) {
-  const uint32_t x = onnx_in(c, 0), scale = onnx_in(c, 1), bias = onnx_in(c, 2);
-  const double epsilon = onnx_float(c, "epsilon", 1e-5);
-  uint32_t axis;
+  onnx_layernorm l = {.scale = onnx_in(c, 1), .bias = onnx_in(c, 2), .axis = onnx_int(c, "axis", -1)};
+  l.epsilon = onnx_float(c, "epsilon", 1e-5), l.simplified = !strcmp(c->node->op, "SimplifiedLayerNormalization");
+  l.spread = l.simplified ? 1 : 2;
   onnx_ignore(c, "stash_type");
-  if (!x || !scale || !onnx_axis(c, onnx_int(c, "axis", -1), onnx_type_of(c, x)->rank, &axis)) return false;
-  const uint32_t y = bias ? onnx_add(c, "layernorm %%%u, %%%u, %%%u, axis=%u, epsilon=%a", x, scale, bias, axis, epsilon)
-                          : onnx_add(c, "layernorm %%%u, %%%u, axis=%u, epsilon=%a", x, scale, axis, epsilon);
-  return onnx_out(c, 0, y) && (c->out_count < 2 || layernorm_moments(c, x, axis, epsilon));
+  return onnx_out(c, 0, onnx_layernorm_of(c, onnx_in(c, 0), &l));
 }
 
 /* Before 21 scale and bias are those of groups, not of channels. */

@@ -6,8 +6,7 @@ static const char *axis_text(onnx_call *c, char *room, size_t size) {
   return room;
 }
 
-/* Scales [.., blocks, ..] repeated block_size times along the axis. */
-static uint32_t unblocked(onnx_call *c, uint32_t v, const ir_tensor *x, uint32_t axis, int64_t block) {
+uint32_t onnx_unblocked(onnx_call *c, uint32_t v, const ir_tensor *x, uint32_t axis, int64_t block) {
   if (!v || onnx_type_of(c, v)->rank != x->rank || block < 1) return v;
   ir_expr scales[SNT_MAX_RANK], sizes[SNT_MAX_RANK];
   for (uint32_t i = 0; i < x->rank; i++) scales[i] = i == axis ? block : 1, sizes[i] = x->dims[i];
@@ -26,8 +25,8 @@ static bool take_scales(onnx_call *c, const ir_tensor *x, uint32_t *scale, uint3
   }
   if (block == 0) return true;
   if (!onnx_axis(c, onnx_int(c, "axis", 1), x->rank, &axis)) return false;
-  *scale = unblocked(c, *scale, x, axis, block);
-  if (*zero) *zero = unblocked(c, *zero, x, axis, block);
+  *scale = onnx_unblocked(c, *scale, x, axis, block);
+  if (*zero) *zero = onnx_unblocked(c, *zero, x, axis, block);
   return *scale != 0;
 }
 

@@ -281,9 +281,9 @@ bool onnx_op_eye_like(onnx_call *c) {
 /* How many steps lie between two extents that are open: ceil((limit - start) / step), fractions as they are known. */
 static bool open_steps(onnx_call *c, ir_expr *out) {
   expr_pool *pool = c->g->pool;
-  onnx_number n[3];
+  onnx_number n[3] = {[2] = {1, 1}};
   int64_t step;
-  for (uint32_t i = 0; i < 3; i++) {
+  for (uint32_t i = 0; i < 3 && i < c->in_count; i++) {
     const onnx_number *known = onnx_known(c, i);
     if (!known || onnx_count(c->in[i]) != 1 || known->den > INT32_MAX)
       return onnx_refuse(c, "input %u must be known when the model is loaded", i);
@@ -299,10 +299,15 @@ static bool open_steps(onnx_call *c, ir_expr *out) {
   return true;
 }
 
+/* A step of 1 may be left out, of the operator of ONNX Runtime's. */
+static bool fixed_step(onnx_call *c, double *step) {
+  *step = 1;
+  return c->in_count < 3 || onnx_in_number(c, 2, step);
+}
+
 static bool fixed_steps(onnx_call *c, ir_expr *out) {
   double v[3];
-  for (uint32_t i = 0; i < 3; i++)
-    if (!onnx_in_number(c, i, &v[i])) return false;
+  if (!onnx_in_number(c, 0, &v[0]) || !onnx_in_number(c, 1, &v[1]) || !fixed_step(c, &v[2])) return false;
   const double count = v[2] == 0 ? -1 : ceil((v[1] - v[0]) / v[2]);
   if (!(count < 0x1p30) || v[2] == 0) return onnx_refuse(c, "the range has no end");
   *out = count > 0 ? (ir_expr)count : 0;
@@ -317,7 +322,7 @@ static bool is_open(onnx_call *c, uint32_t i) {
 bool onnx_op_range(onnx_call *c) {
   ir_expr size;
   double step;
-  if (!(is_open(c, 0) || is_open(c, 1) ? open_steps(c, &size) : fixed_steps(c, &size)) || !onnx_in_number(c, 2, &step)) return false;
+  if (!(is_open(c, 0) || is_open(c, 1) ? open_steps(c, &size) : fixed_steps(c, &size)) || !fixed_step(c, &step)) return false;
   const uint32_t scaled = onnx_2n(c, IR_OP_mul, onnx_iota(c, onnx_in_type(c, 0)->dtype, 1, &size, 0), step);
   return onnx_out(c, 0, onnx_2(c, IR_OP_add, scaled, onnx_scalar_in(c, 0)));
 }

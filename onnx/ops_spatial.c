@@ -80,15 +80,22 @@ static const char *operand_text(onnx_call *c, uint32_t i) {
   return text.failed ? "_" : text.at;
 }
 
-bool onnx_op_conv(onnx_call *c) {
-  const uint32_t x = onnx_in(c, 0), w = onnx_in(c, 1);
+static uint32_t convolved(onnx_call *c, uint32_t x, const char *name, const char *last) {
+  const uint32_t w = onnx_in(c, 1);
   onnx_spatial s;
-  if (!x || !w || !onnx_read_spatial(c, onnx_type_of(c, x), onnx_type_of(c, w), &s)) return false;
-  const bool integer = !strcmp(c->node->op, "ConvInteger");
-  const long long groups = onnx_int(c, "group", 1);
-  return onnx_out(c, 0,
-                  onnx_add(c, "%s %%%u, %%%u, %s%s%s, %s, groups=%lld", integer ? "conv_integer" : "conv", x, w, operand_text(c, 2),
-                           integer ? ", " : "", integer ? operand_text(c, 3) : "", onnx_spatial_text(c, &s), groups));
+  if (!x || !w || !onnx_read_spatial(c, onnx_type_of(c, x), onnx_type_of(c, w), &s)) return 0;
+  return onnx_add(c, "%s %%%u, %%%u, %s%s, %s, groups=%lld", name, x, w, operand_text(c, 2), last, onnx_spatial_text(c, &s),
+                  (long long)onnx_int(c, "group", 1));
+}
+
+uint32_t onnx_conv(onnx_call *c, uint32_t x) { return convolved(c, x, "conv", ""); }
+
+bool onnx_op_conv(onnx_call *c) { return onnx_out(c, 0, onnx_conv(c, onnx_in(c, 0))); }
+
+bool onnx_op_conv_integer(onnx_call *c) {
+  char zero[32];
+  snprintf(zero, sizeof zero, ", %s", operand_text(c, 3));
+  return onnx_out(c, 0, convolved(c, onnx_in(c, 0), "conv_integer", zero));
 }
 
 /* Padding that gives output_shape, or extent * stride for SAME; what is over goes to the end unless SAME_LOWER says otherwise. */

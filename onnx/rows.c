@@ -2,6 +2,7 @@
 #include "onnx/import_private.h"
 
 enum { BROADCAST = ONNX_BROADCAST };
+#define AS(version) (ONNX_AS * (version))
 const onnx_row onnx_rows[] = {
 #define TEXT(op, since, until, flags, text) {op, since, until, flags, text, NULL},
 #define CALL(op, since, until, flags, handler) {op, since, until, flags, NULL, handler},
@@ -9,6 +10,7 @@ const onnx_row onnx_rows[] = {
 #undef TEXT
 #undef CALL
 };
+#undef AS
 const uint32_t onnx_row_count = IR_COUNT(onnx_rows);
 
 static bool is_named(const onnx_row *row, const onnx_node *n) {
