@@ -1,6 +1,171 @@
-"""attention"""
+"""Attention: each case's expected values come from attend() below, which is given what the schema says that a query may see."""
 import numpy as np
+
+FILTER = -10000.0
+
+
+def softmax(s, sink=None):
+    most = s.max(-1, keepdims=True)
+    top = most if sink is None else np.maximum(most, sink)
+    e = np.exp(s - top)
+    return e / (e.sum(-1, keepdims=True) + (0 if sink is None else np.exp(sink - top)))
+
+
+def attend(q, k, v, bias=0.0, scale=None, cap=0.0, sink=None):
+    """q [batch, heads, length, width], k and v of as many heads or a divisor; bias is added to the scores behind the cap."""
+    q, k, v = (x.astype(float) for x in (q, k, v))
+    group = q.shape[1] // k.shape[1]
+    k, v = np.repeat(k, group, 1), np.repeat(v, group, 1)
+    s = q @ k.swapaxes(-1, -2) * (scale or 1 / np.sqrt(q.shape[-1]))
+    s = cap * np.tanh(s / cap) if cap else s
+    s = s + bias
+    return softmax(s, sink) @ v, s
+
+
+def split(x, heads):
+    return x.reshape(x.shape[0], x.shape[1], heads, -1).swapaxes(1, 2)
+
+
+def join(x):
+    return x.swapaxes(1, 2).reshape(x.shape[0], x.shape[2], -1)
+
+
+def filtered(seen, value=FILTER):
+    return np.where(seen, 0.0, value)
+
+
+def causal(queries, keys, past=0):
+    return np.where(np.arange(keys) <= np.arange(queries)[:, None] + past, 0.0, -np.inf)
+
+
+def turn(x, cos, sin, positions, interleaved=0):
+    """x [batch, heads, length, width], positions [batch, length]; only the first 2 * columns of the tables are turned."""
+    x = x.astype(float)
+    n = cos.shape[1]
+    c, s = cos.astype(float)[positions][:, None], sin.astype(float)[positions][:, None]
+    y = x.copy()
+    a, b = (slice(0, 2 * n, 2), slice(1, 2 * n, 2)) if interleaved else (slice(0, n), slice(n, 2 * n))
+    y[..., a], y[..., b] = x[..., a] * c - x[..., b] * s, x[..., b] * c + x[..., a] * s
+    return y
+
+
+def multi_head(case, normal):
+    heads, width, wide = 3, 5, 7
+    hidden = heads * width
+    i32 = lambda *v: np.array(v, np.int32)
+
+    def name(text):
+        return "multi_head_" + text
+
+    q, k, v = normal(2, 4, hidden), normal(2, 6, hidden), normal(2, 6, heads * wide)
+    sq, sk, sv = split(q, heads), split(k, heads), split(v, heads)
+    y = lambda *args, **more: join(attend(*args, **more)[0])
+    case(name("cross"), "MultiHeadAttention", [q, k, v], [y(sq, sk, sv)], num_heads=heads)
+    case(name("open_cross"), "MultiHeadAttention", [q, k, v], [y(sq, sk, sv, scale=0.3)], num_heads=heads, scale=0.3)
+    ends = np.arange(6) < i32(6, 3)[:, None]
+    case(name("lengths"), "MultiHeadAttention", [q, k, v, None, i32(6, 3)], [y(sq, sk, sv, filtered(ends)[:, None, None])], num_heads=heads)
+    places = i32(6, 3, 0, 4, 8, 0, 6, 9)
+    case(name("lengths_places"), "MultiHeadAttention", [q, k, v, None, places], [y(sq, sk, sv, filtered(ends)[:, None, None])], num_heads=heads)
+    keys = np.array([[1, 0, 1, 1, 0, 1], [0, 0, 1, 1, 1, 0]], np.int32)
+    bias = normal(1, heads, 4, 6)
+    case(name("padding"), "MultiHeadAttention", [q, k, v, None, keys, bias],
+         [y(sq, sk, sv, filtered(keys > 0, -50)[:, None, None] + bias)], num_heads=heads, mask_filter_value=-50.0)
+    pairs = (normal(2, 4, 6) > 0).astype(np.int32)
+    pairs[1, 2] = 0  # a query without keys
+    case(name("pairs"), "MultiHeadAttention", [q, k, v, None, pairs, normal(2, 1, 4, 6) * 0], [y(sq, sk, sv, filtered(pairs > 0, -64)[:, None])], num_heads=heads, mask_filter_value=-64.0)
+    # bias of the projection
+    b = normal(2 * hidden + heads * wide)
+    bq, bk, bv = (split(x + part, heads) for x, part in zip((q, k, v), np.split(b, [hidden, 2 * hidden])))
+    case(name("bias"), "MultiHeadAttention", [q, k, v, b], [y(bq, bk, bv)], num_heads=heads)
+    # a cache
+    q, k, v = normal(2, 3, hidden), normal(2, 3, hidden), normal(2, 3, hidden)
+    pk, pv, b = normal(2, heads, 4, width), normal(2, heads, 4, width), normal(3 * hidden)
+    bq, bk, bv = (split(x + part, heads) for x, part in zip((q, k, v), np.split(b, 3)))
+    bk, bv = np.concatenate([pk, bk], 2), np.concatenate([pv, bv], 2)
+    case(name("past"), "MultiHeadAttention", [q, k, v, b, None, None, pk, pv], [y(bq, bk, bv, causal(3, 7, 4)), bk, bv], num_heads=heads, unidirectional=1)
+    keys = np.array([[0, 1, 1, 1, 1, 1, 1], [1, 1, 1, 1, 1, 0, 0]], np.int32)
+    case(name("past_padding"), "MultiHeadAttention", [q, k, v, b, keys, None, pk, pv],
+         [y(bq, bk, bv, causal(3, 7, 4) + filtered(keys > 0)[:, None, None]), bk, bv], num_heads=heads, unidirectional=1)
+    case(name("unidirectional"), "MultiHeadAttention", [q, k, v], [y(*(split(x, heads) for x in (q, k, v)), causal(3, 3))], num_heads=heads, unidirectional=1)
+    # one token after a cache
+    q, k, v = normal(2, 1, hidden), normal(2, 1, hidden), normal(2, 1, hidden)
+    bk, bv = np.concatenate([pk, split(k, heads)], 2), np.concatenate([pv, split(v, heads)], 2)
+    case(name("open_token"), "MultiHeadAttention", [q, k, v, None, None, None, pk, pv], [y(split(q, heads), bk, bv), bk, bv], num_heads=heads)
+    # packed
+    packed = normal(2, 4, heads, 3, width)
+    case(name("packed"), "MultiHeadAttention", [packed], [y(*(packed[:, :, :, i].swapaxes(1, 2) for i in range(3)))], num_heads=heads)
+    pair, q = normal(2, 5, heads, 2, width), normal(2, 3, hidden)
+    case(name("packed_pair"), "MultiHeadAttention", [q, pair], [y(split(q, heads), *(pair[:, :, :, i].swapaxes(1, 2) for i in range(2)))], num_heads=heads)
+    # keys and values of a cache of their own
+    k, v = normal(2, heads, 6, width), normal(2, heads, 6, width)
+    case(name("cached"), "MultiHeadAttention", [q, k, v], [y(split(q, heads), k, v)], num_heads=heads)
+    out, scores = attend(split(q, heads), k, v)
+    case(name("scores"), "MultiHeadAttention", [q, k, v], [join(out), None, None, scores], num_heads=heads)
+
+
+def decoder(case, normal):
+    heads, width = 3, 8
+    hidden = heads * width
+    op = "DecoderMaskedMultiHeadAttention"
+    q, k, v, b = normal(2, 1, hidden), normal(2, 1, hidden), normal(2, 1, hidden), normal(3 * hidden)
+    pk, pv = normal(2, heads, 5, width), normal(2, heads, 5, width)
+    bk, bv = np.concatenate([pk, split(k, heads)], 2), np.concatenate([pv, split(v, heads)], 2)
+    y = lambda *args: join(attend(*args)[0])
+    case("decoder_past", op, [q, k, v, None, None, pk, pv], [y(split(q, heads), bk, bv), bk, bv], num_heads=heads)
+    keys = np.array([[0, 1, 1, 1, 1, 1], [0, 0, 0, 1, 1, 1]], np.int32)
+    bias = normal(1, heads, 1, 6)
+    case("decoder_masked", op, [q, k, v, keys, bias, pk, pv], [y(split(q, heads), bk, bv, filtered(keys > 0)[:, None, None] + bias), bk, bv], num_heads=heads)
+    row = np.concatenate([q, k, v], 2)
+    case("decoder_packed", op, [row, None, None, None, None, pk, pv], [y(split(q, heads), bk, bv), bk, bv], num_heads=heads)
+    ck, cv = normal(2, heads, 7, width), normal(2, heads, 7, width)
+    case("decoder_cross", op, [q, ck, cv], [y(split(q, heads), ck, cv)], num_heads=heads)
+
+
+def packed(case, normal):
+    heads, width, inner = 3, 5, 11
+    hidden = heads * width
+    i32 = lambda *v: np.array(v, np.int32)
+    x, w, b = normal(2, 4, inner), normal(inner, 3 * hidden), normal(3 * hidden)
+
+    def project(x, w, b, sizes=(hidden, hidden)):
+        all = x.astype(float) @ w + b
+        return [split(p, heads) for p in np.split(all, [sizes[0], sizes[0] + sizes[1]], 2)]
+
+    y = lambda *args, **more: join(attend(*args, **more)[0])
+    q, k, v = project(x, w, b)
+    op = "Attention"
+    case("packed_plain", op, [x, w, b], [y(q, k, v)], num_heads=heads)
+    case("packed_open_plain", op, [x, w, b], [y(q, k, v, scale=0.2)], num_heads=heads, scale=0.2)
+    case("packed_causal", op, [x, w, b], [y(q, k, v, causal(4, 4))], num_heads=heads, unidirectional=1)
+    ends, starts = i32(4, 3), i32(1, 0)
+    seen = np.arange(4) < ends[:, None]
+    case("packed_ends", op, [x, w, b, ends], [y(q, k, v, filtered(seen)[:, None, None])], num_heads=heads)
+    seen = seen & (np.arange(4) >= starts[:, None])
+    case("packed_starts", op, [x, w, b, np.concatenate([ends, starts])], [y(q, k, v, filtered(seen)[:, None, None])], num_heads=heads)
+    keys = np.array([[1, 1, 0, 1], [0, 1, 1, 0]], np.int32)
+    case("packed_keys", op, [x, w, b, keys], [y(q, k, v, filtered(keys > 0, -30)[:, None, None] + causal(4, 4))], num_heads=heads, unidirectional=1,
+         mask_filter_value=-30.0)
+    pairs = (normal(2, 4, 4) > 0).astype(np.int32)
+    bias = normal(2, heads, 4, 4)
+    case("packed_pairs", op, [x, w, b, pairs, None, bias], [y(q, k, v, filtered(pairs > 0, -64)[:, None] + bias)], num_heads=heads, mask_filter_value=-64.0)
+    # a cache; the bias of scores is one for all batches and heads
+    past, bias = normal(2, 2, heads, 3, width), normal(1, 1, 4, 7)
+    pk, pv = (np.concatenate([past[i], p], 2) for i, p in enumerate((k, v)))
+    case("packed_past", op, [x, w, b, None, past, bias], [y(q, pk, pv, causal(4, 7, 3) + bias), np.stack([pk, pv])], num_heads=heads, unidirectional=1)
+    keys = np.array([[0, 1, 1, 1, 1, 1, 1], [1, 1, 1, 1, 1, 1, 0]], np.int32)
+    case("packed_past_keys", op, [x, w, b, keys, past], [y(q, pk, pv, filtered(keys > 0)[:, None, None]), np.stack([pk, pv])], num_heads=heads)
+    case("packed_present", op, [x, w, b], [y(q, k, v), np.stack([k, v])], num_heads=heads)
+    # values of another width
+    w, b = normal(inner, 2 * hidden + heads * 2), normal(2 * hidden + heads * 2)
+    case("packed_wide", op, [x, w, b], [y(*project(x, w, b))], num_heads=heads, qkv_hidden_sizes=[hidden, hidden, heads * 2])
 
 
 def cases(case):
-    pass
+    rng = np.random.default_rng(3)
+
+    def normal(*shape):
+        return rng.standard_normal(shape).astype(np.float32)
+
+    multi_head(case, normal)
+    decoder(case, normal)
+    packed(case, normal)
