@@ -160,6 +160,103 @@ def packed(case, normal):
     case("packed_wide", op, [x, w, b], [y(*project(x, w, b))], num_heads=heads, qkv_hidden_sizes=[hidden, hidden, heads * 2])
 
 
+def group(case, normal):
+    op = "GroupQueryAttention"
+    heads, pairs, width = 6, 2, 16
+    i32 = lambda *v: np.array(v, np.int32)
+    cos, sin = np.cos(normal(12, 8)), np.sin(normal(12, 8))
+
+    def steps(before, queries, past, pk=None, pv=None, lengths=None, total=None, turned=None, window=0, bias=None, order=True, packed=False, positions=None, norms=None, **attrs):
+        """Inputs, and what comes out: row i of batch b stands at before[b] + i; rows of the past from before[b] on are not in use."""
+        batch = len(before)
+        q, k, v = normal(batch, queries, heads * width), normal(batch, queries, pairs * width), normal(batch, queries, pairs * width)
+        total = total or max(before) + queries
+        sq, sk, sv = split(q, heads), split(k, pairs), split(v, pairs)
+        own = np.array(before)[:, None] + np.arange(queries)
+        if norms is not None:
+            rms = lambda x, w: x / np.sqrt((x.astype(float) ** 2).mean(-1, keepdims=True) + 1e-6) * w
+            sq, sk = rms(sq, norms[0]), rms(sk, norms[1])
+        if turned is not None:
+            at = own if positions is None else positions
+            sq, sk = turn(sq, cos, sin, at, turned), turn(sk, cos, sin, at, turned)
+        rows = max(total, past)
+        key, value = np.zeros((2, batch, pairs, rows, width))
+        for b, n in enumerate(before):
+            for to, old, new in ((key, pk, sk), (value, pv, sv)):
+                if past:
+                    to[b, :, :n] = old[b, :, :n]
+                to[b, :, n : n + queries] = new[b]
+        j = np.arange(rows)[None, None]
+        seen = j <= own[..., None] if order else j < own[:, -1:, None] + 1
+        if window:
+            seen = seen & (j > own[..., None] - window)
+        mask = np.where(seen, 0, -np.inf)[:, None]
+        if bias is not None:
+            mask = mask + np.pad(bias, ((0, 0), (0, 0), (0, 0), (0, rows - bias.shape[3])))
+        sink = attrs.pop("sink", None)
+        smooth = attrs.get("smooth_softmax") or sink is not None
+        y = join(attend(sq, key, value, mask, attrs.get("scale"), attrs.get("softcap", 0), np.asarray(0.0 if sink is None else sink)[..., None, None] if smooth else None)[0])
+        qkv = [np.concatenate([q, k, v], 2), None, None] if packed else [q, k, v]
+        lengths = own[:, -1].astype(np.int32) if lengths is None else lengths
+        ins = qkv + [pk, pv, lengths, i32(total), cos if turned is not None else None, sin if turned is not None else None, positions, bias, sink]
+        ins += [None, None, *norms] if norms is not None else []
+        while ins[-1] is None:
+            ins.pop()
+        attrs |= dict(num_heads=heads, kv_num_heads=pairs) | (dict(do_rotary=1, rotary_interleaved=turned) if turned is not None else {})
+        attrs |= (dict(local_window_size=window) if window else {}) | ({} if order else dict(causal=0))
+        return op, ins, [y, key, value], attrs
+
+    def put(name, *args, constant=True, **more):
+        op, ins, outs, attrs = steps(*args, **more)
+        case("group_" + name, op, ins, outs, [6] if constant else [], **attrs)
+
+    caches = lambda batch, rows: dict(pk=normal(batch, pairs, rows, width), pv=normal(batch, pairs, rows, width))
+    put("prompt", [0, 0], 5, 0)
+    put("prompt_data", [0, 0], 5, 0, constant=False)
+    put("open_prompt", [0, 0], 5, 0, constant=False, turned=0)
+    put("prompt_turned", [0, 0], 5, 0, turned=0, softcap=2.0)
+    put("prompt_packed", [0, 0], 5, 0, turned=1, packed=True, scale=0.3)
+    put("prompt_window", [0, 0], 7, 0, window=3)
+    put("prompt_bias", [0, 0], 4, 0, bias=normal(1, heads, 4, 4), softcap=3.0)
+    put("prompt_whole", [0, 0], 4, 0, order=False)
+    put("prompt_shared", [0, 0], 4, 9, turned=0, **caches(2, 9))
+    # one batch that goes on: the past is in use as a whole
+    put("token", [6], 1, 6, turned=0, **caches(1, 6))
+    put("token_data", [6], 1, 6, constant=False, turned=0, **caches(1, 6))
+    put("open_token", [6], 1, 6, constant=False, turned=0, **caches(1, 6))
+    put("token_window", [6], 1, 6, turned=0, window=4, **caches(1, 6))
+    put("chunk", [4], 3, 4, turned=0, packed=True, **caches(1, 4))
+    put("chunk_window", [5], 3, 5, turned=0, window=3, **caches(1, 5))
+    # a cache longer than what is in use, batches of different lengths
+    put("buffer", [6], 1, 11, turned=0, **caches(1, 11))
+    put("buffer_chunk", [4], 3, 11, turned=1, window=4, **caches(1, 11))
+    put("lengths", [3, 6], 1, 6, turned=0, **caches(2, 6))
+    put("lengths_data", [3, 6], 1, 6, constant=False, turned=0, packed=True, **caches(2, 6))
+    put("lengths_buffer", [3, 6], 1, 10, turned=0, **caches(2, 10))
+    put("lengths_buffer_data", [3, 6], 1, 10, constant=False, turned=0, **caches(2, 10))
+    put("lengths_bias", [3, 5], 1, 5, bias=normal(2, 1, 1, 6), window=4, **caches(2, 5))
+    put("lengths_whole", [3, 6], 1, 10, order=False, **caches(2, 10))
+    put("positions", [3, 6], 1, 6, turned=0, positions=np.array([[2], [7]]), **caches(2, 6))
+    # the softmax has one part more
+    put("smooth", [0, 0], 4, 0, smooth_softmax=1)
+    put("sink", [0, 0], 4, 0, sink=normal(heads))
+    put("sink_lengths", [3, 6], 1, 10, sink=normal(heads), turned=0, window=3, bias=normal(1, heads, 1, 7), **caches(2, 10))
+    put("norms", [4], 2, 4, turned=0, norms=(normal(width), normal(width)), **caches(1, 4))
+
+
+def rotary(case, normal):
+    op = "RotaryEmbedding"
+    cos, sin = np.cos(normal(9, 4)), np.sin(normal(9, 4))
+    x, flat = normal(2, 3, 5, 8), normal(2, 5, 24)
+    at = np.array([[0, 1, 2, 3, 4], [3, 4, 5, 8, 7]])
+    case("rotary_heads", op, [x, at, cos, sin], [turn(x, cos, sin, at)])
+    case("rotary_neighbours", op, [x, at, cos, sin], [turn(x, cos, sin, at, 1)], interleaved=1)
+    case("rotary_flat", op, [flat, at, cos, sin], [join(turn(split(flat, 3), cos, sin, at))])
+    case("rotary_first", op, [flat, np.array([2]), cos, sin], [join(turn(split(flat, 3), cos, sin, np.arange(5)[None] + 2))])
+    case("rotary_open_part", op, [flat, at, cos[:, :2], sin[:, :2]], [join(turn(split(flat, 3), cos[:, :2], sin[:, :2], at))], num_heads=3, rotary_embedding_dim=4)
+    case("rotary_heads_part", op, [x, at, cos[:, :2], sin[:, :2]], [turn(x, cos[:, :2], sin[:, :2], at, 1)], interleaved=1, num_heads=3, rotary_embedding_dim=4)
+
+
 def cases(case):
     rng = np.random.default_rng(3)
 
@@ -169,3 +266,5 @@ def cases(case):
     multi_head(case, normal)
     decoder(case, normal)
     packed(case, normal)
+    group(case, normal)
+    rotary(case, normal)
