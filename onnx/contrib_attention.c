@@ -4,8 +4,7 @@
    query is left out for good. */
 #include "onnx/ops_attention.h"
 
-/* Which input is what; NONE: the operator has no such input. */
-enum { NONE = 99 };
+/* Which input is what. */
 typedef struct ports {
   uint32_t bias, mask, added, past_key, past_value, shared, beams;
 } ports;
@@ -49,32 +48,44 @@ static uint32_t within_lengths(onnx_call *c, uint32_t mask, ir_expr batch, ir_ex
   return starts ? onnx_2(c, IR_OP_and, ends, onnx_2(c, IR_OP_ge, key, of_batches(c, mask, 1, batch))) : ends;
 }
 
-/* [batch, keys] or [batch, queries, keys] of numbers above 0 where a key is seen. */
-static uint32_t raw_mask(onnx_call *c, uint32_t mask, const onnx_attention *a) {
-  const ir_tensor type = *onnx_type_of(c, mask);
-  const ir_expr dims[] = {type.dims[0], 1, type.rank == 3 ? type.dims[1] : 1, type.dims[type.rank - 1]};
-  return onnx_2n(c, IR_OP_gt, onnx_fit_scores(c, onnx_reshape(c, mask, 4, dims), a->queries, a->keys), 0);
+/* Columns of a mask or bias as attention reads the keys. */
+static uint32_t to_keys(onnx_call *c, uint32_t x, const onnx_attention *a, const onnx_cache *cache) {
+  return cache->before ? onnx_cache_columns(c, cache, x) : onnx_fit_scores(c, x, a->queries, a->keys);
 }
 
-static uint32_t padding_mask(onnx_call *c, uint32_t i, const onnx_attention *a) {
+/* [batch, keys] or [batch, queries, keys] of numbers above 0 where a key is seen. */
+static uint32_t raw_mask(onnx_call *c, uint32_t mask, const onnx_attention *a, const onnx_cache *cache) {
+  const ir_tensor type = *onnx_type_of(c, mask);
+  const ir_expr dims[] = {type.dims[0], 1, type.rank == 3 ? type.dims[1] : 1, type.dims[type.rank - 1]};
+  return onnx_2n(c, IR_OP_gt, to_keys(c, onnx_reshape(c, mask, 4, dims), a, cache), 0);
+}
+
+static uint32_t padding_mask(onnx_call *c, uint32_t i, const onnx_attention *a, const onnx_cache *cache) {
   const double value = onnx_float(c, "mask_filter_value", -10000);
   if (!onnx_has(c, i)) return 0;
   const uint32_t mask = onnx_cast(c, onnx_in(c, i), SNT_I32);
   if (!mask) return 0;
   const uint32_t rank = onnx_type_of(c, mask)->rank;
   if (rank < 1 || rank > 3) return onnx_refuse(c, "a mask of rank %u", rank), 0;
-  const uint32_t seen = rank == 1 ? within_lengths(c, mask, onnx_type_of(c, a->q)->dims[0], a->keys) : raw_mask(c, mask, a);
+  if (rank == 1 && cache->before) return onnx_refuse(c, "a mask of rank 1 beside past_sequence_length"), 0;
+  const uint32_t seen = rank == 1 ? within_lengths(c, mask, onnx_type_of(c, a->q)->dims[0], a->keys) : raw_mask(c, mask, a, cache);
   return onnx_select(c, seen, onnx_scalar(c, SNT_F32, 0), onnx_scalar(c, SNT_F32, value));
 }
 
 /* The padding mask and the bias of scores together. False after refusing. */
-static bool take_masks(onnx_call *c, const ports *at, onnx_attention *a) {
-  const uint32_t mask = padding_mask(c, at->mask, a);
-  uint32_t added = onnx_has(c, at->added) ? onnx_fit_scores(c, onnx_in(c, at->added), a->queries, a->keys) : 0;
+static bool take_masks(onnx_call *c, const ports *at, onnx_attention *a, const onnx_cache *cache) {
+  const uint32_t mask = padding_mask(c, at->mask, a, cache);
+  uint32_t added = onnx_in(c, at->added);
+  if (added && onnx_type_of(c, added)->rank != 4) return onnx_refuse(c, "attention_bias of rank %u", onnx_type_of(c, added)->rank);
+  if (added) added = to_keys(c, added, a, cache);
   if ((onnx_has(c, at->mask) && !mask) || (onnx_has(c, at->added) && !added)) return false;
   if (mask && added) added = onnx_2(c, IR_OP_add, onnx_cast(c, added, SNT_F32), mask);
   a->mask = added ? added : mask;
-  return !mask || a->mask;
+  if ((mask || onnx_has(c, at->added)) && !a->mask) return false;
+  if (!cache->before) return true;
+  a->mask = onnx_cache_mask(c, onnx_cache_seen(c, cache, a->queries, a->causal, 0), a->mask);
+  a->causal = false;
+  return a->mask != 0;
 }
 
 /* ---- what all of them end with ---- */
@@ -164,35 +175,48 @@ static bool add_biases(onnx_call *c, const ports *at, onnx_attention *a) {
   return a->q && a->k && a->v;
 }
 
-static bool take_past(onnx_call *c, const ports *at, onnx_attention *a, ir_expr *past) {
-  *past = 0;
+/* One buffer for past and present, of which the first past_sequence_length rows are in use. The present keeps the others as they are, and all rows in
+   their order, as ONNX Runtime's CPU does: what another of its devices makes of the order of such a buffer is its own. */
+static bool share_buffer(onnx_call *c, const ports *at, onnx_cache *cache) {
+  const ir_expr ones[] = {1, 1, 1, 1};
+  cache->before = onnx_reshape(c, onnx_cast(c, onnx_in(c, at->shared), SNT_I32), 4, ones);
+  cache->after = onnx_2(c, IR_OP_add, cache->before, onnx_extent(c, cache->fresh, SNT_I32));
+  cache->total = cache->past, cache->keeps = true;
+  return cache->after != 0;
+}
+
+/* The cache in front of keys and values; results 1 and 2 are what the model keeps of them. */
+static bool take_past(onnx_call *c, const ports *at, bool shares, onnx_attention *a, onnx_cache *cache) {
   if (onnx_has(c, at->past_key) != onnx_has(c, at->past_value)) return onnx_refuse(c, "past_key and past_value go together");
-  if (!onnx_has(c, at->past_key)) return true;
+  if (!onnx_has(c, at->past_key)) return onnx_out(c, 1, a->k) && onnx_out(c, 2, a->v);
   if (onnx_in_type(c, at->past_key)->rank != 4) return onnx_refuse(c, "past_key of rank %u", onnx_in_type(c, at->past_key)->rank);
-  *past = onnx_in_type(c, at->past_key)->dims[2];
-  a->k = onnx_with_past(c, onnx_in(c, at->past_key), a->k), a->v = onnx_with_past(c, onnx_in(c, at->past_value), a->v);
+  if (shares && !onnx_has(c, at->shared)) return onnx_refuse(c, "past_present_share_buffer without past_sequence_length");
+  const uint32_t key = onnx_in(c, at->past_key), value = onnx_in(c, at->past_value);
+  if (!key || !value) return false;
+  cache->past = onnx_type_of(c, key)->dims[2], cache->fresh = onnx_type_of(c, a->k)->dims[2];
+  if (shares && !share_buffer(c, at, cache)) return false;
+  if (!onnx_out(c, 1, onnx_cache_present(c, cache, key, a->k)) || !onnx_out(c, 2, onnx_cache_present(c, cache, value, a->v))) return false;
+  a->k = onnx_with_past(c, key, a->k), a->v = onnx_with_past(c, value, a->v);
   return a->k && a->v;
 }
 
-static bool attend_heads(onnx_call *c, const ports *at, bool decodes) {
+static bool attend_heads(onnx_call *c, const ports *at, bool decodes, bool shares) {
   onnx_attention a = {0};
-  ir_expr past;
-  if (onnx_has(c, at->shared)) return onnx_refuse(c, "past_sequence_length: one buffer for past and present");
+  onnx_cache cache = {0};
   if (onnx_has(c, at->beams)) return onnx_refuse(c, "cache_indirection");
-  if (!take_heads(c, onnx_int(c, "num_heads", 0), decodes, &a) || !add_biases(c, at, &a) || !take_past(c, at, &a, &past)) return false;
-  if (!read_numbers(c, &a, past) || !take_masks(c, at, &a) || !put_result(c, &a)) return false;
-  return onnx_out(c, 1, a.k) && onnx_out(c, 2, a.v);
+  if (!take_heads(c, onnx_int(c, "num_heads", 0), decodes, &a) || !add_biases(c, at, &a) || !take_past(c, at, shares, &a, &cache))
+    return false;
+  return read_numbers(c, &a, cache.past) && take_masks(c, at, &a, &cache) && put_result(c, &a);
 }
 
-bool onnx_op_multi_head(onnx_call *c) { return attend_heads(c, &multi_head, false); }
+bool onnx_op_multi_head(onnx_call *c) { return attend_heads(c, &multi_head, false, onnx_has(c, multi_head.shared)); }
 
 /* One query, which sees all keys. */
 bool onnx_op_decoder_multi_head(onnx_call *c) {
-  if (onnx_int(c, "past_present_share_buffer", 0)) return onnx_refuse(c, "past_present_share_buffer");
-  onnx_ignore(c, "output_qk"); /* the result's name says whether somebody wants it */
   double beams = 1;
+  onnx_ignore(c, "output_qk"); /* the result's name says whether somebody wants it */
   if (onnx_has(c, 8) && (!onnx_in_number(c, 8, &beams) || beams != 1)) return onnx_refuse(c, "a beam_width other than 1");
-  return attend_heads(c, &decoder, true);
+  return attend_heads(c, &decoder, true, onnx_int(c, "past_present_share_buffer", 0) != 0);
 }
 
 /* ---- Attention ---- */
@@ -250,7 +274,7 @@ static bool attend_state(onnx_call *c, const ports *at, onnx_attention *a) {
     past = onnx_type_of(c, state)->dims[3];
     a->k = onnx_with_past(c, of_state(c, state, 0), a->k), a->v = onnx_with_past(c, of_state(c, state, 1), a->v);
   }
-  if (!read_numbers(c, a, past) || !take_masks(c, at, a)) return false;
+  if (!read_numbers(c, a, past) || !take_masks(c, at, a, &(onnx_cache){0})) return false;
   if (!onnx_out(c, 0, onnx_join_heads(c, onnx_attend(c, a)))) return false;
   return !wants(c, 1) || onnx_out(c, 1, joined_state(c, a->k, a->v));
 }

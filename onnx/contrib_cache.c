@@ -67,7 +67,8 @@ uint32_t onnx_cache_present(onnx_call *c, const onnx_cache *at, uint32_t past, u
   const ir_expr dims[] = {1, 1, 1, at->total}, all = onnx_cache_keys(c, at);
   const uint32_t padded = onnx_add(c, "pad %%%u, low=[0,0,0,0], high=[0,0,1,0]", rows), j = onnx_iota(c, SNT_I32, 4, dims, 3);
   const uint32_t behind = onnx_2(c, IR_OP_add, onnx_2(c, IR_OP_sub, j, at->before), onnx_extent(c, at->past, SNT_I32));
-  const uint32_t used = onnx_select(c, onnx_2(c, IR_OP_lt, j, at->after), behind, onnx_extent(c, all, SNT_I32));
+  const uint32_t unused = at->keeps ? j : onnx_extent(c, all, SNT_I32);
+  const uint32_t used = onnx_select(c, onnx_2(c, IR_OP_lt, j, at->after), behind, unused);
   return rows_at(c, padded, onnx_select(c, onnx_2(c, IR_OP_lt, j, at->before), j, used));
 }
 

@@ -35,6 +35,7 @@ typedef struct onnx_cache {
   uint32_t before, after; /* rows in use before and with the new ones, i32 [batch or 1, 1, 1, 1]; after 0: all new ones are */
   ir_expr past, fresh;    /* rows of the cache, new rows */
   ir_expr total;          /* rows of the present */
+  bool keeps;             /* what is not in use stays in the present, else it is 0; total = past */
 } onnx_cache;
 ir_expr onnx_cache_keys(onnx_call *, const onnx_cache *); /* past + fresh: what attention reads */
 /* Where in its batch the row `key` (i32) of the cache and the new rows stands. */
@@ -43,7 +44,7 @@ uint32_t onnx_cache_place(onnx_call *, const onnx_cache *, uint32_t key);
 uint32_t onnx_cache_seen(onnx_call *, const onnx_cache *, ir_expr queries, bool causal, int64_t window);
 /* x [batch or 1, .., .., columns by place] with its columns by key. */
 uint32_t onnx_cache_columns(onnx_call *, const onnx_cache *, uint32_t x);
-/* [batch, heads, total, width]: the cache with the new rows in their places, 0 where nothing is in use. Without `before` all of it is. */
+/* [batch, heads, total, width]: the cache with the new rows in their places. Without `before` all of it is. */
 uint32_t onnx_cache_present(onnx_call *, const onnx_cache *, uint32_t past, uint32_t fresh);
 uint32_t onnx_cache_mask(onnx_call *, uint32_t seen, uint32_t added); /* one mask of both; either may be 0 */
 bool onnx_add_sink(onnx_call *, onnx_attention *, uint32_t sink); /* a score of rank 4 that takes part in the sum of the softmax alone */

@@ -117,6 +117,16 @@ def decoder(case, normal):
     case("decoder_masked", op, [q, k, v, keys, bias, pk, pv], [y(split(q, heads), bk, bv, filtered(keys > 0)[:, None, None] + bias), bk, bv], num_heads=heads)
     row = np.concatenate([q, k, v], 2)
     case("decoder_packed", op, [row, None, None, None, None, pk, pv], [y(split(q, heads), bk, bv), bk, bv], num_heads=heads)
+    # one buffer for past and present: the first rows of it are in use, the others stay
+    bq = [split(x + part, heads) for x, part in zip((q, k, v), np.split(b, 3))]
+    fk, fv = normal(2, heads, 9, width), normal(2, heads, 9, width)
+    nk, nv = fk.copy(), fv.copy()
+    nk[:, :, 5], nv[:, :, 5] = bq[1][:, :, 0], bq[2][:, :, 0]
+    shared = dict(num_heads=heads, past_present_share_buffer=1)
+    place = np.array([5], np.int32)
+    case("decoder_shared", op, [q, k, v, None, None, fk, fv, place, None, None, b], [y(bq[0], nk[:, :, :6], nv[:, :, :6]), nk, nv], **shared)
+    case("decoder_shared_masked", op, [q, k, v, keys, bias, fk, fv, place, None, None, b],
+         [y(bq[0], nk[:, :, :6], nv[:, :, :6], filtered(keys > 0)[:, None, None] + bias), nk, nv], **shared)
     ck, cv = normal(2, heads, 7, width), normal(2, heads, 7, width)
     case("decoder_cross", op, [q, ck, cv], [y(split(q, heads), ck, cv)], num_heads=heads)
 
