@@ -72,7 +72,8 @@ def multi_head(case, normal):
          [y(sq, sk, sv, filtered(keys > 0, -50)[:, None, None] + bias)], num_heads=heads, mask_filter_value=-50.0)
     pairs = (normal(2, 4, 6) > 0).astype(np.int32)
     pairs[1, 2] = 0  # a query without keys
-    case(name("pairs"), "MultiHeadAttention", [q, k, v, None, pairs, normal(2, 1, 4, 6) * 0], [y(sq, sk, sv, filtered(pairs > 0, -64)[:, None])], num_heads=heads, mask_filter_value=-64.0)
+    case(name("pairs"), "MultiHeadAttention", [q, k, v, None, pairs, normal(2, 1, 4, 6) * 0],
+         [y(sq, sk, sv, filtered(pairs > 0, -64)[:, None])], num_heads=heads, mask_filter_value=-64.0)
     # bias of the projection
     b = normal(2 * hidden + heads * wide)
     bq, bk, bv = (split(x + part, heads) for x, part in zip((q, k, v), np.split(b, [hidden, 2 * hidden])))
@@ -114,7 +115,8 @@ def decoder(case, normal):
     case("decoder_past", op, [q, k, v, None, None, pk, pv], [y(split(q, heads), bk, bv), bk, bv], num_heads=heads)
     keys = np.array([[0, 1, 1, 1, 1, 1], [0, 0, 0, 1, 1, 1]], np.int32)
     bias = normal(1, heads, 1, 6)
-    case("decoder_masked", op, [q, k, v, keys, bias, pk, pv], [y(split(q, heads), bk, bv, filtered(keys > 0)[:, None, None] + bias), bk, bv], num_heads=heads)
+    case("decoder_masked", op, [q, k, v, keys, bias, pk, pv],
+         [y(split(q, heads), bk, bv, filtered(keys > 0)[:, None, None] + bias), bk, bv], num_heads=heads)
     row = np.concatenate([q, k, v], 2)
     case("decoder_packed", op, [row, None, None, None, None, pk, pv], [y(split(q, heads), bk, bv), bk, bv], num_heads=heads)
     # one buffer for past and present: the first rows of it are in use, the others stay
@@ -176,7 +178,8 @@ def group(case, normal):
     i32 = lambda *v: np.array(v, np.int32)
     cos, sin = np.cos(normal(12, 8)), np.sin(normal(12, 8))
 
-    def steps(before, queries, past, pk=None, pv=None, lengths=None, total=None, turned=None, window=0, bias=None, order=True, packed=False, positions=None, norms=None, **attrs):
+    def steps(before, queries, past, pk=None, pv=None, lengths=None, total=None, turned=None, window=0, bias=None, order=True, packed=False, positions=None,
+              norms=None, counts=None, **attrs):
         """Inputs, and what comes out: row i of batch b stands at before[b] + i; rows of the past from before[b] on are not in use."""
         batch = len(before)
         q, k, v = normal(batch, queries, heads * width), normal(batch, queries, pairs * width), normal(batch, queries, pairs * width)
@@ -205,11 +208,12 @@ def group(case, normal):
             mask = mask + np.pad(bias, ((0, 0), (0, 0), (0, 0), (0, rows - bias.shape[3])))
         sink = attrs.pop("sink", None)
         smooth = attrs.get("smooth_softmax") or sink is not None
-        y = join(attend(sq, key, value, mask, attrs.get("scale"), attrs.get("softcap", 0), np.asarray(0.0 if sink is None else sink)[..., None, None] if smooth else None)[0])
+        share = np.asarray(0.0 if sink is None else sink)[..., None, None] if smooth else None
+        y = join(attend(sq, key, value, mask, attrs.get("scale"), attrs.get("softcap", 0), share)[0])
         qkv = [np.concatenate([q, k, v], 2), None, None] if packed else [q, k, v]
         lengths = own[:, -1].astype(np.int32) if lengths is None else lengths
         ins = qkv + [pk, pv, lengths, i32(total), cos if turned is not None else None, sin if turned is not None else None, positions, bias, sink]
-        ins += [None, None, *norms] if norms is not None else []
+        ins += [None, None, *(norms or [None, None]), counts]
         while ins[-1] is None:
             ins.pop()
         attrs |= dict(num_heads=heads, kv_num_heads=pairs) | (dict(do_rotary=1, rotary_interleaved=turned) if turned is not None else {})
@@ -251,6 +255,7 @@ def group(case, normal):
     put("smooth", [0, 0], 4, 0, smooth_softmax=1)
     put("sink", [0, 0], 4, 0, sink=normal(heads))
     put("sink_lengths", [3, 6], 1, 10, sink=normal(heads), turned=0, window=3, bias=normal(1, heads, 1, 7), **caches(2, 10))
+    put("counts", [3, 5], 2, 8, turned=0, counts=i32(2, 2), **caches(2, 8))
     put("norms", [4], 2, 4, turned=0, norms=(normal(width), normal(width)), **caches(1, 4))
 
 
@@ -263,8 +268,9 @@ def rotary(case, normal):
     case("rotary_neighbours", op, [x, at, cos, sin], [turn(x, cos, sin, at, 1)], interleaved=1)
     case("rotary_flat", op, [flat, at, cos, sin], [join(turn(split(flat, 3), cos, sin, at))])
     case("rotary_first", op, [flat, np.array([2]), cos, sin], [join(turn(split(flat, 3), cos, sin, np.arange(5)[None] + 2))])
-    case("rotary_open_part", op, [flat, at, cos[:, :2], sin[:, :2]], [join(turn(split(flat, 3), cos[:, :2], sin[:, :2], at))], num_heads=3, rotary_embedding_dim=4)
-    case("rotary_heads_part", op, [x, at, cos[:, :2], sin[:, :2]], [turn(x, cos[:, :2], sin[:, :2], at, 1)], interleaved=1, num_heads=3, rotary_embedding_dim=4)
+    part = cos[:, :2], sin[:, :2]
+    case("rotary_open_part", op, [flat, at, *part], [join(turn(split(flat, 3), *part, at))], num_heads=3, rotary_embedding_dim=4)
+    case("rotary_heads_part", op, [x, at, *part], [turn(x, *part, at, 1)], interleaved=1, num_heads=3, rotary_embedding_dim=4)
 
 
 def cases(case):
