@@ -1,10 +1,11 @@
-/* ONNX Runtime's attention whose keys and values have as many heads as the queries: MultiHeadAttention, DecoderMaskedMultiHeadAttention and Attention,
-   which multiplies by the weights of all three itself. In: queries, keys and values beside each other or packed. Out: the graph's own attention.
+/* ONNX Runtime's attention whose keys and values have as many heads as the queries: MultiHeadAttention, DecoderMaskedMultiHeadAttention, and
+   Attention and QAttention, which multiply by the weights of all three themselves. In: queries, keys and values beside each other or packed. Out: the graph's own attention.
    What a padding mask leaves out gets mask_filter_value added to its score, so a row of nothing else is that of its scores; what comes after a
    query is left out for good. */
 #include "onnx/ops_attention.h"
 
-/* Which input is what. */
+/* Which input is what; NONE: the operator has no such input. */
+enum { NONE = 99 };
 typedef struct ports {
   uint32_t bias, mask, added, past_key, past_value, shared, beams;
 } ports;
@@ -141,18 +142,18 @@ static bool take_heads(onnx_call *c, int64_t heads, bool decodes, onnx_attention
   if (heads < 1) return onnx_refuse(c, "num_heads %lld", (long long)heads);
   if (!k && is_packed(c, q, heads, 3)) {
     a->q = packed_part(c, q, 0), a->k = packed_part(c, q, 1), a->v = packed_part(c, q, 2);
-    return true;
+    return a->q && a->k && a->v;
   }
   if (onnx_type_of(c, q)->rank != 3) return onnx_refuse(c, "a query of rank %u", onnx_type_of(c, q)->rank);
   if (!k) return decodes ? unpack_row(c, q, heads, a) : onnx_refuse(c, "no key beside a query of rank 3");
   a->q = onnx_split_heads(c, q, heads);
   if (!v && is_packed(c, k, heads, 2)) {
     a->k = packed_part(c, k, 0), a->v = packed_part(c, k, 1);
-    return true;
+    return a->q && a->k && a->v;
   }
   if (!v) return onnx_refuse(c, "no value beside a key of rank %u", onnx_type_of(c, k)->rank);
   a->k = onnx_split_heads(c, k, heads), a->v = onnx_split_heads(c, v, heads);
-  return true;
+  return a->q && a->k && a->v;
 }
 
 /* x [batch, heads, length, width] and the part of the bias that begins at *start. */
@@ -220,13 +221,13 @@ bool onnx_op_decoder_multi_head(onnx_call *c) {
 }
 
 /* ---- Attention ---- */
-enum { PAST = 4, STATES = 2 };
+enum { STATES = 2 };
 
-/* Heads' widths of the three, summed: input [batch, length, in] times weights [in, all]. */
-static bool project(onnx_call *c, const ir_expr *widths, int64_t heads, onnx_attention *a) {
-  const uint32_t x = onnx_in(c, 0), weights = onnx_in(c, 1), bias = onnx_in(c, 2);
-  uint32_t *to[] = {&a->q, &a->k, &a->v}, all = x && weights ? onnx_add(c, "matmul %%%u, %%%u", x, weights) : 0;
-  if (onnx_has(c, 2)) all = onnx_2(c, IR_OP_add, all, bias);
+/* Input [batch, length, in] times weights [in, all of q, k and v], their bias added, as heads of these widths together. */
+static bool project(onnx_call *c, uint32_t product, const ir_expr *widths, int64_t heads, onnx_attention *a) {
+  uint32_t *to[] = {&a->q, &a->k, &a->v}, all = product;
+  if (heads < 1) return onnx_refuse(c, "num_heads %lld", (long long)heads);
+  if (onnx_has(c, 2)) all = onnx_2(c, IR_OP_add, all, onnx_in(c, 2));
   ir_expr start = 0;
   for (uint32_t i = 0; all && i < 3; i++) {
     *to[i] = onnx_split_heads(c, onnx_slice(c, all, 2, start, widths[i], 1), heads);
@@ -279,12 +280,36 @@ static bool attend_state(onnx_call *c, const ports *at, onnx_attention *a) {
   return !wants(c, 1) || onnx_out(c, 1, joined_state(c, a->k, a->v));
 }
 
-bool onnx_op_packed_attention(onnx_call *c) {
-  static const ports at = {.mask = 3, .past_key = PAST, .added = 5, .shared = 6};
-  const int64_t heads = onnx_int(c, "num_heads", 0);
+static bool attend_packed(onnx_call *c, const ports *at, uint32_t product) {
   onnx_attention a = {0};
   ir_expr widths[3];
-  if (heads < 1) return onnx_refuse(c, "num_heads %lld", (long long)heads);
+  const int64_t heads = onnx_int(c, "num_heads", 0);
+  return product && read_widths(c, widths) && project(c, product, widths, heads, &a) && attend_state(c, at, &a);
+}
+
+bool onnx_op_packed_attention(onnx_call *c) {
+  static const ports at = {.mask = 3, .past_key = 4, .added = 5, .shared = 6};
+  const uint32_t x = onnx_in(c, 0), weights = onnx_in(c, 1);
   onnx_ignore(c, "rotary_embedding_dim"); /* means something with do_rotary only */
-  return refuse_rest(c, &at) && read_widths(c, widths) && project(c, widths, heads, &a) && attend_state(c, &at, &a);
+  return x && weights && refuse_rest(c, &at) && attend_packed(c, &at, onnx_add(c, "matmul %%%u, %%%u", x, weights));
+}
+
+/* An operand of one number, or one a column; without it 0 of the type. */
+static uint32_t by_column(onnx_call *c, uint32_t i, int32_t dtype) {
+  if (!onnx_has(c, i)) return onnx_scalar(c, dtype, 0);
+  const uint32_t node = onnx_in(c, i);
+  const bool one = node && onnx_type_of(c, node)->rank == 1 && onnx_type_of(c, node)->dims[0] == 1;
+  return one ? onnx_reshape(c, node, 0, NULL) : node;
+}
+
+/* The same with 8-bit input and weights, whose product is scaled back before the bias. */
+bool onnx_op_quantised_attention(onnx_call *c) {
+  static const ports at = {.mask = 5, .past_key = 8, .added = NONE, .shared = NONE};
+  const uint32_t x = onnx_in(c, 0), weights = onnx_in(c, 1);
+  if (!x || !weights || !refuse_rest(c, &at)) return false;
+  const uint32_t zeros[] = {by_column(c, 6, onnx_type_of(c, x)->dtype), by_column(c, 7, onnx_type_of(c, weights)->dtype)};
+  const uint32_t scale = onnx_2(c, IR_OP_mul, by_column(c, 3, SNT_F32), by_column(c, 4, SNT_F32));
+  if (!zeros[0] || !zeros[1] || !scale) return false;
+  const uint32_t product = onnx_add(c, "matmul_integer %%%u, %%%u, %%%u, %%%u", x, weights, zeros[0], zeros[1]);
+  return attend_packed(c, &at, onnx_2(c, IR_OP_mul, onnx_cast(c, product, onnx_type_of(c, scale)->dtype), scale));
 }

@@ -102,7 +102,7 @@ static bool declares_rows(onnx_call *c, uint32_t out, ir_expr rows) {
 static ir_expr present_rows(onnx_call *c, const onnx_cache *at) {
   const onnx_number *total = onnx_known(c, TOTAL);
   if (at->past == 0) return at->fresh;
-  if (total && total->den == 1) return expr_max(c->g->pool, total->num, at->past);
+  if (total && onnx_count(c->in[TOTAL]) == 1 && total->den == 1) return expr_max(c->g->pool, total->num, at->past);
   return declares_rows(c, 1, at->past) ? at->past : onnx_cache_keys(c, at);
 }
 

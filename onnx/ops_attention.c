@@ -190,6 +190,7 @@ uint32_t onnx_turn(onnx_call *c, uint32_t x, uint32_t cosine, uint32_t sine, boo
   for (uint32_t i = 0; i < 2; i++) {
     const ir_tensor type = *onnx_type_of(c, table[i]);
     const ir_expr dims[] = {type.dims[0], 1, type.dims[1], type.dims[2]};
+    if (type.rank != 3) return onnx_refuse(c, "tables of cosines or positions of another rank than 2"), 0;
     table[i] = onnx_reshape(c, table[i], 4, dims);
     if (!table[i]) return 0;
   }

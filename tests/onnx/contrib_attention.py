@@ -172,6 +172,30 @@ def packed(case, normal):
     case("packed_wide", op, [x, w, b], [y(*project(x, w, b))], num_heads=heads, qkv_hidden_sizes=[hidden, hidden, heads * 2])
 
 
+def quantised(case, normal, rng):
+    heads, width, inner = 3, 4, 8
+    hidden = heads * width
+    op = "QAttention"
+    x, w = rng.integers(0, 256, (2, 4, inner)).astype(np.uint8), rng.integers(-100, 100, (inner, 3 * hidden)).astype(np.int8)
+    b, sx, sw, zx = normal(3 * hidden), np.array([0.01], np.float32), np.array([0.02], np.float32), np.array([120], np.uint8)
+    each = (0.01 + 0.01 * rng.random(3 * hidden)).astype(np.float32)
+    ends = np.array([4, 2], np.int32)
+    seen = filtered(np.arange(4) < ends[:, None])[:, None, None]
+    past = normal(2, 2, heads, 3, width)
+
+    def project(zero, sw):
+        all = (x.astype(float) - zero) @ w.astype(float) * (0.01 * sw.astype(float)) + b
+        return [split(p, heads) for p in np.split(all, 3, 2)]
+
+    q, k, v = project(120, sw)
+    case("packed_q", op, [x, w, b, sx, sw, ends, zx], [join(attend(q, k, v, seen)[0])], [1], num_heads=heads)
+    pk, pv = (np.concatenate([past[i], p], 2) for i, p in enumerate((k, v)))
+    case("packed_q_past", op, [x, w, b, sx, sw, None, zx, None, past], [join(attend(q, pk, pv, causal(4, 7, 3))[0]), np.stack([pk, pv])], [1],
+         num_heads=heads, unidirectional=1)
+    q, k, v = project(0, each)
+    case("packed_q_columns", op, [x, w, b, sx, each], [join(attend(q, k, v)[0])], [1, 4], num_heads=heads)
+
+
 def group(case, normal):
     op = "GroupQueryAttention"
     heads, pairs, width = 6, 2, 16
@@ -284,3 +308,4 @@ def cases(case):
     packed(case, normal)
     group(case, normal)
     rotary(case, normal)
+    quantised(case, normal, rng)
