@@ -1,5 +1,6 @@
 /* ONNX Runtime's attention whose keys and values have as many heads as the queries: MultiHeadAttention, DecoderMaskedMultiHeadAttention, and
-   Attention and QAttention, which multiply by the weights of all three themselves. In: queries, keys and values beside each other or packed. Out: the graph's own attention.
+   Attention and QAttention, which multiply by the weights of all three themselves. In: queries, keys and values beside each other or packed.
+   Out: the graph's own attention.
    What a padding mask leaves out gets mask_filter_value added to its score, so a row of nothing else is that of its scores; what comes after a
    query is left out for good. */
 #include "onnx/ops_attention.h"
