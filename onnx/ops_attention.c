@@ -1,22 +1,12 @@
 /* Attention (operator sets 23, 24 and 27) and rotary embedding. Attention is the graph's own where only its result is asked for; which keys a
    query may see beyond what that says, lengths of each batch and windows, is a mask. Where the scores are a result too they are computed here.
    A query without any key gives zeros, as the corrections of ONNX 1.23 say, and the scores' order is theirs: softcap, then the mask. */
-#include "onnx/ops.h"
+#include "onnx/ops_attention.h"
 #include <math.h>
 
-typedef struct attention {
-  uint32_t q, k, v;      /* [batch, heads, length, width], the cache in front of k and v */
-  uint32_t mask;         /* as given, widened to all keys; 0: none */
-  uint32_t lengths;      /* keys of each batch, i32 [batch, 1, 1, 1]; 0: all */
-  int64_t left, right;   /* windows; -1: none */
-  bool causal, flat;     /* flat: q, k and v had rank 3 */
-  ir_expr past;          /* keys in front of the first query */
-  ir_expr queries, keys; /* how many */
-  double scale, cap;     /* 0: 1 / sqrt(width), none */
-} attention;
+typedef onnx_attention attention;
 
-/* [batch, length, heads * width] as [batch, heads, length, width] */
-static uint32_t split_heads(onnx_call *c, uint32_t x, int64_t heads) {
+uint32_t onnx_split_heads(onnx_call *c, uint32_t x, int64_t heads) {
   static const uint32_t perm[] = {0, 2, 1, 3};
   if (!x || onnx_type_of(c, x)->rank == 4) return x;
   const ir_tensor type = *onnx_type_of(c, x);
@@ -25,8 +15,7 @@ static uint32_t split_heads(onnx_call *c, uint32_t x, int64_t heads) {
   return onnx_transpose(c, onnx_reshape(c, x, 4, dims), perm);
 }
 
-/* [batch, heads, length, width] as [batch, length, heads * width] */
-static uint32_t joined_heads(onnx_call *c, uint32_t y) {
+uint32_t onnx_join_heads(onnx_call *c, uint32_t y) {
   static const uint32_t perm[] = {0, 2, 1, 3};
   if (!y) return 0;
   const ir_tensor type = *onnx_type_of(c, y);
@@ -34,7 +23,7 @@ static uint32_t joined_heads(onnx_call *c, uint32_t y) {
   return onnx_reshape(c, onnx_transpose(c, y, perm), 3, dims);
 }
 
-static uint32_t with_past(onnx_call *c, uint32_t past, uint32_t x) {
+uint32_t onnx_with_past(onnx_call *c, uint32_t past, uint32_t x) {
   const uint32_t parts[] = {past, x};
   return past ? onnx_concat(c, 2, 2, parts) : x;
 }
@@ -93,15 +82,22 @@ static uint32_t zero_where_none(onnx_call *c, uint32_t x, uint32_t with_keys) {
 }
 
 /* ---- the result alone ---- */
-static uint32_t attended(onnx_call *c, const attention *a, uint32_t all) {
-  const bool own = a->causal && !a->lengths && a->left < 0 && a->right < 0; /* what the graph's operator says by itself */
-  const uint32_t mask = own ? a->mask : all;
-  char words[4][48] = {"", "", "", ""};
-  if (mask) snprintf(words[0], sizeof words[0], ", %%%u", mask);
+uint32_t onnx_attend(onnx_call *c, const attention *a) {
+  char words[5][48] = {"", "", "", "", ""};
+  if (a->mask) snprintf(words[0], sizeof words[0], ", %%%u", a->mask);
   if (a->scale != 0) snprintf(words[1], sizeof words[1], ", scale=%a", a->scale);
   if (a->cap != 0) snprintf(words[2], sizeof words[2], ", softcap=%a", a->cap);
-  if (own) snprintf(words[3], sizeof words[3], onnx_has(c, 4) ? ", causal" : ", causal, past=0");
-  return onnx_add(c, "attention %%%u, %%%u, %%%u%s%s%s%s", a->q, a->k, a->v, words[0], words[1], words[2], words[3]);
+  if (a->causal) snprintf(words[3], sizeof words[3], a->past ? ", causal" : ", causal, past=0");
+  if (a->window > 0) snprintf(words[4], sizeof words[4], ", window=%lld", (long long)a->window);
+  if (!a->q || !a->k || !a->v) return 0;
+  return onnx_add(c, "attention %%%u, %%%u, %%%u%s%s%s%s%s", a->q, a->k, a->v, words[0], words[1], words[2], words[3], words[4]);
+}
+
+static uint32_t attended(onnx_call *c, const attention *given, uint32_t all) {
+  attention a = *given;
+  a.causal = a.causal && !a.lengths && a.left < 0 && a.right < 0; /* what the graph's operator says by itself */
+  if (!a.causal) a.mask = all;
+  return onnx_attend(c, &a);
 }
 
 /* ---- with the scores ---- */
@@ -130,8 +126,7 @@ static uint32_t scaled_scores(onnx_call *c, const attention *a) {
   return onnx_2n(c, IR_OP_mul, ungrouped(c, s, q.dims[1]), a->scale != 0 ? a->scale : 1 / sqrt((double)width));
 }
 
-/* What is asked for of the scores by `mode`: 0 as they are, 1 behind the softcap, 2 behind the mask, 3 behind the softmax. */
-static uint32_t attended_with_scores(onnx_call *c, const attention *a, uint32_t all, uint32_t with_keys, int64_t mode, uint32_t *wanted) {
+uint32_t onnx_attend_scores(onnx_call *c, const attention *a, uint32_t all, uint32_t with_keys, int64_t mode, uint32_t *wanted) {
   const int32_t dtype = onnx_type_of(c, a->q)->dtype;
   const ir_expr heads = onnx_type_of(c, a->q)->dims[1], pairs = onnx_type_of(c, a->k)->dims[1];
   uint32_t stages[4], s = scaled_scores(c, a);
@@ -152,9 +147,9 @@ static uint32_t attended_with_scores(onnx_call *c, const attention *a, uint32_t 
 static bool read_attention(onnx_call *c, attention *a) {
   const int64_t heads = onnx_int(c, "q_num_heads", 0), pairs = onnx_int(c, "kv_num_heads", 0);
   const uint32_t lengths = onnx_in(c, 6), mask = onnx_in(c, 3);
-  a->q = split_heads(c, onnx_in(c, 0), heads);
-  a->k = with_past(c, onnx_in(c, 4), split_heads(c, onnx_in(c, 1), pairs));
-  a->v = with_past(c, onnx_in(c, 5), split_heads(c, onnx_in(c, 2), pairs));
+  a->q = onnx_split_heads(c, onnx_in(c, 0), heads);
+  a->k = onnx_with_past(c, onnx_in(c, 4), onnx_split_heads(c, onnx_in(c, 1), pairs));
+  a->v = onnx_with_past(c, onnx_in(c, 5), onnx_split_heads(c, onnx_in(c, 2), pairs));
   if (!a->q || !a->k || !a->v || (onnx_has(c, 3) && !mask) || (onnx_has(c, 6) && !lengths)) return false;
   a->flat = onnx_in_type(c, 0)->rank == 3;
   a->scale = onnx_float(c, "scale", 0), a->cap = onnx_float(c, "softcap", 0);
@@ -182,38 +177,46 @@ bool onnx_op_attention(onnx_call *c) {
   const uint32_t all = plain && !a.mask && !scores ? 0 : joined_mask(c, a.mask, order_of(c, &a));
   const uint32_t with_keys = plain && !a.mask ? 0 : queries_with_keys(c, all);
   uint32_t y, wanted = 0;
-  if (scores) y = attended_with_scores(c, &a, all, with_keys, mode, &wanted);
+  if (scores) y = onnx_attend_scores(c, &a, all, with_keys, mode, &wanted);
   else y = zero_where_none(c, attended(c, &a, all), with_keys);
-  if (a.flat) y = joined_heads(c, y);
+  if (a.flat) y = onnx_join_heads(c, y);
   return onnx_out(c, 0, y) && onnx_out(c, 1, a.k) && onnx_out(c, 2, a.v) && (!scores || onnx_out(c, 3, wanted));
 }
 
 /* ---- rotary ---- */
+uint32_t onnx_turn(onnx_call *c, uint32_t x, uint32_t cosine, uint32_t sine, bool interleaved) {
+  uint32_t table[] = {cosine, sine}, rest = 0;
+  if (!x || !cosine || !sine) return 0;
+  for (uint32_t i = 0; i < 2; i++) {
+    const ir_tensor type = *onnx_type_of(c, table[i]);
+    const ir_expr dims[] = {type.dims[0], 1, type.dims[1], type.dims[2]};
+    if (type.rank != 3) return onnx_refuse(c, "tables of cosines or positions of another rank than 2"), 0;
+    table[i] = onnx_reshape(c, table[i], 4, dims);
+    if (!table[i]) return 0;
+  }
+  const ir_expr all = onnx_type_of(c, x)->dims[3], width = expr_mul(c->g->pool, 2, onnx_type_of(c, table[0])->dims[3]);
+  if (width != all) {
+    rest = onnx_slice(c, x, 3, width, expr_sub(c->g->pool, all, width), 1);
+    x = onnx_slice(c, x, 3, 0, width, 1);
+  }
+  const uint32_t y = onnx_add(c, "rotary %%%u, %%%u, %%%u%s", x, table[0], table[1], interleaved ? ", interleaved" : "");
+  const uint32_t parts[] = {y, rest};
+  return rest ? onnx_concat(c, 3, 2, parts) : y;
+}
+
 /* x [batch, heads, length, width] or [batch, length, heads * width]; cos and sin are rows of the tables, or those at the positions. */
 bool onnx_op_rotary(onnx_call *c) {
-  static const uint32_t perm[] = {0, 2, 1, 3};
   const uint32_t given = onnx_in(c, 0), positions = onnx_in(c, 3);
-  uint32_t table[2], x = split_heads(c, given, onnx_int(c, "num_heads", 0));
-  const char *interleaved = onnx_int(c, "interleaved", 0) ? ", interleaved" : "";
+  uint32_t table[2], x = onnx_split_heads(c, given, onnx_int(c, "num_heads", 0));
   const int64_t width = onnx_int(c, "rotary_embedding_dim", 0);
   if (!x) return false;
   for (uint32_t i = 0; i < 2; i++) {
     table[i] = onnx_in(c, 1 + i);
     if (positions) table[i] = onnx_gather(c, table[i], positions, 0);
     if (!table[i] || onnx_type_of(c, table[i])->rank != 3) return onnx_refuse(c, "tables of cosines need rank 2 with positions, 3 without");
-    const ir_tensor type = *onnx_type_of(c, table[i]);
-    const ir_expr dims[] = {type.dims[0], 1, type.dims[1], type.dims[2]};
-    table[i] = onnx_reshape(c, table[i], 4, dims);
   }
-  const ir_tensor type = *onnx_type_of(c, x);
-  uint32_t rest = 0;
-  if (width && expr_int(c->g->pool, width) != type.dims[3]) {
-    rest = onnx_slice(c, x, 3, width, expr_sub(c->g->pool, type.dims[3], width), 1);
-    x = onnx_slice(c, x, 3, 0, width, 1);
-  }
-  uint32_t y = onnx_add(c, "rotary %%%u, %%%u, %%%u%s", x, table[0], table[1], interleaved);
-  const uint32_t parts[] = {y, rest};
-  if (rest) y = onnx_concat(c, 3, 2, parts);
-  if (y && onnx_type_of(c, given)->rank == 3) y = onnx_reshape(c, onnx_transpose(c, y, perm), 3, onnx_type_of(c, given)->dims);
-  return onnx_out(c, 0, y);
+  const ir_expr turned = width ? expr_int(c->g->pool, width) : onnx_type_of(c, x)->dims[3];
+  if (expr_mul(c->g->pool, 2, onnx_type_of(c, table[0])->dims[2]) != turned) return onnx_refuse(c, "tables of cosines of another width");
+  const uint32_t y = onnx_turn(c, x, table[0], table[1], onnx_int(c, "interleaved", 0) != 0);
+  return onnx_out(c, 0, onnx_type_of(c, given)->rank == 3 ? onnx_join_heads(c, y) : y);
 }
