@@ -7,6 +7,7 @@
 /* ---- ops_common.c ---- */
 uint32_t onnx_flat(onnx_call *, uint32_t node);              /* rank 1 */
 uint32_t onnx_scalar_in(onnx_call *, uint32_t i);            /* an operand of one element as rank 0 */
+const char *onnx_operand_text(onnx_call *, uint32_t i);      /* "%12", or "_" where it is left out */
 uint32_t onnx_1(onnx_call *, ir_op, uint32_t a);             /* steps give 0 once something has failed */
 uint32_t onnx_2(onnx_call *, ir_op, uint32_t a, uint32_t b); /* shapes are broadcast to each other */
 uint32_t onnx_2n(onnx_call *, ir_op, uint32_t a, double b);
@@ -38,6 +39,20 @@ typedef struct onnx_spatial {
 } onnx_spatial;
 /* kernel_shape (or the last extents of `weights`), strides, dilations, pads and auto_pad of an operand [n, c, spatial..]. */
 bool onnx_read_spatial(onnx_call *, const ir_tensor *x, const ir_tensor *weights, onnx_spatial *);
+const char *onnx_pool_text(onnx_call *, const ir_tensor *x); /* "size=[..], stride=[..] .." of a pool of x; null after refusing */
+/* Where a node's tensors have their channels last: [n, spatial.., c] to [n, c, spatial..], and back. */
+uint32_t onnx_channels_second(onnx_call *, uint32_t x, bool last);
+uint32_t onnx_channels_back(onnx_call *, uint32_t y, bool last);
 const char *onnx_spatial_text(onnx_call *, const onnx_spatial *);              /* "stride=[..], pads=[..], dilation=[..]" */
 const char *onnx_numbers_text(onnx_call *, uint32_t count, const int64_t *at); /* [1,2] */
+
+/* ---- ops_quant.c ---- */
+typedef struct onnx_quantized {
+  uint32_t codes, scale, zero; /* nodes */
+} onnx_quantized;
+bool onnx_quantized_dynamically(onnx_call *, uint32_t x, onnx_quantized *out); /* to u8, by the least and the greatest of x */
+/* An operand: one number as rank 0, or a vector along `axis` of that rank. */
+uint32_t onnx_scale_in(onnx_call *, uint32_t i, uint32_t rank, uint32_t axis);
+/* i32 sums that stand for sums * scales, with the scale and the zero point of the result. */
+uint32_t onnx_requantized(onnx_call *, uint32_t sums, uint32_t scales, uint32_t y_scale, uint32_t y_zero);
 #endif

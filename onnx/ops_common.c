@@ -13,6 +13,14 @@ uint32_t onnx_scalar_in(onnx_call *c, uint32_t i) {
   return node ? onnx_reshape(c, node, 0, NULL) : 0;
 }
 
+const char *onnx_operand_text(onnx_call *c, uint32_t i) {
+  if (!onnx_has(c, i)) return "_";
+  ir_text text;
+  ir_text_init(&text, c->im->temp);
+  ir_text_format(&text, "%%%u", onnx_in(c, i));
+  return text.failed ? "_" : text.at;
+}
+
 uint32_t onnx_1(onnx_call *c, ir_op op, uint32_t a) { return a ? ir_add1(c->g, op, a) : 0; }
 
 uint32_t onnx_2(onnx_call *c, ir_op op, uint32_t a, uint32_t b) {
