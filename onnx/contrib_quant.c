@@ -151,13 +151,6 @@ static uint32_t product(onnx_call *c, uint32_t a, uint32_t b) {
   return onnx_add(c, "matmul %%%u, %%%u", a, b);
 }
 
-/* A zero point as i32, for an operand of that rank: one number, or a vector along `axis`. 0 if it is left out. */
-static uint32_t less_zero(onnx_call *c, uint32_t x, uint32_t i, uint32_t axis) {
-  const uint32_t wide = onnx_cast(c, x, SNT_I32);
-  if (!wide || !onnx_has(c, i)) return wide;
-  return onnx_2(c, IR_OP_sub, wide, onnx_cast(c, onnx_scale_in(c, i, onnx_type_of(c, wide)->rank, axis), SNT_I32));
-}
-
 /* Alpha belongs to the product and to C, as the words say of C's scale; without a scale of y the result is f32. */
 bool onnx_op_qgemm(onnx_call *c) {
   static const uint32_t swap[] = {1, 0};
@@ -168,9 +161,9 @@ bool onnx_op_qgemm(onnx_call *c) {
   if (onnx_type_of(c, a)->rank != 2 || onnx_type_of(c, b)->rank != 2) return onnx_refuse(c, "A and B must be matrices");
   if (onnx_int(c, "transA", 0)) a = onnx_transpose(c, a, swap);
   if (onnx_int(c, "transB", 0)) b = onnx_transpose(c, b, swap);
-  a = less_zero(c, a, 2, 0), b = less_zero(c, b, 5, 1);
+  a = onnx_less_zero(c, a, SNT_F32, 2, 0), b = onnx_less_zero(c, b, SNT_F32, 5, 1);
   uint32_t sums = product(c, a, b);
-  if (onnx_has(c, 6)) sums = onnx_2(c, IR_OP_add, sums, onnx_in(c, 6));
+  if (onnx_has(c, 6)) sums = onnx_2(c, IR_OP_add, sums, onnx_cast(c, onnx_in(c, 6), SNT_F32));
   uint32_t scales = onnx_2(c, IR_OP_mul, one_number(c, 1), onnx_scale_in(c, 4, 2, 1));
   if (alpha != 1) scales = onnx_2n(c, IR_OP_mul, scales, alpha);
   if (onnx_has(c, 7)) return onnx_out(c, 0, onnx_requantized(c, sums, scales, one_number(c, 7), one_number(c, 8)));
@@ -191,15 +184,15 @@ bool onnx_op_dynamic_quantize_matmul(onnx_call *c) {
   const uint32_t b = needed(c, 1), b_scale = b && needed(c, 2) ? onnx_scale_in(c, 2, onnx_type_of(c, b)->rank, last_axis(c, b)) : 0;
   onnx_quantized a;
   if (!b_scale || !onnx_quantized_dynamically(c, needed(c, 0), &a)) return false;
-  const uint32_t left = onnx_2(c, IR_OP_sub, onnx_cast(c, a.codes, SNT_I32), onnx_cast(c, a.zero, SNT_I32));
-  return scaled_out(c, product(c, left, less_zero(c, b, 3, last_axis(c, b))), a.scale, b_scale, 4);
+  const uint32_t left = onnx_2(c, IR_OP_sub, onnx_cast(c, a.codes, SNT_F32), onnx_cast(c, a.zero, SNT_F32));
+  return scaled_out(c, product(c, left, onnx_less_zero(c, b, SNT_F32, 3, last_axis(c, b))), a.scale, b_scale, 4);
 }
 
 bool onnx_op_matmul_integer_to_float(onnx_call *c) {
   const uint32_t a = needed(c, 0), b = needed(c, 1), a_scale = one_number(c, 2);
   if (!a || !b || !a_scale || !needed(c, 3) || (onnx_has(c, 4) && !one_number(c, 4))) return false;
   const uint32_t b_scale = onnx_scale_in(c, 3, onnx_type_of(c, b)->rank, last_axis(c, b));
-  const uint32_t sums = product(c, less_zero(c, a, 4, 0), less_zero(c, b, 5, last_axis(c, b)));
+  const uint32_t sums = product(c, onnx_less_zero(c, a, SNT_F32, 4, 0), onnx_less_zero(c, b, SNT_F32, 5, last_axis(c, b)));
   return scaled_out(c, sums, a_scale, b_scale, 6);
 }
 
@@ -207,7 +200,7 @@ bool onnx_op_matmul_integer_to_float(onnx_call *c) {
 bool onnx_op_mul_integer(onnx_call *c) {
   const uint32_t a = needed(c, 0), b = needed(c, 2);
   if (!a || !b || (onnx_has(c, 1) && !one_number(c, 1)) || (onnx_has(c, 3) && !one_number(c, 3))) return false;
-  return onnx_out(c, 0, onnx_2(c, IR_OP_mul, less_zero(c, a, 1, 0), less_zero(c, b, 3, 0)));
+  return onnx_out(c, 0, onnx_2(c, IR_OP_mul, onnx_less_zero(c, a, SNT_I32, 1, 0), onnx_less_zero(c, b, SNT_I32, 3, 0)));
 }
 
 bool onnx_op_reduce_sum_integer(onnx_call *c) {

@@ -53,6 +53,9 @@ typedef struct onnx_quantized {
 bool onnx_quantized_dynamically(onnx_call *, uint32_t x, onnx_quantized *out); /* to u8, by the least and the greatest of x */
 /* An operand: one number as rank 0, or a vector along `axis` of that rank. */
 uint32_t onnx_scale_in(onnx_call *, uint32_t i, uint32_t rank, uint32_t axis);
-/* i32 sums that stand for sums * scales, with the scale and the zero point of the result. */
+/* x less the zero point in operand i (a vector along `axis`, or one number; none: 0). In f32 sums of products of such are exact up to 2^24, and beyond that
+   off by parts in ten millions, as their scaling is: good for all that is scaled, and as fast as floats are. */
+uint32_t onnx_less_zero(onnx_call *, uint32_t x, int32_t dtype, uint32_t i, uint32_t axis);
+/* Sums that stand for sums * scales, with the scale and the zero point of the result. */
 uint32_t onnx_requantized(onnx_call *, uint32_t sums, uint32_t scales, uint32_t y_scale, uint32_t y_zero);
 #endif
