@@ -232,7 +232,7 @@ static uint32_t lstm_weights(onnx_call *c, uint32_t i, uint32_t scale_at) {
 }
 
 /* An LSTM with the weights that the codes stand for, all else in f32. The runtime also rounds x, and h in each step, to the 256 codes between their least and
-   their greatest value, for the sake of its u8 products: its results are farther from those of the exact ones, by about a thousandth of their range. */
+   their greatest value, for the sake of its u8 products: its results are farther from those of the exact ones, by some thousandths of their range. */
 bool onnx_op_dynamic_quantize_lstm(onnx_call *c) {
   uint32_t operands[8] = {needed(c, 0), lstm_weights(c, 1, 8), lstm_weights(c, 2, 10)};
   if (!operands[0] || !operands[1] || !operands[2] || !meet(c, operands[0], 2, operands[1], 2)) return false;
@@ -261,6 +261,9 @@ bool onnx_op_qembed_layernorm(onnx_call *c) {
   if (!ids) return false;
   const ir_tensor type = *onnx_type_of(c, ids);
   if (type.rank != 2) return onnx_refuse(c, "input_ids must be [batch, sequence]");
+  const ir_tensor *table = onnx_in_type(c, 3);
+  if (table && table->rank == 2 && expr_proves_lt(c->g->pool, table->dims[0], type.dims[1]))
+    return onnx_refuse(c, "sequences are longer than position_embedding");
   if (onnx_has(c, 1) != onnx_has(c, 4)) return onnx_refuse(c, "segment_ids and segment_embedding must be given together");
   const uint32_t places = onnx_iota(c, SNT_I64, 1, &type.dims[1], 0);
   uint32_t x = onnx_2(c, IR_OP_add, rows_of(c, 2, ids, 0), rows_of(c, 3, places, 1));

@@ -109,17 +109,22 @@ uint32_t onnx_less_zero(onnx_call *c, uint32_t x, int32_t dtype, uint32_t i, uin
   return onnx_2(c, IR_OP_sub, wide, onnx_cast(c, onnx_scale_in(c, i, onnx_type_of(c, wide)->rank, axis), dtype));
 }
 
-/* Zero points of a are one a row, those of b one a column. 8 bits less 8 bits fit in 16, whose products processors add up faster than those of 32. */
+/* Zero points of a are one a row, those of b one a column. */
 static uint32_t product(onnx_call *c, int32_t dtype, uint32_t b_at, uint32_t a_zero_at, uint32_t b_zero_at) {
   uint32_t a = onnx_in(c, 0), b = onnx_in(c, b_at);
   if (!a || !b) return 0;
   const uint32_t ranks[] = {onnx_type_of(c, a)->rank, onnx_type_of(c, b)->rank};
   a = onnx_less_zero(c, a, dtype, a_zero_at, ranks[0] > 1 ? ranks[0] - 2 : 0);
   b = onnx_less_zero(c, b, dtype, b_zero_at, ranks[1] ? ranks[1] - 1 : 0);
-  return a && b ? onnx_add(c, "matmul %%%u, %%%u%s", a, b, dtype == SNT_I16 ? ", dtype=i32" : "") : 0;
+  return a && b ? onnx_add(c, "matmul %%%u, %%%u%s", a, b, dtype == SNT_F32 ? "" : ", dtype=i32") : 0;
 }
 
-bool onnx_op_matmul_integer(onnx_call *c) { return onnx_out(c, 0, product(c, SNT_I16, 1, 2, 3)); }
+/* 8 bits less 8 bits fit in 16, whose products processors add up faster than those of 32. */
+bool onnx_op_matmul_integer(onnx_call *c) {
+  const ir_tensor *a = onnx_in_type(c, 0), *b = onnx_in_type(c, 1);
+  const bool narrow = a && b && ir_dtypes[a->dtype].bits <= 8 && ir_dtypes[b->dtype].bits <= 8;
+  return onnx_out(c, 0, product(c, narrow ? SNT_I16 : SNT_I32, 1, 2, 3));
+}
 
 /* sums * (scale a * scale b / scale y) + zero y, saturated */
 uint32_t onnx_requantized(onnx_call *c, uint32_t sums, uint32_t scales, uint32_t y_scale, uint32_t y_zero) {
