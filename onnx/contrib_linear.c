@@ -90,8 +90,7 @@ bool onnx_op_gemm_fast_gelu(onnx_call *c) {
 bool onnx_op_fused_conv(onnx_call *c) {
   const bool last = !strncmp(c->node->op, "Nhwc", 4);
   const uint32_t x = onnx_in(c, 0), sum = onnx_in(c, 3);
-  uint32_t y = onnx_conv(c, last ? onnx_channels_first(c, x) : x);
-  if (last) y = onnx_channels_last(c, y);
+  uint32_t y = onnx_channels_back(c, onnx_conv(c, onnx_channels_second(c, x, last)), last);
   if (onnx_has(c, 3)) y = onnx_2(c, IR_OP_add, y, sum);
   return onnx_out(c, 0, activated(c, y));
 }

@@ -88,10 +88,10 @@ bool onnx_op_skip_groupnorm(onnx_call *c) {
     return onnx_refuse(c, "X needs rank 3 or more, gamma and beta must be there");
   if (silu != 0 && silu != 1) return onnx_refuse(c, "activation %lld", (long long)silu);
   const uint32_t sum = skip ? skipped(c, given, last ? onnx_type_of(c, given)->rank - 1u : 1) : given;
-  const uint32_t x = last ? onnx_channels_first(c, sum) : sum;
+  const uint32_t x = onnx_channels_second(c, sum, last);
   uint32_t y = x ? onnx_add(c, "groupnorm %%%u, %%%u, %%%u, groups=%lld, epsilon=%a", x, scale, bias, (long long)groups,
                             onnx_float(c, "epsilon", 1e-5))
                  : 0;
   if (y && silu) y = onnx_add(c, "silu %%%u", y);
-  return onnx_out(c, 0, last ? onnx_channels_last(c, y) : y) && (!skip || c->out_count < 2 || onnx_out(c, 1, sum));
+  return onnx_out(c, 0, onnx_channels_back(c, y, last)) && (!skip || c->out_count < 2 || onnx_out(c, 1, sum));
 }

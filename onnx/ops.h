@@ -7,6 +7,7 @@
 /* ---- ops_common.c ---- */
 uint32_t onnx_flat(onnx_call *, uint32_t node);              /* rank 1 */
 uint32_t onnx_scalar_in(onnx_call *, uint32_t i);            /* an operand of one element as rank 0 */
+const char *onnx_operand_text(onnx_call *, uint32_t i);      /* "%12", or "_" where it is left out */
 uint32_t onnx_1(onnx_call *, ir_op, uint32_t a);             /* steps give 0 once something has failed */
 uint32_t onnx_2(onnx_call *, ir_op, uint32_t a, uint32_t b); /* shapes are broadcast to each other */
 uint32_t onnx_2n(onnx_call *, ir_op, uint32_t a, double b);
@@ -16,8 +17,6 @@ uint32_t onnx_iota(onnx_call *, int32_t dtype, uint32_t rank, const ir_expr *dim
 uint32_t onnx_slice(onnx_call *, uint32_t node, uint32_t axis, ir_expr start, ir_expr size, int64_t step);
 uint32_t onnx_gather(onnx_call *, uint32_t x, uint32_t index, uint32_t axis);
 uint32_t onnx_concat(onnx_call *, uint32_t axis, uint32_t count, const uint32_t *parts);
-uint32_t onnx_channels_first(onnx_call *, uint32_t node);                     /* [n, .., c] as [n, c, ..] */
-uint32_t onnx_channels_last(onnx_call *, uint32_t node);                      /* [n, c, ..] as [n, .., c] */
 uint32_t onnx_data(onnx_call *, const ir_tensor *, const double *values);     /* a constant of fixed shape */
 const char *onnx_lower(onnx_call *, const char *name, const char *otherwise); /* a text attribute in small letters */
 /* Axes from the attribute, or from input `i` if `i` is not 0: a mask; `none` if they are not given. False after refusing. */
@@ -57,8 +56,25 @@ typedef struct onnx_spatial {
 } onnx_spatial;
 /* kernel_shape (or the last extents of `weights`), strides, dilations, pads and auto_pad of an operand [n, c, spatial..]. */
 bool onnx_read_spatial(onnx_call *, const ir_tensor *x, const ir_tensor *weights, onnx_spatial *);
+const char *onnx_pool_text(onnx_call *, const ir_tensor *x); /* "size=[..], stride=[..] .." of a pool of x; null after refusing */
+/* Where a node's tensors have their channels last: [n, spatial.., c] to [n, c, spatial..], and back. */
+uint32_t onnx_channels_second(onnx_call *, uint32_t x, bool last);
+uint32_t onnx_channels_back(onnx_call *, uint32_t y, bool last);
 const char *onnx_spatial_text(onnx_call *, const onnx_spatial *); /* "stride=[..], pads=[..], dilation=[..]" */
 /* Conv of x by operand 1 [and bias, operand 2]. */
 uint32_t onnx_conv(onnx_call *, uint32_t x);
 const char *onnx_numbers_text(onnx_call *, uint32_t count, const int64_t *at); /* [1,2] */
+
+/* ---- ops_quant.c ---- */
+typedef struct onnx_quantized {
+  uint32_t codes, scale, zero; /* nodes */
+} onnx_quantized;
+bool onnx_quantized_dynamically(onnx_call *, uint32_t x, onnx_quantized *out); /* to u8, by the least and the greatest of x */
+/* An operand: one number as rank 0, or a vector along `axis` of that rank. */
+uint32_t onnx_scale_in(onnx_call *, uint32_t i, uint32_t rank, uint32_t axis);
+/* x less the zero point in operand i (a vector along `axis`, or one number; none: 0). In f32 sums of products of such are exact up to 2^24, and beyond that
+   off by parts in ten millions, as their scaling is: good for all that is scaled, and as fast as floats are. */
+uint32_t onnx_less_zero(onnx_call *, uint32_t x, int32_t dtype, uint32_t i, uint32_t axis);
+/* Sums that stand for sums * scales, with the scale and the zero point of the result. */
+uint32_t onnx_requantized(onnx_call *, uint32_t sums, uint32_t scales, uint32_t y_scale, uint32_t y_zero);
 #endif

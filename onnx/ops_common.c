@@ -13,6 +13,14 @@ uint32_t onnx_scalar_in(onnx_call *c, uint32_t i) {
   return node ? onnx_reshape(c, node, 0, NULL) : 0;
 }
 
+const char *onnx_operand_text(onnx_call *c, uint32_t i) {
+  if (!onnx_has(c, i)) return "_";
+  ir_text text;
+  ir_text_init(&text, c->im->temp);
+  ir_text_format(&text, "%%%u", onnx_in(c, i));
+  return text.failed ? "_" : text.at;
+}
+
 uint32_t onnx_1(onnx_call *c, ir_op op, uint32_t a) { return a ? ir_add1(c->g, op, a) : 0; }
 
 uint32_t onnx_2(onnx_call *c, ir_op op, uint32_t a, uint32_t b) {
@@ -70,19 +78,6 @@ uint32_t onnx_concat(onnx_call *c, uint32_t axis, uint32_t count, const uint32_t
     if (!parts[i]) return 0;
   return count == 1 ? parts[0] : ir_add_node(c->g, IR_OP_concat, count, parts, 1, &attr, NULL);
 }
-
-/* Axis 1 behind the others, or the last one there. */
-static uint32_t turned(onnx_call *c, uint32_t node, bool to_front) {
-  uint32_t perm[SNT_MAX_RANK] = {0};
-  if (!node) return 0;
-  const uint32_t rank = onnx_type_of(c, node)->rank;
-  for (uint32_t i = 1; i < rank; i++) perm[i] = to_front ? (i == 1 ? rank - 1 : i - 1) : (i == rank - 1 ? 1 : i + 1);
-  return onnx_transpose(c, node, perm);
-}
-
-uint32_t onnx_channels_first(onnx_call *c, uint32_t node) { return turned(c, node, true); }
-
-uint32_t onnx_channels_last(onnx_call *c, uint32_t node) { return turned(c, node, false); }
 
 uint32_t onnx_data(onnx_call *c, const ir_tensor *type, const double *values) {
   int64_t count = 1;

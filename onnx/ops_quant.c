@@ -1,4 +1,5 @@
 /* Quantised operators: integers less their zero points, accumulated in i32, scaled back. */
+#include "onnx/import_private.h"
 #include "onnx/ops.h"
 
 static const char *axis_text(onnx_call *c, char *room, size_t size) {
@@ -71,8 +72,7 @@ bool onnx_op_dequantize(onnx_call *c) {
 }
 
 /* u8 with the range of x and 0 in it: scale (max - min) / 255, zero point round(-min / scale). */
-bool onnx_op_dynamic_quantize(onnx_call *c) {
-  const uint32_t x = onnx_in(c, 0);
+bool onnx_quantized_dynamically(onnx_call *c, uint32_t x, onnx_quantized *out) {
   if (!x) return false;
   const uint32_t all = (1u << onnx_type_of(c, x)->rank) - 1;
   const uint32_t low = onnx_2n(c, IR_OP_min, onnx_reduce(c, IR_OP_reduce_min, x, all, false), 0);
@@ -80,20 +80,18 @@ bool onnx_op_dynamic_quantize(onnx_call *c) {
   const uint32_t scale = onnx_2n(c, IR_OP_div, onnx_2(c, IR_OP_sub, high, low), 255);
   const uint32_t offset = onnx_1(c, IR_OP_neg, onnx_2(c, IR_OP_div, low, scale));
   const uint32_t zero = onnx_cast(c, onnx_1(c, IR_OP_round, offset), SNT_U8);
-  if (!zero || !onnx_out(c, 1, scale) || !onnx_out(c, 2, zero)) return false;
-  return onnx_out(c, 0, onnx_add(c, "quantize %%%u, %%%u, %%%u", x, scale, zero));
+  const uint32_t codes = zero ? onnx_add(c, "quantize %%%u, %%%u, %%%u", x, scale, zero) : 0;
+  *out = (onnx_quantized){codes, scale, zero};
+  return codes != 0;
 }
 
-bool onnx_op_matmul_integer(onnx_call *c) {
-  const uint32_t a = onnx_in(c, 0), b = onnx_in(c, 1);
-  char first[24] = "_", second[24] = "_";
-  if (onnx_has(c, 2)) snprintf(first, sizeof first, "%%%u", onnx_in(c, 2));
-  if (onnx_has(c, 3)) snprintf(second, sizeof second, "%%%u", onnx_in(c, 3));
-  return a && b && onnx_out(c, 0, onnx_add(c, "matmul_integer %%%u, %%%u, %s, %s", a, b, first, second));
+bool onnx_op_dynamic_quantize(onnx_call *c) {
+  onnx_quantized q;
+  if (!onnx_quantized_dynamically(c, onnx_in(c, 0), &q)) return false;
+  return onnx_out(c, 0, q.codes) && onnx_out(c, 1, q.scale) && onnx_out(c, 2, q.zero);
 }
 
-/* One number, or a vector along `axis` of rank `rank`. */
-static uint32_t scale_of(onnx_call *c, uint32_t i, uint32_t rank, uint32_t axis) {
+uint32_t onnx_scale_in(onnx_call *c, uint32_t i, uint32_t rank, uint32_t axis) {
   const uint32_t v = onnx_in(c, i);
   ir_expr dims[SNT_MAX_RANK];
   if (!v) return 0;
@@ -104,36 +102,64 @@ static uint32_t scale_of(onnx_call *c, uint32_t i, uint32_t rank, uint32_t axis)
   return onnx_reshape(c, v, rank, dims);
 }
 
+uint32_t onnx_less_zero(onnx_call *c, uint32_t x, int32_t dtype, uint32_t i, uint32_t axis) {
+  const uint32_t wide = onnx_cast(c, x, dtype);
+  if (!wide || !onnx_has(c, i)) return wide;
+  return onnx_2(c, IR_OP_sub, wide, onnx_cast(c, onnx_scale_in(c, i, onnx_type_of(c, wide)->rank, axis), dtype));
+}
+
+/* Zero points of a are one a row, those of b one a column. */
+static uint32_t product(onnx_call *c, int32_t dtype, uint32_t b_at, uint32_t a_zero_at, uint32_t b_zero_at) {
+  uint32_t a = onnx_in(c, 0), b = onnx_in(c, b_at);
+  if (!a || !b) return 0;
+  const uint32_t ranks[] = {onnx_type_of(c, a)->rank, onnx_type_of(c, b)->rank};
+  a = onnx_less_zero(c, a, dtype, a_zero_at, ranks[0] > 1 ? ranks[0] - 2 : 0);
+  b = onnx_less_zero(c, b, dtype, b_zero_at, ranks[1] ? ranks[1] - 1 : 0);
+  return a && b ? onnx_add(c, "matmul %%%u, %%%u%s", a, b, dtype == SNT_F32 ? "" : ", dtype=i32") : 0;
+}
+
+/* 8 bits less 8 bits fit in 16, whose products processors add up faster than those of 32. */
+bool onnx_op_matmul_integer(onnx_call *c) {
+  const ir_tensor *a = onnx_in_type(c, 0), *b = onnx_in_type(c, 1);
+  const bool narrow = a && b && ir_dtypes[a->dtype].bits <= 8 && ir_dtypes[b->dtype].bits <= 8;
+  return onnx_out(c, 0, product(c, narrow ? SNT_I16 : SNT_I32, 1, 2, 3));
+}
+
 /* sums * (scale a * scale b / scale y) + zero y, saturated */
-static bool requantized(onnx_call *c, uint32_t sums, uint32_t scales, uint32_t y_scale, uint32_t y_zero) {
-  if (!sums || !scales || !y_scale || !y_zero) return false;
+uint32_t onnx_requantized(onnx_call *c, uint32_t sums, uint32_t scales, uint32_t y_scale, uint32_t y_zero) {
+  if (!sums || !scales || !y_scale || !y_zero) return 0;
   const uint32_t real = onnx_2(c, IR_OP_mul, onnx_cast(c, sums, onnx_type_of(c, scales)->dtype), onnx_2(c, IR_OP_div, scales, y_scale));
   const uint32_t one = onnx_like(c, real, 1);
-  return real && onnx_out(c, 0, onnx_add(c, "quantize %%%u, %%%u, %%%u", real, one, y_zero));
+  return real ? onnx_add(c, "quantize %%%u, %%%u, %%%u", real, one, y_zero) : 0;
 }
 
 bool onnx_op_qlinear_matmul(onnx_call *c) {
-  const uint32_t a = onnx_in(c, 0), za = onnx_in(c, 2), b = onnx_in(c, 3), zb = onnx_in(c, 5);
-  if (!a || !b || !za || !zb) return false;
-  const uint32_t sums = onnx_add(c, "matmul_integer %%%u, %%%u, %%%u, %%%u", a, b, za, zb);
+  const uint32_t a = onnx_in(c, 0), b = onnx_in(c, 3), sums = product(c, SNT_F32, 3, 2, 5);
+  if (!sums) return false;
   const uint32_t ranks[] = {onnx_type_of(c, a)->rank, onnx_type_of(c, b)->rank};
-  const uint32_t left = scale_of(c, 1, ranks[0], ranks[0] > 1 ? ranks[0] - 2 : 0),
-                 right = scale_of(c, 4, ranks[1], ranks[1] ? ranks[1] - 1 : 0);
-  return requantized(c, sums, onnx_2(c, IR_OP_mul, left, right), scale_of(c, 6, 0, 0), scale_of(c, 7, 0, 0));
+  const uint32_t left = onnx_scale_in(c, 1, ranks[0], ranks[0] > 1 ? ranks[0] - 2 : 0),
+                 right = onnx_scale_in(c, 4, ranks[1], ranks[1] ? ranks[1] - 1 : 0);
+  const uint32_t scales = onnx_2(c, IR_OP_mul, left, right);
+  return onnx_out(c, 0, onnx_requantized(c, sums, scales, onnx_scale_in(c, 6, 0, 0), onnx_scale_in(c, 7, 0, 0)));
 }
 
+/* With channels_last, which ONNX Runtime's own has, x and y are [n, spatial.., c]; w is [m, c / groups, taps..] all the same. */
 bool onnx_op_qlinear_conv(onnx_call *c) {
-  const uint32_t x = onnx_in(c, 0), zx = onnx_in(c, 2), w = onnx_in(c, 3), zw = onnx_in(c, 5), bias = onnx_in(c, 8);
+  const bool last = c->node->domain[0] && onnx_int(c, "channels_last", 0);
+  const uint32_t x = onnx_channels_second(c, onnx_in(c, 0), last), w = onnx_in(c, 3), bias = onnx_in(c, 8);
   onnx_spatial s;
-  if (!x || !w || !zx || !zw || !onnx_read_spatial(c, onnx_type_of(c, x), onnx_type_of(c, w), &s)) return false;
+  if (!x || !w || !onnx_read_spatial(c, onnx_type_of(c, x), onnx_type_of(c, w), &s)) return false;
   const uint32_t rank = onnx_type_of(c, x)->rank;
-  uint32_t sums = onnx_add(c, "conv_integer %%%u, %%%u, %%%u, %%%u, %s, groups=%lld", x, w, zx, zw, onnx_spatial_text(c, &s),
-                           (long long)onnx_int(c, "group", 1));
-  if (bias) {
-    ir_expr dims[SNT_MAX_RANK];
-    for (uint32_t i = 0; i < rank; i++) dims[i] = i == 1 ? onnx_type_of(c, bias)->dims[0] : 1;
-    sums = onnx_2(c, IR_OP_add, sums, onnx_reshape(c, bias, rank, dims));
-  }
-  const uint32_t scales = onnx_2(c, IR_OP_mul, scale_of(c, 1, rank, 1), scale_of(c, 4, rank, 1));
-  return requantized(c, sums, scales, scale_of(c, 6, 0, 0), scale_of(c, 7, 0, 0));
+  const ir_expr channels = onnx_type_of(c, x)->dims[1], own = expr_mul(c->g->pool, onnx_type_of(c, w)->dims[1], onnx_int(c, "group", 1));
+  if (channels < 0 && onnx_demand_equal(c->im, channels, own)) return false;
+  const uint32_t left = onnx_less_zero(c, x, SNT_F32, 2, 1), right = onnx_less_zero(c, w, SNT_F32, 5, 0);
+  const char *window = onnx_spatial_text(c, &s);
+  char last_operand[24] = "_";
+  if (bias) snprintf(last_operand, sizeof last_operand, "%%%u", onnx_cast(c, bias, SNT_F32));
+  if (!left || !right) return false;
+  const uint32_t sums = onnx_add(c, "conv %%%u, %%%u, %s, %s, groups=%lld", left, right, last_operand, window,
+                                 (long long)onnx_int(c, "group", 1));
+  const uint32_t scales = onnx_2(c, IR_OP_mul, onnx_scale_in(c, 1, rank, 1), onnx_scale_in(c, 4, rank, 1));
+  const uint32_t y = onnx_requantized(c, sums, scales, onnx_scale_in(c, 6, 0, 0), onnx_scale_in(c, 7, 0, 0));
+  return onnx_out(c, 0, onnx_channels_back(c, y, last));
 }

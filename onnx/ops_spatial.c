@@ -72,19 +72,11 @@ const char *onnx_spatial_text(onnx_call *c, const onnx_spatial *s) {
 }
 
 /* ---- convolutions ---- */
-static const char *operand_text(onnx_call *c, uint32_t i) {
-  if (!onnx_has(c, i)) return "_";
-  ir_text text;
-  ir_text_init(&text, c->im->temp);
-  ir_text_format(&text, "%%%u", onnx_in(c, i));
-  return text.failed ? "_" : text.at;
-}
-
 static uint32_t convolved(onnx_call *c, uint32_t x, const char *name, const char *last) {
   const uint32_t w = onnx_in(c, 1);
   onnx_spatial s;
   if (!x || !w || !onnx_read_spatial(c, onnx_type_of(c, x), onnx_type_of(c, w), &s)) return 0;
-  return onnx_add(c, "%s %%%u, %%%u, %s%s, %s, groups=%lld", name, x, w, operand_text(c, 2), last, onnx_spatial_text(c, &s),
+  return onnx_add(c, "%s %%%u, %%%u, %s%s, %s, groups=%lld", name, x, w, onnx_operand_text(c, 2), last, onnx_spatial_text(c, &s),
                   (long long)onnx_int(c, "group", 1));
 }
 
@@ -94,7 +86,7 @@ bool onnx_op_conv(onnx_call *c) { return onnx_out(c, 0, onnx_conv(c, onnx_in(c, 
 
 bool onnx_op_conv_integer(onnx_call *c) {
   char zero[32];
-  snprintf(zero, sizeof zero, ", %s", operand_text(c, 3));
+  snprintf(zero, sizeof zero, ", %s", onnx_operand_text(c, 3));
   return onnx_out(c, 0, convolved(c, onnx_in(c, 0), "conv_integer", zero));
 }
 
@@ -128,28 +120,54 @@ bool onnx_op_conv_transpose(onnx_call *c) {
   if (!onnx_read_spatial(c, &type, onnx_type_of(c, w), &s) || !read_numbers(c, "output_padding", s.count, 0, extra)) return false;
   if (!pad_transposed(c, &type, &s, extra)) return false;
   return onnx_out(c, 0,
-                  onnx_add(c, "conv_transpose %%%u, %%%u, %s, %s, output_pads=%s, groups=%lld", x, w, operand_text(c, 2),
+                  onnx_add(c, "conv_transpose %%%u, %%%u, %s, %s, output_pads=%s, groups=%lld", x, w, onnx_operand_text(c, 2),
                            onnx_spatial_text(c, &s), onnx_numbers_text(c, s.count, extra), (long long)onnx_int(c, "group", 1)));
 }
 
+/* ---- channels last ---- */
+uint32_t onnx_channels_second(onnx_call *c, uint32_t x, bool last) {
+  uint32_t perm[SNT_MAX_RANK] = {0};
+  if (!x || !last || onnx_type_of(c, x)->rank < 2) return x;
+  perm[1] = onnx_type_of(c, x)->rank - 1u;
+  for (uint32_t i = 2; i <= perm[1]; i++) perm[i] = i - 1;
+  return onnx_transpose(c, x, perm);
+}
+
+uint32_t onnx_channels_back(onnx_call *c, uint32_t y, bool last) {
+  uint32_t perm[SNT_MAX_RANK] = {0};
+  if (!y || !last || onnx_type_of(c, y)->rank < 2) return y;
+  const uint32_t end = onnx_type_of(c, y)->rank - 1u;
+  for (uint32_t i = 1; i < end; i++) perm[i] = i + 1;
+  perm[end] = 1;
+  return onnx_transpose(c, y, perm);
+}
+
 /* ---- pools ---- */
+const char *onnx_pool_text(onnx_call *c, const ir_tensor *x) {
+  onnx_spatial s;
+  ir_text text;
+  if (!onnx_read_spatial(c, x, NULL, &s)) return NULL;
+  ir_text_init(&text, c->im->temp);
+  ir_text_format(&text, "size=%s, %s", onnx_numbers_text(c, s.count, s.size), onnx_spatial_text(c, &s));
+  if (onnx_int(c, "ceil_mode", 0)) ir_text_add(&text, ", ceil");
+  return text.failed ? NULL : text.at;
+}
+
 bool onnx_op_pool(onnx_call *c) {
   static const struct { const char *op, *call; } kinds[] = {{"MaxPool", "maxpool"}, {"AveragePool", "avgpool"}, {"LpPool", "lppool"}};
   const uint32_t x = onnx_in(c, 0);
-  onnx_spatial s;
   uint32_t kind = 0;
   while (kind < IR_COUNT(kinds) - 1 && strcmp(kinds[kind].op, c->node->op) != 0) kind++;
-  if (!x || !onnx_read_spatial(c, onnx_type_of(c, x), NULL, &s)) return false;
-  const char *size = onnx_numbers_text(c, s.count, s.size), *window = onnx_spatial_text(c, &s);
-  const char *ceil = onnx_int(c, "ceil_mode", 0) ? ", ceil" : "";
+  const char *window = x ? onnx_pool_text(c, onnx_type_of(c, x)) : NULL;
+  if (!window) return false;
   const bool count = kind == 1 && onnx_int(c, "count_include_pad", 0);
   char order[40] = "";
   if (kind == 2) snprintf(order, sizeof order, ", order=%lld", (long long)onnx_int(c, "p", 2));
   const char *columns = kind == 0 && onnx_int(c, "storage_order", 0) ? ", column_major" : "";
-  const uint32_t y = onnx_add(c, "%s %%%u, size=%s, %s%s%s%s", kinds[kind].call, x, size, window, ceil, count ? ", count_pads" : "", order);
+  const uint32_t y = onnx_add(c, "%s %%%u, %s%s%s", kinds[kind].call, x, window, count ? ", count_pads" : "", order);
   if (!onnx_out(c, 0, y)) return false;
   if (kind != 0 || c->out_count < 2) return true;
-  return onnx_out(c, 1, onnx_add(c, "maxpool_index %%%u, size=%s, %s%s%s", x, size, window, ceil, columns));
+  return onnx_out(c, 1, onnx_add(c, "maxpool_index %%%u, %s%s", x, window, columns));
 }
 
 /* Positions count in the shape that kernel, strides and pads imply; output_shape adds zeros at the end. */
