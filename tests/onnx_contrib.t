@@ -41,6 +41,13 @@ for my $device ('host', 'vulkan:llvmpipe', 'opencl:pocl') {
   }
 }
 
+# What is refused says why.
+for (`$python tests/onnx/contrib $dir/refused --refused`) {
+  my ($name, $words) = /^(\S+) (.*)/;
+  my $said = `$sinter import $dir/refused/$name/model.onnx -o $dir/refused.snt 2>&1`;
+  ok($? && index($said, $words) >= 0 && $said =~ /\bnode\b/ && !-e "$dir/refused.snt", "$name is refused: $words") or diag($said);
+}
+
 SKIP: {
   my ($beside) = grep { !system("cd /; $_ -c 'import numpy, onnx, onnxruntime' 2>/dev/null") } "$FindBin::Bin/../build/bench-venv/bin/python", 'python3';
   skip('onnxruntime is not installed: what the folders expect is compared with nothing', 1) if !$beside;

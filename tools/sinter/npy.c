@@ -27,6 +27,15 @@ static bool parse_shape(const char *header, snt_tensor *out) {
   return true;
 }
 
+/* Of the elements; no farther than beyond `most`, as extents of a file may be anything. */
+static uint64_t data_bytes(const snt_tensor *type, uint64_t most) {
+  uint64_t bytes = snt_dtype_size(type->dtype);
+  for (uint32_t i = 0; i < type->rank; i++)
+    if (type->dims[i] == 0) return 0;
+  for (uint32_t i = 0; i < type->rank && bytes <= most; i++) bytes *= (uint64_t)type->dims[i];
+  return bytes;
+}
+
 static snt_result parse_file(const char *path, const uint8_t *file, size_t size, npy_file *out, snt_diag *diag) {
   if (size < 10 || memcmp(file, "\x93NUMPY", 6) || file[6] < 1 || file[6] > 2)
     return host_fail(diag, SNT_E_PARSE, "npy", "%s: not an .npy file", path);
@@ -44,8 +53,7 @@ static snt_result parse_file(const char *path, const uint8_t *file, size_t size,
   if (!out->type.dtype) return host_fail(diag, SNT_E_SHAPE, "npy", "%s: an element type that tensors do not have", path);
   if (strstr(header, "'fortran_order': True")) return host_fail(diag, SNT_E_SHAPE, "npy", "%s: Fortran order", path);
   if (!parse_shape(header, &out->type)) return host_fail(diag, SNT_E_PARSE, "npy", "%s: the header has no shape", path);
-  uint64_t bytes = snt_dtype_size(out->type.dtype);
-  for (uint32_t i = 0; i < out->type.rank && bytes <= out->bytes; i++) bytes *= (uint64_t)out->type.dims[i];
+  const uint64_t bytes = data_bytes(&out->type, out->bytes);
   if (out->bytes != bytes)
     return host_fail(diag, SNT_E_PARSE, "npy", "%s: %zu bytes of data, expected %llu", path, out->bytes, (unsigned long long)bytes);
   return SNT_OK;

@@ -1,0 +1,51 @@
+#!/usr/bin/perl
+# A language model with a cache (tests/onnx/decoder): what it says behind a text that it was given word by word, with the cache of the word before, is what it
+# says behind all of it at once. Output: TAP.
+use strict;
+use warnings;
+use Test::More;
+use File::Temp qw(tempdir);
+use FindBin;
+chdir "$FindBin::Bin/.." or die $!;
+print "TAP version 13\n";
+my $sinter = ($ENV{SNT_BUILD} // 'build/release') . '/sinter';
+my $python = -x '/usr/bin/python3' ? '/usr/bin/python3' : 'python3'; # the system's, whose packages these are
+plan skip_all => 'python3-onnx and python3-numpy are not installed' if system("cd /; $python -c 'import numpy, onnx.helper' 2>/dev/null");
+plan skip_all => 'sinter was built without ONNX' if `$sinter onnx-test 2>&1` =~ /unknown command/;
+my $dir = tempdir(CLEANUP => 1);
+is(system("$python tests/onnx/decoder $dir"), 0, 'the model is made');
+my @caches = map { ("$_.key", "$_.value") } 0, 1;
+
+sub floats {
+  open my $in, '<:raw', $_[0] or return ();
+  local $/;
+  my $all = <$in>;
+  return unpack 'f<*', substr $all, 10 + unpack 'v', substr $all, 8, 2;
+}
+
+# One run: words and mask, the caches in files NAME_TAG.npy; '' or what is wrong.
+sub run_model {
+  my ($device, $ids, $ones, $past, $options) = @_;
+  my $inputs = join ' ', "--input input_ids=$dir/$ids.npy --input attention_mask=$dir/ones_$ones.npy",
+    map { "--input past.$_=" . ($past ? "$dir/${_}_$past.npy" : "$dir/empty.npy") } @caches;
+  my $outputs = join ' ', "--output logits=$dir/logits_$ones.npy", map { "--output present.$_=$dir/${_}_$ones.npy" } @caches;
+  my $said = `$sinter run $dir/decoder.onnx --device $device --quiet $options $inputs $outputs 2>&1`;
+  return $? ? $said || 'failed' : '';
+}
+
+for my $device ('host', 'vulkan:llvmpipe', 'opencl:pocl') {
+  SKIP: {
+    skip("$device is not here", 3) if $device ne 'host' && `$sinter devices 2>&1` !~ /\Q$device\E/;
+    is(run_model($device, 'ids', 7, 0, ''), '', "$device: all words at once, no cache");
+    my @all = floats("$dir/logits_7.npy");
+    my @want = @all[6 * 50 .. 7 * 50 - 1];
+    for my $options ('', '--open') {
+      my $wrong = run_model($device, 'id_0', 1, 0, '');
+      $wrong ||= run_model($device, "id_" . ($_ - 1), $_, $_ - 1, $options) for 2 .. 7;
+      my @got = floats("$dir/logits_7.npy");
+      my ($off) = sort { $b <=> $a } map { abs($got[$_] - $want[$_]) } 0 .. $#want;
+      ok(!$wrong && @all == 7 * 50 && @got == 50 && $off < 1e-5, "$device: word by word is the same $options") or diag($wrong || "by $off");
+    }
+  }
+}
+done_testing();
