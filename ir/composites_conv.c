@@ -26,8 +26,10 @@ static bool read_conv(composite_call *c, conv *v, bool transposed) {
   if (!fixed(c, w.dims[0], &first, "w") || !fixed(c, w.dims[1], &second, "w")) return false;
   for (uint32_t i = 0; i < v->spatial; i++)
     if (!fixed(c, w.dims[2 + i], &v->window.size[i], "w")) return false;
-  const int64_t total = transposed ? first : second * v->groups, split = transposed ? first : v->groups > 0 ? first : 1;
-  if (v->groups < 1 || in != total || split % v->groups != 0 || in == 0)
+  if (v->groups < 1 || v->groups > in)
+    return call_mistake(c, "x has %lld channels for %lld groups", (long long)in, (long long)v->groups), false;
+  const int64_t total = transposed ? first : second * v->groups;
+  if (in != total || first % v->groups != 0)
     return call_mistake(c, "x has %lld channels, w suits %lld in %lld groups", (long long)in, (long long)total, (long long)v->groups),
            false;
   v->channels = in / v->groups;

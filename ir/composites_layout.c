@@ -27,7 +27,8 @@ void build_one_hot(composite_call *c) {
 
 static bool read_block(composite_call *c, int64_t *block) {
   if (!call_has(c, IR_PARAM_size) || !call_list(c, IR_PARAM_size, 1, 1, block)) return call_mistake(c, "size=[block] is missing"), false;
-  if (*block < 1 || type_of(c, c->args[0])->rank != 4) return call_mistake(c, "needs an operand [n, c, h, w] and a block over 0"), false;
+  if (*block < 1 || *block > INT32_MAX || type_of(c, c->args[0])->rank != 4)
+    return call_mistake(c, "needs an operand [n, c, h, w] and a block over 0, below 2^31"), false;
   return true;
 }
 

@@ -265,17 +265,26 @@ static uint32_t run_direction(composite_call *c, layer *l, uint32_t direction, u
   return repeat_steps(c, l, x, last);
 }
 
+/* x, w, r, bias, lengths, h, cell, peepholes */
+static bool operands_fit(composite_call *c) {
+  static const uint8_t ranks[] = {3, 3, 3, 2, 1, 3, 3, 2};
+  for (uint32_t i = 0; i < IR_COUNT(ranks); i++)
+    if (c->args[i] && type_of(c, c->args[i])->rank != ranks[i])
+      return call_mistake(c, "operand %u has rank %u; it needs rank %u", i + 1, type_of(c, c->args[i])->rank, ranks[i]), false;
+  return true;
+}
+
 static bool read_layer(composite_call *c, layer *l) {
   const bool batch_first = call_has(c, IR_PARAM_batch_first);
   static const uint32_t swapped[] = {1, 0, 2};
+  int64_t directions;
+  if (!operands_fit(c)) return false;
   l->x = c->args[0];
   const ir_tensor w = *type_of(c, c->args[1]), r = *type_of(c, c->args[2]);
-  int64_t directions;
-  if (type_of(c, l->x)->rank != 3 || w.rank != 3 || r.rank != 3) return call_mistake(c, "x, w and r need rank 3"), false;
   if (batch_first) {
     l->x = step_transpose(c, l->x, swapped);
     for (uint32_t i = 5; i < 5 + l->states; i++)
-      if (c->args[i] && type_of(c, c->args[i])->rank == 3) c->args[i] = step_transpose(c, c->args[i], swapped);
+      if (c->args[i]) c->args[i] = step_transpose(c, c->args[i], swapped);
   }
   const ir_tensor x = *type_of(c, l->x);
   l->steps = x.dims[0], l->batch = x.dims[1], l->in = x.dims[2], l->hidden = r.dims[2];

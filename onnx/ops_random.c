@@ -10,6 +10,7 @@ bool onnx_op_random(onnx_call *c) {
   const int32_t dtype = onnx_dtype_attr(c, "dtype", t ? t->dtype : SNT_F32);
   const double low = normal ? onnx_float(c, "mean", 0) : onnx_float(c, "low", 0);
   const double size = normal ? onnx_float(c, "scale", 1) : onnx_float(c, "high", 1) - low;
+  if (like && !t) return onnx_refuse(c, "input 0 is missing");
   if (!dtype || (!t && given.count > SNT_MAX_RANK)) return onnx_refuse(c, "rank %u", given.count);
   memcpy(type.dims, t ? t->dims : given.at, type.rank * sizeof *type.dims);
   for (uint32_t i = 0; i < type.rank; i++)

@@ -316,7 +316,7 @@ static bool fixed_steps(onnx_call *c, ir_expr *out) {
 
 static bool is_open(onnx_call *c, uint32_t i) {
   const onnx_number *known = onnx_known(c, i);
-  return known && !expr_is_const(c->g->pool, known->num, NULL);
+  return known && onnx_count(c->in[i]) == 1 && !expr_is_const(c->g->pool, known->num, NULL);
 }
 
 bool onnx_op_range(onnx_call *c) {
@@ -333,7 +333,7 @@ bool onnx_op_shape(onnx_call *c) { return onnx_refuse(c, "the shape is not known
 static bool space_to_channels_first(onnx_call *c, uint32_t x, int64_t block) {
   static const uint32_t perm[] = {0, 1, 3, 5, 2, 4};
   const ir_tensor type = *onnx_type_of(c, x);
-  if (type.rank != 4 || block < 1) return onnx_refuse(c, "rank %u, blocks of %lld", type.rank, (long long)block);
+  if (type.rank != 4 || block < 1 || block > INT32_MAX) return onnx_refuse(c, "rank %u, blocks of %lld", type.rank, (long long)block);
   const ir_expr high = expr_div(c->g->pool, type.dims[2], block), wide = expr_div(c->g->pool, type.dims[3], block);
   const ir_expr apart[] = {type.dims[0], type.dims[1], high, block, wide, block};
   const ir_expr dims[] = {type.dims[0], expr_mul(c->g->pool, type.dims[1], expr_int(c->g->pool, block * block)), high, wide};
