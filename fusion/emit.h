@@ -143,7 +143,10 @@ emit_stage_entry emit_stage_room(emit *, const stage_info *, uint32_t reuse);
 void emit_stage_show(emit *, const emit_stage_entry *);
 /* STAGE_PACKED: the region is part `part` of a constant buffer that holds such regions one after another, in the node's own type. */
 void emit_stage_given(emit *, const stage_info *, uint32_t buffer, ir_expr part);
-/* Computes the whole region with loops, the axis of the vectors (`lanes`) innermost: open, sweep, filled. */
+/* The same region by square blocks: vectors of `width` elements along axis `from` are turned in registers and stored along the innermost axis of `order`, which
+   must be given; both extents are multiples of the width. */
+uint32_t emit_stage_turned(emit *, const stage_info *, uint32_t from, uint32_t width, uint32_t reuse);
+/* Computes the whole region with loops, the axis of the vectors (`lanes`) innermost: open, sweep, filled; by blocks where that stores whole vectors. */
 uint32_t emit_stage(emit *, const stage_info *, uint32_t lanes, uint32_t reuse);
 /* Reduction of node n (reduce or contract) at `access`: loops over its reduced axes. sweep: how. */
 typedef struct sweep {

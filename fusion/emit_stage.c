@@ -1,8 +1,10 @@
 /* `stage`: the region of a node that the consumers under a loop need, computed once into private, local, workspace or output storage.
    In: a region as origin and extent a dimension. Invariant: an entry is dropped when the scope that opened it closes. */
 #include "fusion/emit_private.h"
+#include "fusion/schedule_common.h"
 
 enum { STAGE_UNTOUCHED = 1, STAGE_STORED }; /* `through` */
+enum { WIDEST = 16, DEEPEST = 8 };          /* lanes of a block that is turned; operators that are looked through for what it is made of */
 
 emit_stage_entry *emit_find_stage(emit *e, uint32_t node, const map_access *access) {
   for (uint32_t i = e->stages.count; i-- > 0;) {
@@ -208,7 +210,104 @@ static void sweep_axis(emit *e, stage_sweep *s, uint32_t axis) {
   emit_loop_end(e, v, 0, NULL, NULL);
 }
 
+/* ---- by blocks ---- */
+typedef struct stage_blocks {
+  const stage_info *info;
+  emit_stage_entry room;
+  map_access at;
+  uint32_t rank, from, to, width; /* axes; the axis that vectors are made along, and stored along */
+} stage_blocks;
+
+/* One block: rows as they lie, turned, and stored. */
+static void turn_block(emit *e, stage_blocks *b, ir_expr from, ir_expr to) {
+  uint32_t rows[WIDEST];
+  expr_pool *x = e->x;
+  const ir_expr along = emit_lanes(e, from, b->width);
+  for (uint32_t i = 0; i < b->width && !e->failed; i++) {
+    b->at.at[b->from] = along;
+    b->at.at[b->to] = expr_add(x, to, i);
+    rows[i] = kir_splat(e->k, emit_value(e, b->info->node, &b->at), b->width); /* a border's rows are the same in all lanes */
+  }
+  emit_scalar_lanes(e);
+  if (e->failed || e->k->failed) return;
+  schedule_turn(e, rows, b->width);
+  b->at.at[b->to] = emit_lanes(e, to, b->width);
+  for (uint32_t i = 0; i < b->width; i++) {
+    b->at.at[b->from] = expr_add(x, from, i);
+    emit_stage_store(e, &b->room, &b->at, rows[i]);
+  }
+  emit_scalar_lanes(e);
+}
+
+/* Loops over the axes from the `number`-th of the order on, the axis of the vectors last. */
+static void turn_axes(emit *e, stage_blocks *b, uint32_t number) {
+  const bool last = number == b->rank;
+  const uint32_t axis = last ? b->from : b->info->order[number];
+  const ir_expr extent = b->info->extent[axis], origin = b->info->origin[axis];
+  const bool block = last || axis == b->to;
+  if (!last && (axis == b->from || extent == 1)) {
+    b->at.at[axis] = origin;
+    turn_axes(e, b, number + 1);
+    return;
+  }
+  const ir_expr v = emit_loop(e, &(emit_loop_info){.name = "r", .lo = 0, .hi = extent, .step = block ? b->width : 1, .whole = block});
+  b->at.at[axis] = expr_add(e->x, origin, v);
+  if (last) turn_block(e, b, b->at.at[b->from], b->at.at[b->to]);
+  else turn_axes(e, b, number + 1);
+  emit_loop_end(e, v, 0, NULL, NULL);
+}
+
+uint32_t emit_stage_turned(emit *e, const stage_info *info, uint32_t from, uint32_t width, uint32_t reuse) {
+  stage_blocks b = {
+      .info = info, .room = emit_stage_room(e, info, reuse), .rank = ir_at(e->g, info->node)->type.rank, .from = from, .width = width};
+  b.to = info->order[b.rank - 1];
+  b.at.rank = b.rank;
+  turn_axes(e, &b, 0);
+  emit_stage_show(e, &b.room);
+  return b.room.memory;
+}
+
+static bool is_whole(const emit *e, ir_expr extent, uint32_t width) {
+  int64_t literal;
+  return expr_is_const(e->x, extent, &literal) && literal % width == 0;
+}
+
+/* Whether the node is a buffer behind views that lies along its last axis. */
+typedef struct stage_probe {
+  const emit *e;
+  uint32_t along; /* number of the variable that goes along the axis */
+  bool fits;
+} stage_probe;
+
+static void probe_load(void *user, const fusion_load *load) {
+  stage_probe *p = user;
+  int64_t step;
+  ir_expr rest;
+  const ir_expr offset = map_linear(p->e->x, load->access, ir_at(p->e->g, load->node)->type.dims);
+  p->fits &= expr_split_affine(p->e->x, offset, p->along, &step, &rest) && step == 1;
+}
+
+static bool lies_along(emit *e, const stage_info *info, uint32_t axis) {
+  if (fusion_group_has(e->group, fusion_through_views(e->g, info->node)))
+    return false; /* what is computed may be dear in blocks: many values live at once */
+  const ir_expr v = expr_var_add(e->x, "along", 0, info->extent[axis], 1);
+  stage_probe p = {.e = e, .along = emit_var_number(e->x, v), .fits = true};
+  map_access at = {.rank = ir_at(e->g, info->node)->type.rank};
+  memcpy(at.at, info->origin, sizeof at.at);
+  at.at[axis] = expr_add(e->x, info->origin[axis], v);
+  return fusion_walk_loads(e->c, e->group, info->node, &at, probe_load, &p) && p.fits;
+}
+
+/* Vectors along the node's last axis would be stored element by element, and blocks of them need not be. */
+static bool goes_by_blocks(emit *e, const stage_info *info, uint32_t lanes) {
+  const uint32_t last = ir_at(e->g, info->node)->type.rank - 1u;
+  if (!info->ordered || info->along_stored || lanes < 4 || lanes > WIDEST || (lanes & (lanes - 1)) || info->ring_axis >= 0) return false;
+  return info->order[last] != last && is_whole(e, info->extent[last], lanes) && is_whole(e, info->extent[info->order[last]], lanes) &&
+         lies_along(e, info, last);
+}
+
 uint32_t emit_stage(emit *e, const stage_info *info, uint32_t lanes, uint32_t reuse) {
+  if (goes_by_blocks(e, info, lanes)) return emit_stage_turned(e, info, ir_at(e->g, info->node)->type.rank - 1u, lanes, reuse);
   const uint32_t memory = emit_stage_open(e, info, reuse);
   stage_sweep s = {.info = info, .rank = ir_at(e->g, info->node)->type.rank, .lanes = lanes};
   s.at.rank = s.rank;

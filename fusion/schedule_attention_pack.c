@@ -48,41 +48,6 @@ static bool is_whole(const emit *e, ir_expr extent) {
   return expr_is_const(e->x, extent, &literal) && literal % TURNED == 0;
 }
 
-/* One block: rows as they lie, turned, and stored with the rows in lanes. */
-static void turn_block(emit *e, const region *r, const emit_stage_entry *room, map_access *at, ir_expr row, ir_expr inner) {
-  uint32_t rows[TURNED];
-  expr_pool *x = e->x;
-  const ir_expr along = emit_lanes(e, expr_add(x, r->info.origin[r->inner_axis], inner), TURNED);
-  for (uint32_t i = 0; i < TURNED && !e->failed; i++) {
-    at->at[r->inner_axis] = along;
-    at->at[r->rows_axis] = expr_add(x, r->info.origin[r->rows_axis], expr_add(x, row, i));
-    rows[i] = kir_splat(e->k, emit_value(e, r->info.node, at), TURNED); /* a border's rows are the same in all lanes */
-  }
-  emit_scalar_lanes(e);
-  if (e->failed || e->k->failed) return;
-  schedule_turn(e, rows, TURNED);
-  at->at[r->rows_axis] = emit_lanes(e, expr_add(x, r->info.origin[r->rows_axis], row), TURNED);
-  for (uint32_t i = 0; i < TURNED; i++) {
-    at->at[r->inner_axis] = expr_add(x, r->info.origin[r->inner_axis], expr_add(x, inner, i));
-    emit_stage_store(e, room, at, rows[i]);
-  }
-  emit_scalar_lanes(e);
-}
-
-static void stage_turned(emit *e, const region *r) {
-  const emit_stage_entry room = emit_stage_room(e, &r->info, UINT32_MAX);
-  map_access at = {.rank = r->rank};
-  memcpy(at.at, r->info.origin, sizeof at.at);
-  const ir_expr row = emit_loop(e,
-                                &(emit_loop_info){.name = "r", .lo = 0, .hi = r->info.extent[r->rows_axis], .step = TURNED, .whole = true});
-  const ir_expr inner = emit_loop(
-      e, &(emit_loop_info){.name = "c", .lo = 0, .hi = r->info.extent[r->inner_axis], .step = TURNED, .whole = true});
-  turn_block(e, r, &room, &at, row, inner);
-  emit_loop_end(e, inner, 0, NULL, NULL);
-  emit_loop_end(e, row, 0, NULL, NULL);
-  emit_stage_show(e, &room);
-}
-
 /* ---- how an operand lies ---- */
 
 typedef struct stride_probe {
@@ -138,7 +103,7 @@ void attend_pack_queries(attend_tile *s) {
   r.info.order[n] = (uint8_t)r.rows_axis;
   const bool turned = found.along && r.inner_axes == 1 && s->half_lanes >= TURNED && ir_at(e->g, node)->type.dtype == SNT_F32 &&
                       is_whole(e, s->queries) && is_whole(e, r.info.extent[r.inner_axis]);
-  if (turned) stage_turned(e, &r);
+  if (turned) emit_stage_turned(e, &r.info, r.inner_axis, TURNED, UINT32_MAX);
   else emit_stage(e, &r.info, s->half_lanes, UINT32_MAX);
 }
 

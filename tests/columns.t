@@ -32,6 +32,10 @@ sub product {
   my ($rows, $terms, $columns, $type) = @_;
   return "graph \@product(%x: ${type}[3,$rows,$terms], %w: ${type}[3,$terms,$columns]) {\n  %y = matmul %x, %w\n  return y=%y\n}\n";
 }
+sub given {
+  my ($rows, $terms, $columns) = @_;
+  return "graph \@given(%x: f32[$rows,$terms], %w: f32[$columns,$terms]) {\n  %y = linear %x, %w\n  return y=%y\n}\n";
+}
 sub reaches { return <<'END' }
 graph @reaches(%x: f32[2,32,13,29]) {
   %f: f32[32,1,3,3] = const normal seed=1 scale=0.5
@@ -79,6 +83,14 @@ for my $case ([1, 5], [2, 3], [3, 3], [3, 9], [6, 11]) {
   ok($loads <= 2 * $fma, "and $loads loads and stores") or diag($said);
 }
 
+# Weights that are given at run time are packed by whole vectors: blocks of their rows are turned in registers.
+{
+  my ($code, $said) = says("$sinter inspect-kernel", put('count.snt', given(256, 512, 512)), '--profile', profile(16, 'opencl'), '--sample 64 --json');
+  my ($k) = $code ? () : @{decode_json($said)};
+  my $touched = ($k->{mix}{global} // 1e9) * ($k->{groups} // 1);
+  ok($touched < 512 * 512, "512 x 512 weights of a run: $touched loads and stores, fewer than weights") or diag($said);
+}
+
 # Columns of two axes that lie together in the constant are as many as both have: real and imaginary parts of a transform.
 {
   my $graph = put('count.snt', "graph \@fourier(%x: f32[1,4096,1], %w: f32[128]) {\n  %y = stft %x, %w, step=64, onesided\n  return y=%y\n}\n");
@@ -93,6 +105,7 @@ for my $case ([1, 5], [2, 3], [3, 3], [3, 9], [6, 11]) {
 my %graphs = (map({ my ($c, $t) = @$_; ("$c channels of $t x $t taps" => tail($c, $t)) } [1, 3], [2, 5], [3, 3], [3, 9], [6, 5]),
               map({ my ($r, $k, $n) = @$_; ("linear $r x $k x $n" => linear($r, $k, $n)) } [64, 96, 24], [7, 33, 24], [1, 64, 12], [50, 2048, 24], [2, 5, 56], [13, 40, 6]),
               map({ my ($r, $k, $n, $t) = @$_; ("product $r x $k x $n of $t" => product($r, $k, $n, $t)) } [16, 48, 24, 'f32'], [9, 31, 12, 'f16'], [6, 8, 40, 'i32']),
+              map({ my ($r, $k, $n) = @$_; ("given $r x $k x $n" => given($r, $k, $n)) } [64, 64, 64], [7, 48, 32], [33, 40, 24]),
               'stencil and columns' => reaches());
 for my $name (sort keys %graphs) {
   my $graph = put('right.snt', $graphs{$name});
