@@ -118,7 +118,11 @@ uint32_t onnx_node_of(onnx_call *c, onnx_value *v) {
   return node;
 }
 
-uint32_t onnx_in(onnx_call *c, uint32_t i) { return onnx_has(c, i) ? onnx_node_of(c, c->in[i]) : 0; }
+uint32_t onnx_in(onnx_call *c, uint32_t i) {
+  if (onnx_has(c, i)) return onnx_node_of(c, c->in[i]);
+  if (i < 32) c->absent |= UINT32_C(1) << i;
+  return 0;
+}
 const ir_tensor *onnx_in_type(const onnx_call *c, uint32_t i) { return onnx_has(c, i) ? &c->in[i]->type : NULL; }
 const onnx_number *onnx_known(onnx_call *c, uint32_t i) { return onnx_has(c, i) ? onnx_value_known(c->im, c->in[i]) : NULL; }
 

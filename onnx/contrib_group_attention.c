@@ -239,7 +239,7 @@ bool onnx_op_rotary_cache(onnx_call *c) {
   const uint32_t given = onnx_in(c, 0), tables[] = {onnx_in(c, 2), onnx_in(c, 3)};
   uint32_t at[2];
   int64_t heads;
-  if (!given || !tables[0] || !tables[1] || !onnx_has(c, 1)) return false;
+  if (!given || !tables[0] || !tables[1] || !onnx_in(c, 1)) return false;
   if (onnx_int(c, "is_packed_batching", 0)) return onnx_refuse(c, "is_packed_batching");
   if (onnx_float(c, "scale", 1) != 1) return onnx_refuse(c, "a scale other than 1");
   if (onnx_type_of(c, tables[0])->rank != 2) return onnx_refuse(c, "cos_cache of rank %u", onnx_type_of(c, tables[0])->rank);

@@ -232,6 +232,14 @@ static void name_nodes(onnx_call *c, uint32_t first) {
   }
 }
 
+/* A handler that ended without a word most often lacks an operand, and the first one rather than one that may be left out. */
+static void say_why(onnx_call *c) {
+  uint32_t first = 0;
+  while (first < 31 && !(c->absent >> first & 1)) first++;
+  if (c->absent) onnx_refuse(c, "input %u is missing", first);
+  else if (!c->im->problems.count) onnx_refuse(c, "it could not be imported");
+}
+
 static bool import_node(onnx_import *im, const onnx_node *n) {
   onnx_call c = {.im = im, .g = im->g, .node = n, .name = node_name(im, n), .out_count = n->outputs.count};
   bool broken;
@@ -243,7 +251,7 @@ static bool import_node(onnx_import *im, const onnx_node *n) {
   const uint32_t first = im->g->nodes.count;
   bool good = !broken && !c.refused && run_call(&c) && !c.refused && !c.g->failed && check_results(&c);
   if (im->failed || im->again || !take_mistake(&c)) return false;
-  if (!good && !broken && !c.refused && !im->problems.count) onnx_refuse(&c, "it could not be imported");
+  if (!good && !broken && !c.refused) say_why(&c);
   name_nodes(&c, first);
   return publish(&c, good && !c.refused);
 }

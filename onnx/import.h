@@ -43,6 +43,7 @@ typedef struct onnx_call {
   onnx_value **in; /* null: left out */
   onnx_value *out; /* to be filled by onnx_out and its like */
   uint64_t used;   /* attributes that were asked for; the others are refused afterwards */
+  uint32_t absent; /* operands that were asked for and left out, by bit */
   bool refused;
 } onnx_call;
 typedef bool (*onnx_handler)(onnx_call *); /* false: it was refused, or a builder of the graph failed */

@@ -36,6 +36,7 @@ REFUSED = [
     ("bits_shape", "MatMulNBits", WEIGHTS, dict(BITS, bits=4, N=5), "reshape"),
     ("codes_kind", "MatMulBnb4", [f(3, 32), u8(64), f(8)], dict(BITS, quant_type=2), "quant_type 2"),
     ("rows_axes", "GatherBlockQuantized", [u8(9, 24), np.zeros(2, np.int64), f(9, 3)], dict(block_size=16, quantize_axis=0), "gathered along axis 0"),
+    ("bits_no_codes", "MatMulNBits", [WEIGHTS[0], None, WEIGHTS[2]], dict(BITS, bits=4), "input 1 is missing"),
     ("activation", "FusedGemm", [f(2, 3), f(3, 4)], dict(activation="Unheard"), "activation Unheard"),
     ("distance", "CDist", [f(2, 3), f(4, 3)], dict(metric="cosine"), "metric cosine"),
     ("groupnorm_activation", "GroupNorm", [f(1, 2, 2, 4), f(4), f(4)], dict(groups=2, activation=7), "activation 7"),
