@@ -1,6 +1,6 @@
 #!/usr/bin/perl
-# Operators as operator sets 18 to 26 define them, which Debian's test data does not have: test folders that tests/onnx/recent makes with
-# python3-onnx, on the host and on llvmpipe, some of them (all with SNT_TEST_FULL) on PoCL. Output: TAP.
+# Operators as operator sets 18 to 28 define them, which Debian's test data does not have, and ONNX Runtime's own: test folders that tests/onnx/recent and
+# tests/onnx/contrib make with python3-onnx, on the host and on llvmpipe, some of them (all with SNT_TEST_FULL) on PoCL. Output: TAP.
 use strict;
 use warnings;
 use Test::More;
@@ -14,9 +14,6 @@ my $python = -x '/usr/bin/python3' ? '/usr/bin/python3' : 'python3'; # the syste
 plan skip_all => 'python3-onnx, python3-numpy and python3-pil are not installed' if system("cd /; $python -c 'import numpy, onnx.helper, PIL' 2>/dev/null");
 plan skip_all => 'sinter was built without ONNX' if `$sinter onnx-test 2>&1` =~ /unknown command/;
 my $dir = tempdir(CLEANUP => 1);
-is(system("$python tests/onnx/recent $dir"), 0, 'the models are made');
-my @folders = sort glob "$dir/*";
-
 sub verdicts {
   my ($device, @run) = @_;
   my (%said, $last);
@@ -29,22 +26,26 @@ sub verdicts {
   return %said;
 }
 
-for my $device ('host', 'vulkan:llvmpipe', 'opencl:pocl') {
-  my $step = $device eq 'opencl:pocl' && !$ENV{SNT_TEST_FULL} ? 10 : 1;
-  my @run = @folders[grep { $_ % $step == 0 } 0 .. $#folders];
-  SKIP: {
-    my ($first) = values %{{verdicts($device, $run[0])}};
-    skip("$device: $first", 1) if !defined $first || $first =~ /no such device|no device|cannot open|not found/;
-    my %said = verdicts($device, @run);
-    my %want = map { s{.*/}{}r => 'passed' } @run;
-    is_deeply(\%said, \%want, "$device: all " . @run . ' pass');
+for my $set ('recent', 'contrib') {
+  is(system("$python tests/onnx/$set $dir/$set"), 0, "$set: the models are made");
+  my @folders = sort glob "$dir/$set/*";
+  for my $device ('host', 'vulkan:llvmpipe', 'opencl:pocl') {
+    my $step = $device eq 'opencl:pocl' && !$ENV{SNT_TEST_FULL} ? 10 : 1;
+    my @run = @folders[grep { $_ % $step == 0 } 0 .. $#folders];
+    SKIP: {
+      my ($first) = values %{{verdicts($device, $run[0])}};
+      skip("$device: $first", 1) if !defined $first || $first =~ /no such device|no device|cannot open|not found/;
+      my %said = verdicts($device, @run);
+      my %want = map { s{.*/}{}r => 'passed' } @run;
+      is_deeply(\%said, \%want, "$set on $device: all " . @run . ' pass');
+    }
   }
 }
 # As many trips as an extent that is known at run time only: none, a few, more than are written out.
 for my $device ('host', 'vulkan:llvmpipe') {
   for my $trips (0, 5, 300) {
     SKIP: {
-      my $said = `$sinter run $dir/loop_13_open_count/model.onnx --device $device --open --dim n0=$trips --check --quiet 2>&1`;
+      my $said = `$sinter run $dir/recent/loop_13_open_count/model.onnx --device $device --open --dim n0=$trips --check --quiet 2>&1`;
       skip("$device: $said", 1) if $? && $said =~ /no such device|no device|cannot open|not found/;
       ok($? == 0 && $said =~ /max\(error \/ bound\)/, "$device: a loop of $trips trips by an open extent") or diag($said);
     }
