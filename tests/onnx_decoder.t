@@ -48,4 +48,16 @@ for my $device ('host', 'vulkan:llvmpipe', 'opencl:pocl') {
     }
   }
 }
+# The example: one program for the prompt and each word behind it. A longer prompt goes on as the shorter one did.
+my $example = $sinter =~ s{sinter$}{examples/decoder}r;
+for my $device ('host', 'vulkan:llvmpipe', 'opencl:pocl') {
+  SKIP: {
+    skip("$device is not here, or $example is not built", 1) if !-x $example || $device ne 'host' && `$sinter devices 2>&1` !~ /\Q$device\E/;
+    my @words = split ' ', `$example $dir/decoder.onnx $device 5 3 17 42 2>&1`;
+    my @rest = split ' ', `$example $dir/decoder.onnx $device 3 3 17 42 @words[0, 1] 2>&1`;
+    ok(@words == 5 && @rest == 3 && "@rest" eq "@words[2 .. 4]", "$device: the example's words @words") or diag("@rest");
+  }
+}
+my $said = `$example $dir/decoder.onnx host 3 2>&1`;
+ok($? && $said =~ /usage: decoder/, 'the example without words') if -x $example;
 done_testing();
