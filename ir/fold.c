@@ -251,16 +251,34 @@ snt_result ir_graph_widen(ir_graph *g, bool *changed) {
   return r;
 }
 
+static snt_result begin(folder *f, ir_arena *temp) {
+  if (f->g->failed) return f->g->first_error.result;
+  f->constant = IR_NEW_ARRAY(temp, bool, f->g->nodes.count);
+  f->is_wanted = IR_NEW_ARRAY(temp, bool, f->g->nodes.count);
+  f->wanted = IR_NEW_ARRAY(temp, uint32_t, f->g->nodes.count);
+  return temp->failed ? SNT_E_HOST_MEM : SNT_OK;
+}
+
+snt_result ir_fold_value(ir_graph *g, uint32_t node, bool *constant) {
+  folder f = {.g = g};
+  ir_arena temp;
+  ir_arena_init(&temp, &g->arena->host);
+  snt_result result = begin(&f, &temp);
+  if (result == SNT_OK) {
+    for (uint32_t n = 1; n <= node; n++) f.constant[n] = may_fold(&f, n);
+    if (f.constant[node] && ir_at(g, node)->op != IR_OP_const) f.wanted[f.wanted_count++] = node;
+    if (f.wanted_count) result = compute(&f, &temp);
+  }
+  *constant = result == SNT_OK && ir_at(g, node)->op == IR_OP_const;
+  ir_arena_free(&temp);
+  return result;
+}
+
 snt_result ir_graph_fold(ir_graph *g, uint64_t limit, bool *changed) {
   folder f = {.g = g, .limit = limit};
   ir_arena temp;
-  *changed = false;
-  if (g->failed) return g->first_error.result;
   ir_arena_init(&temp, &g->arena->host);
-  f.constant = IR_NEW_ARRAY(&temp, bool, g->nodes.count);
-  f.is_wanted = IR_NEW_ARRAY(&temp, bool, g->nodes.count);
-  f.wanted = IR_NEW_ARRAY(&temp, uint32_t, g->nodes.count);
-  snt_result result = temp.failed ? SNT_E_HOST_MEM : SNT_OK;
+  snt_result result = begin(&f, &temp);
   if (result == SNT_OK) {
     for (uint32_t n = 1; n < g->nodes.count; n++) {
       fold_splat(&f, n);

@@ -257,6 +257,8 @@ uint32_t ir_add_like(ir_graph *, const ir_graph *from, uint32_t node, const uint
 void ir_graph_stamp_origins(ir_graph *);
 /* Folds nodes whose operands are all constants of at most `limit` result elements. */
 snt_result ir_graph_fold(ir_graph *, uint64_t limit, bool *changed);
+/* One node of whatever size: a constant, if all that it hangs on are. */
+snt_result ir_fold_value(ir_graph *, uint32_t node, bool *constant);
 /* Casts of f16 and bf16 constants to f32 become f32 constants, but for tables that are gathered from. */
 snt_result ir_graph_widen(ir_graph *, bool *changed);
 #endif

@@ -126,8 +126,26 @@ uint32_t onnx_in(onnx_call *c, uint32_t i) {
 const ir_tensor *onnx_in_type(const onnx_call *c, uint32_t i) { return onnx_has(c, i) ? &c->in[i]->type : NULL; }
 const onnx_number *onnx_known(onnx_call *c, uint32_t i) { return onnx_has(c, i) ? onnx_value_known(c->im, c->in[i]) : NULL; }
 
+/* The elements of an operand that the graph computes, if from constants alone (the side of a square as the root of its area): evaluated here. */
+static const void *settled(onnx_call *c, const onnx_value *v) {
+  bool constant = false;
+  if (!v || !v->node || onnx_count(v) > ONNX_MAX_KNOWN) return NULL;
+  const snt_result r = ir_fold_value(c->g, v->node, &constant);
+  if (r != SNT_OK) c->im->failed = r;
+  return constant ? ir_const_data(c->g, v->node) : NULL;
+}
+
+static const onnx_number *settled_whole(onnx_call *c, onnx_value *v) {
+  const void *data = v && !ir_dtypes[v->type.dtype].is_float ? settled(c, v) : NULL;
+  onnx_number *at = data ? IR_NEW_ARRAY(c->im->temp, onnx_number, onnx_count(v)) : NULL;
+  for (uint32_t k = 0; at && k < onnx_count(v); k++)
+    at[k] = (onnx_number){expr_int(c->g->pool, ir_dtype_load_int(v->type.dtype, data, k)), 1};
+  return at ? (v->known = at) : NULL;
+}
+
 bool onnx_in_list(onnx_call *c, uint32_t i, onnx_list *out) {
   const onnx_number *known = onnx_known(c, i);
+  if (!known && onnx_has(c, i)) known = settled_whole(c, c->in[i]);
   if (!known || c->in[i]->type.rank > 1)
     return onnx_refuse(c, "input %u%s%.60s must be known when the model is loaded", i, onnx_has(c, i) ? " " : "",
                        onnx_has(c, i) ? c->in[i]->name : "");
@@ -162,17 +180,9 @@ bool onnx_in_numbers(onnx_call *c, uint32_t i, uint32_t room, double *out, uint3
     }
     return true;
   }
-  uint32_t node = onnx_in(c, i);
-  if (!node) return false;
-  while (ir_at(c->g, node)->op == IR_OP_cast) node = ir_arg(c->g, node, 0);
-  const void *data = ir_at(c->g, node)->op == IR_OP_const ? ir_const_data(c->g, node) : NULL;
+  const void *data = onnx_in(c, i) ? settled(c, v) : NULL;
   if (!data) return onnx_refuse(c, "input %u (%.60s) must be a constant", i, v->name);
-  for (uint32_t k = 0; k < *count; k++) {
-    uint64_t room;
-    const double value = ir_dtype_load(onnx_type_of(c, node)->dtype, data, k);
-    ir_dtype_store(v->type.dtype, &room, 0, value); /* as casts in between leave it */
-    out[k] = ir_dtype_load(v->type.dtype, &room, 0);
-  }
+  for (uint32_t k = 0; k < *count; k++) out[k] = ir_dtype_load(v->type.dtype, data, k);
   return true;
 }
 

@@ -60,6 +60,7 @@ void onnx_note_dim(onnx_import *, const char *param);                           
 bool onnx_check_dims(onnx_import *);                                            /* false: the caller names one that no input has */
 /* ---- rules.c ---- */
 bool onnx_demand_equal(onnx_import *, ir_expr a, ir_expr b); /* true: a rule was added that makes them equal */
+bool onnx_demand_within(onnx_import *, ir_expr rest);        /* true: one that makes this number less an extent not negative */
 
 /* ---- function.c ---- */
 const onnx_function *onnx_find_function(const onnx_import *, const onnx_node *);

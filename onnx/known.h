@@ -25,7 +25,7 @@ onnx_number known_whole(ir_expr);
 
 /* ---- known_point.c ---- */
 known_result known_binary(known_call *), known_compare(known_call *), known_unary(known_call *), known_cast(known_call *);
-known_result known_where(known_call *), known_logic(known_call *);
+known_result known_where(known_call *), known_logic(known_call *), known_clip(known_call *);
 /* ---- known_move.c ---- */
 known_result known_gather(known_call *), known_slice(known_call *), known_concat(known_call *), known_unsqueeze(known_call *);
 known_result known_squeeze(known_call *), known_reshape(known_call *), known_flatten(known_call *), known_expand(known_call *);

@@ -87,6 +87,24 @@ static bool combine(known_call *k, onnx_number a, onnx_number b, onnx_number *ou
   return true;
 }
 
+/* At least the second, at most the third, where they are there. */
+known_result known_clip(known_call *k) {
+  const known_list *low = &k->in[1], *high = &k->in[2];
+  if (k->c->opset < 11 || !known_make(k, k->in[0].type.dtype, k->in[0].type.rank, k->in[0].type.dims)) return KNOWN_NO; /* attributes */
+  for (uint32_t i = 0; i < k->out.count; i++) {
+    onnx_number *at = &k->out.at[i];
+    ir_expr x, y;
+    int64_t den;
+    *at = k->in[0].at[i];
+    for (const known_list *bound = low; bound <= high; bound++) {
+      if (!bound->count) continue;
+      if (!scale(k, *at, bound->at[0], &x, &y, &den)) return KNOWN_NO;
+      *at = reduced(k, bound == low ? expr_max(k->pool, x, y) : expr_min(k->pool, x, y), den);
+    }
+  }
+  return KNOWN_YES;
+}
+
 /* 1: holds, 0: does not, -1: cannot be said. */
 static int compare(known_call *k, onnx_number a, onnx_number b) {
   const char *op = k->c->node->op;

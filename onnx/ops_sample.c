@@ -6,7 +6,7 @@
 typedef enum { RESIZE_NEAREST, RESIZE_LINEAR, RESIZE_CUBIC } resize_mode;
 typedef struct resize {
   resize_mode mode;
-  const char *coordinates, *nearest;
+  const char *coordinates, *nearest, *policy;
   double cubic, outside; /* the cubic's coefficient; the value where tf_crop_and_resize reads outside */
   bool exclude, antialias;
 } resize;
@@ -149,20 +149,24 @@ static uint32_t resize_axis(onnx_call *c, const resize *r, uint32_t x, uint32_t 
 static bool read_resize(onnx_call *c, resize *r) {
   static const char *const coordinates[] = {"half_pixel",           "asymmetric",         "align_corners",       "pytorch_half_pixel",
                                             "tf_half_pixel_for_nn", "tf_crop_and_resize", "half_pixel_symmetric"};
-  static const char *const nearest[] = {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"};
+  static const char *const nearest[] = {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"}, *const policies[] = {"stretch",
+                                                                                                                          "not_larger",
+                                                                                                                          "not_smaller"};
   const char *mode = onnx_lower(c, "mode", "nearest");
   const bool old = c->opset < 11;
   r->mode = !strcmp(mode, "nearest") ? RESIZE_NEAREST : !strcmp(mode, "linear") || !strcmp(mode, "bilinear") ? RESIZE_LINEAR : RESIZE_CUBIC;
   if (r->mode == RESIZE_CUBIC && strcmp(mode, "cubic") != 0) return onnx_refuse(c, "mode %.40s", mode);
   r->coordinates = onnx_text(c, "coordinate_transformation_mode", old ? "asymmetric" : "half_pixel");
   r->nearest = onnx_text(c, "nearest_mode", old ? "floor" : "round_prefer_floor");
+  r->policy = onnx_text(c, "keep_aspect_ratio_policy", "stretch"); /* of sizes; beside scales it says nothing */
   r->cubic = onnx_float(c, "cubic_coeff_a", -0.75);
   r->outside = onnx_float(c, "extrapolation_value", 0);
   r->exclude = onnx_int(c, "exclude_outside", 0) != 0;
   r->antialias = onnx_int(c, "antialias", 0) != 0 && r->mode != RESIZE_NEAREST;
   if (!known_word(r->coordinates, coordinates, IR_COUNT(coordinates)))
     return onnx_refuse(c, "coordinate_transformation_mode %.40s", r->coordinates);
-  return known_word(r->nearest, nearest, IR_COUNT(nearest)) || onnx_refuse(c, "nearest_mode %.40s", r->nearest);
+  if (!known_word(r->nearest, nearest, IR_COUNT(nearest))) return onnx_refuse(c, "nearest_mode %.40s", r->nearest);
+  return known_word(r->policy, policies, IR_COUNT(policies)) || onnx_refuse(c, "keep_aspect_ratio_policy %.40s", r->policy);
 }
 
 /* Values given for `axes` (all without), spread over the rank. */
@@ -179,12 +183,10 @@ static bool spread(onnx_call *c, const onnx_list *axes, uint32_t rank, uint32_t 
 }
 
 /* keep_aspect_ratio_policy: one scale for the axes that are resized. */
-static bool apply_policy(onnx_call *c, const ir_tensor *type, const onnx_list *axes, sizes *s) {
-  const char *policy = onnx_text(c, "keep_aspect_ratio_policy", "stretch");
+static void keep_ratio(onnx_call *c, const char *policy, const ir_tensor *type, const onnx_list *axes, sizes *s) {
   const bool smaller = !strcmp(policy, "not_larger");
   double scale = 0;
-  if (!strcmp(policy, "stretch")) return true;
-  if (!smaller && strcmp(policy, "not_smaller") != 0) return onnx_refuse(c, "keep_aspect_ratio_policy %.40s", policy);
+  if (!strcmp(policy, "stretch")) return;
   for (uint32_t pass = 0; pass < 2; pass++)
     for (uint32_t i = 0; i < type->rank; i++) {
       bool named = !axes->count;
@@ -196,10 +198,9 @@ static bool apply_policy(onnx_call *c, const ir_tensor *type, const onnx_list *a
       if (pass == 0) scale = scale == 0 || (smaller ? own < scale : own > scale) ? own : scale;
       else s->scale[i] = scale, s->out[i] = (int64_t)floor(scale * (double)extent + 0.5);
     }
-  return true;
 }
 
-static bool read_sizes(onnx_call *c, const ir_tensor *type, sizes *s) {
+static bool read_sizes(onnx_call *c, const resize *r, const ir_tensor *type, sizes *s) {
   const bool upsample = !strcmp(c->node->op, "Upsample"), old = c->opset < 11;
   const uint32_t by_scale = upsample || old ? 1 : 2, rank = type->rank;
   const onnx_list axes = onnx_int_list(c, "axes");
@@ -231,7 +232,8 @@ static bool read_sizes(onnx_call *c, const ir_tensor *type, sizes *s) {
   if (!onnx_in_numbers(c, 3, SNT_MAX_RANK, values, &count) || !spread(c, &axes, rank, count, values, wanted)) return false;
   s->fixed = true;
   for (uint32_t i = 0; i < rank; i++) s->out[i] = (int64_t)wanted[i];
-  return apply_policy(c, type, &axes, s);
+  keep_ratio(c, r->policy, type, &axes, s);
+  return true;
 }
 
 bool onnx_op_resize(onnx_call *c) {
@@ -240,7 +242,7 @@ bool onnx_op_resize(onnx_call *c) {
   uint32_t x = onnx_in(c, 0);
   if (!x || !read_resize(c, &r)) return false;
   const ir_tensor type = *onnx_type_of(c, x);
-  if (!read_sizes(c, &type, &s)) return false;
+  if (!read_sizes(c, &r, &type, &s)) return false;
   const bool widen = r.mode != RESIZE_NEAREST && !ir_dtypes[type.dtype].is_float;
   if (widen) x = onnx_cast(c, x, SNT_F32);
   for (uint32_t axis = 0; x && axis < type.rank; axis++) {

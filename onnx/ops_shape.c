@@ -62,12 +62,13 @@ bool onnx_op_concat(onnx_call *c) {
 /* ---- slices: ends are clamped to the extent as numpy does it ---- */
 static ir_expr clamped(expr_pool *pool, ir_expr e, ir_expr low, ir_expr high) { return expr_min(pool, expr_max(pool, e, low), high); }
 
-/* A bound that counts from the end if it is negative; false: its sign depends on symbols. */
-static bool from_end(expr_pool *pool, ir_expr *bound, ir_expr extent) {
+/* A bound that counts from the end if it is negative; false: its sign depends on symbols, unless they are demanded to be small enough. */
+static bool from_end(onnx_call *c, ir_expr *bound, ir_expr extent) {
+  expr_pool *pool = c->g->pool;
   int64_t low, high;
   expr_bounds(pool, *bound, &low, &high);
   if (low >= 0) return true;
-  if (high >= 0) return false;
+  if (high >= 0) return onnx_demand_within(c->im, *bound), false;
   *bound = low < -(INT64_C(1) << 40) ? expr_int(pool, -1) : expr_add(pool, *bound, extent);
   if (low < -(INT64_C(1) << 40)) *bound = expr_int(pool, INT32_MIN);
   return true;
@@ -82,8 +83,8 @@ static bool is_end(const expr_pool *pool, ir_expr bound) {
 static uint32_t slice_axis(onnx_call *c, uint32_t x, uint32_t axis, ir_expr start, ir_expr end, int64_t step) {
   expr_pool *pool = c->g->pool;
   const ir_expr extent = onnx_type_of(c, x)->dims[axis], last = expr_sub(pool, extent, 1), none = expr_int(pool, -1);
-  if (step == 0 || !from_end(pool, &start, extent) || !from_end(pool, &end, extent))
-    return onnx_refuse(c, "bounds of unknown sign, or step 0"), 0;
+  if (step == 0 || !from_end(c, &start, extent) || !from_end(c, &end, extent))
+    return c->im->again ? 0 : onnx_refuse(c, "bounds of unknown sign, or step 0"), 0;
   start = step > 0 ? clamped(pool, start, 0, extent) : is_end(pool, start) ? last : clamped(pool, start, none, last);
   end = step < 0 ? clamped(pool, end, none, last) : is_end(pool, end) ? extent : clamped(pool, end, 0, extent);
   const ir_expr span = step > 0 ? expr_sub(pool, end, start) : expr_sub(pool, start, end);

@@ -74,3 +74,18 @@ bool onnx_demand_equal(onnx_import *im, ir_expr a, ir_expr b) {
   else return demand_multiples(im, a, b);
   return add_rule(im, rule);
 }
+
+/* A table of `number` elements of which all but as many as an extent says are left out, or taken. */
+bool onnx_demand_within(onnx_import *im, ir_expr rest) {
+  expr_pool *pool = im->g->pool;
+  const uint32_t count = pool->nodes.count;
+  for (uint32_t n = 0; n < count; n++) {
+    const ir_expr symbol = -(ir_expr)n - 1;
+    const char *name = name_of(pool, symbol);
+    int64_t number;
+    if (!name || !expr_is_const(pool, expr_add(pool, rest, symbol), &number)) continue;
+    const expr_symbol *s = &pool->symbols.at[pool->nodes.at[n].value];
+    return number >= s->min && number < s->max && add_rule(im, (onnx_rule){.symbol = name, .max = number});
+  }
+  return false;
+}
