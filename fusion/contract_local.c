@@ -256,15 +256,10 @@ static void widen_panels(contract_local *l) {
   }
 }
 
-/* Elements of the one operand, and zeros. */
-static bool only_moves(const ir_graph *g, uint32_t node) {
-  return fusion_is_view(g, node) && ir_at(g, node)->op != IR_OP_concat && ir_attr_int(g, node, IR_ATTR_value, 0) == 0;
-}
-
 /* What the elements of an operand are before they are widened, which is exact. */
 static uint8_t narrow_type(const contract_local *l, uint32_t node) {
   const ir_graph *g = l->t->c->graph;
-  while (fusion_group_has(l->t->group, node) && only_moves(g, node)) node = ir_arg(g, node, 0);
+  while (fusion_group_has(l->t->group, node) && fusion_only_moves(g, node)) node = ir_arg(g, node, 0);
   const bool widened = fusion_group_has(l->t->group, node) && ir_at(g, node)->op == IR_OP_cast;
   return ir_at(g, widened ? ir_arg(g, node, 0) : node)->type.dtype;
 }

@@ -110,6 +110,28 @@ bool contract_set_fits(const fusion_context *c, const fusion_group *group, const
   return reads_in_place(c, group, &set);
 }
 
+typedef struct pad_probe {
+  const ir_graph *g;
+  bool fits;
+} pad_probe;
+static void check_pad(void *user, const fusion_load *load) {
+  pad_probe *p = user;
+  p->fits &= !load->access->condition_count || ir_at(p->g, load->node)->type.dtype == SNT_F32;
+}
+
+/* Where reads go through texels, which are f32, a padded operand is read in place, and what lies outside is selected away (schedule_contract_lanes.c): one of
+   other elements is made first. */
+bool contract_pads_fit(const fusion_context *c, const fusion_group *group) {
+  pad_probe p = {c->graph, true};
+  if (c->options->profile->reads != COST_READS_TEXEL || schedule_is_explicit(c)) return true;
+  for (uint32_t o = 0; o < 2; o++) {
+    const uint32_t operand = ir_arg(c->graph, group->hero, o);
+    const map_access at = anywhere(c, operand);
+    if (ir_at(c->graph, operand)->type.dtype == SNT_F32 && !fusion_walk_loads(c, group, operand, &at, check_pad, &p)) return false;
+  }
+  return p.fits;
+}
+
 uint32_t contract_window_operand(const ir_graph *g, uint32_t node) {
   for (uint32_t o = 0; o < 2; o++)
     if (ir_at(g, ir_arg(g, node, o))->op == IR_OP_window) return ir_arg(g, node, o);

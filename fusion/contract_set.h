@@ -16,6 +16,7 @@ void contract_set_find(const fusion_context *, const fusion_group *, contract_se
 /* Coordinates of `output` where the contractions of the set have `at`; false if it follows none of them element by element. */
 bool contract_set_forward(const fusion_context *, const fusion_group *, const contract_set *, uint32_t output, map_access *at);
 /* Can one tile hold them: no other contraction among the members, none feeds another, and every result reads all of them at one place. */
+bool contract_pads_fit(const fusion_context *, const fusion_group *);
 bool contract_set_fits(const fusion_context *, const fusion_group *, const char **why_not);
 uint32_t contract_window_operand(const ir_graph *, uint32_t node); /* the operand that is a window; 0: none */
 /* Could a contraction around `consumer` compute the rows of a depthwise convolution `producer` that it reads? By what both are and by the device. */

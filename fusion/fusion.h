@@ -199,13 +199,14 @@ snt_result fusion_outline(fusion_context *, bool *changed);       /* bodies of r
 snt_result
 fusion_canonicalise(fusion_context *,
                     bool *changed); /* fold, dead code, views composed, x*1, double casts, constants that do not vary along an axis */
-snt_result fusion_decompose(fusion_context *, bool *changed);   /* what is left above primitives */
-snt_result fusion_store_bytes(fusion_context *, bool *changed); /* storage types become bytes */
-snt_result fusion_rewrite(fusion_context *, bool *changed);     /* priced, flagged reassociating */
-snt_result fusion_fold_scale(fusion_context *, bool *changed);  /* factors of channels into the weights before them: batch norms */
-snt_result fusion_split_large(fusion_context *, bool *changed); /* constants larger than a binding in parts */
-snt_result fusion_layout(fusion_context *, bool *changed);      /* channels last where convolutions form vectors of them */
-snt_result fusion_copy_ports(fusion_context *, bool *changed);  /* outputs that are inputs, constants or named twice */
+snt_result fusion_decompose(fusion_context *, bool *changed);     /* what is left above primitives */
+snt_result fusion_store_bytes(fusion_context *, bool *changed);   /* storage types become bytes */
+snt_result fusion_sum_as_floats(fusion_context *, bool *changed); /* products of integers in f32, where their sums are exact */
+snt_result fusion_rewrite(fusion_context *, bool *changed);       /* priced, flagged reassociating */
+snt_result fusion_fold_scale(fusion_context *, bool *changed);    /* factors of channels into the weights before them: batch norms */
+snt_result fusion_split_large(fusion_context *, bool *changed);   /* constants larger than a binding in parts */
+snt_result fusion_layout(fusion_context *, bool *changed);        /* channels last where convolutions form vectors of them */
+snt_result fusion_copy_ports(fusion_context *, bool *changed);    /* outputs that are inputs, constants or named twice */
 snt_result fusion_group_nodes(fusion_context *, bool *changed);
 snt_result fusion_fission(fusion_context *, bool *changed);       /* splits what does not fit the device's limits */
 snt_result fusion_settle_states(fusion_context *, bool *changed); /* which updates may overwrite their state in place */
@@ -243,6 +244,7 @@ static inline int32_t fusion_find_label(const ir_expr *list, uint32_t count, ir_
 }
 bool fusion_is_update(const ir_graph *, uint32_t node);         /* some state's new value */
 bool fusion_is_view(const ir_graph *, uint32_t node);           /* movement that costs nothing by itself */
+bool fusion_only_moves(const ir_graph *, uint32_t node);        /* such of one operand's elements, and zeros */
 bool fusion_is_free(const ir_graph *, uint32_t node);           /* sources, views, splat constants */
 uint32_t fusion_below_window(const ir_graph *, uint32_t node);  /* the value that windows and their padding are made of */
 bool fusion_has_taps(const ir_graph *, uint32_t node);          /* movements down to a window: its taps are an axis of the value */

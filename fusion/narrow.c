@@ -3,7 +3,7 @@
    the host device too. Each is laid out as its reader sees it, and read through no view. Factors go into weights before (fold_scale.c): behind a cast they
    would stay outside. */
 #include "fusion/narrow.h"
-#include "fusion/emit_private.h"
+#include "fusion/shown.h"
 #include <math.h>
 
 enum { LEAST_ELEMENTS = 4096, LEAST_TERMS = 32 }; /* nine taps a channel are nothing to save */
@@ -23,53 +23,23 @@ typedef struct narrowing {
   bool failed;
 } narrowing;
 
-/* A constant as an f32 value above its views and casts shows it: element `first`, then a stride along each axis. */
-typedef struct shown {
-  const void *data;
-  int32_t dtype;
-  uint32_t constant, rank;
-  int64_t first, stride[SNT_MAX_RANK], extent[SNT_MAX_RANK], elements;
-} shown;
+/* ---- which ---- */
 
 static bool widens(const ir_graph *g, uint32_t node) {
   return ir_at(g, node)->op == IR_OP_cast && ir_dtypes[ir_at(g, ir_arg(g, node, 0))->type.dtype].is_float;
 }
 
-static bool show(narrowing *w, uint32_t node, shown *s) {
-  ir_graph *g = w->from;
-  expr_pool *x = g->pool;
-  const ir_tensor *type = &ir_at(g, node)->type;
-  map_access at = {.rank = type->rank};
-  *s = (shown){.rank = type->rank, .elements = 1};
-  if (type->dtype != SNT_F32) return false;
-  for (uint32_t d = 0; d < s->rank; d++) {
-    if (!expr_is_const(x, type->dims[d], &s->extent[d])) return false;
-    s->elements *= s->extent[d];
-    at.at[d] = expr_var_add(x, "w", 0, type->dims[d], 1);
-  }
-  const map_access own = at;
-  for (; widens(g, node) || (fusion_is_view(g, node) && ir_at(g, node)->op != IR_OP_concat); node = ir_arg(g, node, 0))
-    if (!widens(g, node) && !ir_movement_access(g, node, 0, &at)) return false;
-  if (ir_at(g, node)->op != IR_OP_const || at.condition_count || s->elements < LEAST_ELEMENTS) return false;
-  if (g->consts.at[ir_at(g, node)->payload].kind == IR_CONST_SPLAT) return false;
-  ir_expr rest = map_linear(x, &at, ir_at(g, node)->type.dims);
-  for (uint32_t d = 0; d < s->rank; d++) {
-    const ir_expr whole = rest;
-    if (own.at[d] < 0 && !expr_split_affine(x, whole, emit_var_number(x, own.at[d]), &s->stride[d], &rest)) return false;
-  }
-  s->constant = node;
-  s->dtype = ir_at(g, node)->type.dtype;
-  return expr_is_const(x, rest, &s->first);
+static bool may_narrow(narrowing *w, uint32_t node, fusion_shown *s) {
+  return ir_at(w->from, node)->type.dtype == SNT_F32 && fusion_show(w->from, node, s) && ir_dtypes[s->dtype].is_float &&
+         s->elements >= LEAST_ELEMENTS && w->from->consts.at[ir_at(w->from, s->constant)->payload].kind != IR_CONST_SPLAT;
 }
-
-/* ---- which ---- */
 
 static void want(narrowing *w, uint32_t node, uint32_t channels) {
   candidate *c = &w->candidates[node];
-  shown s;
+  fusion_shown s;
   int64_t terms = 1;
   if (c->wanted) channels &= c->channels;
-  else if (!show(w, node, &s)) return;
+  else if (!may_narrow(w, node, &s)) return;
   for (uint32_t d = 0; d < ir_at(w->from, node)->type.rank; d++) terms *= channels >> d & 1 ? 1 : ir_at(w->from, node)->type.dims[d];
   *c = (candidate){.channels = (uint16_t)channels, .wanted = true, .refused = c->refused || terms < LEAST_TERMS};
 }
@@ -106,24 +76,6 @@ static void look_at_ends(narrowing *w) {
 
 /* ---- numbers ---- */
 
-/* Calls for each element in order, with the number of its channel. */
-typedef void (*element_fn)(void *user, int64_t at, int64_t channel, float value);
-static int64_t walk(const shown *s, uint32_t channels, element_fn each, void *user) {
-  int64_t step[SNT_MAX_RANK] = {0}, at[SNT_MAX_RANK] = {0}, count = 1, offset = s->first, channel = 0;
-  for (uint32_t d = s->rank; d-- > 0;)
-    if (channels >> d & 1) step[d] = count, count *= s->extent[d];
-  for (int64_t i = 0; i < s->elements; i++) {
-    each(user, i, channel, (float)ir_dtype_load(s->dtype, s->data, (size_t)offset));
-    for (uint32_t d = s->rank; d-- > 0;) {
-      offset += s->stride[d], channel += step[d];
-      if (++at[d] < s->extent[d]) break;
-      offset -= at[d] * s->stride[d], channel -= at[d] * step[d];
-      at[d] = 0;
-    }
-  }
-  return count;
-}
-
 typedef struct numbers {
   float *most; /* by channel; of halves one for all */
   void *to;
@@ -151,7 +103,7 @@ static bool fits(const narrowing *w, const float *most, int64_t channels) {
   return true;
 }
 
-static uint32_t dequantise(const candidate *c, const shown *s, uint32_t value, const float *scales, ir_graph *to) {
+static uint32_t dequantise(const candidate *c, const fusion_shown *s, uint32_t value, const float *scales, ir_graph *to) {
   ir_tensor type = {.dtype = SNT_F32};
   ir_expr axes[SNT_MAX_RANK];
   for (uint32_t d = 0; d < s->rank; d++)
@@ -161,7 +113,7 @@ static uint32_t dequantise(const candidate *c, const shown *s, uint32_t value, c
   return ir_add2(to, IR_OP_mul, value, ir_add_node(to, IR_OP_broadcast, 1, &scale, IR_COUNT(attrs), attrs, NULL));
 }
 
-static uint32_t add_narrow(narrowing *w, uint32_t n, const shown *s, const numbers *numbers, ir_graph *to) {
+static uint32_t add_narrow(narrowing *w, uint32_t n, const fusion_shown *s, const numbers *numbers, ir_graph *to) {
   ir_tensor type = ir_at(w->from, n)->type;
   type.dtype = (uint8_t)w->dtype;
   const uint32_t constant = ir_add_const(to, &type, &(ir_const){.kind = IR_CONST_DATA, .data = numbers->to});
@@ -196,21 +148,21 @@ static uint32_t replace(void *user, ir_graph *to, uint32_t n) {
   narrowing *w = user;
   const candidate *c = &w->candidates[n];
   const uint32_t channels = w->dtype == SNT_I8 ? c->channels : 0;
-  shown s;
+  fusion_shown s;
   int64_t count = 1;
-  if (!c->wanted || c->refused || (w->dtype == SNT_I8 && !channels) || !show(w, n, &s)) return keep(w, n, to);
+  if (!c->wanted || c->refused || (w->dtype == SNT_I8 && !channels) || !may_narrow(w, n, &s)) return keep(w, n, to);
   s.data = ir_const_data(w->from, s.constant);
   for (uint32_t d = 0; d < s.rank; d++) count *= channels >> d & 1 ? s.extent[d] : 1;
   numbers numbers = {IR_NEW_ARRAY(w->arena, float, (size_t)count), NULL};
   if (s.data && numbers.most) {
-    walk(&s, channels, find_most, &numbers);
+    fusion_walk(&s, channels, find_most, &numbers);
     if (!fits(w, numbers.most, count)) return keep(w, n, to);
     numbers.to = ir_arena_take_own(w->arena, (size_t)s.elements * ir_dtypes[w->dtype].bytes);
   }
   w->failed |= !numbers.to;
   if (w->failed) return 0;
   for (int64_t i = 0; i < count; i++) numbers.most[i] /= 127;
-  walk(&s, channels, w->dtype == SNT_I8 ? put_byte : put_half, &numbers);
+  fusion_walk(&s, channels, w->dtype == SNT_I8 ? put_byte : put_half, &numbers);
   return add_narrow(w, n, &s, &numbers, to);
 }
 

@@ -9,6 +9,7 @@ const fusion_pass fusion_pipeline[] = {
     {"canonicalise", fusion_canonicalise, FUSION_TO_FIXPOINT},
     {"decompose", fusion_decompose, 0},
     {"bytes", fusion_store_bytes, 0},
+    {"integers", fusion_sum_as_floats, FUSION_REWRITE},
     {"rewrite", fusion_rewrite, FUSION_REWRITE},
     {"scales", fusion_fold_scale, FUSION_REWRITE},
     {"large", fusion_split_large, 0},

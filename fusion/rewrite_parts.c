@@ -59,13 +59,7 @@ static uint32_t part_of(const parts *p, uint32_t node, uint32_t i) {
     return rebuild_view(p->r, IR_OP_broadcast, ir_arg(g, node, 0), IR_COUNT(attrs), attrs);
   }
   for (uint32_t a = 0; a < arity; a++) args[a] = part_of(p, ir_arg(g, node, a), i);
-  const ir_node *n = ir_at(g, node);
-  ir_attr_value attrs[IR_ATTR_COUNT];
-  for (uint32_t a = 0; a < n->attr_count; a++) {
-    const ir_attr *own = &g->attrs.at[n->attrs + a];
-    attrs[a] = (ir_attr_value){own->key, own->count, g->ints.at + own->first};
-  }
-  return ir_add_node(g, (ir_op)n->op, arity, args, n->attr_count, attrs, NULL);
+  return ir_add_retyped(g, node, args);
 }
 
 static uint32_t vector_part(const parts *p, uint32_t vector, uint32_t i) {

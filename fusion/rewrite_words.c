@@ -45,17 +45,6 @@ static uint32_t packed_constant(words *w, uint32_t node, const ir_tensor *type) 
   return made;
 }
 
-static uint32_t like(words *w, uint32_t node, const uint32_t *args) {
-  const ir_graph *g = w->r->to;
-  const ir_node *n = ir_at(g, node);
-  ir_attr_value attrs[IR_ATTR_COUNT];
-  for (uint32_t a = 0; a < n->attr_count; a++) {
-    const ir_attr *own = &g->attrs.at[n->attrs + a];
-    attrs[a] = (ir_attr_value){own->key, own->count, g->ints.at + own->first};
-  }
-  return ir_add_node(w->r->to, (ir_op)n->op, n->arity, args, n->attr_count, attrs, NULL);
-}
-
 static bool is_pointwise(const ir_node *n) { return (ir_ops[n->op].flags & IR_POINTWISE) && n->op != IR_OP_custom && n->arity <= 3; }
 
 /* A value of [n, rest..] as [n / lanes, rest.., lanes]: its constants are packed, what is no operator of elements is turned when it is read. */
@@ -73,7 +62,7 @@ static uint32_t turned(words *w, uint32_t node, uint32_t depth) {
   if (is_pointwise(n)) {
     for (uint32_t i = 0; i < n->arity; i++)
       if (!(args[i] = turned(w, ir_arg(g, node, i), depth - 1))) return 0;
-    return like(w, node, args);
+    return ir_add_retyped(w->r->to, node, args);
   }
   ir_expr dims[SNT_MAX_RANK], perm[SNT_MAX_RANK];
   dims[0] = type.dims[0], dims[1] = w->lanes, perm[0] = 0, perm[type.rank - 1] = 1;
@@ -141,7 +130,7 @@ static uint32_t value_of(words *w, uint32_t node, uint32_t field, uint32_t numbe
   if (!is_pointwise(n)) return 0;
   for (uint32_t i = 0; i < n->arity; i++)
     if (!(args[i] = value_of(w, ir_arg(g, node, i), field, number, depth - 1))) return 0;
-  return like(w, node, args);
+  return ir_add_retyped(w->r->to, node, args);
 }
 
 /* The elements of the vector that belong to a field of a byte, one a word. */

@@ -411,6 +411,8 @@ static contract_build pick_schedule(contraction *t) {
 bool schedule_contract_accepts(const fusion_context *c, const fusion_group *group, const char **why_not) {
   if (ir_at(c->graph, group->hero)->op != IR_OP_contract) return false;
   uint32_t product;
+  *why_not = "a padded operand that is not read through texels";
+  if (!contract_pads_fit(c, group)) return false;
   if (!contract_staged_producer(c, group, &product)) return contract_set_fits(c, group, why_not);
   *why_not = "a convolution whose rows cannot be staged";
   return schedule_staged_accepts(c, group);

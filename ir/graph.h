@@ -253,6 +253,8 @@ typedef struct ir_copy_hook {
 snt_result ir_graph_copy_with(const ir_graph *from, ir_graph *to, uint32_t *map, const ir_copy_hook *);
 /* The node of another graph of the same pool on operands of this one: its operator and attributes, the type that follows. 0 after a mistake. */
 uint32_t ir_add_like(ir_graph *, const ir_graph *from, uint32_t node, const uint32_t *args);
+uint32_t ir_add_retyped(ir_graph *, uint32_t node,
+                        const uint32_t *args); /* one of this graph on operands of other types or extents: the result's follows */
 /* Writes each node's own number into its `origin` where there is none: once, on the graph as the user gave it. */
 void ir_graph_stamp_origins(ir_graph *);
 /* Folds nodes whose operands are all constants of at most `limit` result elements. */

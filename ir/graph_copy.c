@@ -154,6 +154,15 @@ static bool same_types(const ir_graph *to, const uint32_t *args, const ir_graph 
   return true;
 }
 
+static uint32_t add_with_attrs(ir_graph *to, const ir_graph *from, const ir_node *n, const uint32_t *args, const ir_tensor *declared) {
+  ir_attr_value attrs[IR_ATTR_COUNT];
+  for (uint32_t i = 0; i < n->attr_count; i++) {
+    const ir_attr *a = &from->attrs.at[n->attrs + i];
+    attrs[i] = (ir_attr_value){a->key, a->count, from->ints.at + a->first};
+  }
+  return ir_add_node(to, (ir_op)n->op, n->arity, args, n->attr_count, attrs, declared);
+}
+
 uint32_t ir_add_like(ir_graph *to, const ir_graph *from, uint32_t node, const uint32_t *args) {
   const ir_node *n = ir_at(from, node);
   if (!graph_check_values(to, ir_ops[n->op].name, n->arity, args)) return 0;
@@ -165,12 +174,12 @@ uint32_t ir_add_like(ir_graph *to, const ir_graph *from, uint32_t node, const ui
     }
     return graph_put(to, &made, n->arity, args);
   }
-  ir_attr_value attrs[IR_ATTR_COUNT];
-  for (uint32_t i = 0; i < n->attr_count; i++) {
-    const ir_attr *a = &from->attrs.at[n->attrs + i];
-    attrs[i] = (ir_attr_value){a->key, a->count, from->ints.at + a->first};
-  }
-  return ir_add_node(to, (ir_op)n->op, n->arity, args, n->attr_count, attrs, &n->type);
+  return add_with_attrs(to, from, n, args, &n->type);
+}
+
+uint32_t ir_add_retyped(ir_graph *g, uint32_t node, const uint32_t *args) {
+  const ir_node n = *ir_at(g, node);
+  return add_with_attrs(g, g, &n, args, NULL);
 }
 
 void ir_graph_stamp_origins(ir_graph *g) {
