@@ -1,6 +1,7 @@
 /* Algorithm choices as rewrites in primitives, priced on the profile; each may reassociate and is part of the graph from then on, so that fused and
    unfused plans share the same tree. Rules: the list at the end. */
 #include "fusion/rewrite_parts.h"
+#include "fusion/rewrite_taps.h"
 #include "fusion/rewrite_weights.h"
 #include "fusion/rewrite_words.h"
 #include "fusion/schedule_common.h"
@@ -260,7 +261,7 @@ static uint32_t sum_of_products(rebuild *r) {
   return rebuild_view(r, IR_OP_reshape, made, 1, &(ir_attr_value){IR_ATTR_shape, n->type.rank, n->type.dims});
 }
 
-static const rebuild_rule rules[] = {two_stage, axis_by_axis, sum_of_products, rewrite_narrow_weights};
+static const rebuild_rule rules[] = {rewrite_live_taps, two_stage, axis_by_axis, sum_of_products, rewrite_narrow_weights};
 
 snt_result fusion_rewrite(fusion_context *c, bool *changed) {
   ir_uses uses = {0};

@@ -134,10 +134,16 @@ static snt_result run_passes(tool_session *s, const char *text) {
   expr_pool_init(&pool, &arena);
   ir_graph_init(&g, &arena, &pool);
   plan_init(&plan, &arena, &pool);
-  const fusion_options options = {.profile = cost_profile_builtin(s->options.profile ? s->options.profile : "pocl", &profile),
+  const char *name = s->options.profile ? s->options.profile : "pocl";
+  uint32_t numerics = 0;
+  snt_result r = tool_numerics(s, &numerics);
+  if (r == SNT_OK && !cost_profile_builtin(name, &profile)) r = host_fail(&s->diag, SNT_E_ARG, "profile", "no profile \"%s\"", name);
+  if (r == SNT_OK && s->options.mask) r = cost_profile_mask(&profile, s->options.mask, &s->diag);
+  const fusion_options options = {.profile = &profile,
                                   .only = s->options.passes,
+                                  .numerics = (uint8_t)numerics,
+                                  .no_rewrites = (s->options.compile_flags & SNT_COMPILE_NO_REWRITES) != 0,
                                   .verify = true};
-  snt_result r = options.profile ? SNT_OK : host_fail(&s->diag, SNT_E_ARG, "profile", "no profile \"%s\"", s->options.profile);
   if (r == SNT_OK) r = ir_graph_parse(&g, text, strlen(text), &s->diag);
   if (r == SNT_OK) r = fusion_compile(&c, &g, &options, &arena, &plan, &s->diag);
   ir_text out;

@@ -102,15 +102,20 @@ snt_result tool_weights(tool_session *s, uint32_t *out) {
   return r == SNT_OK ? r : host_fail(&s->diag, r, "weights", "no weights \"%s\": given f16 int8", s->options.weights);
 }
 
-snt_result tool_compile_flags(tool_session *s, uint32_t targets, uint32_t flags, snt_program **out) {
-  static const char *const numerics[] = {"default", "strict", "fast", "reproducible"};
+snt_result tool_numerics(tool_session *s, uint32_t *out) {
+  static const char *const words[] = {"default", "strict", "fast", "reproducible"};
   snt_result r = SNT_OK;
+  *out = word_of(s->options.numerics, words, 4, &r);
+  return r == SNT_OK ? r
+                     : host_fail(&s->diag, r, "numerics", "no numerics mode \"%s\": default strict fast reproducible", s->options.numerics);
+}
+
+snt_result tool_compile_flags(tool_session *s, uint32_t targets, uint32_t flags, snt_program **out) {
   snt_compile_info info = {.head = SNT_HEAD(compile_info), .targets = targets, .flags = flags, .user = s};
   snt_image_port images[TOOL_MAX_PORTS];
   info.images = images;
-  info.numerics = word_of(s->options.numerics, numerics, 4, &r);
-  if (r != SNT_OK)
-    return host_fail(&s->diag, r, "numerics", "no numerics mode \"%s\": default strict fast reproducible", s->options.numerics);
+  snt_result r = tool_numerics(s, &info.numerics);
+  if (r != SNT_OK) return r;
   r = tool_weights(s, &info.weights);
   if (r != SNT_OK) return r;
   if (!parse_images(s, images, &info.image_count)) return host_fail(&s->diag, SNT_E_ARG, "image", "an image is NAME=chw, hwc or hw");

@@ -1,0 +1,47 @@
+#!/usr/bin/perl
+# Taps of a convolution that read nothing but padding are left out (fusion/rewrite_taps.c): which, and the answer on each device here. Output: TAP.
+use strict;
+use warnings;
+use Test::More;
+use File::Temp qw(tempdir);
+use FindBin;
+chdir "$FindBin::Bin/.." or die $!;
+print "TAP version 13\n";
+my $sinter = ($ENV{SNT_BUILD} // 'build/release') . '/sinter';
+my $dir = tempdir(CLEANUP => 1);
+
+sub conv { my ($height, $width, $size, $attrs) = @_;
+  my $weights = join ', ', map { ($_ * 37 % 19) - 9 } 0 .. 8 * 16 * $size * $size - 1;
+  return "graph \@g(%x: f32[1,16,$height,$width]) {\n  %w: f32[8,16,$size,$size] = const [$weights]\n  %y = conv %x, %w, $attrs\n  return y=%y\n}\n";
+}
+# what is left of [taps down, taps across], padded to
+my @cases = (
+  ['same', '3,3', 'neighbours', conv(6, 7, 3, 'pads=[1,1,1,1]')],
+  ['beyond', '1,1', 'rates as large as the map: the centre', conv(6, 7, 3, 'pads=[7,7,7,7], dilation=[7,7]')],
+  ['across', '3,1', 'rows of a rate below their number', conv(8, 6, 3, 'pads=[6,6,6,6], dilation=[6,6]')],
+  ['five', '3,3', 'the outer taps of five', conv(5, 5, 5, 'pads=[6,6,6,6], dilation=[3,3]')],
+  ['stride', '1,1', 'strides', conv(6, 7, 3, 'pads=[7,7,7,7], dilation=[7,7], stride=[2,3]')],
+  ['low', '2,2', 'padding on one side', conv(6, 7, 3, 'pads=[14,14,0,0], dilation=[7,7]') =~ s/14,14,0,0/13,13,2,2/r],
+  ['open', '3,3', 'a map of open extents', conv(6, 7, 3, 'pads=[7,7,7,7], dilation=[7,7]') =~ s/graph/symbols { h: min=1 max=16 multiple_of=1 hint=6 }\ngraph/r =~ s/16,6,7\]/16,h,h]/r],
+);
+my $found = `$sinter devices 2>&1`;
+for my $case (@cases) {
+  my ($name, $want, $why, $text) = @$case;
+  open my $out, '>', "$dir/$name.snt" or die $!;
+  print $out $text;
+  close $out;
+  my $said = `$sinter opt $dir/$name.snt --run canonicalise,decompose,rewrite --profile pocl 2>&1`;
+  my ($taps) = $said =~ /= window [^\n]*size=\[([^\]]*)\]/;
+  is($taps, $want, $why) or diag($said);
+  my $strict = `$sinter opt $dir/$name.snt --run canonicalise,decompose,rewrite --profile pocl --numerics strict 2>&1`;
+  my ($all) = $text =~ /f32\[8,16,(\d,\d)\]/;
+  like($strict, qr/= window [^\n]*size=\[$all\]/, "$why: all of them in STRICT");
+  for my $device ('interp', 'opencl:pocl', 'vulkan:llvmpipe') {
+    SKIP: {
+      skip("$device is not here", 1) if $device ne 'interp' && $found !~ /\Q$device\E/;
+      my $ran = `$sinter run $dir/$name.snt --device $device --check --quiet 2>&1`;
+      ok($? == 0, "$device: $why") or diag($ran);
+    }
+  }
+}
+done_testing;
