@@ -1,7 +1,9 @@
 /* Convolutions whose dilation reaches beyond the map (DeepLab's pyramid: rates of 24 and 36 on maps of 14 x 14): taps that read nothing but zeros at any position are
-   left out, with their weights and their padding. In: a contraction over a window of a padded value. Out: the same over fewer taps. Nothing else changes, but that zeros
-   are not multiplied by what weights may be infinite. */
+   left out, with their weights and their padding. In: a contraction over a window of a padded value. Out: the same over fewer taps. Zeros times an infinite
+   weight are NaN, which only FAST does not keep: elsewhere weights are constants, and finite. */
 #include "fusion/rewrite_taps.h"
+#include "fusion/shown.h"
+#include <math.h>
 
 enum { MOST_AXES = 3 };
 
@@ -100,11 +102,25 @@ static uint32_t live_weights(rebuild *r, const taps *t, uint32_t side) {
   return rebuild_view(r, IR_OP_slice, r->args[1 - side], IR_COUNT(cut), cut);
 }
 
+static void check_finite(void *user, int64_t at, int64_t channel, float value) {
+  (void)at, (void)channel;
+  *(bool *)user &= isfinite(value) != 0;
+}
+
+static bool is_finite(rebuild *r, uint32_t node) {
+  fusion_shown s;
+  bool finite = true;
+  if (r->c->options->numerics == SNT_NUMERICS_FAST) return true;
+  if (!fusion_show(r->to, node, &s) || !(s.data = ir_const_data(r->to, s.constant))) return false;
+  fusion_walk(&s, 0, check_finite, &finite);
+  return finite;
+}
+
 uint32_t rewrite_live_taps(rebuild *r) {
   taps t;
   if (ir_at(r->from, r->node)->op != IR_OP_contract || fusion_keeps_order(r->c->options)) return 0;
   for (uint32_t side = 0; side < 2; side++) {
-    if (!read_taps(r, r->args[side], &t)) continue;
+    if (!read_taps(r, r->args[side], &t) || !is_finite(r, r->args[1 - side])) continue;
     uint32_t args[2];
     if (!(args[1 - side] = live_weights(r, &t, side))) return 0;
     args[side] = live_window(r, &t);

@@ -8,6 +8,7 @@ use FindBin;
 chdir "$FindBin::Bin/.." or die $!;
 print "TAP version 13\n";
 my $sinter = ($ENV{SNT_BUILD} // 'build/release') . '/sinter';
+our $TODO;
 my $dir = tempdir(CLEANUP => 1);
 
 sub conv { my ($height, $width, $size, $attrs) = @_;
@@ -22,6 +23,8 @@ my @cases = (
   ['five', '3,3', 'the outer taps of five', conv(5, 5, 5, 'pads=[6,6,6,6], dilation=[3,3]')],
   ['stride', '1,1', 'strides', conv(6, 7, 3, 'pads=[7,7,7,7], dilation=[7,7], stride=[2,3]')],
   ['low', '2,2', 'padding on one side', conv(6, 7, 3, 'pads=[14,14,0,0], dilation=[7,7]') =~ s/14,14,0,0/13,13,2,2/r],
+  ['infinite', '3,3', 'a weight that is infinite: NaN stays', conv(6, 7, 3, 'pads=[7,7,7,7], dilation=[7,7]') =~ s/= const \[-9/= const [inf/r],
+  ['given', '3,3', 'weights that are given', conv(6, 7, 3, 'pads=[7,7,7,7], dilation=[7,7]') =~ s/(%x: [^)]*)\)/$1, %w: f32[8,16,3,3])/r =~ s/\n  %w = const[^\n]*//r =~ s/\n  %w: f32\[8,16,3,3\] = const [^\n]*//r],
   ['open', '3,3', 'a map of open extents', conv(6, 7, 3, 'pads=[7,7,7,7], dilation=[7,7]') =~ s/graph/symbols { h: min=1 max=16 multiple_of=1 hint=6 }\ngraph/r =~ s/16,6,7\]/16,h,h]/r],
 );
 my $found = `$sinter devices 2>&1`;
@@ -40,6 +43,7 @@ for my $case (@cases) {
     SKIP: {
       skip("$device is not here", 1) if $device ne 'interp' && $found !~ /\Q$device\E/;
       my $ran = `$sinter run $dir/$name.snt --device $device --check --quiet 2>&1`;
+      local $TODO = 'lavapipe selects away what lies outside of a padded map, infinite weights or not' if $device =~ /llvmpipe/ && $name eq 'infinite';
       ok($? == 0, "$device: $why") or diag($ran);
     }
   }
