@@ -33,6 +33,7 @@ const dialect dialect_c = {
             [KIR_min] = EXTREME("<"),
             [KIR_max] = EXTREME(">"),
             [KIR_fma] = {NULL, CT_BY([CT_F64] = "fma($0, $1, $2)")},
+            [KIR_dot4] = {"snt_dot4($0, $1, $2)", NULL},
             [KIR_div] = {"$0 / $1", CT_BY([CT_NARROW] = "($t)($0 / $1)")},
             [KIR_rem] = {"$0 % $1", CT_BY([CT_F64] = "fmod($0, $1)", [CT_NARROW] = "($t)($0 % $1)")},
             [KIR_sqrt] = {NULL, CT_BY([CT_F64] = "sqrt($0)")},

@@ -7,7 +7,7 @@ const kir_caps kir_text_caps = {.target = "interp", .max_lanes = 16, .vector_mem
                                 .keeps_math = true, .subgroups = true, .subgroup_arithmetic = true, .exact_div = true, .exact_sqrt = true, .prefetch = true,
                                 .stream = true, .texel = true, .images = true, .async_copy = true, .mma = KIR_MMA_ALL(KIR_MMA_ANY), .atomics_f32 = true, .oob_zero = true,
                                 .shuffle = true, .hred = true, .wrap = true, .divmod = true, .minmax_nan = true, .ix = true, .fill = true,
-                                .lanes_memory = true, .pack2 = true, .permute = 16, .push_bytes = 128};
+                                .lanes_memory = true, .pack2 = true, .dot4 = true, .permute = 16, .push_bytes = 128};
 // clang-format on
 
 static snt_result emit(const kir_kernel *k, const kir_caps *caps, ir_arena *arena, codegen_code *out, snt_diag *diag) {

@@ -33,6 +33,10 @@ const ctext_helper cuda_helpers[] = {
     {"snt_bf16_from_f32", "static __device__ inline unsigned short snt_bf16_from_f32(float x) {\n"
                           "  const unsigned u = __float_as_uint(x);\n  if ((u & 0x7fffffffu) > 0x7f800000u) return (unsigned short)(u >> 16 | 0x40u);\n"
                           "  return (unsigned short)((u + 0x7fffu + (u >> 16 & 1u)) >> 16);\n}\n"},
+    {"snt_dot4(", "static __device__ inline int snt_dot4(int a, int b, int c) {\n#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 610\n"
+                  "  int d;\n  asm(\"dp4a.u32.s32 %0, %1, %2, %3;\" : \"=r\"(d) : \"r\"(a), \"r\"(b), \"r\"(c));\n  return d;\n#else\n"
+                  "  unsigned d = (unsigned)c;\n  for (int byte = 0; byte < 32; byte += 8) d += ((unsigned)a >> byte & 255u) * (unsigned)(int)(signed char)(b >> byte & 255);\n"
+                  "  return (int)d;\n#endif\n}\n"},
     {"snt_popcount(", "static __device__ inline int snt_popcount(unsigned long long x) {\n#if defined(__CUDACC__) || defined(__CUDACC_RTC__)\n"
                       "  return __popcll(x);\n#else\n  return __builtin_popcountll(x);\n#endif\n}\n"},
     {"snt_clz(", "static __device__ inline int snt_clz(unsigned long long x, int bits) {\n#if defined(__CUDACC__) || defined(__CUDACC_RTC__)\n"

@@ -8,7 +8,7 @@
 const kir_caps opencl_caps = {
     .target = "opencl", .max_lanes = 16, .vector_memory = 128, .f16_storage = true, .bf16_storage = true, .int8_storage = true, .int16_storage = true,
     .int64 = true, .f64 = true, .fma_fused = true, .fma_fast = true, .exact_div = true, .exact_sqrt = true, .prefetch = true, .stream = true,
-    .images = true, .atomics_f32 = true, .shuffle = true, .pack2 = true, .permute = 16, .narrow_local = true, .push_bytes = 1024};
+    .images = true, .atomics_f32 = true, .shuffle = true, .pack2 = true, .dot4 = true, .permute = 16, .narrow_local = true, .push_bytes = 1024};
 // clang-format on
 
 #define LOWERED(pass) \
@@ -47,6 +47,7 @@ static const ctext_cell vector_op[KIR_OP_COUNT] = {
     [KIR_abs] = {"as_$t(abs($0))", CT_BY([CT_F32] = "fabs($0)", [CT_F64] = "fabs($0)")},
     [KIR_min] = EXTREME("<", "min"),
     [KIR_max] = EXTREME(">", "max"),
+    [KIR_dot4] = ALL("snt_dot4($0, $1, $2)"),
     [KIR_rem] = {"$0 % $1", CT_BY([CT_F32] = "fmod($0, $1)", [CT_F64] = "fmod($0, $1)")},
     [KIR_rcp] = ALL("($t)(1) / $0"),
     [KIR_wrap] = LOWERED("legalise"),

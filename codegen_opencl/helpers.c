@@ -20,6 +20,10 @@
                     "= (v))\n"                                                                                                             \
                     "#else\n#define SNT_VLOAD(Q, T, N, p) vload##N(0, p)\n#define SNT_VSTORE(Q, T, N, v, p) vstore##N(v, 0, p)\n#endif\n"
 
+/* Products of bytes: SNT_DOT4 says how wide vectors are that the processor has an instruction for (512: AVX-512 VNNI, 256: AVX-VNNI). Compilers for a
+   family of processors do not know of it, assemblers do. */
+#define DOT4(body) "#define SNT_W(N) int##N __attribute__((overloadable)) snt_dot4(int##N a, int##N b, int##N c) { " body " }\n"
+
 // clang-format off
 const ctext_helper opencl_helpers[] = {
     {"__kernel", "#pragma OPENCL FP_CONTRACT OFF\n#ifndef __has_builtin\n#define __has_builtin(x) 0\n#endif\n"},
@@ -36,6 +40,12 @@ const ctext_helper opencl_helpers[] = {
                     "#define SNT_PERMUTE(v, n) \\\n"
                     "  __builtin_astype(__builtin_ia32_permvarsf512(__builtin_astype(v, snt_table), __builtin_astype(n, snt_numbers)), float16)\n"
                     "#else\n#define SNT_PERMUTE(v, n) shuffle(v, n)\n#endif\n"},
+    {"snt_dot4", DOT4("return as_int##N(as_uint##N(c) + as_uint##N((a & 255) * (b << 24 >> 24) + (a >> 8 & 255) * (b << 16 >> 24) + "
+                      "(a >> 16 & 255) * (b << 8 >> 24) + (a >> 24 & 255) * (b >> 24)));")
+                 "SNT_W() SNT_W(2) SNT_W(3)\n#if SNT_DOT4 == 512\n#undef SNT_W\n" DOT4("__asm__(\"vpdpbusd %2, %1, %0\" : \"+v\"(c) : \"v\"(a), \"v\"(b)); return c;")
+                 "#elif SNT_DOT4 == 256\n#undef SNT_W\n" DOT4("__asm__(\"{vex} vpdpbusd %2, %1, %0\" : \"+x\"(c) : \"x\"(a), \"x\"(b)); return c;")
+                 "#endif\nSNT_W(4) SNT_W(8)\n#if SNT_DOT4 == 256\n#undef SNT_W\n" DOT4("return (int16)(snt_dot4(a.lo, b.lo, c.lo), snt_dot4(a.hi, b.hi, c.hi));")
+                 "#endif\nSNT_W(16)\n#undef SNT_W\n"},
     {"SNT_PREFETCH", "#if __has_builtin(__builtin_prefetch) && (defined(__x86_64__) || defined(__aarch64__))\n"
                      "#define SNT_PREFETCH(p, bytes, rw) \\\n"
                      "  for (size_t q_ = 0; q_ < bytes; q_ += 64) __builtin_prefetch((const void *)((size_t)(p) + q_), rw, 3)\n"

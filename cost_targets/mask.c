@@ -51,6 +51,7 @@ OFF(f64, p->caps.f64 = false)
 OFF(fma, p->caps.fma_fused = p->caps.fma_fast = false)
 OFF(texel, p->caps.texel = false; p->reads = COST_READS_STORAGE)
 OFF(images, p->caps.images = false)
+OFF(dot4, p->caps.dot4 = false)
 OFF(mma, memset(p->caps.mma, 0, sizeof p->caps.mma))
 OFF(robust, p->caps.oob_zero = false)
 OFF(float_controls, memset(&p->caps.float_controls, 0, sizeof p->caps.float_controls))
@@ -60,13 +61,13 @@ static const mask_key keys[] = {
     {"bindings", mask_bindings}, {"items", mask_items}, {"push", mask_push}, {"local", mask_local}, {"texels", mask_texels}, {"range", mask_range},
     {"grid", mask_grid}, {"align", mask_align}, {"subgroups", mask_subgroups}, {"f16", mask_f16}, {"int8", mask_int8}, {"int16", mask_int16},
     {"int64", mask_int64}, {"f64", mask_f64}, {"fma", mask_fma}, {"texel", mask_texel}, {"images", mask_images},
-    {"mma", mask_mma}, {"robust", mask_robust}, {"float_controls", mask_float_controls},
+    {"dot4", mask_dot4}, {"mma", mask_mma}, {"robust", mask_robust}, {"float_controls", mask_float_controls},
 };
 // clang-format on
 /* The required limits of Vulkan 1.1 (specification, table "Required Limits"), with no optional feature. */
 // clang-format off
 static const named_mask named[] = {
-    {"vulkan11-min", "bindings=4,items=128,push=128,local=16384,texels=65536,range=134217728,grid=65535,align=256,subgroups=0,f16=0,int8=0,int16=0,int64=0,f64=0,mma=0,robust=0,float_controls=0"},
+    {"vulkan11-min", "bindings=4,items=128,push=128,local=16384,texels=65536,range=134217728,grid=65535,align=256,subgroups=0,f16=0,int8=0,int16=0,int64=0,f64=0,dot4=0,mma=0,robust=0,float_controls=0"},
 };
 // clang-format on
 

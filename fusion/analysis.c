@@ -5,7 +5,8 @@
 bool fusion_is_view(const ir_graph *g, uint32_t node) { return (ir_ops[ir_at(g, node)->op].flags & IR_MOVEMENT) != 0; }
 
 bool fusion_only_moves(const ir_graph *g, uint32_t node) {
-  return fusion_is_view(g, node) && ir_at(g, node)->op != IR_OP_concat && ir_attr_int(g, node, IR_ATTR_value, 0) == 0;
+  return fusion_is_view(g, node) && ir_at(g, node)->op != IR_OP_concat && ir_at(g, node)->op != IR_OP_words &&
+         ir_attr_int(g, node, IR_ATTR_value, 0) == 0;
 }
 
 bool fusion_is_free(const ir_graph *g, uint32_t node) {

@@ -19,6 +19,7 @@ typedef struct contraction {
   ir_expr extent[CONTRACT_LABELS], at[CONTRACT_LABELS]; /* by label */
   int32_t lane_axis, row_axis, outer_axis;              /* axes of the result; CONTRACT_NONE if absent */
   uint32_t lane_operand;
+  bool packed;                   /* operands are words of four bytes */
   bool both_lanes;               /* the other operand varies along the lanes too: element by element (depthwise) */
   uint32_t lanes, vectors, rows; /* tile */
   uint32_t overlap;              /* columns that its last vector shares with the one before */

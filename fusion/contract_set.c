@@ -24,6 +24,7 @@ uint32_t contract_lane_operands(const ir_graph *g, uint32_t node) {
 bool contract_alike(const ir_graph *g, uint32_t a, uint32_t b) {
   const ir_node *n = ir_at(g, a), *m = ir_at(g, b);
   if (n->op != IR_OP_contract || m->op != IR_OP_contract || n->type.dtype != m->type.dtype) return false;
+  if (ir_attr_flag(g, a, IR_ATTR_packed) != ir_attr_flag(g, b, IR_ATTR_packed)) return false;
   for (uint32_t o = 0; o < 2; o++) {
     const ir_tensor *x = &ir_at(g, ir_arg(g, a, o))->type, *y = &ir_at(g, ir_arg(g, b, o))->type;
     if (!ir_same_shape(x, y) || x->dtype != y->dtype) return false;

@@ -231,7 +231,8 @@ static void use_row(contraction *t, uint32_t i, ir_expr row) {
 }
 
 static void add_term(const contraction *t, uint32_t *cell, uint32_t a, uint32_t b) {
-  *cell = emit_multiply_add(t->e, t->type.base, a, b, *cell);
+  const bool turned = t->packed && t->lane_operand == 0;
+  *cell = emit_multiply_add(t->e, t->set.node[0], t->type.base, turned ? b : a, turned ? a : b, *cell);
 }
 
 /* Half a vector of the lanes of a, from `first`, and half a one of those of b, from `second`. */

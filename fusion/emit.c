@@ -142,14 +142,14 @@ static void set_extent(emit *e, kir_memory *m, ir_expr elements) {
   else if (m->flags & KIR_MEM_OOB_ZERO) m->size_scalar = emit_scalar_for(e, count) + 1;
 }
 
-uint32_t emit_bind(emit *e, uint32_t buffer, uint8_t access) {
+static uint32_t bind_as(emit *e, uint32_t buffer, int32_t dtype, uint8_t access) {
   if (e->arena->failed || buffer >= e->c->plan->buffers.count) return e->failed = true, 0;
   const plan_buffer *b = &e->c->plan->buffers.at[buffer];
   const bool texel = wants_texel(e, b, access);
   for (uint32_t m = 0; m < e->k->memories.count; m++) {
     kir_memory *memory = &e->k->memories.at[m];
     if (memory->space != KIR_GLOBAL || e->slots.at[memory->slot] != buffer) continue;
-    if ((memory->flags & KIR_MEM_TEXEL) != 0 && !texel) continue;
+    if (memory->type.base != dtype || ((memory->flags & KIR_MEM_TEXEL) != 0 && !texel)) continue;
     memory->access |= access;
     e->access.at[memory->slot] |= access;
     return m;
@@ -158,14 +158,21 @@ uint32_t emit_bind(emit *e, uint32_t buffer, uint8_t access) {
   const int length = snprintf(name, sizeof name, "p%u", e->slots.count);
   kir_memory m = {
       .name = ir_arena_text(e->arena, name, (size_t)length), .space = KIR_GLOBAL, .access = access, .rank = 1, .slot = e->slots.count};
-  m.type = kir_t(b->dtype >= SNT_BOOL ? SNT_U8 : b->dtype, texel ? 4 : 1);
+  m.type = kir_t(dtype, texel ? 4 : 1);
   m.align = b->align < 64 ? b->align : 64;
   m.flags = texel ? KIR_MEM_TEXEL | (e->c->options->profile->caps.oob_zero ? KIR_MEM_OOB_ZERO : 0) : 0;
   m.alias = b->kind == PLAN_STATE ? 1 : 0;
-  set_extent(e, &m, buffer_elements(e, b));
+  set_extent(e, &m, expr_div(e->x, buffer_elements(e, b), ir_dtypes[dtype].bytes / ir_dtypes[b->dtype].bytes));
   if (!IR_PUSH(e->arena, &e->slots, buffer) || !IR_PUSH(e->arena, &e->access, access)) e->failed = true;
   return kir_memory_add(e->k, &m);
 }
+
+uint32_t emit_bind(emit *e, uint32_t buffer, uint8_t access) {
+  const uint8_t dtype = buffer < e->c->plan->buffers.count ? e->c->plan->buffers.at[buffer].dtype : SNT_BOOL;
+  return bind_as(e, buffer, dtype >= SNT_BOOL ? SNT_U8 : dtype, access);
+}
+
+uint32_t emit_bind_words(emit *e, uint32_t buffer) { return bind_as(e, buffer, SNT_I32, KIR_READ); }
 
 /* ---- kernel and step ---- */
 

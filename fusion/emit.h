@@ -79,6 +79,7 @@ uint32_t fusion_add_constant(fusion_context *, const char *name, int32_t dtype, 
 /* Prefetches of what a loop's body, the instructions from `first`, reads and writes; it does so for `rows` rows in turn. */
 void emit_fetch_ahead(emit *, uint32_t first, uint32_t rows);
 uint32_t emit_bind(emit *, uint32_t buffer, uint8_t access); /* kernel memory of a plan buffer, bound on first use */
+uint32_t emit_bind_words(emit *, uint32_t buffer);           /* a buffer of bytes as i32, only read */
 
 /* ---- variables and scopes ---- */
 ir_expr emit_group(emit *, ir_expr groups);                    /* the group number as a variable in [0, groups) */
@@ -164,6 +165,7 @@ uint32_t emit_reduce(emit *, uint32_t node, const map_access *, const sweep *);
 void emit_reduce_rows(emit *, uint32_t node, uint32_t rows, const map_access *, const sweep *, uint32_t *values);
 kir_op emit_combine_op(ir_op reduce); /* add mul max min */
 double emit_identity(ir_op reduce, int32_t dtype);
-uint32_t emit_no_sum(emit *, kir_type);                                                  /* what sums start from */
-uint32_t emit_multiply_add(emit *, int32_t dtype, uint32_t x, uint32_t y, uint32_t acc); /* x * y + acc as the numerics allow */
+uint32_t emit_no_sum(emit *, kir_type); /* what sums start from */
+uint32_t emit_multiply_add(emit *, uint32_t contract, int32_t dtype, uint32_t lhs, uint32_t rhs,
+                           uint32_t acc); /* one more product of a contraction, as the numerics allow */
 #endif

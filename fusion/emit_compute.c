@@ -94,6 +94,28 @@ static bool view_access(emit *e, uint32_t node, map_access *access) {
   return fits;
 }
 
+/* Words of bytes: read as such where the bytes are stored, else put together. */
+static uint32_t compute_words(emit *e, uint32_t node, const map_access *access) {
+  kir_kernel *k = e->k;
+  map_access at = *access;
+  const uint32_t bytes = ir_arg(e->g, node, 0);
+  ir_movement_access(e->g, node, 0, &at);
+  uint32_t word = emit_read_words(e, bytes, &at);
+  if (word || e->failed) return word;
+  const kir_type wide = kir_t(SNT_I32, 1);
+  for (uint32_t byte = 0; byte < 4; byte++) {
+    map_access own = at;
+    own.at[own.rank - 1] = expr_add(e->x, at.at[at.rank - 1], byte);
+    const uint32_t value = emit_value(e, bytes, &own);
+    if (!value) return 0;
+    uint32_t part = kir_cast(k, kir_t(SNT_I32, emit_value_type(e, value).lanes), value);
+    if (byte < 3) part = kir_2(k, KIR_and, part, kir_const_int(k, wide, 255));
+    if (byte) part = kir_2(k, KIR_shl, part, kir_const_int(k, wide, 8 * byte));
+    word = word ? kir_2(k, KIR_or, word, part) : part;
+  }
+  return word;
+}
+
 /* A view: the operand at rewritten coordinates; where the view pads, its fill outside. */
 static uint32_t compute_view(emit *e, uint32_t node, const map_access *access) {
   map_access inner = *access;
@@ -288,6 +310,7 @@ uint32_t emit_compute(emit *e, uint32_t node, const map_access *access) {
   case IR_OP_scatter_max: return emit_scatter(e, node, access);
   default: break;
   }
+  if (n->op == IR_OP_words) return compute_words(e, node, access);
   if (ir_ops[n->op].flags & IR_POINTWISE) return compute_pointwise(e, node, access);
   if (ir_ops[n->op].flags & IR_MOVEMENT) return compute_view(e, node, access);
   if ((ir_ops[n->op].flags & IR_REDUCE) || n->op == IR_OP_contract) return compute_reduce(e, node, access);

@@ -17,6 +17,8 @@ emit_stage_entry *emit_find_stage(emit *, uint32_t node, const map_access *acces
 bool emit_is_stored(const emit *, uint32_t node); /* a stage keeps it in the buffer of an output */
 uint32_t emit_stage_load(emit *, const emit_stage_entry *, const map_access *);
 void emit_stage_store(emit *, const emit_stage_entry *, const map_access *, uint32_t value);
+uint32_t emit_read_words(emit *, uint32_t node,
+                         const map_access *first); /* four bytes of a stored node, or of views of one; 0: not beside each other there */
 uint32_t emit_compute(emit *, uint32_t node, const map_access *);           /* not memoised: emit_compute.c */
 uint32_t emit_known_pointwise(emit *, uint32_t node, const uint32_t *args); /* where the graph allows a cheaper way: emit_known.c; else 0 */
 bool emit_nan_shows(const emit *, uint32_t extremum); /* its operands' NaNs are in all that hangs on it, whatever it gives: emit_nan.c */

@@ -127,7 +127,8 @@ static map_access reduce_operand(const emit *e, const reduction *r) {
 }
 
 /* Reproducible results round the product: not every device has a fused operation. */
-uint32_t emit_multiply_add(emit *e, int32_t dtype, uint32_t x, uint32_t y, uint32_t acc) {
+uint32_t emit_multiply_add(emit *e, uint32_t contract, int32_t dtype, uint32_t x, uint32_t y, uint32_t acc) {
+  if (ir_attr_flag(e->g, contract, IR_ATTR_packed)) return kir_3(e->k, KIR_dot4, x, y, acc);
   const bool fuses = ir_dtypes[dtype].is_float && e->c->options->numerics != SNT_NUMERICS_REPRODUCIBLE;
   return fuses ? kir_3(e->k, KIR_fma, x, y, acc) : kir_2(e->k, KIR_add, acc, kir_2(e->k, KIR_mul, x, y));
 }
@@ -167,7 +168,7 @@ static uint32_t accumulate(emit *e, const reduction *r, uint32_t acc) {
   const kir_type to = kir_t(r->type.base, emit_value_type(e, x).lanes), to_y = kir_t(r->type.base, emit_value_type(e, y).lanes);
   if (emit_value_type(e, x).base != to.base) x = kir_cast(e->k, to, x);
   if (emit_value_type(e, y).base != to.base) y = kir_cast(e->k, to_y, y);
-  return emit_multiply_add(e, to.base, x, y, acc);
+  return emit_multiply_add(e, r->node, to.base, x, y, acc);
 }
 
 static void sweep_terms(emit *e, reduction *r, ir_expr base, uint32_t *acc) {

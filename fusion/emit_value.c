@@ -75,6 +75,21 @@ static uint32_t read_node(emit *e, uint32_t node, const map_access *access) {
   return emit_load(e, memory, n->type.dtype, offset, access->condition_count, access->conditions);
 }
 
+uint32_t emit_read_words(emit *e, uint32_t node, const map_access *first) {
+  enum { WORD = 4 };
+  map_access at = *first;
+  ir_expr own[SNT_MAX_RANK];
+  while (!is_read(e, node)) {
+    if (!fusion_is_view(e->g, node) || ir_at(e->g, node)->arity != 1 || emit_find_stage(e, node, &at)) return 0;
+    if (!ir_movement_access(e->g, node, 0, &at) || at.condition_count != first->condition_count) return 0;
+    node = ir_arg(e->g, node, 0);
+  }
+  const ir_expr offset = map_linear(e->x, &at, fusion_stored_dims(e->c, node, own));
+  if (expr_multiple_of(e->x, offset) % WORD) return 0;
+  const uint32_t memory = emit_bind_words(e, fusion_buffer_of(e->c, node));
+  return emit_load(e, memory, SNT_I32, expr_div(e->x, offset, WORD), at.condition_count, at.conditions);
+}
+
 /* Columns from the nearest whole vector below, if exactly one coordinate runs along the lanes with unit stride; else 0. */
 static int64_t columns_off(const emit *e, const map_access *access, uint32_t *axis) {
   uint32_t found = 0;

@@ -4,6 +4,7 @@
 #include "fusion/rewrite_constants.h"
 #include "fusion/schedule_common.h"
 #include "fusion/shown.h"
+#include "fusion/words.h"
 #include <math.h>
 
 enum { DEPTH = 6 };
@@ -129,6 +130,12 @@ static double most_of(rebuild *r, const product *p, uint32_t side, uint32_t node
 
 /* ---- the pass ---- */
 
+/* Bytes that the device multiplies by four (fusion/quantised.c). */
+static bool has_instruction(const rebuild *r) {
+  return words_are_wanted(r->c) && ir_at(r->to, r->args[0])->type.dtype == SNT_U8 && ir_at(r->to, r->args[1])->type.dtype == SNT_I8 &&
+         ir_at(r->to, fusion_through_views(r->to, r->args[1]))->op == IR_OP_const;
+}
+
 static bool is_small(const ir_graph *g, uint32_t node) {
   return ir_dtypes[ir_at(g, node)->type.dtype].is_int && magnitude(g, node) < 65536;
 }
@@ -138,7 +145,7 @@ static uint32_t summed_as_floats(rebuild *r) {
   product p;
   uint32_t args[2];
   if (n->op != IR_OP_contract || n->type.dtype != SNT_I32 || !is_small(r->to, r->args[0]) || !is_small(r->to, r->args[1])) return 0;
-  if (!read_product(r, &p)) return 0;
+  if (has_instruction(r) || !read_product(r, &p)) return 0;
   const double most[2] = {magnitude(r->to, r->args[0]), magnitude(r->to, r->args[1])};
   bool exact = p.terms * most[0] * most[1] <= most_exact;
   for (uint32_t side = 0; side < 2; side++) {

@@ -289,7 +289,9 @@ static int64_t channels_across(const rebuild *r, const product *p) {
   const ir_tensor *t = &ir_at(r->from, r->node)->type;
   const uint32_t w = is_constant(r->to, p->args[1]) ? 1 : 0, last = p->out_rank - 1;
   int64_t channels = 1, extent;
-  if (p->out_rank < 3 || !ir_dtypes[t->dtype].is_float || !is_constant(r->to, p->args[w]) || is_constant(r->to, p->args[1 - w])) return 0;
+  if (p->out_rank < 3 || (!ir_dtypes[t->dtype].is_float && t->dtype != SNT_I32) || !is_constant(r->to, p->args[w]) ||
+      is_constant(r->to, p->args[1 - w]))
+    return 0;
   if (has_label(p, w, p->out[last]) || t->dims[last] == 1) return 0;
   if (keeps_positions(r->c, r->to->pool, t)) return 0;
   for (uint32_t i = 0; i < p->out_rank; i++) {

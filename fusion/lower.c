@@ -149,6 +149,7 @@ static uint32_t lower_bitcast(const lower_site *s) {
 #define LOWER_pad NOT_POINTWISE
 #define LOWER_concat NOT_POINTWISE
 #define LOWER_window NOT_POINTWISE
+#define LOWER_words NOT_POINTWISE
 #define LOWER_gather NOT_POINTWISE
 #define LOWER_scatter_set NOT_POINTWISE
 #define LOWER_scatter_add NOT_POINTWISE

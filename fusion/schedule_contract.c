@@ -9,6 +9,7 @@
 bool contract_read_labels(contraction *t) {
   const ir_graph *g = t->c->graph;
   const uint32_t hero = t->set.node[0];
+  t->packed = ir_attr_flag(g, hero, IR_ATTR_packed);
   t->out = ir_attr_ints(g, hero, IR_ATTR_out, &t->out_rank);
   t->lhs = ir_attr_ints(g, hero, IR_ATTR_lhs, &t->lhs_rank);
   t->rhs = ir_attr_ints(g, hero, IR_ATTR_rhs, &t->rhs_rank);

@@ -82,7 +82,7 @@ static void multiply_terms(contract_local *l, ir_expr buffer, ir_expr term, uint
         const uint32_t a = part_of(e, read[l->panel_of[s][0]][k][i / LOCAL_VECTOR], i % LOCAL_VECTOR);
         for (uint32_t j = 0; j < t->vectors; j++) {
           uint32_t *cell = &acc[(s * t->rows + i) * t->vectors + j];
-          *cell = emit_multiply_add(e, t->type.base, a, read[l->panel_of[s][1]][k][j], *cell);
+          *cell = emit_multiply_add(e, t->set.node[0], t->type.base, a, read[l->panel_of[s][1]][k][j], *cell);
         }
       }
 }

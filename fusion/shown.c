@@ -22,7 +22,7 @@ bool fusion_show(ir_graph *g, uint32_t node, fusion_shown *s) {
   for (;; node = ir_arg(g, node, 0)) {
     const ir_node *n = ir_at(g, node);
     if (n->op == IR_OP_cast && keeps_value(&ir_dtypes[ir_at(g, ir_arg(g, node, 0))->type.dtype], &ir_dtypes[n->type.dtype])) continue;
-    if (!fusion_is_view(g, node) || n->op == IR_OP_concat) break;
+    if (!fusion_is_view(g, node) || n->op == IR_OP_concat || n->op == IR_OP_words) break;
     if (!ir_movement_access(g, node, 0, &at)) return false;
   }
   if (ir_at(g, node)->op != IR_OP_const || at.condition_count) return false;

@@ -60,6 +60,7 @@ bool ir_movement_access(const ir_graph *g, uint32_t node, uint32_t operand, map_
   case IR_OP_pad: return map_pad(g->pool, access, ir_attr_ints(g, node, IR_ATTR_low, NULL), from->dims);
   case IR_OP_concat: return access_concat(g, node, operand, access);
   case IR_OP_window: return access_window(g, node, access);
+  case IR_OP_words: /* of the first byte */ access->at[access->rank - 1] = expr_mul(g->pool, access->at[access->rank - 1], 4); return true;
   default: return false;
   }
 }

@@ -128,4 +128,9 @@ uint16_t ir_f16_from_f32(float);
 float ir_f32_from_f16(uint16_t);
 uint16_t ir_bf16_from_f32(float);
 float ir_f32_from_bf16(uint16_t);
+/* c and the four products of bytes: those of a unsigned, those of b signed. Wraps. */
+static inline uint32_t ir_dot4(uint32_t a, uint32_t b, uint32_t c) {
+  for (int byte = 0; byte < 32; byte += 8) c += (a >> byte & 255) * (uint32_t)(int8_t)(b >> byte & 255);
+  return c;
+}
 #endif

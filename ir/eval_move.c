@@ -1,6 +1,7 @@
 /* Movement operators on views. Transpose, broadcast, slice and window (after padding) only change strides; reshape does where it can;
    pad and concat copy. */
 #include "ir/eval_private.h"
+#include <math.h>
 
 snt_result eval_dim(eval_ctx *ctx, ir_expr e, int64_t *out) {
   if (expr_eval(ctx->g->pool, e, &(expr_values){.symbols = ctx->info->symbols}, out)) return SNT_OK;
@@ -166,6 +167,26 @@ static snt_result move_concat(eval_ctx *ctx, uint32_t node, eval_view *out) {
   return SNT_OK;
 }
 
+/* Bits of bytes that are not exactly known are anything. */
+static snt_result move_words(eval_ctx *ctx, const eval_view *x, eval_view *out) {
+  const double *bound = x->buffer->bound;
+  SNT_TRY(eval_new(ctx, out, bound != NULL));
+  for (uint64_t i = 0; i < out->count; i++) {
+    uint32_t word = 0;
+    double e = 0;
+    for (uint32_t byte = 0; byte < 4; byte++) {
+      const int64_t at = eval_offset_at(x, 4 * i + byte);
+      const int64_t value = ctx->engine->bounds ? ((const int64_t *)x->buffer->data)[at]
+                                                : ir_dtype_load_int(x->dtype, x->buffer->data, (size_t)at);
+      word |= ((uint32_t)value & 255) << (8 * byte);
+      if (bound && bound[at] > 0) e = INFINITY;
+    }
+    if (ctx->engine->bounds) ref_save_int(out, i, (bounded_int){(int32_t)word, e});
+    else ((int32_t *)out->buffer->data)[i] = (int32_t)word;
+  }
+  return SNT_OK;
+}
+
 snt_result eval_movement(eval_ctx *ctx, uint32_t node, eval_view *out) {
   const eval_view *x = ir_at(ctx->g, node)->arity ? &ctx->values[ir_arg(ctx->g, node, 0)] : NULL;
   SNT_TRY(eval_type_of(ctx, node, out));
@@ -174,6 +195,7 @@ snt_result eval_movement(eval_ctx *ctx, uint32_t node, eval_view *out) {
   case IR_OP_pad: return move_pad(ctx, node, x, out);
   case IR_OP_concat: return move_concat(ctx, node, out);
   case IR_OP_window: return move_window(ctx, node, x, out);
+  case IR_OP_words: return move_words(ctx, x, out);
   default: return move_strides(ctx, node, x, out);
   }
 }

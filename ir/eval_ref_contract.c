@@ -172,7 +172,13 @@ static void float_product(const product *p, const rounding *r, const eval_view *
     }
 }
 
-static void int_product(const product *p, const eval_view *out) {
+/* Four products of bytes; of a word that is not exactly known, anything. */
+static bounded_int add_words(bounded_int total, const bounded_int *pair) {
+  const double e = pair[0].e > 0 || pair[1].e > 0 ? (double)INFINITY : total.e;
+  return (bounded_int){(int32_t)ir_dot4((uint32_t)pair[0].v, (uint32_t)pair[1].v, (uint32_t)total.v), e};
+}
+
+static void int_product(const product *p, bool packed, const eval_view *out) {
   for (uint64_t g = 0; g < p->count[0]; g++)
     for (uint64_t m = 0; m < p->count[1]; m++)
       for (uint64_t n = 0; n < p->count[2]; n++) {
@@ -180,8 +186,8 @@ static void int_product(const product *p, const eval_view *out) {
         for (uint64_t k = 0; k < p->count[3]; k++) {
           bounded_int pair[2] = {ref_load_int(p->lhs, p->lhs->offset + p->batch_lhs[g] + p->m[m] + p->k_lhs[k]),
                                  ref_load_int(p->rhs, p->rhs->offset + p->batch_rhs[g] + p->n[n] + p->k_rhs[k])};
-          bounded_int both[2] = {total, bound_int(IR_OP_mul, out->dtype, pair)};
-          total = bound_int(IR_OP_add, out->dtype, both);
+          bounded_int both[2] = {total, packed ? (bounded_int){0, 0} : bound_int(IR_OP_mul, out->dtype, pair)};
+          total = packed ? add_words(total, pair) : bound_int(IR_OP_add, out->dtype, both);
         }
         ref_save_int(out, (uint64_t)(p->batch_out[g] + p->out_m[m] + p->out_n[n]), total);
       }
@@ -205,7 +211,7 @@ snt_result ref_contract(eval_ctx *ctx, uint32_t node, eval_view *out) {
     r.tile = may_be_tiled(ctx, node) ? 0x1p-19 * largest(lhs) : 0;
     float_product(&p, &r, out);
   } else if (open) {
-    int_product(&p, out);
+    int_product(&p, ir_attr_flag(ctx->g, node, IR_ATTR_packed), out);
   }
   close_product(ctx, &p);
   if (!open) return eval_fail(ctx, node, SNT_E_HOST_MEM, "out of memory");

@@ -140,8 +140,9 @@ static bool is_narrow(const ir_graph *g, uint32_t n, uint64_t elements, uint32_t
 
 /* Weights that are computed (filters from their formula, norms) are worth more elements: contractions lay constants out. */
 static bool is_few(const folder *f, uint32_t n, uint64_t elements, bool weights) {
-  enum { WEIGHTS = 64, DEEP = 12 };
-  return elements <= f->limit || (weights && elements <= WEIGHTS * f->limit && !is_narrow(f->g, n, elements, DEEP));
+  enum { WEIGHTS = 64, DEEP = 12, NARROW = 64 };
+  if (!weights || elements < NARROW) return elements <= f->limit;
+  return elements <= WEIGHTS * f->limit && !is_narrow(f->g, n, elements, DEEP);
 }
 
 static void want(folder *f, uint32_t n, bool weights) {

@@ -111,6 +111,7 @@ static const char *check_class(uint32_t op, kir_type t) {
   case KIR_umod:
   case KIR_wrap: return t.base == SNT_U32 || t.base == SNT_U64 ? NULL : "the operands must be u32 or u64";
   case KIR_mulhi: return t.base == SNT_U32 ? NULL : "the operands must be u32";
+  case KIR_dot4: return t.base == SNT_I32 ? NULL : "the operands must be i32";
   default: return t.base == SNT_BOOL ? "the operands may not be bool" : NULL;
   }
 }

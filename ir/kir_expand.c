@@ -77,6 +77,19 @@ static uint32_t shuffle(site *s) {
 }
 
 /* ---- integers ---- */
+static uint32_t dot4(site *s) {
+  if (s->caps->dot4) return 0;
+  const kir_type t = s->in->type;
+  uint32_t sum = s->args[2];
+  for (uint32_t byte = 0; byte < 4; byte++) {
+    const uint32_t moved = byte ? two(s, KIR_shr, s->args[0], lit(s, t, 8 * byte)) : s->args[0];
+    const uint32_t left = two(s, KIR_and, moved, lit(s, t, 255));
+    const uint32_t high = byte < 3 ? two(s, KIR_shl, s->args[1], lit(s, t, 24 - 8 * byte)) : s->args[1];
+    sum = two(s, KIR_add, sum, two(s, KIR_mul, left, two(s, KIR_shr, high, lit(s, t, 24))));
+  }
+  return sum;
+}
+
 /* a + b < 2 n, and n is far below 2^31. */
 static uint32_t wrap(site *s) {
   if (s->caps->wrap) return 0;
@@ -277,6 +290,7 @@ static const expansion expansions[KIR_OP_COUNT] = {
     [KIR_extract] = extract,
     [KIR_shuffle] = shuffle,
     [KIR_wrap] = wrap,
+    [KIR_dot4] = dot4,
     [KIR_rem] = rem_expand,
     [KIR_div] = div_expand,
     [KIR_isnan] = isnan_expand,

@@ -100,6 +100,7 @@ static bool fold_int(const kir_inst *like, const kir_value *a, kir_value *out) {
   case KIR_rem:
   case KIR_umod: r = (uint64_t)divide(t, a[0].i, a[1].i, true); break;
   case KIR_mulhi: r = ((x & 0xffffffff) * (y & 0xffffffff)) >> 32; break;
+  case KIR_dot4: r = ir_dot4((uint32_t)x, (uint32_t)y, (uint32_t)a[2].i); break;
   case KIR_wrap: r = a[2].i ? (x + y) % (uint64_t)a[2].i : 0; break;
   case KIR_and: r = x & y; break;
   case KIR_or: r = x | y; break;

@@ -61,6 +61,7 @@ FOR_FLOATS(ceil, ceilf(a), ceil(a))
 FOR_FLOATS(trunc, truncf(a), trunc(a))
 FOR_FLOATS(rint, rintf(a), rint(a))
 OPERATION(mulhi_b32, uint32_t, uint32_t, (uint64_t)a *b >> 32)
+OPERATION(dot4_b32, uint32_t, uint32_t, ir_dot4(a, b, c))
 FOR_BITS(wrap, (a + b < a || a + b >= c) ? a + b - c : a + b)
 FOR_BITS(and, a &b)
 FOR_BITS(or, a | b)
@@ -145,6 +146,7 @@ static const kvm_fn arithmetic[KIR_OP_COUNT][KVM_KINDS] = {
     UNSIGNED(umod, rem),
     UNSIGNED(wrap, wrap),
     [KIR_mulhi] = {[KVM_U32] = mulhi_b32},
+    [KIR_dot4] = {[KVM_I32] = dot4_b32},
     BITS(and),
     BITS(or),
     BITS(xor),

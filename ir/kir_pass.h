@@ -38,6 +38,7 @@ typedef struct kir_caps {
   bool nan_unsafe;     /* the target may assume that no NaN exists: tests for NaN and infinity are made on the bits (SPIR-V) */
   uint8_t subgroup_size; /* 0: not known when compiling; a reduction over lanes without subgroup_arithmetic needs it (CUDA 32) */
   bool address;          /* storage buffers are reached by 64-bit addresses in the scalar block, where they fit (codegen.h) */
+  bool dot4;             /* `dot4` is one operation; else it becomes shifts, products and sums */
   uint8_t permute;       /* lanes of the vectors of f32 that are tables: one instruction takes a lane by number for every lane; 0: none */
   const char *about;     /* not null: code has debug information, whose source is this line and the kernel's text (SPIR-V) */
   bool flushes; /* f32 below 2^-126 counts as 0: reproducible kernels get it back by integers (found by the probe of api/same_bits.c) */
@@ -54,8 +55,8 @@ typedef struct kir_caps {
      keeps the old element type).
    - u32 `udiv`/`umod` by constants are gone unless caps.divmod; by run-time values they stay (divisor > 0): print / and %. Integer `div`/`rem`
      have a divisor that is neither 0 nor, for signed types, -1, so the plain operators of C are right.
-   - without fma_fused no `fma` is left (nor without fma_fast in DEFAULT and FAST); without shuffle no `shuffle`; `permute` has caps.permute
-     lanes; `extract` lanes are constants.
+   - without fma_fused no `fma` is left (nor without fma_fast in DEFAULT and FAST); without shuffle no `shuffle`; without dot4 no `dot4`; `permute` has
+     caps.permute lanes; `extract` lanes are constants.
    - vectors wider than max_lanes are gone, except (max_lanes 1) as load results that feed `extract` and `vec` that feeds a store. */
 
 typedef snt_result (*kir_pass_fn)(const kir_kernel *in, kir_kernel *out, const kir_caps *, snt_diag *);

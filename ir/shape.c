@@ -23,6 +23,7 @@ static const shape_rule rules[IR_RULE_COUNT] = {
     [IR_RULE_PAD] = shape_pad,
     [IR_RULE_CONCAT] = shape_concat,
     [IR_RULE_WINDOW] = shape_window,
+    [IR_RULE_WORDS] = shape_words,
     [IR_RULE_GATHER] = shape_gather,
     [IR_RULE_SCATTER] = shape_scatter,
     [IR_RULE_REPEAT] = shape_repeat,

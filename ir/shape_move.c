@@ -176,3 +176,14 @@ snt_result shape_window(shape_query *q) {
   for (uint32_t i = 0; i < count; i++) SNT_TRY(window_axis(q, first + i, i));
   return SNT_OK;
 }
+
+snt_result shape_words(shape_query *q) {
+  const ir_tensor *x = shape_arg(q, 0);
+  if (x->dtype != SNT_U8 && x->dtype != SNT_I8) return shape_fail(q, "the operand is %s, u8 or i8 is needed", ir_dtypes[x->dtype].name);
+  q->out = *x;
+  q->out.dtype = SNT_I32;
+  const ir_expr last = x->rank ? x->dims[x->rank - 1] : 1, four = expr_int(q->pool, 4);
+  if (expr_mod(q->pool, last, four) != 0) return shape_fail(q, "the last axis of %s is no multiple of four", shape_name_type(q, x));
+  q->out.dims[x->rank - 1] = expr_div(q->pool, last, four);
+  return SNT_OK;
+}

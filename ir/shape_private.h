@@ -59,6 +59,7 @@ snt_result shape_slice(shape_query *);
 snt_result shape_pad(shape_query *);
 snt_result shape_concat(shape_query *);
 snt_result shape_window(shape_query *);
+snt_result shape_words(shape_query *);
 snt_result shape_argsort(shape_query *);
 snt_result shape_gather(shape_query *);
 snt_result shape_scatter(shape_query *);

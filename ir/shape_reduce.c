@@ -93,6 +93,14 @@ static snt_result read_out_labels(shape_query *q, labels *l) {
   return SNT_OK;
 }
 
+/* Words of bytes: i32 on both sides, summed in i32. */
+static snt_result packed_dtype(shape_query *q) {
+  for (uint32_t i = 0; i < 2; i++)
+    if (shape_arg(q, i)->dtype != SNT_I32)
+      return shape_fail(q, "packed operands are i32, operand %u is %s", i + 1, ir_dtypes[shape_arg(q, i)->dtype].name);
+  return q->out.dtype == SNT_I32 ? SNT_OK : shape_fail(q, "the result of packed operands is i32");
+}
+
 static snt_result contract_dtype(shape_query *q) {
   const uint8_t lhs = shape_arg(q, 0)->dtype, rhs = shape_arg(q, 1)->dtype;
   if (ir_dtypes[lhs].is_float != ir_dtypes[rhs].is_float)
@@ -117,6 +125,7 @@ snt_result shape_contract(shape_query *q) {
   SNT_TRY(shape_class(q, 0, false));
   SNT_TRY(shape_class(q, 1, false));
   SNT_TRY(contract_dtype(q));
+  if (shape_has(q, IR_ATTR_packed)) SNT_TRY(packed_dtype(q));
   SNT_TRY(read_operand_labels(q, &l, 0, IR_ATTR_lhs));
   SNT_TRY(read_operand_labels(q, &l, 1, IR_ATTR_rhs));
   return read_out_labels(q, &l);

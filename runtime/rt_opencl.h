@@ -35,6 +35,7 @@ typedef struct ocl_family {
   bool warms_up;           /* compiles at the first launch: pipeline_create launches an empty one */
   bool unoptimised;        /* lacks operations that the optimiser it brings along makes: funnel shifts, absolute values */
   bool builds_alone;       /* programs of one context, made by two threads at once, crash it */
+  bool assembles;          /* its CPU devices are the processor that this runs on, and kernels may hold that one's assembly */
   bool slow_binaries;      /* a binary holds code for any group size, too, which is compiled when it is asked for */
 } ocl_family;
 
@@ -54,7 +55,8 @@ typedef struct ocl_device {
   const ocl_family *family;
   pthread_mutex_t building; /* where the family builds alone */
   bool profiling;           /* its events carry times; else the host clock */
-  char build_options[96];
+  uint32_t dot4;            /* bits of the vectors whose products of bytes are one instruction; 0: none are */
+  char build_options[112];
 } ocl_device;
 
 typedef struct ocl_slice {

@@ -12,6 +12,7 @@ static const ocl_family families[] = {
      .binary_part = "/program.bc",
      .host_mapped = true,
      .warms_up = true,
+     .assembles = true,
      .slow_binaries = true}, /* 3.1: 2026-11-21 to 22 */
     {.platform = "rusticl",
      .name = "rusticl",

@@ -1,6 +1,9 @@
 /* What an OpenCL device is: its family's built-in profile, with the limits and abilities that the driver answers. */
 #include "runtime/rt_opencl.h"
 #include <stdio.h>
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
 
 enum { OCL_SCALAR_BYTES = 128 };
 
@@ -29,6 +32,7 @@ static void query_caps(const ocl_device *device, const char *extensions, bool cp
   caps->subgroup_size = 0;
   caps->aligned_vectors = caps->nan_unsafe = false;
   caps->narrow_local = true;
+  caps->dot4 = false;
   caps->push_bytes = OCL_SCALAR_BYTES;
 }
 
@@ -50,12 +54,25 @@ static void query_limits(const ocl_device *device, cost_profile *profile) {
   for (int axis = 0; axis < 3; axis++) profile->max_grid[axis] = INT32_MAX;
 }
 
+/* Bits of the vectors whose products of bytes are one instruction (Intel SDM, CPUID leaf 7: ECX bit 11 is AVX512_VNNI, EAX bit 4 of subleaf 1
+   AVX-VNNI); 0: none are, or the driver compiles for vectors of another width. */
+static uint32_t dot4_bits(uint64_t native) {
+#if defined(__x86_64__)
+  unsigned a, b, c, d;
+  if (native >= 16) return __get_cpuid_count(7, 0, &a, &b, &c, &d) && c >> 11 & 1 ? 512 : 0;
+  if (native == 8) return __get_cpuid_count(7, 1, &a, &b, &c, &d) && a >> 4 & 1 ? 256 : 0;
+#endif
+  return (void)native, 0;
+}
+
 /* The explicit class forms vectors itself, so the native width is the tile's unit, and AVX-512 doubles the register file too. */
-static void query_vectors(const ocl_device *device, cost_profile *profile) {
+static void query_vectors(ocl_device *device, cost_profile *profile) {
   uint64_t native = ocl_query_uint(&device->api, device->id, CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT, sizeof(cl_uint));
   if (profile->simd != COST_SIMD_EXPLICIT || native < 4) return;
   cost_profile_widen(profile, (double)native);
   profile->registers = native >= 16 ? 32 : 16;
+  device->dot4 = device->family->assembles ? dot4_bits(native) : 0;
+  profile->caps.dot4 = device->dot4 != 0;
 }
 
 /* A core of Intel's holds a fill buffer for each streaming store until memory has the line, so few cores write more with plain stores to lines fetched
@@ -89,7 +106,14 @@ snt_result ocl_query_profile(ocl_device *device, snt_diag *diag) {
   query_vectors(device, profile);
   if (cpu) query_stores(device, profile);
   rt_give(device->base.alloc, extensions, size + 1);
-  snprintf(device->build_options, sizeof device->build_options, "-cl-std=CL1.2%s%s",
-           profile->caps.exact_div ? " -cl-fp32-correctly-rounded-divide-sqrt" : "", device->family->unoptimised ? " -cl-opt-disable" : "");
+  char dot4[24] = "", *driver = device->base.driver;
+  const size_t named = strlen(driver);
+  if (device->dot4) { /* also for the cache: a binary for this processor is none for all that have the driver */
+    snprintf(dot4, sizeof dot4, " -DSNT_DOT4=%u", device->dot4);
+    snprintf(driver + named, sizeof device->base.driver - named, ", VNNI %u", device->dot4);
+  }
+  snprintf(device->build_options, sizeof device->build_options, "-cl-std=CL1.2%s%s%s",
+           profile->caps.exact_div ? " -cl-fp32-correctly-rounded-divide-sqrt" : "", device->family->unoptimised ? " -cl-opt-disable" : "",
+           dot4);
   return SNT_OK;
 }

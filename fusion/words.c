@@ -1,0 +1,166 @@
+/* Contractions of bytes by words of four, where the device multiplies four at once (caps.dot4). In: sums of unsigned bytes times constant signed ones, in i32
+   (fusion/quantised.c makes them). Out: the same sums over words: the varying operand is read as words where it is stored, below whatever moves it about, and
+   the constant is laid out as such. Where the bytes of a word do not lie beside each other, sums stay as they are. */
+#include "fusion/words.h"
+#include "fusion/rebuild.h"
+#include "fusion/schedule_common.h"
+#include "fusion/shown.h"
+
+enum { WORD = 4, DEPTH = 24 };
+
+bool words_are_wanted(const fusion_context *c) { return c->options->profile->caps.dot4 && schedule_is_explicit(c); }
+
+/* ---- views above words ---- */
+
+static bool has_whole_words(const ir_graph *g, const ir_tensor *t, uint32_t axis) {
+  int64_t extent;
+  return axis < t->rank && expr_is_const(g->pool, t->dims[axis], &extent) && extent && extent % WORD == 0;
+}
+
+/* Entry `at` of a list; `otherwise` where there is none. */
+static ir_expr entry(const ir_graph *g, uint32_t node, ir_attr_key key, uint32_t at, ir_expr otherwise) {
+  uint32_t count = 0;
+  const ir_expr *list = ir_attr_ints(g, node, key, &count);
+  return list && at < count ? list[at] : otherwise;
+}
+
+/* The axis of a view's operand that holds the words of its own axis `axis`; false: the view cuts or fills them. */
+static bool axis_below(const ir_graph *g, uint32_t view, uint32_t *axis) {
+  const ir_node *n = ir_at(g, view);
+  const ir_tensor *from = &ir_at(g, ir_arg(g, view, 0))->type;
+  uint32_t count;
+  switch (n->op) {
+  case IR_OP_transpose: *axis = (uint32_t)ir_attr_ints(g, view, IR_ATTR_perm, &count)[*axis]; return true;
+  case IR_OP_reshape: /* what the last axis has at its end stays beside each other */
+    if (*axis + 1 != n->type.rank || !from->rank) return false;
+    *axis = from->rank - 1;
+    return has_whole_words(g, from, *axis);
+  case IR_OP_pad: return n->type.dims[*axis] == from->dims[*axis] && entry(g, view, IR_ATTR_low, *axis, 0) == 0;
+  case IR_OP_slice: return n->type.dims[*axis] == from->dims[*axis] && entry(g, view, IR_ATTR_steps, *axis, 1) == 1;
+  case IR_OP_window: { /* no position, no tap */
+    const uint32_t first = (uint32_t)ir_attr_int(g, view, IR_ATTR_axis, 0), taps = n->type.rank - from->rank;
+    return *axis < from->rank && (*axis < first || *axis >= first + taps);
+  }
+  default: return false;
+  }
+}
+
+/* Where the words of an axis are stored: the last axis there, or, of what is to be turned channels last, the second. */
+static bool reaches_words(const ir_graph *g, uint32_t node, uint32_t axis, bool settled) {
+  for (uint32_t depth = 0; depth < DEPTH && has_whole_words(g, &ir_at(g, node)->type, axis); depth++) {
+    if (!fusion_is_view(g, node) || ir_at(g, node)->op == IR_OP_concat)
+      return axis + 1 == ir_at(g, node)->type.rank || (!settled && axis == 1);
+    if (!axis_below(g, node, &axis)) return false;
+    node = ir_arg(g, node, 0);
+  }
+  return false;
+}
+
+bool words_axis(const ir_graph *g, uint32_t node, const words_labels *l, bool settled, uint32_t *axis) {
+  int64_t longest = 0, extent;
+  for (uint32_t d = 0; d < l->rank; d++) {
+    if (fusion_find_label(l->out, l->out_rank, l->own[d]) >= 0 || !expr_is_const(g->pool, ir_at(g, node)->type.dims[d], &extent)) continue;
+    if (extent > longest && reaches_words(g, node, d, settled)) longest = extent, *axis = d;
+  }
+  return longest > 0;
+}
+
+/* ---- the operands ---- */
+
+/* The view of words that the view of bytes is. */
+static uint32_t view_of_words(rebuild *r, uint32_t view, uint32_t axis, uint32_t words) {
+  ir_graph *g = r->to;
+  const ir_node n = *ir_at(g, view);
+  ir_attr_value attrs[IR_ATTR_COUNT];
+  ir_expr own[IR_ATTR_COUNT][SNT_MAX_RANK];
+  for (uint32_t i = 0; i < n.attr_count; i++) {
+    const ir_attr *a = &g->attrs.at[n.attrs + i];
+    memcpy(own[i], g->ints.at + a->first, a->count * sizeof **own);
+    attrs[i] = (ir_attr_value){a->key, a->count, own[i]};
+    if (a->key == IR_ATTR_value) own[i][0] = (int32_t)((uint32_t)(own[i][0] & 255) * 0x01010101u);
+    if (a->key == IR_ATTR_sizes || a->key == IR_ATTR_shape) own[i][axis] = expr_div(g->pool, own[i][axis], WORD);
+  }
+  return ir_add_node(g, (ir_op)n.op, 1, &words, n.attr_count, attrs, NULL);
+}
+
+static uint32_t words_of(rebuild *r, uint32_t node, uint32_t axis) {
+  uint32_t below = axis;
+  if (!fusion_is_view(r->to, node) || ir_at(r->to, node)->op == IR_OP_concat) return rebuild_view(r, IR_OP_words, node, 0, NULL);
+  if (!axis_below(r->to, node, &below)) return 0;
+  const uint32_t words = words_of(r, ir_arg(r->to, node, 0), below);
+  return words ? view_of_words(r, node, axis, words) : 0;
+}
+
+typedef struct word_making {
+  ir_making making;
+  fusion_shown shown;
+  uint32_t axis;
+} word_making;
+
+/* Words in the order of the bytes' axes. */
+static void fill_words(const ir_making *m, const void *const *sources, void *to) {
+  const word_making *w = (const word_making *)(const void *)m;
+  const fusion_shown *s = &w->shown;
+  const int8_t *from = (const int8_t *)sources[0] + s->first;
+  const int64_t step = s->stride[w->axis];
+  int64_t at[SNT_MAX_RANK] = {0};
+  uint32_t *out = to;
+  for (int64_t i = 0; i < s->elements / WORD; i++) {
+    uint32_t word = 0;
+    for (int byte = 0; byte < WORD; byte++) word |= (uint32_t)(uint8_t)from[byte * step] << (8 * byte);
+    *out++ = word;
+    for (uint32_t d = s->rank; d-- > 0;) {
+      const int64_t by = d == w->axis ? WORD : 1;
+      from += by * s->stride[d];
+      if ((at[d] += by) < s->extent[d]) break;
+      from -= s->extent[d] * s->stride[d];
+      at[d] = 0;
+    }
+  }
+}
+
+static uint32_t constant_words(rebuild *r, uint32_t node, uint32_t axis) {
+  ir_graph *g = r->to;
+  ir_tensor type = ir_at(g, node)->type;
+  word_making *w = IR_NEW(r->c->arena, word_making);
+  type.dtype = SNT_I32;
+  type.dims[axis] = expr_div(g->pool, type.dims[axis], WORD);
+  const ir_node *n = ir_at(g, node);
+  if (n->op == IR_OP_const && g->consts.at[n->payload].kind == IR_CONST_SPLAT) {
+    const ir_const splat = {.kind = IR_CONST_SPLAT,
+                            .bits = (uint64_t)(int64_t)(int32_t)((uint32_t)(g->consts.at[n->payload].bits & 255) * 0x01010101u)};
+    return ir_add_const(g, &type, &splat);
+  }
+  if (!w || !fusion_show(g, node, &w->shown) || !ir_const_source(g, w->shown.constant, &w->making.sources[0])) return 0;
+  w->axis = axis;
+  w->making.fill = fill_words, w->making.bytes = (uint64_t)w->shown.elements, w->making.source_count = 1;
+  const uint32_t made = ir_add_const(g, &type, &(ir_const){.kind = IR_CONST_MADE, .making = &w->making});
+  ir_set_name(g, made, ir_node_name(g, w->shown.constant));
+  return made;
+}
+
+/* ---- the contraction ---- */
+
+static uint32_t sums_of_words(rebuild *r) {
+  static const uint8_t types[2] = {SNT_U8, SNT_I8};
+  const ir_node *n = ir_at(r->from, r->node);
+  words_labels l;
+  uint32_t rank, axis;
+  if (n->op != IR_OP_contract || n->type.dtype != SNT_I32) return 0;
+  for (uint32_t o = 0; o < 2; o++)
+    if (ir_at(r->to, r->args[o])->type.dtype != types[o]) return 0;
+  l.own = ir_attr_ints(r->from, r->node, IR_ATTR_lhs, &l.rank), l.out = ir_attr_ints(r->from, r->node, IR_ATTR_out, &l.out_rank);
+  const ir_expr *other = ir_attr_ints(r->from, r->node, IR_ATTR_rhs, &rank);
+  if (!words_axis(r->to, r->args[0], &l, true, &axis)) return 0;
+  const uint32_t rhs = constant_words(r, r->args[1], (uint32_t)fusion_find_label(other, rank, l.own[axis]));
+  const uint32_t lhs = rhs ? words_of(r, r->args[0], axis) : 0;
+  const ir_attr_value lists[] = {
+      {IR_ATTR_lhs, l.rank, l.own}, {IR_ATTR_out, l.out_rank, l.out}, {IR_ATTR_packed, 0, NULL}, {IR_ATTR_rhs, rank, other}};
+  return lhs ? ir_add_node(r->to, IR_OP_contract, 2, (uint32_t[]){lhs, rhs}, IR_COUNT(lists), lists, NULL) : 0;
+}
+
+static const rebuild_rule rules[] = {sums_of_words};
+
+snt_result fusion_pack_words(fusion_context *c, bool *changed) {
+  return words_are_wanted(c) ? fusion_rebuild(c, rules, IR_COUNT(rules), changed) : SNT_OK;
+}

@@ -1,0 +1,15 @@
+/* Words of four bytes, for devices that multiply four at once (fusion/words.c). */
+#ifndef FUSION_WORDS_H
+#define FUSION_WORDS_H
+#include "fusion/fusion.h"
+
+typedef struct words_labels { /* of an operand of a contraction, and of its result */
+  const ir_expr *own, *out;
+  uint32_t rank, out_rank;
+} words_labels;
+
+bool words_are_wanted(const fusion_context *);
+/* The axis of an operand of bytes that words may lie along: the longest of those that are summed and whose bytes lie beside each other where the operand is
+   stored; or, where the layout is not `settled`, will do so with channels last. False: none is. */
+bool words_axis(const ir_graph *, uint32_t node, const words_labels *, bool settled, uint32_t *axis);
+#endif
