@@ -199,16 +199,17 @@ snt_result fusion_outline(fusion_context *, bool *changed);       /* bodies of r
 snt_result
 fusion_canonicalise(fusion_context *,
                     bool *changed); /* fold, dead code, views composed, x*1, double casts, constants that do not vary along an axis */
-snt_result fusion_decompose(fusion_context *, bool *changed);      /* what is left above primitives */
-snt_result fusion_store_bytes(fusion_context *, bool *changed);    /* storage types become bytes */
-snt_result fusion_multiply_bytes(fusion_context *, bool *changed); /* products of quantised values as products of bytes */
-snt_result fusion_sum_as_floats(fusion_context *, bool *changed);  /* products of integers in f32, where their sums are exact */
-snt_result fusion_pack_words(fusion_context *, bool *changed);     /* products of bytes by words of four, where these are one operation */
-snt_result fusion_rewrite(fusion_context *, bool *changed);        /* priced, flagged reassociating */
-snt_result fusion_fold_scale(fusion_context *, bool *changed);     /* factors of channels into the weights before them: batch norms */
-snt_result fusion_split_large(fusion_context *, bool *changed);    /* constants larger than a binding in parts */
-snt_result fusion_layout(fusion_context *, bool *changed);         /* channels last where convolutions form vectors of them */
-snt_result fusion_copy_ports(fusion_context *, bool *changed);     /* outputs that are inputs, constants or named twice */
+snt_result fusion_decompose(fusion_context *, bool *changed);        /* what is left above primitives */
+snt_result fusion_store_bytes(fusion_context *, bool *changed);      /* storage types become bytes */
+snt_result fusion_multiply_bytes(fusion_context *, bool *changed);   /* products of quantised values as products of bytes */
+snt_result fusion_sum_as_floats(fusion_context *, bool *changed);    /* products of integers in f32, where their sums are exact */
+snt_result fusion_pack_words(fusion_context *, bool *changed);       /* products of bytes by words of four, where these are one operation */
+snt_result fusion_rewrite(fusion_context *, bool *changed);          /* priced, flagged reassociating */
+snt_result fusion_fold_scale(fusion_context *, bool *changed);       /* factors of channels into the weights before them: batch norms */
+snt_result fusion_split_large(fusion_context *, bool *changed);      /* constants larger than a binding in parts */
+snt_result fusion_layout(fusion_context *, bool *changed);           /* channels last where convolutions form vectors of them */
+snt_result fusion_reduce_in_stages(fusion_context *, bool *changed); /* long reductions with few results */
+snt_result fusion_copy_ports(fusion_context *, bool *changed);       /* outputs that are inputs, constants or named twice */
 snt_result fusion_group_nodes(fusion_context *, bool *changed);
 snt_result fusion_fission(fusion_context *, bool *changed);       /* splits what does not fit the device's limits */
 snt_result fusion_settle_states(fusion_context *, bool *changed); /* which updates may overwrite their state in place */

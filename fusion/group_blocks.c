@@ -27,8 +27,8 @@ static snt_result run_all_blocks(group_run *r) {
 }
 
 /* Siblings: two groups that read one input and share no path, one kernel where that reads the input once. Of many groups, the next of its readers. */
-enum { MOST_SIBLINGS = 32 };
-static void consider_siblings(group_run *r, uint32_t a, uint32_t shared) {
+enum { MOST_SIBLINGS = 32, MOST_VIEWS = 4 };
+static void consider_siblings(group_run *r, uint32_t a, uint32_t shared, uint32_t views) {
   const fusion_context *c = r->s.c;
   const ir_uses *uses = &r->s.uses;
   const uint32_t end = uses->first[shared + 1];
@@ -40,6 +40,7 @@ static void consider_siblings(group_run *r, uint32_t a, uint32_t shared) {
   }
   for (uint32_t u = first; u < end && most; u++) {
     const uint32_t owner = r->s.group_of[uses->user[u]];
+    if (!owner && views && fusion_is_view(c->graph, uses->user[u])) consider_siblings(r, a, uses->user[u], views - 1);
     if (!owner || owner - 1 <= a || c->groups.at[owner - 1].dead) continue;
     group_consider(r, c->groups.at[a].hero, uses->user[u]);
     most--;
@@ -49,7 +50,8 @@ static void consider_siblings(group_run *r, uint32_t a, uint32_t shared) {
 static void run_siblings(group_run *r) {
   const fusion_context *c = r->s.c;
   for (uint32_t a = 0; a < c->groups.count; a++)
-    for (uint32_t i = 0; !c->groups.at[a].dead && i < c->groups.at[a].input_count; i++) consider_siblings(r, a, c->groups.at[a].inputs[i]);
+    for (uint32_t i = 0; !c->groups.at[a].dead && i < c->groups.at[a].input_count; i++)
+      consider_siblings(r, a, c->groups.at[a].inputs[i], r->many ? 0 : MOST_VIEWS);
   group_run_queue(r);
 }
 

@@ -15,6 +15,7 @@ const fusion_pass fusion_pipeline[] = {
     {"scales", fusion_fold_scale, FUSION_REWRITE},
     {"large", fusion_split_large, 0},
     {"layout", fusion_layout, FUSION_REWRITE},
+    {"stages", fusion_reduce_in_stages, FUSION_REWRITE},
     {"words", fusion_pack_words, FUSION_REWRITE},
     {"winograd", fusion_winograd, FUSION_REWRITE},
     {"canonicalise", fusion_canonicalise, FUSION_TO_FIXPOINT},

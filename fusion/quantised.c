@@ -99,6 +99,8 @@ static bool literal_zero(const ir_graph *g, const codes *c, int64_t *zero) {
   return number == (double)(int64_t)number && *zero >= 0 && *zero <= 255;
 }
 
+static uint32_t padded_with(rebuild *r, uint32_t view, const codes *c, uint32_t padded);
+
 /* The same view of the bytes, filled with what stands for zero. */
 static uint32_t view_of_bytes(rebuild *r, uint32_t view, const codes *c) {
   ir_graph *g = r->to;
@@ -114,11 +116,26 @@ static uint32_t view_of_bytes(rebuild *r, uint32_t view, const codes *c) {
     if (a->key == IR_ATTR_value && own[i][0] != 0) return 0;
     for (uint32_t k = 0; k < a->count && (a->key == IR_ATTR_low || a->key == IR_ATTR_high); k++) fills |= own[i][k] != 0;
   }
-  if (fills && !literal_zero(g, c, &zero)) return 0;
-  if (fills && ir_at(g, c->bytes)->type.dtype != SNT_U8 && zero) return 0;
+  const bool known = !fills || literal_zero(g, c, &zero);
+  if (fills && ir_at(g, c->bytes)->type.dtype != SNT_U8 && (!known || zero)) return 0;
   for (uint32_t i = 0; i < n.attr_count; i++)
-    if (attrs[i].key == IR_ATTR_value) own[i][0] = zero;
-  return ir_add_node(g, (ir_op)n.op, 1, &c->bytes, n.attr_count, attrs, NULL);
+    if (attrs[i].key == IR_ATTR_value) own[i][0] = known ? zero : 0;
+  const uint32_t made = ir_add_node(g, (ir_op)n.op, 1, &c->bytes, n.attr_count, attrs, NULL);
+  return known || !made ? made : c->zero.axis == ALL ? padded_with(r, view, c, made) : 0;
+}
+
+/* A zero that is known when it runs, around the bytes: chosen where a padding of ones has none. */
+static uint32_t padded_with(rebuild *r, uint32_t view, const codes *c, uint32_t padded) {
+  ir_graph *g = r->to;
+  const uint32_t one = ir_add_splat(g, SNT_U8, 1);
+  const ir_tensor *from = &ir_at(g, c->bytes)->type;
+  const ir_attr_value shape = {IR_ATTR_shape, from->rank, from->dims};
+  codes ones = {.bytes = rebuild_view(r, IR_OP_broadcast, one, 1, &shape)};
+  uint32_t zero = ir_add_cast(g, c->zero.node, SNT_I32);
+  if (c->shift) zero = ir_add2(g, IR_OP_add, zero, ir_add_splat(g, SNT_I32, c->shift));
+  const uint32_t inside = ones.bytes ? view_of_bytes(r, view, &ones) : 0;
+  return inside ? ir_add3(g, IR_OP_select, ir_add2(g, IR_OP_ne, inside, ir_add_splat(g, SNT_U8, 0)), padded, ir_add_cast(g, zero, SNT_U8))
+                : 0;
 }
 
 /* Signed bytes as unsigned ones, 128 more. */

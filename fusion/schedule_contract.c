@@ -409,9 +409,21 @@ static contract_build pick_schedule(contraction *t) {
              : NULL;
 }
 
+/* Bytes that a product reads by words are stored: put together here, each would be computed by itself. */
+static bool stores_words(const fusion_context *c, const fusion_group *group) {
+  const ir_graph *g = c->graph;
+  for (uint32_t i = 0; i < group->count && ir_attr_flag(g, group->hero, IR_ATTR_packed); i++) {
+    if (!ir_attr_flag(g, group->nodes[i], IR_ATTR_packed)) continue;
+    if (fusion_group_has(group, fusion_through_views(g, ir_arg(g, group->nodes[i], 0)))) return false;
+  }
+  return true;
+}
+
 bool schedule_contract_accepts(const fusion_context *c, const fusion_group *group, const char **why_not) {
   if (ir_at(c->graph, group->hero)->op != IR_OP_contract) return false;
   uint32_t product;
+  *why_not = "bytes that are read by words";
+  if (!stores_words(c, group)) return false;
   *why_not = "a padded operand that is not read through texels";
   if (!contract_pads_fit(c, group)) return false;
   if (!contract_staged_producer(c, group, &product)) return contract_set_fits(c, group, why_not);
