@@ -1,6 +1,6 @@
 /* Contractions of bytes by words of four, where the device multiplies four at once (caps.dot4). In: sums of unsigned bytes times constant signed ones, in i32
    (fusion/quantised.c makes them). Out: the same sums over words: the varying operand is read as words where it is stored, below whatever moves it about, and
-   the constant is laid out as such. Where the bytes of a word do not lie beside each other, sums stay as they are. */
+   the constant is laid out as such. */
 #include "fusion/words.h"
 #include "fusion/rebuild.h"
 #include "fusion/schedule_common.h"
@@ -24,6 +24,21 @@ static ir_expr entry(const ir_graph *g, uint32_t node, ir_attr_key key, uint32_t
   return list && at < count ? list[at] : otherwise;
 }
 
+static bool is_base(const ir_graph *g, uint32_t node) { return !fusion_is_view(g, node) || ir_at(g, node)->op == IR_OP_concat; }
+
+static ir_expr elements_behind(const ir_graph *g, const ir_tensor *t, uint32_t axis) {
+  ir_expr count = 1;
+  for (uint32_t d = axis + 1; d < t->rank; d++) count = expr_mul(g->pool, count, t->dims[d]);
+  return count;
+}
+
+/* The axis along which neighbours are so many elements apart. */
+static bool axis_with(const ir_graph *g, const ir_tensor *t, ir_expr behind, uint32_t *axis) {
+  for (uint32_t d = 0; d < t->rank; d++)
+    if (t->dims[d] != 1 && elements_behind(g, t, d) == behind) return *axis = d, has_whole_words(g, t, d);
+  return false;
+}
+
 /* The axis of a view's operand that holds the words of its own axis `axis`; false: the view cuts or fills them. */
 static bool axis_below(const ir_graph *g, uint32_t view, uint32_t *axis) {
   const ir_node *n = ir_at(g, view);
@@ -31,10 +46,7 @@ static bool axis_below(const ir_graph *g, uint32_t view, uint32_t *axis) {
   uint32_t count;
   switch (n->op) {
   case IR_OP_transpose: *axis = (uint32_t)ir_attr_ints(g, view, IR_ATTR_perm, &count)[*axis]; return true;
-  case IR_OP_reshape: /* what the last axis has at its end stays beside each other */
-    if (*axis + 1 != n->type.rank || !from->rank) return false;
-    *axis = from->rank - 1;
-    return has_whole_words(g, from, *axis);
+  case IR_OP_reshape: return axis_with(g, from, elements_behind(g, &n->type, *axis), axis);
   case IR_OP_pad: return n->type.dims[*axis] == from->dims[*axis] && entry(g, view, IR_ATTR_low, *axis, 0) == 0;
   case IR_OP_slice: return n->type.dims[*axis] == from->dims[*axis] && entry(g, view, IR_ATTR_steps, *axis, 1) == 1;
   case IR_OP_window: { /* no position, no tap */
@@ -45,22 +57,24 @@ static bool axis_below(const ir_graph *g, uint32_t view, uint32_t *axis) {
   }
 }
 
-/* Where the words of an axis are stored: the last axis there, or, of what is to be turned channels last, the second. */
-static bool reaches_words(const ir_graph *g, uint32_t node, uint32_t axis, bool settled) {
+/* Can words lie along the axis? `last`: they do where the value is stored, else it is to be turned. */
+static bool reaches_words(const ir_graph *g, uint32_t node, uint32_t axis, bool *last) {
   for (uint32_t depth = 0; depth < DEPTH && has_whole_words(g, &ir_at(g, node)->type, axis); depth++) {
-    if (!fusion_is_view(g, node) || ir_at(g, node)->op == IR_OP_concat)
-      return axis + 1 == ir_at(g, node)->type.rank || (!settled && axis == 1);
+    *last = axis + 1 == ir_at(g, node)->type.rank;
+    if (is_base(g, node)) return true;
     if (!axis_below(g, node, &axis)) return false;
     node = ir_arg(g, node, 0);
   }
   return false;
 }
 
-bool words_axis(const ir_graph *g, uint32_t node, const words_labels *l, bool settled, uint32_t *axis) {
+bool words_axis(const ir_graph *g, uint32_t node, const words_labels *l, uint32_t *axis) {
   int64_t longest = 0, extent;
+  bool best_last = false, last;
   for (uint32_t d = 0; d < l->rank; d++) {
     if (fusion_find_label(l->out, l->out_rank, l->own[d]) >= 0 || !expr_is_const(g->pool, ir_at(g, node)->type.dims[d], &extent)) continue;
-    if (extent > longest && reaches_words(g, node, d, settled)) longest = extent, *axis = d;
+    if (!reaches_words(g, node, d, &last) || (best_last && !last) || (best_last == last && extent <= longest)) continue;
+    longest = extent, best_last = last, *axis = d;
   }
   return longest > 0;
 }
@@ -83,9 +97,22 @@ static uint32_t view_of_words(rebuild *r, uint32_t view, uint32_t axis, uint32_t
   return ir_add_node(g, (ir_op)n.op, 1, &words, n.attr_count, attrs, NULL);
 }
 
+/* Of a value that is stored; where the bytes of a word do not lie beside each other, of a copy of it with that axis last. */
+static uint32_t stored_words(rebuild *r, uint32_t node, uint32_t axis) {
+  const uint32_t rank = ir_at(r->to, node)->type.rank;
+  ir_expr there[SNT_MAX_RANK], back[SNT_MAX_RANK];
+  if (axis + 1 == rank) return rebuild_view(r, IR_OP_words, node, 0, NULL);
+  for (uint32_t d = 0; d < rank; d++) there[d] = d < axis ? d : d + 1, back[d] = d < axis ? d : (ir_expr)d - 1;
+  there[rank - 1] = axis, back[axis] = rank - 1;
+  const uint32_t turned = rebuild_view(r, IR_OP_transpose, node, 1, &(ir_attr_value){IR_ATTR_perm, rank, there});
+  ir_add_contract(r->to, IR_KEEP, 1, &turned);
+  const uint32_t words = rebuild_view(r, IR_OP_words, turned, 0, NULL);
+  return rebuild_view(r, IR_OP_transpose, words, 1, &(ir_attr_value){IR_ATTR_perm, rank, back});
+}
+
 static uint32_t words_of(rebuild *r, uint32_t node, uint32_t axis) {
   uint32_t below = axis;
-  if (!fusion_is_view(r->to, node) || ir_at(r->to, node)->op == IR_OP_concat) return rebuild_view(r, IR_OP_words, node, 0, NULL);
+  if (is_base(r->to, node)) return stored_words(r, node, axis);
   if (!axis_below(r->to, node, &below)) return 0;
   const uint32_t words = words_of(r, ir_arg(r->to, node, 0), below);
   return words ? view_of_words(r, node, axis, words) : 0;
@@ -151,7 +178,7 @@ static uint32_t sums_of_words(rebuild *r) {
     if (ir_at(r->to, r->args[o])->type.dtype != types[o]) return 0;
   l.own = ir_attr_ints(r->from, r->node, IR_ATTR_lhs, &l.rank), l.out = ir_attr_ints(r->from, r->node, IR_ATTR_out, &l.out_rank);
   const ir_expr *other = ir_attr_ints(r->from, r->node, IR_ATTR_rhs, &rank);
-  if (!words_axis(r->to, r->args[0], &l, true, &axis)) return 0;
+  if (!words_axis(r->to, r->args[0], &l, &axis)) return 0;
   const uint32_t rhs = constant_words(r, r->args[1], (uint32_t)fusion_find_label(other, rank, l.own[axis]));
   const uint32_t lhs = rhs ? words_of(r, r->args[0], axis) : 0;
   const ir_attr_value lists[] = {

@@ -9,7 +9,7 @@ typedef struct words_labels { /* of an operand of a contraction, and of its resu
 } words_labels;
 
 bool words_are_wanted(const fusion_context *);
-/* The axis of an operand of bytes that words may lie along: the longest of those that are summed and whose bytes lie beside each other where the operand is
-   stored; or, where the layout is not `settled`, will do so with channels last. False: none is. */
-bool words_axis(const ir_graph *, uint32_t node, const words_labels *, bool settled, uint32_t *axis);
+/* The axis of an operand of bytes that words may lie along: of those that are summed, the longest whose bytes lie beside each other where the operand is stored,
+   else the longest. False: none is. */
+bool words_axis(const ir_graph *, uint32_t node, const words_labels *, uint32_t *axis);
 #endif

@@ -128,6 +128,8 @@ static bool only_repeats(const ir_graph *g, uint32_t n) {
   return elements_of(g, n, &out) && out > in;
 }
 
+enum { DEEP = 12 };
+
 /* Weights of fewer bytes below: how they are widened is the schedules' (fusion/rewrite_weights.c). */
 static bool is_narrow(const ir_graph *g, uint32_t n, uint64_t elements, uint32_t depth) {
   uint64_t count;
@@ -140,7 +142,7 @@ static bool is_narrow(const ir_graph *g, uint32_t n, uint64_t elements, uint32_t
 
 /* Weights that are computed (filters from their formula, norms) are worth more elements: contractions lay constants out. */
 static bool is_few(const folder *f, uint32_t n, uint64_t elements, bool weights) {
-  enum { WEIGHTS = 64, DEEP = 12, NARROW = 64 };
+  enum { WEIGHTS = 64, NARROW = 64 };
   if (!weights || elements < NARROW) return elements <= f->limit;
   return elements <= WEIGHTS * f->limit && !is_narrow(f->g, n, elements, DEEP);
 }
@@ -153,7 +155,9 @@ static void want(folder *f, uint32_t n, bool weights) {
     f->is_wanted[n] = true;
     return;
   }
-  for (uint32_t i = 0; i < ir_at(g, n)->arity; i++) want(f, ir_arg(g, n, i), weights && (ir_ops[ir_at(g, n)->op].flags & IR_MOVEMENT));
+  const bool narrow = weights && elements_of(g, n, &count) && is_narrow(g, n, count, DEEP);
+  for (uint32_t i = 0; i < ir_at(g, n)->arity; i++)
+    want(f, ir_arg(g, n, i), weights && (narrow || (ir_ops[ir_at(g, n)->op].flags & IR_MOVEMENT)));
 }
 
 static void find_wanted(folder *f) {

@@ -5,3 +5,4 @@ target = kir
 lanes = 4
 stream_threshold = 0 B
 caps.prefetch = 1
+caps.dot4 = 1                  # as processors with VNNI, so that what they are given is checked

@@ -74,6 +74,7 @@ static void int_cases(caser *m) {
   binary(m, two, IR_COUNT(two), m->b);
   binary(m, constant, IR_COUNT(constant), kir_const_int(m->k, m->t, 7));
   if (m->t.base == SNT_U32) keep(m, "mulhi", kir_2(m->k, KIR_mulhi, m->a, m->b));
+  if (m->t.base == SNT_I32) keep(m, "dot4", kir_3(m->k, KIR_dot4, m->a, m->b, m->c));
 }
 
 static void compare_cases(caser *m) {

@@ -82,6 +82,7 @@ static void int_op(maker *m, kir_type t) {
     const uint32_t n = kir_const_int(m->k, t, 9);
     keep(m, kir_3(m->k, KIR_wrap, kir_2(m->k, KIR_umod, value(m, t), n), kir_2(m->k, KIR_umod, value(m, t), n), n));
   } else if (t.base == SNT_U32 && one_in(8)) keep(m, kir_2(m->k, KIR_mulhi, value(m, t), value(m, t)));
+  else if (t.base == SNT_I32 && one_in(8)) keep(m, kir_3(m->k, KIR_dot4, value(m, t), value(m, t), value(m, t)));
   else if (one_in(5)) keep(m, kir_1(m->k, one[below(IR_COUNT(one))], value(m, t)));
   else keep(m, kir_2(m->k, two[below(IR_COUNT(two))], value(m, t), value(m, t)));
 }

@@ -122,6 +122,19 @@ static snt_result check_passes(tool_session *s) {
   return SNT_OK;
 }
 
+/* A built-in one by name, or a file's. */
+static snt_result profile_of_passes(tool_session *s, cost_profile *out) {
+  const char *name = s->options.profile ? s->options.profile : "pocl";
+  void *text = NULL;
+  size_t size = 0;
+  if (cost_profile_builtin(name, out)) return SNT_OK;
+  if (!strpbrk(name, "/.")) return host_fail(&s->diag, SNT_E_ARG, "profile", "no profile \"%s\"", name);
+  snt_result r = host_read_file(name, &text, &size, &s->diag);
+  if (r == SNT_OK) r = cost_profile_parse(out, text, size, &s->diag);
+  free(text);
+  return r;
+}
+
 /* Passes are an inside of the compiler: this command alone works on the graph IR directly. */
 static snt_result run_passes(tool_session *s, const char *text) {
   ir_arena arena;
@@ -134,10 +147,9 @@ static snt_result run_passes(tool_session *s, const char *text) {
   expr_pool_init(&pool, &arena);
   ir_graph_init(&g, &arena, &pool);
   plan_init(&plan, &arena, &pool);
-  const char *name = s->options.profile ? s->options.profile : "pocl";
   uint32_t numerics = 0;
   snt_result r = tool_numerics(s, &numerics);
-  if (r == SNT_OK && !cost_profile_builtin(name, &profile)) r = host_fail(&s->diag, SNT_E_ARG, "profile", "no profile \"%s\"", name);
+  if (r == SNT_OK) r = profile_of_passes(s, &profile);
   if (r == SNT_OK && s->options.mask) r = cost_profile_mask(&profile, s->options.mask, &s->diag);
   const fusion_options options = {.profile = &profile,
                                   .only = s->options.passes,
