@@ -84,6 +84,8 @@ static void tile_words(uint64_t kn, const int64_t *a, const int64_t *b, int64_t 
 }
 
 typedef struct work {
+  void (*tile)(uint64_t kn, const int64_t *a, const int64_t *b, int64_t *c, uint64_t ldc, uint32_t rows,
+               uint32_t columns); /* of integers */
   void *a, *b, *c;
   size_t a_bytes, b_bytes, c_bytes;
 } work;
@@ -120,8 +122,7 @@ static void store_f32(int32_t dtype, void *out, size_t at, float value) {
 }
 DEFINE_PRODUCT(float, product_f32, pack_float, tile_f32, store_f32)
 DEFINE_PRODUCT(double, product_f64, pack_f64, tile_f64, ir_dtype_store)
-DEFINE_PRODUCT(int64_t, product_int, pack_int, tile_int, ir_dtype_store_int)
-DEFINE_PRODUCT(int64_t, product_words, pack_int, tile_words, ir_dtype_store_int)
+DEFINE_PRODUCT(int64_t, product_int, pack_int, w->tile, ir_dtype_store_int)
 
 /* ---- one column (or row): no packing ----
    Summed as the blocked product sums, KC terms in order and then the next KC, so that a row has the same bits alone as among others. */
@@ -214,7 +215,7 @@ static bool open_tables(eval_ctx *ctx, const eval_labels *l, size_t bytes, table
   return whole && w->a && w->b && w->c;
 }
 
-static void run_batches(const eval_view *lhs, const eval_view *rhs, const eval_view *out, bool packed, const tables *t, const work *w) {
+static void run_batches(const eval_view *lhs, const eval_view *rhs, const eval_view *out, const tables *t, const work *w) {
   side a = {lhs->buffer->data, lhs->dtype, t->m, t->k_lhs, 0}, b = {rhs->buffer->data, rhs->dtype, t->n, t->k_rhs, 0};
   bool f32 = lhs->dtype == SNT_F32 && rhs->dtype == SNT_F32;
   for (uint64_t g = 0; g < t->batch; g++) {
@@ -228,7 +229,6 @@ static void run_batches(const eval_view *lhs, const eval_view *rhs, const eval_v
     else if (f32 && t->mc == 1) product_vector(&b, &a, t, w, t->nc, &columns);
     else if (lhs->dtype == SNT_F64) product_f64(&a, &b, t, w, out->dtype, to, base);
     else if (ir_dtypes[lhs->dtype].is_float) product_f32(&a, &b, t, w, out->dtype, to, base);
-    else if (packed) product_words(&a, &b, t, w, out->dtype, to, base);
     else product_int(&a, &b, t, w, out->dtype, to, base);
   }
 }
@@ -243,7 +243,8 @@ snt_result fast_contract(eval_ctx *ctx, uint32_t node, eval_view *out) {
   SNT_TRY(eval_new(ctx, out, false));
   size_t bytes = fast_class_of(lhs->dtype) == FAST_F32 ? sizeof(float) : sizeof(double);
   bool open = open_tables(ctx, &labels, bytes, &t, &w);
-  if (open) run_batches(lhs, rhs, out, ir_attr_flag(ctx->g, node, IR_ATTR_packed), &t, &w);
+  w.tile = ir_attr_flag(ctx->g, node, IR_ATTR_packed) ? tile_words : tile_int;
+  if (open) run_batches(lhs, rhs, out, &t, &w);
   close_tables(ctx, &t, &w);
   return open ? SNT_OK : eval_fail(ctx, node, SNT_E_HOST_MEM, "out of memory");
 }
