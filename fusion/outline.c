@@ -127,15 +127,12 @@ static bool find_count(taken *t, uint32_t k, uint32_t yield) {
   return lo >= INT32_MIN && hi <= INT32_MAX && (ir_dtypes[n->type.dtype].is_signed || lo >= 0);
 }
 
+/* Of the first result, which is the repeat itself, it is not asked. */
 static bool is_result_read(const taken *t, uint32_t k) {
   const ir_graph *g = t->o->from;
-  bool read = k == 0 && ir_is_output(g, t->owner);
-  for (uint32_t n = t->owner + 1; n < g->nodes.count && !read; n++) {
-    const ir_node *node = ir_at(g, n);
-    if (node->op == IR_OP_pick) read = ir_arg(g, n, 0) == t->owner && ir_attr_int(g, n, IR_ATTR_index, 0) == (int64_t)k;
-    for (uint32_t i = 0; k == 0 && node->op != IR_OP_pick && i < node->arity; i++) read |= ir_arg(g, n, i) == t->owner;
-  }
-  for (uint32_t i = 0; k == 0 && i < g->yields.count; i++) read |= g->yields.at[i] == t->owner;
+  bool read = k == 0;
+  for (uint32_t n = t->owner + 1; n < g->nodes.count && !read; n++)
+    read = ir_at(g, n)->op == IR_OP_pick && ir_arg(g, n, 0) == t->owner && ir_attr_int(g, n, IR_ATTR_index, 0) == (int64_t)k;
   return read;
 }
 
@@ -257,15 +254,16 @@ static uint32_t guarded(ir_graph *g, bool is_flag, uint32_t flag, uint32_t next,
   return is_flag ? ir_add2(g, IR_OP_and, flag, next) : ir_add3(g, IR_OP_select, flag, next, before);
 }
 
+/* 1 more than the number of the flag's input. */
 static uint32_t flag_of(const taken *t) {
   for (uint32_t i = 0; t->goes_on >= 0 && i < t->outside.count; i++)
-    if (t->outside.at[i] == UINT32_MAX - (uint32_t)t->goes_on) return t->body->inputs.at[i].node;
+    if (t->outside.at[i] == UINT32_MAX - (uint32_t)t->goes_on) return i + 1;
   return 0;
 }
 
 static uint32_t next_of(const taken *t, uint32_t k, uint32_t before) {
   const uint32_t next = t->map[yields_of(t)[k]], flag = flag_of(t);
-  return flag ? guarded(t->body, t->goes_on == (int64_t)k, flag, next, before) : next;
+  return flag ? guarded(t->body, t->goes_on == (int64_t)k, t->body->inputs.at[flag - 1].node, next, before) : next;
 }
 
 static bool fill_body(taken *t) {

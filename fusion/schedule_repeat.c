@@ -221,6 +221,13 @@ static snt_result link_step(linking *l, uint32_t number, uint32_t choices) {
   return IR_PUSH(to->arena, &to->steps, s) ? SNT_OK : starved(l);
 }
 
+/* Where the flag that ends the loop lies as a trip begins. */
+static plan_binding flag_place(const linking *l) {
+  if (!l->body->flag) return (plan_binding){0};
+  const place *at = &l->places[fusion_buffer_of(l->inner, l->inner->graph->inputs.at[l->body->flag - 1].node)];
+  return (plan_binding){.buffer = at->buffer, .other = at->other, .swap = at->swap, .access = KIR_READ};
+}
+
 static snt_result link_steps(linking *l) {
   ir_plan *to = l->c->plan;
   const ir_plan *from = l->inner->plan;
@@ -234,7 +241,8 @@ static snt_result link_steps(linking *l) {
     if (!IR_PUSH(to->arena, &to->loops, inner)) return starved(l);
   }
   for (uint32_t i = 0; i < from->steps.count; i++) SNT_TRY(link_step(l, i, first));
-  return schedule_persistent(l->c, l->group, l->inner, &own, l->refused);
+  const plan_binding flag = flag_place(l);
+  return schedule_persistent(l->c, l->group, l->inner, &own, &flag, l->refused);
 }
 
 snt_result schedule_repeat_build(fusion_context *c, const fusion_group *group) {

@@ -23,8 +23,7 @@ uint32_t ir_repeat_begin(ir_graph *g, uint32_t count, const uint32_t *initial, i
 }
 
 void ir_repeat_while(ir_graph *g, uint32_t carried) {
-  if (g->open_region) g->regions.at[g->open_region].goes_on = (ir_expr)carried + 1;
-  else (void)graph_mistake(g, SNT_E_ORDER, "while: no repeat is open");
+  g->regions.at[g->open_region].goes_on = (ir_expr)carried + 1; /* outside of all: of region 0, which nobody reads */
 }
 
 static uint32_t put_repeat(ir_graph *g, uint32_t region_number, uint32_t count, const bool *unused, uint32_t *results) {

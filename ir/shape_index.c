@@ -48,10 +48,9 @@ snt_result shape_argsort(shape_query *q) {
 static snt_result check_while(shape_query *q) {
   int64_t carried;
   if (!shape_has(q, IR_ATTR_while)) return SNT_OK;
-  if (!expr_is_const(q->pool, q->ints[IR_ATTR_while][0], &carried) || carried < 0 || carried >= q->arg_count)
-    return shape_fail(q, "while= names none of the %u carried values", q->arg_count);
-  const ir_tensor *t = shape_arg(q, (uint32_t)carried);
-  return t->dtype == SNT_BOOL && t->rank == 0 ? SNT_OK : shape_fail(q, "while= names a carried value that is no bool of rank 0");
+  const bool names = expr_is_const(q->pool, q->ints[IR_ATTR_while][0], &carried) && carried >= 0 && carried < q->arg_count;
+  const ir_tensor *t = names ? shape_arg(q, (uint32_t)carried) : NULL;
+  return t && t->dtype == SNT_BOOL && t->rank == 0 ? SNT_OK : shape_fail(q, "while= names no carried bool of rank 0");
 }
 
 snt_result shape_repeat(shape_query *q) {
