@@ -97,8 +97,20 @@ static snt_result fill_bounds(snt_exec *x, const plan_step *s, const expr_values
   return SNT_OK;
 }
 
+/* Where a run may wait and ask whether a loop has ended: behind so many dispatches, to go on behind the loop's. */
+enum { MOST_STOPS = 32, FIRST_STOP = 8 };
+typedef struct loop_stop {
+  uint32_t at, end, loop;
+} loop_stop;
+typedef struct loop_stops {
+  uint32_t count, open; /* open: the first whose loop's end has not been reached */
+  uint64_t next; /* the trip before which to stop, at the earliest: each time twice as many, so at most as many again are made in vain */
+  loop_stop list[MOST_STOPS];
+} loop_stops;
+
 typedef struct recording {
   snt_exec *x;
+  loop_stops *stops; /* or null */
   expr_values at;
   struct rt_bound *bounds;
   uint32_t count, choice;
@@ -141,10 +153,27 @@ static snt_result record_link(recording *r, const exec_chain *c, uint32_t number
   return SNT_OK;
 }
 
+static void note_stops(recording *r, uint32_t number) {
+  const ir_plan *p = &r->x->program->plan;
+  loop_stops *s = r->stops;
+  for (; s->open < s->count && number >= p->loops.at[s->list[s->open].loop].end; s->open++) s->list[s->open].end = r->count;
+  for (uint32_t i = 0; i < p->loops.count; i++) {
+    const plan_loop *l = &p->loops.at[i];
+    uint64_t trips, trip;
+    if (!l->flag || number != l->first || !plan_eval_at(p, l->variable, &r->at, &trip) || !plan_eval_at(p, l->trips, &r->at, &trips))
+      continue;
+    if (!trip) s->next = FIRST_STOP;
+    if (trip < s->next || (trips - trip) % 2 || r->trips || s->count == MOST_STOPS) continue;
+    s->list[s->count++] = (loop_stop){r->count, 0, i};
+    s->next = 2 * trip;
+  }
+}
+
 static snt_result record_step(void *user, uint32_t number) {
   recording *r = user;
   snt_exec *x = r->x;
   const ir_plan *p = &x->program->plan;
+  if (r->stops) note_stops(r, number);
   const plan_step *s = &p->steps.at[number];
   exec_chain *chain = exec_chain_of(x, number);
   plan_launch linked, *launch = chain ? &linked : &((plan_launch *)(void *)x->blocks)[r->count];
@@ -174,10 +203,12 @@ static void record_trip(void *user) {
   r->owed = true;
 }
 
-static snt_result fill_dispatches(snt_exec *x, const int64_t *symbols, uint32_t *count, snt_diag *diag) {
-  recording r = {.x = x, .at = {.symbols = symbols, .vars = x->variables}, .bounds = x->bounds, .words = x->words, .diag = diag};
+static snt_result fill_dispatches(snt_exec *x, const int64_t *symbols, loop_stops *stops, uint32_t *count, snt_diag *diag) {
+  recording r = {
+      .x = x, .stops = stops, .at = {.symbols = symbols, .vars = x->variables}, .bounds = x->bounds, .words = x->words, .diag = diag};
   const plan_walk walk = {&r, record_step, record_trip, symbols, x->variables};
   SNT_TRY(plan_walk_steps(&x->program->plan, &walk));
+  if (stops) note_stops(&r, x->program->plan.steps.count);
   *count = r.count;
   return SNT_OK;
 }
@@ -228,13 +259,34 @@ static snt_result keep_spread(const snt_exec *x, uint32_t count, snt_event *even
   return SNT_OK;
 }
 
-static snt_result submit_bound(snt_exec *x, snt_stream *s, const int64_t *symbols, snt_event *event, snt_diag *diag) {
+/* Part by part, and not what a loop that has ended would go on with. */
+static snt_result submit_parts(snt_exec *x, snt_stream *s, const int64_t *symbols, const loop_stops *stops, uint32_t count,
+                               snt_diag *diag) {
+  const ir_plan *p = &x->program->plan;
+  uint32_t at = 0;
+  for (uint32_t i = 0; i < stops->count; i++) {
+    const loop_stop *stop = &stops->list[i];
+    const uint32_t number = p->loops.at[stop->loop].flag - 1;
+    rt_buffer *buffer = buffer_of(x, number);
+    uint64_t offset = x->bound[number].buffer ? x->bound[number].offset : 0;
+    uint8_t flag;
+    if (stop->at <= at || !buffer) continue;
+    if (p->buffers.at[number].kind == PLAN_SCRATCH && !plan_eval(p, p->buffers.at[number].offset, symbols, &offset)) continue;
+    SNT_TRY(s->rt->v->submit(s->rt, stop->at - at, x->dispatches + at, false, NULL, diag));
+    SNT_TRY(s->rt->v->download(s->rt, buffer, offset, &flag, sizeof flag, diag));
+    at = flag ? stop->at : stop->end;
+  }
+  return at < count ? s->rt->v->submit(s->rt, count - at, x->dispatches + at, false, NULL, diag) : SNT_OK;
+}
+
+static snt_result submit_bound(snt_exec *x, snt_stream *s, const int64_t *symbols, snt_event *event, loop_stops *stops, snt_diag *diag) {
   uint32_t count;
   SNT_TRY(snt_exec_prepare(x, diag));
   SNT_TRY(exec_make_rooms(x, symbols, diag));
   SNT_TRY(exec_make_scratch(x, symbols, diag));
-  SNT_TRY(fill_dispatches(x, symbols, &count, diag));
+  SNT_TRY(fill_dispatches(x, symbols, stops, &count, diag));
   if (!count) return SNT_OK;
+  if (stops && stops->count) return submit_parts(x, s, symbols, stops, count, diag);
   if (event && x->chain_count) SNT_TRY(keep_spread(x, count, event, diag));
   return s->rt->v->submit(s->rt, count, x->dispatches, event != NULL, event ? &event->rt : NULL, diag);
 }
@@ -262,7 +314,7 @@ snt_result exec_bind_run(snt_exec *x, const snt_run_info *info, uint32_t *count,
   if (!plan_count_dispatches(p, info->symbols, &dispatches, &bindings) || !plan_eval(p, p->scratch_bytes, info->symbols, &scratch) ||
       dispatches > x->dispatch_room || bindings + exec_chain_launches(x, dispatches) > x->binding_room || scratch > x->scratch_bytes)
     return ir_fail(diag, SNT_E_LIMIT, "run", 0, "these symbols need more than the exec has: give max_symbols when it is made");
-  return fill_dispatches(x, info->symbols, count, diag);
+  return fill_dispatches(x, info->symbols, NULL, count, diag);
 }
 
 /* ---- the host device ---- */
@@ -310,7 +362,7 @@ snt_result snt_submit(snt_exec *x, snt_stream *s, const snt_run_info *info, snt_
   snt_event *event = NULL;
   if (out) SNT_TRY(make_event(s, &event, diag));
   const uint32_t starved = api_starved(x->device->context);
-  snt_result r = x->device->host ? run_host(x, info, event, diag) : submit_bound(x, s, info->symbols, event, diag);
+  snt_result r = x->device->host ? run_host(x, info, event, diag) : submit_bound(x, s, info->symbols, event, NULL, diag);
   r = api_blame(x->device->context, starved, r, diag);
   if (r != SNT_OK) {
     snt_event_destroy(event);
@@ -344,8 +396,9 @@ static snt_result run_and_wait(snt_exec *x, const snt_run_info *info, snt_diag *
   SNT_TRY(api_check_head(&info->head, SNT_TYPE_run_info, sizeof *info, diag));
   SNT_TRY(bind_arguments(x, info, true, diag));
   if (x->device->host) return run_host(x, info, NULL, diag);
+  loop_stops stops = {.count = 0};
   SNT_TRY(move_host(x, true, diag));
-  SNT_TRY(submit_bound(x, x->stream, info->symbols, NULL, diag));
+  SNT_TRY(submit_bound(x, x->stream, info->symbols, NULL, &stops, diag));
   SNT_TRY(move_host(x, false, diag));
   return x->stream->rt->v->wait(x->stream->rt, diag);
 }

@@ -54,6 +54,15 @@ def difference(got, want):
     return 0.0 if apart <= LEAST else float(apart / largest)
 
 
+def used(command, got, want, name, file):
+    """What is used of an output that is computed at the most it can be, along the one axis where it is longer: NAME.count says how much."""
+    import numpy as np
+    longer = [axis for axis, (a, b) in enumerate(zip(got.shape, want.shape)) if a > b] if got.ndim == want.ndim else []
+    if len(longer) != 1 or subprocess.run(command + ["--output", f"{name}.count={file}"], capture_output=True, check=False).returncode:
+        return got
+    return np.take(got, range(int(np.load(file))), longer[0])
+
+
 def ask(options, device, path, feeds, names, want):
     """What a device says: (difference, None) or (None, why)."""
     import numpy as np
@@ -69,7 +78,8 @@ def ask(options, device, path, feeds, names, want):
         return None, f"no answer in {options.limit_s} s"
     if done.returncode:
         return None, (done.stderr.strip().splitlines() or ["ended without a word"])[-1]
-    return max(difference(np.load(f), w) for f, w in zip(outputs, want)), None
+    got = [used(command, np.load(f), w, name, f"{path}.count.npy") for f, w, name in zip(outputs, want, names)]
+    return max(map(difference, got, want)), None
 
 
 def measure(options, device, path, feeds):

@@ -127,7 +127,8 @@ typedef struct fusion_body {
   uint32_t carried;            /* the first operands of the loop */
   uint32_t input_count;        /* of the graph, states included */
   const uint32_t *input_roles; /* per input of the graph: which operand of the loop it stands for */
-  bool in_registers;           /* pointwise in one shape: a loop inside a kernel of kind `loop` */
+  uint32_t flag;     /* 1 more than the number of the input without which a trip changes nothing, nor do those behind it; 0: none */
+  bool in_registers; /* pointwise in one shape: a loop inside a kernel of kind `loop` */
 } fusion_body;
 
 /* What prices ask of a node again and again. */

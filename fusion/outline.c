@@ -24,6 +24,7 @@ typedef struct taken {
   uint32_t *regions; /* inner regions */
   ir_expr variable, trips;
   bool counts[MAX_CARRIED], fixed[MAX_CARRIED]; /* carried values that are expressions, and those that stay what they were */
+  int64_t goes_on;                              /* the carried value without which no trip begins, or -1 */
   int64_t step[MAX_CARRIED];
   ir_expr start[MAX_CARRIED];
   IR_VEC(uint32_t)
@@ -126,11 +127,21 @@ static bool find_count(taken *t, uint32_t k, uint32_t yield) {
   return lo >= INT32_MIN && hi <= INT32_MAX && (ir_dtypes[n->type.dtype].is_signed || lo >= 0);
 }
 
+/* Of the first result, which is the repeat itself, it is not asked. */
+static bool is_result_read(const taken *t, uint32_t k) {
+  const ir_graph *g = t->o->from;
+  bool read = k == 0;
+  for (uint32_t n = t->owner + 1; n < g->nodes.count && !read; n++)
+    read = ir_at(g, n)->op == IR_OP_pick && ir_arg(g, n, 0) == t->owner && ir_attr_int(g, n, IR_ATTR_index, 0) == (int64_t)k;
+  return read;
+}
+
+/* How far a count came is known only where nothing but the number of trips ends the loop. */
 static void sort_carried(taken *t) {
   const ir_region *r = &t->o->from->regions.at[t->region];
   for (uint32_t k = 0; k < r->count; k++) {
-    t->fixed[k] = is_argument(t, yields_of(t)[k], k);
-    t->counts[k] = !t->fixed[k] && find_count(t, k, yields_of(t)[k]);
+    t->fixed[k] = is_argument(t, yields_of(t)[k], k) && t->goes_on != (int64_t)k;
+    t->counts[k] = !t->fixed[k] && find_count(t, k, yields_of(t)[k]) && (t->goes_on < 0 || !is_result_read(t, k));
   }
 }
 
@@ -187,8 +198,9 @@ static uint32_t put_inner_repeat(taken *t, uint32_t node) {
   for (uint32_t i = 0; i < region->count; i++)
     if (!IR_PUSH(body->arena, &body->yields, t->map[g->yields.at[region->first + i]])) return 0;
   const ir_expr number = t->regions[old];
-  const ir_attr_value attrs[] = {{IR_ATTR_region, 1, &number}, {IR_ATTR_trips, 1, &region->trips}};
-  const uint32_t made = ir_add_node(body, IR_OP_repeat, region->count, args, 2, attrs, NULL);
+  const ir_expr goes_on = ir_attr_int(g, node, IR_ATTR_while, -1);
+  const ir_attr_value attrs[] = {{IR_ATTR_region, 1, &number}, {IR_ATTR_trips, 1, &region->trips}, {IR_ATTR_while, 1, &goes_on}};
+  const uint32_t made = ir_add_node(body, IR_OP_repeat, region->count, args, goes_on < 0 ? 2 : 3, attrs, NULL);
   body->regions.at[t->regions[old]].first = first;
   body->regions.at[t->regions[old]].owner = made;
   return made;
@@ -236,6 +248,24 @@ static snt_result check_musts(const outline *o) {
   return SNT_OK;
 }
 
+/* What carried value k is behind a trip: where the flag is down, what it was. The trips behind the end change nothing, and so may be left out. */
+static uint32_t guarded(ir_graph *g, bool is_flag, uint32_t flag, uint32_t next, uint32_t before) {
+  if (next == before) return next;
+  return is_flag ? ir_add2(g, IR_OP_and, flag, next) : ir_add3(g, IR_OP_select, flag, next, before);
+}
+
+/* 1 more than the number of the flag's input. */
+static uint32_t flag_of(const taken *t) {
+  for (uint32_t i = 0; t->goes_on >= 0 && i < t->outside.count; i++)
+    if (t->outside.at[i] == UINT32_MAX - (uint32_t)t->goes_on) return i + 1;
+  return 0;
+}
+
+static uint32_t next_of(const taken *t, uint32_t k, uint32_t before) {
+  const uint32_t next = t->map[yields_of(t)[k]], flag = flag_of(t);
+  return flag ? guarded(t->body, t->goes_on == (int64_t)k, t->body->inputs.at[flag - 1].node, next, before) : next;
+}
+
 static bool fill_body(taken *t) {
   const ir_graph *g = t->o->from;
   if (!copy_regions(t)) return false;
@@ -249,7 +279,7 @@ static bool fill_body(taken *t) {
   }
   for (uint32_t k = 0; k < r->count; k++) /* carried values that the body never names: their input is here alone */
     for (uint32_t i = 0; i < t->outside.count && !t->body->failed; i++)
-      if (t->outside.at[i] == UINT32_MAX - k) ir_add_update(t->body, t->body->inputs.at[i].node, t->map[yields_of(t)[k]]);
+      if (t->outside.at[i] == UINT32_MAX - k) ir_add_update(t->body, t->body->inputs.at[i].node, next_of(t, k, t->body->inputs.at[i].node));
   return copy_contracts(t->o, t->body, t->map, t->region) && !t->body->failed;
 }
 
@@ -337,6 +367,7 @@ static uint32_t put_loop(taken *t, fusion_body *b, uint32_t *results) {
   b->trips = t->trips;
   b->input_count = t->outside.count;
   b->input_roles = roles;
+  b->flag = flag_of(t);
   if (!b->carried) return 1; /* nothing but numbers */
   b->in_registers = fits_registers(t, b);
   if (!IR_PUSH(o->c->arena, &o->c->bodies, b)) return 0;
@@ -389,7 +420,11 @@ static bool unroll(taken *t, int64_t trips, uint32_t *results) {
       if (node->op == IR_OP_argument) o->map[n] = results[ir_attr_int(g, n, IR_ATTR_index, 0)];
       else o->map[n] = copy_into(o, o->to, n, o->map);
     }
-    for (uint32_t k = 0; k < r->count; k++) results[k] = o->map[yields_of(t)[k]];
+    const uint32_t flag = t->goes_on < 0 ? 0 : results[t->goes_on];
+    for (uint32_t k = 0; k < r->count; k++) {
+      const uint32_t next = o->map[yields_of(t)[k]];
+      results[k] = flag ? guarded(o->to, t->goes_on == (int64_t)k, flag, next, results[k]) : next;
+    }
     if (!copy_contracts(o, o->to, o->map, t->region)) return false;
   }
   return !o->to->failed;
@@ -404,6 +439,7 @@ static snt_result take_out(outline *o, uint32_t node, uint32_t *results) {
   t->owner = node;
   t->region = (uint32_t)ir_attr_int(g, node, IR_ATTR_region, 0);
   t->trips = expr_max(g->pool, 0, ir_attr_ints(g, node, IR_ATTR_trips, NULL)[0]);
+  t->goes_on = ir_attr_int(g, node, IR_ATTR_while, -1);
   if (is_worth_unrolling(t, &trips)) return unroll(t, trips, results) ? SNT_OK : starved(o);
   t->variable = add_variable(o, t->trips);
   sort_carried(t);

@@ -23,7 +23,9 @@ typedef struct persistent {
   const fusion_group *group;
   const fusion_steer *steer; /* what the user says of the body */
   plan_loop loop;
-  bool loop_inside;
+  bool loop_inside, ends; /* ends: where its flag is down nothing changes any more */
+  plan_binding flag;      /* if it ends; the buffer of that flag as a trip begins */
+  uint32_t flags[SIDES];  /* it in the kernel */
   uint32_t variable, count, items[3], sides;
   part *parts;
   double ns_one, ns_apart;
@@ -195,11 +197,12 @@ static double price_part(const persistent *p, const part *t) {
          groups * (profile->group_ns + mix.barriers * profile->barrier_ns);
 }
 
+/* A loop that ends is taken to make half of the trips there may be; as launches it makes all. */
 static double price_one(const persistent *p) {
   const cost_profile *profile = p->c->options->profile;
   double trip = profile->barrier_ns;
   for (uint32_t i = 0; i < p->count; i++) trip += price_part(p, &p->parts[i]) + (p->parts[i].waits ? profile->barrier_ns : 0);
-  return profile->launch_ns + trips_of(p) * trip;
+  return profile->launch_ns + trips_of(p) * trip * (p->ends ? 0.5 : 1);
 }
 
 static double price_apart(const persistent *p) {
@@ -326,11 +329,44 @@ static bool put_trip(persistent *p, uint32_t side, ir_expr trip) {
   return true;
 }
 
+static void declare_flag(persistent *p) {
+  const kir_memory m = {.space = KIR_GLOBAL, .access = KIR_READ, .rank = 1, .type = kir_t(SNT_U8, 1), .dims = {1}, .align = 16};
+  for (uint32_t side = 0; side < p->sides; side++) p->flags[side] = add_bound(p, &m, &p->flag, side, NULL);
+}
+
+/* A trip that is made unless the one before it began with the flag down: then both halves of each pair hold what they end with. `runs` is 0 where it is not made
+   (none: there is no flag); `other`, if there is one, says whether it is one at all. Gives `runs` of the next. */
+static bool put_trip_if(persistent *p, uint32_t side, ir_expr trip, uint32_t other, uint32_t *runs) {
+  emit *e = p->e;
+  uint32_t condition = other, next = 0;
+  if (p->ends) {
+    const uint32_t none = kir_const_int(e->k, kir_t(SNT_U32, 1), 0),
+                   flag = kir_cast(e->k, kir_t(SNT_U32, 1), kir_load(e->k, p->flags[side], 1, 1, &none));
+    const uint32_t alive = kir_2(e->k, KIR_ne, *runs, none);
+    condition = other ? kir_2(e->k, KIR_and, alive, other) : alive;
+    next = other ? kir_3(e->k, KIR_select, other, flag, *runs) : flag;
+    if (!is_alone(p)) kir_barrier(e->k, KIR_SYNC_GLOBAL | KIR_SYNC_LOCAL); /* before anybody writes it */
+  }
+  if (condition) emit_if(e, condition);
+  const bool good = put_trip(p, side, trip);
+  if (condition) emit_if_end(e);
+  *runs = next;
+  return good;
+}
+
+/* A loop that carries whether trips are made, if it may end. */
+static ir_expr begin_trips(const persistent *p, const char *name, ir_expr trips, uint32_t *runs) {
+  const uint32_t yes = kir_const_int(p->e->k, kir_t(SNT_U32, 1), 1);
+  const emit_loop_info info = {
+      .name = name, .hi = trips, .step = 1, .flags = KIR_LOOP_ROLLED, .carry_count = p->ends, .initial = &yes, .carried = runs};
+  return emit_loop(p->e, &info);
+}
+
 static bool put_trips(persistent *p) {
-  const emit_loop_info info = {.name = "trip", .hi = p->loop.trips, .step = 1, .flags = KIR_LOOP_ROLLED};
-  const ir_expr trip = emit_loop(p->e, &info);
-  const bool good = put_trip(p, 0, trip);
-  emit_loop_end(p->e, trip, 0, NULL, NULL);
+  uint32_t runs = 0, last;
+  const ir_expr trip = begin_trips(p, "trip", p->loop.trips, &runs);
+  const bool good = put_trip_if(p, 0, trip, 0, &runs);
+  emit_loop_end(p->e, trip, p->ends, &runs, &last);
   return good;
 }
 
@@ -338,16 +374,15 @@ static bool put_trips(persistent *p) {
 static bool put_pairs(persistent *p) {
   emit *e = p->e;
   const ir_expr trips = p->loop.trips, odd = expr_mod(e->x, trips, 2);
-  const emit_loop_info info = {.name = "turn", .hi = expr_ceil_div(e->x, trips, 2), .step = 1, .flags = KIR_LOOP_ROLLED};
-  const ir_expr turn = emit_loop(e, &info);
+  uint32_t runs = 0, last;
+  const ir_expr turn = begin_trips(p, "turn", expr_ceil_div(e->x, trips, 2), &runs);
   const uint32_t first = emit_expr(e, expr_sub(e->x, expr_mul(e->x, turn, 2), odd));
   const int64_t one = 1;
   const uint32_t second = kir_ix(e->k, 1, &one, &first, 1);
-  if (odd) emit_if(e, kir_2(e->k, KIR_lt, first, emit_expr(e, trips)));
-  bool good = put_trip(p, 1, emit_var_for(e, "trip", first, 0, trips));
-  if (odd) emit_if_end(e);
-  good = good && put_trip(p, 0, emit_var_for(e, "trip", second, 0, trips));
-  emit_loop_end(e, turn, 0, NULL, NULL);
+  const uint32_t is_one = odd ? kir_2(e->k, KIR_lt, first, emit_expr(e, trips)) : 0;
+  bool good = put_trip_if(p, 1, emit_var_for(e, "trip", first, 0, trips), is_one, &runs);
+  good = good && put_trip_if(p, 0, emit_var_for(e, "trip", second, 0, trips), 0, &runs);
+  emit_loop_end(e, turn, p->ends, &runs, &last);
   return good;
 }
 
@@ -400,6 +435,7 @@ static snt_result build(persistent *p) {
     flops += trips_of(p) * p->parts[i].step->flops;
     good = good && declare_part(p, &p->parts[i]);
   }
+  if (p->ends && good) declare_flag(p);
   good = good && (p->sides == SIDES ? put_pairs(p) : put_trips(p));
   if (!good) p->e->failed = true;
   return end_kernel(p, flops);
@@ -409,6 +445,7 @@ static persistent of_loop(fusion_context *c, const fusion_group *group, const fu
                           const plan_loop *loop) {
   persistent p = {.c = c, .plan = plan, .group = group, .steer = body->steer, .loop = *loop, .count = loop->end - loop->first};
   p.variable = emit_var_number(c->graph->pool, loop->variable);
+  p.ends = c->bodies.at[ir_attr_int(c->graph, group->hero, IR_ATTR_region, 0) - 1]->flag != 0;
   for (uint32_t i = 0; i < plan->loops.count; i++)
     p.loop_inside |= plan->loops.at[i].variable != loop->variable && plan->loops.at[i].first >= loop->first;
   return p;
@@ -428,8 +465,9 @@ bool schedule_persistent_pays(fusion_context *c, const fusion_group *group, cons
 }
 
 snt_result schedule_persistent(fusion_context *c, const fusion_group *group, const fusion_context *body, const plan_loop *loop,
-                               const char *known) {
+                               const plan_binding *flag, const char *known) {
   persistent p = of_loop(c, group, body, c->plan, loop);
+  p.flag = *flag;
   if (c->options->level != FUSION_FUSED) return SNT_OK;
   if (!take_apart(&p)) return ir_fail(c->diag, SNT_E_HOST_MEM, "schedule", 0, "out of host memory");
   const char *why = known ? known : refusal(&p);

@@ -40,7 +40,7 @@ static snt_result choose_body(linking *l) {
   const cost_profile *profile = l->c->options->profile;
   if (profile->reads == COST_READS_TEXEL && l->c->options->level == FUSION_FUSED) {
     SNT_TRY(compile_body(l, true));
-    const plan_loop loop = {l->body->variable, l->body->trips, 0, l->inner->plan->steps.count, 0};
+    const plan_loop loop = {l->body->variable, l->body->trips, 0, l->inner->plan->steps.count, 0, 0};
     if (schedule_persistent_pays(l->c, l->group, l->inner, &loop, &l->refused)) return SNT_OK;
   }
   return compile_body(l, false);
@@ -221,20 +221,36 @@ static snt_result link_step(linking *l, uint32_t number, uint32_t choices) {
   return IR_PUSH(to->arena, &to->steps, s) ? SNT_OK : starved(l);
 }
 
+/* Where the flag that ends the loop lies as a trip begins. */
+static plan_binding flag_place(const linking *l) {
+  if (!l->body->flag) return (plan_binding){0};
+  const place *at = &l->places[fusion_buffer_of(l->inner, l->inner->graph->inputs.at[l->body->flag - 1].node)];
+  return (plan_binding){.buffer = at->buffer, .other = at->other, .swap = at->swap, .access = KIR_READ};
+}
+
+/* Where it lies as a trip ends, with an even number of trips to come: there results are. */
+static uint32_t flag_behind(const linking *l) {
+  const ir_graph *g = l->inner->graph;
+  uint32_t number;
+  const ir_update *u = l->body->flag ? update_of(g, g->inputs.at[l->body->flag - 1].node, &number) : NULL;
+  return u ? l->places[fusion_buffer_of(l->inner, u->value)].buffer + 1 : 0;
+}
+
 static snt_result link_steps(linking *l) {
   ir_plan *to = l->c->plan;
   const ir_plan *from = l->inner->plan;
   const uint32_t first = to->steps.count;
   if (!from->steps.count) return SNT_OK;
-  const plan_loop own = {l->body->variable, l->body->trips, first, first + from->steps.count, l->number};
+  const plan_loop own = {l->body->variable, l->body->trips, first, first + from->steps.count, l->number, flag_behind(l)};
   if (!IR_PUSH(to->arena, &to->loops, own)) return starved(l);
   for (uint32_t i = 0; i < from->loops.count; i++) {
     plan_loop inner = from->loops.at[i];
-    inner.first += first, inner.end += first, inner.body += l->number;
+    inner.first += first, inner.end += first, inner.body += l->number, inner.flag = 0; /* it lies elsewhere in each trip */
     if (!IR_PUSH(to->arena, &to->loops, inner)) return starved(l);
   }
   for (uint32_t i = 0; i < from->steps.count; i++) SNT_TRY(link_step(l, i, first));
-  return schedule_persistent(l->c, l->group, l->inner, &own, l->refused);
+  const plan_binding flag = flag_place(l);
+  return schedule_persistent(l->c, l->group, l->inner, &own, &flag, l->refused);
 }
 
 snt_result schedule_repeat_build(fusion_context *c, const fusion_group *group) {

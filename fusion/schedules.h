@@ -32,7 +32,8 @@ snt_result schedule_sort_build(fusion_context *, const fusion_group *);
 snt_result schedule_repeat_build(fusion_context *, const fusion_group *);
 /* The plan's newest loop, whose body was compiled in this context: one kernel where that pays; `known`: why it does not, or null. And would it, of a body
    that no loop of the plan is yet? */
-snt_result schedule_persistent(fusion_context *, const fusion_group *, const fusion_context *body, const plan_loop *, const char *known);
+snt_result schedule_persistent(fusion_context *, const fusion_group *, const fusion_context *body, const plan_loop *,
+                               const plan_binding *flag, const char *known); /* flag: of a loop that ends by one */
 bool schedule_persistent_pays(fusion_context *, const fusion_group *, const fusion_context *body, const plan_loop *, const char **why);
 snt_result schedule_opaque_build(fusion_context *, const fusion_group *);
 bool schedule_image_accepts(const fusion_context *, const fusion_group *, const char **why_not);

@@ -209,6 +209,13 @@ static snt_result run_trip(eval_ctx *ctx, uint32_t repeat, uint32_t region, uint
   return result;
 }
 
+/* Whether another trip begins: the carried value that attribute `while` names. */
+static bool goes_on(const eval_ctx *ctx, uint32_t repeat, const eval_view *carried) {
+  const int64_t flag = ir_attr_int(ctx->g, repeat, IR_ATTR_while, -1);
+  static const uint8_t no[sizeof(int64_t)];
+  return flag < 0 || memcmp(eval_at(ctx, &carried[flag]), no, eval_element_bytes(ctx, SNT_BOOL)) != 0;
+}
+
 static snt_result run_repeat(eval_ctx *ctx, uint32_t repeat, eval_view *out) {
   const ir_graph *g = ctx->g;
   const ir_node *node = ir_at(g, repeat);
@@ -224,7 +231,8 @@ static snt_result run_repeat(eval_ctx *ctx, uint32_t repeat, eval_view *out) {
   }
   for (uint32_t i = 0; i < node->arity; i++) carried[i] = eval_share(&ctx->values[ir_arg(g, repeat, i)]);
   snt_result result = SNT_OK;
-  for (int64_t trip = 0; trip < trips && result == SNT_OK; trip++) result = run_trip(ctx, repeat, region, from, carried);
+  for (int64_t trip = 0; trip < trips && result == SNT_OK && goes_on(ctx, repeat, carried); trip++)
+    result = run_trip(ctx, repeat, region, from, carried);
   if (result != SNT_OK) {
     for (uint32_t i = 0; i < node->arity; i++) eval_release(ctx, &carried[i]);
     return result;

@@ -111,11 +111,11 @@ typedef struct ir_contract {
   uint8_t kind;
   uint32_t count, first;
 } ir_contract; /* values in graph->contract_values */
-/* Of a repeat: yielded values in graph->yields; region 0 unused. `parent`: the region around it. `initial` (in yields) and `trips` serve the
-   builder between begin and end; afterwards the repeat node's operands and attribute say them. */
+/* Of a repeat: yielded values in graph->yields; region 0 unused. `parent`: the region around it. `initial` (in yields), `trips` and `goes_on`
+   (1 more than attribute while, 0: none) serve the builder between begin and end; afterwards the repeat node's operands and attributes say them. */
 typedef struct ir_region {
   uint32_t owner, count, first, parent, initial;
-  ir_expr trips;
+  ir_expr trips, goes_on;
 } ir_region;
 
 /* An operator that the user defined: its text, which is written out where it is called (ir/graph_define.c). Of the building only: copies have none. */
@@ -182,6 +182,7 @@ void ir_add_contract(ir_graph *, ir_contract_kind, uint32_t count, const uint32_
 /* Those of `from`; map: its nodes in `to`. They lose the values that are gone (0), and go when none is left. */
 void ir_copy_contracts(const ir_graph *from, ir_graph *to, const uint32_t *map);
 uint32_t ir_repeat_begin(ir_graph *, uint32_t count, const uint32_t *initial, ir_expr trips, uint32_t *inside); /* returns the region */
+void ir_repeat_while(ir_graph *, uint32_t carried); /* of the innermost open region: no trip begins where that carried value is false */
 /* Closes the innermost open region. results[0] is the repeat node, which is also returned; the others are picks. */
 uint32_t ir_repeat_end(ir_graph *, uint32_t count, const uint32_t *next, uint32_t *results);
 

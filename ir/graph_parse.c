@@ -153,11 +153,16 @@ static bool parse_repeat(graph_parser *p, uint32_t count, const text_result *res
   const char *start = p->at;
   text_name note = {0};
   ir_expr trips;
+  int64_t goes_on = 0;
   if (!inside || !parts) return lex_fail(p, start, "out of memory");
   if (p->depth == TEXT_MAX_DEPTH) return lex_fail(p, start, "repeats are nested more than %d deep", TEXT_MAX_DEPTH);
   if (!lex_take_word(p, "trips") || !lex_expect(p, '=')) return lex_fail(p, p->at, "trips= is expected");
-  if (!lex_expr(p, &trips) || !parse_carried(p, count, inside, parts->initial)) return false;
+  if (!lex_expr(p, &trips)) return false;
+  const bool ends = lex_take_word(p, "while");
+  if (ends && (!lex_expect(p, '=') || !lex_int(p, &goes_on))) return false;
+  if (!parse_carried(p, count, inside, parts->initial)) return false;
   ir_repeat_begin(p->g, count, parts->initial, trips, parts->inside);
+  if (ends) ir_repeat_while(p->g, goes_on >= 0 && goes_on < count ? (uint32_t)goes_on : count);
   if (lex_graph_failed(p, start)) return false;
   for (uint32_t i = 0; i < count; i++)
     if (!inside[i].ignored && !parse_define(p, &inside[i], parts->inside[i])) return false;

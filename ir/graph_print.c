@@ -222,6 +222,8 @@ static void put_repeat(printer *p, uint32_t n) {
   }
   ir_text_add(p->out, " = repeat trips=");
   expr_print(p->g->pool, *ir_attr_ints(p->g, n, IR_ATTR_trips, NULL), p->out);
+  const int64_t goes_on = ir_attr_int(p->g, n, IR_ATTR_while, -1);
+  if (goes_on >= 0) ir_text_format(p->out, " while=%" PRId64, goes_on);
   ir_text_add(p->out, " (");
   for (uint32_t i = 0; i < node->arity; i++) {
     const uint32_t argument = find_indexed(p, region, IR_OP_argument, 0, i);

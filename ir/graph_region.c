@@ -22,14 +22,19 @@ uint32_t ir_repeat_begin(ir_graph *g, uint32_t count, const uint32_t *initial, i
   return g->failed ? 0 : g->open_region;
 }
 
+void ir_repeat_while(ir_graph *g, uint32_t carried) {
+  g->regions.at[g->open_region].goes_on = (ir_expr)carried + 1; /* outside of all: of region 0, which nobody reads */
+}
+
 static uint32_t put_repeat(ir_graph *g, uint32_t region_number, uint32_t count, const bool *unused, uint32_t *results) {
   const ir_region *region = &g->regions.at[region_number];
   uint32_t initial[MAX_CARRIED];
   memcpy(initial, &g->yields.at[region->initial], count * sizeof *initial);
   const ir_expr number = region_number, trips = region->trips;
-  const ir_attr_value attrs[] = {{IR_ATTR_region, 1, &number}, {IR_ATTR_trips, 1, &trips}};
+  const ir_expr flag = region->goes_on - 1;
+  const ir_attr_value attrs[] = {{IR_ATTR_region, 1, &number}, {IR_ATTR_trips, 1, &trips}, {IR_ATTR_while, 1, &flag}};
   g->open_region = region->parent;
-  results[0] = ir_add_node(g, IR_OP_repeat, count, initial, 2, attrs, NULL);
+  results[0] = ir_add_node(g, IR_OP_repeat, count, initial, region->goes_on ? 3 : 2, attrs, NULL);
   for (uint32_t i = 1; i < count; i++) {
     const ir_expr index = i;
     const ir_attr_value attr = {IR_ATTR_index, 1, &index};

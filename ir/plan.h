@@ -62,6 +62,8 @@ typedef struct plan_loop {
   ir_expr variable, trips;
   uint32_t first, end;
   uint32_t body; /* which of the compiler's bodies its steps compute, for explain; 0: none known */
+  uint32_t
+      flag; /* 1 more than the buffer whose first byte is 0, after a trip with an even number of trips to come, if those change nothing; 0: none */
 } plan_loop;
 typedef struct plan_kernel {
   const kir_kernel *kernel;

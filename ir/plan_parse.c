@@ -212,14 +212,16 @@ static bool parse_step(plan_parser *p, bool barrier) {
   return parse_guards(p, &s) && parse_nodes(p, &s) && parse_costs(l, &s) && grown(p, IR_PUSH(p->plan->arena, &p->plan->steps, s));
 }
 
-/* ---- loop trip0 trips=.. { .. } ---- */
+/* ---- loop trip0 trips=.. while=b3 { .. } ---- */
 
 static bool parse_loop(plan_parser *p) {
   graph_parser *l = &p->lex;
   const char *name;
   plan_loop loop = {.first = p->plan->steps.count};
   if (p->depth == TEXT_MAX_DEPTH) return lex_fail(l, l->at, "loops are nested too deep");
-  if (!take_name(p, &name) || !expect_key(l, "trips") || !lex_expr(l, &loop.trips) || !lex_expect(l, '{')) return false;
+  if (!take_name(p, &name) || !expect_key(l, "trips") || !lex_expr(l, &loop.trips)) return false;
+  if (lex_take_word(l, "while") && (!lex_expect(l, '=') || !take_buffer(p, &loop.flag) || !++loop.flag)) return false;
+  if (!lex_expect(l, '{')) return false;
   loop.variable = expr_var_add(p->plan->pool, name, 0, loop.trips, 1);
   if (p->plan->pool->failed) return lex_fail(l, l->at, "the number of trips does not fit");
   p->open[p->depth++] = p->plan->loops.count;

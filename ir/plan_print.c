@@ -105,6 +105,7 @@ static void print_steps(const ir_plan *p, ir_text *out) {
       indent(level++, out);
       put_expr(p, "loop ", p->loops.at[next].variable, out);
       put_expr(p, " trips=", p->loops.at[next].trips, out);
+      if (p->loops.at[next].flag) ir_text_format(out, " while=b%u", p->loops.at[next].flag - 1);
       ir_text_add(out, " {\n");
     }
     indent(level, out);

@@ -85,6 +85,7 @@ static void check_loops(checker *c) {
       continue;
     }
     if (counts) check_pairs(c, i);
+    if (l->flag > p->buffers.count) fail(c, "-", "a flag that is no buffer for loop", i);
     if (uses_variable(p->pool, l->trips, ANY_VARIABLE)) fail(c, "-", "trips that change from trip to trip in loop", i);
     for (uint32_t k = 0; k < i; k++) {
       const plan_loop *o = &p->loops.at[k];

@@ -44,6 +44,15 @@ snt_result shape_argsort(shape_query *q) {
   return SNT_OK;
 }
 
+/* What decides whether a trip begins is one of the carried values, a truth of rank 0. */
+static snt_result check_while(shape_query *q) {
+  int64_t carried;
+  if (!shape_has(q, IR_ATTR_while)) return SNT_OK;
+  const bool names = expr_is_const(q->pool, q->ints[IR_ATTR_while][0], &carried) && carried >= 0 && carried < q->arg_count;
+  const ir_tensor *t = names ? shape_arg(q, (uint32_t)carried) : NULL;
+  return t && t->dtype == SNT_BOOL && t->rank == 0 ? SNT_OK : shape_fail(q, "while= names no carried bool of rank 0");
+}
+
 snt_result shape_repeat(shape_query *q) {
   int64_t region, lo, hi;
   SNT_TRY(shape_need(q, IR_ATTR_region));
@@ -54,6 +63,7 @@ snt_result shape_repeat(shape_query *q) {
     return shape_fail(q, "%u operands for %u carried values", q->arg_count, q->g->regions.at[region].count);
   expr_bounds(q->pool, q->ints[IR_ATTR_trips][0], &lo, &hi);
   if (hi < 0) return shape_fail(q, "a negative number of trips");
+  SNT_TRY(check_while(q));
   q->out = *shape_arg(q, 0);
   return SNT_OK;
 }

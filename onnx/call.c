@@ -47,20 +47,73 @@ static uint32_t literal_node(onnx_import *im, const onnx_value *v) {
   return ir_add_const(im->g, &v->type, &(ir_const){.kind = IR_CONST_DATA, .data = data});
 }
 
+static uint32_t dim_node(ir_graph *g, int32_t dtype, ir_expr value) {
+  const ir_tensor type = {.dtype = (uint8_t)dtype};
+  int64_t literal;
+  if (expr_is_const(g->pool, value, &literal)) return ir_add_splat(g, dtype, (double)literal);
+  return ir_add_node(g, IR_OP_dim, 0, NULL, 1, &(ir_attr_value){IR_ATTR_shape, 1, &value}, &type);
+}
+
+static uint32_t trip_node(const onnx_import *im, uint32_t variable) {
+  uint32_t node = 0;
+  for (uint32_t i = 0; i < im->trips.count; i++)
+    if (im->trips.at[i].variable == variable) node = im->trips.at[i].node;
+  return node;
+}
+
+/* Floor, as expressions mean it: operators truncate. */
+static uint32_t floor_node(ir_graph *g, uint32_t a, uint32_t b) {
+  return ir_add2(g, IR_OP_div, ir_add2(g, IR_OP_sub, a, ir_add2(g, IR_OP_mod, a, b)), b);
+}
+
+/* A whole number that changes from trip to trip is computed from the trip's; what does not is the plan's. */
+static uint32_t whole_node(onnx_import *im, ir_expr value) {
+  ir_graph *g = im->g;
+  if (!onnx_uses_trip(im, value)) return dim_node(g, SNT_I64, value);
+  const expr_node e = g->pool->nodes.at[IR_EXPR_NODE(value)];
+  if (e.kind == EXPR_VAR) return trip_node(im, (uint32_t)e.value);
+  uint32_t made = e.kind == EXPR_SUM && e.value ? dim_node(g, SNT_I64, expr_int(g->pool, e.value)) : 0;
+  for (uint32_t i = 0; i < e.count; i++) {
+    static const uint16_t ops[] = {
+        [EXPR_SUM] = IR_OP_add, [EXPR_PRODUCT] = IR_OP_mul, [EXPR_MOD] = IR_OP_mod, [EXPR_MIN] = IR_OP_min, [EXPR_MAX] = IR_OP_max};
+    uint32_t term = whole_node(im, g->pool->terms.at[e.first + i]);
+    const int64_t coef = e.kind == EXPR_SUM ? g->pool->coefs.at[e.first + i] : 1;
+    if (coef != 1) term = ir_add2(g, IR_OP_mul, term, dim_node(g, SNT_I64, expr_int(g->pool, coef)));
+    if (!made) made = term;
+    else made = e.kind == EXPR_DIV ? floor_node(g, made, term) : ir_add2(g, (ir_op)ops[e.kind], made, term);
+  }
+  return made;
+}
+
+uint32_t onnx_whole_node(onnx_import *im, int32_t dtype, ir_expr value) {
+  return onnx_uses_trip(im, value) ? ir_add_cast(im->g, whole_node(im, value), dtype) : dim_node(im->g, dtype, value);
+}
+
+uint32_t onnx_extent(onnx_call *c, ir_expr extent, int32_t dtype) { return onnx_whole_node(c->im, dtype, extent); }
+
 static uint32_t number_node(onnx_import *im, int32_t dtype, onnx_number number) {
   ir_graph *g = im->g;
-  const ir_tensor type = {.dtype = (uint8_t)(dtype == SNT_BOOL ? SNT_I64 : dtype)};
-  const ir_attr_value shape = {IR_ATTR_shape, 1, &number.num};
-  uint32_t node = ir_add_node(g, IR_OP_dim, 0, NULL, 1, &shape, &type);
+  uint32_t node = onnx_whole_node(im, dtype == SNT_BOOL ? SNT_I64 : dtype, number.num);
   if (number.den != 1) node = ir_add2(g, IR_OP_div, node, ir_add_splat(g, dtype, (double)number.den));
   const ir_expr to = SNT_BOOL;
   const ir_attr_value attr = {IR_ATTR_dtype, 1, &to};
   return dtype == SNT_BOOL ? ir_add_node(g, IR_OP_cast, 1, &node, 1, &attr, NULL) : node;
 }
 
+static bool are_one_number(const onnx_value *v, uint32_t count) {
+  for (uint32_t i = 1; i < count; i++)
+    if (v->known[i].num != v->known[0].num || v->known[i].den != v->known[0].den) return false;
+  return count > 0;
+}
+
 static uint32_t symbolic_node(onnx_import *im, const onnx_value *v) {
   const uint32_t count = onnx_count(v);
-  if (v->type.rank == 0) return number_node(im, v->type.dtype, v->known[0]);
+  if (are_one_number(v, count)) {
+    const uint32_t node = number_node(im, v->type.dtype, v->known[0]);
+    return v->type.rank
+               ? ir_add_node(im->g, IR_OP_broadcast, 1, &node, 1, &(ir_attr_value){IR_ATTR_shape, v->type.rank, v->type.dims}, NULL)
+               : node;
+  }
   if (count == 0 || count > 64) return 0;
   uint32_t parts[64];
   const ir_expr one = 1, zero = 0;
@@ -143,9 +196,15 @@ static const onnx_number *settled_whole(onnx_call *c, onnx_value *v) {
   return at ? (v->known = at) : NULL;
 }
 
-bool onnx_in_list(onnx_call *c, uint32_t i, onnx_list *out) {
+static const onnx_number *listed(onnx_call *c, uint32_t i) {
   const onnx_number *known = onnx_known(c, i);
-  if (!known && onnx_has(c, i)) known = settled_whole(c, c->in[i]);
+  return known || !onnx_has(c, i) ? known : settled_whole(c, c->in[i]);
+}
+
+bool onnx_is_listed(onnx_call *c, uint32_t i) { return listed(c, i) != NULL; }
+
+bool onnx_in_list(onnx_call *c, uint32_t i, onnx_list *out) {
+  const onnx_number *known = listed(c, i);
   if (!known || c->in[i]->type.rank > 1)
     return onnx_refuse(c, "input %u%s%.60s must be known when the model is loaded", i, onnx_has(c, i) ? " " : "",
                        onnx_has(c, i) ? c->in[i]->name : "");

@@ -68,14 +68,29 @@ bool onnx_import_function(onnx_call *c, const onnx_function *f) {
   return good;
 }
 
+static bool names_of(onnx_call *c, const onnx_graph *sub, uint32_t in_count, onnx_names *names) {
+  for (uint32_t i = 0; i < sub->inputs.count; i++)
+    if (!IR_PUSH(c->im->temp, names, sub->inputs.at[i].name)) return false;
+  return names->count == in_count || onnx_refuse(c, "its graph takes %u inputs, %u are given", names->count, in_count);
+}
+
+const onnx_scope *onnx_know_body(onnx_call *c, const onnx_graph *sub, uint32_t in_count, onnx_value *const *in) {
+  onnx_import *im = c->im;
+  onnx_scope *outer = im->scope, *inner = IR_NEW(im->temp, onnx_scope);
+  onnx_names names = {0};
+  if (!inner || !names_of(c, sub, in_count, &names)) return NULL;
+  *inner = (onnx_scope){.parent = outer, .prefix = ""};
+  const bool good = enter(c, inner, in_count, &names, in) && onnx_import_constants(im, &sub->constants) && onnx_know_nodes(im, &sub->nodes);
+  leave(im, outer);
+  return good ? inner : NULL;
+}
+
 bool onnx_import_body(onnx_call *c, const onnx_graph *sub, uint32_t in_count, onnx_value *const *in, uint32_t out_count, onnx_value **out) {
   onnx_import *im = c->im;
   onnx_scope *outer = im->scope;
   onnx_scope inner = {.parent = outer, .prefix = inner_prefix(c)};
   onnx_names names = {0};
-  for (uint32_t i = 0; i < sub->inputs.count; i++)
-    if (!IR_PUSH(im->temp, &names, sub->inputs.at[i].name)) return false;
-  if (names.count != in_count) return onnx_refuse(c, "its graph takes %u inputs, %u are given", names.count, in_count);
+  if (!names_of(c, sub, in_count, &names)) return false;
   if (sub->outputs.count != out_count) return onnx_refuse(c, "its graph has %u outputs, %u are wanted", sub->outputs.count, out_count);
   bool good = enter(c, &inner, in_count, &names, in) && onnx_import_constants(im, &sub->constants) && onnx_import_nodes(im, &sub->nodes);
   for (uint32_t i = 0; good && i < out_count; i++) {

@@ -165,7 +165,6 @@ static bool find_operands(onnx_call *c, bool *broken) {
     if (!c->in[i])
       return onnx_fail(im, SNT_E_PARSE, "node %.80s (%.40s): input %.60s is computed by nothing before it", c->name, c->node->op, name);
     *broken |= c->in[i]->broken;
-    if (c->in[i]->count) onnx_refuse(c, "how much of input %.60s there is depends on the data: it can only be an output", name);
     if (is_absent(c->in[i])) c->in[i] = NULL;
   }
   while (c->in_count && !c->in[c->in_count - 1]) c->in_count--;
@@ -240,6 +239,23 @@ static void say_why(onnx_call *c) {
   else if (!c->im->problems.count) onnx_refuse(c, "it could not be imported");
 }
 
+/* Shapes and attributes are the plan's, which does not know the number of a trip. */
+static bool check_trips(onnx_call *c, uint32_t first) {
+  const ir_graph *g = c->g;
+  bool good = true;
+  for (uint32_t n = first; c->im->trips.count && n < g->nodes.count && good; n++) {
+    const ir_node *node = ir_at(g, n);
+    for (uint32_t i = 0; i < node->type.rank; i++) good &= !onnx_uses_trip(c->im, node->type.dims[i]);
+    for (uint32_t i = 0; i < node->attr_count; i++) {
+      const ir_attr *a = &g->attrs.at[node->attrs + i];
+      const uint8_t kind = ir_attr_infos[a->key].kind;
+      for (uint32_t k = 0; (kind == IR_KIND_INT || kind == IR_KIND_INTS) && k < a->count; k++)
+        good &= !onnx_uses_trip(c->im, g->ints.at[a->first + k]);
+    }
+  }
+  return good || onnx_refuse(c, "its shape changes from trip to trip of the Loop around it");
+}
+
 static bool import_node(onnx_import *im, const onnx_node *n) {
   onnx_call c = {.im = im, .g = im->g, .node = n, .name = node_name(im, n), .out_count = n->outputs.count};
   bool broken;
@@ -250,6 +266,7 @@ static bool import_node(onnx_import *im, const onnx_node *n) {
   for (uint32_t i = 0; i < c.out_count; i++) c.out[i].name = n->outputs.at[i];
   const uint32_t first = im->g->nodes.count;
   bool good = !broken && !c.refused && run_call(&c) && !c.refused && !c.g->failed && check_results(&c);
+  good = good && check_trips(&c, first) && (onnx_find_function(im, n) || onnx_spread_counts(&c, first));
   if (im->failed || im->again || !take_mistake(&c)) return false;
   if (!good && !broken && !c.refused) say_why(&c);
   name_nodes(&c, first);
@@ -263,6 +280,40 @@ bool onnx_import_nodes(onnx_import *im, const onnx_nodes *nodes) {
     if (im->depth == 0 && info && info->progress && i % 16 == 0 && info->progress(info->user, "import", (double)i / nodes->count))
       return onnx_fail(im, SNT_E_CANCELLED, "cancelled by the caller");
   }
+  return true;
+}
+
+/* ---- known numbers alone ---- */
+static bool is_constant(const onnx_node *n) { return !strcmp(n->op, "Constant") && !n->domain[0]; }
+
+/* Whether anything can be known of it: operands that have a value, or a type at least. */
+static bool find_known(onnx_call *c) {
+  c->in_count = c->node->inputs.count;
+  c->in = IR_NEW_ARRAY(c->im->temp, onnx_value *, c->in_count);
+  for (uint32_t i = 0; c->in && i < c->in_count; i++) {
+    c->in[i] = c->node->inputs.at[i][0] ? onnx_scope_find(c->im->scope, c->node->inputs.at[i]) : NULL;
+    if (c->node->inputs.at[i][0] && (!c->in[i] || !c->in[i]->type.dtype || c->in[i]->count)) return false;
+  }
+  return c->in != NULL;
+}
+
+static bool know_node(onnx_import *im, const onnx_node *n) {
+  onnx_call c = {.im = im, .g = im->g, .node = n, .name = n->op, .out_count = n->outputs.count};
+  const onnx_row *other = NULL;
+  const uint32_t problems = im->problems.count;
+  bool known = false;
+  c.out = IR_NEW_ARRAY(im->temp, onnx_value, c.out_count);
+  if (!c.out) return onnx_fail(im, SNT_E_HOST_MEM, "out of memory");
+  c.opset = onnx_scope_opset(im->scope, n->domain);
+  c.row = onnx_find_row(n, c.opset, &other);
+  if (c.row && !onnx_find_function(im, n) && find_known(&c)) known = is_constant(n) ? onnx_run_row(&c) : onnx_know(&c, &known) && known;
+  im->problems.count = problems; /* the import proper tells them */
+  return !im->failed && !im->again && publish(&c, known);
+}
+
+bool onnx_know_nodes(onnx_import *im, const onnx_nodes *nodes) {
+  for (uint32_t i = 0; i < nodes->count; i++)
+    if (!know_node(im, &nodes->at[i])) return false;
   return true;
 }
 
@@ -338,7 +389,7 @@ snt_result onnx_import_model(onnx_import *im) {
     im->scope = &scope;
     im->depth = im->done = 0;
     im->again = false;
-    im->problems.count = 0;
+    im->problems.count = im->trips.count = 0;
     const bool good = import_graph(im, im->model->graph);
     if (im->failed) return im->failed;
     if (good) break;

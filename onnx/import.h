@@ -25,7 +25,8 @@ typedef struct onnx_value {
   const onnx_tensor *tensor; /* a tensor of the file, or null */
   const onnx_number *known;  /* all elements, row-major, or null */
   const void *data;          /* of `tensor`, once it was needed */
-  uint32_t count;            /* node of how many places of the first or second axis are used; 0: all (onnx/ops_bounded.c) */
+  uint32_t count;            /* node of how many places of an axis are used; 0: all (onnx/bounded.c) */
+  uint8_t count_axis;        /* that axis */
   bool broken;               /* its operator was refused: readers are skipped without a word */
   bool returned;             /* an output of the model already */
 } onnx_value;
@@ -84,6 +85,7 @@ bool onnx_in_list(onnx_call *, uint32_t i, onnx_list *out);
 bool onnx_in_int(onnx_call *, uint32_t i, int64_t *out);   /* one fixed whole number */
 bool onnx_in_number(onnx_call *, uint32_t i, double *out); /* one fixed number of any type: a constant of the model */
 bool onnx_in_numbers(onnx_call *, uint32_t i, uint32_t room, double *out, uint32_t *count); /* constants of the model, up to `room` */
+bool onnx_is_listed(onnx_call *, uint32_t i);                                               /* whether onnx_in_list would not refuse it */
 const onnx_number *onnx_known(onnx_call *, uint32_t i); /* null: not known; no refusal. Count: onnx_count */
 uint32_t onnx_count(const onnx_value *);                /* of elements, for known values */
 
@@ -120,6 +122,7 @@ uint32_t onnx_fill(onnx_call *, const ir_tensor *type, double value); /* of that
 bool onnx_common_shape(onnx_call *, uint32_t count, const ir_tensor *const *types, ir_tensor *out);
 /* Operands as nodes of one shape. With `scalars`, those of rank 0 stay. */
 bool onnx_broadcast_all(onnx_call *, uint32_t count, uint32_t *nodes, bool scalars);
+uint32_t onnx_extent(onnx_call *, ir_expr, int32_t dtype); /* an expression as a number, rank 0 */
 static inline const ir_tensor *onnx_type_of(const onnx_call *c, uint32_t node) { return &ir_at(c->g, node)->type; }
 static inline ir_arena *onnx_arena(const onnx_call *c) { return c->g->arena; }
 

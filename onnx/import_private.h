@@ -23,6 +23,10 @@ typedef struct onnx_rule {
   int64_t max, multiple;
   bool fixed;
 } onnx_rule;
+/* A loop whose body is being imported: the number of the trip as a variable of known numbers, and as a node. */
+typedef struct onnx_trip {
+  uint32_t variable, node;
+} onnx_trip;
 struct onnx_import {
   ir_graph *g;
   ir_arena *temp; /* the model and the names; ends with the import */
@@ -35,9 +39,10 @@ struct onnx_import {
   snt_result failed; /* a mistake of the file, told in diag: ends the import */
   IR_VEC(onnx_problem) problems;
   IR_VEC(onnx_rule) rules;
-  bool again;         /* a rule was found: the import starts over with it */
-  uint32_t dim_count; /* of info */
-  bool *dim_used;     /* which of them the model has */
+  IR_VEC(onnx_trip) trips; /* outer loops first */
+  bool again;              /* a rule was found: the import starts over with it */
+  uint32_t dim_count;      /* of info */
+  bool *dim_used;          /* which of them the model has */
 };
 enum { ONNX_MAX_DEPTH = 24, ONNX_MAX_NODES = 1000000 };
 
@@ -49,6 +54,7 @@ int64_t onnx_scope_opset(const onnx_scope *, const char *domain);  /* 0: not imp
 /* ---- import.c ---- */
 snt_result onnx_import_model(onnx_import *); /* everything below im->g; im is filled in */
 bool onnx_import_nodes(onnx_import *, const onnx_nodes *);
+bool onnx_know_nodes(onnx_import *, const onnx_nodes *); /* what known numbers say of them, and nothing else: nothing is refused */
 bool onnx_import_constants(onnx_import *, const onnx_tensors *);
 bool onnx_take_tensor(onnx_import *, onnx_value *, const onnx_tensor *);
 bool onnx_fail(onnx_import *, snt_result, const char *format, ...) IR_PRINTF(3, 4); /* sets failed; returns false */
@@ -62,7 +68,27 @@ bool onnx_check_dims(onnx_import *);                                            
 bool onnx_demand_equal(onnx_import *, ir_expr a, ir_expr b); /* true: a rule was added that makes them equal */
 bool onnx_demand_within(onnx_import *, ir_expr rest);        /* true: one that makes this number less an extent not negative */
 
+/* ---- loop_facts.c ---- */
+/* What a Loop's graph says of itself before it is imported: found by its known numbers alone, of which the number of the trip is one. */
+typedef struct onnx_loop_facts {
+  const onnx_graph *body;
+  uint32_t carried;
+  onnx_value *const *initial; /* of the carried values */
+  bool *read, *same, *counts; /* of each: a trip reads it; it never changes; it is start + step * the number of the trip */
+  ir_expr *start;
+  int64_t *step;
+  ir_expr most; /* trips, by what the condition compares; INT64_MAX: nothing that is known ends them */
+  bool alone;   /* nothing else does: where the first trip is made, so are all */
+} onnx_loop_facts;
+bool onnx_find_loop_facts(onnx_call *, onnx_loop_facts *);
+bool onnx_uses_trip(const onnx_import *, ir_expr); /* whether it changes from trip to trip */
+
+/* ---- bounded.c ---- */
+bool onnx_spread_counts(onnx_call *, uint32_t first); /* results of operands of bounded extent; first: of the call's nodes */
+
 /* ---- function.c ---- */
+const onnx_scope *onnx_know_body(onnx_call *, const onnx_graph *, uint32_t in_count,
+                                 onnx_value *const *in); /* what is known in it; null: a mistake */
 const onnx_function *onnx_find_function(const onnx_import *, const onnx_node *);
 bool onnx_import_function(onnx_call *, const onnx_function *);
 
@@ -72,6 +98,7 @@ const onnx_number *onnx_value_known(onnx_import *, onnx_value *);
 
 /* ---- call.c ---- */
 uint32_t onnx_value_node(onnx_import *, onnx_value *, const char **why); /* 0: why not */
+uint32_t onnx_whole_node(onnx_import *, int32_t dtype, ir_expr);         /* of rank 0; may change from trip to trip */
 
 /* ---- rows.c ---- */
 const onnx_row *onnx_find_row(const onnx_node *, int64_t opset, const onnx_row **other);

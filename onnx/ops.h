@@ -43,8 +43,27 @@ uint32_t onnx_gemm(onnx_call *); /* of operands 0, 1 and 2, with Gemm's attribut
 /* Scales [.., blocks, ..] repeated `block` times along the axis of `x`. */
 uint32_t onnx_unblocked(onnx_call *, uint32_t scales, const ir_tensor *x, uint32_t axis, int64_t block);
 
-/* ---- ops_index.c ---- */
-uint32_t onnx_extent(onnx_call *, ir_expr extent, int32_t dtype); /* as a number, rank 0 */
+/* ---- bounded.c ---- */
+/* Result i, of at most as many places along `axis` as the node has, `count` of them (rank 0, i64) used; the others are `rest`. */
+bool onnx_out_counted(onnx_call *, uint32_t i, uint32_t node, uint32_t count, uint32_t axis, double rest);
+
+bool onnx_all_of(onnx_call *, const onnx_value *); /* refuses a value of such an extent */
+
+/* ---- ops_control.c ---- */
+enum { ONNX_MOST_TRIPS = 256, ONNX_MOST_VALUES = 64 }; /* that are written out; carried, and kept of each trip */
+typedef struct onnx_unrolled {                         /* values carried from trip to trip, and a slice of each trip */
+  const onnx_graph *body;
+  uint32_t carried, slices; /* results of the body: (a condition,) carried values, slices */
+  onnx_value *value[ONNX_MOST_VALUES];
+  uint32_t *part[ONNX_MOST_VALUES]; /* node of each trip's slice, with an axis of extent 1 */
+} onnx_unrolled;
+const onnx_graph *onnx_graph_attr(onnx_call *, const char *name);
+bool onnx_give(onnx_call *, uint32_t i, onnx_value *);      /* result i is that value */
+bool onnx_is_truth(onnx_call *, const onnx_value *);        /* one bool, or refused */
+bool onnx_known_flag(onnx_call *, onnx_value *, bool *out); /* whether a value is a known true or false */
+bool onnx_start_slices(onnx_call *, onnx_unrolled *);
+bool onnx_give_trips(onnx_call *, const onnx_unrolled *, uint32_t trips, const uint32_t *axes); /* carried values, slices side by side */
+uint32_t onnx_with_axis(onnx_call *, uint32_t node, uint32_t axis);                             /* one of extent 1 */
 
 /* ---- ops_bounded.c ---- */
 bool onnx_compress_by_data(onnx_call *, uint32_t x, uint32_t axis);

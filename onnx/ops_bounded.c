@@ -1,18 +1,6 @@
-/* Results whose extent depends on the data. They are computed at the most that there can be: the first `count` places hold what was found, the others
-   -1, or 0 where they are values, and `count` is a value of its own. Such a value can be an output of the model, which then has an output NAME.count beside
-   NAME; what reads it inside the model is refused, for it would take the rest for results. */
+/* Operators whose results' extents depend on the data (bounded.c): the first `count` places hold what was found, the others -1, or 0 where they are values. */
 #include "onnx/ops.h"
 #include <math.h>
-
-/* Result i of at most as many places along `axis` as the node has, `count` of them (rank 0, i64) used. */
-static bool give(onnx_call *c, uint32_t i, uint32_t node, uint32_t count, uint32_t axis, double rest) {
-  if (!node || !count) return false;
-  const ir_tensor type = *onnx_type_of(c, node);
-  const uint32_t at = onnx_iota(c, SNT_I64, type.rank, type.dims, axis);
-  if (!onnx_out(c, i, onnx_select(c, onnx_2(c, IR_OP_lt, at, count), node, onnx_like(c, node, rest)))) return false;
-  c->out[i].count = count;
-  return true;
-}
 
 /* Where a condition [n] holds, in order; then where it does not. */
 static uint32_t places(onnx_call *c, uint32_t flags) {
@@ -41,7 +29,7 @@ bool onnx_op_non_zero(onnx_call *c) {
     if (!row) return false;
     parts[d] = onnx_reshape(c, row, 2, (const ir_expr[]){1, onnx_type_of(c, row)->dims[0]});
   }
-  return give(c, 0, onnx_concat(c, 0, type.rank, parts), total(c, flags), 1, -1);
+  return onnx_out_counted(c, 0, onnx_concat(c, 0, type.rank, parts), total(c, flags), 1, -1);
 }
 
 /* ---- Compress, where the condition is not known ---- */
@@ -51,7 +39,7 @@ bool onnx_compress_by_data(onnx_call *c, uint32_t x, uint32_t axis) {
   if (!x || !flags) return false;
   const ir_expr given = onnx_type_of(c, flags)->dims[0], most = expr_min(c->g->pool, given, onnx_type_of(c, x)->dims[axis]);
   if (given != most) flags = onnx_slice(c, flags, 0, 0, most, 1); /* a longer condition must not hold beyond x */
-  return flags && give(c, 0, onnx_gather(c, x, places(c, flags), axis), total(c, flags), axis, 0);
+  return flags && onnx_out_counted(c, 0, onnx_gather(c, x, places(c, flags), axis), total(c, flags), axis, 0);
 }
 
 /* ---- Unique: of elements, or of slices, which are rows of elements ---- */
@@ -132,8 +120,9 @@ bool onnx_op_unique(onnx_call *c) {
     first = onnx_gather(c, first, perm, 0), sizes = onnx_gather(c, sizes, perm, 0);
     number = onnx_gather(c, rank, number, 0);
   }
-  return give(c, 0, onnx_gather(c, x, first, axis), g.count, axis, 0) && (c->out_count < 2 || give(c, 1, first, g.count, 0, -1)) &&
-         (c->out_count < 3 || onnx_out(c, 2, number)) && (c->out_count < 4 || give(c, 3, sizes, g.count, 0, 0));
+  return onnx_out_counted(c, 0, onnx_gather(c, x, first, axis), g.count, axis, 0) &&
+         (c->out_count < 2 || onnx_out_counted(c, 1, first, g.count, 0, -1)) && (c->out_count < 3 || onnx_out(c, 2, number)) &&
+         (c->out_count < 4 || onnx_out_counted(c, 3, sizes, g.count, 0, 0));
 }
 
 /* ---- NonMaxSuppression ---- */
@@ -228,5 +217,5 @@ bool onnx_op_non_max_suppression(onnx_call *c) {
     if (!row) return false;
     column_of[k] = onnx_reshape(c, row, 2, (const ir_expr[]){onnx_type_of(c, row)->dims[0], 1});
   }
-  return give(c, 0, onnx_concat(c, 1, 3, column_of), total(c, flags), 0, -1);
+  return onnx_out_counted(c, 0, onnx_concat(c, 1, 3, column_of), total(c, flags), 0, -1);
 }

@@ -54,21 +54,28 @@ uint32_t onnx_iota(onnx_call *c, int32_t dtype, uint32_t rank, const ir_expr *di
   return ir_add_node(c->g, IR_OP_iota, 0, NULL, 1, &attr, &type);
 }
 
+uint32_t onnx_gather(onnx_call *c, uint32_t x, uint32_t index, uint32_t axis) {
+  const ir_expr at = axis;
+  const ir_attr_value attr = {IR_ATTR_axis, 1, &at};
+  const uint32_t args[] = {x, index};
+  return x && index ? ir_add_node(c->g, IR_OP_gather, 2, args, 1, &attr, NULL) : 0;
+}
+
+/* One that moves from trip to trip: its places are gathered. */
+static uint32_t slice_of_trip(onnx_call *c, uint32_t node, uint32_t axis, ir_expr start, ir_expr size, int64_t step) {
+  const uint32_t at = onnx_iota(c, SNT_I64, 1, &size, 0), far = step == 1 ? at : onnx_2n(c, IR_OP_mul, at, (double)step);
+  return onnx_gather(c, node, onnx_2(c, IR_OP_add, far, onnx_extent(c, start, SNT_I64)), axis);
+}
+
 uint32_t onnx_slice(onnx_call *c, uint32_t node, uint32_t axis, ir_expr start, ir_expr size, int64_t step) {
   if (!node) return 0;
+  if (onnx_uses_trip(c->im, start)) return slice_of_trip(c, node, axis, start, size, step);
   const ir_tensor *is = onnx_type_of(c, node);
   ir_expr starts[SNT_MAX_RANK] = {0}, sizes[SNT_MAX_RANK], steps[SNT_MAX_RANK];
   for (uint32_t i = 0; i < is->rank; i++) sizes[i] = is->dims[i], steps[i] = 1;
   starts[axis] = start, sizes[axis] = size, steps[axis] = expr_int(c->g->pool, step);
   const ir_attr_value attrs[] = {{IR_ATTR_sizes, is->rank, sizes}, {IR_ATTR_starts, is->rank, starts}, {IR_ATTR_steps, is->rank, steps}};
   return ir_add_node(c->g, IR_OP_slice, 1, &node, 3, attrs, NULL);
-}
-
-uint32_t onnx_gather(onnx_call *c, uint32_t x, uint32_t index, uint32_t axis) {
-  const ir_expr at = axis;
-  const ir_attr_value attr = {IR_ATTR_axis, 1, &at};
-  const uint32_t args[] = {x, index};
-  return x && index ? ir_add_node(c->g, IR_OP_gather, 2, args, 1, &attr, NULL) : 0;
 }
 
 uint32_t onnx_concat(onnx_call *c, uint32_t axis, uint32_t count, const uint32_t *parts) {

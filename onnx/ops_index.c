@@ -13,14 +13,6 @@ static bool never_negative(onnx_call *c, uint32_t i) {
   return known != NULL;
 }
 
-uint32_t onnx_extent(onnx_call *c, ir_expr extent, int32_t dtype) {
-  const ir_tensor type = {.dtype = (uint8_t)dtype};
-  const ir_attr_value attr = {IR_ATTR_shape, 1, &extent};
-  int64_t number;
-  if (expr_is_const(c->g->pool, extent, &number)) return onnx_scalar(c, dtype, (double)number);
-  return ir_add_node(c->g, IR_OP_dim, 0, NULL, 1, &attr, &type);
-}
-
 bool onnx_op_gather(onnx_call *c) {
   const uint32_t x = onnx_in(c, 0);
   uint32_t axis, index;

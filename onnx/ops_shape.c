@@ -93,9 +93,40 @@ static uint32_t slice_axis(onnx_call *c, uint32_t x, uint32_t axis, ir_expr star
   return onnx_slice(c, x, axis, size == 0 ? 0 : start, size, step);
 }
 
+/* A bound that is a value, as a place along an axis of `extent` places. */
+static uint32_t place_of(onnx_call *c, uint32_t input, uint32_t extent) {
+  const uint32_t at = onnx_cast(c, onnx_scalar_in(c, input), SNT_I64);
+  const uint32_t front = onnx_select(c, onnx_2n(c, IR_OP_lt, at, 0), onnx_2(c, IR_OP_add, at, extent), at);
+  return onnx_2(c, IR_OP_min, onnx_2n(c, IR_OP_max, front, 0), extent);
+}
+
+/* Of one axis, between bounds of which one at least is a value: as many places as there can be, those that there are in front (bounded.c). */
+static bool slice_by_data(onnx_call *c) {
+  onnx_list axes = {0}, steps = {0};
+  int64_t number = 0, step = 1;
+  uint32_t x = onnx_in(c, 0), axis;
+  for (uint32_t i = 1; i < 3; i++)
+    if (!onnx_has(c, i) || onnx_count(c->in[i]) != 1) return onnx_refuse(c, "bounds that depend on data, of not one axis");
+  if ((onnx_has(c, 3) && !onnx_in_list(c, 3, &axes)) || (onnx_has(c, 4) && !onnx_in_list(c, 4, &steps)) || !x) return false;
+  if (axes.count && !expr_is_const(c->g->pool, axes.at[0], &number)) return onnx_refuse(c, "axes must be fixed");
+  if (steps.count && (!expr_is_const(c->g->pool, steps.at[0], &step) || step != 1))
+    return onnx_refuse(c, "bounds that depend on data, and a step that is not 1");
+  const ir_tensor type = *onnx_type_of(c, x);
+  if (!onnx_axis(c, number, type.rank, &axis)) return false;
+  const bool shorter = c->in[0]->count != 0;
+  if (shorter && c->in[0]->count_axis != axis) return onnx_refuse(c, "two axes whose extents depend on data");
+  const uint32_t extent = shorter ? c->in[0]->count : onnx_extent(c, type.dims[axis], SNT_I64);
+  const uint32_t start = place_of(c, 1, extent), end = place_of(c, 2, extent);
+  const uint32_t count = onnx_2n(c, IR_OP_max, onnx_2(c, IR_OP_sub, end, start), 0);
+  const onnx_number *first = onnx_known(c, 1);
+  if (!first || first->num != 0) x = onnx_gather(c, x, onnx_2(c, IR_OP_add, onnx_iota(c, SNT_I64, 1, &type.dims[axis], 0), start), axis);
+  return onnx_out_counted(c, 0, x, count, axis, 0);
+}
+
 bool onnx_op_slice(onnx_call *c) {
   onnx_list starts = {0}, ends = {0}, axes = {0}, steps = {0};
   const bool by_attr = c->opset < 10;
+  if (!by_attr && onnx_has(c, 1) && onnx_has(c, 2) && (!onnx_is_listed(c, 1) || !onnx_is_listed(c, 2))) return slice_by_data(c);
   if (by_attr) starts = onnx_int_list(c, "starts"), ends = onnx_int_list(c, "ends"), axes = onnx_int_list(c, "axes");
   else if (!onnx_in_list(c, 1, &starts) || !onnx_in_list(c, 2, &ends)) return false;
   if (onnx_has(c, 3) && !onnx_in_list(c, 3, &axes)) return false;

@@ -30,6 +30,11 @@ static const loop_case cases[] = {
      "   %t = mul %sb, 0.01\n   %v = add %q, %t\n   yield %v, %p\n  }\n  %w = add %b, %d\n  %w2 = mul %w, 0.25\n  %e2 = mul %e, 2\n  yield %w2, %e2\n }\n"
      " %z = mul %r, %x\n return r=%r, z=%z, c=%c\n}\n",
      2, {9, 70}, 5, {{9, 70}, {0, 5}, {1, 1}, {2, 37}, {8, 70}}},
+    {"an end by the data, which may come before the trips' own",
+     SYMBOLS "graph @g(%x: f32[m,24], %w: f32[24,24]) {\n %g0: bool[] = const true\n %c0: i32[] = const 0\n"
+     " %h: f32[m,24], _, %k: i32[] = repeat trips=n while=1 (%s: f32[m,24] = %x, %f: bool[] = %g0, %c: i32[] = %c0) {\n  %p = matmul %s, %w\n  %t = tanh %p\n"
+     "  %v = add %t, %s\n  %a = reduce.max %v, axes=[0,1]\n  %l = lt %a, 6.0\n  %d = add %c, 1\n  yield %v, %l, %d\n }\n return h=%h, k=%k\n}\n",
+     2, {11, 40}, 5, {{11, 40}, {10, 40}, {0, 40}, {1, 3}, {2, 3}}},
     {"a state that trips begin with and leave",
      "symbols { n: min=0 max=40 multiple_of=1 hint=9 }\n"
      "graph @g(%w: f32[24,24], state %total: f32[3,24]) {\n"

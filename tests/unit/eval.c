@@ -73,6 +73,12 @@ static const named_case named[] = {
      "%s: i32[] = const 1\n%o: i32[] = const 0\n%q: i32[], %r: i32[] = repeat trips=10 (%x: i32[] = %s, %y: i32[] = %o) {\n%z: i32[] = add %x, %y\nyield %z, %x\n}", 1,
      {55}, 0},
     {"repeat of no trips", "%s: i32[1] = const [4]\n%r: i32[1] = repeat trips=0 (%x: i32[1] = %s) {\n%y: i32[1] = add %x, 1\nyield %y\n}", 1, {4}, 0},
+    {"repeat ends where its flag is down",
+     "%s: i32[] = const 1\n%o: i32[] = const 0\n%t: bool[] = const true\n%q, %u, %r = repeat trips=10 while=1 (%x = %s, %g = %t, %y = %o) {\n%z = add %x, %x\n"
+     "%h = lt %z, 20\n%k = add %y, 1\nyield %z, %h, %k\n}", 1, {5}, 0},
+    {"repeat whose flag is down from the start",
+     "%s: i32[2] = const [3, 4]\n%t: bool[] = const false\n%u, %r = repeat trips=4 while=0 (%g = %t, %x = %s) {\n%z = add %x, 1\n%h: bool[] = const true\nyield %h, %z\n}",
+     2, {3, 4}, 0},
     {"nested repeat reads from outside",
      "%s: i32[] = const 0\n%k: i32[] = const 3\n%r: i32[] = repeat trips=4 (%x: i32[] = %s) {\n%b: i32[] = repeat trips=2 (%y: i32[] = %x) {\n"
      "%z: i32[] = add %y, %k\nyield %z\n}\n%c: i32[] = add %b, 1\nyield %c\n}", 1, {28}, 0},

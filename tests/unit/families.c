@@ -47,6 +47,19 @@ static const family_case cases[] = {
      " %zx: f32[m,5], %zy: f32[m,5], %k: i32[m,5] = repeat trips=n (%a: f32[m,5] = %o, %b: f32[m,5] = %o, %k1: i32[m,5] = %k0) {\n  %aa = mul %a, %a\n  %bb = mul %b, %b\n  %ab = mul %a, %b\n  %r = add %aa, %bb\n"
      "  %in = lt %r, 4.0\n  %d = sub %aa, %bb\n  %an = add %d, %cx\n  %ab2 = mul %ab, 2.0\n  %bn = add %ab2, %y\n  %a2 = select %in, %an, %a\n  %b2 = select %in, %bn, %b\n  %one = cast %in, dtype=i32\n"
      "  %k2 = add %k1, %one\n  yield %a2, %b2, %k2\n }\n %sb: f32[m,5] = broadcast %s\n %f = cast %k, dtype=f32\n %g = mul %f, %sb\n %t = reduce.sum %g, axes=[1]\n return %k, %t\n}\n", 0, 5, 4, {{0, 3}, {1, 1}, {3, 40}, {5, 50}}},
+    {"repeat that ends by its data",
+     SYMBOLS "graph @g(%x: f32[m], %q0: i32[n]) {\n %t: bool[] = const true\n %o: i32[] = const 0\n"
+     " %a: f32[m], %g: bool[], %k: i32[], %w: i32[], _ = repeat trips=n while=1 (%p: f32[m] = %x, %on: bool[] = %t, %c: i32[] = %o, %d: i32[] = %o, %e: i32[] = %o) {\n"
+     "  %f = cast %e, dtype=f32\n  %s = mul %p, 0.5\n  %u = add %s, 0.25\n  %v = add %u, %f\n  %h = reduce.max %v, axes=[0]\n  %l = lt %h, 7.5\n  %j = add %c, 1\n"
+     "  %i = add %e, 1\n  %z = mul %d, 3\n  %y = add %z, %e\n  yield %v, %l, %j, %y, %i\n }\n return %a, %g, %k, %w\n}\n", 0, 5, 4, {{0, 3}, {1, 1}, {5, 40}, {30, 50}}},
+    {"repeat that may not begin, in another",
+     "graph @g(%x: f32[6,5], %b: i32[4]) {\n %k0: i32[] = const 0\n %r: f32[6,5], _ = repeat trips=9 (%p: f32[6,5] = %x, %k: i32[] = %k0) {\n  %m = reduce.max %p, axes=[0,1]\n"
+     "  %on = lt %m, 6.0\n  %v: f32[6,5], _ = repeat trips=12 while=1 (%q: f32[6,5] = %p, %g: bool[] = %on) {\n   %s = reduce.sum %q, axes=[1], keep\n   %sb: f32[6,5] = broadcast %s\n"
+     "   %t = mul %sb, 0.125\n   %u = add %q, %t\n   %n = reduce.max %u, axes=[0,1]\n   %go = lt %n, 40.0\n   yield %u, %go\n  }\n  %w = mul %v, 0.5\n  %j = add %k, 1\n  yield %w, %j\n }\n"
+     " return %r\n}\n", 0, 5, 0, {{0}}},
+    {"repeat of few trips that ends",
+     "graph @g(%x: f32[3]) {\n %y: bool[] = const true\n %a: f32[3], %g: bool[] = repeat trips=4 while=1 (%p: f32[3] = %x, %on: bool[] = %y) {\n  %t = add %p, 1.5\n  %e = slice %t, starts=[0], sizes=[1], steps=[1]\n"
+     "  %f: f32[] = reshape %e\n  %l = lt %f, 4.0\n  yield %t, %l\n }\n return %a, %g\n}\n", 0, 5, 0, {{0}}},
     {"repeat few trips", "graph @g(%x: f32[9,3]) {\n %a: f32[9,3] = repeat trips=4 (%p: f32[9,3] = %x) {\n  %t = mul %p, %p\n  %u = add %t, 0.25\n  yield %u\n }\n return %a\n}\n", 0, 5, 0, {{0}}},
     {"repeat over a state", "graph @g(state %s: f32[5], %x: f32[5]) {\n %a: f32[5] = repeat trips=9 (%p: f32[5] = %s) {\n  %r = reduce.max %p, axes=[0], keep\n"
      "  %rb: f32[5] = broadcast %r\n  %t = mul %rb, 0.5\n  %u = add %t, %x\n  yield %u\n }\n update %s, %a\n %o = mul %a, 2.0\n return %o\n}\n", 0, 5, 0, {{0}}},

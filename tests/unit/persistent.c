@@ -44,6 +44,26 @@ static const loop_case cases[] = {
      "graph @g(%x: f32[40]) {\n %k: i32[40] = cast %x, dtype=i32\n %c0: bool[] = const true\n"
      " %h: i32[40], %c: bool[] = repeat trips=9 (%s: i32[40] = %k, %o: bool[] = %c0) {\n  %m = reduce.max %s, axes=[0]\n  %l = lt %m, 100:i32\n  %on = and %o, %l\n"
      "  %mb: i32[40] = broadcast %m\n  %u = add %s, %mb\n  %v = add %u, 3:i32\n  %t = select %on, %v, %s\n  yield %t, %on\n }\n return h=%h, c=%c\n}\n", NULL, 0, 1, {{0}}},
+    {"an even number of trips at most, of which the data makes some",
+     "graph @g(%x: f32[3,24]) {\n" WEIGHTS " %g0: bool[] = const true\n %c0: i32[] = const 0\n"
+     " %h: f32[3,24], %g: bool[], %k: i32[] = repeat trips=40 while=1 (%s: f32[3,24] = %x, %f: bool[] = %g0, %c: i32[] = %c0) {\n"
+     "  %p = matmul %s, %w\n  %t = tanh %p\n  %v = add %t, %s\n  %m = reduce.max %v, axes=[0,1]\n  %l = lt %m, 5.5\n  %d = add %c, 1\n  yield %v, %l, %d\n }\n return h=%h, g=%g, c=%k\n}\n", NULL, 0, 1, {{0}}},
+    {"an odd number of trips at most, of which the data makes some",
+     "graph @g(%x: f32[3,24]) {\n" WEIGHTS " %g0: bool[] = const true\n %c0: i32[] = const 0\n"
+     " %h: f32[3,24], %g: bool[], %k: i32[] = repeat trips=41 while=1 (%s: f32[3,24] = %x, %f: bool[] = %g0, %c: i32[] = %c0) {\n"
+     "  %p = matmul %s, %w\n  %t = tanh %p\n  %v = add %t, %s\n  %m = reduce.max %v, axes=[0,1]\n  %l = lt %m, 5.5\n  %d = add %c, 1\n  yield %v, %l, %d\n }\n return h=%h, c=%k\n}\n", NULL, 0, 1, {{0}}},
+    {"a flag that is down from the start",
+     "graph @g(%x: f32[3,24]) {\n" WEIGHTS " %g0: bool[] = const false\n %c0: i32[] = const 0\n"
+     " %h: f32[3,24], %g: bool[], %k: i32[] = repeat trips=9 while=1 (%s: f32[3,24] = %x, %f: bool[] = %g0, %c: i32[] = %c0) {\n"
+     "  %p = matmul %s, %w\n  %t = tanh %p\n  %v = add %t, %s\n  %m = reduce.max %v, axes=[0,1]\n  %l = lt %m, 5.5\n  %d = add %c, 1\n  yield %v, %l, %d\n }\n return h=%h, g=%g, c=%k\n}\n", NULL, 0, 1, {{0}}},
+    {"an end by the data, or by a symbol",
+     TRIPS "graph @g(%x: f32[3,24], %y: f32[m]) {\n" WEIGHTS " %g0: bool[] = const true\n %c0: i32[] = const 0\n"
+     " %h: f32[3,24], %g: bool[], %k: i32[] = repeat trips=n while=1 (%s: f32[3,24] = %x, %f: bool[] = %g0, %c: i32[] = %c0) {\n"
+     "  %p = matmul %s, %w\n  %t = tanh %p\n  %v = add %t, %s\n  %m = reduce.max %v, axes=[0,1]\n  %l = lt %m, 5.5\n  %d = add %c, 1\n  yield %v, %l, %d\n }\n return h=%h, g=%g, c=%k\n}\n", NULL, 2, 6, {{0, 1}, {1, 1}, {2, 1}, {8, 1}, {39, 1}, {40, 1}}},
+    {"an end by the data in a loop of launches",
+     "graph @g(%x: f32[5,24]) {\n" WEIGHTS " %a: f32[5,24] = repeat trips=5 (%s: f32[5,24] = %x) {\n  %g0: bool[] = const true\n"
+     "  %b: f32[5,24], _ = repeat trips=23 while=1 (%q: f32[5,24] = %s, %f: bool[] = %g0) {\n   %p = matmul %q, %w\n   %t = tanh %p\n   %v = add %t, %q\n   %m = reduce.max %v, axes=[0,1]\n"
+     "   %l = lt %m, 4.0\n   yield %v, %l\n  }\n  %c = matmul %b, %w\n  %d = add %c, %s\n  %e = tanh %d\n  yield %e\n }\n return a=%a\n}\n", NULL, 0, 1, {{0}}},
     {"halves", "graph @g(%x: f32[3,24]) {\n" WEIGHTS " %a: f16[3,24] = cast %x, dtype=f16\n %r: f16[3,24] = repeat trips=5 (%s: f16[3,24] = %a) {\n"
      "  %f = cast %s, dtype=f32\n  %p = matmul %f, %w\n  %t = tanh %p\n  %v = cast %t, dtype=f16\n  yield %v\n }\n %h = cast %r, dtype=f32\n return h=%h\n}\n", NULL, 0, 1, {{0}}},
     {"rows of a number that is not known", TRIPS "graph @g(%x: f32[m,24]) {\n" WEIGHTS " %h: f32[m,24] = repeat trips=n (%s: f32[m,24] = %x) {\n" CELL,
@@ -64,7 +84,7 @@ typedef struct side {
 
 static snt_result make_side(snt_context *context, snt_device *device, const char *text, const char *launch, side *out, snt_diag *diag) {
   static char own[MAX_TEXT];
-  size_t length = sizeof own - 64;
+  size_t length = sizeof own - 96;
   snt_graph *graph = NULL;
   snt_profile *profile = NULL;
   const snt_compile_info info = {.head = SNT_HEAD(compile_info), .numerics = SNT_NUMERICS_STRICT};
@@ -74,6 +94,7 @@ static snt_result make_side(snt_context *context, snt_device *device, const char
   snt_profile_destroy(profile);
   profile = NULL;
   snprintf(own + strlen(own), 64, "launch_ns = %s ns\n", launch);
+  if (launch[0] == '0') snprintf(own + strlen(own), 32, "barrier_ns = 1000000 ns\n"); /* which one kernel has in each trip */
   if (r == SNT_OK) r = snt_profile_parse(context, own, strlen(own), &profile, diag);
   if (r == SNT_OK) r = snt_graph_create(context, &graph);
   if (r == SNT_OK) r = snt_graph_parse(graph, text, strlen(text), NULL, diag);
