@@ -71,6 +71,8 @@ is(constants($words, 'pocl', ''), 'f32[24,8,8] f32[24,8,8] u32[24,8,4,8]', '4-bi
 like(constants($words, @$_), qr/u8\[192,8,16\]/, "@$_: bytes as they were") for ['pocl', '--numerics strict'], ['dgpu', ''], ['lavapipe', ''];
 my $folded = constants("tests/patterns/p39_words_folded.snt", "pocl", "");
 is($folded, "f32[40,8,8] f32[40,8,8] u32[40,8,4,8]", "fields that are one axis below the scales: words as well");
+constants("tests/patterns/p39_words_vector.snt", "pocl", "");
+like(slurp("$dir/words/k1_reduce.cl"), qr{float p0\[256\].*float8 \*\)\(p0 .*for .*p0\[}s, "a vector that is made beside the words: once a work-item, in vectors");
 open my $odd, '>', "$dir/odd.snt" or die $!;
 print $odd slurp($words) =~ s/192/188/gr;
 close $odd;
