@@ -188,6 +188,15 @@ static void shift_amount(ctext *c, const ctext_site *site) {
   ir_text_format(&c->out, " & %lld)", (long long)mask);
 }
 
+/* What operand 1 is before a shift to the right by a literal, and by how many bits. */
+static void shifted(ctext *c, const ctext_site *site) {
+  const uint32_t value = kir_arg(c->k, site->id, 1);
+  int64_t by = 0;
+  const bool shifts = kir_at(c->k, value)->op == KIR_shr && ctext_const_int(c, kir_arg(c->k, value, 1), &by);
+  ctext_value(c, shifts ? kir_arg(c->k, value, 0) : value);
+  ir_text_format(&c->out, ", %lld", (long long)by);
+}
+
 static void numbers(ctext *c, char escape, const ctext_site *site) {
   const kir_inst *s = site->id ? kir_at(c->k, site->id) : NULL;
   uint64_t value = 0;
@@ -249,6 +258,7 @@ static void expand_one(ctext *c, char escape, const ctext_site *site) {
   case 'x': ir_text_format(&c->out, "%x", site->lane); break;
   case 'k': ir_text_format(&c->out, "%c", "xyz"[s->index % 3]); break;
   case 'M': shift_amount(c, site); break;
+  case 'P': shifted(c, site); break;
   case 'R': rounded_operand(c, site); break;
   case 'r': ir_text_add(&c->out, c->d->round_suffix[(s->flags & 7) % 5]); break;
   case 'm':

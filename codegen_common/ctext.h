@@ -11,7 +11,7 @@
      $l $x a literal lane: decimal, hex digit      $R operand 0 after the rounding function   $r suffix of a rounding conversion
      $m memory   $j index into it   $q its address space   $e its element type   $S its sampler's flags
      $k dimension as a letter   $K as a digit   $p bytes of a prefetch or copy   $i the sets of an async.wait   $f flags
-     $M operand 1 modulo the width   $X $Y $Z numbers: the workgroup's size unless said otherwise   $c their product
+     $M operand 1 modulo the width   $P what operand 1 is before a shift to the right, and by how many bits   $X $Y $Z numbers: the workgroup's size unless said otherwise   $c their product
    A cell that starts with '!' names the pass that must have removed the operation; with '?', why the target cannot do it. */
 typedef enum { CT_F32, CT_F64, CT_HALF, CT_I32, CT_U32, CT_I64, CT_U64, CT_NARROW, CT_BOOL, CT_CLASS_COUNT } ctext_class;
 typedef struct ctext_cell {

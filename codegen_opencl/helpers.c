@@ -24,6 +24,26 @@
    family of processors do not know of it, assemblers do. */
 #define DOT4(body) "#define SNT_W(N) int##N __attribute__((overloadable)) snt_dot4(int##N a, int##N b, int##N c) { " body " }\n"
 
+/* Lanes of table v by numbers in a word w, of which its bits from s on are one. Numbers in the upper half of a word need no shift of their own where the
+   floats have no bits in their lower half: halves of words are taken by number, and the mask leaves zeros in the others. (The compiler makes an `and` of
+   its own of a mask that it knows.) */
+#define PERMUTE                                                                                                                           \
+  "#if defined(__AVX512F__) && __has_builtin(__builtin_ia32_permvarsf512)\n#define SNT_AS(t, v) __builtin_astype(v, t)\n"                 \
+  "typedef float snt_table __attribute__((vector_size(64)));\ntypedef int snt_numbers __attribute__((vector_size(64)));\n"                \
+  "#define SNT_LANES(v, n) SNT_AS(float16, __builtin_ia32_permvarsf512(SNT_AS(snt_table, v), SNT_AS(snt_numbers, n)))\n"                  \
+  "#else\n#define SNT_LANES(v, n) shuffle(v, n)\n#endif\n"                                                                                \
+  "#if defined(__AVX512BW__) && __has_builtin(__builtin_ia32_permvarhi512)\n"                                                             \
+  "typedef short snt_halves __attribute__((vector_size(64)));\n#define SNT_H(v) SNT_AS(snt_halves, v)\n"                                  \
+  "float16 snt_upper(uint16 v, uint16 n) {\n  uint8 t = v.even >> 16 | (v.odd & 0xffff0000u);\n"                                          \
+  "  uint mask = 0xaaaaaaaau;\n  __asm__(\"\" : \"+r\"(mask));\n"                                                                         \
+  "  return SNT_AS(float16, __builtin_ia32_selectw_512(mask, SNT_H(__builtin_ia32_permvarhi512(SNT_H((uint16)(t, t)), SNT_H(n))), "       \
+  "SNT_H((uint16)(0))));\n}\n"                                                                                                            \
+  "bool snt_is_short(uint16 v) {\n  uint8 a = v.even | v.odd;\n  uint4 b = a.even | a.odd;\n"                                             \
+  "  return !((b.x | b.y | b.z | b.w) & 0xffff);\n}\n"                                                                                    \
+  "#define SNT_PERMUTE(v, w, s) (s >= 16 && snt_is_short(as_uint16(v)) ? snt_upper(as_uint16(v), (w) >> (s & 15)) : SNT_LANES(v, (w) >> " \
+  "s))\n"                                                                                                                                 \
+  "#else\n#define SNT_PERMUTE(v, w, s) SNT_LANES(v, (w) >> s)\n#endif\n"
+
 // clang-format off
 const ctext_helper opencl_helpers[] = {
     {"__kernel", "#pragma OPENCL FP_CONTRACT OFF\n#ifndef __has_builtin\n#define __has_builtin(x) 0\n#endif\n"},
@@ -35,11 +55,7 @@ const ctext_helper opencl_helpers[] = {
     {"SNT_CEIL", ROUNDING("CEIL", "ceil", "ceil")},
     {"SNT_TRUNC", ROUNDING("TRUNC", "trunc", "trunc")},
     {"SNT_RINT", ROUNDING("RINT", "rint", "roundeven")},
-    {"SNT_PERMUTE", "#if defined(__AVX512F__) && __has_builtin(__builtin_ia32_permvarsf512)\n"
-                    "typedef float snt_table __attribute__((vector_size(64)));\ntypedef int snt_numbers __attribute__((vector_size(64)));\n"
-                    "#define SNT_PERMUTE(v, n) \\\n"
-                    "  __builtin_astype(__builtin_ia32_permvarsf512(__builtin_astype(v, snt_table), __builtin_astype(n, snt_numbers)), float16)\n"
-                    "#else\n#define SNT_PERMUTE(v, n) shuffle(v, n)\n#endif\n"},
+    {"SNT_PERMUTE", PERMUTE},
     {"snt_dot4", DOT4("return as_int##N(as_uint##N(c) + as_uint##N((a & 255) * (b << 24 >> 24) + (a >> 8 & 255) * (b << 16 >> 24) + "
                       "(a >> 16 & 255) * (b << 8 >> 24) + (a >> 24 & 255) * (b >> 24)));")
                  "SNT_W() SNT_W(2) SNT_W(3)\n#if SNT_DOT4 == 512\n#undef SNT_W\n" DOT4("__asm__(\"vpdpbusd %2, %1, %0\" : \"+v\"(c) : \"v\"(a), \"v\"(b)); return c;")

@@ -4,7 +4,7 @@
 #include "fusion/emit_private.h"
 #include <math.h>
 
-enum { MAX_ACCUMULATORS = 16, UNROLLED_TERMS = 96, UNROLLED_DEAR_TERMS = 16, UNROLLED_FUNCTIONS = 32, SHORT_LEVEL = 4 };
+enum { MAX_ACCUMULATORS = 16, UNROLLED_TERMS = 96, UNROLLED_DEAR_TERMS = 16, UNROLLED_FUNCTIONS = 32, SHORT_LEVEL = 4, MOST_SUMS = 64 };
 
 typedef struct reduction {
   uint32_t node, count; /* reduced axes */
@@ -155,11 +155,39 @@ static uint32_t combine_term(emit *e, const reduction *r, uint32_t acc, uint32_t
   return kir_3(e->k, KIR_fma, kir_arg(e->k, value, 0), kir_arg(e->k, value, 1), acc);
 }
 
+/* Adds an operand that is a sum itself, or the product that one begins with. */
+static void add_sum(const emit *e, uint32_t *sums, uint32_t *count, uint32_t node) {
+  const ir_op op = (ir_op)ir_at(e->g, node)->op;
+  if (*count == MOST_SUMS || (op != IR_OP_fma && op != IR_OP_add && op != IR_OP_mul) || !fusion_group_has(e->group, node)) return;
+  if (!ir_same_shape(&ir_at(e->g, node)->type, &ir_at(e->g, *sums)->type)) return;
+  sums[(*count)++] = node;
+}
+
+/* Computes the sums that a term is written out as in the order in which the graph has them. Several of them take turns there, so that neighbours do not
+   wait for each other; going down one after the other would undo that, and compilers keep to the order of the text. */
+static void compute_sums(emit *e, uint32_t node, const map_access *at) {
+  enum { FEW = 4 };
+  uint32_t sums[MOST_SUMS] = {node}, count = 1;
+  for (uint32_t i = 0; i < count; i++) {
+    const ir_node *n = ir_at(e->g, sums[i]);
+    if (n->op == IR_OP_fma) add_sum(e, sums, &count, ir_arg(e->g, sums[i], 2));
+    for (uint32_t a = 0; (n->op == IR_OP_add || (n->op == IR_OP_mul && !i)) && a < 2; a++)
+      add_sum(e, sums, &count, ir_arg(e->g, sums[i], a));
+  }
+  for (uint32_t i = 1; i < count; i++) /* by number: operands come first */
+    for (uint32_t j = i; j > 0 && sums[j - 1] > sums[j]; j--) {
+      const uint32_t other = sums[j];
+      sums[j] = sums[j - 1], sums[j - 1] = other;
+    }
+  for (uint32_t i = 0; count > FEW && i + 1 < count; i++) emit_value(e, sums[i], at);
+}
+
 /* One more term into the accumulator. */
 static uint32_t accumulate(emit *e, const reduction *r, uint32_t acc) {
   if (!r->contract) {
     const map_access a = reduce_operand(e, r);
     if (r->how->beside && e->lanes > 1) r->how->beside(e, r->how->user, &a);
+    if (e->lanes > 1) compute_sums(e, ir_arg(e->g, r->node, 0), &a);
     return combine_term(e, r, acc, emit_value(e, ir_arg(e->g, r->node, 0), &a));
   }
   const map_access a = contract_operand(e, r, 0), b = contract_operand(e, r, 1);

@@ -162,6 +162,7 @@ static uint32_t in_parts(rebuild *r, const matrix_vector *m, uint32_t matrix, ui
   if (fusion_keeps_order(r->c->options) || !schedule_is_explicit(r->c) || m->axes[0] != (int64_t)(m->rank[0] - m->axis_count)) return 0;
   for (uint32_t i = 0; i < m->axis_count; i++) terms = expr_mul(r->to->pool, terms, full.dims[m->axes[i]]);
   if (ir_tensor_elements(r->to->pool, &v) != terms) return 0;
+  matrix = rewrite_fields(r, matrix);
   const uint32_t made = rewrite_words_sum(r, matrix, vector, m->axis_count);
   return made ? made : rewrite_parts_sum(r, matrix, vector, m->axis_count);
 }
@@ -215,7 +216,7 @@ static uint32_t sum_of_products(rebuild *r) {
   return rebuild_view(r, IR_OP_reshape, made, 1, &(ir_attr_value){IR_ATTR_shape, n->type.rank, n->type.dims});
 }
 
-static const rebuild_rule rules[] = {rewrite_live_taps, axis_by_axis, sum_of_products, rewrite_narrow_weights};
+static const rebuild_rule rules[] = {rewrite_live_taps, axis_by_axis, sum_of_products, rewrite_words_product, rewrite_narrow_weights};
 
 snt_result fusion_rewrite(fusion_context *c, bool *changed) {
   ir_uses uses = {0};

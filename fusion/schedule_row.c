@@ -344,26 +344,18 @@ static uint32_t across_items(const fusion_context *c, int64_t inner, int64_t out
   return p->max_items && items > p->max_items ? p->max_items : items;
 }
 
-static snt_result build_across(row_job *j) {
-  fusion_context *c = j->c;
+/* Which rows the work-item, or each of its vectors, does: `unit` of parts * outer. */
+static void emit_across_unit(row_job *j, ir_expr unit, ir_expr parts, uint32_t lanes, uint32_t items) {
   emit *e = j->e;
-  expr_pool *x = c->graph->pool;
-  const bool explicit_lanes = schedule_is_explicit(c);
-  const ir_expr inner = j->kept[j->kept_rank - 1], outer = schedule_product(x, j->kept_rank - 1, j->kept);
-  uint32_t lanes = explicit_lanes ? schedule_lanes(c) : schedule_item_lanes(c);
-  while (lanes > 1 && lanes > schedule_hint(x, inner)) lanes /= 2;
-  const uint32_t items = explicit_lanes ? 1 : across_items(c, schedule_hint(x, inner), schedule_hint(x, outer), lanes);
-  const ir_expr parts = expr_ceil_div(x, inner, (ir_expr)lanes * items);
-  j->groups = expr_mul(x, parts, outer);
-  j->group_var = emit_group(e, j->groups);
-  j->items = 1;
+  expr_pool *x = e->x;
+  const ir_expr inner = j->kept[j->kept_rank - 1];
   ir_expr outer_at[SNT_MAX_RANK] = {0};
-  map_delinear(x, expr_div(x, j->group_var, parts), j->kept_rank - 1, j->kept, outer_at);
-  const ir_expr first = expr_mul(x, expr_add(x, expr_mul(x, expr_mod(x, j->group_var, parts), items), emit_item(e, 0, items)), lanes);
+  map_delinear(x, expr_div(x, unit, parts), j->kept_rank - 1, j->kept, outer_at);
+  const ir_expr first = expr_mul(x, expr_add(x, expr_mul(x, expr_mod(x, unit, parts), items), emit_item(e, 0, items)), lanes);
   const ir_expr last = expr_add(x, first, lanes);
   if (expr_proves_le(x, last, inner)) {
     emit_across(j, outer_at, first, lanes);
-    return finish(j, j->groups);
+    return;
   }
   emit_if(e, kir_2(e->k, KIR_le, emit_expr(e, last), emit_expr(e, inner)));
   emit_across(j, outer_at, first, lanes);
@@ -374,6 +366,50 @@ static snt_result build_across(row_job *j) {
     emit_loop_end(e, t, 0, NULL, NULL);
   }
   emit_if_end(e);
+}
+
+/* A vector beside all rows, of which every lane reads the same element (sums by words: rewrite_words.c), that the kernel computes. Element by element that
+   would be scalars, for each vector of rows again; so it is computed once a work-item, in vectors, and the work-item does more rows. 0: none. */
+static uint32_t shared_vector(const row_job *j) {
+  const fusion_context *c = j->c;
+  uint32_t part;
+  if (!schedule_is_explicit(c) || j->sweeps != 1 || has_full_outputs(j) || !schedule_row_parts(c, j->seen, j->columns, 1, &part)) return 0;
+  const uint32_t vector = c->facts[part].base;
+  const bool near = c->elements[vector] == c->elements[part] && c->elements[part] * (double)sizeof(float) <= PRIVATE_ROW_BYTES;
+  return near && fusion_group_has(j->group, vector) && ir_at(c->graph, vector)->type.dtype == SNT_F32 ? vector : 0;
+}
+
+static void stage_vector(row_job *j, uint32_t vector, uint32_t lanes) {
+  const ir_tensor *t = &ir_at(j->e->g, vector)->type;
+  stage_info info = {.node = vector, .storage = STAGE_PRIVATE, .ring_axis = -1};
+  memcpy(info.extent, t->dims, t->rank * sizeof *t->dims);
+  emit_stage(j->e, &info, lanes, UINT32_MAX);
+}
+
+static snt_result build_across(row_job *j) {
+  fusion_context *c = j->c;
+  emit *e = j->e;
+  expr_pool *x = c->graph->pool;
+  const bool explicit_lanes = schedule_is_explicit(c);
+  const ir_expr inner = j->kept[j->kept_rank - 1], outer = schedule_product(x, j->kept_rank - 1, j->kept);
+  uint32_t lanes = explicit_lanes ? schedule_lanes(c) : schedule_item_lanes(c);
+  while (lanes > 1 && lanes > schedule_hint(x, inner)) lanes /= 2;
+  const uint32_t items = explicit_lanes ? 1 : across_items(c, schedule_hint(x, inner), schedule_hint(x, outer), lanes);
+  const ir_expr parts = expr_ceil_div(x, inner, (ir_expr)lanes * items), units = expr_mul(x, parts, outer);
+  const uint32_t vector = shared_vector(j);
+  int64_t per = 1;
+  j->groups = vector ? schedule_split_work(c, units, schedule_hint(x, j->columns) * lanes, &per) : units;
+  j->group_var = emit_group(e, j->groups);
+  j->items = 1;
+  if (vector) stage_vector(j, vector, lanes);
+  if (per == 1) {
+    emit_across_unit(j, j->group_var, parts, lanes, items);
+    return finish(j, j->groups);
+  }
+  const ir_expr lo = expr_mul(x, j->group_var, expr_int(x, per)), hi = expr_min(x, expr_add(x, lo, expr_int(x, per)), units);
+  const ir_expr unit = emit_loop(e, &(emit_loop_info){.name = "rows", .lo = lo, .hi = hi, .step = 1});
+  emit_across_unit(j, unit, parts, lanes, items);
+  emit_loop_end(e, unit, 0, NULL, NULL);
   return finish(j, j->groups);
 }
 
