@@ -15,6 +15,7 @@ typedef struct cost_profile {
   char target[12];               /* default code target: "opencl" "spirv" "cuda" */
   uint8_t simd, reads, discrete; /* discrete: own memory */
   uint8_t plain_runs;            /* stores of long runs are faster plain, to lines fetched ahead, than streaming */
+  uint8_t run_fetch_lanes;       /* with caps.prefetch: long runs are asked for ahead where vectors are no wider than this, or plain_runs */
   /* shape of the machine */
   double units;     /* cores or multiprocessors */
   double lanes;     /* f32 SIMD lanes a unit executes at once (explicit: vector width; lanes: subgroup width) */

@@ -1,5 +1,5 @@
 /* Asking early for what a loop over memory reads and writes: hardware does not look beyond a page, and sees few lines ahead through many
-   instructions. A line that is to be written is fetched as well, unless the store streams past the caches. */
+   instructions. A line that is to be written is fetched as well, unless the store streams past the caches. Not every processor gains by it: profile. */
 #include "fusion/emit_private.h"
 
 enum { MAX_FETCHES = 4, MAX_ROWS = 16 };
@@ -52,11 +52,13 @@ static uint32_t later_place(emit *e, uint32_t rows, const uint32_t *places, uint
   return kir_ix(e->k, 3, turn, (uint32_t[]){places[row], places[1], places[0]}, 0);
 }
 
+static bool gains(const cost_profile *p) { return p->caps.prefetch && (p->plain_runs || p->lanes <= p->run_fetch_lanes); }
+
 void emit_fetch_ahead(emit *e, uint32_t first, uint32_t rows) {
   enum { AHEAD = 1024 };
   const uint32_t end = e->k->insts.count;
   fetches taken = {0};
-  if (!e->c->options->profile->caps.prefetch || e->k->failed) return;
+  if (!gains(e->c->options->profile) || e->k->failed) return;
   for (uint32_t i = first; i < end && taken.count < MAX_FETCHES; i++) {
     const kir_inst in = *kir_at(e->k, i);
     uint32_t places[MAX_ROWS];

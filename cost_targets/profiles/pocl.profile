@@ -70,6 +70,7 @@ caps.fma_fast = 1
 caps.exact_div = 1
 caps.exact_sqrt = 1
 caps.prefetch = 1
+run_fetch_lanes = 8            # Zen 3 gains by it in long runs; two cores of Zen 5 (16 lanes) lose: 64 MB of rows 0.53 ms alone, 0.95 to 1.2 however far ahead
 caps.stream = 1
 caps.shuffle = 1
 caps.permute = 16              # AVX-512: a lane by number, one instruction; narrower vectors have none
