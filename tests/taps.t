@@ -80,4 +80,21 @@ for my $case (@boxes) {
     }
   }
 }
+
+# Resampling by few taps is pointwise, so that vectors lie along whatever axis they like; by many it is a reduction.
+for my $taps (2, 4, 8) {
+  my $index = join ', ', map { my $o = $_; map { int($o * 9 / 20) + $_ % 3 } 1 .. $taps } 0 .. 19;
+  open my $out, '>', "$dir/resample$taps.snt" or die $!;
+  print $out "graph \@g(%x: f32[1,16,12,12]) {\n  %i: i32[20,$taps] = const [$index]\n  %w: f32[20,$taps] = const normal seed=5\n  %r = resample %x, %i, %w, axis=2\n  %y = resample %r, %i, %w, axis=3\n  return y=%y\n}\n";
+  close $out;
+  my $kinds = join ' ', `$sinter explain $dir/resample$taps.snt --profile pocl --json` =~ /"kind": "(\w+)"/g;
+  ok($taps > 4 ? $kinds =~ /reduce/ : $kinds !~ /reduce/, "$taps taps: $kinds");
+  for my $device ('interp', 'opencl:pocl', 'vulkan:llvmpipe') {
+    SKIP: {
+      skip("$device is not here", 1) if $device ne 'interp' && $found !~ /\Q$device\E/;
+      my $ran = `$sinter run $dir/resample$taps.snt --device $device --check --quiet 2>&1`;
+      ok($? == 0, "$device: $taps taps") or diag($ran);
+    }
+  }
+}
 done_testing;
