@@ -13,11 +13,15 @@ static bool is_of(const emit_memo *m, uint32_t node, const map_access *a) {
          (!a->condition_count || !memcmp(m->conditions, a->conditions, a->condition_count * sizeof a->conditions[0]));
 }
 
+/* What is known whatever the conditions are is known where they hold: the sum of a row, below a concatenation along the row. */
 uint32_t emit_recall(const emit *e, uint32_t node, const map_access *access) {
   const uint64_t hash = access_hash(node, access);
   for (uint32_t i = e->buckets[hash % EMIT_BUCKETS]; i != UINT32_MAX; i = e->memos.at[i].next)
     if (e->memos.at[i].hash == hash && is_of(&e->memos.at[i], node, access)) return e->memos.at[i].value;
-  return 0;
+  if (!access->condition_count) return 0;
+  map_access plain = *access;
+  plain.condition_count = 0;
+  return emit_recall(e, node, &plain);
 }
 
 static const void *copy_of(emit *e, const void *data, size_t bytes) {

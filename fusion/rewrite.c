@@ -216,7 +216,8 @@ static uint32_t sum_of_products(rebuild *r) {
   return rebuild_view(r, IR_OP_reshape, made, 1, &(ir_attr_value){IR_ATTR_shape, n->type.rank, n->type.dims});
 }
 
-static const rebuild_rule rules[] = {rewrite_live_taps, axis_by_axis, sum_of_products, rewrite_words_product, rewrite_narrow_weights};
+static const rebuild_rule rules[] = {rewrite_tap_boxes, rewrite_live_taps,     axis_by_axis,
+                                     sum_of_products,   rewrite_words_product, rewrite_narrow_weights};
 
 snt_result fusion_rewrite(fusion_context *c, bool *changed) {
   ir_uses uses = {0};

@@ -27,6 +27,45 @@ static bool crosses_rows(const fusion_context *c, const fusion_group *group, uin
   return along && depends_on_reduction(c, group, operand, &steps);
 }
 
+/* Is the list of integers something else than 0, or its place in the list of a transpose, on an axis along which rows follow each other? */
+static bool changes_rows(const ir_graph *g, uint32_t node, ir_attr_key key, uint32_t axes) {
+  uint32_t count;
+  const ir_expr *list = ir_attr_ints(g, node, key, &count);
+  for (uint32_t i = 0; list && i < count; i++)
+    if (!(axes >> i & 1) && list[i] != (key == IR_ATTR_perm ? (ir_expr)i : 0)) return true;
+  return false;
+}
+
+/* Does the node, of the shape of the rows, put what lies in one row into another? Along the terms of a row nothing leaves it. */
+static bool is_move(const ir_graph *g, uint32_t node, uint32_t axes) {
+  switch (ir_at(g, node)->op) {
+  case IR_OP_concat:
+  case IR_OP_gather: return !(axes >> (uint32_t)ir_attr_int(g, node, IR_ATTR_axis, 0) & 1);
+  case IR_OP_transpose: return changes_rows(g, node, IR_ATTR_perm, axes);
+  case IR_OP_pad: return changes_rows(g, node, IR_ATTR_low, axes) || changes_rows(g, node, IR_ATTR_high, axes);
+  case IR_OP_slice: return changes_rows(g, node, IR_ATTR_starts, axes);
+  default: return false;
+  }
+}
+
+static bool is_movement(const ir_graph *g, uint32_t node) {
+  const ir_op op = (ir_op)ir_at(g, node)->op;
+  return (ir_ops[op].flags & IR_MOVEMENT) != 0 || op == IR_OP_gather;
+}
+
+/* Is a result of the rows read in other rows than its own, here or through views below? There each element would sum a row again (a norm, then Swin's roll: 500
+   times as long as two kernels). */
+static bool moves_rows(const fusion_context *c, const fusion_group *group, uint32_t node, const ir_tensor *full, uint32_t axes) {
+  const ir_graph *g = c->graph;
+  uint32_t steps = 128;
+  while (is_movement(g, node)) {
+    if (is_move(g, node, axes) && ir_same_shape(&ir_at(g, node)->type, full) && depends_on_reduction(c, group, node, &steps)) return true;
+    if (!fusion_is_view(g, node) || fusion_group_has(group, node)) return false;
+    node = ir_arg(g, node, 0);
+  }
+  return false;
+}
+
 bool schedule_row_accepts(const fusion_context *c, const fusion_group *group, const char **why_not) {
   const ir_graph *g = c->graph;
   uint32_t count, own_count, reduces = 0;
@@ -36,11 +75,20 @@ bool schedule_row_accepts(const fusion_context *c, const fusion_group *group, co
   for (uint32_t i = 0; i < count; i++) summed |= 1u << axes[i];
   for (uint32_t i = 0; i < group->count; i++) {
     const uint32_t node = group->nodes[i];
-    for (uint32_t k = 0; k < ir_at(g, node)->arity; k++)
+    if (is_movement(g, node) && moves_rows(c, group, node, full, summed)) {
+      *why_not = "results of rows in other rows";
+      return false;
+    }
+    for (uint32_t k = 0; k < ir_at(g, node)->arity; k++) {
+      if (is_movement(g, ir_arg(g, node, k)) && moves_rows(c, group, ir_arg(g, node, k), full, summed)) {
+        *why_not = "results of rows in other rows";
+        return false;
+      }
       if (crosses_rows(c, group, ir_arg(g, node, k), full, summed)) {
         *why_not = "results of rows along the terms of another row";
         return false;
       }
+    }
     if (!(ir_ops[ir_at(g, node)->op].flags & IR_REDUCE)) continue;
     const ir_expr *own = ir_attr_ints(g, node, IR_ATTR_axes, &own_count);
     if (own_count != count || (count && memcmp(own, axes, count * sizeof *axes))) {

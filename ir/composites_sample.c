@@ -8,6 +8,23 @@ static uint32_t sub(composite_call *c, uint32_t a, uint32_t b) { return step_2(c
 static uint32_t addn(composite_call *c, uint32_t a, double b) { return step_2n(c, IR_OP_add, a, b); }
 static uint32_t muln(composite_call *c, uint32_t a, double b) { return step_2n(c, IR_OP_mul, a, b); }
 
+/* Few taps (linear, cubic) are a sum of products, pointwise: vectors of any axis go through it, where a reduction's would lie along its taps. */
+enum { FEW_TAPS = 4 };
+
+static uint32_t sum_of_taps(composite_call *c, uint32_t x, uint32_t index, uint32_t weights, uint32_t axis, int64_t taps) {
+  const ir_expr extent = type_of(c, index)->dims[0];
+  uint32_t sum = 0;
+  for (int64_t t = 0; t < taps; t++) {
+    const uint32_t at = step_reshape(c, step_slice(c, index, 1, (ir_expr)t, 1, 1), 1, &extent), picked = step_gather(c, x, at, axis);
+    const uint32_t weight = step_reshape(c, step_slice(c, weights, 1, (ir_expr)t, 1, 1), 1, &extent);
+    if (!picked || !weight) return 0;
+    const ir_tensor shape = *type_of(c, picked);
+    const uint32_t part = mul(c, picked, step_along(c, weight, axis, &shape));
+    sum = sum ? add(c, sum, part) : part;
+  }
+  return sum;
+}
+
 /* out[.., o, ..] = sum over t of weights[o, t] x[.., index[o, t], ..] */
 void build_resample(composite_call *c) {
   const uint32_t x = step_widen(c, c->args[0]), index = c->args[1];
@@ -17,7 +34,14 @@ void build_resample(composite_call *c) {
     call_mistake(c, "index and weights must be [extent, taps], and x have 7 axes at most");
     return;
   }
-  const uint32_t picked = step_gather(c, x, index, axis), weights = step_cast(c, c->args[2], shape.dtype);
+  const uint32_t weights = step_cast(c, c->args[2], shape.dtype);
+  int64_t few;
+  if (weights && expr_is_const(c->g->pool, taps.dims[1], &few) && few <= FEW_TAPS) {
+    const uint32_t sum = sum_of_taps(c, x, index, weights, axis, few);
+    c->results[0] = sum ? step_cast(c, sum, type_of(c, c->args[0])->dtype) : 0;
+    return;
+  }
+  const uint32_t picked = step_gather(c, x, index, axis);
   if (!picked || !weights) return;
   const ir_tensor wide = *type_of(c, picked);
   const ir_expr axes[] = {axis, axis + 1};

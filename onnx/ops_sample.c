@@ -200,6 +200,24 @@ static void keep_ratio(onnx_call *c, const char *policy, const ir_tensor *type, 
     }
 }
 
+/* Sizes, 0 where it is the extent that is there already and open (a batch): that stays. */
+static bool read_wanted(onnx_call *c, const ir_tensor *type, const onnx_list *axes, double *values, uint32_t *count) {
+  const onnx_number *known = onnx_known(c, 3);
+  if (!known) return onnx_in_numbers(c, 3, SNT_MAX_RANK, values, count);
+  *count = onnx_count(c->in[3]);
+  if (*count > SNT_MAX_RANK) return onnx_refuse(c, "%u sizes", *count);
+  for (uint32_t i = 0; i < *count; i++) {
+    int64_t size = 0, axis = i;
+    uint32_t at;
+    if (i < axes->count) expr_is_const(c->g->pool, axes->at[i], &axis);
+    if (!onnx_axis(c, axis, type->rank, &at)) return false;
+    if (!expr_is_const(c->g->pool, known[i].num, &size) && (known[i].den != 1 || known[i].num != type->dims[at]))
+      return onnx_refuse(c, "the size of axis %u must be fixed, or what it is", at);
+    values[i] = (double)size / (double)known[i].den;
+  }
+  return true;
+}
+
 static bool read_sizes(onnx_call *c, const resize *r, const ir_tensor *type, sizes *s) {
   const bool upsample = !strcmp(c->node->op, "Upsample"), old = c->opset < 11;
   const uint32_t by_scale = upsample || old ? 1 : 2, rank = type->rank;
@@ -229,7 +247,7 @@ static bool read_sizes(onnx_call *c, const resize *r, const ir_tensor *type, siz
     s->scale[i] = 0;
     wanted[i] = expr_is_const(c->g->pool, type->dims[i], &extent) ? (double)extent : 0;
   }
-  if (!onnx_in_numbers(c, 3, SNT_MAX_RANK, values, &count) || !spread(c, &axes, rank, count, values, wanted)) return false;
+  if (!read_wanted(c, type, &axes, values, &count) || !spread(c, &axes, rank, count, values, wanted)) return false;
   s->fixed = true;
   for (uint32_t i = 0; i < rank; i++) s->out[i] = (int64_t)wanted[i];
   keep_ratio(c, r->policy, type, &axes, s);

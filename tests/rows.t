@@ -1,0 +1,58 @@
+#!/usr/bin/perl
+# Norms of rows whose results are moved: to other rows, which a kernel of rows does not take in (fusion/schedule_row_legal.c), or along the row, where a sum that is
+# known is not computed again below a condition (fusion/emit_value.c). How many kernels and loops there are, and the answer on each device here. Output: TAP.
+use strict;
+use warnings;
+use Test::More;
+use File::Temp qw(tempdir);
+use FindBin;
+chdir "$FindBin::Bin/.." or die $!;
+print "TAP version 13\n";
+my $sinter = ($ENV{SNT_BUILD} // 'build/release') . '/sinter';
+my $dir = tempdir(CLEANUP => 1);
+my $norm = <<'END';
+graph @g(%x: f32[1,14,14,96]) {
+  %m = mean %x, axes=[3], keep
+  %mb = broadcast %m, axes=[0,1,2,3], shape=[1,14,14,96]
+  %d = sub %x, %mb
+  %q = mul %d, %d
+  %v = mean %q, axes=[3], keep
+  %r = rsqrt %v
+  %rb = broadcast %r, axes=[0,1,2,3], shape=[1,14,14,96]
+  %n = mul %d, %rb
+END
+my $roll = "  %s1 = slice %n, starts=[0,3,0,0], sizes=[1,11,14,96]\n  %s2 = slice %n, sizes=[1,3,14,96]\n  %c = concat %s1, %s2, axis=1\n";
+my $halves = "  %h1 = slice %n, starts=[0,0,0,48], sizes=[1,14,14,48]\n  %h2 = slice %n, sizes=[1,14,14,48]\n  %h = neg %h1\n  %c = concat %h, %h2, axis=3\n";
+my @cases = ( # name, kernels, most loops in the first of them, what follows the norm
+  ['norm', 1, 12, "  return y=%n\n"],
+  ['rolled', 2, 12, "$roll  return y=%c\n"],
+  ['rolled twice', 2, 12, "$roll  %t1 = slice %c, starts=[0,0,3,0], sizes=[1,14,11,96]\n  %t2 = slice %c, sizes=[1,14,3,96]\n  %y = concat %t1, %t2, axis=2\n  return y=%y\n"],
+  ['rolled and added', 2, 12, "$roll  %e = exp %x\n  %y = add %e, %c\n  return y=%y\n"],
+  ['shifted', 2, 12, "  %s = slice %n, starts=[0,3,0,0], sizes=[1,11,14,96]\n  %y = pad %s, low=[0,0,0,0], high=[0,3,0,0]\n  return y=%y\n"],
+  ['turned', 2, 12, "  %y = transpose %n, perm=[0,2,1,3]\n  return y=%y\n"],
+  ['picked', 2, 12, "  %i: i32[14] = const [13,12,11,10,9,8,7,6,5,4,3,2,1,0]\n  %y = gather %n, %i, axis=1\n  return y=%y\n"],
+  ['in windows', 1, 12, "  %a = reshape %n, shape=[1,2,7,2,7,96]\n  %y = transpose %a, perm=[0,1,3,2,4,5]\n  return y=%y\n"],
+  ['half by half', 1, 12, "$halves  %cx = mul %c, %x\n  %y = add %n, %cx\n  return y=%y\n"],
+);
+my $found = `$sinter devices 2>&1`;
+for my $case (@cases) {
+  my ($name, $kernels, $loops, $rest) = @$case;
+  (my $file = "$dir/$name") =~ s/ /_/g;
+  open my $out, '>', "$file.snt" or die $!;
+  print $out "$norm$rest}\n";
+  close $out;
+  my @kinds = `$sinter explain $file.snt --profile pocl --json` =~ /"kind": "(\w+)"/g;
+  is(scalar(@kinds), $kernels, "$name: @kinds");
+  system("$sinter compile $file.snt --target opencl --profile pocl -o $file.out >/dev/null 2>&1");
+  my ($first) = sort glob "$file.out/k0_*.cl";
+  my $many = $first ? () = `cat '$first'` =~ /\bfor \(/g : 0;
+  ok($many > 0 && $many <= $loops, "$name: $many loops");
+  for my $device ('interp', 'opencl:pocl', 'vulkan:llvmpipe') {
+    SKIP: {
+      skip("$device is not here", 1) if $device ne 'interp' && $found !~ /\Q$device\E/;
+      my $ran = `$sinter run $file.snt --device $device --check --quiet 2>&1`;
+      ok($? == 0, "$device: $name") or diag($ran);
+    }
+  }
+}
+done_testing;
