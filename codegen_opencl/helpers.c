@@ -59,7 +59,7 @@ const ctext_helper opencl_helpers[] = {
     {"snt_dot4", DOT4("return as_int##N(as_uint##N(c) + as_uint##N((a & 255) * (b << 24 >> 24) + (a >> 8 & 255) * (b << 16 >> 24) + "
                       "(a >> 16 & 255) * (b << 8 >> 24) + (a >> 24 & 255) * (b >> 24)));")
                  "SNT_W() SNT_W(2) SNT_W(3)\n#if SNT_DOT4 == 512\n#undef SNT_W\n" DOT4("__asm__(\"vpdpbusd %2, %1, %0\" : \"+v\"(c) : \"v\"(a), \"v\"(b)); return c;")
-                 "#elif SNT_DOT4 == 256\n#undef SNT_W\n" DOT4("__asm__(\"{vex} vpdpbusd %2, %1, %0\" : \"+x\"(c) : \"x\"(a), \"x\"(b)); return c;")
+                 "#elif SNT_DOT4 == 256\n#undef SNT_W\n" DOT4("__asm__(\"%{vex%} vpdpbusd %2, %1, %0\" : \"+x\"(c) : \"x\"(a), \"x\"(b)); return c;")
                  "#endif\nSNT_W(4) SNT_W(8)\n#if SNT_DOT4 == 256\n#undef SNT_W\n" DOT4("return (int16)(snt_dot4(a.lo, b.lo, c.lo), snt_dot4(a.hi, b.hi, c.hi));")
                  "#endif\nSNT_W(16)\n#undef SNT_W\n"},
     {"SNT_PREFETCH", "#if __has_builtin(__builtin_prefetch) && (defined(__x86_64__) || defined(__aarch64__))\n"

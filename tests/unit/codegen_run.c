@@ -1,12 +1,16 @@
 /* The code generators on every device that is here: a kernel of each operation on each type, compiled for the device and run, against the
    interpreter on the kernel as it was before the passes; and random kernels. Arguments: parts of selectors, and the seed of one random
    kernel, to run alone. */
+#include "runtime/rt_opencl.h"
 #include "runtime/targets.h"
 #include "tests/tap.h"
 #include "tests/unit/codegen_support.h"
 #include "tests/unit/kernel_random.h"
 #include "tools/host/host.h"
 #include <stdio.h>
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
 
 enum { BUFFERS = 4, OUT = 3, MAX_LANES = 16 };
 typedef struct run {
@@ -244,6 +248,37 @@ static void check_kernels(run *r) {
   }
 }
 
+/* ---- products of bytes: the instruction of each width of vectors that this processor has, and none of them ---- */
+static bool has_dot4(uint32_t bits) {
+#if defined(__x86_64__)
+  unsigned a, b, c, d;
+  if (bits == 512) return __get_cpuid_count(7, 0, &a, &b, &c, &d) && c >> 11 & 1;
+  if (bits == 256) return __get_cpuid_count(7, 1, &a, &b, &c, &d) && a >> 4 & 1;
+#endif
+  return bits == 0;
+}
+
+static void check_products(run *r) {
+  static const uint32_t forms[] = {0, 256, 512}, lanes[] = {4, 8, 16};
+  if (r->device->target != SNT_TARGET_OPENCL || !((ocl_device *)r->device)->family->assembles) return;
+  char *options = ((ocl_device *)r->device)->build_options;
+  const char *selector = r->selector;
+  char name[64];
+  r->selector = name;
+  r->device->profile.caps.dot4 = true;
+  for (uint32_t i = 0; i < IR_COUNT(forms); i++) {
+    snprintf(name, sizeof name, "%s, products of bytes by %u bits", selector, forms[i]);
+    if (!has_dot4(forms[i])) {
+      tap_skip("%s: this processor has no instruction for them", name);
+      continue;
+    }
+    snprintf(options, sizeof((ocl_device *)r->device)->build_options, "-cl-std=CL1.2");
+    if (forms[i]) snprintf(options, sizeof((ocl_device *)r->device)->build_options, "-cl-std=CL1.2 -DSNT_DOT4=%u", forms[i]);
+    for (uint32_t n = 0; n < IR_COUNT(lanes); n++) check_type(r, SNT_I32, lanes[n]);
+  }
+  r->selector = selector;
+}
+
 static void check_device(const char *selector, uint64_t seed) {
   static run r;
   static const struct {
@@ -262,6 +297,7 @@ static void check_device(const char *selector, uint64_t seed) {
   for (uint32_t i = 0; i < IR_COUNT(shapes) && !seed; i++) check_type(&r, shapes[i].base, shapes[i].lanes);
   if (!seed) check_kernels(&r);
   check_random(&r, seed);
+  if (!seed) check_products(&r);
   rt_close_device(r.device);
 }
 
