@@ -12,10 +12,13 @@ bool words_are_wanted(const fusion_context *c) { return c->options->profile->cap
 
 /* ---- views above words ---- */
 
-static bool has_whole_words(const ir_graph *g, const ir_tensor *t, uint32_t axis) {
+/* Less than half as many words as bytes: three channels are one, filled up. */
+static bool has_words(const ir_graph *g, const ir_tensor *t, uint32_t axis) {
   int64_t extent;
-  return axis < t->rank && expr_is_const(g->pool, t->dims[axis], &extent) && extent && extent % WORD == 0;
+  return axis < t->rank && expr_is_const(g->pool, t->dims[axis], &extent) && 2 * ((extent + WORD - 1) / WORD) < extent;
 }
+
+static ir_expr words_in(const ir_graph *g, ir_expr bytes) { return expr_ceil_div(g->pool, bytes, WORD); }
 
 /* Entry `at` of a list; `otherwise` where there is none. */
 static ir_expr entry(const ir_graph *g, uint32_t node, ir_attr_key key, uint32_t at, ir_expr otherwise) {
@@ -32,10 +35,10 @@ static ir_expr elements_behind(const ir_graph *g, const ir_tensor *t, uint32_t a
   return count;
 }
 
-/* The axis along which neighbours are so many elements apart. */
+/* The axis along which neighbours are so many elements apart, of whole words. */
 static bool axis_with(const ir_graph *g, const ir_tensor *t, ir_expr behind, uint32_t *axis) {
   for (uint32_t d = 0; d < t->rank; d++)
-    if (t->dims[d] != 1 && elements_behind(g, t, d) == behind) return *axis = d, has_whole_words(g, t, d);
+    if (t->dims[d] != 1 && elements_behind(g, t, d) == behind) return *axis = d, expr_mod(g->pool, t->dims[d], WORD) == 0;
   return false;
 }
 
@@ -46,7 +49,8 @@ static bool axis_below(const ir_graph *g, uint32_t view, uint32_t *axis) {
   uint32_t count;
   switch (n->op) {
   case IR_OP_transpose: *axis = (uint32_t)ir_attr_ints(g, view, IR_ATTR_perm, &count)[*axis]; return true;
-  case IR_OP_reshape: return axis_with(g, from, elements_behind(g, &n->type, *axis), axis);
+  case IR_OP_reshape:
+    return expr_mod(g->pool, n->type.dims[*axis], WORD) == 0 && axis_with(g, from, elements_behind(g, &n->type, *axis), axis);
   case IR_OP_pad: return n->type.dims[*axis] == from->dims[*axis] && entry(g, view, IR_ATTR_low, *axis, 0) == 0;
   case IR_OP_slice: return n->type.dims[*axis] == from->dims[*axis] && entry(g, view, IR_ATTR_steps, *axis, 1) == 1;
   case IR_OP_window: { /* no position, no tap */
@@ -59,7 +63,7 @@ static bool axis_below(const ir_graph *g, uint32_t view, uint32_t *axis) {
 
 /* Can words lie along the axis? `last`: they do where the value is stored, else it is to be turned. */
 static bool reaches_words(const ir_graph *g, uint32_t node, uint32_t axis, bool *last) {
-  for (uint32_t depth = 0; depth < DEPTH && has_whole_words(g, &ir_at(g, node)->type, axis); depth++) {
+  for (uint32_t depth = 0; depth < DEPTH && has_words(g, &ir_at(g, node)->type, axis); depth++) {
     *last = axis + 1 == ir_at(g, node)->type.rank;
     if (is_base(g, node)) return true;
     if (!axis_below(g, node, &axis)) return false;
@@ -92,22 +96,32 @@ static uint32_t view_of_words(rebuild *r, uint32_t view, uint32_t axis, uint32_t
     memcpy(own[i], g->ints.at + a->first, a->count * sizeof **own);
     attrs[i] = (ir_attr_value){a->key, a->count, own[i]};
     if (a->key == IR_ATTR_value) own[i][0] = (int32_t)((uint32_t)(own[i][0] & 255) * 0x01010101u);
-    if (a->key == IR_ATTR_sizes || a->key == IR_ATTR_shape) own[i][axis] = expr_div(g->pool, own[i][axis], WORD);
+    if (a->key == IR_ATTR_sizes || a->key == IR_ATTR_shape) own[i][axis] = words_in(g, own[i][axis]);
   }
   return ir_add_node(g, (ir_op)n.op, 1, &words, n.attr_count, attrs, NULL);
 }
 
-/* Of a value that is stored; where the bytes of a word do not lie beside each other, of a copy of it with that axis last. */
+/* The bytes as words may be read of them: the axis last, filled up with zeros; a copy, where they are not stored so. */
+static uint32_t stored_bytes(rebuild *r, uint32_t node, uint32_t axis) {
+  const ir_tensor t = ir_at(r->to, node)->type;
+  ir_expr there[SNT_MAX_RANK], none[SNT_MAX_RANK] = {0}, more[SNT_MAX_RANK] = {0};
+  for (uint32_t d = 0; d < t.rank; d++) there[d] = d < axis ? d : d + 1;
+  there[t.rank - 1] = axis;
+  more[t.rank - 1] = expr_sub(r->to->pool, expr_mul(r->to->pool, words_in(r->to, t.dims[axis]), WORD), t.dims[axis]);
+  uint32_t made = axis + 1 == t.rank ? node : rebuild_view(r, IR_OP_transpose, node, 1, &(ir_attr_value){IR_ATTR_perm, t.rank, there});
+  const ir_attr_value around[] = {{IR_ATTR_high, t.rank, more}, {IR_ATTR_low, t.rank, none}};
+  if (more[t.rank - 1] != 0) made = rebuild_view(r, IR_OP_pad, made, IR_COUNT(around), around);
+  if (made != node) ir_add_contract(r->to, IR_KEEP, 1, &made);
+  return made;
+}
+
+/* The words in the order of the bytes' axes. */
 static uint32_t stored_words(rebuild *r, uint32_t node, uint32_t axis) {
-  const uint32_t rank = ir_at(r->to, node)->type.rank;
-  ir_expr there[SNT_MAX_RANK], back[SNT_MAX_RANK];
-  if (axis + 1 == rank) return rebuild_view(r, IR_OP_words, node, 0, NULL);
-  for (uint32_t d = 0; d < rank; d++) there[d] = d < axis ? d : d + 1, back[d] = d < axis ? d : (ir_expr)d - 1;
-  there[rank - 1] = axis, back[axis] = rank - 1;
-  const uint32_t turned = rebuild_view(r, IR_OP_transpose, node, 1, &(ir_attr_value){IR_ATTR_perm, rank, there});
-  ir_add_contract(r->to, IR_KEEP, 1, &turned);
-  const uint32_t words = rebuild_view(r, IR_OP_words, turned, 0, NULL);
-  return rebuild_view(r, IR_OP_transpose, words, 1, &(ir_attr_value){IR_ATTR_perm, rank, back});
+  const uint32_t rank = ir_at(r->to, node)->type.rank, words = rebuild_view(r, IR_OP_words, stored_bytes(r, node, axis), 0, NULL);
+  ir_expr back[SNT_MAX_RANK];
+  for (uint32_t d = 0; d < rank; d++) back[d] = d < axis ? d : (ir_expr)d - 1;
+  back[axis] = rank - 1;
+  return axis + 1 == rank ? words : rebuild_view(r, IR_OP_transpose, words, 1, &(ir_attr_value){IR_ATTR_perm, rank, back});
 }
 
 static uint32_t words_of(rebuild *r, uint32_t node, uint32_t axis) {
@@ -132,15 +146,16 @@ static void fill_words(const ir_making *m, const void *const *sources, void *to)
   const int64_t step = s->stride[w->axis];
   int64_t at[SNT_MAX_RANK] = {0};
   uint32_t *out = to;
-  for (int64_t i = 0; i < s->elements / WORD; i++) {
+  for (uint64_t i = 0; i < m->bytes / WORD; i++) {
     uint32_t word = 0;
-    for (int byte = 0; byte < WORD; byte++) word |= (uint32_t)(uint8_t)from[byte * step] << (8 * byte);
+    for (int byte = 0; byte < WORD && at[w->axis] + byte < s->extent[w->axis]; byte++)
+      word |= (uint32_t)(uint8_t)from[byte * step] << (8 * byte);
     *out++ = word;
     for (uint32_t d = s->rank; d-- > 0;) {
       const int64_t by = d == w->axis ? WORD : 1;
       from += by * s->stride[d];
       if ((at[d] += by) < s->extent[d]) break;
-      from -= s->extent[d] * s->stride[d];
+      from -= at[d] * s->stride[d];
       at[d] = 0;
     }
   }
@@ -151,7 +166,7 @@ static uint32_t constant_words(rebuild *r, uint32_t node, uint32_t axis) {
   ir_tensor type = ir_at(g, node)->type;
   word_making *w = IR_NEW(r->c->arena, word_making);
   type.dtype = SNT_I32;
-  type.dims[axis] = expr_div(g->pool, type.dims[axis], WORD);
+  type.dims[axis] = words_in(g, type.dims[axis]);
   const ir_node *n = ir_at(g, node);
   if (n->op == IR_OP_const && g->consts.at[n->payload].kind == IR_CONST_SPLAT) {
     const ir_const splat = {.kind = IR_CONST_SPLAT,
@@ -160,7 +175,9 @@ static uint32_t constant_words(rebuild *r, uint32_t node, uint32_t axis) {
   }
   if (!w || !fusion_show(g, node, &w->shown) || !ir_const_source(g, w->shown.constant, &w->making.sources[0])) return 0;
   w->axis = axis;
-  w->making.fill = fill_words, w->making.bytes = (uint64_t)w->shown.elements, w->making.source_count = 1;
+  int64_t words;
+  if (!expr_is_const(g->pool, ir_tensor_elements(g->pool, &type), &words)) return 0;
+  w->making.fill = fill_words, w->making.bytes = (uint64_t)words * WORD, w->making.source_count = 1;
   const uint32_t made = ir_add_const(g, &type, &(ir_const){.kind = IR_CONST_MADE, .making = &w->making});
   ir_set_name(g, made, ir_node_name(g, w->shown.constant));
   return made;

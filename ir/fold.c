@@ -141,34 +141,40 @@ static bool is_narrow(const ir_graph *g, uint32_t n, uint64_t elements, uint32_t
 }
 
 /* Weights that are computed (filters from their formula, norms) are worth more elements: contractions lay constants out. */
-static bool is_few(const folder *f, uint32_t n, uint64_t elements, bool weights) {
+static bool is_few(const folder *f, uint32_t n, uint64_t elements, uint64_t weights) {
   enum { WEIGHTS = 64, NARROW = 64 };
-  if (!weights || elements < NARROW) return elements <= f->limit;
-  return elements <= WEIGHTS * f->limit && !is_narrow(f->g, n, elements, DEEP);
+  const bool narrow = weights && is_narrow(f->g, n, elements, DEEP);
+  if (narrow && elements >= NARROW && elements >= weights / 2) return false;
+  return elements <= f->limit || (weights && !narrow && elements <= WEIGHTS * f->limit);
 }
 
-static void want(folder *f, uint32_t n, bool weights) {
+/* `weights`: elements of the operand of a contraction that it is part of, 0: of none. */
+static void want(folder *f, uint32_t n, uint64_t weights) {
   const ir_graph *g = f->g;
-  uint64_t count;
+  uint64_t count = 0;
   if (f->is_wanted[n] || ir_at(g, n)->op == IR_OP_const || !f->constant[n]) return;
-  if (elements_of(g, n, &count) && is_few(f, n, count, weights) && !only_repeats(g, n)) {
+  const bool known = elements_of(g, n, &count);
+  if (known && is_few(f, n, count, weights) && !only_repeats(g, n)) {
     f->is_wanted[n] = true;
     return;
   }
-  const bool narrow = weights && elements_of(g, n, &count) && is_narrow(g, n, count, DEEP);
-  for (uint32_t i = 0; i < ir_at(g, n)->arity; i++)
-    want(f, ir_arg(g, n, i), weights && (narrow || (ir_ops[ir_at(g, n)->op].flags & IR_MOVEMENT)));
+  const bool goes_on = (ir_ops[ir_at(g, n)->op].flags & IR_MOVEMENT) || (known && is_narrow(g, n, count, DEEP));
+  for (uint32_t i = 0; i < ir_at(g, n)->arity; i++) want(f, ir_arg(g, n, i), goes_on ? weights : 0);
 }
 
 static void find_wanted(folder *f) {
   const ir_graph *g = f->g;
   for (uint32_t n = 1; n < g->nodes.count; n++) f->constant[n] = may_fold(f, n);
   for (uint32_t n = 1; n < g->nodes.count; n++)
-    for (uint32_t i = 0; i < ir_at(g, n)->arity && !f->constant[n]; i++) want(f, ir_arg(g, n, i), ir_at(g, n)->op == IR_OP_contract);
-  for (uint32_t i = 0; i < g->outputs.count; i++) want(f, g->outputs.at[i].node, false);
-  for (uint32_t i = 0; i < g->updates.count; i++) want(f, g->updates.at[i].value, false);
+    for (uint32_t i = 0; i < ir_at(g, n)->arity && !f->constant[n]; i++) {
+      const uint32_t operand = ir_arg(g, n, i);
+      uint64_t count;
+      want(f, operand, ir_at(g, n)->op == IR_OP_contract && elements_of(g, operand, &count) ? count : 0);
+    }
+  for (uint32_t i = 0; i < g->outputs.count; i++) want(f, g->outputs.at[i].node, 0);
+  for (uint32_t i = 0; i < g->updates.count; i++) want(f, g->updates.at[i].value, 0);
   for (uint32_t r = 1; r < g->regions.count; r++)
-    for (uint32_t i = 0; i < g->regions.at[r].count; i++) want(f, g->yields.at[g->regions.at[r].first + i], false);
+    for (uint32_t i = 0; i < g->regions.at[r].count; i++) want(f, g->yields.at[g->regions.at[r].first + i], 0);
   for (uint32_t n = 1; n < g->nodes.count; n++)
     if (f->is_wanted[n]) f->wanted[f->wanted_count++] = n;
 }

@@ -54,7 +54,9 @@ my @cases = ( # name, contractions of words, what it is, text
   ['strided', 1, 'every other position', conv(8, 24, 1, 7, ', stride=[2,2]')],
   ['grouped', 1, 'groups', conv(16, 32, 2, 7, '')],
   ['depthwise', 0, 'a channel each: nothing is summed along a word', conv(8, 8, 8, 7, '')],
-  ['thirds', 0, 'words that bytes do not fill', linear('u8', 100, 24, 66, 40, 'i8', -127, 255, 0)],
+  ['thirds', 1, 'words that bytes do not fill', linear('u8', 100, 24, 67, 40, 'i8', -127, 255, 0)],
+  ['colours', 1, 'three channels are a word', conv(3, 24, 1, 7, '')],
+  ['two', 0, 'two are not', conv(2, 24, 1, 7, '')],
   ['short', 0, 'too few terms', linear('u8', 100, 24, 12, 40, 'i8', -127, 255, 0)],
   ['mean', 0, 'what is taken off is no whole number', linear('u8', 100, 24, 64, 40, 'i8', -127, 255, 0) =~ s/100\.0/100.5/r],
 );
