@@ -1,6 +1,7 @@
 /* widen: 8- and 16-bit integers, bf16, and f16 where the target cannot compute in it, live in 32-bit registers. Integers stay sign- or zero-extended
    after each operation. Floats keep the extra precision between casts and stores unless the mode asks for the same bits everywhere. */
 #include "ir/kir_narrow.h"
+#include <math.h>
 
 typedef struct widening {
   kir_clone c;
@@ -192,12 +193,53 @@ static uint32_t cast_to_int(widening *w, const kir_inst *in, uint32_t value, kir
   return extended(out, plain_cast(w, value, kir_same(have, to) ? have : to, 0), in->type.base);
 }
 
+/* Is a value of `k` whole, or infinite or NaN, by what it is made of? */
+static bool is_whole(const kir_kernel *k, uint32_t value, uint32_t depth) {
+  const kir_inst *in = kir_at(k, value);
+  double number;
+  if (kir_is_const(k, value, NULL, &number)) return number == rint(number);
+  switch (in->op) {
+  case KIR_rint:
+  case KIR_floor:
+  case KIR_ceil:
+  case KIR_trunc: return true;
+  case KIR_cast: return kir_is_int(kir_type_of(k, kir_arg(k, value, 0)).base);
+  case KIR_splat: return depth && is_whole(k, kir_arg(k, value, 0), depth - 1);
+  case KIR_add:
+  case KIR_sub: return depth && is_whole(k, kir_arg(k, value, 0), depth - 1) && is_whole(k, kir_arg(k, value, 1), depth - 1);
+  default: return false;
+  }
+}
+
+/* A float as one that has been a narrow integer (quantised, and back): truncated, NaN 0, within the integer's ends; no conversion, no negative zero. 0: it was
+   made in another way. */
+static uint32_t as_narrow(widening *w, uint32_t narrow) {
+  enum { DEPTH = 4 };
+  const kir_kernel *in = w->c.in;
+  kir_kernel *out = w->c.out;
+  const kir_inst *cast = kir_at(in, narrow);
+  const uint32_t source = cast->op == KIR_cast ? kir_arg(in, narrow, 0) : 0;
+  if (!source || kir_type_of(in, source).base != SNT_F32 || (cast->flags & ~(uint32_t)KIR_SAT) != KIR_ROUND_NONE || w->caps->nan_unsafe)
+    return 0;
+  const bool is_signed = kir_is_signed(cast->type.base);
+  const double top = (double)((1ll << (kir_base_bits(cast->type.base) - is_signed)) - 1);
+  uint32_t value = w->c.map[source];
+  const uint32_t zero = kir_const_like(out, value, 0), least = is_signed ? kir_const_like(out, value, -top - 1) : zero,
+                 most = kir_const_like(out, value, top);
+  if (!is_whole(in, source, DEPTH)) value = kir_1(out, KIR_trunc, value);
+  if (is_signed) value = kir_2(out, KIR_add, kir_3(out, KIR_select, kir_1(out, KIR_isnan, value), zero, value), zero);
+  value = kir_3(out, KIR_select, kir_2(out, KIR_gt, value, least), value, least);
+  return kir_3(out, KIR_select, kir_2(out, KIR_lt, value, most), value, most);
+}
+
 static uint32_t cast(widening *w, uint32_t i) {
   const kir_inst *in = kir_at(w->c.in, i);
   kir_kernel *out = w->c.out;
   const uint32_t old = kir_arg(w->c.in, i, 0), value = w->c.map[old];
   const kir_type from = kir_type_of(w->c.in, old), to = in->type;
   if (out->failed) return 0;
+  const uint32_t whole = to.base == SNT_F32 && is_narrow_int(from.base) ? as_narrow(w, old) : 0;
+  if (whole) return whole;
   if (is_narrow_int(to.base)) return cast_to_int(w, in, value, from);
   if (!is_small_float(w, to.base)) return plain_cast(w, value, to, in->flags);
   const uint32_t wide = plain_cast(w, value, as(to, SNT_F32), 0);
