@@ -227,9 +227,16 @@ static uint32_t as_narrow(widening *w, uint32_t narrow) {
   const uint32_t zero = kir_const_like(out, value, 0), least = is_signed ? kir_const_like(out, value, -top - 1) : zero,
                  most = kir_const_like(out, value, top);
   if (!is_whole(in, source, DEPTH)) value = kir_1(out, KIR_trunc, value);
-  if (is_signed) value = kir_2(out, KIR_add, kir_3(out, KIR_select, kir_1(out, KIR_isnan, value), zero, value), zero);
+  if (is_signed) value = kir_3(out, KIR_select, kir_2(out, KIR_gt, kir_1(out, KIR_abs, value), zero), value, zero);
   value = kir_3(out, KIR_select, kir_2(out, KIR_gt, value, least), value, least);
   return kir_3(out, KIR_select, kir_2(out, KIR_lt, value, most), value, most);
+}
+
+/* A whole number of less than 2^22 is in the low bits of its sum with 3 2^22. */
+static uint32_t bits_of_whole(widening *w, uint32_t value, kir_type to) {
+  kir_kernel *out = w->c.out;
+  const uint32_t sum = kir_2(out, KIR_add, value, kir_const_like(out, value, 12582912.0)), bits = kir_bitcast(out, to, sum);
+  return kir_2(out, KIR_sub, bits, kir_const_like(out, bits, (double)0x4b400000));
 }
 
 static uint32_t cast(widening *w, uint32_t i) {
@@ -240,6 +247,8 @@ static uint32_t cast(widening *w, uint32_t i) {
   if (out->failed) return 0;
   const uint32_t whole = to.base == SNT_F32 && is_narrow_int(from.base) ? as_narrow(w, old) : 0;
   if (whole) return whole;
+  const uint32_t within = is_narrow_int(to.base) ? as_narrow(w, i) : 0;
+  if (within) return bits_of_whole(w, within, narrow_register(to, w->caps));
   if (is_narrow_int(to.base)) return cast_to_int(w, in, value, from);
   if (!is_small_float(w, to.base)) return plain_cast(w, value, to, in->flags);
   const uint32_t wide = plain_cast(w, value, as(to, SNT_F32), 0);

@@ -107,6 +107,18 @@ static void cast_cases(caser *m) {
   }
 }
 
+/* There and back: what quantised values go through. */
+static void narrow_cases(caser *m) {
+  static const int32_t by[] = {SNT_I8, SNT_U8, SNT_I16, SNT_U16};
+  for (uint32_t i = 0; i < IR_COUNT(by) && m->t.base == SNT_F32; i++) {
+    char name[48];
+    snprintf(name, sizeof name, "by way of %s", ir_dtypes[by[i]].name);
+    keep(m, name, kir_cast(m->k, m->t, kir_cast(m->k, like(m, by[i]), m->a)));
+    snprintf(name, sizeof name, "rounded, by way of %s", ir_dtypes[by[i]].name);
+    keep(m, name, kir_cast(m->k, m->t, kir_cast(m->k, like(m, by[i]), kir_1(m->k, KIR_rint, m->a))));
+  }
+}
+
 static void lane_cases(caser *m) {
   const kir_type u32 = kir_t(SNT_U32, 1);
   if (m->t.lanes == 1) return;
@@ -147,5 +159,6 @@ void codegen_cases_make(codegen_cases *to, ir_arena *arena, int32_t base, uint32
   else int_cases(&m);
   compare_cases(&m);
   cast_cases(&m);
+  narrow_cases(&m);
   lane_cases(&m);
 }
