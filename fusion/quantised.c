@@ -149,7 +149,10 @@ static void as_unsigned(rebuild *r, codes *c) {
 
 static bool is_constant(const ir_graph *g, uint32_t node) { return ir_at(g, fusion_through_views(g, node))->op == IR_OP_const; }
 
-static bool read_codes(rebuild *r, uint32_t node, uint32_t depth, codes *c) {
+/* What a value may still be: codes, less a zero point, times a scale. Each has but those before it below, so that a walk does not branch twice. */
+typedef enum { CODES, LESS_ZERO, SCALED } code_form;
+
+static bool read_codes(rebuild *r, uint32_t node, code_form form, uint32_t depth, codes *c) {
   ir_graph *g = r->to;
   const ir_op op = (ir_op)ir_at(g, node)->op;
   const int32_t dtype = ir_at(g, node)->type.dtype;
@@ -160,14 +163,14 @@ static bool read_codes(rebuild *r, uint32_t node, uint32_t depth, codes *c) {
     if (!is_constant(g, first)) as_unsigned(r, c);
     return c->bytes != 0;
   }
-  if (op == IR_OP_sub) {
+  if (op == IR_OP_sub && form >= LESS_ZERO) {
     const uint32_t zero = ir_arg(g, node, 1);
-    return is_whole(g, zero) && read_codes(r, first, depth - 1, c) && !c->zero.node && !c->scale.node && read_factor(r, zero, &c->zero);
+    return is_whole(g, zero) && read_codes(r, first, CODES, depth - 1, c) && read_factor(r, zero, &c->zero);
   }
-  if (op == IR_OP_mul && ir_dtypes[dtype].is_float)
+  if (op == IR_OP_mul && form == SCALED && ir_dtypes[dtype].is_float)
     for (uint32_t side = 0; side < 2; side++)
-      if (read_codes(r, ir_arg(g, node, side), depth - 1, c) && !c->scale.node) return read_factor(r, ir_arg(g, node, 1 - side), &c->scale);
-  if (!fusion_only_moves(g, node) || op == IR_OP_broadcast || !read_codes(r, first, depth - 1, c)) return false;
+      if (read_codes(r, ir_arg(g, node, side), LESS_ZERO, depth - 1, c)) return read_factor(r, ir_arg(g, node, 1 - side), &c->scale);
+  if (!fusion_only_moves(g, node) || op == IR_OP_broadcast || !read_codes(r, first, form, depth - 1, c)) return false;
   if (!lift(g, node, &c->zero) || !lift(g, node, &c->scale)) return false;
   c->bytes = view_of_bytes(r, node, c);
   return c->bytes != 0;
@@ -204,7 +207,7 @@ static bool find_sides(product *p) {
   rebuild *r = p->r;
   codes read[2];
   for (uint32_t o = 0; o < 2; o++)
-    if (!read_codes(r, r->args[o], DEPTH, &read[o])) return false;
+    if (!read_codes(r, r->args[o], SCALED, DEPTH, &read[o])) return false;
   const uint32_t w = is_constant(r->to, read[1].bytes) ? 1 : 0;
   if (is_constant(r->to, read[1 - w].bytes)) return false;
   for (uint32_t i = 0; i < 2; i++) {
