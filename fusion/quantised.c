@@ -159,7 +159,7 @@ static bool read_codes(rebuild *r, uint32_t node, code_form form, uint32_t depth
   if (!depth || !ir_at(g, node)->arity) return false;
   const uint32_t first = ir_arg(g, node, 0);
   if (op == IR_OP_cast && is_byte(ir_at(g, first)->type.dtype) && (dtype == SNT_F32 || dtype == SNT_I32 || dtype == SNT_I16)) {
-    *c = (codes){.bytes = first};
+    *c = (codes){.bytes = first, .zero.axis = ALL, .scale.axis = ALL};
     if (!is_constant(g, first)) as_unsigned(r, c);
     return c->bytes != 0;
   }

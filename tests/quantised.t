@@ -46,6 +46,8 @@ my @cases = ( # name, contractions of words, what it is, text
   ['signed', 1, 'signed codes', linear('i8', 3, 24, 64, 40, 'i8', -127, 255, 0)],
   ['middle', 1, 'unsigned weights around 128', linear('u8', 0, 24, 64, 40, 'u8', 0, 256, 128)],
   ['uneven', 2, 'unsigned weights around 117: the sums of the rows, too', linear('u8', 9, 24, 64, 40, 'u8', 0, 256, 117)],
+  ['none', 2, 'unsigned weights without a zero point', linear('u8', 9, 24, 64, 40, 'u8', 0, 256, 0) =~ s/  %h = sub %g, 0.0\n//r =~ s/mul %h/mul %g/r],
+  ['bare', 1, 'signed codes without one', linear('i8', 3, 24, 64, 40, 'i8', -127, 255, 0) =~ s/  %o = sub %f, 3.0\n//r =~ s/mul %o/mul %f/r],
   ['row', 1, 'one row', linear('u8', 100, 1, 64, 40, 'i8', -127, 255, 0)],
   ['whole', 1, 'integers', whole(24, 400, 40)],
   ['long', 1, 'sums of integers beyond 24 bits', whole(4, 4096, 32)],
