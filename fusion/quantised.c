@@ -56,18 +56,26 @@ static bool is_whole(const ir_graph *g, uint32_t node) {
   double number;
   for (;; node = ir_arg(g, node, 0)) {
     const ir_node *n = ir_at(g, node);
-    if (ir_dtypes[n->type.dtype].is_int && ir_dtypes[n->type.dtype].bits <= 16) return true;
+    if (is_byte(n->type.dtype)) return true;
     if (ir_is_scalar_const(g, node, &number)) return number == rint(number) && fabs(number) <= MOST_ZERO;
     if (n->op != IR_OP_cast && n->op != IR_OP_reshape && n->op != IR_OP_broadcast) break;
   }
   const ir_tensor *t = &ir_at(g, node)->type;
   const void *data = ir_at(g, node)->op == IR_OP_const ? ir_const_data((ir_graph *)(uintptr_t)g, node) : NULL;
-  if (!data || !expr_is_const(g->pool, ir_tensor_elements(g->pool, t), &count) || !ir_dtypes[t->dtype].is_float) return false;
+  if (!data || !expr_is_const(g->pool, ir_tensor_elements(g->pool, t), &count)) return false;
   for (int64_t i = 0; i < count; i++) {
     number = ir_dtype_load(t->dtype, data, (size_t)i);
     if (number != rint(number) || fabs(number) > MOST_ZERO) return false;
   }
   return true;
+}
+
+/* Turned round, or cut off on one side as it is filled up on the other. */
+static bool moves_along(const ir_graph *g, uint32_t view, int32_t axis) {
+  uint32_t count;
+  const ir_expr *low = ir_at(g, view)->op == IR_OP_pad ? ir_attr_ints(g, view, IR_ATTR_low, &count) : NULL;
+  const ir_expr *steps = ir_attr_ints(g, view, IR_ATTR_steps, &count);
+  return (low && low[axis] != 0) || (steps && steps[axis] != 1);
 }
 
 /* Axis `axis` of an operand in the result of a view; ALL: it is no axis of its own there, or another one. */
@@ -82,7 +90,7 @@ static int32_t axis_above(const ir_graph *g, uint32_t view, int32_t axis) {
     for (int32_t i = 0; i < (int32_t)to->rank; own = expr_mul(g->pool, own, to->dims[i++]))
       if (own == before && to->dims[i] == from->dims[axis]) return i;
     return ALL;
-  default: return to->dims[axis] == from->dims[axis] ? axis : ALL;
+  default: return to->dims[axis] == from->dims[axis] && !moves_along(g, view, axis) ? axis : ALL;
   }
 }
 

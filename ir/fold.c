@@ -158,7 +158,7 @@ static void want(folder *f, uint32_t n, uint64_t weights) {
     f->is_wanted[n] = true;
     return;
   }
-  const bool goes_on = (ir_ops[ir_at(g, n)->op].flags & IR_MOVEMENT) || (known && is_narrow(g, n, count, DEEP));
+  const bool goes_on = (ir_ops[ir_at(g, n)->op].flags & IR_MOVEMENT) || (weights && known && is_narrow(g, n, count, DEEP));
   for (uint32_t i = 0; i < ir_at(g, n)->arity; i++) want(f, ir_arg(g, n, i), goes_on ? weights : 0);
 }
 

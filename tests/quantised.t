@@ -18,12 +18,12 @@ sub profile { my ($target) = @_; return file("$target.profile", "base = pocl\nna
 
 # Activations as %d, of codes %a less %za times a scale, then weights as %w.
 sub activations {
-  my ($type, $shape, $zero) = @_;
+  my ($zero) = @_;
   return "  %f = cast %x, dtype=f32\n  %o = sub %f, $zero.0\n  %d = mul %o, 0.0625\n";
 }
 sub linear { # rows x terms times terms x columns; the weights' type, least value, span and zero point
   my ($type, $zero, $rows, $terms, $columns, $w, $low, $span, $zw) = @_;
-  return "graph \@g(%x: $type\[$rows,$terms]) {\n" . activations($type, "$rows,$terms", $zero) .
+  return "graph \@g(%x: $type\[$rows,$terms]) {\n" . activations($zero) .
     "  %q: $w\[$terms,$columns] = const [" . weights($terms * $columns, $low, $span) . "]\n  %s: f32[$columns] = const normal seed=5 scale=0.01\n" .
     "  %g = cast %q, dtype=f32\n  %h = sub %g, $zw.0\n  %t = broadcast %s, axes=[1], shape=[$terms,$columns]\n  %w = mul %h, %t\n" .
     "  %m = matmul %d, %w\n  %b: f32[$columns] = const normal seed=6\n  %v = broadcast %b, axes=[1], shape=[$rows,$columns]\n  %r = add %m, %v\n  %y = relu %r\n  return y=%y\n}\n";
@@ -48,6 +48,7 @@ my @cases = ( # name, contractions of words, what it is, text
   ['uneven', 2, 'unsigned weights around 117: the sums of the rows, too', linear('u8', 9, 24, 64, 40, 'u8', 0, 256, 117)],
   ['none', 2, 'unsigned weights without a zero point', linear('u8', 9, 24, 64, 40, 'u8', 0, 256, 0) =~ s/  %h = sub %g, 0.0\n//r =~ s/mul %h/mul %g/r],
   ['bare', 1, 'signed codes without one', linear('i8', 3, 24, 64, 40, 'i8', -127, 255, 0) =~ s/  %o = sub %f, 3.0\n//r =~ s/mul %o/mul %f/r],
+  ['turned', 0, 'columns turned round below their scales: as they are', linear('u8', 100, 24, 64, 40, 'i8', -127, 255, 0) =~ s/  %m = matmul %d, %w/  %back = slice %w, starts=[0,39], sizes=[64,40], steps=[1,-1]\n  %m = matmul %d, %back/r],
   ['row', 1, 'one row', linear('u8', 100, 1, 64, 40, 'i8', -127, 255, 0)],
   ['whole', 1, 'integers', whole(24, 400, 40)],
   ['long', 1, 'sums of integers beyond 24 bits', whole(4, 4096, 32)],
