@@ -205,6 +205,7 @@ snt_result fusion_store_bytes(fusion_context *, bool *changed);      /* storage 
 snt_result fusion_multiply_bytes(fusion_context *, bool *changed);   /* products of quantised values as products of bytes */
 snt_result fusion_sum_as_floats(fusion_context *, bool *changed);    /* products of integers in f32, where their sums are exact */
 snt_result fusion_pack_words(fusion_context *, bool *changed);       /* products of bytes by words of four, where these are one operation */
+snt_result fusion_widen_operands(fusion_context *, bool *changed);   /* narrow floats that many columns read one by one */
 snt_result fusion_rewrite(fusion_context *, bool *changed);          /* priced, flagged reassociating */
 snt_result fusion_fold_scale(fusion_context *, bool *changed);       /* factors of channels into the weights before them: batch norms */
 snt_result fusion_split_large(fusion_context *, bool *changed);      /* constants larger than a binding in parts */

@@ -18,6 +18,7 @@ const fusion_pass fusion_pipeline[] = {
     {"stages", fusion_reduce_in_stages, FUSION_REWRITE},
     {"words", fusion_pack_words, FUSION_REWRITE},
     {"winograd", fusion_winograd, FUSION_REWRITE},
+    {"widen", fusion_widen_operands, FUSION_REWRITE},
     {"canonicalise", fusion_canonicalise, FUSION_TO_FIXPOINT},
     {"ports", fusion_copy_ports, FUSION_LAST_REWRITE},
     {"group", fusion_group_nodes, 0},

@@ -105,7 +105,7 @@ static snt_result contract_dtype(shape_query *q) {
   const uint8_t lhs = shape_arg(q, 0)->dtype, rhs = shape_arg(q, 1)->dtype;
   if (ir_dtypes[lhs].is_float != ir_dtypes[rhs].is_float)
     return shape_fail(q, "operand 1 is %s, operand 2 %s", ir_dtypes[lhs].name, ir_dtypes[rhs].name);
-  if (ir_dtypes[lhs].is_float && lhs != rhs)
+  if (lhs != rhs && (lhs == SNT_F64 || rhs == SNT_F64))
     return shape_fail(q, "operand 1 is %s, operand 2 %s: cast one", ir_dtypes[lhs].name, ir_dtypes[rhs].name);
   ir_expr dtype = q->given ? q->given->dtype : lhs;
   if (!shape_has(q, IR_ATTR_dtype)) {

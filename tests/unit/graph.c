@@ -119,7 +119,7 @@ static const rule_case rule_cases[] = {
     {"contract %a, %a, lhs=[0], rhs=[2,1], out=[0]", "!lhs names 1 axes, operand 1 is f32[n,4]"},
     {"contract %a, %a, lhs=[0,0], rhs=[2,1], out=[0]", "!label 0 is twice in lhs"},
     {"contract %a, %a, lhs=[0,1], rhs=[2,1], out=[0,2,5]", "!label 5 of out is in no operand"},
-    {"contract %a, %h, lhs=[0,1], rhs=[0,1], out=[0]", "!operand 1 is f32, operand 2 f16: cast one"},
+    {"contract %a, %h, lhs=[0,1], rhs=[0,1], out=[0]", "!operands are f32 and f16: dtype is needed"},
     {"contract %e, %i, lhs=[0,1], rhs=[0,1], out=[0]", "!dtype is needed"},
     {"reshape %a, shape=[n*4]", "f32[n*4]"},
     {"reshape %w, shape=[n,12,-1]", "f32[n,12,64]"},
