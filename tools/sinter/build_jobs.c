@@ -14,8 +14,8 @@ enum {
   MAX_THREADS = 64,
   FEW_JOBS = 4,
   SLOW_NS = 30000000,
-  MAX_WORDS = 25 + 2 * (3 * TOOL_MAX_PORTS + TOOL_MAX_DIMS + TOOL_MAX_FUSE),
-  PAIR_BYTES = 512
+  MAX_PAIRS = 3 * TOOL_MAX_PORTS + TOOL_MAX_DIMS,
+  MAX_WORDS = 25 + 2 * (MAX_PAIRS + TOOL_MAX_FUSE)
 };
 typedef struct build_order {
   uint32_t job, code_bytes;
@@ -73,7 +73,7 @@ static snt_result run_threads(tool_session *s, build_work *work) {
 
 typedef struct command_line {
   char *words[MAX_WORDS];
-  char pairs[2 * TOOL_MAX_PORTS + TOOL_MAX_DIMS][PAIR_BYTES];
+  char *pairs[MAX_PAIRS];
   uint32_t count, pair_count;
 } command_line;
 
@@ -85,8 +85,9 @@ static void add_option(command_line *c, const char *name, const char *value) {
 
 static void add_pairs(command_line *c, const char *name, const tool_pair *pairs, uint32_t count) {
   for (uint32_t i = 0; i < count; i++) {
-    char *text = c->pairs[c->pair_count++];
-    snprintf(text, PAIR_BYTES, "%s=%s", pairs[i].name, pairs[i].value);
+    const size_t bytes = strlen(pairs[i].name) + strlen(pairs[i].value) + 2;
+    char *text = c->pairs[c->pair_count++] = malloc(bytes);
+    if (text) snprintf(text, bytes, "%s=%s", pairs[i].name, pairs[i].value);
     add_option(c, name, text);
   }
 }
@@ -131,6 +132,7 @@ static void start_helpers(tool_session *s, uint32_t flags, uint32_t wanted) {
       _exit(127);
     }
     if (child > 0) s->helpers[s->helper_count++] = child;
+    for (uint32_t p = 0; p < lines[i].pair_count; p++) free(lines[i].pairs[p]);
   }
   if (nowhere >= 0) close(nowhere);
 }

@@ -5,7 +5,7 @@
 #include <sinter/sinter.h>
 #include <stdio.h>
 
-enum { TOOL_MAX_PORTS = 512, TOOL_MAX_DIMS = 64, TOOL_MAX_HELPERS = 7, TOOL_MAX_FUSE = 64 };
+enum { TOOL_MAX_PORTS = 1024, TOOL_MAX_DIMS = 64, TOOL_MAX_HELPERS = 7, TOOL_MAX_FUSE = 64 };
 enum { EXIT_GOOD = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_MISMATCH = 3 }; /* exit codes for scripts */
 
 typedef struct tool_pair {
