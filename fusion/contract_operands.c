@@ -152,15 +152,19 @@ bool contract_stage_pads(contraction *t, ir_expr outer_lo, int64_t outer_count) 
 
 /* ---- panels of the lane operand ---- */
 
-/* The region of one tile of columns, all terms: contiguous, with the lane axis innermost, whatever the operand's own layout and strides. */
+/* The region of one tile of columns, all terms, or those of the block at hand where it is made here: contiguous, with the lane axis innermost, whatever the operand's own layout and strides. */
 static uint32_t panel_region(const contraction *t, ir_expr column, stage_info *info) {
   uint32_t rank, count = 0;
   const ir_expr *labels = contract_labels(t, t->lane_operand, &rank);
   const int32_t axis = fusion_find_label(labels, rank, t->out[t->lane_axis]);
   for (uint32_t d = 0; d < rank; d++) {
     const bool reduced = contract_is_reduced(t, labels[d]), lane = (int32_t)d == axis;
-    info->origin[d] = reduced ? 0 : lane ? column : t->at[labels[d]];
-    info->extent[d] = reduced ? t->extent[labels[d]] : lane ? expr_int(t->c->graph->pool, contract_width(t)) : 1;
+    const bool cut = t->blocks.size && t->lane_form[0] == CONTRACT_PANEL && labels[d] == (int64_t)t->reduced[0];
+    info->origin[d] = cut ? t->blocks.lo : reduced ? 0 : lane ? column : t->at[labels[d]];
+    info->extent[d] = cut       ? expr_int(t->c->graph->pool, t->blocks.size)
+                      : reduced ? t->extent[labels[d]]
+                      : lane    ? expr_int(t->c->graph->pool, contract_width(t))
+                                : 1;
   }
   for (uint32_t r = 0; r < t->reduced_count; r++) { /* in the order of the loops over the terms */
     const int32_t d = fusion_find_label(labels, rank, t->reduced[r]);
@@ -286,13 +290,18 @@ static void open_packed(contraction *t, uint32_t member, ir_expr tile, ir_expr c
   emit_stage_given(t->e, &info, buffer, panel);
 }
 
+/* Near: in memory of the work-item's own, which the next one of its processor takes over, still in its cache; the room of a workspace is another one for each. */
 static void stage_panel(contraction *t, uint32_t member, ir_expr column) {
   stage_info info = {.node = contract_operand(t, member, t->lane_operand),
                      .storage = STAGE_WORKSPACE,
                      .ring_axis = -1,
                      .group = t->group_number,
                      .groups = t->groups};
-  panel_region(t, column, &info);
+  const uint32_t rank = panel_region(t, column, &info);
+  int64_t elements;
+  ir_expr count = 1;
+  for (uint32_t d = 0; d < rank; d++) count = expr_mul(t->e->x, count, info.extent[d]);
+  if (expr_is_const(t->e->x, count, &elements) && elements * 4 <= CONTRACT_NEAR_PANEL) info.storage = STAGE_PRIVATE;
   t->panel[member] = emit_stage(t->e, &info, t->lanes, t->panel[member]);
 }
 

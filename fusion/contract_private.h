@@ -6,7 +6,14 @@
 #include "fusion/schedule_common.h"
 #include <math.h>
 
-enum { CONTRACT_LABELS = 32, CONTRACT_CELLS = 64, CONTRACT_STAGED = 4, CONTRACT_NONE = -1, CONTRACT_VECTORS = 8 };
+enum {
+  CONTRACT_LABELS = 32,
+  CONTRACT_CELLS = 64,
+  CONTRACT_STAGED = 4,
+  CONTRACT_NONE = -1,
+  CONTRACT_VECTORS = 8,
+  CONTRACT_NEAR_PANEL = 131072 /* bytes */
+};
 
 typedef struct contraction {
   void (*store)(struct contraction *, const uint32_t *acc); /* of a cell; null: contract_store_cell */
@@ -102,6 +109,8 @@ void contract_make_lanes(contraction *, ir_expr stride); /* the vectors of a til
 void contract_emit_tile(contraction *, ir_expr row, ir_expr column);
 /* Room for the sums of `passes` tiles, cleared, if the panel at hand is better taken in blocks. */
 bool contract_open_blocks(contraction *, int64_t passes);
+int64_t
+contract_most_passes(const contraction *); /* over a panel that is made here, so that it can be taken in blocks; 0: as many as there are */
 
 /* contract_operands.c: how the operands come to the inner loop. */
 int64_t contract_stride(contraction *, uint32_t member, uint32_t operand, uint32_t label); /* largest stride of its loads along a label */

@@ -19,18 +19,26 @@ static double whole_tiles(int64_t extent, int64_t step) { return (double)((exten
 
 /* ---- blocks of terms: of a panel that is larger than the near cache so many at a time as stay in it, the sums of all tiles kept between ---- */
 
-enum { SUM_BYTES = 16384 };
+enum { SUM_BYTES = 16384, SUM_BYTES_BESIDE_PANEL = 32768 };
 
-static bool takes_blocks(const contraction *t, int64_t passes) {
-  const uint32_t lane_node = fusion_through_views(t->c->graph, contract_operand(t, 0, t->lane_operand));
-  return passes >= 2 && passes * contract_sums(t) * t->lanes * ir_dtypes[t->type.base].bytes <= SUM_BYTES && t->type.base == SNT_F32 &&
-         t->set.count == 1 && !t->both_lanes && !t->store && t->row_axis != CONTRACT_NONE && schedule_is_explicit(t->c) &&
-         ir_at(t->c->graph, lane_node)->op == IR_OP_const;
+/* A panel that is laid out for the program, or one that is made here: in a memory of the work-item's own, if a block of it is small. */
+static bool is_made_here(const contraction *t) {
+  return ir_at(t->c->graph, fusion_through_views(t->c->graph, contract_operand(t, 0, t->lane_operand)))->op != IR_OP_const;
 }
+
+/* Tiles whose sums are kept between blocks; 0: none are. */
+static int64_t most_kept(const contraction *t) {
+  const int64_t room = is_made_here(t) ? SUM_BYTES_BESIDE_PANEL : SUM_BYTES;
+  const bool fits = t->type.base == SNT_F32 && t->set.count == 1 && !t->both_lanes && !t->store && t->row_axis != CONTRACT_NONE &&
+                    schedule_is_explicit(t->c);
+  return fits ? room / (contract_sums(t) * t->lanes * (int64_t)ir_dtypes[t->type.base].bytes) : 0;
+}
+
+static bool takes_blocks(const contraction *t, int64_t passes) { return passes >= 2 && passes <= most_kept(t); }
 
 /* The largest part of the outermost reduced label of which two stay in the near cache, or one; 0: none does, or the whole panel. */
 static int64_t block_size(const contraction *t) {
-  const double near = 0.75 * t->c->options->profile->l2_bytes;
+  const double near = 0.75 * t->c->options->profile->l2_bytes, block = is_made_here(t) ? CONTRACT_NEAR_PANEL : near / 2;
   expr_pool *x = t->c->graph->pool;
   int64_t outermost, extent, inner = 1;
   if (!t->reduced_count || !expr_is_const(x, t->extent[t->reduced[0]], &outermost)) return 0;
@@ -40,11 +48,13 @@ static int64_t block_size(const contraction *t) {
   }
   const double line = (double)(inner * contract_width(t)) * ir_dtypes[t->type.base].bytes;
   if ((double)outermost * line <= near) return 0;
-  int64_t size = (int64_t)(near / line / 2); /* and the next one beside it, on its way */
+  int64_t size = (int64_t)(block / line); /* a constant's next one is beside it, on its way */
   if (!size && line <= near) size = 1;
   while (size && (outermost % size || (t->reduced_count == 1 && size % 4))) size--;
   return size;
 }
+
+int64_t contract_most_passes(const contraction *t) { return is_made_here(t) && block_size(t) ? most_kept(t) : 0; }
 
 double contract_terms(const contraction *t) {
   double terms = 1;
@@ -412,7 +422,7 @@ static void take_sums(contraction *t, uint32_t *acc) {
 bool contract_open_blocks(contraction *t, int64_t passes) {
   emit *e = t->e;
   const int64_t elements = passes * contract_sums(t) * t->lanes;
-  if (t->lane_form[0] != CONTRACT_PACKED || !takes_blocks(t, passes)) return false;
+  if (t->lane_form[0] == CONTRACT_IN_PLACE || !takes_blocks(t, passes)) return false;
   t->blocks.size = block_size(t);
   if (!t->blocks.size) return false;
   kir_memory sums = {.name = "sums", .space = KIR_PRIVATE, .access = KIR_READ | KIR_WRITE, .rank = 1, .type = kir_t(t->type.base, 1)};

@@ -273,10 +273,14 @@ static void forget(emit *e) {
   while (e->stages.count && e->stages.at[e->stages.count - 1].depth > e->depth) e->stages.count--;
 }
 
-ir_expr emit_var_for(emit *e, const char *name, uint32_t kernel_value, ir_expr lo, ir_expr hi) {
-  const ir_expr v = expr_var_add(e->x, name, lo, hi, 1);
+ir_expr emit_var_by(emit *e, const char *name, uint32_t kernel_value, ir_expr lo, ir_expr hi, int64_t step) {
+  const ir_expr v = expr_var_add(e->x, name, lo, hi, step);
   if (!e->x->failed) e->x->vars.at[emit_var_number(e->x, v)].user = kernel_value;
   return v;
+}
+
+ir_expr emit_var_for(emit *e, const char *name, uint32_t kernel_value, ir_expr lo, ir_expr hi) {
+  return emit_var_by(e, name, kernel_value, lo, hi, 1);
 }
 
 ir_expr emit_group(emit *e, ir_expr groups) {

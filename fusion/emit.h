@@ -105,6 +105,8 @@ void emit_scalar_lanes(emit *);
 void emit_use_lanes(emit *, uint32_t lane_var, uint32_t lanes); /* back to an axis made before */
 ir_expr emit_var_for(emit *, const char *name, uint32_t kernel_value, ir_expr lo,
                      ir_expr hi); /* an expression standing for a run-time u32 */
+ir_expr emit_var_by(emit *, const char *name, uint32_t kernel_value, ir_expr lo, ir_expr hi,
+                    int64_t step); /* which is a multiple of step beyond lo */
 
 /* ---- expressions to kernel values ---- */
 uint32_t emit_expr(emit *, ir_expr);       /* u32 (wrapping); what depends on symbols alone becomes a scalar of the plan */

@@ -322,32 +322,27 @@ static bool is_row_product(const rebuild *r, ir_attr_value lists[3]) {
          fusion_find_label(x->ints, x->count, matrix->ints[0]) < 0 && fusion_find_label(out->ints, out->count, matrix->ints[1]) < 0;
 }
 
-/* The matrix as [n / lanes, k, lanes]; 0: it is none of words. */
+/* The matrix as [k, n], of [n / lanes, k, lanes]; 0: it is none of words. */
 static uint32_t lane_matrix(words *w, uint32_t matrix) {
   matrix = rewrite_fields(w->r, matrix);
   const ir_tensor full = ir_at(w->r->to, matrix)->type;
   if (full.dtype != SNT_F32 || !read_rows(w, &matrix, 1, 2 * schedule_lanes(w->r->c)) || w->to.rank == SNT_MAX_RANK) return 0;
   w->to.dims[w->to.rank - 1] = WORD * w->fields, w->to.dims[w->to.rank++] = w->lanes;
   const uint32_t values = all_values(w, matrix, DEPTH);
-  const ir_expr dims[3] = {w->to.dims[0], full.dims[1], w->lanes};
-  return values ? rebuild_view(w->r, IR_OP_reshape, values, 1, &(ir_attr_value){IR_ATTR_shape, 3, dims}) : 0;
+  if (!values) return 0;
+  const ir_expr lanes[3] = {w->to.dims[0], full.dims[1], w->lanes}, terms_first[3] = {1, 0, 2}, flat[2] = {full.dims[1], full.dims[0]};
+  const uint32_t rows = rebuild_view(w->r, IR_OP_reshape, values, 1, &(ir_attr_value){IR_ATTR_shape, 3, lanes});
+  const uint32_t terms = rebuild_view(w->r, IR_OP_transpose, rows, 1, &(ir_attr_value){IR_ATTR_perm, 3, terms_first});
+  return rebuild_view(w->r, IR_OP_reshape, terms, 1, &(ir_attr_value){IR_ATTR_shape, 2, flat});
 }
 
 uint32_t rewrite_words_product(rebuild *r) {
-  const ir_node n = *ir_at(r->from, r->node);
   words w = {.r = r};
   ir_attr_value lists[3];
   if (!schedule_is_explicit(r->c) || fusion_keeps_order(r->c->options) || !is_row_product(r, lists)) return 0;
   const uint32_t args[2] = {r->args[0], lane_matrix(&w, r->args[1])};
   if (!args[1]) return 0;
-  ir_expr labels[3] = {lists[2].ints[0], lists[2].ints[1], 0}, result[SNT_MAX_RANK];
-  for (uint32_t l = 0; l < 3; l++)
-    for (uint32_t i = 0; i < lists[l].count; i++) labels[2] = labels[2] <= lists[l].ints[i] ? lists[l].ints[i] + 1 : labels[2];
-  memcpy(result, lists[1].ints, lists[1].count * sizeof *result);
-  result[lists[1].count] = labels[2];
-  lists[1].ints = result, lists[1].count++, lists[2].ints = labels, lists[2].count = 3;
-  const uint32_t made = ir_add_node(r->to, IR_OP_contract, 2, args, IR_COUNT(lists), lists, NULL);
-  if (!made) return 0;
-  r->to->nodes.at[made].origin = n.origin;
-  return rebuild_view(r, IR_OP_reshape, made, 1, &(ir_attr_value){IR_ATTR_shape, n.type.rank, n.type.dims});
+  const ir_expr labels[2] = {lists[2].ints[1], lists[2].ints[0]};
+  lists[2].ints = labels;
+  return ir_add_node(r->to, IR_OP_contract, 2, args, IR_COUNT(lists), lists, NULL);
 }

@@ -80,9 +80,10 @@ void contract_tile_loop(contraction *t, const contract_tiles *r, contract_tile_b
   ir_expr at = expr_mul(x, tile, expr_int(x, r->step));
   if (!expr_is_const(x, r->extent, &literal) || literal % r->step) {
     const ir_expr moved = expr_min(x, at, expr_sub(x, r->extent, expr_int(x, r->step)));
+    const int64_t apart = expr_gcd(expr_multiple_of(x, r->extent), r->step); /* tiles begin at multiples of it */
     at = expr_is_const(x, moved, &literal)
              ? moved
-             : emit_var_for(e, r->name, emit_expr(e, moved), 0, expr_sub(x, r->extent, expr_int(x, r->step - 1)));
+             : emit_var_by(e, r->name, emit_expr(e, moved), 0, expr_sub(x, r->extent, expr_int(x, r->step - 1)), apart);
   }
   body(t, tile, at, other);
   if (!one) emit_loop_end(e, tile, 0, NULL, NULL);
@@ -135,19 +136,19 @@ static void sweep_rows(contraction *t, ir_expr tile, ir_expr column, bool panels
 static void column_body(contraction *t, ir_expr tile, ir_expr column, ir_expr unused) {
   (void)unused;
   const bool by_outer = has_outer_loop(t) && contract_in_operand(t, t->lane_operand, t->out[t->outer_axis]);
-  if (!by_outer) {
-    contract_open_panels(t, tile, column);
-    contract_look_ahead(t, count_passes(t, false), false);
-  }
   const int64_t most = t->most_rows * t->most_outer;
   if (!by_outer && contract_open_blocks(t, most)) {
     const ir_expr extent = t->extent[t->reduced[0]];
     const ir_expr b = emit_loop(t->e, &(emit_loop_info){.name = "b", .lo = 0, .hi = extent, .step = t->blocks.size, .whole = true});
     t->blocks.lo = b;
+    contract_open_panels(t, tile, column);
     contract_look_ahead(t, most, false);
     sweep_rows(t, tile, column, false);
     emit_loop_end(t->e, b, 0, NULL, NULL);
     t->blocks.summed = true;
+  } else if (!by_outer) {
+    contract_open_panels(t, tile, column);
+    contract_look_ahead(t, count_passes(t, false), false);
   }
   sweep_rows(t, tile, column, by_outer);
   t->blocks = (struct contract_blocks){0};
@@ -255,6 +256,7 @@ static void pick_parts(const contraction *t, sharing *s) {
 
 static void pick_shares(const contraction *t, shares *s) {
   expr_pool *x = t->c->graph->pool;
+  int64_t all;
   *s = (shares){.batch = 1, .rows = 1, .columns = 1, .outer = 1, .row_tiles = {1, 1}, .outer_per = 1};
   for (int32_t i = 0; i < (int32_t)t->out_rank; i++)
     if (i != t->lane_axis && i != t->row_axis && i != t->outer_axis) s->batch = expr_mul(x, s->batch, t->extent[t->out[i]]);
@@ -267,6 +269,9 @@ static void pick_shares(const contraction *t, shares *s) {
     if (into.tiles[i] < 1) into.tiles[i] = 1;
   into.parts[BATCH] = into.tiles[BATCH];
   pick_parts(t, &into);
+  const int64_t passes = contract_has_form(t, CONTRACT_PANEL) ? contract_most_passes(t) : 0;
+  if (passes && contract_literal(t, t->row_axis, &all) && ceil_div(into.tiles[ROWS] + 1, passes) > into.parts[ROWS])
+    into.parts[ROWS] = ceil_div(into.tiles[ROWS] + 1, passes);
   s->columns = expr_int(x, into.parts[COLUMNS]);
   s->outer_per = ceil_div(into.tiles[OUTER], into.parts[OUTER]);
   if (contract_has_form(t, CONTRACT_PANEL)) s->outer_per = 1; /* the panel is one of this outer index */

@@ -97,6 +97,7 @@ bool expr_is_const(const expr_pool *, ir_expr, int64_t *out);
 void expr_bounds(const expr_pool *, ir_expr, int64_t *lo, int64_t *hi);
 bool expr_proves_lt(expr_pool *, ir_expr a, ir_expr b); /* a < b for every value; symbolic extents are compared symbolically */
 bool expr_proves_le(expr_pool *, ir_expr a, ir_expr b);
+int64_t expr_gcd(int64_t, int64_t);
 int64_t expr_multiple_of(const expr_pool *, ir_expr); /* largest proven divisor; 0 for the literal 0 */
 /* Splits e = coef * var + rest with rest free of `var`; false if var occurs under div, mod, min, max or a product. */
 bool expr_split_affine(expr_pool *, ir_expr e, uint32_t var, int64_t *coef, ir_expr *rest);

@@ -10,8 +10,7 @@ enum { EXPR_MAX_FACTORS = 48, EXPR_MAX_TERMS = 16384, EXPR_MAX_DEPTH = 100 };
 ir_expr expr_intern(expr_pool *, expr_kind, int64_t value, uint32_t count, const ir_expr *terms, const int64_t *coefs);
 ir_expr expr_fail(expr_pool *);                          /* marks the pool, returns 0 */
 int expr_order(const expr_pool *, ir_expr a, ir_expr b); /* structural: independent of the order in which nodes were made */
-int64_t expr_gcd(int64_t, int64_t);
-int64_t expr_floor_div(int64_t, int64_t); /* divisor > 0 */
+int64_t expr_floor_div(int64_t, int64_t);                /* divisor > 0 */
 
 static inline bool expr_literal(const expr_pool *pool, ir_expr e, int64_t *value) {
   if (e >= 0) return *value = e, true;

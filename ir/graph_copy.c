@@ -98,7 +98,8 @@ void ir_copy_contracts(const ir_graph *from, ir_graph *to, const uint32_t *map) 
     bool ok = true;
     for (uint32_t v = 0; v < count; v++)
       if (map[values[v]]) ok = IR_PUSH(to->arena, &to->contract_values, map[values[v]]) && ok, contract.count++;
-    const uint32_t least = contract.kind == IR_MUST_FUSE && count > 1 ? 2 : 1; /* what is left of two holds: the other is computed nowhere */
+    const uint32_t least = contract.kind == IR_MUST_FUSE && count > 1 ? 2
+                                                                      : 1; /* what is left of two holds: the other is computed nowhere */
     if (contract.count >= least) ok = IR_PUSH(to->arena, &to->contracts, contract) && ok;
     if (!ok) graph_mistake(to, SNT_E_HOST_MEM, "out of memory");
   }
