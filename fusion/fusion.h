@@ -134,11 +134,14 @@ typedef struct fusion_body {
 /* What prices ask of a node again and again. */
 /* What a pointwise operator is priced as. */
 enum { FUSION_NOT_POINTWISE, FUSION_PLAIN, FUSION_SPECIAL, FUSION_DIVIDES };
+/* How what neighbouring results read lies: a vector, one element for all, each by itself; or a concatenation has seams among them. */
+enum { FUSION_BESIDE, FUSION_SAME, FUSION_APART, FUSION_SEAMS };
 typedef struct fusion_facts {
   double cycles, own_cycles; /* of its operator; of that what the profile knows beyond the operator's class */
   ir_expr count;             /* of its elements */
   uint32_t base;             /* the first non-view below it (fusion_through_views) */
   uint8_t rate;              /* of a pointwise operator: FUSION_PLAIN ... */
+  uint8_t field;             /* bits of a word that it depends on; 0: not on few */
   bool partly;               /* some reader takes only a part of it: by a slice, or where indices say */
 } fusion_facts;
 
@@ -153,6 +156,7 @@ typedef struct fusion_context {
   const ir_uses *uses; /* of the graph, which changes no more; null before grouping */
   double *elements;    /* per node, at the hints of the symbols: what the prices stand on; null before grouping */
   fusion_facts *facts; /* per node, with `elements` */
+  uint8_t *neighbours; /* per argument of a node, where vectors are explicit: FUSION_BESIDE ...; null: all are */
   uint32_t *positions; /* per node: room to note where in a group it is; right where the group has it there */
   uint32_t *order;     /* groups in execution order */
   uint32_t order_count;

@@ -12,47 +12,6 @@ static double elements_of(const fusion_context *c, uint32_t node) {
   if (c->elements) return c->elements[node];
   return (double)schedule_hint(c->graph->pool, ir_tensor_elements(c->graph->pool, &ir_at(c->graph, node)->type));
 }
-static void find_facts(const fusion_context *c, fusion_facts *facts, uint32_t node) {
-  const ir_node *n = ir_at(c->graph, node);
-  facts[node].count = ir_tensor_elements(c->graph->pool, &n->type);
-  facts[node].cycles = cost_op_cycles(c->options->profile, n->op, n->type.dtype);
-  facts[node].own_cycles = facts[node].cycles - cost_class_cycles(c->options->profile, n->op);
-  const uint8_t flags = ir_ops[n->op].flags;
-  if ((flags & IR_POINTWISE) && !(flags & IR_REDUCE) && n->op != IR_OP_contract)
-    facts[node].rate = flags & IR_EXPENSIVE ? FUSION_SPECIAL : cost_divides(n->op) ? FUSION_DIVIDES : FUSION_PLAIN;
-  facts[node].base = fusion_is_view(c->graph, node) && n->op != IR_OP_concat ? facts[ir_arg(c->graph, node, 0)].base : node;
-}
-
-/* The node that says how many elements a node reads of the value below its operand: of a gathered table, and of what a slice that is stored
-   leaves out, as many as the result has. */
-static uint32_t part_read(const fusion_context *c, uint32_t node, uint32_t operand) {
-  const uint32_t from = ir_arg(c->graph, node, operand);
-  const bool picks = (operand == 0 && ir_at(c->graph, node)->op == IR_OP_gather) || fusion_is_view(c->graph, node);
-  return picks && c->elements[node] < c->elements[from] ? node : from;
-}
-static void find_partly_read(const fusion_context *c, fusion_facts *facts, uint32_t node) {
-  for (uint32_t i = 0; i < ir_at(c->graph, node)->arity; i++) {
-    const uint32_t base = facts[ir_arg(c->graph, node, i)].base;
-    if (c->elements[part_read(c, node, i)] < c->elements[base]) facts[base].partly = true;
-  }
-}
-
-bool fusion_count_elements(fusion_context *c) {
-  const uint32_t count = c->graph->nodes.count;
-  double *elements = IR_NEW_ARRAY(c->arena, double, count);
-  fusion_facts *facts = IR_NEW_ARRAY(c->arena, fusion_facts, count);
-  c->positions = IR_NEW_ARRAY(c->arena, uint32_t, count);
-  if (!elements || !facts || !c->positions) return false;
-  for (uint32_t n = 1; n < count; n++) {
-    find_facts(c, facts, n);
-    elements[n] = (double)schedule_hint(c->graph->pool, facts[n].count);
-  }
-  c->elements = elements;
-  c->facts = facts;
-  for (uint32_t n = 1; n < count; n++) find_partly_read(c, facts, n);
-  return true;
-}
-
 void fusion_note_positions(const fusion_context *c, const fusion_group *group) {
   for (uint32_t i = 0; i < group->count; i++) c->positions[group->nodes[i]] = i;
 }
@@ -155,16 +114,23 @@ static double tap_cycles(const fusion_context *c, uint32_t node) {
   return elements_of(c, node) * (group_contract_depth(c, node) + 1) * (2 * p->vector_load_cycles + p->op_cycles);
 }
 
-static void add_operations(const fusion_context *c, const fusion_group *group, const uint8_t *sweeps, cost_work *w) {
+/* A small value broadcast to many elements is computed for each of them when it is inlined in a flat loop; where all lanes have the same one, by itself in
+   every row of results, or share of one, that a work-item walks. */
+static double times_inlined(const fusion_context *c, double own, double items, uint8_t lanes) {
+  const cost_profile *p = c->options->profile;
+  const double rows = (own > p->min_groups ? own : p->min_groups) * p->lanes;
+  return lanes == FUSION_SAME && rows < items ? rows : items;
+}
+
+static void add_operations(const fusion_context *c, const fusion_group *group, const uint8_t *sweeps, const uint8_t *lanes, cost_work *w) {
   const double items = elements_of(c, group->hero);
   const recompute again = recompute_of(c, group);
   for (uint32_t i = 0; i < group->count; i++) {
     const uint32_t node = group->nodes[i];
     const fusion_facts *f = &c->facts[node];
-    /* a small value broadcast to many elements is computed for each of them when it is inlined in a flat loop */
     const double own = elements_of(c, node);
     double times = own * recompute_factor(c, group, &again, node) * (sweeps ? sweeps[i] : 1);
-    if (group->kind == GROUP_LOOP && times < items) times = items;
+    if (group->kind == GROUP_LOOP && times < items) times = times_inlined(c, own, items, lanes ? lanes[i] : FUSION_BESIDE);
     if (f->rate) {
       *(f->rate == FUSION_PLAIN ? &w->ops : f->rate == FUSION_SPECIAL ? &w->specials : &w->divs) += times;
       w->extra_cycles += times * f->own_cycles;
@@ -271,22 +237,6 @@ static void add_prologue_loads(const fusion_context *c, const fusion_group *grou
   }
 }
 
-uint32_t fusion_parts_read(const fusion_context *c, const fusion_group *group, uint32_t input, uint32_t *parts) {
-  uint32_t count = 0;
-  if (!c->facts[input].partly) return 0;
-  for (uint32_t i = 0; i < group->count; i++)
-    for (uint32_t a = 0; a < ir_at(c->graph, group->nodes[i])->arity; a++) {
-      const uint32_t part = part_read(c, group->nodes[i], a);
-      uint32_t k = 0;
-      if (c->facts[ir_arg(c->graph, group->nodes[i], a)].base != input) continue;
-      while (k < count && parts[k] != part) k++;
-      if (k < count) continue;
-      if (count == FUSION_MOST_PARTS || c->elements[part] >= c->elements[input]) return 0;
-      parts[count++] = part;
-    }
-  return count;
-}
-
 static double elements_touched(const fusion_context *c, const fusion_group *group, uint32_t input) {
   const double all = elements_of(c, input);
   if (!c->facts[input].partly) return all;
@@ -312,6 +262,19 @@ static cost_stream read_stream(const fusion_context *c, const fusion_group *grou
   return s;
 }
 
+/* Rows of a tile that share what lies along its lanes: of the longest axis of the result that the operand does not have. */
+static double contract_rows(const fusion_context *c, uint32_t node, uint32_t operand) {
+  uint32_t count, out_count;
+  double rows = 1;
+  const ir_expr *own = ir_attr_ints(c->graph, node, operand ? IR_ATTR_rhs : IR_ATTR_lhs, &count),
+                *out = ir_attr_ints(c->graph, node, IR_ATTR_out, &out_count);
+  for (uint32_t i = 0; i < out_count; i++) {
+    const double extent = (double)schedule_hint(c->graph->pool, ir_at(c->graph, node)->type.dims[i]);
+    if (fusion_find_label(own, count, out[i]) < 0 && extent > rows) rows = extent;
+  }
+  return rows;
+}
+
 /* A result of a contraction whose neighbours along the vectors do not lie together: each lane is stored by itself. */
 static bool stores_across(const fusion_context *c, const fusion_group *group, uint32_t node) {
   expr_pool *x = c->graph->pool;
@@ -328,6 +291,19 @@ static bool stores_across(const fusion_context *c, const fusion_group *group, ui
   return !expr_split_affine(x, map_linear(x, &at, ir_at(c->graph, node)->type.dims), (uint32_t)x->nodes.at[IR_EXPR_NODE(v)].value, &coef,
                             &rest) ||
          coef != 1;
+}
+
+/* Vectors of an operand that is no constant, and whose neighbours do not lie beside each other, are put together lane by lane: once, in a panel, where enough rows
+   share it, else for every term (contract_operands.c). */
+static void add_lane_operand(const fusion_context *c, const fusion_group *group, cost_work *w) {
+  const ir_node *n = ir_at(c->graph, group->hero);
+  const uint32_t lanes = contract_lane_operands(c->graph, group->hero);
+  if (group->kind != GROUP_CONTRACT || !c->neighbours || n->op != IR_OP_contract || (lanes != 1 && lanes != 2)) return;
+  const uint32_t from = ir_arg(c->graph, group->hero, lanes - 1);
+  if (c->neighbours[n->args + lanes - 1] < FUSION_APART || ir_at(c->graph, c->facts[from].base)->op == IR_OP_const) return;
+  const bool panel = contract_rows(c, group->hero, lanes - 1) >= CONTRACT_ROWS_TO_PAY;
+  const double loads = panel ? elements_of(c, from) : elements_of(c, group->hero) * group_contract_depth(c, group->hero);
+  w->extra_cycles += loads * c->options->profile->lane_load_cycles * c->options->profile->lanes;
 }
 
 /* A depthwise convolution reads its source in place; what it has to compute first it computes into a copy, written once and read once. */
@@ -408,12 +384,18 @@ void fusion_group_work(const fusion_context *c, const fusion_group *group, cost_
   memset(w, 0, offsetof(cost_work, streams)); /* a stream is set as it is added */
   w->items = parallel_items(c, group);
   w->groups = c->options->profile->min_groups;
-  uint8_t members[GROUP_MOST_MEMBERS], inputs[GROUP_MOST_INPUTS];
+  uint8_t members[GROUP_MOST_MEMBERS], inputs[GROUP_MOST_INPUTS], lanes[GROUP_MOST_MEMBERS];
   fusion_note_positions(c, group);
   const bool swept = group_count_sweeps(c, group, members, inputs);
-  add_operations(c, group, swept ? members : NULL, w);
+  const bool walks = group->kind == GROUP_LOOP || group->kind == GROUP_ROW || group->kind == GROUP_REDUCE;
+  const bool known = walks && c->neighbours && group->count <= GROUP_MOST_MEMBERS;
+  if (known)
+    w->extra_cycles += group_find_lanes(c, group, swept ? members : NULL, lanes) * c->options->profile->lane_load_cycles *
+                       c->options->profile->lanes;
+  add_operations(c, group, swept ? members : NULL, known ? lanes : NULL, w);
   add_streams(c, group, swept ? inputs : NULL, w);
   add_copy(c, group, w);
+  add_lane_operand(c, group, w);
   add_rows(c, group, w);
   add_prologue_loads(c, group, w);
   /* a tile of accumulators is sized to the registers; beside it on lanes every live value is a vector of four */
