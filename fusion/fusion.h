@@ -157,6 +157,7 @@ typedef struct fusion_context {
   double *elements;    /* per node, at the hints of the symbols: what the prices stand on; null before grouping */
   fusion_facts *facts; /* per node, with `elements` */
   uint8_t *neighbours; /* per argument of a node, where vectors are explicit: FUSION_BESIDE ...; null: all are */
+  bool joins;          /* some value is a concatenation */
   uint32_t *positions; /* per node: room to note where in a group it is; right where the group has it there */
   uint32_t *order;     /* groups in execution order */
   uint32_t order_count;

@@ -196,6 +196,9 @@ bool fusion_count_elements(fusion_context *c) {
   }
   c->elements = elements;
   c->facts = facts;
-  for (uint32_t n = 1; n < count; n++) find_partly_read(c, facts, n);
+  for (uint32_t n = 1; n < count; n++) {
+    find_partly_read(c, facts, n);
+    c->joins |= ir_at(c->graph, n)->op == IR_OP_concat;
+  }
   return find_neighbours(c);
 }

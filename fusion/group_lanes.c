@@ -1,5 +1,6 @@
 /* How the members of a group vary along its vectors, where schedules form these: what is the same for all lanes is computed once a row of results, and what does not
-   lie beside each other is loaded lane by lane. From its results down, by what is known of each operand (fusion/group_facts.c). */
+   lie beside each other is loaded lane by lane. Where reads go through texels, what a concatenation joins is computed for all of its elements, then chosen from.
+   From the results down, by what is known of each operand (fusion/group_facts.c). */
 #include "fusion/group_private.h"
 #include "fusion/schedule_common.h"
 
@@ -65,6 +66,35 @@ double group_find_lanes(const fusion_context *c, const fusion_group *group, cons
       if (!reduces && lanes[i] != FUSION_BESIDE && how != FUSION_SAME) how = lanes[i];
       loads += elements * read_value(&w, c->facts[ir_arg(g, group->nodes[i], a)].base, how);
     }
+  }
+  return loads;
+}
+
+/* As read_value, of what is computed for `elements` of a concatenation; 0: below none. */
+static double read_joined(lane_walk *w, uint32_t base, double elements, double *joined) {
+  const ir_graph *g = w->c->graph;
+  const ir_node *n = ir_at(g, base);
+  const uint32_t at = fusion_position(w->c, w->group, base);
+  double loads = 0;
+  if (at != UINT32_MAX) {
+    if (joined[at] < elements) joined[at] = elements;
+    return 0;
+  }
+  if (n->op != IR_OP_concat) return n->op != IR_OP_const && elements > 0 && first_met(w, base) ? elements : 0;
+  if (elements < w->c->elements[base]) elements = w->c->elements[base];
+  for (uint32_t i = 0; i < n->arity; i++) loads += read_joined(w, w->c->facts[ir_arg(g, base, i)].base, elements, joined);
+  return loads;
+}
+
+double group_find_joined(const fusion_context *c, const fusion_group *group, const uint8_t *sweeps, double *joined) {
+  lane_walk w = {.c = c, .group = group};
+  double loads = 0;
+  memset(joined, 0, group->count * sizeof *joined);
+  for (uint32_t i = group->count; i-- > 0;) {
+    const ir_node *n = ir_at(c->graph, group->nodes[i]);
+    if (n->op == IR_OP_concat && joined[i] < c->elements[group->nodes[i]]) joined[i] = c->elements[group->nodes[i]];
+    for (uint32_t a = 0; a < n->arity; a++)
+      loads += (sweeps ? sweeps[i] : 1) * read_joined(&w, c->facts[ir_arg(c->graph, group->nodes[i], a)].base, joined[i], joined);
   }
   return loads;
 }

@@ -122,15 +122,22 @@ static double times_inlined(const fusion_context *c, double own, double items, u
   return lanes == FUSION_SAME && rows < items ? rows : items;
 }
 
-static void add_operations(const fusion_context *c, const fusion_group *group, const uint8_t *sweeps, const uint8_t *lanes, cost_work *w) {
+/* How often each member is computed, beside once for each of its elements; null: as that. */
+typedef struct member_times {
+  const uint8_t *sweeps, *lanes; /* of rows; FUSION_BESIDE ... */
+  const double *joined;          /* elements of a concatenation */
+} member_times;
+
+static void add_operations(const fusion_context *c, const fusion_group *group, const member_times *m, cost_work *w) {
   const double items = elements_of(c, group->hero);
   const recompute again = recompute_of(c, group);
   for (uint32_t i = 0; i < group->count; i++) {
     const uint32_t node = group->nodes[i];
     const fusion_facts *f = &c->facts[node];
     const double own = elements_of(c, node);
-    double times = own * recompute_factor(c, group, &again, node) * (sweeps ? sweeps[i] : 1);
-    if (group->kind == GROUP_LOOP && times < items) times = times_inlined(c, own, items, lanes ? lanes[i] : FUSION_BESIDE);
+    double times = own * recompute_factor(c, group, &again, node) * (m->sweeps ? m->sweeps[i] : 1);
+    if (group->kind == GROUP_LOOP && times < items) times = times_inlined(c, own, items, m->lanes ? m->lanes[i] : FUSION_BESIDE);
+    if (m->joined && times < m->joined[i]) times = m->joined[i];
     if (f->rate) {
       *(f->rate == FUSION_PLAIN ? &w->ops : f->rate == FUSION_SPECIAL ? &w->specials : &w->divs) += times;
       w->extra_cycles += times * f->own_cycles;
@@ -335,15 +342,25 @@ static void add_rows(const fusion_context *c, const fusion_group *group, cost_wo
   w->streams[w->stream_count++] = (cost_stream){.accesses = (made + 1) * bytes_of(c, product), .reuse_bytes = 4 * row};
 }
 
+/* Texels hold words: what is narrower is read and stored element by element. */
+static void add_narrow(const fusion_context *c, uint32_t node, const cost_stream *s, cost_work *w) {
+  const uint32_t bytes = ir_dtypes[ir_at(c->graph, node)->type.dtype].bytes;
+  if (c->options->profile->reads == COST_READS_TEXEL && bytes < 4)
+    w->extra_cycles += s->accesses / bytes * c->options->profile->lane_load_cycles * c->options->profile->lanes;
+}
+
 /* A broadcast input is small whatever reads it; a gathered table is touched where the indices say. */
 static void add_streams(const fusion_context *c, const fusion_group *group, const uint8_t *sweeps, cost_work *w) {
-  for (uint32_t i = 0; i < group->input_count && w->stream_count < COST_MAX_STREAMS; i++)
-    w->streams[w->stream_count++] = read_stream(c, group, group->inputs[i], sweeps ? sweeps[i] : 2);
+  for (uint32_t i = 0; i < group->input_count && w->stream_count < COST_MAX_STREAMS; i++) {
+    w->streams[w->stream_count] = read_stream(c, group, group->inputs[i], sweeps ? sweeps[i] : 2);
+    add_narrow(c, group->inputs[i], &w->streams[w->stream_count++], w);
+  }
   for (uint32_t i = 0; i < group->output_count && w->stream_count < COST_MAX_STREAMS; i++) {
     const double bytes = bytes_of(c, group->outputs[i]);
     const bool across = stores_across(c, group, group->outputs[i]);
     if (across) w->extra_cycles += LANE_STORE_CYCLES * elements_of(c, group->outputs[i]) * c->options->profile->lanes;
-    w->streams[w->stream_count++] = (cost_stream){.bytes = bytes, .accesses = bytes, .write = true, .strided = across};
+    w->streams[w->stream_count] = (cost_stream){.bytes = bytes, .accesses = bytes, .write = true, .strided = across};
+    add_narrow(c, group->outputs[i], &w->streams[w->stream_count++], w);
   }
 }
 
@@ -385,14 +402,17 @@ void fusion_group_work(const fusion_context *c, const fusion_group *group, cost_
   w->items = parallel_items(c, group);
   w->groups = c->options->profile->min_groups;
   uint8_t members[GROUP_MOST_MEMBERS], inputs[GROUP_MOST_INPUTS], lanes[GROUP_MOST_MEMBERS];
+  double joined[GROUP_MOST_MEMBERS], loads = 0;
   fusion_note_positions(c, group);
   const bool swept = group_count_sweeps(c, group, members, inputs);
-  const bool walks = group->kind == GROUP_LOOP || group->kind == GROUP_ROW || group->kind == GROUP_REDUCE;
-  const bool known = walks && c->neighbours && group->count <= GROUP_MOST_MEMBERS;
-  if (known)
-    w->extra_cycles += group_find_lanes(c, group, swept ? members : NULL, lanes) * c->options->profile->lane_load_cycles *
-                       c->options->profile->lanes;
-  add_operations(c, group, swept ? members : NULL, known ? lanes : NULL, w);
+  const bool walks = (group->kind == GROUP_LOOP || group->kind == GROUP_ROW || group->kind == GROUP_REDUCE) &&
+                     group->count <= GROUP_MOST_MEMBERS;
+  member_times m = {.sweeps = swept ? members : NULL};
+  if (walks && c->neighbours) loads = group_find_lanes(c, group, m.sweeps, lanes), m.lanes = lanes;
+  if (walks && c->joins && c->options->profile->reads == COST_READS_TEXEL)
+    loads = group_find_joined(c, group, m.sweeps, joined), m.joined = joined;
+  w->extra_cycles += loads * c->options->profile->lane_load_cycles * c->options->profile->lanes;
+  add_operations(c, group, &m, w);
   add_streams(c, group, swept ? inputs : NULL, w);
   add_copy(c, group, w);
   add_lane_operand(c, group, w);
