@@ -134,8 +134,7 @@ static uint8_t neighbours_along(const ir_graph *g, uint32_t node, uint32_t lane)
   return step == 0 ? FUSION_SAME : step == 1 ? FUSION_BESIDE : FUSION_APART;
 }
 
-/* The axis of an operand of a contraction that its vectors lie along; the rank: all lanes have one element. */
-static uint32_t contract_lane(const ir_graph *g, uint32_t node, uint32_t operand) {
+uint32_t fusion_contract_lane(const ir_graph *g, uint32_t node, uint32_t operand) {
   uint32_t count, out_count;
   const ir_expr *own = ir_attr_ints(g, node, operand ? IR_ATTR_rhs : IR_ATTR_lhs, &count),
                 *out = ir_attr_ints(g, node, IR_ATTR_out, &out_count);
@@ -158,7 +157,7 @@ static uint8_t operand_neighbours(const ir_graph *g, uint32_t node, uint32_t ope
   const ir_tensor *t = &ir_at(g, from)->type;
   if (fusion_is_view(g, node)) return operand ? FUSION_BESIDE : neighbours_along(g, node, last_axis(&n->type, UINT32_MAX));
   if (n->op == IR_OP_contract) {
-    const uint32_t lane = contract_lane(g, node, operand);
+    const uint32_t lane = fusion_contract_lane(g, node, operand);
     return lane == t->rank ? FUSION_SAME : neighbours_along(g, from, lane);
   }
   if (n->op == IR_OP_gather && operand == 1 && ir_attr_int(g, node, IR_ATTR_axis, 0) + t->rank < n->type.rank)
