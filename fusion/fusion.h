@@ -280,11 +280,12 @@ bool fusion_walk_until(const fusion_context *, const fusion_group *, uint32_t no
                        fusion_load_fn, void *user);
 /* The extents that a stored value has in its buffer: the node's, or with longer rows, then written to `own`. */
 const ir_expr *fusion_stored_dims(const fusion_context *, uint32_t node, ir_expr own[SNT_MAX_RANK]);
-bool fusion_count_elements(fusion_context *); /* fills `elements` and `facts`, when the graph changes no more */
-/* The nodes whose elements, together, are what the group reads of an input in slices or gathered rows; 0: all of it. */
+bool fusion_count_elements(fusion_context *);              /* fills `elements` and `facts`, when the graph changes no more */
 enum { FUSION_MOST_PARTS = 16, FUSION_FOLD_LIMIT = 4096 }; /* the latter: elements of a constant that are computed */
+bool fusion_alternates(const ir_graph *, uint32_t node);   /* a concatenation of parts that are shorter than vectors */
 /* The axis of an operand of a contraction that vectors of results lie along; its rank: all lanes have one element. */
 uint32_t fusion_contract_lane(const ir_graph *, uint32_t node, uint32_t operand);
+/* The nodes whose elements, together, are what the group reads of an input in slices or gathered rows; 0: all of it. */
 uint32_t fusion_parts_read(const fusion_context *, const fusion_group *, uint32_t input, uint32_t *parts);
 void fusion_note_positions(const fusion_context *, const fusion_group *);
 /* Where in a group whose positions are noted the node is; UINT32_MAX: nowhere. */

@@ -111,9 +111,12 @@ static uint32_t last_axis(const ir_tensor *t, uint32_t mask) {
   return axis ? axis - 1 : t->rank;
 }
 
-enum {
-  SHORT_PART = 8
-}; /* of a concatenation, less than a vector: what alternates has sums of its own (rewrite_parts.c), or is put together anyway */
+bool fusion_alternates(const ir_graph *g, uint32_t node) {
+  enum { SHORT_PART = 8 }; /* less than a vector */
+  const ir_node *n = ir_at(g, node);
+  return n->op == IR_OP_concat &&
+         schedule_hint(g->pool, ir_at(g, ir_arg(g, node, 0))->type.dims[ir_attr_int(g, node, IR_ATTR_axis, 0)]) < SHORT_PART;
+}
 
 /* How the first two elements of a value along an axis lie in what its views are made of. */
 static uint8_t neighbours_along(const ir_graph *g, uint32_t node, uint32_t lane) {
@@ -125,7 +128,7 @@ static uint8_t neighbours_along(const ir_graph *g, uint32_t node, uint32_t lane)
     const ir_node *n = ir_at(g, node);
     const uint32_t axis = n->op == IR_OP_concat ? (uint32_t)ir_attr_int(g, node, IR_ATTR_axis, 0) : 0;
     if (n->op == IR_OP_concat && at[0].at[axis] != at[1].at[axis])
-      return schedule_hint(g->pool, ir_at(g, ir_arg(g, node, 0))->type.dims[axis]) < SHORT_PART ? FUSION_BESIDE : FUSION_SEAMS;
+      return fusion_alternates(g, node) ? FUSION_BESIDE : FUSION_SEAMS; /* sums of alternating parts are taken apart (rewrite_parts.c) */
     for (uint32_t i = 0; i < 2; i++)
       if (!ir_movement_access(g, node, 0, &at[i])) return FUSION_BESIDE;
   }

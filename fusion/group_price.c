@@ -304,10 +304,16 @@ static double contraction_reads(const fusion_context *c, const fusion_group *gro
   return reads;
 }
 
-/* A panel is written once and read by the tiles of its columns, from a near cache. */
-static void add_panel(const fusion_context *c, uint32_t operand, cost_work *w) {
+/* A panel is written once and read by the tiles of its columns, from a near cache; parts that alternate in it are put together lane by lane. */
+static void add_panel(const fusion_context *c, const fusion_group *group, uint32_t operand, cost_work *w) {
+  const cost_profile *p = c->options->profile;
   if (w->stream_count < COST_MAX_STREAMS)
-    w->streams[w->stream_count++] = (cost_stream){.accesses = 2 * bytes_of(c, operand), .reuse_bytes = c->options->profile->l2_bytes / 2};
+    w->streams[w->stream_count++] = (cost_stream){.accesses = 2 * bytes_of(c, operand), .reuse_bytes = p->l2_bytes / 2};
+  for (uint32_t i = 0; i < group->count && group->nodes[i] < group->hero; i++) {
+    const uint32_t node = group->nodes[i], base = c->facts[ir_arg(c->graph, node, 0)].base;
+    if (fusion_alternates(c->graph, base) && feeds_contraction(c, group, operand, node, 0))
+      w->extra_cycles += elements_of(c, base) * ir_at(c->graph, base)->arity * p->lane_load_cycles * p->lanes;
+  }
 }
 
 /* Each input that a prologue reads beside its contraction's operands is one more load in the inner loop. */
@@ -318,7 +324,7 @@ static void add_prologue_loads(const fusion_context *c, const fusion_group *grou
   for (uint32_t o = 0; o < 2; o++) {
     uint32_t loads = 0;
     if (ir_arg(c->graph, hero, o) == panel) {
-      add_panel(c, panel, w);
+      add_panel(c, group, panel, w);
       continue;
     }
     for (uint32_t i = 0; i < group->input_count; i++) loads += feeds_contraction(c, group, ir_arg(c->graph, hero, o), group->inputs[i], 0);
