@@ -480,7 +480,6 @@ bool contract_has_form(const contraction *t, contract_form form) {
 /* Constants are packed. Another lane operand is read with unit stride from a panel where it has another stride, or where its rows lie so far apart
    that they meet in few cache sets; copying a panel pays when enough rows share it. */
 static bool settle(contraction *t, uint32_t member) {
-  enum { FAR_APART = 1024, ROWS_TO_PAY = 16 };
   const bool explicit = schedule_is_explicit(t->c);
   uint32_t node;
   contract_pack_loops p;
@@ -490,8 +489,8 @@ static bool settle(contraction *t, uint32_t member) {
   const int64_t stride = contract_stride(t, member, t->lane_operand, (uint32_t)t->out[t->lane_axis]);
   const bool shared = explicit && !t->staged_count && schedule_spare_bindings(t->c, t->group) >= t->set.count &&
                       t->row_axis != CONTRACT_NONE && !t->both_lanes &&
-                      schedule_hint(t->c->graph->pool, t->extent[t->out[t->row_axis]]) >= ROWS_TO_PAY;
-  if (shared && (stride != 1 || term_stride(t, member) >= FAR_APART)) t->lane_form[member] = CONTRACT_PANEL;
+                      schedule_hint(t->c->graph->pool, t->extent[t->out[t->row_axis]]) >= CONTRACT_ROWS_TO_PAY;
+  if (shared && (stride != 1 || term_stride(t, member) >= CONTRACT_FAR_APART)) t->lane_form[member] = CONTRACT_PANEL;
   return t->lane_form[member] == CONTRACT_PANEL || (stride >= 1 && stride <= 4);
 }
 

@@ -3,7 +3,12 @@
 #define FUSION_CONTRACT_SET_H
 #include "fusion/fusion.h"
 
-enum { CONTRACT_SET_MAX = 4, CONTRACT_ROW_SHARES = 2 /* work-items a processor, where rows that two of them need are made twice */ };
+enum {
+  CONTRACT_SET_MAX = 4,
+  CONTRACT_ROW_SHARES = 2,   /* work-items a processor, where rows that two of them need are made twice */
+  CONTRACT_ROWS_TO_PAY = 16, /* that share a panel of an operand which is copied */
+  CONTRACT_FAR_APART = 1024  /* bytes between its terms, from which on they meet in few cache sets */
+};
 typedef struct contract_set {
   uint32_t count, node[CONTRACT_SET_MAX]; /* the hero first */
 } contract_set;

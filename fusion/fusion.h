@@ -134,11 +134,14 @@ typedef struct fusion_body {
 /* What prices ask of a node again and again. */
 /* What a pointwise operator is priced as. */
 enum { FUSION_NOT_POINTWISE, FUSION_PLAIN, FUSION_SPECIAL, FUSION_DIVIDES };
+/* How what neighbouring results read lies: a vector, one element for all, each by itself; or a concatenation has seams among them. */
+enum { FUSION_BESIDE, FUSION_SAME, FUSION_APART, FUSION_SEAMS };
 typedef struct fusion_facts {
   double cycles, own_cycles; /* of its operator; of that what the profile knows beyond the operator's class */
   ir_expr count;             /* of its elements */
   uint32_t base;             /* the first non-view below it (fusion_through_views) */
   uint8_t rate;              /* of a pointwise operator: FUSION_PLAIN ... */
+  uint8_t field;             /* bits of a word that it depends on; 0: not on few */
   bool partly;               /* some reader takes only a part of it: by a slice, or where indices say */
 } fusion_facts;
 
@@ -153,6 +156,8 @@ typedef struct fusion_context {
   const ir_uses *uses; /* of the graph, which changes no more; null before grouping */
   double *elements;    /* per node, at the hints of the symbols: what the prices stand on; null before grouping */
   fusion_facts *facts; /* per node, with `elements` */
+  uint8_t *neighbours; /* per argument of a node, where vectors are explicit: FUSION_BESIDE ...; null: all are */
+  bool joins;          /* some value is a concatenation */
   uint32_t *positions; /* per node: room to note where in a group it is; right where the group has it there */
   uint32_t *order;     /* groups in execution order */
   uint32_t order_count;
@@ -276,9 +281,12 @@ bool fusion_walk_until(const fusion_context *, const fusion_group *, uint32_t no
                        fusion_load_fn, void *user);
 /* The extents that a stored value has in its buffer: the node's, or with longer rows, then written to `own`. */
 const ir_expr *fusion_stored_dims(const fusion_context *, uint32_t node, ir_expr own[SNT_MAX_RANK]);
-bool fusion_count_elements(fusion_context *); /* fills `elements` and `facts`, when the graph changes no more */
-/* The nodes whose elements, together, are what the group reads of an input in slices or gathered rows; 0: all of it. */
+bool fusion_count_elements(fusion_context *);              /* fills `elements` and `facts`, when the graph changes no more */
 enum { FUSION_MOST_PARTS = 16, FUSION_FOLD_LIMIT = 4096 }; /* the latter: elements of a constant that are computed */
+bool fusion_alternates(const ir_graph *, uint32_t node);   /* a concatenation of parts that are shorter than vectors */
+/* The axis of an operand of a contraction that vectors of results lie along; its rank: all lanes have one element. */
+uint32_t fusion_contract_lane(const ir_graph *, uint32_t node, uint32_t operand);
+/* The nodes whose elements, together, are what the group reads of an input in slices or gathered rows; 0: all of it. */
 uint32_t fusion_parts_read(const fusion_context *, const fusion_group *, uint32_t input, uint32_t *parts);
 void fusion_note_positions(const fusion_context *, const fusion_group *);
 /* Where in a group whose positions are noted the node is; UINT32_MAX: nowhere. */

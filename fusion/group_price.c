@@ -12,47 +12,6 @@ static double elements_of(const fusion_context *c, uint32_t node) {
   if (c->elements) return c->elements[node];
   return (double)schedule_hint(c->graph->pool, ir_tensor_elements(c->graph->pool, &ir_at(c->graph, node)->type));
 }
-static void find_facts(const fusion_context *c, fusion_facts *facts, uint32_t node) {
-  const ir_node *n = ir_at(c->graph, node);
-  facts[node].count = ir_tensor_elements(c->graph->pool, &n->type);
-  facts[node].cycles = cost_op_cycles(c->options->profile, n->op, n->type.dtype);
-  facts[node].own_cycles = facts[node].cycles - cost_class_cycles(c->options->profile, n->op);
-  const uint8_t flags = ir_ops[n->op].flags;
-  if ((flags & IR_POINTWISE) && !(flags & IR_REDUCE) && n->op != IR_OP_contract)
-    facts[node].rate = flags & IR_EXPENSIVE ? FUSION_SPECIAL : cost_divides(n->op) ? FUSION_DIVIDES : FUSION_PLAIN;
-  facts[node].base = fusion_is_view(c->graph, node) && n->op != IR_OP_concat ? facts[ir_arg(c->graph, node, 0)].base : node;
-}
-
-/* The node that says how many elements a node reads of the value below its operand: of a gathered table, and of what a slice that is stored
-   leaves out, as many as the result has. */
-static uint32_t part_read(const fusion_context *c, uint32_t node, uint32_t operand) {
-  const uint32_t from = ir_arg(c->graph, node, operand);
-  const bool picks = (operand == 0 && ir_at(c->graph, node)->op == IR_OP_gather) || fusion_is_view(c->graph, node);
-  return picks && c->elements[node] < c->elements[from] ? node : from;
-}
-static void find_partly_read(const fusion_context *c, fusion_facts *facts, uint32_t node) {
-  for (uint32_t i = 0; i < ir_at(c->graph, node)->arity; i++) {
-    const uint32_t base = facts[ir_arg(c->graph, node, i)].base;
-    if (c->elements[part_read(c, node, i)] < c->elements[base]) facts[base].partly = true;
-  }
-}
-
-bool fusion_count_elements(fusion_context *c) {
-  const uint32_t count = c->graph->nodes.count;
-  double *elements = IR_NEW_ARRAY(c->arena, double, count);
-  fusion_facts *facts = IR_NEW_ARRAY(c->arena, fusion_facts, count);
-  c->positions = IR_NEW_ARRAY(c->arena, uint32_t, count);
-  if (!elements || !facts || !c->positions) return false;
-  for (uint32_t n = 1; n < count; n++) {
-    find_facts(c, facts, n);
-    elements[n] = (double)schedule_hint(c->graph->pool, facts[n].count);
-  }
-  c->elements = elements;
-  c->facts = facts;
-  for (uint32_t n = 1; n < count; n++) find_partly_read(c, facts, n);
-  return true;
-}
-
 void fusion_note_positions(const fusion_context *c, const fusion_group *group) {
   for (uint32_t i = 0; i < group->count; i++) c->positions[group->nodes[i]] = i;
 }
@@ -110,28 +69,111 @@ static double window_factor(const fusion_context *c, uint32_t hero, uint32_t nod
    group evaluate what they share. */
 static double sharing(const fusion_context *c) { return schedule_is_explicit(c) ? 16 : 8; }
 
+/* Is the input on its way into a contraction (an operand or a prologue of one), rather than read by the epilogue? */
+static bool feeds_contraction(const fusion_context *c, const fusion_group *group, uint32_t node, uint32_t input, uint32_t depth) {
+  if (node == input) return true;
+  if (depth > 16 || node < input || (!fusion_is_view(c->graph, node) && !fusion_group_has(group, node))) return false;
+  for (uint32_t i = 0; i < ir_at(c->graph, node)->arity; i++)
+    if (feeds_contraction(c, group, ir_arg(c->graph, node, i), input, depth + 1)) return true;
+  return false;
+}
+
+/* Rows of a tile that share what lies along its lanes: of the longest axis of the result that the operand does not have. */
+static double contract_rows(const fusion_context *c, uint32_t node, uint32_t operand) {
+  uint32_t count, out_count;
+  double rows = 1;
+  const ir_expr *own = ir_attr_ints(c->graph, node, operand ? IR_ATTR_rhs : IR_ATTR_lhs, &count),
+                *out = ir_attr_ints(c->graph, node, IR_ATTR_out, &out_count);
+  for (uint32_t i = 0; i < out_count; i++) {
+    const double extent = (double)schedule_hint(c->graph->pool, ir_at(c->graph, node)->type.dims[i]);
+    if (fusion_find_label(own, count, out[i]) < 0 && extent > rows) rows = extent;
+  }
+  return rows;
+}
+
+/* Where the loads of an operand lie, at literal coordinates. */
+typedef struct load_places {
+  const ir_graph *g;
+  uint32_t count;
+  ir_expr at[16];
+} load_places;
+static void take_load(void *user, const fusion_load *load) {
+  load_places *p = user;
+  if (p->count < IR_COUNT(p->at)) p->at[p->count] = map_linear(p->g->pool, load->access, ir_at(p->g, load->node)->type.dims);
+  p->count++;
+}
+
+static bool find_places(const fusion_context *c, const fusion_group *group, uint32_t operand, const map_access *at, load_places *p) {
+  *p = (load_places){.g = c->graph};
+  return fusion_walk_loads(c, group, operand, at, take_load, p) && p->count <= IR_COUNT(p->at);
+}
+
+/* Elements between what two neighbours along an axis of an operand read, the most of all its loads; INT32_MAX: not the same everywhere. */
+static int64_t step_along(const fusion_context *c, const fusion_group *group, uint32_t operand, uint32_t axis) {
+  const ir_tensor *t = &ir_at(c->graph, operand)->type;
+  expr_pool *x = c->graph->pool;
+  map_access at = {.rank = t->rank};
+  load_places first, next, last;
+  int64_t step, all, extent, most = 0;
+  if (!expr_is_const(x, t->dims[axis], &extent) || !find_places(c, group, operand, &at, &first)) return INT32_MAX;
+  at.at[axis] = extent > 1;
+  if (!find_places(c, group, operand, &at, &next)) return INT32_MAX;
+  at.at[axis] = (ir_expr)extent - 1;
+  if (!find_places(c, group, operand, &at, &last) || next.count != first.count || last.count != first.count) return INT32_MAX;
+  for (uint32_t i = 0; i < first.count; i++) {
+    if (!expr_is_const(x, expr_sub(x, next.at[i], first.at[i]), &step) || !expr_is_const(x, expr_sub(x, last.at[i], first.at[i]), &all))
+      return INT32_MAX;
+    if (step < 0 || all != step * (extent - 1)) return INT32_MAX;
+    if (step > most) most = step;
+  }
+  return most;
+}
+
+/* The last axis of an operand of a contraction that is summed over; UINT32_MAX: none is. */
+static uint32_t last_term(const fusion_context *c, uint32_t node, uint32_t operand) {
+  uint32_t count, out_count, found = UINT32_MAX;
+  const ir_expr *own = ir_attr_ints(c->graph, node, operand ? IR_ATTR_rhs : IR_ATTR_lhs, &count),
+                *out = ir_attr_ints(c->graph, node, IR_ATTR_out, &out_count);
+  for (uint32_t i = 0; i < count; i++)
+    if (fusion_find_label(out, out_count, own[i]) < 0) found = i;
+  return found;
+}
+
+/* The operand that a contraction with a prologue copies to panels, where it is computed once for all rows (contract_operands.c); 0: none. */
+static uint32_t panel_operand(const fusion_context *c, const fusion_group *group) {
+  const uint32_t lanes = contract_lane_operands(c->graph, group->hero),
+                 from = lanes == 1 || lanes == 2 ? ir_arg(c->graph, group->hero, lanes - 1) : 0;
+  if (!schedule_is_explicit(c) || !from || fusion_position(c, group, c->facts[from].base) == UINT32_MAX) return 0;
+  if (contract_rows(c, group->hero, lanes - 1) < CONTRACT_ROWS_TO_PAY) return 0;
+  const uint32_t lane = fusion_contract_lane(c->graph, group->hero, lanes - 1), term = last_term(c, group->hero, lanes - 1);
+  const bool far = term != UINT32_MAX && 4 * step_along(c, group, from, term) >= CONTRACT_FAR_APART;
+  return far || step_along(c, group, from, lane) != 1 ? from : 0;
+}
+
 /* How many times an element of a prologue is computed: once, unless its consumer in the group reads it again in other iterations; of a contraction
    at least a margin of it twice, so that an epilogue is preferred. What of that the group decides is found once. */
 typedef enum { ONCE, STENCIL, WINDOW, PROLOGUE } recompute_rule;
 typedef struct recompute {
   recompute_rule rule;
-  double times; /* the margin of a stencil; all terms of a contraction */
+  double times;   /* the margin of a stencil; all terms of a contraction */
+  uint32_t panel; /* of its operands the one that is computed into panels; 0: none */
 } recompute;
 
 static recompute recompute_of(const fusion_context *c, const fusion_group *group) {
   const uint16_t op = ir_at(c->graph, group->hero)->op;
   if (group->kind == GROUP_WINDOW && !schedule_is_explicit(c) && op == IR_OP_contract)
-    return (recompute){STENCIL, stencil_margin(c, group->hero)};
-  if (ir_ops[op].flags & IR_REDUCE) return (recompute){reduces_window(c, group->hero) ? WINDOW : ONCE, 1};
+    return (recompute){STENCIL, stencil_margin(c, group->hero), 0};
+  if (ir_ops[op].flags & IR_REDUCE) return (recompute){reduces_window(c, group->hero) ? WINDOW : ONCE, 1, 0};
   uint32_t product;
-  if (group->kind != GROUP_CONTRACT || contract_staged_producer(c, group, &product)) return (recompute){ONCE, 1};
-  return (recompute){PROLOGUE, elements_of(c, group->hero) * group_contract_depth(c, group->hero)};
+  if (group->kind != GROUP_CONTRACT || contract_staged_producer(c, group, &product)) return (recompute){ONCE, 1, 0};
+  return (recompute){PROLOGUE, elements_of(c, group->hero) * group_contract_depth(c, group->hero), panel_operand(c, group)};
 }
 
 static double recompute_factor(const fusion_context *c, const fusion_group *group, const recompute *r, uint32_t node) {
   if (r->rule == ONCE || node >= group->hero) return 1;
   if (r->rule == STENCIL) return r->times;
   if (r->rule == WINDOW) return window_factor(c, group->hero, node);
+  if (r->panel && feeds_contraction(c, group, r->panel, node, 0)) return MARGIN;
   const double own = elements_of(c, node), times = own > 0 ? r->times / own / sharing(c) : 1;
   return times > MARGIN ? times : MARGIN;
 }
@@ -155,16 +197,30 @@ static double tap_cycles(const fusion_context *c, uint32_t node) {
   return elements_of(c, node) * (group_contract_depth(c, node) + 1) * (2 * p->vector_load_cycles + p->op_cycles);
 }
 
-static void add_operations(const fusion_context *c, const fusion_group *group, const uint8_t *sweeps, cost_work *w) {
+/* A small value broadcast to many elements is computed for each of them when it is inlined in a flat loop; where all lanes have the same one, by itself in
+   every row of results, or share of one, that a work-item walks. */
+static double times_inlined(const fusion_context *c, double own, double items, uint8_t lanes) {
+  const cost_profile *p = c->options->profile;
+  const double rows = (own > p->min_groups ? own : p->min_groups) * p->lanes;
+  return lanes == FUSION_SAME && rows < items ? rows : items;
+}
+
+/* How often each member is computed, beside once for each of its elements; null: as that. */
+typedef struct member_times {
+  const uint8_t *sweeps, *lanes; /* of rows; FUSION_BESIDE ... */
+  const double *joined;          /* elements of a concatenation */
+} member_times;
+
+static void add_operations(const fusion_context *c, const fusion_group *group, const member_times *m, cost_work *w) {
   const double items = elements_of(c, group->hero);
   const recompute again = recompute_of(c, group);
   for (uint32_t i = 0; i < group->count; i++) {
     const uint32_t node = group->nodes[i];
     const fusion_facts *f = &c->facts[node];
-    /* a small value broadcast to many elements is computed for each of them when it is inlined in a flat loop */
     const double own = elements_of(c, node);
-    double times = own * recompute_factor(c, group, &again, node) * (sweeps ? sweeps[i] : 1);
-    if (group->kind == GROUP_LOOP && times < items) times = items;
+    double times = own * recompute_factor(c, group, &again, node) * (m->sweeps ? m->sweeps[i] : 1);
+    if (group->kind == GROUP_LOOP && times < items) times = times_inlined(c, own, items, m->lanes ? m->lanes[i] : FUSION_BESIDE);
+    if (m->joined && times < m->joined[i]) times = m->joined[i];
     if (f->rate) {
       *(f->rate == FUSION_PLAIN ? &w->ops : f->rate == FUSION_SPECIAL ? &w->specials : &w->divs) += times;
       w->extra_cycles += times * f->own_cycles;
@@ -197,15 +253,6 @@ static void add_operations(const fusion_context *c, const fusion_group *group, c
       if (gathers_lanes(c, node)) w->extra_cycles += times * beyond_plain(c, n->op, 4);
     }
   }
-}
-
-/* Is the input on its way into a contraction (an operand or a prologue of one), rather than read by the epilogue? */
-static bool feeds_contraction(const fusion_context *c, const fusion_group *group, uint32_t node, uint32_t input, uint32_t depth) {
-  if (node == input) return true;
-  if (depth > 16 || node < input || (!fusion_is_view(c->graph, node) && !fusion_group_has(group, node))) return false;
-  for (uint32_t i = 0; i < ir_at(c->graph, node)->arity; i++)
-    if (feeds_contraction(c, group, ir_arg(c->graph, node, i), input, depth + 1)) return true;
-  return false;
 }
 
 /* Positions of a staged row: the tiles of the contraction over it read all of the other operand. */
@@ -257,34 +304,34 @@ static double contraction_reads(const fusion_context *c, const fusion_group *gro
   return reads;
 }
 
+/* A panel is written once and read by the tiles of its columns, from a near cache; parts that alternate in it are put together lane by lane. */
+static void add_panel(const fusion_context *c, const fusion_group *group, uint32_t operand, cost_work *w) {
+  const cost_profile *p = c->options->profile;
+  if (w->stream_count < COST_MAX_STREAMS)
+    w->streams[w->stream_count++] = (cost_stream){.accesses = 2 * bytes_of(c, operand), .reuse_bytes = p->l2_bytes / 2};
+  for (uint32_t i = 0; i < group->count && group->nodes[i] < group->hero; i++) {
+    const uint32_t node = group->nodes[i], base = c->facts[ir_arg(c->graph, node, 0)].base;
+    if (fusion_alternates(c->graph, base) && feeds_contraction(c, group, operand, node, 0))
+      w->extra_cycles += elements_of(c, base) * ir_at(c->graph, base)->arity * p->lane_load_cycles * p->lanes;
+  }
+}
+
 /* Each input that a prologue reads beside its contraction's operands is one more load in the inner loop. */
 static void add_prologue_loads(const fusion_context *c, const fusion_group *group, cost_work *w) {
   uint32_t product;
   if (group->kind != GROUP_CONTRACT || contract_staged_producer(c, group, &product)) return;
-  const uint32_t hero = group->hero;
+  const uint32_t hero = group->hero, panel = panel_operand(c, group);
   for (uint32_t o = 0; o < 2; o++) {
     uint32_t loads = 0;
+    if (ir_arg(c->graph, hero, o) == panel) {
+      add_panel(c, group, panel, w);
+      continue;
+    }
     for (uint32_t i = 0; i < group->input_count; i++) loads += feeds_contraction(c, group, ir_arg(c->graph, hero, o), group->inputs[i], 0);
     if (loads > 1)
       w->extra_cycles += (loads - 1) * elements_of(c, hero) * group_contract_depth(c, hero) / sharing(c) *
                          c->options->profile->scalar_load_cycles;
   }
-}
-
-uint32_t fusion_parts_read(const fusion_context *c, const fusion_group *group, uint32_t input, uint32_t *parts) {
-  uint32_t count = 0;
-  if (!c->facts[input].partly) return 0;
-  for (uint32_t i = 0; i < group->count; i++)
-    for (uint32_t a = 0; a < ir_at(c->graph, group->nodes[i])->arity; a++) {
-      const uint32_t part = part_read(c, group->nodes[i], a);
-      uint32_t k = 0;
-      if (c->facts[ir_arg(c->graph, group->nodes[i], a)].base != input) continue;
-      while (k < count && parts[k] != part) k++;
-      if (k < count) continue;
-      if (count == FUSION_MOST_PARTS || c->elements[part] >= c->elements[input]) return 0;
-      parts[count++] = part;
-    }
-  return count;
 }
 
 static double elements_touched(const fusion_context *c, const fusion_group *group, uint32_t input) {
@@ -330,6 +377,19 @@ static bool stores_across(const fusion_context *c, const fusion_group *group, ui
          coef != 1;
 }
 
+/* Vectors of an operand that is no constant, and whose neighbours do not lie beside each other, are put together lane by lane: once, in a panel, where enough rows
+   share it, else for every term (contract_operands.c). */
+static void add_lane_operand(const fusion_context *c, const fusion_group *group, cost_work *w) {
+  const ir_node *n = ir_at(c->graph, group->hero);
+  const uint32_t lanes = contract_lane_operands(c->graph, group->hero);
+  if (group->kind != GROUP_CONTRACT || !c->neighbours || n->op != IR_OP_contract || (lanes != 1 && lanes != 2)) return;
+  const uint32_t from = ir_arg(c->graph, group->hero, lanes - 1);
+  if (c->neighbours[n->args + lanes - 1] < FUSION_APART || ir_at(c->graph, c->facts[from].base)->op == IR_OP_const) return;
+  const bool panel = contract_rows(c, group->hero, lanes - 1) >= CONTRACT_ROWS_TO_PAY;
+  const double loads = panel ? elements_of(c, from) : elements_of(c, group->hero) * group_contract_depth(c, group->hero);
+  w->extra_cycles += loads * c->options->profile->lane_load_cycles * c->options->profile->lanes;
+}
+
 /* A depthwise convolution reads its source in place; what it has to compute first it computes into a copy, written once and read once. */
 static void add_copy(const fusion_context *c, const fusion_group *group, cost_work *w) {
   if (group->kind != GROUP_CONTRACT || !schedule_is_explicit(c) || contract_lane_operands(c->graph, group->hero) != 3) return;
@@ -359,15 +419,25 @@ static void add_rows(const fusion_context *c, const fusion_group *group, cost_wo
   w->streams[w->stream_count++] = (cost_stream){.accesses = (made + 1) * bytes_of(c, product), .reuse_bytes = 4 * row};
 }
 
+/* Texels hold words: what is narrower is read and stored element by element. */
+static void add_narrow(const fusion_context *c, uint32_t node, const cost_stream *s, cost_work *w) {
+  const uint32_t bytes = ir_dtypes[ir_at(c->graph, node)->type.dtype].bytes;
+  if (c->options->profile->reads == COST_READS_TEXEL && bytes < 4)
+    w->extra_cycles += s->accesses / bytes * c->options->profile->lane_load_cycles * c->options->profile->lanes;
+}
+
 /* A broadcast input is small whatever reads it; a gathered table is touched where the indices say. */
 static void add_streams(const fusion_context *c, const fusion_group *group, const uint8_t *sweeps, cost_work *w) {
-  for (uint32_t i = 0; i < group->input_count && w->stream_count < COST_MAX_STREAMS; i++)
-    w->streams[w->stream_count++] = read_stream(c, group, group->inputs[i], sweeps ? sweeps[i] : 2);
+  for (uint32_t i = 0; i < group->input_count && w->stream_count < COST_MAX_STREAMS; i++) {
+    w->streams[w->stream_count] = read_stream(c, group, group->inputs[i], sweeps ? sweeps[i] : 2);
+    add_narrow(c, group->inputs[i], &w->streams[w->stream_count++], w);
+  }
   for (uint32_t i = 0; i < group->output_count && w->stream_count < COST_MAX_STREAMS; i++) {
     const double bytes = bytes_of(c, group->outputs[i]);
     const bool across = stores_across(c, group, group->outputs[i]);
     if (across) w->extra_cycles += LANE_STORE_CYCLES * elements_of(c, group->outputs[i]) * c->options->profile->lanes;
-    w->streams[w->stream_count++] = (cost_stream){.bytes = bytes, .accesses = bytes, .write = true, .strided = across};
+    w->streams[w->stream_count] = (cost_stream){.bytes = bytes, .accesses = bytes, .write = true, .strided = across};
+    add_narrow(c, group->outputs[i], &w->streams[w->stream_count++], w);
   }
 }
 
@@ -408,12 +478,21 @@ void fusion_group_work(const fusion_context *c, const fusion_group *group, cost_
   memset(w, 0, offsetof(cost_work, streams)); /* a stream is set as it is added */
   w->items = parallel_items(c, group);
   w->groups = c->options->profile->min_groups;
-  uint8_t members[GROUP_MOST_MEMBERS], inputs[GROUP_MOST_INPUTS];
+  uint8_t members[GROUP_MOST_MEMBERS], inputs[GROUP_MOST_INPUTS], lanes[GROUP_MOST_MEMBERS];
+  double joined[GROUP_MOST_MEMBERS], loads = 0;
   fusion_note_positions(c, group);
   const bool swept = group_count_sweeps(c, group, members, inputs);
-  add_operations(c, group, swept ? members : NULL, w);
+  const bool walks = (group->kind == GROUP_LOOP || group->kind == GROUP_ROW || group->kind == GROUP_REDUCE) &&
+                     group->count <= GROUP_MOST_MEMBERS;
+  member_times m = {.sweeps = swept ? members : NULL};
+  if (walks && c->neighbours) loads = group_find_lanes(c, group, m.sweeps, lanes), m.lanes = lanes;
+  if (walks && c->joins && c->options->profile->reads == COST_READS_TEXEL)
+    loads = group_find_joined(c, group, m.sweeps, joined), m.joined = joined;
+  w->extra_cycles += loads * c->options->profile->lane_load_cycles * c->options->profile->lanes;
+  add_operations(c, group, &m, w);
   add_streams(c, group, swept ? inputs : NULL, w);
   add_copy(c, group, w);
+  add_lane_operand(c, group, w);
   add_rows(c, group, w);
   add_prologue_loads(c, group, w);
   /* a tile of accumulators is sized to the registers; beside it on lanes every live value is a vector of four */
