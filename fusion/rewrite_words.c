@@ -326,7 +326,7 @@ static bool is_row_product(const rebuild *r, ir_attr_value lists[3]) {
 static uint32_t lane_matrix(words *w, uint32_t matrix) {
   matrix = rewrite_fields(w->r, matrix);
   const ir_tensor full = ir_at(w->r->to, matrix)->type;
-  if (full.dtype != SNT_F32 || !read_rows(w, &matrix, 1, 2 * schedule_lanes(w->r->c)) || w->to.rank == SNT_MAX_RANK) return 0;
+  if (full.dtype != SNT_F32 || !read_rows(w, &matrix, 1, schedule_lanes(w->r->c)) || w->to.rank == SNT_MAX_RANK) return 0;
   w->to.dims[w->to.rank - 1] = WORD * w->fields, w->to.dims[w->to.rank++] = w->lanes;
   const uint32_t values = all_values(w, matrix, DEPTH);
   if (!values) return 0;
