@@ -35,6 +35,13 @@ uint32_t rebuild_view(rebuild *r, ir_op op, uint32_t operand, uint32_t attr_coun
   return ir_add_node(r->to, op, 1, &operand, attr_count, attrs, NULL);
 }
 
+uint32_t rebuild_wide(rebuild *r, uint32_t node) {
+  if (!node || !fusion_only_moves(r->to, node) || ir_at(r->to, node)->type.dtype == SNT_F32)
+    return node ? ir_add_cast(r->to, node, SNT_F32) : 0;
+  const uint32_t below = rebuild_wide(r, ir_arg(r->to, node, 0));
+  return below ? ir_add_retyped(r->to, node, &below) : 0;
+}
+
 /* What the first rule that has a word about the node says; 0: none has. */
 static uint32_t rewrite_node(rebuild *r, const rebuild_rule *rules, uint32_t rule_count) {
   const ir_node *n = ir_at(r->from, r->node);

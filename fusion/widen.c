@@ -39,15 +39,10 @@ static bool has_columns(const rebuild *r, int side) {
   return lane > 0 && fusion_find_label(other, rank, out[lane - 1]) < 0 && schedule_hint(r->from->pool, type->dims[lane - 1]) >= COLUMNS;
 }
 
-/* `keep`: stored, whatever it costs to compute it again. */
-static uint32_t widened(ir_graph *g, uint32_t node, bool keep) {
-  if (fusion_only_moves(g, node)) {
-    const uint32_t below = widened(g, ir_arg(g, node, 0), keep);
-    return ir_add_retyped(g, node, &below);
-  }
-  const uint32_t wide = ir_add_cast(g, node, SNT_F32);
-  if (keep) ir_add_contract(g, IR_KEEP, 1, &wide);
-  return wide;
+/* Whatever it costs to compute it again. */
+static void keep_stored(ir_graph *g, uint32_t node) {
+  const uint32_t base = fusion_through_views(g, node);
+  ir_add_contract(g, IR_KEEP, 1, &base);
 }
 
 static uint32_t widen_operands(rebuild *r) {
@@ -55,8 +50,9 @@ static uint32_t widen_operands(rebuild *r) {
   const int side = constant_side(r);
   if (side < 0 || (!reads_texels(r->c) && !has_columns(r, side))) return 0;
   uint32_t args[2] = {r->args[0], r->args[1]};
-  if (reads_texels(r->c)) args[side] = rewrite_settle(r, widened(r->to, args[side], false));
-  args[1 - side] = widened(r->to, args[1 - side], reads_texels(r->c));
+  if (reads_texels(r->c)) args[side] = rewrite_settle(r, rebuild_wide(r, args[side]));
+  args[1 - side] = rebuild_wide(r, args[1 - side]);
+  if (reads_texels(r->c)) keep_stored(r->to, args[1 - side]);
   return args[side] ? rebuild_copy_of(r, r->node, args) : 0;
 }
 

@@ -83,7 +83,7 @@ typedef struct conv {
   ir_expr batch, rows, columns;
   int64_t channels, outputs;
   int64_t stride[4]; /* of the weights: output, channel, tap down, tap across */
-  ir_expr value;     /* of the window */
+  int32_t dtype;     /* of all three: what is narrow is transformed and summed in f32 and rounded once, as by the plain convolution */
 } conv;
 
 static bool literal(const rebuild *r, ir_expr e, int64_t *out) { return expr_is_const(r->to->pool, e, out) && *out > 0; }
@@ -109,9 +109,11 @@ static bool read_window(const rebuild *r, uint32_t node, conv *v) {
 static bool read_conv(rebuild *r, conv *v) {
   const ir_node *n = ir_at(r->from, r->node);
   uint32_t lhs_rank, rhs_rank, out_rank;
-  if (n->op != IR_OP_contract || n->type.dtype != SNT_F32 || n->type.rank != 4 || !read_window(r, r->args[0], v)) return false;
+  if (n->op != IR_OP_contract || n->type.rank != 4 || !read_window(r, r->args[0], v)) return false;
   const ir_node *w = ir_at(r->to, r->args[1]);
-  if (w->op != IR_OP_const || w->type.rank != 4 || w->type.dtype != SNT_F32 || ir_at(r->to, r->args[0])->type.dtype != SNT_F32)
+  v->dtype = n->type.dtype;
+  if (!ir_dtypes[v->dtype].is_float || v->dtype == SNT_F64) return false;
+  if (w->op != IR_OP_const || w->type.rank != 4 || w->type.dtype != v->dtype || ir_at(r->to, r->args[0])->type.dtype != v->dtype)
     return false;
   if (r->to->consts.at[w->payload].kind == IR_CONST_SPLAT) return false;
   const ir_expr *lhs = ir_attr_ints(r->from, r->node, IR_ATTR_lhs, &lhs_rank),
@@ -142,12 +144,12 @@ static double compute_ns(const cost_profile *p, double fmas) {
 
 /* Weights come from memory, each once a run, and their products wait: half the rate at which a loop copies (256 channels of 14 x 14: 36 points of them
    cost 1.1 times as much as 16, though they are 0.73 of the products). */
-static double weights_ns(const cost_profile *p, double elements) { return 2 * elements * 4 / p->dram_gbs; }
+static double weights_ns(const cost_profile *p, double elements, uint32_t bytes) { return 2 * elements * bytes / p->dram_gbs; }
 
 static double direct_ns(const cost_profile *p, expr_pool *x, const conv *v) {
   const double results = (double)schedule_hint(x, schedule_product(x, 3, (const ir_expr[]){v->batch, v->rows, v->columns})),
                depth = 9. * v->channels;
-  return compute_ns(p, results * v->outputs * depth) + weights_ns(p, depth * v->outputs);
+  return compute_ns(p, results * v->outputs * depth) + weights_ns(p, depth * v->outputs, ir_dtypes[v->dtype].bytes);
 }
 
 /* Channels of whole vectors that take as long: what is left over goes four at a time and one at a time. */
@@ -163,7 +165,7 @@ static double form_ns(const cost_profile *p, expr_pool *x, const conv *v, const 
   const double tiles = (double)schedule_hint(x, schedule_product(x, 3, extents)), through = points * tiles * (v->channels + v->outputs);
   const double additions = tiles * lines * sums * (in_vectors(v->channels, lanes) + in_vectors(v->outputs, lanes));
   return compute_ns(p, points * tiles * v->channels * v->outputs) + 2 * compute_ns(p, additions) + 2 * through * 4 / p->cache_gbs +
-         weights_ns(p, points * v->channels * v->outputs) + 2 * p->launch_ns;
+         weights_ns(p, points * v->channels * v->outputs, sizeof(float)) + 2 * p->launch_ns;
 }
 
 static const winograd_form *pick_form(const fusion_context *c, const conv *v) {
@@ -180,13 +182,6 @@ static const winograd_form *pick_form(const fusion_context *c, const conv *v) {
 }
 
 /* ---- the three contractions ---- */
-
-/* Data of a mapped file has no alignment. */
-static float number_at(const void *data, int64_t i) {
-  float value;
-  memcpy(&value, (const char *)data + i * (int64_t)sizeof value, sizeof value);
-  return value;
-}
 
 typedef struct transforming {
   ir_making making;
@@ -206,7 +201,8 @@ static void transform(const ir_making *m, const void *const *sources, void *to) 
       for (uint32_t y = 0; y < 3; y++)
         for (uint32_t j = 0; j < f->tile; j++)
           for (uint32_t x = 0; x < 3; x++)
-            across[y][j] += f->weights[j][x] * number_at(w, k * v->stride[0] + c * v->stride[1] + y * v->stride[2] + x * v->stride[3]);
+            across[y][j] += f->weights[j][x] *
+                            ir_dtype_load(v->dtype, w, (size_t)(k * v->stride[0] + c * v->stride[1] + y * v->stride[2] + x * v->stride[3]));
       for (uint32_t i = 0; i < f->tile; i++)
         for (uint32_t j = 0; j < f->tile; j++) {
           const double sum = f->weights[i][0] * across[0][j] + f->weights[i][1] * across[1][j] + f->weights[i][2] * across[2][j];
@@ -273,7 +269,7 @@ static uint32_t take_tiles(rebuild *r, const conv *v, const winograd_form *f) {
   const ir_expr size[2] = {f->tile, f->tile}, stride[2] = {f->results, f->results};
   const ir_attr_value attrs[] = {{IR_ATTR_axis, 1, &axis}, {IR_ATTR_dilation, 2, ones}, {IR_ATTR_high, 2, zeros},
                                  {IR_ATTR_low, 2, zeros},  {IR_ATTR_size, 2, size},     {IR_ATTR_stride, 2, stride}};
-  return rebuild_view(r, IR_OP_window, extend_source(r, v, f), IR_COUNT(attrs), attrs);
+  return rebuild_view(r, IR_OP_window, rebuild_wide(r, extend_source(r, v, f)), IR_COUNT(attrs), attrs);
 }
 
 /* Sums that somebody takes for whole numbers (integers.c) are not to be off by rounding. */
@@ -310,8 +306,8 @@ static uint32_t as_winograd(rebuild *r) {
   const uint32_t middle = product(r, flat, u, mid_lists);
   const uint32_t split = reshape(r, middle, 6, (const ir_expr[]){a, a, n, down, across, outputs});
   const uint32_t last = product(r, split, back, out_lists);
-  return crop(r, reshape(r, last, 4, (const ir_expr[]){n, expr_mul(x, down, m), expr_mul(x, across, m), outputs}),
-              ir_at(r->from, r->node)->type.dims);
+  const uint32_t whole = reshape(r, last, 4, (const ir_expr[]){n, expr_mul(x, down, m), expr_mul(x, across, m), outputs});
+  return crop(r, whole ? ir_add_cast(r->to, whole, v.dtype) : 0, ir_at(r->from, r->node)->type.dims);
 }
 
 static const rebuild_rule rules[] = {as_winograd};

@@ -115,7 +115,7 @@ static bool may_be_tiled(const eval_ctx *ctx, uint32_t node) {
   static const ir_expr wanted[] = {1, 1, 3};
   const uint32_t window = ir_arg(ctx->g, node, 0);
   uint32_t count;
-  if (ctx->info->direct || ir_at(ctx->g, window)->op != IR_OP_window || ir_at(ctx->g, node)->type.dtype != SNT_F32) return false;
+  if (ctx->info->direct || ir_at(ctx->g, window)->op != IR_OP_window || ir_at(ctx->g, node)->type.dtype == SNT_F64) return false;
   for (uint32_t k = 0; k < sizeof keys; k++) {
     const ir_expr *list = ir_attr_ints(ctx->g, window, (ir_attr_key)keys[k], &count);
     if (!list || count != 2 || list[0] != wanted[k] || list[1] != wanted[k]) return false;
