@@ -19,7 +19,7 @@ snt_result fusion_rebuild(fusion_context *, const rebuild_rule *rules, uint32_t 
 snt_result fusion_rebuild_with(fusion_context *, const rebuild_rule *rules, uint32_t rule_count, void *user, bool *changed);
 uint32_t rebuild_copy(rebuild *); /* the plain copy, for a rule that builds on it */
 uint32_t rebuild_copy_of(rebuild *, uint32_t node,
-                         const uint32_t *args); /* an old node on other operands of `to`, with its name and origin */
+                         const uint32_t *args);  /* an old node on other operands of `to`, with its name and origin */
 uint32_t rebuild_wide(rebuild *, uint32_t node); /* a value of `to` as f32, cast below what only moves it; itself if it is */
 uint32_t rebuild_view(rebuild *, ir_op, uint32_t operand, uint32_t attr_count, const ir_attr_value *);
 #endif
