@@ -494,8 +494,19 @@ static bool settle(contraction *t, uint32_t member) {
   return t->lane_form[member] == CONTRACT_PANEL || (stride >= 1 && stride <= 4);
 }
 
+/* Where work-items are lanes, constants in another order than that of their columns are laid out in it: once, for all the columns of a group. */
+static bool settle_packed(contraction *t) {
+  uint32_t node;
+  contract_pack_loops p;
+  for (uint32_t i = 0; i < t->set.count; i++) {
+    if (schedule_is_explicit(t->c) || t->both_lanes || !plan_pack(t, i, &node, &p)) return false;
+    t->lane_form[i] = CONTRACT_PACKED;
+  }
+  return true;
+}
+
 bool contract_settle_lane_operands(contraction *t) {
   for (uint32_t i = 0; i < t->set.count; i++)
-    if (!settle(t, i)) return false;
+    if (!settle(t, i)) return settle_packed(t);
   return true;
 }

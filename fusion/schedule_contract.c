@@ -374,9 +374,9 @@ static snt_result build_lanes(contraction *t, const contract_guard *guard) {
   s.groups = expr_mul(x, expr_mul(x, s.batch, s.outer), expr_mul(x, s.rows, s.columns));
   place_group(t, &s, emit_group(e, s.groups));
   contract_make_lanes(t, (ir_expr)items * 4);
-  const ir_expr column = expr_add(x, expr_mul(x, t->column_tiles[0], (ir_expr)items * 4 * t->vectors),
-                                  expr_mul(x, emit_item(e, 0, items), 4));
-  rows_of(t, column);
+  const ir_expr first = expr_mul(x, t->column_tiles[0], (ir_expr)items * 4 * t->vectors);
+  if (contract_has_form(t, CONTRACT_PACKED)) (void)contract_open_packed_columns(t, items * 4 * t->vectors, t->column_tiles[0], first);
+  rows_of(t, expr_add(x, first, expr_mul(x, emit_item(e, 0, items), 4)));
   return emit_end(e, s.groups, guard->choice, guard->count, guard->conditions);
 }
 
