@@ -12,7 +12,8 @@ enum {
   CONTRACT_STAGED = 4,
   CONTRACT_NONE = -1,
   CONTRACT_VECTORS = 8,
-  CONTRACT_NEAR_PANEL = 131072 /* bytes */
+  CONTRACT_NEAR_PANEL = 131072 /* bytes */,
+  CONTRACT_ITEMS = 64 /* a group, where they are lanes */
 };
 
 typedef struct contraction {
@@ -138,9 +139,10 @@ typedef struct contract_guard {
   const plan_condition *conditions;
 } contract_guard;
 
-/* schedule_contract_lanes.c: work-items are lanes and reads go through texels. */
-bool contract_fits_texels(contraction *);
-snt_result contract_build_texels(contraction *, const contract_guard *);
+/* schedule_contract_lanes.c: work-items are lanes, any extents. */
+bool contract_fits_flat(contraction *);
+void contract_narrow_tile(contraction *); /* to what neighbouring items load side by side */
+snt_result contract_build_flat(contraction *, const contract_guard *);
 
 /* schedule_staged.c: rows of the other operand are a depthwise convolution's, computed here row by row. */
 bool schedule_staged_accepts(const fusion_context *, const fusion_group *);

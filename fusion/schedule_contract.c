@@ -350,15 +350,21 @@ static snt_result build_explicit(contraction *t, const contract_guard *guard) {
   return emit_end(e, s.groups, guard->choice, guard->count, guard->conditions);
 }
 
+/* Items whose tiles fill the columns; 0: they do not. */
+static uint32_t lane_items(const contraction *t) {
+  int64_t columns;
+  uint32_t items = CONTRACT_ITEMS;
+  if (!contract_literal(t, t->lane_axis, &columns)) return 0;
+  while (items && columns % (4 * (int64_t)items * t->vectors)) items /= 2;
+  return items;
+}
+
 /* Lanes: each item holds rows x two vectors, neighbouring items neighbouring vectors, so that loads of the lane operand are contiguous. */
 static snt_result build_lanes(contraction *t, const contract_guard *guard) {
   expr_pool *x = t->c->graph->pool;
   int64_t columns;
-  const bool texel = t->c->options->profile->reads == COST_READS_TEXEL;
-  uint32_t items = texel ? 8 : 64;
+  const uint32_t items = lane_items(t);
   (void)expr_is_const(x, t->extent[t->out[t->lane_axis]], &columns);
-  while (items > 1 && columns % (4 * (int64_t)items * t->vectors)) items /= 2;
-  while (t->vectors > 1 && columns % (4 * (int64_t)items * t->vectors)) t->vectors /= 2;
   emit *e = t->e = emit_begin(t->c, t->group, "contract");
   if (!e) return ir_fail(t->c->diag, SNT_E_HOST_MEM, "schedule", t->group->hero, "out of host memory");
   shares s = {.batch = 1, .outer = 1, .outer_per = 1, .rows = 1, .row_tiles = {1, 1}};
@@ -405,13 +411,14 @@ static snt_result build_rows(contraction *t, contract_build build, uint32_t choi
 
 /* The schedule that fits the device and the contraction; NULL: none does. */
 static contract_build pick_schedule(contraction *t) {
-  int64_t columns;
+  enum { FEW_ITEMS = 16 };
   order_terms(t);
   if (schedule_is_explicit(t->c)) return contract_can_stage(t) && contract_settle_lane_operands(t) ? build_explicit : NULL;
-  if (contract_fits_texels(t)) return contract_build_texels;
-  return contract_literal(t, t->lane_axis, &columns) && columns % 4 == 0 && !t->staged_count && contract_settle_lane_operands(t)
-             ? build_lanes
-             : NULL;
+  const bool texels = t->c->options->profile->reads == COST_READS_TEXEL;
+  if (!texels && !t->staged_count && lane_items(t) >= FEW_ITEMS && contract_settle_lane_operands(t)) return build_lanes;
+  if (!contract_fits_flat(t)) return NULL;
+  contract_narrow_tile(t);
+  return contract_build_flat;
 }
 
 /* Bytes that a product reads by words are stored: put together here, each would be computed by itself. */

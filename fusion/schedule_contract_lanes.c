@@ -1,17 +1,23 @@
-/* Contractions where work-items are lanes and reads go through texels. An item holds a tile of rows x two vectors of four neighbouring columns; the items of
+/* Contractions where work-items are lanes, whatever the extents are. An item holds a tile of rows x two vectors of four neighbouring columns; the items of
    a group, one for each lane, take neighbouring tiles of the columns and of all axes but the rows, flattened, so that the other operand is read at
-   one address by all of them. Padded operands are read in place: what lies outside is selected away, whatever is read there.
+   one address by all of them. Padded operands are read in place: what lies outside is selected away, whatever texel is read there. Where reads are of
+   storage, a tile has one vector, so that those of neighbouring items lie side by side.
    In: a contraction whose columns are a literal, at least a vector of them, and with rows enough for its tile. Tails overlap the last whole tile. */
 #include "fusion/contract_private.h"
 
 enum { VECTOR = 4 };
 
+static bool reads_texels(const contraction *t) { return t->c->options->profile->reads == COST_READS_TEXEL; }
+
 static bool is_suitable(const contraction *t, int64_t *columns) {
-  const cost_profile *p = t->c->options->profile;
-  return p->reads == COST_READS_TEXEL && t->lanes == VECTOR && contract_literal(t, t->lane_axis, columns) && *columns >= VECTOR;
+  return t->lanes == VECTOR && contract_literal(t, t->lane_axis, columns) && *columns >= VECTOR;
 }
 
-static uint32_t items_of(const contraction *t) { return t->c->options->profile->lanes > 1 ? (uint32_t)t->c->options->profile->lanes : 1; }
+static uint32_t items_of(const contraction *t) {
+  const cost_profile *p = t->c->options->profile;
+  const double most = reads_texels(t) ? p->lanes : fmin(p->group_items, CONTRACT_ITEMS);
+  return most > 1 ? (uint32_t)most : 1;
+}
 
 typedef struct texel_probe {
   contraction *t;
@@ -94,12 +100,22 @@ static emit *begin(contraction *t) {
   return t->e;
 }
 
-bool contract_fits_texels(contraction *t) {
+bool contract_fits_flat(contraction *t) {
   int64_t columns;
-  return is_suitable(t, &columns) && (!t->staged_count || (begin(t) && pads_are_safe(t)));
+  return is_suitable(t, &columns) && (!t->staged_count || !reads_texels(t) || (begin(t) && pads_are_safe(t)));
 }
 
-snt_result contract_build_texels(contraction *t, const contract_guard *guard) {
+/* Sums that leave a full number of threads their registers. */
+void contract_narrow_tile(contraction *t) {
+  enum { ROWS = 8, FEW_ROWS = 6, REGISTERS = 48 };
+  int64_t rows;
+  const int64_t most = t->c->options->profile->registers < REGISTERS ? FEW_ROWS : ROWS;
+  if (reads_texels(t)) return;
+  if (!contract_literal(t, t->row_axis, &rows)) rows = most;
+  t->vectors = 1, t->rows = (uint32_t)(rows < most ? rows : most);
+}
+
+snt_result contract_build_flat(contraction *t, const contract_guard *guard) {
   expr_pool *x = t->c->graph->pool;
   int64_t columns = 0;
   if (!begin(t) || !is_suitable(t, &columns)) return ir_fail(t->c->diag, SNT_E_HOST_MEM, "schedule", t->group->hero, "out of host memory");
