@@ -36,6 +36,11 @@ sub whole { # of integers, whose zero point is known when it runs
   return "graph \@g(%x: u8[$rows,$terms], %z: u8) {\n  %w: i8[$terms,$columns] = const [" . weights($terms * $columns, -127, 255) . "]\n" .
     "  %xw = cast %x, dtype=i16\n  %zw = cast %z, dtype=i16\n  %a = sub %xw, %zw\n  %b = cast %w, dtype=i16\n  %y = matmul %a, %b, dtype=i32\n  return y=%y\n}\n";
 }
+sub left { # weights times codes, whose columns are the lanes
+  my ($rows, $terms, $columns) = @_;
+  return "graph \@g(%u: f32[$terms,$columns]) {\n  %k = mul %u, 100.0\n  %p = max %k, 0.0\n  %x = cast %p, dtype=u8\n  %q: i8[$rows,$terms] = const [" .
+    weights($rows * $terms, -127, 255) . "]\n  %a = cast %x, dtype=i32\n  %b = cast %q, dtype=i32\n  %y = matmul %b, %a, dtype=i32\n  return y=%y\n}\n";
+}
 sub conv { # of codes behind an operator, so that layout puts channels last
   my ($channels, $out, $groups, $zero, $more) = @_;
   my $each = $channels / $groups;
@@ -52,6 +57,7 @@ my @cases = ( # name, contractions of words, what it is, text
   ['none', 2, 'unsigned weights without a zero point', linear('u8', 9, 24, 64, 40, 'u8', 0, 256, 0) =~ s/  %h = sub %g, 0.0\n//r =~ s/mul %h/mul %g/r],
   ['bare', 1, 'signed codes without one', linear('i8', 3, 24, 64, 40, 'i8', -127, 255, 0) =~ s/  %o = sub %f, 3.0\n//r =~ s/mul %o/mul %f/r],
   ['turned', 0, 'columns turned round below their scales: as they are', linear('u8', 100, 24, 64, 40, 'i8', -127, 255, 0) =~ s/  %m = matmul %d, %w/  %back = slice %w, starts=[0,39], sizes=[64,40], steps=[1,-1]\n  %m = matmul %d, %back/r],
+  ['left', 1, 'weights times codes', left(24, 64, 40)],
   ['row', 1, 'one row', linear('u8', 100, 1, 64, 40, 'i8', -127, 255, 0)],
   ['whole', 1, 'integers', whole(24, 400, 40)],
   ['long', 1, 'sums of integers beyond 24 bits', whole(4, 4096, 32)],
