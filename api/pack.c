@@ -95,6 +95,7 @@ static const capability_need needs[] = {
     {65, CAPS(subgroup_arithmetic, shuffle)},
     {4433, CAPS(f16_storage, int16_storage)},
     {4448, CAPS(int8_storage, int8_storage)},
+    {6019, CAPS(dot4, dot4)},
     {5347, CAPS(address, address)},
 };
 enum { CAPABILITY_MATRICES = 6022 };

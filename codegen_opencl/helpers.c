@@ -20,9 +20,11 @@
                     "= (v))\n"                                                                                                             \
                     "#else\n#define SNT_VLOAD(Q, T, N, p) vload##N(0, p)\n#define SNT_VSTORE(Q, T, N, v, p) vstore##N(v, 0, p)\n#endif\n"
 
-/* Products of bytes: SNT_DOT4 says how wide vectors are that the processor has an instruction for (512: AVX-512 VNNI, 256: AVX-VNNI). Compilers for a
-   family of processors do not know of it, assemblers do. */
+/* Products of bytes: SNT_DOT4 says how wide vectors are that the device has an instruction for (512: AVX-512 VNNI, 256: AVX-VNNI; compilers
+   for a family of processors do not know of these, assemblers do), or that it has a function for a word (32: cl_khr_integer_dot_product, without a pragma). */
 #define DOT4(body) "#define SNT_W(N) int##N __attribute__((overloadable)) snt_dot4(int##N a, int##N b, int##N c) { " body " }\n"
+
+#define DOT4_HALVES DOT4("return (int##N)(snt_dot4(a.lo, b.lo, c.lo), snt_dot4(a.hi, b.hi, c.hi));")
 
 /* Lanes of table v by numbers in a word w, of which its bits from s on are one. Numbers in the upper half of a word need no shift of their own where the
    floats have no bits in their lower half: halves of words are taken by number, and the mask leaves zeros in the others. (The compiler makes an `and` of
@@ -56,12 +58,14 @@ const ctext_helper opencl_helpers[] = {
     {"SNT_TRUNC", ROUNDING("TRUNC", "trunc", "trunc")},
     {"SNT_RINT", ROUNDING("RINT", "rint", "roundeven")},
     {"SNT_PERMUTE", PERMUTE},
-    {"snt_dot4", DOT4("return as_int##N(as_uint##N(c) + as_uint##N((a & 255) * (b << 24 >> 24) + (a >> 8 & 255) * (b << 16 >> 24) + "
+    {"snt_dot4", "#if SNT_DOT4 == 32\n" DOT4("return as_int(as_uint(c) + as_uint(dot_4x8packed_us_int(as_uint(a), as_uint(b))));") "SNT_W()\n#undef SNT_W\n" DOT4_HALVES
+                 "SNT_W(2) SNT_W(4) SNT_W(8) SNT_W(16)\n#undef SNT_W\n" DOT4("return snt_dot4((int4)(a, 0), (int4)(b, 0), (int4)(c, 0)).s012;") "SNT_W(3)\n#else\n"
+                 DOT4("return as_int##N(as_uint##N(c) + as_uint##N((a & 255) * (b << 24 >> 24) + (a >> 8 & 255) * (b << 16 >> 24) + "
                       "(a >> 16 & 255) * (b << 8 >> 24) + (a >> 24 & 255) * (b >> 24)));")
                  "SNT_W() SNT_W(2) SNT_W(3)\n#if SNT_DOT4 == 512\n#undef SNT_W\n" DOT4("__asm__(\"vpdpbusd %2, %1, %0\" : \"+v\"(c) : \"v\"(a), \"v\"(b)); return c;")
                  "#elif SNT_DOT4 == 256\n#undef SNT_W\n" DOT4("__asm__(\"%{vex%} vpdpbusd %2, %1, %0\" : \"+x\"(c) : \"x\"(a), \"x\"(b)); return c;")
-                 "#endif\nSNT_W(4) SNT_W(8)\n#if SNT_DOT4 == 256\n#undef SNT_W\n" DOT4("return (int16)(snt_dot4(a.lo, b.lo, c.lo), snt_dot4(a.hi, b.hi, c.hi));")
-                 "#endif\nSNT_W(16)\n#undef SNT_W\n"},
+                 "#endif\nSNT_W(4) SNT_W(8)\n#if SNT_DOT4 == 256\n#undef SNT_W\n" DOT4_HALVES
+                 "#endif\nSNT_W(16)\n#endif\n#undef SNT_W\n"},
     {"SNT_PREFETCH", "#if __has_builtin(__builtin_prefetch) && (defined(__x86_64__) || defined(__aarch64__))\n"
                      "#define SNT_PREFETCH(p, bytes, rw) \\\n"
                      "  for (size_t q_ = 0; q_ < bytes; q_ += 64) __builtin_prefetch((const void *)((size_t)(p) + q_), rw, 3)\n"

@@ -30,7 +30,7 @@ enum { /* instructions */
   SpvOpReturn = 253, SpvOpGroupNonUniformShuffle = 345, SpvOpGroupNonUniformIAdd = 349, SpvOpGroupNonUniformFAdd = 350,
   SpvOpGroupNonUniformSMin = 353, SpvOpGroupNonUniformUMin = 354, SpvOpGroupNonUniformFMin = 355, SpvOpGroupNonUniformSMax = 356,
   SpvOpGroupNonUniformUMax = 357, SpvOpGroupNonUniformFMax = 358,
-  SpvOpTypeCooperativeMatrixKHR = 4456, SpvOpCooperativeMatrixLoadKHR = 4457, SpvOpCooperativeMatrixStoreKHR = 4458,
+  SpvOpSUDot = 4452, SpvOpTypeCooperativeMatrixKHR = 4456, SpvOpCooperativeMatrixLoadKHR = 4457, SpvOpCooperativeMatrixStoreKHR = 4458,
   SpvOpCooperativeMatrixMulAddKHR = 4459
 };
 // clang-format on
@@ -41,6 +41,7 @@ enum { /* capabilities */
   SpvCapabilityStorageImageWriteWithoutFormat = 56, SpvCapabilityGroupNonUniform = 61, SpvCapabilityGroupNonUniformArithmetic = 63,
   SpvCapabilityGroupNonUniformShuffle = 65, SpvCapabilityStorageBuffer16BitAccess = 4433, SpvCapabilityStorageBuffer8BitAccess = 4448,
   SpvCapabilityDenormPreserve = 4464, SpvCapabilitySignedZeroInfNanPreserve = 4466, SpvCapabilityRoundingModeRTE = 4467,
+  SpvCapabilityDotProductInput4x8BitPacked = 6018, SpvCapabilityDotProduct = 6019,
   SpvCapabilityPhysicalStorageBufferAddresses = 5347, SpvCapabilityVulkanMemoryModel = 5345, SpvCapabilityCooperativeMatrixKHR = 6022
 };
 // clang-format on

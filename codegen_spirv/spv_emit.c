@@ -6,7 +6,7 @@
 // clang-format off
 const kir_caps spirv_caps = {.target = "spirv", .max_lanes = 4, .vector_memory = 16, .f16_storage = true, .bf16_storage = true, .int8_storage = true, .fma_fast = true,
                              .int16_storage = true, .int64 = true, .f64 = true, .subgroups = true, .subgroup_arithmetic = true, .texel = true,
-                             .images = true, .shuffle = true, .pack2 = true, .aligned_vectors = true, .nan_unsafe = true, .push_bytes = 128, .oob_zero = true,
+                             .images = true, .shuffle = true, .pack2 = true, .dot4 = true, .aligned_vectors = true, .nan_unsafe = true, .push_bytes = 128, .oob_zero = true,
                              .mma = {[KIR_MMA_F16] = {KIR_MMA_ANY, 0, 0}, [KIR_MMA_I8] = {KIR_MMA_ANY, 0, 0}, [KIR_MMA_U8] = {KIR_MMA_ANY, 0, 0}}};
 // clang-format on
 
@@ -180,6 +180,7 @@ static void put_capabilities(spv *s) {
                     {SpvCapabilityDenormPreserve, "SPV_KHR_float_controls"},
                     {SpvCapabilityRoundingModeRTE, "SPV_KHR_float_controls"},
                     {SpvCapabilityVulkanMemoryModel, "SPV_KHR_vulkan_memory_model"},
+                    {SpvCapabilityDotProduct, "SPV_KHR_integer_dot_product"},
                     {SpvCapabilityCooperativeMatrixKHR, "SPV_KHR_cooperative_matrix"},
                     {SpvCapabilityPhysicalStorageBufferAddresses, "SPV_KHR_physical_storage_buffer"}};
   for (uint32_t i = 0; i < s->needed.count; i++) {

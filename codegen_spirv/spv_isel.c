@@ -27,7 +27,7 @@ static const isel_row rows[KIR_OP_COUNT] = {
     [KIR_min] = {.s = EXT, .u = EXT, .ext_s = GLSLstd450SMin, .ext_u = GLSLstd450UMin, .why = several},
     [KIR_max] = {.s = EXT, .u = EXT, .ext_s = GLSLstd450SMax, .ext_u = GLSLstd450UMax, .why = several},
     [KIR_fma] = {.f = EXT, .ext_f = GLSLstd450Fma},
-    [KIR_dot4] = LOWERED("legalise"),
+    [KIR_dot4] = SEVERAL,
     [KIR_div] = {.f = SpvOpFDiv, .s = SpvOpSDiv, .u = SpvOpUDiv},
     [KIR_rem] = {.f = SpvOpFRem, .why = several},
     [KIR_sqrt] = {.f = EXT, .ext_f = GLSLstd450Sqrt},

@@ -102,6 +102,23 @@ static uint32_t multiply_high(spv *s, uint32_t inst) {
   return SPV_DO(s, SpvOpCompositeExtract, type, product, 1);
 }
 
+/* Words of four bytes are scalars, and the signed one comes first. */
+static uint32_t sum_of_bytes(spv *s, uint32_t inst) {
+  enum { PACKED_4X8 = 0 }; /* PackedVectorFormat4x8Bit */
+  const kir_type t = type_of(s, inst);
+  const uint32_t a = spv_arg(s, inst, 0), b = spv_arg(s, inst, 1), word = spv_type(s, kir_t(t.base, 1));
+  uint32_t dots[4] = {0};
+  spv_need(s, SpvCapabilityDotProduct);
+  spv_need(s, SpvCapabilityDotProductInput4x8BitPacked);
+  for (uint32_t n = 0; n < t.lanes && n < IR_COUNT(dots); n++) {
+    const bool whole = t.lanes == 1;
+    const uint32_t unsigned_bytes = whole ? a : SPV_DO(s, SpvOpCompositeExtract, word, a, n);
+    dots[n] = SPV_DO(s, SpvOpSUDot, word, whole ? b : SPV_DO(s, SpvOpCompositeExtract, word, b, n), unsigned_bytes, PACKED_4X8);
+  }
+  const uint32_t sums = t.lanes == 1 ? dots[0] : spv_result(s, SpvOpCompositeConstruct, spv_type(s, t), dots, t.lanes);
+  return SPV_DO(s, SpvOpIAdd, spv_type(s, t), sums, spv_arg(s, inst, 2));
+}
+
 /* SPIR-V counts and finds bits in 32-bit words only: the low and the high words of 64-bit integers. */
 static void take_words(spv *s, uint32_t inst, uint32_t words[2]) {
   const kir_type t = type_of(s, inst), wide = spv_like(t, SNT_U64);
@@ -310,6 +327,7 @@ uint32_t spv_special(spv *s, uint32_t inst) {
                                                                    [KIR_rem] = divide,
                                                                    [KIR_rcp] = reciprocal,
                                                                    [KIR_mulhi] = multiply_high,
+                                                                   [KIR_dot4] = sum_of_bytes,
                                                                    [KIR_shl] = shift,
                                                                    [KIR_shr] = shift,
                                                                    [KIR_clz] = leading_zeros,

@@ -80,6 +80,10 @@ static void read_properties(const VkPhysicalDeviceProperties2 *properties, uint6
     } else if (s->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FLOAT_CONTROLS_PROPERTIES && features & SNT_VK_FEATURE_FLOAT_CONTROLS) {
       out->float_controls = *(const VkPhysicalDeviceFloatControlsProperties *)block;
       out->float_controls.pNext = NULL;
+    } else if (s->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_PROPERTIES &&
+               features & SNT_VK_FEATURE_INTEGER_DOT_PRODUCT) {
+      const VkPhysicalDeviceShaderIntegerDotProductProperties *dots = block;
+      out->fast_dots = dots->integerDotProduct4x8BitPackedMixedSignednessAccelerated;
     } else if (s->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PUSH_DESCRIPTOR_PROPERTIES_KHR && features & SNT_VK_FEATURE_PUSH_DESCRIPTORS) {
       out->max_push_descriptors = ((const VkPhysicalDevicePushDescriptorPropertiesKHR *)block)->maxPushDescriptors;
     }
@@ -87,7 +91,7 @@ static void read_properties(const VkPhysicalDeviceProperties2 *properties, uint6
 }
 
 /* What SPIRV-Cross translates to MSL and to HLSL (tests/portable.t reads this line). */
-static const char portable[] = "texel=0,subgroups=0,f64=0,int64=0,f16=0,int8=0,int16=0";
+static const char portable[] = "texel=0,subgroups=0,f64=0,int64=0,f16=0,int8=0,int16=0,dot4=0";
 
 /* Programs for this device are to reach buffers by their addresses. */
 static snt_result take_addresses(snt_device *d, snt_diag *diag) {
@@ -118,6 +122,7 @@ static snt_result describe(snt_device *d, const VkPhysicalDeviceProperties2 *pro
                     .subgroup_max = l->subgroup_max ? l->subgroup_max : l->subgroups.subgroupSize,
                     .max_allocation = l->max_allocation,
                     .cpu = plain->deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU,
+                    .fast_dots = l->fast_dots,
                     .float_controls = &l->float_controls};
   if (units) memcpy(facts.mma, units, sizeof facts.mma);
   const char *base = vk_profile_name(plain->deviceName, driver, plain->deviceType);
@@ -198,6 +203,9 @@ static snt_result query_host(snt_device *device, const snt_vk_attach_info *info,
                                                       .pNext = &sizes3};
   if (d->features & SNT_VK_FEATURE_PUSH_DESCRIPTORS) all.pNext = &push;
   if (d->features & SNT_VK_FEATURE_FLOAT_CONTROLS) controls.pNext = all.pNext, all.pNext = &controls;
+  VkPhysicalDeviceShaderIntegerDotProductProperties dots;
+  dots.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_PROPERTIES;
+  if (d->features & SNT_VK_FEATURE_INTEGER_DOT_PRODUCT) dots.pNext = all.pNext, all.pNext = &dots;
   properties(info->physical_device, &all);
   kir_mma units[KIR_MMA_TYPES] = {{0, 0, 0}};
   if (d->features & SNT_VK_FEATURE_COOPERATIVE_MATRIX)

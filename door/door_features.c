@@ -3,7 +3,20 @@
 #include "runtime/rt_vulkan.h"
 
 /* Tables without pointers: libsinter-runtime has little room. */
-enum { NO_EXTENSION, STORAGE_8BIT, FLOAT16_INT8, SUBGROUP_TYPES, SUBGROUP_SIZES, CACHE_CONTROL, ADDRESSES, MODEL, UNITS, PUSHED, CONTROLS };
+enum {
+  NO_EXTENSION,
+  STORAGE_8BIT,
+  FLOAT16_INT8,
+  SUBGROUP_TYPES,
+  SUBGROUP_SIZES,
+  CACHE_CONTROL,
+  ADDRESSES,
+  MODEL,
+  UNITS,
+  PUSHED,
+  CONTROLS,
+  DOTS
+};
 static const char *const extensions[] = {
     [STORAGE_8BIT] = VK_KHR_8BIT_STORAGE_EXTENSION_NAME,
     [FLOAT16_INT8] = VK_KHR_SHADER_FLOAT16_INT8_EXTENSION_NAME,
@@ -14,6 +27,7 @@ static const char *const extensions[] = {
     [MODEL] = VK_KHR_VULKAN_MEMORY_MODEL_EXTENSION_NAME,
     [UNITS] = VK_UNITS_EXTENSION,
     [PUSHED] = VK_KHR_PUSH_DESCRIPTOR_EXTENSION_NAME,
+    [DOTS] = VK_KHR_SHADER_INTEGER_DOT_PRODUCT_EXTENSION_NAME,
     [CONTROLS] = VK_KHR_SHADER_FLOAT_CONTROLS_EXTENSION_NAME,
 };
 enum { NEVER = 255, NOT_CORE = UINT16_MAX };
@@ -48,6 +62,7 @@ static const feature_row rows[] = {
     OWN(BUFFER_ADDRESS, BUFFER_DEVICE_ADDRESS, BufferDeviceAddress, bufferDeviceAddress, 2, ADDRESSES),
     OWN(MEMORY_MODEL, VULKAN_MEMORY_MODEL, VulkanMemoryModel, vulkanMemoryModel, 2, MODEL),
     OWN(MEMORY_MODEL_DEVICE, VULKAN_MEMORY_MODEL, VulkanMemoryModel, vulkanMemoryModelDeviceScope, 2, MODEL),
+    OWN(INTEGER_DOT_PRODUCT, SHADER_INTEGER_DOT_PRODUCT, ShaderIntegerDotProduct, shaderIntegerDotProduct, 3, DOTS),
     {SNT_VK_FEATURE_COOPERATIVE_MATRIX, {VK_UNITS_FEATURES, 0}, NOT_CORE, {offsetof(vk_units_features, cooperative_matrix), 0}, NEVER, UNITS},
     CORE(INT16, shaderInt16),
     CORE(INT64, shaderInt64),
@@ -159,6 +174,7 @@ typedef struct own_features {
   VkPhysicalDevicePipelineCreationCacheControlFeatures cache;
   VkPhysicalDeviceBufferDeviceAddressFeatures address;
   VkPhysicalDeviceVulkanMemoryModelFeatures model;
+  VkPhysicalDeviceShaderIntegerDotProductFeatures dots;
   vk_units_features units;
 } own_features;
 static const struct {
@@ -173,6 +189,7 @@ static const struct {
     {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PIPELINE_CREATION_CACHE_CONTROL_FEATURES, offsetof(own_features, cache)},
     {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_BUFFER_DEVICE_ADDRESS_FEATURES, offsetof(own_features, address)},
     {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_MEMORY_MODEL_FEATURES, offsetof(own_features, model)},
+    {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_FEATURES, offsetof(own_features, dots)},
     {VK_UNITS_FEATURES, offsetof(own_features, units)},
 };
 

@@ -161,6 +161,8 @@ snt_result door_patch_module(const snt_exec *x, uint32_t kernel, const VkFormat 
   ROW(4433, SNT_VK_FEATURE_STORAGE16, 0, "storageBuffer16BitAccess") \
   ROW(4448, SNT_VK_FEATURE_STORAGE8, 0, "storageBuffer8BitAccess") \
   ROW(5345, SNT_VK_FEATURE_MEMORY_MODEL, 0, "vulkanMemoryModel") \
+  ROW(6018, SNT_VK_FEATURE_INTEGER_DOT_PRODUCT, 0, "bytes") \
+  ROW(6019, SNT_VK_FEATURE_INTEGER_DOT_PRODUCT, 0, "shaderIntegerDotProduct") \
   ROW(CAPABILITY_MATRICES, SNT_VK_FEATURE_COOPERATIVE_MATRIX, 0, "cooperativeMatrix") \
   ROW(CAPABILITY_ADDRESSES, SNT_VK_FEATURE_BUFFER_ADDRESS, 0, "bufferDeviceAddress")
 // clang-format on

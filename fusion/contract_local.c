@@ -45,19 +45,22 @@ typedef struct vector_probe {
   bool fits, moves;
 } vector_probe;
 
+/* Words of bytes are as many bytes apart. */
 static void probe_vector(void *user, const fusion_load *load) {
   vector_probe *p = user;
   expr_pool *x = p->t->c->graph->pool;
+  const ir_tensor *type = &ir_at(p->t->c->graph, load->node)->type;
+  const int64_t step = p->t->packed && ir_dtypes[type->dtype].bytes == 1 ? 4 : 1;
   int64_t coef;
   ir_expr rest;
-  const ir_expr offset = map_linear(x, load->access, ir_at(p->t->c->graph, load->node)->type.dims);
+  const ir_expr offset = map_linear(x, load->access, type->dims);
   for (uint32_t i = 0; i < load->access->condition_count; i++)
     if (expr_uses_var(x, load->access->conditions[i].value, p->lane)) p->fits = false;
-  if (!expr_split_affine(x, offset, p->lane, &coef, &rest) || coef < 0 || coef > 1) p->fits = false;
-  else if (coef == 1) {
+  if (!expr_split_affine(x, offset, p->lane, &coef, &rest) || (coef && coef != step)) p->fits = false;
+  else if (coef) {
     const int64_t multiple = expr_multiple_of(x, rest);
     p->moves = true;
-    p->fits = p->fits && multiple % p->unit == 0;
+    p->fits = p->fits && multiple % (step * p->unit) == 0;
   }
 }
 

@@ -108,6 +108,8 @@ bool contract_read_labels(contraction *);                                       
 bool contract_pick_axes(contraction *);                  /* of the result: lanes, rows, outer; false: one element */
 void contract_make_lanes(contraction *, ir_expr stride); /* the vectors of a tile, `stride` columns apart */
 void contract_emit_tile(contraction *, ir_expr row, ir_expr column);
+/* One term of a row and a column, whichever operand has the lanes: of words the first is the unsigned one. */
+void contract_add_term(const contraction *, uint32_t *cell, uint32_t row, uint32_t column);
 /* Room for the sums of `passes` tiles, cleared, if the panel at hand is better taken in blocks. */
 bool contract_open_blocks(contraction *, int64_t passes);
 int64_t

@@ -240,9 +240,9 @@ static void use_row(contraction *t, uint32_t i, ir_expr row) {
   if (t->row_axis != CONTRACT_NONE) t->at[t->out[t->row_axis]] = expr_add(t->e->x, row, i);
 }
 
-static void add_term(const contraction *t, uint32_t *cell, uint32_t a, uint32_t b) {
+void contract_add_term(const contraction *t, uint32_t *cell, uint32_t row, uint32_t column) {
   const bool turned = t->packed && t->lane_operand == 0;
-  *cell = emit_multiply_add(t->e, t->set.node[0], t->type.base, turned ? b : a, turned ? a : b, *cell);
+  *cell = emit_multiply_add(t->e, t->set.node[0], t->type.base, turned ? column : row, turned ? row : column, *cell);
 }
 
 /* Half a vector of the lanes of a, from `first`, and half a one of those of b, from `second`. */
@@ -255,7 +255,7 @@ static uint32_t halves(const contraction *t, uint32_t a, uint32_t first, uint32_
 /* One term of two rows and the half vector of columns, which `vector` holds twice. */
 static void multiply_pair(contraction *t, uint32_t above, uint32_t below, uint32_t vector, uint32_t *sum) {
   kir_kernel *k = t->e->k;
-  add_term(t, sum, halves(t, kir_splat(k, above, t->lanes), 0, kir_splat(k, below, t->lanes), 0), vector);
+  contract_add_term(t, sum, halves(t, kir_splat(k, above, t->lanes), 0, kir_splat(k, below, t->lanes), 0), vector);
 }
 
 /* One term: vectors of the lane operand once, each row's scalar against all of them. */
@@ -280,7 +280,7 @@ static void multiply(contraction *t, ir_expr row, ir_expr column, uint32_t *acc)
       for (uint32_t j = 0; j < own; j++) {
         if (t->both_lanes) use_vector(t, j, column);
         if (t->both_lanes || !j) scalar = operand_value(t, s, 1 - t->lane_operand);
-        add_term(t, &acc[s * cells + i * own + j], scalar, vector[s][j]);
+        contract_add_term(t, &acc[s * cells + i * own + j], scalar, vector[s][j]);
       }
       if (pairs && i % 2) multiply_pair(t, above, scalar, vector[0][own], &acc[cells + i / 2]);
       above = scalar;
@@ -321,7 +321,7 @@ static void multiply_trip(contraction *t, uint32_t label, ir_expr row, ir_expr c
     for (uint32_t j = 0; j < t->vectors; j++)
       for (uint32_t i = 0; i < t->rows; i++)
         for (uint32_t n = 0; n < STEP; n++)
-          add_term(t, &acc[(s * t->rows + i) * t->vectors + j], terms[n].scalar[s][i], terms[n].vector[s][j]);
+          contract_add_term(t, &acc[(s * t->rows + i) * t->vectors + j], terms[n].scalar[s][i], terms[n].vector[s][j]);
 }
 
 static bool is_short(const contraction *t, uint32_t level) {

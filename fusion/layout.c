@@ -5,6 +5,7 @@
    is cheaper. Positions that lie together in every operand become one axis, so that tiles fill. */
 #include "fusion/rebuild.h"
 #include "fusion/schedule_common.h"
+#include "fusion/words.h"
 
 typedef struct layout {
   IR_VEC(uint8_t) ours;  /* by node of `graph`, the new one: a transpose of this pass */
@@ -278,10 +279,15 @@ static bool read_product(rebuild *r, product *p) {
 
 static bool is_constant(const ir_graph *g, uint32_t node) { return ir_at(g, fusion_through_views(g, node))->op == IR_OP_const; }
 
-/* Lanes: a tile has as many columns as there are positions. */
-static bool keeps_positions(const fusion_context *c, const expr_pool *pool, const ir_tensor *t) {
+/* Bytes that words.c is to read by words, which lie along channels. */
+static bool takes_words(const fusion_context *c, const ir_graph *g, const uint32_t *args) {
+  return words_are_wanted(c) && ir_at(g, args[0])->type.dtype == SNT_U8 && ir_at(g, args[1])->type.dtype == SNT_I8;
+}
+
+/* Lanes: a tile has as many columns as there are positions. `args`: what a product of type t multiplies. */
+static bool keeps_positions(const fusion_context *c, const ir_graph *g, const ir_tensor *t, const uint32_t *args) {
   int64_t extent;
-  return !schedule_is_explicit(c) && t->rank && expr_is_const(pool, t->dims[t->rank - 1], &extent);
+  return !schedule_is_explicit(c) && t->rank && expr_is_const(g->pool, t->dims[t->rank - 1], &extent) && !takes_words(c, g, args);
 }
 
 /* Vectors along positions, rows along a constant's labels: how many these are, 0 where it is another product. */
@@ -293,7 +299,7 @@ static int64_t channels_across(const rebuild *r, const product *p) {
       is_constant(r->to, p->args[1 - w]))
     return 0;
   if (has_label(p, w, p->out[last]) || t->dims[last] == 1) return 0;
-  if (keeps_positions(r->c, r->to->pool, t)) return 0;
+  if (keeps_positions(r->c, r->to, t, p->args)) return 0;
   for (uint32_t i = 0; i < p->out_rank; i++) {
     if (!has_label(p, w, p->out[i])) continue;
     if (!expr_is_const(r->to->pool, t->dims[i], &extent)) return 0;
@@ -458,7 +464,8 @@ static bool turns_rows(const fusion_context *c, uint32_t node, uint32_t operand)
 static void find_source(const fusion_context *c, uint32_t node, uint8_t *convert) {
   const ir_graph *g = c->graph;
   int64_t channels, own;
-  if (keeps_positions(c, g->pool, &ir_at(g, node)->type)) return;
+  const uint32_t args[2] = {ir_arg(g, node, 0), ir_arg(g, node, 1)};
+  if (keeps_positions(c, g, &ir_at(g, node)->type, args)) return;
   for (uint32_t o = 0; o < 2; o++) {
     uint32_t at = ir_arg(g, node, o);
     const ir_tensor *weights = &ir_at(g, ir_arg(g, node, 1 - o))->type; /* of a convolution: its own channels first */

@@ -383,6 +383,27 @@ static uint32_t scaled(product *p, uint32_t value) {
   return value;
 }
 
+/* Matrix units take bytes of one type on both sides, as they are. */
+static bool takes_units(const product *p, bool real) {
+  const bool is_signed = p->side[0].shift != 0, same = is_signed == (ir_at(p->r->to, p->side[1].bytes)->type.dtype == SNT_I8);
+  const uint32_t unit = is_signed ? KIR_MMA_I8 : KIR_MMA_U8;
+  return !real && same && !p->side[0].zero.node && !p->side[1].zero.node && p->r->c->options->profile->caps.mma[unit].m;
+}
+
+/* What is multiplied faster, beside a launch of lanes: codes that the graph is given are stored once more where they are signed, or turned. */
+static bool pays(const product *p, uint32_t axis) {
+  const ir_graph *g = p->r->to;
+  const cost_profile *cost = p->r->c->options->profile;
+  const uint32_t bytes = p->side[0].bytes;
+  uint32_t given = fusion_through_views(g, bytes);
+  for (uint32_t i = 0; p->side[0].shift && i < 2; i++) given = fusion_through_views(g, ir_arg(g, given, 0)); /* bitcast, xor */
+  const bool made = ir_at(g, given)->op != IR_OP_input && ir_at(g, given)->op != IR_OP_state;
+  if (schedule_is_explicit(p->r->c) || made || (!p->side[0].shift && words_lie_ready(g, bytes, axis))) return true;
+  const double results = (double)schedule_hint(g->pool, ir_tensor_elements(g->pool, &p->node->type));
+  const double products = results * (double)p->terms * (1 - 1.0 / 4);
+  return products / (cost->lanes * cost->fma_per_cycle * cost->units * cost->ghz) > cost->launch_ns;
+}
+
 static uint32_t multiplied_as_bytes(rebuild *r) {
   product p = {.r = r, .node = ir_at(r->from, r->node)};
   const bool real = p.node->type.dtype == SNT_F32;
@@ -391,7 +412,7 @@ static uint32_t multiplied_as_bytes(rebuild *r) {
   if (!find_sides(&p) || !read_terms(&p)) return 0;
   const words_labels labels = {p.labels[0], p.out, p.rank[0], p.out_rank};
   uint32_t axis;
-  if (!words_axis(r->to, p.side[0].bytes, &labels, &axis)) return 0;
+  if (!words_axis(r->to, p.side[0].bytes, &labels, &axis) || takes_units(&p, real) || !pays(&p, axis)) return 0;
   if (!real && (p.side[0].scale.node || p.side[1].scale.node)) return 0;
   if (!sign_weights(&p)) return 0;
   const uint32_t zeros[2] = {zero_of(&p, 0), zero_of(&p, 1)};

@@ -80,10 +80,8 @@ static void multiply_terms(contract_local *l, ir_expr buffer, ir_expr term, uint
     for (uint32_t s = 0; s < t->set.count; s++)
       for (uint32_t i = 0; i < t->rows; i++) {
         const uint32_t a = part_of(e, read[l->panel_of[s][0]][k][i / LOCAL_VECTOR], i % LOCAL_VECTOR);
-        for (uint32_t j = 0; j < t->vectors; j++) {
-          uint32_t *cell = &acc[(s * t->rows + i) * t->vectors + j];
-          *cell = emit_multiply_add(e, t->set.node[0], t->type.base, a, read[l->panel_of[s][1]][k][j], *cell);
-        }
+        for (uint32_t j = 0; j < t->vectors; j++)
+          contract_add_term(t, &acc[(s * t->rows + i) * t->vectors + j], a, read[l->panel_of[s][1]][k][j]);
       }
 }
 

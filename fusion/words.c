@@ -8,7 +8,11 @@
 
 enum { WORD = 4, DEPTH = 24 };
 
-bool words_are_wanted(const fusion_context *c) { return c->options->profile->caps.dot4 && schedule_is_explicit(c); }
+/* Texels are floats: where reads go through them, words would be read as devices of that kind are slow at. */
+bool words_are_wanted(const fusion_context *c) {
+  const cost_profile *p = c->options->profile;
+  return p->caps.dot4 && (schedule_is_explicit(c) || p->reads == COST_READS_STORAGE);
+}
 
 /* ---- views above words ---- */
 
@@ -83,6 +87,11 @@ bool words_axis(const ir_graph *g, uint32_t node, const words_labels *l, uint32_
   return longest > 0;
 }
 
+bool words_lie_ready(const ir_graph *g, uint32_t node, uint32_t axis) {
+  bool last = false;
+  return reaches_words(g, node, axis, &last) && last;
+}
+
 /* ---- the operands ---- */
 
 /* The view of words that the view of bytes is. */
@@ -138,7 +147,7 @@ typedef struct word_making {
   uint32_t axis;
 } word_making;
 
-/* Words in the order of the bytes' axes. */
+/* Words in the order of the shown axes. */
 static void fill_words(const ir_making *m, const void *const *sources, void *to) {
   const word_making *w = (const word_making *)(const void *)m;
   const fusion_shown *s = &w->shown;
@@ -161,11 +170,25 @@ static void fill_words(const ir_making *m, const void *const *sources, void *to)
   }
 }
 
-static uint32_t constant_words(rebuild *r, uint32_t node, uint32_t axis) {
+/* What the contraction sums lies before what only the constant has, so that a term of neighbouring columns is a vector: axes in that order, and their labels. */
+static void order_axes(const words_labels *lhs, uint32_t rank, const ir_expr *labels, uint32_t *axes, ir_expr *ordered) {
+  uint32_t count = 0;
+  for (uint32_t pass = 0; pass < 3; pass++)
+    for (uint32_t d = 0; d < rank; d++) {
+      const bool shared = fusion_find_label(lhs->own, lhs->rank, labels[d]) >= 0,
+                 summed = fusion_find_label(lhs->out, lhs->out_rank, labels[d]) < 0;
+      if (pass == (!shared ? 2 : summed ? 1 : 0)) axes[count] = d, ordered[count++] = labels[d];
+    }
+}
+
+/* Axis i is axis axes[i] of the bytes; words lie along axis `axis`. */
+static uint32_t constant_words(rebuild *r, uint32_t node, const uint32_t *axes, uint32_t axis) {
   ir_graph *g = r->to;
-  ir_tensor type = ir_at(g, node)->type;
+  const ir_tensor bytes = ir_at(g, node)->type;
+  ir_tensor type = bytes;
   word_making *w = IR_NEW(r->c->arena, word_making);
   type.dtype = SNT_I32;
+  for (uint32_t d = 0; d < type.rank; d++) type.dims[d] = bytes.dims[axes[d]];
   type.dims[axis] = words_in(g, type.dims[axis]);
   const ir_node *n = ir_at(g, node);
   if (n->op == IR_OP_const && g->consts.at[n->payload].kind == IR_CONST_SPLAT) {
@@ -175,6 +198,8 @@ static uint32_t constant_words(rebuild *r, uint32_t node, uint32_t axis) {
   }
   if (!w || !fusion_show(g, node, &w->shown) || !ir_const_source(g, w->shown.constant, &w->making.sources[0])) return 0;
   w->axis = axis;
+  const fusion_shown own = w->shown;
+  for (uint32_t d = 0; d < type.rank; d++) w->shown.stride[d] = own.stride[axes[d]], w->shown.extent[d] = own.extent[axes[d]];
   int64_t words;
   if (!expr_is_const(g->pool, ir_tensor_elements(g->pool, &type), &words)) return 0;
   w->making.fill = fill_words, w->making.bytes = (uint64_t)words * WORD, w->making.source_count = 1;
@@ -196,10 +221,13 @@ static uint32_t sums_of_words(rebuild *r) {
   l.own = ir_attr_ints(r->from, r->node, IR_ATTR_lhs, &l.rank), l.out = ir_attr_ints(r->from, r->node, IR_ATTR_out, &l.out_rank);
   const ir_expr *other = ir_attr_ints(r->from, r->node, IR_ATTR_rhs, &rank);
   if (!words_axis(r->to, r->args[0], &l, &axis)) return 0;
-  const uint32_t rhs = constant_words(r, r->args[1], (uint32_t)fusion_find_label(other, rank, l.own[axis]));
+  uint32_t axes[SNT_MAX_RANK];
+  ir_expr ordered[SNT_MAX_RANK];
+  order_axes(&l, rank, other, axes, ordered);
+  const uint32_t rhs = constant_words(r, r->args[1], axes, (uint32_t)fusion_find_label(ordered, rank, l.own[axis]));
   const uint32_t lhs = rhs ? words_of(r, r->args[0], axis) : 0;
   const ir_attr_value lists[] = {
-      {IR_ATTR_lhs, l.rank, l.own}, {IR_ATTR_out, l.out_rank, l.out}, {IR_ATTR_packed, 0, NULL}, {IR_ATTR_rhs, rank, other}};
+      {IR_ATTR_lhs, l.rank, l.own}, {IR_ATTR_out, l.out_rank, l.out}, {IR_ATTR_packed, 0, NULL}, {IR_ATTR_rhs, rank, ordered}};
   return lhs ? ir_add_node(r->to, IR_OP_contract, 2, (uint32_t[]){lhs, rhs}, IR_COUNT(lists), lists, NULL) : 0;
 }
 

@@ -46,6 +46,7 @@ typedef struct ocl_found {
   rt_device_desc desc;
 } ocl_found;
 
+enum { OCL_DOT4_WORD = 32 }; /* by a function of the language, not by assembly */
 typedef struct ocl_device {
   rt_device base;
   ocl_api api;
@@ -55,8 +56,8 @@ typedef struct ocl_device {
   const ocl_family *family;
   pthread_mutex_t building; /* where the family builds alone */
   bool profiling;           /* its events carry times; else the host clock */
-  uint32_t dot4;            /* bits of the vectors whose products of bytes are one instruction; 0: none are */
-  char build_options[112];
+  uint32_t dot4;            /* bits of the vectors whose products of bytes are one instruction: OCL_DOT4_WORD, or more; 0: none are */
+  char build_options[256];
 } ocl_device;
 
 typedef struct ocl_slice {

@@ -65,6 +65,18 @@ static uint32_t dot4_bits(uint64_t native) {
   return (void)native, 0;
 }
 
+/* Products of a word's bytes by a function that is one instruction of the device: cl_khr_integer_dot_product, in OpenCL C 3.0. */
+static bool has_fast_dots(const ocl_device *device, const char *extensions) {
+  const ocl_api *api = &device->api;
+  cl_device_integer_dot_product_acceleration_properties_khr fast = {0};
+  char version[16] = ""; /* "OpenCL 3.0 ..." */
+  if (device->family->assembles || !has_extension(device, extensions, "cl_khr_integer_dot_product")) return false;
+  api->clGetDeviceInfo(device->id, CL_DEVICE_VERSION, sizeof version - 1, version, NULL);
+  const cl_int code = api->clGetDeviceInfo(device->id, CL_DEVICE_INTEGER_DOT_PRODUCT_ACCELERATION_PROPERTIES_4x8BIT_PACKED_KHR, sizeof fast,
+                                           &fast, NULL);
+  return code == CL_SUCCESS && fast.mixed_signedness_accelerated && strstr(version, "OpenCL 3");
+}
+
 /* The explicit class forms vectors itself, so the native width is the tile's unit, and AVX-512 doubles the register file too. */
 static void query_vectors(ocl_device *device, cost_profile *profile) {
   uint64_t native = ocl_query_uint(&device->api, device->id, CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT, sizeof(cl_uint));
@@ -105,15 +117,15 @@ snt_result ocl_query_profile(ocl_device *device, snt_diag *diag) {
     return ir_fail(diag, SNT_E_BACKEND, "open", 0, "the driver does not answer what a group and a buffer may hold");
   }
   query_vectors(device, profile);
+  if (has_fast_dots(device, extensions)) device->dot4 = OCL_DOT4_WORD, profile->caps.dot4 = true;
   if (cpu) query_stores(device, profile);
   rt_give(device->base.alloc, extensions, size + 1);
   char dot4[24] = "", *driver = device->base.driver;
   const size_t named = strlen(driver);
-  if (device->dot4) { /* also for the cache: a binary for this processor is none for all that have the driver */
-    snprintf(dot4, sizeof dot4, " -DSNT_DOT4=%u", device->dot4);
+  if (device->dot4) snprintf(dot4, sizeof dot4, " -DSNT_DOT4=%u", device->dot4);
+  if (device->dot4 > OCL_DOT4_WORD) /* also for the cache: a binary for this processor is none for all that have the driver */
     snprintf(driver + named, sizeof device->base.driver - named, ", VNNI %u", device->dot4);
-  }
-  snprintf(device->build_options, sizeof device->build_options, "-cl-std=CL1.2%s%s%s",
+  snprintf(device->build_options, sizeof device->build_options, "-cl-std=CL%s%s%s%s", device->dot4 == OCL_DOT4_WORD ? "3.0" : "1.2",
            profile->caps.exact_div ? " -cl-fp32-correctly-rounded-divide-sqrt" : "", device->family->unoptimised ? " -cl-opt-disable" : "",
            dot4);
   return SNT_OK;

@@ -83,7 +83,8 @@ typedef struct vk_features {
   VkPhysicalDevicePipelineExecutablePropertiesFeaturesKHR executables;
   VkPhysicalDeviceVulkanMemoryModelFeatures memory_model; /* what modules with matrices are in */
   vk_units_features units;
-  const char *extensions[8];
+  VkPhysicalDeviceShaderIntegerDotProductFeatures dots;
+  const char *extensions[12];
   uint32_t extension_count;
   bool float_controls; /* modules may ask how floats are handled: version 1.2 or an extension, which has no feature */
 } vk_features;
@@ -220,7 +221,7 @@ typedef struct vk_facts {
   const VkPhysicalDeviceLimits *limits;
   uint32_t subgroup_min, subgroup_max;
   VkDeviceSize max_allocation;
-  bool cpu;
+  bool cpu, fast_dots; /* fast_dots: products of words of bytes are enabled, and instructions of the device */
   kir_mma mma[KIR_MMA_TYPES];
   const VkPhysicalDeviceFloatControlsProperties *float_controls; /* null: modules may ask for none */
 } vk_facts;

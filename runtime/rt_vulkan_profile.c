@@ -42,6 +42,7 @@ void vk_query_features(const vk_api *api, const snt_host_alloc *alloc, VkPhysica
       .subgroup_types = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_SUBGROUP_EXTENDED_TYPES_FEATURES},
       .memory_model = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_MEMORY_MODEL_FEATURES},
       .units = {.type = VK_UNITS_FEATURES},
+      .dots = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_FEATURES},
       .executables = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PIPELINE_EXECUTABLE_PROPERTIES_FEATURES_KHR},
   };
   VkPhysicalDeviceProperties2 properties = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2};
@@ -61,6 +62,8 @@ void vk_query_features(const vk_api *api, const snt_host_alloc *alloc, VkPhysica
   add_feature(out, &out->executables, false, VK_HAS(VK_KHR_PIPELINE_EXECUTABLE_PROPERTIES_EXTENSION_NAME),
               VK_KHR_PIPELINE_EXECUTABLE_PROPERTIES_EXTENSION_NAME);
   add_feature(out, &out->memory_model, is12, VK_HAS(VK_KHR_VULKAN_MEMORY_MODEL_EXTENSION_NAME), VK_KHR_VULKAN_MEMORY_MODEL_EXTENSION_NAME);
+  add_feature(out, &out->dots, is13, VK_HAS(VK_KHR_SHADER_INTEGER_DOT_PRODUCT_EXTENSION_NAME),
+              VK_KHR_SHADER_INTEGER_DOT_PRODUCT_EXTENSION_NAME);
   add_feature(out, &out->units, false, VK_HAS(VK_UNITS_EXTENSION), VK_UNITS_EXTENSION);
   out->float_controls = is12 || VK_HAS(VK_KHR_SHADER_FLOAT_CONTROLS_EXTENSION_NAME);
   if (out->float_controls && !is12) out->extensions[out->extension_count++] = VK_KHR_SHADER_FLOAT_CONTROLS_EXTENSION_NAME;
@@ -159,6 +162,7 @@ snt_result vk_fill_profile(const vk_facts *facts, const char *base, cost_profile
   rt_copy_text(profile->target, sizeof profile->target, "spirv");
   query_caps(facts->features, facts->subgroups, &profile->caps);
   take_units(facts, &profile->caps);
+  profile->caps.dot4 = facts->fast_dots;
   profile->caps.float_controls = take_float_controls(facts->float_controls);
   fill_limits(facts, profile);
   profile->subgroup_min = facts->subgroup_min, profile->subgroup_max = facts->subgroup_max;
@@ -176,6 +180,9 @@ snt_result vk_query_profile(vk_device *device, const char *base, snt_diag *diag)
                                                       .pNext = &subgroups};
   if (device->subgroup_control) subgroups.pNext = &sizes;
   if (device->features.float_controls) properties.pNext = &controls;
+  VkPhysicalDeviceShaderIntegerDotProductProperties dots = {
+      .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_PROPERTIES, .pNext = properties.pNext};
+  if (device->features.dots.shaderIntegerDotProduct) properties.pNext = &dots;
   api->vkGetPhysicalDeviceProperties2(device->physical, &properties);
   vk_facts facts = {.features = &device->features,
                     .subgroups = &subgroups,
@@ -184,6 +191,7 @@ snt_result vk_query_profile(vk_device *device, const char *base, snt_diag *diag)
                     .subgroup_max = device->subgroup_control ? sizes.maxSubgroupSize : subgroups.subgroupSize,
                     .max_allocation = device->max_allocation,
                     .cpu = device->base.cpu,
+                    .fast_dots = dots.integerDotProduct4x8BitPackedMixedSignednessAccelerated,
                     .float_controls = device->features.float_controls ? &controls : NULL};
   if (device->features.units.cooperative_matrix) /* loaders have the function also where the driver lacks it, and then call nothing */
     vk_query_units(device->instance->get, device->instance->handle, device->base.alloc, device->physical, facts.mma);

@@ -16,6 +16,9 @@ sub weights { my ($count, $low, $span) = @_; return join ', ', map { ($_ * 37 + 
 # A profile of a processor that multiplies four bytes at once, for a target of the tests.
 sub profile { my ($target) = @_; return file("$target.profile", "base = pocl\nname = words\ntarget = $target\nlanes = 16\nregisters = 32\ncaps.dot4 = 1\n") }
 
+# One of a GPU whose launches cost nothing, so that small codes are stored once more where they lie otherwise.
+sub lanes { my ($target, $more) = @_; return file("lanes-$target.profile", "base = dgpu\nname = lanes\ntarget = $target\nlaunch_ns = 0 ns\ncaps.dot4 = 1\n" . ($more // '')) }
+
 # Activations as %d, of codes %a less %za times a scale, then weights as %w.
 sub activations {
   my ($zero) = @_;
@@ -33,6 +36,11 @@ sub whole { # of integers, whose zero point is known when it runs
   return "graph \@g(%x: u8[$rows,$terms], %z: u8) {\n  %w: i8[$terms,$columns] = const [" . weights($terms * $columns, -127, 255) . "]\n" .
     "  %xw = cast %x, dtype=i16\n  %zw = cast %z, dtype=i16\n  %a = sub %xw, %zw\n  %b = cast %w, dtype=i16\n  %y = matmul %a, %b, dtype=i32\n  return y=%y\n}\n";
 }
+sub left { # weights times codes, whose columns are the lanes
+  my ($rows, $terms, $columns) = @_;
+  return "graph \@g(%u: f32[$terms,$columns]) {\n  %k = mul %u, 100.0\n  %p = max %k, 0.0\n  %x = cast %p, dtype=u8\n  %q: i8[$rows,$terms] = const [" .
+    weights($rows * $terms, -127, 255) . "]\n  %a = cast %x, dtype=i32\n  %b = cast %q, dtype=i32\n  %y = matmul %b, %a, dtype=i32\n  return y=%y\n}\n";
+}
 sub conv { # of codes behind an operator, so that layout puts channels last
   my ($channels, $out, $groups, $zero, $more) = @_;
   my $each = $channels / $groups;
@@ -49,6 +57,7 @@ my @cases = ( # name, contractions of words, what it is, text
   ['none', 2, 'unsigned weights without a zero point', linear('u8', 9, 24, 64, 40, 'u8', 0, 256, 0) =~ s/  %h = sub %g, 0.0\n//r =~ s/mul %h/mul %g/r],
   ['bare', 1, 'signed codes without one', linear('i8', 3, 24, 64, 40, 'i8', -127, 255, 0) =~ s/  %o = sub %f, 3.0\n//r =~ s/mul %o/mul %f/r],
   ['turned', 0, 'columns turned round below their scales: as they are', linear('u8', 100, 24, 64, 40, 'i8', -127, 255, 0) =~ s/  %m = matmul %d, %w/  %back = slice %w, starts=[0,39], sizes=[64,40], steps=[1,-1]\n  %m = matmul %d, %back/r],
+  ['left', 1, 'weights times codes', left(24, 64, 40)],
   ['row', 1, 'one row', linear('u8', 100, 1, 64, 40, 'i8', -127, 255, 0)],
   ['whole', 1, 'integers', whole(24, 400, 40)],
   ['long', 1, 'sums of integers beyond 24 bits', whole(4, 4096, 32)],
@@ -71,13 +80,27 @@ for my $case (@cases) {
   file("$name.snt", $text);
   is(packed($name, $words, ''), $want, $why);
 }
+my $lanes = lanes('spirv');
+is(packed($_->[0], $lanes, ''), $_->[1], "lanes: $_->[2]") for @cases;
+is(packed('signed', 'dgpu', ''), 0, 'what is multiplied faster is less than a launch');
+is(packed('unsigned', 'dgpu', ''), 1, 'where codes lie ready there is none');
+is(packed('unsigned', file('texels.profile', "base = lavapipe\nname = texels\ncaps.dot4 = 1\n"), ''), 0, 'not where reads go through texels');
+is(packed('unsigned', $_, ''), 0, "$_ has no product of mixed signs") for 'igpu', 'mobile';
+for my $case (['i8', 0], ['u8', 1]) {
+  my ($type, $words) = @$case;
+  file("units-$type.snt", "graph \@u(%x: $type\[64,64]) {\n  %w: i8[64,64] = const [" . weights(4096, -127, 255) . "]\n  %y = matmul_integer %x, %w\n  return y=%y\n}\n");
+  is(packed("units-$type", 'h100', ''), $words, "$type times i8: " . ($words ? 'matrix units multiply one type' : 'for matrix units'));
+}
 is(packed('unsigned', 'pocl', ''), 0, 'not where the device has no instruction');
 is(packed('unsigned', $words, '--mask dot4=0'), 0, 'or is told that it has none');
 is(packed('unsigned', $words, '--numerics strict'), 0, 'scales behind sums are not for STRICT');
 is(packed('whole', $words, '--numerics strict'), 1, 'integers are exact in every mode');
 my $found = `$sinter devices 2>&1`;
 my @runs = (['interp', '--profile ' . profile('interp'), 'kernels of words'], ['opencl:pocl', '', 'as the device is'], ['opencl:oclgrind', "--profile $words", 'without the instruction'],
-  ['cuda-text', '--profile ' . profile('cuda'), 'as CUDA'], ['vulkan:llvmpipe', '', 'as the device is']);
+  ['cuda-text', '--profile ' . profile('cuda'), 'as CUDA'], ['vulkan:llvmpipe', '', 'as the device is'],
+  ['interp', '--profile ' . lanes('kir'), 'kernels of lanes'], ['cuda-text', '--profile ' . lanes('cuda'), 'lanes as CUDA'], ['opencl:pocl', '--profile ' . lanes('opencl'), 'lanes as OpenCL C'],
+  ['vulkan:llvmpipe', "--profile $lanes", 'by its instruction'],
+  ['vulkan:swiftshader', '--profile ' . lanes('spirv', join '', map { "caps.$_ = 0\n" } 'int8_storage', 'int16_storage', 'f16_storage', 'bf16_storage', 'int64', 'f64'), 'by its instruction']);
 for my $run (@runs) {
   my ($device, $options, $how) = @$run;
   SKIP: {
@@ -88,5 +111,28 @@ for my $run (@runs) {
       ok($? == 0, "$device, $how: $case->[2]") or diag($said);
     }
   }
+}
+# as SPIR-V and as PTX
+SKIP: {
+  my $out = "$dir/module";
+  skip('no spirv-val or spirv-dis', 3) if grep { system("command -v $_ >/dev/null 2>&1") } 'spirv-val', 'spirv-dis';
+  my $said = `$sinter compile $dir/conv.snt --target spirv --profile $lanes -o $out 2>&1`;
+  is($?, 0, 'a convolution as SPIR-V') or diag($said);
+  my @bad = grep { system("spirv-val --target-env vulkan1.1 $_ >/dev/null 2>&1") } glob "$out/*.spv";
+  is("@bad", '', 'spirv-val takes its modules');
+  my $dots = grep { `spirv-dis $_` =~ /OpSUDot %\w+ %\w+ %\w+ PackedVectorFormat4x8Bit/ } glob "$out/*.spv";
+  is($dots, 1, 'one of them multiplies words');
+}
+SKIP: {
+  my ($ptxas) = grep { -x $_ } split(/\n/, `command -v ptxas 2>/dev/null`), '/usr/local/cuda/bin/ptxas';
+  skip('no ptxas or nvcc', 3) if !$ptxas;
+  (my $nvcc = $ptxas) =~ s/ptxas$/nvcc/;
+  my ($out, $model) = ("$dir/cuda", file('wide.snt', conv(64, 64, 1, 7, '')));
+  my $said = `$sinter compile $model --target cuda --profile h100 -o $out 2>&1`;
+  is($?, 0, 'a convolution as CUDA') or diag($said);
+  my ($text) = grep { `cat $_` =~ /= snt_dot4\(/ } glob "$out/*.cu";
+  my $spills = $text ? `$nvcc -x cu -std=c++17 -fmad=false -arch=sm_90 -ptx -o $dir/out.ptx $text 2>&1 && $ptxas -v -arch=sm_90 -o $dir/out.cubin $dir/out.ptx 2>&1` : 'no kernel multiplies words';
+  like($spills, qr/ 0 bytes spill stores, 0 bytes spill loads/, 'nothing spills') or diag($spills);
+  like(`cat $dir/out.ptx 2>&1`, qr/dp4a\.u32\.s32/, 'by its instruction');
 }
 done_testing;

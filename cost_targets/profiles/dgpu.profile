@@ -53,5 +53,6 @@ caps.subgroup_size = 32
 caps.nan_unsafe = 1
 caps.shuffle = 1
 caps.push_bytes = 128
+caps.dot4 = 1                  # dp4a of any signs, of sm_61 and later (PTX ISA)
 caps.aligned_vectors = 1
 caps.narrow_local = 0

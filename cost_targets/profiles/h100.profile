@@ -26,4 +26,5 @@ caps.mma.f16 = 16x16x16        # tensor cores: wmma of sm_80 and later
 caps.mma.bf16 = 16x16x16
 caps.mma.i8 = 16x16x16
 caps.mma.u8 = 16x16x16
+caps.dot4 = 1                  # dp4a
 caps.async_copy = 1            # cp.async, of sm_80 and later

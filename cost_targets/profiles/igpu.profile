@@ -20,3 +20,4 @@ caps.subgroup_size = 0
 subgroup_min = 32              # wave32
 subgroup_max = 64              # wave64
 caps.images = 1
+caps.dot4 = 0                  # V_DOT4_I32_I8 and V_DOT4_U32_U8; mixed signs are of RDNA3 (RDNA2 and RDNA3 instruction set guides, AMD)

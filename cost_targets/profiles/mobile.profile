@@ -18,4 +18,5 @@ max_local_bytes = 32768 B      # assumed for the class; the answer of an open de
 subgroup_min = 16              # warp of 16
 subgroup_max = 16              # warp of 16
 caps.f64 = 0
+caps.dot4 = 0                  # products of bytes of one sign (cl_arm_integer_dot_product_int8)
 caps.images = 1

@@ -2,6 +2,7 @@
    interpreter on the kernel as it was before the passes; and random kernels. Arguments: parts of selectors, and the seed of one random
    kernel, to run alone. */
 #include "runtime/rt_opencl.h"
+#include "runtime/rt_vulkan.h"
 #include "runtime/targets.h"
 #include "tests/tap.h"
 #include "tests/unit/codegen_support.h"
@@ -255,28 +256,54 @@ static bool has_dot4(uint32_t bits) {
   if (bits == 512) return __get_cpuid_count(7, 0, &a, &b, &c, &d) && c >> 11 & 1;
   if (bits == 256) return __get_cpuid_count(7, 1, &a, &b, &c, &d) && a >> 4 & 1;
 #endif
-  return bits == 0;
+  return bits == 0 || bits == OCL_DOT4_WORD;
 }
 
-static void check_products(run *r) {
-  static const uint32_t forms[] = {0, 256, 512}, lanes[] = {4, 8, 16};
-  if (r->device->target != SNT_TARGET_OPENCL || !((ocl_device *)r->device)->family->assembles) return;
-  char *options = ((ocl_device *)r->device)->build_options;
+/* What cl_khr_integer_dot_product has, for a driver without: of unsigned bytes and signed ones. */
+#define DOT_BYTE(byte) "(int)((a)>>" #byte "&255)*((int)((b)<<(24-" #byte "))>>24)"
+#define DOT_WORD " -Ddot_4x8packed_us_int(a,b)=(" DOT_BYTE(0) "+" DOT_BYTE(8) "+" DOT_BYTE(16) "+" DOT_BYTE(24) ")"
+
+static void check_opencl_products(run *r) {
+  static const uint32_t forms[] = {0, OCL_DOT4_WORD, 256, 512}, lanes[] = {1, 2, 4, 8, 16};
   const char *selector = r->selector;
+  ocl_device *device = (ocl_device *)r->device;
   char name[64];
+  if (!device->family->assembles) return;
   r->selector = name;
-  r->device->profile.caps.dot4 = true;
   for (uint32_t i = 0; i < IR_COUNT(forms); i++) {
     snprintf(name, sizeof name, "%s, products of bytes by %u bits", selector, forms[i]);
     if (!has_dot4(forms[i])) {
       tap_skip("%s: this processor has no instruction for them", name);
       continue;
     }
-    snprintf(options, sizeof((ocl_device *)r->device)->build_options, "-cl-std=CL1.2");
-    if (forms[i]) snprintf(options, sizeof((ocl_device *)r->device)->build_options, "-cl-std=CL1.2 -DSNT_DOT4=%u", forms[i]);
+    const bool word = forms[i] == OCL_DOT4_WORD;
+    const int length = snprintf(device->build_options, sizeof device->build_options, "-cl-std=CL%s%s", word ? "3.0" : "1.2",
+                                word ? DOT_WORD : "");
+    if (forms[i]) snprintf(device->build_options + length, sizeof device->build_options - (size_t)length, " -DSNT_DOT4=%u", forms[i]);
     for (uint32_t n = 0; n < IR_COUNT(lanes); n++) check_type(r, SNT_I32, lanes[n]);
   }
   r->selector = selector;
+}
+
+/* By the instruction of SPIR-V, which a driver has whether or not the device is fast at it. */
+static void check_vulkan_products(run *r) {
+  static const uint32_t lanes[] = {1, 2, 4};
+  const char *selector = r->selector;
+  char name[64];
+  if (!((const vk_device *)r->device)->features.dots.shaderIntegerDotProduct) {
+    tap_skip("%s has no integer dot products", selector);
+    return;
+  }
+  r->selector = name;
+  snprintf(name, sizeof name, "%s, integer dot products", selector);
+  for (uint32_t n = 0; n < IR_COUNT(lanes); n++) check_type(r, SNT_I32, lanes[n]);
+  r->selector = selector;
+}
+
+static void check_products(run *r) {
+  r->device->profile.caps.dot4 = true;
+  if (r->device->target == SNT_TARGET_OPENCL) check_opencl_products(r);
+  else if (r->device->target == SNT_TARGET_SPIRV) check_vulkan_products(r);
 }
 
 static void check_device(const char *selector, uint64_t seed) {

@@ -71,6 +71,8 @@ typedef struct judge {
 static const judge judges[] = {
     {SNT_TARGET_SPIRV, "spirv-val", "spirv-val --target-env vulkan1.1 %1$s 2>&1"},
     {SNT_TARGET_OPENCL, "clang", "clang -x cl -cl-std=CL1.2 -fsyntax-only -Werror -Xclang -finclude-default-header %1$s 2>&1"},
+    {SNT_TARGET_OPENCL, "clang",
+     "clang -x cl -cl-std=CL3.0 -target spir64 -DSNT_DOT4=32 -fsyntax-only -Werror -Xclang -finclude-default-header %1$s 2>&1"},
     {SNT_TARGET_CUDA, "g++", "g++ -x c++ -std=c++17 -fsyntax-only -Wall -Werror -Wno-unused-variable -Wno-unknown-pragmas -include %2$s/shim.h %1$s 2>&1"},
     {SNT_TARGET_CUDA, "nvcc", "nvcc -x cu -std=c++17 -fmad=false -arch=sm_80 -ptx -o %2$s/out.ptx %1$s 2>&1"},
     {SNT_TARGET_CUDA, "nvcc", "nvcc -x cu -std=c++17 -fmad=false -arch=sm_90 -ptx -o %2$s/out.ptx %1$s 2>&1"},

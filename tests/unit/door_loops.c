@@ -46,6 +46,11 @@ static const loop_case cases[] = {
      " %r: i8[m,64] = repeat trips=n (%s: i8[m,64] = %a) {\n  %p = matmul_integer %s, %b\n  %f = cast %p, dtype=f32\n  %g = mul %f, 0.001\n  %v = cast %g, dtype=i8\n"
      "  yield %v\n }\n %h = cast %r, dtype=f32\n return h=%h\n}\n",
      2, {5, 80}, 4, {{5, 80}, {1, 64}, {2, 3}, {0, 9}}},
+    {"products of bytes and constant ones",
+     SYMBOLS "graph @g(%x: f32[m,64]) {\n %xs = mul %x, 100\n %xa = abs %xs\n %a: u8[m,64] = cast %xa, dtype=u8\n"
+     " %r: u8[m,64] = repeat trips=n (%s: u8[m,64] = %a) {\n  %b: i8[64,64] = const normal seed=3 scale=40\n  %p = matmul_integer %s, %b\n"
+     "  %f = cast %p, dtype=f32\n  %g = mul %f, 0.01\n  %e = abs %g\n  %v = cast %e, dtype=u8\n  yield %v\n }\n %h = cast %r, dtype=f32\n return h=%h\n}\n",
+     2, {5, 80}, 4, {{5, 80}, {1, 64}, {2, 3}, {0, 9}}},
 };
 // clang-format on
 typedef struct path_case {
@@ -58,6 +63,8 @@ typedef struct path_case {
 /* lavapipe's, from Mesa 25.1 on, used as a GPU would use its own */
 static const char units[] =
     "base = dgpu\nname = units\ntarget = spirv\nsubgroup_min = 8\nsubgroup_max = 8\ncaps.subgroup_size = 8\ncaps.mma.i8 = 8x8x8\n";
+/* a GPU that is fast at them, of what lavapipe and SwiftShader have, too */
+static const char dots[] = "base = dgpu\nname = dots\ntarget = spirv\ncaps.dot4 = 1\n";
 static const path_case paths[] = {
     {"llvmpipe", "sets", 0, 0, 0, NULL, false},
     {"llvmpipe", "loops in one kernel", 0, 0, 0, NULL, true},
@@ -67,6 +74,8 @@ static const path_case paths[] = {
      SNT_VK_FEATURE_FULL_SUBGROUPS | SNT_VK_FEATURE_INT8 | SNT_VK_FEATURE_STORAGE8 | SNT_VK_FEATURE_MEMORY_MODEL |
          SNT_VK_FEATURE_COOPERATIVE_MATRIX,
      units, false},
+    {"llvmpipe", "sets, with integer dot products", 0, 0,
+     SNT_VK_FEATURE_STORAGE8 | SNT_VK_FEATURE_INT8 | SNT_VK_FEATURE_STORAGE16 | SNT_VK_FEATURE_INTEGER_DOT_PRODUCT, dots, false},
     {"SwiftShader", "sets", 0, 0, 0, NULL, false},
     {"SwiftShader", "loops in one kernel", 0, 0, 0, NULL, true},
 };
@@ -312,6 +321,24 @@ static void test_case(const loop_case *c, const path_case *path) {
   close_test(&t);
 }
 
+/* What the host has not enabled is not there, whatever the device can. */
+static void test_lacking(void) {
+  static const path_case without = {
+      "llvmpipe", "sets", 0, 0, 0, "base = dgpu\nname = dots\ntarget = spirv\ncaps.int8_storage = 0\ncaps.dot4 = 1\n", false};
+  static loop_test t;
+  char why[120];
+  t.c = &cases[sizeof cases / sizeof *cases - 1], t.path = &without;
+  t.diag.head = (snt_out_head)SNT_HEAD(diag);
+  vk_host_looks = VK_HOST_LOOKS;
+  if (!vk_host_open(&t.host, "llvmpipe", false, why, sizeof why)) {
+    tap_skip("%s", why);
+    return;
+  }
+  const snt_result r = make_program(&t);
+  tap_result(r == SNT_E_UNSUPPORTED && strstr(t.diag.text, "shaderIntegerDotProduct"), __FILE__, __LINE__, "refused: %s", t.diag.text);
+  close_test(&t);
+}
+
 /* Trips that grow as a symbol shrinks: more than the binding was made for are refused. */
 static void test_refused(void) {
   static const loop_case shrinking = {
@@ -349,5 +376,6 @@ int main(void) {
   for (size_t p = 0; p < sizeof paths / sizeof *paths; p++)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) test_case(&cases[i], &paths[p]);
   test_refused();
+  test_lacking();
   return tap_done();
 }

@@ -14,7 +14,8 @@
 
 static struct {
   const char *platform;
-  bool cpu;
+  bool cpu, dots, fast_dots; /* cl_khr_integer_dot_product, and that it is fast */
+  const char *version;
   _Atomic int64_t alive;   /* builders are threads */
   uint32_t calls, fail_at; /* of those that can fail; 1-based, 0: never */
   cl_int fail_with;
@@ -27,7 +28,7 @@ static struct {
   size_t group_size; /* that a kernel may have */
   int32_t builders, most_builders;
   cl_ulong ends_ns; /* of what begins at 1000 */
-} fake = {.group_size = 256, .ends_ns = 9000};
+} fake = {.version = "OpenCL 1.2 ", .group_size = 256, .ends_ns = 9000};
 
 /* Functions whose failure must be told at least once where they are called (all but the first: with an open device). Others are queries, times and what
    only a cache is for, without which all goes on. */
@@ -104,11 +105,14 @@ static cl_int CL_API_CALL fclGetDeviceIDs(cl_platform_id p, cl_device_type type,
   return fails(__func__);
 }
 static cl_int CL_API_CALL fclGetDeviceInfo(cl_device_id d, cl_device_info what, size_t room, void *to, size_t *size) {
+  const cl_device_integer_dot_product_acceleration_properties_khr fast = {.mixed_signedness_accelerated = fake.fast_dots};
   (void)d;
   switch (what) {
   case CL_DEVICE_NAME: return TEXT_ANSWER("a table of functions");
   case CL_DRIVER_VERSION: return TEXT_ANSWER("1");
-  case CL_DEVICE_EXTENSIONS: return TEXT_ANSWER("cl_khr_fp64");
+  case CL_DEVICE_VERSION: return TEXT_ANSWER(fake.version);
+  case CL_DEVICE_EXTENSIONS: return TEXT_ANSWER(fake.dots ? "cl_khr_integer_dot_product cl_khr_fp64" : "cl_khr_fp64");
+  case CL_DEVICE_INTEGER_DOT_PRODUCT_ACCELERATION_PROPERTIES_4x8BIT_PACKED_KHR: return answer(__func__, &fast, sizeof fast, room, to, size);
   case CL_DEVICE_TYPE: return NUMBER_ANSWER(cl_device_type, fake.cpu ? CL_DEVICE_TYPE_CPU : CL_DEVICE_TYPE_GPU);
   case CL_DEVICE_SINGLE_FP_CONFIG: return NUMBER_ANSWER(cl_device_fp_config, CL_FP_FMA | CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT);
   case CL_DEVICE_MAX_PARAMETER_SIZE:
@@ -448,6 +452,32 @@ static void check_times(void) {
   }
 }
 
+/* Products of bytes are the language's where the driver says that they are fast, and that the language has them. */
+static void check_dots(const rt_code *code) {
+  static const struct {
+    const char *selector, *platform, *version, *options;
+    bool has, fast;
+  } rows[] = {
+      {"opencl:0", "some other driver", "OpenCL 3.0 x", "-cl-std=CL3.0 -DSNT_DOT4=32", true, true},
+      {"opencl:0", "some other driver", "OpenCL 3.0 x", "-cl-std=CL1.2", true, false},
+      {"opencl:0", "some other driver", "OpenCL 3.0 x", "-cl-std=CL1.2", false, true},
+      {"opencl:0", "some other driver", "OpenCL 2.1 x", "-cl-std=CL1.2", true, true},
+      {"opencl:pocl", "Portable Computing Language", "OpenCL 3.0 x", "-cl-std=CL1.2", true, true}, /* has assembly of its own */
+  };
+  for (uint32_t i = 0; i < IR_COUNT(rows); i++) {
+    rt_device *device = NULL;
+    rt_pipeline *pipeline = NULL;
+    fake.platform = rows[i].platform, fake.version = rows[i].version, fake.dots = rows[i].has, fake.fast_dots = rows[i].fast;
+    if (!tap_ok(rt_open_device(NULL, NULL, rows[i].selector, &device, NULL) == SNT_OK, "%s of %s opens", rows[i].selector, rows[i].version))
+      return;
+    device->v->pipeline_create(device, code, NULL, 0, &pipeline, NULL);
+    tap_is_text(fake.options, rows[i].options, "what it is built with");
+    tap_is_int(device->profile.caps.dot4, strstr(rows[i].options, "DOT4") != NULL, "and compiled for");
+    device->v->pipeline_destroy(pipeline);
+    rt_close_device(device);
+  }
+}
+
 int main(void) {
   test_code code;
   const char *why = "";
@@ -457,6 +487,7 @@ int main(void) {
   fail_each(&code.code, "some other driver", false);
   for (uint32_t i = 0; i < IR_COUNT(known); i++) check_habits(&known[i], &code.code);
   check_times();
+  check_dots(&code.code);
   test_code_free(&code);
   return tap_done();
 }

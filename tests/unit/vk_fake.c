@@ -162,6 +162,10 @@ void vk_fake_properties(VkPhysicalDeviceProperties2 *out) {
       ((VkPhysicalDeviceMaintenance3Properties *)block)->maxMemoryAllocationSize = 1 << 30;
     if (s->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PUSH_DESCRIPTOR_PROPERTIES_KHR)
       ((VkPhysicalDevicePushDescriptorPropertiesKHR *)block)->maxPushDescriptors = 32;
+    if (s->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_PROPERTIES) {
+      VkPhysicalDeviceShaderIntegerDotProductProperties *dots = block;
+      dots->integerDotProduct4x8BitPackedMixedSignednessAccelerated = !fake.slow_dots;
+    }
     if (s->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_PROPERTIES) {
       VkPhysicalDeviceSubgroupProperties *g = block;
       g->subgroupSize = 1;

@@ -19,7 +19,8 @@ typedef struct vk_fake {
   uint32_t fallible;              /* calls that could have failed */
   uint32_t fail_at;               /* 1-based; 0: never */
   VkResult fail_with;
-  bool logging; /* the dispatches, one thread only */
+  bool slow_dots; /* integer dot products are no instructions */
+  bool logging;   /* the dispatches, one thread only */
   vk_fake_dispatch dispatches[FAKE_MAX_DISPATCHES];
   uint32_t dispatch_count;
   char named[FAKE_MAX_NAMED][120]; /* type and name of each object that was named */

@@ -125,6 +125,8 @@ static bool make_device(vk_host *h, bool with_features) {
   h->storage8 = (VkPhysicalDevice8BitStorageFeatures){.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_8BIT_STORAGE_FEATURES};
   h->subgroup_size = (VkPhysicalDeviceSubgroupSizeControlFeatures){
       .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES};
+  h->dots = (VkPhysicalDeviceShaderIntegerDotProductFeatures){
+      .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_FEATURES};
   h->units.type = (VkStructureType)1000506000;
   h->features = (VkPhysicalDeviceFeatures2){.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, .pNext = &h->storage16};
   h->created_with = (VkDeviceCreateInfo){.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
@@ -142,6 +144,7 @@ static bool make_device(vk_host *h, bool with_features) {
                  {VK_KHR_VULKAN_MEMORY_MODEL_EXTENSION_NAME, &h->memory_model},
                  {VK_KHR_8BIT_STORAGE_EXTENSION_NAME, &h->storage8},
                  {VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME, &h->subgroup_size},
+                 {VK_KHR_SHADER_INTEGER_DOT_PRODUCT_EXTENSION_NAME, &h->dots},
                  {"VK_KHR_cooperative_matrix", &h->units},
                  {VK_KHR_PUSH_DESCRIPTOR_EXTENSION_NAME, NULL}};
     for (uint32_t i = 0; i < wish.extension_count; i++)

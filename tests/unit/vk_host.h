@@ -50,6 +50,7 @@ typedef struct vk_host {
   VkPhysicalDeviceVulkanMemoryModelFeatures memory_model;
   VkPhysicalDevice8BitStorageFeatures storage8;
   VkPhysicalDeviceSubgroupSizeControlFeatures subgroup_size;
+  VkPhysicalDeviceShaderIntegerDotProductFeatures dots;
   struct {
     VkStructureType type;
     void *next;

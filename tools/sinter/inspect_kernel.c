@@ -37,7 +37,7 @@ static inspect_mix class_of(const kir_kernel *k, uint32_t inst) {
   if (op->flags & KIR_MEM) return memory_class(k, inst);
   if (op->flags & KIR_REGION) return MIX_CONTROL;
   if (in->op == KIR_mma) return MIX_MATRIX;
-  if (in->op == KIR_fma) return MIX_FMA;
+  if (in->op == KIR_fma || in->op == KIR_dot4) return MIX_FMA;
   if (in->op == KIR_async_copy) return MIX_COPY;
   if (op->flags & KIR_EFFECT || (in->op >= KIR_sg_add && in->op <= KIR_barrier)) return MIX_SYNC;
   if (in->op >= KIR_splat && in->op <= KIR_shuffle) return MIX_MOVE;

@@ -55,7 +55,9 @@ enum {
   SNT_VK_FEATURE_FULL_SUBGROUPS = 1 << 16,     /* computeFullSubgroups: with COOPERATIVE_MATRIX */
   SNT_VK_FEATURE_MEMORY_MODEL_DEVICE = 1 << 17, /* vulkanMemoryModelDeviceScope: atomics need it where vulkanMemoryModel is enabled */
   SNT_VK_FEATURE_FLOAT_CONTROLS =
-      1 << 18 /* Vulkan 1.2 or VK_KHR_shader_float_controls, which has no feature: STRICT keeps the sign of zeros by it */
+      1 << 18, /* Vulkan 1.2 or VK_KHR_shader_float_controls, which has no feature: STRICT keeps the sign of zeros by it */
+  SNT_VK_FEATURE_INTEGER_DOT_PRODUCT =
+      1 << 19 /* shaderIntegerDotProduct: products of bytes, where the device's properties say that they are fast */
 };
 typedef struct snt_vk_wishlist {
   snt_out_head head;
@@ -96,7 +98,8 @@ typedef struct snt_vk_attach_info { /* copied; the handles are borrowed until th
 /* Queries the physical device and looks up entry points; creates nothing. The device is used with snt_device_get_info, snt_device_profile,
    snt_exec_create and the functions below; snt_buffer_create, snt_stream_create, snt_submit and snt_run answer SNT_E_UNSUPPORTED. */
 SNT_API snt_result SNT_CALL snt_vk_attach(snt_context *, const snt_vk_attach_info *, snt_device **out, snt_diag *);
-typedef struct snt_vk_caps { /* a device by its numbers. Known chains: subgroup, maintenance 3, subgroup size control; feature structs */
+typedef struct
+    snt_vk_caps { /* a device by its numbers. Known chains: subgroup, maintenance 3, subgroup size control, integer dot product; feature structs */
   snt_head head;
   uint32_t api_version;
   const VkPhysicalDeviceProperties2 *properties;
