@@ -125,7 +125,7 @@ static int of_reshape(const spreading *s, const ir_tensor *from, const ir_tensor
     if (same != MIXED) return MIXED; /* axes of extent 1: any of them could be it */
     same = (int)i;
   }
-  if (same != MIXED || last == MIXED) return same;
+  if (same != MIXED || last == MIXED || from->dims[axis] == 1) return same;
   if (!expr_is_const(x, after, &own) || !expr_is_const(x, elements_after(s, to, (uint32_t)last), &other) || own < 1 || other < 1)
     return MIXED;
   const ir_expr elements = expr_mul(x, *count, expr_int(x, own));

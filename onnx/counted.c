@@ -23,6 +23,7 @@ static bool is_axis(const onnx_call *c, uint32_t operand, int64_t named, uint32_
 
 static bool along_attribute(onnx_call *c, uint32_t operand, uint32_t axis) {
   const int64_t otherwise = c->node->op[0] == 'A' ? 0 : c->opset < 13 ? 1 : -1; /* ArgMax and ArgMin; those of rows */
+  if (onnx_int(c, "select_last_index", 0)) return false;                        /* which of equals could be a filling */
   return operand == 0 && is_axis(c, 0, onnx_int(c, "axis", otherwise), axis);
 }
 
@@ -134,6 +135,7 @@ static bool settle_mean(onnx_call *c, const onnx_counted *counted) {
 }
 
 bool onnx_settle_counted(onnx_call *c, const onnx_counted *counted, uint32_t first) {
+  if (!c->out_count) return true;
   if (counted->count && counted->extent) return settle_mean(c, counted) && onnx_spread_counts(c, first);
   if (!counted->count) return onnx_spread_counts(c, first);
   return onnx_out_counted(c, 0, c->out[0].node, counted->count, counted->axis, 0);

@@ -14,8 +14,7 @@ uint32_t onnx_2n(onnx_call *, ir_op, uint32_t a, double b);
 uint32_t onnx_select(onnx_call *, uint32_t condition, uint32_t yes, uint32_t no); /* broadcast to each other */
 uint32_t onnx_reduce(onnx_call *, ir_op, uint32_t a, uint32_t mask, bool keep);
 uint32_t onnx_iota(onnx_call *, int32_t dtype, uint32_t rank, const ir_expr *dims, uint32_t axis);
-uint32_t onnx_slice(onnx_call *, uint32_t node, uint32_t axis, ir_expr start, ir_expr size,
-                    int64_t step); /* of a late size: as many as there can be */
+uint32_t onnx_slice(onnx_call *, uint32_t node, uint32_t axis, ir_expr start, ir_expr size, int64_t step);
 uint32_t onnx_gather(onnx_call *, uint32_t x, uint32_t index, uint32_t axis);
 uint32_t onnx_concat(onnx_call *, uint32_t axis, uint32_t count, const uint32_t *parts);
 uint32_t onnx_data(onnx_call *, const ir_tensor *, const double *values);     /* a constant of fixed shape */

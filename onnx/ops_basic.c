@@ -73,6 +73,20 @@ bool onnx_op_constant(onnx_call *c) {
 /* ---- movement ---- */
 bool onnx_op_identity(onnx_call *c) { return onnx_out_same(c, 0, 0); }
 
+/* Where a count stands in the shape that is asked for: what the operand has before it must be what it has there. */
+static bool keeps_places(onnx_call *c, const onnx_list *shape, const ir_expr *dims, int32_t late) {
+  const onnx_value *v = c->in[0];
+  expr_pool *pool = c->g->pool;
+  ir_expr before = 1, own = 1;
+  int32_t open = late;
+  for (uint32_t i = 0; i < shape->count && open < 0; i++)
+    if (shape->at[i] == expr_int(pool, -1) || (shape->at[i] == 0 && i == v->count_axis)) open = (int32_t)i;
+  for (int32_t i = 0; i < open; i++) before = expr_mul(pool, before, dims[i]);
+  for (uint32_t i = 0; i < v->count_axis; i++) own = expr_mul(pool, own, v->type.dims[i]);
+  return open < 0 || before == own ||
+         onnx_refuse(c, "how much of input %.60s there is depends on the data, and all of it would be needed", v->name);
+}
+
 /* A late extent is what the others leave. Beside one that is to be found that way it is the operand's count as it comes out. */
 static bool settle_late(onnx_call *c, uint32_t rank, ir_expr *dims, int32_t late) {
   bool open = false;
@@ -111,6 +125,7 @@ bool onnx_op_reshape(onnx_call *c) {
     if (i >= t->rank) return onnx_refuse(c, "extent %u is to be that of the input, which has rank %u", i, t->rank);
     dims[i] = t->dims[i];
   }
+  if (c->in[0]->count && !keeps_places(c, &shape, dims, late)) return false;
   if (late >= 0 ? !settle_late(c, shape.count, dims, late) : c->in[0]->count && !cut_to_known(c, shape.count, dims)) return false;
   return onnx_out(c, 0, onnx_reshape(c, onnx_in(c, 0), shape.count, dims));
 }

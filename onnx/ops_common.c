@@ -69,7 +69,6 @@ static uint32_t slice_later(onnx_call *c, uint32_t node, uint32_t axis, ir_expr 
 
 uint32_t onnx_slice(onnx_call *c, uint32_t node, uint32_t axis, ir_expr start, ir_expr size, int64_t step) {
   if (!node) return 0;
-  if (onnx_is_late(c->im, size)) size = onnx_most(c, size);
   if (onnx_is_late(c->im, start)) return slice_later(c, node, axis, start, size, step);
   const ir_tensor *is = onnx_type_of(c, node);
   ir_expr starts[SNT_MAX_RANK] = {0}, sizes[SNT_MAX_RANK], steps[SNT_MAX_RANK];

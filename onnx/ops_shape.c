@@ -134,7 +134,7 @@ static uint32_t slice_axis(onnx_call *c, uint32_t x, uint32_t axis, ir_expr star
   const ir_expr size = expr_max(pool, expr_ceil_div(pool, span, expr_int(pool, step > 0 ? step : -step)), 0);
   *count = size;
   if (start == 0 && size == extent && step == 1) return x;
-  return onnx_slice(c, x, axis, size == 0 ? 0 : start, size, step);
+  return onnx_slice(c, x, axis, size == 0 ? 0 : start, onnx_is_late(c->im, size) ? onnx_most(c, size) : size, step);
 }
 
 /* A bound that is a value, as a place along an axis of `extent` places. */
@@ -253,7 +253,8 @@ bool onnx_op_split(onnx_call *c) {
   for (uint32_t i = 0; i < count; i++) {
     ir_expr size = sizes.count ? sizes.at[i] : part;
     if (!sizes.count && i + 1 == count) size = expr_sub(pool, extent, start);
-    const uint32_t slice = count == 1 ? x : onnx_slice(c, x, axis, size == 0 ? 0 : start, size, 1);
+    const ir_expr most = onnx_is_late(c->im, size) ? onnx_most(c, size) : size;
+    const uint32_t slice = count == 1 ? x : onnx_slice(c, x, axis, size == 0 ? 0 : start, most, 1);
     if (!(onnx_is_late(c->im, size) && count > 1 ? onnx_out_counted(c, i, slice, size, axis, 0) : onnx_out(c, i, slice))) return false;
     start = expr_add(pool, start, size);
   }

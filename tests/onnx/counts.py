@@ -153,3 +153,5 @@ refused("two_axes_met", ["Transpose g -> t | perm=[1,0]", "MatMul g t -> y0"], "
 refused("tiled", ["Shape p -> n", "Concat n l1 -> reps | axis=0", "Tile table reps -> y0"], "(Tile): its shape depends on the data")
 refused("by_count", ["Shape p -> n", "Concat n m1 -> to | axis=0", "Reshape table to -> y0"], "(Reshape): extent 0 depends on the data, and another is to be found by it")
 refused("eye", ["EyeLike g -> y0"], "(EyeLike): " + ALL)
+refused("turned", ["Transpose g -> t | perm=[1,0]", "Reshape t flat -> y0"], "(Reshape): how much of input t there is depends on the data, and all of it would be needed")
+refused("last_of_equals", ["ArgMax g -> y0 | axis=0 select_last_index=1"], "(ArgMax): " + ALL)
