@@ -574,7 +574,8 @@ def shapes(name):
 
 def feeds(name, size, given):
     """Inputs from one seed, of the row's extents but for those given."""
-    extents, rng = {**arguments(name, size)[1], **given}, np.random.default_rng(7)
+    extents = {**arguments(name, size)[1], **given}
+    rng = np.random.default_rng(extents.get("seed", 7))
     return {port: KINDS[spec[0]](rng, tuple(extents[e] if isinstance(e, str) else e for e in spec[1:])) for port, spec in ROWS[name][1].items()}
 
 

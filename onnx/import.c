@@ -346,9 +346,10 @@ static bool import_output(onnx_import *im, const onnx_port *p) {
   if (!node && im->failed) return false;
   if (!node) onnx_add_problem(im, p->name, "output", why ? why : "it could not be computed");
   if (im->g->failed) return onnx_fail(im, SNT_E_SHAPE, "output %.80s: %.150s", p->name, im->g->first_error.text);
-  onnx_call c = {.im = im, .g = im->g};
-  if (node) ir_add_output(im->g, p->name, v->count ? onnx_node_at_rest(&c, v) : node);
-  if (node && v->count) add_count(im, p->name, onnx_whole_node(im, SNT_I64, v->count));
+  onnx_call c = {.im = im, .g = im->g, .node = &(onnx_node){.op = "output"}, .name = p->name};
+  const uint32_t given = node && v->count ? onnx_node_at_rest(&c, v) : node;
+  if (given) ir_add_output(im->g, p->name, given);
+  if (given && v->count) add_count(im, p->name, onnx_whole_node(im, SNT_I64, v->count));
   return true;
 }
 

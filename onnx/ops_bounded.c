@@ -43,6 +43,7 @@ bool onnx_compress_by_data(onnx_call *c, uint32_t x, uint32_t axis) {
   if (!onnx_mask_in(c, 1, ONNX_ZERO)) return false;
   uint32_t flags = onnx_cast(c, onnx_in(c, 1), SNT_BOOL);
   if (!x || !flags) return false;
+  if (onnx_type_of(c, flags)->rank != 1) return onnx_refuse(c, "a condition of rank %u", onnx_type_of(c, flags)->rank);
   const ir_expr given = onnx_type_of(c, flags)->dims[0], most = expr_min(c->g->pool, given, onnx_type_of(c, x)->dims[axis]);
   if (given != most) flags = onnx_slice(c, flags, 0, 0, most, 1); /* a longer condition must not hold beyond x */
   return flags && onnx_out_counted(c, 0, onnx_gather(c, x, places(c, flags), axis), found(c, flags), axis, 0);
