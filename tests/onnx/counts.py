@@ -1,5 +1,6 @@
 """What operators inside a model make of values whose extent depends on the data: each with some of the places used, with none, and with all. Cases of tests/onnx/recent."""
 import numpy as np
+from onnx import TensorProto, helper
 
 CASES, REFUSED = [], []
 TABLE = np.random.default_rng(8).standard_normal((8, 3)).astype(np.float32)
@@ -51,8 +52,8 @@ def exp(x, axis):
 case("sum", ["ReduceSum g l0 -> y0 | keepdims=0", "ReduceSumSquare g -> y1 | axes=[0] keepdims=1", "ReduceL1 g -> y2 | axes=[0,1] keepdims=0", "ReduceL2 g -> y3 | axes=[0] keepdims=0", "ReduceProd g -> y4 | axes=[0] keepdims=0"],
      lambda p: [rows(p).sum(0), (rows(p)**2).sum(0, keepdims=True), abs(rows(p)).sum(), np.sqrt((rows(p)**2).sum(0)), rows(p).prod(0)])
 case("extremes", ["ReduceMax g -> y0 | axes=[0] keepdims=0", "ReduceMin g -> y1 | keepdims=0", "ReduceMean g -> y2 | axes=[0] keepdims=0", "ReduceLogSumExp g -> y3 | axes=[0] keepdims=0", "ArgMax g -> y4 | axis=0 keepdims=0",
-                  "ArgMin g -> y5 | axis=0", "ReduceMax p -> y6 | keepdims=0", "ReduceMin p -> y7 | keepdims=0"],
-     lambda p: [rows(p).max(0), rows(p).min(), rows(p).mean(0), np.log(np.exp(rows(p)).sum(0)), rows(p).argmax(0), rows(p).argmin(0)[None], p.max(), p.min()], "some all")
+                  "ArgMin g -> y5 | axis=0", "ReduceMax p -> y6 | keepdims=0", "ReduceMin p -> y7 | keepdims=0", "Abs g -> a", "ReduceMin a -> y8 | axes=[0] keepdims=0", "Neg a -> b", "ReduceMax b -> y9 | axes=[0] keepdims=0"],
+     lambda p: [rows(p).max(0), rows(p).min(), rows(p).mean(0), np.log(np.exp(rows(p)).sum(0)), rows(p).argmax(0), rows(p).argmin(0)[None], p.max(), p.min(), abs(rows(p)).min(0), -abs(rows(p)).min(0)], "some all")
 case("rows", ["Softmax g -> y0 | axis=0", "LogSoftmax g -> y1 | axis=0", "Hardmax g -> y2 | axis=0", "Softmax g -> y3 | axis=1"],
      lambda p: [exp(rows(p), 0), np.log(exp(rows(p), 0)), np.equal(np.arange(len(p))[:, None], rows(p).argmax(0) if len(p) else np.zeros(3)).astype(float), exp(rows(p), 1)])
 case("scans", ["CumSum g zero -> y0", "CumSum g zero -> y1 | reverse=1", "CumSum g one -> y2 | reverse=1"],
@@ -143,6 +144,19 @@ for variant, sizes in {"some": [3, 0, 5], "none": [0, 0, 8], "all": [8, 0, 0]}.i
     made = [parts[0] * 2, parts[1] * 3, parts[2]]
     CASES.append((f"counts_split_{variant}", 17, [written(s, {}) for s in ["Split x1 x0 -> a y1 c | axis=0", "Add a a -> y0", "Identity c -> y2", "Concat y0 y1 c -> y3 | axis=0", "Add y3 x1 -> y4", "ReduceSum a x2 -> y5 | keepdims=0"]],
                   [np.array(sizes), TABLE, np.array([0])], [made[0], parts[1], made[2], np.concatenate([made[0], parts[1], made[2]]), np.concatenate([made[0], parts[1], made[2]]) + TABLE, parts[0].sum(0)], {1, 2}, {}))
+
+# ---- beside a known extent it is that ----
+case("known", ["Slice other l0 l4 l0 -> known", "Add g known -> y0", "Add y0 known -> y1", "Expand p l4 -> y2", "Shape y0 -> y3"], lambda p: [rows(p) + OTHER[:4], rows(p) + 2.0 * OTHER[:4], p, np.array([4, 3])], "some")
+# ---- a branch that the data picks: others, and how many, where there is none ----
+for variant, marks in MARKS.items():
+    def branch(name, of):
+        return helper.make_graph([helper.make_node("Identity", [of], [name])], name, [], [helper.make_tensor_value_info(name, TensorProto.INT64, None)])
+
+    p = np.flatnonzero(marks)
+    chosen = p if len(p) else np.array([7, 6, 5])
+    CASES.append((f"counts_branch_{variant}", 17, [written(s, {}) for s in ["NonZero x0 -> z", "Squeeze z x1 -> p", "Size p -> n", "Equal n x2 -> empty"]] +
+                  [("If", {"then_branch": branch("instead", "x3"), "else_branch": branch("found", "p")}, ["empty"], ["y0"])] + [written(s, {}) for s in ["ReduceSum y0 -> y1 | keepdims=0", "Shape y0 -> y2", "Gather x4 y0 -> y3"]],
+                  [marks, np.array([0]), np.int64(0), np.array([7, 6, 5]), TABLE], [chosen, chosen.sum(), np.array(chosen.shape), TABLE[chosen]], {1, 2, 3, 4}, {}))
 
 # ---- what cannot be, in words ----
 ALL = "how much of input g there is depends on the data, and all of it would be needed"
