@@ -125,7 +125,7 @@ static bool take_operands(known_call *k) {
     k->in[i] = (known_list){c->in[i]->type, onnx_count(c->in[i]), (onnx_number *)(uintptr_t)known};
   }
   k->in_count = c->in_count;
-  return c->in_count > 0;
+  return c->in_count > 0 && k->in[0].at; /* others may be left out: of some operators */
 }
 
 bool onnx_know(onnx_call *c, bool *known) {
