@@ -8,7 +8,7 @@ EXTENTS = {
     "small": {"batch": 1, "sequence": 12, "target": 7, "samples": 2000, "frames": 20, "image_size": 32},
     "real": {"batch": 1, "sequence": 128, "target": 32, "samples": 16000, "frames": 100, "image_size": 224},
 }
-# input: (what it holds, extent ...); an extent by name is an argument of the row (in capitals one that is not passed on) or of EXTENTS
+# input: (what it holds, extent ...); an extent by name is an argument of the row (in capitals one that is not passed on; SEED: the inputs') or of EXTENTS
 TEXT = {"input_ids": ("ids", "batch", "sequence"), "attention_mask": ("mask", "batch", "sequence")}
 FLOAT_MASK = dict(TEXT, attention_mask=("mask_f", "batch", "sequence"))
 IDS = {"input_ids": ("ids", "batch", "sequence")}
@@ -419,12 +419,14 @@ ROWS = {
     "tv_efficientnet_b0": ("torchvision.efficientnet_b0", IMAGE, I64, {}),
     "tv_efficientnet_v2_s": ("torchvision.efficientnet_v2_s", IMAGE, I64, {}),
     "tv_fcn_resnet50": ("torchvision.fcn_resnet50", IMAGE, dict(BARE, IMAGE_SIZE=64), BARE),
-    "tv_fcos_resnet50_fpn": ("torchvision.fcos_resnet50_fpn", {"images": ("uniform", 1, 3, "image_size", "image_size")}, dict(BARE, score_thresh=0.0, min_size=64, max_size=64, IMAGE_SIZE=64), dict(BARE, score_thresh=0.0, min_size=224, max_size=224)),
+    "tv_fasterrcnn_resnet50_fpn": ("torchvision.fasterrcnn_resnet50_fpn", {"images": ("uniform", 1, 3, "image_size", "image_size")}, dict(BARE, min_size=64, max_size=64, IMAGE_SIZE=64, SEED=32), dict(BARE, min_size=224, max_size=224)),
+    "tv_fcos_resnet50_fpn": ("torchvision.fcos_resnet50_fpn", {"images": ("uniform", 1, 3, "image_size", "image_size")}, dict(BARE, score_thresh=0.0, min_size=64, max_size=64, IMAGE_SIZE=64, SEED=0), dict(BARE, score_thresh=0.0, min_size=224, max_size=224)),
     "tv_googlenet": ("torchvision.googlenet", IMAGE, dict(init_weights=True, aux_logits=False, IMAGE_SIZE=64), dict(init_weights=True, aux_logits=False)),
     "tv_inception_v3": ("torchvision.inception_v3", IMAGE, dict(init_weights=True, aux_logits=False, IMAGE_SIZE=96), dict(init_weights=True, aux_logits=False, IMAGE_SIZE=299)),
     "tv_keypointrcnn_resnet50_fpn": ("torchvision.keypointrcnn_resnet50_fpn", {"images": ("uniform", 1, 3, "image_size", "image_size")}, dict(BARE, min_size=64, max_size=64, IMAGE_SIZE=64), dict(BARE, min_size=224, max_size=224)),
     "tv_lraspp_mobilenet_v3_large": ("torchvision.lraspp_mobilenet_v3_large", {"input": IMAGE["x"]}, dict(BARE, IMAGE_SIZE=64), BARE),
     "tv_maxvit_t": ("torchvision.maxvit_t", IMAGE, {"IMAGE_SIZE": 224}, {}),
+    "tv_maskrcnn_resnet50_fpn": ("torchvision.maskrcnn_resnet50_fpn", {"images": ("uniform", 1, 3, "image_size", "image_size")}, dict(BARE, min_size=64, max_size=64, IMAGE_SIZE=64), dict(BARE, min_size=224, max_size=224)),
     "tv_mc3_18": ("torchvision.mc3_18", CLIP, CLIP64, CLIP112),
     "tv_mnasnet0_5": ("torchvision.mnasnet0_5", IMAGE, I64, {}),
     "tv_mobilenet_v2": ("torchvision.mobilenet_v2", IMAGE, I64, {}),
@@ -440,7 +442,8 @@ ROWS = {
     "tv_s3d": ("torchvision.s3d", {"x": ("normal", "batch", 3, 14, "image_size", "image_size")}, {"IMAGE_SIZE": 224}, {}),
     "tv_shufflenet_v2_x0_5": ("torchvision.shufflenet_v2_x0_5", IMAGE, I64, {}),
     "tv_squeezenet1_1": ("torchvision.squeezenet1_1", IMAGE, I64, {}),
-    "tv_ssdlite320_mobilenet_v3_large": ("torchvision.ssdlite320_mobilenet_v3_large", {"images": ("uniform", 1, 3, 320, 320)}, BARE, BARE),
+    "tv_ssd300_vgg16": ("torchvision.ssd300_vgg16", {"images": ("uniform", 1, 3, 300, 300)}, BARE, BARE),
+    "tv_ssdlite320_mobilenet_v3_large": ("torchvision.ssdlite320_mobilenet_v3_large", {"images": ("uniform", 1, 3, 320, 320)}, dict(BARE, SEED=9), BARE),
     "tv_swin_t": ("torchvision.swin_t", IMAGE, I64, {}),
     "tv_swin3d_t": ("torchvision.swin3d_t", CLIP, CLIP64, CLIP112),
     "tv_swin_v2_t": ("torchvision.swin_v2_t", IMAGE, {"IMAGE_SIZE": 64}, {"IMAGE_SIZE": 256}),
@@ -571,7 +574,8 @@ def shapes(name):
 
 def feeds(name, size, given):
     """Inputs from one seed, of the row's extents but for those given."""
-    extents, rng = {**arguments(name, size)[1], **given}, np.random.default_rng(7)
+    extents = {**arguments(name, size)[1], **given}
+    rng = np.random.default_rng(extents.get("seed", 7))
     return {port: KINDS[spec[0]](rng, tuple(extents[e] if isinstance(e, str) else e for e in spec[1:])) for port, spec in ROWS[name][1].items()}
 
 

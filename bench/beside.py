@@ -54,6 +54,16 @@ def difference(got, want):
     return 0.0 if apart <= LEAST else float(apart / largest)
 
 
+def apart(got, want):
+    """The share of rows, those of all answers beside each other, without an equal one on the other side: the order of what is found is open where scores are nearly equal."""
+    import numpy as np
+    if any(g.shape[1:] != w.shape[1:] for g, w in zip(got, want)) or not want[0].size or not got[0].size:
+        return float(any(g.shape != w.shape for g, w in zip(got, want)))
+    sides = [np.concatenate([a.reshape(len(a), -1) / max(np.abs(w).max(), LEAST) for a, w in zip(side, want)], 1) for side in (got, want)]
+    off = np.abs(sides[0][:, None] - sides[1][None]).max(2) > TOLERANCE
+    return max(float(off.all(axis).mean()) for axis in (0, 1))
+
+
 def used(command, got, want, name, file):
     """What is used of an output that is computed at the most it can be, along the one axis where it is longer: NAME.count says how much."""
     import numpy as np
@@ -63,8 +73,8 @@ def used(command, got, want, name, file):
     return np.take(got, range(int(np.load(file))), longer[0])
 
 
-def ask(options, device, path, feeds, names, want):
-    """What a device says: (difference, None) or (None, why)."""
+def ask(options, device, path, feeds, names, want, rows=False):
+    """What a device says: (difference, None) or (None, why). rows: the answers are rows in an order that is open."""
     import numpy as np
     command = [options.sinter, "run", path, "--device", device, "--quiet"] + options.flags
     for port in feeds:
@@ -79,7 +89,7 @@ def ask(options, device, path, feeds, names, want):
     if done.returncode:
         return None, (done.stderr.strip().splitlines() or ["ended without a word"])[-1]
     got = [used(command, np.load(f), w, name, f"{path}.count.npy") for f, w, name in zip(outputs, want, names)]
-    return max(map(difference, got, want)), None
+    return apart(got, want) if rows else max(map(difference, got, want)), None
 
 
 def measure(options, device, path, feeds):
@@ -104,11 +114,11 @@ def measure(options, device, path, feeds):
             "kernels": json.loads(ours.first).get("kernels")}
 
 
-def compare(options, row, path, feeds, names, want):
+def compare(options, row, path, feeds, names, want, rows=False):
     """The row with its inputs' shapes, each device's answers and the first device's times; the inputs lie beside the model, as PATH.PORT.npy."""
     row["inputs"] = ", ".join("x".join(map(str, v.shape)) or "1" for v in feeds.values())
     for device in options.device.split(","):
-        row[device] = ask(options, device, path, feeds, names, want)
+        row[device] = ask(options, device, path, feeds, names, want, rows)
     device = options.device.split(",")[0]
     if options.times and row[device][0] is not None:
         row["times"] = measure(options, device, path, feeds)

@@ -1,5 +1,6 @@
 /* What a handler sees of its node: operands, attributes, results, and the ways to say no. */
 #include "onnx/import_private.h"
+#include "onnx/ops.h"
 #include <stdio.h>
 
 bool onnx_refuse(onnx_call *c, const char *format, ...) {
@@ -54,24 +55,17 @@ static uint32_t dim_node(ir_graph *g, int32_t dtype, ir_expr value) {
   return ir_add_node(g, IR_OP_dim, 0, NULL, 1, &(ir_attr_value){IR_ATTR_shape, 1, &value}, &type);
 }
 
-static uint32_t trip_node(const onnx_import *im, uint32_t variable) {
-  uint32_t node = 0;
-  for (uint32_t i = 0; i < im->trips.count; i++)
-    if (im->trips.at[i].variable == variable) node = im->trips.at[i].node;
-  return node;
-}
-
 /* Floor, as expressions mean it: operators truncate. */
 static uint32_t floor_node(ir_graph *g, uint32_t a, uint32_t b) {
   return ir_add2(g, IR_OP_div, ir_add2(g, IR_OP_sub, a, ir_add2(g, IR_OP_mod, a, b)), b);
 }
 
-/* A whole number that changes from trip to trip is computed from the trip's; what does not is the plan's. */
+/* A whole number that is late is computed from what it hangs on; what is not is the plan's. */
 static uint32_t whole_node(onnx_import *im, ir_expr value) {
   ir_graph *g = im->g;
-  if (!onnx_uses_trip(im, value)) return dim_node(g, SNT_I64, value);
+  if (!onnx_is_late(im, value)) return dim_node(g, SNT_I64, value);
   const expr_node e = g->pool->nodes.at[IR_EXPR_NODE(value)];
-  if (e.kind == EXPR_VAR) return trip_node(im, (uint32_t)e.value);
+  if (e.kind == EXPR_VAR) return onnx_late_node(im, (uint32_t)e.value);
   uint32_t made = e.kind == EXPR_SUM && e.value ? dim_node(g, SNT_I64, expr_int(g->pool, e.value)) : 0;
   for (uint32_t i = 0; i < e.count; i++) {
     static const uint16_t ops[] = {
@@ -86,7 +80,7 @@ static uint32_t whole_node(onnx_import *im, ir_expr value) {
 }
 
 uint32_t onnx_whole_node(onnx_import *im, int32_t dtype, ir_expr value) {
-  return onnx_uses_trip(im, value) ? ir_add_cast(im->g, whole_node(im, value), dtype) : dim_node(im->g, dtype, value);
+  return onnx_is_late(im, value) ? ir_add_cast(im->g, whole_node(im, value), dtype) : dim_node(im->g, dtype, value);
 }
 
 uint32_t onnx_extent(onnx_call *c, ir_expr extent, int32_t dtype) { return onnx_whole_node(c->im, dtype, extent); }

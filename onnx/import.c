@@ -1,6 +1,7 @@
 /* An ONNX model to a graph: symbols, inputs, constants, each node in the file's order, outputs. In: the model as read. Out: a graph, or a
    mistake of the file, or the list of everything that is not supported. */
 #include "onnx/import_private.h"
+#include "onnx/ops.h"
 #include <stdio.h>
 
 bool onnx_fail(onnx_import *im, snt_result result, const char *format, ...) {
@@ -206,11 +207,9 @@ static bool check_results(onnx_call *c) {
   return true;
 }
 
-static bool run_call(onnx_call *c) {
+static bool run_row(onnx_call *c) {
   const onnx_row *other = NULL;
-  const onnx_function *f = onnx_find_function(c->im, c->node);
   bool known = false;
-  if (f) return onnx_import_function(c, f);
   c->opset = onnx_scope_opset(c->im->scope, c->node->domain);
   c->row = onnx_find_row(c->node, c->opset, &other);
   if (c->row && c->row->flags >= ONNX_AS) c->opset = c->row->flags / ONNX_AS;
@@ -219,6 +218,16 @@ static bool run_call(onnx_call *c) {
   if (c->row) return onnx_run_row(c);
   if (other) return onnx_refuse(c, "not supported in version %lld of the operator set", (long long)c->opset);
   return onnx_refuse(c, c->node->domain[0] ? "no such operator in domain %.60s" : "no such operator", c->node->domain);
+}
+
+/* The row between what is said of operands whose extent depends on the data and what of results. */
+static bool run_call(onnx_call *c) {
+  const onnx_function *f = onnx_find_function(c->im, c->node);
+  onnx_counted counted = {0};
+  if (f) return onnx_import_function(c, f);
+  if (!onnx_ready_counted(c, &counted)) return false;
+  const uint32_t first = c->g->nodes.count;
+  return run_row(c) && !c->refused && !c->g->failed && check_results(c) && onnx_settle_counted(c, &counted, first);
 }
 
 static void name_nodes(onnx_call *c, uint32_t first) {
@@ -239,21 +248,24 @@ static void say_why(onnx_call *c) {
   else if (!c->im->problems.count) onnx_refuse(c, "it could not be imported");
 }
 
-/* Shapes and attributes are the plan's, which does not know the number of a trip. */
-static bool check_trips(onnx_call *c, uint32_t first) {
+/* Shapes and attributes are the plan's, which knows neither the number of a trip nor a count. */
+static bool check_late(onnx_call *c, uint32_t first) {
   const ir_graph *g = c->g;
-  bool good = true;
-  for (uint32_t n = first; c->im->trips.count && n < g->nodes.count && good; n++) {
+  ir_expr late = 0;
+  for (uint32_t n = first; (c->im->trips.count || c->im->counts.count) && n < g->nodes.count; n++) {
     const ir_node *node = ir_at(g, n);
-    for (uint32_t i = 0; i < node->type.rank; i++) good &= !onnx_uses_trip(c->im, node->type.dims[i]);
+    for (uint32_t i = 0; i < node->type.rank; i++)
+      if (onnx_is_late(c->im, node->type.dims[i])) late = node->type.dims[i];
     for (uint32_t i = 0; i < node->attr_count; i++) {
       const ir_attr *a = &g->attrs.at[node->attrs + i];
       const uint8_t kind = ir_attr_infos[a->key].kind;
       for (uint32_t k = 0; (kind == IR_KIND_INT || kind == IR_KIND_INTS) && k < a->count; k++)
-        good &= !onnx_uses_trip(c->im, g->ints.at[a->first + k]);
+        if (onnx_is_late(c->im, g->ints.at[a->first + k])) late = g->ints.at[a->first + k];
     }
   }
-  return good || onnx_refuse(c, "its shape changes from trip to trip of the Loop around it");
+  if (!late) return true;
+  return onnx_refuse(c, onnx_uses_trip(c->im, late) ? "its shape changes from trip to trip of the Loop around it"
+                                                    : "its shape depends on the data");
 }
 
 static bool import_node(onnx_import *im, const onnx_node *n) {
@@ -265,8 +277,7 @@ static bool import_node(onnx_import *im, const onnx_node *n) {
   if (!c.out) return onnx_fail(im, SNT_E_HOST_MEM, "out of memory");
   for (uint32_t i = 0; i < c.out_count; i++) c.out[i].name = n->outputs.at[i];
   const uint32_t first = im->g->nodes.count;
-  bool good = !broken && !c.refused && run_call(&c) && !c.refused && !c.g->failed && check_results(&c);
-  good = good && check_trips(&c, first) && (onnx_find_function(im, n) || onnx_spread_counts(&c, first));
+  const bool good = !broken && !c.refused && run_call(&c) && !c.refused && !c.g->failed && check_results(&c) && check_late(&c, first);
   if (im->failed || im->again || !take_mistake(&c)) return false;
   if (!good && !broken && !c.refused) say_why(&c);
   name_nodes(&c, first);
@@ -322,7 +333,7 @@ static void add_count(onnx_import *im, const char *name, uint32_t count) {
   ir_text text;
   ir_text_init(&text, im->temp);
   ir_text_format(&text, "%s.count", name);
-  if (!text.failed) ir_add_output(im->g, text.at, count);
+  if (!text.failed && count) ir_add_output(im->g, text.at, count);
 }
 
 static bool import_output(onnx_import *im, const onnx_port *p) {
@@ -335,8 +346,10 @@ static bool import_output(onnx_import *im, const onnx_port *p) {
   if (!node && im->failed) return false;
   if (!node) onnx_add_problem(im, p->name, "output", why ? why : "it could not be computed");
   if (im->g->failed) return onnx_fail(im, SNT_E_SHAPE, "output %.80s: %.150s", p->name, im->g->first_error.text);
-  if (node) ir_add_output(im->g, p->name, node);
-  if (node && v->count) add_count(im, p->name, v->count);
+  onnx_call c = {.im = im, .g = im->g, .node = &(onnx_node){.op = "output"}, .name = p->name};
+  const uint32_t given = node && v->count ? onnx_node_at_rest(&c, v) : node;
+  if (given) ir_add_output(im->g, p->name, given);
+  if (given && v->count) add_count(im, p->name, onnx_whole_node(im, SNT_I64, v->count));
   return true;
 }
 
@@ -389,7 +402,7 @@ snt_result onnx_import_model(onnx_import *im) {
     im->scope = &scope;
     im->depth = im->done = 0;
     im->again = false;
-    im->problems.count = im->trips.count = 0;
+    im->problems.count = im->trips.count = im->counts.count = 0;
     const bool good = import_graph(im, im->model->graph);
     if (im->failed) return im->failed;
     if (good) break;

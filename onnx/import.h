@@ -25,8 +25,9 @@ typedef struct onnx_value {
   const onnx_tensor *tensor; /* a tensor of the file, or null */
   const onnx_number *known;  /* all elements, row-major, or null */
   const void *data;          /* of `tensor`, once it was needed */
-  uint32_t count;            /* node of how many places of an axis are used; 0: all (onnx/bounded.c) */
+  ir_expr count;             /* how many places of an axis are used, where that is a late number; 0: all (onnx/bounded.c) */
   uint8_t count_axis;        /* that axis */
+  double rest;               /* what the others are in an output of the model; inside it nobody may ask */
   bool broken;               /* its operator was refused: readers are skipped without a word */
   bool returned;             /* an output of the model already */
 } onnx_value;
@@ -80,7 +81,7 @@ typedef struct onnx_list {
   uint32_t count;
   const ir_expr *at;
 } onnx_list;
-/* The elements of an operand as expressions (rank 0 or 1, whole numbers); false after refusing with "input i (NAME) must be known". */
+/* The elements of an operand as expressions (rank 0 or 1, whole numbers), which may be late; false after refusing with "input i (NAME) must be known". */
 bool onnx_in_list(onnx_call *, uint32_t i, onnx_list *out);
 bool onnx_in_int(onnx_call *, uint32_t i, int64_t *out);   /* one fixed whole number */
 bool onnx_in_number(onnx_call *, uint32_t i, double *out); /* one fixed number of any type: a constant of the model */

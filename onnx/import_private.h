@@ -23,10 +23,10 @@ typedef struct onnx_rule {
   int64_t max, multiple;
   bool fixed;
 } onnx_rule;
-/* A loop whose body is being imported: the number of the trip as a variable of known numbers, and as a node. */
-typedef struct onnx_trip {
+/* A number that is known only when it runs, as a variable of known numbers and as a node: the trip's of a loop whose body is being imported, a count. */
+typedef struct onnx_late {
   uint32_t variable, node;
-} onnx_trip;
+} onnx_late;
 struct onnx_import {
   ir_graph *g;
   ir_arena *temp; /* the model and the names; ends with the import */
@@ -39,10 +39,11 @@ struct onnx_import {
   snt_result failed; /* a mistake of the file, told in diag: ends the import */
   IR_VEC(onnx_problem) problems;
   IR_VEC(onnx_rule) rules;
-  IR_VEC(onnx_trip) trips; /* outer loops first */
-  bool again;              /* a rule was found: the import starts over with it */
-  uint32_t dim_count;      /* of info */
-  bool *dim_used;          /* which of them the model has */
+  IR_VEC(onnx_late) trips;  /* outer loops first */
+  IR_VEC(onnx_late) counts; /* of values of bounded extent, and what else is an extent by data */
+  bool again;               /* a rule was found: the import starts over with it */
+  uint32_t dim_count;       /* of info */
+  bool *dim_used;           /* which of them the model has */
 };
 enum { ONNX_MAX_DEPTH = 24, ONNX_MAX_NODES = 1000000 };
 
@@ -81,10 +82,23 @@ typedef struct onnx_loop_facts {
   bool alone;   /* nothing else does: where the first trip is made, so are all */
 } onnx_loop_facts;
 bool onnx_find_loop_facts(onnx_call *, onnx_loop_facts *);
+
+/* ---- late.c ---- */
 bool onnx_uses_trip(const onnx_import *, ir_expr); /* whether it changes from trip to trip */
+uint32_t onnx_late_node(const onnx_import *, uint32_t variable);
 
 /* ---- bounded.c ---- */
-bool onnx_spread_counts(onnx_call *, uint32_t first); /* results of operands of bounded extent; first: of the call's nodes */
+bool onnx_spread_counts(onnx_call *, uint32_t first);  /* results of operands of bounded extent; first: of the call's nodes */
+uint32_t onnx_node_at_rest(onnx_call *, onnx_value *); /* with the value's `rest` in the places that are not used */
+
+/* ---- counted.c ---- */
+typedef struct onnx_counted { /* what is left to say of results once the row has run */
+  ir_expr count;              /* 0: nothing */
+  uint32_t axis;
+  ir_expr extent; /* not 0: the result is a mean of so many places, of which only the count is used */
+} onnx_counted;
+bool onnx_ready_counted(onnx_call *, onnx_counted *); /* operands of bounded extent as the operator may read them; false: refused */
+bool onnx_settle_counted(onnx_call *, const onnx_counted *, uint32_t first);
 
 /* ---- function.c ---- */
 const onnx_scope *onnx_know_body(onnx_call *, const onnx_graph *, uint32_t in_count,

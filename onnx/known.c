@@ -1,6 +1,7 @@
 /* Operators on known numbers, computed when the model is loaded: shapes, axes, sizes. In: a call whose operands are all known (for Shape
    and Size: whose operand has a type). Out: a known result, so that chains of Shape, Gather, Mul, Concat, Reshape make no node at all. */
 #include "onnx/known.h"
+#include "onnx/ops.h"
 
 enum { MAX_REAL = 64, REAL_BITS = 20 };
 
@@ -73,14 +74,16 @@ static known_result know_shape(known_call *k) {
   end = end < start ? start : end > t->rank ? t->rank : end;
   const ir_expr count = end - start;
   if (!known_make(k, SNT_I64, 1, &count)) return KNOWN_NO;
-  for (int64_t i = start; i < end; i++) k->out.at[i - start] = known_whole(t->dims[i]);
+  for (int64_t i = start; i < end; i++) k->out.at[i - start] = known_whole(onnx_dim_in(k->c, 0, (uint32_t)i));
   return KNOWN_YES;
 }
 
 static known_result know_size(known_call *k) {
   const ir_tensor *t = onnx_in_type(k->c, 0);
   if (!t || !known_make(k, SNT_I64, 0, NULL)) return KNOWN_NO;
-  k->out.at[0] = known_whole(ir_tensor_elements(k->pool, t));
+  ir_expr elements = 1;
+  for (uint32_t i = 0; i < t->rank; i++) elements = expr_mul(k->pool, elements, onnx_dim_in(k->c, 0, i));
+  k->out.at[0] = known_whole(elements);
   return KNOWN_YES;
 }
 
@@ -122,7 +125,7 @@ static bool take_operands(known_call *k) {
     k->in[i] = (known_list){c->in[i]->type, onnx_count(c->in[i]), (onnx_number *)(uintptr_t)known};
   }
   k->in_count = c->in_count;
-  return c->in_count > 0;
+  return c->in_count > 0 && k->in[0].at; /* others may be left out: of some operators */
 }
 
 bool onnx_know(onnx_call *c, bool *known) {

@@ -96,7 +96,7 @@ known_result known_gather(known_call *k) {
   const int64_t given = onnx_int(k->c, "axis", 0), axis = given < 0 ? given + t->rank : given;
   ir_expr dims[2 * SNT_MAX_RANK];
   uint32_t rank = 0, before, after;
-  if (k->in_count != 2 || axis < 0 || axis >= t->rank) return KNOWN_NO;
+  if (k->in_count != 2 || !k->in[1].at || axis < 0 || axis >= t->rank) return KNOWN_NO;
   for (uint32_t i = 0; i < t->rank; i++) {
     if (i != axis) dims[rank++] = t->dims[i];
     for (uint32_t d = 0; i == axis && d < index->rank; d++) dims[rank++] = index->dims[d];

@@ -15,12 +15,6 @@ typedef struct looking {
   ir_expr *means;            /* what they are by the trip's number */
 } looking;
 
-bool onnx_uses_trip(const onnx_import *im, ir_expr e) {
-  bool uses = false;
-  for (uint32_t i = 0; e < 0 && i < im->trips.count && !uses; i++) uses = expr_uses_var(im->g->pool, e, im->trips.at[i].variable);
-  return uses;
-}
-
 /* ---- the graph's nodes ---- */
 static const onnx_node *producer(const looking *l, const char *name) {
   const onnx_nodes *nodes = &l->facts->body->nodes;

@@ -43,11 +43,28 @@ uint32_t onnx_gemm(onnx_call *); /* of operands 0, 1 and 2, with Gemm's attribut
 /* Scales [.., blocks, ..] repeated `block` times along the axis of `x`. */
 uint32_t onnx_unblocked(onnx_call *, uint32_t scales, const ir_tensor *x, uint32_t axis, int64_t block);
 
+/* ---- late.c: numbers that are known only when it runs, as expressions ---- */
+ir_expr onnx_late_number(onnx_call *, uint32_t node, ir_expr most); /* of a whole number of rank 0, from 0 to `most` */
+bool onnx_is_late(const onnx_import *, ir_expr);
+ir_expr onnx_most(onnx_call *, ir_expr);                           /* the most that it can be, which is the plan's to say */
+ir_expr onnx_dim_in(const onnx_call *, uint32_t i, uint32_t axis); /* an operand's extent: its count, where it has one */
+/* The elements of an operand that are extents, late ones as the most that they can be, and which of them is late: -1 none; false also where there are two. */
+bool onnx_in_extents(onnx_call *, uint32_t i, onnx_list *out, int32_t *late);
+ir_expr onnx_late_element(onnx_call *, uint32_t i, int32_t late); /* of that operand, as it is */
+
 /* ---- bounded.c ---- */
-/* Result i, of at most as many places along `axis` as the node has, `count` of them (rank 0, i64) used; the others are `rest`. */
-bool onnx_out_counted(onnx_call *, uint32_t i, uint32_t node, uint32_t count, uint32_t axis, double rest);
+/* Result i, of at most as many places along `axis` as the node has, `count` of them used; where it is an output of the model, the others are `rest`. */
+bool onnx_out_counted(onnx_call *, uint32_t i, uint32_t node, ir_expr count, uint32_t axis, double rest);
 
 bool onnx_all_of(onnx_call *, const onnx_value *); /* refuses a value of such an extent */
+typedef enum { ONNX_ZERO, ONNX_ONE, ONNX_LEAST, ONNX_GREATEST } onnx_filling;
+uint32_t onnx_filler(onnx_call *, int32_t dtype, onnx_filling);
+uint32_t onnx_mask(onnx_call *, uint32_t node, ir_expr count, uint32_t axis, uint32_t fill); /* `fill` in the places that are not used */
+bool onnx_is_counted(const onnx_call *, uint32_t i, uint32_t axis);                          /* operand i, along that axis */
+bool onnx_mask_in(onnx_call *, uint32_t i, onnx_filling); /* from now on operand i has all its places, the filling where it had none */
+bool onnx_drop_in(onnx_call *, uint32_t i);               /* .., whatever is there: nobody reads it, or what it makes */
+bool onnx_cut_in(onnx_call *, uint32_t i, uint32_t axis,
+                 ir_expr extent); /* only so many places of operand i are there, all or some of which are used */
 
 /* ---- ops_control.c ---- */
 enum { ONNX_MOST_TRIPS = 256, ONNX_MOST_VALUES = 64 }; /* that are written out; carried, and kept of each trip */

@@ -1,5 +1,6 @@
 /* Constants, casts and the plain movements. */
 #include "onnx/ops.h"
+#include "onnx/import_private.h"
 #include <math.h>
 
 /* ---- conversions ---- */
@@ -72,11 +73,50 @@ bool onnx_op_constant(onnx_call *c) {
 /* ---- movement ---- */
 bool onnx_op_identity(onnx_call *c) { return onnx_out_same(c, 0, 0); }
 
+/* Where a count stands in the shape that is asked for: what the operand has before it must be what it has there. */
+static bool keeps_places(onnx_call *c, const onnx_list *shape, const ir_expr *dims, int32_t late) {
+  const onnx_value *v = c->in[0];
+  expr_pool *pool = c->g->pool;
+  ir_expr before = 1, own = 1;
+  int32_t open = late;
+  for (uint32_t i = 0; i < shape->count && open < 0; i++)
+    if (shape->at[i] == expr_int(pool, -1) || (shape->at[i] == 0 && i == v->count_axis)) open = (int32_t)i;
+  for (int32_t i = 0; i < open; i++) before = expr_mul(pool, before, dims[i]);
+  for (uint32_t i = 0; i < v->count_axis; i++) own = expr_mul(pool, own, v->type.dims[i]);
+  return open < 0 || before == own ||
+         onnx_refuse(c, "how much of input %.60s there is depends on the data, and all of it would be needed", v->name);
+}
+
+/* A late extent is what the others leave. Beside one that is to be found that way it is the operand's count as it comes out. */
+static bool settle_late(onnx_call *c, uint32_t rank, ir_expr *dims, int32_t late) {
+  bool open = false;
+  for (uint32_t i = 0; i < rank; i++) open |= dims[i] == expr_int(c->g->pool, -1);
+  if (!open) dims[late] = expr_int(c->g->pool, -1);
+  if (open && (!c->in[0]->count || onnx_late_element(c, 1, late) != c->in[0]->count))
+    return onnx_refuse(c, "extent %d depends on the data, and another is to be found by it", late);
+  return true;
+}
+
+/* Known extents to which the operand, of which less may be used than there is, is cut. */
+static bool cut_to_known(onnx_call *c, uint32_t rank, const ir_expr *dims) {
+  const onnx_value *v = c->in[0];
+  int64_t wanted = 1, place = 1, extent;
+  for (uint32_t i = 0; i < rank; i++) {
+    if (!expr_is_const(c->g->pool, dims[i], &extent) || extent < 0) return true;
+    wanted *= extent;
+  }
+  for (uint32_t i = 0; i < v->type.rank; i++)
+    if (i != v->count_axis && expr_is_const(c->g->pool, v->type.dims[i], &extent)) place *= extent;
+  if (place < 1 || wanted % place || !expr_proves_lt(c->g->pool, wanted / place, v->type.dims[v->count_axis])) return true;
+  return onnx_cut_in(c, 0, v->count_axis, wanted / place) && onnx_drop_in(c, 0);
+}
+
 bool onnx_op_reshape(onnx_call *c) {
   const ir_tensor *t = onnx_in_type(c, 0);
   ir_expr dims[SNT_MAX_RANK];
   onnx_list shape;
-  if (!onnx_in_list(c, 1, &shape)) return false;
+  int32_t late;
+  if (!t || !onnx_in_extents(c, 1, &shape, &late)) return false;
   const bool keep_zero = onnx_int(c, "allowzero", 0) != 0;
   if (shape.count > SNT_MAX_RANK) return onnx_refuse(c, "rank %u", shape.count);
   for (uint32_t i = 0; i < shape.count; i++) {
@@ -85,6 +125,8 @@ bool onnx_op_reshape(onnx_call *c) {
     if (i >= t->rank) return onnx_refuse(c, "extent %u is to be that of the input, which has rank %u", i, t->rank);
     dims[i] = t->dims[i];
   }
+  if (c->in[0]->count && !keeps_places(c, &shape, dims, late)) return false;
+  if (late >= 0 ? !settle_late(c, shape.count, dims, late) : c->in[0]->count && !cut_to_known(c, shape.count, dims)) return false;
   return onnx_out(c, 0, onnx_reshape(c, onnx_in(c, 0), shape.count, dims));
 }
 
@@ -98,14 +140,33 @@ bool onnx_op_transpose(onnx_call *c) {
   return onnx_out(c, 0, onnx_transpose(c, onnx_in(c, 0), axes));
 }
 
+/* An extent that the operand has already is that, whatever it is called; a known one is all that there is of a count. */
+static bool fit_expanded(onnx_call *c, ir_tensor *want, int32_t *late) {
+  const ir_tensor own = c->in[0]->type;
+  for (uint32_t i = 0; i < want->rank; i++) {
+    const int64_t axis = (int64_t)own.rank - want->rank + i;
+    if (axis < 0) continue;
+    const bool counted = onnx_is_counted(c, 0, (uint32_t)axis);
+    if ((int32_t)i == *late && (counted || own.dims[axis] != 1)) want->dims[i] = 1, *late = -1;
+    if (!counted || want->dims[i] == 1 || !expr_proves_lt(c->g->pool, want->dims[i], own.dims[axis])) continue;
+    if (!onnx_cut_in(c, 0, (uint32_t)axis, want->dims[i]) || !onnx_drop_in(c, 0)) return false;
+  }
+  return true;
+}
+
 bool onnx_op_expand(onnx_call *c) {
   ir_tensor want = {0}, shape;
   onnx_list list;
-  if (!onnx_in_list(c, 1, &list)) return false;
+  int32_t late;
+  if (!onnx_has(c, 0)) return onnx_refuse(c, "input 0 is missing");
+  if (!onnx_in_extents(c, 1, &list, &late)) return false;
   if (list.count > SNT_MAX_RANK) return onnx_refuse(c, "rank %u", list.count);
   want.rank = (uint8_t)list.count;
   for (uint32_t i = 0; i < list.count; i++) want.dims[i] = list.at[i];
+  if (!fit_expanded(c, &want, &late)) return false;
   const ir_tensor *both[] = {onnx_in_type(c, 0), &want};
-  if (!both[0] || !onnx_common_shape(c, 2, both, &shape)) return false;
-  return onnx_out(c, 0, onnx_broadcast(c, onnx_in(c, 0), shape.rank, shape.dims));
+  if (!onnx_common_shape(c, 2, both, &shape)) return false;
+  const uint32_t wide = onnx_broadcast(c, onnx_in(c, 0), shape.rank, shape.dims);
+  if (late < 0) return onnx_out(c, 0, wide);
+  return onnx_out_counted(c, 0, wide, onnx_late_element(c, 1, late), shape.rank - want.rank + (uint32_t)late, 0);
 }

@@ -8,7 +8,11 @@ static uint32_t places(onnx_call *c, uint32_t flags) {
   return key ? onnx_add(c, "argsort %%%u, axis=0", key) : 0;
 }
 
+/* How many they are, and as a late number. */
 static uint32_t total(onnx_call *c, uint32_t flags) { return onnx_reduce(c, IR_OP_reduce_sum, onnx_cast(c, flags, SNT_I64), 1, false); }
+static ir_expr found(onnx_call *c, uint32_t flags) {
+  return flags ? onnx_late_number(c, total(c, flags), onnx_type_of(c, flags)->dims[0]) : 0;
+}
 
 static uint32_t line(onnx_call *c, uint32_t like, int32_t dtype) {
   return like ? onnx_iota(c, dtype, 1, onnx_type_of(c, like)->dims, 0) : 0;
@@ -29,17 +33,20 @@ bool onnx_op_non_zero(onnx_call *c) {
     if (!row) return false;
     parts[d] = onnx_reshape(c, row, 2, (const ir_expr[]){1, onnx_type_of(c, row)->dims[0]});
   }
-  return onnx_out_counted(c, 0, onnx_concat(c, 0, type.rank, parts), total(c, flags), 1, -1);
+  return onnx_out_counted(c, 0, onnx_concat(c, 0, type.rank, parts), found(c, flags), 1, -1);
 }
 
 /* ---- Compress, where the condition is not known ---- */
 
 bool onnx_compress_by_data(onnx_call *c, uint32_t x, uint32_t axis) {
+  if (onnx_is_counted(c, 0, axis) && !onnx_drop_in(c, 0)) return false; /* the condition is no longer */
+  if (!onnx_mask_in(c, 1, ONNX_ZERO)) return false;
   uint32_t flags = onnx_cast(c, onnx_in(c, 1), SNT_BOOL);
   if (!x || !flags) return false;
+  if (onnx_type_of(c, flags)->rank != 1) return onnx_refuse(c, "a condition of rank %u", onnx_type_of(c, flags)->rank);
   const ir_expr given = onnx_type_of(c, flags)->dims[0], most = expr_min(c->g->pool, given, onnx_type_of(c, x)->dims[axis]);
   if (given != most) flags = onnx_slice(c, flags, 0, 0, most, 1); /* a longer condition must not hold beyond x */
-  return flags && onnx_out_counted(c, 0, onnx_gather(c, x, places(c, flags), axis), total(c, flags), axis, 0);
+  return flags && onnx_out_counted(c, 0, onnx_gather(c, x, places(c, flags), axis), found(c, flags), axis, 0);
 }
 
 /* ---- Unique: of elements, or of slices, which are rows of elements ---- */
@@ -120,9 +127,10 @@ bool onnx_op_unique(onnx_call *c) {
     first = onnx_gather(c, first, perm, 0), sizes = onnx_gather(c, sizes, perm, 0);
     number = onnx_gather(c, rank, number, 0);
   }
-  return onnx_out_counted(c, 0, onnx_gather(c, x, first, axis), g.count, axis, 0) &&
-         (c->out_count < 2 || onnx_out_counted(c, 1, first, g.count, 0, -1)) && (c->out_count < 3 || onnx_out(c, 2, number)) &&
-         (c->out_count < 4 || onnx_out_counted(c, 3, sizes, g.count, 0, 0));
+  const ir_expr count = onnx_late_number(c, g.count, onnx_type_of(c, rows)->dims[0]);
+  return onnx_out_counted(c, 0, onnx_gather(c, x, first, axis), count, axis, 0) &&
+         (c->out_count < 2 || onnx_out_counted(c, 1, first, count, 0, -1)) && (c->out_count < 3 || onnx_out(c, 2, number)) &&
+         (c->out_count < 4 || onnx_out_counted(c, 3, sizes, count, 0, 0));
 }
 
 /* ---- NonMaxSuppression ---- */
@@ -172,26 +180,30 @@ static uint32_t overlapping(onnx_call *c, const suppression *s, uint32_t chosen)
   return onnx_2(c, IR_OP_gt, onnx_2(c, IR_OP_div, both, onnx_2(c, IR_OP_sub, sum, both)), s->limit);
 }
 
-/* Takes the best box that is left of each class, `most` times: its number, or -1, in [batch, class, most]. */
+/* Takes the best box that is left of each class, `most` times or until none is: its number, or -1, in [batch, class, most]. */
 static uint32_t pick_boxes(onnx_call *c, const suppression *s, uint32_t scores) {
   const ir_expr picks[3] = {s->scores.dims[0], s->scores.dims[1], s->most};
   const ir_tensor type = {.dtype = SNT_I64, .rank = 3, .dims = {picks[0], picks[1], picks[2]}};
-  const uint32_t initial[3] = {scores, onnx_fill(c, &type, -1), onnx_scalar(c, SNT_I64, 0)};
-  uint32_t inside[3], results[3];
-  if (!initial[0] || !initial[1] || !initial[2]) return 0;
-  ir_repeat_begin(c->g, 3, initial, s->most, inside);
+  const uint32_t initial[4] = {scores, onnx_fill(c, &type, -1), onnx_scalar(c, SNT_I64, 0), onnx_scalar(c, SNT_BOOL, 1)};
+  uint32_t inside[4], results[4];
+  if (!initial[0] || !initial[1] || !initial[2] || !initial[3]) return 0;
+  ir_repeat_begin(c->g, 4, initial, s->most, inside);
+  ir_repeat_while(c->g, 3);
   const uint32_t top = onnx_reduce(c, IR_OP_reduce_max, inside[0], 4, true), best = onnx_reduce(c, IR_OP_reduce_argmax, inside[0], 4, true);
   const uint32_t found = onnx_2n(c, IR_OP_gt, top, -INFINITY), number = onnx_select(c, found, best, onnx_like(c, best, -1));
   const uint32_t here = onnx_2(c, IR_OP_eq, onnx_iota(c, SNT_I64, 3, picks, 2), inside[2]);
   const uint32_t itself = onnx_2(c, IR_OP_eq, onnx_iota(c, SNT_I64, 3, s->scores.dims, 2), best);
   const uint32_t gone = onnx_2(c, IR_OP_or, itself, overlapping(c, s, best));
-  const uint32_t next[3] = {onnx_select(c, gone, onnx_like(c, inside[0], -INFINITY), inside[0]), onnx_select(c, here, number, inside[1]),
-                            onnx_2n(c, IR_OP_add, inside[2], 1)};
-  ir_repeat_end(c->g, 3, next, results);
+  const uint32_t any = onnx_reduce(c, IR_OP_reduce_max, onnx_cast(c, found, SNT_I32), 7, false);
+  const uint32_t next[4] = {onnx_select(c, gone, onnx_like(c, inside[0], -INFINITY), inside[0]), onnx_select(c, here, number, inside[1]),
+                            onnx_2n(c, IR_OP_add, inside[2], 1), onnx_2n(c, IR_OP_gt, any, 0)};
+  ir_repeat_end(c->g, 4, next, results);
   return results[1];
 }
 
 bool onnx_op_non_max_suppression(onnx_call *c) {
+  if (onnx_is_counted(c, 1, 2) && !onnx_mask_in(c, 1, ONNX_LEAST)) return false; /* a box without a score is never picked */
+  if (onnx_is_counted(c, 0, 1) && !onnx_drop_in(c, 0)) return false;
   const uint32_t boxes = onnx_in(c, 0);
   uint32_t scores = onnx_in(c, 1), column_of[3];
   suppression s = {.limit = onnx_has(c, 3) ? onnx_scalar_in(c, 3) : onnx_scalar(c, SNT_F32, 0)};
@@ -217,5 +229,5 @@ bool onnx_op_non_max_suppression(onnx_call *c) {
     if (!row) return false;
     column_of[k] = onnx_reshape(c, row, 2, (const ir_expr[]){onnx_type_of(c, row)->dims[0], 1});
   }
-  return onnx_out_counted(c, 0, onnx_concat(c, 1, 3, column_of), total(c, flags), 0, -1);
+  return onnx_out_counted(c, 0, onnx_concat(c, 1, 3, column_of), found(c, flags), 0, -1);
 }

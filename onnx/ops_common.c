@@ -61,15 +61,15 @@ uint32_t onnx_gather(onnx_call *c, uint32_t x, uint32_t index, uint32_t axis) {
   return x && index ? ir_add_node(c->g, IR_OP_gather, 2, args, 1, &attr, NULL) : 0;
 }
 
-/* One that moves from trip to trip: its places are gathered. */
-static uint32_t slice_of_trip(onnx_call *c, uint32_t node, uint32_t axis, ir_expr start, ir_expr size, int64_t step) {
+/* One whose start is a late number: its places are gathered. */
+static uint32_t slice_later(onnx_call *c, uint32_t node, uint32_t axis, ir_expr start, ir_expr size, int64_t step) {
   const uint32_t at = onnx_iota(c, SNT_I64, 1, &size, 0), far = step == 1 ? at : onnx_2n(c, IR_OP_mul, at, (double)step);
   return onnx_gather(c, node, onnx_2(c, IR_OP_add, far, onnx_extent(c, start, SNT_I64)), axis);
 }
 
 uint32_t onnx_slice(onnx_call *c, uint32_t node, uint32_t axis, ir_expr start, ir_expr size, int64_t step) {
   if (!node) return 0;
-  if (onnx_uses_trip(c->im, start)) return slice_of_trip(c, node, axis, start, size, step);
+  if (onnx_is_late(c->im, start)) return slice_later(c, node, axis, start, size, step);
   const ir_tensor *is = onnx_type_of(c, node);
   ir_expr starts[SNT_MAX_RANK] = {0}, sizes[SNT_MAX_RANK], steps[SNT_MAX_RANK];
   for (uint32_t i = 0; i < is->rank; i++) sizes[i] = is->dims[i], steps[i] = 1;

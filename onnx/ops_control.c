@@ -6,7 +6,7 @@
 bool onnx_give(onnx_call *c, uint32_t i, onnx_value *v) {
   if (v->known) return onnx_out_known(c, i, &v->type, v->known);
   if (!onnx_out(c, i, onnx_node_of(c, v))) return false;
-  if (i < c->out_count) c->out[i].count = v->count, c->out[i].count_axis = v->count_axis;
+  if (i < c->out_count) c->out[i].count = v->count, c->out[i].count_axis = v->count_axis, c->out[i].rest = v->rest;
   return true;
 }
 
@@ -40,6 +40,40 @@ static bool join_ranks(onnx_call *c, uint32_t *a, uint32_t *b) {
   return (*less = onnx_reshape(c, *less, more.rank, more.dims)) != 0;
 }
 
+/* The axis along which the branches give different extents, or such as depend on the data: -1 none, -2 there are several. */
+static int32_t differing_axis(const onnx_value *yes, const onnx_value *no, const ir_tensor *a, const ir_tensor *b) {
+  int32_t found = -1;
+
+  for (uint32_t i = 0; i < a->rank; i++) {
+    const bool counted = (yes->count && yes->count_axis == i) || (no->count && no->count_axis == i);
+    if (counted || a->dims[i] != b->dims[i]) found = found == -1 ? (int32_t)i : -2;
+  }
+  return found;
+}
+
+/* With zeros behind it, up to an extent. */
+static uint32_t filled_up(onnx_call *c, uint32_t node, uint32_t axis, ir_expr extent) {
+  ir_tensor rest = *onnx_type_of(c, node);
+  rest.dims[axis] = expr_sub(c->g->pool, extent, rest.dims[axis]);
+  return rest.dims[axis] == 0 ? node : onnx_concat(c, axis, 2, (const uint32_t[]){node, onnx_fill(c, &rest, 0)});
+}
+
+/* Result i of what a condition picks, which has as much as the branch gives. */
+static bool choose(onnx_call *c, uint32_t i, uint32_t condition, onnx_value *then, onnx_value *otherwise) {
+  uint32_t no = onnx_node_of(c, otherwise), yes = onnx_node_of(c, then);
+  if (!no || !yes || !join_ranks(c, &no, &yes)) return false;
+  const ir_tensor a = *onnx_type_of(c, yes), b = *onnx_type_of(c, no);
+  const int32_t axis = a.rank == b.rank ? differing_axis(then, otherwise, &a, &b) : -2;
+  if (a.dtype != b.dtype || axis == -2 || (axis >= 0 && !then->count && !otherwise->count))
+    return onnx_refuse(c, "the branches give result %u of different types, and the condition is not known", i);
+  if (axis < 0) return onnx_out(c, i, ir_add3(c->g, IR_OP_select, condition, yes, no));
+  const ir_expr counts[] = {then->count ? then->count : a.dims[axis], otherwise->count ? otherwise->count : b.dims[axis]};
+  const ir_expr most = expr_max(c->g->pool, a.dims[axis], b.dims[axis]);
+  const uint32_t count = onnx_select(c, condition, onnx_extent(c, counts[0], SNT_I64), onnx_extent(c, counts[1], SNT_I64));
+  const uint32_t both = onnx_select(c, condition, filled_up(c, yes, (uint32_t)axis, most), filled_up(c, no, (uint32_t)axis, most));
+  return onnx_out_counted(c, i, both, onnx_late_number(c, count, most), (uint32_t)axis, then->count ? then->rest : otherwise->rest);
+}
+
 bool onnx_op_if(onnx_call *c) {
   const onnx_graph *branches[] = {onnx_graph_attr(c, "else_branch"), onnx_graph_attr(c, "then_branch")};
   onnx_value *out[2][ONNX_MOST_VALUES];
@@ -56,14 +90,8 @@ bool onnx_op_if(onnx_call *c) {
   if (!condition) return false;
   for (uint32_t b = 0; b < 2; b++)
     if (!onnx_import_body(c, branches[b], 0, NULL, c->out_count, out[b])) return false;
-  for (uint32_t i = 0; i < c->out_count; i++) {
-    if (!onnx_all_of(c, out[0][i]) || !onnx_all_of(c, out[1][i])) return false;
-    uint32_t no = onnx_node_of(c, out[0][i]), yes = onnx_node_of(c, out[1][i]);
-    if (!no || !yes || !join_ranks(c, &no, &yes)) return false;
-    if (onnx_type_of(c, no)->dtype != onnx_type_of(c, yes)->dtype || !ir_same_shape(onnx_type_of(c, no), onnx_type_of(c, yes)))
-      return onnx_refuse(c, "the branches give result %u of different types, and the condition is not known", i);
-    if (!onnx_out(c, i, ir_add3(c->g, IR_OP_select, condition, yes, no))) return false;
-  }
+  for (uint32_t i = 0; i < c->out_count; i++)
+    if (!choose(c, i, condition, out[1][i], out[0][i])) return false;
   return true;
 }
 

@@ -1,5 +1,6 @@
 /* Gathers, scatters, selections by index. Indices of the file may be negative: they count from the end. */
 #include "onnx/ops.h"
+#include "onnx/import_private.h"
 
 /* Whether all elements are numbers that are known not to be negative. */
 static bool never_negative(onnx_call *c, uint32_t i) {
@@ -18,36 +19,109 @@ bool onnx_op_gather(onnx_call *c) {
   uint32_t axis, index;
   if (!x || !onnx_axis(c, onnx_int(c, "axis", 0), onnx_type_of(c, x)->rank, &axis)) return false;
   const ir_tensor type = *onnx_type_of(c, x);
+  const ir_expr end = onnx_dim_in(c, 0, axis);
+  if (onnx_is_counted(c, 0, axis) && !onnx_drop_in(c, 0)) return false; /* what is picked is used */
   const onnx_number *known = onnx_known(c, 1);
   int64_t at, extent;
   if (known && c->in[1]->type.rank == 0 && expr_is_const(c->g->pool, known[0].num, &at) &&
       expr_is_const(c->g->pool, type.dims[axis], &extent)) {
+    const ir_expr from = at < 0 ? expr_add(c->g->pool, expr_int(c->g->pool, at), end) : at;
     if (at < 0) at += extent;
     if (at < 0 || at >= extent) return onnx_refuse(c, "index %lld is outside", (long long)at);
     ir_expr dims[SNT_MAX_RANK];
     for (uint32_t i = 0, k = 0; i < type.rank; i++)
       if (i != axis) dims[k++] = type.dims[i];
-    return onnx_out(c, 0, onnx_reshape(c, onnx_slice(c, x, axis, at, 1, 1), type.rank - 1u, dims));
+    return onnx_out(c, 0, onnx_reshape(c, onnx_slice(c, x, axis, from, 1, 1), type.rank - 1u, dims));
   }
   if (!(index = onnx_in(c, 1))) return false;
   if (!never_negative(c, 1)) {
-    const uint32_t wrapped = onnx_2(c, IR_OP_add, index, onnx_extent(c, type.dims[axis], onnx_type_of(c, index)->dtype));
+    const uint32_t wrapped = onnx_2(c, IR_OP_add, index, onnx_extent(c, end, onnx_type_of(c, index)->dtype));
     index = onnx_select(c, onnx_2n(c, IR_OP_lt, index, 0), wrapped, index);
   }
   return onnx_out(c, 0, onnx_gather(c, x, index, axis));
+}
+
+/* Indices along axis `axis` of operand 0, of which less is used than there may be: negative ones count from the last place that is. `flags` says which
+   entries are such indices; 0: all. */
+static uint32_t from_last(onnx_call *c, uint32_t index, uint32_t axis, uint32_t flags) {
+  if (!index || !onnx_is_counted(c, 0, axis)) return index;
+  uint32_t negative = onnx_2n(c, IR_OP_lt, index, 0);
+  if (flags) negative = onnx_2(c, IR_OP_and, negative, flags);
+  return onnx_select(c, negative, onnx_2(c, IR_OP_add, index, onnx_extent(c, onnx_dim_in(c, 0, axis), onnx_type_of(c, index)->dtype)),
+                     index);
+}
+
+/* The same of tuples [.., depth], which name the axes from `batch` on. */
+static uint32_t tuples_from_last(onnx_call *c, uint32_t index, uint32_t batch) {
+  const onnx_value *x = c->in[0];
+  if (!index || !x->count) return index;
+  const ir_tensor type = *onnx_type_of(c, index);
+  int64_t depth;
+  if (!type.rank || !expr_is_const(c->g->pool, type.dims[type.rank - 1], &depth) || x->count_axis < batch || x->count_axis >= batch + depth)
+    return index;
+  const uint32_t column = onnx_iota(c, SNT_I64, type.rank, type.dims, type.rank - 1u);
+  return from_last(c, index, x->count_axis, onnx_2n(c, IR_OP_eq, column, x->count_axis - batch));
+}
+
+bool onnx_op_gather_elements(onnx_call *c) {
+  uint32_t axis;
+  if (!onnx_has(c, 0) || !onnx_axis(c, onnx_int(c, "axis", 0), onnx_in_type(c, 0)->rank, &axis)) return false;
+  const uint32_t x = onnx_in(c, 0), index = from_last(c, onnx_in(c, 1), axis, 0);
+  return x && index && onnx_drop_in(c, 0) && onnx_out(c, 0, onnx_add(c, "gather_elements %%%u, %%%u, axis=%u", x, index, axis));
+}
+
+bool onnx_op_gather_nd(onnx_call *c) {
+  const int64_t batch = onnx_int(c, "batch_dims", 0);
+  const uint32_t x = onnx_in(c, 0), given = onnx_in(c, 1);
+  const uint32_t index = x && given ? tuples_from_last(c, given, batch < 0 ? 0 : (uint32_t)batch) : 0;
+  if (index && index != given && !onnx_drop_in(c, 0)) return false; /* the axis is one that tuples name */
+  return index && onnx_out(c, 0, onnx_add(c, "gather_nd %%%u, %%%u, batch_dims=%lld", x, index, (long long)batch));
+}
+
+/* Tuples, or indices along an axis, of which less are used than there may be: the others lie behind the end, so that nothing is written. */
+static uint32_t outside_unused(onnx_call *c, uint32_t index, bool tuples, uint32_t axis) {
+  const onnx_value *v = c->in[1];
+  if (!index || !v->count) return index;
+  const ir_tensor type = *onnx_type_of(c, index), *x = onnx_in_type(c, 0);
+  if (tuples && v->count_axis + 1u == type.rank) return onnx_refuse(c, "how many axes tuples name depends on the data"), 0;
+  ir_expr far = x->dims[0];
+  for (uint32_t i = 1; !tuples && i <= axis; i++) far = expr_mul(c->g->pool, far, x->dims[i]);
+  uint32_t end = onnx_extent(c, far, type.dtype);
+  if (tuples)
+    end = onnx_select(c, onnx_2n(c, IR_OP_eq, onnx_iota(c, SNT_I64, type.rank, type.dims, type.rank - 1u), 0), end, onnx_like(c, end, 0));
+  return onnx_mask(c, index, v->count, v->count_axis, end);
+}
+
+/* Places of the index and of the updates are the same ones. */
+static bool fit_updates(onnx_call *c) {
+  for (uint32_t i = 1; i < 3; i++) {
+    const onnx_value *v = c->in[i], *other = c->in[3 - i];
+    const uint32_t axis = v->count_axis;
+    if (!v->count || axis >= other->type.rank || !expr_proves_lt(c->g->pool, other->type.dims[axis], v->type.dims[axis])) continue;
+    if (!onnx_cut_in(c, i, axis, other->type.dims[axis]) || (!other->count && !onnx_drop_in(c, i))) return false;
+  }
+  return true;
 }
 
 /* `reduction` none is set. */
 bool onnx_op_scatter(onnx_call *c) {
   const char *mode = onnx_text(c, "reduction", "none");
   const bool tuples = !strcmp(c->node->op, "ScatterND");
-  const uint32_t v[] = {onnx_in(c, 0), onnx_in(c, 1), onnx_in(c, 2)};
+  uint32_t along = 0;
   char axis[32] = "";
-  if (!tuples) snprintf(axis, sizeof axis, ", axis=%lld", (long long)onnx_int(c, "axis", 0));
-  if (!v[0] || !v[1] || !v[2]) return false;
+  if (!onnx_in(c, 0) || !onnx_in(c, 1) || !onnx_in(c, 2) || !fit_updates(c)) return false;
+  if (!tuples && !onnx_axis(c, onnx_int(c, "axis", 0), onnx_in_type(c, 0)->rank, &along)) return false;
+  if (!tuples) snprintf(axis, sizeof axis, ", axis=%u", along);
   if (!strcmp(mode, "none")) mode = "set";
-  return onnx_out(
-      c, 0, onnx_add(c, "%s %%%u, %%%u, %%%u, mode=%.10s%s", tuples ? "scatter_nd" : "scatter_elements", v[0], v[1], v[2], mode, axis));
+  const onnx_value x = *c->in[0];
+  const uint32_t given = onnx_in(c, 1), named = tuples ? tuples_from_last(c, given, 0) : from_last(c, given, along, 0);
+  const uint32_t index = outside_unused(c, named, tuples, along), updates = onnx_in(c, 2);
+  if (!index) return false;
+  const uint32_t y = onnx_add(c, "%s %%%u, %%%u, %%%u, mode=%.10s%s", tuples ? "scatter_nd" : "scatter_elements", x.node, index, updates,
+                              mode, axis);
+  for (uint32_t i = 0; i < 3; i++)
+    if (!onnx_drop_in(c, i)) return false;
+  return x.count ? onnx_out_counted(c, 0, y, x.count, x.count_axis, 0) : onnx_out(c, 0, y);
 }
 
 /* A cache [batch, .., length, ..] with the update put at each batch's index along the axis; circular: past the end it goes on at 0. */
@@ -177,10 +251,14 @@ bool onnx_op_top_k(onnx_call *c) {
   if (!x || !onnx_axis(c, onnx_int(c, "axis", -1), onnx_type_of(c, x)->rank, &axis)) return false;
   const uint32_t rank = onnx_type_of(c, x)->rank;
   const bool largest = onnx_int(c, "largest", 1) != 0;
+  if (onnx_is_counted(c, 0, axis) && !onnx_mask_in(c, 0, largest ? ONNX_LEAST : ONNX_GREATEST)) return false;
+  x = onnx_in(c, 0);
   ir_expr count = expr_int(c->g->pool, c->opset < 10 ? onnx_int(c, "k", 1) : 1);
   onnx_ignore(c, "sorted");
   if (c->opset >= 10 && !onnx_in_list(c, 1, &k)) return false;
   if (k.count) count = k.at[0];
+  const ir_expr used = count;
+  if (onnx_is_late(c->im, count)) count = onnx_most(c, count);
   for (uint32_t i = 0; i < rank; i++) perm[i] = i;
   perm[axis] = rank - 1, perm[rank - 1] = axis;
   x = onnx_transpose(c, x, perm);
@@ -188,5 +266,7 @@ bool onnx_op_top_k(onnx_call *c) {
   const bool found = has_short_lines(c, x) ? take_places(c, x, places(c, x, largest), count, &value, &index)
                                            : take_sorted(c, x, largest, count, &value, &index);
   if (!found) return false;
-  return onnx_out(c, 0, onnx_transpose(c, value, perm)) && onnx_out(c, 1, onnx_transpose(c, index, perm));
+  value = onnx_transpose(c, value, perm), index = onnx_transpose(c, index, perm);
+  if (used == count) return onnx_out(c, 0, value) && onnx_out(c, 1, index);
+  return onnx_out_counted(c, 0, value, used, axis, 0) && onnx_out_counted(c, 1, index, used, axis, 0);
 }

@@ -68,7 +68,7 @@ static onnx_value *seen_value(onnx_call *c, const in_loop *l, const uint32_t *at
 static bool trip_of_nodes(onnx_call *c, in_loop *l, const uint32_t *at, onnx_value **condition, uint32_t *next) {
   onnx_unrolled *u = l->u;
   onnx_value *slices[ONNX_MOST_VALUES];
-  const onnx_trip trip = {(uint32_t)c->g->pool->nodes.at[IR_EXPR_NODE(l->trip)].value, at[l->number]};
+  const onnx_late trip = {(uint32_t)c->g->pool->nodes.at[IR_EXPR_NODE(l->trip)].value, at[l->number]};
   for (uint32_t i = 0; i < u->carried; i++)
     if (!(u->value[i] = seen_value(c, l, at, i))) return false;
   if (!IR_PUSH(c->im->temp, &c->im->trips, trip)) return false;
@@ -163,6 +163,7 @@ static bool give_count(onnx_call *c, const in_loop *l, uint32_t i, uint32_t made
 
 static bool give_all(onnx_call *c, const in_loop *l, const uint32_t *results) {
   const uint32_t made = l->by_data ? results[l->made] : 0;
+  const ir_expr trips = made && l->u->slices ? onnx_late_number(c, made, l->most) : 0;
   for (uint32_t i = 0; i < l->u->carried; i++) {
     const bool good = l->facts.same[i]     ? onnx_give(c, i, l->facts.initial[i])
                       : l->facts.counts[i] ? give_count(c, l, i, made)
@@ -171,8 +172,8 @@ static bool give_all(onnx_call *c, const in_loop *l, const uint32_t *results) {
   }
   for (uint32_t i = 0; i < l->u->slices; i++) {
     const uint32_t result = l->u->carried + i;
-    if (!onnx_out(c, result, results[l->slice[i]])) return false;
-    if (l->by_data) c->out[result].count = made, c->out[result].count_axis = 0;
+    const uint32_t slices = results[l->slice[i]];
+    if (!(l->by_data ? onnx_out_counted(c, result, slices, trips, 0, 0) : onnx_out(c, result, slices))) return false;
   }
   return true;
 }

@@ -42,6 +42,43 @@ bool onnx_op_unsqueeze(onnx_call *c) {
   return onnx_out(c, 0, onnx_reshape(c, onnx_in(c, 0), rank, dims));
 }
 
+/* Of the axes that parts share, the least that an extent may be is all that it is. */
+static bool fit_beside(onnx_call *c, uint32_t i, uint32_t along) {
+  const onnx_value *v = c->in[i];
+  const uint32_t axis = v->count_axis;
+  if (!v->count || axis == along) return true;
+  ir_expr least = v->type.dims[axis];
+  bool known = false;
+  for (uint32_t k = 0; k < c->in_count; k++) {
+    const ir_tensor *other = onnx_in_type(c, k);
+    if (!other || axis >= other->rank || other->dims[axis] == least || !expr_proves_le(c->g->pool, other->dims[axis], least)) continue;
+    least = other->dims[axis], known = !onnx_is_counted(c, k, axis);
+  }
+  return onnx_cut_in(c, i, axis, least) && (!known || onnx_drop_in(c, i));
+}
+
+/* Parts of which less is used than there may be: place p is that of the parts beside each other, moved on by what is not used before it. */
+static bool join_counted(onnx_call *c, uint32_t axis, const uint32_t *parts) {
+  expr_pool *pool = c->g->pool;
+  ir_expr count = 0, extent = 0;
+  for (uint32_t i = 0; i < c->in_count; i++) count = expr_add(pool, count, onnx_dim_in(c, i, axis));
+  const ir_expr most = onnx_most(c, count);
+  uint32_t at = onnx_iota(c, SNT_I64, 1, &most, 0), end = onnx_scalar(c, SNT_I64, 0);
+  const uint32_t place = at;
+  for (uint32_t i = 0; i + 1 < c->in_count; i++) {
+    extent = onnx_type_of(c, parts[i])->dims[axis];
+    const uint32_t used = onnx_extent(c, onnx_dim_in(c, i, axis), SNT_I64);
+    end = onnx_2(c, IR_OP_add, end, used);
+    if (!onnx_is_counted(c, i, axis)) continue;
+    const uint32_t unused = onnx_2(c, IR_OP_sub, onnx_extent(c, extent, SNT_I64), used), behind = onnx_2(c, IR_OP_ge, place, end);
+    at = onnx_2(c, IR_OP_add, at, onnx_select(c, behind, unused, onnx_scalar(c, SNT_I64, 0)));
+  }
+  const uint32_t joined = onnx_concat(c, axis, c->in_count, parts), moved = at == place ? joined : onnx_gather(c, joined, at, axis);
+  for (uint32_t i = 0; i < c->in_count; i++)
+    if (onnx_is_counted(c, i, axis) && !onnx_drop_in(c, i)) return false;
+  return onnx_out_counted(c, 0, moved, count, axis, 0);
+}
+
 /* Extents of the other axes are equal, or open and taken to be. */
 bool onnx_op_concat(onnx_call *c) {
   const ir_tensor *first = onnx_in_type(c, 0);
@@ -49,14 +86,19 @@ bool onnx_op_concat(onnx_call *c) {
   if (!first || !parts) return onnx_refuse(c, "input 0 is missing");
   if (c->opset >= 4 && !onnx_find_attr(c, "axis")) return onnx_refuse(c, "attribute axis is missing");
   if (!onnx_axis(c, onnx_int(c, "axis", 1), first->rank, &axis)) return false;
+  bool counted = false;
   for (uint32_t i = 0; i < c->in_count; i++) {
+    if (!onnx_in_type(c, i)) return onnx_refuse(c, "input %u is missing", i);
+    if (!fit_beside(c, i, axis)) return false;
     const ir_tensor *t = onnx_in_type(c, i);
-    if (!t) return onnx_refuse(c, "input %u is missing", i);
+    first = onnx_in_type(c, 0);
     for (uint32_t d = 0; t->rank == first->rank && d < t->rank; d++)
       if (d != axis && t->dims[d] != first->dims[d] && onnx_demand_equal(c->im, first->dims[d], t->dims[d])) return false;
-    if (!(parts[i] = onnx_in(c, i))) return false;
+    counted |= onnx_is_counted(c, i, axis);
   }
-  return onnx_out(c, 0, onnx_concat(c, axis, c->in_count, parts));
+  for (uint32_t i = 0; i < c->in_count; i++)
+    if (!(parts[i] = onnx_in(c, i))) return false;
+  return counted ? join_counted(c, axis, parts) : onnx_out(c, 0, onnx_concat(c, axis, c->in_count, parts));
 }
 
 /* ---- slices: ends are clamped to the extent as numpy does it ---- */
@@ -80,17 +122,19 @@ static bool is_end(const expr_pool *pool, ir_expr bound) {
   return expr_is_const(pool, bound, &number) && number >= INT32_MAX;
 }
 
-static uint32_t slice_axis(onnx_call *c, uint32_t x, uint32_t axis, ir_expr start, ir_expr end, int64_t step) {
+/* *count: the extent, which may be a late number, of x; of the slice. */
+static uint32_t slice_axis(onnx_call *c, uint32_t x, uint32_t axis, ir_expr start, ir_expr end, int64_t step, ir_expr *count) {
   expr_pool *pool = c->g->pool;
-  const ir_expr extent = onnx_type_of(c, x)->dims[axis], last = expr_sub(pool, extent, 1), none = expr_int(pool, -1);
+  const ir_expr extent = *count, last = expr_sub(pool, extent, 1), none = expr_int(pool, -1);
   if (step == 0 || !from_end(c, &start, extent) || !from_end(c, &end, extent))
     return c->im->again ? 0 : onnx_refuse(c, "bounds of unknown sign, or step 0"), 0;
   start = step > 0 ? clamped(pool, start, 0, extent) : is_end(pool, start) ? last : clamped(pool, start, none, last);
   end = step < 0 ? clamped(pool, end, none, last) : is_end(pool, end) ? extent : clamped(pool, end, 0, extent);
   const ir_expr span = step > 0 ? expr_sub(pool, end, start) : expr_sub(pool, start, end);
   const ir_expr size = expr_max(pool, expr_ceil_div(pool, span, expr_int(pool, step > 0 ? step : -step)), 0);
+  *count = size;
   if (start == 0 && size == extent && step == 1) return x;
-  return onnx_slice(c, x, axis, size == 0 ? 0 : start, size, step);
+  return onnx_slice(c, x, axis, size == 0 ? 0 : start, onnx_is_late(c->im, size) ? onnx_most(c, size) : size, step);
 }
 
 /* A bound that is a value, as a place along an axis of `extent` places. */
@@ -113,14 +157,13 @@ static bool slice_by_data(onnx_call *c) {
     return onnx_refuse(c, "bounds that depend on data, and a step that is not 1");
   const ir_tensor type = *onnx_type_of(c, x);
   if (!onnx_axis(c, number, type.rank, &axis)) return false;
-  const bool shorter = c->in[0]->count != 0;
-  if (shorter && c->in[0]->count_axis != axis) return onnx_refuse(c, "two axes whose extents depend on data");
-  const uint32_t extent = shorter ? c->in[0]->count : onnx_extent(c, type.dims[axis], SNT_I64);
+  if (c->in[0]->count && c->in[0]->count_axis != axis) return onnx_refuse(c, "two axes whose extents depend on data");
+  const uint32_t extent = onnx_extent(c, onnx_dim_in(c, 0, axis), SNT_I64);
   const uint32_t start = place_of(c, 1, extent), end = place_of(c, 2, extent);
-  const uint32_t count = onnx_2n(c, IR_OP_max, onnx_2(c, IR_OP_sub, end, start), 0);
+  const ir_expr count = onnx_late_number(c, onnx_2n(c, IR_OP_max, onnx_2(c, IR_OP_sub, end, start), 0), type.dims[axis]);
   const onnx_number *first = onnx_known(c, 1);
   if (!first || first->num != 0) x = onnx_gather(c, x, onnx_2(c, IR_OP_add, onnx_iota(c, SNT_I64, 1, &type.dims[axis], 0), start), axis);
-  return onnx_out_counted(c, 0, x, count, axis, 0);
+  return onnx_drop_in(c, 0) && onnx_out_counted(c, 0, x, count, axis, 0);
 }
 
 bool onnx_op_slice(onnx_call *c) {
@@ -131,9 +174,10 @@ bool onnx_op_slice(onnx_call *c) {
   else if (!onnx_in_list(c, 1, &starts) || !onnx_in_list(c, 2, &ends)) return false;
   if (onnx_has(c, 3) && !onnx_in_list(c, 3, &axes)) return false;
   if (onnx_has(c, 4) && !onnx_in_list(c, 4, &steps)) return false;
-  uint32_t x = onnx_in(c, 0);
+  uint32_t x = onnx_in(c, 0), late = UINT32_MAX;
   if (!x) return false;
   const uint32_t rank = onnx_type_of(c, x)->rank;
+  ir_expr count = 0;
   if (starts.count != ends.count || (axes.count && axes.count != starts.count) || (steps.count && steps.count != starts.count))
     return onnx_refuse(c, "starts, ends, axes and steps differ in length");
   for (uint32_t i = 0; i < starts.count && x; i++) {
@@ -142,12 +186,18 @@ bool onnx_op_slice(onnx_call *c) {
     if (axes.count && !expr_is_const(c->g->pool, axes.at[i], &number)) return onnx_refuse(c, "axes must be fixed");
     if (steps.count && !expr_is_const(c->g->pool, steps.at[i], &step)) return onnx_refuse(c, "steps must be fixed");
     if (!onnx_axis(c, number, rank, &axis)) return false;
-    x = slice_axis(c, x, axis, starts.at[i], ends.at[i], step);
+    ir_expr extent = axis == late ? count : onnx_dim_in(c, 0, axis);
+    x = slice_axis(c, x, axis, starts.at[i], ends.at[i], step, &extent);
+    if (axis != late && !onnx_is_late(c->im, extent) && !onnx_is_counted(c, 0, axis)) continue;
+    if (late != UINT32_MAX && axis != late) return onnx_refuse(c, "two axes whose extents depend on data");
+    late = axis, count = extent;
   }
-  return onnx_out(c, 0, x);
+  if (late == UINT32_MAX) return onnx_out(c, 0, x);
+  return (!onnx_is_counted(c, 0, late) || onnx_drop_in(c, 0)) && onnx_out_counted(c, 0, x, count, late, 0);
 }
 
 /* Equal parts, unless sizes are given (an attribute before 13); what is left over makes the last part of num_outputs smaller. */
+enum { MOST_PARTS = 256 };
 /* A list of known numbers in parts of known lengths: each part is known. False: that it is not. */
 static bool split_known(onnx_call *c, const onnx_list *sizes) {
   const onnx_number *at = onnx_known(c, 0);
@@ -168,6 +218,22 @@ static bool split_known(onnx_call *c, const onnx_list *sizes) {
   return true;
 }
 
+/* Sizes that the graph computes; the last is what the others leave. */
+static bool sizes_by_data(onnx_call *c, ir_expr extent, onnx_list *out) {
+  const uint32_t sizes = onnx_cast(c, onnx_in(c, 1), SNT_I64), count = onnx_count(c->in[1]);
+  ir_expr *at = count <= MOST_PARTS ? IR_NEW_ARRAY(c->im->temp, ir_expr, count) : NULL, rest = extent;
+  if (!sizes || !at || onnx_type_of(c, sizes)->rank != 1) return onnx_refuse(c, "%u sizes that depend on data", count);
+  for (uint32_t i = 0; i + 1 < count; i++) {
+    const uint32_t size = onnx_2n(c, IR_OP_max, onnx_reshape(c, onnx_slice(c, sizes, 0, i, 1, 1), 0, NULL), 0);
+    const ir_expr most = onnx_most(c, extent);
+    at[i] = onnx_late_number(c, onnx_2(c, IR_OP_min, size, onnx_extent(c, most, SNT_I64)), most);
+    rest = expr_sub(c->g->pool, rest, at[i]);
+  }
+  if (count) at[count - 1] = rest;
+  *out = (onnx_list){count, at};
+  return true;
+}
+
 bool onnx_op_split(onnx_call *c) {
   expr_pool *pool = c->g->pool;
   onnx_list sizes = {0};
@@ -176,16 +242,20 @@ bool onnx_op_split(onnx_call *c) {
   if (!onnx_in_type(c, 0) || !onnx_axis(c, onnx_int(c, "axis", 0), onnx_in_type(c, 0)->rank, &axis)) return false;
   onnx_int(c, "num_outputs", 0);
   if (c->opset < 13) sizes = onnx_int_list(c, "split");
-  if (onnx_has(c, 1) && !onnx_in_list(c, 1, &sizes)) return false;
+  if (onnx_has(c, 1) && !(onnx_is_listed(c, 1) ? onnx_in_list(c, 1, &sizes) : sizes_by_data(c, onnx_dim_in(c, 0, axis), &sizes)))
+    return false;
   if (sizes.count && sizes.count != count) return onnx_refuse(c, "%u sizes for %u results", sizes.count, count);
   if (split_known(c, &sizes)) return true;
   if (!(x = onnx_in(c, 0))) return false;
-  const ir_expr extent = onnx_type_of(c, x)->dims[axis], part = expr_ceil_div(pool, extent, (ir_expr)count);
+  const ir_expr extent = onnx_dim_in(c, 0, axis), part = expr_ceil_div(pool, extent, (ir_expr)count);
   ir_expr start = 0;
+  if (onnx_is_counted(c, 0, axis) && count > 1 && !onnx_drop_in(c, 0)) return false;
   for (uint32_t i = 0; i < count; i++) {
     ir_expr size = sizes.count ? sizes.at[i] : part;
     if (!sizes.count && i + 1 == count) size = expr_sub(pool, extent, start);
-    if (!onnx_out(c, i, count == 1 ? x : onnx_slice(c, x, axis, size == 0 ? 0 : start, size, 1))) return false;
+    const ir_expr most = onnx_is_late(c->im, size) ? onnx_most(c, size) : size;
+    const uint32_t slice = count == 1 ? x : onnx_slice(c, x, axis, size == 0 ? 0 : start, most, 1);
+    if (!(onnx_is_late(c->im, size) && count > 1 ? onnx_out_counted(c, i, slice, size, axis, 0) : onnx_out(c, i, slice))) return false;
     start = expr_add(pool, start, size);
   }
   return true;
@@ -282,10 +352,11 @@ bool onnx_op_center_crop_pad(onnx_call *c) {
 /* ---- made from numbers ---- */
 bool onnx_op_constant_of_shape(onnx_call *c) {
   const onnx_attr *a = onnx_find_attr(c, "value");
+  int32_t late;
   ir_tensor type = {.dtype = SNT_F32};
   onnx_list shape;
   double value = 0;
-  if (!onnx_in_list(c, 0, &shape)) return false;
+  if (!onnx_in_extents(c, 0, &shape, &late)) return false;
   if (shape.count > SNT_MAX_RANK) return onnx_refuse(c, "rank %u", shape.count);
   if (a && a->kind == ONNX_TENSOR) {
     const void *data;
@@ -298,7 +369,8 @@ bool onnx_op_constant_of_shape(onnx_call *c) {
   }
   type.rank = (uint8_t)shape.count;
   for (uint32_t i = 0; i < shape.count; i++) type.dims[i] = shape.at[i];
-  return onnx_out(c, 0, onnx_fill(c, &type, value));
+  const uint32_t filled = onnx_fill(c, &type, value);
+  return late < 0 ? onnx_out(c, 0, filled) : onnx_out_counted(c, 0, filled, onnx_late_element(c, 0, late), (uint32_t)late, 0);
 }
 
 bool onnx_op_eye_like(onnx_call *c) {
@@ -352,11 +424,14 @@ static bool is_open(onnx_call *c, uint32_t i) {
 }
 
 bool onnx_op_range(onnx_call *c) {
-  ir_expr size;
+  ir_expr size = 0;
   double step;
   if (!(is_open(c, 0) || is_open(c, 1) ? open_steps(c, &size) : fixed_steps(c, &size)) || !fixed_step(c, &step)) return false;
-  const uint32_t scaled = onnx_2n(c, IR_OP_mul, onnx_iota(c, onnx_in_type(c, 0)->dtype, 1, &size, 0), step);
-  return onnx_out(c, 0, onnx_2(c, IR_OP_add, scaled, onnx_scalar_in(c, 0)));
+  const bool late = onnx_is_late(c->im, size);
+  const ir_expr most = late ? onnx_most(c, size) : size;
+  const uint32_t scaled = onnx_2n(c, IR_OP_mul, onnx_iota(c, onnx_in_type(c, 0)->dtype, 1, &most, 0), step);
+  const uint32_t range = onnx_2(c, IR_OP_add, scaled, onnx_scalar_in(c, 0));
+  return late ? onnx_out_counted(c, 0, range, size, 0, 0) : onnx_out(c, 0, range);
 }
 
 bool onnx_op_shape(onnx_call *c) { return onnx_refuse(c, "the shape is not known"); }

@@ -123,6 +123,9 @@ SLICES = [loop("x1||x0", "y0 kept", body("v:f3", DOUBLE + ["Mul w unit -> kept"]
 rows = np.stack([x * 2 ** (k + 1) for k in range(6)])
 case("loop_13_slices_read", SLICES + [("Transpose", {}, ["kept"], ["t"]), ("MatMul", {}, ["x2", "t"], ["p"]), ("Tanh", {}, ["p"], ["y1"])], [x, np.int64(20), np.full((2, 3), 0.01, np.float32)],
      [x * 64, np.tanh(rows @ np.full((2, 3), 0.01).T).T], [1, 2])
+case("loop_13_slices_summed", SLICES + [("ReduceSum", {"keepdims": 0}, ["kept"], ["y1"]), ("Shape", {}, ["kept"], ["y2"])], [x, np.int64(20)], [x * 64, rows.sum(), np.array(rows.shape)], [1])
+case("loop_13_grows_by_trip", [loop("x1||x0", "y0 y1", body("v:f3", DOUBLE + ["Add i one -> m", "Reshape m list1 -> n", ["ConstantOfShape n -> z", {"value": numpy_helper.from_array(np.array([2], np.float32))}], ["ReduceSum z -> kept", {"keepdims": 0}]],
+                                                            "low:b w:f3 kept:f"))], [x, np.int64(30)], [x * 64, 2 * np.arange(1, 7, dtype=np.float32)], [1])
 found = np.array([0, 3, 0, 2, 0, 0, 7, 1], np.float32)
 places = np.flatnonzero(found)
 case("nonzero_13_gathers", [("NonZero", {}, ["x0"], ["z"]), ("Gather", {"axis": 0}, ["z", "x1"], ["p"]), ("Gather", {"axis": 0}, ["x2", "p"], ["g"]), ("Softmax", {"axis": 1}, ["g"], ["y0"])],
@@ -149,7 +152,5 @@ refused("condition_rank", [loop("x1||x0", "y0", body("v:f3", ["Add v v -> w", "L
 refused("first_condition", [loop("x1|x0|x0", "y0", body("v:f3", DOUBLE, "low:b w:f3"))], [x, np.int64(3)], "node0 (Loop): its condition x0 is f32 of rank 1, not one bool", [1])
 refused("grows", [loop("x1||x0", "y0", body("v:f3", [["Concat v v -> w", {"axis": 0}], TOP, "Less top end -> low"], "low:b w:f6"))], [x, np.int64(30)],
         "node0 (Loop): carried value 0 (x0) has another shape behind a trip", [1])
-refused("grows_by_trip", [loop("x1||x0", "y0 kept", body("v:f3", DOUBLE + ["Add i one -> m", "Reshape m list1 -> n", "ConstantOfShape n -> z", ["ReduceSum z -> kept", {"keepdims": 0}]], "low:b w:f3 kept:f"))],
-        [x, np.int64(30)], "(ConstantOfShape): its shape changes from trip to trip of the Loop around it", [1])
-refused("all_places", SLICES + [("ReduceSum", {"keepdims": 0}, ["kept"], ["y1"])], [x, np.int64(20)], "node1 (ReduceSum): how much of input kept there is depends on the data, and all of it would be needed", [1])
-refused("shape_of_places", SLICES + [("Shape", {}, ["kept"], ["y1"])], [x, np.int64(20)], "node1 (Shape): how much of input kept there is depends on the data, and all of it would be needed", [1])
+refused("keeps_by_trip", [loop("x1||x0", "y0 kept", body("v:f3", DOUBLE + ["Add i one -> m", "Reshape m list1 -> n", "ConstantOfShape n -> kept"], "low:b w:f3 kept:f"))], [x, np.int64(30)],
+        "(Loop): how much of kept there is depends on the data", [1])
