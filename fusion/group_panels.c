@@ -75,9 +75,10 @@ static uint32_t last_term(const fusion_context *c, uint32_t node, uint32_t opera
 
 /* The operand that a contraction with a prologue copies to panels, where it is computed once for all rows (contract_operands.c); 0: none. */
 uint32_t group_panel_operand(const fusion_context *c, const fusion_group *group) {
+  if (!schedule_is_explicit(c)) return 0;
   const uint32_t lanes = contract_lane_operands(c->graph, group->hero),
                  from = lanes == 1 || lanes == 2 ? ir_arg(c->graph, group->hero, lanes - 1) : 0;
-  if (!schedule_is_explicit(c) || !from || fusion_position(c, group, c->facts[from].base) == UINT32_MAX) return 0;
+  if (!from || fusion_position(c, group, c->facts[from].base) == UINT32_MAX) return 0;
   if (contract_rows(c, group->hero, lanes - 1) < CONTRACT_ROWS_TO_PAY) return 0;
   const uint32_t lane = fusion_contract_lane(c->graph, group->hero, lanes - 1), term = last_term(c, group->hero, lanes - 1);
   const bool far = term != UINT32_MAX && 4 * step_along(c, group, from, term) >= CONTRACT_FAR_APART;
@@ -100,9 +101,10 @@ void group_add_panel(const fusion_context *c, const fusion_group *group, uint32_
 /* Vectors of an operand that is no constant, and whose neighbours do not lie beside each other, are put together lane by lane: once, in a panel, where enough rows
    share it, else for every term (contract_operands.c). */
 void group_add_lane_operand(const fusion_context *c, const fusion_group *group, cost_work *w) {
+  if (group->kind != GROUP_CONTRACT || !c->neighbours) return;
   const ir_node *n = ir_at(c->graph, group->hero);
   const uint32_t lanes = contract_lane_operands(c->graph, group->hero);
-  if (group->kind != GROUP_CONTRACT || !c->neighbours || n->op != IR_OP_contract || (lanes != 1 && lanes != 2)) return;
+  if (n->op != IR_OP_contract || (lanes != 1 && lanes != 2)) return;
   const uint32_t from = ir_arg(c->graph, group->hero, lanes - 1);
   if (c->neighbours[n->args + lanes - 1] < FUSION_APART || ir_at(c->graph, c->facts[from].base)->op == IR_OP_const) return;
   const bool panel = contract_rows(c, group->hero, lanes - 1) >= CONTRACT_ROWS_TO_PAY;
