@@ -62,7 +62,7 @@ double group_find_lanes(const fusion_context *c, const fusion_group *group, cons
     if (lanes[i] == NOT_READ) lanes[i] = FUSION_BESIDE;
     for (uint32_t a = 0; a < n->arity; a++) {
       uint8_t how = c->neighbours[n->args + a];
-      if (how == (loop ? FUSION_SEAMS : FUSION_APART)) how = FUSION_BESIDE;
+      if (how == FUSION_SEAMS ? !reduces : how == FUSION_APART && !loop) how = FUSION_BESIDE;
       if (!reduces && lanes[i] != FUSION_BESIDE && how != FUSION_SAME) how = lanes[i];
       loads += elements * read_value(&w, c->facts[ir_arg(g, group->nodes[i], a)].base, how);
     }
