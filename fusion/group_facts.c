@@ -49,7 +49,7 @@ static bool is_few(const fusion_facts *facts, uint32_t node) { return facts[node
 static double field_cycles(const fusion_context *c, const fusion_facts *facts, uint32_t node) {
   const cost_profile *p = c->options->profile;
   const ir_node *n = ir_at(c->graph, node);
-  if (!schedule_is_explicit(c) || !p->caps.permute || p->caps.permute > p->lanes || !n->arity) return facts[node].cycles;
+  if (!n->arity) return facts[node].cycles;
   const uint32_t first = facts[ir_arg(c->graph, node, 0)].base;
   const double turn = 1 / p->fma_per_cycle;
   if (!facts[node].field) return is_few(facts, first) && (n->op == IR_OP_fma || n->op == IR_OP_mul) ? turn : facts[node].cycles;
@@ -60,13 +60,16 @@ static double field_cycles(const fusion_context *c, const fusion_facts *facts, u
 /* ---- nodes ---- */
 
 static void find_facts(const fusion_context *c, fusion_facts *facts, uint32_t node) {
+  const cost_profile *p = c->options->profile;
   const ir_node *n = ir_at(c->graph, node);
   facts[node].count = ir_tensor_elements(c->graph->pool, &n->type);
   facts[node].base = fusion_is_view(c->graph, node) && n->op != IR_OP_concat ? facts[ir_arg(c->graph, node, 0)].base : node;
-  facts[node].field = (uint8_t)field_of(c->graph, facts, node);
-  facts[node].cycles = cost_op_cycles(c->options->profile, n->op, n->type.dtype);
-  facts[node].cycles = field_cycles(c, facts, node);
-  facts[node].own_cycles = facts[node].cycles - cost_class_cycles(c->options->profile, n->op);
+  facts[node].cycles = cost_op_cycles(p, n->op, n->type.dtype);
+  if (schedule_is_explicit(c) && p->caps.permute && p->caps.permute <= p->lanes) {
+    facts[node].field = (uint8_t)field_of(c->graph, facts, node);
+    facts[node].cycles = field_cycles(c, facts, node);
+  }
+  facts[node].own_cycles = facts[node].cycles - cost_class_cycles(p, n->op);
   const uint8_t flags = ir_ops[n->op].flags;
   if ((flags & IR_POINTWISE) && !(flags & IR_REDUCE) && n->op != IR_OP_contract)
     facts[node].rate = flags & IR_EXPENSIVE ? FUSION_SPECIAL : cost_divides(n->op) ? FUSION_DIVIDES : FUSION_PLAIN;

@@ -36,19 +36,21 @@ static uint32_t read_value(lane_walk *w, uint32_t base, uint8_t how) {
     w->lanes[at] = more_of(w->lanes[at], how);
     return 0;
   }
-  if (n->op == IR_OP_concat) {
-    if (how == FUSION_SEAMS) return n->arity; /* of each part, behind its condition, in every sweep */
-    for (uint32_t i = 0; i < n->arity; i++) loads += read_value(w, w->c->facts[ir_arg(g, base, i)].base, how);
-    return loads;
+  /* across seams each part that is read, behind its condition, in every sweep; not what this kernel keeps of its rows */
+  for (uint32_t i = 0; n->op == IR_OP_concat && i < n->arity; i++) {
+    const uint32_t part = w->c->facts[ir_arg(g, base, i)].base;
+    const bool read = how == FUSION_SEAMS && fusion_position(w->c, w->group, part) == UINT32_MAX;
+    loads += read ? 1 : read_value(w, part, how == FUSION_SEAMS ? FUSION_BESIDE : how);
   }
+  if (n->op == IR_OP_concat) return loads;
   return how >= FUSION_APART && first_met(w, base) && n->op != IR_OP_const;
 }
 
 double group_find_lanes(const fusion_context *c, const fusion_group *group, const uint8_t *sweeps, uint8_t *lanes) {
   lane_walk w = {.c = c, .group = group, .lanes = lanes};
   const ir_graph *g = c->graph;
-  const bool loop = group->kind ==
-                    GROUP_LOOP; /* which has a piece for each part between seams; rows are walked along memory, whichever axis that is */
+  /* a loop has a piece for each part between seams; rows are walked along memory, whichever axis that is */
+  const bool loop = group->kind == GROUP_LOOP;
   double loads = 0;
   memset(lanes, NOT_READ, group->count);
   for (uint32_t i = 0; i < group->output_count; i++) {

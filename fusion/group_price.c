@@ -69,87 +69,6 @@ static double window_factor(const fusion_context *c, uint32_t hero, uint32_t nod
    group evaluate what they share. */
 static double sharing(const fusion_context *c) { return schedule_is_explicit(c) ? 16 : 8; }
 
-/* Is the input on its way into a contraction (an operand or a prologue of one), rather than read by the epilogue? */
-static bool feeds_contraction(const fusion_context *c, const fusion_group *group, uint32_t node, uint32_t input, uint32_t depth) {
-  if (node == input) return true;
-  if (depth > 16 || node < input || (!fusion_is_view(c->graph, node) && !fusion_group_has(group, node))) return false;
-  for (uint32_t i = 0; i < ir_at(c->graph, node)->arity; i++)
-    if (feeds_contraction(c, group, ir_arg(c->graph, node, i), input, depth + 1)) return true;
-  return false;
-}
-
-/* Rows of a tile that share what lies along its lanes: of the longest axis of the result that the operand does not have. */
-static double contract_rows(const fusion_context *c, uint32_t node, uint32_t operand) {
-  uint32_t count, out_count;
-  double rows = 1;
-  const ir_expr *own = ir_attr_ints(c->graph, node, operand ? IR_ATTR_rhs : IR_ATTR_lhs, &count),
-                *out = ir_attr_ints(c->graph, node, IR_ATTR_out, &out_count);
-  for (uint32_t i = 0; i < out_count; i++) {
-    const double extent = (double)schedule_hint(c->graph->pool, ir_at(c->graph, node)->type.dims[i]);
-    if (fusion_find_label(own, count, out[i]) < 0 && extent > rows) rows = extent;
-  }
-  return rows;
-}
-
-/* Where the loads of an operand lie, at literal coordinates. */
-typedef struct load_places {
-  const ir_graph *g;
-  uint32_t count;
-  ir_expr at[16];
-} load_places;
-static void take_load(void *user, const fusion_load *load) {
-  load_places *p = user;
-  if (p->count < IR_COUNT(p->at)) p->at[p->count] = map_linear(p->g->pool, load->access, ir_at(p->g, load->node)->type.dims);
-  p->count++;
-}
-
-static bool find_places(const fusion_context *c, const fusion_group *group, uint32_t operand, const map_access *at, load_places *p) {
-  *p = (load_places){.g = c->graph};
-  return fusion_walk_loads(c, group, operand, at, take_load, p) && p->count <= IR_COUNT(p->at);
-}
-
-/* Elements between what two neighbours along an axis of an operand read, the most of all its loads; INT32_MAX: not the same everywhere. */
-static int64_t step_along(const fusion_context *c, const fusion_group *group, uint32_t operand, uint32_t axis) {
-  const ir_tensor *t = &ir_at(c->graph, operand)->type;
-  expr_pool *x = c->graph->pool;
-  map_access at = {.rank = t->rank};
-  load_places first, next, last;
-  int64_t step, all, extent, most = 0;
-  if (!expr_is_const(x, t->dims[axis], &extent) || !find_places(c, group, operand, &at, &first)) return INT32_MAX;
-  at.at[axis] = extent > 1;
-  if (!find_places(c, group, operand, &at, &next)) return INT32_MAX;
-  at.at[axis] = (ir_expr)extent - 1;
-  if (!find_places(c, group, operand, &at, &last) || next.count != first.count || last.count != first.count) return INT32_MAX;
-  for (uint32_t i = 0; i < first.count; i++) {
-    if (!expr_is_const(x, expr_sub(x, next.at[i], first.at[i]), &step) || !expr_is_const(x, expr_sub(x, last.at[i], first.at[i]), &all))
-      return INT32_MAX;
-    if (step < 0 || all != step * (extent - 1)) return INT32_MAX;
-    if (step > most) most = step;
-  }
-  return most;
-}
-
-/* The last axis of an operand of a contraction that is summed over; UINT32_MAX: none is. */
-static uint32_t last_term(const fusion_context *c, uint32_t node, uint32_t operand) {
-  uint32_t count, out_count, found = UINT32_MAX;
-  const ir_expr *own = ir_attr_ints(c->graph, node, operand ? IR_ATTR_rhs : IR_ATTR_lhs, &count),
-                *out = ir_attr_ints(c->graph, node, IR_ATTR_out, &out_count);
-  for (uint32_t i = 0; i < count; i++)
-    if (fusion_find_label(out, out_count, own[i]) < 0) found = i;
-  return found;
-}
-
-/* The operand that a contraction with a prologue copies to panels, where it is computed once for all rows (contract_operands.c); 0: none. */
-static uint32_t panel_operand(const fusion_context *c, const fusion_group *group) {
-  const uint32_t lanes = contract_lane_operands(c->graph, group->hero),
-                 from = lanes == 1 || lanes == 2 ? ir_arg(c->graph, group->hero, lanes - 1) : 0;
-  if (!schedule_is_explicit(c) || !from || fusion_position(c, group, c->facts[from].base) == UINT32_MAX) return 0;
-  if (contract_rows(c, group->hero, lanes - 1) < CONTRACT_ROWS_TO_PAY) return 0;
-  const uint32_t lane = fusion_contract_lane(c->graph, group->hero, lanes - 1), term = last_term(c, group->hero, lanes - 1);
-  const bool far = term != UINT32_MAX && 4 * step_along(c, group, from, term) >= CONTRACT_FAR_APART;
-  return far || step_along(c, group, from, lane) != 1 ? from : 0;
-}
-
 /* How many times an element of a prologue is computed: once, unless its consumer in the group reads it again in other iterations; of a contraction
    at least a margin of it twice, so that an epilogue is preferred. What of that the group decides is found once. */
 typedef enum { ONCE, STENCIL, WINDOW, PROLOGUE } recompute_rule;
@@ -166,14 +85,14 @@ static recompute recompute_of(const fusion_context *c, const fusion_group *group
   if (ir_ops[op].flags & IR_REDUCE) return (recompute){reduces_window(c, group->hero) ? WINDOW : ONCE, 1, 0};
   uint32_t product;
   if (group->kind != GROUP_CONTRACT || contract_staged_producer(c, group, &product)) return (recompute){ONCE, 1, 0};
-  return (recompute){PROLOGUE, elements_of(c, group->hero) * group_contract_depth(c, group->hero), panel_operand(c, group)};
+  return (recompute){PROLOGUE, elements_of(c, group->hero) * group_contract_depth(c, group->hero), group_panel_operand(c, group)};
 }
 
 static double recompute_factor(const fusion_context *c, const fusion_group *group, const recompute *r, uint32_t node) {
   if (r->rule == ONCE || node >= group->hero) return 1;
   if (r->rule == STENCIL) return r->times;
   if (r->rule == WINDOW) return window_factor(c, group->hero, node);
-  if (r->panel && feeds_contraction(c, group, r->panel, node, 0)) return MARGIN;
+  if (r->panel && group_feeds_contraction(c, group, r->panel, node, 0)) return MARGIN;
   const double own = elements_of(c, node), times = own > 0 ? r->times / own / sharing(c) : 1;
   return times > MARGIN ? times : MARGIN;
 }
@@ -275,13 +194,13 @@ static double rows_made(const fusion_context *c, uint32_t producer, uint32_t pro
 
 /* As contraction_reads, where one contraction computes the rows of another: constants are read once a row; what the rows are made of, once. */
 static double staged_reads(const fusion_context *c, const fusion_group *group, uint32_t producer, uint32_t product, uint32_t input) {
-  if (product && feeds_contraction(c, group, product, input, 0)) {
+  if (product && group_feeds_contraction(c, group, product, input, 0)) {
     const uint32_t lanes = contract_lane_operands(c->graph, product) & 1 ? 0 : 1;
-    const bool constant = feeds_contraction(c, group, ir_arg(c->graph, product, lanes), input, 0);
+    const bool constant = group_feeds_contraction(c, group, ir_arg(c->graph, product, lanes), input, 0);
     return constant ? rows_made(c, producer, product) * elements_of(c, product) * group_contract_depth(c, product) / row_length(c, producer)
                     : 0;
   }
-  if (feeds_contraction(c, group, producer, input, 0) || !feeds_contraction(c, group, group->hero, input, 0)) return 0;
+  if (group_feeds_contraction(c, group, producer, input, 0) || !group_feeds_contraction(c, group, group->hero, input, 0)) return 0;
   return elements_of(c, group->hero) * group_contract_depth(c, group->hero) / row_length(c, producer);
 }
 
@@ -296,7 +215,7 @@ static double contraction_reads(const fusion_context *c, const fusion_group *gro
     const uint32_t node = group->nodes[i];
     if (ir_at(c->graph, node)->op != IR_OP_contract) continue;
     for (uint32_t o = 0; o < 2; o++)
-      if (feeds_contraction(c, group, ir_arg(c->graph, node, o), input, 0)) {
+      if (group_feeds_contraction(c, group, ir_arg(c->graph, node, o), input, 0)) {
         const double own = elements_of(c, node) * group_contract_depth(c, node) / TILE;
         if (own > reads) reads = own; /* contractions of one tile read it together */
       }
@@ -304,30 +223,19 @@ static double contraction_reads(const fusion_context *c, const fusion_group *gro
   return reads;
 }
 
-/* A panel is written once and read by the tiles of its columns, from a near cache; parts that alternate in it are put together lane by lane. */
-static void add_panel(const fusion_context *c, const fusion_group *group, uint32_t operand, cost_work *w) {
-  const cost_profile *p = c->options->profile;
-  if (w->stream_count < COST_MAX_STREAMS)
-    w->streams[w->stream_count++] = (cost_stream){.accesses = 2 * bytes_of(c, operand), .reuse_bytes = p->l2_bytes / 2};
-  for (uint32_t i = 0; i < group->count && group->nodes[i] < group->hero; i++) {
-    const uint32_t node = group->nodes[i], base = c->facts[ir_arg(c->graph, node, 0)].base;
-    if (fusion_alternates(c->graph, base) && feeds_contraction(c, group, operand, node, 0))
-      w->extra_cycles += elements_of(c, base) * ir_at(c->graph, base)->arity * p->lane_load_cycles * p->lanes;
-  }
-}
-
 /* Each input that a prologue reads beside its contraction's operands is one more load in the inner loop. */
 static void add_prologue_loads(const fusion_context *c, const fusion_group *group, cost_work *w) {
   uint32_t product;
   if (group->kind != GROUP_CONTRACT || contract_staged_producer(c, group, &product)) return;
-  const uint32_t hero = group->hero, panel = panel_operand(c, group);
+  const uint32_t hero = group->hero, panel = group_panel_operand(c, group);
   for (uint32_t o = 0; o < 2; o++) {
     uint32_t loads = 0;
     if (ir_arg(c->graph, hero, o) == panel) {
-      add_panel(c, group, panel, w);
+      group_add_panel(c, group, panel, w);
       continue;
     }
-    for (uint32_t i = 0; i < group->input_count; i++) loads += feeds_contraction(c, group, ir_arg(c->graph, hero, o), group->inputs[i], 0);
+    for (uint32_t i = 0; i < group->input_count; i++)
+      loads += group_feeds_contraction(c, group, ir_arg(c->graph, hero, o), group->inputs[i], 0);
     if (loads > 1)
       w->extra_cycles += (loads - 1) * elements_of(c, hero) * group_contract_depth(c, hero) / sharing(c) *
                          c->options->profile->scalar_load_cycles;
@@ -377,25 +285,12 @@ static bool stores_across(const fusion_context *c, const fusion_group *group, ui
          coef != 1;
 }
 
-/* Vectors of an operand that is no constant, and whose neighbours do not lie beside each other, are put together lane by lane: once, in a panel, where enough rows
-   share it, else for every term (contract_operands.c). */
-static void add_lane_operand(const fusion_context *c, const fusion_group *group, cost_work *w) {
-  const ir_node *n = ir_at(c->graph, group->hero);
-  const uint32_t lanes = contract_lane_operands(c->graph, group->hero);
-  if (group->kind != GROUP_CONTRACT || !c->neighbours || n->op != IR_OP_contract || (lanes != 1 && lanes != 2)) return;
-  const uint32_t from = ir_arg(c->graph, group->hero, lanes - 1);
-  if (c->neighbours[n->args + lanes - 1] < FUSION_APART || ir_at(c->graph, c->facts[from].base)->op == IR_OP_const) return;
-  const bool panel = contract_rows(c, group->hero, lanes - 1) >= CONTRACT_ROWS_TO_PAY;
-  const double loads = panel ? elements_of(c, from) : elements_of(c, group->hero) * group_contract_depth(c, group->hero);
-  w->extra_cycles += loads * c->options->profile->lane_load_cycles * c->options->profile->lanes;
-}
-
 /* A depthwise convolution reads its source in place; what it has to compute first it computes into a copy, written once and read once. */
 static void add_copy(const fusion_context *c, const fusion_group *group, cost_work *w) {
   if (group->kind != GROUP_CONTRACT || !schedule_is_explicit(c) || contract_lane_operands(c->graph, group->hero) != 3) return;
   for (uint32_t i = 0; i < group->count && group->nodes[i] < group->hero && w->stream_count + 2 <= COST_MAX_STREAMS; i++) {
     const uint32_t node = group->nodes[i];
-    if (elements_of(c, node) * 4 < elements_of(c, group->hero) || !feeds_contraction(c, group, group->hero, node, 0)) continue;
+    if (elements_of(c, node) * 4 < elements_of(c, group->hero) || !group_feeds_contraction(c, group, group->hero, node, 0)) continue;
     const cost_stream copy = {.bytes = bytes_of(c, node), .accesses = bytes_of(c, node)};
     w->streams[w->stream_count++] = copy;
     w->streams[w->stream_count] = copy;
@@ -492,7 +387,7 @@ void fusion_group_work(const fusion_context *c, const fusion_group *group, cost_
   add_operations(c, group, &m, w);
   add_streams(c, group, swept ? inputs : NULL, w);
   add_copy(c, group, w);
-  add_lane_operand(c, group, w);
+  group_add_lane_operand(c, group, w);
   add_rows(c, group, w);
   add_prologue_loads(c, group, w);
   /* a tile of accumulators is sized to the registers; beside it on lanes every live value is a vector of four */

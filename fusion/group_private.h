@@ -208,6 +208,14 @@ bool group_count_sweeps(const fusion_context *, const fusion_group *, uint8_t *t
 double group_find_lanes(const fusion_context *, const fusion_group *, const uint8_t *sweeps, uint8_t *lanes);
 /* Where reads go through texels: for how many elements of a concatenation each member is computed; returns the loads that this takes. */
 double group_find_joined(const fusion_context *, const fusion_group *, const uint8_t *sweeps, double *joined);
+/* ---- operands of contractions (fusion/group_panels.c) ---- */
+
+/* Is the input on its way into a contraction (an operand or a prologue of one), rather than read by the epilogue? Depth: 0. */
+bool group_feeds_contraction(const fusion_context *, const fusion_group *, uint32_t node, uint32_t input, uint32_t depth);
+/* The operand that a contraction with a prologue copies to panels, where it is computed once for all rows; 0: none. */
+uint32_t group_panel_operand(const fusion_context *, const fusion_group *);
+void group_add_panel(const fusion_context *, const fusion_group *, uint32_t operand, cost_work *);
+void group_add_lane_operand(const fusion_context *, const fusion_group *, cost_work *);
 /* Would one kernel of these groups close a cycle (a path from one to another through a group outside)? */
 bool group_makes_cycle(grouping *, const uint32_t *groups, uint32_t count);
 

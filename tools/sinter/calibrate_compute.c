@@ -142,11 +142,17 @@ static void write_columns(calibration *c, double n) {
 static void write_gather(calibration *c, double n) {
   probe_write(c, "graph @gather(%%x: f32[%.0f], %%i: i64[%.0f]) {\n  %%y = gather %%x, %%i, axis=0\n  return y=%%y\n}\n", n, n);
 }
+/* Rows of two parts: vectors are put together lane by lane, or both parts are read for every element. */
+static void write_joined(calibration *c, double n) {
+  probe_write(c, "graph @joined(%%x: f32[%.0f,128], %%y: f32[%.0f,128]) {\n  %%j = concat %%x, %%y, axis=1\n", n, n);
+  probe_write(c, "  %%z = reduce.sum %%j, axes=[1]\n  return z=%%z\n}\n");
+}
 static void write_contract(calibration *c, double n) {
   probe_write(c, "graph @product(%%a: f32[%.0f,256], %%b: f32[256,256]) {\n", n);
   probe_write(c, "  %%y = contract %%a, %%b, lhs=[0,1], rhs=[1,2], out=[0,2]\n  return y=%%y\n}\n");
 }
 static double rows_of_256(double n) { return n * 256; }
+static double loads_of_512(double n) { return n * 512; }
 static double plain(double n) { return n; }
 static double products(double n) { return n * 256 * 256; }
 // clang-format off
@@ -154,6 +160,7 @@ static const bulk_row bulks[] = {
     {"cycles.reduce.sum.f32", write_reduce, 16, 1024, 64, rows_of_256},
     {"cycles.scan.sum.f32", write_columns, 16, 1024, 64, rows_of_256},
     {"cycles.gather.f32", write_gather, 256, 65536, 4096, plain},
+    {"lane_load_cycles", write_joined, 16, 1024, 64, loads_of_512},
     {"contract_share", write_contract, 32, 512, 64, products},
 };
 // clang-format on
@@ -177,6 +184,7 @@ static void measure_bulk(calibration *c, const bulk_row *row) {
   const double results = row->work(large) - row->work(row->few),
                noise = (t[0].noise * t[0].ns + t[1].noise * t[1].ns) / (t[0].ns - t[1].ns);
   double value = cycles_of(c, t[0].ns - t[1].ns, results);
+  if (row->work == loads_of_512) value /= c->facts.lanes > 0 ? c->facts.lanes : 1;
   if (row->work == products) value = 1 / (value * (c->facts.fma_per_cycle > 0 ? c->facts.fma_per_cycle : 1));
   calibrate_found(c, row->key, value, noise, "%.3g results beside %.3g", row->work(large), row->work(row->few));
 }

@@ -1,0 +1,113 @@
+/* Operands of contractions as explicit vectors take them (contract_operands.c), priced: what is copied to a panel, and what is put together lane by lane. */
+#include "fusion/contract_set.h"
+#include "fusion/group_private.h"
+#include "fusion/schedule_common.h"
+
+/* Is the input on its way into a contraction (an operand or a prologue of one), rather than read by the epilogue? */
+bool group_feeds_contraction(const fusion_context *c, const fusion_group *group, uint32_t node, uint32_t input, uint32_t depth) {
+  if (node == input) return true;
+  if (depth > 16 || node < input || (!fusion_is_view(c->graph, node) && !fusion_group_has(group, node))) return false;
+  for (uint32_t i = 0; i < ir_at(c->graph, node)->arity; i++)
+    if (group_feeds_contraction(c, group, ir_arg(c->graph, node, i), input, depth + 1)) return true;
+  return false;
+}
+
+/* Rows of a tile that share what lies along its lanes: of the longest axis of the result that the operand does not have. */
+static double contract_rows(const fusion_context *c, uint32_t node, uint32_t operand) {
+  uint32_t count, out_count;
+  double rows = 1;
+  const ir_expr *own = ir_attr_ints(c->graph, node, operand ? IR_ATTR_rhs : IR_ATTR_lhs, &count),
+                *out = ir_attr_ints(c->graph, node, IR_ATTR_out, &out_count);
+  for (uint32_t i = 0; i < out_count; i++) {
+    const double extent = (double)schedule_hint(c->graph->pool, ir_at(c->graph, node)->type.dims[i]);
+    if (fusion_find_label(own, count, out[i]) < 0 && extent > rows) rows = extent;
+  }
+  return rows;
+}
+
+/* Where the loads of an operand lie, at literal coordinates. */
+typedef struct load_places {
+  const ir_graph *g;
+  uint32_t count;
+  ir_expr at[16];
+} load_places;
+static void take_load(void *user, const fusion_load *load) {
+  load_places *p = user;
+  if (p->count < IR_COUNT(p->at)) p->at[p->count] = map_linear(p->g->pool, load->access, ir_at(p->g, load->node)->type.dims);
+  p->count++;
+}
+
+static bool find_places(const fusion_context *c, const fusion_group *group, uint32_t operand, const map_access *at, load_places *p) {
+  *p = (load_places){.g = c->graph};
+  return fusion_walk_loads(c, group, operand, at, take_load, p) && p->count <= IR_COUNT(p->at);
+}
+
+/* Elements between what two neighbours along an axis of an operand read, the most of all its loads; INT32_MAX: not the same everywhere. */
+static int64_t step_along(const fusion_context *c, const fusion_group *group, uint32_t operand, uint32_t axis) {
+  const ir_tensor *t = &ir_at(c->graph, operand)->type;
+  expr_pool *x = c->graph->pool;
+  map_access at = {.rank = t->rank};
+  load_places first, next, last;
+  int64_t step, all, extent, most = 0;
+  if (!expr_is_const(x, t->dims[axis], &extent) || !find_places(c, group, operand, &at, &first)) return INT32_MAX;
+  at.at[axis] = extent > 1;
+  if (!find_places(c, group, operand, &at, &next)) return INT32_MAX;
+  at.at[axis] = (ir_expr)extent - 1;
+  if (!find_places(c, group, operand, &at, &last) || next.count != first.count || last.count != first.count) return INT32_MAX;
+  for (uint32_t i = 0; i < first.count; i++) {
+    if (!expr_is_const(x, expr_sub(x, next.at[i], first.at[i]), &step) || !expr_is_const(x, expr_sub(x, last.at[i], first.at[i]), &all))
+      return INT32_MAX;
+    if (step < 0 || all != step * (extent - 1)) return INT32_MAX;
+    if (step > most) most = step;
+  }
+  return most;
+}
+
+/* The last axis of an operand of a contraction that is summed over; UINT32_MAX: none is. */
+static uint32_t last_term(const fusion_context *c, uint32_t node, uint32_t operand) {
+  uint32_t count, out_count, found = UINT32_MAX;
+  const ir_expr *own = ir_attr_ints(c->graph, node, operand ? IR_ATTR_rhs : IR_ATTR_lhs, &count),
+                *out = ir_attr_ints(c->graph, node, IR_ATTR_out, &out_count);
+  for (uint32_t i = 0; i < count; i++)
+    if (fusion_find_label(out, out_count, own[i]) < 0) found = i;
+  return found;
+}
+
+/* The operand that a contraction with a prologue copies to panels, where it is computed once for all rows (contract_operands.c); 0: none. */
+uint32_t group_panel_operand(const fusion_context *c, const fusion_group *group) {
+  if (!schedule_is_explicit(c)) return 0;
+  const uint32_t lanes = contract_lane_operands(c->graph, group->hero),
+                 from = lanes == 1 || lanes == 2 ? ir_arg(c->graph, group->hero, lanes - 1) : 0;
+  if (!from || fusion_position(c, group, c->facts[from].base) == UINT32_MAX) return 0;
+  if (contract_rows(c, group->hero, lanes - 1) < CONTRACT_ROWS_TO_PAY) return 0;
+  const uint32_t lane = fusion_contract_lane(c->graph, group->hero, lanes - 1), term = last_term(c, group->hero, lanes - 1);
+  const bool far = term != UINT32_MAX && 4 * step_along(c, group, from, term) >= CONTRACT_FAR_APART;
+  return far || step_along(c, group, from, lane) != 1 ? from : 0;
+}
+
+/* A panel is written once and read by the tiles of its columns, from a near cache; parts that alternate in it are put together lane by lane. */
+void group_add_panel(const fusion_context *c, const fusion_group *group, uint32_t operand, cost_work *w) {
+  const cost_profile *p = c->options->profile;
+  if (w->stream_count < COST_MAX_STREAMS)
+    w->streams[w->stream_count++] = (cost_stream){
+        .accesses = 2 * c->elements[operand] * ir_dtypes[ir_at(c->graph, operand)->type.dtype].bytes, .reuse_bytes = p->l2_bytes / 2};
+  for (uint32_t i = 0; i < group->count && group->nodes[i] < group->hero; i++) {
+    const uint32_t node = group->nodes[i], base = c->facts[ir_arg(c->graph, node, 0)].base;
+    if (fusion_alternates(c->graph, base) && group_feeds_contraction(c, group, operand, node, 0))
+      w->extra_cycles += c->elements[base] * ir_at(c->graph, base)->arity * p->lane_load_cycles * p->lanes;
+  }
+}
+
+/* Vectors of an operand that is no constant, and whose neighbours do not lie beside each other, are put together lane by lane: once, in a panel, where enough rows
+   share it, else for every term (contract_operands.c). */
+void group_add_lane_operand(const fusion_context *c, const fusion_group *group, cost_work *w) {
+  if (group->kind != GROUP_CONTRACT || !c->neighbours) return;
+  const ir_node *n = ir_at(c->graph, group->hero);
+  const uint32_t lanes = contract_lane_operands(c->graph, group->hero);
+  if (n->op != IR_OP_contract || (lanes != 1 && lanes != 2)) return;
+  const uint32_t from = ir_arg(c->graph, group->hero, lanes - 1);
+  if (c->neighbours[n->args + lanes - 1] < FUSION_APART || ir_at(c->graph, c->facts[from].base)->op == IR_OP_const) return;
+  const bool panel = contract_rows(c, group->hero, lanes - 1) >= CONTRACT_ROWS_TO_PAY;
+  const double loads = panel ? c->elements[from] : c->elements[group->hero] * group_contract_depth(c, group->hero);
+  w->extra_cycles += loads * c->options->profile->lane_load_cycles * c->options->profile->lanes;
+}

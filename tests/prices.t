@@ -1,0 +1,76 @@
+#!/usr/bin/perl
+# Prices of what kernels are made of (fusion/group_facts.c, group_lanes.c, group_panels.c): pairs of graphs of which one has the thing, by profiles alone. Output: TAP.
+use strict;
+use warnings;
+use Test::More;
+use File::Temp qw(tempdir);
+use FindBin;
+use JSON::PP;
+use List::Util qw(sum0);
+chdir "$FindBin::Bin/.." or die $!;
+print "TAP version 13\n";
+my $sinter = ($ENV{SNT_BUILD} // 'build/release') . '/sinter';
+my $dir = tempdir(CLEANUP => 1);
+
+sub file { my ($name, $text) = @_; open my $out, '>', "$dir/$name" or die $!; print $out $text; close $out; return "$dir/$name" }
+my %profile = (pocl => 'pocl', lavapipe => 'lavapipe', wide => file('wide.profile', "base = pocl\nname = wide\nlanes = 16\nregisters = 32\n"),
+               plain => file('plain.profile', "base = pocl\nname = plain\nlanes = 16\nregisters = 32\ncaps.permute = 0\n"));
+
+# Microseconds of all kernels, and how many there are.
+sub price {
+  my ($text, $profile, @more) = @_;
+  my $model = file('g.snt', $text);
+  my $said = `$sinter explain $model --profile $profile{$profile} @more --json`;
+  my $plan = decode_json($said);
+  return (sum0(map { $_->{est_us} } @{$plan->{kernels}}), scalar @{$plan->{kernels}});
+}
+
+sub scaled { my ($by) = @_; return "graph \@g(%x: f32[64,784], %s: f32[64]) {\n$by  %b = broadcast %k, axes=[0], shape=[64,784]\n  %y = mul %x, %b\n  return y=%y\n}\n" }
+sub sums { my ($rows) = @_; return "graph \@g(%x: f32[1024,128], %z: f32[1024,128], %w: f32[1024,256]) {\n$rows  %y = reduce.sum %r, axes=[1]\n  return y=%y\n}\n" }
+sub scores { my ($keys, $how) = @_; return "graph \@g(%q: f32[4,64], %k: f32[$keys]) {\n  %y = matmul %q, %k$how\n  return y=%y\n}\n" }
+sub bits { # weights of four bits, with so many rows beside them
+  my ($rows) = @_;
+  return <<"END";
+graph \@g(%x: f32[$rows,512]) {
+  %c: u8[1024,16,16] = const uniform seed=1 scale=120
+  %s: f32[1024,16] = const uniform seed=2 scale=0.01
+  %a = and %c, 15
+  %h = shr %c, 4
+  %l = reshape %a, shape=[1024,16,16,1]
+  %u = reshape %h, shape=[1024,16,16,1]
+  %j = concat %l, %u, axis=3
+  %f = cast %j, dtype=f32
+  %o = sub %f, 8.0
+  %b = broadcast %s, shape=[1024,16,16,2], axes=[0,1]
+  %d = mul %o, %b
+  %m = reshape %d, shape=[1024,512]
+  %y = linear %x, %m
+  return y=%y
+}
+END
+}
+sub masked { my ($type) = @_; return "graph \@g(%x: $type\[262144]) {\n  %y = and %x, 15\n  return y=%y\n}\n" }
+sub cached { my ($rows) = @_; return "graph \@g(%x: f32[8,127,64], %z: f32[8,1,64], %w: f32[8,128,64]) {\n$rows  return y=%y\n}\n" }
+
+my @pairs = ( # what, profile, with it, without; the least and the most that the one may cost beside the other
+  ['what is the same for all lanes is computed once a row', 'pocl', scaled("  %k = sigmoid %s\n"), scaled("  %k = mul %s, 2.0\n"), 1, 1.3],
+  ['rows of two parts are put together lane by lane', 'pocl', sums("  %r = concat %x, %z, axis=1\n"), sums("  %r = mul %w, 1.0\n"), 4, 40],
+  ['so are operands of few rows that lie the other way', 'pocl', scores('512,64', ', transpose_b'), scores('64,512', ''), 2, 10],
+  ['both parts of a cache are read for all of it on texels', 'lavapipe', cached("  %y = concat %x, %z, axis=1\n"), cached("  %y = mul %w, 2.0\n"), 1.15, 2],
+  ['bytes are read and stored one by one there', 'lavapipe', masked('u8'), masked('i32'), 0.7, 2],
+);
+for my $p (@pairs) {
+  my ($what, $profile, $with, $without, $least, $most) = @$p;
+  my ($one) = price($with, $profile);
+  my ($other) = price($without, $profile);
+  my $ratio = $one / $other;
+  ok($ratio >= $least && $ratio <= $most, sprintf '%s: %.2f and %.2f us', $what, $one, $other) or diag("$ratio, not from $least to $most");
+}
+my ($looked_up) = price(bits(1), 'wide');
+my ($computed) = price(bits(1), 'plain');
+ok($looked_up < 0.6 * $computed, sprintf 'fields of four bits are looked up where vectors are tables: %.1f and %.1f us', $looked_up, $computed);
+my ($apart, $kernels) = price(bits(64), 'wide');
+is($kernels, 1, 'a panel is computed once for all rows, so that unpacking joins its product');
+(undef, $kernels) = price(bits(64), 'wide', '--numerics strict');
+is($kernels, 2, 'not where its parts alternate');
+done_testing;
