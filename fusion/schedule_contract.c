@@ -456,7 +456,9 @@ static bool build_local(contraction *t, snt_result *result) {
   }
   contraction few = start;
   const bool varies = !contract_literal(&start, start.row_axis, &literal) && local.rows.count == 1;
-  const contract_build build = varies && contract_pick_tile(&few) ? pick_schedule(&few) : NULL;
+  contract_build build = varies && contract_pick_tile(&few) ? pick_schedule(&few) : NULL;
+  if (build != build_lanes || contract_has_form(&few, CONTRACT_PACKED))
+    build = NULL; /* a kernel more, and the weights once more, are not worth it */
   const plan_condition enough = {start.row_axis == CONTRACT_NONE ? 1 : t->extent[t->out[t->row_axis]], ENOUGH, INT64_MAX};
   const uint32_t choice = build ? t->c->plan->steps.count + 1 : 0;
   *result = contract_build_local(&local, &(contract_guard){choice, build ? 1 : 0, &enough});
