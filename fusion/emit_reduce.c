@@ -490,7 +490,7 @@ static uint32_t sweep_index(emit *e, reduction *r) {
   const ir_expr whole = expr_sub(e->x, extent, expr_mod(e->x, extent, (ir_expr)r->lanes * r->items));
   extremum best = sweep_extremum(e, r, 0, whole, nothing_yet(e, r, r->lanes > 1 ? r->lanes : lanes));
   if (r->lanes > 1) best = across_lanes(e, r, best);
-  if (whole != extent) {
+  if (extent != whole) {
     reduction tail = *r;
     tail.lanes = 1, tail.tail = true;
     best = sweep_extremum(e, &tail, tail.items > 1 ? expr_add(e->x, whole, r->item) : whole, extent, best);
