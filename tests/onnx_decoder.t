@@ -58,6 +58,17 @@ for my $device ('host', 'vulkan:llvmpipe', 'opencl:pocl') {
     ok(@words == 5 && @rest == 3 && "@rest" eq "@words[2 .. 4]", "$device: the example's words @words") or diag("@rest");
   }
 }
+# All of it in f16, as exporters write such: within the bounds of the reference.
+mkdir "$dir/half";
+system("$python tests/onnx/decoder $dir/half --half") == 0 or die 'the model was not made';
+my $inputs = join ' ', "--input input_ids=$dir/half/ids.npy --input attention_mask=$dir/half/ones_5.npy", map {"--input past.$_=$dir/half/empty.npy"} @caches;
+for my $device ('vulkan:llvmpipe', 'opencl:pocl') {
+  SKIP: {
+    skip("$device is not here", 1) if `$sinter devices 2>&1` !~ /\Q$device\E/;
+    my $said = `$sinter run $dir/half/decoder.onnx --device $device --check $inputs 2>&1`;
+    is($?, 0, "$device: in f16") or diag($said);
+  }
+}
 my $said = `$example $dir/decoder.onnx host 3 2>&1`;
 ok($? && $said =~ /usage: decoder/, 'the example without words') if -x $example;
 done_testing();
