@@ -462,12 +462,14 @@ static void check_dots(const rt_code *code) {
       {"opencl:0", "some other driver", "OpenCL 3.0 x", "-cl-std=CL1.2", true, false},
       {"opencl:0", "some other driver", "OpenCL 3.0 x", "-cl-std=CL1.2", false, true},
       {"opencl:0", "some other driver", "OpenCL 2.1 x", "-cl-std=CL1.2", true, true},
-      {"opencl:pocl", "Portable Computing Language", "OpenCL 3.0 x", "-cl-std=CL1.2", true, true}, /* has assembly of its own */
+      {"opencl:pocl", "Portable Computing Language", "OpenCL 3.0 x", "-cl-std=CL1.2 -cl-fp32-correctly-rounded-divide-sqrt", true,
+       true}, /* has assembly of its own */
   };
   for (uint32_t i = 0; i < IR_COUNT(rows); i++) {
     rt_device *device = NULL;
     rt_pipeline *pipeline = NULL;
     fake.platform = rows[i].platform, fake.version = rows[i].version, fake.dots = rows[i].has, fake.fast_dots = rows[i].fast;
+    fake.cpu = !strcmp(rows[i].selector, "opencl:pocl");
     if (!tap_ok(rt_open_device(NULL, NULL, rows[i].selector, &device, NULL) == SNT_OK, "%s of %s opens", rows[i].selector, rows[i].version))
       return;
     device->v->pipeline_create(device, code, NULL, 0, &pipeline, NULL);
