@@ -79,4 +79,10 @@ open my $odd, '>', "$dir/odd.snt" or die $!;
 print $odd slurp($words) =~ s/192/188/gr;
 close $odd;
 like(constants("$dir/odd.snt", 'pocl', ''), qr/u8\[188,8,16\]/, 'rows that the lanes do not divide: bytes as they were');
+# What rewriting takes in is computed nowhere, and a contract about it holds.
+open my $held, '>', "$dir/held.snt" or die $!;
+print $held slurp('tests/patterns/p39_words_rows.snt') =~ s/\n}\s*$/\n  must_fuse %d, %y\n}\n/r;
+close $held;
+my $said = `$sinter explain $dir/held.snt --profile pocl 2>&1`;
+is($?, 0, 'must_fuse of the weights and their product') or diag($said);
 done_testing;
