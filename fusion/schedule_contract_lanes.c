@@ -110,7 +110,7 @@ void contract_narrow_tile(contraction *t) {
   enum { ROWS = 8, FEW_ROWS = 6, REGISTERS = 48 };
   int64_t rows;
   const int64_t most = t->c->options->profile->registers < REGISTERS ? FEW_ROWS : ROWS;
-  if (reads_texels(t)) return;
+  if (reads_texels(t) || t->c->options->profile->caps.flushes) return; /* where a product is a hundred operations, one row is picked */
   if (!contract_literal(t, t->row_axis, &rows)) rows = most;
   t->vectors = 1, t->rows = (uint32_t)(rows < most ? rows : most);
 }

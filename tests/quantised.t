@@ -106,7 +106,12 @@ for my $run (@runs) {
   SKIP: {
     skip("$device is not here", scalar @cases) if $device !~ /interp|oclgrind/ && $found !~ /\Q$device\E/;
     for my $case (@cases) {
-      my $said = `$sinter run $dir/$case->[0].snt --device $device $options --check --quiet 2>&1`;
+      my $command = "$sinter run $dir/$case->[0].snt --device $device $options --check --quiet 2>&1";
+      my $said = `$command`;
+      if ($device =~ /oclgrind/ && ($? & 127 || $? >> 8 > 128)) { # once in a hundred runs its LLVM ends in a null pointer
+        diag("$device ended with $?; again");
+        $said = `$command`;
+      }
       skip("$device: $said", 1) if $said =~ /Oclgrind is not installed/;
       ok($? == 0, "$device, $how: $case->[2]") or diag($said);
     }
