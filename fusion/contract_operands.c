@@ -152,7 +152,8 @@ bool contract_stage_pads(contraction *t, ir_expr outer_lo, int64_t outer_count) 
 
 /* ---- panels of the lane operand ---- */
 
-/* The region of one tile of columns, all terms, or those of the block at hand where it is made here: contiguous, with the lane axis innermost, whatever the operand's own layout and strides. */
+/* The region of one tile of columns, all terms, or those of the block at hand where it is made here: contiguous, with the lane axis innermost, whatever
+   the operand's own layout and strides. */
 static uint32_t panel_region(const contraction *t, ir_expr column, stage_info *info) {
   uint32_t rank, count = 0;
   const ir_expr *labels = contract_labels(t, t->lane_operand, &rank);
@@ -301,7 +302,8 @@ static void stage_panel(contraction *t, uint32_t member, ir_expr column) {
   int64_t elements;
   ir_expr count = 1;
   for (uint32_t d = 0; d < rank; d++) count = expr_mul(t->e->x, count, info.extent[d]);
-  if (expr_is_const(t->e->x, count, &elements) && elements * 4 <= CONTRACT_NEAR_PANEL) info.storage = STAGE_PRIVATE;
+  if (expr_is_const(t->e->x, count, &elements) && elements * ir_dtypes[t->type.base].bytes <= CONTRACT_NEAR_PANEL)
+    info.storage = STAGE_PRIVATE;
   t->panel[member] = emit_stage(t->e, &info, t->lanes, t->panel[member]);
 }
 

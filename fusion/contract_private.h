@@ -12,8 +12,8 @@ enum {
   CONTRACT_STAGED = 4,
   CONTRACT_NONE = -1,
   CONTRACT_VECTORS = 8,
-  CONTRACT_NEAR_PANEL = 131072 /* bytes */,
-  CONTRACT_ITEMS = 64 /* a group, where they are lanes */
+  CONTRACT_NEAR_PANEL = 131072, /* bytes of a panel in private memory */
+  CONTRACT_ITEMS = 64           /* a group, where they are lanes */
 };
 
 typedef struct contraction {
@@ -112,8 +112,8 @@ void contract_emit_tile(contraction *, ir_expr row, ir_expr column);
 void contract_add_term(const contraction *, uint32_t *cell, uint32_t row, uint32_t column);
 /* Room for the sums of `passes` tiles, cleared, if the panel at hand is better taken in blocks. */
 bool contract_open_blocks(contraction *, int64_t passes);
-int64_t
-contract_most_passes(const contraction *); /* over a panel that is made here, so that it can be taken in blocks; 0: as many as there are */
+/* Passes over a panel that is made here, at most, so that it can be taken in blocks; 0: as many as there are. */
+int64_t contract_most_passes(const contraction *);
 
 /* contract_operands.c: how the operands come to the inner loop. */
 int64_t contract_stride(contraction *, uint32_t member, uint32_t operand, uint32_t label); /* largest stride of its loads along a label */

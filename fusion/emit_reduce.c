@@ -426,6 +426,8 @@ typedef struct extremum {
   uint32_t value, index; /* u32 */
 } extremum;
 
+static bool is_argmax(const emit *e, const reduction *r) { return ir_at(e->g, r->node)->op == IR_OP_reduce_argmax; }
+
 /* Both NaN, or equal. */
 static uint32_t is_as_good(emit *e, const reduction *r, uint32_t value, uint32_t best) {
   const uint32_t equal = kir_2(e->k, KIR_eq, value, best);
@@ -434,7 +436,7 @@ static uint32_t is_as_good(emit *e, const reduction *r, uint32_t value, uint32_t
 }
 
 static uint32_t is_better(emit *e, const reduction *r, uint32_t value, uint32_t best) {
-  const uint32_t better = kir_2(e->k, ir_at(e->g, r->node)->op == IR_OP_reduce_argmax ? KIR_gt : KIR_lt, value, best);
+  const uint32_t better = kir_2(e->k, is_argmax(e, r) ? KIR_gt : KIR_lt, value, best);
   if (!ir_dtypes[r->type.base].is_float) return better;
   return kir_2(e->k, KIR_or, better,
                kir_2(e->k, KIR_and, kir_1(e->k, KIR_isnan, value), kir_1(e->k, KIR_not, kir_1(e->k, KIR_isnan, best))));
@@ -459,7 +461,7 @@ static extremum sweep_extremum(emit *e, reduction *r, ir_expr lo, ir_expr hi, ex
 }
 
 static extremum nothing_yet(emit *e, const reduction *r, uint32_t lanes) {
-  const double worst = ir_at(e->g, r->node)->op == IR_OP_reduce_argmax ? lowest(r->type.base) : highest(r->type.base);
+  const double worst = is_argmax(e, r) ? lowest(r->type.base) : highest(r->type.base);
   return (extremum){extreme_value(e, kir_t(r->type.base, lanes), worst), kir_const_int(e->k, kir_t(SNT_U32, lanes), 0)};
 }
 
@@ -470,14 +472,12 @@ static uint32_t index_of(emit *e, const reduction *r, extremum own, uint32_t bes
 
 /* Of the lanes of a vector: the first of those that have the best. */
 static extremum across_lanes(emit *e, const reduction *r, extremum own) {
-  const bool max = ir_at(e->g, r->node)->op == IR_OP_reduce_argmax;
-  const uint32_t best = kir_1(e->k, max ? KIR_hred_max : KIR_hred_min, own.value);
+  const uint32_t best = kir_1(e->k, is_argmax(e, r) ? KIR_hred_max : KIR_hred_min, own.value);
   return (extremum){best, kir_1(e->k, KIR_hred_min, index_of(e, r, own, kir_splat(e->k, best, r->lanes), r->lanes))};
 }
 
 static extremum across_items(emit *e, const reduction *r, extremum own) {
-  const bool max = ir_at(e->g, r->node)->op == IR_OP_reduce_argmax;
-  const uint32_t best = emit_group_combine(e, max ? KIR_max : KIR_min, own.value, r->items);
+  const uint32_t best = emit_group_combine(e, is_argmax(e, r) ? KIR_max : KIR_min, own.value, r->items);
   return (extremum){best, emit_group_combine(e, KIR_min, index_of(e, r, own, best, 1), r->items)};
 }
 

@@ -3,7 +3,6 @@
 #include "fusion/group_private.h"
 #include "fusion/schedule_common.h"
 
-/* Is the input on its way into a contraction (an operand or a prologue of one), rather than read by the epilogue? */
 bool group_feeds_contraction(const fusion_context *c, const fusion_group *group, uint32_t node, uint32_t input, uint32_t depth) {
   if (node == input) return true;
   if (depth > 16 || node < input || (!fusion_is_view(c->graph, node) && !fusion_group_has(group, node))) return false;
@@ -73,7 +72,6 @@ static uint32_t last_term(const fusion_context *c, uint32_t node, uint32_t opera
   return found;
 }
 
-/* The operand that a contraction with a prologue copies to panels, where it is computed once for all rows (contract_operands.c); 0: none. */
 uint32_t group_panel_operand(const fusion_context *c, const fusion_group *group) {
   if (!schedule_is_explicit(c)) return 0;
   const uint32_t lanes = contract_lane_operands(c->graph, group->hero),

@@ -36,8 +36,8 @@ uint32_t rebuild_view(rebuild *r, ir_op op, uint32_t operand, uint32_t attr_coun
 }
 
 uint32_t rebuild_wide(rebuild *r, uint32_t node) {
-  if (!node || !fusion_only_moves(r->to, node) || ir_at(r->to, node)->type.dtype == SNT_F32)
-    return node ? ir_add_cast(r->to, node, SNT_F32) : 0;
+  if (!node || ir_at(r->to, node)->type.dtype == SNT_F32) return node;
+  if (!fusion_only_moves(r->to, node)) return ir_add_cast(r->to, node, SNT_F32);
   const uint32_t below = rebuild_wide(r, ir_arg(r->to, node, 0));
   return below ? ir_add_retyped(r->to, node, &below) : 0;
 }

@@ -256,7 +256,7 @@ static void pick_parts(const contraction *t, sharing *s) {
 
 static void pick_shares(const contraction *t, shares *s) {
   expr_pool *x = t->c->graph->pool;
-  int64_t all;
+  int64_t rows;
   *s = (shares){.batch = 1, .rows = 1, .columns = 1, .outer = 1, .row_tiles = {1, 1}, .outer_per = 1};
   for (int32_t i = 0; i < (int32_t)t->out_rank; i++)
     if (i != t->lane_axis && i != t->row_axis && i != t->outer_axis) s->batch = expr_mul(x, s->batch, t->extent[t->out[i]]);
@@ -270,7 +270,7 @@ static void pick_shares(const contraction *t, shares *s) {
   into.parts[BATCH] = into.tiles[BATCH];
   pick_parts(t, &into);
   const int64_t passes = contract_has_form(t, CONTRACT_PANEL) ? contract_most_passes(t) : 0;
-  if (passes && contract_literal(t, t->row_axis, &all) && ceil_div(into.tiles[ROWS] + 1, passes) > into.parts[ROWS])
+  if (passes && contract_literal(t, t->row_axis, &rows) && ceil_div(into.tiles[ROWS] + 1, passes) > into.parts[ROWS])
     into.parts[ROWS] = ceil_div(into.tiles[ROWS] + 1, passes);
   s->columns = expr_int(x, into.parts[COLUMNS]);
   s->outer_per = ceil_div(into.tiles[OUTER], into.parts[OUTER]);

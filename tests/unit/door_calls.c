@@ -68,11 +68,6 @@ static const VkPhysicalDeviceBufferDeviceAddressFeatures address_features = {
     .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_BUFFER_DEVICE_ADDRESS_FEATURES, .bufferDeviceAddress = VK_TRUE};
 static const char *const debug_extension[] = {VK_EXT_DEBUG_UTILS_EXTENSION_NAME};
 static const VkDeviceCreateInfo with_push = {.enabledExtensionCount = 1, .ppEnabledExtensionNames = push_extension};
-static const VkPhysicalDeviceShaderIntegerDotProductFeatures dot_features = {
-    .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_FEATURES, .shaderIntegerDotProduct = VK_TRUE};
-static const VkPhysicalDeviceVulkan13Features core_dots = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES,
-                                                           .shaderIntegerDotProduct = VK_TRUE};
-static const VkDeviceCreateInfo with_dots = {.pNext = &dot_features}, with_core_dots = {.pNext = &core_dots};
 static const VkDeviceCreateInfo with_addresses = {.pNext = &address_features};
 static struct {
   const VkDeviceCreateInfo *created_with;
@@ -374,50 +369,6 @@ static void test_describe(void) {
   finish(&t);
 }
 
-/* ---- products of bytes: where the host has enabled them and the device is fast at them ---- */
-
-static bool multiplies_words(calls_test *t) {
-  static char text[1 << 14];
-  size_t size = sizeof text;
-  snt_profile *profile = NULL;
-  snt_result r = t->device ? snt_device_profile(t->device, &profile) : SNT_E_ARG;
-  if (r == SNT_OK) r = snt_profile_print(profile, text, &size);
-  snt_profile_destroy(profile);
-  return tap_ok(r == SNT_OK, "attached: %s", t->diag.text) && strstr(text, "caps.dot4 = 1");
-}
-
-static void test_dots(void) {
-  static const struct {
-    const char *what;
-    const VkDeviceCreateInfo *made;
-    bool slow, has;
-  } rows[] = {{"enabled, and fast", &with_dots, false, true},
-              {"enabled by Vulkan 1.3's struct", &with_core_dots, false, true},
-              {"enabled, but slow", &with_dots, true, false},
-              {"not enabled", &with_push, false, false}};
-  static calls_test t;
-  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-    VkPhysicalDeviceShaderIntegerDotProductProperties dots = {
-        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_PROPERTIES};
-    VkPhysicalDeviceProperties2 properties = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, .pNext = &dots};
-    const VkPhysicalDeviceFeatures2 features = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2,
-                                                .pNext = (void *)(uintptr_t)rows[i].made->pNext};
-    const snt_vk_caps caps = {.head = SNT_HEAD(vk_caps), .properties = &properties, .features = &features};
-    finish(&t);
-    vk_fake_reset();
-    path.created_with = rows[i].made, fake.slow_dots = rows[i].slow;
-    vk_fake_properties(&properties);
-    (void)attach(&t);
-    tap_is_int(multiplies_words(&t), rows[i].has, "integer dot products: %s", rows[i].what);
-    snt_device_destroy(t.device);
-    t.device = NULL;
-    (void)snt_vk_plan(t.context, &caps, &t.device, &t.diag);
-    tap_is_int(multiplies_words(&t), rows[i].has, "and of a planned device");
-  }
-  finish(&t);
-  memset(&path, 0, sizeof path);
-}
-
 /* ---- every call fails once ---- */
 
 static void test_failures(void) {
@@ -628,7 +579,6 @@ static void measure(const char *what) {
 int main(void) {
   test_calls();
   test_describe();
-  test_dots();
   test_failures();
   test_cached_only();
   test_names();

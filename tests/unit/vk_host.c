@@ -106,15 +106,8 @@ static bool pick_device(vk_host *h, const char *part) {
   return false;
 }
 
-static bool make_device(vk_host *h, bool with_features) {
-  static const float priority = 1;
-  VkQueueFamilyProperties families[16];
-  uint32_t count = 16;
-  h->vkGetPhysicalDeviceQueueFamilyProperties(h->physical, &count, families);
-  while (h->family < count && !(families[h->family].queueFlags & VK_QUEUE_COMPUTE_BIT)) h->family++;
-  if (h->family == count) return false;
-  const VkDeviceQueueCreateInfo queue = {
-      .sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO, .queueFamilyIndex = h->family, .queueCount = 1, .pQueuePriorities = &priority};
+/* All that the door wishes for and the device has, in the chain of the features that it is made with. */
+static void add_wished(vk_host *h) {
   snt_vk_wishlist wish = {.head = SNT_HEAD(vk_wishlist)};
   h->storage16 = (VkPhysicalDevice16BitStorageFeatures){.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES};
   h->cache_control = (VkPhysicalDevicePipelineCreationCacheControlFeatures){
@@ -129,36 +122,47 @@ static bool make_device(vk_host *h, bool with_features) {
       .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_FEATURES};
   h->units.type = (VkStructureType)1000506000;
   h->features = (VkPhysicalDeviceFeatures2){.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, .pNext = &h->storage16};
+  if (snt_vk_query_wishlist(h->get, h->instance, h->physical, &wish) != SNT_OK) return;
+  const struct {
+    const char *extension;
+    void *features; /* its struct; null: it has none */
+  } known[] = {{VK_EXT_PIPELINE_CREATION_CACHE_CONTROL_EXTENSION_NAME, &h->cache_control},
+               {VK_KHR_BUFFER_DEVICE_ADDRESS_EXTENSION_NAME, &h->address},
+               {VK_KHR_SHADER_FLOAT16_INT8_EXTENSION_NAME, &h->small},
+               {VK_KHR_VULKAN_MEMORY_MODEL_EXTENSION_NAME, &h->memory_model},
+               {VK_KHR_8BIT_STORAGE_EXTENSION_NAME, &h->storage8},
+               {VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME, &h->subgroup_size},
+               {VK_KHR_SHADER_INTEGER_DOT_PRODUCT_EXTENSION_NAME, &h->dots},
+               {"VK_KHR_cooperative_matrix", &h->units},
+               {VK_KHR_PUSH_DESCRIPTOR_EXTENSION_NAME, NULL}};
+  for (uint32_t i = 0; i < wish.extension_count; i++)
+    for (uint32_t k = 0; k < sizeof known / sizeof *known; k++) {
+      if (strcmp(wish.extensions[i], known[k].extension) != 0) continue;
+      h->device_extensions[h->created_with.enabledExtensionCount++] = wish.extensions[i];
+      VkBaseOutStructure *s = known[k].features;
+      if (!s) continue;
+      s->pNext = h->features.pNext;
+      h->features.pNext = s;
+    }
+  (void)snt_vk_merge_features(wish.features, &h->features, &h->enabled);
+  h->enabled |= wish.features & SNT_VK_FEATURE_PUSH_DESCRIPTORS;
+}
+
+static bool make_device(vk_host *h, bool with_features) {
+  static const float priority = 1;
+  VkQueueFamilyProperties families[16];
+  uint32_t count = 16;
+  h->vkGetPhysicalDeviceQueueFamilyProperties(h->physical, &count, families);
+  while (h->family < count && !(families[h->family].queueFlags & VK_QUEUE_COMPUTE_BIT)) h->family++;
+  if (h->family == count) return false;
+  const VkDeviceQueueCreateInfo queue = {
+      .sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO, .queueFamilyIndex = h->family, .queueCount = 1, .pQueuePriorities = &priority};
   h->created_with = (VkDeviceCreateInfo){.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
                                          .pNext = with_features ? &h->features : NULL,
                                          .queueCreateInfoCount = 1,
                                          .pQueueCreateInfos = &queue,
                                          .ppEnabledExtensionNames = h->device_extensions};
-  if (with_features && snt_vk_query_wishlist(h->get, h->instance, h->physical, &wish) == SNT_OK) {
-    const struct {
-      const char *extension;
-      void *features; /* its struct; null: it has none */
-    } known[] = {{VK_EXT_PIPELINE_CREATION_CACHE_CONTROL_EXTENSION_NAME, &h->cache_control},
-                 {VK_KHR_BUFFER_DEVICE_ADDRESS_EXTENSION_NAME, &h->address},
-                 {VK_KHR_SHADER_FLOAT16_INT8_EXTENSION_NAME, &h->small},
-                 {VK_KHR_VULKAN_MEMORY_MODEL_EXTENSION_NAME, &h->memory_model},
-                 {VK_KHR_8BIT_STORAGE_EXTENSION_NAME, &h->storage8},
-                 {VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME, &h->subgroup_size},
-                 {VK_KHR_SHADER_INTEGER_DOT_PRODUCT_EXTENSION_NAME, &h->dots},
-                 {"VK_KHR_cooperative_matrix", &h->units},
-                 {VK_KHR_PUSH_DESCRIPTOR_EXTENSION_NAME, NULL}};
-    for (uint32_t i = 0; i < wish.extension_count; i++)
-      for (uint32_t k = 0; k < sizeof known / sizeof *known; k++) {
-        if (strcmp(wish.extensions[i], known[k].extension) != 0) continue;
-        h->device_extensions[h->created_with.enabledExtensionCount++] = wish.extensions[i];
-        VkBaseOutStructure *s = known[k].features;
-        if (!s) continue;
-        s->pNext = h->features.pNext;
-        h->features.pNext = s;
-      }
-    (void)snt_vk_merge_features(wish.features, &h->features, &h->enabled);
-    h->enabled |= wish.features & SNT_VK_FEATURE_PUSH_DESCRIPTORS;
-  }
+  if (with_features) add_wished(h);
   if (h->vkCreateDevice(h->physical, &h->created_with, NULL, &h->device) != VK_SUCCESS) return false;
   h->created_with.pQueueCreateInfos = NULL, h->created_with.queueCreateInfoCount = 0; /* the local ones end here */
   h->vkGetDeviceQueue(h->device, h->family, 0, &h->queue);
