@@ -308,20 +308,26 @@ static void read_terms(contraction *t, ir_expr row, ir_expr column, tile_terms *
   }
 }
 
-/* All that is read, then sum by sum: where a read is a call that keeps no register, a sum then comes and goes once for all the terms of a trip. */
-static void multiply_trip(contraction *t, uint32_t label, ir_expr row, ir_expr column, uint32_t *acc) {
+/* Several terms are read, then sum by sum: where a read is a call that keeps no register, a sum then comes and goes once for all of them. */
+static void multiply_terms(contraction *t, uint32_t label, ir_expr first, uint32_t count, ir_expr row, ir_expr column, uint32_t *acc) {
   tile_terms terms[STEP];
-  const ir_expr k = t->at[label];
-  for (uint32_t n = 0; n < STEP; n++) {
-    t->at[label] = expr_add(t->e->x, k, n);
+  for (uint32_t n = 0; n < count; n++) {
+    t->at[label] = expr_add(t->e->x, first, n);
     read_terms(t, row, column, &terms[n]);
   }
   emit_scalar_lanes(t->e);
   for (uint32_t s = 0; s < t->set.count; s++)
     for (uint32_t j = 0; j < t->vectors; j++)
       for (uint32_t i = 0; i < t->rows; i++)
-        for (uint32_t n = 0; n < STEP; n++)
+        for (uint32_t n = 0; n < count; n++)
           contract_add_term(t, &acc[(s * t->rows + i) * t->vectors + j], terms[n].scalar[s][i], terms[n].vector[s][j]);
+}
+
+static void multiply_trip(contraction *t, uint32_t label, ir_expr row, ir_expr column, uint32_t *acc) {
+  const ir_expr k = t->at[label];
+  const uint32_t wanted = t->c->options->profile->trip_terms, ahead = wanted && wanted < STEP ? wanted : STEP;
+  for (uint32_t n = 0; n < STEP; n += ahead)
+    multiply_terms(t, label, expr_add(t->e->x, k, n), n + ahead > STEP ? STEP - n : ahead, row, column, acc);
 }
 
 static bool is_short(const contraction *t, uint32_t level) {

@@ -107,7 +107,7 @@ static ir_expr buffer_elements(const emit *e, const plan_buffer *b) {
 
 /* A view of texels reaches all of it; or as far as a storage buffer, so that what is too large for the one is too large for the other. */
 static bool view_reaches(const cost_profile *p, int64_t most_elements) {
-  return (uint64_t)most_elements / 4 < p->max_texels || (p->max_buffer_bytes && p->max_texels >= p->max_buffer_bytes / 16);
+  return ((uint64_t)most_elements + 3) / 4 <= p->max_texels || (p->max_buffer_bytes && p->max_texels >= p->max_buffer_bytes / 16);
 }
 
 /* The kernel stores its result over this state: a texel would have neighbours in it that other items write meanwhile. */

@@ -324,10 +324,17 @@ static ir_expr build_many(query *s) {
   return groups;
 }
 
+static bool reads_texels(const attend *t) {
+  if (t->c->options->profile->reads != COST_READS_TEXEL) return false;
+  for (uint32_t i = 0; i < t->group->input_count; i++)
+    if (!emit_reads_texels(t->e, t->group->inputs[i])) return false;
+  return true;
+}
+
 /* As many queries an item as its registers hold, where whole shares of them come out. */
-static uint32_t pick_queries(const query *s, const cost_profile *p) {
+static uint32_t pick_queries(const query *s) {
   int64_t rows;
-  uint32_t queries = p->reads == COST_READS_TEXEL ? MAX_QUERIES : 1; /* elsewhere registers are dear, or compiling is */
+  uint32_t queries = reads_texels(s->t) ? MAX_QUERIES : 1; /* elsewhere registers are dear, or compiling is */
   if (!expr_is_const(s->t->c->graph->pool, row_extent(s), &rows) || s->piece_count > 32) return 1;
   while (queries > 1 && rows % ((int64_t)queries * 8)) queries /= 2;
   return queries;
@@ -348,7 +355,7 @@ snt_result attend_build_items(attend *t, bool few, uint32_t choice, uint32_t gua
   if (few && s.items > 32 && p->subgroup_max >= 8) s.items = p->subgroup_max;
   if (s.items > p->max_items && p->max_items) s.items = p->max_items;
   while (few && s.items > 8 && (double)s.items * (double)s.depth * 4 > (double)p->max_local_bytes) s.items /= 2;
-  if (!few) s.queries = pick_queries(&s, p);
+  if (!few) s.queries = pick_queries(&s);
   while (!few && s.items > 8 && (int64_t)(s.items / 2) >= schedule_hint(x, row_extent(&s))) s.items /= 2;
   return emit_end(e, few ? build_one(&s) : build_many(&s), choice, guard_count, guards);
 }

@@ -1,7 +1,7 @@
 /* Contractions where work-items are lanes, whatever the extents are. An item holds a tile of rows x two vectors of four neighbouring columns; the items of
    a group, one for each lane, take neighbouring tiles of the columns and of all axes but the rows, flattened, so that the other operand is read at
-   one address by all of them. Padded operands are read in place: what lies outside is selected away, whatever texel is read there. Where reads are of
-   storage, a tile has one vector, so that those of neighbouring items lie side by side.
+   one address by all of them. Padded operands are read in place: what lies outside is selected away, whatever texel is read there; a buffer too large for a
+   view of texels is read as storage, below the condition. Where all reads are of storage, a tile has one vector, so that those of neighbouring items lie side by side.
    In: a contraction whose columns are a literal, at least a vector of them, and with rows enough for its tile. Tails overlap the last whole tile. */
 #include "fusion/contract_private.h"
 
@@ -17,26 +17,6 @@ static uint32_t items_of(const contraction *t) {
   const cost_profile *p = t->c->options->profile;
   const double most = reads_texels(t) ? p->lanes : fmin(p->group_items, CONTRACT_ITEMS);
   return most > 1 ? (uint32_t)most : 1;
-}
-
-typedef struct texel_probe {
-  contraction *t;
-  bool safe;
-} texel_probe;
-static void check_load(void *user, const fusion_load *load) {
-  texel_probe *p = user;
-  if (ir_at(p->t->c->graph, load->node)->type.dtype != SNT_F32 || !emit_reads_texels(p->t->e, load->node)) p->safe = false;
-}
-
-/* A padded operand read in place asks for elements outside of it. */
-static bool pads_are_safe(contraction *t) {
-  texel_probe p = {t, true};
-  for (uint32_t s = 0; s < t->set.count; s++)
-    for (uint32_t o = 0; o < 2; o++) {
-      const map_access a = contract_operand_at(t, o);
-      if (!fusion_walk_loads(t->c, t->group, contract_operand(t, s, o), &a, check_load, &p)) return false;
-    }
-  return p.safe;
 }
 
 static ir_expr tiles_of(expr_pool *x, ir_expr extent, int64_t step) { return expr_ceil_div(x, extent, expr_int(x, step)); }
@@ -102,7 +82,7 @@ static emit *begin(contraction *t) {
 
 bool contract_fits_flat(contraction *t) {
   int64_t columns;
-  return is_suitable(t, &columns) && (!t->staged_count || !reads_texels(t) || (begin(t) && pads_are_safe(t)));
+  return is_suitable(t, &columns);
 }
 
 /* Sums that leave a full number of threads their registers. */

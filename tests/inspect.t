@@ -46,6 +46,14 @@ for my $graph (qw(polynomial disguise1 disguise2)) {
   }
 }
 
+# reads of texels where a view reaches: what is larger is read as storage by the same tiles, padded or not
+{
+  my ($mixed) = @{inspect('tests/inspect/conv3x3.snt --profile swiftshader --sample 2')};
+  my ($wide) = @{inspect('tests/inspect/conv3x3.snt --profile lavapipe --sample 2')};
+  is($mixed->{kernel}, $wide->{kernel}, 'conv3x3 on swiftshader, whose source no view reaches: the tile of a contraction');
+  cmp_ok($mixed->{mix}{float}, '>', 4 * $mixed->{mix}{global}, 'conv3x3 on swiftshader: several multiply-adds a read');
+}
+
 for my $case (['h100', 'softmax'], ['igpu', 'softmax'], ['h100', 'layernorm'], ['h100', 'chain'], ['h100', 'conv1x1'], ['h100', 'conv3x3'],
               ['h100', 'attention'], ['dgpu', 'attention'], ['igpu', 'attention'], ['h100', 'attention_causal']) {
   my ($profile, $model) = @$case;
