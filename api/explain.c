@@ -12,8 +12,13 @@ const plan_loop *explain_loop_of(const snt_program *p, uint32_t step) {
   return inner;
 }
 
-/* In a loop guards may ask for the trip. */
-bool explain_runs(const snt_program *p, uint32_t step) { return explain_loop_of(p, step) || schedule_runs(&p->plan, step); }
+/* In a loop guards may ask for the trip; branches have none to ask for. */
+bool explain_runs(const snt_program *p, uint32_t step) {
+  const plan_loop *l = explain_loop_of(p, step);
+  int64_t trips;
+  expr_bounds(&p->pool, l ? l->trips : 0, &(int64_t){0}, &trips);
+  return trips > 1 || schedule_runs(&p->plan, step);
+}
 
 /* How often a step runs, at the hints; of steps for different extents one does. */
 static double times(const snt_program *p, uint32_t step) {

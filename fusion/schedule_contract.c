@@ -45,7 +45,7 @@ bool contract_pick_axes(contraction *t) {
     const int64_t label = t->out[i];
     if (i == t->lane_axis || contract_in_operand(t, t->lane_operand, label)) continue;
     const int64_t length = schedule_hint(x, t->extent[label]);
-    if (length < longest || length == 1) continue;
+    if (length < longest || t->extent[label] == 1) continue;
     longest = length;
     t->row_axis = i;
   }

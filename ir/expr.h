@@ -105,6 +105,8 @@ bool expr_uses_var(const expr_pool *, ir_expr, uint32_t var);
 uint32_t expr_cost(const expr_pool *, ir_expr); /* integer operations to evaluate; div/mod weigh 4 */
 /* e with variable from[i] replaced by to[i]; re-canonicalised (ranges of the replacement are used). */
 ir_expr expr_substitute(expr_pool *, ir_expr e, uint32_t count, const uint32_t *from, const ir_expr *to);
+/* e with each symbol of a value other than 0 replaced by it; values: by number of the symbol. */
+ir_expr expr_fix(expr_pool *, ir_expr e, const int64_t *values);
 /* What symbols and variables stand for, by number; null: none is used. `other` is asked instead of both, where there is one; false: no value. */
 typedef struct expr_values {
   const int64_t *symbols, *vars;

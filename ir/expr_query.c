@@ -53,6 +53,7 @@ typedef struct substitution {
   const uint32_t *from;
   const ir_expr *to;
   uint64_t vars;
+  const int64_t *symbols; /* by number: what stands for it, 0: itself; null: no symbol is replaced */
 } substitution;
 
 static ir_expr substitute(expr_pool *pool, ir_expr e, const substitution *s);
@@ -80,7 +81,9 @@ static ir_expr substitute_product(expr_pool *pool, ir_expr e, const substitution
 static ir_expr substitute(expr_pool *pool, ir_expr e, const substitution *s) {
   if (e >= 0 || pool->failed) return e;
   const expr_node node = pool->nodes.at[IR_EXPR_NODE(e)];
-  if (!(node.vars & s->vars)) return e;
+  if (!s->symbols && !(node.vars & s->vars)) return e;
+  if (node.kind == EXPR_CONST) return e;
+  if (node.kind == EXPR_SYMBOL) return s->symbols && s->symbols[node.value] ? expr_int(pool, s->symbols[node.value]) : e;
   if (node.kind == EXPR_VAR) {
     for (uint32_t i = 0; i < s->count; i++)
       if (s->from[i] == (uint32_t)node.value) return s->to[i];
@@ -98,10 +101,12 @@ static ir_expr substitute(expr_pool *pool, ir_expr e, const substitution *s) {
 }
 
 ir_expr expr_substitute(expr_pool *pool, ir_expr e, uint32_t count, const uint32_t *from, const ir_expr *to) {
-  substitution s = {count, from, to, 0};
+  substitution s = {count, from, to, 0, NULL};
   for (uint32_t i = 0; i < count; i++) s.vars |= (uint64_t)1 << (from[i] & 63);
   return substitute(pool, e, &s);
 }
+
+ir_expr expr_fix(expr_pool *pool, ir_expr e, const int64_t *values) { return substitute(pool, e, &(substitution){.symbols = values}); }
 
 /* ---- evaluation ---- */
 static bool eval_pair(expr_kind kind, int64_t a, int64_t b, int64_t *out) {
