@@ -122,8 +122,7 @@ static bool eval_pair(expr_kind kind, int64_t a, int64_t b, int64_t *out) {
   }
 }
 
-bool expr_eval(const expr_pool *pool, ir_expr e, const expr_values *at, int64_t *out) {
-  if (e >= 0) return *out = e, true;
+static bool eval_node(const expr_pool *pool, ir_expr e, const expr_values *at, int64_t *out) {
   const expr_node *node = &pool->nodes.at[IR_EXPR_NODE(e)];
   const ir_expr *terms = node->count ? pool->terms.at + node->first : NULL;
   int64_t value, total = node->kind == EXPR_PRODUCT ? 1 : node->value;
@@ -152,4 +151,16 @@ bool expr_eval(const expr_pool *pool, ir_expr e, const expr_values *at, int64_t 
     return eval_pair((expr_kind)node->kind, a, b, out);
   }
   }
+}
+
+bool expr_eval(const expr_pool *pool, ir_expr e, const expr_values *at, int64_t *out) {
+  if (e >= 0) return *out = e, true;
+  const uint32_t number = IR_EXPR_NODE(e);
+  const expr_node *node = &pool->nodes.at[number];
+  if (!at->known || node->vars || !node->count) return eval_node(pool, e, at, out);
+  expr_known *known = &at->known[number % EXPR_KNOWN];
+  if (known->turn == at->turn && known->node == number) return *out = known->value, true;
+  if (!eval_node(pool, e, at, out)) return false;
+  *known = (expr_known){number, at->turn, *out};
+  return true;
 }
