@@ -51,9 +51,27 @@ static uint32_t end_of_region(const finder *f, uint32_t first) {
   return end;
 }
 
+/* Does the step run only where the one before it does not? */
+static bool is_alternative(const ir_plan *p, uint32_t s) {
+  return s && p->steps.at[s].choice && p->steps.at[s].choice == p->steps.at[s - 1].choice;
+}
+
+bool exec_chain_shares(const ir_plan *p, uint32_t first, uint32_t s) {
+  if (s <= first || !is_alternative(p, s) || p->steps.at[s].binding_count != p->steps.at[s - 1].binding_count) return false;
+  for (uint32_t i = 0; i < p->steps.at[s].binding_count; i++) {
+    const plan_binding *a = &p->steps.at[s - 1].bindings[i], *b = &p->steps.at[s].bindings[i];
+    if (a->buffer != b->buffer || a->offset != b->offset || a->bytes != b->bytes || a->swap != b->swap || a->other != b->other)
+      return false;
+  }
+  return true;
+}
+
+static bool shares(const finder *f, uint32_t first, uint32_t s) { return exec_chain_shares(&f->x->program->plan, first, s); }
+static uint32_t bindings_of(const finder *f, uint32_t first, uint32_t s) { return shares(f, first, s) ? 0 : step_at(f, s)->binding_count; }
+
 static void measure(const finder *f, exec_chain *c) {
   c->binding_count = 0, c->word_count = 0;
-  for (uint32_t s = c->first; s < c->end; s++) c->binding_count += step_at(f, s)->binding_count, c->word_count += words_of(f, s);
+  for (uint32_t s = c->first; s < c->end; s++) c->binding_count += bindings_of(f, c->first, s), c->word_count += words_of(f, s);
   c->binding_count = c->binding_count * c->trips + 1;
   c->word_count *= c->trips;
 }
@@ -79,7 +97,7 @@ static uint32_t end_as(const finder *f, const exec_chain *other, uint32_t first,
   for (uint32_t i = 0; i < count; i++) {
     const plan_step *a = step_at(f, other->first + i), *b = step_at(f, first + i);
     if (kernel_at(f, other->first + i) != kernel_at(f, first + i) || a->binding_count != b->binding_count ||
-        (i && a->barrier != b->barrier))
+        (i && a->barrier != b->barrier) || shares(f, other->first, other->first + i) != shares(f, first, first + i))
       return first;
   }
   return find_trips(f, first, first + count) == other->trips ? first + count : first;
@@ -89,11 +107,12 @@ static uint32_t end_as(const finder *f, const exec_chain *other, uint32_t first,
    like each other make chains like each other. */
 static uint32_t end_of_new(const finder *f, uint32_t first, uint32_t last) {
   const cost_profile *p = &f->x->device->profile;
-  uint32_t kinds = 0, bindings = 1, words = 0, end = first, again = 0;
-  for (; end < last && end - first < p->launch_steps && can_link(f, end); end++) {
-    bool seen = false;
+  uint32_t kinds = 0, bindings = 1, words = 0, end = first, again = 0, links = 0;
+  for (; end < last && links < p->launch_steps && can_link(f, end); end++) {
+    bool seen = end > first && is_alternative(&f->x->program->plan, end); /* of several one runs, which is what limits are about */
+    links += !seen;
     for (uint32_t s = first; s < end && !seen; s++) seen = kernel_at(f, s) == kernel_at(f, end);
-    kinds += !seen, bindings += step_at(f, end)->binding_count, words += words_of(f, end);
+    kinds += !seen, bindings += bindings_of(f, first, end), words += words_of(f, end);
     if (kinds > DISTINCT || (p->max_bindings && bindings > p->max_bindings) || words >= MAX_WORDS) break;
     if (end > first && kernel_at(f, end) == kernel_at(f, first)) again = end;
   }
@@ -166,6 +185,7 @@ static snt_result make_code(snt_exec *x, const exec_chain *c, api_code *out, snt
     const plan_step *s = &p->steps.at[c->first + i % steps];
     links[i] = (codegen_link){.code = exec_code_of(x, s->kernel),
                               .binding_count = s->binding_count,
+                              .shares = exec_chain_shares(p, c->first, c->first + i % steps),
                               .word_count = x->program->kernels[s->kernel].block_bytes / 4,
                               .barrier = i > 0 && (s->barrier || i % steps == 0)}; /* a trip waits for the one before it */
   }

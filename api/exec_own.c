@@ -51,7 +51,10 @@ static snt_result make_tables(snt_exec *x, snt_diag *diag) {
   x->bound = api_take(c, p->buffers.count * sizeof *x->bound);
   x->variables = api_take(c, plan_variable_count(p) * sizeof *x->variables);
   x->host_states = api_take(c, p->buffers.count * sizeof *x->host_states);
-  const bool ok = x->buffers && x->staging && x->bound && x->variables && x->host_states;
+  const uint32_t symbols = x->program->pool.symbols.count;
+  x->symbols = api_take(c, symbols * sizeof *x->symbols);
+  x->known = symbols ? api_take(c, EXPR_KNOWN * sizeof *x->known) : NULL;
+  const bool ok = x->buffers && x->staging && x->bound && x->variables && x->host_states && x->symbols && (x->known || !symbols);
   return ok ? SNT_OK : ir_fail(diag, SNT_E_HOST_MEM, "exec", 0, "out of host memory");
 }
 
@@ -274,6 +277,8 @@ void exec_own_drop(snt_exec *x) {
   api_give(c, x->bound, p->buffers.count * sizeof *x->bound);
   give_rooms(x);
   api_give(c, x->variables, plan_variable_count(p) * sizeof *x->variables);
+  api_give(c, x->symbols, x->program->pool.symbols.count * sizeof *x->symbols);
+  api_give(c, x->known, x->known ? EXPR_KNOWN * sizeof *x->known : 0);
   api_give(c, x->host_states, p->buffers.count * sizeof *x->host_states);
   api_stream_drop(x->stream);
 }

@@ -12,19 +12,26 @@ const plan_loop *explain_loop_of(const snt_program *p, uint32_t step) {
   return inner;
 }
 
-/* In a loop guards may ask for the trip. */
-bool explain_runs(const snt_program *p, uint32_t step) { return explain_loop_of(p, step) || schedule_runs(&p->plan, step); }
-
-/* How often a step runs, at the hints; of steps for different extents one does. */
-static double times(const snt_program *p, uint32_t step) {
-  double n = explain_runs(p, step);
+/* Trips of the loops around a step, at the hints: of a branch one or none. */
+static double trips_around(const snt_program *p, uint32_t step) {
+  double n = 1;
   for (uint32_t i = 0; i < p->plan.loops.count; i++)
     if (p->plan.loops.at[i].first <= step && step < p->plan.loops.at[i].end) n *= explain_at_hints(p, p->plan.loops.at[i].trips);
   return n;
 }
 
-/* The graph that the nodes of a step are of: that of the loop's body, or the working graph. */
-static const ir_graph *graph_of(const snt_program *p, uint32_t step) {
+/* In a loop of several trips guards may ask for the trip. */
+bool explain_runs(const snt_program *p, uint32_t step) {
+  const plan_loop *l = explain_loop_of(p, step);
+  int64_t least, most;
+  expr_bounds(&p->pool, l ? l->trips : 0, &least, &most);
+  return trips_around(p, step) > 0 && (most > 1 || schedule_runs(&p->plan, step));
+}
+
+/* How often a step runs, at the hints; of steps for different extents one does. */
+static double times(const snt_program *p, uint32_t step) { return explain_runs(p, step) ? trips_around(p, step) : 0; }
+
+const ir_graph *explain_graph_of(const snt_program *p, uint32_t step) {
   const plan_loop *l = explain_loop_of(p, step);
   return l && l->body && l->body <= p->fusion.body_graphs.count ? p->fusion.body_graphs.at[l->body - 1] : p->fusion.graph;
 }
@@ -44,7 +51,7 @@ const char *explain_kernel(const snt_program *p, uint32_t kernel) {
     const plan_step *s = &p->plan.steps.at[i];
     for (uint32_t n = 0; s->kernel == kernel && n < s->node_count; n++) {
       ir_text_add(&text, " ");
-      explain_name(graph_of(p, i), s->nodes[n], &text);
+      explain_name(explain_graph_of(p, i), s->nodes[n], &text);
     }
   }
   return text.failed ? "" : text.at;
@@ -93,7 +100,7 @@ static void json_kernels(const snt_program *p, ir_arena *arena, ir_text *out) {
                    p->plan.kernels.at[s->kernel].kind, s->kernel);
     for (uint32_t n = 0; n < s->node_count; n++) {
       if (n) ir_text_add(out, ", ");
-      json_name(graph_of(p, i), s->nodes[n], arena, out);
+      json_name(explain_graph_of(p, i), s->nodes[n], arena, out);
     }
     ir_text_format(out, "], \"bytes_read\": %.0f, \"bytes_written\": %.0f, \"flops\": %.0f, \"est_us\": %.3f, \"times\": %.0f}",
                    explain_at_hints(p, s->bytes_read), explain_at_hints(p, s->bytes_written), s->flops, s->est_ns / 1e3, times(p, i));
@@ -165,10 +172,10 @@ static void explain_text(const snt_program *p, ir_text *out) {
                    explain_at_hints(p, s->bytes_read) / 1e6, explain_at_hints(p, s->bytes_written) / 1e6, s->est_ns / 1e3);
     for (uint32_t n = 0; n < s->node_count; n++) {
       ir_text_add(out, " ");
-      explain_name(graph_of(p, i), s->nodes[n], out);
+      explain_name(explain_graph_of(p, i), s->nodes[n], out);
     }
-    if (explain_loop_of(p, i)) ir_text_format(out, ", %.0f times", times(p, i));
-    else if (!explain_runs(p, i)) ir_text_add(out, ", for other extents");
+    if (!explain_runs(p, i)) ir_text_add(out, ", for other extents");
+    else if (times(p, i) > 1) ir_text_format(out, ", %.0f times", times(p, i));
     ir_text_add(out, "\n");
   }
   explain_weights(p, out);

@@ -2,6 +2,7 @@
    A picture has nodes (values that somebody computes, reads or gets) and edges (who reads what, through which views); between two kernels an edge knows
    the newest decision that keeps them apart. A node that several kernels recompute is in each of them. */
 #include "api/explain_private.h"
+#include "fusion/schedule_common.h"
 
 #define NO_STEP UINT32_MAX
 #define NO_DECISION UINT32_MAX
@@ -37,8 +38,10 @@ static void add_node(picture *q, uint32_t node, uint32_t step) {
   else if (!q->first_of[node]) q->first_of[node] = q->nodes.count;
 }
 
-/* The bodies of loops are graphs of their own; kernels for other extents compute the same values. */
-static bool is_drawn(const snt_program *p, uint32_t step) { return !explain_loop_of(p, step) && explain_runs(p, step); }
+/* The bodies of loops, and a branch for extents of one, are graphs of their own; kernels for other extents compute the same values. */
+static bool is_drawn(const snt_program *p, uint32_t step) {
+  return explain_graph_of(p, step) == p->fusion.graph && schedule_runs(&p->plan, step);
+}
 
 /* Which step computes each value that the user gave: by the origin of the nodes of the kernels. */
 static uint32_t *steps_of_origins(const picture *q) {

@@ -187,6 +187,9 @@ struct snt_exec {
   uint64_t dispatch_room, binding_room, word_room;
   uint8_t *blocks;    /* a plan_launch a dispatch */
   int64_t *variables; /* of the pool, as expr_values wants them: the numbers of the trips */
+  int64_t *symbols;   /* of the run before, for which */
+  expr_known *known;  /* these are right, in this */
+  uint32_t turn;
   struct exec_port {
     rt_buffer *buffer;
     uint64_t offset, bytes;

@@ -147,6 +147,8 @@ static snt_result record_link(recording *r, const exec_chain *c, uint32_t number
   if (launch->runs) memcpy(r->words + r->links, launch->scalars, launch->scalar_bytes < 4 * words ? launch->scalar_bytes : 4 * words);
   r->words[r->links + words] = launch->runs ? (uint32_t)launch->groups : 0;
   r->links += words + 1;
+  if (exec_chain_shares(&x->program->plan, c->first, number))
+    return launch->runs ? fill_bounds(x, s, &r->at, r->bounds - s->binding_count, r->diag) : SNT_OK;
   for (uint32_t i = 0; i < s->binding_count && !launch->runs; i++) r->bounds[i] = turns; /* what it would read may not be there */
   if (launch->runs) SNT_TRY(fill_bounds(x, s, &r->at, r->bounds, r->diag));
   r->bounds += s->binding_count;
@@ -203,9 +205,18 @@ static void record_trip(void *user) {
   r->owed = true;
 }
 
+/* What expressions over the symbols are worth stays known while runs have the same. */
+static expr_values values_of(snt_exec *x, const int64_t *symbols) {
+  const size_t bytes = x->program->pool.symbols.count * sizeof *symbols;
+  if (x->known && (!x->turn || memcmp(x->symbols, symbols, bytes) != 0)) {
+    memcpy(x->symbols, symbols, bytes);
+    if (!++x->turn) memset(x->known, 0, EXPR_KNOWN * sizeof *x->known), x->turn = 1;
+  }
+  return (expr_values){.symbols = symbols, .vars = x->variables, .known = x->known, .turn = x->turn};
+}
+
 static snt_result fill_dispatches(snt_exec *x, const int64_t *symbols, loop_stops *stops, uint32_t *count, snt_diag *diag) {
-  recording r = {
-      .x = x, .stops = stops, .at = {.symbols = symbols, .vars = x->variables}, .bounds = x->bounds, .words = x->words, .diag = diag};
+  recording r = {.x = x, .stops = stops, .at = values_of(x, symbols), .bounds = x->bounds, .words = x->words, .diag = diag};
   const plan_walk walk = {&r, record_step, record_trip, symbols, x->variables};
   SNT_TRY(plan_walk_steps(&x->program->plan, &walk));
   if (stops) note_stops(&r, x->program->plan.steps.count);

@@ -78,7 +78,7 @@ static void put_functions(uint32_t count, const codegen_link *links, const parts
 static void put_entry(uint32_t count, const codegen_link *links, ir_text *out) {
   ir_text_format(out, "%schain(volatile __global uint *turns", entry);
   for (uint32_t i = 0; i < count; i++)
-    for (uint32_t n = 0; n < links[i].binding_count; n++) ir_text_format(out, ", __global void *p%u_%u", i, n);
+    for (uint32_t n = 0; n < links[i].binding_count && !links[i].shares; n++) ir_text_format(out, ", __global void *p%u_%u", i, n);
   for (uint32_t i = 0; i < count; i++)
     for (uint32_t n = 0; n <= links[i].word_count; n++) ir_text_format(out, ", const uint w%u_%u", i, n);
   ir_text_add(out, ", const uint groups) {\n  if (groups == 0u) return;\n"
@@ -88,11 +88,13 @@ static void put_entry(uint32_t count, const codegen_link *links, ir_text *out) {
 /* Groups are taken a few at a time where there are many: what they share a counter for would take longer than a short one of them. */
 static void put_call(const codegen_link *links, uint32_t i, ir_text *out) {
   const uint32_t words = links[i].word_count, taken = APART * (2 * i + 1), done = taken + APART;
+  uint32_t owner = i;
+  while (links[owner].shares) owner--;
   ir_text_format(out, "  for (uint few = w%u_%u / (%uu * all) + 1u, g; (g = atomic_add(turns + %u, few)) < w%u_%u;) {\n", i, words, SHARES,
                  taken, i, words);
   ir_text_format(out, "    const uint first = g, end = min(g + few, w%u_%u);\n    for (; g < end; g++)\n      link%u(g", i, words,
                  first_like(links, i));
-  for (uint32_t n = 0; n < links[i].binding_count; n++) ir_text_format(out, ", p%u_%u", i, n);
+  for (uint32_t n = 0; n < links[i].binding_count; n++) ir_text_format(out, ", p%u_%u", owner, n);
   for (uint32_t n = 0; n <= words; n++) ir_text_format(out, ", w%u_%u", i, n);
   ir_text_format(out, ");\n    mem_fence(CLK_GLOBAL_MEM_FENCE);\n    atomic_add(turns + %u, end - first);\n  }\n", done);
 }

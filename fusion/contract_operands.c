@@ -485,13 +485,14 @@ static bool settle(contraction *t, uint32_t member) {
   const bool explicit = schedule_is_explicit(t->c);
   uint32_t node;
   contract_pack_loops p;
+  int64_t rows;
   t->panel[member] = UINT32_MAX;
   t->lane_form[member] = explicit && plan_pack(t, member, &node, &p) ? CONTRACT_PACKED : CONTRACT_IN_PLACE;
   if (t->lane_form[member] == CONTRACT_PACKED) return true;
   const int64_t stride = contract_stride(t, member, t->lane_operand, (uint32_t)t->out[t->lane_axis]);
   const bool shared = explicit && !t->staged_count && schedule_spare_bindings(t->c, t->group) >= t->set.count &&
                       t->row_axis != CONTRACT_NONE && !t->both_lanes &&
-                      schedule_hint(t->c->graph->pool, t->extent[t->out[t->row_axis]]) >= CONTRACT_ROWS_TO_PAY;
+                      (!contract_literal(t, t->row_axis, &rows) || rows >= CONTRACT_ROWS_TO_PAY); /* unknown: many */
   if (shared && (stride != 1 || term_stride(t, member) >= CONTRACT_FAR_APART)) t->lane_form[member] = CONTRACT_PANEL;
   return t->lane_form[member] == CONTRACT_PANEL || (stride >= 1 && stride <= 4);
 }

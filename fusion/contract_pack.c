@@ -45,6 +45,6 @@ const contract_packing *contract_describe_packing(fusion_context *c, uint32_t no
   if (!w || !ir_const_source(c->graph, node, &w->making.sources[0])) return NULL;
   w->bytes = ir_dtypes[ir_at(c->graph, node)->type.dtype].bytes;
   w->loops = *p;
-  w->making.fill = pack, w->making.bytes = (uint64_t)elements * w->bytes, w->making.source_count = 1;
+  w->making.fill = pack, w->making.bytes = (uint64_t)elements * w->bytes, w->making.source_count = 1, w->making.size = sizeof *w;
   return w;
 }

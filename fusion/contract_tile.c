@@ -202,16 +202,20 @@ static void pick_lanes(contraction *t, int64_t row_extent, int64_t lane_extent) 
   if (t->rows > row_extent) t->rows = (uint32_t)row_extent;
 }
 
-/* The tile never exceeds the extents. */
+/* The tile never exceeds extents that are known; those that are not have steps with other tiles, where vectors are explicit (schedule_contract.c). */
+enum { UNKNOWN_IS_MANY = 1024 };
 bool contract_pick_tile(contraction *t) {
   int64_t row_extent;
-  if (!contract_literal(t, t->row_axis, &row_extent)) row_extent = 1024; /* unknown: many */
+  if (!contract_literal(t, t->row_axis, &row_extent)) row_extent = UNKNOWN_IS_MANY;
   return contract_pick_tile_of(t, row_extent);
 }
 
 bool contract_pick_tile_of(contraction *t, int64_t row_extent) {
   int64_t lane_extent;
-  if (!contract_literal(t, t->lane_axis, &lane_extent)) return false;
+  if (!contract_literal(t, t->lane_axis, &lane_extent)) {
+    if (!schedule_is_explicit(t->c)) return false;
+    lane_extent = UNKNOWN_IS_MANY;
+  }
   t->lanes = contract_lanes(t->c, lane_extent);
   t->overlap = 0;
   if (schedule_is_explicit(t->c)) pick_explicit(t, row_extent, lane_extent);

@@ -6,20 +6,21 @@
 
 typedef struct depthwise {
   contraction t;
-  uint32_t data;                     /* which operand: the window */
-  uint32_t down, across, tap[2];     /* labels: rows and positions of the result; taps down and across */
-  int64_t stride, low, rows, taps;   /* down */
-  int64_t tile, positions, channels; /* across; of the lanes */
-  ir_expr row, position;             /* of the result, at hand */
-  uint32_t staged;                   /* a pointwise value of the result whose row is staged; 0: the outputs are stored */
-  uint32_t source, source_axis;      /* below the padding; its axis of rows, after which come its positions */
-  bool turned;                       /* positions of the source lie together, not channels: its rows are turned into the ring */
-  uint32_t product;                  /* a contraction whose results the source follows, its rows made in the ring; 0: none */
-  contraction p;                     /* that contraction, */
-  uint32_t p_row;                    /* its label along the positions, */
-  ir_expr p_first;                   /* and where that is at the first position of the row at hand */
-  emit_stage_entry ring;             /* as many rows of the source as there are taps */
-  ir_expr share, unit, groups;       /* first row of this work-item, the one at hand, work-items */
+  uint32_t data;                 /* which operand: the window */
+  uint32_t down, across, tap[2]; /* labels: rows and positions of the result; taps down and across */
+  int64_t stride, low, taps;     /* down */
+  int64_t tile, channels;        /* positions of a tile; of the lanes */
+  ir_expr rows, positions;       /* of the source down, of the result across; of a ring both are known */
+  ir_expr row, position;         /* of the result, at hand */
+  uint32_t staged;               /* a pointwise value of the result whose row is staged; 0: the outputs are stored */
+  uint32_t source, source_axis;  /* below the padding; its axis of rows, after which come its positions */
+  bool turned;                   /* positions of the source lie together, not channels: its rows are turned into the ring */
+  uint32_t product;              /* a contraction whose results the source follows, its rows made in the ring; 0: none */
+  contraction p;                 /* that contraction, */
+  uint32_t p_row;                /* its label along the positions, */
+  ir_expr p_first;               /* and where that is at the first position of the row at hand */
+  emit_stage_entry ring;         /* as many rows of the source as there are taps */
+  ir_expr share, unit, groups;   /* first row of this work-item, the one at hand, work-items */
 } depthwise;
 
 bool depthwise_plan(depthwise *);      /* fills all but `t`'s labels and axes; false: another schedule's */

@@ -112,7 +112,7 @@ void depthwise_fetch_row(const depthwise *d, ir_expr position, ir_expr channel) 
   const bool stored = ir_at(e->g, d->source)->op != IR_OP_transpose;
   const uint32_t node = stored ? d->source : ir_arg(e->g, d->source, 0);
   const ir_expr next = expr_add(x, expr_mul(x, d->row, expr_int(x, d->stride)), expr_int(x, d->taps - d->low));
-  const ir_expr row = expr_min(x, next, expr_int(x, d->rows - 1)), half = expr_mod(x, expr_div(x, position, BLOCK), 2);
+  const ir_expr row = expr_min(x, next, expr_sub(x, d->rows, 1)), half = expr_mod(x, expr_div(x, position, BLOCK), 2);
   const uint32_t memory = emit_bind(e, fusion_buffer_of(t->c, node), KIR_READ);
   for (ir_expr i = 0; i < each; i++) {
     map_access at = depthwise_source_at(d, row, position, expr_add(x, channel, expr_add(x, expr_mul(x, half, each), i)));
@@ -128,12 +128,12 @@ void depthwise_fetch_row(const depthwise *d, ir_expr position, ir_expr channel) 
 static ir_expr first_row(const depthwise *d, ir_expr top, ir_expr low, ir_expr needed) {
   emit *e = d->t.e;
   expr_pool *x = e->x;
-  const ir_expr end = expr_int(x, d->rows + d->low);
+  const ir_expr end = expr_add(x, d->rows, low);
   const ir_expr had = expr_sub(x, expr_min(x, end, expr_add(x, top, expr_int(x, d->taps - d->stride))), low);
   const uint32_t fresh = kir_2(e->k, KIR_or, kir_2(e->k, KIR_eq, emit_expr(e, d->unit), emit_expr(e, d->share)),
                                kir_2(e->k, KIR_eq, emit_expr(e, d->row), kir_const_int(e->k, kir_t(SNT_U32, 1), 0)));
   const uint32_t start = kir_3(e->k, KIR_select, fresh, emit_expr(e, needed), emit_expr(e, expr_max(x, needed, had)));
-  return emit_var_for(e, "f", start, 0, expr_int(x, d->rows + 1));
+  return emit_var_for(e, "f", start, 0, expr_add(x, d->rows, 1));
 }
 
 void depthwise_fill_rows(depthwise *d) {
@@ -142,7 +142,7 @@ void depthwise_fill_rows(depthwise *d) {
   expr_pool *x = e->x;
   const ir_expr row = d->row, top = expr_mul(x, row, expr_int(x, d->stride)), low = expr_int(x, d->low);
   const ir_expr needed = expr_sub(x, top, expr_min(x, low, top));
-  const ir_expr end = expr_sub(x, expr_min(x, expr_int(x, d->rows + d->low), expr_add(x, top, expr_int(x, d->taps))), low);
+  const ir_expr end = expr_sub(x, expr_min(x, expr_add(x, d->rows, low), expr_add(x, top, expr_int(x, d->taps))), low);
   const map_access origin = depthwise_source_at(d, 0, 0, 0);
   memcpy(d->ring.origin, origin.at, sizeof d->ring.origin);
   const ir_expr v = emit_loop(e, &(emit_loop_info){.name = "r", .lo = first_row(d, top, low, needed), .hi = end, .step = 1});

@@ -174,6 +174,7 @@ typedef struct fusion_context {
   const struct fusion_steer *steer;     /* the contracts, once grouping has begun (fusion/steer.h); null: none */
   bool reads_own;                       /* one kernel shall read what another of this plan stored, if it can: not through texels */
   bool is_body;                         /* a new value that cannot be written over the old one has a buffer of its own, and no copy */
+  bool is_branch;                       /* of another plan, with some symbols written in (fusion/branch.c) */
   uint32_t first_kernel;                /* number of this plan's first kernel */
   double ns_unfused, bytes_unfused;     /* of the same graph with one kernel a primitive, by the model */
   snt_diag *diag;
@@ -198,6 +199,9 @@ snt_result fusion_compile(fusion_context *, const ir_graph *graph, const fusion_
 
 /* The body of a repeat, by the same passes; `outer` is at its schedule. */
 snt_result fusion_compile_body(fusion_context *, const fusion_context *outer, const ir_graph *body, ir_plan *plan, bool reads_own);
+
+/* The graph with some symbols written in, by the same passes; `outer` has all its steps. */
+snt_result fusion_compile_branch(fusion_context *, const fusion_context *outer, const ir_graph *fixed, ir_plan *plan);
 
 /* ---- passes, one file each ---- */
 snt_result fusion_settle_custom(fusion_context *, bool *changed); /* operators of the user's own, for the targets there are */
@@ -225,6 +229,7 @@ snt_result fusion_schedule(fusion_context *, bool *changed);      /* groups -> k
 snt_result fusion_batch(fusion_context *, bool *changed);         /* independent steps that launches dominate become one */
 bool fusion_steps_conflict(const plan_step *, const plan_step *); /* one stores what the other reads or stores */
 bool fusion_is_launch_bound(const cost_profile *, double ns);     /* a kernel of so many ns is one that fusion_batch looks at */
+snt_result fusion_branch(fusion_context *, bool *changed);        /* a plan beside this one for the symbols that are 1 where it matters */
 snt_result fusion_plan_memory(fusion_context *, bool *changed);   /* scratch offsets by lifetime, in place, barriers */
 
 /* The budget of scratch (fusion/plan_budget.c), at the hints of the symbols. */

@@ -26,6 +26,7 @@ const fusion_pass fusion_pipeline[] = {
     {"states", fusion_settle_states, 0},
     {"schedule", fusion_schedule, 0},
     {"batch", fusion_batch, 0},
+    {"branch", fusion_branch, FUSION_REWRITE},
     {"plan", fusion_plan_memory, 0},
 };
 const uint32_t fusion_pipeline_count = IR_COUNT(fusion_pipeline);
@@ -131,4 +132,11 @@ snt_result fusion_compile_body(fusion_context *c, const fusion_context *outer, c
   c->reads_own = reads_own;
   c->first_kernel = outer->first_kernel + outer->plan->kernels.count;
   return run_pipeline(c, body);
+}
+
+snt_result fusion_compile_branch(fusion_context *c, const fusion_context *outer, const ir_graph *fixed, ir_plan *plan) {
+  *c = (fusion_context){
+      .options = outer->options, .arena = outer->arena, .plan = plan, .diag = outer->diag, .given = fixed, .is_branch = true};
+  c->first_kernel = outer->first_kernel + outer->plan->kernels.count;
+  return run_pipeline(c, fixed);
 }

@@ -45,7 +45,7 @@ bool contract_pick_axes(contraction *t) {
     const int64_t label = t->out[i];
     if (i == t->lane_axis || contract_in_operand(t, t->lane_operand, label)) continue;
     const int64_t length = schedule_hint(x, t->extent[label]);
-    if (length < longest || length == 1) continue;
+    if (length < longest || t->extent[label] == 1) continue;
     longest = length;
     t->row_axis = i;
   }
@@ -263,8 +263,9 @@ static void pick_shares(const contraction *t, shares *s) {
   s->column_tiles = count_tiles(x, t->extent[t->out[t->lane_axis]], contract_width(t));
   if (t->row_axis != CONTRACT_NONE) s->row_tiles = count_tiles(x, t->extent[t->out[t->row_axis]], t->rows);
   const ir_expr outer = t->outer_axis == CONTRACT_NONE ? 1 : t->extent[t->out[t->outer_axis]];
-  sharing into = {{s->column_tiles.whole, schedule_hint(x, s->row_tiles.whole), schedule_hint(x, outer), schedule_hint(x, s->batch)},
-                  {1, 1, 1, 1}};
+  sharing into = {
+      {schedule_hint(x, s->column_tiles.whole), schedule_hint(x, s->row_tiles.whole), schedule_hint(x, outer), schedule_hint(x, s->batch)},
+      {1, 1, 1, 1}};
   for (uint32_t i = 0; i < AXES; i++)
     if (into.tiles[i] < 1) into.tiles[i] = 1;
   into.parts[BATCH] = into.tiles[BATCH];
@@ -272,7 +273,7 @@ static void pick_shares(const contraction *t, shares *s) {
   const int64_t passes = contract_has_form(t, CONTRACT_PANEL) ? contract_most_passes(t) : 0;
   if (passes && contract_literal(t, t->row_axis, &rows) && ceil_div(into.tiles[ROWS] + 1, passes) > into.parts[ROWS])
     into.parts[ROWS] = ceil_div(into.tiles[ROWS] + 1, passes);
-  s->columns = expr_int(x, into.parts[COLUMNS]);
+  s->columns = expr_min(x, s->column_tiles.whole, expr_int(x, into.parts[COLUMNS]));
   s->outer_per = ceil_div(into.tiles[OUTER], into.parts[OUTER]);
   if (contract_has_form(t, CONTRACT_PANEL)) s->outer_per = 1; /* the panel is one of this outer index */
   s->outer = expr_ceil_div(x, outer, expr_int(x, s->outer_per));
@@ -388,23 +389,62 @@ static snt_result build_lanes(contraction *t, const contract_guard *guard) {
 
 typedef snt_result (*contract_build)(contraction *, const contract_guard *);
 
-/* Rows of unknown number: the tile where there are enough of them, else one of as many rows as are expected, else one row at a time. */
-static snt_result build_rows(contraction *t, contract_build build, uint32_t choice) {
+/* ---- extents of unknown size ---- */
+
+typedef struct tile_shape {
+  uint32_t rows, lanes, vectors, overlap;
+} tile_shape;
+enum { SHAPES = 5 };
+
+/* The tile, and what is taken where there are not as many rows, or columns: as many rows as are expected, else one at a time; one vector of columns, else a
+   column. The last one fits everything. */
+static uint32_t list_shapes(const contraction *t, tile_shape *out) {
+  const expr_pool *x = t->c->graph->pool;
+  tile_shape s = {t->rows, t->lanes, t->vectors, t->overlap};
+  uint32_t count = 0;
   int64_t literal;
-  if (contract_literal(t, t->row_axis, &literal)) return build(t, &(contract_guard){.choice = choice});
-  if (!choice) choice = t->c->plan->steps.count + 1;
-  const ir_expr extent = t->extent[t->out[t->row_axis]];
-  const int64_t hint = schedule_hint(t->c->graph->pool, extent);
-  const uint32_t tiles[] = {t->rows, hint < t->rows ? (uint32_t)hint : 1};
-  const contraction start = *t;
-  for (uint32_t i = 0; i < IR_COUNT(tiles) && tiles[i] > 1; i++) {
-    const plan_condition enough = {extent, tiles[i], INT64_MAX};
-    t->rows = tiles[i];
-    SNT_TRY(build(t, &(contract_guard){choice, 1, &enough}));
-    *t = start;
+  out[count++] = s;
+  if (!contract_literal(t, t->row_axis, &literal)) {
+    const int64_t hint = schedule_hint(x, t->extent[t->out[t->row_axis]]);
+    if (hint > 1 && hint < t->rows) s.rows = (uint32_t)hint, out[count++] = s;
+    if (s.rows > 1) s.rows = 1, out[count++] = s;
   }
-  t->rows = 1;
-  return build(t, &(contract_guard){.choice = choice});
+  if (!contract_literal(t, t->lane_axis, &literal)) {
+    s.overlap = 0;
+    if (s.vectors > 1) s.vectors = 1, out[count++] = s;
+    s.lanes = 1, out[count++] = s;
+  }
+  return count;
+}
+
+/* What must be so that the tile at hand is whole somewhere. */
+static uint32_t list_conditions(const contraction *t, plan_condition *out) {
+  const struct {
+    int32_t axis;
+    int64_t least;
+  } axes[] = {{t->row_axis, t->rows}, {t->lane_axis, contract_width(t)}};
+  uint32_t count = 0;
+  int64_t literal;
+  for (uint32_t i = 0; i < IR_COUNT(axes); i++)
+    if (!contract_literal(t, axes[i].axis, &literal) && axes[i].least > 1)
+      out[count++] = (plan_condition){t->extent[t->out[axes[i].axis]], axes[i].least, INT64_MAX};
+  return count;
+}
+
+/* A step for each shape of tile: the first one that fits runs. A column is read where it lies. */
+static snt_result build_shapes(contraction *t, contract_build build, uint32_t choice) {
+  const contraction start = *t;
+  tile_shape shapes[SHAPES];
+  plan_condition conditions[2];
+  const uint32_t count = list_shapes(t, shapes);
+  if (count > 1 && !choice) choice = t->c->plan->steps.count + 1;
+  for (uint32_t i = 0; i < count; i++) {
+    *t = start;
+    t->rows = shapes[i].rows, t->lanes = shapes[i].lanes, t->vectors = shapes[i].vectors, t->overlap = shapes[i].overlap;
+    if (t->lanes == 1) memset(t->lane_form, CONTRACT_IN_PLACE, sizeof t->lane_form);
+    SNT_TRY(build(t, &(contract_guard){choice, list_conditions(t, conditions), conditions}));
+  }
+  return SNT_OK;
 }
 
 /* ---- entry ---- */
@@ -462,7 +502,7 @@ static bool build_local(contraction *t, snt_result *result) {
   const plan_condition enough = {start.row_axis == CONTRACT_NONE ? 1 : t->extent[t->out[t->row_axis]], ENOUGH, INT64_MAX};
   const uint32_t choice = build ? t->c->plan->steps.count + 1 : 0;
   *result = contract_build_local(&local, &(contract_guard){choice, build ? 1 : 0, &enough});
-  if (*result == SNT_OK && build) *result = build_rows(&few, build, choice);
+  if (*result == SNT_OK && build) *result = build_shapes(&few, build, choice);
   return true;
 }
 
@@ -483,5 +523,5 @@ snt_result schedule_contract_build(fusion_context *c, const fusion_group *group)
   for (uint32_t i = 0; i < 2 * t.set.count; i++) contract_find_pads(&t, contract_operand(&t, i / 2, i % 2));
   if (!contract_pick_tile(&t)) return schedule_loop_build(c, group);
   const contract_build build = pick_schedule(&t);
-  return build ? build_rows(&t, build, 0) : schedule_loop_build(c, group);
+  return build ? build_shapes(&t, build, 0) : schedule_loop_build(c, group);
 }

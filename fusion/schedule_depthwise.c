@@ -36,7 +36,8 @@ static bool read_window(depthwise *d) {
   if (!pad || t->c->group_of[pad] || t->c->group_of[window] || (d->product ? !member : member || !fusion_is_stored(t->c, base)))
     return false;
   d->source = source, d->source_axis = (uint32_t)axis;
-  return entry(t, pad, IR_ATTR_low, (uint32_t)axis, &d->low) && d->low >= 0 && fixed(t, ir_at(g, source)->type.dims[axis], &d->rows);
+  d->rows = ir_at(g, source)->type.dims[axis];
+  return entry(t, pad, IR_ATTR_low, (uint32_t)axis, &d->low) && d->low >= 0;
 }
 
 static bool is_zero_pad(const depthwise *d) {
@@ -54,11 +55,14 @@ static bool fits(depthwise *d) {
     return false;
   if (!contract_is_reduced(t, d->tap[0]) || !contract_is_reduced(t, d->tap[1])) return false;
   const int32_t down = fusion_find_label(t->out, t->out_rank, d->down), across = fusion_find_label(t->out, t->out_rank, d->across);
-  int64_t down_extent, taps_across;
+  expr_pool *x = t->c->graph->pool;
+  int64_t taps_across;
   if (down == CONTRACT_NONE || across == CONTRACT_NONE || down == t->lane_axis || across == t->lane_axis) return false;
-  if (!fixed(t, t->extent[d->down], &down_extent) || !fixed(t, t->extent[d->across], &d->positions)) return false;
   if (!fixed(t, t->extent[d->tap[1]], &taps_across) || taps_across > TILE_MOST) return false;
-  if ((down_extent - 1) * d->stride - d->low >= d->rows || d->low >= d->taps) return false; /* each row has a tap inside */
+  const ir_expr last = expr_mul(x, expr_sub(x, t->extent[d->down], 1), expr_int(x, d->stride));
+  if (!expr_proves_lt(x, last, expr_add(x, d->rows, expr_int(x, d->low))) || d->low >= d->taps)
+    return false; /* each row has a tap inside */
+  d->positions = t->extent[d->across];
   d->turned = !d->product && contract_stride(t, 0, d->data, (uint32_t)t->out[t->lane_axis]) != 1;
   return true;
 }
@@ -67,8 +71,9 @@ static bool fits(depthwise *d) {
 static void pick_tile(depthwise *d) {
   int64_t most = (int64_t)(d->t.c->options->profile->registers / 2);
   if (most > TILE_MOST) most = TILE_MOST;
-  if (most > d->positions) most = d->positions;
+  if (d->positions >= 0 && most > d->positions) most = d->positions;
   d->tile = most;
+  if (d->positions < 0) return;
   for (int64_t tile = most; 2 * tile > most; tile--)
     if (d->positions % tile == 0) {
       d->tile = tile;
@@ -123,7 +128,7 @@ static void tile_body(contraction *t, ir_expr panel, ir_expr column, ir_expr unu
   const uint32_t zero = kir_const_float(e->k, kir_t(SNT_F32, e->lanes), 0);
   for (int64_t i = 0; i < d->tile; i++) acc[i] = zero;
   const ir_expr top = expr_mul(x, d->row, expr_int(x, d->stride)), low = expr_int(x, d->low);
-  const ir_expr first = expr_sub(x, low, expr_min(x, low, top)), left = expr_sub(x, expr_int(x, d->rows + d->low), top);
+  const ir_expr first = expr_sub(x, low, expr_min(x, low, top)), left = expr_sub(x, expr_add(x, d->rows, low), top);
   const ir_expr r = emit_loop(e, &(emit_loop_info){.name = "r",
                                                    .lo = first,
                                                    .hi = expr_min(x, left, expr_int(x, d->taps)),
@@ -132,7 +137,7 @@ static void tile_body(contraction *t, ir_expr panel, ir_expr column, ir_expr unu
                                                    .initial = acc,
                                                    .carried = carried});
   const ir_expr height = expr_sub(x, expr_add(x, top, r), low);
-  const ir_expr h = emit_var_for(e, "h", emit_expr(e, height), 0, expr_int(x, d->rows));
+  const ir_expr h = emit_var_for(e, "h", emit_expr(e, height), 0, d->rows);
   const ir_expr tap = emit_var_for(e, "t", emit_expr(e, r), 0, expr_int(x, d->taps));
   t->at[d->down] = d->row;
   add_row(d, tap, expr_sub(x, expr_add(x, h, low), top), carried);
@@ -152,18 +157,18 @@ static void channels(depthwise *d, ir_expr position) {
   contract_tile_loop(t, &(contract_tiles){"n", panels, expr_int(t->e->x, d->channels), t->lanes}, tile_body, 0);
 }
 
-/* The first tile, those between, the last one, which is moved back so that it is whole. */
+/* The first tile, those between, the last one, which is moved back so that it is whole; there is one whole tile at least. */
 void depthwise_emit_row(depthwise *d) {
   emit *e = d->t.e;
   expr_pool *x = e->x;
-  const int64_t tiles = (d->positions + d->tile - 1) / d->tile;
+  const ir_expr tile = expr_int(x, d->tile), last = expr_sub(x, expr_ceil_div(x, d->positions, tile), 1);
   channels(d, 0);
-  if (tiles > 2) {
-    const ir_expr v = emit_loop(e, &(emit_loop_info){.name = "o", .lo = 1, .hi = expr_int(x, tiles - 1), .step = 1});
-    channels(d, expr_mul(x, v, expr_int(x, d->tile)));
+  if (!expr_proves_le(x, last, 1)) {
+    const ir_expr v = emit_loop(e, &(emit_loop_info){.name = "o", .lo = 1, .hi = last, .step = 1});
+    channels(d, expr_mul(x, v, tile));
     emit_loop_end(e, v, 0, NULL, NULL);
   }
-  if (tiles > 1) channels(d, expr_int(x, d->positions - d->tile));
+  if (last != 0) channels(d, expr_sub(x, d->positions, tile));
 }
 
 /* Coordinates of row number `unit` of the result. */
@@ -185,7 +190,7 @@ static void place(depthwise *d) {
 static ir_expr rows_of_item(const depthwise *d, ir_expr units, int64_t *per) {
   const contraction *t = &d->t;
   expr_pool *x = t->e->x;
-  if (!depthwise_has_ring(d)) return schedule_split_work(t->c, units, d->channels * d->positions, per);
+  if (!depthwise_has_ring(d)) return schedule_split_work(t->c, units, d->channels * schedule_hint(x, d->positions), per);
   const double parts = CONTRACT_ROW_SHARES * t->c->options->profile->units;
   *per = (int64_t)ceil((double)schedule_hint(x, units) / parts);
   return expr_ceil_div(x, units, expr_int(x, *per));
@@ -210,7 +215,7 @@ void depthwise_begin_row(depthwise *d) {
 
 void depthwise_end_row(depthwise *d) { emit_loop_end(d->t.e, d->unit, 0, NULL, NULL); }
 
-static snt_result build(depthwise *d) {
+static snt_result build_step(depthwise *d, uint32_t choice, uint32_t count, const plan_condition *conditions) {
   contraction *t = &d->t;
   fusion_context *c = t->c;
   emit *e = t->e = emit_begin(c, t->group, "depthwise");
@@ -218,7 +223,19 @@ static snt_result build(depthwise *d) {
   depthwise_begin_row(d);
   depthwise_emit_row(d);
   depthwise_end_row(d);
-  return emit_end(e, d->groups, 0, 0, NULL);
+  return emit_end(e, d->groups, choice, count, conditions);
+}
+
+/* Where nobody knows how many positions there are: the tile, if it is whole somewhere, else one at a time. */
+static snt_result build(depthwise *d) {
+  if (d->positions >= 0) return build_step(d, 0, 0, NULL);
+  const uint32_t choice = d->t.c->plan->steps.count + 1;
+  const plan_condition whole = {d->positions, d->tile, INT64_MAX};
+  const depthwise start = *d;
+  SNT_TRY(build_step(d, choice, 1, &whole));
+  *d = start;
+  d->tile = 1;
+  return build_step(d, choice, 0, NULL);
 }
 
 bool depthwise_plan(depthwise *d) {
@@ -228,6 +245,7 @@ bool depthwise_plan(depthwise *d) {
   t->rows = t->vectors = 1;
   if (t->lanes < 2 || !contract_settle_lane_operands(t) || contract_has_form(t, CONTRACT_PANEL)) return false;
   pick_tile(d);
+  if (depthwise_has_ring(d) && (d->rows < 0 || d->positions < 0)) return false;
   return (!d->turned || depthwise_can_turn(d)) && (!d->product || depthwise_plan_product(d));
 }
 

@@ -2,70 +2,48 @@
    In: a group of one `loop` node and its picks. A carried value whose kernel may write over the old one lives in the buffer of the result. Any
    other has two buffers that the trips write in turn, so that the last trip writes the result; which comes first is an expression of the plan.
    Where launches are most of it, the loop becomes one kernel (schedule_persistent.c). */
+#include "fusion/link.h"
 #include "fusion/schedule_common.h"
 #include "fusion/schedules.h"
 
-/* The outer buffer that stands for one of the body's; `other` where `swap` is not 0. */
-typedef struct place {
-  uint32_t buffer, other;
-  ir_expr swap;
-  bool known;
-} place;
-
 typedef struct linking {
-  fusion_context *c, *inner;
+  plan_link link;
   const fusion_group *group;
   const fusion_body *body;
-  place *places; /* per buffer of the body's plan */
-  uint32_t first_kernel, number;
   const char *refused; /* why the loop is no persistent kernel, where that is known before it is linked */
 } linking;
 
-static snt_result starved(const linking *l) { return ir_fail(l->c->diag, SNT_E_HOST_MEM, "schedule", 0, "out of host memory"); }
+static snt_result starved(const linking *l) { return ir_fail(l->link.c->diag, SNT_E_HOST_MEM, "schedule", 0, "out of host memory"); }
 
 /* ---- the body's plan ---- */
 
 static snt_result compile_body(linking *l, bool reads_own) {
-  fusion_context *c = l->c;
+  fusion_context *c = l->link.c;
   ir_plan *plan = IR_NEW(c->arena, ir_plan);
-  l->inner = IR_NEW(c->arena, fusion_context);
-  if (!plan || !l->inner) return starved(l);
+  l->link.inner = IR_NEW(c->arena, fusion_context);
+  if (!plan || !l->link.inner) return starved(l);
   plan_init(plan, c->plan->arena, c->plan->pool);
-  return fusion_compile_body(l->inner, c, &l->body->graph, plan, reads_own);
+  return fusion_compile_body(l->link.inner, c, &l->body->graph, plan, reads_own);
 }
 
 /* Where reads go through texels, a kernel that goes through all trips must read what it stores in another way, and its weights still as texels: the body is
    compiled so first, and again if it does not become that kernel. */
 static snt_result choose_body(linking *l) {
-  const cost_profile *profile = l->c->options->profile;
-  if (profile->reads == COST_READS_TEXEL && l->c->options->level == FUSION_FUSED) {
+  const cost_profile *profile = l->link.c->options->profile;
+  if (profile->reads == COST_READS_TEXEL && l->link.c->options->level == FUSION_FUSED) {
     SNT_TRY(compile_body(l, true));
-    const plan_loop loop = {l->body->variable, l->body->trips, 0, l->inner->plan->steps.count, 0, 0};
-    if (schedule_persistent_pays(l->c, l->group, l->inner, &loop, &l->refused)) return SNT_OK;
+    const plan_loop loop = {l->body->variable, l->body->trips, 0, l->link.inner->plan->steps.count, 0, 0};
+    if (schedule_persistent_pays(l->link.c, l->group, l->link.inner, &loop, &l->refused)) return SNT_OK;
   }
   return compile_body(l, false);
 }
 
-static snt_result adopt_body(linking *l) {
-  fusion_context *c = l->c;
-  const ir_plan *plan = l->inner->plan;
-  l->first_kernel = c->plan->kernels.count;
-  for (uint32_t i = 0; i < plan->kernels.count; i++)
-    if (!IR_PUSH(c->plan->arena, &c->plan->kernels, plan->kernels.at[i])) return starved(l);
-  if (!IR_PUSH(c->arena, &c->body_graphs, l->inner->graph)) return starved(l);
-  l->number = c->body_graphs.count;
-  for (uint32_t i = 0; i < l->inner->body_graphs.count; i++)
-    if (!IR_PUSH(c->arena, &c->body_graphs, l->inner->body_graphs.at[i])) return starved(l);
-  l->places = IR_NEW_ARRAY(c->arena, place, plan->buffers.count + 2 * l->body->input_count + 1);
-  return l->places ? SNT_OK : starved(l);
-}
-
 /* What the passes decided inside, told with the names from inside. */
 static void tell_decisions(linking *l) {
-  fusion_context *c = l->c;
-  const ir_graph *g = l->inner->graph;
-  for (uint32_t i = 0; i < l->inner->decisions.count; i++) {
-    fusion_decision d = l->inner->decisions.at[i];
+  fusion_context *c = l->link.c;
+  const ir_graph *g = l->link.inner->graph;
+  for (uint32_t i = 0; i < l->link.inner->decisions.count; i++) {
+    fusion_decision d = l->link.inner->decisions.at[i];
     ir_text text;
     ir_text_init(&text, c->arena);
     ir_text_format(&text, "in the body, %s %s -> %s %s: ", ir_ops[ir_at(g, d.producer)->op].name, ir_node_name(g, d.producer),
@@ -81,7 +59,7 @@ static void tell_decisions(linking *l) {
 /* ---- places of carried values and of those from around ---- */
 
 static uint32_t result_node(const linking *l, uint32_t carried) {
-  const ir_graph *g = l->c->graph;
+  const ir_graph *g = l->link.c->graph;
   if (carried == 0) return l->group->hero;
   for (uint32_t i = 0; i < l->group->count; i++) {
     const uint32_t n = l->group->nodes[i];
@@ -91,7 +69,7 @@ static uint32_t result_node(const linking *l, uint32_t carried) {
 }
 
 static uint32_t result_buffer(linking *l, uint32_t carried) {
-  fusion_context *c = l->c;
+  fusion_context *c = l->link.c;
   const uint32_t node = result_node(l, carried), initial = ir_arg(c->graph, l->group->hero, carried);
   if (node && fusion_is_stored(c, node)) return fusion_buffer_of(c, node);
   const ir_tensor *t = &ir_at(c->graph, initial)->type;
@@ -100,7 +78,7 @@ static uint32_t result_buffer(linking *l, uint32_t carried) {
 
 /* A kernel's own result that only this loop reads need not be copied: its kernel stores it where the loop wants it. */
 static bool is_ours_alone(const linking *l, uint32_t node) {
-  const fusion_context *c = l->c;
+  const fusion_context *c = l->link.c;
   const ir_graph *g = c->graph;
   uint32_t uses = 0;
   if (!c->group_of[node] || !fusion_is_stored(c, node) || ir_is_output(g, node)) return false;
@@ -111,7 +89,7 @@ static bool is_ours_alone(const linking *l, uint32_t node) {
   return uses == 1;
 }
 
-static void redirect(ir_plan *p, uint32_t from, const place *to) {
+static void redirect(ir_plan *p, uint32_t from, const link_place *to) {
   for (uint32_t s = 0; s < p->steps.count; s++)
     for (uint32_t i = 0; i < p->steps.at[s].binding_count; i++) {
       plan_binding *b = &p->steps.at[s].bindings[i];
@@ -120,8 +98,8 @@ static void redirect(ir_plan *p, uint32_t from, const place *to) {
     }
 }
 
-static snt_result put_initial(linking *l, uint32_t node, const place *to) {
-  fusion_context *c = l->c;
+static snt_result put_initial(linking *l, uint32_t node, const link_place *to) {
+  fusion_context *c = l->link.c;
   if (is_ours_alone(l, node)) {
     redirect(c->plan, fusion_buffer_of(c, node), to);
     return SNT_OK;
@@ -143,127 +121,84 @@ static const ir_update *update_of(const ir_graph *g, uint32_t state, uint32_t *n
 }
 
 static snt_result place_carried(linking *l, uint32_t state, uint32_t carried) {
-  fusion_context *c = l->c;
+  fusion_context *c = l->link.c;
   expr_pool *x = c->graph->pool;
   uint32_t number;
-  const ir_update *u = update_of(l->inner->graph, state, &number);
+  const ir_update *u = update_of(l->link.inner->graph, state, &number);
   const uint32_t initial = ir_arg(c->graph, l->group->hero, carried), result = result_buffer(l, carried);
   const ir_tensor *t = &ir_at(c->graph, initial)->type;
   if (!u) return ir_fail(c->diag, SNT_E_INTERNAL, "schedule", l->group->hero, "a carried value without a new one");
-  const uint32_t old = fusion_buffer_of(l->inner, state);
-  l->places[old] = (place){.buffer = result, .known = true};
-  if (!l->inner->copied_update[number]) return put_initial(l, initial, &l->places[old]);
+  const uint32_t old = fusion_buffer_of(l->link.inner, state);
+  l->link.places[old] = (link_place){.buffer = result, .known = true};
+  if (!l->link.inner->copied_update[number]) return put_initial(l, initial, &l->link.places[old]);
   const uint32_t spare = fusion_add_scratch(c, "carried", t->dtype, ir_tensor_elements(x, t));
   const ir_expr last = expr_sub(x, l->body->trips, 1), left = expr_sub(x, last, l->body->variable);
-  l->places[old] = (place){spare, result, expr_mod(x, left, 2), true};
-  l->places[fusion_buffer_of(l->inner, u->value)] = (place){result, spare, expr_mod(x, left, 2), true};
+  l->link.places[old] = (link_place){spare, result, expr_mod(x, left, 2), true};
+  l->link.places[fusion_buffer_of(l->link.inner, u->value)] = (link_place){result, spare, expr_mod(x, left, 2), true};
   int64_t odd;
-  place start = {spare, result, expr_mod(x, last, 2), true};
-  if (expr_is_const(x, start.swap, &odd)) start = (place){.buffer = odd ? result : spare};
+  link_place start = {spare, result, expr_mod(x, last, 2), true};
+  if (expr_is_const(x, start.swap, &odd)) start = (link_place){.buffer = odd ? result : spare};
   return put_initial(l, initial, &start);
 }
 
 static snt_result place_read(linking *l, uint32_t input, uint32_t operand) {
-  fusion_context *c = l->c;
-  const uint32_t node = ir_arg(c->graph, l->group->hero, operand), own = fusion_buffer_of(l->inner, input);
+  fusion_context *c = l->link.c;
+  const uint32_t node = ir_arg(c->graph, l->group->hero, operand), own = fusion_buffer_of(l->link.inner, input);
   if (fusion_is_stored(c, node)) {
-    l->places[own] = (place){.buffer = fusion_buffer_of(c, node), .known = true};
+    l->link.places[own] = (link_place){.buffer = fusion_buffer_of(c, node), .known = true};
     return SNT_OK;
   }
   const ir_tensor *t = &ir_at(c->graph, node)->type;
-  l->places[own] = (place){.buffer = fusion_add_scratch(c, "around", t->dtype, ir_tensor_elements(c->graph->pool, t)), .known = true};
-  return schedule_copy(c, node, l->places[own].buffer);
+  l->link.places[own] = (link_place){.buffer = fusion_add_scratch(c, "around", t->dtype, ir_tensor_elements(c->graph->pool, t)),
+                                     .known = true};
+  return schedule_copy(c, node, l->link.places[own].buffer);
 }
 
 static snt_result place_inputs(linking *l) {
   for (uint32_t i = 0; i < l->body->input_count; i++) {
-    const uint32_t node = l->inner->graph->inputs.at[i].node, operand = l->body->input_roles[i];
+    const uint32_t node = l->link.inner->graph->inputs.at[i].node, operand = l->body->input_roles[i];
     SNT_TRY(operand < l->body->carried ? place_carried(l, node, operand) : place_read(l, node, operand));
-  }
-  return SNT_OK;
-}
-
-/* Constants that the program has already are shared; everything else is new. */
-static snt_result place_rest(linking *l) {
-  ir_plan *to = l->c->plan;
-  const ir_plan *from = l->inner->plan;
-  for (uint32_t i = 0; i < from->buffers.count; i++) {
-    plan_buffer b = from->buffers.at[i];
-    if (l->places[i].known) continue;
-    l->places[i] = (place){.buffer = to->buffers.count, .known = true};
-    for (uint32_t k = 0; b.kind == PLAN_CONSTANT && k < to->buffers.count; k++)
-      if (to->buffers.at[k].kind == PLAN_CONSTANT && to->buffers.at[k].data == b.data && to->buffers.at[k].making == b.making &&
-          to->buffers.at[k].bytes == b.bytes && to->buffers.at[k].dtype == b.dtype)
-        l->places[i].buffer = k;
-    if (l->places[i].buffer != to->buffers.count) continue;
-    b.node = 0; /* of another graph */
-    if (!IR_PUSH(to->arena, &to->buffers, b)) return starved(l);
   }
   return SNT_OK;
 }
 
 /* ---- the steps ---- */
 
-static snt_result link_step(linking *l, uint32_t number, uint32_t choices) {
-  ir_plan *to = l->c->plan;
-  plan_step s = l->inner->plan->steps.at[number];
-  s.kernel += l->first_kernel;
-  if (s.choice) s.choice += choices;
-  for (uint32_t i = 0; i < s.binding_count; i++) {
-    plan_binding *b = &s.bindings[i];
-    const place *own = &l->places[b->buffer], *other = &l->places[b->other];
-    if (b->swap && (own->swap || other->swap))
-      return ir_fail(l->c->diag, SNT_E_INTERNAL, "schedule", l->group->hero, "a pair of buffers within a pair");
-    b->buffer = own->buffer;
-    if (b->swap) b->other = other->buffer;
-    else b->other = own->swap ? own->other : 0, b->swap = own->swap;
-  }
-  return IR_PUSH(to->arena, &to->steps, s) ? SNT_OK : starved(l);
-}
-
 /* Where the flag that ends the loop lies as a trip begins. */
 static plan_binding flag_place(const linking *l) {
   if (!l->body->flag) return (plan_binding){0};
-  const place *at = &l->places[fusion_buffer_of(l->inner, l->inner->graph->inputs.at[l->body->flag - 1].node)];
+  const link_place *at = &l->link.places[fusion_buffer_of(l->link.inner, l->link.inner->graph->inputs.at[l->body->flag - 1].node)];
   return (plan_binding){.buffer = at->buffer, .other = at->other, .swap = at->swap, .access = KIR_READ};
 }
 
 /* Where it lies as a trip ends, with an even number of trips to come: there results are. */
 static uint32_t flag_behind(const linking *l) {
-  const ir_graph *g = l->inner->graph;
+  const ir_graph *g = l->link.inner->graph;
   uint32_t number;
   const ir_update *u = l->body->flag ? update_of(g, g->inputs.at[l->body->flag - 1].node, &number) : NULL;
-  return u ? l->places[fusion_buffer_of(l->inner, u->value)].buffer + 1 : 0;
+  return u ? l->link.places[fusion_buffer_of(l->link.inner, u->value)].buffer + 1 : 0;
 }
 
 static snt_result link_steps(linking *l) {
-  ir_plan *to = l->c->plan;
-  const ir_plan *from = l->inner->plan;
-  const uint32_t first = to->steps.count;
-  if (!from->steps.count) return SNT_OK;
-  const plan_loop own = {l->body->variable, l->body->trips, first, first + from->steps.count, l->number, flag_behind(l)};
-  if (!IR_PUSH(to->arena, &to->loops, own)) return starved(l);
-  for (uint32_t i = 0; i < from->loops.count; i++) {
-    plan_loop inner = from->loops.at[i];
-    inner.first += first, inner.end += first, inner.body += l->number, inner.flag = 0; /* it lies elsewhere in each trip */
-    if (!IR_PUSH(to->arena, &to->loops, inner)) return starved(l);
-  }
-  for (uint32_t i = 0; i < from->steps.count; i++) SNT_TRY(link_step(l, i, first));
+  const uint32_t first = l->link.c->plan->steps.count, count = l->link.inner->plan->steps.count;
+  if (!count) return SNT_OK;
+  const plan_loop own = {l->body->variable, l->body->trips, first, first + count, l->link.number, flag_behind(l)};
+  SNT_TRY(fusion_link_steps(&l->link, &own));
   const plan_binding flag = flag_place(l);
-  return schedule_persistent(l->c, l->group, l->inner, &own, &flag, l->refused);
+  return schedule_persistent(l->link.c, l->group, l->link.inner, &own, &flag, l->refused);
 }
 
 snt_result schedule_repeat_build(fusion_context *c, const fusion_group *group) {
   const int64_t number = ir_attr_int(c->graph, group->hero, IR_ATTR_region, 0);
-  linking l = {.c = c, .group = group, .body = c->bodies.at[number - 1]};
+  linking l = {.link = {.c = c}, .group = group, .body = c->bodies.at[number - 1]};
   SNT_TRY(choose_body(&l));
-  SNT_TRY(adopt_body(&l));
+  SNT_TRY(fusion_link_begin(&l.link, 2 * l.body->input_count));
   SNT_TRY(place_inputs(&l));
-  SNT_TRY(place_rest(&l));
+  SNT_TRY(fusion_link_rest(&l.link));
   SNT_TRY(link_steps(&l));
   tell_decisions(&l);
   const double trips = (double)schedule_hint(c->graph->pool, l.body->trips);
-  c->ns_unfused += trips * l.inner->ns_unfused;
-  c->bytes_unfused += trips * l.inner->bytes_unfused;
+  c->ns_unfused += trips * l.link.inner->ns_unfused;
+  c->bytes_unfused += trips * l.link.inner->bytes_unfused;
   return SNT_OK;
 }

@@ -50,8 +50,7 @@ static bool find_row(staged *s) {
   const ir_expr *labels = contract_labels(t, 1 - t->lane_operand, &rank);
   for (uint32_t i = 0; i < d->out_rank; i++)
     d->at[d->out[i]] = d->extent[d->out[i]] == 1 ? 0 : expr_var_add(x, "i", 0, d->extent[d->out[i]], 1);
-  const ir_expr position = expr_var_add(x, "w", 0, expr_int(x, s->d.positions), 1),
-                channel = expr_var_add(x, "k", 0, expr_int(x, s->d.channels), 1);
+  const ir_expr position = expr_var_add(x, "w", 0, s->d.positions, 1), channel = expr_var_add(x, "k", 0, expr_int(x, s->d.channels), 1);
   const uint32_t along = emit_var_number(x, position), across = emit_var_number(x, channel);
   map_access at;
   int64_t step;
@@ -88,6 +87,7 @@ static bool plan(fusion_context *c, const fusion_group *group, staged *s) {
       ir_at(c->graph, group->hero)->type.dtype != SNT_F32)
     return false;
   if (!contract_read_labels(&s->d.t) || !contract_pick_axes(&s->d.t) || !depthwise_plan(&s->d)) return false;
+  if (s->d.rows < 0 || s->d.positions < 0) return false;
   s->d.staged = s->source;
   if (s->d.t.lane_axis + 1 != (int32_t)s->d.t.out_rank || !find_source(s, producer) || !find_row(s) || !stays_near(s)) return false;
   s->d.staged = s->source;
@@ -114,7 +114,7 @@ static void column_body(contraction *t, ir_expr tile, ir_expr column, ir_expr un
   const ir_expr tiles[2] = {0, expr_int(x, (s->d.positions + t->rows - 1) / t->rows)};
   (void)unused;
   contract_open_panels(t, tile, column);
-  contract_tile_loop(t, &(contract_tiles){"m", tiles, expr_int(x, s->d.positions), t->rows}, row_body, column);
+  contract_tile_loop(t, &(contract_tiles){"m", tiles, s->d.positions, t->rows}, row_body, column);
 }
 
 static void stage_row(staged *s) {

@@ -105,10 +105,20 @@ bool expr_uses_var(const expr_pool *, ir_expr, uint32_t var);
 uint32_t expr_cost(const expr_pool *, ir_expr); /* integer operations to evaluate; div/mod weigh 4 */
 /* e with variable from[i] replaced by to[i]; re-canonicalised (ranges of the replacement are used). */
 ir_expr expr_substitute(expr_pool *, ir_expr e, uint32_t count, const uint32_t *from, const ir_expr *to);
+/* e with each symbol of a value other than 0 replaced by it; values: by number of the symbol. */
+ir_expr expr_fix(expr_pool *, ir_expr e, const int64_t *values);
+/* What is known of expressions over symbols alone, while these stay as they are: room for some, each in the place of its number. */
+enum { EXPR_KNOWN = 4096 };
+typedef struct expr_known {
+  uint32_t node, turn; /* a value is of the turn in which it was found */
+  int64_t value;
+} expr_known;
 /* What symbols and variables stand for, by number; null: none is used. `other` is asked instead of both, where there is one; false: no value. */
 typedef struct expr_values {
   const int64_t *symbols, *vars;
   bool (*other)(const struct expr_values *, const expr_pool *, const expr_node *symbol_or_var, int64_t *out);
+  expr_known *known; /* EXPR_KNOWN of them, or null */
+  uint32_t turn;     /* other symbols have another one, not 0 */
 } expr_values;
 bool expr_eval(const expr_pool *, ir_expr, const expr_values *, int64_t *out); /* false on overflow, division by <= 0 or a missing value */
 void expr_print(const expr_pool *, ir_expr,

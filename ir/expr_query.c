@@ -53,6 +53,7 @@ typedef struct substitution {
   const uint32_t *from;
   const ir_expr *to;
   uint64_t vars;
+  const int64_t *symbols; /* by number: what stands for it, 0: itself; null: no symbol is replaced */
 } substitution;
 
 static ir_expr substitute(expr_pool *pool, ir_expr e, const substitution *s);
@@ -80,7 +81,9 @@ static ir_expr substitute_product(expr_pool *pool, ir_expr e, const substitution
 static ir_expr substitute(expr_pool *pool, ir_expr e, const substitution *s) {
   if (e >= 0 || pool->failed) return e;
   const expr_node node = pool->nodes.at[IR_EXPR_NODE(e)];
-  if (!(node.vars & s->vars)) return e;
+  if (!s->symbols && !(node.vars & s->vars)) return e;
+  if (node.kind == EXPR_CONST) return e;
+  if (node.kind == EXPR_SYMBOL) return s->symbols && s->symbols[node.value] ? expr_int(pool, s->symbols[node.value]) : e;
   if (node.kind == EXPR_VAR) {
     for (uint32_t i = 0; i < s->count; i++)
       if (s->from[i] == (uint32_t)node.value) return s->to[i];
@@ -98,10 +101,12 @@ static ir_expr substitute(expr_pool *pool, ir_expr e, const substitution *s) {
 }
 
 ir_expr expr_substitute(expr_pool *pool, ir_expr e, uint32_t count, const uint32_t *from, const ir_expr *to) {
-  substitution s = {count, from, to, 0};
+  substitution s = {count, from, to, 0, NULL};
   for (uint32_t i = 0; i < count; i++) s.vars |= (uint64_t)1 << (from[i] & 63);
   return substitute(pool, e, &s);
 }
+
+ir_expr expr_fix(expr_pool *pool, ir_expr e, const int64_t *values) { return substitute(pool, e, &(substitution){.symbols = values}); }
 
 /* ---- evaluation ---- */
 static bool eval_pair(expr_kind kind, int64_t a, int64_t b, int64_t *out) {
@@ -117,8 +122,7 @@ static bool eval_pair(expr_kind kind, int64_t a, int64_t b, int64_t *out) {
   }
 }
 
-bool expr_eval(const expr_pool *pool, ir_expr e, const expr_values *at, int64_t *out) {
-  if (e >= 0) return *out = e, true;
+static bool eval_node(const expr_pool *pool, ir_expr e, const expr_values *at, int64_t *out) {
   const expr_node *node = &pool->nodes.at[IR_EXPR_NODE(e)];
   const ir_expr *terms = node->count ? pool->terms.at + node->first : NULL;
   int64_t value, total = node->kind == EXPR_PRODUCT ? 1 : node->value;
@@ -147,4 +151,16 @@ bool expr_eval(const expr_pool *pool, ir_expr e, const expr_values *at, int64_t 
     return eval_pair((expr_kind)node->kind, a, b, out);
   }
   }
+}
+
+bool expr_eval(const expr_pool *pool, ir_expr e, const expr_values *at, int64_t *out) {
+  if (e >= 0) return *out = e, true;
+  const uint32_t number = IR_EXPR_NODE(e);
+  const expr_node *node = &pool->nodes.at[number];
+  if (!at->known || node->vars || !node->count) return eval_node(pool, e, at, out);
+  expr_known *known = &at->known[number % EXPR_KNOWN];
+  if (known->turn == at->turn && known->node == number) return *out = known->value, true;
+  if (!eval_node(pool, e, at, out)) return false;
+  *known = (expr_known){number, at->turn, *out};
+  return true;
 }

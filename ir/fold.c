@@ -237,7 +237,8 @@ static bool widened(ir_graph *g, uint32_t node, ir_const *out) {
   widening *w = IR_NEW(g->arena, widening);
   uint64_t count;
   if (!w || !elements_of(g, node, &count)) return false;
-  *w = (widening){{fill_wide, count * sizeof(float), 1, {{0}}}, ir_at(g, node)->type.dtype};
+  w->making.fill = fill_wide, w->making.bytes = count * sizeof(float), w->making.source_count = 1, w->making.size = sizeof *w;
+  w->dtype = ir_at(g, node)->type.dtype;
   *out = (ir_const){.kind = IR_CONST_MADE, .making = &w->making};
   return ir_const_source(g, node, &w->making.sources[0]);
 }

@@ -18,3 +18,11 @@ bool ir_make(const ir_making *m, const snt_host_alloc *host, void *to) {
     if (own[i]) host->release(host->user, own[i], (size_t)m->sources[i].making->bytes, ALIGN);
   return good;
 }
+
+bool ir_same_making(const ir_making *a, const ir_making *b) {
+  if (a == b || !a || !b) return a == b;
+  if (!a->size || a->size != b->size || a->fill != b->fill || a->bytes != b->bytes || a->source_count != b->source_count) return false;
+  for (uint32_t i = 0; i < a->source_count; i++)
+    if (a->sources[i].data != b->sources[i].data || !ir_same_making(a->sources[i].making, b->sources[i].making)) return false;
+  return !memcmp(a + 1, b + 1, a->size - sizeof *a);
+}

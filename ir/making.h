@@ -15,9 +15,12 @@ struct ir_making {
   void (*fill)(const ir_making *, const void *const *sources, void *to); /* all of `bytes` */
   uint64_t bytes;
   uint32_t source_count;
+  uint32_t size; /* of the whole description, if equal bytes of it are the same step; 0: it is like no other */
   ir_source sources[IR_MAKING_SOURCES];
 };
 
 /* False: out of memory; what the sources need meanwhile goes back before it returns. */
 bool ir_make(const ir_making *, const snt_host_alloc *, void *to);
+/* Do both describe the same bytes, as far as that can be told? Null is like null. */
+bool ir_same_making(const ir_making *, const ir_making *);
 #endif

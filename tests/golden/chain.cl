@@ -60,7 +60,7 @@ static __attribute__((noinline)) void link1(const uint snt_group, __global const
   uchar4 v14 = convert_uchar4(v13);
   *(__global uchar4 *)(p3 + (long)(int)v4) = v14;
 }
-__kernel __attribute__((reqd_work_group_size(1, 1, 1))) void chain(volatile __global uint *turns, __global void *p0_0, __global void *p0_1, __global void *p1_0, __global void *p1_1, __global void *p1_2, __global void *p1_3, __global void *p2_0, __global void *p2_1, const uint w0_0, const uint w0_1, const uint w0_2, const uint w1_0, const uint w2_0, const uint w2_1, const uint w2_2, const uint groups) {
+__kernel __attribute__((reqd_work_group_size(1, 1, 1))) void chain(volatile __global uint *turns, __global void *p0_0, __global void *p0_1, __global void *p1_0, __global void *p1_1, __global void *p1_2, __global void *p1_3, __global void *p2_0, __global void *p2_1, const uint w0_0, const uint w0_1, const uint w0_2, const uint w1_0, const uint w2_0, const uint w2_1, const uint w2_2, const uint w3_0, const uint w3_1, const uint w3_2, const uint groups) {
   if (groups == 0u) return;
   const uint all = (uint)(get_num_groups(0) * get_num_groups(1) * get_num_groups(2));
   for (uint few = w0_2 / (32u * all) + 1u, g; (g = atomic_add(turns + 16, few)) < w0_2;) {
@@ -86,6 +86,14 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void chain(volatile __gl
     mem_fence(CLK_GLOBAL_MEM_FENCE);
     atomic_add(turns + 96, end - first);
   }
+  do while (turns[96] < w2_2) SNT_PAUSE; while (atomic_or(turns + 96, 0u) < w2_2);
+  for (uint few = w3_2 / (32u * all) + 1u, g; (g = atomic_add(turns + 112, few)) < w3_2;) {
+    const uint first = g, end = min(g + few, w3_2);
+    for (; g < end; g++)
+      link0(g, p2_0, p2_1, w3_0, w3_1, w3_2);
+    mem_fence(CLK_GLOBAL_MEM_FENCE);
+    atomic_add(turns + 128, end - first);
+  }
   if (atomic_inc(turns + 0) + 1u == all)
-    for (uint i = 0u; i < 112u; i += 16u) turns[i] = 0u;
+    for (uint i = 0u; i < 144u; i += 16u) turns[i] = 0u;
 }

@@ -213,13 +213,14 @@ static void check_chain(bool bless) {
   kir_kernel scale, halves, other;
   size_t length = 0;
   const codegen_code a = opencl_code(&arena, "scale", &scale), b = opencl_code(&arena, "halves", &halves);
-  const codegen_link links[] = {{&a, kir_binding_count(&scale), kir_block_bytes(&scale) / 4, false},
-                                {&b, kir_binding_count(&halves), kir_block_bytes(&halves) / 4, false},
-                                {&a, kir_binding_count(&scale), kir_block_bytes(&scale) / 4, true}};
+  const codegen_link links[] = {{&a, kir_binding_count(&scale), kir_block_bytes(&scale) / 4, false, false},
+                                {&b, kir_binding_count(&halves), kir_block_bytes(&halves) / 4, false, false},
+                                {&a, kir_binding_count(&scale), kir_block_bytes(&scale) / 4, true, false},
+                                {&a, kir_binding_count(&scale), kir_block_bytes(&scale) / 4, true, true}};
   codegen_code code = {0};
   tap_ok(codegen_opencl.can_link(&a) && codegen_opencl.can_link(&b) &&
              codegen_opencl.chain(IR_COUNT(links), links, &arena, &code, NULL) == SNT_OK,
-         "three links make a kernel");
+         "four links make a kernel, one with the bindings of another");
   if (bless) codegen_write_file(path, code.data, code.size);
   const char *want = kernel_read_file(&arena, path, &length);
   tap_is_text(code.data ? code.data : "", want ? want : "", "%s", path);
