@@ -39,6 +39,9 @@ typedef struct grouping {
   group_spare *spare[32]; /* by size */
 } grouping;
 
+/* Is that many nanoseconds less a reason for one kernel? */
+static inline bool group_pays(const grouping *s, double saving) { return saving > s->c->options->profile->least_saving; }
+
 /* ---- hyper-edges: a whole group proposed at once (fusion/group_hyper.c) ---- */
 
 enum { HYPER_MAX_NODES = 48 };
