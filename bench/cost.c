@@ -135,6 +135,7 @@ static void run_versus(cost_bench *b, const char *name, const char *text, size_t
 
 static void run_graph(cost_bench *b, const char *name, const char *text, size_t length, cost_totals *t) {
   enum { LEAST = 8 };
+  cost_begin_random(b, name);
   if (b->other) {
     run_versus(b, name, text, length, t);
     return;
@@ -193,6 +194,7 @@ static void run_random(cost_bench *b, const char *kind, void (*make)(cost_bench 
   char text[16384], name[COST_BENCH_NAME];
   for (uint32_t i = 0; i < count; i++) {
     snprintf(name, sizeof name, "%s %u", kind, i);
+    cost_begin_random(b, name);
     make(b, text, sizeof text);
     run_graph(b, name, text, strlen(text), t);
   }
@@ -264,7 +266,7 @@ int main(int argc, char **argv) {
                     "[--cpu-time] [--versus PROFILE] [--verbose]\n");
     return 2;
   }
-  b.random = o.seed;
+  b.seed = o.seed;
   b.wanted = o.parts, b.best = o.best, b.again = o.again, b.rounds = o.rounds, b.sample_ns = 1e7, b.verbose = o.verbose,
   b.processor_time = o.processor_time;
   snt_result r = open_bench(&b, &o, &cache);

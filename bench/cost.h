@@ -27,7 +27,8 @@ typedef struct cost_bench {
   snt_device *device;
   snt_profile *profile, *other; /* other: whose choices are measured beside ours; null: none */
   snt_stream *stream;
-  uint64_t random;               /* state of the generator */
+  uint64_t random; /* state of the generator, begun anew for every graph */
+  uint32_t seed;
   uint32_t wanted, best, rounds; /* partitions; of them the best by the model among four times as many */
   uint32_t again;                /* times that the best and the chosen one are measured once more, in other memory */
   double sample_ns;
@@ -46,6 +47,7 @@ typedef struct cost_flow {
   uint32_t from, to;
 } cost_flow;
 
+void cost_begin_random(cost_bench *, const char *name); /* of a graph: the same numbers whatever other graphs there are */
 uint32_t cost_random_below(cost_bench *, uint32_t n);
 /* A random graph of pointwise operators, reductions along rows and products, as text; `text` has room for 16 KiB. */
 void cost_random_graph(cost_bench *, char *text, size_t room);

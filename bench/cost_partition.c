@@ -7,6 +7,8 @@
 
 enum { ATTEMPTS = 150 };
 
+void cost_begin_random(cost_bench *b, const char *name) { b->random = ir_hash64(b->seed, name, strlen(name)); }
+
 uint32_t cost_random_below(cost_bench *b, uint32_t n) {
   b->random = b->random * 6364136223846793005u + 1442695040888963407u;
   return n ? (uint32_t)((b->random >> 33) % n) : 0;

@@ -127,7 +127,7 @@ static double times_inlined(const fusion_context *c, double own, double items, u
 /* How often each member is computed, beside once for each of its elements; null: as that. */
 typedef struct member_times {
   const uint8_t *sweeps, *lanes; /* of rows; FUSION_BESIDE ... */
-  const double *joined;          /* elements of a concatenation */
+  const double *joined, *maps;   /* elements of a concatenation; for being read at several places */
 } member_times;
 
 static void add_operations(const fusion_context *c, const fusion_group *group, const member_times *m, cost_work *w) {
@@ -137,7 +137,8 @@ static void add_operations(const fusion_context *c, const fusion_group *group, c
     const uint32_t node = group->nodes[i];
     const fusion_facts *f = &c->facts[node];
     const double own = elements_of(c, node);
-    double times = own * recompute_factor(c, group, &again, node) * (m->sweeps ? m->sweeps[i] : 1);
+    const double places = m->maps ? m->maps[i] : 1;
+    double times = own * places * recompute_factor(c, group, &again, node) * (m->sweeps ? m->sweeps[i] : 1);
     if (group->kind == GROUP_LOOP && times < items) times = times_inlined(c, own, items, m->lanes ? m->lanes[i] : FUSION_BESIDE);
     if (m->joined && times < m->joined[i]) times = m->joined[i];
     if (f->rate) {
@@ -152,7 +153,7 @@ static void add_operations(const fusion_context *c, const fusion_group *group, c
       w->fmas += elements_of(c, node) * group_contract_depth(c, node);
       if (group->kind == GROUP_WINDOW && schedule_is_explicit(c)) w->extra_cycles += tap_cycles(c, node);
     } else if (flags & IR_REDUCE) {
-      const double once = elements_of(c, ir_arg(c->graph, node, 0)), terms = once * recompute_factor(c, group, &again, node);
+      const double once = elements_of(c, ir_arg(c->graph, node, 0)), terms = once * places * recompute_factor(c, group, &again, node);
       w->ops += terms;
       w->recompute_cycles += (terms - once) * f->cycles;
       w->extra_cycles += terms * f->own_cycles;
@@ -374,12 +375,12 @@ void fusion_group_work(const fusion_context *c, const fusion_group *group, cost_
   w->items = parallel_items(c, group);
   w->groups = c->options->profile->min_groups;
   uint8_t members[GROUP_MOST_MEMBERS], inputs[GROUP_MOST_INPUTS], lanes[GROUP_MOST_MEMBERS];
-  double joined[GROUP_MOST_MEMBERS], loads = 0;
+  double joined[GROUP_MOST_MEMBERS], maps[GROUP_MOST_MEMBERS], loads = 0;
   fusion_note_positions(c, group);
   const bool swept = group_count_sweeps(c, group, members, inputs);
   const bool walks = (group->kind == GROUP_LOOP || group->kind == GROUP_ROW || group->kind == GROUP_REDUCE) &&
                      group->count <= GROUP_MOST_MEMBERS;
-  member_times m = {.sweeps = swept ? members : NULL};
+  member_times m = {.sweeps = swept ? members : NULL, .maps = group_count_maps(c, group, maps) ? maps : NULL};
   if (walks && c->neighbours) loads = group_find_lanes(c, group, m.sweeps, lanes), m.lanes = lanes;
   if (walks && c->joins && c->options->profile->reads == COST_READS_TEXEL)
     loads = group_find_joined(c, group, m.sweeps, joined), m.joined = joined;
@@ -388,6 +389,7 @@ void fusion_group_work(const fusion_context *c, const fusion_group *group, cost_
   add_streams(c, group, swept ? inputs : NULL, w);
   add_copy(c, group, w);
   group_add_lane_operand(c, group, w);
+  group_add_row_operand(c, group, w);
   add_rows(c, group, w);
   add_prologue_loads(c, group, w);
   /* a tile of accumulators is sized to the registers; beside it on lanes every live value is a vector of four */

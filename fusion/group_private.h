@@ -211,6 +211,8 @@ bool group_count_sweeps(const fusion_context *, const fusion_group *, uint8_t *t
 double group_find_lanes(const fusion_context *, const fusion_group *, const uint8_t *sweeps, uint8_t *lanes);
 /* Where reads go through texels: for how many elements of a concatenation each member is computed; returns the loads that this takes. */
 double group_find_joined(const fusion_context *, const fusion_group *, const uint8_t *sweeps, double *joined);
+/* How often each member is computed for being read at several places. False: none is. */
+bool group_count_maps(const fusion_context *, const fusion_group *, double *times);
 /* ---- operands of contractions (fusion/group_panels.c) ---- */
 
 /* Is the input on its way into a contraction (an operand or a prologue of one), rather than read by the epilogue? Depth: 0. */
@@ -219,6 +221,7 @@ bool group_feeds_contraction(const fusion_context *, const fusion_group *, uint3
 uint32_t group_panel_operand(const fusion_context *, const fusion_group *);
 void group_add_panel(const fusion_context *, const fusion_group *, uint32_t operand, cost_work *);
 void group_add_lane_operand(const fusion_context *, const fusion_group *, cost_work *);
+void group_add_row_operand(const fusion_context *, const fusion_group *, cost_work *);
 /* Would one kernel of these groups close a cycle (a path from one to another through a group outside)? */
 bool group_makes_cycle(grouping *, const uint32_t *groups, uint32_t count);
 
