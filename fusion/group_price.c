@@ -126,8 +126,8 @@ static double times_inlined(const fusion_context *c, double own, double items, u
 
 /* How often each member is computed, beside once for each of its elements; null: as that. */
 typedef struct member_times {
-  const uint8_t *sweeps, *lanes; /* of rows; FUSION_BESIDE ... */
-  const double *joined, *maps;   /* elements of a concatenation; for being read at several places */
+  const uint8_t *sweeps, *lanes;       /* of rows; FUSION_BESIDE ... */
+  const double *joined, *maps, *reach; /* elements of a concatenation; for being read at several places; results that need it */
 } member_times;
 
 static void add_operations(const fusion_context *c, const fusion_group *group, const member_times *m, cost_work *w) {
@@ -139,7 +139,8 @@ static void add_operations(const fusion_context *c, const fusion_group *group, c
     const double own = elements_of(c, node);
     const double places = m->maps ? m->maps[i] : 1;
     double times = own * places * recompute_factor(c, group, &again, node) * (m->sweeps ? m->sweeps[i] : 1);
-    if (group->kind == GROUP_LOOP && times < items) times = times_inlined(c, own, items, m->lanes ? m->lanes[i] : FUSION_BESIDE);
+    const double needed = m->reach && m->reach[i] > 0 ? m->reach[i] : items;
+    if (group->kind == GROUP_LOOP && times < needed) times = times_inlined(c, own, needed, m->lanes ? m->lanes[i] : FUSION_BESIDE);
     if (m->joined && times < m->joined[i]) times = m->joined[i];
     if (f->rate) {
       *(f->rate == FUSION_PLAIN ? &w->ops : f->rate == FUSION_SPECIAL ? &w->specials : &w->divs) += times;
@@ -322,6 +323,17 @@ static void add_narrow(const fusion_context *c, uint32_t node, const cost_stream
     w->extra_cycles += s->accesses / bytes * c->options->profile->lane_load_cycles * c->options->profile->lanes;
 }
 
+/* A row across the unit stride is stored element by element, each in a line of its own; where they lie far apart, in few cache sets (schedule_row.c). */
+static bool stores_down(const fusion_context *c, const fusion_group *group, uint32_t node) {
+  uint32_t count;
+  if (group->kind != GROUP_ROW || !schedule_is_explicit(c) || !(ir_ops[ir_at(c->graph, group->hero)->op].flags & IR_REDUCE)) return false;
+  const ir_tensor *t = &ir_at(c->graph, ir_arg(c->graph, group->hero, 0))->type;
+  const ir_expr *axes = ir_attr_ints(c->graph, group->hero, IR_ATTR_axes, &count);
+  double apart = ir_dtypes[t->dtype].bytes;
+  for (uint32_t i = t->rank; count && i-- > (uint32_t)axes[count - 1] + 1;) apart *= (double)schedule_hint(c->graph->pool, t->dims[i]);
+  return apart >= CONTRACT_FAR_APART && elements_of(c, node) >= elements_of(c, ir_arg(c->graph, group->hero, 0));
+}
+
 /* A broadcast input is small whatever reads it; a gathered table is touched where the indices say. */
 static void add_streams(const fusion_context *c, const fusion_group *group, const uint8_t *sweeps, cost_work *w) {
   for (uint32_t i = 0; i < group->input_count && w->stream_count < COST_MAX_STREAMS; i++) {
@@ -332,7 +344,8 @@ static void add_streams(const fusion_context *c, const fusion_group *group, cons
     const double bytes = bytes_of(c, group->outputs[i]);
     const bool across = stores_across(c, group, group->outputs[i]);
     if (across) w->extra_cycles += LANE_STORE_CYCLES * elements_of(c, group->outputs[i]) * c->options->profile->lanes;
-    w->streams[w->stream_count] = (cost_stream){.bytes = bytes, .accesses = bytes, .write = true, .strided = across};
+    w->streams[w->stream_count] = (cost_stream){
+        .bytes = bytes, .accesses = bytes, .write = true, .strided = across || stores_down(c, group, group->outputs[i])};
     add_narrow(c, group->outputs[i], &w->streams[w->stream_count++], w);
   }
 }
@@ -375,12 +388,16 @@ void fusion_group_work(const fusion_context *c, const fusion_group *group, cost_
   w->items = parallel_items(c, group);
   w->groups = c->options->profile->min_groups;
   uint8_t members[GROUP_MOST_MEMBERS], inputs[GROUP_MOST_INPUTS], lanes[GROUP_MOST_MEMBERS];
-  double joined[GROUP_MOST_MEMBERS], maps[GROUP_MOST_MEMBERS], loads = 0;
+  double joined[GROUP_MOST_MEMBERS], maps[GROUP_MOST_MEMBERS], reach[GROUP_MOST_MEMBERS], loads = 0;
   fusion_note_positions(c, group);
   const bool swept = group_count_sweeps(c, group, members, inputs);
   const bool walks = (group->kind == GROUP_LOOP || group->kind == GROUP_ROW || group->kind == GROUP_REDUCE) &&
                      group->count <= GROUP_MOST_MEMBERS;
-  member_times m = {.sweeps = swept ? members : NULL, .maps = group_count_maps(c, group, maps) ? maps : NULL};
+  member_times m = {
+      .sweeps = swept ? members : NULL,
+  };
+  const bool pieces = walks && c->joins && schedule_is_explicit(c) && group->kind == GROUP_LOOP;
+  if (group_count_maps(c, group, maps, pieces ? reach : NULL)) m.maps = maps, m.reach = pieces ? reach : NULL;
   if (walks && c->neighbours) loads = group_find_lanes(c, group, m.sweeps, lanes), m.lanes = lanes;
   if (walks && c->joins && c->options->profile->reads == COST_READS_TEXEL)
     loads = group_find_joined(c, group, m.sweeps, joined), m.joined = joined;

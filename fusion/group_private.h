@@ -211,8 +211,8 @@ bool group_count_sweeps(const fusion_context *, const fusion_group *, uint8_t *t
 double group_find_lanes(const fusion_context *, const fusion_group *, const uint8_t *sweeps, uint8_t *lanes);
 /* Where reads go through texels: for how many elements of a concatenation each member is computed; returns the loads that this takes. */
 double group_find_joined(const fusion_context *, const fusion_group *, const uint8_t *sweeps, double *joined);
-/* How often each member is computed for being read at several places. False: none is. */
-bool group_count_maps(const fusion_context *, const fusion_group *, double *times);
+/* How often each member is computed for being read at several places and, unless `reach` is null, for how many results. False: none is, and it is not asked. */
+bool group_count_maps(const fusion_context *, const fusion_group *, double *times, double *reach);
 /* ---- operands of contractions (fusion/group_panels.c) ---- */
 
 /* Is the input on its way into a contraction (an operand or a prologue of one), rather than read by the epilogue? Depth: 0. */
