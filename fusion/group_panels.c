@@ -2,6 +2,7 @@
 #include "fusion/contract_set.h"
 #include "fusion/group_private.h"
 #include "fusion/schedule_common.h"
+#include "fusion/winograd.h"
 
 bool group_feeds_contraction(const fusion_context *c, const fusion_group *group, uint32_t node, uint32_t input, uint32_t depth) {
   if (node == input) return true;
@@ -96,13 +97,15 @@ void group_add_panel(const fusion_context *c, const fusion_group *group, uint32_
   }
 }
 
-/* Vectors of an operand that is no constant, and whose neighbours do not lie beside each other, are put together lane by lane: once, in a panel, where enough rows
+/* Winograd's transforms have vectors along the channels, whatever their result is turned to (schedule_winograd.c).
+   Vectors of an operand that is no constant, and whose neighbours do not lie beside each other, are put together lane by lane: once, in a panel, where enough rows
    share it, else for every term (contract_operands.c). */
 void group_add_lane_operand(const fusion_context *c, const fusion_group *group, cost_work *w) {
   if (group->kind != GROUP_CONTRACT || !c->neighbours) return;
   const ir_node *n = ir_at(c->graph, group->hero);
   const uint32_t lanes = contract_lane_operands(c->graph, group->hero);
-  if (n->op != IR_OP_contract || (lanes != 1 && lanes != 2)) return;
+  bool output;
+  if (n->op != IR_OP_contract || (lanes != 1 && lanes != 2) || winograd_of(c, group->hero, &output)) return;
   const uint32_t from = ir_arg(c->graph, group->hero, lanes - 1);
   if (c->neighbours[n->args + lanes - 1] < FUSION_APART || ir_at(c->graph, c->facts[from].base)->op == IR_OP_const) return;
   const bool panel = contract_rows(c, group->hero, lanes - 1) >= CONTRACT_ROWS_TO_PAY;

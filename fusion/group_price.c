@@ -139,7 +139,7 @@ static void add_operations(const fusion_context *c, const fusion_group *group, c
     const double own = elements_of(c, node);
     const double places = m->maps ? m->maps[i] : 1;
     double times = own * places * recompute_factor(c, group, &again, node) * (m->sweeps ? m->sweeps[i] : 1);
-    const double needed = m->reach && m->reach[i] > 0 ? m->reach[i] : items;
+    const double needed = m->reach ? m->reach[i] : items;
     if (group->kind == GROUP_LOOP && times < needed) times = times_inlined(c, own, needed, m->lanes ? m->lanes[i] : FUSION_BESIDE);
     if (m->joined && times < m->joined[i]) times = m->joined[i];
     if (f->rate) {
@@ -359,9 +359,10 @@ static double parallel_items(const fusion_context *c, const fusion_group *group)
   return group->kind == GROUP_ROW && shared < all ? shared : all;
 }
 
-/* The most values alive at once when the members of one element are computed in graph order; each stays until its last reader. */
-static double live_values(const fusion_context *c, const fusion_group *group) {
+/* The most values alive at once when the members of one element are computed in graph order; each stays until its last reader. *crowded: values made while more than `room` are. */
+static double live_values(const fusion_context *c, const fusion_group *group, double room, uint32_t *crowded) {
   enum { LONGEST = 256 };
+  *crowded = 0;
   uint32_t last[LONGEST], dying[LONGEST], live = 0, most = 0;
   if (group->count > LONGEST) return 0.25 * group->count;
   memset(dying, 0, group->count * sizeof *dying);
@@ -378,9 +379,22 @@ static double live_values(const fusion_context *c, const fusion_group *group) {
   for (uint32_t i = 0; i < group->count; i++) {
     live++;
     if (live + 1 > most) most = live + 1; /* and one that was just loaded */
+    *crowded += live + 1 > room;
     live -= dying[i];
   }
   return most;
+}
+
+/* A tile of accumulators is sized to the registers; beside it on lanes every live value is a vector of four, and what does not fit lowers how many items are at work. A processor
+   stores and loads every value that is made while there is no register for it. */
+static void add_registers(const fusion_context *c, const fusion_group *group, cost_work *w) {
+  const cost_profile *p = c->options->profile;
+  const bool lanes = !schedule_is_explicit(c);
+  const double base = group->kind == GROUP_CONTRACT && lanes ? 20 : 4;
+  uint32_t crowded;
+  w->live_registers = base + live_values(c, group, p->registers - base, &crowded) * (lanes ? 4 : 1);
+  const double over = w->live_registers - p->registers;
+  w->spilled = !lanes ? crowded : over > 0 ? over : 0;
 }
 
 void fusion_group_work(const fusion_context *c, const fusion_group *group, cost_work *w) {
@@ -409,10 +423,7 @@ void fusion_group_work(const fusion_context *c, const fusion_group *group, cost_
   group_add_row_operand(c, group, w);
   add_rows(c, group, w);
   add_prologue_loads(c, group, w);
-  /* a tile of accumulators is sized to the registers; beside it on lanes every live value is a vector of four */
-  const bool explicit_lanes = schedule_is_explicit(c);
-  const double base = group->kind == GROUP_CONTRACT && !explicit_lanes ? 20 : 4;
-  w->live_registers = base + live_values(c, group) * (explicit_lanes ? 1 : 4);
+  add_registers(c, group, w);
 }
 
 /* By the kind's own account where it has one. */
