@@ -90,10 +90,10 @@ void cost_random_readers(cost_bench *b, char *text, size_t room) {
   writer w = {text, room, 0};
   put(&w, "graph @readers(%%x0: f32[%u,%u], %%x1: f32[%u,%u], %%m: f32[%u,%u]) {\n", n, n, n, n, n, n);
   for (uint32_t v = 0; v < values; v++) {
-    const uint32_t of = 2 + cost_random_below(b, 3);
+    const uint32_t of = 2 + cost_random_below(b, 3), first = cost_random_below(b, IR_COUNT(kinds));
     put_value(b, &w, v, cost_random_below(b, 2) ? last : 0);
     for (uint32_t i = 0; i < of; i++) {
-      const reader_kind *k = &kinds[cost_random_below(b, IR_COUNT(kinds))];
+      const reader_kind *k = &kinds[(first + i) % IR_COUNT(kinds)]; /* no two of one kind */
       k->put(&w, ++readers, v, n);
       if (k->square) last = readers;
     }

@@ -2,6 +2,7 @@
    read and how neighbouring results lie to it. All extents at the hints of their symbols. */
 #include "fusion/group_private.h"
 #include "fusion/schedule_common.h"
+#include <stdlib.h>
 
 /* ---- fields of bits ---- */
 
@@ -143,7 +144,10 @@ static uint8_t neighbours_along(const ir_graph *g, uint32_t node, uint32_t lane)
   }
   const ir_expr *dims = ir_at(g, node)->type.dims,
                 step = expr_sub(g->pool, map_linear(g->pool, &at[1], dims), map_linear(g->pool, &at[0], dims));
-  return step == 0 ? FUSION_SAME : step == 1 ? FUSION_BESIDE : FUSION_APART;
+  int64_t apart;
+  if (step == 0 || step == 1) return step ? FUSION_BESIDE : FUSION_SAME;
+  return expr_is_const(g->pool, step, &apart) && llabs(apart) * ir_dtypes[ir_at(g, node)->type.dtype].bytes < FUSION_LINE ? FUSION_APART
+                                                                                                                          : FUSION_LINES;
 }
 
 uint32_t fusion_contract_lane(const ir_graph *g, uint32_t node, uint32_t operand) {

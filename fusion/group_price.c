@@ -402,7 +402,8 @@ void fusion_group_work(const fusion_context *c, const fusion_group *group, cost_
   w->items = parallel_items(c, group);
   w->groups = c->options->profile->min_groups;
   uint8_t members[GROUP_MOST_MEMBERS], inputs[GROUP_MOST_INPUTS], lanes[GROUP_MOST_MEMBERS];
-  double joined[GROUP_MOST_MEMBERS], maps[GROUP_MOST_MEMBERS], reach[GROUP_MOST_MEMBERS], loads = 0;
+  double joined[GROUP_MOST_MEMBERS], maps[GROUP_MOST_MEMBERS], reach[GROUP_MOST_MEMBERS];
+  lane_loads loads = {0};
   fusion_note_positions(c, group);
   const bool swept = group_count_sweeps(c, group, members, inputs);
   const bool walks = (group->kind == GROUP_LOOP || group->kind == GROUP_ROW || group->kind == GROUP_REDUCE) &&
@@ -414,8 +415,10 @@ void fusion_group_work(const fusion_context *c, const fusion_group *group, cost_
   if (group_count_maps(c, group, maps, pieces ? reach : NULL)) m.maps = maps, m.reach = pieces ? reach : NULL;
   if (walks && c->neighbours) loads = group_find_lanes(c, group, m.sweeps, lanes), m.lanes = lanes;
   if (walks && c->joins && c->options->profile->reads == COST_READS_TEXEL)
-    loads = group_find_joined(c, group, m.sweeps, joined), m.joined = joined;
-  w->extra_cycles += loads * c->options->profile->lane_load_cycles * c->options->profile->lanes;
+    loads.count = group_find_joined(c, group, m.sweeps, joined), m.joined = joined;
+  w->extra_cycles += loads.count * c->options->profile->lane_load_cycles * c->options->profile->lanes;
+  if (loads.lines > 0)
+    w->streams[w->stream_count++] = (cost_stream){.accesses = loads.lines * FUSION_LINE, .reuse_bytes = loads.lined_bytes};
   add_operations(c, group, &m, w);
   add_streams(c, group, swept ? inputs : NULL, w);
   add_copy(c, group, w);

@@ -207,8 +207,13 @@ double group_contract_depth(const fusion_context *, uint32_t node); /* terms of 
 enum { GROUP_MOST_INPUTS = 64 };
 /* Of a kernel of kind `row`: how often each member is computed and each input read. False: not of that kind, or too large to say. */
 bool group_count_sweeps(const fusion_context *, const fusion_group *, uint8_t *times, uint8_t *input_times);
-/* How each member varies along the vectors of a flat loop or of rows: FUSION_BESIDE ...; returns the loads of single lanes. */
-double group_find_lanes(const fusion_context *, const fusion_group *, const uint8_t *sweeps, uint8_t *lanes);
+enum { FUSION_LINE = 64 }; /* bytes of a cache line */
+/* Loads of single lanes, and what of them touches: a line each. */
+typedef struct lane_loads {
+  double count, lines, lined_bytes; /* lined_bytes: of the values that these lie in */
+} lane_loads;
+/* How each member varies along the vectors of a flat loop or of rows: FUSION_BESIDE .. */
+lane_loads group_find_lanes(const fusion_context *, const fusion_group *, const uint8_t *sweeps, uint8_t *lanes);
 /* Where reads go through texels: for how many elements of a concatenation each member is computed; returns the loads that this takes. */
 double group_find_joined(const fusion_context *, const fusion_group *, const uint8_t *sweeps, double *joined);
 /* How often each member is computed for being read at several places and, unless `reach` is null, for how many results. False: none is, and it is not asked. */
