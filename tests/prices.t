@@ -53,7 +53,7 @@ sub masked { my ($type) = @_; return "graph \@g(%x: $type\[262144]) {\n  %y = an
 sub cached { my ($rows) = @_; return "graph \@g(%x: f32[8,127,64], %z: f32[8,1,64], %w: f32[8,128,64]) {\n$rows  return y=%y\n}\n" }
 
 sub turned { my ($other) = @_; return "graph \@g(%x: f32[512,512]) {\n  %w = window %x, axis=0, size=[3,3], low=[1,1], high=[1,1]\n  %s = reduce.sum %w, axes=[2,3]\n  %e = exp %s\n  %v = sigmoid %e\n$other  %y = add %t, %v\n  return y=%y\n}\n" }
-sub joined { my ($axis, $shape) = @_; return "graph \@g(%a: f32[$shape], %b: f32[$shape], %c: f32[$shape]) {\n  %p = tanh %a\n  %q = sin %b\n  %r = exp %c\n  %y = concat %p, %q, %r, axis=$axis\n  return y=%y\n}\n" }
+sub joined { my ($axis, $shape) = @_; return "graph \@g(%a: f32[$shape], %b: f32[$shape], %c: f32[$shape]) {\n  %p = tanh %a\n  %q = sin %b\n  %r = exp %c\n  %j = concat %p, %q, %r, axis=$axis\n  %y = mul %j, 2.0\n  must_fuse %p, %y\n  must_fuse %q, %y\n  must_fuse %r, %y\n  return y=%y\n}\n" }
 sub cast_rows { my ($type) = @_; return "graph \@g(%x: $type\[1024,512], %w: f32[512,32]) {\n  %a = " . ($type eq 'f16' ? 'cast %x, dtype=f32' : 'abs %x') . "\n  %y = matmul %a, %w\n  must_fuse %a, %y\n  return y=%y\n}\n" }
 sub down { my ($axis) = @_; return "graph \@g(%x: f32[1024,1024]) {\n  %b = mul %x, %x\n  %s = reduce.sum %b, axes=[$axis]\n  must_fuse %b, %s\n  return b=%b, s=%s\n}\n" }
 
