@@ -1,4 +1,4 @@
-/* bench/cost: the cost model proven by measurement. usage: cost [--device D] [--profile FILE] [--graphs FILE] [--random N] [--seed S] [--parts N]
+/* bench/cost: the cost model proven by measurement. usage: cost [--device D] [--profile FILE] [--graphs FILE] [--random N] [--readers N] [--seed S] [--parts N]
    [--best N] [--again N] [--rounds N] [--cpu-time] [--versus PROFILE] [--verbose]. Prints a line a graph and the means; --versus: the plan that PROFILE would choose beside the
    chosen one instead; see bench/README.md. Exit codes: 0 measured, 1 failed, 2 wrong usage. */
 #include "bench/cost.h"
@@ -8,13 +8,14 @@
 
 typedef struct cost_options {
   const char *device, *profile, *graphs, *versus;
-  uint32_t random, seed, parts, best, again, rounds;
+  uint32_t random, readers, seed, parts, best, again, rounds;
   bool verbose, processor_time;
 } cost_options;
 /* Sums over graphs. */
 typedef struct cost_totals {
   double rank[MODEL_COUNT], agreement[MODEL_COUNT], regret[MODEL_COUNT], worst[MODEL_COUNT], chosen, chosen_worst, again, again_worst,
-      noise;
+      noise, slower[MADE_COUNT]; /* logarithms: than the chosen plan */
+  uint32_t made[MADE_COUNT];
   uint32_t graphs, graphs_again, left_out;
 } cost_totals;
 static const char *const model_names[MODEL_COUNT] = {
@@ -23,6 +24,12 @@ static const char *const model_names[MODEL_COUNT] = {
     [MODEL_NO_REGISTERS] = "without registers",
     [MODEL_BYTES] = "bytes and launches",
 };
+
+static const char *const origin_names[MADE_COUNT] = {[MADE_CHOSEN] = "chosen",
+                                                     [MADE_UNFUSED] = "unfused",
+                                                     [MADE_CUT] = "cut",
+                                                     [MADE_FURTHER] = "fused further",
+                                                     [MADE_RANDOM] = "by chance"};
 
 /* ---- one graph ---- */
 
@@ -56,8 +63,8 @@ static double noise_of(const cost_bench *b) {
 static void show_parts(cost_bench *b) {
   for (uint32_t i = 0; i < b->count; i++) {
     const partition *p = &b->parts[i];
-    printf("    %2u: %2u kernels, measured %9.2f us, predicted %9.2f us, by bytes %9.2f us%s\n", i, p->steps, p->measured / 1e3,
-           p->predicted[MODEL_FULL] / 1e3, p->predicted[MODEL_BYTES] / 1e3, i ? "" : " (chosen)");
+    printf("    %2u: %2u kernels, measured %9.2f us, predicted %9.2f us, by bytes %9.2f us (%s)\n", i, p->steps, p->measured / 1e3,
+           p->predicted[MODEL_FULL] / 1e3, p->predicted[MODEL_BYTES] / 1e3, origin_names[p->made]);
     cost_show_steps(b, p);
   }
 }
@@ -90,6 +97,10 @@ static void judge(cost_bench *b, const char *name, cost_totals *t) {
     t->agreement[m] += cost_agreement(predicted, measured, b->count, noise);
     t->regret[m] += regret;
     t->worst[m] = fmax(t->worst[m], regret);
+  }
+  for (uint32_t i = 0; i < b->count; i++) {
+    t->made[b->parts[i].made]++;
+    t->slower[b->parts[i].made] += log(b->parts[i].measured / b->parts[0].measured);
   }
   t->chosen += chosen;
   t->chosen_worst = fmax(t->chosen_worst, chosen);
@@ -124,6 +135,7 @@ static void run_versus(cost_bench *b, const char *name, const char *text, size_t
 
 static void run_graph(cost_bench *b, const char *name, const char *text, size_t length, cost_totals *t) {
   enum { LEAST = 8 };
+  cost_begin_random(b, name);
   if (b->other) {
     run_versus(b, name, text, length, t);
     return;
@@ -162,6 +174,9 @@ static void report(const cost_totals *t, const char *versus, uint32_t again) {
   for (uint32_t m = 0; m < MODEL_COUNT; m++)
     printf("%-20s %10.3f %14.3f %12.2f %% %12.1f %%\n", model_names[m], t->rank[m] / n, t->agreement[m] / n, 100 * t->regret[m] / n,
            100 * t->worst[m]);
+  for (uint32_t o = MADE_CUT; o < MADE_COUNT; o++)
+    printf("%-20s %10u partitions, %.2f times the chosen plan's time\n", origin_names[o], t->made[o],
+           exp(t->slower[o] / fmax(t->made[o], 1)));
 }
 
 /* The texts of a file stand one after another, each from a line "graph @NAME(". */
@@ -175,11 +190,12 @@ static void run_file(cost_bench *b, char *text, cost_totals *t) {
   }
 }
 
-static void run_random(cost_bench *b, uint32_t count, cost_totals *t) {
+static void run_random(cost_bench *b, const char *kind, void (*make)(cost_bench *, char *, size_t), uint32_t count, cost_totals *t) {
   char text[16384], name[COST_BENCH_NAME];
   for (uint32_t i = 0; i < count; i++) {
-    snprintf(name, sizeof name, "random %u", i);
-    cost_random_graph(b, text, sizeof text);
+    snprintf(name, sizeof name, "%s %u", kind, i);
+    cost_begin_random(b, name);
+    make(b, text, sizeof text);
     run_graph(b, name, text, strlen(text), t);
   }
 }
@@ -219,9 +235,9 @@ static bool parse_options(cost_options *o, int argc, char **argv) {
     const char *name, **text;
     uint32_t *number;
   } known[] = {
-      {"--device", &o->device, NULL}, {"--profile", &o->profile, NULL}, {"--graphs", &o->graphs, NULL}, {"--random", NULL, &o->random},
-      {"--versus", &o->versus, NULL}, {"--seed", NULL, &o->seed},       {"--parts", NULL, &o->parts},   {"--best", NULL, &o->best},
-      {"--again", NULL, &o->again},   {"--rounds", NULL, &o->rounds},
+      {"--device", &o->device, NULL},   {"--profile", &o->profile, NULL}, {"--graphs", &o->graphs, NULL}, {"--random", NULL, &o->random},
+      {"--readers", NULL, &o->readers}, {"--versus", &o->versus, NULL},   {"--seed", NULL, &o->seed},     {"--parts", NULL, &o->parts},
+      {"--best", NULL, &o->best},       {"--again", NULL, &o->again},     {"--rounds", NULL, &o->rounds},
   };
   for (int i = 1; i < argc; i++) {
     size_t k = 0;
@@ -238,26 +254,26 @@ static bool parse_options(cost_options *o, int argc, char **argv) {
 }
 
 int main(int argc, char **argv) {
-  cost_options o = {.random = 10, .seed = 1, .parts = 10, .rounds = 8};
+  cost_options o = {.random = 10, .readers = 10, .seed = 1, .parts = 14, .rounds = 8};
   static cost_bench b;
   cost_totals totals = {0};
   host_cache *cache = NULL;
   void *text = NULL;
   size_t size;
   if (!parse_options(&o, argc, argv)) {
-    fprintf(
-        stderr,
-        "usage: cost [--device D] [--profile FILE] [--graphs FILE] [--random N] [--seed S] [--parts N] [--best N] [--again N] [--rounds N] "
-        "[--cpu-time] [--versus PROFILE] [--verbose]\n");
+    fprintf(stderr, "usage: cost [--device D] [--profile FILE] [--graphs FILE] [--random N] [--readers N] [--seed S] [--parts N] [--best "
+                    "N] [--again N] [--rounds N] "
+                    "[--cpu-time] [--versus PROFILE] [--verbose]\n");
     return 2;
   }
-  b.random = o.seed;
+  b.seed = o.seed;
   b.wanted = o.parts, b.best = o.best, b.again = o.again, b.rounds = o.rounds, b.sample_ns = 1e7, b.verbose = o.verbose,
   b.processor_time = o.processor_time;
   snt_result r = open_bench(&b, &o, &cache);
   if (r == SNT_OK && o.graphs) r = host_read_file(o.graphs, &text, &size, &b.diag);
   if (r == SNT_OK && text) run_file(&b, text, &totals);
-  if (r == SNT_OK) run_random(&b, o.random, &totals);
+  if (r == SNT_OK) run_random(&b, "random", cost_random_graph, o.random, &totals);
+  if (r == SNT_OK) run_random(&b, "readers", cost_random_readers, o.readers, &totals);
   if (r == SNT_OK) report(&totals, o.versus, o.again);
   else fprintf(stderr, "cost: %s %s\n", snt_result_text(r), b.diag.text);
   free(text);

@@ -10,12 +10,16 @@
 enum { COST_BENCH_PARTITIONS = 160, COST_BENCH_PORTS = 48, COST_BENCH_FLOWS = 512, COST_BENCH_NAME = 48 };
 typedef enum { MODEL_FULL, MODEL_NO_RECOMPUTE, MODEL_NO_REGISTERS, MODEL_BYTES, MODEL_COUNT } bench_model;
 
+/* How a partition was made: beside the compiler's own and the unfused one the chosen plan with cuts, the chosen plan fused further than prices say, and contracts by chance. */
+typedef enum { MADE_CHOSEN, MADE_UNFUSED, MADE_CUT, MADE_FURTHER, MADE_RANDOM, MADE_COUNT } partition_origin;
+
 typedef struct partition {
   snt_program *program;
   snt_exec *exec;
   uint64_t key; /* of the groups' members */
   double predicted[MODEL_COUNT], measured, halves[2];
   uint32_t steps;
+  partition_origin made;
 } partition;
 
 typedef struct cost_bench {
@@ -23,13 +27,15 @@ typedef struct cost_bench {
   snt_device *device;
   snt_profile *profile, *other; /* other: whose choices are measured beside ours; null: none */
   snt_stream *stream;
-  uint64_t random;               /* state of the generator */
+  uint64_t random; /* state of the generator, begun anew for every graph */
+  uint32_t seed;
   uint32_t wanted, best, rounds; /* partitions; of them the best by the model among four times as many */
   uint32_t again;                /* times that the best and the chosen one are measured once more, in other memory */
   double sample_ns;
   bool verbose, processor_time;
   char *base; /* the working graph of the graph at hand, as text: what the partitions are made of */
   size_t base_length;
+  uint32_t *group_of; /* of the chosen plan: cost_note_groups */
   partition parts[COST_BENCH_PARTITIONS];
   uint32_t count;
   snt_buffer *buffers[COST_BENCH_PORTS];
@@ -41,11 +47,14 @@ typedef struct cost_flow {
   uint32_t from, to;
 } cost_flow;
 
+void cost_begin_random(cost_bench *, const char *name); /* of a graph: the same numbers whatever other graphs there are */
 uint32_t cost_random_below(cost_bench *, uint32_t n);
 /* A random graph of pointwise operators, reductions along rows and products, as text; `text` has room for 16 KiB. */
 void cost_random_graph(cost_bench *, char *text, size_t room);
+/* One of dear values that several unlike readers have. */
+void cost_random_readers(cost_bench *, char *text, size_t room);
 
-/* Partitions of a graph: the compiler's own, the unfused one, the best by the model, random ones. Distinct; SNT_INCOMPLETE: fewer than wanted. */
+/* Partitions of a graph, of each origin in turn as long as there are any. Distinct; SNT_INCOMPLETE: fewer than wanted. */
 snt_result cost_make_partitions(cost_bench *, const char *text, size_t length);
 /* Two: as this device's profile chooses, and as `other` would; one where they choose the same. */
 snt_result cost_make_versus(cost_bench *, const snt_profile *other, const char *text, size_t length);
@@ -55,7 +64,9 @@ void cost_free_buffers(cost_bench *); /* of the ports */
 snt_result cost_find_base(cost_bench *, const char *text, size_t length);
 snt_result cost_parse_base(cost_bench *, snt_graph **out);
 uint32_t cost_find_flows(const ir_graph *, cost_flow *out);
-snt_result cost_add_partition(cost_bench *, snt_program *);
+snt_result cost_add_partition(cost_bench *, snt_program *, partition_origin);
+/* Per value of the working graph that the program was made of: its group + 1; 0: a view; UINT32_MAX: in several. To be freed; null: no memory. */
+uint32_t *cost_note_groups(const snt_program *, uint32_t values);
 void cost_predict(const cost_bench *, partition *);
 snt_result cost_measure(cost_bench *);
 /* The chosen partition and `best` against each other, made anew in other memory each of `again` times: their least. The best of many is partly luck. */

@@ -41,7 +41,7 @@ static void ablate(const fusion_context *c, const fusion_group *g, uint8_t *seen
     seen[g->nodes[i]] = 1;
   }
   left_out[MODEL_NO_RECOMPUTE] += full - price(p, &once);
-  w.live_registers = 0;
+  w.spilled = 0;
   left_out[MODEL_NO_REGISTERS] += full - price(p, &w);
 }
 

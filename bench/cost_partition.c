@@ -1,10 +1,13 @@
 /* Partitions of a graph. The passes before grouping are run once and their result is printed: on that text never_fuse, must_fuse and keep between
-   neighbours say which groups may form. What the compiler refuses is no partition; what makes the same groups is one. */
+   neighbours say which groups may form, and a profile on which fusions may cost something (`least_saving`) finds those that prices refuse: recomputing in every
+   reader, producers in reductions and contractions. What the compiler refuses is no partition; what makes the same kernels is one. */
 #include "bench/cost.h"
 #include <stdlib.h>
 #include <string.h>
 
-enum { ATTEMPTS = 90 };
+enum { ATTEMPTS = 150 };
+
+void cost_begin_random(cost_bench *b, const char *name) { b->random = ir_hash64(b->seed, name, strlen(name)); }
 
 uint32_t cost_random_below(cost_bench *b, uint32_t n) {
   b->random = b->random * 6364136223846793005u + 1442695040888963407u;
@@ -62,29 +65,79 @@ uint32_t cost_find_flows(const ir_graph *g, cost_flow *out) {
   return count;
 }
 
-/* Random contracts: cuts at a rate of their own, now and then a pair that must be one kernel or a value that is kept. */
-static void add_contracts(cost_bench *b, snt_graph *g) {
+static void never(snt_graph *g, cost_flow *f) {
+  (void)snt_graph_contract(g, SNT_NEVER_FUSE, (const snt_value[]){f->from, f->to}, 2);
+  f->from = 0;
+}
+
+static void must(snt_graph *g, const cost_flow *f) { (void)snt_graph_contract(g, SNT_MUST_FUSE, (const snt_value[]){f->from, f->to}, 2); }
+
+/* Contracts by chance: cuts at a rate of their own, now and then a pair that must be one kernel or a value that is kept. */
+static void ask_anything(cost_bench *b, snt_graph *g, cost_flow *flows, uint32_t count) {
   static const uint8_t rates[] = {0, 10, 25, 50, 75};
-  cost_flow flows[COST_BENCH_FLOWS];
-  const uint32_t count = cost_find_flows(&g->graph, flows), rate = rates[cost_random_below(b, IR_COUNT(rates))];
+  const uint32_t rate = rates[cost_random_below(b, IR_COUNT(rates))];
   const uint32_t musts = cost_random_below(b, 5) < 2 || !rate ? 1 + cost_random_below(b, 3) : 0;
-  const uint32_t keeps = cost_random_below(b, 5) == 0 ? 1 : 0;
-  if (!count) return;
-  for (uint32_t i = 0; i < count; i++) {
-    if (cost_random_below(b, 100) >= rate) continue;
-    (void)snt_graph_contract(g, SNT_NEVER_FUSE, (const snt_value[]){flows[i].from, flows[i].to}, 2);
-    flows[i].from = 0;
-  }
+  const bool keeps = cost_random_below(b, 5) == 0;
+  for (uint32_t i = 0; i < count; i++)
+    if (cost_random_below(b, 100) < rate) never(g, &flows[i]);
   for (uint32_t i = 0; i < musts; i++) {
     const cost_flow *f = &flows[cost_random_below(b, count)];
-    if (!f->from) continue;
-    (void)snt_graph_contract(g, SNT_MUST_FUSE, (const snt_value[]){f->from, f->to}, 2);
+    if (f->from) must(g, f);
   }
-  for (uint32_t i = 0; i < keeps; i++) {
-    const cost_flow *f = &flows[cost_random_below(b, count)];
-    if (!f->from) continue;
-    (void)snt_graph_contract(g, SNT_KEEP, &f->from, 1);
+  const cost_flow *f = &flows[cost_random_below(b, count)];
+  if (keeps && f->from) (void)snt_graph_contract(g, SNT_KEEP, &f->from, 1);
+}
+
+static bool inside_group(const cost_bench *b, const cost_flow *f) {
+  return b->group_of[f->from] && b->group_of[f->from] != UINT32_MAX && b->group_of[f->from] == b->group_of[f->to];
+}
+
+/* The chosen plan with up to four of its kernels' inner edges cut. */
+static void ask_cuts(cost_bench *b, snt_graph *g, cost_flow *flows, uint32_t count) {
+  enum { MOST = 4 };
+  uint32_t inner = 0;
+  for (uint32_t i = 0; i < count; i++)
+    if (inside_group(b, &flows[i])) flows[inner++] = flows[i];
+  for (uint32_t i = 1 + cost_random_below(b, MOST); inner && i > 0; i--) {
+    cost_flow *f = &flows[cost_random_below(b, inner)];
+    if (f->from) never(g, f);
   }
+}
+
+/* The chosen plan fused further: all that is legal and costs no more than a share of the plan each (`eager_by`), but for edges between kernels that are kept by chance; now and
+   then with two readers of one value that must be one kernel. */
+static void ask_further(cost_bench *b, snt_graph *g, cost_flow *flows, uint32_t count) {
+  static const uint8_t rates[] = {0, 20, 40, 70};
+  const uint32_t rate = rates[cost_random_below(b, IR_COUNT(rates))];
+  const cost_flow *one = &flows[cost_random_below(b, count)], *other = &flows[cost_random_below(b, count)];
+  if (one->from == other->from && one->to != other->to) must(g, &(cost_flow){one->to, other->to});
+  for (uint32_t i = 0; i < count; i++)
+    if (!inside_group(b, &flows[i]) && cost_random_below(b, 100) < rate) never(g, &flows[i]);
+}
+static double eager_by(cost_bench *b) {
+  static const double shares[] = {0.02, 0.1, 0.3, 1, 3};
+  return shares[cost_random_below(b, IR_COUNT(shares))] * b->parts[0].predicted[MODEL_FULL];
+}
+
+static void add_contracts(cost_bench *b, snt_graph *g, partition_origin made) {
+  static void (*const ask[MADE_COUNT])(cost_bench *, snt_graph *, cost_flow *,
+                                       uint32_t) = {[MADE_CUT] = ask_cuts, [MADE_FURTHER] = ask_further, [MADE_RANDOM] = ask_anything};
+  cost_flow flows[COST_BENCH_FLOWS];
+  const uint32_t count = cost_find_flows(&g->graph, flows);
+  if (ask[made] && count) ask[made](b, g, flows, count);
+}
+
+uint32_t *cost_note_groups(const snt_program *p, uint32_t values) {
+  const fusion_context *c = &p->fusion;
+  uint32_t *group_of = calloc(values, sizeof *group_of);
+  for (uint32_t i = 0; group_of && i < c->order_count; i++) {
+    const fusion_group *g = &c->groups.at[c->order[i]];
+    for (uint32_t k = 0; k < g->count; k++) {
+      const uint32_t origin = ir_at(c->graph, g->nodes[k])->origin;
+      if (origin && origin < values) group_of[origin] = group_of[origin] ? UINT32_MAX : i + 1;
+    }
+  }
+  return group_of;
 }
 
 /* The same kernels in the same order are the same partition, whichever views, which cost nothing, stand in which group. */
@@ -111,8 +164,8 @@ static void drop(partition *p) {
 }
 
 /* The program becomes a partition, or goes if it is one already. Its kernels are not built yet. */
-snt_result cost_add_partition(cost_bench *b, snt_program *program) {
-  partition p = {.program = program};
+snt_result cost_add_partition(cost_bench *b, snt_program *program, partition_origin made) {
+  partition p = {.program = program, .made = made};
   const snt_exec_info apart = {.head = SNT_HEAD(exec_info), .flags = SNT_EXEC_APART}; /* as the model prices them */
   const snt_result r = snt_exec_create(b->device, p.program, &apart, &p.exec, &b->diag);
   if (r == SNT_OK) p.key = key_of(p.exec);
@@ -128,17 +181,21 @@ snt_result cost_add_partition(cost_bench *b, snt_program *program) {
 
 snt_result cost_parse_base(cost_bench *b, snt_graph **out) { return parse(b, b->base, b->base_length, out); }
 
-/* attempt 0: as the compiler chooses; 1: unfused; then random. A refused or known one is left out. */
-static snt_result try_partition(cost_bench *b, uint32_t attempt) {
-  const snt_compile_info info = {.head = SNT_HEAD(compile_info), .flags = attempt == 1 ? SNT_COMPILE_UNFUSED : 0};
+/* What is refused, or known already, is left out. */
+static snt_result try_partition(cost_bench *b, partition_origin made) {
+  const snt_compile_info info = {.head = SNT_HEAD(compile_info), .flags = made == MADE_UNFUSED ? SNT_COMPILE_UNFUSED : 0};
+  snt_profile profile = *b->profile;
   snt_program *program = NULL;
   snt_graph *g = NULL;
   SNT_TRY(cost_parse_base(b, &g));
-  if (attempt > 1) add_contracts(b, g);
-  const bool compiled = snt_compile(g, b->profile, &info, &program, &b->diag) == SNT_OK;
+  const uint32_t values = g->graph.nodes.count;
+  if (made == MADE_FURTHER) profile.profile.least_saving = -eager_by(b);
+  add_contracts(b, g, made);
+  const bool compiled = snt_compile(g, &profile, &info, &program, &b->diag) == SNT_OK;
   snt_graph_destroy(g);
-  if (!compiled) return attempt ? SNT_OK : b->diag.result;
-  return cost_add_partition(b, program);
+  if (!compiled) return made == MADE_CHOSEN ? b->diag.result : SNT_OK;
+  if (made == MADE_CHOSEN && !(b->group_of = cost_note_groups(program, values))) return SNT_E_HOST_MEM;
+  return cost_add_partition(b, program, made);
 }
 
 static int by_prediction(const void *a, const void *b) {
@@ -163,7 +220,8 @@ static void choose_partitions(cost_bench *b) {
 snt_result cost_make_partitions(cost_bench *b, const char *text, size_t length) {
   const uint32_t pool = b->best ? 4 * b->wanted : b->wanted, most = pool < COST_BENCH_PARTITIONS ? pool : COST_BENCH_PARTITIONS;
   SNT_TRY(cost_find_base(b, text, length));
-  for (uint32_t i = 0; i < ATTEMPTS * (b->best ? 4 : 1) && b->count < most; i++) SNT_TRY(try_partition(b, i));
+  for (uint32_t i = 0; i < ATTEMPTS * (b->best ? 4 : 1) && b->count < most; i++)
+    SNT_TRY(try_partition(b, i < MADE_CUT ? (partition_origin)i : (partition_origin)(MADE_CUT + (i - MADE_CUT) % (MADE_COUNT - MADE_CUT))));
   choose_partitions(b);
   return b->count < b->wanted ? SNT_INCOMPLETE : SNT_OK;
 }
@@ -181,5 +239,7 @@ void cost_free_partitions(cost_bench *b) {
   memset(b->parts, 0, sizeof b->parts);
   b->count = 0;
   free(b->base);
+  free(b->group_of);
   b->base = NULL;
+  b->group_of = NULL;
 }

@@ -93,9 +93,8 @@ void cost_kernel(const cost_profile *p, const cost_work *w, cost_estimate *out) 
   *out = (cost_estimate){.launch_ns = p->launch_ns, .flops = w->ops + 2 * w->fmas + w->specials + w->divs};
   out->memory_ns = memory_time(p, w, &out->bytes);
   out->compute_ns = compute_time(p, w);
-  const double over = w->live_registers - p->registers;
-  if (over > 0)
-    out->spill_ns = over * p->spill_cycles * w->items / at_least(p->lanes, 1) / (at_least(p->ghz, 1e-3) * at_least(p->units, 1));
+  if (w->spilled > 0)
+    out->spill_ns = w->spilled * p->spill_cycles * w->items / at_least(p->lanes, 1) / (at_least(p->ghz, 1e-3) * at_least(p->units, 1));
   out->ns = add_overlapped(p, out->memory_ns, out->compute_ns) + out->spill_ns + w->barriers * p->barrier_ns;
 }
 

@@ -19,6 +19,7 @@ typedef struct cost_work {
   double extra_cycles;              /* of lanes, beyond what the classes above say: operators with a number of their own; may be negative */
   double recompute_cycles;          /* of all these: for elements that are computed more than once; nothing is priced by it */
   double live_registers;            /* proxy: values live at once */
+  double spilled;                   /* values of an item that are stored and loaded again for want of registers */
   double barriers, groups;
   uint32_t stream_count;
   cost_stream streams[COST_MAX_STREAMS];

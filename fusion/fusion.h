@@ -134,15 +134,17 @@ typedef struct fusion_body {
 /* What prices ask of a node again and again. */
 /* What a pointwise operator is priced as. */
 enum { FUSION_NOT_POINTWISE, FUSION_PLAIN, FUSION_SPECIAL, FUSION_DIVIDES };
-/* How what neighbouring results read lies: a vector, one element for all, each by itself; or a concatenation has seams among them. */
-enum { FUSION_BESIDE, FUSION_SAME, FUSION_APART, FUSION_SEAMS };
+/* How what neighbouring results read lies: a vector, one element for all, each by itself, or in a cache line of its own; or a concatenation has seams among them. */
+enum { FUSION_BESIDE, FUSION_SAME, FUSION_APART, FUSION_LINES, FUSION_SEAMS };
 typedef struct fusion_facts {
   double cycles, own_cycles; /* of its operator; of that what the profile knows beyond the operator's class */
   ir_expr count;             /* of its elements */
   uint32_t base;             /* the first non-view below it (fusion_through_views) */
+  uint32_t map;              /* the first view from it down that moves elements, a transpose or a slice; else the base */
   uint8_t rate;              /* of a pointwise operator: FUSION_PLAIN ... */
   uint8_t field;             /* bits of a word that it depends on; 0: not on few */
   bool partly;               /* some reader takes only a part of it: by a slice, or where indices say */
+  bool moved;                /* it is read through more than one map */
 } fusion_facts;
 
 /* The context every pass receives. */

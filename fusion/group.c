@@ -131,8 +131,8 @@ static bool evaluate(group_run *r, const edge *e, closeness how, fusion_group *f
   if (!(how == MAKE ? group_unite : group_look)(&r->s, a, b, fused, why)) return false;
   group_price(&r->s, fused);
   *saving = c->groups.at[a].cost.ns + c->groups.at[b].cost.ns - fused->cost.ns;
-  *why = *saving > 0 ? "saves" : "loses";
-  return *saving > 0;
+  *why = group_pays(&r->s, *saving) ? "saves" : "loses";
+  return group_pays(&r->s, *saving);
 }
 
 static void refuse(group_run *r, const edge *e, const char *why, const fusion_group *fused) {

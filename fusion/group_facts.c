@@ -2,6 +2,7 @@
    read and how neighbouring results lie to it. All extents at the hints of their symbols. */
 #include "fusion/group_private.h"
 #include "fusion/schedule_common.h"
+#include <stdlib.h>
 
 /* ---- fields of bits ---- */
 
@@ -64,6 +65,8 @@ static void find_facts(const fusion_context *c, fusion_facts *facts, uint32_t no
   const ir_node *n = ir_at(c->graph, node);
   facts[node].count = ir_tensor_elements(c->graph->pool, &n->type);
   facts[node].base = fusion_is_view(c->graph, node) && n->op != IR_OP_concat ? facts[ir_arg(c->graph, node, 0)].base : node;
+  const bool moves = n->op == IR_OP_transpose || n->op == IR_OP_slice;
+  facts[node].map = moves || facts[node].base == node ? node : facts[ir_arg(c->graph, node, 0)].map;
   facts[node].cycles = cost_op_cycles(p, n->op, n->type.dtype);
   if (schedule_is_explicit(c) && p->caps.permute && p->caps.permute <= p->lanes) {
     facts[node].field = (uint8_t)field_of(c->graph, facts, node);
@@ -82,10 +85,14 @@ static uint32_t part_read(const fusion_context *c, uint32_t node, uint32_t opera
   const bool picks = (operand == 0 && ir_at(c->graph, node)->op == IR_OP_gather) || fusion_is_view(c->graph, node);
   return picks && c->elements[node] < c->elements[from] ? node : from;
 }
-static void find_partly_read(const fusion_context *c, fusion_facts *facts, uint32_t node) {
+/* `maps`: per node the first map that it was met through; 0: none yet. */
+static void find_how_read(const fusion_context *c, fusion_facts *facts, uint32_t node, uint32_t *maps) {
   for (uint32_t i = 0; i < ir_at(c->graph, node)->arity; i++) {
-    const uint32_t base = facts[ir_arg(c->graph, node, i)].base;
+    const uint32_t base = facts[ir_arg(c->graph, node, i)].base, map = facts[ir_arg(c->graph, node, i)].map;
     if (c->elements[part_read(c, node, i)] < c->elements[base]) facts[base].partly = true;
+    if (fusion_is_view(c->graph, node) && ir_at(c->graph, node)->op != IR_OP_concat) continue; /* its readers say */
+    facts[base].moved |= maps[base] && maps[base] != map;
+    maps[base] = map;
   }
 }
 
@@ -137,7 +144,10 @@ static uint8_t neighbours_along(const ir_graph *g, uint32_t node, uint32_t lane)
   }
   const ir_expr *dims = ir_at(g, node)->type.dims,
                 step = expr_sub(g->pool, map_linear(g->pool, &at[1], dims), map_linear(g->pool, &at[0], dims));
-  return step == 0 ? FUSION_SAME : step == 1 ? FUSION_BESIDE : FUSION_APART;
+  int64_t apart;
+  if (step == 0 || step == 1) return step ? FUSION_BESIDE : FUSION_SAME;
+  return expr_is_const(g->pool, step, &apart) && llabs(apart) * ir_dtypes[ir_at(g, node)->type.dtype].bytes < FUSION_LINE ? FUSION_APART
+                                                                                                                          : FUSION_LINES;
 }
 
 uint32_t fusion_contract_lane(const ir_graph *g, uint32_t node, uint32_t operand) {
@@ -194,7 +204,8 @@ bool fusion_count_elements(fusion_context *c) {
   double *elements = IR_NEW_ARRAY(c->arena, double, count);
   fusion_facts *facts = IR_NEW_ARRAY(c->arena, fusion_facts, count);
   c->positions = IR_NEW_ARRAY(c->arena, uint32_t, count);
-  if (!elements || !facts || !c->positions) return false;
+  uint32_t *maps = IR_NEW_ARRAY(c->arena, uint32_t, count);
+  if (!elements || !facts || !c->positions || !maps) return false;
   for (uint32_t n = 1; n < count; n++) {
     find_facts(c, facts, n);
     elements[n] = (double)schedule_hint(c->graph->pool, facts[n].count);
@@ -202,7 +213,7 @@ bool fusion_count_elements(fusion_context *c) {
   c->elements = elements;
   c->facts = facts;
   for (uint32_t n = 1; n < count; n++) {
-    find_partly_read(c, facts, n);
+    find_how_read(c, facts, n, maps);
     c->joins |= ir_at(c->graph, n)->op == IR_OP_concat;
   }
   return find_neighbours(c);

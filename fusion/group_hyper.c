@@ -54,8 +54,9 @@ static bool price(group_run *r, const hyper_edge *h, const hyper_parts *p, fusio
   *why = group_forbidden(r, p->groups, p->count);
   if (*why || !group_unite_all(&r->s, p->groups, p->count, (group_kind)h->matcher->kind, h->hero, fused, why)) return false;
   group_price(&r->s, fused);
-  *why = p->ns > fused->cost.ns ? "saves" : "loses";
-  return p->ns > fused->cost.ns;
+  const bool pays = group_pays(&r->s, p->ns - fused->cost.ns);
+  *why = pays ? "saves" : "loses";
+  return pays;
 }
 
 /* Into the queue when it saves; else a record says why not. */

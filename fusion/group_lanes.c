@@ -10,6 +10,8 @@ typedef struct lane_walk {
   const fusion_context *c;
   const fusion_group *group;
   uint8_t *lanes; /* per member */
+  lane_loads loads;
+  bool beside; /* something that is not small is read in vectors */
   uint32_t met[GROUP_MOST_INPUTS], met_count;
 } lane_walk;
 
@@ -26,50 +28,65 @@ static bool first_met(lane_walk *w, uint32_t base) {
   return true;
 }
 
-/* Loads for a result, beyond those of vectors, of what `how` says of a value and all that a concatenation joins to it. */
-static uint32_t read_value(lane_walk *w, uint32_t base, uint8_t how) {
+static void add_loads(lane_walk *w, uint32_t base, double elements, uint8_t how) {
+  w->loads.count += elements;
+  if (how != FUSION_LINES || w->group->kind == GROUP_LOOP) return; /* flat loops are tiles there (schedule_transpose.c) */
+  w->loads.lines += elements;
+  w->loads.lined_bytes += w->c->elements[base] * ir_dtypes[ir_at(w->c->graph, base)->type.dtype].bytes;
+}
+
+/* Loads for so many results, beyond those of vectors, of what `how` says of a value and all that a concatenation joins to it. */
+static void read_value(lane_walk *w, uint32_t base, double elements, uint8_t how) {
   const ir_graph *g = w->c->graph;
   const ir_node *n = ir_at(g, base);
   const uint32_t at = fusion_position(w->c, w->group, base);
-  uint32_t loads = 0;
   if (at != UINT32_MAX) {
     w->lanes[at] = more_of(w->lanes[at], how);
-    return 0;
+    return;
   }
   /* across seams each part that is read, behind its condition, in every sweep; not what this kernel keeps of its rows */
   for (uint32_t i = 0; n->op == IR_OP_concat && i < n->arity; i++) {
     const uint32_t part = w->c->facts[ir_arg(g, base, i)].base;
     const bool read = how == FUSION_SEAMS && fusion_position(w->c, w->group, part) == UINT32_MAX;
-    loads += read ? 1 : read_value(w, part, how == FUSION_SEAMS ? FUSION_BESIDE : how);
+    if (read) add_loads(w, part, elements, FUSION_SEAMS);
+    else read_value(w, part, elements, how == FUSION_SEAMS ? FUSION_BESIDE : how);
   }
-  if (n->op == IR_OP_concat) return loads;
-  return how >= FUSION_APART && first_met(w, base) && n->op != IR_OP_const;
+  w->beside |= n->op != IR_OP_concat && how == FUSION_BESIDE && 2 * w->c->elements[base] >= elements;
+  if (n->op != IR_OP_concat && how >= FUSION_APART && first_met(w, base) && n->op != IR_OP_const) add_loads(w, base, elements, how);
 }
 
-double group_find_lanes(const fusion_context *c, const fusion_group *group, const uint8_t *sweeps, uint8_t *lanes) {
-  lane_walk w = {.c = c, .group = group, .lanes = lanes};
-  const ir_graph *g = c->graph;
-  /* a loop has a piece for each part between seams; rows are walked along memory, whichever axis that is */
-  const bool loop = group->kind == GROUP_LOOP;
-  double loads = 0;
-  memset(lanes, NOT_READ, group->count);
+/* `flat`: rows, in which what lies apart is taken as lying beside each other. */
+static void walk_lanes(lane_walk *w, const uint8_t *sweeps, bool flat) {
+  const ir_graph *g = w->c->graph;
+  const fusion_group *group = w->group;
+  w->met_count = 0, w->loads = (lane_loads){0}, w->beside = false;
+  memset(w->lanes, NOT_READ, group->count);
   for (uint32_t i = 0; i < group->output_count; i++) {
-    const uint32_t at = fusion_position(c, group, group->outputs[i]);
-    if (at != UINT32_MAX) lanes[at] = FUSION_BESIDE;
+    const uint32_t at = fusion_position(w->c, group, group->outputs[i]);
+    if (at != UINT32_MAX) w->lanes[at] = FUSION_BESIDE;
   }
   for (uint32_t i = group->count; i-- > 0;) {
     const ir_node *n = ir_at(g, group->nodes[i]);
     const bool reduces = (ir_ops[n->op].flags & IR_REDUCE) != 0;
-    const double elements = c->elements[reduces ? ir_arg(g, group->nodes[i], 0) : group->nodes[i]] * (sweeps && !reduces ? sweeps[i] : 1);
-    if (lanes[i] == NOT_READ) lanes[i] = FUSION_BESIDE;
+    const double elements = w->c->elements[reduces ? ir_arg(g, group->nodes[i], 0) : group->nodes[i]] *
+                            (sweeps && !reduces ? sweeps[i] : 1);
+    if (w->lanes[i] == NOT_READ) w->lanes[i] = FUSION_BESIDE;
     for (uint32_t a = 0; a < n->arity; a++) {
-      uint8_t how = c->neighbours[n->args + a];
-      if (how == (loop ? FUSION_SEAMS : FUSION_APART)) how = FUSION_BESIDE;
-      if (!reduces && lanes[i] != FUSION_BESIDE && how != FUSION_SAME) how = lanes[i];
-      loads += elements * read_value(&w, c->facts[ir_arg(g, group->nodes[i], a)].base, how);
+      uint8_t how = w->c->neighbours[n->args + a];
+      const bool apart = how == FUSION_APART || how == FUSION_LINES;
+      if (group->kind == GROUP_LOOP ? how == FUSION_SEAMS : apart && flat) how = FUSION_BESIDE; /* a loop has a piece for each part */
+      if (!reduces && w->lanes[i] != FUSION_BESIDE && how != FUSION_SAME) how = w->lanes[i];
+      read_value(w, w->c->facts[ir_arg(g, group->nodes[i], a)].base, elements, how);
     }
   }
-  return loads;
+}
+
+/* Rows are walked along memory, whichever axis that is, unless some of what they read lies along the vectors and some does not. */
+lane_loads group_find_lanes(const fusion_context *c, const fusion_group *group, const uint8_t *sweeps, uint8_t *lanes) {
+  lane_walk w = {.c = c, .group = group, .lanes = lanes};
+  walk_lanes(&w, sweeps, false);
+  if (group->kind != GROUP_LOOP && !w.beside) walk_lanes(&w, sweeps, true);
+  return w.loads;
 }
 
 /* As read_value, of what is computed for `elements` of a concatenation; 0: below none. */

@@ -2,6 +2,7 @@
 #include "fusion/contract_set.h"
 #include "fusion/group_private.h"
 #include "fusion/schedule_common.h"
+#include "fusion/winograd.h"
 
 bool group_feeds_contraction(const fusion_context *c, const fusion_group *group, uint32_t node, uint32_t input, uint32_t depth) {
   if (node == input) return true;
@@ -96,16 +97,46 @@ void group_add_panel(const fusion_context *c, const fusion_group *group, uint32_
   }
 }
 
-/* Vectors of an operand that is no constant, and whose neighbours do not lie beside each other, are put together lane by lane: once, in a panel, where enough rows
+/* Winograd's transforms have vectors along the channels, whatever their result is turned to (schedule_winograd.c).
+   Vectors of an operand that is no constant, and whose neighbours do not lie beside each other, are put together lane by lane: once, in a panel, where enough rows
    share it, else for every term (contract_operands.c). */
 void group_add_lane_operand(const fusion_context *c, const fusion_group *group, cost_work *w) {
   if (group->kind != GROUP_CONTRACT || !c->neighbours) return;
   const ir_node *n = ir_at(c->graph, group->hero);
   const uint32_t lanes = contract_lane_operands(c->graph, group->hero);
-  if (n->op != IR_OP_contract || (lanes != 1 && lanes != 2)) return;
+  bool output;
+  if (n->op != IR_OP_contract || (lanes != 1 && lanes != 2) || winograd_of(c, group->hero, &output)) return;
   const uint32_t from = ir_arg(c->graph, group->hero, lanes - 1);
   if (c->neighbours[n->args + lanes - 1] < FUSION_APART || ir_at(c->graph, c->facts[from].base)->op == IR_OP_const) return;
   const bool panel = contract_rows(c, group->hero, lanes - 1) >= CONTRACT_ROWS_TO_PAY;
   const double loads = panel ? c->elements[from] : c->elements[group->hero] * group_contract_depth(c, group->hero);
   w->extra_cycles += loads * c->options->profile->lane_load_cycles * c->options->profile->lanes;
+}
+
+/* Columns of a tile: as many vectors as are full. */
+static double tile_columns(const fusion_context *c, uint32_t node) {
+  enum { MOST_VECTORS = 4 };
+  const ir_tensor *t = &ir_at(c->graph, node)->type;
+  const double lanes = c->options->profile->lanes;
+  uint32_t axis = t->rank;
+  while (axis > 1 && t->dims[axis - 1] == 1) axis--;
+  const double columns = axis ? (double)schedule_hint(c->graph->pool, t->dims[axis - 1]) : 1;
+  return columns < lanes ? lanes : columns < MOST_VECTORS * lanes ? columns : MOST_VECTORS * lanes;
+}
+
+/* An element of the other operand is the same for all lanes: as a factor it is loaded, but one of fewer bytes than the sum is put into a vector, then widened, once for every tile
+   of columns. */
+void group_add_row_operand(const fusion_context *c, const fusion_group *group, cost_work *w) {
+  const cost_profile *p = c->options->profile;
+  const ir_node *n = ir_at(c->graph, group->hero);
+  if (group->kind != GROUP_CONTRACT || n->op != IR_OP_contract || !schedule_is_explicit(c) || !ir_dtypes[n->type.dtype].is_float) return;
+  const uint32_t lanes = contract_lane_operands(c->graph, group->hero), bytes = ir_dtypes[n->type.dtype].bytes;
+  if (lanes != 1 && lanes != 2) return;
+  const uint32_t from = ir_arg(c->graph, group->hero, 2 - lanes);
+  for (uint32_t i = 0; i < group->input_count; i++) {
+    const uint32_t input = group->inputs[i];
+    if (ir_dtypes[ir_at(c->graph, input)->type.dtype].bytes >= bytes || !group_feeds_contraction(c, group, from, input, 0)) continue;
+    const double made = c->elements[group->hero] * group_contract_depth(c, group->hero) / tile_columns(c, group->hero);
+    w->extra_cycles += made * (p->lane_load_cycles + p->op_cycles) * p->lanes;
+  }
 }

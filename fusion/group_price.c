@@ -126,8 +126,8 @@ static double times_inlined(const fusion_context *c, double own, double items, u
 
 /* How often each member is computed, beside once for each of its elements; null: as that. */
 typedef struct member_times {
-  const uint8_t *sweeps, *lanes; /* of rows; FUSION_BESIDE ... */
-  const double *joined;          /* elements of a concatenation */
+  const uint8_t *sweeps, *lanes;       /* of rows; FUSION_BESIDE ... */
+  const double *joined, *maps, *reach; /* elements of a concatenation; for being read at several places; results that need it */
 } member_times;
 
 static void add_operations(const fusion_context *c, const fusion_group *group, const member_times *m, cost_work *w) {
@@ -137,8 +137,10 @@ static void add_operations(const fusion_context *c, const fusion_group *group, c
     const uint32_t node = group->nodes[i];
     const fusion_facts *f = &c->facts[node];
     const double own = elements_of(c, node);
-    double times = own * recompute_factor(c, group, &again, node) * (m->sweeps ? m->sweeps[i] : 1);
-    if (group->kind == GROUP_LOOP && times < items) times = times_inlined(c, own, items, m->lanes ? m->lanes[i] : FUSION_BESIDE);
+    const double places = m->maps ? m->maps[i] : 1;
+    double times = own * places * recompute_factor(c, group, &again, node) * (m->sweeps ? m->sweeps[i] : 1);
+    const double needed = m->reach ? m->reach[i] : items;
+    if (group->kind == GROUP_LOOP && times < needed) times = times_inlined(c, own, needed, m->lanes ? m->lanes[i] : FUSION_BESIDE);
     if (m->joined && times < m->joined[i]) times = m->joined[i];
     if (f->rate) {
       *(f->rate == FUSION_PLAIN ? &w->ops : f->rate == FUSION_SPECIAL ? &w->specials : &w->divs) += times;
@@ -152,7 +154,7 @@ static void add_operations(const fusion_context *c, const fusion_group *group, c
       w->fmas += elements_of(c, node) * group_contract_depth(c, node);
       if (group->kind == GROUP_WINDOW && schedule_is_explicit(c)) w->extra_cycles += tap_cycles(c, node);
     } else if (flags & IR_REDUCE) {
-      const double once = elements_of(c, ir_arg(c->graph, node, 0)), terms = once * recompute_factor(c, group, &again, node);
+      const double once = elements_of(c, ir_arg(c->graph, node, 0)), terms = once * places * recompute_factor(c, group, &again, node);
       w->ops += terms;
       w->recompute_cycles += (terms - once) * f->cycles;
       w->extra_cycles += terms * f->own_cycles;
@@ -321,6 +323,17 @@ static void add_narrow(const fusion_context *c, uint32_t node, const cost_stream
     w->extra_cycles += s->accesses / bytes * c->options->profile->lane_load_cycles * c->options->profile->lanes;
 }
 
+/* A row across the unit stride is stored element by element, each in a line of its own; where they lie far apart, in few cache sets (schedule_row.c). */
+static bool stores_down(const fusion_context *c, const fusion_group *group, uint32_t node) {
+  uint32_t count;
+  if (group->kind != GROUP_ROW || !schedule_is_explicit(c) || !(ir_ops[ir_at(c->graph, group->hero)->op].flags & IR_REDUCE)) return false;
+  const ir_tensor *t = &ir_at(c->graph, ir_arg(c->graph, group->hero, 0))->type;
+  const ir_expr *axes = ir_attr_ints(c->graph, group->hero, IR_ATTR_axes, &count);
+  double apart = ir_dtypes[t->dtype].bytes;
+  for (uint32_t i = t->rank; count && i-- > (uint32_t)axes[count - 1] + 1;) apart *= (double)schedule_hint(c->graph->pool, t->dims[i]);
+  return apart >= CONTRACT_FAR_APART && elements_of(c, node) >= elements_of(c, ir_arg(c->graph, group->hero, 0));
+}
+
 /* A broadcast input is small whatever reads it; a gathered table is touched where the indices say. */
 static void add_streams(const fusion_context *c, const fusion_group *group, const uint8_t *sweeps, cost_work *w) {
   for (uint32_t i = 0; i < group->input_count && w->stream_count < COST_MAX_STREAMS; i++) {
@@ -331,7 +344,8 @@ static void add_streams(const fusion_context *c, const fusion_group *group, cons
     const double bytes = bytes_of(c, group->outputs[i]);
     const bool across = stores_across(c, group, group->outputs[i]);
     if (across) w->extra_cycles += LANE_STORE_CYCLES * elements_of(c, group->outputs[i]) * c->options->profile->lanes;
-    w->streams[w->stream_count] = (cost_stream){.bytes = bytes, .accesses = bytes, .write = true, .strided = across};
+    w->streams[w->stream_count] = (cost_stream){
+        .bytes = bytes, .accesses = bytes, .write = true, .strided = across || stores_down(c, group, group->outputs[i])};
     add_narrow(c, group->outputs[i], &w->streams[w->stream_count++], w);
   }
 }
@@ -345,9 +359,10 @@ static double parallel_items(const fusion_context *c, const fusion_group *group)
   return group->kind == GROUP_ROW && shared < all ? shared : all;
 }
 
-/* The most values alive at once when the members of one element are computed in graph order; each stays until its last reader. */
-static double live_values(const fusion_context *c, const fusion_group *group) {
+/* The most values alive at once when the members of one element are computed in graph order; each stays until its last reader. *crowded: values made while more than `room` are. */
+static double live_values(const fusion_context *c, const fusion_group *group, double room, uint32_t *crowded) {
   enum { LONGEST = 256 };
+  *crowded = 0;
   uint32_t last[LONGEST], dying[LONGEST], live = 0, most = 0;
   if (group->count > LONGEST) return 0.25 * group->count;
   memset(dying, 0, group->count * sizeof *dying);
@@ -364,9 +379,22 @@ static double live_values(const fusion_context *c, const fusion_group *group) {
   for (uint32_t i = 0; i < group->count; i++) {
     live++;
     if (live + 1 > most) most = live + 1; /* and one that was just loaded */
+    *crowded += live + 1 > room;
     live -= dying[i];
   }
   return most;
+}
+
+/* A tile of accumulators is sized to the registers; beside it on lanes every live value is a vector of four, and what does not fit lowers how many items are at work. A processor
+   stores and loads every value that is made while there is no register for it. */
+static void add_registers(const fusion_context *c, const fusion_group *group, cost_work *w) {
+  const cost_profile *p = c->options->profile;
+  const bool lanes = !schedule_is_explicit(c);
+  const double base = group->kind == GROUP_CONTRACT && lanes ? 20 : 4;
+  uint32_t crowded;
+  w->live_registers = base + live_values(c, group, p->registers - base, &crowded) * (lanes ? 4 : 1);
+  const double over = w->live_registers - p->registers;
+  w->spilled = !lanes ? crowded : over > 0 ? over : 0;
 }
 
 void fusion_group_work(const fusion_context *c, const fusion_group *group, cost_work *w) {
@@ -374,26 +402,31 @@ void fusion_group_work(const fusion_context *c, const fusion_group *group, cost_
   w->items = parallel_items(c, group);
   w->groups = c->options->profile->min_groups;
   uint8_t members[GROUP_MOST_MEMBERS], inputs[GROUP_MOST_INPUTS], lanes[GROUP_MOST_MEMBERS];
-  double joined[GROUP_MOST_MEMBERS], loads = 0;
+  double joined[GROUP_MOST_MEMBERS], maps[GROUP_MOST_MEMBERS], reach[GROUP_MOST_MEMBERS];
+  lane_loads loads = {0};
   fusion_note_positions(c, group);
   const bool swept = group_count_sweeps(c, group, members, inputs);
   const bool walks = (group->kind == GROUP_LOOP || group->kind == GROUP_ROW || group->kind == GROUP_REDUCE) &&
                      group->count <= GROUP_MOST_MEMBERS;
-  member_times m = {.sweeps = swept ? members : NULL};
+  member_times m = {
+      .sweeps = swept ? members : NULL,
+  };
+  const bool pieces = walks && c->joins && schedule_is_explicit(c) && group->kind == GROUP_LOOP;
+  if (group_count_maps(c, group, maps, pieces ? reach : NULL)) m.maps = maps, m.reach = pieces ? reach : NULL;
   if (walks && c->neighbours) loads = group_find_lanes(c, group, m.sweeps, lanes), m.lanes = lanes;
   if (walks && c->joins && c->options->profile->reads == COST_READS_TEXEL)
-    loads = group_find_joined(c, group, m.sweeps, joined), m.joined = joined;
-  w->extra_cycles += loads * c->options->profile->lane_load_cycles * c->options->profile->lanes;
+    loads.count = group_find_joined(c, group, m.sweeps, joined), m.joined = joined;
+  w->extra_cycles += loads.count * c->options->profile->lane_load_cycles * c->options->profile->lanes;
+  if (loads.lines > 0)
+    w->streams[w->stream_count++] = (cost_stream){.accesses = loads.lines * FUSION_LINE, .reuse_bytes = loads.lined_bytes};
   add_operations(c, group, &m, w);
   add_streams(c, group, swept ? inputs : NULL, w);
   add_copy(c, group, w);
   group_add_lane_operand(c, group, w);
+  group_add_row_operand(c, group, w);
   add_rows(c, group, w);
   add_prologue_loads(c, group, w);
-  /* a tile of accumulators is sized to the registers; beside it on lanes every live value is a vector of four */
-  const bool explicit_lanes = schedule_is_explicit(c);
-  const double base = group->kind == GROUP_CONTRACT && !explicit_lanes ? 20 : 4;
-  w->live_registers = base + live_values(c, group) * (explicit_lanes ? 1 : 4);
+  add_registers(c, group, w);
 }
 
 /* By the kind's own account where it has one. */

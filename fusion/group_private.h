@@ -39,6 +39,9 @@ typedef struct grouping {
   group_spare *spare[32]; /* by size */
 } grouping;
 
+/* Is that many nanoseconds less a reason for one kernel? */
+static inline bool group_pays(const grouping *s, double saving) { return saving > s->c->options->profile->least_saving; }
+
 /* ---- hyper-edges: a whole group proposed at once (fusion/group_hyper.c) ---- */
 
 enum { HYPER_MAX_NODES = 48 };
@@ -204,10 +207,17 @@ double group_contract_depth(const fusion_context *, uint32_t node); /* terms of 
 enum { GROUP_MOST_INPUTS = 64 };
 /* Of a kernel of kind `row`: how often each member is computed and each input read. False: not of that kind, or too large to say. */
 bool group_count_sweeps(const fusion_context *, const fusion_group *, uint8_t *times, uint8_t *input_times);
-/* How each member varies along the vectors of a flat loop or of rows: FUSION_BESIDE ...; returns the loads of single lanes. */
-double group_find_lanes(const fusion_context *, const fusion_group *, const uint8_t *sweeps, uint8_t *lanes);
+enum { FUSION_LINE = 64 }; /* bytes of a cache line */
+/* Loads of single lanes, and what of them touches: a line each. */
+typedef struct lane_loads {
+  double count, lines, lined_bytes; /* lined_bytes: of the values that these lie in */
+} lane_loads;
+/* How each member varies along the vectors of a flat loop or of rows: FUSION_BESIDE .. */
+lane_loads group_find_lanes(const fusion_context *, const fusion_group *, const uint8_t *sweeps, uint8_t *lanes);
 /* Where reads go through texels: for how many elements of a concatenation each member is computed; returns the loads that this takes. */
 double group_find_joined(const fusion_context *, const fusion_group *, const uint8_t *sweeps, double *joined);
+/* How often each member is computed for being read at several places and, unless `reach` is null, for how many results. False: none is, and it is not asked. */
+bool group_count_maps(const fusion_context *, const fusion_group *, double *times, double *reach);
 /* ---- operands of contractions (fusion/group_panels.c) ---- */
 
 /* Is the input on its way into a contraction (an operand or a prologue of one), rather than read by the epilogue? Depth: 0. */
@@ -216,6 +226,7 @@ bool group_feeds_contraction(const fusion_context *, const fusion_group *, uint3
 uint32_t group_panel_operand(const fusion_context *, const fusion_group *);
 void group_add_panel(const fusion_context *, const fusion_group *, uint32_t operand, cost_work *);
 void group_add_lane_operand(const fusion_context *, const fusion_group *, cost_work *);
+void group_add_row_operand(const fusion_context *, const fusion_group *, cost_work *);
 /* Would one kernel of these groups close a cycle (a path from one to another through a group outside)? */
 bool group_makes_cycle(grouping *, const uint32_t *groups, uint32_t count);
 

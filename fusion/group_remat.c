@@ -241,7 +241,7 @@ static void record(group_run *r, const remat *m, const char *rule, bool taken) {
 /* Into the queue when it saves. */
 static void propose(group_run *r, const remat *m, const char *why) {
   const double saving = m->ns_before - m->ns_after;
-  if (why || saving <= 0) {
+  if (why || !group_pays(&r->s, saving)) {
     record(r, m, why ? why : "kept", false);
     return;
   }
@@ -283,7 +283,7 @@ uint32_t remat_consider(group_run *r, uint32_t value, uint32_t *changed) {
   remat m;
   const char *why;
   if (r->s.c->options->level != FUSION_FUSED || !build(r, value, &m, &why)) return 0;
-  if (r->many && !why && m.ns_before > m.ns_after) return take(r, &m, changed);
+  if (r->many && !why && group_pays(&r->s, m.ns_before - m.ns_after)) return take(r, &m, changed);
   propose(r, &m, why);
   return 0;
 }
@@ -296,5 +296,5 @@ uint32_t remat_pop(group_run *r, const edge *e, uint32_t *changed) {
     propose(r, &m, why);
     return 0;
   }
-  return why || m.ns_before <= m.ns_after ? 0 : take(r, &m, changed);
+  return why || !group_pays(&r->s, m.ns_before - m.ns_after) ? 0 : take(r, &m, changed);
 }

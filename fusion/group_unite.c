@@ -485,7 +485,7 @@ bool group_guess(grouping *s, uint32_t a, uint32_t b, fusion_group *out, const c
   out->cost.bytes = parts[0]->cost.bytes + parts[1]->cost.bytes - less;
   *saving = parts[0]->cost.ns + parts[1]->cost.ns - out->cost.ns;
   *why_not = "loses";
-  return *saving > 0;
+  return group_pays(s, *saving);
 }
 
 bool group_unite(grouping *s, uint32_t a, uint32_t b, fusion_group *out, const char **why_not) {

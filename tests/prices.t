@@ -52,11 +52,19 @@ END
 sub masked { my ($type) = @_; return "graph \@g(%x: $type\[262144]) {\n  %y = and %x, 15\n  return y=%y\n}\n" }
 sub cached { my ($rows) = @_; return "graph \@g(%x: f32[8,127,64], %z: f32[8,1,64], %w: f32[8,128,64]) {\n$rows  return y=%y\n}\n" }
 
+sub turned { my ($other) = @_; return "graph \@g(%x: f32[512,512]) {\n  %w = window %x, axis=0, size=[3,3], low=[1,1], high=[1,1]\n  %s = reduce.sum %w, axes=[2,3]\n  %e = exp %s\n  %v = sigmoid %e\n$other  %y = add %t, %v\n  return y=%y\n}\n" }
+sub joined { my ($axis, $shape) = @_; return "graph \@g(%a: f32[$shape], %b: f32[$shape], %c: f32[$shape]) {\n  %p = tanh %a\n  %q = sin %b\n  %r = exp %c\n  %j = concat %p, %q, %r, axis=$axis\n  %y = mul %j, 2.0\n  must_fuse %p, %y\n  must_fuse %q, %y\n  must_fuse %r, %y\n  return y=%y\n}\n" }
+sub cast_rows { my ($type) = @_; return "graph \@g(%x: $type\[1024,512], %w: f32[512,32]) {\n  %a = " . ($type eq 'f16' ? 'cast %x, dtype=f32' : 'abs %x') . "\n  %y = matmul %a, %w\n  must_fuse %a, %y\n  return y=%y\n}\n" }
+sub down { my ($axis) = @_; return "graph \@g(%x: f32[1024,1024]) {\n  %b = mul %x, %x\n  %s = reduce.sum %b, axes=[$axis]\n  must_fuse %b, %s\n  return b=%b, s=%s\n}\n" }
+
 my @pairs = ( # what, profile, with it, without; the least and the most that the one may cost beside the other
   ['what is the same for all lanes is computed once a row', 'pocl', scaled("  %k = sigmoid %s\n"), scaled("  %k = mul %s, 2.0\n"), 1, 1.3],
   ['rows of two parts are put together lane by lane', 'pocl', sums("  %r = concat %x, %z, axis=1\n"), sums("  %r = mul %w, 1.0\n"), 4, 40],
   ['so are operands of few rows that lie the other way', 'pocl', scores('512,64', ', transpose_b'), scores('64,512', ''), 2, 10],
   ['both parts of a cache are read for all of it on texels', 'lavapipe', cached("  %y = concat %x, %z, axis=1\n"), cached("  %y = mul %w, 2.0\n"), 1.15, 2],
+  ['parts that are joined along the columns are computed for their part, others for all results', 'wide', joined(0, '256,256'), joined(1, '256,256'), 1.8, 4],
+  ['an element of two bytes that all columns share is widened for every tile of them', 'wide', cast_rows('f16'), cast_rows('f32'), 1.8, 4],
+  ['rows across the unit stride are stored far apart', 'pocl', down(0), down(1), 1.3, 6],
   ['bytes are read and stored one by one there', 'lavapipe', masked('u8'), masked('i32'), 0.7, 2],
 );
 for my $p (@pairs) {
@@ -73,4 +81,8 @@ my ($apart, $kernels) = price(bits(64), 'wide');
 is($kernels, 1, 'a panel is computed once for all rows, so that unpacking joins its product');
 (undef, $kernels) = price(bits(64), 'wide', '--numerics strict');
 is($kernels, 2, 'not where its parts alternate');
+(undef, $kernels) = price(turned("  %t = transpose %v, perm=[1,0]\n"), 'wide');
+is($kernels, 2, 'what is read at two places is not computed at both');
+(undef, $kernels) = price(turned("  %t = abs %x\n"), 'wide');
+is($kernels, 1, 'at one it is');
 done_testing;

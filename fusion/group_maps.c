@@ -1,0 +1,90 @@
+/* Where members are read. At more than one place: an element, and what a transpose or a slice takes from elsewhere, are two values to `emit_value`, and so is all that only they need.
+   And in which pieces of a loop: what a concatenation joins is computed in the piece of its results, what several parts need in each of theirs. From the results down; what is read
+   through the same view is read once. */
+#include "fusion/group_private.h"
+#include "fusion/schedule_loop_private.h"
+
+enum { MOST_READS = 2 * GROUP_MOST_MEMBERS, MOST_PIECES = LOOP_MOST_CUTS + 1 };
+static const uint32_t WHOLE = UINT32_C(1) << MOST_PIECES; /* all results */
+
+typedef struct map_read {
+  uint32_t member, map; /* of the group; the view that decides where it is read, or itself */
+  double times;         /* of its elements */
+} map_read;
+typedef struct map_walk {
+  const fusion_context *c;
+  const fusion_group *group;
+  bool by_pieces;
+  uint32_t count, piece_count;
+  uint32_t in[GROUP_MOST_MEMBERS]; /* per member: a bit a piece */
+  double pieces[MOST_PIECES];      /* results of each */
+  map_read reads[MOST_READS];
+} map_walk;
+
+static void add_read(map_walk *w, uint32_t member, uint32_t map, double times) {
+  const double part = w->c->elements[map] / w->c->elements[w->group->nodes[member]];
+  if (part < 1) times *= part; /* a slice */
+  for (uint32_t i = 0; i < w->count; i++)
+    if (w->reads[i].member == member && w->reads[i].map == map) {
+      if (w->reads[i].times < times) w->reads[i].times = times;
+      return;
+    }
+  if (w->count < MOST_READS) w->reads[w->count++] = (map_read){member, map, times};
+}
+
+/* Pieces are of columns (schedule_loop_cuts.c): what is joined along another axis is computed for all results, then chosen from. */
+static bool makes_pieces(const map_walk *w, uint32_t concat) {
+  const ir_tensor *t = &ir_at(w->c->graph, concat)->type;
+  uint32_t last = t->rank;
+  while (last > 1 && t->dims[last - 1] == 1) last--;
+  return w->by_pieces && w->piece_count + ir_at(w->c->graph, concat)->arity <= MOST_PIECES &&
+         ir_attr_int(w->c->graph, concat, IR_ATTR_axis, 0) + 1 == (ir_expr)last;
+}
+
+static void read_operand(map_walk *w, uint32_t operand, double times, uint32_t in) {
+  const ir_graph *g = w->c->graph;
+  const uint32_t base = w->c->facts[operand].base, at = fusion_position(w->c, w->group, base);
+  if (at != UINT32_MAX) {
+    add_read(w, at, w->c->facts[operand].map, times);
+    w->in[at] |= in;
+    return;
+  }
+  if (ir_at(g, base)->op != IR_OP_concat) return;
+  const bool own = in == WHOLE && makes_pieces(w, base);
+  for (uint32_t i = 0; i < ir_at(g, base)->arity; i++) {
+    if (own) w->pieces[w->piece_count++] = w->c->elements[ir_arg(g, base, i)];
+    read_operand(w, ir_arg(g, base, i), times, own ? UINT32_C(1) << (w->piece_count - 1) : in);
+  }
+}
+
+static double times_read(const map_walk *w, uint32_t member) {
+  double times = 0;
+  for (uint32_t i = 0; i < w->count; i++)
+    if (w->reads[i].member == member) times += w->reads[i].times;
+  return times > 1 ? times : 1;
+}
+
+static double results_in(const map_walk *w, uint32_t in) {
+  double results = 0;
+  if (in & WHOLE || !in) return w->c->elements[w->group->hero];
+  for (uint32_t i = 0; i < w->piece_count; i++)
+    if (in >> i & 1) results += w->pieces[i];
+  return results;
+}
+
+bool group_count_maps(const fusion_context *c, const fusion_group *group, double *times, double *reach) {
+  map_walk w;
+  bool several = reach != NULL;
+  for (uint32_t i = 0; i < group->count; i++) several |= c->facts[group->nodes[i]].moved;
+  if (!several || group->count > GROUP_MOST_MEMBERS) return false;
+  w.c = c, w.group = group, w.by_pieces = reach != NULL, w.count = w.piece_count = 0;
+  memset(w.in, 0, group->count * sizeof *w.in);
+  for (uint32_t i = 0; i < group->output_count; i++) read_operand(&w, group->outputs[i], 1, WHOLE);
+  for (uint32_t i = group->count; i-- > 0;) {
+    times[i] = times_read(&w, i);
+    if (reach) reach[i] = results_in(&w, w.in[i]);
+    for (uint32_t a = 0; a < ir_at(c->graph, group->nodes[i])->arity; a++)
+      read_operand(&w, ir_arg(c->graph, group->nodes[i], a), times[i], w.in[i]);
+  }
+  return true;
+}
