@@ -96,7 +96,7 @@ typedef struct emit_loop_info {
 } emit_loop_info;
 ir_expr emit_loop(emit *, const emit_loop_info *);
 void emit_loop_end(emit *, ir_expr variable, uint32_t count, const uint32_t *next, uint32_t *results);
-void emit_if(emit *, uint32_t condition); /* closed by emit_if_end; values made inside are forgotten after */
+void emit_if(emit *, uint32_t condition);                       /* closed by emit_if_end; values made inside are forgotten after */
 void emit_else(emit *, uint32_t count, const uint32_t *values); /* what the first side yields */
 void emit_if_end(emit *);
 void emit_if_result(emit *, uint32_t count, const uint32_t *values, uint32_t *results); /* the second side's, and what the if is */

@@ -56,7 +56,7 @@ void build_resample(composite_call *c) {
 enum { MAX_SPATIAL = 3 };
 typedef enum { OUTSIDE_ZERO, OUTSIDE_BORDER, OUTSIDE_REFLECT } outside_mode;
 typedef struct planes {
-  uint32_t flat;    /* [c, n * extents..], or rows of channels: [n * extents.., c] */
+  uint32_t flat; /* [c, n * extents..], or rows of channels: [n * extents.., c] */
   bool rows;
   uint32_t spatial; /* axes of a plane */
   int64_t extent[MAX_SPATIAL];

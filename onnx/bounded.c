@@ -263,7 +263,8 @@ static bool is_dear(const spreading *s, uint32_t n) {
   if (node->op != IR_OP_contract && !(ir_ops[node->op].flags & IR_REDUCE)) return false;
   int64_t read, places;
   const ir_expr elements = ir_tensor_elements(s->g->pool, &ir_at(s->g, ir_arg(s->g, n, 0))->type);
-  if (!expr_is_const(s->g->pool, elements, &read) || !expr_is_const(s->g->pool, node->type.dims[s->axis[n - s->first]], &places)) return false;
+  if (!expr_is_const(s->g->pool, elements, &read) || !expr_is_const(s->g->pool, node->type.dims[s->axis[n - s->first]], &places))
+    return false;
   return places > 1 && read / places >= DEAR;
 }
 

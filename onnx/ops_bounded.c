@@ -229,7 +229,8 @@ bool onnx_op_non_max_suppression(onnx_call *c) {
   const bool alone = type.dims[0] == 1 && type.dims[1] == 1; /* what was found of one class stands first as it is */
   const uint32_t flags = onnx_flat(c, onnx_2n(c, IR_OP_ge, picks, 0)), order = flags && !alone ? places(c, flags) : 0;
   for (uint32_t k = 0; k < 3; k++) {
-    const uint32_t all = onnx_flat(c, k < 2 ? onnx_iota(c, SNT_I64, 3, type.dims, k) : picks), row = alone ? all : onnx_gather(c, all, order, 0);
+    const uint32_t all = onnx_flat(c, k < 2 ? onnx_iota(c, SNT_I64, 3, type.dims, k) : picks),
+                   row = alone ? all : onnx_gather(c, all, order, 0);
     if (!row) return false;
     column_of[k] = onnx_reshape(c, row, 2, (const ir_expr[]){onnx_type_of(c, row)->dims[0], 1});
   }
