@@ -38,6 +38,7 @@ typedef struct contraction {
   ir_expr row_tiles[2], column_tiles[2]; /* first tile of this work-item, one past its last */
   ir_expr outer_range[2];                /* its share of the outer axis; the end is 0 when it is one index */
   int64_t most_outer, most_rows;         /* indices of it, and tiles of rows, that a work-item has at most; 0: unknown */
+  uint32_t chooser;                      /* of the hero (emit_chooser); 0: none is asked */
   contract_set set;                      /* the contractions that share the tile: their cells one after another */
   uint32_t panel[CONTRACT_SET_MAX];      /* memory of a panel of the lane operand, staged for each tile of columns */
   uint8_t lane_form[CONTRACT_SET_MAX];   /* contract_form: how each one's lane operand is read */

@@ -472,12 +472,45 @@ static void store_tile(contraction *t, ir_expr row, ir_expr column, const uint32
   emit_scalar_lanes(t->e);
 }
 
+/* Whether some row of the tile is wanted; 0: all are. */
+static uint32_t wanted_rows(contraction *t, ir_expr row, ir_expr column) {
+  emit *e = t->e;
+  uint32_t any = 0;
+  if (!t->chooser) return 0;
+  for (uint32_t i = 0; i < t->rows; i++) {
+    map_access at = {.rank = t->out_rank};
+    use_vector(t, 0, column);
+    use_row(t, i, row);
+    for (uint32_t d = 0; d < t->out_rank; d++) at.at[d] = t->at[t->out[d]];
+    const uint32_t wanted = emit_wanted(e, t->set.node[0], t->chooser, &at);
+    if (!wanted) {
+      t->chooser = 0;
+      break;
+    }
+    any = any ? kir_2(e->k, KIR_or, any, wanted) : wanted;
+  }
+  emit_scalar_lanes(e);
+  return t->chooser ? any : 0;
+}
+
+/* All terms of the tile, unless every row of it is left out by a select: rows behind a count. */
+static void sum_tile(contraction *t, ir_expr row, ir_expr column, uint32_t *acc) {
+  uint32_t sums[CONTRACT_CELLS];
+  const uint32_t wanted = wanted_rows(t, row, column), count = contract_sums(t);
+  memcpy(sums, acc, count * sizeof *sums);
+  if (wanted) emit_if(t->e, wanted);
+  reduce_level(t, 0, row, column, acc);
+  if (!wanted) return;
+  emit_else(t->e, count, acc);
+  emit_if_result(t->e, count, sums, acc);
+}
+
 void contract_emit_tile(contraction *t, ir_expr row, ir_expr column) {
   uint32_t acc[CONTRACT_CELLS];
   if (t->blocks.size) take_sums(t, acc);
   else
     for (uint32_t i = 0; i < contract_sums(t); i++) acc[i] = emit_no_sum(t->e, kir_t(t->type.base, t->lanes));
-  if (!t->blocks.summed) reduce_level(t, 0, row, column, acc);
+  if (!t->blocks.summed) sum_tile(t, row, column, acc);
   if (t->blocks.size && !t->blocks.summed) keep_sums(t, acc);
   else store_tile(t, row, column, acc);
 }

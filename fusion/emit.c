@@ -318,18 +318,20 @@ void emit_if(emit *e, uint32_t condition) {
   e->depth++;
 }
 
-void emit_else(emit *e) {
+void emit_else(emit *e, uint32_t count, const uint32_t *values) {
   e->depth--;
   forget(e);
   e->depth++;
-  if (e->open_ifs.count) kir_else(e->k, e->open_ifs.at[e->open_ifs.count - 1], 0, NULL);
+  if (e->open_ifs.count) kir_else(e->k, e->open_ifs.at[e->open_ifs.count - 1], count, values);
 }
 
-void emit_if_end(emit *e) {
-  if (e->open_ifs.count) kir_if_end(e->k, e->open_ifs.at[--e->open_ifs.count], 0, NULL, NULL);
+void emit_if_result(emit *e, uint32_t count, const uint32_t *values, uint32_t *results) {
+  if (e->open_ifs.count) kir_if_end(e->k, e->open_ifs.at[--e->open_ifs.count], count, values, results);
   e->depth--;
   forget(e);
 }
+
+void emit_if_end(emit *e) { emit_if_result(e, 0, NULL, NULL); }
 
 ir_expr emit_lanes(emit *e, ir_expr base, uint32_t lanes) {
   e->lanes = lanes;

@@ -96,9 +96,10 @@ typedef struct emit_loop_info {
 } emit_loop_info;
 ir_expr emit_loop(emit *, const emit_loop_info *);
 void emit_loop_end(emit *, ir_expr variable, uint32_t count, const uint32_t *next, uint32_t *results);
-void emit_if(emit *, uint32_t condition); /* closed by emit_if_end; values made inside are forgotten after */
-void emit_else(emit *);
+void emit_if(emit *, uint32_t condition);                       /* closed by emit_if_end; values made inside are forgotten after */
+void emit_else(emit *, uint32_t count, const uint32_t *values); /* what the first side yields */
 void emit_if_end(emit *);
+void emit_if_result(emit *, uint32_t count, const uint32_t *values, uint32_t *results); /* the second side's, and what the if is */
 /* Makes `base + lane` the vector axis: returns that expression; lanes 1 returns base. Until emit_scalar_lanes. */
 ir_expr emit_lanes(emit *, ir_expr base, uint32_t lanes);
 void emit_scalar_lanes(emit *);
@@ -165,6 +166,10 @@ uint32_t emit_group_combine(emit *, kir_op combine, uint32_t value, uint32_t ite
 uint32_t emit_reduce(emit *, uint32_t node, const map_access *, const sweep *);
 /* Of several places in one loop: vectors along the last reduced axis, in no fixed order. */
 void emit_reduce_rows(emit *, uint32_t node, uint32_t rows, const map_access *, const sweep *, uint32_t *values);
+/* The select that alone reads a member within the group, through views and pointwise members, as what its condition chooses; 0: none does. */
+uint32_t emit_chooser(const fusion_context *, const fusion_group *, uint32_t node);
+/* Its condition where the node is at `at`; 0: there is none, or lanes differ in it. */
+uint32_t emit_wanted(emit *, uint32_t node, uint32_t chooser, const map_access *at);
 kir_op emit_combine_op(ir_op reduce); /* add mul max min */
 double emit_identity(ir_op reduce, int32_t dtype);
 uint32_t emit_no_sum(emit *, kir_type); /* what sums start from */

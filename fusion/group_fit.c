@@ -1,6 +1,7 @@
 /* Views that one kernel cannot read through, or should not. In: what is needed and stored so far. Out: where a node would read more buffers than the device
    binds, the views that join most of them are stored too, and have kernels of their own (wider concatenations are nested before: nest_concat); and where a
-   contraction would ask for every term which part it lies in, for longer than putting the parts together takes, the concatenation is. */
+   contraction would ask for every term which part it lies in, for longer than putting the parts together takes, the concatenation is; so is a table whose
+   rows lie apart in memory, where vectors of picked rows are wanted for longer. */
 #include "fusion/group_private.h"
 #include "fusion/schedule_common.h"
 #include "fusion/winograd.h"
@@ -113,10 +114,24 @@ static double store_ns(const grouping *s, uint32_t concat) {
   return p->launch_ns + bytes * (1 + 1 / (p->stream_store_factor > 0 ? p->stream_store_factor : 1)) / p->cache_gbs;
 }
 
+/* Vectors along whole rows of a table that lie apart below its views: lane by lane, not at once. */
+static double rows_ns(const grouping *s, uint32_t gather) {
+  const cost_profile *p = s->c->options->profile;
+  const uint8_t *neighbours = s->c->neighbours ? s->c->neighbours + ir_at(s->c->graph, gather)->args : NULL;
+  if (!neighbours || neighbours[0] != FUSION_APART || neighbours[1] != FUSION_SAME) return 0;
+  return s->c->elements[gather] * (p->lane_load_cycles - p->vector_load_cycles / p->lanes) / (p->units * p->ghz);
+}
+
+static void store_apart_table(grouping *s, uint32_t gather) {
+  const uint32_t table = ir_arg(s->c->graph, gather, 0);
+  if (!is_read(s, table) && rows_ns(s, gather) > store_ns(s, table)) s->is_stored[table] = 1;
+}
+
 void group_store_dear_views(grouping *s) {
   const ir_graph *g = s->c->graph;
   for (uint32_t n = 1; n < g->nodes.count; n++) {
     bool output = false;
+    if (ir_at(g, n)->op == IR_OP_gather && s->needed[n]) store_apart_table(s, n);
     if (ir_at(g, n)->op != IR_OP_contract || !s->needed[n] || s->kinds[n] != GROUP_CONTRACT) continue;
     const bool transform = winograd_of(s->c, n, &output) != NULL;
     for (uint32_t o = 0; o < 2 && !output; o++) {

@@ -509,6 +509,7 @@ static bool build_local(contraction *t, snt_result *result) {
 /* What no tile fits (unknown columns, tiny extents, both operands along the lanes of a device that forms its own vectors) is computed element by
    element in the loop schedule. */
 snt_result schedule_contract_build(fusion_context *c, const fusion_group *group) {
+  enum { MANY_TERMS = 32 }; /* for conditions of rows to be asked before */
   contraction t = {.c = c, .group = group, .type = emit_compute_type(NULL, ir_at(c->graph, group->hero)->type.dtype, 1)};
   const bool explicit = schedule_is_explicit(c);
   bool output;
@@ -521,6 +522,7 @@ snt_result schedule_contract_build(fusion_context *c, const fusion_group *group)
   snt_result result = SNT_OK;
   if (explicit ? contract_build_depthwise(&t, &result) : build_local(&t, &result)) return result;
   for (uint32_t i = 0; i < 2 * t.set.count; i++) contract_find_pads(&t, contract_operand(&t, i / 2, i % 2));
+  if (t.set.count == 1 && contract_terms(&t) >= MANY_TERMS) t.chooser = emit_chooser(c, group, group->hero);
   if (!contract_pick_tile(&t)) return schedule_loop_build(c, group);
   const contract_build build = pick_schedule(&t);
   return build ? build_shapes(&t, build, 0) : schedule_loop_build(c, group);

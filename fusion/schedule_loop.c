@@ -116,7 +116,7 @@ static snt_result build_lanes(fusion_context *c, const fusion_group *group) {
   store_outputs(e, &job, emit_lanes(e, column, lanes));
   emit_scalar_lanes(e);
   if (lanes > 1 && expr_multiple_of(x, job.space.columns) % lanes) {
-    emit_else(e);
+    emit_else(e, 0, NULL);
     const ir_expr v = emit_loop(e, &(emit_loop_info){.name = "t", .lo = column, .hi = job.space.columns, .step = 1});
     store_outputs(e, &job, v);
     emit_loop_end(e, v, 0, NULL, NULL);

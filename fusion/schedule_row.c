@@ -154,6 +154,22 @@ static void fetch_beside(emit *e, void *user, const map_access *at) {
   row_fetch(j, j->sweep, at);
 }
 
+/* A reduction, unless a select leaves it out. Where items share rows all of them go on. */
+static uint32_t reduce_wanted(row_job *j, uint32_t node, const map_access *at, const sweep *how) {
+  emit *e = j->e;
+  const bool alone = j->items <= 1 && !j->staged_count;
+  const uint32_t wanted = alone ? emit_wanted(e, node, emit_chooser(j->c, j->group, node), at) : 0;
+  if (wanted) emit_if(e, wanted);
+  const uint32_t value = emit_reduce(e, node, at, how);
+  if (!wanted || !value) return value;
+  const kir_type type = emit_value_type(e, value);
+  const uint32_t none = ir_dtypes[type.base].is_float ? kir_const_float(e->k, type, 0) : kir_const_int(e->k, type, 0);
+  uint32_t result;
+  emit_else(e, 1, &value);
+  emit_if_result(e, 1, &none, &result);
+  return result;
+}
+
 static void reduce_row(row_job *j, const sweep *given) {
   sweep how = *given;
   how.beside = fetch_beside, how.user = j;
@@ -162,7 +178,7 @@ static void reduce_row(row_job *j, const sweep *given) {
     const map_access at = reduce_result_at(j, j->reduce[s]);
     if (j->items <= 1 && !j->across) compute_dear_rows(j, s);
     row_open_stages(j, s);
-    emit_remember(j->e, j->reduce[s], &at, emit_reduce(j->e, j->reduce[s], &at, &how));
+    emit_remember(j->e, j->reduce[s], &at, reduce_wanted(j, j->reduce[s], &at, &how));
     row_fill_stages(j, s);
     row_order_stages(j, s);
   }
@@ -360,7 +376,7 @@ static void emit_across_unit(row_job *j, ir_expr unit, ir_expr parts, uint32_t l
   emit_if(e, kir_2(e->k, KIR_le, emit_expr(e, last), emit_expr(e, inner)));
   emit_across(j, outer_at, first, lanes);
   if (lanes > 1) {
-    emit_else(e);
+    emit_else(e, 0, NULL);
     const ir_expr t = emit_loop(e, &(emit_loop_info){.name = "t", .lo = first, .hi = inner, .step = 1});
     emit_across(j, outer_at, t, 1);
     emit_loop_end(e, t, 0, NULL, NULL);

@@ -140,7 +140,7 @@ static snt_result build_rows(scatter_job *j) {
   emit_if(e, kir_2(e->k, KIR_ge, winner, one));
   j->p = emit_var_for(e, "winner", kir_2(e->k, KIR_sub, winner, one), 0, j->count);
   put_row(j, column, put_update);
-  emit_else(e);
+  emit_else(e, 0, NULL);
   put_row(j, column, put_base);
   emit_if_end(e);
   schedule_units_end(e, unit);

@@ -1,5 +1,6 @@
 /* Sampling at positions between the elements: by a table of taps and weights an axis, by a grid of coordinates, by boxes. Planes are flattened
-   to [c, n * extents..], so that one gather reads a tap of every channel. */
+   to [c, n * extents..], so that one gather reads a tap of every channel; for boxes to [n * extents.., c], since what says where a sample lies takes longer
+   than reading it, and is the same for all channels. */
 #include "ir/composites_private.h"
 
 static uint32_t mul(composite_call *c, uint32_t a, uint32_t b) { return step_2(c, IR_OP_mul, a, b); }
@@ -55,7 +56,8 @@ void build_resample(composite_call *c) {
 enum { MAX_SPATIAL = 3 };
 typedef enum { OUTSIDE_ZERO, OUTSIDE_BORDER, OUTSIDE_REFLECT } outside_mode;
 typedef struct planes {
-  uint32_t flat;    /* [c, n * extents..] */
+  uint32_t flat; /* [c, n * extents..], or rows of channels: [n * extents.., c] */
+  bool rows;
   uint32_t spatial; /* axes of a plane */
   int64_t extent[MAX_SPATIAL];
   uint32_t image; /* i32, the number of the image that each sample reads; same rank as the coordinates */
@@ -68,12 +70,13 @@ static bool read_planes(composite_call *c, uint32_t x, planes *p) {
   if (shape.rank < 4 || shape.rank > 2 + MAX_SPATIAL) return call_mistake(c, "x must be [n, c, h, w] or [n, c, d, h, w]"), false;
   p->spatial = shape.rank - 2u;
   uint32_t perm[SNT_MAX_RANK];
-  ir_expr dims[] = {shape.dims[1], shape.dims[0]};
-  for (uint32_t i = 0; i < shape.rank; i++) perm[i] = i < 2 ? 1 - i : i;
+  ir_expr dims[2] = {shape.dims[1], shape.dims[1]}, *places = &dims[p->rows ? 0 : 1];
+  for (uint32_t i = 0; i < shape.rank; i++) perm[i] = p->rows ? i == 0 ? 0 : i + 1 < shape.rank ? i + 1 : 1 : i < 2 ? 1 - i : i;
+  *places = shape.dims[0];
   for (uint32_t i = 0; i < p->spatial; i++) {
     if (!expr_is_const(c->g->pool, shape.dims[2 + i], &p->extent[i]) || p->extent[i] < 1)
       return call_mistake(c, "spatial extents must be fixed"), false;
-    dims[1] = expr_mul(c->g->pool, dims[1], shape.dims[2 + i]);
+    *places = expr_mul(c->g->pool, *places, shape.dims[2 + i]);
   }
   p->flat = step_reshape(c, step_transpose(c, x, perm), 2, dims);
   return p->flat != 0;
@@ -98,7 +101,14 @@ static uint32_t brought_inside(composite_call *c, const planes *p, uint32_t axis
   return x;
 }
 
-/* The elements [c, samples..] at whole coordinates (floats); outside they are 0 or brought inside. */
+/* What is known of each sample, for all channels. */
+static uint32_t of_channels(composite_call *c, const planes *p, uint32_t v, const ir_tensor *shape) {
+  static const ir_expr axes[SNT_MAX_RANK] = {0, 1, 2, 3, 4, 5, 6, 7};
+  const ir_attr_value attrs[] = {{IR_ATTR_axes, shape->rank - 1u, p->rows ? axes : axes + 1}, {IR_ATTR_shape, shape->rank, shape->dims}};
+  return v ? ir_add_node(c->g, IR_OP_broadcast, 1, &v, 2, attrs, NULL) : 0;
+}
+
+/* The elements [c, samples..], or [samples.., c], at whole coordinates (floats); outside they are 0 or brought inside. */
 static uint32_t read_tap(composite_call *c, const planes *p, const uint32_t *at) {
   uint32_t flat = p->image, inside = 0;
   for (uint32_t i = 0; i < p->spatial; i++) {
@@ -111,11 +121,18 @@ static uint32_t read_tap(composite_call *c, const planes *p, const uint32_t *at)
     whole = step_cast(c, clamped(c, whole, 0, last), SNT_I32);
     flat = add(c, muln(c, flat, (double)p->extent[i]), whole);
   }
-  const uint32_t read = step_gather(c, p->flat, flat, 1);
+  const uint32_t read = step_gather(c, p->flat, flat, p->rows ? 0 : 1);
   if (!inside || !read) return read;
   const ir_tensor shape = *type_of(c, read);
-  inside = step_broadcast(c, inside, &shape);
+  inside = of_channels(c, p, inside, &shape);
   return step_select(c, inside, read, step_number(c, read, 0));
+}
+
+static uint32_t weighted_tap(composite_call *c, const planes *p, const uint32_t *at, uint32_t weight) {
+  const uint32_t read = read_tap(c, p, at);
+  if (!read) return 0;
+  const ir_tensor shape = *type_of(c, read);
+  return mul(c, read, of_channels(c, p, weight, &shape));
 }
 
 /* ---- by a grid of coordinates from -1 to 1 ---- */
@@ -162,7 +179,7 @@ static uint32_t weighted_taps(composite_call *c, const planes *p, const tap_weig
       at[i] = t->at[i][rest % t->count];
       weight = weight ? mul(c, weight, own) : own;
     }
-    const uint32_t part = mul(c, read_tap(c, p, at), weight);
+    const uint32_t part = weighted_tap(c, p, at, weight);
     total = total ? add(c, total, part) : part;
   }
   return total;
@@ -378,7 +395,7 @@ static bool read_boxes(composite_call *c, uint32_t x, boxes *b) {
 }
 
 void build_roi_align(composite_call *c) {
-  boxes b = {.p = {.outside = OUTSIDE_BORDER}};
+  boxes b = {.p = {.outside = OUTSIDE_BORDER, .rows = true}};
   const uint32_t x = step_widen(c, c->args[0]);
   const bool top = call_has(c, IR_PARAM_mode) && strcmp(c->params[IR_PARAM_mode]->word, "max") == 0;
   if (!read_boxes(c, x, &b)) return;
@@ -396,13 +413,13 @@ void build_roi_align(composite_call *c) {
   b.p.image = step_along(c, b.image, 0, &grid);
   uint32_t best = 0;
   for (uint32_t k = 0; k < 4; k++) {
-    const uint32_t at[] = {t.at[0][k & 1], t.at[1][k >> 1]}, weight = mul(c, t.weight[0][k & 1], t.weight[1][k >> 1]);
-    const uint32_t part = mul(c, read_tap(c, &b.p, at), weight);
+    const uint32_t at[] = {t.at[0][k & 1], t.at[1][k >> 1]};
+    const uint32_t part = weighted_tap(c, &b.p, at, mul(c, t.weight[0][k & 1], t.weight[1][k >> 1]));
     best = best ? step_2(c, top ? IR_OP_max : IR_OP_add, best, part) : part;
   }
-  const ir_expr cells[] = {channels, count, b.size[0], b.ratio, b.size[1], b.ratio};
-  const uint32_t perm[] = {1, 0, 2, 3}, split = step_reshape(c, best, 6, cells);
-  uint32_t y = step_reduce(c, top ? IR_OP_reduce_max : IR_OP_reduce_sum, split, 1u << 3 | 1u << 5, false);
+  const ir_expr cells[] = {count, b.size[0], b.ratio, b.size[1], b.ratio, channels};
+  const uint32_t perm[] = {0, 3, 1, 2}, split = step_reshape(c, best, 6, cells);
+  uint32_t y = step_reduce(c, top ? IR_OP_reduce_max : IR_OP_reduce_sum, split, 1u << 2 | 1u << 4, false);
   if (!top) y = muln(c, y, 1.0 / (double)(b.ratio * b.ratio));
   c->results[0] = step_cast(c, step_transpose(c, y, perm), type_of(c, c->args[0])->dtype);
 }

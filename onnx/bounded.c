@@ -11,7 +11,7 @@ enum { FREE = -1, MIXED = -2 }; /* else the axis: of a node that does not depend
 typedef struct spreading {
   onnx_call *c;
   const ir_graph *g;
-  uint32_t first; /* of the call's nodes; of each of which: */
+  uint32_t first, end; /* of the call's nodes; of each of which: */
   int8_t *axis;
   ir_expr *count; /* where it has an axis */
 } spreading;
@@ -247,12 +247,32 @@ static bool refuse_all(onnx_call *c, const onnx_value *v) {
 }
 
 static bool spread(spreading *s) {
-  const uint32_t end = s->g->nodes.count, made = end - s->first;
+  const uint32_t end = s->end = s->g->nodes.count, made = end - s->first;
   s->axis = ir_arena_take(s->c->im->temp, made + 1, 1);
   s->count = IR_NEW_ARRAY(s->c->im->temp, ir_expr, made + 1);
   if (!s->axis || !s->count) return false;
   for (uint32_t n = s->first; n < end; n++) s->axis[n - s->first] = (int8_t)axis_of(s, n, &s->count[n - s->first]);
   return true;
+}
+
+/* Does each place take many sums of products, or long ones? */
+static bool is_dear(const spreading *s, uint32_t n) {
+  enum { DEAR = 1024 }; /* elements that are read for a place */
+  const ir_node *node = ir_at(s->g, n);
+  if (s->axis[n - s->first] < 0 || !node->arity) return false;
+  if (node->op != IR_OP_contract && !(ir_ops[node->op].flags & IR_REDUCE)) return false;
+  int64_t read, places;
+  const ir_expr elements = ir_tensor_elements(s->g->pool, &ir_at(s->g, ir_arg(s->g, n, 0))->type);
+  if (!expr_is_const(s->g->pool, elements, &read) || !expr_is_const(s->g->pool, node->type.dims[s->axis[n - s->first]], &places))
+    return false;
+  return places > 1 && read / places >= DEAR;
+}
+
+/* What is dear says that the places behind the count are not wanted: schedules ask before they sum (fusion/emit_wanted.c). */
+static uint32_t wanted_places(const spreading *s, uint32_t node, ir_expr count, uint32_t axis) {
+  bool dear = false;
+  for (uint32_t n = s->first; n <= node && n < s->end; n++) dear |= is_dear(s, n);
+  return dear ? onnx_mask(s->c, node, count, axis, onnx_like(s->c, node, 0)) : node;
 }
 
 bool onnx_spread_counts(onnx_call *c, uint32_t first) {
@@ -269,7 +289,7 @@ bool onnx_spread_counts(onnx_call *c, uint32_t first) {
     if (v->count && (axis != FREE && axis != v->count_axis)) return onnx_refuse(c, "two axes whose extents depend on data");
     if (v->count) continue;
     if (axis < 0) return refuse_all(c, counted);
-    if (!onnx_out_counted(c, i, v->node, count, (uint32_t)axis, 0)) return false;
+    if (!onnx_out_counted(c, i, wanted_places(&s, v->node, count, (uint32_t)axis), count, (uint32_t)axis, 0)) return false;
   }
   return true;
 }

@@ -91,6 +91,9 @@ uint32_t onnx_late_node(const onnx_import *, uint32_t variable);
 bool onnx_spread_counts(onnx_call *, uint32_t first);  /* results of operands of bounded extent; first: of the call's nodes */
 uint32_t onnx_node_at_rest(onnx_call *, onnx_value *); /* with the value's `rest` in the places that are not used */
 
+/* ---- wanted.c ---- */
+int64_t onnx_first_places_read(onnx_call *); /* of result 0, along its first axis: at most so many places are; INT64_MAX: nothing says so */
+
 /* ---- counted.c ---- */
 typedef struct onnx_counted { /* what is left to say of results once the row has run */
   ir_expr count;              /* 0: nothing */

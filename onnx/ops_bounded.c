@@ -1,4 +1,5 @@
 /* Operators whose results' extents depend on the data (bounded.c): the first `count` places hold what was found, the others -1, or 0 where they are values. */
+#include "onnx/import_private.h"
 #include "onnx/ops.h"
 #include <math.h>
 
@@ -214,6 +215,8 @@ bool onnx_op_non_max_suppression(onnx_call *c) {
   if (!expr_is_const(c->g->pool, s.scores.dims[2], &count)) return onnx_refuse(c, "the number of boxes must be fixed");
   if (most > count) most = count;
   if (most < 1) return onnx_refuse(c, "no box is asked for: max_output_boxes_per_class is 0");
+  const int64_t read = onnx_first_places_read(c);
+  if (most > read) most = read > 1 ? read : 1;
   s.most = expr_int(c->g->pool, most);
   if (!read_boxes(c, boxes, onnx_int(c, "center_point_box", 0) != 0, s.corner)) return false;
   if (onnx_has(c, 4)) {
@@ -223,9 +226,11 @@ bool onnx_op_non_max_suppression(onnx_call *c) {
   const uint32_t picks = pick_boxes(c, &s, scores);
   if (!picks) return false;
   const ir_tensor type = *onnx_type_of(c, picks);
-  const uint32_t flags = onnx_flat(c, onnx_2n(c, IR_OP_ge, picks, 0)), order = flags ? places(c, flags) : 0;
+  const bool alone = type.dims[0] == 1 && type.dims[1] == 1; /* what was found of one class stands first as it is */
+  const uint32_t flags = onnx_flat(c, onnx_2n(c, IR_OP_ge, picks, 0)), order = flags && !alone ? places(c, flags) : 0;
   for (uint32_t k = 0; k < 3; k++) {
-    const uint32_t all = k < 2 ? onnx_iota(c, SNT_I64, 3, type.dims, k) : picks, row = onnx_gather(c, onnx_flat(c, all), order, 0);
+    const uint32_t all = onnx_flat(c, k < 2 ? onnx_iota(c, SNT_I64, 3, type.dims, k) : picks),
+                   row = alone ? all : onnx_gather(c, all, order, 0);
     if (!row) return false;
     column_of[k] = onnx_reshape(c, row, 2, (const ir_expr[]){onnx_type_of(c, row)->dims[0], 1});
   }

@@ -103,18 +103,35 @@ static bool fit_updates(onnx_call *c) {
   return true;
 }
 
+/* Whole rows: an index that is the same along all axes but the first, of which all places are written, as tuples [n, 1]; 0: it is not so. */
+static uint32_t index_of_rows(onnx_call *c) {
+  const uint32_t index = onnx_in(c, 1);
+  const ir_tensor type = *onnx_type_of(c, index), *x = onnx_in_type(c, 0);
+  if (ir_at(c->g, index)->op != IR_OP_broadcast) return 0;
+  const uint32_t given = ir_arg(c->g, index, 0);
+  const ir_tensor from = *onnx_type_of(c, given);
+  if (from.rank != type.rank || x->rank != type.rank || from.dims[0] != type.dims[0]) return 0;
+  for (uint32_t i = 1; i < type.rank; i++)
+    if (from.dims[i] != 1 || type.dims[i] != x->dims[i]) return 0;
+  for (uint32_t i = 0; i < 3; i++)
+    if (c->in[i]->count && c->in[i]->count_axis) return 0;
+  return onnx_reshape(c, given, 2, (const ir_expr[]){type.dims[0], 1});
+}
+
 /* `reduction` none is set. */
 bool onnx_op_scatter(onnx_call *c) {
   const char *mode = onnx_text(c, "reduction", "none");
-  const bool tuples = !strcmp(c->node->op, "ScatterND");
+  bool tuples = !strcmp(c->node->op, "ScatterND");
   uint32_t along = 0;
   char axis[32] = "";
   if (!onnx_in(c, 0) || !onnx_in(c, 1) || !onnx_in(c, 2) || !fit_updates(c)) return false;
   if (!tuples && !onnx_axis(c, onnx_int(c, "axis", 0), onnx_in_type(c, 0)->rank, &along)) return false;
+  const uint32_t rows = tuples || along ? 0 : index_of_rows(c), given = rows ? rows : onnx_in(c, 1);
+  tuples |= rows != 0;
   if (!tuples) snprintf(axis, sizeof axis, ", axis=%u", along);
   if (!strcmp(mode, "none")) mode = "set";
   const onnx_value x = *c->in[0];
-  const uint32_t given = onnx_in(c, 1), named = tuples ? tuples_from_last(c, given, 0) : from_last(c, given, along, 0);
+  const uint32_t named = tuples ? tuples_from_last(c, given, 0) : from_last(c, given, along, 0);
   const uint32_t index = outside_unused(c, named, tuples, along), updates = onnx_in(c, 2);
   if (!index) return false;
   const uint32_t y = onnx_add(c, "%s %%%u, %%%u, %%%u, mode=%.10s%s", tuples ? "scatter_nd" : "scatter_elements", x.node, index, updates,
