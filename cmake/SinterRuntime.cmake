@@ -22,7 +22,7 @@ function(sinter_runtime_libraries)
 
   add_library(runtime_only OBJECT ${SINTER_RUNTIME_SOURCES})
   target_link_libraries(runtime_only PRIVATE sinter_flags)
-  target_compile_definitions(runtime_only PRIVATE _POSIX_C_SOURCE=200809L)
+  target_compile_definitions(runtime_only PRIVATE _POSIX_C_SOURCE=200809L EXPR_KNOWN=0)
   target_compile_options(runtime_only PRIVATE -ffunction-sections -fdata-sections
     $<$<NOT:$<CONFIG:Debug>>:${SINTER_SMALL} -fno-asynchronous-unwind-tables>
     $<$<AND:$<CONFIG:Release>,$<C_COMPILER_ID:GNU>>:${SINTER_NO_MOTION}>)

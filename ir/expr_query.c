@@ -157,8 +157,8 @@ bool expr_eval(const expr_pool *pool, ir_expr e, const expr_values *at, int64_t 
   if (e >= 0) return *out = e, true;
   const uint32_t number = IR_EXPR_NODE(e);
   const expr_node *node = &pool->nodes.at[number];
-  if (!at->known || node->vars || !node->count) return eval_node(pool, e, at, out);
-  expr_known *known = &at->known[number % EXPR_KNOWN];
+  if (!EXPR_KNOWN || !at->known || node->vars || !node->count) return eval_node(pool, e, at, out);
+  expr_known *known = &at->known[number & (EXPR_KNOWN - 1)];
   if (known->turn == at->turn && known->node == number) return *out = known->value, true;
   if (!eval_node(pool, e, at, out)) return false;
   *known = (expr_known){number, at->turn, *out};
