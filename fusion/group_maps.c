@@ -57,8 +57,10 @@ static void read_operand(map_walk *w, uint32_t operand, double times, uint32_t i
   }
 }
 
+/* What a row is reduced to is found once a row, wherever it is read. */
 static double times_read(const map_walk *w, uint32_t member) {
   double times = 0;
+  if (w->group->kind == GROUP_ROW && ir_ops[ir_at(w->c->graph, w->group->nodes[member])->op].flags & IR_REDUCE) return 1;
   for (uint32_t i = 0; i < w->count; i++)
     if (w->reads[i].member == member) times += w->reads[i].times;
   return times > 1 ? times : 1;
