@@ -1,15 +1,16 @@
 /* How much of a value the model reads, as its file says it before the readers are imported: operators that search for what they give, one after another, stop
-   there. Only what is plain to see counts: a Slice from 0 on, behind operators that keep places apart and the result of an If. */
+   there. Only what is plain to see counts: a Slice from 0 on, behind operators that keep places apart and the result of an If. Who reads a value stands behind it,
+   as everywhere in ONNX: a file that goes round in circles is looked through once, too, and refused by the importer. */
 #include "onnx/import_private.h"
 #include "onnx/ops.h"
 
-typedef struct level { /* a graph, and the If of the graph around whose branch it is */
+typedef struct level { /* a graph, and which node of the graph around has it as a branch; null: the model's own */
   const struct level *around;
   const onnx_graph *graph;
-  const onnx_node *owner; /* null: the model's own graph */
+  uint32_t owner;
 } level;
 
-static int64_t most_read(onnx_import *im, const level *at, const char *name);
+static int64_t most_read(onnx_import *im, const level *at, const char *name, uint32_t first);
 
 /* ---- constants by name ---- */
 static const onnx_tensor *find_constant(const level *at, const char *name) {
@@ -60,12 +61,13 @@ static int64_t attribute(const onnx_node *n, const char *name, int64_t otherwise
   return otherwise;
 }
 
-static int64_t read_by(onnx_import *im, const level *at, const onnx_node *n, const char *name) {
+static int64_t read_by(onnx_import *im, const level *at, uint32_t number, const char *name) {
+  const onnx_node *n = &at->graph->nodes.at[number];
   int64_t start = 0, end = 0, axis = 0, step = 1;
   const bool first = n->inputs.count && !strcmp(n->inputs.at[0], name) && !n->domain[0];
   for (uint32_t i = 1; i < n->inputs.count; i++)
     if (!strcmp(n->inputs.at[i], name)) return INT64_MAX;
-  if (!first) return INT64_MAX;
+  if (!first || !n->outputs.count) return INT64_MAX;
   if (!strcmp(n->op, "Slice")) {
     bool known = is_number(im, at, n, 1, &start) && is_number(im, at, n, 2, &end);
     known &= n->inputs.count < 4 || is_number(im, at, n, 3, &axis);
@@ -75,7 +77,7 @@ static int64_t read_by(onnx_import *im, const level *at, const onnx_node *n, con
   const bool picks = !strcmp(n->op, "Gather") && attribute(n, "axis", 0) > 0;
   const bool squeezes = !strcmp(n->op, "Squeeze") && is_number(im, at, n, 1, &axis) && axis > 0;
   const bool keeps = !strcmp(n->op, "Cast") || !strcmp(n->op, "Identity");
-  return picks || squeezes || keeps ? most_read(im, at, n->outputs.at[0]) : INT64_MAX;
+  return picks || squeezes || keeps ? most_read(im, at, n->outputs.at[0], number + 1) : INT64_MAX;
 }
 
 /* Of the results of a graph: what is read of the If's. */
@@ -83,18 +85,20 @@ static int64_t read_around(onnx_import *im, const level *at, const char *name) {
   int64_t most = 0;
   for (uint32_t i = 0; i < at->graph->outputs.count; i++) {
     if (strcmp(at->graph->outputs.at[i].name, name) != 0) continue;
-    if (!at->owner || strcmp(at->owner->op, "If") != 0 || i >= at->owner->outputs.count) return INT64_MAX;
-    const int64_t own = most_read(im, at->around, at->owner->outputs.at[i]);
+    const onnx_node *owner = at->around ? &at->around->graph->nodes.at[at->owner] : NULL;
+    if (!owner || strcmp(owner->op, "If") != 0 || i >= owner->outputs.count) return INT64_MAX;
+    const int64_t own = most_read(im, at->around, owner->outputs.at[i], at->owner + 1);
     if (own > most) most = own;
   }
   return most;
 }
 
-static int64_t most_read(onnx_import *im, const level *at, const char *name) {
+/* By the nodes of its graph from `first` on, and around it. */
+static int64_t most_read(onnx_import *im, const level *at, const char *name, uint32_t first) {
   int64_t most = read_around(im, at, name);
-  for (uint32_t i = 0; i < at->graph->nodes.count && most < INT64_MAX; i++) {
+  for (uint32_t i = first; i < at->graph->nodes.count && most < INT64_MAX; i++) {
     const onnx_node *n = &at->graph->nodes.at[i];
-    const int64_t own = named_within(n, name) ? INT64_MAX : reads(n, name) ? read_by(im, at, n, name) : 0;
+    const int64_t own = named_within(n, name) ? INT64_MAX : reads(n, name) ? read_by(im, at, i, name) : 0;
     if (own > most) most = own;
   }
   return most;
@@ -105,9 +109,9 @@ static int64_t most_read(onnx_import *im, const level *at, const char *name) {
 static int64_t read_below(onnx_import *im, const level *at, const onnx_node *wanted) {
   for (uint32_t i = 0; i < at->graph->nodes.count; i++) {
     const onnx_node *n = &at->graph->nodes.at[i];
-    if (n == wanted) return most_read(im, at, n->outputs.at[0]);
+    if (n == wanted) return most_read(im, at, n->outputs.at[0], i + 1);
     for (uint32_t k = 0; k < n->attrs.count; k++) {
-      const level inside = {at, n->attrs.at[k].graph, n};
+      const level inside = {at, n->attrs.at[k].graph, i};
       const int64_t found = n->attrs.at[k].kind == ONNX_GRAPH && inside.graph ? read_below(im, &inside, wanted) : -1;
       if (found >= 0) return found;
     }

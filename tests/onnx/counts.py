@@ -123,6 +123,11 @@ for variant, marks in MARKS.items():
     CASES.append((f"counts_suppressed_{variant}", 17, [written(s, {}) for s in detect],
                   [marks, np.array([0]), boxes, scores, np.array([0, 1]), np.array([2**62]), np.array([0.3], np.float32), np.array([2]), np.array([1]), np.array([2])],
                   [kept, boxes[picked][kept[:, 2]], scores[picked][kept[:, 2]], boxes[picked][kept[:2, 2]]], {1, 2, 3, 4, 5, 6, 7, 8, 9}, {}))
+    # only the first two are read, of one class and of two
+    some = ["Gather r x7 -> k1 | axis=1", "Squeeze k1 x8 -> k", "Slice k x1 x9 x1 -> first", "Gather b first -> y0"]
+    CASES.append((f"counts_suppressed_first_{variant}", 17, [written(s, {}) for s in detect[:6] + ["NonMaxSuppression b3 s3 x5 x6 -> r"] + some],
+                  [marks, np.array([0]), boxes, scores, np.array([0, 1]), np.array([2**62]), np.array([0.3], np.float32), np.array([2]), np.array([1]), np.array([2])],
+                  [boxes[picked][kept[:2, 2]]], {1, 2, 3, 4, 5, 6, 7, 8, 9}, {}))
     # cells of one sample each, where it lies on a whole position: the pixel itself
     low = np.stack([picked % 4, picked % 3, picked % 4 + 2, picked % 3 + 2], 1).astype(np.float32).reshape(-1, 4)
     cells = np.array([[[[image[0, c, int(b[1]) + i, int(b[0]) + j] for j in range(2)] for i in range(2)] for c in range(2)] for b in low + 0.0], np.float32).reshape(-1, 2, 2, 2)
@@ -130,6 +135,12 @@ for variant, marks in MARKS.items():
              "RoiAlign x3 b n -> y0 | output_height=2 output_width=2 sampling_ratio=1 coordinate_transformation_mode='half_pixel'", "ReduceSum y0 x1 -> y1 | keepdims=0"]
     every = np.stack([np.arange(8) % 4, np.arange(8) % 3, np.arange(8) % 4 + 2, np.arange(8) % 3 + 2], 1).astype(np.float32)
     CASES.append((f"counts_aligned_{variant}", 17, [written(s, {}) for s in align], [marks, np.array([0]), every, image], [cells, cells.astype(float).sum(0)], {1, 2, 3}, {}))
+BOXES, SCORES = boxes_of(np.arange(8)), np.array([[9, 1, 4, 1.5, 3, 2.5, 6, 5], [1, 2, 3, 4, 5, 6, 7, 8]], np.float32)
+SUPPRESS = [BOXES[None], SCORES[None], np.array([8]), np.array([0.3], np.float32), np.array([0]), np.array([3])]
+KEPT = np.concatenate([suppressed(BOXES.astype(float), SCORES[c], 8) + [0, c, 0] for c in range(2)])
+CASES.append(("counts_suppressed_first_of_classes", 17, [written(s, {}) for s in ["NonMaxSuppression x0 x1 x2 x3 -> r", "Slice r x4 x5 x4 -> y0"]], SUPPRESS, [KEPT[:3]], {2, 3, 4, 5}, {}))
+CIRCLE = ["NonMaxSuppression x0 x1 x2 x3 -> r", "Identity r -> q", "Identity q -> r", "Slice q x4 x5 x4 -> y0"]
+REFUSED.append((("counts_refused_circle", 17, [written(s, {}) for s in CIRCLE], SUPPRESS, [np.float32(0)], {2, 3, 4, 5}, {}), "(Identity): two values are named r"))
 # a batch of as many as there are
 KERNEL = np.random.default_rng(10).standard_normal((2, 1, 2, 2)).astype(np.float32)
 MAPS = np.random.default_rng(12).standard_normal((8, 1, 2, 2)).astype(np.float32)
