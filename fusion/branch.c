@@ -49,7 +49,7 @@ static void take_symbols(branch *b, ir_expr e) {
   expr_pool *x = b->c->graph->pool;
   if (e >= 0) return;
   const expr_node n = x->nodes.at[IR_EXPR_NODE(e)];
-  if (n.kind == EXPR_SYMBOL && !b->values[n.value] && x->symbols.at[n.value].min <= 1) {
+  if (n.kind == EXPR_SYMBOL && !b->values[n.value] && x->symbols.at[n.value].min <= 1 && x->symbols.at[n.value].multiple_of <= 1) {
     b->values[n.value] = 1;
     b->product = expr_mul(x, b->product, e);
   }

@@ -5,15 +5,10 @@
 use strict;
 use warnings;
 use Test::More;
-use File::Temp qw(tempdir);
 use JSON::PP;
 use FindBin;
-chdir "$FindBin::Bin/.." or die $!;
-print "TAP version 13\n";
-my $sinter = ($ENV{SNT_BUILD} // 'build/release') . '/sinter';
-my $dir = tempdir(CLEANUP => 1);
-sub says { my $said = `@_ 2>&1`; return ($? >> 8, $said) }
-sub put { my ($name, $text) = @_; open my $out, '>', "$dir/$name" or die $!; print $out $text; close $out; return "$dir/$name" }
+use lib $FindBin::Bin;
+use Sinter;
 sub profile { my ($lanes, $target) = @_; return put("$target$lanes.profile", "base = pocl\nname = wide\ntarget = $target\nlanes = $lanes\nregisters = 32\n") }
 
 sub linear {
@@ -127,8 +122,7 @@ for my $name (sort keys %graphs) {
 # 25600 times a tenth: one sum after another is off by 1e-5 of it, sums of the rows' sums are not.
 {
   my $graph = put('mean.snt', "graph \@mean(%x: f32[1,160,160,16]) {\n  %y = mean %x, axes=[1,2]\n  return y=%y\n}\n");
-  my $header = sprintf '%-117s', "{'descr': '<f4', 'fortran_order': False, 'shape': (1, 160, 160, 16), }";
-  my $input = put('tenths.npy', "\x93NUMPY\x01\x00" . pack('v', 118) . "$header\n" . pack('f<', 0.1) x (160 * 160 * 16));
+  my $input = npy('tenths.npy', '<f4', [1, 160, 160, 16], pack('f<', 0.1) x (160 * 160 * 16));
   my $tenth = unpack 'f<', pack 'f<', 0.1;
   for my $device ('opencl:pocl', 'vulkan:llvmpipe') {
     my ($code, $said) = says("$sinter run $graph --device $device --input x=$input --output y=$dir/y.npy --quiet");

@@ -4,15 +4,10 @@
 use strict;
 use warnings;
 use Test::More;
-use File::Temp qw(tempdir);
 use FindBin;
-chdir "$FindBin::Bin/.." or die $!;
-print "TAP version 13\n";
-my $sinter = ($ENV{SNT_BUILD} // 'build/release') . '/sinter';
-my $dir = tempdir(CLEANUP => 1);
+use lib $FindBin::Bin;
+use Sinter;
 my $model = 'tests/inspect/even.snt';
-
-sub says { my $said = `@_ 2>&1`; return ($? >> 8, $said) }
 
 sub profile {
   my ($name, %caps) = @_;

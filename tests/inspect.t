@@ -4,15 +4,11 @@
 use strict;
 use warnings;
 use Test::More;
-use File::Temp qw(tempdir);
 use JSON::PP;
 use FindBin;
-chdir "$FindBin::Bin/.." or die $!;
-print "TAP version 13\n";
-my $sinter = ($ENV{SNT_BUILD} // 'build/release') . '/sinter';
-my $dir = tempdir(CLEANUP => 1);
+use lib $FindBin::Bin;
+use Sinter;
 
-sub says { my $said = `@_ 2>&1`; return ($? >> 8, $said) }
 sub inspect { my ($code, $said) = says("$sinter inspect-kernel @_ --json"); return $code ? [] : decode_json($said) }
 
 # ---- the figures ----
@@ -52,6 +48,20 @@ for my $graph (qw(polynomial disguise1 disguise2)) {
   my ($wide) = @{inspect('tests/inspect/conv3x3.snt --profile lavapipe --sample 2')};
   is($mixed->{kernel}, $wide->{kernel}, 'conv3x3 on swiftshader, whose source no view reaches: the tile of a contraction');
   cmp_ok($mixed->{mix}{float}, '>', 4 * $mixed->{mix}{global}, 'conv3x3 on swiftshader: several multiply-adds a read');
+}
+
+# how many terms are read before they are summed: no other operations, less that lives at once
+{
+  my $one = put('one.profile', "base = lavapipe\nname = one\ntrip_terms = 1\n");
+  my ($four) = @{inspect('tests/inspect/matmul.snt --profile lavapipe --sample 2')};
+  my ($apart) = @{inspect("tests/inspect/matmul.snt --profile $one --sample 2")};
+  is_deeply([@{$apart->{mix}}{'float', 'fma', 'global'}], [@{$four->{mix}}{'float', 'fma', 'global'}], 'terms one by one: the same products, sums and reads');
+  cmp_ok($apart->{live_words}, '<', $four->{live_words}, "terms one by one: $apart->{live_words} words live, of four $four->{live_words}");
+  my ($code, $said) = says("$sinter run tests/inspect/matmul.snt --device vulkan:llvmpipe --profile $one --check");
+  SKIP: {
+    skip 'llvmpipe is not here', 1 if $said =~ /no such device|no device|no Vulkan/;
+    is($code, 0, 'terms one by one: right on llvmpipe') or diag($said);
+  }
 }
 
 for my $case (['h100', 'softmax'], ['igpu', 'softmax'], ['h100', 'layernorm'], ['h100', 'chain'], ['h100', 'conv1x1'], ['h100', 'conv3x3'],

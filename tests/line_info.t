@@ -4,16 +4,12 @@
 use strict;
 use warnings;
 use Test::More;
-use File::Temp qw(tempdir);
 use FindBin;
-chdir "$FindBin::Bin/.." or die $!;
-print "TAP version 13\n";
-my $sinter = ($ENV{SNT_BUILD} // 'build/release') . '/sinter';
-my $dir = tempdir(CLEANUP => 1);
+use lib $FindBin::Bin;
+use Sinter;
 if (grep { system("command -v $_ >/dev/null") } 'spirv-val', 'spirv-dis') { print "1..0 # SKIP no spirv-val or spirv-dis\n"; exit 0 }
 
 sub slurp { my ($path) = @_; open my $in, '<:raw', $path or return "cannot read $path"; local $/; return <$in> }
-sub says { my $said = `@_ 2>&1`; return ($? >> 8, $said) }
 
 # What a module says without debug information, ids in the order in which they come.
 sub bare {

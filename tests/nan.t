@@ -4,24 +4,15 @@
 use strict;
 use warnings;
 use Test::More;
-use File::Temp qw(tempdir);
 use FindBin;
-chdir "$FindBin::Bin/.." or die $!;
-print "TAP version 13\n";
+use lib $FindBin::Bin;
+use Sinter;
 
-my $sinter = ($ENV{SNT_BUILD} // 'build/release') . '/sinter';
-my $dir = tempdir(CLEANUP => 1);
 my ($rows, $columns) = (9, 77);
 
-sub put { my ($name, $text) = @_; open my $out, '>:raw', "$dir/$name" or die $!; print $out $text; close $out or die $!; return "$dir/$name" }
 sub slurp { my ($path) = @_; open my $in, '<:raw', $path or return ''; local $/; return <$in> }
 
-sub npy {
-  my ($name, @values) = @_;
-  my $head = sprintf "{'descr': '<f4', 'fortran_order': False, 'shape': (%d, %d), }", $rows, $columns;
-  $head .= ' ' x (63 - (10 + length $head) % 64) . "\n";
-  return put($name, "\x93NUMPY\x01\x00" . pack('v', length $head) . $head . pack('f<*', @values));
-}
+sub file_of { my ($name, @values) = @_; return npy($name, '<f4', [$rows, $columns], pack 'f<*', @values) }
 
 # Numbers of NaNs: of each row, or of each result of a row.
 sub nans {
@@ -41,7 +32,7 @@ $x[3 * $columns + $columns - 1] = $nan;                     # the last, which fi
 $x[4 * $columns + $_] = -$inf for 0 .. $columns - 1;        # an infinity less itself
 $x[5 * $columns + 40] = $inf;
 $x[6 * $columns + $_] = $_ == 20 ? $nan : -$inf for 0 .. $columns - 1;
-my ($x_file, $z_file) = (npy('x.npy', @x), npy('z.npy', @z));
+my ($x_file, $z_file) = (file_of('x.npy', @x), file_of('z.npy', @z));
 
 my $full = "f32[$rows,$columns]";
 my $e = "  %m = reduce.max %x, axes=[1], keep\n  %mm: $full = broadcast %m\n  %d = sub %x, %mm\n  %e = exp %d\n";
@@ -88,7 +79,7 @@ my $remainder = put('remainder.snt', "graph \@remainder(%x: $full, %z: $full) {\
                   . "  %r = rem %a, %b\n  %y = cast %r, dtype=f32\n  return y=%y\n}\n");
 my @near = map { my $at = $_; $at % 41 == 5 ? ($nan, $inf, -$inf)[$at % 3] : 0.01 + 8 * abs sin $at * 1.7 } 0 .. $rows * $columns - 1;
 my @by = map { 0.1 + 7 * abs cos $_ * 0.3 } 0 .. $#near;
-my @pair = ('--input', 'x=' . npy('near.npy', @near), '--input', 'z=' . npy('by.npy', @by));
+my @pair = ('--input', 'x=' . file_of('near.npy', @near), '--input', 'z=' . file_of('by.npy', @by));
 my $want = `$sinter run $remainder --quiet --device host @pair --output y=$dir/y.npy 2>&1` . slurp("$dir/y.npy");
 for my $device (@devices) {
   unlink "$dir/y.npy";

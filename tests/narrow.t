@@ -4,16 +4,12 @@
 use strict;
 use warnings;
 use Test::More;
-use File::Temp qw(tempdir);
 use FindBin;
-chdir "$FindBin::Bin/.." or die $!;
-print "TAP version 13\n";
-my $sinter = ($ENV{SNT_BUILD} // 'build/release') . '/sinter';
-my $dir = tempdir(CLEANUP => 1);
+use lib $FindBin::Bin;
+use Sinter;
 
 sub slurp { my ($path) = @_; open my $in, '<:raw', $path or return "cannot read $path"; local $/; return <$in> }
-sub says { my $said = `@_ 2>&1`; return ($? >> 8, $said) }
-sub model { my ($name, $text) = @_; open my $out, '>', "$dir/$name.snt" or die $!; print $out $text; return "$dir/$name.snt" }
+sub model { my ($name, $text) = @_; return put("$name.snt", $text) }
 
 my %models = (
   dense => model('dense', <<'END'),
@@ -95,11 +91,7 @@ for my $numerics ('strict', 'fast', 'reproducible') {
 # ---- by how much a weight is off: a product with the unit matrix is the weights
 sub floats { my ($path, $count) = @_; return unpack 'f*', substr slurp($path), -4 * $count }
 my $unit = model('unit', "graph \@unit(%x: f32[64,64]) {\n  %w: f32[64,80] = const normal seed=3 scale=1.0\n  %y = matmul %x, %w\n  return y=%y\n}\n");
-my $head = "{'descr': '<f4', 'fortran_order': False, 'shape': (64,64,), }";
-$head .= ' ' x (63 - (10 + length $head) % 64) . "\n";
-open my $out, '>:raw', "$dir/unit.npy" or die $!;
-print $out "\x93NUMPY\x01\x00", pack('v', length $head), $head, pack 'f*', map { int($_ / 64) == $_ % 64 ? 1 : 0 } 0 .. 4095;
-close $out;
+npy('unit.npy', '<f4', [64, 64], pack 'f<*', map { int($_ / 64) == $_ % 64 ? 1 : 0 } 0 .. 4095);
 my %of;
 for my $weights ('given', 'f16', 'int8') {
   ($code, $said) = says("$sinter run $unit --device host --weights $weights --input x=$dir/unit.npy --output y=$dir/$weights.npy");

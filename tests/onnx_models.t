@@ -7,16 +7,13 @@
 use strict;
 use warnings;
 use Test::More;
-use File::Temp qw(tempdir);
 use FindBin;
-chdir "$FindBin::Bin/.." or die $!;
-print "TAP version 13\n";
-my $sinter = ($ENV{SNT_BUILD} // 'build/release') . '/sinter';
+use lib $FindBin::Bin;
+use Sinter;
 my $folder = $ENV{SNT_LIGHT_MODELS} // '';
 my $minilm = $ENV{SNT_MINILM} // '';
 my $full = $ENV{SNT_TEST_FULL};
 plan skip_all => 'SNT_LIGHT_MODELS names no folder of light models, SNT_MINILM no model' unless -d $folder || -f $minilm;
-my $dir = tempdir(CLEANUP => 1);
 my $chosen = $ENV{SNT_TEST_MODELS} // ($full ? '.' : 'squeezenet');
 my @devices = split / /, $ENV{SNT_TEST_DEVICES}
   // ('opencl:pocl vulkan:llvmpipe' . ($full ? ' vulkan:swiftshader cuda-text opencl:rusticl' : ''));

@@ -6,15 +6,10 @@
 use strict;
 use warnings;
 use Test::More;
-use File::Temp qw(tempdir);
 use JSON::PP;
 use FindBin;
-chdir "$FindBin::Bin/.." or die $!;
-print "TAP version 13\n";
-my $sinter = ($ENV{SNT_BUILD} // 'build/release') . '/sinter';
-my $dir = tempdir(CLEANUP => 1);
-sub says { my $said = `@_ 2>&1`; return ($? >> 8, $said) }
-sub put { my ($name, $text) = @_; open my $out, '>', "$dir/$name" or die $!; print $out $text; close $out; return "$dir/$name" }
+use lib $FindBin::Bin;
+use Sinter;
 
 # name: the graph of two extents, as names or as numbers; the extents it is tried at, of which the first are the hints
 my %graphs = (

@@ -3,23 +3,20 @@
 use strict;
 use warnings;
 use Test::More;
-use File::Temp qw(tempdir);
 use FindBin;
 use JSON::PP;
 use List::Util qw(sum0);
-chdir "$FindBin::Bin/.." or die $!;
-print "TAP version 13\n";
-my $sinter = ($ENV{SNT_BUILD} // 'build/release') . '/sinter';
-my $dir = tempdir(CLEANUP => 1);
+use lib $FindBin::Bin;
+use Sinter;
 
-sub file { my ($name, $text) = @_; open my $out, '>', "$dir/$name" or die $!; print $out $text; close $out; return "$dir/$name" }
-my %profile = (pocl => 'pocl', lavapipe => 'lavapipe', wide => file('wide.profile', "base = pocl\nname = wide\nlanes = 16\nregisters = 32\n"),
-               plain => file('plain.profile', "base = pocl\nname = plain\nlanes = 16\nregisters = 32\ncaps.permute = 0\n"));
+my %profile = (pocl => 'pocl', lavapipe => 'lavapipe', wide => put('wide.profile', "base = pocl\nname = wide\nlanes = 16\nregisters = 32\n"),
+               plain => put('plain.profile', "base = pocl\nname = plain\nlanes = 16\nregisters = 32\ncaps.permute = 0\n"),
+               greedy => put('greedy.profile', "base = pocl\nname = greedy\nleast_saving = 1e9 ns\n"));
 
 # Microseconds of all kernels, and how many there are.
 sub price {
   my ($text, $profile, @more) = @_;
-  my $model = file('g.snt', $text);
+  my $model = put('g.snt', $text);
   my $said = `$sinter explain $model --profile $profile{$profile} @more --json`;
   my $plan = decode_json($said);
   return (sum0(map { $_->{est_us} } @{$plan->{kernels}}), scalar @{$plan->{kernels}});
@@ -85,4 +82,6 @@ is($kernels, 2, 'not where its parts alternate');
 is($kernels, 2, 'what is read at two places is not computed at both');
 (undef, $kernels) = price(turned("  %t = abs %x\n"), 'wide');
 is($kernels, 1, 'at one it is');
+(undef, $kernels) = price(down(1) =~ s/  must_fuse.*\n//r, 'greedy');
+is($kernels, 2, 'nothing is fused that saves less than the profile asks for (least_saving)');
 done_testing;

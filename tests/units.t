@@ -4,16 +4,12 @@
 use strict;
 use warnings;
 use Test::More;
-use File::Temp qw(tempdir);
 use JSON::PP;
 use FindBin;
-chdir "$FindBin::Bin/.." or die $!;
-print "TAP version 13\n";
-my $sinter = ($ENV{SNT_BUILD} // 'build/release') . '/sinter';
-my $dir = tempdir(CLEANUP => 1);
+use lib $FindBin::Bin;
+use Sinter;
 my @models = glob 'tests/inspect/{linear_f16,batch_bf16,conv_f16,transposed_f16,linear_i8,transposed_u8}.snt';
 
-sub says { my $said = `@_ 2>&1`; return ($? >> 8, $said) }
 sub inspect { my ($code, $said) = says("$sinter inspect-kernel @_ --json"); return $code ? [] : decode_json($said) }
 sub has_fragments { return scalar grep { $_->{mix}{matrix} > 0 } @{inspect(@_)} }
 sub named { return $_[0] =~ s{.*/}{}r }

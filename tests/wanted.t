@@ -4,22 +4,12 @@
 use strict;
 use warnings;
 use Test::More;
-use File::Temp qw(tempdir);
 use JSON::PP;
 use FindBin;
-chdir "$FindBin::Bin/.." or die $!;
-print "TAP version 13\n";
-my $sinter = ($ENV{SNT_BUILD} // 'build/release') . '/sinter';
-my $dir = tempdir(CLEANUP => 1);
-sub says { my $said = `@_ 2>&1`; return ($? >> 8, $said) }
-sub put { my ($name, $text) = @_; open my $out, '>:raw', "$dir/$name" or die $!; print $out $text; close $out; return "$dir/$name" }
+use lib $FindBin::Bin;
+use Sinter;
 
-sub number { # a scalar of i64 as .npy
-  my ($value) = @_;
-  my $header = "{'descr': '<i8', 'fortran_order': False, 'shape': (), }";
-  $header .= ' ' x (117 - length $header) . "\n";
-  return put("n$value.npy", "\x93NUMPY\x01\x00" . pack('v', length $header) . $header . pack('q<', $value));
-}
+sub number { my ($value) = @_; return npy("n$value.npy", '<i8', [], pack 'q<', $value) }
 
 my %graphs = (
   product => sub { <<"END" },
@@ -30,6 +20,18 @@ graph \@product(%x: f32[61,96], %n: i64) {
   %most = broadcast %n, axes=[], shape=[61,80]
   %wanted = $_[0] %i, %most
   %none: f32[61,80] = const 0.0
+  %y = select %wanted, %s, %none
+  return y=%y
+}
+END
+  batches => sub { <<"END" }, # neighbouring items differ in what is wanted
+graph \@batches(%x: f32[61,5,96], %n: i64) {
+  %w: f32[61,96,24] = const normal seed=2 scale=0.1
+  %s = contract %x, %w, lhs=[0,1,2], out=[0,1,3], rhs=[0,2,3]
+  %i: i64[61,5,24] = iota axis=0
+  %most = broadcast %n, axes=[], shape=[61,5,24]
+  %wanted = $_[0] %i, %most
+  %none: f32[61,5,24] = const 0.0
   %y = select %wanted, %s, %none
   return y=%y
 }
