@@ -213,8 +213,7 @@ bool contract_pick_tile(contraction *t) {
 bool contract_pick_tile_of(contraction *t, int64_t row_extent) {
   int64_t lane_extent;
   if (!contract_literal(t, t->lane_axis, &lane_extent)) {
-    if (!schedule_is_explicit(t->c) || t->staged_count)
-      return false; /* a padded copy is swept in vectors of columns whose number is known */
+    if (!schedule_is_explicit(t->c)) return false;
     lane_extent = UNKNOWN_IS_MANY;
   }
   t->lanes = contract_lanes(t->c, lane_extent);

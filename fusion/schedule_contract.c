@@ -396,6 +396,19 @@ typedef struct tile_shape {
 } tile_shape;
 enum { SHAPES = 5 };
 
+/* Is there as much of an axis where its extent is the most that it can be? */
+static bool can_hold(const contraction *t, int32_t axis, int64_t least) {
+  int64_t low, high;
+  if (axis == CONTRACT_NONE) return least <= 1;
+  expr_bounds(t->c->graph->pool, t->extent[t->out[axis]], &low, &high);
+  return high >= least;
+}
+
+/* A shape that is whole somewhere for some extents. */
+static void add_shape(const contraction *t, const tile_shape *s, tile_shape *out, uint32_t *count) {
+  if (can_hold(t, t->row_axis, s->rows) && can_hold(t, t->lane_axis, (int64_t)s->lanes * s->vectors - s->overlap)) out[(*count)++] = *s;
+}
+
 /* The tile, and what is taken where there are not as many rows, or columns: as many rows as are expected, else one at a time; one vector of columns, else a
    column. The last one fits everything. */
 static uint32_t list_shapes(const contraction *t, tile_shape *out) {
@@ -403,16 +416,18 @@ static uint32_t list_shapes(const contraction *t, tile_shape *out) {
   tile_shape s = {t->rows, t->lanes, t->vectors, t->overlap};
   uint32_t count = 0;
   int64_t literal;
-  out[count++] = s;
-  if (!contract_literal(t, t->row_axis, &literal)) {
+  const bool rows_known = contract_literal(t, t->row_axis, &literal), columns_known = contract_literal(t, t->lane_axis, &literal);
+  if (rows_known && columns_known) return out[0] = s, 1;
+  add_shape(t, &s, out, &count);
+  if (!rows_known) {
     const int64_t hint = schedule_hint(x, t->extent[t->out[t->row_axis]]);
-    if (hint > 1 && hint < t->rows) s.rows = (uint32_t)hint, out[count++] = s;
-    if (s.rows > 1) s.rows = 1, out[count++] = s;
+    if (hint > 1 && hint < t->rows) s.rows = (uint32_t)hint, add_shape(t, &s, out, &count);
+    if (s.rows > 1) s.rows = 1, add_shape(t, &s, out, &count);
   }
-  if (!contract_literal(t, t->lane_axis, &literal)) {
+  if (!columns_known) {
     s.overlap = 0;
-    if (s.vectors > 1) s.vectors = 1, out[count++] = s;
-    s.lanes = 1, out[count++] = s;
+    if (s.vectors > 1) s.vectors = 1, add_shape(t, &s, out, &count);
+    s.lanes = 1, add_shape(t, &s, out, &count);
   }
   return count;
 }

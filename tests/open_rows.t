@@ -72,11 +72,7 @@ graph \@words(%x: f32[$b,$s,256]) {
 }
 END
 );
-{
-  open my $out, '>:raw', "$dir/codes" or die $!;
-  print $out pack 'C*', map { ($_ * 37 + ($_ >> 3) * 11 + ($_ >> 9)) % 256 } 1 .. 1280 * 128;
-  close $out;
-}
+put('codes', pack 'C*', map { ($_ * 37 + ($_ >> 3) * 11 + ($_ >> 9)) % 256 } 1 .. 1280 * 128);
 my %opened;
 for my $name (sort keys %graphs) {
   my ($graph, $hints) = @{$graphs{$name}};
@@ -99,6 +95,21 @@ for my $name (sort keys %graphs) {
   }
 }
 SKIP: { skip('opencl:pocl is not here: answers on the interpreter only', 1) unless grep { $_ eq 'opencl:pocl' } @devices; pass('on a driver, too') }
+# where the most that an extent can be is no whole tile, with and without a padded copy
+my %few = (scores => $graphs{scores}[0], beside => $graphs{beside}[0], padded => sub { my ($h, $w) = @_; <<"END" });
+graph \@padded(%x: f32[1,16,$h,$w]) {
+  %u: f32[8,16,3,3] = const normal seed=1 scale=0.1
+  %y = conv %x, %u, pads=[1,1,1,1]
+  return y=%y
+}
+END
+for my $name (sort keys %few) {
+  my $path = put("few-$name.snt", "symbols { a: min=1 max=3 hint=2, b: min=1 max=9 hint=6 }\n" . $few{$name}->('a', 'b'));
+  for my $device (@devices) {
+    my @wrong = grep { $_->[2] } map { my ($code, $said) = says("$sinter run $path --device $device --dim a=$_->[0] --dim b=$_->[1] --check --quiet"); [@$_, $code ? $said : ''] } [1, 1], [2, 6], [3, 9];
+    is(scalar(@wrong), 0, "$name on $device, of few rows and columns") or diag(map { "@$_" } @wrong);
+  }
+}
 # one program, saved, for one row and for more: it chooses when it runs
 my ($code, $said) = says("$sinter compile $opened{words} --profile pocl --target opencl -o $dir/words.sntp");
 is($code, 0, 'a program of two branches is saved') or diag($said);
