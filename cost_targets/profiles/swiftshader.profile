@@ -1,5 +1,5 @@
 # CPU through SwiftShader: work-items are SIMD lanes of four; no narrow storage, no 64-bit integers, no f16. A load of storage is a test and a load for each
-# lane and element (an EPYC of the fifth generation: 43 ns a vector of four for four items), a texel one call (10 ns).
+# lane and element (an EPYC of the fourth generation: 43 ns a vector of four for four items), a texel one call (10 ns).
 base = lavapipe
 name = swiftshader
 lanes = 4
