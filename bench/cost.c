@@ -196,6 +196,7 @@ static void run_random(cost_bench *b, const char *kind, void (*make)(cost_bench 
     snprintf(name, sizeof name, "%s %u", kind, i);
     cost_begin_random(b, name);
     make(b, text, sizeof text);
+    if (b->verbose) printf("%s", text);
     run_graph(b, name, text, strlen(text), t);
   }
 }
