@@ -54,6 +54,37 @@ sub joined { my ($axis, $shape) = @_; return "graph \@g(%a: f32[$shape], %b: f32
 sub cast_rows { my ($type) = @_; return "graph \@g(%x: $type\[1024,512], %w: f32[512,32]) {\n  %a = " . ($type eq 'f16' ? 'cast %x, dtype=f32' : 'abs %x') . "\n  %y = matmul %a, %w\n  must_fuse %a, %y\n  return y=%y\n}\n" }
 sub down { my ($axis) = @_; return "graph \@g(%x: f32[1024,1024]) {\n  %b = mul %x, %x\n  %s = reduce.sum %b, axes=[$axis]\n  must_fuse %b, %s\n  return b=%b, s=%s\n}\n" }
 
+sub both_ways { # a row's sum of what is also read turned
+  my ($turned) = @_;
+  return <<"END";
+graph \@g(%x: f32[512,512]) {
+  %v = floor %x
+  %t = $turned
+  %y = add %t, %v
+  %s = reduce.sum %v, axes=[1], keep
+  %b = broadcast %s, shape=[512,512]
+  %d = div %v, %b
+  must_fuse %v, %y
+  must_fuse %v, %d
+  return y=%y, d=%d
+}
+END
+}
+sub summed { my ($window) = @_; return "graph \@g(%x: f32[512,512]) {\n$window  return y=%y\n}\n" }
+sub turned_twice { # a sum with its own transpose, of such a sum
+  return <<"END";
+graph \@g(%x: f32[64,64]) {
+  %t = transpose %x, perm=[1,0]
+  %r = add %t, %x
+  %v = floor %r
+  %u = transpose %v, perm=[1,0]
+  %y = add %u, %v
+  must_fuse %r, %y
+  return r=%r, y=%y
+}
+END
+}
+
 my @pairs = ( # what, profile, with it, without; the least and the most that the one may cost beside the other
   ['what is the same for all lanes is computed once a row', 'pocl', scaled("  %k = sigmoid %s\n"), scaled("  %k = mul %s, 2.0\n"), 1, 1.3],
   ['rows of two parts are put together lane by lane', 'pocl', sums("  %r = concat %x, %z, axis=1\n"), sums("  %r = mul %w, 1.0\n"), 4, 40],
@@ -62,6 +93,8 @@ my @pairs = ( # what, profile, with it, without; the least and the most that the
   ['parts that are joined along the columns are computed for their part, others for all results', 'wide', joined(0, '256,256'), joined(1, '256,256'), 1.8, 4],
   ['an element of two bytes that all columns share is widened for every tile of them', 'wide', cast_rows('f16'), cast_rows('f32'), 1.8, 4],
   ['rows across the unit stride are stored far apart', 'pocl', down(0), down(1), 1.3, 6],
+  ['what a row reads turned takes a line for each element, once, though it reads it as it is, too', 'pocl', both_ways('transpose %v, perm=[1,0]'), both_ways('abs %x'), 3, 6],
+  ['taps of a window are loads and additions that do not wait for each other', 'pocl', summed("  %w = window %x, axis=0, size=[3,3], low=[1,1], high=[1,1]\n  %y = reduce.sum %w, axes=[2,3]\n"), summed("  %y = mul %x, %x\n"), 1, 1.5],
   ['bytes are read and stored one by one there', 'lavapipe', masked('u8'), masked('i32'), 0.7, 2],
 );
 for my $p (@pairs) {
@@ -84,4 +117,7 @@ is($kernels, 2, 'what is read at two places is not computed at both');
 is($kernels, 1, 'at one it is');
 (undef, $kernels) = price(down(1) =~ s/  must_fuse.*\n//r, 'greedy');
 is($kernels, 2, 'nothing is fused that saves less than the profile asks for (least_saving)');
+my $model = put('g.snt', turned_twice());
+my $plan = decode_json(scalar `$sinter explain $model --profile pocl --json`);
+is($plan->{kernels}[0]{kind}, 'transpose', 'what is read turned twice at one place is turned in blocks');
 done_testing;
