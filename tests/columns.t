@@ -9,7 +9,10 @@ use JSON::PP;
 use FindBin;
 use lib $FindBin::Bin;
 use Sinter;
-sub profile { my ($lanes, $target) = @_; return put("$target$lanes.profile", "base = pocl\nname = wide\ntarget = $target\nlanes = $lanes\nregisters = 32\n") }
+sub profile {
+  my ($lanes, $target, $more) = @_;
+  return put("$target$lanes.profile", "base = pocl\nname = wide\ntarget = $target\nlanes = $lanes\nregisters = 32\n" . ($more // ''));
+}
 
 sub linear {
   my ($rows, $terms, $columns) = @_;
@@ -134,5 +137,16 @@ for my $name (sort keys %graphs) {
       ok(!$code && $worst <= 1e-7, "the mean of 25600 tenths on $device is off by $worst") or diag($said);
     }
   }
+}
+
+# Where a port takes a vector in two parts, columns that are no whole vectors lie in vectors of a port's width, and no row shares one with another; whole ones do not.
+for my $case ([24, 8], [32, 16], [40, 8]) {
+  my ($columns, $lanes) = @$case;
+  my $model = put("parts$columns.snt", linear(96, 50, $columns));
+  my ($code, $said) = says("$sinter compile $model --target opencl --profile " . profile(16, 'opencl', "port_lanes = 8\n") . " -o $dir/parts$columns");
+  my %sums = map { $_ => 1 } map { slurp($_) =~ /(float\d+) v\d+ = \(float\d+\)\(0x0p\+0f\)/g } glob "$dir/parts$columns/*.cl";
+  is(join(' ', $code, sort keys %sums), "0 float$lanes", "$columns columns, a port of 8 lanes: sums of $lanes") or diag($said);
+  ($code, $said) = says("$sinter run $model --device interp --profile " . profile(16, 'kir', "port_lanes = 8\n") . ' --check');
+  is($code, 0, "$columns columns, a port of 8 lanes: they are right") or diag($said);
 }
 done_testing;

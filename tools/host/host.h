@@ -10,7 +10,6 @@
 typedef struct host_env {
   const char *debug;        /* SNT_DEBUG: "print,verify,time"; null: not set */
   const char *dump_dir;     /* SNT_DUMP_DIR */
-  const char *override_dir; /* SNT_OVERRIDE_DIR */
   const char *device;       /* SNT_DEVICE: selector when none is given */
   const char *mask;         /* SNT_MASK: device limits narrowed, "bindings=4,local=16384" */
   const char

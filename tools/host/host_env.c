@@ -20,7 +20,6 @@ static const char *cache_dir(host_env *env) {
 void host_read_env(host_env *env) {
   *env = (host_env){.debug = text_of("SNT_DEBUG"),
                     .dump_dir = text_of("SNT_DUMP_DIR"),
-                    .override_dir = text_of("SNT_OVERRIDE_DIR"),
                     .device = text_of("SNT_DEVICE"),
                     .mask = text_of("SNT_MASK"),
                     .cache_bytes = (uint64_t)1 << 30};
