@@ -13,8 +13,8 @@ typedef struct cost_options {
 } cost_options;
 /* Sums over graphs. */
 typedef struct cost_totals {
-  double rank[MODEL_COUNT], agreement[MODEL_COUNT], regret[MODEL_COUNT], worst[MODEL_COUNT], chosen, chosen_worst, again, again_worst,
-      noise, slower[MADE_COUNT]; /* logarithms: than the chosen plan */
+  double rank[MODEL_COUNT], tied[MODEL_COUNT], agreement[MODEL_COUNT], regret[MODEL_COUNT], worst[MODEL_COUNT], chosen, chosen_worst, again,
+      again_worst, noise, slower[MADE_COUNT]; /* logarithms: than the chosen plan */
   uint32_t made[MADE_COUNT];
   uint32_t graphs, graphs_again, left_out;
 } cost_totals;
@@ -87,13 +87,16 @@ static snt_result judge_again(cost_bench *b, cost_totals *t) {
 }
 
 static void judge(cost_bench *b, const char *name, cost_totals *t) {
-  double measured[COST_BENCH_PARTITIONS], predicted[COST_BENCH_PARTITIONS], rank[MODEL_COUNT];
+  double measured[COST_BENCH_PARTITIONS], predicted[COST_BENCH_PARTITIONS], tied[COST_BENCH_PARTITIONS], rank[MODEL_COUNT];
   const double noise = noise_of(b), chosen = regret_of(b, 0, noise);
+  for (uint32_t i = 0; i < b->count; i++) measured[i] = b->parts[i].measured;
+  cost_tie(measured, b->count, noise, tied);
   for (uint32_t m = 0; m < MODEL_COUNT; m++) {
-    for (uint32_t i = 0; i < b->count; i++) measured[i] = b->parts[i].measured, predicted[i] = b->parts[i].predicted[m];
+    for (uint32_t i = 0; i < b->count; i++) predicted[i] = b->parts[i].predicted[m];
     rank[m] = cost_spearman(predicted, measured, b->count);
     const double regret = regret_of(b, pick_of(b, (bench_model)m), noise);
     t->rank[m] += rank[m];
+    t->tied[m] += cost_spearman(predicted, tied, b->count);
     t->agreement[m] += cost_agreement(predicted, measured, b->count, noise);
     t->regret[m] += regret;
     t->worst[m] = fmax(t->worst[m], regret);
@@ -170,10 +173,10 @@ static void report(const cost_totals *t, const char *versus, uint32_t again) {
   if (again)
     printf("the best measured again beside them, in other memory: regret %.2f %% on average, %.1f %% at most\n",
            100 * t->again / fmax(t->graphs_again, 1), 100 * t->again_worst);
-  printf("%-20s %10s %14s %14s %14s\n", "", "rank", "agreement", "regret, mean", "regret, most");
+  printf("%-20s %10s %10s %14s %14s %14s\n", "", "rank", "with ties", "agreement", "regret, mean", "regret, most");
   for (uint32_t m = 0; m < MODEL_COUNT; m++)
-    printf("%-20s %10.3f %14.3f %12.2f %% %12.1f %%\n", model_names[m], t->rank[m] / n, t->agreement[m] / n, 100 * t->regret[m] / n,
-           100 * t->worst[m]);
+    printf("%-20s %10.3f %10.3f %14.3f %12.2f %% %12.1f %%\n", model_names[m], t->rank[m] / n, t->tied[m] / n, t->agreement[m] / n,
+           100 * t->regret[m] / n, 100 * t->worst[m]);
   for (uint32_t o = MADE_CUT; o < MADE_COUNT; o++)
     printf("%-20s %10u partitions, %.2f times the chosen plan's time\n", origin_names[o], t->made[o],
            exp(t->slower[o] / fmax(t->made[o], 1)));
@@ -196,6 +199,7 @@ static void run_random(cost_bench *b, const char *kind, void (*make)(cost_bench 
     snprintf(name, sizeof name, "%s %u", kind, i);
     cost_begin_random(b, name);
     make(b, text, sizeof text);
+    if (b->verbose) printf("%s", text);
     run_graph(b, name, text, strlen(text), t);
   }
 }

@@ -78,4 +78,6 @@ double cost_spearman(const double *a, const double *b, uint32_t count);
 /* Of the pairs that differ by more than `noise` (relative) in b: the share in the same order, less the share in the other. */
 double cost_agreement(const double *a, const double *b, uint32_t count, double noise);
 double cost_median(double *values, uint32_t count); /* sorts them */
+/* What lies within `noise` (relative) of the least of its class becomes that: classes from the least on, so that a rank knows as ties what a run cannot tell apart. */
+void cost_tie(const double *values, uint32_t count, double noise, double *tied);
 #endif

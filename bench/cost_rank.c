@@ -2,6 +2,7 @@
 #include "bench/cost.h"
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 static double rank_of(const double *values, uint32_t count, uint32_t i) {
   uint32_t less = 0, equal = 0;
@@ -39,6 +40,21 @@ double cost_agreement(const double *a, const double *b, uint32_t count, double n
 static int by_value(const void *a, const void *b) {
   const double x = *(const double *)a, y = *(const double *)b;
   return (x > y) - (x < y);
+}
+
+void cost_tie(const double *values, uint32_t count, double noise, double *tied) {
+  memcpy(tied, values, count * sizeof *tied);
+  qsort(tied, count, sizeof *tied, by_value);
+  uint32_t classes = 0; /* the least of each, in front of what is still to come */
+  for (uint32_t i = 0; i < count; i++)
+    if (!classes || tied[i] > tied[classes - 1] * (1 + noise)) tied[classes++] = tied[i];
+  double least[COST_BENCH_PARTITIONS];
+  memcpy(least, tied, classes * sizeof *least);
+  for (uint32_t i = 0; i < count; i++) {
+    uint32_t k = classes - 1;
+    while (k && least[k] > values[i]) k--;
+    tied[i] = least[k];
+  }
 }
 
 double cost_median(double *values, uint32_t count) {

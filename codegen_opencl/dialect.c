@@ -70,7 +70,7 @@ static const ctext_cell vector_op[KIR_OP_COUNT] = {
     [KIR_extract] = {"$0.s$x", CT_BY([CT_BOOL] = "$0.s$x != 0")},
     [KIR_insert] = {"$0; $v.s$x = $2", CT_BY([CT_BOOL] = "$0; $v.s$x = -(int)$2")},
     [KIR_permute] = {NULL, CT_BY([CT_F32] = "SNT_PERMUTE($0, $P)")},
-    [KIR_shuffle] = ALL("($t)($h)"),
+    [KIR_shuffle] = {"($t)($h)", CT_BY([CT_BOOL] = "-($t)($h)")},
     [KIR_unpack2] = {NULL, CT_BY([CT_F32] = "snt_f32_from_f16_2(as_ushort2($0))", [CT_U32] = "as_float2((uint2)($0 << 16, $0 & 0xffff0000u))")},
     [KIR_pack2] = {NULL, CT_BY([CT_F32] = "as_uint(snt_f16_from_f32_2($0))", [CT_U32] = "as_uint(snt_bf16_from_f32_2($0))")},
 };

@@ -39,6 +39,7 @@ typedef struct cost_profile {
   double overlap;             /* share of the shorter of computing and memory traffic that the longer one hides */
   double ghz;
   double fma_per_cycle;                         /* vector FMAs a unit issues a cycle */
+  double port_lanes;                            /* that a port takes at once: wider vectors go through it in parts; 0: all */
   double op_cycles, special_cycles, div_cycles; /* a vector of `lanes`: add/mul; transcendental (our expansion); division or sqrt */
   float cycles[IR_OP_COUNT][COST_TYPE_COUNT];   /* `cycles.exp.f32`: of this operator; 0: what its class says */
   double contract_share;                        /* of fma_per_cycle, that contraction kernels reach */

@@ -60,6 +60,12 @@ static double field_cycles(const fusion_context *c, const fusion_facts *facts, u
 
 /* ---- nodes ---- */
 
+/* A tap of a reduced window is a vector of its own, for many sums side by side, of which none waits for another. */
+static double tap_cycles(const cost_profile *p, uint32_t op) {
+  const bool orders = op == IR_OP_reduce_max || op == IR_OP_reduce_min;
+  return p->vector_load_cycles + (orders ? cost_op_cycles(p, IR_OP_max, SNT_F32) : 1 / p->fma_per_cycle);
+}
+
 static void find_facts(const fusion_context *c, fusion_facts *facts, uint32_t node) {
   const cost_profile *p = c->options->profile;
   const ir_node *n = ir_at(c->graph, node);
@@ -72,6 +78,9 @@ static void find_facts(const fusion_context *c, fusion_facts *facts, uint32_t no
     facts[node].field = (uint8_t)field_of(c->graph, facts, node);
     facts[node].cycles = field_cycles(c, facts, node);
   }
+  if (schedule_is_explicit(c) && (ir_ops[n->op].flags & IR_REDUCE) && n->op != IR_OP_contract &&
+      fusion_has_taps(c->graph, ir_arg(c->graph, node, 0)))
+    facts[node].cycles = tap_cycles(p, n->op);
   facts[node].own_cycles = facts[node].cycles - cost_class_cycles(p, n->op);
   const uint8_t flags = ir_ops[n->op].flags;
   if ((flags & IR_POINTWISE) && !(flags & IR_REDUCE) && n->op != IR_OP_contract)

@@ -9,7 +9,9 @@ enum { NOT_READ = 255 };
 typedef struct lane_walk {
   const fusion_context *c;
   const fusion_group *group;
-  uint8_t *lanes; /* per member */
+  uint8_t *lanes;                    /* per member */
+  bool straight[GROUP_MOST_MEMBERS]; /* read beside each other, maybe apart as well: turned, and as it is */
+  double apart[GROUP_MOST_MEMBERS];  /* results that read it apart, in all sweeps of these */
   lane_loads loads;
   bool beside; /* something that is not small is read in vectors */
   uint32_t met[GROUP_MOST_INPUTS], met_count;
@@ -20,6 +22,8 @@ static uint8_t more_of(uint8_t a, uint8_t b) {
   if (a == NOT_READ || a == FUSION_SAME) return b;
   return b == NOT_READ || b == FUSION_SAME || a > b ? a : b;
 }
+
+static bool is_apart(uint8_t how) { return how == FUSION_APART || how == FUSION_LINES; }
 
 static bool first_met(lane_walk *w, uint32_t base) {
   for (uint32_t i = 0; i < w->met_count; i++)
@@ -41,6 +45,8 @@ static void read_value(lane_walk *w, uint32_t base, double elements, uint8_t how
   const ir_node *n = ir_at(g, base);
   const uint32_t at = fusion_position(w->c, w->group, base);
   if (at != UINT32_MAX) {
+    w->straight[at] |= how == FUSION_BESIDE;
+    if (is_apart(how) && w->apart[at] < elements) w->apart[at] = elements;
     w->lanes[at] = more_of(w->lanes[at], how);
     return;
   }
@@ -61,22 +67,26 @@ static void walk_lanes(lane_walk *w, const uint8_t *sweeps, bool flat) {
   const fusion_group *group = w->group;
   w->met_count = 0, w->loads = (lane_loads){0}, w->beside = false;
   memset(w->lanes, NOT_READ, group->count);
+  memset(w->straight, 0, group->count * sizeof *w->straight);
+  memset(w->apart, 0, group->count * sizeof *w->apart);
   for (uint32_t i = 0; i < group->output_count; i++) {
     const uint32_t at = fusion_position(w->c, group, group->outputs[i]);
-    if (at != UINT32_MAX) w->lanes[at] = FUSION_BESIDE;
+    if (at != UINT32_MAX) w->lanes[at] = FUSION_BESIDE, w->straight[at] = true;
   }
   for (uint32_t i = group->count; i-- > 0;) {
     const ir_node *n = ir_at(g, group->nodes[i]);
-    const bool reduces = (ir_ops[n->op].flags & IR_REDUCE) != 0;
+    const bool both = w->straight[i] && w->apart[i] > 0, reduces = (ir_ops[n->op].flags & IR_REDUCE) != 0;
     const double elements = w->c->elements[reduces ? ir_arg(g, group->nodes[i], 0) : group->nodes[i]] *
                             (sweeps && !reduces ? sweeps[i] : 1);
     if (w->lanes[i] == NOT_READ) w->lanes[i] = FUSION_BESIDE;
     for (uint32_t a = 0; a < n->arity; a++) {
       uint8_t how = w->c->neighbours[n->args + a];
-      const bool apart = how == FUSION_APART || how == FUSION_LINES;
-      if (group->kind == GROUP_LOOP ? how == FUSION_SEAMS : apart && flat) how = FUSION_BESIDE; /* a loop has a piece for each part */
+      if (group->kind == GROUP_LOOP ? how == FUSION_SEAMS : is_apart(how) && flat)
+        how = FUSION_BESIDE; /* a loop has a piece for each part */
+      const uint32_t base = w->c->facts[ir_arg(g, group->nodes[i], a)].base;
+      if (both && how == FUSION_BESIDE) read_value(w, base, elements, how);
       if (!reduces && w->lanes[i] != FUSION_BESIDE && how != FUSION_SAME) how = w->lanes[i];
-      read_value(w, w->c->facts[ir_arg(g, group->nodes[i], a)].base, elements, how);
+      read_value(w, base, both && is_apart(how) ? w->apart[i] : elements, how);
     }
   }
 }

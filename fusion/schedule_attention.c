@@ -196,19 +196,6 @@ void attend_refer(attend *t, uint32_t extremum) {
   remember_references(t);
 }
 
-/* The exponent is never positive: its function needs no other half. */
-static uint32_t mark_negative(attend *t, uint32_t value) {
-  kir_kernel *k = t->e->k;
-  if (t->e->failed || k->failed) return value;
-  kir_inst *in = kir_at(k, value);
-  if (in->op != KIR_exp && in->op != KIR_exp2) return value;
-  in->flags |= KIR_HAS_DOM;
-  in->dom_lo = -INFINITY;
-  in->dom_hi = 0;
-  in->ulp = 2;
-  return value;
-}
-
 /* The exp at a key of its own, where a(k) is `argument`. */
 static uint32_t exp_of(attend *t, uint32_t exp, uint32_t argument) {
   emit *e = t->e;
@@ -216,7 +203,7 @@ static uint32_t exp_of(attend *t, uint32_t exp, uint32_t argument) {
   t->key = expr_var_add(e->x, "none", 0, t->a->keys, 1);
   remember_references(t);
   attend_remember(t, t->a->argument, argument);
-  const uint32_t value = mark_negative(t, attend_value(t, t->a->exps[exp].node));
+  const uint32_t value = emit_of_negative(t->e->k, attend_value(t, t->a->exps[exp].node));
   t->key = kept;
   return value;
 }
@@ -227,7 +214,7 @@ uint32_t attend_weigh(attend *t, uint32_t kept, uint32_t *terms) {
   const ir_graph *g = t->e->g;
   remember_references(t);
   attend_remember(t, attend_kept(t), kept);
-  for (uint32_t i = 0; i < t->a->exp_count; i++) (void)mark_negative(t, attend_value(t, t->a->exps[i].node));
+  for (uint32_t i = 0; i < t->a->exp_count; i++) (void)emit_of_negative(t->e->k, attend_value(t, t->a->exps[i].node));
   for (uint32_t i = 0; i < t->a->sum_count; i++) terms[i] = attend_value(t, ir_arg(g, t->a->sums[i], 0));
   return attend_value(t, ir_arg(g, t->a->values, t->a->weights));
 }
@@ -393,12 +380,13 @@ void schedule_attention_work(const fusion_context *c, const fusion_group *group,
   fusion_group_work(c, group, w);
   if (!find(c, group, &a, &why)) return;
   const expr_pool *x = c->graph->pool;
-  const double rows = a.row >= 0 ? (double)schedule_hint(x, a.extent[a.row]) : 1, keys = (double)schedule_hint(x, a.keys);
+  const double rows = a.row >= 0 ? (double)schedule_hint(x, a.extent[a.row]) : 1;
   const double tile = schedule_is_explicit(c) || c->options->profile->local_bytes > 0 ? 32 : 64, passes = rows > tile ? rows / tile : 1;
-  (void)keys;
   for (uint32_t i = 0; i < group->input_count && i < w->stream_count; i++) { /* keys and values are read again for each tile of queries */
     w->streams[i].accesses = w->streams[i].bytes * passes;
     w->streams[i].reuse_bytes = 65536;
+    fusion_add_narrow(c, group->inputs[i],
+                      w->streams[i].bytes / ir_dtypes[ir_at(c->graph, group->inputs[i])->type.dtype].bytes * (rows - 1), w);
   }
   w->live_registers = 8;
 }

@@ -15,6 +15,7 @@ typedef struct transpose_job {
   uint32_t lane_axis, source_axis, rank, width,
       line;                                  /* a block is width x width, a store `line` elements: a cache line where rows are whole ones */
   uint32_t turned[MAX_TURNED], turned_count; /* nodes read along source_axis */
+  ir_expr turned_at[MAX_TURNED];             /* where */
   map_access at;                             /* coordinates of the result; those of the two axes change */
   map_access found;
   uint32_t wanted;
@@ -62,10 +63,12 @@ static void probe_load(void *user, const fusion_load *load) {
     j->source_axis = d;
     for (uint32_t i = 0; i < j->turned_count; i++)
       if (j->turned[i] == load->node) {
-        p->ok = false;
+        p->ok &= j->turned_at[i] == offset; /* read twice: in different places? */
         return;
-      } /* read twice in different places */
-    if (j->turned_count < MAX_TURNED) j->turned[j->turned_count++] = load->node;
+      }
+    if (j->turned_count == MAX_TURNED) return;
+    j->turned[j->turned_count] = load->node;
+    j->turned_at[j->turned_count++] = offset;
     return;
   }
   p->ok = false;

@@ -77,11 +77,22 @@ static bool has_fast_dots(const ocl_device *device, const char *extensions) {
   return code == CL_SUCCESS && fast.mixed_signedness_accelerated && strstr(version, "OpenCL 3");
 }
 
+/* Lanes of f32 that a port takes at once where that is less than the vectors have; 0: it is not known to be (AMD APM 3, CPUID 8000_001A EAX: bit 2
+   FP256, bit 3 FP512, the width of the data path). */
+static double port_lanes(uint64_t native) {
+#if defined(__x86_64__)
+  unsigned a, b, c, d;
+  if (native >= 16 && __get_cpuid(0x8000001a, &a, &b, &c, &d) && (a >> 2 & 3) == 1) return 8;
+#endif
+  return (void)native, 0;
+}
+
 /* The explicit class forms vectors itself, so the native width is the tile's unit, and AVX-512 doubles the register file too. */
 static void query_vectors(ocl_device *device, cost_profile *profile) {
   uint64_t native = ocl_query_uint(&device->api, device->id, CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT, sizeof(cl_uint));
   if (profile->simd != COST_SIMD_EXPLICIT || native < 4) return;
   cost_profile_widen(profile, (double)native);
+  profile->port_lanes = port_lanes(native);
   profile->registers = native >= 16 ? 32 : 16;
   device->dot4 = device->family->assembles ? dot4_bits(native) : 0;
   profile->caps.dot4 = device->dot4 != 0;

@@ -1,27 +1,33 @@
-# What scripts of tests begin with: they stand in the project's root and speak TAP 13, `$sinter` is the command of the build under test, `$dir` a folder that goes
-# when they end. `use FindBin; use lib $FindBin::Bin; use Sinter;`
+# What scripts of tests begin with: they stand in the project's root and speak TAP 13, `$build` is the build under test, `$sinter` its command, `$dir` a folder
+# that goes when they end. `use FindBin; use lib $FindBin::Bin; use Sinter;`
 package Sinter;
 use strict;
 use warnings;
 use Exporter qw(import);
 use File::Temp qw(tempdir);
 use FindBin;
-our @EXPORT = qw($sinter $dir says put npy);
+use Test::More;
+our @EXPORT = qw($build $sinter $dir says slurp put npy array numbers python_with);
 chdir "$FindBin::Bin/.." or die $!;
 print "TAP version 13\n";
-our $sinter = ($ENV{SNT_BUILD} // 'build/release') . '/sinter';
+our $build = $ENV{SNT_BUILD} // 'build/release';
+our $sinter = "$build/sinter";
 our $dir = tempdir(CLEANUP => 1);
 
-# A command's exit code, and what it said on both streams.
-sub says { my $said = `@_ 2>&1`; return ($? >> 8, $said) }
+# A command's exit code (128 and more: a signal's), and what it said on both streams.
+sub says { my $said = `@_ 2>&1`; return ($? & 127 ? 128 + ($? & 127) : $? >> 8, $said) }
 
-# A file of the folder; its path.
+# A file's bytes. Of one that is not there, what no file holds: two of them may not pass for the same.
+sub slurp { my ($path) = @_; open my $in, '<:raw', $path or return "cannot read $path"; local $/; return <$in> // '' }
+
+# A file of the folder, or one by its whole path; its path.
 sub put {
   my ($name, $bytes) = @_;
-  open my $out, '>:raw', "$dir/$name" or die $!;
+  my $path = $name =~ m{^/} ? $name : "$dir/$name";
+  open my $out, '>:raw', $path or die $!;
   print $out $bytes;
   close $out or die $!;
-  return "$dir/$name";
+  return $path;
 }
 
 # The same, of a tensor: numpy's word for its type ('<f4'), its extents, its bytes.
@@ -30,5 +36,26 @@ sub npy {
   my $head = "{'descr': '$type', 'fortran_order': False, 'shape': (" . join('', map { "$_," } @$dims) . '), }';
   $head .= ' ' x (63 - (10 + length $head) % 64) . "\n";
   return put($name, "\x93NUMPY\x01\x00" . pack('v', length $head) . $head . $bytes);
+}
+
+# A tensor of f32 or f64 from its file: its extents ("2 3", or "none" when it is not there), its elements.
+sub array {
+  my ($path) = @_;
+  my $bytes = slurp($path);
+  return 'none' unless $bytes =~ /^\x93NUMPY/;
+  my $length = unpack 'v', substr $bytes, 8, 2;
+  my $head = substr $bytes, 10, $length;
+  my ($shape) = $head =~ /'shape': \(([^)]*)\)/;
+  return (join(' ', $shape =~ /(\d+)/g), unpack(($head =~ /'<f8'/ ? 'd' : 'f') . '<*', substr $bytes, 10 + $length));
+}
+sub numbers { my (undef, @elements) = array(@_); return @elements }
+
+# The system's Python, whose packages these are; without them the script is skipped.
+sub python_with {
+  my ($modules, @packages) = @_;
+  my $python = -x '/usr/bin/python3' ? '/usr/bin/python3' : 'python3';
+  plan skip_all => join(', ', map { "python3-$_" } @packages) . ' are not installed' if system("cd /; $python -c 'import $modules' 2>/dev/null");
+  plan skip_all => 'sinter was built without ONNX' if `$sinter onnx-test 2>&1` =~ /unknown command/;
+  return $python;
 }
 1;

@@ -3,14 +3,11 @@
 use strict;
 use warnings;
 use Test::More;
-use File::Temp 'tempdir';
 use JSON::PP;
 use FindBin;
-chdir "$FindBin::Bin/.." or die $!;
-print "TAP version 13\n";
+use lib $FindBin::Bin;
+use Sinter;
 
-my $sinter = ($ENV{SNT_BUILD} // 'build/release') . '/sinter';
-my $dir = tempdir(CLEANUP => 1);
 my $model = "$dir/two.snt";
 open my $out, '>', $model or die $!;
 print $out <<'END';

@@ -4,12 +4,9 @@
 use strict;
 use warnings;
 use Test::More;
-use File::Temp qw(tempdir);
 use FindBin;
-chdir "$FindBin::Bin/.." or die $!;
-print "TAP version 13\n";
-my $sinter = ($ENV{SNT_BUILD} // 'build/release') . '/sinter';
-my $dir = tempdir(CLEANUP => 1);
+use lib $FindBin::Bin;
+use Sinter;
 my %graphs = (
   'rows that share out unevenly' => <<'END',
 graph @g(%x: f32[33,1024]) {
@@ -39,7 +36,6 @@ graph @g(%x: f32[2,96,10,10]) {
 END
 );
 
-sub slurp { my ($file) = @_; open my $in, '<:raw', $file or return ''; local $/; return <$in> // '' }
 sub spill { my ($file, $text) = @_; open my $out, '>', $file or die $!; print $out $text; close $out }
 
 my $profile = slurp('cost_targets/profiles/pocl.profile');

@@ -3,16 +3,9 @@
 use strict;
 use warnings;
 use Test::More;
-use File::Temp qw(tempdir);
 use FindBin;
-chdir "$FindBin::Bin/.." or die $!;
-print "TAP version 13\n";
-my $build = $ENV{SNT_BUILD} // 'build/release';
-my $sinter = "$build/sinter";
-my $dir = tempdir(CLEANUP => 1);
-
-sub slurp { my ($path) = @_; open my $in, '<', $path or return "cannot read $path"; local $/; return <$in> }
-sub says { my $said = `@_ 2>&1`; return ($? >> 8, $said) }
+use lib $FindBin::Bin;
+use Sinter;
 
 open my $model, '>', "$dir/m.snt" or die $!;
 print $model <<'END';

@@ -5,11 +5,9 @@
 use strict;
 use warnings;
 use Test::More;
-use File::Temp qw(tempdir);
 use FindBin;
-chdir "$FindBin::Bin/.." or die $!;
-print "TAP version 13\n";
-my $build = $ENV{SNT_BUILD} // 'build/release';
+use lib $FindBin::Bin;
+use Sinter;
 my $program = "$build/tests/compile_cost";
 my $expect = 'tests/compile_cost.expect';
 my $bless = grep { $_ eq '--bless' } @ARGV;
@@ -24,8 +22,7 @@ my $here = join ' ', (`$compiler --version` =~ /clang/ ? 'clang' : 'gcc'), $vers
 
 sub instructions {
   my (@what) = @_;
-  my $dir = tempdir(CLEANUP => 1);
-  my $said = `valgrind --tool=callgrind --callgrind-out-file=$dir/out --toggle-collect=snt_compile $program @what 2>&1`;
+    my $said = `valgrind --tool=callgrind --callgrind-out-file=$dir/out --toggle-collect=snt_compile $program @what 2>&1`;
   return $said =~ /Collected : (\d+)/ ? $1 : 0;
 }
 

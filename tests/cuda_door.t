@@ -5,9 +5,8 @@ use strict;
 use warnings;
 use Test::More;
 use FindBin;
-chdir "$FindBin::Bin/.." or die $!;
-print "TAP version 13\n";
-my $build = $ENV{SNT_BUILD} // 'build/release';
+use lib $FindBin::Bin;
+use Sinter;
 my $said = `$build/examples/cuda 2>&1`;
 SKIP: {
   skip("$said", 2) if $said =~ /no CUDA (?:driver|device)|libnvrtc/;

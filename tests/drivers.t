@@ -6,9 +6,8 @@ use warnings;
 use Test::More;
 use IPC::Open2;
 use FindBin;
-chdir "$FindBin::Bin/.." or die $!;
-print "TAP version 13\n";
-my $build = $ENV{SNT_BUILD} // 'build/release';
+use lib $FindBin::Bin;
+use Sinter;
 delete $ENV{POCL_AFFINITY};
 $SIG{PIPE} = "IGNORE";
 

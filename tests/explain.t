@@ -4,18 +4,13 @@
 use strict;
 use warnings;
 use Test::More;
-use File::Temp qw(tempdir);
 use JSON::PP;
 use List::Util qw(sum);
 use FindBin;
-chdir "$FindBin::Bin/.." or die $!;
-print "TAP version 13\n";
-my $sinter = ($ENV{SNT_BUILD} // 'build/release') . '/sinter';
+use lib $FindBin::Bin;
+use Sinter;
 $sinter = "$FindBin::Bin/../$sinter" unless $sinter =~ m{^/};
-my $dir = tempdir(CLEANUP => 1);
 my $has_dot = grep { -x "$_/dot" } split /:/, $ENV{PATH};
-
-sub slurp { my ($path) = @_; open my $in, '<', $path or return ''; local $/; return <$in> }
 
 sub check_page {
   my ($name, $pattern, $options, $drawn) = @_;

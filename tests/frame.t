@@ -4,12 +4,9 @@
 use strict;
 use warnings;
 use Test::More;
-use File::Temp qw(tempdir);
 use FindBin;
-chdir "$FindBin::Bin/.." or die $!;
-print "TAP version 13\n";
-my $build = $ENV{SNT_BUILD} // 'build/release';
-my $dir = tempdir(CLEANUP => 1);
+use lib $FindBin::Bin;
+use Sinter;
 my $frames = $ENV{SNT_TEST_FULL} ? 24 : 8;
 
 # Width and height from a PNG's header.
@@ -21,12 +18,7 @@ sub png_size {
 }
 
 # A number that a model gives: the last element of a .npy.
-sub last_float {
-  my ($path) = @_;
-  open my $in, '<:raw', $path or return 'nan';
-  local $/;
-  return unpack 'f', substr(<$in>, -4);
-}
+sub last_float { return (numbers(@_))[-1] // 'nan' }
 
 open my $model, '>', "$dir/compare.snt" or die $!;
 print $model <<'END';

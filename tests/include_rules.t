@@ -5,9 +5,8 @@ use warnings;
 use Test::More;
 use File::Temp qw(tempdir);
 use FindBin;
-chdir "$FindBin::Bin/.." or die $!;
-print "TAP version 13\n";
-my $build = $ENV{SNT_BUILD} // 'build/release';
+use lib $FindBin::Bin;
+use Sinter;
 
 # The table of ARCHITECTURE.md. A folder may always include itself; `file` rows name the only files that have the right.
 my %may = (

@@ -4,16 +4,13 @@
 use strict;
 use warnings;
 use Test::More;
-use File::Temp qw(tempdir);
 use FindBin;
-chdir "$FindBin::Bin/.." or die $!;
-print "TAP version 13\n";
-my $build = $ENV{SNT_BUILD} // 'build/release';
+use lib $FindBin::Bin;
+use Sinter;
 my $bless = grep { $_ eq '--bless' } @ARGV;
 my $pins = 'tests/instructions.txt';
 my $limit = 0.03;
 my @models = ('examples/postprocess.snt', 'tests/golden/graph/convolution.snt', 'tests/golden/graph/transformer.snt');
-my $dir = tempdir(CLEANUP => 1);
 
 sub compiler {
   open my $cache, '<', "$build/CMakeCache.txt" or return 'unknown';

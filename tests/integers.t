@@ -3,12 +3,9 @@
 use strict;
 use warnings;
 use Test::More;
-use File::Temp qw(tempdir);
 use FindBin;
-chdir "$FindBin::Bin/.." or die $!;
-print "TAP version 13\n";
-my $sinter = ($ENV{SNT_BUILD} // 'build/release') . '/sinter';
-my $dir = tempdir(CLEANUP => 1);
+use lib $FindBin::Bin;
+use Sinter;
 
 sub graph { my ($name, $text) = @_; open my $out, '>', "$dir/$name.snt" or die $!; print $out $text; close $out; return "$dir/$name.snt" }
 sub weights { my ($count, $value) = @_; return join ', ', map { $value->($_) } 0 .. $count - 1 }

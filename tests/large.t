@@ -4,15 +4,11 @@
 use strict;
 use warnings;
 use Test::More;
-use File::Temp qw(tempdir);
 use FindBin;
-chdir "$FindBin::Bin/.." or die $!;
-print "TAP version 13\n";
-my $sinter = ($ENV{SNT_BUILD} // 'build/release') . '/sinter';
-my $dir = tempdir(CLEANUP => 1);
+use lib $FindBin::Bin;
+use Sinter;
 
 sub model { my ($name, $text) = @_; open my $out, '>', "$dir/$name.snt" or die $!; print $out $text; close $out; return "$dir/$name.snt" }
-sub slurp { my ($path) = @_; open my $in, '<:raw', $path or return ''; local $/; return <$in> // '' }
 
 my $rows = join ', ', 0, 1, 95, 96, 97, 98, 99, 192, 300, 384, 499, 500, 1000, -1, -500, 2147483647;
 my $tables = model('tables', <<"END");

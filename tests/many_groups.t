@@ -4,12 +4,9 @@
 use strict;
 use warnings;
 use Test::More;
-use File::Temp qw(tempdir);
 use FindBin;
-chdir "$FindBin::Bin/.." or die $!;
-print "TAP version 13\n";
-my $sinter = ($ENV{SNT_BUILD} // 'build/release') . '/sinter';
-my $dir = tempdir(CLEANUP => 1);
+use lib $FindBin::Bin;
+use Sinter;
 my ($nodes, $sums) = (3000, 4);
 
 my $state = 4711;
@@ -41,7 +38,6 @@ open my $out, '>', "$dir/many.snt" or die $!;
 print $out $text;
 close $out;
 
-sub slurp { my ($path) = @_; open my $in, '<:raw', $path or return ''; local $/; return <$in> // '' }
 sub results { my ($name, $options) = @_;
   my $said = `$sinter run $dir/many.snt --device interp --numerics strict $options @{[map { "--output y$_=$dir/$name$_.npy" } 0 .. $sums - 1]} 2>&1`;
   is($?, 0, "$name: the interpreter runs it") or diag($said);

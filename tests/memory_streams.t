@@ -4,15 +4,9 @@
 use strict;
 use warnings;
 use Test::More;
-use File::Temp qw(tempdir);
 use FindBin;
-chdir "$FindBin::Bin/.." or die $!;
-print "TAP version 13\n";
-
-my $sinter = ($ENV{SNT_BUILD} // 'build/release') . '/sinter';
-my $dir = tempdir(CLEANUP => 1);
-
-sub put { my ($name, $text) = @_; open my $out, '>', "$dir/$name" or die $!; print $out $text; close $out or die $!; return "$dir/$name" }
+use lib $FindBin::Bin;
+use Sinter;
 
 sub kernels {
   my ($model, $profile) = @_;

@@ -7,15 +7,13 @@
 use strict;
 use warnings;
 use Test::More;
-use File::Temp qw(tempdir);
 use FindBin;
-chdir "$FindBin::Bin/.." or die $!;
-print "TAP version 13\n";
+use lib $FindBin::Bin;
+use Sinter;
 plan(skip_all => 'about an hour: SNT_TEST_FULL is not set') unless $ENV{SNT_TEST_FULL} || $ENV{SNT_FAULTS};
 
 my $tree = $ENV{SNT_FAULT_TREE} // 'build/faulty';
 my $build = "$tree/build/faults";
-my $dir = tempdir(CLEANUP => 1);
 if (!$ENV{SNT_FAULT_TREE}) {
   system("rm -rf $tree && tests/faults/apply . $tree >$dir/log 2>&1") == 0 or do { diag(`cat $dir/log`); BAIL_OUT('the faults do not apply') };
   my $flags = "-include $FindBin::Bin/../$tree/fault.h";

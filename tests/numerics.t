@@ -4,17 +4,10 @@
 use strict;
 use warnings;
 use Test::More;
-use File::Temp qw(tempdir);
 use FindBin;
-chdir "$FindBin::Bin/.." or die $!;
-print "TAP version 13\n";
-my $build = $ENV{SNT_BUILD} // 'build/release';
-my $sinter = "$build/sinter";
-my $dir = tempdir(CLEANUP => 1);
+use lib $FindBin::Bin;
+use Sinter;
 my @outputs = qw(probabilities normal sums columns taps scanned rounded roots gate);
-
-sub slurp { my ($path) = @_; open my $in, '<:raw', $path or return "cannot read $path"; local $/; return <$in> }
-sub says { my $said = `@_ 2>&1`; return ($? & 127 ? 128 + ($? & 127) : $? >> 8, $said) }    # a signal is no success
 
 open my $model, '>', "$dir/m.snt" or die $!;
 print $model <<'END';

@@ -4,15 +4,10 @@
 use strict;
 use warnings;
 use Test::More;
-use File::Temp qw(tempdir);
 use FindBin;
-chdir "$FindBin::Bin/.." or die $!;
-print "TAP version 13\n";
-my $sinter = ($ENV{SNT_BUILD} // 'build/release') . '/sinter';
-my $python = -x '/usr/bin/python3' ? '/usr/bin/python3' : 'python3'; # the system's, whose packages these are
-plan skip_all => 'python3-onnx and python3-numpy are not installed' if system("cd /; $python -c 'import numpy, onnx.helper' 2>/dev/null");
-plan skip_all => 'sinter was built without ONNX' if `$sinter onnx-test 2>&1` =~ /unknown command/;
-my $dir = tempdir(CLEANUP => 1);
+use lib $FindBin::Bin;
+use Sinter;
+my $python = python_with('numpy, onnx.helper', qw(onnx numpy));
 is(system("$python tests/onnx/contrib $dir"), 0, 'the models are made');
 my @folders = sort glob "$dir/*";
 

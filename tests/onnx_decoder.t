@@ -4,24 +4,12 @@
 use strict;
 use warnings;
 use Test::More;
-use File::Temp qw(tempdir);
 use FindBin;
-chdir "$FindBin::Bin/.." or die $!;
-print "TAP version 13\n";
-my $sinter = ($ENV{SNT_BUILD} // 'build/release') . '/sinter';
-my $python = -x '/usr/bin/python3' ? '/usr/bin/python3' : 'python3'; # the system's, whose packages these are
-plan skip_all => 'python3-onnx and python3-numpy are not installed' if system("cd /; $python -c 'import numpy, onnx.helper' 2>/dev/null");
-plan skip_all => 'sinter was built without ONNX' if `$sinter onnx-test 2>&1` =~ /unknown command/;
-my $dir = tempdir(CLEANUP => 1);
+use lib $FindBin::Bin;
+use Sinter;
+my $python = python_with('numpy, onnx.helper', qw(onnx numpy));
 is(system("$python tests/onnx/decoder $dir"), 0, 'the model is made');
 my @caches = map { ("$_.key", "$_.value") } 0, 1;
-
-sub floats {
-  open my $in, '<:raw', $_[0] or return ();
-  local $/;
-  my $all = <$in>;
-  return unpack 'f<*', substr $all, 10 + unpack 'v', substr $all, 8, 2;
-}
 
 # One run: words and mask, the caches in files NAME_TAG.npy; '' or what is wrong.
 sub run_model {
@@ -37,12 +25,12 @@ for my $device ('host', 'vulkan:llvmpipe', 'opencl:pocl') {
   SKIP: {
     skip("$device is not here", 3) if $device ne 'host' && `$sinter devices 2>&1` !~ /\Q$device\E/;
     is(run_model($device, 'ids', 5, 0, ''), '', "$device: all words at once, no cache");
-    my @all = floats("$dir/logits_5.npy");
+    my @all = numbers("$dir/logits_5.npy");
     my @want = @all[4 * 50 .. 5 * 50 - 1];
     for my $options ('', '--open') {
       my $wrong = run_model($device, 'id_0', 1, 0, '');
       $wrong ||= run_model($device, "id_" . ($_ - 1), $_, $_ - 1, $options) for 2 .. 5;
-      my @got = floats("$dir/logits_5.npy");
+      my @got = numbers("$dir/logits_5.npy");
       my ($off) = sort { $b <=> $a } map { abs($got[$_] - $want[$_]) } 0 .. $#want;
       ok(!$wrong && @all == 5 * 50 && @got == 50 && $off < 1e-5, "$device: word by word is the same $options") or diag($wrong || "by $off");
     }

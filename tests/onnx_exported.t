@@ -4,27 +4,12 @@
 use strict;
 use warnings;
 use Test::More;
-use File::Temp qw(tempdir);
 use FindBin;
-chdir "$FindBin::Bin/.." or die $!;
-print "TAP version 13\n";
-my $sinter = ($ENV{SNT_BUILD} // 'build/release') . '/sinter';
-my $python = -x '/usr/bin/python3' ? '/usr/bin/python3' : 'python3'; # the system's, whose packages these are
-plan skip_all => 'python3-onnx and python3-numpy are not installed' if system("cd /; $python -c 'import numpy, onnx.helper' 2>/dev/null");
-plan skip_all => 'sinter was built without ONNX' if `$sinter onnx-test 2>&1` =~ /unknown command/;
-my $dir = tempdir(CLEANUP => 1);
+use lib $FindBin::Bin;
+use Sinter;
+my $python = python_with('numpy, onnx.helper', qw(onnx numpy));
 my @cases = `$python tests/onnx/exported $dir`;
 is($?, 0, 'the models are made');
-
-sub npy { # shape and f32 elements
-  my ($path) = @_;
-  open my $in, '<:raw', $path or return ('none');
-  local $/;
-  my $all = <$in>;
-  my $length = unpack 'v', substr $all, 8, 2;
-  my ($shape) = substr($all, 10, $length) =~ /'shape': \(([^)]*)\)/;
-  return (join(' ', $shape =~ /(\d+)/g), unpack 'f<*', substr $all, 10 + $length);
-}
 
 sub differ { # '' or what is wrong
   my ($got, $want) = @_;
@@ -44,7 +29,7 @@ for my $device ('host', 'vulkan:llvmpipe', 'opencl:pocl') {
       skip("$device is not here", 1) if $device ne 'host' && $found !~ /\Q$device\E/;
       my ($name, $options) = $case->[0] =~ /^(\S+) (.*)/;
       my $said = `$sinter run $dir/$name.onnx --device $device --quiet $case->[1] $options --output y=$dir/y.npy 2>&1`;
-      my $wrong = $? ? $said : differ([npy("$dir/y.npy")], [npy("$dir/$name.want.npy")]);
+      my $wrong = $? ? $said : differ([array("$dir/y.npy")], [array("$dir/$name.want.npy")]);
       is($wrong, '', "$device: $name $case->[1]");
       unlink "$dir/y.npy";
     }

@@ -20,21 +20,7 @@ my @devices = split / /, $ENV{SNT_TEST_DEVICES}
 my @lights = -d $folder ? sort(glob("$folder/light_*/model.onnx"), glob("$folder/light_*.onnx")) : ();
 
 # ---- .npy files ----
-sub numbers {    # of f32 or f64
-  my ($path) = @_;
-  open my $in, '<:raw', $path or return;
-  my $bytes = do { local $/; <$in> };
-  my $start = 10 + unpack 'v', substr $bytes, 8, 2;
-  return unpack(($bytes =~ /'<f8'/ ? 'd' : 'f') . '<*', substr $bytes, $start);
-}
-sub write_ints {
-  my ($path, $rows, $columns, @values) = @_;
-  my $header = "{'descr': '<i8', 'fortran_order': False, 'shape': ($rows, $columns), }";
-  $header .= ' ' x (63 - (length($header) + 10) % 64) . "\n";
-  open my $out, '>:raw', $path or die $!;
-  print $out "\x93NUMPY\x01\x00", pack('v', length $header), $header, pack('q<*', @values);
-  close $out or die $!;
-}
+sub write_ints { my ($path, $rows, $columns, @values) = @_; npy($path, '<i8', [$rows, $columns], pack 'q<*', @values) }
 
 # ---- what is run: [name, text, port, options] ----
 sub sample {

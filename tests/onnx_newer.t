@@ -5,16 +5,13 @@
 use strict;
 use warnings;
 use Test::More;
-use File::Temp qw(tempdir);
 use FindBin;
-chdir "$FindBin::Bin/.." or die $!;
-print "TAP version 13\n";
-my $sinter = ($ENV{SNT_BUILD} // 'build/release') . '/sinter';
+use lib $FindBin::Bin;
+use Sinter;
 my $jobs = $ENV{SNT_JOBS} // 2;
 my $python = $ENV{SNT_ONNX_PYTHON};
 plan skip_all => 'SNT_ONNX_PYTHON names no Python with the onnx package' unless $python;
 plan skip_all => 'sinter was built without ONNX' if `$sinter onnx-test 2>&1` =~ /unknown command/;
-my $dir = tempdir(CLEANUP => 1);
 is(system("$python tests/onnx/newer $dir >$dir/log 2>&1"), 0, 'the tests are made') or diag(`tail -3 $dir/log`);
 my @folders = sort glob "$dir/node/test_*";
 

@@ -4,16 +4,11 @@
 use strict;
 use warnings;
 use Test::More;
-use File::Temp qw(tempdir);
 use FindBin;
-chdir "$FindBin::Bin/.." or die $!;
-print "TAP version 13\n";
-my $sinter = ($ENV{SNT_BUILD} // 'build/release') . '/sinter';
+use lib $FindBin::Bin;
+use Sinter;
 my $jobs = $ENV{SNT_JOBS} // 2;
-my $python = -x '/usr/bin/python3' ? '/usr/bin/python3' : 'python3'; # the system's, whose packages these are
-plan skip_all => 'python3-onnx, python3-numpy and python3-pil are not installed' if system("cd /; $python -c 'import numpy, onnx.helper, PIL' 2>/dev/null");
-plan skip_all => 'sinter was built without ONNX' if `$sinter onnx-test 2>&1` =~ /unknown command/;
-my $dir = tempdir(CLEANUP => 1);
+my $python = python_with('numpy, onnx.helper, PIL', qw(onnx numpy pil));
 sub verdicts {
   my ($device, @run) = @_;
   my (%said, $last);

@@ -4,9 +4,8 @@ use strict;
 use warnings;
 use Test::More;
 use FindBin;
-chdir "$FindBin::Bin/.." or die $!;
-print "TAP version 13\n";
-my $build = $ENV{SNT_BUILD} // 'build/release';
+use lib $FindBin::Bin;
+use Sinter;
 $ENV{RUSTICL_ENABLE} //= 'llvmpipe';
 for my $platform ('Portable', 'rusticl') {
   my $said = `$build/examples/opencl $platform 2>&1`;

@@ -3,18 +3,12 @@
 use strict;
 use warnings;
 use Test::More;
-use File::Temp 'tempdir';
 use FindBin;
-chdir "$FindBin::Bin/.." or die $!;
-print "TAP version 13\n";
+use lib $FindBin::Bin;
+use Sinter;
 
-my $sinter = ($ENV{SNT_BUILD} // 'build/release') . '/sinter';
-my $dir = tempdir(CLEANUP => 1);
 my $model = 'tests/patterns/p08_softmax.snt';
 my $constants = "$dir/constants.snt";    # imported as a text longer than its weights
-
-sub slurp { my ($path) = @_; open my $in, '<', $path or return ''; local $/; return <$in> }
-sub put { my ($path, $text) = @_; open my $out, '>', $path or die $!; print $out $text; close $out or die $! }
 
 put($constants, "graph \@c(%x: f32[100]) {\n  %w: f32[100] = const [" . join(', ', 1 .. 100) . "]\n  %v0 = add %x, %w\n"
     . join('', map { "  %v$_ = add %v" . ($_ - 1) . ", %x\n" } 1 .. 50) . "  return y=%v50\n}\n");

@@ -4,13 +4,10 @@
 use strict;
 use warnings;
 use Test::More;
-use File::Temp qw(tempdir);
 use FindBin;
-chdir "$FindBin::Bin/.." or die $!;
-print "TAP version 13\n";
-my $python = -x '/usr/bin/python3' ? '/usr/bin/python3' : 'python3'; # the system's, whose packages these are
-plan skip_all => 'python3-onnx, python3-numpy and python3-pil are not installed' if system("cd /; $python -c 'import numpy, onnx.helper, PIL' 2>/dev/null");
-my $dir = tempdir(CLEANUP => 1);
+use lib $FindBin::Bin;
+use Sinter;
+my $python = python_with('numpy, onnx.helper, PIL', qw(onnx numpy pil));
 is(system("$python tests/onnx/pictures $dir"), 0, 'the models are made');
 
 # What a run says, after its status.
@@ -24,8 +21,7 @@ sub said {
 
 my %formats;
 for my $build (grep { -x "$_/sinter" } $ENV{SNT_BUILD} // 'build/release', 'build/debug') {
-  my $sinter = "$build/sinter";
-  my %lacks = map { $_ => 1 } grep { my $f = $_; said($sinter, (glob "$dir/cut/$f/*")[-1] . '/model.onnx') =~ /has no decoder/ } qw(jpeg tiff webp jpeg2000);
+    my %lacks = map { $_ => 1 } grep { my $f = $_; said($sinter, (glob "$dir/cut/$f/*")[-1] . '/model.onnx') =~ /has no decoder/ } qw(jpeg tiff webp jpeg2000);
   my $lacking = join '|', keys %lacks;
   my @here = grep { !$lacking || !m{/(?:$lacking)(?:_|/|$)} } glob("$dir/good/*"), glob("$dir/bad/*"), glob("$dir/cut/*");
   note("$build decodes no $_") for sort keys %lacks;
@@ -47,7 +43,6 @@ for my $build (grep { -x "$_/sinter" } $ENV{SNT_BUILD} // 'build/release', 'buil
 }
 
 # A file that is an input has to be given when the model is loaded; one that comes late is refused with what to do.
-my $sinter = ($ENV{SNT_BUILD} // 'build/release') . '/sinter';
 is(system("$python tests/onnx/recent $dir/recent"), 0, 'models whose file is an input');
 my $png = "$dir/recent/imagedecoder_20_png";
 like(said($sinter, "$png/model.onnx", '--dim n=100'), qr/decode|node \(ImageDecoder\): input 0 \(x0\): the file must be known .*--fix NAME=FILE/, 'a file that is not known');

@@ -4,16 +4,13 @@
 use strict;
 use warnings;
 use Test::More;
-use File::Temp qw(tempdir);
 use FindBin;
-chdir "$FindBin::Bin/.." or die $!;
-print "TAP version 13\n";
-my $build = $ENV{SNT_BUILD} // 'build/release';
+use lib $FindBin::Bin;
+use Sinter;
 if (system('command -v spirv-cross >/dev/null 2>&1') != 0) {
   print "1..0 # SKIP spirv-cross is not installed\n";
   exit 0;
 }
-my $dir = tempdir(CLEANUP => 1);
 my ($mask) = `cat door/door_device.c` =~ /portable\[\] = "([^"]+)"/;
 ok($mask, 'the flag has a mask') or BAIL_OUT('door/door_device.c has no mask for SNT_VK_PORTABLE');
 

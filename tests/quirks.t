@@ -4,13 +4,9 @@
 use strict;
 use warnings;
 use Test::More;
-use File::Temp qw(tempdir);
 use FindBin;
-chdir "$FindBin::Bin/.." or die $!;
-print "TAP version 13\n";
-my $sinter = ($ENV{SNT_BUILD} // 'build/release') . '/sinter';
-my $dir = tempdir(CLEANUP => 1);
-sub slurp { my ($path) = @_; open my $in, '<', $path or return ''; local $/; return <$in> }
+use lib $FindBin::Bin;
+use Sinter;
 
 my (@wrong, %named, $rows);
 my $page = slurp('docs/quirks.md');

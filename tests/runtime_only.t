@@ -3,12 +3,9 @@
 use strict;
 use warnings;
 use Test::More;
-use File::Temp qw(tempdir);
 use FindBin;
-chdir "$FindBin::Bin/.." or die $!;
-print "TAP version 13\n";
-my $build = $ENV{SNT_BUILD} // 'build/release';
-my $dir = tempdir(CLEANUP => 1);
+use lib $FindBin::Bin;
+use Sinter;
 my $library = "$build/libsinter-runtime.so";
 my $sanitized = `nm -D $library 2>/dev/null` =~ /__asan_|__ubsan_|__tsan_/;
 
@@ -83,14 +80,7 @@ sub floats {
 sub product { my $p = 1; $p *= $_ for @_; return $p }
 
 # A .npy of f32: the ramp that examples/saved fills its inputs with.
-sub write_ramp {
-  my ($path, @dims) = @_;
-  my $head = "{'descr': '<f4', 'fortran_order': False, 'shape': (" . join('', map { "$_," } @dims) . '), }';
-  $head .= ' ' x (63 - (10 + length $head) % 64) . "\n";
-  open my $out, '>:raw', $path or die $!;
-  print $out "\x93NUMPY\x01\x00", pack('v', length $head), $head, pack 'f*', map { $_ % 17 / 16 } 0 .. product(@dims) - 1;
-  close $out;
-}
+sub write_ramp { my ($path, @dims) = @_; npy($path, '<f4', \@dims, pack 'f*', map { $_ % 17 / 16 } 0 .. product(@dims) - 1) }
 
 my %inputs = (mlp => [['x', 5, 24]], tone => [['lit', 3, 9, 13], ['exposure']], map { $_ => [['x', 5, 96]] } qw(bytes halves narrow));
 for my $name (sort keys %models) {

@@ -6,8 +6,8 @@ use warnings;
 use Test::More;
 use File::Find;
 use FindBin;
-chdir "$FindBin::Bin/.." or die $!;
-print "TAP version 13\n";
+use lib $FindBin::Bin;
+use Sinter;
 
 my %limit = (file => 1000, function => 100, parameters => 7);
 my %look = (file => 600, function => 60, parameters => 5);

@@ -4,13 +4,10 @@
 use strict;
 use warnings;
 use Test::More;
-use File::Temp qw(tempdir);
 use FindBin;
-chdir "$FindBin::Bin/.." or die $!;
-print "TAP version 13\n";
-my $sinter = ($ENV{SNT_BUILD} // 'build/release') . '/sinter';
+use lib $FindBin::Bin;
+use Sinter;
 our $TODO;
-my $dir = tempdir(CLEANUP => 1);
 
 sub conv { my ($height, $width, $size, $attrs) = @_;
   my $weights = join ', ', map { ($_ * 37 % 19) - 9 } 0 .. 8 * 16 * $size * $size - 1;

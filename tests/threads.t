@@ -4,24 +4,20 @@
 use strict;
 use warnings;
 use Test::More;
-use File::Temp qw(tempdir);
 use FindBin;
-chdir "$FindBin::Bin/.." or die $!;
-print "TAP version 13\n";
-my $build = $ENV{SNT_BUILD} // 'build/release';
+use lib $FindBin::Bin;
+use Sinter;
 my $cc = $ENV{CC} // 'cc';
-my $dir = tempdir(CLEANUP => 1);
 
-sub write_file { my ($path, $text) = @_; open my $out, '>', $path or die $!; print $out $text; close $out }
 sub run { my ($command) = @_; my $said = `$command 2>&1`; return ($? == 0, $said) }
 
-write_file("$dir/none.c", "int main(void) { return 0; }\n");
+put("$dir/none.c", "int main(void) { return 0; }\n");
 my ($has) = run("$cc -fsanitize=thread $dir/none.c -o $dir/none && $dir/none");
 plan skip_all => 'ThreadSanitizer does not run here' unless $has;
 plan skip_all => "$build/sinter is not built" unless -x "$build/sinter";
 
 # The sanitizer sees races at all: a program with one.
-write_file("$dir/race.c", "#include <pthread.h>\nstatic int n;\nstatic void *add(void *p) { for (int i = 0; i < 1000; i++) n++; return p; }\n"
+put("$dir/race.c", "#include <pthread.h>\nstatic int n;\nstatic void *add(void *p) { for (int i = 0; i < 1000; i++) n++; return p; }\n"
     . "int main(void) { pthread_t t; pthread_create(&t, 0, add, 0); add(0); pthread_join(t, 0); return n == 0; }\n");
 run("$cc -g -fsanitize=thread $dir/race.c -o $dir/race -lpthread");
 my (undef, $race) = run("TSAN_OPTIONS=exitcode=66 $dir/race");
@@ -36,7 +32,7 @@ ok(close $jobs, scalar(@sources) . ' files are compiled with ThreadSanitizer');
 my ($linked, $said) = run("$cc -fsanitize=thread -Wl,--gc-sections -o $dir/threads $dir/*.o -lm -lpthread");
 ok($linked, 'and linked') or diag($said);
 
-write_file("$dir/frame.snt", <<'END');
+put("$dir/frame.snt", <<'END');
 symbols { n: min=1 max=4096 multiple_of=1 hint=512 }
 graph @frame(%x: f32[n,64], %k: f32[]) {
   %w: f32[64,64] = const normal seed=3 scale=0.125

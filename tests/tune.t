@@ -5,13 +5,10 @@ use strict;
 use warnings;
 use Test::More;
 use File::Find;
-use File::Temp qw(tempdir);
 use FindBin;
-chdir "$FindBin::Bin/.." or die $!;
-print "TAP version 13\n";
-my $sinter = ($ENV{SNT_BUILD} // 'build/release') . '/sinter';
+use lib $FindBin::Bin;
+use Sinter;
 plan skip_all => "$sinter is not built" unless -x $sinter;
-my $dir = tempdir(CLEANUP => 1);
 my $model = "$dir/m.snt";
 open my $out, '>', $model or die $!;
 print $out <<'GRAPH';
@@ -28,12 +25,6 @@ graph @m(%x: f32[24,40], %w: f32[40,16]) {
 GRAPH
 close $out;
 
-sub numbers {    # the f32 values of a .npy file
-  my ($path) = @_;
-  open my $in, '<:raw', $path or return;
-  my $bytes = do { local $/; <$in> };
-  return unpack 'f<*', substr $bytes, 10 + unpack 'v', substr $bytes, 8, 2;
-}
 sub run_model {
   my ($device, @more) = @_;
   my $said = `$sinter run $model --device $device --check --output r=$dir/r.npy --output u=$dir/u.npy @more 2>&1`;

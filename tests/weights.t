@@ -4,16 +4,11 @@
 use strict;
 use warnings;
 use Test::More;
-use File::Temp qw(tempdir);
 use FindBin;
-chdir "$FindBin::Bin/.." or die $!;
-print "TAP version 13\n";
-my $sinter = ($ENV{SNT_BUILD} // 'build/release') . '/sinter';
-my $dir = tempdir(CLEANUP => 1);
+use lib $FindBin::Bin;
+use Sinter;
 my $bless = grep { $_ eq '--bless' } @ARGV;
 my $passes = 'canonicalise,decompose,scales';
-
-sub slurp { my ($path) = @_; open my $in, '<', $path or return ''; local $/; return <$in> // '' }
 
 for my $model (sort glob 'tests/golden/scales/*.snt') {
   (my $golden = $model) =~ s/snt$/txt/;

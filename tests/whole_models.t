@@ -4,13 +4,10 @@
 use strict;
 use warnings;
 use Test::More;
-use File::Temp qw(tempdir);
 use FindBin;
-chdir "$FindBin::Bin/.." or die $!;
-print "TAP version 13\n";
-my $sinter = ($ENV{SNT_BUILD} // 'build/release') . '/sinter';
+use lib $FindBin::Bin;
+use Sinter;
 plan skip_all => "$sinter is not built" unless -x $sinter;
-my $dir = tempdir(CLEANUP => 1);
 
 # ---- graph text: ports and lines gather, values are numbered ----
 my (@ports, @lines, $number);

@@ -4,18 +4,14 @@
 use strict;
 use warnings;
 use Test::More;
-use File::Temp qw(tempdir);
 use FindBin;
+use lib $FindBin::Bin;
+use Sinter;
 use IO::Socket::UNIX;
 use POSIX ':sys_wait_h';
 use Time::HiRes qw(sleep time);
-chdir "$FindBin::Bin/.." or die $!;
-print "TAP version 13\n";
-my $build = $ENV{SNT_BUILD} // 'build/release';
-my $dir = tempdir(CLEANUP => 1);
 plan skip_all => 'Xvfb is not here' unless grep { -x "$_/Xvfb" } split /:/, $ENV{PATH};
 
-sub slurp { my ($path) = @_; open my $in, '<:raw', $path or return ''; local $/; return <$in> // '' }
 sub wait_for {    # until it is true, a minute at most
   my ($true) = @_;
   for (my $end = time + 60; time < $end; sleep 0.02) { return 1 if $true->() }
@@ -52,11 +48,7 @@ sub write_screen {
     my @bytes = unpack 'C*', substr $screen, 4 * $y * $screen_width, 4 * 640;
     for my $c (0 .. 2) { $planes[$c] .= pack 'f<*', map { $bytes[4 * $_ + 2 - $c] / 255 } 0 .. 639 }
   }
-  my $header = "{'descr': '<f4', 'fortran_order': False, 'shape': (1, 3, 360, 640), }";
-  $header .= ' ' x (63 - (length($header) + 10) % 64) . "\n";
-  open my $out, '>:raw', "$dir/screen.npy" or die $!;
-  print $out "\x93NUMPY\x01\x00", pack('v', length $header), $header, @planes;
-  close $out or die $!;
+  npy('screen.npy', '<f4', [1, 3, 360, 640], join '', @planes);
 }
 sub difference {
   my ($frame) = @_;

@@ -119,21 +119,32 @@ static void narrow_cases(caser *m) {
   }
 }
 
-static void lane_cases(caser *m) {
-  const kir_type u32 = kir_t(SNT_U32, 1);
-  if (m->t.lanes == 1) return;
-  uint32_t args[18] = {m->a, m->b}, parts[16];
-  for (uint32_t i = 0; i < m->t.lanes; i++) args[2 + i] = kir_const_int(m->k, u32, (i * 3 + 1) % (2u * m->t.lanes));
-  const kir_inst shuffle = {.op = KIR_shuffle, .type = m->t}, vec = {.op = KIR_vec, .type = m->t};
-  keep(m, "shuffle", kir_put(m->k, &shuffle, 2u + m->t.lanes, args));
-  for (uint32_t i = 0; i < m->t.lanes; i++)
-    parts[i] = kir_2(m->k, KIR_extract, i % 2 ? m->a : m->b, kir_const_int(m->k, u32, m->t.lanes - 1 - i));
-  keep(m, "vec of extracts", kir_put(m->k, &vec, m->t.lanes, parts));
-  keep(m, "insert", kir_3(m->k, KIR_insert, m->a, kir_const_int(m->k, u32, 1), parts[0]));
-  if (m->t.base == SNT_F32 && m->t.lanes != 3)
-    keep(m, "permute", kir_2(m->k, KIR_permute, m->a, kir_bitcast(m->k, kir_t(SNT_U32, m->t.lanes), m->b)));
-  keep(m, "run-time lane",
-       kir_2(m->k, KIR_extract, m->a, kir_2(m->k, KIR_umod, kir_id(m->k, KIR_local, 0), kir_const_int(m->k, u32, m->t.lanes))));
+/* A mask is kept by what it chooses: a cast takes one bit of a lane, a choice another. */
+static void keep_lanes(caser *m, const char *name, uint32_t v) {
+  if (kir_at(m->k, v)->type.base != SNT_BOOL) {
+    keep(m, name, v);
+    return;
+  }
+  char of_bool[48];
+  snprintf(of_bool, sizeof of_bool, "%s of bool", name);
+  keep(m, of_bool, kir_3(m->k, KIR_select, v, m->b, m->c));
+}
+
+/* What moves lanes, of two vectors of one type. */
+static void lane_cases(caser *m, uint32_t a, uint32_t b) {
+  const kir_type t = kir_at(m->k, a)->type, u32 = kir_t(SNT_U32, 1);
+  if (t.lanes == 1) return;
+  uint32_t args[18] = {a, b}, parts[16];
+  for (uint32_t i = 0; i < t.lanes; i++) args[2 + i] = kir_const_int(m->k, u32, (i * 3 + 1) % (2u * t.lanes));
+  const kir_inst shuffle = {.op = KIR_shuffle, .type = t}, vec = {.op = KIR_vec, .type = t};
+  keep_lanes(m, "shuffle", kir_put(m->k, &shuffle, 2u + t.lanes, args));
+  for (uint32_t i = 0; i < t.lanes; i++) parts[i] = kir_2(m->k, KIR_extract, i % 2 ? a : b, kir_const_int(m->k, u32, t.lanes - 1 - i));
+  keep_lanes(m, "vec of extracts", kir_put(m->k, &vec, t.lanes, parts));
+  keep_lanes(m, "insert", kir_3(m->k, KIR_insert, a, kir_const_int(m->k, u32, 1), parts[0]));
+  keep_lanes(m, "splat", kir_splat(m->k, parts[0], t.lanes));
+  if (t.base == SNT_F32 && t.lanes != 3) keep(m, "permute", kir_2(m->k, KIR_permute, a, kir_bitcast(m->k, kir_t(SNT_U32, t.lanes), b)));
+  keep_lanes(m, "run-time lane",
+             kir_2(m->k, KIR_extract, a, kir_2(m->k, KIR_umod, kir_id(m->k, KIR_local, 0), kir_const_int(m->k, u32, t.lanes))));
 }
 
 static void declare(caser *m, const char *name, uint32_t slot, kir_type t, uint64_t elements, uint8_t access) {
@@ -160,5 +171,6 @@ void codegen_cases_make(codegen_cases *to, ir_arena *arena, int32_t base, uint32
   compare_cases(&m);
   cast_cases(&m);
   narrow_cases(&m);
-  lane_cases(&m);
+  lane_cases(&m, m.a, m.b);
+  lane_cases(&m, kir_2(m.k, KIR_lt, m.a, m.b), kir_2(m.k, KIR_le, m.b, m.c));
 }
