@@ -61,15 +61,6 @@ static double fill_value(const emit *e, uint32_t node) {
   return ir_dtypes[ir_at(e->g, node)->type.dtype].is_float ? f : (double)bits;
 }
 
-/* Is one of the conditions from number `first` on false wherever the coordinates go? */
-static bool never_holds(const emit *e, const map_access *a, uint32_t first) {
-  for (uint32_t c = first; c < a->condition_count; c++)
-    if (expr_proves_lt(e->x, a->conditions[c].value, a->conditions[c].lo) ||
-        expr_proves_le(e->x, a->conditions[c].hi, a->conditions[c].value))
-      return true;
-  return false;
-}
-
 /* Coordinates of the operand. In strips what lies outside the node is garbage anyway, so that only what some element of it does not hold is a condition: the
    map of all elements, with the coordinates in place of their numbers. */
 static bool view_access(emit *e, uint32_t node, map_access *access) {
@@ -123,7 +114,7 @@ static uint32_t compute_view(emit *e, uint32_t node, const map_access *access) {
     e->failed = true, e->failed_node = node;
     return 0;
   }
-  if (never_holds(e, &inner, access->condition_count))
+  if (map_never_holds(e->x, &inner, access->condition_count))
     return constant(e, ir_at(e->g, node)->type.dtype, fill_value(e, node)); /* a border */
   const uint32_t value = emit_value(e, ir_arg(e->g, node, 0), &inner);
   const uint32_t added = inner.condition_count - access->condition_count;
@@ -170,7 +161,7 @@ static uint32_t compute_concat(emit *e, uint32_t node, const map_access *access)
       return 0;
     }
     const uint32_t added = inner.condition_count - access->condition_count;
-    if (never_holds(e, &inner, access->condition_count)) continue;
+    if (map_never_holds(e->x, &inner, access->condition_count)) continue;
     const uint32_t part = emit_value(e, ir_arg(e->g, node, i), &inner);
     if (!added || !part) return part;
     value = value ? kir_3(e->k, KIR_select, emit_conditions(e, added, inner.conditions + access->condition_count), part, value) : part;

@@ -2,12 +2,12 @@
    become `ix`; conditions become one unsigned comparison each. Values wrap in u32, which is right wherever a condition guards the use. */
 #include "fusion/emit_private.h"
 
-static bool has_vars(const expr_pool *x, ir_expr e) {
+bool emit_has_vars(const expr_pool *x, ir_expr e) {
   if (e >= 0) return false;
   const expr_node *n = &x->nodes.at[IR_EXPR_NODE(e)];
   if (n->kind == EXPR_VAR) return !x->vars.at[n->value].plan;
   for (uint32_t i = 0; i < n->count; i++)
-    if (has_vars(x, x->terms.at[n->first + i])) return true;
+    if (emit_has_vars(x, x->terms.at[n->first + i])) return true;
   return false;
 }
 
@@ -40,7 +40,7 @@ static bool has_room(const emit *e) {
 }
 
 static bool is_scalar(const emit *e, ir_expr expression) {
-  if (has_vars(e->x, expression)) return false;
+  if (emit_has_vars(e->x, expression)) return false;
   const expr_kind kind = expression >= 0 ? EXPR_SYMBOL : (expr_kind)e->x->nodes.at[IR_EXPR_NODE(expression)].kind;
   bool found = kind == EXPR_SYMBOL || kind == EXPR_VAR || has_room(e);
   for (uint32_t i = 0; i < e->scalars.count && !found; i++) found = e->scalars.at[i].expression == expression;
@@ -54,7 +54,7 @@ static uint32_t put_product(emit *e, const expr_node *n) {
   uint32_t value = 0;
   for (uint32_t i = 0; i < n->count; i++) {
     const ir_expr term = e->x->terms.at[n->first + i];
-    if (room && !has_vars(e->x, term)) {
+    if (room && !emit_has_vars(e->x, term)) {
       symbolic = expr_mul(e->x, symbolic, term);
       continue;
     }
@@ -73,7 +73,7 @@ static uint32_t put_sum(emit *e, const expr_node *n) {
   for (uint32_t i = 0; i < n->count; i++) {
     const ir_expr term = e->x->terms.at[n->first + i];
     const int64_t coef = e->x->coefs.at[n->first + i];
-    if (room && !has_vars(e->x, term)) {
+    if (room && !emit_has_vars(e->x, term)) {
       symbolic = expr_add(e->x, symbolic, expr_mul(e->x, term, expr_int(e->x, coef)));
       continue;
     }

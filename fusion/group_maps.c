@@ -2,9 +2,9 @@
    And in which pieces of a loop: what a concatenation joins is computed in the piece of its results, what several parts need in each of theirs. From the results down; what is read
    through the same view is read once. */
 #include "fusion/group_private.h"
-#include "fusion/schedule_loop_private.h"
+#include "fusion/schedule_common.h"
 
-enum { MOST_READS = 2 * GROUP_MOST_MEMBERS, MOST_PIECES = LOOP_MOST_CUTS + 1 };
+enum { MOST_READS = 2 * GROUP_MOST_MEMBERS, MOST_PIECES = 31 };
 static const uint32_t WHOLE = UINT32_C(1) << MOST_PIECES; /* all results */
 
 typedef struct map_read {
@@ -32,28 +32,35 @@ static void add_read(map_walk *w, uint32_t member, uint32_t map, double times) {
   if (w->count < MOST_READS) w->reads[w->count++] = (map_read){member, map, times};
 }
 
-/* Pieces are of columns (schedule_loop_cuts.c): what is joined along another axis is computed for all results, then chosen from. */
-static bool makes_pieces(const map_walk *w, uint32_t concat) {
-  const ir_tensor *t = &ir_at(w->c->graph, concat)->type;
+bool group_makes_pieces(const fusion_context *c, const fusion_group *group, uint32_t concat) {
+  const ir_tensor *t = &ir_at(c->graph, concat)->type;
   uint32_t last = t->rank;
   while (last > 1 && t->dims[last - 1] == 1) last--;
-  return w->by_pieces && w->piece_count + ir_at(w->c->graph, concat)->arity <= MOST_PIECES &&
-         ir_attr_int(w->c->graph, concat, IR_ATTR_axis, 0) + 1 == (ir_expr)last;
+  return group->kind == GROUP_LOOP && !c->options->profile->both_sides &&
+         (schedule_is_explicit(c) || ir_attr_int(c->graph, concat, IR_ATTR_axis, 0) + 1 < (ir_expr)last);
 }
 
+static void read_operands(map_walk *w, uint32_t node, double times, uint32_t in);
+
 static void read_operand(map_walk *w, uint32_t operand, double times, uint32_t in) {
-  const ir_graph *g = w->c->graph;
   const uint32_t base = w->c->facts[operand].base, at = fusion_position(w->c, w->group, base);
   if (at != UINT32_MAX) {
     add_read(w, at, w->c->facts[operand].map, times);
     w->in[at] |= in;
-    return;
+  } else if (ir_at(w->c->graph, base)->op == IR_OP_concat) {
+    read_operands(w, base, times, in);
   }
-  if (ir_at(g, base)->op != IR_OP_concat) return;
-  const bool own = in == WHOLE && makes_pieces(w, base);
-  for (uint32_t i = 0; i < ir_at(g, base)->arity; i++) {
-    if (own) w->pieces[w->piece_count++] = w->c->elements[ir_arg(g, base, i)];
-    read_operand(w, ir_arg(g, base, i), times, own ? UINT32_C(1) << (w->piece_count - 1) : in);
+}
+
+/* Those of a concatenation of all results in a piece of them each. */
+static void read_operands(map_walk *w, uint32_t node, double times, uint32_t in) {
+  const ir_node *n = ir_at(w->c->graph, node);
+  const bool pieces = n->op == IR_OP_concat && in == WHOLE && w->by_pieces && w->piece_count + n->arity <= MOST_PIECES &&
+                      group_makes_pieces(w->c, w->group, node);
+  for (uint32_t a = 0; a < n->arity; a++) {
+    const uint32_t operand = ir_arg(w->c->graph, node, a);
+    if (pieces) w->pieces[w->piece_count++] = w->c->elements[operand];
+    read_operand(w, operand, times, pieces ? UINT32_C(1) << (w->piece_count - 1) : in);
   }
 }
 
@@ -85,8 +92,7 @@ bool group_count_maps(const fusion_context *c, const fusion_group *group, double
   for (uint32_t i = group->count; i-- > 0;) {
     times[i] = times_read(&w, i);
     if (reach) reach[i] = results_in(&w, w.in[i]);
-    for (uint32_t a = 0; a < ir_at(c->graph, group->nodes[i])->arity; a++)
-      read_operand(&w, ir_arg(c->graph, group->nodes[i], a), times[i], w.in[i]);
+    read_operands(&w, group->nodes[i], times[i], w.in[i]);
   }
   return true;
 }

@@ -416,7 +416,7 @@ void fusion_group_work(const fusion_context *c, const fusion_group *group, cost_
   const bool walks = (group->kind == GROUP_LOOP || group->kind == GROUP_ROW || group->kind == GROUP_REDUCE) &&
                      group->count <= GROUP_MOST_MEMBERS;
   member_times m = {.sweeps = swept ? members : NULL};
-  const bool pieces = walks && c->joins && schedule_is_explicit(c) && group->kind == GROUP_LOOP;
+  const bool pieces = walks && c->joins && group->kind == GROUP_LOOP;
   if (group_count_maps(c, group, maps, pieces ? reach : NULL)) m.maps = maps, m.reach = pieces ? reach : NULL;
   if (walks && c->neighbours) loads = group_find_lanes(c, group, m.sweeps, lanes), m.lanes = lanes;
   if (walks && c->joins && c->options->profile->reads == COST_READS_TEXEL)

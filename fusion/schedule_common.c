@@ -49,18 +49,23 @@ uint32_t schedule_lanes(const fusion_context *c) {
 
 uint32_t schedule_item_lanes(const fusion_context *c) { return c->options->profile->caps.flushes ? 1 : 4; }
 
-void schedule_space_init(fusion_context *c, schedule_space *s, const ir_tensor *t, uint32_t split) {
-  s->rank = t->rank;
+void schedule_space_split(fusion_context *c, schedule_space *s, uint32_t split) {
   s->split = split;
+  s->rows = schedule_product(c->graph->pool, split, s->dims);
+  s->columns = schedule_product(c->graph->pool, s->rank - split, s->dims + split);
+}
+
+void schedule_space_init(fusion_context *c, schedule_space *s, const ir_tensor *t, uint32_t split) {
+  *s = (schedule_space){.rank = t->rank};
   memcpy(s->dims, t->dims, sizeof s->dims);
-  s->rows = schedule_product(c->graph->pool, split, t->dims);
-  s->columns = schedule_product(c->graph->pool, t->rank - split, t->dims + split);
+  schedule_space_split(c, s, split);
 }
 
 map_access schedule_at(expr_pool *x, const schedule_space *s, ir_expr row, ir_expr column) {
   map_access a = {.rank = s->rank};
   map_delinear(x, row, s->split, s->dims, a.at);
   map_delinear(x, column, s->rank - s->split, s->dims + s->split, a.at + s->split);
+  for (uint32_t i = 0; i < s->rank; i++) a.at[i] = expr_add(x, s->origin[i], a.at[i]);
   return a;
 }
 
@@ -75,22 +80,22 @@ static void check_load(void *user, const fusion_load *load) {
   expr_pool *x = a->c->graph->pool;
   int64_t coef;
   ir_expr rest;
+  if (map_never_holds(x, load->access, 0)) return;
   const ir_expr offset = map_linear(x, load->access, ir_at(a->c->graph, load->node)->type.dims);
   if (!expr_split_affine(x, offset, a->var, &coef, &rest)) a->good = false;
   for (uint32_t i = 0; i < load->access->condition_count; i++)
     if (expr_uses_var(x, load->access->conditions[i].value, a->var)) a->good = false;
 }
 
-uint32_t schedule_pick_split(fusion_context *c, const fusion_group *group, uint32_t node) {
+void schedule_pick_split(fusion_context *c, const fusion_group *group, uint32_t node, schedule_space *space) {
   expr_pool *x = c->graph->pool;
   const ir_tensor *t = &ir_at(c->graph, node)->type;
   for (uint32_t split = 0; split < t->rank; split++) {
-    schedule_space s;
-    schedule_space_init(c, &s, t, split);
-    const ir_expr row = split ? expr_var_add(x, "r", 0, s.rows, 1) : 0, column = expr_var_add(x, "c", 0, s.columns, 1);
+    schedule_space_split(c, space, split);
+    const ir_expr row = split ? expr_var_add(x, "r", 0, space->rows, 1) : 0, column = expr_var_add(x, "c", 0, space->columns, 1);
     affinity a = {c, emit_var_number(x, column), true};
     for (uint32_t i = 0; i < group->output_count && a.good; i++) {
-      schedule_space own = s;
+      schedule_space own = *space;
       const ir_tensor *ot = &ir_at(c->graph, group->outputs[i])->type;
       if (!ir_same_shape(ot, t)) {
         a.good = split == 0;
@@ -99,17 +104,21 @@ uint32_t schedule_pick_split(fusion_context *c, const fusion_group *group, uint3
       const map_access at = schedule_at(x, &own, row, column);
       if (!fusion_walk_loads(c, group, group->outputs[i], &at, check_load, &a)) a.good = false;
     }
-    if (a.good) return split;
+    if (a.good) return;
   }
-  return t->rank ? t->rank - 1 : 0;
+  schedule_space_split(c, space, t->rank ? t->rank - 1 : 0);
+}
+
+double schedule_least_parts(const fusion_context *c) {
+  const cost_profile *p = c->options->profile;
+  return p->units * 4 > p->min_groups ? p->units * 4 : p->min_groups;
 }
 
 ir_expr schedule_split_work(fusion_context *c, ir_expr total, int64_t unit_elements, int64_t *per) {
   expr_pool *x = c->graph->pool;
-  const cost_profile *p = c->options->profile;
   const double units = schedule_hint(x, total), elements = units * (double)unit_elements;
   double share = 65536; /* elements a group: long enough to hide its start, short enough to even out */
-  const double parts = p->units * 4 > p->min_groups ? p->units * 4 : p->min_groups;
+  const double parts = schedule_least_parts(c);
   if (elements / share < parts) share = elements / parts;
   if (share < 2048) share = 2048;
   *per = (int64_t)(share / (double)unit_elements);

@@ -3,10 +3,10 @@
 #define FUSION_SCHEDULE_COMMON_H
 #include "fusion/emit.h"
 
-/* The iteration space as rows x columns: dimensions [0, split) of `dims` are rows, the rest one flat column variable. */
+/* The iteration space, or a box of it, as rows x columns: dimensions [0, split) of `dims` are rows, the rest one flat column variable. */
 typedef struct schedule_space {
   uint32_t rank, split;
-  ir_expr dims[SNT_MAX_RANK], rows, columns;
+  ir_expr origin[SNT_MAX_RANK], dims[SNT_MAX_RANK], rows, columns;
 } schedule_space;
 ir_expr schedule_product(expr_pool *, uint32_t count, const ir_expr *dims);
 int64_t schedule_hint(const expr_pool *, ir_expr);  /* value at the hints of the symbols */
@@ -17,11 +17,14 @@ uint32_t schedule_lanes(const fusion_context *);    /* elements of a vector: 4, 
 /* Where work-items are lanes: results of one, a vector of four; where denormals are made of integers one: code is long then, and there is one copy of
    it, not four in a vector and another for the rest. */
 uint32_t schedule_item_lanes(const fusion_context *);
-/* The smallest split for which every load of every output is affine and unconditional along the columns; rank - 1 if none is. */
-uint32_t schedule_pick_split(fusion_context *, const fusion_group *, uint32_t node);
 void schedule_space_init(fusion_context *, schedule_space *, const ir_tensor *, uint32_t split);
-/* Coordinates in `dims` of (row, column). */
+void schedule_space_split(fusion_context *, schedule_space *, uint32_t split);
+/* The smallest split of the space of `node`, or of a box of it, for which every load of every output is affine and unconditional along the columns; rank - 1 if
+   none is. */
+void schedule_pick_split(fusion_context *, const fusion_group *, uint32_t node, schedule_space *);
+/* Coordinates of (row, column). */
 map_access schedule_at(expr_pool *, const schedule_space *, ir_expr row, ir_expr column);
+double schedule_least_parts(const fusion_context *); /* of work that are worth having: a few a core */
 /* Groups that split `total` units of work of `unit_elements` elements each; *per is units a group. For explicit classes: a few groups a core. */
 ir_expr schedule_split_work(fusion_context *, ir_expr total, int64_t unit_elements, int64_t *per);
 /* Even parts of `extent`: part p is [start(p), start(p + 1)). The larger ones lie evenly among the others, so that as many parts have as much anywhere. */

@@ -1,5 +1,6 @@
 /* Kind `loop`: pointwise nodes with any movement, several outputs of one element count.
-   Explicit classes: a group owns a share of the rows and columns and walks it in vectors. Lanes: an item owns a vector of four. */
+   Explicit classes: a group owns a share of the rows and columns and walks it in vectors. Lanes: an item owns a vector of four.
+   Results between seams of what they read are boxes (schedule_loop_boxes.c), each with a share of the groups of its own. */
 #include "fusion/schedule_loop_private.h"
 #include "fusion/emit_private.h"
 #include "fusion/image.h"
@@ -7,15 +8,16 @@
 
 static void store_outputs(emit *e, void *user, ir_expr column) {
   const loop_job *job = user;
+  const schedule_space *space = &job->box->space;
   const uint32_t first = e->k->insts.count;
   for (uint32_t i = 0; i < job->group->output_count; i++) {
     const uint32_t node = job->group->outputs[i];
     const ir_tensor *t = &ir_at(e->g, node)->type;
-    schedule_space own = job->space;
+    schedule_space own = *space;
     ir_expr row = job->row, at_column = column;
-    if (t->rank != own.rank || memcmp(t->dims, own.dims, t->rank * sizeof t->dims[0])) { /* another shape: by the element's number */
+    if (!ir_same_shape(t, &ir_at(e->g, job->group->hero)->type)) { /* another shape: by the element's number; then there is one box */
       schedule_space_init(e->c, &own, t, 0);
-      at_column = expr_add(e->x, expr_mul(e->x, row, job->space.columns), column);
+      at_column = expr_add(e->x, expr_mul(e->x, row, space->columns), column);
       row = 0;
     }
     const map_access at = schedule_at(e->x, &own, row, at_column);
@@ -40,89 +42,164 @@ static void walk_piece(emit *e, loop_job *job, ir_expr lo, ir_expr hi, uint32_t 
 
 /* Cuts are those of whole rows: a share of a row has its conditions tested. */
 static void walk_columns(emit *e, loop_job *job, ir_expr lo, ir_expr hi, uint32_t lanes) {
-  const uint32_t cuts = lo == 0 && hi == job->space.columns ? job->cuts.count : 0;
-  for (uint32_t i = 0; i <= cuts; i++)
-    walk_piece(e, job, i ? expr_int(e->x, job->cuts.at[i - 1]) : lo, i < cuts ? expr_int(e->x, job->cuts.at[i]) : hi, lanes);
+  const loop_seams *cuts = &job->box->cuts;
+  const uint32_t count = lo == 0 && hi == job->box->space.columns ? cuts->count : 0;
+  for (uint32_t i = 0; i <= count; i++) walk_piece(e, job, i ? cuts->at[i - 1] : lo, i < count ? cuts->at[i] : hi, lanes);
 }
+
+/* ---- which groups do which box ---- */
+
+/* A group for each share of a box; where vectors are explicit, no more than a few a core, which take shares of one box after another. */
+static ir_expr count_groups(const fusion_context *c, const loop_box *boxes, uint32_t count) {
+  expr_pool *x = c->graph->pool;
+  const int64_t few = (int64_t)schedule_least_parts(c);
+  ir_expr sum = 0;
+  int64_t most = 0, literal = 0;
+  for (uint32_t i = 0; i < count; i++) {
+    sum = expr_add(x, sum, boxes[i].groups);
+    if (expr_is_const(x, boxes[i].groups, &literal) && literal > most) most = literal;
+  }
+  if (!schedule_is_explicit(c) || !expr_is_const(x, sum, &literal)) return sum;
+  if (most < few) most = few;
+  return expr_int(x, most < literal ? most : literal);
+}
+
+typedef void (*box_body)(emit *, loop_job *, ir_expr share);
+
+/* Shares are dealt out to the groups round and round, so that these have as many. */
+static ir_expr deal_boxes(emit *e, loop_job *job, const loop_box *boxes, uint32_t count, box_body body) {
+  expr_pool *x = e->x;
+  const ir_expr groups = count_groups(e->c, boxes, count), g = emit_group(e, groups);
+  ir_expr dealt = 0;
+  for (job->box = boxes; job->box < boxes + count; job->box++) {
+    const ir_expr own = job->box->groups, share = expr_mod(x, expr_add(x, g, expr_sub(x, groups, dealt)), groups);
+    const uint32_t number = own == groups ? 0 : emit_expr(e, share);
+    if (number) emit_if(e, kir_2(e->k, KIR_lt, number, emit_expr(e, own)));
+    body(e, job, number ? emit_var_for(e, "share", number, 0, own) : share);
+    if (number) emit_if_end(e);
+    dealt = expr_mod(x, expr_add(x, dealt, own), groups);
+  }
+  return groups;
+}
+
+/* ---- vectors are explicit ---- */
 
 /* rows x columns shared out: whole rows to a group where they are short, pieces of a row where they are long. */
-static snt_result build_explicit(fusion_context *c, const fusion_group *group) {
+static void share_box(fusion_context *c, const loop_dear *dear, loop_box *box) {
   expr_pool *x = c->graph->pool;
-  emit *e = emit_begin(c, group, "loop");
-  if (!e) return ir_fail(c->diag, SNT_E_HOST_MEM, "schedule", group->hero, "out of host memory");
-  loop_job job = {.group = group};
-  schedule_space_init(c, &job.space, &ir_at(c->graph, group->hero)->type, schedule_pick_split(c, group, group->hero));
-  loop_find_dear(c, group, &job.space, &job.dear);
-  loop_find_cuts(c, group, &job.space, &job.cuts);
-  const uint32_t lanes = schedule_lanes(c);
-  e->stream = schedule_streams(c, group, true);
-  int64_t columns_per, rows_per = 1;
-  ir_expr column_parts = schedule_split_work(c, job.space.columns, 1, &columns_per), row_parts = job.space.rows;
-  const int64_t unit = job.dear.count ? job.dear.columns : 4 * lanes; /* whole tiles */
-  columns_per = (columns_per + unit - 1) / unit * unit;
+  const schedule_space *space = &box->space;
+  const int64_t unit = dear->count ? dear->columns : 4 * schedule_lanes(c); /* whole tiles */
   int64_t literal;
-  const bool short_rows = schedule_hint(x, job.space.columns) <= 16384 && job.space.split > 0;
-  if (short_rows) {
-    column_parts = 1;
-    row_parts = schedule_split_work(c, job.space.rows, schedule_hint(x, job.space.columns), &rows_per);
-  } else if (expr_is_const(x, job.space.columns, &literal) && literal <= columns_per) {
-    column_parts = 1;
+  box->rows_per = 1;
+  box->column_parts = schedule_split_work(c, space->columns, 1, &box->columns_per), box->row_parts = space->rows;
+  box->columns_per = (box->columns_per + unit - 1) / unit * unit;
+  if (space->split > 0 && schedule_hint(x, space->columns) <= LOOP_SHORT_ROW) {
+    box->column_parts = 1;
+    box->row_parts = schedule_split_work(c, space->rows, schedule_hint(x, space->columns), &box->rows_per);
+  } else if (expr_is_const(x, space->columns, &literal) && literal <= box->columns_per) {
+    box->column_parts = 1;
   } else {
-    column_parts = expr_ceil_div(x, job.space.columns, expr_int(x, columns_per));
+    box->column_parts = expr_ceil_div(x, space->columns, expr_int(x, box->columns_per));
   }
-  const ir_expr groups = expr_mul(x, row_parts, column_parts), g = emit_group(e, groups);
-  const ir_expr part = expr_mod(x, g, column_parts), row_part = expr_div(x, g, column_parts);
-  const ir_expr lo = column_parts == 1 ? 0 : expr_mul(x, part, expr_int(x, columns_per));
-  const ir_expr hi = column_parts == 1 ? job.space.columns : expr_min(x, expr_add(x, lo, expr_int(x, columns_per)), job.space.columns);
-  if (rows_per == 1) {
-    job.row = row_part;
-    walk_columns(e, &job, lo, hi, lanes);
-  } else {
-    const ir_expr first = expr_mul(x, row_part, expr_int(x, rows_per));
-    job.row = emit_loop(
-        e, &(emit_loop_info){
-               .name = "r", .lo = first, .hi = expr_min(x, expr_add(x, first, expr_int(x, rows_per)), job.space.rows), .step = 1});
-    walk_columns(e, &job, lo, hi, lanes);
-    emit_loop_end(e, job.row, 0, NULL, NULL);
-  }
-  return emit_end(e, groups, 0, 0, NULL);
+  box->groups = expr_mul(x, box->row_parts, box->column_parts);
 }
 
-/* One vector an item where the columns are long; a single element otherwise. */
-static snt_result build_lanes(fusion_context *c, const fusion_group *group) {
-  expr_pool *x = c->graph->pool;
-  emit *e = emit_begin(c, group, "loop");
-  if (!e) return ir_fail(c->diag, SNT_E_HOST_MEM, "schedule", group->hero, "out of host memory");
-  loop_job job = {.group = group};
-  uint32_t split = schedule_pick_split(c, group, group->hero);
-  const ir_tensor *t = &ir_at(c->graph, group->hero)->type;
-  schedule_space_init(c, &job.space, t, split);
-  if (split && schedule_hint(x, job.space.columns) < 128) schedule_space_init(c, &job.space, t, 0), split = UINT32_MAX;
-  const uint32_t lanes = split == UINT32_MAX ? 1 : schedule_item_lanes(c);
-  uint32_t items = (uint32_t)c->options->profile->group_items;
-  while (items > 8 && (int64_t)(items / 2) * lanes >= schedule_hint(x, job.space.columns)) items /= 2;
-  if (items > c->options->profile->max_items) items = c->options->profile->max_items;
-  const ir_expr parts = expr_ceil_div(x, job.space.columns, (ir_expr)items * lanes), groups = expr_mul(x, parts, job.space.rows);
-  const ir_expr g = emit_group(e, groups), l = emit_item(e, 0, items);
-  job.row = expr_div(x, g, parts);
-  const ir_expr column = expr_mul(x, expr_add(x, expr_mul(x, expr_mod(x, g, parts), items), l), lanes);
-  const ir_expr last = expr_add(x, column, lanes);
-  if (expr_proves_le(x, last, job.space.columns)) {
-    store_outputs(e, &job, emit_lanes(e, column, lanes));
-    emit_scalar_lanes(e);
-    return emit_end(e, groups, 0, 0, NULL);
+static void walk_share(emit *e, loop_job *job, ir_expr g) {
+  expr_pool *x = e->x;
+  const loop_box *box = job->box;
+  const uint32_t lanes = schedule_lanes(e->c);
+  const ir_expr part = expr_mod(x, g, box->column_parts), row_part = expr_div(x, g, box->column_parts);
+  const ir_expr lo = box->column_parts == 1 ? 0 : expr_mul(x, part, expr_int(x, box->columns_per));
+  const ir_expr hi = box->column_parts == 1 ? box->space.columns
+                                            : expr_min(x, expr_add(x, lo, expr_int(x, box->columns_per)), box->space.columns);
+  if (box->rows_per == 1) {
+    job->row = row_part;
+    walk_columns(e, job, lo, hi, lanes);
+    return;
   }
-  emit_if(e, kir_2(e->k, KIR_le, emit_expr(e, last), emit_expr(e, job.space.columns)));
-  store_outputs(e, &job, emit_lanes(e, column, lanes));
+  const ir_expr first = expr_mul(x, row_part, expr_int(x, box->rows_per));
+  const ir_expr end = expr_min(x, expr_add(x, first, expr_int(x, box->rows_per)), box->space.rows);
+  job->row = emit_loop(e, &(emit_loop_info){.name = "r", .lo = first, .hi = end, .step = 1});
+  walk_columns(e, job, lo, hi, lanes);
+  emit_loop_end(e, job->row, 0, NULL, NULL);
+}
+
+static snt_result build_explicit(fusion_context *c, const fusion_group *group) {
+  const expr_pool *x = c->graph->pool;
+  uint32_t count, widest = 0;
+  emit *e = emit_begin(c, group, "loop");
+  loop_box *boxes = loop_find_boxes(c, group, &count);
+  if (!e || !boxes) return ir_fail(c->diag, SNT_E_HOST_MEM, "schedule", group->hero, "out of host memory");
+  loop_job job = {.group = group};
+  for (uint32_t i = 1; i < count; i++)
+    if (schedule_hint(x, boxes[i].space.columns) > schedule_hint(x, boxes[widest].space.columns)) widest = i;
+  loop_find_dear(c, group, &boxes[widest].space, &job.dear);
+  for (uint32_t i = 0; i < count; i++) {
+    loop_find_cuts(c, group, &boxes[i]);
+    share_box(c, &job.dear, &boxes[i]);
+  }
+  e->stream = schedule_streams(c, group, true);
+  return emit_end(e, deal_boxes(e, &job, boxes, count, walk_share), 0, 0, NULL);
+}
+
+/* ---- items are lanes ---- */
+
+/* One vector an item where the columns are long; a single element otherwise. */
+static void pick_lanes(fusion_context *c, loop_box *box) {
+  enum { SHORT_ROW = 128 };
+  const bool flat = box->space.split && schedule_hint(c->graph->pool, box->space.columns) < SHORT_ROW;
+  if (flat) schedule_space_split(c, &box->space, 0);
+  box->lanes = flat ? 1 : schedule_item_lanes(c);
+}
+
+static uint32_t pick_items(const fusion_context *c, const loop_box *boxes, uint32_t count) {
+  uint32_t items = (uint32_t)c->options->profile->group_items;
+  int64_t most = 1;
+  for (uint32_t i = 0; i < count; i++) {
+    const int64_t vectors = (schedule_hint(c->graph->pool, boxes[i].space.columns) + boxes[i].lanes - 1) / boxes[i].lanes;
+    if (vectors > most) most = vectors;
+  }
+  while (items > 8 && items / 2 >= most) items /= 2;
+  return items > c->options->profile->max_items ? c->options->profile->max_items : items;
+}
+
+static void store_vector(emit *e, loop_job *job, ir_expr g) {
+  expr_pool *x = e->x;
+  const loop_box *box = job->box;
+  const ir_expr columns = box->space.columns;
+  const uint32_t lanes = box->lanes;
+  job->row = expr_div(x, g, box->column_parts);
+  const ir_expr vector = expr_add(x, expr_mul(x, expr_mod(x, g, box->column_parts), job->items), job->item);
+  const ir_expr column = expr_mul(x, vector, lanes), last = expr_add(x, column, lanes);
+  const bool whole = expr_proves_le(x, last, columns);
+  if (!whole) emit_if(e, kir_2(e->k, KIR_le, emit_expr(e, last), emit_expr(e, columns)));
+  store_outputs(e, job, emit_lanes(e, column, lanes));
   emit_scalar_lanes(e);
-  if (lanes > 1 && expr_multiple_of(x, job.space.columns) % lanes) {
+  if (whole) return;
+  if (lanes > 1 && expr_multiple_of(x, columns) % lanes) {
     emit_else(e, 0, NULL);
-    const ir_expr v = emit_loop(e, &(emit_loop_info){.name = "t", .lo = column, .hi = job.space.columns, .step = 1});
-    store_outputs(e, &job, v);
+    const ir_expr v = emit_loop(e, &(emit_loop_info){.name = "t", .lo = column, .hi = columns, .step = 1});
+    store_outputs(e, job, v);
     emit_loop_end(e, v, 0, NULL, NULL);
   }
   emit_if_end(e);
-  return emit_end(e, groups, 0, 0, NULL);
+}
+
+static snt_result build_lanes(fusion_context *c, const fusion_group *group) {
+  expr_pool *x = c->graph->pool;
+  uint32_t count;
+  emit *e = emit_begin(c, group, "loop");
+  loop_box *boxes = loop_find_boxes(c, group, &count);
+  if (!e || !boxes) return ir_fail(c->diag, SNT_E_HOST_MEM, "schedule", group->hero, "out of host memory");
+  loop_job job = {.group = group};
+  for (uint32_t i = 0; i < count; i++) pick_lanes(c, &boxes[i]);
+  job.items = (ir_expr)pick_items(c, boxes, count);
+  for (uint32_t i = 0; i < count; i++) {
+    boxes[i].column_parts = expr_ceil_div(x, boxes[i].space.columns, job.items * (ir_expr)boxes[i].lanes);
+    boxes[i].groups = expr_mul(x, boxes[i].column_parts, boxes[i].space.rows);
+  }
+  job.item = emit_item(e, 0, (uint32_t)job.items);
+  return emit_end(e, deal_boxes(e, &job, boxes, count, store_vector), 0, 0, NULL);
 }
 
 static bool reads_image(const fusion_context *c, const fusion_group *group) {

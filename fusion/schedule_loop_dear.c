@@ -62,7 +62,7 @@ static void recall_done(emit *e, const dear_tile *t, const map_access *at, ir_ex
 static void compute_one(emit *e, void *user, ir_expr offset) {
   const dear_tile *t = user;
   const loop_dear *dear = &t->job->dear;
-  const map_access at = schedule_at(e->x, &t->job->space, t->job->row, expr_add(e->x, t->start, offset));
+  const map_access at = schedule_at(e->x, &t->job->box->space, t->job->row, expr_add(e->x, t->start, offset));
   const uint32_t node = dear->nodes[t->done];
   recall_done(e, t, &at, offset);
   const uint32_t value = emit_value(e, node, &at);
@@ -75,7 +75,7 @@ static void compute_one(emit *e, void *user, ir_expr offset) {
 static void compute_rest(emit *e, void *user, ir_expr offset) {
   const dear_tile *t = user;
   const ir_expr column = expr_add(e->x, t->start, offset);
-  const map_access at = schedule_at(e->x, &t->job->space, t->job->row, column);
+  const map_access at = schedule_at(e->x, &t->job->box->space, t->job->row, column);
   recall_done(e, t, &at, offset);
   t->store(e, t->job, column);
 }

@@ -14,6 +14,14 @@ bool map_add_condition(expr_pool *pool, map_access *access, ir_expr value, ir_ex
   return true;
 }
 
+bool map_never_holds(expr_pool *pool, const map_access *access, uint32_t first) {
+  for (uint32_t c = first; c < access->condition_count; c++)
+    if (expr_proves_lt(pool, access->conditions[c].value, access->conditions[c].lo) ||
+        expr_proves_le(pool, access->conditions[c].hi, access->conditions[c].value))
+      return true;
+  return false;
+}
+
 bool map_transpose(expr_pool *pool, map_access *access, const uint32_t *perm) {
   ir_expr at[SNT_MAX_RANK];
   (void)pool;

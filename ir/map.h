@@ -37,6 +37,8 @@ bool map_pad(expr_pool *, map_access *, const ir_expr *low, const ir_expr *from_
    `first` spatial axis, `count` of them; padding is a condition. */
 bool map_window(expr_pool *, map_access *, uint32_t first, uint32_t count, const int64_t *stride, const int64_t *dilation,
                 const ir_expr *low, const ir_expr *from_dims);
+/* Is one of the conditions from number `first` on false wherever the coordinates go? */
+bool map_never_holds(expr_pool *, const map_access *, uint32_t first);
 bool map_add_condition(expr_pool *, map_access *, ir_expr value, ir_expr lo, ir_expr hi);
 ir_expr map_linear(expr_pool *, const map_access *, const ir_expr *dims); /* row-major offset */
 void map_delinear(expr_pool *, ir_expr offset, uint32_t rank, const ir_expr *dims, ir_expr *at);

@@ -12,6 +12,7 @@ l3_bytes = 33554432 B          # of the processor
 local_bytes = 0 B              # local memory is as slow as storage reads: no schedule keeps data there
 group_items = 256              # measured on elementwise kernels: 8 51 ms, 64 23, 256 19
 row_items = 8                  # one subgroup a row
+both_sides = 1                 # items are masked; a concatenation of four in boxes: 1.7 ms, chosen from 0.8
 min_groups = 8                 # four a core
 launch_ns = 30000 ns           # a dispatch with a barrier: 25-75 us
 group_ns = 85 ns               # assumed from kernels of many groups
