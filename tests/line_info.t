@@ -9,7 +9,6 @@ use lib $FindBin::Bin;
 use Sinter;
 if (grep { system("command -v $_ >/dev/null") } 'spirv-val', 'spirv-dis') { print "1..0 # SKIP no spirv-val or spirv-dis\n"; exit 0 }
 
-sub slurp { my ($path) = @_; open my $in, '<:raw', $path or return "cannot read $path"; local $/; return <$in> }
 
 # What a module says without debug information, ids in the order in which they come.
 sub bare {

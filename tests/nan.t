@@ -10,7 +10,6 @@ use Sinter;
 
 my ($rows, $columns) = (9, 77);
 
-sub slurp { my ($path) = @_; open my $in, '<:raw', $path or return ''; local $/; return <$in> }
 
 sub file_of { my ($name, @values) = @_; return npy($name, '<f4', [$rows, $columns], pack 'f<*', @values) }
 

@@ -8,7 +8,6 @@ use FindBin;
 use lib $FindBin::Bin;
 use Sinter;
 
-sub slurp { my ($path) = @_; open my $in, '<:raw', $path or return "cannot read $path"; local $/; return <$in> }
 sub model { my ($name, $text) = @_; return put("$name.snt", $text) }
 
 my %models = (
