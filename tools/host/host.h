@@ -8,10 +8,10 @@
 
 /* ---- environment (host_env.c): the only reader of SNT_* variables ---- */
 typedef struct host_env {
-  const char *debug;        /* SNT_DEBUG: "print,verify,time"; null: not set */
-  const char *dump_dir;     /* SNT_DUMP_DIR */
-  const char *device;       /* SNT_DEVICE: selector when none is given */
-  const char *mask;         /* SNT_MASK: device limits narrowed, "bindings=4,local=16384" */
+  const char *debug;    /* SNT_DEBUG: "print,verify,time"; null: not set */
+  const char *dump_dir; /* SNT_DUMP_DIR */
+  const char *device;   /* SNT_DEVICE: selector when none is given */
+  const char *mask;     /* SNT_MASK: device limits narrowed, "bindings=4,local=16384" */
   const char
       *cache_dir; /* SNT_CACHE_DIR; else $XDG_CACHE_HOME/sinter, else $HOME/.cache/sinter; null when none is known or SNT_CACHE_DIR is "" */
   uint64_t cache_bytes; /* SNT_CACHE_BYTES; 1 GiB */
