@@ -32,7 +32,8 @@ static void add_read(map_walk *w, uint32_t member, uint32_t map, double times) {
   if (w->count < MOST_READS) w->reads[w->count++] = (map_read){member, map, times};
 }
 
-bool group_makes_pieces(const fusion_context *c, const fusion_group *group, uint32_t concat) {
+/* Is each part of a concatenation computed for its own results only (schedule_loop_boxes.c)? */
+static bool makes_pieces(const fusion_context *c, const fusion_group *group, uint32_t concat) {
   const ir_tensor *t = &ir_at(c->graph, concat)->type;
   uint32_t last = t->rank;
   while (last > 1 && t->dims[last - 1] == 1) last--;
@@ -56,7 +57,7 @@ static void read_operand(map_walk *w, uint32_t operand, double times, uint32_t i
 static void read_operands(map_walk *w, uint32_t node, double times, uint32_t in) {
   const ir_node *n = ir_at(w->c->graph, node);
   const bool pieces = n->op == IR_OP_concat && in == WHOLE && w->by_pieces && w->piece_count + n->arity <= MOST_PIECES &&
-                      group_makes_pieces(w->c, w->group, node);
+                      makes_pieces(w->c, w->group, node);
   for (uint32_t a = 0; a < n->arity; a++) {
     const uint32_t operand = ir_arg(w->c->graph, node, a);
     if (pieces) w->pieces[w->piece_count++] = w->c->elements[operand];

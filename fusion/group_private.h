@@ -216,8 +216,6 @@ typedef struct lane_loads {
 lane_loads group_find_lanes(const fusion_context *, const fusion_group *, const uint8_t *sweeps, uint8_t *lanes);
 /* Where reads go through texels: for how many elements of a concatenation each member is computed; returns the loads that this takes. */
 double group_find_joined(const fusion_context *, const fusion_group *, const uint8_t *sweeps, double *joined);
-/* Is each part of a concatenation computed for its own results only (schedule_loop_boxes.c)? */
-bool group_makes_pieces(const fusion_context *, const fusion_group *, uint32_t concat);
 /* How often each member is computed for being read at several places and, unless `reach` is null, for how many results. False: none is, and it is not asked. */
 bool group_count_maps(const fusion_context *, const fusion_group *, double *times, double *reach);
 /* ---- operands of contractions (fusion/group_panels.c) ---- */

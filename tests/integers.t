@@ -7,7 +7,7 @@ use FindBin;
 use lib $FindBin::Bin;
 use Sinter;
 
-sub graph { my ($name, $text) = @_; open my $out, '>', "$dir/$name.snt" or die $!; print $out $text; close $out; return "$dir/$name.snt" }
+sub graph { my ($name, $text) = @_; return put("$name.snt", $text) }
 sub weights { my ($count, $value) = @_; return join ', ', map { $value->($_) } 0 .. $count - 1 }
 
 # rows x terms times terms x columns, of u8 less a zero point and of i8, which are $value of their number

@@ -8,7 +8,7 @@ use FindBin;
 use lib $FindBin::Bin;
 use Sinter;
 
-sub model { my ($name, $text) = @_; open my $out, '>', "$dir/$name.snt" or die $!; print $out $text; close $out; return "$dir/$name.snt" }
+sub model { my ($name, $text) = @_; return put("$name.snt", $text) }
 
 my $rows = join ', ', 0, 1, 95, 96, 97, 98, 99, 192, 300, 384, 499, 500, 1000, -1, -500, 2147483647;
 my $tables = model('tables', <<"END");

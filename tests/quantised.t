@@ -7,14 +7,13 @@ use FindBin;
 use lib $FindBin::Bin;
 use Sinter;
 
-sub file { my ($name, $text) = @_; open my $out, '>', "$dir/$name" or die $!; print $out $text; close $out; return "$dir/$name" }
 sub weights { my ($count, $low, $span) = @_; return join ', ', map { ($_ * 37 + 11) % $span + $low } 0 .. $count - 1 }
 
 # A profile of a processor that multiplies four bytes at once, for a target of the tests.
-sub profile { my ($target) = @_; return file("$target.profile", "base = pocl\nname = words\ntarget = $target\nlanes = 16\nregisters = 32\ncaps.dot4 = 1\n") }
+sub profile { my ($target) = @_; return put("$target.profile", "base = pocl\nname = words\ntarget = $target\nlanes = 16\nregisters = 32\ncaps.dot4 = 1\n") }
 
 # One of a GPU whose launches cost nothing, so that small codes are stored once more where they lie otherwise.
-sub lanes { my ($target, $more) = @_; return file("lanes-$target.profile", "base = dgpu\nname = lanes\ntarget = $target\nlaunch_ns = 0 ns\ncaps.dot4 = 1\n" . ($more // '')) }
+sub lanes { my ($target, $more) = @_; return put("lanes-$target.profile", "base = dgpu\nname = lanes\ntarget = $target\nlaunch_ns = 0 ns\ncaps.dot4 = 1\n" . ($more // '')) }
 
 # Activations as %d, of codes %a less %za times a scale, then weights as %w.
 sub activations {
@@ -74,18 +73,18 @@ my $passes = 'canonicalise,decompose,quantised,integers,rewrite,layout,words';
 sub packed { my ($name, $profile, $more) = @_; my $said = `$sinter opt $dir/$name.snt --run $passes --profile $profile $more 2>&1`; my @found = $said =~ /\bpacked\b/g; return $? ? $said : scalar @found }
 for my $case (@cases) {
   my ($name, $want, $why, $text) = @$case;
-  file("$name.snt", $text);
+  put("$name.snt", $text);
   is(packed($name, $words, ''), $want, $why);
 }
 my $lanes = lanes('spirv');
 is(packed($_->[0], $lanes, ''), $_->[1], "lanes: $_->[2]") for @cases;
 is(packed('signed', 'dgpu', ''), 0, 'what is multiplied faster is less than a launch');
 is(packed('unsigned', 'dgpu', ''), 1, 'where codes lie ready there is none');
-is(packed('unsigned', file('texels.profile', "base = lavapipe\nname = texels\ncaps.dot4 = 1\n"), ''), 0, 'not where reads go through texels');
+is(packed('unsigned', put('texels.profile', "base = lavapipe\nname = texels\ncaps.dot4 = 1\n"), ''), 0, 'not where reads go through texels');
 is(packed('unsigned', $_, ''), 0, "$_ has no product of mixed signs") for 'igpu', 'mobile';
 for my $case (['i8', 0], ['u8', 1]) {
   my ($type, $words) = @$case;
-  file("units-$type.snt", "graph \@u(%x: $type\[64,64]) {\n  %w: i8[64,64] = const [" . weights(4096, -127, 255) . "]\n  %y = matmul_integer %x, %w\n  return y=%y\n}\n");
+  put("units-$type.snt", "graph \@u(%x: $type\[64,64]) {\n  %w: i8[64,64] = const [" . weights(4096, -127, 255) . "]\n  %y = matmul_integer %x, %w\n  return y=%y\n}\n");
   is(packed("units-$type", 'h100', ''), $words, "$type times i8: " . ($words ? 'matrix units multiply one type' : 'for matrix units'));
 }
 is(packed('unsigned', 'pocl', ''), 0, 'not where the device has no instruction');
@@ -129,7 +128,7 @@ SKIP: {
   my ($ptxas) = grep { -x $_ } split(/\n/, `command -v ptxas 2>/dev/null`), '/usr/local/cuda/bin/ptxas';
   skip('no ptxas or nvcc', 3) if !$ptxas;
   (my $nvcc = $ptxas) =~ s/ptxas$/nvcc/;
-  my ($out, $model) = ("$dir/cuda", file('wide.snt', conv(64, 64, 1, 7, '')));
+  my ($out, $model) = ("$dir/cuda", put('wide.snt', conv(64, 64, 1, 7, '')));
   my $said = `$sinter compile $model --target cuda --profile h100 -o $out 2>&1`;
   is($?, 0, 'a convolution as CUDA') or diag($said);
   my ($text) = grep { `cat $_` =~ /= snt_dot4\(/ } glob "$out/*.cu";
