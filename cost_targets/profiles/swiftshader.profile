@@ -1,14 +1,39 @@
 # CPU through SwiftShader: work-items are SIMD lanes of four; no narrow storage, no 64-bit integers, no f16. A load of storage is a test and a load for each
 # lane and element (an EPYC of the fourth generation: 43 ns a vector of four for four items), a texel one call (10 ns).
+# Times and cycles by sinter calibrate --cpu-time, four runs on that processor; what is not here is lavapipe's.
 base = lavapipe
 name = swiftshader
 lanes = 4
 trip_terms = 1                 # its compiler keeps what lives long in registers, all else in memory
 max_items = 256
 row_items = 4
-dram_gbs = 4 GB/s
-cache_gbs = 5 GB/s
+launch_ns = 20000 ns
+dram_gbs = 2.9 GB/s            # copies of 0.5 to 134 MB
+cache_gbs = 2.9 GB/s
+l1_gbs = 3.2 GB/s
 stream_store_factor = 1
+strided_factor = 5.2
+lane_load_cycles = 6.6
+contract_share = 0.23
+op_cycles = 0.5
+special_cycles = 60            # exp 57-62
+div_cycles = 2.6
+cycles.max.f32 = 13
+cycles.min.f32 = 13           # as max
+cycles.sqrt.f32 = 3.9
+cycles.rsqrt.f32 = 99
+cycles.log.f32 = 87
+cycles.tanh.f32 = 49
+cycles.sigmoid.f32 = 34
+cycles.erf.f32 = 31
+cycles.sin.f32 = 425
+cycles.cos.f32 = 425           # as sin
+cycles.pow.f32 = 292
+cycles.mul.int = 0.4
+cycles.div.int = 20
+cycles.reduce.sum.f32 = 18     # 18-37
+cycles.scan.sum.f32 = 85
+cycles.gather.f32 = 230        # 116-233
 subgroup_min = 4
 subgroup_max = 4
 caps.f16_storage = 0
