@@ -254,6 +254,16 @@ static bool prune(finder *f) {
   return true;
 }
 
+/* Texels hold words: what widens narrower floats is not cheap there where every query would do so. */
+static bool widens_often(const finder *f, uint32_t node) {
+  enum { FEW_QUERIES = 4 };
+  const ir_graph *g = graph_of(f);
+  const attention *a = f->a;
+  return f->c->options->profile->reads == COST_READS_TEXEL && ir_at(g, node)->op == IR_OP_cast &&
+         ir_dtypes[ir_at(g, ir_arg(g, node, 0))->type.dtype].bytes < sizeof(float) && a->row >= 0 &&
+         schedule_hint(g->pool, a->extent[a->row]) > FEW_QUERIES;
+}
+
 /* Cheap pointwise operators on the way to q, k and v are computed as they are loaded. */
 static void add_prologue(finder *f, uint32_t node, uint32_t depth) {
   attention *a = f->a;
@@ -264,7 +274,8 @@ static void add_prologue(finder *f, uint32_t node, uint32_t depth) {
     for (uint32_t i = 0; i < ir_at(g, node)->arity; i++) add_prologue(f, ir_arg(g, node, i), depth + 1);
     return;
   }
-  if (!(flags & IR_POINTWISE) || (flags & IR_EXPENSIVE) || attention_at(a, node) || a->count == ATTENTION_NODES) return;
+  if (!(flags & IR_POINTWISE) || (flags & IR_EXPENSIVE) || widens_often(f, node) || attention_at(a, node) || a->count == ATTENTION_NODES)
+    return;
   attention_add(a, node, &(map_access){.rank = 0})->member = 1;
   if (read_outside(f, node, 0)) {
     a->count--;

@@ -207,8 +207,7 @@ static double staged_reads(const fusion_context *c, const fusion_group *group, u
 }
 
 /* How often the contractions of the group read an input: one pass over it for each tile of the other operand's axis. */
-static double contraction_reads(const fusion_context *c, const fusion_group *group, uint32_t input) {
-  enum { TILE = 64 };
+static double contraction_reads(const fusion_context *c, const fusion_group *group, uint32_t input, double tile) {
   double reads = 0;
   uint32_t product;
   const uint32_t producer = contract_staged_producer(c, group, &product);
@@ -218,7 +217,7 @@ static double contraction_reads(const fusion_context *c, const fusion_group *gro
     if (ir_at(c->graph, node)->op != IR_OP_contract) continue;
     for (uint32_t o = 0; o < 2; o++)
       if (group_feeds_contraction(c, group, ir_arg(c->graph, node, o), input, 0)) {
-        const double own = elements_of(c, node) * group_contract_depth(c, node) / TILE;
+        const double own = elements_of(c, node) * group_contract_depth(c, node) / tile;
         if (own > reads) reads = own; /* contractions of one tile read it together */
       }
   }
@@ -255,10 +254,11 @@ static double elements_touched(const fusion_context *c, const fusion_group *grou
 }
 
 static cost_stream read_stream(const fusion_context *c, const fusion_group *group, uint32_t node, uint32_t sweeps) {
+  enum { TILE = 64 };
   const double bytes = elements_touched(c, group, node) * ir_dtypes[ir_at(c->graph, node)->type.dtype].bytes;
   cost_stream s = {.bytes = bytes, .accesses = bytes};
   if (group->kind == GROUP_CONTRACT) {
-    const double all = contraction_reads(c, group, node) * ir_dtypes[ir_at(c->graph, node)->type.dtype].bytes;
+    const double all = contraction_reads(c, group, node, TILE) * ir_dtypes[ir_at(c->graph, node)->type.dtype].bytes;
     s.accesses = s.bytes > all ? s.bytes : all;
     s.reuse_bytes = s.bytes;
   }
@@ -316,11 +316,17 @@ static void add_rows(const fusion_context *c, const fusion_group *group, cost_wo
   w->streams[w->stream_count++] = (cost_stream){.accesses = (made + 1) * bytes_of(c, product), .reuse_bytes = 4 * row};
 }
 
-/* Texels hold words: what is narrower is read and stored element by element. */
-static void add_narrow(const fusion_context *c, uint32_t node, const cost_stream *s, cost_work *w) {
-  const uint32_t bytes = ir_dtypes[ir_at(c->graph, node)->type.dtype].bytes;
-  if (c->options->profile->reads == COST_READS_TEXEL && bytes < 4)
-    w->extra_cycles += s->accesses / bytes * c->options->profile->lane_load_cycles * c->options->profile->lanes;
+void fusion_add_narrow(const fusion_context *c, uint32_t node, double elements, cost_work *w) {
+  const cost_profile *p = c->options->profile;
+  if (p->reads == COST_READS_TEXEL && ir_dtypes[ir_at(c->graph, node)->type.dtype].bytes < 4)
+    w->extra_cycles += elements * p->lane_load_cycles * p->lanes;
+}
+
+/* Few results of a contraction share an element; others read as much as they stream. */
+static double elements_read(const fusion_context *c, const fusion_group *group, uint32_t node, const cost_stream *s) {
+  const double own = s->accesses / ir_dtypes[ir_at(c->graph, node)->type.dtype].bytes,
+               shared = group->kind == GROUP_CONTRACT ? contraction_reads(c, group, node, sharing(c)) : 0;
+  return shared > own ? shared : own;
 }
 
 /* A row across the unit stride is stored element by element, each in a line of its own; where they lie far apart, in few cache sets (schedule_row.c). */
@@ -337,16 +343,17 @@ static bool stores_down(const fusion_context *c, const fusion_group *group, uint
 /* A broadcast input is small whatever reads it; a gathered table is touched where the indices say. */
 static void add_streams(const fusion_context *c, const fusion_group *group, const uint8_t *sweeps, cost_work *w) {
   for (uint32_t i = 0; i < group->input_count && w->stream_count < COST_MAX_STREAMS; i++) {
-    w->streams[w->stream_count] = read_stream(c, group, group->inputs[i], sweeps ? sweeps[i] : 2);
-    add_narrow(c, group->inputs[i], &w->streams[w->stream_count++], w);
+    const cost_stream *s = &w->streams[w->stream_count];
+    w->streams[w->stream_count++] = read_stream(c, group, group->inputs[i], sweeps ? sweeps[i] : 2);
+    fusion_add_narrow(c, group->inputs[i], elements_read(c, group, group->inputs[i], s), w);
   }
   for (uint32_t i = 0; i < group->output_count && w->stream_count < COST_MAX_STREAMS; i++) {
     const double bytes = bytes_of(c, group->outputs[i]);
     const bool across = stores_across(c, group, group->outputs[i]);
     if (across) w->extra_cycles += LANE_STORE_CYCLES * elements_of(c, group->outputs[i]) * c->options->profile->lanes;
-    w->streams[w->stream_count] = (cost_stream){
+    w->streams[w->stream_count++] = (cost_stream){
         .bytes = bytes, .accesses = bytes, .write = true, .strided = across || stores_down(c, group, group->outputs[i])};
-    add_narrow(c, group->outputs[i], &w->streams[w->stream_count++], w);
+    fusion_add_narrow(c, group->outputs[i], elements_of(c, group->outputs[i]), w);
   }
 }
 

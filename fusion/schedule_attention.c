@@ -380,12 +380,13 @@ void schedule_attention_work(const fusion_context *c, const fusion_group *group,
   fusion_group_work(c, group, w);
   if (!find(c, group, &a, &why)) return;
   const expr_pool *x = c->graph->pool;
-  const double rows = a.row >= 0 ? (double)schedule_hint(x, a.extent[a.row]) : 1, keys = (double)schedule_hint(x, a.keys);
+  const double rows = a.row >= 0 ? (double)schedule_hint(x, a.extent[a.row]) : 1;
   const double tile = schedule_is_explicit(c) || c->options->profile->local_bytes > 0 ? 32 : 64, passes = rows > tile ? rows / tile : 1;
-  (void)keys;
   for (uint32_t i = 0; i < group->input_count && i < w->stream_count; i++) { /* keys and values are read again for each tile of queries */
     w->streams[i].accesses = w->streams[i].bytes * passes;
     w->streams[i].reuse_bytes = 65536;
+    fusion_add_narrow(c, group->inputs[i],
+                      w->streams[i].bytes / ir_dtypes[ir_at(c->graph, group->inputs[i])->type.dtype].bytes * (rows - 1), w);
   }
   w->live_registers = 8;
 }
