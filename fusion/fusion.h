@@ -302,8 +302,8 @@ static inline uint32_t fusion_position(const fusion_context *c, const fusion_gro
   return at < group->count && group->nodes[at] == node ? at : UINT32_MAX;
 }
 void fusion_group_work(const fusion_context *, const fusion_group *, cost_work *out); /* the default `work` */
-/* Reads or stores of so many elements of a node one by one, where texels hold words and it is narrower. */
-void fusion_add_narrow(const fusion_context *, uint32_t node, double elements, cost_work *);
+/* Of each element of a node that is read or stored, where texels hold words and it is narrower: they go one by one there. 0: they do not. */
+double fusion_narrow_cycles(const fusion_context *, uint32_t node);
 /* Outputs expressed in the hero's coordinates: walks forward over pointwise nodes and bijective views (reshape, transpose).
    `at` are coordinates of `from`'s value; fills those of `to`. False if no such path. */
 bool fusion_forward_access(const fusion_context *, uint32_t from, uint32_t to, map_access *at);

@@ -316,10 +316,10 @@ static void add_rows(const fusion_context *c, const fusion_group *group, cost_wo
   w->streams[w->stream_count++] = (cost_stream){.accesses = (made + 1) * bytes_of(c, product), .reuse_bytes = 4 * row};
 }
 
-void fusion_add_narrow(const fusion_context *c, uint32_t node, double elements, cost_work *w) {
+double fusion_narrow_cycles(const fusion_context *c, uint32_t node) {
   const cost_profile *p = c->options->profile;
-  if (p->reads == COST_READS_TEXEL && ir_dtypes[ir_at(c->graph, node)->type.dtype].bytes < 4)
-    w->extra_cycles += elements * p->lane_load_cycles * p->lanes;
+  const bool narrow = p->reads == COST_READS_TEXEL && ir_dtypes[ir_at(c->graph, node)->type.dtype].bytes < 4;
+  return narrow ? p->lane_load_cycles * p->lanes : 0;
 }
 
 /* Few results of a contraction share an element; others read as much as they stream. */
@@ -344,8 +344,9 @@ static bool stores_down(const fusion_context *c, const fusion_group *group, uint
 static void add_streams(const fusion_context *c, const fusion_group *group, const uint8_t *sweeps, cost_work *w) {
   for (uint32_t i = 0; i < group->input_count && w->stream_count < COST_MAX_STREAMS; i++) {
     const cost_stream *s = &w->streams[w->stream_count];
+    const double narrow = fusion_narrow_cycles(c, group->inputs[i]);
     w->streams[w->stream_count++] = read_stream(c, group, group->inputs[i], sweeps ? sweeps[i] : 2);
-    fusion_add_narrow(c, group->inputs[i], elements_read(c, group, group->inputs[i], s), w);
+    if (narrow > 0) w->extra_cycles += narrow * elements_read(c, group, group->inputs[i], s);
   }
   for (uint32_t i = 0; i < group->output_count && w->stream_count < COST_MAX_STREAMS; i++) {
     const double bytes = bytes_of(c, group->outputs[i]);
@@ -353,7 +354,7 @@ static void add_streams(const fusion_context *c, const fusion_group *group, cons
     if (across) w->extra_cycles += LANE_STORE_CYCLES * elements_of(c, group->outputs[i]) * c->options->profile->lanes;
     w->streams[w->stream_count++] = (cost_stream){
         .bytes = bytes, .accesses = bytes, .write = true, .strided = across || stores_down(c, group, group->outputs[i])};
-    fusion_add_narrow(c, group->outputs[i], elements_of(c, group->outputs[i]), w);
+    w->extra_cycles += fusion_narrow_cycles(c, group->outputs[i]) * elements_of(c, group->outputs[i]);
   }
 }
 
