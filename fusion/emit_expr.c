@@ -189,6 +189,10 @@ static uint32_t put_lane_expr(emit *e, ir_expr expression) {
   return kir_put(e->k, &vec, e->lanes, parts);
 }
 
+bool emit_uses_lanes(const emit *e, ir_expr expression) {
+  return e->lanes > 1 && expression < 0 && expr_uses_var(e->x, expression, e->lane_var);
+}
+
 uint32_t emit_any_expr(emit *e, ir_expr expression) {
   return emit_uses_lanes(e, expression) ? put_lane_expr(e, expression) : emit_expr(e, expression);
 }

@@ -20,19 +20,14 @@ static double bytes_of(const fusion_context *c, uint32_t node) {
 }
 
 double group_contract_depth(const fusion_context *c, uint32_t node) {
-  const double out = elements_of(c, node), a = elements_of(c, ir_arg(c->graph, node, 0)), b = elements_of(c, ir_arg(c->graph, node, 1));
-  /* |a| |b| / |out| is K^2 times the batch extents squared over themselves: bounded by the operands */
-  const double k = out > 0 ? a * b / out : 1;
+  const ir_graph *g = c->graph;
+  uint32_t count, kept_count;
+  const ir_expr *labels = ir_attr_ints(g, node, IR_ATTR_lhs, &count), *kept = ir_attr_ints(g, node, IR_ATTR_out, &kept_count);
   double depth = 1;
-  uint32_t count[2], out_count;
-  const ir_expr *lhs = ir_attr_ints(c->graph, node, IR_ATTR_lhs, &count[0]),
-                *labels = ir_attr_ints(c->graph, node, IR_ATTR_out, &out_count);
-  for (uint32_t i = 0; i < count[0]; i++) {
-    bool kept = false;
-    for (uint32_t o = 0; o < out_count; o++) kept |= labels[o] == lhs[i];
-    if (!kept) depth *= (double)schedule_hint(c->graph->pool, ir_at(c->graph, ir_arg(c->graph, node, 0))->type.dims[i]);
-  }
-  return k > 0 ? depth : 0;
+  for (uint32_t i = 0; i < count; i++)
+    if (fusion_find_label(kept, kept_count, labels[i]) < 0)
+      depth *= (double)schedule_hint(g->pool, ir_at(g, ir_arg(g, node, 0))->type.dims[i]);
+  return depth;
 }
 
 /* Under a stencil without a ring of rows: four columns of a few rows are computed with the margin that the taps need. */

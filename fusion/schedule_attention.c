@@ -9,6 +9,8 @@ enum { PRIVATE_BYTES = 16384 };
 
 /* ---- arrays ---- */
 
+const char attend_sum_names[ATTENTION_REDUCES][5] = {"sum0", "sum1", "sum2", "sum3", "sum4", "sum5", "sum6", "sum7"};
+
 attend_array attend_array_add(attend *t, const char *name, int64_t elements) {
   emit *e = t->e;
   elements = (elements + 15) / 16 * 16;
