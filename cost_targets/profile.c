@@ -51,7 +51,7 @@ typedef struct word {
   size_t length;
 } word;
 
-static const char *const type_names[COST_TYPE_COUNT] = {[COST_F32] = "f32", [COST_F16] = "f16", [COST_F64] = "f64", [COST_INT] = "int"};
+static const char type_names[COST_TYPE_COUNT][4] = {[COST_F32] = "f32", [COST_F16] = "f16", [COST_F64] = "f64", [COST_INT] = "int"};
 
 /* `cycles.OP.TYPE`, where OP may hold dots itself. */
 static bool find_cycles(word w, key_info *out) {
@@ -186,7 +186,7 @@ static snt_result parse_into(cost_profile *p, const char *text, size_t length, u
 }
 
 static void set_caps_target(cost_profile *p) {
-  static const char *const names[] = {"opencl", "spirv", "cuda", "interp", "kir"};
+  static const char names[][8] = {"opencl", "spirv", "cuda", "interp", "kir"};
   for (uint32_t i = 0; i < IR_COUNT(names); i++)
     if (!strcmp(p->target, names[i])) p->caps.target = names[i];
 }

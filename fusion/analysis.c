@@ -13,6 +13,12 @@ bool fusion_is_free(const ir_graph *g, uint32_t node) {
   return fusion_is_view(g, node) || (ir_ops[ir_at(g, node)->op].flags & IR_SOURCE) != 0;
 }
 
+int32_t fusion_find_label(const ir_expr *list, uint32_t count, ir_expr label) {
+  for (uint32_t i = 0; i < count; i++)
+    if (list[i] == label) return (int32_t)i;
+  return -1;
+}
+
 bool fusion_is_update(const ir_graph *g, uint32_t node) {
   for (uint32_t i = 0; i < g->updates.count; i++)
     if (g->updates.at[i].value == node) return true;

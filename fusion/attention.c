@@ -8,12 +8,6 @@ enum { FORWARD_STEPS = 8 };
 
 /* ---- labels ---- */
 
-static int32_t index_of(const ir_expr *list, uint32_t count, int64_t label) {
-  for (uint32_t i = 0; i < count; i++)
-    if (list[i] == label) return (int32_t)i;
-  return -1;
-}
-
 typedef struct labels {
   const ir_expr *side[2], *out;
   uint32_t count[2], out_count;
@@ -27,7 +21,7 @@ static labels labels_of(const ir_graph *g, uint32_t node) {
 }
 static ir_expr label_extent(const ir_graph *g, uint32_t node, const labels *l, int64_t label) {
   for (uint32_t o = 0; o < 2; o++) {
-    const int32_t i = index_of(l->side[o], l->count[o], label);
+    const int32_t i = fusion_find_label(l->side[o], l->count[o], label);
     if (i >= 0) return ir_at(g, ir_arg(g, node, o))->type.dims[i];
   }
   return 1;
@@ -40,8 +34,8 @@ static bool summed_label(const ir_graph *g, uint32_t node, const labels *l, int6
   for (uint32_t o = 0; o < 2; o++)
     for (uint32_t i = 0; i < l->count[o]; i++) {
       const int64_t own = l->side[o][i];
-      if (index_of(l->out, l->out_count, own) >= 0 || label_extent(g, node, l, own) == 1 || own == *label) continue;
-      if (index_of(l->side[1 - o], l->count[1 - o], own) < 0) return false; /* a sum of one operand alone */
+      if (fusion_find_label(l->out, l->out_count, own) >= 0 || label_extent(g, node, l, own) == 1 || own == *label) continue;
+      if (fusion_find_label(l->side[1 - o], l->count[1 - o], own) < 0) return false; /* a sum of one operand alone */
       *label = own;
       found++;
     }
@@ -52,7 +46,7 @@ static map_access operand_place(const finder *f, const labels *l, uint32_t opera
   const attention *a = f->a;
   map_access at = {.rank = l->count[operand]};
   for (uint32_t i = 0; i < at.rank; i++) {
-    const int32_t out = index_of(l->out, l->out_count, l->side[operand][i]);
+    const int32_t out = fusion_find_label(l->out, l->out_count, l->side[operand][i]);
     at.at[i] = out >= 0 ? a->label[out] : l->side[operand][i] == summed ? a->key : 0;
   }
   return at;
@@ -76,7 +70,7 @@ static map_access score_place(const finder *f, const labels *l, uint32_t operand
   const map_access *out = &attention_at(a, a->scores)->at;
   map_access at = {.rank = l->count[operand]};
   for (uint32_t i = 0; i < at.rank; i++) {
-    const int32_t k = index_of(l->out, l->out_count, l->side[operand][i]);
+    const int32_t k = fusion_find_label(l->out, l->out_count, l->side[operand][i]);
     at.at[i] = k >= 0 ? out->at[k] : 0;
   }
   return at;
@@ -115,8 +109,8 @@ static bool pick_score_operands(finder *f) {
   a->row = a->depth = -1;
   for (uint32_t i = 0; i < a->label_count; i++) {
     if (a->extent[i] == 1) continue;
-    const bool in_weights = index_of(v.side[a->weights], v.count[a->weights], v.out[i]) >= 0;
-    const bool in_values = index_of(v.side[a->value_operand], v.count[a->value_operand], v.out[i]) >= 0;
+    const bool in_weights = fusion_find_label(v.side[a->weights], v.count[a->weights], v.out[i]) >= 0;
+    const bool in_values = fusion_find_label(v.side[a->value_operand], v.count[a->value_operand], v.out[i]) >= 0;
     if (!in_weights && a->depth >= 0) return attention_bad(f, "values of several widths"), false;
     if (!in_weights) a->depth = (int32_t)i;
     if (!in_weights || in_values || attention_uses(f, &place[1 - a->query_operand], a->label[i])) continue;
@@ -254,6 +248,16 @@ static bool prune(finder *f) {
   return true;
 }
 
+/* Texels hold words: what widens narrower floats is not cheap there where every query would do so. */
+static bool widens_often(const finder *f, uint32_t node) {
+  enum { FEW_QUERIES = 4 };
+  const ir_graph *g = graph_of(f);
+  const attention *a = f->a;
+  return f->c->options->profile->reads == COST_READS_TEXEL && ir_at(g, node)->op == IR_OP_cast &&
+         ir_dtypes[ir_at(g, ir_arg(g, node, 0))->type.dtype].bytes < sizeof(float) && a->row >= 0 &&
+         schedule_hint(g->pool, a->extent[a->row]) > FEW_QUERIES;
+}
+
 /* Cheap pointwise operators on the way to q, k and v are computed as they are loaded. */
 static void add_prologue(finder *f, uint32_t node, uint32_t depth) {
   attention *a = f->a;
@@ -264,7 +268,8 @@ static void add_prologue(finder *f, uint32_t node, uint32_t depth) {
     for (uint32_t i = 0; i < ir_at(g, node)->arity; i++) add_prologue(f, ir_arg(g, node, i), depth + 1);
     return;
   }
-  if (!(flags & IR_POINTWISE) || (flags & IR_EXPENSIVE) || attention_at(a, node) || a->count == ATTENTION_NODES) return;
+  if (!(flags & IR_POINTWISE) || (flags & IR_EXPENSIVE) || widens_often(f, node) || attention_at(a, node) || a->count == ATTENTION_NODES)
+    return;
   attention_add(a, node, &(map_access){.rank = 0})->member = 1;
   if (read_outside(f, node, 0)) {
     a->count--;

@@ -74,21 +74,10 @@ static inline const ir_expr *contract_labels(const contraction *t, uint32_t oper
   *rank = operand ? t->rhs_rank : t->lhs_rank;
   return operand ? t->rhs : t->lhs;
 }
-static inline bool contract_in_operand(const contraction *t, uint32_t operand, int64_t label) {
-  uint32_t rank;
-  const ir_expr *labels = contract_labels(t, operand, &rank);
-  return fusion_find_label(labels, rank, label) != CONTRACT_NONE;
-}
-static inline bool contract_is_reduced(const contraction *t, int64_t label) {
-  for (uint32_t r = 0; r < t->reduced_count; r++)
-    if ((int64_t)t->reduced[r] == label) return true;
-  return false;
-}
-static inline bool contract_literal(const contraction *t, int32_t axis, int64_t *out) {
-  *out = 1;
-  return axis == CONTRACT_NONE || expr_is_const(t->c->graph->pool, t->extent[t->out[axis]], out);
-}
-double contract_terms(const contraction *); /* at the hints */
+bool contract_in_operand(const contraction *, uint32_t operand, int64_t label);
+bool contract_is_reduced(const contraction *, int64_t label);
+bool contract_literal(const contraction *, int32_t axis, int64_t *out); /* the extent of a result's axis, 1 without one */
+double contract_terms(const contraction *);                             /* at the hints */
 map_access contract_operand_at(const contraction *, uint32_t operand);
 
 /* contract_tile.c: the shape of the tile, and the tile itself. */

@@ -56,6 +56,23 @@ static int64_t block_size(const contraction *t) {
 
 int64_t contract_most_passes(const contraction *t) { return is_made_here(t) && block_size(t) ? most_kept(t) : 0; }
 
+bool contract_in_operand(const contraction *t, uint32_t operand, int64_t label) {
+  uint32_t rank;
+  const ir_expr *labels = contract_labels(t, operand, &rank);
+  return fusion_find_label(labels, rank, label) != CONTRACT_NONE;
+}
+
+bool contract_is_reduced(const contraction *t, int64_t label) {
+  for (uint32_t r = 0; r < t->reduced_count; r++)
+    if ((int64_t)t->reduced[r] == label) return true;
+  return false;
+}
+
+bool contract_literal(const contraction *t, int32_t axis, int64_t *out) {
+  *out = 1;
+  return axis == CONTRACT_NONE || expr_is_const(t->c->graph->pool, t->extent[t->out[axis]], out);
+}
+
 double contract_terms(const contraction *t) {
   double terms = 1;
   for (uint32_t r = 0; r < t->reduced_count; r++) terms *= (double)schedule_hint(t->c->graph->pool, t->extent[t->reduced[r]]);

@@ -189,13 +189,30 @@ static uint32_t put_lane_expr(emit *e, ir_expr expression) {
   return kir_put(e->k, &vec, e->lanes, parts);
 }
 
+bool emit_uses_lanes(const emit *e, ir_expr expression) {
+  return e->lanes > 1 && expression < 0 && expr_uses_var(e->x, expression, e->lane_var);
+}
+
 uint32_t emit_any_expr(emit *e, ir_expr expression) {
   return emit_uses_lanes(e, expression) ? put_lane_expr(e, expression) : emit_expr(e, expression);
 }
 
+static bool begins_vector(const emit *e, ir_expr place) {
+  return !emit_uses_lanes(e, place) && expr_multiple_of(e->x, place) % e->lanes == 0;
+}
+
+/* The value as lane 0 has it where a condition holds for all lanes or for none: for a whole vector, and a range between such. */
+static ir_expr value_of_lanes(const emit *e, const map_condition *c) {
+  int64_t step;
+  ir_expr first;
+  if (!emit_uses_lanes(e, c->value) || !begins_vector(e, c->lo) || !begins_vector(e, c->hi)) return c->value;
+  return expr_split_affine(e->x, c->value, e->lane_var, &step, &first) && step == 1 && begins_vector(e, first) ? first : c->value;
+}
+
 bool emit_conditions_use_lanes(const emit *e, uint32_t count, const map_condition *conditions) {
   for (uint32_t i = 0; i < count; i++)
-    if (emit_uses_lanes(e, conditions[i].value) || emit_uses_lanes(e, conditions[i].lo) || emit_uses_lanes(e, conditions[i].hi))
+    if (emit_uses_lanes(e, value_of_lanes(e, &conditions[i])) || emit_uses_lanes(e, conditions[i].lo) ||
+        emit_uses_lanes(e, conditions[i].hi))
       return true;
   return false;
 }
@@ -205,7 +222,8 @@ uint32_t emit_conditions(emit *e, uint32_t count, const map_condition *condition
   uint32_t all = 0;
   for (uint32_t i = 0; i < count; i++) {
     const map_condition *c = &conditions[i];
-    const uint32_t offset = emit_any_expr(e, expr_sub(e->x, c->value, c->lo)), width = emit_any_expr(e, expr_sub(e->x, c->hi, c->lo));
+    const uint32_t offset = emit_any_expr(e, expr_sub(e->x, value_of_lanes(e, c), c->lo)),
+                   width = emit_any_expr(e, expr_sub(e->x, c->hi, c->lo));
     const uint32_t holds = kir_2(e->k, KIR_lt, offset, width);
     all = all ? kir_2(e->k, KIR_and, all, holds) : holds;
   }

@@ -28,21 +28,10 @@ static uint32_t narrow(emit *e, int32_t dtype, uint32_t value) {
   return cast;
 }
 
-static uint32_t greatest_common(uint32_t a, int64_t b) {
-  int64_t x = a, y = b < 0 ? -b : b;
-  while (y) {
-    const int64_t t = x % y;
-    x = y;
-    y = t;
-  }
-  return (uint32_t)x;
-}
-
 /* Proven alignment in bytes of an access of `lanes` elements at `offset`. */
 static uint16_t proven_align(const emit *e, const kir_memory *m, ir_expr offset, uint32_t lanes) {
   const uint32_t bytes = ir_dtypes[m->type.base].bytes;
-  const int64_t multiple = expr_multiple_of(e->x, offset);
-  const uint32_t elements = multiple == 0 ? lanes : greatest_common(lanes, multiple);
+  const uint32_t elements = (uint32_t)expr_gcd(lanes, expr_multiple_of(e->x, offset));
   uint32_t power = 1;
   while (power * 2 <= elements && elements % (power * 2) == 0) power *= 2;
   const uint32_t bytes_proven = power * bytes; /* sixteen elements of 64 bits are longer than what a buffer's base has */

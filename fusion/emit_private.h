@@ -7,9 +7,7 @@
 static inline uint32_t emit_var_number(const expr_pool *x, ir_expr variable) {
   return variable < 0 ? (uint32_t)x->nodes.at[IR_EXPR_NODE(variable)].value : UINT32_MAX;
 }
-static inline bool emit_uses_lanes(const emit *e, ir_expr expression) {
-  return e->lanes > 1 && expression < 0 && expr_uses_var(e->x, expression, e->lane_var);
-}
+bool emit_uses_lanes(const emit *, ir_expr);
 bool emit_has_vars(const expr_pool *, ir_expr); /* beside those that the plan knows */
 uint32_t emit_any_expr(emit *, ir_expr);        /* u32, a vector where the expression uses the lane variable */
 bool emit_conditions_use_lanes(const emit *, uint32_t count, const map_condition *);

@@ -47,19 +47,14 @@ double emit_identity(ir_op op, int32_t dtype) {
   }
 }
 
-static bool in_list(const ir_expr *list, uint32_t count, int64_t label) {
-  for (uint32_t i = 0; i < count; i++)
-    if (list[i] == label) return true;
-  return false;
-}
-
 static void open_contract(const emit *e, reduction *r) {
   uint32_t count[2], out_count;
   const ir_expr *labels[2] = {ir_attr_ints(e->g, r->node, IR_ATTR_lhs, &count[0]), ir_attr_ints(e->g, r->node, IR_ATTR_rhs, &count[1])};
   const ir_expr *out = ir_attr_ints(e->g, r->node, IR_ATTR_out, &out_count);
   for (uint32_t o = 0; o < 2; o++)
     for (uint32_t i = 0; i < count[o]; i++) {
-      if (in_list(out, out_count, labels[o][i]) || (o == 1 && in_list(labels[0], count[0], labels[o][i]))) continue;
+      if (fusion_find_label(out, out_count, labels[o][i]) >= 0) continue;
+      if (o == 1 && fusion_find_label(labels[0], count[0], labels[o][i]) >= 0) continue;
       r->label[r->count] = (uint32_t)labels[o][i];
       r->extent[r->count++] = ir_at(e->g, ir_arg(e->g, r->node, o))->type.dims[i];
     }
@@ -70,7 +65,7 @@ static void open_reduce(const emit *e, reduction *r) {
   const ir_expr *axes = ir_attr_ints(e->g, r->node, IR_ATTR_axes, &count);
   const ir_tensor *from = &ir_at(e->g, ir_arg(e->g, r->node, 0))->type;
   for (uint32_t i = 0; i < from->rank; i++) {
-    if (!in_list(axes, count, i)) continue;
+    if (fusion_find_label(axes, count, i) < 0) continue;
     r->label[r->count] = i;
     r->extent[r->count++] = from->dims[i];
   }

@@ -254,11 +254,7 @@ extern const schedule_info fusion_schedules[GROUP_KIND_COUNT]; /* fusion/schedul
 /* ---- analyses shared by grouping, schedules and the cost model (fusion/analysis.c) ---- */
 enum { FUSION_STENCIL_TAPS = 128 }; /* a contraction over at most so many taps of a window is a stencil */
 /* Where a contraction's label stands in a list of labels; -1: nowhere. */
-static inline int32_t fusion_find_label(const ir_expr *list, uint32_t count, ir_expr label) {
-  for (uint32_t i = 0; i < count; i++)
-    if (list[i] == label) return (int32_t)i;
-  return -1;
-}
+int32_t fusion_find_label(const ir_expr *list, uint32_t count, ir_expr label);
 bool fusion_is_update(const ir_graph *, uint32_t node);         /* some state's new value */
 bool fusion_is_view(const ir_graph *, uint32_t node);           /* movement that costs nothing by itself */
 bool fusion_only_moves(const ir_graph *, uint32_t node);        /* such of one operand's elements, and zeros */
@@ -302,6 +298,8 @@ static inline uint32_t fusion_position(const fusion_context *c, const fusion_gro
   return at < group->count && group->nodes[at] == node ? at : UINT32_MAX;
 }
 void fusion_group_work(const fusion_context *, const fusion_group *, cost_work *out); /* the default `work` */
+/* Of each element of a node that is read or stored, where texels hold words and it is narrower: they go one by one there. 0: they do not. */
+double fusion_narrow_cycles(const fusion_context *, uint32_t node);
 /* Outputs expressed in the hero's coordinates: walks forward over pointwise nodes and bijective views (reshape, transpose).
    `at` are coordinates of `from`'s value; fills those of `to`. False if no such path. */
 bool fusion_forward_access(const fusion_context *, uint32_t from, uint32_t to, map_access *at);

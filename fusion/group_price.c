@@ -20,19 +20,14 @@ static double bytes_of(const fusion_context *c, uint32_t node) {
 }
 
 double group_contract_depth(const fusion_context *c, uint32_t node) {
-  const double out = elements_of(c, node), a = elements_of(c, ir_arg(c->graph, node, 0)), b = elements_of(c, ir_arg(c->graph, node, 1));
-  /* |a| |b| / |out| is K^2 times the batch extents squared over themselves: bounded by the operands */
-  const double k = out > 0 ? a * b / out : 1;
+  const ir_graph *g = c->graph;
+  uint32_t count, kept_count;
+  const ir_expr *labels = ir_attr_ints(g, node, IR_ATTR_lhs, &count), *kept = ir_attr_ints(g, node, IR_ATTR_out, &kept_count);
   double depth = 1;
-  uint32_t count[2], out_count;
-  const ir_expr *lhs = ir_attr_ints(c->graph, node, IR_ATTR_lhs, &count[0]),
-                *labels = ir_attr_ints(c->graph, node, IR_ATTR_out, &out_count);
-  for (uint32_t i = 0; i < count[0]; i++) {
-    bool kept = false;
-    for (uint32_t o = 0; o < out_count; o++) kept |= labels[o] == lhs[i];
-    if (!kept) depth *= (double)schedule_hint(c->graph->pool, ir_at(c->graph, ir_arg(c->graph, node, 0))->type.dims[i]);
-  }
-  return k > 0 ? depth : 0;
+  for (uint32_t i = 0; i < count; i++)
+    if (fusion_find_label(kept, kept_count, labels[i]) < 0)
+      depth *= (double)schedule_hint(g->pool, ir_at(g, ir_arg(g, node, 0))->type.dims[i]);
+  return depth;
 }
 
 /* Under a stencil without a ring of rows: four columns of a few rows are computed with the margin that the taps need. */
@@ -207,8 +202,7 @@ static double staged_reads(const fusion_context *c, const fusion_group *group, u
 }
 
 /* How often the contractions of the group read an input: one pass over it for each tile of the other operand's axis. */
-static double contraction_reads(const fusion_context *c, const fusion_group *group, uint32_t input) {
-  enum { TILE = 64 };
+static double contraction_reads(const fusion_context *c, const fusion_group *group, uint32_t input, double tile) {
   double reads = 0;
   uint32_t product;
   const uint32_t producer = contract_staged_producer(c, group, &product);
@@ -218,7 +212,7 @@ static double contraction_reads(const fusion_context *c, const fusion_group *gro
     if (ir_at(c->graph, node)->op != IR_OP_contract) continue;
     for (uint32_t o = 0; o < 2; o++)
       if (group_feeds_contraction(c, group, ir_arg(c->graph, node, o), input, 0)) {
-        const double own = elements_of(c, node) * group_contract_depth(c, node) / TILE;
+        const double own = elements_of(c, node) * group_contract_depth(c, node) / tile;
         if (own > reads) reads = own; /* contractions of one tile read it together */
       }
   }
@@ -255,10 +249,11 @@ static double elements_touched(const fusion_context *c, const fusion_group *grou
 }
 
 static cost_stream read_stream(const fusion_context *c, const fusion_group *group, uint32_t node, uint32_t sweeps) {
+  enum { TILE = 64 };
   const double bytes = elements_touched(c, group, node) * ir_dtypes[ir_at(c->graph, node)->type.dtype].bytes;
   cost_stream s = {.bytes = bytes, .accesses = bytes};
   if (group->kind == GROUP_CONTRACT) {
-    const double all = contraction_reads(c, group, node) * ir_dtypes[ir_at(c->graph, node)->type.dtype].bytes;
+    const double all = contraction_reads(c, group, node, TILE) * ir_dtypes[ir_at(c->graph, node)->type.dtype].bytes;
     s.accesses = s.bytes > all ? s.bytes : all;
     s.reuse_bytes = s.bytes;
   }
@@ -316,11 +311,17 @@ static void add_rows(const fusion_context *c, const fusion_group *group, cost_wo
   w->streams[w->stream_count++] = (cost_stream){.accesses = (made + 1) * bytes_of(c, product), .reuse_bytes = 4 * row};
 }
 
-/* Texels hold words: what is narrower is read and stored element by element. */
-static void add_narrow(const fusion_context *c, uint32_t node, const cost_stream *s, cost_work *w) {
-  const uint32_t bytes = ir_dtypes[ir_at(c->graph, node)->type.dtype].bytes;
-  if (c->options->profile->reads == COST_READS_TEXEL && bytes < 4)
-    w->extra_cycles += s->accesses / bytes * c->options->profile->lane_load_cycles * c->options->profile->lanes;
+double fusion_narrow_cycles(const fusion_context *c, uint32_t node) {
+  const cost_profile *p = c->options->profile;
+  const bool narrow = p->reads == COST_READS_TEXEL && ir_dtypes[ir_at(c->graph, node)->type.dtype].bytes < 4;
+  return narrow ? p->lane_load_cycles * p->lanes : 0;
+}
+
+/* Few results of a contraction share an element; others read as much as they stream. */
+static double elements_read(const fusion_context *c, const fusion_group *group, uint32_t node, const cost_stream *s) {
+  const double own = s->accesses / ir_dtypes[ir_at(c->graph, node)->type.dtype].bytes,
+               shared = group->kind == GROUP_CONTRACT ? contraction_reads(c, group, node, sharing(c)) : 0;
+  return shared > own ? shared : own;
 }
 
 /* A row across the unit stride is stored element by element, each in a line of its own; where they lie far apart, in few cache sets (schedule_row.c). */
@@ -337,16 +338,18 @@ static bool stores_down(const fusion_context *c, const fusion_group *group, uint
 /* A broadcast input is small whatever reads it; a gathered table is touched where the indices say. */
 static void add_streams(const fusion_context *c, const fusion_group *group, const uint8_t *sweeps, cost_work *w) {
   for (uint32_t i = 0; i < group->input_count && w->stream_count < COST_MAX_STREAMS; i++) {
-    w->streams[w->stream_count] = read_stream(c, group, group->inputs[i], sweeps ? sweeps[i] : 2);
-    add_narrow(c, group->inputs[i], &w->streams[w->stream_count++], w);
+    const cost_stream *s = &w->streams[w->stream_count];
+    const double narrow = fusion_narrow_cycles(c, group->inputs[i]);
+    w->streams[w->stream_count++] = read_stream(c, group, group->inputs[i], sweeps ? sweeps[i] : 2);
+    if (narrow > 0) w->extra_cycles += narrow * elements_read(c, group, group->inputs[i], s);
   }
   for (uint32_t i = 0; i < group->output_count && w->stream_count < COST_MAX_STREAMS; i++) {
     const double bytes = bytes_of(c, group->outputs[i]);
     const bool across = stores_across(c, group, group->outputs[i]);
     if (across) w->extra_cycles += LANE_STORE_CYCLES * elements_of(c, group->outputs[i]) * c->options->profile->lanes;
-    w->streams[w->stream_count] = (cost_stream){
+    w->streams[w->stream_count++] = (cost_stream){
         .bytes = bytes, .accesses = bytes, .write = true, .strided = across || stores_down(c, group, group->outputs[i])};
-    add_narrow(c, group->outputs[i], &w->streams[w->stream_count++], w);
+    w->extra_cycles += fusion_narrow_cycles(c, group->outputs[i]) * elements_of(c, group->outputs[i]);
   }
 }
 

@@ -253,9 +253,7 @@ typedef struct product {
 } product;
 
 static bool has_label(const product *p, uint32_t operand, ir_expr label) {
-  for (uint32_t i = 0; i < p->rank[operand]; i++)
-    if (p->labels[operand][i] == label) return true;
-  return false;
+  return fusion_find_label(p->labels[operand], p->rank[operand], label) >= 0;
 }
 
 static bool read_product(rebuild *r, product *p) {

@@ -9,6 +9,8 @@ enum { PRIVATE_BYTES = 16384 };
 
 /* ---- arrays ---- */
 
+const char attend_sum_names[ATTENTION_REDUCES][5] = {"sum0", "sum1", "sum2", "sum3", "sum4", "sum5", "sum6", "sum7"};
+
 attend_array attend_array_add(attend *t, const char *name, int64_t elements) {
   emit *e = t->e;
   elements = (elements + 15) / 16 * 16;
@@ -380,12 +382,13 @@ void schedule_attention_work(const fusion_context *c, const fusion_group *group,
   fusion_group_work(c, group, w);
   if (!find(c, group, &a, &why)) return;
   const expr_pool *x = c->graph->pool;
-  const double rows = a.row >= 0 ? (double)schedule_hint(x, a.extent[a.row]) : 1, keys = (double)schedule_hint(x, a.keys);
+  const double rows = a.row >= 0 ? (double)schedule_hint(x, a.extent[a.row]) : 1;
   const double tile = schedule_is_explicit(c) || c->options->profile->local_bytes > 0 ? 32 : 64, passes = rows > tile ? rows / tile : 1;
-  (void)keys;
   for (uint32_t i = 0; i < group->input_count && i < w->stream_count; i++) { /* keys and values are read again for each tile of queries */
     w->streams[i].accesses = w->streams[i].bytes * passes;
     w->streams[i].reuse_bytes = 65536;
+    w->extra_cycles += fusion_narrow_cycles(c, group->inputs[i]) * (rows - 1) * w->streams[i].bytes /
+                       ir_dtypes[ir_at(c->graph, group->inputs[i])->type.dtype].bytes;
   }
   w->live_registers = 8;
 }

@@ -466,7 +466,6 @@ static attend_array array_of(local_tile *s, const char *name, int64_t elements) 
 }
 
 static void make_arrays(local_tile *s) {
-  static const char *const names[ATTENTION_REDUCES] = {"sum0", "sum1", "sum2", "sum3", "sum4", "sum5", "sum6", "sum7"};
   const attention *a = s->t->a;
   const int64_t widest = s->inner > s->depth ? s->inner : s->depth;
   s->query = array_of(s, "queries", ROWS * (s->inner + PANEL_PAD));
@@ -474,7 +473,7 @@ static void make_arrays(local_tile *s) {
   s->scores = array_of(s, "scores", ROWS * ((int64_t)s->keys + SCORES_PAD));
   if (a->exp_count) s->most = array_of(s, "most", ITEMS);
   if (a->weight_exp) s->correction = array_of(s, "correction", ITEMS);
-  for (uint32_t i = 0; i < a->sum_count; i++) s->sums[i] = array_of(s, names[i], ITEMS);
+  for (uint32_t i = 0; i < a->sum_count; i++) s->sums[i] = array_of(s, attend_sum_names[i], ITEMS);
 }
 
 static void place_rows(local_tile *s) {

@@ -397,7 +397,6 @@ static ir_expr pick_parts(const attend_tile *s, int64_t batch) {
 }
 
 static void make_arrays(attend_tile *s) {
-  static const char *const names[ATTENTION_REDUCES] = {"sum0", "sum1", "sum2", "sum3", "sum4", "sum5", "sum6", "sum7"};
   attend *t = s->t;
   s->scores = attend_array_add(t, "scores", s->block * s->queries);
   s->results = attend_array_add(t, "results", s->depth * s->queries);
@@ -405,7 +404,7 @@ static void make_arrays(attend_tile *s) {
     s->extremum = attend_array_add(t, "extremum", s->queries);
     s->correction = attend_array_add(t, "correction", s->queries);
   }
-  for (uint32_t i = 0; i < t->a->sum_count; i++) s->sums[i] = attend_array_add(t, names[i], s->queries);
+  for (uint32_t i = 0; i < t->a->sum_count; i++) s->sums[i] = attend_array_add(t, attend_sum_names[i], s->queries);
 }
 
 bool attend_tile_fits(const attend *t, int64_t *queries, int64_t *keys) {

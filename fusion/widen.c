@@ -1,7 +1,7 @@
-/* Narrow floats of products as f32, where reading each of them as often as it is needed would cost more. In: a contraction with a constant. Out: the same sums.
-   Where schedules form vectors themselves, every tile of columns would widen each element of the rows again, three conversions for eight multiply-adds: the
-   other operand is cast, below what moves it about, which grouping stores or computes again as is cheaper. Where reads go through texels, those are f32: the
-   constant is widened, too. */
+/* Narrow floats of products as f32, where reading each of them as often as it is needed would cost more. In: a contraction of two. Out: the same sums.
+   Where schedules form vectors themselves, every tile of columns would widen each element of the rows again, three conversions for eight multiply-adds: that
+   operand is cast, below what moves it about, which grouping stores or computes again as is cheaper. Where reads go through texels, those are f32: both are
+   cast. A constant is widened as it is. */
 #include "fusion/rebuild.h"
 #include "fusion/rewrite_constants.h"
 #include "fusion/schedule_common.h"
@@ -18,33 +18,35 @@ static bool is_narrow(const rebuild *r, uint32_t side) {
   return t->is_float && t->bytes < sizeof(float);
 }
 
-/* The operand that is a constant below views, if only one is; -1: none. */
-static int constant_side(const rebuild *r) {
-  bool shown[2];
-  for (uint32_t side = 0; side < 2; side++) {
-    fusion_shown s;
-    shown[side] = fusion_show(r->to, r->args[side], &s);
-  }
-  return shown[0] == shown[1] ? -1 : shown[1];
+/* The operand in f32, a constant without a kernel for it; 0: it stays. */
+static uint32_t widened(rebuild *r, uint32_t side) {
+  fusion_shown constant;
+  const uint32_t wide = rebuild_wide(r, r->args[side]);
+  return fusion_show(r->to, r->args[side], &constant) ? rewrite_settle(r, wide) : wide;
 }
 
 /* Do many columns lie along this operand's own axes, so that the elements of the other one meet all of them? */
 static bool has_columns(const rebuild *r, uint32_t side) {
   const ir_tensor *own = &ir_at(r->from, ir_arg(r->from, r->node, side))->type,
                   *other = &ir_at(r->from, ir_arg(r->from, r->node, 1 - side))->type;
-  const uint32_t lane = fusion_contract_lane(r->from, r->node, side);
-  return fusion_contract_lane(r->from, r->node, 1 - side) == other->rank && lane < own->rank &&
-         schedule_hint(r->from->pool, own->dims[lane]) >= COLUMNS;
+  uint32_t own_count, other_count;
+  const ir_expr *labels = ir_attr_ints(r->from, r->node, side ? IR_ATTR_rhs : IR_ATTR_lhs, &own_count),
+                *shared = ir_attr_ints(r->from, r->node, side ? IR_ATTR_lhs : IR_ATTR_rhs, &other_count);
+  if (fusion_contract_lane(r->from, r->node, 1 - side) != other->rank || fusion_contract_lane(r->from, r->node, side) == own->rank)
+    return false;
+  int64_t columns = 1;
+  for (uint32_t i = 0; i < own_count; i++)
+    if (fusion_find_label(shared, other_count, labels[i]) < 0) columns *= schedule_hint(r->from->pool, own->dims[i]);
+  return columns >= COLUMNS;
 }
 
 static uint32_t widen_operands(rebuild *r) {
   if (ir_at(r->from, r->node)->op != IR_OP_contract || !is_narrow(r, 0) || !is_narrow(r, 1)) return 0;
-  const int side = constant_side(r);
-  if (side < 0 || (!reads_texels(r->c) && !has_columns(r, (uint32_t)side))) return 0;
   uint32_t args[2] = {r->args[0], r->args[1]};
-  if (reads_texels(r->c)) args[side] = rewrite_settle(r, rebuild_wide(r, args[side]));
-  args[1 - side] = rebuild_wide(r, args[1 - side]);
-  return args[side] ? rebuild_copy_of(r, r->node, args) : 0;
+  for (uint32_t side = 0; side < 2; side++)
+    if (reads_texels(r->c) || has_columns(r, 1 - side)) args[side] = widened(r, side);
+  if (!args[0] || !args[1] || (args[0] == r->args[0] && args[1] == r->args[1])) return 0;
+  return rebuild_copy_of(r, r->node, args);
 }
 
 static const rebuild_rule rules[] = {widen_operands};

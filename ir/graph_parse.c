@@ -5,7 +5,7 @@
 
 /* ---- symbols ---- */
 static bool parse_symbol_facts(graph_parser *p, expr_symbol *s) {
-  static const char *const words[] = {"min", "max", "multiple_of", "hint"};
+  static const char words[][12] = {"min", "max", "multiple_of", "hint"};
   int64_t *facts[] = {&s->min, &s->max, &s->multiple_of, &s->hint};
   bool hinted = false;
   for (;;) {

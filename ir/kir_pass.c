@@ -26,6 +26,7 @@ const kir_pass kir_pipeline[] = {
     {"small", kir_pass_small, kir_loses_small, 0},
     {"expand", kir_pass_expand, kir_loses_small, 0},
     {"split", kir_pass_split, NULL, 0},
+    {"neighbours", kir_pass_neighbours, kir_joins_neighbours, 0},
     {"spread", kir_pass_spread, kir_has_texels, 0},
     {"address", kir_pass_address, NULL, 0},
     /* cleanup */

@@ -7,27 +7,28 @@
 
 /* ---- the passes, one file each ---- */
 #define KIR_PASS(name) snt_result kir_pass_##name(const kir_kernel *in, kir_kernel *out, const kir_caps *caps, snt_diag *diag)
-KIR_PASS(own);     /* operators of the user's own: the target's text, or their value in other operations */
-KIR_PASS(tables);  /* functions of few bits: a lane of a vector by number */
-KIR_PASS(unroll);  /* full and factor-n loops */
-KIR_PASS(sroa);    /* private arrays with constant indices become values */
-KIR_PASS(fold);    /* constants and exact algebra */
-KIR_PASS(cse);     /* equal values once, stores forwarded to loads */
-KIR_PASS(licm);    /* loop-invariant values out of loops */
-KIR_PASS(dce);     /* what no effect needs */
-KIR_PASS(fma);     /* products and the sums that take them, in one operation */
-KIR_PASS(pairs);   /* 64-bit integers as two words each, where the device has none */
-KIR_PASS(require); /* names what the target cannot do at all */
-KIR_PASS(group);   /* subgroup operations, asynchronous copies, prefetch, stream */
-KIR_PASS(memory);  /* fill, strided lanes, texel reads, out-of-bounds zero */
-KIR_PASS(align);   /* writes proven alignments on loads and stores */
-KIR_PASS(widen);   /* arithmetic on narrow types becomes 32-bit; storage the device lacks becomes whole words */
-KIR_PASS(math);    /* transcendental functions */
-KIR_PASS(expand);  /* operations the target cannot print */
-KIR_PASS(small);   /* f32 below 2^-126 on devices that take it for 0 */
-KIR_PASS(split);   /* vectors wider than the target's */
-KIR_PASS(spread);  /* texels that all lanes would read: a different one each, handed round */
-KIR_PASS(address); /* ix becomes multiplications and additions, division by constants becomes multiplication */
+KIR_PASS(own);        /* operators of the user's own: the target's text, or their value in other operations */
+KIR_PASS(tables);     /* functions of few bits: a lane of a vector by number */
+KIR_PASS(unroll);     /* full and factor-n loops */
+KIR_PASS(sroa);       /* private arrays with constant indices become values */
+KIR_PASS(fold);       /* constants and exact algebra */
+KIR_PASS(cse);        /* equal values once, stores forwarded to loads */
+KIR_PASS(licm);       /* loop-invariant values out of loops */
+KIR_PASS(dce);        /* what no effect needs */
+KIR_PASS(fma);        /* products and the sums that take them, in one operation */
+KIR_PASS(pairs);      /* 64-bit integers as two words each, where the device has none */
+KIR_PASS(require);    /* names what the target cannot do at all */
+KIR_PASS(group);      /* subgroup operations, asynchronous copies, prefetch, stream */
+KIR_PASS(memory);     /* fill, strided lanes, texel reads, out-of-bounds zero */
+KIR_PASS(align);      /* writes proven alignments on loads and stores */
+KIR_PASS(widen);      /* arithmetic on narrow types becomes 32-bit; storage the device lacks becomes whole words */
+KIR_PASS(math);       /* transcendental functions */
+KIR_PASS(expand);     /* operations the target cannot print */
+KIR_PASS(small);      /* f32 below 2^-126 on devices that take it for 0 */
+KIR_PASS(split);      /* vectors wider than the target's */
+KIR_PASS(neighbours); /* elements beside each other, read one by one: a vector */
+KIR_PASS(spread);     /* texels that all lanes would read: a different one each, handed round */
+KIR_PASS(address);    /* ix becomes multiplications and additions, division by constants becomes multiplication */
 
 bool kir_has_own(const kir_kernel *, const kir_caps *);
 bool kir_has_tables(const kir_kernel *, const kir_caps *); /* and fields of bits */
@@ -42,6 +43,7 @@ bool kir_has_narrow(const kir_kernel *, const kir_caps *);   /* types that are n
 bool kir_has_math(const kir_kernel *, const kir_caps *);
 bool kir_loses_small(const kir_kernel *, const kir_caps *); /* a reproducible kernel for a device that flushes denormals */
 bool kir_has_texels(const kir_kernel *, const kir_caps *);  /* and lanes in numbers that are known */
+bool kir_joins_neighbours(const kir_kernel *, const kir_caps *);
 
 /* ---- types and constants ---- */
 static inline kir_type kir_with_lanes(kir_type t, uint32_t lanes) {
@@ -82,6 +84,16 @@ typedef union kir_value {
 } kir_value;
 /* One lane of a pure operation on constants, rounded to `like->type`; false: not folded (also where the result is NaN). ir/kir_fold_eval.c */
 bool kir_eval(const kir_inst *like, kir_type operand, const kir_value *args, kir_value *out);
+
+/* ---- the index of a load as terms and a constant. ir/kir_spread.c ---- */
+typedef struct kir_index_form {
+  const uint32_t *args; /* of an `ix`, or a value */
+  uint32_t count;
+  int64_t constant;
+} kir_index_form;
+kir_index_form kir_index_of(const kir_kernel *, uint32_t load);
+/* Are both of one type and memory, a constant apart? way: how far `load` lies behind `other`. */
+bool kir_lie_apart(const kir_kernel *, uint32_t load, uint32_t other, int64_t *way);
 
 /* ---- the clone's walk over structured regions: folds, splices constant ifs, unrolls when asked ---- */
 snt_result kir_rebuild(const kir_kernel *in, kir_kernel *out, bool unroll, snt_diag *);

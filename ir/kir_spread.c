@@ -16,29 +16,21 @@ typedef struct spreading {
   uint32_t *made;                 /* by leader: the load, 0: not yet */
 } spreading;
 
-/* An index as terms and a constant. */
-typedef struct index_form {
-  const uint32_t *args;
-  uint32_t count;
-  int64_t constant;
-} index_form;
-
-static index_form form_of(const kir_kernel *k, const uint32_t *value) {
+kir_index_form kir_index_of(const kir_kernel *k, uint32_t load) {
+  const uint32_t *value = &k->args.at[kir_at(k, load)->args];
   const kir_inst *in = kir_at(k, *value);
   int64_t one;
-  if (in->op != KIR_ix) return (index_form){value, 1, 0};
+  if (in->op != KIR_ix) return (kir_index_form){value, 1, 0};
   const uint32_t *args = &k->args.at[in->args];
-  if (in->arg_count == 2 && kir_is_int_const(k, args[0], &one) && one == 1) return (index_form){args + 1, 1, in->imm.i};
-  return (index_form){args, in->arg_count, in->imm.i};
+  if (in->arg_count == 2 && kir_is_int_const(k, args[0], &one) && one == 1) return (kir_index_form){args + 1, 1, in->imm.i};
+  return (kir_index_form){args, in->arg_count, in->imm.i};
 }
 
-static index_form index_of(const spreading *s, uint32_t load) { return form_of(s->c.in, &s->c.in->args.at[kir_at(s->c.in, load)->args]); }
-
-static bool is_same_base(const spreading *s, uint32_t a, uint32_t b) {
-  const kir_inst *x = kir_at(s->c.in, a), *y = kir_at(s->c.in, b);
-  if (s->run[a] != s->run[b] || x->index != y->index || !kir_same(x->type, y->type)) return false;
-  const index_form p = index_of(s, a), q = index_of(s, b);
-  return p.count == q.count && memcmp(p.args, q.args, p.count * sizeof *p.args) == 0;
+bool kir_lie_apart(const kir_kernel *k, uint32_t load, uint32_t other, int64_t *way) {
+  const kir_index_form a = kir_index_of(k, load), b = kir_index_of(k, other);
+  *way = a.constant - b.constant;
+  return kir_at(k, load)->index == kir_at(k, other)->index && kir_same(kir_type_of(k, load), kir_type_of(k, other)) && a.count == b.count &&
+         memcmp(a.args, b.args, a.count * sizeof *a.args) == 0;
 }
 
 static bool may_move(const spreading *s, uint32_t i) {
@@ -73,8 +65,9 @@ static uint32_t reached(const spreading *s, const int64_t *constant, uint32_t co
 static uint32_t collect(const spreading *s, uint32_t from, uint32_t *load, int64_t *constant) {
   uint32_t count = 0;
   for (uint32_t i = from; i < s->c.in->insts.count && count < MOST && (s->run[i] == s->run[from] || !s->run[i]); i++) {
-    if (!s->run[i] || s->leader[i] || !is_same_base(s, from, i)) continue;
-    const int64_t c = index_of(s, i).constant;
+    int64_t c;
+    if (!s->run[i] || s->leader[i] || !kir_lie_apart(s->c.in, i, from, &c)) continue;
+    c += kir_index_of(s->c.in, from).constant;
     uint32_t at = count++;
     for (; at && constant[at - 1] > c; at--) load[at] = load[at - 1], constant[at] = constant[at - 1];
     load[at] = i, constant[at] = c;
@@ -119,7 +112,7 @@ static bool find_rounds(spreading *s) {
 
 static uint32_t read_round(spreading *s, uint32_t leader) {
   kir_kernel *out = s->c.out;
-  const index_form f = index_of(s, leader);
+  const kir_index_form f = kir_index_of(s->c.in, leader);
   uint32_t args[64], count = 0;
   if (f.count + 4 > IR_COUNT(args)) return kir_clone_inst(&s->c, leader);
   if (f.count == 1) args[count++] = kir_const_int(out, kir_t(SNT_U32, 1), 1);

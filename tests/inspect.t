@@ -77,6 +77,13 @@ for my $case (['h100', 'softmax'], ['igpu', 'softmax'], ['h100', 'layernorm'], [
   cmp_ok($_->{barriers}, '<=', 4, "$model on $profile: a barrier a reduction, since subgroups reduce") for @$list;
 }
 
+# elements beside each other that an item reads one by one: an address and an access for four
+for my $case (['matmul', 0.1], ['conv1x1', 0.15]) {
+  my ($model, $most) = @$case;
+  my ($tile) = @{inspect("tests/inspect/$model.snt --profile mobile --sample 2")};
+  cmp_ok($tile->{mix}{integer}, '<=', 4 * $most * $tile->{mix}{fma}, "$model on mobile: at most $most integer instructions a multiply-add");
+}
+
 my ($code, $said) = says("$sinter inspect-kernel tests/inspect/even.snt --profile h100");
 is($code, 0, 'a table') or diag($said);
 like($said, qr/^kernel +groups +items +words +local B +sectors +\/ideal +conflicts/m, 'with a head');

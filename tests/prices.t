@@ -9,7 +9,7 @@ use List::Util qw(sum0);
 use lib $FindBin::Bin;
 use Sinter;
 
-my %profile = (pocl => 'pocl', lavapipe => 'lavapipe', wide => put('wide.profile', "base = pocl\nname = wide\nlanes = 16\nregisters = 32\n"),
+my %profile = ((map { $_ => $_ } 'pocl', 'lavapipe', 'dgpu'), wide => put('wide.profile', "base = pocl\nname = wide\nlanes = 16\nregisters = 32\n"),
                plain => put('plain.profile', "base = pocl\nname = plain\nlanes = 16\nregisters = 32\ncaps.permute = 0\n"),
                greedy => put('greedy.profile', "base = pocl\nname = greedy\nleast_saving = 1e9 ns\n"));
 
@@ -52,6 +52,8 @@ sub cached { my ($rows) = @_; return "graph \@g(%x: f32[8,127,64], %z: f32[8,1,6
 sub turned { my ($other) = @_; return "graph \@g(%x: f32[512,512]) {\n  %w = window %x, axis=0, size=[3,3], low=[1,1], high=[1,1]\n  %s = reduce.sum %w, axes=[2,3]\n  %e = exp %s\n  %v = sigmoid %e\n$other  %y = add %t, %v\n  return y=%y\n}\n" }
 sub joined { my ($axis, $shape) = @_; return "graph \@g(%a: f32[$shape], %b: f32[$shape], %c: f32[$shape]) {\n  %p = tanh %a\n  %q = sin %b\n  %r = exp %c\n  %j = concat %p, %q, %r, axis=$axis\n  %y = mul %j, 2.0\n  must_fuse %p, %y\n  must_fuse %q, %y\n  must_fuse %r, %y\n  return y=%y\n}\n" }
 sub cast_rows { my ($type) = @_; return "graph \@g(%x: $type\[1024,512], %w: f32[512,32]) {\n  %a = " . ($type eq 'f16' ? 'cast %x, dtype=f32' : 'abs %x') . "\n  %y = matmul %a, %w\n  must_fuse %a, %y\n  return y=%y\n}\n" }
+sub product { my ($rows, $type) = @_; return "graph \@g(%x: $type\[$rows,512], %w: $type\[512,512]) {\n  %y = matmul %x, %w\n  return y=%y\n}\n" }
+sub heads { my ($queries, $type) = @_; return "graph \@g(%q: $type\[12,$queries,64], %k: $type\[12,256,64], %v: $type\[12,256,64]) {\n  %y = attention %q, %k, %v\n  return y=%y\n}\n" }
 sub down { my ($axis) = @_; return "graph \@g(%x: f32[1024,1024]) {\n  %b = mul %x, %x\n  %s = reduce.sum %b, axes=[$axis]\n  must_fuse %b, %s\n  return b=%b, s=%s\n}\n" }
 
 sub both_ways { # a row's sum of what is also read turned
@@ -111,6 +113,18 @@ my ($apart, $kernels) = price(bits(64), 'wide');
 is($kernels, 1, 'a panel is computed once for all rows, so that unpacking joins its product');
 (undef, $kernels) = price(bits(64), 'wide', '--numerics strict');
 is($kernels, 2, 'not where its parts alternate');
+for my $case ([256, 'pocl', 2], [1, 'pocl', 1], [256, 'lavapipe', 3], [256, 'dgpu', 1]) {
+  my ($rows, $profile, $count) = @$case;
+  (undef, $kernels) = price(product($rows, 'f16'), $profile);
+  is($kernels, $count, "two operands of two bytes, $rows rows, $profile: those that are read often are stored wider");
+  (undef, $kernels) = price(product($rows, 'f32'), $profile);
+  is($kernels, 1, 'four bytes are not');
+}
+for my $case ([256, 'lavapipe', 2], [1, 'lavapipe', 1], [256, 'pocl', 1]) {
+  my ($queries, $profile, $count) = @$case;
+  (undef, $kernels) = price(heads($queries, 'f16'), $profile);
+  ok($count == 1 ? $kernels == 1 : $kernels > 1, "keys and values of two bytes, $queries queries, $profile: stored wider where texels are read for many") or diag($kernels);
+}
 (undef, $kernels) = price(turned("  %t = transpose %v, perm=[1,0]\n"), 'wide');
 is($kernels, 2, 'what is read at two places is not computed at both');
 (undef, $kernels) = price(turned("  %t = abs %x\n"), 'wide');

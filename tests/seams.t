@@ -37,12 +37,29 @@ ok($all >= 2 * $rows, "where a branch computes both of its sides $all: parts are
   ok($bytes[0] && $bytes[1] < 2.5 * $bytes[0], "the code of 20 and 40 parts: @bytes bytes");
 }
 
+# Rows that are put together of two parts: a seam between vectors leaves vectors, another one elements.
+sub parted {
+  my ($first, $all) = (@_, 128);
+  my $second = $all - $first;
+  return "graph \@parted(%a: f32[64,$first], %b: f32[64,$second]) {\n  %r = concat %a, %b, axis=1\n  %e = exp %r\n  %s = reduce.sum %e, axes=[1], keep\n  %t: f32[64,$all] = broadcast %s\n"
+       . "  %y = div %e, %t\n  must_fuse %e, %y\n  return y=%y\n}\n";
+}
+sub sectors {
+  my ($code, $said) = says("$sinter inspect-kernel", put('count.snt', parted(@_)), '--profile', $wide, '--sample 64 --json');
+  my @kernels = $code ? () : @{decode_json($said)};
+  is(scalar @kernels, 1, 'one kernel') or diag($said);
+  return @kernels ? $kernels[0]{sectors} : 0;
+}
+my ($between, $within) = map { sectors($_) } 64, 61;
+ok($between > 0 && 3 * $between < $within, "a seam between vectors takes $between sectors, one within a vector $within");
+
 # ---- and right ----
 
 my %graphs = ('rows' => joined(0, '7,33'), 'planes' => joined(0, '3,5,40'), 'between' => joined(1, '3,5,40'), 'columns of few rows' => joined(1, '2,300'), 'columns' => joined(2, '5,9,130'),
               'many parts' => many(40, 37), 'a part of one element' => joined(0, '1'),
               'two axes' => "graph \@two(%a: f32[6,20], %b: f32[9,20], %c: f32[15,13]) {\n  %p = concat %a, %b, axis=0\n  %j = concat %p, %c, axis=1\n  %y = exp %j\n  return y=%y\n}\n",
               'a pad of rows and columns' => "graph \@pad(%a: f32[4,9,30]) {\n  %t = tanh %a\n  %p = pad %t, low=[0,2,1], high=[0,3,2], value=1.5\n  %y = mul %p, 2.0\n  return y=%y\n}\n",
+              'rows of whole vectors' => parted(64), 'rows of vectors and of half of one' => parted(72), 'rows of no whole vector' => parted(61),
               'an open number of rows' => "symbols { n: min=1 max=64 hint=9 }\ngraph \@open(%a: f32[n,40], %b: f32[3,40]) {\n  %p = tanh %a\n  %q = exp %b\n  %y = concat %p, %q, axis=0\n  return y=%y\n}\n");
 my @profiles = (map({ ['interp', profile('pocl', "kir$_", 'target = kir', "lanes = $_")] } 4, 16), map({ ['interp', profile($_, "kir_$_", 'target = kir')] } 'h100', 'mobile'), map({ ['opencl:pocl', profile('pocl', "cl$_", 'target = opencl', "lanes = $_")] } 8, 16));
 for my $name (sort keys %graphs) {
