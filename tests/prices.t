@@ -11,6 +11,7 @@ use Sinter;
 
 my %profile = (pocl => 'pocl', lavapipe => 'lavapipe', wide => put('wide.profile', "base = pocl\nname = wide\nlanes = 16\nregisters = 32\n"),
                plain => put('plain.profile', "base = pocl\nname = plain\nlanes = 16\nregisters = 32\ncaps.permute = 0\n"),
+               branching => put('branching.profile', "base = lavapipe\nname = branching\nboth_sides = 0\n"),
                greedy => put('greedy.profile', "base = pocl\nname = greedy\nleast_saving = 1e9 ns\n"));
 
 # Microseconds of all kernels, and how many there are.
@@ -85,6 +86,21 @@ graph \@g(%x: f32[64,64]) {
 END
 }
 
+sub beside { return "graph \@g(%a: f32[128,128], %b: f32[128,128], %c: f32[128,128]) {\n  %y = matmul %a, %b\n  %z = sigmoid %c\n  return y=%y, z=%z\n}\n" }
+
+# How many groups the one kernel of a graph has, and those of its first part: by what its text says in front of the first condition.
+sub dealt {
+  my ($model) = @_;
+  my $said = `$sinter compile $model --profile pocl --target opencl -o $dir/two --quiet 2>&1`;
+  my ($all) = slurp("$dir/two/plan.txt") =~ /groups=(\d+)/ or return (0);
+  my ($body) = slurp("$dir/two/k0_batch.cl") =~ /snt_group >= w0\) return;\n(.*?)\n  if /s or return (0);
+  $body =~ s/mul_hi\((\w+), (\w+)\)/($1 * $2 >> 32)/g;
+  $body =~ s/\b(?:uint|bool) //g;
+  $body =~ s/(?<=\d)u\b//g;
+  $body =~ s/\b(v\d+|snt_group)\b/\$v{$1}/g;
+  return ($all, grep { my %v = (snt_group => $_); eval $body } 0 .. $all - 1);
+}
+
 my @pairs = ( # what, profile, with it, without; the least and the most that the one may cost beside the other
   ['what is the same for all lanes is computed once a row', 'pocl', scaled("  %k = sigmoid %s\n"), scaled("  %k = mul %s, 2.0\n"), 1, 1.3],
   ['rows of two parts are put together lane by lane', 'pocl', sums("  %r = concat %x, %z, axis=1\n"), sums("  %r = mul %w, 1.0\n"), 4, 40],
@@ -117,6 +133,13 @@ is($kernels, 2, 'what is read at two places is not computed at both');
 is($kernels, 1, 'at one it is');
 (undef, $kernels) = price(down(1) =~ s/  must_fuse.*\n//r, 'greedy');
 is($kernels, 2, 'nothing is fused that saves less than the profile asks for (least_saving)');
+(undef, $kernels) = price(beside(), 'lavapipe');
+is($kernels, 2, 'idle items of a wider workgroup have a price where items are masked');
+(undef, $kernels) = price(beside(), 'branching');
+is($kernels, 1, 'and none where they are not');
+my ($all, @first) = dealt(put('two.snt', "graph \@g(%a: f32[64,64], %b: f32[64,64], %c: f32[128,64]) {\n  %y = matmul %a, %b\n  %z = reduce.sum %c, axes=[1]\n  return y=%y, z=%z\n}\n"));
+my $early = grep { 2 * $_ < $all } @first;
+ok(@first > 1 && @first < $all && abs(2 * $early - @first) <= 1, sprintf 'half of the groups of a batch have half of either part: %d of %d, in all %d', $early, scalar @first, $all);
 my $model = put('g.snt', turned_twice());
 my $plan = decode_json(scalar `$sinter explain $model --profile pocl --json`);
 is($plan->{kernels}[0]{kind}, 'transpose', 'what is read turned twice at one place is turned in blocks');
