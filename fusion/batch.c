@@ -47,26 +47,25 @@ static bool run_beside(const fusion_context *c, const plan_step *a, const plan_s
 
 static bool is_launch_bound(const fusion_context *c, const plan_step *s) { return fusion_is_launch_bound(c->options->profile, s->est_ns); }
 
-/* In a larger workgroup items have nothing to do. Where items are masked they go through the code with the others: all that stands in no loop, taken for as much
-   as a trip, and a trip. */
-static double idle_ns(const fusion_context *c, const plan_step *s, const plan_step *other) {
+/* The items by which the workgroup of one is larger than that of the other have nothing to do in its groups. Where items are masked they go through the code with
+   the others: all that stands in no loop, taken for as much as a trip, and a trip. */
+static double idle_ns(const fusion_context *c, const plan_step *a, const plan_step *b) {
   const cost_profile *p = c->options->profile;
-  const kir_kernel *k = kernel_of(c, s);
-  const double items = k->items[0], all = kernel_of(c, other)->items[0];
+  const bool first = kernel_of(c, a)->items[0] < kernel_of(c, b)->items[0];
+  const plan_step *few = first ? a : b;
+  const double more = (double)kernel_of(c, first ? b : a)->items[0] / kernel_of(c, few)->items[0] - 1;
   kir_mix mix;
-  if (!p->both_sides || items >= all) return 0;
-  kir_count_mix(k, 1, &mix);
-  return (s->est_ns - p->launch_ns) * (all / items - 1) * (mix.trips > 1 ? 2 / (1 + mix.trips) : 1);
+  if (!p->both_sides || more <= 0) return 0;
+  kir_count_mix(kernel_of(c, few), 1, &mix);
+  return (few->est_ns - p->launch_ns) * more * (mix.trips > 1 ? 2 / (1 + mix.trips) : 1);
 }
 
 /* Of two that take little beside their launches one is saved, whatever units they run on. */
 static double joint_ns(const fusion_context *c, const plan_step *a, const plan_step *b) {
   const double longer = a->est_ns > b->est_ns ? a->est_ns : b->est_ns;
   if (run_beside(c, a, b) && !(is_launch_bound(c, a) && is_launch_bound(c, b))) return longer;
-  return a->est_ns + b->est_ns - c->options->profile->launch_ns + idle_ns(c, a, b) + idle_ns(c, b, a);
+  return a->est_ns + b->est_ns - c->options->profile->launch_ns + idle_ns(c, a, b);
 }
-
-static bool pays(const fusion_context *c, const plan_step *a, const plan_step *b) { return joint_ns(c, a, b) < a->est_ns + b->est_ns; }
 
 static uint32_t joint_bindings(const plan_step *a, const plan_step *b) {
   uint32_t count = a->binding_count + b->binding_count;
@@ -291,10 +290,11 @@ static bool join_beside(fusion_context *c, uint32_t at, uint32_t end) {
 static bool join_into(fusion_context *c, uint32_t at, uint32_t end) {
   const ir_plan *p = c->plan;
   for (uint32_t i = at + 1; i < end && i <= at + WINDOW; i++) {
+    const plan_step *a = &p->steps.at[at], *b = &p->steps.at[i];
     bool done;
-    if (!is_plain(&p->steps.at[at]) || !is_launch_bound(c, &p->steps.at[at])) return true;
-    if (!is_plain(&p->steps.at[i]) || !is_launch_bound(c, &p->steps.at[i]) || !is_free_of(p, i, at, i)) continue;
-    if (is_forbidden(c, &p->steps.at[at], &p->steps.at[i]) || !pays(c, &p->steps.at[at], &p->steps.at[i])) continue;
+    if (!is_plain(a) || !is_launch_bound(c, a)) return true;
+    if (!is_plain(b) || !is_launch_bound(c, b) || !is_free_of(p, i, at, i)) continue;
+    if (is_forbidden(c, a, b) || joint_ns(c, a, b) >= a->est_ns + b->est_ns) continue;
     if (!join_pair(c, at, i, at, "horizontal", &done)) return false;
     if (done) end--, i--;
   }
@@ -304,7 +304,7 @@ static bool join_into(fusion_context *c, uint32_t at, uint32_t end) {
 /* What the user wants in one kernel, whatever it costs: the later step moves to the earlier one, or that to it. */
 static bool join_wanted(fusion_context *c, uint32_t at, uint32_t end) {
   const ir_plan *p = c->plan;
-  for (uint32_t i = at + 1; i < end; i++) {
+  for (uint32_t i = at + 1; c->steer && c->steer->musts.count && i < end; i++) {
     const plan_step *a = &p->steps.at[at], *b = &p->steps.at[i];
     bool done;
     if (!is_plain(a) || !is_plain(b) || !steer_wants(c->steer, part_of(a), part_of(b)) || is_forbidden(c, a, b)) continue;
@@ -334,16 +334,15 @@ static bool drop_unused(fusion_context *c) {
   return true;
 }
 
+static snt_result no_memory(const fusion_context *c) { return ir_fail(c->diag, SNT_E_HOST_MEM, "batch", 0, "out of host memory"); }
+
 snt_result fusion_batch(fusion_context *c, bool *changed) {
+  static bool (*const rounds[])(fusion_context *, uint32_t at, uint32_t end) = {join_wanted, join_into, join_beside};
   ir_plan *p = c->plan;
   *changed = false;
   if (c->options->level != FUSION_FUSED) return SNT_OK;
-  for (uint32_t at = 0; c->steer && c->steer->musts.count && at < p->steps.count; at++)
-    if (!join_wanted(c, at, segment_end(p, at))) return ir_fail(c->diag, SNT_E_HOST_MEM, "batch", 0, "out of host memory");
-  for (uint32_t at = 0; at < p->steps.count; at++)
-    if (!join_into(c, at, segment_end(p, at))) return ir_fail(c->diag, SNT_E_HOST_MEM, "batch", 0, "out of host memory");
-  for (uint32_t at = 0; at < p->steps.count; at++)
-    if (!join_beside(c, at, segment_end(p, at))) return ir_fail(c->diag, SNT_E_HOST_MEM, "batch", 0, "out of host memory");
-  if (!drop_unused(c)) return ir_fail(c->diag, SNT_E_HOST_MEM, "batch", 0, "out of host memory");
-  return steer_check(c);
+  for (size_t r = 0; r < IR_COUNT(rounds); r++)
+    for (uint32_t at = 0; at < p->steps.count; at++)
+      if (!rounds[r](c, at, segment_end(p, at))) return no_memory(c);
+  return drop_unused(c) ? steer_check(c) : no_memory(c);
 }
