@@ -79,7 +79,7 @@ typedef struct recompute {
 
 enum { ALONE = 8 }; /* results that an element computed by itself takes as long as: a vector of the profile, before it is widened */
 
-/* Elements of a prologue that all lanes share are computed one by one, again for each tile of columns: of two vectors with 16 registers, of four with 32. */
+/* Dear functions of a prologue that all lanes share are computed one by one (plain operators hide beside the sums), again for each tile of columns: of two vectors with 16 registers, of four with 32. */
 static double sharing_alone(const cost_profile *p) {
   enum { REGISTERS = 8 }; /* for each vector of a tile's row */
   return p->registers / REGISTERS * p->lanes / ALONE;
@@ -106,7 +106,7 @@ static double recompute_factor(const fusion_context *c, const fusion_group *grou
   if (r->rule == STENCIL) return r->times;
   if (r->rule == WINDOW) return window_factor(c, group->hero, node);
   if (r->panel && group_feeds_contraction(c, group, r->panel, node, 0)) return r->turned ? ALONE : MARGIN;
-  const bool alone = r->alone && group_feeds_contraction(c, group, r->alone, node, 0);
+  const bool alone = r->alone && c->facts[node].rate == FUSION_SPECIAL && group_feeds_contraction(c, group, r->alone, node, 0);
   const double own = elements_of(c, node), times = own > 0 ? r->times / own / (alone ? sharing_alone(c->options->profile) : sharing(c)) : 1;
   return times > MARGIN ? times : MARGIN;
 }
