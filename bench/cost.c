@@ -1,5 +1,5 @@
 /* bench/cost: the cost model proven by measurement. usage: cost [--device D] [--profile FILE] [--graphs FILE] [--random N] [--readers N] [--seed S] [--parts N]
-   [--best N] [--again N] [--rounds N] [--cpu-time] [--versus PROFILE] [--verbose]. Prints a line a graph and the means; --versus: the plan that PROFILE would choose beside the
+   [--best N] [--again N] [--rounds N] [--cpu-time] [--apart] [--versus PROFILE] [--verbose]. Prints a line a graph and the means; --versus: the plan that PROFILE would choose beside the
    chosen one instead; see bench/README.md. Exit codes: 0 measured, 1 failed, 2 wrong usage. */
 #include "bench/cost.h"
 #include <math.h>
@@ -9,7 +9,7 @@
 typedef struct cost_options {
   const char *device, *profile, *graphs, *versus;
   uint32_t random, readers, seed, parts, best, again, rounds;
-  bool verbose, processor_time;
+  bool verbose, processor_time, apart;
 } cost_options;
 /* Sums over graphs. */
 typedef struct cost_totals {
@@ -234,6 +234,12 @@ static void close_bench(cost_bench *b, host_cache *cache) {
   host_cache_close(cache);
 }
 
+static bool *flag_of(cost_options *o, const char *text) {
+  if (!strcmp(text, "--verbose")) return &o->verbose;
+  if (!strcmp(text, "--cpu-time")) return &o->processor_time;
+  return strcmp(text, "--apart") ? NULL : &o->apart;
+}
+
 static bool parse_options(cost_options *o, int argc, char **argv) {
   const struct {
     const char *name, **text;
@@ -245,10 +251,11 @@ static bool parse_options(cost_options *o, int argc, char **argv) {
   };
   for (int i = 1; i < argc; i++) {
     size_t k = 0;
-    const bool verbose = !strcmp(argv[i], "--verbose"), processor_time = !strcmp(argv[i], "--cpu-time");
-    o->verbose |= verbose;
-    o->processor_time |= processor_time;
-    if (verbose || processor_time) continue;
+    bool *const flag = flag_of(o, argv[i]);
+    if (flag) {
+      *flag = true;
+      continue;
+    }
     while (k < IR_COUNT(known) && strcmp(known[k].name, argv[i])) k++;
     if (k == IR_COUNT(known) || ++i == argc) return false;
     if (known[k].text) *known[k].text = argv[i];
@@ -267,12 +274,12 @@ int main(int argc, char **argv) {
   if (!parse_options(&o, argc, argv)) {
     fprintf(stderr, "usage: cost [--device D] [--profile FILE] [--graphs FILE] [--random N] [--readers N] [--seed S] [--parts N] [--best "
                     "N] [--again N] [--rounds N] "
-                    "[--cpu-time] [--versus PROFILE] [--verbose]\n");
+                    "[--cpu-time] [--apart] [--versus PROFILE] [--verbose]\n");
     return 2;
   }
   b.seed = o.seed;
   b.wanted = o.parts, b.best = o.best, b.again = o.again, b.rounds = o.rounds, b.sample_ns = 1e7, b.verbose = o.verbose,
-  b.processor_time = o.processor_time;
+  b.processor_time = o.processor_time, b.apart = o.apart;
   snt_result r = open_bench(&b, &o, &cache);
   if (r == SNT_OK && o.graphs) r = host_read_file(o.graphs, &text, &size, &b.diag);
   if (r == SNT_OK && text) run_file(&b, text, &totals);

@@ -32,7 +32,7 @@ typedef struct cost_bench {
   uint32_t wanted, best, rounds; /* partitions; of them the best by the model among four times as many */
   uint32_t again;                /* times that the best and the chosen one are measured once more, in other memory */
   double sample_ns;
-  bool verbose, processor_time;
+  bool verbose, processor_time, apart;
   char *base; /* the working graph of the graph at hand, as text: what the partitions are made of */
   size_t base_length;
   uint32_t *group_of; /* of the chosen plan: cost_note_groups */
@@ -64,6 +64,8 @@ void cost_free_buffers(cost_bench *); /* of the ports */
 snt_result cost_find_base(cost_bench *, const char *text, size_t length);
 snt_result cost_parse_base(cost_bench *, snt_graph **out);
 uint32_t cost_find_flows(const ir_graph *, cost_flow *out);
+snt_result cost_make_exec(cost_bench *, const snt_program *, bool apart,
+                          snt_exec **out); /* apart: a launch for each kernel, not as users run them */
 snt_result cost_add_partition(cost_bench *, snt_program *, partition_origin);
 /* Per value of the working graph that the program was made of: its group + 1; 0: a view; UINT32_MAX: in several. To be freed; null: no memory. */
 uint32_t *cost_note_groups(const snt_program *, uint32_t values);

@@ -5,6 +5,8 @@
 #include <string.h>
 #include <time.h>
 
+enum { STEPS = 64 }; /* of a partition that are shown */
+
 /* On a processor that others load, the time that the process itself was given says more than the wall's: of all its threads. */
 static double now_ns(const cost_bench *b) {
   struct timespec t;
@@ -105,23 +107,33 @@ static snt_run_info arguments_of(const cost_bench *b, const partition *part, snt
   return (snt_run_info){.head = SNT_HEAD(run_info), .argument_count = used, .arguments = arguments};
 }
 
-void cost_show_steps(cost_bench *b, const partition *part) {
-  enum { STEPS = 64, ROUNDS = 6 };
+/* The least times of the kernels of an exec that tells them apart; 0: a submission, or its times, failed. */
+static uint32_t time_steps(cost_bench *b, const partition *part, snt_exec *apart, uint64_t *least, uint32_t room) {
+  enum { ROUNDS = 6 };
   snt_argument arguments[COST_BENCH_PORTS] = {{0}};
   const snt_run_info info = arguments_of(b, part, arguments);
-  uint64_t ns[STEPS], least[STEPS];
+  uint64_t ns[STEPS];
   uint32_t count = 0;
-  memset(least, 0xff, sizeof least);
+  memset(least, 0xff, room * sizeof *least);
   for (uint32_t round = 0; round < ROUNDS; round++) {
     snt_event *event = NULL;
-    count = STEPS;
-    if (snt_submit(part->exec, b->stream, &info, &event, &b->diag) != SNT_OK) return;
+    count = room;
+    if (snt_submit(apart, b->stream, &info, &event, &b->diag) != SNT_OK) return 0;
     const bool timed = snt_event_wait(event, UINT64_MAX) == SNT_OK && snt_event_timings(event, &count, ns) == SNT_OK;
     snt_event_destroy(event);
-    if (!timed) return;
-    for (uint32_t i = 0; i < count && i < STEPS; i++) least[i] = ns[i] < least[i] ? ns[i] : least[i];
+    if (!timed) return 0;
+    for (uint32_t i = 0; i < count && i < room; i++) least[i] = ns[i] < least[i] ? ns[i] : least[i];
   }
-  for (uint32_t i = 0; i < count && i < part->steps && i < STEPS; i++) {
+  return count < room ? count : room;
+}
+
+void cost_show_steps(cost_bench *b, const partition *part) {
+  uint64_t least[STEPS];
+  snt_exec *apart = NULL;
+  const bool made = cost_make_exec(b, part->program, true, &apart) == SNT_OK && snt_exec_prepare(apart, &b->diag) == SNT_OK;
+  const uint32_t count = made ? time_steps(b, part, apart, least, STEPS) : 0;
+  snt_exec_destroy(apart);
+  for (uint32_t i = 0; i < count && i < part->steps; i++) {
     const plan_step *s = &part->program->plan.steps.at[i];
     printf("      %-20s %-10s measured %9.2f us, predicted %9.2f us:", s->name, part->program->plan.kernels.at[s->kernel].kind,
            (double)least[i] / 1e3, s->est_ns / 1e3);
@@ -184,8 +196,7 @@ static snt_result measure_elsewhere(cost_bench *b, partition pair[2]) {
   snt_result r = snt_buffer_create(b->device, PAGE * (uint64_t)(1 + cost_random_below(b, PAGES)), &between, &b->diag);
   cost_free_buffers(b);
   if (r == SNT_OK) r = make_buffers(b);
-  const snt_exec_info apart = {.head = SNT_HEAD(exec_info), .flags = SNT_EXEC_APART};
-  for (uint32_t i = 0; i < 2 && r == SNT_OK; i++) r = snt_exec_create(b->device, pair[i].program, &apart, &pair[i].exec, &b->diag);
+  for (uint32_t i = 0; i < 2 && r == SNT_OK; i++) r = cost_make_exec(b, pair[i].program, b->apart, &pair[i].exec);
   if (r == SNT_OK) r = measure_in_turns(b, pair, 2);
   for (uint32_t i = 0; i < 2; i++) {
     snt_exec_destroy(pair[i].exec);

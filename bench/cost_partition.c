@@ -158,6 +158,11 @@ static bool known(const cost_bench *b, uint64_t key) {
   return false;
 }
 
+snt_result cost_make_exec(cost_bench *b, const snt_program *program, bool apart, snt_exec **out) {
+  const snt_exec_info info = {.head = SNT_HEAD(exec_info), .flags = apart ? SNT_EXEC_APART : 0};
+  return snt_exec_create(b->device, program, &info, out, &b->diag);
+}
+
 static void drop(partition *p) {
   snt_exec_destroy(p->exec);
   snt_program_destroy(p->program);
@@ -166,8 +171,7 @@ static void drop(partition *p) {
 /* The program becomes a partition, or goes if it is one already. Its kernels are not built yet. */
 snt_result cost_add_partition(cost_bench *b, snt_program *program, partition_origin made) {
   partition p = {.program = program, .made = made};
-  const snt_exec_info apart = {.head = SNT_HEAD(exec_info), .flags = SNT_EXEC_APART}; /* as the model prices them */
-  const snt_result r = snt_exec_create(b->device, p.program, &apart, &p.exec, &b->diag);
+  const snt_result r = cost_make_exec(b, p.program, b->apart, &p.exec);
   if (r == SNT_OK) p.key = key_of(p.exec);
   if (r != SNT_OK || known(b, p.key)) {
     drop(&p);

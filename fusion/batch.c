@@ -1,10 +1,11 @@
-/* Horizontal fusion: independent steps that launches dominate, or of so few groups that both run at once, become one kernel, whose first groups do the one and
-   whose last groups the other.
+/* Horizontal fusion: independent steps that launches dominate, or of so few groups that both run at once, become one kernel, some of whose groups do the one and
+   some the other.
    In: steps as the schedules made them, before memory is planned. Out: fewer steps and kernels; a decision record for each pair that was taken.
    It works on kernels, whatever their kind and shape: they must have workgroups of one shape, and fit the device's bindings and scalars together. */
 #include "fusion/emit.h"
 #include "fusion/schedule_common.h"
 #include "fusion/steer.h"
+#include "ir/kir_pass.h"
 #include <stdio.h>
 
 enum { WINDOW = 24 };
@@ -46,11 +47,24 @@ static bool run_beside(const fusion_context *c, const plan_step *a, const plan_s
 
 static bool is_launch_bound(const fusion_context *c, const plan_step *s) { return fusion_is_launch_bound(c->options->profile, s->est_ns); }
 
+/* The items by which the workgroup of one is larger than that of the other have nothing to do in its groups. Where items are masked they go through the code with
+   the others: all that stands in no loop, taken for as much as a trip, and a trip. */
+static double idle_ns(const fusion_context *c, const plan_step *a, const plan_step *b) {
+  const cost_profile *p = c->options->profile;
+  const bool first = kernel_of(c, a)->items[0] < kernel_of(c, b)->items[0];
+  const plan_step *few = first ? a : b;
+  const double more = (double)kernel_of(c, first ? b : a)->items[0] / kernel_of(c, few)->items[0] - 1;
+  kir_mix mix;
+  if (!p->both_sides || more <= 0) return 0;
+  kir_count_mix(kernel_of(c, few), 1, &mix);
+  return (few->est_ns - p->launch_ns) * more * (mix.trips > 1 ? 2 / (1 + mix.trips) : 1);
+}
+
 /* Of two that take little beside their launches one is saved, whatever units they run on. */
 static double joint_ns(const fusion_context *c, const plan_step *a, const plan_step *b) {
   const double longer = a->est_ns > b->est_ns ? a->est_ns : b->est_ns;
   if (run_beside(c, a, b) && !(is_launch_bound(c, a) && is_launch_bound(c, b))) return longer;
-  return a->est_ns + b->est_ns - c->options->profile->launch_ns;
+  return a->est_ns + b->est_ns - c->options->profile->launch_ns + idle_ns(c, a, b);
 }
 
 static uint32_t joint_bindings(const plan_step *a, const plan_step *b) {
@@ -133,6 +147,22 @@ static bool add_part(join *j, const plan_step *s, uint32_t group) {
   return kir_append(j->k, in, &site);
 }
 
+/* How many of the groups in front of `group` are the first part's. Parts of known size are dealt out evenly, so that whatever share of the groups a unit takes, in
+   a row or by turns, it has as much of the dear part as any other; of others the first part's come first. */
+static uint32_t groups_before(join *j, uint32_t group) {
+  const expr_pool *x = j->c->graph->pool;
+  const kir_type u32 = kir_t(SNT_U32, 1);
+  int64_t first, second;
+  const bool known = expr_is_const(x, j->a->groups, &first);
+  if (known && first > 0 && expr_is_const(x, j->b->groups, &second)) {
+    const int64_t both = expr_gcd(first, second), share = first / both, of = share + second / both;
+    if ((first + second) * share < UINT32_MAX)
+      return kir_2(j->k, KIR_udiv, kir_2(j->k, KIR_mul, group, kir_const_int(j->k, u32, share)), kir_const_int(j->k, u32, of));
+  }
+  const kir_scalar count = {.type = u32, .max = UINT32_MAX}; /* 0 where a size is */
+  return kir_2(j->k, KIR_min, group, known ? kir_const_int(j->k, u32, first) : kir_scalar_read(j->k, add_scalar(j, &count, j->a->groups)));
+}
+
 static bool join_nodes(join *j) {
   uint32_t *nodes = IR_NEW_ARRAY(j->c->arena, uint32_t, j->a->node_count + j->b->node_count);
   if (!nodes) return false;
@@ -160,16 +190,11 @@ static bool join_kernels(join *j, uint32_t number) {
   j->k->sub = first->sub ? first->sub : second->sub;
   j->k->mode = first->mode;
   j->k->needs = first->needs;
-  int64_t literal;
-  const kir_type u32 = kir_t(SNT_U32, 1);
-  const kir_scalar count = {.type = u32, .max = UINT32_MAX}; /* 0 where a size is */
-  const uint32_t boundary = expr_is_const(x, j->a->groups, &literal) ? kir_const_int(j->k, u32, literal)
-                                                                     : kir_scalar_read(j->k, add_scalar(j, &count, j->a->groups));
-  const uint32_t group = kir_id(j->k, KIR_group, 0);
-  const uint32_t opened = kir_if(j->k, kir_2(j->k, KIR_lt, group, boundary));
-  if (!add_part(j, j->a, group)) return false;
+  const uint32_t group = kir_id(j->k, KIR_group, 0), next = kir_2(j->k, KIR_add, group, kir_const_like(j->k, group, 1));
+  const uint32_t before = groups_before(j, group), opened = kir_if(j->k, kir_2(j->k, KIR_lt, before, groups_before(j, next)));
+  if (!add_part(j, j->a, before)) return false;
   kir_else(j->k, opened, 0, NULL);
-  if (!add_part(j, j->b, kir_2(j->k, KIR_sub, group, boundary))) return false;
+  if (!add_part(j, j->b, kir_2(j->k, KIR_sub, group, before))) return false;
   kir_if_end(j->k, opened, 0, NULL, NULL);
   j->step.name = j->k->name;
   j->step.groups = expr_add(x, j->a->groups, j->b->groups);
@@ -265,10 +290,11 @@ static bool join_beside(fusion_context *c, uint32_t at, uint32_t end) {
 static bool join_into(fusion_context *c, uint32_t at, uint32_t end) {
   const ir_plan *p = c->plan;
   for (uint32_t i = at + 1; i < end && i <= at + WINDOW; i++) {
+    const plan_step *a = &p->steps.at[at], *b = &p->steps.at[i];
     bool done;
-    if (!is_plain(&p->steps.at[at]) || !is_launch_bound(c, &p->steps.at[at])) return true;
-    if (!is_plain(&p->steps.at[i]) || !is_launch_bound(c, &p->steps.at[i]) || !is_free_of(p, i, at, i)) continue;
-    if (is_forbidden(c, &p->steps.at[at], &p->steps.at[i])) continue;
+    if (!is_plain(a) || !is_launch_bound(c, a)) return true;
+    if (!is_plain(b) || !is_launch_bound(c, b) || !is_free_of(p, i, at, i)) continue;
+    if (is_forbidden(c, a, b) || joint_ns(c, a, b) >= a->est_ns + b->est_ns) continue;
     if (!join_pair(c, at, i, at, "horizontal", &done)) return false;
     if (done) end--, i--;
   }
@@ -278,7 +304,7 @@ static bool join_into(fusion_context *c, uint32_t at, uint32_t end) {
 /* What the user wants in one kernel, whatever it costs: the later step moves to the earlier one, or that to it. */
 static bool join_wanted(fusion_context *c, uint32_t at, uint32_t end) {
   const ir_plan *p = c->plan;
-  for (uint32_t i = at + 1; i < end; i++) {
+  for (uint32_t i = at + 1; c->steer && c->steer->musts.count && i < end; i++) {
     const plan_step *a = &p->steps.at[at], *b = &p->steps.at[i];
     bool done;
     if (!is_plain(a) || !is_plain(b) || !steer_wants(c->steer, part_of(a), part_of(b)) || is_forbidden(c, a, b)) continue;
@@ -308,16 +334,15 @@ static bool drop_unused(fusion_context *c) {
   return true;
 }
 
+static snt_result no_memory(const fusion_context *c) { return ir_fail(c->diag, SNT_E_HOST_MEM, "batch", 0, "out of host memory"); }
+
 snt_result fusion_batch(fusion_context *c, bool *changed) {
+  static bool (*const rounds[])(fusion_context *, uint32_t at, uint32_t end) = {join_wanted, join_into, join_beside};
   ir_plan *p = c->plan;
   *changed = false;
   if (c->options->level != FUSION_FUSED) return SNT_OK;
-  for (uint32_t at = 0; c->steer && c->steer->musts.count && at < p->steps.count; at++)
-    if (!join_wanted(c, at, segment_end(p, at))) return ir_fail(c->diag, SNT_E_HOST_MEM, "batch", 0, "out of host memory");
-  for (uint32_t at = 0; at < p->steps.count; at++)
-    if (!join_into(c, at, segment_end(p, at))) return ir_fail(c->diag, SNT_E_HOST_MEM, "batch", 0, "out of host memory");
-  for (uint32_t at = 0; at < p->steps.count; at++)
-    if (!join_beside(c, at, segment_end(p, at))) return ir_fail(c->diag, SNT_E_HOST_MEM, "batch", 0, "out of host memory");
-  if (!drop_unused(c)) return ir_fail(c->diag, SNT_E_HOST_MEM, "batch", 0, "out of host memory");
-  return steer_check(c);
+  for (size_t r = 0; r < IR_COUNT(rounds); r++)
+    for (uint32_t at = 0; at < p->steps.count; at++)
+      if (!rounds[r](c, at, segment_end(p, at))) return no_memory(c);
+  return drop_unused(c) ? steer_check(c) : no_memory(c);
 }

@@ -84,6 +84,15 @@ uint32_t group_panel_operand(const fusion_context *c, const fusion_group *group)
   return far || step_along(c, group, from, lane) != 1 ? from : 0;
 }
 
+/* A panel is filled along the last axis of its operand: by vectors, if what that reads lies beside each other, else element by element. */
+bool group_panel_is_turned(const fusion_context *c, const fusion_group *group, uint32_t operand) {
+  const ir_tensor *t = &ir_at(c->graph, operand)->type;
+  uint32_t last = t->rank;
+  while (last > 1 && t->dims[last - 1] == 1) last--;
+  const int64_t step = last ? step_along(c, group, operand, last - 1) : 1;
+  return step > 1 && step < INT32_MAX;
+}
+
 /* A panel is written once and read by the tiles of its columns, from a near cache; parts that alternate in it are put together lane by lane. */
 void group_add_panel(const fusion_context *c, const fusion_group *group, uint32_t operand, cost_work *w) {
   const cost_profile *p = c->options->profile;

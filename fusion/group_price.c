@@ -71,24 +71,41 @@ typedef struct recompute {
   recompute_rule rule;
   double times;   /* the margin of a stencil; all terms of a contraction */
   uint32_t panel; /* of its operands the one that is computed into panels; 0: none */
+  bool turned;    /* that, element by element */
+  uint32_t alone; /* the one whose elements are computed one by one; 0: none */
 } recompute;
 
+enum { ALONE = 8 }; /* results that an element computed by itself takes as long as: a vector of the profile, before it is widened */
+
+/* Dear functions of a prologue that all lanes share are computed one by one (plain operators hide beside the sums), again for each tile of columns: of two vectors with 16 registers, of four with 32. */
+static double sharing_alone(const cost_profile *p) {
+  enum { REGISTERS = 8 }; /* for each vector of a tile's row */
+  return p->registers / REGISTERS * p->lanes / ALONE;
+}
+
 static recompute recompute_of(const fusion_context *c, const fusion_group *group) {
-  const uint16_t op = ir_at(c->graph, group->hero)->op;
-  if (group->kind == GROUP_WINDOW && !schedule_is_explicit(c) && op == IR_OP_contract)
-    return (recompute){STENCIL, stencil_margin(c, group->hero), 0};
-  if (ir_ops[op].flags & IR_REDUCE) return (recompute){reduces_window(c, group->hero) ? WINDOW : ONCE, 1, 0};
+  const uint32_t hero = group->hero;
+  const uint16_t op = ir_at(c->graph, hero)->op;
+  recompute r = {.rule = ONCE, .times = 1};
   uint32_t product;
-  if (group->kind != GROUP_CONTRACT || contract_staged_producer(c, group, &product)) return (recompute){ONCE, 1, 0};
-  return (recompute){PROLOGUE, elements_of(c, group->hero) * group_contract_depth(c, group->hero), group_panel_operand(c, group)};
+  if (group->kind == GROUP_WINDOW && !schedule_is_explicit(c) && op == IR_OP_contract) r.rule = STENCIL, r.times = stencil_margin(c, hero);
+  else if (ir_ops[op].flags & IR_REDUCE) r.rule = reduces_window(c, hero) ? WINDOW : ONCE;
+  else if (group->kind == GROUP_CONTRACT && !contract_staged_producer(c, group, &product)) {
+    const uint32_t lanes = schedule_is_explicit(c) ? contract_lane_operands(c->graph, hero) : 0;
+    r.rule = PROLOGUE, r.times = elements_of(c, hero) * group_contract_depth(c, hero);
+    r.panel = group_panel_operand(c, group), r.turned = r.panel && group_panel_is_turned(c, group, r.panel);
+    if (lanes == 1 || lanes == 2) r.alone = ir_arg(c->graph, hero, 2 - lanes);
+  }
+  return r;
 }
 
 static double recompute_factor(const fusion_context *c, const fusion_group *group, const recompute *r, uint32_t node) {
   if (r->rule == ONCE || node >= group->hero) return 1;
   if (r->rule == STENCIL) return r->times;
   if (r->rule == WINDOW) return window_factor(c, group->hero, node);
-  if (r->panel && group_feeds_contraction(c, group, r->panel, node, 0)) return MARGIN;
-  const double own = elements_of(c, node), times = own > 0 ? r->times / own / sharing(c) : 1;
+  if (r->panel && group_feeds_contraction(c, group, r->panel, node, 0)) return r->turned ? ALONE : MARGIN;
+  const bool alone = r->alone && c->facts[node].rate == FUSION_SPECIAL && group_feeds_contraction(c, group, r->alone, node, 0);
+  const double own = elements_of(c, node), times = own > 0 ? r->times / own / (alone ? sharing_alone(c->options->profile) : sharing(c)) : 1;
   return times > MARGIN ? times : MARGIN;
 }
 

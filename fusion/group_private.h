@@ -224,6 +224,7 @@ bool group_count_maps(const fusion_context *, const fusion_group *, double *time
 bool group_feeds_contraction(const fusion_context *, const fusion_group *, uint32_t node, uint32_t input, uint32_t depth);
 /* The operand that a contraction with a prologue copies to panels, where it is computed once for all rows; 0: none. */
 uint32_t group_panel_operand(const fusion_context *, const fusion_group *);
+bool group_panel_is_turned(const fusion_context *, const fusion_group *, uint32_t operand);
 void group_add_panel(const fusion_context *, const fusion_group *, uint32_t operand, cost_work *);
 void group_add_lane_operand(const fusion_context *, const fusion_group *, cost_work *);
 void group_add_row_operand(const fusion_context *, const fusion_group *, cost_work *);

@@ -11,6 +11,7 @@ use Sinter;
 
 my %profile = ((map { $_ => $_ } 'pocl', 'lavapipe', 'dgpu'), wide => put('wide.profile', "base = pocl\nname = wide\nlanes = 16\nregisters = 32\n"),
                plain => put('plain.profile', "base = pocl\nname = plain\nlanes = 16\nregisters = 32\ncaps.permute = 0\n"),
+               branching => put('branching.profile', "base = lavapipe\nname = branching\nboth_sides = 0\n"),
                greedy => put('greedy.profile', "base = pocl\nname = greedy\nleast_saving = 1e9 ns\n"));
 
 # Microseconds of all kernels, and how many there are.
@@ -87,6 +88,23 @@ graph \@g(%x: f32[64,64]) {
 END
 }
 
+sub beside { return "graph \@g(%a: f32[128,128], %b: f32[128,128], %c: f32[128,128]) {\n  %y = matmul %a, %b\n  %z = sigmoid %c\n  return y=%y, z=%z\n}\n" }
+
+sub product { my ($operands) = @_; return "graph \@g(%x: f32[256,256], %w: f32[256,256]) {\n  %e = exp %x\n  %y = matmul $operands\n  must_fuse %e, %y\n  return y=%y\n}\n" }
+
+# How many groups the one kernel of a graph has, and those of its first part: by what its text says in front of the first condition.
+sub dealt {
+  my ($model) = @_;
+  my $said = `$sinter compile $model --profile pocl --target opencl -o $dir/two --quiet 2>&1`;
+  my ($all) = slurp("$dir/two/plan.txt") =~ /groups=(\d+)/ or return (0);
+  my ($body) = slurp("$dir/two/k0_batch.cl") =~ /snt_group >= w0\) return;\n(.*?)\n  if /s or return (0);
+  $body =~ s/mul_hi\((\w+), (\w+)\)/($1 * $2 >> 32)/g;
+  $body =~ s/\b(?:uint|bool) //g;
+  $body =~ s/(?<=\d)u\b//g;
+  $body =~ s/\b(v\d+|snt_group)\b/\$v{$1}/g;
+  return ($all, grep { my %v = (snt_group => $_); eval $body } 0 .. $all - 1);
+}
+
 my @pairs = ( # what, profile, with it, without; the least and the most that the one may cost beside the other
   ['what is the same for all lanes is computed once a row', 'pocl', scaled("  %k = sigmoid %s\n"), scaled("  %k = mul %s, 2.0\n"), 1, 1.3],
   ['rows of two parts are put together lane by lane', 'pocl', sums("  %r = concat %x, %z, axis=1\n"), sums("  %r = mul %w, 1.0\n"), 4, 40],
@@ -97,6 +115,7 @@ my @pairs = ( # what, profile, with it, without; the least and the most that the
   ['rows across the unit stride are stored far apart', 'pocl', down(0), down(1), 1.3, 6],
   ['what a row reads turned takes a line for each element, once, though it reads it as it is, too', 'pocl', both_ways('transpose %v, perm=[1,0]'), both_ways('abs %x'), 3, 6],
   ['taps of a window are loads and additions that do not wait for each other', 'pocl', summed("  %w = window %x, axis=0, size=[3,3], low=[1,1], high=[1,1]\n  %y = reduce.sum %w, axes=[2,3]\n"), summed("  %y = mul %x, %x\n"), 1, 1.5],
+  ['what all lanes of a product share is computed element by element, for each tile of columns', 'pocl', product('%e, %w'), product('%w, %e'), 4, 20],
   ['bytes are read and stored one by one there', 'lavapipe', masked('u8'), masked('i32'), 0.7, 2],
 );
 for my $p (@pairs) {
@@ -131,6 +150,13 @@ is($kernels, 2, 'what is read at two places is not computed at both');
 is($kernels, 1, 'at one it is');
 (undef, $kernels) = price(down(1) =~ s/  must_fuse.*\n//r, 'greedy');
 is($kernels, 2, 'nothing is fused that saves less than the profile asks for (least_saving)');
+(undef, $kernels) = price(beside(), 'lavapipe');
+is($kernels, 2, 'idle items of a wider workgroup have a price where items are masked');
+(undef, $kernels) = price(beside(), 'branching');
+is($kernels, 1, 'and none where they are not');
+my ($all, @first) = dealt(put('two.snt', "graph \@g(%a: f32[64,64], %b: f32[64,64], %c: f32[128,64]) {\n  %y = matmul %a, %b\n  %z = reduce.sum %c, axes=[1]\n  return y=%y, z=%z\n}\n"));
+my $early = grep { 2 * $_ < $all } @first;
+ok(@first > 1 && @first < $all && abs(2 * $early - @first) <= 1, sprintf 'half of the groups of a batch have half of either part: %d of %d, in all %d', $early, scalar @first, $all);
 my $model = put('g.snt', turned_twice());
 my $plan = decode_json(scalar `$sinter explain $model --profile pocl --json`);
 is($plan->{kernels}[0]{kind}, 'transpose', 'what is read turned twice at one place is turned in blocks');

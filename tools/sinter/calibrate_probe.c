@@ -71,8 +71,8 @@ snt_result probe_make(calibration *c, uint32_t flags, uint32_t kernels, probe *o
   snt_result r = snt_graph_create(s->context, &s->graph);
   if (r == SNT_OK) r = snt_graph_parse(s->graph, c->text, c->length, NULL, &s->diag);
   if (r == SNT_OK) r = tool_compile_flags(s, 0, flags, &out->program);
-  const snt_exec_info apart = {.head = SNT_HEAD(exec_info), .flags = SNT_EXEC_APART}; /* what a launch costs is asked, too */
-  if (r == SNT_OK) r = snt_exec_create(s->device, out->program, &apart, &out->exec, &s->diag);
+  if (r == SNT_OK)
+    r = snt_exec_create(s->device, out->program, NULL, &out->exec, &s->diag); /* as programs run: a launch may go through several kernels */
   if (r == SNT_OK) r = snt_exec_prepare(out->exec, &s->diag);
   if (r == SNT_OK) {
     out->kernels = snt_exec_step_count(out->exec);
