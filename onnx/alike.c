@@ -198,11 +198,23 @@ static uint32_t gather_own(alike *a, uint32_t table, uint32_t index) {
   return onnx_gather(a->c, onnx_reshape(a->c, table, rows.rank, rows.dims), row, 0);
 }
 
+/* The same along another axis of the tables, which is their first one meanwhile. */
+static uint32_t gather_along(alike *a, uint32_t table, uint32_t index, uint32_t axis) {
+  const uint32_t rank = onnx_type_of(a->c, table)->rank, own = onnx_type_of(a->c, index)->rank - 1u;
+  uint32_t perm[SNT_MAX_RANK] = {0, axis + 1}, back[SNT_MAX_RANK] = {0};
+  for (uint32_t d = 1, at = 2; d < rank; d++)
+    if (d != axis + 1) perm[at++] = d;
+  for (uint32_t d = 0; d < axis; d++) back[1 + d] = 1 + own + d;
+  for (uint32_t d = 0; d < own; d++) back[1 + axis + d] = 1 + d;
+  for (uint32_t d = 1 + axis + own; d < rank - 1u + own; d++) back[d] = d;
+  return onnx_transpose(a->c, gather_own(a, onnx_transpose(a->c, table, perm), index), back);
+}
+
 static uint32_t lift_gather(alike *a, uint32_t n) {
   const uint32_t table = ir_arg(a->g, n, 0), index = ir_arg(a->g, n, 1), axis = (uint32_t)ir_attr_int(a->g, n, IR_ATTR_axis, 0);
   if (!a->made[index]) return onnx_gather(a->c, a->made[table], index, axis + 1);
   if (!a->made[table]) return axis_first(a, onnx_gather(a->c, table, a->made[index], axis), axis);
-  return axis == 0 ? gather_own(a, a->made[table], a->made[index]) : 0;
+  return gather_along(a, a->made[table], a->made[index], axis);
 }
 
 static uint32_t lift_slices(alike *a, uint32_t n) {
@@ -279,13 +291,13 @@ static uint32_t join(alike *a, uint32_t axis, const uint32_t *parts) {
     if (a->nodes[n] && !look_at(a, n)) return 0;
   for (uint32_t n = 1; n <= first; n++)
     if (a->nodes[n] && !make(a, n)) return 0;
-  return a->made[first] ? side_by_side(a, a->made[first], axis) : 0;
+  return side_by_side(a, a->made[first] ? a->made[first] : spread(a, first, &ir_at(a->g, first)->type, false), axis);
 }
 
 uint32_t onnx_join_alike(onnx_call *c, uint32_t axis, uint32_t count, const uint32_t *parts) {
   enum { FEW = 8 }; /* are parts as well */
   ir_arena temp;
-  if (count < FEW || c->g->failed || !same_kind(c->g, parts[0], parts[1])) return 0;
+  if (count < FEW || c->g->failed || ir_at(c->g, parts[0])->type.rank >= SNT_MAX_RANK || !same_kind(c->g, parts[0], parts[1])) return 0;
   ir_arena_init(&temp, &c->g->arena->host);
   const uint32_t joined = join(&(alike){.c = c, .g = c->g, .arena = &temp, .count = count}, axis, parts);
   ir_arena_free(&temp);
