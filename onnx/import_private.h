@@ -93,7 +93,8 @@ bool onnx_spread_counts(onnx_call *, uint32_t first);  /* results of operands of
 uint32_t onnx_node_at_rest(onnx_call *, onnx_value *); /* with the value's `rest` in the places that are not used */
 
 /* ---- alike.c ---- */
-uint32_t onnx_join_alike(onnx_call *, uint32_t axis, uint32_t count, const uint32_t *parts); /* side by side; 0: they are not alike, or few */
+uint32_t onnx_join_alike(onnx_call *, uint32_t axis, uint32_t count,
+                         const uint32_t *parts); /* side by side; 0: they are not alike, or few */
 
 /* ---- wanted.c ---- */
 int64_t onnx_first_places_read(onnx_call *); /* of result 0, along its first axis: at most so many places are; INT64_MAX: nothing says so */
