@@ -414,7 +414,7 @@ static snt_result build_across(row_job *j) {
   const ir_expr parts = expr_ceil_div(x, inner, (ir_expr)lanes * items), units = expr_mul(x, parts, outer);
   const uint32_t vector = shared_vector(j);
   int64_t per = 1;
-  j->groups = vector ? schedule_split_work(c, units, schedule_hint(x, j->columns) * lanes, &per) : units;
+  j->groups = explicit_lanes ? schedule_split_work(c, units, schedule_hint(x, j->columns) * lanes, &per) : units;
   j->group_var = emit_group(e, j->groups);
   j->items = 1;
   if (vector) stage_vector(j, vector, lanes);

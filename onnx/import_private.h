@@ -26,6 +26,7 @@ typedef struct onnx_rule {
 /* A number that is known only when it runs, as a variable of known numbers and as a node: the trip's of a loop whose body is being imported, a count. */
 typedef struct onnx_late {
   uint32_t variable, node;
+  ir_expr sum, as; /* the sum of other late numbers that it is, and the variable as an expression; 0: it is none */
 } onnx_late;
 struct onnx_import {
   ir_graph *g;
@@ -90,6 +91,10 @@ uint32_t onnx_late_node(const onnx_import *, uint32_t variable);
 /* ---- bounded.c ---- */
 bool onnx_spread_counts(onnx_call *, uint32_t first);  /* results of operands of bounded extent; first: of the call's nodes */
 uint32_t onnx_node_at_rest(onnx_call *, onnx_value *); /* with the value's `rest` in the places that are not used */
+
+/* ---- alike.c ---- */
+uint32_t onnx_join_alike(onnx_call *, uint32_t axis, uint32_t count,
+                         const uint32_t *parts); /* side by side; 0: they are not alike, or few */
 
 /* ---- wanted.c ---- */
 int64_t onnx_first_places_read(onnx_call *); /* of result 0, along its first axis: at most so many places are; INT64_MAX: nothing says so */

@@ -31,8 +31,19 @@ ir_expr onnx_late_number(onnx_call *c, uint32_t node, ir_expr most) {
   expr_pool *x = c->g->pool;
   if (!node) return 0;
   const ir_expr number = expr_var_add(x, "count", 0, expr_add(x, most, 1), 1);
-  const onnx_late late = {x->failed ? 0 : (uint32_t)x->nodes.at[IR_EXPR_NODE(number)].value, node};
+  const onnx_late late = {.variable = x->failed ? 0 : (uint32_t)x->nodes.at[IR_EXPR_NODE(number)].value, .node = node};
   return !x->failed && IR_PUSH(c->im->temp, &c->im->counts, late) ? number : 0;
+}
+
+ir_expr onnx_late_sum(onnx_call *c, ir_expr number, uint32_t node) {
+  enum { FEW_TERMS = 4 };
+  const expr_pool *x = c->g->pool;
+  if (!onnx_is_late(c->im, number) || x->nodes.at[IR_EXPR_NODE(number)].count <= FEW_TERMS) return number;
+  for (uint32_t i = 0; i < c->im->counts.count; i++) /* values whose counts are equal still have one count */
+    if (c->im->counts.at[i].sum == number) return c->im->counts.at[i].as;
+  const ir_expr made = onnx_late_number(c, node, onnx_most(c, number));
+  if (made) c->im->counts.at[c->im->counts.count - 1].sum = number, c->im->counts.at[c->im->counts.count - 1].as = made;
+  return made;
 }
 
 /* The most, or the least, that it can be; *good false: nothing says so. */

@@ -45,6 +45,7 @@ uint32_t onnx_unblocked(onnx_call *, uint32_t scales, const ir_tensor *x, uint32
 
 /* ---- late.c: numbers that are known only when it runs, as expressions ---- */
 ir_expr onnx_late_number(onnx_call *, uint32_t node, ir_expr most); /* of a whole number of rank 0, from 0 to `most` */
+ir_expr onnx_late_sum(onnx_call *, ir_expr sum, uint32_t node); /* a sum of many late numbers that the node computes, as one of its own */
 bool onnx_is_late(const onnx_import *, ir_expr);
 ir_expr onnx_most(onnx_call *, ir_expr);                           /* the most that it can be, which is the plan's to say */
 ir_expr onnx_dim_in(const onnx_call *, uint32_t i, uint32_t axis); /* an operand's extent: its count, where it has one */

@@ -83,7 +83,8 @@ uint32_t onnx_concat(onnx_call *c, uint32_t axis, uint32_t count, const uint32_t
   const ir_attr_value attr = {IR_ATTR_axis, 1, &at};
   for (uint32_t i = 0; i < count; i++)
     if (!parts[i]) return 0;
-  return count == 1 ? parts[0] : ir_add_node(c->g, IR_OP_concat, count, parts, 1, &attr, NULL);
+  const uint32_t joined = count == 1 ? parts[0] : onnx_join_alike(c, axis, count, parts);
+  return joined ? joined : ir_add_node(c->g, IR_OP_concat, count, parts, 1, &attr, NULL);
 }
 
 uint32_t onnx_data(onnx_call *c, const ir_tensor *type, const double *values) {

@@ -68,7 +68,7 @@ static onnx_value *seen_value(onnx_call *c, const in_loop *l, const uint32_t *at
 static bool trip_of_nodes(onnx_call *c, in_loop *l, const uint32_t *at, onnx_value **condition, uint32_t *next) {
   onnx_unrolled *u = l->u;
   onnx_value *slices[ONNX_MOST_VALUES];
-  const onnx_late trip = {(uint32_t)c->g->pool->nodes.at[IR_EXPR_NODE(l->trip)].value, at[l->number]};
+  const onnx_late trip = {.variable = (uint32_t)c->g->pool->nodes.at[IR_EXPR_NODE(l->trip)].value, .node = at[l->number]};
   for (uint32_t i = 0; i < u->carried; i++)
     if (!(u->value[i] = seen_value(c, l, at, i))) return false;
   if (!IR_PUSH(c->im->temp, &c->im->trips, trip)) return false;

@@ -57,26 +57,32 @@ static bool fit_beside(onnx_call *c, uint32_t i, uint32_t along) {
   return onnx_cut_in(c, i, axis, least) && (!known || onnx_drop_in(c, i));
 }
 
+/* How many places of each part are used, or are not: [parts]. */
+static uint32_t places_of_parts(onnx_call *c, uint32_t axis, const uint32_t *parts, bool used) {
+  uint32_t *each = IR_NEW_ARRAY(c->im->temp, uint32_t, c->in_count);
+  const ir_expr one = 1;
+  for (uint32_t i = 0; each && i < c->in_count; i++) {
+    const ir_expr count = onnx_dim_in(c, i, axis), extent = onnx_type_of(c, parts[i])->dims[axis];
+    each[i] = onnx_reshape(c, onnx_extent(c, used ? count : expr_sub(c->g->pool, extent, count), SNT_I64), 1, &one);
+  }
+  return each ? onnx_concat(c, 0, c->in_count, each) : 0;
+}
+
 /* Parts of which less is used than there may be: place p is that of the parts beside each other, moved on by what is not used before it. */
 static bool join_counted(onnx_call *c, uint32_t axis, const uint32_t *parts) {
-  expr_pool *pool = c->g->pool;
-  ir_expr count = 0, extent = 0;
-  for (uint32_t i = 0; i < c->in_count; i++) count = expr_add(pool, count, onnx_dim_in(c, i, axis));
-  const ir_expr most = onnx_most(c, count);
-  uint32_t at = onnx_iota(c, SNT_I64, 1, &most, 0), end = onnx_scalar(c, SNT_I64, 0);
-  const uint32_t place = at;
-  for (uint32_t i = 0; i + 1 < c->in_count; i++) {
-    extent = onnx_type_of(c, parts[i])->dims[axis];
-    const uint32_t used = onnx_extent(c, onnx_dim_in(c, i, axis), SNT_I64);
-    end = onnx_2(c, IR_OP_add, end, used);
-    if (!onnx_is_counted(c, i, axis)) continue;
-    const uint32_t unused = onnx_2(c, IR_OP_sub, onnx_extent(c, extent, SNT_I64), used), behind = onnx_2(c, IR_OP_ge, place, end);
-    at = onnx_2(c, IR_OP_add, at, onnx_select(c, behind, unused, onnx_scalar(c, SNT_I64, 0)));
-  }
-  const uint32_t joined = onnx_concat(c, axis, c->in_count, parts), moved = at == place ? joined : onnx_gather(c, joined, at, axis);
+  ir_expr count = 0;
+  for (uint32_t i = 0; i < c->in_count; i++) count = expr_add(c->g->pool, count, onnx_dim_in(c, i, axis));
+  const ir_expr most = onnx_most(c, count), dims[2] = {most, c->in_count}, column[2] = {most, 1};
+  const uint32_t used = places_of_parts(c, axis, parts, true), unused = places_of_parts(c, axis, parts, false);
+  const uint32_t place = onnx_iota(c, SNT_I64, 1, &most, 0), ends = used ? onnx_add(c, "scan.sum %%%u, axis=0", used) : 0;
+  const uint32_t behind = onnx_2(c, IR_OP_ge, onnx_reshape(c, place, 2, column), onnx_broadcast(c, ends, 2, dims));
+  const uint32_t before = onnx_select(c, behind, unused, onnx_scalar(c, SNT_I64, 0));
+  const uint32_t at = onnx_2(c, IR_OP_add, place, onnx_reduce(c, IR_OP_reduce_sum, before, 2, false));
+  const uint32_t moved = onnx_gather(c, onnx_concat(c, axis, c->in_count, parts), at, axis);
+  count = onnx_late_sum(c, count, onnx_reduce(c, IR_OP_reduce_sum, used, 1, false));
   for (uint32_t i = 0; i < c->in_count; i++)
     if (onnx_is_counted(c, i, axis) && !onnx_drop_in(c, i)) return false;
-  return onnx_out_counted(c, 0, moved, count, axis, 0);
+  return count && onnx_out_counted(c, 0, moved, count, axis, 0);
 }
 
 /* Extents of the other axes are equal, or open and taken to be. */

@@ -42,6 +42,11 @@ for my $set ('recent', 'contrib') {
     }
   }
 }
+# Parts that are alike are joined by none of them.
+for my $folder (sort glob "$dir/recent/alike_*") {
+  my $said = `$sinter opt $folder/model.onnx --run canonicalise 2>&1`;
+  is($said =~ /= concat (?:%\S+, ){8}/ ? 1 : 0, $folder =~ /alike_unlike/ ? 1 : 0, $folder =~ s{.*/}{}r) or diag($said);
+}
 # As many trips as an extent that is known at run time only: none, a few, more than are written out.
 for my $device ('host', 'vulkan:llvmpipe') {
   for my $trips (0, 5, 300) {

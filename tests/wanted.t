@@ -48,6 +48,19 @@ graph \@rows(%x: f32[61,640], %n: i64) {
   return y=%y
 }
 END
+  regions => sub { <<"END" }, # sums of a few terms, across the lanes
+graph \@regions(%x: f32[61,6,6,24], %n: i64) {
+  %e = exp %x
+  %p = reshape %e, shape=[61,3,2,3,2,24]
+  %s = reduce.sum %p, axes=[2,4]
+  %i: i64[61,3,3,24] = iota axis=0
+  %most = broadcast %n, axes=[], shape=[61,3,3,24]
+  %wanted = $_[0] %i, %most
+  %none: f32[61,3,3,24] = const 0.0
+  %y = select %wanted, %s, %none
+  return y=%y
+}
+END
 );
 
 for my $name (sort keys %graphs) {
@@ -76,5 +89,10 @@ for my $name (sort keys %graphs) {
     $arithmetic{$relation} += $_->{mix}{float} + $_->{mix}{fma} for @$list;
   }
   cmp_ok($arithmetic{lt} * 20, '<', $arithmetic{ge}, "$name: what is not wanted is not computed ($arithmetic{lt} and $arithmetic{ge} operations an item)");
+}
+{
+  my ($code, $said) = says("$sinter inspect-kernel " . put('shared.snt', $graphs{regions}->('lt')) . ' --profile pocl --json');
+  my @groups = $code ? () : map { $_->{groups} } @{decode_json($said)};
+  ok(@groups == 1 && $groups[0] <= 32, "regions: sums of a few terms share a group (@groups groups of 549 regions)") or diag $said;
 }
 done_testing;
