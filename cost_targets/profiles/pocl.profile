@@ -13,6 +13,7 @@ min_groups = 16                # measured: 3 groups on 2 cores lose 28 %
 launch_ns = 2500 ns            # measured in a chain: 1.1-3.5 us
 launch_steps = 16              # kernels that one launch goes through: each launch costs 8 us of two threads, which sleep and wake between them
 group_ns = 8 ns                # measured: 5-11
+wake_ns = 6000 ns              # measured: a sum of 128 numbers 8.2 us by the threads, 2.2 by the one that submits it (api/exec_near.c)
 dram_gbs = 45 GB/s             # streaming copy with non-temporal stores, two cores of Zen 3; of Cascade Lake 24 with plain stores fetched ahead
 cache_gbs = 60 GB/s            # last cache, two cores: 90 on Zen 3; sinter calibrate on Cascade Lake 40-53
 l2_gbs = 150 GB/s              # sinter calibrate: a copy of 0.5 MB, 155 +-1 %

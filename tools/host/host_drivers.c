@@ -57,9 +57,13 @@ static void keep_pocl_threads_apart(void) {
   if (has_all_processors()) setenv("POCL_AFFINITY", "1", 0);
 }
 
+/* PoCL lists a device `basic`, which runs kernels on the thread that enqueues them, only if it is asked for. */
+static void list_pocl_near(void) { setenv("POCL_DEVICES", "pthread basic", 0); }
+
 void host_prepare_drivers(const char *device) {
   enable_rusticl(device);
   keep_pocl_threads_apart();
+  list_pocl_near();
   add_swiftshader();
   make_oclgrind_strict();
   load_nvrtc();
