@@ -1,6 +1,6 @@
-/* Whether the thread that submits a program's runs also computes them. Threads of a device that sleep until a run comes, and a host that sleeps until it is over, cost
-   a run of a few microseconds most of its time (profile: `wake_ns`); where the device takes kernels for the thread that submits them (rt_code.near), such a run is one call.
-   By the plan's prices at the hints: what all units save a run against one of them is weighed against waking them. */
+/* Whether the thread that submits a program's runs also computes them (rt_code.near). Threads of a device that sleep until a run comes, and a host that sleeps until
+   it is over, cost a run of a few microseconds most of its time (profile: `wake_ns`). By the plan's prices at the hints: what all units save a run against one of them
+   is weighed against waking them. */
 #include "api/exec.h"
 #include "api/explain_private.h"
 

@@ -90,13 +90,13 @@ static cl_int set_arguments(const ocl_api *api, ocl_pipeline *pipeline, const rt
   return CL_SUCCESS;
 }
 
-/* The queue that a kernel goes to. Where another one was enqueued to last, the kernel waits for that one by an event. */
-static cl_int turn_to(ocl_stream *stream, const ocl_pipeline *pipeline, cl_command_queue *queue, cl_event *behind) {
+/* The queue that a kernel goes to. Where another one was enqueued to last, that one is waited for. */
+static cl_int turn_to(ocl_stream *stream, const ocl_pipeline *pipeline) {
   const ocl_device *device = (const ocl_device *)stream->base.device;
-  *queue = stream->queues[device->near && pipeline->id == device->near];
-  if (*queue == stream->queue || !stream->busy) return CL_SUCCESS;
-  const cl_int code = enqueue_marker(stream, behind);
-  return code == CL_SUCCESS ? device->api.clFlush(stream->queue) : code;
+  const cl_command_queue queue = stream->queues[device->near && pipeline->id == device->near];
+  const cl_int code = queue == stream->queue ? CL_SUCCESS : finish(stream);
+  if (code == CL_SUCCESS) stream->queue = queue;
+  return code;
 }
 
 static cl_int launch(ocl_stream *stream, ocl_pipeline *pipeline, const rt_dispatch *dispatch, const rt_shape *shape, cl_event *event) {
@@ -108,19 +108,16 @@ static cl_int launch(ocl_stream *stream, ocl_pipeline *pipeline, const rt_dispat
     local[axis] = pipeline->items[axis];
     global[axis] = local[axis] * shape->grid[axis];
   }
-  cl_command_queue queue;
-  cl_event behind = NULL;
-  cl_int code = turn_to(stream, pipeline, &queue, &behind);
+  cl_int code = turn_to(stream, pipeline);
   if (code != CL_SUCCESS) return code;
   stream->busy = true;
   pthread_mutex_lock(&pipeline->lock);
   code = set_arguments(api, pipeline, dispatch, shape, &drop);
-  const cl_event *waits = behind ? &behind : stream->wait_count ? stream->waits : NULL;
-  const cl_uint count = behind ? 1 : stream->wait_count;
-  if (code == CL_SUCCESS) code = api->clEnqueueNDRangeKernel(queue, pipeline->kernel, 3, NULL, global, local, count, waits, event);
-  if (code == CL_SUCCESS) stream->wait_count = 0, stream->queue = queue;
+  const cl_event *waits = stream->wait_count ? stream->waits : NULL;
+  if (code == CL_SUCCESS)
+    code = api->clEnqueueNDRangeKernel(stream->queue, pipeline->kernel, 3, NULL, global, local, stream->wait_count, waits, event);
+  if (code == CL_SUCCESS) stream->wait_count = 0;
   pthread_mutex_unlock(&pipeline->lock);
-  if (behind) api->clReleaseEvent(behind);
   for (uint32_t i = 0; i < drop.count; i++) api->clReleaseMemObject(drop.at[i]);
   return code;
 }

@@ -9,8 +9,9 @@
 
 enum { ROWS = 64, COLUMNS = 16384, ROUNDS = 60 };
 
-static const char far_text[] = "graph @far(%x: f32[64], %z: f32[64,16384]) {\n"
-                               "  %s = reduce.mean %z, axes=[1]\n  %h = mul %x, 0.5\n  %y = add %s, %h\n  return y=%y\n}\n",
+static const char far_text[] =
+    "graph @far(%x: f32[64], %z: f32[64,16384]) {\n"
+    "  %s = reduce.sum %z, axes=[1]\n  %m = mul %s, 0.0001\n  %h = mul %x, 0.5\n  %y = add %m, %h\n  return y=%y\n}\n",
                   near_text[] = "graph @near(%y: f32[64]) {\n  %a = sin %y\n  %x = add %a, 1.0\n  return x=%x\n}\n",
                   twice_text[] = "graph @twice(%x: f32[64,16384]) {\n  %y = sin %x\n  return y=%y\n}\n";
 
@@ -46,7 +47,7 @@ static snt_result submit(const made *m, snt_stream *stream, snt_buffer *const *b
   return snt_submit(m->exec, stream, &info, NULL, NULL);
 }
 
-/* x = sin(mean(z) + x / 2) + 1, again and again: what either program gives the other one reads. */
+/* x = sin(sum(z) / 10000 + x / 2) + 1, again and again: what either program gives the other one reads. */
 static snt_result take_turns(turns *t, snt_stream *stream, snt_buffer *x, snt_buffer *y, snt_buffer *z) {
   static float zeros[ROWS], many[ROWS * COLUMNS];
   for (uint32_t i = 0; i < ROWS * COLUMNS; i++) many[i] = (float)(i % 1013) / 1013 - 0.4f;
