@@ -87,7 +87,7 @@ typedef struct ocl_pipeline {
 
 typedef struct ocl_stream {
   rt_stream base;
-  cl_command_queue queue, queues[2]; /* the one that was enqueued to last, which follows what was before; those of the device, and near */
+  cl_command_queue queue, queues[2]; /* the one at hand; those of the device, and near to it */
   bool busy;                         /* something was enqueued since the last wait: a wait for nothing asks no driver */
   cl_mem word;                       /* only where clFinish comes back too early: what is read to wait */
   uint32_t sink;

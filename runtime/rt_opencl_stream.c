@@ -1,5 +1,5 @@
-/* OpenCL streams: an in-order queue each, and another where kernels may run near, one of which has been enqueued to last. A launch sets the kernel's arguments under its lock and enqueues; nothing is allocated here
-   unless the caller asks for an event. Times come from the driver's profile, or from the host's clock around each launch. */
+/* OpenCL streams: an in-order queue each, and another where kernels may run near. A launch sets the kernel's arguments under its lock and
+   enqueues; nothing is allocated here unless the caller asks for an event. Times come from the driver's profile, or from the host's clock around each launch. */
 #include "runtime/rt_opencl.h"
 
 static void release_queues(ocl_stream *stream) {
@@ -90,7 +90,7 @@ static cl_int set_arguments(const ocl_api *api, ocl_pipeline *pipeline, const rt
   return CL_SUCCESS;
 }
 
-/* The queue that a kernel goes to. Where another one was enqueued to last, that one is waited for. */
+/* To the queue that a kernel is for. What went to the other one is over first: an event of that one is not always waited for. */
 static cl_int turn_to(ocl_stream *stream, const ocl_pipeline *pipeline) {
   const ocl_device *device = (const ocl_device *)stream->base.device;
   const cl_command_queue queue = stream->queues[device->near && pipeline->id == device->near];
