@@ -1,6 +1,6 @@
 /* Whether the thread that submits a program's runs also computes them (rt_code.near). Threads of a device that sleep until a run comes, and a host that sleeps until
-   it is over, cost a run of a few microseconds most of its time (profile: `wake_ns`). By the plan's prices at the hints: what all units save a run against one of them
-   is weighed against waking them. */
+   it is over, cost a run of a few microseconds most of its time (profile: `wake_ns`). By the plan's prices: what all units save a run against one of them is weighed
+   against waking them. Runs whose extents are open may be longer than any price says. */
 #include "api/exec.h"
 #include "api/explain_private.h"
 
@@ -14,7 +14,7 @@ static double saved_by_units(const snt_exec *x, const plan_step *s) {
 bool exec_runs_near(const snt_exec *x) {
   const ir_plan *plan = &x->program->plan;
   double saved = 0;
-  if (!x->device->rt->near || x->flags) return false;
+  if (!x->device->rt->near || x->flags || x->program->pool.symbols.count) return false;
   for (uint32_t i = 0; i < plan->steps.count; i++) saved += saved_by_units(x, &plan->steps.at[i]) * explain_times(x->program, i);
   return saved < x->device->profile.wake_ns;
 }

@@ -12,6 +12,7 @@ static const char far_text[] =
     "graph @far(%x: f32[64], %z: f32[64,16384]) {\n"
     "  %s = reduce.sum %z, axes=[1]\n  %m = mul %s, 0.0001\n  %h = mul %x, 0.5\n  %y = add %m, %h\n  return y=%y\n}\n",
                   near_text[] = "graph @near(%y: f32[64]) {\n  %a = sin %y\n  %x = add %a, 1.0\n  return x=%x\n}\n",
+                  open_text[] = "symbols { n: min=1 max=1000000 hint=1 }\ngraph @open(%y: f32[n]) {\n  %x = sin %y\n  return x=%x\n}\n",
                   twice_text[] = "graph @twice(%x: f32[64,16384]) {\n  %y = sin %x\n  return y=%y\n}\n";
 
 typedef struct made {
@@ -96,16 +97,18 @@ static void check_turns(turns *t, snt_context *context) {
 
 static void check_device(snt_context *context, snt_device *device) {
   turns t = {.device = device};
-  made apart = {NULL, NULL}, twice = {NULL, NULL};
+  made apart = {NULL, NULL}, twice = {NULL, NULL}, open = {NULL, NULL};
   const bool good = make(context, device, far_text, 0, &t.far) && make(context, device, near_text, 0, &t.near) &&
-                    make(context, device, near_text, SNT_EXEC_APART, &apart) && make(context, device, twice_text, 0, &twice);
-  if (tap_ok(good, "four programs")) {
+                    make(context, device, near_text, SNT_EXEC_APART, &apart) && make(context, device, twice_text, 0, &twice) &&
+                    make(context, device, open_text, 0, &open);
+  if (tap_ok(good, "five programs")) {
     tap_ok(t.near.exec->near, "64 numbers are computed by the thread that submits them");
     tap_ok(!t.far.exec->near && !twice.exec->near, "a million by the device's");
     tap_ok(!apart.exec->near, "as is what has a launch a step, which is there to be timed");
+    tap_ok(!open.exec->near, "and what may be more than its hint says");
     check_turns(&t, context);
   }
-  drop(&t.far), drop(&t.near), drop(&apart), drop(&twice);
+  drop(&t.far), drop(&t.near), drop(&apart), drop(&twice), drop(&open);
 }
 
 int main(void) {
