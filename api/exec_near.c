@@ -4,11 +4,11 @@
 #include "api/exec.h"
 #include "api/explain_private.h"
 
-/* A step's groups one after the other, less what they take beside each other. */
+/* A step's groups one after the other, less what they take beside each other and until all units know that it is done. */
 static double saved_by_units(const snt_exec *x, const plan_step *s) {
   const cost_profile *p = &x->device->profile;
   const double groups = explain_at_hints(x->program, s->groups), beside = groups < p->units ? groups : p->units;
-  return beside > 1 ? (s->est_ns - p->launch_ns) * (beside - 1) : 0;
+  return (s->est_ns - p->launch_ns) * (beside > 1 ? beside - 1 : 0) - p->launch_ns;
 }
 
 bool exec_runs_near(const snt_exec *x) {
