@@ -24,6 +24,9 @@ uint64_t exec_chain_launches(const snt_exec *, uint64_t dispatches); /* at most,
 uint64_t exec_chain_words(const snt_exec *, uint64_t dispatches);    /* of all their links */
 void exec_drop_chains(snt_exec *);
 
+/* api/exec_near.c: is all that the device's other threads would save less than waking them takes? */
+bool exec_runs_near(const snt_exec *);
+
 /* api/exec_own.c: of a device that this library opened */
 snt_result exec_own_create(snt_exec *, const snt_exec_info *, snt_diag *);
 snt_result exec_own_build(snt_exec *, exec_job *, snt_diag *);

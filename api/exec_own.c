@@ -127,6 +127,7 @@ snt_result exec_own_create(snt_exec *x, const snt_exec_info *info, snt_diag *dia
     x->target = api_target_index(x->device->rt->target);
     if (x->target == UINT32_MAX) x->target = 3;
     SNT_TRY(api_check_fit(x, diag));
+    x->near = exec_runs_near(x);
     SNT_TRY(exec_find_chains(x, diag));
     SNT_TRY(exec_make_jobs(x, diag));
     SNT_TRY(exec_make_chain_jobs(x, diag));
@@ -154,6 +155,7 @@ static void binary_key(const snt_exec *x, exec_job *job, uint8_t key[32]) {
   ir_sha256_add(&sha, code, sizeof code);
   ir_sha256_add(&sha, x->device->info.name, sizeof x->device->info.name);
   ir_sha256_add(&sha, x->device->info.driver, sizeof x->device->info.driver);
+  if (x->near) ir_sha256_add(&sha, "near", 4);
   ir_sha256_end(&sha, key);
 }
 
@@ -228,6 +230,7 @@ snt_result exec_own_build(snt_exec *x, exec_job *job, snt_diag *diag) {
                   .slot_kinds = k->kinds,
                   .sub = k->sub,
                   .key = code_key,
+                  .near = x->near,
                   .report = x->flags & SNT_EXEC_REPORT};
   for (uint32_t i = 0; x->device->rt->target == SNT_TARGET_SPIRV && i < k->binding_count; i++)
     if (k->kinds[i] == RT_SLOT_ADDRESS)

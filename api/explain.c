@@ -28,8 +28,7 @@ bool explain_runs(const snt_program *p, uint32_t step) {
   return trips_around(p, step) > 0 && (most > 1 || schedule_runs(&p->plan, step));
 }
 
-/* How often a step runs, at the hints; of steps for different extents one does. */
-static double times(const snt_program *p, uint32_t step) { return explain_runs(p, step) ? trips_around(p, step) : 0; }
+double explain_times(const snt_program *p, uint32_t step) { return explain_runs(p, step) ? trips_around(p, step) : 0; }
 
 const ir_graph *explain_graph_of(const snt_program *p, uint32_t step) {
   const plan_loop *l = explain_loop_of(p, step);
@@ -85,9 +84,9 @@ static totals count_totals(const snt_program *p) {
   totals t = {.unfused = p->fusion.bytes_unfused};
   for (uint32_t i = 0; i < p->plan.steps.count; i++) {
     const plan_step *s = &p->plan.steps.at[i];
-    t.moved += times(p, i) * step_bytes(p, s);
-    t.flops += times(p, i) * s->flops;
-    t.launches += times(p, i);
+    t.moved += explain_times(p, i) * step_bytes(p, s);
+    t.flops += explain_times(p, i) * s->flops;
+    t.launches += explain_times(p, i);
   }
   return t;
 }
@@ -103,7 +102,8 @@ static void json_kernels(const snt_program *p, ir_arena *arena, ir_text *out) {
       json_name(explain_graph_of(p, i), s->nodes[n], arena, out);
     }
     ir_text_format(out, "], \"bytes_read\": %.0f, \"bytes_written\": %.0f, \"flops\": %.0f, \"est_us\": %.3f, \"times\": %.0f}",
-                   explain_at_hints(p, s->bytes_read), explain_at_hints(p, s->bytes_written), s->flops, s->est_ns / 1e3, times(p, i));
+                   explain_at_hints(p, s->bytes_read), explain_at_hints(p, s->bytes_written), s->flops, s->est_ns / 1e3,
+                   explain_times(p, i));
   }
   ir_text_add(out, "\n  ],\n");
 }
@@ -175,7 +175,7 @@ static void explain_text(const snt_program *p, ir_text *out) {
       explain_name(explain_graph_of(p, i), s->nodes[n], out);
     }
     if (!explain_runs(p, i)) ir_text_add(out, ", for other extents");
-    else if (times(p, i) > 1) ir_text_format(out, ", %.0f times", times(p, i));
+    else if (explain_times(p, i) > 1) ir_text_format(out, ", %.0f times", explain_times(p, i));
     ir_text_add(out, "\n");
   }
   explain_weights(p, out);

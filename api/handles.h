@@ -169,6 +169,7 @@ struct snt_exec {
   snt_stream *stream; /* of snt_run and of uploads made here */
   uint32_t target;    /* index into api_kernel.code */
   uint32_t flags;     /* SNT_EXEC_* */
+  bool near;          /* what submits a run runs it (api/exec_near.c) */
   uint32_t job_count;
   atomic_uint built;
   exec_job *jobs;

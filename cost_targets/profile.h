@@ -30,6 +30,7 @@ typedef struct cost_profile {
   double saturate_items; /* results in flight that fill the device; 0: a vector of every unit */
   /* costs */
   double launch_ns, group_ns; /* a dispatch in a chain; a group */
+  double wake_ns; /* what a run takes longer because the device's threads sleep until it comes, and the host's until they are done */
   double dram_gbs, cache_gbs, l2_gbs,
       l1_gbs;                 /* GB/s: streaming read+write; last cache; second level of all units (0: as the last); L1 aggregate */
   double strided_factor;      /* slow-down of reads whose lanes are not adjacent */

@@ -12,6 +12,7 @@ typedef struct rt_device {
   cost_profile profile;
   bool lost, cpu;     /* cpu: a processor's cores, no card */
   bool late_binaries; /* pipeline_binary compiles again: better asked when nobody waits */
+  bool near;          /* kernels may also be made for the thread that submits them (rt_code.near) */
   uint32_t target;    /* SNT_TARGET_* of the code it takes */
   char selector[64], name[128], driver[128];
 } rt_device;
@@ -50,6 +51,7 @@ typedef struct rt_code {
   const uint8_t *key;
   const uint8_t *slot_kinds; /* [binding_count] RT_SLOT_*, when there is no kernel; null: all storage */
   uint32_t sub;              /* exact subgroup size wanted when there is no kernel, 0 or ~0u: any */
+  bool near;                 /* of a device that can: submitting runs it, on the thread that submits */
   bool report;               /* statistics are kept for pipeline_report, where that must be asked for */
 } rt_code;
 /* How a slot's memory is read: storage, a texel buffer of this format (element type of the kernel's memory), or an image. The numbers are

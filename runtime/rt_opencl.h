@@ -36,12 +36,14 @@ typedef struct ocl_family {
   bool unoptimised;        /* lacks operations that the optimiser it brings along makes: funnel shifts, absolute values */
   bool builds_alone;       /* programs of one context, made by two threads at once, crash it */
   bool assembles;          /* its CPU devices are the processor that this runs on, and kernels may hold that one's assembly */
-  bool slow_binaries;      /* a binary holds code for any group size, too, which is compiled when it is asked for */
+  const char *
+      near; /* how the name of another device of the platform begins, which runs kernels on the thread that enqueues them, in the same memory */
+  bool slow_binaries; /* a binary holds code for any group size, too, which is compiled when it is asked for */
 } ocl_family;
 
 typedef struct ocl_found {
   cl_platform_id platform;
-  cl_device_id device;
+  cl_device_id device, near;
   const ocl_family *family;
   rt_device_desc desc;
 } ocl_found;
@@ -51,7 +53,7 @@ typedef struct ocl_device {
   rt_device base;
   ocl_api api;
   cl_platform_id platform;
-  cl_device_id id;
+  cl_device_id id, near; /* near: null, or in the context, too */
   cl_context context;
   const ocl_family *family;
   pthread_mutex_t building; /* where the family builds alone */
@@ -76,6 +78,7 @@ typedef struct ocl_buffer {
 
 typedef struct ocl_pipeline {
   rt_pipeline base;
+  cl_device_id id; /* it is built for */
   cl_program program;
   cl_kernel kernel;
   pthread_mutex_t lock; /* arguments belong to the kernel object, not to the launch */
@@ -84,9 +87,9 @@ typedef struct ocl_pipeline {
 
 typedef struct ocl_stream {
   rt_stream base;
-  cl_command_queue queue;
-  bool busy;   /* something was enqueued since the last wait: a wait for nothing asks no driver */
-  cl_mem word; /* only where clFinish comes back too early: what is read to wait */
+  cl_command_queue queue, queues[2]; /* the one at hand; those of the device, and near to it */
+  bool busy;                         /* something was enqueued since the last wait: a wait for nothing asks no driver */
+  cl_mem word;                       /* only where clFinish comes back too early: what is read to wait */
   uint32_t sink;
   bool adopted; /* the host's: never waited for */
   uint32_t wait_count;

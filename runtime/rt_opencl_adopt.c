@@ -65,7 +65,7 @@ snt_result ocl_adopt_queue(rt_device *base, cl_command_queue queue, rt_stream **
     return ir_fail(diag, SNT_E_UNSUPPORTED, "stream", 0, "the queue runs out of order");
   ocl_stream *stream = rt_take(base->alloc, sizeof *stream);
   if (!stream) return ir_fail(diag, SNT_E_HOST_MEM, "stream", 0, "out of memory");
-  *stream = (ocl_stream){.base = {.v = base->v, .device = base}, .queue = queue, .adopted = true};
+  *stream = (ocl_stream){.base = {.v = base->v, .device = base}, .queue = queue, .queues = {queue}, .adopted = true};
   code = d->api.clRetainCommandQueue(queue);
   if (code != CL_SUCCESS) {
     rt_give(base->alloc, stream, sizeof *stream);

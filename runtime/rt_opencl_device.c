@@ -13,6 +13,7 @@ static const ocl_family families[] = {
      .host_mapped = true,
      .warms_up = true,
      .assembles = true,
+     .near = "basic",
      .slow_binaries = true}, /* 3.1: 2026-11-21 to 22 */
     {.platform = "rusticl",
      .name = "rusticl",
@@ -96,6 +97,17 @@ void ocl_describe(const ocl_api *api, ocl_found *found, uint32_t index, bool fir
   desc->id[1] = ir_hash64(0, desc->name, strlen(desc->name));
 }
 
+/* Of a platform's devices the one that is near to the others, and none of its own beside them; null: there is no such one. */
+static cl_device_id find_near(const ocl_api *api, const ocl_family *family, const cl_device_id *devices, cl_uint count) {
+  cl_device_id found = NULL;
+  for (cl_uint d = 0; family->near && count > 1 && d < count; d++) {
+    char name[32] = "";
+    api->clGetDeviceInfo(devices[d], CL_DEVICE_NAME, sizeof name - 1, name, NULL);
+    if (!strncmp(name, family->near, strlen(family->near))) found = devices[d];
+  }
+  return found;
+}
+
 static bool family_listed(const ocl_found *found, uint32_t count, const ocl_family *family) {
   for (uint32_t i = 0; i < count; i++) {
     if (found[i].family == family) return true;
@@ -117,7 +129,9 @@ static snt_result ocl_find(const ocl_api *api, const snt_host_alloc *alloc, uint
     api->clGetPlatformInfo(platforms[p], CL_PLATFORM_NAME, sizeof name, name, NULL);
     if (api->clGetDeviceIDs(platforms[p], CL_DEVICE_TYPE_ALL, OCL_MAX_DEVICES, devices, &device_count) != CL_SUCCESS) continue;
     if (device_count > OCL_MAX_DEVICES) device_count = OCL_MAX_DEVICES;
+    const cl_device_id near = find_near(api, ocl_family_of(name, true), devices, device_count);
     for (cl_uint d = 0; d < device_count; d++) {
+      if (devices[d] == near) continue;
       uint32_t old = capacity;
       if (!rt_grow(alloc, (void **)out, &capacity, *count + 1, sizeof **out)) {
         rt_give(alloc, *out, old * sizeof **out);
@@ -126,6 +140,7 @@ static snt_result ocl_find(const ocl_api *api, const snt_host_alloc *alloc, uint
       bool cpu = ocl_query_uint(api, devices[d], CL_DEVICE_TYPE, sizeof(cl_device_type)) & CL_DEVICE_TYPE_CPU;
       ocl_found *found = &(*out)[*count];
       *found = (ocl_found){.platform = platforms[p], .device = devices[d], .family = ocl_family_of(name, cpu)};
+      if (found->family->near) found->near = near;
       ocl_describe(api, found, *count, !family_listed(*out, *count, found->family));
       ++*count;
     }
@@ -169,8 +184,9 @@ static const ocl_found *select_device(const ocl_found *found, uint32_t count, co
 /* With the device chosen and `base` filled: context, facts, and whether its events tell the time. */
 static snt_result start_device(ocl_device *device, snt_diag *diag) {
   const cl_context_properties properties[] = {CL_CONTEXT_PLATFORM, (cl_context_properties)device->platform, 0};
+  const cl_device_id ids[] = {device->id, device->near};
   cl_int code = CL_SUCCESS;
-  device->context = device->api.clCreateContext(properties, 1, &device->id, NULL, NULL, &code);
+  device->context = device->api.clCreateContext(properties, device->near ? 2 : 1, ids, NULL, NULL, &code);
   if (!device->context) return ocl_fail(device, code, "open", "clCreateContext", diag);
   SNT_TRY(ocl_query_profile(device, diag));
   device->profiling = ocl_probe_profiling(device);
@@ -197,7 +213,8 @@ static void ocl_close(rt_device *base) {
 void ocl_take_found(ocl_device *device, const ocl_found *chosen) {
   device->base.cpu = chosen->desc.device_class & CL_DEVICE_TYPE_CPU;
   device->base.late_binaries = chosen->family->slow_binaries;
-  device->platform = chosen->platform, device->id = chosen->device, device->family = chosen->family;
+  device->base.near = chosen->near;
+  device->platform = chosen->platform, device->id = chosen->device, device->near = chosen->near, device->family = chosen->family;
   rt_copy_text(device->base.selector, sizeof device->base.selector, chosen->desc.selector);
   rt_copy_text(device->base.name, sizeof device->base.name, chosen->desc.name);
   rt_copy_text(device->base.driver, sizeof device->base.driver, chosen->desc.driver);

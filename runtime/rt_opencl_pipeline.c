@@ -4,8 +4,8 @@
 
 /* ---- programs ---- */
 
-static cl_int build(ocl_device *device, cl_program program) {
-  return device->api.clBuildProgram(program, 1, &device->id, device->build_options, NULL, NULL);
+static cl_int build(ocl_device *device, cl_device_id id, cl_program program) {
+  return device->api.clBuildProgram(program, 1, &id, device->build_options, NULL, NULL);
 }
 
 /* PoCL packs what lies in a folder of its own cache: what another process took away meanwhile is not in the binary. */
@@ -18,39 +18,39 @@ static bool is_whole(const ocl_device *device, const void *binary, size_t size) 
 }
 
 /* Null for anything the driver does not like: the text is built then. */
-static cl_program from_binary(ocl_device *device, const void *cached, size_t size) {
+static cl_program from_binary(ocl_device *device, cl_device_id id, const void *cached, size_t size) {
   if (!cached || size == 0 || !is_whole(device, cached, size)) return NULL;
   const unsigned char *bytes = cached;
   cl_int status = CL_SUCCESS, code = CL_SUCCESS;
-  cl_program program = device->api.clCreateProgramWithBinary(device->context, 1, &device->id, &size, &bytes, &status, &code);
+  cl_program program = device->api.clCreateProgramWithBinary(device->context, 1, &id, &size, &bytes, &status, &code);
   if (!program) return NULL;
-  if (code == CL_SUCCESS && status == CL_SUCCESS && build(device, program) == CL_SUCCESS) return program;
+  if (code == CL_SUCCESS && status == CL_SUCCESS && build(device, id, program) == CL_SUCCESS) return program;
   device->api.clReleaseProgram(program);
   return NULL;
 }
 
-static snt_result build_failed(ocl_device *device, cl_program program, cl_int code, snt_diag *diag) {
+static snt_result build_failed(ocl_device *device, cl_device_id id, cl_program program, cl_int code, snt_diag *diag) {
   size_t size = 0;
   if (code != CL_BUILD_PROGRAM_FAILURE) return ocl_fail(device, code, "pipeline", "clBuildProgram", diag); /* not the text's fault */
-  device->api.clGetProgramBuildInfo(program, device->id, CL_PROGRAM_BUILD_LOG, 0, NULL, &size);
+  device->api.clGetProgramBuildInfo(program, id, CL_PROGRAM_BUILD_LOG, 0, NULL, &size);
   char *log = rt_take(device->base.alloc, size + 1);
-  if (log && size) device->api.clGetProgramBuildInfo(program, device->id, CL_PROGRAM_BUILD_LOG, size, log, NULL);
+  if (log && size) device->api.clGetProgramBuildInfo(program, id, CL_PROGRAM_BUILD_LOG, size, log, NULL);
   snt_result result = rt_fail_log(diag, SNT_E_BACKEND, code, "pipeline", "the OpenCL compiler says", log);
   rt_give(device->base.alloc, log, size + 1);
   return result;
 }
 
-static snt_result from_text(ocl_device *device, const rt_code *rt, cl_program *out, snt_diag *diag) {
+static snt_result from_text(ocl_device *device, cl_device_id id, const rt_code *rt, cl_program *out, snt_diag *diag) {
   const char *text = rt->data;
   cl_int code = CL_SUCCESS;
   cl_program program = device->api.clCreateProgramWithSource(device->context, 1, &text, &rt->size, &code);
   if (!program) return ocl_fail(device, code, "pipeline", "clCreateProgramWithSource", diag);
-  code = build(device, program);
+  code = build(device, id, program);
   if (code == CL_SUCCESS) {
     *out = program;
     return SNT_OK;
   }
-  snt_result result = build_failed(device, program, code, diag);
+  snt_result result = build_failed(device, id, program, code, diag);
   device->api.clReleaseProgram(program);
   return result;
 }
@@ -65,7 +65,7 @@ static void warm_up(ocl_device *device, ocl_pipeline *pipeline, uint32_t words) 
   const uint32_t zero = 0;
   const size_t items[3] = {pipeline->items[0], pipeline->items[1], pipeline->items[2]};
   cl_int code = CL_SUCCESS;
-  cl_command_queue queue = api->clCreateCommandQueue(device->context, device->id, 0, &code);
+  cl_command_queue queue = api->clCreateCommandQueue(device->context, pipeline->id, 0, &code);
   if (code != CL_SUCCESS) return;
   for (uint32_t slot = 0; slot < pipeline->binding_count; slot++) code |= api->clSetKernelArg(pipeline->kernel, slot, sizeof none, &none);
   for (uint32_t i = 0; i < words; i++) code |= api->clSetKernelArg(pipeline->kernel, pipeline->binding_count + i, sizeof zero, &zero);
@@ -83,7 +83,7 @@ static snt_result check_kernel(ocl_device *device, const ocl_pipeline *pipeline,
     return ir_fail(diag, SNT_E_ARG, "pipeline", 0, "the kernel has %u parameters, the plan gives %u buffers and %u words", parameters,
                    pipeline->binding_count, words);
   }
-  code = device->api.clGetKernelWorkGroupInfo(pipeline->kernel, device->id, CL_KERNEL_WORK_GROUP_SIZE, sizeof most, &most, NULL);
+  code = device->api.clGetKernelWorkGroupInfo(pipeline->kernel, pipeline->id, CL_KERNEL_WORK_GROUP_SIZE, sizeof most, &most, NULL);
   if (code != CL_SUCCESS) return ocl_fail(device, code, "pipeline", "clGetKernelWorkGroupInfo", diag);
   if (items <= most || device->family->understates) return SNT_OK;
   return ir_fail(diag, SNT_E_LIMIT, "pipeline", 0, "%zu work-items a group, this kernel may have %zu here", items, most);
@@ -109,11 +109,12 @@ snt_result ocl_pipeline_create(rt_device *base, const rt_code *rt, const void *c
   pthread_mutex_init(&pipeline->lock, NULL);
   memcpy(pipeline->items, rt->items, sizeof pipeline->items);
   pipeline->binding_count = rt->binding_count;
+  pipeline->id = rt->near ? device->near : device->id;
   if (device->family->builds_alone) pthread_mutex_lock(&device->building);
-  pipeline->program = from_binary(device, cached, cached_bytes);
+  pipeline->program = from_binary(device, pipeline->id, cached, cached_bytes);
   pipeline->base.from_binary = pipeline->program != NULL;
   snt_result result = SNT_OK;
-  if (!pipeline->program) result = from_text(device, rt, &pipeline->program, diag);
+  if (!pipeline->program) result = from_text(device, pipeline->id, rt, &pipeline->program, diag);
   if (device->family->builds_alone) pthread_mutex_unlock(&device->building);
   if (result == SNT_OK) result = make_kernel(device, pipeline, rt, diag);
   if (result != SNT_OK) ocl_pipeline_destroy(&pipeline->base);
@@ -139,7 +140,7 @@ void ocl_pipeline_report(const rt_pipeline *base, rt_report *out) {
   const ocl_pipeline *pipeline = (const ocl_pipeline *)base;
   const ocl_device *device = (const ocl_device *)base->device;
   cl_ulong bytes = 0;
-  const cl_int code = device->api.clGetKernelWorkGroupInfo(pipeline->kernel, device->id, CL_KERNEL_PRIVATE_MEM_SIZE, sizeof bytes, &bytes,
+  const cl_int code = device->api.clGetKernelWorkGroupInfo(pipeline->kernel, pipeline->id, CL_KERNEL_PRIVATE_MEM_SIZE, sizeof bytes, &bytes,
                                                            NULL);
   *out = (rt_report){code == CL_SUCCESS && bytes < UINT32_MAX ? (uint32_t)bytes : UINT32_MAX, UINT32_MAX};
 }

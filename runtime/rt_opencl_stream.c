@@ -1,6 +1,12 @@
-/* OpenCL streams: an in-order queue each. A launch sets the kernel's arguments under its lock and enqueues; nothing is allocated here
-   unless the caller asks for an event. Times come from the driver's profile, or from the host's clock around each launch. */
+/* OpenCL streams: an in-order queue each, and another where kernels may run near. A launch sets the kernel's arguments under its lock and
+   enqueues; nothing is allocated here unless the caller asks for an event. Times come from the driver's profile, or from the host's clock around each launch. */
 #include "runtime/rt_opencl.h"
+
+static void release_queues(ocl_stream *stream) {
+  const ocl_api *api = &((ocl_device *)stream->base.device)->api;
+  for (int i = 0; i < 2; i++)
+    if (stream->queues[i]) api->clReleaseCommandQueue(stream->queues[i]);
+}
 
 snt_result ocl_stream_create(rt_device *base, rt_stream **out, snt_diag *diag) {
   ocl_device *device = (ocl_device *)base;
@@ -9,12 +15,15 @@ snt_result ocl_stream_create(rt_device *base, rt_stream **out, snt_diag *diag) {
   if (!stream) return ir_fail(diag, SNT_E_HOST_MEM, "stream", 0, "out of memory");
   stream->base = (rt_stream){.v = base->v, .device = base};
   cl_int code = CL_SUCCESS;
-  stream->queue = device->api.clCreateCommandQueue(device->context, device->id, device->profiling ? CL_QUEUE_PROFILING_ENABLE : 0, &code);
-  if (stream->queue && device->family->finishes_early) {
+  const cl_device_id ids[] = {device->id, device->near};
+  for (int i = 0; i < 2 && ids[i] && code == CL_SUCCESS; i++)
+    stream->queues[i] = device->api.clCreateCommandQueue(device->context, ids[i], device->profiling ? CL_QUEUE_PROFILING_ENABLE : 0, &code);
+  stream->queue = stream->queues[0];
+  if (code == CL_SUCCESS && device->family->finishes_early) {
     stream->word = device->api.clCreateBuffer(device->context, CL_MEM_READ_WRITE, sizeof stream->sink, NULL, &code);
   }
   if (code != CL_SUCCESS) {
-    if (stream->queue) device->api.clReleaseCommandQueue(stream->queue);
+    release_queues(stream);
     rt_give(base->alloc, stream, sizeof *stream);
     return ocl_fail(device, code, "stream", "clCreateCommandQueue", diag);
   }
@@ -44,7 +53,7 @@ void ocl_stream_destroy(rt_stream *base) {
   const ocl_api *api = &((ocl_device *)base->device)->api;
   if (!stream->adopted) finish(stream);
   if (stream->word) api->clReleaseMemObject(stream->word);
-  api->clReleaseCommandQueue(stream->queue);
+  release_queues(stream);
   rt_give(base->device->alloc, stream, sizeof *stream);
 }
 
@@ -81,6 +90,15 @@ static cl_int set_arguments(const ocl_api *api, ocl_pipeline *pipeline, const rt
   return CL_SUCCESS;
 }
 
+/* To the queue that a kernel is for. What went to the other one is over first: an event of that one is not always waited for. */
+static cl_int turn_to(ocl_stream *stream, const ocl_pipeline *pipeline) {
+  const ocl_device *device = (const ocl_device *)stream->base.device;
+  const cl_command_queue queue = stream->queues[device->near && pipeline->id == device->near];
+  const cl_int code = queue == stream->queue ? CL_SUCCESS : finish(stream);
+  if (code == CL_SUCCESS) stream->queue = queue;
+  return code;
+}
+
 static cl_int launch(ocl_stream *stream, ocl_pipeline *pipeline, const rt_dispatch *dispatch, const rt_shape *shape, cl_event *event) {
   const ocl_api *api = &((ocl_device *)stream->base.device)->api;
   size_t global[3], local[3];
@@ -90,9 +108,11 @@ static cl_int launch(ocl_stream *stream, ocl_pipeline *pipeline, const rt_dispat
     local[axis] = pipeline->items[axis];
     global[axis] = local[axis] * shape->grid[axis];
   }
+  cl_int code = turn_to(stream, pipeline);
+  if (code != CL_SUCCESS) return code;
   stream->busy = true;
   pthread_mutex_lock(&pipeline->lock);
-  cl_int code = set_arguments(api, pipeline, dispatch, shape, &drop);
+  code = set_arguments(api, pipeline, dispatch, shape, &drop);
   const cl_event *waits = stream->wait_count ? stream->waits : NULL;
   if (code == CL_SUCCESS)
     code = api->clEnqueueNDRangeKernel(stream->queue, pipeline->kernel, 3, NULL, global, local, stream->wait_count, waits, event);

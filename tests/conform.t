@@ -2,6 +2,7 @@
 # The conformance suite: that it can fail (a wrong result, a killed and a hanging process, one that fails once, an expectation that no longer holds), and a first part of
 # its cases on every device found; more of them with SNT_TEST_FULL.
 cd "$(dirname "$0")/.." || exit 1
+export POCL_DEVICES="${POCL_DEVICES-pthread}" # small as they are, cases run on several threads (api/exec_near.c)
 conform=${SNT_BUILD:-build/release}/sinter-conform
 work=$(mktemp -d) && trap 'rm -rf "$work"' EXIT
 number=0

@@ -12,6 +12,7 @@ use lib $FindBin::Bin;
 use Sinter;
 plan(skip_all => 'about an hour: SNT_TEST_FULL is not set') unless $ENV{SNT_TEST_FULL} || $ENV{SNT_FAULTS};
 
+$ENV{POCL_DEVICES} //= 'pthread'; # small as they are, cases run on several threads (api/exec_near.c)
 my $tree = $ENV{SNT_FAULT_TREE} // 'build/faulty';
 my $build = "$tree/build/faults";
 if (!$ENV{SNT_FAULT_TREE}) {

@@ -13,6 +13,7 @@ min_groups = 16                # measured: 3 groups on 2 cores lose 28 %
 launch_ns = 2500 ns            # sinter calibrate, as programs run 1.3-1.5, a launch a kernel 2-7; from step to step of one launch 0.3-0.8
 launch_steps = 16              # kernels that one launch goes through: each launch costs 6 to 18 us of two threads, which sleep and wake between them
 group_ns = 8 ns                # measured: 5-11
+wake_ns = 15000 ns             # measured: two cores that others use, 128 sums 8 to 19 us by the threads, 2.3 by the thread that submits them (api/exec_near.c)
 dram_gbs = 45 GB/s             # streaming copy with non-temporal stores, two cores of Zen 3; of Cascade Lake 24 with plain stores fetched ahead
 cache_gbs = 60 GB/s            # last cache, two cores: 90 on Zen 3; sinter calibrate on Cascade Lake 40-53, on Zen 4 115-178
 l2_gbs = 150 GB/s              # sinter calibrate: a copy of 0.5 MB, 155 +-1 %

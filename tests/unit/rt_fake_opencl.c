@@ -25,6 +25,9 @@ static struct {
   const char *binary; /* its 16 bytes */
   cl_mem_flags flags;
   uint32_t launches, markers, from_binary;
+  bool near; /* another device is listed, first */
+  uint32_t finishes;
+  bool was_near;     /* its queue */
   size_t group_size; /* that a kernel may have */
   int32_t builders, most_builders;
   cl_ulong ends_ns; /* of what begins at 1000 */
@@ -88,7 +91,7 @@ static cl_int answer(const char *name, const void *value, size_t have, size_t ro
 
 /* ---- the functions: libOpenCL's names, f in front ---- */
 
-static int platform_here, device_here;
+static int platform_here, device_here, device_near;
 static object *arguments[2];
 static cl_uint words[3];
 
@@ -101,14 +104,15 @@ static cl_int CL_API_CALL fclGetPlatformInfo(cl_platform_id p, cl_platform_info 
   return TEXT_ANSWER(fake.platform);
 }
 static cl_int CL_API_CALL fclGetDeviceIDs(cl_platform_id p, cl_device_type type, cl_uint room, cl_device_id *to, cl_uint *count) {
-  (void)p, (void)type, (void)room, *to = (cl_device_id)(void *)&device_here, *count = 1;
+  (void)p, (void)type, (void)room, *count = 0;
+  if (fake.near) to[(*count)++] = (cl_device_id)(void *)&device_near;
+  to[(*count)++] = (cl_device_id)(void *)&device_here;
   return fails(__func__);
 }
 static cl_int CL_API_CALL fclGetDeviceInfo(cl_device_id d, cl_device_info what, size_t room, void *to, size_t *size) {
   const cl_device_integer_dot_product_acceleration_properties_khr fast = {.mixed_signedness_accelerated = fake.fast_dots};
-  (void)d;
   switch (what) {
-  case CL_DEVICE_NAME: return TEXT_ANSWER("a table of functions");
+  case CL_DEVICE_NAME: return TEXT_ANSWER(d == (cl_device_id)(void *)&device_near ? "basic table" : "a table of functions");
   case CL_DRIVER_VERSION: return TEXT_ANSWER("1");
   case CL_DEVICE_VERSION: return TEXT_ANSWER(fake.version);
   case CL_DEVICE_EXTENSIONS: return TEXT_ANSWER(fake.dots ? "cl_khr_integer_dot_product cl_khr_fp64" : "cl_khr_fp64");
@@ -129,8 +133,8 @@ static cl_context CL_API_CALL fclCreateContext(const cl_context_properties *p, c
   return (cl_context)(void *)made(__func__, 0, code);
 }
 static cl_command_queue CL_API_CALL fclCreateCommandQueue(cl_context c, cl_device_id d, cl_command_queue_properties p, cl_int *code) {
-  (void)c, (void)d, (void)p;
-  return (cl_command_queue)(void *)made(__func__, 0, code);
+  (void)c, (void)p;
+  return (cl_command_queue)(void *)made(__func__, d == (cl_device_id)(void *)&device_near, code);
 }
 static cl_mem CL_API_CALL fclCreateBuffer(cl_context c, cl_mem_flags flags, size_t bytes, void *host, cl_int *code) {
   (void)c, (void)host, fake.flags = flags;
@@ -201,7 +205,8 @@ static cl_int event_for(cl_int code, cl_event *event) {
 }
 static cl_int CL_API_CALL fclEnqueueNDRangeKernel(cl_command_queue q, cl_kernel k, cl_uint rank, const size_t *offset, const size_t *global,
                                                   const size_t *local, cl_uint n, const cl_event *list, cl_event *event) {
-  (void)q, (void)k, (void)rank, (void)offset, (void)local, (void)n, (void)list, fake.launches++;
+  (void)k, (void)rank, (void)offset, (void)local, (void)n, (void)list, fake.launches++;
+  fake.was_near = ((object *)(void *)q)->bytes;
   const cl_int code = fails(__func__);
   for (size_t i = 0; code == CL_SUCCESS && i < global[0] && i < words[0] && i / 64 < words[2]; i++) {
     float a;
@@ -247,7 +252,7 @@ static cl_int CL_API_CALL fclGetEventProfilingInfo(cl_event e, cl_profiling_info
   return NUMBER_ANSWER(cl_ulong, what == CL_PROFILING_COMMAND_END ? fake.ends_ns : 1000);
 }
 static cl_int CL_API_CALL fclWaitForEvents(cl_uint n, const cl_event *list) { return (void)n, (void)list, fails(__func__); }
-static cl_int CL_API_CALL fclFinish(cl_command_queue q) { return (void)q, fails(__func__); }
+static cl_int CL_API_CALL fclFinish(cl_command_queue q) { return (void)q, fake.finishes++, fails(__func__); }
 static cl_int CL_API_CALL fclFlush(cl_command_queue q) { return (void)q, fails(__func__); }
 #define RELEASE(name, type) \
   static cl_int CL_API_CALL f##name(type o) { return drop((object *)(void *)o); }
@@ -480,11 +485,53 @@ static void check_dots(const rt_code *code) {
   }
 }
 
+/* Where the driver lists a device that runs kernels on the thread that enqueues them: kernels made for it go there, and a stream that turns to its other queue
+   waits for the one before. */
+static void check_near(const rt_code *code) {
+  rt_device *device = NULL;
+  rt_stream *stream = NULL;
+  rt_pipeline *pipelines[2] = {NULL, NULL};
+  rt_buffer *buffer = NULL;
+  rt_code made = *code;
+  uint32_t block[2] = {0}, listed = 0;
+  rt_device_desc all[2];
+  fake.platform = "Portable Computing Language", fake.cpu = true, fake.near = true;
+  rt_opencl.enumerate(NULL, &listed, all, 2);
+  tap_is_int(listed, 1, "a device near to another is none of its own");
+  if (!tap_ok(rt_open_device(NULL, NULL, "opencl:pocl", &device, NULL) == SNT_OK && device->near, "and is known to that")) return;
+  const rt_vtable *v = device->v;
+  v->stream_create(device, &stream, NULL);
+  v->buffer_create(device, 64, &buffer, NULL);
+  for (uint32_t near = 0; near < 2; near++) {
+    made.near = near;
+    v->pipeline_create(device, &made, NULL, 0, &pipelines[near], NULL);
+  }
+  struct rt_bound bindings[2] = {{buffer, 0, 64, KIR_READ}, {buffer, 0, 64, KIR_WRITE}};
+  static const struct {
+    bool near;
+    uint32_t waits;
+  } rows[] = {{true, 0}, {true, 0}, {false, 1}, {false, 0}, {true, 1}};
+  for (uint32_t i = 0; i < IR_COUNT(rows); i++) {
+    const rt_dispatch dispatch = {
+        .pipeline = pipelines[rows[i].near], .groups = 1, .binding_count = 2, .bindings = bindings, .block = block, .block_bytes = 8};
+    fake.finishes = 0;
+    tap_ok(v->submit(stream, 1, &dispatch, false, NULL, NULL) == SNT_OK && fake.was_near == rows[i].near && fake.finishes == rows[i].waits,
+           "launch %u goes to its queue behind %u waits", i, rows[i].waits);
+  }
+  v->buffer_destroy(buffer);
+  v->pipeline_destroy(pipelines[0]), v->pipeline_destroy(pipelines[1]);
+  v->stream_destroy(stream);
+  rt_close_device(device);
+}
+
 int main(void) {
   test_code code;
   const char *why = "";
   if (!test_code_make(&code, SNT_TARGET_OPENCL, false, &why)) return tap_skip_all(why);
   fail_each(&code.code, "Portable Computing Language", true);
+  check_near(&code.code);
+  fail_each(&code.code, "Portable Computing Language", true); /* with two queues a stream */
+  fake.near = false;
   fail_each(&code.code, "rusticl", true);
   fail_each(&code.code, "some other driver", false);
   for (uint32_t i = 0; i < IR_COUNT(known); i++) check_habits(&known[i], &code.code);

@@ -1,5 +1,5 @@
 /* Software drivers that are installed but not found by themselves: rusticl wants to be told its device, SwiftShader is not registered,
-   Oclgrind checks little unless asked, PoCL's threads wander, NVRTC may lie outside the loader's path. Only variables that are not set are set. */
+   Oclgrind checks little unless asked, PoCL's threads wander and its device without threads is not listed, NVRTC may lie outside the loader's path. Only variables that are not set are set. */
 #define _GNU_SOURCE /* sched_getaffinity */
 #include "tools/host/host.h"
 #include <dlfcn.h>
@@ -57,9 +57,13 @@ static void keep_pocl_threads_apart(void) {
   if (has_all_processors()) setenv("POCL_AFFINITY", "1", 0);
 }
 
+/* PoCL lists a device `basic`, which runs kernels on the thread that enqueues them, only if it is asked for. */
+static void list_pocl_near(void) { setenv("POCL_DEVICES", "pthread basic", 0); }
+
 void host_prepare_drivers(const char *device) {
   enable_rusticl(device);
   keep_pocl_threads_apart();
+  list_pocl_near();
   add_swiftshader();
   make_oclgrind_strict();
   load_nvrtc();

@@ -302,8 +302,9 @@ typedef struct snt_run_info {
 /* Which steps a run with these symbols takes, in order: those of other extents are left out, those of loops come once a trip. `steps` null: only
    how many; SNT_INCOMPLETE: there are more than *count. None on the host device, which walks the graph. Not beside a run of the same exec. */
 SNT_API snt_result SNT_CALL snt_exec_steps_taken(snt_exec *, const snt_run_info *, uint32_t *count, uint32_t *steps);
-SNT_API snt_result SNT_CALL snt_submit(snt_exec *, snt_stream *, const snt_run_info *, snt_event **out_event,
-                                       snt_diag *);                                /* buffers only; asynchronous; event may be null */
+SNT_API snt_result SNT_CALL
+snt_submit(snt_exec *, snt_stream *, const snt_run_info *, snt_event **out_event,
+           snt_diag *); /* buffers only; asynchronous, but for runs of microseconds, which the call itself may compute; event may be null */
 SNT_API snt_result SNT_CALL snt_run(snt_exec *, const snt_run_info *, snt_diag *); /* and wait; host memory allowed */
 SNT_API snt_result SNT_CALL snt_exec_reset_states(snt_exec *, snt_diag *);         /* zero */
 SNT_API snt_result SNT_CALL snt_event_wait(snt_event *, uint64_t timeout_ns);      /* SNT_NOT_READY on timeout */

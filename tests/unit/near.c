@@ -1,0 +1,126 @@
+/* Runs on the thread that submits them (api/exec_near.c): which programs are, that they and those of the device's threads follow each other in a stream, whoever waits, and that streams of two threads do not disturb each other. Run from the project's root. */
+#include "tests/tap.h"
+#include "tests/unit/api_support.h"
+#include "tools/host/host.h"
+#include "api/exec.h"
+#include <pthread.h>
+#include <string.h>
+
+enum { ROWS = 64, COLUMNS = 16384, ROUNDS = 60 };
+
+static const char far_text[] =
+    "graph @far(%x: f32[64], %z: f32[64,16384]) {\n"
+    "  %s = reduce.sum %z, axes=[1]\n  %m = mul %s, 0.0001\n  %h = mul %x, 0.5\n  %y = add %m, %h\n  return y=%y\n}\n",
+                  near_text[] = "graph @near(%y: f32[64]) {\n  %a = sin %y\n  %x = add %a, 1.0\n  return x=%x\n}\n",
+                  open_text[] = "symbols { n: min=1 max=1000000 hint=1 }\ngraph @open(%y: f32[n]) {\n  %x = sin %y\n  return x=%x\n}\n",
+                  twice_text[] = "graph @twice(%x: f32[64,16384]) {\n  %y = sin %x\n  return y=%y\n}\n";
+
+typedef struct made {
+  snt_program *program;
+  snt_exec *exec;
+} made;
+
+static bool make(snt_context *context, snt_device *device, const char *text, uint32_t flags, made *out) {
+  const snt_exec_info info = {.head = SNT_HEAD(exec_info), .flags = flags};
+  out->program = api_compile_text(context, device, text, NULL);
+  return out->program && snt_exec_create(device, out->program, &info, &out->exec, NULL) == SNT_OK &&
+         snt_exec_prepare(out->exec, NULL) == SNT_OK;
+}
+
+static void drop(made *m) {
+  snt_exec_destroy(m->exec);
+  snt_program_destroy(m->program);
+}
+
+typedef struct turns {
+  snt_device *device;
+  made far, near;
+  bool waits; /* behind each run */
+  float x[ROWS];
+} turns;
+
+static snt_result submit(const made *m, snt_stream *stream, snt_buffer *const *buffers) {
+  snt_argument arguments[3];
+  const uint32_t count = snt_program_port_count(m->program);
+  for (uint32_t i = 0; i < count; i++) arguments[i] = (snt_argument){.port = i, .buffer = buffers[i]};
+  const snt_run_info info = {.head = SNT_HEAD(run_info), .argument_count = count, .arguments = arguments};
+  return snt_submit(m->exec, stream, &info, NULL, NULL);
+}
+
+/* x = sin(sum(z) / 10000 + x / 2) + 1, again and again: what either program gives the other one reads. */
+static snt_result take_turns(turns *t, snt_stream *stream, snt_buffer *x, snt_buffer *y, snt_buffer *z) {
+  static float zeros[ROWS], many[ROWS * COLUMNS];
+  for (uint32_t i = 0; i < ROWS * COLUMNS; i++) many[i] = (float)(i % 1013) / 1013 - 0.4f;
+  snt_buffer *const far[] = {x, z, y}, *const near[] = {y, x};
+  snt_result r = snt_buffer_upload(stream, x, 0, zeros, sizeof zeros, NULL);
+  if (r == SNT_OK) r = snt_buffer_upload(stream, z, 0, many, sizeof many, NULL);
+  for (uint32_t i = 0; r == SNT_OK && i < ROUNDS; i++) {
+    r = submit(&t->far, stream, far);
+    if (r == SNT_OK && t->waits) r = snt_stream_wait(stream, NULL);
+    if (r == SNT_OK) r = submit(&t->near, stream, near);
+    if (r == SNT_OK && t->waits) r = snt_stream_wait(stream, NULL);
+  }
+  return r == SNT_OK ? snt_buffer_download(stream, x, 0, t->x, sizeof t->x, NULL) : r;
+}
+
+static snt_result run_turns(turns *t) {
+  snt_stream *stream = NULL;
+  snt_buffer *x = NULL, *y = NULL, *z = NULL;
+  snt_result r = snt_stream_create(t->device, &stream, NULL);
+  if (r == SNT_OK) r = snt_buffer_create(t->device, sizeof t->x, &x, NULL);
+  if (r == SNT_OK) r = snt_buffer_create(t->device, sizeof t->x, &y, NULL);
+  if (r == SNT_OK) r = snt_buffer_create(t->device, sizeof(float) * ROWS * COLUMNS, &z, NULL);
+  if (r == SNT_OK) r = take_turns(t, stream, x, y, z);
+  snt_buffer_destroy(x), snt_buffer_destroy(y), snt_buffer_destroy(z);
+  snt_stream_destroy(stream);
+  return r;
+}
+
+static void *run_beside(void *user) { return (void *)(intptr_t)run_turns(user); }
+
+static void check_turns(turns *t, snt_context *context) {
+  turns waiting = *t, beside = *t;
+  pthread_t thread;
+  void *there = (void *)1;
+  beside.far.exec = beside.near.exec = NULL;
+  waiting.waits = true;
+  tap_ok(run_turns(t) == SNT_OK && run_turns(&waiting) == SNT_OK && !memcmp(t->x, waiting.x, sizeof t->x),
+         "%d turns of both without a wait between: the bits of waiting for each", ROUNDS);
+  const bool began = make(context, t->device, far_text, 0, &beside.far) && make(context, t->device, near_text, 0, &beside.near) &&
+                     !pthread_create(&thread, NULL, run_beside, &beside);
+  const bool here = run_turns(t) == SNT_OK;
+  if (began) pthread_join(thread, &there);
+  tap_ok(here && !there && !memcmp(t->x, waiting.x, sizeof t->x) && !memcmp(beside.x, waiting.x, sizeof t->x),
+         "and on two threads, each with a stream and execs of its own");
+  drop(&beside.far), drop(&beside.near);
+}
+
+static void check_device(snt_context *context, snt_device *device) {
+  turns t = {.device = device};
+  made apart = {NULL, NULL}, twice = {NULL, NULL}, open = {NULL, NULL};
+  const bool good = make(context, device, far_text, 0, &t.far) && make(context, device, near_text, 0, &t.near) &&
+                    make(context, device, near_text, SNT_EXEC_APART, &apart) && make(context, device, twice_text, 0, &twice) &&
+                    make(context, device, open_text, 0, &open);
+  if (tap_ok(good, "five programs")) {
+    tap_ok(t.near.exec->near, "64 numbers are computed by the thread that submits them");
+    tap_ok(!t.far.exec->near && !twice.exec->near, "a million by the device's");
+    tap_ok(!apart.exec->near, "as is what has a launch a step, which is there to be timed");
+    tap_ok(!open.exec->near, "and what may be more than its hint says");
+    check_turns(&t, context);
+  }
+  drop(&t.far), drop(&t.near), drop(&apart), drop(&twice), drop(&open);
+}
+
+int main(void) {
+  api_memory memory = {0};
+  host_prepare_drivers(NULL);
+  snt_context *context = api_context(&memory);
+  const snt_open_info open = {.head = SNT_HEAD(open_info), .selector = "opencl:pocl"};
+  snt_device *device = NULL;
+  if (snt_device_open(context, &open, &device, NULL) != SNT_OK || !device->rt->near) tap_skip("no PoCL that lists `basic` is here");
+  else check_device(context, device);
+  snt_device_destroy(device);
+  snt_context_destroy(context);
+  tap_is_int(atomic_load(&memory.live), 0, "no memory is left");
+  return tap_done();
+}
