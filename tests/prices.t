@@ -90,7 +90,7 @@ END
 
 sub beside { return "graph \@g(%a: f32[128,128], %b: f32[128,128], %c: f32[128,128]) {\n  %y = matmul %a, %b\n  %z = sigmoid %c\n  return y=%y, z=%z\n}\n" }
 
-sub product { my ($operands) = @_; return "graph \@g(%x: f32[256,256], %w: f32[256,256]) {\n  %e = exp %x\n  %y = matmul $operands\n  must_fuse %e, %y\n  return y=%y\n}\n" }
+sub dear_product { my ($operands) = @_; return "graph \@g(%x: f32[256,256], %w: f32[256,256]) {\n  %e = exp %x\n  %y = matmul $operands\n  must_fuse %e, %y\n  return y=%y\n}\n" }
 
 # How many groups the one kernel of a graph has, and those of its first part: by what its text says in front of the first condition.
 sub dealt {
@@ -115,7 +115,7 @@ my @pairs = ( # what, profile, with it, without; the least and the most that the
   ['rows across the unit stride are stored far apart', 'pocl', down(0), down(1), 1.3, 6],
   ['what a row reads turned takes a line for each element, once, though it reads it as it is, too', 'pocl', both_ways('transpose %v, perm=[1,0]'), both_ways('abs %x'), 3, 6],
   ['taps of a window are loads and additions that do not wait for each other', 'pocl', summed("  %w = window %x, axis=0, size=[3,3], low=[1,1], high=[1,1]\n  %y = reduce.sum %w, axes=[2,3]\n"), summed("  %y = mul %x, %x\n"), 1, 1.5],
-  ['what all lanes of a product share is computed element by element, for each tile of columns', 'pocl', product('%e, %w'), product('%w, %e'), 4, 20],
+  ['what all lanes of a product share is computed element by element, for each tile of columns', 'pocl', dear_product('%e, %w'), dear_product('%w, %e'), 4, 20],
   ['bytes are read and stored one by one there', 'lavapipe', masked('u8'), masked('i32'), 0.7, 2],
 );
 for my $p (@pairs) {
