@@ -101,7 +101,7 @@ void ocl_describe(const ocl_api *api, ocl_found *found, uint32_t index, bool fir
 static cl_device_id find_near(const ocl_api *api, const ocl_family *family, const cl_device_id *devices, cl_uint count) {
   cl_device_id found = NULL;
   for (cl_uint d = 0; family->near && count > 1 && d < count; d++) {
-    char name[32] = "";
+    char name[sizeof(((rt_device_desc *)NULL)->name)] = ""; /* a driver gives nothing of what does not fit */
     api->clGetDeviceInfo(devices[d], CL_DEVICE_NAME, sizeof name - 1, name, NULL);
     if (!strncmp(name, family->near, strlen(family->near))) found = devices[d];
   }

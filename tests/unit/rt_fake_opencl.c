@@ -112,7 +112,9 @@ static cl_int CL_API_CALL fclGetDeviceIDs(cl_platform_id p, cl_device_type type,
 static cl_int CL_API_CALL fclGetDeviceInfo(cl_device_id d, cl_device_info what, size_t room, void *to, size_t *size) {
   const cl_device_integer_dot_product_acceleration_properties_khr fast = {.mixed_signedness_accelerated = fake.fast_dots};
   switch (what) {
-  case CL_DEVICE_NAME: return TEXT_ANSWER(d == (cl_device_id)(void *)&device_near ? "basic table" : "a table of functions");
+  case CL_DEVICE_NAME:
+    return TEXT_ANSWER(d == (cl_device_id)(void *)&device_near ? "basic table of functions, beside a processor of a long name"
+                                                               : "a table of functions");
   case CL_DRIVER_VERSION: return TEXT_ANSWER("1");
   case CL_DEVICE_VERSION: return TEXT_ANSWER(fake.version);
   case CL_DEVICE_EXTENSIONS: return TEXT_ANSWER(fake.dots ? "cl_khr_integer_dot_product cl_khr_fp64" : "cl_khr_fp64");
