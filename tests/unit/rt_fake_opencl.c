@@ -83,7 +83,8 @@ static cl_int answer(const char *name, const void *value, size_t have, size_t ro
   const cl_int code = fails(name);
   if (code != CL_SUCCESS) return code;
   if (size) *size = have;
-  if (to) memcpy(to, value, have < room ? have : room);
+  if (to && room < have) return CL_INVALID_VALUE;
+  if (to) memcpy(to, value, have);
   return CL_SUCCESS;
 }
 #define TEXT_ANSWER(text) answer(__func__, text, strlen(text) + 1, room, to, size)
