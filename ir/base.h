@@ -124,6 +124,11 @@ void ir_dtype_load_run(int32_t dtype, const void *data, size_t count, double *ou
 void ir_dtype_store_run(int32_t dtype, void *data, size_t count, const double *values);
 int64_t ir_dtype_load_int(int32_t dtype, const void *data, size_t i);
 void ir_dtype_store_int(int32_t dtype, void *data, size_t i, int64_t value); /* wraps to the type's width */
+static inline uint32_t ir_f32_bits(float value) {
+  uint32_t bits;
+  memcpy(&bits, &value, sizeof bits);
+  return bits;
+}
 uint16_t ir_f16_from_f32(float);
 float ir_f32_from_f16(uint16_t);
 uint16_t ir_bf16_from_f32(float);

@@ -75,12 +75,6 @@ static double small_to_double(uint32_t code, const small_float *f) {
   return code >> width ? -value : value;
 }
 
-static uint32_t bits_of(float value) {
-  uint32_t bits;
-  memcpy(&bits, &value, sizeof bits);
-  return bits;
-}
-
 static float float_of(uint32_t bits) {
   float value;
   memcpy(&value, &bits, sizeof value);
@@ -89,12 +83,12 @@ static float float_of(uint32_t bits) {
 
 /* Branch-light forms of the two 16-bit types: they carry whole tensors. */
 uint16_t ir_f16_from_f32(float value) {
-  uint32_t bits = bits_of(value), sign = bits >> 16 & 0x8000, body = bits & 0x7fffffff;
+  uint32_t bits = ir_f32_bits(value), sign = bits >> 16 & 0x8000, body = bits & 0x7fffffff;
   if (body > 0x7f800000) return (uint16_t)(sign | 0x7e00);
   if (body >= 0x477ff000) return (uint16_t)(sign | 0x7c00); /* rounds to 65520 or more */
   if (body < 0x38800000) { /* subnormal: adding 0.5 places the last bit of f16 at the last bit of f32, and the addition rounds */
     float shifted = float_of(body) + 0.5f;
-    return (uint16_t)(sign | (bits_of(shifted) - bits_of(0.5f)));
+    return (uint16_t)(sign | (ir_f32_bits(shifted) - ir_f32_bits(0.5f)));
   }
   return (uint16_t)(sign | ((body - 0x38000000 + 0xfff + (body >> 13 & 1)) >> 13));
 }
@@ -102,12 +96,12 @@ uint16_t ir_f16_from_f32(float value) {
 float ir_f32_from_f16(uint16_t half) {
   uint32_t sign = (uint32_t)(half & 0x8000) << 16, body = half & 0x7fff;
   if (body >= 0x7c00) return float_of(sign | 0x7f800000 | (body & 0x3ff) << 13);
-  if (body < 0x400) return float_of(sign | bits_of((float)body * 0x1p-24f));
+  if (body < 0x400) return float_of(sign | ir_f32_bits((float)body * 0x1p-24f));
   return float_of(sign | ((body << 13) + 0x38000000));
 }
 
 uint16_t ir_bf16_from_f32(float value) {
-  uint32_t bits = bits_of(value);
+  uint32_t bits = ir_f32_bits(value);
   if ((bits & 0x7fffffff) > 0x7f800000) return (uint16_t)((bits >> 16) | 0x40);
   return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }

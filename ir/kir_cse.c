@@ -21,16 +21,10 @@ typedef struct table {
 static uint32_t flags_of(const kir_inst *in) { return in->op == KIR_load ? 0 : in->flags; }
 static int32_t lanes_of(const kir_inst *in) { return in->op == KIR_load && in->lanes < 2 ? 0 : in->lanes; }
 
-static uint32_t bits_of(float x) {
-  uint32_t bits;
-  memcpy(&bits, &x, sizeof bits);
-  return bits;
-}
-
 static bool is_like(const kir_inst *a, const kir_inst *b) {
   return a->op == b->op && flags_of(a) == flags_of(b) && kir_same(a->type, b->type) && a->index == b->index && a->imm.i == b->imm.i &&
-         lanes_of(a) == lanes_of(b) && bits_of(a->dom_lo) == bits_of(b->dom_lo) && bits_of(a->dom_hi) == bits_of(b->dom_hi) &&
-         bits_of(a->ulp) == bits_of(b->ulp);
+         lanes_of(a) == lanes_of(b) && ir_f32_bits(a->dom_lo) == ir_f32_bits(b->dom_lo) &&
+         ir_f32_bits(a->dom_hi) == ir_f32_bits(b->dom_hi) && ir_f32_bits(a->ulp) == ir_f32_bits(b->ulp);
 }
 
 /* A store offers the load that would read it. */

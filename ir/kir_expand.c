@@ -141,6 +141,20 @@ static bool is_number(const site *s, uint32_t n) {
   return kir_is_const(s->c.out, s->args[n], NULL, &value) && value == value;
 }
 
+/* What a limit on the side of its own sign beats is one stretch of bits without a NaN, from the limit's to infinity's: max(a, c), c <= 0, and min(a, c),
+   c > 0. Compared as signed integers, which all devices have of vectors; for max(a, 0) they lie so already. */
+static uint32_t beaten_bits(site *s, kir_op better) {
+  const kir_type type = s->in->type, word = kir_with_base(type, SNT_I32);
+  double limit;
+  if (type.base != SNT_F32 || !kir_is_const(s->c.out, s->args[1], NULL, &limit)) return 0;
+  if (better == KIR_gt ? limit > 0 || (limit == 0 && signbit(limit)) : !(limit > 0)) return 0;
+  const uint32_t first = better == KIR_gt && limit == 0 ? 0x80000000 : ir_f32_bits((float)limit),
+                 last = better == KIR_gt ? 0xff800000 : 0x7f800000;
+  const uint32_t bits = kir_bitcast(s->c.out, word, s->args[0]), moved = 0x80000000 - first;
+  const uint32_t place = moved ? two(s, KIR_add, bits, lit(s, word, (int32_t)moved)) : bits;
+  return two(s, KIR_le, place, lit(s, word, (int32_t)(last + moved)));
+}
+
 /* (a better than b, or a is NaN) ? a : b. Where a comparison with NaN is false, the other operand is taken: the order of operands decides what a NaN
    gives, and which zero an equal pair gives. */
 static uint32_t extreme(site *s, kir_op better, kir_op as_good) {
@@ -148,6 +162,8 @@ static uint32_t extreme(site *s, kir_op better, kir_op as_good) {
   const uint32_t a = s->args[0], b = s->args[1];
   const bool safe = s->in->type.base == SNT_F64 || !s->caps->nan_unsafe || s->c.in->mode == SNT_NUMERICS_FAST;
   if (is_number(s, 1)) { /* a NaN in `a` stays */
+    const uint32_t beaten = safe ? 0 : beaten_bits(s, better);
+    if (beaten) return pick(s, beaten, b, a);
     const uint32_t chosen = pick(s, two(s, as_good, b, a), b, a);
     return safe ? chosen : pick(s, is_nan(s, a), a, chosen);
   }

@@ -9,12 +9,7 @@ static float float_of(uint32_t bits) {
   memcpy(&x, &bits, sizeof x);
   return x;
 }
-static uint32_t bits_of(double x) {
-  const float rounded = (float)x;
-  uint32_t bits;
-  memcpy(&bits, &rounded, sizeof bits);
-  return bits;
-}
+static uint32_t bits_of(double x) { return ir_f32_bits((float)x); }
 static uint32_t larger(uint32_t a, uint32_t b) { return a > b ? a : b; }
 static uint32_t smaller(uint32_t a, uint32_t b) { return a < b ? a : b; }
 static int16_t exponent(uint32_t bits) { return bits < NORMAL ? FINEST : (int16_t)((int32_t)(bits >> 23) - 127); }

@@ -89,4 +89,32 @@ for my $device (@devices) {
   is(scalar(grep { $is[$_] != $ought[$_] && !($is[$_] != $is[$_] && $ought[$_] != $ought[$_]) } 0 .. $#ought), 0, "remainders of f64 beside NaNs: $device")
     or diag($said);
 }
+
+# A limit by one comparison of bits, or by three operations: each kind of number beside each kind of limit, bit by bit. A zero of either sign may be
+# either (drivers choose so).
+my @kinds = ((map { ($_, -$_) } 0, 1e-30, 0.25, 0.999999940395355, 1, 1.00000011920929, 6, 3.4028234663852886e38, $inf), $nan, unpack("f<", pack "V", 0xffc00001));
+my %limits = (above => ['max', 0, -1, -0.25, 1, -$inf], below => ['min', 1, 6, 0, -1, $inf]);
+my $values = npy('kinds.npy', '<f4', [scalar @kinds], pack 'f<*', @kinds);
+my ($limited, @limited) = ('');
+for my $side (sort keys %limits) {
+  my ($op, @at) = @{$limits{$side}};
+  for (0 .. $#at) {
+    push @limited, "$side$_";
+    $limited .= "  %$side$_ = $op %x, " . (abs $at[$_] == $inf ? $at[$_] < 0 ? '-inf' : 'inf' : sprintf '%.2f', $at[$_]) . "\n";
+  }
+}
+$limited .= "  %c = max %x, 0.0\n  %clamped = min %c, 1.0\n";
+push @limited, 'clamped';
+my $count = @kinds;
+my $limits = put('limits.snt', "graph \@limits(%x: f32[$count]) {\n$limited  return " . join(', ', map { "$_=%$_" } @limited) . "\n}\n");
+sub kind { my ($word) = @_; my $size = $word & 0x7fffffff; return $size > 0x7f800000 ? 'NaN' : $size ? sprintf '%x', $word : '0' }
+sub kinds { my ($path) = @_; my $file = slurp($path); return map { kind($_) } unpack 'V*', substr $file, -4 * $count }
+my %bits;
+for my $device ('host', @devices) {
+  my $said = `$sinter run $limits --quiet --device $device --input x=$values @{[map { "--output $_=$dir/l.$_.npy" } @limited]} 2>&1`;
+  $bits{$device} = join ' ', map { kinds("$dir/l.$_.npy") } @limited;
+  unlink glob "$dir/l.*.npy";
+  $device eq 'host' ? is(scalar(split / /, $bits{host}), $count * @limited, 'limits: the host') : is($bits{$device}, $bits{host}, "limits: $device has the host's bits");
+  diag($said) if $said;
+}
 done_testing();
