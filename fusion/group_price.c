@@ -2,6 +2,7 @@
    parts and unions, so that the difference is the saving. All extents at the hints of their symbols. */
 #include "fusion/contract_set.h"
 #include "fusion/group_private.h"
+#include "fusion/image.h"
 #include "fusion/schedule_common.h"
 #include <stddef.h>
 
@@ -30,9 +31,27 @@ double group_contract_depth(const fusion_context *c, uint32_t node) {
   return depth;
 }
 
-/* Under a stencil without a ring of rows: four columns of a few rows are computed with the margin that the taps need. */
-static double stencil_margin(const fusion_context *c, uint32_t hero) {
+/* The stencil without a ring of rows that the group computes; 0: none. */
+static uint32_t flat_stencil(const fusion_context *c, const fusion_group *group) {
+  if (schedule_is_explicit(c)) return 0;
+  if (group->kind == GROUP_WINDOW) return ir_at(c->graph, group->hero)->op == IR_OP_contract ? group->hero : 0;
+  for (uint32_t i = 0; group->kind == GROUP_IMAGE && i < group->count; i++)
+    if (ir_at(c->graph, group->nodes[i])->op == IR_OP_contract) return group->nodes[i];
+  return 0;
+}
+
+/* Items have strips where all that they read are texels (schedule_window_lanes.c). */
+static bool reads_texels(const fusion_context *c, const fusion_group *group) {
+  if (c->options->profile->reads == COST_READS_TEXEL) return true;
+  for (uint32_t i = 0; i < group->input_count; i++)
+    if (ir_at(c->graph, group->inputs[i])->op != IR_OP_const && !fusion_image_layout(c, group->inputs[i])) return false;
+  return true;
+}
+
+/* Under such a stencil four columns of a few rows are computed with the margin that the taps need, where an item has a strip of them; else each tap. */
+static double stencil_times(const fusion_context *c, const fusion_group *group, uint32_t hero) {
   enum { COLUMNS = 4, ROWS = 4, MAX_AXES = 2 };
+  if (!reads_texels(c, group)) return group_contract_depth(c, hero);
   double taps[MAX_AXES] = {1, 1}, times = 1;
   uint32_t count, out_count, found = 0;
   const ir_expr *lhs = ir_attr_ints(c->graph, hero, IR_ATTR_lhs, &count), *out = ir_attr_ints(c->graph, hero, IR_ATTR_out, &out_count);
@@ -69,7 +88,8 @@ static double sharing(const fusion_context *c) { return schedule_is_explicit(c) 
 typedef enum { ONCE, STENCIL, WINDOW, PROLOGUE } recompute_rule;
 typedef struct recompute {
   recompute_rule rule;
-  double times;   /* the margin of a stencil; all terms of a contraction */
+  double times;   /* of a stencil; all terms of a contraction */
+  uint32_t below; /* what is computed again comes before it */
   uint32_t panel; /* of its operands the one that is computed into panels; 0: none */
   bool turned;    /* that, element by element */
   uint32_t alone; /* the one whose elements are computed one by one; 0: none */
@@ -86,9 +106,10 @@ static double sharing_alone(const cost_profile *p) {
 static recompute recompute_of(const fusion_context *c, const fusion_group *group) {
   const uint32_t hero = group->hero;
   const uint16_t op = ir_at(c->graph, hero)->op;
-  recompute r = {.rule = ONCE, .times = 1};
+  recompute r = {.rule = ONCE, .times = 1, .below = hero};
+  const uint32_t stencil = flat_stencil(c, group);
   uint32_t product;
-  if (group->kind == GROUP_WINDOW && !schedule_is_explicit(c) && op == IR_OP_contract) r.rule = STENCIL, r.times = stencil_margin(c, hero);
+  if (stencil) r.rule = STENCIL, r.times = stencil_times(c, group, stencil), r.below = stencil;
   else if (ir_ops[op].flags & IR_REDUCE) r.rule = reduces_window(c, hero) ? WINDOW : ONCE;
   else if (group->kind == GROUP_CONTRACT && !contract_staged_producer(c, group, &product)) {
     const uint32_t lanes = schedule_is_explicit(c) ? contract_lane_operands(c->graph, hero) : 0;
@@ -100,7 +121,7 @@ static recompute recompute_of(const fusion_context *c, const fusion_group *group
 }
 
 static double recompute_factor(const fusion_context *c, const fusion_group *group, const recompute *r, uint32_t node) {
-  if (r->rule == ONCE || node >= group->hero) return 1;
+  if (r->rule == ONCE || node >= r->below) return 1;
   if (r->rule == STENCIL) return r->times;
   if (r->rule == WINDOW) return window_factor(c, group->hero, node);
   if (r->panel && group_feeds_contraction(c, group, r->panel, node, 0)) return r->turned ? ALONE : MARGIN;

@@ -160,4 +160,6 @@ ok(@first > 1 && @first < $all && abs(2 * $early - @first) <= 1, sprintf 'half o
 my $model = put('g.snt', turned_twice());
 my $plan = decode_json(scalar `$sinter explain $model --profile pocl --json`);
 is($plan->{kernels}[0]{kind}, 'transpose', 'what is read turned twice at one place is turned in blocks');
+my ($last) = `$sinter explain examples/postprocess.snt --profile dgpu --image x=chw --image y=chw` =~ /k2_image.*: (.*)/;
+is($last, 'sharp floor result reshape.42', 'a tone curve is stored before an image\'s sharpening, which would compute it for each tap of a pixel');
 done_testing;
