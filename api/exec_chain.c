@@ -3,6 +3,7 @@
    (codegen_opencl/chain.c). Of a loop's body as many trips are one launch as divide its trips, if their number is known: small recurrences are little else than
    launches. */
 #include "api/exec.h"
+#include "api/hints.h"
 #include "codegen_common/targets.h"
 #include "runtime/targets.h"
 
@@ -34,20 +35,11 @@ static bool can_link(const finder *f, uint32_t s) {
   return k->items[0] * k->items[1] * k->items[2] == 1 && f->target->can_link(exec_code_of(f->x, step_at(f, s)->kernel));
 }
 
-/* The innermost loop around a step; null: none. */
-static const plan_loop *loop_of(const finder *f, uint32_t step) {
-  const ir_plan *p = &f->x->program->plan;
-  const plan_loop *found = NULL;
-  for (uint32_t i = 0; i < p->loops.count; i++)
-    if (step >= p->loops.at[i].first && step < p->loops.at[i].end) found = &p->loops.at[i];
-  return found;
-}
-
 /* How far steps are of the same loop, or of none. */
 static uint32_t end_of_region(const finder *f, uint32_t first) {
-  const plan_loop *loop = loop_of(f, first);
+  const plan_loop *loop = api_loop_around(&f->x->program->plan, first);
   uint32_t end = first;
-  while (end < f->x->program->plan.steps.count && loop_of(f, end) == loop) end++;
+  while (end < f->x->program->plan.steps.count && api_loop_around(&f->x->program->plan, end) == loop) end++;
   return end;
 }
 
@@ -79,7 +71,7 @@ static void measure(const finder *f, exec_chain *c) {
 /* Trips of the loop whose body the steps are that one launch may go through: all launches go through as many. */
 static uint32_t find_trips(const finder *f, uint32_t first, uint32_t end) {
   const cost_profile *p = &f->x->device->profile;
-  const plan_loop *loop = loop_of(f, first);
+  const plan_loop *loop = api_loop_around(&f->x->program->plan, first);
   int64_t trips;
   if (!loop || first != loop->first || end != loop->end || !expr_is_const(f->x->program->plan.pool, loop->trips, &trips)) return 1;
   for (uint32_t t = p->launch_steps / (end - first); t > 1; t--) {

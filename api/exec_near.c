@@ -2,12 +2,12 @@
    it is over, cost a run of a few microseconds most of its time (profile: `wake_ns`). By the plan's prices: what all units save a run against one of them is weighed
    against waking them. Runs whose extents are open may be longer than any price says. */
 #include "api/exec.h"
-#include "api/explain_private.h"
+#include "api/hints.h"
 
 /* A step's groups one after the other, less what they take beside each other and until all units know that it is done. */
 static double saved_by_units(const snt_exec *x, const plan_step *s) {
   const cost_profile *p = &x->device->profile;
-  const double groups = explain_at_hints(x->program, s->groups), beside = groups < p->units ? groups : p->units;
+  const double groups = api_at_hints(x->program, s->groups), beside = groups < p->units ? groups : p->units;
   return (s->est_ns - p->launch_ns) * (beside > 1 ? beside - 1 : 0) - p->launch_ns;
 }
 
@@ -15,6 +15,6 @@ bool exec_runs_near(const snt_exec *x) {
   const ir_plan *plan = &x->program->plan;
   double saved = 0;
   if (!x->device->rt->near || x->flags || x->program->pool.symbols.count) return false;
-  for (uint32_t i = 0; i < plan->steps.count; i++) saved += saved_by_units(x, &plan->steps.at[i]) * explain_times(x->program, i);
+  for (uint32_t i = 0; i < plan->steps.count; i++) saved += saved_by_units(x, &plan->steps.at[i]) * api_times(x->program, i);
   return saved < x->device->profile.wake_ns;
 }

@@ -1,37 +1,8 @@
 /* What a program is made of and why: kernels with the user's node names, bytes against the unfused plan, and every decision. As text or JSON. */
 #include "api/explain_private.h"
-#include "fusion/schedule_common.h"
-
-double explain_at_hints(const snt_program *p, ir_expr e) { return (double)schedule_hint(&p->pool, e); }
-
-/* The innermost loop around a step, or null. */
-const plan_loop *explain_loop_of(const snt_program *p, uint32_t step) {
-  const plan_loop *inner = NULL;
-  for (uint32_t i = 0; i < p->plan.loops.count; i++)
-    if (p->plan.loops.at[i].first <= step && step < p->plan.loops.at[i].end) inner = &p->plan.loops.at[i];
-  return inner;
-}
-
-/* Trips of the loops around a step, at the hints: of a branch one or none. */
-static double trips_around(const snt_program *p, uint32_t step) {
-  double n = 1;
-  for (uint32_t i = 0; i < p->plan.loops.count; i++)
-    if (p->plan.loops.at[i].first <= step && step < p->plan.loops.at[i].end) n *= explain_at_hints(p, p->plan.loops.at[i].trips);
-  return n;
-}
-
-/* In a loop of several trips guards may ask for the trip. */
-bool explain_runs(const snt_program *p, uint32_t step) {
-  const plan_loop *l = explain_loop_of(p, step);
-  int64_t least, most;
-  expr_bounds(&p->pool, l ? l->trips : 0, &least, &most);
-  return trips_around(p, step) > 0 && (most > 1 || schedule_runs(&p->plan, step));
-}
-
-double explain_times(const snt_program *p, uint32_t step) { return explain_runs(p, step) ? trips_around(p, step) : 0; }
 
 const ir_graph *explain_graph_of(const snt_program *p, uint32_t step) {
-  const plan_loop *l = explain_loop_of(p, step);
+  const plan_loop *l = api_loop_around(&p->plan, step);
   return l && l->body && l->body <= p->fusion.body_graphs.count ? p->fusion.body_graphs.at[l->body - 1] : p->fusion.graph;
 }
 
@@ -74,7 +45,7 @@ static void json_name(const ir_graph *g, uint32_t node, ir_arena *arena, ir_text
 }
 
 static double step_bytes(const snt_program *p, const plan_step *s) {
-  return explain_at_hints(p, s->bytes_read) + explain_at_hints(p, s->bytes_written);
+  return api_at_hints(p, s->bytes_read) + api_at_hints(p, s->bytes_written);
 }
 
 typedef struct totals {
@@ -84,9 +55,9 @@ static totals count_totals(const snt_program *p) {
   totals t = {.unfused = p->fusion.bytes_unfused};
   for (uint32_t i = 0; i < p->plan.steps.count; i++) {
     const plan_step *s = &p->plan.steps.at[i];
-    t.moved += explain_times(p, i) * step_bytes(p, s);
-    t.flops += explain_times(p, i) * s->flops;
-    t.launches += explain_times(p, i);
+    t.moved += api_times(p, i) * step_bytes(p, s);
+    t.flops += api_times(p, i) * s->flops;
+    t.launches += api_times(p, i);
   }
   return t;
 }
@@ -102,8 +73,7 @@ static void json_kernels(const snt_program *p, ir_arena *arena, ir_text *out) {
       json_name(explain_graph_of(p, i), s->nodes[n], arena, out);
     }
     ir_text_format(out, "], \"bytes_read\": %.0f, \"bytes_written\": %.0f, \"flops\": %.0f, \"est_us\": %.3f, \"times\": %.0f}",
-                   explain_at_hints(p, s->bytes_read), explain_at_hints(p, s->bytes_written), s->flops, s->est_ns / 1e3,
-                   explain_times(p, i));
+                   api_at_hints(p, s->bytes_read), api_at_hints(p, s->bytes_written), s->flops, s->est_ns / 1e3, api_times(p, i));
   }
   ir_text_add(out, "\n  ],\n");
 }
@@ -162,20 +132,20 @@ static void explain_weights(const snt_program *p, ir_text *out) {
 static void explain_text(const snt_program *p, ir_text *out) {
   const totals t = count_totals(p);
   uint32_t runs = 0;
-  for (uint32_t i = 0; i < p->plan.steps.count; i++) runs += explain_runs(p, i);
+  for (uint32_t i = 0; i < p->plan.steps.count; i++) runs += api_runs(p, i);
   ir_text_format(out, "%u kernel%s", runs, runs == 1 ? "" : "s");
   if (runs < p->plan.steps.count) ir_text_format(out, " (%u more for other extents)", p->plan.steps.count - runs);
   ir_text_format(out, " on profile %s, %.3f MB moved (%.3f MB unfused)\n", p->profile.name, t.moved / 1e6, t.unfused / 1e6);
   for (uint32_t i = 0; i < p->plan.steps.count; i++) {
     const plan_step *s = &p->plan.steps.at[i];
     ir_text_format(out, "  %-16s %-9s reads %.3f MB, writes %.3f MB, about %.2f us:", s->name, p->plan.kernels.at[s->kernel].kind,
-                   explain_at_hints(p, s->bytes_read) / 1e6, explain_at_hints(p, s->bytes_written) / 1e6, s->est_ns / 1e3);
+                   api_at_hints(p, s->bytes_read) / 1e6, api_at_hints(p, s->bytes_written) / 1e6, s->est_ns / 1e3);
     for (uint32_t n = 0; n < s->node_count; n++) {
       ir_text_add(out, " ");
       explain_name(explain_graph_of(p, i), s->nodes[n], out);
     }
-    if (!explain_runs(p, i)) ir_text_add(out, ", for other extents");
-    else if (explain_times(p, i) > 1) ir_text_format(out, ", %.0f times", explain_times(p, i));
+    if (!api_runs(p, i)) ir_text_add(out, ", for other extents");
+    else if (api_times(p, i) > 1) ir_text_format(out, ", %.0f times", api_times(p, i));
     ir_text_add(out, "\n");
   }
   explain_weights(p, out);

@@ -164,6 +164,22 @@ grow_value *grow_port(grower *g, uint8_t dtype, uint32_t rank, const grow_dim *d
   return g->full ? NULL : v;
 }
 
+bool grow_is_literal(const grow_dim *d) { return d->text[strspn(d->text, "0123456789")] == 0; }
+
+grow_value *grow_weights(grower *g, uint8_t dtype, uint32_t rank, const grow_dim *dims) {
+  bool fits = ir_dtypes[dtype].is_float && !g->whole_data;
+  for (uint32_t i = 0; i < rank; i++) fits &= grow_is_literal(&dims[i]);
+  if (!fits || grow_choose(g, 2) == 0) return grow_port(g, dtype, rank, dims);
+  char shape[GROW_RANK * GROW_WORD + 8];
+  grow_value as = {.dtype = dtype, .rank = (uint8_t)rank, .low = -4, .high = 4};
+  memcpy(as.dims, dims, rank * sizeof *dims);
+  if (grow_elements(&as) > GROW_ELEMENTS) return NULL;
+  grow_shape(shape, sizeof shape, dims, rank);
+  grow_value *v = new_value(g, &as, 'v', g->lines++);
+  if (v) grow_text(g, "  %s: %s%s = const uniform seed=%u scale=4\n", v->name, ir_dtypes[dtype].name, rank ? shape : "", g->lines);
+  return v && !g->full ? v : NULL;
+}
+
 /* ---- magnitudes ---- */
 
 double grow_limit(uint8_t dtype) { return dtype == SNT_F16 ? 100 : dtype == SNT_BF16 ? 1000 : 10000; }

@@ -45,6 +45,9 @@ bool grow_dim_add(grow_dim *, int64_t);                    /* false: its text is
 bool grow_dim_join(grow_dim *, const grow_dim *, char op); /* op: + or * */
 /* A new value of that type and shape, with its port; null: no room. */
 grow_value *grow_port(grower *, uint8_t dtype, uint32_t rank, const grow_dim *dims);
+/* As a port, but a constant of fractions where its extents are numbers, now and then. */
+grow_value *grow_weights(grower *, uint8_t dtype, uint32_t rank, const grow_dim *dims);
+bool grow_is_literal(const grow_dim *);
 /* The line `%vN = FORMAT`, a value like `as` (which may lie in the grower's own list). Null: no room. */
 grow_value *grow_line(grower *, const grow_value *as, const char *format, ...) __attribute__((format(printf, 3, 4)));
 void grow_text(grower *, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -10,8 +10,6 @@ static bool is_matrix(const grow_value *v) { return grow_is_number(v) && v->rank
 static bool is_float_matrix(const grow_value *v) { return grow_is_float(v) && v->rank > 1; }
 static bool is_image(const grow_value *v) { return grow_is_float(v) && v->rank == 4; }
 
-static bool is_literal(const grow_dim *d) { return d->text[strspn(d->text, "0123456789")] == 0; }
-
 /* The largest magnitude that a type holds with room to spare. */
 static double hard_limit(uint8_t dtype) { return dtype == SNT_F16 ? 30000 : 1e30; }
 
@@ -131,6 +129,31 @@ static bool rule_scan(grower *g) {
                                   way & 2 ? ", reverse" : "")) != NULL;
 }
 
+/* h = a * h + b along an axis, where |a| <= 1. */
+static bool rule_recurrence(grower *g) {
+  grow_value *v = grow_pick(g, is_line);
+  if (!v || !(v = grow_confine(g, v, -1, 1))) return false;
+  v->is_read = true;
+  const grow_value a = *v;
+  const uint32_t axis = grow_choose(g, a.rank), reverse = grow_choose(g, 2);
+  grow_value *b = fit_terms(g, grow_pick_like(g, &a), (double)a.dims[axis].value);
+  if (!b) return false;
+  b->is_read = true;
+  grow_value as = a;
+  as.high = grow_size(b) * (double)a.dims[axis].value, as.low = -as.high, as.is_whole = false;
+  return grow_settle(g, grow_line(g, &as, "scan.linear %s, %s, axis=%u%s", a.name, b->name, axis, reverse ? ", reverse" : "")) != NULL;
+}
+
+/* The order of lines; only of what every device computes alike. */
+static bool rule_order(grower *g) {
+  const grow_value *v = grow_pick(g, grow_has_axis);
+  if (!v || !v->is_whole) return false;
+  const uint32_t axis = grow_choose(g, v->rank), descending = grow_choose(g, 2);
+  grow_value as = *v;
+  as.dtype = SNT_I64, as.low = 0, as.high = GROW_ELEMENTS;
+  return grow_line(g, &as, "argsort %s, axis=%u%s", v->name, axis, descending ? ", descending" : "") != NULL;
+}
+
 /* ---- rows ---- */
 
 static bool rule_row(grower *g) {
@@ -161,6 +184,17 @@ static bool rule_row(grower *g) {
 
 /* ---- contractions ---- */
 
+/* What a product of such operands is kept as, and its other operand: now and then a wider type than theirs, which may differ. */
+static bool choose_types(grower *g, uint8_t own, uint8_t *other, uint8_t *sums) {
+  static const uint8_t floats[] = {SNT_F32, SNT_F16, SNT_BF16}, bytes[] = {SNT_I8, SNT_U8, SNT_I16};
+  *other = *sums = own;
+  const bool is_float = ir_dtypes[own].is_float;
+  if (own == SNT_F64 || ir_dtypes[own].bytes > (is_float ? 4 : 2) || grow_choose(g, 3) < 2) return false;
+  *sums = is_float ? SNT_F32 : SNT_I32;
+  if (grow_choose(g, 2)) *other = (is_float ? floats : bytes)[grow_choose(g, 3)];
+  return true;
+}
+
 /* The second operand: a new port [k, d] or [d, k], or any value with one of these shapes. */
 static grow_value *choose_factor(grower *g, uint8_t dtype, const grow_dim *k, bool turned) {
   static const uint8_t extents[] = {4, 1, 3, 7, 8, 16, 17, 33, 64};
@@ -171,7 +205,7 @@ static grow_value *choose_factor(grower *g, uint8_t dtype, const grow_dim *k, bo
     }
   grow_dim dims[2];
   dims[turned] = *k, dims[!turned] = grow_number(extents[grow_choose(g, 9)]);
-  return grow_port(g, dtype, 2, dims);
+  return grow_weights(g, dtype, 2, dims);
 }
 
 static bool rule_matmul(grower *g) {
@@ -179,11 +213,13 @@ static bool rule_matmul(grower *g) {
   if (!v) return false;
   const bool turned = grow_choose(g, 2);
   const grow_dim k = v->dims[v->rank - 1];
-  const double root = sqrt(hard_limit(v->dtype) / (double)k.value);
+  uint8_t other, sums;
+  const bool wide = choose_types(g, v->dtype, &other, &sums);
+  const double root = sqrt(hard_limit(sums) / (double)k.value);
   if (grow_is_float(v) && !(v = grow_confine(g, v, -fmin(root, 1000), fmin(root, 1000)))) return false;
   v->is_read = true;
   const grow_value a = *v;
-  grow_value *b = choose_factor(g, a.dtype, &k, turned);
+  grow_value *b = choose_factor(g, other, &k, turned);
   if (b && grow_is_float(b)) b = grow_confine(g, b, -fmin(root, 1000), fmin(root, 1000));
   if (!b) return false;
   b->is_read = true;
@@ -191,15 +227,16 @@ static bool rule_matmul(grower *g) {
   as.dims[as.rank - 1] = b->dims[!turned];
   if (grow_elements(&as) > GROW_ELEMENTS || grow_elements(&as) * (uint64_t)k.value > PRODUCTS) return false;
   const double most = grow_size(&a) * grow_size(b) * (double)k.value;
-  as.low = -most, as.high = most, as.is_whole = a.is_whole && b->is_whole;
+  as.low = -most, as.high = most, as.is_whole = a.is_whole && b->is_whole, as.dtype = sums;
   int32_t labels[GROW_RANK + 1];
   char left[48], out[48];
   for (int32_t i = 0; i <= as.rank; i++) labels[i] = i;
   grow_list(left, sizeof left, labels, as.rank);
   labels[as.rank - 1] = as.rank;
   grow_list(out, sizeof out, labels, as.rank);
-  return grow_settle(g, grow_line(g, &as, "contract %s, %s, lhs=%s, rhs=[%d,%d], out=%s", a.name, b->name, left,
-                                  turned ? as.rank : as.rank - 1, turned ? as.rank - 1 : as.rank, out)) != NULL;
+  return grow_settle(g, grow_line(g, &as, "contract %s, %s, lhs=%s, rhs=[%d,%d], out=%s%s%s", a.name, b->name, left,
+                                  turned ? as.rank : as.rank - 1, turned ? as.rank - 1 : as.rank, out, wide ? ", dtype=" : "",
+                                  wide ? ir_dtypes[sums].name : "")) != NULL;
 }
 
 /* A value with itself: every row with every row, batched over the axes before. */
@@ -244,7 +281,7 @@ static grow_value *choose_image(grower *g) {
 
 /* The extent of one axis behind windows, as windows count; false: there is none, or it is symbolic and would not stay as it is. */
 static bool slide(grow_dim *d, int64_t taps, int64_t stride, int64_t pads) {
-  if (!is_literal(d)) return stride == 1 && pads == taps - 1;
+  if (!grow_is_literal(d)) return stride == 1 && pads == taps - 1;
   const int64_t room = d->value + pads - taps;
   if (room < 0) return false;
   *d = grow_number(room / stride + 1);
@@ -255,27 +292,31 @@ static bool rule_conv(grower *g) {
   static const uint8_t channels[] = {4, 1, 3, 8, 6};
   grow_value *v = choose_image(g);
   const int64_t taps_h = 1 + grow_choose(g, 3), taps_w = 1 + grow_choose(g, 3), stride = 1 + (grow_choose(g, 4) == 3);
+  static const uint8_t far[] = {1, 1, 1, 2, 3, 9};
+  const int64_t rate = far[grow_choose(g, 6)], reach_h = (taps_h - 1) * rate, reach_w = (taps_w - 1) * rate;
   const bool same = grow_choose(g, 2) == 0, deep = grow_choose(g, 3) == 2;
-  if (!v || !is_literal(&v->dims[1]) || !(v = grow_confine(g, v, -40, 40))) return false;
+  if (!v || !grow_is_literal(&v->dims[1]) || !(v = grow_confine(g, v, -40, 40))) return false;
   v->is_read = true;
   const int64_t in = v->dims[1].value, out = deep ? in : channels[grow_choose(g, 5)];
   const grow_dim w[4] = {grow_number(out), grow_number(deep ? 1 : in), grow_number(taps_h), grow_number(taps_w)};
   grow_value as = *v;
-  const int64_t pads[4] = {same ? (taps_h - 1) / 2 : 0, same ? (taps_w - 1) / 2 : 0, same ? taps_h / 2 : 0, same ? taps_w / 2 : 0};
+  const int64_t pads[4] = {same ? reach_h / 2 : 0, same ? reach_w / 2 : 0, same ? reach_h - reach_h / 2 : 0,
+                           same ? reach_w - reach_w / 2 : 0};
   as.dims[1] = w[0];
-  if (!slide(&as.dims[2], taps_h, stride, pads[0] + pads[2]) || !slide(&as.dims[3], taps_w, stride, pads[1] + pads[3])) return false;
+  if (!slide(&as.dims[2], reach_h + 1, stride, pads[0] + pads[2]) || !slide(&as.dims[3], reach_w + 1, stride, pads[1] + pads[3]))
+    return false;
   const double terms = (double)(w[1].value * taps_h * taps_w);
   if (grow_elements(&as) > GROW_ELEMENTS || (double)grow_elements(&as) * terms > PRODUCTS || 160 * terms > hard_limit(as.dtype))
     return false;
-  grow_value *weights = grow_port(g, as.dtype, 4, w);
+  grow_value *weights = grow_weights(g, as.dtype, 4, w);
   if (!weights) return false;
   weights->is_read = true;
   const double most = 4 * grow_size(&as) * terms;
   as.low = -most, as.high = most;
   as.is_whole = as.is_whole && weights->is_whole && (taps_h != 3 || taps_w != 3); /* 3x3 may be computed in tiles, with fractions */
-  return grow_settle(g, grow_line(g, &as, "conv %s, %s, stride=[%d,%d], pads=[%d,%d,%d,%d]%s%s", as.name, weights->name, (int)stride,
-                                  (int)stride, (int)pads[0], (int)pads[1], (int)pads[2], (int)pads[3], deep ? ", groups=" : "",
-                                  deep ? w[0].text : "")) != NULL;
+  return grow_settle(g, grow_line(g, &as, "conv %s, %s, stride=[%d,%d], dilation=[%d,%d], pads=[%d,%d,%d,%d]%s%s", as.name, weights->name,
+                                  (int)stride, (int)stride, (int)rate, (int)rate, (int)pads[0], (int)pads[1], (int)pads[2], (int)pads[3],
+                                  deep ? ", groups=" : "", deep ? w[0].text : "")) != NULL;
 }
 
 static bool rule_pool(grower *g) {
@@ -302,7 +343,7 @@ static bool rule_pool(grower *g) {
 }
 
 static bool is_short(const grow_value *v) {
-  return grow_is_float(v) && v->rank >= 2 && v->rank <= 4 && is_literal(&v->dims[v->rank - 1]) && v->dims[v->rank - 1].value <= 64;
+  return grow_is_float(v) && v->rank >= 2 && v->rank <= 4 && grow_is_literal(&v->dims[v->rank - 1]) && v->dims[v->rank - 1].value <= 64;
 }
 
 /* A value attends to itself or to another of its shape. */
@@ -321,6 +362,6 @@ static bool rule_attention(grower *g) {
   return grow_line(g, &result, "attention %s, %s, %s%s", as.name, keys->name, values->name, causal ? ", causal" : "") != NULL;
 }
 
-const grow_rule grow_sums[] = {rule_reduce, rule_matmul, rule_row, rule_reduce, rule_scan,   rule_matmul,   rule_statistic,
-                               rule_conv,   rule_gram,   rule_row, rule_pool,   rule_argmax, rule_attention};
+const grow_rule grow_sums[] = {rule_reduce, rule_matmul, rule_row,  rule_reduce, rule_scan,      rule_matmul,     rule_statistic, rule_conv,
+                               rule_gram,   rule_row,    rule_pool, rule_argmax, rule_attention, rule_recurrence, rule_order};
 const uint32_t grow_sum_count = sizeof grow_sums / sizeof *grow_sums;

@@ -99,7 +99,8 @@ static bool read_options(options *o, int argc, char **argv) {
     else if (!strcmp(argv[i], "--stop")) o->stop = true;
     else if (i + 1 < argc && set_option(o, argv[i], argv[i + 1])) i++;
     else
-      return fprintf(stderr, "sinter conform: %s%s%s\n", argv[i], i + 1 < argc ? " " : "", i + 1 < argc ? argv[i + 1] : " needs a value"),
+      return fprintf(stderr, "sinter conform: %s%s%s: no such option, or not a value of it\n", argv[i], i + 1 < argc ? " " : "",
+                     i + 1 < argc ? argv[i + 1] : ""),
              false;
   }
   return true;

@@ -311,13 +311,13 @@ static uint32_t all_values(words *w, uint32_t node, uint32_t depth) {
 }
 
 /* contract(x[.., k], matrix[n, k]) -> [.., n]. */
-static bool is_row_product(const rebuild *r, ir_attr_value lists[3]) {
-  static const ir_attr_key keys[3] = {IR_ATTR_lhs, IR_ATTR_out, IR_ATTR_rhs};
+static bool is_row_product(const rebuild *r, ir_attr_value lists[4]) {
+  static const ir_attr_key keys[4] = {IR_ATTR_dtype, IR_ATTR_lhs, IR_ATTR_out, IR_ATTR_rhs};
   const ir_node *n = ir_at(r->from, r->node);
   if (n->op != IR_OP_contract || n->type.dtype != SNT_F32 || n->type.rank == SNT_MAX_RANK) return false;
-  for (uint32_t i = 0; i < 3; i++)
+  for (uint32_t i = 0; i < 4; i++)
     lists[i] = (ir_attr_value){keys[i], 0, NULL}, lists[i].ints = ir_attr_ints(r->from, r->node, keys[i], &lists[i].count);
-  const ir_attr_value *x = &lists[0], *out = &lists[1], *matrix = &lists[2];
+  const ir_attr_value *x = &lists[1], *out = &lists[2], *matrix = &lists[3];
   return matrix->count == 2 && out->count && out->ints[out->count - 1] == matrix->ints[0] &&
          fusion_find_label(x->ints, x->count, matrix->ints[0]) < 0 && fusion_find_label(out->ints, out->count, matrix->ints[1]) < 0;
 }
@@ -338,11 +338,11 @@ static uint32_t lane_matrix(words *w, uint32_t matrix) {
 
 uint32_t rewrite_words_product(rebuild *r) {
   words w = {.r = r};
-  ir_attr_value lists[3];
+  ir_attr_value lists[4];
   if (!schedule_is_explicit(r->c) || fusion_keeps_order(r->c->options) || !is_row_product(r, lists)) return 0;
   const uint32_t args[2] = {r->args[0], lane_matrix(&w, r->args[1])};
   if (!args[1]) return 0;
-  const ir_expr labels[2] = {lists[2].ints[1], lists[2].ints[0]};
-  lists[2].ints = labels;
+  const ir_expr labels[2] = {lists[3].ints[1], lists[3].ints[0]};
+  lists[3].ints = labels;
   return ir_add_node(r->to, IR_OP_contract, 2, args, IR_COUNT(lists), lists, NULL);
 }

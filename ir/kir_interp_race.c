@@ -30,9 +30,9 @@ static void note_reader(const kvm *vm, kvm_region *r, uint64_t g, uint32_t item)
   r->read_time[g] = vm->clock;
 }
 
-/* Null, or who the access races with. */
-static const char *check_read(const kvm *vm, kvm_region *r, uint64_t g, uint32_t item) {
-  const uint32_t me = (uint32_t)vm->group + 1, writer = r->writer[g] & ~KVM_ATOMIC;
+/* Null, or who the access races with. `parts`: of a word of several narrow elements (ir/kir_words.c), of which atomics change what is theirs and reads keep their own. */
+static const char *check_read(const kvm *vm, kvm_region *r, uint64_t g, uint32_t item, bool parts) {
+  const uint32_t me = (uint32_t)vm->group + 1, writer = parts && r->writer[g] & KVM_ATOMIC ? 0 : r->writer[g] & ~KVM_ATOMIC;
   if (writer == me) {
     if (r->write_item && !is_ordered(vm, r, r->write_item[g], r->write_time[g], item))
       return "reads what another item wrote without a barrier between";
@@ -49,8 +49,9 @@ static const char *check_read(const kvm *vm, kvm_region *r, uint64_t g, uint32_t
   return NULL;
 }
 
-static const char *check_write(const kvm *vm, kvm_region *r, uint64_t g, uint32_t item, kvm_use use) {
-  const uint32_t me = (uint32_t)vm->group + 1, writer = r->writer[g] & ~KVM_ATOMIC, reader = r->reader[g];
+static const char *check_write(const kvm *vm, kvm_region *r, uint64_t g, uint32_t item, kvm_use use, bool parts) {
+  const uint32_t me = (uint32_t)vm->group + 1, writer = r->writer[g] & ~KVM_ATOMIC;
+  const uint32_t reader = parts && use == KVM_UPDATE ? 0 : r->reader[g];
   const bool atomic = use == KVM_UPDATE, agrees = use == KVM_SAME || (atomic && (r->writer[g] & KVM_ATOMIC));
   if (writer == me) {
     if (!agrees && r->write_item && !is_ordered(vm, r, r->write_item[g], r->write_time[g], item))
@@ -88,6 +89,7 @@ static bool touch_own(kvm *vm, const kvm_step *s, const kvm_memory *m, uint64_t 
 
 bool kvm_touch(kvm *vm, const kvm_step *s, const kvm_memory *m, uint64_t at, uint32_t bytes, uint32_t item, kvm_use use) {
   kvm_region *r = m->region;
+  const bool parts = m->decl->view && ir_dtypes[m->decl->view].bytes < m->bytes;
   if (!r->written && !r->writer) return true;
   if (!r->writer && r->granule == m->bytes && use != KVM_UPDATE) return touch_own(vm, s, m, at, bytes, item, use);
   const uint64_t first = at / r->granule, last = (at + bytes - 1) / r->granule;
@@ -98,7 +100,7 @@ bool kvm_touch(kvm *vm, const kvm_step *s, const kvm_memory *m, uint64_t at, uin
       if (use != KVM_READ) r->written[g] = 1;
     }
     if (!r->writer) continue;
-    const char *race = use == KVM_READ ? check_read(vm, r, g, item) : check_write(vm, r, g, item, use);
+    const char *race = use == KVM_READ ? check_read(vm, r, g, item, parts) : check_write(vm, r, g, item, use, parts);
     if (race) return fail_at(vm, s, m, at, item, race);
   }
   return true;

@@ -15,9 +15,9 @@ kir_type narrow_register(kir_type, const kir_caps *); /* the type a value has in
 uint32_t narrow_to_bits(kir_kernel *, uint32_t value, uint32_t base);
 uint32_t narrow_from_bits(kir_kernel *, uint32_t bits, uint32_t base, const kir_caps *);
 
-/* An access to a memory of words: index of the first element (its declared type `base`), lanes, bytes of proven alignment. */
+/* An access to a memory of words: index of the first element (its declared type `base`), lanes, bytes of proven alignment, flags of the store. */
 typedef struct narrow_access {
-  uint32_t memory, base, lanes, align, index;
+  uint32_t memory, base, lanes, align, index, flags;
 } narrow_access;
 uint32_t narrow_load_words(kir_kernel *, const narrow_access *, const kir_caps *); /* the register value */
 void narrow_store_words(kir_kernel *, const narrow_access *, uint32_t value);      /* of the register type */

@@ -105,8 +105,12 @@ static uint32_t absolute(widening *w, uint32_t memory, uint32_t index) {
 static narrow_access access_of(widening *w, uint32_t i, uint32_t lanes) {
   const kir_inst *in = kir_at(w->c.in, i);
   const uint32_t index = absolute(w, in->index, w->c.map[kir_arg(w->c.in, i, 0)]);
-  return (narrow_access){
-      .memory = in->index, .base = w->c.in->memories.at[in->index].type.base, .lanes = lanes, .align = in->align, .index = index};
+  return (narrow_access){.memory = in->index,
+                         .base = w->c.in->memories.at[in->index].type.base,
+                         .lanes = lanes,
+                         .align = in->align,
+                         .index = index,
+                         .flags = in->flags};
 }
 
 static uint32_t load(widening *w, uint32_t i) {

@@ -99,7 +99,7 @@ static void store_whole(const packing *p, uint32_t bits) {
     sum = part ? kir_2(p->k, KIR_or, sum, some) : some;
   }
   const uint32_t first = word_of(p, element(p, 0)), store = kir_store(p->k, p->a->memory, 1, &first, sum);
-  if (!p->k->failed) kir_at(p->k, store)->align = (uint16_t)p->a->align;
+  if (!p->k->failed) kir_at(p->k, store)->align = (uint16_t)p->a->align, kir_at(p->k, store)->flags = (uint16_t)p->a->flags;
 }
 
 static uint32_t atomic(const packing *p, kir_op op, uint32_t word, uint32_t value) {

@@ -39,19 +39,6 @@ static bool same_kind(const ir_graph *g, uint32_t a, uint32_t b) {
   return same;
 }
 
-static bool same_number(const ir_graph *g, uint32_t a, uint32_t b) {
-  const ir_const *first = &g->consts.at[ir_at(g, a)->payload], *other = &g->consts.at[ir_at(g, b)->payload];
-  return first->kind == IR_CONST_SPLAT && other->kind == IR_CONST_SPLAT && first->bits == other->bits;
-}
-
-static bool is_number(const ir_graph *g, uint32_t n) { return g->consts.at[ir_at(g, n)->payload].kind == IR_CONST_SPLAT; }
-
-static bool numbers_differ(const alike *a, const uint32_t *nodes) {
-  for (uint32_t i = 1; i < a->count; i++)
-    if (!same_number(a->g, nodes[0], nodes[i])) return true;
-  return false;
-}
-
 /* The axis along which slices of one value lie at equal distances beside each other, one place or all of them; -1: they do not. */
 static int slices_lie(const alike *a, const uint32_t *nodes, int64_t *far) {
   uint32_t rank;
@@ -101,18 +88,24 @@ static bool ask_operand(alike *a, const uint32_t *nodes, uint32_t k) {
   return !memcmp(a->nodes[first], own, a->count * sizeof *own);
 }
 
+static bool are_numbers(alike *a, uint32_t n, const uint32_t *nodes) {
+  const ir_const *first = &a->g->consts.at[ir_at(a->g, n)->payload];
+  bool numbers = true;
+  for (uint32_t i = 0; i < a->count; i++) {
+    const ir_const *own = &a->g->consts.at[ir_at(a->g, nodes[i])->payload];
+    numbers &= own->kind == IR_CONST_SPLAT;
+    a->leaf[n] |= own->bits != first->bits;
+  }
+  return numbers;
+}
+
 static bool look_at(alike *a, uint32_t n) {
   const uint32_t *nodes = a->nodes[n];
   int64_t far;
   if (all_same(a, nodes)) return true;
   for (uint32_t i = 1; i < a->count; i++)
     if (!same_kind(a->g, n, nodes[i])) return false;
-  if (ir_at(a->g, n)->op == IR_OP_const) {
-    a->leaf[n] = numbers_differ(a, nodes);
-    for (uint32_t i = 0; i < a->count; i++)
-      if (!is_number(a->g, nodes[i])) return false;
-    return true;
-  }
+  if (ir_at(a->g, n)->op == IR_OP_const) return are_numbers(a, n, nodes);
   if (ir_at(a->g, n)->op == IR_OP_slice && starts_differ(a, nodes)) {
     a->leaf[n] = true;
     return ir_at(a->g, n)->type.rank < SNT_MAX_RANK && slices_lie(a, nodes, &far) >= 0;

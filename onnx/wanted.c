@@ -93,13 +93,20 @@ static int64_t read_around(onnx_import *im, const level *at, const char *name) {
   return most;
 }
 
-/* By the nodes of its graph from `first` on, and around it. */
+static bool gives(const onnx_node *n, const char *name) {
+  bool found = false;
+  for (uint32_t i = 0; i < n->outputs.count; i++) found |= !strcmp(n->outputs.at[i], name);
+  return found;
+}
+
+/* By the nodes of its graph from `first` on, and around it. Behind another value of the name it is that which is read: no node is looked at by two ways. */
 static int64_t most_read(onnx_import *im, const level *at, const char *name, uint32_t first) {
   int64_t most = read_around(im, at, name);
   for (uint32_t i = first; i < at->graph->nodes.count && most < INT64_MAX; i++) {
     const onnx_node *n = &at->graph->nodes.at[i];
     const int64_t own = named_within(n, name) ? INT64_MAX : reads(n, name) ? read_by(im, at, i, name) : 0;
     if (own > most) most = own;
+    if (gives(n, name)) break;
   }
   return most;
 }

@@ -1,7 +1,8 @@
 #!/usr/bin/perl
 # Proof that the conformance suite can fail: a build with every fault of tests/faults/faults.txt in it, one turned on at a time, must be caught on each
 # device whose path has it. The case that docs/mutations.md says saw a fault is tried alone, then related cases, then others; the first failure ends a run.
-# A fault that is in the path of some devices only is reported of no other: the case that sees it passes there.
+# A fault that is in the path of some devices only is reported of no other: the case that sees it passes there. Faults with a `test` must make it fail, which
+# passes without them.
 # Those that survive are listed with their reason in tests/faults/survivors.txt. About half an hour, so only with SNT_TEST_FULL; SNT_FAULTS is a regular
 # expression of names, SNT_FAULT_DEVICES a list, SNT_FAULT_TABLE a file for the table (docs/mutations.md). Output: TAP.
 use strict;
@@ -18,8 +19,8 @@ my $build = "$tree/build/faults";
 if (!$ENV{SNT_FAULT_TREE}) {
   system("rm -rf $tree && tests/faults/apply . $tree >$dir/log 2>&1") == 0 or do { diag(`cat $dir/log`); BAIL_OUT('the faults do not apply') };
   my $flags = "-include $FindBin::Bin/../$tree/fault.h";
-  system("cmake -S $tree -B $build -G Ninja -DCMAKE_BUILD_TYPE=Release -DSINTER_BUILD_TESTS=OFF -DSINTER_WERROR=OFF '-DCMAKE_C_FLAGS=$flags' >$dir/log 2>&1"
-      . " && ninja -C $build sinter-conform >>$dir/log 2>&1") == 0 or do { diag(`tail -20 $dir/log`); BAIL_OUT('the faulty build fails') };
+  system("cmake -S $tree -B $build -G Ninja -DCMAKE_BUILD_TYPE=Release -DSINTER_WERROR=OFF '-DCMAKE_C_FLAGS=$flags' >$dir/log 2>&1"
+      . " && ninja -C $build sinter-conform sinter tests/near >>$dir/log 2>&1") == 0 or do { diag(`tail -20 $dir/log`); BAIL_OUT('the faulty build fails') };
 }
 my @ids = grep { /^\w/ } split /\n/, `$build/sinter-conform --list`;
 my %reason;
@@ -73,11 +74,32 @@ sub passes {
   return system("SNT_FAULT=$name $build/sinter-conform --device $device --cases $dir/cases >$dir/log 2>&1") == 0;
 }
 
+# Whether a test fails; without the fault it passes.
+my %passes_well;
+sub test_fails {
+  my ($name, $test) = @_;
+  (my $command = $test) =~ s{\bbuild/}{$build/};
+  my $run = sub { system("$_[0] SNT_BUILD=$build $command >$dir/log 2>&1") == 0 };
+  local $ENV{POCL_DEVICES};
+  delete $ENV{POCL_DEVICES};
+  $passes_well{$test} //= $run->('') ? 1 : 0;
+  return $passes_well{$test} && !$run->("SNT_FAULT=$name");
+}
+
 my %wanted = map { $_ => 1 } split / /, $ENV{SNT_FAULT_DEVICES} // 'opencl:pocl vulkan:llvmpipe cuda-text';
 my ($killed, $count, @table, %on_device) = (0, 0);
 for (split /\n/, `tests/faults/apply --list`) {
-  my ($name, $on, $pattern) = split /\t/;
+  my ($name, $on, $pattern, $test) = split /\t/;
   next if $ENV{SNT_FAULTS} && $name !~ /$ENV{SNT_FAULTS}/;
+  if ($test) {
+    my $seen = test_fails($name, $test);
+    my $excuse = $reason{"$name tests"};
+    $count++, $on_device{tests}[$seen ? 0 : 1]++;
+    $killed++ if $seen;
+    push @table, "| $name | tests | " . ($seen ? $test : 'survives: ' . ($excuse // 'not explained')) . ' |';
+    ok($seen || $excuse, "$name: " . ($seen ? "seen by $test" : "survives $test: " . ($excuse // ($passes_well{$test} ? 'unexplained' : 'which fails without it'))));
+    next;
+  }
   my @cases = pick($pattern);
   my $seen;    # some case that fails where the fault is
   for my $device (grep { $wanted{$_} } split / /, $on) {

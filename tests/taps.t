@@ -57,6 +57,15 @@ my @boxes = (
   ['groups', 9, 'in groups', wide('1,192,14,14', '192,96,3,3', 'pads=[12,12,12,12], dilation=[12,12], groups=2')],
   ['batch', 9, 'of two pictures', wide('2,64,14,14', '96,64,3,3', 'pads=[12,12,12,12], dilation=[12,12]')],
   ['one_side', 4, 'padding on one side', wide('1,96,16,16', '96,96,2,2', 'pads=[12,12,0,0], dilation=[12,12]')],
+  ['narrow', 9, 'narrow operands, kept wide', <<'END'],
+graph @g(%x: f16[1,96,14,14]) {
+  %w: f16[96,96,3,3] = const normal seed=3 scale=0.05
+  %p = pad %x, low=[0,0,12,12], high=[0,0,12,12]
+  %v = window %p, axis=2, size=[3,3], stride=[1,1], dilation=[12,12]
+  %y = contract %v, %w, lhs=[0,1,2,3,4,5], rhs=[6,1,4,5], out=[0,6,2,3], dtype=f32
+  return y=%y
+}
+END
   ['near', 1, 'neighbours', wide('1,96,14,14', '96,96,3,3', 'pads=[1,1,1,1]')],
   ['small', 1, 'what is computed faster than launched', wide('1,8,14,14', '8,8,3,3', 'pads=[12,12,12,12], dilation=[12,12]')],
 );

@@ -8,12 +8,16 @@
 
 enum { ROWS = 64, COLUMNS = 16384, ROUNDS = 60 };
 
-static const char far_text[] =
-    "graph @far(%x: f32[64], %z: f32[64,16384]) {\n"
-    "  %s = reduce.sum %z, axes=[1]\n  %m = mul %s, 0.0001\n  %h = mul %x, 0.5\n  %y = add %m, %h\n  return y=%y\n}\n",
-                  near_text[] = "graph @near(%y: f32[64]) {\n  %a = sin %y\n  %x = add %a, 1.0\n  return x=%x\n}\n",
-                  open_text[] = "symbols { n: min=1 max=1000000 hint=1 }\ngraph @open(%y: f32[n]) {\n  %x = sin %y\n  return x=%x\n}\n",
-                  twice_text[] = "graph @twice(%x: f32[64,16384]) {\n  %y = sin %x\n  return y=%y\n}\n";
+static const char
+    far_text[] = "graph @far(%x: f32[64], %z: f32[64,16384]) {\n"
+                 "  %s = reduce.sum %z, axes=[1]\n  %m = mul %s, 0.0001\n  %h = mul %x, 0.5\n  %y = add %m, %h\n  return y=%y\n}\n",
+    near_text[] = "graph @near(%y: f32[64]) {\n  %a = sin %y\n  %x = add %a, 1.0\n  return x=%x\n}\n",
+    open_text[] = "symbols { n: min=1 max=1000000 hint=1 }\ngraph @open(%y: f32[n]) {\n  %x = sin %y\n  return x=%x\n}\n",
+    one_text[] = "graph @one(%x: f32[384], %w: f32[384,384]) {\n  %p = contract %w, %x, lhs=[0,1], rhs=[1], out=[0]\n  %y = tanh %p\n  "
+                 "return y=%y\n}\n",
+    trips_text[] = "graph @trips(%x: f32[384], %w: f32[384,384]) {\n  %r = repeat trips=2000 (%c: f32[384] = %x) {\n"
+                   "    %p = contract %w, %c, lhs=[0,1], rhs=[1], out=[0]\n    %q = tanh %p\n    yield %q\n  }\n  return y=%r\n}\n",
+    twice_text[] = "graph @twice(%x: f32[64,16384]) {\n  %y = sin %x\n  return y=%y\n}\n";
 
 typedef struct made {
   snt_program *program;
@@ -97,18 +101,82 @@ static void check_turns(turns *t, snt_context *context) {
 
 static void check_device(snt_context *context, snt_device *device) {
   turns t = {.device = device};
-  made apart = {NULL, NULL}, twice = {NULL, NULL}, open = {NULL, NULL};
+  made apart = {NULL, NULL}, twice = {NULL, NULL}, open = {NULL, NULL}, one = {NULL, NULL}, trips = {NULL, NULL};
   const bool good = make(context, device, far_text, 0, &t.far) && make(context, device, near_text, 0, &t.near) &&
                     make(context, device, near_text, SNT_EXEC_APART, &apart) && make(context, device, twice_text, 0, &twice) &&
-                    make(context, device, open_text, 0, &open);
-  if (tap_ok(good, "five programs")) {
+                    make(context, device, open_text, 0, &open) && make(context, device, one_text, 0, &one) &&
+                    make(context, device, trips_text, 0, &trips);
+  if (tap_ok(good, "seven programs")) {
     tap_ok(t.near.exec->near, "64 numbers are computed by the thread that submits them");
     tap_ok(!t.far.exec->near && !twice.exec->near, "a million by the device's");
     tap_ok(!apart.exec->near, "as is what has a launch a step, which is there to be timed");
     tap_ok(!open.exec->near, "and what may be more than its hint says");
+    tap_ok(one.exec->near && !trips.exec->near, "a product of a row, and not 2000 of them after each other");
     check_turns(&t, context);
   }
-  drop(&t.far), drop(&t.near), drop(&apart), drop(&twice), drop(&open);
+  drop(&t.far), drop(&t.near), drop(&apart), drop(&twice), drop(&open), drop(&one), drop(&trips);
+}
+
+/* ---- driver binaries: those of the thread that submits are others than those of the device's ---- */
+
+typedef struct entries {
+  uint32_t count;
+  struct {
+    uint8_t key[32], data[1 << 18];
+    size_t size;
+  } at[8];
+} entries;
+
+static uint32_t find_entry(const entries *e, const uint8_t key[32]) {
+  uint32_t i = 0;
+  while (i < e->count && memcmp(e->at[i].key, key, 32)) i++;
+  return i;
+}
+
+static snt_result SNT_CALL get_entry(void *user, const uint8_t key[32], void *to, size_t *size) {
+  const entries *e = user;
+  const uint32_t i = find_entry(e, key);
+  if (i == e->count) return SNT_NOT_READY;
+  const bool fits = to && *size >= e->at[i].size;
+  if (fits) memcpy(to, e->at[i].data, e->at[i].size);
+  *size = e->at[i].size;
+  return fits ? SNT_OK : SNT_INCOMPLETE;
+}
+
+static void SNT_CALL set_entry(void *user, const uint8_t key[32], const void *from, size_t size) {
+  entries *e = user;
+  const uint32_t i = find_entry(e, key);
+  if (i == 8 || size > sizeof e->at[i].data) return;
+  memcpy(e->at[i].key, key, 32), memcpy(e->at[i].data, from, size);
+  e->at[i].size = size;
+  if (i == e->count) e->count++;
+}
+
+static bool makes_and_drops(snt_context *context, snt_device *device, uint32_t flags, bool *from_cache) {
+  made m = {NULL, NULL};
+  const bool good = make(context, device, near_text, flags, &m);
+  *from_cache = good && m.exec->jobs[0].from_cache;
+  drop(&m);
+  return good;
+}
+
+static void check_binaries(void) {
+  static entries cache;
+  const snt_context_info info = {.head = SNT_HEAD(context_info), .abi_version = SNT_ABI_VERSION, .cache = {&cache, get_entry, set_entry}};
+  const snt_open_info open = {.head = SNT_HEAD(open_info), .selector = "opencl:pocl"};
+  snt_context *context = NULL;
+  snt_device *device = NULL;
+  bool far_taken = true, near_taken = true, again = false, opened = snt_context_create(&info, &context) == SNT_OK;
+  opened = opened && snt_device_open(context, &open, &device, NULL) == SNT_OK;
+  opened = opened && makes_and_drops(context, device, SNT_EXEC_APART, &far_taken);
+  const uint32_t far_count = cache.count;
+  opened = opened && makes_and_drops(context, device, 0, &near_taken);
+  const uint32_t both = cache.count;
+  opened = opened && makes_and_drops(context, device, 0, &again);
+  tap_ok(opened && far_count == 1 && both == 2 && !far_taken && !near_taken && again,
+         "a binary for the device's threads is not taken for who submits, one for who submits is (%u, %u entries)", far_count, both);
+  snt_device_destroy(device);
+  snt_context_destroy(context);
 }
 
 int main(void) {
@@ -118,7 +186,7 @@ int main(void) {
   const snt_open_info open = {.head = SNT_HEAD(open_info), .selector = "opencl:pocl"};
   snt_device *device = NULL;
   if (snt_device_open(context, &open, &device, NULL) != SNT_OK || !device->rt->near) tap_skip("no PoCL that lists `basic` is here");
-  else check_device(context, device);
+  else check_device(context, device), check_binaries();
   snt_device_destroy(device);
   snt_context_destroy(context);
   tap_is_int(atomic_load(&memory.live), 0, "no memory is left");

@@ -20,7 +20,7 @@ typedef struct host_env {
 void host_read_env(host_env *);
 
 /* ---- drivers (host_drivers.c): finds the software drivers of this machine and tells their loaders. Once, before any device is listed;
-   variables that are already set are left alone. `device`: the selector of the only device that will be opened, or null. SNT_NVRTC names a libnvrtc.so outside
+   variables that are already set are left alone. `device`: the selector of the only device that will be opened, whose backend's drivers alone are told then, or null. SNT_NVRTC names a libnvrtc.so outside
    the loader's path. ---- */
 void host_prepare_drivers(const char *device);
 

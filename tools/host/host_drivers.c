@@ -17,7 +17,8 @@ static const char *first_readable(const char *const *paths) {
 }
 
 /* The Vulkan loader's VK_ADD_DRIVER_FILES adds to what it finds. */
-static void add_swiftshader(void) {
+static void add_swiftshader(const char *device) {
+  (void)device;
   static const char *const paths[] = {"/usr/lib/chromium/vk_swiftshader_icd.json", "/usr/lib64/chromium-browser/vk_swiftshader_icd.json",
                                       "/opt/google/chrome/vk_swiftshader_icd.json", NULL};
   const char *path = first_readable(paths);
@@ -26,10 +27,14 @@ static void add_swiftshader(void) {
 }
 
 /* Read by Oclgrind when it is loaded ("opencl:oclgrind"). */
-static void make_oclgrind_strict(void) { setenv("OCLGRIND_DATA_RACES", "1", 0); }
+static void make_oclgrind_strict(const char *device) {
+  (void)device;
+  setenv("OCLGRIND_DATA_RACES", "1", 0);
+}
 
 /* Loaded by its path once, it is found by its name afterwards. */
-static void load_nvrtc(void) {
+static void load_nvrtc(const char *device) {
+  (void)device;
   const char *path = getenv("SNT_NVRTC");
   if (path && *path) dlopen(path, RTLD_NOW | RTLD_GLOBAL | RTLD_NODELETE);
 }
@@ -53,18 +58,23 @@ static bool has_all_processors(void) {
 /* Between two kernels PoCL's threads sleep, and the one that another wakes starts where that runs: for up to milliseconds two threads then share a processor
    and one idles. Each thread on a processor of its own, as PoCL gives them out by number: in turns, three times each, medians of ResNet-50 93, 54, 58 ms to 51,
    74, 50, least 44.5 to 42.1; of MobileNet-v2 9.6, 5.3, 7.1 to 6.0, 5.6, 6.0. Not where the process was told its processors: the numbers may be others'. */
-static void keep_pocl_threads_apart(void) {
+static void keep_pocl_threads_apart(const char *device) {
+  (void)device;
   if (has_all_processors()) setenv("POCL_AFFINITY", "1", 0);
 }
 
 /* PoCL lists a device `basic`, which runs kernels on the thread that enqueues them, only if it is asked for. */
-static void list_pocl_near(void) { setenv("POCL_DEVICES", "pthread basic", 0); }
+static void list_pocl_near(const char *device) {
+  (void)device;
+  setenv("POCL_DEVICES", "pthread basic", 0);
+}
 
 void host_prepare_drivers(const char *device) {
-  enable_rusticl(device);
-  keep_pocl_threads_apart();
-  list_pocl_near();
-  add_swiftshader();
-  make_oclgrind_strict();
-  load_nvrtc();
+  static const struct {
+    const char *backend; /* how selectors of its devices begin */
+    void (*prepare)(const char *device);
+  } rows[] = {{"opencl", enable_rusticl},       {"opencl", keep_pocl_threads_apart}, {"opencl", list_pocl_near},
+              {"opencl", make_oclgrind_strict}, {"vulkan", add_swiftshader},         {"cuda", load_nvrtc}};
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+    if (!device || !strncmp(device, rows[i].backend, strlen(rows[i].backend))) rows[i].prepare(device);
 }

@@ -268,7 +268,9 @@ int command_bench(const tool_options *options) {
   /* one model by its name is a line */
   const bool rows = list.count != 1 || options->path_count != 1 || strcmp(list.path[0], options->paths[0]) != 0;
   if (!list.count || (options->serve && rows)) {
-    fprintf(stderr, "sinter: %s\n", list.count ? "--serve takes one model" : "no model given");
+    if (list.count) fprintf(stderr, "sinter: --serve takes one model\n");
+    else if (options->path_count) fprintf(stderr, "sinter: %s: no model is there\n", options->paths[0]);
+    else fprintf(stderr, "sinter: no model given\n");
     return EXIT_USAGE;
   }
   const int code = bench_all(options, &list, rows);

@@ -41,6 +41,7 @@ int command_devices(const tool_options *options) {
   tool_session s;
   tool_options plain = *options;
   plain.profile = "pocl";
+  host_prepare_drivers(NULL);
   snt_result r = tool_open(&s, &plain, false);
   uint32_t count = 0;
   if (r == SNT_OK) r = snt_device_list(s.context, &count, 0, NULL);

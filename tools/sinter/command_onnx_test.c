@@ -146,7 +146,8 @@ int command_onnx_test(const tool_options *options) {
     s.jobs = calloc(s.count, sizeof *s.jobs);
     good = s.jobs && run_suite(&s, &info);
   } else {
-    fprintf(stderr, "sinter: no test folder there\n");
+    fprintf(stderr, "sinter: %s\n", options->path_count ? "no folder with a model.onnx is there:" : "no folder given");
+    for (uint32_t i = 0; i < options->path_count; i++) fprintf(stderr, "sinter:   %s\n", options->paths[i]);
     good = false;
   }
   const int code = !good ? EXIT_USAGE : s.passed == s.count ? EXIT_GOOD : EXIT_FAILED;

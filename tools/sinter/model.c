@@ -52,10 +52,14 @@ static snt_result load_text(tool_session *s) {
   return r == SNT_OK ? snt_graph_verify(s->graph, &s->diag) : r;
 }
 
+static bool ends_with(const char *path, const char *end) {
+  const size_t length = strlen(path), own = strlen(end);
+  return length > own && !strcmp(path + length - own, end);
+}
+
 /* An ONNX file starts with its first field, the version: byte 8. */
 bool tool_is_onnx(const char *path) {
-  const size_t length = strlen(path);
-  if (length > 5 && !strcmp(path + length - 5, ".onnx")) return true;
+  if (ends_with(path, ".onnx")) return true;
   FILE *f = fopen(path, "rb");
   const int first = f ? fgetc(f) : EOF;
   if (f) fclose(f);
@@ -67,7 +71,9 @@ static snt_result load_model(tool_session *s) {
   if (tool_is_onnx(s->options.model)) return tool_load_onnx(s);
   const snt_result r = host_read_file(s->options.model, &s->text, &s->text_size, &s->diag);
   if (r != SNT_OK) return r;
-  return s->text_size > 8 && !memcmp(s->text, "SNTP", 4) ? load_program(s) : load_text(s);
+  if (s->text_size > 8 && !memcmp(s->text, "SNTP", 4)) return load_program(s);
+  if (ends_with(s->options.model, ".sntp")) return host_fail(&s->diag, SNT_E_BAD_BLOB, "load", "no saved program");
+  return load_text(s);
 }
 
 snt_result tool_load(tool_session *s) {

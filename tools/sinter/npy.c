@@ -59,6 +59,20 @@ static snt_result parse_file(const char *path, const uint8_t *file, size_t size,
   return SNT_OK;
 }
 
+/* "[2,3]" */
+static void put_shape(char *out, size_t size, uint32_t rank, const int64_t *dims) {
+  size_t used = (size_t)snprintf(out, size, "[");
+  for (uint32_t i = 0; i < rank && used < size; i++)
+    used += (size_t)snprintf(out + used, size - used, "%s%lld", i ? "," : "", (long long)dims[i]);
+  if (used < size) snprintf(out + used, size - used, "]");
+}
+
+static snt_result wrong_shape(const char *path, const npy_file *npy, const tool_tensor *t, snt_diag *diag) {
+  char own[200], wanted[200];
+  put_shape(own, sizeof own, npy->type.rank, npy->type.dims), put_shape(wanted, sizeof wanted, t->port.tensor.rank, t->dims);
+  return host_fail(diag, SNT_E_SHAPE, "npy", "%s: %s, where %s is %s", path, own, t->port.name, wanted);
+}
+
 static snt_result read_into(const char *path, const uint8_t *file, size_t size, tool_tensor *t, snt_diag *diag) {
   npy_file npy;
   const snt_result r = parse_file(path, file, size, &npy, diag);
@@ -68,7 +82,7 @@ static snt_result read_into(const char *path, const uint8_t *file, size_t size, 
     return host_fail(diag, SNT_E_SHAPE, "npy", "%s: the element type is not %s, that of %s", path, wanted ? wanted : "one of numpy's",
                      t->port.name);
   if (npy.type.rank != t->port.tensor.rank || (npy.type.rank && memcmp(npy.type.dims, t->dims, npy.type.rank * sizeof *t->dims) != 0))
-    return host_fail(diag, SNT_E_SHAPE, "npy", "%s: not the shape of %s", path, t->port.name);
+    return wrong_shape(path, &npy, t, diag);
   memcpy(t->data, npy.data, npy.bytes);
   return SNT_OK;
 }

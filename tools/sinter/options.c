@@ -40,6 +40,8 @@ static bool set_pair(tool_options *o, const option_info *info, char *value) {
   if (!equal || equal == value || !equal[1]) return complain("expected NAME=VALUE, got", value);
   if (*count == info->flag) return complain("too many of", info->name);
   *equal = 0;
+  for (uint32_t i = 0; i < *count; i++)
+    if (!strcmp(pairs[i].name, value)) return fprintf(stderr, "sinter: %s names \"%s\" twice\n", info->name, value), false;
   pairs[(*count)++] = (tool_pair){value, equal + 1};
   return true;
 }
@@ -52,16 +54,22 @@ static bool add_text(tool_options *o, const option_info *info, const char *value
   return true;
 }
 
+static bool set_number(uint32_t *out, const char *value) {
+  char *stop;
+  const unsigned long long number = strtoull(value, &stop, 10);
+  *out = (uint32_t)number;
+  return *value >= '0' && *value <= '9' && !*stop && number <= UINT32_MAX;
+}
+
 static bool set_option(tool_options *o, const option_info *info, char *value) {
   char *field = (char *)o + info->offset;
-  char *stop;
   switch (info->kind) {
   case FLAG: *(bool *)(void *)field = true; return true;
   case COMPILE: o->compile_flags |= info->flag; return true;
   case TEXT: *(const char **)(void *)field = value; return true;
   case LIST: return add_text(o, info, value);
   case PAIR: return set_pair(o, info, value);
-  default: *(uint32_t *)(void *)field = (uint32_t)strtoul(value, &stop, 10); return (*value && !*stop) || complain("not a number:", value);
+  default: return set_number((uint32_t *)(void *)field, value) || complain("not a number:", value);
   }
 }
 

@@ -6,6 +6,7 @@
 
 static snt_result open_device(tool_session *s) {
   const char *selector = s->options.device ? s->options.device : s->env.device;
+  host_prepare_drivers(selector);
   const snt_open_info info = {.head = SNT_HEAD(open_info), .selector = selector, .mask = s->options.mask ? s->options.mask : s->env.mask};
   snt_result r = snt_device_open(s->context, &info, &s->device, &s->diag);
   return r == SNT_OK ? snt_device_profile(s->device, &s->profile) : r;
@@ -45,7 +46,6 @@ snt_result tool_open(tool_session *s, const tool_options *options, bool with_dev
   memset(s, 0, sizeof *s);
   s->options = *options;
   host_read_env(&s->env);
-  host_prepare_drivers(s->options.device);
   snt_context_info info = {.head = SNT_HEAD(context_info), .abi_version = SNT_ABI_VERSION, .alloc = host_allocator()};
   if (s->env.cache_dir && host_cache_open(s->env.cache_dir, s->env.cache_bytes, &s->cache, NULL) == SNT_OK)
     info.cache = (snt_cache_io){s->cache, host_cache_get, host_cache_set};
