@@ -151,8 +151,10 @@ static uint32_t product_of(rebuild *r, const boxes *x, const tap_box *b) {
   args[x->side] = data_of(r, x, b);
   args[1 - x->side] = weights_of(r, x, b, left, &left_count);
   const ir_attr_value data = {0, x->t.rank, x->labels}, weights = {0, left_count, left};
-  ir_attr_value lists[] = {x->side ? weights : data, {IR_ATTR_out, x->out_rank, x->out}, x->side ? data : weights};
-  lists[0].key = IR_ATTR_lhs, lists[2].key = IR_ATTR_rhs;
+  const ir_expr dtype = ir_at(r->from, r->node)->type.dtype; /* of halves, too, the sums are f32 */
+  ir_attr_value lists[] = {
+      {IR_ATTR_dtype, 1, &dtype}, x->side ? weights : data, {IR_ATTR_out, x->out_rank, x->out}, x->side ? data : weights};
+  lists[1].key = IR_ATTR_lhs, lists[3].key = IR_ATTR_rhs;
   const uint32_t made = ir_add_node(r->to, IR_OP_contract, 2, args, IR_COUNT(lists), lists, NULL);
   if (!made) return 0;
   r->to->nodes.at[made].origin = ir_at(r->from, r->node)->origin;
