@@ -242,6 +242,16 @@ static bool same_attrs(const ir_graph *g, const ir_node *a, const ir_node *b) {
   return true;
 }
 
+/* Sources whose value is theirs by what they say; an input or data of their own are not looked into. */
+static bool may_share(const ir_graph *g, const ir_node *n) {
+  if (n->op == IR_OP_const) return g->consts.at[n->payload].kind == IR_CONST_SPLAT;
+  return n->op == IR_OP_iota || n->op == IR_OP_dim || (!(ir_ops[n->op].flags & IR_SOURCE) && n->op != IR_OP_repeat && n->op != IR_OP_pick);
+}
+
+static bool same_bits(const ir_graph *g, const ir_node *a, const ir_node *b) {
+  return a->op != IR_OP_const || g->consts.at[a->payload].bits == g->consts.at[b->payload].bits;
+}
+
 /* Equal nodes are one: looked for among the users of the first operand made last. */
 static snt_result share_equal(fusion_context *c, bool *changed) {
   ir_graph *g = c->graph;
@@ -253,8 +263,9 @@ static snt_result share_equal(fusion_context *c, bool *changed) {
     ir_node *node = &g->nodes.at[n];
     same[n] = n;
     for (uint32_t i = 0; i < node->arity; i++) g->args.at[node->args + i] = same[g->args.at[node->args + i]];
-    if ((ir_ops[node->op].flags & IR_SOURCE) || node->op == IR_OP_repeat || node->op == IR_OP_pick) continue;
-    uint64_t h = ir_hash64(node->op * 31u + node->type.dtype, g->args.at + node->args, node->arity * sizeof(uint32_t));
+    if (!may_share(g, node)) continue;
+    const uint64_t bits = node->op == IR_OP_const ? g->consts.at[node->payload].bits : 0;
+    uint64_t h = ir_hash64(bits + node->op * 31u + node->type.dtype, g->args.at + node->args, node->arity * sizeof(uint32_t));
     for (;; h++) {
       uint32_t *cell = &table[h & (size - 1)];
       if (!*cell) {
@@ -265,7 +276,7 @@ static snt_result share_equal(fusion_context *c, bool *changed) {
       const bool equal = other->op == node->op && other->arity == node->arity && other->type.dtype == node->type.dtype &&
                          other->region == node->region && ir_same_shape(&other->type, &node->type) &&
                          !memcmp(g->args.at + other->args, g->args.at + node->args, node->arity * sizeof(uint32_t)) &&
-                         same_attrs(g, other, node);
+                         same_attrs(g, other, node) && same_bits(g, other, node);
       if (!equal) continue;
       same[n] = *cell;
       *changed = true;

@@ -83,6 +83,21 @@ static bool has_one_column(const rebuild *r, const matrix_vector *m) {
          follows(m->labels[1], v->dims, m->rank[1], m->labels[0], m->rank[0]);
 }
 
+/* Whether neighbouring terms of a row lie beside each other: a matrix that is turned has its columns there, as a contraction's vectors want it. */
+static bool rows_lie_along(const ir_graph *g, uint32_t node) {
+  uint32_t behind = 0, count; /* axes behind that of the terms */
+  for (const ir_node *n = ir_at(g, node); n->op == IR_OP_transpose || n->op == IR_OP_reshape || n->op == IR_OP_slice; n = ir_at(g, node)) {
+    const ir_expr *perm = ir_attr_ints(g, node, IR_ATTR_perm, &count);
+    node = ir_arg(g, node, 0);
+    const ir_tensor *t = &ir_at(g, node)->type;
+    const uint32_t last = n->type.rank - 1;
+    if (n->op == IR_OP_transpose) behind = last - (uint32_t)perm[last - behind];
+    for (uint32_t i = 0; n->op == IR_OP_reshape && behind && i <= behind; i++)
+      if (t->rank <= behind || t->dims[t->rank - 1 - i] != n->type.dims[last - i]) return true;
+  }
+  return behind == 0;
+}
+
 /* Constants that the schedules lay out in panels stream as well as rows do. */
 static bool is_packed(const rebuild *r, uint32_t node) {
   const cost_profile *p = r->c->options->profile;
@@ -198,7 +213,8 @@ static uint32_t sum_of_products(rebuild *r) {
     if (!is_short_float(ir_at(r->to, r->args[o])->type.dtype)) return 0;
   bool found = false;
   for (uint32_t o = 0; o < 2 && !found; o++) found = read_product(r, 1 - o, &m) && has_one_column(r, &m);
-  if (!found || is_packed(r, r->args[m.matrix]) || is_stencil(r, &m) || may_be_score(r)) return 0;
+  if (!found || is_packed(r, r->args[m.matrix]) || !rows_lie_along(r->to, r->args[m.matrix]) || is_stencil(r, &m) || may_be_score(r))
+    return 0;
   uint32_t matrix = ir_add_cast(r->to, r->args[m.matrix], SNT_F32);
   const uint32_t factor = take_factor(r, &m, &matrix);
   const uint32_t vector = ir_add_cast(r->to, r->args[1 - m.matrix], SNT_F32);

@@ -1,6 +1,6 @@
 #!/usr/bin/perl
 # Norms of rows whose results are moved: to other rows, which a kernel of rows does not take in (fusion/schedule_row_legal.c), or along the row, where a sum that is
-# known is not computed again below a condition (fusion/emit_value.c). How many kernels and loops there are, and the answer on each device here. Output: TAP.
+# known is not computed again below a condition (fusion/emit_value.c); matrices times a vector. How many kernels and loops there are, and the answer on each device here. Output: TAP.
 use strict;
 use warnings;
 use Test::More;
@@ -49,6 +49,25 @@ for my $case (@cases) {
       skip("$device is not here", 1) if $device ne 'interp' && $found !~ /\Q$device\E/;
       my $ran = `$sinter run $file.snt --device $device --check --quiet 2>&1`;
       ok($? == 0, "$device: $name") or diag($ran);
+    }
+  }
+}
+
+# A matrix times a vector (fusion/rewrite.c): a sum of products where the terms lie beside each other, else columns in vectors.
+for my $case (['as it lies', 'reduce', '64,512', ''], ['turned', 'contract', '512,64', "  %m = transpose %s, perm=[1,0]\n"]) {
+  my ($name, $kind, $shape, $turn) = @$case;
+  (my $file = "$dir/$name") =~ s/ /_/g;
+  my $matrix = $turn ? '%m' : '%s';
+  open my $out, '>', "$file.snt" or die $!;
+  print $out "graph \@g(%x: f32[1,512], %q: i8[$shape]) {\n  %c = cast %q, dtype=f32\n  %s = mul %c, 0.125\n$turn  %y = contract %x, $matrix, lhs=[0,1], out=[0,2], rhs=[2,1]\n  return y=%y\n}\n";
+  close $out;
+  my ($is) = `$sinter explain $file.snt --profile pocl --json` =~ /"kind": "(\w+)"/;
+  is($is, $kind, "a matrix, $name, times a vector");
+  for my $device ('interp', 'opencl:pocl', 'vulkan:llvmpipe') {
+    SKIP: {
+      skip("$device is not here", 1) if $device ne 'interp' && $found !~ /\Q$device\E/;
+      my $ran = `$sinter run $file.snt --device $device --check --quiet 2>&1`;
+      ok($? == 0, "$device: a matrix, $name, times a vector") or diag($ran);
     }
   }
 }

@@ -51,6 +51,9 @@ sub wide { my ($x, $w, $attrs) = @_; return "graph \@g(%x: f32[$x]) {\n  %w: f32
 # how many products there are on PoCL's profile
 my @boxes = (
   ['far', 9, 'a rate of 12 on a map of 14 x 14', wide('1,96,14,14', '96,96,3,3', 'pads=[12,12,12,12], dilation=[12,12]')],
+  ['halves', 9, 'halves, summed in f32', "graph \@g(%x: f16[1,96,14,14]) {\n  %w: f16[96,96,3,3] = const normal seed=3 scale=0.05\n"
+   . "  %p = window %x, axis=2, dilation=[12,12], high=[12,12], low=[12,12], size=[3,3], stride=[1,1]\n"
+   . "  %y: f32[1,96,14,14] = contract %p, %w, lhs=[0,1,2,3,4,5], out=[0,6,2,3], rhs=[6,1,4,5]\n  %b = add %y, 1.0\n  return y=%b\n}\n"],
   ['some_empty', 3, 'a rate across that is no box at all, and one that is', wide('1,96,14,15', '96,96,5,3', 'pads=[20,20,20,20], dilation=[10,20]') =~ s/20,20,20,20/20,15,20,15/r],
   ['strides', 9, 'strides of 2 and 3', wide('1,128,29,31', '128,128,3,3', 'pads=[24,24,24,24], dilation=[24,24], stride=[2,3]')],
   ['line', 3, 'along one axis', wide('1,128,200', '256,128,3', 'pads=[180,180], dilation=[180]')],
