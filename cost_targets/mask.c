@@ -77,14 +77,13 @@ static snt_result apply_one(cost_profile *p, const char *at, size_t length, snt_
   const bool fits = equal && length - (size_t)(equal - at) - 1 < sizeof number && equal + 1 < at + length;
   if (fits) memcpy(number, equal + 1, length - (size_t)(equal - at) - 1);
   const uint64_t value = strtoull(number, &stop, 10);
-  if (!fits || *stop || number[0] == '-')
-    return ir_fail(diag, SNT_E_ARG, "mask", 0, "a mask is key=number, not \"%.*s\"", (int)(length < 60 ? length : 60), at);
-  for (uint32_t i = 0; i < IR_COUNT(keys); i++)
+  for (uint32_t i = 0; fits && !*stop && number[0] != '-' && i < IR_COUNT(keys); i++)
     if (strlen(keys[i].name) == (size_t)(equal - at) && !memcmp(keys[i].name, at, (size_t)(equal - at))) {
       keys[i].apply(p, value);
       return SNT_OK;
     }
-  return ir_fail(diag, SNT_E_ARG, "mask", 0, "a mask has no key \"%.*s\"", (int)(equal - at < 60 ? equal - at : 60), at);
+  return ir_fail(diag, SNT_E_ARG, "mask", 0, "a mask is key=number, of keys that there are, not \"%.*s\"", (int)(length < 60 ? length : 60),
+                 at);
 }
 
 snt_result cost_profile_mask(cost_profile *p, const char *mask, snt_diag *diag) {

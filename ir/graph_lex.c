@@ -143,9 +143,7 @@ bool lex_expr(graph_parser *p, ir_expr *out) {
   lex_blanks(p);
   const char *start = p->at;
   if (expr_parse(p->g->pool, &p->at, p->end, out)) return !lex_graph_failed(p, start);
-  const char *end = start;
-  while (end < p->end && end - start < 60 && !strchr(" ,)]}\n", *end)) end++;
-  return lex_fail(p, start, "a number or an expression over the symbols is expected, not \"%.*s\"", (int)(end - start), start);
+  return lex_fail(p, start, "a number or an expression over the symbols is expected");
 }
 
 bool lex_int(graph_parser *p, int64_t *out) {

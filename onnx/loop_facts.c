@@ -11,6 +11,7 @@ typedef struct looking {
   const onnx_loop_facts *facts;
   const onnx_scope *scope;   /* what is known of the graph */
   uint32_t trip, *variables; /* of the trip's number, and of each carried value; UINT32_MAX: none */
+  ir_expr number;            /* the trip's */
   uint32_t count, *from;     /* those that count */
   ir_expr *means;            /* what they are by the trip's number */
 } looking;
@@ -81,6 +82,8 @@ static bool walk(looking *l) {
   if (!in) return false;
   in[NUMBER] = variable_of(l, "trip", &number, &l->trip);
   in[CONDITION] = unknown_of(l, &(onnx_value){.name = "condition", .type = flag});
+  if (!in[NUMBER] || !in[CONDITION]) return false;
+  l->number = in[NUMBER]->known->num;
   for (uint32_t i = 0; i < f->carried; i++) {
     onnx_value *v = f->initial[i];
     const bool may_count = !f->same[i] && one_number(l->c, v);
@@ -177,11 +180,10 @@ static bool has_room(looking *l, onnx_loop_facts *f) {
 }
 
 static void find_means(looking *l, const onnx_loop_facts *f) {
-  const ir_expr trip = one_number(l->c, onnx_scope_find(l->scope, f->body->inputs.at[NUMBER].name))->num;
   l->count = 0;
   for (uint32_t i = 0; i < f->carried; i++) {
     if (!f->counts[i]) continue;
-    l->means[l->count] = expr_add(l->pool, f->start[i], expr_mul(l->pool, expr_int(l->pool, f->step[i]), trip));
+    l->means[l->count] = expr_add(l->pool, f->start[i], expr_mul(l->pool, expr_int(l->pool, f->step[i]), l->number));
     l->from[l->count++] = l->variables[i];
   }
 }

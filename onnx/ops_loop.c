@@ -29,7 +29,7 @@ static bool run_trip(onnx_call *c, onnx_unrolled *u, onnx_value *number, onnx_va
 }
 
 /* ---- a loop that stays one ---- */
-enum { NONE = UINT32_MAX, MOST_IN_LOOP = 2 * ONNX_MOST_VALUES + 3 };
+enum { MOST_IN_LOOP = 2 * ONNX_MOST_VALUES + 3 };
 typedef struct in_loop {
   onnx_unrolled *u;
   onnx_loop_facts facts;
@@ -37,7 +37,7 @@ typedef struct in_loop {
   uint32_t limit;     /* node of the most trips, where it is not known; 0: it is */
   ir_expr most, trip; /* trips, and the number of one */
   bool by_data;       /* its condition, or its limit, ends it */
-  uint32_t number, goes_on, made, value[ONNX_MOST_VALUES], slice[ONNX_MOST_VALUES]; /* places among what is carried, or NONE */
+  uint32_t number, goes_on, made, value[ONNX_MOST_VALUES], slice[ONNX_MOST_VALUES]; /* places among what is carried; UINT32_MAX: none */
   uint32_t count, initial[MOST_IN_LOOP], inside[MOST_IN_LOOP], next[MOST_IN_LOOP];
 } in_loop;
 
@@ -184,7 +184,7 @@ static bool start_values(onnx_call *c, in_loop *l) {
   l->goes_on = carry(l, flag ? onnx_reshape(c, flag, 0, NULL) : 0);
   l->number = carry(l, onnx_scalar(c, SNT_I64, 0)), l->made = carry(l, onnx_scalar(c, SNT_I64, 0));
   if (l->limit) l->initial[l->goes_on] = onnx_2(c, IR_OP_and, l->initial[l->goes_on], onnx_2n(c, IR_OP_gt, l->limit, 0));
-  for (uint32_t i = 0; i < l->u->carried; i++) l->value[i] = is_carried(l, i) ? carry(l, onnx_node_of(c, l->facts.initial[i])) : NONE;
+  for (uint32_t i = 0; i < l->u->carried; i++) l->value[i] = is_carried(l, i) ? carry(l, onnx_node_of(c, l->facts.initial[i])) : UINT32_MAX;
   for (uint32_t i = 0; i < l->count; i++)
     if (!l->initial[i]) return false;
   for (uint32_t i = 0; i < l->u->slices; i++) l->slice[i] = carry(l, 0);

@@ -1,6 +1,6 @@
 /* How much of a value the model reads, as its file says it before the readers are imported: operators that search for what they give, one after another, stop
-   there. Only what is plain to see counts: a Slice from 0 on, behind operators that keep places apart and the result of an If. Who reads a value stands behind it,
-   as everywhere in ONNX: a file that goes round in circles is looked through once, too, and refused by the importer. */
+   there. Only what is plain to see counts: a Slice whose ends count from the first place, behind operators that keep places apart and the result of an If. Who
+   reads a value stands behind it, as everywhere in ONNX: a file that goes round in circles is looked through once, too, and refused by the importer. */
 #include "onnx/import_private.h"
 #include "onnx/ops.h"
 
@@ -72,7 +72,7 @@ static int64_t read_by(onnx_import *im, const level *at, uint32_t number, const 
     bool known = is_number(im, at, n, 1, &start) && is_number(im, at, n, 2, &end);
     known &= n->inputs.count < 4 || is_number(im, at, n, 3, &axis);
     known &= n->inputs.count < 5 || is_number(im, at, n, 4, &step);
-    return known && !start && !axis && step == 1 && end >= 0 ? end : INT64_MAX;
+    return known && start >= 0 && !axis && step == 1 && end >= 0 ? end : INT64_MAX;
   }
   const bool picks = !strcmp(n->op, "Gather") && attribute(n, "axis", 0) > 0;
   const bool squeezes = !strcmp(n->op, "Squeeze") && is_number(im, at, n, 1, &axis) && axis > 0;

@@ -26,7 +26,8 @@ my @cases = (
   ['open', '3,3', 'a map of open extents', conv(6, 7, 3, 'pads=[7,7,7,7], dilation=[7,7]') =~ s/graph/symbols { h: min=1 max=16 multiple_of=1 hint=6 }\ngraph/r =~ s/16,6,7\]/16,h,h]/r],
 );
 my $found = `$sinter devices 2>&1`;
-for my $case (@cases) {
+my $only = $ENV{SNT_ONLY} // ''; # of names of cases
+for my $case (grep { $_->[0] =~ /$only/ } @cases) {
   my ($name, $want, $why, $text) = @$case;
   open my $out, '>', "$dir/$name.snt" or die $!;
   print $out $text;
@@ -72,7 +73,7 @@ END
   ['near', 1, 'neighbours', wide('1,96,14,14', '96,96,3,3', 'pads=[1,1,1,1]')],
   ['small', 1, 'what is computed faster than launched', wide('1,8,14,14', '8,8,3,3', 'pads=[12,12,12,12], dilation=[12,12]')],
 );
-for my $case (@boxes) {
+for my $case (grep { $_->[0] =~ /$only/ } @boxes) {
   my ($name, $want, $why, $text) = @$case;
   open my $out, '>', "$dir/$name.snt" or die $!;
   print $out $text;
@@ -90,6 +91,7 @@ for my $case (@boxes) {
   }
 }
 
+done_testing(), exit if $only;
 # Resampling by few taps is pointwise, so that vectors lie along whatever axis they like; by many it is a reduction.
 for my $taps (2, 4, 8) {
   my $index = join ', ', map { my $o = $_; map { int($o * 9 / 20) + $_ % 3 } 1 .. $taps } 0 .. 19;

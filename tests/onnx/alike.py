@@ -11,15 +11,15 @@ NUMBERS = {"half": np.float32(0.5), "nil": np.float32(0), "no": np.int64(0), "l0
            "back": np.array([1, 1, 0, 1]), "flat": np.array([-1]), "two": np.array([2, -1]), "wide": np.array([3, 4, 6])}
 
 
-def case(name, steps, of, axis=0, last=None, before=()):
-    """steps of part i: "{h}", "{i}" and "{j}" are i - 1, i and i + 1, names with a dot are its own; last: those of the last one; before: of all of them.
+def case(name, steps, of, axis=0, first=None, last=None, before=()):
+    """steps of part i: "{h}", "{i}" and "{j}" are i - 1, i and i + 1, "{b}" counts down, names with a dot are its own; first, last: those of the first and the last one; before: of all of them.
     of: its value, by its slice [4, 6] and its number."""
     data = {"x": X, "y": Y, "at": AT}
     data.update({n: v for n, v in NUMBERS.items() if any(f" {n} " in f" {s} " for s in steps)})
-    data.update({f"k{i}": np.int64(i + 1) for i in range(PARTS)} if any("k{i}" in s for s in steps) else {})
+    data.update({f"k{i}": np.int64(i + 1) for i in range(PARTS)} if any("k{" in s for s in steps) else {})
     data.update({f"s{i}": np.array([i]) for i in range(PARTS + 1)} if any("s{i}" in s for s in steps) else {})
     names = {n: f"x{i}" for i, n in enumerate(data)}
-    lines = list(before) + [s.format(h=i - 1, i=i, j=i + 1) for i in range(PARTS) for s in (last if last and i == PARTS - 1 else steps)]
+    lines = list(before) + [s.format(h=i - 1, i=i, j=i + 1, b=PARTS - 1 - i) for i in range(PARTS) for s in (first if first and i == 0 else last if last and i == PARTS - 1 else steps)]
     lines.append("Concat " + " ".join(f"r.{i}" for i in range(PARTS)) + f" -> y0 | axis={axis}")
     CASES.append((f"alike_{name}", 17, [written(s, names) for s in lines], list(data.values()), [np.concatenate([of(X[:, i + 1].astype(float), i) for i in range(PARTS)], axis)], set(range(3, len(data))), {}))
 
@@ -30,6 +30,7 @@ def order(v):
 
 PICK = "Gather x k{i} -> v.{i} | axis=1"  # [4, 6]
 case("steps", [PICK, "Mul v.{i} half -> a.{i}", "Add a.{i} y -> b.{i}", "Greater b.{i} nil -> c.{i}", "Where c.{i} b.{i} v.{i} -> r.{i}"], lambda v, i: np.where(v / 2 + Y > 0, v / 2 + Y, v))
+case("backwards", ["Gather x k{b} -> v.{i} | axis=1", "Exp v.{i} -> r.{i}"], lambda v, i: np.exp(X[:, PARTS - i].astype(float)))
 case("beside", [PICK, "Exp v.{i} -> r.{i}"], lambda v, i: np.exp(v), 1)
 case("numbers", [PICK, "Cast k{i} -> n.{i} | to=1", "Mul v.{i} n.{i} -> a.{i}", "ConstantOfShape l3 -> b.{i}", "Add b.{i} n.{i} -> c.{i}", "ReduceMax a.{i} -> d.{i} | axes=[0,1] keepdims=0", "Add c.{i} d.{i} -> r.{i}"],
      lambda v, i: np.full(3, i + 1 + (v * (i + 1)).max()))
@@ -46,6 +47,7 @@ case("own_columns", [PICK, "ArgMax v.{i} -> p.{i} | axis=1 keepdims=0", "Gather 
 case("same", ["Exp y -> r.{i}"], lambda v, i: np.exp(Y.astype(float)), 1)
 # and what is not
 case("unlike_step", [PICK, "Exp v.{i} -> r.{i}"], lambda v, i: np.exp(v) if i < PARTS - 1 else np.tanh(v), last=[PICK, "Tanh v.{i} -> r.{i}"])
+case("unlike_operand", [PICK, "Add v.{i} v.{h} -> r.{i}"], lambda v, i: v + X[:, max(i, 1)].astype(float), first=[PICK, "Add v.{i} v.{i} -> r.{i}"])
 case("unlike_number", [PICK, "Cast k{i} -> n.{i} | to=1", "Mul v.{i} n.{i} -> r.{i}"], lambda v, i: v * (i + 1), last=[PICK, "Cast k{i} -> n.{i} | to=1", "Mul n.{i} v.{i} -> r.{i}"])
 case("unlike_distance", [PICK, "Exp v.{i} -> r.{i}"], lambda v, i: np.exp(v if i < PARTS - 1 else X[:, 1].astype(float)), last=["Gather x k0 -> v.{i} | axis=1", "Exp v.{i} -> r.{i}"])
 case("unlike_chain", [PICK, "Add v.{i} r.{h} -> r.{i}"], lambda v, i: Y + X[:, 1:i + 2].astype(float).sum(1), before=["Identity y -> r.-1"])

@@ -139,6 +139,7 @@ BOXES, SCORES = boxes_of(np.arange(8)), np.array([[9, 1, 4, 1.5, 3, 2.5, 6, 5], 
 SUPPRESS = [BOXES[None], SCORES[None], np.array([8]), np.array([0.3], np.float32), np.array([0]), np.array([3])]
 KEPT = np.concatenate([suppressed(BOXES.astype(float), SCORES[c], 8) + [0, c, 0] for c in range(2)])
 CASES.append(("counts_suppressed_first_of_classes", 17, [written(s, {}) for s in ["NonMaxSuppression x0 x1 x2 x3 -> r", "Slice r x4 x5 x4 -> y0"]], SUPPRESS, [KEPT[:3]], {2, 3, 4, 5}, {}))
+CASES.append(("counts_suppressed_second_on", 17, [written(s, {}) for s in ["NonMaxSuppression x0 x1 x2 x3 -> r", "Slice r x6 x5 x4 -> y0"]], SUPPRESS + [np.array([1])], [KEPT[1:3]], {2, 3, 4, 5, 6}, {}))
 CIRCLE = ["NonMaxSuppression x0 x1 x2 x3 -> r", "Identity r -> q", "Identity q -> r", "Slice q x4 x5 x4 -> y0"]
 CIRCLES = CIRCLE[:1] + ["Identity r -> r"] * 60 + ["Slice r x4 x5 x4 -> y0"]  # of which twice as many ways lead through each
 REFUSED.append((("counts_refused_circle", 17, [written(s, {}) for s in CIRCLE], SUPPRESS, [np.float32(0)], {2, 3, 4, 5}, {}), "(Identity): two values are named r"))
