@@ -40,6 +40,7 @@ typedef struct contraction {
   int64_t most_outer, most_rows;         /* indices of it, and tiles of rows, that a work-item has at most; 0: unknown */
   uint32_t chooser;                      /* of the hero (emit_chooser); 0: none is asked */
   contract_set set;                      /* the contractions that share the tile: their cells one after another */
+  uint32_t operands[2];                  /* different ones of theirs, left and right: what is the same for several is read once */
   uint32_t panel[CONTRACT_SET_MAX];      /* memory of a panel of the lane operand, staged for each tile of columns */
   uint8_t lane_form[CONTRACT_SET_MAX];   /* contract_form: how each one's lane operand is read */
   ir_expr group_number, groups;

@@ -101,7 +101,7 @@ static double columns_met(const contraction *t, double columns) {
    of 4 x 2 vectors of 512 bits wait for it (8 x 1 is 1.2 times as fast), one of 6 x 4 does not. */
 static double panel_cycles(const contraction *t, double columns, int64_t passes) {
   const cost_profile *p = t->c->options->profile;
-  const double terms = contract_terms(t), bytes = columns_met(t, columns) * t->set.count * ir_dtypes[t->type.base].bytes;
+  const double terms = contract_terms(t), bytes = columns_met(t, columns) * t->operands[t->lane_operand] * ir_dtypes[t->type.base].bytes;
   if (terms * bytes <= 0.75 * p->l1_bytes) return 0;
   const bool near = p->l2_gbs > 0 && (terms * bytes <= 0.75 * p->l2_bytes || (takes_blocks(t, passes) && block_size(t)));
   return bytes * p->units * p->ghz / (near ? p->l2_gbs : p->cache_gbs);
@@ -126,7 +126,8 @@ static double line_cycles(const contraction *t, int64_t lane_extent) {
   const cost_profile *p = t->c->options->profile;
   const int64_t width = (int64_t)contract_width(t);
   const double tiles = (double)tile_passes(t, 1) * (double)((lane_extent + width - 1) / width);
-  const double loads = t->vectors * t->set.count * p->vector_load_cycles * parts(t) + p->scalar_load_cycles;
+  const double loads = t->vectors * t->operands[t->lane_operand] * p->vector_load_cycles * parts(t) +
+                       t->operands[1 - t->lane_operand] * p->scalar_load_cycles;
   const double cycles = fmax(contract_sums(t) * parts(t) / p->fma_per_cycle, loads);
   return (cycles > FMA_LATENCY ? cycles : FMA_LATENCY) * ceil(tiles / (p->units > 1 ? p->units : 1));
 }
@@ -138,7 +139,9 @@ static double tile_cycles(const contraction *t, int64_t row_extent, int64_t lane
   const cost_profile *p = t->c->options->profile;
   const double cells = (double)contract_cells(t), vectors = t->vectors, mixed = contract_pairs_rows(t) ? t->rows / 2 + 1 : 0;
   const double load = p->vector_load_cycles * parts(t);
-  const double loads = t->both_lanes ? vectors * (t->rows + 1) * load : vectors * t->set.count * load + t->rows * p->scalar_load_cycles;
+  const double loads = t->both_lanes ? vectors * (t->rows + 1) * load
+                                     : vectors * t->operands[t->lane_operand] * load +
+                                           t->rows * t->operands[1 - t->lane_operand] * p->scalar_load_cycles;
   double cycles = contract_sums(t) * parts(t) / p->fma_per_cycle;
   if (loads > cycles) cycles = loads;
   if (FMA_LATENCY > cycles) cycles = FMA_LATENCY;
@@ -167,7 +170,8 @@ static uint32_t last_overlap(const contraction *t, int64_t lane_extent, uint32_t
    tiles with more accumulators lose a tenth and more. Where a port takes a vector in parts, one that is as wide as a port fills columns that are no
    whole vectors without pairs of rows (12544 x 96 by 24: 1.2 times as fast on Zen 4); where they are whole, twice the instructions lose 3 to 8 %. */
 static void pick_explicit(contraction *t, int64_t row_extent, int64_t lane_extent) {
-  const uint32_t registers = (uint32_t)t->c->options->profile->registers, most = rows_meet(t) ? FEW_ROWS : MOST_ROWS;
+  const uint32_t registers = (uint32_t)t->c->options->profile->registers;
+  const uint32_t most = rows_meet(t) ? FEW_ROWS / t->operands[1 - t->lane_operand] : MOST_ROWS;
   const uint32_t widest = row_extent == 1 && !t->both_lanes ? CONTRACT_VECTORS : MOST_VECTORS;
   const uint32_t least = lane_extent % t->lanes ? t->lanes / (uint32_t)parts(t) : t->lanes;
   struct {
@@ -178,7 +182,7 @@ static void pick_explicit(contraction *t, int64_t row_extent, int64_t lane_exten
     for (t->vectors = 1; t->vectors <= widest; t->vectors++)
       for (t->rows = 1; t->rows <= most && (int64_t)t->rows <= row_extent; t->rows++) {
         t->overlap = last_overlap(t, lane_extent, t->vectors);
-        const uint32_t sums = contract_sums(t), spare = t->both_lanes ? t->rows + 1 : t->vectors * t->set.count + 1;
+        const uint32_t sums = contract_sums(t), spare = t->both_lanes ? t->rows + 1 : t->vectors * t->operands[t->lane_operand] + 1;
         if ((sums + spare > registers || 4 * sums > 3 * registers) && sums > 1) continue;
         if (contract_width(t) > lane_extent) continue;
         const double cycles = tile_cycles(t, row_extent, lane_extent);
@@ -237,8 +241,20 @@ bool contract_pick_tile(contraction *t) {
   return contract_pick_tile_of(t, row_extent);
 }
 
+static void count_operands(contraction *t) {
+  for (uint32_t o = 0; o < 2; o++) {
+    t->operands[o] = 0;
+    for (uint32_t s = 0; s < t->set.count; s++) {
+      uint32_t same = 0;
+      while (same < s && contract_operand(t, same, o) != contract_operand(t, s, o)) same++;
+      t->operands[o] += same == s;
+    }
+  }
+}
+
 bool contract_pick_tile_of(contraction *t, int64_t row_extent) {
   int64_t lane_extent;
+  count_operands(t);
   if (!contract_literal(t, t->lane_axis, &lane_extent)) {
     if (!schedule_is_explicit(t->c)) return false;
     lane_extent = UNKNOWN_IS_MANY;

@@ -81,6 +81,15 @@ for my $case ([1, 5], [2, 3], [3, 3], [3, 9], [6, 11]) {
   ok($loads <= 2 * $fma, "and $loads loads and stores") or diag($said);
 }
 
+# Products that share their columns in one tile read these once for all of them, and what they do not share leaves them as many registers: 16 hold three rows of two.
+{
+  my $graph = put('count.snt', "graph \@two(%a: f32[48,64], %b: f32[48,64], %m: f32[64,64]) {\n  %x = matmul %a, %m\n  %y = matmul %b, %m\n  must_fuse %x, %y\n  return x=%x, y=%y\n}\n");
+  my ($code, $said) = says("$sinter inspect-kernel", $graph, '--profile', put('few.profile', "base = pocl\nname = few\ntarget = opencl\n"), '--sample 64 --json');
+  my @kernels = $code ? () : @{decode_json($said)};
+  my ($fma, $loads) = @kernels == 1 ? map { $kernels[0]{mix}{$_} } qw(fma global) : (0, 0);
+  ok($fma > 0 && $loads < 0.8 * $fma, "two products beside one matrix: $loads loads and stores for $fma multiply-adds") or diag($said);
+}
+
 # Weights that are given at run time are packed by whole vectors: blocks of their rows are turned in registers.
 {
   my ($code, $said) = says("$sinter compile", put('count.snt', given(256, 512, 512)), '--target opencl --profile', profile(16, 'opencl'), "-o $dir/given");
