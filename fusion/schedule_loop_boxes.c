@@ -9,6 +9,7 @@ typedef struct seam_search {
   const fusion_context *c;
   const schedule_space *space;
   loop_seams *seams; /* of each axis */
+  bool taps;         /* along the last one also where the taps of a reduced window begin and end to lie inside, all of them */
   uint32_t vars[SNT_MAX_RANK];
 } seam_search;
 
@@ -25,16 +26,24 @@ static void add_seam(const seam_search *s, uint32_t axis, ir_expr at) {
   seams->at[i] = at;
 }
 
-/* lo <= place + shift < hi changes at lo - shift and at hi - shift. */
+/* lo <= place + shift < hi changes at lo - shift and at hi - shift: for all taps, at the least and the most of it. */
 static void add_condition(const seam_search *s, const map_condition *condition) {
+  enum { MOST_TAPS = 64 };
   expr_pool *x = s->c->graph->pool;
   for (uint32_t axis = 0; axis < s->space->rank; axis++) {
     int64_t coef;
     ir_expr shift;
     if (s->vars[axis] == UINT32_MAX || !expr_split_affine(x, condition->value, s->vars[axis], &coef, &shift) || coef != 1) continue;
-    if (emit_has_vars(x, shift) || emit_has_vars(x, condition->lo) || emit_has_vars(x, condition->hi)) continue;
-    add_seam(s, axis, expr_sub(x, condition->lo, shift));
-    add_seam(s, axis, expr_sub(x, condition->hi, shift));
+    if (emit_has_vars(x, condition->lo) || emit_has_vars(x, condition->hi)) continue;
+    ir_expr least = shift, most = shift;
+    if (emit_has_vars(x, shift)) {
+      int64_t low, high;
+      expr_bounds(x, shift, &low, &high);
+      if (!s->taps || axis + 1 < s->space->rank || high - low >= MOST_TAPS) continue;
+      least = expr_int(x, low), most = expr_int(x, high);
+    }
+    add_seam(s, axis, expr_sub(x, condition->lo, least));
+    add_seam(s, axis, expr_sub(x, condition->hi, most));
   }
 }
 
@@ -45,9 +54,9 @@ static void look_at(void *user, const fusion_load *load) {
 }
 
 /* Places in the space of all outputs that have its shape. */
-static void find_seams(const fusion_context *c, const fusion_group *group, const schedule_space *space, loop_seams *seams) {
+static void find_seams(const fusion_context *c, const fusion_group *group, const schedule_space *space, bool taps, loop_seams *seams) {
   expr_pool *x = c->graph->pool;
-  seam_search s = {.c = c, .space = space, .seams = seams};
+  seam_search s = {.c = c, .space = space, .seams = seams, .taps = taps};
   map_access at = {.rank = space->rank};
   memset(seams, 0, SNT_MAX_RANK * sizeof *seams);
   for (uint32_t d = 0; d < space->rank; d++) {
@@ -69,7 +78,7 @@ void loop_find_cuts(const fusion_context *c, const fusion_group *group, loop_box
   loop_seams seams[SNT_MAX_RANK];
   box->cuts.count = 0;
   if (space->split + 1 != space->rank) return;
-  find_seams(c, group, space, seams);
+  find_seams(c, group, space, true, seams);
   if (seams[space->split].count <= MOST_CUTS) box->cuts = seams[space->split];
 }
 
@@ -111,7 +120,7 @@ loop_box *loop_find_boxes(fusion_context *c, const fusion_group *group, uint32_t
   schedule_space whole;
   *count = 1;
   schedule_space_init(c, &whole, &ir_at(c->graph, group->hero)->type, 0);
-  find_seams(c, group, &whole, seams);
+  find_seams(c, group, &whole, false, seams);
   const bool apart = !c->options->profile->both_sides && same_shapes(c, group);
   for (uint32_t d = 0; d < whole.rank; d++) {
     const bool boxes = apart && (d + 1 < whole.rank || cuts_rows(c, &whole, &seams[d]));

@@ -45,13 +45,22 @@ sub parted {
        . "  %y = div %e, %t\n  must_fuse %e, %y\n  return y=%y\n}\n";
 }
 sub sectors {
-  my ($code, $said) = says("$sinter inspect-kernel", put('count.snt', parted(@_)), '--profile', $wide, '--sample 64 --json');
+  my ($code, $said) = says("$sinter inspect-kernel", put('count.snt', $_[0]), '--profile', $wide, '--sample 64 --json');
   my @kernels = $code ? () : @{decode_json($said)};
   is(scalar @kernels, 1, 'one kernel') or diag($said);
   return @kernels ? $kernels[0]{sectors} : 0;
 }
-my ($between, $within) = map { sectors($_) } 64, 61;
+my ($between, $within) = map { sectors(parted($_)) } 64, 61;
 ok($between > 0 && 3 * $between < $within, "a seam between vectors takes $between sectors, one within a vector $within");
+
+# Taps of a window that is reduced: between the columns where the first and the last of them leave the rows they are vectors.
+sub summed {
+  my ($dims, $axis, $window) = @_;
+  my @axes = map { $_ + split(/,/, $dims) } 0, 1;
+  return "graph \@summed(%x: f32[$dims]) {\n  %w = window %x, axis=$axis, $window\n  %y = reduce.sum %w, axes=[" . join(',', @axes) . "]\n  return y=%y\n}\n";
+}
+my ($inside, $over) = map { sectors(summed('64,256', 0, $_)) } 'size=[3,3], low=[1,0], high=[1,0]', 'size=[3,3], low=[1,1], high=[1,1]';
+ok($inside > 0 && $over < 1.5 * $inside, "taps beyond the ends of rows take $over sectors, within them $inside");
 
 # ---- and right ----
 
@@ -59,6 +68,10 @@ my %graphs = ('rows' => joined(0, '7,33'), 'planes' => joined(0, '3,5,40'), 'bet
               'many parts' => many(40, 37), 'a part of one element' => joined(0, '1'),
               'two axes' => "graph \@two(%a: f32[6,20], %b: f32[9,20], %c: f32[15,13]) {\n  %p = concat %a, %b, axis=0\n  %j = concat %p, %c, axis=1\n  %y = exp %j\n  return y=%y\n}\n",
               'a pad of rows and columns' => "graph \@pad(%a: f32[4,9,30]) {\n  %t = tanh %a\n  %p = pad %t, low=[0,2,1], high=[0,3,2], value=1.5\n  %y = mul %p, 2.0\n  return y=%y\n}\n",
+              'taps' => summed('40,72', 0, 'size=[3,3], low=[1,1], high=[1,1]'), 'taps far apart' => summed('3,19,90', 1, 'size=[3,5], low=[2,6], high=[2,7], dilation=[2,3]'),
+              'taps wider than the rows' => summed('9,6', 0, 'size=[3,9], low=[1,4], high=[1,4]'), 'every second place of taps' => summed('20,70', 0, 'size=[3,3], low=[1,1], high=[1,1], stride=[2,2]'),
+              'taps of taps' => "graph \@twice(%x: f32[30,77]) {\n  %w = window %x, axis=0, size=[3,3], low=[1,1], high=[1,1]\n  %s = reduce.max %w, axes=[2,3]\n  %v = window %s, axis=0, size=[3,5], low=[1,2], high=[1,2]\n"
+                . "  %t = reduce.sum %v, axes=[2,3]\n  %y = sub %x, %t\n  return y=%y\n}\n",
               'rows of whole vectors' => parted(64), 'rows of vectors and of half of one' => parted(72), 'rows of no whole vector' => parted(61),
               'an open number of rows' => "symbols { n: min=1 max=64 hint=9 }\ngraph \@open(%a: f32[n,40], %b: f32[3,40]) {\n  %p = tanh %a\n  %q = exp %b\n  %y = concat %p, %q, axis=0\n  return y=%y\n}\n");
 my @profiles = (map({ ['interp', profile('pocl', "kir$_", 'target = kir', "lanes = $_")] } 4, 16), map({ ['interp', profile($_, "kir_$_", 'target = kir')] } 'h100', 'mobile'), map({ ['opencl:pocl', profile('pocl', "cl$_", 'target = opencl', "lanes = $_")] } 8, 16));
