@@ -1,5 +1,5 @@
 /* bench/cost: the cost model proven by measurement. usage: cost [--device D] [--profile FILE] [--graphs FILE] [--random N] [--readers N] [--seed S] [--parts N]
-   [--best N] [--again N] [--rounds N] [--cpu-time] [--apart] [--versus PROFILE] [--verbose]. Prints a line a graph and the means; --versus: the plan that PROFILE would choose beside the
+   [--best N] [--again N] [--rounds N] [--cpu-time] [--apart] [--versus PROFILE] [--only NAME] [--verbose]. Prints a line a graph and the means; --versus: the plan that PROFILE would choose beside the
    chosen one instead; see bench/README.md. Exit codes: 0 measured, 1 failed, 2 wrong usage. */
 #include "bench/cost.h"
 #include <math.h>
@@ -7,7 +7,7 @@
 #include <string.h>
 
 typedef struct cost_options {
-  const char *device, *profile, *graphs, *versus;
+  const char *device, *profile, *graphs, *versus, *only;
   uint32_t random, readers, seed, parts, best, again, rounds;
   bool verbose, processor_time, apart;
 } cost_options;
@@ -138,6 +138,7 @@ static void run_versus(cost_bench *b, const char *name, const char *text, size_t
 
 static void run_graph(cost_bench *b, const char *name, const char *text, size_t length, cost_totals *t) {
   enum { LEAST = 8 };
+  if (b->only && strcmp(b->only, name)) return;
   cost_begin_random(b, name);
   if (b->other) {
     run_versus(b, name, text, length, t);
@@ -199,7 +200,7 @@ static void run_random(cost_bench *b, const char *kind, void (*make)(cost_bench 
     snprintf(name, sizeof name, "%s %u", kind, i);
     cost_begin_random(b, name);
     make(b, text, sizeof text);
-    if (b->verbose) printf("%s", text);
+    if (b->verbose && (!b->only || !strcmp(b->only, name))) printf("%s", text);
     run_graph(b, name, text, strlen(text), t);
   }
 }
@@ -247,7 +248,7 @@ static bool parse_options(cost_options *o, int argc, char **argv) {
   } known[] = {
       {"--device", &o->device, NULL},   {"--profile", &o->profile, NULL}, {"--graphs", &o->graphs, NULL}, {"--random", NULL, &o->random},
       {"--readers", NULL, &o->readers}, {"--versus", &o->versus, NULL},   {"--seed", NULL, &o->seed},     {"--parts", NULL, &o->parts},
-      {"--best", NULL, &o->best},       {"--again", NULL, &o->again},     {"--rounds", NULL, &o->rounds},
+      {"--only", &o->only, NULL},       {"--best", NULL, &o->best},       {"--again", NULL, &o->again},   {"--rounds", NULL, &o->rounds},
   };
   for (int i = 1; i < argc; i++) {
     size_t k = 0;
@@ -274,11 +275,11 @@ int main(int argc, char **argv) {
   if (!parse_options(&o, argc, argv)) {
     fprintf(stderr, "usage: cost [--device D] [--profile FILE] [--graphs FILE] [--random N] [--readers N] [--seed S] [--parts N] [--best "
                     "N] [--again N] [--rounds N] "
-                    "[--cpu-time] [--apart] [--versus PROFILE] [--verbose]\n");
+                    "[--cpu-time] [--apart] [--versus PROFILE] [--only NAME] [--verbose]\n");
     return 2;
   }
   b.seed = o.seed;
-  b.wanted = o.parts, b.best = o.best, b.again = o.again, b.rounds = o.rounds, b.sample_ns = 1e7, b.verbose = o.verbose,
+  b.wanted = o.parts, b.best = o.best, b.again = o.again, b.rounds = o.rounds, b.sample_ns = 1e7, b.verbose = o.verbose, b.only = o.only,
   b.processor_time = o.processor_time, b.apart = o.apart;
   snt_result r = open_bench(&b, &o, &cache);
   if (r == SNT_OK && o.graphs) r = host_read_file(o.graphs, &text, &size, &b.diag);

@@ -32,6 +32,7 @@ typedef struct cost_bench {
   uint32_t wanted, best, rounds; /* partitions; of them the best by the model among four times as many */
   uint32_t again;                /* times that the best and the chosen one are measured once more, in other memory */
   double sample_ns;
+  const char *only; /* the one graph of that name; null: all */
   bool verbose, processor_time, apart;
   char *base; /* the working graph of the graph at hand, as text: what the partitions are made of */
   size_t base_length;
