@@ -66,9 +66,9 @@ double cost_op_cycles(const cost_profile *p, uint32_t op, int32_t dtype) {
 void cost_profile_widen(cost_profile *p, double lanes) {
   const double times = lanes / at_least(p->lanes, 1);
   if (times > 1) {
-    p->op_cycles *= times, p->special_cycles *= times, p->div_cycles *= times;
+    p->op_cycles *= times, p->div_cycles *= times;
     for (uint32_t op = 0; op < IR_OP_COUNT; op++)
-      for (uint32_t t = 0; t < COST_TYPE_COUNT; t++) p->cycles[op][t] *= (float)times;
+      for (uint32_t t = 0; t < COST_TYPE_COUNT && !(ir_ops[op].flags & IR_EXPENSIVE); t++) p->cycles[op][t] *= (float)times;
   }
   p->lanes = lanes;
 }

@@ -39,6 +39,13 @@ static void add_loads(lane_walk *w, uint32_t base, double elements, uint8_t how)
   w->loads.lined_bytes += w->c->elements[base] * ir_dtypes[ir_at(w->c->graph, base)->type.dtype].bytes;
 }
 
+/* From memory: a concatenation that is stored is read as any value. */
+static bool is_read(const fusion_group *group, uint32_t base) {
+  for (uint32_t i = 0; i < group->input_count; i++)
+    if (group->inputs[i] == base) return true;
+  return false;
+}
+
 /* Loads for so many results, beyond those of vectors, of what `how` says of a value and all that a concatenation joins to it. */
 static void read_value(lane_walk *w, uint32_t base, double elements, uint8_t how) {
   const ir_graph *g = w->c->graph;
@@ -50,15 +57,17 @@ static void read_value(lane_walk *w, uint32_t base, double elements, uint8_t how
     w->lanes[at] = more_of(w->lanes[at], how);
     return;
   }
+  const bool joins = n->op == IR_OP_concat && !is_read(w->group, base);
+  if (n->op == IR_OP_concat && !joins && how == FUSION_SEAMS) how = FUSION_BESIDE;
   /* across seams each part that is read, behind its condition, in every sweep; not what this kernel keeps of its rows */
-  for (uint32_t i = 0; n->op == IR_OP_concat && i < n->arity; i++) {
+  for (uint32_t i = 0; joins && i < n->arity; i++) {
     const uint32_t part = w->c->facts[ir_arg(g, base, i)].base;
     const bool read = how == FUSION_SEAMS && fusion_position(w->c, w->group, part) == UINT32_MAX;
     if (read) add_loads(w, part, elements, FUSION_SEAMS);
     else read_value(w, part, elements, how == FUSION_SEAMS ? FUSION_BESIDE : how);
   }
-  w->beside |= n->op != IR_OP_concat && how == FUSION_BESIDE && 2 * w->c->elements[base] >= elements;
-  if (n->op != IR_OP_concat && how >= FUSION_APART && first_met(w, base) && n->op != IR_OP_const) add_loads(w, base, elements, how);
+  w->beside |= !joins && how == FUSION_BESIDE && 2 * w->c->elements[base] >= elements;
+  if (!joins && how >= FUSION_APART && first_met(w, base) && n->op != IR_OP_const) add_loads(w, base, elements, how);
 }
 
 /* `flat`: rows, in which what lies apart is taken as lying beside each other. */
@@ -99,31 +108,58 @@ lane_loads group_find_lanes(const fusion_context *c, const fusion_group *group, 
   return w.loads;
 }
 
+/* Where a member, or what is read, is needed: a bit a part, as parts are, each behind its condition, where nothing is shared with another; parts beyond the bits share them. */
+typedef struct join_walk {
+  const fusion_context *c;
+  const fusion_group *group;
+  double *joined;
+  uint32_t parts, in[GROUP_MOST_MEMBERS], met_count, met[GROUP_MOST_INPUTS], met_in[GROUP_MOST_INPUTS];
+} join_walk;
+
+/* In how many parts more it is loaded. */
+static double parts_met(join_walk *w, uint32_t base, uint32_t in) {
+  uint32_t i = 0;
+  while (i < w->met_count && w->met[i] != base) i++;
+  if (i == GROUP_MOST_INPUTS) return 1;
+  if (i == w->met_count) w->met[w->met_count++] = base, w->met_in[i] = 0;
+  in &= ~w->met_in[i];
+  w->met_in[i] |= in;
+  double count = 0;
+  for (; in; in &= in - 1) count++;
+  return count;
+}
+
 /* As read_value, of what is computed for `elements` of a concatenation; 0: below none. */
-static double read_joined(lane_walk *w, uint32_t base, double elements, double *joined) {
+static double read_joined(join_walk *w, uint32_t base, double elements, uint32_t in) {
   const ir_graph *g = w->c->graph;
   const ir_node *n = ir_at(g, base);
   const uint32_t at = fusion_position(w->c, w->group, base);
   double loads = 0;
   if (at != UINT32_MAX) {
-    if (joined[at] < elements) joined[at] = elements;
+    if (w->joined[at] < elements) w->joined[at] = elements;
+    w->in[at] |= in;
     return 0;
   }
-  if (n->op != IR_OP_concat) return n->op != IR_OP_const && elements > 0 && first_met(w, base) ? elements : 0;
+  if (n->op != IR_OP_concat || is_read(w->group, base)) return n->op != IR_OP_const && elements > 0 ? elements * parts_met(w, base, in) : 0;
+  const bool inside = elements > 0; /* parts of a part share what they load */
   if (elements < w->c->elements[base]) elements = w->c->elements[base];
-  for (uint32_t i = 0; i < n->arity; i++) loads += read_joined(w, w->c->facts[ir_arg(g, base, i)].base, elements, joined);
+  for (uint32_t i = 0; i < n->arity; i++)
+    loads += read_joined(w, w->c->facts[ir_arg(g, base, i)].base, elements, inside ? in : UINT32_C(1) << (w->parts++ & 31));
   return loads;
 }
 
 double group_find_joined(const fusion_context *c, const fusion_group *group, const uint8_t *sweeps, double *joined) {
-  lane_walk w = {.c = c, .group = group};
+  join_walk w = {.c = c, .group = group, .joined = joined};
   double loads = 0;
   memset(joined, 0, group->count * sizeof *joined);
   for (uint32_t i = group->count; i-- > 0;) {
     const ir_node *n = ir_at(c->graph, group->nodes[i]);
-    if (n->op == IR_OP_concat && joined[i] < c->elements[group->nodes[i]]) joined[i] = c->elements[group->nodes[i]];
-    for (uint32_t a = 0; a < n->arity; a++)
-      loads += (sweeps ? sweeps[i] : 1) * read_joined(&w, c->facts[ir_arg(c->graph, group->nodes[i], a)].base, joined[i], joined);
+    const bool joins = n->op == IR_OP_concat;
+    if (joins && joined[i] < c->elements[group->nodes[i]]) joined[i] = c->elements[group->nodes[i]];
+    for (uint32_t a = 0; a < n->arity; a++) {
+      const uint32_t in = w.in[i] ? w.in[i] : joins ? UINT32_C(1) << (w.parts++ & 31) : 1;
+      loads += (sweeps ? sweeps[i] : 1) * read_joined(&w, c->facts[ir_arg(c->graph, group->nodes[i], a)].base, joined[i], in);
+    }
   }
   return loads;
 }

@@ -92,6 +92,11 @@ sub beside { return "graph \@g(%a: f32[128,128], %b: f32[128,128], %c: f32[128,1
 
 sub dear_product { my ($operands) = @_; return "graph \@g(%x: f32[256,256], %w: f32[256,256]) {\n  %e = exp %x\n  %y = matmul $operands\n  must_fuse %e, %y\n  return y=%y\n}\n" }
 
+my $inputs = '(' . join(', ', map { "%x$_: f32[16384]" } 0 .. 3) . ', %z: f32[65536])';
+sub four { my ($parts) = @_; return "graph \@g$inputs {\n$parts  %j = concat %p0, %p1, %p2, %p3, axis=0\n  %y = mul %j, 2.0\n" . join('', map { "  must_fuse %p$_, %y\n" } 0 .. 3) . "  return y=%y\n}\n" }
+sub butterflies { return four("  %p0 = add %x0, %x1\n  %p1 = sub %x0, %x1\n  %p2 = add %x2, %x3\n  %p3 = sub %x2, %x3\n") }
+sub read_back { my ($of) = @_; return "graph \@g$inputs {\n  %j = concat %x0, %x1, %x2, %x3, axis=0\n  barrier %j\n  %y = mul $of, %z\n  return j=%j, y=%y\n}\n" }
+
 # How many groups the one kernel of a graph has, and those of its first part: by what its text says in front of the first condition.
 sub dealt {
   my ($model) = @_;
@@ -116,6 +121,8 @@ my @pairs = ( # what, profile, with it, without; the least and the most that the
   ['what a row reads turned takes a line for each element, once, though it reads it as it is, too', 'pocl', both_ways('transpose %v, perm=[1,0]'), both_ways('abs %x'), 3, 6],
   ['taps of a window are loads and additions that do not wait for each other', 'pocl', summed("  %w = window %x, axis=0, size=[3,3], low=[1,1], high=[1,1]\n  %y = reduce.sum %w, axes=[2,3]\n"), summed("  %y = mul %x, %x\n"), 1, 1.5],
   ['what all lanes of a product share is computed element by element, for each tile of columns', 'pocl', dear_product('%e, %w'), dear_product('%w, %e'), 4, 20],
+  ['each part that is joined loads its own operands there', 'lavapipe', butterflies(), four(join '', map { "  %p$_ = neg %x$_\n" } 0 .. 3), 1.25, 2.2],
+  ['what is stored joined is read as any value', 'lavapipe', read_back('%j'), read_back('%z'), 0.95, 1.1],
   ['bytes are read and stored one by one there', 'lavapipe', masked('u8'), masked('i32'), 0.7, 2],
 );
 for my $p (@pairs) {
