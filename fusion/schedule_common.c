@@ -47,6 +47,11 @@ uint32_t schedule_lanes(const fusion_context *c) {
   return p->lanes >= 16 && p->caps.max_lanes >= 16 ? 16 : p->lanes >= 8 ? 8 : 4;
 }
 
+uint32_t schedule_dear_lanes(const fusion_context *c) {
+  const uint32_t lanes = schedule_lanes(c);
+  return schedule_is_explicit(c) && 2 * lanes <= c->options->profile->caps.max_lanes ? 2 * lanes : lanes;
+}
+
 uint32_t schedule_item_lanes(const fusion_context *c) { return c->options->profile->caps.flushes ? 1 : 4; }
 
 void schedule_space_split(fusion_context *c, schedule_space *s, uint32_t split) {

@@ -14,6 +14,9 @@ bool schedule_runs(const ir_plan *, uint32_t step); /* at the hints: its guards 
 bool schedule_is_explicit(const fusion_context *);  /* the schedule forms vectors itself */
 enum { ROW_SWEEPS = 16 };                           /* one more than the reductions of a row kernel */
 uint32_t schedule_lanes(const fusion_context *);    /* elements of a vector: 4, 8 or 16 */
+/* The same for a loop that computes transcendental functions: two registers where one holds less than a vector may have. Such a function is one chain of
+   operations that wait for each other; compilers make two of a vector of two registers, step by step, but not of two vectors, one after the other. */
+uint32_t schedule_dear_lanes(const fusion_context *);
 /* Where work-items are lanes: results of one, a vector of four; where denormals are made of integers one: code is long then, and there is one copy of
    it, not four in a vector and another for the rest. */
 uint32_t schedule_item_lanes(const fusion_context *);

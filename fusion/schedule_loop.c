@@ -107,7 +107,7 @@ static void share_box(fusion_context *c, const loop_dear *dear, loop_box *box) {
 static void walk_share(emit *e, loop_job *job, ir_expr g) {
   expr_pool *x = e->x;
   const loop_box *box = job->box;
-  const uint32_t lanes = schedule_lanes(e->c);
+  const uint32_t lanes = job->dear.count ? schedule_dear_lanes(e->c) : schedule_lanes(e->c);
   const ir_expr part = expr_mod(x, g, box->column_parts), row_part = expr_div(x, g, box->column_parts);
   const ir_expr lo = box->column_parts == 1 ? 0 : expr_mul(x, part, expr_int(x, box->columns_per));
   const ir_expr hi = box->column_parts == 1 ? box->space.columns

@@ -3,7 +3,7 @@
    Columns reduced along the unit stride: vectors along the row. Otherwise vectors run across neighbouring rows. */
 #include "fusion/schedule_row_private.h"
 
-enum { AT_ONCE = 4 };
+enum { AT_ONCE = 4, SUMS = 4 }; /* rows; registers of sums */
 
 bool row_is_reduce(const row_job *j, uint32_t node) { return (ir_ops[ir_at(j->c->graph, node)->op].flags & IR_REDUCE) != 0; }
 bool row_is_full(const row_job *j, uint32_t node) { return ir_same_shape(&ir_at(j->c->graph, node)->type, &j->full); }
@@ -186,7 +186,7 @@ static void reduce_row(row_job *j, const sweep *given) {
 
 /* Vectors along the row; one item does the row. */
 static void emit_row(row_job *j) {
-  reduce_row(j, &(sweep){.lanes = j->lanes, .accumulators = 4});
+  reduce_row(j, &(sweep){.lanes = j->lanes, .accumulators = SUMS * schedule_lanes(j->c) / j->lanes});
   if (has_full_outputs(j)) compute_dear_rows(j, j->sweeps);
   if (has_full_outputs(j)) schedule_vector_loop(j->e, 0, j->columns, j->lanes, 4, store_column, j);
   store_row_outputs(j);
@@ -253,6 +253,12 @@ static void emit_shared_row(row_job *j) {
 
 static snt_result finish(row_job *j, ir_expr groups) { return emit_end(j->e, groups, 0, 0, NULL); }
 
+static bool computes_dear(const row_job *j) {
+  for (uint32_t i = 0; i < j->group->count; i++)
+    if (is_dear(j, j->group->nodes[i])) return true;
+  return false;
+}
+
 static snt_result build_rows_explicit(row_job *j) {
   fusion_context *c = j->c;
   expr_pool *x = c->graph->pool;
@@ -262,7 +268,7 @@ static snt_result build_rows_explicit(row_job *j) {
   const uint32_t part_count = j->sweeps == 1
                                   ? schedule_row_parts(c, j->seen, j->columns, spare < IR_COUNT(parts) ? spare : IR_COUNT(parts), parts)
                                   : 0;
-  j->lanes = schedule_lanes(c);
+  j->lanes = computes_dear(j) ? schedule_dear_lanes(c) : schedule_lanes(c);
   j->groups = schedule_split_work(c, j->rows, part_count && columns > ROWS_A_COPY ? columns / ROWS_A_COPY : columns, &per);
   j->group_var = emit_group(j->e, j->groups);
   for (uint32_t i = 0; i < part_count; i++) schedule_stage_parts(j->e, parts[i], j->group_var, j->groups);

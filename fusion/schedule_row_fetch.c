@@ -23,6 +23,12 @@ static void ask(row_job *j, uint32_t node, ir_expr offset, uint32_t access) {
 /* The last sweep of several before the one that stores computes the most. */
 static bool asks_for_next(const row_job *j, uint32_t sweep) { return j->follows && sweep == (j->sweeps > 1 ? j->sweeps - 1 : 1); }
 
+/* The room of the row at hand while the sweep before runs; where vectors take two registers that of the next row, in the long sweep that asks for its input:
+   beside a sweep that only reads it is asked for faster than it comes (softmax of 4096 x 1024 on Zen 3: 0.93 of the time). */
+static bool asks_for_room(const row_job *j, uint32_t stage, uint32_t sweep, bool next) {
+  return j->home[stage] && (next ? asks_for_next(j, sweep) : j->staged_in[stage] == sweep + 1);
+}
+
 void row_fetch(row_job *j, uint32_t sweep, const map_access *at) {
   emit *e = j->e;
   int64_t columns;
@@ -30,6 +36,7 @@ void row_fetch(row_job *j, uint32_t sweep, const map_access *at) {
   const ir_expr here = map_linear(e->x, at, j->full.dims);
   for (uint32_t i = 0; i < j->group->input_count && asks_for_next(j, sweep); i++)
     ask(j, j->group->inputs[i], expr_add(e->x, here, j->columns), KIR_READ);
+  const bool next = j->follows && j->lanes > schedule_lanes(j->c);
   for (uint32_t i = 0; i < j->staged_count && !e->stream; i++)
-    if (j->home[i] && j->staged_in[i] == sweep + 1) ask(j, j->home[i], here, KIR_WRITE);
+    if (asks_for_room(j, i, sweep, next)) ask(j, j->home[i], next ? expr_add(e->x, here, j->columns) : here, KIR_WRITE);
 }

@@ -4,8 +4,8 @@
 #include "ir/kernel_private.h"
 
 static const kir_math_row rows[KIR_OP_COUNT] = {
-#define MATH(name, precise, cheap_any, cheap_exact_div) \
-  [KIR_##name] = {km_##name, (float)precise, (float)cheap_any, (float)cheap_exact_div},
+#define MATH(name, precise, cheap_any, cheap_exact_div, fused) \
+  [KIR_##name] = {km_##name, (float)precise, (float)cheap_any, (float)cheap_exact_div, (float)fused},
 #include "ir/kir_math.def"
 #undef MATH
 };
@@ -57,8 +57,12 @@ void km_rare(km *m, kv bits, uint32_t limit, km_slow *slow, kv in, kv *inout, ui
   kir_if_end(m->k, opened, count, inout, inout);
 }
 
+float kir_math_cheap(const kir_math_row *row, bool fused, bool exact_div) {
+  return fused && row->cheap_fused > 0 ? row->cheap_fused : exact_div ? row->cheap_exact : row->cheap;
+}
+
 static bool wants_cheap(const kir_math_row *row, const kir_inst *inst, const kir_caps *caps, bool fast) {
-  const float cheap = caps->exact_div ? row->cheap_exact : row->cheap;
+  const float cheap = kir_math_cheap(row, caps->fma_fused && caps->fma_fast, caps->exact_div);
   return cheap > 0 && (fast || inst->ulp >= cheap);
 }
 

@@ -22,9 +22,10 @@ typedef kv km_function(km *m, kv a, kv b); /* b is 0 where the function has one 
 /* A row of ir/kir_math.def; null: not one of them. */
 typedef struct kir_math_row {
   km_function *expand;
-  float ulp, cheap, cheap_exact;
+  float ulp, cheap, cheap_exact, cheap_fused;
 } kir_math_row;
 const kir_math_row *kir_math_find(kir_op);
+float kir_math_cheap(const kir_math_row *, bool fused, bool exact_div); /* promised error of the cheap variant; 0: there is none */
 
 /* ---- operations ---- */
 static inline kv km_f(km *m, double x) { return kir_const_float(m->k, kir_t(SNT_F32, m->lanes), x); }

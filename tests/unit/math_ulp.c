@@ -246,7 +246,7 @@ static uint32_t make_variants(variant *out, ir_arena *arena, kir_op op) {
   uint32_t count = 0;
   for (uint32_t d = 0; d < IR_COUNT(devices); d++)
     for (uint32_t cheap = 0; cheap < 2; cheap++) {
-      const float offer = devices[d].exact_div ? row->cheap_exact : row->cheap;
+      const float offer = kir_math_cheap(row, devices[d].fma, devices[d].exact_div);
       if (cheap && offer == 0) continue;
       const request r = {.op = op, .lanes = 1, .ulp = cheap ? offer : 0};
       variant *x = &out[count];
