@@ -118,56 +118,64 @@ static bool fma_half(kvm *vm, const kvm_step *s) {
   return true;
 }
 
-/* ---- the table ---- */
-#define FLOATS(op) [KIR_##op] = {[KVM_F32] = op##_f32, [KVM_F64] = op##_f64}
-#define BITS(op) [KIR_##op] = {[KVM_I32] = op##_b32, [KVM_U32] = op##_b32, [KVM_I64] = op##_b64, [KVM_U64] = op##_b64}
-#define NUMBERS(op) [KIR_##op] = {op##_f32, op##_f64, op##_b32, op##_b32, op##_b64, op##_b64}
-#define SIGNS(op) [KIR_##op] = {op##_f32, op##_f64, op##_i32, op##_b32, op##_i64, op##_b64}
-#define UNSIGNED(op, name) [KIR_##op] = {[KVM_U32] = name##_b32, [KVM_U64] = name##_b64}
-static const kvm_fn arithmetic[KIR_OP_COUNT][KVM_KINDS] = {
-    NUMBERS(add),
-    NUMBERS(sub),
-    NUMBERS(mul),
-    NUMBERS(neg),
-    SIGNS(abs),
-    SIGNS(min),
-    SIGNS(max),
-    FLOATS(fma),
-    SIGNS(div),
-    SIGNS(rem),
-    FLOATS(sqrt),
-    FLOATS(rcp),
-    FLOATS(rsqrt),
-    FLOATS(floor),
-    FLOATS(ceil),
-    FLOATS(trunc),
-    FLOATS(rint),
-    UNSIGNED(udiv, div),
-    UNSIGNED(umod, rem),
-    UNSIGNED(wrap, wrap),
-    [KIR_mulhi] = {[KVM_U32] = mulhi_b32},
-    [KIR_dot4] = {[KVM_I32] = dot4_b32},
-    BITS(and),
-    BITS(or),
-    BITS(xor),
-    BITS(not ),
-    BITS(shl),
-    BITS(popcount),
-    BITS(clz),
-    [KIR_shr] = {[KVM_I32] = shr_i32, [KVM_U32] = shr_b32, [KVM_I64] = shr_i64, [KVM_U64] = shr_b64},
-    SIGNS(eq),
-    SIGNS(ne),
-    SIGNS(lt),
-    SIGNS(le),
-    SIGNS(gt),
-    SIGNS(ge),
-    FLOATS(isnan),
-    FLOATS(isinf)};
+/* ---- the table: a row an operator, since most have none ---- */
+#define ROW(op, ...)          \
+  {                           \
+    KIR_##op, { __VA_ARGS__ } \
+  }
+#define FLOATS(op) ROW(op, [KVM_F32] = op##_f32, [KVM_F64] = op##_f64)
+#define BITS(op) ROW(op, [KVM_I32] = op##_b32, [KVM_U32] = op##_b32, [KVM_I64] = op##_b64, [KVM_U64] = op##_b64)
+#define NUMBERS(op) ROW(op, op##_f32, op##_f64, op##_b32, op##_b32, op##_b64, op##_b64)
+#define SIGNS(op) ROW(op, op##_f32, op##_f64, op##_i32, op##_b32, op##_i64, op##_b64)
+#define UNSIGNED(op, name) ROW(op, [KVM_U32] = name##_b32, [KVM_U64] = name##_b64)
+static const struct {
+  uint8_t op;
+  kvm_fn by_kind[KVM_KINDS];
+} arithmetic[] = {NUMBERS(add),
+                  NUMBERS(sub),
+                  NUMBERS(mul),
+                  NUMBERS(neg),
+                  SIGNS(abs),
+                  SIGNS(min),
+                  SIGNS(max),
+                  FLOATS(fma),
+                  SIGNS(div),
+                  SIGNS(rem),
+                  FLOATS(sqrt),
+                  FLOATS(rcp),
+                  FLOATS(rsqrt),
+                  FLOATS(floor),
+                  FLOATS(ceil),
+                  FLOATS(trunc),
+                  FLOATS(rint),
+                  UNSIGNED(udiv, div),
+                  UNSIGNED(umod, rem),
+                  UNSIGNED(wrap, wrap),
+                  ROW(mulhi, [KVM_U32] = mulhi_b32),
+                  ROW(dot4, [KVM_I32] = dot4_b32),
+                  BITS(and),
+                  BITS(or),
+                  BITS(xor),
+                  BITS(not ),
+                  BITS(shl),
+                  BITS(popcount),
+                  BITS(clz),
+                  ROW(shr, [KVM_I32] = shr_i32, [KVM_U32] = shr_b32, [KVM_I64] = shr_i64, [KVM_U64] = shr_b64),
+                  SIGNS(eq),
+                  SIGNS(ne),
+                  SIGNS(lt),
+                  SIGNS(le),
+                  SIGNS(gt),
+                  SIGNS(ge),
+                  FLOATS(isnan),
+                  FLOATS(isinf)};
 
 kvm_fn kvm_arithmetic(uint32_t op, kvm_kind kind, uint32_t base) {
   if (op == KIR_not && base == SNT_BOOL) return not_bool;
   if (op == KIR_fma && (base == SNT_F16 || base == SNT_BF16)) return fma_half;
-  return arithmetic[op][kind];
+  for (size_t i = 0; i < IR_COUNT(arithmetic); i++)
+    if (arithmetic[i].op == op) return arithmetic[i].by_kind[kind];
+  return NULL;
 }
 
 /* ---- narrowing ---- */
