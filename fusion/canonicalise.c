@@ -242,50 +242,73 @@ static bool same_attrs(const ir_graph *g, const ir_node *a, const ir_node *b) {
   return true;
 }
 
-/* Sources whose value is theirs by what they say; an input or data of their own are not looked into. */
-static bool may_share(const ir_graph *g, const ir_node *n) {
+/* ---- equal nodes ---- */
+
+/* Nodes have one number where they are equal all the way down, constants and iotas included. */
+typedef struct numbering {
+  uint32_t *table, *number, *same; /* same: the node that is read in its place */
+  uint32_t mask;
+} numbering;
+
+static bool has_number(const ir_graph *g, const ir_node *n) {
   if (n->op == IR_OP_const) return g->consts.at[n->payload].kind == IR_CONST_SPLAT;
   return n->op == IR_OP_iota || n->op == IR_OP_dim || (!(ir_ops[n->op].flags & IR_SOURCE) && n->op != IR_OP_repeat && n->op != IR_OP_pick);
 }
 
-static bool same_bits(const ir_graph *g, const ir_node *a, const ir_node *b) {
-  return a->op != IR_OP_const || g->consts.at[a->payload].bits == g->consts.at[b->payload].bits;
+static uint64_t bits_of(const ir_graph *g, const ir_node *n) { return n->op == IR_OP_const ? g->consts.at[n->payload].bits : 0; }
+
+static bool is_equal(const ir_graph *g, const uint32_t *number, const ir_node *a, const ir_node *b) {
+  if (a->op != b->op || a->arity != b->arity || a->type.dtype != b->type.dtype || a->region != b->region || bits_of(g, a) != bits_of(g, b))
+    return false;
+  for (uint32_t i = 0; i < a->arity; i++)
+    if (number[g->args.at[a->args + i]] != number[g->args.at[b->args + i]]) return false;
+  return ir_same_shape(&a->type, &b->type) && same_attrs(g, a, b);
 }
 
-/* Equal nodes are one: looked for among the users of the first operand made last. */
+/* What is made of numbers by the way stays with each reader: a mask that many share would be stored for all of them. Sums and sorts are worth being one. */
+static bool is_shared(const ir_graph *g, const ir_node *a, const ir_node *b) {
+  return !(ir_ops[a->op].flags & (IR_POINTWISE | IR_MOVEMENT)) ||
+         !memcmp(g->args.at + a->args, g->args.at + b->args, a->arity * sizeof(uint32_t));
+}
+
+static void share_node(ir_graph *g, numbering *s, uint32_t n, bool *changed) {
+  const ir_node *node = ir_at(g, n);
+  uint64_t h = bits_of(g, node) + node->op;
+  for (uint32_t i = 0; i < node->arity; i++) h = (h + s->number[g->args.at[node->args + i]]) * UINT64_C(0x9E3779B97F4A7C15);
+  h ^= h >> 32;
+  for (;; h++) {
+    uint32_t *cell = &s->table[h & s->mask];
+    if (!*cell) {
+      *cell = n;
+      return;
+    }
+    const ir_node *other = ir_at(g, *cell);
+    if (!is_equal(g, s->number, other, node)) continue;
+    s->number[n] = s->number[*cell];
+    if (ir_ops[node->op].flags & IR_SOURCE) return;
+    if (!is_shared(g, other, node)) continue;
+    s->same[n] = *cell;
+    *changed = true;
+    return;
+  }
+}
+
 static snt_result share_equal(fusion_context *c, bool *changed) {
   ir_graph *g = c->graph;
   uint32_t size = 64;
   while (size < 2 * g->nodes.count) size *= 2;
-  uint32_t *table = IR_NEW_ARRAY(c->arena, uint32_t, size), *same = IR_NEW_ARRAY(c->arena, uint32_t, g->nodes.count);
-  if (!table || !same) return ir_fail(c->diag, SNT_E_HOST_MEM, "canonicalise", 0, "out of host memory");
+  numbering s = {IR_NEW_ARRAY(c->arena, uint32_t, size), IR_NEW_ARRAY(c->arena, uint32_t, g->nodes.count),
+                 IR_NEW_ARRAY(c->arena, uint32_t, g->nodes.count), size - 1};
+  if (!s.table || !s.number || !s.same) return ir_fail(c->diag, SNT_E_HOST_MEM, "canonicalise", 0, "out of host memory");
   for (uint32_t n = 1; n < g->nodes.count; n++) {
-    ir_node *node = &g->nodes.at[n];
-    same[n] = n;
-    for (uint32_t i = 0; i < node->arity; i++) g->args.at[node->args + i] = same[g->args.at[node->args + i]];
-    if (!may_share(g, node)) continue;
-    const uint64_t bits = node->op == IR_OP_const ? g->consts.at[node->payload].bits : 0;
-    uint64_t h = ir_hash64(bits + node->op * 31u + node->type.dtype, g->args.at + node->args, node->arity * sizeof(uint32_t));
-    for (;; h++) {
-      uint32_t *cell = &table[h & (size - 1)];
-      if (!*cell) {
-        *cell = n;
-        break;
-      }
-      const ir_node *other = ir_at(g, *cell);
-      const bool equal = other->op == node->op && other->arity == node->arity && other->type.dtype == node->type.dtype &&
-                         other->region == node->region && ir_same_shape(&other->type, &node->type) &&
-                         !memcmp(g->args.at + other->args, g->args.at + node->args, node->arity * sizeof(uint32_t)) &&
-                         same_attrs(g, other, node) && same_bits(g, other, node);
-      if (!equal) continue;
-      same[n] = *cell;
-      *changed = true;
-      break;
-    }
+    const ir_node *node = ir_at(g, n);
+    s.number[n] = s.same[n] = n;
+    for (uint32_t i = 0; i < node->arity; i++) g->args.at[node->args + i] = s.same[g->args.at[node->args + i]];
+    if (has_number(g, node)) share_node(g, &s, n, changed);
   }
-  for (uint32_t i = 0; i < g->outputs.count; i++) g->outputs.at[i].node = same[g->outputs.at[i].node];
-  for (uint32_t i = 0; i < g->updates.count; i++) g->updates.at[i].value = same[g->updates.at[i].value];
-  for (uint32_t i = 0; i < g->contract_values.count; i++) g->contract_values.at[i] = same[g->contract_values.at[i]];
+  for (uint32_t i = 0; i < g->outputs.count; i++) g->outputs.at[i].node = s.same[g->outputs.at[i].node];
+  for (uint32_t i = 0; i < g->updates.count; i++) g->updates.at[i].value = s.same[g->updates.at[i].value];
+  for (uint32_t i = 0; i < g->contract_values.count; i++) g->contract_values.at[i] = s.same[g->contract_values.at[i]];
   return SNT_OK;
 }
 

@@ -253,7 +253,7 @@ static bool finer_than_known(expr_pool *pool, ir_expr a, ir_expr b, ir_expr *out
 }
 
 static ir_expr divide(expr_pool *pool, ir_expr a, ir_expr b) {
-  ir_expr out;
+  ir_expr out, low;
   int64_t carry;
   factoring parts;
   split whole = split_off(pool, a, b);
@@ -261,6 +261,7 @@ static ir_expr divide(expr_pool *pool, ir_expr a, ir_expr b) {
   if (whole.quotient != 0 && whole.rest != a) return expr_add(pool, whole.quotient, expr_div(pool, whole.rest, b));
   if (constant_quotient(pool, a, b, &carry)) return expr_int(pool, carry);
   if (find_factoring(pool, a, b, &parts)) return expr_div(pool, expr_add(pool, parts.s, expr_int(pool, parts.carry)), parts.c);
+  if (EXPR_KNOWN && expr_split_low(pool, a, b, &out, &low)) return expr_div(pool, out, b);
   if (merge_division(pool, a, b, &out) || divide_remainder(pool, a, b, &out)) return out;
   if (finer_than_known(pool, a, b, &out)) return out;
   ir_expr operands[2] = {a, b};
@@ -268,7 +269,7 @@ static ir_expr divide(expr_pool *pool, ir_expr a, ir_expr b) {
 }
 
 static ir_expr remainder_of(expr_pool *pool, ir_expr a, ir_expr b) {
-  ir_expr out;
+  ir_expr out, low;
   int64_t carry, c;
   factoring parts;
   if (expr_literal(pool, b, &c) && expr_multiple_of(pool, a) % c == 0) return 0;
@@ -279,9 +280,10 @@ static ir_expr remainder_of(expr_pool *pool, ir_expr a, ir_expr b) {
   if (drop_inner_remainders(pool, a, b, &out)) return expr_mod(pool, out, b);
   if (find_factoring(pool, a, b, &parts)) {
     ir_expr high = expr_mod(pool, expr_add(pool, parts.s, expr_int(pool, parts.carry)), parts.c);
-    ir_expr low = expr_sub(pool, parts.low, expr_mul(pool, parts.g, expr_int(pool, parts.carry)));
+    low = expr_sub(pool, parts.low, expr_mul(pool, parts.g, expr_int(pool, parts.carry)));
     return expr_add(pool, expr_mul(pool, parts.g, high), low);
   }
+  if (EXPR_KNOWN && expr_split_low(pool, a, b, &out, &low)) return expr_add(pool, expr_mod(pool, out, b), low);
   ir_expr operands[2] = {a, b};
   return expr_intern(pool, EXPR_MOD, 0, 2, operands, NULL);
 }

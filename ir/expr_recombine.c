@@ -138,3 +138,23 @@ bool expr_recombine(expr_pool *pool, expr_acc *acc) {
   }
   return false;
 }
+
+/* ---- quotients that make no difference ---- */
+
+/* r = high + low where high and b are multiples of a number that low stays below: then r / b = high / b (lanes behind the first of a vector). */
+bool expr_split_low(expr_pool *pool, ir_expr r, ir_expr b, ir_expr *high, ir_expr *low) {
+  int64_t c, k, lo, hi;
+  if (!expr_literal(pool, b, &c)) return false;
+  int64_t g = c;
+  *high = 0;
+  for (uint32_t i = 0; i < expr_term_count(pool, r); i++) {
+    ir_expr whole = expr_term(pool, r, i, &k);
+    whole = expr_mul(pool, whole, expr_int(pool, k));
+    const int64_t shared = expr_gcd(expr_multiple_of(pool, whole), c);
+    if (shared > 1) *high = expr_add(pool, *high, whole), g = expr_gcd(g, shared);
+  }
+  *high = expr_add(pool, *high, expr_int(pool, expr_floor_div(expr_constant(pool, r), g) * g));
+  *low = expr_sub(pool, r, *high);
+  expr_bounds(pool, *low, &lo, &hi);
+  return *low != 0 && lo >= 0 && hi < g;
+}

@@ -94,6 +94,8 @@ static const struct { const char *in, *out; } simplifies[] = {
     {"v%8", "0"},
     {"(v + y)/8*8 + y", "v + y"},
     {"(v + y)%8", "y"},
+    {"(v + y)/512", "v/512"},
+    {"(v + y)%512", "v%512 + y"},
     {"(m + y)%8", "y"},
     {"m/8*8", "m"},
     {"(m + 3)/4", "m/4"},
