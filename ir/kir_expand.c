@@ -189,6 +189,25 @@ static uint32_t sg_max_expand(site *s) { return sg_extreme(s, 0x7fc00000); }
 static uint32_t sg_min_expand(site *s) { return sg_extreme(s, 0xffc00000); }
 
 /* ---- floats: rounding ---- */
+/* One driver of the targets that need not keep NaNs rounds a vector of f64 by way of integers on some processors: 1.5 becomes 1, and -0 becomes 0. Its floor is
+   right. What is whole stays as it is, -0 and infinities among it. */
+static uint32_t by_floor(site *s, bool to_even) {
+  const kir_type type = s->in->type;
+  if (type.base != SNT_F64 || !s->caps->nan_unsafe) return 0;
+  const uint32_t x = s->args[0], zero = lit(s, type, 0), half = lit(s, type, 0.5), one = lit(s, type, 1);
+  const uint32_t size = kir_1(s->c.out, KIR_abs, x), whole = kir_1(s->c.out, KIR_floor, size);
+  uint32_t value = whole;
+  if (to_even) {
+    const uint32_t rest = two(s, KIR_sub, size, whole), halved = two(s, KIR_mul, whole, half);
+    const uint32_t odd = two(s, KIR_ne, halved, kir_1(s->c.out, KIR_floor, halved));
+    const uint32_t up = two(s, KIR_or, two(s, KIR_gt, rest, half), two(s, KIR_and, two(s, KIR_eq, rest, half), odd));
+    value = pick(s, up, two(s, KIR_add, whole, one), whole);
+  }
+  return pick(s, two(s, KIR_eq, size, whole), x, pick(s, two(s, KIR_lt, x, zero), kir_1(s->c.out, KIR_neg, value), value));
+}
+static uint32_t rint_expand(site *s) { return by_floor(s, true); }
+static uint32_t trunc_expand(site *s) { return by_floor(s, false); }
+
 static bool is_plus_zero(const site *s, uint32_t n) {
   double value;
   return kir_is_const(s->c.out, s->args[n], NULL, &value) && value == 0 && !signbit(value);
@@ -324,6 +343,8 @@ static const expansion expansions[KIR_OP_COUNT] = {
     [KIR_unpack2] = unpack2,
     [KIR_cast] = cast,
     [KIR_mul] = mul_expand,
+    [KIR_rint] = rint_expand,
+    [KIR_trunc] = trunc_expand,
 };
 
 static uint32_t expanded(site *s, kir_op op, uint32_t a, uint32_t b) {
