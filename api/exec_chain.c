@@ -156,7 +156,7 @@ snt_result exec_find_chains(snt_exec *x, snt_diag *diag) {
   cut_into_chains(&f);
   uint64_t turns = 0;
   for (uint32_t i = 0; i < x->chain_count; i++) {
-    const uint64_t bytes = codegen_turn_bytes(link_count(&x->chains[i]));
+    const uint64_t bytes = codegen_turn_bytes(link_count(&x->chains[i]), (uint32_t)x->device->profile.units);
     if (bytes > turns) turns = bytes;
   }
   if (!turns) return SNT_OK;

@@ -27,11 +27,11 @@ typedef struct codegen_target {
   snt_result (*own_text)(const kir_kernel *, uint32_t own, ir_text *out, snt_diag *);
   snt_result (*emit)(const kir_kernel *legal, const kir_caps *caps, ir_arena *arena, codegen_code *out, snt_diag *);
   /* One kernel "chain" that goes through all links, of which can_link holds. Slots: the turns (codegen_turn_bytes, zero before the first launch and after
-     each), then the bindings of each link that has its own; words: the block of each link and its number of groups. Any number of groups will do. Null: there is none. */
+     each), then the bindings of each link that has its own; words: the block of each link and its number of groups. As many groups as the turns have room for, and fewer will do. Null: there is none. */
   bool (*can_link)(const codegen_code *);
   snt_result (*chain)(uint32_t count, const codegen_link *, ir_arena *arena, codegen_code *out, snt_diag *diag);
 } codegen_target;
-static inline uint64_t codegen_turn_bytes(uint32_t links) { return 128 * (uint64_t)(links + 1); }
+static inline uint64_t codegen_turn_bytes(uint32_t links, uint32_t groups) { return 64 * ((uint64_t)links * (groups + 1) + 1); }
 
 /* The walk every generator is a client of: begin, each instruction in order, end. */
 typedef struct kernel_visitor {

@@ -1,5 +1,5 @@
 /* Several kernels as one launch. A launch of its own costs a kernel what it takes to let all threads of a processor sleep and wake; here each group goes
-   through all of them, the links, and takes of each what no other has taken: groups are handed out by a counter, and where a link waits for those before
+   through all of them, the links, and takes of each what no other has taken: groups are handed out by counters, one a share, and where a link waits for those before
    it, until the counters of what is finished have come to their ends. Nothing waits for a group that has not begun, so that it does not matter how many
    of the launch's groups run at once, or in which order: the first one to run could do everything. What has begun must end; where groups run in lockstep
    that is not so, and cost_profile.launch_steps is 0.
@@ -81,27 +81,37 @@ static void put_entry(uint32_t count, const codegen_link *links, ir_text *out) {
     for (uint32_t n = 0; n < links[i].binding_count && !links[i].shares; n++) ir_text_format(out, ", __global void *p%u_%u", i, n);
   for (uint32_t i = 0; i < count; i++)
     for (uint32_t n = 0; n <= links[i].word_count; n++) ir_text_format(out, ", const uint w%u_%u", i, n);
-  ir_text_add(out, ", const uint groups) {\n  if (groups == 0u) return;\n"
-                   "  const uint all = (uint)(get_num_groups(0) * get_num_groups(1) * get_num_groups(2));\n");
+  ir_text_add(
+      out, ", const uint groups) {\n  if (groups == 0u) return;\n"
+           "  const uint all = (uint)(get_num_groups(0) * get_num_groups(1) * get_num_groups(2));\n"
+           "  const uint own = (uint)((get_group_id(2) * get_num_groups(1) + get_group_id(1)) * get_num_groups(0) + get_group_id(0));\n");
 }
 
-/* Groups are taken a few at a time where there are many: what they share a counter for would take longer than a short one of them. */
-static void put_call(const codegen_link *links, uint32_t i, ir_text *out) {
-  const uint32_t words = links[i].word_count, taken = APART * (2 * i + 1), done = taken + APART;
+/* Each group of the launch has a share of the link's, in order: what it made of one link it reads in the next, from its own cache. It takes a few at a time where there
+   are many, since what they share a counter for would take longer than a short one of them; then of the others' shares, as long as there is something. */
+static void put_call(const codegen_link *links, uint32_t count, uint32_t i, ir_text *out) {
+  const uint32_t words = links[i].word_count;
   uint32_t owner = i;
   while (links[owner].shares) owner--;
-  ir_text_format(out, "  for (uint few = w%u_%u / (%uu * all) + 1u, g; (g = atomic_add(turns + %u, few)) < w%u_%u;) {\n", i, words, SHARES,
-                 taken, i, words);
-  ir_text_format(out, "    const uint first = g, end = min(g + few, w%u_%u);\n    for (; g < end; g++)\n      link%u(g", i, words,
-                 first_like(links, i));
+  ir_text_format(out,
+                 "  for (uint at = 0u; at < all; at++) {\n    const uint whose = own + at < all ? own + at : own + at - all, low = "
+                 "SNT_SHARE(w%u_%u, whose), "
+                 "most = SNT_SHARE(w%u_%u, whose + 1u) - low;\n",
+                 i, words, i, words);
+  ir_text_format(out, "    volatile __global uint *taken = turns + %uu * (%uu + %uu * all + whose);\n", APART, 1 + count, i);
+  ir_text_format(out,
+                 "    for (uint few = most / %uu + 1u, g; *taken < most && (g = atomic_add(taken, few)) < most;) {\n"
+                 "      const uint first = low + g, end = low + min(g + few, most);\n      for (g = first; g < end; g++)\n        link%u(g",
+                 SHARES, first_like(links, i));
   for (uint32_t n = 0; n < links[i].binding_count; n++) ir_text_format(out, ", p%u_%u", owner, n);
   for (uint32_t n = 0; n <= words; n++) ir_text_format(out, ", w%u_%u", i, n);
-  ir_text_format(out, ");\n    mem_fence(CLK_GLOBAL_MEM_FENCE);\n    atomic_add(turns + %u, end - first);\n  }\n", done);
+  ir_text_format(out, ");\n      mem_fence(CLK_GLOBAL_MEM_FENCE);\n      atomic_add(turns + %u, end - first);\n    }\n  }\n",
+                 APART * (1 + i));
 }
 
 /* A plain read sees the end coming, a read that is a write makes what others wrote before it be seen. */
 static void put_wait(uint32_t i, uint32_t word, ir_text *out) {
-  const uint32_t done = APART * (2 * i + 2);
+  const uint32_t done = APART * (1 + i);
   ir_text_format(out, "  do while (turns[%u] < w%u_%u) SNT_PAUSE; while (atomic_or(turns + %u, 0u) < w%u_%u);\n", done, i, word, done, i,
                  word);
 }
@@ -119,17 +129,18 @@ snt_result opencl_chain(uint32_t count, const codegen_link *links, ir_arena *are
   for (uint32_t i = 0; i < opencl_helper_count; i++)
     if (helpers >> i & 1) ir_text_add(&text, opencl_helpers[i].text);
   ir_text_add(&text,
+              "#define SNT_SHARE(n, i) (uint)((ulong)(n) * (i) / all)\n"
               "#if __has_builtin(__builtin_ia32_pause)\n#define SNT_PAUSE __builtin_ia32_pause()\n#else\n#define SNT_PAUSE\n#endif\n");
   put_functions(count, links, p, &text);
   put_entry(count, links, &text);
   uint32_t waited = 0;
   for (uint32_t i = 0; i < count; i++) {
     for (; links[i].barrier && waited < i; waited++) put_wait(waited, links[waited].word_count, &text);
-    put_call(links, i, &text);
+    put_call(links, count, i, &text);
   }
   /* the last one to leave leaves them as they were */
   ir_text_format(&text, "  if (atomic_inc(turns + %u) + 1u == all)\n", EXIT);
-  ir_text_format(&text, "    for (uint i = 0u; i < %uu; i += %uu) turns[i] = 0u;\n}\n", APART * (2 * count + 1), APART);
+  ir_text_format(&text, "    for (uint i = 0u; i < %uu * (%uu + %uu * all); i += %uu) turns[i] = 0u;\n}\n", APART, 1 + count, count, APART);
   if (text.failed) return ir_fail(diag, SNT_E_HOST_MEM, "chain", 0, "out of memory");
   *out = (codegen_code){text.at, text.length};
   return SNT_OK;

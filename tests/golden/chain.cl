@@ -19,6 +19,7 @@ SNT_W() SNT_W(2) SNT_W(3) SNT_W(4) SNT_W(8) SNT_W(16)
 #define SNT_W(N) ushort##N snt_f16_from_f32_##N(float##N x) { ushort##N h; vstore_half##N##_rte(x, 0, (half *)&h); return h; }
 SNT_W() SNT_W(2) SNT_W(3) SNT_W(4) SNT_W(8) SNT_W(16)
 #undef SNT_W
+#define SNT_SHARE(n, i) (uint)((ulong)(n) * (i) / all)
 #if __has_builtin(__builtin_ia32_pause)
 #define SNT_PAUSE __builtin_ia32_pause()
 #else
@@ -63,37 +64,54 @@ static __attribute__((noinline)) void link1(const uint snt_group, __global const
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void chain(volatile __global uint *turns, __global void *p0_0, __global void *p0_1, __global void *p1_0, __global void *p1_1, __global void *p1_2, __global void *p1_3, __global void *p2_0, __global void *p2_1, const uint w0_0, const uint w0_1, const uint w0_2, const uint w1_0, const uint w2_0, const uint w2_1, const uint w2_2, const uint w3_0, const uint w3_1, const uint w3_2, const uint groups) {
   if (groups == 0u) return;
   const uint all = (uint)(get_num_groups(0) * get_num_groups(1) * get_num_groups(2));
-  for (uint few = w0_2 / (32u * all) + 1u, g; (g = atomic_add(turns + 16, few)) < w0_2;) {
-    const uint first = g, end = min(g + few, w0_2);
-    for (; g < end; g++)
-      link0(g, p0_0, p0_1, w0_0, w0_1, w0_2);
-    mem_fence(CLK_GLOBAL_MEM_FENCE);
-    atomic_add(turns + 32, end - first);
+  const uint own = (uint)((get_group_id(2) * get_num_groups(1) + get_group_id(1)) * get_num_groups(0) + get_group_id(0));
+  for (uint at = 0u; at < all; at++) {
+    const uint whose = own + at < all ? own + at : own + at - all, low = SNT_SHARE(w0_2, whose), most = SNT_SHARE(w0_2, whose + 1u) - low;
+    volatile __global uint *taken = turns + 16u * (5u + 0u * all + whose);
+    for (uint few = most / 32u + 1u, g; *taken < most && (g = atomic_add(taken, few)) < most;) {
+      const uint first = low + g, end = low + min(g + few, most);
+      for (g = first; g < end; g++)
+        link0(g, p0_0, p0_1, w0_0, w0_1, w0_2);
+      mem_fence(CLK_GLOBAL_MEM_FENCE);
+      atomic_add(turns + 16, end - first);
+    }
   }
-  for (uint few = w1_0 / (32u * all) + 1u, g; (g = atomic_add(turns + 48, few)) < w1_0;) {
-    const uint first = g, end = min(g + few, w1_0);
-    for (; g < end; g++)
-      link1(g, p1_0, p1_1, p1_2, p1_3, w1_0);
-    mem_fence(CLK_GLOBAL_MEM_FENCE);
-    atomic_add(turns + 64, end - first);
+  for (uint at = 0u; at < all; at++) {
+    const uint whose = own + at < all ? own + at : own + at - all, low = SNT_SHARE(w1_0, whose), most = SNT_SHARE(w1_0, whose + 1u) - low;
+    volatile __global uint *taken = turns + 16u * (5u + 1u * all + whose);
+    for (uint few = most / 32u + 1u, g; *taken < most && (g = atomic_add(taken, few)) < most;) {
+      const uint first = low + g, end = low + min(g + few, most);
+      for (g = first; g < end; g++)
+        link1(g, p1_0, p1_1, p1_2, p1_3, w1_0);
+      mem_fence(CLK_GLOBAL_MEM_FENCE);
+      atomic_add(turns + 32, end - first);
+    }
   }
-  do while (turns[32] < w0_2) SNT_PAUSE; while (atomic_or(turns + 32, 0u) < w0_2);
-  do while (turns[64] < w1_0) SNT_PAUSE; while (atomic_or(turns + 64, 0u) < w1_0);
-  for (uint few = w2_2 / (32u * all) + 1u, g; (g = atomic_add(turns + 80, few)) < w2_2;) {
-    const uint first = g, end = min(g + few, w2_2);
-    for (; g < end; g++)
-      link0(g, p2_0, p2_1, w2_0, w2_1, w2_2);
-    mem_fence(CLK_GLOBAL_MEM_FENCE);
-    atomic_add(turns + 96, end - first);
+  do while (turns[16] < w0_2) SNT_PAUSE; while (atomic_or(turns + 16, 0u) < w0_2);
+  do while (turns[32] < w1_0) SNT_PAUSE; while (atomic_or(turns + 32, 0u) < w1_0);
+  for (uint at = 0u; at < all; at++) {
+    const uint whose = own + at < all ? own + at : own + at - all, low = SNT_SHARE(w2_2, whose), most = SNT_SHARE(w2_2, whose + 1u) - low;
+    volatile __global uint *taken = turns + 16u * (5u + 2u * all + whose);
+    for (uint few = most / 32u + 1u, g; *taken < most && (g = atomic_add(taken, few)) < most;) {
+      const uint first = low + g, end = low + min(g + few, most);
+      for (g = first; g < end; g++)
+        link0(g, p2_0, p2_1, w2_0, w2_1, w2_2);
+      mem_fence(CLK_GLOBAL_MEM_FENCE);
+      atomic_add(turns + 48, end - first);
+    }
   }
-  do while (turns[96] < w2_2) SNT_PAUSE; while (atomic_or(turns + 96, 0u) < w2_2);
-  for (uint few = w3_2 / (32u * all) + 1u, g; (g = atomic_add(turns + 112, few)) < w3_2;) {
-    const uint first = g, end = min(g + few, w3_2);
-    for (; g < end; g++)
-      link0(g, p2_0, p2_1, w3_0, w3_1, w3_2);
-    mem_fence(CLK_GLOBAL_MEM_FENCE);
-    atomic_add(turns + 128, end - first);
+  do while (turns[48] < w2_2) SNT_PAUSE; while (atomic_or(turns + 48, 0u) < w2_2);
+  for (uint at = 0u; at < all; at++) {
+    const uint whose = own + at < all ? own + at : own + at - all, low = SNT_SHARE(w3_2, whose), most = SNT_SHARE(w3_2, whose + 1u) - low;
+    volatile __global uint *taken = turns + 16u * (5u + 3u * all + whose);
+    for (uint few = most / 32u + 1u, g; *taken < most && (g = atomic_add(taken, few)) < most;) {
+      const uint first = low + g, end = low + min(g + few, most);
+      for (g = first; g < end; g++)
+        link0(g, p2_0, p2_1, w3_0, w3_1, w3_2);
+      mem_fence(CLK_GLOBAL_MEM_FENCE);
+      atomic_add(turns + 64, end - first);
+    }
   }
   if (atomic_inc(turns + 0) + 1u == all)
-    for (uint i = 0u; i < 144u; i += 16u) turns[i] = 0u;
+    for (uint i = 0u; i < 16u * (5u + 4u * all); i += 16u) turns[i] = 0u;
 }
