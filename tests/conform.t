@@ -136,7 +136,9 @@ sed 's/"kernels": 1/"kernels": 2/' "$work/submission" >"$work/forged"
 [ $? = 1 ]; result $? 'a changed submission is refused'
 has 'its checksum differs' "$work/log" 'by its checksum'
 
-if "$conform" --time 0 --cases tests/conform.seeds --expect tests/conform.expect >"$work/seeds" 2>&1; then status=0; else status=1; fi
+# Of what is known to fail only the lines that name one of these cases whole.
+awk 'NR == FNR { seed[$1]; next } { id = $2; sub(/^~/, "", id) } id in seed' tests/conform.seeds tests/conform.expect >"$work/known"
+if "$conform" --time 0 --cases tests/conform.seeds --expect "$work/known" >"$work/seeds" 2>&1; then status=0; else status=1; fi
 result $status "the cases that once failed, on every device: $(grep -c '^ok' "$work/seeds")"
 grep -A1 '^not ok' "$work/seeds" | sed 's/^/# /'
 
