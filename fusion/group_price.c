@@ -166,8 +166,9 @@ typedef struct member_times {
 /* Operations an element: short lines are compared with all of the line, longer ones merged element by element (schedule_sort.c); through PoCL
    on a Zen 3 they are 0.3 of what is measured for lines of 64 and 100, 0.6 of 3234, 0.5 of 91 000, 0.9 of 4096, 1.5 of 512. */
 static double sort_operations(const fusion_context *c, uint32_t node) {
+  enum { A_COMPARISON = 6, LONGEST = 512 };
   const int64_t length = schedule_hint(c->graph->pool, ir_at(c->graph, node)->type.dims[ir_attr_int(c->graph, node, IR_ATTR_axis, 0)]);
-  return 6 * (double)(length < 512 ? length : 512);
+  return A_COMPARISON * (double)(length < LONGEST ? length : LONGEST);
 }
 
 static void add_operations(const fusion_context *c, const fusion_group *group, const member_times *m, cost_work *w) {
