@@ -377,11 +377,26 @@ static void multiply_trip(contraction *t, uint32_t label, ir_expr row, ir_expr c
     multiply_terms(t, label, expr_add(t->e->x, k, n), n + ahead > STEP ? STEP - n : ahead, row, column, acc);
 }
 
+/* Short labels are written out: their terms, as long as no more elements than these have to be taken out of words for them (some compilers take minutes for
+   a 3x3 window of three channels of f16 otherwise). */
+enum { SHORT_EXTENT = 4, MOST_UNPACKED = 96 };
+
+static int64_t unpacked_by_term(const contraction *t) {
+  int64_t count = 0;
+  for (uint32_t s = 0; s < t->set.count; s++)
+    for (uint32_t operand = 0; operand < 2; operand++)
+      if (schedule_is_packed(t->c, ir_at(t->c->graph, contract_operand(t, s, operand))->type.dtype))
+        count += operand == t->lane_operand ? t->vectors * t->lanes : t->rows;
+  return count;
+}
+
 static bool is_short(const contraction *t, uint32_t level) {
-  int64_t extent;
-  for (; level < t->reduced_count; level++)
-    if (!expr_is_const(t->e->x, t->extent[t->reduced[level]], &extent) || extent > 4) return false;
-  return true;
+  int64_t extent, unpacked = unpacked_by_term(t);
+  for (; level < t->reduced_count; level++) {
+    if (!expr_is_const(t->e->x, t->extent[t->reduced[level]], &extent) || extent > SHORT_EXTENT) return false;
+    unpacked *= extent;
+  }
+  return unpacked <= MOST_UNPACKED;
 }
 
 /* Loops over the reduced labels; the innermost short ones are written out, a long innermost one is unrolled. */

@@ -54,6 +54,19 @@ uint32_t schedule_dear_lanes(const fusion_context *c) {
 
 uint32_t schedule_item_lanes(const fusion_context *c) { return c->options->profile->caps.flushes ? 1 : 4; }
 
+bool schedule_is_packed(const fusion_context *c, int32_t dtype) {
+  const kir_caps *caps = &c->options->profile->caps;
+  switch (dtype) {
+  case SNT_F16: return !caps->f16_storage;
+  case SNT_BF16: return !caps->bf16_storage;
+  case SNT_I8:
+  case SNT_U8: return !caps->int8_storage;
+  case SNT_I16:
+  case SNT_U16: return !caps->int16_storage;
+  default: return false;
+  }
+}
+
 void schedule_space_split(fusion_context *c, schedule_space *s, uint32_t split) {
   s->split = split;
   s->rows = schedule_product(c->graph->pool, split, s->dims);

@@ -20,6 +20,8 @@ uint32_t schedule_dear_lanes(const fusion_context *);
 /* Where work-items are lanes: results of one, a vector of four; where denormals are made of integers one: code is long then, and there is one copy of
    it, not four in a vector and another for the rest. */
 uint32_t schedule_item_lanes(const fusion_context *);
+/* Elements that share a word of 32 bits, as the device has no memory of their size: each is taken out of its word, f16 and bf16 by a dozen operations. */
+bool schedule_is_packed(const fusion_context *, int32_t dtype);
 void schedule_space_init(fusion_context *, schedule_space *, const ir_tensor *, uint32_t split);
 void schedule_space_split(fusion_context *, schedule_space *, uint32_t split);
 /* The smallest split of the space of `node`, or of a box of it, for which every load of every output is affine and unconditional along the columns; rank - 1 if

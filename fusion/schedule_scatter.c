@@ -313,24 +313,11 @@ static snt_result build_turns(scatter_job *j, bool starts, bool ends) {
   return ends ? build_share(j, 0, 0, false, true) : SNT_OK;
 }
 
-/* Elements that share a word with others: a kernel that writes them must not read them, as neighbours belong to other groups. */
-static bool are_packed(const scatter_job *j) {
-  const kir_caps *caps = &j->c->options->profile->caps;
-  switch (ir_at(j->c->graph, j->node)->type.dtype) {
-  case SNT_F16: return !caps->f16_storage;
-  case SNT_BF16: return !caps->bf16_storage;
-  case SNT_I8:
-  case SNT_U8: return !caps->int8_storage;
-  case SNT_I16:
-  case SNT_U16: return !caps->int16_storage;
-  default: return false;
-  }
-}
-
+/* A kernel that writes elements which share a word with others must not read them, as neighbours belong to other groups. */
 static snt_result build_owners(scatter_job *j) {
   fusion_context *c = j->c;
   const ir_tensor *t = &ir_at(c->graph, j->node)->type;
-  const bool packed = are_packed(j), half = t->dtype == SNT_F16 || t->dtype == SNT_BF16, narrow = half || packed,
+  const bool packed = schedule_is_packed(c, t->dtype), half = t->dtype == SNT_F16 || t->dtype == SNT_BF16, narrow = half || packed,
              starts = !j->in_place || narrow;
   const uint32_t bindings = c->options->profile->max_bindings;
   int64_t least, most;
