@@ -9,8 +9,12 @@ use Sinter;
 
 sub weights { my ($count, $low, $span) = @_; return join ', ', map { ($_ * 37 + 11) % $span + $low } 0 .. $count - 1 }
 
-# A profile of a processor that multiplies four bytes at once, for a target of the tests.
-sub profile { my ($target) = @_; return put("$target.profile", "base = pocl\nname = words\ntarget = $target\nlanes = 16\nregisters = 32\ncaps.dot4 = 1\n") }
+# A profile of a processor that multiplies four bytes at once, for a target of the tests. CUDA has no vectors: what is written lane by lane has few of them.
+sub profile {
+  my ($target) = @_;
+  my $lanes = $target eq 'cuda' ? 4 : 16;
+  return put("$target.profile", "base = pocl\nname = words\ntarget = $target\nlanes = $lanes\nregisters = 32\ncaps.dot4 = 1\n");
+}
 
 # One of a GPU whose launches cost nothing, so that small codes are stored once more where they lie otherwise.
 sub lanes { my ($target, $more) = @_; return put("lanes-$target.profile", "base = dgpu\nname = lanes\ntarget = $target\nlaunch_ns = 0 ns\ncaps.dot4 = 1\n" . ($more // '')) }
