@@ -27,22 +27,18 @@ const char *ctext_restore(ctext *c, ir_text saved) {
 }
 
 /* ---- cells ---- */
-ctext_class ctext_class_of(kir_type t) {
-  static const uint8_t classes[SNT_DTYPE_COUNT] = {
-      [SNT_F32] = CT_F32,    [SNT_F64] = CT_F64,    [SNT_F16] = CT_HALF, [SNT_BF16] = CT_HALF, [SNT_I32] = CT_I32,
-      [SNT_U32] = CT_U32,    [SNT_I64] = CT_I64,    [SNT_U64] = CT_U64,  [SNT_I8] = CT_NARROW, [SNT_U8] = CT_NARROW,
-      [SNT_I16] = CT_NARROW, [SNT_U16] = CT_NARROW, [SNT_BOOL] = CT_BOOL};
-  return (ctext_class)classes[t.base];
+void dialect_find_rows(const dialect *d, dialect_index *index) {
+  for (uint32_t level = 0; d; d = d->base, level++) {
+    memset(index->first[level], (int)d->cell_count, KIR_OP_COUNT); /* none: past the last */
+    for (uint32_t row = d->cell_count; row-- > 0;) index->first[level][d->cells[row].op] = (uint8_t)row;
+  }
 }
 
-static const char *cell_of(const ctext_cell *cell, ctext_class class) { return cell->by && cell->by[class] ? cell->by[class] : cell->any; }
-
-const char *dialect_cell(const dialect *d, kir_op op, ctext_class class, bool vector) {
-  const char *text = NULL;
-  for (const dialect *at = d; vector && at && !text; at = at->base)
-    if (at->vector_op) text = cell_of(&at->vector_op[op], class);
-  for (; d && !text; d = d->base) text = cell_of(&d->op[op], class);
-  return text;
+const char *dialect_cell(const dialect *d, const dialect_index *index, kir_op op, uint32_t type, bool vector) {
+  for (uint32_t level = 0; d; d = d->base, level++)
+    for (uint32_t row = index->first[level][op]; row < d->cell_count && d->cells[row].op == op; row++)
+      if (d->cells[row].types >> type & 1u && (vector || d->cells[row].shape != CT_VECTOR)) return d->cells[row].text;
+  return NULL;
 }
 
 /* f16 and bf16 values are bits: they may be moved and converted, no more. */
@@ -79,10 +75,9 @@ static bool is_vector(const ctext *c, uint32_t id) {
 }
 
 const char *ctext_cell_for(ctext *c, kir_op op, uint32_t id, kir_type operand) {
-  const ctext_class class = ctext_class_of(operand);
   const bool vector = op == kir_at(c->k, id)->op ? is_vector(c, id) : operand.lanes > 1;
-  const char *text = dialect_cell(c->d, op, class, vector);
-  if (class == CT_HALF && !moves_bits(op) && !(kir_ops[op].flags & KIR_MEM)) text = "!widen";
+  const char *text = dialect_cell(c->d, &c->index, op, operand.base, vector);
+  if (CT_HALVES >> operand.base & 1u && !moves_bits(op) && !(kir_ops[op].flags & KIR_MEM)) text = "!widen";
   if (!text)
     ctext_fail(c, SNT_E_UNSUPPORTED, id, "%s has no %s of %s x%u", c->d->name, kir_ops[op].name, ir_dtypes[operand.base].name,
                operand.lanes);
@@ -169,7 +164,7 @@ static void rounded_operand(ctext *c, const ctext_site *site) {
   const uint32_t round = kir_at(c->k, site->id)->flags & 7u;
   const kir_op op[] = {KIR_NONE, KIR_rint, KIR_NONE, KIR_ceil, KIR_floor};
   const char *text = round < IR_COUNT(op) && op[round] != KIR_NONE
-                         ? dialect_cell(c->d, op[round], ctext_class_of(site->operand), site->operand.lanes > 1)
+                         ? dialect_cell(c->d, &c->index, op[round], site->operand.base, site->operand.lanes > 1)
                          : "$0";
   ctext_expand(c, text, &(ctext_site){.id = site->id, .type = site->operand, .operand = site->operand});
 }
@@ -409,6 +404,7 @@ static void put_helpers(ctext *c, ir_text *out, const char *body) {
 snt_result ctext_emit(const dialect *d, const kir_kernel *k, ir_arena *arena, codegen_code *out, snt_diag *diag) {
   static const kernel_visitor visitor = {visit_begin, visit_inst, visit_end};
   ctext c = {.d = d, .k = k, .arena = arena, .diag = diag, .result = SNT_OK};
+  dialect_find_rows(d, &c.index);
   c.same = IR_NEW_ARRAY(arena, uint32_t, k->insts.count + 1u);
   c.open = IR_NEW_ARRAY(arena, uint32_t, k->insts.count + 1u);
   c.uses = IR_NEW_ARRAY(arena, uint32_t, k->insts.count + 1u);

@@ -1,5 +1,5 @@
-/* The one C-like printer. A dialect is data: type names, and a template for each operation by operand class; `base` is an explicit
-   parent, searched when a dialect has no cell of its own. */
+/* The one C-like printer. A dialect is data: type names, and a template for each operation by operand type; `base` is an explicit
+   parent, searched where a dialect has no cell of its own. */
 #ifndef CODEGEN_COMMON_CTEXT_H
 #define CODEGEN_COMMON_CTEXT_H
 #include "codegen_common/codegen.h"
@@ -13,27 +13,37 @@
      $k dimension as a letter   $K as a digit   $p bytes of a prefetch or copy   $i the sets of an async.wait   $f flags
      $M operand 1 modulo the width   $P what operand 1 is before a shift to the right, and by how many bits   $X $Y $Z numbers: the workgroup's size unless said otherwise   $c their product
    A cell that starts with '!' names the pass that must have removed the operation; with '?', why the target cannot do it. */
-typedef enum { CT_F32, CT_F64, CT_HALF, CT_I32, CT_U32, CT_I64, CT_U64, CT_NARROW, CT_BOOL, CT_CLASS_COUNT } ctext_class;
+enum { CT_ANY_SHAPE, CT_SCALAR, CT_VECTOR };
+#define CT_BIT(dtype) (1u << SNT_##dtype)
+#define CT_ALL (~0u)
+enum {
+  CT_FLOATS = CT_BIT(F32) | CT_BIT(F64),
+  CT_HALVES = CT_BIT(F16) | CT_BIT(BF16),
+  CT_NARROW = CT_BIT(I8) | CT_BIT(I16) | CT_BIT(U8) | CT_BIT(U16),
+  CT_INTS = CT_NARROW | CT_BIT(I32) | CT_BIT(I64) | CT_BIT(U32) | CT_BIT(U64),
+  CT_BOOLS = CT_BIT(BOOL)
+};
+
+/* An operation: of its dialect's rows for it, which stand beside each other, the first whose mask holds the operand's base type is taken; those of CT_VECTOR
+   are before the others and for vectors alone. */
 typedef struct ctext_cell {
-  const char *any, *const *by; /* by class, null where no class has a text of its own */
+  uint32_t types;
+  uint8_t op, shape;
+  const char *text;
 } ctext_cell;
-#define CT_BY(...) ((const char *const[CT_CLASS_COUNT]){__VA_ARGS__})
+#define CT_CELL(op, types, text) \
+  { types, KIR_##op, CT_ANY_SHAPE, text }
+#define CT_VECTORS(op, types, text) \
+  { types, KIR_##op, CT_VECTOR, text }
+#define CT_LOWERED(op, pass) CT_CELL(op, CT_ALL, "!" pass)
 
 /* A conversion: the first row whose masks hold both base types, and whose shape and saturation fit, is taken. */
-enum { CT_ANY_SHAPE, CT_SCALAR, CT_VECTOR };
 typedef struct ctext_cast {
   uint32_t from, to;
   uint8_t shape;
   bool saturate;
   const char *text;
 } ctext_cast;
-#define CT_BIT(dtype) (1u << SNT_##dtype)
-enum {
-  CT_FLOATS = CT_BIT(F32) | CT_BIT(F64),
-  CT_HALVES = CT_BIT(F16) | CT_BIT(BF16),
-  CT_INTS = CT_BIT(I8) | CT_BIT(I16) | CT_BIT(I32) | CT_BIT(I64) | CT_BIT(U8) | CT_BIT(U16) | CT_BIT(U32) | CT_BIT(U64),
-  CT_BOOLS = CT_BIT(BOOL)
-};
 
 /* Access to memory: `cell` one element of the declared type, `aligned` a vector at its natural alignment, `unaligned` elsewhere
    (null: lane by lane), `three` one of three lanes, `boolean` an element stored as a byte; `stream` an aligned store past the caches. */
@@ -74,8 +84,8 @@ typedef struct dialect {
   const char *round_call[5], *round_suffix[5];                  /* by KIR_ROUND_* */
   const char *wide_index; /* $0, an index that may be negative before a literal is added, in 64 bits */
   ctext_access load, store;
-  ctext_cell op[KIR_OP_COUNT];
-  const ctext_cell *vector_op; /* consulted first when operand 0 is a vector; null: this dialect computes on scalars only */
+  const ctext_cell *cells;
+  uint32_t cell_count;
   const ctext_cast *casts;
   uint32_t cast_count;
   const ctext_helper *helpers;
@@ -84,7 +94,13 @@ typedef struct dialect {
 
 extern const dialect dialect_c; /* what C and C++ agree on */
 extern const dialect dialect_opencl, dialect_cuda;
-/* The cell of `op` for operands of `class`, or null. */
-const char *dialect_cell(const dialect *, kir_op, ctext_class, bool vector);
+/* Where the rows of each operation begin, in a dialect and in its base. */
+enum { CT_DIALECTS = 2 };
+typedef struct dialect_index {
+  uint8_t first[CT_DIALECTS][KIR_OP_COUNT];
+} dialect_index;
+void dialect_find_rows(const dialect *, dialect_index *);
+/* The text of `op` for operands of a base type, or null. */
+const char *dialect_cell(const dialect *, const dialect_index *, kir_op, uint32_t type, bool vector);
 snt_result ctext_emit(const dialect *, const kir_kernel *, ir_arena *, codegen_code *out, snt_diag *);
 #endif

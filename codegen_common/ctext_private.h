@@ -5,6 +5,7 @@
 
 typedef struct ctext {
   const dialect *d;
+  dialect_index index;
   const kir_kernel *k;
   ir_arena *arena;
   ir_text out;
@@ -36,7 +37,6 @@ void ctext_begin_line(ctext *);
 /* Text written between the two goes aside and is returned by the second. */
 ir_text ctext_divert(ctext *);
 const char *ctext_restore(ctext *, ir_text saved);
-ctext_class ctext_class_of(kir_type);
 /* The cell for `op`, after complaining about absent, lowered and unsupported ones; null then. */
 const char *ctext_cell_for(ctext *, kir_op, uint32_t id, kir_type operand);
 

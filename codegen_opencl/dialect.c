@@ -11,68 +11,107 @@ const kir_caps opencl_caps = {
     .images = true, .atomics_f32 = true, .shuffle = true, .pack2 = true, .dot4 = true, .permute = 16, .narrow_local = true, .push_bytes = 1024};
 // clang-format on
 
-#define LOWERED(pass) \
-  { "!" pass, NULL }
-#define UNSUPPORTED(why) \
-  { "?" why, NULL }
-#define ALL(text) \
-  { text, NULL }
-#define FLOAT(text) \
-  { NULL, CT_BY([CT_F32] = text, [CT_F64] = text) }
-#define NO_MATRIX UNSUPPORTED("OpenCL C has no matrix fragments")
+#define NO_MATRIX(op) CT_CELL(op, CT_ALL, "?OpenCL C has no matrix fragments")
 
 /* Vectors: signed sums are formed unsigned by reinterpretation. Comparisons give lanes as wide as the operands. */
-#define WRAPPING(o)                                                                                                    \
-  {                                                                                                                    \
-    "$0 " o " $1", CT_BY([CT_I32] = "as_$t(as_$u($0) " o " as_$u($1))", [CT_I64] = "as_$t(as_$u($0) " o " as_$u($1))", \
-                         [CT_NARROW] = "as_$t(as_$u($0) " o " as_$u($1))")                                             \
-  }
-#define COMPARE(o)                                                                                                     \
-  {                                                                                                                    \
-    "convert_$t($0 " o " $1)",                                                                                         \
-        CT_BY([CT_F32] = "$0 " o " $1", [CT_I32] = "$0 " o " $1", [CT_U32] = "$0 " o " $1", [CT_BOOL] = "$0 " o " $1") \
-  }
-#define EXTREME(o, call)                                                                                                        \
-  {                                                                                                                             \
-    call "($0, $1)",                                                                                                            \
-        CT_BY([CT_F32] = "select($1, $0, ($0 " o " $1) | ($0 != $0))", [CT_F64] = "select($1, $0, ($0 " o " $1) | ($0 != $0))") \
-  }
+#define WRAPPING(op, o) \
+  CT_VECTORS(op, CT_BIT(I32) | CT_BIT(I64) | CT_NARROW, "as_$t(as_$u($0) " o " as_$u($1))"), CT_VECTORS(op, CT_ALL, "$0 " o " $1")
+#define COMPARE(op, o) \
+  CT_VECTORS(op, CT_BIT(F32) | CT_BIT(I32) | CT_BIT(U32) | CT_BOOLS, "$0 " o " $1"), CT_VECTORS(op, CT_ALL, "convert_$t($0 " o " $1)")
+#define EXTREME(op, o, call) \
+  CT_VECTORS(op, CT_FLOATS, "select($1, $0, ($0 " o " $1) | ($0 != $0))"), CT_VECTORS(op, CT_ALL, call "($0, $1)")
 
 // clang-format off
-static const ctext_cell vector_op[KIR_OP_COUNT] = {
-    [KIR_add] = WRAPPING("+"),
-    [KIR_sub] = WRAPPING("-"),
-    [KIR_mul] = WRAPPING("*"),
-    [KIR_neg] = {"-$0", CT_BY([CT_I32] = "as_$t(-as_$u($0))", [CT_I64] = "as_$t(-as_$u($0))", [CT_NARROW] = "as_$t(-as_$u($0))")},
-    [KIR_abs] = {"as_$t(abs($0))", CT_BY([CT_F32] = "fabs($0)", [CT_F64] = "fabs($0)")},
-    [KIR_min] = EXTREME("<", "min"),
-    [KIR_max] = EXTREME(">", "max"),
-    [KIR_dot4] = ALL("snt_dot4($0, $1, $2)"),
-    [KIR_rem] = {"$0 % $1", CT_BY([CT_F32] = "fmod($0, $1)", [CT_F64] = "fmod($0, $1)")},
-    [KIR_rcp] = ALL("($t)(1) / $0"),
-    [KIR_wrap] = LOWERED("legalise"),
-    [KIR_xor] = ALL("$0 ^ $1"),
-    [KIR_not] = ALL("~$0"),
-    [KIR_shl] = ALL("$0 << $1"),
-    [KIR_shr] = ALL("$0 >> $1"),
-    [KIR_eq] = COMPARE("=="),
-    [KIR_ne] = COMPARE("!="),
-    [KIR_lt] = COMPARE("<"),
-    [KIR_le] = COMPARE("<="),
-    [KIR_gt] = COMPARE(">"),
-    [KIR_ge] = COMPARE(">="),
-    [KIR_isnan] = {NULL, CT_BY([CT_F32] = "$0 != $0", [CT_F64] = "convert_$t($0 != $0)")},
-    [KIR_isinf] = {NULL, CT_BY([CT_F32] = "isinf($0)", [CT_F64] = "convert_$t(isinf($0))")},
-    [KIR_select] = {"select($2, $1, convert_$s($0))", CT_BY([CT_F32] = "select($2, $1, $0)", [CT_I32] = "select($2, $1, $0)", [CT_U32] = "select($2, $1, $0)", [CT_BOOL] = "select($2, $1, $0)")},
-    [KIR_splat] = {"($t)($0)", CT_BY([CT_BOOL] = "-($t)($0)")},
-    [KIR_vec] = {"($t)($a)", CT_BY([CT_BOOL] = "-($t)($a)")},
-    [KIR_iota] = ALL("($t)($z)"),
-    [KIR_extract] = {"$0.s$x", CT_BY([CT_BOOL] = "$0.s$x != 0")},
-    [KIR_insert] = {"$0; $v.s$x = $2", CT_BY([CT_BOOL] = "$0; $v.s$x = -(int)$2")},
-    [KIR_permute] = {NULL, CT_BY([CT_F32] = "SNT_PERMUTE($0, $P)")},
-    [KIR_shuffle] = {"($t)($h)", CT_BY([CT_BOOL] = "-($t)($h)")},
-    [KIR_unpack2] = {NULL, CT_BY([CT_F32] = "snt_f32_from_f16_2(as_ushort2($0))", [CT_U32] = "as_float2((uint2)($0 << 16, $0 & 0xffff0000u))")},
-    [KIR_pack2] = {NULL, CT_BY([CT_F32] = "as_uint(snt_f16_from_f32_2($0))", [CT_U32] = "as_uint(snt_bf16_from_f32_2($0))")},
+static const ctext_cell cells[] = {
+    WRAPPING(add, "+"),
+    WRAPPING(sub, "-"),
+    WRAPPING(mul, "*"),
+    CT_VECTORS(neg, CT_BIT(I32) | CT_BIT(I64) | CT_NARROW, "as_$t(-as_$u($0))"),
+    CT_VECTORS(neg, CT_ALL, "-$0"),
+    CT_VECTORS(abs, CT_FLOATS, "fabs($0)"),
+    CT_VECTORS(abs, CT_ALL, "as_$t(abs($0))"),
+    CT_CELL(abs, CT_BIT(F32), "fabs($0)"),
+    EXTREME(min, "<", "min"),
+    EXTREME(max, ">", "max"),
+    CT_VECTORS(dot4, CT_ALL, "snt_dot4($0, $1, $2)"),
+    CT_VECTORS(rem, CT_FLOATS, "fmod($0, $1)"),
+    CT_VECTORS(rem, CT_ALL, "$0 % $1"),
+    CT_CELL(rem, CT_BIT(F32), "fmod($0, $1)"),
+    CT_VECTORS(rcp, CT_ALL, "($t)(1) / $0"),
+    CT_VECTORS(wrap, CT_ALL, "!legalise"),
+    CT_VECTORS(xor, CT_ALL, "$0 ^ $1"),
+    CT_VECTORS(not, CT_ALL, "~$0"),
+    CT_VECTORS(shl, CT_ALL, "$0 << $1"),
+    CT_VECTORS(shr, CT_ALL, "$0 >> $1"),
+    COMPARE(eq, "=="),
+    COMPARE(ne, "!="),
+    COMPARE(lt, "<"),
+    COMPARE(le, "<="),
+    COMPARE(gt, ">"),
+    COMPARE(ge, ">="),
+    CT_VECTORS(isnan, CT_BIT(F32), "$0 != $0"),
+    CT_VECTORS(isnan, CT_BIT(F64), "convert_$t($0 != $0)"),
+    CT_VECTORS(isinf, CT_BIT(F32), "isinf($0)"),
+    CT_VECTORS(isinf, CT_BIT(F64), "convert_$t(isinf($0))"),
+    CT_VECTORS(select, CT_BIT(F32) | CT_BIT(I32) | CT_BIT(U32) | CT_BOOLS, "select($2, $1, $0)"),
+    CT_VECTORS(select, CT_ALL, "select($2, $1, convert_$s($0))"),
+    CT_VECTORS(splat, CT_BOOLS, "-($t)($0)"),
+    CT_VECTORS(splat, CT_ALL, "($t)($0)"),
+    CT_CELL(splat, CT_ALL, "$0"),
+    CT_VECTORS(vec, CT_BOOLS, "-($t)($a)"),
+    CT_VECTORS(vec, CT_ALL, "($t)($a)"),
+    CT_CELL(vec, CT_ALL, "$0"),
+    CT_VECTORS(iota, CT_ALL, "($t)($z)"),
+    CT_CELL(iota, CT_ALL, "0"),
+    CT_VECTORS(extract, CT_BOOLS, "$0.s$x != 0"),
+    CT_VECTORS(extract, CT_ALL, "$0.s$x"),
+    CT_CELL(extract, CT_ALL, "$0"),
+    CT_VECTORS(insert, CT_BOOLS, "$0; $v.s$x = -(int)$2"),
+    CT_VECTORS(insert, CT_ALL, "$0; $v.s$x = $2"),
+    CT_CELL(insert, CT_ALL, "$2"),
+    CT_VECTORS(permute, CT_BIT(F32), "SNT_PERMUTE($0, $P)"),
+    CT_VECTORS(shuffle, CT_BOOLS, "-($t)($h)"),
+    CT_VECTORS(shuffle, CT_ALL, "($t)($h)"),
+    CT_LOWERED(shuffle, "legalise"),
+    CT_VECTORS(unpack2, CT_BIT(F32), "snt_f32_from_f16_2(as_ushort2($0))"),
+    CT_VECTORS(unpack2, CT_BIT(U32), "as_float2((uint2)($0 << 16, $0 & 0xffff0000u))"),
+    CT_VECTORS(pack2, CT_BIT(F32), "as_uint(snt_f16_from_f32_2($0))"),
+    CT_VECTORS(pack2, CT_BIT(U32), "as_uint(snt_bf16_from_f32_2($0))"),
+    CT_CELL(local, CT_ALL, "(uint)get_local_id($K)"),
+    CT_LOWERED(sg_id, "legalise"),
+    CT_LOWERED(sg_lane, "legalise"),
+    CT_LOWERED(sg_count, "legalise"),
+    CT_CELL(fma, CT_FLOATS, "fma($0, $1, $2)"),
+    CT_CELL(sqrt, CT_FLOATS, "sqrt($0)"),
+    CT_CELL(rsqrt, CT_FLOATS, "1 / sqrt($0)"),
+    CT_CELL(floor, CT_FLOATS, "SNT_FLOOR($0)"),
+    CT_CELL(ceil, CT_FLOATS, "SNT_CEIL($0)"),
+    CT_CELL(trunc, CT_FLOATS, "SNT_TRUNC($0)"),
+    CT_CELL(rint, CT_FLOATS, "SNT_RINT($0)"),
+    CT_CELL(mulhi, CT_ALL, "mul_hi($0, $1)"),
+    CT_CELL(popcount, CT_ALL, "popcount($0)"),
+    CT_CELL(clz, CT_ALL, "clz($0)"),
+    CT_CELL(bitcast, CT_ALL, "as_$t($0)"),
+    CT_CELL(prefetch, CT_ALL, "SNT_PREFETCH($m + $j, $p, $f)"),
+    CT_CELL(atomic_add, CT_BIT(F32), "snt_atomic_add_f32(&$m[$j], $V)"),
+    CT_CELL(atomic_add, CT_ALL, "atomic_add(&$m[$j], $V)"),
+    CT_CELL(atomic_min, CT_ALL, "atomic_min(&$m[$j], $V)"),
+    CT_CELL(atomic_max, CT_ALL, "atomic_max(&$m[$j], $V)"),
+    CT_CELL(atomic_or, CT_ALL, "atomic_or(&$m[$j], $V)"),
+    CT_CELL(atomic_and, CT_ALL, "atomic_and(&$m[$j], $V)"),
+    CT_CELL(atomic_cas, CT_ALL, "atomic_cmpxchg(&$m[$j], $W, $V)"),
+    CT_CELL(tex_sample, CT_ALL, "read_imagef($m, SNT_SAMPLER_$S, (float2)($0, $1))"),
+    CT_CELL(tex_load, CT_ALL, "read_imagef($m, SNT_NEAREST, (int2)((int)$0, (int)$1))"),
+    CT_CELL(tex_store, CT_ALL, "write_imagef($m, (int2)((int)$0, (int)$1), $2)"),
+    CT_LOWERED(sg_add, "legalise"),
+    CT_LOWERED(sg_max, "legalise"),
+    CT_LOWERED(sg_min, "legalise"),
+    CT_LOWERED(sg_shuffle, "legalise"),
+    CT_LOWERED(sg_barrier, "legalise"),
+    CT_CELL(barrier, CT_ALL, "barrier(SNT_SYNC_$f)"),
+    NO_MATRIX(mma_load),
+    NO_MATRIX(mma_store),
+    NO_MATRIX(mma),
 };
 // clang-format on
 
@@ -136,48 +175,8 @@ const dialect dialect_opencl = {
     .store = {.cell = "$m[$j] = $0", .boolean = "$m[$j] = $0", .aligned = "*($q$t *)($m + $j) = $0", .unaligned = "SNT_VSTORE($q, $b, $n, $0, $m + $j)",
               .three = "vstore3($0, 0, $m + $j)",
               .stream = "SNT_STREAM($0, ($q$t *)($m + $j))"},
-    .op =
-        {
-            [KIR_local] = ALL("(uint)get_local_id($K)"),
-            [KIR_sg_id] = LOWERED("legalise"),
-            [KIR_sg_lane] = LOWERED("legalise"),
-            [KIR_sg_count] = LOWERED("legalise"),
-            [KIR_abs] = {NULL, CT_BY([CT_F32] = "fabs($0)")},
-            [KIR_fma] = FLOAT("fma($0, $1, $2)"),
-            [KIR_rem] = {NULL, CT_BY([CT_F32] = "fmod($0, $1)")},
-            [KIR_sqrt] = FLOAT("sqrt($0)"),
-            [KIR_rsqrt] = FLOAT("1 / sqrt($0)"),
-            [KIR_floor] = FLOAT("SNT_FLOOR($0)"),
-            [KIR_ceil] = FLOAT("SNT_CEIL($0)"),
-            [KIR_trunc] = FLOAT("SNT_TRUNC($0)"),
-            [KIR_rint] = FLOAT("SNT_RINT($0)"),
-            [KIR_mulhi] = ALL("mul_hi($0, $1)"),
-            [KIR_popcount] = ALL("popcount($0)"),
-            [KIR_clz] = ALL("clz($0)"),
-            [KIR_bitcast] = ALL("as_$t($0)"),
-            [KIR_splat] = ALL("$0"), [KIR_vec] = ALL("$0"), [KIR_iota] = ALL("0"), [KIR_extract] = ALL("$0"), [KIR_insert] = ALL("$2"),
-            [KIR_shuffle] = LOWERED("legalise"),
-            [KIR_prefetch] = ALL("SNT_PREFETCH($m + $j, $p, $f)"),
-            [KIR_atomic_add] = {"atomic_add(&$m[$j], $V)", CT_BY([CT_F32] = "snt_atomic_add_f32(&$m[$j], $V)")},
-            [KIR_atomic_min] = ALL("atomic_min(&$m[$j], $V)"),
-            [KIR_atomic_max] = ALL("atomic_max(&$m[$j], $V)"),
-            [KIR_atomic_or] = ALL("atomic_or(&$m[$j], $V)"),
-            [KIR_atomic_and] = ALL("atomic_and(&$m[$j], $V)"),
-            [KIR_atomic_cas] = ALL("atomic_cmpxchg(&$m[$j], $W, $V)"),
-            [KIR_tex_sample] = ALL("read_imagef($m, SNT_SAMPLER_$S, (float2)($0, $1))"),
-            [KIR_tex_load] = ALL("read_imagef($m, SNT_NEAREST, (int2)((int)$0, (int)$1))"),
-            [KIR_tex_store] = ALL("write_imagef($m, (int2)((int)$0, (int)$1), $2)"),
-            [KIR_sg_add] = LOWERED("legalise"),
-            [KIR_sg_max] = LOWERED("legalise"),
-            [KIR_sg_min] = LOWERED("legalise"),
-            [KIR_sg_shuffle] = LOWERED("legalise"),
-            [KIR_sg_barrier] = LOWERED("legalise"),
-            [KIR_barrier] = ALL("barrier(SNT_SYNC_$f)"),
-            [KIR_mma_load] = NO_MATRIX,
-            [KIR_mma_store] = NO_MATRIX,
-            [KIR_mma] = NO_MATRIX,
-        },
-    .vector_op = vector_op,
+    .cells = cells,
+    .cell_count = IR_COUNT(cells),
     .casts = casts,
     .cast_count = IR_COUNT(casts),
     .helpers = opencl_helpers,

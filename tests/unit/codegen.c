@@ -78,11 +78,26 @@ static void check_all_golden(bool bless) {
 }
 
 /* ---- totality: every operation has a cell, or names the pass that removes it, or why the target cannot ---- */
+static uint32_t count_parted(const dialect *d) { /* operations whose rows do not all lie beside each other */
+  uint32_t parted = 0;
+  for (uint32_t i = 0; i < d->cell_count; i++)
+    for (uint32_t j = i + 2; j < d->cell_count; j++) parted += d->cells[i].op == d->cells[j].op && d->cells[j - 1].op != d->cells[j].op;
+  return parted;
+}
+
 static void check_dialect(const dialect *d) {
-  uint32_t missing = 0;
+  uint32_t missing = 0, levels = 0;
+  dialect_index index;
+  for (const dialect *at = d; at; at = at->base) {
+    levels++;
+    tap_is_int(count_parted(at), 0, "the rows of each operation in %s lie beside each other", at->name);
+    tap_ok(at->cell_count <= UINT8_MAX, "and are few enough for an index of bytes");
+  }
+  tap_ok(levels <= CT_DIALECTS, "%s has no more bases than an index has levels", d->name);
+  dialect_find_rows(d, &index);
   for (uint32_t op = 1; op < KIR_OP_COUNT; op++) {
     bool has = false;
-    for (uint32_t i = 0; i < 2 * CT_CLASS_COUNT; i++) has |= dialect_cell(d, (kir_op)op, (ctext_class)(i / 2), i % 2) != NULL;
+    for (uint32_t i = 0; i < 2 * SNT_DTYPE_COUNT; i++) has |= dialect_cell(d, &index, (kir_op)op, i / 2, i % 2) != NULL;
     if (!has) missing++, tap_diag("%s has nothing for %s", d->name, kir_ops[op].name);
   }
   tap_is_int(missing, 0, "every operation has an entry in %s", d->name);
