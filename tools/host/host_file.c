@@ -113,6 +113,20 @@ snt_result host_write_file(const char *path, const void *data, size_t size, snt_
   return host_end_file(&out, r, diag);
 }
 
+snt_result host_can_write(const char *path, snt_diag *diag) {
+  host_output out;
+  const snt_result r = host_begin_file(&out, path, diag);
+  (void)host_end_file(&out, SNT_E_ARG, NULL);
+  return r;
+}
+
+bool host_end_output(const char *program) {
+  errno = 0;
+  const bool good = !fflush(stdout) && !ferror(stdout);
+  if (!good) fprintf(stderr, "%s: standard output: %s\n", program, errno ? strerror(errno) : "not all of it was written");
+  return good;
+}
+
 snt_result host_make_dirs(const char *path, snt_diag *diag) {
   char part[1024];
   size_t length = strlen(path);

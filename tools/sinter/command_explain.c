@@ -30,8 +30,8 @@ int command_explain(const tool_options *options) {
     text = malloc(length + 1);
     r = text ? snt_program_explain(s.program, format, text, &length) : SNT_E_HOST_MEM;
   }
+  if (r == SNT_OK) r = host_write_file(options->out ? options->out : "-", text, strlen(text), &s.diag);
   const int code = r == SNT_OK ? EXIT_GOOD : tool_fail(&s, r);
-  if (r == SNT_OK) fputs(text, stdout);
   free(text);
   tool_close(&s);
   return code;
