@@ -19,8 +19,11 @@ static snt_result read_profile(tool_session *s, const char *path, snt_profile **
   if (!strpbrk(path, "/.")) return SNT_E_ARG;
   snt_result r = host_read_file(path, &text, &size, &s->diag);
   if (r == SNT_OK) r = snt_profile_parse(s->context, text, size, out, &s->diag);
+  else path = NULL; /* which that has named */
   free(text);
-  return r;
+  if (r == SNT_OK || !path) return r;
+  const snt_diag why = s->diag;
+  return host_fail(&s->diag, r, "profile", "%s: %s", path, why.text);
 }
 
 static snt_result find_profile(tool_session *s, const char *name, snt_profile **out) {
