@@ -4,6 +4,7 @@ use strict;
 use warnings;
 use Test::More;
 use FindBin;
+use JSON::PP;
 use lib $FindBin::Bin;
 use Sinter;
 
@@ -112,4 +113,11 @@ for (
   ok($? >> 8 == ($code // 2) && $said =~ /$what/, $command =~ s/\Q$dir\E//gr) or diag($?, $said);
 }
 ok(!-e "$dir/two.sntp", 'and nothing is written');
+
+# Names that JSON has to escape.
+my $named = put('a"b\\c.snt', slurp($model));
+for my $command ("bench '$named' --device host --runs 2 --json", "build '$named' --device host --json", 'devices --json') {
+  my $read = eval { decode_json(scalar `$sinter $command`) };
+  ok($read && (ref $read eq 'ARRAY' || $read->{model} eq $named), ($command =~ /(\w+)/)[0] . ' --json: a name is a string') or diag($@);
+}
 done_testing;

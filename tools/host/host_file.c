@@ -120,6 +120,18 @@ snt_result host_can_write(const char *path, snt_diag *diag) {
   return r;
 }
 
+void host_put_json(FILE *f, const char *text, size_t most, const char *also) {
+  fputc('"', f);
+  for (size_t i = 0; i < most && text[i]; i++) {
+    const unsigned char c = (unsigned char)text[i];
+    if (c == '"' || c == '\\') fprintf(f, "\\%c", c);
+    else if (c == '\n') fputs("\\n", f);
+    else if (c < 32 || strchr(also, c)) fprintf(f, "\\u%04x", c);
+    else fputc(c, f);
+  }
+  fputc('"', f);
+}
+
 bool host_end_output(const char *program) {
   errno = 0;
   const bool good = !fflush(stdout) && !ferror(stdout);
