@@ -300,7 +300,7 @@ static int join_runs(int argc, char **argv, snt_result (*join)(uint32_t, char *c
   return fprintf(stderr, "sinter conform: %s\n", diag.text), 1;
 }
 
-int main(int argc, char **argv) {
+static int run_command(int argc, char **argv) {
   options o;
   snt_diag diag = {0};
   conform_report report = {.tap = stdout};
@@ -324,4 +324,9 @@ int main(int argc, char **argv) {
   if (report.json && fclose(report.json)) return fprintf(stderr, "sinter conform: %s was not written whole\n", o.json), 1;
   free(excuses);
   return code;
+}
+
+int main(int argc, char **argv) {
+  const int code = run_command(argc, argv);
+  return host_end_output("sinter conform") || code ? code : 1;
 }

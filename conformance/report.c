@@ -43,13 +43,8 @@ static const conform_excuse *find_excuse(const conform_report *r, const char *id
 }
 
 static void put_json(FILE *f, const char *key, const char *text) {
-  fprintf(f, "\"%s\": \"", key);
-  for (; *text; text++) {
-    if (*text == '"' || *text == '\\') fprintf(f, "\\%c", *text);
-    else if ((unsigned char)*text < 32) fprintf(f, "\\u%04x", *text);
-    else fputc(*text, f);
-  }
-  fputc('"', f);
+  fprintf(f, "\"%s\": ", key);
+  host_put_json(f, text, SIZE_MAX, "");
 }
 
 void conform_report_device(void *report, const snt_device_info *info, const char *profile) {

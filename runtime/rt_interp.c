@@ -72,6 +72,7 @@ static void interp_profile(cost_profile *profile) {
                          .images = true,
                          .async_copy = true,
                          .atomics_f32 = true,
+                         .dot4 = true,
                          .oob_zero = true,
                          .shuffle = true,
                          .hred = true,

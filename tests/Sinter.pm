@@ -7,7 +7,7 @@ use Exporter qw(import);
 use File::Temp qw(tempdir);
 use FindBin;
 use Test::More;
-our @EXPORT = qw($build $sinter $dir says slurp put npy array numbers python_with);
+our @EXPORT = qw($build $sinter $dir says lacks slurp put npy array numbers python_with);
 chdir "$FindBin::Bin/.." or die $!;
 print "TAP version 13\n";
 our $build = $ENV{SNT_BUILD} // 'build/release';
@@ -16,6 +16,16 @@ our $dir = tempdir(CLEANUP => 1);
 
 # A command's exit code (128 and more: a signal's), and what it said on both streams.
 sub says { my $said = `@_ 2>&1`; return ($? & 127 ? 128 + ($? & 127) : $? >> 8, $said) }
+
+# Why a device cannot be asked, or ''. By what there is, never by what a run says: one that fails has failed.
+my %here;
+sub lacks {
+  my ($device) = @_;
+  return '' if $device =~ /^(?:host|interp)\b/;
+  return (grep { !system("command -v $_ >/dev/null") } qw(c++ g++ clang++)) ? '' : 'cuda-text has no compiler here' if $device eq 'cuda-text';
+  %here = map { /^(\S+)/ ? ($1 => 1) : () } split /\n/, `$sinter devices 2>/dev/null` if !%here;
+  return $here{$device} ? '' : "$device is not here";
+}
 
 # A file's bytes. Of one that is not there, what no file holds: two of them may not pass for the same.
 sub slurp { my ($path) = @_; open my $in, '<:raw', $path or return "cannot read $path"; local $/; return <$in> // '' }

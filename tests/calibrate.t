@@ -21,7 +21,8 @@ close $model;
 for my $device ('interp', 'opencl:pocl', 'vulkan:llvmpipe') {
   SKIP: {
     my ($code, $said) = says("$sinter run $dir/m.snt --device $device");
-    skip("$device: $said", 9) if $code;
+    skip(lacks($device), 9) if lacks($device);
+    is($code, 0, "$device runs the model") or diag($said);
     my $profile = "$dir/measured.profile";
     my ($text, %measured);
     for my $try (1 .. 8) { # what a busy host's noise hides is left out of a profile

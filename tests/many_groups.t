@@ -56,6 +56,8 @@ $taken{$1}++ while $explained =~ /"taken": true, "rule": "([^"]*)"/g;
 ok(($taken{'only reader'} // 0) > 500 && ($taken{saves} // 0) > 500, 'cones and blocks are what made them')
   or diag(join ', ', map { "$_ $taken{$_}" } sort keys %taken);
 ok(($taken{'first reader'} // 0) > 200, 'and small ones joined the first of their readers') or diag($taken{'first reader'} // 0);
+my @said = $explained =~ /would fuse with \d+ bindings; this device has 8|us together/g;
+ok(@said > 100, 'what is refused is told') or diag(scalar @said);
 my @few = grep { $_ <= 8 } $explained =~ /would fuse with (\d+) bindings; this device has 8/g;
 is(scalar @few, 0, 'what is refused for its bindings says how many, more than there are');
 unlike($explained, qr/apart: 0\.00 us together|-\d[.\d]* us less/, 'and what loses says by how much');

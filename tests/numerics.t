@@ -103,7 +103,7 @@ for my $row (@devices) {
       diag("$device ended with $code; again");
       ($code, $said) = run_on($device, 'reproducible', 'other', $variables);
     }
-    skip("$device: $said", 1) if $code && $said =~ /was not found|no device|not installed/;
+    skip($device =~ /oclgrind/ ? "$device: $said" : lacks($device), 1) if $device =~ /oclgrind/ ? $said =~ /Oclgrind is not installed/ : lacks($device);
     if ($code && $said =~ /unsupported/) {
       like($said, qr/\Q$device\E cannot give reproducible results: it fails the probe "[a-z ]+"/, "$device is refused by name");
       diag($said);
@@ -117,13 +117,13 @@ SKIP: {
   ($code, $said) = says("$sinter compile $dir/encoder.snt --target spirv --profile lavapipe --numerics reproducible -o $dir/e.sntp");
   is($code, 0, 'a reproducible program is saved for a profile') or diag($said);
   ($code, $said) = says("$sinter run $dir/e.sntp --device vulkan:swiftshader --input x=random:5 --input keep=random:6");
-  skip("vulkan:swiftshader: $said", 1) if $said =~ /was not found|no device|not installed/;
+  skip(lacks('vulkan:swiftshader'), 1) if lacks('vulkan:swiftshader');
   like($said, qr/for devices that keep denormals, which vulkan:swiftshader does not/, 'and refused where denormals are flushed');
 }
 for my $device ('opencl:pocl', 'vulkan:llvmpipe') {
   SKIP: {
     ($code, $said) = says("$sinter run $dir/m.snt --device $device --numerics fast $inputs --check");
-    skip("$device: $said", 1) if $code && $said =~ /was not found|no device|not installed/;
+    skip(lacks($device), 1) if lacks($device);
     is($code, 0, "$device: FAST stays within its bound") or diag($said);
   }
 }

@@ -49,8 +49,7 @@ for my $device ('host', $ENV{SNT_TEST_DEVICES} ? split / /, $ENV{SNT_TEST_DEVICE
   my $step = $device eq 'host' || $ENV{SNT_TEST_DEVICES} ? 1 : 9;
   my @run = @folders[grep { $_ % $step == 0 } 0 .. $#folders];
   SKIP: {
-    my ($first) = values %{{run_all($device, '', $run[0])}};
-    skip("$device: $first", 2) if !defined $first || $first =~ /no such device|no device|cannot open|not found/;
+    skip(lacks($device), 2) if lacks($device);
     my @loose = grep { /attention.*(?:bf16|fp16|float16)/ } @run;
     my %said = run_all($device, '', grep { !/attention.*(?:bf16|fp16|float16)/ } @run);
     %said = (%said, run_all($device, '--rtol 2e-2 --atol 1e-3', @loose));

@@ -56,11 +56,9 @@ sub run_all {    # test => [passed, what was said]
 for my $device (split ' ', $ENV{SNT_TEST_DEVICES} // 'host vulkan:llvmpipe vulkan:swiftshader opencl:rusticl opencl:pocl cuda-text') {
   my $step = $ENV{SNT_TEST_FULL} ? 1 : $every{$device};
   my @run = @folders[grep { $_ % $step == 0 || $refused{$device}{$folders[$_] =~ s{.*/(?=[^/]+/)}{}r} } 0 .. $#folders];
-  my %said = run_all($device, $run[0]);
   SKIP: {
-    my ($first) = values %said;
-    skip("$device: $first->[1]", 3) if !$first || $first->[1] =~ /no such device|no device|cannot open|not found/;
-    %said = run_all($device, @run);
+    skip(lacks($device), 3) if lacks($device);
+    my %said = run_all($device, @run);
     my (@wrong, @surprise, @crashed);
     for my $test (sort keys %said) {
       my ($passed, $words) = @{$said{$test}};

@@ -4,6 +4,7 @@ use strict;
 use warnings;
 use Test::More;
 use FindBin;
+use JSON::PP;
 use lib $FindBin::Bin;
 use Sinter;
 
@@ -71,4 +72,52 @@ for my $what ('pack --header', 'explain --html', 'calibrate -o') {
 }
 $said = `$sinter import $constants -o - 2>&1`;
 ok($? >> 8 && $said =~ /-o -: the weights/ && !-e '-' && !-e '-.weights', 'import -o -: refused, it writes two files') or diag($said);
+$said = `$sinter compile $model --target spirv -o - 2>&1`;
+ok($? >> 8 == 2 && $said =~ /-o -: a folder or a FILE\.sntp/ && !-e '-', 'compile -o -: refused, it makes a folder') or diag($said);
+is(`$sinter explain $model -o $dir/explained --json`, '', 'explain -o: nothing else is said');
+like(slurp("$dir/explained"), qr/^\{\n  "profile".*\}\n\z/s, 'and the file has it');
+SKIP: {
+  skip('no /dev/full', 1) unless -c '/dev/full';
+  my @silent = grep { system("$sinter $_ >/dev/full 2>$dir/errors") == 0 || slurp("$dir/errors") !~ /standard output: (?:No space|not all)|-: No space/ }
+    "explain $model", "explain $model --json", 'devices', 'devices --json', "opt $model --run canonicalise", "inspect $dir/saved.sntp", "inspect-kernel $model", 'run --help', '--help',
+    "run $model --device host --check", "bench $model --device host --runs 2 --json", "build $model --device host", "calibrate --device host --quick --quiet --timeout 1",
+    'conform --list --count 5', 'conform --device host --count 2', "compile $model --target spirv --profile dgpu -o $dir/again.sntp";
+  is_deeply(\@silent, [], 'a standard output that is full is an error of every command');
+}
+$said = `$sinter calibrate --device interp --quiet -o $dir/none/profile 2>&1`;
+ok($? >> 8 == 2 && $said =~ m{none/profile: No such file}, 'calibrate -o: where no file can be made, nothing is measured first') or diag($said);
+
+# What is given and means nothing is wrong usage, and said by its name: command line, what is said.
+put("$dir/cut.profile", "base = pocl\nname = cut\nlanes = ");
+for (
+  ["explain $model --profile $dir/cut.profile", quotemeta("$dir/cut.profile") . ': line 3: bad value for lanes', 1],
+  ["run $model --device interp --input x=random:abc", 'x: expected FILE\.npy.*"random:abc"'],
+  ["run $model --device interp --input x=random:-1", '"random:-1"'],
+  ["run $model --device interp --input x=randomly", '"randomly"'],
+  ["run $model --device interp --image x=chw,fast", '--image x=chw,fast:'],
+  ["run $model --device interp --fix x=$dir/none.npy", '--fix x: no ONNX model'],
+  ["run $dir/saved.sntp --device host --numerics strict", 'compiled: --numerics comes too late'],
+  ["run $dir/saved.sntp --device host --unfused", 'compiled: --unfused'],
+  ["bench $model --device interp --runs 0", '--runs: not a number from 1 on: "0"'],
+  ["build $model --device interp --jobs 0", '--jobs: not a number from 1 on: "0"'],
+  ["inspect-kernel $model --sample x", '--sample: not a number from 1 on: "x"'],
+  ['onnx-test --rtol 1e-x .', '--rtol: not a number from 0 on: "1e-x"'],
+  ['onnx-test --atol= .', '--atol: not a number from 0 on: ""'],
+  ['devices opencl:0', '"opencl:0"'],
+  ["calibrate $model", 'no file is taken: "' . quotemeta($model) . '"'],
+  ["compile $model --target spirv --profile dgpu,nosuch -o $dir/two.sntp", 'no profile "nosuch": pocl'],
+  ["compile $model --target spirv --profile " . join(',', ('dgpu') x 17) . " -o $dir/two.sntp", '--profile: more than 16'],
+) {
+  my ($command, $what, $code) = @$_;
+  $said = `$sinter $command 2>&1`;
+  ok($? >> 8 == ($code // 2) && $said =~ /$what/, $command =~ s/\Q$dir\E//gr) or diag($?, $said);
+}
+ok(!-e "$dir/two.sntp", 'and nothing is written');
+
+# Names that JSON has to escape.
+my $named = put('a"b\\c.snt', slurp($model));
+for my $command ("bench '$named' --device host --runs 2 --json", "build '$named' --device host --json", 'devices --json') {
+  my $read = eval { decode_json(scalar `$sinter $command`) };
+  ok($read && (ref $read eq 'ARRAY' || $read->{model} eq $named), ($command =~ /(\w+)/)[0] . ' --json: a name is a string') or diag($@);
+}
 done_testing;

@@ -21,7 +21,8 @@ sub said {
 
 my %formats;
 for my $build (grep { -x "$_/sinter" } $ENV{SNT_BUILD} // 'build/release', 'build/debug') {
-    my %lacks = map { $_ => 1 } grep { my $f = $_; said($sinter, (glob "$dir/cut/$f/*")[-1] . '/model.onnx') =~ /has no decoder/ } qw(jpeg tiff webp jpeg2000);
+  my $sinter = "$build/sinter";
+  my %lacks = map { $_ => 1 } grep { my $f = $_; said($sinter, (glob "$dir/cut/$f/*")[-1] . '/model.onnx') =~ /has no decoder/ } qw(jpeg tiff webp jpeg2000);
   my $lacking = join '|', keys %lacks;
   my @here = grep { !$lacking || !m{/(?:$lacking)(?:_|/|$)} } glob("$dir/good/*"), glob("$dir/bad/*"), glob("$dir/cut/*");
   note("$build decodes no $_") for sort keys %lacks;

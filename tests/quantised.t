@@ -93,6 +93,8 @@ for my $case (['i8', 0], ['u8', 1]) {
 }
 is(packed('unsigned', 'pocl', ''), 0, 'not where the device has no instruction');
 is(packed('unsigned', $words, '--mask dot4=0'), 0, 'or is told that it has none');
+my $compiled = `$sinter compile $dir/unsigned.snt --device interp --target kir -o $dir/interpreted 2>&1`;
+like(join('', map { slurp($_) } glob "$dir/interpreted/*.kir"), qr/\bdot4 /, 'the interpreter is given them on any processor') or diag($compiled);
 is(packed('unsigned', $words, '--numerics strict'), 0, 'scales behind sums are not for STRICT');
 is(packed('whole', $words, '--numerics strict'), 1, 'integers are exact in every mode');
 my $found = `$sinter devices 2>&1`;

@@ -41,7 +41,7 @@ sub entries { my ($folder) = @_; my @found; find(sub { push @found, $File::Find:
 for my $device ('interp', 'opencl:pocl') {
   SKIP: {
     my ($code, $said, @plain) = run_model($device);
-    skip("$device: $said", 1) if $code && $said =~ /no (OpenCL|Vulkan)? ?device|cannot open|no device/;
+    skip(lacks($device), 1) if lacks($device);
     is($code, 0, "$device: runs untuned") or diag($said);
     (my $folder = "$dir/$device") =~ s/://;
     ($code, $said, my @tuned) = run_model($device, "--tune $folder");

@@ -46,8 +46,7 @@ open my $forced, '>', "$dir/cuda.profile" or die $!;
 print $forced "base = h100\nname = h100\ntarget = cuda # forced\n";
 close $forced;
 SKIP: {
-  ($code, $said) = says("$sinter run tests/inspect/even.snt --device cuda-text --quiet");
-  skip("cuda-text: $said", scalar @models) if $code;
+  skip(lacks('cuda-text'), scalar @models) if lacks('cuda-text');
   for my $model (@models) {
     ($code, $said) = says("$sinter run $model --device cuda-text --profile $dir/cuda.profile --check --quiet");
     is($code, 0, 'cuda-text: ' . named($model)) or diag($said);

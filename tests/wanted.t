@@ -66,18 +66,14 @@ END
 for my $name (sort keys %graphs) {
   my $below = put("$name.snt", $graphs{$name}->('lt'));
   for my $device (split ' ', $ENV{SNT_TEST_DEVICES} // 'interp opencl:pocl vulkan:llvmpipe') {
-    for my $numerics ('default', 'strict') {
+    SKIP: { skip(lacks($device), 1) if lacks($device) }
+    for my $numerics (lacks($device) ? () : ('default', 'strict')) {
       my @wrong;
-      my $absent = 0;
       for my $count (-1, 0, 1, 7, 8, 60, 61, 1000) {
         my ($code, $said) = says("$sinter run $below --device $device --numerics $numerics --input n=" . number($count) . ' --check');
-        $absent = 1 if $said =~ /no such device|no device|cannot be opened/;
         push @wrong, "$count: $said" if $code;
       }
-      SKIP: {
-        skip "$device is not here", 1 if $absent;
-        is("@wrong", '', "$name on $device, $numerics: right for each count");
-      }
+      is("@wrong", '', "$name on $device, $numerics: right for each count");
     }
   }
   my %arithmetic;

@@ -40,7 +40,11 @@ snt_result host_begin_file(host_output *, const char *path, snt_diag *);
 snt_result host_close_file(host_output *, snt_result so_far,
                            snt_diag *); /* of several before the end of any: all that can fail but a rename */
 snt_result host_end_file(host_output *, snt_result so_far, snt_diag *);
+snt_result host_can_write(const char *path, snt_diag *); /* what is made there later takes long; leaves nothing */
 snt_result host_make_dirs(const char *path, snt_diag *);
+/* A JSON string of a text, up to its zero byte or so many bytes; what is in `also` is escaped, too ("<": the JSON lies in HTML). */
+void host_put_json(FILE *, const char *text, size_t most, const char *also);
+bool host_end_output(const char *program); /* the standard output has all of it; if not, says so on the standard error */
 snt_result host_fail(snt_diag *, snt_result, const char *stage, const char *format, ...);
 
 /* ---- a cache of compiled code in files (host_cache.c): the functions have the shape of snt_cache_io, `user` is the host_cache.

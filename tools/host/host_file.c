@@ -113,6 +113,32 @@ snt_result host_write_file(const char *path, const void *data, size_t size, snt_
   return host_end_file(&out, r, diag);
 }
 
+snt_result host_can_write(const char *path, snt_diag *diag) {
+  host_output out;
+  const snt_result r = host_begin_file(&out, path, diag);
+  (void)host_end_file(&out, SNT_E_ARG, NULL);
+  return r;
+}
+
+void host_put_json(FILE *f, const char *text, size_t most, const char *also) {
+  fputc('"', f);
+  for (size_t i = 0; i < most && text[i]; i++) {
+    const unsigned char c = (unsigned char)text[i];
+    if (c == '"' || c == '\\') fprintf(f, "\\%c", c);
+    else if (c == '\n') fputs("\\n", f);
+    else if (c < 32 || strchr(also, c)) fprintf(f, "\\u%04x", c);
+    else fputc(c, f);
+  }
+  fputc('"', f);
+}
+
+bool host_end_output(const char *program) {
+  errno = 0;
+  const bool good = !fflush(stdout) && !ferror(stdout);
+  if (!good) fprintf(stderr, "%s: standard output: %s\n", program, errno ? strerror(errno) : "not all of it was written");
+  return good;
+}
+
 snt_result host_make_dirs(const char *path, snt_diag *diag) {
   char part[1024];
   size_t length = strlen(path);

@@ -85,7 +85,9 @@ static bench_plan plan_of(const tool_session *s, const bench_side *side) {
 
 static void print_json(const char *model, const bench_ready *ready, const bench_row *row) {
   const bench_plan *fused = &row->fused, *plain = &row->plain;
-  printf("{\"model\": \"%s\", \"runs\": %u", model, row->runs);
+  printf("{\"model\": ");
+  host_put_json(stdout, model, SIZE_MAX, "");
+  printf(", \"runs\": %u", row->runs);
   const struct {
     const char *key;
     const char *form;

@@ -125,15 +125,11 @@ static void put_profile(const calibration *c, FILE *out, const char *profile, co
     if (begins(c->findings[i].key, "cycles.")) write_found(out, &c->findings[i], "");
 }
 
+static const char *path_of(const calibration *c) { return c->session.options.out ? c->session.options.out : "-"; }
+
 static snt_result write_profile(calibration *c, const char *profile, const double load[2], double seconds) {
   host_output out;
-  const char *path = c->session.options.out;
-  if (!path) {
-    put_profile(c, stdout, profile, load, seconds);
-    return fflush(stdout) || ferror(stdout) ? host_fail(&c->session.diag, SNT_E_ARG, "calibrate", "standard output: %s", strerror(errno))
-                                            : SNT_OK;
-  }
-  const snt_result r = host_begin_file(&out, path, &c->session.diag);
+  const snt_result r = host_begin_file(&out, path_of(c), &c->session.diag);
   if (r == SNT_OK) put_profile(c, out.file, profile, load, seconds);
   return host_end_file(&out, r, &c->session.diag);
 }
@@ -173,6 +169,7 @@ int command_calibrate(const tool_options *options) {
   if (!c) return EXIT_FAILED;
   snt_result r = tool_open(&c->session, options, true);
   c->session.options.quiet |= !options->out; /* the text goes to stdout: progress only beside a file */
+  if (r == SNT_OK) r = host_can_write(path_of(c), &c->session.diag);
   if (r == SNT_OK) r = calibrate(c);
   const int code = r == SNT_OK ? EXIT_GOOD : tool_fail(&c->session, r);
   tool_close(&c->session);

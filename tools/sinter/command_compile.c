@@ -58,21 +58,16 @@ static snt_result write_plan(tool_session *s) {
 
 /* --profile a,b,c: a variant each, in one pack. */
 static snt_result compile_variants(tool_session *s, uint32_t wanted) {
-  snt_program *programs[16];
+  enum { MOST = 16 };
+  snt_program *programs[MOST];
   uint32_t count = 0;
   snt_result r = SNT_OK;
-  for (const char *at = s->options.profile; r == SNT_OK && at && count < 16;) {
-    const char *comma = strchr(at, ',');
-    char name[64];
-    snt_profile *profile = NULL;
-    snprintf(name, sizeof name, "%.*s", (int)(comma ? comma - at : (long)strlen(at)), at);
-    r = snt_profile_builtin(s->context, name, &profile);
-    if (r != SNT_OK) r = host_fail(&s->diag, SNT_E_ARG, "profile", "no profile \"%s\"", name);
-    snt_profile_destroy(s->profile);
-    s->profile = profile;
+  for (const char *at = s->options.profile; r == SNT_OK && at;) {
+    const size_t length = strcspn(at, ",");
+    r = count < MOST ? tool_open_profile(s, at, length) : host_fail(&s->diag, SNT_E_ARG, "profile", "--profile: more than %u", MOST);
     if (r == SNT_OK) r = tool_compile_flags(s, wanted, s->options.compile_flags, &programs[count]);
     if (r == SNT_OK) count++;
-    at = comma ? comma + 1 : NULL;
+    at = at[length] ? at + length + 1 : NULL;
   }
   if (r == SNT_OK) r = tool_save_pack(s, programs, count, s->options.out);
   for (uint32_t i = 0; i < count; i++) snt_program_destroy(programs[i]);
@@ -85,6 +80,7 @@ int command_compile(const tool_options *options) {
   uint32_t wanted = 0;
   snt_result r = tool_open(&s, options, options->device != NULL);
   if (r == SNT_OK && !options->out) r = host_fail(&s.diag, SNT_E_ARG, "compile", "no folder given: -o DIR");
+  else if (r == SNT_OK && !strcmp(options->out, "-")) r = host_fail(&s.diag, SNT_E_ARG, "compile", "-o -: a folder or a FILE.sntp is made");
   if (r == SNT_OK) r = parse_targets(&s, &wanted);
   if (r == SNT_OK) r = tool_load(&s);
   if (r == SNT_OK) r = tool_need_graph(&s);

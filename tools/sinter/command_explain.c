@@ -30,11 +30,20 @@ int command_explain(const tool_options *options) {
     text = malloc(length + 1);
     r = text ? snt_program_explain(s.program, format, text, &length) : SNT_E_HOST_MEM;
   }
+  if (r == SNT_OK) r = host_write_file(options->out ? options->out : "-", text, strlen(text), &s.diag);
   const int code = r == SNT_OK ? EXIT_GOOD : tool_fail(&s, r);
-  if (r == SNT_OK) fputs(text, stdout);
   free(text);
   tool_close(&s);
   return code;
+}
+
+static void put_device(const snt_device_info *info, bool first, bool last) {
+  const char *const pairs[][2] = {{"selector", info->selector}, {"name", info->name}, {"driver", info->driver}, {"profile", info->profile}};
+  for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+    printf("%s\"%s\": ", i ? ", " : first ? "[\n  {" : "  {", pairs[i][0]);
+    host_put_json(stdout, pairs[i][1], SIZE_MAX, "");
+  }
+  printf(last ? "}\n]\n" : "},\n");
 }
 
 int command_devices(const tool_options *options) {
@@ -48,9 +57,7 @@ int command_devices(const tool_options *options) {
   snt_device_info *list = calloc(count + 1, sizeof *list);
   if (r == SNT_OK && list) r = snt_device_list(s.context, &count, sizeof *list, list);
   for (uint32_t i = 0; r == SNT_OK && i < count; i++) {
-    if (options->json)
-      printf("%s{\"selector\": \"%s\", \"name\": \"%s\", \"driver\": \"%s\", \"profile\": \"%s\"}%s", i ? "  " : "[\n  ", list[i].selector,
-             list[i].name, list[i].driver, list[i].profile, i + 1 < count ? ",\n" : "\n]\n");
+    if (options->json) put_device(&list[i], i == 0, i + 1 == count);
     else printf("%-20s %-12s %s (%s)\n", list[i].selector, list[i].profile, list[i].name, list[i].driver);
   }
   const int code = r == SNT_OK ? EXIT_GOOD : tool_fail(&s, r);

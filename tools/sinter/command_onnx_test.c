@@ -136,8 +136,7 @@ static void free_suite(suite *s) {
 }
 
 int command_onnx_test(const tool_options *options) {
-  const onnx_case_info info = {options, options->rtol ? strtod(options->rtol, NULL) : 1e-3,
-                               options->atol ? strtod(options->atol, NULL) : 1e-7};
+  const onnx_case_info info = {options, options->rtol, options->atol};
   suite s = {0};
   bool good = options->path_count > 0;
   for (uint32_t i = 0; good && i < options->path_count; i++) good = find_folders(&s, options->paths[i], 0);

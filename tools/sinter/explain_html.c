@@ -59,17 +59,7 @@ static void put_data(FILE *f, const char *json) {
   }
 }
 
-static void put_string(FILE *f, const char *text, size_t length) {
-  fputc('"', f);
-  for (size_t i = 0; i < length && text[i]; i++) {
-    const unsigned char c = (unsigned char)text[i];
-    if (c == '"' || c == '\\') fprintf(f, "\\%c", c);
-    else if (c == '\n') fputs("\\n", f);
-    else if (c < 32 || c == '<') fprintf(f, "\\u%04x", c);
-    else fputc(c, f);
-  }
-  fputc('"', f);
-}
+static void put_string(FILE *f, const char *text, size_t length) { host_put_json(f, text, length, "<"); }
 
 static char *explanation(const tool_session *s, uint32_t format) {
   size_t length = 0;

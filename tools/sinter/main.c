@@ -14,7 +14,7 @@ static const tool_command commands[] = {
      "open; without, that of the inputs' files. Of an ONNX model the kernels are made for just these, with --open for all: such a program is usually slower.\n--fix: an input of an ONNX model\n"
      "whose value the import is to know, as shapes that hang on it, or the file of a picture that ImageDecoder decodes: FILE.npy, or any other file as its bytes, uint8[n].\n--check compares every output with the f64 reference and prints max(error / bound); a ratio over 1 exits with 3.\n--trace writes a Chrome trace of the kernels, of --runs each the fastest.\n--tune: close choices are tried the other way on the\n"
      "device first, A B B A beyond the noise, and kept in DIR for the next time.\n--learn: kernels that the driver says spill are split.", command_run, false, true},
-    {"explain", "explain MODEL.snt [--profile P | --device D [--runs N]] [--mask M] [--json | --html -o PAGE.html] [--unfused[=nodes]]", "Shows the kernels a model becomes on a profile (pocl lavapipe igpu dgpu mobile h100; cpu means pocl), and why.\n--html: one self-contained page with the\n"
+    {"explain", "explain MODEL.snt [--profile P | --device D [--runs N]] [--mask M] [--json] [--html] [-o FILE] [--unfused[=nodes]]", "Shows the kernels a model becomes on a profile (pocl lavapipe rusticl swiftshader igpu dgpu mobile h100; cpu means pocl), and why.\n--html: one self-contained page with the\n"
      "graph before and after, each kernel in three languages, on every edge the reason; with --device estimated beside measured times.", command_explain, false, true},
     {"opt", "opt MODEL.snt --run PASSES [--profile P]", "Runs graph passes (canonicalise,decompose,rewrite ..) and prints the graph.", command_opt, false, true},
     {"compile", "compile MODEL.snt --target opencl,spirv,cuda -o DIR|FILE.sntp [--profile P[,P..] | --device D] [--weights given|f16|int8] [--line-info] [--image PORT=chw|hwc|hw[,filtered]]", "Writes each kernel's code and the plan into DIR, or one saved program that run, explain, inspect and pack take; several profiles make it a pack with a variant each, of which the device chooses.\n"
@@ -106,7 +106,7 @@ static int usage(FILE *to) {
   return to == stdout ? EXIT_GOOD : EXIT_USAGE;
 }
 
-int main(int argc, char **argv) {
+static int run_command(int argc, char **argv) {
   if (argc < 2) return usage(stderr);
   if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "help")) return usage(stdout);
   if (!strcmp(argv[1], "--version")) {
@@ -126,8 +126,11 @@ int main(int argc, char **argv) {
       put_usage(stderr, &commands[i]);
       return EXIT_USAGE;
     }
-    if (options.path_count > 1 && !commands[i].many) {
-      fprintf(stderr, "sinter: a second model: \"%s\"\n", options.paths[1]);
+    const uint32_t most = commands[i].many
+                              ? UINT32_MAX
+                              : commands[i].compiles || strstr(commands[i].usage, " FILE.sntp") || strstr(commands[i].usage, " MODEL");
+    if (options.path_count > most) {
+      fprintf(stderr, "sinter: %s: \"%s\"\n", most ? "a second model" : "no option, and no file is taken", options.paths[most]);
       put_usage(stderr, &commands[i]);
       return EXIT_USAGE;
     }
@@ -135,4 +138,9 @@ int main(int argc, char **argv) {
   }
   fprintf(stderr, "sinter: no command \"%s\"; sinter --help lists them\n", argv[1]);
   return EXIT_USAGE;
+}
+
+int main(int argc, char **argv) {
+  const int code = run_command(argc, argv);
+  return host_end_output("sinter") || code ? code : EXIT_FAILED;
 }

@@ -66,13 +66,29 @@ bool tool_is_onnx(const char *path) {
   return first == 8;
 }
 
+/* What is given and can mean nothing for a saved program; null: nothing. */
+static const char *of_compiling(const tool_options *o) {
+  return o->numerics        ? "--numerics"
+         : o->weights       ? "--weights"
+         : o->image_count   ? "--image"
+         : o->fuse_count    ? "--fuse"
+         : o->fixed_count   ? "--fix"
+         : o->compile_flags ? "--unfused, --no-rewrites or --line-info"
+                            : NULL;
+}
+
 static snt_result load_model(tool_session *s) {
   if (!s->options.model) return host_fail(&s->diag, SNT_E_ARG, "model", "no model given");
   if (tool_is_onnx(s->options.model)) return tool_load_onnx(s);
   const snt_result r = host_read_file(s->options.model, &s->text, &s->text_size, &s->diag);
   if (r != SNT_OK) return r;
-  if (s->text_size > 8 && !memcmp(s->text, "SNTP", 4)) return load_program(s);
+  if (s->text_size > 8 && !memcmp(s->text, "SNTP", 4)) {
+    const char *option = of_compiling(&s->options);
+    if (option) return host_fail(&s->diag, SNT_E_ARG, "load", "a saved program is compiled: %s comes too late", option);
+    return load_program(s);
+  }
   if (ends_with(s->options.model, ".sntp")) return host_fail(&s->diag, SNT_E_BAD_BLOB, "load", "no saved program");
+  if (s->options.fixed_count) return host_fail(&s->diag, SNT_E_ARG, "load", "--fix %s: no ONNX model", s->options.fixed[0].name);
   return load_text(s);
 }
 

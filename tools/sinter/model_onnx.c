@@ -71,7 +71,7 @@ static bool fix_extents(const tool_session *s, fixed_inputs *f) {
 static void fix_lists(tool_session *s, fixed_inputs *f) {
   for (uint32_t at = f->asked; at < f->count; at++) {
     f->at[at].data = f->list[at];
-    if (f->list[at]) s->fixed_inputs |= UINT64_C(1) << f->input[at];
+    if (f->list[at]) s->fixed_inputs[f->input[at]] = true;
   }
 }
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef enum { TEXT, LIST, PAIR, FLAG, NUMBER, COMPILE } option_kind;
+typedef enum { TEXT, LIST, PAIR, FLAG, NUMBER, REAL, COMPILE } option_kind;
 typedef struct option_info {
   const char *name;
   uint8_t kind;
@@ -21,7 +21,7 @@ static const option_info table[] = {
     {"--fix", PAIR, AT(fixed), AT(fixed_count), TOOL_MAX_PORTS},
     {"--check", FLAG, AT(check), 0, 0}, {"--json", FLAG, AT(json), 0, 0}, {"--quiet", FLAG, AT(quiet), 0, 0}, {"--quick", FLAG, AT(quick), 0, 0}, {"--cpu-time", FLAG, AT(processor_time), 0, 0}, {"--runs", NUMBER, AT(runs), 0, 0},
     {"--serve", FLAG, AT(serve), 0, 0}, {"--no-unfused", FLAG, AT(no_unfused), 0, 0}, {"--share", TEXT, AT(share), 0, 0}, {"--tune", TEXT, AT(tune), 0, 0}, {"--learn", FLAG, AT(learn), 0, 0}, {"--open", FLAG, AT(open), 0, 0},
-    {"--jobs", NUMBER, AT(jobs), 0, 0}, {"--timeout", NUMBER, AT(timeout), 0, 0}, {"--rtol", TEXT, AT(rtol), 0, 0}, {"--atol", TEXT, AT(atol), 0, 0},
+    {"--jobs", NUMBER, AT(jobs), 0, 0}, {"--timeout", NUMBER, AT(timeout), 0, 0}, {"--rtol", REAL, AT(rtol), 0, 0}, {"--atol", REAL, AT(atol), 0, 0},
     {"--unfused=nodes", COMPILE, 0, 0, SNT_COMPILE_UNFUSED_NODES}, {"--unfused", COMPILE, 0, 0, SNT_COMPILE_UNFUSED}, {"--no-rewrites", COMPILE, 0, 0, SNT_COMPILE_NO_REWRITES}, {"--line-info", COMPILE, 0, 0, SNT_COMPILE_LINE_INFO},
     {"--html", FLAG, AT(html), 0, 0}, {"--fuse", LIST, AT(fuse), AT(fuse_count), TOOL_MAX_FUSE},
     {"--weights", TEXT, AT(weights), 0, 0}, {"--kernel", TEXT, AT(kernel), 0, 0}, {"--sample", NUMBER, AT(sample), 0, 0},
@@ -58,7 +58,13 @@ static bool set_number(uint32_t *out, const char *value) {
   char *stop;
   const unsigned long long number = strtoull(value, &stop, 10);
   *out = (uint32_t)number;
-  return *value >= '0' && *value <= '9' && !*stop && number <= UINT32_MAX;
+  return *value >= '0' && *value <= '9' && !*stop && number && number <= UINT32_MAX;
+}
+
+static bool set_real(double *out, const char *value) {
+  char *stop;
+  *out = strtod(value, &stop);
+  return stop > value && !*stop && *out >= 0;
 }
 
 static bool set_option(tool_options *o, const option_info *info, char *value) {
@@ -69,7 +75,12 @@ static bool set_option(tool_options *o, const option_info *info, char *value) {
   case TEXT: *(const char **)(void *)field = value; return true;
   case LIST: return add_text(o, info, value);
   case PAIR: return set_pair(o, info, value);
-  default: return set_number((uint32_t *)(void *)field, value) || complain("not a number:", value);
+  case REAL:
+    return set_real((double *)(void *)field, value) ||
+           fprintf(stderr, "sinter: %s: not a number from 0 on: \"%s\"\n", info->name, value) < 0;
+  default:
+    return set_number((uint32_t *)(void *)field, value) ||
+           fprintf(stderr, "sinter: %s: not a number from 1 on: \"%s\"\n", info->name, value) < 0;
   }
 }
 
@@ -103,7 +114,7 @@ static bool takes(const tool_command *command, const option_info *info) {
 }
 
 bool tool_parse(tool_options *o, const tool_command *command, int argc, char **argv) {
-  *o = (tool_options){.paths = argv};
+  *o = (tool_options){.paths = argv, .rtol = 1e-3, .atol = 1e-7};
   for (int i = 0; i < argc; i++) {
     char *value = NULL;
     if (argv[i][0] != '-') {
@@ -114,7 +125,7 @@ bool tool_parse(tool_options *o, const tool_command *command, int argc, char **a
     const option_info *info = find_option(argv[i], &value);
     if (!info) return complain("unknown option", argv[i]);
     if (!takes(command, info)) return fprintf(stderr, "sinter: %s takes no option \"%s\"\n", command->name, info->name), false;
-    const bool wants = info->kind == TEXT || info->kind == LIST || info->kind == PAIR || info->kind == NUMBER;
+    const bool wants = info->kind != FLAG && info->kind != COMPILE;
     if (wants && !value && i + 1 == argc) return complain("a value is missing after", argv[i]);
     if (wants && !value) value = argv[++i];
     if (!set_option(o, info, value)) return false;

@@ -19,27 +19,40 @@ static snt_result read_profile(tool_session *s, const char *path, snt_profile **
   if (!strpbrk(path, "/.")) return SNT_E_ARG;
   snt_result r = host_read_file(path, &text, &size, &s->diag);
   if (r == SNT_OK) r = snt_profile_parse(s->context, text, size, out, &s->diag);
+  else path = NULL; /* which that has named */
   free(text);
+  if (r == SNT_OK || !path) return r;
+  const snt_diag why = s->diag;
+  return host_fail(&s->diag, r, "profile", "%s: %s", path, why.text);
+}
+
+static snt_result find_profile(tool_session *s, const char *name, snt_profile **out) {
+  snt_result r = snt_profile_builtin(s->context, name, out);
+  if (r != SNT_OK) r = read_profile(s, name, out);
+  if (r == SNT_OK || s->diag.result) return r;
+  return host_fail(&s->diag, r, "profile", "no profile \"%s\": pocl lavapipe rusticl swiftshader igpu dgpu mobile h100", name);
+}
+
+/* One of a list, narrowed by --mask. */
+snt_result tool_open_profile(tool_session *s, const char *given, size_t length) {
+  char name[4096];
+  if (length >= sizeof name) return host_fail(&s->diag, SNT_E_ARG, "profile", "--profile: too long a name");
+  snprintf(name, sizeof name, "%.*s", (int)length, given);
+  snt_profile *plain;
+  snt_result r = find_profile(s, name, &plain);
+  if (r != SNT_OK) return r;
+  snt_profile_destroy(s->profile);
+  s->profile = plain;
+  if (!s->options.mask) return SNT_OK;
+  s->profile = NULL;
+  r = snt_profile_mask(plain, s->options.mask, &s->profile, &s->diag);
+  snt_profile_destroy(plain);
   return r;
 }
 
 static snt_result open_profile(tool_session *s) {
-  char name[64];
   const char *given = s->options.profile ? s->options.profile : "pocl";
-  snprintf(name, sizeof name, "%.*s", (int)strcspn(given, ","), given); /* the first of a list */
-  snt_profile *plain;
-  snt_result r = snt_profile_builtin(s->context, name, &plain);
-  if (r != SNT_OK) r = read_profile(s, given, &plain);
-  if (r != SNT_OK && s->diag.result) return r;
-  if (r != SNT_OK)
-    return host_fail(&s->diag, r, "profile", "no profile \"%s\": pocl lavapipe rusticl swiftshader igpu dgpu mobile h100", name);
-  if (!s->options.mask) {
-    s->profile = plain;
-    return SNT_OK;
-  }
-  r = snt_profile_mask(plain, s->options.mask, &s->profile, &s->diag);
-  snt_profile_destroy(plain);
-  return r;
+  return tool_open_profile(s, given, strcspn(given, ","));
 }
 
 snt_result tool_open(tool_session *s, const tool_options *options, bool with_device) {
@@ -54,10 +67,7 @@ snt_result tool_open(tool_session *s, const tool_options *options, bool with_dev
   if (r != SNT_OK) return r;
   if (!with_device) return open_profile(s);
   r = open_device(s);
-  if (r != SNT_OK || !options->profile) return r;
-  snt_profile_destroy(s->profile);
-  s->profile = NULL;
-  return open_profile(s); /* the device as a text describes it */
+  return r == SNT_OK && options->profile ? open_profile(s) : r; /* the device as a text describes it */
 }
 
 static int SNT_CALL show_progress(void *user, const char *stage, double fraction) {
@@ -82,17 +92,19 @@ static uint32_t word_of(const char *given, const char *const *words, uint32_t co
   return 0;
 }
 
-static bool parse_images(const tool_session *s, snt_image_port *out, uint32_t *count) {
+static snt_result parse_images(tool_session *s, snt_image_port *out, uint32_t *count) {
   static const char *const layouts[] = {"", "chw", "hwc", "hw"};
   for (*count = 0; *count < s->options.image_count; ++*count) {
     const tool_pair *pair = &s->options.images[*count];
     const size_t word = strcspn(pair->value, ",");
     uint32_t layout = SNT_IMAGE_HW;
     while (layout && (strncmp(layouts[layout], pair->value, word) || layouts[layout][word])) layout--;
-    if (!layout || (pair->value[word] && strcmp(pair->value + word, ",filtered"))) return false;
+    if (!layout || (pair->value[word] && strcmp(pair->value + word, ",filtered")))
+      return host_fail(&s->diag, SNT_E_ARG, "image", "--image %s=%s: an image is NAME=chw, hwc or hw, and may be ,filtered", pair->name,
+                       pair->value);
     out[*count] = (snt_image_port){pair->name, layout, pair->value[word] ? SNT_IMAGE_FILTERED : 0};
   }
-  return true;
+  return SNT_OK;
 }
 
 snt_result tool_weights(tool_session *s, uint32_t *out) {
@@ -118,7 +130,8 @@ snt_result tool_compile_flags(tool_session *s, uint32_t targets, uint32_t flags,
   if (r != SNT_OK) return r;
   r = tool_weights(s, &info.weights);
   if (r != SNT_OK) return r;
-  if (!parse_images(s, images, &info.image_count)) return host_fail(&s->diag, SNT_E_ARG, "image", "an image is NAME=chw, hwc or hw");
+  r = parse_images(s, images, &info.image_count);
+  if (r != SNT_OK) return r;
   const bool terminal = isatty(2) && !s->options.quiet;
   if (terminal) info.progress = show_progress;
   if (s->env.dump_dir && host_make_dirs(s->env.dump_dir, NULL) == SNT_OK) info.dump = dump;

@@ -46,10 +46,18 @@ static const char *value_of(const tool_pair *pairs, uint32_t count, const char *
   return NULL;
 }
 
+static bool read_seed(const char *value, uint64_t *seed) { /* random:SEED */
+  char *stop;
+  if (strncmp(value, "random:", 7) || value[7] < '0' || value[7] > '9') return false;
+  *seed = strtoull(value + 7, &stop, 10);
+  return !*stop;
+}
+
 static snt_result fill_input(tool_session *s, tool_tensor *t, uint32_t number) {
   const char *value = value_of(s->options.inputs, s->options.input_count, t->port.name);
-  if (!value || !strncmp(value, "random", 6)) {
-    tool_fill_random(t, value && value[6] == ':' ? strtoull(value + 7, NULL, 10) : 1 + number);
+  uint64_t seed = 1 + number;
+  if (!value || !strcmp(value, "random") || read_seed(value, &seed)) {
+    tool_fill_random(t, seed);
     return SNT_OK;
   }
   if (strstr(value, ".npy")) return npy_read(value, t, &s->diag);
@@ -60,7 +68,7 @@ static snt_result fill_input(tool_session *s, tool_tensor *t, uint32_t number) {
 static snt_result check_names(tool_session *s) {
   for (uint32_t i = 0; i < s->options.input_count + s->options.output_count; i++) {
     uint32_t port;
-    if (i < s->options.input_count && s->fixed_inputs >> i & 1) continue;
+    if (i < s->options.input_count && s->fixed_inputs[i]) continue;
     const char *name = i < s->options.input_count ? s->options.inputs[i].name : s->options.outputs[i - s->options.input_count].name;
     if (snt_program_find_port(s->program, name, &port) != SNT_OK)
       return host_fail(&s->diag, SNT_E_ARG, "port", "the model has no port \"%s\"", name);

@@ -12,13 +12,13 @@ typedef struct tool_pair {
   const char *name, *value;
 } tool_pair;
 typedef struct tool_options {
-  const char *model, *device, *profile, *mask, *numerics, *target, *out, *passes, *trace, *header, *rtol, *atol, *share, *tune, *kernel,
-      *weights;
+  const char *model, *device, *profile, *mask, *numerics, *target, *out, *passes, *trace, *header, *share, *tune, *kernel, *weights;
   tool_pair inputs[TOOL_MAX_PORTS], outputs[TOOL_MAX_PORTS], dims[TOOL_MAX_DIMS], images[TOOL_MAX_PORTS], fixed[TOOL_MAX_PORTS];
   const char *fuse[TOOL_MAX_FUSE]; /* "must:a,b", as given */
   uint32_t fuse_count;
   char *const *paths; /* all that is no option; `model` is the first */
   uint32_t path_count, image_count, fixed_count, input_count, output_count, dim_count, compile_flags, runs, jobs, timeout, sample;
+  double rtol, atol;
   bool check, json, quiet, quick, html, processor_time, serve, no_unfused, learn, open;
 } tool_options;
 /* Fills from argv after the subcommand; an unknown option or a missing value is an error on stderr and false. */
@@ -38,10 +38,11 @@ typedef struct tool_session {
   int64_t symbols[TOOL_MAX_DIMS];
   int helpers[TOOL_MAX_HELPERS]; /* processes that build kernels (build_jobs.c) */
   uint32_t helper_count;
-  uint64_t fixed_inputs; /* which of options.inputs are constants of an imported model, no ports */
+  bool fixed_inputs[TOOL_MAX_PORTS]; /* which of options.inputs are constants of an imported model, no ports */
   snt_diag diag;
 } tool_session;
-snt_result tool_open(tool_session *, const tool_options *, bool with_device); /* context, cache, added backends, device or profile */
+snt_result tool_open(tool_session *, const tool_options *, bool with_device);  /* context, cache, added backends, device or profile */
+snt_result tool_open_profile(tool_session *, const char *name, size_t length); /* in place of the one that is open */
 snt_result tool_load(tool_session *);                         /* the model, or a saved program: then `program` is set and `graph` is null */
 snt_result tool_steer(tool_session *);                        /* of tool_load: the contracts of --fuse, into the graph */
 snt_result tool_tune(tool_session *);                         /* after tool_load: --tune, contracts that proved faster on the device */
