@@ -18,7 +18,7 @@ typedef struct sort_job {
   uint32_t node, operand, axis, rank;
   const ir_expr *dims;
   ir_expr length, inner, lines, read; /* read: the first places of a line that anybody reads */
-  bool descending, whole; /* whole: lines of one run */
+  bool descending, whole;             /* whole: lines of one run */
   int32_t key;
   uint32_t keys[2], order[2]; /* plan buffers, written in turn */
   ir_expr line, lo, hi;       /* of the run at hand */
@@ -322,7 +322,10 @@ static snt_result build_positions(sort_job *j, ir_expr odd) {
 bool schedule_sorts_flags(const ir_graph *g, uint32_t node) {
   uint32_t key = ir_arg(g, node, 0);
   while (ir_at(g, key)->arity == 1 && fusion_only_moves(g, key) && ir_at(g, key)->op != IR_OP_pad) key = ir_arg(g, key, 0);
-  return ir_at(g, key)->op == IR_OP_cast && ir_at(g, ir_arg(g, key, 0))->type.dtype == SNT_BOOL;
+  if (ir_at(g, key)->op != IR_OP_cast || ir_at(g, ir_arg(g, key, 0))->type.dtype != SNT_BOOL) return false;
+  int64_t least, most;
+  expr_bounds(g->pool, ir_at(g, node)->type.dims[ir_attr_int(g, node, IR_ATTR_axis, 0)], &least, &most);
+  return most > WHOLE_LINE;
 }
 
 /* A part of a line: its elements are [lo, hi). Returns the unit, which schedule_units_end closes; the parts of a line are `parts`. */
@@ -338,7 +341,8 @@ static ir_expr begin_part(sort_job *j, ir_expr *parts, ir_expr *groups) {
 }
 
 static ir_expr loop_with(sort_job *j, ir_expr lo, ir_expr hi, uint32_t count, const uint32_t *start, uint32_t *carried) {
-  return emit_loop(j->e, &(emit_loop_info){.name = "i", .lo = lo, .hi = hi, .step = 1, .carry_count = count, .initial = start, .carried = carried});
+  return emit_loop(
+      j->e, &(emit_loop_info){.name = "i", .lo = lo, .hi = hi, .step = 1, .carry_count = count, .initial = start, .carried = carried});
 }
 
 static uint32_t flag_at(const sort_job *j, ir_expr place) {
@@ -387,7 +391,8 @@ static snt_result build_parting(sort_job *j, uint32_t counts) {
   const uint32_t rest = j->descending ? found[1] : kir_2(k, KIR_sub, emit_expr(e, j->length), found[1]); /* where the later kind begins */
   const ir_expr v = loop_with(j, j->lo, j->hi, 1, found, &set);
   const uint32_t flag = flag_at(j, v), own = emit_expr(e, v), clear = kir_2(k, KIR_sub, own, set);
-  const uint32_t first = j->descending ? set : kir_2(k, KIR_add, rest, set), second = j->descending ? kir_2(k, KIR_add, rest, clear) : clear;
+  const uint32_t first = j->descending ? set : kir_2(k, KIR_add, rest, set),
+                 second = j->descending ? kir_2(k, KIR_add, rest, clear) : clear;
   const uint32_t place = kir_3(k, KIR_select, kir_2(k, KIR_ne, flag, u32_const(j, 0)), first, second);
   const map_access to = at_place(j, j->line, emit_var_for(e, "place", place, 0, j->length));
   emit_store_node(e, j->node, &to, kir_cast(k, kir_t(SNT_I64, 1), own));
@@ -437,8 +442,8 @@ snt_result schedule_sort_build(fusion_context *c, const fusion_group *group) {
   j.key = dtype == SNT_F16 || dtype == SNT_BF16 ? SNT_F32 : dtype;
   expr_bounds(x, j.length, &least, &most);
   j.whole = most <= WHOLE_LINE;
-  if (j.whole) return build_runs(&j);
   if (schedule_sorts_flags(g, j.node)) return build_by_flags(&j);
+  if (j.whole) return build_runs(&j);
   const ir_expr elements = expr_mul(x, j.lines, j.length);
   for (int side = 0; side < 2; side++) {
     j.keys[side] = fusion_add_scratch(c, "keys", j.key, elements);

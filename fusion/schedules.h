@@ -29,7 +29,6 @@ bool schedule_scan_accepts(const fusion_context *, const fusion_group *, const c
 snt_result schedule_scan_build(fusion_context *, const fusion_group *);
 snt_result schedule_scatter_build(fusion_context *, const fusion_group *);
 snt_result schedule_sort_build(fusion_context *, const fusion_group *);
-bool schedule_sorts_flags(const ir_graph *, uint32_t node); /* by two keys: what a condition was cast to */
 snt_result schedule_repeat_build(fusion_context *, const fusion_group *);
 /* The plan's newest loop, whose body was compiled in this context: one kernel where that pays; `known`: why it does not, or null. And would it, of a body
    that no loop of the plan is yet? */

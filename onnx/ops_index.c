@@ -125,7 +125,8 @@ static uint32_t used_updates(onnx_call *c, bool rows) {
   if (!rows || !node || !v->count || v->count_axis || v->count != c->in[1]->count || ir_at(c->g, node)->op != IR_OP_select) return node;
   const ir_tensor type = *onnx_type_of(c, node);
   const uint32_t count = onnx_2n(c, IR_OP_max, onnx_extent(c, v->count, SNT_I64), 1);
-  uint32_t all[] = {onnx_2(c, IR_OP_lt, onnx_iota(c, SNT_I64, type.rank, type.dims, 0), count), ir_arg(c->g, node, 1), ir_arg(c->g, node, 2)};
+  uint32_t all[] = {onnx_2(c, IR_OP_lt, onnx_iota(c, SNT_I64, type.rank, type.dims, 0), count), ir_arg(c->g, node, 1),
+                    ir_arg(c->g, node, 2)};
   const ir_attr_value unread = {IR_ATTR_unread, 0, NULL};
   return onnx_broadcast_all(c, 3, all, true) ? ir_add_node(c->g, IR_OP_select, 3, all, 1, &unread, NULL) : 0;
 }
