@@ -1,6 +1,7 @@
 /* What is left above the primitives that schedules know: padding leaves windows (so that a padded region can be staged by itself), products written
    as contractions become multiplications, outputs that are inputs or constants become stored views. */
 #include "fusion/rebuild.h"
+#include "fusion/rewrite_rows.h"
 
 /* window with padding = window of a padded value */
 static uint32_t split_padding(rebuild *r) {
@@ -28,6 +29,6 @@ static uint32_t split_padding(rebuild *r) {
   return rebuild_view(r, IR_OP_window, inner, attr_count, attrs);
 }
 
-static const rebuild_rule rules[] = {split_padding};
+static const rebuild_rule rules[] = {split_padding, rewrite_set_rows};
 
 snt_result fusion_decompose(fusion_context *c, bool *changed) { return fusion_rebuild(c, rules, IR_COUNT(rules), changed); }

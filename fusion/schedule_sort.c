@@ -1,12 +1,14 @@
 /* Kind `sort`: the positions of a stable sort along one axis. Short lines: an element's place is the number of those that come before it, in one
    kernel. Longer ones: runs of RUN elements sorted so, with their keys; then runs of one width merged in pairs, pass by pass, each work-item finding
-   by bisection where its piece of the merged run begins in both; a last kernel writes the positions.
-   One kernel serves all passes: the width is a scalar of the plan, and a pass that a line does not need is left out by its guard. */
+   by bisection where its piece of the merged run begins in both; a last kernel writes the positions. Where only the first places are read, no more of
+   a run are merged.
+   One kernel serves all passes: the width is a scalar of the plan, and a pass that a line does not need is left out by its guard.
+   Flags are parted: parts of a line count theirs, then each element goes behind those of its kind before it. */
 #include "fusion/emit_private.h"
 #include "fusion/schedule_common.h"
 #include "fusion/schedules.h"
 
-enum { RUN = 32, WHOLE_LINE = 128, MAX_PASSES = 26, RUN_BITS = 5 };
+enum { RUN = 32, WHOLE_LINE = 128, MAX_PASSES = 26, RUN_BITS = 5, MOST_PARTS = 256, LEAST_PART = 64 };
 _Static_assert(RUN == 1 << RUN_BITS, "widths are powers of two");
 
 typedef struct sort_job {
@@ -15,8 +17,8 @@ typedef struct sort_job {
   emit *e;
   uint32_t node, operand, axis, rank;
   const ir_expr *dims;
-  ir_expr length, inner, lines;
-  bool descending, whole; /* whole: lines of one run */
+  ir_expr length, inner, lines, read; /* read: the first places of a line that anybody reads */
+  bool descending, whole;             /* whole: lines of one run */
   int32_t key;
   uint32_t keys[2], order[2]; /* plan buffers, written in turn */
   ir_expr line, lo, hi;       /* of the run at hand */
@@ -207,8 +209,11 @@ static snt_result build_merge(sort_job *j, const plan_condition *guard) {
   const uint32_t end = kir_2(e->k, KIR_min, length, emit_expr(e, expr_add(x, m.base, both)));
   m.a_count = kir_2(e->k, KIR_sub, middle, base);
   m.b_count = kir_2(e->k, KIR_sub, end, middle);
-  const uint32_t behind = emit_expr(e, expr_sub(x, m.first, m.base)), a = bisect(j, &m, behind);
+  const uint32_t behind = emit_expr(e, expr_sub(x, m.first, m.base));
+  if (j->read != j->length) emit_if(e, kir_2(e->k, KIR_lt, behind, emit_expr(e, j->read)));
+  const uint32_t a = bisect(j, &m, behind);
   merge_elements(j, &m, a, kir_2(e->k, KIR_sub, behind, a));
+  if (j->read != j->length) emit_if_end(e);
   schedule_units_end(e, unit);
   return emit_end(e, groups, 0, 1, guard);
 }
@@ -290,14 +295,14 @@ static snt_result build_positions(sort_job *j, ir_expr odd) {
   expr_pool *x = e->x;
   ir_expr groups;
   if (schedule_is_explicit(j->c)) {
-    const ir_expr unit = schedule_units(e, j->lines, schedule_hint(x, j->length), &groups);
+    const ir_expr unit = schedule_units(e, j->lines, schedule_hint(x, j->read), &groups);
     j->line = unit;
-    schedule_vector_loop(e, 0, j->length, schedule_lanes(j->c), 1, put_positions, j);
+    schedule_vector_loop(e, 0, j->read, schedule_lanes(j->c), 1, put_positions, j);
     schedule_units_end(e, unit);
   } else {
-    const ir_expr unit = schedule_units(e, expr_mul(x, j->lines, j->length), 1, &groups);
-    j->line = expr_div(x, unit, j->length);
-    put_positions(e, j, expr_mod(x, unit, j->length));
+    const ir_expr unit = schedule_units(e, expr_mul(x, j->lines, j->read), 1, &groups);
+    j->line = expr_div(x, unit, j->read);
+    put_positions(e, j, expr_mod(x, unit, j->read));
     schedule_units_end(e, unit);
   }
   SNT_TRY(emit_end(e, groups, 0, 0, NULL));
@@ -312,6 +317,115 @@ static snt_result build_positions(sort_job *j, ir_expr odd) {
   return SNT_OK;
 }
 
+/* ---- flags ---- */
+
+bool schedule_sorts_flags(const ir_graph *g, uint32_t node) {
+  uint32_t key = ir_arg(g, node, 0);
+  while (ir_at(g, key)->arity == 1 && fusion_only_moves(g, key) && ir_at(g, key)->op != IR_OP_pad) key = ir_arg(g, key, 0);
+  if (ir_at(g, key)->op != IR_OP_cast || ir_at(g, ir_arg(g, key, 0))->type.dtype != SNT_BOOL) return false;
+  int64_t least, most;
+  expr_bounds(g->pool, ir_at(g, node)->type.dims[ir_attr_int(g, node, IR_ATTR_axis, 0)], &least, &most);
+  return most > WHOLE_LINE;
+}
+
+/* A part of a line: its elements are [lo, hi). Returns the unit, which schedule_units_end closes; the parts of a line are `parts`. */
+static ir_expr begin_part(sort_job *j, ir_expr *parts, ir_expr *groups) {
+  expr_pool *x = j->e->x;
+  const ir_expr size = expr_max(x, expr_ceil_div(x, j->length, MOST_PARTS), LEAST_PART);
+  *parts = expr_ceil_div(x, j->length, size);
+  const ir_expr unit = schedule_units(j->e, expr_mul(x, j->lines, *parts), schedule_hint(x, size), groups);
+  j->line = expr_div(x, unit, *parts);
+  j->lo = expr_mul(x, expr_mod(x, unit, *parts), size);
+  j->hi = expr_min(x, expr_add(x, j->lo, size), j->length);
+  return unit;
+}
+
+static ir_expr loop_with(sort_job *j, ir_expr lo, ir_expr hi, uint32_t count, const uint32_t *start, uint32_t *carried) {
+  return emit_loop(
+      j->e, &(emit_loop_info){.name = "i", .lo = lo, .hi = hi, .step = 1, .carry_count = count, .initial = start, .carried = carried});
+}
+
+static uint32_t flag_at(const sort_job *j, ir_expr place) {
+  const map_access at = at_place(j, j->line, place);
+  return kir_cast(j->e->k, kir_t(SNT_U32, 1), emit_value(j->e, j->operand, &at));
+}
+
+static snt_result build_counts(sort_job *j, uint32_t counts) {
+  SNT_TRY(begin(j, "count"));
+  emit *e = j->e;
+  ir_expr parts, groups;
+  const ir_expr unit = begin_part(j, &parts, &groups);
+  const uint32_t none = u32_const(j, 0);
+  uint32_t sum, all;
+  const ir_expr v = loop_with(j, j->lo, j->hi, 1, &none, &sum);
+  const uint32_t next = kir_2(e->k, KIR_add, sum, flag_at(j, v));
+  emit_loop_end(e, v, 1, &next, &all);
+  emit_store(e, emit_bind(e, counts, KIR_WRITE), SNT_U32, unit, all);
+  schedule_units_end(e, unit);
+  return emit_end(e, groups, 0, 0, NULL);
+}
+
+/* Those set of the line before this part, and of all of it. */
+static void count_before(sort_job *j, uint32_t counts, ir_expr unit, ir_expr parts, uint32_t *found) {
+  emit *e = j->e;
+  expr_pool *x = e->x;
+  const uint32_t start[2] = {u32_const(j, 0), u32_const(j, 0)}, own = emit_expr(e, expr_mod(x, unit, parts)),
+                 memory = emit_bind(e, counts, KIR_READ);
+  uint32_t sums[2], next[2];
+  const ir_expr v = loop_with(j, 0, parts, 2, start, sums);
+  const uint32_t count = emit_load(e, memory, SNT_U32, expr_add(x, expr_mul(x, j->line, parts), v), 0, NULL);
+  const uint32_t before = kir_2(e->k, KIR_lt, emit_expr(e, v), own);
+  next[0] = kir_2(e->k, KIR_add, sums[0], kir_3(e->k, KIR_select, before, count, u32_const(j, 0)));
+  next[1] = kir_2(e->k, KIR_add, sums[1], count);
+  emit_loop_end(e, v, 2, next, found);
+}
+
+static snt_result build_parting(sort_job *j, uint32_t counts) {
+  SNT_TRY(begin(j, "part"));
+  emit *e = j->e;
+  kir_kernel *k = e->k;
+  ir_expr parts, groups;
+  const ir_expr unit = begin_part(j, &parts, &groups);
+  uint32_t found[2], set, ignored;
+  count_before(j, counts, unit, parts, found);
+  const uint32_t rest = j->descending ? found[1] : kir_2(k, KIR_sub, emit_expr(e, j->length), found[1]); /* where the later kind begins */
+  const ir_expr v = loop_with(j, j->lo, j->hi, 1, found, &set);
+  const uint32_t flag = flag_at(j, v), own = emit_expr(e, v), clear = kir_2(k, KIR_sub, own, set);
+  const uint32_t first = j->descending ? set : kir_2(k, KIR_add, rest, set),
+                 second = j->descending ? kir_2(k, KIR_add, rest, clear) : clear;
+  const uint32_t place = kir_3(k, KIR_select, kir_2(k, KIR_ne, flag, u32_const(j, 0)), first, second);
+  const map_access to = at_place(j, j->line, emit_var_for(e, "place", place, 0, j->length));
+  emit_store_node(e, j->node, &to, kir_cast(k, kir_t(SNT_I64, 1), own));
+  const uint32_t next = kir_2(k, KIR_add, set, flag);
+  emit_loop_end(e, v, 1, &next, &ignored);
+  schedule_units_end(e, unit);
+  return emit_end(e, groups, 0, 0, NULL);
+}
+
+static snt_result build_by_flags(sort_job *j) {
+  expr_pool *x = j->c->graph->pool;
+  const uint32_t counts = fusion_add_scratch(j->c, "counts", SNT_U32, expr_mul(x, j->lines, expr_min(x, j->length, MOST_PARTS)));
+  SNT_TRY(build_counts(j, counts));
+  return build_parting(j, counts);
+}
+
+/* How many of a line's first places are read: all, but where its readers are slices from the first on. */
+static ir_expr places_read(const sort_job *j) {
+  const ir_graph *g = j->c->graph;
+  const ir_uses *uses = j->c->uses;
+  ir_expr most = 0;
+  uint32_t count;
+  if (!uses || uses->is_output[j->node]) return j->length;
+  for (uint32_t u = uses->first[j->node]; u < uses->first[j->node + 1]; u++) {
+    const uint32_t user = uses->user[u];
+    if (ir_at(g, user)->op != IR_OP_slice || ir_attr_ints(g, user, IR_ATTR_starts, &count)[j->axis] != 0 ||
+        ir_attr_ints(g, user, IR_ATTR_steps, &count)[j->axis] != 1)
+      return j->length;
+    most = expr_max(g->pool, most, ir_at(g, user)->type.dims[j->axis]);
+  }
+  return expr_min(g->pool, most, j->length);
+}
+
 snt_result schedule_sort_build(fusion_context *c, const fusion_group *group) {
   const ir_graph *g = c->graph;
   expr_pool *x = g->pool;
@@ -323,10 +437,12 @@ snt_result schedule_sort_build(fusion_context *c, const fusion_group *group) {
   j.length = t->dims[j.axis];
   j.inner = schedule_product(x, t->rank - j.axis - 1, t->dims + j.axis + 1);
   j.lines = expr_mul(x, schedule_product(x, j.axis, t->dims), j.inner);
+  j.read = places_read(&j);
   const uint8_t dtype = ir_at(g, j.operand)->type.dtype;
   j.key = dtype == SNT_F16 || dtype == SNT_BF16 ? SNT_F32 : dtype;
   expr_bounds(x, j.length, &least, &most);
   j.whole = most <= WHOLE_LINE;
+  if (schedule_sorts_flags(g, j.node)) return build_by_flags(&j);
   if (j.whole) return build_runs(&j);
   const ir_expr elements = expr_mul(x, j.lines, j.length);
   for (int side = 0; side < 2; side++) {

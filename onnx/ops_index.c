@@ -118,6 +118,19 @@ static uint32_t index_of_rows(onnx_call *c) {
   return onnx_reshape(c, given, 2, (const ir_expr[]){type.dims[0], 1});
 }
 
+/* The updates: of those behind the count, which name no row, nothing is read but the first place, so that they need not be stored. */
+static uint32_t used_updates(onnx_call *c, bool rows) {
+  const onnx_value *v = c->in[2];
+  const uint32_t node = onnx_in(c, 2);
+  if (!rows || !node || !v->count || v->count_axis || v->count != c->in[1]->count || ir_at(c->g, node)->op != IR_OP_select) return node;
+  const ir_tensor type = *onnx_type_of(c, node);
+  const uint32_t count = onnx_2n(c, IR_OP_max, onnx_extent(c, v->count, SNT_I64), 1);
+  uint32_t all[] = {onnx_2(c, IR_OP_lt, onnx_iota(c, SNT_I64, type.rank, type.dims, 0), count), ir_arg(c->g, node, 1),
+                    ir_arg(c->g, node, 2)};
+  const ir_attr_value unread = {IR_ATTR_unread, 0, NULL};
+  return onnx_broadcast_all(c, 3, all, true) ? ir_add_node(c->g, IR_OP_select, 3, all, 1, &unread, NULL) : 0;
+}
+
 /* `reduction` none is set. */
 bool onnx_op_scatter(onnx_call *c) {
   const char *mode = onnx_text(c, "reduction", "none");
@@ -132,8 +145,8 @@ bool onnx_op_scatter(onnx_call *c) {
   if (!strcmp(mode, "none")) mode = "set";
   const onnx_value x = *c->in[0];
   const uint32_t named = tuples ? tuples_from_last(c, given, 0) : from_last(c, given, along, 0);
-  const uint32_t index = outside_unused(c, named, tuples, along), updates = onnx_in(c, 2);
-  if (!index) return false;
+  const uint32_t index = outside_unused(c, named, tuples, along), updates = used_updates(c, rows && !strcmp(mode, "set"));
+  if (!index || !updates) return false;
   const uint32_t y = onnx_add(c, "%s %%%u, %%%u, %%%u, mode=%.10s%s", tuples ? "scatter_nd" : "scatter_elements", x.node, index, updates,
                               mode, axis);
   for (uint32_t i = 0; i < 3; i++)

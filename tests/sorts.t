@@ -1,0 +1,66 @@
+#!/usr/bin/perl
+# Sorts of flags are parted, and sorts of which only the first places are read stop there (fusion/schedule_sort.c); scatters of rows into a number are gathers of their
+# updates (fusion/rewrite_rows.c), of which those that say `unread` are not stored. How many kernels each is, and the answer on each device here. Output: TAP.
+use strict;
+use warnings;
+use Test::More;
+use FindBin;
+use lib $FindBin::Bin;
+use Sinter;
+
+my $parted = "  %b = lt %x, 0x0p+0\n  %k: i32[SHAPE] = cast %b\n";
+my %graphs = ( # kernels on the profile pocl, text, what else is asked
+  flags => [3, flags('1500', '', 0)],
+  flags_down => [3, flags('1500', ', descending', 0)],
+  flags_of_rows => [3, flags('5,300', '', 1)],
+  flags_of_columns => [3, flags('300,5', ', descending', 0)],
+  flags_of_a_run => [2, flags('5,100', '', 1)],
+  flags_open => [3, "symbols { n: min=1 max=9000 hint=1500 }\n" . flags('n,2', '', 0), '', '--dim n=1', '--dim n=130'],
+  first => [10, "graph \@g(%x: f32[3,2100]) {\n  %o = argsort %x, axis=1, descending\n  %y = slice %o, starts=[0,0], sizes=[3,70], steps=[1,1]\n  return y=%y\n}\n"],
+  first_of_two => [10, "graph \@g(%x: f32[2100,2]) {\n  %o = argsort %x, axis=0\n  %y = slice %o, starts=[0,0], sizes=[33,2], steps=[1,1]\n  %z = slice %o, starts=[0,1], sizes=[500,1], steps=[1,1]\n  return y=%y, z=%z\n}\n"],
+  not_the_first => [10, "graph \@g(%x: f32[2100]) {\n  %o = argsort %x, axis=0\n  %y = slice %o, starts=[1], sizes=[70], steps=[1]\n  return y=%y\n}\n"],
+  levels => [4, "graph \@g(%i: i32[40], %u: f32[40,3,32], %j: i32[20], %v: f32[20,3,32]) {\n  %z: f32[64,3,32] = broadcast 0x0p+0\n  %a = scatter.set %z, %i, %u, axis=0\n  %y = scatter.set %a, %j, %v, axis=0\n  return y=%y\n}\n"],
+  columns => [4, "graph \@g(%i: i64[40], %u: f32[3,40,70]) {\n  %z: f32[3,64,70] = broadcast 0x1p+0\n  %y = scatter.set %z, %i, %u, axis=1\n  return y=%y\n}\n"],
+  into_a_value => [3, "graph \@g(%x: f32[64,70], %i: i32[40], %u: f32[40,70]) {\n  %e = exp %x\n  %y = scatter.set %e, %i, %u, axis=0\n  return y=%y\n}\n"],
+  unread => [4, <<'END'],
+graph @g(%x: f32[40,4,96]) {
+  %n: i64 = const 7
+  %p: i64[40,96] = iota axis=0
+  %all: i64[40,96] = broadcast %n, axes=[], shape=[40,96]
+  %used = lt %p, %all
+  %s = reduce.sum %x, axes=[1]
+  %none: f32[40,96] = const 0.0
+  %u = select %used, %s, %none, unread
+  %r: i64[40] = iota axis=0
+  %few: i64[40] = broadcast %n, axes=[], shape=[40]
+  %own = lt %r, %few
+  %twice = mul %r, 2:i64
+  %far: i64[40] = const 64
+  %i = select %own, %twice, %far
+  %z: f32[64,96] = broadcast 0x0p+0
+  %y = scatter.set %z, %i, %u, axis=0
+  return y=%y
+}
+END
+);
+
+sub flags {
+  my ($shape, $way, $axis) = @_;
+  return "graph \@g(%x: f32[$shape]) {\n" . $parted =~ s/SHAPE/$shape/r . "  %y = argsort %k, axis=$axis$way\n  return y=%y\n}\n";
+}
+
+my $found = `$sinter devices 2>&1`;
+for my $name (sort keys %graphs) {
+  my ($kernels, $text, @dims) = @{$graphs{$name}};
+  put("$dir/$name.snt", $text);
+  my ($first) = `$sinter explain $dir/$name.snt --profile pocl 2>&1` =~ /^(\d+ kernels?)/;
+  is($first, "$kernels kernel" . ($kernels > 1 ? 's' : ''), "$name: kernels");
+  for my $device ('interp', 'vulkan:llvmpipe', 'opencl:pocl') {
+    SKIP: {
+      skip("$device is not here", 1) if $device ne 'interp' && $found !~ /\Q$device\E/;
+      my @wrong = grep { `$sinter run $dir/$name.snt --device $device --check --quiet $_ 2>&1`; $? } @dims ? @dims : '';
+      is("@wrong", '', "$name: $device");
+    }
+  }
+}
+done_testing();
