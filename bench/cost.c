@@ -123,10 +123,11 @@ static void judge(cost_bench *b, const char *name, cost_totals *t) {
   t->itself += itself_of(b);
   t->graphs++;
   t->graphs_told += told;
-  printf("%-24s %2u partitions  rank %6.3f  (itself %6.3f, no recompute %6.3f, no registers %6.3f, bytes %6.3f)  regret %5.1f %%  A/A %4.1f "
-         "%%  spread %4.0f %%\n",
-         name, b->count, rank[MODEL_FULL], itself_of(b), rank[MODEL_NO_RECOMPUTE], rank[MODEL_NO_REGISTERS], rank[MODEL_BYTES], 100 * chosen,
-         100 * noise, 100 * spread);
+  printf(
+      "%-24s %2u partitions  rank %6.3f  (itself %6.3f, no recompute %6.3f, no registers %6.3f, bytes %6.3f)  regret %5.1f %%  A/A %4.1f "
+      "%%  spread %4.0f %%\n",
+      name, b->count, rank[MODEL_FULL], itself_of(b), rank[MODEL_NO_RECOMPUTE], rank[MODEL_NO_REGISTERS], rank[MODEL_BYTES], 100 * chosen,
+      100 * noise, 100 * spread);
   if (b->verbose) show_parts(b);
   fflush(stdout);
 }
@@ -190,12 +191,13 @@ static void report(const cost_totals *t, const char *versus, uint32_t again) {
   if (again)
     printf("the best measured again beside them, in other memory: regret %.2f %% on average, %.1f %% at most\n",
            100 * t->again / fmax(t->graphs_again, 1), 100 * t->again_worst);
-  printf("one half of each measurement ranks as the other does: %.3f; the partitions of %u graphs differ by more than A/A (rank of these)\n",
-         t->itself / n, t->graphs_told);
+  printf(
+      "one half of each measurement ranks as the other does: %.3f; the partitions of %u graphs differ by more than A/A (rank of these)\n",
+      t->itself / n, t->graphs_told);
   printf("%-20s %10s %10s %10s %14s %14s %14s\n", "", "rank", "of these", "with ties", "agreement", "regret, mean", "regret, most");
   for (uint32_t m = 0; m < MODEL_COUNT; m++)
-    printf("%-20s %10.3f %10.3f %10.3f %14.3f %12.2f %% %12.1f %%\n", model_names[m], t->rank[m] / n,
-           t->told[m] / fmax(t->graphs_told, 1), t->tied[m] / n, t->agreement[m] / n, 100 * t->regret[m] / n, 100 * t->worst[m]);
+    printf("%-20s %10.3f %10.3f %10.3f %14.3f %12.2f %% %12.1f %%\n", model_names[m], t->rank[m] / n, t->told[m] / fmax(t->graphs_told, 1),
+           t->tied[m] / n, t->agreement[m] / n, 100 * t->regret[m] / n, 100 * t->worst[m]);
   for (uint32_t o = MADE_CUT; o < MADE_COUNT; o++)
     printf("%-20s %10u partitions, %.2f times the chosen plan's time\n", origin_names[o], t->made[o],
            exp(t->slower[o] / fmax(t->made[o], 1)));
