@@ -56,9 +56,7 @@ static double stencil_times(const fusion_context *c, const fusion_group *group, 
   const ir_expr *lhs = ir_attr_ints(c->graph, hero, IR_ATTR_lhs, &count), *out = ir_attr_ints(c->graph, hero, IR_ATTR_out, &out_count);
   const ir_tensor *t = &ir_at(c->graph, ir_arg(c->graph, hero, 0))->type;
   for (uint32_t i = count; i-- > 0 && found < MAX_AXES;) {
-    bool kept = false;
-    for (uint32_t o = 0; o < out_count; o++) kept |= out[o] == lhs[i];
-    if (!kept) taps[found++] = (double)schedule_hint(c->graph->pool, t->dims[i]);
+    if (fusion_find_label(out, out_count, lhs[i]) < 0) taps[found++] = (double)schedule_hint(c->graph->pool, t->dims[i]);
   }
   times = (COLUMNS - 1 + taps[0]) / COLUMNS;
   return times * (taps[1] > 1 ? (ROWS - 1 + taps[1]) / ROWS : 1);
