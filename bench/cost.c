@@ -13,10 +13,10 @@ typedef struct cost_options {
 } cost_options;
 /* Sums over graphs. */
 typedef struct cost_totals {
-  double rank[MODEL_COUNT], tied[MODEL_COUNT], agreement[MODEL_COUNT], regret[MODEL_COUNT], worst[MODEL_COUNT], chosen, chosen_worst, again,
-      again_worst, noise, slower[MADE_COUNT]; /* logarithms: than the chosen plan */
+  double rank[MODEL_COUNT], tied[MODEL_COUNT], told[MODEL_COUNT], agreement[MODEL_COUNT], regret[MODEL_COUNT], worst[MODEL_COUNT], chosen,
+      chosen_worst, again, again_worst, noise, itself, slower[MADE_COUNT]; /* slower: logarithms, than the chosen plan */
   uint32_t made[MADE_COUNT];
-  uint32_t graphs, graphs_again, left_out;
+  uint32_t graphs, graphs_told, graphs_again, left_out; /* told: whose partitions differ by more than A/A */
 } cost_totals;
 static const char *const model_names[MODEL_COUNT] = {
     [MODEL_FULL] = "the model",
@@ -51,6 +51,14 @@ static uint32_t pick_of(const cost_bench *b, bench_model m) {
   for (uint32_t i = 1; i < b->count; i++)
     if (b->parts[i].predicted[m] < b->parts[pick].predicted[m]) pick = i;
   return pick;
+}
+
+/* How well one half of the measurement ranks as the other does: beyond it no model can be asked to go. */
+static double itself_of(const cost_bench *b) {
+  double halves[2][COST_BENCH_PARTITIONS];
+  for (uint32_t i = 0; i < b->count; i++)
+    for (uint32_t h = 0; h < 2; h++) halves[h][i] = b->parts[i].halves[h];
+  return cost_spearman(halves[0], halves[1], b->count);
 }
 
 /* What two measurements of the same partition differ by: the median of the graph. */
@@ -91,11 +99,15 @@ static void judge(cost_bench *b, const char *name, cost_totals *t) {
   const double noise = noise_of(b), chosen = regret_of(b, 0, noise);
   for (uint32_t i = 0; i < b->count; i++) measured[i] = b->parts[i].measured;
   cost_tie(measured, b->count, noise, tied);
+  double spread = 0;
+  for (uint32_t i = 0; i < b->count; i++) spread = fmax(spread, measured[i] / measured[best_of(b)] - 1);
+  const bool told = spread > noise;
   for (uint32_t m = 0; m < MODEL_COUNT; m++) {
     for (uint32_t i = 0; i < b->count; i++) predicted[i] = b->parts[i].predicted[m];
     rank[m] = cost_spearman(predicted, measured, b->count);
     const double regret = regret_of(b, pick_of(b, (bench_model)m), noise);
     t->rank[m] += rank[m];
+    t->told[m] += told ? rank[m] : 0;
     t->tied[m] += cost_spearman(predicted, tied, b->count);
     t->agreement[m] += cost_agreement(predicted, measured, b->count, noise);
     t->regret[m] += regret;
@@ -108,9 +120,14 @@ static void judge(cost_bench *b, const char *name, cost_totals *t) {
   t->chosen += chosen;
   t->chosen_worst = fmax(t->chosen_worst, chosen);
   t->noise += noise;
+  t->itself += itself_of(b);
   t->graphs++;
-  printf("%-24s %2u partitions  rank %6.3f  (no recompute %6.3f, no registers %6.3f, bytes %6.3f)  regret %5.1f %%  A/A %4.1f %%\n", name,
-         b->count, rank[MODEL_FULL], rank[MODEL_NO_RECOMPUTE], rank[MODEL_NO_REGISTERS], rank[MODEL_BYTES], 100 * chosen, 100 * noise);
+  t->graphs_told += told;
+  printf(
+      "%-24s %2u partitions  rank %6.3f  (itself %6.3f, no recompute %6.3f, no registers %6.3f, bytes %6.3f)  regret %5.1f %%  A/A %4.1f "
+      "%%  spread %4.0f %%\n",
+      name, b->count, rank[MODEL_FULL], itself_of(b), rank[MODEL_NO_RECOMPUTE], rank[MODEL_NO_REGISTERS], rank[MODEL_BYTES], 100 * chosen,
+      100 * noise, 100 * spread);
   if (b->verbose) show_parts(b);
   fflush(stdout);
 }
@@ -174,10 +191,13 @@ static void report(const cost_totals *t, const char *versus, uint32_t again) {
   if (again)
     printf("the best measured again beside them, in other memory: regret %.2f %% on average, %.1f %% at most\n",
            100 * t->again / fmax(t->graphs_again, 1), 100 * t->again_worst);
-  printf("%-20s %10s %10s %14s %14s %14s\n", "", "rank", "with ties", "agreement", "regret, mean", "regret, most");
+  printf(
+      "one half of each measurement ranks as the other does: %.3f; the partitions of %u graphs differ by more than A/A (rank of these)\n",
+      t->itself / n, t->graphs_told);
+  printf("%-20s %10s %10s %10s %14s %14s %14s\n", "", "rank", "of these", "with ties", "agreement", "regret, mean", "regret, most");
   for (uint32_t m = 0; m < MODEL_COUNT; m++)
-    printf("%-20s %10.3f %10.3f %14.3f %12.2f %% %12.1f %%\n", model_names[m], t->rank[m] / n, t->tied[m] / n, t->agreement[m] / n,
-           100 * t->regret[m] / n, 100 * t->worst[m]);
+    printf("%-20s %10.3f %10.3f %10.3f %14.3f %12.2f %% %12.1f %%\n", model_names[m], t->rank[m] / n, t->told[m] / fmax(t->graphs_told, 1),
+           t->tied[m] / n, t->agreement[m] / n, 100 * t->regret[m] / n, 100 * t->worst[m]);
   for (uint32_t o = MADE_CUT; o < MADE_COUNT; o++)
     printf("%-20s %10u partitions, %.2f times the chosen plan's time\n", origin_names[o], t->made[o],
            exp(t->slower[o] / fmax(t->made[o], 1)));

@@ -26,8 +26,9 @@ static double first_rate(const cost_profile *p, double total, double last_cache)
   return 1 / (last / at_least(p->dram_gbs, 1e-3) + (1 - last) * cached);
 }
 
-static double memory_time(const cost_profile *p, const cost_work *w, double *bytes) {
-  double first = 0, repeats = 0, total = 0;
+/* *alone: of it, what no computing hides. */
+static double memory_time(const cost_profile *p, const cost_work *w, double *bytes, double *alone) {
+  double times = 0, total = 0;
   for (uint32_t i = 0; i < w->stream_count; i++) total += w->streams[i].bytes;
   const double last_cache = p->l3_bytes > p->l2_bytes ? p->l3_bytes : p->l2_bytes;
   const double rate = first_rate(p, total, last_cache);
@@ -38,11 +39,13 @@ static double memory_time(const cost_profile *p, const cost_work *w, double *byt
     /* a plain store reads the line first; streaming stores do not */
     if (s->write && p->stream_store_factor < 1)
       own *= total > p->stream_threshold && p->stream_threshold > 0 ? 1 : 1 / p->stream_store_factor;
-    first += own / at_least(rate, 1e-3);
-    if (s->accesses > s->bytes) repeats += (s->accesses - s->bytes) * strided / at_least(repeat_rate(p, s->reuse_bytes), 1e-3);
+    own /= at_least(rate, 1e-3);
+    if (s->accesses > s->bytes) own += (s->accesses - s->bytes) * strided / at_least(repeat_rate(p, s->reuse_bytes), 1e-3);
+    times += own;
+    if (s->alone) *alone += own;
   }
   *bytes = total;
-  return first + repeats;
+  return times;
 }
 
 bool cost_divides(uint32_t op) { return op == IR_OP_div || op == IR_OP_sqrt || op == IR_OP_rsqrt || op == IR_OP_recip; }
@@ -91,11 +94,12 @@ static double add_overlapped(const cost_profile *p, double a, double b) {
 
 void cost_kernel(const cost_profile *p, const cost_work *w, cost_estimate *out) {
   *out = (cost_estimate){.launch_ns = p->launch_ns, .flops = w->ops + 2 * w->fmas + w->specials + w->divs};
-  out->memory_ns = memory_time(p, w, &out->bytes);
+  double alone = 0;
+  out->memory_ns = memory_time(p, w, &out->bytes, &alone);
   out->compute_ns = compute_time(p, w);
   if (w->spilled > 0)
     out->spill_ns = w->spilled * p->spill_cycles * w->items / at_least(p->lanes, 1) / (at_least(p->ghz, 1e-3) * at_least(p->units, 1));
-  out->ns = add_overlapped(p, out->memory_ns, out->compute_ns) + out->spill_ns + w->barriers * p->barrier_ns;
+  out->ns = add_overlapped(p, out->memory_ns - alone, out->compute_ns) + alone + out->spill_ns + w->barriers * p->barrier_ns;
 }
 
 double cost_of_both(const cost_profile *p, const cost_estimate *a, const cost_estimate *b, double bytes_less) {

@@ -10,6 +10,7 @@ typedef struct cost_stream {
   double accesses;    /* bytes accessed in all, repeats included */
   double reuse_bytes; /* footprint between two touches of the same element; decides which cache serves the repeats */
   bool write, strided;
+  bool alone; /* nothing is computed meanwhile */
 } cost_stream;
 enum { COST_MAX_STREAMS = 64 };
 typedef struct cost_work {

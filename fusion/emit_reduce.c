@@ -234,7 +234,7 @@ static void sweep_levels(emit *e, reduction *r, uint32_t level, ir_expr lo, ir_e
     return;
   }
   if (!shared && last && e->lanes > 1 && expr_is_const(e->x, r->extent[level], &literal) && literal <= SHORT_LEVEL) {
-    for (r->at[level] = 0; r->at[level] < (ir_expr)literal; r->at[level]++) acc[0] = accumulate(e, r, acc[0]);
+    for (ir_expr k = 0; k < (ir_expr)literal; k++) sweep_terms(e, r, k, acc);
     return;
   }
   uint32_t carried[MAX_ACCUMULATORS];
@@ -549,6 +549,8 @@ void emit_reduce_rows(emit *e, uint32_t node, uint32_t rows, const map_access *a
   r.rows = rows;
   if (r.accumulators * rows > MAX_ACCUMULATORS) r.accumulators = MAX_ACCUMULATORS / rows;
   fit_sweep(e, &r);
-  sweep_stairs(e, &r, values);
+  for (uint32_t row = 0; e->lanes > 1 && row < rows; row++) values[row] = identity_value(e, &r, e->lanes);
+  if (e->lanes > 1) sweep_levels(e, &r, 0, 0, r.extent[r.count - 1], values);
+  else sweep_stairs(e, &r, values);
   for (uint32_t row = 0; row < rows; row++) values[row] = values[row] ? emit_round_node(e, ir_at(e->g, node), values[row]) : 0;
 }

@@ -123,6 +123,12 @@ uint32_t fusion_parts_read(const fusion_context *c, const fusion_group *group, u
 
 /* ---- neighbours ---- */
 
+uint32_t group_last_axis(const ir_tensor *t) {
+  uint32_t last = t->rank;
+  while (last > 1 && t->dims[last - 1] == 1) last--;
+  return last;
+}
+
 /* The last axis of several elements among those of the mask; rank: none is. */
 static uint32_t last_axis(const ir_tensor *t, uint32_t mask) {
   uint32_t axis = t->rank;

@@ -35,8 +35,7 @@ static void add_read(map_walk *w, uint32_t member, uint32_t map, double times) {
 /* Is each part of a concatenation computed for its own results only (schedule_loop_boxes.c)? */
 static bool makes_pieces(const fusion_context *c, const fusion_group *group, uint32_t concat) {
   const ir_tensor *t = &ir_at(c->graph, concat)->type;
-  uint32_t last = t->rank;
-  while (last > 1 && t->dims[last - 1] == 1) last--;
+  const uint32_t last = group_last_axis(t);
   return group->kind == GROUP_LOOP && !c->options->profile->both_sides &&
          (schedule_is_explicit(c) || ir_attr_int(c->graph, concat, IR_ATTR_axis, 0) + 1 < (ir_expr)last);
 }

@@ -73,8 +73,19 @@ static uint32_t last_term(const fusion_context *c, uint32_t node, uint32_t opera
   return found;
 }
 
+/* A padded operand is computed into a copy, so that the inner loops need no tests. */
+static bool is_padded(const fusion_context *c, uint32_t operand) {
+  const ir_graph *g = c->graph;
+  while (schedule_is_explicit(c) && fusion_is_view(g, operand) && ir_at(g, operand)->op != IR_OP_concat && !c->group_of[operand]) {
+    if (ir_at(g, operand)->op == IR_OP_pad) return true;
+    operand = ir_arg(g, operand, 0);
+  }
+  return false;
+}
+
 uint32_t group_panel_operand(const fusion_context *c, const fusion_group *group) {
-  if (!schedule_is_explicit(c)) return 0;
+  if (!schedule_is_explicit(c) || is_padded(c, ir_arg(c->graph, group->hero, 0)) || is_padded(c, ir_arg(c->graph, group->hero, 1)))
+    return 0;
   const uint32_t lanes = contract_lane_operands(c->graph, group->hero),
                  from = lanes == 1 || lanes == 2 ? ir_arg(c->graph, group->hero, lanes - 1) : 0;
   if (!from || fusion_position(c, group, c->facts[from].base) == UINT32_MAX) return 0;
@@ -85,12 +96,18 @@ uint32_t group_panel_operand(const fusion_context *c, const fusion_group *group)
 }
 
 /* A panel is filled along the last axis of its operand: by vectors, if what that reads lies beside each other, else element by element. */
-bool group_panel_is_turned(const fusion_context *c, const fusion_group *group, uint32_t operand) {
+static bool is_turned(const fusion_context *c, const fusion_group *group, uint32_t operand) {
   const ir_tensor *t = &ir_at(c->graph, operand)->type;
-  uint32_t last = t->rank;
-  while (last > 1 && t->dims[last - 1] == 1) last--;
+  const uint32_t last = group_last_axis(t);
   const int64_t step = last ? step_along(c, group, operand, last - 1) : 1;
   return step > 1 && step < INT32_MAX;
+}
+
+double group_count_copies(const fusion_context *c, const fusion_group *group, uint32_t operand) {
+  enum { PADDED = 3 }; /* for two parts of the columns; 4 rows, and 2 more for the taps */
+  if (is_padded(c, operand)) return PADDED;
+  if (operand != group_panel_operand(c, group)) return 0;
+  return is_turned(c, group, operand) ? GROUP_ALONE : GROUP_MARGIN;
 }
 
 /* A panel is written once and read by the tiles of its columns, from a near cache; parts that alternate in it are put together lane by lane. */
@@ -127,8 +144,7 @@ static double tile_columns(const fusion_context *c, uint32_t node) {
   enum { MOST_VECTORS = 4 };
   const ir_tensor *t = &ir_at(c->graph, node)->type;
   const double lanes = c->options->profile->lanes;
-  uint32_t axis = t->rank;
-  while (axis > 1 && t->dims[axis - 1] == 1) axis--;
+  const uint32_t axis = group_last_axis(t);
   const double columns = axis ? (double)schedule_hint(c->graph->pool, t->dims[axis - 1]) : 1;
   return columns < lanes ? lanes : columns < MOST_VECTORS * lanes ? columns : MOST_VECTORS * lanes;
 }
@@ -142,6 +158,7 @@ void group_add_row_operand(const fusion_context *c, const fusion_group *group, c
   const uint32_t lanes = contract_lane_operands(c->graph, group->hero), bytes = ir_dtypes[n->type.dtype].bytes;
   if (lanes != 1 && lanes != 2) return;
   const uint32_t from = ir_arg(c->graph, group->hero, 2 - lanes);
+  if (is_padded(c, from)) return;
   for (uint32_t i = 0; i < group->input_count; i++) {
     const uint32_t input = group->inputs[i];
     if (ir_dtypes[ir_at(c->graph, input)->type.dtype].bytes >= bytes || !group_feeds_contraction(c, group, from, input, 0)) continue;

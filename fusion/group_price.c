@@ -6,7 +6,6 @@
 #include "fusion/schedule_common.h"
 #include <stddef.h>
 
-static const double MARGIN = 1.25;
 enum { LANE_STORE_CYCLES = 2 }; /* taking a lane out and storing it, cache lines far apart */
 
 static double elements_of(const fusion_context *c, uint32_t node) {
@@ -57,19 +56,10 @@ static double stencil_times(const fusion_context *c, const fusion_group *group, 
   const ir_expr *lhs = ir_attr_ints(c->graph, hero, IR_ATTR_lhs, &count), *out = ir_attr_ints(c->graph, hero, IR_ATTR_out, &out_count);
   const ir_tensor *t = &ir_at(c->graph, ir_arg(c->graph, hero, 0))->type;
   for (uint32_t i = count; i-- > 0 && found < MAX_AXES;) {
-    bool kept = false;
-    for (uint32_t o = 0; o < out_count; o++) kept |= out[o] == lhs[i];
-    if (!kept) taps[found++] = (double)schedule_hint(c->graph->pool, t->dims[i]);
+    if (fusion_find_label(out, out_count, lhs[i]) < 0) taps[found++] = (double)schedule_hint(c->graph->pool, t->dims[i]);
   }
   times = (COLUMNS - 1 + taps[0]) / COLUMNS;
   return times * (taps[1] > 1 ? (ROWS - 1 + taps[1]) / ROWS : 1);
-}
-
-static bool reduces_window(const fusion_context *c, uint32_t hero) {
-  uint32_t below = ir_arg(c->graph, hero, 0);
-  while (fusion_is_view(c->graph, below) && ir_at(c->graph, below)->op != IR_OP_window && ir_at(c->graph, below)->op != IR_OP_concat)
-    below = ir_arg(c->graph, below, 0);
-  return ir_at(c->graph, below)->op == IR_OP_window;
 }
 
 /* A value below overlapping windows that are reduced is computed for every tap, behind the tests of their borders. */
@@ -88,19 +78,16 @@ static double sharing(const fusion_context *c) { return schedule_is_explicit(c) 
 typedef enum { ONCE, STENCIL, WINDOW, PROLOGUE } recompute_rule;
 typedef struct recompute {
   recompute_rule rule;
-  double times;   /* of a stencil; all terms of a contraction */
-  uint32_t below; /* what is computed again comes before it */
-  uint32_t panel; /* of its operands the one that is computed into panels; 0: none */
-  bool turned;    /* that, element by element */
-  uint32_t alone; /* the one whose elements are computed one by one; 0: none */
+  double times;     /* of a stencil; all terms of a contraction */
+  uint32_t below;   /* what is computed again comes before it */
+  double copies[2]; /* of an element of either operand, where it is computed into one; 0: it is not */
+  uint32_t alone;   /* the one whose elements are computed one by one; 0: none */
 } recompute;
-
-enum { ALONE = 8 }; /* results that an element computed by itself takes as long as: a vector of the profile, before it is widened */
 
 /* Dear functions of a prologue that all lanes share are computed one by one (plain operators hide beside the sums), again for each tile of columns: of two vectors with 16 registers, of four with 32. */
 static double sharing_alone(const cost_profile *p) {
   enum { REGISTERS = 8 }; /* for each vector of a tile's row */
-  return p->registers / REGISTERS * p->lanes / ALONE;
+  return p->registers / REGISTERS * p->lanes / GROUP_ALONE;
 }
 
 static recompute recompute_of(const fusion_context *c, const fusion_group *group) {
@@ -110,12 +97,12 @@ static recompute recompute_of(const fusion_context *c, const fusion_group *group
   const uint32_t stencil = flat_stencil(c, group);
   uint32_t product;
   if (stencil) r.rule = STENCIL, r.times = stencil_times(c, group, stencil), r.below = stencil;
-  else if (ir_ops[op].flags & IR_REDUCE) r.rule = reduces_window(c, hero) ? WINDOW : ONCE;
+  else if (ir_ops[op].flags & IR_REDUCE) r.rule = fusion_has_taps(c->graph, ir_arg(c->graph, hero, 0)) ? WINDOW : ONCE;
   else if (group->kind == GROUP_CONTRACT && !contract_staged_producer(c, group, &product)) {
     const uint32_t lanes = schedule_is_explicit(c) ? contract_lane_operands(c->graph, hero) : 0;
     r.rule = PROLOGUE, r.times = elements_of(c, hero) * group_contract_depth(c, hero);
-    r.panel = group_panel_operand(c, group), r.turned = r.panel && group_panel_is_turned(c, group, r.panel);
     if (lanes == 1 || lanes == 2) r.alone = ir_arg(c->graph, hero, 2 - lanes);
+    for (uint32_t o = 0; o < 2; o++) r.copies[o] = group_count_copies(c, group, ir_arg(c->graph, hero, o));
   }
   return r;
 }
@@ -124,10 +111,11 @@ static double recompute_factor(const fusion_context *c, const fusion_group *grou
   if (r->rule == ONCE || node >= r->below) return 1;
   if (r->rule == STENCIL) return r->times;
   if (r->rule == WINDOW) return window_factor(c, group->hero, node);
-  if (r->panel && group_feeds_contraction(c, group, r->panel, node, 0)) return r->turned ? ALONE : MARGIN;
+  for (uint32_t o = 0; o < 2; o++)
+    if (r->copies[o] > 0 && group_feeds_contraction(c, group, ir_arg(c->graph, group->hero, o), node, 0)) return r->copies[o];
   const bool alone = r->alone && c->facts[node].rate == FUSION_SPECIAL && group_feeds_contraction(c, group, r->alone, node, 0);
   const double own = elements_of(c, node), times = own > 0 ? r->times / own / (alone ? sharing_alone(c->options->profile) : sharing(c)) : 1;
-  return times > MARGIN ? times : MARGIN;
+  return times > GROUP_MARGIN ? times : GROUP_MARGIN;
 }
 
 /* Of operators that are priced as so many plain ones, where the profile has a number for them. */
@@ -179,8 +167,8 @@ static void add_operations(const fusion_context *c, const fusion_group *group, c
     const uint32_t node = group->nodes[i];
     const fusion_facts *f = &c->facts[node];
     const double own = elements_of(c, node);
-    const double places = m->maps ? m->maps[i] : 1;
-    double times = own * places * recompute_factor(c, group, &again, node) * (m->sweeps ? m->sweeps[i] : 1);
+    const double made = (m->maps ? m->maps[i] : 1) * recompute_factor(c, group, &again, node);
+    double times = own * made * (m->sweeps ? m->sweeps[i] : 1);
     const double needed = m->reach ? m->reach[i] : items;
     if (group->kind == GROUP_LOOP && times < needed) times = times_inlined(c, own, needed, m->lanes ? m->lanes[i] : FUSION_BESIDE);
     if (m->joined && times < m->joined[i]) times = m->joined[i];
@@ -196,7 +184,7 @@ static void add_operations(const fusion_context *c, const fusion_group *group, c
       w->fmas += elements_of(c, node) * group_contract_depth(c, node);
       if (group->kind == GROUP_WINDOW && schedule_is_explicit(c)) w->extra_cycles += tap_cycles(c, node);
     } else if (flags & IR_REDUCE) {
-      const double once = elements_of(c, ir_arg(c->graph, node, 0)), terms = once * places * recompute_factor(c, group, &again, node);
+      const double once = elements_of(c, ir_arg(c->graph, node, 0)), terms = once * made;
       w->ops += terms;
       w->recompute_cycles += (terms - once) * f->cycles;
       w->extra_cycles += terms * f->own_cycles;
@@ -279,7 +267,7 @@ static void add_prologue_loads(const fusion_context *c, const fusion_group *grou
     }
     for (uint32_t i = 0; i < group->input_count; i++)
       loads += group_feeds_contraction(c, group, ir_arg(c->graph, hero, o), group->inputs[i], 0);
-    if (loads > 1)
+    if (loads > 1 && !(group_count_copies(c, group, ir_arg(c->graph, hero, o)) > 0))
       w->extra_cycles += (loads - 1) * elements_of(c, hero) * group_contract_depth(c, hero) / sharing(c) *
                          c->options->profile->scalar_load_cycles;
   }
@@ -316,8 +304,7 @@ static bool stores_across(const fusion_context *c, const fusion_group *group, ui
   expr_pool *x = c->graph->pool;
   const ir_tensor *t = &ir_at(c->graph, group->hero)->type;
   if (group->kind != GROUP_CONTRACT || !schedule_is_explicit(c) || node == group->hero) return false;
-  uint32_t lane = t->rank;
-  while (lane && t->dims[lane - 1] == 1) lane--;
+  const uint32_t lane = group_last_axis(t);
   map_access at = {.rank = t->rank};
   if (!lane) return false;
   const ir_expr v = at.at[lane - 1] = expr_var_add(x, "v", 0, t->dims[lane - 1], 1);
@@ -465,8 +452,8 @@ void fusion_group_work(const fusion_context *c, const fusion_group *group, cost_
   if (walks && c->joins && c->options->profile->reads == COST_READS_TEXEL)
     loads.count = group_find_joined(c, group, m.sweeps, joined), m.joined = joined;
   w->extra_cycles += loads.count * c->options->profile->lane_load_cycles * c->options->profile->lanes;
-  if (loads.lines > 0)
-    w->streams[w->stream_count++] = (cost_stream){.accesses = loads.lines * FUSION_LINE, .reuse_bytes = loads.lined_bytes};
+  if (loads.lines > 0) /* in the sweep that reads them, which waits for them; what is dear has others */
+    w->streams[w->stream_count++] = (cost_stream){.accesses = loads.lines * FUSION_LINE, .reuse_bytes = loads.lined_bytes, .alone = true};
   add_operations(c, group, &m, w);
   add_streams(c, group, swept ? inputs : NULL, w);
   add_copy(c, group, w);

@@ -207,7 +207,8 @@ double group_contract_depth(const fusion_context *, uint32_t node); /* terms of 
 enum { GROUP_MOST_INPUTS = 64 };
 /* Of a kernel of kind `row`: how often each member is computed and each input read. False: not of that kind, or too large to say. */
 bool group_count_sweeps(const fusion_context *, const fusion_group *, uint8_t *times, uint8_t *input_times);
-enum { FUSION_LINE = 64 }; /* bytes of a cache line */
+uint32_t group_last_axis(const ir_tensor *); /* of several elements, or the first, + 1; 0: there is none */
+enum { FUSION_LINE = 64 };                   /* bytes of a cache line */
 /* Loads of single lanes, and what of them touches: a line each. */
 typedef struct lane_loads {
   double count, lines, lined_bytes; /* lined_bytes: of the values that these lie in */
@@ -224,7 +225,10 @@ bool group_count_maps(const fusion_context *, const fusion_group *, double *time
 bool group_feeds_contraction(const fusion_context *, const fusion_group *, uint32_t node, uint32_t input, uint32_t depth);
 /* The operand that a contraction with a prologue copies to panels, where it is computed once for all rows; 0: none. */
 uint32_t group_panel_operand(const fusion_context *, const fusion_group *);
-bool group_panel_is_turned(const fusion_context *, const fusion_group *, uint32_t operand);
+enum { GROUP_ALONE = 8 }; /* results that an element computed by itself takes as long as: a vector of the profile, before it is widened */
+static const double GROUP_MARGIN = 1.25;
+/* How often an element of an operand is computed into a copy, a panel or one with a border; 0: it is not. */
+double group_count_copies(const fusion_context *, const fusion_group *, uint32_t operand);
 void group_add_panel(const fusion_context *, const fusion_group *, uint32_t operand, cost_work *);
 void group_add_lane_operand(const fusion_context *, const fusion_group *, cost_work *);
 void group_add_row_operand(const fusion_context *, const fusion_group *, cost_work *);

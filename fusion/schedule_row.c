@@ -64,6 +64,11 @@ static bool full_output_access(const row_job *j, uint32_t node, map_access *at) 
   return false;
 }
 
+static bool is_full_output(const row_job *j, uint32_t node) {
+  const ir_graph *g = j->c->graph;
+  return ir_tensor_elements(g->pool, &ir_at(g, node)->type) == ir_tensor_elements(g->pool, &j->full) && !row_is_reduce(j, node);
+}
+
 static void store_column(emit *e, void *user, ir_expr column) {
   row_job *j = user;
   ir_expr reduced_dims[SNT_MAX_RANK], reduced_at[SNT_MAX_RANK];
@@ -73,13 +78,11 @@ static void store_column(emit *e, void *user, ir_expr column) {
   map_delinear(e->x, column, count, reduced_dims, reduced_at);
   map_access at = {.rank = j->full.rank};
   for (uint32_t d = 0, r = 0; d < j->full.rank; d++) at.at[d] = j->reduced[d] ? reduced_at[r++] : j->at[d];
-  const ir_expr elements = ir_tensor_elements(e->x, &j->full);
   row_fetch(j, j->sweeps, &at);
   for (uint32_t i = 0; i < j->group->output_count; i++) {
     const uint32_t node = j->group->outputs[i];
     map_access own = at;
-    if (ir_tensor_elements(e->x, &ir_at(e->g, node)->type) != elements || row_is_reduce(j, node)) continue;
-    if (emit_is_stored(e, node)) continue; /* the row is already there */
+    if (!is_full_output(j, node) || emit_is_stored(e, node)) continue; /* stored: the row is already there */
     if (!full_output_access(j, node, &own)) {
       e->failed = true;
       return;
@@ -90,10 +93,9 @@ static void store_column(emit *e, void *user, ir_expr column) {
 
 static void store_row_outputs(row_job *j) {
   emit *e = j->e;
-  const ir_expr elements = ir_tensor_elements(e->x, &j->full);
   for (uint32_t i = 0; i < j->group->output_count; i++) {
     const uint32_t node = j->group->outputs[i];
-    if (ir_tensor_elements(e->x, &ir_at(e->g, node)->type) == elements && !row_is_reduce(j, node)) continue;
+    if (is_full_output(j, node)) continue;
     map_access own = {0};
     bool found = false;
     for (uint32_t s = 0; s < j->sweeps && !found; s++) {
@@ -109,11 +111,8 @@ static void store_row_outputs(row_job *j) {
 }
 
 static bool has_full_outputs(const row_job *j) {
-  const ir_expr elements = ir_tensor_elements(j->c->graph->pool, &j->full);
   for (uint32_t i = 0; i < j->group->output_count; i++)
-    if (ir_tensor_elements(j->c->graph->pool, &ir_at(j->c->graph, j->group->outputs[i])->type) == elements &&
-        !row_is_reduce(j, j->group->outputs[i]))
-      return true;
+    if (is_full_output(j, j->group->outputs[i])) return true;
   return false;
 }
 
@@ -207,18 +206,23 @@ static uint32_t rows_at_once(const row_job *j) {
   return AT_ONCE;
 }
 
-static void emit_rows(row_job *j, ir_expr first, uint32_t rows) {
+/* Of rows in one loop: across the unit stride each has a vector of them. */
+static void go_to_nth(row_job *j, ir_expr first, uint32_t i) {
+  if (j->across) j->at[j->full.rank - 1] = expr_add(j->e->x, first, i * j->e->lanes);
+  else go_to_row(j, expr_add(j->e->x, first, i));
+}
+
+static void emit_rows(row_job *j, ir_expr first, uint32_t rows, const sweep *how) {
   emit *e = j->e;
   map_access at[AT_ONCE];
   uint32_t values[AT_ONCE];
   for (uint32_t i = 0; i < rows; i++) {
-    go_to_row(j, expr_add(e->x, first, i));
+    go_to_nth(j, first, i);
     at[i] = reduce_result_at(j, *j->reduce);
   }
-  const uint32_t sums = (uint32_t)j->c->options->profile->registers / (2 * rows);
-  emit_reduce_rows(e, *j->reduce, rows, at, &(sweep){.lanes = j->lanes, .accumulators = sums}, values);
+  emit_reduce_rows(e, *j->reduce, rows, at, how, values);
   for (uint32_t i = 0; i < rows; i++) {
-    go_to_row(j, expr_add(e->x, first, i));
+    go_to_nth(j, first, i);
     emit_remember(e, *j->reduce, &at[i], values[i]);
     store_row_outputs(j);
   }
@@ -281,7 +285,8 @@ static snt_result build_rows_explicit(row_job *j) {
   const ir_expr whole = at_once > 1 ? expr_sub(x, last, expr_mod(x, expr_sub(x, last, first), at_once)) : first;
   if (whole != first) {
     const ir_expr row = emit_loop(j->e, &(emit_loop_info){.name = "row", .lo = first, .hi = whole, .step = at_once, .whole = true});
-    emit_rows(j, row, at_once);
+    const uint32_t sums = (uint32_t)c->options->profile->registers / (2 * at_once);
+    emit_rows(j, row, at_once, &(sweep){.lanes = j->lanes, .accumulators = sums});
     emit_loop_end(j->e, row, 0, NULL, NULL);
   }
   if (whole != last) {
@@ -344,9 +349,15 @@ static void emit_across(row_job *j, const ir_expr *outer_at, ir_expr inner, uint
   emit *e = j->e;
   ir_expr kept_at[SNT_MAX_RANK];
   memcpy(kept_at, outer_at, sizeof kept_at);
-  kept_at[j->kept_rank - 1] = emit_lanes(e, inner, lanes);
+  const ir_expr at = kept_at[j->kept_rank - 1] = emit_lanes(e, inner, lanes);
+  static const sweep how = {.lanes = 1, .accumulators = 1};
   set_row(j, kept_at);
-  reduce_row(j, &(sweep){.lanes = 1, .accumulators = 1});
+  if (j->vectors > 1) {
+    emit_rows(j, at, j->vectors, &how);
+    emit_scalar_lanes(e);
+    return;
+  }
+  reduce_row(j, &how);
   if (has_full_outputs(j)) {
     const ir_expr v = emit_loop(e, &(emit_loop_info){.name = "c", .lo = 0, .hi = j->columns, .step = 1});
     store_column(e, j, v);
@@ -373,8 +384,9 @@ static void emit_across_unit(row_job *j, ir_expr unit, ir_expr parts, uint32_t l
   const ir_expr inner = j->kept[j->kept_rank - 1];
   ir_expr outer_at[SNT_MAX_RANK] = {0};
   map_delinear(x, expr_div(x, unit, parts), j->kept_rank - 1, j->kept, outer_at);
-  const ir_expr first = expr_mul(x, expr_add(x, expr_mul(x, expr_mod(x, unit, parts), items), emit_item(e, 0, items)), lanes);
-  const ir_expr last = expr_add(x, first, lanes);
+  const ir_expr width = lanes * j->vectors;
+  const ir_expr first = expr_mul(x, expr_add(x, expr_mul(x, expr_mod(x, unit, parts), items), emit_item(e, 0, items)), width);
+  const ir_expr last = expr_add(x, first, width);
   if (expr_proves_le(x, last, inner)) {
     emit_across(j, outer_at, first, lanes);
     return;
@@ -408,6 +420,16 @@ static void stage_vector(row_job *j, uint32_t vector, uint32_t lanes) {
   emit_stage(j->e, &info, lanes, UINT32_MAX);
 }
 
+/* Vectors of a work-item's unit: a walk down long columns, a line or two of each row, asks memory for as little as it can, where there are units for the device. */
+static uint32_t vectors_at_once(const row_job *j, ir_expr inner, uint32_t lanes) {
+  enum { LONG = 128 };
+  expr_pool *x = j->c->graph->pool;
+  const int64_t rows = schedule_hint(x, j->rows), least = (int64_t)j->c->options->profile->min_groups * lanes;
+  uint32_t vectors = schedule_is_explicit(j->c) && schedule_hint(x, j->columns) >= LONG ? rows_at_once(j) : 1;
+  while (vectors > 1 && (expr_mod(x, inner, (ir_expr)(lanes * vectors)) != 0 || rows < least * vectors)) vectors /= 2;
+  return vectors;
+}
+
 static snt_result build_across(row_job *j) {
   fusion_context *c = j->c;
   emit *e = j->e;
@@ -417,10 +439,11 @@ static snt_result build_across(row_job *j) {
   uint32_t lanes = explicit_lanes ? schedule_lanes(c) : schedule_item_lanes(c);
   while (lanes > 1 && lanes > schedule_hint(x, inner)) lanes /= 2;
   const uint32_t items = explicit_lanes ? 1 : across_items(c, schedule_hint(x, inner), schedule_hint(x, outer), lanes);
-  const ir_expr parts = expr_ceil_div(x, inner, (ir_expr)lanes * items), units = expr_mul(x, parts, outer);
+  j->vectors = vectors_at_once(j, inner, lanes);
+  const ir_expr parts = expr_ceil_div(x, inner, (ir_expr)(lanes * j->vectors * items)), units = expr_mul(x, parts, outer);
   const uint32_t vector = shared_vector(j);
   int64_t per = 1;
-  j->groups = explicit_lanes ? schedule_split_work(c, units, schedule_hint(x, j->columns) * lanes, &per) : units;
+  j->groups = explicit_lanes ? schedule_split_work(c, units, schedule_hint(x, j->columns) * lanes * j->vectors, &per) : units;
   j->group_var = emit_group(e, j->groups);
   j->items = 1;
   if (vector) stage_vector(j, vector, lanes);

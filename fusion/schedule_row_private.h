@@ -21,9 +21,9 @@ typedef struct row_job {
   uint32_t staged_count, staged[ROW_SWEEPS], staged_in[ROW_SWEEPS], home[ROW_SWEEPS];
   ir_expr group_var, groups;
   uint32_t dear[MAX_DEAR], dear_count; /* rows of their own, of transcendental functions */
-  uint32_t lanes, items;
-  uint32_t sweep;        /* being emitted */
-  bool fetches, follows; /* a row is contiguous, and memory can be asked for early; the next one begins where it ends */
+  uint32_t lanes, items, vectors;      /* vectors: of neighbouring rows across the unit stride, in one loop */
+  uint32_t sweep;                      /* being emitted */
+  bool fetches, follows;               /* a row is contiguous, and memory can be asked for early; the next one begins where it ends */
   ir_expr item;
 } row_job;
 

@@ -55,6 +55,7 @@ sub joined { my ($axis, $shape) = @_; return "graph \@g(%a: f32[$shape], %b: f32
 sub cast_rows { my ($type) = @_; return "graph \@g(%x: $type\[1024,512], %w: f32[512,32]) {\n  %a = " . ($type eq 'f16' ? 'cast %x, dtype=f32' : 'abs %x') . "\n  %y = matmul %a, %w\n  must_fuse %a, %y\n  return y=%y\n}\n" }
 sub product { my ($rows, $type) = @_; return "graph \@g(%x: $type\[$rows,512], %w: $type\[512,512]) {\n  %y = matmul %x, %w\n  return y=%y\n}\n" }
 sub heads { my ($queries, $type) = @_; return "graph \@g(%q: $type\[12,$queries,64], %k: $type\[12,256,64], %v: $type\[12,256,64]) {\n  %y = attention %q, %k, %v\n  return y=%y\n}\n" }
+sub bordered { my ($before) = @_; return "graph \@g(%x: u8[1,64,28,28]) {\n  %w: f32[64,64,3,3] = const normal seed=1 scale=0.1\n  %a = cast %x, dtype=f32\n  %b = $before\n  %y = conv %b, %w, pads=[1,1,1,1]\n  must_fuse %a, %y\n  must_fuse %b, %y\n  return y=%y\n}\n" }
 sub down { my ($axis) = @_; return "graph \@g(%x: f32[1024,1024]) {\n  %b = mul %x, %x\n  %s = reduce.sum %b, axes=[$axis]\n  must_fuse %b, %s\n  return b=%b, s=%s\n}\n" }
 
 sub both_ways { # a row's sum of what is also read turned
@@ -151,6 +152,9 @@ for my $case ([256, 'lavapipe', 2], [1, 'lavapipe', 1], [256, 'pocl', 1]) {
   (undef, $kernels) = price(heads($queries, 'f16'), $profile);
   ok($count == 1 ? $kernels == 1 : $kernels > 1, "keys and values of two bytes, $queries queries, $profile: stored wider where texels are read for many") or diag($kernels);
 }
+my ($copied) = price(bordered('sub %a, 120.0'), 'pocl');
+my ($stored) = price(bordered('sub %a, 120.0') =~ s/  must_fuse.*\n  must_fuse.*\n/  barrier %b\n/r, 'pocl');
+ok($copied < 1.1 * $stored, sprintf 'a padded operand is computed into one copy: %.1f us, stored before %.1f', $copied, $stored);
 (undef, $kernels) = price(turned("  %t = transpose %v, perm=[1,0]\n"), 'wide');
 is($kernels, 2, 'what is read at two places is not computed at both');
 (undef, $kernels) = price(turned("  %t = abs %x\n"), 'wide');
