@@ -73,7 +73,7 @@ like($part, qr/__kernel/, 'columns of longer rows');
 is(count($part, 'SNT_PREFETCH\(p1'), 0, 'their rows are not asked for');
 
 # A row that is kept waits in the room of its result, where the values before it go out while the next are computed; where stores pass the caches by it is stored once.
-for my $case ([65536, 1], [2048, 0]) {
+for my $case ([65536, 1], [5120, 1], [2048, 0]) {
   my ($rows, $streams) = @$case;
   my $text = kernels(put("softmax$rows.snt", "graph \@s(%x: f32[$rows,1024]) {\n  %y = softmax %x, axis=1\n  return y=%y\n}\n"), 'pocl');
   is(count($text, 'float p\d+\[1024\]'), $streams, "softmax of $rows rows: " . ($streams ? 'a private row' : 'none'));
