@@ -59,7 +59,7 @@ typedef struct cost_profile {
 /* Cycles of a vector of `lanes` results of a pointwise operator, by its own number or its class. */
 double cost_op_cycles(const cost_profile *, uint32_t op, int32_t dtype);
 /* A device whose vectors are `lanes` wide while elementwise kernels keep to those of the profile: cycles become those of the wider vector, but for
-   dear functions, of which one takes as long as one of the profile's. */
+   dear functions, of which one takes as long as one of the profile's; vectors of a whole line pass the caches by later. */
 void cost_profile_widen(cost_profile *, double lanes);
 
 snt_result cost_profile_parse(cost_profile *, const char *text, size_t length, snt_diag *); /* `base = pocl` inherits */

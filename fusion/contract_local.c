@@ -53,7 +53,7 @@ static void probe_vector(void *user, const fusion_load *load) {
   const int64_t step = p->t->packed && ir_dtypes[type->dtype].bytes == 1 ? 4 : 1;
   int64_t coef;
   ir_expr rest;
-  const ir_expr offset = map_linear(x, load->access, type->dims);
+  const ir_expr offset = fusion_stored_offset(p->t->c, load->node, load->access);
   for (uint32_t i = 0; i < load->access->condition_count; i++)
     if (expr_uses_var(x, load->access->conditions[i].value, p->lane)) p->fits = false;
   if (!expr_split_affine(x, offset, p->lane, &coef, &rest) || (coef && coef != step)) p->fits = false;

@@ -21,7 +21,7 @@ static void probe_load(void *user, const fusion_load *load) {
   expr_pool *x = p->c->graph->pool;
   int64_t coef;
   ir_expr rest;
-  const ir_expr offset = map_linear(x, load->access, ir_at(p->c->graph, load->node)->type.dims);
+  const ir_expr offset = fusion_stored_offset(p->c, load->node, load->access);
   if (!expr_split_affine(x, offset, p->var, &coef, &rest) || coef < 0) coef = INT32_MAX;
   if (coef > p->worst) p->worst = coef;
 }
@@ -202,7 +202,7 @@ static bool read_strides(contraction *t, uint32_t member, uint32_t *node, int64_
   }
   if (ir_at(c->graph, *node)->op != IR_OP_const || at.condition_count) return false;
   if (c->graph->consts.at[ir_at(c->graph, *node)->payload].kind == IR_CONST_SPLAT) return false; /* a literal wherever it is read */
-  ir_expr rest = map_linear(x, &at, ir_at(c->graph, *node)->type.dims);
+  ir_expr rest = fusion_stored_offset(c, *node, &at);
   for (uint32_t d = 0; d < type->rank; d++) {
     const ir_expr whole = rest;
     strides[d] = 0;
@@ -403,7 +403,7 @@ static void take_place(void *user, const fusion_load *load) {
   row_place *p = user;
   const ir_node *n = ir_at(p->t->c->graph, load->node);
   p->node = load->node;
-  p->place = map_linear(p->t->e->x, load->access, n->type.dims);
+  p->place = fusion_stored_offset(p->t->c, load->node, load->access);
   p->loads += load->access->condition_count || n->op == IR_OP_const ? 2 : 1; /* one that is always read */
 }
 

@@ -117,7 +117,7 @@ void depthwise_fetch_row(const depthwise *d, ir_expr position, ir_expr channel) 
   for (ir_expr i = 0; i < each; i++) {
     map_access at = depthwise_source_at(d, row, position, expr_add(x, channel, expr_add(x, expr_mul(x, half, each), i)));
     if (!stored && !ir_movement_access(e->c->graph, d->source, 0, &at)) return;
-    const uint32_t index = emit_expr(e, map_linear(x, &at, ir_at(e->g, node)->type.dims));
+    const uint32_t index = emit_expr(e, fusion_stored_offset(e->c, node, &at));
     kir_put(e->k, &(kir_inst){.op = KIR_prefetch, .index = memory, .lanes = LINE}, 1, &index);
   }
 }

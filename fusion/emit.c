@@ -60,9 +60,10 @@ static uint32_t make_buffer(fusion_context *c, uint32_t owner) {
   ir_graph *g = c->graph;
   const ir_node *n = ir_at(g, owner);
   const ir_port *port = find_port(g, owner);
-  ir_expr own[SNT_MAX_RANK], elements = 1;
+  ir_expr elements = 1;
   plan_buffer b = {.kind = buffer_kind(g, owner), .dtype = n->type.dtype, .rank = n->type.rank, .align = 256, .node = owner};
-  memcpy(b.dims, fusion_stored_dims(c, owner, own), sizeof b.dims);
+  memcpy(b.dims, n->type.dims, sizeof b.dims);
+  if (fusion_has_pitch(c, owner)) b.rank = (uint8_t)(c->pitches[owner].axes + 1), b.dims[b.rank - 1] = c->pitches[owner].elements;
   b.name = port && port->name ? &g->names.at[port->name] : ir_node_name(g, owner);
   b.dtype = port_dtype(c, &b);
   for (uint32_t i = 0; i < b.rank; i++) elements = expr_mul(g->pool, elements, b.dims[i]);

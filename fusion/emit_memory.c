@@ -139,10 +139,9 @@ void emit_store(emit *e, uint32_t memory, int32_t dtype, ir_expr offset, uint32_
 void emit_store_node(emit *e, uint32_t node, const map_access *access, uint32_t value) {
   const ir_node *n = ir_at(e->g, node);
   const uint32_t memory = emit_bind(e, fusion_buffer_of(e->c, node), KIR_WRITE);
-  ir_expr own[SNT_MAX_RANK];
   const uint32_t read = ir_attr_flag(e->g, node, IR_ATTR_unread) ? emit_value(e, ir_arg(e->g, node, 0), access) : 0;
   const bool asks = read && emit_value_type(e, read).lanes == 1;
   if (asks) emit_if(e, read);
-  emit_store(e, memory, n->type.dtype, map_linear(e->x, access, fusion_stored_dims(e->c, node, own)), value);
+  emit_store(e, memory, n->type.dtype, fusion_stored_offset(e->c, node, access), value);
   if (asks) emit_if_end(e);
 }

@@ -27,7 +27,7 @@ bool emit_is_stored(const emit *e, uint32_t node) {
 
 static ir_expr stage_offset(emit *e, const emit_stage_entry *s, const map_access *access) {
   expr_pool *x = e->x;
-  if (s->storage == STAGE_OUTPUT) return map_linear(x, access, ir_at(e->g, s->node)->type.dims);
+  if (s->storage == STAGE_OUTPUT) return fusion_stored_offset(e->c, s->node, access);
   ir_expr offset = s->base;
   for (uint32_t d = 0; d < s->rank; d++) {
     ir_expr at = expr_sub(x, access->at[d], s->origin[d]);
@@ -283,7 +283,7 @@ static void probe_load(void *user, const fusion_load *load) {
   stage_probe *p = user;
   int64_t step;
   ir_expr rest;
-  const ir_expr offset = map_linear(p->e->x, load->access, ir_at(p->e->g, load->node)->type.dims);
+  const ir_expr offset = fusion_stored_offset(p->e->c, load->node, load->access);
   p->fits &= expr_split_affine(p->e->x, offset, p->along, &step, &rest) && step == 1;
 }
 

@@ -71,8 +71,7 @@ static uint32_t read_node(emit *e, uint32_t node, const map_access *access) {
   const ir_node *n = ir_at(e->g, node);
   const uint8_t layout = n->op == IR_OP_input ? fusion_image_layout(e->c, node) : PLAN_IMAGE_NONE;
   if (layout) return emit_read_image(e, node, layout, access);
-  ir_expr own[SNT_MAX_RANK];
-  const ir_expr offset = map_linear(e->x, access, fusion_stored_dims(e->c, node, own));
+  const ir_expr offset = fusion_stored_offset(e->c, node, access);
   const uint32_t literal = literal_element(e, node, offset);
   if (literal) return literal;
   const uint32_t memory = emit_bind(e, fusion_buffer_of(e->c, node), KIR_READ);
@@ -82,13 +81,12 @@ static uint32_t read_node(emit *e, uint32_t node, const map_access *access) {
 uint32_t emit_read_words(emit *e, uint32_t node, const map_access *first) {
   enum { WORD = 4 };
   map_access at = *first;
-  ir_expr own[SNT_MAX_RANK];
   while (!is_read(e, node)) {
     if (!fusion_is_view(e->g, node) || ir_at(e->g, node)->arity != 1 || emit_find_stage(e, node, &at)) return 0;
     if (!ir_movement_access(e->g, node, 0, &at) || at.condition_count != first->condition_count) return 0;
     node = ir_arg(e->g, node, 0);
   }
-  const ir_expr offset = map_linear(e->x, &at, fusion_stored_dims(e->c, node, own));
+  const ir_expr offset = fusion_stored_offset(e->c, node, &at);
   if (expr_multiple_of(e->x, offset) % WORD) return 0;
   const uint32_t memory = emit_bind_words(e, fusion_buffer_of(e->c, node));
   return emit_load(e, memory, SNT_I32, expr_div(e->x, offset, WORD), at.condition_count, at.conditions);

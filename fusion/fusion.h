@@ -147,6 +147,12 @@ typedef struct fusion_facts {
   bool moved;                /* it is read through more than one map */
 } fusion_facts;
 
+/* A stored value's buffer has so many elements from one index of its first `axes` axes to the next; axes = 0: it lies as its type says. */
+typedef struct fusion_pitch {
+  uint32_t axes;
+  ir_expr elements;
+} fusion_pitch;
+
 /* The context every pass receives. */
 typedef struct fusion_context {
   const fusion_options *options;
@@ -165,7 +171,7 @@ typedef struct fusion_context {
   uint32_t order_count;
   uint32_t *buffers;      /* per node: its buffer in the plan + 1; 0: none yet */
   uint8_t *copied_update; /* per update: the new value has storage of its own and is copied into the state at the end; null: none */
-  uint8_t *rows_padded;   /* per node: its buffer has rows of whole texels (fusion/schedule_pitch.c); null: none */
+  fusion_pitch *pitches;  /* per node: how its buffer is laid out (fusion/schedule_pitch.c); null: as the nodes say */
   IR_VEC(fusion_decision) decisions;
   IR_VEC(fusion_packed) packed;
   IR_VEC(fusion_asked) asked;
@@ -282,8 +288,8 @@ typedef struct fusion_stops {
 /* The same walk; `stops` (null: none) are reported as if they were stored. */
 bool fusion_walk_until(const fusion_context *, const fusion_group *, uint32_t node, const map_access *, const fusion_stops *stops,
                        fusion_load_fn, void *user);
-/* The extents that a stored value has in its buffer: the node's, or with longer rows, then written to `own`. */
-const ir_expr *fusion_stored_dims(const fusion_context *, uint32_t node, ir_expr own[SNT_MAX_RANK]);
+ir_expr fusion_stored_offset(const fusion_context *, uint32_t node, const map_access *); /* of an element in the buffer of a stored value */
+bool fusion_has_pitch(const fusion_context *, uint32_t node);
 bool fusion_count_elements(fusion_context *);              /* fills `elements` and `facts`, when the graph changes no more */
 enum { FUSION_MOST_PARTS = 16, FUSION_FOLD_LIMIT = 4096 }; /* the latter: elements of a constant that are computed */
 bool fusion_alternates(const ir_graph *, uint32_t node);   /* a concatenation of parts that are shorter than vectors */

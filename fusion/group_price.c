@@ -311,9 +311,7 @@ static bool stores_across(const fusion_context *c, const fusion_group *group, ui
   int64_t coef;
   ir_expr rest;
   if (v >= 0 || !fusion_forward_within(c, group, group->hero, node, &at)) return false;
-  return !expr_split_affine(x, map_linear(x, &at, ir_at(c->graph, node)->type.dims), (uint32_t)x->nodes.at[IR_EXPR_NODE(v)].value, &coef,
-                            &rest) ||
-         coef != 1;
+  return !expr_split_affine(x, fusion_stored_offset(c, node, &at), (uint32_t)x->nodes.at[IR_EXPR_NODE(v)].value, &coef, &rest) || coef != 1;
 }
 
 /* A depthwise convolution reads its source in place; what it has to compute first it computes into a copy, written once and read once. */

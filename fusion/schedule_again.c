@@ -122,13 +122,13 @@ static void describe_node(schedule_memory *m, const fusion_group *group, uint32_
   const ir_node *n = ir_at(c->graph, node);
   const bool member = fusion_group_has(group, node), stored = fusion_is_stored(c, node);
   const uint64_t facts = member | stored << 1 | (c->group_of[node] != 0) << 2 | (c->uses->is_output[node] != 0) << 3 |
-                         (c->uses->is_output[node] && fusion_is_update(c->graph, node)) << 4 |
-                         (uint64_t)(c->rows_padded && c->rows_padded[node]) << 5;
+                         (c->uses->is_output[node] && fusion_is_update(c->graph, node)) << 4 | (uint64_t)fusion_has_pitch(c, node) << 5;
   const bool port = n->op == IR_OP_input || n->op == IR_OP_state || n->op == IR_OP_const;
   const bool inside = member || !stored; /* else only where it lies counts */
   put(m, facts | (uint64_t)(inside || port ? n->op : 0) << 8 | (uint64_t)n->type.dtype << 24 | (uint64_t)n->type.rank << 32 |
              (uint64_t)n->arity << 40 | (uint64_t)n->attr_count << 48);
   for (uint32_t i = 0; i < n->type.rank; i++) put(m, (uint64_t)n->type.dims[i]);
+  if (facts >> 5 & 1) put(m, (uint64_t)c->pitches[node].elements << 8 | c->pitches[node].axes);
   put_node(m, fusion_storage_node(c, node));
   if (n->op == IR_OP_const) put_const(m, node);
   if (!inside) return;

@@ -63,7 +63,7 @@ static void probe_load(void *user, const fusion_load *load) {
   const ir_tensor *type = &ir_at(p->c->graph, load->node)->type;
   int64_t along, across;
   ir_expr rest;
-  const ir_expr offset = map_linear(x, load->access, type->dims);
+  const ir_expr offset = fusion_stored_offset(p->c, load->node, load->access);
   const bool affine = expr_split_affine(x, offset, p->inner, &along, &rest);
   p->along &= affine && (along == 1 || along == 0);
   p->some |= affine && along == 1;
@@ -208,8 +208,7 @@ static bool stored_along_depth(attend_tile *s) {
   int64_t along;
   ir_expr rest;
   return fusion_forward_access(t->c, t->a->values, output, &at) &&
-         expr_split_affine(x, map_linear(x, &at, ir_at(t->e->g, output)->type.dims), emit_var_number(x, depth), &along, &rest) &&
-         along == 1;
+         expr_split_affine(x, fusion_stored_offset(t->c, output, &at), emit_var_number(x, depth), &along, &rest) && along == 1;
 }
 
 void attend_store_tile(attend_tile *s) {

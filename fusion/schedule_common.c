@@ -99,7 +99,7 @@ static void check_load(void *user, const fusion_load *load) {
   int64_t coef;
   ir_expr rest;
   if (map_never_holds(x, load->access, 0)) return;
-  const ir_expr offset = map_linear(x, load->access, ir_at(a->c->graph, load->node)->type.dims);
+  const ir_expr offset = fusion_stored_offset(a->c, load->node, load->access);
   if (!expr_split_affine(x, offset, a->var, &coef, &rest)) a->good = false;
   for (uint32_t i = 0; i < load->access->condition_count; i++)
     if (expr_uses_var(x, load->access->conditions[i].value, a->var)) a->good = false;

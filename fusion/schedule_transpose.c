@@ -42,7 +42,7 @@ static void probe_load(void *user, const fusion_load *load) {
   axis_probe *p = user;
   transpose_job *j = p->j;
   expr_pool *x = j->c->graph->pool;
-  const ir_expr offset = map_linear(x, load->access, ir_at(j->c->graph, load->node)->type.dims);
+  const ir_expr offset = fusion_stored_offset(j->c, load->node, load->access);
   int64_t coef;
   ir_expr rest;
   if (load->access->condition_count || is_found_by_data(p, offset)) {

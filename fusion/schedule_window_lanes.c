@@ -139,7 +139,7 @@ static void store_vectors(strip *s, uint32_t row, ir_expr lanes_column, uint32_t
 static bool rows_are_whole(const strip *s, ir_expr column) {
   const ir_expr width = s->shape->dims[s->axes.x];
   bool padded = !s->image && s->axes.x == s->rank - 1;
-  for (uint32_t i = 0; padded && i < s->group->output_count; i++) padded = s->c->rows_padded && s->c->rows_padded[s->group->outputs[i]];
+  for (uint32_t i = 0; padded && i < s->group->output_count; i++) padded = fusion_has_pitch(s->c, s->group->outputs[i]);
   return padded || expr_proves_le(s->e->x, expr_add(s->e->x, column, LANES), width) || expr_multiple_of(s->e->x, width) % LANES == 0;
 }
 

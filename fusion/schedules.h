@@ -8,7 +8,7 @@ typedef struct schedule_memory schedule_memory;
 schedule_memory *schedule_memory_new(fusion_context *);
 snt_result schedule_build(schedule_memory *, const fusion_group *);
 
-bool schedule_pad_rows(fusion_context *); /* of values between strips; false: out of memory (schedule_pitch.c) */
+bool schedule_pitch(fusion_context *); /* of values between kernels; false: out of memory (schedule_pitch.c) */
 
 bool schedule_loop_accepts(const fusion_context *, const fusion_group *, const char **why_not);
 snt_result schedule_loop_build(fusion_context *, const fusion_group *);

@@ -73,10 +73,24 @@ like($part, qr/__kernel/, 'columns of longer rows');
 is(count($part, 'SNT_PREFETCH\(p1'), 0, 'their rows are not asked for');
 
 # A row that is kept waits in the room of its result, where the values before it go out while the next are computed; where stores pass the caches by it is stored once.
-for my $case ([65536, 1], [2048, 0]) {
+for my $case ([65536, 1], [5120, 1], [2048, 0]) {
   my ($rows, $streams) = @$case;
   my $text = kernels(put("softmax$rows.snt", "graph \@s(%x: f32[$rows,1024]) {\n  %y = softmax %x, axis=1\n  return y=%y\n}\n"), 'pocl');
   is(count($text, 'float p\d+\[1024\]'), $streams, "softmax of $rows rows: " . ($streams ? 'a private row' : 'none'));
   is(count($text, 'SNT_STREAM\(') > 0 ? 1 : 0, $streams, "softmax of $rows rows: " . ($streams ? 'passes' : 'does not pass') . ' the caches by');
 }
+
+# Points of Winograd's tiles that would meet in a few sets of the near cache begin a line later each, where its source is made and where the product is read.
+sub points {
+  my ($name, $channels, $side) = @_;
+  my $model = put("$name.snt", "graph \@p(%x: f32[1,$channels,$side,$side]) {\n  %w: f32[$channels,$channels,3,3] = const normal seed=1 scale=0.01\n" .
+    "  %y = conv %x, %w, pads=[1,1,1,1]\n  return y=%y\n}\n");
+  `$sinter compile $model --target opencl --profile pocl -o $dir/out 2>&1`;
+  open my $plan, '<', "$dir/out/plan.txt" or return 'no plan';
+  my @scratch = map { /: scratch f32\[((?:6,6|36),.*?)\]/ ? $1 : () } <$plan>;
+  unlink glob "$dir/out/*";
+  return "@scratch";
+}
+is(points('crowded', 64, 56), '6,6,12560 36,12560', 'points of 49 KiB begin a line later');
+is(points('apart', 40, 56), '6,6,1,14,14,40 36,196,40', 'points that lie apart stay where they are');
 done_testing();
