@@ -1,4 +1,4 @@
-/* Rows that a scatter sets in a number, or in another such result: each row of the result asks which update is its own. In: scatter.set of many wide rows. Out: the
+/* Rows that a scatter sets in a number, or in another such result: each row of the result asks which update is its own. In: scatter.set of many wide rows, one at least. Out: the
    number of the last update of each row, a scatter of numbers; gathers of the updates, and selects. What follows one another, or the result, is one kernel then,
    and of updates that no row takes nothing is read. */
 #include "fusion/rebuild.h"
@@ -27,6 +27,9 @@ static bool read_set(const rebuild *r, set_rows *s) {
   if (index->rank != 1) return false;
   s->rows = n->type.dims[s->axis], s->count = index->dims[0];
   const ir_expr columns = schedule_product(r->to->pool, s->rank - s->axis - 1, n->type.dims + s->axis + 1);
+  int64_t least, most;
+  expr_bounds(x, s->count, &least, &most);
+  if (least < 1) return false; /* the row that no update is for reads the first one all the same */
   if (schedule_hint(x, s->count) < LEAST_ROWS || schedule_hint(x, columns) < LEAST_COLUMNS) return false;
   return is_number(r->to, r->args[0]) || ir_at(r->to, r->args[0])->op == IR_OP_select;
 }
