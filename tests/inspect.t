@@ -64,6 +64,19 @@ for my $graph (qw(polynomial disguise1 disguise2)) {
   }
 }
 
+# results of an item behind which a transcendental function is written out
+{
+  my $text = "graph \@g(%x: f32[64,128], %w: f32[128,256]) {\n  %m = matmul %x, %w\n  %y = gelu %m\n  return y=%y\n}\n";
+  my $any = put('any.profile', "base = rusticl\nname = any\ndear_elements = 0\n");
+  my ($all, $few) = map { my $said = `$sinter compile @{[put('gelu.snt', $text)]} --target opencl --profile $_ -o $dir/gelu 2>&1`; $? ? 0 : scalar(() = `cat $dir/gelu/*.cl` =~ /;/g) } $any, 'rusticl';
+  cmp_ok(4 * $few, '<', $all, "a product and gelu on rusticl: $few statements, of $all with all the rows of a tile");
+  my ($code, $said) = says("$sinter run $dir/gelu.snt --device opencl:rusticl --check");
+  SKIP: {
+    skip(lacks('opencl:rusticl'), 1) if lacks('opencl:rusticl');
+    is($code, 0, 'and right there') or diag($said);
+  }
+}
+
 for my $case (['h100', 'softmax'], ['igpu', 'softmax'], ['h100', 'layernorm'], ['h100', 'chain'], ['h100', 'conv1x1'], ['h100', 'conv3x3'],
               ['h100', 'attention'], ['dgpu', 'attention'], ['igpu', 'attention'], ['h100', 'attention_causal']) {
   my ($profile, $model) = @$case;
