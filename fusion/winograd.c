@@ -197,17 +197,18 @@ static void transform(const ir_making *m, const void *const *sources, void *to) 
   float *data = to;
   for (int64_t c = 0; c < v->channels; c++)
     for (int64_t k = 0; k < v->outputs; k++) {
-      double across[3][WINOGRAD_TILE] = {{0}};
-      for (uint32_t y = 0; y < 3; y++)
+      double across[3][WINOGRAD_TILE];
+      for (uint32_t y = 0; y < 3; y++) {
+        double taps[3];
+        for (uint32_t x = 0; x < 3; x++)
+          taps[x] = ir_dtype_load(v->dtype, w, (size_t)(k * v->stride[0] + c * v->stride[1] + y * v->stride[2] + x * v->stride[3]));
         for (uint32_t j = 0; j < f->tile; j++)
-          for (uint32_t x = 0; x < 3; x++)
-            across[y][j] += f->weights[j][x] *
-                            ir_dtype_load(v->dtype, w, (size_t)(k * v->stride[0] + c * v->stride[1] + y * v->stride[2] + x * v->stride[3]));
+          across[y][j] = f->weights[j][0] * taps[0] + f->weights[j][1] * taps[1] + f->weights[j][2] * taps[2];
+      }
+      float *point = data + c * v->outputs + k;
       for (uint32_t i = 0; i < f->tile; i++)
-        for (uint32_t j = 0; j < f->tile; j++) {
-          const double sum = f->weights[i][0] * across[0][j] + f->weights[i][1] * across[1][j] + f->weights[i][2] * across[2][j];
-          data[((i * f->tile + j) * v->channels + c) * v->outputs + k] = (float)sum;
-        }
+        for (uint32_t j = 0; j < f->tile; j++, point += v->channels * v->outputs)
+          *point = (float)(f->weights[i][0] * across[0][j] + f->weights[i][1] * across[1][j] + f->weights[i][2] * across[2][j]);
     }
 }
 
