@@ -408,6 +408,55 @@ static bool is_short(const contraction *t, uint32_t level) {
   return unpacked <= MOST_UNPACKED;
 }
 
+static void reduce_level(contraction *, uint32_t level, ir_expr row, ir_expr column, uint32_t *acc);
+
+/* The terms of a label from lo to hi, `step` at a time. */
+static void reduce_range(contraction *t, uint32_t level, const emit_loop_info *range, ir_expr row, ir_expr column, uint32_t *acc) {
+  emit *e = t->e;
+  const uint32_t label = t->reduced[level], cells = contract_sums(t), step = (uint32_t)range->step;
+  uint32_t carried[CONTRACT_CELLS];
+  emit_loop_info info = *range;
+  info.name = "k", info.carry_count = cells, info.initial = acc, info.carried = carried;
+  const ir_expr k = emit_loop(e, &info);
+  t->at[label] = k;
+  if (level + 1 == t->reduced_count) {
+    contract_fetch_ahead(t, step);
+    contract_fetch_rows(t, row, step);
+  }
+  const bool together = step > 1 && !schedule_is_explicit(t->c) && !t->both_lanes && t->rows <= MOST_TEXEL_ROWS;
+  if (together) multiply_trip(t, label, row, column, carried);
+  for (uint32_t s = 0; s < step && !together; s++) {
+    t->at[label] = expr_add(e->x, k, s);
+    reduce_level(t, level + 1, row, column, carried);
+  }
+  emit_loop_end(e, k, cells, carried, acc);
+}
+
+/* A long sum is one of sums of so many terms, whose roundings are fewer by the root of their number. */
+enum { PART_TERMS = 256 };
+
+static bool sums_parts(const contraction *t, int64_t extent) {
+  return extent >= 2 * PART_TERMS && t->type.base == SNT_F32 && schedule_is_explicit(t->c) && !fusion_keeps_order(t->c->options);
+}
+
+static void reduce_parts(contraction *t, uint32_t level, int64_t extent, uint32_t step, ir_expr row, ir_expr column, uint32_t *acc) {
+  emit *e = t->e;
+  const uint32_t cells = contract_sums(t);
+  uint32_t totals[CONTRACT_CELLS], sums[CONTRACT_CELLS];
+  const ir_expr part = emit_loop(e, &(emit_loop_info){.name = "part",
+                                                      .hi = extent,
+                                                      .step = PART_TERMS,
+                                                      .whole = extent % PART_TERMS == 0,
+                                                      .carry_count = cells,
+                                                      .initial = acc,
+                                                      .carried = totals});
+  for (uint32_t i = 0; i < cells; i++) sums[i] = emit_no_sum(e, kir_t(t->type.base, t->lanes));
+  const ir_expr end = expr_min(e->x, expr_add(e->x, part, PART_TERMS), extent);
+  reduce_range(t, level, &(emit_loop_info){.lo = part, .hi = end, .step = step, .whole = step > 1}, row, column, sums);
+  for (uint32_t i = 0; i < cells; i++) totals[i] = kir_2(e->k, KIR_add, totals[i], sums[i]);
+  emit_loop_end(e, part, cells, totals, acc);
+}
+
 /* Loops over the reduced labels; the innermost short ones are written out, a long innermost one is unrolled. */
 static void reduce_level(contraction *t, uint32_t level, ir_expr row, ir_expr column, uint32_t *acc) {
   emit *e = t->e;
@@ -431,29 +480,11 @@ static void reduce_level(contraction *t, uint32_t level, ir_expr row, ir_expr co
     }
     return;
   }
-  const uint32_t cells = contract_sums(t);
   const uint32_t step = last && literal && extent % STEP == 0 ? STEP : 1;
-  uint32_t carried[CONTRACT_CELLS];
-  const ir_expr k = emit_loop(e, &(emit_loop_info){.name = "k",
-                                                   .lo = blocked ? t->blocks.lo : 0,
-                                                   .hi = blocked ? expr_add(e->x, t->blocks.lo, t->blocks.size) : t->extent[label],
-                                                   .step = step,
-                                                   .whole = step > 1 || blocked,
-                                                   .carry_count = cells,
-                                                   .initial = acc,
-                                                   .carried = carried});
-  t->at[label] = k;
-  if (last) {
-    contract_fetch_ahead(t, step);
-    contract_fetch_rows(t, row, step);
-  }
-  const bool together = step > 1 && !schedule_is_explicit(t->c) && !t->both_lanes && t->rows <= MOST_TEXEL_ROWS;
-  if (together) multiply_trip(t, label, row, column, carried);
-  for (uint32_t s = 0; s < step && !together; s++) {
-    t->at[label] = expr_add(e->x, k, s);
-    reduce_level(t, level + 1, row, column, carried);
-  }
-  emit_loop_end(e, k, cells, carried, acc);
+  emit_loop_info range = {.lo = 0, .hi = t->extent[label], .step = step, .whole = step > 1 || blocked};
+  if (blocked) range.lo = t->blocks.lo, range.hi = expr_add(e->x, t->blocks.lo, t->blocks.size);
+  if (last && literal && !blocked && sums_parts(t, extent)) reduce_parts(t, level, extent, step, row, column, acc);
+  else reduce_range(t, level, &range, row, column, acc);
 }
 
 /* Cell (i, j) of every contraction is remembered, and every result stored at its coordinates. */
