@@ -12,6 +12,7 @@ enum {
   CONTRACT_STAGED = 4,
   CONTRACT_NONE = -1,
   CONTRACT_VECTORS = 8,
+  CONTRACT_TEXEL_ROWS = 16,     /* of a tile whose operands are texels, at most */
   CONTRACT_NEAR_PANEL = 131072, /* bytes of a panel in private memory */
   CONTRACT_ITEMS = 64           /* a group, where they are lanes */
 };
@@ -81,10 +82,16 @@ bool contract_literal(const contraction *, int32_t axis, int64_t *out); /* the e
 double contract_terms(const contraction *);                             /* at the hints */
 map_access contract_operand_at(const contraction *, uint32_t operand);
 
-/* contract_tile.c: the shape of the tile, and the tile itself. */
+/* contract_tile.c: the shape of the tile. */
 bool contract_pick_tile(contraction *);
 bool contract_pick_tile_of(contraction *, int64_t row_extent);        /* where rows come in runs of so many */
 uint32_t contract_lanes(const fusion_context *, int64_t lane_extent); /* width of its vectors */
+/* Passes over a panel that is made here, at most, so that it can be taken in blocks; 0: as many as there are. */
+int64_t contract_most_passes(const contraction *);
+int64_t contract_block_size(const contraction *,
+                            int64_t passes); /* indices of the outermost reduced label; 0: the panel is better taken whole */
+
+/* contract_sums.c: its code. */
 void contract_store_cell(contraction *, const uint32_t *acc); /* results that follow the contractions at `at`, whose sums are acc[] */
 /* Tiles [first, end) of an extent, each in turn; the last one of all is moved back so that it is whole. */
 typedef void (*contract_tile_body)(contraction *, ir_expr tile, ir_expr at, ir_expr other);
@@ -103,8 +110,6 @@ void contract_emit_tile(contraction *, ir_expr row, ir_expr column);
 void contract_add_term(const contraction *, uint32_t *cell, uint32_t row, uint32_t column);
 /* Room for the sums of `passes` tiles, cleared, if the panel at hand is better taken in blocks. */
 bool contract_open_blocks(contraction *, int64_t passes);
-/* Passes over a panel that is made here, at most, so that it can be taken in blocks; 0: as many as there are. */
-int64_t contract_most_passes(const contraction *);
 
 /* contract_operands.c: how the operands come to the inner loop. */
 int64_t contract_stride(contraction *, uint32_t member, uint32_t operand, uint32_t label); /* largest stride of its loads along a label */
