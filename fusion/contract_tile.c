@@ -220,10 +220,8 @@ static void pick_texel_rows(contraction *t, int64_t row_extent) {
 /* Rows of which, with what is computed for each element behind the sums, no more is written out than the device's compiler takes. */
 static uint32_t rows_with_functions(const contraction *t) {
   const uint32_t most = t->c->options->profile->dear_elements, row = t->vectors * t->lanes;
-  bool dear = false;
-  for (uint32_t i = 0; most && i < t->group->count; i++)
-    dear |= (ir_ops[ir_at(t->c->graph, t->group->nodes[i])->op].flags & IR_EXPENSIVE) != 0;
-  return !dear ? MOST_ROWS : most > row ? most / row : 1;
+  if (!most || !schedule_has_dear(t->c->graph, t->group)) return MOST_ROWS;
+  return most > row ? most / row : 1;
 }
 
 /* Lanes form vectors of their own: two of four elements an item, as many rows as registers allow. Where a product is a hundred operations (pass small), one. */

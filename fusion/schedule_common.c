@@ -67,6 +67,12 @@ bool schedule_is_packed(const fusion_context *c, int32_t dtype) {
   }
 }
 
+bool schedule_has_dear(const ir_graph *g, const fusion_group *group) {
+  for (uint32_t i = 0; i < group->count; i++)
+    if (ir_ops[ir_at(g, group->nodes[i])->op].flags & IR_EXPENSIVE) return true;
+  return false;
+}
+
 void schedule_space_split(fusion_context *c, schedule_space *s, uint32_t split) {
   s->split = split;
   s->rows = schedule_product(c->graph->pool, split, s->dims);

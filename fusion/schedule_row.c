@@ -257,12 +257,6 @@ static void emit_shared_row(row_job *j) {
 
 static snt_result finish(row_job *j, ir_expr groups) { return emit_end(j->e, groups, 0, 0, NULL); }
 
-static bool computes_dear(const row_job *j) {
-  for (uint32_t i = 0; i < j->group->count; i++)
-    if (is_dear(j, j->group->nodes[i])) return true;
-  return false;
-}
-
 static snt_result build_rows_explicit(row_job *j) {
   fusion_context *c = j->c;
   expr_pool *x = c->graph->pool;
@@ -272,7 +266,7 @@ static snt_result build_rows_explicit(row_job *j) {
   const uint32_t part_count = j->sweeps == 1
                                   ? schedule_row_parts(c, j->seen, j->columns, spare < IR_COUNT(parts) ? spare : IR_COUNT(parts), parts)
                                   : 0;
-  j->lanes = computes_dear(j) ? schedule_dear_lanes(c) : schedule_lanes(c);
+  j->lanes = schedule_has_dear(j->c->graph, j->group) ? schedule_dear_lanes(c) : schedule_lanes(c);
   j->groups = schedule_split_work(c, j->rows, part_count && columns > ROWS_A_COPY ? columns / ROWS_A_COPY : columns, &per);
   j->group_var = emit_group(j->e, j->groups);
   for (uint32_t i = 0; i < part_count; i++) schedule_stage_parts(j->e, parts[i], j->group_var, j->groups);
