@@ -13,8 +13,8 @@ static uint32_t first_of(const ir_plan *p, uint32_t buffer) {
   return i;
 }
 
+enum { LARGE = 64 * 1024 };
 static void *make(const snt_program *p, const ir_making *m) {
-  enum { LARGE = 64 * 1024 };
   const snt_host_alloc *host = &p->context->alloc;
   uint8_t *to = host->acquire(host->user, room_of(m), MADE_ALIGN, 0);
   if (to && !ir_make(m, host, to)) {
@@ -36,6 +36,13 @@ const void *api_constant(const snt_program *p, uint32_t buffer) {
   if (!own || atomic_compare_exchange_strong(place, &known, own)) return own;
   p->context->alloc.release(p->context->alloc.user, own, room_of(b->making), MADE_ALIGN); /* another thread was first */
   return known;
+}
+
+bool api_is_to_make(const snt_program *p, uint32_t buffer) {
+  const plan_buffer *b = &p->plan.buffers.at[buffer];
+  if (b->kind != PLAN_CONSTANT || b->first_step == UINT32_MAX || b->data || !p->made || !b->making || b->making->bytes < LARGE)
+    return false;
+  return first_of(&p->plan, buffer) == buffer && !atomic_load(&p->made[buffer]);
 }
 
 bool api_make_constants(const snt_program *p) {

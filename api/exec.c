@@ -1,5 +1,5 @@
-/* An exec: one program on one device. Pipelines are jobs, one for each distinct kernel, or chain of kernels that one launch goes through. What belongs to
-   devices of our own is in exec_own.c, what belongs to a host's in door/. */
+/* An exec: one program on one device. Pipelines are jobs, one for each distinct kernel, or chain of kernels that one launch goes through; so are constants
+   that are still to be made. What belongs to devices of our own is in exec_own.c, what belongs to a host's in door/. */
 #include "api/exec.h"
 
 /* ---- making ---- */
@@ -40,7 +40,7 @@ static bool is_launched(const snt_exec *x, uint32_t kernel) {
 snt_result exec_make_jobs(snt_exec *x, snt_diag *diag) {
   snt_context *c = x->device->context;
   const uint32_t kernels = x->program->plan.kernels.count;
-  x->job_room = kernels + x->chain_count + 1;
+  x->job_room = kernels + x->chain_count + x->program->plan.buffers.count + 1;
   x->jobs = api_take(c, x->job_room * sizeof *x->jobs);
   x->job_of = api_take(c, kernels * sizeof *x->job_of);
   if (!x->jobs || !x->job_of) return ir_fail(diag, SNT_E_HOST_MEM, "exec", 0, "out of host memory");
@@ -126,7 +126,7 @@ static snt_result build_at_door(snt_exec *x, exec_job *job, snt_diag *diag) {
   return r;
 }
 
-static snt_result build_pipeline(snt_exec *x, exec_job *job, snt_diag *diag) {
+static snt_result build(snt_exec *x, exec_job *job, snt_diag *diag) {
   return x->device->door ? build_at_door(x, job, diag) : exec_own_build(x, job, diag);
 }
 
@@ -139,7 +139,7 @@ snt_result snt_exec_run_job(snt_exec *x, uint32_t number, snt_diag *diag) {
     if (seen == EXEC_JOB_RUNNING) return SNT_NOT_READY;
   } while (!atomic_compare_exchange_weak(&job->state, &seen, EXEC_JOB_RUNNING));
   const uint32_t starved = api_starved(x->device->context);
-  const snt_result r = api_blame(x->device->context, starved, build_pipeline(x, job, diag), diag);
+  const snt_result r = api_blame(x->device->context, starved, build(x, job, diag), diag);
   atomic_store(&job->state, r == SNT_OK ? SNT_JOB_DONE : SNT_JOB_FAILED);
   return r;
 }
@@ -155,13 +155,17 @@ uint32_t snt_exec_step_count(const snt_exec *x) { return x ? x->program->plan.st
 snt_result snt_exec_job(const snt_exec *x, uint32_t number, snt_job *out) {
   if (!x || !out || number >= x->job_count) return SNT_E_ARG;
   exec_job *job = &x->jobs[number];
-  api_code *code = exec_job_code((snt_exec *)(uintptr_t)x, job);
-  out->name = job->name;
   const unsigned state = atomic_load(&job->state);
+  out->name = job->name;
   out->state = state == EXEC_JOB_RUNNING ? SNT_JOB_WAITING : state;
-  out->code_bytes = (uint32_t)code->code.size;
+  out->kind = job->kind;
   out->from_cache = job->from_cache;
   out->compile_ns = job->compile_ns;
+  out->code_bytes = 0;
+  memset(out->key, 0, sizeof out->key);
+  if (job->kind == SNT_JOB_CONSTANT) return SNT_OK;
+  api_code *code = exec_job_code((snt_exec *)(uintptr_t)x, job);
+  out->code_bytes = (uint32_t)code->code.size;
   api_code_key(code, x->target, out->key);
   return SNT_OK;
 }

@@ -2,46 +2,7 @@
    when the exec is made, so that submitting allocates nothing. Pipelines go through the host's cache of driver binaries. */
 #include "api/exec.h"
 
-static uint64_t round16(uint64_t bytes) { return bytes ? (bytes + 15) / 16 * 16 : 16; }
-
 /* ---- making ---- */
-
-static snt_result upload_new(snt_exec *x, uint32_t buffer, uint64_t bytes, const void *data, snt_diag *diag) {
-  rt_device *rt = x->device->rt;
-  SNT_TRY(rt->v->buffer_create(rt, round16(bytes), &x->buffers[buffer], diag));
-  if (data) return rt->v->upload(x->stream->rt, x->buffers[buffer], 0, data, bytes, diag);
-  void *zero = api_take(x->device->context, round16(bytes));
-  if (!zero) return ir_fail(diag, SNT_E_HOST_MEM, "exec", 0, "out of host memory");
-  snt_result r = rt->v->upload(x->stream->rt, x->buffers[buffer], 0, zero, round16(bytes), diag);
-  if (r == SNT_OK) r = rt->v->wait(x->stream->rt, diag);
-  api_give(x->device->context, zero, round16(bytes));
-  return r;
-}
-
-/* Where the device reads host memory as it is, a constant of some size stays where the program has it. */
-static snt_result make_constant(snt_exec *x, uint32_t buffer, uint64_t bytes, const void *data, snt_diag *diag) {
-  enum { WORTH_IT = 1 << 16 };
-  rt_device *rt = x->device->rt;
-  const bool whole = bytes >= WORTH_IT && bytes % 16 == 0 && (uintptr_t)data % 64 == 0;
-  if (whole && rt->v->buffer_over && rt->v->buffer_over(rt, data, bytes, &x->buffers[buffer], NULL) == SNT_OK) return SNT_OK;
-  return upload_new(x, buffer, bytes, data, diag);
-}
-
-static snt_result make_constants(snt_exec *x, snt_diag *diag) {
-  const ir_plan *p = &x->program->plan;
-  for (uint32_t i = 0; i < p->buffers.count; i++) {
-    const plan_buffer *b = &p->buffers.at[i];
-    if (b->kind != PLAN_CONSTANT || b->first_step == UINT32_MAX) continue;
-    const void *data = api_constant(x->program, i);
-    if (!data) return ir_fail(diag, SNT_E_HOST_MEM, "exec", 0, "a constant has no data");
-    uint64_t bytes;
-    if (!plan_logical_bytes(p, b, NULL, &bytes)) return ir_fail(diag, SNT_E_LIMIT, "exec", 0, "the size of a constant does not fit");
-    SNT_TRY(make_constant(x, i, bytes, data, diag));
-  }
-  const snt_result r = x->device->rt->v->wait(x->stream->rt, diag);
-  api_store_rest(x->program->store);
-  return r;
-}
 
 static snt_result make_tables(snt_exec *x, snt_diag *diag) {
   snt_context *c = x->device->context;
@@ -99,7 +60,7 @@ snt_result exec_make_scratch(snt_exec *x, const int64_t *symbols, snt_diag *diag
   rt_device *rt = x->device->rt;
   rt_buffer *larger;
   SNT_TRY(rt->v->wait(x->stream->rt, diag));
-  SNT_TRY(rt->v->buffer_create(rt, round16(bytes), &larger, diag));
+  SNT_TRY(rt->v->buffer_create(rt, exec_round(bytes), &larger, diag));
   if (x->scratch) rt->v->buffer_destroy(x->scratch);
   x->scratch = larger;
   x->scratch_bytes = bytes;
@@ -112,12 +73,12 @@ snt_result exec_make_state(snt_exec *x, uint32_t buffer, const int64_t *symbols,
     return ir_fail(diag, SNT_E_LIMIT, "exec", 0, "the size of a state does not fit");
   if (x->device->host) {
     if (!x->host_states[buffer])
-      x->host_states[buffer] = api_take(x->device->context, round16(bytes)), x->bound[buffer].bytes = round16(bytes);
+      x->host_states[buffer] = api_take(x->device->context, exec_round(bytes)), x->bound[buffer].bytes = exec_round(bytes);
     return x->host_states[buffer] ? SNT_OK : ir_fail(diag, SNT_E_HOST_MEM, "exec", 0, "out of host memory");
   }
   if (x->buffers[buffer] && x->buffers[buffer]->bytes >= bytes) return SNT_OK;
   if (x->buffers[buffer]) return ir_fail(diag, SNT_E_ORDER, "exec", 0, "a state cannot grow: give max_symbols when the exec is made");
-  return upload_new(x, buffer, bytes, NULL, diag);
+  return exec_upload_new(x, buffer, bytes, NULL, diag);
 }
 
 snt_result exec_own_create(snt_exec *x, const snt_exec_info *info, snt_diag *diag) {
@@ -131,7 +92,7 @@ snt_result exec_own_create(snt_exec *x, const snt_exec_info *info, snt_diag *dia
     SNT_TRY(exec_find_chains(x, diag));
     SNT_TRY(exec_make_jobs(x, diag));
     SNT_TRY(exec_make_chain_jobs(x, diag));
-    SNT_TRY(make_constants(x, diag));
+    SNT_TRY(exec_expect_constants(x, diag));
   } else if (x->program->options.numerics == SNT_NUMERICS_REPRODUCIBLE) {
     SNT_TRY(exec_interpret(x, info, diag));
   }
@@ -217,7 +178,7 @@ static void store_late(const snt_exec *x) {
     }
 }
 
-snt_result exec_own_build(snt_exec *x, exec_job *job, snt_diag *diag) {
+static snt_result build_pipeline(snt_exec *x, exec_job *job, snt_diag *diag) {
   const api_kernel *k = &x->program->kernels[job->kernel];
   const codegen_code *code = &exec_job_code(x, job)->code;
   uint8_t code_key[32];
@@ -256,6 +217,10 @@ snt_result exec_own_build(snt_exec *x, exec_job *job, snt_diag *diag) {
   job->built = atomic_fetch_add(&x->built, 1) + 1;
   if (!x->device->rt->late_binaries) store_binary(x, job, key);
   return SNT_OK;
+}
+
+snt_result exec_own_build(snt_exec *x, exec_job *job, snt_diag *diag) {
+  return job->kind == SNT_JOB_CONSTANT ? exec_build_constant(x, job, diag) : build_pipeline(x, job, diag);
 }
 
 void exec_own_drop(snt_exec *x) {

@@ -16,6 +16,7 @@ static uint32_t declared_bytes(const kir_kernel *k) {
 snt_result snt_exec_report(const snt_exec *x, uint32_t number, snt_report *out) {
   if (!x || !out || number >= x->job_count) return SNT_E_ARG;
   const exec_job *job = &x->jobs[number];
+  if (job->kind != SNT_JOB_PIPELINE) return SNT_E_ARG;
   if (atomic_load(&job->state) != SNT_JOB_DONE || !job->pipeline) return SNT_NOT_READY;
   rt_report said = {UINT32_MAX, UINT32_MAX};
   if (job->pipeline->v->pipeline_report && !job->chain) job->pipeline->v->pipeline_report(job->pipeline, &said);

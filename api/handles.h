@@ -152,11 +152,12 @@ enum { EXEC_JOB_RUNNING = 3 }; /* a thread has it; seen from outside it waits */
 typedef struct exec_job {
   rt_pipeline *pipeline;
   atomic_uint state;
-  uint32_t from_cache;
+  uint32_t from_cache, kind; /* SNT_JOB_* */
   uint64_t compile_ns;
-  uint32_t kernel, built;  /* built: its turn among those that were built, from 1; 0: not built here */
-  bool replaces;           /* the cache has something for it that is damaged, or that the driver refuses */
-  const exec_chain *chain; /* the first with this job, whose code `code` is; null: of the kernel */
+  uint32_t kernel, constant; /* which, or the buffer that a job of a constant makes */
+  uint32_t built;            /* built: its turn among those that were built, from 1; 0: not built here */
+  bool replaces;             /* the cache has something for it that is damaged, or that the driver refuses */
+  const exec_chain *chain;   /* the first with this job, whose code `code` is; null: of the kernel */
   const char *name;
   api_code code;
 } exec_job;
@@ -172,6 +173,7 @@ struct snt_exec {
   bool near;          /* what submits a run runs it (api/exec_near.c) */
   uint32_t job_count;
   atomic_uint built;
+  atomic_bool brings; /* a job brings the constants to the device, or has */
   exec_job *jobs;
   uint32_t *job_of; /* kernel -> job; UINT32_MAX: only chains have it */
   uint32_t job_room, chain_count;
@@ -214,7 +216,10 @@ fusion_sizes *api_store_sizes(api_store *, const void *data, uint64_t bytes); /*
 void api_store_rest(const api_store *);
 /* The bytes of a constant of the plan, made on first need, from any thread; null: no memory, or none were given. They live as long as the program. */
 const void *api_constant(const snt_program *, uint32_t buffer);
-bool api_make_constants(const snt_program *); /* all of them */
+bool api_is_to_make(const snt_program *,
+                    uint32_t buffer);         /* a constant that is described, large, and not made yet; of alike ones the first */
+bool api_is_to_make(const snt_program *, uint32_t buffer); /* a constant that is described, large, and not made yet; of alike ones the first */
+bool api_make_constants(const snt_program *);              /* all of them */
 bool api_expect_constants(snt_program *);     /* once the plan is whole */
 void api_drop_constants(snt_program *);
 snt_program *api_program_new(snt_context *); /* empty, with one use */

@@ -1,6 +1,6 @@
-/* Builds an exec's kernels several at a time. The library offers them as jobs and starts no thread itself: a host with a job system of its own
-   hands snt_exec_run_job to that in the same way. PoCL compiles under one lock of the process; there processes help: each runs
-   `sinter build` on the same model, and what one has compiled the others find in the driver's cache. */
+/* Builds an exec's kernels and makes its constants several at a time. The library offers them as jobs and starts no thread itself: a host with a job system
+   of its own hands snt_exec_run_job to that in the same way. PoCL compiles under one lock of the process; there other threads make constants, and processes
+   help with kernels: each runs `sinter build` on the same model, and what one has compiled the others find in the driver's cache. */
 #include "tools/sinter/tool.h"
 #include <fcntl.h>
 #include <pthread.h>
@@ -50,23 +50,32 @@ static void *run_jobs(void *user) {
   return NULL;
 }
 
-/* The first thread is this one: a thread that cannot be made leaves its share to the others. */
-static snt_result run_threads(tool_session *s, build_work *work) {
-  build_thread threads[MAX_THREADS] = {{.work = work}};
-  const uint32_t wanted = at_once(s, work->count);
-  uint32_t made = 1;
+/* Threads beside this one: one that cannot be made leaves its share to the others. */
+static uint32_t start_threads(build_work *work, build_thread *threads, uint32_t wanted) {
+  uint32_t made = 0;
   for (; made < wanted; made++) {
     threads[made] = (build_thread){.work = work};
     if (pthread_create(&threads[made].id, NULL, run_jobs, &threads[made])) break;
   }
-  run_jobs(&threads[0]);
-  for (uint32_t i = 1; i < made; i++) pthread_join(threads[i].id, NULL);
-  for (uint32_t i = 0; i < made; i++) {
-    if (threads[i].result == SNT_OK) continue;
-    s->diag = threads[i].diag;
-    return threads[i].result;
+  return made;
+}
+
+/* This thread takes part until nothing is left. The first failure is told. */
+static snt_result end_threads(tool_session *s, build_work *work, build_thread *threads, uint32_t count) {
+  build_thread own = {.work = work};
+  run_jobs(&own);
+  for (uint32_t i = 0; i < count; i++) {
+    pthread_join(threads[i].id, NULL);
+    if (own.result == SNT_OK) own = threads[i];
   }
-  return SNT_OK;
+  if (own.result != SNT_OK) s->diag = own.diag;
+  return own.result;
+}
+
+static snt_result run_threads(tool_session *s, build_work *work) {
+  build_thread threads[MAX_THREADS];
+  const uint32_t wanted = at_once(s, work->count), made = start_threads(work, threads, wanted ? wanted - 1 : 0);
+  return end_threads(s, work, threads, made);
 }
 
 /* ---- processes ---- */
@@ -189,17 +198,52 @@ static bool builds_one_by_one(const tool_session *s) {
   return snt_device_get_info(s->device, &info) == SNT_OK && !strncmp(info.driver, "pocl ", 5);
 }
 
-snt_result tool_prepare(tool_session *s, snt_exec *exec, uint32_t flags) {
-  build_work work = {.exec = exec, .count = snt_exec_job_count(exec)};
-  work.order = calloc(work.count + 1, sizeof *work.order);
-  if (!work.order) return SNT_E_HOST_MEM;
-  for (uint32_t i = 0; i < work.count; i++) {
+/* Other threads make constants while this one, and processes, build kernels. A process that helps builds kernels only. */
+static snt_result run_apart(tool_session *s, build_work *kernels, build_work *constants, uint32_t flags) {
+  build_thread threads[MAX_THREADS];
+  const uint32_t wanted = s->options.share ? 0 : at_once(s, constants->count + 1) - 1, made = start_threads(constants, threads, wanted);
+  const snt_result r = run_with_helpers(s, kernels, flags);
+  if (s->options.share) return r;
+  if (r != SNT_OK) atomic_store(&constants->next, constants->count);
+  const snt_diag first = s->diag;
+  const snt_result made_all = end_threads(s, constants, threads, made);
+  if (r != SNT_OK) s->diag = first;
+  return r == SNT_OK ? made_all : r;
+}
+
+/* Pipelines come first. */
+static uint32_t order_jobs(const snt_exec *exec, build_order *order, uint32_t count) {
+  uint32_t pipelines = 0;
+  for (uint32_t i = 0; i < count; i++) {
     snt_job job = {.head = SNT_HEAD(job)};
     (void)snt_exec_job(exec, i, &job);
-    work.order[i] = (build_order){i, job.code_bytes};
+    order[i] = (build_order){i, job.code_bytes};
+    pipelines += job.kind == SNT_JOB_PIPELINE;
   }
-  if (work.count) qsort(work.order, work.count, sizeof *work.order, longest_first);
-  const snt_result r = builds_one_by_one(s) ? run_with_helpers(s, &work, flags) : run_threads(s, &work);
-  free(work.order);
-  return r == SNT_OK ? snt_exec_prepare(exec, &s->diag) : r;
+  if (pipelines) qsort(order, pipelines, sizeof *order, longest_first);
+  return pipelines;
+}
+
+snt_result tool_prepare(tool_session *s, snt_exec *exec, uint32_t flags) {
+  const uint32_t count = snt_exec_job_count(exec);
+  build_order *order = calloc(count + 1, sizeof *order);
+  if (!order) return SNT_E_HOST_MEM;
+  const uint32_t pipelines = order_jobs(exec, order, count);
+  build_work all = {.exec = exec, .order = order, .count = count}, kernels = {.exec = exec, .order = order, .count = pipelines},
+             constants = {.exec = exec, .order = order + pipelines, .count = count - pipelines};
+  const snt_result r = builds_one_by_one(s) ? run_apart(s, &kernels, &constants, flags) : run_threads(s, &all);
+  free(order);
+  return r;
+}
+
+uint32_t tool_count_pipelines(const snt_exec *exec, uint32_t *cached) {
+  uint32_t count = 0;
+  *cached = 0;
+  for (uint32_t i = 0; i < snt_exec_job_count(exec); i++) {
+    snt_job job = {.head = SNT_HEAD(job)};
+    if (snt_exec_job(exec, i, &job) != SNT_OK || job.kind != SNT_JOB_PIPELINE) continue;
+    count++;
+    *cached += job.from_cache;
+  }
+  return count;
 }

@@ -7,15 +7,11 @@ static void report(const tool_session *s, const bench_ready *t) {
                            "\"build_ms\": %.1f, \"ready_ms\": %.1f, \"ready_cpu_ms\": %.1f}\n"
                          : ": %u kernels, %u of them distinct, %u in the cache; import %.0f ms, compile %.0f ms, build %.0f ms: ready in "
                            "%.0f ms (%.0f ms of processor time)\n";
-  uint32_t cached = 0;
-  for (uint32_t i = 0; i < snt_exec_job_count(s->exec); i++) {
-    snt_job job = {.head = SNT_HEAD(job)};
-    if (snt_exec_job(s->exec, i, &job) == SNT_OK) cached += job.from_cache;
-  }
+  uint32_t cached;
+  const uint32_t distinct = tool_count_pipelines(s->exec, &cached);
   if (s->options.json) fputs("{\"model\": ", stdout), host_put_json(stdout, s->options.model, SIZE_MAX, "");
   else fputs(s->options.model, stdout);
-  printf(form, snt_exec_step_count(s->exec), snt_exec_job_count(s->exec), cached, t->import_ms, t->compile_ms, t->build_ms,
-         bench_ready_ms(t), t->cpu_ms);
+  printf(form, snt_exec_step_count(s->exec), distinct, cached, t->import_ms, t->compile_ms, t->build_ms, bench_ready_ms(t), t->cpu_ms);
 }
 
 int command_build(const tool_options *options) {

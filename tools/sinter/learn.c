@@ -21,7 +21,8 @@ static snt_result learn_once(tool_session *s, uint32_t *splits, uint32_t *heard,
   if (r == SNT_OK) r = snt_exec_create(s->device, program, &info, &exec, &s->diag);
   if (r == SNT_OK) r = snt_exec_prepare(exec, &s->diag);
   if (r == SNT_OK) r = snt_graph_learn(s->graph, exec, SPILLED_BYTES, splits, &s->diag);
-  *built = r == SNT_OK ? snt_exec_job_count(exec) : 0;
+  uint32_t cached;
+  *built = r == SNT_OK ? tool_count_pipelines(exec, &cached) : 0;
   *heard = r == SNT_OK ? count_heard(exec) : 0;
   snt_exec_destroy(exec);
   snt_program_destroy(program);

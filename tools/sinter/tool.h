@@ -61,7 +61,8 @@ snt_result tool_numerics(tool_session *, uint32_t *out);
 /* Builds the exec's kernels --jobs at a time, by default one a processor: on threads, and with processes where the driver builds one by one.
    `flags` are what its program was compiled with. */
 snt_result tool_prepare(tool_session *, snt_exec *, uint32_t flags);
-void tool_end_helpers(tool_session *); /* waits for them: they fill the cache */
+uint32_t tool_count_pipelines(const snt_exec *, uint32_t *cached); /* distinct kernels, and how many of them the cache had */
+void tool_end_helpers(tool_session *);                             /* waits for them: they fill the cache */
 snt_result tool_save_program(tool_session *, const char *path);
 snt_result tool_save_pack(tool_session *, snt_program *const *, uint32_t count, const char *path);
 bool tool_is_program_path(const char *path); /* ends in .sntp */

@@ -254,11 +254,14 @@ typedef struct snt_exec_info {
   uint32_t symbol_count;
 } snt_exec_info; /* max_symbols: what scratch is made for at once; grown later when needed */
 enum { SNT_JOB_WAITING = 0, SNT_JOB_DONE = 1, SNT_JOB_FAILED = 2 };
+/* What a job makes: a pipeline, or a constant that compiling only described (weights as a kernel wants them laid out), which has no code, and zeros for a
+   key. Pipelines come first. */
+enum { SNT_JOB_PIPELINE = 0, SNT_JOB_CONSTANT = 1 };
 typedef struct snt_job {
   snt_out_head head;
   const char *name;
-  uint32_t state, code_bytes, from_cache;
-  uint64_t compile_ns;
+  uint32_t state, code_bytes, from_cache, kind; /* SNT_JOB_* */
+  uint64_t compile_ns; /* what running it took */
   uint8_t key[32];
 } snt_job;
 typedef struct snt_step {
@@ -278,7 +281,7 @@ SNT_API snt_result SNT_CALL snt_exec_prepare(snt_exec *, snt_diag *); /* runs wh
 typedef struct snt_report {
   uint32_t spilled, registers;
 } snt_report;
-SNT_API snt_result SNT_CALL snt_exec_report(const snt_exec *, uint32_t job, snt_report *out); /* SNT_NOT_READY before it is built */
+SNT_API snt_result SNT_CALL snt_exec_report(const snt_exec *, uint32_t job, snt_report *out); /* SNT_NOT_READY before it is built; SNT_E_ARG: no pipeline */
 /* Splits what spilled: never_fuse contracts across the thinnest part of each kernel of `built` whose items spill more than `bytes`, on the graph
    that its program was compiled from. Compile again when `out_splits` is not 0. */
 SNT_API snt_result SNT_CALL snt_graph_learn(snt_graph *, const snt_exec *built, uint32_t bytes, uint32_t *out_splits, snt_diag *);

@@ -1,0 +1,158 @@
+/* Constants that a compile only describes are jobs of an exec, behind its pipelines: on any thread, in any order, again after a failure; made once for all
+   execs of a program. Two products with weights, on every device that is here, against the reference. */
+#include "tests/tap.h"
+#include "tests/unit/api_support.h"
+#include "tools/host/host.h"
+#include <pthread.h>
+#include <string.h>
+
+enum { DEPTH = 256, WIDTH = 320 };
+static float weights[2][DEPTH * WIDTH];
+static const int64_t rows[] = {20};
+
+static void fill_weights(void) {
+  uint32_t state = 1;
+  for (uint32_t i = 0; i < 2 * DEPTH * WIDTH; i++) {
+    state = state * 1664525u + 1013904223u;
+    weights[i / (DEPTH * WIDTH)][i % (DEPTH * WIDTH)] = ((float)(state >> 8) / (1 << 24) - 0.5f) / 8;
+  }
+}
+
+static snt_value product(snt_graph *g, snt_value x, uint32_t which, int64_t depth, int64_t width) {
+  const snt_tensor type = {SNT_F32, 2, {depth, width}};
+  const snt_value args[] = {x, snt_graph_constant(g, &type, weights[which])};
+  return snt_graph_op(g, "matmul", args, 2, NULL);
+}
+
+static void build(snt_graph *g) {
+  const snt_symbol n = {"n", 1, 64, 1, 20};
+  const snt_tensor type = {SNT_F32, 2, {-(int64_t)snt_graph_symbol(g, &n) - 1, DEPTH}};
+  const snt_value inner = product(g, snt_graph_input(g, "x", &type), 0, DEPTH, WIDTH), positive = snt_graph_op(g, "relu", &inner, 1, NULL);
+  snt_graph_output(g, "y", product(g, positive, 1, WIDTH, DEPTH));
+}
+
+typedef struct bench {
+  api_memory *memory;
+  snt_device *device;
+  snt_graph *graph;
+  snt_program *program;
+  snt_exec *first, *second;
+} bench;
+
+static bool set_up(bench *b, snt_context *c, const char *selector, snt_diag *diag) {
+  const snt_open_info open = {.head = SNT_HEAD(open_info), .selector = selector};
+  snt_profile *profile = NULL;
+  snt_result r = snt_device_open(c, &open, &b->device, diag);
+  if (r == SNT_OK) r = snt_device_profile(b->device, &profile);
+  if (r == SNT_OK) r = snt_graph_create(c, &b->graph);
+  if (r == SNT_OK) build(b->graph);
+  if (r == SNT_OK) r = snt_compile(b->graph, profile, NULL, &b->program, diag);
+  if (r == SNT_OK) r = snt_exec_create(b->device, b->program, NULL, &b->first, diag);
+  snt_profile_destroy(profile);
+  return tap_is_int(r, SNT_OK, "%s: compiled (%s: %s)", selector, diag->stage, diag->text);
+}
+
+/* Behind all pipelines, without code; how many. */
+static uint32_t count_constants(const snt_exec *x, const char *selector) {
+  uint32_t count = 0;
+  bool right = true;
+  for (uint32_t i = 0; i < snt_exec_job_count(x); i++) {
+    snt_job job = {.head = SNT_HEAD(job)};
+    snt_report said;
+    right &= snt_exec_job(x, i, &job) == SNT_OK && job.name && job.name[0] && job.state == SNT_JOB_WAITING;
+    if (job.kind == SNT_JOB_PIPELINE) right &= !count && job.code_bytes > 0;
+    else right &= job.kind == SNT_JOB_CONSTANT && !job.code_bytes && snt_exec_report(x, i, &said) == SNT_E_ARG;
+    count += job.kind == SNT_JOB_CONSTANT;
+  }
+  tap_ok(right, "%s: %u jobs, of which the last %u make constants and have no code", selector, snt_exec_job_count(x), count);
+  return count;
+}
+
+/* Each fails first, for want of memory. */
+static bool make_again(bench *b, uint32_t count) {
+  const uint32_t all = snt_exec_job_count(b->first);
+  bool right = true;
+  for (uint32_t i = all; i-- > all - count && right;) {
+    snt_job job = {.head = SNT_HEAD(job)};
+    b->memory->fail_at = atomic_load(&b->memory->calls) + 1;
+    right = snt_exec_run_job(b->first, i, NULL) == SNT_E_HOST_MEM && snt_exec_job(b->first, i, &job) == SNT_OK &&
+            job.state == SNT_JOB_FAILED;
+    b->memory->fail_at = 0;
+    right = right && snt_exec_run_job(b->first, i, NULL) == SNT_OK && snt_exec_job(b->first, i, &job) == SNT_OK &&
+            job.state == SNT_JOB_DONE;
+  }
+  return right;
+}
+
+static void *run_jobs(void *exec) {
+  for (uint32_t i = 0; i < snt_exec_job_count(exec); i++)
+    if (snt_exec_run_job(exec, i, NULL) < 0) return exec;
+  return NULL;
+}
+
+static bool run_on_threads(snt_exec *x) {
+  pthread_t threads[3];
+  void *failed[3] = {NULL, NULL, NULL};
+  for (int i = 0; i < 3; i++) pthread_create(&threads[i], NULL, run_jobs, x);
+  for (int i = 0; i < 3; i++) pthread_join(threads[i], &failed[i]);
+  return !failed[0] && !failed[1] && !failed[2];
+}
+
+static void check_answer(bench *b, snt_exec *x, const char *what, const char *selector) {
+  snt_diag diag = {.head = SNT_HEAD(diag)};
+  api_tensors tensors;
+  const bool made = api_make_tensors(b->program, rows, 7, &tensors);
+  const snt_result r = made ? api_run_once(b->device, x, &tensors, API_HOST_MEMORY, NULL, &diag) : SNT_E_INTERNAL;
+  const double ratio = r == SNT_OK ? api_ratio(b->graph, rows, &tensors) : -1;
+  if (!tap_ok(ratio >= 0 && ratio <= 1, "%s, %s: error/bound %.3f", selector, what, ratio)) tap_diag("%s: %s", diag.stage, diag.text);
+  api_free_tensors(&tensors);
+}
+
+static uint32_t run_device(const char *selector) {
+  snt_diag diag = {.head = SNT_HEAD(diag)};
+  api_memory memory = {0};
+  snt_context *c = api_context(&memory);
+  bench b = {.memory = &memory};
+  uint32_t count = 0;
+  if (set_up(&b, c, selector, &diag)) {
+    count = count_constants(b.first, selector);
+    if (count) tap_ok(make_again(&b, count), "%s: last to first, each after a failure", selector);
+    check_answer(&b, b.first, "what was left is run with the first run", selector);
+    tap_is_int(snt_exec_create(b.device, b.program, NULL, &b.second, &diag), SNT_OK, "%s: another exec of the program", selector);
+    tap_is_int((int)count_constants(b.second, selector), 0, "%s: its constants are made", selector);
+    snt_exec_destroy(b.second);
+    snt_exec_destroy(b.first);
+    snt_program_destroy(b.program);
+    snt_device_destroy(b.device);
+    snt_graph_destroy(b.graph);
+    b = (bench){.memory = &memory};
+    if (set_up(&b, c, selector, &diag)) {
+      tap_ok(run_on_threads(b.first), "%s: three threads, each through all jobs", selector);
+      check_answer(&b, b.first, "from three threads", selector);
+    }
+  }
+  snt_exec_destroy(b.first);
+  snt_program_destroy(b.program);
+  snt_graph_destroy(b.graph);
+  snt_device_destroy(b.device);
+  snt_context_destroy(c);
+  tap_is_int(atomic_load(&memory.live), 0, "%s: nothing is kept", selector);
+  return count;
+}
+
+int main(void) {
+  snt_context *c = NULL;
+  api_devices devices;
+  host_prepare_drivers(NULL);
+  fill_weights();
+  if (!tap_is_int(snt_context_create(NULL, &c), SNT_OK, "a context")) return tap_done();
+  api_find_devices(c, &devices);
+  snt_context_destroy(c);
+  for (uint32_t i = 0; i < devices.count; i++) {
+    const char *selector = devices.selector[i];
+    const bool host = !strcmp(selector, "host");
+    tap_ok((run_device(selector) > 0) != host, "%s: %s", selector,
+           host ? "constants are read as the graph has them" : "weights are described");
+  }
+  return tap_done();
+}
