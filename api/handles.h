@@ -217,9 +217,10 @@ void api_store_rest(const api_store *);
 /* The bytes of a constant of the plan, made on first need, from any thread; null: no memory, or none were given. They live as long as the program. */
 const void *api_constant(const snt_program *, uint32_t buffer);
 bool api_is_to_make(const snt_program *,
+                    uint32_t buffer); /* a constant that is described, large, and not made yet; of alike ones the first */
+bool api_is_to_make(const snt_program *,
                     uint32_t buffer);         /* a constant that is described, large, and not made yet; of alike ones the first */
-bool api_is_to_make(const snt_program *, uint32_t buffer); /* a constant that is described, large, and not made yet; of alike ones the first */
-bool api_make_constants(const snt_program *);              /* all of them */
+bool api_make_constants(const snt_program *); /* all of them */
 bool api_expect_constants(snt_program *);     /* once the plan is whole */
 void api_drop_constants(snt_program *);
 snt_program *api_program_new(snt_context *); /* empty, with one use */

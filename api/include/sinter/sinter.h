@@ -261,7 +261,7 @@ typedef struct snt_job {
   snt_out_head head;
   const char *name;
   uint32_t state, code_bytes, from_cache, kind; /* SNT_JOB_* */
-  uint64_t compile_ns; /* what running it took */
+  uint64_t compile_ns;                          /* what running it took */
   uint8_t key[32];
 } snt_job;
 typedef struct snt_step {
@@ -281,7 +281,8 @@ SNT_API snt_result SNT_CALL snt_exec_prepare(snt_exec *, snt_diag *); /* runs wh
 typedef struct snt_report {
   uint32_t spilled, registers;
 } snt_report;
-SNT_API snt_result SNT_CALL snt_exec_report(const snt_exec *, uint32_t job, snt_report *out); /* SNT_NOT_READY before it is built; SNT_E_ARG: no pipeline */
+SNT_API snt_result SNT_CALL snt_exec_report(const snt_exec *, uint32_t job,
+                                            snt_report *out); /* SNT_NOT_READY before it is built; SNT_E_ARG: no pipeline */
 /* Splits what spilled: never_fuse contracts across the thinnest part of each kernel of `built` whose items spill more than `bytes`, on the graph
    that its program was compiled from. Compile again when `out_splits` is not 0. */
 SNT_API snt_result SNT_CALL snt_graph_learn(snt_graph *, const snt_exec *built, uint32_t bytes, uint32_t *out_splits, snt_diag *);
