@@ -130,8 +130,10 @@ typedef struct stage_info {
   uint32_t home; /* STAGE_OUTPUT: the f32 output of the same shape in whose room the region lies, often the node itself */
   uint8_t storage;
   ir_expr origin[SNT_MAX_RANK], extent[SNT_MAX_RANK];
-  int32_t ring_axis;     /* -1: none */
-  int64_t ring_size;     /* rows kept of the ring axis; extent of that axis is the part computed or valid now */
+  int32_t ring_axis; /* -1: none */
+  int64_t ring_size; /* rows kept of the ring axis; extent of that axis is the part computed or valid now */
+  int64_t front,
+      row; /* of the storage: elements before each row's first, so that others begin on whole vectors, and from row to row; row 0: neither */
   ir_expr group, groups; /* workspace: which part of how many */
   bool ordered;          /* `order` is given: axes from outermost to innermost; else as the node's */
   uint8_t order[SNT_MAX_RANK];

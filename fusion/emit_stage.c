@@ -95,7 +95,9 @@ static emit_stage_entry lay_out(emit *e, const stage_info *info, ir_expr *elemen
     s.extent[d] = info->extent[d];
     s.stride[d] = *elements;
     *elements = expr_mul(e->x, *elements, (int32_t)d == info->ring_axis ? info->ring_size : info->extent[d]);
+    if (i + 1u == s.rank && info->row) *elements = expr_int(e->x, info->row);
   }
+  s.base = info->row ? expr_int(e->x, info->front) : 0;
   return s;
 }
 
@@ -112,7 +114,7 @@ emit_stage_entry emit_stage_room(emit *e, const stage_info *info, uint32_t reuse
   ir_expr elements;
   emit_stage_entry s = lay_out(e, info, &elements);
   elements = expr_mul(e->x, expr_ceil_div(e->x, elements, 16), 16); /* parts of a workspace start aligned */
-  if (s.storage == STAGE_WORKSPACE) s.base = expr_mul(e->x, info->group, elements);
+  if (s.storage == STAGE_WORKSPACE) s.base = expr_add(e->x, s.base, expr_mul(e->x, info->group, elements));
   s.memory = stage_memory(e, &s, info, elements, reuse);
   return s;
 }

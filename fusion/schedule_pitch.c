@@ -8,9 +8,9 @@
 #include "fusion/schedules.h"
 #include "fusion/winograd.h"
 
-enum { TEXEL = 4, LEAST_ROW = 32 };     /* shorter rows would grow by too much */
-enum { LINE = 64, LINE_ELEMENTS = 16 }; /* bytes, f32 */
-enum { WAY = 4096 };                    /* bytes: of all sets of a near cache, which are found by an address within a page */
+enum { TEXEL = 4, LEAST_ROW = 32 };         /* shorter rows would grow by too much */
+enum { LINE_ELEMENTS = SCHEDULE_LINE / 4 }; /* f32 */
+enum { WAY = 4096 };                        /* bytes: of all sets of a near cache, which are found by an address within a page */
 
 static bool has_long_rows(const fusion_context *c, const ir_tensor *t) {
   const expr_pool *x = c->graph->pool;
@@ -37,8 +37,7 @@ static void pad_rows(fusion_context *c, const fusion_group *group) {
   }
 }
 
-/* Do so many lines, each `apart` bytes from the one before, leave less than half of the near cache's ways to others? */
-static bool are_crowded(const cost_profile *p, int64_t lines, int64_t apart) {
+bool schedule_crowds(const cost_profile *p, int64_t lines, int64_t apart) {
   return (double)(lines * 2 * expr_gcd(apart, WAY)) > p->l1_bytes;
 }
 
@@ -54,7 +53,7 @@ static void part_points(fusion_context *c, const fusion_group *group) {
   const ir_tensor *t = &ir_at(c->graph, node)->type;
   const uint32_t points = form->tile * form->tile, axes = t->dims[0] == (ir_expr)form->tile ? 2 : 1;
   if (expr_is_const(x, schedule_product(x, t->rank - axes, t->dims + axes), &elements) &&
-      are_crowded(c->options->profile, points, elements * (LINE / LINE_ELEMENTS)))
+      schedule_crowds(c->options->profile, points, elements * 4))
     set_pitch(c, node, axes, expr_int(x, (elements / LINE_ELEMENTS + 1) * LINE_ELEMENTS));
 }
 

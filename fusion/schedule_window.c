@@ -160,6 +160,20 @@ static void store_column(emit *e, void *user, ir_expr column) {
     emit_store_node(e, j->group->outputs[i], &at, emit_value(e, j->group->outputs[i], &at));
 }
 
+/* Whole vectors of a padded row lie on whole vectors of memory behind its first columns of zeros, and the rows of a ring do not meet in few sets of the near
+   cache: of rows of 2048 elements nine would. */
+static void lay_rows(const window_job *j, const ring *r, stage_info *info) {
+  const expr_pool *x = j->e->x;
+  const int64_t lanes = schedule_lanes(j->c), rows = r->lead - r->first + 1;
+  uint32_t count;
+  int64_t low, width;
+  const ir_expr *lows = ir_attr_ints(j->c->graph, r->node, IR_ATTR_low, &count);
+  if (!expr_is_const(x, lows[j->rank - 1], &low) || !expr_is_const(x, info->extent[j->rank - 1], &width) || low < 0) return;
+  info->front = (lanes - low % lanes) % lanes;
+  info->row = (info->front + width + lanes - 1) / lanes * lanes;
+  if (schedule_crowds(j->c->options->profile, rows, info->row * (int64_t)sizeof(float))) info->row += SCHEDULE_LINE / sizeof(float);
+}
+
 static stage_info ring_info(const window_job *j, const ring *r, ir_expr origin_row, ir_expr rows, ir_expr group, ir_expr groups) {
   stage_info info = {.node = r->node,
                      .storage = STAGE_WORKSPACE,
@@ -172,6 +186,7 @@ static stage_info ring_info(const window_job *j, const ring *r, ir_expr origin_r
   info.extent[j->rank - 2] = rows;
   info.origin[j->rank - 1] = 0;
   info.extent[j->rank - 1] = ir_at(j->e->g, r->node)->type.dims[j->rank - 1];
+  lay_rows(j, r, &info);
   return info;
 }
 
@@ -212,19 +227,43 @@ static void make_rings(window_job *j, ir_expr group, ir_expr groups) {
   }
 }
 
+/* What later rings and the result read of a ring from now on. */
+static void show_ring(window_job *j, const ring *r, ir_expr group, ir_expr groups) {
+  expr_pool *x = j->e->x;
+  const stage_info info = ring_info(j, r, expr_add(x, j->v, expr_int(x, r->first)), expr_int(x, r->lead - r->first + 1), group, groups);
+  const emit_stage_entry room = emit_stage_room(j->e, &info, r->memory);
+  emit_stage_show(j->e, &room);
+}
+
+/* Rows of a strip: so many that the rows computed again for each are few, and as many in each strip. */
+static int64_t strip_rows(const fusion_context *c, ir_expr height, ir_expr planes, int64_t lead) {
+  const expr_pool *x = c->graph->pool;
+  const int64_t all = schedule_hint(x, height), least = 4 * (lead + 1);
+  int64_t rows = (int64_t)((double)all * (double)schedule_hint(x, planes) / c->options->profile->min_groups);
+  if (rows < least) rows = least;
+  if (rows > all) rows = all;
+  if (rows < 1) return 1;
+  const int64_t strips = (all + rows - 1) / rows;
+  return (all + strips - 1) / strips;
+}
+
+/* The result's row, which is one: windows over it need not ask. */
+static void store_row(window_job *j, ir_expr lo, ir_expr hi, ir_expr group, ir_expr groups) {
+  emit *e = j->e;
+  j->v = emit_var_for(e, "y", emit_expr(e, j->v), lo, hi);
+  for (uint32_t i = 0; i < j->ring_count; i++)
+    if (j->rings[i].needed) show_ring(j, &j->rings[i], group, groups);
+  schedule_vector_loop(e, 0, ir_at(e->g, j->group->hero)->type.dims[j->rank - 1], schedule_lanes(e->c), 1, store_column, j);
+}
+
 static snt_result build_explicit(fusion_context *c, const fusion_group *group, window_job *j) {
   expr_pool *x = c->graph->pool;
   emit *e = j->e = emit_begin(c, group, "window");
   if (!e) return ir_fail(c->diag, SNT_E_HOST_MEM, "schedule", group->hero, "out of host memory");
   const ir_tensor *hero = &ir_at(c->graph, group->hero)->type;
   const ir_expr height = hero->dims[j->rank - 2], planes = schedule_product(x, j->rank - 2, hero->dims);
-  const double wanted = c->options->profile->min_groups, have = (double)schedule_hint(x, planes);
-  int64_t rows = (int64_t)((double)schedule_hint(x, height) * have / wanted);
   int64_t begins[MAX_RINGS];
-  const int64_t lead = find_begins(j, begins), least = 4 * (lead + 1);
-  if (rows < least) rows = least;
-  if (rows > schedule_hint(x, height)) rows = schedule_hint(x, height);
-  if (rows < 1) rows = 1;
+  const int64_t lead = find_begins(j, begins), rows = strip_rows(c, height, planes, lead);
   const ir_expr strips = expr_ceil_div(x, height, expr_int(x, rows)), groups = expr_mul(x, strips, planes), g = emit_group(e, groups);
   map_delinear(x, expr_div(x, g, strips), j->rank - 2, hero->dims, j->outer);
   const ir_expr lo = expr_mul(x, expr_mod(x, g, strips), expr_int(x, rows)), hi = expr_min(x, expr_add(x, lo, expr_int(x, rows)), height);
@@ -235,14 +274,10 @@ static snt_result build_explicit(fusion_context *c, const fusion_group *group, w
   for (uint32_t i = 0; i < j->ring_count; i++) {
     if (!j->rings[i].needed) continue;
     fill_ring(j, i, time, lo, begins, g, groups);
-    /* what later rings and the result read of it from now on */
-    const ring *r = &j->rings[i];
-    const stage_info info = ring_info(j, r, expr_add(x, j->v, expr_int(x, r->first)), expr_int(x, r->lead - r->first + 1), g, groups);
-    const emit_stage_entry room = emit_stage_room(e, &info, r->memory);
-    emit_stage_show(e, &room);
+    show_ring(j, &j->rings[i], g, groups);
   }
   if (lead) emit_if(e, kir_2(e->k, KIR_ge, emit_expr(e, time), emit_expr(e, expr_add(x, lo, expr_int(x, lead)))));
-  schedule_vector_loop(e, 0, hero->dims[j->rank - 1], schedule_lanes(c), 1, store_column, j);
+  store_row(j, lo, hi, g, groups);
   if (lead) emit_if_end(e);
   emit_loop_end(e, time, 0, NULL, NULL);
   return emit_end(e, groups, 0, 0, NULL);

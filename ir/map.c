@@ -2,12 +2,19 @@
 #include "ir/map.h"
 #include <stdio.h>
 
+/* Where `known` holds, is this so, too? Both are ranges of one value, a literal apart. */
+static bool follows(expr_pool *pool, const map_condition *known, ir_expr value, ir_expr lo, ir_expr hi) {
+  int64_t apart;
+  if (known->value == value && known->lo == lo && known->hi == hi) return true;
+  if (!expr_is_const(pool, expr_sub(pool, value, known->value), &apart)) return false;
+  const ir_expr by = expr_int(pool, apart);
+  return expr_proves_le(pool, lo, expr_add(pool, known->lo, by)) && expr_proves_le(pool, expr_add(pool, known->hi, by), hi);
+}
+
 bool map_add_condition(expr_pool *pool, map_access *access, ir_expr value, ir_expr lo, ir_expr hi) {
   if (expr_proves_le(pool, lo, value) && expr_proves_lt(pool, value, hi)) return true;
-  for (uint32_t i = 0; i < access->condition_count; i++) {
-    const map_condition *known = &access->conditions[i];
-    if (known->value == value && known->lo == lo && known->hi == hi) return true;
-  }
+  for (uint32_t i = 0; i < access->condition_count; i++)
+    if (follows(pool, &access->conditions[i], value, lo, hi)) return true;
   if (access->condition_count == MAP_MAX_CONDITIONS) return false;
   map_condition condition = {value, lo, hi};
   access->conditions[access->condition_count++] = condition;

@@ -460,9 +460,38 @@ static void test_compose(void) {
   ir_arena_free(&s.arena);
 }
 
+/* A condition that another makes true is none: a window's taps inside of a padding whose rows are known to be wanted. */
+static void test_follows(void) {
+  scene s;
+  open_scene(&s);
+  const ir_expr row = expr_var_add(&s.pool, "row", 0, expr_int(&s.pool, 100), 1), n = read_text(&s.pool, "n");
+  map_access at = {.rank = 1};
+  const ir_expr from = expr_sub(&s.pool, row, expr_int(&s.pool, 5));
+  static const struct {
+    int64_t tap, lo, hi;
+    uint32_t count;
+  } taps[] = {{0, 0, 90, 1}, {0, 0, 98, 1}, {8, 0, 98, 1}, {9, 0, 98, 2}, {-1, 0, 98, 3}, {-1, -1, 98, 3}};
+  tap_ok(map_add_condition(&s.pool, &at, from, 0, expr_int(&s.pool, 90)), "a row within a padding");
+  for (uint32_t i = 0; i < IR_COUNT(taps); i++) {
+    const ir_expr tap = expr_add(&s.pool, from, expr_int(&s.pool, taps[i].tap));
+    tap_ok(map_add_condition(&s.pool, &at, tap, expr_int(&s.pool, taps[i].lo), expr_int(&s.pool, taps[i].hi)), "a tap of it");
+    tap_is_int(at.condition_count, taps[i].count, "row %+lld within [%lld, %lld)", (long long)taps[i].tap, (long long)taps[i].lo,
+               (long long)taps[i].hi);
+  }
+  at.condition_count = 0;
+  tap_ok(map_add_condition(&s.pool, &at, from, 0, n) &&
+             map_add_condition(&s.pool, &at, expr_add(&s.pool, from, 1), 0, expr_add(&s.pool, n, 1)),
+         "an open extent");
+  tap_is_int(at.condition_count, 1, "whose padding's condition follows");
+  tap_ok(map_add_condition(&s.pool, &at, expr_add(&s.pool, from, 1), 0, n), "and one that is narrower");
+  tap_is_int(at.condition_count, 2, "does not");
+  ir_arena_free(&s.arena);
+}
+
 int main(void) {
   test_named();
   test_window();
+  test_follows();
   test_compose();
   for (uint64_t seed = 1; seed <= 4; seed++) {
     test_random(seed, false);
