@@ -6,8 +6,6 @@
 #include "fusion/schedule_common.h"
 #include <stddef.h>
 
-enum { LANE_STORE_CYCLES = 2 }; /* taking a lane out and storing it, cache lines far apart */
-
 static double elements_of(const fusion_context *c, uint32_t node) {
   if (c->elements) return c->elements[node];
   return (double)schedule_hint(c->graph->pool, ir_tensor_elements(c->graph->pool, &ir_at(c->graph, node)->type));
@@ -301,19 +299,24 @@ static cost_stream read_stream(const fusion_context *c, const fusion_group *grou
   return s;
 }
 
-/* A result of a contraction whose neighbours along the vectors do not lie together: each lane is stored by itself. */
-static bool stores_across(const fusion_context *c, const fusion_group *group, uint32_t node) {
+/* Cycles of each lane of a result of a contraction whose neighbours along the vectors do not lie together: it is taken out and stored by itself, a store each where their
+   lines spread over the near cache; where they meet in half of its sets or fewer, or each is made narrower first, twice that. 0: they lie together. */
+static double stores_across(const fusion_context *c, const fusion_group *group, uint32_t node) {
+  enum { A_STORE = 1, DEAR = 2, FEW_SETS = 2 * FUSION_LINE };
   expr_pool *x = c->graph->pool;
   const ir_tensor *t = &ir_at(c->graph, group->hero)->type;
-  if (group->kind != GROUP_CONTRACT || !schedule_is_explicit(c) || node == group->hero) return false;
+  if (group->kind != GROUP_CONTRACT || !schedule_is_explicit(c) || node == group->hero) return 0;
   const uint32_t lane = group_last_axis(t);
   map_access at = {.rank = t->rank};
-  if (!lane) return false;
+  if (!lane) return 0;
   const ir_expr v = at.at[lane - 1] = expr_var_add(x, "v", 0, t->dims[lane - 1], 1);
-  int64_t coef;
+  int64_t coef = 0;
   ir_expr rest;
-  if (v >= 0 || !fusion_forward_within(c, group, group->hero, node, &at)) return false;
-  return !expr_split_affine(x, fusion_stored_offset(c, node, &at), (uint32_t)x->nodes.at[IR_EXPR_NODE(v)].value, &coef, &rest) || coef != 1;
+  if (v >= 0 || !fusion_forward_within(c, group, group->hero, node, &at)) return 0;
+  if (!expr_split_affine(x, fusion_stored_offset(c, node, &at), (uint32_t)x->nodes.at[IR_EXPR_NODE(v)].value, &coef, &rest)) coef = 0;
+  if (coef == 1) return 0;
+  const int32_t dtype = ir_at(c->graph, node)->type.dtype;
+  return dtype == SNT_F32 && coef * ir_dtypes[dtype].bytes % FEW_SETS ? A_STORE : DEAR;
 }
 
 /* A depthwise convolution reads its source in place; what it has to compute first it computes into a copy, written once and read once. */
@@ -379,10 +382,10 @@ static void add_streams(const fusion_context *c, const fusion_group *group, cons
   }
   for (uint32_t i = 0; i < group->output_count && w->stream_count < COST_MAX_STREAMS; i++) {
     const double bytes = bytes_of(c, group->outputs[i]);
-    const bool across = stores_across(c, group, group->outputs[i]);
-    if (across) w->extra_cycles += LANE_STORE_CYCLES * elements_of(c, group->outputs[i]) * c->options->profile->lanes;
+    const double across = stores_across(c, group, group->outputs[i]);
+    w->extra_cycles += across * elements_of(c, group->outputs[i]) * c->options->profile->lanes;
     w->streams[w->stream_count++] = (cost_stream){
-        .bytes = bytes, .accesses = bytes, .write = true, .strided = across || stores_down(c, group, group->outputs[i])};
+        .bytes = bytes, .accesses = bytes, .write = true, .strided = across > 0 || stores_down(c, group, group->outputs[i])};
     w->extra_cycles += fusion_narrow_cycles(c, group->outputs[i]) * elements_of(c, group->outputs[i]);
   }
 }
