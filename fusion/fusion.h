@@ -138,6 +138,7 @@ enum { FUSION_NOT_POINTWISE, FUSION_PLAIN, FUSION_SPECIAL, FUSION_DIVIDES };
 enum { FUSION_BESIDE, FUSION_SAME, FUSION_APART, FUSION_LINES, FUSION_SEAMS };
 typedef struct fusion_facts {
   double cycles, own_cycles; /* of its operator; of that what the profile knows beyond the operator's class */
+  double end_cycles;         /* of each result of a reduction: its lanes become one */
   ir_expr count;             /* of its elements */
   uint32_t base;             /* the first non-view below it (fusion_through_views) */
   uint32_t map;              /* the first view from it down that moves elements, a transpose or a slice; else the base */

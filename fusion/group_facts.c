@@ -66,6 +66,28 @@ static double tap_cycles(const cost_profile *p, uint32_t op) {
   return p->vector_load_cycles + (orders ? cost_op_cycles(p, IR_OP_max, SNT_F32) : 1 / p->fma_per_cycle);
 }
 
+/* Vectors along a row: its terms are loaded and taken together in chains that do not wait for each other. The profile's number is of rows that are short, with the end of each,
+   where the lanes of the chains become one: from it follows what an end takes. */
+static void find_row_cycles(const fusion_context *c, fusion_facts *f, uint32_t node) {
+  enum { MEASURED = 64 }; /* terms of such a row */
+  const cost_profile *p = c->options->profile;
+  const ir_node *n = ir_at(c->graph, node);
+  const bool orders = n->op == IR_OP_reduce_max || n->op == IR_OP_reduce_min;
+  const double term = p->vector_load_cycles + cost_op_cycles(p, orders ? IR_OP_max : IR_OP_add, n->type.dtype);
+  if (f->cycles <= term) return;
+  f->end_cycles = (f->cycles - term) * MEASURED;
+  f->cycles = term;
+}
+
+/* Is the last axis of several elements among those that go? */
+static bool reduces_rows(const ir_graph *g, uint32_t node) {
+  uint32_t count, last = group_last_axis(&ir_at(g, ir_arg(g, node, 0))->type);
+  const ir_expr *axes = ir_attr_ints(g, node, IR_ATTR_axes, &count);
+  for (uint32_t i = 0; i < count; i++)
+    if (last && axes[i] == (ir_expr)last - 1) return true;
+  return false;
+}
+
 static void find_facts(const fusion_context *c, fusion_facts *facts, uint32_t node) {
   const cost_profile *p = c->options->profile;
   const ir_node *n = ir_at(c->graph, node);
@@ -78,9 +100,10 @@ static void find_facts(const fusion_context *c, fusion_facts *facts, uint32_t no
     facts[node].field = (uint8_t)field_of(c->graph, facts, node);
     facts[node].cycles = field_cycles(c, facts, node);
   }
-  if (schedule_is_explicit(c) && (ir_ops[n->op].flags & IR_REDUCE) && n->op != IR_OP_contract &&
-      fusion_has_taps(c->graph, ir_arg(c->graph, node, 0)))
-    facts[node].cycles = tap_cycles(p, n->op);
+  if (schedule_is_explicit(c) && (ir_ops[n->op].flags & IR_REDUCE) && n->op != IR_OP_contract) {
+    if (fusion_has_taps(c->graph, ir_arg(c->graph, node, 0))) facts[node].cycles = tap_cycles(p, n->op);
+    else if (reduces_rows(c->graph, node)) find_row_cycles(c, &facts[node], node);
+  }
   facts[node].own_cycles = facts[node].cycles - cost_class_cycles(p, n->op);
   const uint8_t flags = ir_ops[n->op].flags;
   if ((flags & IR_POINTWISE) && !(flags & IR_REDUCE) && n->op != IR_OP_contract)

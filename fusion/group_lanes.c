@@ -46,6 +46,23 @@ static bool is_read(const fusion_group *group, uint32_t base) {
   return false;
 }
 
+/* Loads of single lanes that one of a part of a concatenation stands for: a vector of it and a selection by the row's position where all seams lie between vectors. */
+static double seam_loads(const fusion_context *c, uint32_t joined) {
+  const cost_profile *p = c->options->profile;
+  const ir_graph *g = c->graph;
+  const uint32_t axis = (uint32_t)ir_attr_int(g, joined, IR_ATTR_axis, 0);
+  for (uint32_t i = 0; i < ir_at(g, joined)->arity; i++) {
+    const ir_tensor *t = &ir_at(g, ir_arg(g, joined, i))->type;
+    int64_t run = 1, extent;
+    for (uint32_t d = axis; d < t->rank; d++) {
+      if (!expr_is_const(g->pool, t->dims[d], &extent)) return 1;
+      run *= extent;
+    }
+    if (run % (int64_t)p->lanes) return 1;
+  }
+  return (p->vector_load_cycles + 2 * p->op_cycles) / (p->lane_load_cycles * p->lanes);
+}
+
 /* Loads for so many results, beyond those of vectors, of what `how` says of a value and all that a concatenation joins to it. */
 static void read_value(lane_walk *w, uint32_t base, double elements, uint8_t how) {
   const ir_graph *g = w->c->graph;
@@ -63,7 +80,7 @@ static void read_value(lane_walk *w, uint32_t base, double elements, uint8_t how
   for (uint32_t i = 0; joins && i < n->arity; i++) {
     const uint32_t part = w->c->facts[ir_arg(g, base, i)].base;
     const bool read = how == FUSION_SEAMS && fusion_position(w->c, w->group, part) == UINT32_MAX;
-    if (read) add_loads(w, part, elements, FUSION_SEAMS);
+    if (read) add_loads(w, part, elements * seam_loads(w->c, base), FUSION_SEAMS);
     else read_value(w, part, elements, how == FUSION_SEAMS ? FUSION_BESIDE : how);
   }
   w->beside |= !joins && how == FUSION_BESIDE && 2 * w->c->elements[base] >= elements;

@@ -83,14 +83,12 @@ static bool is_padded(const fusion_context *c, uint32_t operand) {
   return false;
 }
 
-uint32_t group_panel_operand(const fusion_context *c, const fusion_group *group) {
-  if (!schedule_is_explicit(c) || is_padded(c, ir_arg(c->graph, group->hero, 0)) || is_padded(c, ir_arg(c->graph, group->hero, 1)))
-    return 0;
-  const uint32_t lanes = contract_lane_operands(c->graph, group->hero),
-                 from = lanes == 1 || lanes == 2 ? ir_arg(c->graph, group->hero, lanes - 1) : 0;
+/* The operand of one of the group's contractions that is copied to panels, where it is computed once for all rows; 0: none. */
+static uint32_t panel_operand(const fusion_context *c, const fusion_group *group, uint32_t node) {
+  const uint32_t lanes = contract_lane_operands(c->graph, node), from = lanes == 1 || lanes == 2 ? ir_arg(c->graph, node, lanes - 1) : 0;
   if (!from || fusion_position(c, group, c->facts[from].base) == UINT32_MAX) return 0;
-  if (contract_rows(c, group->hero, lanes - 1) < CONTRACT_ROWS_TO_PAY) return 0;
-  const uint32_t lane = fusion_contract_lane(c->graph, group->hero, lanes - 1), term = last_term(c, group->hero, lanes - 1);
+  if (contract_rows(c, node, lanes - 1) < CONTRACT_ROWS_TO_PAY) return 0;
+  const uint32_t lane = fusion_contract_lane(c->graph, node, lanes - 1), term = last_term(c, node, lanes - 1);
   const bool far = term != UINT32_MAX && 4 * step_along(c, group, from, term) >= CONTRACT_FAR_APART;
   return far || step_along(c, group, from, lane) != 1 ? from : 0;
 }
@@ -103,11 +101,21 @@ static bool is_turned(const fusion_context *c, const fusion_group *group, uint32
   return step > 1 && step < INT32_MAX;
 }
 
-double group_count_copies(const fusion_context *c, const fusion_group *group, uint32_t operand) {
+void group_find_copies(const fusion_context *c, const fusion_group *group, group_copies *out) {
   enum { PADDED = 3 }; /* for two parts of the columns; 4 rows, and 2 more for the taps */
-  if (is_padded(c, operand)) return PADDED;
-  if (operand != group_panel_operand(c, group)) return 0;
-  return is_turned(c, group, operand) ? GROUP_ALONE : GROUP_MARGIN;
+  contract_set_find(c, group, &out->set);
+  for (uint32_t i = 0; i < out->set.count; i++) {
+    const uint32_t node = out->set.node[i];
+    bool padded = false;
+    for (uint32_t o = 0; o < 2; o++) {
+      const bool own = is_padded(c, ir_arg(c->graph, node, o));
+      out->times[i][o] = own ? PADDED : 0;
+      padded |= own;
+    }
+    const uint32_t panel = out->panel[i] = schedule_is_explicit(c) && !padded ? panel_operand(c, group, node) : 0;
+    for (uint32_t o = 0; panel && o < 2; o++)
+      if (ir_arg(c->graph, node, o) == panel) out->times[i][o] = is_turned(c, group, panel) ? GROUP_ALONE : GROUP_MARGIN;
+  }
 }
 
 /* A panel is written once and read by the tiles of its columns, from a near cache; parts that alternate in it are put together lane by lane. */

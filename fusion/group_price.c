@@ -6,8 +6,6 @@
 #include "fusion/schedule_common.h"
 #include <stddef.h>
 
-enum { LANE_STORE_CYCLES = 2 }; /* taking a lane out and storing it, cache lines far apart */
-
 static double elements_of(const fusion_context *c, uint32_t node) {
   if (c->elements) return c->elements[node];
   return (double)schedule_hint(c->graph->pool, ir_tensor_elements(c->graph->pool, &ir_at(c->graph, node)->type));
@@ -78,10 +76,10 @@ static double sharing(const fusion_context *c) { return schedule_is_explicit(c) 
 typedef enum { ONCE, STENCIL, WINDOW, PROLOGUE } recompute_rule;
 typedef struct recompute {
   recompute_rule rule;
-  double times;     /* of a stencil; all terms of a contraction */
-  uint32_t below;   /* what is computed again comes before it */
-  double copies[2]; /* of an element of either operand, where it is computed into one; 0: it is not */
-  uint32_t alone;   /* the one whose elements are computed one by one; 0: none */
+  double times;   /* of a stencil; all terms of a contraction */
+  uint32_t below; /* what is computed again comes before it */
+  uint32_t alone; /* 1 + number of the operands whose elements are computed one by one; 0: of none */
+  group_copies copies;
 } recompute;
 
 /* Dear functions of a prologue that all lanes share are computed one by one (plain operators hide beside the sums), again for each tile of columns: of two vectors with 16 registers, of four with 32. */
@@ -101,8 +99,8 @@ static recompute recompute_of(const fusion_context *c, const fusion_group *group
   else if (group->kind == GROUP_CONTRACT && !contract_staged_producer(c, group, &product)) {
     const uint32_t lanes = schedule_is_explicit(c) ? contract_lane_operands(c->graph, hero) : 0;
     r.rule = PROLOGUE, r.times = elements_of(c, hero) * group_contract_depth(c, hero);
-    if (lanes == 1 || lanes == 2) r.alone = ir_arg(c->graph, hero, 2 - lanes);
-    for (uint32_t o = 0; o < 2; o++) r.copies[o] = group_count_copies(c, group, ir_arg(c->graph, hero, o));
+    if (lanes == 1 || lanes == 2) r.alone = 3 - lanes;
+    group_find_copies(c, group, &r.copies);
   }
   return r;
 }
@@ -111,9 +109,15 @@ static double recompute_factor(const fusion_context *c, const fusion_group *grou
   if (r->rule == ONCE || node >= r->below) return 1;
   if (r->rule == STENCIL) return r->times;
   if (r->rule == WINDOW) return window_factor(c, group->hero, node);
-  for (uint32_t o = 0; o < 2; o++)
-    if (r->copies[o] > 0 && group_feeds_contraction(c, group, ir_arg(c->graph, group->hero, o), node, 0)) return r->copies[o];
-  const bool alone = r->alone && c->facts[node].rate == FUSION_SPECIAL && group_feeds_contraction(c, group, r->alone, node, 0);
+  bool alone = false, feeds = false;
+  for (uint32_t i = 0; i < 2 * r->copies.set.count; i++) {
+    const uint32_t o = i % 2;
+    if (!group_feeds_contraction(c, group, ir_arg(c->graph, r->copies.set.node[i / 2], o), node, 0)) continue;
+    if (r->copies.times[i / 2][o] > 0) return r->copies.times[i / 2][o];
+    alone |= r->alone == o + 1 && c->facts[node].rate == FUSION_SPECIAL;
+    feeds = true;
+  }
+  if (!feeds) return 1; /* of an epilogue, wherever it stands */
   const double own = elements_of(c, node), times = own > 0 ? r->times / own / (alone ? sharing_alone(c->options->profile) : sharing(c)) : 1;
   return times > GROUP_MARGIN ? times : GROUP_MARGIN;
 }
@@ -160,14 +164,14 @@ static double sort_operations(const fusion_context *c, uint32_t node) {
   return A_COMPARISON * (double)(length < LONGEST ? length : LONGEST);
 }
 
-static void add_operations(const fusion_context *c, const fusion_group *group, const member_times *m, cost_work *w) {
+static void add_operations(const fusion_context *c, const fusion_group *group, const member_times *m, const recompute *again,
+                           cost_work *w) {
   const double items = elements_of(c, group->hero);
-  const recompute again = recompute_of(c, group);
   for (uint32_t i = 0; i < group->count; i++) {
     const uint32_t node = group->nodes[i];
     const fusion_facts *f = &c->facts[node];
     const double own = elements_of(c, node);
-    const double made = (m->maps ? m->maps[i] : 1) * recompute_factor(c, group, &again, node);
+    const double made = (m->maps ? m->maps[i] : 1) * recompute_factor(c, group, again, node);
     double times = own * made * (m->sweeps ? m->sweeps[i] : 1);
     const double needed = m->reach ? m->reach[i] : items;
     if (group->kind == GROUP_LOOP && times < needed) times = times_inlined(c, own, needed, m->lanes ? m->lanes[i] : FUSION_BESIDE);
@@ -187,7 +191,7 @@ static void add_operations(const fusion_context *c, const fusion_group *group, c
       const double once = elements_of(c, ir_arg(c->graph, node, 0)), terms = once * made;
       w->ops += terms;
       w->recompute_cycles += (terms - once) * f->cycles;
-      w->extra_cycles += terms * f->own_cycles;
+      w->extra_cycles += terms * f->own_cycles + times * f->end_cycles;
     } else if (flags & IR_SCAN) {
       w->ops += 2 * elements_of(c, node);
       w->extra_cycles += elements_of(c, node) * beyond_plain(c, n->op, 2);
@@ -255,20 +259,16 @@ static double contraction_reads(const fusion_context *c, const fusion_group *gro
 }
 
 /* Each input that a prologue reads beside its contraction's operands is one more load in the inner loop. */
-static void add_prologue_loads(const fusion_context *c, const fusion_group *group, cost_work *w) {
-  uint32_t product;
-  if (group->kind != GROUP_CONTRACT || contract_staged_producer(c, group, &product)) return;
-  const uint32_t hero = group->hero, panel = group_panel_operand(c, group);
-  for (uint32_t o = 0; o < 2; o++) {
+static void add_prologue_loads(const fusion_context *c, const fusion_group *group, const recompute *r, cost_work *w) {
+  if (r->rule != PROLOGUE) return;
+  for (uint32_t k = 0; k < 2 * r->copies.set.count; k++) {
+    const uint32_t node = r->copies.set.node[k / 2], from = ir_arg(c->graph, node, k % 2);
     uint32_t loads = 0;
-    if (ir_arg(c->graph, hero, o) == panel) {
-      group_add_panel(c, group, panel, w);
-      continue;
-    }
-    for (uint32_t i = 0; i < group->input_count; i++)
-      loads += group_feeds_contraction(c, group, ir_arg(c->graph, hero, o), group->inputs[i], 0);
-    if (loads > 1 && !(group_count_copies(c, group, ir_arg(c->graph, hero, o)) > 0))
-      w->extra_cycles += (loads - 1) * elements_of(c, hero) * group_contract_depth(c, hero) / sharing(c) *
+    if (from == r->copies.panel[k / 2]) group_add_panel(c, group, from, w);
+    if (r->copies.times[k / 2][k % 2] > 0) continue;
+    for (uint32_t i = 0; i < group->input_count; i++) loads += group_feeds_contraction(c, group, from, group->inputs[i], 0);
+    if (loads > 1)
+      w->extra_cycles += (loads - 1) * elements_of(c, node) * group_contract_depth(c, node) / sharing(c) *
                          c->options->profile->scalar_load_cycles;
   }
 }
@@ -299,19 +299,24 @@ static cost_stream read_stream(const fusion_context *c, const fusion_group *grou
   return s;
 }
 
-/* A result of a contraction whose neighbours along the vectors do not lie together: each lane is stored by itself. */
-static bool stores_across(const fusion_context *c, const fusion_group *group, uint32_t node) {
+/* Cycles of each lane of a result of a contraction whose neighbours along the vectors do not lie together: it is taken out and stored by itself, a store each where their
+   lines spread over the near cache; where they meet in half of its sets or fewer, or each is made narrower first, twice that. 0: they lie together. */
+static double stores_across(const fusion_context *c, const fusion_group *group, uint32_t node) {
+  enum { A_STORE = 1, DEAR = 2, FEW_SETS = 2 * FUSION_LINE };
   expr_pool *x = c->graph->pool;
   const ir_tensor *t = &ir_at(c->graph, group->hero)->type;
-  if (group->kind != GROUP_CONTRACT || !schedule_is_explicit(c) || node == group->hero) return false;
+  if (group->kind != GROUP_CONTRACT || !schedule_is_explicit(c) || node == group->hero) return 0;
   const uint32_t lane = group_last_axis(t);
   map_access at = {.rank = t->rank};
-  if (!lane) return false;
+  if (!lane) return 0;
   const ir_expr v = at.at[lane - 1] = expr_var_add(x, "v", 0, t->dims[lane - 1], 1);
-  int64_t coef;
+  int64_t coef = 0;
   ir_expr rest;
-  if (v >= 0 || !fusion_forward_within(c, group, group->hero, node, &at)) return false;
-  return !expr_split_affine(x, fusion_stored_offset(c, node, &at), (uint32_t)x->nodes.at[IR_EXPR_NODE(v)].value, &coef, &rest) || coef != 1;
+  if (v >= 0 || !fusion_forward_within(c, group, group->hero, node, &at)) return 0;
+  if (!expr_split_affine(x, fusion_stored_offset(c, node, &at), (uint32_t)x->nodes.at[IR_EXPR_NODE(v)].value, &coef, &rest)) coef = 0;
+  if (coef == 1) return 0;
+  const int32_t dtype = ir_at(c->graph, node)->type.dtype;
+  return dtype == SNT_F32 && coef * ir_dtypes[dtype].bytes % FEW_SETS ? A_STORE : DEAR;
 }
 
 /* A depthwise convolution reads its source in place; what it has to compute first it computes into a copy, written once and read once. */
@@ -377,10 +382,10 @@ static void add_streams(const fusion_context *c, const fusion_group *group, cons
   }
   for (uint32_t i = 0; i < group->output_count && w->stream_count < COST_MAX_STREAMS; i++) {
     const double bytes = bytes_of(c, group->outputs[i]);
-    const bool across = stores_across(c, group, group->outputs[i]);
-    if (across) w->extra_cycles += LANE_STORE_CYCLES * elements_of(c, group->outputs[i]) * c->options->profile->lanes;
+    const double across = stores_across(c, group, group->outputs[i]);
+    w->extra_cycles += across * elements_of(c, group->outputs[i]) * c->options->profile->lanes;
     w->streams[w->stream_count++] = (cost_stream){
-        .bytes = bytes, .accesses = bytes, .write = true, .strided = across || stores_down(c, group, group->outputs[i])};
+        .bytes = bytes, .accesses = bytes, .write = true, .strided = across > 0 || stores_down(c, group, group->outputs[i])};
     w->extra_cycles += fusion_narrow_cycles(c, group->outputs[i]) * elements_of(c, group->outputs[i]);
   }
 }
@@ -452,13 +457,14 @@ void fusion_group_work(const fusion_context *c, const fusion_group *group, cost_
   w->extra_cycles += loads.count * c->options->profile->lane_load_cycles * c->options->profile->lanes;
   if (loads.lines > 0) /* in the sweep that reads them, which waits for them; what is dear has others */
     w->streams[w->stream_count++] = (cost_stream){.accesses = loads.lines * FUSION_LINE, .reuse_bytes = loads.lined_bytes, .alone = true};
-  add_operations(c, group, &m, w);
+  const recompute again = recompute_of(c, group);
+  add_operations(c, group, &m, &again, w);
   add_streams(c, group, swept ? inputs : NULL, w);
   add_copy(c, group, w);
   group_add_lane_operand(c, group, w);
   group_add_row_operand(c, group, w);
   add_rows(c, group, w);
-  add_prologue_loads(c, group, w);
+  add_prologue_loads(c, group, &again, w);
   add_registers(c, group, w);
 }
 

@@ -1,6 +1,7 @@
 /* Shared by the group*.c files: the table of groups under construction, the queue of proposals, the matchers of whole groups. */
 #ifndef FUSION_GROUP_PRIVATE_H
 #define FUSION_GROUP_PRIVATE_H
+#include "fusion/contract_set.h"
 #include "fusion/steer.h"
 
 /* Of a group: a bit for each value that it reads and stores, some values sharing one; their bytes. */
@@ -223,12 +224,15 @@ bool group_count_maps(const fusion_context *, const fusion_group *, double *time
 
 /* Is the input on its way into a contraction (an operand or a prologue of one), rather than read by the epilogue? Depth: 0. */
 bool group_feeds_contraction(const fusion_context *, const fusion_group *, uint32_t node, uint32_t input, uint32_t depth);
-/* The operand that a contraction with a prologue copies to panels, where it is computed once for all rows; 0: none. */
-uint32_t group_panel_operand(const fusion_context *, const fusion_group *);
 enum { GROUP_ALONE = 8 }; /* results that an element computed by itself takes as long as: a vector of the profile, before it is widened */
 static const double GROUP_MARGIN = 1.25;
-/* How often an element of an operand is computed into a copy, a panel or one with a border; 0: it is not. */
-double group_count_copies(const fusion_context *, const fusion_group *, uint32_t operand);
+/* Of the contractions of one tile: how often an element of either operand is computed into a copy, a panel or one with a border (0: it is not), and which operand has panels. */
+typedef struct group_copies {
+  contract_set set;
+  double times[CONTRACT_SET_MAX][2];
+  uint32_t panel[CONTRACT_SET_MAX]; /* 0: none */
+} group_copies;
+void group_find_copies(const fusion_context *, const fusion_group *, group_copies *);
 void group_add_panel(const fusion_context *, const fusion_group *, uint32_t operand, cost_work *);
 void group_add_lane_operand(const fusion_context *, const fusion_group *, cost_work *);
 void group_add_row_operand(const fusion_context *, const fusion_group *, cost_work *);

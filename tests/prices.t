@@ -25,6 +25,16 @@ sub price {
 
 sub scaled { my ($by) = @_; return "graph \@g(%x: f32[64,784], %s: f32[64]) {\n$by  %b = broadcast %k, axes=[0], shape=[64,784]\n  %y = mul %x, %b\n  return y=%y\n}\n" }
 sub sums { my ($rows) = @_; return "graph \@g(%x: f32[1024,128], %z: f32[1024,128], %w: f32[1024,256]) {\n$rows  %y = reduce.sum %r, axes=[1]\n  return y=%y\n}\n" }
+sub seams { my ($x, $z) = @_; return "graph \@g(%x: f32[1024,$x], %z: f32[1024,$z]) {\n  %r = concat %x, %z, axis=1\n  %y = reduce.sum %r, axes=[1]\n  return y=%y\n}\n" }
+sub row_sums { my ($rows, $terms) = @_; return "graph \@g(%x: f32[$rows,$terms]) {\n  %y = reduce.sum %x, axes=[1]\n  return y=%y\n}\n" }
+sub dequantised { my ($value) = @_; return "  %f$value = cast %$value, dtype=f32\n  %o$value = sub %f$value, 8.0\n  %p$value = linear %x, %o$value\n" }
+sub gated { # products of rows with weights that are computed, in one kernel
+  my ($product, @values) = @_;
+  my $fused = join '', map { my $v = $_; map { "  must_fuse %$_$v, %y\n" } 'f', 'o', 'p' } @values;
+  return "graph \@g(%x: f32[64,512], " . join(', ', map { "%$_: u8[1408,512]" } @values) . ") {\n" . join('', map { dequantised($_) } @values) . "  %y = $product\n$fused  return y=%y\n}\n";
+}
+sub stored_turned { my ($rows) = @_; return "graph \@g(%x: f32[$rows,64], %w: f32[64,64]) {\n  %h = matmul %x, %w\n  %t = transpose %h, perm=[1,0]\n  return y=%t\n}\n" }
+sub ended { my ($both) = @_; return "graph \@g(%x: f32[784,64], %w: f32[64,64], %z: f32[784,64]) {\n$both  %y = add %h, %e\n  must_fuse %e, %y\n  must_fuse %h, %y\n  return y=%y\n}\n" }
 sub scores { my ($keys, $how) = @_; return "graph \@g(%q: f32[4,64], %k: f32[$keys]) {\n  %y = matmul %q, %k$how\n  return y=%y\n}\n" }
 sub bits { # weights of four bits, with so many rows beside them
   my ($rows) = @_;
@@ -113,7 +123,12 @@ sub dealt {
 
 my @pairs = ( # what, profile, with it, without; the least and the most that the one may cost beside the other
   ['what is the same for all lanes is computed once a row', 'pocl', scaled("  %k = sigmoid %s\n"), scaled("  %k = mul %s, 2.0\n"), 1, 1.3],
-  ['rows of two parts are put together lane by lane', 'pocl', sums("  %r = concat %x, %z, axis=1\n"), sums("  %r = mul %w, 1.0\n"), 4, 40],
+  ['rows of two parts are put together lane by lane', 'pocl', seams(124, 132), sums("  %r = mul %w, 1.0\n"), 4, 40],
+  ['where the seam lies between vectors, each part is a vector and a selection', 'pocl', seams(128, 128), sums("  %r = mul %w, 1.0\n"), 1.5, 3.5],
+  ['a row has an end, where its lanes become one', 'pocl', row_sums(8192, 32), row_sums(512, 512), 1.5, 3],
+  ['of two products of one tile each has its panels', 'pocl', gated('mul %pa, %pb', 'a', 'b'), gated('mul %pa, 0.5', 'a'), 1.8, 1.9],
+  ['a product that is stored turned has a store for each element', 'pocl', stored_turned(784), stored_turned(784) =~ s/  %t = .*\n//r =~ s/%t/%h/r, 1.1, 1.35],
+  ['what only the end of a product reads is computed once, wherever it stands', 'pocl', ended("  %e = sigmoid %z\n  %h = matmul %x, %w\n"), ended("  %h = matmul %x, %w\n  %e = sigmoid %z\n"), 0.99, 1.01],
   ['so are operands of few rows that lie the other way', 'pocl', scores('512,64', ', transpose_b'), scores('64,512', ''), 2, 10],
   ['both parts of a cache are read for all of it on texels', 'lavapipe', cached("  %y = concat %x, %z, axis=1\n"), cached("  %y = mul %w, 2.0\n"), 1.15, 2],
   ['parts that are joined are computed for their part, along rows as along columns', 'wide', joined(0, '256,256'), joined(1, '256,256'), 0.95, 1.05],
