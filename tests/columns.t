@@ -111,7 +111,7 @@ for my $case ([1, 5], [2, 3], [3, 3], [3, 9], [6, 11]) {
 
 my %graphs = (map({ my ($c, $t) = @$_; ("$c channels of $t x $t taps" => tail($c, $t)) } [1, 3], [2, 5], [3, 3], [3, 9], [6, 5]),
               map({ my ($r, $k, $n) = @$_; ("linear $r x $k x $n" => linear($r, $k, $n)) } [64, 96, 24], [7, 33, 24], [1, 64, 12], [50, 2048, 24], [2, 5, 56], [13, 40, 6]),
-              map({ my ($r, $k, $n, $t) = @$_; ("product $r x $k x $n of $t" => product($r, $k, $n, $t)) } [16, 48, 24, 'f32'], [9, 31, 12, 'f16'], [6, 8, 40, 'i32'], [4, 520, 32, 'f32']),
+              map({ my ($r, $k, $n, $t) = @$_; ("product $r x $k x $n of $t" => product($r, $k, $n, $t)) } [16, 48, 24, 'f32'], [9, 31, 12, 'f16'], [6, 8, 40, 'i32']),
               map({ my ($r, $k, $n) = @$_; ("given $r x $k x $n" => given($r, $k, $n)) } [64, 64, 64], [7, 48, 32], [33, 40, 24]),
               'stencil and columns' => reaches());
 for my $name (sort keys %graphs) {
@@ -144,22 +144,6 @@ for my $name (sort keys %graphs) {
       local $/;
       my ($worst) = sort { $b <=> $a } map { abs($_ - $tenth) } unpack 'f<*', substr <$in>, 128;
       ok(!$code && $worst <= 1e-7, "the mean of 25600 tenths on $device is off by $worst") or diag($said);
-    }
-  }
-}
-
-# 4096 terms of a product: sums of 256 each, which are then summed. One after another they are off by more than four times as much.
-{
-  my $model = put('long.snt', "graph \@g(%x: f32[4,4096], %w: f32[4096,32]) {\n  %y = matmul %x, %w\n  return y=%y\n}\n");
-  my $off = sub {
-    my ($code, $said) = says("$sinter run $model --device $_[0] --check --quiet");
-    return $code ? diag($said) && 1 : $said =~ /error \/ bound\) ([\d.e-]+)/ ? $1 : 1;
-  };
-  for my $device ('opencl:pocl', map { "interp --profile " . profile($_, 'kir', '') } 8, 16) {
-    SKIP: {
-      skip(lacks('opencl:pocl'), 1) if $device eq 'opencl:pocl' && lacks($device);
-      my ($parts, $order) = ($off->($device), $off->("$device --numerics strict"));
-      cmp_ok(3 * $parts, '<', $order, "a sum of 4096 products on $device: $parts of the bound, one after another $order");
     }
   }
 }
