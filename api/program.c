@@ -306,6 +306,11 @@ static snt_result compile_into(snt_program *p, const snt_graph *g, const snt_com
   return emit_kernels(p, &user, diag);
 }
 
+enum {
+  COMPILE_FLAGS = SNT_COMPILE_UNFUSED | SNT_COMPILE_UNFUSED_NODES | SNT_COMPILE_NO_REWRITES | SNT_COMPILE_LINE_INFO,
+  COMPILE_TARGETS = SNT_TARGET_HOST | SNT_TARGET_OPENCL | SNT_TARGET_SPIRV | SNT_TARGET_CUDA
+};
+
 snt_result snt_compile(snt_graph *g, const snt_profile *profile, const snt_compile_info *given, snt_program **out, snt_diag *diag) {
   if (!g || !profile || !out) return ir_fail(diag, SNT_E_ARG, "compile", 0, "a graph, a profile and a place for the program are needed");
   snt_compile_info info = {0};
@@ -314,6 +319,8 @@ snt_result snt_compile(snt_graph *g, const snt_profile *profile, const snt_compi
     memcpy(&info, given, given->head.size < sizeof info ? given->head.size : sizeof info);
   }
   if (info.numerics > SNT_NUMERICS_REPRODUCIBLE) return ir_fail(diag, SNT_E_ARG, "compile", 0, "no numerics mode %u", info.numerics);
+  if (info.flags & ~COMPILE_FLAGS || info.targets & ~COMPILE_TARGETS)
+    return ir_fail(diag, SNT_E_ARG, "compile", 0, "unknown flags 0x%x or targets 0x%x", info.flags, info.targets);
   if (info.weights > SNT_WEIGHTS_I8) return ir_fail(diag, SNT_E_ARG, "compile", 0, "no weights of kind %u", info.weights);
   if (info.numerics == SNT_NUMERICS_REPRODUCIBLE) info.flags |= SNT_COMPILE_NO_REWRITES; /* they are priced, and prices are the device's */
   SNT_TRY(snt_graph_verify(g, diag));

@@ -10,7 +10,8 @@ static const snt_argument *argument(const snt_run_info *info, uint32_t i) {
 
 static snt_result check_symbols(const snt_program *p, const snt_run_info *info, snt_diag *diag) {
   if (info->symbol_count != p->pool.symbols.count || (info->symbol_count && !info->symbols))
-    return ir_fail(diag, SNT_E_ARG, "run", 0, "%u symbols given; the program has %u", info->symbol_count, p->pool.symbols.count);
+    return ir_fail(diag, SNT_E_ARG, "run", 0, "%u symbols given; the program has %u", info->symbols ? info->symbol_count : 0,
+                   p->pool.symbols.count);
   for (uint32_t i = 0; i < info->symbol_count; i++) {
     const expr_symbol *s = &p->pool.symbols.at[i];
     const int64_t v = info->symbols[i];

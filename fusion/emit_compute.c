@@ -207,7 +207,7 @@ static uint32_t gather_element(emit *e, uint32_t node, const map_access *access)
   const uint32_t clamped = kir_2(e->k, KIR_max, kir_2(e->k, KIR_min, given, last), zero);
   const ir_expr v = emit_var_for(e, "index", kir_bitcast(e->k, kir_t(SNT_U32, 1), clamped), 0, from->dims[axis]);
   at_data.rank = from->rank;
-  at_data.at[axis] = v;
+  at_data.at[axis] = from->dims[axis] == 1 ? 0 : v;
   for (uint32_t i = axis + 1; i < from->rank; i++) at_data.at[i] = access->at[i - 1 + index_rank];
   const uint32_t value = emit_value(e, data, &at_data);
   if (!ir_attr_flag(e->g, node, IR_ATTR_zero)) return value;

@@ -44,8 +44,7 @@ static bool access_concat(const ir_graph *g, uint32_t node, uint32_t operand, ma
   const uint32_t axis = (uint32_t)ir_attr_int(g, node, IR_ATTR_axis, 0);
   ir_expr start = 0;
   for (uint32_t i = 0; i < operand; i++) start = expr_add(g->pool, start, ir_at(g, ir_arg(g, node, i))->type.dims[axis]);
-  access->at[axis] = expr_sub(g->pool, access->at[axis], start);
-  return map_add_condition(g->pool, access, access->at[axis], 0, ir_at(g, ir_arg(g, node, operand))->type.dims[axis]);
+  return map_place(g->pool, access, axis, expr_sub(g->pool, access->at[axis], start), ir_at(g, ir_arg(g, node, operand))->type.dims[axis]);
 }
 
 bool ir_movement_access(const ir_graph *g, uint32_t node, uint32_t operand, map_access *access) {

@@ -21,6 +21,11 @@ bool map_add_condition(expr_pool *pool, map_access *access, ir_expr value, ir_ex
   return true;
 }
 
+bool map_place(expr_pool *pool, map_access *access, uint32_t axis, ir_expr at, ir_expr extent) {
+  access->at[axis] = extent == 1 ? 0 : at;
+  return map_add_condition(pool, access, at, 0, extent);
+}
+
 bool map_never_holds(expr_pool *pool, const map_access *access, uint32_t first) {
   for (uint32_t c = first; c < access->condition_count; c++)
     if (expr_proves_lt(pool, access->conditions[c].value, access->conditions[c].lo) ||
@@ -124,10 +129,8 @@ bool map_slice(expr_pool *pool, map_access *access, const ir_expr *starts, const
 }
 
 bool map_pad(expr_pool *pool, map_access *access, const ir_expr *low, const ir_expr *from_dims) {
-  for (uint32_t i = 0; i < access->rank; i++) {
-    access->at[i] = expr_sub(pool, access->at[i], low[i]);
-    if (!map_add_condition(pool, access, access->at[i], 0, from_dims[i])) return false;
-  }
+  for (uint32_t i = 0; i < access->rank; i++)
+    if (!map_place(pool, access, i, expr_sub(pool, access->at[i], low[i]), from_dims[i])) return false;
   return true;
 }
 
@@ -137,8 +140,7 @@ bool map_window(expr_pool *pool, map_access *access, uint32_t first, uint32_t co
   for (uint32_t i = 0; i < count; i++) {
     ir_expr position = expr_mul(pool, access->at[first + i], expr_int(pool, stride[i]));
     ir_expr tap = expr_mul(pool, access->at[rank + i], expr_int(pool, dilation[i]));
-    access->at[first + i] = expr_sub(pool, expr_add(pool, position, tap), low[i]);
-    if (!map_add_condition(pool, access, access->at[first + i], 0, from_dims[first + i])) return false;
+    if (!map_place(pool, access, first + i, expr_sub(pool, expr_add(pool, position, tap), low[i]), from_dims[first + i])) return false;
   }
   access->rank = rank;
   return true;

@@ -5,11 +5,26 @@
 
 enum { BUILT_FOR = 0x000100 }; /* of snt_version: the graph in memory has one layout a version */
 
+static bool is_fixed(const snt_onnx_fixed *f) {
+  bool good = f->name && f->tensor.rank <= SNT_MAX_RANK;
+  for (uint32_t i = 0; good && i < f->tensor.rank; i++) good = f->tensor.dims[i] >= 0;
+  return good;
+}
+
+static snt_result check_info(const snt_onnx_info *info, snt_diag *diag) {
+  if (info->head.type != SNT_TYPE_onnx_info || info->head.next) return ir_fail(diag, SNT_E_STRUCT, "onnx", 0, "this is no snt_onnx_info");
+  if (info->head.size != sizeof *info) return ir_fail(diag, SNT_E_STRUCT, "onnx", 0, "snt_onnx_info has another size here");
+  if ((info->dim_count && !info->dims) || (info->fixed_count && !info->fixed))
+    return ir_fail(diag, SNT_E_ARG, "onnx", 0, "as many extents and fixed inputs are needed as are counted");
+  for (uint32_t i = 0; i < info->fixed_count; i++)
+    if (!is_fixed(&info->fixed[i])) return ir_fail(diag, SNT_E_ARG, "onnx", 0, "fixed input %u needs a name, rank <= 8 and extents", i);
+  return SNT_OK;
+}
+
 static snt_result check(const snt_graph *g, const snt_onnx_info *info, snt_diag *diag) {
   if (!g) return ir_fail(diag, SNT_E_ARG, "onnx", 0, "a graph is needed");
   if (g->graph.nodes.count > 1) return ir_fail(diag, SNT_E_ORDER, "onnx", 0, "the graph is not empty");
-  if (info && info->head.type != SNT_TYPE_onnx_info) return ir_fail(diag, SNT_E_STRUCT, "onnx", 0, "this is no snt_onnx_info");
-  if (info && info->head.size != sizeof *info) return ir_fail(diag, SNT_E_STRUCT, "onnx", 0, "snt_onnx_info has another size here");
+  if (info) SNT_TRY(check_info(info, diag));
   /* Both libraries work on one graph in memory. */
   if (snt_version() != BUILT_FOR) return ir_fail(diag, SNT_E_STRUCT, "onnx", 0, "libsinter and libsinter-onnx are of different versions");
   return SNT_OK;

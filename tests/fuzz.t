@@ -14,7 +14,7 @@ result() { # status, name
   number=$((number + 1))
   if [ "$1" = 0 ]; then echo "ok $number - $2"; else echo "not ok $number - $2"; failed=1; fi
 }
-classes=interp,interp=pocl,interp=lavapipe,interp=swiftshader,interp=rusticl,interp=h100,interp=mobile,interp=igpu
+classes=interp,interp=pocl,interp=lavapipe,interp=swiftshader,interp=rusticl,interp=h100,interp=mobile,interp=igpu,interp=dgpu
 seed=${SNT_FUZZ_SEED:-$(($(date +%s) % 1000000))}
 
 run() { # name, count of graphs that must pass at least, options

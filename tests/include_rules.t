@@ -197,4 +197,16 @@ SKIP: {
   is(join(' ', map { "$_ in @{$used{$_}}" } sort keys %used), '', 'the library does not print, end the process or read the environment');
 }
 
+# What structs say that they are: one number each, over all public headers.
+my %by_number;
+for my $header (glob 'api/include/sinter/*.h') {
+  my $text = slurp($header);
+  while ($text =~ /enum \{\s*(SNT_TYPE_\w+ = \d+[^}]*)\}/g) {
+    my $next = 0;
+    for (split /,/, $1) { push @{$by_number{$next = $2 // $next}}, $1 and $next++ if /(SNT_TYPE_\w+)(?: = (\d+))?/ }
+  }
+}
+cmp_ok(scalar keys %by_number, '>=', 25, 'the public structs have type numbers');
+is(join('; ', map { @{$by_number{$_}} > 1 ? "$_: @{$by_number{$_}}" : () } sort keys %by_number), '', 'no two of them the same');
+
 done_testing();

@@ -93,4 +93,26 @@ sub points {
 }
 is(points('crowded', 64, 56), '6,6,12560 36,12560', 'points of 49 KiB begin a line later');
 is(points('apart', 40, 56), '6,6,1,14,14,40 36,196,40', 'points that lie apart stay where they are');
+# Rows of texels that begin on whole ones, of a value between strips and of one that the host reads, too.
+my $between = put('between.snt', <<'END');
+graph @between(%x: f32[1,3,40,57]) {
+  %f: f32[3,1,3,3] = const normal seed=1 scale=0.3
+  %g: f32[3,1,3,3] = const normal seed=2 scale=0.3
+  %a = conv %x, %f, pads=[1,1,1,1], groups=3
+  %b = conv %a, %g, pads=[1,1,1,1], groups=3
+  %c = conv %b, %f, pads=[1,1,1,1], groups=3
+  never_fuse %a, %b
+  never_fuse %b, %c
+  return a=%a, y=%c
+}
+END
+my ($kir, $kir_texels) = map { put("kir_$_.profile", "base = $_\nname = kir_$_\ntarget = kir\n") } qw(pocl lavapipe);
+for my $case (['crowded', "interp --profile $kir"], ['crowded', 'opencl:pocl'], ['between', "interp --profile $kir_texels"], ['between', 'vulkan:llvmpipe']) {
+  my ($name, $device) = @$case;
+  SKIP: {
+    skip(lacks($device), 1) if lacks($device);
+    my ($code, $said) = says("$sinter run $dir/$name.snt --device $device --check --quiet");
+    is($code, 0, "$name on $device") or diag($said);
+  }
+}
 done_testing();

@@ -70,7 +70,7 @@ for my $case (@cases) {
   my $text = join '', map { slurp($_) } glob "$dir/out/*.cl";
   unlink glob "$dir/out/*";
   my $checks = () = $text =~ /int\d+ \w+ = (\w+) != \1;/g;
-  ok($left ? $checks <= 5 : $checks, "$name: " . ($left ? 'no term is asked' : 'each term is asked')) or diag("$checks $said");
+  ok($text =~ /__kernel/ && ($left ? $checks <= 5 : $checks), "$name: " . ($left ? 'no term is asked' : 'each term is asked')) or diag("$checks $said");
 }
 
 # Lanes of a vector beside one that is NaN or infinite are what they are without it.

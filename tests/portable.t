@@ -34,7 +34,9 @@ sub translate {
   my $said = `$build/sinter compile $model --target spirv $options --mask $mask -o $dir/$name 2>&1`;
   return diag("$model: $said") && "$name: not compiled" if $?;
   my @bad;
-  for my $module (glob "$dir/$name/*.spv") {
+  my @modules = glob "$dir/$name/*.spv";
+  return "$name: no module" if !@modules;
+  for my $module (@modules) {
     for my $way (['msl', '--msl --msl-version 20100'], ['hlsl', '--hlsl --shader-model 60']) {
       my $text = `spirv-cross $module $way->[1] 2>&1`;
       if ($? || $text !~ /main/) { push @bad, "$module to $way->[0]"; diag("$module to $way->[0]: $text") }

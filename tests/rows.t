@@ -71,4 +71,20 @@ for my $case (['as it lies', 'reduce', '64,512', ''], ['turned', 'contract', '51
     }
   }
 }
+
+# A sum or an extreme down long columns: up to four vectors of them at once, as many as divide their number (fusion/schedule_row.c).
+my $kir = put('kir.profile', "base = pocl\nname = kir\ntarget = kir\n");
+for my $columns (1024, 1000, 520) {
+  for my $body ('%s = reduce.sum %x, axes=[0]', "%a = abs %x\n  %s = reduce.max %a, axes=[0]") {
+    my $file = put('down.snt', "graph \@g(%x: f32[130,$columns]) {\n  $body\n  return s=%s\n}\n");
+    my ($what) = $body =~ /(reduce\.\w+)/;
+    for my $device ("interp --profile $kir", 'opencl:pocl', 'vulkan:llvmpipe') {
+      SKIP: {
+        skip("$device is not here", 1) if lacks($device);
+        my ($code, $said) = says("$sinter run $file --device $device --check --quiet");
+        is($code, 0, "$device: $what down $columns columns") or diag($said);
+      }
+    }
+  }
+}
 done_testing;

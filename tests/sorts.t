@@ -19,6 +19,8 @@ my %graphs = ( # kernels on the profile pocl, text, what else is asked
   first => [10, "graph \@g(%x: f32[3,2100]) {\n  %o = argsort %x, axis=1, descending\n  %y = slice %o, starts=[0,0], sizes=[3,70], steps=[1,1]\n  return y=%y\n}\n"],
   first_of_two => [10, "graph \@g(%x: f32[2100,2]) {\n  %o = argsort %x, axis=0\n  %y = slice %o, starts=[0,0], sizes=[33,2], steps=[1,1]\n  %z = slice %o, starts=[0,1], sizes=[500,1], steps=[1,1]\n  return y=%y, z=%z\n}\n"],
   not_the_first => [10, "graph \@g(%x: f32[2100]) {\n  %o = argsort %x, axis=0\n  %y = slice %o, starts=[1], sizes=[70], steps=[1]\n  return y=%y\n}\n"],
+  every_other => [10, "graph \@g(%x: f32[2100]) {\n  %o = argsort %x, axis=0\n  %y = slice %o, starts=[0], sizes=[70], steps=[2]\n  return y=%y\n}\n"],
+  all_and_first => [10, "graph \@g(%x: f32[2100]) {\n  %o = argsort %x, axis=0\n  %y = slice %o, starts=[0], sizes=[70], steps=[1]\n  return o=%o, y=%y\n}\n"],
   levels => [4, "graph \@g(%i: i32[40], %u: f32[40,3,32], %j: i32[20], %v: f32[20,3,32]) {\n  %z: f32[64,3,32] = broadcast 0x0p+0\n  %a = scatter.set %z, %i, %u, axis=0\n  %y = scatter.set %a, %j, %v, axis=0\n  return y=%y\n}\n"],
   columns => [4, "graph \@g(%i: i64[40], %u: f32[3,40,70]) {\n  %z: f32[3,64,70] = broadcast 0x1p+0\n  %y = scatter.set %z, %i, %u, axis=1\n  return y=%y\n}\n"],
   maybe_none => [3, "symbols { n: min=0 max=4096 hint=512 }\ngraph \@g(%i: i32[n], %u: f32[n,128]) {\n  %z: f32[32,128] = broadcast 0x1p+1\n  %y = scatter.set %z, %i, %u, axis=0\n  return y=%y\n}\n", '', '--dim n=0', '--dim n=40'],

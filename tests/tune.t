@@ -69,7 +69,8 @@ for my $device ('interp', 'opencl:pocl') {
 for my $device ('cuda-text', 'opencl:pocl') {
   SKIP: {
     my ($plain_exit, $plain, $r) = run_model($device);
-    skip "$device: not here", 3 if $plain_exit;
+    skip "$device: not here", 3 if lacks($device);
+    is $plain_exit, 0, "$device: runs before it learns" or diag $plain;
     my ($exit, $said, $learnt) = run_model($device, '--learn');
     is $exit, 0, "$device --learn: runs, within its bounds";
     like $said, qr/learn: \d+ kernels split for what they spilled; the driver says what \d+ of \d+ kernels use/, "$device: says what it heard";

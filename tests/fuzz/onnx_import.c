@@ -19,6 +19,7 @@ static void SNT_CALL release(void *user, void *at, size_t size, size_t align) {
 }
 
 /* ---- importing ---- */
+enum { MOST_PIXELS = 1 << 18 };
 snt_symbol onnx_import_dim;
 char onnx_import_said[1024];
 static void SNT_CALL note(void *user, const char *node, const char *op, const char *reason) {
@@ -27,11 +28,17 @@ static void SNT_CALL note(void *user, const char *node, const char *op, const ch
   snprintf(onnx_import_said + length, sizeof onnx_import_said - length, "%s (%s): %s; ", node, op, reason);
 }
 
+/* Pictures of a few bytes may have millions of pixels, which are all printed below. */
+static snt_result SNT_CALL decode(void *user, snt_onnx_image *image) {
+  const snt_result r = picture_decode(user, image);
+  return r == SNT_OK && (uint64_t)image->width * image->height > MOST_PIXELS ? SNT_E_LIMIT : r;
+}
+
 snt_result onnx_import_from(const void *data, size_t size, const char *path, snt_diag *diag) {
   const snt_context_info info = {.head = SNT_HEAD(context_info), .abi_version = SNT_ABI_VERSION, .alloc = {NULL, acquire, release}};
   const snt_onnx_info options = {.head = SNT_HEAD(onnx_info),
                                  .unsupported = note,
-                                 .decode_image = picture_decode,
+                                 .decode_image = decode,
                                  .dims = &onnx_import_dim,
                                  .dim_count = onnx_import_dim.name != NULL};
   snt_context *context = NULL;

@@ -230,10 +230,28 @@ static uint8_t *stored_type(uint8_t *blob) {
   return NULL;
 }
 
+/* Bits that nobody knows are not passed over. */
+static void refuse_unknown(snt_context *c) {
+  static const char text[] = "graph @g(%x: f32[4]) {\n  %y = neg %x\n  return y=%y\n}\n";
+  static const snt_compile_info infos[] = {{.head = SNT_HEAD(compile_info), .flags = 1 << 20},
+                                           {.head = SNT_HEAD(compile_info), .targets = 1 << 20}};
+  snt_diag diag = {.head = SNT_HEAD(diag)};
+  snt_graph *g = NULL;
+  snt_profile *profile = NULL;
+  snt_program *p = NULL;
+  (void)snt_graph_create(c, &g);
+  (void)snt_graph_parse(g, text, sizeof text - 1, NULL, &diag);
+  (void)snt_profile_builtin(c, "pocl", &profile);
+  for (int i = 0; i < 2; i++) tap_is_int(snt_compile(g, profile, &infos[i], &p, &diag), SNT_E_ARG, "unknown bits: %s", diag.text);
+  snt_profile_destroy(profile);
+  snt_graph_destroy(g);
+}
+
 static void check_stored(snt_context *c) {
   snt_diag diag = {.head = SNT_HEAD(diag)};
   snt_program *p = NULL, *again = NULL;
   tap_is_int(compile_dense(c, SNT_WEIGHTS_I8 + 1, &p, &diag), SNT_E_ARG, "weights of no kind: %s", diag.text);
+  refuse_unknown(c);
   tap_is_int(compile_dense(c, SNT_WEIGHTS_I8, &p, &diag), SNT_OK, "weights of eight bits");
   size_t size = 0;
   uint8_t *blob = p ? save(p, &size) : NULL, *type = blob ? stored_type(blob) : NULL;

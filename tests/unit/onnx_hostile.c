@@ -358,9 +358,37 @@ static void check_bounds(void) {
   onnx_import_dim = (snt_symbol){NULL, 0, 0, 0, 0};
 }
 
+/* What the caller says, not the file. */
+static void check_info(void) {
+  static const snt_onnx_fixed unnamed = {NULL, {SNT_F32, 1, {4}}, NULL}, ranked = {"x", {SNT_F32, 200, {4}}, NULL},
+                              negative = {"x", {SNT_F32, 1, {-4}}, NULL}, other = {"z", {SNT_F32, 1, {4}}, NULL};
+  static const struct {
+    const char *what;
+    uint32_t dims;
+    uint32_t fixed_count;
+    const snt_onnx_fixed *fixed;
+  } rows[] = {{"extents that are counted and not given", 1, 0, NULL},  {"fixed inputs that are counted and not given", 0, 1, NULL},
+              {"a fixed input without a name", 0, 1, &unnamed},        {"a fixed input of 200 axes", 0, 1, &ranked},
+              {"a fixed input of a negative extent", 0, 1, &negative}, {"a fixed input that is none", 0, 1, &other}};
+  snt_context *context = NULL;
+  snt_diag diag = {.head = SNT_HEAD(diag)};
+  good_model();
+  (void)snt_context_create(NULL, &context);
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    const snt_onnx_info info = {
+        .head = SNT_HEAD(onnx_info), .dim_count = rows[i].dims, .fixed_count = rows[i].fixed_count, .fixed = rows[i].fixed};
+    snt_graph *graph = NULL;
+    (void)snt_graph_create(context, &graph);
+    tap_ok(snt_onnx_import(graph, model.at, model.size, &info, &diag) == SNT_E_ARG, "%s: %s", rows[i].what, diag.text);
+    snt_graph_destroy(graph);
+  }
+  snt_context_destroy(context);
+}
+
 int main(void) {
   check_structure();
   check_bounds();
+  check_info();
   check_sizes();
   check_wire();
   check_function();

@@ -5,7 +5,8 @@
    - context, profile, program, device and a ready exec may be used from several threads at once; a graph, a stream and the submissions of one exec
      belong to one thread at a time;
    - children keep their parents alive: destroy in any order; destroying null does nothing;
-   - texts and arrays are queried with two calls: null or too small gives the needed size and SNT_INCOMPLETE. Sizes of texts count the terminator. */
+   - texts and arrays are queried with two calls: null asks for the needed size alone, and is SNT_OK (of blobs, and of snt_vk_describe's storage, SNT_INCOMPLETE);
+     too small gives it with SNT_INCOMPLETE. Sizes of texts count the terminator. */
 #ifndef SINTER_H
 #define SINTER_H
 #include "types.h"

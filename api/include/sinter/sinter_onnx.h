@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-enum { SNT_TYPE_onnx_info = 512 };
+enum { SNT_TYPE_onnx_info = 768 };
 /* An input that is fixed when the model is loaded. With data it becomes a constant, and shapes that depend on it become fixed; without, only
    its extents are. Copied. */
 typedef struct snt_onnx_fixed {
