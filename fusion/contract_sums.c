@@ -90,9 +90,19 @@ static void read_terms(contraction *t, ir_expr row, ir_expr column, tile_terms *
   }
 }
 
+/* Where a product and a sum are two operations, the terms of a trip are summed before they meet the sum so far: as many operations, a shorter chain of them,
+   and fewer roundings of what is large. */
+static bool sums_apart(const contraction *t) {
+  return t->type.base == SNT_F32 && !t->c->options->profile->caps.fma_fast && !schedule_is_explicit(t->c) &&
+         !fusion_keeps_order(t->c->options);
+}
+
+static uint32_t no_sum(const contraction *t) { return kir_const_float(t->e->k, kir_t(t->type.base, t->lanes), -0.0); }
+
 /* Several terms are read, then sum by sum: where a read is a call that keeps no register, a sum then comes and goes once for all of them. */
 static void multiply_terms(contraction *t, uint32_t label, ir_expr first, uint32_t count, ir_expr row, ir_expr column, uint32_t *acc) {
   tile_terms terms[STEP];
+  const bool apart = count > 1 && sums_apart(t);
   for (uint32_t n = 0; n < count; n++) {
     t->at[label] = expr_add(t->e->x, first, n);
     read_terms(t, row, column, &terms[n]);
@@ -100,14 +110,21 @@ static void multiply_terms(contraction *t, uint32_t label, ir_expr first, uint32
   emit_scalar_lanes(t->e);
   for (uint32_t s = 0; s < t->set.count; s++)
     for (uint32_t j = 0; j < t->vectors; j++)
-      for (uint32_t i = 0; i < t->rows; i++)
-        for (uint32_t n = 0; n < count; n++)
-          contract_add_term(t, &acc[(s * t->rows + i) * t->vectors + j], terms[n].scalar[s][i], terms[n].vector[s][j]);
+      for (uint32_t i = 0; i < t->rows; i++) {
+        uint32_t *const cell = &acc[(s * t->rows + i) * t->vectors + j], sum = apart ? no_sum(t) : *cell;
+        for (uint32_t n = 0; n < count; n++) contract_add_term(t, &sum, terms[n].scalar[s][i], terms[n].vector[s][j]);
+        *cell = apart ? kir_2(t->e->k, KIR_add, *cell, sum) : sum;
+      }
+}
+
+static uint32_t terms_ahead(const contraction *t) {
+  const uint32_t wanted = t->c->options->profile->trip_terms;
+  return wanted && wanted < STEP ? wanted : STEP;
 }
 
 static void multiply_trip(contraction *t, uint32_t label, ir_expr row, ir_expr column, uint32_t *acc) {
   const ir_expr k = t->at[label];
-  const uint32_t wanted = t->c->options->profile->trip_terms, ahead = wanted && wanted < STEP ? wanted : STEP;
+  const uint32_t ahead = terms_ahead(t);
   for (uint32_t n = 0; n < STEP; n += ahead)
     multiply_terms(t, label, expr_add(t->e->x, k, n), n + ahead > STEP ? STEP - n : ahead, row, column, acc);
 }
@@ -140,21 +157,27 @@ static void reduce_level(contraction *, uint32_t level, ir_expr row, ir_expr col
 static void reduce_range(contraction *t, uint32_t level, const emit_loop_info *range, ir_expr row, ir_expr column, uint32_t *acc) {
   emit *e = t->e;
   const uint32_t label = t->reduced[level], cells = contract_sums(t), step = (uint32_t)range->step;
+  const bool last = level + 1 == t->reduced_count;
   uint32_t carried[CONTRACT_CELLS];
   emit_loop_info info = *range;
   info.name = "k", info.carry_count = cells, info.initial = acc, info.carried = carried;
   const ir_expr k = emit_loop(e, &info);
   t->at[label] = k;
-  if (level + 1 == t->reduced_count) {
+  if (last) {
     contract_fetch_ahead(t, step);
     contract_fetch_rows(t, row, step);
   }
-  const bool together = step > 1 && !schedule_is_explicit(t->c) && !t->both_lanes && t->rows <= CONTRACT_TEXEL_ROWS;
-  if (together) multiply_trip(t, label, row, column, carried);
+  const bool together = step > 1 && !schedule_is_explicit(t->c) && !t->both_lanes && t->rows <= CONTRACT_TEXEL_ROWS,
+             apart = t->c->options->profile->reads == COST_READS_TEXEL && sums_apart(t) && !(together && terms_ahead(t) > 1) &&
+                     (last ? step > 1 : is_short(t, level + 1));
+  uint32_t own[CONTRACT_CELLS], *const sums = apart ? own : carried;
+  for (uint32_t i = 0; i < cells && apart; i++) own[i] = no_sum(t);
+  if (together) multiply_trip(t, label, row, column, sums);
   for (uint32_t s = 0; s < step && !together; s++) {
     t->at[label] = expr_add(e->x, k, s);
-    reduce_level(t, level + 1, row, column, carried);
+    reduce_level(t, level + 1, row, column, sums);
   }
+  for (uint32_t i = 0; i < cells && apart; i++) carried[i] = kir_2(e->k, KIR_add, carried[i], own[i]);
   emit_loop_end(e, k, cells, carried, acc);
 }
 

@@ -1,5 +1,5 @@
 #!/usr/bin/perl
-# Long sums of contractions are made in parts where vectors are explicit (fusion/contract_sums.c): their error, and right at every length. Output: TAP.
+# Long sums of contractions are made in parts (fusion/contract_sums.c): their error, and right at every length. Output: TAP.
 use strict;
 use warnings;
 use Test::More;
@@ -9,17 +9,26 @@ use Sinter;
 sub profile { my ($lanes) = @_; return put("kir$lanes.profile", "base = pocl\nname = wide\ntarget = kir\nlanes = $lanes\nregisters = 32\n") }
 sub product { my ($rows, $terms, $columns) = @_; return "graph \@g(%x: f32[$rows,$terms], %w: f32[$terms,$columns]) {\n  %y = matmul %x, %w\n  return y=%y\n}\n" }
 
-# 4096 terms of a product: sums of 256 each, which are then summed. One after another they are off by more than four times as much.
-my $model = put('long.snt', product(4, 4096, 32));
+# 4096 terms: sums of 256 each, which are then summed, where vectors are explicit; where work-items are lanes sums of four, or of a window's taps. One after
+# another they are off by more than three times as much, and twice.
+my @lanes = qw(vulkan:llvmpipe vulkan:swiftshader);
+my @explicit = ('opencl:pocl', map { 'interp --profile ' . profile($_) } 8, 16);
+my %times = ((map { $_ => 2 } @lanes, 'opencl:rusticl'), map { $_ => 3 } @explicit);
+my @cases = (['product', put('long.snt', product(4, 4096, 32)), @explicit, @lanes, 'opencl:rusticl'],
+             ['window', put('windows.snt', "graph \@g(%x: f32[1,512,8,8], %w: f32[32,512,3,3]) {\n  %y = conv %x, %w, pads=[1,1,1,1]\n  return y=%y\n}\n"), @lanes]);
 sub off {
-  my ($code, $said) = says("$sinter run $model --device $_[0] --check --quiet");
+  my ($model, $device) = @_;
+  my ($code, $said) = says("$sinter run $model --device $device --check --quiet");
   return $code ? diag($said) && 1 : $said =~ /error \/ bound\) ([\d.e-]+)/ ? $1 : 1;
 }
-for my $device ('opencl:pocl', map { 'interp --profile ' . profile($_) } 8, 16) {
-  SKIP: {
-    skip(lacks($device), 1) if lacks($device);
-    my ($parts, $order) = (off($device), off("$device --numerics strict"));
-    cmp_ok(3 * $parts, '<', $order, "a sum of 4096 products on $device: $parts of the bound, one after another $order");
+for my $case (@cases) {
+  my ($kind, $model, @devices) = @$case;
+  for my $device (@devices) {
+    SKIP: {
+      skip(lacks($device), 1) if lacks($device);
+      my ($parts, $order) = (off($model, $device), off($model, "$device --numerics strict"));
+      cmp_ok($times{$device} * $parts, '<', $order, "a $kind of 4096 or more terms on $device: $parts of the bound, one after another $order");
+    }
   }
 }
 # Whole parts, a last one of few terms, one of all but few, too few for two parts, and an odd number.
