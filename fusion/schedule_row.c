@@ -460,6 +460,51 @@ static uint32_t vectors_at_once(const row_job *j, ir_expr inner, uint32_t lanes)
   return vectors;
 }
 
+/* Is the value the same for all places but those along the first axis? */
+static bool varies_along_first(const ir_graph *g, uint32_t node, uint32_t depth) {
+  const ir_node *n = ir_at(g, node);
+  if (n->type.rank == 0 || ir_is_scalar_const(g, node, NULL)) return true;
+  if (n->op == IR_OP_iota) return ir_attr_int(g, node, IR_ATTR_axis, 0) == 0;
+  if (n->op == IR_OP_broadcast) return ir_at(g, ir_arg(g, node, 0))->type.rank == 0;
+  if (!(ir_ops[n->op].flags & IR_POINTWISE) || !depth) return false;
+  for (uint32_t i = 0; i < n->arity; i++)
+    if (!varies_along_first(g, ir_arg(g, node, i), depth - 1)) return false;
+  return true;
+}
+
+/* The select that leaves out whole places of the first axis, of which nothing is stored: regions behind their count. 0: none. */
+static uint32_t first_axis_chooser(const row_job *j) {
+  enum { DEEP = 4 };
+  const ir_graph *g = j->c->graph;
+  const uint32_t chooser = j->sweeps == 1 && j->group->output_count == 1 ? emit_chooser(j->c, j->group, *j->reduce) : 0;
+  const bool unread = chooser && chooser == fusion_through_views(g, j->group->outputs[0]) && ir_attr_flag(g, chooser, IR_ATTR_unread);
+  return unread && j->kept_rank > 1 && varies_along_first(g, ir_arg(g, chooser, 0), DEEP) ? chooser : 0;
+}
+
+/* Each group does its part of every place of the first axis that is wanted: parts are even however many these are, and of the others one thing is asked. */
+static bool emit_chosen(row_job *j, ir_expr parts, uint32_t lanes, int64_t least_groups) {
+  emit *e = j->e;
+  expr_pool *x = e->x;
+  const uint32_t chooser = first_axis_chooser(j);
+  const ir_expr units = chooser ? expr_mul(x, parts, schedule_product(x, j->kept_rank - 2, j->kept + 1)) : 1;
+  if (schedule_hint(x, units) < least_groups) return false;
+  j->groups = expr_int(x, least_groups);
+  j->group_var = emit_group(e, j->groups);
+  const ir_expr place = emit_loop(e, &(emit_loop_info){.name = "first", .lo = 0, .hi = j->kept[0], .step = 1});
+  ir_expr kept_at[SNT_MAX_RANK] = {place};
+  set_row(j, kept_at);
+  const map_access at = reduce_result_at(j, *j->reduce);
+  const uint32_t wanted = emit_wanted(e, *j->reduce, chooser, &at);
+  if (wanted) emit_if(e, wanted);
+  const ir_expr lo = schedule_part_start(x, units, j->groups, j->group_var), hi = schedule_part_start(x, units, j->groups, expr_add(x, j->group_var, 1));
+  const ir_expr unit = emit_loop(e, &(emit_loop_info){.name = "rows", .lo = lo, .hi = hi, .step = 1});
+  emit_across_unit(j, expr_add(x, expr_mul(x, place, units), unit), parts, lanes, 1);
+  emit_loop_end(e, unit, 0, NULL, NULL);
+  if (wanted) emit_if_end(e);
+  emit_loop_end(e, place, 0, NULL, NULL);
+  return true;
+}
+
 static snt_result build_across(row_job *j) {
   fusion_context *c = j->c;
   emit *e = j->e;
@@ -471,8 +516,9 @@ static snt_result build_across(row_job *j) {
   const uint32_t items = explicit_lanes ? 1 : across_items(c, schedule_hint(x, inner), schedule_hint(x, outer), lanes);
   j->vectors = vectors_at_once(j, inner, lanes);
   const ir_expr parts = expr_ceil_div(x, inner, (ir_expr)(lanes * j->vectors * items)), units = expr_mul(x, parts, outer);
-  j->vector = shared_vector(j);
   int64_t per = 1;
+  if (explicit_lanes && emit_chosen(j, parts, lanes, (int64_t)schedule_least_parts(c))) return finish(j, j->groups);
+  j->vector = shared_vector(j);
   j->groups = explicit_lanes ? schedule_split_work(c, units, schedule_hint(x, j->columns) * lanes * j->vectors, &per) : units;
   j->group_var = emit_group(e, j->groups);
   j->items = 1;
