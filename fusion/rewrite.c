@@ -137,7 +137,8 @@ static bool is_shared(rebuild *r, uint32_t matrix) {
   const ir_uses *uses = find_uses(r);
   int64_t elements;
   uint32_t products = 0;
-  if (!uses || !schedule_is_explicit(r->c) || !expr_is_const(r->to->pool, ir_tensor_elements(r->to->pool, &ir_at(r->from, node)->type), &elements))
+  if (!uses || !schedule_is_explicit(r->c) ||
+      !expr_is_const(r->to->pool, ir_tensor_elements(r->to->pool, &ir_at(r->from, node)->type), &elements))
     return false;
   if (elements > MOST || !rewrite_settle(r, r->args[matrix])) return false;
   for (uint32_t u = uses->first[node]; u < uses->first[node + 1]; u++) products += ir_at(r->from, uses->user[u])->op == IR_OP_contract;

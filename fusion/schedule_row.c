@@ -277,7 +277,8 @@ static uint32_t made_vector(const row_job *j, uint32_t part) {
    would be scalars, for each vector of rows again; so it is computed once a work-item, in vectors, and the work-item does more rows. 0: none. */
 static uint32_t shared_vector(const row_job *j) {
   uint32_t part;
-  if (!schedule_is_explicit(j->c) || j->sweeps != 1 || has_full_outputs(j) || !schedule_row_parts(j->c, j->seen, j->columns, 1, &part)) return 0;
+  if (!schedule_is_explicit(j->c) || j->sweeps != 1 || has_full_outputs(j) || !schedule_row_parts(j->c, j->seen, j->columns, 1, &part))
+    return 0;
   return made_vector(j, part);
 }
 
@@ -298,7 +299,8 @@ static bool is_beside_rows(const row_job *j, uint32_t node) {
 static uint32_t vector_of_terms(const row_job *j) {
   const ir_graph *g = j->c->graph;
   for (uint32_t i = j->group->hero; j->sweeps == 1 && i-- > 1;)
-    if (j->seen[i] && ir_at(g, i)->op == IR_OP_broadcast && row_is_full(j, i) && is_beside_rows(j, i)) return made_vector(j, ir_arg(g, i, 0));
+    if (j->seen[i] && ir_at(g, i)->op == IR_OP_broadcast && row_is_full(j, i) && is_beside_rows(j, i))
+      return made_vector(j, ir_arg(g, i, 0));
   return 0;
 }
 
@@ -496,7 +498,8 @@ static bool emit_chosen(row_job *j, ir_expr parts, uint32_t lanes, int64_t least
   const map_access at = reduce_result_at(j, *j->reduce);
   const uint32_t wanted = emit_wanted(e, *j->reduce, chooser, &at);
   if (wanted) emit_if(e, wanted);
-  const ir_expr lo = schedule_part_start(x, units, j->groups, j->group_var), hi = schedule_part_start(x, units, j->groups, expr_add(x, j->group_var, 1));
+  const ir_expr lo = schedule_part_start(x, units, j->groups, j->group_var),
+                hi = schedule_part_start(x, units, j->groups, expr_add(x, j->group_var, 1));
   const ir_expr unit = emit_loop(e, &(emit_loop_info){.name = "rows", .lo = lo, .hi = hi, .step = 1});
   emit_across_unit(j, expr_add(x, expr_mul(x, place, units), unit), parts, lanes, 1);
   emit_loop_end(e, unit, 0, NULL, NULL);

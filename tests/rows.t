@@ -71,4 +71,30 @@ for my $case (['as it lies', 'reduce', '64,512', ''], ['turned', 'contract', '51
     }
   }
 }
+
+# Layers of quantised activations: what is made of a row's own vector is made once a work-item, not in each row (fusion/schedule_row.c); weights of several products, which each would
+# widen, are panels of f32 (fusion/rewrite.c).
+my $layer = sub { my ($q, $x, $y) = @_; return "  %t$y = tanh $x\n  %m$y = mul %t$y, 0x1p+6\n  %r$y = round %m$y\n  %c$y = cast $q, dtype=f32\n  %y$y = contract %r$y, %c$y, lhs=[0,1], out=[0,2], rhs=[2,1]\n" };
+for my $case (['one layer', 'reduce', 1], ['two layers of the same weights', 'contract', 2]) {
+  my ($name, $kind, $layers) = @$case;
+  (my $file = "$dir/$name") =~ s/ /_/g;
+  open my $out, '>', "$file.snt" or die $!;
+  print $out "graph \@g(%x: u8[1,128]) {\n  %q: i8[128,128] = const normal seed=1 scale=40\n  %y0 = cast %x, dtype=f32\n", (map { $layer->('%q', '%y' . ($_ - 1), $_) } 1 .. $layers), "  return y=%y$layers\n}\n";
+  close $out;
+  my @kinds = `$sinter explain $file.snt --profile pocl --json` =~ /"kind": "(\w+)"/g;
+  is($kinds[-1], $kind, "$name: @kinds");
+  if ($layers == 1) {
+    system("$sinter compile $file.snt --target opencl --profile pocl -o $file.out >/dev/null 2>&1");
+    my ($first) = glob "$file.out/*_reduce.cl";
+    my $before = $first ? `cat '$first'` =~ /^(.*?\bfor \(.*?)\bfor \(/s ? $1 : '' : '';
+    like($before, qr/0x1.715476p\+0f/, "$name: tanh before the rows");
+  }
+  for my $device ('interp', 'opencl:pocl', 'vulkan:llvmpipe') {
+    SKIP: {
+      skip("$device is not here", 1) if $device ne 'interp' && $found !~ /\Q$device\E/;
+      my $ran = `$sinter run $file.snt --device $device --check --quiet 2>&1`;
+      ok($? == 0, "$device: $name") or diag($ran);
+    }
+  }
+}
 done_testing;
