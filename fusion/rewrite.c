@@ -3,6 +3,7 @@
 #include "fusion/rewrite_parts.h"
 #include "fusion/rewrite_taps.h"
 #include "fusion/rewrite_constants.h"
+#include "fusion/rewrite_steps.h"
 #include "fusion/rewrite_weights.h"
 #include "fusion/rewrite_words.h"
 #include "fusion/schedule_common.h"
@@ -117,9 +118,14 @@ static bool is_score(const ir_graph *g, const ir_uses *uses, uint32_t node, uint
   return false;
 }
 
+typedef struct rewriting { /* of one run of the pass */
+  ir_uses uses;
+  rewrite_step steps[REWRITE_STEPS];
+} rewriting;
+
 /* The readers of the graph, counted when the first product of this kind asks. */
 static const ir_uses *find_uses(rebuild *r) {
-  ir_uses *uses = r->user;
+  ir_uses *uses = &((rewriting *)r->user)->uses;
   return uses->first || ir_find_uses(r->from, r->c->arena, uses) ? uses : NULL;
 }
 
@@ -255,10 +261,14 @@ static uint32_t sum_of_products(rebuild *r) {
   return rebuild_view(r, IR_OP_reshape, made, 1, &(ir_attr_value){IR_ATTR_shape, n->type.rank, n->type.dims});
 }
 
-static const rebuild_rule rules[] = {rewrite_tap_boxes, rewrite_live_taps,     axis_by_axis,
-                                     sum_of_products,   rewrite_words_product, rewrite_narrow_weights};
+static uint32_t steps_of_product(rebuild *r) {
+  return ir_at(r->from, r->node)->op == IR_OP_contract ? rewrite_steps(r, find_uses(r), ((rewriting *)r->user)->steps) : 0;
+}
+
+static const rebuild_rule rules[] = {steps_of_product, rewrite_tap_boxes,     rewrite_live_taps,     axis_by_axis,
+                                     sum_of_products,  rewrite_words_product, rewrite_narrow_weights};
 
 snt_result fusion_rewrite(fusion_context *c, bool *changed) {
-  ir_uses uses = {0};
-  return fusion_rebuild_with(c, rules, IR_COUNT(rules), &uses, changed);
+  rewriting own = {0};
+  return fusion_rebuild_with(c, rules, IR_COUNT(rules), &own, changed);
 }

@@ -97,4 +97,29 @@ for my $case (['one layer', 'reduce', 1], ['two layers of the same weights', 'co
     }
   }
 }
+
+# Products of one constant with steps of a sequence are steps of one product (fusion/rewrite_steps.c), where they take most of the steps: the products that there are then.
+for my $case (['most steps', 7, 5, 0, 1], ['few steps', 20, 5, 0, 5], ['steps of two sides', 6, 6, 1, 2]) {
+  my ($name, $length, $steps, $turned, $products) = @$case;
+  (my $file = "$dir/$name") =~ s/ /_/g;
+  my ($lines, $y) = ('', '%h');
+  for my $i (0 .. $steps - 1) {
+    my $at = $length - 1 - $i;
+    $lines .= "  %s$i = slice %x, starts=[0,$at,0], sizes=[2,1,48]\n  %r$i = reshape %s$i, shape=[2,48]\n  %p$i = contract %r$i, %w, lhs=[0,1], out=[0,2], rhs=[1,2]\n  %a$i = add %p$i, $y\n  %h$i = tanh %a$i\n";
+    $lines .= "  %q$i = contract %v, %r$i, lhs=[2,1], out=[0,2], rhs=[0,1]\n  %b$i = add %q$i, %h$i\n" if $turned;
+    $y = $turned ? "%b$i" : "%h$i";
+  }
+  open my $out, '>', "$file.snt" or die $!;
+  print $out "graph \@g(%x: f32[2,$length,48], %h: f32[2,32]) {\n  %w: f32[48,32] = const normal seed=1 scale=0.1\n  %v: f32[32,48] = const normal seed=2 scale=0.1\n${lines}  return y=$y\n}\n";
+  close $out;
+  my $found_products = () = `$sinter opt $file.snt --run canonicalise,decompose,rewrite,canonicalise --profile pocl` =~ / = contract /g;
+  is($found_products, $products, "$name: products");
+  for my $device ('interp', 'opencl:pocl', 'vulkan:llvmpipe') {
+    SKIP: {
+      skip("$device is not here", 1) if $device ne 'interp' && $found !~ /\Q$device\E/;
+      my $ran = `$sinter run $file.snt --device $device --check --quiet 2>&1`;
+      ok($? == 0, "$device: $name") or diag($ran);
+    }
+  }
+}
 done_testing;
