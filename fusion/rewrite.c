@@ -2,6 +2,8 @@
    unfused plans share the same tree. Rules: the list at the end. */
 #include "fusion/rewrite_parts.h"
 #include "fusion/rewrite_taps.h"
+#include "fusion/rewrite_constants.h"
+#include "fusion/rewrite_steps.h"
 #include "fusion/rewrite_weights.h"
 #include "fusion/rewrite_words.h"
 #include "fusion/schedule_common.h"
@@ -116,11 +118,37 @@ static bool is_score(const ir_graph *g, const ir_uses *uses, uint32_t node, uint
   return false;
 }
 
+typedef struct rewriting { /* of one run of the pass */
+  ir_uses uses;
+  rewrite_step steps[REWRITE_STEPS];
+} rewriting;
+
 /* The readers of the graph, counted when the first product of this kind asks. */
+static const ir_uses *find_uses(rebuild *r) {
+  ir_uses *uses = &((rewriting *)r->user)->uses;
+  return uses->first || ir_find_uses(r->from, r->c->arena, uses) ? uses : NULL;
+}
+
 static bool may_be_score(rebuild *r) {
-  ir_uses *uses = r->user;
+  const ir_uses *uses = find_uses(r);
   uint32_t steps = 256;
-  return (!uses->first && !ir_find_uses(r->from, r->c->arena, uses)) || is_score(r->from, uses, r->node, 0, &steps);
+  return !uses || is_score(r->from, uses, r->node, 0, &steps);
+}
+
+/* Few weights of fewer bytes that several products take (layers that are one) would be widened by each, or by the first for all, in every run: as the operands of
+   contractions they are f32 in panels, made once (rewrite_weights.c). */
+static bool is_shared(rebuild *r, uint32_t matrix) {
+  enum { MOST = 262144 };
+  const uint32_t node = ir_arg(r->from, r->node, matrix);
+  const ir_uses *uses = find_uses(r);
+  int64_t elements;
+  uint32_t products = 0;
+  if (!uses || !schedule_is_explicit(r->c) ||
+      !expr_is_const(r->to->pool, ir_tensor_elements(r->to->pool, &ir_at(r->from, node)->type), &elements))
+    return false;
+  if (elements > MOST || !rewrite_settle(r, r->args[matrix])) return false;
+  for (uint32_t u = uses->first[node]; u < uses->first[node + 1]; u++) products += ir_at(r->from, uses->user[u])->op == IR_OP_contract;
+  return products > 1;
 }
 
 static bool is_short_float(int32_t dtype) { return dtype == SNT_F32 || dtype == SNT_F16 || dtype == SNT_BF16; }
@@ -213,7 +241,8 @@ static uint32_t sum_of_products(rebuild *r) {
     if (!is_short_float(ir_at(r->to, r->args[o])->type.dtype)) return 0;
   bool found = false;
   for (uint32_t o = 0; o < 2 && !found; o++) found = read_product(r, 1 - o, &m) && has_one_column(r, &m);
-  if (!found || is_packed(r, r->args[m.matrix]) || !rows_lie_along(r->to, r->args[m.matrix]) || is_stencil(r, &m) || may_be_score(r))
+  if (!found || is_packed(r, r->args[m.matrix]) || !rows_lie_along(r->to, r->args[m.matrix]) || is_stencil(r, &m) || may_be_score(r) ||
+      is_shared(r, m.matrix))
     return 0;
   uint32_t matrix = ir_add_cast(r->to, r->args[m.matrix], SNT_F32);
   const uint32_t factor = take_factor(r, &m, &matrix);
@@ -232,10 +261,14 @@ static uint32_t sum_of_products(rebuild *r) {
   return rebuild_view(r, IR_OP_reshape, made, 1, &(ir_attr_value){IR_ATTR_shape, n->type.rank, n->type.dims});
 }
 
-static const rebuild_rule rules[] = {rewrite_tap_boxes, rewrite_live_taps,     axis_by_axis,
-                                     sum_of_products,   rewrite_words_product, rewrite_narrow_weights};
+static uint32_t steps_of_product(rebuild *r) {
+  return ir_at(r->from, r->node)->op == IR_OP_contract ? rewrite_steps(r, find_uses(r), ((rewriting *)r->user)->steps) : 0;
+}
+
+static const rebuild_rule rules[] = {steps_of_product, rewrite_tap_boxes,     rewrite_live_taps,     axis_by_axis,
+                                     sum_of_products,  rewrite_words_product, rewrite_narrow_weights};
 
 snt_result fusion_rewrite(fusion_context *c, bool *changed) {
-  ir_uses uses = {0};
-  return fusion_rebuild_with(c, rules, IR_COUNT(rules), &uses, changed);
+  rewriting own = {0};
+  return fusion_rebuild_with(c, rules, IR_COUNT(rules), &own, changed);
 }

@@ -297,13 +297,14 @@ static int64_t most_of_part(const expr_pool *x, const tile_count *tiles, ir_expr
 /* Coordinates that the group number fixes. */
 static void place_group(contraction *t, const shares *s, ir_expr group) {
   expr_pool *x = t->c->graph->pool;
-  ir_expr rest = group;
-  take_part(x, &s->column_tiles, s->columns, expr_mod(x, rest, s->columns), t->column_tiles);
-  rest = expr_div(x, rest, s->columns);
-  take_part(x, &s->row_tiles, s->rows, expr_mod(x, rest, s->rows), t->row_tiles);
+  const ir_expr tiles = expr_mul(x, s->columns, s->rows), tile = expr_mod(x, group, tiles);
+  const bool rows_first = t->chooser != 0; /* those behind a count are left out: a unit's groups in a row are to be of all rows */
+  const ir_expr inner = rows_first ? s->rows : s->columns, first = expr_mod(x, tile, inner), second = expr_div(x, tile, inner);
+  take_part(x, &s->column_tiles, s->columns, rows_first ? second : first, t->column_tiles);
+  take_part(x, &s->row_tiles, s->rows, rows_first ? first : second, t->row_tiles);
   t->most_rows = most_of_part(x, &s->row_tiles, s->rows);
   t->most_outer = 1;
-  rest = expr_div(x, rest, s->rows);
+  ir_expr rest = expr_div(x, group, tiles);
   ir_expr outer = expr_mod(x, rest, s->outer);
   rest = expr_div(x, rest, s->outer);
   if (outer < 0) /* a variable of its own: bounds of loops that start at a quotient prove nothing */

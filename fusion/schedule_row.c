@@ -191,17 +191,25 @@ static void emit_row(row_job *j) {
   store_row_outputs(j);
 }
 
+/* Computed before the first row, with the vector beside all rows. */
+static bool is_of_vector(const row_job *j, uint32_t node) {
+  return j->vector && node <= j->vector && j->c->elements[node] <= j->c->elements[j->vector];
+}
+
 /* Rows in one loop: what they share is read once, and memory is asked for in several places at once. (A matrix of 64 MB times a vector, on PoCL: four rows
    take 0.7 of the time of one after another.) Registers for their sums; nothing of a row may be kept, and dear functions want loops of their own. */
 static uint32_t rows_at_once(const row_job *j) {
   enum { FEW = 16, VECTORS = 4 };
   const fusion_context *c = j->c;
   int64_t columns;
-  if (j->sweeps != 1 || j->staged_count || has_full_outputs(j) || fusion_keeps_order(c->options) || j->group->count > FEW) return 1;
+  uint32_t count = 0;
+  if (j->sweeps != 1 || j->staged_count || has_full_outputs(j) || fusion_keeps_order(c->options)) return 1;
   if (!expr_is_const(c->graph->pool, j->columns, &columns) || columns < VECTORS * (int64_t)j->lanes) return 1;
   for (uint32_t i = 0; i < j->group->count; i++) {
     const ir_op op = (ir_op)ir_at(c->graph, j->group->nodes[i])->op;
-    if (ir_ops[op].flags & IR_EXPENSIVE || op == IR_OP_gather || op == IR_OP_reduce_argmax || op == IR_OP_reduce_argmin) return 1;
+    if (is_of_vector(j, j->group->nodes[i])) continue;
+    if (++count > FEW || ir_ops[op].flags & IR_EXPENSIVE || op == IR_OP_gather || op == IR_OP_reduce_argmax || op == IR_OP_reduce_argmin)
+      return 1;
   }
   return AT_ONCE;
 }
@@ -257,6 +265,52 @@ static void emit_shared_row(row_job *j) {
 
 static snt_result finish(row_job *j, ir_expr groups) { return emit_end(j->e, groups, 0, 0, NULL); }
 
+/* Is all of the vector `part` near enough, and computed by the kernel? What it stands on; 0: it is not. */
+static uint32_t made_vector(const row_job *j, uint32_t part) {
+  const fusion_context *c = j->c;
+  const uint32_t vector = c->facts[part].base;
+  const bool near = c->elements[vector] == c->elements[part] && c->elements[part] * (double)sizeof(float) <= PRIVATE_ROW_BYTES;
+  return near && fusion_group_has(j->group, vector) && ir_at(c->graph, vector)->type.dtype == SNT_F32 ? vector : 0;
+}
+
+/* A vector beside all rows, of which every lane reads the same element (sums by words: rewrite_words.c), that the kernel computes. Element by element that
+   would be scalars, for each vector of rows again; so it is computed once a work-item, in vectors, and the work-item does more rows. 0: none. */
+static uint32_t shared_vector(const row_job *j) {
+  uint32_t part;
+  if (!schedule_is_explicit(j->c) || j->sweeps != 1 || has_full_outputs(j) || !schedule_row_parts(j->c, j->seen, j->columns, 1, &part))
+    return 0;
+  return made_vector(j, part);
+}
+
+/* Does every row read all of the node's operand, and the same of it? */
+static bool is_beside_rows(const row_job *j, uint32_t node) {
+  uint32_t count;
+  const ir_graph *g = j->c->graph;
+  const uint32_t operand = ir_arg(g, node, 0), rank = ir_at(g, operand)->type.rank;
+  const ir_expr *own = ir_attr_ints(g, node, IR_ATTR_axes, &count);
+  for (uint32_t i = 0; i < rank; i++) {
+    const uint32_t axis = own ? (uint32_t)own[i] : j->full.rank - rank + i;
+    if (!j->reduced[axis] && j->full.dims[axis] != 1) return false;
+  }
+  return ir_tensor_elements(g->pool, &ir_at(g, operand)->type) == j->columns;
+}
+
+/* A vector whose terms go with those of every row, that the kernel computes: a layer's quantised activations behind tanh. Each row would do so again. */
+static uint32_t vector_of_terms(const row_job *j) {
+  const ir_graph *g = j->c->graph;
+  for (uint32_t i = j->group->hero; j->sweeps == 1 && i-- > 1;)
+    if (j->seen[i] && ir_at(g, i)->op == IR_OP_broadcast && row_is_full(j, i) && is_beside_rows(j, i))
+      return made_vector(j, ir_arg(g, i, 0));
+  return 0;
+}
+
+static void stage_vector(row_job *j, uint32_t vector, uint32_t lanes) {
+  const ir_tensor *t = &ir_at(j->e->g, vector)->type;
+  stage_info info = {.node = vector, .storage = STAGE_PRIVATE, .ring_axis = -1};
+  memcpy(info.extent, t->dims, t->rank * sizeof *t->dims);
+  emit_stage(j->e, &info, lanes, UINT32_MAX);
+}
+
 static snt_result build_rows_explicit(row_job *j) {
   fusion_context *c = j->c;
   expr_pool *x = c->graph->pool;
@@ -267,8 +321,10 @@ static snt_result build_rows_explicit(row_job *j) {
                                   ? schedule_row_parts(c, j->seen, j->columns, spare < IR_COUNT(parts) ? spare : IR_COUNT(parts), parts)
                                   : 0;
   j->lanes = schedule_has_dear(j->c->graph, j->group) ? schedule_dear_lanes(c) : schedule_lanes(c);
-  j->groups = schedule_split_work(c, j->rows, part_count && columns > ROWS_A_COPY ? columns / ROWS_A_COPY : columns, &per);
+  j->vector = vector_of_terms(j);
+  j->groups = schedule_split_work(c, j->rows, (part_count || j->vector) && columns > ROWS_A_COPY ? columns / ROWS_A_COPY : columns, &per);
   j->group_var = emit_group(j->e, j->groups);
+  if (j->vector && per > 1) stage_vector(j, j->vector, j->lanes);
   for (uint32_t i = 0; i < part_count; i++) schedule_stage_parts(j->e, parts[i], j->group_var, j->groups);
   const ir_expr first = expr_mul(x, j->group_var, expr_int(x, per));
   const ir_expr last = per == 1 ? expr_add(x, first, 1) : expr_min(x, expr_add(x, first, expr_int(x, per)), j->rows);
@@ -396,24 +452,6 @@ static void emit_across_unit(row_job *j, ir_expr unit, ir_expr parts, uint32_t l
   emit_if_end(e);
 }
 
-/* A vector beside all rows, of which every lane reads the same element (sums by words: rewrite_words.c), that the kernel computes. Element by element that
-   would be scalars, for each vector of rows again; so it is computed once a work-item, in vectors, and the work-item does more rows. 0: none. */
-static uint32_t shared_vector(const row_job *j) {
-  const fusion_context *c = j->c;
-  uint32_t part;
-  if (!schedule_is_explicit(c) || j->sweeps != 1 || has_full_outputs(j) || !schedule_row_parts(c, j->seen, j->columns, 1, &part)) return 0;
-  const uint32_t vector = c->facts[part].base;
-  const bool near = c->elements[vector] == c->elements[part] && c->elements[part] * (double)sizeof(float) <= PRIVATE_ROW_BYTES;
-  return near && fusion_group_has(j->group, vector) && ir_at(c->graph, vector)->type.dtype == SNT_F32 ? vector : 0;
-}
-
-static void stage_vector(row_job *j, uint32_t vector, uint32_t lanes) {
-  const ir_tensor *t = &ir_at(j->e->g, vector)->type;
-  stage_info info = {.node = vector, .storage = STAGE_PRIVATE, .ring_axis = -1};
-  memcpy(info.extent, t->dims, t->rank * sizeof *t->dims);
-  emit_stage(j->e, &info, lanes, UINT32_MAX);
-}
-
 /* Vectors of a work-item's unit: a walk down long columns, a line or two of each row, asks memory for as little as it can, where there are units for the device. */
 static uint32_t vectors_at_once(const row_job *j, ir_expr inner, uint32_t lanes) {
   enum { LONG = 128 };
@@ -422,6 +460,52 @@ static uint32_t vectors_at_once(const row_job *j, ir_expr inner, uint32_t lanes)
   uint32_t vectors = schedule_is_explicit(j->c) && schedule_hint(x, j->columns) >= LONG ? rows_at_once(j) : 1;
   while (vectors > 1 && (expr_mod(x, inner, (ir_expr)(lanes * vectors)) != 0 || rows < least * vectors)) vectors /= 2;
   return vectors;
+}
+
+/* Is the value the same for all places but those along the first axis? */
+static bool varies_along_first(const ir_graph *g, uint32_t node, uint32_t depth) {
+  const ir_node *n = ir_at(g, node);
+  if (n->type.rank == 0 || ir_is_scalar_const(g, node, NULL)) return true;
+  if (n->op == IR_OP_iota) return ir_attr_int(g, node, IR_ATTR_axis, 0) == 0;
+  if (n->op == IR_OP_broadcast) return ir_at(g, ir_arg(g, node, 0))->type.rank == 0;
+  if (!(ir_ops[n->op].flags & IR_POINTWISE) || !depth) return false;
+  for (uint32_t i = 0; i < n->arity; i++)
+    if (!varies_along_first(g, ir_arg(g, node, i), depth - 1)) return false;
+  return true;
+}
+
+/* The select that leaves out whole places of the first axis, of which nothing is stored: regions behind their count. 0: none. */
+static uint32_t first_axis_chooser(const row_job *j) {
+  enum { DEEP = 4 };
+  const ir_graph *g = j->c->graph;
+  const uint32_t chooser = j->sweeps == 1 && j->group->output_count == 1 ? emit_chooser(j->c, j->group, *j->reduce) : 0;
+  const bool unread = chooser && chooser == fusion_through_views(g, j->group->outputs[0]) && ir_attr_flag(g, chooser, IR_ATTR_unread);
+  return unread && j->kept_rank > 1 && varies_along_first(g, ir_arg(g, chooser, 0), DEEP) ? chooser : 0;
+}
+
+/* Each group does its part of every place of the first axis that is wanted: parts are even however many these are, and of the others one thing is asked. */
+static bool emit_chosen(row_job *j, ir_expr parts, uint32_t lanes, int64_t least_groups) {
+  emit *e = j->e;
+  expr_pool *x = e->x;
+  const uint32_t chooser = first_axis_chooser(j);
+  const ir_expr units = chooser ? expr_mul(x, parts, schedule_product(x, j->kept_rank - 2, j->kept + 1)) : 1;
+  if (schedule_hint(x, units) < least_groups) return false;
+  j->groups = expr_int(x, least_groups);
+  j->group_var = emit_group(e, j->groups);
+  const ir_expr place = emit_loop(e, &(emit_loop_info){.name = "first", .lo = 0, .hi = j->kept[0], .step = 1});
+  ir_expr kept_at[SNT_MAX_RANK] = {place};
+  set_row(j, kept_at);
+  const map_access at = reduce_result_at(j, *j->reduce);
+  const uint32_t wanted = emit_wanted(e, *j->reduce, chooser, &at);
+  if (wanted) emit_if(e, wanted);
+  const ir_expr lo = schedule_part_start(x, units, j->groups, j->group_var),
+                hi = schedule_part_start(x, units, j->groups, expr_add(x, j->group_var, 1));
+  const ir_expr unit = emit_loop(e, &(emit_loop_info){.name = "rows", .lo = lo, .hi = hi, .step = 1});
+  emit_across_unit(j, expr_add(x, expr_mul(x, place, units), unit), parts, lanes, 1);
+  emit_loop_end(e, unit, 0, NULL, NULL);
+  if (wanted) emit_if_end(e);
+  emit_loop_end(e, place, 0, NULL, NULL);
+  return true;
 }
 
 static snt_result build_across(row_job *j) {
@@ -435,12 +519,13 @@ static snt_result build_across(row_job *j) {
   const uint32_t items = explicit_lanes ? 1 : across_items(c, schedule_hint(x, inner), schedule_hint(x, outer), lanes);
   j->vectors = vectors_at_once(j, inner, lanes);
   const ir_expr parts = expr_ceil_div(x, inner, (ir_expr)(lanes * j->vectors * items)), units = expr_mul(x, parts, outer);
-  const uint32_t vector = shared_vector(j);
   int64_t per = 1;
+  if (explicit_lanes && emit_chosen(j, parts, lanes, (int64_t)schedule_least_parts(c))) return finish(j, j->groups);
+  j->vector = shared_vector(j);
   j->groups = explicit_lanes ? schedule_split_work(c, units, schedule_hint(x, j->columns) * lanes * j->vectors, &per) : units;
   j->group_var = emit_group(e, j->groups);
   j->items = 1;
-  if (vector) stage_vector(j, vector, lanes);
+  if (j->vector) stage_vector(j, j->vector, lanes);
   if (per == 1) {
     emit_across_unit(j, j->group_var, parts, lanes, items);
     return finish(j, j->groups);

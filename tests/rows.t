@@ -87,4 +87,51 @@ for my $columns (1024, 1000, 520) {
     }
   }
 }
+
+# Layers of quantised activations: what is made of a row's own vector is made once a work-item, not in each row (fusion/schedule_row.c); weights of several products, which each would
+# widen, are panels of f32 (fusion/rewrite.c).
+my $layer = sub { my ($q, $x, $y) = @_; return "  %t$y = tanh $x\n  %m$y = mul %t$y, 0x1p+6\n  %r$y = round %m$y\n  %c$y = cast $q, dtype=f32\n  %y$y = contract %r$y, %c$y, lhs=[0,1], out=[0,2], rhs=[2,1]\n" };
+for my $case (['one layer', 'reduce', 1], ['two layers of the same weights', 'contract', 2]) {
+  my ($name, $kind, $layers) = @$case;
+  (my $short = $name) =~ s/ /_/g;
+  my $file = put("$short.snt", "graph \@g(%x: u8[1,128]) {\n  %q: i8[128,128] = const normal seed=1 scale=40\n  %y0 = cast %x, dtype=f32\n" . join("", map { $layer->('%q', '%y' . ($_ - 1), $_) } 1 .. $layers) . "  return y=%y$layers\n}\n");
+  my @kinds = `$sinter explain $file --profile pocl --json` =~ /"kind": "(\w+)"/g;
+  is($kinds[-1], $kind, "$name: @kinds");
+  if ($layers == 1) {
+    system("$sinter compile $file --target opencl --profile pocl -o $file.out >/dev/null 2>&1");
+    my ($first) = glob "$file.out/*_reduce.cl";
+    my $before = $first ? `cat '$first'` =~ /^(.*?\bfor \(.*?)\bfor \(/s ? $1 : '' : '';
+    like($before, qr/0x1.715476p\+0f/, "$name: tanh before the rows");
+  }
+  for my $device ('interp', 'opencl:pocl', 'vulkan:llvmpipe') {
+    SKIP: {
+      skip(lacks($device), 1) if lacks($device);
+      my ($code, $said) = says("$sinter run $file --device $device --check --quiet");
+      is($code, 0, "$device: $name") or diag($said);
+    }
+  }
+}
+
+# Products of one constant with steps of a sequence are steps of one product (fusion/rewrite_steps.c), where they take most of the steps: the products that there are then.
+for my $case (['most steps', 7, 5, 0, 1], ['few steps', 20, 5, 0, 5], ['steps of two sides', 6, 6, 1, 2]) {
+  my ($name, $length, $steps, $turned, $products) = @$case;
+  (my $short = $name) =~ s/ /_/g;
+  my ($lines, $y) = ('', '%h');
+  for my $i (0 .. $steps - 1) {
+    my $at = $length - 1 - $i;
+    $lines .= "  %s$i = slice %x, starts=[0,$at,0], sizes=[2,1,48]\n  %r$i = reshape %s$i, shape=[2,48]\n  %p$i = contract %r$i, %w, lhs=[0,1], out=[0,2], rhs=[1,2]\n  %a$i = add %p$i, $y\n  %h$i = tanh %a$i\n";
+    $lines .= "  %q$i = contract %v, %r$i, lhs=[2,1], out=[0,2], rhs=[0,1]\n  %b$i = add %q$i, %h$i\n" if $turned;
+    $y = $turned ? "%b$i" : "%h$i";
+  }
+  my $file = put("$short.snt", "graph \@g(%x: f32[2,$length,48], %h: f32[2,32]) {\n  %w: f32[48,32] = const normal seed=1 scale=0.1\n  %v: f32[32,48] = const normal seed=2 scale=0.1\n${lines}  return y=$y\n}\n");
+  my $found_products = () = `$sinter opt $file --run canonicalise,decompose,rewrite,canonicalise --profile pocl` =~ / = contract /g;
+  is($found_products, $products, "$name: products");
+  for my $device ('interp', 'opencl:pocl', 'vulkan:llvmpipe') {
+    SKIP: {
+      skip(lacks($device), 1) if lacks($device);
+      my ($code, $said) = says("$sinter run $file --device $device --check --quiet");
+      is($code, 0, "$device: $name") or diag($said);
+    }
+  }
+}
 done_testing;

@@ -86,6 +86,44 @@ for my $name (sort keys %graphs) {
   }
   cmp_ok($arithmetic{lt} * 20, '<', $arithmetic{ge}, "$name: what is not wanted is not computed ($arithmetic{lt} and $arithmetic{ge} operations an item)");
 }
+# Places that nobody reads: each group does its part of every one that is wanted, whatever their number is.
+my $unread = <<'END';
+graph @unread(%x: f32[61,14,14,64], %n: i64) {
+  %p = reshape %x, shape=[61,7,2,7,2,64]
+  %s = reduce.sum %p, axes=[2,4]
+  %i: i64[61,7,7,64] = iota axis=0
+  %one = max %n, 1:i64
+  %most = broadcast %one, axes=[], shape=[61,7,7,64]
+  %wanted = lt %i, %most
+  %none: f32[61,7,7,64] = const 0.0
+  %u = select %wanted, %s, %none, unread
+  %r: i64[61] = iota axis=0
+  %few = broadcast %n, axes=[], shape=[61]
+  %own = lt %r, %few
+  %far: i64[61] = const 64
+  %j = select %own, %r, %far
+  %z: f32[64,7,7,64] = broadcast 0x0p+0
+  %y = scatter.set %z, %j, %u, axis=0
+  return y=%y
+}
+END
+{
+  my $model = put('unread.snt', $unread);
+  for my $device (split ' ', $ENV{SNT_TEST_DEVICES} // 'interp opencl:pocl vulkan:llvmpipe') {
+    SKIP: {
+      skip(lacks($device), 1) if lacks($device);
+      my @wrong;
+      for my $count (0, 1, 7, 60, 61) {
+        my ($code, $said) = says("$sinter run $model --device $device --input n=" . number($count) . ' --check');
+        push @wrong, "$count: $said" if $code;
+      }
+      is("@wrong", '', "unread on $device: right for each count");
+    }
+  }
+  my ($code) = says("$sinter compile $model --target opencl --profile pocl -o $dir/unread");
+  my @loops = map { [slurp($_) =~ /\bfor \(uint \w+ = (\w+); \w+ < (\w+);/] } glob "$dir/unread/*_reduce.cl";
+  ok(!$code && @loops == 1 && "@{$loops[0]}" eq '0u 61u', 'unread: a group goes through the places of the first axis') or diag explain \@loops;
+}
 {
   my ($code, $said) = says("$sinter inspect-kernel " . put('shared.snt', $graphs{regions}->('lt')) . ' --profile pocl --json');
   my @groups = $code ? () : map { $_->{groups} } @{decode_json($said)};
