@@ -2,6 +2,7 @@
    scaled with it. So a batch norm costs one addition a result. In: a decomposed graph. Out: the same values but for rounding, where numerics allow.
    Only where nothing else reads the product, its shift or its weights: no constant is there twice, and no value the caller wants changes. */
 #include "fusion/rebuild.h"
+#include "fusion/scale_rows.h"
 #include <float.h>
 #include <math.h>
 
@@ -164,65 +165,12 @@ static bool read_scaled(const rebuild *r, scaled *s) {
 /* Data of a mapped file has no alignment. */
 static const void *data_of(rebuild *r, uint32_t node) { return ir_const_data(r->to, r->map[node]); }
 
-static float number_at(const void *data, int64_t i) {
-  float value;
-  memcpy(&value, (const char *)data + i * (int64_t)sizeof value, sizeof value);
-  return value;
-}
-
-/* A row of numbers times one. */
-static void scale_row(float *restrict to, const void *restrict from, int64_t count, float factor, bool divides) {
-  for (int64_t i = 0; !divides && i < count; i++) to[i] = number_at(from, i) * factor;
-  for (int64_t i = 0; divides && i < count; i++) to[i] = number_at(from, i) / factor;
-}
-
-/* A product that is no number, or that fell below the normal numbers from above (but for products with zero). */
-static uint32_t is_lost(float from, float product, uint32_t may_vanish) {
-  const float p = fabsf(product);
-  return (uint32_t) !(p <= FLT_MAX) | ((uint32_t)(p < FLT_MIN) & (uint32_t)(fabsf(from) >= FLT_MIN) & (may_vanish ^ 1u));
-}
-
-static uint32_t bits_of(const void *data, int64_t i) {
-  uint32_t bits;
-  memcpy(&bits, (const char *)data + i * (int64_t)sizeof bits, sizeof bits);
-  return bits;
-}
-
-/* The smallest size from FLT_MIN on and the largest, as bits without the sign: such compare as the numbers do, NaN above all. Turned so that the
-   normal numbers come first, all sizes below them come last. */
-static fusion_sizes read_sizes(const void *data, int64_t count) {
-  const float tiny = FLT_MIN, endless = INFINITY;
-  const uint32_t turn = 0x80000000u - bits_of(&tiny, 0);
-  int32_t least = (int32_t)(bits_of(&endless, 0) + turn), most = 0;
-  fusion_sizes sizes = {.known = true};
-  for (int64_t i = 0; i < count; i++) {
-    const int32_t size = (int32_t)(bits_of(data, i) & 0x7fffffffu), turned = (int32_t)((uint32_t)size + turn);
-    most = most < size ? size : most;
-    least = least < turned ? least : turned;
-  }
-  const uint32_t first = (uint32_t)least - turn;
-  memcpy(&sizes.least, &first, sizeof sizes.least);
-  memcpy(&sizes.most, &most, sizeof sizes.most);
-  return sizes;
-}
-
 /* Most numbers are far from both ends: none has a size in [FLT_MIN, least) or beyond `most`, with some room for rounding. */
 static bool surely_keep(const fusion_sizes *sizes, float factor, bool divides) {
   const float by = fabsf(divides ? 1 / factor : factor);
   if (!(by > 1e-30f && by < 1e30f)) return false;
   const float least = by < 1 ? FLT_MIN / by * 1.001f : FLT_MIN, most = by > 1 ? FLT_MAX / by * 0.999f : FLT_MAX;
   return sizes->least >= least && sizes->most <= most; /* false for NaN */
-}
-
-/* Whether no product of a row loses more than rounding. */
-static bool row_keeps(const void *from, int64_t count, float factor, bool divides) {
-  const uint32_t by_zero = factor == 0;
-  uint32_t lost = !(fabsf(factor) <= FLT_MAX);
-  for (int64_t i = 0; i < count; i++) {
-    const float x = number_at(from, i);
-    lost |= is_lost(x, divides ? x / factor : x * factor, by_zero);
-  }
-  return !lost;
 }
 
 /* Weights as rows that have one factor each. */
@@ -264,14 +212,14 @@ static void scale(const ir_making *m, const void *const *sources, void *to) {
   const scaling *s = (const scaling *)(const void *)m;
   int64_t at[SNT_MAX_RANK] = {0}, which = 0;
   for (int64_t i = 0; i < s->rows; i++, which = next_factor(s, at, which))
-    scale_row((float *)to + i * s->row, row_at(s, sources[0], i), s->row, number_at(sources[1], which), s->divides);
+    scale_row((float *)to + i * s->row, row_at(s, sources[0], i), s->row, scale_number(sources[1], which), s->divides);
 }
 
 static bool weights_keep(const scaling *s, const fusion_sizes *sizes, const void *weights, const void *factor) {
   int64_t at[SNT_MAX_RANK] = {0}, which = 0;
   for (int64_t i = 0; i < s->rows; i++, which = next_factor(s, at, which))
-    if (!surely_keep(sizes, number_at(factor, which), s->divides) &&
-        !row_keeps(row_at(s, weights, i), s->row, number_at(factor, which), s->divides))
+    if (!surely_keep(sizes, scale_number(factor, which), s->divides) &&
+        !scale_row_keeps(row_at(s, weights, i), s->row, scale_number(factor, which), s->divides))
       return false;
   return true;
 }
@@ -281,7 +229,7 @@ static fusion_sizes sizes_of(const rebuild *r, const void *kept, const void *dat
   const fusion_hooks *hooks = r->c->options->hooks;
   fusion_sizes *place = hooks && hooks->sizes && kept ? hooks->sizes(hooks->user, kept, bytes) : NULL;
   if (place && place->known) return *place;
-  const fusion_sizes sizes = read_sizes(data, (int64_t)(bytes / sizeof(float)));
+  const fusion_sizes sizes = scale_read_sizes(data, (int64_t)(bytes / sizeof(float)));
   if (place) *place = sizes;
   return sizes;
 }
@@ -315,9 +263,9 @@ static uint32_t add_shift(rebuild *r, const scaled *s) {
   float *to = ir_arena_take(r->c->arena, (size_t)count * sizeof *to, 64);
   if (!to || !shift || !factor) return 0;
   for (int64_t i = 0; i < count; i++) {
-    const float from = number_at(shift, i);
-    if (!row_keeps(&from, 1, number_at(factor, i), s->divides)) return 0;
-    scale_row(&to[i], &from, 1, number_at(factor, i), s->divides);
+    const float from = scale_number(shift, i);
+    if (!scale_row_keeps(&from, 1, scale_number(factor, i), s->divides)) return 0;
+    scale_row(&to[i], &from, 1, scale_number(factor, i), s->divides);
   }
   const uint32_t made = ir_add_const(r->to, type, &(ir_const){.kind = IR_CONST_DATA, .data = to});
   return made && s->shift.view ? rebuild_copy_of(r, s->shift.view, &made) : made;
@@ -356,7 +304,7 @@ static uint32_t merge_shifts(rebuild *r) {
     if (!expr_is_const(r->from->pool, ir_tensor_elements(r->from->pool, type), &count)) continue;
     float *to = ir_arena_take(r->c->arena, (size_t)count * sizeof *to, 64);
     if (!to || !a || !b) return 0;
-    for (int64_t k = 0; k < count; k++) to[k] = number_at(a, k) + number_at(b, k);
+    for (int64_t k = 0; k < count; k++) to[k] = scale_number(a, k) + scale_number(b, k);
     uint32_t shift = ir_add_const(r->to, type, &(ir_const){.kind = IR_CONST_DATA, .data = to});
     if (shift && view) shift = rebuild_copy_of(r, view, &shift);
     return shift ? rebuild_copy_of(r, r->node, (const uint32_t[]){r->map[rest], shift}) : 0;
