@@ -76,10 +76,10 @@ static double sharing(const fusion_context *c) { return schedule_is_explicit(c) 
 typedef enum { ONCE, STENCIL, WINDOW, PROLOGUE } recompute_rule;
 typedef struct recompute {
   recompute_rule rule;
-  double times;   /* of a stencil; all terms of a contraction */
-  uint32_t below; /* what is computed again comes before it */
-  uint32_t alone; /* 1 + number of the operands whose elements are computed one by one; 0: of none */
-  group_copies copies;
+  double times;        /* of a stencil; all terms of a contraction */
+  uint32_t below;      /* what is computed again comes before it */
+  uint32_t alone;      /* 1 + number of the operands whose elements are computed one by one; 0: of none */
+  group_copies copies; /* of a prologue */
 } recompute;
 
 /* Dear functions of a prologue that all lanes share are computed one by one (plain operators hide beside the sums), again for each tile of columns: of two vectors with 16 registers, of four with 32. */
@@ -88,21 +88,20 @@ static double sharing_alone(const cost_profile *p) {
   return p->registers / REGISTERS * p->lanes / GROUP_ALONE;
 }
 
-static recompute recompute_of(const fusion_context *c, const fusion_group *group) {
+static void find_recompute(const fusion_context *c, const fusion_group *group, recompute *r) {
   const uint32_t hero = group->hero;
   const uint16_t op = ir_at(c->graph, hero)->op;
-  recompute r = {.rule = ONCE, .times = 1, .below = hero};
+  r->rule = ONCE, r->times = 1, r->below = hero, r->alone = 0;
   const uint32_t stencil = flat_stencil(c, group);
   uint32_t product;
-  if (stencil) r.rule = STENCIL, r.times = stencil_times(c, group, stencil), r.below = stencil;
-  else if (ir_ops[op].flags & IR_REDUCE) r.rule = fusion_has_taps(c->graph, ir_arg(c->graph, hero, 0)) ? WINDOW : ONCE;
+  if (stencil) r->rule = STENCIL, r->times = stencil_times(c, group, stencil), r->below = stencil;
+  else if (ir_ops[op].flags & IR_REDUCE) r->rule = fusion_has_taps(c->graph, ir_arg(c->graph, hero, 0)) ? WINDOW : ONCE;
   else if (group->kind == GROUP_CONTRACT && !contract_staged_producer(c, group, &product)) {
     const uint32_t lanes = schedule_is_explicit(c) ? contract_lane_operands(c->graph, hero) : 0;
-    r.rule = PROLOGUE, r.times = elements_of(c, hero) * group_contract_depth(c, hero);
-    if (lanes == 1 || lanes == 2) r.alone = 3 - lanes;
-    group_find_copies(c, group, &r.copies);
+    r->rule = PROLOGUE, r->times = elements_of(c, hero) * group_contract_depth(c, hero);
+    if (lanes == 1 || lanes == 2) r->alone = 3 - lanes;
+    group_find_copies(c, group, &r->copies);
   }
-  return r;
 }
 
 static double recompute_factor(const fusion_context *c, const fusion_group *group, const recompute *r, uint32_t node) {
@@ -457,7 +456,8 @@ void fusion_group_work(const fusion_context *c, const fusion_group *group, cost_
   w->extra_cycles += loads.count * c->options->profile->lane_load_cycles * c->options->profile->lanes;
   if (loads.lines > 0) /* in the sweep that reads them, which waits for them; what is dear has others */
     w->streams[w->stream_count++] = (cost_stream){.accesses = loads.lines * FUSION_LINE, .reuse_bytes = loads.lined_bytes, .alone = true};
-  const recompute again = recompute_of(c, group);
+  recompute again;
+  find_recompute(c, group, &again);
   add_operations(c, group, &m, &again, w);
   add_streams(c, group, swept ? inputs : NULL, w);
   add_copy(c, group, w);
