@@ -186,8 +186,8 @@ static void reduce_range(contraction *t, uint32_t level, const emit_loop_info *r
 enum { PART_TERMS = 256 };
 
 static bool sums_parts(const contraction *t, int64_t extent, uint32_t step) {
-  return step == STEP && extent >= 2 * PART_TERMS && t->type.base == SNT_F32 && schedule_is_explicit(t->c) &&
-         !fusion_keeps_order(t->c->options);
+  return !fusion_keeps_order(t->c->options) && step == STEP && extent >= 2 * PART_TERMS && t->type.base == SNT_F32 &&
+         schedule_is_explicit(t->c);
 }
 
 static void reduce_parts(contraction *t, uint32_t level, int64_t extent, ir_expr row, ir_expr column, uint32_t *acc) {

@@ -265,11 +265,13 @@ static void emit_shared_row(row_job *j) {
 
 static snt_result finish(row_job *j, ir_expr groups) { return emit_end(j->e, groups, 0, 0, NULL); }
 
-/* Is all of the vector `part` near enough, and computed by the kernel? What it stands on; 0: it is not. */
+/* Is all of the vector `part`, of a known length, near enough, and computed by the kernel? What it stands on; 0: it is not. */
 static uint32_t made_vector(const row_job *j, uint32_t part) {
   const fusion_context *c = j->c;
   const uint32_t vector = c->facts[part].base;
-  const bool near = c->elements[vector] == c->elements[part] && c->elements[part] * (double)sizeof(float) <= PRIVATE_ROW_BYTES;
+  int64_t elements;
+  const bool near = expr_is_const(c->graph->pool, ir_tensor_elements(c->graph->pool, &ir_at(c->graph, vector)->type), &elements) &&
+                    elements == (int64_t)c->elements[part] && elements * (int64_t)sizeof(float) <= PRIVATE_ROW_BYTES;
   return near && fusion_group_has(j->group, vector) && ir_at(c->graph, vector)->type.dtype == SNT_F32 ? vector : 0;
 }
 
