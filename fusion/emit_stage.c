@@ -160,10 +160,11 @@ static void sweep_inner(emit *e, stage_sweep *s, ir_expr lo, ir_expr hi, uint32_
   emit_loop_end(e, v, 0, NULL, NULL);
 }
 
-/* Where it is not proven that whole vectors end within the region (quotients of quotients of an open extent), element by element. */
+/* Where it is not proven that whole vectors end within the region (quotients of quotients of an open extent, a border as long as the place of a tap), element
+   by element. */
 static void sweep_vectors(emit *e, stage_sweep *s, ir_expr lo, ir_expr hi) {
   ir_expr whole = expr_sub(e->x, hi, expr_mod(e->x, expr_sub(e->x, hi, lo), s->lanes));
-  if (!expr_proves_le(e->x, whole, s->info->extent[s->inner])) whole = lo;
+  if (!expr_proves_le(e->x, 0, whole) || !expr_proves_le(e->x, whole, s->info->extent[s->inner])) whole = lo;
   sweep_inner(e, s, lo, whole, s->lanes);
   sweep_inner(e, s, whole, hi, 1);
 }
