@@ -23,19 +23,30 @@ static snt_result bring_constant(snt_exec *x, uint32_t buffer, uint64_t bytes, c
   return exec_upload_new(x, buffer, bytes, data, diag);
 }
 
-/* After a failure: what is there stays. */
-static snt_result bring_constants(snt_exec *x, snt_diag *diag) {
+static snt_result bring_each(snt_exec *x, snt_diag *diag) {
   const ir_plan *p = &x->program->plan;
   for (uint32_t i = 0; i < p->buffers.count; i++) {
     const plan_buffer *b = &p->buffers.at[i];
-    if (b->kind != PLAN_CONSTANT || b->first_step == UINT32_MAX || x->buffers[i]) continue;
+    if (b->kind != PLAN_CONSTANT || b->first_step == UINT32_MAX) continue;
     const void *data = api_constant(x->program, i);
     if (!data) return ir_fail(diag, SNT_E_HOST_MEM, "exec", 0, "a constant has no data");
     uint64_t bytes;
     if (!plan_logical_bytes(p, b, NULL, &bytes)) return ir_fail(diag, SNT_E_LIMIT, "exec", 0, "the size of a constant does not fit");
     SNT_TRY(bring_constant(x, i, bytes, data, diag));
   }
-  const snt_result r = x->device->rt->v->wait(x->stream->rt, diag);
+  return x->device->rt->v->wait(x->stream->rt, diag);
+}
+
+/* After a failure none is there: a buffer without its data would pass for a constant when the job is run again. */
+static snt_result bring_constants(snt_exec *x, snt_diag *diag) {
+  const ir_plan *p = &x->program->plan;
+  const snt_result r = bring_each(x, diag);
+  if (r != SNT_OK) x->device->rt->v->wait(x->stream->rt, NULL);
+  for (uint32_t i = 0; r != SNT_OK && i < p->buffers.count; i++) {
+    if (p->buffers.at[i].kind != PLAN_CONSTANT || !x->buffers[i]) continue;
+    x->device->rt->v->buffer_destroy(x->buffers[i]);
+    x->buffers[i] = NULL;
+  }
   api_store_rest(x->program->store);
   return r;
 }
@@ -49,7 +60,6 @@ snt_result exec_expect_constants(snt_exec *x, snt_diag *diag) {
     exec_job *job = &x->jobs[x->job_count++];
     const char *name = x->program->plan.buffers.at[i].name;
     job->kind = SNT_JOB_CONSTANT, job->constant = i, job->name = name && name[0] ? name : "constant";
-    if (!job->name) job->name = "constant";
   }
   return x->job_count == first ? bring_constants(x, diag) : SNT_OK;
 }

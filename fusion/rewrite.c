@@ -1,9 +1,9 @@
 /* Algorithm choices as rewrites in primitives, priced on the profile; each may reassociate and is part of the graph from then on, so that fused and
    unfused plans share the same tree. Rules: the list at the end. */
-#include "fusion/rewrite_parts.h"
-#include "fusion/rewrite_taps.h"
 #include "fusion/rewrite_constants.h"
+#include "fusion/rewrite_parts.h"
 #include "fusion/rewrite_steps.h"
+#include "fusion/rewrite_taps.h"
 #include "fusion/rewrite_weights.h"
 #include "fusion/rewrite_words.h"
 #include "fusion/schedule_common.h"
