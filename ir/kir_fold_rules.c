@@ -38,37 +38,45 @@ typedef struct bit_field {
   uint32_t value, shift;
   int64_t mask;
 } bit_field;
-static bool read_field(const kir_kernel *k, uint32_t x, bit_field *f) {
+static bool is_word(const kir_kernel *k, uint32_t x) {
   const int32_t base = kir_type_of(k, x).base;
-  const uint32_t bits = kir_base_bits(base);
+  return kir_is_int(base) && !kir_is_signed(base) && kir_base_bits(base) <= 32;
+}
+static int64_t all_bits(const kir_kernel *k, uint32_t x) { return (INT64_C(1) << kir_base_bits(kir_type_of(k, x).base)) - 1; }
+/* Of a byte of a word that is shifted there, of the word. */
+static bool read_field(const kir_kernel *k, uint32_t x, bit_field *f) {
   int64_t literal;
-  if (!kir_is_int(base) || kir_is_signed(base) || bits > 32) return false;
-  *f = (bit_field){.value = x, .mask = (INT64_C(1) << bits) - 1};
-  if (kir_at(k, x)->op == KIR_and && kir_is_int_const(k, kir_arg(k, x, 1), &literal)) {
-    f->mask &= literal;
-    f->value = kir_arg(k, x, 0);
-  }
-  const uint32_t shifted = f->value;
-  if (kir_at(k, shifted)->op == KIR_shr && kir_is_int_const(k, kir_arg(k, shifted, 1), &literal) && literal >= 0 && literal < bits) {
-    f->shift = (uint32_t)literal;
-    f->mask = f->mask << literal & ((INT64_C(1) << bits) - 1);
-    f->value = kir_arg(k, shifted, 0);
+  if (!is_word(k, x)) return false;
+  *f = (bit_field){.value = x, .mask = all_bits(k, x)};
+  for (;;) {
+    const kir_inst *in = kir_at(k, f->value);
+    const uint32_t from = in->arg_count ? kir_arg(k, f->value, 0) : 0;
+    const bool by = in->arg_count == 2 && kir_is_int_const(k, kir_arg(k, f->value, 1), &literal);
+    if (in->op == KIR_and && by) f->mask &= literal;
+    else if (in->op == KIR_shr && by && literal >= 0 && f->shift + literal < 32) f->shift += (uint32_t)literal, f->mask <<= literal;
+    else if (in->op != KIR_cast || in->flags & KIR_SAT || !is_word(k, from)) break;
+    f->mask &= all_bits(k, from);
+    f->value = from;
   }
   return f->value != x;
 }
-/* A number of few bits less a whole one: its bits in the mantissa of 2^(23 - shift), less that power and the number, which is exact: no shift, no
-   conversion. */
+/* A number of few bits less a whole one: its bits in the mantissa of 2^(23 - shift), less that power and the number, which is exact: no conversion, and no
+   shift but of upper halves of words, one for all fields there. */
 static uint32_t sub_from_field(const site *s) {
-  enum { MANTISSA = 23, BIAS = 127 };
+  enum { MANTISSA = 23, BIAS = 127, HALF = 16 };
   bit_field f;
   double c;
   if (s->in->type.base != SNT_F32 || arg(s, 0)->op != KIR_cast || !kir_is_float_const(s->k, s->args[1], &c)) return 0;
-  if (!read_field(s->k, kir_arg(s->k, s->args[0], 0), &f) || f.shift >= 16 || f.mask >= INT64_C(1) << MANTISSA) return 0;
+  if (!read_field(s->k, kir_arg(s->k, s->args[0], 0), &f)) return 0;
+  const bool upper = f.mask >= INT64_C(1) << MANTISSA && f.shift >= HALF;
+  if (upper) f.shift -= HALF, f.mask >>= HALF;
+  if (f.shift > HALF || f.mask >= INT64_C(1) << MANTISSA) return 0;
   const double power = ldexp(1, MANTISSA - (int)f.shift);
   if (c != floor(c) || fabs(c) >= power / 2) return 0;
   const kir_type word = kir_t(SNT_U32, s->in->type.lanes);
   const uint32_t wide = kir_emit_folded(s->k, &(kir_inst){.op = KIR_cast, .type = word}, 1, &f.value);
-  const uint32_t bits = kir_emit_op(s->k, KIR_and, word, 2, (uint32_t[]){wide, kir_const_int(s->k, word, f.mask)});
+  const uint32_t half = upper ? kir_emit_op(s->k, KIR_shr, word, 2, (uint32_t[]){wide, kir_const_int(s->k, word, HALF)}) : wide;
+  const uint32_t bits = kir_emit_op(s->k, KIR_and, word, 2, (uint32_t[]){half, kir_const_int(s->k, word, f.mask)});
   const int64_t exponent = (int64_t)(BIAS + MANTISSA - f.shift) << MANTISSA;
   const uint32_t placed = kir_emit_op(s->k, KIR_or, word, 2, (uint32_t[]){bits, kir_const_int(s->k, word, exponent)});
   return emit_2(s, KIR_sub, kir_emit_op(s->k, KIR_bitcast, s->in->type, 1, &placed), kir_const_float(s->k, s->in->type, power + c));
