@@ -1,5 +1,6 @@
 /* PNG ports through libpng's simplified API: "file.png:layout:lo..hi". f32 and u8 tensors; 1, 3 or 4 channels. */
 #include "tools/sinter/tool.h"
+#include <errno.h>
 #include <png.h>
 #include <stdlib.h>
 #include <string.h>
@@ -95,7 +96,11 @@ snt_result png_write(const char *spec, const tool_tensor *t, snt_diag *diag) {
     for (size_t x = 0; x < s.width; x++)
       for (size_t c = 0; c < s.channels; c++)
         pixels[(y * s.width + x) * s.channels + c] = to_byte(&s, t, y * s.row + x * s.column + c * s.channel);
-  if (!png_image_write_to_file(&image, s.path, 0, pixels, 0, NULL)) r = host_fail(diag, SNT_E_ARG, "png", "%s: %s", s.path, image.message);
+  host_output out;
+  r = host_begin_file(&out, s.path, diag);
+  errno = 0;
+  if (r == SNT_OK && !png_image_write_to_stdio(&image, out.file, 0, pixels, 0, NULL))
+    r = host_fail(diag, SNT_E_LIMIT, "png", "%s: %s", s.path, errno ? strerror(errno) : image.message);
   free(pixels);
-  return r;
+  return host_end_file(&out, r, diag);
 }
