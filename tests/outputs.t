@@ -88,6 +88,16 @@ SKIP: {
 $said = `$sinter calibrate --device interp --quiet -o $dir/none/profile 2>&1`;
 ok($? >> 8 == 2 && $said =~ m{none/profile: No such file}, 'calibrate -o: where no file can be made, nothing is measured first') or diag($said);
 
+# A picture's numbers: black is LO, white HI.
+put("$dir/grey.snt", "graph \@grey(%x: f32[2,3]) {\n  %a = mul %x, 0.0\n  %y = add %a, 100.0\n  return y=%y\n}\n");
+put("$dir/same.snt", "graph \@same(%x: f32[2,3]) {\n  %y = relu %x\n  return y=%y\n}\n");
+`$sinter run $dir/grey.snt --device host --output y=$dir/grey.png:hw:0..255 && $sinter run $dir/same.snt --device host --input x=$dir/grey.png:hw:0..255 --output y=$dir/grey.npy`;
+is(join(' ', unpack 'f<6', substr slurp("$dir/grey.npy"), -24), join(' ', (100) x 6), '0..255: as many steps of one');
+for my $form ('hw:0..', 'hw:1..1', 'hw:0..1x', 'hw:', 'hw:..1', 'hw:0.1', 'hw:0..nan') {
+  $said = `$sinter run $dir/same.snt --device host --output y=$dir/none.png:$form 2>&1`;
+  ok($? >> 8 == 2 && $said =~ /LO\.\.HI/ && !-e "$dir/none.png", "$form is no picture's form") or diag($said);
+}
+
 # What is given and means nothing is wrong usage, and said by its name: command line, what is said.
 put("$dir/cut.profile", "base = pocl\nname = cut\nlanes = ");
 for (
