@@ -265,7 +265,7 @@ snt_result snt_program_load(snt_context *c, const void *blob, size_t size, snt_p
   if (!l.p) return ir_fail(diag, SNT_E_HOST_MEM, "load", 0, "out of host memory");
   const uint32_t starved = api_starved(c);
   snt_result r = load_parts(&l);
-  if (r == SNT_E_HOST_MEM || (r == SNT_OK && l.p->arena.failed)) r = ir_fail(diag, SNT_E_HOST_MEM, "load", 0, "out of host memory");
+  if (r == SNT_E_HOST_MEM || (r == SNT_OK && api_starved(c) != starved)) r = ir_fail(diag, SNT_E_HOST_MEM, "load", 0, "out of host memory");
   r = api_blame(c, starved, r, diag);
   if (r != SNT_OK) {
     api_program_drop(l.p);

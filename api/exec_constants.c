@@ -1,5 +1,5 @@
 /* The constants of an exec on a device of our own. Those that the compile only described, and whose making takes time, are jobs, so that any thread may make
-   them while others build kernels; the one that finds all of them made brings all constants to the device. Without such, creating the exec does. */
+   them while others build kernels; the last of them brings all constants to the device. Without such, creating the exec does. */
 #include "api/exec.h"
 
 snt_result exec_upload_new(snt_exec *x, uint32_t buffer, uint64_t bytes, const void *data, snt_diag *diag) {
@@ -61,13 +61,8 @@ snt_result exec_expect_constants(snt_exec *x, snt_diag *diag) {
     const char *name = x->program->plan.buffers.at[i].name;
     job->kind = SNT_JOB_CONSTANT, job->constant = i, job->name = name && name[0] ? name : "constant";
   }
+  atomic_init(&x->to_make, x->job_count - first);
   return x->job_count == first ? bring_constants(x, diag) : SNT_OK;
-}
-
-static bool all_made(const snt_exec *x) {
-  for (uint32_t i = 0; i < x->job_count; i++)
-    if (x->jobs[i].kind == SNT_JOB_CONSTANT && api_is_to_make(x->program, x->jobs[i].constant)) return false;
-  return true;
 }
 
 snt_result exec_build_constant(snt_exec *x, exec_job *job, snt_diag *diag) {
@@ -75,8 +70,7 @@ snt_result exec_build_constant(snt_exec *x, exec_job *job, snt_diag *diag) {
   const bool made = api_constant(x->program, job->constant) != NULL;
   job->compile_ns = rt_clock_ns() - start;
   if (!made) return ir_fail(diag, SNT_E_HOST_MEM, "job", 0, "out of host memory for %s", job->name);
-  if (!all_made(x) || atomic_exchange(&x->brings, true)) return SNT_OK;
-  const snt_result r = bring_constants(x, diag);
-  if (r != SNT_OK) atomic_store(&x->brings, false); /* the same job may be run again */
-  return r;
+  const bool last = job->made ? atomic_load(&x->to_make) == 0 : atomic_fetch_sub(&x->to_make, 1) == 1;
+  job->made = true; /* it was the last and could not bring them: it is run again */
+  return last ? bring_constants(x, diag) : SNT_OK;
 }

@@ -36,6 +36,10 @@ snt_result snt_graph_create(snt_context *c, snt_graph **out) {
   ir_arena_init(&g->arena, &c->alloc);
   expr_pool_init(&g->pool, &g->arena);
   ir_graph_init(&g->graph, &g->arena, &g->pool);
+  if (g->graph.failed) {
+    snt_graph_destroy(g);
+    return SNT_E_HOST_MEM;
+  }
   *out = g;
   return SNT_OK;
 }
@@ -138,10 +142,11 @@ snt_value snt_graph_op(snt_graph *g, const char *op, const snt_value *args, uint
   if (attributes && *attributes) ir_text_format(&text, "%s %s", count ? "," : "", attributes);
   snt_value made = 0;
   if (!g->graph.failed && !text.failed) made = ir_graph_add_call(&g->graph, text.at, text.length, &g->graph.first_error);
-  if (!made) g->graph.failed = true;
-  if (!made && api_starved(g->context) != starved) ir_fail(&g->graph.first_error, SNT_E_HOST_MEM, "graph", 0, "out of host memory");
+  const bool unfed = api_starved(g->context) != starved;
+  if (!made || unfed) g->graph.failed = true;
+  if (unfed) ir_fail(&g->graph.first_error, SNT_E_HOST_MEM, "graph", 0, "out of host memory");
   ir_arena_free(&temp);
-  return made;
+  return unfed ? 0 : made;
 }
 
 snt_result snt_graph_define(snt_graph *g, const char *text, size_t length, snt_diag *diag) {

@@ -157,6 +157,7 @@ typedef struct exec_job {
   uint32_t kernel, constant; /* which, or the buffer that a job of a constant makes */
   uint32_t built;            /* built: its turn among those that were built, from 1; 0: not built here */
   bool replaces;             /* the cache has something for it that is damaged, or that the driver refuses */
+  bool made;                 /* of a constant: it is there, though bringing it may have failed */
   const exec_chain *chain;   /* the first with this job, whose code `code` is; null: of the kernel */
   const char *name;
   api_code code;
@@ -173,7 +174,7 @@ struct snt_exec {
   bool near;          /* what submits a run runs it (api/exec_near.c) */
   uint32_t job_count;
   atomic_uint built;
-  atomic_bool brings; /* a job brings the constants to the device, or has */
+  atomic_uint to_make; /* jobs of constants that have not made theirs */
   exec_job *jobs;
   uint32_t *job_of; /* kernel -> job; UINT32_MAX: only chains have it */
   uint32_t job_room, chain_count;

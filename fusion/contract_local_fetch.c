@@ -178,7 +178,8 @@ void contract_fetch_first(contract_local *l) {
     (void)kir_put(e->k, &(kir_inst){.op = KIR_async_commit}, 0, NULL);
     l->buffers = contract_local_buffers(l);
   }
-  for (uint32_t i = 0; i < l->panel_count; i++) e->k->memories.at[l->panel[i].memory].dims[0] = (uint64_t)l->buffers * l->panel[i].size;
+  for (uint32_t i = 0; i < l->panel_count && !e->k->failed; i++)
+    e->k->memories.at[l->panel[i].memory].dims[0] = (uint64_t)l->buffers * l->panel[i].size;
   for (uint32_t ahead = 1; ahead + 1 < l->buffers; ahead++) copy_step(l, (ir_expr)ahead);
   contract_keep_step(l, 0);
 }

@@ -248,6 +248,10 @@ void group_take(group_run *r, const uint32_t *groups, uint32_t count, const fusi
   fusion_context *c = r->s.c;
   const uint32_t last = groups[count - 1];
   const fusion_group was = c->groups.at[last];
+  if (!group_settle(&r->s, last, fused)) {
+    c->plan->failed = true; /* the groups stay as they were */
+    return;
+  }
   for (uint32_t k = 0; k + 1 < count; k++) {
     for (uint32_t i = 0; i < c->groups.at[groups[k]].count; i++) {
       uint32_t *owner = &r->s.group_of[c->groups.at[groups[k]].nodes[i]];
@@ -257,7 +261,6 @@ void group_take(group_run *r, const uint32_t *groups, uint32_t count, const fusi
     if (r->s.place[groups[k]].level > r->s.place[last].level) r->s.place[last].level = r->s.place[groups[k]].level;
     r->version[last] += r->version[groups[k]] + 1;
   }
-  if (!group_settle(&r->s, last, fused)) c->plan->failed = true;
   for (uint32_t k = 0; k < count; k++) group_drop(&r->s, k + 1 < count ? &c->groups.at[groups[k]] : &was);
   sink(r, last);
 }

@@ -20,10 +20,11 @@ static group_known *find(const grouping *s, const fusion_decision *d) {
 
 static bool grow(grouping *s) {
   const fusion_context *c = s->c;
-  s->known_size = s->known_size ? 2 * s->known_size : 256;
-  while (s->known_size < 4 * c->graph->nodes.count) s->known_size *= 2;
-  s->known = IR_NEW_ARRAY(c->arena, group_known, s->known_size);
-  if (!s->known) return false;
+  uint32_t size = s->known_size ? 2 * s->known_size : 256;
+  while (size < 4 * c->graph->nodes.count) size *= 2;
+  group_known *known = IR_NEW_ARRAY(c->arena, group_known, size);
+  if (!known) return false;
+  s->known = known, s->known_size = size;
   for (uint32_t i = 0; i < c->decisions.count; i++) find(s, &c->decisions.at[i])->decision = i + 1;
   return true;
 }

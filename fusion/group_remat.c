@@ -251,8 +251,8 @@ static void propose(group_run *r, const remat *m, const char *why) {
 
 static void replace(group_run *r, uint32_t number, const fusion_group *by) {
   const fusion_group was = r->s.c->groups.at[number];
-  if (!group_settle(&r->s, number, by)) r->s.c->plan->failed = true;
-  group_drop(&r->s, &was);
+  if (group_settle(&r->s, number, by)) group_drop(&r->s, &was);
+  else r->s.c->plan->failed = true;
 }
 
 /* Applies it; the readers' numbers go to `readers` (MAX 16). */

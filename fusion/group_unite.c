@@ -249,12 +249,14 @@ uint32_t group_least_bindings(const grouping *s, uint32_t a, uint32_t b) {
 }
 
 bool group_settle(grouping *s, uint32_t number, const fusion_group *made) {
-  fusion_group *group = &s->c->groups.at[number];
-  *group = *made;
-  s->ports[number] = (group_ports){bits_of(group->inputs, group->input_count), bits_of(group->outputs, group->output_count),
-                                   bytes_of_ports(s->c, group)};
-  return keep_list(s, &group->nodes, group->count) && keep_list(s, &group->inputs, group->input_count) &&
-         keep_list(s, &group->outputs, group->output_count);
+  fusion_group group = *made;
+  if (!keep_list(s, &group.nodes, group.count) || !keep_list(s, &group.inputs, group.input_count) ||
+      !keep_list(s, &group.outputs, group.output_count))
+    return false;
+  s->ports[number] = (group_ports){bits_of(group.inputs, group.input_count), bits_of(group.outputs, group.output_count),
+                                   bytes_of_ports(s->c, &group)};
+  s->c->groups.at[number] = group;
+  return true;
 }
 
 /* ---- kinds ---- */

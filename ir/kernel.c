@@ -43,7 +43,7 @@ static uint32_t out_of_memory(kir_kernel *k) {
 void kir_init(kir_kernel *k, ir_arena *arena, const char *name) {
   memset(k, 0, sizeof *k);
   k->arena = arena;
-  k->name = ir_arena_text(arena, name, strlen(name));
+  k->name = name ? ir_arena_text(arena, name, strlen(name)) : NULL; /* none: its maker had no memory for it */
   k->items[0] = k->items[1] = k->items[2] = 1;
   k->needs = "";
   const kir_inst unused = {0};

@@ -98,6 +98,7 @@ void kir_barrier(kir_kernel *k, uint32_t spaces) {
 /* ---- regions ---- */
 uint32_t kir_loop(kir_kernel *k, uint32_t lo, uint32_t hi, uint32_t step, uint32_t count, const uint32_t *initial, uint32_t *carried,
                   uint32_t flags, uint32_t unroll) {
+  for (uint32_t i = 0; carried && i < count; i++) carried[i] = 0; /* after a failure they are asked for their types */
   if (k->failed) return 0;
   if (!lo || lo >= k->insts.count) return kir_mistake(k, "loop from %u, which is no value", lo);
   const kir_type type = kir_type_of(k, lo);

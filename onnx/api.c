@@ -34,11 +34,19 @@ static snt_result import(snt_graph *g, const void *data, size_t size, const snt_
   ir_arena temp;
   onnx_model model;
   ir_arena_init(&temp, &g->context->alloc);
-  onnx_import im = {.g = &g->graph, .temp = &temp, .model = &model, .info = info, .files = files, .diag = diag};
+  onnx_import im = {.g = &g->graph,
+                    .temp = &temp,
+                    .model = &model,
+                    .info = info,
+                    .files = files,
+                    .diag = diag,
+                    .starved = &g->context->starved,
+                    .starved_before = atomic_load(&g->context->starved)};
   snt_result r = onnx_read_model(&model, &temp, data, size, diag);
   if (r == SNT_OK) r = onnx_import_model(&im);
   ir_arena_free(&temp);
   if (r == SNT_OK) r = snt_graph_verify(g, diag);
+  if (onnx_starved(&im)) r = ir_fail(diag, SNT_E_HOST_MEM, "onnx", 0, "out of memory");
   if (r != SNT_OK && !g->graph.failed) { /* half a graph must not be compiled */
     g->graph.failed = true;
     ir_fail(&g->graph.first_error, r, "onnx", 0, "the import failed");

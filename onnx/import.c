@@ -357,6 +357,7 @@ static snt_result report(onnx_import *im) {
   const snt_onnx_info *info = im->info;
   char text[240];
   size_t length = 0;
+  if (onnx_starved(im)) return SNT_E_HOST_MEM;
   for (uint32_t i = 0; i < im->problems.count; i++) {
     const onnx_problem *p = &im->problems.at[i];
     if (info && info->unsupported) info->unsupported(info->user, p->node, p->op, p->reason);

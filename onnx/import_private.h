@@ -2,6 +2,7 @@
 #ifndef ONNX_IMPORT_PRIVATE_H
 #define ONNX_IMPORT_PRIVATE_H
 #include "onnx/import.h"
+#include <stdatomic.h>
 
 /* The names of one graph. A graph inside a node sees the names around it; a function sees nothing but its inputs. */
 typedef struct onnx_scope {
@@ -45,7 +46,11 @@ struct onnx_import {
   bool again;               /* a rule was found: the import starts over with it */
   uint32_t dim_count;       /* of info */
   bool *dim_used;           /* which of them the model has */
+  atomic_uint *starved;     /* the context's: times its allocator gave nothing */
+  uint32_t starved_before;
 };
+/* What went wrong since then is no fault of the model's. */
+static inline bool onnx_starved(const onnx_import *im) { return atomic_load(im->starved) != im->starved_before; }
 enum { ONNX_MAX_DEPTH = 24, ONNX_MAX_NODES = 1000000 };
 
 /* ---- scope.c ---- */

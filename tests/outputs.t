@@ -23,6 +23,7 @@ my %writes = (
   'calibrate -o' => 'calibrate --device interp --quick --timeout 1 -o OUT',
   'import -o' => "import $constants -o OUT.snt",
   'run --output' => "run $model --device interp --output y=OUT.npy",
+  'run --output of a picture' => "run $model --device interp --output y=OUT.png:hw:0..1",
 );
 $SIG{XFSZ} = 'IGNORE';    # children get an error for a file that grows too large, no signal
 
@@ -33,7 +34,7 @@ for my $what (sort keys %writes) {
   ok($? == 0 && -s $file, "$what: writes") or diag($said);
   put($file, 'what was there');
   $said = `ulimit -f 0; $sinter $command 2>&1`;
-  ok($? >> 8 && !($? & 127) && $said =~ m{\Q$dir/out\E.*too large}i, "$what: a disk that takes nothing is an error that names the file") or diag($?, $said);
+  ok($? >> 8 == 1 && !($? & 127) && $said =~ m{\Q$dir/out\E.*too large}i, "$what: a disk that takes nothing is a failure that names the file") or diag($?, $said);
   is(slurp($file), 'what was there', "$what: then what was there stays");
   is(join(' ', grep { /tmp/ } map { s{.*/}{}r } glob("$dir/*")), '', "$what: and nothing is left beside it");
   unlink $file;
@@ -86,6 +87,16 @@ SKIP: {
 }
 $said = `$sinter calibrate --device interp --quiet -o $dir/none/profile 2>&1`;
 ok($? >> 8 == 2 && $said =~ m{none/profile: No such file}, 'calibrate -o: where no file can be made, nothing is measured first') or diag($said);
+
+# A picture's numbers: black is LO, white HI.
+put("$dir/grey.snt", "graph \@grey(%x: f32[2,3]) {\n  %a = mul %x, 0.0\n  %y = add %a, 100.0\n  return y=%y\n}\n");
+put("$dir/same.snt", "graph \@same(%x: f32[2,3]) {\n  %y = relu %x\n  return y=%y\n}\n");
+`$sinter run $dir/grey.snt --device host --output y=$dir/grey.png:hw:0..255 && $sinter run $dir/same.snt --device host --input x=$dir/grey.png:hw:0..255 --output y=$dir/grey.npy`;
+is(join(' ', unpack 'f<6', substr slurp("$dir/grey.npy"), -24), join(' ', (100) x 6), '0..255: as many steps of one');
+for my $form ('hw:0..', 'hw:1..1', 'hw:0..1x', 'hw:', 'hw:..1', 'hw:0.1', 'hw:0..nan') {
+  $said = `$sinter run $dir/same.snt --device host --output y=$dir/none.png:$form 2>&1`;
+  ok($? >> 8 == 2 && $said =~ /LO\.\.HI/ && !-e "$dir/none.png", "$form is no picture's form") or diag($said);
+}
 
 # What is given and means nothing is wrong usage, and said by its name: command line, what is said.
 put("$dir/cut.profile", "base = pocl\nname = cut\nlanes = ");

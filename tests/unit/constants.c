@@ -1,5 +1,6 @@
 /* Constants that a compile only describes are jobs of an exec, behind its pipelines: on any thread, in any order, again after a failure; made once for all
    execs of a program. Two products with weights, on every device that is here, against the reference. */
+#include "api/handles.h"
 #include "tests/tap.h"
 #include "tests/unit/api_support.h"
 #include "tools/host/host.h"
@@ -52,6 +53,14 @@ static bool set_up(bench *b, snt_context *c, const char *selector, snt_diag *dia
   return tap_is_int(r, SNT_OK, "%s: compiled (%s: %s)", selector, diag->stage, diag->text);
 }
 
+static void drop(bench *b) {
+  snt_exec_destroy(b->first);
+  snt_program_destroy(b->program);
+  snt_graph_destroy(b->graph);
+  snt_device_destroy(b->device);
+  *b = (bench){.memory = b->memory};
+}
+
 /* Behind all pipelines, without code; how many. */
 static uint32_t count_constants(const snt_exec *x, const char *selector) {
   uint32_t count = 0;
@@ -66,6 +75,41 @@ static uint32_t count_constants(const snt_exec *x, const char *selector) {
   }
   tap_ok(right, "%s: %u jobs, of which the last %u make constants and have no code", selector, snt_exec_job_count(x), count);
   return count;
+}
+
+/* A device of which one upload fails, and that reads no memory of the host's, so that each constant is uploaded. */
+static struct {
+  rt_vtable table;
+  const rt_vtable *own;
+  uint32_t uploads, fail_at; /* from 1; 0: none */
+} failing;
+
+static snt_result upload(rt_stream *stream, rt_buffer *to, uint64_t offset, const void *data, uint64_t bytes, snt_diag *diag) {
+  if (++failing.uploads == failing.fail_at) return ir_fail(diag, SNT_E_DEVICE_MEM, "upload", 0, "as the test wants it");
+  return failing.own->upload(stream, to, offset, data, bytes, diag);
+}
+
+static void fail_uploads(rt_device *rt) {
+  failing.own = rt->v, failing.table = *rt->v;
+  failing.table.upload = upload, failing.table.buffer_over = NULL;
+  rt->v = &failing.table;
+}
+
+/* The job that brings the constants, again until no upload fails: none of what a failure left behind passes for a constant. */
+static bool bring_again(bench *b, uint32_t count) {
+  const uint32_t all = snt_exec_job_count(b->first);
+  rt_device *rt = b->device->rt;
+  bool right = true;
+  for (uint32_t i = all - count; i + 1 < all && right; i++) right = snt_exec_run_job(b->first, i, NULL) == SNT_OK;
+  fail_uploads(rt);
+  uint32_t failures = 0;
+  for (snt_result r = SNT_E_DEVICE_MEM; right && r != SNT_OK; failures += r != SNT_OK) {
+    failing.uploads = 0, failing.fail_at = failures + 1;
+    r = snt_exec_run_job(b->first, all - 1, NULL);
+    right = r == SNT_OK || (r == SNT_E_DEVICE_MEM && failures < all);
+  }
+  rt->v = failing.own;
+  return right && failures >= count;
 }
 
 /* Again until none of its calls for memory fails: the last of all brings the constants to the device, and any of that may fail, too. */
@@ -130,20 +174,18 @@ static uint32_t run_device(const char *selector) {
     tap_is_int(snt_exec_create(b.device, b.program, NULL, &b.second, &diag), SNT_OK, "%s: another exec of the program", selector);
     tap_is_int((int)count_constants(b.second, selector), 0, "%s: its constants are made", selector);
     snt_exec_destroy(b.second);
-    snt_exec_destroy(b.first);
-    snt_program_destroy(b.program);
-    snt_device_destroy(b.device);
-    snt_graph_destroy(b.graph);
-    b = (bench){.memory = &memory};
+    drop(&b);
     if (set_up(&b, c, selector, &diag)) {
       tap_ok(run_on_threads(b.first), "%s: three threads, each through all jobs", selector);
       check_answer(&b, b.first, "from three threads", selector);
     }
+    drop(&b);
+    if (count && set_up(&b, c, selector, &diag)) {
+      tap_ok(bring_again(&b, count), "%s: brought to the device after each upload has failed", selector);
+      check_answer(&b, b.first, "after uploads that failed", selector);
+    }
   }
-  snt_exec_destroy(b.first);
-  snt_program_destroy(b.program);
-  snt_graph_destroy(b.graph);
-  snt_device_destroy(b.device);
+  drop(&b);
   snt_context_destroy(c);
   tap_is_int(atomic_load(&memory.live), 0, "%s: nothing is kept", selector);
   return count;

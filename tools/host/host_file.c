@@ -95,7 +95,7 @@ snt_result host_close_file(host_output *out, snt_result so_far, snt_diag *diag) 
   int reason = errno;
   if (fclose(out->file)) good = false, reason = errno;
   out->file = NULL;
-  return good || so_far != SNT_OK ? so_far : host_fail(diag, SNT_E_ARG, "file", "%s: %s", out->path, strerror(reason));
+  return good || so_far != SNT_OK ? so_far : host_fail(diag, SNT_E_LIMIT, "file", "%s: %s", out->path, strerror(reason));
 }
 
 snt_result host_end_file(host_output *out, snt_result so_far, snt_diag *diag) {

@@ -1,5 +1,7 @@
 /* PNG ports through libpng's simplified API: "file.png:layout:lo..hi". f32 and u8 tensors; 1, 3 or 4 channels. */
 #include "tools/sinter/tool.h"
+#include <errno.h>
+#include <math.h>
 #include <png.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +13,28 @@ typedef struct png_spec {
   float lo, hi;
 } png_spec;
 
+/* "LO..HI". To strtof and scanf the first dot behind LO is a part of it. */
+static bool parse_range(const char *text, png_spec *out) {
+  char first[32], *end;
+  const char *dots = strstr(text, "..");
+  const size_t length = dots ? (size_t)(dots - text) : 0;
+  if (!length || length >= sizeof first || !dots[2]) return false;
+  memcpy(first, text, length);
+  first[length] = 0;
+  out->lo = strtof(first, &end);
+  if (*end) return false;
+  out->hi = strtof(dots + 2, &end);
+  return !*end && isfinite(out->lo) && isfinite(out->hi) && out->lo != out->hi;
+}
+
+/* ":LAYOUT" or ":LAYOUT:LO..HI" */
+static bool parse_form(const char *text, char layout[8], png_spec *out) {
+  int end = 0;
+  if (!*text) return true;
+  if (sscanf(text, ":%7[a-z]%n", layout, &end) < 1) return false;
+  return !text[end] || (text[end] == ':' && parse_range(text + end + 1, out));
+}
+
 /* Extents and strides of the image inside the tensor. */
 static snt_result parse_spec(const char *spec, const tool_tensor *t, png_spec *out, snt_diag *diag) {
   char layout[8] = "";
@@ -20,14 +44,13 @@ static snt_result parse_spec(const char *spec, const tool_tensor *t, png_spec *o
   const size_t length = (size_t)(colon - spec) + 4;
   if (length >= sizeof out->path) return host_fail(diag, SNT_E_ARG, "png", "the path is too long");
   memcpy(out->path, spec, length);
-  if (spec[length] == ':' && sscanf(spec + length, ":%7[a-z]:%f..%f", layout, &out->lo, &out->hi) < 1)
+  if (!parse_form(spec + length, layout, out))
     return host_fail(diag, SNT_E_ARG, "png", "expected :nchw, :nhwc or :hw, then :LO..HI, in \"%s\"", spec);
   const uint32_t rank = t->port.tensor.rank;
   const int64_t *d = t->dims;
   const bool plane = !strcmp(layout, "hw") || (!layout[0] && rank == 2), last = !strcmp(layout, "nhwc");
   if (layout[0] && !plane && !last && strcmp(layout, "nchw")) return host_fail(diag, SNT_E_ARG, "png", "unknown layout \"%s\"", layout);
-  if (rank < (plane ? 2u : 3u) || out->hi == out->lo)
-    return host_fail(diag, SNT_E_SHAPE, "png", "%s has no image of that layout", t->port.name);
+  if (rank < (plane ? 2u : 3u)) return host_fail(diag, SNT_E_SHAPE, "png", "%s has no image of that layout", t->port.name);
   const int64_t *e = d + rank - (plane ? 2 : 3);
   out->channels = plane ? 1 : (uint32_t)(last ? e[2] : e[0]);
   out->height = (uint32_t)(plane || last ? e[0] : e[1]);
@@ -95,7 +118,11 @@ snt_result png_write(const char *spec, const tool_tensor *t, snt_diag *diag) {
     for (size_t x = 0; x < s.width; x++)
       for (size_t c = 0; c < s.channels; c++)
         pixels[(y * s.width + x) * s.channels + c] = to_byte(&s, t, y * s.row + x * s.column + c * s.channel);
-  if (!png_image_write_to_file(&image, s.path, 0, pixels, 0, NULL)) r = host_fail(diag, SNT_E_ARG, "png", "%s: %s", s.path, image.message);
+  host_output out;
+  r = host_begin_file(&out, s.path, diag);
+  errno = 0;
+  if (r == SNT_OK && !png_image_write_to_stdio(&image, out.file, 0, pixels, 0, NULL))
+    r = host_fail(diag, SNT_E_LIMIT, "png", "%s: %s", s.path, errno ? strerror(errno) : image.message);
   free(pixels);
-  return r;
+  return host_end_file(&out, r, diag);
 }

@@ -80,7 +80,8 @@ SNT_API void SNT_CALL snt_graph_update(snt_graph *, snt_value state, snt_value n
 SNT_API snt_value SNT_CALL snt_graph_constant(snt_graph *, const snt_tensor *,
                                               const void *data); /* row-major; borrowed until the graph is destroyed */
 SNT_API snt_value SNT_CALL snt_graph_scalar(snt_graph *, int32_t dtype, double value); /* rank 0 */
-/* Any primitive or composite by its name in the text form ("add", "reduce.sum", "softmax"); attributes as text ("axes=[1], keep"), or null. */
+/* Any primitive or composite by its name in the text form ("add", "reduce.sum", "softmax"); attributes as text ("axes=[1], keep"), or null. What has
+   several results (sgd, adam, lstm) gives its first: the others are had through snt_graph_parse. */
 SNT_API snt_value SNT_CALL snt_graph_op(snt_graph *, const char *op, const snt_value *args, uint32_t arg_count, const char *attributes);
 /* Operators of your own, by the text form's `custom` and `kernel` (docs/custom-operators.md), for snt_graph_op to call by their names. */
 SNT_API snt_result SNT_CALL snt_graph_define(snt_graph *, const char *text, size_t length, snt_diag *);
@@ -289,7 +290,9 @@ SNT_API snt_result SNT_CALL snt_exec_report(const snt_exec *, uint32_t job,
 SNT_API snt_result SNT_CALL snt_graph_learn(snt_graph *, const snt_exec *built, uint32_t bytes, uint32_t *out_splits, snt_diag *);
 SNT_API uint32_t SNT_CALL snt_exec_step_count(const snt_exec *);
 SNT_API snt_result SNT_CALL snt_exec_step(const snt_exec *, uint32_t step, snt_step *out);
-/* A port's value: a device buffer at an offset (a multiple of 256, or of the device profile's offset_align where that is more), or host memory of at least `bytes`. A state port need not be given: its contents live in the exec. */
+/* A port's value: a device buffer at an offset (a multiple of 256, or of the device profile's offset_align where that is more), or host memory of at least `bytes`. A state port need not be given: its contents live in the exec, zero at first
+   (snt_exec_reset_states). One that is given is read and written there, by this run, and what the exec holds stays as it is: weights that a caller has
+   set are given in every run. */
 typedef struct snt_argument {
   uint32_t port, reserved;
   snt_buffer *buffer;

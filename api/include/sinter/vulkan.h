@@ -184,7 +184,7 @@ typedef struct snt_vk_port {
   VkImageLayout layouts[4];
   VkImageUsageFlags image_usage; /* images: VK_IMAGE_USAGE_SAMPLED or STORAGE */
   uint32_t channels;             /* images: channels of the tensor; others are ignored, or written as 0 0 0 1 */
-  VkFormat format;               /* images: as declared; buffers: of the texel view that `view` must be, UNDEFINED: none */
+  VkFormat format;               /* images: as declared; buffers: of the texel view that `buffer_view` must be, UNDEFINED: none */
   VkBufferUsageFlags buffer_usage;
   uint32_t value_offset, value_size; /* VALUE: in snt_vk_record_info.values */
   uint32_t origin;                   /* images: 1 where the symbols NAME.x and NAME.y say which part of the image it is */
