@@ -44,16 +44,19 @@ static uint32_t saturated(spv *s, bool to_signed, uint32_t to_bits, kir_type fro
   return value;
 }
 
-static uint32_t int_to_int(spv *s, kir_type to, kir_type from, uint32_t value) {
-  if (bits_of(to.base) == bits_of(from.base)) return value;
-  return SPV_DO(s, spv_is_signed(from.base) ? SpvOpSConvert : SpvOpUConvert, spv_type(s, to), value);
-}
-
-/* ---- halves ---- */
 static uint32_t bits_op(spv *s, uint32_t op, kir_type t, uint32_t a, uint32_t literal) {
   return SPV_DO(s, op, spv_type(s, t), a, spv_literal(s, t, (int64_t)literal, 0));
 }
 
+/* An int becomes 64 bits by way of its unsigned number: lavapipe is wrong where it is compared with a literal. */
+static uint32_t int_to_int(spv *s, kir_type to, kir_type from, uint32_t value) {
+  if (bits_of(to.base) == bits_of(from.base)) return value;
+  const bool is_signed = spv_is_signed(from.base), apart = is_signed && bits_of(to.base) == 64;
+  const uint32_t wide = SPV_DO(s, is_signed && !apart ? SpvOpSConvert : SpvOpUConvert, spv_type(s, to), value);
+  return apart ? bits_op(s, SpvOpISub, to, bits_op(s, SpvOpBitwiseXor, to, wide, 0x80000000u), 0x80000000u) : wide;
+}
+
+/* ---- halves ---- */
 /* The nearest multiple of 2^drop in the bits of a float, ties to even; not for NaN. */
 static uint32_t round_bits(spv *s, kir_type u, uint32_t bits, uint32_t drop) {
   const uint32_t odd = bits_op(s, SpvOpBitwiseAnd, u, bits_op(s, SpvOpShiftRightLogical, u, bits, drop), 1);

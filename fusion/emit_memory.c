@@ -44,9 +44,12 @@ static uint32_t guarded_index(emit *e, ir_expr offset, uint32_t count, const map
   return kir_3(e->k, KIR_select, emit_conditions(e, count, conditions), index, kir_const_int(e->k, kir_t(SNT_U32, 1), 0));
 }
 
+static bool is_near_storage(const emit *e, uint32_t memory) { return e->near_storage && e->k->memories.at[memory].space == KIR_GLOBAL; }
+
 static uint32_t load_scalar(emit *e, uint32_t memory, ir_expr offset, uint32_t count, const map_condition *conditions) {
   if (e->k->memories.at[memory].type.lanes == 4) return emit_texel_element(e, memory, offset, count, conditions);
-  const uint32_t index = guarded_index(e, offset, count, conditions);
+  const bool near = is_near_storage(e, memory);
+  const uint32_t index = near ? emit_near(e, memory, emit_expr(e, offset), offset, 1) : guarded_index(e, offset, count, conditions);
   return kir_load(e->k, memory, 1, 1, &index);
 }
 

@@ -15,17 +15,20 @@ static uint32_t guarded(emit *e, uint32_t index, uint32_t count, const map_condi
   return kir_3(e->k, KIR_select, emit_conditions(e, count, conditions), index, u32_const(e, 0));
 }
 
-/* Texel `number`, which holds element `offset`. A number that went below zero is a large one. */
-static uint32_t load_near(emit *e, uint32_t memory, uint32_t number, ir_expr offset) {
+/* `number` of what holds element `offset`, so many side by side, or the last there is. A number that went below zero is a large one. */
+uint32_t emit_near(emit *e, uint32_t memory, uint32_t number, ir_expr offset, uint32_t side_by_side) {
+  const kir_memory *m = &e->k->memories.at[memory];
+  const ir_expr beside = (ir_expr)side_by_side;
+  const ir_expr count = expr_div(e->x, e->c->plan->buffers.at[e->slots.at[m->slot]].bytes, (ir_expr)ir_dtypes[m->type.base].bytes * beside);
   int64_t low, high;
-  if (e->near && !is_harmless(e)) {
-    const plan_buffer *b = &e->c->plan->buffers.at[e->slots.at[e->k->memories.at[memory].slot]];
-    const ir_expr count = expr_div(e->x, b->bytes, 16);
-    expr_bounds(e->x, offset, &low, &high);
-    if (low < 0 || !expr_proves_lt(e->x, offset, expr_mul(e->x, count, expr_int(e->x, 4))))
-      number = kir_2(e->k, KIR_min, number, emit_expr(e, expr_sub(e->x, count, 1)));
-  }
-  return kir_load(e->k, memory, 4, 1, &number);
+  expr_bounds(e->x, offset, &low, &high);
+  if (low >= 0 && expr_proves_lt(e->x, offset, expr_mul(e->x, count, beside))) return number;
+  return kir_2(e->k, KIR_min, number, emit_expr(e, expr_sub(e->x, count, 1)));
+}
+
+static uint32_t load_near(emit *e, uint32_t memory, uint32_t texel, ir_expr offset) {
+  if (e->near && !is_harmless(e)) texel = emit_near(e, memory, texel, offset, 4);
+  return kir_load(e->k, memory, 4, 1, &texel);
 }
 
 /* One element: which of the four is a literal where the offset proves it. */

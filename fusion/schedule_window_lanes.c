@@ -1,14 +1,15 @@
 /* Kinds `window` and `image` where work-items are lanes, and reads go through texels or, of a stencil, are of images alone: an item owns four columns of a
    few rows, or a few times four columns, so that taps around are shared in registers; taps to the left and right are shifts of whole texels, and so are the
-   pointwise values under them (emit.quads). Where an image is read or stored it owns all channels of its pixels: a texel is fetched once and stored whole.
-   Nothing inside is guarded: a read outside a buffer gives zero or its last texel, one outside an image the border, and the store tests. In: one stencil with prologue and
+   pointwise values under them (emit.quads). Where reads are of storage and items are masked, so that a load takes the same whatever its neighbours load, an
+   item owns one column of a few rows. Where an image is read or stored it owns all channels of its pixels: a texel is fetched once and stored whole.
+   Nothing inside is guarded: a read outside a buffer gives zero, its last texel or its last element, one outside an image the border, and the store tests. In: one stencil with prologue and
    epilogue, or a tree of pointwise nodes around it, results of one shape. */
 #include "fusion/image.h"
 #include "fusion/emit_private.h"
 #include "fusion/schedule_common.h"
 #include "fusion/schedules.h"
 
-enum { LANES = 4, MAX_ROWS = 4, MAX_ACROSS = 4, MAX_ACROSS_ROWS = 2, MAX_VECTORS = 16, MAX_CHANNELS = 4 };
+enum { TEXEL = 4, MAX_ROWS = 4, MAX_STORAGE_ROWS = 8, MAX_ACROSS = 4, MAX_ACROSS_ROWS = 2, MAX_VECTORS = 16, MAX_CHANNELS = 4 };
 
 typedef struct reach { /* of reads, relative to the place of the result */
   uint32_t var;
@@ -19,12 +20,12 @@ typedef struct strip {
   const fusion_group *group;
   emit *e;
   const ir_tensor *shape;
-  image_axes axes;             /* channel -1: one plane an item */
-  bool image;                  /* the result goes to an image */
-  uint32_t rank, rows, across; /* of a strip: rows, vectors in each */
+  image_axes axes;                    /* channel -1: one plane an item */
+  bool image;                         /* the result goes to an image */
+  uint32_t rank, rows, across, lanes; /* of a strip: rows, vectors in each, columns of a vector */
   ir_expr outer[SNT_MAX_RANK], first_row, column;
-  reach down, along; /* rows and columns read */
-  bool safe;
+  reach down, along;    /* rows and columns read */
+  bool texels, storage; /* are read, apart from images */
 } strip;
 
 /* ---- what it reads ---- */
@@ -52,12 +53,13 @@ static void widen(expr_pool *x, const map_access *access, reach *r) {
 
 static void check_load(void *user, const fusion_load *load) {
   strip *s = user;
-  if (!is_uniform(s, load) && !fusion_image_layout(s->c, load->node) && !emit_reads_texels(s->e, load->node)) s->safe = false;
+  if (!is_uniform(s, load) && !fusion_image_layout(s->c, load->node))
+    *(emit_reads_texels(s->e, load->node) ? &s->texels : &s->storage) = true;
   widen(s->c->graph->pool, load->access, &s->down);
   widen(s->c->graph->pool, load->access, &s->along);
 }
 
-/* Every load must be of texels, wherever its coordinates lead. */
+/* Loads must be of texels, wherever their coordinates lead, or of storage. */
 static bool analyse(strip *s) {
   expr_pool *x = s->c->graph->pool;
   map_access at = {.rank = s->rank};
@@ -65,13 +67,13 @@ static bool analyse(strip *s) {
   at.at[s->axes.y] = expr_var_add(x, "v", 0, s->shape->dims[s->axes.y], 1);
   s->down.var = emit_var_number(x, at.at[s->axes.y]);
   s->along.var = emit_var_number(x, at.at[s->axes.x]);
-  s->safe = true;
   for (uint32_t i = 0; i < s->group->output_count; i++) {
     const uint32_t node = s->group->outputs[i];
     if (!ir_same_shape(&ir_at(s->c->graph, node)->type, s->shape)) return false;
     if (!fusion_walk_loads(s->c, s->group, node, &at, check_load, s)) return false;
   }
-  return s->safe;
+  s->lanes = s->storage ? 1 : TEXEL;
+  return !s->storage || (!s->texels && s->c->options->profile->both_sides);
 }
 
 /* ---- one item ---- */
@@ -88,51 +90,37 @@ static map_access place(const strip *s, uint32_t row, ir_expr column, uint32_t c
 /* `values`: of a row, channel by channel, result by result. */
 static uint32_t value_number(const strip *s, uint32_t channel, uint32_t output) { return channel * s->group->output_count + output; }
 
+enum { ALL_LANES = UINT8_MAX };
+
 static uint32_t in_lane(emit *e, uint32_t value, uint32_t lane) {
-  return emit_value_type(e, value).lanes > 1 ? kir_2(e->k, KIR_extract, value, kir_const_int(e->k, kir_t(SNT_U32, 1), lane)) : value;
+  if (lane == ALL_LANES || emit_value_type(e, value).lanes == 1) return value;
+  return kir_2(e->k, KIR_extract, value, kir_const_int(e->k, kir_t(SNT_U32, 1), lane));
 }
 
 static void store_pixel(strip *s, uint32_t row, ir_expr column, uint32_t lane, const uint32_t *values) {
-  emit *e = s->e;
   uint32_t channels[MAX_CHANNELS];
-  for (uint32_t c = 0; c < s->axes.channels; c++) channels[c] = in_lane(e, values[c], lane);
-  emit_store_texel(e, s->group->hero, expr_add(e->x, column, lane), expr_add(e->x, s->first_row, row), s->axes.channels, channels);
+  for (uint32_t c = 0; c < s->axes.channels; c++) channels[c] = in_lane(s->e, values[c], lane);
+  emit_store_texel(s->e, s->group->hero, column, expr_add(s->e->x, s->first_row, row), s->axes.channels, channels);
 }
 
-/* An image's pixels, those that exist. */
-static void store_pixels(strip *s, uint32_t row, ir_expr column, bool whole, const uint32_t *values) {
+static void store_values(strip *s, uint32_t row, ir_expr column, uint32_t lane, const uint32_t *values) {
+  for (uint32_t c = 0; c < s->axes.channels; c++) {
+    const map_access at = place(s, row, column, c);
+    for (uint32_t o = 0; o < s->group->output_count; o++)
+      emit_store_node(s->e, s->group->outputs[o], &at, in_lane(s->e, values[value_number(s, c, o)], lane));
+  }
+}
+
+/* An image's pixels, and rows that are no whole vectors, which begin anywhere, so that nothing could be stored but element by element: those that exist. */
+static void store_columns(strip *s, uint32_t row, ir_expr first, bool whole, const uint32_t *values) {
   emit *e = s->e;
-  for (uint32_t i = 0; i < LANES; i++) {
+  for (uint32_t i = 0; i < s->lanes; i++) {
+    const ir_expr column = expr_add(e->x, first, i);
     const bool test = i && !whole; /* the first one exists */
-    if (test) emit_if(e, kir_2(e->k, KIR_lt, emit_expr(e, expr_add(e->x, column, i)), emit_expr(e, s->shape->dims[s->axes.x])));
-    store_pixel(s, row, column, i, values);
+    if (test) emit_if(e, kir_2(e->k, KIR_lt, emit_expr(e, column), emit_expr(e, s->shape->dims[s->axes.x])));
+    (s->image ? store_pixel : store_values)(s, row, column, i, values);
     if (test) emit_if_end(e);
   }
-}
-
-/* Rows that are no whole vectors begin anywhere, so that nothing could be stored but element by element: those that exist. */
-static void store_elements(strip *s, uint32_t row, ir_expr first, const uint32_t *values) {
-  emit *e = s->e;
-  for (uint32_t i = 0; i < LANES; i++) {
-    const ir_expr column = expr_add(e->x, first, i);
-    if (i) emit_if(e, kir_2(e->k, KIR_lt, emit_expr(e, column), emit_expr(e, s->shape->dims[s->axes.x]))); /* the first one exists */
-    for (uint32_t c = 0; c < s->axes.channels; c++) {
-      const map_access at = place(s, row, column, c);
-      for (uint32_t o = 0; o < s->group->output_count; o++)
-        emit_store_node(e, s->group->outputs[o], &at, in_lane(e, values[value_number(s, c, o)], i));
-    }
-    if (i) emit_if_end(e);
-  }
-}
-
-static void store_vectors(strip *s, uint32_t row, ir_expr lanes_column, uint32_t lane_var, const uint32_t *values) {
-  emit *e = s->e;
-  emit_use_lanes(e, lane_var, LANES);
-  for (uint32_t c = 0; c < s->axes.channels; c++) {
-    const map_access at = place(s, row, lanes_column, c);
-    for (uint32_t o = 0; o < s->group->output_count; o++) emit_store_node(e, s->group->outputs[o], &at, values[value_number(s, c, o)]);
-  }
-  emit_scalar_lanes(e);
 }
 
 /* Whole vectors may be stored: there are columns for all lanes, or room behind each row. */
@@ -140,7 +128,7 @@ static bool rows_are_whole(const strip *s, ir_expr column) {
   const ir_expr width = s->shape->dims[s->axes.x];
   bool padded = !s->image && s->axes.x == s->rank - 1;
   for (uint32_t i = 0; padded && i < s->group->output_count; i++) padded = fusion_has_pitch(s->c, s->group->outputs[i]);
-  return padded || expr_proves_le(s->e->x, expr_add(s->e->x, column, LANES), width) || expr_multiple_of(s->e->x, width) % LANES == 0;
+  return padded || expr_proves_le(s->e->x, expr_add(s->e->x, column, s->lanes), width) || expr_multiple_of(s->e->x, width) % s->lanes == 0;
 }
 
 static void store_vector(strip *s, uint32_t row, ir_expr column, ir_expr lanes_column, uint32_t lane_var, const uint32_t *values) {
@@ -152,9 +140,13 @@ static void store_vector(strip *s, uint32_t row, ir_expr column, ir_expr lanes_c
   const bool column_test = column != s->column && !expr_proves_lt(x, column, width);
   if (column_test) emit_if(e, kir_2(e->k, KIR_lt, emit_expr(e, column), emit_expr(e, width)));
   if (row_test) emit_if(e, kir_2(e->k, KIR_lt, emit_expr(e, at_row), emit_expr(e, height)));
-  if (s->image) store_pixels(s, row, column, whole, values);
-  else if (whole) store_vectors(s, row, lanes_column, lane_var, values);
-  else store_elements(s, row, column, values);
+  if (s->image || !whole) {
+    store_columns(s, row, column, whole, values);
+  } else {
+    emit_use_lanes(e, lane_var, s->lanes);
+    store_values(s, row, lanes_column, ALL_LANES, values);
+    emit_scalar_lanes(e);
+  }
   if (row_test) emit_if_end(e);
   if (column_test) emit_if_end(e);
 }
@@ -165,22 +157,22 @@ static bool emit_strip(strip *s) {
   const uint32_t outputs = s->group->output_count, of_vector = outputs * s->axes.channels, of_row = of_vector * s->across;
   uint32_t *values = IR_NEW_ARRAY(s->c->arena, uint32_t, (size_t)s->rows * of_row);
   if (!values) return false;
-  const ir_expr column = emit_lanes(e, s->column, LANES);
+  const ir_expr column = emit_lanes(e, s->column, s->lanes);
   const uint32_t lane_var = e->lane_var;
-  e->quads = e->near = true;
+  e->quads = e->near = true, e->near_storage = s->storage;
   for (uint32_t r = 0; r < s->rows; r++)
     for (uint32_t v = 0; v < s->across; v++)
       for (uint32_t c = 0; c < s->axes.channels; c++) {
-        const map_access at = place(s, r, expr_add(e->x, column, LANES * v), c);
+        const map_access at = place(s, r, expr_add(e->x, column, s->lanes * v), c);
         for (uint32_t o = 0; o < outputs; o++)
           values[r * of_row + v * of_vector + value_number(s, c, o)] = emit_value(e, s->group->outputs[o], &at);
       }
-  e->quads = e->near = false;
+  e->quads = e->near = e->near_storage = false;
   emit_scalar_lanes(e);
   if (e->failed || e->k->failed) return true; /* emit_end says why */
   for (uint32_t r = 0; r < s->rows; r++)
     for (uint32_t v = 0; v < s->across; v++)
-      store_vector(s, r, expr_add(e->x, s->column, LANES * v), expr_add(e->x, column, LANES * v), lane_var,
+      store_vector(s, r, expr_add(e->x, s->column, s->lanes * v), expr_add(e->x, column, s->lanes * v), lane_var,
                    values + (size_t)r * of_row + v * of_vector);
   return true;
 }
@@ -189,7 +181,7 @@ static bool emit_strip(strip *s) {
 
 /* Items along a row. */
 static int64_t items_of_row(const strip *s, uint32_t across) {
-  const int64_t columns = LANES * (int64_t)across;
+  const int64_t columns = s->lanes * (int64_t)across;
   return (schedule_hint(s->c->graph->pool, s->shape->dims[s->axes.x]) + columns - 1) / columns;
 }
 
@@ -203,9 +195,9 @@ static int64_t vectors_of_row(const strip *s, uint32_t across) {
 static void pick_strip(strip *s) {
   const bool shares_rows = s->down.highest > s->down.lowest, shares_columns = s->along.highest > s->along.lowest;
   const int64_t height = schedule_hint(s->c->graph->pool, s->shape->dims[s->axes.y]);
-  s->rows = shares_rows ? MAX_ROWS : 1;
+  s->rows = !shares_rows ? 1 : s->storage ? MAX_STORAGE_ROWS : MAX_ROWS;
   while (s->rows > 1 && s->rows > height) s->rows /= 2;
-  s->across = !shares_columns ? 1 : s->rows > 1 ? MAX_ACROSS_ROWS : MAX_ACROSS;
+  s->across = !shares_columns || s->storage ? 1 : s->rows > 1 ? MAX_ACROSS_ROWS : MAX_ACROSS;
   while (s->across > 1 && s->across * s->rows * s->axes.channels > MAX_VECTORS) s->across /= 2;
   while (s->across > 1 && vectors_of_row(s, s->across) * 20 > vectors_of_row(s, 1) * 21) s->across /= 2;
 }
@@ -231,14 +223,14 @@ static ir_expr settle_place(strip *s, uint32_t items) {
   const ir_expr *dims = s->shape->dims;
   ir_expr outer[SNT_MAX_RANK];
   for (uint32_t d = 0; d < s->rank; d++) outer[d] = d == s->axes.y || d == s->axes.x || (int32_t)d == s->axes.channel ? 1 : dims[d];
-  const ir_expr width = dims[s->axes.x], parts = expr_ceil_div(x, width, (ir_expr)items * LANES * s->across);
+  const ir_expr width = dims[s->axes.x], parts = expr_ceil_div(x, width, (ir_expr)items * s->lanes * s->across);
   const ir_expr strips = expr_ceil_div(x, dims[s->axes.y], s->rows), planes = schedule_product(x, s->rank, outer);
   const ir_expr groups = expr_mul(x, expr_mul(x, parts, strips), planes), g = emit_group(e, groups);
   const ir_expr part = numbered(e, "part", expr_mod(x, g, parts), parts), rest = expr_div(x, g, parts);
   const ir_expr number = numbered(e, "strip", expr_mod(x, rest, strips), strips);
   map_delinear(x, numbered(e, "plane", expr_div(x, rest, strips), planes), s->rank, outer, s->outer);
   s->first_row = expr_mul(x, number, s->rows);
-  s->column = expr_mul(x, expr_add(x, expr_mul(x, part, items), emit_item(e, 0, items)), LANES * s->across);
+  s->column = expr_mul(x, expr_add(x, expr_mul(x, part, items), emit_item(e, 0, items)), s->lanes * s->across);
   return groups;
 }
 
@@ -264,15 +256,16 @@ bool schedule_window_lanes_build(fusion_context *c, const fusion_group *group, c
   const cost_profile *p = c->options->profile;
   s.rank = s.shape->rank;
   if (s.rank < 2 || p->simd != COST_SIMD_LANES || !settle_axes(&s)) return false;
-  if (schedule_hint(c->graph->pool, s.shape->dims[s.axes.x]) < LANES) return false;
+  if (schedule_hint(c->graph->pool, s.shape->dims[s.axes.x]) < TEXEL) return false;
   s.e = emit_begin(c, group, suffix);
   *result = SNT_OK;
   if (!s.e || !analyse(&s)) return false;
   pick_strip(&s);
-  if (p->reads != COST_READS_TEXEL && s.rows * s.across == 1) return false;
+  if ((s.storage || p->reads != COST_READS_TEXEL) && s.rows * s.across == 1) return false;
   const ir_expr groups = settle_place(&s, pick_items(&s)), width = s.shape->dims[s.axes.x];
   const bool inside = expr_proves_lt(c->graph->pool, s.column, width);
   if (!inside) emit_if(s.e, kir_2(s.e->k, KIR_lt, emit_expr(s.e, s.column), emit_expr(s.e, width)));
+  if (!inside && s.storage) s.column = emit_var_for(s.e, "x", emit_expr(s.e, s.column), 0, width); /* it exists: taps need not ask again */
   if (!emit_strip(&s)) *result = ir_fail(c->diag, SNT_E_HOST_MEM, "schedule", group->hero, "out of host memory");
   if (!inside) emit_if_end(s.e);
   if (*result == SNT_OK) *result = emit_end(s.e, groups, 0, 0, NULL);
