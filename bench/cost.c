@@ -1,5 +1,5 @@
 /* bench/cost: the cost model proven by measurement. usage: cost [--device D] [--profile FILE] [--graphs FILE] [--random N] [--readers N] [--seed S] [--parts N]
-   [--best N] [--again N] [--rounds N] [--cpu-time] [--apart] [--versus PROFILE] [--only NAME] [--verbose]. Prints a line a graph and the means; --versus: the plan that PROFILE would choose beside the
+   [--best N] [--again N] [--rounds N] [--cpu-time] [--apart] [--versus PROFILE] [--only NAME] [--table FILE [--priced]] [--verbose]. Prints a line a graph and the means; --versus: the plan that PROFILE would choose beside the
    chosen one instead; see bench/README.md. Exit codes: 0 measured, 1 failed, 2 wrong usage. */
 #include "bench/cost.h"
 #include <math.h>
@@ -7,9 +7,9 @@
 #include <string.h>
 
 typedef struct cost_options {
-  const char *device, *profile, *graphs, *versus, *only;
+  const char *device, *profile, *graphs, *versus, *only, *table;
   uint32_t random, readers, seed, parts, best, again, rounds;
-  bool verbose, processor_time, apart;
+  bool verbose, processor_time, apart, priced;
 } cost_options;
 /* Sums over graphs. */
 typedef struct cost_totals {
@@ -73,7 +73,7 @@ static void show_parts(cost_bench *b) {
     const partition *p = &b->parts[i];
     printf("    %2u: %2u kernels, measured %9.2f us, predicted %9.2f us, by bytes %9.2f us (%s)\n", i, p->steps, p->measured / 1e3,
            p->predicted[MODEL_FULL] / 1e3, p->predicted[MODEL_BYTES] / 1e3, origin_names[p->made]);
-    cost_show_steps(b, p);
+    if (!b->priced) cost_show_steps(b, p);
   }
 }
 
@@ -123,11 +123,11 @@ static void judge(cost_bench *b, const char *name, cost_totals *t) {
   t->itself += itself_of(b);
   t->graphs++;
   t->graphs_told += told;
-  printf(
-      "%-24s %2u partitions  rank %6.3f  (itself %6.3f, no recompute %6.3f, no registers %6.3f, bytes %6.3f)  regret %5.1f %%  A/A %4.1f "
-      "%%  spread %4.0f %%\n",
-      name, b->count, rank[MODEL_FULL], itself_of(b), rank[MODEL_NO_RECOMPUTE], rank[MODEL_NO_REGISTERS], rank[MODEL_BYTES], 100 * chosen,
-      100 * noise, 100 * spread);
+  printf("%-24s %2u partitions  rank %6.3f  (itself %6.3f, no recompute %6.3f, no registers %6.3f, bytes %6.3f)  regret "
+         "%5.1f %%  A/A %4.1f "
+         "%%  spread %4.0f %%\n",
+         name, b->count, rank[MODEL_FULL], itself_of(b), rank[MODEL_NO_RECOMPUTE], rank[MODEL_NO_REGISTERS], rank[MODEL_BYTES],
+         100 * chosen, 100 * noise, 100 * spread);
   if (b->verbose) show_parts(b);
   fflush(stdout);
 }
@@ -156,6 +156,7 @@ static void run_versus(cost_bench *b, const char *name, const char *text, size_t
 static void run_graph(cost_bench *b, const char *name, const char *text, size_t length, cost_totals *t) {
   enum { LEAST = 8 };
   if (b->only && strcmp(b->only, name)) return;
+  b->name = name;
   cost_begin_random(b, name);
   if (b->other) {
     run_versus(b, name, text, length, t);
@@ -164,7 +165,7 @@ static void run_graph(cost_bench *b, const char *name, const char *text, size_t 
   snt_result r = cost_make_partitions(b, text, length);
   const bool enough = (r == SNT_OK || r == SNT_INCOMPLETE) && b->count >= LEAST;
   if (enough) r = cost_measure(b);
-  if (enough && r == SNT_OK) {
+  if (enough && r == SNT_OK && b->count) {
     judge(b, name, t);
     const snt_result again = judge_again(b, t);
     if (again < 0) printf("    again: %s %s\n", snt_result_text(again), b->diag.text);
@@ -258,6 +259,7 @@ static void close_bench(cost_bench *b, host_cache *cache) {
 static bool *flag_of(cost_options *o, const char *text) {
   if (!strcmp(text, "--verbose")) return &o->verbose;
   if (!strcmp(text, "--cpu-time")) return &o->processor_time;
+  if (!strcmp(text, "--priced")) return &o->priced;
   return strcmp(text, "--apart") ? NULL : &o->apart;
 }
 
@@ -268,7 +270,8 @@ static bool parse_options(cost_options *o, int argc, char **argv) {
   } known[] = {
       {"--device", &o->device, NULL},   {"--profile", &o->profile, NULL}, {"--graphs", &o->graphs, NULL}, {"--random", NULL, &o->random},
       {"--readers", NULL, &o->readers}, {"--versus", &o->versus, NULL},   {"--seed", NULL, &o->seed},     {"--parts", NULL, &o->parts},
-      {"--only", &o->only, NULL},       {"--best", NULL, &o->best},       {"--again", NULL, &o->again},   {"--rounds", NULL, &o->rounds},
+      {"--only", &o->only, NULL},       {"--table", &o->table, NULL},     {"--best", NULL, &o->best},     {"--again", NULL, &o->again},
+      {"--rounds", NULL, &o->rounds},
   };
   for (int i = 1; i < argc; i++) {
     size_t k = 0;
@@ -295,12 +298,12 @@ int main(int argc, char **argv) {
   if (!parse_options(&o, argc, argv)) {
     fprintf(stderr, "usage: cost [--device D] [--profile FILE] [--graphs FILE] [--random N] [--readers N] [--seed S] [--parts N] [--best "
                     "N] [--again N] [--rounds N] "
-                    "[--cpu-time] [--apart] [--versus PROFILE] [--only NAME] [--verbose]\n");
+                    "[--cpu-time] [--apart] [--versus PROFILE] [--only NAME] [--table FILE [--priced]] [--verbose]\n");
     return 2;
   }
   b.seed = o.seed;
   b.wanted = o.parts, b.best = o.best, b.again = o.again, b.rounds = o.rounds, b.sample_ns = 1e7, b.verbose = o.verbose, b.only = o.only,
-  b.processor_time = o.processor_time, b.apart = o.apart;
+  b.table = o.table, b.processor_time = o.processor_time, b.apart = o.apart, b.priced = o.priced;
   snt_result r = open_bench(&b, &o, &cache);
   if (r == SNT_OK && o.graphs) r = host_read_file(o.graphs, &text, &size, &b.diag);
   if (r == SNT_OK && text) run_file(&b, text, &totals);

@@ -20,6 +20,7 @@ typedef struct partition {
   double predicted[MODEL_COUNT], measured, halves[2];
   uint32_t steps;
   partition_origin made;
+  bool known; /* its measurement stood in the table */
 } partition;
 
 typedef struct cost_bench {
@@ -32,9 +33,11 @@ typedef struct cost_bench {
   uint32_t wanted, best, rounds; /* partitions; of them the best by the model among four times as many */
   uint32_t again;                /* times that the best and the chosen one are measured once more, in other memory */
   double sample_ns;
-  const char *only; /* the one graph of that name; null: all */
-  bool verbose, processor_time, apart;
-  char *base; /* the working graph of the graph at hand, as text: what the partitions are made of */
+  const char *only;                            /* the one graph of that name; null: all */
+  const char *table;                           /* of measurements that are kept; null: none */
+  const char *name;                            /* of the graph at hand */
+  bool verbose, processor_time, apart, priced; /* priced: only partitions of the table, and nothing is measured */
+  char *base;                                  /* the working graph of the graph at hand, as text: what the partitions are made of */
   size_t base_length;
   uint32_t *group_of; /* of the chosen plan: cost_note_groups */
   partition parts[COST_BENCH_PARTITIONS];
@@ -59,6 +62,7 @@ void cost_random_readers(cost_bench *, char *text, size_t room);
 snt_result cost_make_partitions(cost_bench *, const char *text, size_t length);
 /* Two: as this device's profile chooses, and as `other` would; one where they choose the same. */
 snt_result cost_make_versus(cost_bench *, const snt_profile *other, const char *text, size_t length);
+void cost_drop_partition(partition *);
 void cost_free_partitions(cost_bench *);
 void cost_free_buffers(cost_bench *); /* of the ports */
 /* Steps of these: the working graph before grouping (`base`), read again, its edges; a program that becomes a partition, or goes. */
@@ -72,6 +76,9 @@ snt_result cost_add_partition(cost_bench *, snt_program *, partition_origin);
 uint32_t *cost_note_groups(const snt_program *, uint32_t values);
 void cost_predict(const cost_bench *, partition *);
 snt_result cost_measure(cost_bench *);
+/* Measurements of the graph at hand that are kept (cost_table.c): are all its partitions there? Those that are not are left out where nothing is to be measured. And what has been measured. */
+bool cost_table_read(cost_bench *);
+void cost_table_write(const cost_bench *);
 /* The chosen partition and `best` against each other, made anew in other memory each of `again` times: their least. The best of many is partly luck. */
 snt_result cost_measure_again(cost_bench *, uint32_t best, double least[2]);
 void cost_show_steps(cost_bench *, const partition *); /* each kernel, by the device's own clock, beside what was predicted */

@@ -143,7 +143,7 @@ uint32_t *cost_note_groups(const snt_program *p, uint32_t values) {
 /* The same kernels in the same order are the same partition, whichever views, which cost nothing, stand in which group. */
 static uint64_t key_of(const snt_exec *x) {
   const snt_program *p = x->program;
-  uint64_t key = p->plan.steps.count;
+  uint64_t key = 2 * p->plan.steps.count + x->near;
   for (uint32_t i = 0; i < p->plan.steps.count; i++) {
     uint8_t code[32];
     api_code_key(&p->kernels[p->plan.steps.at[i].kernel].code[x->target], x->target, code);
@@ -163,7 +163,7 @@ snt_result cost_make_exec(cost_bench *b, const snt_program *program, bool apart,
   return snt_exec_create(b->device, program, &info, out, &b->diag);
 }
 
-static void drop(partition *p) {
+void cost_drop_partition(partition *p) {
   snt_exec_destroy(p->exec);
   snt_program_destroy(p->program);
 }
@@ -174,7 +174,7 @@ snt_result cost_add_partition(cost_bench *b, snt_program *program, partition_ori
   const snt_result r = cost_make_exec(b, p.program, b->apart, &p.exec);
   if (r == SNT_OK) p.key = key_of(p.exec);
   if (r != SNT_OK || known(b, p.key)) {
-    drop(&p);
+    cost_drop_partition(&p);
     return r;
   }
   p.steps = p.program->plan.steps.count;
@@ -218,7 +218,7 @@ static void choose_partitions(cost_bench *b) {
     b->parts[other] = b->parts[i];
     b->parts[i] = taken;
   }
-  while (b->count > b->wanted) drop(&b->parts[--b->count]);
+  while (b->count > b->wanted) cost_drop_partition(&b->parts[--b->count]);
 }
 
 snt_result cost_make_partitions(cost_bench *b, const char *text, size_t length) {
@@ -239,7 +239,7 @@ void cost_free_buffers(cost_bench *b) {
 
 void cost_free_partitions(cost_bench *b) {
   cost_free_buffers(b);
-  for (uint32_t i = 0; i < b->count; i++) drop(&b->parts[i]);
+  for (uint32_t i = 0; i < b->count; i++) cost_drop_partition(&b->parts[i]);
   memset(b->parts, 0, sizeof b->parts);
   b->count = 0;
   free(b->base);

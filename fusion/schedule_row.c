@@ -203,7 +203,7 @@ static uint32_t rows_at_once(const row_job *j) {
   const fusion_context *c = j->c;
   int64_t columns;
   uint32_t count = 0;
-  if (j->sweeps != 1 || j->staged_count || has_full_outputs(j) || fusion_keeps_order(c->options)) return 1;
+  if (j->staged_count || (!j->across && (j->sweeps != 1 || has_full_outputs(j) || fusion_keeps_order(c->options)))) return 1;
   if (!expr_is_const(c->graph->pool, j->columns, &columns) || columns < VECTORS * (int64_t)j->lanes) return 1;
   for (uint32_t i = 0; i < j->group->count; i++) {
     const ir_op op = (ir_op)ir_at(c->graph, j->group->nodes[i])->op;
@@ -220,20 +220,34 @@ static void go_to_nth(row_job *j, ir_expr first, uint32_t i) {
   else go_to_row(j, expr_add(j->e->x, first, i));
 }
 
-static void emit_rows(row_job *j, ir_expr first, uint32_t rows, const sweep *how) {
-  emit *e = j->e;
+static void reduce_rows(row_job *j, uint32_t node, ir_expr first, uint32_t rows, const sweep *how) {
   map_access at[AT_ONCE];
   uint32_t values[AT_ONCE];
   for (uint32_t i = 0; i < rows; i++) {
     go_to_nth(j, first, i);
-    at[i] = reduce_result_at(j, *j->reduce);
+    at[i] = reduce_result_at(j, node);
   }
-  emit_reduce_rows(e, *j->reduce, rows, at, how, values);
+  emit_reduce_rows(j->e, node, rows, at, how, values);
+  for (uint32_t i = 0; i < rows; i++) emit_remember(j->e, node, &at[i], values[i]);
+}
+
+/* What is stored of rows whose reductions are known: full outputs column by column. */
+static void store_rows(row_job *j, ir_expr first, uint32_t rows) {
+  const ir_expr v = has_full_outputs(j) ? emit_loop(j->e, &(emit_loop_info){.name = "c", .lo = 0, .hi = j->columns, .step = 1}) : 0;
+  for (uint32_t i = 0; i < rows && v; i++) {
+    go_to_nth(j, first, i);
+    store_column(j->e, j, v);
+  }
+  if (v) emit_loop_end(j->e, v, 0, NULL, NULL);
   for (uint32_t i = 0; i < rows; i++) {
     go_to_nth(j, first, i);
-    emit_remember(e, *j->reduce, &at[i], values[i]);
     store_row_outputs(j);
   }
+}
+
+static void emit_rows(row_job *j, ir_expr first, uint32_t rows, const sweep *how) {
+  for (uint32_t s = 0; s < j->sweeps; s++) reduce_rows(j, j->reduce[s], first, rows, how);
+  store_rows(j, first, rows);
 }
 
 /* Vectors along the row; the items of a group share it. */
@@ -404,18 +418,11 @@ static void emit_across(row_job *j, const ir_expr *outer_at, ir_expr inner, uint
   const ir_expr at = kept_at[j->kept_rank - 1] = emit_lanes(e, inner, lanes);
   static const sweep how = {.lanes = 1, .accumulators = 1};
   set_row(j, kept_at);
-  if (j->vectors > 1) {
-    emit_rows(j, at, j->vectors, &how);
-    emit_scalar_lanes(e);
-    return;
+  if (j->vectors > 1) emit_rows(j, at, j->vectors, &how);
+  else {
+    reduce_row(j, &how);
+    store_rows(j, at, 1);
   }
-  reduce_row(j, &how);
-  if (has_full_outputs(j)) {
-    const ir_expr v = emit_loop(e, &(emit_loop_info){.name = "c", .lo = 0, .hi = j->columns, .step = 1});
-    store_column(e, j, v);
-    emit_loop_end(e, v, 0, NULL, NULL);
-  }
-  store_row_outputs(j);
   emit_scalar_lanes(e);
 }
 

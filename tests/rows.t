@@ -72,19 +72,29 @@ for my $case (['as it lies', 'reduce', '64,512', ''], ['turned', 'contract', '51
   }
 }
 
-# A sum or an extreme down long columns: up to four vectors of them at once, as many as divide their number (fusion/schedule_row.c).
+# A sum or an extreme down long columns, several of them one after another, and what is stored of whole columns behind them: up to four vectors of columns at once, as many as divide their
+# number (fusion/schedule_row.c).
 my $kir = put('kir.profile', "base = pocl\nname = kir\ntarget = kir\n");
 for my $columns (1024, 1000, 520) {
-  for my $body ('%s = reduce.sum %x, axes=[0]', "%a = abs %x\n  %s = reduce.max %a, axes=[0]") {
+  my $centred = "%t = reduce.sum %x, axes=[0], keep\n  %m = mul %t, 0x1p-7\n  %b = broadcast %m, shape=[130,$columns]\n  %d = sub %x, %b\n  %q = mul %d, %d\n  %v = reduce.sum %q, axes=[0], keep\n";
+  for my $body ('%s = reduce.sum %x, axes=[0]', "%a = abs %x\n  %s = reduce.max %a, axes=[0]",
+                "%q = mul %x, %x\n  %t = reduce.sum %q, axes=[0]\n  %m = reduce.min %x, axes=[0]\n  %s = add %t, %m\n  must_fuse %t, %s\n  must_fuse %m, %s",
+                "$centred  %s = add %v, %m\n  must_fuse %d, %v", "$centred  %w = broadcast %v, shape=[130,$columns]\n  %s = div %d, %w\n  must_fuse %t, %s\n  must_fuse %v, %s") {
     my $file = put('down.snt', "graph \@g(%x: f32[130,$columns]) {\n  $body\n  return s=%s\n}\n");
     my ($what) = $body =~ /(reduce\.\w+)/;
-    for my $device ("interp --profile $kir", 'opencl:pocl', 'vulkan:llvmpipe') {
+    for my $device ("interp --profile $kir", "interp --profile $kir --numerics strict", 'opencl:pocl', 'vulkan:llvmpipe') {
       SKIP: {
         skip("$device is not here", 1) if lacks($device);
         my ($code, $said) = says("$sinter run $file --device $device --check --quiet");
         is($code, 0, "$device: $what down $columns columns") or diag($said);
       }
     }
+    next if $columns != 1024;
+    system("rm -rf $file.out; $sinter compile $file --target opencl --profile pocl -o $file.out --quiet >/dev/null 2>&1");
+    my ($first) = sort glob "$file.out/k0_*.cl";
+    my @chains = $first ? `cat '$first'` =~ /^ +float8 v\d+ = \(float8\)\(/mg : ();
+    my @sweeps = $body =~ /reduce\.\w+/g;
+    is(scalar @chains, 4 * @sweeps, 'four vectors of them at once, in each of ' . @sweeps . ' sweeps');
   }
 }
 
