@@ -95,19 +95,29 @@ static uint32_t end_as(const finder *f, const exec_chain *other, uint32_t first,
   return find_trips(f, first, first + count) == other->trips ? first + count : first;
 }
 
+/* Do the steps up to `again` follow once more? */
+static bool repeats(const finder *f, uint32_t first, uint32_t again, uint32_t last) {
+  if (again - first > last - again) return false;
+  for (uint32_t s = first; s < again; s++)
+    if (kernel_at(f, s) != kernel_at(f, again + s - first)) return false;
+  return true;
+}
+
 /* As far as the device's limits let it. Where it stops before the end of the plan, or of a loop's body, it stops where the steps begin again, if they do: layers
-   like each other make chains like each other. */
+   like each other make chains like each other. A whole layer that follows once more may be of more kernels: parts of it would be cut elsewhere in each. */
 static uint32_t end_of_new(const finder *f, uint32_t first, uint32_t last) {
   const cost_profile *p = &f->x->device->profile;
-  uint32_t kinds = 0, bindings = 1, words = 0, end = first, again = 0, links = 0;
+  uint32_t kinds = 0, bindings = 1, words = 0, end = first, again = 0, links = 0, few = 0;
   for (; end < last && links < p->launch_steps && can_link(f, end); end++) {
     bool seen = end > first && is_alternative(&f->x->program->plan, end); /* of several one runs, which is what limits are about */
     links += !seen;
     for (uint32_t s = first; s < end && !seen; s++) seen = kernel_at(f, s) == kernel_at(f, end);
     kinds += !seen, bindings += bindings_of(f, first, end), words += words_of(f, end);
-    if (kinds > DISTINCT || (p->max_bindings && bindings > p->max_bindings) || words >= MAX_WORDS) break;
-    if (end > first && kernel_at(f, end) == kernel_at(f, first)) again = end;
+    if (kinds > DISTINCT && !few) few = again ? again : end;
+    if ((p->max_bindings && bindings > p->max_bindings) || words >= MAX_WORDS) break;
+    if (end > first && kernel_at(f, end) == kernel_at(f, first) && (!few || repeats(f, first, end, last))) again = end;
   }
+  if (few) return again > few ? again : few;
   return end < last && again ? again : end;
 }
 

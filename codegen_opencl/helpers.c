@@ -46,6 +46,16 @@
   "s))\n"                                                                                                                                 \
   "#else\n#define SNT_PERMUTE(v, w, s) SNT_LANES(v, (w) >> s)\n#endif\n"
 
+/* f16 and f32. What F16C has instructions for PoCL's library says of vectors of four and more only; fewer are some of four. LLVM would compare narrow
+   floats instead of the wide ones they became, for which there is no instruction, lane by lane: what an assembly of none may have changed stays as it is.
+   There a vector of 16 is two where no register holds it. */
+#define HALVES(name, from, to, body)                                                                                                      \
+  "#define SNT_W(N) " to "##N " name "##N(" from "##N x) { " body                                                                         \
+  " }\nSNT_W(4) SNT_W(8)\n#ifndef __F16C__\nSNT_W() SNT_W(2) SNT_W(3)\n#else\n" to " " name "(" from " x) { return " name "4((" from      \
+  "4)(x)).x; }\n" to "2 " name "2(" from "2 x) { return " name "4(x.xyxy).xy; }\n" to "3 " name "3(" from "3 x) { return " name           \
+  "4(x.xyzz).xyz; }\n#endif\n#if defined(__F16C__) && !defined(__AVX512F__)\n" to "16 " name "16(" from "16 x) { return (" to "16)(" name \
+  "8(x.lo), " name "8(x.hi)); }\n#else\nSNT_W(16)\n#endif\n#undef SNT_W\n"
+
 // clang-format off
 const ctext_helper opencl_helpers[] = {
     {"__kernel", "#pragma OPENCL FP_CONTRACT OFF\n#ifndef __has_builtin\n#define __has_builtin(x) 0\n#endif\n"},
@@ -77,8 +87,9 @@ const ctext_helper opencl_helpers[] = {
                      "__constant sampler_t SNT_SAMPLER_1 = CLK_NORMALIZED_COORDS_TRUE | CLK_ADDRESS_REPEAT | CLK_FILTER_LINEAR;\n"
                      "__constant sampler_t SNT_SAMPLER_2 = CLK_NORMALIZED_COORDS_TRUE | CLK_ADDRESS_CLAMP_TO_EDGE | CLK_FILTER_NEAREST;\n"
                      "__constant sampler_t SNT_SAMPLER_3 = CLK_NORMALIZED_COORDS_TRUE | CLK_ADDRESS_CLAMP_TO_EDGE | CLK_FILTER_LINEAR;\n"},
-    {"snt_f32_from_f16_", WIDTHS("float##N snt_f32_from_f16_##N(ushort##N h)", "return vload_half##N(0, (const half *)&h);")},
-    {"snt_f16_from_f32_", WIDTHS("ushort##N snt_f16_from_f32_##N(float##N x)", "ushort##N h; vstore_half##N##_rte(x, 0, (half *)&h); return h;")},
+    {"snt_f32_from_f16_", "#ifdef __F16C__\n#define SNT_OWN(x) __asm__(\"\" : \"+v\"(x))\n#else\n#define SNT_OWN(x)\n#endif\n"
+                          HALVES("snt_f32_from_f16_", "ushort", "float", "float##N w = vload_half##N(0, (const half *)&x); SNT_OWN(w); return w;")},
+    {"snt_f16_from_f32_", HALVES("snt_f16_from_f32_", "float", "ushort", "ushort##N h; vstore_half##N##_rte(x, 0, (half *)&h); return h;")},
     {"snt_bf16_from_f32_", WIDTHS("ushort##N snt_bf16_from_f32_##N(float##N x)",
                                   "uint##N u = as_uint##N(x), r = (u + 0x7fffu + ((u >> 16) & 1u)) >> 16; "
                                   "return convert_ushort##N(select(r, (u >> 16) | 0x40u, (u & 0x7fffffffu) > 0x7f800000u));")},

@@ -6,8 +6,9 @@
 #include "fusion/rewrite_constants.h"
 #include "fusion/schedule_common.h"
 #include "fusion/shown.h"
+#include <math.h>
 
-enum { COLUMNS = 128 }; /* several tiles of them */
+enum { COLUMNS = 128 }; /* several tiles of them, or a tile at several taps of a window */
 
 static bool reads_texels(const fusion_context *c) {
   return c->options->profile->reads == COST_READS_TEXEL && c->options->profile->caps.texel;
@@ -25,7 +26,15 @@ static uint32_t widened(rebuild *r, uint32_t side) {
   return fusion_show(r->to, r->args[side], &constant) ? rewrite_settle(r, wide) : wide;
 }
 
-/* Do many columns lie along this operand's own axes, so that the elements of the other one meet all of them? */
+/* How often a contraction reads an element of the operand: windows have it at several places. */
+static double places(const rebuild *r, uint32_t side) {
+  const uint32_t top = ir_arg(r->from, r->node, side);
+  uint32_t below = top;
+  while (fusion_only_moves(r->from, below)) below = ir_arg(r->from, below, 0);
+  return fmax(1, schedule_bytes(r->c, top) / schedule_bytes(r->c, below));
+}
+
+/* Do many columns lie along this operand's own axes, so that the elements of the other one meet all of them, in all places? */
 static bool has_columns(const rebuild *r, uint32_t side) {
   const ir_tensor *own = &ir_at(r->from, ir_arg(r->from, r->node, side))->type,
                   *other = &ir_at(r->from, ir_arg(r->from, r->node, 1 - side))->type;
@@ -37,7 +46,7 @@ static bool has_columns(const rebuild *r, uint32_t side) {
   int64_t columns = 1;
   for (uint32_t i = 0; i < own_count; i++)
     if (fusion_find_label(shared, other_count, labels[i]) < 0) columns *= schedule_hint(r->from->pool, own->dims[i]);
-  return columns >= COLUMNS;
+  return (double)columns * places(r, 1 - side) >= COLUMNS;
 }
 
 static uint32_t widen_operands(rebuild *r) {

@@ -63,6 +63,37 @@ graph @half(%x: f32[9,128]) {
 END
 );
 
+# ---- f16 that is read: an element that a window shows at many taps is widened once, not at each for a tile of columns; what became f32 is compared as f32 (LLVM would
+# compare vectors of f16, lane by lane), and less than four are widened by the instruction that four have
+my $window = model('window', <<'END');
+graph @window(%x: f16[1,64,24,24]) {
+  %w: f16[32,64,5,5] = const normal seed=3 scale=0.02
+  %y = conv %x, %w
+  return y=%y
+}
+END
+my $relu = model('relu', <<'END');
+graph @relu(%x: f16[19,13], %z: f16[19,3]) {
+  %c = concat %x, %z, axis=1
+  %m = max %c, 0x0p+0
+  %y = cast %m, dtype=f32
+  return m=%m, y=%y
+}
+END
+says("$sinter compile $window --profile pocl --target opencl -o $dir/window --quiet");
+unlike(slurp($_), qr/snt_f32_from_f16_\(v/, "$_ widens no element by itself") for glob "$dir/window/*contract.cl";
+says("$sinter compile $relu --profile pocl --target opencl -o $dir/relu --quiet");
+like(slurp($_), qr/SNT_OWN\(w\).*#ifndef __F16C__\n.*SNT_W\(3\)\n#else/s, "$_ says what F16C has") for glob "$dir/relu/*.cl";
+for my $device ('interp', 'opencl:pocl', 'opencl:rusticl', 'vulkan:llvmpipe') {
+  SKIP: {
+    skip(lacks($device), 2) if lacks($device);
+    for my $graph ($window, $relu) {
+      my ($code, $said) = says("$sinter run $graph --device $device --check");
+      is($code, 0, "$device: $graph") or diag($said);
+    }
+  }
+}
+
 # ---- every device computes with the numbers that are stored, and these are off by at most what is said
 my %constants = (dense => 2, conv => 1, tied => 2, vector => 1, half => 1);
 for my $device ('host', 'interp', 'opencl:pocl', 'vulkan:llvmpipe', 'vulkan:swiftshader') {

@@ -23,6 +23,22 @@ static void write_layers(char *text, size_t size) {
            "  %%p = exp %%x\n  %%q = add %%p, %%h%d\n  %%s = reduce.sum %%q, axes=[1]\n  return y=%%q, s=%%s\n}\n", LAYERS);
 }
 
+/* Layers of more kinds of kernels than a chain has where nothing says that they follow once more. */
+static const char *const kinds[] = {"matmul %%%c%d, %%w", "tanh %%%c%d",  "add %%%c%d, %%x",  "mul %%%c%d, 0.5",
+                                    "sigmoid %%%c%d",     "neg %%%c%d",   "abs %%%c%d",       "sin %%%c%d",
+                                    "cos %%%c%d",         "floor %%%c%d", "max %%%c%d, 0.25", "min %%%c%d, 0.5"};
+enum { KINDS = sizeof kinds / sizeof *kinds, LONG_LAYERS = 5 };
+static void write_long_layers(char *text, size_t size) {
+  size_t used = (size_t)snprintf(text, size,
+                                 "graph @long(%%x: f32[16,48]) {\n  %%w: f32[48,48] = const normal seed=3 scale=0.2\n  %%a0 = exp %%x\n");
+  for (int i = 0; i < LONG_LAYERS * KINDS; i++) {
+    used += (size_t)snprintf(text + used, size - used, "  %%a%d = ", i + 1);
+    used += (size_t)snprintf(text + used, size - used, kinds[i % KINDS], 'a', i);
+    used += (size_t)snprintf(text + used, size - used, "\n");
+  }
+  snprintf(text + used, size - used, "  return y=%%a%d\n}\n", LONG_LAYERS * KINDS);
+}
+
 /* Recurrences: trips that are divided among launches, in a loop around another, and as many trips as there are rows. */
 static const char loops[] =
     "symbols { n: min=1 max=64 }\n"
@@ -162,6 +178,20 @@ static void check_loops(snt_context *context, const char *selector) {
   close_bench(&b);
 }
 
+static void check_long_layers(snt_context *context, const char *selector) {
+  static char text[8192];
+  bench b;
+  write_long_layers(text, sizeof text);
+  if (!open_bench(context, selector, text, &b)) return;
+  const uint32_t few = snt_exec_job_count(b.together);
+  uint32_t whole = 0;
+  for (uint32_t i = 0; i < b.together->chain_count; i++) whole += b.together->chains[i].end - b.together->chains[i].first == KINDS;
+  tap_ok(whole >= LONG_LAYERS - 1 && few <= 3, "%s: layers of %d kinds are a launch each: %u of %u, %u codes", selector, KINDS, whole,
+         b.together->chain_count, few);
+  tap_is_int(count_other(&b, b.together, 0, 2), 0, "%s: they give the bits of a launch a step", selector);
+  close_bench(&b);
+}
+
 static void check_device(snt_context *context, const char *selector) {
   static char text[8192];
   bench b;
@@ -186,6 +216,7 @@ static void check_device(snt_context *context, const char *selector) {
   snt_exec_destroy(second.apart);
   close_bench(&b);
   check_loops(context, selector);
+  check_long_layers(context, selector);
 }
 
 int main(void) {
