@@ -51,9 +51,9 @@ static uint32_t bits_op(spv *s, uint32_t op, kir_type t, uint32_t a, uint32_t li
 /* An int becomes 64 bits by way of its unsigned number: lavapipe is wrong where it is compared with a literal. */
 static uint32_t int_to_int(spv *s, kir_type to, kir_type from, uint32_t value) {
   if (bits_of(to.base) == bits_of(from.base)) return value;
-  const bool is_signed = spv_is_signed(from.base), apart = is_signed && bits_of(to.base) == 64;
-  const uint32_t wide = SPV_DO(s, is_signed && !apart ? SpvOpSConvert : SpvOpUConvert, spv_type(s, to), value);
-  return apart ? bits_op(s, SpvOpISub, to, bits_op(s, SpvOpBitwiseXor, to, wide, 0x80000000u), 0x80000000u) : wide;
+  const bool apart = from.base == SNT_I32; /* others become 32 bits */
+  value = SPV_DO(s, spv_is_signed(from.base) && !apart ? SpvOpSConvert : SpvOpUConvert, spv_type(s, to), value);
+  return apart ? bits_op(s, SpvOpISub, to, bits_op(s, SpvOpBitwiseXor, to, value, 0x80000000u), 0x80000000u) : value;
 }
 
 /* ---- halves ---- */

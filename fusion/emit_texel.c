@@ -18,12 +18,11 @@ static uint32_t guarded(emit *e, uint32_t index, uint32_t count, const map_condi
 /* `number` of what holds element `offset`, so many side by side, or the last there is. A number that went below zero is a large one. */
 uint32_t emit_near(emit *e, uint32_t memory, uint32_t number, ir_expr offset, uint32_t side_by_side) {
   const kir_memory *m = &e->k->memories.at[memory];
-  const ir_expr beside = (ir_expr)side_by_side;
-  const ir_expr count = expr_div(e->x, e->c->plan->buffers.at[e->slots.at[m->slot]].bytes, (ir_expr)ir_dtypes[m->type.base].bytes * beside);
+  const ir_expr elements = expr_div(e->x, e->c->plan->buffers.at[e->slots.at[m->slot]].bytes, ir_dtypes[m->type.base].bytes);
   int64_t low, high;
   expr_bounds(e->x, offset, &low, &high);
-  if (low >= 0 && expr_proves_lt(e->x, offset, expr_mul(e->x, count, beside))) return number;
-  return kir_2(e->k, KIR_min, number, emit_expr(e, expr_sub(e->x, count, 1)));
+  if (low >= 0 && expr_proves_lt(e->x, offset, elements)) return number;
+  return kir_2(e->k, KIR_min, number, emit_expr(e, expr_sub(e->x, expr_div(e->x, elements, (ir_expr)side_by_side), 1)));
 }
 
 static uint32_t load_near(emit *e, uint32_t memory, uint32_t texel, ir_expr offset) {
