@@ -9,16 +9,14 @@
 #define ROUNDING(upper, lower, builtin)                       \
   FOR_CPU("__has_builtin(__builtin_elementwise_" builtin ")") \
   "#define SNT_" upper "(x) __builtin_elementwise_" builtin "(x)\n#else\n#define SNT_" upper "(x) " lower "(x)\n#endif\n"
-#define UNALIGNED_OF(type) "SNT_U(" type ", 2) SNT_U(" type ", 4) SNT_U(" type ", 8) SNT_U(" type ", 16)\n"
-#define UNALIGNED                                                                                                                          \
-  FOR_CPU("defined(__clang__)")                                                                                                            \
-  "#define SNT_U(T, N) typedef T##N snt_##T##N __attribute__((aligned(sizeof(T))));\n" UNALIGNED_OF("float") UNALIGNED_OF(                 \
-      "int") UNALIGNED_OF("uint") UNALIGNED_OF("short") UNALIGNED_OF("ushort") UNALIGNED_OF("char") UNALIGNED_OF("uchar")                  \
-      UNALIGNED_OF("long") UNALIGNED_OF("ulong") "#ifdef cl_khr_fp64\n" UNALIGNED_OF(                                                      \
-          "double") "#endif\n#undef SNT_U\n"                                                                                               \
-                    "#define SNT_VLOAD(Q, T, N, p) (*(Q const snt_##T##N *)(p))\n#define SNT_VSTORE(Q, T, N, v, p) (*(Q snt_##T##N *)(p) " \
-                    "= (v))\n"                                                                                                             \
-                    "#else\n#define SNT_VLOAD(Q, T, N, p) vload##N(0, p)\n#define SNT_VSTORE(Q, T, N, v, p) vstore##N(v, 0, p)\n#endif\n"
+#define UNALIGNED                                                                                                                        \
+  FOR_CPU("defined(__clang__)")                                                                                                          \
+  "#define SNT_U(T, N) typedef T##N snt_##T##N __attribute__((aligned(sizeof(T))));\n#define SNT_T(T) SNT_U(T, 2) SNT_U(T, 4) SNT_U(T, " \
+  "8) "                                                                                                                                  \
+  "SNT_U(T, 16)\nSNT_T(float) SNT_T(int) SNT_T(uint) SNT_T(short) SNT_T(ushort) SNT_T(char) SNT_T(uchar) SNT_T(long) SNT_T(ulong)\n"     \
+  "#ifdef cl_khr_fp64\nSNT_T(double)\n#endif\n"                                                                                          \
+  "#define SNT_VLOAD(Q, T, N, p) (*(Q const snt_##T##N *)(p))\n#define SNT_VSTORE(Q, T, N, v, p) (*(Q snt_##T##N *)(p) = (v))\n"         \
+  "#else\n#define SNT_VLOAD(Q, T, N, p) vload##N(0, p)\n#define SNT_VSTORE(Q, T, N, v, p) vstore##N(v, 0, p)\n#endif\n"
 
 /* Products of bytes: SNT_DOT4 says how wide vectors are that the device has an instruction for (512: AVX-512 VNNI, 256: AVX-VNNI; compilers
    for a family of processors do not know of these, assemblers do), or that it has a function for a word (32: cl_khr_integer_dot_product, without a pragma). */
@@ -49,12 +47,19 @@
 /* f16 and f32. What F16C has instructions for PoCL's library says of vectors of four and more only; fewer are some of four. LLVM would compare narrow
    floats instead of the wide ones they became, for which there is no instruction, lane by lane: what an assembly of none may have changed stays as it is.
    There a vector of 16 is two where no register holds it. */
-#define HALVES(name, from, to, body)                                                                                                      \
-  "#define SNT_W(N) " to "##N " name "##N(" from "##N x) { " body                                                                         \
-  " }\nSNT_W(4) SNT_W(8)\n#ifndef __F16C__\nSNT_W() SNT_W(2) SNT_W(3)\n#else\n" to " " name "(" from " x) { return " name "4((" from      \
-  "4)(x)).x; }\n" to "2 " name "2(" from "2 x) { return " name "4(x.xyxy).xy; }\n" to "3 " name "3(" from "3 x) { return " name           \
-  "4(x.xyzz).xyz; }\n#endif\n#if defined(__F16C__) && !defined(__AVX512F__)\n" to "16 " name "16(" from "16 x) { return (" to "16)(" name \
-  "8(x.lo), " name "8(x.hi)); }\n#else\nSNT_W(16)\n#endif\n#undef SNT_W\n"
+#define HALVES                                                                                                                    \
+  "#ifdef __F16C__\n#define SNT_OWN(x) __asm__(\"\" : \"+v\"(x))\n#define SNT_FEW(F,A,B) B F(A x) { return F##4((A##4)(x)).x; } " \
+  "B##2 F##2(A##2 x) { return F##4(x.xyxy).xy; } B##3 F##3(A##3 x) { return F##4(x.xyzz).xyz; }\n#else\n#define SNT_OWN(x)\n"     \
+  "#define SNT_FEW(F,A,B) SNT_W() SNT_W(2) SNT_W(3)\n#endif\n"
+#define FROM_HALVES                                                                                                                       \
+  "#define SNT_W(N) float##N snt_f32_from_f16_##N(ushort##N x) { float##N w = vload_half##N(0, (const half *)&x); SNT_OWN(w); return w; " \
+  "}\n"                                                                                                                                   \
+  "SNT_W(4) SNT_W(8) SNT_FEW(snt_f32_from_f16_, ushort, float)\n#if defined(__F16C__) && !defined(__AVX512F__)\n"                         \
+  "float16 snt_f32_from_f16_16(ushort16 x) { return (float16)(snt_f32_from_f16_8(x.lo),snt_f32_from_f16_8(x.hi)); }\n#else\nSNT_W(16)\n"  \
+  "#endif\n#undef SNT_W\n"
+#define TO_HALVES                                                                                                                    \
+  "#define SNT_W(N) ushort##N snt_f16_from_f32_##N(float##N x) { ushort##N h; vstore_half##N##_rte(x, 0, (half *)&h); return h; }\n" \
+  "SNT_W(4) SNT_W(8) SNT_W(16) SNT_FEW(snt_f16_from_f32_, float, ushort)\n#undef SNT_W\n"
 
 // clang-format off
 const ctext_helper opencl_helpers[] = {
@@ -87,9 +92,9 @@ const ctext_helper opencl_helpers[] = {
                      "__constant sampler_t SNT_SAMPLER_1 = CLK_NORMALIZED_COORDS_TRUE | CLK_ADDRESS_REPEAT | CLK_FILTER_LINEAR;\n"
                      "__constant sampler_t SNT_SAMPLER_2 = CLK_NORMALIZED_COORDS_TRUE | CLK_ADDRESS_CLAMP_TO_EDGE | CLK_FILTER_NEAREST;\n"
                      "__constant sampler_t SNT_SAMPLER_3 = CLK_NORMALIZED_COORDS_TRUE | CLK_ADDRESS_CLAMP_TO_EDGE | CLK_FILTER_LINEAR;\n"},
-    {"snt_f32_from_f16_", "#ifdef __F16C__\n#define SNT_OWN(x) __asm__(\"\" : \"+v\"(x))\n#else\n#define SNT_OWN(x)\n#endif\n"
-                          HALVES("snt_f32_from_f16_", "ushort", "float", "float##N w = vload_half##N(0, (const half *)&x); SNT_OWN(w); return w;")},
-    {"snt_f16_from_f32_", HALVES("snt_f16_from_f32_", "float", "ushort", "ushort##N h; vstore_half##N##_rte(x, 0, (half *)&h); return h;")},
+    {"snt_f", HALVES},
+    {"snt_f32_from_f16_", FROM_HALVES},
+    {"snt_f16_from_f32_", TO_HALVES},
     {"snt_bf16_from_f32_", WIDTHS("ushort##N snt_bf16_from_f32_##N(float##N x)",
                                   "uint##N u = as_uint##N(x), r = (u + 0x7fffu + ((u >> 16) & 1u)) >> 16; "
                                   "return convert_ushort##N(select(r, (u >> 16) | 0x40u, (u & 0x7fffffffu) > 0x7f800000u));")},

@@ -13,11 +13,23 @@
 #else
 #define SNT_PREFETCH(p, bytes, rw)
 #endif
-#define SNT_W(N) float##N snt_f32_from_f16_##N(ushort##N h) { return vload_half##N(0, (const half *)&h); }
-SNT_W() SNT_W(2) SNT_W(3) SNT_W(4) SNT_W(8) SNT_W(16)
+#ifdef __F16C__
+#define SNT_OWN(x) __asm__("" : "+v"(x))
+#define SNT_FEW(F,A,B) B F(A x) { return F##4((A##4)(x)).x; } B##2 F##2(A##2 x) { return F##4(x.xyxy).xy; } B##3 F##3(A##3 x) { return F##4(x.xyzz).xyz; }
+#else
+#define SNT_OWN(x)
+#define SNT_FEW(F,A,B) SNT_W() SNT_W(2) SNT_W(3)
+#endif
+#define SNT_W(N) float##N snt_f32_from_f16_##N(ushort##N x) { float##N w = vload_half##N(0, (const half *)&x); SNT_OWN(w); return w; }
+SNT_W(4) SNT_W(8) SNT_FEW(snt_f32_from_f16_, ushort, float)
+#if defined(__F16C__) && !defined(__AVX512F__)
+float16 snt_f32_from_f16_16(ushort16 x) { return (float16)(snt_f32_from_f16_8(x.lo),snt_f32_from_f16_8(x.hi)); }
+#else
+SNT_W(16)
+#endif
 #undef SNT_W
 #define SNT_W(N) ushort##N snt_f16_from_f32_##N(float##N x) { ushort##N h; vstore_half##N##_rte(x, 0, (half *)&h); return h; }
-SNT_W() SNT_W(2) SNT_W(3) SNT_W(4) SNT_W(8) SNT_W(16)
+SNT_W(4) SNT_W(8) SNT_W(16) SNT_FEW(snt_f16_from_f32_, float, ushort)
 #undef SNT_W
 #define SNT_SHARE(n, i) (uint)((ulong)(n) * (i) / all)
 #if __has_builtin(__builtin_ia32_pause)
