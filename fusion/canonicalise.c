@@ -250,14 +250,23 @@ typedef struct numbering {
   uint32_t mask;
 } numbering;
 
+static const ir_making *making_of(const ir_graph *g, const ir_node *n) {
+  return n->op == IR_OP_const && g->consts.at[n->payload].kind == IR_CONST_MADE ? g->consts.at[n->payload].making : NULL;
+}
+
 static bool has_number(const ir_graph *g, const ir_node *n) {
-  if (n->op == IR_OP_const) return g->consts.at[n->payload].kind == IR_CONST_SPLAT;
+  if (n->op == IR_OP_const) return g->consts.at[n->payload].kind == IR_CONST_SPLAT || making_of(g, n);
   return n->op == IR_OP_iota || n->op == IR_OP_dim || (!(ir_ops[n->op].flags & IR_SOURCE) && n->op != IR_OP_repeat && n->op != IR_OP_pick);
 }
 
-static uint64_t bits_of(const ir_graph *g, const ir_node *n) { return n->op == IR_OP_const ? g->consts.at[n->payload].bits : 0; }
+static uint64_t bits_of(const ir_graph *g, const ir_node *n) {
+  const ir_making *m = making_of(g, n);
+  if (m) return m->bytes ^ (uintptr_t)m->sources[0].data;
+  return n->op == IR_OP_const ? g->consts.at[n->payload].bits : 0;
+}
 
 static bool is_equal(const ir_graph *g, const uint32_t *number, const ir_node *a, const ir_node *b) {
+  if (!ir_same_making(making_of(g, a), making_of(g, b))) return false;
   if (a->op != b->op || a->arity != b->arity || a->type.dtype != b->type.dtype || a->region != b->region || bits_of(g, a) != bits_of(g, b))
     return false;
   for (uint32_t i = 0; i < a->arity; i++)
@@ -265,7 +274,8 @@ static bool is_equal(const ir_graph *g, const uint32_t *number, const ir_node *a
   return ir_same_shape(&a->type, &b->type) && same_attrs(g, a, b);
 }
 
-/* What is made of numbers by the way stays with each reader: a mask that many share would be stored for all of them. Sums and sorts are worth being one. */
+/* What is made of numbers by the way stays with each reader: a mask that many share would be stored for all of them. Sums and sorts are worth being one, and so
+   are constants that are described: each would have its room (the weights of a recurrence that is written out, once a step). */
 static bool is_shared(const ir_graph *g, const ir_node *a, const ir_node *b) {
   return !(ir_ops[a->op].flags & (IR_POINTWISE | IR_MOVEMENT)) ||
          !memcmp(g->args.at + a->args, g->args.at + b->args, a->arity * sizeof(uint32_t));
@@ -285,7 +295,7 @@ static void share_node(ir_graph *g, numbering *s, uint32_t n, bool *changed) {
     const ir_node *other = ir_at(g, *cell);
     if (!is_equal(g, s->number, other, node)) continue;
     s->number[n] = s->number[*cell];
-    if (ir_ops[node->op].flags & IR_SOURCE) return;
+    if ((ir_ops[node->op].flags & IR_SOURCE) && !making_of(g, node)) return;
     if (!is_shared(g, other, node)) continue;
     s->same[n] = *cell;
     *changed = true;

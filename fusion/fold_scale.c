@@ -250,7 +250,7 @@ static uint32_t add_weights(rebuild *r, const scaled *s) {
   }
   if (own) ir_arena_give(r->c->arena, own);
   if (!keeps) return 0;
-  made->making.fill = scale, made->making.source_count = 2;
+  made->making.fill = scale, made->making.source_count = 2, made->making.size = sizeof *made;
   made->making.sources[1] = (ir_source){.data = factor};
   return ir_add_const(r->to, type, &(ir_const){.kind = IR_CONST_MADE, .making = &made->making});
 }

@@ -159,15 +159,34 @@ static uint32_t add_input(taken *t, uint32_t outside, const ir_tensor *type, boo
   return made;
 }
 
+/* Is it made of constants by views, casts and arithmetic alone? WIDENED: one of them has fewer bytes; weights of products are, which settle such (rewrite_weights.c)
+   in the body as anywhere. As an input they would be widened in every run, and be no constant to the products. */
+enum { VARIES, CONSTANT, WIDENED };
+static uint32_t what_of(const ir_graph *g, uint32_t node, uint32_t depth) {
+  const ir_node *n = ir_at(g, node);
+  uint32_t most = CONSTANT;
+  if (n->op == IR_OP_const) return CONSTANT;
+  const bool simple = n->op == IR_OP_cast || n->op == IR_OP_add || n->op == IR_OP_sub || n->op == IR_OP_mul || n->op == IR_OP_broadcast;
+  if (!depth || !(simple || (fusion_is_view(g, node) && n->op != IR_OP_concat))) return VARIES;
+  for (uint32_t i = 0; i < n->arity; i++) {
+    const uint32_t own = what_of(g, ir_arg(g, node, i), depth - 1);
+    if (own == VARIES) return VARIES;
+    if (own > most) most = own;
+  }
+  return n->op == IR_OP_cast && ir_dtypes[ir_at(g, ir_arg(g, node, 0))->type.dtype].bytes < ir_dtypes[n->type.dtype].bytes ? WIDENED : most;
+}
+
 /* The body's node for a value from around: made again where that is free, else an input. */
-static uint32_t reach(taken *t, uint32_t node, uint32_t depth) {
+static uint32_t reach_by(taken *t, uint32_t node, uint32_t depth, bool again) {
+  enum { DEEP = 8 };
   const ir_graph *g = t->o->from;
   const ir_node *n = ir_at(g, node);
   if (t->map[node]) return t->map[node];
   const bool source = n->op == IR_OP_const || n->op == IR_OP_iota || n->op == IR_OP_dim;
   const bool view = fusion_is_view(g, node) && n->op != IR_OP_concat && depth < 32;
-  if (!source && !view) return t->map[node] = add_input(t, node, &n->type, false);
-  for (uint32_t i = 0; i < n->arity; i++) (void)reach(t, ir_arg(g, node, i), depth + 1);
+  again = again || what_of(g, node, DEEP) == WIDENED;
+  if (!source && !view && !again) return t->map[node] = add_input(t, node, &n->type, false);
+  for (uint32_t i = 0; i < n->arity; i++) (void)reach_by(t, ir_arg(g, node, i), depth + 1, again);
   const uint32_t open = t->body->open_region;
   t->body->open_region = 0;
   t->map[node] = copy_into(t->o, t->body, node, t->map);
@@ -175,11 +194,13 @@ static uint32_t reach(taken *t, uint32_t node, uint32_t depth) {
   return t->map[node];
 }
 
+static uint32_t reach(taken *t, uint32_t node) { return reach_by(t, node, 0, false); }
+
 static uint32_t put_argument(taken *t, uint32_t node) {
   const ir_node *n = ir_at(t->o->from, node);
   const uint32_t k = (uint32_t)ir_attr_int(t->o->from, node, IR_ATTR_index, 0);
   expr_pool *x = t->o->from->pool;
-  if (t->fixed[k]) return reach(t, ir_arg(t->o->from, t->owner, k), 0);
+  if (t->fixed[k]) return reach(t, ir_arg(t->o->from, t->owner, k));
   if (t->counts[k]) return add_dim(t->body, &n->type, expr_add(x, t->start[k], expr_mul(x, expr_int(x, t->step[k]), t->variable)));
   return add_input(t, UINT32_MAX - k, &n->type, true);
 }
@@ -193,7 +214,7 @@ static uint32_t put_inner_repeat(taken *t, uint32_t node) {
   uint32_t args[256];
   for (uint32_t i = 0; i < ir_at(g, node)->arity; i++) args[i] = t->map[ir_arg(g, node, i)];
   for (uint32_t i = 0; i < region->count; i++)
-    if (!lies_inside(g, ir_at(g, g->yields.at[region->first + i])->region, t->region)) (void)reach(t, g->yields.at[region->first + i], 0);
+    if (!lies_inside(g, ir_at(g, g->yields.at[region->first + i])->region, t->region)) (void)reach(t, g->yields.at[region->first + i]);
   const uint32_t first = body->yields.count;
   for (uint32_t i = 0; i < region->count; i++)
     if (!IR_PUSH(body->arena, &body->yields, t->map[g->yields.at[region->first + i]])) return 0;
@@ -224,7 +245,7 @@ static uint32_t put_body_node(taken *t, uint32_t node) {
   const ir_graph *g = t->o->from;
   const ir_node *n = ir_at(g, node);
   for (uint32_t i = 0; i < n->arity; i++)
-    if (!lies_inside(g, ir_at(g, ir_arg(g, node, i))->region, t->region)) (void)reach(t, ir_arg(g, node, i), 0);
+    if (!lies_inside(g, ir_at(g, ir_arg(g, node, i))->region, t->region)) (void)reach(t, ir_arg(g, node, i));
   t->body->open_region = n->region == t->region ? 0 : t->regions[n->region];
   uint32_t made;
   if (n->op == IR_OP_argument && n->region == t->region) made = put_argument(t, node);
@@ -275,7 +296,7 @@ static bool fill_body(taken *t) {
   for (uint32_t i = 0; i < t->outside.count; i++) {
     if (t->outside.at[i] < UINT32_MAX - MAX_CARRIED) continue;
     const uint32_t k = UINT32_MAX - t->outside.at[i], yield = yields_of(t)[k];
-    if (!lies_inside(g, ir_at(g, yield)->region, t->region)) (void)reach(t, yield, 0);
+    if (!lies_inside(g, ir_at(g, yield)->region, t->region)) (void)reach(t, yield);
   }
   for (uint32_t k = 0; k < r->count; k++) /* carried values that the body never names: their input is here alone */
     for (uint32_t i = 0; i < t->outside.count && !t->body->failed; i++)

@@ -266,7 +266,8 @@ static uint32_t made_constant(product *p, const ir_tensor *type, const weight_ma
   if (!w || !expr_is_const(r->to->pool, ir_tensor_elements(r->to->pool, type), &elements)) return 0;
   *w = *like;
   w->shown = p->weights;
-  w->making = (ir_making){.fill = fill_weights, .bytes = (uint64_t)elements * ir_dtypes[type->dtype].bytes, .source_count = 1};
+  w->making = (ir_making){
+      .fill = fill_weights, .bytes = (uint64_t)elements * ir_dtypes[type->dtype].bytes, .source_count = 1, .size = sizeof *w};
   if (!ir_const_source(r->to, p->weights.constant, &w->making.sources[0])) return 0;
   return ir_add_const(r->to, type, &(ir_const){.kind = IR_CONST_MADE, .making = &w->making});
 }

@@ -126,7 +126,7 @@ static uint32_t read_chain(rebuild *r, uint32_t node, chain *c) {
   const ir_node *n = ir_at(r->to, base);
   if (n->op != IR_OP_const || r->to->consts.at[n->payload].kind == IR_CONST_SPLAT || n->type.dtype == SNT_BOOL) return 0;
   c->dtype = n->type.dtype;
-  c->making = (ir_making){.fill = fill_chain, .bytes = elements * sizeof(float), .source_count = 1};
+  c->making = (ir_making){.fill = fill_chain, .bytes = elements * sizeof(float), .source_count = 1, .size = sizeof *c};
   return base;
 }
 

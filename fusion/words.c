@@ -202,7 +202,7 @@ static uint32_t constant_words(rebuild *r, uint32_t node, const uint32_t *axes, 
   for (uint32_t d = 0; d < type.rank; d++) w->shown.stride[d] = own.stride[axes[d]], w->shown.extent[d] = own.extent[axes[d]];
   int64_t words;
   if (!expr_is_const(g->pool, ir_tensor_elements(g->pool, &type), &words)) return 0;
-  w->making.fill = fill_words, w->making.bytes = (uint64_t)words * WORD, w->making.source_count = 1;
+  w->making.fill = fill_words, w->making.bytes = (uint64_t)words * WORD, w->making.source_count = 1, w->making.size = sizeof *w;
   const uint32_t made = ir_add_const(g, &type, &(ir_const){.kind = IR_CONST_MADE, .making = &w->making});
   ir_set_name(g, made, ir_node_name(g, w->shown.constant));
   return made;

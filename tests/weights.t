@@ -80,4 +80,39 @@ print $held slurp('tests/patterns/p39_words_rows.snt') =~ s/\n}\s*$/\n  must_fus
 close $held;
 my $said = `$sinter explain $dir/held.snt --profile pocl 2>&1`;
 is($?, 0, 'must_fuse of the weights and their product') or diag($said);
+
+# ---- weights of fewer bytes that several products take: one constant of f32 for all, made once ----
+my $shared = put('shared.snt', <<'END');
+graph @shared(%x: f32[5,640]) {
+  %w: i8[640,640] = const uniform seed=1 scale=100
+  %s: f32[640] = const uniform seed=2 scale=0.001
+  %f = cast %w, dtype=f32
+  %b = broadcast %s, shape=[640,640], axes=[0]
+  %d = mul %f, %b
+  %p = linear %x, %d
+  %q = linear %p, %d
+  %y = linear %q, %d
+  return y=%y
+}
+END
+my $trips = put('trips.snt', <<'END');
+graph @trips(%x: f32[5,640]) {
+  %w: i8[640,640] = const uniform seed=1 scale=100
+  %s: f32[640] = const uniform seed=2 scale=0.001
+  %f = cast %w, dtype=f32
+  %b = broadcast %s, shape=[640,640], axes=[0]
+  %d = mul %f, %b
+  %h: f32[5,640] = repeat trips=40 (%p: f32[5,640] = %x) {
+    %q = linear %p, %d
+    %t = tanh %q
+    yield %t
+  }
+  return h=%h
+}
+END
+constants($shared, 'pocl', '');
+is(scalar(() = slurp("$dir/words/plan.txt") =~ /constant f32\[\d+\] bytes=\d{7}/g), 1, 'three products of the same weights read one constant');
+constants($trips, 'pocl', '');
+unlike(slurp("$dir/words/plan.txt"), qr/constant i8/, 'weights of a product in a repeat are not widened in each run');
+is(system("$sinter run $_ --device interp --check >$dir/said 2>&1"), 0, 'within the bound') or diag(slurp("$dir/said")) for $shared, $trips;
 done_testing;
