@@ -203,7 +203,7 @@ static uint32_t rows_at_once(const row_job *j) {
   const fusion_context *c = j->c;
   int64_t columns;
   uint32_t count = 0;
-  if (j->staged_count || (!j->across && (j->sweeps != 1 || has_full_outputs(j) || fusion_keeps_order(c->options)))) return 1;
+  if (j->staged_count || fusion_keeps_order(c->options) || (!j->across && (j->sweeps != 1 || has_full_outputs(j)))) return 1;
   if (!expr_is_const(c->graph->pool, j->columns, &columns) || columns < VECTORS * (int64_t)j->lanes) return 1;
   for (uint32_t i = 0; i < j->group->count; i++) {
     const ir_op op = (ir_op)ir_at(c->graph, j->group->nodes[i])->op;
