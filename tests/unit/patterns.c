@@ -313,12 +313,11 @@ static void run_variant(const target *d, const pattern *p, const variant *v, ref
 }
 
 static void check_bits(const target *d, const pattern *p, const outcome *a, const outcome *b) {
-  const char *where = "equal";
+  uint32_t other = 0; /* ports whose bits differ; their names went with the program */
   for (uint32_t i = 0; i < a->count; i++)
-    if (a->ports[i].info.kind == SNT_PORT_OUTPUT && memcmp(a->ports[i].data, b->ports[i].data, a->ports[i].bytes) != 0)
-      where = a->ports[i].info.name;
-  tap_ok(!strcmp(where, "equal"), "%s on %s%s%s: strict, fused and unfused: bits of %s", p->name, d->selector, d->mask ? " masked " : "",
-         d->mask ? d->mask : "", where);
+    other += a->ports[i].info.kind == SNT_PORT_OUTPUT && memcmp(a->ports[i].data, b->ports[i].data, a->ports[i].bytes) != 0;
+  tap_is_int(other, 0, "%s on %s%s%s: strict, fused and unfused: outputs whose bits differ", p->name, d->selector,
+             d->mask ? " masked " : "", d->mask ? d->mask : "");
 }
 
 static void check_pattern(const target *d, const pattern *p, bool with_strict) {
