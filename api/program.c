@@ -330,8 +330,8 @@ snt_result snt_compile(snt_graph *g, const snt_profile *profile, const snt_compi
   p->profile = profile->profile;
   if (info.numerics == SNT_NUMERICS_REPRODUCIBLE) exec_repair_caps(profile, &p->profile.caps);
   snt_result r = compile_into(p, g, &info, diag);
-  r = api_blame(g->context, starved, r == SNT_OK && api_starved(g->context) != starved ? SNT_E_INTERNAL : r,
-                diag); /* someone went on without */
+  if (r == SNT_OK && api_starved(g->context) != starved) r = SNT_E_INTERNAL; /* someone went on without what it asked for */
+  r = api_blame(g->context, starved, r, diag);
   api_store_rest(g->store);
   if (r != SNT_OK) {
     api_program_drop(p);

@@ -259,6 +259,7 @@ static bool has_number(const ir_graph *g, const ir_node *n) {
   return n->op == IR_OP_iota || n->op == IR_OP_dim || (!(ir_ops[n->op].flags & IR_SOURCE) && n->op != IR_OP_repeat && n->op != IR_OP_pick);
 }
 
+/* Equal for equal constants. */
 static uint64_t bits_of(const ir_graph *g, const ir_node *n) {
   const ir_making *m = making_of(g, n);
   if (m) return m->bytes ^ (uintptr_t)m->sources[0].data;
@@ -266,12 +267,11 @@ static uint64_t bits_of(const ir_graph *g, const ir_node *n) {
 }
 
 static bool is_equal(const ir_graph *g, const uint32_t *number, const ir_node *a, const ir_node *b) {
-  if (!ir_same_making(making_of(g, a), making_of(g, b))) return false;
   if (a->op != b->op || a->arity != b->arity || a->type.dtype != b->type.dtype || a->region != b->region || bits_of(g, a) != bits_of(g, b))
     return false;
   for (uint32_t i = 0; i < a->arity; i++)
     if (number[g->args.at[a->args + i]] != number[g->args.at[b->args + i]]) return false;
-  return ir_same_shape(&a->type, &b->type) && same_attrs(g, a, b);
+  return ir_same_shape(&a->type, &b->type) && same_attrs(g, a, b) && ir_same_making(making_of(g, a), making_of(g, b));
 }
 
 /* What is made of numbers by the way stays with each reader: a mask that many share would be stored for all of them. Sums and sorts are worth being one, and so

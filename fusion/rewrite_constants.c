@@ -18,7 +18,6 @@ typedef struct chain {
   uint32_t count, rank;
   int64_t extent[SNT_MAX_RANK];
   step steps[MOST_STEPS]; /* the last one first */
-  bool halves;            /* made as f16 */
 } chain;
 
 /* ---- the bytes ---- */

@@ -38,23 +38,21 @@ typedef struct bit_field {
   uint32_t value, shift;
   int64_t mask;
 } bit_field;
-static bool is_word(const kir_kernel *k, uint32_t x) {
-  const int32_t base = kir_type_of(k, x).base;
-  return kir_is_int(base) && !kir_is_signed(base) && kir_base_bits(base) <= 32;
-}
 static int64_t all_bits(const kir_kernel *k, uint32_t x) { return (INT64_C(1) << kir_base_bits(kir_type_of(k, x).base)) - 1; }
 /* Of a byte of a word that is shifted there, of the word. */
 static bool read_field(const kir_kernel *k, uint32_t x, bit_field *f) {
   int64_t literal;
-  if (!is_word(k, x)) return false;
+  if (!kir_is_word(kir_type_of(k, x))) return false;
   *f = (bit_field){.value = x, .mask = all_bits(k, x)};
   for (;;) {
     const kir_inst *in = kir_at(k, f->value);
     const uint32_t from = in->arg_count ? kir_arg(k, f->value, 0) : 0;
     const bool by = in->arg_count == 2 && kir_is_int_const(k, kir_arg(k, f->value, 1), &literal);
     if (in->op == KIR_and && by) f->mask &= literal;
-    else if (in->op == KIR_shr && by && literal >= 0 && f->shift + literal < 32) f->shift += (uint32_t)literal, f->mask <<= literal;
-    else if (in->op != KIR_cast || in->flags & KIR_SAT || !is_word(k, from)) break;
+    else if (in->op == KIR_shr && by && literal >= 0 && literal < kir_base_bits(in->type.base))
+      f->shift += (uint32_t)literal, f->mask <<= literal;
+    else if (in->op != KIR_cast || in->flags & KIR_SAT || !kir_is_word(kir_type_of(k, from))) break;
+    if (f->shift >= 32) return false; /* nothing is left of it */
     f->mask &= all_bits(k, from);
     f->value = from;
   }

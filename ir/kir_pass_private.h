@@ -54,6 +54,8 @@ static inline kir_type kir_with_base(kir_type t, int32_t base) {
   t.base = (uint8_t)base;
   return t;
 }
+/* An unsigned integer of at most 32 bits, of which fields can be read. */
+static inline bool kir_is_word(kir_type t) { return kir_is_int(t.base) && !kir_is_signed(t.base) && kir_base_bits(t.base) <= 32; }
 /* An integer or bool constant. */
 static inline bool kir_is_int_const(const kir_kernel *k, uint32_t value, int64_t *out) {
   const kir_inst *in = kir_at(k, value);

@@ -26,8 +26,6 @@ static bool literal_of(const kir_kernel *k, uint32_t value, kir_value *out) {
   return true;
 }
 
-static bool is_word(kir_type t) { return kir_is_int(t.base) && !kir_is_signed(t.base) && kir_base_bits(t.base) <= 32; }
-
 static uint32_t mask_width(int64_t mask) {
   uint32_t width = 0;
   while (width < 32 && mask >> width & 1) width++;
@@ -82,7 +80,7 @@ static bool fill_entry(const tabling *t, uint32_t i, uint32_t number, kir_value 
 
 static void find_entries(tabling *t, uint32_t i) {
   const kir_inst *in = kir_at(t->c.in, i);
-  const bit_field own = is_word(in->type) ? field_of(t, i) : (bit_field){0};
+  const bit_field own = kir_is_word(in->type) ? field_of(t, i) : (bit_field){0};
   kir_value entries[ENTRIES];
   if (own.word && own.word != i && own.width <= FIELD_BITS) {
     for (uint32_t n = 0; n < ENTRIES; n++) entries[n].i = n & ((1u << own.width) - 1);
@@ -119,7 +117,7 @@ static uint32_t emit_table(tabling *t, uint32_t i) {
 bool kir_has_tables(const kir_kernel *k, const kir_caps *caps) {
   for (uint32_t i = 1; caps->permute == ENTRIES && i < k->insts.count; i++) {
     const kir_inst *in = kir_at(k, i);
-    if ((in->op == KIR_and || in->op == KIR_shr) && in->type.lanes == ENTRIES && is_word(in->type)) return true;
+    if ((in->op == KIR_and || in->op == KIR_shr) && in->type.lanes == ENTRIES && kir_is_word(in->type)) return true;
   }
   return false;
 }

@@ -82,27 +82,24 @@ my $said = `$sinter explain $dir/held.snt --profile pocl 2>&1`;
 is($?, 0, 'must_fuse of the weights and their product') or diag($said);
 
 # ---- weights of fewer bytes that several products take: one constant of f32 for all, made once ----
-my $shared = put('shared.snt', <<'END');
-graph @shared(%x: f32[5,640]) {
+my $widened = <<'END';
   %w: i8[640,640] = const uniform seed=1 scale=100
   %s: f32[640] = const uniform seed=2 scale=0.001
   %f = cast %w, dtype=f32
   %b = broadcast %s, shape=[640,640], axes=[0]
   %d = mul %f, %b
-  %p = linear %x, %d
+END
+my $shared = put('shared.snt', <<"END");
+graph \@shared(%x: f32[5,640]) {
+$widened  %p = linear %x, %d
   %q = linear %p, %d
   %y = linear %q, %d
   return y=%y
 }
 END
-my $trips = put('trips.snt', <<'END');
-graph @trips(%x: f32[5,640]) {
-  %w: i8[640,640] = const uniform seed=1 scale=100
-  %s: f32[640] = const uniform seed=2 scale=0.001
-  %f = cast %w, dtype=f32
-  %b = broadcast %s, shape=[640,640], axes=[0]
-  %d = mul %f, %b
-  %h: f32[5,640] = repeat trips=40 (%p: f32[5,640] = %x) {
+my $trips = put('trips.snt', <<"END");
+graph \@trips(%x: f32[5,640]) {
+$widened  %h: f32[5,640] = repeat trips=40 (%p: f32[5,640] = %x) {
     %q = linear %p, %d
     %t = tanh %q
     yield %t
