@@ -23,8 +23,28 @@ static void finish_axis(const contraction *t, local_axis *axis) {
   axis->extent = schedule_product(t->c->graph->pool, axis->count, axis->dims);
 }
 
+/* Items beside each other are to store elements beside each other: lanes run along the axis of the result that the group's first output has innermost,
+   which a transpose behind the sums says. */
+static void store_in_order(contraction *t) {
+  expr_pool *x = t->c->graph->pool;
+  map_access at = {.rank = t->out_rank};
+  int64_t coef;
+  ir_expr rest;
+  const uint32_t output = t->group->outputs[0];
+  for (uint32_t d = 0; d < t->out_rank; d++) at.at[d] = t->extent[t->out[d]] == 1 ? 0 : expr_var_add(x, "i", 0, t->extent[t->out[d]], 1);
+  map_access own = at;
+  if (!contract_set_forward(t->c, t->group, &t->set, output, &own)) return;
+  const ir_expr offset = fusion_stored_offset(t->c, output, &own);
+  for (uint32_t d = 0; d < t->out_rank; d++)
+    if (at.at[d] != 0 && expr_split_affine(x, offset, emit_var_number(x, at.at[d]), &coef, &rest) && coef == 1) {
+      contract_take_lanes(t, (int32_t)d);
+      return;
+    }
+}
+
 static void find_axes(contract_local *l) {
-  const contraction *t = l->t;
+  contraction *t = l->t;
+  store_in_order(t);
   for (uint32_t i = 0; i < t->out_rank; i++) {
     const uint32_t label = (uint32_t)t->out[i];
     const bool column = contract_in_operand(t, t->lane_operand, label), row = contract_in_operand(t, 1 - t->lane_operand, label);
@@ -332,10 +352,10 @@ static bool is_worth(const contract_local *l) {
 bool contract_plan_local(contraction *t, contract_local *l) {
   const cost_profile *p = t->c->options->profile;
   *l = (contract_local){.t = t, .buffers = 2};
-  if (schedule_is_explicit(t->c) || p->reads != COST_READS_STORAGE || p->local_bytes < 4096 || t->both_lanes) return false;
+  if (schedule_is_explicit(t->c) || p->reads != COST_READS_STORAGE || p->local_bytes < 4096) return false;
   if (ir_dtypes[t->type.base].bytes != 4) return false;
   find_axes(l);
-  if (!is_worth(l)) return false;
+  if (t->both_lanes || !is_worth(l)) return false;
   find_panels(l);
   t->lanes = LOCAL_VECTOR;
   t->rows = t->vectors = 1;

@@ -103,6 +103,7 @@ typedef struct contract_tiles {
 } contract_tiles;
 void contract_tile_loop(contraction *, const contract_tiles *, contract_tile_body, ir_expr other); /* schedule_contract.c */
 bool contract_read_labels(contraction *);                                                          /* schedule_contract.c */
+void contract_take_lanes(contraction *, int32_t axis);   /* of the result, and rows and outer to it */
 bool contract_pick_axes(contraction *);                  /* of the result: lanes, rows, outer; false: one element */
 void contract_make_lanes(contraction *, ir_expr stride); /* the vectors of a tile, `stride` columns apart */
 void contract_emit_tile(contraction *, ir_expr row, ir_expr column);

@@ -28,15 +28,12 @@ bool contract_read_labels(contraction *t) {
 
 /* ---- which axis is which ---- */
 
-/* The lane label: the last axis of the result with more than one element. The row label: the longest free axis of the other operand, of equal ones
-   the last. Where the lane label is in both operands (depthwise), the one without the row label gives the vectors that the rows share. */
-bool contract_pick_axes(contraction *t) {
+/* Where the lane label is in both operands (depthwise), the one without the row label gives the vectors that the rows share. The row label: the longest free
+   axis of the other operand, of equal ones the last. */
+void contract_take_lanes(contraction *t, int32_t axis) {
   const expr_pool *x = t->c->graph->pool;
-  t->lane_axis = t->row_axis = t->outer_axis = CONTRACT_NONE;
-  for (int32_t i = (int32_t)t->out_rank; i-- > 0 && t->lane_axis == CONTRACT_NONE;)
-    if (t->extent[t->out[i]] != 1) t->lane_axis = i;
-  if (t->lane_axis == CONTRACT_NONE) return false;
-  const int64_t lane = t->out[t->lane_axis];
+  const int64_t lane = t->out[axis];
+  t->lane_axis = axis, t->row_axis = t->outer_axis = CONTRACT_NONE;
   t->both_lanes = contract_in_operand(t, 0, lane) && contract_in_operand(t, 1, lane);
   t->lane_operand = contract_in_operand(t, 1, lane) ? 1 : 0;
   if (t->both_lanes) t->lane_operand = t->rhs_rank <= t->lhs_rank ? 1 : 0;
@@ -51,7 +48,13 @@ bool contract_pick_axes(contraction *t) {
   }
   for (int32_t i = (int32_t)t->out_rank; i-- > 0 && t->outer_axis == CONTRACT_NONE;)
     if (i != t->lane_axis && i != t->row_axis && t->extent[t->out[i]] != 1) t->outer_axis = i;
-  return true;
+}
+
+/* The lane label: the last axis of the result with more than one element. */
+bool contract_pick_axes(contraction *t) {
+  for (int32_t i = (int32_t)t->out_rank; i-- > 0;)
+    if (t->extent[t->out[i]] != 1) return contract_take_lanes(t, i), true;
+  return false;
 }
 
 /* Terms that lie next to each other in the operand that is read element by element are innermost. */

@@ -1,32 +1,19 @@
 /* Kind `transpose`: a loop whose reads run along another axis of the result than its stores. Explicit classes: blocks of lanes x lanes elements are
    read in vectors along the source's axis, turned in registers by a network of shuffles, and stored in vectors along the result's.
-   In: a loop group one of whose loads has stride 1 along an axis other than the last. Lanes: the loop schedule, whose stores are contiguous. */
+   In: a loop group one of whose loads has stride 1 along an axis other than the last. Devices whose local memory is near: schedule_transpose_local.c. Other
+   lanes: the loop schedule, whose stores are contiguous. */
+#include "fusion/schedule_transpose.h"
 #include "fusion/emit_private.h"
 #include "fusion/schedule_common.h"
 #include "fusion/schedules.h"
 #include <math.h>
 
-enum { MAX_TURNED = 4, SHARE = 64, LINE = 16, MAX_BLOCK = 8 }; /* 16 x 16 is 0.8 times as fast as 8 x 8 on PoCL with 512-bit vectors */
-
-typedef struct transpose_job {
-  fusion_context *c;
-  const fusion_group *group;
-  emit *e;
-  uint32_t lane_axis, source_axis, rank, width,
-      line;                                  /* a block is width x width, a store `line` elements: a cache line where rows are whole ones */
-  uint32_t turned[MAX_TURNED], turned_count; /* nodes read along source_axis */
-  ir_expr turned_at[MAX_TURNED];             /* where */
-  map_access at;                             /* coordinates of the result; those of the two axes change */
-  map_access found;
-  uint32_t wanted;
-  bool seen;
-} transpose_job;
+enum { SHARE = 64, LINE = 16, MAX_BLOCK = 8 }; /* 16 x 16 is 0.8 times as fast as 8 x 8 on PoCL with 512-bit vectors */
 
 /* ---- which loads run along which axis ---- */
 
 typedef struct axis_probe {
   transpose_job *j;
-  uint32_t var[SNT_MAX_RANK];
   uint32_t own; /* variables from this one on are the walk's: coordinates that elements or terms decide */
   bool ok;
 } axis_probe;
@@ -49,13 +36,13 @@ static void probe_load(void *user, const fusion_load *load) {
     p->ok = false;
     return;
   }
-  if (!expr_split_affine(x, offset, p->var[j->rank - 1], &coef, &rest)) {
+  if (!expr_split_affine(x, offset, j->var[j->rank - 1], &coef, &rest)) {
     p->ok = false;
     return;
   }
   if (coef == 0 || coef == 1) return;
   for (uint32_t d = 0; d + 1 < j->rank; d++) {
-    if (p->var[d] == UINT32_MAX || !expr_split_affine(x, offset, p->var[d], &coef, &rest) || coef != 1) continue;
+    if (j->var[d] == UINT32_MAX || !expr_split_affine(x, offset, j->var[d], &coef, &rest) || coef != 1) continue;
     if (j->turned_count && j->source_axis != d) {
       p->ok = false;
       return;
@@ -66,7 +53,7 @@ static void probe_load(void *user, const fusion_load *load) {
         p->ok &= j->turned_at[i] == offset; /* read twice: in different places? */
         return;
       }
-    if (j->turned_count == MAX_TURNED) return;
+    if (j->turned_count == TRANSPOSE_MOST) return;
     j->turned[j->turned_count] = load->node;
     j->turned_at[j->turned_count++] = offset;
     return;
@@ -74,7 +61,7 @@ static void probe_load(void *user, const fusion_load *load) {
   p->ok = false;
 }
 
-static bool analyse(transpose_job *j) {
+bool transpose_analyse(transpose_job *j) {
   const ir_graph *g = j->c->graph;
   expr_pool *x = g->pool;
   const ir_tensor *t = &ir_at(g, j->group->hero)->type;
@@ -85,20 +72,25 @@ static bool analyse(transpose_job *j) {
   for (uint32_t d = 0; d < j->rank; d++) {
     int64_t extent;
     const bool literal = expr_is_const(x, t->dims[d], &extent);
-    p.var[d] = UINT32_MAX;
+    j->var[d] = UINT32_MAX;
     if (literal && extent == 1) continue;
     at.at[d] = expr_var_add(x, "i", 0, t->dims[d], 1);
-    p.var[d] = emit_var_number(x, at.at[d]);
+    j->var[d] = emit_var_number(x, at.at[d]);
   }
-  if (p.var[j->rank - 1] == UINT32_MAX) return false;
+  if (j->var[j->rank - 1] == UINT32_MAX) return false;
   p.own = x->vars.count;
   for (uint32_t i = 0; i < j->group->output_count && p.ok; i++) {
     if (!ir_same_shape(&ir_at(g, j->group->outputs[i])->type, t)) return false;
     if (!fusion_walk_loads(j->c, j->group, j->group->outputs[i], &at, probe_load, &p)) return false;
   }
   j->lane_axis = j->rank - 1;
+  return p.ok && j->turned_count;
+}
+
+static bool fits_blocks(transpose_job *j) {
+  expr_pool *x = j->c->graph->pool;
+  const ir_tensor *t = &ir_at(j->c->graph, j->group->hero)->type;
   j->width = schedule_lanes(j->c) < MAX_BLOCK ? schedule_lanes(j->c) : MAX_BLOCK;
-  if (!p.ok || !j->turned_count) return false;
   const uint32_t two = 2 * j->width; /* blocks */
   j->line = expr_mod(x, t->dims[j->lane_axis], two) == 0 && j->c->options->profile->caps.max_lanes >= two ? two : j->width;
   return schedule_hint(x, t->dims[j->source_axis]) >= j->width && schedule_hint(x, t->dims[j->lane_axis]) >= j->width;
@@ -106,20 +98,25 @@ static bool analyse(transpose_job *j) {
 
 /* ---- one block ---- */
 
+typedef struct load_search {
+  uint32_t wanted;
+  bool seen;
+  map_access *found;
+} load_search;
+
 static void take_load(void *user, const fusion_load *load) {
-  transpose_job *j = user;
-  if (load->node != j->wanted || j->seen) return;
-  j->found = *load->access;
-  j->seen = true;
+  load_search *s = user;
+  if (load->node != s->wanted || s->seen) return;
+  *s->found = *load->access;
+  s->seen = true;
 }
 
-static const map_access *load_access(transpose_job *j, uint32_t node) {
-  j->wanted = node;
-  j->seen = false;
-  for (uint32_t i = 0; i < j->group->output_count && !j->seen; i++)
-    if (!fusion_walk_loads(j->c, j->group, j->group->outputs[i], &j->at, take_load, j)) break;
-  if (!j->seen) j->e->failed = true;
-  return &j->found;
+const map_access *transpose_load_at(transpose_job *j, uint32_t node, map_access *out) {
+  load_search s = {.wanted = node, .found = out};
+  for (uint32_t i = 0; i < j->group->output_count && !s.seen; i++)
+    if (!fusion_walk_loads(j->c, j->group, j->group->outputs[i], &j->at, take_load, &s)) break;
+  if (!s.seen) j->e->failed = true;
+  return out;
 }
 
 /* Step `reach` of the network: lanes whose bit `reach` differs change places between rows i and i + reach. */
@@ -152,13 +149,14 @@ static void turn_blocks(transpose_job *j, ir_expr source, ir_expr lane, uint32_t
   emit *e = j->e;
   expr_pool *x = e->x;
   const uint32_t width = j->width;
-  uint32_t rows[MAX_TURNED][LINE];
+  map_access from;
+  uint32_t rows[TRANSPOSE_MOST][LINE];
   for (uint32_t n = 0; n < j->turned_count && !e->failed; n++) {
     const ir_expr along = emit_lanes(e, source, width);
     for (uint32_t i = 0; i < parts * width; i++) {
       j->at.at[j->source_axis] = along;
       j->at.at[j->lane_axis] = expr_add(x, lane, i);
-      rows[n][i] = kir_splat(e->k, emit_value(e, j->turned[n], load_access(j, j->turned[n])), width);
+      rows[n][i] = kir_splat(e->k, emit_value(e, j->turned[n], transpose_load_at(j, j->turned[n], &from)), width);
       if (e->failed || e->k->failed) return;
     }
     emit_scalar_lanes(e);
@@ -169,7 +167,7 @@ static void turn_blocks(transpose_job *j, ir_expr source, ir_expr lane, uint32_t
   for (uint32_t i = 0; i < width && !e->failed; i++) {
     j->at.at[j->source_axis] = expr_add(x, source, i);
     j->at.at[j->lane_axis] = along;
-    for (uint32_t n = 0; n < j->turned_count; n++) emit_remember(e, j->turned[n], load_access(j, j->turned[n]), rows[n][i]);
+    for (uint32_t n = 0; n < j->turned_count; n++) emit_remember(e, j->turned[n], transpose_load_at(j, j->turned[n], &from), rows[n][i]);
     for (uint32_t o = 0; o < j->group->output_count; o++)
       emit_store_node(e, j->group->outputs[o], &j->at, emit_value(e, j->group->outputs[o], &j->at));
   }
@@ -279,12 +277,27 @@ bool schedule_transpose_accepts(const fusion_context *c, const fusion_group *gro
   return schedule_loop_accepts(c, group, why_not);
 }
 
+/* Cheaper to ask than what each load says: is there a transpose in what the members read through views? */
+static bool has_transpose(const fusion_context *c, const fusion_group *group) {
+  const ir_graph *g = c->graph;
+  for (uint32_t i = 0; i < group->count; i++) {
+    if (ir_at(g, group->nodes[i])->op == IR_OP_transpose) return true;
+    for (uint32_t a = 0; a < ir_at(g, group->nodes[i])->arity; a++)
+      for (uint32_t from = ir_arg(g, group->nodes[i], a); fusion_is_view(g, from); from = ir_arg(g, from, 0))
+        if (ir_at(g, from)->op == IR_OP_transpose) return true;
+  }
+  return false;
+}
+
 bool schedule_transpose_wanted(fusion_context *c, const fusion_group *group) {
   transpose_job j = {.c = c, .group = group};
-  return schedule_is_explicit(c) && analyse(&j);
+  return has_transpose(c, group) && transpose_analyse(&j) && (schedule_is_explicit(c) ? fits_blocks(&j) : transpose_fits_local(&j));
 }
 
 snt_result schedule_transpose_build(fusion_context *c, const fusion_group *group) {
   transpose_job j = {.c = c, .group = group};
-  return schedule_is_explicit(c) && analyse(&j) ? build_blocks(&j) : schedule_loop_build(c, group);
+  const bool turned = transpose_analyse(&j);
+  if (turned && schedule_is_explicit(c) && fits_blocks(&j)) return build_blocks(&j);
+  if (turned && !schedule_is_explicit(c) && transpose_fits_local(&j)) return transpose_build_local(&j);
+  return schedule_loop_build(c, group);
 }

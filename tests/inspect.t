@@ -90,6 +90,15 @@ for my $case (['h100', 'softmax'], ['igpu', 'softmax'], ['h100', 'layernorm'], [
   cmp_ok($_->{barriers}, '<=', 4, "$model on $profile: a barrier a reduction, since subgroups reduce") for @$list;
 }
 
+# what is read along another axis than it is stored along, and results stored in another order than their sums have: a tile in local memory
+for my $case (['h100', 'transpose', 1.05], ['dgpu', 'transpose', 1.05], ['igpu', 'transpose', 1.05], ['h100', 'transpose_bytes', 1.1], ['h100', 'conv1x1_q8', 1.1]) {
+  my ($profile, $model, $most) = @$case;
+  for my $k (@{inspect("tests/inspect/$model.snt --profile $profile")}) {
+    cmp_ok($k->{excess}, '<=', $most, "$model on $profile, $k->{kernel}: sectors near the fewest possible");
+    cmp_ok($k->{conflicts}, '==', 0, "$model on $profile, $k->{kernel}: no conflicts of banks");
+  }
+}
+
 # elements beside each other that an item reads one by one: an address and an access for four
 for my $case (['matmul', 0.1], ['conv1x1', 0.15]) {
   my ($model, $most) = @$case;
@@ -135,9 +144,9 @@ for my $device (['interp', 'interp'], ['opencl:pocl', 'opencl'], ['vulkan:llvmpi
     print $out "caps.mma.f16 = 0\ncaps.mma.bf16 = 0\ncaps.mma.i8 = 0\ncaps.mma.u8 = 0\n" if $target eq 'spirv'; # of CUDA's sizes: tests/units.t
     close $out;
     SKIP: {
-      skip(lacks($selector), 15) if lacks($selector);
-      for my $model (glob 'tests/inspect/{even,odd,batch,half,linear,symbolic,transposed,deep,deep_odd}.snt tests/inspect/attention_{odd,window,causal,half,none,guarded}.snt') {
-        next if $model =~ /half/ && $selector =~ /swiftshader/; # it has no 16-bit storage, which the profile promises
+      skip(lacks($selector), 19) if lacks($selector);
+      for my $model (glob 'tests/inspect/{even,odd,batch,half,linear,symbolic,transposed,deep,deep_odd,transpose,transpose_bytes,transpose_odd,turned_product}.snt tests/inspect/attention_{odd,window,causal,half,none,guarded}.snt') {
+        next if $model =~ /half|transpose_|turned/ && $selector =~ /swiftshader/; # it has no 16-bit or 8-bit storage, which the profile promises
         ($code, $said) = says("$sinter run $model --device $selector --profile $profile --check --quiet");
         is($code, 0, "$selector as $base: " . ($model =~ s{.*/}{}r)) or diag($said);
       }
