@@ -139,8 +139,7 @@ static uint32_t resize_axis(onnx_call *c, const resize *r, uint32_t x, uint32_t 
   }
   if (!s->fixed && a.scale == 1 && !cropped) return x;
   if (!fixed || a.in < 1 || a.in > INT32_MAX) return onnx_refuse(c, "axis %u must have a fixed extent", axis), 0;
-  a.out = s->fixed ? s->out[axis] : (int64_t)floor((double)a.in * a.scale * (cropped ? a.end - a.start : 1) + 1e-9);
-  if (cropped && !s->fixed) a.out = (int64_t)floor((double)a.in * (a.end - a.start) * a.scale);
+  a.out = s->fixed ? s->out[axis] : (int64_t)floor((double)a.in * a.scale + 1e-9); /* of the whole, whatever is cropped */
   if (s->fixed) a.scale = s->scale[axis] > 0 ? s->scale[axis] : (double)a.out / (double)a.in;
   a.length = s->fixed ? (double)a.out : (double)a.in * a.scale;
   if (a.out < 1 || a.out > 1 << 24) return onnx_refuse(c, "axis %u would have extent %lld", axis, (long long)a.out), 0;
@@ -272,6 +271,7 @@ bool onnx_op_resize(onnx_call *c) {
     if (s.fixed && !s.out[axis] && !known) continue; /* a symbolic extent that stays */
     if (!whole || cropped) x = resize_axis(c, &r, x, axis, &s, type.rank);
   }
+  if (widen && r.antialias) x = onnx_1(c, IR_OP_round, x); /* as those of pictures do; others are cut, as ONNX Runtime does it */
   return onnx_out(c, 0, widen ? onnx_cast(c, x, type.dtype) : x);
 }
 
