@@ -103,22 +103,45 @@ static bool repeats(const finder *f, uint32_t first, uint32_t again, uint32_t la
   return true;
 }
 
-/* As far as the device's limits let it. Where it stops before the end of the plan, or of a loop's body, it stops where the steps begin again, if they do: layers
-   like each other make chains like each other. A whole layer that follows once more may be of more kernels: parts of it would be cut elsewhere in each. */
-static uint32_t end_of_new(const finder *f, uint32_t first, uint32_t last) {
+/* Of several alternatives one runs, which is what limits are about. */
+static bool counts(const finder *f, uint32_t first, uint32_t s) { return s == first || !is_alternative(&f->x->program->plan, s); }
+
+/* As far as one launch may go. */
+static uint32_t end_of_launch(const finder *f, uint32_t first, uint32_t last) {
   const cost_profile *p = &f->x->device->profile;
-  uint32_t kinds = 0, bindings = 1, words = 0, end = first, again = 0, links = 0, few = 0;
+  uint32_t links = 0, bindings = 1, words = 0, end = first;
   for (; end < last && links < p->launch_steps && can_link(f, end); end++) {
-    bool seen = end > first && is_alternative(&f->x->program->plan, end); /* of several one runs, which is what limits are about */
-    links += !seen;
-    for (uint32_t s = first; s < end && !seen; s++) seen = kernel_at(f, s) == kernel_at(f, end);
-    kinds += !seen, bindings += bindings_of(f, first, end), words += words_of(f, end);
-    if (kinds > DISTINCT && !few) few = again ? again : end;
+    links += counts(f, first, end), bindings += bindings_of(f, first, end), words += words_of(f, end);
     if ((p->max_bindings && bindings > p->max_bindings) || words >= MAX_WORDS) break;
-    if (end > first && kernel_at(f, end) == kernel_at(f, first) && (!few || repeats(f, first, end, last))) again = end;
   }
-  if (few) return again > few ? again : few;
-  return end < last && again ? again : end;
+  return end;
+}
+
+/* As far as the kernels of a launch are few enough. */
+static uint32_t end_of_few(const finder *f, uint32_t first, uint32_t end) {
+  uint32_t kinds = 0, at = first;
+  for (; at < end; at++) {
+    uint32_t like = first;
+    while (kernel_at(f, like) != kernel_at(f, at)) like++;
+    kinds += like == at && counts(f, first, at);
+    if (kinds > DISTINCT) break;
+  }
+  return at;
+}
+
+/* Where the steps last begin again before `end`; behind `few` where a whole layer follows once more, which may be of more kernels: parts of it would be cut
+   elsewhere in each. 0: nowhere. */
+static uint32_t begin_again(const finder *f, uint32_t first, uint32_t few, uint32_t end, uint32_t last) {
+  for (uint32_t at = end; at-- > first + 1;)
+    if (kernel_at(f, at) == kernel_at(f, first) && (at < few || repeats(f, first, at, last))) return at;
+  return 0;
+}
+
+/* Where a chain stops before the end of the plan, or of a loop's body, it stops where the steps begin again, if they do: layers like each other make chains
+   like each other. */
+static uint32_t end_of_new(const finder *f, uint32_t first, uint32_t last) {
+  const uint32_t end = end_of_launch(f, first, last), few = end_of_few(f, first, end), again = begin_again(f, first, few, end, last);
+  return few < last && again ? again : few;
 }
 
 static void cut_into_chains(finder *f) {

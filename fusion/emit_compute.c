@@ -132,10 +132,12 @@ static uint32_t compute_alternating(emit *e, uint32_t node, const map_access *ac
   map_access at[2];
   if (ir_at(e->g, node)->arity != 2 || lanes < 4 || lanes > 16 || e->c->options->profile->simd != COST_SIMD_EXPLICIT) return 0;
   if (!emit_uses_lanes(e, access->at[axis]) || emit_conditions_use_lanes(e, access->condition_count, access->conditions)) return 0;
-  const ir_expr lane = expr_var_add(e->x, "lane", 0, lanes / 2, 1);
+  const ir_expr lane = expr_var_add(e->x, "lane", 0, lanes / 2, 1), first = 0;
   for (uint32_t i = 0; i < 2; i++) {
     const ir_expr own = expr_add(e->x, expr_mul(e->x, lane, 2), i);
     at[i] = *access;
+    for (uint32_t k = 0; k < access->condition_count; k++) /* they hold for all lanes or for none */
+      at[i].conditions[k].value = expr_substitute(e->x, access->conditions[k].value, 1, &lane_var, &first);
     for (uint32_t d = 0; d < access->rank; d++) at[i].at[d] = expr_substitute(e->x, access->at[d], 1, &lane_var, &own);
     if (at[i].at[axis] != (ir_expr)i || !ir_movement_access(e->g, node, i, &at[i]) || at[i].condition_count != access->condition_count)
       return 0;

@@ -23,7 +23,7 @@ static void find_shape(row_job *j) {
   }
   j->columns = columns;
   j->rows = schedule_product(g->pool, j->kept_rank, j->kept);
-  j->across = !j->reduced[j->full.rank - 1];
+  j->across = j->full.rank && !j->reduced[j->full.rank - 1];
   for (uint32_t i = 0; i < j->group->count && j->sweeps < ROW_SWEEPS - 1; i++)
     if (row_is_reduce(j, j->group->nodes[i])) j->reduce[j->sweeps++] = j->group->nodes[i];
 }

@@ -82,7 +82,8 @@ void build_logsumexp(composite_call *c) {
   const uint32_t shifted = step_2(c, IR_OP_sub, x, step_reduce(c, IR_OP_reduce_max, x, mask, true));
   const uint32_t sum = step_reduce(c, IR_OP_reduce_sum, step_1(c, IR_OP_exp, shifted), mask, keep);
   const uint32_t top = step_reduce(c, IR_OP_reduce_max, x, mask, keep);
-  finish(c, step_2(c, IR_OP_add, step_1(c, IR_OP_log, sum), top));
+  const uint32_t infinite = step_1(c, IR_OP_isinf, top); /* which no difference to is */
+  finish(c, step_select(c, infinite, top, step_2(c, IR_OP_add, step_1(c, IR_OP_log, sum), top)));
 }
 
 /* ---- norms ---- */

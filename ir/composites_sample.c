@@ -221,7 +221,7 @@ void build_grid_sample(composite_call *c) {
     const uint32_t raw = grid_coordinate(c, &p, grid, i);
     if (mode == 1) at[i] = step_1(c, IR_OP_round, raw);
     else if (mode == 0) linear_weights(c, brought_inside(c, &p, i, raw), i, &t);
-    else cubic_weights(c, brought_inside(c, &p, i, raw), i, &t);
+    else cubic_weights(c, raw, i, &t); /* each tap is brought inside by itself */
   }
   const uint32_t y = mode == 1 ? read_tap(c, &p, at) : weighted_taps(c, &p, &t);
   uint32_t perm[SNT_MAX_RANK];

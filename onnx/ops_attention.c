@@ -93,9 +93,15 @@ uint32_t onnx_attend(onnx_call *c, const attention *a) {
   return onnx_add(c, "attention %%%u, %%%u, %%%u%s%s%s%s%s", a->q, a->k, a->v, words[0], words[1], words[2], words[3], words[4]);
 }
 
+/* The order is what the graph's operator says by itself: causal from the first key on, or so that the last query sees the last key. */
+static bool is_plain(onnx_call *c, const attention *a) {
+  const bool ends_together = !a->causal || !a->past || expr_sub(c->g->pool, a->keys, a->queries) == a->past;
+  return ends_together && !a->lengths && a->left < 0 && a->right < 0;
+}
+
 static uint32_t attended(onnx_call *c, const attention *given, uint32_t all) {
   attention a = *given;
-  a.causal = a.causal && !a.lengths && a.left < 0 && a.right < 0; /* what the graph's operator says by itself */
+  a.causal = a.causal && is_plain(c, &a);
   if (!a.causal) a.mask = all;
   return onnx_attend(c, &a);
 }
@@ -173,7 +179,7 @@ bool onnx_op_attention(onnx_call *c) {
   if (mode < 0 || mode > 3) return onnx_refuse(c, "qk_matmul_output_mode %lld", (long long)mode);
   /* The order alone leaves a query without keys only where lengths or windows do. */
   const bool scores = c->out_count > 3 && c->out[3].name[0];
-  const bool plain = !a.lengths && a.left < 0 && a.right < 0;
+  const bool plain = is_plain(c, &a);
   const uint32_t all = plain && !a.mask && !scores ? 0 : joined_mask(c, a.mask, order_of(c, &a));
   const uint32_t with_keys = plain && !a.mask ? 0 : queries_with_keys(c, all);
   uint32_t y, wanted = 0;

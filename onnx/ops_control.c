@@ -133,6 +133,7 @@ bool onnx_give_trips(onnx_call *c, const onnx_unrolled *u, uint32_t trips, const
 typedef struct scan_axes {
   uint32_t in[ONNX_MOST_VALUES], out[ONNX_MOST_VALUES];
   bool in_backwards[ONNX_MOST_VALUES], out_backwards[ONNX_MOST_VALUES];
+  int64_t out_axis[ONNX_MOST_VALUES]; /* as the file says it, from the end of what a trip says if it is negative */
 } scan_axes;
 
 static int64_t entry(onnx_call *c, const char *name, uint32_t i) {
@@ -149,15 +150,13 @@ static bool read_axes(onnx_call *c, const onnx_unrolled *u, uint32_t first, uint
     a->in_backwards[i] = entry(c, "scan_input_directions", i) != 0 || entry(c, "directions", i) != 0;
   }
   for (uint32_t i = 0; i < u->slices; i++) {
-    const int64_t axis = entry(c, "scan_output_axes", i);
-    if (axis < 0) return onnx_refuse(c, "scan_output_axes counted from the end");
-    a->out[i] = (uint32_t)axis;
+    a->out_axis[i] = entry(c, "scan_output_axes", i), a->out[i] = (uint32_t)a->out_axis[i];
     a->out_backwards[i] = entry(c, "scan_output_directions", i) != 0;
   }
   return true;
 }
 
-static bool scan_trip(onnx_call *c, onnx_unrolled *u, const scan_axes *a, uint32_t inputs, const uint32_t *sources, uint32_t trip,
+static bool scan_trip(onnx_call *c, onnx_unrolled *u, scan_axes *a, uint32_t inputs, const uint32_t *sources, uint32_t trip,
                       uint32_t trips) {
   onnx_value *in[2 * ONNX_MOST_VALUES], *out[2 * ONNX_MOST_VALUES];
   for (uint32_t i = 0; i < u->carried; i++) in[i] = u->value[i];
@@ -170,8 +169,9 @@ static bool scan_trip(onnx_call *c, onnx_unrolled *u, const scan_axes *a, uint32
   for (uint32_t i = 0; i < u->carried; i++) u->value[i] = out[i];
   for (uint32_t i = 0; i < u->slices; i++) {
     const uint32_t at = a->out_backwards[i] ? trips - 1 - trip : trip;
-    if (!onnx_all_of(c, out[u->carried + i]) || !(u->part[i][at] = onnx_with_axis(c, onnx_node_of(c, out[u->carried + i]), a->out[i])))
-      return false;
+    const uint32_t slice = onnx_all_of(c, out[u->carried + i]) ? onnx_node_of(c, out[u->carried + i]) : 0;
+    if (!slice || !onnx_axis(c, a->out_axis[i], onnx_type_of(c, slice)->rank + 1u, &a->out[i])) return false;
+    if (!(u->part[i][at] = onnx_with_axis(c, slice, a->out[i]))) return false;
   }
   return true;
 }
@@ -179,7 +179,7 @@ static bool scan_trip(onnx_call *c, onnx_unrolled *u, const scan_axes *a, uint32
 bool onnx_op_scan(onnx_call *c) {
   onnx_unrolled u = {.body = onnx_graph_attr(c, "body")};
   const int64_t inputs = onnx_int(c, "num_scan_inputs", 0);
-  scan_axes a = {{0}, {0}, {0}, {0}};
+  scan_axes a = {{0}, {0}, {0}, {0}, {0}};
   uint32_t sources[ONNX_MOST_VALUES];
   int64_t trips = 0;
   if (!u.body || inputs < 1 || inputs > (int64_t)c->in_count || c->in_count > ONNX_MOST_VALUES || c->out_count > ONNX_MOST_VALUES)

@@ -65,8 +65,10 @@ bool onnx_op_pow(onnx_call *c) {
   const bool whole[] = {ir_dtypes[own].is_int, ir_dtypes[other].is_int};
   if (whole[0] && whole[1]) return onnx_out(c, 0, whole_power(c, v[0], onnx_cast(c, v[1], own)));
   if (!whole[0]) return onnx_out(c, 0, onnx_2(c, IR_OP_pow, v[0], onnx_cast(c, v[1], own)));
-  const uint32_t y = onnx_2(c, IR_OP_pow, onnx_cast(c, v[0], other), v[1]);
-  return onnx_out(c, 0, onnx_cast(c, onnx_1(c, IR_OP_trunc, onnx_2n(c, IR_OP_add, y, 1e-4)), own));
+  /* Whole exponents are exact; of others the nearest whole number is what lies so near below it (4 to 0.5). */
+  const uint32_t y = onnx_2(c, IR_OP_pow, onnx_cast(c, v[0], other), v[1]), nudge = onnx_2n(c, IR_OP_mul, onnx_1(c, IR_OP_sign, y), 1e-4);
+  const uint32_t exact = whole_power(c, v[0], onnx_cast(c, v[1], own)), is_whole = onnx_2(c, IR_OP_eq, v[1], onnx_1(c, IR_OP_floor, v[1]));
+  return onnx_out(c, 0, onnx_select(c, is_whole, exact, onnx_cast(c, onnx_1(c, IR_OP_trunc, onnx_2(c, IR_OP_add, y, nudge)), own)));
 }
 
 bool onnx_op_mod(onnx_call *c) {
@@ -131,6 +133,16 @@ bool onnx_op_gelu(onnx_call *c) {
   const bool tangent = !strcmp(onnx_text(c, "approximate", "none"), "tanh");
   const uint32_t x = onnx_in(c, 0);
   return x && onnx_out(c, 0, onnx_add(c, "%s %%%u", tangent ? "gelu_tanh" : "gelu", x));
+}
+
+/* Whole numbers are compared and moved as floats, then cut. */
+bool onnx_op_shrink(onnx_call *c) {
+  const double bound = onnx_float(c, "lambd", 0.5), bias = onnx_float(c, "bias", 0);
+  const uint32_t x = onnx_in(c, 0);
+  if (!x) return false;
+  const int32_t dtype = onnx_type_of(c, x)->dtype;
+  const uint32_t real = ir_dtypes[dtype].is_float ? x : onnx_cast(c, x, SNT_F32);
+  return onnx_out(c, 0, onnx_cast(c, onnx_add(c, "shrink %%%u, alpha=%a, bias=%a", real, bound, bias), dtype));
 }
 
 /* Arguments of the wrong sign do not occur: ONNX's Sign of NaN is left to the primitive. Bounds beyond the type's range are its ends. */

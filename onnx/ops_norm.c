@@ -41,11 +41,12 @@ bool onnx_op_batchnorm(onnx_call *c) {
   return onnx_out(c, 0, onnx_add(c, "batchnorm %%%u, %%%u, %%%u, %%%u, %%%u, epsilon=%a", x, v[0], v[1], v[2], v[3], epsilon));
 }
 
-/* What it was normalised by: the mean, and 1 / sqrt(variance + epsilon), or 1 / sqrt(mean of the squares + epsilon) alone. */
+/* What it was normalised by, as f32 whatever x is: the mean, and 1 / sqrt(variance + epsilon), or 1 / sqrt(mean of the squares + epsilon) alone. */
 static bool moments(onnx_call *c, uint32_t x, uint32_t axis, const onnx_layernorm *l) {
   const uint32_t mask = ((1u << onnx_type_of(c, x)->rank) - 1) & ~((1u << axis) - 1);
   const char *axes = onnx_mask_text(c, mask);
-  if (!l->simplified && !onnx_out(c, 1, onnx_add(c, "mean %%%u, axes=%s, keep", x, axes))) return false;
+  x = onnx_cast(c, x, SNT_F32);
+  if (!x || (!l->simplified && !onnx_out(c, 1, onnx_add(c, "mean %%%u, axes=%s, keep", x, axes)))) return false;
   if (c->out_count <= l->spread) return true;
   const uint32_t spread = l->simplified ? onnx_add(c, "mean %%%u, axes=%s, keep", onnx_2(c, IR_OP_mul, x, x), axes)
                                         : onnx_add(c, "variance %%%u, axes=%s, keep", x, axes);

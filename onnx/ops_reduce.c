@@ -3,13 +3,13 @@
 #include "onnx/import_private.h"
 
 static const struct reduction {
-  const char *op, *call, *after; /* after: applied to the result */
+  const char *op, *call, *none, *after; /* none: of no axes, each element by itself, NULL: that itself; after: applied to the result */
   bool squared;
-} reductions[] = {{"ReduceSum", "reduce.sum", NULL, false},      {"ReduceMean", "mean", NULL, false},
-                  {"ReduceMax", "reduce.max", NULL, false},      {"ReduceMin", "reduce.min", NULL, false},
-                  {"ReduceProd", "reduce.prod", NULL, false},    {"ReduceL1", "norm_l1", NULL, false},
-                  {"ReduceL2", "norm_l2", NULL, false},          {"ReduceLogSum", "reduce.sum", "log", false},
-                  {"ReduceLogSumExp", "logsumexp", NULL, false}, {"ReduceSumSquare", "reduce.sum", NULL, true}};
+} reductions[] = {{"ReduceSum", "reduce.sum", NULL, NULL, false},      {"ReduceMean", "mean", NULL, NULL, false},
+                  {"ReduceMax", "reduce.max", NULL, NULL, false},      {"ReduceMin", "reduce.min", NULL, NULL, false},
+                  {"ReduceProd", "reduce.prod", NULL, NULL, false},    {"ReduceL1", "norm_l1", "abs", NULL, false},
+                  {"ReduceL2", "norm_l2", "abs", NULL, false},         {"ReduceLogSum", "reduce.sum", "log", "log", false},
+                  {"ReduceLogSumExp", "logsumexp", NULL, NULL, false}, {"ReduceSumSquare", "reduce.sum", NULL, NULL, true}};
 
 /* Since 13 the axes of ReduceSum are an input, since 18 all others', too. */
 bool onnx_op_reduce(onnx_call *c) {
@@ -21,7 +21,7 @@ bool onnx_op_reduce(onnx_call *c) {
   const ir_tensor type = *onnx_type_of(c, x);
   const bool noop = onnx_int(c, "noop_with_empty_axes", 0) != 0, keep = onnx_int(c, "keepdims", 1) != 0, flags = type.dtype == SNT_BOOL;
   if (!onnx_axes(c, by_input ? 1 : 0, type.rank, noop ? 0 : (1u << type.rank) - 1, &mask)) return false;
-  if (noop && !mask && !r->squared && !r->after) return onnx_out_same(c, 0, 0);
+  if (noop && !mask && !r->squared) return r->none ? onnx_out(c, 0, onnx_add(c, "%s %%%u", r->none, x)) : onnx_out_same(c, 0, 0);
   if (r->squared) x = onnx_2(c, IR_OP_mul, x, x);
   if (flags) x = onnx_cast(c, x, SNT_U8);
   uint32_t y = x ? onnx_add(c, "%s %%%u, axes=%s%s", r->call, x, onnx_mask_text(c, mask), keep ? ", keep" : "") : 0;

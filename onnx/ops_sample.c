@@ -9,6 +9,7 @@ typedef struct resize {
   const char *coordinates, *nearest, *policy;
   double cubic, outside; /* the cubic's coefficient; the value where tf_crop_and_resize reads outside */
   bool exclude, antialias;
+  bool old; /* before operator set 11: to the nearest below, or above where there are fewer */
 } resize;
 typedef struct axis_plan {
   int64_t in, out;
@@ -33,7 +34,8 @@ static double source_position(const resize *r, const axis_plan *a, int64_t i) {
   return (x + 0.5) / a->scale - 0.5;
 }
 
-static double nearest_of(const resize *r, double x) {
+static double nearest_of(const resize *r, const axis_plan *a, double x) {
+  if (r->old && a->scale < 1) return ceil(x);
   if (!strcmp(r->nearest, "floor")) return floor(x);
   if (!strcmp(r->nearest, "ceil")) return ceil(x);
   if (!strcmp(r->nearest, "round_prefer_ceil")) return floor(x + 0.5);
@@ -66,7 +68,7 @@ static void fill_taps(const resize *r, const axis_plan *a, double x, uint32_t ta
   double sum = 0;
   const double first = floor(x) - taps / 2 + 1;
   for (uint32_t t = 0; t < taps; t++) {
-    const double at = r->mode == RESIZE_NEAREST ? nearest_of(r, x) : first + t;
+    const double at = r->mode == RESIZE_NEAREST ? nearest_of(r, a, x) : first + t;
     const bool inside = at >= 0 && at <= last;
     weight[t] = r->mode == RESIZE_NEAREST ? 1 : filter(r, x - at, narrow);
     if (!inside && r->exclude) weight[t] = 0;
@@ -137,8 +139,7 @@ static uint32_t resize_axis(onnx_call *c, const resize *r, uint32_t x, uint32_t 
   }
   if (!s->fixed && a.scale == 1 && !cropped) return x;
   if (!fixed || a.in < 1 || a.in > INT32_MAX) return onnx_refuse(c, "axis %u must have a fixed extent", axis), 0;
-  a.out = s->fixed ? s->out[axis] : (int64_t)floor((double)a.in * a.scale * (cropped ? a.end - a.start : 1) + 1e-9);
-  if (cropped && !s->fixed) a.out = (int64_t)floor((double)a.in * (a.end - a.start) * a.scale);
+  a.out = s->fixed ? s->out[axis] : (int64_t)floor((double)a.in * a.scale + 1e-9); /* of the whole, whatever is cropped */
   if (s->fixed) a.scale = s->scale[axis] > 0 ? s->scale[axis] : (double)a.out / (double)a.in;
   a.length = s->fixed ? (double)a.out : (double)a.in * a.scale;
   if (a.out < 1 || a.out > 1 << 24) return onnx_refuse(c, "axis %u would have extent %lld", axis, (long long)a.out), 0;
@@ -153,7 +154,7 @@ static bool read_resize(onnx_call *c, resize *r) {
                                                                                                                           "not_larger",
                                                                                                                           "not_smaller"};
   const char *mode = onnx_lower(c, "mode", "nearest");
-  const bool old = c->opset < 11;
+  const bool old = r->old = c->opset < 11;
   r->mode = !strcmp(mode, "nearest") ? RESIZE_NEAREST : !strcmp(mode, "linear") || !strcmp(mode, "bilinear") ? RESIZE_LINEAR : RESIZE_CUBIC;
   if (r->mode == RESIZE_CUBIC && strcmp(mode, "cubic") != 0) return onnx_refuse(c, "mode %.40s", mode);
   r->coordinates = onnx_text(c, "coordinate_transformation_mode", old ? "asymmetric" : "half_pixel");
@@ -265,11 +266,12 @@ bool onnx_op_resize(onnx_call *c) {
   if (widen) x = onnx_cast(c, x, SNT_F32);
   for (uint32_t axis = 0; x && axis < type.rank; axis++) {
     int64_t extent;
-    const bool whole = s.fixed && expr_is_const(c->g->pool, type.dims[axis], &extent) && extent == s.out[axis];
+    const bool known = expr_is_const(c->g->pool, type.dims[axis], &extent), whole = s.fixed && known && extent == s.out[axis];
     const bool cropped = !strcmp(r.coordinates, "tf_crop_and_resize") && (s.region[axis] != 0 || s.region[type.rank + axis] != 1);
-    if (s.fixed && !s.out[axis]) continue; /* a symbolic extent that stays */
+    if (s.fixed && !s.out[axis] && !known) continue; /* a symbolic extent that stays */
     if (!whole || cropped) x = resize_axis(c, &r, x, axis, &s, type.rank);
   }
+  if (widen && r.antialias) x = onnx_1(c, IR_OP_round, x); /* as those of pictures do; others are cut, as ONNX Runtime does it */
   return onnx_out(c, 0, widen ? onnx_cast(c, x, type.dtype) : x);
 }
 

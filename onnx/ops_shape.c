@@ -134,7 +134,7 @@ static uint32_t slice_axis(onnx_call *c, uint32_t x, uint32_t axis, ir_expr star
   const ir_expr extent = *count, last = expr_sub(pool, extent, 1), none = expr_int(pool, -1);
   if (step == 0 || !from_end(c, &start, extent) || !from_end(c, &end, extent))
     return c->im->again ? 0 : onnx_refuse(c, "bounds of unknown sign, or step 0"), 0;
-  start = step > 0 ? clamped(pool, start, 0, extent) : is_end(pool, start) ? last : clamped(pool, start, none, last);
+  start = step > 0 ? clamped(pool, start, 0, extent) : is_end(pool, start) ? last : clamped(pool, start, 0, last);
   end = step < 0 ? clamped(pool, end, none, last) : is_end(pool, end) ? extent : clamped(pool, end, 0, extent);
   const ir_expr span = step > 0 ? expr_sub(pool, end, start) : expr_sub(pool, start, end);
   const ir_expr size = expr_max(pool, expr_ceil_div(pool, span, expr_int(pool, step > 0 ? step : -step)), 0);

@@ -109,7 +109,10 @@ static snt_result take_symbols(case_run *c, const snt_port *port, const case_ten
     return host_fail(&c->s.diag, SNT_E_SHAPE, "test", "input %s has another type than the model's", port->name);
   for (uint32_t d = 0; d < t->type.rank; d++) {
     const int64_t extent = port->tensor.dims[d];
-    if (extent < 0 && -extent - 1 < TOOL_MAX_DIMS) c->s.symbols[-extent - 1] = t->type.dims[d];
+    int64_t *symbol = extent < 0 && -extent - 1 < TOOL_MAX_DIMS ? &c->s.symbols[-extent - 1] : NULL;
+    if (symbol && *symbol && *symbol != t->type.dims[d])
+      return host_fail(&c->s.diag, SNT_E_SHAPE, "test", "input %s has other extents than those before it", port->name);
+    if (symbol) *symbol = t->type.dims[d];
     if (extent >= 0 && extent != t->type.dims[d])
       return host_fail(&c->s.diag, SNT_E_SHAPE, "test", "input %s has other extents than the model's", port->name);
   }
@@ -177,6 +180,12 @@ static bool is_close(const onnx_case_info *info, double got, double want) {
   return fabs(got - want) <= info->atol + info->rtol * fabs(want);
 }
 
+static bool has_extent(const case_tensor *t, int64_t extent) {
+  for (uint32_t d = 0; d < t->type.rank; d++)
+    if (t->type.dims[d] == extent) return true;
+  return false;
+}
+
 /* An output that comes with NAME.count is computed at the most it can have: its used places along the first axis that is longer than expected. */
 static void take_used(const tool_tensor *tensors, uint32_t count, const case_tensor *want, tool_tensor *got) {
   char name[160];
@@ -189,7 +198,7 @@ static void take_used(const tool_tensor *tensors, uint32_t count, const case_ten
   for (uint32_t d = axis + 1; d < want->type.rank; d++) inner *= (uint64_t)got->dims[d];
   for (uint32_t i = 0; i < count && got->port.tensor.rank == want->type.rank && want->type.rank; i++) {
     const int64_t used = strcmp(tensors[i].port.name, name) ? -1 : ir_dtype_load_int(SNT_I64, tensors[i].data, 0);
-    if (used < 0 || used > got->dims[axis] || (whole && (used == got->dims[0] || used == got->dims[want->type.rank - 1]))) continue;
+    if (used < 0 || used > got->dims[axis] || (whole && has_extent(want, used))) continue;
     for (uint64_t o = 0; o < outer; o++)
       memmove((char *)got->data + o * (uint64_t)used * inner, (char *)got->data + o * (uint64_t)got->dims[axis] * inner,
               (uint64_t)used * inner);
@@ -247,6 +256,7 @@ static void forget_model(tool_session *s) {
 static snt_result attempt(case_run *c, data_set *d, fix_level level, bool *may_fix) {
   tool_tensor tensors[TOOL_MAX_PORTS];
   uint32_t count = 0;
+  memset(c->s.symbols, 0, sizeof c->s.symbols);
   snt_result r = import_model(c, d, level);
   if (r == SNT_OK) r = tool_compile_flags(&c->s, 0, c->s.options.compile_flags, &c->s.program);
   if (r == SNT_OK) r = list_ports(c, tensors, &count);
