@@ -5,9 +5,9 @@ import numpy as np
 from onnx import helper, numpy_helper
 
 
-def write(folder, name, opset, op, inputs, outputs, constants, attrs, domain=""):
+def write(folder, name, opset, op, inputs, outputs, constants, attrs, domain="", version=1):
     """inputs and outputs: arrays, None: left out; op: a name, or a list of (name, attributes[, inputs, outputs]) one after another; constants: numbers
-    of inputs that are initialisers; domain: that of the operators, in version 1, beside ONNX's own of version `opset`."""
+    of inputs that are initialisers; domain: that of the operators, in `version`, beside ONNX's own of version `opset`."""
     data = os.path.join(folder, name, "test_data_set_0")
     os.makedirs(data, exist_ok=True)
     names = ["" if v is None else f"x{i}" for i, v in enumerate(inputs)]
@@ -29,7 +29,7 @@ def write(folder, name, opset, op, inputs, outputs, constants, attrs, domain="")
         nodes = [helper.make_node(op, names, ["" if v is None else f"y{i}" for i, v in enumerate(outputs)], name="node", domain=domain, **attrs)]
     graph = helper.make_graph(nodes, name, [info(names[i], inputs[i]) for i in given], [info(f"y{i}", v) for i, v in enumerate(outputs) if v is not None],
                               [numpy_helper.from_array(np.asarray(inputs[i]), names[i]) for i in sorted(constants)])
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)] + ([helper.make_opsetid(domain, 1)] if domain else []), ir_version=8)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)] + ([helper.make_opsetid(domain, version)] if domain else []), ir_version=8)
     with open(os.path.join(folder, name, "model.onnx"), "wb") as out:
         out.write(model.SerializeToString())
     wanted = [i for i, v in enumerate(outputs) if v is not None]

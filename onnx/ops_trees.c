@@ -1,0 +1,453 @@
+/* Forests of the domain ai.onnx.ml: TreeEnsembleRegressor, TreeEnsembleClassifier, TreeEnsemble. Every row walks all trees at once: [rows, trees] places in one
+   table of nodes, a step a level of the deepest tree; at a leaf both ways lead to itself. Whatever form the attributes have, they become that table first. */
+#include "onnx/ops.h"
+#include <math.h>
+#include <stdlib.h>
+
+enum { MOST_NODES = 1 << 24, MOST_DEPTH = 64 };
+/* When a node's first way is taken: bits of how the feature compares with the node's value. */
+enum { WHEN_LESS = 1, WHEN_EQUAL = 2, WHEN_GREATER = 4, WHEN_NAN = 8, IS_LEAF = 16 };
+
+typedef struct vote {
+  uint32_t node;
+  int64_t target;
+  double weight;
+} vote;
+typedef struct tree {
+  uint32_t root, target; /* target: of all its votes, or UINT32_MAX */
+} tree;
+typedef struct forest {
+  int32_t dtype; /* of thresholds, weights and sums */
+  uint32_t count, tree_count, depth, vote_count;
+  double *value, *feature, *way; /* by node; way: two for each, the one that is taken first */
+  uint8_t *when;
+  tree *trees;
+  vote *votes;
+  int64_t targets;
+  double *base;
+  uint32_t base_count;
+} forest;
+
+static void *room(onnx_call *c, size_t count, size_t size) { return ir_arena_take(onnx_arena(c), (count + 1) * size, 8); }
+
+/* ---- attributes ---- */
+
+/* A list of whole numbers with `count` elements; null after refusing. */
+static const int64_t *ints(onnx_call *c, const char *name, uint32_t count) {
+  const onnx_attr *a = onnx_find_attr(c, name);
+  if (a && a->kind == ONNX_INTS && a->ints.count == count) return a->ints.at;
+  return onnx_refuse(c, "%s must have %u elements", name, count), NULL;
+}
+
+static uint32_t int_count(onnx_call *c, const char *name) {
+  const onnx_attr *a = onnx_find_attr(c, name);
+  return a && a->kind == ONNX_INTS ? a->ints.count : 0;
+}
+
+/* Floats, or a tensor by the same name or with _as_tensor behind it; count 0: not given. False after refusing. */
+static bool reals(onnx_call *c, const char *name, double **out, uint32_t *count) {
+  char longer[64];
+  snprintf(longer, sizeof longer, "%s_as_tensor", name);
+  const onnx_attr *a = onnx_find_attr(c, name), *b = onnx_find_attr(c, longer);
+  *count = 0, *out = NULL;
+  if (b) a = b;
+  if (a && a->kind == ONNX_FLOATS) {
+    if (!(*out = room(c, a->floats.count, sizeof **out))) return false;
+    for (uint32_t i = 0; i < a->floats.count; i++) (*out)[(*count)++] = (double)a->floats.at[i];
+  } else if (a && a->kind == ONNX_TENSOR && a->tensor) {
+    const void *data;
+    uint64_t elements;
+    snt_diag unused;
+    const int32_t dtype = onnx_type(a->tensor->type).dtype;
+    if (!dtype || onnx_tensor_data(a->tensor, onnx_arena(c), NULL, &data, &elements, &unused) != SNT_OK || elements > MOST_NODES)
+      return onnx_refuse(c, "%s cannot be read", longer);
+    if (!(*out = room(c, (size_t)elements, sizeof **out))) return false;
+    for (; *count < elements; ++*count)
+      (*out)[*count] = ir_dtypes[dtype].is_float ? ir_dtype_load(dtype, data, *count) : (double)ir_dtype_load_int(dtype, data, *count);
+  } else if (a) return onnx_refuse(c, "%s is no list of numbers", name);
+  return true;
+}
+
+static bool mode_of(onnx_call *c, const char *name, uint8_t *when) {
+  static const struct {
+    const char *name;
+    uint8_t when;
+  } modes[] = {{"BRANCH_LEQ", WHEN_LESS | WHEN_EQUAL},
+               {"BRANCH_LT", WHEN_LESS},
+               {"BRANCH_GTE", WHEN_GREATER | WHEN_EQUAL},
+               {"BRANCH_GT", WHEN_GREATER},
+               {"BRANCH_EQ", WHEN_EQUAL},
+               {"BRANCH_NEQ", WHEN_LESS | WHEN_GREATER | WHEN_NAN},
+               {"LEAF", IS_LEAF}};
+  for (uint32_t i = 0; i < IR_COUNT(modes); i++)
+    if (!strcmp(modes[i].name, name)) return *when = modes[i].when, true;
+  return onnx_refuse(c, "nodes_modes: %.30s", name);
+}
+
+/* ---- the table ---- */
+
+static bool start_table(onnx_call *c, forest *f, uint32_t count) {
+  if (count == 0 || count > MOST_NODES) return onnx_refuse(c, "%u nodes", count);
+  f->count = count;
+  f->feature = room(c, count, sizeof *f->feature), f->way = room(c, 2 * (size_t)count, sizeof *f->way);
+  f->when = room(c, count, sizeof *f->when), f->trees = room(c, count, sizeof *f->trees);
+  if (!f->feature || !f->way || !f->when || !f->trees) return false;
+  for (uint32_t i = 0; i < 2 * count; i++) f->way[i] = i / 2;
+  return true;
+}
+
+static bool tracks_missing(onnx_call *c, forest *f, uint32_t inner) {
+  const int64_t *tracks = onnx_find_attr(c, "nodes_missing_value_tracks_true") ? ints(c, "nodes_missing_value_tracks_true", inner) : NULL;
+  for (uint32_t i = 0; tracks && i < inner; i++)
+    if (tracks[i] && f->when[i] != IS_LEAF) f->when[i] |= WHEN_NAN;
+  return !c->refused;
+}
+
+typedef struct place { /* of the older forms: a tree and a number in it */
+  int64_t tree, node;
+  uint32_t at;
+} place;
+
+static int by_place(const void *a, const void *b) {
+  const place *x = a, *y = b;
+  if (x->tree != y->tree) return x->tree < y->tree ? -1 : 1;
+  return x->node < y->node ? -1 : x->node > y->node;
+}
+
+static const place *find_place(const place *sorted, uint32_t count, int64_t tree, int64_t node) {
+  const place key = {.tree = tree, .node = node};
+  return bsearch(&key, sorted, count, sizeof key, by_place);
+}
+
+/* The table of the older forms, whose votes are `prefix`_treeids and so on. */
+static bool read_named(onnx_call *c, forest *f, const char *prefix) {
+  const uint32_t count = int_count(c, "nodes_treeids");
+  const onnx_attr *modes = onnx_find_attr(c, "nodes_modes");
+  char names[4][32];
+  static const char *const parts[] = {"treeids", "nodeids", "ids", "weights"};
+  for (uint32_t i = 0; i < 4; i++) snprintf(names[i], sizeof names[i], "%s_%s", prefix, parts[i]);
+  if (!start_table(c, f, count)) return false;
+  const int64_t *trees = ints(c, "nodes_treeids", count), *numbers = ints(c, "nodes_nodeids", count),
+                *features = ints(c, "nodes_featureids", count), *yes = ints(c, "nodes_truenodeids", count),
+                *no = ints(c, "nodes_falsenodeids", count);
+  place *sorted = room(c, count, sizeof *sorted);
+  uint32_t values, weights;
+  double *weight;
+  if (!yes || !no || !features || !numbers || !trees || !sorted || !reals(c, "nodes_values", &f->value, &values)) return false;
+  if (!modes || modes->kind != ONNX_TEXTS || modes->texts.count != count || values != count)
+    return onnx_refuse(c, "nodes_modes and nodes_values must have %u elements", count);
+  for (uint32_t i = 0; i < count; i++) sorted[i] = (place){trees[i], numbers[i], i};
+  qsort(sorted, count, sizeof *sorted, by_place);
+  for (uint32_t i = 0; i < count; i++) {
+    if (!i || trees[i] != trees[i - 1]) f->trees[f->tree_count++].root = i;
+    f->feature[i] = (double)features[i];
+    if (!mode_of(c, modes->texts.at[i], &f->when[i])) return false;
+    if (f->when[i] == IS_LEAF) continue;
+    const place *first = find_place(sorted, count, trees[i], yes[i]), *second = find_place(sorted, count, trees[i], no[i]);
+    if (!first || !second) return onnx_refuse(c, "node %lld of tree %lld leads nowhere", (long long)numbers[i], (long long)trees[i]);
+    f->way[2 * i] = first->at, f->way[2 * i + 1] = second->at;
+  }
+  f->vote_count = int_count(c, names[0]);
+  const int64_t *tree_ids = ints(c, names[0], f->vote_count), *node_ids = ints(c, names[1], f->vote_count),
+                *targets = ints(c, names[2], f->vote_count);
+  f->votes = room(c, f->vote_count, sizeof *f->votes);
+  if (!tree_ids || !node_ids || !targets || !f->votes || !reals(c, names[3], &weight, &weights)) return false;
+  if (weights != f->vote_count) return onnx_refuse(c, "%s must have %u elements", names[3], f->vote_count);
+  for (uint32_t i = 0; i < f->vote_count; i++) {
+    const place *at = find_place(sorted, count, tree_ids[i], node_ids[i]);
+    if (!at) return onnx_refuse(c, "%s[%u] is no node", names[1], i);
+    f->votes[i] = (vote){at->at, targets[i], weight[i]};
+  }
+  return tracks_missing(c, f, count) && reals(c, "base_values", &f->base, &f->base_count);
+}
+
+/* The table of TreeEnsemble: inner nodes, then leaves. */
+static bool read_numbered(onnx_call *c, forest *f) {
+  static const uint8_t whens[] = {WHEN_LESS | WHEN_EQUAL, WHEN_LESS,  WHEN_GREATER | WHEN_EQUAL,
+                                  WHEN_GREATER,           WHEN_EQUAL, WHEN_LESS | WHEN_GREATER | WHEN_NAN};
+  static const char *const ways[2][2] = {{"nodes_truenodeids", "nodes_trueleafs"}, {"nodes_falsenodeids", "nodes_falseleafs"}};
+  const uint32_t inner = int_count(c, "nodes_featureids"), leaves = int_count(c, "leaf_targetids"), trees = int_count(c, "tree_roots");
+  uint32_t splits, modes, weights;
+  double *split, *mode, *weight;
+  if (!start_table(c, f, inner + leaves) || trees > f->count) return onnx_refuse(c, "%u trees", trees);
+  const int64_t *features = ints(c, "nodes_featureids", inner), *targets = ints(c, "leaf_targetids", leaves),
+                *roots = ints(c, "tree_roots", trees);
+  if (!features || !targets || !roots || !reals(c, "nodes_splits", &split, &splits) || !reals(c, "nodes_modes", &mode, &modes) ||
+      !reals(c, "leaf_weights", &weight, &weights))
+    return false;
+  if (splits != inner || modes != inner || weights != leaves) return onnx_refuse(c, "%u nodes and %u leaves", inner, leaves);
+  f->value = room(c, f->count, sizeof *f->value), f->votes = room(c, leaves, sizeof *f->votes);
+  if (!f->value || !f->votes) return false;
+  for (uint32_t i = 0; i < inner; i++) {
+    if (!(mode[i] >= 0 && mode[i] < (double)IR_COUNT(whens))) return onnx_refuse(c, "nodes_modes: %g", mode[i]);
+    f->feature[i] = (double)features[i], f->value[i] = split[i], f->when[i] = whens[(uint32_t)mode[i]];
+  }
+  for (uint32_t way = 0; way < 2; way++) {
+    const int64_t *to = ints(c, ways[way][0], inner), *leaf = ints(c, ways[way][1], inner);
+    for (uint32_t i = 0; i < inner; i++) {
+      if (!to || !leaf || to[i] < 0 || to[i] >= (leaf[i] ? leaves : inner)) return onnx_refuse(c, "%s[%u] is no node", ways[way][0], i);
+      f->way[2 * i + way] = (double)to[i] + (leaf[i] ? inner : 0);
+    }
+  }
+  for (uint32_t i = 0; i < leaves; i++) {
+    f->feature[inner + i] = f->value[inner + i] = 0, f->when[inner + i] = IS_LEAF;
+    f->votes[f->vote_count++] = (vote){inner + i, targets[i], weight[i]};
+  }
+  for (uint32_t i = 0; i < trees; i++) {
+    if (roots[i] < 0 || roots[i] >= inner) return onnx_refuse(c, "tree_roots[%u] is no node", i);
+    f->trees[f->tree_count++].root = (uint32_t)roots[i];
+  }
+  return tracks_missing(c, f, inner);
+}
+
+/* How deep the trees are, and of which target each is. A node that two ways lead to, or one, and the root again, is refused. */
+static bool walk_trees(onnx_call *c, forest *f) {
+  uint32_t *queue = room(c, f->count, sizeof *queue), *level = room(c, f->count, sizeof *level), *owner = room(c, f->count, sizeof *owner);
+  if (!queue || !level || !owner) return false;
+  for (uint32_t i = 0; i < f->count; i++) owner[i] = UINT32_MAX;
+  for (uint32_t t = 0; t < f->tree_count; t++) {
+    uint32_t count = 0;
+    queue[count++] = f->trees[t].root, level[0] = 0;
+    f->trees[t].target = UINT32_MAX;
+    for (uint32_t i = 0; i < count; i++) {
+      const uint32_t node = queue[i];
+      if (owner[node] != UINT32_MAX) return onnx_refuse(c, "two ways lead to node %u", node);
+      owner[node] = t;
+      if (level[i] > f->depth) f->depth = level[i];
+      for (uint32_t way = 0; way < 2 && f->when[node] != IS_LEAF; way++) {
+        if (count == f->count) return onnx_refuse(c, "two ways lead to node %u", (uint32_t)f->way[2 * node + way]);
+        queue[count] = (uint32_t)f->way[2 * node + way], level[count++] = level[i] + 1;
+      }
+    }
+  }
+  if (f->depth > MOST_DEPTH) return onnx_refuse(c, "a tree of %u levels", f->depth);
+  for (uint32_t i = 0; i < f->vote_count; i++) {
+    const vote *v = &f->votes[i];
+    if (v->target < 0 || v->target >= f->targets) return onnx_refuse(c, "target %lld of %lld", (long long)v->target, (long long)f->targets);
+    if (owner[v->node] == UINT32_MAX) continue;
+    uint32_t *target = &f->trees[owner[v->node]].target;
+    *target = *target == UINT32_MAX || *target == (uint32_t)v->target ? (uint32_t)v->target : UINT32_MAX - 1;
+  }
+  return true;
+}
+
+/* Trees that vote for one target each, as many for every target, lie by target: [targets, trees of one]. False: they do not. */
+static bool sort_trees(onnx_call *c, forest *f) {
+  const uint32_t each = f->targets ? f->tree_count / (uint32_t)f->targets : 0;
+  tree *sorted = room(c, f->tree_count, sizeof *sorted);
+  uint32_t *taken = room(c, (size_t)f->targets, sizeof *taken);
+  if (!sorted || !taken || !each || (int64_t)each * f->targets != f->tree_count) return false;
+  memset(taken, 0, (size_t)f->targets * sizeof *taken);
+  for (uint32_t t = 0; t < f->tree_count; t++) {
+    const uint32_t target = f->trees[t].target;
+    if (target >= f->targets || taken[target] == each) return false;
+    sorted[target * each + taken[target]++] = f->trees[t];
+  }
+  f->trees = sorted;
+  return true;
+}
+
+/* ---- nodes ---- */
+
+static uint32_t list(onnx_call *c, int32_t dtype, uint32_t count, const double *values) {
+  return onnx_data(c, &(ir_tensor){.dtype = (uint8_t)dtype, .rank = 1, .dims = {count}}, values);
+}
+
+/* The mode that all inner nodes have; 0: there are several, or a missing value has ways of its own. */
+static uint8_t one_mode(const forest *f) {
+  uint8_t mode = 0;
+  for (uint32_t i = 0; i < f->count; i++) {
+    if (f->when[i] == IS_LEAF) continue;
+    if (mode && f->when[i] != mode) return 0;
+    mode = f->when[i];
+  }
+  return mode;
+}
+
+/* Whether the second way is taken, as 0 or 1. */
+static uint32_t second_way(onnx_call *c, const forest *f, uint32_t modes, uint32_t at, uint32_t x, uint32_t value) {
+  static const struct {
+    uint8_t mode;
+    ir_op op;
+  } alone[] = {{WHEN_LESS | WHEN_EQUAL, IR_OP_le}, {WHEN_LESS, IR_OP_lt},  {WHEN_GREATER | WHEN_EQUAL, IR_OP_ge},
+               {WHEN_GREATER, IR_OP_gt},           {WHEN_EQUAL, IR_OP_eq}, {WHEN_LESS | WHEN_GREATER | WHEN_NAN, IR_OP_ne}};
+  const uint8_t mode = one_mode(f);
+  for (uint32_t i = 0; i < IR_COUNT(alone); i++)
+    if (alone[i].mode == mode) return onnx_cast(c, onnx_1(c, IR_OP_not, onnx_2(c, alone[i].op, x, value)), SNT_I32);
+  uint32_t bit = onnx_select(c, onnx_2(c, IR_OP_lt, x, value), onnx_scalar(c, SNT_I32, WHEN_LESS), onnx_scalar(c, SNT_I32, WHEN_NAN));
+  bit = onnx_select(c, onnx_2(c, IR_OP_eq, x, value), onnx_scalar(c, SNT_I32, WHEN_EQUAL), bit);
+  bit = onnx_select(c, onnx_2(c, IR_OP_gt, x, value), onnx_scalar(c, SNT_I32, WHEN_GREATER), bit);
+  const uint32_t met = onnx_2(c, IR_OP_and, onnx_gather(c, modes, at, 0), bit);
+  return onnx_cast(c, onnx_2n(c, IR_OP_eq, met, 0), SNT_I32);
+}
+
+/* [rows, trees]: the leaf that each row of x reaches. */
+static uint32_t find_leaves(onnx_call *c, const forest *f, uint32_t x) {
+  const ir_tensor type = *onnx_type_of(c, x);
+  const ir_expr dims[] = {type.dims[0], f->tree_count};
+  double *roots = room(c, f->tree_count, sizeof *roots), *when = room(c, f->count, sizeof *when);
+  if (!roots || !when) return 0;
+  for (uint32_t i = 0; i < f->tree_count; i++) roots[i] = f->trees[i].root;
+  for (uint32_t i = 0; i < f->count; i++) when[i] = f->when[i];
+  const uint32_t features = list(c, SNT_I32, f->count, f->feature), values = list(c, f->dtype, f->count, f->value),
+                 ways = list(c, SNT_I32, 2 * f->count, f->way), modes = one_mode(f) ? 0 : list(c, SNT_I32, f->count, when),
+                 flat = onnx_flat(c, x);
+  const uint32_t row = onnx_2(c, IR_OP_mul, onnx_iota(c, SNT_I32, 2, dims, 0), onnx_extent(c, type.dims[1], SNT_I32));
+  uint32_t at = onnx_broadcast(c, list(c, SNT_I32, f->tree_count, roots), 2, dims);
+  for (uint32_t i = 0; i < f->depth && at; i++) {
+    const uint32_t own = onnx_gather(c, flat, onnx_2(c, IR_OP_add, row, onnx_gather(c, features, at, 0)), 0);
+    const uint32_t second = second_way(c, f, modes, at, own, onnx_gather(c, values, at, 0));
+    at = onnx_gather(c, ways, onnx_2(c, IR_OP_add, onnx_2n(c, IR_OP_mul, at, 2), second), 0);
+  }
+  return at;
+}
+
+/* [rows, targets]: votes joined by `op`; `none` stands where a leaf has no vote. */
+static uint32_t join_votes(onnx_call *c, forest *f, uint32_t x, ir_op op, double none) {
+  const ir_expr rows = onnx_type_of(c, x)->dims[0];
+  const bool apart = sort_trees(c, f);
+  const uint32_t width = apart ? 1 : (uint32_t)f->targets;
+  if ((uint64_t)width * f->count > MOST_NODES) return onnx_refuse(c, "%u nodes for %u targets", f->count, width), 0;
+  double *votes = room(c, (size_t)width * f->count, sizeof *votes);
+  if (!votes) return 0;
+  for (uint32_t i = 0; i < width * f->count; i++) votes[i] = none;
+  for (uint32_t i = 0; i < f->vote_count; i++) {
+    double *to = &votes[f->votes[i].node * width + (apart ? 0 : f->votes[i].target)];
+    *to = op == IR_OP_reduce_sum ? *to + f->votes[i].weight : f->votes[i].weight;
+  }
+  const uint32_t leaves = find_leaves(c, f, x);
+  if (apart) {
+    const uint32_t own = onnx_gather(c, list(c, f->dtype, f->count, votes), leaves, 0);
+    const ir_expr dims[] = {rows, f->targets, f->tree_count / f->targets};
+    return own ? onnx_reduce(c, op, onnx_reshape(c, own, 3, dims), 1u << 2, false) : 0;
+  }
+  const ir_tensor table = {.dtype = (uint8_t)f->dtype, .rank = 2, .dims = {f->count, width}};
+  return onnx_reduce(c, op, onnx_gather(c, onnx_data(c, &table, votes), leaves, 0), 1u << 1, false);
+}
+
+static uint32_t sum_votes(onnx_call *c, forest *f, uint32_t x, const char *how) {
+  const bool least = !strcmp(how, "MIN"), most = !strcmp(how, "MAX"), mean = !strcmp(how, "AVERAGE");
+  if (!least && !most && !mean && strcmp(how, "SUM") != 0) return onnx_refuse(c, "aggregate_function %.20s", how), 0;
+  const uint32_t y = least || most ? join_votes(c, f, x, least ? IR_OP_reduce_min : IR_OP_reduce_max, least ? INFINITY : -INFINITY)
+                                   : join_votes(c, f, x, IR_OP_reduce_sum, 0);
+  return mean ? onnx_2n(c, IR_OP_div, y, f->tree_count) : y;
+}
+
+static uint32_t add_base(onnx_call *c, const forest *f, uint32_t y) {
+  if (!f->base_count) return y;
+  if (f->base_count != f->targets) return onnx_refuse(c, "%u base_values for %lld targets", f->base_count, (long long)f->targets), 0;
+  return onnx_2(c, IR_OP_add, y, list(c, f->dtype, f->base_count, f->base));
+}
+
+/* NONE, LOGISTIC, SOFTMAX, SOFTMAX_ZERO (where scores that are 0 stay so). */
+static uint32_t transformed(onnx_call *c, uint32_t y, const char *how) {
+  if (!y || !strcmp(how, "NONE")) return y;
+  if (!strcmp(how, "LOGISTIC")) return onnx_add(c, "sigmoid %%%u", y);
+  if (!strcmp(how, "SOFTMAX")) return onnx_add(c, "softmax %%%u, axis=-1", y);
+  if (strcmp(how, "SOFTMAX_ZERO") != 0) return onnx_refuse(c, "post_transform %.20s", how), 0;
+  const uint32_t there = onnx_2n(c, IR_OP_ne, y, 0), far = onnx_like(c, y, -INFINITY);
+  return onnx_select(c, there, onnx_add(c, "softmax %%%u, axis=-1", onnx_select(c, there, y, far)), onnx_like(c, y, 0));
+}
+
+/* x as rows of floats: [rows, features]. */
+static uint32_t rows_in(onnx_call *c, forest *f) {
+  const uint32_t x = onnx_in(c, 0);
+  if (!x) return 0;
+  const ir_tensor type = *onnx_type_of(c, x);
+  if (type.rank < 1 || type.rank > 2) return onnx_refuse(c, "rows of rank %u", type.rank), 0;
+  f->dtype = type.dtype == SNT_F64 ? SNT_F64 : SNT_F32;
+  const ir_expr dims[] = {type.rank == 2 ? type.dims[0] : 1, type.dims[type.rank - 1]};
+  return onnx_cast(c, onnx_reshape(c, x, 2, dims), f->dtype);
+}
+
+static bool features_exist(onnx_call *c, const forest *f, uint32_t x) {
+  int64_t columns;
+  const bool known = expr_is_const(c->g->pool, onnx_type_of(c, x)->dims[1], &columns);
+  for (uint32_t i = 0; i < f->count; i++)
+    if (f->when[i] != IS_LEAF && (f->feature[i] < 0 || (known && f->feature[i] >= (double)columns)))
+      return onnx_refuse(c, "feature %g of %lld", f->feature[i], known ? (long long)columns : -1);
+    else if (f->when[i] == IS_LEAF) f->feature[i] = 0;
+  return true;
+}
+
+bool onnx_op_tree_regressor(onnx_call *c) {
+  forest f = {.targets = onnx_int(c, "n_targets", 1)};
+  const uint32_t x = rows_in(c, &f);
+  onnx_ignore(c, "nodes_hitrates"), onnx_ignore(c, "nodes_hitrates_as_tensor");
+  if (!x || f.targets < 1 || f.targets > MOST_NODES || !read_named(c, &f, "target") || !walk_trees(c, &f) || !features_exist(c, &f, x))
+    return false;
+  const uint32_t y = add_base(c, &f, sum_votes(c, &f, x, onnx_text(c, "aggregate_function", "SUM")));
+  return y && onnx_out(c, 0, onnx_cast(c, transformed(c, y, onnx_text(c, "post_transform", "NONE")), SNT_F32));
+}
+
+bool onnx_op_tree_ensemble(onnx_call *c) {
+  static const char *const joins[] = {"AVERAGE", "SUM", "MIN", "MAX"}, *const afters[] = {"NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO",
+                                                                                          "PROBIT"};
+  const int64_t join = onnx_int(c, "aggregate_function", 1), after = onnx_int(c, "post_transform", 0);
+  forest f = {.targets = onnx_int(c, "n_targets", 1)};
+  const uint32_t x = rows_in(c, &f);
+  onnx_ignore(c, "nodes_hitrates");
+  if (join < 0 || join > 3 || after < 0 || after > 4)
+    return onnx_refuse(c, "aggregate_function %lld, post_transform %lld", (long long)join, (long long)after);
+  if (!x || f.targets < 1 || f.targets > MOST_NODES || !read_numbered(c, &f) || !walk_trees(c, &f) || !features_exist(c, &f, x))
+    return false;
+  return onnx_out(c, 0, transformed(c, sum_votes(c, &f, x, joins[join]), afters[after]));
+}
+
+/* ---- classes ---- */
+
+/* The label of each row: those that are text are told by their number. */
+static bool give_labels(onnx_call *c, uint32_t number, int64_t classes) {
+  const onnx_attr *whole = onnx_find_attr(c, "classlabels_int64s"), *texts = onnx_find_attr(c, "classlabels_strings");
+  if (!whole || !whole->ints.count) return (texts && texts->texts.count) ? onnx_out(c, 0, number) : onnx_refuse(c, "no classlabels");
+  double *labels = room(c, whole->ints.count, sizeof *labels);
+  bool counted = true;
+  if (!labels || whole->ints.count != classes) return onnx_refuse(c, "%u labels", whole->ints.count);
+  for (uint32_t i = 0; i < whole->ints.count; i++) labels[i] = (double)whole->ints.at[i], counted &= whole->ints.at[i] == (int64_t)i;
+  return onnx_out(c, 0, counted ? number : onnx_gather(c, list(c, SNT_I64, whole->ints.count, labels), number, 0));
+}
+
+/* The one class that there are votes for; -1: there are several. */
+static int64_t only_target(const forest *f) {
+  for (uint32_t i = 1; i < f->vote_count; i++)
+    if (f->votes[i].target != f->votes[0].target) return -1;
+  return f->vote_count ? f->votes[0].target : -1;
+}
+
+/* Two classes of which leaves vote for one only, [rows, 1]: as ONNX Runtime has it, a score of the first stands for both, by 1 - s and s where no weight is
+   negative, else by -s and s; beside one of the second the first has 0. */
+static uint32_t both_classes(onnx_call *c, uint32_t s, bool first, bool positive, const char *after) {
+  const uint32_t other = !first ? onnx_like(c, s, 0) : positive ? onnx_2(c, IR_OP_sub, onnx_like(c, s, 1), s) : onnx_1(c, IR_OP_neg, s);
+  const uint32_t parts[] = {onnx_broadcast(c, other, 2, onnx_type_of(c, s)->dims), s}, both = onnx_concat(c, 1, 2, parts);
+  return first && (positive || strcmp(after, "LOGISTIC") != 0) ? both : transformed(c, both, after);
+}
+
+static bool classify_by_one(onnx_call *c, forest *f, uint32_t x, const char *after) {
+  const bool first = f->votes[0].target == 0;
+  bool positive = true;
+  for (uint32_t i = 0; i < f->vote_count; i++) {
+    positive &= f->votes[i].weight >= 0;
+    f->votes[i].target = 0;
+  }
+  if (f->base_count > (first ? 1 : 0)) return onnx_refuse(c, "%u base_values beside votes for one of two classes", f->base_count);
+  f->targets = 1;
+  if (!walk_trees(c, f)) return false;
+  const uint32_t s = add_base(c, f, join_votes(c, f, x, IR_OP_reduce_sum, 0));
+  const uint32_t yes = onnx_cast(c, onnx_2n(c, IR_OP_gt, s, positive ? 0.5 : 0), SNT_I64);
+  if (!s || !yes || !give_labels(c, onnx_flat(c, yes), 2)) return false;
+  return onnx_out(c, 1, onnx_cast(c, both_classes(c, s, first, positive, after), SNT_F32));
+}
+
+bool onnx_op_tree_classifier(onnx_call *c) {
+  const onnx_attr *whole = onnx_find_attr(c, "classlabels_int64s"), *texts = onnx_find_attr(c, "classlabels_strings");
+  const char *after = onnx_text(c, "post_transform", "NONE");
+  forest f = {.targets = whole && whole->ints.count ? whole->ints.count : texts ? texts->texts.count : 0};
+  const uint32_t x = rows_in(c, &f);
+  onnx_ignore(c, "nodes_hitrates"), onnx_ignore(c, "nodes_hitrates_as_tensor");
+  if (!x || !read_named(c, &f, "class") || !features_exist(c, &f, x)) return false;
+  if (f.targets == 2 && only_target(&f) >= 0) return classify_by_one(c, &f, x, after);
+  if (!walk_trees(c, &f)) return false;
+  const uint32_t y = add_base(c, &f, join_votes(c, &f, x, IR_OP_reduce_sum, 0));
+  const uint32_t number = y ? onnx_add(c, "argmax %%%u, axis=-1", y) : 0;
+  return number && give_labels(c, number, f.targets) && onnx_out(c, 1, onnx_cast(c, transformed(c, y, after), SNT_F32));
+}
