@@ -101,6 +101,7 @@ graph \@g(%x: f32[64,64]) {
 END
 }
 
+sub read_both_ways { return "graph \@readers(%x0: f32[128,128], %x1: f32[128,128], %m: f32[128,128]) {\n  %u0_0 = neg %x0\n  %v0 = tanh %u0_0\n  %s1 = reduce.sum %v0, axes=[1], keep\n  %b1 = broadcast %s1, shape=[128,128]\n  %r1 = div %v0, %b1\n  %r2 = mul %v0, %x1\n  %u1_0 = neg %r2\n  %u1_1 = neg %u1_0\n  %v1 = neg %u1_1\n  %r3 = mul %v1, %x1\n  %r4 = reduce.max %v1, axes=[0]\n  return y1=%r1, y2=%r2, y3=%r3, y4=%r4\n}\n" } # sums along rows, extrema down columns
 sub beside { return "graph \@g(%a: f32[128,128], %b: f32[128,128], %c: f32[128,128]) {\n  %y = matmul %a, %b\n  %z = sigmoid %c\n  return y=%y, z=%z\n}\n" }
 
 sub dear_product { my ($operands) = @_; return "graph \@g(%x: f32[256,256], %w: f32[256,256]) {\n  %e = exp %x\n  %y = matmul $operands\n  must_fuse %e, %y\n  return y=%y\n}\n" }
@@ -185,6 +186,10 @@ is($kernels, 2, 'nothing is fused that saves less than the profile asks for (lea
 is($kernels, 2, 'idle items of a wider workgroup have a price where items are masked');
 (undef, $kernels) = price(beside(), 'branching');
 is($kernels, 1, 'and none where they are not');
+(undef, $kernels) = price(read_both_ways(), 'lavapipe');
+is($kernels, 1, 'what two kernels of rows read is computed in both where they need one launch then');
+(undef, $kernels) = price(read_both_ways(), 'branching');
+is($kernels, 2, 'not where their workgroups may differ');
 my ($all, @first) = dealt(put('two.snt', "graph \@g(%a: f32[64,64], %b: f32[64,64], %c: f32[128,64]) {\n  %y = matmul %a, %b\n  %z = reduce.sum %c, axes=[1]\n  return y=%y, z=%z\n}\n"));
 my $early = grep { 2 * $_ < $all } @first;
 ok(@first > 1 && @first < $all && abs(2 * $early - @first) <= 1, sprintf 'half of the groups of a batch have half of either part: %d of %d, in all %d', $early, scalar @first, $all);
