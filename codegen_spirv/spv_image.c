@@ -72,7 +72,9 @@ static uint32_t content(spv *s, uint32_t number) {
 uint32_t spv_fetch_texel(spv *s, uint32_t number, uint32_t index) {
   const kir_memory *m = &s->k->memories.at[number];
   const kir_type wide = spv_wide(m->type);
-  const uint32_t texel = without_sign(s, wide.base, SPV_DO(s, SpvOpImageFetch, channels(s, wide.base), content(s, number), index));
+  uint32_t texel = without_sign(s, wide.base, SPV_DO(s, SpvOpImageFetch, channels(s, wide.base), content(s, number), index));
+  if (s->memory[number].narrows)
+    texel = SPV_DO(s, m->type.base == SNT_F16 ? SpvOpFConvert : SpvOpUConvert, spv_type(s, kir_t(m->type.base, 4)), texel);
   return m->type.lanes == 4 ? texel : SPV_DO(s, SpvOpCompositeExtract, spv_type(s, kir_t(wide.base, 1)), texel, 0);
 }
 

@@ -190,7 +190,17 @@ static void declare_array(spv *s, uint32_t number) {
   else SPV(&s->m, shared ? SPV_TYPES : SPV_LOCALS, SpvOpVariable, pointer, id, class);
 }
 
+/* Texels are wide when they come. Where casts alone read them they stay so; else, as where one is stored as it was read, they are made what they are. */
+static void find_narrowed(spv *s) {
+  for (uint32_t i = 1; i < s->k->insts.count; i++)
+    for (uint32_t n = 0; n < kir_at(s->k, i)->arg_count && kir_at(s->k, i)->op != KIR_cast; n++) {
+      const kir_inst *from = kir_at(s->k, kir_arg(s->k, i, n));
+      if (from->op == KIR_load && spv_wide(from->type).base != from->type.base) s->memory[from->index].narrows = true;
+    }
+}
+
 void spv_declare_memories(spv *s) {
+  find_narrowed(s);
   for (uint32_t i = 0; i < s->k->memories.count; i++) {
     const kir_memory *m = &s->k->memories.at[i];
     s->memory[i].texel = m->space == KIR_GLOBAL && m->flags & KIR_MEM_TEXEL && s->caps->texel;

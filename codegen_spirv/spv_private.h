@@ -11,6 +11,7 @@ typedef struct spv_view {
 typedef struct spv_memory {
   bool widths[5]; /* accessed with this many lanes, aligned (1: also everything unaligned) */
   bool sampled, texel;
+  bool narrows;     /* its loads are of its own type, else of that which they are computed in */
   bool addressed;   /* the views' variables are pointers out of the block */
   spv_view view[5]; /* by lanes of the array's element */
   uint32_t image;   /* type of the image, and of the variable's content */

@@ -201,7 +201,7 @@ static bool has_few_bits(const kir_kernel *k, uint32_t value) {
 static uint32_t convert(spv *s, uint32_t inst) {
   const uint32_t value = kir_arg(s->k, inst, 0);
   const kir_inst *in = kir_at(s->k, inst), *from = kir_at(s->k, value);
-  const bool fetched = from->op == KIR_load && s->memory[from->index].texel; /* already wide */
+  const bool fetched = from->op == KIR_load && s->memory[from->index].texel && !s->memory[from->index].narrows; /* already wide */
   kir_type type = fetched ? spv_wide(from->type) : from->type;
   if (type.base == SNT_U32 && is_float(in->type) && ((fetched && from->type.base != SNT_U32) || has_few_bits(s->k, value)))
     type = spv_like(type, SNT_I32);

@@ -59,6 +59,8 @@ typedef struct cost_profile {
 
 /* Cycles of a vector of `lanes` results of a pointwise operator, by its own number or its class. */
 double cost_op_cycles(const cost_profile *, uint32_t op, int32_t dtype);
+/* Is a lane of a whole vector taken by number in one instruction? */
+static inline bool cost_permutes(const cost_profile *p) { return p->caps.permute && p->caps.permute <= p->lanes; }
 /* A device whose vectors are `lanes` wide while elementwise kernels keep to those of the profile: cycles become those of the wider vector, but for
    dear functions, of which one takes as long as one of the profile's; vectors of a whole line pass the caches by later. */
 void cost_profile_widen(cost_profile *, double lanes);

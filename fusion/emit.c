@@ -119,14 +119,14 @@ static bool is_written_over(const emit *e, const plan_buffer *b) {
   return false;
 }
 
-/* Reads go through texel buffers where the profile says that they are the fast path: f32, only read, in range of a view. */
+/* Reads go through texel buffers where the profile says that they are the fast path: of elements that there are formats of, only read, in range of a view. */
 static bool wants_texel(const emit *e, const plan_buffer *b, uint8_t access) {
   const cost_profile *p = e->c->options->profile;
   int64_t least, most;
   expr_bounds(e->x, buffer_elements(e, b), &least, &most);
   if (e->c->reads_own && b->kind != PLAN_CONSTANT && b->kind != PLAN_INPUT) return false;
-  return p->reads == COST_READS_TEXEL && p->caps.texel && b->dtype == SNT_F32 && access == KIR_READ && most >= 4 && view_reaches(p, most) &&
-         !is_written_over(e, b);
+  return p->reads == COST_READS_TEXEL && p->caps.texel && fusion_has_texels(b->dtype) && (b->dtype != SNT_F16 || !p->caps.f16_arithmetic) &&
+         access == KIR_READ && most >= 4 && view_reaches(p, most) && !is_written_over(e, b);
 }
 
 bool emit_reads_texels(emit *e, uint32_t node) {
@@ -146,7 +146,8 @@ static void set_extent(emit *e, kir_memory *m, ir_expr elements) {
 static uint32_t bind_as(emit *e, uint32_t buffer, int32_t dtype, uint8_t access) {
   if (e->arena->failed || buffer >= e->c->plan->buffers.count) return e->failed = true, 0;
   const plan_buffer *b = &e->c->plan->buffers.at[buffer];
-  const bool texel = wants_texel(e, b, access);
+  const bool texel = ir_dtypes[dtype].bytes == ir_dtypes[b->dtype].bytes && wants_texel(e, b, access);
+  if (texel && dtype == SNT_I8) dtype = SNT_U8; /* the bits, which a cast takes for what they are */
   for (uint32_t m = 0; m < e->k->memories.count; m++) {
     kir_memory *memory = &e->k->memories.at[m];
     if (memory->space != KIR_GLOBAL || e->slots.at[memory->slot] != buffer) continue;

@@ -14,7 +14,7 @@ static uint32_t widen(emit *e, int32_t dtype, uint32_t value) {
   const uint32_t lanes = emit_value_type(e, value).lanes;
   if (dtype == SNT_BOOL) return kir_2(e->k, KIR_ne, value, kir_const_int(e->k, kir_t(SNT_U8, lanes), 0));
   const kir_type type = emit_compute_type(e, dtype, lanes);
-  return type.base == dtype ? value : kir_cast(e->k, type, value);
+  return kir_same(type, emit_value_type(e, value)) ? value : kir_cast(e->k, type, value);
 }
 
 static uint32_t narrow(emit *e, int32_t dtype, uint32_t value) {

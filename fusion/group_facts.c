@@ -45,8 +45,9 @@ static uint32_t field_of(const ir_graph *g, const fusion_facts *facts, uint32_t 
 
 static bool is_few(const fusion_facts *facts, uint32_t node) { return facts[node].field && facts[node].field <= FIELD_BITS; }
 
-/* Where a vector is a table, a float made of few bits is one of its lanes, whatever it takes to compute, and the bits above them need no mask. The fields of a
-   word, and the sums that they are multiplied into, do not wait for each other: each takes its turn at the ports. */
+/* Where a vector is a table, a float made of few bits is one of its lanes, whatever it takes to compute, and the bits above them need no mask; else its bits are
+   masked where they lie and placed in a mantissa (ir/kir_fold_rules.c). The fields of a word, and the sums that they are multiplied into, do not wait for each
+   other: each takes its turn at the ports. */
 static double field_cycles(const fusion_context *c, const fusion_facts *facts, uint32_t node) {
   const cost_profile *p = c->options->profile;
   const ir_node *n = ir_at(c->graph, node);
@@ -55,7 +56,9 @@ static double field_cycles(const fusion_context *c, const fusion_facts *facts, u
   const double turn = 1 / p->fma_per_cycle;
   if (!facts[node].field) return is_few(facts, first) && (n->op == IR_OP_fma || n->op == IR_OP_mul) ? turn : facts[node].cycles;
   if (is_word(n->type.dtype)) return n->op == IR_OP_shr ? turn : 0;
-  return !is_few(facts, node) ? facts[node].cycles : is_word(ir_at(c->graph, first)->type.dtype) ? turn : 0;
+  if (!is_few(facts, node)) return facts[node].cycles;
+  if (cost_permutes(p)) return is_word(ir_at(c->graph, first)->type.dtype) ? turn : 0;
+  return facts[node].cycles > p->op_cycles ? facts[node].cycles : turn;
 }
 
 /* ---- nodes ---- */
@@ -96,7 +99,7 @@ static void find_facts(const fusion_context *c, fusion_facts *facts, uint32_t no
   const bool moves = n->op == IR_OP_transpose || n->op == IR_OP_slice;
   facts[node].map = moves || facts[node].base == node ? node : facts[ir_arg(c->graph, node, 0)].map;
   facts[node].cycles = cost_op_cycles(p, n->op, n->type.dtype);
-  if (schedule_is_explicit(c) && p->caps.permute && p->caps.permute <= p->lanes) {
+  if (schedule_is_explicit(c)) {
     facts[node].field = (uint8_t)field_of(c->graph, facts, node);
     facts[node].cycles = field_cycles(c, facts, node);
   }

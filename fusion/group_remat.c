@@ -187,7 +187,8 @@ static void set_recomputed(grouping *s, const remat *m, uint8_t delta) {
 static double shared_launch(const grouping *s, const remat *m) {
   const cost_profile *p = s->c->options->profile;
   const fusion_group *reader = &m->changed[0];
-  if (m->rest.dead || m->reader_count != 1 || !schedule_is_explicit(s->c)) return 0;
+  if (m->rest.dead || m->reader_count != 1) return 0;
+  if (!schedule_is_explicit(s->c) && !(p->both_sides && m->rest.kind == reader->kind)) return 0; /* whose workgroups may differ */
   for (uint32_t i = 0; i < reader->input_count; i++)
     if (is_output_of(&m->rest, reader->inputs[i])) return 0;
   return fusion_is_launch_bound(p, m->rest.cost.ns) && fusion_is_launch_bound(p, reader->cost.ns) ? p->launch_ns : 0;

@@ -387,7 +387,7 @@ void schedule_attention_work(const fusion_context *c, const fusion_group *group,
   for (uint32_t i = 0; i < group->input_count && i < w->stream_count; i++) { /* keys and values are read again for each tile of queries */
     w->streams[i].accesses = w->streams[i].bytes * passes;
     w->streams[i].reuse_bytes = 65536;
-    w->extra_cycles += fusion_narrow_cycles(c, group->inputs[i]) * (rows - 1) * w->streams[i].bytes /
+    w->extra_cycles += fusion_narrow_cycles(c, group->inputs[i], false) * (rows - 1) * w->streams[i].bytes /
                        ir_dtypes[ir_at(c->graph, group->inputs[i])->type.dtype].bytes;
   }
   w->live_registers = 8;

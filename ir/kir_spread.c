@@ -13,7 +13,7 @@ typedef struct spreading {
   uint32_t size, lane;            /* of the subgroup; this item's lane */
   uint32_t *run, *leader, *place; /* by load: its straight run, 0: it stays; the load that reads for it; its number among those */
   int64_t *first, *distance;      /* by leader: what its indices begin with and how far they lie apart */
-  uint32_t *made;                 /* by leader: the load, 0: not yet */
+  uint32_t *made;                 /* by value: how often it is read; then by leader: what is handed round */
 } spreading;
 
 kir_index_form kir_index_of(const kir_kernel *k, uint32_t load) {
@@ -33,18 +33,26 @@ bool kir_lie_apart(const kir_kernel *k, uint32_t load, uint32_t other, int64_t *
          memcmp(a.args, b.args, a.count * sizeof *a.args) == 0;
 }
 
+/* Lanes hand round words: a narrower texel is made one where it is read, by the instruction behind it (kir_widen.c), and only that is read. */
+static bool is_widened(const spreading *s, uint32_t i) {
+  const kir_kernel *k = s->c.in;
+  return i + 1 < k->insts.count && kir_at(k, i + 1)->op == KIR_cast && kir_arg(k, i + 1, 0) == i && s->made[i] == 1;
+}
+static bool is_word(const spreading *s, uint32_t i) { return kir_base_bits(kir_at(s->c.in, i)->type.base) == 32; }
+
 static bool may_move(const spreading *s, uint32_t i) {
   const kir_inst *in = kir_at(s->c.in, i);
   if (in->op != KIR_load) return false;
   const kir_memory *m = &s->c.in->memories.at[in->index];
   const uint32_t index = kir_arg(s->c.in, i, 0);
   return (m->flags & KIR_MEM_TEXEL) && (m->flags & KIR_MEM_OOB_ZERO) && kir_mem_is_ro(s->c.in, in->index) &&
-         s->u.value[index] <= KIR_UNIFORM_SUBGROUP && s->u.control[i] <= KIR_UNIFORM_SUBGROUP &&
+         (is_word(s, i) || is_widened(s, i)) && s->u.value[index] <= KIR_UNIFORM_SUBGROUP && s->u.control[i] <= KIR_UNIFORM_SUBGROUP &&
          kir_same(kir_type_of(s->c.in, index), kir_t(SNT_U32, 1));
 }
 
 static void find_runs(spreading *s) {
   uint32_t run = 1;
+  for (uint32_t a = 0; a < s->c.in->args.count; a++) s->made[s->c.in->args.at[a]]++; /* how often each is read */
   for (uint32_t i = 1; i < s->c.in->insts.count; i++) {
     if (kir_ops[kir_at(s->c.in, i)->op].flags & KIR_REGION) run++;
     s->run[i] = may_move(s, i) ? run : 0;
@@ -126,10 +134,12 @@ static uint32_t read_round(spreading *s, uint32_t leader) {
   return kir_emit(out, &load, 1, &index);
 }
 
+/* As load i, or as the word behind it. */
 static void hand_round(spreading *s, uint32_t i) {
-  const uint32_t leader = s->leader[i];
+  const uint32_t leader = s->leader[i], word = is_word(s, i) ? i : i + 1;
   if (leader == i) s->made[i] = read_round(s, i);
-  s->c.map[i] = kir_2(s->c.out, KIR_sg_shuffle, s->made[leader], kir_const_int(s->c.out, kir_t(SNT_U32, 1), s->place[i]));
+  if (leader == i && word != i) s->made[i] = kir_cast(s->c.out, kir_type_of(s->c.in, word), s->made[i]);
+  s->c.map[word] = kir_2(s->c.out, KIR_sg_shuffle, s->made[leader], kir_const_int(s->c.out, kir_t(SNT_U32, 1), s->place[i]));
 }
 
 static bool open_tables(spreading *s, ir_arena *arena, uint32_t count) {
@@ -160,8 +170,10 @@ snt_result kir_pass_spread(const kir_kernel *in, kir_kernel *out, const kir_caps
     s.lane = kir_id(out, KIR_sg_lane, 0);
   }
   for (uint32_t i = 1; i < in->insts.count; i++) {
-    if (s.run[i] && s.distance[s.leader[i]]) hand_round(&s, i);
-    else kir_clone_inst(&s.c, i);
+    if (s.run[i] && s.distance[s.leader[i]]) {
+      hand_round(&s, i);
+      i += !is_word(&s, i);
+    } else kir_clone_inst(&s.c, i);
   }
   return kir_pass_end(out, "spread", diag);
 }

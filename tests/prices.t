@@ -57,6 +57,8 @@ graph \@g(%x: f32[$rows,512]) {
 }
 END
 }
+sub bytes { my ($rows) = @_; return bits($rows) =~ s/and %c/xor %c/r =~ s/shr %c/xor %c/r } # whole ones there
+sub narrowed { my ($type) = @_; return "graph \@g(%x: f32[64,1024]) {\n  %r = round %x\n  %y = cast %r, dtype=$type\n  return y=%y\n}\n" }
 sub masked { my ($type) = @_; return "graph \@g(%x: $type\[262144]) {\n  %y = and %x, 15\n  return y=%y\n}\n" }
 sub cached { my ($rows) = @_; return "graph \@g(%x: f32[8,127,64], %z: f32[8,1,64], %w: f32[8,128,64]) {\n$rows  return y=%y\n}\n" }
 
@@ -99,6 +101,7 @@ graph \@g(%x: f32[64,64]) {
 END
 }
 
+sub read_both_ways { return "graph \@readers(%x0: f32[128,128], %x1: f32[128,128], %m: f32[128,128]) {\n  %u0_0 = neg %x0\n  %v0 = tanh %u0_0\n  %s1 = reduce.sum %v0, axes=[1], keep\n  %b1 = broadcast %s1, shape=[128,128]\n  %r1 = div %v0, %b1\n  %r2 = mul %v0, %x1\n  %u1_0 = neg %r2\n  %u1_1 = neg %u1_0\n  %v1 = neg %u1_1\n  %r3 = mul %v1, %x1\n  %r4 = reduce.max %v1, axes=[0]\n  return y1=%r1, y2=%r2, y3=%r3, y4=%r4\n}\n" } # sums along rows, extrema down columns
 sub beside { return "graph \@g(%a: f32[128,128], %b: f32[128,128], %c: f32[128,128]) {\n  %y = matmul %a, %b\n  %z = sigmoid %c\n  return y=%y, z=%z\n}\n" }
 
 sub dear_product { my ($operands) = @_; return "graph \@g(%x: f32[256,256], %w: f32[256,256]) {\n  %e = exp %x\n  %y = matmul $operands\n  must_fuse %e, %y\n  return y=%y\n}\n" }
@@ -129,6 +132,9 @@ my @pairs = ( # what, profile, with it, without; the least and the most that the
   ['of two products of one tile each has its panels', 'pocl', gated('mul %pa, %pb', 'a', 'b'), gated('mul %pa, 0.5', 'a'), 1.8, 1.9],
   ['a product that is stored turned has a store for each element', 'pocl', stored_turned(784), stored_turned(784) =~ s/  %t = .*\n//r =~ s/%t/%h/r, 1.1, 1.35],
   ['what only the end of a product reads is computed once, wherever it stands', 'pocl', ended("  %e = sigmoid %z\n  %h = matmul %x, %w\n"), ended("  %h = matmul %x, %w\n  %e = sigmoid %z\n"), 0.99, 1.01],
+  ['a field of few bits takes a mask and a conversion, which wait for nobody', 'pocl', bits(1), bytes(1), 0.6, 0.8],
+  ['bytes of wider results are brought together where they are stored', 'pocl', narrowed('i8'), narrowed('i32'), 1.15, 2],
+  ['not where a vector has an instruction for it', 'wide', narrowed('i8'), narrowed('i32'), 0.5, 1],
   ['so are operands of few rows that lie the other way', 'pocl', scores('512,64', ', transpose_b'), scores('64,512', ''), 2, 10],
   ['both parts of a cache are read for all of it on texels', 'lavapipe', cached("  %y = concat %x, %z, axis=1\n"), cached("  %y = mul %w, 2.0\n"), 1.15, 2],
   ['parts that are joined are computed for their part, along rows as along columns', 'wide', joined(0, '256,256'), joined(1, '256,256'), 0.95, 1.05],
@@ -139,7 +145,7 @@ my @pairs = ( # what, profile, with it, without; the least and the most that the
   ['what all lanes of a product share is computed element by element, for each tile of columns', 'pocl', dear_product('%e, %w'), dear_product('%w, %e'), 4, 20],
   ['each part that is joined loads its own operands there', 'lavapipe', butterflies(), four(join '', map { "  %p$_ = neg %x$_\n" } 0 .. 3), 1.25, 2.2],
   ['what is stored joined is read as any value', 'lavapipe', read_back('%j'), read_back('%z'), 0.95, 1.1],
-  ['bytes are read and stored one by one there', 'lavapipe', masked('u8'), masked('i32'), 0.7, 2],
+  ['bytes are stored one by one there, and read by texels as words are', 'lavapipe', masked('u8'), masked('i32'), 0.75, 1.1],
 );
 for my $p (@pairs) {
   my ($what, $profile, $with, $without, $least, $most) = @$p;
@@ -150,12 +156,12 @@ for my $p (@pairs) {
 }
 my ($looked_up) = price(bits(1), 'wide');
 my ($computed) = price(bits(1), 'plain');
-ok($looked_up < 0.6 * $computed, sprintf 'fields of four bits are looked up where vectors are tables: %.1f and %.1f us', $looked_up, $computed);
+ok($looked_up < 0.9 * $computed, sprintf 'fields of four bits are looked up where vectors are tables: %.1f and %.1f us', $looked_up, $computed);
 my ($apart, $kernels) = price(bits(64), 'wide');
 is($kernels, 1, 'a panel is computed once for all rows, so that unpacking joins its product');
 (undef, $kernels) = price(bits(64), 'wide', '--numerics strict');
 is($kernels, 2, 'not where its parts alternate');
-for my $case ([256, 'pocl', 2], [1, 'pocl', 1], [256, 'lavapipe', 3], [256, 'dgpu', 1]) {
+for my $case ([256, 'pocl', 2], [1, 'pocl', 1], [256, 'lavapipe', 1], [256, 'dgpu', 1]) {
   my ($rows, $profile, $count) = @$case;
   (undef, $kernels) = price(product($rows, 'f16'), $profile);
   is($kernels, $count, "two operands of two bytes, $rows rows, $profile: those that are read often are stored wider");
@@ -180,6 +186,10 @@ is($kernels, 2, 'nothing is fused that saves less than the profile asks for (lea
 is($kernels, 2, 'idle items of a wider workgroup have a price where items are masked');
 (undef, $kernels) = price(beside(), 'branching');
 is($kernels, 1, 'and none where they are not');
+(undef, $kernels) = price(read_both_ways(), 'lavapipe');
+is($kernels, 1, 'what two kernels of rows read is computed in both where they need one launch then');
+(undef, $kernels) = price(read_both_ways(), 'branching');
+is($kernels, 2, 'not where their workgroups may differ');
 my ($all, @first) = dealt(put('two.snt', "graph \@g(%a: f32[64,64], %b: f32[64,64], %c: f32[128,64]) {\n  %y = matmul %a, %b\n  %z = reduce.sum %c, axes=[1]\n  return y=%y, z=%z\n}\n"));
 my $early = grep { 2 * $_ < $all } @first;
 ok(@first > 1 && @first < $all && abs(2 * $early - @first) <= 1, sprintf 'half of the groups of a batch have half of either part: %d of %d, in all %d', $early, scalar @first, $all);

@@ -25,7 +25,7 @@ strided_factor = 4.5           # a turned 384 x 384 matrix: 4.1-4.9
 ghz = 3 GHz                    # all cores busy
 fma_per_cycle = 1              # one mul and one add a cycle
 scalar_load_cycles = 1.6       # a second factor of the left operand of 128 x 384 x 1536 takes 22 % more
-lane_load_cycles = 1.5         # a byte, or what a concatenation leaves out: sinter calibrate 1.1-1.3 (Zen 5), `and` of 360448 bytes 3.8 for a load and a store
+lane_load_cycles = 1.5         # what a concatenation leaves out, or no texel brings (bf16): sinter calibrate 1.1-1.3 (Zen 5); a byte that is stored three times that
 contract_share = 1.05          # sinter calibrate: 512 x 256 x 256, 0.8-1.1 (Zen 5); 0.21 on a Xeon of 2.5 GHz, before texels were handed round
 # Cycles of 8 results beyond a copy of 4 MB, on a Xeon of 2.5 GHz (Mesa 22.3.6, LLVM 15), +-20 %
 op_cycles = 0.9                # 32 in a kernel beside one
