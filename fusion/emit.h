@@ -96,6 +96,8 @@ typedef struct emit_loop_info {
 } emit_loop_info;
 ir_expr emit_loop(emit *, const emit_loop_info *);
 void emit_loop_end(emit *, ir_expr variable, uint32_t count, const uint32_t *next, uint32_t *results);
+uint32_t emit_below(emit *, ir_expr value, ir_expr limit);
+void emit_if_below(emit *, ir_expr value, ir_expr limit);
 void emit_if(emit *, uint32_t condition);                       /* closed by emit_if_end; values made inside are forgotten after */
 void emit_else(emit *, uint32_t count, const uint32_t *values); /* what the first side yields */
 void emit_if_end(emit *);
@@ -123,7 +125,9 @@ uint32_t emit_load(emit *, uint32_t memory, int32_t dtype, ir_expr offset, uint3
 void emit_store(emit *, uint32_t memory, int32_t dtype, ir_expr offset,
                 uint32_t value); /* casts from the compute type; vector when unit stride along lanes */
 void emit_store_node(emit *, uint32_t node, const map_access *, uint32_t value); /* into the node's own buffer */
-void emit_remember(emit *, uint32_t node, const map_access *, uint32_t value);   /* later values of node there are this */
+/* The same of those elements for which the conditions, which begin at 0, hold; a vector one by one, if they are not the same for all lanes. */
+void emit_store_where(emit *, uint32_t node, const map_access *, uint32_t value, uint32_t count, const map_condition *);
+void emit_remember(emit *, uint32_t node, const map_access *, uint32_t value); /* later values of node there are this */
 /* Opens storage for `node` over [origin, origin + extent) a dimension. Unit stride on the last axis unless `strides` says else. */
 typedef struct stage_info {
   uint32_t node;
