@@ -161,6 +161,7 @@ uint32_t emit_stage(emit *, const stage_info *, uint32_t lanes, uint32_t reuse);
 /* Reduction of node n (reduce or contract) at `access`: loops over its reduced axes. sweep: how. */
 typedef struct sweep {
   uint32_t lanes, accumulators, unroll;
+  ir_expr start;  /* not 0: of the first vector, before the axis begins, where texels do; the last ones end behind it. In no fixed order */
   uint32_t items; /* > 1: the group's items share the last reduced axis, item `item` starting at its own vector */
   ir_expr item;
   void (*beside)(emit *, void *user,
@@ -170,6 +171,9 @@ typedef struct sweep {
 /* The combination of every item's `value` over the workgroup, the same in all of them: subgroup operations where the device has them, local memory and barriers. */
 uint32_t emit_group_combine(emit *, kir_op combine, uint32_t value, uint32_t items);
 uint32_t emit_reduce(emit *, uint32_t node, const map_access *, const sweep *);
+/* Of a sweep with a start, elements from there on: the first vectors, of which some elements lie outside, those that lie inside, and the last ones. */
+enum { SWEEP_CUTS = 4 };
+void emit_cut_sweep(const emit *, const sweep *, ir_expr extent, int64_t *cuts);
 /* Of several places in one loop: vectors along the last reduced axis, in no fixed order. */
 void emit_reduce_rows(emit *, uint32_t node, uint32_t rows, const map_access *, const sweep *, uint32_t *values);
 /* The select that alone reads a member within the group, through views and pointwise members, as what its condition chooses; 0: none does. */
