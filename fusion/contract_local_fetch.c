@@ -137,7 +137,7 @@ static void copy_step(contract_local *l, ir_expr number) {
   expr_pool *x = e->x;
   const bool always = expr_proves_lt(x, number, l->steps);
   if (!always) {
-    emit_if(e, kir_2(e->k, KIR_lt, emit_expr(e, number), emit_expr(e, l->steps)));
+    emit_if_below(e, number, l->steps);
     number = emit_var_for(e, "ahead", emit_expr(e, number), 0, l->steps);
   }
   for (uint32_t i = 0; i < l->panel_count; i++)

@@ -29,6 +29,7 @@ typedef struct contraction {
   int32_t lane_axis, row_axis, outer_axis;              /* axes of the result; CONTRACT_NONE if absent */
   uint32_t lane_operand;
   bool packed;                   /* operands are words of four bytes */
+  bool past_rows, past_columns;  /* tiles reach past the last one */
   bool both_lanes;               /* the other operand varies along the lanes too: element by element (depthwise) */
   uint32_t lanes, vectors, rows; /* tile */
   uint32_t overlap;              /* columns that its last vector shares with the one before */

@@ -117,6 +117,9 @@ static void multiply_terms(contraction *t, uint32_t label, ir_expr first, uint32
       }
 }
 
+/* Are the terms of a trip read before they are summed? Then those that are no whole trip follow behind the loop. */
+static bool goes_together(const contraction *t) { return !schedule_is_explicit(t->c) && !t->both_lanes && t->rows <= CONTRACT_TEXEL_ROWS; }
+
 static uint32_t terms_ahead(const contraction *t) {
   const uint32_t wanted = t->c->options->profile->trip_terms;
   return wanted && wanted < STEP ? wanted : STEP;
@@ -167,9 +170,9 @@ static void reduce_range(contraction *t, uint32_t level, const emit_loop_info *r
     contract_fetch_ahead(t, step);
     contract_fetch_rows(t, row, step);
   }
-  const bool together = step > 1 && !schedule_is_explicit(t->c) && !t->both_lanes && t->rows <= CONTRACT_TEXEL_ROWS,
-             apart = t->c->options->profile->reads == COST_READS_TEXEL && sums_apart(t) && !(together && terms_ahead(t) > 1) &&
-                     (last ? step > 1 : is_short(t, level + 1));
+  const bool together = step > 1 && goes_together(t), apart = t->c->options->profile->reads == COST_READS_TEXEL && sums_apart(t) &&
+                                                              !(together && terms_ahead(t) > 1) &&
+                                                              (last ? step > 1 : is_short(t, level + 1));
   uint32_t own[CONTRACT_CELLS], *const sums = apart ? own : carried;
   for (uint32_t i = 0; i < cells && apart; i++) own[i] = no_sum(t);
   if (together) multiply_trip(t, label, row, column, sums);
@@ -231,11 +234,25 @@ static void reduce_level(contraction *t, uint32_t level, ir_expr row, ir_expr co
     }
     return;
   }
-  const uint32_t step = last && literal && extent % STEP == 0 ? STEP : 1;
+  const uint32_t rest = literal ? (uint32_t)(extent % STEP) : 0;
+  const uint32_t step = last && literal && (!rest || goes_together(t)) ? STEP : 1;
   emit_loop_info range = {.lo = 0, .hi = t->extent[label], .step = step, .whole = step > 1 || blocked};
   if (blocked) range.lo = t->blocks.lo, range.hi = expr_add(e->x, t->blocks.lo, t->blocks.size);
+  if (step > 1 && rest) range.hi = extent - rest;
   if (!blocked && sums_parts(t, extent, step)) reduce_parts(t, level, extent, row, column, acc);
   else reduce_range(t, level, &range, row, column, acc);
+  if (step > 1 && rest) multiply_terms(t, label, extent - rest, rest, row, column, acc);
+}
+
+/* Tiles that reach past the end store what lies inside. */
+static void store_inside(contraction *t, uint32_t node, const map_access *at, uint32_t value) {
+  const bool past[] = {t->past_rows, t->past_columns};
+  const int32_t axis[] = {t->row_axis, t->lane_axis};
+  map_condition inside[2];
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < IR_COUNT(axis); i++)
+    if (past[i]) inside[count++] = (map_condition){t->at[t->out[axis[i]]], 0, t->extent[t->out[axis[i]]]};
+  emit_store_where(t->e, node, at, value, count, inside);
 }
 
 /* Cell (i, j) of every contraction is remembered, and every result stored at its coordinates. */
@@ -254,7 +271,7 @@ void contract_store_cell(contraction *t, const uint32_t *acc) {
     const uint32_t kept = emit_conditions(e, own.condition_count, own.conditions);
     own.condition_count = 0;
     if (kept) emit_if(e, kept);
-    emit_store_node(e, t->group->outputs[o], &own, emit_value(e, t->group->outputs[o], &own));
+    store_inside(t, t->group->outputs[o], &own, emit_value(e, t->group->outputs[o], &own));
     if (kept) emit_if_end(e);
   }
 }

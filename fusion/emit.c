@@ -134,6 +134,12 @@ bool emit_reads_texels(emit *e, uint32_t node) {
   return !e->arena->failed && buffer < e->c->plan->buffers.count && wants_texel(e, &e->c->plan->buffers.at[buffer], KIR_READ);
 }
 
+bool emit_reads_only_texels(emit *e) {
+  for (uint32_t i = 0; i < e->group->input_count; i++)
+    if (!emit_reads_texels(e, e->group->inputs[i])) return false;
+  return true;
+}
+
 /* How many elements the memory has: a literal, or a scalar where a guard may have to ask; else it stays open. The last texel may be part-filled:
    storage is in 16s. */
 static void set_extent(emit *e, kir_memory *m, ir_expr elements) {
@@ -313,6 +319,9 @@ void emit_loop_end(emit *e, ir_expr variable, uint32_t count, const uint32_t *ne
   e->depth--;
   forget(e);
 }
+
+uint32_t emit_below(emit *e, ir_expr value, ir_expr limit) { return kir_2(e->k, KIR_lt, emit_expr(e, value), emit_expr(e, limit)); }
+void emit_if_below(emit *e, ir_expr value, ir_expr limit) { emit_if(e, emit_below(e, value, limit)); }
 
 void emit_if(emit *e, uint32_t condition) {
   const uint32_t opened = kir_if(e->k, condition);

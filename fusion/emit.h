@@ -96,6 +96,8 @@ typedef struct emit_loop_info {
 } emit_loop_info;
 ir_expr emit_loop(emit *, const emit_loop_info *);
 void emit_loop_end(emit *, ir_expr variable, uint32_t count, const uint32_t *next, uint32_t *results);
+uint32_t emit_below(emit *, ir_expr value, ir_expr limit);
+void emit_if_below(emit *, ir_expr value, ir_expr limit);
 void emit_if(emit *, uint32_t condition);                       /* closed by emit_if_end; values made inside are forgotten after */
 void emit_else(emit *, uint32_t count, const uint32_t *values); /* what the first side yields */
 void emit_if_end(emit *);
@@ -123,7 +125,9 @@ uint32_t emit_load(emit *, uint32_t memory, int32_t dtype, ir_expr offset, uint3
 void emit_store(emit *, uint32_t memory, int32_t dtype, ir_expr offset,
                 uint32_t value); /* casts from the compute type; vector when unit stride along lanes */
 void emit_store_node(emit *, uint32_t node, const map_access *, uint32_t value); /* into the node's own buffer */
-void emit_remember(emit *, uint32_t node, const map_access *, uint32_t value);   /* later values of node there are this */
+/* The same of those elements for which the conditions, which begin at 0, hold; a vector one by one, if they are not the same for all lanes. */
+void emit_store_where(emit *, uint32_t node, const map_access *, uint32_t value, uint32_t count, const map_condition *);
+void emit_remember(emit *, uint32_t node, const map_access *, uint32_t value); /* later values of node there are this */
 /* Opens storage for `node` over [origin, origin + extent) a dimension. Unit stride on the last axis unless `strides` says else. */
 typedef struct stage_info {
   uint32_t node;
@@ -157,6 +161,7 @@ uint32_t emit_stage(emit *, const stage_info *, uint32_t lanes, uint32_t reuse);
 /* Reduction of node n (reduce or contract) at `access`: loops over its reduced axes. sweep: how. */
 typedef struct sweep {
   uint32_t lanes, accumulators, unroll;
+  ir_expr start;  /* not 0: of the first vector, before the axis begins, where texels do; the last ones end behind it. In no fixed order */
   uint32_t items; /* > 1: the group's items share the last reduced axis, item `item` starting at its own vector */
   ir_expr item;
   void (*beside)(emit *, void *user,
@@ -166,6 +171,9 @@ typedef struct sweep {
 /* The combination of every item's `value` over the workgroup, the same in all of them: subgroup operations where the device has them, local memory and barriers. */
 uint32_t emit_group_combine(emit *, kir_op combine, uint32_t value, uint32_t items);
 uint32_t emit_reduce(emit *, uint32_t node, const map_access *, const sweep *);
+/* Of a sweep with a start, elements from there on: the first vectors, of which some elements lie outside, those that lie inside, and the last ones. */
+enum { SWEEP_CUTS = 4 };
+void emit_cut_sweep(const emit *, const sweep *, ir_expr extent, int64_t *cuts);
 /* Of several places in one loop: vectors along the last reduced axis, in no fixed order. */
 void emit_reduce_rows(emit *, uint32_t node, uint32_t rows, const map_access *, const sweep *, uint32_t *values);
 /* The select that alone reads a member within the group, through views and pointwise members, as what its condition chooses; 0: none does. */

@@ -53,17 +53,15 @@ static uint32_t load_scalar(emit *e, uint32_t memory, ir_expr offset, uint32_t c
   return kir_load(e->k, memory, 1, 1, &index);
 }
 
+static ir_expr in_lane(const emit *e, ir_expr value, ir_expr lane) { return expr_substitute(e->x, value, 1, &e->lane_var, &lane); }
+
 static uint32_t load_each_lane(emit *e, uint32_t memory, ir_expr offset, uint32_t count, const map_condition *conditions) {
   uint32_t parts[16];
   map_condition own[MAP_MAX_CONDITIONS];
   for (uint32_t i = 0; i < e->lanes; i++) {
-    const ir_expr lane = i;
-    for (uint32_t c = 0; c < count; c++) {
-      own[c].value = expr_substitute(e->x, conditions[c].value, 1, &e->lane_var, &lane);
-      own[c].lo = expr_substitute(e->x, conditions[c].lo, 1, &e->lane_var, &lane);
-      own[c].hi = expr_substitute(e->x, conditions[c].hi, 1, &e->lane_var, &lane);
-    }
-    parts[i] = load_scalar(e, memory, expr_substitute(e->x, offset, 1, &e->lane_var, &lane), count, own);
+    for (uint32_t c = 0; c < count; c++)
+      own[c] = (map_condition){in_lane(e, conditions[c].value, i), in_lane(e, conditions[c].lo, i), in_lane(e, conditions[c].hi, i)};
+    parts[i] = load_scalar(e, memory, in_lane(e, offset, i), count, own);
   }
   const kir_inst vec = {.op = KIR_vec, .type = kir_t(e->k->memories.at[memory].type.base, e->lanes)};
   return kir_put(e->k, &vec, e->lanes, parts);
@@ -107,8 +105,7 @@ static void mark_store(emit *e, uint32_t memory, uint32_t store) {
 
 static void store_each_lane(emit *e, uint32_t memory, ir_expr offset, uint32_t value) {
   for (uint32_t i = 0; i < e->lanes; i++) {
-    const ir_expr lane = i;
-    const uint32_t index = emit_expr(e, expr_substitute(e->x, offset, 1, &e->lane_var, &lane));
+    const uint32_t index = emit_expr(e, in_lane(e, offset, i));
     const uint32_t part = kir_2(e->k, KIR_extract, value, kir_const_int(e->k, kir_t(SNT_U32, 1), i));
     mark_store(e, memory, kir_store(e->k, memory, 1, &index, part));
   }
@@ -147,4 +144,29 @@ void emit_store_node(emit *e, uint32_t node, const map_access *access, uint32_t 
   if (asks) emit_if(e, read);
   emit_store(e, memory, n->type.dtype, fusion_stored_offset(e->c, node, access), value);
   if (asks) emit_if_end(e);
+}
+
+/* In one test: drivers for processors are slow with tests inside tests, and one of them wrong. */
+void emit_store_where(emit *e, uint32_t node, const map_access *access, uint32_t value, uint32_t count, const map_condition *conditions) {
+  const bool apart = emit_conditions_use_lanes(e, count, conditions);
+  if (apart) value = kir_splat(e->k, value, e->lanes);
+  for (uint32_t i = 0; i < (apart ? e->lanes : 1); i++) {
+    map_access at = *access;
+    map_condition asked[MAP_MAX_CONDITIONS];
+    uint32_t part = value, asks = 0;
+    for (uint32_t c = 0; c < count; c++) {
+      int64_t low, high;
+      asked[asks] = conditions[c];
+      asked[asks].value = in_lane(e, conditions[c].value, i);
+      expr_bounds(e->x, asked[asks].value, &low, &high);
+      asks += low < 0 || !expr_proves_lt(e->x, asked[asks].value, asked[asks].hi);
+    }
+    if (apart) {
+      for (uint32_t d = 0; d < at.rank; d++) at.at[d] = in_lane(e, at.at[d], i);
+      part = kir_2(e->k, KIR_extract, value, kir_const_int(e->k, kir_t(SNT_U32, 1), i));
+    }
+    if (asks) emit_if(e, emit_conditions(e, asks, asked));
+    emit_store_node(e, node, &at, part);
+    if (asks) emit_if_end(e);
+  }
 }

@@ -36,5 +36,6 @@ uint32_t emit_near(emit *, uint32_t memory, uint32_t number, ir_expr offset, uin
 uint32_t emit_texel_element(emit *, uint32_t memory, ir_expr offset, uint32_t count, const map_condition *);
 uint32_t emit_texel_vector(emit *, uint32_t memory, ir_expr rest);
 bool emit_reads_texels(emit *, uint32_t node); /* would a read of this stored node go through texels? */
+bool emit_reads_only_texels(emit *);           /* and of all of the group's inputs? */
 kir_type emit_value_type(const emit *, uint32_t value);
 #endif

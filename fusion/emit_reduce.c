@@ -13,6 +13,7 @@ typedef struct reduction {
   const map_access *result;     /* the first of `rows` */
   uint32_t rows;
   bool contract, tail; /* tail: what does not fill a vector of every item; the loop starts at the item */
+  bool edge;           /* some elements of a vector lie outside the axis */
   bool of_numbers;     /* an extremum that may leave NaNs out: emit_nan.c */
   uint32_t lanes, accumulators, unroll, items;
   ir_expr item;
@@ -183,7 +184,9 @@ static uint32_t accumulate(emit *e, const reduction *r, uint32_t acc) {
     const map_access a = reduce_operand(e, r);
     if (r->how->beside && e->lanes > 1) r->how->beside(e, r->how->user, &a);
     if (e->lanes > 1) compute_sums(e, ir_arg(e->g, r->node, 0), &a);
-    return combine_term(e, r, acc, emit_value(e, ir_arg(e->g, r->node, 0), &a));
+    const uint32_t next = combine_term(e, r, acc, emit_value(e, ir_arg(e->g, r->node, 0), &a)), last = r->count - 1;
+    if (!r->edge) return next;
+    return kir_3(e->k, KIR_select, emit_conditions(e, 1, &(map_condition){r->at[last], 0, r->extent[last]}), next, acc);
   }
   const map_access a = contract_operand(e, r, 0), b = contract_operand(e, r, 1);
   uint32_t x = emit_value(e, ir_arg(e->g, r->node, 0), &a), y = emit_value(e, ir_arg(e->g, r->node, 1), &b);
@@ -196,7 +199,7 @@ static uint32_t accumulate(emit *e, const reduction *r, uint32_t acc) {
 
 static void sweep_terms(emit *e, reduction *r, ir_expr base, uint32_t *acc) {
   for (uint32_t j = 0; j < r->accumulators; j++) {
-    const ir_expr first = expr_add(e->x, base, (ir_expr)j * r->lanes * r->items);
+    const ir_expr first = expr_add(e->x, expr_add(e->x, base, r->how->start), (ir_expr)j * r->lanes * r->items);
     const ir_expr at = r->items > 1 && !r->tail ? expr_add(e->x, first, expr_mul(e->x, r->item, r->lanes)) : first;
     r->at[r->count - 1] = r->lanes > 1 ? emit_lanes(e, at, r->lanes) : at;
     for (uint32_t row = 0; row < r->rows; row++) {
@@ -382,6 +385,28 @@ static uint32_t sweep_in_order(emit *e, reduction *r) {
   return r->items > 1 && !together ? emit_group_combine(e, combine_op(e, r), total, r->items) : total;
 }
 
+void emit_cut_sweep(const emit *e, const sweep *how, ir_expr extent, int64_t *cuts) {
+  const int64_t width = (int64_t)how->lanes * how->items;
+  int64_t columns = 0, low, high;
+  (void)expr_is_const(e->x, extent, &columns);
+  expr_bounds(e->x, how->start, &low, &high);
+  cuts[0] = 0, cuts[1] = width;
+  cuts[2] = (columns - high) / width * width;
+  cuts[3] = (columns - low + width - 1) / width * width;
+}
+
+static uint32_t sweep_aligned(emit *e, reduction *r) {
+  int64_t cuts[SWEEP_CUTS];
+  uint32_t acc = identity_value(e, r, r->lanes);
+  emit_cut_sweep(e, r->how, r->extent[r->count - 1], cuts);
+  r->accumulators = 1;
+  for (uint32_t i = 0; i + 1 < SWEEP_CUTS; i++) {
+    r->edge = i != 1;
+    if (cuts[i] < cuts[i + 1]) sweep_levels(e, r, 0, expr_int(e->x, cuts[i]), expr_int(e->x, cuts[i + 1]), &acc);
+  }
+  return emit_group_combine(e, combine_op(e, r), horizontal(e, r, acc), r->items);
+}
+
 /* The lanes of a vector, put into one of fewer lanes: by halves. */
 static uint32_t narrow(emit *e, const reduction *r, uint32_t value, uint32_t lanes) {
   if (lanes == 1) return horizontal(e, r, value);
@@ -522,6 +547,7 @@ static uint32_t reduce_unrounded(emit *e, uint32_t node, const map_access *acces
     uint32_t acc = identity_value(e, &r, e->lanes);
     return accumulate(e, &r, acc);
   }
+  if (s->start) return sweep_aligned(e, &r);
   const bool fixed = fusion_keeps_order(e->c->options);
   if (fixed) fix_tree(e, &r);
   else fit_sweep(e, &r);

@@ -4,7 +4,7 @@
    share the keys of one query and combine their states at the end (lanes with few queries). */
 #include "fusion/schedule_attention_private.h"
 
-enum { BLOCK = 8, MAX_PIECES = 132, MAX_QUERIES = 8, MAX_STATE = 8 * (32 + 9) + 16 };
+enum { LEAST_ITEMS = 8, BLOCK = 8, MAX_PIECES = 132, MAX_QUERIES = 8, MAX_STATE = 8 * (32 + 9) + 16 };
 
 typedef struct state {
   uint32_t extremum, sums[ATTENTION_REDUCES], results[MAX_PIECES];
@@ -315,7 +315,7 @@ static ir_expr build_many(query *s) {
     do_queries(s);
     return groups;
   }
-  emit_if(e, kir_2(e->k, KIR_lt, emit_expr(e, s->row), emit_expr(e, rows)));
+  emit_if_below(e, s->row, rows);
   const ir_expr last = expr_sub(x, rows, s->queries);
   e->same = s->queries > 1;
   s->row = emit_var_for(e, "row", emit_expr(e, s->queries > 1 ? expr_min(x, s->row, last) : s->row), 0, expr_add(x, last, 1));
@@ -324,19 +324,12 @@ static ir_expr build_many(query *s) {
   return groups;
 }
 
-static bool reads_texels(const attend *t) {
-  if (t->c->options->profile->reads != COST_READS_TEXEL) return false;
-  for (uint32_t i = 0; i < t->group->input_count; i++)
-    if (!emit_reads_texels(t->e, t->group->inputs[i])) return false;
-  return true;
-}
-
-/* As many queries an item as its registers hold, where whole shares of them come out. */
+/* As many queries an item as its registers hold, with few of them past the last. */
 static uint32_t pick_queries(const query *s) {
   int64_t rows;
-  uint32_t queries = reads_texels(s->t) ? MAX_QUERIES : 1; /* elsewhere registers are dear, or compiling is */
+  uint32_t queries = emit_reads_only_texels(s->t->e) ? MAX_QUERIES : 1; /* elsewhere registers are dear, or compiling is */
   if (!expr_is_const(s->t->c->graph->pool, row_extent(s), &rows) || s->piece_count > 32) return 1;
-  while (queries > 1 && rows % ((int64_t)queries * 8)) queries /= 2;
+  while (queries > 1 && (-rows & (LEAST_ITEMS * queries - 1)) * 8 > rows) queries /= 2;
   return queries;
 }
 

@@ -214,7 +214,7 @@ ir_expr schedule_units(emit *e, ir_expr units, int64_t elements, ir_expr *groups
   if (items > p->max_items) items = p->max_items;
   *groups = expr_ceil_div(x, units, (ir_expr)items);
   const ir_expr unit = expr_add(x, expr_mul(x, emit_group(e, *groups), (ir_expr)items), emit_item(e, 0, items));
-  emit_if(e, kir_2(e->k, KIR_lt, emit_expr(e, unit), emit_expr(e, units)));
+  emit_if_below(e, unit, units);
   return unit;
 }
 

@@ -2,7 +2,7 @@
    a group, one for each lane, take neighbouring tiles of the columns and of all axes but the rows, flattened, so that the other operand is read at
    one address by all of them. Padded operands are read in place: what lies outside is selected away, whatever texel is read there; a buffer too large for a
    view of texels is read as storage, below the condition. Where all reads are of storage, a tile has one vector, so that those of neighbouring items lie side by side.
-   In: a contraction whose columns are a literal, at least a vector of them, and with rows enough for its tile. Tails overlap the last whole tile. */
+   In: a contraction whose columns are a literal, at least a vector of them, and with rows enough for its tile. Tails overlap the last whole tile, or reach past the end. */
 #include "fusion/contract_private.h"
 
 enum { VECTOR = 4 };
@@ -21,12 +21,12 @@ static uint32_t items_of(const contraction *t) {
 
 static ir_expr tiles_of(expr_pool *x, ir_expr extent, int64_t step) { return expr_ceil_div(x, extent, expr_int(x, step)); }
 
-/* Where a tile starts: the last one is moved back. */
-static ir_expr start_of(emit *e, const char *name, ir_expr tile, ir_expr extent, int64_t step) {
+/* Where a tile starts: the last one is moved back, or reaches past the end. */
+static ir_expr start_of(emit *e, const char *name, ir_expr tile, ir_expr extent, int64_t step, bool past) {
   expr_pool *x = e->x;
   const ir_expr at = expr_mul(x, tile, expr_int(x, step));
   int64_t literal;
-  if (expr_is_const(x, extent, &literal) && literal % step == 0) return at;
+  if (past || (expr_is_const(x, extent, &literal) && literal % step == 0)) return at;
   const ir_expr moved = expr_min(x, at, expr_sub(x, extent, expr_int(x, step)));
   e->same = true; /* each element is the same sequence of operations wherever its tile begins */
   return emit_var_for(e, name, emit_expr(e, moved), 0, expr_sub(x, extent, expr_int(x, step - 1)));
@@ -37,7 +37,7 @@ static ir_expr place_lanes(contraction *t, ir_expr number, ir_expr columns, int6
   emit *e = t->e;
   expr_pool *x = e->x;
   const ir_expr tiles = tiles_of(x, columns, width);
-  const ir_expr column = start_of(e, "n", expr_mod(x, number, tiles), columns, width);
+  const ir_expr column = start_of(e, "n", expr_mod(x, number, tiles), columns, width, t->past_columns);
   ir_expr rest = expr_div(x, number, tiles);
   for (int32_t i = (int32_t)t->out_rank; i-- > 0;) {
     if (i == t->lane_axis || i == t->row_axis) continue;
@@ -80,6 +80,14 @@ static emit *begin(contraction *t) {
   return t->e;
 }
 
+/* May tiles reach past the end of an axis? Where rows have odd lengths, texels are known to begin where tiles do, unless the last one is moved back; so it is
+   where operands are packed, whose tiles begin on texels anyhow. What is read past the end does no harm. */
+static bool goes_past(contraction *t, uint32_t operand, int32_t axis) {
+  const uint32_t base = fusion_through_views(t->c->graph, contract_operand(t, 0, operand));
+  return axis != CONTRACT_NONE && ir_at(t->c->graph, base)->op != IR_OP_const &&
+         contract_stride(t, 0, operand, (uint32_t)t->out[axis]) % VECTOR && emit_reads_only_texels(t->e);
+}
+
 bool contract_fits_flat(contraction *t) {
   int64_t columns;
   return is_suitable(t, &columns);
@@ -100,6 +108,8 @@ snt_result contract_build_flat(contraction *t, const contract_guard *guard) {
   int64_t columns = 0;
   if (!begin(t) || !is_suitable(t, &columns)) return ir_fail(t->c->diag, SNT_E_HOST_MEM, "schedule", t->group->hero, "out of host memory");
   const int64_t width = (int64_t)VECTOR * t->vectors;
+  t->past_rows = goes_past(t, 1 - t->lane_operand, t->row_axis);
+  t->past_columns = columns % VECTOR && goes_past(t, t->lane_operand, t->lane_axis);
   const ir_expr rows = t->row_axis == CONTRACT_NONE ? 1 : t->extent[t->out[t->row_axis]];
   ir_expr tiles = tiles_of(x, expr_int(x, columns), width);
   for (uint32_t i = 0; i < t->out_rank; i++)
@@ -113,7 +123,7 @@ snt_result contract_build_flat(contraction *t, const contract_guard *guard) {
   if (t->e->same) /* the last lanes repeat the last tile */
     number = emit_var_for(t->e, "tile", emit_expr(t->e, expr_min(x, number, expr_sub(x, tiles, 1))), 0, tiles);
   const ir_expr column = place_lanes(t, number, expr_int(x, columns), width), row_tile = expr_mod(x, g, row_tiles);
-  const ir_expr row = start_of(t->e, "m", row_tile, rows, t->rows);
+  const ir_expr row = start_of(t->e, "m", row_tile, rows, t->rows, t->past_rows);
   vectors_side_by_side(t);
   open_constants(t, expr_int(x, columns), expr_div(x, g, row_tiles), number, column, row_tile, row);
   contract_emit_tile(t, row, column);

@@ -134,7 +134,7 @@ static void multiply_all(contract_local *l, uint32_t *acc) {
 
 /* Is `at` inside the extent? 0: always, since all tiles are whole. */
 static uint32_t inside(emit *e, ir_expr at, ir_expr extent, uint32_t tile) {
-  return expr_multiple_of(e->x, extent) % tile ? kir_2(e->k, KIR_lt, emit_expr(e, at), emit_expr(e, extent)) : 0;
+  return expr_multiple_of(e->x, extent) % tile ? emit_below(e, at, extent) : 0;
 }
 
 /* One test for the row and the column: drivers for processors are slow with tests inside tests, and one of them wrong. */

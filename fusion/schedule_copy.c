@@ -60,7 +60,7 @@ snt_result schedule_copy(fusion_context *c, uint32_t node, uint32_t buffer) {
   if (items > c->options->profile->max_items) items = c->options->profile->max_items;
   const ir_expr groups = expr_ceil_div(x, elements, (ir_expr)items),
                 at = expr_add(x, expr_mul(x, emit_group(e, groups), (ir_expr)items), emit_item(e, 0, items));
-  emit_if(e, kir_2(e->k, KIR_lt, emit_expr(e, at), emit_expr(e, elements)));
+  emit_if_below(e, at, elements);
   copy_elements(e, &job, at);
   emit_if_end(e);
   return end_copy(e, groups);

@@ -15,8 +15,6 @@ bool schedule_image_accepts(const fusion_context *c, const fusion_group *group, 
   return stencils <= 1 && group->output_count == 1;
 }
 
-static uint32_t below(emit *e, ir_expr value, ir_expr limit) { return kir_2(e->k, KIR_lt, emit_expr(e, value), emit_expr(e, limit)); }
-
 static void store_pixel(emit *e, uint32_t node, const image_axes *axes, ir_expr px, ir_expr py) {
   uint32_t channels[4] = {0};
   for (uint32_t i = 0; i < axes->channels; i++) {
@@ -44,8 +42,8 @@ snt_result schedule_image_build(fusion_context *c, const fusion_group *group) {
   const ir_expr groups = expr_mul(x, across, down), g = emit_group(e, groups);
   const ir_expr px = expr_add(x, expr_mul(x, expr_mod(x, g, across), TILE_WIDTH), emit_item(e, 0, TILE_WIDTH));
   const ir_expr py = expr_add(x, expr_mul(x, expr_div(x, g, across), (ir_expr)height), emit_item(e, 1, height));
-  emit_if(e, below(e, px, t->dims[axes.x]));
-  emit_if(e, below(e, py, t->dims[axes.y]));
+  emit_if_below(e, px, t->dims[axes.x]);
+  emit_if_below(e, py, t->dims[axes.y]);
   store_pixel(e, group->hero, &axes, px, py);
   emit_if_end(e);
   emit_if_end(e);

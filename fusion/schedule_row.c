@@ -87,7 +87,7 @@ static void store_column(emit *e, void *user, ir_expr column) {
       e->failed = true;
       return;
     }
-    emit_store_node(e, node, &own, emit_value(e, node, &own));
+    emit_store_where(e, node, &own, emit_value(e, node, &own), j->edge, &(map_condition){column, 0, j->columns});
   }
 }
 
@@ -186,8 +186,10 @@ static void reduce_row(row_job *j, const sweep *given) {
 /* Vectors along the row; one item does the row. */
 static void emit_row(row_job *j) {
   reduce_row(j, &(sweep){.lanes = j->lanes, .accumulators = SUMS * schedule_lanes(j->c) / j->lanes});
-  if (has_full_outputs(j)) compute_dear_rows(j, j->sweeps);
-  if (has_full_outputs(j)) schedule_vector_loop(j->e, 0, j->columns, j->lanes, 4, store_column, j);
+  if (has_full_outputs(j)) {
+    compute_dear_rows(j, j->sweeps);
+    schedule_vector_loop(j->e, 0, j->columns, j->lanes, 4, store_column, j);
+  }
   store_row_outputs(j);
 }
 
@@ -250,17 +252,37 @@ static void emit_rows(row_job *j, ir_expr first, uint32_t rows, const sweep *how
   store_rows(j, first, rows);
 }
 
+static void store_shared_vectors(row_job *j, ir_expr lo, ir_expr hi) {
+  emit *e = j->e;
+  expr_pool *x = e->x;
+  const ir_expr width = (ir_expr)j->lanes * j->items;
+  const ir_expr v = emit_loop(e, &(emit_loop_info){.name = "c", .lo = lo, .hi = hi, .step = width, .whole = true});
+  store_column(e, j, emit_lanes(e, expr_add(x, expr_add(x, v, j->start), expr_mul(x, j->item, j->lanes)), j->lanes));
+  emit_scalar_lanes(e);
+  emit_loop_end(e, v, 0, NULL, NULL);
+}
+
+static void store_aligned_row(row_job *j, const sweep *how) {
+  int64_t cuts[SWEEP_CUTS];
+  emit_cut_sweep(j->e, how, j->columns, cuts);
+  for (uint32_t i = 0; i + 1 < SWEEP_CUTS; i++) {
+    j->edge = i != 1;
+    if (cuts[i] < cuts[i + 1]) store_shared_vectors(j, expr_int(j->e->x, cuts[i]), expr_int(j->e->x, cuts[i + 1]));
+  }
+}
+
 /* Vectors along the row; the items of a group share it. */
 static void emit_shared_row(row_job *j) {
   emit *e = j->e;
   expr_pool *x = e->x;
-  reduce_row(j, &(sweep){.lanes = j->lanes, .accumulators = 1, .items = j->items, .item = j->item});
-  if (has_full_outputs(j)) {
+  const sweep how = {.lanes = j->lanes, .accumulators = 1, .items = j->items, .item = j->item, .start = j->start};
+  reduce_row(j, &how);
+  const bool full = has_full_outputs(j);
+  if (full && j->start) {
+    store_aligned_row(j, &how);
+  } else if (full) {
     const ir_expr width = (ir_expr)j->lanes * j->items, whole = expr_sub(x, j->columns, expr_mod(x, j->columns, width));
-    const ir_expr v = emit_loop(e, &(emit_loop_info){.name = "c", .lo = 0, .hi = whole, .step = width, .whole = true});
-    store_column(e, j, emit_lanes(e, expr_add(x, v, expr_mul(x, j->item, j->lanes)), j->lanes));
-    emit_scalar_lanes(e);
-    emit_loop_end(e, v, 0, NULL, NULL);
+    store_shared_vectors(j, 0, whole);
     if (whole != j->columns) {
       const ir_expr t = emit_loop(e, &(emit_loop_info){.name = "t", .lo = expr_add(x, whole, j->item), .hi = j->columns, .step = j->items});
       store_column(e, j, t);
@@ -377,11 +399,31 @@ static snt_result build_rows_items(row_job *j) {
   j->group_var = emit_group(j->e, j->groups);
   const ir_expr row = expr_add(x, expr_mul(x, j->group_var, (ir_expr)items), emit_item(j->e, 0, items));
   const bool whole = expr_proves_lt(x, row, j->rows);
-  if (!whole) emit_if(j->e, kir_2(j->e->k, KIR_lt, emit_expr(j->e, row), emit_expr(j->e, j->rows)));
+  if (!whole) emit_if_below(j->e, row, j->rows);
   go_to_row(j, row);
   emit_row(j);
   if (!whole) emit_if_end(j->e);
   return finish(j, j->groups);
+}
+
+/* Rows of an odd length that are read through texels begin inside of one: which of its elements, every fourth row tells. Vectors that begin where texels do are
+   one read in place of two and a shift, and are stored whole; of the first and the last one what is none of the row is left out. */
+static bool fits_aligned(const row_job *j) {
+  enum { LEAST = 16 }; /* elements an item */
+  int64_t columns;
+  return j->items > 1 && j->lanes == 4 && j->full.rank == j->kept_rank + 1 && !j->staged_count && !fusion_keeps_order(j->c->options) &&
+         expr_is_const(j->c->graph->pool, j->columns, &columns) && columns % 4 && columns >= LEAST * (int64_t)j->items &&
+         emit_reads_only_texels(j->e);
+}
+
+static void go_to_aligned(row_job *j) {
+  emit *e = j->e;
+  expr_pool *x = e->x;
+  const ir_expr odd = expr_mod(x, j->columns, 4);
+  const ir_expr place = emit_var_for(e, "row", emit_expr(e, expr_mod(x, j->group_var, 4)), 0, 4);
+  e->near = true;
+  j->start = odd == 3 ? expr_sub(x, place, 4) : expr_sub(x, 0, expr_mul(x, place, odd));
+  go_to_row(j, expr_add(x, expr_mul(x, expr_div(x, j->group_var, 4), 4), place));
 }
 
 static snt_result build_rows_lanes(row_job *j) {
@@ -404,7 +446,8 @@ static snt_result build_rows_lanes(row_job *j) {
   j->groups = j->rows;
   j->group_var = emit_group(j->e, j->groups);
   j->item = emit_item(j->e, 0, j->items);
-  go_to_row(j, j->group_var);
+  if (fits_aligned(j)) go_to_aligned(j);
+  else go_to_row(j, j->group_var);
   if (j->items > 1) emit_shared_row(j);
   else emit_row(j);
   return finish(j, j->groups);

@@ -26,6 +26,8 @@ typedef struct row_job {
   uint32_t sweep;                      /* being emitted */
   bool fetches, follows;               /* a row is contiguous, and memory can be asked for early; the next one begins where it ends */
   ir_expr item;
+  ir_expr start; /* of the vectors, if not 0 (sweep) */
+  bool edge;     /* some elements of the vectors at hand are none of the row */
 } row_job;
 
 bool row_is_reduce(const row_job *, uint32_t node);

@@ -149,7 +149,7 @@ static snt_result build_lanes(fusion_context *c, emit *e, scan_job *job, ir_expr
   if (items > c->options->profile->max_items) items = c->options->profile->max_items;
   const ir_expr lines = expr_mul(x, outer, inner), groups = expr_ceil_div(x, lines, (ir_expr)items);
   const ir_expr line = expr_add(x, expr_mul(x, emit_group(e, groups), (ir_expr)items), emit_item(e, 0, items));
-  emit_if(e, kir_2(e->k, KIR_lt, emit_expr(e, line), emit_expr(e, lines)));
+  emit_if_below(e, line, lines);
   job->outer = expr_div(x, line, inner);
   walk_line(e, job, expr_mod(x, line, inner));
   emit_if_end(e);

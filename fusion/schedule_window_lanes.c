@@ -87,8 +87,6 @@ static map_access place(const strip *s, uint32_t row, ir_expr column, uint32_t c
   return at;
 }
 
-static void open_below(emit *e, ir_expr value, ir_expr limit) { emit_if(e, kir_2(e->k, KIR_lt, emit_expr(e, value), emit_expr(e, limit))); }
-
 /* `values`: of a row, channel by channel, result by result. */
 static uint32_t value_number(const strip *s, uint32_t channel, uint32_t output) { return channel * s->group->output_count + output; }
 
@@ -119,7 +117,7 @@ static void store_columns(strip *s, uint32_t row, ir_expr first, bool whole, con
   for (uint32_t i = 0; i < s->lanes; i++) {
     const ir_expr column = expr_add(e->x, first, i);
     const bool test = i && !whole; /* the first one exists */
-    if (test) open_below(e, column, s->shape->dims[s->axes.x]);
+    if (test) emit_if_below(e, column, s->shape->dims[s->axes.x]);
     (s->image ? store_pixel : store_values)(s, row, column, i, values);
     if (test) emit_if_end(e);
   }
@@ -140,8 +138,8 @@ static void store_vector(strip *s, uint32_t row, ir_expr column, ir_expr lanes_c
   const ir_expr width = s->shape->dims[s->axes.x];
   const bool row_test = !expr_proves_lt(x, at_row, height), whole = rows_are_whole(s, column);
   const bool column_test = column != s->column && !expr_proves_lt(x, column, width);
-  if (column_test) open_below(e, column, width);
-  if (row_test) open_below(e, at_row, height);
+  if (column_test) emit_if_below(e, column, width);
+  if (row_test) emit_if_below(e, at_row, height);
   if (s->image || !whole) {
     store_columns(s, row, column, whole, values);
   } else {
@@ -266,7 +264,7 @@ bool schedule_window_lanes_build(fusion_context *c, const fusion_group *group, c
   if ((s.storage || p->reads != COST_READS_TEXEL) && s.rows * s.across == 1) return false;
   const ir_expr groups = settle_place(&s, pick_items(&s)), width = s.shape->dims[s.axes.x];
   const bool inside = expr_proves_lt(c->graph->pool, s.column, width);
-  if (!inside) open_below(s.e, s.column, width);
+  if (!inside) emit_if_below(s.e, s.column, width);
   if (!inside && s.storage) s.column = emit_var_for(s.e, "x", emit_expr(s.e, s.column), 0, width); /* it exists: taps need not ask again */
   if (!emit_strip(&s)) *result = ir_fail(c->diag, SNT_E_HOST_MEM, "schedule", group->hero, "out of host memory");
   if (!inside) emit_if_end(s.e);
