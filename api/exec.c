@@ -37,6 +37,12 @@ static bool is_launched(const snt_exec *x, uint32_t kernel) {
   return false;
 }
 
+/* The code alone does not say what format texels are of. */
+static bool is_same_pipeline(const snt_exec *x, uint32_t a, uint32_t b) {
+  const api_kernel *k = x->program->kernels;
+  return codegen_same(exec_code_of(x, a), exec_code_of(x, b)) && !memcmp(k[a].kinds, k[b].kinds, sizeof k->kinds);
+}
+
 snt_result exec_make_jobs(snt_exec *x, snt_diag *diag) {
   snt_context *c = x->device->context;
   const uint32_t kernels = x->program->plan.kernels.count;
@@ -48,7 +54,7 @@ snt_result exec_make_jobs(snt_exec *x, snt_diag *diag) {
     x->job_of[k] = UINT32_MAX;
     if (!is_launched(x, k)) continue;
     uint32_t same = x->door ? x->job_count : 0; /* a door's pipelines differ by their ports' formats, too */
-    while (same < x->job_count && !codegen_same(exec_code_of(x, x->jobs[same].kernel), exec_code_of(x, k))) same++;
+    while (same < x->job_count && !is_same_pipeline(x, x->jobs[same].kernel, k)) same++;
     if (same == x->job_count) {
       x->jobs[x->job_count].name = x->program->plan.kernels.at[k].kernel->name;
       x->jobs[x->job_count++].kernel = k;

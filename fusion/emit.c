@@ -1,7 +1,6 @@
 /* Kernel scopes of the emitter: begin and end of a kernel and its plan step, binding of buffers, loops, conditionals, the lane axis, memos.
    In: a group. Out: a kernel and a step in the plan. Whatever is remembered in a loop or if is forgotten when it closes. */
 #include "fusion/emit_private.h"
-#include "fusion/schedule_common.h"
 
 /* ---- buffers ---- */
 
@@ -126,9 +125,8 @@ static bool wants_texel(const emit *e, const plan_buffer *b, uint8_t access) {
   int64_t least, most;
   expr_bounds(e->x, buffer_elements(e, b), &least, &most);
   if (e->c->reads_own && b->kind != PLAN_CONSTANT && b->kind != PLAN_INPUT) return false;
-  return p->reads == COST_READS_TEXEL && p->caps.texel && schedule_has_texels(e->c, b->dtype) &&
-         (b->dtype != SNT_F16 || !p->caps.f16_arithmetic) && access == KIR_READ && most >= 4 && view_reaches(p, most) &&
-         !is_written_over(e, b);
+  return p->reads == COST_READS_TEXEL && p->caps.texel && fusion_has_texels(b->dtype) && (b->dtype != SNT_F16 || !p->caps.f16_arithmetic) &&
+         access == KIR_READ && most >= 4 && view_reaches(p, most) && !is_written_over(e, b);
 }
 
 bool emit_reads_texels(emit *e, uint32_t node) {

@@ -305,6 +305,10 @@ static inline uint32_t fusion_position(const fusion_context *c, const fusion_gro
   return at < group->count && group->nodes[at] == node ? at : UINT32_MAX;
 }
 void fusion_group_work(const fusion_context *, const fusion_group *, cost_work *out); /* the default `work` */
+/* Are there texels of four such elements? */
+static inline bool fusion_has_texels(int32_t dtype) {
+  return ir_dtypes[dtype].bytes == 1 || ir_dtypes[dtype].bytes == 4 || dtype == SNT_F16;
+}
 /* Of each element of a node that is read, or stored, where reads go through texels and it is narrower than a word: it goes by itself unless a texel brings it. 0: it does not. */
 double fusion_narrow_cycles(const fusion_context *, uint32_t node, bool stored);
 /* Outputs expressed in the hero's coordinates: walks forward over pointwise nodes and bijective views (reshape, transpose).

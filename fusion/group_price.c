@@ -351,7 +351,7 @@ double fusion_narrow_cycles(const fusion_context *c, uint32_t node, bool stored)
   const cost_profile *p = c->options->profile;
   enum { STORED = 3 }; /* to one that is read: behind a test of its lane; 3.3 on Zen 3, 2 on Zen 5 */
   const int32_t dtype = ir_at(c->graph, node)->type.dtype;
-  const bool narrow = p->reads == COST_READS_TEXEL && ir_dtypes[dtype].bytes < 4 && (stored || !schedule_has_texels(c, dtype));
+  const bool narrow = p->reads == COST_READS_TEXEL && ir_dtypes[dtype].bytes < 4 && (stored || !fusion_has_texels(dtype));
   return narrow ? (stored ? STORED : 1) * p->lane_load_cycles * p->lanes : 0;
 }
 

@@ -67,11 +67,6 @@ bool schedule_is_packed(const fusion_context *c, int32_t dtype) {
   }
 }
 
-bool schedule_has_texels(const fusion_context *c, int32_t dtype) {
-  const bool formats = ir_dtypes[dtype].bytes == 1 || ir_dtypes[dtype].bytes == 4 || dtype == SNT_F16;
-  return formats && !schedule_is_packed(c, dtype);
-}
-
 bool schedule_has_dear(const ir_graph *g, const fusion_group *group) {
   for (uint32_t i = 0; i < group->count; i++)
     if (ir_ops[ir_at(g, group->nodes[i])->op].flags & IR_EXPENSIVE) return true;

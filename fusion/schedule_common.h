@@ -26,8 +26,7 @@ uint32_t schedule_dear_lanes(const fusion_context *);
 uint32_t schedule_item_lanes(const fusion_context *);
 /* Elements that share a word of 32 bits, as the device has no memory of their size: each is taken out of its word, f16 and bf16 by a dozen operations. */
 bool schedule_is_packed(const fusion_context *, int32_t dtype);
-bool schedule_has_texels(const fusion_context *, int32_t dtype); /* of four elements, which nothing has to be taken out of */
-bool schedule_has_dear(const ir_graph *, const fusion_group *);  /* it computes transcendental functions */
+bool schedule_has_dear(const ir_graph *, const fusion_group *); /* it computes transcendental functions */
 void schedule_space_init(fusion_context *, schedule_space *, const ir_tensor *, uint32_t split);
 void schedule_space_split(fusion_context *, schedule_space *, uint32_t split);
 /* The smallest split of the space of `node`, or of a box of it, for which every load of every output is affine and unconditional along the columns; rank - 1 if
