@@ -190,12 +190,19 @@ static void declare_array(spv *s, uint32_t number) {
   else SPV(&s->m, shared ? SPV_TYPES : SPV_LOCALS, SpvOpVariable, pointer, id, class);
 }
 
+static bool comes_wide(const kir_memory *m, const kir_caps *caps) {
+  return m->flags & KIR_MEM_TEXEL && caps->texel && spv_wide(m->type).base != m->type.base;
+}
+
 /* Texels are wide when they come. Where casts alone read them they stay so; else, as where one is stored as it was read, they are made what they are. */
 static void find_narrowed(spv *s) {
-  for (uint32_t i = 1; i < s->k->insts.count; i++)
-    for (uint32_t n = 0; n < kir_at(s->k, i)->arg_count && kir_at(s->k, i)->op != KIR_cast; n++) {
-      const kir_inst *from = kir_at(s->k, kir_arg(s->k, i, n));
-      if (from->op == KIR_load && spv_wide(from->type).base != from->type.base) s->memory[from->index].narrows = true;
+  const kir_kernel *k = s->k;
+  bool wide = false;
+  for (uint32_t m = 0; m < k->memories.count; m++) wide |= comes_wide(&k->memories.at[m], s->caps);
+  for (uint32_t i = 1; wide && i < k->insts.count; i++)
+    for (uint32_t n = 0; n < kir_at(k, i)->arg_count && kir_at(k, i)->op != KIR_cast; n++) {
+      const kir_inst *from = kir_at(k, kir_arg(k, i, n));
+      if (from->op == KIR_load && comes_wide(&k->memories.at[from->index], s->caps)) s->memory[from->index].narrows = true;
     }
 }
 
