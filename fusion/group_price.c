@@ -348,19 +348,20 @@ static void add_rows(const fusion_context *c, const fusion_group *group, cost_wo
 }
 
 double fusion_narrow_cycles(const fusion_context *c, uint32_t node, bool stored) {
-  const cost_profile *p = c->options->profile;
   enum { STORED = 3 }; /* to one that is read: behind a test of its lane; 3.3 on Zen 3, 2 on Zen 5 */
+  const cost_profile *p = c->options->profile;
+  if (p->reads != COST_READS_TEXEL) return 0;
   const int32_t dtype = ir_at(c->graph, node)->type.dtype;
-  const bool narrow = p->reads == COST_READS_TEXEL && ir_dtypes[dtype].bytes < 4 && (stored || !fusion_has_texels(dtype));
+  const bool narrow = ir_dtypes[dtype].bytes < 4 && (stored || !fusion_has_texels(dtype));
   return narrow ? (stored ? STORED : 1) * p->lane_load_cycles * p->lanes : 0;
 }
 
 /* Bytes of results that were wider are brought together from all lanes, where a vector has no one instruction for it: four to five such cycles of a Zen 3 from f32, two from words. */
 static double bytes_joined(const fusion_context *c, uint32_t node) {
   enum { JOINED = 3 };
+  if (!schedule_is_explicit(c) || cost_permutes(c->options->profile)) return 0;
   const ir_node *n = ir_at(c->graph, c->facts[node].base);
-  const cost_profile *p = c->options->profile;
-  if (!schedule_is_explicit(c) || cost_permutes(p) || n->op != IR_OP_cast || ir_dtypes[n->type.dtype].bytes > 1) return 0;
+  if (n->op != IR_OP_cast || ir_dtypes[n->type.dtype].bytes > 1) return 0;
   return ir_dtypes[ir_at(c->graph, ir_arg(c->graph, c->facts[node].base, 0))->type.dtype].bytes > 1 ? JOINED : 0;
 }
 

@@ -121,9 +121,14 @@ static bool unchanged(const walker *w, const span *s, uint32_t n) {
   return next == carry || next == kir_arg(w->c.in, s->opener, 3 + n);
 }
 
+typedef struct bounds {
+  uint32_t lo, hi, step;
+  bool uncertain;
+} bounds; /* uncertain: perhaps no trip, whatever the loop was promised */
+
 /* One that the first trip makes what it stays, the greatest or least of a literal and what it was: that, from the start. 0: it is none. Besides, spirv-opt
    2023.1, which SwiftShader runs, takes what such a loop hands on for what it began with, in modules with float controls. */
-static uint32_t settled(walker *w, const span *s, uint32_t n, uint32_t initial) {
+static uint32_t settled(walker *w, const span *s, const bounds *b, uint32_t n, uint32_t initial) {
   const kir_kernel *in = w->c.in;
   kir_kernel *out = w->c.out;
   const uint32_t next = kir_arg(in, s->last, n), carry = s->opener + 1 + n;
@@ -133,14 +138,11 @@ static uint32_t settled(walker *w, const span *s, uint32_t n, uint32_t initial) 
   const kir_inst *literal = kir_at(in, kir_arg(in, next, side));
   if (kir_arg(in, next, 1 - side) != carry || literal->op != KIR_const) return 0;
   if (kir_is_float(literal->type.base) && literal->imm.f != literal->imm.f) return 0;
+  uint64_t trips;
+  if (!kir_trip_count(out, b->lo, b->hi, b->step, &trips) || !trips) return 0;
   const uint32_t value = kir_emit_folded(out, kir_at(in, next), 2, (uint32_t[]){initial, kir_emit(out, literal, 0, NULL)});
   return kir_at(out, value)->op == KIR_const ? value : 0;
 }
-
-typedef struct bounds {
-  uint32_t lo, hi, step;
-  bool uncertain;
-} bounds; /* uncertain: perhaps no trip, whatever the loop was promised */
 
 /* A loop of `copies` bodies a trip between the bounds; `values` as for copy_body. */
 static void put_loop(walker *w, const span *s, const bounds *b, uint32_t copies, uint32_t *values) {
@@ -149,14 +151,12 @@ static void put_loop(walker *w, const span *s, const bounds *b, uint32_t copies,
   uint32_t *args = take(w, 3 + s->carries), *slots = take(w, s->carries), *stays = take(w, s->carries);
   if (!args || !slots || !stays) return;
   uint32_t kept = 0;
-  uint64_t trips = 0;
   int64_t step = 1;
-  const bool runs = kir_trip_count(out, b->lo, b->hi, b->step, &trips) && trips;
   kir_is_int_const(out, b->step, &step);
   args[0] = b->lo, args[1] = b->hi;
   args[2] = copies > 1 ? kir_const_int(out, old->type, step * copies) : b->step;
   for (uint32_t n = 0; n < s->carries; n++) {
-    stays[n] = unchanged(w, s, n) ? values[n] : runs ? settled(w, s, n, values[n]) : 0;
+    stays[n] = unchanged(w, s, n) ? values[n] : settled(w, s, b, n, values[n]);
     if (stays[n]) values[n] = stays[n];
     else slots[kept] = n, args[3 + kept++] = values[n];
   }
