@@ -323,8 +323,8 @@ static snt_result check_buffer(const snt_binding *b, const snt_vk_bind *bind, sn
                    door_port_name(x, bind->port), (unsigned long long)bind->range.size, (unsigned long long)bind->range.offset,
                    (unsigned long long)align);
   if (x->door->addresses && bind->range.offset % 16)
-    return ir_fail(diag, SNT_E_ARG, "bind", 0, "port %s: offset %llu; what is reached by its address begins at a multiple of 16",
-                   door_port_name(x, bind->port), (unsigned long long)bind->range.offset);
+    return ir_fail(diag, SNT_E_ARG, "bind", 0, "port %s: offset %llu; its address is a multiple of 16 bytes", door_port_name(x, bind->port),
+                   (unsigned long long)bind->range.offset);
   if (port->texels != VK_FORMAT_UNDEFINED && !bind->buffer_view)
     return ir_fail(diag, SNT_E_ARG, "bind", 0, "port %s is read through texels: a buffer view is needed", door_port_name(x, bind->port));
   if (!(door_of(x)->flags & SNT_VK_ATTACH_VALIDATE)) return SNT_OK;

@@ -24,7 +24,7 @@ static void finish_axis(const contraction *t, local_axis *axis) {
 }
 
 /* Items beside each other are to store elements beside each other: lanes run along the axis of the result that the group's first output has innermost,
-   which a transpose behind the sums says. */
+   which a transpose behind the sums says, where that is whole vectors: one by one they are stored as well along another. */
 static void store_in_order(contraction *t) {
   expr_pool *x = t->c->graph->pool;
   map_access at = {.rank = t->out_rank};
@@ -36,7 +36,8 @@ static void store_in_order(contraction *t) {
   if (!contract_set_forward(t->c, t->group, &t->set, output, &own)) return;
   const ir_expr offset = fusion_stored_offset(t->c, output, &own);
   for (uint32_t d = 0; d < t->out_rank; d++)
-    if (at.at[d] != 0 && expr_split_affine(x, offset, emit_var_number(x, at.at[d]), &coef, &rest) && coef == 1) {
+    if (at.at[d] != 0 && expr_multiple_of(x, t->extent[t->out[d]]) % LOCAL_VECTOR == 0 &&
+        expr_split_affine(x, offset, emit_var_number(x, at.at[d]), &coef, &rest) && coef == 1) {
       contract_take_lanes(t, (int32_t)d);
       return;
     }

@@ -35,13 +35,12 @@ snt_result blob_load_kernel(snt_program *p, api_kernel *k, snt_diag *diag) {
 snt_result exec_probe_same_bits(snt_device *d, const snt_program *p, snt_diag *diag) {
   (void)p;
   return ir_fail(diag, SNT_E_UNSUPPORTED, "exec", 0,
-                 "reproducible results on %s need a probe, which is compiled: libsinter-runtime has no compiler, libsinter has",
-                 d->info.selector);
+                 "reproducible results on %s need a probe, and libsinter-runtime has no compiler for one", d->info.selector);
 }
 
 /* A library that opens no device has execs at doors only: nothing calls the rest. */
 static snt_result no_device(snt_diag *diag) {
-  return ir_fail(diag, SNT_E_UNSUPPORTED, "exec", 0, "libsinter-runtime opens no devices: it records for those that the host attaches");
+  return ir_fail(diag, SNT_E_UNSUPPORTED, "exec", 0, "libsinter-runtime opens no devices: the host attaches them");
 }
 snt_result exec_own_create(snt_exec *x, const snt_exec_info *info, snt_diag *diag) {
   (void)x, (void)info;
