@@ -8,7 +8,7 @@ snt_result api_check_fit(const snt_exec *x, snt_diag *diag) {
   const cost_profile *p = &x->device->profile;
   for (uint32_t i = 0; !x->door && !x->device->door && i < x->program->plan.buffers.count; i++)
     if (x->program->plan.buffers.at[i].image)
-      return ir_fail(diag, SNT_E_UNSUPPORTED, "exec", 0, "port %s is an image: the host of a Vulkan device binds it",
+      return ir_fail(diag, SNT_E_UNSUPPORTED, "exec", 0, "port %s is an image, which a Vulkan host binds",
                      x->program->plan.buffers.at[i].name);
   if (!x->program->targets) return ir_fail(diag, SNT_E_UNSUPPORTED, "exec", 0, "the program runs on the host device only");
   for (uint32_t k = 0; k < x->program->plan.kernels.count; k++) {
@@ -39,8 +39,8 @@ static bool is_launched(const snt_exec *x, uint32_t kernel) {
 
 /* The code alone does not say what format texels are of. */
 static bool is_same_pipeline(const snt_exec *x, uint32_t a, uint32_t b) {
-  const api_kernel *k = x->program->kernels;
-  return codegen_same(exec_code_of(x, a), exec_code_of(x, b)) && !memcmp(k[a].kinds, k[b].kinds, sizeof k->kinds);
+  const api_kernel *one = &x->program->kernels[a], *other = &x->program->kernels[b];
+  return !memcmp(one->kinds, other->kinds, sizeof one->kinds) && codegen_same(&one->code[x->target].code, &other->code[x->target].code);
 }
 
 snt_result exec_make_jobs(snt_exec *x, snt_diag *diag) {

@@ -33,7 +33,7 @@ static snt_result keep_launch(void *user, const door_launch *l) {
   const snt_exec *x = e->b->exec;
   door_slot *slot = e->slot;
   if (slot->launch_count == e->b->launch_room)
-    return ir_fail(e->diag, SNT_E_LIMIT, "record", 0, "more trips of a repeat than at the binding's maximal symbols");
+    return ir_fail(e->diag, SNT_E_LIMIT, "record", 0, "more trips than at the binding's maximal symbols");
   door_launch *to = &slot->launches[slot->launch_count++];
   memcpy(to, l, offsetof(door_launch, push) + l->push_bytes);
   if (!slot->addresses || !l->runs) return SNT_OK;
