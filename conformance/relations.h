@@ -10,6 +10,7 @@ typedef struct related { /* one more run */
   ports ports;           /* its inputs; outputs have no data */
   int64_t symbols[3];
   int8_t degree[MAX_PORTS]; /* scaled.c: of each output */
+  bool alike[MAX_PORTS];    /* rows.c: each output's rows are, which says nothing of where they come from */
 } related;
 enum { RELATED_RUNS = 2 };
 typedef struct relation_case { /* a run that passed */

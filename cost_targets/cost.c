@@ -66,6 +66,10 @@ double cost_op_cycles(const cost_profile *p, uint32_t op, int32_t dtype) {
   return own > 0 ? own : cost_class_cycles(p, op);
 }
 
+uint64_t cost_local_room(const cost_profile *p) {
+  return p->local_bytes < (double)p->max_local_bytes ? (uint64_t)p->local_bytes : p->max_local_bytes;
+}
+
 void cost_profile_widen(cost_profile *p, double lanes) {
   const double times = lanes / at_least(p->lanes, 1);
   if (times > 1) {

@@ -59,6 +59,7 @@ typedef struct cost_profile {
 
 /* Cycles of a vector of `lanes` results of a pointwise operator, by its own number or its class. */
 double cost_op_cycles(const cost_profile *, uint32_t op, int32_t dtype);
+uint64_t cost_local_room(const cost_profile *); /* bytes of local memory that a workgroup may have; 0: none is near */
 /* Is a lane of a whole vector taken by number in one instruction? */
 static inline bool cost_permutes(const cost_profile *p) { return p->caps.permute && p->caps.permute <= p->lanes; }
 /* A device whose vectors are `lanes` wide while elementwise kernels keep to those of the profile: cycles become those of the wider vector, but for

@@ -140,11 +140,6 @@ static uint32_t panel_size(const contract_local *l, const local_panel *p, const 
 
 static uint32_t items_of(const local_shape *s) { return (uint32_t)s->rows / s->item_rows * (s->columns / s->item_columns); }
 
-static uint64_t local_room(const contract_local *l) {
-  const cost_profile *p = l->t->c->options->profile;
-  return p->local_bytes < (double)p->max_local_bytes ? (uint64_t)p->local_bytes : p->max_local_bytes;
-}
-
 /* Sizes of the panels and what each of the items fetches of them; false: that is not the same for all. *elements: of all panels, in all buffers. */
 static bool size_panels(contract_local *l, const local_shape *s, uint32_t step, uint32_t items, uint64_t *elements) {
   *elements = 0;
@@ -166,7 +161,8 @@ static bool fits(contract_local *l, const local_shape *s, uint32_t step) {
   uint64_t elements;
   if (items > p->max_items || (uint32_t)s->item_rows * s->item_columns / LOCAL_VECTOR * l->t->set.count > LOCAL_VECTOR * LOCAL_VECTOR)
     return false;
-  return size_panels(l, s, step, items, &elements) && elements * ir_dtypes[l->t->type.base].bytes <= local_room(l);
+  return size_panels(l, s, step, items, &elements) &&
+         elements * ir_dtypes[l->t->type.base].bytes <= cost_local_room(l->t->c->options->profile);
 }
 
 typedef struct local_need {
@@ -182,7 +178,9 @@ uint32_t contract_local_buffers(const contract_local *l) {
   enum { MOST = 3 };
   uint64_t each = 0;
   for (uint32_t i = 0; i < l->panel_count; i++) each += l->panel[i].size;
-  return MOST * each * ir_dtypes[contract_panel_base(l)].bytes + contract_stage_bytes(l) <= local_room(l) ? MOST : l->buffers;
+  return MOST * each * ir_dtypes[contract_panel_base(l)].bytes + contract_stage_bytes(l) <= cost_local_room(l->t->c->options->profile)
+             ? MOST
+             : l->buffers;
 }
 
 /* Cycles of all the device for one term of each of the parts. */
@@ -260,7 +258,8 @@ static bool fits_step(contract_local *l, uint32_t number, uint32_t step) {
   l->step = step;
   l->items = items;
   l->warp_rows = side[0], l->warp_columns = side[1];
-  return elements * ir_dtypes[l->element].bytes + contract_stage_bytes(l) <= local_room(l); /* with results on their way out */
+  return elements * ir_dtypes[l->element].bytes + contract_stage_bytes(l) <=
+         cost_local_room(l->t->c->options->profile); /* with results on their way out */
 }
 
 /* Up to 64 bytes of a row a step. */

@@ -323,6 +323,15 @@ void emit_loop_end(emit *e, ir_expr variable, uint32_t count, const uint32_t *ne
 uint32_t emit_below(emit *e, ir_expr value, ir_expr limit) { return kir_2(e->k, KIR_lt, emit_expr(e, value), emit_expr(e, limit)); }
 void emit_if_below(emit *e, ir_expr value, ir_expr limit) { emit_if(e, emit_below(e, value, limit)); }
 
+uint32_t emit_inside(emit *e, ir_expr at, ir_expr extent, uint32_t tile) {
+  return expr_multiple_of(e->x, extent) % tile ? emit_below(e, at, extent) : 0;
+}
+
+bool emit_if_both(emit *e, uint32_t a, uint32_t b) {
+  if (a || b) emit_if(e, a && b ? kir_2(e->k, KIR_and, a, b) : a ? a : b);
+  return a || b;
+}
+
 void emit_if(emit *e, uint32_t condition) {
   const uint32_t opened = kir_if(e->k, condition);
   if (!IR_PUSH(e->arena, &e->open_ifs, opened)) e->failed = true;

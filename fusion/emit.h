@@ -98,6 +98,10 @@ ir_expr emit_loop(emit *, const emit_loop_info *);
 void emit_loop_end(emit *, ir_expr variable, uint32_t count, const uint32_t *next, uint32_t *results);
 uint32_t emit_below(emit *, ir_expr value, ir_expr limit);
 void emit_if_below(emit *, ir_expr value, ir_expr limit);
+/* Is `at`, of tiles, inside the extent? 0: always, since all tiles are whole. */
+uint32_t emit_inside(emit *, ir_expr at, ir_expr extent, uint32_t tile);
+/* One test for both, either of which may be 0; false: there is none to close. Drivers for processors are slow with tests inside tests, and one of them wrong. */
+bool emit_if_both(emit *, uint32_t a, uint32_t b);
 void emit_if(emit *, uint32_t condition);                       /* closed by emit_if_end; values made inside are forgotten after */
 void emit_else(emit *, uint32_t count, const uint32_t *values); /* what the first side yields */
 void emit_if_end(emit *);

@@ -167,6 +167,7 @@ typedef struct fusion_context {
   fusion_facts *facts; /* per node, with `elements` */
   uint8_t *neighbours; /* per argument of a node, where vectors are explicit: FUSION_BESIDE ...; null: all are */
   bool joins;          /* some value is a concatenation */
+  bool has_narrow;     /* some value's elements are narrower than a word */
   uint32_t *positions; /* per node: room to note where in a group it is; right where the group has it there */
   uint32_t *order;     /* groups in execution order */
   uint32_t order_count;
@@ -309,7 +310,8 @@ void fusion_group_work(const fusion_context *, const fusion_group *, cost_work *
 static inline bool fusion_has_texels(int32_t dtype) {
   return ir_dtypes[dtype].bytes == 1 || ir_dtypes[dtype].bytes == 4 || dtype == SNT_F16;
 }
-/* Of each element of a node that is read, or stored, where reads go through texels and it is narrower than a word: it goes by itself unless a texel brings it. 0: it does not. */
+/* Of each element of a node that is read, or stored, and narrower than a word: by itself, where reads go through texels, unless one brings it; brought together
+   from wider lanes, where vectors are explicit. 0: it costs nothing of its own. */
 double fusion_narrow_cycles(const fusion_context *, uint32_t node, bool stored);
 /* Outputs expressed in the hero's coordinates: walks forward over pointwise nodes and bijective views (reshape, transpose).
    `at` are coordinates of `from`'s value; fills those of `to`. False if no such path. */

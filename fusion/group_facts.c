@@ -147,6 +147,27 @@ uint32_t fusion_parts_read(const fusion_context *c, const fusion_group *group, u
   return count;
 }
 
+/* ---- narrow elements ---- */
+
+/* Bytes of results that were wider are brought together from all lanes, where a vector has no one instruction for it. */
+static bool is_joined(const fusion_context *c, uint32_t node) {
+  const ir_node *n = ir_at(c->graph, c->facts[node].base);
+  return n->op == IR_OP_cast && ir_dtypes[n->type.dtype].bytes == 1 &&
+         ir_dtypes[ir_at(c->graph, ir_arg(c->graph, c->facts[node].base, 0))->type.dtype].bytes > 1;
+}
+
+double fusion_narrow_cycles(const fusion_context *c, uint32_t node, bool stored) {
+  enum {
+    STORED = 3, /* to one that is read: behind a test of its lane; 3.3 on Zen 3, 2 on Zen 5 */
+    JOINED = 3  /* four to five such cycles of a Zen 3 from f32, two from words */
+  };
+  const cost_profile *p = c->options->profile;
+  const int32_t dtype = ir_at(c->graph, node)->type.dtype;
+  if (schedule_is_explicit(c)) return stored && !cost_permutes(p) && is_joined(c, node) ? JOINED : 0;
+  if (p->reads != COST_READS_TEXEL || ir_dtypes[dtype].bytes >= 4 || (!stored && fusion_has_texels(dtype))) return 0;
+  return (stored ? STORED : 1) * p->lane_load_cycles * p->lanes;
+}
+
 /* ---- neighbours ---- */
 
 uint32_t group_last_axis(const ir_tensor *t) {
@@ -256,6 +277,7 @@ bool fusion_count_elements(fusion_context *c) {
   for (uint32_t n = 1; n < count; n++) {
     find_how_read(c, facts, n, maps);
     c->joins |= ir_at(c->graph, n)->op == IR_OP_concat;
+    c->has_narrow |= ir_dtypes[ir_at(c->graph, n)->type.dtype].bytes < 4;
   }
   return find_neighbours(c);
 }

@@ -347,24 +347,6 @@ static void add_rows(const fusion_context *c, const fusion_group *group, cost_wo
   w->streams[w->stream_count++] = (cost_stream){.accesses = (made + 1) * bytes_of(c, product), .reuse_bytes = 4 * row};
 }
 
-double fusion_narrow_cycles(const fusion_context *c, uint32_t node, bool stored) {
-  enum { STORED = 3 }; /* to one that is read: behind a test of its lane; 3.3 on Zen 3, 2 on Zen 5 */
-  const cost_profile *p = c->options->profile;
-  if (p->reads != COST_READS_TEXEL) return 0;
-  const int32_t dtype = ir_at(c->graph, node)->type.dtype;
-  const bool narrow = ir_dtypes[dtype].bytes < 4 && (stored || !fusion_has_texels(dtype));
-  return narrow ? (stored ? STORED : 1) * p->lane_load_cycles * p->lanes : 0;
-}
-
-/* Bytes of results that were wider are brought together from all lanes, where a vector has no one instruction for it: four to five such cycles of a Zen 3 from f32, two from words. */
-static double bytes_joined(const fusion_context *c, uint32_t node) {
-  enum { JOINED = 3 };
-  if (!schedule_is_explicit(c) || cost_permutes(c->options->profile)) return 0;
-  const ir_node *n = ir_at(c->graph, c->facts[node].base);
-  if (n->op != IR_OP_cast || ir_dtypes[n->type.dtype].bytes > 1) return 0;
-  return ir_dtypes[ir_at(c->graph, ir_arg(c->graph, c->facts[node].base, 0))->type.dtype].bytes > 1 ? JOINED : 0;
-}
-
 /* Few results of a contraction share an element; others read as much as they stream. */
 static double elements_read(const fusion_context *c, const fusion_group *group, uint32_t node, const cost_stream *s) {
   const double own = s->accesses / ir_dtypes[ir_at(c->graph, node)->type.dtype].bytes,
@@ -387,7 +369,7 @@ static bool stores_down(const fusion_context *c, const fusion_group *group, uint
 static void add_streams(const fusion_context *c, const fusion_group *group, const uint8_t *sweeps, cost_work *w) {
   for (uint32_t i = 0; i < group->input_count && w->stream_count < COST_MAX_STREAMS; i++) {
     const cost_stream *s = &w->streams[w->stream_count];
-    const double narrow = fusion_narrow_cycles(c, group->inputs[i], false);
+    const double narrow = c->has_narrow ? fusion_narrow_cycles(c, group->inputs[i], false) : 0;
     w->streams[w->stream_count++] = read_stream(c, group, group->inputs[i], sweeps ? sweeps[i] : 2);
     if (narrow > 0) w->extra_cycles += narrow * elements_read(c, group, group->inputs[i], s);
   }
@@ -397,8 +379,7 @@ static void add_streams(const fusion_context *c, const fusion_group *group, cons
     w->extra_cycles += across * elements_of(c, group->outputs[i]) * c->options->profile->lanes;
     w->streams[w->stream_count++] = (cost_stream){
         .bytes = bytes, .accesses = bytes, .write = true, .strided = across > 0 || stores_down(c, group, group->outputs[i])};
-    w->extra_cycles += (fusion_narrow_cycles(c, group->outputs[i], true) + bytes_joined(c, group->outputs[i])) *
-                       elements_of(c, group->outputs[i]);
+    if (c->has_narrow) w->extra_cycles += fusion_narrow_cycles(c, group->outputs[i], true) * elements_of(c, group->outputs[i]);
   }
 }
 

@@ -428,7 +428,7 @@ static bool pick_shape(local_tile *s) {
   const attend *t = s->t;
   const cost_profile *p = t->c->options->profile;
   expr_pool *x = t->c->graph->pool;
-  const int64_t most = p->local_bytes < p->max_local_bytes ? (int64_t)p->local_bytes : (int64_t)p->max_local_bytes;
+  const int64_t most = (int64_t)cost_local_room(p);
   if (t->a->row < 0 || t->a->depth < 0 || !expr_is_const(x, t->a->extent[t->a->depth], &s->depth) ||
       !expr_is_const(x, t->a->inner_extent, &s->inner))
     return false;

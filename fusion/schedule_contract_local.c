@@ -132,17 +132,6 @@ static void multiply_all(contract_local *l, uint32_t *acc) {
 
 /* ---- storing ---- */
 
-/* Is `at` inside the extent? 0: always, since all tiles are whole. */
-static uint32_t inside(emit *e, ir_expr at, ir_expr extent, uint32_t tile) {
-  return expr_multiple_of(e->x, extent) % tile ? emit_below(e, at, extent) : 0;
-}
-
-/* One test for the row and the column: drivers for processors are slow with tests inside tests, and one of them wrong. */
-static bool open_edge(emit *e, uint32_t row, uint32_t column) {
-  if (row || column) emit_if(e, row && column ? kir_2(e->k, KIR_and, row, column) : row ? row : column);
-  return row || column;
-}
-
 /* Results of the whole vector, or of its lanes one by one where the columns do not come in whole vectors. */
 void contract_local_store(contract_local *l, uint32_t row, ir_expr place, uint32_t lane_var, ir_expr lane, const uint32_t *acc) {
   contraction *t = l->t;
@@ -156,9 +145,9 @@ void contract_local_store(contract_local *l, uint32_t row, ir_expr place, uint32
   for (uint32_t i = 0; i < LOCAL_VECTOR; i += unit) {
     uint32_t cell[CONTRACT_CELLS];
     const ir_expr at = expr_div(x, expr_add(x, column, i), unit), end = expr_div(x, axis->extent, unit);
-    const uint32_t in = inside(e, expr_add(x, column, i), axis->extent, tile);
+    const uint32_t in = emit_inside(e, expr_add(x, column, i), axis->extent, tile);
     for (uint32_t s = 0; s < t->set.count; s++) cell[s * each] = whole ? acc[s * each] : part_of(e, acc[s * each], i);
-    const bool edge = open_edge(e, row, in);
+    const bool edge = emit_if_both(e, row, in);
     contract_place_axis(l, axis, in ? emit_var_for(e, "n", emit_expr(e, at), 0, end) : at, unit, lane);
     if (whole) emit_use_lanes(e, lane_var, LOCAL_VECTOR);
     contract_store_cell(t, cell);
@@ -171,7 +160,7 @@ uint32_t contract_local_row(contract_local *l, ir_expr at) {
   emit *e = l->t->e;
   expr_pool *x = e->x;
   const ir_expr row = expr_add(x, expr_mul(x, l->row_tile, (ir_expr)l->shape.rows), at);
-  const uint32_t in = inside(e, row, l->rows.extent, l->shape.rows);
+  const uint32_t in = emit_inside(e, row, l->rows.extent, l->shape.rows);
   contract_place_axis(l, &l->rows, in ? emit_var_for(e, "m", emit_expr(e, row), 0, l->rows.extent) : row, 1, 0);
   return in;
 }

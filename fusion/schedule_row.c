@@ -36,7 +36,7 @@ static void set_row(row_job *j, const ir_expr *kept_at) {
   }
 }
 
-static void go_to_row(row_job *j, ir_expr row) {
+void row_go_to(row_job *j, ir_expr row) {
   ir_expr kept_at[SNT_MAX_RANK];
   map_delinear(j->e->x, row, j->kept_rank, j->kept, kept_at);
   set_row(j, kept_at);
@@ -219,7 +219,7 @@ static uint32_t rows_at_once(const row_job *j) {
 /* Of rows in one loop: across the unit stride each has a vector of them. */
 static void go_to_nth(row_job *j, ir_expr first, uint32_t i) {
   if (j->across) j->at[j->full.rank - 1] = expr_add(j->e->x, first, i * j->e->lanes);
-  else go_to_row(j, expr_add(j->e->x, first, i));
+  else row_go_to(j, expr_add(j->e->x, first, i));
 }
 
 static void reduce_rows(row_job *j, uint32_t node, ir_expr first, uint32_t rows, const sweep *how) {
@@ -252,7 +252,7 @@ static void emit_rows(row_job *j, ir_expr first, uint32_t rows, const sweep *how
   store_rows(j, first, rows);
 }
 
-static void store_shared_vectors(row_job *j, ir_expr lo, ir_expr hi) {
+void row_store_vectors(row_job *j, ir_expr lo, ir_expr hi) {
   emit *e = j->e;
   expr_pool *x = e->x;
   const ir_expr width = (ir_expr)j->lanes * j->items;
@@ -260,15 +260,6 @@ static void store_shared_vectors(row_job *j, ir_expr lo, ir_expr hi) {
   store_column(e, j, emit_lanes(e, expr_add(x, expr_add(x, v, j->start), expr_mul(x, j->item, j->lanes)), j->lanes));
   emit_scalar_lanes(e);
   emit_loop_end(e, v, 0, NULL, NULL);
-}
-
-static void store_aligned_row(row_job *j, const sweep *how) {
-  int64_t cuts[SWEEP_CUTS];
-  emit_cut_sweep(j->e, how, j->columns, cuts);
-  for (uint32_t i = 0; i + 1 < SWEEP_CUTS; i++) {
-    j->edge = i != 1;
-    if (cuts[i] < cuts[i + 1]) store_shared_vectors(j, expr_int(j->e->x, cuts[i]), expr_int(j->e->x, cuts[i + 1]));
-  }
 }
 
 /* Vectors along the row; the items of a group share it. */
@@ -279,10 +270,10 @@ static void emit_shared_row(row_job *j) {
   reduce_row(j, &how);
   const bool full = has_full_outputs(j);
   if (full && j->start) {
-    store_aligned_row(j, &how);
+    row_store_aligned(j, &how);
   } else if (full) {
     const ir_expr width = (ir_expr)j->lanes * j->items, whole = expr_sub(x, j->columns, expr_mod(x, j->columns, width));
-    store_shared_vectors(j, 0, whole);
+    row_store_vectors(j, 0, whole);
     if (whole != j->columns) {
       const ir_expr t = emit_loop(e, &(emit_loop_info){.name = "t", .lo = expr_add(x, whole, j->item), .hi = j->columns, .step = j->items});
       store_column(e, j, t);
@@ -379,7 +370,7 @@ static snt_result build_rows_explicit(row_job *j) {
   }
   if (whole != last) {
     const ir_expr row = per == 1 ? first : emit_loop(j->e, &(emit_loop_info){.name = "row", .lo = whole, .hi = last, .step = 1});
-    go_to_row(j, row);
+    row_go_to(j, row);
     emit_row(j);
     if (per != 1) emit_loop_end(j->e, row, 0, NULL, NULL);
   }
@@ -400,30 +391,10 @@ static snt_result build_rows_items(row_job *j) {
   const ir_expr row = expr_add(x, expr_mul(x, j->group_var, (ir_expr)items), emit_item(j->e, 0, items));
   const bool whole = expr_proves_lt(x, row, j->rows);
   if (!whole) emit_if_below(j->e, row, j->rows);
-  go_to_row(j, row);
+  row_go_to(j, row);
   emit_row(j);
   if (!whole) emit_if_end(j->e);
   return finish(j, j->groups);
-}
-
-/* Rows of an odd length that are read through texels begin inside of one: which of its elements, every fourth row tells. Vectors that begin where texels do are
-   one read in place of two and a shift, and are stored whole; of the first and the last one what is none of the row is left out. */
-static bool fits_aligned(const row_job *j) {
-  enum { LEAST = 16 }; /* elements an item */
-  int64_t columns;
-  return j->items > 1 && j->lanes == 4 && j->full.rank == j->kept_rank + 1 && !j->staged_count && !fusion_keeps_order(j->c->options) &&
-         expr_is_const(j->c->graph->pool, j->columns, &columns) && columns % 4 && columns >= LEAST * (int64_t)j->items &&
-         emit_reads_only_texels(j->e);
-}
-
-static void go_to_aligned(row_job *j) {
-  emit *e = j->e;
-  expr_pool *x = e->x;
-  const ir_expr odd = expr_mod(x, j->columns, 4);
-  const ir_expr place = emit_var_for(e, "row", emit_expr(e, expr_mod(x, j->group_var, 4)), 0, 4);
-  e->near = true;
-  j->start = odd == 3 ? expr_sub(x, place, 4) : expr_sub(x, 0, expr_mul(x, place, odd));
-  go_to_row(j, expr_add(x, expr_mul(x, expr_div(x, j->group_var, 4), 4), place));
 }
 
 static snt_result build_rows_lanes(row_job *j) {
@@ -446,8 +417,8 @@ static snt_result build_rows_lanes(row_job *j) {
   j->groups = j->rows;
   j->group_var = emit_group(j->e, j->groups);
   j->item = emit_item(j->e, 0, j->items);
-  if (fits_aligned(j)) go_to_aligned(j);
-  else go_to_row(j, j->group_var);
+  if (row_fits_aligned(j)) row_go_to_aligned(j);
+  else row_go_to(j, j->group_var);
   if (j->items > 1) emit_shared_row(j);
   else emit_row(j);
   return finish(j, j->groups);

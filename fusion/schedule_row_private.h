@@ -33,6 +33,14 @@ typedef struct row_job {
 bool row_is_reduce(const row_job *, uint32_t node);
 bool row_is_full(const row_job *, uint32_t node); /* of the shape that the reductions read */
 
+void row_go_to(row_job *, ir_expr row);
+void row_store_vectors(row_job *, ir_expr lo, ir_expr hi); /* of all outputs, those that the items share out between these columns */
+
+/* ---- rows of odd lengths read through texels (schedule_row_aligned.c) ---- */
+bool row_fits_aligned(const row_job *);
+void row_go_to_aligned(row_job *); /* the group's row; sets `start` */
+void row_store_aligned(row_job *, const sweep *);
+
 /* ---- what to keep of a row (schedule_row_stages.c) ---- */
 bool row_find_kept(row_job *); /* marks what each sweep needs and chooses stages; false: out of host memory */
 bool row_is_staged(const row_job *, uint32_t node);

@@ -101,22 +101,22 @@ static bool fits_blocks(transpose_job *j) {
 typedef struct load_search {
   uint32_t wanted;
   bool seen;
-  map_access *found;
+  map_access found;
 } load_search;
 
 static void take_load(void *user, const fusion_load *load) {
   load_search *s = user;
   if (load->node != s->wanted || s->seen) return;
-  *s->found = *load->access;
+  s->found = *load->access;
   s->seen = true;
 }
 
-const map_access *transpose_load_at(transpose_job *j, uint32_t node, map_access *out) {
-  load_search s = {.wanted = node, .found = out};
+map_access transpose_load_at(transpose_job *j, uint32_t node) {
+  load_search s = {.wanted = node};
   for (uint32_t i = 0; i < j->group->output_count && !s.seen; i++)
     if (!fusion_walk_loads(j->c, j->group, j->group->outputs[i], &j->at, take_load, &s)) break;
   if (!s.seen) j->e->failed = true;
-  return out;
+  return s.found;
 }
 
 /* Step `reach` of the network: lanes whose bit `reach` differs change places between rows i and i + reach. */
@@ -149,14 +149,14 @@ static void turn_blocks(transpose_job *j, ir_expr source, ir_expr lane, uint32_t
   emit *e = j->e;
   expr_pool *x = e->x;
   const uint32_t width = j->width;
-  map_access from;
   uint32_t rows[TRANSPOSE_MOST][LINE];
   for (uint32_t n = 0; n < j->turned_count && !e->failed; n++) {
     const ir_expr along = emit_lanes(e, source, width);
     for (uint32_t i = 0; i < parts * width; i++) {
       j->at.at[j->source_axis] = along;
       j->at.at[j->lane_axis] = expr_add(x, lane, i);
-      rows[n][i] = kir_splat(e->k, emit_value(e, j->turned[n], transpose_load_at(j, j->turned[n], &from)), width);
+      const map_access from = transpose_load_at(j, j->turned[n]);
+      rows[n][i] = kir_splat(e->k, emit_value(e, j->turned[n], &from), width);
       if (e->failed || e->k->failed) return;
     }
     emit_scalar_lanes(e);
@@ -167,7 +167,10 @@ static void turn_blocks(transpose_job *j, ir_expr source, ir_expr lane, uint32_t
   for (uint32_t i = 0; i < width && !e->failed; i++) {
     j->at.at[j->source_axis] = expr_add(x, source, i);
     j->at.at[j->lane_axis] = along;
-    for (uint32_t n = 0; n < j->turned_count; n++) emit_remember(e, j->turned[n], transpose_load_at(j, j->turned[n], &from), rows[n][i]);
+    for (uint32_t n = 0; n < j->turned_count; n++) {
+      const map_access from = transpose_load_at(j, j->turned[n]);
+      emit_remember(e, j->turned[n], &from, rows[n][i]);
+    }
     for (uint32_t o = 0; o < j->group->output_count; o++)
       emit_store_node(e, j->group->outputs[o], &j->at, emit_value(e, j->group->outputs[o], &j->at));
   }

@@ -19,7 +19,7 @@ typedef struct transpose_job {
 } transpose_job;
 
 bool transpose_analyse(transpose_job *);
-const map_access *transpose_load_at(transpose_job *, uint32_t node, map_access *out); /* of a turned node, where the result is at `at` */
+map_access transpose_load_at(transpose_job *, uint32_t node); /* where a turned node is read for the result at `at` */
 bool transpose_fits_local(transpose_job *);
 snt_result transpose_build_local(transpose_job *);
 #endif

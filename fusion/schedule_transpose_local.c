@@ -89,9 +89,8 @@ static double room_of(const tile *t) {
 static bool find_tile(transpose_job *j, tile *t) {
   const cost_profile *p = j->c->options->profile;
   const expr_pool *x = j->c->graph->pool;
-  const double room = p->local_bytes < (double)p->max_local_bytes ? p->local_bytes : (double)p->max_local_bytes;
-  *t = (tile){
-      .j = (transpose_job *)j, .source = run_to(j, j->source_axis, 0), .lane = run_to(j, j->lane_axis, j->source_axis + 1), .unit = WORD};
+  const double room = (double)cost_local_room(p);
+  *t = (tile){.j = j, .source = run_to(j, j->source_axis, 0), .lane = run_to(j, j->lane_axis, j->source_axis + 1), .unit = WORD};
   for (uint32_t i = 0; i < j->turned_count; i++)
     if (ir_at(j->c->graph, j->turned[i])->op == IR_OP_input && fusion_image_layout(j->c, j->turned[i])) return false;
   if (p->reads != COST_READS_STORAGE || p->max_items < ACROSS * DOWN) return false;
@@ -126,11 +125,6 @@ static ir_expr within(emit *e, const char *name, ir_expr at, ir_expr end, uint32
   return emit_var_for(e, name, emit_expr(e, expr_min(e->x, at, expr_sub(e->x, end, 1))), 0, end);
 }
 
-/* A test that `at` is one of `end`; 0: all are. */
-static uint32_t inside(emit *e, ir_expr at, ir_expr end, uint32_t tile) {
-  return expr_multiple_of(e->x, end) % tile ? kir_2(e->k, KIR_lt, emit_expr(e, at), emit_expr(e, end)) : 0;
-}
-
 static uint32_t cell(const tile *t, ir_expr row, ir_expr column) {
   emit *e = t->j->e;
   expr_pool *x = e->x;
@@ -143,8 +137,7 @@ static uint32_t cell(const tile *t, ir_expr row, ir_expr column) {
 static uint32_t read_cell(const tile *t, uint32_t number) {
   transpose_job *j = t->j;
   emit *e = j->e;
-  map_access from;
-  (void)transpose_load_at(j, j->turned[number], &from);
+  const map_access from = transpose_load_at(j, j->turned[number]);
   if (e->failed) return 0;
   if (t->unit == WORD) return emit_read_words(e, j->turned[number], &from);
   const uint32_t value = emit_value(e, j->turned[number], &from), type = (uint32_t)cell_type(t, number);
@@ -182,8 +175,7 @@ static void store_outputs(const tile *t) {
 }
 
 static void show(const tile *t, uint32_t number, uint32_t value) {
-  map_access at;
-  (void)transpose_load_at(t->j, t->j->turned[number], &at);
+  const map_access at = transpose_load_at(t->j, t->j->turned[number]);
   if (!t->j->e->failed) emit_remember(t->j->e, t->j->turned[number], &at, value);
 }
 
@@ -241,9 +233,8 @@ static void drain(const tile *t) {
   const ir_expr step = emit_loop(e, &(emit_loop_info){.name = "r", .lo = 0, .hi = ACROSS / DOWN, .step = 1});
   const ir_expr column = expr_add(x, expr_mul(x, step, DOWN), t->down);
   ir_expr source = expr_add(x, t->source_at, column), lane = expr_add(x, t->lane_at, t->across);
-  const uint32_t row_in = inside(e, source, sources, ACROSS), lane_in = inside(e, lane, lanes, ACROSS);
-  const uint32_t in = row_in && lane_in ? kir_2(e->k, KIR_and, row_in, lane_in) : row_in ? row_in : lane_in;
-  if (in) emit_if(e, in);
+  const uint32_t row_in = emit_inside(e, source, sources, ACROSS), lane_in = emit_inside(e, lane, lanes, ACROSS);
+  const bool edge = emit_if_both(e, row_in, lane_in);
   if (row_in) source = emit_var_for(e, "s", emit_expr(e, source), 0, sources);
   if (lane_in) lane = emit_var_for(e, "l", emit_expr(e, lane), 0, lanes);
   if (t->unit == WORD) {
@@ -253,7 +244,7 @@ static void drain(const tile *t) {
     place(t, &t->lane, lane, 1, 0);
     store_element(t, column);
   }
-  if (in) emit_if_end(e);
+  if (edge) emit_if_end(e);
   emit_loop_end(e, step, 0, NULL, NULL);
 }
 

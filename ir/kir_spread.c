@@ -13,7 +13,8 @@ typedef struct spreading {
   uint32_t size, lane;            /* of the subgroup; this item's lane */
   uint32_t *run, *leader, *place; /* by load: its straight run, 0: it stays; the load that reads for it; its number among those */
   int64_t *first, *distance;      /* by leader: what its indices begin with and how far they lie apart */
-  uint32_t *made;                 /* by value: how often it is read; then by leader: what is handed round */
+  uint32_t *made;                 /* by leader: what is handed round, 0: not yet */
+  uint32_t *reads;                /* by value: how often it is read */
 } spreading;
 
 kir_index_form kir_index_of(const kir_kernel *k, uint32_t load) {
@@ -36,7 +37,7 @@ bool kir_lie_apart(const kir_kernel *k, uint32_t load, uint32_t other, int64_t *
 /* Lanes hand round words: a narrower texel is made one where it is read, by the instruction behind it (kir_widen.c), and only that is read. */
 static bool is_widened(const spreading *s, uint32_t i) {
   const kir_kernel *k = s->c.in;
-  return i + 1 < k->insts.count && kir_at(k, i + 1)->op == KIR_cast && kir_arg(k, i + 1, 0) == i && s->made[i] == 1;
+  return i + 1 < k->insts.count && kir_at(k, i + 1)->op == KIR_cast && kir_arg(k, i + 1, 0) == i && s->reads[i] == 1;
 }
 static bool is_word(const spreading *s, uint32_t i) { return kir_base_bits(kir_at(s->c.in, i)->type.base) == 32; }
 
@@ -52,7 +53,7 @@ static bool may_move(const spreading *s, uint32_t i) {
 
 static void find_runs(spreading *s) {
   uint32_t run = 1;
-  for (uint32_t a = 0; a < s->c.in->args.count; a++) s->made[s->c.in->args.at[a]]++; /* how often each is read */
+  for (uint32_t a = 0; a < s->c.in->args.count; a++) s->reads[s->c.in->args.at[a]]++;
   for (uint32_t i = 1; i < s->c.in->insts.count; i++) {
     if (kir_ops[kir_at(s->c.in, i)->op].flags & KIR_REGION) run++;
     s->run[i] = may_move(s, i) ? run : 0;
@@ -143,7 +144,7 @@ static void hand_round(spreading *s, uint32_t i) {
 }
 
 static bool open_tables(spreading *s, ir_arena *arena, uint32_t count) {
-  uint32_t **const tables[] = {&s->run, &s->leader, &s->place, &s->made};
+  uint32_t **const tables[] = {&s->run, &s->leader, &s->place, &s->made, &s->reads};
   for (uint32_t t = 0; t < IR_COUNT(tables); t++)
     if (!(*tables[t] = IR_NEW_ARRAY(arena, uint32_t, count))) return false;
   s->first = IR_NEW_ARRAY(arena, int64_t, count);
