@@ -284,6 +284,35 @@ bool fusion_walk_loads(const fusion_context *c, const fusion_group *group, uint3
   return fusion_walk_until(c, group, node, access, NULL, fn, user);
 }
 
+map_access fusion_anywhere(const fusion_context *c, uint32_t node) {
+  const ir_tensor *t = &ir_at(c->graph, node)->type;
+  map_access at = {.rank = t->rank};
+  for (uint32_t d = 0; d < t->rank; d++) at.at[d] = t->dims[d] == 1 ? 0 : expr_var_add(c->graph->pool, "i", 0, t->dims[d], 1);
+  return at;
+}
+
+typedef struct one_place {
+  uint32_t member;
+  map_access *at;
+  bool found, differs;
+} one_place;
+
+static void take_place(void *user, const fusion_load *load) {
+  one_place *p = user;
+  const map_access *a = load->access;
+  if (load->node != p->member) return;
+  p->differs |= a->condition_count || (p->found && memcmp(a->at, p->at->at, a->rank * sizeof a->at[0]) != 0);
+  *p->at = *a;
+  p->found = true;
+}
+
+bool fusion_one_place(const fusion_context *c, const fusion_group *group, uint32_t node, const map_access *access, uint32_t member,
+                      map_access *out) {
+  const fusion_stops stops = {&member, 1};
+  one_place place = {member, out, false, false};
+  return fusion_walk_until(c, group, node, access, &stops, take_place, &place) && place.found && !place.differs;
+}
+
 /* ---- forward coordinates ---- */
 
 enum { PATH_LONGEST = 64, PATH_FEW = 24, PATH_SEEN = 2048 };

@@ -63,16 +63,9 @@ static void check_place(void *user, const fusion_load *load) {
   }
 }
 
-static map_access anywhere(const fusion_context *c, uint32_t node) {
-  const ir_tensor *t = &ir_at(c->graph, node)->type;
-  map_access at = {.rank = t->rank};
-  for (uint32_t d = 0; d < t->rank; d++) at.at[d] = t->dims[d] == 1 ? 0 : expr_var_add(c->graph->pool, "i", 0, t->dims[d], 1);
-  return at;
-}
-
 static bool reads_in_place(const fusion_context *c, const fusion_group *group, const contract_set *set) {
   const fusion_stops stops = {set->node, set->count};
-  const map_access at = anywhere(c, group->hero);
+  const map_access at = fusion_anywhere(c, group->hero);
   for (uint32_t i = 0; i < group->output_count; i++) {
     map_access own = at;
     place p = {.set = set, .at = &at};
@@ -87,7 +80,7 @@ static bool feeds_another(const fusion_context *c, const fusion_group *group, co
   for (uint32_t i = 0; i < set->count; i++)
     for (uint32_t o = 0; o < 2; o++) {
       const uint32_t operand = ir_arg(c->graph, set->node[i], o);
-      const map_access at = anywhere(c, operand);
+      const map_access at = fusion_anywhere(c, operand);
       place p = {.set = set, .at = &at};
       if (!fusion_walk_until(c, group, operand, &at, &stops, check_place, &p) || p.reached) return true;
     }
@@ -127,7 +120,7 @@ bool contract_pads_fit(const fusion_context *c, const fusion_group *group) {
   if (c->options->profile->reads != COST_READS_TEXEL || schedule_is_explicit(c)) return true;
   for (uint32_t o = 0; o < 2; o++) {
     const uint32_t operand = ir_arg(c->graph, group->hero, o);
-    const map_access at = anywhere(c, operand);
+    const map_access at = fusion_anywhere(c, operand);
     if (ir_at(c->graph, operand)->type.dtype == SNT_F32 && !fusion_walk_loads(c, group, operand, &at, check_pad, &p)) return false;
   }
   return p.fits;

@@ -7,28 +7,8 @@ static depthwise *of_product(contraction *t) { return (depthwise *)(void *)((cha
 
 /* ---- where the contraction is, at coordinates of the source ---- */
 
-typedef struct product_place {
-  uint32_t node, found;
-  bool differs;
-  map_access at;
-} product_place;
-
-static void take_place(void *user, const fusion_load *load) {
-  product_place *p = user;
-  const map_access *a = load->access;
-  if (load->node != p->node) return;
-  p->differs |= a->condition_count || (p->found && memcmp(a->at, p->at.at, a->rank * sizeof a->at[0]) != 0);
-  p->at = *a;
-  p->found++;
-}
-
 static bool find_place(const depthwise *d, const map_access *source, map_access *at) {
-  const fusion_context *c = d->t.c;
-  const fusion_stops stops = {&d->product, 1};
-  product_place place = {.node = d->product};
-  if (!fusion_walk_until(c, d->t.group, d->source, source, &stops, take_place, &place) || !place.found || place.differs) return false;
-  *at = place.at;
-  return true;
+  return fusion_one_place(d->t.c, d->t.group, d->source, source, d->product, at);
 }
 
 /* One label runs along the positions, the lanes along the channels; no other depends on either. */

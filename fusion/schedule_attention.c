@@ -289,25 +289,6 @@ uint32_t attend_finish(attend *t, uint32_t extremum, const uint32_t *sums) {
   return a->choice_count ? unless_none(t, scale, after ? after : kir_const_like(e->k, scale, 1)) : scale;
 }
 
-/* Where a result reads the values, found by the walk that emission makes: the same expressions, whatever views lie between. */
-static bool read_place(const attend *t, uint32_t node, const map_access *at, map_access *out) {
-  const ir_graph *g = t->e->g;
-  if (node == t->a->values) {
-    *out = *at;
-    return true;
-  }
-  if (node < t->a->values) return false;
-  const bool view = fusion_is_view(g, node);
-  if (!view && !(ir_ops[ir_at(g, node)->op].flags & IR_POINTWISE)) return false;
-  for (uint32_t i = 0; i < ir_at(g, node)->arity; i++) {
-    map_access in = *at;
-    if (view && !ir_movement_access(g, node, i, &in)) return false;
-    if (ir_at(g, ir_arg(g, node, i))->type.rank == 0) in.rank = 0;
-    if (read_place(t, ir_arg(g, node, i), &in, out)) return true;
-  }
-  return false;
-}
-
 void attend_output(attend *t, uint32_t value) {
   emit *e = t->e;
   map_access at = {.rank = t->a->label_count};
@@ -320,7 +301,7 @@ void attend_output(attend *t, uint32_t value) {
       return;
     }
     map_access read;
-    if (read_place(t, t->group->outputs[o], &own, &read)) emit_remember(e, t->a->values, &read, value);
+    if (fusion_one_place(t->c, t->group, t->group->outputs[o], &own, t->a->values, &read)) emit_remember(e, t->a->values, &read, value);
     emit_store_node(e, t->group->outputs[o], &own, emit_value(e, t->group->outputs[o], &own));
   }
 }
@@ -332,9 +313,13 @@ static bool find(const fusion_context *c, const fusion_group *group, attention *
 }
 
 static bool outputs_follow(const fusion_context *c, const fusion_group *group) {
+  const map_access start = fusion_anywhere(c, group->hero);
   for (uint32_t i = 0; i < group->output_count; i++) {
-    map_access at = {.rank = ir_at(c->graph, group->hero)->type.rank};
-    if (group->outputs[i] != group->hero && !fusion_forward_access(c, group->hero, group->outputs[i], &at)) return false;
+    map_access at = start, read;
+    if (group->outputs[i] == group->hero) continue;
+    if (!fusion_forward_access(c, group->hero, group->outputs[i], &at) ||
+        !fusion_one_place(c, group, group->outputs[i], &at, group->hero, &read))
+      return false;
   }
   return true;
 }

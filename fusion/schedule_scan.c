@@ -4,39 +4,24 @@
 #include "fusion/schedule_scan_private.h"
 #include "fusion/schedules.h"
 
-typedef struct scan_reads {
-  uint32_t hero;
-  const map_access *at;
-  bool good;
-} scan_reads;
-
-static void check_read(void *user, const fusion_load *load) {
-  scan_reads *s = user;
-  if (load->node != s->hero) return;
-  s->good &= load->access->rank == s->at->rank && load->access->condition_count == 0;
-  for (uint32_t d = 0; d < s->at->rank && s->good; d++) s->good = load->access->at[d] == s->at->at[d];
-}
-
 /* One scan, and every result reads it where the walk stands. */
 bool schedule_scan_accepts(const fusion_context *c, const fusion_group *group, const char **why_not) {
   const ir_graph *g = c->graph;
-  const ir_tensor *t = &ir_at(g, group->hero)->type;
-  map_access at = {.rank = t->rank};
-  for (uint32_t d = 0; d < t->rank; d++) at.at[d] = expr_var_add(g->pool, "s", 0, t->dims[d], 1);
-  scan_reads reads = {group->hero, &at, true};
+  const map_access at = fusion_anywhere(c, group->hero);
   for (uint32_t i = 0; i < group->count; i++)
     if (group->nodes[i] != group->hero && (ir_ops[ir_at(g, group->nodes[i])->op].flags & IR_SCAN)) {
       *why_not = "two scans";
       return false;
     }
   for (uint32_t i = 0; i < group->output_count; i++) {
-    map_access own = at;
+    map_access own = at, read;
     if (group->outputs[i] == group->hero) continue;
     if (!fusion_forward_access(c, group->hero, group->outputs[i], &own)) {
       *why_not = "a result that does not follow the scan element by element";
       return false;
     }
-    if (!fusion_walk_until(c, group, group->outputs[i], &own, &(fusion_stops){&group->hero, 1}, check_read, &reads) || !reads.good) {
+    if (!fusion_one_place(c, group, group->outputs[i], &own, group->hero, &read) ||
+        memcmp(read.at, at.at, at.rank * sizeof at.at[0]) != 0) {
       *why_not = "a result that reads the scan at other places";
       return false;
     }
