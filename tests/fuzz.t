@@ -1,7 +1,7 @@
 #!/bin/sh
 # Graphs grown at random: each is compiled with fusion and held against the f64 reference, and in STRICT against itself unfused, bit by bit. Kernels of
-# several classes of devices run on the interpreter, which also sees races and reads of what nothing wrote. Seeds are new each time and printed:
-# `sinter conform --grow` repeats one. What once failed stands in tests/fuzz/seeds. With SNT_TEST_FULL: twenty times as many, and the drivers found.
+# several classes of devices run on the interpreter, which also sees races and reads of what nothing wrote. Seeds are those of the revision: new with each, the same
+# wherever it is tested; without a repository new each time. They are printed: `sinter conform --grow` repeats one, SNT_FUZZ_SEED gives another. What once failed stands in tests/fuzz/seeds. With SNT_TEST_FULL: twenty times as many, and the drivers found.
 # Then bytes and texts of which most are wrong: ONNX models, texts of graphs and kernels, saved programs, entries of the cache, from tests/fuzz/corpus and mutations of
 # it, under the sanitizers of build/debug where that is built; and by libFuzzer where build/fuzz is (SNT_TEST_FULL builds it). A mutation that fails is kept as a file.
 cd "$(dirname "$0")/.." || exit 1
@@ -15,7 +15,8 @@ result() { # status, name
   if [ "$1" = 0 ]; then echo "ok $number - $2"; else echo "not ok $number - $2"; failed=1; fi
 }
 classes=interp,interp=pocl,interp=lavapipe,interp=swiftshader,interp=rusticl,interp=h100,interp=mobile,interp=igpu,interp=dgpu
-seed=${SNT_FUZZ_SEED:-$(($(date +%s) % 1000000))}
+tree=$(git rev-parse 'HEAD^{tree}' 2>/dev/null | cut -c1-5)
+seed=${SNT_FUZZ_SEED:-$((${tree:+0x}${tree:-$(date +%s)} % 1000000))}
 
 run() { # name, count of graphs that must pass at least, options
   name=$1 least=$2

@@ -63,12 +63,12 @@ is(scalar @few, 0, 'what is refused for its bindings says how many, more than th
 unlike($explained, qr/apart: 0\.00 us together|-\d[.\d]* us less/, 'and what loses says by how much');
 # As many ports as a language model's cache has: keys and values of a hundred layers, in and out, each with a file.
 my $ports = 200;
-open my $out, '>', "$dir/ports.snt" or die $!;
-print $out 'graph @ports(', join(', ', map {"%x$_: f32[8]"} 1 .. $ports), ") {\n", (map {"  %y$_ = add %x$_, $_.0\n"} 1 .. $ports),
+open my $writer, '>', "$dir/ports.snt" or die $!;
+print $writer 'graph @ports(', join(', ', map {"%x$_: f32[8]"} 1 .. $ports), ") {\n", (map {"  %y$_ = add %x$_, $_.0\n"} 1 .. $ports),
   '  return ', join(', ', map {"y$_=%y$_"} 1 .. $ports), "\n}\n";
-close $out;
+close $writer;
 my $files = join ' ', map {"--output y$_=$dir/y$_.npy"} 1 .. $ports;
-my $said = `$sinter run $dir/ports.snt --device interp --check $files 2>&1`;
-ok($? == 0 && $said =~ /kernels/, "$ports ports in and as many out") or diag($said);
+my $told = `$sinter run $dir/ports.snt --device interp --check $files 2>&1`;
+ok($? == 0 && $told =~ /kernels/, "$ports ports in and as many out") or diag($told);
 is(scalar(grep {-s "$dir/y$_.npy"} 1 .. $ports), $ports, 'each has its file');
 done_testing;
