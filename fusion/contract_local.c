@@ -249,10 +249,10 @@ static bool fits_step(contract_local *l, uint32_t number, uint32_t step) {
   const cost_profile *p = l->t->c->options->profile;
   const local_shape *s = &warp_shapes[number].shape;
   const uint32_t side[2] = {warp_shapes[number].warp_rows, warp_shapes[number].warp_columns};
-  const uint32_t items = s->rows / side[0] * (s->columns / side[1]) * l->lanes;
+  const uint32_t items = s->rows / side[0] * (s->columns / side[1]) * l->units.lanes;
   uint64_t elements;
-  if (items > p->max_items || side[0] % l->mma.m || side[1] % l->mma.n) return false;
-  if (side[0] / l->mma.m * (side[1] / l->mma.n) * l->t->set.count > MMA_MOST) return false;
+  if (items > p->max_items || side[0] % l->units.size.m || side[1] % l->units.size.n) return false;
+  if (side[0] / l->units.size.m * (side[1] / l->units.size.n) * l->t->set.count > MMA_MOST) return false;
   if (!size_panels(l, s, step, items, &elements)) return false;
   l->shape = *s;
   l->step = step;
@@ -264,8 +264,8 @@ static bool fits_step(contract_local *l, uint32_t number, uint32_t step) {
 
 /* Up to 64 bytes of a row a step. */
 static bool fits_fragments(contract_local *l, uint32_t number) {
-  for (uint32_t step = 64 / ir_dtypes[l->element].bytes; step >= l->mma.k; step /= 2)
-    if (step % l->mma.k == 0 && fits_step(l, number, step)) return true;
+  for (uint32_t step = 64 / ir_dtypes[l->element].bytes; step >= l->units.size.k; step /= 2)
+    if (step % l->units.size.k == 0 && fits_step(l, number, step)) return true;
   return false;
 }
 
@@ -297,19 +297,11 @@ static bool has_fragments(contract_local *l) {
   return (l->element == SNT_F16 || l->element == SNT_BF16) && sum == SNT_F32 && !fusion_keeps_order(l->t->c->options);
 }
 
-/* Units of the API that the profile is of: another would have other sizes. Results leave in vectors, as many items as share a row of them. */
+/* Results leave in vectors, as many items as share a row of them. */
 static bool has_units(contract_local *l) {
-  static const uint8_t units[SNT_DTYPE_COUNT] = {
-      [SNT_F16] = KIR_MMA_F16, [SNT_BF16] = KIR_MMA_BF16, [SNT_I8] = KIR_MMA_I8, [SNT_U8] = KIR_MMA_U8};
-  const uint32_t targets = l->t->c->options->targets;
-  const cost_profile *p = l->t->c->options->profile;
-  const uint32_t of = strcmp(p->target, "spirv") ? SNT_TARGET_CUDA : SNT_TARGET_SPIRV;
-  if (!targets || targets & ~(uint32_t)(of | SNT_TARGET_HOST) || !has_fragments(l)) return false;
-  l->units = units[l->element];
-  l->mma = p->caps.mma[l->units];
-  l->lanes = p->subgroup_min == p->subgroup_max ? p->subgroup_max : 0;
-  const uint32_t vectors = l->lanes && l->mma.m && l->lanes % l->mma.m == 0 ? l->lanes / l->mma.m * LOCAL_VECTOR : 0;
-  return vectors && l->mma.n % vectors == 0 && l->mma.n / vectors <= MMA_MOST;
+  if (!has_fragments(l) || !matrix_units_find(l->t->c, l->element, &l->units)) return false;
+  const uint32_t vectors = l->units.lanes / l->units.size.m * LOCAL_VECTOR, n = l->units.size.n;
+  return n % vectors == 0 && n / vectors <= MMA_MOST;
 }
 
 /* Both operands of one type that has fragments, whole fragments of terms; printed for targets that have them. The largest tile of which there are
@@ -319,7 +311,7 @@ static bool pick_fragments(contract_local *l) {
   const fusion_options *o = t->c->options;
   const expr_pool *x = t->c->graph->pool;
   int64_t terms;
-  if (!has_units(l) || !expr_is_const(x, l->terms.extent, &terms) || terms % l->mma.k) return false;
+  if (!has_units(l) || !expr_is_const(x, l->terms.extent, &terms) || terms % l->units.size.k) return false;
   const double rows = (double)schedule_hint(x, l->rows.extent), columns = (double)schedule_hint(x, l->columns.extent);
   double most = 0;
   uint32_t best = IR_COUNT(warp_shapes);
@@ -335,7 +327,7 @@ static bool pick_fragments(contract_local *l) {
   l->fragments = best < IR_COUNT(warp_shapes) && fits_fragments(l, best);
   for (uint32_t i = 0; i < l->panel_count && !l->fragments; i++)
     if (l->panel[i].unit > 1) l->panel[i].unit = LOCAL_VECTOR;
-  l->cells = l->warp_rows / l->mma.m * (l->warp_columns / l->mma.n) * t->set.count;
+  l->cells = l->warp_rows / l->units.size.m * (l->warp_columns / l->units.size.n) * t->set.count;
   l->parts = 1;
   return l->fragments;
 }

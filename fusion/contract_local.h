@@ -3,6 +3,7 @@
 #ifndef FUSION_CONTRACT_LOCAL_H
 #define FUSION_CONTRACT_LOCAL_H
 #include "fusion/contract_private.h"
+#include "fusion/fragments.h"
 
 enum { LOCAL_VECTOR = 4, LOCAL_PANELS = 2 * CONTRACT_SET_MAX, LOCAL_FETCHED = 32, LOCAL_ROWS = 8 };
 
@@ -41,9 +42,7 @@ typedef struct contract_local {
   uint32_t panel_count, panel_of[CONTRACT_SET_MAX][2]; /* by member: of its rows, of its columns */
   bool fragments;  /* on matrix units: the panels keep elements of 16 or 8 bits, a subgroup holds warp_rows x warp_columns of the tile */
   uint8_t element; /* their type */
-  uint32_t units;  /* KIR_MMA_ of the elements */
-  kir_mma mma;     /* size of a fragment */
-  uint32_t lanes;  /* of a subgroup */
+  matrix_units units;
   uint32_t warp_rows, warp_columns, cells, staging;
   ir_expr warp;                                      /* this item's subgroup */
   ir_expr item, row_tile, column_tile, first, steps; /* steps [first, first + steps) */
@@ -68,14 +67,13 @@ ir_expr contract_local_element(const contract_local *, const local_panel *, ir_e
 void contract_local_store(contract_local *, uint32_t row, ir_expr column, uint32_t lane_var, ir_expr lane, const uint32_t *acc);
 uint32_t contract_local_row(contract_local *, ir_expr at); /* goes to row `at` of the tile; returns the test, or 0 */
 /* schedule_contract_mma.c */
-enum { MMA_PAD = 16, MMA_MOST = 8 }; /* bytes; fragments of sums that a subgroup holds */
-static inline uint32_t contract_mma_pad(const contract_local *l) { return MMA_PAD / ir_dtypes[l->element].bytes; }
+enum { MMA_MOST = 8 }; /* fragments of sums that a subgroup holds */
+static inline uint32_t contract_mma_pad(const contract_local *l) { return FRAGMENT_PAD / ir_dtypes[l->element].bytes; }
 /* Elements from row to row of a subgroup's results. */
-static inline uint32_t contract_mma_stage(const contract_local *l) { return l->mma.n + 4u; }
+static inline uint32_t contract_mma_stage(const contract_local *l) { return l->units.size.n + 4u; }
 static inline uint64_t contract_stage_bytes(const contract_local *l) {
-  return l->fragments ? (uint64_t)(l->items / l->lanes) * l->mma.m * contract_mma_stage(l) * 4 : 0;
+  return l->fragments ? (uint64_t)(l->items / l->units.lanes) * l->units.size.m * contract_mma_stage(l) * 4 : 0;
 }
-uint32_t contract_mma_zero(contract_local *);
 void contract_mma_multiply(contract_local *, ir_expr buffer, uint32_t terms, uint32_t *acc);
 void contract_mma_store(contract_local *, const uint32_t *acc);
 /* Labels of an axis at number `at`, which counts whole vectors of the last label where `unit` is more than 1; `lane` goes with them. */

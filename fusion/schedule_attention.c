@@ -17,22 +17,22 @@ attend_array attend_array_add(attend *t, const char *name, int64_t elements) {
   if (elements * 4 > PRIVATE_BYTES && t->spare) {
     t->spare--;
     const uint32_t buffer = fusion_add_scratch(t->c, name, SNT_F32, expr_mul(e->x, expr_int(e->x, elements), t->groups));
-    return (attend_array){emit_bind(e, buffer, KIR_READ | KIR_WRITE), expr_mul(e->x, t->group_number, expr_int(e->x, elements))};
+    return (attend_array){emit_bind(e, buffer, KIR_READ | KIR_WRITE), SNT_F32, expr_mul(e->x, t->group_number, expr_int(e->x, elements))};
   }
   kir_memory m = {.name = name, .space = KIR_PRIVATE, .access = KIR_READ | KIR_WRITE, .rank = 1, .flags = KIR_MEM_ROWS, .align = 64};
   m.type = kir_t(SNT_F32, 1);
   m.dims[0] = (uint64_t)elements;
-  return (attend_array){kir_memory_add(e->k, &m), 0};
+  return (attend_array){kir_memory_add(e->k, &m), SNT_F32, 0};
 }
 
 uint32_t attend_load(attend *t, const attend_array *array, ir_expr offset) {
-  return emit_load(t->e, array->memory, SNT_F32, expr_add(t->e->x, array->base, offset), 0, NULL);
+  return emit_load(t->e, array->memory, array->element, expr_add(t->e->x, array->base, offset), 0, NULL);
 }
 
 void attend_store(attend *t, const attend_array *array, ir_expr offset, uint32_t value) {
   const bool stream = t->e->stream;
   t->e->stream = false;
-  emit_store(t->e, array->memory, SNT_F32, expr_add(t->e->x, array->base, offset), value);
+  emit_store(t->e, array->memory, array->element, expr_add(t->e->x, array->base, offset), value);
   t->e->stream = stream;
 }
 

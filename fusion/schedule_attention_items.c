@@ -244,7 +244,7 @@ static void store_combined(query *s, state *now) {
   kir_memory m = {.name = "results", .space = KIR_LOCAL, .access = KIR_READ | KIR_WRITE, .rank = 1, .align = 16};
   m.type = kir_t(SNT_F32, 1);
   m.dims[0] = (uint64_t)s->items * (uint64_t)s->depth;
-  const attend_array shared = {kir_memory_add(e->k, &m), 0};
+  const attend_array shared = {kir_memory_add(e->k, &m), SNT_F32, 0};
   for (uint32_t p = 0; p < s->piece_count; p++) {
     const ir_expr at = emit_lanes(e, s->pieces[p].from, s->pieces[p].lanes);
     attend_store(t, &shared, expr_add(e->x, expr_mul(e->x, s->item, expr_int(e->x, s->depth)), at), now->results[p]);

@@ -1,43 +1,32 @@
 /* Attention of many queries where local memory is near: a workgroup has 32 queries, and keys come in tiles of 64 or 32. A tile's scores are the product of
-   two panels in local memory, sixteen or eight cells an item; then four items share a query and weigh its keys, a quarter each; then the weights, in local
+   two panels in local memory, sixteen or eight cells an item; then four items share a query and weigh its keys, a part each; then the weights, in local
    memory again, multiply the tile's values, which have taken the room of its keys. Every element of keys and values is fetched once a group, in whole
    vectors. Rows of panels begin four banks apart (keys of neighbouring items are neighbours) and rows of scores sixteen: no bank is asked twice at once.
+   Where there are matrix units for the elements, both products are theirs, and a group has as many queries as its subgroups have rows of fragments.
    Queries and keys that tiles do not divide: the last tile begins earlier; queries are then computed twice, keys counted once. */
-#include "fusion/schedule_attention_private.h"
+#include "fusion/schedule_attention_local.h"
 #include <float.h>
 #include <math.h>
 
-enum { ROWS = 32, ITEMS = 128, QUARTERS = ITEMS / ROWS, ACROSS = 16, DOWN = ITEMS / ACROSS, CELL_ROWS = ROWS / DOWN, VECTOR = 4 };
+enum { ROWS = 32, ITEMS = ATTEND_ITEMS, ACROSS = 16, DOWN = ITEMS / ACROSS, CELL_ROWS = ROWS / DOWN, VECTOR = ATTEND_VECTOR };
 enum {
-  MOST_KEYS = 64,
+  MOST_KEYS = ATTEND_MOST_KEYS,
   MOST_CELLS = CELL_ROWS * MOST_KEYS / ACROSS,
   MOST_WIDTH = 256,
-  MOST_VECTORS = 16,
-  MOST_STATE = MOST_VECTORS + 1 + ATTENTION_REDUCES
+  MOST_STATE = ATTEND_MOST_VECTORS + 1 + ATTENTION_REDUCES
 };
-enum { PANEL_PAD = VECTOR, SCORES_PAD = 16 };
 
 /* Values of one item: of the query and quarter that it weighs for, and of the rows and columns of the result that it adds up. */
 typedef struct state {
-  uint32_t extremum, sums[ATTENTION_REDUCES], results[MOST_VECTORS];
+  uint32_t extremum, sums[ATTENTION_REDUCES], results[ATTEND_MOST_VECTORS];
 } state;
-
-typedef struct local_tile {
-  attend *t;
-  int64_t inner, depth;
-  uint32_t keys;                   /* of a tile */
-  uint32_t columns, rows, vectors; /* of the result's vectors: how many items lie across and down, and how many an item has across */
-  ir_expr item, row, first, skip;  /* first: the tile's first key; skip: so many of its keys have been counted before */
-  bool even;                       /* tiles divide the keys */
-  attend_array query, panel, scores, most, correction, sums[ATTENTION_REDUCES]; /* panel: keys, then values */
-} local_tile;
 
 static ir_expr place(const local_tile *s, ir_expr row, int64_t stride, ir_expr column) {
   expr_pool *x = s->t->e->x;
   return expr_add(x, expr_mul(x, row, expr_int(x, stride)), column);
 }
-static ir_expr quarter(const local_tile *s) { return expr_mod(s->t->e->x, s->item, QUARTERS); }
-static ir_expr own_query(const local_tile *s) { return expr_div(s->t->e->x, s->item, QUARTERS); }
+static ir_expr own_part(const local_tile *s) { return expr_mod(s->t->e->x, s->item, s->share); }
+static ir_expr own_query(const local_tile *s) { return expr_div(s->t->e->x, s->item, s->share); }
 static void set_query(local_tile *s, ir_expr number) { s->t->now[s->t->a->row] = expr_add(s->t->e->x, s->row, number); }
 
 static void barrier(local_tile *s) { kir_barrier(s->t->e->k, KIR_SYNC_LOCAL); }
@@ -83,7 +72,7 @@ static void fill_panel(local_tile *s, operand which, const attend_array *panel, 
     values[i] = fetch_vector(s, which, row[i], column[i]);
   }
   for (int64_t i = 0; i < count; i++) {
-    attend_store(s->t, panel, place(s, row[i], width + PANEL_PAD, emit_lanes(e, column[i], VECTOR)), values[i]);
+    attend_store(s->t, panel, place(s, row[i], attend_panel_pitch(s, width), emit_lanes(e, column[i], VECTOR)), values[i]);
     emit_scalar_lanes(e);
   }
 }
@@ -108,8 +97,8 @@ static void multiply_scores(local_tile *s, ir_expr d, uint32_t *acc) {
   emit *e = s->t->e;
   const uint32_t keys = s->keys / ACROSS;
   uint32_t query[CELL_ROWS], key[MOST_KEYS / ACROSS];
-  for (uint32_t i = 0; i < CELL_ROWS; i++) query[i] = panel_vector(s, &s->query, s->inner + PANEL_PAD, cell_row(s, i), d);
-  for (uint32_t j = 0; j < keys; j++) key[j] = panel_vector(s, &s->panel, s->inner + PANEL_PAD, cell_key(s, j), d);
+  for (uint32_t i = 0; i < CELL_ROWS; i++) query[i] = panel_vector(s, &s->query, attend_panel_pitch(s, s->inner), cell_row(s, i), d);
+  for (uint32_t j = 0; j < keys; j++) key[j] = panel_vector(s, &s->panel, attend_panel_pitch(s, s->inner), cell_key(s, j), d);
   for (uint32_t lane = 0; lane < VECTOR; lane++) {
     uint32_t own[MOST_KEYS / ACROSS];
     for (uint32_t j = 0; j < keys; j++) own[j] = attend_lane(s->t, key[j], lane);
@@ -137,7 +126,7 @@ static void make_scores(local_tile *s) {
   emit_loop_end(e, d, cells, carried, acc);
   for (uint32_t i = 0; i < CELL_ROWS; i++)
     for (uint32_t j = 0; j < keys; j++)
-      attend_store(s->t, &s->scores, place(s, cell_row(s, i), s->keys + SCORES_PAD, cell_key(s, j)), acc[i * keys + j]);
+      attend_store(s->t, &s->scores, place(s, cell_row(s, i), attend_scores_pitch(s), cell_key(s, j)), acc[i * keys + j]);
 }
 
 /* ---- weights ---- */
@@ -145,14 +134,18 @@ static void make_scores(local_tile *s) {
 /* A slot each for the items of a query: nobody waits for who writes. */
 static void store_own(local_tile *s, const attend_array *array, uint32_t value) { attend_store(s->t, array, s->item, value); }
 static uint32_t load_first(local_tile *s, const attend_array *array, ir_expr row) {
-  return attend_load(s->t, array, expr_mul(s->t->e->x, row, QUARTERS));
+  return attend_load(s->t, array, expr_mul(s->t->e->x, row, s->share));
 }
-static uint32_t load_quarters(local_tile *s, const attend_array *array, ir_expr row) { return panel_vector(s, array, QUARTERS, row, 0); }
+static uint32_t load_parts(local_tile *s, const attend_array *array, ir_expr row) {
+  const uint32_t value = attend_load(s->t, array, place(s, row, s->share, emit_lanes(s->t->e, 0, s->share)));
+  emit_scalar_lanes(s->t->e);
+  return value;
+}
 
 /* Vector v of the keys that the item weighs, as the lanes at hand. */
 static ir_expr open_keys(local_tile *s, uint32_t v) {
   expr_pool *x = s->t->e->x;
-  const ir_expr at = emit_lanes(s->t->e, expr_add(x, expr_mul(x, quarter(s), VECTOR), (ir_expr)v * VECTOR * QUARTERS), VECTOR);
+  const ir_expr at = emit_lanes(s->t->e, expr_add(x, expr_mul(x, own_part(s), VECTOR), (ir_expr)(v * VECTOR * s->share)), VECTOR);
   s->t->key = expr_add(x, s->first, at);
   return at;
 }
@@ -172,9 +165,9 @@ static void keep_scores(local_tile *s, uint32_t *kept) {
   emit *e = t->e;
   uint32_t most = 0;
   set_query(s, own_query(s));
-  for (uint32_t v = 0; v < s->keys / VECTOR / QUARTERS; v++) {
+  for (uint32_t v = 0; v < s->keys / VECTOR / s->share; v++) {
     const ir_expr at = open_keys(s, v);
-    kept[v] = attend_load(t, &s->scores, place(s, own_query(s), s->keys + SCORES_PAD, at));
+    kept[v] = attend_load(t, &s->scores, place(s, own_query(s), attend_scores_pitch(s), at));
     attend_remember(t, t->a->scores, kept[v]);
     if (attend_kept(t) != t->a->scores) kept[v] = attend_f32(t, attend_value(t, attend_kept(t)));
     if (t->a->exp_count) {
@@ -195,7 +188,7 @@ static void move_extremum(local_tile *s, state *now) {
     return;
   }
   const uint32_t before = attend_finite(t, now->extremum);
-  now->extremum = attend_extremum(t, now->extremum, attend_across(t, load_quarters(s, &s->most, own_query(s))));
+  now->extremum = attend_extremum(t, now->extremum, attend_across(t, load_parts(s, &s->most, own_query(s))));
   attend_refer(t, attend_finite(t, now->extremum));
   for (uint32_t i = 0; i < t->a->sum_count; i++)
     now->sums[i] = attend_scaled(s->t, attend_correction(t, t->a->sum_exp[i], before), now->sums[i]);
@@ -210,14 +203,15 @@ static void weigh_keys(local_tile *s, const uint32_t *kept, state *now) {
   const uint32_t nothing = kir_const_float(e->k, kir_t(SNT_F32, VECTOR), 0);
   set_query(s, own_query(s));
   move_extremum(s, now);
-  for (uint32_t v = 0; v < s->keys / VECTOR / QUARTERS; v++) {
+  for (uint32_t v = 0; v < s->keys / VECTOR / s->share; v++) {
     const ir_expr at = open_keys(s, v);
     const uint32_t weight = if_new(s, at, attend_f32(t, attend_weigh(t, kept[v], terms)), nothing);
     for (uint32_t i = 0; i < t->a->sum_count; i++) {
       const uint32_t term = if_new(s, at, attend_f32(t, terms[i]), nothing);
       now->sums[i] = kir_2(e->k, KIR_add, now->sums[i], attend_sum(t, term, VECTOR));
     }
-    attend_store(t, &s->scores, place(s, own_query(s), s->keys + SCORES_PAD, at), weight);
+    if (s->fragments) attend_mma_weight(s, at, weight);
+    else attend_store(t, &s->weights, place(s, own_query(s), attend_weights_pitch(s), at), weight);
     emit_scalar_lanes(e);
   }
 }
@@ -227,19 +221,20 @@ static void weigh_keys(local_tile *s, const uint32_t *kept, state *now) {
 static ir_expr result_row(const local_tile *s, uint32_t i) {
   return expr_add(s->t->e->x, expr_div(s->t->e->x, s->item, s->columns), (ir_expr)(i * s->rows));
 }
-static ir_expr result_column(const local_tile *s, uint32_t v) {
+ir_expr attend_result_column(const local_tile *s, uint32_t v) {
   expr_pool *x = s->t->e->x;
   return expr_mul(x, expr_add(x, expr_mod(x, s->item, s->columns), (ir_expr)(v * s->columns)), VECTOR);
 }
-static uint32_t result_rows(const local_tile *s) { return ROWS / s->rows; }
+static uint32_t result_rows(const local_tile *s) { return s->queries / s->rows; }
 
 static void multiply_values(local_tile *s, ir_expr key, uint32_t *acc) {
   emit *e = s->t->e;
   uint32_t weight[ROWS];
-  for (uint32_t i = 0; i < result_rows(s); i++) weight[i] = panel_vector(s, &s->scores, s->keys + SCORES_PAD, result_row(s, i), key);
+  for (uint32_t i = 0; i < result_rows(s); i++) weight[i] = panel_vector(s, &s->weights, attend_weights_pitch(s), result_row(s, i), key);
   for (uint32_t lane = 0; lane < VECTOR; lane++)
     for (uint32_t v = 0; v < s->vectors; v++) {
-      const uint32_t value = panel_vector(s, &s->panel, s->depth + PANEL_PAD, expr_add(e->x, key, lane), result_column(s, v));
+      const uint32_t value = panel_vector(s, &s->panel, attend_panel_pitch(s, s->depth), expr_add(e->x, key, lane),
+                                          attend_result_column(s, v));
       for (uint32_t i = 0; i < result_rows(s); i++) {
         uint32_t *cell = &acc[i * s->vectors + v];
         *cell = kir_3(e->k, KIR_fma, attend_lane(s->t, weight[i], lane), value, *cell);
@@ -250,7 +245,11 @@ static void multiply_values(local_tile *s, ir_expr key, uint32_t *acc) {
 static void add_values(local_tile *s, state *now) {
   emit *e = s->t->e;
   const uint32_t cells = result_rows(s) * s->vectors;
-  uint32_t carried[MOST_VECTORS];
+  uint32_t carried[ATTEND_MOST_VECTORS];
+  if (s->fragments) {
+    attend_mma_values(s, s->t->a->weight_exp ? load_first(s, &s->correction, result_row(s, 0)) : 0, now->results);
+    return;
+  }
   for (uint32_t i = 0; i < result_rows(s) && s->t->a->weight_exp; i++) {
     const uint32_t factor = load_first(s, &s->correction, result_row(s, i));
     for (uint32_t v = 0; v < s->vectors; v++)
@@ -285,11 +284,11 @@ static void unpack_state(const local_tile *s, const uint32_t *list, state *to) {
 }
 
 static void do_tile(local_tile *s, state *now) {
-  uint32_t kept[MOST_KEYS / VECTOR / QUARTERS];
+  uint32_t kept[MOST_KEYS / VECTOR];
   barrier(s); /* the tile before has been multiplied */
   fill_panel(s, KEYS, &s->panel, s->keys, s->inner);
   barrier(s);
-  make_scores(s);
+  (s->fragments ? attend_mma_scores : make_scores)(s);
   barrier(s);
   fill_panel(s, VALUES, &s->panel, s->keys, s->depth);
   keep_scores(s, kept);
@@ -337,7 +336,7 @@ static uint32_t any_unseen(local_tile *s, const state *now, double low) {
   barrier(s);
   store_own(s, &s->most, now->extremum);
   barrier(s);
-  for (uint32_t i = 0; i < ROWS; i++) {
+  for (uint32_t i = 0; i < s->queries; i++) {
     const uint32_t own = load_first(s, &s->most, i);
     least = i ? kir_2(e->k, KIR_min, least, own) : own;
   }
@@ -352,7 +351,7 @@ typedef struct tile_pass {
 
 static void do_tile_of(local_tile *s, const tile_pass *p, state *now) {
   emit *e = s->t->e;
-  const attend_block block = {s->row, s->first, ROWS, s->keys};
+  const attend_block block = {s->row, s->first, s->queries, s->keys};
   double low;
   const uint32_t masked = p->masks ? attend_all_masked(s->t, &block, &low) : 0;
   if (masked) do_tile_if(s, kir_3(e->k, KIR_select, p->second, kir_2(e->k, KIR_and, masked, p->unseen), kir_1(e->k, KIR_not, masked)), now);
@@ -378,7 +377,7 @@ static void do_tiles(local_tile *s, const tile_pass *p, state *now) {
 
 static void do_passes(local_tile *s, state *now) {
   emit *e = s->t->e;
-  const attend_block any = {s->row, 0, ROWS, s->keys};
+  const attend_block any = {s->row, 0, s->queries, s->keys};
   double low;
   if (s->t->a->keys == (ir_expr)s->keys || !attend_all_masked(s->t, &any, &low)) {
     do_tiles(s, &(tile_pass){0}, now);
@@ -405,10 +404,10 @@ static void store_results(local_tile *s, const state *now) {
     uint32_t sums[ATTENTION_REDUCES];
     set_query(s, result_row(s, i));
     const uint32_t extremum = t->a->exp_count ? load_first(s, &s->most, result_row(s, i)) : now->extremum;
-    for (uint32_t k = 0; k < t->a->sum_count; k++) sums[k] = kir_1(e->k, KIR_hred_add, load_quarters(s, &s->sums[k], result_row(s, i)));
+    for (uint32_t k = 0; k < t->a->sum_count; k++) sums[k] = kir_1(e->k, KIR_hred_add, load_parts(s, &s->sums[k], result_row(s, i)));
     const uint32_t scale = attend_finish(t, extremum, sums);
     for (uint32_t v = 0; v < s->vectors; v++) {
-      if (t->a->depth >= 0) t->now[t->a->depth] = emit_lanes(e, result_column(s, v), VECTOR);
+      if (t->a->depth >= 0) t->now[t->a->depth] = emit_lanes(e, attend_result_column(s, v), VECTOR);
       attend_output(t, attend_scaled(s->t, scale, now->results[i * s->vectors + v]));
       emit_scalar_lanes(e);
     }
@@ -417,78 +416,103 @@ static void store_results(local_tile *s, const state *now) {
 
 /* ---- shape ---- */
 
-static int64_t room(const local_tile *s, uint32_t keys) {
-  const int64_t widest = s->inner > s->depth ? s->inner : s->depth;
-  return 4 * (ROWS * (s->inner + PANEL_PAD) + keys * (widest + PANEL_PAD) + ROWS * (keys + SCORES_PAD) +
-              (2 + (int64_t)s->t->a->sum_count) * ITEMS);
+static int64_t widest(const local_tile *s) { return s->inner > s->depth ? s->inner : s->depth; }
+
+static int64_t room(const local_tile *s) {
+  const int64_t panels = s->queries * attend_panel_pitch(s, s->inner) + s->keys * attend_panel_pitch(s, widest(s)),
+                weights = s->fragments ? WEIGHT_PARTS * s->queries * attend_weights_pitch(s) : 0,
+                slots = (2 + (int64_t)s->t->a->sum_count) * ITEMS;
+  return (panels + weights) * (s->fragments ? ir_dtypes[s->element].bytes : 4) + 4 * (s->queries * attend_scores_pitch(s) + slots);
 }
 
-/* The larger tile that local memory holds; widths come in whole vectors for all items. */
+static bool divide_result(local_tile *s) {
+  s->columns = s->fragments ? s->share : ACROSS;
+  while (s->depth / VECTOR % s->columns) s->columns /= 2;
+  s->rows = ITEMS / s->columns;
+  s->vectors = (uint32_t)(s->depth / VECTOR / s->columns);
+  return s->rows <= s->queries && s->queries / s->rows * s->vectors <= ATTEND_MOST_VECTORS;
+}
+
+/* The larger tile that local memory holds. */
+static bool pick_keys(local_tile *s) {
+  const int64_t most = (int64_t)cost_local_room(s->t->c->options->profile);
+  const expr_pool *x = s->t->c->graph->pool;
+  int64_t rows = s->queries, keys = MOST_KEYS;
+  (void)expr_is_const(x, s->t->a->extent[s->t->a->row], &rows);
+  (void)expr_is_const(x, s->t->a->keys, &keys);
+  for (s->keys = MOST_KEYS; s->keys > MOST_KEYS / 2 && (keys < s->keys || room(s) > most);) s->keys /= 2;
+  return rows >= s->queries && keys >= s->keys && room(s) <= most;
+}
+
+/* Widths come in whole vectors for all items. */
 static bool pick_shape(local_tile *s) {
   const attend *t = s->t;
   const cost_profile *p = t->c->options->profile;
   expr_pool *x = t->c->graph->pool;
-  const int64_t most = (int64_t)cost_local_room(p);
   if (t->a->row < 0 || t->a->depth < 0 || !expr_is_const(x, t->a->extent[t->a->depth], &s->depth) ||
       !expr_is_const(x, t->a->inner_extent, &s->inner))
     return false;
   if (s->inner % ACROSS || s->depth % ACROSS || s->inner > MOST_WIDTH || s->depth > MOST_WIDTH || (p->max_items && p->max_items < ITEMS))
     return false;
-  for (s->columns = ACROSS; s->depth / VECTOR % s->columns;) s->columns /= 2;
-  s->rows = ITEMS / s->columns;
-  s->vectors = (uint32_t)(s->depth / VECTOR / s->columns);
-  int64_t rows = ROWS, keys = MOST_KEYS;
-  (void)expr_is_const(x, t->a->extent[t->a->row], &rows);
-  (void)expr_is_const(x, t->a->keys, &keys);
-  s->keys = keys >= MOST_KEYS && room(s, MOST_KEYS) <= most ? MOST_KEYS : MOST_KEYS / 2;
-  return s->rows <= ROWS && rows >= ROWS && keys >= s->keys && room(s, s->keys) <= most;
+  s->fragments = attend_mma_find(s);
+  if (s->fragments && divide_result(s) && pick_keys(s)) return true;
+  s->fragments = false;
+  s->queries = ROWS;
+  s->share = ITEMS / ROWS;
+  return divide_result(s) && pick_keys(s);
 }
 
-/* Below an eighth of the device's units it is quicker with a workgroup a query. */
+/* Below an eighth of the device's units it is quicker with a workgroup a query; on matrix units four times as many fit into that time (instructions of a
+   query: a sixth). */
 bool attend_local_fits(const attend *t, int64_t *queries, int64_t *keys) {
-  enum { TIMES_AS_FAST = 8 };
+  enum { TIMES_AS_FAST = 8, ON_UNITS = 4 };
   const expr_pool *x = t->c->graph->pool;
   attend own = *t;
   local_tile s = {.t = &own};
   if (schedule_is_explicit(t->c) || !pick_shape(&s)) return false;
-  const double groups = (double)schedule_hint(x, attend_batch(t)) * (double)schedule_hint(x, t->a->extent[t->a->row]) / ROWS;
-  if (groups * TIMES_AS_FAST < t->c->options->profile->units) return false;
-  *queries = ROWS;
+  const double groups = (double)schedule_hint(x, attend_batch(t)) * (double)schedule_hint(x, t->a->extent[t->a->row]) / s.queries;
+  if (groups * TIMES_AS_FAST * (s.fragments ? ON_UNITS : 1) < t->c->options->profile->units) return false;
+  *queries = s.queries;
   *keys = s.keys;
   return true;
 }
 
-static attend_array array_of(local_tile *s, const char *name, int64_t elements) {
+static attend_array array_of(local_tile *s, const char *name, int32_t element, int64_t elements) {
   kir_memory m = {.name = name, .space = KIR_LOCAL, .access = KIR_READ | KIR_WRITE, .rank = 1, .align = 4 * VECTOR};
-  m.type = kir_t(SNT_F32, 1);
+  m.type = kir_t(element, 1);
   m.dims[0] = (uint64_t)elements;
-  return (attend_array){kir_memory_add(s->t->e->k, &m), 0};
+  return (attend_array){kir_memory_add(s->t->e->k, &m), element, 0};
 }
 
 static void make_arrays(local_tile *s) {
   const attention *a = s->t->a;
-  const int64_t widest = s->inner > s->depth ? s->inner : s->depth;
-  s->query = array_of(s, "queries", ROWS * (s->inner + PANEL_PAD));
-  s->panel = array_of(s, "panel", s->keys * (widest + PANEL_PAD));
-  s->scores = array_of(s, "scores", ROWS * ((int64_t)s->keys + SCORES_PAD));
-  if (a->exp_count) s->most = array_of(s, "most", ITEMS);
-  if (a->weight_exp) s->correction = array_of(s, "correction", ITEMS);
-  for (uint32_t i = 0; i < a->sum_count; i++) s->sums[i] = array_of(s, attend_sum_names[i], ITEMS);
+  const int32_t element = s->fragments ? s->element : SNT_F32;
+  s->query = array_of(s, "queries", element, s->queries * attend_panel_pitch(s, s->inner));
+  s->panel = array_of(s, "panel", element, s->keys * attend_panel_pitch(s, widest(s)));
+  s->scores = array_of(s, "scores", SNT_F32, s->queries * attend_scores_pitch(s));
+  s->weights = s->fragments ? array_of(s, "weights", element, WEIGHT_PARTS * s->queries * attend_weights_pitch(s)) : s->scores;
+  if (a->exp_count) s->most = array_of(s, "most", SNT_F32, ITEMS);
+  if (a->weight_exp) s->correction = array_of(s, "correction", SNT_F32, ITEMS);
+  for (uint32_t i = 0; i < a->sum_count; i++) s->sums[i] = array_of(s, attend_sum_names[i], SNT_F32, ITEMS);
 }
 
 static void place_rows(local_tile *s) {
   attend *t = s->t;
   emit *e = t->e;
   expr_pool *x = e->x;
-  const ir_expr rows = t->a->extent[t->a->row], parts = expr_ceil_div(x, rows, ROWS), groups = expr_mul(x, attend_batch(t), parts);
+  const ir_expr rows = t->a->extent[t->a->row], parts = expr_ceil_div(x, rows, s->queries), groups = expr_mul(x, attend_batch(t), parts);
   int64_t literal;
   t->groups = groups;
   t->group_number = emit_group(e, groups);
   s->item = emit_item(e, 0, ITEMS);
+  if (s->fragments) {
+    matrix_units_use(e, &s->units);
+    s->warp = emit_var_for(e, "w", kir_id(e->k, KIR_sg_id, 0), 0, ITEMS / s->units.lanes);
+  }
   attend_set_batch(t, expr_div(x, t->group_number, parts));
-  s->row = expr_mul(x, expr_mod(x, t->group_number, parts), ROWS);
-  if (expr_is_const(x, rows, &literal) && literal % ROWS == 0) return;
-  const ir_expr last = expr_sub(x, rows, ROWS);
+  s->row = expr_mul(x, expr_mod(x, t->group_number, parts), s->queries);
+  if (expr_is_const(x, rows, &literal) && literal % s->queries == 0) return;
+  const ir_expr last = expr_sub(x, rows, s->queries);
   e->same = true;
   s->row = emit_var_for(e, "row", emit_expr(e, expr_min(x, s->row, last)), 0, expr_add(x, last, 1));
 }
@@ -505,7 +529,7 @@ snt_result attend_build_local(attend *t, uint32_t choice, uint32_t guard_count, 
   state now = {.extremum = attend_start(t, 1)};
   for (uint32_t i = 0; i < t->a->sum_count; i++) now.sums[i] = kir_const_float(e->k, kir_t(SNT_F32, 1), 0);
   for (uint32_t i = 0; i < result_rows(&s) * s.vectors; i++) now.results[i] = kir_const_float(e->k, kir_t(SNT_F32, VECTOR), 0);
-  fill_panel(&s, QUERIES, &s.query, ROWS, s.inner);
+  fill_panel(&s, QUERIES, &s.query, s.queries, s.inner);
   do_passes(&s, &now);
   store_results(&s, &now);
   return emit_end(e, t->groups, choice, guard_count, guards);

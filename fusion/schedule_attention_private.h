@@ -21,6 +21,7 @@ typedef struct attend {
 /* An array of this work-item: private where it is small, else its part of a scratch buffer. */
 typedef struct attend_array {
   uint32_t memory;
+  int32_t element; /* loads and stores are of f32 whatever it is */
   ir_expr base;
 } attend_array;
 extern const char attend_sum_names[ATTENTION_REDUCES][5]; /* of the arrays that keep them */

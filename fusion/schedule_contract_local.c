@@ -248,12 +248,13 @@ snt_result contract_build_local(contract_local *l, const contract_guard *guard) 
   for (uint32_t i = 0; i < CONTRACT_LABELS; i++) t->at[i] = 0;
   const ir_expr groups = place_group(l);
   l->item = emit_item(e, 0, l->items);
-  if (l->fragments) l->warp = emit_var_for(e, "w", kir_id(e->k, KIR_sg_id, 0), 0, l->items / l->lanes);
+  if (l->fragments) matrix_units_use(e, &l->units);
+  if (l->fragments) l->warp = emit_var_for(e, "w", kir_id(e->k, KIR_sg_id, 0), 0, l->items / l->units.lanes);
   l->steps = expr_ceil_div(e->x, l->terms.extent, (ir_expr)l->step * l->parts);
   l->first = variable_of(e, "first", expr_mul(e->x, l->part_at, l->steps), expr_ceil_div(e->x, l->terms.extent, l->step));
   declare_panels(l);
   for (uint32_t i = 0; i < l->cells; i++)
-    acc[i] = !l->fragments ? emit_no_sum(e, kir_t(t->type.base, LOCAL_VECTOR)) : i ? acc[0] : contract_mma_zero(l);
+    acc[i] = !l->fragments ? emit_no_sum(e, kir_t(t->type.base, LOCAL_VECTOR)) : i ? acc[0] : fragment_zero(e, "c", t->type.base);
   multiply_all(l, acc);
   if (l->parts > 1) l->scratch = fusion_add_scratch(t->c, "parts", t->type.base, contract_part_elements(l));
   if (l->parts > 1) store_part(l, acc);

@@ -8,47 +8,22 @@ static ir_expr warp_place(const contract_local *l, bool columns) {
   return columns ? expr_mul(x, expr_mod(x, l->warp, across), l->warp_columns) : expr_mul(x, expr_div(x, l->warp, across), l->warp_rows);
 }
 
-static kir_type fragment(int32_t base, uint8_t kind) {
-  kir_type t = kir_t(base, 1);
-  t.frag = kind;
-  return t;
-}
-
-uint32_t contract_mma_zero(contract_local *l) {
-  emit *e = l->t->e;
-  const int32_t base = l->t->type.base;
-  kir_memory m = {
-      .name = "c", .space = KIR_PRIVATE, .access = KIR_READ | KIR_WRITE, .rank = 1, .flags = KIR_MEM_REGS, .type = fragment(base, 3)};
-  m.dims[0] = 1;
-  const uint32_t memory = kir_memory_add(e->k, &m), first = kir_const_int(e->k, kir_t(SNT_U32, 1), 0);
-  e->k->sub = l->lanes;
-  e->k->needs = kir_mma_needs(e->k->arena, l->units, l->mma);
-  kir_fill(e->k, memory, 0, NULL, base == SNT_F32 ? kir_const_float(e->k, kir_t(base, 1), 0) : kir_const_int(e->k, kir_t(base, 1), 0));
-  return kir_load(e->k, memory, 1, 1, &first);
-}
-
 /* The fragment whose first row (or column) is `own` of the tile, and first term `term` of the step. */
 static uint32_t load_fragment(contract_local *l, const local_panel *p, ir_expr buffer, ir_expr own, uint32_t term) {
-  emit *e = l->t->e;
-  const uint32_t index = emit_expr(e, contract_local_element(l, p, buffer, own, term));
-  const uint32_t tile = p->columns ? l->shape.columns : l->shape.rows;
-  const kir_inst load = {.op = KIR_mma_load,
-                         .type = fragment(l->element, p->columns ? 2 : 1),
-                         .index = p->memory,
-                         .lanes = (int32_t)((p->by_rows ? l->step : tile) + contract_mma_pad(l)),
-                         .flags = p->by_rows == p->columns ? KIR_IS_COLUMNS : 0};
-  return kir_put(e->k, &load, 1, &index);
+  const uint32_t tile = p->columns ? l->shape.columns : l->shape.rows, pitch = (p->by_rows ? l->step : tile) + contract_mma_pad(l);
+  return fragment_load(l->t->e, p->memory, p->columns ? FRAGMENT_B : FRAGMENT_A, contract_local_element(l, p, buffer, own, term), pitch,
+                       p->by_rows == p->columns);
 }
 
 void contract_mma_multiply(contract_local *l, ir_expr buffer, uint32_t terms, uint32_t *acc) {
   emit *e = l->t->e;
   expr_pool *x = e->x;
-  const uint32_t rows = l->warp_rows / l->mma.m, columns = l->warp_columns / l->mma.n;
-  for (uint32_t term = 0; term < terms; term += l->mma.k) {
+  const uint32_t rows = l->warp_rows / l->units.size.m, columns = l->warp_columns / l->units.size.n;
+  for (uint32_t term = 0; term < terms; term += l->units.size.k) {
     uint32_t read[LOCAL_PANELS][MMA_MOST];
     for (uint32_t p = 0; p < l->panel_count; p++) {
       const bool across = l->panel[p].columns;
-      const ir_expr side = across ? l->mma.n : l->mma.m;
+      const ir_expr side = across ? l->units.size.n : l->units.size.m;
       for (uint32_t i = 0; i < (across ? columns : rows); i++)
         read[p][i] = load_fragment(l, &l->panel[p], buffer, expr_add(x, warp_place(l, across), i * side), term);
     }
@@ -56,8 +31,7 @@ void contract_mma_multiply(contract_local *l, ir_expr buffer, uint32_t terms, ui
       for (uint32_t i = 0; i < rows; i++)
         for (uint32_t j = 0; j < columns; j++) {
           uint32_t *cell = &acc[(s * rows + i) * columns + j];
-          const uint32_t parts[3] = {read[l->panel_of[s][0]][i], read[l->panel_of[s][1]][j], *cell};
-          *cell = kir_put(e->k, &(kir_inst){.op = KIR_mma, .type = fragment(l->t->type.base, 3)}, 3, parts);
+          *cell = fragment_multiply(e, read[l->panel_of[s][0]][i], read[l->panel_of[s][1]][j], *cell);
         }
   }
 }
@@ -74,30 +48,31 @@ static uint32_t declare_stage(contract_local *l) {
 void contract_mma_store(contract_local *l, const uint32_t *acc) {
   emit *e = l->t->e;
   expr_pool *x = e->x;
-  const uint32_t stage = declare_stage(l), rows = l->warp_rows / l->mma.m, columns = l->warp_columns / l->mma.n, ld = contract_mma_stage(l);
-  const uint32_t share = l->lanes / l->mma.m, vectors = l->mma.n / (share * LOCAL_VECTOR); /* items of a row, vectors of each */
-  const ir_expr own = expr_mul(x, l->warp, l->mma.m * ld), at = expr_mod(x, l->item, l->lanes);
+  const uint32_t stage = declare_stage(l), rows = l->warp_rows / l->units.size.m, columns = l->warp_columns / l->units.size.n,
+                 ld = contract_mma_stage(l);
+  const uint32_t share = l->units.lanes / l->units.size.m,
+                 vectors = l->units.size.n / (share * LOCAL_VECTOR); /* items of a row, vectors of each */
+  const ir_expr own = expr_mul(x, l->warp, l->units.size.m * ld), at = expr_mod(x, l->item, l->units.lanes);
   const ir_expr row = expr_div(x, at, share), part = expr_mul(x, expr_mod(x, at, share), LOCAL_VECTOR),
                 lane = emit_lanes(e, 0, LOCAL_VECTOR);
-  const uint32_t lane_var = e->lane_var, first = (emit_scalar_lanes(e), emit_expr(e, own));
+  const uint32_t lane_var = e->lane_var;
+  emit_scalar_lanes(e);
   for (uint32_t i = 0; i < rows; i++)
     for (uint32_t j = 0; j < columns; j++) {
       uint32_t parts[MMA_MOST][CONTRACT_SET_MAX];
       for (uint32_t s = 0; s < l->t->set.count; s++) {
-        const uint32_t operands[2] = {first, acc[(s * rows + i) * columns + j]};
-        (void)kir_put(e->k, &(kir_inst){.op = KIR_mma_store, .type = fragment(l->t->type.base, 3), .index = stage, .lanes = (int32_t)ld}, 2,
-                      operands);
-        (void)kir_put(e->k, &(kir_inst){.op = KIR_sg_barrier}, 0, NULL);
+        fragment_store(e, stage, own, ld, acc[(s * rows + i) * columns + j]);
+        fragment_barrier(e);
         for (uint32_t v = 0; v < vectors; v++) {
           const ir_expr place = expr_add(x, expr_add(x, own, expr_mul(x, row, ld)), expr_add(x, part, (ir_expr)v * share * LOCAL_VECTOR));
           const uint32_t index = emit_expr(e, place);
           parts[v][s] = kir_load(e->k, stage, LOCAL_VECTOR, 1, &index);
           if (!e->k->failed) kir_at(e->k, parts[v][s])->align = 4 * LOCAL_VECTOR;
         }
-        (void)kir_put(e->k, &(kir_inst){.op = KIR_sg_barrier}, 0, NULL);
+        fragment_barrier(e);
       }
-      const uint32_t in = contract_local_row(l, expr_add(x, expr_add(x, warp_place(l, false), (ir_expr)i * l->mma.m), row));
-      const ir_expr column = expr_add(x, expr_add(x, warp_place(l, true), (ir_expr)j * l->mma.n), part);
+      const uint32_t in = contract_local_row(l, expr_add(x, expr_add(x, warp_place(l, false), (ir_expr)i * l->units.size.m), row));
+      const ir_expr column = expr_add(x, expr_add(x, warp_place(l, true), (ir_expr)j * l->units.size.n), part);
       for (uint32_t v = 0; v < vectors; v++)
         contract_local_store(l, in, expr_add(x, column, (ir_expr)v * share * LOCAL_VECTOR), lane_var, lane, parts[v]);
     }

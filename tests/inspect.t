@@ -78,14 +78,18 @@ for my $graph (qw(polynomial disguise1 disguise2)) {
 }
 
 for my $case (['h100', 'softmax'], ['igpu', 'softmax'], ['h100', 'layernorm'], ['h100', 'chain'], ['h100', 'conv1x1'], ['h100', 'conv3x3'],
-              ['h100', 'attention'], ['dgpu', 'attention'], ['igpu', 'attention'], ['h100', 'attention_causal']) {
+              ['h100', 'attention'], ['dgpu', 'attention'], ['igpu', 'attention'], ['h100', 'attention_causal'], ['h100', 'attention_f16']) {
   my ($profile, $model) = @$case;
   my $list = inspect("tests/inspect/$model.snt --profile $profile --sample 2");
   is(scalar @$list, 1, "$model on $profile: one kernel");
   cmp_ok($_->{excess}, '<=', 1.1, "$model on $profile: sectors near the fewest possible") for @$list;
   cmp_ok($_->{conflicts}, '==', 0, "$model on $profile: no conflicts of banks") for @$list;
   ok((grep { $_->{mix}{copy} > 0 } @$list), "$model: copied ahead, zeros around it too") if $model =~ /conv/;
-  cmp_ok($_->{mix}{fma} + $_->{mix}{float}, '>', 3 * $_->{mix}{local}, "$model on $profile: several multiply-adds a read of local memory") for $model =~ /attention/ ? @$list : ();
+  for my $k ($model =~ /attention/ ? @$list : ()) {
+    my $adds = $k->{mix}{fma} + $k->{mix}{float} + 128 * $k->{mix}{matrix};
+    cmp_ok($adds, '>', 3 * $k->{mix}{local}, "$model on $profile: several multiply-adds a read of local memory");
+    is(($k->{mix}{matrix} > 0) + 0, ($model =~ /f16/) + 0, "$model on $profile: both products on matrix units where the elements have some");
+  }
   next if $model !~ /softmax|layernorm/;
   cmp_ok($_->{barriers}, '<=', 4, "$model on $profile: a barrier a reduction, since subgroups reduce") for @$list;
 }
@@ -121,8 +125,8 @@ ok((grep { $_->{excess} > 2 } @$strided), 'strided accesses are more sectors tha
 # ---- registers ----
 
 SKIP: {
-  skip('nvcc is not here: no figures of registers and spills', 18) if system('command -v nvcc >/dev/null 2>&1');
-  for my $model ('matmul', 'matmul_f16', 'matmul_i8', 'mlp', 'conv3x3', 'attention', 'attention_causal') {
+  skip('nvcc is not here: no figures of registers and spills', 22) if system('command -v nvcc >/dev/null 2>&1');
+  for my $model ('matmul', 'matmul_f16', 'matmul_i8', 'mlp', 'conv3x3', 'attention', 'attention_causal', 'attention_f16', 'attention_causal_bf16') {
     says("$sinter compile tests/inspect/$model.snt --profile h100 --target cuda -o $dir/$model");
     for my $source (glob "$dir/$model/*.cu") {
       for my $arch ('sm_80', 'sm_90') {
@@ -144,9 +148,9 @@ for my $device (['interp', 'interp'], ['opencl:pocl', 'opencl'], ['vulkan:llvmpi
     print $out "caps.mma.f16 = 0\ncaps.mma.bf16 = 0\ncaps.mma.i8 = 0\ncaps.mma.u8 = 0\n" if $target eq 'spirv'; # of CUDA's sizes: tests/units.t
     close $out;
     SKIP: {
-      skip(lacks($selector), 19) if lacks($selector);
-      for my $model (glob 'tests/inspect/{even,odd,batch,half,linear,symbolic,transposed,deep,deep_odd,transpose,transpose_bytes,transpose_odd,turned_product}.snt tests/inspect/attention_{odd,window,causal,half,none,guarded}.snt') {
-        next if $model =~ /half|transpose_|turned/ && $selector =~ /swiftshader/; # it has no 16-bit or 8-bit storage, which the profile promises
+      skip(lacks($selector), 22) if lacks($selector);
+      for my $model (glob 'tests/inspect/{even,odd,batch,half,linear,symbolic,transposed,deep,deep_odd,transpose,transpose_bytes,transpose_odd,turned_product}.snt tests/inspect/attention_{odd,window,causal,half,none,guarded,odd_f16,causal_bf16,dropped_f16}.snt') {
+        next if $model =~ /half|f16|transpose_|turned/ && $selector =~ /swiftshader/; # it has no 16-bit or 8-bit storage, which the profile promises
         ($code, $said) = says("$sinter run $model --device $selector --profile $profile --check --quiet");
         is($code, 0, "$selector as $base: " . ($model =~ s{.*/}{}r)) or diag($said);
       }
@@ -185,6 +189,11 @@ for my $extents ('n=1 m=1', 'n=31 m=64', 'n=32 m=31', 'n=32 m=32', 'n=33 m=65', 
   my ($n, $m) = split ' ', $extents;
   ($code, $said) = says("$sinter run tests/inspect/attention_symbolic.snt --device interp --profile $dir/h100-interp.profile --dim $n --dim $m --check --quiet");
   is($code, 0, "attention, $extents") or diag($said);
+}
+for my $case (['odd_f16', 1], ['causal_bf16', 1], ['half', 1], ['dropped_f16', 0]) {
+  my ($model, $units) = @$case;
+  my ($k) = @{inspect("tests/inspect/attention_$model.snt --profile h100 --sample 2")};
+  is(($k->{mix}{matrix} > 0) + 0, $units, "attention, $model: " . ($units ? 'on matrix units' : 'on none'));
 }
 my ($causal) = @{inspect('tests/inspect/attention_causal.snt --profile h100 --sample 96')};
 cmp_ok($causal->{mix}{fma}, '<', 0.7 * 12 * 256 * 256 * 64 * 2 / (96 * 128), 'tiles that a mask leaves out as a whole are not multiplied') or diag(encode_json($causal));

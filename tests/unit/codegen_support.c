@@ -50,6 +50,7 @@ static const char shim[] =
     "static struct { unsigned x, y, z; } threadIdx, blockIdx, blockDim, gridDim;\n"
     "static inline void __syncthreads() {}\nstatic inline void __syncwarp() {}\n"
     "template <class T> static inline T __shfl_sync(unsigned, T x, int) { return x; }\n"
+    "template <unsigned M, unsigned N> static inline void snt_all_lanes(const unsigned (&)[M], unsigned (*)[N]) {}\n"
     "template <class T> static inline T __shfl_xor_sync(unsigned, T x, int) { return x; }\n"
     "static inline void __pipeline_memcpy_async(void *, const void *, size_t, size_t) {}\n"
     "static inline void __pipeline_commit() {}\nstatic inline void __pipeline_wait_prior(unsigned) {}\n"

@@ -84,6 +84,16 @@ template <class T> static T shuffle(T value, unsigned lane) {
   return result;
 }
 
+// What every lane of the warp has, the first N words of it.
+template <unsigned M, unsigned N> static void all_lanes(const unsigned (&value)[M], unsigned (*all)[N]) {
+  static_assert(N <= M && sizeof *all <= sizeof now.fibers[0].slot, "a lane has at most 16 bytes");
+  std::memcpy(now.fibers[now.current].slot, value, sizeof *all);
+  wait(own_warp());
+  for (unsigned lane = 0, first = now.current / 32 * 32; lane < 32; lane++)
+    std::memcpy(all[lane], first + lane < now.count ? static_cast<const void *>(now.fibers[first + lane].slot) : value, sizeof *all);
+  wait(own_warp());
+}
+
 // Copies of sets before `set`. They happen at the wait that asks for them and no earlier, so that a wait that is missing shows.
 static void finish_copies(unsigned set) {
   copies &p = now.fibers[now.current].pending;
@@ -205,6 +215,7 @@ static inline void __pipeline_wait_prior(unsigned open) {
   if (set > open) snt::finish_copies(set - open);
 }
 template <class T> static inline T __shfl_sync(unsigned, T value, int lane, int = 32) { return snt::shuffle(value, (unsigned)lane); }
+template <unsigned M, unsigned N> static inline void snt_all_lanes(const unsigned (&value)[M], unsigned (*all)[N]) { snt::all_lanes(value, all); }
 template <class T> static inline T __shfl_xor_sync(unsigned, T value, int mask, int = 32) {
   return snt::shuffle(value, (snt::now.current % 32) ^ (unsigned)mask);
 }
@@ -220,6 +231,7 @@ template <class T> static inline T __shfl_up_sync(unsigned, T value, unsigned de
 static inline void __syncthreads() {}
 static inline void __syncwarp(unsigned = 0xffffffffu) {}
 template <class T> static inline T __shfl_sync(unsigned, T value, int, int = 32) { return value; }
+template <unsigned M, unsigned N> static inline void snt_all_lanes(const unsigned (&)[M], unsigned (*)[N]) {}
 template <class T> static inline T __shfl_xor_sync(unsigned, T value, int, int = 32) { return value; }
 #endif
 static inline void __threadfence() {}

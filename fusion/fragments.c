@@ -1,0 +1,60 @@
+#include "fusion/fragments.h"
+
+bool matrix_units_find(const fusion_context *c, int32_t element, matrix_units *out) {
+  static const uint8_t types[SNT_DTYPE_COUNT] = {
+      [SNT_F16] = KIR_MMA_F16 + 1, [SNT_BF16] = KIR_MMA_BF16 + 1, [SNT_I8] = KIR_MMA_I8 + 1, [SNT_U8] = KIR_MMA_U8 + 1};
+  const uint32_t targets = c->options->targets;
+  const cost_profile *p = c->options->profile;
+  const uint32_t of = strcmp(p->target, "spirv") ? SNT_TARGET_CUDA : SNT_TARGET_SPIRV;
+  if (!targets || targets & ~(uint32_t)(of | SNT_TARGET_HOST) || !types[element]) return false;
+  out->type = types[element] - 1u;
+  out->size = p->caps.mma[out->type];
+  out->lanes = p->subgroup_min == p->subgroup_max ? p->subgroup_max : 0;
+  return out->size.m && out->lanes && out->lanes % out->size.m == 0;
+}
+
+void matrix_units_use(emit *e, const matrix_units *units) {
+  e->k->sub = units->lanes;
+  e->k->needs = kir_mma_needs(e->k->arena, units->type, units->size);
+}
+
+static kir_type fragment(int32_t base, uint8_t kind) {
+  kir_type t = kir_t(base, 1);
+  t.frag = kind;
+  return t;
+}
+
+uint32_t fragment_zero(emit *e, const char *name, int32_t base) {
+  kir_memory m = {.name = name, .space = KIR_PRIVATE, .access = KIR_READ | KIR_WRITE, .rank = 1, .flags = KIR_MEM_REGS};
+  m.type = fragment(base, FRAGMENT_C);
+  m.dims[0] = 1;
+  const uint32_t memory = kir_memory_add(e->k, &m), first = kir_const_int(e->k, kir_t(SNT_U32, 1), 0);
+  kir_fill(e->k, memory, 0, NULL, base == SNT_F32 ? kir_const_float(e->k, kir_t(base, 1), 0) : kir_const_int(e->k, kir_t(base, 1), 0));
+  return kir_load(e->k, memory, 1, 1, &first);
+}
+
+uint32_t fragment_load(emit *e, uint32_t memory, uint32_t kind, ir_expr at, uint32_t pitch, bool by_columns) {
+  if (e->failed || e->k->failed) return 0;
+  const uint32_t index = emit_expr(e, at);
+  const kir_inst load = {.op = KIR_mma_load,
+                         .type = fragment(e->k->memories.at[memory].type.base, (uint8_t)kind),
+                         .index = memory,
+                         .lanes = (int32_t)pitch,
+                         .flags = by_columns ? KIR_IS_COLUMNS : 0};
+  return kir_put(e->k, &load, 1, &index);
+}
+
+uint32_t fragment_multiply(emit *e, uint32_t a, uint32_t b, uint32_t sum) {
+  if (e->failed || e->k->failed) return 0;
+  const uint32_t parts[3] = {a, b, sum};
+  return kir_put(e->k, &(kir_inst){.op = KIR_mma, .type = kir_at(e->k, sum)->type}, 3, parts);
+}
+
+void fragment_store(emit *e, uint32_t memory, ir_expr at, uint32_t pitch, uint32_t sum) {
+  if (e->failed || e->k->failed) return;
+  const uint32_t operands[2] = {emit_expr(e, at), sum};
+  (void)kir_put(e->k, &(kir_inst){.op = KIR_mma_store, .type = kir_at(e->k, sum)->type, .index = memory, .lanes = (int32_t)pitch}, 2,
+                operands);
+}
+
+void fragment_barrier(emit *e) { (void)kir_put(e->k, &(kir_inst){.op = KIR_sg_barrier}, 0, NULL); }

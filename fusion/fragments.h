@@ -1,0 +1,24 @@
+/* Matrix units: products of fragments that a subgroup holds together. Which lane holds what of one is the device's secret, so they come out of local memory and
+   go back there. */
+#ifndef FUSION_FRAGMENTS_H
+#define FUSION_FRAGMENTS_H
+#include "fusion/emit_private.h"
+
+typedef struct matrix_units {
+  uint32_t type;  /* KIR_MMA_ */
+  kir_mma size;   /* of a fragment */
+  uint32_t lanes; /* of a subgroup */
+} matrix_units;
+
+enum { FRAGMENT_A = 1, FRAGMENT_B, FRAGMENT_C, FRAGMENT_PAD = 16 /* bytes behind a row in local memory: rows begin in other banks */ };
+
+/* Units for such elements, where the kernel is printed for no target but that of the profile: another has other sizes. */
+bool matrix_units_find(const fusion_context *, int32_t element, matrix_units *out);
+void matrix_units_use(emit *, const matrix_units *);            /* by the kernel */
+uint32_t fragment_zero(emit *, const char *name, int32_t base); /* of sums */
+/* The fragment of `kind` whose first element lies at `at` of the memory, rows (columns: by_columns) `pitch` elements apart. */
+uint32_t fragment_load(emit *, uint32_t memory, uint32_t kind, ir_expr at, uint32_t pitch, bool by_columns);
+uint32_t fragment_multiply(emit *, uint32_t a, uint32_t b, uint32_t sum); /* sum + a b */
+void fragment_store(emit *, uint32_t memory, ir_expr at, uint32_t pitch, uint32_t sum);
+void fragment_barrier(emit *); /* what the subgroup has stored is there for all of it */
+#endif
