@@ -66,12 +66,28 @@ static bool moves_rows(const fusion_context *c, const fusion_group *group, uint3
   return false;
 }
 
+/* Does an element of an output read a row's result at several places? (A row's norm in another shape, there rolled and added to itself.) */
+static bool reads_two_rows(const fusion_context *c, const fusion_group *group, uint32_t output) {
+  for (uint32_t i = 0; i < group->count; i++) {
+    const uint32_t node = group->nodes[i];
+    if ((ir_ops[ir_at(c->graph, node)->op].flags & IR_REDUCE) && node != output && fusion_reads_apart(c, group, output, node)) return true;
+  }
+  return false;
+}
+
+/* Is the node, in any shape, a result of rows that is put elsewhere? */
+static bool may_read_two(const fusion_context *c, const fusion_group *group, uint32_t node) {
+  uint32_t steps = 128;
+  return is_movement(c->graph, node) && is_move(c->graph, node, 0) && depends_on_reduction(c, group, node, &steps);
+}
+
 bool schedule_row_accepts(const fusion_context *c, const fusion_group *group, const char **why_not) {
   const ir_graph *g = c->graph;
   uint32_t count, own_count, reduces = 0;
   const ir_expr *axes = ir_attr_ints(g, group->hero, IR_ATTR_axes, &count);
   const ir_tensor *full = &ir_at(g, ir_arg(g, group->hero, 0))->type;
   uint32_t summed = 0;
+  bool moved = false;
   for (uint32_t i = 0; i < count; i++) summed |= 1u << axes[i];
   for (uint32_t i = 0; i < group->count; i++) {
     const uint32_t node = group->nodes[i];
@@ -79,7 +95,9 @@ bool schedule_row_accepts(const fusion_context *c, const fusion_group *group, co
       *why_not = "results of rows in other rows";
       return false;
     }
+    moved = moved || may_read_two(c, group, node);
     for (uint32_t k = 0; k < ir_at(g, node)->arity; k++) {
+      moved = moved || may_read_two(c, group, ir_arg(g, node, k));
       if (is_movement(g, ir_arg(g, node, k)) && moves_rows(c, group, ir_arg(g, node, k), full, summed)) {
         *why_not = "results of rows in other rows";
         return false;
@@ -104,6 +122,11 @@ bool schedule_row_accepts(const fusion_context *c, const fusion_group *group, co
       return false;
     }
   }
+  for (uint32_t i = 0; moved && i < group->output_count; i++)
+    if (reads_two_rows(c, group, group->outputs[i])) {
+      *why_not = "results of rows in other rows";
+      return false;
+    }
   return true;
 }
 bool schedule_reduce_accepts(const fusion_context *c, const fusion_group *group, const char **why_not) {
