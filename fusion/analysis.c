@@ -318,11 +318,15 @@ bool fusion_one_place(const fusion_context *c, const fusion_group *group, uint32
   return walk_places(c, group, node, access, &p) && p.found && !p.guarded && !p.apart;
 }
 
-bool fusion_reads_apart(const fusion_context *c, const fusion_group *group, uint32_t node, uint32_t member) {
-  const map_access own = fusion_anywhere(c, node);
-  map_access at;
-  places p = {.member = member, .at = &at};
-  return !walk_places(c, group, node, &own, &p) || p.apart;
+bool fusion_reads_apart(const fusion_context *c, const fusion_group *group, uint32_t member) {
+  bool apart = false;
+  for (uint32_t i = 0; i < group->output_count && !apart; i++) {
+    const map_access own = fusion_anywhere(c, group->outputs[i]);
+    map_access at;
+    places p = {.member = member, .at = &at};
+    apart = !walk_places(c, group, group->outputs[i], &own, &p) || p.apart;
+  }
+  return apart;
 }
 
 /* ---- forward coordinates ---- */

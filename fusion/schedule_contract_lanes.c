@@ -90,19 +90,7 @@ static bool goes_past(contraction *t, uint32_t operand, int32_t axis) {
 
 /* Where an element reads the product at several places (itself and itself shifted), a place within the tile is its sum, another is computed for itself,
    perhaps with other roundings: which is which depends on where the tile begins. */
-static bool depends_on_tile(const contraction *t) {
-  for (uint32_t i = 0; i < t->group->output_count; i++)
-    if (fusion_reads_apart(t->c, t->group, t->group->outputs[i], t->group->hero)) return true;
-  return false;
-}
-
-/* So no two tiles of such have an element in common. */
-static void part_tiles(contraction *t, int64_t columns) {
-  int64_t rows = 1;
-  while (columns % ((int64_t)VECTOR * t->vectors)) t->vectors--;
-  if (!contract_literal(t, t->row_axis, &rows)) rows = 1;
-  while (rows % t->rows) t->rows--;
-}
+static bool depends_on_tile(const contraction *t) { return fusion_reads_apart(t->c, t->group, t->group->hero); }
 
 bool contract_fits_flat(contraction *t) {
   int64_t columns;
@@ -123,7 +111,7 @@ snt_result contract_build_flat(contraction *t, const contract_guard *guard) {
   expr_pool *x = t->c->graph->pool;
   int64_t columns = 0;
   if (!begin(t) || !is_suitable(t, &columns)) return ir_fail(t->c->diag, SNT_E_HOST_MEM, "schedule", t->group->hero, "out of host memory");
-  if (depends_on_tile(t)) part_tiles(t, columns);
+  if (depends_on_tile(t)) t->rows = t->vectors = 1; /* no two tiles share an element */
   const int64_t width = (int64_t)VECTOR * t->vectors;
   t->past_rows = goes_past(t, 1 - t->lane_operand, t->row_axis);
   t->past_columns = columns % VECTOR && goes_past(t, t->lane_operand, t->lane_axis);

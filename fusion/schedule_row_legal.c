@@ -66,19 +66,10 @@ static bool moves_rows(const fusion_context *c, const fusion_group *group, uint3
   return false;
 }
 
-/* Does an element of an output read a row's result at several places? (A row's norm in another shape, there rolled and added to itself.) */
-static bool reads_two_rows(const fusion_context *c, const fusion_group *group, uint32_t output) {
-  for (uint32_t i = 0; i < group->count; i++) {
-    const uint32_t node = group->nodes[i];
-    if ((ir_ops[ir_at(c->graph, node)->op].flags & IR_REDUCE) && node != output && fusion_reads_apart(c, group, output, node)) return true;
-  }
-  return false;
-}
-
 /* Is the node, in any shape, a result of rows that is put elsewhere? */
 static bool may_read_two(const fusion_context *c, const fusion_group *group, uint32_t node) {
   uint32_t steps = 128;
-  return is_movement(c->graph, node) && is_move(c->graph, node, 0) && depends_on_reduction(c, group, node, &steps);
+  return is_move(c->graph, node, 0) && depends_on_reduction(c, group, node, &steps);
 }
 
 bool schedule_row_accepts(const fusion_context *c, const fusion_group *group, const char **why_not) {
@@ -95,17 +86,13 @@ bool schedule_row_accepts(const fusion_context *c, const fusion_group *group, co
       *why_not = "results of rows in other rows";
       return false;
     }
+    *why_not = "results of rows in other rows";
+    if (moves_rows(c, group, node, full, summed)) return false;
     moved = moved || may_read_two(c, group, node);
     for (uint32_t k = 0; k < ir_at(g, node)->arity; k++) {
-      moved = moved || may_read_two(c, group, ir_arg(g, node, k));
-      if (is_movement(g, ir_arg(g, node, k)) && moves_rows(c, group, ir_arg(g, node, k), full, summed)) {
-        *why_not = "results of rows in other rows";
-        return false;
-      }
-      if (crosses_rows(c, group, ir_arg(g, node, k), full, summed)) {
-        *why_not = "results of rows along the terms of another row";
-        return false;
-      }
+      const uint32_t operand = ir_arg(g, node, k);
+      if (moves_rows(c, group, operand, full, summed) || crosses_rows(c, group, operand, full, summed)) return false;
+      moved = moved || may_read_two(c, group, operand);
     }
     if (!(ir_ops[ir_at(g, node)->op].flags & IR_REDUCE)) continue;
     const ir_expr *own = ir_attr_ints(g, node, IR_ATTR_axes, &own_count);
@@ -122,11 +109,10 @@ bool schedule_row_accepts(const fusion_context *c, const fusion_group *group, co
       return false;
     }
   }
-  for (uint32_t i = 0; moved && i < group->output_count; i++)
-    if (reads_two_rows(c, group, group->outputs[i])) {
-      *why_not = "results of rows in other rows";
-      return false;
-    }
+  /* a row's norm in another shape, there rolled and added to itself */
+  *why_not = "results of rows in other rows";
+  for (uint32_t i = 0; moved && i < group->count; i++)
+    if ((ir_ops[ir_at(g, group->nodes[i])->op].flags & IR_REDUCE) && fusion_reads_apart(c, group, group->nodes[i])) return false;
   return true;
 }
 bool schedule_reduce_accepts(const fusion_context *c, const fusion_group *group, const char **why_not) {
