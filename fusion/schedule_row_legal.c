@@ -82,17 +82,17 @@ bool schedule_row_accepts(const fusion_context *c, const fusion_group *group, co
   for (uint32_t i = 0; i < count; i++) summed |= 1u << axes[i];
   for (uint32_t i = 0; i < group->count; i++) {
     const uint32_t node = group->nodes[i];
-    if (is_movement(g, node) && moves_rows(c, group, node, full, summed)) {
-      *why_not = "results of rows in other rows";
-      return false;
-    }
     *why_not = "results of rows in other rows";
-    if (moves_rows(c, group, node, full, summed)) return false;
-    moved = moved || may_read_two(c, group, node);
+    if (is_movement(g, node)) {
+      if (moves_rows(c, group, node, full, summed)) return false;
+      moved = moved || may_read_two(c, group, node);
+    }
     for (uint32_t k = 0; k < ir_at(g, node)->arity; k++) {
       const uint32_t operand = ir_arg(g, node, k);
-      if (moves_rows(c, group, operand, full, summed) || crosses_rows(c, group, operand, full, summed)) return false;
-      moved = moved || may_read_two(c, group, operand);
+      if (is_movement(g, operand)) {
+        if (moves_rows(c, group, operand, full, summed) || crosses_rows(c, group, operand, full, summed)) return false;
+        moved = moved || may_read_two(c, group, operand);
+      }
     }
     if (!(ir_ops[ir_at(g, node)->op].flags & IR_REDUCE)) continue;
     const ir_expr *own = ir_attr_ints(g, node, IR_ATTR_axes, &own_count);
