@@ -91,8 +91,8 @@ void conform_case_id(const conform_case *c, char id[CONFORM_ID]) {
     snprintf(id, CONFORM_ID, "self.%s", self_names[c->path]);
     return;
   }
-  if (c->call == CONFORM_GROWN) {
-    snprintf(id, CONFORM_ID, "graph.%08x.%s", conform_case_number(c), conform_path_names[c->path]);
+  if (c->call == CONFORM_GROWN || c->call == CONFORM_PAIR) {
+    snprintf(id, CONFORM_ID, "%s.%08x.%s", c->call == CONFORM_PAIR ? "pair" : "graph", conform_case_number(c), conform_path_names[c->path]);
     return;
   }
   if (c->call == CONFORM_FILE) {
@@ -215,6 +215,10 @@ static bool row_text(const conform_case *c, char text[CONFORM_TEXT], int64_t sym
 bool conform_case_graph(const conform_case *c, conform_graph *out) {
   *out = (conform_graph){.exact = 0};
   if (c->call == CONFORM_FILE) return conform_file_graph(conform_case_number(c), out);
+  if (c->call == CONFORM_PAIR) {
+    uint8_t choices[CONFORM_CHOICES];
+    return conform_pair(choices, conform_pair_choices(conform_case_number(c), choices), out);
+  }
   if (c->call == CONFORM_GROWN) {
     uint8_t choices[CONFORM_CHOICES];
     return conform_grow(choices, conform_grown_choices(conform_case_number(c), choices), out);

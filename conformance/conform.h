@@ -1,6 +1,6 @@
 /* The conformance suite: cases made from the operator tables, run on any device in child processes, judged by the f64 reference.
    A case is six small numbers; its id names them (op.dtype.data.shape.context.path), its graph is text made from them, so a case that fails
-   anywhere can be made again from its id alone. Case list: cases.c; grown graphs: grow*.c. One case: judge.c. Processes: workers.c. Output: report.c, page.c. */
+   anywhere can be made again from its id alone. Case list: cases.c; grown graphs: grow*.c; pairs: pairs.c. One case: judge.c. Processes: workers.c. Output: report.c, page.c. */
 #ifndef CONFORMANCE_CONFORM_H
 #define CONFORMANCE_CONFORM_H
 #include "ir/graph.h"
@@ -19,8 +19,8 @@ enum { DATA_REAL, DATA_WHOLE, DATA_FULL, DATA_SPECIAL, DATA_COUNT };
    interpreter gives; fast: FAST, within its own bound; cut: STRICT, each input cut in two and joined again first (cut.c), bit by bit as without */
 enum { PATH_FUSED, PATH_STRICT, PATH_MASKED, PATH_SAME, PATH_FAST, PATH_CUT, PATH_COUNT };
 enum { SELF_WRONG, SELF_CRASH, SELF_HANG, SELF_FLAKY, SELF_COUNT }; /* cases that must fail, the last only once, for the suite's own test */
-/* Calls that are no row of a table: self-tests; a grown graph, whose number stands in the four bytes before the path; a graph from a file. */
-enum { CONFORM_SELF = 0xFFFF, CONFORM_GROWN = 0xFFFE, CONFORM_FILE = 0xFFFD };
+/* Calls that are no row of a table: self-tests; a grown graph, whose number stands in the four bytes before the path, and one of pairs; a graph from a file. */
+enum { CONFORM_SELF = 0xFFFF, CONFORM_GROWN = 0xFFFE, CONFORM_PAIR = 0xFFFD, CONFORM_FILE = 0xFFFC };
 typedef struct conform_graph {
   char text[CONFORM_TEXT];
   int64_t symbols[3];
@@ -50,14 +50,19 @@ bool conform_case_graph(const conform_case *, conform_graph *);
 bool conform_cut(const char *text, char out[CONFORM_TEXT]);
 void conform_domain(const conform_case *, double *low, double *high); /* of real data */
 
-/* ---- graphs that no table names (grow*.c, graphs.c) ---- */
+/* ---- graphs that no table names (grow*.c, pairs.c, graphs.c) ---- */
 /* The graph of a sequence of choices, one byte a decision: any bytes are a graph, fewer or smaller ones a simpler graph. False: it outgrew its text. */
 bool conform_grow(const uint8_t *choices, size_t count, conform_graph *);
 enum { CONFORM_CHOICES = 160 };
 size_t conform_grown_choices(uint32_t number, uint8_t choices[CONFORM_CHOICES]);
+/* The same of pairs (pairs.c): an operator with a structure of its own and readers of its values at several places. */
+bool conform_pair(const uint8_t *choices, size_t count, conform_graph *);
+size_t conform_pair_choices(uint32_t number, uint8_t choices[CONFORM_CHOICES]);
+uint32_t conform_pairs(void);                       /* how many pairs there are: numbers that follow each other are all of them */
 uint32_t conform_case_number(const conform_case *); /* of a grown graph, or of a file */
-/* `count` grown graphs of a seed, each on one path; those of a file or of a folder's *.snt files, each on every path (read once, before children are made). */
+/* `count` grown graphs of a seed, or of pairs, each on one path; those of a file or of a folder's *.snt files, each on every path (read once, before children are made). */
 bool conform_add_grown(conform_list *, uint32_t count, uint64_t seed);
+bool conform_add_pairs(conform_list *, uint32_t count, uint64_t seed);
 bool conform_add_files(conform_list *, const char *path, snt_diag *);
 const char *conform_file_name(uint32_t number);
 bool conform_file_graph(uint32_t number, conform_graph *);

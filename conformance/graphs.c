@@ -26,13 +26,21 @@ static conform_case numbered(uint16_t call, uint32_t number, uint32_t path) {
                         .path = (uint8_t)path};
 }
 
-/* ---- grown ---- */
+/* ---- grown, and of pairs ---- */
 
 static uint64_t next(uint64_t *state) {
   uint64_t z = (*state += 0x9E3779B97F4A7C15u);
   z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
   z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
   return z ^ (z >> 31);
+}
+
+static uint64_t greatest_divisor(uint64_t a, uint64_t b) {
+  while (b) {
+    const uint64_t rest = a % b;
+    a = b, b = rest;
+  }
+  return a;
 }
 
 size_t conform_grown_choices(uint32_t number, uint8_t choices[CONFORM_CHOICES]) {
@@ -52,21 +60,40 @@ static bool append(conform_list *list, conform_case c) {
   return true;
 }
 
-bool conform_add_grown(conform_list *list, uint32_t count, uint64_t seed) {
-  static const uint8_t paths[16] = {PATH_FUSED, PATH_STRICT, PATH_FUSED, PATH_SAME,   PATH_FUSED, PATH_STRICT, PATH_FUSED, PATH_FAST,
-                                    PATH_FUSED, PATH_STRICT, PATH_FUSED, PATH_MASKED, PATH_FUSED, PATH_STRICT, PATH_FUSED, PATH_CUT};
+static bool add_numbered(conform_list *list, conform_case c, conform_graph *room) {
   char cut[CONFORM_TEXT];
-  conform_graph *graph = malloc(sizeof *graph);
-  bool good = graph != NULL;
-  for (uint32_t made = 0; good && made < count;) {
+  if (!conform_case_graph(&c, room)) return true;
+  if (c.path == PATH_CUT && !conform_cut(room->text, cut)) c.path = PATH_FUSED;
+  return append(list, c);
+}
+
+static const uint8_t paths[16] = {PATH_FUSED, PATH_STRICT, PATH_FUSED, PATH_SAME,   PATH_FUSED, PATH_STRICT, PATH_FUSED, PATH_FAST,
+                                  PATH_FUSED, PATH_STRICT, PATH_FUSED, PATH_MASKED, PATH_FUSED, PATH_STRICT, PATH_FUSED, PATH_CUT};
+
+bool conform_add_grown(conform_list *list, uint32_t count, uint64_t seed) {
+  conform_graph *room = malloc(sizeof *room);
+  bool good = room != NULL;
+  while (good && list->count < count) {
     const uint64_t bits = next(&seed);
-    conform_case c = numbered(CONFORM_GROWN, (uint32_t)(bits >> 32), paths[bits & 15]);
-    if (!conform_case_graph(&c, graph)) continue;
-    if (c.path == PATH_CUT && !conform_cut(graph->text, cut)) c.path = PATH_FUSED;
-    good = append(list, c);
-    made++;
+    good = add_numbered(list, numbered(CONFORM_GROWN, (uint32_t)(bits >> 32), paths[bits & 15]), room);
   }
-  free(graph);
+  free(room);
+  return good;
+}
+
+/* All pairs before any is tried again, in an order in which neighbours are far apart; the seed says where to begin and what the rest of each is. */
+bool conform_add_pairs(conform_list *list, uint32_t count, uint64_t seed) {
+  const uint64_t pairs = conform_pairs(), first = next(&seed) % pairs;
+  uint64_t step = pairs * 3 / 8;
+  while (greatest_divisor(step, pairs) != 1) step++;
+  conform_graph *room = malloc(sizeof *room);
+  bool good = room != NULL;
+  for (uint64_t i = 0; good && list->count < count; i++) {
+    const uint64_t bits = next(&seed), rounds = (UINT32_MAX - pairs) / pairs;
+    const uint32_t number = (uint32_t)((bits >> 32) % rounds * pairs + (first + i * step) % pairs);
+    good = add_numbered(list, numbered(CONFORM_PAIR, number, paths[bits & 15]), room);
+  }
+  free(room);
   return good;
 }
 

@@ -28,8 +28,9 @@ static const char usage_text[] =
     "  --cases FILE    only the ids in FILE, a line each, in its order\n"
     "  --count N       only the first N cases; any beginning of the list covers the operators evenly\n"
     "  --grow N        instead of the list: N graphs grown at random from the seed; what fails is made simpler and printed\n"
+    "  --pair N        instead of the list: N graphs of an operator and readers of its values at several places; all pairs, then again\n"
     "  --graph PATH    instead of the list: a graph, or a folder of graphs, on every path\n"
-    "  --save DIR      where --grow writes its simplest failing graphs\n"
+    "  --save DIR      where --grow and --pair write their simplest failing graphs\n"
     "  --stop          at the first failure\n"
     "  --list          prints the ids and runs nothing --self-test          adds cases that must fail: wrong, crashing, hanging, flaky\n";
 
@@ -37,7 +38,7 @@ typedef struct options {
   const char *device, *filter, *json, *expect, *cases, *graph, *save;
   double seconds, case_seconds, compile_seconds;
   uint64_t seed;
-  uint32_t shard, shards, jobs, count, grow;
+  uint32_t shard, shards, jobs, count, grow, pair;
   bool list, self_test, stop;
 } options;
 typedef struct profile {
@@ -86,6 +87,7 @@ static bool set_option(options *o, const char *name, const char *value) {
   else if (!strcmp(name, "--seed") && set_number(&number, value)) o->seed = (uint64_t)number;
   else if (!strcmp(name, "--jobs") && set_number(&number, value) && number >= 1 && number <= 64) o->jobs = (uint32_t)number;
   else if (!strcmp(name, "--grow") && set_number(&number, value) && number >= 1) o->grow = (uint32_t)number;
+  else if (!strcmp(name, "--pair") && set_number(&number, value) && number >= 1) o->pair = (uint32_t)number;
   else if (!strcmp(name, "--count") && set_number(&number, value) && number >= 1) o->count = (uint32_t)number;
   else return false;
   return true;
@@ -158,7 +160,8 @@ static void watch_case(void *user, const conform_case *c, const conform_verdict 
   conform_report_case(w->report, c, v);
   const char *slow = conform_phase_names[PHASE_DRIVER];
   const bool is_slow = v->result == CONFORM_TIMEOUT && !strncmp(v->detail, slow, strlen(slow)); /* nothing to make simpler */
-  if (w->report->failed > before && c->call == CONFORM_GROWN && w->count < MOST_SHRUNK && !is_slow) w->failed[w->count++] = *c;
+  if (w->report->failed > before && (c->call == CONFORM_GROWN || c->call == CONFORM_PAIR) && w->count < MOST_SHRUNK && !is_slow)
+    w->failed[w->count++] = *c;
 }
 
 static int run_device(const options *o, const conform_list *list, const char *selector, conform_report *report) {
@@ -235,7 +238,10 @@ static bool keep_named(conform_list *list, const char *path, char *names, snt_di
 static bool make_list(const options *o, const char *named, conform_list *list, snt_diag *diag) {
   *list = (conform_list){.count = 0};
   if (o->graph) return conform_add_files(list, o->graph, diag);
-  if (o->grow ? conform_add_grown(list, o->grow, o->seed) : conform_make_list(list, o->filter, named, o->seed, o->self_test)) return true;
+  if (o->pair   ? conform_add_pairs(list, o->pair, o->seed)
+      : o->grow ? conform_add_grown(list, o->grow, o->seed)
+                : conform_make_list(list, o->filter, named, o->seed, o->self_test))
+    return true;
   return host_fail(diag, SNT_E_HOST_MEM, "conform", "out of memory") == SNT_OK;
 }
 

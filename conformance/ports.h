@@ -3,7 +3,7 @@
 #define CONFORMANCE_PORTS_H
 #include "conformance/conform.h"
 
-enum { MAX_PORTS = 12, GUARD = 4096, POISON = 0xFF }; /* 0xFF bytes are a NaN in every float type */
+enum { MAX_PORTS = 24, GUARD = 4096, POISON = 0xFF }; /* 0xFF bytes are a NaN in every float type */
 typedef struct port {
   snt_port info;
   int64_t dims[SNT_MAX_RANK];

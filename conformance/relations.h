@@ -10,7 +10,7 @@ typedef struct related { /* one more run */
   ports ports;           /* its inputs; outputs have no data */
   int64_t symbols[3];
   int8_t degree[MAX_PORTS]; /* scaled.c: of each output */
-  bool alike[MAX_PORTS];    /* rows.c: each output's rows are, which says nothing of where they come from */
+  bool alike[MAX_PORTS];    /* each output's rows are */
 } related;
 enum { RELATED_RUNS = 2 };
 typedef struct relation_case { /* a run that passed */
@@ -49,6 +49,7 @@ typedef struct evaluation {
 } evaluation;
 bool relation_evaluate(const conform_graph *, const int64_t symbols[3], const ports *inputs, evaluation *);
 /* Zeros of other signs are other numbers, NaNs are one. */
+bool relation_rows_alike(const ir_eval_tensor *, int64_t rows); /* all rows are one, which says nothing of where they come from */
 bool relation_same_number(const ir_eval_tensor *a, uint64_t x, const ir_eval_tensor *b, uint64_t y);
 /* Which bits a NaN has is nobody's promise. */
 bool relation_same_bits(int32_t dtype, const void *a, const void *b);

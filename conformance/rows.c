@@ -75,17 +75,6 @@ static void change_first(const port *p, int64_t rows, bool spoil) {
   else memcpy(p->data, (uint8_t *)p->data + row, row);
 }
 
-/* Rows that are one as far as the bound can tell look independent whatever they are computed from: a causal mean of one number is that number, rounded by where
-   it stands. */
-static bool are_alike(const ir_eval_tensor *t, int64_t rows) {
-  const uint64_t row = t->count / (uint64_t)rows;
-  for (uint64_t i = row; i < t->count; i++) {
-    const bool near = t->value && t->bound && fabs(t->value[i] - t->value[i % row]) <= t->bound[i];
-    if (!near && !relation_same_number(t, i, t, i % row)) return false;
-  }
-  return true;
-}
-
 /* With another first row no other result may change. Order alone would not tell sums over rows of two or three. */
 static bool is_local(const relation_case *c, int64_t rows, const evaluation *plain, bool spoil) {
   related other[RELATED_RUNS] = {0};
@@ -113,7 +102,7 @@ static bool prepare_rows(const relation_case *c, related runs[RELATED_RUNS]) {
   if (!good || !any) return false;
   evaluation plain, moved;
   good = relation_evaluate(c->graph, c->graph->symbols, c->all, &plain) && is_known(&plain);
-  for (uint32_t o = 0; good && o < plain.of.graph.outputs.count; o++) runs->alike[o] = are_alike(&plain.out[o], rows);
+  for (uint32_t o = 0; good && o < plain.of.graph.outputs.count; o++) runs->alike[o] = relation_rows_alike(&plain.out[o], rows);
   if (good) {
     good = relation_evaluate(c->graph, runs->symbols, in, &moved) && rows_agree(&plain, &moved, rows, 0, true) &&
            is_local(c, rows, &plain, false) && is_local(c, rows, &plain, true);

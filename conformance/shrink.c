@@ -14,6 +14,7 @@
 enum { TRIALS = 1500, TRIAL_MS = 20000, SECONDS = 120 };
 typedef struct trial {
   uint32_t count, path;
+  bool is_pair;
   uint64_t seed;
   uint8_t choices[CONFORM_CHOICES];
 } trial;
@@ -27,6 +28,10 @@ typedef struct shrinker {
   conform_verdict verdict; /* of the best */
 } shrinker;
 
+static bool graph_of(const trial *t, conform_graph *out) {
+  return t->is_pair ? conform_pair(t->choices, t->count, out) : conform_grow(t->choices, t->count, out);
+}
+
 static _Noreturn void judge_trials(const char *selector, int from, int to) {
   conform_device device = {.phase = NULL};
   snt_diag diag = {0};
@@ -35,7 +40,7 @@ static _Noreturn void judge_trials(const char *selector, int from, int to) {
   while (read(from, &t, sizeof t) == (ssize_t)sizeof t) {
     static conform_graph graph;
     conform_verdict v = {.result = CONFORM_SKIP};
-    if (conform_grow(t.choices, t.count, &graph)) conform_judge_graph(&device, &graph, t.path, t.seed, &v);
+    if (graph_of(&t, &graph)) conform_judge_graph(&device, &graph, t.path, t.seed, &v);
     if (write(to, &v, sizeof v) != (ssize_t)sizeof v) break;
   }
   _exit(0);
@@ -121,7 +126,7 @@ static void print_result(const shrinker *s, const char *id, const char *save) {
   static conform_graph graph;
   char path[4096];
   snt_diag diag = {0};
-  if (!conform_grow(s->best.choices, s->best.count, &graph)) return;
+  if (!graph_of(&s->best, &graph)) return;
   printf("# %s shrunk to %u choices in %u trials: %s\n", id, s->best.count, s->tried, s->verdict.detail);
   for (const char *line = graph.text; *line;) {
     const int length = (int)strcspn(line, "\n");
@@ -138,7 +143,8 @@ void conform_shrink(const char *selector, const conform_case *c, uint64_t seed, 
   char id[CONFORM_ID];
   shrinker s = {.selector = selector, .deadline = time(NULL) + SECONDS, .best = {.path = c->path, .seed = conform_case_seed(c, seed)}};
   conform_case_id(c, id);
-  s.best.count = (uint32_t)conform_grown_choices(conform_case_number(c), s.best.choices);
+  s.best.is_pair = c->call == CONFORM_PAIR;
+  s.best.count = (uint32_t)(s.best.is_pair ? conform_pair_choices : conform_grown_choices)(conform_case_number(c), s.best.choices);
   try_one(&s, &s.best, &s.verdict);
   const conform_result first = s.verdict.result;
   const bool fails = first == CONFORM_FAIL || first == CONFORM_CRASH || first == CONFORM_TIMEOUT;

@@ -291,26 +291,42 @@ map_access fusion_anywhere(const fusion_context *c, uint32_t node) {
   return at;
 }
 
-typedef struct one_place {
+typedef struct places {
   uint32_t member;
   map_access *at;
-  bool found, differs;
-} one_place;
+  bool found, guarded, apart;
+} places;
 
 static void take_place(void *user, const fusion_load *load) {
-  one_place *p = user;
+  places *p = user;
   const map_access *a = load->access;
   if (load->node != p->member) return;
-  p->differs |= a->condition_count || (p->found && memcmp(a->at, p->at->at, a->rank * sizeof a->at[0]) != 0);
+  p->guarded |= a->condition_count != 0;
+  p->apart |= p->found && memcmp(a->at, p->at->at, a->rank * sizeof a->at[0]) != 0;
   *p->at = *a;
   p->found = true;
 }
 
+static bool walk_places(const fusion_context *c, const fusion_group *group, uint32_t node, const map_access *access, places *out) {
+  const fusion_stops stops = {&out->member, 1};
+  return fusion_walk_until(c, group, node, access, &stops, take_place, out);
+}
+
 bool fusion_one_place(const fusion_context *c, const fusion_group *group, uint32_t node, const map_access *access, uint32_t member,
                       map_access *out) {
-  const fusion_stops stops = {&member, 1};
-  one_place place = {member, out, false, false};
-  return fusion_walk_until(c, group, node, access, &stops, take_place, &place) && place.found && !place.differs;
+  places p = {.member = member, .at = out};
+  return walk_places(c, group, node, access, &p) && p.found && !p.guarded && !p.apart;
+}
+
+bool fusion_reads_apart(const fusion_context *c, const fusion_group *group, uint32_t member) {
+  bool apart = false;
+  for (uint32_t i = 0; i < group->output_count && !apart; i++) {
+    const map_access own = fusion_anywhere(c, group->outputs[i]);
+    map_access at;
+    places p = {.member = member, .at = &at};
+    apart = !walk_places(c, group, group->outputs[i], &own, &p) || p.apart;
+  }
+  return apart;
 }
 
 /* ---- forward coordinates ---- */

@@ -293,6 +293,8 @@ bool fusion_walk_until(const fusion_context *, const fusion_group *, uint32_t no
 map_access fusion_anywhere(const fusion_context *, uint32_t node); /* an element: a new variable an axis, 0 where the extent is 1 */
 /* Where a node at `access` reads a member, stored or not: false if nowhere, or at several places, or not always. */
 bool fusion_one_place(const fusion_context *, const fusion_group *, uint32_t node, const map_access *, uint32_t member, map_access *out);
+/* Does an element of an output read the member's values at several places, whatever the conditions are? */
+bool fusion_reads_apart(const fusion_context *, const fusion_group *, uint32_t member);
 ir_expr fusion_stored_offset(const fusion_context *, uint32_t node, const map_access *); /* of an element in the buffer of a stored value */
 bool fusion_has_pitch(const fusion_context *, uint32_t node);
 bool fusion_count_elements(fusion_context *);              /* fills `elements` and `facts`, when the graph changes no more */

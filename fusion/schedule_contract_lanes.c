@@ -88,9 +88,13 @@ static bool goes_past(contraction *t, uint32_t operand, int32_t axis) {
          contract_stride(t, 0, operand, (uint32_t)t->out[axis]) % VECTOR && emit_reads_only_texels(t->e);
 }
 
+/* Where an element reads the product at several places (itself and itself shifted), a place within the tile is its sum, another is computed for itself,
+   perhaps with other roundings: which is which depends on where the tile begins. */
+static bool depends_on_tile(const contraction *t) { return fusion_reads_apart(t->c, t->group, t->group->hero); }
+
 bool contract_fits_flat(contraction *t) {
   int64_t columns;
-  return is_suitable(t, &columns);
+  return is_suitable(t, &columns) && (columns % VECTOR == 0 || !depends_on_tile(t));
 }
 
 /* Sums that leave a full number of threads their registers. */
@@ -107,6 +111,7 @@ snt_result contract_build_flat(contraction *t, const contract_guard *guard) {
   expr_pool *x = t->c->graph->pool;
   int64_t columns = 0;
   if (!begin(t) || !is_suitable(t, &columns)) return ir_fail(t->c->diag, SNT_E_HOST_MEM, "schedule", t->group->hero, "out of host memory");
+  if (depends_on_tile(t)) t->rows = t->vectors = 1; /* no two tiles share an element */
   const int64_t width = (int64_t)VECTOR * t->vectors;
   t->past_rows = goes_past(t, 1 - t->lane_operand, t->row_axis);
   t->past_columns = columns % VECTOR && goes_past(t, t->lane_operand, t->lane_axis);

@@ -66,27 +66,32 @@ static bool moves_rows(const fusion_context *c, const fusion_group *group, uint3
   return false;
 }
 
+/* Is the node, in any shape, a result of rows that is put elsewhere? */
+static bool may_read_two(const fusion_context *c, const fusion_group *group, uint32_t node) {
+  uint32_t steps = 128;
+  return is_move(c->graph, node, 0) && depends_on_reduction(c, group, node, &steps);
+}
+
 bool schedule_row_accepts(const fusion_context *c, const fusion_group *group, const char **why_not) {
   const ir_graph *g = c->graph;
   uint32_t count, own_count, reduces = 0;
   const ir_expr *axes = ir_attr_ints(g, group->hero, IR_ATTR_axes, &count);
   const ir_tensor *full = &ir_at(g, ir_arg(g, group->hero, 0))->type;
   uint32_t summed = 0;
+  bool moved = false;
   for (uint32_t i = 0; i < count; i++) summed |= 1u << axes[i];
   for (uint32_t i = 0; i < group->count; i++) {
     const uint32_t node = group->nodes[i];
-    if (is_movement(g, node) && moves_rows(c, group, node, full, summed)) {
-      *why_not = "results of rows in other rows";
-      return false;
+    *why_not = "results of rows in other rows";
+    if (is_movement(g, node)) {
+      if (moves_rows(c, group, node, full, summed)) return false;
+      moved = moved || may_read_two(c, group, node);
     }
     for (uint32_t k = 0; k < ir_at(g, node)->arity; k++) {
-      if (is_movement(g, ir_arg(g, node, k)) && moves_rows(c, group, ir_arg(g, node, k), full, summed)) {
-        *why_not = "results of rows in other rows";
-        return false;
-      }
-      if (crosses_rows(c, group, ir_arg(g, node, k), full, summed)) {
-        *why_not = "results of rows along the terms of another row";
-        return false;
+      const uint32_t operand = ir_arg(g, node, k);
+      if (is_movement(g, operand)) {
+        if (moves_rows(c, group, operand, full, summed) || crosses_rows(c, group, operand, full, summed)) return false;
+        moved = moved || may_read_two(c, group, operand);
       }
     }
     if (!(ir_ops[ir_at(g, node)->op].flags & IR_REDUCE)) continue;
@@ -104,6 +109,10 @@ bool schedule_row_accepts(const fusion_context *c, const fusion_group *group, co
       return false;
     }
   }
+  /* a row's norm in another shape, there rolled and added to itself */
+  *why_not = "results of rows in other rows";
+  for (uint32_t i = 0; moved && i < group->count; i++)
+    if ((ir_ops[ir_at(g, group->nodes[i])->op].flags & IR_REDUCE) && fusion_reads_apart(c, group, group->nodes[i])) return false;
   return true;
 }
 bool schedule_reduce_accepts(const fusion_context *c, const fusion_group *group, const char **why_not) {

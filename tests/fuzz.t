@@ -37,6 +37,14 @@ for class in $(echo $classes | tr , ' '); do
   number_of_class=$((number_of_class + 1))
   run "seed $((seed + number_of_class)), $count graphs on $class" $count --grow $count --seed $((seed + number_of_class)) --device "$class"
 done
+# An operator with a structure of its own, and readers of its values at several places: all 3440 pairs with SNT_TEST_FULL.
+count=100
+[ -z "$SNT_TEST_FULL" ] || count=3440
+number_of_class=0
+for class in $(echo $classes | tr , ' '); do
+  number_of_class=$((number_of_class + 1))
+  run "seed $((seed + number_of_class)), $count graphs of pairs on $class" $count --pair $count --seed $((seed + number_of_class)) --device "$class"
+done
 if [ -n "$SNT_TEST_FULL" ]; then
   run 'graphs that once failed, on every device' 200 --graph tests/fuzz/seeds --expect tests/conform.expect
   run "seed $seed, 300 graphs on every device" 300 --grow 300 --seed "$seed" --expect tests/conform.expect
