@@ -1,6 +1,7 @@
 /* Grouping by a priority queue. In: a canonical graph of primitives. Out: groups in execution order, and a decision record for every considered edge.
    The key of an edge is the nanoseconds saved on the profile: T(parts) - T(fused), all traffic and recompute counted once.
-   Order of the queue: largest saving first; equal savings by node number, so the result does not depend on memory layout.
+   Order of the queue: largest saving first. Savings that prices do not tell apart by the order of the graph, so that the result does not depend on memory layout either: the first value
+   that is made joins the last that it is made of, and what was made before stays free for others.
    Of many groups a saving is guessed by launches and bytes, and priced at the head of the queue; what was said of a pair stays while others merge into the
    two, unless they bring them closer. They begin as cones (group_cones.c) and meet block by block (group_blocks.c), so that what is at hand is small. */
 #include "fusion/group_private.h"
@@ -8,12 +9,19 @@
 /* ---- heap ---- */
 
 static bool before(const edge *a, const edge *b) {
-  if (a->saving != b->saving) return a->saving > b->saving;
+  if (a->rank != b->rank) return a->rank > b->rank;
   if (a->hyper != b->hyper) return a->hyper > b->hyper;
-  return a->consumer != b->consumer ? a->consumer < b->consumer : a->producer < b->producer;
+  return a->consumer != b->consumer ? a->consumer < b->consumer : a->producer > b->producer;
+}
+
+/* Savings that differ by less than a fiftieth of a launch are alike. */
+static double rank_of(const fusion_context *c, double saving) {
+  const double step = c->options->profile->launch_ns / 50;
+  return step > 0 ? (double)(int64_t)(saving / step) : saving;
 }
 
 bool group_push(fusion_context *c, edge_queue *q, edge e) {
+  e.rank = rank_of(c, e.saving);
   if (q->count == q->capacity && !ir_vec_grow(c->arena, (void **)&q->at, q->count, &q->capacity, sizeof e)) return false;
   uint32_t i = q->count++;
   for (; i && before(&e, &q->at[(i - 1) / 2]); i = (i - 1) / 2) q->at[i] = q->at[(i - 1) / 2];
@@ -283,7 +291,7 @@ static void run_pair(group_run *r, edge e) {
     return;
   }
   if (saving < (1 - TOLERANCE) * e.saving && (e.guessed || e.version != version)) {
-    e.saving = saving;
+    e.saving = saving, e.rank = rank_of(c, saving);
     e.guessed = false;
     pair->version = e.version = version;
     if (r->queue.count && before(&r->queue.at[0], &e)) {

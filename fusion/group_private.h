@@ -84,7 +84,7 @@ static inline uint32_t group_probe(const grouping *s, uint32_t size, uint32_t mi
 }
 
 typedef struct edge {
-  double saving;
+  double saving, rank;                  /* rank: in the queue */
   uint32_t producer, consumer, version; /* node numbers; version: sum of the groups' versions when priced */
   uint32_t hyper;                       /* 1 + number of a hyper-edge; 0: a pair */
   uint32_t proposal;                    /* of a pair: which word about its groups this is */

@@ -21,15 +21,18 @@ static uint32_t items_of(const contraction *t) {
 
 static ir_expr tiles_of(expr_pool *x, ir_expr extent, int64_t step) { return expr_ceil_div(x, extent, expr_int(x, step)); }
 
-/* Where a tile starts: the last one is moved back, or reaches past the end. */
+/* Where a tile starts: the last one is moved back, or reaches past the end. Where all of them start at whole vectors they are known to. */
 static ir_expr start_of(emit *e, const char *name, ir_expr tile, ir_expr extent, int64_t step, bool past) {
   expr_pool *x = e->x;
   const ir_expr at = expr_mul(x, tile, expr_int(x, step));
   int64_t literal;
-  if (past || (expr_is_const(x, extent, &literal) && literal % step == 0)) return at;
-  const ir_expr moved = expr_min(x, at, expr_sub(x, extent, expr_int(x, step)));
+  const bool known = expr_is_const(x, extent, &literal);
+  if (past || (known && literal % step == 0)) return at;
+  const int64_t whole = known && literal % VECTOR == 0 && step % VECTOR == 0 ? VECTOR : 1;
+  const ir_expr last = whole > 1 ? expr_int(x, (literal - step) / whole) : expr_sub(x, extent, expr_int(x, step));
+  const ir_expr moved = expr_min(x, expr_mul(x, tile, expr_int(x, step / whole)), last);
   e->same = true; /* each element is the same sequence of operations wherever its tile begins */
-  return emit_var_for(e, name, emit_expr(e, moved), 0, expr_sub(x, extent, expr_int(x, step - 1)));
+  return expr_mul(x, emit_var_for(e, name, emit_expr(e, moved), 0, expr_add(x, last, 1)), expr_int(x, whole));
 }
 
 /* Axes that are neither rows nor columns, with the tiles of columns innermost, as one number. */

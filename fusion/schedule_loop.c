@@ -144,12 +144,15 @@ static snt_result build_explicit(fusion_context *c, const fusion_group *group) {
 
 /* ---- items are lanes ---- */
 
-/* One vector an item where the columns are long; a single element otherwise. */
+/* One vector an item where the columns are long, or rows are whole vectors or vectors whole rows; a single element otherwise. */
 static void pick_lanes(fusion_context *c, loop_box *box) {
   enum { SHORT_ROW = 128 };
-  const bool flat = box->space.split && schedule_hint(c->graph->pool, box->space.columns) < SHORT_ROW;
+  const expr_pool *x = c->graph->pool;
+  const int64_t lanes = schedule_item_lanes(c), run = expr_multiple_of(x, box->space.columns);
+  const bool flat = box->space.split && schedule_hint(x, box->space.columns) < SHORT_ROW;
   if (flat) schedule_space_split(c, &box->space, 0);
-  box->lanes = flat ? 1 : schedule_item_lanes(c);
+  const bool whole = run > 0 && (run % lanes == 0 || lanes % run == 0) && expr_multiple_of(x, box->space.columns) % lanes == 0;
+  box->lanes = flat && !whole ? 1 : (uint32_t)lanes;
 }
 
 static uint32_t pick_items(const fusion_context *c, const loop_box *boxes, uint32_t count) {
