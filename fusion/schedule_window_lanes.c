@@ -1,10 +1,10 @@
 /* Kinds `window` and `image` where work-items are lanes, and reads go through texels or, of a stencil, are of images alone: an item owns four columns of a
    few rows, or a few times four columns, so that taps around are shared in registers; taps to the left and right are shifts of whole texels, and so are the
    pointwise values under them (emit.quads). Where reads are of storage and items are masked, so that a load takes the same whatever its neighbours load, an
-   item owns one column of a few rows. Kind `transpose` where reads go through texels: rows are those of the source's axis, so that four elements of a texel
-   are four rows' (schedule_transpose.c). Where an image is read or stored it owns all channels of its pixels: a texel is fetched once and stored whole.
-   Nothing inside is guarded: a read outside a buffer gives zero, its last texel or its last element, one outside an image the border, and the store tests. In: one stencil with prologue and
-   epilogue, or a tree of pointwise nodes around it, results of one shape. */
+   item owns a few columns of a few rows, as many as a driver compiles in time. Kind `transpose` where reads go through texels: rows are those of the
+   source's axis, so that four elements of a texel are four rows' (schedule_transpose.c). Where an image is read or stored an item owns all channels of its
+   pixels: a texel is fetched once and stored whole. Nothing inside is guarded: a read outside a buffer gives zero, its last texel or its last element, one
+   outside an image the border, and the store tests. In: one stencil with prologue and epilogue, or a tree of pointwise nodes around it, results of one shape. */
 #include "fusion/image.h"
 #include "fusion/emit_private.h"
 #include "fusion/schedule_common.h"
@@ -34,7 +34,7 @@ typedef struct strip {
   image_axes axes;                    /* channel -1: one plane an item */
   bool image;                         /* the result goes to an image */
   bool turned;                        /* texels lie down a strip */
-  uint32_t rank, rows, across, lanes; /* of a strip: rows, vectors in each, columns of a vector */
+  uint32_t rank, rows, across, lanes; /* of a strip: rows, vectors in each, columns of a vector: of storage one */
   ir_expr outer[SNT_MAX_RANK], first_row, column;
   reach down, along;    /* rows and columns read */
   bool texels, storage; /* are read, apart from images */
@@ -209,8 +209,10 @@ static void pick_strip(strip *s) {
   const int64_t height = schedule_hint(s->c->graph->pool, s->shape->dims[s->axes.y]);
   s->rows = s->turned ? TEXEL : !shares_rows ? 1 : s->storage ? MAX_STORAGE_ROWS : MAX_ROWS;
   while (s->rows > 1 && s->rows > height) s->rows /= 2;
-  s->across = !shares_columns || s->storage ? 1 : s->rows > 1 ? MAX_ACROSS_ROWS : MAX_ACROSS;
-  while (s->across > 1 && s->across * s->rows * s->axes.channels > MAX_VECTORS) s->across /= 2;
+  s->across = !shares_columns ? 1 : s->rows > 1 && !s->storage ? MAX_ACROSS_ROWS : MAX_ACROSS;
+  const int64_t results = s->rows * s->axes.channels,
+                taps = results * (1 + s->down.highest - s->down.lowest) * (1 + s->along.highest - s->along.lowest);
+  while (s->across > 1 && (s->storage ? s->across * taps > MAX_TAPS : s->across * results > MAX_VECTORS)) s->across /= 2;
   while (s->across > 1 && vectors_of_row(s, s->across) * 20 > vectors_of_row(s, 1) * 21) s->across /= 2;
 }
 

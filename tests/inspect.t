@@ -99,8 +99,8 @@ for my $case (['h100', 'transpose', 1.05], ['dgpu', 'transpose', 1.05], ['igpu',
   }
 }
 
-# on lanes that read texels, four of them an item, which are four vectors of the result
-for my $case (['transpose', 'lavapipe', 9, 16], ['transpose_bytes', 'lavapipe', 8, 16]) {
+# on lanes that read texels, four of them an item, which are four vectors of the result; and of storage a stencil's item reads what several results read once
+for my $case (['transpose', 'lavapipe', 9, 16], ['transpose_bytes', 'lavapipe', 8, 16], ['stencil', 'swiftshader', 78, 32], ['stencil', 'rusticl', 78, 32]) {
   my ($model, $profile, $most, $results) = @$case;
   my ($k) = @{inspect("tests/inspect/$model.snt --profile $profile --sample 4")};
   cmp_ok($k->{mix}{global}, '<=', $most, "$model on $profile, $k->{kernel}: at most $most accesses for $results results");
