@@ -1,14 +1,14 @@
 /* Kind `transpose`: a loop whose reads run along another axis of the result than its stores. Explicit classes: blocks of lanes x lanes elements are
    read in vectors along the source's axis, turned in registers by a network of shuffles, and stored in vectors along the result's.
-   In: a loop group one of whose loads has stride 1 along an axis other than the last. Devices whose local memory is near: schedule_transpose_local.c. Other
-   lanes: the loop schedule, whose stores are contiguous. */
+   In: a loop group one of whose loads has stride 1 along an axis other than the last. Devices whose local memory is near: schedule_transpose_local.c. Lanes
+   that read texels: four texels and four vectors an item (schedule_window_lanes.c). Other lanes: the loop schedule, whose stores are contiguous. */
 #include "fusion/schedule_transpose.h"
 #include "fusion/emit_private.h"
 #include "fusion/schedule_common.h"
 #include "fusion/schedules.h"
 #include <math.h>
 
-enum { SHARE = 64, LINE = 16, MAX_BLOCK = 8 }; /* 16 x 16 is 0.8 times as fast as 8 x 8 on PoCL with 512-bit vectors */
+enum { SHARE = 64, LINE = 16, MAX_BLOCK = 8, TEXEL = 4 }; /* 16 x 16 is 0.8 times as fast as 8 x 8 on PoCL with 512-bit vectors */
 
 /* ---- which loads run along which axis ---- */
 
@@ -94,6 +94,22 @@ static bool fits_blocks(transpose_job *j) {
   const uint32_t two = 2 * j->width; /* blocks */
   j->line = expr_mod(x, t->dims[j->lane_axis], two) == 0 && j->c->options->profile->caps.max_lanes >= two ? two : j->width;
   return schedule_hint(x, t->dims[j->source_axis]) >= j->width && schedule_hint(x, t->dims[j->lane_axis]) >= j->width;
+}
+
+/* Of four columns by four rows from the first of a vector on it is known in which element of a texel each lies. */
+static bool fits_texels(const transpose_job *j) {
+  expr_pool *x = j->c->graph->pool;
+  const ir_tensor *t = &ir_at(j->c->graph, j->group->hero)->type;
+  const cost_profile *p = j->c->options->profile;
+  if (p->simd != COST_SIMD_LANES || p->reads != COST_READS_TEXEL || schedule_hint(x, t->dims[j->source_axis]) < TEXEL) return false;
+  for (uint32_t i = 0; i < j->turned_count; i++) {
+    int64_t coef;
+    ir_expr rest;
+    if (!expr_split_affine(x, j->turned_at[i], j->var[j->lane_axis], &coef, &rest) ||
+        !expr_split_affine(x, rest, j->var[j->source_axis], &coef, &rest) || expr_multiple_of(x, rest) % TEXEL)
+      return false;
+  }
+  return true;
 }
 
 /* ---- one block ---- */
@@ -294,7 +310,8 @@ static bool has_transpose(const fusion_context *c, const fusion_group *group) {
 
 bool schedule_transpose_wanted(fusion_context *c, const fusion_group *group) {
   transpose_job j = {.c = c, .group = group};
-  return has_transpose(c, group) && transpose_analyse(&j) && (schedule_is_explicit(c) ? fits_blocks(&j) : transpose_fits_local(&j));
+  return has_transpose(c, group) && transpose_analyse(&j) &&
+         (schedule_is_explicit(c) ? fits_blocks(&j) : fits_texels(&j) || transpose_fits_local(&j));
 }
 
 snt_result schedule_transpose_build(fusion_context *c, const fusion_group *group) {
@@ -302,5 +319,7 @@ snt_result schedule_transpose_build(fusion_context *c, const fusion_group *group
   const bool turned = transpose_analyse(&j);
   if (turned && schedule_is_explicit(c) && fits_blocks(&j)) return build_blocks(&j);
   if (turned && !schedule_is_explicit(c) && transpose_fits_local(&j)) return transpose_build_local(&j);
+  snt_result result = SNT_OK;
+  if (turned && fits_texels(&j) && schedule_turned_lanes_build(c, group, j.source_axis, &result)) return result;
   return schedule_loop_build(c, group);
 }

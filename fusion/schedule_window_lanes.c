@@ -1,15 +1,26 @@
 /* Kinds `window` and `image` where work-items are lanes, and reads go through texels or, of a stencil, are of images alone: an item owns four columns of a
    few rows, or a few times four columns, so that taps around are shared in registers; taps to the left and right are shifts of whole texels, and so are the
    pointwise values under them (emit.quads). Where reads are of storage and items are masked, so that a load takes the same whatever its neighbours load, an
-   item owns one column of a few rows. Where an image is read or stored it owns all channels of its pixels: a texel is fetched once and stored whole.
-   Nothing inside is guarded: a read outside a buffer gives zero, its last texel or its last element, one outside an image the border, and the store tests. In: one stencil with prologue and
-   epilogue, or a tree of pointwise nodes around it, results of one shape. */
+   item owns a few columns of a few rows, as many as a driver compiles in time. Kind `transpose` where reads go through texels: rows are those of the
+   source's axis, so that four elements of a texel are four rows' (schedule_transpose.c). Where an image is read or stored an item owns all channels of its
+   pixels: a texel is fetched once and stored whole. Nothing inside is guarded: a read outside a buffer gives zero, its last texel or its last element, one
+   outside an image the border, and the store tests. In: one stencil with prologue and epilogue, or a tree of pointwise nodes around it, results of one shape. */
 #include "fusion/image.h"
 #include "fusion/emit_private.h"
 #include "fusion/schedule_common.h"
 #include "fusion/schedules.h"
 
-enum { TEXEL = 4, MAX_ROWS = 4, MAX_STORAGE_ROWS = 8, MAX_ACROSS = 4, MAX_ACROSS_ROWS = 2, MAX_VECTORS = 16, MAX_CHANNELS = 4 };
+enum {
+  TEXEL = 4,
+  MAX_ROWS = 4,
+  MAX_STORAGE_ROWS = 8,
+  MAX_ACROSS = 4,
+  MAX_ACROSS_ROWS = 2,
+  MAX_VECTORS = 16,
+  MAX_TAPS = 1024,
+  MAX_CHANNELS = 4,
+  DEEP = 8
+};
 
 typedef struct reach { /* of reads, relative to the place of the result */
   uint32_t var;
@@ -22,7 +33,8 @@ typedef struct strip {
   const ir_tensor *shape;
   image_axes axes;                    /* channel -1: one plane an item */
   bool image;                         /* the result goes to an image */
-  uint32_t rank, rows, across, lanes; /* of a strip: rows, vectors in each, columns of a vector */
+  bool turned;                        /* texels lie down a strip */
+  uint32_t rank, rows, across, lanes; /* of a strip: rows, vectors in each, columns of a vector: of storage one */
   ir_expr outer[SNT_MAX_RANK], first_row, column;
   reach down, along;    /* rows and columns read */
   bool texels, storage; /* are read, apart from images */
@@ -195,17 +207,29 @@ static int64_t vectors_of_row(const strip *s, uint32_t across) {
 static void pick_strip(strip *s) {
   const bool shares_rows = s->down.highest > s->down.lowest, shares_columns = s->along.highest > s->along.lowest;
   const int64_t height = schedule_hint(s->c->graph->pool, s->shape->dims[s->axes.y]);
-  s->rows = !shares_rows ? 1 : s->storage ? MAX_STORAGE_ROWS : MAX_ROWS;
+  s->rows = s->turned ? TEXEL : !shares_rows ? 1 : s->storage ? MAX_STORAGE_ROWS : MAX_ROWS;
   while (s->rows > 1 && s->rows > height) s->rows /= 2;
-  s->across = !shares_columns || s->storage ? 1 : s->rows > 1 ? MAX_ACROSS_ROWS : MAX_ACROSS;
-  while (s->across > 1 && s->across * s->rows * s->axes.channels > MAX_VECTORS) s->across /= 2;
+  s->across = !shares_columns ? 1 : s->rows > 1 && !s->storage ? MAX_ACROSS_ROWS : MAX_ACROSS;
+  const int64_t results = s->rows * s->axes.channels,
+                taps = results * (1 + s->down.highest - s->down.lowest) * (1 + s->along.highest - s->along.lowest);
+  while (s->across > 1 && (s->storage ? s->across * taps > MAX_TAPS : s->across * results > MAX_VECTORS)) s->across /= 2;
   while (s->across > 1 && vectors_of_row(s, s->across) * 20 > vectors_of_row(s, 1) * 21) s->across /= 2;
 }
+
+static uint32_t fit(int64_t most, int64_t extent) {
+  while (most > 1 && most / 2 * TEXEL >= extent) most /= 2;
+  return (uint32_t)most;
+}
+
+/* Items below each other: of what is turned, neighbours read neighbouring texels, and a group stores lines, too (4 Mi elements turned on lavapipe: 9.9 ms, with
+   neighbours along the result 20, a row of 64 items each way 36 and 16). */
+static uint32_t pick_deep(const strip *s) { return s->turned ? fit(DEEP, schedule_hint(s->c->graph->pool, s->shape->dims[s->axes.y])) : 1; }
 
 /* Items of a group along a row: as many as the device likes, with few of them past its end. */
 static uint32_t pick_items(const strip *s) {
   const cost_profile *p = s->c->options->profile;
   const int64_t vectors = items_of_row(s, s->across);
+  if (s->turned) return fit(DEEP * DEEP / pick_deep(s), schedule_hint(s->c->graph->pool, s->shape->dims[s->axes.x]));
   uint32_t items = (uint32_t)p->group_items / s->rows;
   if (items > p->max_items) items = p->max_items;
   while (items > 8 && items > (uint32_t)p->lanes && (vectors + items - 1) / items * items * 20 > vectors * 21) items /= 2;
@@ -217,20 +241,20 @@ static ir_expr numbered(emit *e, const char *name, ir_expr value, ir_expr extent
   return emit_var_for(e, name, emit_expr(e, value), 0, extent);
 }
 
-static ir_expr settle_place(strip *s, uint32_t items) {
+static ir_expr settle_place(strip *s, uint32_t items, uint32_t deep) {
   emit *e = s->e;
   expr_pool *x = e->x;
   const ir_expr *dims = s->shape->dims;
   ir_expr outer[SNT_MAX_RANK];
   for (uint32_t d = 0; d < s->rank; d++) outer[d] = d == s->axes.y || d == s->axes.x || (int32_t)d == s->axes.channel ? 1 : dims[d];
   const ir_expr width = dims[s->axes.x], parts = expr_ceil_div(x, width, (ir_expr)items * s->lanes * s->across);
-  const ir_expr strips = expr_ceil_div(x, dims[s->axes.y], s->rows), planes = schedule_product(x, s->rank, outer);
+  const ir_expr strips = expr_ceil_div(x, dims[s->axes.y], (ir_expr)s->rows * deep), planes = schedule_product(x, s->rank, outer);
   const ir_expr groups = expr_mul(x, expr_mul(x, parts, strips), planes), g = emit_group(e, groups);
   const ir_expr part = numbered(e, "part", expr_mod(x, g, parts), parts), rest = expr_div(x, g, parts);
   const ir_expr number = numbered(e, "strip", expr_mod(x, rest, strips), strips);
   map_delinear(x, numbered(e, "plane", expr_div(x, rest, strips), planes), s->rank, outer, s->outer);
-  s->first_row = expr_mul(x, number, s->rows);
-  s->column = expr_mul(x, expr_add(x, expr_mul(x, part, items), emit_item(e, 0, items)), s->lanes * s->across);
+  s->first_row = expr_mul(x, deep > 1 ? expr_add(x, expr_mul(x, number, deep), emit_item(e, 0, deep)) : number, s->rows);
+  s->column = expr_mul(x, expr_add(x, expr_mul(x, part, items), emit_item(e, deep > 1, items)), s->lanes * s->across);
   return groups;
 }
 
@@ -251,23 +275,39 @@ static bool settle_axes(strip *s) {
   return true;
 }
 
-bool schedule_window_lanes_build(fusion_context *c, const fusion_group *group, const char *suffix, snt_result *result) {
-  strip s = {.c = c, .group = group, .shape = &ir_at(c->graph, group->hero)->type};
+static bool build(strip *s, const char *suffix, snt_result *result) {
+  fusion_context *c = s->c;
   const cost_profile *p = c->options->profile;
-  s.rank = s.shape->rank;
-  if (s.rank < 2 || p->simd != COST_SIMD_LANES || !settle_axes(&s)) return false;
-  if (schedule_hint(c->graph->pool, s.shape->dims[s.axes.x]) < TEXEL) return false;
-  s.e = emit_begin(c, group, suffix);
+  if (schedule_hint(c->graph->pool, s->shape->dims[s->axes.x]) < TEXEL) return false;
+  s->e = emit_begin(c, s->group, suffix);
   *result = SNT_OK;
-  if (!s.e || !analyse(&s)) return false;
-  pick_strip(&s);
-  if ((s.storage || p->reads != COST_READS_TEXEL) && s.rows * s.across == 1) return false;
-  const ir_expr groups = settle_place(&s, pick_items(&s)), width = s.shape->dims[s.axes.x];
-  const bool inside = expr_proves_lt(c->graph->pool, s.column, width);
-  if (!inside) emit_if_below(s.e, s.column, width);
-  if (!inside && s.storage) s.column = emit_var_for(s.e, "x", emit_expr(s.e, s.column), 0, width); /* it exists: taps need not ask again */
-  if (!emit_strip(&s)) *result = ir_fail(c->diag, SNT_E_HOST_MEM, "schedule", group->hero, "out of host memory");
-  if (!inside) emit_if_end(s.e);
-  if (*result == SNT_OK) *result = emit_end(s.e, groups, 0, 0, NULL);
+  if (!s->e || !analyse(s) || (s->turned && s->storage)) return false;
+  pick_strip(s);
+  if ((s->storage || p->reads != COST_READS_TEXEL) && s->rows * s->across == 1) return false;
+  const ir_expr groups = settle_place(s, pick_items(s), pick_deep(s)), width = s->shape->dims[s->axes.x];
+  const bool inside = expr_proves_lt(c->graph->pool, s->column, width);
+  if (!inside) emit_if_below(s->e, s->column, width);
+  if (!inside && s->storage)
+    s->column = emit_var_for(s->e, "x", emit_expr(s->e, s->column), 0, width); /* it exists: taps need not ask again */
+  if (!emit_strip(s)) *result = ir_fail(c->diag, SNT_E_HOST_MEM, "schedule", s->group->hero, "out of host memory");
+  if (!inside) emit_if_end(s->e);
+  if (*result == SNT_OK) *result = emit_end(s->e, groups, 0, 0, NULL);
   return true;
+}
+
+static strip strip_of(fusion_context *c, const fusion_group *group) {
+  const ir_tensor *t = &ir_at(c->graph, group->hero)->type;
+  return (strip){.c = c, .group = group, .shape = t, .rank = t->rank};
+}
+
+bool schedule_window_lanes_build(fusion_context *c, const fusion_group *group, const char *suffix, snt_result *result) {
+  strip s = strip_of(c, group);
+  return s.rank >= 2 && c->options->profile->simd == COST_SIMD_LANES && settle_axes(&s) && build(&s, suffix, result);
+}
+
+bool schedule_turned_lanes_build(fusion_context *c, const fusion_group *group, uint32_t source_axis, snt_result *result) {
+  strip s = strip_of(c, group);
+  s.axes = (image_axes){.channel = -1, .y = source_axis, .x = s.rank - 1, .channels = 1};
+  s.turned = true;
+  return build(&s, "transpose", result);
 }

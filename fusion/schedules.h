@@ -25,6 +25,7 @@ bool schedule_window_accepts(const fusion_context *, const fusion_group *, const
 snt_result schedule_window_build(fusion_context *, const fusion_group *);
 /* false: not for this device or group, nothing was made */
 bool schedule_window_lanes_build(fusion_context *, const fusion_group *, const char *suffix, snt_result *result);
+bool schedule_turned_lanes_build(fusion_context *, const fusion_group *, uint32_t source_axis, snt_result *result);
 bool schedule_scan_accepts(const fusion_context *, const fusion_group *, const char **why_not);
 snt_result schedule_scan_build(fusion_context *, const fusion_group *);
 snt_result schedule_scatter_build(fusion_context *, const fusion_group *);

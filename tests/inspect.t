@@ -103,6 +103,13 @@ for my $case (['h100', 'transpose', 1.05], ['dgpu', 'transpose', 1.05], ['igpu',
   }
 }
 
+# on lanes that read texels, four of them an item, which are four vectors of the result; and of storage a stencil's item reads what several results read once
+for my $case (['transpose', 'lavapipe', 9, 16], ['transpose_bytes', 'lavapipe', 8, 16], ['stencil', 'swiftshader', 78, 32], ['stencil', 'rusticl', 78, 32]) {
+  my ($model, $profile, $most, $results) = @$case;
+  my ($k) = @{inspect("tests/inspect/$model.snt --profile $profile --sample 4")};
+  cmp_ok($k->{mix}{global}, '<=', $most, "$model on $profile, $k->{kernel}: at most $most accesses for $results results");
+}
+
 # elements beside each other that an item reads one by one: an address and an access for four
 for my $case (['matmul', 0.1], ['conv1x1', 0.15]) {
   my ($model, $most) = @$case;
@@ -174,6 +181,10 @@ for my $robust (0, 1) {
   for my $width (1, 3, 37, 40) {
     ($code, $said) = says("$sinter run examples/postprocess.snt --device interp --profile $dir/strips.profile --check --dim h=13 --dim w=$width --quiet");
     is($code, 0, "strips of $width columns, reads outside " . ($robust ? 'harmless' : 'guarded')) or diag($said);
+  }
+  for my $model ('transpose', 'transpose_odd', 'transpose_bytes') {
+    ($code, $said) = says("$sinter run tests/inspect/$model.snt --device interp --profile $dir/strips.profile --check --quiet");
+    is($code, 0, "$model by texels, reads outside " . ($robust ? 'harmless' : 'guarded')) or diag($said);
   }
 }
 # What neighbours read, too, is fetched once: a texel for all channels, 24 of a row for 16 columns of nine taps, also where buffers are read as storage.
