@@ -259,17 +259,20 @@ static bool check_results(onnx_call *c) {
   return true;
 }
 
-static bool run_row(onnx_call *c) {
+static bool find_row(onnx_call *c) {
   const onnx_row *other = NULL;
-  bool known = false;
   c->opset = onnx_scope_opset(c->im->scope, c->node->domain);
   c->row = onnx_find_row(c->node, c->opset, &other);
-  if (c->row && c->row->flags >= ONNX_AS) c->opset = c->row->flags / ONNX_AS;
-  if (!onnx_know(c, &known)) return false;
-  if (known) return true;
-  if (c->row) return onnx_run_row(c);
+  if (c->row) return true;
   if (other) return onnx_refuse(c, "not supported in version %lld of the operator set", (long long)c->opset);
   return onnx_refuse(c, c->node->domain[0] ? "no such operator in domain %.60s" : "no such operator", c->node->domain);
+}
+
+static bool run_row(onnx_call *c) {
+  bool known = false;
+  if (!find_row(c)) return false;
+  if (c->row->flags >= ONNX_AS) c->opset = c->row->flags / ONNX_AS;
+  return onnx_know(c, &known) && (known || onnx_run_row(c));
 }
 
 /* The row between what is said of operands whose extent depends on the data and what of results. */
@@ -329,6 +332,7 @@ static bool import_node(onnx_import *im, const onnx_node *n) {
   if (!c.out) return onnx_fail(im, SNT_E_HOST_MEM, "out of memory");
   for (uint32_t i = 0; i < c.out_count; i++) c.out[i].name = n->outputs.at[i];
   const uint32_t first = im->g->nodes.count;
+  if (broken && !onnx_find_function(im, n)) (void)find_row(&c); /* what is no operator is told whatever its operands are */
   const bool good = !broken && !c.refused && run_call(&c) && !c.refused && !c.g->failed && check_results(&c) && check_late(&c, first);
   if (im->failed || im->again || !take_mistake(&c)) return false;
   if (!good && !broken && !c.refused) say_why(&c);

@@ -153,6 +153,14 @@ static void check_structure(void) {
   refused("a value that two nodes compute", "two (Abs)");
   start();
   put_port(&graph, 11, "x", 1, 1, four);
+  put_node(&graph, "Foo", "one", "x", "a", NULL);
+  put_node(&graph, "Relu", "two", "a", "b", NULL);
+  put_node(&graph, "Bar", "three", "b", "y", NULL);
+  put_port(&graph, 12, "y", 1, 1, four);
+  end_model(&model, &graph);
+  refused("what is no operator is told at once, behind another, too", "one (Foo): no such operator; three (Bar): no such operator");
+  start();
+  put_port(&graph, 11, "x", 1, 1, four);
   put_port(&graph, 11, "x", 1, 1, four);
   put_node(&graph, "Relu", "one", "x", "y", NULL);
   put_port(&graph, 12, "y", 1, 1, four);
@@ -360,9 +368,10 @@ static void check_bounds(void) {
 
 /* What the caller says, not the file. */
 static void check_info(void) {
+  static const snt_symbol three = {"n", 3, 3, 1, 3}, four = {"n", 4, 4, 1, 4};
   static const snt_onnx_fixed unnamed = {NULL, {SNT_F32, 1, {4}}, NULL}, ranked = {"x", {SNT_F32, 200, {4}}, NULL},
                               negative = {"x", {SNT_F32, 1, {-4}}, NULL}, other = {"z", {SNT_F32, 1, {4}}, NULL},
-                              flat = {"x", {SNT_F32, 2, {4, 1}}, NULL}, apart = {"x", {SNT_F32, 1, {4}}, NULL};
+                              flat = {"x", {SNT_F32, 1, {4}}, NULL}, apart = {"x", {SNT_F32, 2, {4, 4}}, NULL};
   static const struct {
     const char *what;
     uint32_t dims;
@@ -377,8 +386,8 @@ static void check_info(void) {
               {"a fixed input of a negative extent", 0, 1, &negative, NULL, SNT_E_ARG},
               {"a fixed input that is none", 0, 1, &other, NULL, SNT_E_ARG},
               {"a fixed input of another rank", 0, 1, &flat, NULL, SNT_E_SHAPE},
-              {"a fixed input that is not of the extent that is given, too", 1, 1, &apart, &(snt_symbol){"n", 3, 3, 1, 3}, SNT_E_SHAPE},
-              {"a fixed input of that extent", 1, 1, &apart, &(snt_symbol){"n", 4, 4, 1, 4}, SNT_OK}};
+              {"a fixed input that is not of the extent that is given, too", 1, 1, &apart, &three, SNT_E_SHAPE},
+              {"a fixed input of that extent", 1, 1, &apart, &four, SNT_OK}};
   snt_context *context = NULL;
   snt_diag diag = {.head = SNT_HEAD(diag)};
   good_model();
