@@ -99,8 +99,8 @@ for my $form ('hw:0..', 'hw:1..1', 'hw:0..1x', 'hw:', 'hw:..1', 'hw:0.1', 'hw:0.
 }
 
 # Inputs that other programs write.
-sub array { my ($type, $shape, $data) = @_; my $h = "{'descr': '$type', 'fortran_order': False, 'shape': $shape, }\n"; return "\x93NUMPY\1\0" . pack('v', length $h) . $h . $data }
-put("$dir/big.npy", array('>f4', '(2, 3)', 'x' x 24)), put("$dir/wrong.npy", array('<f8', '(3, 2)', 'x' x 48)), put("$dir/junk.pb", 'junk');
+sub foreign { my ($type, $shape, $data) = @_; my $h = "{'descr': '$type', 'fortran_order': False, 'shape': $shape, }\n"; return "\x93NUMPY\1\0" . pack('v', length $h) . $h . $data }
+put("$dir/big.npy", foreign('>f4', '(2, 3)', 'x' x 24)), put("$dir/wrong.npy", foreign('<f8', '(3, 2)', 'x' x 48)), put("$dir/junk.pb", 'junk');
 put("$dir/month", "host add 2031-13-01 no such month\n");
 put("$dir/six.pb", "\x08\x02\x08\x03\x10\x01\x4a\x18" . pack('f<6', 1 .. 6));    # TensorProto: dims 2 and 3, float, raw data
 my $standard = `$sinter run $dir/same.snt --device host --input x=$dir/six.pb --output y=-`;
