@@ -309,7 +309,7 @@ static int join_runs(int argc, char **argv, snt_result (*join)(uint32_t, char *c
     else if (count < 64) files[count++] = argv[i];
   }
   if (!out || !count) return fputs(usage_text, stderr), 2;
-  if (join(count, files, out, &diag) == SNT_OK) return printf("%s: %u run%s\n", out, count, count == 1 ? "" : "s"), 0;
+  if (join(count, files, out, &diag) == SNT_OK) return printf("%s: of %u file%s\n", out, count, count == 1 ? "" : "s"), 0;
   return fprintf(stderr, "sinter conform: %s\n", diag.text), 1;
 }
 
