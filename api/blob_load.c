@@ -56,7 +56,7 @@ static snt_result check_header(const uint8_t *blob, size_t size, snt_diag *diag)
   blob_reader r = {blob, blob + size, false};
   if (size < BLOB_HEADER) return ir_fail(diag, SNT_E_BAD_BLOB, "load", 0, "%zu bytes are too few", size);
   if (memcmp(take_bytes(&r, 8), blob_magic(), 8) != 0)
-    return ir_fail(diag, SNT_E_BAD_BLOB, "load", 0, "no program, or one of a machine of the other byte order");
+    return ir_fail(diag, SNT_E_BAD_BLOB, "load", 0, "no program: a pack, or one of the other byte order");
   const uint32_t version = take_u32(&r);
   if (version != BLOB_VERSION)
     return ir_fail(diag, SNT_E_BAD_BLOB, "load", 0, "format version %u; this library reads %d", version, BLOB_VERSION);

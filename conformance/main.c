@@ -1,6 +1,7 @@
 /* sinter-conform: the conformance suite as one program. See usage. */
 #include "conformance/conform.h"
 #include "tools/host/host.h"
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -93,6 +94,21 @@ static bool set_option(options *o, const char *name, const char *value) {
   return true;
 }
 
+static bool is_option(const char *name) { /* one that the usage names */
+  const size_t length = strlen(name);
+  for (const char *at = strstr(usage_text, name); at; at = strstr(at + 1, name))
+    if (at[-1] == ' ' && at[length] == ' ') return true;
+  return false;
+}
+
+/* Always false. */
+static bool refuse_option(const char *name, const char *value) {
+  if (!is_option(name)) fprintf(stderr, "sinter conform: no option \"%s\"; sinter conform --help lists them\n", name);
+  else if (!value) fprintf(stderr, "sinter conform: a value is missing after \"%s\"\n", name);
+  else fprintf(stderr, "sinter conform: %s: \"%s\" is none of its values; sinter conform --help says which are\n", name, value);
+  return false;
+}
+
 static bool read_options(options *o, int argc, char **argv) {
   *o = (options){.device = "all", .seconds = 60, .case_seconds = 60, .seed = 1, .shards = 1, .jobs = 2};
   for (int i = 1; i < argc; i++) {
@@ -100,10 +116,7 @@ static bool read_options(options *o, int argc, char **argv) {
     else if (!strcmp(argv[i], "--self-test")) o->self_test = true;
     else if (!strcmp(argv[i], "--stop")) o->stop = true;
     else if (i + 1 < argc && set_option(o, argv[i], argv[i + 1])) i++;
-    else
-      return fprintf(stderr, "sinter conform: %s%s%s: no such option, or not a value of it\n", argv[i], i + 1 < argc ? " " : "",
-                     i + 1 < argc ? argv[i + 1] : ""),
-             false;
+    else return refuse_option(argv[i], i + 1 < argc ? argv[i + 1] : NULL);
   }
   return true;
 }
@@ -302,7 +315,7 @@ static int join_runs(int argc, char **argv, snt_result (*join)(uint32_t, char *c
     else if (count < 64) files[count++] = argv[i];
   }
   if (!out || !count) return fputs(usage_text, stderr), 2;
-  if (join(count, files, out, &diag) == SNT_OK) return printf("%s: %u runs\n", out, count), 0;
+  if (join(count, files, out, &diag) == SNT_OK) return printf("%s: of %u file%s\n", out, count, count == 1 ? "" : "s"), 0;
   return fprintf(stderr, "sinter conform: %s\n", diag.text), 1;
 }
 
@@ -316,7 +329,7 @@ static int run_command(int argc, char **argv) {
   if (argc > 1 && !strcmp(argv[1], "report")) return join_runs(argc, argv, conform_write_page);
   if (argc > 1 && !strcmp(argv[1], "pack")) return join_runs(argc, argv, conform_pack);
   const bool verifies = argc > 2 && !strcmp(argv[1], "verify");
-  if (!read_options(&o, argc - 2 * verifies, argv + 2 * verifies)) return fputs(usage_text, stderr), 2;
+  if (!read_options(&o, argc - 2 * verifies, argv + 2 * verifies)) return 2;
   if (verifies) {
     const int code = conform_verify(argv[2], o.count ? o.count : 20, o.seed, &diag);
     if (diag.text[0]) fprintf(stderr, "sinter conform: %s\n", diag.text);
@@ -324,7 +337,7 @@ static int run_command(int argc, char **argv) {
   }
   if (o.expect && !conform_read_excuses(o.expect, &excuses, &report.excuse_count, &diag))
     return fprintf(stderr, "sinter conform: %s\n", diag.text), 2;
-  if (o.json && !(report.json = fopen(o.json, "w"))) return fprintf(stderr, "sinter conform: %s cannot be written\n", o.json), 2;
+  if (o.json && !(report.json = fopen(o.json, "w"))) return fprintf(stderr, "sinter conform: %s: %s\n", o.json, strerror(errno)), 2;
   report.excuses = excuses, report.seed = o.seed;
   const int code = run_suite(&o, &report);
   if (report.json && fclose(report.json)) return fprintf(stderr, "sinter conform: %s was not written whole\n", o.json), 1;

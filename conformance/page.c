@@ -176,10 +176,13 @@ static void put_summary(ir_text *t, const conform_page *p) {
   ir_text_add(t, "</tbody></table>\n");
 }
 
+uint32_t conform_count_bad(const page_cell *c) {
+  return c->counts[CONFORM_FAIL] + c->counts[CONFORM_CRASH] + c->counts[CONFORM_TIMEOUT] + c->counts[CONFORM_FLAKY];
+}
+
 static bool has_failed(const page_cell cells[PAGE_RUNS]) {
   for (uint32_t i = 0; i < PAGE_RUNS; i++)
-    if (cells[i].counts[CONFORM_FAIL] + cells[i].counts[CONFORM_CRASH] + cells[i].counts[CONFORM_TIMEOUT] + cells[i].counts[CONFORM_FLAKY])
-      return true;
+    if (conform_count_bad(&cells[i])) return true;
   return false;
 }
 

@@ -22,7 +22,8 @@ typedef struct conform_page {
 /* Files of JSON lines, for the caller to free; null if that fails. */
 conform_page *conform_read_runs(uint32_t count, char *const *paths, snt_diag *);
 void conform_free_runs(conform_page *);
-/* Markdown: operators by runs, the largest error / bound in DEFAULT, STRICT and FAST. */
+uint32_t conform_count_bad(const page_cell *); /* neither passed nor excused nor left out */
+/* Markdown: operators by runs, the largest error / bound in DEFAULT, STRICT and FAST, and how many cases failed. */
 snt_result conform_write_table(const conform_page *, const char *out, snt_diag *);
 /* ---- devices against each other (vote.c) ---- */
 typedef enum { VOTE_FAILS_ALONE, VOTE_PASSES_ALONE, VOTE_FAR_ABOVE, VOTE_OTHER_BITS, VOTE_ALL_FAIL, VOTE_KINDS } page_vote_kind;

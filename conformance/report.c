@@ -7,6 +7,11 @@
 #include <string.h>
 #include <time.h>
 
+static bool is_day(const char *text) {
+  int year, month, day, end = 0;
+  return sscanf(text, "%4d-%2d-%2d%n", &year, &month, &day, &end) == 3 && end == 10 && month >= 1 && month <= 12 && day >= 1 && day <= 31;
+}
+
 bool conform_read_excuses(const char *path, conform_excuse **out, uint32_t *count, snt_diag *diag) {
   void *data;
   size_t size;
@@ -22,7 +27,7 @@ bool conform_read_excuses(const char *path, conform_excuse **out, uint32_t *coun
     number++;
     if (!*line || *line == '#') continue;
     conform_excuse *e = &(*out)[*count];
-    good = sscanf(line, "%63s %127s %10[0-9-] %159[^\n]", e->device, e->filter, e->expiry, e->reason) == 4 && strlen(e->expiry) == 10;
+    good = sscanf(line, "%63s %127s %10[0-9-] %159[^\n]", e->device, e->filter, e->expiry, e->reason) == 4 && is_day(e->expiry);
     if (good) ++*count;
     else (void)host_fail(diag, SNT_E_PARSE, "expectations", "%s:%u: not `DEVICE FILTER YYYY-MM-DD reason`", path, number);
   }
@@ -91,6 +96,7 @@ static void write_json(conform_report *r, const char *id, const conform_case *c,
     if (v->result != CONFORM_SKIP) write_source(r, c, text);
   }
   fputs("}\n", r->json);
+  fflush(r->json); /* of a run that is ended from outside, whole lines are there */
 }
 
 void conform_report_case(void *report, const conform_case *c, const conform_verdict *verdict) {

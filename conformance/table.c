@@ -1,4 +1,4 @@
-/* Runs as a Markdown table: for each operator and device the largest error as a part of its bound, in DEFAULT, STRICT and FAST. Below, how many cases
+/* Runs as a Markdown table: for each operator and device the largest error as a part of its bound, in DEFAULT, STRICT and FAST, and how many cases failed. Below, how many cases
    were the same bits: fused and unfused in STRICT, the device and the interpreter in REPRODUCIBLE. */
 #include "conformance/page.h"
 #include "tools/host/host.h"
@@ -23,6 +23,7 @@ static void put_cell(ir_text *t, const page_cell *c) {
     else if (ratio == 0) ir_text_add(t, "0");
     else ir_text_format(t, "%.2g", ratio);
   }
+  if (conform_count_bad(c)) ir_text_format(t, ", **%u failed**", conform_count_bad(c));
   ir_text_add(t, " |");
 }
 
@@ -39,7 +40,9 @@ static void put_table(ir_text *t, const conform_page *p) {
   const char *order[PAGE_FAMILIES];
   for (uint32_t f = 0; f < p->family_count; f++) order[f] = p->families[f];
   qsort(order, p->family_count, sizeof *order, by_family);
-  ir_text_add(t, "| operator |");
+  ir_text_add(t, "The largest error of an element as a part of its bound in DEFAULT / STRICT / FAST (-: no case), "
+                 "and how many cases failed, "
+                 "crashed, hung or changed from run to run.\n\n| operator |");
   for (uint32_t i = 0; i < p->run_count; i++) ir_text_format(t, " %s |", p->runs[i].device);
   ir_text_add(t, "\n|---|");
   for (uint32_t i = 0; i < p->run_count; i++) ir_text_add(t, "---|");

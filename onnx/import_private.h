@@ -70,7 +70,8 @@ void onnx_add_problem(onnx_import *, const char *node, const char *op, const cha
 /* ---- symbols.c ---- */
 bool onnx_symbol(onnx_import *, const char *param, int64_t hint, ir_expr *out); /* the extent that a name stands for */
 void onnx_note_dim(onnx_import *, const char *param);                           /* an input has such an extent */
-bool onnx_check_dims(onnx_import *);                                            /* false: the caller names one that no input has */
+const char *onnx_stray_dim(const onnx_import *);                                /* one that the caller names and no input has, or null */
+int64_t onnx_given_extent(onnx_import *, const char *param);                    /* the number that the caller fixes it to; -1: none */
 /* ---- rules.c ---- */
 bool onnx_demand_equal(onnx_import *, ir_expr a, ir_expr b); /* true: a rule was added that makes them equal */
 bool onnx_demand_within(onnx_import *, ir_expr rest);        /* true: one that makes this number less an extent not negative */

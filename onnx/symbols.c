@@ -87,10 +87,15 @@ void onnx_note_dim(onnx_import *im, const char *param) {
   for (uint32_t i = 0; i < im->dim_count; i++) im->dim_used[i] |= is_named(&im->info->dims[i], name, param);
 }
 
-bool onnx_check_dims(onnx_import *im) {
+const char *onnx_stray_dim(const onnx_import *im) {
   for (uint32_t i = 0; i < im->dim_count; i++)
-    if (im->info->dims[i].name && !im->dim_used[i]) return onnx_fail(im, SNT_E_ARG, "no extent is named %.80s", im->info->dims[i].name);
-  return true;
+    if (im->info->dims[i].name && !im->dim_used[i]) return im->info->dims[i].name;
+  return NULL;
+}
+
+int64_t onnx_given_extent(onnx_import *im, const char *param) {
+  const snt_symbol *given = given_bounds(im, symbol_name(im, param), param);
+  return given && given->min == given->max ? given->min : -1;
 }
 
 bool onnx_symbol(onnx_import *im, const char *param, int64_t hint, ir_expr *out) {

@@ -98,6 +98,16 @@ for my $form ('hw:0..', 'hw:1..1', 'hw:0..1x', 'hw:', 'hw:..1', 'hw:0.1', 'hw:0.
   ok($? >> 8 == 2 && $said =~ /LO\.\.HI/ && !-e "$dir/none.png", "$form is no picture's form") or diag($said);
 }
 
+# Inputs that other programs write.
+sub foreign { my ($type, $shape, $data) = @_; my $h = "{'descr': '$type', 'fortran_order': False, 'shape': $shape, }\n"; return "\x93NUMPY\1\0" . pack('v', length $h) . $h . $data }
+put("$dir/big.npy", foreign('>f4', '(2, 3)', 'x' x 24)), put("$dir/wrong.npy", foreign('<f8', '(3, 2)', 'x' x 48)), put("$dir/junk.pb", 'junk');
+put("$dir/month", "host add 2031-13-01 no such month\n");
+put("$dir/six.pb", "\x08\x02\x08\x03\x10\x01\x4a\x18" . pack('f<6', 1 .. 6));    # TensorProto: dims 2 and 3, float, raw data
+my $standard = `$sinter run $dir/same.snt --device host --input x=$dir/six.pb --output y=-`;
+is(join(' ', unpack 'f<6', substr $standard, -24), '1 2 3 4 5 6', 'a TensorProto goes in, an .npy comes out of the standard output');
+$said = `SNT_CACHE_DIR=$dir/month $sinter build $model --device host 2>&1`;
+ok($? >> 8 == 2 && $said =~ m{month/entry: Not a directory}, 'build: where nothing can be kept, nothing is built') or diag($said);
+
 # What is given and means nothing is wrong usage, and said by its name: command line, what is said.
 put("$dir/cut.profile", "base = pocl\nname = cut\nlanes = ");
 for (
@@ -109,6 +119,21 @@ for (
   ["run $model --device interp --fix x=$dir/none.npy", '--fix x: no ONNX model'],
   ["run $dir/saved.sntp --device host --numerics strict", 'compiled: --numerics comes too late'],
   ["run $dir/saved.sntp --device host --unfused", 'compiled: --unfused'],
+  ["run $dir/saved.sntp --device host --profile igpu", 'compiled: --profile comes too late'],
+  ["run $model --device host --input y=random", 'no input "y"; there are: x'],
+  ["run $model --device host --output x=$dir/none.npy", 'no output "x"; there are: y'],
+  ["run $model --device host --dim depth=3", 'no symbol "depth"; there are: none'],
+  ["run $model --device host --dim =3", '--dim: expected NAME=VALUE, got "=3"'],
+  ["run $model --device host --runs 3", '--runs means nothing without --trace'],
+  ["run $model --device host --unfused --unfused=nodes", '--unfused and --unfused=nodes: one of them'],
+  ["explain $model --html --json -o $dir/none.html", '--html and --json: one of them'],
+  ["opt $model --run polish", 'passes are.* canonicalise .* plan\n.*no pass "polish"'],
+  ["run $dir/same.snt --device host --input x=$dir/big.npy", q{no tensor has elements of numpy's type '>f4'}, 1],
+  ["run $dir/same.snt --device host --input x=$dir/wrong.npy", 'wrong\.npy: f64\[3,2\], where x is f32\[2,3\]', 1],
+  ["run $dir/same.snt --device host --input x=$dir/junk.pb", 'junk\.pb: no tensor', 1],
+  ['conform --profile all', '--profile: "all" is none of its values'],
+  ['conform --speed 3', 'no option "--speed"'],
+  ["conform --device host --expect $dir/month", 'month:1: not `DEVICE'],
   ["bench $model --device interp --runs 0", '--runs: not a number from 1 on: "0"'],
   ["build $model --device interp --jobs 0", '--jobs: not a number from 1 on: "0"'],
   ["inspect-kernel $model --sample x", '--sample: not a number from 1 on: "x"'],

@@ -203,6 +203,18 @@ static void check_bound(void) { /* in a folder without what killed writers left 
   host_cache_close(cache);
 }
 
+/* A file that its writer never ends, as of one that is killed: nothing of it has a name. */
+static void check_unended(void) {
+  char path[96];
+  host_output out;
+  snprintf(path, sizeof path, "%s/unended", root);
+  tap_is_int(host_begin_file(&out, path, NULL), SNT_OK, "a file is begun");
+  fputs("half", out.file), fflush(out.file);
+  if (out.nameless) tap_ok(access(path, F_OK) && access(out.temporary, F_OK), "and has no name until it is ended");
+  else tap_skip("this file system has no files without names");
+  fclose(out.file);
+}
+
 int main(void) {
   char command[96], template[] = "/tmp/snt-cache-XXXXXX";
   if (!mkdtemp(template)) return tap_skip_all("no temporary folder");
@@ -213,6 +225,7 @@ int main(void) {
   check_processes();
   check_killed();
   check_bound();
+  check_unended();
   snprintf(command, sizeof command, "rm -rf %s", template);
   tap_is_int(system(command), 0, "and is gone");
   return tap_done();

@@ -153,6 +153,14 @@ static void check_structure(void) {
   refused("a value that two nodes compute", "two (Abs)");
   start();
   put_port(&graph, 11, "x", 1, 1, four);
+  put_node(&graph, "Foo", "one", "x", "a", NULL);
+  put_node(&graph, "Relu", "two", "a", "b", NULL);
+  put_node(&graph, "Bar", "three", "b", "y", NULL);
+  put_port(&graph, 12, "y", 1, 1, four);
+  end_model(&model, &graph);
+  refused("what is no operator is told at once, behind another, too", "one (Foo): no such operator; three (Bar): no such operator");
+  start();
+  put_port(&graph, 11, "x", 1, 1, four);
   put_port(&graph, 11, "x", 1, 1, four);
   put_node(&graph, "Relu", "one", "x", "y", NULL);
   put_port(&graph, 12, "y", 1, 1, four);
@@ -341,7 +349,7 @@ static void check_bounds(void) {
     const char *what, *where;
     snt_symbol dim;
   } rows[] = {
-      {"an extent that no input has", "no extent is named m", {"m", 1, 8, 1, 4}},
+      {"an extent that no input has", "no extent is named m; open are: n", {"m", 1, 8, 1, 4}},
       {"bounds the wrong way round", "0 <= min <= max", {"n", 8, 4, 1, 4}},
       {"a negative bound", "0 <= min <= max", {"n", -1, 4, 1, 4}},
       {"a multiple of more than there may be", "a multiple of what is not more", {"n", 1, 8, INT64_MAX, 4}},
@@ -360,26 +368,40 @@ static void check_bounds(void) {
 
 /* What the caller says, not the file. */
 static void check_info(void) {
+  static const snt_symbol three = {"n", 3, 3, 1, 3}, four = {"n", 4, 4, 1, 4};
   static const snt_onnx_fixed unnamed = {NULL, {SNT_F32, 1, {4}}, NULL}, ranked = {"x", {SNT_F32, 200, {4}}, NULL},
-                              negative = {"x", {SNT_F32, 1, {-4}}, NULL}, other = {"z", {SNT_F32, 1, {4}}, NULL};
+                              negative = {"x", {SNT_F32, 1, {-4}}, NULL}, other = {"z", {SNT_F32, 1, {4}}, NULL},
+                              flat = {"x", {SNT_F32, 1, {4}}, NULL}, apart = {"x", {SNT_F32, 2, {4, 4}}, NULL};
   static const struct {
     const char *what;
     uint32_t dims;
     uint32_t fixed_count;
     const snt_onnx_fixed *fixed;
-  } rows[] = {{"extents that are counted and not given", 1, 0, NULL},  {"fixed inputs that are counted and not given", 0, 1, NULL},
-              {"a fixed input without a name", 0, 1, &unnamed},        {"a fixed input of 200 axes", 0, 1, &ranked},
-              {"a fixed input of a negative extent", 0, 1, &negative}, {"a fixed input that is none", 0, 1, &other}};
+    const snt_symbol *dim;
+    snt_result result;
+  } rows[] = {{"extents that are counted and not given", 1, 0, NULL, NULL, SNT_E_ARG},
+              {"fixed inputs that are counted and not given", 0, 1, NULL, NULL, SNT_E_ARG},
+              {"a fixed input without a name", 0, 1, &unnamed, NULL, SNT_E_ARG},
+              {"a fixed input of 200 axes", 0, 1, &ranked, NULL, SNT_E_ARG},
+              {"a fixed input of a negative extent", 0, 1, &negative, NULL, SNT_E_ARG},
+              {"a fixed input that is none", 0, 1, &other, NULL, SNT_E_ARG},
+              {"a fixed input of another rank", 0, 1, &flat, NULL, SNT_E_SHAPE},
+              {"a fixed input that is not of the extent that is given, too", 1, 1, &apart, &three, SNT_E_SHAPE},
+              {"a fixed input of that extent", 1, 1, &apart, &four, SNT_OK}};
   snt_context *context = NULL;
   snt_diag diag = {.head = SNT_HEAD(diag)};
   good_model();
   (void)snt_context_create(NULL, &context);
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-    const snt_onnx_info info = {
-        .head = SNT_HEAD(onnx_info), .dim_count = rows[i].dims, .fixed_count = rows[i].fixed_count, .fixed = rows[i].fixed};
+    const snt_onnx_info info = {.head = SNT_HEAD(onnx_info),
+                                .dim_count = rows[i].dims,
+                                .dims = rows[i].dim,
+                                .fixed_count = rows[i].fixed_count,
+                                .fixed = rows[i].fixed};
     snt_graph *graph = NULL;
     (void)snt_graph_create(context, &graph);
-    tap_ok(snt_onnx_import(graph, model.at, model.size, &info, &diag) == SNT_E_ARG, "%s: %s", rows[i].what, diag.text);
+    diag.text[0] = 0;
+    tap_ok(snt_onnx_import(graph, model.at, model.size, &info, &diag) == rows[i].result, "%s: %s", rows[i].what, diag.text);
     snt_graph_destroy(graph);
   }
   snt_context_destroy(context);

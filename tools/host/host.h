@@ -35,6 +35,7 @@ typedef struct host_output {
   FILE *file;
   const char *path;
   char temporary[1024]; /* empty: written in place, it is a pipe or a device */
+  bool nameless;        /* `temporary` is made of it when it is whole */
 } host_output;
 snt_result host_begin_file(host_output *, const char *path, snt_diag *);
 snt_result host_close_file(host_output *, snt_result so_far,

@@ -1,4 +1,5 @@
 /* Files: read whole, written whole or not at all. */
+#define _GNU_SOURCE /* O_TMPFILE */
 #include "tools/host/host.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -68,8 +69,24 @@ static FILE *open_there(const char *path) {
   return out;
 }
 
-static FILE *open_new(const char *path) {
-  const int file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+/* A file without a name until it is whole, so that nothing is left of a process that is killed meanwhile; -1 where the file system has no such files. */
+static int open_nameless(const char *path) {
+  char folder[1024];
+  const char *slash = strrchr(path, '/');
+  const int length = snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - path + 1) : 2, slash ? path : "./");
+  return length < (int)sizeof folder ? open(folder, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666) : -1;
+}
+
+static bool give_name(FILE *file, const char *path) {
+  char own[40];
+  snprintf(own, sizeof own, "/proc/self/fd/%d", fileno(file));
+  return !fflush(file) && !linkat(AT_FDCWD, own, AT_FDCWD, path, AT_SYMLINK_FOLLOW);
+}
+
+static FILE *open_new(const char *path, bool *nameless) {
+  int file = open_nameless(path);
+  *nameless = file >= 0;
+  if (file < 0) file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   FILE *out = file < 0 ? NULL : fdopen(file, "wb");
   if (file >= 0 && !out) close(file), unlink(path);
   return out;
@@ -82,7 +99,7 @@ snt_result host_begin_file(host_output *out, const char *path, snt_diag *diag) {
   else {
     const int length = snprintf(out->temporary, sizeof out->temporary, "%s.%ld-%u.tmp", path, (long)getpid(), atomic_fetch_add(&serial, 1));
     if (length < 0 || (size_t)length >= sizeof out->temporary) return host_fail(diag, SNT_E_ARG, "file", "%s: too long a name", path);
-    out->file = open_new(out->temporary);
+    out->file = open_new(out->temporary, &out->nameless);
   }
   if (out->file) return SNT_OK;
   *out->temporary = 0;
@@ -93,6 +110,7 @@ snt_result host_close_file(host_output *out, snt_result so_far, snt_diag *diag) 
   if (!out->file) return so_far;
   bool good = !ferror(out->file);
   int reason = errno;
+  if (good && so_far == SNT_OK && out->nameless && !give_name(out->file, out->temporary)) good = false, reason = errno;
   if (fclose(out->file)) good = false, reason = errno;
   out->file = NULL;
   return good || so_far != SNT_OK ? so_far : host_fail(diag, SNT_E_LIMIT, "file", "%s: %s", out->path, strerror(reason));

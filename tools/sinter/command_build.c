@@ -14,10 +14,19 @@ static void report(const tool_session *s, const bench_ready *t) {
   printf(form, snt_exec_step_count(s->exec), distinct, cached, t->import_ms, t->compile_ms, t->build_ms, bench_ready_ms(t), t->cpu_ms);
 }
 
+/* What was asked for is that something be kept: where nothing can be, it is said before the work. */
+static snt_result check_cache(tool_session *s) {
+  char path[1024];
+  if (!s->env.cache_dir || s->options.share) return SNT_OK; /* none is wanted */
+  snprintf(path, sizeof path, "%s/entry", s->env.cache_dir);
+  return host_can_write(path, &s->diag);
+}
+
 int command_build(const tool_options *options) {
   tool_session s;
   bench_ready times;
   snt_result r = tool_open(&s, options, true);
+  if (r == SNT_OK) r = check_cache(&s);
   if (r == SNT_OK) r = bench_make_ready(&s, &times);
   if (r == SNT_OK && !options->share) report(&s, &times);
   const int code = r == SNT_OK ? EXIT_GOOD : tool_fail(&s, r);

@@ -112,7 +112,12 @@ static snt_result check_passes(tool_session *s) {
     const size_t length = comma ? (size_t)(comma - at) : strlen(at);
     uint32_t i = 0;
     while (i < fusion_pipeline_count && (strlen(fusion_pipeline[i].name) != length || strncmp(fusion_pipeline[i].name, at, length))) i++;
-    if (i == fusion_pipeline_count) return host_fail(&s->diag, SNT_E_ARG, "opt", "no pass \"%.*s\"", (int)length, at);
+    if (i == fusion_pipeline_count) {
+      fprintf(stderr, "sinter: passes are, in the order in which they run:");
+      while (i) fprintf(stderr, " %s", fusion_pipeline[fusion_pipeline_count - i--].name);
+      fprintf(stderr, "\n");
+      return host_fail(&s->diag, SNT_E_ARG, "opt", "no pass \"%.*s\"", (int)length, at);
+    }
     at = comma ? comma + 1 : NULL;
   }
   return SNT_OK;
@@ -124,7 +129,6 @@ static snt_result profile_of_passes(tool_session *s, cost_profile *out) {
   void *text = NULL;
   size_t size = 0;
   if (cost_profile_builtin(name, out)) return SNT_OK;
-  if (!strpbrk(name, "/.")) return host_fail(&s->diag, SNT_E_ARG, "profile", "no profile \"%s\"", name);
   snt_result r = host_read_file(name, &text, &size, &s->diag);
   if (r == SNT_OK) r = cost_profile_parse(out, text, size, &s->diag);
   free(text);

@@ -35,10 +35,7 @@ bool tool_is_program_path(const char *path) {
 /* ---- inspect ---- */
 
 static void print_dims(const snt_program *p, const snt_tensor *t) {
-  static const char *const dtypes[SNT_DTYPE_COUNT] = {"?",      "f32",    "f16", "bf16", "f64",        "i8",        "i16",
-                                                      "i32",    "i64",    "u8",  "u16",  "u32",        "u64",       "bool",
-                                                      "f8e4m3", "f8e5m2", "i4",  "u4",   "f8e4m3fnuz", "f8e5m2fnuz"};
-  printf("%s[", t->dtype > 0 && t->dtype < SNT_DTYPE_COUNT ? dtypes[t->dtype] : "?");
+  printf("%s[", tool_dtype_name(t->dtype));
   for (uint32_t i = 0; i < t->rank; i++) {
     snt_symbol symbol = {0};
     const bool named = t->dims[i] < 0 && snt_program_symbol(p, (uint32_t)(-t->dims[i] - 1), &symbol) == SNT_OK;

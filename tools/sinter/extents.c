@@ -24,14 +24,19 @@ static snt_result from_options(tool_session *s) {
     const tool_pair *dim = &s->options.dims[i];
     int64_t value;
     bool known = tool_is_onnx(s->options.model); /* then the import knew it, and may have fixed it */
+    tool_names symbols = {.used = 0};
     if (!tool_dim_value(dim, &value)) return host_fail(&s->diag, SNT_E_ARG, "dim", "%s: not an extent: \"%s\"", dim->name, dim->value);
     for (uint32_t k = 0; k < snt_program_symbol_count(s->program) && k < TOOL_MAX_DIMS; k++) {
       snt_symbol symbol;
-      if (snt_program_symbol(s->program, k, &symbol) != SNT_OK || !names(dim->name, symbol.name)) continue;
+      if (snt_program_symbol(s->program, k, &symbol) != SNT_OK) continue;
+      tool_list_name(&symbols, symbol.name);
+      if (!names(dim->name, symbol.name)) continue;
       s->symbols[k] = value;
       known = true;
     }
-    if (!known) return host_fail(&s->diag, SNT_E_ARG, "dim", "the model has no symbol \"%s\"", dim->name);
+    if (!known)
+      return host_fail(&s->diag, SNT_E_ARG, "dim", "the model has no symbol \"%s\"; there are: %s", dim->name,
+                       symbols.used ? symbols.text : "none");
   }
   return SNT_OK;
 }
@@ -41,7 +46,7 @@ static bool input_type(const tool_session *s, const char *name, snt_tensor *out)
     const tool_pair *input = &s->options.inputs[i];
     void *file;
     const void *data;
-    if (strcmp(input->name, name) != 0 || !strstr(input->value, ".npy")) continue;
+    if (strcmp(input->name, name) != 0 || !npy_is_path(input->value)) continue;
     if (npy_open(input->value, &file, out, &data, NULL) != SNT_OK) return false; /* who reads the input says why */
     free(file);
     return true;

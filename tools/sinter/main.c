@@ -10,9 +10,9 @@ const char tool_compile_usage[] =
 static const tool_command commands[] = {
     {"devices", "devices [--json]", "Lists the devices found, each with the selector that --device takes.", command_devices, false, false},
     {"run", "run MODEL.snt|MODEL.onnx|FILE.sntp [--device D] [--dim NAME=N] [--open] [--fix NAME=FILE] [--input NAME=FILE] [--output NAME=FILE] [--numerics M] [--weights given|f16|int8] [--mask M] [--check] [--unfused[=nodes]] [--no-rewrites] [--tune DIR] [--learn] [--trace FILE.json [--runs N]]",
-     "Compiles and runs a model. Inputs: FILE.npy, FILE.png[:nchw|nhwc|hw[:LO..HI]] or random[:SEED] (the default).\n--dim: an extent that the model leaves\n"
+     "Compiles and runs a model. Inputs: FILE.npy, FILE.pb (a TensorProto), FILE.png[:nchw|nhwc|hw[:LO..HI]] or random[:SEED] (the default); outputs: FILE.npy, FILE.png or - (.npy).\n--dim: an extent that the model leaves\n"
      "open; without, that of the inputs' files. Of an ONNX model the kernels are made for just these, with --open for all: such a program is usually slower.\n--fix: an input of an ONNX model\n"
-     "whose value the import is to know, as shapes that hang on it, or the file of a picture that ImageDecoder decodes: FILE.npy, or any other file as its bytes, uint8[n].\n--check compares every output with the f64 reference and prints max(error / bound); a ratio over 1 exits with 3.\n--trace writes a Chrome trace of the kernels, of --runs each the fastest.\n--tune: close choices are tried the other way on the\n"
+     "whose value the import is to know, as shapes that hang on it, or the file of a picture that ImageDecoder decodes: FILE.npy, FILE.pb, or any other file as its bytes, uint8[n].\n--check compares every output with the f64 reference and prints max(error / bound); a ratio over 1 exits with 3.\n--trace writes a Chrome trace of the kernels, of --runs each the fastest.\n--tune: close choices are tried the other way on the\n"
      "device first, A B B A beyond the noise, and kept in DIR for the next time.\n--learn: kernels that the driver says spill are split.", command_run, false, true},
     {"explain", "explain MODEL.snt [--profile P | --device D [--runs N]] [--mask M] [--json] [--html] [-o FILE] [--unfused[=nodes]]", "Shows the kernels a model becomes on a profile (pocl lavapipe rusticl swiftshader igpu dgpu mobile h100; cpu means pocl), and why.\n--html: one self-contained page with the\n"
      "graph before and after, each kernel in three languages, on every edge the reason; with --device estimated beside measured times.", command_explain, false, true},
@@ -101,8 +101,14 @@ static int usage(FILE *to) {
   put_wrapped(to, 0, 0,
               "--fuse, as often as wanted: must (one kernel, or the obstacle is told), never, keep, barrier, each with names of values or "
               "outputs.");
-  fprintf(to, "\n  sinter --version\n  sinter COMMAND --help\n\nA FILE to write of - is the standard output.\n\nExit codes: 0 done, 1 "
-              "failed, 2 wrong usage, 3 outside the bound of --check.\n");
+  fprintf(to, "\n  sinter --version\n  sinter COMMAND --help\n\nA FILE to write of - is the standard output.\n\n");
+  put_wrapped(to, 0, 0,
+              "Environment: SNT_DEVICE and SNT_MASK where --device and --mask are not given; SNT_CACHE_DIR has what drivers built "
+              "($XDG_CACHE_HOME/sinter or "
+              "~/.cache/sinter; set to nothing: none is kept), SNT_CACHE_BYTES at most (1 GiB); SNT_DUMP_DIR gets the graph after each "
+              "pass, the kernels and the "
+              "plan; SNT_NVRTC names a libnvrtc.so outside the loader's path.");
+  fprintf(to, "\nExit codes: 0 done, 1 failed, 2 wrong usage, 3 outside the bound of --check.\n");
   return to == stdout ? EXIT_GOOD : EXIT_USAGE;
 }
 

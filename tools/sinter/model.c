@@ -73,6 +73,8 @@ static const char *of_compiling(const tool_options *o) {
          : o->image_count   ? "--image"
          : o->fuse_count    ? "--fuse"
          : o->fixed_count   ? "--fix"
+         : o->profile       ? "--profile"
+         : o->open          ? "--open"
          : o->compile_flags ? "--unfused, --no-rewrites or --line-info"
                             : NULL;
 }

@@ -59,7 +59,7 @@ static bool fix_extents(const tool_session *s, fixed_inputs *f) {
   bool lists = false;
   for (uint32_t i = 0; i < s->options.input_count; i++) {
     const uint32_t at = f->count;
-    if (!strstr(s->options.inputs[i].value, ".npy") || open_fixed(&s->options.inputs[i], f, NULL) != SNT_OK) continue;
+    if (!npy_is_path(s->options.inputs[i].value) || open_fixed(&s->options.inputs[i], f, NULL) != SNT_OK) continue;
     f->input[at] = i;
     f->list[at] = is_short_list(&f->at[at].tensor) ? f->at[at].data : NULL;
     f->at[at].data = NULL;

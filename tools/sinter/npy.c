@@ -1,5 +1,6 @@
-/* NumPy's .npy files, version 1.0 and 2.0 (numpy.lib.format): little-endian, C order. */
+/* Tensors in files: NumPy's .npy, version 1.0 and 2.0 (numpy.lib.format): little-endian, C order; and ONNX's TensorProto (.pb), which are only read. */
 #include "tools/sinter/tool.h"
+#include <sinter/sinter_onnx.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -50,8 +51,14 @@ static snt_result parse_file(const char *path, const uint8_t *file, size_t size,
   *out = (npy_file){.data = file + start + length, .bytes = size - start - length};
   for (int32_t d = 0; d < SNT_DTYPE_COUNT && !out->type.dtype; d++)
     if (descriptions[d] && strstr(header, descriptions[d])) out->type.dtype = d;
-  if (!out->type.dtype) return host_fail(diag, SNT_E_SHAPE, "npy", "%s: an element type that tensors do not have", path);
-  if (strstr(header, "'fortran_order': True")) return host_fail(diag, SNT_E_SHAPE, "npy", "%s: Fortran order", path);
+  if (!out->type.dtype) {
+    const char *own = strstr(header, "'descr': ");
+    own = own ? own + strlen("'descr': ") : "";
+    return host_fail(diag, SNT_E_SHAPE, "npy", "%s: no tensor has elements of numpy's type %.*s (little-endian numbers: '<f4')", path,
+                     (int)strcspn(own, ",}"), own);
+  }
+  if (strstr(header, "'fortran_order': True"))
+    return host_fail(diag, SNT_E_SHAPE, "npy", "%s: Fortran order, where numpy.ascontiguousarray makes C order", path);
   if (!parse_shape(header, &out->type)) return host_fail(diag, SNT_E_PARSE, "npy", "%s: the header has no shape", path);
   const uint64_t bytes = data_bytes(&out->type, out->bytes);
   if (out->bytes != bytes)
@@ -59,42 +66,26 @@ static snt_result parse_file(const char *path, const uint8_t *file, size_t size,
   return SNT_OK;
 }
 
-/* "[2,3]" */
-static void put_shape(char *out, size_t size, uint32_t rank, const int64_t *dims) {
-  size_t used = (size_t)snprintf(out, size, "[");
-  for (uint32_t i = 0; i < rank && used < size; i++)
-    used += (size_t)snprintf(out + used, size - used, "%s%lld", i ? "," : "", (long long)dims[i]);
-  if (used < size) snprintf(out + used, size - used, "]");
+static bool ends_with(const char *path, const char *end) {
+  const size_t length = strlen(path), own = strlen(end);
+  return length > own && !strcmp(path + length - own, end);
 }
 
-static snt_result wrong_shape(const char *path, const npy_file *npy, const tool_tensor *t, snt_diag *diag) {
-  char own[200], wanted[200];
-  put_shape(own, sizeof own, npy->type.rank, npy->type.dims), put_shape(wanted, sizeof wanted, t->port.tensor.rank, t->dims);
-  return host_fail(diag, SNT_E_SHAPE, "npy", "%s: %s, where %s is %s", path, own, t->port.name, wanted);
-}
+bool npy_is_path(const char *path) { return ends_with(path, ".npy") || ends_with(path, ".pb"); }
 
-static snt_result read_into(const char *path, const uint8_t *file, size_t size, tool_tensor *t, snt_diag *diag) {
-  npy_file npy;
-  const snt_result r = parse_file(path, file, size, &npy, diag);
-  if (r != SNT_OK) return r;
-  const char *wanted = descriptions[t->port.tensor.dtype];
-  if (npy.type.dtype != t->port.tensor.dtype)
-    return host_fail(diag, SNT_E_SHAPE, "npy", "%s: the element type is not %s, that of %s", path, wanted ? wanted : "one of numpy's",
-                     t->port.name);
-  if (npy.type.rank != t->port.tensor.rank || (npy.type.rank && memcmp(npy.type.dims, t->dims, npy.type.rank * sizeof *t->dims) != 0))
-    return wrong_shape(path, &npy, t, diag);
-  memcpy(t->data, npy.data, npy.bytes);
+/* A TensorProto, its elements in place of the file. */
+static snt_result open_proto(const char *path, void **file, size_t size, npy_file *out, snt_diag *diag) {
+  const snt_result r = snt_onnx_tensor(*file, size, NULL, &out->type, NULL, &out->bytes, diag);
+  void *data = r >= 0 ? malloc(out->bytes + 1) : NULL;
+  if (r >= 0 && !data) return host_fail(diag, SNT_E_HOST_MEM, "pb", "%s: out of memory", path);
+  if (!data || snt_onnx_tensor(*file, size, NULL, &out->type, data, &out->bytes, diag) != SNT_OK) {
+    free(data);
+    return host_fail(diag, SNT_E_PARSE, "pb", "%s: no tensor that is supported", path);
+  }
+  free(*file);
+  *file = data;
+  out->data = data;
   return SNT_OK;
-}
-
-snt_result npy_read(const char *path, tool_tensor *t, snt_diag *diag) {
-  void *file;
-  size_t size;
-  snt_result r = host_read_file(path, &file, &size, diag);
-  if (r != SNT_OK) return r;
-  r = read_into(path, file, size, t, diag);
-  free(file);
-  return r;
 }
 
 snt_result npy_open(const char *path, void **file, snt_tensor *type, const void **data, snt_diag *diag) {
@@ -102,12 +93,42 @@ snt_result npy_open(const char *path, void **file, snt_tensor *type, const void 
   size_t size;
   snt_result r = host_read_file(path, file, &size, diag);
   if (r != SNT_OK) return r;
-  const size_t length = strlen(path);
-  if (length > 4 && !strcmp(path + length - 4, ".npy")) r = parse_file(path, *file, size, &npy, diag);
+  if (ends_with(path, ".npy")) r = parse_file(path, *file, size, &npy, diag);
+  else if (ends_with(path, ".pb")) r = open_proto(path, file, size, &npy, diag);
   else npy = (npy_file){{.dtype = SNT_U8, .rank = 1, .dims = {(int64_t)size}}, *file, size};
   *type = npy.type;
   *data = npy.data;
   if (r != SNT_OK) free(*file);
+  return r;
+}
+
+/* "f32[2,3]" */
+static void put_type(char *out, size_t size, const snt_tensor *type, const int64_t *dims) {
+  size_t used = (size_t)snprintf(out, size, "%s[", tool_dtype_name(type->dtype));
+  for (uint32_t i = 0; i < type->rank && used < size; i++)
+    used += (size_t)snprintf(out + used, size - used, "%s%lld", i ? "," : "", (long long)dims[i]);
+  if (used < size) snprintf(out + used, size - used, "]");
+}
+
+static snt_result copy_into(const char *path, const snt_tensor *type, const void *data, tool_tensor *t, snt_diag *diag) {
+  char own[200], wanted[200];
+  const snt_tensor *to = &t->port.tensor;
+  if (type->dtype == to->dtype && type->rank == to->rank && (!type->rank || !memcmp(type->dims, t->dims, type->rank * sizeof *t->dims))) {
+    if (t->bytes) memcpy(t->data, data, t->bytes);
+    return SNT_OK;
+  }
+  put_type(own, sizeof own, type, type->dims), put_type(wanted, sizeof wanted, to, t->dims);
+  return host_fail(diag, SNT_E_SHAPE, "npy", "%s: %s, where %s is %s", path, own, t->port.name, wanted);
+}
+
+snt_result npy_read(const char *path, tool_tensor *t, snt_diag *diag) {
+  void *file;
+  snt_tensor type;
+  const void *data;
+  snt_result r = npy_open(path, &file, &type, &data, diag);
+  if (r != SNT_OK) return r;
+  r = copy_into(path, &type, data, t, diag);
+  free(file);
   return r;
 }
 

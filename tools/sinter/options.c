@@ -28,6 +28,21 @@ static const option_info table[] = {
 };
 // clang-format on
 
+/* What means nothing without another, and what contradicts another. */
+typedef struct option_rule {
+  const char *command, *option, *other;
+  bool needs; /* else: not both */
+} option_rule;
+static const option_rule rules[] = {
+    {"run", "--runs", "--trace", true},
+    {"explain", "--runs", "--html", true},
+    {"explain", "--runs", "--device", true},
+    {"bench", "--output", "--serve", true},
+    {"bench", "--runs", "--serve", false},
+    {"explain", "--html", "--json", false},
+    {NULL, "--unfused", "--unfused=nodes", false},
+};
+
 static bool complain(const char *what, const char *argument) {
   fprintf(stderr, "sinter: %s \"%s\"\n", what, argument);
   return false;
@@ -37,7 +52,8 @@ static bool set_pair(tool_options *o, const option_info *info, char *value) {
   tool_pair *pairs = (tool_pair *)(void *)((char *)o + info->offset);
   uint32_t *count = (uint32_t *)(void *)((char *)o + info->count_offset);
   char *equal = strchr(value, '=');
-  if (!equal || equal == value || !equal[1]) return complain("expected NAME=VALUE, got", value);
+  if (!equal || equal == value || !equal[1])
+    return fprintf(stderr, "sinter: %s: expected NAME=VALUE, got \"%s\"\n", info->name, value), false;
   if (*count == info->flag) return complain("too many of", info->name);
   *equal = 0;
   for (uint32_t i = 0; i < *count; i++)
@@ -113,7 +129,24 @@ static bool takes(const tool_command *command, const option_info *info) {
   return names(command->usage, option) || (command->compiles && (names(tool_compile_usage, option) || info->offset == AT(share)));
 }
 
+static bool is_given(const bool *given, const char *option) {
+  for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+    if (!strcmp(table[i].name, option)) return given[i];
+  return false;
+}
+
+static bool keeps_rules(const tool_command *command, const bool *given) {
+  for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
+    const option_rule *r = &rules[i];
+    if ((r->command && strcmp(r->command, command->name)) || !is_given(given, r->option) || is_given(given, r->other) == r->needs) continue;
+    fprintf(stderr, r->needs ? "sinter: %s means nothing without %s\n" : "sinter: %s and %s: one of them\n", r->option, r->other);
+    return false;
+  }
+  return true;
+}
+
 bool tool_parse(tool_options *o, const tool_command *command, int argc, char **argv) {
+  bool given[sizeof table / sizeof *table] = {false};
   *o = (tool_options){.paths = argv, .rtol = 1e-3, .atol = 1e-7};
   for (int i = 0; i < argc; i++) {
     char *value = NULL;
@@ -129,6 +162,7 @@ bool tool_parse(tool_options *o, const tool_command *command, int argc, char **a
     if (wants && !value && i + 1 == argc) return complain("a value is missing after", argv[i]);
     if (wants && !value) value = argv[++i];
     if (!set_option(o, info, value)) return false;
+    given[info - table] = true;
   }
-  return true;
+  return keeps_rules(command, given);
 }

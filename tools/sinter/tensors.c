@@ -40,6 +40,19 @@ void tool_fill_random(tool_tensor *t, uint64_t seed) {
   for (uint64_t i = 0; i < t->elements; i++) put_element(t, i, next_random(&state));
 }
 
+const char *tool_dtype_name(int32_t dtype) {
+  static const char *const names[SNT_DTYPE_COUNT] = {"?",      "f32",    "f16", "bf16", "f64",        "i8",        "i16",
+                                                     "i32",    "i64",    "u8",  "u16",  "u32",        "u64",       "bool",
+                                                     "f8e4m3", "f8e5m2", "i4",  "u4",   "f8e4m3fnuz", "f8e5m2fnuz"};
+  return dtype > 0 && dtype < SNT_DTYPE_COUNT ? names[dtype] : "?";
+}
+
+void tool_list_name(tool_names *list, const char *name) {
+  const size_t room = sizeof list->text - list->used;
+  const int length = snprintf(list->text + list->used, room, "%s%s", list->used ? ", " : "", name);
+  list->used += length < 0 ? 0 : (size_t)length < room ? (size_t)length : room - 1;
+}
+
 static const char *value_of(const tool_pair *pairs, uint32_t count, const char *name) {
   for (uint32_t i = 0; i < count; i++)
     if (!strcmp(pairs[i].name, name)) return pairs[i].value;
@@ -60,20 +73,31 @@ static snt_result fill_input(tool_session *s, tool_tensor *t, uint32_t number) {
     tool_fill_random(t, seed);
     return SNT_OK;
   }
-  if (strstr(value, ".npy")) return npy_read(value, t, &s->diag);
+  if (npy_is_path(value)) return npy_read(value, t, &s->diag);
   if (strstr(value, ".png")) return png_read(value, t, &s->diag);
-  return host_fail(&s->diag, SNT_E_ARG, "input", "%s: expected FILE.npy, FILE.png or random[:seed], got \"%s\"", t->port.name, value);
+  return host_fail(&s->diag, SNT_E_ARG, "input", "%s: expected FILE.npy, FILE.pb, FILE.png or random[:seed], got \"%s\"", t->port.name,
+                   value);
+}
+
+/* An input and an output may have one name. */
+static snt_result check_name(tool_session *s, uint32_t kind, const char *name) {
+  tool_names known = {.used = 0};
+  for (uint32_t i = 0; i < snt_program_port_count(s->program); i++) {
+    snt_port port;
+    if (snt_program_port(s->program, i, &port) != SNT_OK || port.kind != kind) continue;
+    if (!strcmp(port.name, name)) return SNT_OK;
+    tool_list_name(&known, port.name);
+  }
+  return host_fail(&s->diag, SNT_E_ARG, "port", "the model has no %s \"%s\"; there are: %s", kind == SNT_PORT_INPUT ? "input" : "output",
+                   name, known.text);
 }
 
 static snt_result check_names(tool_session *s) {
-  for (uint32_t i = 0; i < s->options.input_count + s->options.output_count; i++) {
-    uint32_t port;
-    if (i < s->options.input_count && s->fixed_inputs[i]) continue;
-    const char *name = i < s->options.input_count ? s->options.inputs[i].name : s->options.outputs[i - s->options.input_count].name;
-    if (snt_program_find_port(s->program, name, &port) != SNT_OK)
-      return host_fail(&s->diag, SNT_E_ARG, "port", "the model has no port \"%s\"", name);
-  }
-  return SNT_OK;
+  snt_result r = SNT_OK;
+  for (uint32_t i = 0; r == SNT_OK && i < s->options.input_count; i++)
+    if (!s->fixed_inputs[i]) r = check_name(s, SNT_PORT_INPUT, s->options.inputs[i].name);
+  for (uint32_t i = 0; r == SNT_OK && i < s->options.output_count; i++) r = check_name(s, SNT_PORT_OUTPUT, s->options.outputs[i].name);
+  return r;
 }
 
 snt_result tool_make_tensors(tool_session *s, tool_tensor *tensors, uint32_t *count) {
@@ -109,8 +133,9 @@ snt_result tool_write_outputs(tool_session *s, const tool_tensor *tensors, uint3
   for (uint32_t i = 0; i < count; i++) {
     const char *value = value_of(s->options.outputs, s->options.output_count, tensors[i].port.name);
     if (!value) continue;
-    const snt_result r = strstr(value, ".npy")   ? npy_write(value, &tensors[i], &s->diag)
-                         : strstr(value, ".png") ? png_write(value, &tensors[i], &s->diag)
+    const snt_result r = tensors[i].port.kind != SNT_PORT_OUTPUT        ? SNT_OK
+                         : strstr(value, ".npy") || !strcmp(value, "-") ? npy_write(value, &tensors[i], &s->diag)
+                         : strstr(value, ".png")                        ? png_write(value, &tensors[i], &s->diag)
                                                  : host_fail(&s->diag, SNT_E_ARG, "output", "%s: expected FILE.npy or FILE.png, got \"%s\"",
                                                              tensors[i].port.name, value);
     if (r != SNT_OK) return r;

@@ -88,14 +88,22 @@ typedef struct tool_times {
 snt_result tool_measure_steps(tool_session *, const tool_tensor *tensors, uint32_t count, tool_times *out);
 void tool_free_times(tool_times *);
 void tool_free_tensors(tool_tensor *, uint32_t count);
+const char *tool_dtype_name(int32_t dtype);
+/* Names for a message, as many as fit: "x, y". */
+typedef struct tool_names {
+  char text[160];
+  size_t used;
+} tool_names;
+void tool_list_name(tool_names *, const char *);
 snt_result tool_write_outputs(tool_session *, const tool_tensor *, uint32_t count);
 void tool_fill_random(tool_tensor *, uint64_t seed); /* uniform in [-1, 1) for floats, small integers otherwise */
 
 struct snt_onnx_image;
 /* snt_onnx_info.decode_image, by libsinter-pictures, which is loaded at the first picture. */
 snt_result SNT_CALL tool_decode_image(void *user, struct snt_onnx_image *);
+bool npy_is_path(const char *path); /* ends in .npy, or in .pb: a TensorProto */
 snt_result npy_read(const char *path, tool_tensor *, snt_diag *);
-/* A file by its own header, or, if it is no .npy, as its bytes: u8[n]. `data` lies in `file`, which is to be freed. */
+/* A file by its own header, or, if it is neither .npy nor .pb, as its bytes: u8[n]. `data` lies in `file`, which is to be freed. */
 snt_result npy_open(const char *path, void **file, snt_tensor *type, const void **data, snt_diag *);
 snt_result npy_write(const char *path, const tool_tensor *, snt_diag *);
 /* "photo.png:nchw:0..1": layout nchw nhwc hw, range of the full scale; default by rank, 0..1 */
