@@ -20,9 +20,17 @@
 
 /* Products of bytes: SNT_DOT4 says how wide vectors are that the device has an instruction for (512: AVX-512 VNNI, 256: AVX-VNNI; compilers
    for a family of processors do not know of these, assemblers do), or that it has a function for a word (32: cl_khr_integer_dot_product, without a pragma). */
-#define DOT4(body) "#define SNT_W(N) int##N __attribute__((overloadable)) snt_dot4(int##N a, int##N b, int##N c) { " body " }\n"
+#define DOT4_HEAD "#define SNT_D(N) int##N __attribute__((overloadable)) snt_dot4(int##N a, int##N b, int##N c)\n"
+#define DOT4(body) "#define SNT_W(N) SNT_D(N) { " body " }\n"
 
 #define DOT4_HALVES DOT4("return (int##N)(snt_dot4(a.lo, b.lo, c.lo), snt_dot4(a.hi, b.hi, c.hi));")
+
+/* AVX2 has products of pairs of halves: of the even bytes and of the odd ones. */
+#define DOT4_PAIRS                                                                                                                       \
+  "typedef short snt_s __attribute__((vector_size(32)));\n#define SNT_P(x, y) "                                                          \
+  "__builtin_astype(__builtin_ia32_pmaddwd256(__builtin_astype(x"                                                                        \
+  ", snt_s), __builtin_astype(y, snt_s)), int8)\nSNT_D(8) { short16 w = as_short16(b); return c + SNT_P(a & 0xff00ff, w << (short)8 >> " \
+  "(short)8) + SNT_P(as_ushort16(a) >> (ushort)8, w >> (short)8); }\n#else\nSNT_W(8)\n"
 
 /* Lanes of table v by numbers in a word w, of which its bits from s on are one. Numbers in the upper half of a word need no shift of their own where the
    floats have no bits in their lower half: halves of words are taken by number, and the mask leaves zeros in the others. (The compiler makes an `and` of
@@ -73,13 +81,14 @@ const ctext_helper opencl_helpers[] = {
     {"SNT_TRUNC", ROUNDING("TRUNC", "trunc", "trunc")},
     {"SNT_RINT", ROUNDING("RINT", "rint", "roundeven")},
     {"SNT_PERMUTE", PERMUTE},
-    {"snt_dot4", "#if SNT_DOT4 == 32\n" DOT4("return as_int(as_uint(c) + as_uint(dot_4x8packed_us_int(as_uint(a), as_uint(b))));") "SNT_W()\n#undef SNT_W\n" DOT4_HALVES
+    {"snt_dot4", DOT4_HEAD "#if SNT_DOT4 == 32\n" DOT4("return as_int(as_uint(c) + as_uint(dot_4x8packed_us_int(as_uint(a), as_uint(b))));") "SNT_W()\n#undef SNT_W\n" DOT4_HALVES
                  "SNT_W(2) SNT_W(4) SNT_W(8) SNT_W(16)\n#undef SNT_W\n" DOT4("return snt_dot4((int4)(a, 0), (int4)(b, 0), (int4)(c, 0)).s012;") "SNT_W(3)\n#else\n"
                  DOT4("return as_int##N(as_uint##N(c) + as_uint##N((a & 255) * (b << 24 >> 24) + (a >> 8 & 255) * (b << 16 >> 24) + "
                       "(a >> 16 & 255) * (b << 8 >> 24) + (a >> 24 & 255) * (b >> 24)));")
                  "SNT_W() SNT_W(2) SNT_W(3)\n#if SNT_DOT4 == 512\n#undef SNT_W\n" DOT4("__asm__(\"vpdpbusd %2, %1, %0\" : \"+v\"(c) : \"v\"(a), \"v\"(b)); return c;")
                  "#elif SNT_DOT4 == 256\n#undef SNT_W\n" DOT4("__asm__(\"%{vex%} vpdpbusd %2, %1, %0\" : \"+x\"(c) : \"x\"(a), \"x\"(b)); return c;")
-                 "#endif\nSNT_W(4) SNT_W(8)\n#if SNT_DOT4 == 256\n#undef SNT_W\n" DOT4_HALVES
+                 "#endif\nSNT_W(4)\n#if SNT_DOT4 == 16 && defined(__AVX2__)\n" DOT4_PAIRS
+                 "#endif\n#if SNT_DOT4 == 256 || SNT_DOT4 == 16\n#undef SNT_W\n" DOT4_HALVES
                  "#endif\nSNT_W(16)\n#endif\n#undef SNT_W\n"},
     {"SNT_PREFETCH", "#if __has_builtin(__builtin_prefetch) && (defined(__x86_64__) || defined(__aarch64__))\n"
                      "#define SNT_PREFETCH(p, bytes, rw) \\\n"

@@ -39,8 +39,9 @@ typedef struct cost_profile {
   double least_saving;        /* ns: what a fusion must save more than; bench/cost sets one below 0, for fusions that a price refuses */
   double overlap;             /* share of the shorter of computing and memory traffic that the longer one hides */
   double ghz;
-  double fma_per_cycle;                         /* vector FMAs a unit issues a cycle */
-  double port_lanes;                            /* that a port takes at once: wider vectors go through it in parts; 0: all */
+  double fma_per_cycle; /* vector FMAs a unit issues a cycle */
+  double dot4_steps; /* multiply-adds that a product of words of four bytes takes as long as, operands taken apart; 0: one, in one piece */
+  double port_lanes; /* that a port takes at once: wider vectors go through it in parts; 0: all */
   double op_cycles, special_cycles, div_cycles; /* a vector of `lanes`: add/mul; transcendental (our expansion); division or sqrt */
   float cycles[IR_OP_COUNT][COST_TYPE_COUNT];   /* `cycles.exp.f32`: of this operator; 0: what its class says */
   double contract_share;                        /* of fma_per_cycle, that contraction kernels reach */

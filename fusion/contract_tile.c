@@ -122,6 +122,9 @@ static double parts(const contraction *t) {
   return port > 0 && t->lanes > port ? t->lanes / port : 1;
 }
 
+/* Multiply-adds that a product takes as long as: words of bytes are taken apart where there is no instruction for them. */
+static double steps(const contraction *t) { return t->packed ? fmax(1, t->c->options->profile->dot4_steps) : 1; }
+
 /* Of one row: every panel is met once and comes from where it lies, so what the width decides is how many sums are on their way at once, and how many
    tiles each unit has. */
 static double line_cycles(const contraction *t, int64_t lane_extent) {
@@ -144,7 +147,7 @@ static double tile_cycles(const contraction *t, int64_t row_extent, int64_t lane
   const double loads = t->both_lanes ? vectors * (t->rows + 1) * load
                                      : vectors * t->operands[t->lane_operand] * load +
                                            t->rows * t->operands[1 - t->lane_operand] * p->scalar_load_cycles;
-  double cycles = contract_sums(t) * parts(t) / p->fma_per_cycle;
+  double cycles = contract_sums(t) * parts(t) * steps(t) / p->fma_per_cycle;
   if (loads > cycles) cycles = loads;
   if (FMA_LATENCY > cycles) cycles = FMA_LATENCY;
   const double width = (double)contract_width(t), panel = panel_cycles(t, width, tile_passes(t, row_extent));
@@ -184,7 +187,8 @@ static void pick_explicit(contraction *t, int64_t row_extent, int64_t lane_exten
     for (t->vectors = 1; t->vectors <= widest; t->vectors++)
       for (t->rows = 1; t->rows <= most && (int64_t)t->rows <= row_extent; t->rows++) {
         t->overlap = last_overlap(t, lane_extent, t->vectors);
-        const uint32_t sums = contract_sums(t), spare = t->both_lanes ? t->rows + 1 : t->vectors * t->operands[t->lane_operand] + 1;
+        const uint32_t sums = contract_sums(t), one = t->both_lanes ? t->rows + 1 : t->vectors * t->operands[t->lane_operand] + 1,
+                       spare = steps(t) > 1 ? 2 * one + 1 : one; /* halves of both operands, and their product */
         if ((sums + spare > registers || 4 * sums > 3 * registers) && sums > 1) continue;
         if (contract_width(t) > lane_extent) continue;
         const double cycles = tile_cycles(t, row_extent, lane_extent);

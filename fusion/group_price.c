@@ -5,6 +5,7 @@
 #include "fusion/image.h"
 #include "fusion/schedule_common.h"
 #include <stddef.h>
+#include <math.h>
 
 static double elements_of(const fusion_context *c, uint32_t node) {
   if (c->elements) return c->elements[node];
@@ -184,7 +185,8 @@ static void add_operations(const fusion_context *c, const fusion_group *group, c
     const ir_node *n = ir_at(c->graph, node);
     const uint8_t flags = ir_ops[n->op].flags;
     if (n->op == IR_OP_contract) {
-      w->fmas += elements_of(c, node) * group_contract_depth(c, node);
+      const double steps = ir_attr_flag(c->graph, node, IR_ATTR_packed) ? fmax(1, c->options->profile->dot4_steps) : 1;
+      w->fmas += steps * elements_of(c, node) * group_contract_depth(c, node);
       if (group->kind == GROUP_WINDOW && schedule_is_explicit(c)) w->extra_cycles += tap_cycles(c, node);
     } else if (flags & IR_REDUCE) {
       const double once = elements_of(c, ir_arg(c->graph, node, 0)), terms = once * made;

@@ -132,8 +132,8 @@ static double most_of(rebuild *r, const product *p, uint32_t side, uint32_t node
 
 /* Bytes that the device multiplies by four (fusion/quantised.c). */
 static bool has_instruction(const rebuild *r) {
-  return words_are_wanted(r->c) && ir_at(r->to, r->args[0])->type.dtype == SNT_U8 && ir_at(r->to, r->args[1])->type.dtype == SNT_I8 &&
-         ir_at(r->to, fusion_through_views(r->to, r->args[1]))->op == IR_OP_const;
+  return words_pay(r->c, r->to, r->args[0]) && ir_at(r->to, r->args[0])->type.dtype == SNT_U8 &&
+         ir_at(r->to, r->args[1])->type.dtype == SNT_I8 && ir_at(r->to, fusion_through_views(r->to, r->args[1]))->op == IR_OP_const;
 }
 
 static bool is_small(const ir_graph *g, uint32_t node) {

@@ -279,7 +279,7 @@ static bool is_constant(const ir_graph *g, uint32_t node) { return ir_at(g, fusi
 
 /* Bytes that words.c is to read by words, which lie along channels. */
 static bool takes_words(const fusion_context *c, const ir_graph *g, const uint32_t *args) {
-  return words_are_wanted(c) && ir_at(g, args[0])->type.dtype == SNT_U8 && ir_at(g, args[1])->type.dtype == SNT_I8;
+  return words_pay(c, g, args[0]) && ir_at(g, args[0])->type.dtype == SNT_U8 && ir_at(g, args[1])->type.dtype == SNT_I8;
 }
 
 /* Lanes: a tile has as many columns as there are positions. `args`: what a product of type t multiplies. */

@@ -414,6 +414,7 @@ static uint32_t multiplied_as_bytes(rebuild *r) {
   const words_labels labels = {p.labels[0], p.out, p.rank[0], p.out_rank};
   uint32_t axis;
   if (!words_axis(r->to, p.side[0].bytes, &labels, &axis) || takes_units(&p, real) || !pays(&p, axis)) return 0;
+  if (!words_pay(r->c, r->to, p.side[0].bytes)) return 0;
   if (!real && (p.side[0].scale.node || p.side[1].scale.node)) return 0;
   if (!sign_weights(&p)) return 0;
   const uint32_t zeros[2] = {zero_of(&p, 0), zero_of(&p, 1)};

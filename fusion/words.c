@@ -14,6 +14,11 @@ bool words_are_wanted(const fusion_context *c) {
   return p->caps.dot4 && (schedule_is_explicit(c) || p->reads == COST_READS_STORAGE);
 }
 
+/* Where a word is taken apart first, convolutions of several taps stay what Winograd's transforms and rings are for. */
+bool words_pay(const fusion_context *c, const ir_graph *g, uint32_t varying) {
+  return words_are_wanted(c) && !(c->options->profile->dot4_steps > 1 && fusion_has_taps(g, varying));
+}
+
 /* ---- views above words ---- */
 
 /* Less than half as many words as bytes: three channels are one, filled up. */

@@ -9,6 +9,8 @@ typedef struct words_labels { /* of an operand of a contraction, and of its resu
 } words_labels;
 
 bool words_are_wanted(const fusion_context *);
+/* Of a product with this varying operand. */
+bool words_pay(const fusion_context *, const ir_graph *, uint32_t varying);
 /* The axis of an operand of bytes that words may lie along: of those that are summed, the longest whose bytes lie beside each other where the operand is stored,
    else the longest. False: none is. */
 bool words_axis(const ir_graph *, uint32_t node, const words_labels *, uint32_t *axis);

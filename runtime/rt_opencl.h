@@ -48,7 +48,10 @@ typedef struct ocl_found {
   rt_device_desc desc;
 } ocl_found;
 
-enum { OCL_DOT4_WORD = 32 }; /* by a function of the language, not by assembly */
+enum {
+  OCL_DOT4_PAIRS = 16, /* products of pairs of halves are one instruction (AVX2) */
+  OCL_DOT4_WORD = 32   /* by a function of the language, not by assembly */
+};
 typedef struct ocl_device {
   rt_device base;
   ocl_api api;

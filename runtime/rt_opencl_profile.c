@@ -55,12 +55,13 @@ static void query_limits(const ocl_device *device, cost_profile *profile) {
 }
 
 /* Bits of the vectors whose products of bytes are one instruction (Intel SDM, CPUID leaf 7: ECX bit 11 is AVX512_VNNI, EAX bit 4 of subleaf 1
-   AVX-VNNI); 0: none are, or the driver compiles for vectors of another width. */
+   AVX-VNNI), or OCL_DOT4_PAIRS (EBX bit 5: AVX2); 0: none are, or the driver compiles for vectors of another width. */
 static uint32_t dot4_bits(uint64_t native) {
 #if defined(__x86_64__)
   unsigned a, b, c, d;
   if (native >= 16) return __get_cpuid_count(7, 0, &a, &b, &c, &d) && c >> 11 & 1 ? 512 : 0;
-  if (native == 8) return __get_cpuid_count(7, 1, &a, &b, &c, &d) && a >> 4 & 1 ? 256 : 0;
+  if (native == 8 && __get_cpuid_count(7, 1, &a, &b, &c, &d) && a >> 4 & 1) return 256;
+  if (native == 8) return __get_cpuid_count(7, 0, &a, &b, &c, &d) && b >> 5 & 1 ? OCL_DOT4_PAIRS : 0;
 #endif
   return (void)native, 0;
 }
@@ -96,6 +97,7 @@ static void query_vectors(ocl_device *device, cost_profile *profile) {
   profile->registers = native >= 16 ? 32 : 16;
   device->dot4 = device->family->assembles ? dot4_bits(native) : 0;
   profile->caps.dot4 = device->dot4 != 0;
+  if (device->dot4 == OCL_DOT4_PAIRS) profile->dot4_steps = 2.5; /* five operations of four ports, beside two of multiply-adds */
 }
 
 /* A core of Intel's holds a fill buffer for each streaming store until memory has the line, so few cores write more with plain stores to lines fetched

@@ -255,6 +255,7 @@ static bool has_dot4(uint32_t bits) {
   unsigned a, b, c, d;
   if (bits == 512) return __get_cpuid_count(7, 0, &a, &b, &c, &d) && c >> 11 & 1;
   if (bits == 256) return __get_cpuid_count(7, 1, &a, &b, &c, &d) && a >> 4 & 1;
+  if (bits == OCL_DOT4_PAIRS) return __get_cpuid_count(7, 0, &a, &b, &c, &d) && b >> 5 & 1;
 #endif
   return bits == 0 || bits == OCL_DOT4_WORD;
 }
@@ -264,7 +265,7 @@ static bool has_dot4(uint32_t bits) {
 #define DOT_WORD " -Ddot_4x8packed_us_int(a,b)=(" DOT_BYTE(0) "+" DOT_BYTE(8) "+" DOT_BYTE(16) "+" DOT_BYTE(24) ")"
 
 static void check_opencl_products(run *r) {
-  static const uint32_t forms[] = {0, OCL_DOT4_WORD, 256, 512}, lanes[] = {1, 2, 4, 8, 16};
+  static const uint32_t forms[] = {0, OCL_DOT4_PAIRS, OCL_DOT4_WORD, 256, 512}, lanes[] = {1, 2, 4, 8, 16};
   const char *selector = r->selector;
   ocl_device *device = (ocl_device *)r->device;
   char name[64];
