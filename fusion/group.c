@@ -14,14 +14,11 @@ static bool before(const edge *a, const edge *b) {
   return a->consumer != b->consumer ? a->consumer < b->consumer : a->producer > b->producer;
 }
 
-/* Savings that differ by less than a fiftieth of a launch are alike. */
-static double rank_of(const fusion_context *c, double saving) {
-  const double step = c->options->profile->launch_ns / 50;
-  return step > 0 ? (double)(int64_t)(saving / step) : saving;
-}
+/* Savings that differ by less than `step` are alike. */
+static double rank_of(const edge_queue *q, double saving) { return q->step > 0 ? (double)(int64_t)(saving / q->step) : saving; }
 
 bool group_push(fusion_context *c, edge_queue *q, edge e) {
-  e.rank = rank_of(c, e.saving);
+  e.rank = rank_of(q, e.saving);
   if (q->count == q->capacity && !ir_vec_grow(c->arena, (void **)&q->at, q->count, &q->capacity, sizeof e)) return false;
   uint32_t i = q->count++;
   for (; i && before(&e, &q->at[(i - 1) / 2]); i = (i - 1) / 2) q->at[i] = q->at[(i - 1) / 2];
@@ -291,7 +288,7 @@ static void run_pair(group_run *r, edge e) {
     return;
   }
   if (saving < (1 - TOLERANCE) * e.saving && (e.guessed || e.version != version)) {
-    e.saving = saving, e.rank = rank_of(c, saving);
+    e.saving = saving, e.rank = rank_of(&r->queue, saving);
     e.guessed = false;
     pair->version = e.version = version;
     if (r->queue.count && before(&r->queue.at[0], &e)) {
@@ -404,6 +401,8 @@ static bool make_first_groups(group_run *r) {
   uint32_t count = 0, *roots = NULL, *rest = NULL;
   for (uint32_t node = 1; node < n; node++) count += is_member(r, node);
   r->many = count > GROUP_MANY;
+  r->queue.step = r->many ? 0
+                          : c->options->profile->launch_ns / 50; /* in the order of a large graph, one group would grow through all of it */
   if (r->many && !IR_RESERVE(c->arena, &c->decisions, FEW_DECISIONS * count)) return false;
   if ((r->many && !group_find_cones(&r->s, &roots)) || !find_rest(r, roots, &rest)) return false;
   r->cones = roots != NULL;

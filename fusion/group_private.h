@@ -93,6 +93,7 @@ typedef struct edge {
 } edge;
 typedef struct edge_queue {
   edge *at;
+  double step; /* by which savings that are told apart differ */
   uint32_t count, capacity;
 } edge_queue;
 /* The last word about two groups. */
