@@ -12,6 +12,7 @@
 #include <ucontext.h>
 #endif
 
+#define SNT_SHIM
 #define __global__
 #define __device__
 #define __host__
@@ -208,14 +209,13 @@ static int launch(void (*kernel)(Types...), const unsigned *grid, const unsigned
 #if SNT_FIBERS
 static inline void __syncthreads() { snt::wait(snt::now.all); }
 static inline void __syncwarp(unsigned = 0xffffffffu) { snt::wait(snt::own_warp()); }
-static inline void __pipeline_memcpy_async(void *to, const void *from, size_t bytes, size_t zeros = 0) { snt::begin_copy({to, from, bytes, zeros, 0}); }
-static inline void __pipeline_commit() { snt::now.fibers[snt::now.current].pending.set++; }
-static inline void __pipeline_wait_prior(unsigned open) {
+template <int N> static inline void snt_copy(void *to, const void *from, bool inside) { snt::begin_copy({to, from, N, inside ? size_t(0) : N, 0}); }
+static inline void snt_copy_commit() { snt::now.fibers[snt::now.current].pending.set++; }
+template <int open> static inline void snt_copy_wait() {
   const unsigned set = snt::now.fibers[snt::now.current].pending.set;
   if (set > open) snt::finish_copies(set - open);
 }
 template <class T> static inline T __shfl_sync(unsigned, T value, int lane, int = 32) { return snt::shuffle(value, (unsigned)lane); }
-template <unsigned M, unsigned N> static inline void snt_all_lanes(const unsigned (&value)[M], unsigned (*all)[N]) { snt::all_lanes(value, all); }
 template <class T> static inline T __shfl_xor_sync(unsigned, T value, int mask, int = 32) {
   return snt::shuffle(value, (snt::now.current % 32) ^ (unsigned)mask);
 }
@@ -231,7 +231,6 @@ template <class T> static inline T __shfl_up_sync(unsigned, T value, unsigned de
 static inline void __syncthreads() {}
 static inline void __syncwarp(unsigned = 0xffffffffu) {}
 template <class T> static inline T __shfl_sync(unsigned, T value, int, int = 32) { return value; }
-template <unsigned M, unsigned N> static inline void snt_all_lanes(const unsigned (&)[M], unsigned (*)[N]) {}
 template <class T> static inline T __shfl_xor_sync(unsigned, T value, int, int = 32) { return value; }
 #endif
 static inline void __threadfence() {}
@@ -263,6 +262,69 @@ static inline float __frcp_rn(float x) { return 1.0f / x; }
 template <class T> static inline T __ldg(const T *p) { return *p; }
 template <class T> static inline T __ldcs(const T *p) { return *p; }
 template <class T> static inline void __stcs(T *p, T v) { *p = v; }
+
+// As cvt of PTX: to nearest even, NaN is quiet.
+static inline float snt_f32_from_f16(unsigned short h) {
+  const unsigned sign = (h & 0x8000u) << 16, rest = h & 0x7fffu;
+  if (rest >= 0x7c00u) return __uint_as_float(sign | 0x7f800000u | (rest & 0x3ffu) << 13 | (rest > 0x7c00u ? 0x400000u : 0u));
+  const float x = __uint_as_float(rest << 13) * 0x1p112f;
+  return sign ? -x : x;
+}
+static inline unsigned short snt_f16_from_f32(float x) {
+  const unsigned u = __float_as_uint(x), sign = u >> 16 & 0x8000u, rest = u & 0x7fffffffu;
+  if (rest > 0x7f800000u) return (unsigned short)(sign | 0x7e00u);
+  if (rest >= 0x477ff000u) return (unsigned short)(sign | 0x7c00u);
+  if (rest < 0x38800000u)  // subnormal: let the addition round
+    return (unsigned short)(sign | (__float_as_uint(__uint_as_float(rest) + 0.5f) - 0x3f000000u));
+  return (unsigned short)(sign | ((rest - 0x38000000u + 0xfffu + (rest >> 13 & 1u)) >> 13));
+}
+
+// ---- matrix units: of 16 x 16 elements lane l holds 8 l to 8 l + 7, row by row, as many a word as it has room for ----
+#if SNT_FIBERS
+struct snt_a_f16;
+struct snt_a_bf16;
+template <int side, class T> struct snt_bytes;
+namespace snt {
+static inline float number(unsigned x, const snt_a_f16 &) { return snt_f32_from_f16((unsigned short)x); }
+static inline float number(unsigned x, const snt_a_bf16 &) { return __uint_as_float(x << 16); }
+template <class T> static inline int number(unsigned x, const snt_bytes<0, T> &) { return (T)x; }
+static inline float multiply_add(float a, float b, float c) { return c + a * b; }
+static inline int multiply_add(int a, int b, int c) { return (int)((unsigned)c + (unsigned)(a * b)); }
+}  // namespace snt
+template <class F, class P> static inline F snt_mma_load(const P *p, unsigned ld, int columns) {
+  const unsigned bits = 8 * sizeof(P), per_word = 32 / bits;
+  F d = F();
+  d.columns = columns;
+  for (unsigned i = 0; i < 8; i++) {
+    const unsigned e = threadIdx.x % 32 * 8 + i, row = e / 16, column = e % 16, x = (unsigned)(columns ? p[column * ld + row] : p[row * ld + column]);
+    d.r[i / per_word] |= (x & ((1u << bits) - 1)) << i % per_word * bits;
+  }
+  return d;
+}
+template <class A, class B, class C> static inline C snt_mma(const A &a, const B &b, C c) {
+  const unsigned words = sizeof a.r >= 16 ? 4 : 2, per_word = 8 / words, bits = 32 / per_word, mask = (1u << bits) - 1;
+  unsigned p[32][words], q[32][words];
+  decltype(snt::number(0u, a)) x[256], y[256];
+  snt::all_lanes(a.r, p);
+  snt::all_lanes(b.r, q);
+  for (unsigned e = 0; e < 256; e++) {
+    const unsigned lane = e / 8, word = e % 8 / per_word, shift = e % per_word * bits;
+    x[e] = snt::number(p[lane][word] >> shift & mask, a);
+    y[e] = snt::number(q[lane][word] >> shift & mask, a);
+  }
+  for (unsigned i = 0; i < 8; i++) {
+    const unsigned e = threadIdx.x % 32 * 8 + i;
+    for (unsigned k = 0; k < 16; k++) c.r[i] = snt::multiply_add(x[e / 16 * 16 + k], y[k * 16 + e % 16], c.r[i]);
+  }
+  return c;
+}
+template <class P, class C> static inline void snt_mma_store(P *p, const C &c, unsigned ld) {
+  for (unsigned i = 0; i < 8; i++) {
+    const unsigned e = threadIdx.x % 32 * 8 + i;
+    p[e / 16 * ld + e % 16] = c.r[i];
+  }
+}
+#endif
 
 // One thread runs at a time in a block, and blocks after one another, so these need not be atomic.
 #define SNT_ATOMIC(name, step) \

@@ -102,7 +102,7 @@ static snt_result write_source(const char *path, const snt_backend_code *code, s
 }
 
 static bool waits_for_others(const char *text) {
-  static const char *const words[] = {"__syncthreads", "__syncwarp", "__shfl"};
+  static const char *const words[] = {"__syncthreads", "__syncwarp", "__shfl", "snt_mma("};
   for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
     if (strstr(text, words[i])) return true;
   }
