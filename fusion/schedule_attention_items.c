@@ -4,7 +4,14 @@
    share the keys of one query and combine their states at the end (lanes with few queries). */
 #include "fusion/schedule_attention_private.h"
 
-enum { LEAST_ITEMS = 8, BLOCK = 8, MAX_PIECES = 132, MAX_QUERIES = 8, MAX_STATE = 8 * (32 + 9) + 16 };
+enum {
+  ROW_PAD = 4 /* items' results begin in other banks */,
+  LEAST_ITEMS = 8,
+  BLOCK = 8,
+  MAX_PIECES = 132,
+  MAX_QUERIES = 8,
+  MAX_STATE = 8 * (32 + 9) + 16
+};
 
 typedef struct state {
   uint32_t extremum, sums[ATTENTION_REDUCES], results[MAX_PIECES];
@@ -243,11 +250,12 @@ static void store_combined(query *s, state *now) {
   emit *e = t->e;
   kir_memory m = {.name = "results", .space = KIR_LOCAL, .access = KIR_READ | KIR_WRITE, .rank = 1, .align = 16};
   m.type = kir_t(SNT_F32, 1);
-  m.dims[0] = (uint64_t)s->items * (uint64_t)s->depth;
+  const ir_expr pitch = expr_int(e->x, s->depth + ROW_PAD);
+  m.dims[0] = (uint64_t)s->items * (uint64_t)(s->depth + ROW_PAD);
   const attend_array shared = {kir_memory_add(e->k, &m), SNT_F32, 0};
   for (uint32_t p = 0; p < s->piece_count; p++) {
     const ir_expr at = emit_lanes(e, s->pieces[p].from, s->pieces[p].lanes);
-    attend_store(t, &shared, expr_add(e->x, expr_mul(e->x, s->item, expr_int(e->x, s->depth)), at), now->results[p]);
+    attend_store(t, &shared, expr_add(e->x, expr_mul(e->x, s->item, pitch), at), now->results[p]);
     emit_scalar_lanes(e);
   }
   kir_barrier(e->k, KIR_SYNC_LOCAL);
@@ -257,7 +265,7 @@ static void store_combined(query *s, state *now) {
   uint32_t sum = constant(s, 1, 0), carried;
   const ir_expr i = emit_loop(
       e, &(emit_loop_info){.name = "i", .lo = 0, .hi = s->items, .step = 1, .carry_count = 1, .initial = &sum, .carried = &carried});
-  carried = kir_2(e->k, KIR_add, carried, attend_load(t, &shared, expr_add(e->x, expr_mul(e->x, i, expr_int(e->x, s->depth)), d)));
+  carried = kir_2(e->k, KIR_add, carried, attend_load(t, &shared, expr_add(e->x, expr_mul(e->x, i, pitch), d)));
   emit_loop_end(e, i, 1, &carried, &sum);
   if (t->a->depth >= 0) t->now[t->a->depth] = d;
   attend_output(t, attend_scaled(t, scale, sum));
@@ -345,9 +353,10 @@ snt_result attend_build_items(attend *t, bool few, uint32_t choice, uint32_t gua
   if (schedule_is_explicit(t->c)) return emit_end(e, build_one(&s), choice, guard_count, guards);
   s.shared = few;
   s.items = few ? (uint32_t)p->row_items : p->local_bytes > 0 ? 64 : 8;
-  if (few && s.items > 32 && p->subgroup_max >= 8) s.items = p->subgroup_max;
+  const double queries = (double)schedule_hint(x, attend_batch(t)) * (double)schedule_hint(x, row_extent(&s));
+  if (few && s.items > 32 && p->subgroup_max >= 8 && queries >= p->units) s.items = p->subgroup_max; /* fewer: more of each unit */
   if (s.items > p->max_items && p->max_items) s.items = p->max_items;
-  while (few && s.items > 8 && (double)s.items * (double)s.depth * 4 > (double)p->max_local_bytes) s.items /= 2;
+  while (few && s.items > 8 && (double)s.items * (double)(s.depth + ROW_PAD) * 4 > (double)p->max_local_bytes) s.items /= 2;
   if (!few) s.queries = pick_queries(&s);
   while (!few && s.items > 8 && (int64_t)(s.items / 2) >= schedule_hint(x, row_extent(&s))) s.items /= 2;
   return emit_end(e, few ? build_one(&s) : build_many(&s), choice, guard_count, guards);

@@ -206,6 +206,15 @@ for my $case (['odd_f16', 1], ['causal_bf16', 1], ['half', 1], ['dropped_f16', 0
   my ($k) = @{inspect("tests/inspect/attention_$model.snt --profile h100 --sample 2")};
   is(($k->{mix}{matrix} > 0) + 0, $units, "attention, $model: " . ($units ? 'on matrix units' : 'on none'));
 }
+{
+  my ($k) = @{inspect('tests/inspect/attention_decode.snt --profile h100 --sample 2')};
+  is($k->{items}, 64, 'attention of few queries: two subgroups share one');
+  is($k->{conflicts}, 0, 'and put their results together without conflicts of banks');
+  for my $target ('interp', 'cuda-text') {
+    ($code, $said) = says("$sinter run tests/inspect/attention_decode.snt --device $target" . ($target eq 'interp' ? " --profile $dir/h100-interp.profile" : '') . ' --check --quiet');
+    is($code, 0, "right on $target") or diag($said);
+  }
+}
 my ($causal) = @{inspect('tests/inspect/attention_causal.snt --profile h100 --sample 96')};
 cmp_ok($causal->{mix}{fma}, '<', 0.7 * 12 * 256 * 256 * 64 * 2 / (96 * 128), 'tiles that a mask leaves out as a whole are not multiplied') or diag(encode_json($causal));
 for my $rows (1, 15, 17, 200) {
