@@ -1,7 +1,8 @@
 /* Attention with the state of one query in registers: extremum, sums, and the result in vectors along the values' width. Keys come in blocks of
    eight: scores by vectors along the inner axis, then weights with the keys of the block in lanes.
    Three uses: an item a query (lanes); one item a workgroup a query (explicit vectors with few queries, as when decoding); the items of a workgroup
-   share the keys of one query and combine their states at the end (lanes with few queries). */
+   share the keys of one query and combine their states at the end (lanes with few queries), or those of a part of the keys, and a second kernel combines
+   the parts (lanes with fewer queries than the device has units, as when decoding). */
 #include "fusion/schedule_attention_private.h"
 
 enum {
@@ -26,11 +27,15 @@ typedef struct query {
   attend *t;
   uint32_t lanes, items, queries; /* queries: of an item, from `row` on */
   bool shared;                    /* the items share one query */
+  uint32_t parts, scratch;        /* of the keys, each for a group of its own; the buffer of their states: results, extremum, sums */
+  ir_expr part, number;           /* which part of which query */
   ir_expr item, row;
   int64_t inner, depth;
   uint32_t piece_count;
   piece pieces[MAX_PIECES];
 } query;
+
+static int64_t part_size(const query *s) { return s->depth + 1 + s->t->a->sum_count; }
 
 static uint32_t constant(query *s, uint32_t lanes, double x) { return kir_const_float(s->t->e->k, kir_t(SNT_F32, lanes), x); }
 
@@ -203,15 +208,22 @@ static void sweep_keys(query *s, const key_range *r, state *now) {
   for (uint32_t q = 0; q < s->queries; q++) unpack_state(s, initial + q * count, &now[q]);
 }
 
+/* The keys of the group: whole blocks for all items first. */
 static void all_keys(query *s, state *now) {
-  expr_pool *x = s->t->e->x;
-  const ir_expr keys = s->t->a->keys;
+  emit *e = s->t->e;
+  expr_pool *x = e->x;
   const int64_t step = s->shared ? (int64_t)BLOCK * s->items : BLOCK;
-  const ir_expr whole = expr_sub(x, keys, expr_mod(x, keys, step));
+  ir_expr from = 0, to = s->t->a->keys;
+  if (s->parts > 1) {
+    const ir_expr keys = to, size = expr_mul(x, expr_ceil_div(x, keys, step * s->parts), step), end = expr_add(x, keys, 1);
+    from = emit_var_for(e, "from", emit_expr(e, expr_min(x, expr_mul(x, s->part, size), keys)), 0, end);
+    to = emit_var_for(e, "to", emit_expr(e, expr_min(x, expr_add(x, from, size), keys)), 0, end);
+  }
+  const ir_expr rest = expr_sub(x, to, expr_mod(x, expr_sub(x, to, from), step));
   const ir_expr shift = s->shared ? s->item : 0, stride = s->shared ? (ir_expr)s->items : 1;
   for (uint32_t q = 0; q < s->queries; q++) now[q] = first_state(s);
-  sweep_keys(s, &(key_range){0, whole, shift, stride, step, BLOCK}, now);
-  sweep_keys(s, &(key_range){whole, keys, shift, 1, s->shared ? s->items : 1, 1}, now);
+  sweep_keys(s, &(key_range){from, rest, shift, stride, step, BLOCK}, now);
+  sweep_keys(s, &(key_range){rest, to, shift, 1, s->shared ? s->items : 1, 1}, now);
 }
 
 /* ---- the end ---- */
@@ -245,6 +257,37 @@ static void combine_items(query *s, state *now) {
   for (uint32_t p = 0; p < s->piece_count; p++) now->results[p] = attend_scaled(t, factor, now->results[p]);
 }
 
+/* Number `at` of the state of a part of the query at hand. */
+static ir_expr part_place(const query *s, ir_expr part, ir_expr at) {
+  expr_pool *x = s->t->e->x;
+  const ir_expr number = expr_add(x, expr_mul(x, s->number, s->parts), part);
+  return expr_add(x, expr_mul(x, number, expr_int(x, part_size(s))), at);
+}
+static uint32_t load_part(query *s, ir_expr part, ir_expr at) {
+  return attend_load(s->t, &(attend_array){emit_bind(s->t->e, s->scratch, KIR_READ), SNT_F32, 0}, part_place(s, part, at));
+}
+static void store_part(query *s, ir_expr at, uint32_t value) {
+  attend_store(s->t, &(attend_array){emit_bind(s->t->e, s->scratch, KIR_WRITE), SNT_F32, 0}, part_place(s, s->part, at), value);
+}
+
+static ir_expr row_extent(const query *s) { return s->t->a->row >= 0 ? s->t->a->extent[s->t->a->row] : 1; }
+
+/* So many groups a query; returns how many there are of all. */
+static ir_expr place_query(query *s, uint32_t parts) {
+  attend *t = s->t;
+  emit *e = t->e;
+  const ir_expr rows = row_extent(s), groups = expr_mul(e->x, expr_mul(e->x, attend_batch(t), rows), parts);
+  t->groups = groups;
+  t->group_number = emit_group(e, groups);
+  s->item = emit_item(e, 0, s->items);
+  s->part = expr_mod(e->x, t->group_number, parts);
+  s->number = expr_div(e->x, t->group_number, parts);
+  attend_set_batch(t, expr_div(e->x, s->number, rows));
+  s->row = expr_mod(e->x, s->number, rows);
+  set_query(s, 0);
+  return groups;
+}
+
 static void store_combined(query *s, state *now) {
   attend *t = s->t;
   emit *e = t->e;
@@ -260,32 +303,76 @@ static void store_combined(query *s, state *now) {
   }
   kir_barrier(e->k, KIR_SYNC_LOCAL);
   t->key = 0;
-  const uint32_t scale = attend_finish(t, now->extremum, now->sums);
+  const uint32_t scale = s->parts > 1 ? 0 : attend_finish(t, now->extremum, now->sums);
   const ir_expr d = emit_loop(e, &(emit_loop_info){.name = "n", .lo = s->item, .hi = s->depth, .step = s->items});
   uint32_t sum = constant(s, 1, 0), carried;
   const ir_expr i = emit_loop(
       e, &(emit_loop_info){.name = "i", .lo = 0, .hi = s->items, .step = 1, .carry_count = 1, .initial = &sum, .carried = &carried});
   carried = kir_2(e->k, KIR_add, carried, attend_load(t, &shared, expr_add(e->x, expr_mul(e->x, i, pitch), d)));
   emit_loop_end(e, i, 1, &carried, &sum);
+  if (s->parts > 1) {
+    store_part(s, d, sum);
+  } else {
+    if (t->a->depth >= 0) t->now[t->a->depth] = d;
+    attend_output(t, attend_scaled(t, scale, sum));
+  }
+  emit_loop_end(e, d, 0, NULL, NULL);
+  if (s->parts == 1) return;
+  emit_if_below(e, s->item, 1);
+  for (uint32_t n = 0; n <= t->a->sum_count; n++) store_part(s, expr_int(e->x, s->depth + n), n ? now->sums[n - 1] : now->extremum);
+  emit_if_end(e);
+}
+
+/* The states of the parts become one, as those of items do. References stand for the common extremum in the loop alone: behind it they are what they are. */
+static void sum_parts(query *s, uint32_t common, uint32_t count, const ir_expr *at, const uint8_t *exps, uint32_t *sums) {
+  attend *t = s->t;
+  emit *e = t->e;
+  uint32_t carried[ATTENTION_REDUCES];
+  if (!count) return;
+  for (uint32_t i = 0; i < count; i++) sums[i] = constant(s, 1, 0);
+  const ir_expr p = emit_loop(
+      e, &(emit_loop_info){.name = "p", .lo = 0, .hi = s->parts, .step = 1, .carry_count = count, .initial = sums, .carried = carried});
+  const uint32_t extremum = t->a->exp_count ? attend_finite(t, load_part(s, p, expr_int(e->x, s->depth))) : 0;
+  attend_refer(t, extremum ? attend_finite(t, common) : 0);
+  for (uint32_t i = 0; i < count; i++)
+    carried[i] = kir_2(e->k, KIR_add, carried[i], attend_scaled(t, attend_correction(t, exps[i], extremum), load_part(s, p, at[i])));
+  emit_loop_end(e, p, count, carried, sums);
+}
+
+static uint32_t extremum_of_parts(query *s) {
+  emit *e = s->t->e;
+  uint32_t extremum = attend_start(s->t, 1), carried;
+  const ir_expr p = emit_loop(
+      e, &(emit_loop_info){.name = "m", .lo = 0, .hi = s->parts, .step = 1, .carry_count = 1, .initial = &extremum, .carried = &carried});
+  carried = attend_extremum(s->t, carried, load_part(s, p, expr_int(e->x, s->depth)));
+  emit_loop_end(e, p, 1, &carried, &extremum);
+  return extremum;
+}
+
+static ir_expr combine_parts(query *s) {
+  attend *t = s->t;
+  emit *e = t->e;
+  uint32_t sums[ATTENTION_REDUCES], sum;
+  ir_expr places[ATTENTION_REDUCES];
+  const ir_expr groups = place_query(s, 1);
+  t->key = 0;
+  const uint32_t extremum = extremum_of_parts(s);
+  for (uint32_t i = 0; i < t->a->sum_count; i++) places[i] = expr_int(e->x, s->depth + 1 + i);
+  sum_parts(s, extremum, t->a->sum_count, places, t->a->sum_exp, sums);
+  const ir_expr d = emit_loop(e, &(emit_loop_info){.name = "n", .lo = s->item, .hi = s->depth, .step = s->items});
+  sum_parts(s, extremum, 1, &d, &t->a->weight_exp, &sum);
+  const uint32_t scale = attend_finish(t, extremum, sums);
   if (t->a->depth >= 0) t->now[t->a->depth] = d;
   attend_output(t, attend_scaled(t, scale, sum));
   emit_loop_end(e, d, 0, NULL, NULL);
+  return groups;
 }
 
 /* ---- sharing out ---- */
 
-static ir_expr row_extent(const query *s) { return s->t->a->row >= 0 ? s->t->a->extent[s->t->a->row] : 1; }
-
-/* One query a workgroup. */
+/* One query a workgroup, or a part of its keys. */
 static ir_expr build_one(query *s) {
-  attend *t = s->t;
-  emit *e = t->e;
-  const ir_expr rows = row_extent(s), groups = expr_mul(e->x, attend_batch(t), rows);
-  t->groups = groups;
-  t->group_number = emit_group(e, groups);
-  s->item = emit_item(e, 0, s->items);
-  attend_set_batch(t, expr_div(e->x, t->group_number, rows));
-  s->row = expr_mod(e->x, t->group_number, rows);
+  const ir_expr groups = place_query(s, s->parts);
   state now;
   all_keys(s, &now);
   set_query(s, 0);
@@ -341,23 +428,55 @@ static uint32_t pick_queries(const query *s) {
   return queries;
 }
 
+/* How many times the queries would have to be as many as they are, so that each of the device's units has one. */
+static double spare_units(const query *s) {
+  const expr_pool *x = s->t->c->graph->pool;
+  return s->t->c->options->profile->units / ((double)schedule_hint(x, attend_batch(s->t)) * (double)schedule_hint(x, row_extent(s)));
+}
+
+/* Keys are shared out to two groups a unit, where each has enough of them to be worth a second kernel. */
+static uint32_t pick_parts(const query *s) {
+  enum { LEAST_PARTS = 4 };
+  const double blocks = (double)schedule_hint(s->t->c->graph->pool, s->t->a->keys) / (BLOCK * s->items), wanted = 2 * spare_units(s);
+  const double parts = blocks < wanted ? blocks : wanted;
+  return parts >= LEAST_PARTS && s->t->c->options->profile->local_bytes > 0 ? (uint32_t)parts : 1;
+}
+
+static snt_result begin(query *s, const char *name) {
+  attend *t = s->t;
+  t->e = emit_begin(t->c, t->group, name);
+  return t->e ? SNT_OK : ir_fail(t->c->diag, SNT_E_HOST_MEM, "schedule", t->group->hero, "out of host memory");
+}
+
+/* Of few queries a subgroup has each, or where it is alone on its unit as many items as there is room for. */
+static uint32_t pick_items(const query *s, bool few, bool alone) {
+  const cost_profile *p = s->t->c->options->profile;
+  uint32_t items = few ? (uint32_t)p->row_items : p->local_bytes > 0 ? 64 : 8;
+  if (few && items > 32 && p->subgroup_max >= 8 && !alone) items = p->subgroup_max;
+  if (items > p->max_items && p->max_items) items = p->max_items;
+  while (few && items > 8 && (double)items * (double)(s->depth + ROW_PAD) * 4 > (double)p->max_local_bytes) items /= 2;
+  while (!few && items > 8 && (int64_t)(items / 2) >= schedule_hint(s->t->c->graph->pool, row_extent(s))) items /= 2;
+  return items;
+}
+
 snt_result attend_build_items(attend *t, bool few, uint32_t choice, uint32_t guard_count, const plan_condition *guards) {
-  const cost_profile *p = t->c->options->profile;
   expr_pool *x = t->c->graph->pool;
-  query s = {.t = t, .lanes = schedule_lanes(t->c), .items = 1, .queries = 1, .depth = 1};
-  emit *e = t->e = emit_begin(t->c, t->group, "attention");
-  if (!e) return ir_fail(t->c->diag, SNT_E_HOST_MEM, "schedule", t->group->hero, "out of host memory");
+  query s = {.t = t, .lanes = schedule_lanes(t->c), .items = 1, .queries = 1, .depth = 1, .parts = 1};
+  SNT_TRY(begin(&s, "attention"));
+  emit *e = t->e;
   if (t->a->depth >= 0) (void)expr_is_const(x, t->a->extent[t->a->depth], &s.depth);
   (void)expr_is_const(x, t->a->inner_extent, &s.inner);
   if (!cut_pieces(&s)) e->failed = true;
   if (schedule_is_explicit(t->c)) return emit_end(e, build_one(&s), choice, guard_count, guards);
   s.shared = few;
-  s.items = few ? (uint32_t)p->row_items : p->local_bytes > 0 ? 64 : 8;
-  const double queries = (double)schedule_hint(x, attend_batch(t)) * (double)schedule_hint(x, row_extent(&s));
-  if (few && s.items > 32 && p->subgroup_max >= 8 && queries >= p->units) s.items = p->subgroup_max; /* fewer: more of each unit */
-  if (s.items > p->max_items && p->max_items) s.items = p->max_items;
-  while (few && s.items > 8 && (double)s.items * (double)(s.depth + ROW_PAD) * 4 > (double)p->max_local_bytes) s.items /= 2;
+  s.items = pick_items(&s, few, false);
   if (!few) s.queries = pick_queries(&s);
-  while (!few && s.items > 8 && (int64_t)(s.items / 2) >= schedule_hint(x, row_extent(&s))) s.items /= 2;
-  return emit_end(e, few ? build_one(&s) : build_many(&s), choice, guard_count, guards);
+  if (few && !choice) s.parts = pick_parts(&s);
+  if (few && s.parts == 1 && spare_units(&s) > 1) s.items = pick_items(&s, few, true);
+  const ir_expr states = expr_mul(x, expr_mul(x, attend_batch(t), row_extent(&s)), expr_int(x, s.parts * part_size(&s)));
+  if (s.parts > 1) s.scratch = fusion_add_scratch(t->c, "parts", SNT_F32, states);
+  SNT_TRY(emit_end(e, few ? build_one(&s) : build_many(&s), choice, guard_count, guards));
+  if (s.parts == 1) return SNT_OK;
+  SNT_TRY(begin(&s, "attention_sum"));
+  return emit_end(t->e, combine_parts(&s), 0, 0, NULL);
 }

@@ -210,9 +210,16 @@ for my $case (['odd_f16', 1], ['causal_bf16', 1], ['half', 1], ['dropped_f16', 0
   my ($k) = @{inspect('tests/inspect/attention_decode.snt --profile h100 --sample 2')};
   is($k->{items}, 64, 'attention of few queries: two subgroups share one');
   is($k->{conflicts}, 0, 'and put their results together without conflicts of banks');
-  for my $target ('interp', 'cuda-text') {
-    ($code, $said) = says("$sinter run tests/inspect/attention_decode.snt --device $target" . ($target eq 'interp' ? " --profile $dir/h100-interp.profile" : '') . ' --check --quiet');
-    is($code, 0, "right on $target") or diag($said);
+  my ($parts, $sum) = @{inspect('tests/inspect/attention_decode_long.snt --profile h100 --sample 2')};
+  is($parts->{groups}, 8 * 16, 'a long cache: sixteen parts of 256 keys');
+  is($sum->{groups}, 8, 'and a second kernel that puts them together');
+  for my $run ('decode', map { "decode_long.snt --dim m=$_" } 1, 255, 257, 1000, 4096) {
+    my ($model, $dim) = split /\.snt/, $run;
+    for my $target ('interp', 'cuda-text') {
+      my $forced = $target eq 'interp' ? " --profile $dir/h100-interp.profile" : '';
+      ($code, $said) = says("$sinter run tests/inspect/attention_$model.snt " . ($dim // '') . " --device $target$forced --check --quiet");
+      is($code, 0, "attention_$run: right on $target") or diag($said);
+    }
   }
 }
 my ($causal) = @{inspect('tests/inspect/attention_causal.snt --profile h100 --sample 96')};
