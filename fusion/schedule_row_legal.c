@@ -53,13 +53,19 @@ static bool is_movement(const ir_graph *g, uint32_t node) {
   return (ir_ops[op].flags & IR_MOVEMENT) != 0 || op == IR_OP_gather;
 }
 
+/* Does the node put what lies in one row into another? In another shape than the rows have all but a transpose is taken for one that does: elements of one row
+   lie anywhere there. */
+static bool may_move(const ir_graph *g, uint32_t node, const ir_tensor *full, uint32_t axes) {
+  return ir_same_shape(&ir_at(g, node)->type, full) ? is_move(g, node, axes) : ir_at(g, node)->op != IR_OP_transpose && is_move(g, node, 0);
+}
+
 /* Is a result of the rows read in other rows than its own, here or through views below? There each element would sum a row again (a norm, then Swin's roll: 500
    times as long as two kernels). */
 static bool moves_rows(const fusion_context *c, const fusion_group *group, uint32_t node, const ir_tensor *full, uint32_t axes) {
   const ir_graph *g = c->graph;
   uint32_t steps = 128;
   while (is_movement(g, node)) {
-    if (is_move(g, node, axes) && ir_same_shape(&ir_at(g, node)->type, full) && depends_on_reduction(c, group, node, &steps)) return true;
+    if (may_move(g, node, full, axes) && depends_on_reduction(c, group, node, &steps)) return true;
     if (!fusion_is_view(g, node) || fusion_group_has(group, node)) return false;
     node = ir_arg(g, node, 0);
   }
