@@ -43,12 +43,19 @@ static bool may_swap(const sort_line *s, int64_t a, int64_t b) {
   return room > 0 && (isinf(room) || isnan(s->value[a]) || isnan(s->value[b]) || !(fabs(s->value[a] - s->value[b]) > room));
 }
 
-/* Runs of values of which each may change places with the next. */
+/* Of two values the one that may come later: one of a large bound comes behind many that follow it. */
+static int64_t last_of(const sort_line *s, int64_t a, int64_t b) {
+  const double sign = s->descending ? -1 : 1;
+  return sign * s->value[a] + s->error[a] > sign * s->value[b] + s->error[b] ? a : b;
+}
+
+/* Runs of values of which each may change places with one before it. */
 static void bound_positions(const sort_line *s, double *bounds) {
   for (uint64_t first = 0; first < s->count;) {
     uint64_t end = first + 1;
-    int64_t lo = s->at[first], hi = lo;
-    for (; end < s->count && may_swap(s, s->at[end - 1], s->at[end]); end++) {
+    int64_t lo = s->at[first], hi = lo, last = lo;
+    for (; end < s->count && (may_swap(s, s->at[end - 1], s->at[end]) || may_swap(s, last, s->at[end])); end++) {
+      last = last_of(s, last, s->at[end]);
       lo = s->at[end] < lo ? s->at[end] : lo;
       hi = s->at[end] > hi ? s->at[end] : hi;
     }
