@@ -100,7 +100,7 @@ uint32_t fusion_add_constant(fusion_context *c, const char *name, int32_t dtype,
   return c->plan->buffers.count - 1;
 }
 
-static ir_expr buffer_elements(const emit *e, const plan_buffer *b) {
+ir_expr emit_buffer_elements(const emit *e, const plan_buffer *b) {
   ir_expr n = 1;
   for (uint32_t i = 0; i < b->rank; i++) n = expr_mul(e->x, n, b->dims[i]);
   return n;
@@ -123,7 +123,7 @@ static bool is_written_over(const emit *e, const plan_buffer *b) {
 static bool wants_texel(const emit *e, const plan_buffer *b, uint8_t access) {
   const cost_profile *p = e->c->options->profile;
   int64_t least, most;
-  expr_bounds(e->x, buffer_elements(e, b), &least, &most);
+  expr_bounds(e->x, emit_buffer_elements(e, b), &least, &most);
   if (e->c->reads_own && b->kind != PLAN_CONSTANT && b->kind != PLAN_INPUT) return false;
   return p->reads == COST_READS_TEXEL && p->caps.texel && fusion_has_texels(b->dtype) && (b->dtype != SNT_F16 || !p->caps.f16_arithmetic) &&
          access == KIR_READ && most >= 4 && view_reaches(p, most) && !is_written_over(e, b);
@@ -170,7 +170,7 @@ static uint32_t bind_as(emit *e, uint32_t buffer, int32_t dtype, uint8_t access)
   m.align = b->align < 64 ? b->align : 64;
   m.flags = texel ? KIR_MEM_TEXEL | (e->c->options->profile->caps.oob_zero ? KIR_MEM_OOB_ZERO : 0) : 0;
   m.alias = b->kind == PLAN_STATE ? 1 : 0;
-  set_extent(e, &m, expr_div(e->x, buffer_elements(e, b), ir_dtypes[dtype].bytes / ir_dtypes[b->dtype].bytes));
+  set_extent(e, &m, expr_div(e->x, emit_buffer_elements(e, b), ir_dtypes[dtype].bytes / ir_dtypes[b->dtype].bytes));
   if (!IR_PUSH(e->arena, &e->slots, buffer) || !IR_PUSH(e->arena, &e->access, access)) e->failed = true;
   return kir_memory_add(e->k, &m);
 }

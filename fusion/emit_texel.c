@@ -18,7 +18,10 @@ static uint32_t guarded(emit *e, uint32_t index, uint32_t count, const map_condi
 /* `number` of what holds element `offset`, so many side by side, or the last there is. A number that went below zero is a large one. */
 uint32_t emit_near(emit *e, uint32_t memory, uint32_t number, ir_expr offset, uint32_t side_by_side) {
   const kir_memory *m = &e->k->memories.at[memory];
-  const ir_expr elements = expr_div(e->x, e->c->plan->buffers.at[e->slots.at[m->slot]].bytes, ir_dtypes[m->type.base].bytes);
+  const plan_buffer *b = &e->c->plan->buffers.at[e->slots.at[m->slot]]; /* its bytes are in whole texels, its elements are not */
+  const ir_expr elements = side_by_side > 1
+                               ? expr_div(e->x, b->bytes, ir_dtypes[m->type.base].bytes)
+                               : expr_div(e->x, emit_buffer_elements(e, b), ir_dtypes[m->type.base].bytes / ir_dtypes[b->dtype].bytes);
   int64_t low, high;
   expr_bounds(e->x, offset, &low, &high);
   if (low >= 0 && expr_proves_lt(e->x, offset, elements)) return number;
