@@ -32,7 +32,7 @@ uint32_t emit_signed_index(emit *, uint32_t index); /* i32, saturated */
 uint32_t emit_scatter_combine(emit *, ir_op scatter, uint32_t old, uint32_t value);
 /* Memories of four-element texels: emit_texel.c. */
 bool emit_texel_is_safe(const emit *); /* no read needs a guard: outside the buffer there are zeros, or nothing is read there */
-ir_expr emit_buffer_elements(const emit *, const plan_buffer *);
+ir_expr emit_buffer_elements(const emit *, const plan_buffer *); /* of the value: the bytes are in whole texels */
 uint32_t emit_near(emit *, uint32_t memory, uint32_t number, ir_expr offset, uint32_t side_by_side); /* no number behind the last */
 uint32_t emit_texel_element(emit *, uint32_t memory, ir_expr offset, uint32_t count, const map_condition *);
 uint32_t emit_texel_vector(emit *, uint32_t memory, ir_expr rest);

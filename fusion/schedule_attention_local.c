@@ -478,7 +478,7 @@ bool attend_local_fits(const attend *t, int64_t *queries, int64_t *keys) {
 }
 
 static attend_array array_of(local_tile *s, const char *name, int32_t element, int64_t elements) {
-  kir_memory m = {.name = name, .space = KIR_LOCAL, .access = KIR_READ | KIR_WRITE, .rank = 1, .align = 4 * VECTOR};
+  kir_memory m = {.name = name, .space = KIR_LOCAL, .access = KIR_READ | KIR_WRITE, .rank = 1, .align = 64}; /* wmma asks for 32 */
   m.type = kir_t(element, 1);
   m.dims[0] = (uint64_t)elements;
   return (attend_array){kir_memory_add(s->t->e->k, &m), element, 0};

@@ -4,7 +4,13 @@
 #include "fusion/fragments.h"
 #include "fusion/schedule_attention_private.h"
 
-enum { WEIGHT_PARTS = 2, ATTEND_ITEMS = 128, ATTEND_VECTOR = 4, ATTEND_MOST_KEYS = 64, ATTEND_MOST_VECTORS = 16 };
+enum {
+  WEIGHT_PARTS = 2 /* leading bits and rest, on matrix units */,
+  ATTEND_ITEMS = 128,
+  ATTEND_VECTOR = 4,
+  ATTEND_MOST_KEYS = 64,
+  ATTEND_MOST_VECTORS = 16
+};
 
 typedef struct local_tile {
   attend *t;

@@ -115,7 +115,7 @@ bool schedule_row_accepts(const fusion_context *c, const fusion_group *group, co
       return false;
     }
   }
-  /* a row's norm in another shape, there rolled and added to itself */
+  /* a row's norm in another shape, there turned and added to itself: what else moves it there has been refused above */
   *why_not = "results of rows in other rows";
   for (uint32_t i = 0; moved && i < group->count; i++)
     if ((ir_ops[ir_at(g, group->nodes[i])->op].flags & IR_REDUCE) && fusion_reads_apart(c, group, group->nodes[i])) return false;
