@@ -53,10 +53,20 @@ static bool is_movement(const ir_graph *g, uint32_t node) {
   return (ir_ops[op].flags & IR_MOVEMENT) != 0 || op == IR_OP_gather;
 }
 
-/* Does the node put what lies in one row into another? In another shape than the rows have all but a transpose is taken for one that does: elements of one row
-   lie anywhere there. */
+/* Does each row of the node lie where the row of the same place lies in the shape of the rows, if in more or fewer terms? */
+static bool has_rows(const ir_graph *g, uint32_t node, const ir_tensor *full, uint32_t axes) {
+  const ir_tensor *t = &ir_at(g, node)->type;
+  bool same = t->rank == full->rank;
+  for (uint32_t i = 0; same && i < t->rank; i++) same = axes >> i & 1 || t->dims[i] == full->dims[i];
+  return same;
+}
+
+/* Does the node put what lies in one row into another? Where it or what it moves has other rows, not only more or fewer terms of them (the halves of each row,
+   joined), all but a transpose is taken for one that does: elements of one row lie anywhere there. */
 static bool may_move(const ir_graph *g, uint32_t node, const ir_tensor *full, uint32_t axes) {
-  return ir_same_shape(&ir_at(g, node)->type, full) ? is_move(g, node, axes) : ir_at(g, node)->op != IR_OP_transpose && is_move(g, node, 0);
+  if (ir_same_shape(&ir_at(g, node)->type, full) || (has_rows(g, node, full, axes) && has_rows(g, ir_arg(g, node, 0), full, axes)))
+    return is_move(g, node, axes);
+  return ir_at(g, node)->op != IR_OP_transpose && is_move(g, node, 0);
 }
 
 /* Is a result of the rows read in other rows than its own, here or through views below? There each element would sum a row again (a norm, then Swin's roll: 500
