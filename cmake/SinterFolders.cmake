@@ -11,6 +11,7 @@ function(sinter_folder name)
   if(sources)
     add_library(${name} OBJECT ${sources})
     target_link_libraries(${name} PRIVATE sinter_flags)
+    target_compile_definitions(${name} PRIVATE $<$<BOOL:${WIN32}>:SNT_BUILD>) # SNT_API exports
     # Release builds are for size, but for what sinter_fast names. No exception passes through C: what would unwind it is a tenth of the
     # library; debug builds keep it for backtraces. gcc leaves in loops what takes registers to move, hence code to save them (1 %).
     target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:${SINTER_SMALL};-ffunction-sections;-fdata-sections;-fno-asynchronous-unwind-tables>
@@ -59,10 +60,12 @@ function(sinter_libraries)
   add_library(sinter_internal STATIC ${objects})
   add_library(sinter SHARED ${objects})
   set(script ${PROJECT_SOURCE_DIR}/cmake/sinter.map)
-  target_link_options(sinter PRIVATE -Wl,--version-script=${script} -Wl,--as-needed -Wl,--gc-sections -Wl,-z,noseparate-code ${SINTER_PACKED_RELOCATIONS})
-  set_target_properties(sinter PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR} LINK_DEPENDS ${script})
-  if(SINTER_SANITIZE)
-    # Sanitizers keep their own tables in linked sections, which a relocatable link would merge wrongly.
+  sinter_exports(sinter ${script})
+  if(NOT WIN32)
+    target_link_options(sinter PRIVATE -Wl,-z,noseparate-code ${SINTER_PACKED_RELOCATIONS})
+  endif()
+  if(SINTER_SANITIZE OR WIN32)
+    # Sanitizers keep their own tables in linked sections, which a relocatable link would merge wrongly; Windows has no hidden names.
     add_library(sinter_static STATIC ${objects})
   else()
     target_link_options(sinter PRIVATE -Wl,--no-undefined)

@@ -35,7 +35,19 @@ if(NOT CMAKE_CROSSCOMPILING)
 endif()
 set(SINTER_PACKED_RELOCATIONS $<$<BOOL:${SINTER_PACK_RELOCATIONS}>:-Wl,-z,pack-relative-relocs>)
 
+# sinter_exports(target script): a shared library that shows what the version script names, and has no more than that needs. Windows knows no such scripts.
+function(sinter_exports target script)
+  target_link_options(${target} PRIVATE -Wl,--gc-sections)
+  if(WIN32)
+    target_link_options(${target} PRIVATE -static-libgcc)
+  else()
+    target_link_options(${target} PRIVATE -Wl,--version-script=${script} -Wl,--as-needed)
+    set_target_properties(${target} PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR} LINK_DEPENDS ${script})
+  endif()
+endfunction()
+
 add_library(sinter_flags INTERFACE)
+target_compile_definitions(sinter_flags INTERFACE $<$<BOOL:${MINGW}>:__USE_MINGW_ANSI_STDIO=1>)
 target_compile_options(sinter_flags INTERFACE -Wall -Wextra -Wpedantic $<$<BOOL:${SINTER_WERROR}>:-Werror>
   -ffp-contract=off -fno-math-errno -fno-trapping-math)
 target_include_directories(sinter_flags INTERFACE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/api/include ${SINTER_GENERATED}/include)

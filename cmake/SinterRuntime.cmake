@@ -9,7 +9,7 @@ set(SINTER_RUNTIME_SOURCES
   ir/arena.c ir/dtype.c ir/expr.c ir/expr_copy.c ir/expr_div.c ir/expr_prove.c ir/expr_query.c ir/expr_sum.c ir/expr_text.c
   ir/graph_lex.c ir/graph_parse.c ir/graph_text.c ir/graph.c ir/literal.c ir/making.c ir/plan.c ir/plan_parse.c ir/plan_print.c ir/plan_verify.c ir/sha256.c
   ir/text.c
-  runtime/rt_common.c runtime/rt_vulkan_profile.c runtime/rt_vulkan_units.c
+  runtime/rt_common.c runtime/rt_system.c runtime/rt_vulkan_profile.c runtime/rt_vulkan_units.c
   runtime_only/profile_names.c runtime_only/without_compiler.c)
 
 function(sinter_runtime_libraries)
@@ -22,6 +22,7 @@ function(sinter_runtime_libraries)
 
   add_library(runtime_only OBJECT ${SINTER_RUNTIME_SOURCES})
   target_link_libraries(runtime_only PRIVATE sinter_flags)
+  target_include_directories(runtime_only SYSTEM PRIVATE ${SINTER_VULKAN_INCLUDE})
   target_compile_definitions(runtime_only PRIVATE _POSIX_C_SOURCE=200809L EXPR_KNOWN=0)
   target_compile_options(runtime_only PRIVATE -ffunction-sections -fdata-sections
     $<$<NOT:$<CONFIG:Debug>>:${SINTER_SMALL} -fno-asynchronous-unwind-tables>
@@ -29,9 +30,15 @@ function(sinter_runtime_libraries)
   set(objects $<TARGET_OBJECTS:runtime_only>)
 
   add_library(sinter_runtime SHARED ${objects})
-  target_link_options(sinter_runtime PRIVATE -Wl,--version-script=${script} -Wl,--as-needed -Wl,--gc-sections -Wl,-z,noseparate-code
-    ${SINTER_PACKED_RELOCATIONS})
-  if(SINTER_SANITIZE)
+  sinter_exports(sinter_runtime ${script})
+  if(WIN32)
+    list(JOIN symbols "\n  " exported)
+    file(CONFIGURE OUTPUT ${SINTER_GENERATED}/sinter-runtime.def CONTENT "EXPORTS\n  ${exported}\n")
+    target_sources(sinter_runtime PRIVATE ${SINTER_GENERATED}/sinter-runtime.def)
+  else()
+    target_link_options(sinter_runtime PRIVATE -Wl,-z,noseparate-code ${SINTER_PACKED_RELOCATIONS})
+  endif()
+  if(SINTER_SANITIZE OR WIN32)
     add_library(sinter_runtime_static STATIC ${objects})
     target_link_options(sinter_runtime_static PUBLIC -Wl,--gc-sections)
   else()
@@ -45,7 +52,6 @@ function(sinter_runtime_libraries)
     set_source_files_properties(${object} PROPERTIES EXTERNAL_OBJECT TRUE GENERATED TRUE)
     add_library(sinter_runtime_static STATIC ${object})
   endif()
-  set_target_properties(sinter_runtime PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR} LINK_DEPENDS ${script})
   set_target_properties(sinter_runtime_static PROPERTIES EXPORT_NAME sinter_runtime_static)
   foreach(library sinter_runtime sinter_runtime_static)
     set_target_properties(${library} PROPERTIES LINKER_LANGUAGE C OUTPUT_NAME sinter-runtime)

@@ -9,7 +9,7 @@
 #define ROUNDING(upper, lower, builtin)                       \
   FOR_CPU("__has_builtin(__builtin_elementwise_" builtin ")") \
   "#define SNT_" upper "(x) __builtin_elementwise_" builtin "(x)\n#else\n#define SNT_" upper "(x) " lower "(x)\n#endif\n"
-#define UNALIGNED                                                                                                                        \
+#define ANYWHERE                                                                                                                         \
   FOR_CPU("defined(__clang__)")                                                                                                          \
   "#define SNT_U(T, N) typedef T##N snt_##T##N __attribute__((aligned(sizeof(T))));\n#define SNT_T(T) SNT_U(T, 2) SNT_U(T, 4) SNT_U(T, " \
   "8) "                                                                                                                                  \
@@ -75,7 +75,7 @@ const ctext_helper opencl_helpers[] = {
     {"double", "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n"},
     {"SNT_STREAM", "#if __has_builtin(__builtin_nontemporal_store) && (defined(__x86_64__) || defined(__aarch64__))\n"
                    "#define SNT_STREAM(v, p) __builtin_nontemporal_store(v, p)\n#else\n#define SNT_STREAM(v, p) (*(p) = (v))\n#endif\n"},
-    {"SNT_V", UNALIGNED},
+    {"SNT_V", ANYWHERE},
     {"SNT_FLOOR", ROUNDING("FLOOR", "floor", "floor")},
     {"SNT_CEIL", ROUNDING("CEIL", "ceil", "ceil")},
     {"SNT_TRUNC", ROUNDING("TRUNC", "trunc", "trunc")},

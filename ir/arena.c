@@ -2,6 +2,9 @@
    A block is never moved; an array that ends at the top of the newest block grows in place. */
 #include "ir/base.h"
 #include <stdlib.h>
+#if defined(_WIN32)
+#include <malloc.h>
+#endif
 
 struct ir_arena_block {
   ir_arena_block *older;
@@ -18,14 +21,22 @@ static void *SNT_CALL malloc_acquire(void *user, size_t size, size_t align, uint
   (void)scope;
   size_t step = align < sizeof(void *) ? sizeof(void *) : align;
   if (size > SIZE_MAX - step) return NULL;
+#if defined(_WIN32)
+  return _aligned_malloc(size, step);
+#else
   return aligned_alloc(step, (size + step - 1) / step * step);
+#endif
 }
 
 static void SNT_CALL malloc_release(void *user, void *ptr, size_t size, size_t align) {
   (void)user;
   (void)size;
   (void)align;
+#if defined(_WIN32)
+  _aligned_free(ptr);
+#else
   free(ptr);
+#endif
 }
 
 static const snt_host_alloc malloc_host = {NULL, malloc_acquire, malloc_release};

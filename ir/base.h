@@ -20,7 +20,9 @@
 #include <assert.h>
 #define IR_ASSERT(condition) assert(condition)
 #endif
-#if defined(__GNUC__)
+#if defined(__MINGW32__)
+#define IR_PRINTF(a, b) __attribute__((format(gnu_printf, a, b)))
+#elif defined(__GNUC__)
 #define IR_PRINTF(a, b) __attribute__((format(printf, a, b)))
 #else
 #define IR_PRINTF(a, b)

@@ -1,7 +1,9 @@
 /* Pairs (value, bound): the float operators. In: operands with the bound of their error. Out: the f64 value and a bound that holds for every
    operand within its own. Monotone operators are evaluated at the ends of the operand's interval, which needs no derivative and is right where
    one grows; the others have a line of their own. The operator's own error is added last (bound_store). */
+#include "ir/fused.h"
 #include "ir/eval_private.h"
+
 #include <math.h>
 
 /* ---- types ---- */
@@ -190,7 +192,7 @@ bounded bound_float(ir_op op, const bound_type *type, const bounded *in) {
   else if (!exact) out.e = arity == 1 ? unary_bound(op, out.v, in[0]) : binary_bound(op, out.v, in[0], in[1]);
   if (op == IR_OP_fma && exact) {
     const double product = in[0].v * in[1].v; /* of f64 it is rounded itself */
-    if (fma(in[0].v, in[1].v, -product) == 0 && representable(type, product)) out.e = 0;
+    if (ir_fma(in[0].v, in[1].v, -product) == 0 && representable(type, product)) out.e = 0;
   }
   return bound_store(type, out, ulps, ulps == 0.5);
 }

@@ -1,5 +1,7 @@
 /* The pointwise operators on contiguous blocks, one loop an operator. What has no loop here goes through the meaning in ops.def. */
+#include "ir/fused.h"
 #include "ir/eval_fast.h"
+
 #include <math.h>
 
 #define LOOP(T, expression)              \
@@ -42,7 +44,7 @@ void fast_op_f32(ir_op op, uint32_t count, const float *a, const float *b, const
   case IR_OP_min: LOOP2(float, x < y || x != x ? x : y)
   case IR_OP_max: LOOP2(float, x > y || x != x ? x : y)
   case IR_OP_fma:
-    for (uint32_t i = 0; i < count; i++) out[i] = fmaf(a[i], b[i], c[i]);
+    for (uint32_t i = 0; i < count; i++) out[i] = ir_fmaf(a[i], b[i], c[i]);
     return;
   default: break;
   }

@@ -1,6 +1,8 @@
 /* Constant evaluation of one lane of a pure operation, exactly as the interpreter and the targets compute it: integers modulo their width, floats
    rounded once to the result's type. Nothing is folded to a NaN: its bits are the target's business. */
+#include "ir/fused.h"
 #include "ir/kir_pass_private.h"
+
 #include <math.h>
 
 static int compare(double a, double b) { return a < b ? -1 : a > b; }
@@ -30,7 +32,7 @@ static bool eval_float(const kir_inst *like, const kir_value *a, double *out) {
   case KIR_mul: *out = a[0].f * a[1].f; return true;
   case KIR_div: *out = a[0].f / a[1].f; return true;
   case KIR_sqrt: *out = sqrt(a[0].f); return true;
-  case KIR_fma: *out = fma(a[0].f, a[1].f, a[2].f); return wide || like->type.base == SNT_F32;
+  case KIR_fma: *out = ir_fma(a[0].f, a[1].f, a[2].f); return wide || like->type.base == SNT_F32;
   case KIR_neg: *out = -a[0].f; return true;
   case KIR_abs: *out = fabs(a[0].f); return true;
   case KIR_min: *out = a[0].f < a[1].f ? a[0].f : a[1].f; return a[0].f != a[1].f;
@@ -53,7 +55,7 @@ static bool round_to(const kir_inst *like, double value, kir_value *out) {
 /* f32 fma through doubles is rounded twice unless the double sum was exact. */
 static bool fold_float(const kir_inst *like, const kir_value *a, kir_value *out) {
   if (like->op == KIR_fma && like->type.base == SNT_F32) {
-    out->f = fmaf((float)a[0].f, (float)a[1].f, (float)a[2].f);
+    out->f = ir_fmaf((float)a[0].f, (float)a[1].f, (float)a[2].f);
     return out->f == out->f;
   }
   double value;

@@ -1,6 +1,8 @@
 /* Arithmetic on values, one function an operation and kind, written once for all elements of all items. The table at the end chooses.
    Narrow types compute in their kind and are narrowed by the step's `fix`. Integer sums wrap in unsigned arithmetic. */
+#include "ir/fused.h"
 #include "ir/kir_interp_private.h"
+
 #include <math.h>
 
 /* a, b, c: the operands of one element; the ones an operation lacks repeat the first. */
@@ -46,7 +48,7 @@ FOR_BITS(min, a < b ? a : b)
 FOR_FLOATS(max, (a > b || a != a) ? a : b, (a > b || a != a) ? a : b)
 FOR_SIGNED(max, a > b ? a : b)
 FOR_BITS(max, a > b ? a : b)
-FOR_FLOATS(fma, fmaf(a, b, c), fma(a, b, c))
+FOR_FLOATS(fma, ir_fmaf(a, b, c), ir_fma(a, b, c))
 FOR_FLOATS(div, a / b, a / b)
 FOR_SIGNED(div, b == 0 ? 0 : b == -1 ? (int64_t)(0 - (uint64_t)a) : a / b)
 FOR_BITS(div, b == 0 ? 0 : a / b)

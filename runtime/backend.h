@@ -1,4 +1,4 @@
-/* One small vtable per backend; every object of a backend begins with its vtable. Loaded with dlopen through rt_loader, never linked.
+/* One small vtable per backend; every object of a backend begins with its vtable. Loaded with dlopen through rt_loader.c, never linked.
    Threading: as the public objects they stand behind. Errors: snt_result and a diag; nothing is left half-made. */
 #ifndef RUNTIME_BACKEND_H
 #define RUNTIME_BACKEND_H

@@ -2,7 +2,6 @@
 #include "runtime/rt_common.h"
 #include <ctype.h>
 #include <stdio.h>
-#include <time.h>
 
 enum { RT_ALIGN = 16 };
 
@@ -33,17 +32,6 @@ bool rt_grow(const snt_host_alloc *alloc, void **at, uint32_t *capacity, uint32_
   *at = fresh;
   *capacity = larger;
   return true;
-}
-
-uint64_t rt_clock_ns(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
-void rt_sleep_ns(uint64_t ns) {
-  struct timespec pause = {.tv_sec = (time_t)(ns / 1000000000u), .tv_nsec = (long)(ns % 1000000000u)};
-  nanosleep(&pause, NULL);
 }
 
 bool rt_contains(const char *text, const char *part) {

@@ -1,8 +1,9 @@
-/* What the backends share: host memory, loading of driver libraries, the clock, the shape of a dispatch. */
+/* What the backends share: host memory, the shape of a dispatch; of the system: rt_system.h. */
 #ifndef RUNTIME_RT_COMMON_H
 #define RUNTIME_RT_COMMON_H
 #include "ir/base.h"
 #include "runtime/backend.h"
+#include "runtime/rt_system.h"
 #include <sinter/backend.h>
 
 /* ---- host memory: zeroed, or null; `size` must be given back ---- */
@@ -11,22 +12,7 @@ void rt_give(const snt_host_alloc *, void *ptr, size_t size);
 /* Makes room for `need` items; keeps the old ones; false when out of memory. */
 bool rt_grow(const snt_host_alloc *, void **at, uint32_t *capacity, uint32_t need, size_t item);
 
-/* ---- driver libraries ---- */
-typedef struct rt_symbol {
-  const char *name;
-  size_t offset;
-} rt_symbol; /* of a function pointer in the caller's table */
-#define RT_SYMBOL(T, member) \
-  { #member, offsetof(T, member) }
-void *
-rt_library_open(const char *const *names); /* the first that loads, of a null-terminated list; null: none. Never unloaded from memory. */
-void rt_library_close(void *library);
-/* Fills `table`; false after naming a missing function in `missing`. */
-bool rt_library_symbols(void *library, const rt_symbol *, uint32_t count, void *table, const char **missing);
-
 /* ---- small things ---- */
-uint64_t rt_clock_ns(void);
-void rt_sleep_ns(uint64_t);
 bool rt_contains(const char *text, const char *part); /* ignoring case; "" is in everything */
 void rt_copy_text(char *to, size_t size, const char *from);
 bool rt_index(const char *which, uint32_t *index); /* "" is 0, "3" is 3; false: not a number */

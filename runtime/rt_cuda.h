@@ -2,7 +2,6 @@
 #ifndef RUNTIME_RT_CUDA_H
 #define RUNTIME_RT_CUDA_H
 #include "runtime/rt_common.h"
-#include <pthread.h>
 
 /* ---- driver API (libcuda.so.1): names and values as in its documentation ---- */
 typedef int CUresult;

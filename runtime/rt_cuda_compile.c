@@ -9,10 +9,10 @@ static const rt_symbol symbols[] = {
 };
 
 static snt_result load_nvrtc(nvrtc_api *api, snt_diag *diag) {
-  static const char *const names[] = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2", "libnvrtc.so", NULL};
+  static const char *const names[] = {RT_NVRTC_NAMES, NULL};
   const char *missing = "";
   api->library = rt_library_open(names);
-  if (!api->library) return ir_fail(diag, SNT_E_UNSUPPORTED, "pipeline", 0, "libnvrtc.so was not found: CUDA text cannot be compiled");
+  if (!api->library) return ir_fail(diag, SNT_E_UNSUPPORTED, "pipeline", 0, "%s was not found: CUDA text cannot be compiled", names[0]);
   if (rt_library_symbols(api->library, symbols, IR_COUNT(symbols), api, &missing)) return SNT_OK;
   rt_library_close(api->library);
   return ir_fail(diag, SNT_E_UNSUPPORTED, "pipeline", 0, "libnvrtc has no %s: 11.2 or later is needed", missing);

@@ -9,10 +9,10 @@ static const rt_symbol symbols[] = {
 };
 
 static snt_result load_cuda(cuda_api *api, snt_diag *diag) {
-  static const char *const names[] = {"libcuda.so.1", "libcuda.so", NULL};
+  static const char *const names[] = {RT_CUDA_NAMES, NULL};
   const char *missing = "";
   api->library = rt_library_open(names);
-  if (!api->library) return ir_fail(diag, SNT_E_UNSUPPORTED, "open", 0, "libcuda.so.1 was not found: no CUDA driver is installed");
+  if (!api->library) return ir_fail(diag, SNT_E_UNSUPPORTED, "open", 0, "%s was not found: no CUDA driver is installed", names[0]);
   if (!rt_library_symbols(api->library, symbols, IR_COUNT(symbols), api, &missing)) {
     rt_library_close(api->library);
     return ir_fail(diag, SNT_E_UNSUPPORTED, "open", 0, "libcuda has no %s", missing);

@@ -4,7 +4,6 @@
 #include "runtime/rt_common.h"
 #include <CL/cl.h>
 #include <CL/cl_ext.h>
-#include <pthread.h>
 
 // clang-format off
 #define OCL_FUNCTIONS(F)                                                                                              \
@@ -59,9 +58,9 @@ typedef struct ocl_device {
   cl_device_id id, near; /* near: null, or in the context, too */
   cl_context context;
   const ocl_family *family;
-  pthread_mutex_t building; /* where the family builds alone */
-  bool profiling;           /* its events carry times; else the host clock */
-  uint32_t dot4;            /* bits of the vectors whose products of bytes are one instruction: OCL_DOT4_WORD, or more; 0: none are */
+  rt_lock building; /* where the family builds alone */
+  bool profiling;   /* its events carry times; else the host clock */
+  uint32_t dot4;    /* bits of the vectors whose products of bytes are one instruction: OCL_DOT4_WORD, or more; 0: none are */
   char build_options[256];
 } ocl_device;
 
@@ -74,7 +73,7 @@ typedef struct ocl_buffer {
   cl_mem mem;
   bool whole;                 /* the host's: at offset 0 it is bound as it is, since it may be a part itself */
   cl_command_queue map_queue; /* when mapped for good */
-  pthread_mutex_t lock;       /* of the slices: two streams may read one buffer */
+  rt_lock lock;               /* of the slices: two streams may read one buffer */
   ocl_slice *slices;          /* open addressing; capacity a power of two */
   uint32_t slice_count, slice_capacity;
 } ocl_buffer;
@@ -84,7 +83,7 @@ typedef struct ocl_pipeline {
   cl_device_id id; /* it is built for */
   cl_program program;
   cl_kernel kernel;
-  pthread_mutex_t lock; /* arguments belong to the kernel object, not to the launch */
+  rt_lock lock; /* arguments belong to the kernel object, not to the launch */
   uint32_t items[3], binding_count;
 } ocl_pipeline;
 

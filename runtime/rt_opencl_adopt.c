@@ -90,7 +90,7 @@ snt_result ocl_adopt_buffer(rt_device *base, cl_mem mem, rt_buffer **out, snt_di
   if (!buffer) return ir_fail(diag, SNT_E_HOST_MEM, "buffer", 0, "out of memory");
   buffer->base = (rt_buffer){.v = base->v, .device = base, .bytes = bytes};
   buffer->whole = true;
-  pthread_mutex_init(&buffer->lock, NULL);
+  rt_lock_init(&buffer->lock);
   code = d->api.clRetainMemObject(mem);
   if (code == CL_SUCCESS) buffer->mem = mem;
   if (code != CL_SUCCESS) {

@@ -58,9 +58,9 @@ cl_int ocl_buffer_slice(ocl_buffer *buffer, uint64_t offset, uint64_t bytes, cl_
   *transient = false;
   *out = buffer->mem;
   if (bytes == 0 || (offset == 0 && (buffer->whole || bytes == buffer->base.bytes))) return CL_SUCCESS;
-  pthread_mutex_lock(&buffer->lock);
+  rt_lock_take(&buffer->lock);
   cl_int code = cached_slice(buffer, offset, bytes, out, transient);
-  pthread_mutex_unlock(&buffer->lock);
+  rt_lock_give(&buffer->lock);
   return code;
 }
 
@@ -85,7 +85,7 @@ static snt_result create_buffer(rt_device *base, uint64_t bytes, const void *ove
   ocl_buffer *buffer = rt_take(base->alloc, sizeof *buffer);
   if (!buffer) return ir_fail(diag, SNT_E_HOST_MEM, "buffer", 0, "out of memory");
   buffer->base = (rt_buffer){.v = base->v, .device = base, .bytes = bytes ? bytes : 1};
-  pthread_mutex_init(&buffer->lock, NULL);
+  rt_lock_init(&buffer->lock);
   cl_int code = CL_SUCCESS;
   const bool mapped = device->family->host_mapped && !over;
   const cl_mem_flags flags = over ? CL_MEM_READ_ONLY | CL_MEM_USE_HOST_PTR : CL_MEM_READ_WRITE | (mapped ? CL_MEM_ALLOC_HOST_PTR : 0);
@@ -122,7 +122,7 @@ void ocl_buffer_destroy(rt_buffer *base) {
   }
   if (buffer->map_queue) api->clReleaseCommandQueue(buffer->map_queue);
   if (buffer->mem) api->clReleaseMemObject(buffer->mem);
-  pthread_mutex_destroy(&buffer->lock);
+  rt_lock_drop(&buffer->lock);
   rt_give(alloc, buffer->slices, buffer->slice_capacity * sizeof *buffer->slices);
   rt_give(alloc, buffer, sizeof *buffer);
 }

@@ -43,14 +43,14 @@ const uint32_t ocl_symbol_count = IR_COUNT(ocl_symbols);
 /* Oclgrind is a whole OpenCL by itself. It is seldom registered with the loader, and too slow to load for everyone: only who names it
    gets it. */
 snt_result ocl_load(ocl_api *api, bool oclgrind, snt_diag *diag) {
-  static const char *const loader[] = {"libOpenCL.so.1", "libOpenCL.so", NULL};
+  static const char *const loader[] = {RT_OPENCL_NAMES, NULL};
   static const char *const simulator[] = {"liboclgrind-rt.so", "/usr/lib/oclgrind/liboclgrind-rt.so",
                                           "/usr/local/lib/oclgrind/liboclgrind-rt.so", NULL};
   const char *missing = "";
   api->library = rt_library_open(oclgrind ? simulator : loader);
   if (!api->library && oclgrind)
     return ir_fail(diag, SNT_E_UNSUPPORTED, "open", 0, "liboclgrind-rt.so was not found: Oclgrind is not installed");
-  if (!api->library) return ir_fail(diag, SNT_E_UNSUPPORTED, "open", 0, "libOpenCL.so.1 was not found: no OpenCL loader is installed");
+  if (!api->library) return ir_fail(diag, SNT_E_UNSUPPORTED, "open", 0, "%s was not found: no OpenCL loader is installed", loader[0]);
   if (rt_library_symbols(api->library, ocl_symbols, ocl_symbol_count, api, &missing)) return SNT_OK;
   rt_library_close(api->library);
   api->library = NULL;
@@ -197,14 +197,14 @@ ocl_device *ocl_take_device(const snt_host_alloc *alloc) {
   ocl_device *device = rt_take(alloc, sizeof *device);
   if (!device) return NULL;
   device->base = (rt_device){.v = &rt_opencl, .alloc = alloc, .target = SNT_TARGET_OPENCL};
-  pthread_mutex_init(&device->building, NULL);
+  rt_lock_init(&device->building);
   return device;
 }
 
 static void ocl_close(rt_device *base) {
   if (!base) return;
   ocl_device *device = (ocl_device *)base;
-  pthread_mutex_destroy(&device->building);
+  rt_lock_drop(&device->building);
   if (device->context) device->api.clReleaseContext(device->context);
   rt_library_close(device->api.library);
   rt_give(base->alloc, device, sizeof *device);

@@ -106,16 +106,16 @@ snt_result ocl_pipeline_create(rt_device *base, const rt_code *rt, const void *c
   ocl_pipeline *pipeline = rt_take(base->alloc, sizeof *pipeline);
   if (!pipeline) return ir_fail(diag, SNT_E_HOST_MEM, "pipeline", 0, "out of memory");
   pipeline->base = (rt_pipeline){.v = base->v, .device = base};
-  pthread_mutex_init(&pipeline->lock, NULL);
+  rt_lock_init(&pipeline->lock);
   memcpy(pipeline->items, rt->items, sizeof pipeline->items);
   pipeline->binding_count = rt->binding_count;
   pipeline->id = rt->near ? device->near : device->id;
-  if (device->family->builds_alone) pthread_mutex_lock(&device->building);
+  if (device->family->builds_alone) rt_lock_take(&device->building);
   pipeline->program = from_binary(device, pipeline->id, cached, cached_bytes);
   pipeline->base.from_binary = pipeline->program != NULL;
   snt_result result = SNT_OK;
   if (!pipeline->program) result = from_text(device, pipeline->id, rt, &pipeline->program, diag);
-  if (device->family->builds_alone) pthread_mutex_unlock(&device->building);
+  if (device->family->builds_alone) rt_lock_give(&device->building);
   if (result == SNT_OK) result = make_kernel(device, pipeline, rt, diag);
   if (result != SNT_OK) ocl_pipeline_destroy(&pipeline->base);
   else *out = &pipeline->base;
@@ -151,6 +151,6 @@ void ocl_pipeline_destroy(rt_pipeline *base) {
   const ocl_api *api = &((ocl_device *)base->device)->api;
   if (pipeline->kernel) api->clReleaseKernel(pipeline->kernel);
   if (pipeline->program) api->clReleaseProgram(pipeline->program);
-  pthread_mutex_destroy(&pipeline->lock);
+  rt_lock_drop(&pipeline->lock);
   rt_give(base->device->alloc, pipeline, sizeof *pipeline);
 }

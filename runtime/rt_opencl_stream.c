@@ -111,13 +111,13 @@ static cl_int launch(ocl_stream *stream, ocl_pipeline *pipeline, const rt_dispat
   cl_int code = turn_to(stream, pipeline);
   if (code != CL_SUCCESS) return code;
   stream->busy = true;
-  pthread_mutex_lock(&pipeline->lock);
+  rt_lock_take(&pipeline->lock);
   code = set_arguments(api, pipeline, dispatch, shape, &drop);
   const cl_event *waits = stream->wait_count ? stream->waits : NULL;
   if (code == CL_SUCCESS)
     code = api->clEnqueueNDRangeKernel(stream->queue, pipeline->kernel, 3, NULL, global, local, stream->wait_count, waits, event);
   if (code == CL_SUCCESS) stream->wait_count = 0;
-  pthread_mutex_unlock(&pipeline->lock);
+  rt_lock_give(&pipeline->lock);
   for (uint32_t i = 0; i < drop.count; i++) api->clReleaseMemObject(drop.at[i]);
   return code;
 }

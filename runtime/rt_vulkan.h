@@ -3,7 +3,6 @@
 #define RUNTIME_RT_VULKAN_H
 #define VK_NO_PROTOTYPES
 #include "runtime/rt_common.h"
-#include <pthread.h>
 #include <vulkan/vulkan_core.h>
 
 /* Entry points by how they are looked up. */
@@ -38,7 +37,7 @@ typedef struct vk_api {
 enum { VK_VALIDATE = 1, VK_VALIDATE_GPU = 2 }; /* selector suffixes "+validate" and "+validate-gpu" */
 
 typedef struct vk_messages {
-  pthread_mutex_t lock;
+  rt_lock lock;
   uint32_t count;
   char first[200];
 } vk_messages; /* of the validation layers: errors only */
@@ -95,7 +94,7 @@ typedef struct vk_device {
   VkPhysicalDevice physical;
   VkDevice handle;
   VkQueue queue;
-  pthread_mutex_t queue_lock; /* all streams submit to the one queue */
+  rt_lock queue_lock; /* all streams submit to the one queue */
   uint32_t family, flags;
   bool unified; /* kernels use host-visible memory: no staging */
   bool timestamps, subgroup_control;
@@ -122,8 +121,8 @@ typedef struct vk_view {
 typedef struct vk_buffer {
   rt_buffer base;
   vk_memory memory;
-  uint32_t serial;      /* never used twice: keys of descriptor sets */
-  pthread_mutex_t lock; /* of the views */
+  uint32_t serial; /* never used twice: keys of descriptor sets */
+  rt_lock lock;    /* of the views */
   vk_view *views;
   uint32_t view_count, view_capacity;
   VkImage image; /* an image in place of a buffer: rows of texels, in the GENERAL layout once `general` */

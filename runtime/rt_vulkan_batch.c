@@ -186,9 +186,9 @@ void vk_batch_drop(vk_stream *stream, vk_batch *batch) {
 
 static VkResult queue_submit(vk_device *device, const vk_batch *batch) {
   const VkSubmitInfo info = {.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO, .commandBufferCount = 1, .pCommandBuffers = &batch->commands};
-  pthread_mutex_lock(&device->queue_lock);
+  rt_lock_take(&device->queue_lock);
   VkResult code = device->instance->api.vkQueueSubmit(device->queue, 1, &info, batch->fence);
-  pthread_mutex_unlock(&device->queue_lock);
+  rt_lock_give(&device->queue_lock);
   return code;
 }
 

@@ -179,7 +179,7 @@ static void vk_close(rt_device *base) {
     device->instance->api.vkDestroyDevice(device->handle, NULL);
   }
   vk_instance_close(alloc, device->instance);
-  pthread_mutex_destroy(&device->queue_lock);
+  rt_lock_drop(&device->queue_lock);
   rt_give(alloc, device, sizeof *device);
 }
 
@@ -210,7 +210,7 @@ static snt_result vk_open(const snt_host_alloc *alloc, const char *selector, rt_
   if (!device) return ir_fail(diag, SNT_E_HOST_MEM, "open", 0, "out of memory");
   device->base = (rt_device){.v = &rt_vulkan, .alloc = alloc, .target = SNT_TARGET_SPIRV};
   device->flags = flags;
-  pthread_mutex_init(&device->queue_lock, NULL);
+  rt_lock_init(&device->queue_lock);
   snt_result result = vk_instance_open(alloc, flags, &device->instance, diag);
   if (result == SNT_OK) result = choose(device, which, diag);
   if (result != SNT_OK) vk_close(&device->base);

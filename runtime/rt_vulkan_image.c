@@ -50,10 +50,10 @@ snt_result vk_image_create(rt_device *base, const char *format, uint32_t width, 
   if (!b) return ir_fail(diag, SNT_E_HOST_MEM, "image", 0, "out of memory");
   b->base = (rt_buffer){.v = base->v, .device = base, .bytes = (uint64_t)width * height * f->bytes};
   b->width = width, b->height = height, b->texel_bytes = f->bytes;
-  pthread_mutex_init(&b->lock, NULL);
-  pthread_mutex_lock(&device->queue_lock);
+  rt_lock_init(&b->lock);
+  rt_lock_take(&device->queue_lock);
   b->serial = ++device->next_serial;
-  pthread_mutex_unlock(&device->queue_lock);
+  rt_lock_give(&device->queue_lock);
   const VkResult code = make(device, b, f->format);
   const snt_result r = vk_judge(device, code == VK_SUCCESS ? SNT_OK : vk_fail(device, code, "image", "vkCreateImage", diag), diag);
   if (r != SNT_OK) vk_buffer_destroy(&b->base);

@@ -34,14 +34,15 @@ bool vk_load_device_functions(vk_instance *instance, VkDevice device) {
   return all;
 }
 
+static const char *const loader_names[] = {RT_VULKAN_NAMES, NULL};
+
 static PFN_vkGetInstanceProcAddr open_loader(vk_instance *instance) {
-  static const char *const names[] = {"libvulkan.so.1", "libvulkan.so", NULL};
   struct entry {
     PFN_vkGetInstanceProcAddr vkGetInstanceProcAddr;
   } entry = {NULL};
   static const rt_symbol symbol = RT_SYMBOL(struct entry, vkGetInstanceProcAddr);
   const char *missing;
-  instance->library = rt_library_open(names);
+  instance->library = rt_library_open(loader_names);
   if (!instance->library || !rt_library_symbols(instance->library, &symbol, 1, &entry, &missing)) return NULL;
   return entry.vkGetInstanceProcAddr;
 }
@@ -53,19 +54,19 @@ static VKAPI_ATTR VkBool32 VKAPI_CALL take_message(VkDebugUtilsMessageSeverityFl
   vk_messages *messages = user;
   (void)types;
   if (!(severity & VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT)) return VK_FALSE;
-  pthread_mutex_lock(&messages->lock);
+  rt_lock_take(&messages->lock);
   if (messages->count++ == 0) rt_copy_text(messages->first, sizeof messages->first, data->pMessage);
-  pthread_mutex_unlock(&messages->lock);
+  rt_lock_give(&messages->lock);
   return VK_FALSE;
 }
 
 snt_result vk_judge(vk_device *device, snt_result result, snt_diag *diag) {
   vk_messages *messages = &device->instance->messages;
   if (!(device->flags & VK_VALIDATE)) return result;
-  pthread_mutex_lock(&messages->lock);
+  rt_lock_take(&messages->lock);
   uint32_t count = messages->count;
   messages->count = 0;
-  pthread_mutex_unlock(&messages->lock);
+  rt_lock_give(&messages->lock);
   if (count == 0) return result;
   return ir_fail(diag, SNT_E_BACKEND, "validation", 0, "%u messages: %s", count, messages->first);
 }
@@ -133,7 +134,7 @@ static VkResult create_instance(vk_instance *instance, uint32_t flags) {
 static snt_result start_instance(vk_instance *instance, const snt_host_alloc *alloc, uint32_t flags, snt_diag *diag) {
   PFN_vkGetInstanceProcAddr get = open_loader(instance);
   instance->get = get;
-  if (!get) return ir_fail(diag, SNT_E_UNSUPPORTED, "open", 0, "libvulkan.so.1 was not found: no Vulkan loader is installed");
+  if (!get) return ir_fail(diag, SNT_E_UNSUPPORTED, "open", 0, "%s was not found: no Vulkan loader is installed", loader_names[0]);
   if (!load_by_instance(&instance->api, get, NULL, global_names, IR_COUNT(global_names))) {
     return ir_fail(diag, SNT_E_UNSUPPORTED, "open", 0, "the Vulkan loader is older than 1.1");
   }
@@ -157,14 +158,14 @@ void vk_instance_close(const snt_host_alloc *alloc, vk_instance *instance) {
   if (instance->messenger) instance->destroy_messenger(instance->handle, instance->messenger, NULL);
   if (instance->handle && instance->api.vkDestroyInstance) instance->api.vkDestroyInstance(instance->handle, NULL);
   rt_library_close(instance->library);
-  pthread_mutex_destroy(&instance->messages.lock);
+  rt_lock_drop(&instance->messages.lock);
   rt_give(alloc, instance, sizeof *instance);
 }
 
 snt_result vk_instance_open(const snt_host_alloc *alloc, uint32_t flags, vk_instance **out, snt_diag *diag) {
   vk_instance *instance = rt_take(alloc, sizeof *instance);
   if (!instance) return ir_fail(diag, SNT_E_HOST_MEM, "open", 0, "out of memory");
-  pthread_mutex_init(&instance->messages.lock, NULL);
+  rt_lock_init(&instance->messages.lock);
   snt_result result = start_instance(instance, alloc, flags, diag);
   if (result != SNT_OK) vk_instance_close(alloc, instance);
   else *out = instance;

@@ -77,19 +77,19 @@ snt_result vk_buffer_create(rt_device *base, uint64_t bytes, rt_buffer **out, sn
   vk_buffer *buffer = rt_take(base->alloc, sizeof *buffer);
   if (!buffer) return ir_fail(diag, SNT_E_HOST_MEM, "buffer", 0, "out of memory");
   buffer->base = (rt_buffer){.v = base->v, .device = base, .bytes = bytes ? bytes : 1};
-  pthread_mutex_init(&buffer->lock, NULL);
+  rt_lock_init(&buffer->lock);
   uint64_t rounded = (buffer->base.bytes + VK_BUFFER_ROUND - 1) / VK_BUFFER_ROUND *
                      VK_BUFFER_ROUND; /* a last, part-filled texel is inside */
   snt_result result = vk_memory_create(device, rounded, usage, device->unified, &buffer->memory, diag);
   if (result != SNT_OK) {
-    pthread_mutex_destroy(&buffer->lock);
+    rt_lock_drop(&buffer->lock);
     rt_give(base->alloc, buffer, sizeof *buffer);
     return vk_judge(device, result, diag);
   }
   buffer->base.host = buffer->memory.host;
-  pthread_mutex_lock(&device->queue_lock);
+  rt_lock_take(&device->queue_lock);
   buffer->serial = ++device->next_serial;
-  pthread_mutex_unlock(&device->queue_lock);
+  rt_lock_give(&device->queue_lock);
   *out = &buffer->base;
   return SNT_OK;
 }
@@ -103,7 +103,7 @@ void vk_buffer_destroy(rt_buffer *base) {
   device->instance->api.vkDestroyImageView(device->handle, buffer->image_view, NULL);
   device->instance->api.vkDestroyImage(device->handle, buffer->image, NULL);
   vk_memory_destroy(device, &buffer->memory);
-  pthread_mutex_destroy(&buffer->lock);
+  rt_lock_drop(&buffer->lock);
   rt_give(base->device->alloc, buffer->views, buffer->view_capacity * sizeof *buffer->views);
   rt_give(base->device->alloc, buffer, sizeof *buffer);
 }
@@ -148,14 +148,14 @@ static VkResult make_view(vk_device *device, vk_buffer *buffer, uint64_t offset,
 VkResult vk_buffer_view(vk_buffer *buffer, uint64_t offset, uint64_t bytes, uint32_t kind, VkBufferView *out) {
   VkResult code = VK_SUCCESS;
   bool found = false;
-  pthread_mutex_lock(&buffer->lock);
+  rt_lock_take(&buffer->lock);
   for (uint32_t i = 0; i < buffer->view_count && !found; i++) {
     const vk_view *view = &buffer->views[i];
     found = view->offset == offset && view->bytes == bytes && view->kind == kind;
     if (found) *out = view->handle;
   }
   if (!found) code = make_view((vk_device *)buffer->base.device, buffer, offset, bytes, kind, out);
-  pthread_mutex_unlock(&buffer->lock);
+  rt_lock_give(&buffer->lock);
   return code;
 }
 

@@ -141,9 +141,9 @@ snt_result vk_pipeline_create(rt_device *base, const rt_code *code, const void *
       rt_give(base->alloc, pipeline, sizeof *pipeline);
       return ir_fail(diag, SNT_E_UNSUPPORTED, "pipeline", 0, "slot %u is an image with a sampler", slot);
     }
-  pthread_mutex_lock(&device->queue_lock);
+  rt_lock_take(&device->queue_lock);
   pipeline->serial = ++device->next_serial;
-  pthread_mutex_unlock(&device->queue_lock);
+  rt_lock_give(&device->queue_lock);
   snt_result result = vk_judge(device, build(device, pipeline, code, cached, cached_bytes, diag), diag);
   if (result != SNT_OK) vk_pipeline_destroy(&pipeline->base);
   else *out = &pipeline->base;

@@ -10,7 +10,9 @@
 #define SNT_CALL
 #endif
 #ifndef SNT_API
-#if defined(__GNUC__)
+#if defined(_WIN32) && defined(SNT_BUILD) /* the library's own build */
+#define SNT_API __declspec(dllexport)
+#elif defined(__GNUC__) && !defined(_WIN32)
 #define SNT_API __attribute__((visibility("default")))
 #else
 #define SNT_API
