@@ -75,7 +75,7 @@ snt_result api_device_over(snt_context *c, rt_device *rt, snt_device **out, snt_
 
 snt_result snt_device_open(snt_context *c, const snt_open_info *info, snt_device **out, snt_diag *diag) {
   if (!c || !out) return ir_fail(diag, SNT_E_ARG, "open", 0, "no context");
-  if (info) SNT_TRY(api_check_head(&info->head, SNT_TYPE_open_info, sizeof *info, diag));
+  if (info) SNT_TRY(api_check_whole(&info->head, SNT_TYPE_open_info, sizeof *info, diag));
   const char *selector = info ? info->selector : NULL;
   snt_device *d = api_take(c, sizeof *d);
   if (!d) return ir_fail(diag, SNT_E_HOST_MEM, "open", 0, "out of host memory");

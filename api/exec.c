@@ -77,15 +77,9 @@ static snt_result create_at_door(snt_exec *x, const snt_exec_info *info, snt_dia
 
 snt_result exec_create_unprobed(snt_device *d, const snt_program *program, const snt_exec_info *info, snt_exec **out, snt_diag *diag) {
   if (!d || !program || !out) return ir_fail(diag, SNT_E_ARG, "exec", 0, "a device and a program are needed");
-  if (info && d->door) { /* reads the chain itself */
-    snt_head head = info->head;
-    head.next = NULL;
-    if (head.size < sizeof *info) SNT_TRY(api_check_head(&head, SNT_TYPE_exec_info, sizeof *info, diag));
-  } else if (info) {
-    SNT_TRY(api_check_head(&info->head, SNT_TYPE_exec_info, sizeof *info, diag));
-  }
-  if (info && info->flags & ~(uint32_t)(SNT_EXEC_REPORT | SNT_EXEC_APART))
-    return ir_fail(diag, SNT_E_ARG, "exec", 0, "unknown flags 0x%x", info->flags);
+  if (info) /* a door reads the chain itself */
+    SNT_TRY((d->door ? api_check_chained : api_check_whole)(&info->head, SNT_TYPE_exec_info, sizeof *info, diag));
+  if (info) SNT_TRY(api_check_flags(info->flags, SNT_EXEC_REPORT | SNT_EXEC_APART, "exec", diag));
   snt_exec *x = api_take(d->context, sizeof *x);
   if (!x) return ir_fail(diag, SNT_E_HOST_MEM, "exec", 0, "out of host memory");
   atomic_init(&x->uses, 1);

@@ -265,8 +265,7 @@ static snt_result list_images(snt_program *p, const snt_compile_info *info, snt_
       return ir_fail(diag, SNT_E_ARG, "compile", 0, "no port \"%s\" to be an image", given && given->port ? given->port : "");
     if (given->layout < PLAN_IMAGE_CHW || given->layout >= PLAN_IMAGE_COUNT)
       return ir_fail(diag, SNT_E_ARG, "compile", 0, "image port %s has layout %u", given->port, given->layout);
-    if (given->flags & ~(uint32_t)SNT_IMAGE_FILTERED)
-      return ir_fail(diag, SNT_E_ARG, "compile", 0, "image port %s has flags %u", given->port, given->flags);
+    SNT_TRY(api_check_flags(given->flags, SNT_IMAGE_FILTERED, "image port", diag));
     images[i] = (fusion_image){ir_arena_text(&p->arena, given->port, strlen(given->port)), (uint8_t)given->layout, given->flags != 0};
     if (!images[i].name) return ir_fail(diag, SNT_E_HOST_MEM, "compile", 0, "out of host memory");
   }
@@ -319,8 +318,8 @@ snt_result snt_compile(snt_graph *g, const snt_profile *profile, const snt_compi
     memcpy(&info, given, given->head.size < sizeof info ? given->head.size : sizeof info);
   }
   if (info.numerics > SNT_NUMERICS_REPRODUCIBLE) return ir_fail(diag, SNT_E_ARG, "compile", 0, "no numerics mode %u", info.numerics);
-  if (info.flags & ~COMPILE_FLAGS || info.targets & ~COMPILE_TARGETS)
-    return ir_fail(diag, SNT_E_ARG, "compile", 0, "unknown flags 0x%x or targets 0x%x", info.flags, info.targets);
+  SNT_TRY(api_check_flags(info.flags, COMPILE_FLAGS, "compile", diag));
+  if (info.targets & ~COMPILE_TARGETS) return ir_fail(diag, SNT_E_ARG, "compile", 0, "unknown targets 0x%x", info.targets);
   if (info.weights > SNT_WEIGHTS_I8) return ir_fail(diag, SNT_E_ARG, "compile", 0, "no weights of kind %u", info.weights);
   if (info.numerics == SNT_NUMERICS_REPRODUCIBLE) info.flags |= SNT_COMPILE_NO_REWRITES; /* they are priced, and prices are the device's */
   SNT_TRY(snt_graph_verify(g, diag));

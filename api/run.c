@@ -244,7 +244,7 @@ static snt_result take_step(void *user, uint32_t number) {
 static void take_trip(void *user) { ((taken_steps *)user)->choice = 0; }
 
 snt_result snt_exec_steps_taken(snt_exec *x, const snt_run_info *info, uint32_t *count, uint32_t *steps) {
-  if (!x || !count || !info || api_check_head(&info->head, SNT_TYPE_run_info, sizeof *info, NULL) != SNT_OK) return SNT_E_ARG;
+  if (!x || !count || !info || api_check_whole(&info->head, SNT_TYPE_run_info, sizeof *info, NULL) != SNT_OK) return SNT_E_ARG;
   if (x->program->pool.symbols.count && (!info->symbols || info->symbol_count < x->program->pool.symbols.count)) return SNT_E_ARG;
   taken_steps t = {&x->program->plan, {.symbols = info->symbols, .vars = x->variables}, 0, 0, *count, steps};
   const plan_walk walk = {&t, take_step, take_trip, info->symbols, x->variables};
@@ -320,7 +320,7 @@ static snt_result check_ready(const snt_exec *x, const snt_run_info *info, snt_d
 snt_result exec_bind_run(snt_exec *x, const snt_run_info *info, uint32_t *count, snt_diag *diag) {
   uint64_t dispatches, bindings, scratch;
   const ir_plan *p = &x->program->plan;
-  SNT_TRY(api_check_head(&info->head, SNT_TYPE_run_info, sizeof *info, diag));
+  SNT_TRY(api_check_whole(&info->head, SNT_TYPE_run_info, sizeof *info, diag));
   SNT_TRY(check_ready(x, info, diag));
   SNT_TRY(bind_arguments(x, info, false, diag));
   if (!plan_count_dispatches(p, info->symbols, &dispatches, &bindings) || !plan_eval(p, p->scratch_bytes, info->symbols, &scratch) ||
@@ -369,7 +369,7 @@ static snt_result run_host(snt_exec *x, const snt_run_info *info, snt_event *eve
 snt_result snt_submit(snt_exec *x, snt_stream *s, const snt_run_info *info, snt_event **out, snt_diag *diag) {
   if (!x || !s || !info || s->device != x->device)
     return ir_fail(diag, SNT_E_ARG, "submit", 0, "an exec, a stream of its device and arguments are needed");
-  SNT_TRY(api_check_head(&info->head, SNT_TYPE_run_info, sizeof *info, diag));
+  SNT_TRY(api_check_whole(&info->head, SNT_TYPE_run_info, sizeof *info, diag));
   SNT_TRY(bind_arguments(x, info, false, diag));
   snt_event *event = NULL;
   if (out) SNT_TRY(make_event(s, &event, diag));
@@ -405,7 +405,7 @@ static snt_result move_host(snt_exec *x, bool in, snt_diag *diag) {
 }
 
 static snt_result run_and_wait(snt_exec *x, const snt_run_info *info, snt_diag *diag) {
-  SNT_TRY(api_check_head(&info->head, SNT_TYPE_run_info, sizeof *info, diag));
+  SNT_TRY(api_check_whole(&info->head, SNT_TYPE_run_info, sizeof *info, diag));
   SNT_TRY(bind_arguments(x, info, true, diag));
   if (x->device->host) return run_host(x, info, NULL, diag);
   loop_stops stops = {.count = 0};

@@ -269,8 +269,7 @@ static snt_result create_into(snt_binding *b, const snt_vk_binding_info *info, s
 snt_result snt_vk_binding_create(const snt_exec *given, const snt_vk_binding_info *info, snt_binding **out, snt_diag *diag) {
   snt_exec *x = (snt_exec *)(uintptr_t)given;
   if (!x || !x->door || !info || !out) return ir_fail(diag, SNT_E_ARG, "binding", 0, "an exec of an attached device and ranges are needed");
-  SNT_TRY(api_check_head(&info->head, SNT_TYPE_vk_binding_info, sizeof *info, diag));
-  if (info->head.size < sizeof *info) return ir_fail(diag, SNT_E_STRUCT, "binding", 0, "size %u of snt_vk_binding_info", info->head.size);
+  SNT_TRY(api_check_whole(&info->head, SNT_TYPE_vk_binding_info, sizeof *info, diag));
   if (!info->slot_count || info->slot_count > 256) return ir_fail(diag, SNT_E_ARG, "binding", 0, "%u slots", info->slot_count);
   SNT_TRY(door_check_lost(x, "binding", diag));
   SNT_TRY(door_check_symbols(x, info->max_symbols, info->symbol_count, "binding", diag));
