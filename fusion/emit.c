@@ -134,7 +134,19 @@ bool emit_reads_texels(emit *e, uint32_t node) {
   return !e->arena->failed && buffer < e->c->plan->buffers.count && wants_texel(e, &e->c->plan->buffers.at[buffer], KIR_READ);
 }
 
+/* Bytes that are read as words are storage. */
+static bool reads_words(const emit *e, uint32_t node) {
+  bool found = false;
+  for (uint32_t a = 0; !found && a < ir_at(e->g, node)->arity; a++) {
+    const uint32_t from = ir_arg(e->g, node, a);
+    if (fusion_is_view(e->g, from)) found = ir_at(e->g, from)->op == IR_OP_words || reads_words(e, from);
+  }
+  return found;
+}
+
 bool emit_reads_only_texels(emit *e) {
+  for (uint32_t i = 0; i < e->group->count; i++)
+    if (reads_words(e, e->group->nodes[i])) return false;
   for (uint32_t i = 0; i < e->group->input_count; i++)
     if (!emit_reads_texels(e, e->group->inputs[i])) return false;
   return true;
