@@ -91,7 +91,7 @@ static void SNT_CALL release(void *user, void *p, size_t size, size_t align) {
 uint32_t api_starved(const snt_context *c) { return atomic_load(&((snt_context *)(uintptr_t)c)->starved); }
 snt_result api_blame(const snt_context *c, uint32_t before, snt_result r, snt_diag *diag) {
   if (r >= 0 || r == SNT_E_HOST_MEM || api_starved(c) == before) return r;
-  return ir_fail(diag, SNT_E_HOST_MEM, "api", 0, "out of host memory");
+  return ir_no_memory(diag, "api");
 }
 
 /* A larger struct than ours is fine when what we do not know is zero. */

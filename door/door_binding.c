@@ -108,7 +108,6 @@ static void write_port(writer *w, const snt_binding *b, uint32_t slot, const snt
 
 /* ---- making ---- */
 
-static snt_result out_of_memory(snt_diag *diag) { return ir_fail(diag, SNT_E_HOST_MEM, "binding", 0, "out of host memory"); }
 
 /* The arrays of a binding: where each pointer is, and its bytes. */
 enum { ROOMS = 13 };
@@ -147,7 +146,7 @@ static snt_result take_rooms(snt_binding *b, snt_diag *diag) {
   for (uint32_t i = 0; i < ROOMS; i++) {
     void *taken = api_take(x->device->context, rooms[i].bytes);
     memcpy(rooms[i].pointer, &taken, sizeof taken);
-    if (!taken) return out_of_memory(diag);
+    if (!taken) return ir_no_memory(diag, "binding");
   }
   for (uint32_t s = 1; s < sets; s++) b->first_view[s] = b->first_view[s - 1] + door_step_of(x, s - 1)->binding_count;
   for (uint32_t i = 0; i < b->slot_count; i++) {
@@ -274,7 +273,7 @@ snt_result snt_vk_binding_create(const snt_exec *given, const snt_vk_binding_inf
   SNT_TRY(door_check_lost(x, "binding", diag));
   SNT_TRY(door_check_symbols(x, info->max_symbols, info->symbol_count, "binding", diag));
   snt_binding *b = api_take(x->device->context, sizeof *b);
-  if (!b) return out_of_memory(diag);
+  if (!b) return ir_no_memory(diag, "binding");
   b->exec = x;
   b->slot_count = info->slot_count;
   api_exec_hold(x);

@@ -175,8 +175,7 @@ snt_result snt_vk_describe(const snt_exec *x, const snt_vk_describe_info *info, 
   if (layout) layout->places = api_take(c, bytes);
   int64_t *values = api_take(c, variables);
   describer d = {.x = x, .run = {.symbols = info->symbols, .vars = values}, .variables = values, .layout = layout};
-  snt_result r = layout && layout->places && values ? door_make_layout(x, info->max_symbols, layout, diag)
-                                                    : ir_fail(diag, SNT_E_HOST_MEM, "describe", 0, "out of host memory");
+  snt_result r = layout && layout->places && values ? door_make_layout(x, info->max_symbols, layout, diag) : ir_no_memory(diag, "describe");
   if (r == SNT_OK) r = describe_with(&d, storage, storage_size, out, diag);
   if (layout) api_give(c, layout->places, bytes);
   api_give(c, layout, sizeof *layout);

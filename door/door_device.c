@@ -52,7 +52,7 @@ static snt_device *new_device(snt_context *c, snt_diag *diag) {
   if (!d || !door) {
     api_give(c, d, sizeof *d);
     api_give(c, door, sizeof *door);
-    ir_fail(diag, SNT_E_HOST_MEM, "attach", 0, "out of host memory");
+    ir_no_memory(diag, "attach");
     return NULL;
   }
   atomic_init(&d->uses, 1);

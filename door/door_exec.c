@@ -258,13 +258,13 @@ snt_result door_exec_create(snt_exec *x, const snt_exec_info *info, snt_diag *di
   const snt_vk_exec_info *own;
   SNT_TRY(read_chain(info, &own, diag));
   if (atomic_load(&door_of(x)->lost)) return ir_fail(diag, SNT_E_DEVICE_LOST, "exec", 0, "the device is lost");
-  if (!(x->door = api_take(c, sizeof *x->door))) return ir_fail(diag, SNT_E_HOST_MEM, "exec", 0, "out of host memory");
+  if (!(x->door = api_take(c, sizeof *x->door))) return ir_no_memory(diag, "exec");
   door_exec *d = x->door;
   d->flags = own ? own->flags : 0;
   d->kernels = api_take(c, p->kernels.count * sizeof *d->kernels);
   d->ports = api_take(c, x->program->port_count * sizeof *d->ports);
   d->port_of = api_take(c, p->buffers.count * sizeof *d->port_of);
-  if (!d->kernels || !d->ports || !d->port_of) return ir_fail(diag, SNT_E_HOST_MEM, "exec", 0, "out of host memory");
+  if (!d->kernels || !d->ports || !d->port_of) return ir_no_memory(diag, "exec");
   for (uint32_t b = 0; b < p->buffers.count; b++)
     d->has_scratch_or_state |= p->buffers.at[b].kind == PLAN_SCRATCH || p->buffers.at[b].kind == PLAN_STATE;
   SNT_TRY(check_steps(x, own, diag));

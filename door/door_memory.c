@@ -284,7 +284,7 @@ static snt_result walk_constants(uploader *u, bool only_check, bool *finished, s
     if (only_check && used + room > constant_range(u->info, chunk)->size)
       return ir_fail(diag, SNT_E_ARG, "init", 0, "CONSTANT range %u is too small", chunk);
     const void *data = only_check ? NULL : api_constant(x->program, i);
-    if (!only_check && !data) return ir_fail(diag, SNT_E_HOST_MEM, "init", 0, "out of host memory");
+    if (!only_check && !data) return ir_no_memory(diag, "init");
     if (!only_check && !upload_one(u, data, logical, chunk, used)) {
       *finished = false;
       return SNT_OK;

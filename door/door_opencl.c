@@ -19,7 +19,7 @@ static bool is_opencl(const snt_device *d) { return d && d->rt && d->rt->v == &r
 snt_result snt_cl_stream(snt_device *d, cl_command_queue queue, snt_stream **out, snt_diag *diag) {
   if (!is_opencl(d) || !queue || !out) return ir_fail(diag, SNT_E_ARG, "stream", 0, "an OpenCL device and a queue are needed");
   snt_stream *s = api_take(d->context, sizeof *s);
-  if (!s) return ir_fail(diag, SNT_E_HOST_MEM, "stream", 0, "out of host memory");
+  if (!s) return ir_no_memory(diag, "stream");
   const snt_result r = ocl_adopt_queue(d->rt, queue, &s->rt, diag);
   if (r != SNT_OK) {
     api_give(d->context, s, sizeof *s);
@@ -35,7 +35,7 @@ snt_result snt_cl_stream(snt_device *d, cl_command_queue queue, snt_stream **out
 snt_result snt_cl_buffer(snt_device *d, cl_mem mem, snt_buffer **out, snt_diag *diag) {
   if (!is_opencl(d) || !mem || !out) return ir_fail(diag, SNT_E_ARG, "buffer", 0, "an OpenCL device and a memory object are needed");
   snt_buffer *b = api_take(d->context, sizeof *b);
-  if (!b) return ir_fail(diag, SNT_E_HOST_MEM, "buffer", 0, "out of host memory");
+  if (!b) return ir_no_memory(diag, "buffer");
   const snt_result r = ocl_adopt_buffer(d->rt, mem, &b->rt, diag);
   if (r != SNT_OK) {
     api_give(d->context, b, sizeof *b);
