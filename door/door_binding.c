@@ -108,7 +108,6 @@ static void write_port(writer *w, const snt_binding *b, uint32_t slot, const snt
 
 /* ---- making ---- */
 
-
 /* The arrays of a binding: where each pointer is, and its bytes. */
 enum { ROOMS = 13 };
 typedef struct room {
