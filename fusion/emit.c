@@ -273,12 +273,11 @@ snt_result emit_end(emit *e, ir_expr groups, uint32_t choice, uint32_t guard_cou
   fill_bindings(e, &s);
   fill_traffic(e, &s);
   s.guards = IR_NEW_ARRAY(e->arena, plan_condition, guard_count);
-  if (!s.bindings || !s.scalars || !s.guards) return ir_fail(c->diag, SNT_E_HOST_MEM, "schedule", 0, "out of host memory");
+  if (!s.bindings || !s.scalars || !s.guards) return ir_no_memory(c->diag, "schedule");
   for (uint32_t i = 0; i < guard_count; i++) s.guards[i] = guards[i];
   if (c->options->hooks && c->options->hooks->after_kernel) c->options->hooks->after_kernel(c->options->hooks->user, e->k->name, e->k);
   const plan_kernel pk = {.kernel = e->k, .kind = fusion_schedules[e->group->kind].name};
-  if (!IR_PUSH(c->arena, &c->plan->kernels, pk) || !IR_PUSH(c->arena, &c->plan->steps, s))
-    return ir_fail(c->diag, SNT_E_HOST_MEM, "schedule", 0, "out of host memory");
+  if (!IR_PUSH(c->arena, &c->plan->kernels, pk) || !IR_PUSH(c->arena, &c->plan->steps, s)) return ir_no_memory(c->diag, "schedule");
   return SNT_OK;
 }
 
