@@ -47,7 +47,7 @@ snt_result conform_open(const char *selector, conform_device *d, snt_diag *diag)
   const snt_open_info judge = {.head = SNT_HEAD(open_info), .selector = "interp"};
   if (r == SNT_OK) r = snt_device_open(d->context, &judge, &d->interp, diag);
   if (r == SNT_OK) r = snt_device_profile(d->interp, &d->interp_profile);
-  const snt_open_info less = {.head = SNT_HEAD(open_info), .selector = open.selector, .mask = foreign ? NULL : mask};
+  const snt_open_info less = {.head = SNT_HEAD(open_info), .selector = open.selector, .mask = mask};
   if (r == SNT_OK && snt_device_open(d->context, &less, &d->masked, NULL) == SNT_OK)
     (void)(foreign ? snt_profile_mask(d->profile, mask, &d->masked_profile, NULL) : snt_device_profile(d->masked, &d->masked_profile));
   return r;
