@@ -262,10 +262,10 @@ snt_result snt_program_load(snt_context *c, const void *blob, size_t size, snt_p
   SNT_TRY(check_header(blob, size, diag));
   if (find_sections(&l, blob, size) != SNT_OK) return bad(diag, "the table of sections is wrong");
   l.p = api_program_new(c);
-  if (!l.p) return ir_fail(diag, SNT_E_HOST_MEM, "load", 0, "out of host memory");
+  if (!l.p) return ir_no_memory(diag, "load");
   const uint32_t starved = api_starved(c);
   snt_result r = load_parts(&l);
-  if (r == SNT_E_HOST_MEM || (r == SNT_OK && api_starved(c) != starved)) r = ir_fail(diag, SNT_E_HOST_MEM, "load", 0, "out of host memory");
+  if (r == SNT_E_HOST_MEM || (r == SNT_OK && api_starved(c) != starved)) r = ir_no_memory(diag, "load");
   r = api_blame(c, starved, r, diag);
   if (r != SNT_OK) {
     api_program_drop(l.p);

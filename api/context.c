@@ -91,14 +91,13 @@ static void SNT_CALL release(void *user, void *p, size_t size, size_t align) {
 uint32_t api_starved(const snt_context *c) { return atomic_load(&((snt_context *)(uintptr_t)c)->starved); }
 snt_result api_blame(const snt_context *c, uint32_t before, snt_result r, snt_diag *diag) {
   if (r >= 0 || r == SNT_E_HOST_MEM || api_starved(c) == before) return r;
-  return ir_fail(diag, SNT_E_HOST_MEM, "api", 0, "out of host memory");
+  return ir_no_memory(diag, "api");
 }
 
-/* No chain is known yet; a larger struct than ours is fine when what we do not know is zero. */
-snt_result api_check_head(const snt_head *head, uint32_t type, size_t known, snt_diag *diag) {
+/* A larger struct than ours is fine when what we do not know is zero. */
+static snt_result check_struct(const snt_head *head, uint32_t type, size_t least, size_t known, snt_diag *diag) {
   if (head->type != type) return ir_fail(diag, SNT_E_STRUCT, "api", 0, "a struct of type %u where %u is expected", head->type, type);
-  if (head->next) return ir_fail(diag, SNT_E_STRUCT, "api", 0, "an unknown struct in the chain of type %u", type);
-  if (head->size < sizeof *head || head->size > 65536)
+  if (head->size < least || head->size > 65536)
     return ir_fail(diag, SNT_E_STRUCT, "api", 0, "size %u of a struct of type %u", head->size, type);
   const uint8_t *bytes = (const uint8_t *)head;
   for (size_t i = known; i < head->size; i++)
@@ -106,12 +105,36 @@ snt_result api_check_head(const snt_head *head, uint32_t type, size_t known, snt
   return SNT_OK;
 }
 
+static snt_result check_alone(const snt_head *head, snt_diag *diag) {
+  return head->next ? ir_fail(diag, SNT_E_STRUCT, "api", 0, "an unknown struct in the chain of type %u", head->type) : SNT_OK;
+}
+
+snt_result api_check_head(const snt_head *head, uint32_t type, size_t known, snt_diag *diag) {
+  SNT_TRY(check_struct(head, type, sizeof *head, known, diag));
+  return check_alone(head, diag);
+}
+
+snt_result api_check_chained(const snt_head *head, uint32_t type, size_t known, snt_diag *diag) {
+  return check_struct(head, type, known, known, diag);
+}
+
+snt_result api_check_whole(const snt_head *head, uint32_t type, size_t known, snt_diag *diag) {
+  SNT_TRY(api_check_chained(head, type, known, diag));
+  return check_alone(head, diag);
+}
+
+/* A bit without a meaning is refused, so that it can have one. */
+snt_result api_check_flags(uint32_t given, uint32_t known, const char *stage, snt_diag *diag) {
+  return given & ~known ? ir_fail(diag, SNT_E_ARG, stage, 0, "unknown flags 0x%x", given & ~known) : SNT_OK;
+}
+
 snt_result snt_context_create(const snt_context_info *info, snt_context **out) {
   if (!out) return SNT_E_ARG;
   snt_host_alloc alloc = *ir_host_malloc();
   if (info) {
-    SNT_TRY(api_check_head(&info->head, SNT_TYPE_context_info, sizeof *info, NULL));
+    SNT_TRY(api_check_whole(&info->head, SNT_TYPE_context_info, sizeof *info, NULL));
     if (info->abi_version && info->abi_version != SNT_ABI_VERSION) return SNT_E_UNSUPPORTED;
+    if (info->flags) return SNT_E_ARG;
     if (info->alloc.acquire && info->alloc.release) alloc = info->alloc;
     else if (info->alloc.acquire || info->alloc.release) return SNT_E_ARG;
   }

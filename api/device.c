@@ -62,7 +62,7 @@ snt_result api_device_over(snt_context *c, rt_device *rt, snt_device **out, snt_
   snt_device *d = api_take(c, sizeof *d);
   if (!d) {
     rt->v->close(rt);
-    return ir_fail(diag, SNT_E_HOST_MEM, "attach", 0, "out of host memory");
+    return ir_no_memory(diag, "attach");
   }
   atomic_init(&d->uses, 1);
   d->context = c;
@@ -75,10 +75,10 @@ snt_result api_device_over(snt_context *c, rt_device *rt, snt_device **out, snt_
 
 snt_result snt_device_open(snt_context *c, const snt_open_info *info, snt_device **out, snt_diag *diag) {
   if (!c || !out) return ir_fail(diag, SNT_E_ARG, "open", 0, "no context");
-  if (info) SNT_TRY(api_check_head(&info->head, SNT_TYPE_open_info, sizeof *info, diag));
+  if (info) SNT_TRY(api_check_whole(&info->head, SNT_TYPE_open_info, sizeof *info, diag));
   const char *selector = info ? info->selector : NULL;
   snt_device *d = api_take(c, sizeof *d);
-  if (!d) return ir_fail(diag, SNT_E_HOST_MEM, "open", 0, "out of host memory");
+  if (!d) return ir_no_memory(diag, "open");
   atomic_init(&d->uses, 1);
   d->context = c;
   snt_result r;
@@ -129,7 +129,7 @@ snt_result snt_buffer_create(snt_device *d, uint64_t bytes, snt_buffer **out, sn
   if (d->door) return ir_fail(diag, SNT_E_UNSUPPORTED, "buffer", 0, "the memory of %s is its host's", d->info.selector);
   if (bytes > (uint64_t)1 << 46) return ir_fail(diag, SNT_E_DEVICE_MEM, "buffer", 0, "%llu bytes", (unsigned long long)bytes);
   snt_buffer *b = api_take(d->context, sizeof *b);
-  if (!b) return ir_fail(diag, SNT_E_HOST_MEM, "buffer", 0, "out of host memory");
+  if (!b) return ir_no_memory(diag, "buffer");
   b->device = d;
   b->bytes = (bytes + 15) / 16 * 16;
   if (!b->bytes) b->bytes = 16;
@@ -193,7 +193,7 @@ snt_result snt_stream_create(snt_device *d, snt_stream **out, snt_diag *diag) {
   if (!d || !out) return ir_fail(diag, SNT_E_ARG, "stream", 0, "no device");
   if (d->door) return ir_fail(diag, SNT_E_UNSUPPORTED, "stream", 0, "the queues of %s are its host's", d->info.selector);
   snt_stream *s = api_take(d->context, sizeof *s);
-  if (!s) return ir_fail(diag, SNT_E_HOST_MEM, "stream", 0, "out of host memory");
+  if (!s) return ir_no_memory(diag, "stream");
   atomic_init(&s->uses, 1);
   s->device = d;
   const snt_result r = d->host ? SNT_OK : d->rt->v->stream_create(d->rt, &s->rt, diag);

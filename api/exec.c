@@ -49,7 +49,7 @@ snt_result exec_make_jobs(snt_exec *x, snt_diag *diag) {
   x->job_room = kernels + x->chain_count + x->program->plan.buffers.count + 1;
   x->jobs = api_take(c, x->job_room * sizeof *x->jobs);
   x->job_of = api_take(c, kernels * sizeof *x->job_of);
-  if (!x->jobs || !x->job_of) return ir_fail(diag, SNT_E_HOST_MEM, "exec", 0, "out of host memory");
+  if (!x->jobs || !x->job_of) return ir_no_memory(diag, "exec");
   for (uint32_t k = 0; k < kernels; k++) {
     x->job_of[k] = UINT32_MAX;
     if (!is_launched(x, k)) continue;
@@ -69,25 +69,18 @@ api_code *exec_job_code(snt_exec *x, exec_job *job) { return job->chain ? &job->
 static snt_result create_at_door(snt_exec *x, const snt_exec_info *info, snt_diag *diag) {
   x->target = api_target_index(SNT_TARGET_SPIRV);
   SNT_TRY(api_check_fit(x, diag));
-  if (!api_make_constants(x->program))
-    return ir_fail(diag, SNT_E_HOST_MEM, "exec", 0, "out of host memory"); /* what comes later takes none */
+  if (!api_make_constants(x->program)) return ir_no_memory(diag, "exec"); /* what comes later takes none */
   SNT_TRY(x->device->door->exec_create(x, info, diag));
   return exec_make_jobs(x, diag);
 }
 
 snt_result exec_create_unprobed(snt_device *d, const snt_program *program, const snt_exec_info *info, snt_exec **out, snt_diag *diag) {
   if (!d || !program || !out) return ir_fail(diag, SNT_E_ARG, "exec", 0, "a device and a program are needed");
-  if (info && d->door) { /* reads the chain itself */
-    snt_head head = info->head;
-    head.next = NULL;
-    if (head.size < sizeof *info) SNT_TRY(api_check_head(&head, SNT_TYPE_exec_info, sizeof *info, diag));
-  } else if (info) {
-    SNT_TRY(api_check_head(&info->head, SNT_TYPE_exec_info, sizeof *info, diag));
-  }
-  if (info && info->flags & ~(uint32_t)(SNT_EXEC_REPORT | SNT_EXEC_APART))
-    return ir_fail(diag, SNT_E_ARG, "exec", 0, "unknown flags 0x%x", info->flags);
+  if (info) /* a door reads the chain itself */
+    SNT_TRY((d->door ? api_check_chained : api_check_whole)(&info->head, SNT_TYPE_exec_info, sizeof *info, diag));
+  if (info) SNT_TRY(api_check_flags(info->flags, SNT_EXEC_REPORT | SNT_EXEC_APART, "exec", diag));
   snt_exec *x = api_take(d->context, sizeof *x);
-  if (!x) return ir_fail(diag, SNT_E_HOST_MEM, "exec", 0, "out of host memory");
+  if (!x) return ir_no_memory(diag, "exec");
   atomic_init(&x->uses, 1);
   x->device = d;
   x->flags = info ? info->flags : 0;

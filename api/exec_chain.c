@@ -184,7 +184,7 @@ snt_result exec_find_chains(snt_exec *x, snt_diag *diag) {
   if (!f.target || !f.target->chain || x->device->profile.launch_steps < 2 || x->flags || p->steps.count == 0) return SNT_OK;
   f.like = IR_NEW_ARRAY(&x->texts, uint32_t, p->kernels.count + 1);
   x->chains = IR_NEW_ARRAY(&x->texts, exec_chain, p->steps.count);
-  if (!f.like || !x->chains) return ir_fail(diag, SNT_E_HOST_MEM, "exec", 0, "out of host memory");
+  if (!f.like || !x->chains) return ir_no_memory(diag, "exec");
   find_like(&f);
   cut_into_chains(&f);
   uint64_t turns = 0;
@@ -194,7 +194,7 @@ snt_result exec_find_chains(snt_exec *x, snt_diag *diag) {
   }
   if (!turns) return SNT_OK;
   void *zero = IR_NEW_ARRAY(&x->texts, uint8_t, turns);
-  if (!zero) return ir_fail(diag, SNT_E_HOST_MEM, "exec", 0, "out of host memory");
+  if (!zero) return ir_no_memory(diag, "exec");
   rt_device *rt = x->device->rt;
   SNT_TRY(rt->v->buffer_create(rt, turns, &x->turns, diag));
   SNT_TRY(rt->v->upload(x->stream->rt, x->turns, 0, zero, turns, diag));
@@ -205,7 +205,7 @@ static snt_result make_code(snt_exec *x, const exec_chain *c, api_code *out, snt
   const ir_plan *p = &x->program->plan;
   const uint32_t count = link_count(c), steps = c->end - c->first;
   codegen_link *links = IR_NEW_ARRAY(&x->texts, codegen_link, count);
-  if (!links) return ir_fail(diag, SNT_E_HOST_MEM, "exec", 0, "out of host memory");
+  if (!links) return ir_no_memory(diag, "exec");
   for (uint32_t i = 0; i < count; i++) {
     const plan_step *s = &p->steps.at[c->first + i % steps];
     links[i] = (codegen_link){.code = exec_code_of(x, s->kernel),
@@ -235,7 +235,7 @@ snt_result exec_make_chain_jobs(snt_exec *x, snt_diag *diag) {
     job->chain = c;
     job->kernel = x->program->plan.steps.at[c->first].kernel;
     job->name = name_of(x, c);
-    if (!job->name) return ir_fail(diag, SNT_E_HOST_MEM, "exec", 0, "out of host memory");
+    if (!job->name) return ir_no_memory(diag, "exec");
     x->job_count++;
   }
   return SNT_OK;

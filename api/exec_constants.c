@@ -7,7 +7,7 @@ snt_result exec_upload_new(snt_exec *x, uint32_t buffer, uint64_t bytes, const v
   SNT_TRY(rt->v->buffer_create(rt, exec_round(bytes), &x->buffers[buffer], diag));
   if (data) return rt->v->upload(x->stream->rt, x->buffers[buffer], 0, data, bytes, diag);
   void *zero = api_take(x->device->context, exec_round(bytes));
-  if (!zero) return ir_fail(diag, SNT_E_HOST_MEM, "exec", 0, "out of host memory");
+  if (!zero) return ir_no_memory(diag, "exec");
   snt_result r = rt->v->upload(x->stream->rt, x->buffers[buffer], 0, zero, exec_round(bytes), diag);
   if (r == SNT_OK) r = rt->v->wait(x->stream->rt, diag);
   api_give(x->device->context, zero, exec_round(bytes));

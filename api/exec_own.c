@@ -16,7 +16,7 @@ static snt_result make_tables(snt_exec *x, snt_diag *diag) {
   x->symbols = api_take(c, symbols * sizeof *x->symbols);
   x->known = symbols ? api_take(c, EXPR_KNOWN * sizeof *x->known) : NULL;
   const bool ok = x->buffers && x->staging && x->bound && x->variables && x->host_states && x->symbols && (x->known || !symbols);
-  return ok ? SNT_OK : ir_fail(diag, SNT_E_HOST_MEM, "exec", 0, "out of host memory");
+  return ok ? SNT_OK : ir_no_memory(diag, "exec");
 }
 
 static void give_rooms(snt_exec *x) {
@@ -49,7 +49,7 @@ snt_result exec_make_rooms(snt_exec *x, const int64_t *symbols, snt_diag *diag) 
   x->words = x->word_room ? api_take(c, x->word_room * sizeof *x->words) : NULL;
   if (x->dispatches && x->bounds && x->blocks && x->spread && (x->words || !x->word_room)) return SNT_OK;
   give_rooms(x);
-  return ir_fail(diag, SNT_E_HOST_MEM, "run", 0, "out of host memory");
+  return ir_no_memory(diag, "run");
 }
 
 snt_result exec_make_scratch(snt_exec *x, const int64_t *symbols, snt_diag *diag) {
@@ -74,7 +74,7 @@ snt_result exec_make_state(snt_exec *x, uint32_t buffer, const int64_t *symbols,
   if (x->device->host) {
     if (!x->host_states[buffer])
       x->host_states[buffer] = api_take(x->device->context, exec_round(bytes)), x->bound[buffer].bytes = exec_round(bytes);
-    return x->host_states[buffer] ? SNT_OK : ir_fail(diag, SNT_E_HOST_MEM, "exec", 0, "out of host memory");
+    return x->host_states[buffer] ? SNT_OK : ir_no_memory(diag, "exec");
   }
   if (x->buffers[buffer] && x->buffers[buffer]->bytes >= bytes) return SNT_OK;
   if (x->buffers[buffer]) return ir_fail(diag, SNT_E_ORDER, "exec", 0, "a state cannot grow: give max_symbols when the exec is made");

@@ -100,7 +100,7 @@ snt_result snt_graph_learn(snt_graph *g, const snt_exec *built, uint32_t bytes, 
   if (!p->fusion.graph) return ir_fail(diag, SNT_E_UNSUPPORTED, "learn", 0, "a saved program does not know its graph");
   ir_arena_init(&temp, &g->context->alloc);
   bool same = false;
-  snt_result r = is_of(p, g, &temp, &same) ? SNT_OK : ir_fail(diag, SNT_E_HOST_MEM, "learn", 0, "out of host memory");
+  snt_result r = is_of(p, g, &temp, &same) ? SNT_OK : ir_no_memory(diag, "learn");
   if (r == SNT_OK && !same) r = ir_fail(diag, SNT_E_ARG, "learn", 0, "the program is not of this graph");
   for (uint32_t i = 0; r == SNT_OK && i < p->plan.steps.count && built->job_of; i++) {
     const plan_step *s = &p->plan.steps.at[i];

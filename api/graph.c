@@ -144,7 +144,7 @@ snt_value snt_graph_op(snt_graph *g, const char *op, const snt_value *args, uint
   if (!g->graph.failed && !text.failed) made = ir_graph_add_call(&g->graph, text.at, text.length, &g->graph.first_error);
   const bool unfed = api_starved(g->context) != starved;
   if (!made || unfed) g->graph.failed = true;
-  if (unfed) ir_fail(&g->graph.first_error, SNT_E_HOST_MEM, "graph", 0, "out of host memory");
+  if (unfed) ir_no_memory(&g->graph.first_error, "graph");
   ir_arena_free(&temp);
   return unfed ? 0 : made;
 }
@@ -225,7 +225,7 @@ snt_result snt_graph_verify(const snt_graph *g, snt_diag *diag) {
     if (diag) *diag = g->graph.first_error;
     return g->graph.first_error.result ? g->graph.first_error.result : SNT_E_HOST_MEM;
   }
-  if (g->arena.failed) return ir_fail(diag, SNT_E_HOST_MEM, "graph", 0, "out of host memory");
+  if (g->arena.failed) return ir_no_memory(diag, "graph");
   const uint32_t starved = api_starved(g->context);
   return api_blame(g->context, starved, ir_graph_verify(&g->graph, NULL, diag), diag);
 }

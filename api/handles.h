@@ -237,6 +237,9 @@ void api_stream_drop(snt_stream *);
 void api_exec_hold(snt_exec *);
 snt_result api_check_fit(const snt_exec *, snt_diag *); /* the program against the device's limits */
 snt_result api_check_head(const snt_head *, uint32_t type, size_t known, snt_diag *);
+snt_result api_check_whole(const snt_head *, uint32_t type, size_t known, snt_diag *);   /* and it is no shorter: all fields may be read */
+snt_result api_check_chained(const snt_head *, uint32_t type, size_t known, snt_diag *); /* as that, and the caller goes on to the next */
+snt_result api_check_flags(uint32_t given, uint32_t known, const char *stage, snt_diag *);
 extern const int32_t api_weight_types[];        /* by SNT_WEIGHTS_ */
 const char *api_entry_name(const char *kernel); /* the function's name in the code of every target but SPIR-V */
 uint32_t api_target_index(uint32_t bit);        /* UINT32_MAX: not a code target */

@@ -56,7 +56,7 @@ static snt_result copy_narrow(snt_program *p, const ir_graph *from, snt_diag *di
 
 static snt_result copy_graph(snt_program *p, const snt_graph *g, snt_diag *diag) {
   uint32_t *map = IR_NEW_ARRAY(&p->arena, uint32_t, g->graph.nodes.count);
-  if (!map || !expr_pool_copy(&p->pool, &p->arena, &g->pool)) return ir_fail(diag, SNT_E_HOST_MEM, "compile", 0, "out of host memory");
+  if (!map || !expr_pool_copy(&p->pool, &p->arena, &g->pool)) return ir_no_memory(diag, "compile");
   ir_graph_init(&p->graph, &p->arena, &p->pool);
   snt_result r = SNT_OK;
   if (p->options.weights) {
@@ -124,7 +124,7 @@ static snt_result compile_own(snt_program *p, const kir_kernel *source, uint32_t
   if (!words || !bytes || bytes % sizeof *words)
     return ir_fail(diag, SNT_E_UNSUPPORTED, "glsl", 0, "operator %s: its GLSL was compiled to nothing", own->name);
   uint32_t *kept = ir_arena_take(&p->arena, bytes, sizeof *words);
-  if (!kept) return ir_fail(diag, SNT_E_HOST_MEM, "glsl", 0, "out of host memory");
+  if (!kept) return ir_no_memory(diag, "glsl");
   memcpy(kept, words, bytes);
   own->spirv = kept;
   own->spirv_bytes = bytes;
@@ -138,7 +138,7 @@ static snt_result emit_target(snt_program *p, ir_arena scratch[2], uint32_t kern
   api_kernel *k = &p->kernels[kernel];
   kir_kernel *legal = IR_NEW(&p->arena, kir_kernel);
   if (!t) return ir_fail(diag, SNT_E_UNSUPPORTED, "codegen", 0, "this build has no generator for target %u", api_targets[target].bit);
-  if (!legal) return ir_fail(diag, SNT_E_HOST_MEM, "codegen", 0, "out of host memory");
+  if (!legal) return ir_no_memory(diag, "codegen");
   kir_caps caps = p->profile.caps;
   rt_narrow_caps(&caps, t->caps);
   caps.target = t->name;
@@ -203,7 +203,7 @@ static snt_result emit_all(snt_program *p, ir_arena scratch[2], const dump_user 
   made.first = IR_NEW_ARRAY(&p->arena, uint32_t, made.size);
   p->kernels = IR_NEW_ARRAY(&p->arena, api_kernel, p->plan.kernels.count + 1);
   made.copied = IR_NEW_ARRAY(&p->arena, uint32_t, made.size);
-  if (!p->kernels || !made.first || !made.copied) return ir_fail(diag, SNT_E_HOST_MEM, "codegen", 0, "out of host memory");
+  if (!p->kernels || !made.first || !made.copied) return ir_no_memory(diag, "codegen");
   for (uint32_t i = 0; i < p->plan.kernels.count; i++) {
     if (progress((void *)(uintptr_t)d, "codegen", (double)i / p->plan.kernels.count))
       return ir_fail(diag, SNT_E_CANCELLED, "codegen", 0, "cancelled by the caller");
@@ -231,7 +231,7 @@ static snt_result emit_kernels(snt_program *p, const dump_user *d, snt_diag *dia
 
 static snt_result list_ports(snt_program *p, snt_diag *diag) {
   p->ports = IR_NEW_ARRAY(&p->arena, uint32_t, p->plan.buffers.count + 1);
-  if (!p->ports) return ir_fail(diag, SNT_E_HOST_MEM, "compile", 0, "out of host memory");
+  if (!p->ports) return ir_no_memory(diag, "compile");
   for (uint32_t i = 0; i < p->graph.inputs.count; i++)
     p->ports[p->port_count++] = fusion_buffer_of(&p->fusion, p->fusion.graph->inputs.at[i].node);
   for (uint32_t i = 0; i < p->graph.outputs.count; i++)
@@ -258,17 +258,16 @@ static bool has_port(const ir_graph *g, const char *name) {
 static snt_result list_images(snt_program *p, const snt_compile_info *info, snt_diag *diag) {
   const size_t stride = info->image_stride ? info->image_stride : sizeof(snt_image_port);
   fusion_image *images = IR_NEW_ARRAY(&p->arena, fusion_image, info->image_count);
-  if (!images) return ir_fail(diag, SNT_E_HOST_MEM, "compile", 0, "out of host memory");
+  if (!images) return ir_no_memory(diag, "compile");
   for (uint32_t i = 0; i < info->image_count; i++) {
     const snt_image_port *given = info->images ? (const snt_image_port *)(const void *)((const char *)info->images + i * stride) : NULL;
     if (!given || !given->port || !has_port(&p->graph, given->port))
       return ir_fail(diag, SNT_E_ARG, "compile", 0, "no port \"%s\" to be an image", given && given->port ? given->port : "");
     if (given->layout < PLAN_IMAGE_CHW || given->layout >= PLAN_IMAGE_COUNT)
       return ir_fail(diag, SNT_E_ARG, "compile", 0, "image port %s has layout %u", given->port, given->layout);
-    if (given->flags & ~(uint32_t)SNT_IMAGE_FILTERED)
-      return ir_fail(diag, SNT_E_ARG, "compile", 0, "image port %s has flags %u", given->port, given->flags);
+    SNT_TRY(api_check_flags(given->flags, SNT_IMAGE_FILTERED, "image port", diag));
     images[i] = (fusion_image){ir_arena_text(&p->arena, given->port, strlen(given->port)), (uint8_t)given->layout, given->flags != 0};
-    if (!images[i].name) return ir_fail(diag, SNT_E_HOST_MEM, "compile", 0, "out of host memory");
+    if (!images[i].name) return ir_no_memory(diag, "compile");
   }
   p->options.images = images;
   p->options.image_count = info->image_count;
@@ -302,7 +301,7 @@ static snt_result compile_into(snt_program *p, const snt_graph *g, const snt_com
   p->options.hooks = NULL; /* they end with this call */
   p->fusion.diag = NULL;
   SNT_TRY(list_ports(p, diag));
-  if (!api_expect_constants(p)) return ir_fail(diag, SNT_E_HOST_MEM, "compile", 0, "out of host memory");
+  if (!api_expect_constants(p)) return ir_no_memory(diag, "compile");
   return emit_kernels(p, &user, diag);
 }
 
@@ -319,14 +318,14 @@ snt_result snt_compile(snt_graph *g, const snt_profile *profile, const snt_compi
     memcpy(&info, given, given->head.size < sizeof info ? given->head.size : sizeof info);
   }
   if (info.numerics > SNT_NUMERICS_REPRODUCIBLE) return ir_fail(diag, SNT_E_ARG, "compile", 0, "no numerics mode %u", info.numerics);
-  if (info.flags & ~COMPILE_FLAGS || info.targets & ~COMPILE_TARGETS)
-    return ir_fail(diag, SNT_E_ARG, "compile", 0, "unknown flags 0x%x or targets 0x%x", info.flags, info.targets);
+  SNT_TRY(api_check_flags(info.flags, COMPILE_FLAGS, "compile", diag));
+  if (info.targets & ~COMPILE_TARGETS) return ir_fail(diag, SNT_E_ARG, "compile", 0, "unknown targets 0x%x", info.targets);
   if (info.weights > SNT_WEIGHTS_I8) return ir_fail(diag, SNT_E_ARG, "compile", 0, "no weights of kind %u", info.weights);
   if (info.numerics == SNT_NUMERICS_REPRODUCIBLE) info.flags |= SNT_COMPILE_NO_REWRITES; /* they are priced, and prices are the device's */
   SNT_TRY(snt_graph_verify(g, diag));
   const uint32_t starved = api_starved(g->context);
   snt_program *p = api_program_new(g->context);
-  if (!p) return ir_fail(diag, SNT_E_HOST_MEM, "compile", 0, "out of host memory");
+  if (!p) return ir_no_memory(diag, "compile");
   p->profile = profile->profile;
   if (info.numerics == SNT_NUMERICS_REPRODUCIBLE) exec_repair_caps(profile, &p->profile.caps);
   snt_result r = compile_into(p, g, &info, diag);

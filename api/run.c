@@ -244,7 +244,7 @@ static snt_result take_step(void *user, uint32_t number) {
 static void take_trip(void *user) { ((taken_steps *)user)->choice = 0; }
 
 snt_result snt_exec_steps_taken(snt_exec *x, const snt_run_info *info, uint32_t *count, uint32_t *steps) {
-  if (!x || !count || !info || api_check_head(&info->head, SNT_TYPE_run_info, sizeof *info, NULL) != SNT_OK) return SNT_E_ARG;
+  if (!x || !count || !info || api_check_whole(&info->head, SNT_TYPE_run_info, sizeof *info, NULL) != SNT_OK) return SNT_E_ARG;
   if (x->program->pool.symbols.count && (!info->symbols || info->symbol_count < x->program->pool.symbols.count)) return SNT_E_ARG;
   taken_steps t = {&x->program->plan, {.symbols = info->symbols, .vars = x->variables}, 0, 0, *count, steps};
   const plan_walk walk = {&t, take_step, take_trip, info->symbols, x->variables};
@@ -255,7 +255,7 @@ snt_result snt_exec_steps_taken(snt_exec *x, const snt_run_info *info, uint32_t 
 
 static snt_result make_event(snt_stream *s, snt_event **out, snt_diag *diag) {
   snt_event *e = api_take(s->device->context, sizeof *e);
-  if (!e) return ir_fail(diag, SNT_E_HOST_MEM, "submit", 0, "out of host memory");
+  if (!e) return ir_no_memory(diag, "submit");
   e->stream = s;
   atomic_fetch_add(&s->uses, 1);
   *out = e;
@@ -264,7 +264,7 @@ static snt_result make_event(snt_stream *s, snt_event **out, snt_diag *diag) {
 
 static snt_result keep_spread(const snt_exec *x, uint32_t count, snt_event *event, snt_diag *diag) {
   event->spread = api_take(x->device->context, count * sizeof *event->spread);
-  if (!event->spread) return ir_fail(diag, SNT_E_HOST_MEM, "submit", 0, "out of host memory");
+  if (!event->spread) return ir_no_memory(diag, "submit");
   memcpy(event->spread, x->spread, count * sizeof *event->spread);
   event->launches = count;
   for (uint32_t i = 0; i < count; i++) event->steps += event->spread[i];
@@ -320,7 +320,7 @@ static snt_result check_ready(const snt_exec *x, const snt_run_info *info, snt_d
 snt_result exec_bind_run(snt_exec *x, const snt_run_info *info, uint32_t *count, snt_diag *diag) {
   uint64_t dispatches, bindings, scratch;
   const ir_plan *p = &x->program->plan;
-  SNT_TRY(api_check_head(&info->head, SNT_TYPE_run_info, sizeof *info, diag));
+  SNT_TRY(api_check_whole(&info->head, SNT_TYPE_run_info, sizeof *info, diag));
   SNT_TRY(check_ready(x, info, diag));
   SNT_TRY(bind_arguments(x, info, false, diag));
   if (!plan_count_dispatches(p, info->symbols, &dispatches, &bindings) || !plan_eval(p, p->scratch_bytes, info->symbols, &scratch) ||
@@ -341,7 +341,7 @@ static snt_result run_evaluator(snt_exec *x, const snt_run_info *info, snt_diag 
   const void **inputs = IR_NEW_ARRAY(&arena, const void *, g->inputs.count + 1);
   void **outputs = IR_NEW_ARRAY(&arena, void *, g->outputs.count + g->updates.count + 1);
   ir_eval_tensor *results = IR_NEW_ARRAY(&arena, ir_eval_tensor, g->outputs.count + g->updates.count + 1);
-  snt_result r = inputs && outputs && results ? SNT_OK : ir_fail(diag, SNT_E_HOST_MEM, "run", 0, "out of host memory");
+  snt_result r = inputs && outputs && results ? SNT_OK : ir_no_memory(diag, "run");
   for (uint32_t i = 0; r == SNT_OK && i < g->inputs.count; i++)
     inputs[i] = x->bound[p->ports[i]].host ? x->bound[p->ports[i]].host : x->host_states[p->ports[i]];
   for (uint32_t i = 0; r == SNT_OK && i < g->outputs.count; i++) outputs[i] = x->bound[p->ports[g->inputs.count + i]].host;
@@ -369,7 +369,7 @@ static snt_result run_host(snt_exec *x, const snt_run_info *info, snt_event *eve
 snt_result snt_submit(snt_exec *x, snt_stream *s, const snt_run_info *info, snt_event **out, snt_diag *diag) {
   if (!x || !s || !info || s->device != x->device)
     return ir_fail(diag, SNT_E_ARG, "submit", 0, "an exec, a stream of its device and arguments are needed");
-  SNT_TRY(api_check_head(&info->head, SNT_TYPE_run_info, sizeof *info, diag));
+  SNT_TRY(api_check_whole(&info->head, SNT_TYPE_run_info, sizeof *info, diag));
   SNT_TRY(bind_arguments(x, info, false, diag));
   snt_event *event = NULL;
   if (out) SNT_TRY(make_event(s, &event, diag));
@@ -405,7 +405,7 @@ static snt_result move_host(snt_exec *x, bool in, snt_diag *diag) {
 }
 
 static snt_result run_and_wait(snt_exec *x, const snt_run_info *info, snt_diag *diag) {
-  SNT_TRY(api_check_head(&info->head, SNT_TYPE_run_info, sizeof *info, diag));
+  SNT_TRY(api_check_whole(&info->head, SNT_TYPE_run_info, sizeof *info, diag));
   SNT_TRY(bind_arguments(x, info, true, diag));
   if (x->device->host) return run_host(x, info, NULL, diag);
   loop_stops stops = {.count = 0};
@@ -431,7 +431,7 @@ snt_result snt_exec_reset_states(snt_exec *x, snt_diag *diag) {
     if (x->host_states[i]) memset(x->host_states[i], 0, x->bound[i].bytes);
     if (!x->buffers[i]) continue;
     void *zero = api_take(x->device->context, x->buffers[i]->bytes);
-    if (!zero) return ir_fail(diag, SNT_E_HOST_MEM, "state", 0, "out of host memory");
+    if (!zero) return ir_no_memory(diag, "state");
     const uint64_t bytes = x->buffers[i]->bytes;
     snt_result r = x->device->rt->v->upload(x->stream->rt, x->buffers[i], 0, zero, bytes, diag);
     if (r == SNT_OK) r = x->device->rt->v->wait(x->stream->rt, diag);

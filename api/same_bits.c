@@ -189,7 +189,7 @@ snt_result exec_run_inner(snt_exec *x, const snt_run_info *given, snt_diag *diag
   const snt_program *p = x->program;
   snt_context *c = x->device->context;
   snt_argument *arguments = api_take(c, p->port_count * sizeof *arguments);
-  if (p->port_count && !arguments) return ir_fail(diag, SNT_E_HOST_MEM, "run", 0, "out of host memory");
+  if (p->port_count && !arguments) return ir_no_memory(diag, "run");
   for (uint32_t i = 0; i < p->port_count; i++) {
     const uint32_t b = p->ports[i];
     void *own = x->bound[b].host ? x->bound[b].host : x->host_states[b];

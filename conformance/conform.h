@@ -15,7 +15,7 @@ enum { CONFORM_ID = 128, CONFORM_TEXT = 8192, CONFORM_DETAIL = 400, CONFORM_PROF
 /* real: numbers in a range; whole: small whole numbers, full: all integers, both compared bit by bit; special: a range with NaNs, infinities and zeros of
    both signs among it */
 enum { DATA_REAL, DATA_WHOLE, DATA_FULL, DATA_SPECIAL, DATA_COUNT };
-/* strict: fused and unfused, bit by bit the same, and on related inputs (relations.h); masked: vulkan11-min; same: REPRODUCIBLE, bit by bit what the
+/* strict: fused and unfused, bit by bit the same, and on related inputs (relations.h); masked: vulkan11-min, also of a profile on the interpreter; same: REPRODUCIBLE, bit by bit what the
    interpreter gives; fast: FAST, within its own bound; cut: STRICT, each input cut in two and joined again first (cut.c), bit by bit as without */
 enum { PATH_FUSED, PATH_STRICT, PATH_MASKED, PATH_SAME, PATH_FAST, PATH_CUT, PATH_COUNT };
 enum { SELF_WRONG, SELF_CRASH, SELF_HANG, SELF_FLAKY, SELF_COUNT }; /* cases that must fail, the last only once, for the suite's own test */
@@ -58,11 +58,13 @@ size_t conform_grown_choices(uint32_t number, uint8_t choices[CONFORM_CHOICES]);
 /* The same of pairs (pairs.c): an operator with a structure of its own and readers of its values at several places. */
 bool conform_pair(const uint8_t *choices, size_t count, conform_graph *);
 size_t conform_pair_choices(uint32_t number, uint8_t choices[CONFORM_CHOICES]);
-uint32_t conform_pairs(void);                       /* how many pairs there are: numbers that follow each other are all of them */
+#define CONFORM_TRIPLES \
+  (UINT32_C(1) << 31)                 /* numbers from here on: two operators, the second on the first's result, and a move behind them */
+uint32_t conform_pairs(bool triples); /* how many there are: numbers that follow each other are all of them */
 uint32_t conform_case_number(const conform_case *); /* of a grown graph, or of a file */
 /* `count` grown graphs of a seed, or of pairs, each on one path; those of a file or of a folder's *.snt files, each on every path (read once, before children are made). */
 bool conform_add_grown(conform_list *, uint32_t count, uint64_t seed);
-bool conform_add_pairs(conform_list *, uint32_t count, uint64_t seed);
+bool conform_add_pairs(conform_list *, uint32_t count, uint64_t seed, bool triples);
 bool conform_add_files(conform_list *, const char *path, snt_diag *);
 const char *conform_file_name(uint32_t number);
 bool conform_file_graph(uint32_t number, conform_graph *);

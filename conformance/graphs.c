@@ -82,15 +82,15 @@ bool conform_add_grown(conform_list *list, uint32_t count, uint64_t seed) {
 }
 
 /* All pairs before any is tried again, in an order in which neighbours are far apart; the seed says where to begin and what the rest of each is. */
-bool conform_add_pairs(conform_list *list, uint32_t count, uint64_t seed) {
-  const uint64_t pairs = conform_pairs(), first = next(&seed) % pairs;
+bool conform_add_pairs(conform_list *list, uint32_t count, uint64_t seed, bool triples) {
+  const uint64_t pairs = conform_pairs(triples), first = next(&seed) % pairs;
   uint64_t step = pairs * 3 / 8;
   while (greatest_divisor(step, pairs) != 1) step++;
   conform_graph *room = malloc(sizeof *room);
   bool good = room != NULL;
   for (uint64_t i = 0; good && list->count < count; i++) {
-    const uint64_t bits = next(&seed), rounds = (UINT32_MAX - pairs) / pairs;
-    const uint32_t number = (uint32_t)((bits >> 32) % rounds * pairs + (first + i * step) % pairs);
+    const uint64_t bits = next(&seed), rounds = CONFORM_TRIPLES / pairs;
+    const uint32_t number = (uint32_t)((bits >> 32) % rounds * pairs + (first + i * step) % pairs) + (triples ? CONFORM_TRIPLES : 0);
     good = add_numbered(list, numbered(CONFORM_PAIR, number, paths[bits & 15]), room);
   }
   free(room);

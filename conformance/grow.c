@@ -270,9 +270,11 @@ bool conform_grow(const uint8_t *choices, size_t count, conform_graph *out) {
   g->at = choices, g->end = choices + count;
   const uint32_t head = grow_choose(g, 8);
   const bool symbolic = head & 1;
+  uint8_t hints[3] = {1, 1, 1}; /* what the plan is made for is not what it runs with */
   g->whole_data = (head & 6) == 6;
   out->special = (head & 6) == 2;
   for (uint32_t i = 0; i < 3; i++) g->symbols[i] = symbolic ? extents[grow_choose(g, sizeof extents)] : 1;
+  for (uint32_t i = 0; symbolic && i < 3; i++) hints[i] = extents[grow_choose(g, sizeof extents)];
   for (uint32_t left = 1 + grow_choose(g, 3); left; left--) choose_port(g, symbolic);
   grow_body(g);
   const uint64_t exact = put_outputs(g, outputs, sizeof outputs);
@@ -282,8 +284,8 @@ bool conform_grow(const uint8_t *choices, size_t count, conform_graph *out) {
   out->text[0] = 0;
   if (symbolic)
     length = snprintf(out->text, sizeof out->text,
-                      "symbols { n: min=1 max=2000 hint=%lld, m: min=1 max=2000 hint=%lld, k: min=1 max=2000 hint=%lld }\n",
-                      (long long)g->symbols[0], (long long)g->symbols[1], (long long)g->symbols[2]);
+                      "symbols { n: min=1 max=2000 hint=%u, m: min=1 max=2000 hint=%u, k: min=1 max=2000 hint=%u }\n", hints[0], hints[1],
+                      hints[2]);
   length += snprintf(out->text + length, sizeof out->text - (size_t)length, "graph @grown(%s) {\n%s  return %s\n}\n", g->ports, g->body,
                      outputs);
   memcpy(out->symbols, g->symbols, sizeof out->symbols);

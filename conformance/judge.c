@@ -37,6 +37,7 @@ snt_result conform_open(const char *selector, conform_device *d, snt_diag *diag)
   const snt_context_info made = {.head = SNT_HEAD(context_info), .abi_version = SNT_ABI_VERSION};
   snt_result r = snt_context_create(&made, &d->context);
   if (r == SNT_OK) (void)snt_context_add_backend(d->context, host_cuda_text());
+  static const char mask[] = "vulkan11-min";
   const char *foreign = strchr(selector, '=');
   const snt_open_info open = {.head = SNT_HEAD(open_info), .selector = foreign ? "interp" : selector};
   if (r == SNT_OK) r = snt_device_open(d->context, &open, &d->device, diag);
@@ -46,9 +47,9 @@ snt_result conform_open(const char *selector, conform_device *d, snt_diag *diag)
   const snt_open_info judge = {.head = SNT_HEAD(open_info), .selector = "interp"};
   if (r == SNT_OK) r = snt_device_open(d->context, &judge, &d->interp, diag);
   if (r == SNT_OK) r = snt_device_profile(d->interp, &d->interp_profile);
-  const snt_open_info less = {.head = SNT_HEAD(open_info), .selector = selector, .mask = "vulkan11-min"};
-  if (r == SNT_OK && !foreign && snt_device_open(d->context, &less, &d->masked, NULL) == SNT_OK)
-    (void)snt_device_profile(d->masked, &d->masked_profile);
+  const snt_open_info less = {.head = SNT_HEAD(open_info), .selector = open.selector, .mask = mask};
+  if (r == SNT_OK && snt_device_open(d->context, &less, &d->masked, NULL) == SNT_OK)
+    (void)(foreign ? snt_profile_mask(d->profile, mask, &d->masked_profile, NULL) : snt_device_profile(d->masked, &d->masked_profile));
   return r;
 }
 

@@ -30,8 +30,9 @@ static const char usage_text[] =
     "  --count N       only the first N cases; any beginning of the list covers the operators evenly\n"
     "  --grow N        instead of the list: N graphs grown at random from the seed; what fails is made simpler and printed\n"
     "  --pair N        instead of the list: N graphs of an operator and readers of its values at several places; all pairs, then again\n"
+    "  --triple N      as --pair, of two operators, the second on the first's result, and readers of its values; all pairs of operators\n"
     "  --graph PATH    instead of the list: a graph, or a folder of graphs, on every path\n"
-    "  --save DIR      where --grow and --pair write their simplest failing graphs\n"
+    "  --save DIR      where --grow, --pair and --triple write their simplest failing graphs\n"
     "  --stop          at the first failure\n"
     "  --list          prints the ids and runs nothing --self-test          adds cases that must fail: wrong, crashing, hanging, flaky\n";
 
@@ -39,7 +40,7 @@ typedef struct options {
   const char *device, *filter, *json, *expect, *cases, *graph, *save;
   double seconds, case_seconds, compile_seconds;
   uint64_t seed;
-  uint32_t shard, shards, jobs, count, grow, pair;
+  uint32_t shard, shards, jobs, count, grow, pair, triple;
   bool list, self_test, stop;
 } options;
 typedef struct profile {
@@ -89,6 +90,7 @@ static bool set_option(options *o, const char *name, const char *value) {
   else if (!strcmp(name, "--jobs") && set_number(&number, value) && number >= 1 && number <= 64) o->jobs = (uint32_t)number;
   else if (!strcmp(name, "--grow") && set_number(&number, value) && number >= 1) o->grow = (uint32_t)number;
   else if (!strcmp(name, "--pair") && set_number(&number, value) && number >= 1) o->pair = (uint32_t)number;
+  else if (!strcmp(name, "--triple") && set_number(&number, value) && number >= 1) o->triple = (uint32_t)number;
   else if (!strcmp(name, "--count") && set_number(&number, value) && number >= 1) o->count = (uint32_t)number;
   else return false;
   return true;
@@ -251,9 +253,10 @@ static bool keep_named(conform_list *list, const char *path, char *names, snt_di
 static bool make_list(const options *o, const char *named, conform_list *list, snt_diag *diag) {
   *list = (conform_list){.count = 0};
   if (o->graph) return conform_add_files(list, o->graph, diag);
-  if (o->pair   ? conform_add_pairs(list, o->pair, o->seed)
-      : o->grow ? conform_add_grown(list, o->grow, o->seed)
-                : conform_make_list(list, o->filter, named, o->seed, o->self_test))
+  if (o->pair     ? conform_add_pairs(list, o->pair, o->seed, false)
+      : o->triple ? conform_add_pairs(list, o->triple, o->seed, true)
+      : o->grow   ? conform_add_grown(list, o->grow, o->seed)
+                  : conform_make_list(list, o->filter, named, o->seed, o->self_test))
     return true;
   return host_fail(diag, SNT_E_HOST_MEM, "conform", "out of memory") == SNT_OK;
 }

@@ -1,6 +1,6 @@
 /* Graphs of pairs: what one kernel's structure is made for, read by what may be in its way. From a sequence of choices, one byte a decision, 0 the simplest:
-   an operator (HERO of pairs.def), before it and behind it a value that is joined with itself moved (MOVE, JOIN), and perhaps more operators behind that.
-   A value's extents are asked of the parser, which also refuses what makes no sense. */
+   an operator (HERO of pairs.def), perhaps a second that reads it as it lies, before them and behind them a value that is joined with itself moved (MOVE, JOIN),
+   and perhaps more operators behind that. A value's extents are asked of the parser, which also refuses what makes no sense. */
 #include "conformance/conform.h"
 #include <stdarg.h>
 #include <stdlib.h>
@@ -28,7 +28,9 @@ static const row joins[] = {
 static const uint16_t sizes[][3] = {
   {2, 3, 4}, {5, 7, 4}, {17, 33, 9}, {16, 24, 32}, {32, 64, 33}, {3, 130, 6}, {40, 48, 16}, {1, 40, 70}, {33, 200, 3}, {1, 1, 1},
 };
+static const uint8_t types[16] = {SNT_F32, SNT_F32, SNT_F32, SNT_F32, SNT_F32, SNT_F32, SNT_F32, SNT_F32, SNT_F32, SNT_F16, SNT_F16, SNT_I32, SNT_BF16, SNT_F64, SNT_I8, SNT_U8};
 // clang-format on
+static const char letters[] = "nmk"; /* of sizes */
 enum { HEROES = sizeof heroes / sizeof *heroes, MOVES = sizeof moves / sizeof *moves, JOINS = sizeof joins / sizeof *joins };
 enum {
   SIZES = sizeof sizes / sizeof *sizes,
@@ -53,7 +55,8 @@ typedef struct value {
 typedef struct builder {
   const uint8_t *at, *end;
   const char *type;
-  char sizes[3][8], head[SYMBOLS];
+  bool is_float;
+  char sizes[3][EXTENT], head[SYMBOLS];
   uint32_t rows, outputs, axis;
   char ports_at[PORTS], body_at[BODY], returned_at[OUTPUTS];
   buffer ports, body, returned;
@@ -112,14 +115,19 @@ static void put_extents(const builder *b, buffer *out, char between) {
   }
 }
 
+static void put_size(const builder *b, buffer *out, char letter) {
+  const char *size = b->sizes[strchr(letters, letter) - letters];
+  put(out, strpbrk(size, "+-*/ ") ? "(%s)" : "%s", size);
+}
+
 static void put_word(const builder *b, buffer *out, char letter) {
   switch (letter) {
   case 'x': put(out, "%s", b->x.name); break;
   case 'y': put(out, "%s", b->moved); break;
   case 'T': put(out, "%s", b->type); break;
-  case 'n': put(out, "%s", b->sizes[0]); break;
-  case 'm': put(out, "%s", b->sizes[1]); break;
-  case 'k': put(out, "%s", b->sizes[2]); break;
+  case 'n':
+  case 'm':
+  case 'k': put_size(b, out, letter); break;
   case 'S': put(out, "["), put_extents(b, out, ','), put(out, "]"); break;
   case 'N': put_extents(b, out, '*'); break;
   case 'R': put(out, "%u", b->x.rank); break;
@@ -227,17 +235,46 @@ static bool bring(builder *b, const row *hero, uint32_t way) {
   return settle(b, "r");
 }
 
-static bool build(builder *b, uint32_t hero, uint32_t move) {
+/* The value's extents as the operator's sizes, where its shape allows that. */
+static bool fit(builder *b, const row *hero) {
+  char bound[3][EXTENT] = {""};
+  const char *c = hero->extents; /* "[$n,3]" */
+  for (uint32_t axis = 0; axis < b->x.rank; axis++) {
+    const char *extent = b->x.extents[axis], *entry = *c == ']' ? c : ++c;
+    const size_t length = strcspn(entry, ",]");
+    c += length;
+    if (length == 2 && entry[0] == '$' && strchr(letters, entry[1])) {
+      char *size = bound[strchr(letters, entry[1]) - letters];
+      if (size[0] && strcmp(size, extent) != 0) return false;
+      memcpy(size, extent, EXTENT);
+    } else if (strlen(extent) != length || strncmp(extent, entry, length) != 0) {
+      return false;
+    }
+  }
+  if (*c != ']') return false;
+  for (uint32_t i = 0; i < 3; i++)
+    if (bound[i][0]) memcpy(b->sizes[i], bound[i], EXTENT);
+  return true;
+}
+
+static bool follow(builder *b, uint32_t hero) {
+  if (!fit(b, &heroes[hero]) && !bring(b, &heroes[hero], choose(b, 2))) return false;
+  put_row(b, &heroes[hero]);
+  return settle(b, "r");
+}
+
+static bool build(builder *b, uint32_t hero, uint32_t move, uint32_t second) {
   const uint32_t axis = choose(b, 4), join = choose(b, JOINS), before = choose(b, 2 * MOVES), axis_before = choose(b, 4);
   const uint32_t join_before = choose(b, JOINS);
   b->rows++;
   put(&b->ports, "%%x: %s", b->type), put_text(b, &b->ports, heroes[hero].extents);
-  put(&b->body, "%%r_%u = tanh %%x\n", b->rows);
+  put(&b->body, b->is_float ? "%%r_%u = tanh %%x\n" : "%%r_%u = min %%x, 3\n", b->rows);
   bool good = settle(b, "r");
   if (good && before >= MOVES) good = move_and_join(b, before - MOVES, axis_before, join_before) && bring(b, &heroes[hero], choose(b, 2));
   for (uint32_t stage = 0; good; stage++) {
     put_row(b, &heroes[hero]);
     good = settle(b, "r");
+    if (good && !stage && second) good = follow(b, second - 1);
     if (good) good = stage ? move_and_join(b, choose(b, MOVES), choose(b, 4), choose(b, JOINS)) : move_and_join(b, move, axis, join);
     if (!good || stage == 2 || choose(b, 4) != 3) break;
     hero = choose(b, HEROES);
@@ -252,28 +289,34 @@ bool conform_pair(const uint8_t *choices, size_t count, conform_graph *out) {
   b->at = choices, b->end = choices + count;
   b->ports = (buffer){.at = b->ports_at, .size = PORTS}, b->body = (buffer){.at = b->body_at, .size = BODY};
   b->returned = (buffer){.at = b->returned_at, .size = OUTPUTS};
-  const uint32_t hero = choose(b, HEROES), move = choose(b, MOVES), head = choose(b, 64), size = choose(b, SIZES);
+  const uint32_t hero = choose(b, HEROES), move = choose(b, MOVES), second = choose(b, 1 + HEROES);
+  const uint32_t head = choose(b, 16), size = choose(b, SIZES), hints = choose(b, SIZES), type = types[choose(b, sizeof types)];
   const bool symbolic = (head & 3) == 3;
   *out = (conform_graph){.whole = (head >> 2 & 3) == 3};
-  b->type = (head >> 4) == 3 ? "f16" : "f32";
+  b->type = ir_dtypes[type].name, b->is_float = ir_dtypes[type].is_float;
   for (uint32_t i = 0; i < 3; i++) {
     out->symbols[i] = symbolic && sizes[size][i] < LEAST ? LEAST : sizes[size][i];
-    if (symbolic) snprintf(b->sizes[i], sizeof b->sizes[i], "%c", "nmk"[i]);
+    if (symbolic) snprintf(b->sizes[i], sizeof b->sizes[i], "%c", letters[i]);
     else snprintf(b->sizes[i], sizeof b->sizes[i], "%u", sizes[size][i]);
   }
-  if (symbolic)
-    snprintf(b->head, sizeof b->head, "symbols { n: min=%d max=300 hint=%d, m: min=%d max=300 hint=%d, k: min=%d max=300 hint=%d }\n",
-             LEAST, (int)out->symbols[0], LEAST, (int)out->symbols[1], LEAST, (int)out->symbols[2]);
-  const bool good = build(b, hero, move) && put_graph(b, out->text);
+  int at = 0;
+  for (uint32_t i = 0; symbolic && i < 3; i++) /* what the plan is made for is not what it runs with */
+    at += snprintf(b->head + at, sizeof b->head - (size_t)at, "%s%c: min=%d max=300 hint=%d%s", i ? ", " : "symbols { ", letters[i], LEAST,
+                   sizes[hints][i] < LEAST ? LEAST : sizes[hints][i], i == 2 ? " }\n" : "");
+  const bool good = build(b, hero, move, second) && put_graph(b, out->text);
   free(b);
   return good;
 }
 
-/* Numbers that follow each other are the pairs of operators and moves; all else is drawn by the number. */
-uint32_t conform_pairs(void) { return HEROES * MOVES; }
+/* Numbers that follow each other are the pairs of operators and moves, from CONFORM_TRIPLES on those of two operators; all else is drawn by the number. */
+uint32_t conform_pairs(bool triples) { return HEROES * (triples ? HEROES : MOVES); }
 
 size_t conform_pair_choices(uint32_t number, uint8_t choices[CONFORM_CHOICES]) {
   const size_t count = conform_grown_choices(number, choices);
-  choices[0] = (uint8_t)(number % HEROES), choices[1] = (uint8_t)(number / HEROES % MOVES);
+  const bool triples = number >= CONFORM_TRIPLES;
+  const uint32_t place = number % CONFORM_TRIPLES;
+  choices[0] = (uint8_t)(place % HEROES);
+  if (!triples) choices[1] = (uint8_t)(place / HEROES % MOVES);
+  choices[2] = (uint8_t)(triples ? 1 + place / HEROES % HEROES : 0);
   return count;
 }

@@ -82,8 +82,10 @@ static snt_result apply_one(cost_profile *p, const char *at, size_t length, snt_
       keys[i].apply(p, value);
       return SNT_OK;
     }
-  return ir_fail(diag, SNT_E_ARG, "mask", 0, "a mask is key=number, of keys that there are, not \"%.*s\"", (int)(length < 60 ? length : 60),
-                 at);
+  char known[IR_COUNT(keys) * 16] = "";
+  for (uint32_t i = 0; i < IR_COUNT(keys); i++) strcat(strcat(known, " "), keys[i].name);
+  return ir_fail(diag, SNT_E_ARG, "mask", 0, "\"%.*s\" is no KEY=NUMBER; keys:%s; or vulkan11-min", (int)(length < 60 ? length : 60), at,
+                 known);
 }
 
 snt_result cost_profile_mask(cost_profile *p, const char *mask, snt_diag *diag) {

@@ -108,8 +108,6 @@ static void write_port(writer *w, const snt_binding *b, uint32_t slot, const snt
 
 /* ---- making ---- */
 
-static snt_result out_of_memory(snt_diag *diag) { return ir_fail(diag, SNT_E_HOST_MEM, "binding", 0, "out of host memory"); }
-
 /* The arrays of a binding: where each pointer is, and its bytes. */
 enum { ROOMS = 13 };
 typedef struct room {
@@ -147,7 +145,7 @@ static snt_result take_rooms(snt_binding *b, snt_diag *diag) {
   for (uint32_t i = 0; i < ROOMS; i++) {
     void *taken = api_take(x->device->context, rooms[i].bytes);
     memcpy(rooms[i].pointer, &taken, sizeof taken);
-    if (!taken) return out_of_memory(diag);
+    if (!taken) return ir_no_memory(diag, "binding");
   }
   for (uint32_t s = 1; s < sets; s++) b->first_view[s] = b->first_view[s - 1] + door_step_of(x, s - 1)->binding_count;
   for (uint32_t i = 0; i < b->slot_count; i++) {
@@ -269,13 +267,12 @@ static snt_result create_into(snt_binding *b, const snt_vk_binding_info *info, s
 snt_result snt_vk_binding_create(const snt_exec *given, const snt_vk_binding_info *info, snt_binding **out, snt_diag *diag) {
   snt_exec *x = (snt_exec *)(uintptr_t)given;
   if (!x || !x->door || !info || !out) return ir_fail(diag, SNT_E_ARG, "binding", 0, "an exec of an attached device and ranges are needed");
-  SNT_TRY(api_check_head(&info->head, SNT_TYPE_vk_binding_info, sizeof *info, diag));
-  if (info->head.size < sizeof *info) return ir_fail(diag, SNT_E_STRUCT, "binding", 0, "size %u of snt_vk_binding_info", info->head.size);
+  SNT_TRY(api_check_whole(&info->head, SNT_TYPE_vk_binding_info, sizeof *info, diag));
   if (!info->slot_count || info->slot_count > 256) return ir_fail(diag, SNT_E_ARG, "binding", 0, "%u slots", info->slot_count);
   SNT_TRY(door_check_lost(x, "binding", diag));
   SNT_TRY(door_check_symbols(x, info->max_symbols, info->symbol_count, "binding", diag));
   snt_binding *b = api_take(x->device->context, sizeof *b);
-  if (!b) return out_of_memory(diag);
+  if (!b) return ir_no_memory(diag, "binding");
   b->exec = x;
   b->slot_count = info->slot_count;
   api_exec_hold(x);

@@ -6,8 +6,8 @@
 snt_result snt_cuda_attach(snt_context *c, const snt_cuda_attach_info *info, snt_device **out, snt_diag *diag) {
   if (!c || !info || !out)
     return ir_fail(diag, SNT_E_ARG, "attach", 0, "a context, the host's CUDA context and a place for ours are needed");
-  SNT_TRY(api_check_head(&info->head, SNT_TYPE_cuda_attach_info, sizeof *info, diag));
-  if (info->head.size < sizeof *info || !info->context) return ir_fail(diag, SNT_E_ARG, "attach", 0, "the host's CUDA context is needed");
+  SNT_TRY(api_check_whole(&info->head, SNT_TYPE_cuda_attach_info, sizeof *info, diag));
+  if (!info->context) return ir_fail(diag, SNT_E_ARG, "attach", 0, "the host's CUDA context is needed");
   const cuda_adoption from = {info->context, info->user, info->get_proc};
   const uint32_t starved = api_starved(c);
   rt_device *rt = NULL;
@@ -51,8 +51,8 @@ snt_result snt_cuda_buffer(snt_device *d, uint64_t address, uint64_t bytes, snt_
 snt_result snt_cuda_enqueue(snt_exec *x, snt_stream *s, const snt_cuda_enqueue_info *info, snt_diag *diag) {
   if (!x || !s || !info || s->device != x->device || !is_cuda(x->device))
     return ir_fail(diag, SNT_E_ARG, "enqueue", 0, "an exec and a stream of one CUDA device are needed");
-  SNT_TRY(api_check_head(&info->head, SNT_TYPE_cuda_enqueue_info, sizeof *info, diag));
-  if (info->head.size < sizeof *info || !info->run) return ir_fail(diag, SNT_E_ARG, "enqueue", 0, "what to run is needed");
+  SNT_TRY(api_check_whole(&info->head, SNT_TYPE_cuda_enqueue_info, sizeof *info, diag));
+  if (!info->run) return ir_fail(diag, SNT_E_ARG, "enqueue", 0, "what to run is needed");
   uint32_t count = 0;
   SNT_TRY(exec_bind_run(x, info->run, &count, diag));
   return cuda_submit(s->rt, count, x->dispatches, false, NULL, diag);

@@ -166,8 +166,7 @@ snt_result snt_vk_describe(const snt_exec *x, const snt_vk_describe_info *info, 
                            const snt_vk_description **out, snt_diag *diag) {
   if (!x || !x->door || !info || !storage_size)
     return ir_fail(diag, SNT_E_ARG, "describe", 0, "an exec of an attached or planned device is needed");
-  SNT_TRY(api_check_head(&info->head, SNT_TYPE_vk_describe_info, sizeof *info, diag));
-  if (info->head.size < sizeof *info) return ir_fail(diag, SNT_E_STRUCT, "describe", 0, "size %u of snt_vk_describe_info", info->head.size);
+  SNT_TRY(api_check_whole(&info->head, SNT_TYPE_vk_describe_info, sizeof *info, diag));
   SNT_TRY(door_check_symbols(x, info->max_symbols, info->symbol_count, "describe", diag));
   SNT_TRY(door_check_symbols(x, info->symbols, info->symbol_count, "describe", diag));
   snt_context *c = x->device->context;
@@ -176,8 +175,7 @@ snt_result snt_vk_describe(const snt_exec *x, const snt_vk_describe_info *info, 
   if (layout) layout->places = api_take(c, bytes);
   int64_t *values = api_take(c, variables);
   describer d = {.x = x, .run = {.symbols = info->symbols, .vars = values}, .variables = values, .layout = layout};
-  snt_result r = layout && layout->places && values ? door_make_layout(x, info->max_symbols, layout, diag)
-                                                    : ir_fail(diag, SNT_E_HOST_MEM, "describe", 0, "out of host memory");
+  snt_result r = layout && layout->places && values ? door_make_layout(x, info->max_symbols, layout, diag) : ir_no_memory(diag, "describe");
   if (r == SNT_OK) r = describe_with(&d, storage, storage_size, out, diag);
   if (layout) api_give(c, layout->places, bytes);
   api_give(c, layout, sizeof *layout);

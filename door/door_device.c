@@ -52,7 +52,7 @@ static snt_device *new_device(snt_context *c, snt_diag *diag) {
   if (!d || !door) {
     api_give(c, d, sizeof *d);
     api_give(c, door, sizeof *door);
-    ir_fail(diag, SNT_E_HOST_MEM, "attach", 0, "out of host memory");
+    ir_no_memory(diag, "attach");
     return NULL;
   }
   atomic_init(&d->uses, 1);
@@ -213,11 +213,14 @@ static snt_result query_host(snt_device *device, const snt_vk_attach_info *info,
   return describe(device, &all, "", units, diag);
 }
 
+enum { ATTACH_FLAGS = SNT_VK_ATTACH_VALIDATE | SNT_VK_CACHE_EXTERNALLY_SYNCED | SNT_VK_PORTABLE | SNT_VK_ADDRESSES };
+
 snt_result snt_vk_attach(snt_context *c, const snt_vk_attach_info *info, snt_device **out, snt_diag *diag) {
   if (!c || !info || !out) return ir_fail(diag, SNT_E_ARG, "attach", 0, "a context, the host's device and a place for ours are needed");
-  SNT_TRY(api_check_head(&info->head, SNT_TYPE_vk_attach_info, sizeof *info, diag));
-  if (info->head.size < sizeof *info || !info->instance || !info->physical_device || !info->device || !info->get_instance_proc)
+  SNT_TRY(api_check_whole(&info->head, SNT_TYPE_vk_attach_info, sizeof *info, diag));
+  if (!info->instance || !info->physical_device || !info->device || !info->get_instance_proc)
     return ir_fail(diag, SNT_E_ARG, "attach", 0, "instance, physical device, device and vkGetInstanceProcAddr are needed");
+  SNT_TRY(api_check_flags(info->flags, ATTACH_FLAGS, "attach", diag));
   if (info->api_version && info->api_version < VK_API_VERSION_1_1)
     return ir_fail(diag, SNT_E_UNSUPPORTED, "attach", 0, "Vulkan 1.1 is needed; the application uses %u.%u",
                    VK_API_VERSION_MAJOR(info->api_version), VK_API_VERSION_MINOR(info->api_version));
@@ -242,8 +245,9 @@ snt_result snt_vk_attach(snt_context *c, const snt_vk_attach_info *info, snt_dev
 
 snt_result snt_vk_plan(snt_context *c, const snt_vk_caps *caps, snt_device **out, snt_diag *diag) {
   if (!c || !caps || !out) return ir_fail(diag, SNT_E_ARG, "plan", 0, "a context, the device's numbers and a place for it are needed");
-  SNT_TRY(api_check_head(&caps->head, SNT_TYPE_vk_caps, sizeof *caps, diag));
-  if (caps->head.size < sizeof *caps || !caps->properties) return ir_fail(diag, SNT_E_ARG, "plan", 0, "the device's properties are needed");
+  SNT_TRY(api_check_whole(&caps->head, SNT_TYPE_vk_caps, sizeof *caps, diag));
+  if (!caps->properties) return ir_fail(diag, SNT_E_ARG, "plan", 0, "the device's properties are needed");
+  SNT_TRY(api_check_flags(caps->flags, SNT_VK_PORTABLE | SNT_VK_ADDRESSES, "plan", diag));
   snt_device *device = new_device(c, diag);
   if (!device) return SNT_E_HOST_MEM;
   door_device *d = device->door_data;

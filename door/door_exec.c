@@ -131,15 +131,16 @@ static snt_result make_ports(snt_exec *x, const snt_vk_exec_info *info, snt_diag
 
 /* ---- making ---- */
 
+enum { EXEC_FLAGS = SNT_VK_CACHED_ONLY | SNT_VK_PUSH_DESCRIPTORS | SNT_VK_EDGE_BARRIERS };
+
 static snt_result read_chain(const snt_exec_info *info, const snt_vk_exec_info **out, snt_diag *diag) {
   *out = NULL;
   for (const snt_head *h = info ? info->head.next : NULL; h; h = h->next) {
     if (h->type != SNT_TYPE_vk_exec_info || *out)
       return ir_fail(diag, SNT_E_STRUCT, "exec", 0, "a struct of type %u in the chain", h->type);
     const snt_vk_exec_info *own = (const snt_vk_exec_info *)(const void *)h;
-    if (h->size < sizeof *own) return ir_fail(diag, SNT_E_STRUCT, "exec", 0, "size %u of snt_vk_exec_info", h->size);
-    for (size_t i = sizeof *own; i < h->size; i++)
-      if (((const uint8_t *)h)[i]) return ir_fail(diag, SNT_E_STRUCT, "exec", 0, "snt_vk_exec_info uses fields newer than this library");
+    SNT_TRY(api_check_chained(h, SNT_TYPE_vk_exec_info, sizeof *own, diag));
+    SNT_TRY(api_check_flags(own->flags, EXEC_FLAGS, "exec", diag));
     if (own->port_format_count && !own->port_formats) return ir_fail(diag, SNT_E_ARG, "exec", 0, "no port formats");
     *out = own;
   }
@@ -257,13 +258,13 @@ snt_result door_exec_create(snt_exec *x, const snt_exec_info *info, snt_diag *di
   const snt_vk_exec_info *own;
   SNT_TRY(read_chain(info, &own, diag));
   if (atomic_load(&door_of(x)->lost)) return ir_fail(diag, SNT_E_DEVICE_LOST, "exec", 0, "the device is lost");
-  if (!(x->door = api_take(c, sizeof *x->door))) return ir_fail(diag, SNT_E_HOST_MEM, "exec", 0, "out of host memory");
+  if (!(x->door = api_take(c, sizeof *x->door))) return ir_no_memory(diag, "exec");
   door_exec *d = x->door;
   d->flags = own ? own->flags : 0;
   d->kernels = api_take(c, p->kernels.count * sizeof *d->kernels);
   d->ports = api_take(c, x->program->port_count * sizeof *d->ports);
   d->port_of = api_take(c, p->buffers.count * sizeof *d->port_of);
-  if (!d->kernels || !d->ports || !d->port_of) return ir_fail(diag, SNT_E_HOST_MEM, "exec", 0, "out of host memory");
+  if (!d->kernels || !d->ports || !d->port_of) return ir_no_memory(diag, "exec");
   for (uint32_t b = 0; b < p->buffers.count; b++)
     d->has_scratch_or_state |= p->buffers.at[b].kind == PLAN_SCRATCH || p->buffers.at[b].kind == PLAN_STATE;
   SNT_TRY(check_steps(x, own, diag));

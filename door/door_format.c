@@ -124,7 +124,7 @@ snt_result door_patch_module(const snt_exec *x, uint32_t kernel, const VkFormat 
   SNT_TRY(plan_patch(x, kernel, wanted, &m, &p, diag));
   const size_t added = 2 * (size_t)p.capability_count;
   uint32_t *copy = api_take(x->device->context, (m.count + added) * 4);
-  if (!copy) return ir_fail(diag, SNT_E_HOST_MEM, "job", 0, "out of host memory");
+  if (!copy) return ir_no_memory(diag, "job");
   memcpy(copy, m.words, HEADER_WORDS * 4);
   for (uint32_t i = 0; i < p.capability_count; i++) {
     copy[HEADER_WORDS + 2 * i] = 2u << 16 | OP_CAPABILITY;

@@ -284,7 +284,7 @@ static snt_result walk_constants(uploader *u, bool only_check, bool *finished, s
     if (only_check && used + room > constant_range(u->info, chunk)->size)
       return ir_fail(diag, SNT_E_ARG, "init", 0, "CONSTANT range %u is too small", chunk);
     const void *data = only_check ? NULL : api_constant(x->program, i);
-    if (!only_check && !data) return ir_fail(diag, SNT_E_HOST_MEM, "init", 0, "out of host memory");
+    if (!only_check && !data) return ir_no_memory(diag, "init");
     if (!only_check && !upload_one(u, data, logical, chunk, used)) {
       *finished = false;
       return SNT_OK;
@@ -296,6 +296,7 @@ static snt_result walk_constants(uploader *u, bool only_check, bool *finished, s
 
 static snt_result check_init(const snt_exec *x, VkCommandBuffer commands, const snt_vk_init_info *info, snt_diag *diag) {
   const bool direct = info->constant_mapped != NULL;
+  SNT_TRY(api_check_flags(info->flags, SNT_VK_INIT_BARRIER, "init", diag));
   if (info->cursor == SNT_VK_INIT_DONE) return ir_fail(diag, SNT_E_ORDER, "init", 0, "it is done already");
   if (info->constant_count && !info->constant) return ir_fail(diag, SNT_E_ARG, "init", 0, "no CONSTANT ranges");
   if (info->state_count && !info->state) return ir_fail(diag, SNT_E_ARG, "init", 0, "no STATE ranges");
@@ -313,8 +314,7 @@ static snt_result check_init(const snt_exec *x, VkCommandBuffer commands, const 
 snt_result snt_vk_record_init(const snt_exec *x, VkCommandBuffer commands, const snt_vk_init_info *info, uint64_t *next, snt_diag *diag) {
   if (!x || !x->door || !info || !next)
     return ir_fail(diag, SNT_E_ARG, "init", 0, "an exec of an attached device, ranges and a cursor are needed");
-  SNT_TRY(api_check_head(&info->head, SNT_TYPE_vk_init_info, sizeof *info, diag));
-  if (info->head.size < sizeof *info) return ir_fail(diag, SNT_E_STRUCT, "init", 0, "size %u of snt_vk_init_info", info->head.size);
+  SNT_TRY(api_check_whole(&info->head, SNT_TYPE_vk_init_info, sizeof *info, diag));
   SNT_TRY(check_init(x, commands, info, diag));
   const door_vk *vk = &door_of(x)->vk;
   uploader u = {.x = x, .commands = commands, .info = info};

@@ -5,9 +5,8 @@
 
 snt_result snt_cl_attach(snt_context *c, const snt_cl_attach_info *info, snt_device **out, snt_diag *diag) {
   if (!c || !info || !out) return ir_fail(diag, SNT_E_ARG, "attach", 0, "a context, the host's device and a place for ours are needed");
-  SNT_TRY(api_check_head(&info->head, SNT_TYPE_cl_attach_info, sizeof *info, diag));
-  if (info->head.size < sizeof *info || !info->context || !info->device)
-    return ir_fail(diag, SNT_E_ARG, "attach", 0, "the host's OpenCL context and device are needed");
+  SNT_TRY(api_check_whole(&info->head, SNT_TYPE_cl_attach_info, sizeof *info, diag));
+  if (!info->context || !info->device) return ir_fail(diag, SNT_E_ARG, "attach", 0, "the host's OpenCL context and device are needed");
   const ocl_adoption from = {info->context, info->device, info->user, info->get_proc};
   const uint32_t starved = api_starved(c);
   rt_device *rt = NULL;
@@ -20,7 +19,7 @@ static bool is_opencl(const snt_device *d) { return d && d->rt && d->rt->v == &r
 snt_result snt_cl_stream(snt_device *d, cl_command_queue queue, snt_stream **out, snt_diag *diag) {
   if (!is_opencl(d) || !queue || !out) return ir_fail(diag, SNT_E_ARG, "stream", 0, "an OpenCL device and a queue are needed");
   snt_stream *s = api_take(d->context, sizeof *s);
-  if (!s) return ir_fail(diag, SNT_E_HOST_MEM, "stream", 0, "out of host memory");
+  if (!s) return ir_no_memory(diag, "stream");
   const snt_result r = ocl_adopt_queue(d->rt, queue, &s->rt, diag);
   if (r != SNT_OK) {
     api_give(d->context, s, sizeof *s);
@@ -36,7 +35,7 @@ snt_result snt_cl_stream(snt_device *d, cl_command_queue queue, snt_stream **out
 snt_result snt_cl_buffer(snt_device *d, cl_mem mem, snt_buffer **out, snt_diag *diag) {
   if (!is_opencl(d) || !mem || !out) return ir_fail(diag, SNT_E_ARG, "buffer", 0, "an OpenCL device and a memory object are needed");
   snt_buffer *b = api_take(d->context, sizeof *b);
-  if (!b) return ir_fail(diag, SNT_E_HOST_MEM, "buffer", 0, "out of host memory");
+  if (!b) return ir_no_memory(diag, "buffer");
   const snt_result r = ocl_adopt_buffer(d->rt, mem, &b->rt, diag);
   if (r != SNT_OK) {
     api_give(d->context, b, sizeof *b);
@@ -52,8 +51,8 @@ snt_result snt_cl_buffer(snt_device *d, cl_mem mem, snt_buffer **out, snt_diag *
 snt_result snt_cl_enqueue(snt_exec *x, snt_stream *s, const snt_cl_enqueue_info *info, snt_diag *diag) {
   if (!x || !s || !info || s->device != x->device || !is_opencl(x->device))
     return ir_fail(diag, SNT_E_ARG, "enqueue", 0, "an exec and a stream of one OpenCL device are needed");
-  SNT_TRY(api_check_head(&info->head, SNT_TYPE_cl_enqueue_info, sizeof *info, diag));
-  if (info->head.size < sizeof *info || !info->run || (info->wait_count && !info->waits))
+  SNT_TRY(api_check_whole(&info->head, SNT_TYPE_cl_enqueue_info, sizeof *info, diag));
+  if (!info->run || (info->wait_count && !info->waits))
     return ir_fail(diag, SNT_E_ARG, "enqueue", 0, "what to run is needed, and as many events as are counted");
   uint32_t count = 0;
   const ocl_edges edges = {info->wait_count, info->waits, info->event};

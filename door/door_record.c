@@ -98,8 +98,8 @@ static snt_result check_values(const snt_exec *x, const snt_vk_record_info *info
 }
 
 static snt_result check_info(const snt_binding *b, VkCommandBuffer commands, const snt_vk_record_info *info, snt_diag *diag) {
-  SNT_TRY(api_check_head(&info->head, SNT_TYPE_vk_record_info, sizeof *info, diag));
-  if (info->head.size < sizeof *info) return ir_fail(diag, SNT_E_STRUCT, "record", 0, "size %u of snt_vk_record_info", info->head.size);
+  SNT_TRY(api_check_whole(&info->head, SNT_TYPE_vk_record_info, sizeof *info, diag));
+  SNT_TRY(api_check_flags(info->flags, SNT_VK_RECORD_LABELS, "record", diag));
   if (!commands) return ir_fail(diag, SNT_E_ARG, "record", 0, "no command buffer");
   if (info->slot >= b->slot_count) return ir_fail(diag, SNT_E_ARG, "record", 0, "slot %u of %u", info->slot, b->slot_count);
   const bool edges = info->memory_before.stage || info->memory_after.stage || info->memory_before.access || info->memory_after.access;

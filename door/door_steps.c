@@ -17,7 +17,7 @@ snt_result door_make_sets(snt_exec *x, snt_diag *diag) {
   door_exec *d = x->door;
   uint32_t count = 0;
   d->steps = api_take(x->device->context, p->steps.count * sizeof *d->steps);
-  if (!d->steps) return ir_fail(diag, SNT_E_HOST_MEM, "exec", 0, "out of host memory");
+  if (!d->steps) return ir_no_memory(diag, "exec");
   for (uint32_t s = 0; s < p->steps.count; s++) {
     const plan_step *step = &p->steps.at[s];
     d->steps[s].first_set = count;
@@ -26,7 +26,7 @@ snt_result door_make_sets(snt_exec *x, snt_diag *diag) {
     count += 1u << d->steps[s].swap_count;
   }
   d->sets = api_take(x->device->context, count * sizeof *d->sets);
-  if (!d->sets) return ir_fail(diag, SNT_E_HOST_MEM, "exec", 0, "out of host memory");
+  if (!d->sets) return ir_no_memory(diag, "exec");
   d->set_count = count;
   for (uint32_t s = 0; s < p->steps.count; s++)
     for (uint32_t i = 0; i < 1u << d->steps[s].swap_count; i++) d->sets[d->steps[s].first_set + i] = (door_set){s, i};

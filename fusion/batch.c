@@ -334,7 +334,7 @@ static bool drop_unused(fusion_context *c) {
   return true;
 }
 
-static snt_result no_memory(const fusion_context *c) { return ir_fail(c->diag, SNT_E_HOST_MEM, "batch", 0, "out of host memory"); }
+static snt_result no_memory(const fusion_context *c) { return ir_no_memory(c->diag, "batch"); }
 
 snt_result fusion_batch(fusion_context *c, bool *changed) {
   static bool (*const rounds[])(fusion_context *, uint32_t at, uint32_t end) = {join_wanted, join_into, join_beside};

@@ -309,7 +309,7 @@ static snt_result share_equal(fusion_context *c, bool *changed) {
   while (size < 2 * g->nodes.count) size *= 2;
   numbering s = {IR_NEW_ARRAY(c->arena, uint32_t, size), IR_NEW_ARRAY(c->arena, uint32_t, g->nodes.count),
                  IR_NEW_ARRAY(c->arena, uint32_t, g->nodes.count), size - 1};
-  if (!s.table || !s.number || !s.same) return ir_fail(c->diag, SNT_E_HOST_MEM, "canonicalise", 0, "out of host memory");
+  if (!s.table || !s.number || !s.same) return ir_no_memory(c->diag, "canonicalise");
   for (uint32_t n = 1; n < g->nodes.count; n++) {
     const ir_node *node = ir_at(g, n);
     s.number[n] = s.same[n] = n;

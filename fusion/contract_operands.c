@@ -264,6 +264,19 @@ uint32_t contract_packed_buffer(fusion_context *c, uint32_t node, const contract
   return found->buffer;
 }
 
+/* A kernel that computes the product at other places, too, or reads the constant otherwise, binds it beside its panels: where no binding is left for that,
+   there are no panels. */
+static bool has_room_beside(const contraction *t, uint32_t node) {
+  const fusion_context *c = t->c;
+  const fusion_group *group = t->group;
+  uint32_t readers = 0;
+  if (schedule_spare_bindings(c, group) >= t->set.count) return true;
+  for (uint32_t u = c->uses->first[node]; u < c->uses->first[node + 1]; u++)
+    readers += fusion_group_has(group, c->uses->user[u]) || fusion_is_view(c->graph, c->uses->user[u]);
+  for (uint32_t i = 0; readers <= 1 && i < t->set.count; i++) readers += fusion_reads_apart(c, group, t->set.node[i]);
+  return readers <= 1;
+}
+
 static bool plan_pack(contraction *t, uint32_t member, uint32_t *node, contract_pack_loops *p) {
   int64_t strides[SNT_MAX_RANK], literal;
   memset(p, 0, sizeof *p); /* compared byte by byte */
@@ -451,7 +464,7 @@ static bool open_all_packed(contraction *t, ir_expr tile, ir_expr column) {
   uint32_t node;
   contract_pack_loops p;
   for (uint32_t i = 0; i < t->set.count; i++)
-    if (!plan_pack(t, i, &node, &p)) return false;
+    if (!plan_pack(t, i, &node, &p) || !has_room_beside(t, node)) return false;
   for (uint32_t i = 0; i < t->set.count; i++) open_packed(t, i, tile, column);
   return true;
 }
@@ -487,7 +500,7 @@ static bool settle(contraction *t, uint32_t member) {
   contract_pack_loops p;
   int64_t rows;
   t->panel[member] = UINT32_MAX;
-  t->lane_form[member] = explicit && plan_pack(t, member, &node, &p) ? CONTRACT_PACKED : CONTRACT_IN_PLACE;
+  t->lane_form[member] = explicit && plan_pack(t, member, &node, &p) && has_room_beside(t, node) ? CONTRACT_PACKED : CONTRACT_IN_PLACE;
   if (t->lane_form[member] == CONTRACT_PACKED) return true;
   const int64_t stride = contract_stride(t, member, t->lane_operand, (uint32_t)t->out[t->lane_axis]);
   const bool shared = explicit && !t->staged_count && schedule_spare_bindings(t->c, t->group) >= t->set.count &&

@@ -134,7 +134,19 @@ bool emit_reads_texels(emit *e, uint32_t node) {
   return !e->arena->failed && buffer < e->c->plan->buffers.count && wants_texel(e, &e->c->plan->buffers.at[buffer], KIR_READ);
 }
 
+/* Bytes that are read as words are storage. */
+static bool reads_words(const emit *e, uint32_t node) {
+  bool found = false;
+  for (uint32_t a = 0; !found && a < ir_at(e->g, node)->arity; a++) {
+    const uint32_t from = ir_arg(e->g, node, a);
+    if (fusion_is_view(e->g, from)) found = ir_at(e->g, from)->op == IR_OP_words || reads_words(e, from);
+  }
+  return found;
+}
+
 bool emit_reads_only_texels(emit *e) {
+  for (uint32_t i = 0; i < e->group->count; i++)
+    if (reads_words(e, e->group->nodes[i])) return false;
   for (uint32_t i = 0; i < e->group->input_count; i++)
     if (!emit_reads_texels(e, e->group->inputs[i])) return false;
   return true;
@@ -261,12 +273,11 @@ snt_result emit_end(emit *e, ir_expr groups, uint32_t choice, uint32_t guard_cou
   fill_bindings(e, &s);
   fill_traffic(e, &s);
   s.guards = IR_NEW_ARRAY(e->arena, plan_condition, guard_count);
-  if (!s.bindings || !s.scalars || !s.guards) return ir_fail(c->diag, SNT_E_HOST_MEM, "schedule", 0, "out of host memory");
+  if (!s.bindings || !s.scalars || !s.guards) return ir_no_memory(c->diag, "schedule");
   for (uint32_t i = 0; i < guard_count; i++) s.guards[i] = guards[i];
   if (c->options->hooks && c->options->hooks->after_kernel) c->options->hooks->after_kernel(c->options->hooks->user, e->k->name, e->k);
   const plan_kernel pk = {.kernel = e->k, .kind = fusion_schedules[e->group->kind].name};
-  if (!IR_PUSH(c->arena, &c->plan->kernels, pk) || !IR_PUSH(c->arena, &c->plan->steps, s))
-    return ir_fail(c->diag, SNT_E_HOST_MEM, "schedule", 0, "out of host memory");
+  if (!IR_PUSH(c->arena, &c->plan->kernels, pk) || !IR_PUSH(c->arena, &c->plan->steps, s)) return ir_no_memory(c->diag, "schedule");
   return SNT_OK;
 }
 

@@ -1,8 +1,8 @@
 /* Reads of memories of four-element texels. In: an element offset, with or without the lane axis. Out: a scalar or a vector.
    A vector along the lanes is put together from the whole texels that hold it, whatever its alignment: an unknown one is a shift by two selects an
    element, so that neighbouring vectors (the taps of a stencil) share their texels and most of the selects. Where the device gives zero outside the
-   buffer nothing is guarded: whoever made the condition selects its own value afterwards. Elsewhere, where `near` is set, the last texel is read in place of
-   any behind it. */
+   buffer nothing is guarded: whoever made the condition selects its own value afterwards. Elsewhere the last texel is read in place of any behind it, by vectors
+   that begin within a texel (the next one may be behind the last) and where `near` is set. */
 #include "fusion/emit_private.h"
 
 static bool is_harmless(const emit *e) { return e->c->options->profile->caps.oob_zero; }
@@ -18,18 +18,17 @@ static uint32_t guarded(emit *e, uint32_t index, uint32_t count, const map_condi
 /* `number` of what holds element `offset`, so many side by side, or the last there is. A number that went below zero is a large one. */
 uint32_t emit_near(emit *e, uint32_t memory, uint32_t number, ir_expr offset, uint32_t side_by_side) {
   const kir_memory *m = &e->k->memories.at[memory];
-  const plan_buffer *b = &e->c->plan->buffers.at[e->slots.at[m->slot]]; /* its bytes are in whole texels, its elements are not */
-  const ir_expr elements = side_by_side > 1
-                               ? expr_div(e->x, b->bytes, ir_dtypes[m->type.base].bytes)
-                               : expr_div(e->x, emit_buffer_elements(e, b), ir_dtypes[m->type.base].bytes / ir_dtypes[b->dtype].bytes);
+  const plan_buffer *b = &e->c->plan->buffers.at[e->slots.at[m->slot]];
+  const ir_expr own = expr_div(e->x, emit_buffer_elements(e, b), ir_dtypes[m->type.base].bytes / ir_dtypes[b->dtype].bytes);
+  const ir_expr side = (ir_expr)side_by_side, elements = expr_mul(e->x, expr_ceil_div(e->x, own, side), side);
   int64_t low, high;
   expr_bounds(e->x, offset, &low, &high);
   if (low >= 0 && expr_proves_lt(e->x, offset, elements)) return number;
-  return kir_2(e->k, KIR_min, number, emit_expr(e, expr_sub(e->x, expr_div(e->x, elements, (ir_expr)side_by_side), 1)));
+  return kir_2(e->k, KIR_min, number, emit_expr(e, expr_sub(e->x, expr_div(e->x, elements, side), 1)));
 }
 
 static uint32_t load_near(emit *e, uint32_t memory, uint32_t texel, ir_expr offset) {
-  if (e->near && !is_harmless(e)) texel = emit_near(e, memory, texel, offset, 4);
+  if (!is_harmless(e)) texel = emit_near(e, memory, texel, offset, 4);
   return kir_load(e->k, memory, 4, 1, &texel);
 }
 
@@ -46,7 +45,8 @@ uint32_t emit_texel_element(emit *e, uint32_t memory, ir_expr offset, uint32_t c
     texel = kir_2(e->k, KIR_shr, index, u32_const(e, 2));
     lane = kir_2(e->k, KIR_and, index, u32_const(e, 3));
   }
-  return kir_2(e->k, KIR_extract, load_near(e, memory, texel, offset), lane);
+  const uint32_t value = e->near ? load_near(e, memory, texel, offset) : kir_load(e->k, memory, 4, 1, &texel);
+  return kir_2(e->k, KIR_extract, value, lane);
 }
 
 /* offset = aligned + loose + 4 * quads + odd: `aligned` is a proven multiple of four, `odd` in [0, 4). */

@@ -144,7 +144,7 @@ uint32_t emit_value(emit *e, uint32_t node, const map_access *access) {
   } else {
     const emit_stage_entry entry = stage ? *stage : (emit_stage_entry){0};
     value = is_read(e, node) ? read_node(e, node, access) : computed(e, node, access);
-    if (stage) emit_stage_store(e, &entry, access, value);
+    if (stage && !access->condition_count) emit_stage_store(e, &entry, access, value); /* else it is good for some lanes, or for none */
   }
   if (value) emit_remember(e, node, access, value);
   return value;

@@ -3,15 +3,24 @@
 #include "fusion/emit.h"
 #include "fusion/emit_private.h"
 
-/* Who reads a node within the group, through views; 0: several do, or it is a result. */
+static bool is_below(const ir_graph *g, uint32_t node, uint32_t from) {
+  from = fusion_through_views(g, from);
+  bool found = from == node;
+  for (uint32_t a = 0; !found && ir_at(g, from)->op == IR_OP_concat && a < ir_at(g, from)->arity; a++)
+    found = is_below(g, node, ir_arg(g, from, a));
+  return found;
+}
+
+/* Who reads a node within the group, through views; 0: several do, or it is a result, or a part of something that is joined. */
 static uint32_t only_reader(const fusion_context *c, const fusion_group *group, uint32_t node) {
   uint32_t found = 0;
   for (uint32_t i = 0; i < group->output_count; i++)
-    if (fusion_through_views(c->graph, group->outputs[i]) == node) return 0;
+    if (is_below(c->graph, node, group->outputs[i])) return 0;
   for (uint32_t i = 0; i < group->count; i++)
     for (uint32_t a = 0; a < ir_at(c->graph, group->nodes[i])->arity; a++) {
-      if (fusion_through_views(c->graph, ir_arg(c->graph, group->nodes[i], a)) != node) continue;
-      if (found) return 0;
+      const uint32_t operand = ir_arg(c->graph, group->nodes[i], a);
+      if (!is_below(c->graph, node, operand)) continue;
+      if (found || fusion_through_views(c->graph, operand) != node) return 0;
       found = group->nodes[i];
     }
   return found;

@@ -315,7 +315,7 @@ static uint32_t merge_shifts(rebuild *r) {
 static snt_result walk(fusion_context *c, rebuild_rule rule, bool *changed) {
   const ir_graph *g = c->graph;
   fold_scale f = {.named = IR_NEW_ARRAY(c->arena, bool, g->nodes.count)};
-  if (!f.named || !ir_find_uses(g, c->arena, &f.uses)) return ir_fail(c->diag, SNT_E_HOST_MEM, "scales", 0, "out of host memory");
+  if (!f.named || !ir_find_uses(g, c->arena, &f.uses)) return ir_no_memory(c->diag, "scales");
   for (uint32_t i = 0; i < g->contract_values.count; i++) f.named[g->contract_values.at[i]] = true;
   return fusion_rebuild_with(c, &rule, 1, &f, changed);
 }

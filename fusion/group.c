@@ -494,5 +494,5 @@ snt_result fusion_group_nodes(fusion_context *c, bool *changed) {
   snt_result result = run_init(&r, c) ? make_groups(&r) : SNT_E_HOST_MEM;
   if (r.s.scratch.failed) result = SNT_E_HOST_MEM;
   ir_arena_free(&r.s.scratch);
-  return result == SNT_E_HOST_MEM ? ir_fail(c->diag, SNT_E_HOST_MEM, "group", 0, "out of host memory") : result;
+  return result == SNT_E_HOST_MEM ? ir_no_memory(c->diag, "group") : result;
 }

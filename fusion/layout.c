@@ -507,7 +507,7 @@ snt_result fusion_layout(fusion_context *c, bool *changed) {
   l.convert = IR_NEW_ARRAY(c->arena, uint8_t, c->graph->nodes.count);
   l.feeds = IR_NEW_ARRAY(c->arena, uint8_t, c->graph->nodes.count);
   if (l.feeds) find_readers(c->graph, l.feeds);
-  if (!l.convert || !l.feeds) return ir_fail(c->diag, SNT_E_HOST_MEM, "layout", 0, "out of host memory");
+  if (!l.convert || !l.feeds) return ir_no_memory(c->diag, "layout");
   for (uint32_t n = 1; n < c->graph->nodes.count; n++)
     if (ir_at(c->graph, n)->op == IR_OP_contract) find_source(c, n, l.convert);
   return fusion_rebuild_with(c, rules, IR_COUNT(rules), &l, changed);

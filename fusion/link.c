@@ -2,7 +2,7 @@
    kernels, buffers, loops and steps in the outer plan. */
 #include "fusion/link.h"
 
-static snt_result starved(const plan_link *l) { return ir_fail(l->c->diag, SNT_E_HOST_MEM, "link", 0, "out of host memory"); }
+static snt_result starved(const plan_link *l) { return ir_no_memory(l->c->diag, "link"); }
 
 snt_result fusion_link_begin(plan_link *l, uint32_t spare) {
   fusion_context *c = l->c;

@@ -31,7 +31,7 @@ typedef struct taken {
   roles, outside; /* per input of the body: operand of the loop, set at the end; the node of `from`, or UINT32_MAX - k for carried k */
 } taken;
 
-static snt_result starved(const outline *o) { return ir_fail(o->c->diag, SNT_E_HOST_MEM, "outline", 0, "out of host memory"); }
+static snt_result starved(const outline *o) { return ir_no_memory(o->c->diag, "outline"); }
 
 /* ---- copying a node into another graph ---- */
 

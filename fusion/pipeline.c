@@ -92,7 +92,7 @@ static snt_result run_pass(fusion_context *c, const fusion_pass *pass, progress 
 static snt_result copy_graph(fusion_context *c, const ir_graph *from) {
   ir_graph *copy = IR_NEW(c->arena, ir_graph);
   uint32_t *map = IR_NEW_ARRAY(c->arena, uint32_t, from->nodes.count);
-  if (!copy || !map) return ir_fail(c->diag, SNT_E_HOST_MEM, "compile", 0, "out of host memory");
+  if (!copy || !map) return ir_no_memory(c->diag, "compile");
   ir_graph_init(copy, c->arena, from->pool);
   SNT_TRY(ir_graph_copy_live(from, copy, map));
   for (uint32_t n = 1; n < from->nodes.count; n++)
@@ -115,7 +115,7 @@ static snt_result run_pipeline(fusion_context *c, const ir_graph *graph) {
     SNT_TRY(run_pass(c, pass, &p));
   }
   SNT_TRY(check_changed(c, &p));
-  return c->plan->failed ? ir_fail(c->diag, SNT_E_HOST_MEM, "plan", 0, "out of host memory") : SNT_OK;
+  return c->plan->failed ? ir_no_memory(c->diag, "plan") : SNT_OK;
 }
 
 snt_result fusion_compile(fusion_context *c, const ir_graph *graph, const fusion_options *options, ir_arena *arena, ir_plan *plan,

@@ -65,7 +65,7 @@ snt_result fusion_order_for_memory(fusion_context *c) {
                 .opened = IR_NEW_ARRAY(c->arena, uint8_t, p->buffers.count + 1),
                 .done = IR_NEW_ARRAY(c->arena, uint8_t, p->steps.count + 1)};
   plan_step *steps = IR_NEW_ARRAY(c->arena, plan_step, p->steps.count + 1);
-  if (!o.left || !o.opened || !o.done || !steps) return ir_fail(c->diag, SNT_E_HOST_MEM, "plan", 0, "out of host memory");
+  if (!o.left || !o.opened || !o.done || !steps) return ir_no_memory(c->diag, "plan");
   for (uint32_t s = 0; s < p->steps.count; s++)
     for (uint32_t i = 0; i < p->steps.at[s].binding_count; i++) o.left[p->steps.at[s].bindings[i].buffer]++;
   for (uint32_t n = 0; n < p->steps.count; n++) {

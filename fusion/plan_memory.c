@@ -110,7 +110,7 @@ static snt_result place_scratch(fusion_context *c) {
   const ir_expr unit = c->options->profile->offset_align > SCRATCH_ALIGN ? (ir_expr)c->options->profile->offset_align : SCRATCH_ALIGN;
   slot *slots = IR_NEW_ARRAY(c->arena, slot, p->buffers.count + 1);
   uint32_t *slot_of = IR_NEW_ARRAY(c->arena, uint32_t, p->buffers.count + 1), count = 0;
-  if (!slots || !slot_of) return ir_fail(c->diag, SNT_E_HOST_MEM, "plan", 0, "out of host memory");
+  if (!slots || !slot_of) return ir_no_memory(c->diag, "plan");
   for (uint32_t s = 0; s < p->steps.count; s++)
     for (uint32_t b = 0; b < p->buffers.count; b++) {
       const plan_buffer *buffer = &p->buffers.at[b];

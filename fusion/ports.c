@@ -45,7 +45,7 @@ snt_result fusion_copy_ports(fusion_context *c, bool *changed) {
   ir_graph *g = c->graph;
   const uint32_t count = g->nodes.count;
   uint8_t *named = IR_NEW_ARRAY(c->arena, uint8_t, count); /* by an output */
-  if (!named) return ir_fail(c->diag, SNT_E_HOST_MEM, "ports", 0, "out of host memory");
+  if (!named) return ir_no_memory(c->diag, "ports");
   for (uint32_t i = 0; i < c->options->image_count; i++) SNT_TRY(check_image(c, &c->options->images[i]));
   for (uint32_t i = 0; i < g->outputs.count; i++) {
     const uint32_t node = g->outputs.at[i].node;

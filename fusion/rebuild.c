@@ -73,7 +73,7 @@ static void copy_ends(rebuild *r) {
 static snt_result drop_dead(fusion_context *c, bool *changed) {
   ir_graph *live = IR_NEW(c->arena, ir_graph);
   uint32_t *map = IR_NEW_ARRAY(c->arena, uint32_t, c->graph->nodes.count);
-  if (!live || !map) return ir_fail(c->diag, SNT_E_HOST_MEM, "canonicalise", 0, "out of host memory");
+  if (!live || !map) return ir_no_memory(c->diag, "canonicalise");
   ir_graph_init(live, c->arena, c->graph->pool);
   SNT_TRY(ir_graph_copy_live(c->graph, live, map));
   if (live->nodes.count < c->graph->nodes.count) *changed = true;
@@ -85,11 +85,11 @@ snt_result fusion_rebuild_with(fusion_context *c, const rebuild_rule *rules, uin
   if (c->graph->regions.count > 1) return SNT_OK;
   rebuild r = {.c = c, .from = c->graph, .user = user};
   r.map = IR_NEW_ARRAY(c->arena, uint32_t, c->graph->nodes.count);
-  if (!r.map) return ir_fail(c->diag, SNT_E_HOST_MEM, "canonicalise", 0, "out of host memory");
+  if (!r.map) return ir_no_memory(c->diag, "canonicalise");
   const uint32_t first = find_first(&r, rules, rule_count);
   if (first == r.from->nodes.count) return SNT_OK;
   r.to = IR_NEW(c->arena, ir_graph);
-  if (!r.to) return ir_fail(c->diag, SNT_E_HOST_MEM, "canonicalise", 0, "out of host memory");
+  if (!r.to) return ir_no_memory(c->diag, "canonicalise");
   ir_graph_init(r.to, c->arena, c->graph->pool);
   r.to->title = c->graph->title;
   r.to->bodies = c->graph->bodies;

@@ -46,7 +46,7 @@ static void share_cost(const fusion_context *c, const fusion_group *group, uint3
 snt_result fusion_schedule(fusion_context *c, bool *changed) {
   *changed = false;
   schedule_memory *memory = schedule_memory_new(c);
-  if (!memory || !schedule_pitch(c)) return ir_fail(c->diag, SNT_E_HOST_MEM, "schedule", 0, "out of host memory");
+  if (!memory || !schedule_pitch(c)) return ir_no_memory(c->diag, "schedule");
   for (uint32_t i = 0; i < c->order_count; i++) {
     fusion_group *group = &c->groups.at[c->order[i]];
     if (is_empty(c, group)) continue;

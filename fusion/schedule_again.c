@@ -247,7 +247,7 @@ static snt_result build_again(schedule_memory *m, const fusion_group *group, con
   bool good = buffers != NULL;
   for (uint32_t a = 0; good && a < b->asked_count; a++) good = (buffers[a] = ask_again(m, &b->asked[a])) < c->plan->buffers.count;
   for (uint32_t i = 0; good && i < b->step_count; i++) good = build_step(c, group, b, i, buffers);
-  return good ? SNT_OK : ir_fail(c->diag, SNT_E_HOST_MEM, "schedule", 0, "out of host memory");
+  return good ? SNT_OK : ir_no_memory(c->diag, "schedule");
 }
 
 /* ---- entry ---- */

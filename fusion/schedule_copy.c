@@ -44,7 +44,7 @@ snt_result schedule_copy(fusion_context *c, uint32_t node, uint32_t buffer) {
   expr_pool *x = c->graph->pool;
   const fusion_group *group = group_of_copy(c, node);
   emit *e = group ? emit_begin(c, group, "copy") : NULL;
-  if (!e) return ir_fail(c->diag, SNT_E_HOST_MEM, "schedule", 0, "out of host memory");
+  if (!e) return ir_no_memory(c->diag, "schedule");
   const ir_tensor *t = &ir_at(c->graph, node)->type;
   const ir_expr elements = ir_tensor_elements(x, t);
   copy_job job = {.node = node, .dtype = t->dtype};

@@ -50,7 +50,7 @@ snt_result schedule_opaque_build(fusion_context *c, const fusion_group *group) {
   buffers[0] = fusion_buffer_of(c, node);
   for (uint32_t i = 1; i < n->arity; i++) SNT_TRY(buffer_with(c, ir_arg(g, node, i), buffers, i));
   emit *e = emit_begin(c, group, ir_custom_text(g, node, IR_ATTR_label, c->arena));
-  if (!e) return ir_fail(c->diag, SNT_E_HOST_MEM, "schedule", 0, "out of host memory");
+  if (!e) return ir_no_memory(c->diag, "schedule");
   for (uint32_t i = 1; i < n->arity; i++) bind(e, buffers[i], KIR_READ);
   bind(e, buffers[0], KIR_WRITE);
   const ir_expr *counts = ir_attr_ints(g, node, IR_ATTR_items, &items);

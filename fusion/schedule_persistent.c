@@ -412,7 +412,7 @@ static bool take_apart(persistent *p) {
 static snt_result end_kernel(persistent *p, double flops) {
   fusion_context *c = p->c;
   uint32_t *nodes = IR_NEW_ARRAY(c->arena, uint32_t, p->group->count);
-  if (!nodes) return ir_fail(c->diag, SNT_E_HOST_MEM, "schedule", 0, "out of host memory");
+  if (!nodes) return ir_no_memory(c->diag, "schedule");
   memcpy(nodes, p->group->nodes, p->group->count * sizeof *nodes);
   c->plan->steps.count = p->loop.first;
   c->plan->loops.count--;
@@ -425,7 +425,7 @@ static snt_result end_kernel(persistent *p, double flops) {
 
 static snt_result build(persistent *p) {
   p->e = emit_begin(p->c, p->group, "persistent");
-  if (!p->e) return ir_fail(p->c->diag, SNT_E_HOST_MEM, "schedule", 0, "out of host memory");
+  if (!p->e) return ir_no_memory(p->c->diag, "schedule");
   double flops = 0;
   bool good = true;
   memcpy(p->items, widest(p)->items, sizeof p->items);
@@ -497,8 +497,8 @@ snt_result schedule_persistent(fusion_context *c, const fusion_group *group, con
   persistent p = of_loop(c, group, body, c->plan, loop);
   p.flag = *flag;
   if (c->options->level != FUSION_FUSED) return SNT_OK;
-  if (!take_apart(&p)) return ir_fail(c->diag, SNT_E_HOST_MEM, "schedule", 0, "out of host memory");
+  if (!take_apart(&p)) return ir_no_memory(c->diag, "schedule");
   const char *why = known ? known : refusal(&p);
-  if (!record(&p, !why, why ? why : "saves")) return ir_fail(c->diag, SNT_E_HOST_MEM, "schedule", 0, "out of host memory");
+  if (!record(&p, !why, why ? why : "saves")) return ir_no_memory(c->diag, "schedule");
   return why ? SNT_OK : build(&p);
 }

@@ -13,7 +13,7 @@ typedef struct linking {
   const char *refused; /* why the loop is no persistent kernel, where that is known before it is linked */
 } linking;
 
-static snt_result starved(const linking *l) { return ir_fail(l->link.c->diag, SNT_E_HOST_MEM, "schedule", 0, "out of host memory"); }
+static snt_result starved(const linking *l) { return ir_no_memory(l->link.c->diag, "schedule"); }
 
 /* ---- the body's plan ---- */
 

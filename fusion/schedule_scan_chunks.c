@@ -243,7 +243,7 @@ static snt_result build_turns(chunk_job *j) {
   if (last) emit_store(e, memory, j->dtype, j->line, last);
   schedule_units_end(e, j->line);
   const plan_loop loop = {.variable = j->chunk, .trips = j->count, .first = c->plan->steps.count, .end = c->plan->steps.count + 1};
-  if (!IR_PUSH(c->plan->arena, &c->plan->loops, loop)) return ir_fail(c->diag, SNT_E_HOST_MEM, "schedule", 0, "out of host memory");
+  if (!IR_PUSH(c->plan->arena, &c->plan->loops, loop)) return ir_no_memory(c->diag, "schedule");
   return emit_end(e, groups, 0, 0, NULL);
 }
 

@@ -203,7 +203,7 @@ static snt_result find_large(fusion_context *c, rebuild *r, uint32_t *which) {
   for (uint32_t n = 1; n < c->graph->nodes.count && !*which; n++)
     if (is_large(r, n)) *which = n;
   if (!*which) return SNT_OK;
-  if (!ir_find_uses(c->graph, c->arena, &uses)) return ir_fail(c->diag, SNT_E_HOST_MEM, "large", 0, "out of host memory");
+  if (!ir_find_uses(c->graph, c->arena, &uses)) return ir_no_memory(c->diag, "large");
   if (!any_large(r, &uses, which)) *which = 0;
   return SNT_OK;
 }

@@ -53,7 +53,7 @@ snt_result fusion_settle_states(fusion_context *c, bool *changed) {
   *changed = false;
   const uint32_t count = c->graph->updates.count;
   c->copied_update = IR_NEW_ARRAY(c->arena, uint8_t, count + 1);
-  if (!c->copied_update) return ir_fail(c->diag, SNT_E_HOST_MEM, "states", 0, "out of host memory");
+  if (!c->copied_update) return ir_no_memory(c->diag, "states");
   for (uint32_t i = 0; i < count; i++) c->copied_update[i] = !fits_in_place(c, &c->graph->updates.at[i]);
   return SNT_OK;
 }

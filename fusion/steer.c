@@ -57,7 +57,7 @@ static bool add_must(fusion_context *c, fusion_steer *s, uint32_t contract, uint
   return IR_PUSH(c->arena, &s->musts, must);
 }
 
-static snt_result starved(fusion_context *c) { return ir_fail(c->diag, SNT_E_HOST_MEM, "group", 0, "out of host memory"); }
+static snt_result starved(fusion_context *c) { return ir_no_memory(c->diag, "group"); }
 
 snt_result steer_begin(fusion_context *c) {
   const ir_graph *g = c->graph;

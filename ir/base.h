@@ -91,6 +91,7 @@ snt_result ir_text_copy_out(const ir_text *, char *text, size_t *length);
 
 /* ---- diagnostics: fills an optional diag and returns `result`, so that `return ir_fail(...)` reads as one step ---- */
 snt_result ir_fail(snt_diag *, snt_result result, const char *stage, uint32_t node, const char *format, ...) IR_PRINTF(5, 6);
+snt_result ir_no_memory(snt_diag *, const char *stage); /* SNT_E_HOST_MEM */
 
 /* ---- hashing: SHA-256 for keys and checksums, 64-bit mixing for tables ---- */
 typedef struct ir_sha256 {

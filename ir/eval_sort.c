@@ -43,19 +43,21 @@ static bool may_swap(const sort_line *s, int64_t a, int64_t b) {
   return room > 0 && (isinf(room) || isnan(s->value[a]) || isnan(s->value[b]) || !(fabs(s->value[a] - s->value[b]) > room));
 }
 
-/* Of two values the one that may come later: one of a large bound comes behind many that follow it. */
-static int64_t last_of(const sort_line *s, int64_t a, int64_t b) {
-  const double sign = s->descending ? -1 : 1;
-  return sign * s->value[a] + s->error[a] > sign * s->value[b] + s->error[b] ? a : b;
+/* Of two values the one that may come later (sign 1), or earlier (-1): one of a large bound comes behind many that follow it, and before many that it follows. */
+static int64_t farthest(const sort_line *s, double sign, int64_t a, int64_t b) {
+  const double along = s->descending ? -sign : sign;
+  return along * s->value[a] + s->error[a] > along * s->value[b] + s->error[b] ? a : b;
 }
 
 /* Runs of values of which each may change places with one before it. */
 static void bound_positions(const sort_line *s, double *bounds) {
+  int64_t *earliest = s->spare; /* of the values from here on; the sort is over */
+  for (uint64_t i = s->count; i-- > 0;) earliest[i] = i + 1 < s->count ? farthest(s, -1, s->at[i], earliest[i + 1]) : s->at[i];
   for (uint64_t first = 0; first < s->count;) {
     uint64_t end = first + 1;
     int64_t lo = s->at[first], hi = lo, last = lo;
-    for (; end < s->count && (may_swap(s, s->at[end - 1], s->at[end]) || may_swap(s, last, s->at[end])); end++) {
-      last = last_of(s, last, s->at[end]);
+    for (; end < s->count && (may_swap(s, s->at[end - 1], s->at[end]) || may_swap(s, last, earliest[end])); end++) {
+      last = farthest(s, 1, last, s->at[end]);
       lo = s->at[end] < lo ? s->at[end] : lo;
       hi = s->at[end] > hi ? s->at[end] : hi;
     }

@@ -258,6 +258,6 @@ snt_result ir_graph_define(ir_graph *g, const char *text, size_t length, snt_dia
   if (parsed && p.at != p.end) parsed = lex_fail(&p, p.at, "'custom' or 'kernel' is expected");
   const bool starved = p.temp.failed || g->arena->failed;
   ir_arena_free(&p.temp);
-  if (starved) return ir_fail(diag, SNT_E_HOST_MEM, "define", 0, "out of host memory");
+  if (starved) return ir_no_memory(diag, "define");
   return parsed ? SNT_OK : p.result;
 }

@@ -122,3 +122,5 @@ snt_result ir_fail(snt_diag *diag, snt_result result, const char *stage, uint32_
   va_end(args);
   return result;
 }
+
+snt_result ir_no_memory(snt_diag *diag, const char *stage) { return ir_fail(diag, SNT_E_HOST_MEM, stage, 0, "out of host memory"); }

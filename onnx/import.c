@@ -108,10 +108,9 @@ static int64_t wanted_extent(onnx_import *im, const onnx_port *p, uint32_t axis)
   return value >= 0 ? value : onnx_given_extent(im, dim_name(im, p, axis));
 }
 
-/* Of an input with open extents. What a file says in numbers alone may be replaced as a whole: there are files, tests of ONNX's own among them, whose data are
-   of other extents than they say. */
+/* What a file says in numbers alone may be replaced as a whole where the caller says so (SNT_ONNX_OTHER_EXTENTS). */
 static bool is_given_right(onnx_import *im, const onnx_port *p, const snt_tensor *given) {
-  bool right = given->rank == p->dims.count, open = false;
+  bool right = given->rank == p->dims.count, open = !(im->info->flags & SNT_ONNX_OTHER_EXTENTS);
   for (uint32_t i = 0; i < p->dims.count; i++) open |= p->dims.at[i].value < 0;
   if (!open) return true;
   for (uint32_t i = 0; right && i < given->rank; i++) {
@@ -449,10 +448,22 @@ static bool check_names(onnx_import *im, const onnx_graph *graph) {
   return !stray || onnx_fail(im, SNT_E_ARG, "no extent is named %.60s; open are: %s", stray, extents.used ? extents.text : "none");
 }
 
+/* What an input that is given says of extents, others with an extent of that name have, too. */
+static bool give_extents(onnx_import *im, const onnx_ports *inputs) {
+  im->given.count = 0;
+  for (uint32_t i = 0; i < inputs->count; i++) {
+    const onnx_port *p = &inputs->at[i];
+    const snt_onnx_fixed *given = find_fixed(im, p->name);
+    for (uint32_t axis = 0; given && given->tensor.rank == p->dims.count && axis < p->dims.count; axis++)
+      if (p->dims.at[axis].value < 0 && !onnx_give_extent(im, dim_name(im, p, axis), given->tensor.dims[axis])) return false;
+  }
+  return true;
+}
+
 static bool import_graph(onnx_import *im, const onnx_graph *graph) {
   im->g->title = title_of(im, graph);
   if (graph->sparse) onnx_add_problem(im, graph->name, "graph", "sparse initializers");
-  if (!onnx_import_constants(im, &graph->constants)) return false;
+  if (!onnx_import_constants(im, &graph->constants) || !give_extents(im, &graph->inputs)) return false;
   for (uint32_t i = 0; i < graph->inputs.count; i++)
     if (!import_input(im, &graph->inputs.at[i])) return false;
   if (!check_names(im, graph) || !onnx_import_nodes(im, &graph->nodes)) return false;

@@ -46,6 +46,7 @@ struct onnx_import {
   bool again;               /* a rule was found: the import starts over with it */
   uint32_t dim_count;       /* of info */
   bool *dim_used;           /* which of them the model has */
+  IR_VEC(snt_symbol) given; /* extents that the inputs which info fixes have where the model leaves them open */
   atomic_uint *starved;     /* the context's: times its allocator gave nothing */
   uint32_t starved_before;
 };
@@ -72,6 +73,7 @@ bool onnx_symbol(onnx_import *, const char *param, int64_t hint, ir_expr *out); 
 void onnx_note_dim(onnx_import *, const char *param);                           /* an input has such an extent */
 const char *onnx_stray_dim(const onnx_import *);                                /* one that the caller names and no input has, or null */
 int64_t onnx_given_extent(onnx_import *, const char *param);                    /* the number that the caller fixes it to; -1: none */
+bool onnx_give_extent(onnx_import *, const char *param, int64_t extent); /* a fixed input has that there; the first of a name counts */
 /* ---- rules.c ---- */
 bool onnx_demand_equal(onnx_import *, ir_expr a, ir_expr b); /* true: a rule was added that makes them equal */
 bool onnx_demand_within(onnx_import *, ir_expr rest);        /* true: one that makes this number less an extent not negative */

@@ -21,6 +21,8 @@ static bool is_named(const snt_symbol *given, const char *name, const char *para
 }
 
 static const snt_symbol *given_bounds(const onnx_import *im, const char *name, const char *param) {
+  for (uint32_t i = 0; i < im->given.count; i++)
+    if (!strcmp(im->given.at[i].name, name)) return &im->given.at[i];
   for (uint32_t i = 0; i < im->dim_count; i++)
     if (is_named(&im->info->dims[i], name, param)) return &im->info->dims[i];
   return NULL;
@@ -96,6 +98,17 @@ const char *onnx_stray_dim(const onnx_import *im) {
 int64_t onnx_given_extent(onnx_import *im, const char *param) {
   const snt_symbol *given = given_bounds(im, symbol_name(im, param), param);
   return given && given->min == given->max ? given->min : -1;
+}
+
+bool onnx_give_extent(onnx_import *im, const char *param, int64_t extent) {
+  const char *name = symbol_name(im, param);
+  const snt_symbol *bounds = given_bounds(im, name, param);
+  if (bounds && bounds->min == bounds->max) return true; /* the input itself is held against it */
+  if (bounds && (extent < bounds->min || extent > bounds->max || (bounds->multiple_of > 1 && extent % bounds->multiple_of)))
+    return onnx_fail(im, SNT_E_SHAPE, "extent %.80s is %lld in an input that is given, not %lld to %lld, a multiple of %lld", name,
+                     (long long)extent, (long long)bounds->min, (long long)bounds->max, (long long)bounds->multiple_of);
+  const snt_symbol fixed = {name, extent, extent, 1, extent};
+  return IR_PUSH(im->temp, &im->given, fixed) || onnx_fail(im, SNT_E_HOST_MEM, "out of memory");
 }
 
 bool onnx_symbol(onnx_import *im, const char *param, int64_t hint, ir_expr *out) {

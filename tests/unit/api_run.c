@@ -225,6 +225,11 @@ static void wrong_structs(bench *b) {
   info.known.head.type = SNT_TYPE_run_info;
   info.known.head.size = 4;
   EXPECT(SNT_E_STRUCT, "a struct of no size", snt_run(b->exec, &info.known, &diag));
+  info.known.head.size = sizeof info.known - 8;
+  EXPECT(SNT_E_STRUCT, "a struct cut short", snt_run(b->exec, &info.known, &diag));
+  snt_context *c = NULL;
+  const snt_context_info odd = {.head = SNT_HEAD(context_info), .flags = 4};
+  tap_is_int(snt_context_create(&odd, &c), SNT_E_ARG, "unknown bits of a context");
   const snt_compile_info later = {.head = {SNT_TYPE_compile_info, sizeof later, &unknown}};
   snt_profile *profile = NULL;
   snt_program *p = NULL;

@@ -408,6 +408,43 @@ static void test_failures(void) {
   finish(&t);
 }
 
+/* A bit that has no meaning yet is refused by every call, and so is a struct that ends before its last field; nothing is called or left. */
+static void test_unknown_bits(void) {
+  enum { UNKNOWN = 1 << 30 };
+  static const char *const calls[] = {"attach", "plan", "exec", "init", "record"};
+  static calls_test t;
+  snt_device *planned = NULL;
+  uint64_t next = 0;
+  finish(&t);
+  vk_fake_reset();
+  snt_result r[5] = {SNT_OK};
+  path.attach_flags = UNKNOWN;
+  r[0] = attach(&t);
+  path.attach_flags = 0;
+  finish(&t);
+  (void)whole(&t);
+  VkPhysicalDeviceProperties2 properties = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2};
+  r[1] = snt_vk_plan(t.context, &(snt_vk_caps){.head = SNT_HEAD(vk_caps), .properties = &properties, .flags = UNKNOWN}, &planned, &t.diag);
+  snt_exec *own = t.exec;
+  path.exec_flags = UNKNOWN;
+  r[2] = make_exec(&t);
+  path.exec_flags = 0;
+  t.exec = own;
+  vk_fake_forget_calls();
+  snt_vk_init_info init = {.head = SNT_HEAD(vk_init_info), .flags = UNKNOWN};
+  snt_vk_record_info info = {.head = SNT_HEAD(vk_record_info), .flags = UNKNOWN};
+  r[3] = snt_vk_record_init(t.exec, some_commands(), &init, &next, &t.diag);
+  r[4] = snt_vk_record(t.binding, some_commands(), &info, &t.diag);
+  for (int i = 0; i < 5; i++) tap_result(r[i] == SNT_E_ARG, __FILE__, __LINE__, "%s refuses unknown bits: %d", calls[i], r[i]);
+  init.flags = info.flags = 0;
+  init.head.size -= 8, info.head.size -= 8;
+  r[3] = snt_vk_record_init(t.exec, some_commands(), &init, &next, &t.diag);
+  r[4] = snt_vk_record(t.binding, some_commands(), &info, &t.diag);
+  for (int i = 3; i < 5; i++) tap_result(r[i] == SNT_E_STRUCT, __FILE__, __LINE__, "%s refuses a struct cut short: %d", calls[i], r[i]);
+  tap_result(!vk_fake_all_calls(), __FILE__, __LINE__, "and no call was made");
+  finish(&t);
+}
+
 /* SNT_VK_CACHED_ONLY: without the feature for it no driver is asked; with it, the driver's answer is passed on, and the job may be run again. */
 static void test_cached_only(void) {
   static const VkPhysicalDevicePipelineCreationCacheControlFeatures control = {
@@ -580,6 +617,7 @@ int main(void) {
   test_calls();
   test_describe();
   test_failures();
+  test_unknown_bits();
   test_cached_only();
   test_names();
   test_watchdog();

@@ -32,7 +32,7 @@ static void check_attach(snt_context *c) {
   tap_is_int(snt_cuda_attach(c, &info, &d, &diag), SNT_E_ARG, "a context that is none: %s", diag.text);
   info.context = cuda_fake_context();
   info.head.size -= 8;
-  tap_is_int(snt_cuda_attach(c, &info, &d, &diag), SNT_E_ARG, "a struct cut short: %s", diag.text);
+  tap_is_int(snt_cuda_attach(c, &info, &d, &diag), SNT_E_STRUCT, "a struct cut short: %s", diag.text);
   info.head.type++;
   tap_is_int(snt_cuda_attach(c, &info, &d, &diag), SNT_E_STRUCT, "another struct: %s", diag.text);
 }

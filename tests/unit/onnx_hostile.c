@@ -407,10 +407,70 @@ static void check_info(void) {
   snt_context_destroy(context);
 }
 
+/* Inputs x and z share an extent, v has none that is open: what is given of one holds for the other. */
+static void check_given(void) {
+  static const snt_onnx_fixed alike[] = {{"x", {SNT_F32, 2, {5, 4}}, NULL}, {"z", {SNT_F32, 2, {5, 4}}, NULL}},
+                              apart[] = {{"x", {SNT_F32, 2, {5, 4}}, NULL}, {"z", {SNT_F32, 2, {3, 4}}, NULL}},
+                              known[] = {{"x", {SNT_F32, 2, {2, 4}}, NULL}, {"z", {SNT_F32, 2, {1, 4}}, numbers}},
+                              late = {"z", {SNT_F32, 2, {3, 4}}, NULL}, literal = {"v", {SNT_F32, 2, {3, 4}}, NULL},
+                              flat = {"v", {SNT_F32, 1, {8}}, NULL};
+  static const snt_symbol few = {"n", 1, 4, 1, 3}, even = {"n", 2, 8, 2, 4};
+  static const struct {
+    const char *what, *text; /* of the graph, or of what is wrong */
+    const snt_onnx_fixed *fixed;
+    uint32_t count, flags;
+    const snt_symbol *dim;
+    snt_result result;
+  } rows[] = {{"two that agree", "%z: f32[5,4]", alike, 2, 0, NULL, SNT_OK},
+              {"one, and the other follows", "%z: f32[5,4]", alike, 1, 0, NULL, SNT_OK},
+              {"one behind, and the first follows", "%x: f32[3,4]", &late, 1, 0, NULL, SNT_OK},
+              {"two that differ", "input z is [5,4]; [3,4] is given", apart, 2, 0, NULL, SNT_E_SHAPE},
+              {"two that differ, one with its data", "input z is [2,4]; [1,4] is given", known, 2, 0, NULL, SNT_E_SHAPE},
+              {"one outside the caller's bounds", "extent n is 5 in an input that is given, not 1 to 4", alike, 2, 0, &few, SNT_E_SHAPE},
+              {"one that is not of the caller's multiple", "a multiple of 2", &late, 1, 0, &even, SNT_E_SHAPE},
+              {"other numbers than the model's", "input v is [2,4]; [3,4] is given", &literal, 1, 0, NULL, SNT_E_SHAPE},
+              {"another rank", "input v is [2,4]; [8] is given", &flat, 1, 0, NULL, SNT_E_SHAPE},
+              {"other numbers, as is wished", "%v: f32[3,4]", &literal, 1, SNT_ONNX_OTHER_EXTENTS, NULL, SNT_OK},
+              {"flags without a meaning", "unknown flags", NULL, 0, 6, NULL, SNT_E_ARG}};
+  snt_context *context = NULL;
+  snt_diag diag = {.head = SNT_HEAD(diag)};
+  start();
+  put_port(&graph, 11, "x", 1, 2, open_by_four);
+  put_port(&graph, 11, "z", 1, 2, open_by_four);
+  put_port(&graph, 11, "v", 1, 2, two_by_four);
+  put_node(&graph, "Relu", "a", "x", "p", NULL);
+  put_node(&graph, "Relu", "b", "z", "q", NULL);
+  put_node(&graph, "Relu", "c", "v", "r", NULL);
+  put_port(&graph, 12, "p", 1, 2, open_by_four);
+  put_port(&graph, 12, "q", 1, 2, open_by_four);
+  put_port(&graph, 12, "r", 1, 2, two_by_four);
+  end_model(&model, &graph);
+  (void)snt_context_create(NULL, &context);
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    const snt_onnx_info info = {.head = SNT_HEAD(onnx_info),
+                                .dim_count = rows[i].dim != NULL,
+                                .dims = rows[i].dim,
+                                .fixed_count = rows[i].count,
+                                .fixed = rows[i].fixed,
+                                .flags = rows[i].flags};
+    char text[1024] = "";
+    size_t length = sizeof text;
+    snt_graph *g = NULL;
+    (void)snt_graph_create(context, &g);
+    diag.text[0] = 0;
+    const snt_result r = snt_onnx_import(g, model.at, model.size, &info, &diag);
+    if (r == SNT_OK) (void)snt_graph_print(g, text, &length);
+    tap_ok(r == rows[i].result && strstr(r == SNT_OK ? text : diag.text, rows[i].text), "inputs given: %s: %s", rows[i].what, diag.text);
+    snt_graph_destroy(g);
+  }
+  snt_context_destroy(context);
+}
+
 int main(void) {
   check_structure();
   check_bounds();
   check_info();
+  check_given();
   check_sizes();
   check_wire();
   check_function();

@@ -11,7 +11,8 @@ extern "C" {
 
 enum { SNT_TYPE_onnx_info = 768 };
 /* An input that is fixed when the model is loaded. With data it becomes a constant, and shapes that depend on it become fixed; without, only
-   its extents are. Copied. */
+   its extents are, and so is what other inputs call by the same name. Extents that differ from those of the model, of `dims` or of another such input are
+   SNT_E_SHAPE. Copied. */
 typedef struct snt_onnx_fixed {
   const char *name;
   snt_tensor tensor;
@@ -25,6 +26,10 @@ typedef struct snt_onnx_image {
   uint8_t *rgb;  /* null: only the extents are asked for. Else room for 3 * width * height: rows from the top, red, green, blue; no alpha */
   char why[128]; /* of a failure: what is wrong with the file */
 } snt_onnx_image;
+enum {
+  SNT_ONNX_OTHER_EXTENTS =
+      1 /* where all extents of an input are numbers, a fixed one may have others, and another rank: files that say too little */
+};
 typedef struct snt_onnx_info {
   snt_head head; /* SNT_HEAD(onnx_info) */
   uint32_t dim_count, fixed_count;
@@ -41,6 +46,7 @@ typedef struct snt_onnx_info {
   /* Decodes for ImageDecoder, whose file must be a constant or a fixed input: pixels become constants. Called for the extents, then for the
      pixels. Null: the operator is refused. tools/pictures has one that reads bmp, jpeg, jpeg2000, png, pnm, tiff and webp. */
   snt_result(SNT_CALL *decode_image)(void *user, snt_onnx_image *);
+  uint32_t flags; /* SNT_ONNX_* */
 } snt_onnx_info;
 
 /* Into an empty graph. The diag names the node and its operator. On failure the graph is good for nothing but being destroyed.
