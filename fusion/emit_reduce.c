@@ -7,7 +7,7 @@
 enum { MAX_ACCUMULATORS = 16, UNROLLED_TERMS = 96, UNROLLED_DEAR_TERMS = 16, UNROLLED_FUNCTIONS = 32, SHORT_LEVEL = 4, MOST_SUMS = 64 };
 
 typedef struct reduction {
-  uint32_t node, count; /* reduced axes */
+  uint32_t node, term, count; /* reduced axes */
   ir_expr extent[SNT_MAX_RANK], at[SNT_MAX_RANK];
   uint32_t label[SNT_MAX_RANK]; /* reduce: operand axis; contract: label */
   const map_access *result;     /* the first of `rows` */
@@ -108,15 +108,16 @@ static map_access contract_operand(const emit *e, const reduction *r, uint32_t o
   return a;
 }
 
-static map_access reduce_operand(const emit *e, const reduction *r) {
+static map_access reduce_operand(const emit *e, const reduction *r, uint32_t row) {
+  const map_access *result = r->result + row;
   const ir_tensor *from = &ir_at(e->g, ir_arg(e->g, r->node, 0))->type;
   const bool keep = ir_attr_flag(e->g, r->node, IR_ATTR_keep);
-  map_access a = *r->result;
+  map_access a = *result;
   a.rank = from->rank;
   for (uint32_t i = 0, kept = 0; i < from->rank; i++) {
     bool reduced;
     const ir_expr at = reduced_at(r, i, &reduced);
-    a.at[i] = reduced ? at : r->result->at[keep ? i : kept];
+    a.at[i] = reduced ? at : result->at[keep ? i : kept];
     kept += !reduced;
   }
   return a;
@@ -159,11 +160,10 @@ static void add_sum(const emit *e, uint32_t *sums, uint32_t *count, uint32_t nod
   sums[(*count)++] = node;
 }
 
-/* Computes the sums that a term is written out as in the order in which the graph has them. Several of them take turns there, so that neighbours do not
-   wait for each other; going down one after the other would undo that, and compilers keep to the order of the text. */
-static void compute_sums(emit *e, uint32_t node, const map_access *at) {
-  enum { FEW = 4 };
-  uint32_t sums[MOST_SUMS] = {node}, count = 1;
+/* The sums that a term is written out as, in the order in which the graph has them. */
+static uint32_t find_sums(const emit *e, const reduction *r, uint32_t *sums) {
+  uint32_t count = 1;
+  *sums = r->term;
   for (uint32_t i = 0; i < count; i++) {
     const ir_node *n = ir_at(e->g, sums[i]);
     if (n->op == IR_OP_fma) add_sum(e, sums, &count, ir_arg(e->g, sums[i], 2));
@@ -175,16 +175,41 @@ static void compute_sums(emit *e, uint32_t node, const map_access *at) {
       const uint32_t other = sums[j];
       sums[j] = sums[j - 1], sums[j - 1] = other;
     }
-  for (uint32_t i = 0; count > FEW && i + 1 < count; i++) emit_value(e, sums[i], at);
+  return count;
+}
+
+/* A product that is added to, again and again. */
+static bool is_one_sum(const emit *e, const uint32_t *sums, uint32_t count) {
+  for (uint32_t i = 1; i < count; i++)
+    if (ir_at(e->g, sums[i])->op != IR_OP_fma || ir_arg(e->g, sums[i], 2) != sums[i - 1]) return false;
+  return ir_at(e->g, *sums)->op == IR_OP_mul;
+}
+
+/* The next term of each row. Sums that it is written out as are computed in their order: several of them take turns there, so that neighbours do not wait for each
+   other; going down one after the other would undo that, and compilers keep to the order of the text. Of rows side by side each sum is of all rows, which share
+   what it is made of, and a single one goes on where the row's own stands. */
+static void accumulate_rows(emit *e, const reduction *r, uint32_t step, uint32_t *acc) {
+  enum { FEW = 4 };
+  uint32_t sums[MOST_SUMS];
+  const uint32_t count = e->lanes > 1 ? find_sums(e, r, sums) : (*sums = r->term, 1);
+  const bool one = r->rows > 1 && r->lanes == 1 && count > FEW && combine_op(e, r) == KIR_add && is_one_sum(e, sums, count);
+  for (uint32_t i = count > FEW ? 0 : count - 1; i < count; i++)
+    for (uint32_t row = 0; row < r->rows; row++) {
+      const map_access at = reduce_operand(e, r, row);
+      if (one && !i) emit_remember(e, *sums, &at, combine_term(e, r, acc[row * step], emit_value(e, *sums, &at)));
+      const uint32_t value = emit_value(e, sums[i], &at);
+      if (i + 1 == count) acc[row * step] = one ? value : combine_term(e, r, acc[row * step], value);
+    }
 }
 
 /* One more term into the accumulator. */
 static uint32_t accumulate(emit *e, const reduction *r, uint32_t acc) {
   if (!r->contract) {
-    const map_access a = reduce_operand(e, r);
+    const map_access a = reduce_operand(e, r, 0);
+    const uint32_t last = r->count - 1;
+    uint32_t next = acc;
     if (r->how->beside && e->lanes > 1) r->how->beside(e, r->how->user, &a);
-    if (e->lanes > 1) compute_sums(e, ir_arg(e->g, r->node, 0), &a);
-    const uint32_t next = combine_term(e, r, acc, emit_value(e, ir_arg(e->g, r->node, 0), &a)), last = r->count - 1;
+    accumulate_rows(e, r, 1, &next);
     if (!r->edge) return next;
     return kir_3(e->k, KIR_select, emit_conditions(e, 1, &(map_condition){r->at[last], 0, r->extent[last]}), next, acc);
   }
@@ -202,16 +227,29 @@ static void sweep_terms(emit *e, reduction *r, ir_expr base, uint32_t *acc) {
     const ir_expr first = expr_add(e->x, expr_add(e->x, base, r->how->start), (ir_expr)j * r->lanes * r->items);
     const ir_expr at = r->items > 1 && !r->tail ? expr_add(e->x, first, expr_mul(e->x, r->item, r->lanes)) : first;
     r->at[r->count - 1] = r->lanes > 1 ? emit_lanes(e, at, r->lanes) : at;
-    for (uint32_t row = 0; row < r->rows; row++) {
-      reduction own = *r;
-      own.result += row;
-      acc[row * r->accumulators + j] = accumulate(e, &own, acc[row * r->accumulators + j]);
-    }
+    if (r->rows > 1) accumulate_rows(e, r, r->accumulators, acc + j);
+    else acc[j] = accumulate(e, r, acc[j]);
     if (r->lanes > 1) emit_scalar_lanes(e);
   }
 }
 
 static void sweep_levels(emit *e, reduction *r, uint32_t level, ir_expr lo, ir_expr hi, uint32_t *acc);
+
+/* Of rows side by side: what all terms of the last axis are multiplied with, which is multiplied with their sum; of those then the others are summed. 0: nothing. */
+static uint32_t take_factor(const emit *e, reduction *r) {
+  uint32_t count;
+  if (r->rows < 2 || r->contract || ir_at(e->g, r->term)->op != IR_OP_mul) return 0;
+  const uint32_t factor = ir_arg(e->g, r->term, 1);
+  const ir_expr *axes = ir_attr_ints(e->g, factor, IR_ATTR_axes, &count);
+  if (ir_at(e->g, factor)->op != IR_OP_broadcast || !axes || fusion_find_label(axes, count, r->label[r->count - 1]) >= 0) return 0;
+  r->term = ir_arg(e->g, r->term, 0);
+  return factor;
+}
+
+static uint32_t factor_of_row(emit *e, const reduction *r, uint32_t factor, uint32_t row) {
+  const map_access at = reduce_operand(e, r, row);
+  return emit_value(e, factor, &at);
+}
 
 /* The sums of an inner axis begin anew and are added to those of the outer one: each term meets few others (the mean of 25600 is off by 4e-8, else by 6e-6). */
 static void sweep_below(emit *e, reduction *r, uint32_t level, ir_expr lo, ir_expr hi, uint32_t *acc) {
@@ -220,10 +258,14 @@ static void sweep_below(emit *e, reduction *r, uint32_t level, ir_expr lo, ir_ex
     return;
   }
   uint32_t own[MAX_ACCUMULATORS];
-  const uint32_t count = r->accumulators * r->rows;
+  reduction below = *r;
+  const uint32_t count = r->accumulators * r->rows, factor = level + 1 == r->count && r->lanes == 1 ? take_factor(e, &below) : 0;
   for (uint32_t j = 0; j < count; j++) own[j] = emit_no_sum(e, emit_value_type(e, acc[j]));
-  sweep_levels(e, r, level, lo, hi, own);
-  for (uint32_t j = 0; j < count; j++) acc[j] = combine(e, r, acc[j], own[j]);
+  sweep_levels(e, &below, level, lo, hi, own);
+  below.at[level] = 0;
+  for (uint32_t j = 0; j < count; j++)
+    acc[j] = factor ? kir_3(e->k, KIR_fma, own[j], factor_of_row(e, &below, factor, j / r->accumulators), acc[j])
+                    : combine(e, r, acc[j], own[j]);
 }
 
 static void sweep_levels(emit *e, reduction *r, uint32_t level, ir_expr lo, ir_expr hi, uint32_t *acc) {
@@ -236,7 +278,7 @@ static void sweep_levels(emit *e, reduction *r, uint32_t level, ir_expr lo, ir_e
     else sweep_levels(e, r, level + 1, lo, hi, acc);
     return;
   }
-  if (!shared && last && e->lanes > 1 && expr_is_const(e->x, r->extent[level], &literal) && literal <= SHORT_LEVEL) {
+  if (!shared && last && e->lanes > 1 && expr_is_const(e->x, r->extent[level], &literal) && literal * r->rows <= SHORT_LEVEL) {
     for (ir_expr k = 0; k < (ir_expr)literal; k++) sweep_terms(e, r, k, acc);
     return;
   }
@@ -471,7 +513,7 @@ static extremum sweep_extremum(emit *e, reduction *r, ir_expr lo, ir_expr hi, ex
       .name = "k", .lo = lo, .hi = hi, .step = step, .whole = !r->tail, .carry_count = 2, .initial = initial, .carried = carried};
   const ir_expr v = emit_loop(e, &info), at = r->items > 1 && !r->tail ? expr_add(e->x, v, expr_mul(e->x, r->item, r->lanes)) : v;
   r->at[0] = r->lanes > 1 ? emit_lanes(e, at, r->lanes) : at;
-  const map_access a = reduce_operand(e, r);
+  const map_access a = reduce_operand(e, r, 0);
   const uint32_t value = emit_value(e, ir_arg(e->g, r->node, 0), &a), better = is_better(e, r, value, carried[0]);
   const uint32_t next[2] = {kir_3(e->k, KIR_select, better, value, carried[0]),
                             kir_3(e->k, KIR_select, better, emit_any_expr(e, r->at[0]), carried[1])};
@@ -522,6 +564,7 @@ static uint32_t sweep_index(emit *e, reduction *r) {
 static reduction open_reduction(emit *e, uint32_t node, const map_access *access, const sweep *s) {
   const ir_node *n = ir_at(e->g, node);
   reduction r = {.node = node,
+                 .term = ir_arg(e->g, node, 0),
                  .result = access,
                  .rows = 1,
                  .how = s,

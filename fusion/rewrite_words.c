@@ -7,7 +7,7 @@
 #include "fusion/rewrite_parts.h"
 #include "fusion/schedule_common.h"
 
-enum { WORD = 4, MOST_FIELDS = 8, MOST_FACTORS = 4, DEPTH = 24, MOST_PACKED = 8 };
+enum { WORD = 4, SIDE_BY_SIDE = 4 /* vectors */, MOST_FIELDS = 8, MOST_FACTORS = 4, DEPTH = 24, MOST_PACKED = 8 };
 
 typedef struct words {
   rebuild *r;
@@ -153,12 +153,12 @@ static uint32_t element_of(words *w, uint32_t vector, uint32_t at) {
 }
 
 /* The terms of a word as sums of four that take turns, then by pairs: a multiply-add does not wait for the one before it. (Four words by a table, on Zen 5:
-   28 cycles in one sum each, 23 in two.) */
+   28 cycles in one sum each, 23 in two.) Vectors side by side do not wait for each other as it is. */
 static uint32_t sum_terms(words *w, uint32_t matrix, uint32_t vector) {
   enum { LENGTH = 4, MOST_SUMS = WORD * MOST_FIELDS / LENGTH };
   ir_graph *g = w->r->to;
   const uint32_t fields = (uint32_t)w->fields, terms = WORD * fields;
-  uint32_t sums[MOST_SUMS] = {0}, count = terms / LENGTH;
+  uint32_t sums[MOST_SUMS] = {0}, count = w->lanes > (int64_t)schedule_lanes(w->r->c) ? 1 : terms / LENGTH;
   for (uint32_t i = 0; i < terms; i++) {
     const uint32_t value = value_of(w, matrix, i % fields, i / fields, DEPTH), element = element_of(w, vector, i), at = i % count;
     if (!value || ir_at(g, value)->type.rank != w->to.rank) return 0;
@@ -173,10 +173,10 @@ static uint32_t sum_terms(words *w, uint32_t matrix, uint32_t vector) {
 static bool read_rows(words *w, uint32_t *matrix, uint32_t summed, uint32_t lanes) {
   const ir_graph *g = w->r->to;
   const ir_tensor full = ir_at(g, *matrix)->type;
+  const uint32_t below = ir_at(g, *matrix)->op == IR_OP_reshape ? ir_arg(g, *matrix, 0) : *matrix;
   int64_t rows, bytes, count;
   if (full.rank != summed + 1) return false;
-  if (ir_at(g, *matrix)->op == IR_OP_reshape) *matrix = ir_arg(g, *matrix, 0);
-  w->from = w->to = ir_at(g, *matrix)->type;
+  w->from = w->to = ir_at(g, below)->type;
   const uint32_t rank = w->from.rank;
   if (rank < 3 || w->from.dims[0] != full.dims[0] || w->from.dtype != SNT_F32) return false;
   if (!expr_is_const(g->pool, full.dims[0], &rows) || !expr_is_const(g->pool, w->from.dims[rank - 2], &bytes) ||
@@ -186,15 +186,28 @@ static bool read_rows(words *w, uint32_t *matrix, uint32_t summed, uint32_t lane
   w->to.dims[0] = rows / w->lanes, w->to.dims[rank - 2] = bytes / WORD, w->to.dims[rank - 1] = w->lanes;
   if (!expr_is_const(g->pool, ir_tensor_elements(g->pool, &w->to), &count) || count <= FUSION_FOLD_LIMIT)
     return false; /* fields would become constants */
-  return w->fields > 1 && w->fields <= MOST_FIELDS && rows % w->lanes == 0 && bytes % WORD == 0 && bytes &&
-         (double)(rows / w->lanes) >= 2 * w->r->c->options->profile->units;
+  if (w->fields < 2 || w->fields > MOST_FIELDS || rows % w->lanes || bytes % WORD || !bytes ||
+      (double)(rows / w->lanes) < 2 * w->r->c->options->profile->units)
+    return false;
+  *matrix = below;
+  return true;
+}
+
+/* Where fields are taken by literals, which fill the registers with what they share, several vectors of rows stand beside each other: each literal and each
+   element of the vector is then there for all of them. */
+static bool read_vectors(words *w, uint32_t *matrix, uint32_t summed) {
+  const cost_profile *p = w->r->c->options->profile;
+  const uint32_t lanes = schedule_lanes(w->r->c), wide = SIDE_BY_SIDE * lanes;
+  const bool beside = !cost_permutes(p) &&
+                      (double)p->min_groups * wide <= (double)schedule_hint(w->r->to->pool, ir_at(w->r->to, *matrix)->type.dims[0]);
+  return (beside && read_rows(w, matrix, summed, wide)) || read_rows(w, matrix, summed, lanes);
 }
 
 uint32_t rewrite_words_sum(rebuild *r, uint32_t matrix, uint32_t vector, uint32_t summed) {
   words w = {.r = r};
   ir_graph *g = r->to;
   uint32_t factors[MOST_FACTORS], factor_count = 0;
-  if (!read_rows(&w, &matrix, summed, schedule_lanes(r->c))) return 0;
+  if (!read_vectors(&w, &matrix, summed)) return 0;
   /* What all terms of a word share is multiplied with their sum. */
   while (ir_at(g, matrix)->op == IR_OP_mul && factor_count < MOST_FACTORS) {
     const uint32_t a = ir_arg(g, matrix, 0), b = ir_arg(g, matrix, 1), factor = ir_at(g, a)->op == IR_OP_broadcast ? a : b;

@@ -3,7 +3,7 @@
    Columns reduced along the unit stride: vectors along the row. Otherwise vectors run across neighbouring rows. */
 #include "fusion/schedule_row_private.h"
 
-enum { AT_ONCE = 4, SUMS = 4 }; /* rows; registers of sums */
+enum { AT_ONCE = 4, SUMS = 4, FEW = 16 }; /* rows; registers of sums; nodes of a row beside others */
 
 bool row_is_reduce(const row_job *j, uint32_t node) { return (ir_ops[ir_at(j->c->graph, node)->op].flags & IR_REDUCE) != 0; }
 bool row_is_full(const row_job *j, uint32_t node) { return ir_same_shape(&ir_at(j->c->graph, node)->type, &j->full); }
@@ -200,8 +200,8 @@ static bool is_of_vector(const row_job *j, uint32_t node) {
 
 /* Rows in one loop: what they share is read once, and memory is asked for in several places at once. (A matrix of 64 MB times a vector, on PoCL: four rows
    take 0.7 of the time of one after another.) Registers for their sums; nothing of a row may be kept, and dear functions want loops of their own. */
-static uint32_t rows_at_once(const row_job *j) {
-  enum { FEW = 16, VECTORS = 4 };
+static uint32_t rows_at_once(const row_job *j, uint32_t few) {
+  enum { VECTORS = 4 };
   const fusion_context *c = j->c;
   int64_t columns;
   uint32_t count = 0;
@@ -210,7 +210,7 @@ static uint32_t rows_at_once(const row_job *j) {
   for (uint32_t i = 0; i < j->group->count; i++) {
     const ir_op op = (ir_op)ir_at(c->graph, j->group->nodes[i])->op;
     if (is_of_vector(j, j->group->nodes[i])) continue;
-    if (++count > FEW || ir_ops[op].flags & IR_EXPENSIVE || op == IR_OP_gather || op == IR_OP_reduce_argmax || op == IR_OP_reduce_argmin)
+    if (++count > few || ir_ops[op].flags & IR_EXPENSIVE || op == IR_OP_gather || op == IR_OP_reduce_argmax || op == IR_OP_reduce_argmin)
       return 1;
   }
   return AT_ONCE;
@@ -360,7 +360,7 @@ static snt_result build_rows_explicit(row_job *j) {
   j->fetches = c->options->profile->caps.prefetch;
   for (uint32_t d = 0; d + 1 < j->full.rank; d++) j->fetches &= !(j->reduced[d] && !j->reduced[d + 1]);
   j->follows = per > 1;
-  const uint32_t at_once = per > 1 ? rows_at_once(j) : 1;
+  const uint32_t at_once = per > 1 ? rows_at_once(j, FEW) : 1;
   const ir_expr whole = at_once > 1 ? expr_sub(x, last, expr_mod(x, expr_sub(x, last, first), at_once)) : first;
   if (whole != first) {
     const ir_expr row = emit_loop(j->e, &(emit_loop_info){.name = "row", .lo = first, .hi = whole, .step = at_once, .whole = true});
@@ -475,12 +475,16 @@ static void emit_across_unit(row_job *j, ir_expr unit, ir_expr parts, uint32_t l
   emit_if_end(e);
 }
 
-/* Vectors of a work-item's unit: a walk down long columns, a line or two of each row, asks memory for as little as it can, where there are units for the device. */
+/* Vectors of a work-item's unit: a walk down long columns, a line or two of each row, asks memory for as little as it can, where there are units for the device.
+   Sums by words go side by side however much they compute (rewrite_words.c). */
 static uint32_t vectors_at_once(const row_job *j, ir_expr inner, uint32_t lanes) {
   enum { LONG = 128 };
   expr_pool *x = j->c->graph->pool;
   const int64_t rows = schedule_hint(x, j->rows), least = (int64_t)j->c->options->profile->min_groups * lanes;
-  uint32_t vectors = schedule_is_explicit(j->c) && schedule_hint(x, j->columns) >= LONG ? rows_at_once(j) : 1;
+  uint32_t part, vectors = 1;
+  if (!schedule_is_explicit(j->c)) return 1;
+  if (schedule_row_parts(j->c, j->seen, j->columns, 1, &part)) vectors = rows_at_once(j, UINT32_MAX);
+  else if (schedule_hint(x, j->columns) >= LONG) vectors = rows_at_once(j, FEW);
   while (vectors > 1 && (expr_mod(x, inner, (ir_expr)(lanes * vectors)) != 0 || rows < least * vectors)) vectors /= 2;
   return vectors;
 }

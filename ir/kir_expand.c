@@ -77,6 +77,21 @@ static uint32_t shuffle(site *s) {
 }
 
 /* ---- integers ---- */
+/* Bits of a word in the mantissa of a power of two, (x & m) | e: the exponents of 2^7 to 2^23 come first, all at once, and then what is each field's, so that fields
+   of a word share that. Not where vectors are as wide as tables: such processors have one instruction for both. */
+static uint32_t or_expand(site *s) {
+  enum { EXPONENTS = 0x4f800000, LEAST = 0x43000000 };
+  const kir_inst *field = kir_at(s->c.out, s->args[0]);
+  const kir_type t = s->in->type;
+  int64_t mask, exponent;
+  if (t.base != SNT_U32 || t.lanes < 2 || t.lanes >= s->caps->permute || field->op != KIR_and) return 0;
+  const uint32_t word = kir_arg(s->c.out, s->args[0], 0);
+  if (!kir_is_int_const(s->c.out, kir_arg(s->c.out, s->args[0], 1), &mask) || !kir_is_int_const(s->c.out, s->args[1], &exponent)) return 0;
+  if (mask & EXPONENTS || exponent & ~(int64_t)EXPONENTS || exponent < LEAST) return 0;
+  const uint32_t placed = two(s, KIR_or, word, kir_const_int(s->c.out, t, EXPONENTS));
+  return two(s, KIR_and, placed, kir_const_int(s->c.out, t, mask | exponent));
+}
+
 static uint32_t dot4(site *s) {
   if (s->caps->dot4) return 0;
   const kir_type t = s->in->type;
@@ -338,6 +353,7 @@ static const expansion expansions[KIR_OP_COUNT] = {
     [KIR_sqrt] = sqrt_expand,
     [KIR_permute] = permute,
     [KIR_add] = add_expand,
+    [KIR_or] = or_expand,
     [KIR_rcp] = rcp_expand,
     [KIR_pack2] = pack2,
     [KIR_unpack2] = unpack2,

@@ -58,17 +58,21 @@ static bool read_field(const kir_kernel *k, uint32_t x, bit_field *f) {
   }
   return f->value != x;
 }
-/* A number of few bits less a whole one: its bits in the mantissa of 2^(23 - shift), less that power and the number, which is exact: no conversion, and no
-   shift but of upper halves of words, one for all fields there. */
+/* A number of few bits less a whole one, a literal or a byte (zero points): its bits in the mantissa of 2^(23 - shift), less that power and the number, which is exact: no conversion, and no
+   shift but of upper halves of words, one for all fields there, which then lie as those of lower halves do. */
+static bool is_byte(const site *s, uint32_t n) {
+  return arg(s, n)->op == KIR_cast && kir_base_bits(kir_type_of(s->k, kir_arg(s->k, s->args[n], 0)).base) == 8;
+}
 static uint32_t sub_from_field(const site *s) {
   enum { MANTISSA = 23, BIAS = 127, HALF = 16 };
   bit_field f;
-  double c;
-  if (s->in->type.base != SNT_F32 || arg(s, 0)->op != KIR_cast || !kir_is_float_const(s->k, s->args[1], &c)) return 0;
+  double c = 0;
+  const bool known = kir_is_float_const(s->k, s->args[1], &c);
+  if (s->in->type.base != SNT_F32 || arg(s, 0)->op != KIR_cast || (!known && !is_byte(s, 1))) return 0;
   if (!read_field(s->k, kir_arg(s->k, s->args[0], 0), &f)) return 0;
-  const bool upper = f.mask >= INT64_C(1) << MANTISSA && f.shift >= HALF;
+  const bool upper = f.shift >= HALF;
   if (upper) f.shift -= HALF, f.mask >>= HALF;
-  if (f.shift > HALF || f.mask >= INT64_C(1) << MANTISSA) return 0;
+  if (f.mask >= INT64_C(1) << MANTISSA) return 0;
   const double power = ldexp(1, MANTISSA - (int)f.shift);
   if (c != floor(c) || fabs(c) >= power / 2) return 0;
   const kir_type word = kir_t(SNT_U32, s->in->type.lanes);
@@ -77,7 +81,8 @@ static uint32_t sub_from_field(const site *s) {
   const uint32_t bits = kir_emit_op(s->k, KIR_and, word, 2, (uint32_t[]){half, kir_const_int(s->k, word, f.mask)});
   const int64_t exponent = (int64_t)(BIAS + MANTISSA - f.shift) << MANTISSA;
   const uint32_t placed = kir_emit_op(s->k, KIR_or, word, 2, (uint32_t[]){bits, kir_const_int(s->k, word, exponent)});
-  return emit_2(s, KIR_sub, kir_emit_op(s->k, KIR_bitcast, s->in->type, 1, &placed), kir_const_float(s->k, s->in->type, power + c));
+  const uint32_t base = kir_const_float(s->k, s->in->type, power + c), off = known ? base : emit_2(s, KIR_add, s->args[1], base);
+  return emit_2(s, KIR_sub, kir_emit_op(s->k, KIR_bitcast, s->in->type, 1, &placed), off);
 }
 static uint32_t sub(const site *s) {
   if (floats(s)) return is_float(s, 1, 0.0) ? s->args[0] : sub_from_field(s);
