@@ -136,8 +136,11 @@ static bool evaluate(group_run *r, const edge *e, closeness how, fusion_group *f
   if (!(how == MAKE ? group_unite : group_look)(&r->s, a, b, fused, why)) return false;
   group_price(&r->s, fused);
   *saving = c->groups.at[a].cost.ns + c->groups.at[b].cost.ns - fused->cost.ns;
-  *why = group_pays(&r->s, *saving) ? "saves" : "loses";
-  return group_pays(&r->s, *saving);
+  const bool pays = group_pays(&r->s, *saving);
+  *why = pays ? "saves" : "loses";
+  if (how != MAKE || !pays || *saving >= c->options->profile->launch_ns || !group_shares_launch(r, e->producer, b)) return pays;
+  *why = "its launch is shared"; /* by another reader: nothing saves it */
+  return false;
 }
 
 static void refuse(group_run *r, const edge *e, const char *why, const fusion_group *fused) {

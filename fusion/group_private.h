@@ -205,7 +205,8 @@ group_kind group_find_kind(const grouping *, uint32_t node);
 static inline group_kind group_kind_of_node(const grouping *s, uint32_t node) { return (group_kind)s->kinds[node]; }
 group_kind group_merged_kind(group_kind producer, group_kind consumer); /* GROUP_NONE: never one kernel */
 void group_price(grouping *, fusion_group *);
-double group_contract_depth(const fusion_context *, uint32_t node); /* terms of each result, at the hints */
+bool group_shares_launch(const group_run *, uint32_t value, uint32_t reader); /* with another reader of the value */
+double group_contract_depth(const fusion_context *, uint32_t node);           /* terms of each result, at the hints */
 enum { GROUP_MOST_INPUTS = 64 };
 /* Of a kernel of kind `row`: how often each member is computed and each input read. False: not of that kind, or too large to say. */
 bool group_count_sweeps(const fusion_context *, const fusion_group *, uint8_t *times, uint8_t *input_times);

@@ -31,7 +31,7 @@ static double bytes_of(const fusion_context *c, uint32_t node) {
 
 /* ---- who reads it, and what computes it ---- */
 
-static bool add_readers(group_run *r, remat *m, uint32_t node, uint32_t depth) {
+static bool add_readers(const group_run *r, remat *m, uint32_t node, uint32_t depth) {
   const grouping *s = &r->s;
   for (uint32_t u = s->uses.first[node]; u < s->uses.first[node + 1]; u++) {
     const uint32_t user = s->uses.user[u];
@@ -42,20 +42,34 @@ static bool add_readers(group_run *r, remat *m, uint32_t node, uint32_t depth) {
     }
     if (s->recomputed[user]) return false; /* it lives in several groups */
     const uint32_t number = group_number(r, user);
-    bool known = number == m->owner;
-    for (uint32_t i = 0; i < m->reader_count; i++) known |= m->readers[i] == number;
-    if (known) continue;
+    if (number == m->owner || has(m->readers, m->reader_count, number)) continue;
     if (m->reader_count == MAX_READERS) return false;
     m->readers[m->reader_count++] = number;
   }
   return true;
 }
 
-static bool in_cone(const remat *m, uint32_t node) {
-  for (uint32_t i = 0; i < m->cone_count; i++)
-    if (m->cone[i] == node) return true;
+/* Kernels of which neither waits for the other are given one launch: batch.c. */
+static bool may_share_launch(const fusion_context *c, const fusion_group *a, const fusion_group *b) {
+  const cost_profile *p = c->options->profile;
+  if (!schedule_is_explicit(c) && !(p->both_sides && a->kind == b->kind)) return false; /* whose workgroups may differ */
+  return fusion_is_launch_bound(p, a->cost.ns) && fusion_is_launch_bound(p, b->cost.ns);
+}
+
+bool group_shares_launch(const group_run *r, uint32_t value, uint32_t reader) {
+  remat m;
+  m.owner = group_number(r, value), m.reader_count = 0;
+  const bool all = add_readers(r, &m, value, 0);
+  while (all && m.reader_count--) { /* as deep as each other: neither waits */
+    const uint32_t other = m.readers[m.reader_count];
+    if (other != reader && r->s.place[other].level == r->s.place[reader].level &&
+        may_share_launch(r->s.c, &r->s.c->groups.at[other], &r->s.c->groups.at[reader]))
+      return true;
+  }
   return false;
 }
+
+static bool in_cone(const remat *m, uint32_t node) { return has(m->cone, m->cone_count, node); }
 
 /* Pointwise members down to values that are stored anyway. */
 static bool add_cone(const group_run *r, remat *m, uint32_t node) {
@@ -63,14 +77,11 @@ static bool add_cone(const group_run *r, remat *m, uint32_t node) {
   const ir_graph *g = s->c->graph;
   const fusion_group *owner = &s->c->groups.at[m->owner];
   if (node != m->value && is_output_of(owner, node)) return true;
-  if (fusion_is_view(g, node) && !s->group_of[node]) {
-    for (uint32_t i = 0; i < ir_at(g, node)->arity; i++)
-      if (!add_cone(r, m, ir_arg(g, node, i))) return false;
-    return true;
+  if (!fusion_is_view(g, node) || s->group_of[node]) {
+    if (!fusion_group_has(owner, node) || in_cone(m, node)) return true;
+    if (!(ir_ops[ir_at(g, node)->op].flags & IR_POINTWISE) || m->cone_count == MAX_CONE) return false;
+    m->cone[m->cone_count++] = node;
   }
-  if (!fusion_group_has(owner, node) || in_cone(m, node)) return true;
-  if (!(ir_ops[ir_at(g, node)->op].flags & IR_POINTWISE) || m->cone_count == MAX_CONE) return false;
-  m->cone[m->cone_count++] = node;
   for (uint32_t i = 0; i < ir_at(g, node)->arity; i++)
     if (!add_cone(r, m, ir_arg(g, node, i))) return false;
   return true;
@@ -183,15 +194,13 @@ static void set_recomputed(grouping *s, const remat *m, uint8_t delta) {
   for (uint32_t i = 0; i < m->cone_count; i++) s->recomputed[m->cone[i]] = (uint8_t)(s->recomputed[m->cone[i]] + delta);
 }
 
-/* Two kernels of which neither waits for the other any more are given one launch: batch.c. */
+/* Of two kernels of which neither waits for the other any more. */
 static double shared_launch(const grouping *s, const remat *m) {
-  const cost_profile *p = s->c->options->profile;
   const fusion_group *reader = &m->changed[0];
   if (m->rest.dead || m->reader_count != 1) return 0;
-  if (!schedule_is_explicit(s->c) && !(p->both_sides && m->rest.kind == reader->kind)) return 0; /* whose workgroups may differ */
   for (uint32_t i = 0; i < reader->input_count; i++)
     if (is_output_of(&m->rest, reader->inputs[i])) return 0;
-  return fusion_is_launch_bound(p, m->rest.cost.ns) && fusion_is_launch_bound(p, reader->cost.ns) ? p->launch_ns : 0;
+  return may_share_launch(s->c, &m->rest, reader) ? s->c->options->profile->launch_ns : 0;
 }
 
 /* False when there is nothing to choose; else `why` is null or the obstacle, and both prices are known. */
@@ -204,13 +213,11 @@ static bool build(group_run *r, uint32_t value, remat *m, const char **why) {
   if (s->is_stored[value] || s->recomputed[value] || !is_output_of(owner, value)) return false;
   if (!add_readers(r, m, value, 0) || !m->reader_count || !add_cone(r, m, value)) return false;
   sort_cone(m);
-  m->ns_before = owner->cost.ns;
-  m->bytes_before = owner->cost.bytes;
-  m->version = r->version[m->owner];
-  for (uint32_t i = 0; i < m->reader_count; i++) {
-    m->ns_before += c->groups.at[m->readers[i]].cost.ns;
-    m->bytes_before += c->groups.at[m->readers[i]].cost.bytes;
-    m->version += r->version[m->readers[i]];
+  for (uint32_t i = 0; i <= m->reader_count; i++) {
+    const uint32_t number = i ? m->readers[i - 1] : m->owner;
+    m->ns_before += c->groups.at[number].cost.ns;
+    m->bytes_before += c->groups.at[number].cost.bytes;
+    m->version += r->version[number];
   }
   *why = r->many ? refused(s, m) : NULL;
   if (!*why) *why = forbidden(r, m);
@@ -239,14 +246,16 @@ static void record(group_run *r, const remat *m, const char *rule, bool taken) {
                                         .bytes_saved = m->bytes_before - m->bytes_after});
 }
 
+static bool pays(const group_run *r, const remat *m) { return group_pays(&r->s, m->ns_before - m->ns_after); }
+
 /* Into the queue when it saves. */
 static void propose(group_run *r, const remat *m, const char *why) {
-  const double saving = m->ns_before - m->ns_after;
-  if (why || !group_pays(&r->s, saving)) {
+  if (why || !pays(r, m)) {
     record(r, m, why ? why : "kept", false);
     return;
   }
-  const edge e = {.saving = saving, .producer = m->value, .consumer = m->cone[0], .version = m->version, .recompute = true};
+  const edge e = {
+      .saving = m->ns_before - m->ns_after, .producer = m->value, .consumer = m->cone[0], .version = m->version, .recompute = true};
   if (!group_push(r->s.c, &r->queue, e)) r->s.c->plan->failed = true;
 }
 
@@ -284,7 +293,7 @@ uint32_t remat_consider(group_run *r, uint32_t value, uint32_t *changed) {
   remat m;
   const char *why;
   if (r->s.c->options->level != FUSION_FUSED || !build(r, value, &m, &why)) return 0;
-  if (r->many && !why && group_pays(&r->s, m.ns_before - m.ns_after)) return take(r, &m, changed);
+  if (r->many && !why && pays(r, &m)) return take(r, &m, changed);
   propose(r, &m, why);
   return 0;
 }
@@ -297,5 +306,5 @@ uint32_t remat_pop(group_run *r, const edge *e, uint32_t *changed) {
     propose(r, &m, why);
     return 0;
   }
-  return why || !group_pays(&r->s, m.ns_before - m.ns_after) ? 0 : take(r, &m, changed);
+  return why || !pays(r, &m) ? 0 : take(r, &m, changed);
 }
