@@ -69,10 +69,14 @@ static bool replace_in(onnx_call *c, uint32_t i, uint32_t node) {
   return true;
 }
 
+bool onnx_fill_in(onnx_call *c, uint32_t i, uint32_t fill) {
+  const onnx_value *v = c->in[i];
+  return replace_in(c, i, onnx_mask(c, v->node, v->count, v->count_axis, fill));
+}
+
 bool onnx_mask_in(onnx_call *c, uint32_t i, onnx_filling filling) {
   const onnx_value *v = onnx_has(c, i) ? c->in[i] : NULL;
-  if (!v || !v->count) return true;
-  return replace_in(c, i, onnx_mask(c, v->node, v->count, v->count_axis, onnx_filler(c, v->type.dtype, filling)));
+  return !v || !v->count || onnx_fill_in(c, i, onnx_filler(c, v->type.dtype, filling));
 }
 
 bool onnx_drop_in(onnx_call *c, uint32_t i) { return !onnx_has(c, i) || !c->in[i]->count || replace_in(c, i, c->in[i]->node); }

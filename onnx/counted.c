@@ -69,7 +69,8 @@ static const counted_rule rules[] = {
     {"Hardmax", in_rows, ONNX_LEAST, KEPT},           {"CumSum", along_input, ONNX_ZERO, KEPT},
     {"CumProd", along_input, ONNX_ONE, KEPT},
     {"MatMul", in_product, ONNX_ZERO, GONE},          {"Gemm", in_gemm, ONNX_ZERO, GONE},
-    {"NonZero", anywhere, ONNX_ZERO, GONE},
+    {"NonZero", anywhere, ONNX_ZERO, GONE},           {"DynamicQuantizeLinear", anywhere, ONNX_ZERO, KEPT},
+    {"RandomNormalLike", anywhere, ONNX_ZERO, KEPT},  {"RandomUniformLike", anywhere, ONNX_ZERO, KEPT},
 };
 // clang-format on
 
@@ -117,6 +118,7 @@ bool onnx_ready_counted(onnx_call *c, onnx_counted *out) {
   c->opset = onnx_scope_opset(c->im->scope, c->node->domain);
   const onnx_row *row = onnx_find_row(c->node, c->opset, &other);
   const counted_rule *rule = find_rule(c->node);
+  if (!onnx_ready_moved(c, out)) return false;
   if (row && row->flags & ONNX_BROADCAST) return fit_operands(c);
   for (uint32_t i = 0; rule && i < c->in_count; i++) {
     const uint32_t axis = onnx_has(c, i) ? c->in[i]->count_axis : 0;

@@ -98,6 +98,17 @@ int64_t onnx_given_extent(onnx_import *im, const char *param) {
   return given && given->min == given->max ? given->min : -1;
 }
 
+/* A number that the model computes has the name of its value: an extent that an axis could have as well would be meant by both. */
+int64_t onnx_given_most(onnx_import *im, const char *value) {
+  for (uint32_t i = 0; i < im->dim_count; i++) {
+    const snt_symbol *given = &im->info->dims[i];
+    if (!given->name || strcmp(given->name, value) != 0) continue;
+    im->dim_used[i] = true;
+    return given->max < INT32_MAX ? given->max : given->hint;
+  }
+  return -1;
+}
+
 bool onnx_symbol(onnx_import *im, const char *param, int64_t hint, ir_expr *out) {
   const char *name = symbol_name(im, param);
   expr_symbol s;
