@@ -111,6 +111,7 @@ int64_t onnx_first_places_read(onnx_call *); /* of result 0, along its first axi
 typedef struct onnx_counted { /* what is left to say of results once the row has run */
   ir_expr count;              /* 0: nothing */
   uint32_t axis;
+  bool sums;      /* each place is many products: schedules are to ask whether it is wanted */
   ir_expr extent; /* not 0: the result is a mean of so many places, of which only the count is used */
 } onnx_counted;
 bool onnx_ready_counted(onnx_call *, onnx_counted *); /* operands of bounded extent as the operator may read them; false: refused */

@@ -152,6 +152,6 @@ bool onnx_ready_moved(onnx_call *c, onnx_counted *out) {
   for (uint32_t i = 0; count && i < IR_COUNT(rules); i++)
     if (!strcmp(rules[i].op, c->node->op)) rule = &rules[i];
   if (!rule || !rule->count(c, axis, &count)) return !c->refused;
-  *out = (onnx_counted){.count = expr_max(c->g->pool, count, 0), .axis = axis};
+  *out = (onnx_counted){.count = expr_max(c->g->pool, count, 0), .axis = axis, .sums = !strncmp(c->node->op, "Conv", 4)};
   return rule->fill(c, axis);
 }
