@@ -45,11 +45,15 @@ uint32_t onnx_filler(onnx_call *c, int32_t dtype, onnx_filling filling) {
   return ir_add_const(c->g, &type, &(ir_const){.kind = IR_CONST_SPLAT, .bits = dtype == SNT_BOOL ? greatest : whole_end(dtype, greatest)});
 }
 
+/* The condition is a vector along the axis: where readers share it, that is what is stored, whatever the order of the other axes. */
 uint32_t onnx_mask(onnx_call *c, uint32_t node, ir_expr count, uint32_t axis, uint32_t fill) {
   if (!node || !fill) return 0;
   const ir_tensor type = *onnx_type_of(c, node);
-  const uint32_t at = onnx_iota(c, SNT_I64, type.rank, type.dims, axis);
-  return onnx_select(c, onnx_2(c, IR_OP_lt, at, onnx_extent(c, count, SNT_I64)), node, fill);
+  ir_expr dims[SNT_MAX_RANK];
+  for (uint32_t i = 0; i < type.rank; i++) dims[i] = i == axis ? type.dims[i] : 1;
+  const uint32_t at = onnx_iota(c, SNT_I64, 1, &type.dims[axis], 0);
+  const uint32_t used = onnx_reshape(c, onnx_2(c, IR_OP_lt, at, onnx_extent(c, count, SNT_I64)), type.rank, dims);
+  return onnx_select(c, used, node, fill);
 }
 
 uint32_t onnx_node_at_rest(onnx_call *c, onnx_value *v) {
@@ -69,10 +73,14 @@ static bool replace_in(onnx_call *c, uint32_t i, uint32_t node) {
   return true;
 }
 
+bool onnx_fill_in(onnx_call *c, uint32_t i, uint32_t fill) {
+  const onnx_value *v = c->in[i];
+  return replace_in(c, i, onnx_mask(c, v->node, v->count, v->count_axis, fill));
+}
+
 bool onnx_mask_in(onnx_call *c, uint32_t i, onnx_filling filling) {
   const onnx_value *v = onnx_has(c, i) ? c->in[i] : NULL;
-  if (!v || !v->count) return true;
-  return replace_in(c, i, onnx_mask(c, v->node, v->count, v->count_axis, onnx_filler(c, v->type.dtype, filling)));
+  return !v || !v->count || onnx_fill_in(c, i, onnx_filler(c, v->type.dtype, filling));
 }
 
 bool onnx_drop_in(onnx_call *c, uint32_t i) { return !onnx_has(c, i) || !c->in[i]->count || replace_in(c, i, c->in[i]->node); }

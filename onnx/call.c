@@ -234,7 +234,9 @@ bool onnx_in_numbers(onnx_call *c, uint32_t i, uint32_t room, double *out, uint3
     return true;
   }
   const void *data = onnx_in(c, i) ? settled(c, v) : NULL;
-  if (!data) return onnx_refuse(c, "input %u (%.60s) must be a constant", i, v->name);
+  if (!data)
+    return onnx_refuse(c, "input %u (%.60s) must be a constant%s", i, v->name,
+                       ir_dtypes[v->type.dtype].is_float ? "" : ", or a whole number whose most is given by that name");
   for (uint32_t k = 0; k < *count; k++) out[k] = ir_dtype_load(v->type.dtype, data, k);
   return true;
 }

@@ -69,7 +69,8 @@ static const counted_rule rules[] = {
     {"Hardmax", in_rows, ONNX_LEAST, KEPT},           {"CumSum", along_input, ONNX_ZERO, KEPT},
     {"CumProd", along_input, ONNX_ONE, KEPT},
     {"MatMul", in_product, ONNX_ZERO, GONE},          {"Gemm", in_gemm, ONNX_ZERO, GONE},
-    {"NonZero", anywhere, ONNX_ZERO, GONE},
+    {"NonZero", anywhere, ONNX_ZERO, GONE},           {"DynamicQuantizeLinear", anywhere, ONNX_ZERO, KEPT},
+    {"RandomNormalLike", anywhere, ONNX_ZERO, KEPT},  {"RandomUniformLike", anywhere, ONNX_ZERO, KEPT},
 };
 // clang-format on
 
@@ -117,11 +118,12 @@ bool onnx_ready_counted(onnx_call *c, onnx_counted *out) {
   c->opset = onnx_scope_opset(c->im->scope, c->node->domain);
   const onnx_row *row = onnx_find_row(c->node, c->opset, &other);
   const counted_rule *rule = find_rule(c->node);
+  if (!onnx_ready_moved(c, out)) return false;
   if (row && row->flags & ONNX_BROADCAST) return fit_operands(c);
   for (uint32_t i = 0; rule && i < c->in_count; i++) {
     const uint32_t axis = onnx_has(c, i) ? c->in[i]->count_axis : 0;
     if (!onnx_has(c, i) || !c->in[i]->count || !rule->over(c, i, axis)) continue;
-    if (rule->result != GONE) *out = (onnx_counted){c->in[i]->count, axis, rule->result == MEAN ? c->in[i]->type.dims[axis] : 0};
+    if (rule->result != GONE) *out = (onnx_counted){c->in[i]->count, axis, false, rule->result == MEAN ? c->in[i]->type.dims[axis] : 0};
     if (!onnx_mask_in(c, i, rule->filling)) return false;
   }
   return !c->refused;
@@ -138,5 +140,7 @@ bool onnx_settle_counted(onnx_call *c, const onnx_counted *counted, uint32_t fir
   if (!c->out_count) return true;
   if (counted->count && counted->extent) return settle_mean(c, counted) && onnx_spread_counts(c, first);
   if (!counted->count) return onnx_spread_counts(c, first);
-  return onnx_out_counted(c, 0, c->out[0].node, counted->count, counted->axis, 0);
+  const uint32_t node = counted->sums ? onnx_mask(c, c->out[0].node, counted->count, counted->axis, onnx_like(c, c->out[0].node, 0))
+                                      : c->out[0].node;
+  return onnx_out_counted(c, 0, node, counted->count, counted->axis, 0);
 }

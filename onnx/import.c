@@ -235,7 +235,8 @@ static bool publish(onnx_call *c, bool good) {
     if (!v) return onnx_fail(c->im, SNT_E_PARSE, "node %.80s (%.40s): two values are named %.80s", c->name, c->node->op, name);
     *v = c->out[i];
     v->name = name;
-    if (!good) *v = (onnx_value){.name = name, .broken = true};
+    if (good) onnx_take_bound(c, v);
+    else *v = (onnx_value){.name = name, .broken = true};
   }
   return true;
 }
@@ -466,7 +467,7 @@ static bool import_graph(onnx_import *im, const onnx_graph *graph) {
   if (!onnx_import_constants(im, &graph->constants) || !give_extents(im, &graph->inputs)) return false;
   for (uint32_t i = 0; i < graph->inputs.count; i++)
     if (!import_input(im, &graph->inputs.at[i])) return false;
-  if (!check_names(im, graph) || !onnx_import_nodes(im, &graph->nodes)) return false;
+  if (!onnx_import_nodes(im, &graph->nodes) || !check_names(im, graph)) return false; /* numbers that nodes compute have names, too */
   if (!graph->outputs.count) return onnx_fail(im, SNT_E_PARSE, "the model has no outputs");
   for (uint32_t i = 0; i < graph->outputs.count; i++)
     if (!import_output(im, &graph->outputs.at[i])) return false;

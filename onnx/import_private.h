@@ -74,6 +74,7 @@ void onnx_note_dim(onnx_import *, const char *param);                           
 const char *onnx_stray_dim(const onnx_import *);                                /* one that the caller names and no input has, or null */
 int64_t onnx_given_extent(onnx_import *, const char *param);                    /* the number that the caller fixes it to; -1: none */
 bool onnx_give_extent(onnx_import *, const char *param, int64_t extent); /* a fixed input has that there; the first of a name counts */
+int64_t onnx_given_most(onnx_import *, const char *value); /* what a number that is computed may be at most; -1: nothing says */
 /* ---- rules.c ---- */
 bool onnx_demand_equal(onnx_import *, ir_expr a, ir_expr b); /* true: a rule was added that makes them equal */
 bool onnx_demand_within(onnx_import *, ir_expr rest);        /* true: one that makes this number less an extent not negative */
@@ -95,6 +96,7 @@ bool onnx_find_loop_facts(onnx_call *, onnx_loop_facts *);
 /* ---- late.c ---- */
 bool onnx_uses_trip(const onnx_import *, ir_expr); /* whether it changes from trip to trip */
 uint32_t onnx_late_node(const onnx_import *, uint32_t variable);
+void onnx_take_bound(onnx_call *, onnx_value *); /* a whole number that the graph computes is late where the caller bounds it by its name */
 
 /* ---- bounded.c ---- */
 bool onnx_spread_counts(onnx_call *, uint32_t first);  /* results of operands of bounded extent; first: of the call's nodes */
@@ -111,9 +113,14 @@ int64_t onnx_first_places_read(onnx_call *); /* of result 0, along its first axi
 typedef struct onnx_counted { /* what is left to say of results once the row has run */
   ir_expr count;              /* 0: nothing */
   uint32_t axis;
+  bool sums;      /* each place is many products: schedules are to ask whether it is wanted */
   ir_expr extent; /* not 0: the result is a mean of so many places, of which only the count is used */
 } onnx_counted;
 bool onnx_ready_counted(onnx_call *, onnx_counted *); /* operands of bounded extent as the operator may read them; false: refused */
+/* ---- moved.c ---- */
+bool onnx_ready_moved(onnx_call *, onnx_counted *); /* the same, of operators along whose axis places move */
+/* Operand 0 of a Pad, padded along its axis of places already (and no more in `pads`), or with `fill` where that does as well. */
+uint32_t onnx_pad_moved(onnx_call *, ir_expr *pads, const char *mode, uint32_t fill);
 bool onnx_settle_counted(onnx_call *, const onnx_counted *, uint32_t first);
 
 /* ---- function.c ---- */

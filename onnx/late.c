@@ -35,6 +35,16 @@ ir_expr onnx_late_number(onnx_call *c, uint32_t node, ir_expr most) {
   return !x->failed && IR_PUSH(c->im->temp, &c->im->counts, late) ? number : 0;
 }
 
+void onnx_take_bound(onnx_call *c, onnx_value *v) {
+  const bool number = v->node && !v->known && onnx_count(v) == 1 && !ir_dtypes[v->type.dtype].is_float && v->type.dtype != SNT_BOOL;
+  const int64_t most = number ? onnx_given_most(c->im, v->name) : -1;
+  onnx_number *known = most >= 0 ? IR_NEW_ARRAY(c->im->temp, onnx_number, 1) : NULL;
+  if (!known) return;
+  const uint32_t whole = onnx_2n(c, IR_OP_min, onnx_cast(c, onnx_reshape(c, v->node, 0, NULL), SNT_I64), (double)most);
+  known[0] = (onnx_number){onnx_late_number(c, onnx_2n(c, IR_OP_max, whole, 0), expr_int(c->g->pool, most)), 1};
+  if (known[0].num) v->known = known;
+}
+
 ir_expr onnx_late_sum(onnx_call *c, ir_expr number, uint32_t node) {
   enum { FEW_TERMS = 4 };
   const expr_pool *x = c->g->pool;

@@ -62,8 +62,9 @@ typedef enum { ONNX_ZERO, ONNX_ONE, ONNX_LEAST, ONNX_GREATEST } onnx_filling;
 uint32_t onnx_filler(onnx_call *, int32_t dtype, onnx_filling);
 uint32_t onnx_mask(onnx_call *, uint32_t node, ir_expr count, uint32_t axis, uint32_t fill); /* `fill` in the places that are not used */
 bool onnx_is_counted(const onnx_call *, uint32_t i, uint32_t axis);                          /* operand i, along that axis */
-bool onnx_mask_in(onnx_call *, uint32_t i, onnx_filling); /* from now on operand i has all its places, the filling where it had none */
-bool onnx_drop_in(onnx_call *, uint32_t i);               /* .., whatever is there: nobody reads it, or what it makes */
+bool onnx_mask_in(onnx_call *, uint32_t i, onnx_filling);  /* from now on operand i has all its places, the filling where it had none */
+bool onnx_fill_in(onnx_call *, uint32_t i, uint32_t fill); /* .., that node */
+bool onnx_drop_in(onnx_call *, uint32_t i);                /* .., whatever is there: nobody reads it, or what it makes */
 bool onnx_cut_in(onnx_call *, uint32_t i, uint32_t axis,
                  ir_expr extent); /* only so many places of operand i are there, all or some of which are used */
 

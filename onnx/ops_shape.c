@@ -316,9 +316,15 @@ static uint32_t pad_constant(onnx_call *c, uint32_t x, const ir_expr *pads, doub
   return ir_add_node(c->g, IR_OP_pad, 1, &x, value == 0 && !signbit(value) ? 2 : 3, attrs, NULL);
 }
 
+static uint32_t padded(onnx_call *c, uint32_t x, const ir_expr *pads, const char *mode, double value) {
+  if (!strcmp(mode, "constant")) return x ? pad_constant(c, x, pads, value) : 0;
+  if (strcmp(mode, "edge") != 0 && strcmp(mode, "reflect") != 0 && strcmp(mode, "wrap") != 0) return onnx_refuse(c, "mode %.40s", mode), 0;
+  return x ? onnx_add(c, "pad_%s %%%u, pads=%s", mode, x, onnx_list_text(c, 2 * onnx_type_of(c, x)->rank, pads)) : 0;
+}
+
 bool onnx_op_pad(onnx_call *c) {
   const char *mode = onnx_text(c, "mode", "constant");
-  const uint32_t x = onnx_in(c, 0);
+  uint32_t x = onnx_in(c, 0);
   ir_expr all[2 * SNT_MAX_RANK];
   onnx_list pads = {0};
   double value = onnx_float(c, "value", 0);
@@ -327,9 +333,12 @@ bool onnx_op_pad(onnx_call *c) {
   else if (!onnx_in_list(c, 1, &pads)) return false;
   if (!x || !spread_pads(c, &pads, onnx_type_of(c, x)->rank, all)) return false;
   if (onnx_has(c, 2) && !onnx_in_number(c, 2, &value)) return false;
-  if (!strcmp(mode, "constant")) return onnx_out(c, 0, pad_constant(c, x, all, value));
-  if (strcmp(mode, "edge") != 0 && strcmp(mode, "reflect") != 0 && strcmp(mode, "wrap") != 0) return onnx_refuse(c, "mode %.40s", mode);
-  return onnx_out(c, 0, onnx_add(c, "pad_%s %%%u, pads=%s", mode, x, onnx_list_text(c, 2 * onnx_type_of(c, x)->rank, all)));
+  const uint32_t axis = c->in[0]->count_axis;
+  const ir_expr more = c->in[0]->count ? expr_add(c->g->pool, all[axis], all[onnx_type_of(c, x)->rank + axis]) : 0;
+  if (!c->in[0]->count || (!more && !all[axis])) return onnx_out(c, 0, padded(c, x, all, mode, value));
+  const ir_expr count = expr_max(c->g->pool, expr_add(c->g->pool, c->in[0]->count, more), 0);
+  x = onnx_pad_moved(c, all, mode, onnx_like(c, x, value));
+  return x && onnx_drop_in(c, 0) && onnx_out_counted(c, 0, padded(c, x, all, mode, value), count, axis, 0);
 }
 
 /* Centred cuts, and zeros around. */

@@ -111,6 +111,17 @@ bool onnx_give_extent(onnx_import *im, const char *param, int64_t extent) {
   return IR_PUSH(im->temp, &im->given, fixed) || onnx_fail(im, SNT_E_HOST_MEM, "out of memory");
 }
 
+/* A number that the model computes has the name of its value: an extent that an axis could have as well would be meant by both. */
+int64_t onnx_given_most(onnx_import *im, const char *value) {
+  for (uint32_t i = 0; i < im->dim_count; i++) {
+    const snt_symbol *given = &im->info->dims[i];
+    if (!given->name || strcmp(given->name, value) != 0) continue;
+    im->dim_used[i] = true;
+    return given->max < INT32_MAX ? given->max : given->hint;
+  }
+  return -1;
+}
+
 bool onnx_symbol(onnx_import *im, const char *param, int64_t hint, ir_expr *out) {
   const char *name = symbol_name(im, param);
   expr_symbol s;

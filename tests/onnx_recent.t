@@ -49,6 +49,15 @@ for my $folder (sort glob "$dir/recent/alike_*") {
   is($said =~ /= concat (?:%\S+, ){8}/ ? 1 : 0, $folder =~ /alike_unlike/ ? 1 : 0, $folder =~ s{.*/}{}r) or diag($said);
 }
 done_testing(), exit if defined $ENV{SNT_ONLY};
+# How long it is is a number that the model computes and nothing in it bounds: 17 of at most 20, and of at most 4.
+for my $most (20, 4) {
+  my $folder = "$dir/recent.refused/counts_refused_length_some";
+  my $said = `$sinter run $folder/model.onnx --device host --quiet --input x0=$folder/test_data_set_0/input_0.pb --dim n=$most --output y0=$dir/y0.npy --output y0.count=$dir/count.npy 2>&1`;
+  my @y = unpack 'q<*', substr slurp("$dir/y0.npy"), 128;
+  my ($count) = unpack 'q<', substr slurp("$dir/count.npy"), -8;
+  is("$count: @y", $most == 20 ? '17: ' . join(' ', 1 .. 17, 0, 0, 0) : '4: 1 2 3 4', "a length of at most $most") or diag($said);
+}
+like(scalar `$sinter run $dir/recent/loop_13_open_count/model.onnx --device host --dim nowhere=3 2>&1`, qr/no extent is named nowhere/, 'a bound of nothing');
 # As many trips as an extent that is known at run time only: none, a few, more than are written out.
 for my $device ('host', 'vulkan:llvmpipe') {
   for my $trips (0, 5, 300) {

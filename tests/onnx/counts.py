@@ -6,7 +6,8 @@ CASES, REFUSED = [], []
 TABLE = np.random.default_rng(8).standard_normal((8, 3)).astype(np.float32)
 OTHER = np.random.default_rng(9).standard_normal((8, 3)).astype(np.float32)
 MARKS = {"some": np.array([0, 3, 0, 2, 0, 5, 7, 0], np.float32), "none": np.zeros(8, np.float32), "all": np.arange(1, 9, dtype=np.float32)}
-NUMBERS = {"zero": 0, "one": 1, "minus": -1, "two": 2, "l0": [0], "l1": [1], "l2": [2], "l3": [3], "l4": [4], "m1": [-1], "m2": [-2], "m9": [-99], "end": [2**62], "flat": [-1, 3], "pairs": [-1, 2], "box": [-1, 1, 3], "four": [-1, 1, 2, 2], "cut": [1, 1]}
+NUMBERS = {"zero": 0, "one": 1, "minus": -1, "two": 2, "l0": [0], "l1": [1], "l2": [2], "l3": [3], "l4": [4], "m1": [-1], "m2": [-2], "m9": [-99], "end": [2**62], "flat": [-1, 3], "pairs": [-1, 2], "box": [-1, 1, 3], "four": [-1, 1, 2, 2], "cut": [1, 1], "l6": [6], "w432": [4, 3, 2], "w324": [3, 2, 4], "w122": [1, 2, 2], "l112": [1, 1, 2], "p000102": [0, 0, 1, 0, 0, 2], "p010010": [0, 1, 0, 0, 1, 0], "p000002": [0, 0, 0, 0, 0, 2],
+           "p010102": [0, 1, 1, 0, 1, 2]}
 FOUND = ["NonZero marks -> z", "Squeeze z l0 -> p", "Gather table p -> g"]  # rows of the table where marks are: g [n, 3]
 
 
@@ -159,6 +160,66 @@ for variant, sizes in {"some": [3, 0, 5], "none": [0, 0, 8], "all": [8, 0, 0]}.i
     CASES.append((f"counts_split_{variant}", 17, [written(s, {}) for s in ["Split x1 x0 -> a y1 c | axis=0", "Add a a -> y0", "Identity c -> y2", "Concat y0 y1 c -> y3 | axis=0", "Add y3 x1 -> y4", "ReduceSum a x2 -> y5 | keepdims=0"]],
                   [np.array(sizes), TABLE, np.array([0])], [made[0], parts[1], made[2], np.concatenate([made[0], parts[1], made[2]]), np.concatenate([made[0], parts[1], made[2]]) + TABLE, parts[0].sum(0)], {1, 2}, {}))
 
+# ---- along the places: windows, frames, paddings, resizing, steps of a recurrence ----
+def line(p):
+    return TABLE[p].T.astype(float)[None]  # [1, 3, n]
+
+
+def convolved(x, w, low=0, high=0, stride=1, dilation=1):
+    x, reach = np.pad(x, ((0, 0), (0, 0), (low, high))), dilation * (w.shape[2] - 1) + 1
+    out = [np.einsum("nct,oct->no", x[:, :, i:i + reach:dilation], w) for i in range(0, x.shape[2] - reach + 1, stride)]
+    return np.stack(out, 2) if out else np.zeros((1, len(w), 0))
+
+
+def spread_out(x, w, stride, low=0, high=0, extra=0):
+    y = np.zeros((1, w.shape[1], max((x.shape[2] - 1) * stride + w.shape[2] + extra, 0)))
+    for i in range(x.shape[2]):
+        y[:, :, i * stride:i * stride + w.shape[2]] += np.einsum("nc,cot->not", x[:, :, i], w)
+    return y[:, :, low:y.shape[2] - high]
+
+
+LINE = ["Transpose g -> t | perm=[1,0]", "Unsqueeze t l0 -> x", "Reshape other w432 -> w", "Reshape other w324 -> v"]  # x [1, 3, n]
+W432, W324 = OTHER.astype(float).reshape(4, 3, 2), OTHER.astype(float).reshape(3, 2, 4)
+WINDOWS = ["Conv x w -> y0 | pads=[1,1]", "Conv x w -> y1 | pads=[2,1] dilations=[2]", "Conv x w -> y2 | pads=[1,2] strides=[2]", "Relu y0 -> r", "ReduceSum r l2 -> y3 | keepdims=0", "Conv x w -> y4 | auto_pad='SAME_UPPER'"]
+case("windows", LINE + WINDOWS, lambda p: (lambda x: [convolved(x, W432, 1, 1), convolved(x, W432, 2, 1, dilation=2), convolved(x, W432, 1, 2, 2), convolved(x, W432, 1, 1).clip(0).sum(2), convolved(x, W432, 0, 1)])(line(p)), "some all")
+case("no_window", LINE + ["Conv x w -> y0 | pads=[1,1]", "Conv x w -> y1"], lambda p: [convolved(line(p), W432, 1, 1), convolved(line(p), W432)])
+case("turned", LINE + ["ConvTranspose x v -> y0 | strides=[2] pads=[1,1]", "ConvTranspose x v -> y1 | strides=[3] output_padding=[2]", "Tanh y0 -> h", "ReduceMean h -> y2 | axes=[2] keepdims=0"],
+     lambda p: (lambda x: [spread_out(x, W324, 2, 1, 1), spread_out(x, W324, 3, extra=2), np.tanh(spread_out(x, W324, 2, 1, 1)).mean(2)])(line(p)), "some all")
+case("pooled", LINE + ["MaxPool x -> y0 | kernel_shape=[3] pads=[1,1]", "MaxPool x -> y1 | kernel_shape=[2] strides=[2]"],
+     lambda p: (lambda x: [np.stack([x[:, :, max(i - 1, 0):i + 2].max(2) for i in range(x.shape[2])], 2), np.stack([x[:, :, i:i + 2].max(2) for i in range(0, x.shape[2] - 1, 2)], 2)])(line(p)), "some all")
+case("padded", LINE + ["Pad x p000102 -> y0", "Pad x p000102 -> y1 | mode='reflect'", "Pad x p000102 -> y2 | mode='edge'", "Cast two -> f2 | to=1", "Pad x p010010 f2 -> y3", "Pad x p000002 f2 -> y4", "Pad x p010102 -> y5 | mode='reflect'"],
+     lambda p: (lambda x: [np.pad(x, ((0, 0), (0, 0), (1, 2))), np.pad(x, ((0, 0), (0, 0), (1, 2)), "reflect"), np.pad(x, ((0, 0), (0, 0), (1, 2)), "edge"), np.pad(x, ((0, 0), (1, 1), (0, 0)), constant_values=2),
+                           np.pad(x, ((0, 0), (0, 0), (0, 2)), constant_values=2), np.pad(x, ((0, 0), (1, 1), (1, 2)), "reflect")])(line(p)), "some all")
+case("resized", LINE + ["Cast l112 -> up | to=1", "Reciprocal up -> down", "Resize x _ up -> y0 | mode='nearest' nearest_mode='floor' coordinate_transformation_mode='asymmetric'", "Resize x _ up -> y1 | mode='linear'", "Resize x _ down -> y2 | mode='linear'"],
+     lambda p: (lambda x, at: [np.repeat(x, 2, 2), x[:, :, at[0]] * (1 - at[2]) + x[:, :, at[1]] * at[2], (x[:, :, :len(p) // 2 * 2:2] + x[:, :, 1::2]) / 2])(line(p), (lambda s: (np.clip(np.floor(s), 0, len(p) - 1).astype(int), np.clip(np.floor(s) + 1, 0, len(p) - 1).astype(int), s - np.floor(s)))((np.arange(2 * len(p)) + 0.5) / 2 - 0.5)), "some all")
+
+
+def gated(x, w, r):  # h of an RNN over x [n, 1, 3]
+    h, out = np.zeros((1, w.shape[0])), []
+    for row in x:
+        h = np.tanh(row @ w.T + h @ r.T)
+        out.append(h)
+    return np.stack(out)
+
+
+RNN = [OTHER.astype(float)[:2], OTHER.astype(float)[2:6, 0].reshape(2, 2)]
+case("recurrent", ["Unsqueeze g l1 -> x", "Slice other l0 l2 l0 -> w2", "Unsqueeze w2 l0 -> w", "Slice other l2 l6 l0 -> r6", "Slice r6 l0 l1 l1 -> r1", "Reshape r1 w122 -> r", "Concat w w -> wb | axis=0", "Concat r r -> rb | axis=0", "RNN x w r -> y0 y1 | hidden_size=2", "RNN x wb rb -> y2 y3 | hidden_size=2 direction='bidirectional'"],
+     lambda p: (lambda f, b: [f[:, None], f[-1:], np.stack([f, b], 1), np.stack([f[-1], b[0]])])(gated(rows(p)[:, None], *RNN), gated(rows(p)[::-1, None], *RNN)[::-1]), "some all")
+
+
+def in_bytes(x):
+    low, high = np.float32(min(x.min(), 0)), np.float32(max(x.max(), 0))
+    scale = np.float32((high - low) / np.float32(255))
+    zero = np.uint8(np.rint(-low / scale))
+    return np.clip(np.rint(x / scale) + zero, 0, 255).astype(np.uint8), scale, zero
+
+
+BYTES = ["Cast w -> wf | to=1", "Cast wf -> wi | to=3", "Cast zero -> z8 | to=3", "DynamicQuantizeLinear x -> q s zp", "ConvInteger q wi zp z8 -> y0 | pads=[1,1]", "Identity q -> y1", "Identity zp -> y2"]
+case("in_bytes", LINE[:2] + ["Add other other -> o2", "Reshape o2 w432 -> w"] + BYTES,
+     lambda p: (lambda q: [convolved(q[0].astype(float) - float(q[2]), np.trunc(2 * OTHER).astype(float).reshape(4, 3, 2), 1, 1).astype(np.int32), q[0], q[2]])(in_bytes(line(p).astype(np.float32))), "some all")
+refused("length", ["ReduceSum marks l0 -> s | keepdims=0", "Cast s -> n | to=7", "Range zero n one -> r", "Add r one -> y0"], "input 1 (n) must be a constant, or a whole number whose most is given by that name")
+refused("wrap", LINE + ["Pad x p000102 -> y0 | mode='wrap'"], "mode wrap where how much there is depends on the data")
+refused("resize_sizes", LINE + ["Concat l1 l3 l4 -> sizes | axis=0", "Resize x _ _ sizes -> y0"], "sizes or corners where how much there is depends on the data")
 # ---- beside a known extent it is that ----
 case("known", ["Slice other l0 l4 l0 -> known", "Add g known -> y0", "Add y0 known -> y1", "Expand p l4 -> y2", "Shape y0 -> y3"], lambda p: [rows(p) + OTHER[:4], rows(p) + 2.0 * OTHER[:4], p, np.array([4, 3])], "some")
 # ---- a branch that the data picks: others, and how many, where there is none ----
