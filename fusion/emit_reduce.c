@@ -357,17 +357,23 @@ static void fit_sweep(const emit *e, reduction *r) {
   }
 }
 
-/* A transcendental function is computed for each term: forty instructions, of which one driver takes minutes to make a kernel of 33 terms, or of 15 in
-   four lanes that it has apart. */
-static bool is_dear(const emit *e, uint32_t node, uint32_t depth) {
+/* How often a transcendental function is written for one term, below views too or not: of the pieces that a view joins (a border reflected in two axes has
+   nine) each has its own. What a stage holds is only read. */
+static uint32_t functions_of_term(const emit *e, uint32_t node, bool below_views, uint32_t depth) {
   const ir_node *n = ir_at(e->g, node);
-  if (depth > 16 || !fusion_group_has(e->group, node)) return false;
-  if (ir_ops[n->op].flags & IR_EXPENSIVE) return true;
-  for (uint32_t i = 0; i < n->arity; i++) {
+  const bool view = below_views && fusion_is_view(e->g, node);
+  if (depth > 16 || !(view || fusion_group_has(e->group, node))) return 0;
+  for (uint32_t i = 0; i < e->stages.count && below_views; i++)
+    if (e->stages.at[i].node == node) return 0;
+  if (ir_ops[n->op].flags & IR_EXPENSIVE) return 1;
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < n->arity && count <= UNROLLED_TERMS; i++) {
     const uint32_t arg = ir_arg(e->g, node, i);
-    if (ir_same_shape(&ir_at(e->g, arg)->type, &n->type) && is_dear(e, arg, depth + 1)) return true;
+    if (!below_views && !ir_same_shape(&ir_at(e->g, arg)->type, &n->type)) continue;
+    const uint32_t below = functions_of_term(e, arg, below_views, depth + 1);
+    count = view ? count + below : below > count ? below : count;
   }
-  return false;
+  return count;
 }
 
 /* Few terms, known in number: written out with literal coordinates, so that taps and weights become literals and shared loads are one. */
@@ -381,7 +387,10 @@ static bool is_written_out(const emit *e, const reduction *r) {
   }
   const uint32_t most = e->c->options->profile->caps.max_lanes, parts = (e->lanes + most - 1) / (most ? most : 1);
   if (total <= UNROLLED_DEAR_TERMS && total * parts <= UNROLLED_FUNCTIONS) return true;
-  return total <= UNROLLED_TERMS && !is_dear(e, ir_arg(e->g, r->node, 0), 0);
+  /* Forty instructions each, of which one driver takes minutes to make a kernel of 33 terms, or of 15 in four lanes that it has apart; another ends at 379. */
+  const uint32_t operand = ir_arg(e->g, r->node, 0);
+  return total <= UNROLLED_TERMS && !functions_of_term(e, operand, false, 0) &&
+         total * functions_of_term(e, operand, true, 0) <= UNROLLED_TERMS;
 }
 
 static void write_out(emit *e, reduction *r, uint32_t level, uint32_t *acc) {

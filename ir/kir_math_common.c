@@ -14,25 +14,18 @@ kv km_poly(km *m, kv x, uint32_t count, const float *c) {
 
 kv km_abs_bits(km *m, kv x) { return km_and(m, km_as_u(m, x), km_u(m, 0x7fffffff)); }
 
-/* 2^n for an i32 n in -126..127. */
-kv km_pow2(km *m, kv n) { return km_as_f(m, km_shl(m, km_add(m, n, km_i(m, 127)), km_i(m, 23))); }
-
-/* p * 2^n with gradual underflow and overflow to infinity, for n in -252..254: two factors, each a normal number. */
-kv km_scale(km *m, kv p, kv n) {
-  const kv half = km_shr(m, n, km_i(m, 1));
-  return km_mul(m, km_mul(m, p, km_pow2(m, half)), km_pow2(m, km_sub(m, n, half)));
-}
-
 /* `magnitude` (not negative) with the sign of x. */
 kv km_with_sign(km *m, kv magnitude, kv x) {
   const kv sign = km_and(m, km_as_u(m, x), km_u(m, 0x80000000));
   return km_as_f(m, km_or(m, km_as_u(m, magnitude), sign));
 }
 
-/* x itself where it is NaN or |x| is below the float with the bits `tiny`, else `result`: one unsigned comparison does both. */
+/* x itself where it is NaN or |x| is below the float with the bits `tiny`, else `result`: one unsigned comparison does both. Of NaN alone
+   it is a signed one, which processors' vectors have. */
 kv km_pass(km *m, kv x, uint32_t tiny, kv result) {
-  const kv distance = km_sub(m, km_abs_bits(m, x), km_u(m, tiny));
-  const kv keep = km_gt(m, distance, km_u(m, 0x7f800000 - tiny));
+  const kv size = km_abs_bits(m, x);
+  const kv keep = tiny ? km_gt(m, km_sub(m, size, km_u(m, tiny)), km_u(m, 0x7f800000 - tiny))
+                       : km_gt(m, km_as_i(m, size), km_i(m, 0x7f800000));
   return km_as_f(m, km_select(m, keep, km_as_u(m, x), km_as_u(m, result)));
 }
 

@@ -1,26 +1,42 @@
 /* exp, exp2, expm1, sinh, cosh, tanh and sigmoid in f32. Arguments reduce to |r| <= ln(2)/2 by adding and subtracting 1.5 * 2^23
-   (the low bits of that sum are the integer), and results grow by building powers of two from bits. */
+   and what an exponent's bits want beside the integer (the low bits of that sum are both together), and results grow by powers of two built from these. */
 #include "ir/kir_math_private.h"
 
-static const double MAGIC = 0x1.8p23;                                /* bits 0x4b400000: the integer n sits in the low bits of MAGIC + n */
+static const double MAGIC =
+    0x1.8p23; /* bits 0x4b400000: the integer n sits in the low bits of MAGIC + n, and shifts out of a word before */
 static const double LN2_HIGH = 0x1.63p-1, LN2_LOW = -0x1.bd0106p-13; /* HIGH has 9 bits: n * HIGH is exact */
 
-/* The integer nearest t - MAGIC, as i32. */
-static kv magic_int(km *m, kv t) { return km_sub(m, km_as_i(m, t), km_i(m, 0x4b400000)); }
+/* What is added to n so that its bits are ready: to the exponent of 2^n, of 2^(n + 23), of two powers whose product is 2^n. */
+enum { ONE = 127, RAISED = 127 + 23, TWO = 127 + 127 };
 
-/* x = n ln 2 + r + r_tail with |r| <= 0.3467, for |x| < 2^20; *r_tail only if asked for. */
-static kv reduce(km *m, kv x, kv *r, kv *r_tail) {
-  const kv t = km_mad(m, x, km_f(m, 0x1.715476p+0), km_f(m, MAGIC));
-  const kv n = km_sub(m, t, km_f(m, MAGIC));
+/* 2^(n - ONE) from bits that end in n, for n in 0..254 (0 gives 0) */
+static kv power(km *m, kv bits) { return km_as_f(m, km_shl(m, bits, km_u(m, 23))); }
+
+/* p 2^n with gradual underflow and overflow to infinity from bits that end in n + TWO, for n in -252..254: two factors, each a normal number.
+   `first` is multiplied by one of them. */
+typedef kv times(km *m, kv first, kv s, bool loose);
+static kv grown(km *m, times *by, kv first, kv bits, bool loose) {
+  const kv half = km_shr(m, bits, km_u(m, 1));
+  return km_mul(m, by(m, first, power(m, half), loose), power(m, km_sub(m, bits, half)));
+}
+static kv product(km *m, kv p, kv s, bool unused) {
+  (void)unused;
+  return km_mul(m, p, s);
+}
+
+/* x = n ln 2 + r + r_tail with |r| <= 0.3467, for |x| < 2^20; *r_tail only if asked for. Returns bits that end in n + bias. */
+static kv reduce(km *m, kv x, int32_t bias, kv *r, kv *r_tail) {
+  const kv magic = km_f(m, MAGIC + bias), t = km_mad(m, x, km_f(m, 0x1.715476p+0), magic);
+  const kv n = km_sub(m, t, magic);
   const kv coarse = km_mad(m, n, km_f(m, -LN2_HIGH), x);
   if (!r_tail) {
     *r = km_mad(m, n, km_f(m, -LN2_LOW), coarse);
-    return magic_int(m, t);
+    return km_as_u(m, t);
   }
   const kv low = km_mul(m, n, km_f(m, -LN2_LOW));
   *r = km_add(m, coarse, low);
   *r_tail = km_sum_tail(m, coarse, low, *r);
-  return magic_int(m, t);
+  return km_as_u(m, t);
 }
 
 /* fpminimax of exp(r) = 1 + r + r^2 P(r), relative error 2^-27.8; and of expm1 relative to itself, 2^-30.9 */
@@ -44,45 +60,35 @@ static kv exp_times(km *m, kv r, kv s, bool loose) {
 }
 
 /* The domain lets the result be built with one factor: nothing overflows, and what would be denormal either cannot occur or may
-   become 0 (n is then held at -127, whose power of two is built as 0). */
+   become 0 (n is then held at -127, whose power of two is 0). */
 static bool simple_range(const km *m, double normal_lo, double normal_hi) {
   return m->has_dom && m->hi <= normal_hi && (m->may_flush || m->lo >= normal_lo);
 }
 
-/* e^r 2^n for n in -150..104: the power of two is built 2^23 too large, so that a denormal result is rounded once; n = -150 gives 0. */
-static kv exp_down(km *m, kv r, kv n, bool loose) {
-  return km_mul(m, exp_times(m, r, km_pow2(m, km_add(m, n, km_i(m, 23))), loose), km_f(m, 0x1p-23));
+/* e^x for x in -104..72: the power of two is built 2^23 too large, so that a denormal result is rounded once; at -104 it is 0. */
+static kv exp_down(km *m, kv x, bool loose) {
+  kv r;
+  const kv bits = reduce(m, x, RAISED, &r, NULL);
+  return km_mul(m, exp_times(m, r, power(m, bits), loose), km_f(m, 0x1p-23));
 }
 
 /* e^x for x <= 0 (or NaN); below -104 as at -104, where it is 0. */
-kv km_exp_negative(km *m, kv x) {
-  kv r;
-  const kv clamped = km_select(m, km_lt(m, x, km_f(m, -104)), km_f(m, -104), x), n = reduce(m, clamped, &r, NULL);
-  return exp_down(m, r, n, false);
-}
+kv km_exp_negative(km *m, kv x) { return exp_down(m, km_select(m, km_lt(m, x, km_f(m, -104)), km_f(m, -104), x), false); }
 
-/* e^x for x proven in -87..88 */
+/* e^x for x proven in -87..88, or -88 where the result may become 0 */
 kv km_exp_small(km *m, kv x) {
   kv r;
-  const kv n = reduce(m, x, &r, NULL);
-  return exp_times(m, r, km_pow2(m, n), m->loose);
+  const kv bits = reduce(m, x, ONE, &r, NULL);
+  return exp_times(m, r, power(m, bits), m->loose);
 }
 
 kv km_exp(km *m, kv x, kv unused) {
   (void)unused;
   kv r;
-  if (simple_range(m, -87, 88)) {
-    const kv n = reduce(m, km_at_least(m, x, -88), &r, NULL);
-    return exp_times(m, r, km_pow2(m, n), m->loose);
-  }
-  if (m->has_dom && m->hi <= 72) {
-    const kv n = reduce(m, km_at_least(m, x, -104), &r, NULL);
-    return exp_down(m, r, n, m->loose);
-  }
-  const kv n = reduce(m, km_at_most(m, km_at_least(m, x, -104), 89), &r, NULL);
-  const kv half = km_shr(m, n, km_i(m, 1)); /* as km_scale */
-  const kv grown = km_mul(m, exp_times(m, r, km_pow2(m, half), m->loose), km_pow2(m, km_sub(m, n, half)));
-  const kv y = km_over(m, x, 0x1.62e42ep+6, grown);
+  if (simple_range(m, -87, 88)) return km_exp_small(m, km_at_least(m, x, -88));
+  if (m->has_dom && m->hi <= 72) return exp_down(m, km_at_least(m, x, -104), m->loose);
+  const kv bits = reduce(m, km_at_most(m, km_at_least(m, x, -104), 89), TWO, &r, NULL);
+  const kv y = km_over(m, x, 0x1.62e42ep+6, grown(m, exp_times, r, bits, m->loose));
   return m->has_dom ? y : km_pass(m, x, 0, y);
 }
 
@@ -90,28 +96,28 @@ kv km_exp2(km *m, kv x, kv unused) {
   (void)unused;
   const bool simple = simple_range(m, -126, 127);
   const kv held = km_at_most(m, km_at_least(m, x, simple ? -127 : -151), 129);
-  const kv t = km_add(m, held, km_f(m, MAGIC)), r = km_sub(m, held, km_sub(m, t, km_f(m, MAGIC))), n = magic_int(m, t);
+  const kv magic = km_f(m, MAGIC + (simple ? ONE : TWO)), t = km_add(m, held, magic), r = km_sub(m, held, km_sub(m, t, magic));
   const kv q = m->loose ? km_poly(m, r, IR_COUNT(EXP2_5), EXP2_5) : km_poly(m, r, IR_COUNT(EXP2_6), EXP2_6);
   const kv p = km_mad(m, r, q, km_f(m, 1));
-  if (simple) return km_mul(m, p, km_pow2(m, n));
-  const kv y = km_over(m, x, 0x1.fffffep+6, km_scale(m, p, n));
+  if (simple) return km_mul(m, p, power(m, km_as_u(m, t)));
+  const kv y = km_over(m, x, 0x1.fffffep+6, grown(m, product, p, km_as_u(m, t), false));
   return m->has_dom ? y : km_pass(m, x, 0, y);
 }
 
 /* 2^(h + tail) for |h| <= 200, tail small: the last step of pow */
 kv km_exp2_pair(km *m, kv h, kv tail) {
-  const kv t = km_add(m, h, km_f(m, MAGIC)), r = km_add(m, km_sub(m, h, km_sub(m, t, km_f(m, MAGIC))), tail);
-  return km_scale(m, km_mad(m, r, km_poly(m, r, IR_COUNT(EXP2_6), EXP2_6), km_f(m, 1)), magic_int(m, t));
+  const kv magic = km_f(m, MAGIC + TWO), t = km_add(m, h, magic), r = km_add(m, km_sub(m, h, km_sub(m, t, magic)), tail);
+  return grown(m, product, km_mad(m, r, km_poly(m, r, IR_COUNT(EXP2_6), EXP2_6), km_f(m, 1)), km_as_u(m, t), false);
 }
 
 /* 2^n p + (2^n - 1), halved to survive n = 128; both terms exact but for p */
 kv km_expm1(km *m, kv x, kv unused) {
   (void)unused;
   kv r, tail;
-  const kv n = reduce(m, km_at_most(m, km_at_least(m, x, -20), 89), &r, &tail);
+  const kv bits = reduce(m, km_at_most(m, km_at_least(m, x, -20), 89), ONE - 1, &r, &tail);
   const kv bend = km_mad(m, km_mul(m, r, r), km_poly(m, r, IR_COUNT(EXPM1_7), EXPM1_7), km_mad(m, tail, r, tail));
   const kv p = km_add(m, r, bend), p_tail = km_sum_tail(m, r, bend, p);
-  const kv s = km_pow2(m, km_sub(m, n, km_i(m, 1))), base = km_sub(m, s, km_f(m, 0.5));
+  const kv s = power(m, bits), base = km_sub(m, s, km_f(m, 0.5));
   const kv y = km_add(m, km_mad(m, s, p, base), km_mul(m, s, p_tail));
   return km_pass(m, x, 0x33000000, km_over(m, x, 0x1.62e42ep+6, km_add(m, y, y)));
 }
@@ -128,9 +134,9 @@ typedef struct hyper {
 static hyper split_hyper(km *m, kv x) {
   km of_abs = km_of_abs(m);
   kv r;
-  const kv n = reduce(m, km_at_most(&of_abs, km_abs(m, x), 90), &r, NULL), z = km_mul(m, r, r);
-  const kv few = km_select(m, km_gt(m, n, km_i(m, 60)), km_i(m, 60), n); /* 2^-n no longer matters */
-  const kv up = km_pow2(m, km_sub(m, n, km_i(m, 2))), down = km_pow2(m, km_sub(m, km_i(m, -2), few));
+  const kv bits = reduce(m, km_at_most(&of_abs, km_abs(m, x), 90), ONE - 2, &r, NULL), z = km_mul(m, r, r);
+  const kv most = km_u(m, 0x4b400000 + ONE - 2 + 60), few = km_select(m, km_gt(m, bits, most), most, bits); /* 2^-n no longer matters */
+  const kv up = power(m, bits), down = power(m, km_sub(m, km_u(m, 2 * (ONE - 2)), few));
   return (hyper){.plus = km_add(m, up, down),
                  .minus = km_sub(m, up, down),
                  .c = km_mul(m, z, km_poly(m, z, IR_COUNT(COSH6), COSH6)),
@@ -172,7 +178,7 @@ kv km_tanh(km *m, kv x, kv unused) {
   const kv large = km_sub(m, km_f(m, 1), km_div(m, km_f(m, 2), km_add(m, e, km_f(m, 1))));
   const kv small = km_mad(m, km_mul(m, z, a), km_poly(m, z, IR_COUNT(TANH11), TANH11), a);
   const kv y = km_select(m, km_lt(m, a, km_f(m, 0.55)), small, large);
-  return km_pass(m, x, 0x39000000, km_with_sign(m, y, x));
+  return km_pass(m, x, 0, km_with_sign(m, y, x));
 }
 
 /* e^-|x| over 1 + e^-|x| on the left, 1 over it on the right: the divisor stays in 1..2 */
@@ -181,7 +187,13 @@ kv km_sigmoid(km *m, kv x, kv unused) {
   const kv z = km_exp_negative(m, km_neg(m, km_abs(m, x))), one = km_f(m, 1), d = km_add(m, z, one);
   const kv over = km_select(m, km_lt(m, x, km_f(m, 0)), z, one);
   if (m->loose || m->exact_div) return km_pass(m, x, 0, km_div(m, over, d));
-  kv tail;
-  const kv q = km_quotient(m, over, d, km_sum_tail(m, one, z, d), &tail);
-  return km_pass(m, x, 0, km_add(m, q, tail));
+  const kv d_tail = km_sum_tail(m, one, z, d);
+  if (m->fma) {
+    kv tail;
+    const kv q = km_quotient(m, over, d, d_tail, &tail);
+    return km_pass(m, x, 0, km_add(m, q, tail));
+  }
+  const kv inverse = km_div(m, one, d), q = km_mul(m, over, inverse); /* what q d rounds away is half a place: no tail of a product */
+  const kv rest = km_sub(m, km_sub(m, over, km_mul(m, q, d)), km_mul(m, q, d_tail));
+  return km_pass(m, x, 0, km_add(m, km_mul(m, rest, inverse), q));
 }

@@ -28,9 +28,9 @@ static kv log_sum(km *m, kv k, kv f, kv tail) {
 kv km_log_reduce(km *m, kv x, uint32_t from, kv *f) {
   kv bits = km_as_u(m, x), extra = km_i(m, 0);
   const bool normal = m->has_dom && m->lo >= 0x1p-126f;
-  if (!normal) { /* a denormal's bits are the integer x 2^149 */
-    const kv tiny = km_lt(m, bits, km_u(m, 0x00800000));
-    bits = km_select(m, tiny, km_as_u(m, km_to_f(m, bits)), bits);
+  if (!normal) {                                                  /* a denormal's bits are the integer x 2^149 */
+    const kv tiny = km_lt(m, km_as_i(m, x), km_i(m, 0x00800000)); /* signed: processors' vectors compare and convert so */
+    bits = km_select(m, tiny, km_as_u(m, km_to_f(m, km_as_i(m, x))), bits);
     extra = km_select(m, tiny, km_i(m, -149), extra);
   }
   const kv k = km_shr(m, km_as_i(m, km_sub(m, bits, km_u(m, from))), km_i(m, 23));
@@ -41,11 +41,10 @@ kv km_log_reduce(km *m, kv x, uint32_t from, kv *f) {
 /* The results of 0 (-inf), +inf, NaN and negative arguments; `shifted` is x for log and log2, 1 + x for log1p. */
 static kv log_specials(km *m, kv shifted, kv y) {
   if (m->has_dom && m->lo > 0 && km_is_finite(m)) return y;
-  const kv bits = km_as_u(m, shifted), twice = km_shl(m, bits, km_u(m, 1));
-  const kv wrong = km_select(m, km_eq(m, twice, km_u(m, 0)), km_u(m, 0xff800000), km_u(m, 0x7fc00000));
-  const kv special = km_select(m, km_eq(m, bits, km_u(m, 0x7f800000)), bits, wrong);
-  const kv usual = km_lt(m, km_sub(m, bits, km_u(m, 1)), km_u(m, 0x7f7fffff));
-  return km_as_f(m, km_select(m, usual, km_as_u(m, y), special));
+  const kv bits = km_as_i(m, shifted);
+  const kv wrong = km_select(m, km_eq(m, km_add(m, bits, bits), km_i(m, 0)), km_u(m, 0xff800000), km_u(m, 0x7fc00000));
+  const kv endless = km_gt(m, bits, km_i(m, 0x7f7fffff)), right = km_select(m, endless, km_as_u(m, shifted), km_as_u(m, y));
+  return km_as_f(m, km_select(m, km_lt(m, bits, km_i(m, 1)), wrong, right));
 }
 
 enum { TWO_THIRDS = 0x3f2aaaab };

@@ -67,8 +67,6 @@ kv km_mad(km *m, kv a, kv b, kv c);
 kv km_poly(km *m, kv x, uint32_t count, const float *c);
 kv km_odd_quotient(km *m, kv x, double limit, uint32_t count, const float *p, const float *q);
 kv km_abs_bits(km *m, kv x);
-kv km_pow2(km *m, kv n);
-kv km_scale(km *m, kv p, kv n);
 kv km_with_sign(km *m, kv magnitude, kv x);
 kv km_pass(km *m, kv x, uint32_t tiny, kv result);
 km km_of_abs(const km *m);
