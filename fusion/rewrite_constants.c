@@ -140,6 +140,76 @@ bool rewrite_is_narrow(const rebuild *r, uint32_t node) {
 
 static bool is_simple_view(ir_op op) { return op == IR_OP_reshape || op == IR_OP_transpose || op == IR_OP_slice; }
 
+/* ---- elements in another order, which no strides describe: weights of a transposed convolution, of more elements than are folded ---- */
+
+typedef struct moved_view { /* element of the result to element below: by axes of the result */
+  uint32_t rank;
+  int64_t first, extent[SNT_MAX_RANK], stride[SNT_MAX_RANK];
+} moved_view;
+typedef struct moving {
+  ir_making making;
+  uint32_t count, bytes;        /* of an element */
+  moved_view views[MOST_VIEWS]; /* the last one first */
+} moving;
+
+static void fill_moved(const ir_making *m, const void *const *sources, void *to) {
+  const moving *all = (const moving *)(const void *)m;
+  for (uint64_t k = 0; k < m->bytes / all->bytes; k++) {
+    int64_t at = (int64_t)k;
+    for (uint32_t i = 0; i < all->count; i++) {
+      const moved_view *v = &all->views[i];
+      int64_t below = v->first;
+      for (uint32_t d = v->rank; d-- > 0; at /= v->extent[d]) below += at % v->extent[d] * v->stride[d];
+      at = below;
+    }
+    memcpy((uint8_t *)to + k * all->bytes, (const uint8_t *)sources[0] + (size_t)at * all->bytes, all->bytes);
+  }
+}
+
+static bool read_view(const ir_graph *g, uint32_t node, moved_view *v) {
+  const ir_node *n = ir_at(g, node);
+  const ir_tensor *from = &ir_at(g, ir_arg(g, node, 0))->type;
+  int64_t below[SNT_MAX_RANK], stride = 1, extent, start = 0, step = 1;
+  uint32_t count;
+  const ir_expr *perm = ir_attr_ints(g, node, IR_ATTR_perm, &count), *starts = ir_attr_ints(g, node, IR_ATTR_starts, &count),
+                *steps = ir_attr_ints(g, node, IR_ATTR_steps, &count);
+  *v = (moved_view){.rank = n->type.rank};
+  for (uint32_t d = from->rank; d-- > 0; stride *= extent) {
+    below[d] = stride;
+    if (!expr_is_const(g->pool, from->dims[d], &extent)) return false;
+  }
+  for (uint32_t d = 0; d < v->rank; d++) {
+    if (!expr_is_const(g->pool, n->type.dims[d], &v->extent[d])) return false;
+    if (n->op == IR_OP_slice && !(expr_is_const(g->pool, starts[d], &start) && expr_is_const(g->pool, steps[d], &step))) return false;
+    v->stride[d] = below[n->op == IR_OP_transpose ? perm[d] : (ir_expr)d] * step;
+    v->first += below[d] * start;
+  }
+  return true;
+}
+
+uint32_t rewrite_moved(rebuild *r, uint32_t node) {
+  const ir_tensor type = ir_at(r->to, node)->type;
+  moving *m = IR_NEW(r->c->arena, moving);
+  bool joins = false, mixed = false; /* axes that were turned become one */
+  uint64_t elements = 1;
+  int64_t extent = 1;
+  for (; m && is_simple_view(ir_at(r->to, node)->op); node = ir_arg(r->to, node, 0)) {
+    const ir_op op = ir_at(r->to, node)->op;
+    joins |= op == IR_OP_reshape, mixed |= joins && op == IR_OP_transpose;
+    if (op == IR_OP_reshape) continue; /* the same elements in the same order */
+    if (m->count == MOST_VIEWS || !read_view(r->to, node, &m->views[m->count++])) return 0;
+  }
+  if (!mixed || ir_at(r->to, node)->op != IR_OP_const || r->to->consts.at[ir_at(r->to, node)->payload].kind == IR_CONST_SPLAT ||
+      !ir_const_source(r->to, node, &m->making.sources[0]))
+    return 0;
+  for (uint32_t d = 0; d < type.rank; d++, elements *= (uint64_t)extent)
+    if (!expr_is_const(r->to->pool, type.dims[d], &extent)) return 0;
+  m->bytes = ir_dtypes[type.dtype].bytes;
+  m->making.fill = fill_moved, m->making.bytes = elements * m->bytes, m->making.source_count = 1, m->making.size = sizeof *m;
+  const uint32_t made = ir_add_const(r->to, &type, &(ir_const){.kind = IR_CONST_MADE, .making = &m->making});
+  ir_set_name(r->to, made, ir_node_name(r->to, node));
+  return made;
+}
 uint32_t rewrite_settle(rebuild *r, uint32_t node) {
   uint32_t views[MOST_VIEWS], count = 0;
   while (is_simple_view(ir_at(r->to, node)->op) && count < MOST_VIEWS) views[count++] = node, node = ir_arg(r->to, node, 0);

@@ -158,4 +158,17 @@ for my $case ([24, 8], [32, 16], [40, 8]) {
   ($code, $said) = says("$sinter run $model --device interp --profile " . profile(16, 'kir', "port_lanes = 8\n") . ' --check');
   is($code, 0, "$columns columns, a port of 8 lanes: they are right") or diag($said);
 }
+# Weights of a transposed convolution, of more elements than are folded: their taps are turned and joined, which no strides say, and they are in panels all the same.
+put('turned.w', pack 'f<*', map { sin $_ } 1 .. 64 * 128 * 36);
+my $turned = put('turned.snt', <<'END');
+graph @turned(%x: f32[1,64,24]) {
+  %w: f32[64,128,36] = const data="turned.w"
+  %y = conv_transpose %x, %w, stride=[12], pads=[4,4]
+  return y=%y
+}
+END
+my ($made, $words) = says("$sinter compile $turned --target opencl --profile pocl -o $dir/turned --quiet");
+is(scalar(() = glob "$dir/turned/*_contract.cl"), 1, 'weights of a transposed convolution are in panels') or diag($words);
+($made, $words) = says("$sinter run $turned --device interp --check");
+is($made, 0, 'and right') or diag($words);
 done_testing;
