@@ -194,11 +194,11 @@ static bool read_rows(words *w, uint32_t *matrix, uint32_t summed, uint32_t lane
 }
 
 /* Where fields are taken by literals, which fill the registers with what they share, several vectors of rows stand beside each other: each literal and each
-   element of the vector is then there for all of them. */
+   element of the vector is then there for all of them. Not in a branch: the rows beside it read the same words, one vector after the other. */
 static bool read_vectors(words *w, uint32_t *matrix, uint32_t summed) {
   const cost_profile *p = w->r->c->options->profile;
   const uint32_t lanes = schedule_lanes(w->r->c), wide = SIDE_BY_SIDE * lanes;
-  const bool beside = !cost_permutes(p) &&
+  const bool beside = !w->r->c->is_branch && !cost_permutes(p) &&
                       (double)p->min_groups * wide <= (double)schedule_hint(w->r->to->pool, ir_at(w->r->to, *matrix)->type.dims[0]);
   return (beside && read_rows(w, matrix, summed, wide)) || read_rows(w, matrix, summed, lanes);
 }
