@@ -72,10 +72,11 @@ static uint32_t clone_const(kir_clone *c, uint32_t old) { return c->map[old] = k
 uint32_t kir_clone_inst(kir_clone *c, uint32_t old) {
   kir_kernel *out = c->out;
   const kir_inst *from = kir_at(c->in, old);
-  const uint32_t count = from->arg_count, *map = c->map, *args = c->in->args.at + from->args;
+  const uint32_t count = from->arg_count;
   if (out->recent && from->op == KIR_const) return clone_const(c, old);
   if (out->recent && (kir_ops[from->op].flags & KIR_REGION)) out->recent_from = out->insts.count + 1;
   if (!kir_room(out, count)) return c->map[old] = out->insts.count - 1;
+  const uint32_t *map = c->map, *args = c->in->args.at + from->args;
   kir_inst *made = kir_at(out, out->insts.count);
   uint32_t *to = out->args.at + out->args.count;
   *made = *from;
