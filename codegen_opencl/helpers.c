@@ -4,8 +4,12 @@
 
 #define WIDTHS(head, body) "#define SNT_W(N) " head " { " body " }\nSNT_W() SNT_W(2) SNT_W(3) SNT_W(4) SNT_W(8) SNT_W(16)\n#undef SNT_W\n"
 
+/* AArch64: PoCL's library is of another processor than the kernel (LLVM compares names), so that nothing of it is inlined: each of these would be a call
+   whose vectors go through memory. There clang makes one instruction, which rounds once, of what may be contracted. */
+#define FOR_ARM(name, parameters, body) name "(", "#ifdef __aarch64__\n#undef " name "\n#define " name parameters " " body "\n#endif\n"
+
 /* Clang for a CPU: its library's vload, vstore and roundings are several instructions where the builtins are one. */
-#define FOR_CPU(condition) "#if " condition " && (defined(__x86_64__) || defined(__aarch64__))\n"
+#define FOR_CPU(condition) "#if SNT_CPU && " condition "\n"
 #define ROUNDING(upper, lower, builtin)                       \
   FOR_CPU("__has_builtin(__builtin_elementwise_" builtin ")") \
   "#define SNT_" upper "(x) __builtin_elementwise_" builtin "(x)\n#else\n#define SNT_" upper "(x) " lower "(x)\n#endif\n"
@@ -71,11 +75,15 @@
 
 // clang-format off
 const ctext_helper opencl_helpers[] = {
-    {"__kernel", "#pragma OPENCL FP_CONTRACT OFF\n#ifndef __has_builtin\n#define __has_builtin(x) 0\n#endif\n"},
+    {"__kernel", "#pragma OPENCL FP_CONTRACT OFF\n#ifndef __has_builtin\n#define __has_builtin(x) 0\n#endif\n"
+                 "#if defined(__x86_64__) || defined(__aarch64__)\n#define SNT_CPU 1\n#endif\n"},
     {"double", "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n"},
-    {"SNT_STREAM", "#if __has_builtin(__builtin_nontemporal_store) && (defined(__x86_64__) || defined(__aarch64__))\n"
+    {"SNT_STREAM", FOR_CPU("__has_builtin(__builtin_nontemporal_store)")
                    "#define SNT_STREAM(v, p) __builtin_nontemporal_store(v, p)\n#else\n#define SNT_STREAM(v, p) (*(p) = (v))\n#endif\n"},
     {"SNT_V", ANYWHERE},
+    {FOR_ARM("fma", "(a, b, c)", "({ _Pragma(\"clang fp contract(on)\") (a) * (b) + (c); })")},
+    {FOR_ARM("select", "(a, b, c)", "((c) ? (b) : (a))")},
+    {FOR_ARM("fabs", "(x)", "__builtin_elementwise_abs(x)")},
     {"SNT_FLOOR", ROUNDING("FLOOR", "floor", "floor")},
     {"SNT_CEIL", ROUNDING("CEIL", "ceil", "ceil")},
     {"SNT_TRUNC", ROUNDING("TRUNC", "trunc", "trunc")},
@@ -90,7 +98,7 @@ const ctext_helper opencl_helpers[] = {
                  "#endif\nSNT_W(4)\n#if SNT_DOT4 == 16 && defined(__AVX2__)\n" DOT4_PAIRS
                  "#endif\n#if SNT_DOT4 == 256 || SNT_DOT4 == 16\n#undef SNT_W\n" DOT4_HALVES
                  "#endif\nSNT_W(16)\n#endif\n#undef SNT_W\n"},
-    {"SNT_PREFETCH", "#if __has_builtin(__builtin_prefetch) && (defined(__x86_64__) || defined(__aarch64__))\n"
+    {"SNT_PREFETCH", FOR_CPU("__has_builtin(__builtin_prefetch)")
                      "#define SNT_PREFETCH(p, bytes, rw) \\\n"
                      "  for (size_t q_ = 0; q_ < bytes; q_ += 64) __builtin_prefetch((const void *)((size_t)(p) + q_), rw, 3)\n"
                      "#else\n#define SNT_PREFETCH(p, bytes, rw)\n#endif\n"},

@@ -5,6 +5,12 @@
 #include <cpuid.h>
 #endif
 
+/* AArch64 has multiply-adds and 32 vector registers in its base (Arm ARM, A1.4), of which PoCL 3.1 says nothing: it looks for the names of x86's features. */
+#if defined(__aarch64__)
+enum { OCL_CPU_HAS_FMA = 1, OCL_FEW_REGISTERS = 32 };
+#else
+enum { OCL_CPU_HAS_FMA = 0, OCL_FEW_REGISTERS = 16 };
+#endif
 enum { OCL_SCALAR_BYTES = 128 };
 
 static bool has_extension(const ocl_device *device, const char *extensions, const char *name) {
@@ -22,9 +28,10 @@ static void query_caps(const ocl_device *device, const char *extensions, bool cp
   caps->target = "opencl";
   caps->f16_arithmetic = has_extension(device, extensions, "cl_khr_fp16");
   caps->f64 = has_extension(device, extensions, "cl_khr_fp64");
-  caps->int64 = true;                          /* the full profile has it; 64-bit embedded devices are not supported */
-  caps->fma_fused = (floats & CL_FP_FMA) != 0; /* fma() rounds once everywhere, but without the bit it is a hundred integer operations */
-  caps->fma_fast = (floats & CL_FP_FMA) != 0;
+  caps->int64 = true; /* the full profile has it; 64-bit embedded devices are not supported */
+  caps->fma_fused = (floats & CL_FP_FMA) != 0 ||
+                    (cpu && OCL_CPU_HAS_FMA); /* fma() rounds once everywhere, but without it is a hundred integer operations */
+  caps->fma_fast = caps->fma_fused;
   caps->exact_div = caps->exact_sqrt = cpu && (floats & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT);
   caps->subgroups = caps->subgroup_arithmetic = false; /* not in OpenCL C 1.2 */
   caps->texel = caps->oob_zero = caps->atomics_f32 = caps->async_copy = false;
@@ -94,7 +101,7 @@ static void query_vectors(ocl_device *device, cost_profile *profile) {
   if (profile->simd != COST_SIMD_EXPLICIT || native < 4) return;
   cost_profile_widen(profile, (double)native);
   profile->port_lanes = port_lanes(native);
-  profile->registers = native >= 16 ? 32 : 16;
+  profile->registers = native >= 16 ? 32 : OCL_FEW_REGISTERS;
   device->dot4 = device->family->assembles ? dot4_bits(native) : 0;
   profile->caps.dot4 = device->dot4 != 0;
   if (device->dot4 == OCL_DOT4_PAIRS) profile->dot4_steps = 2.5; /* five operations of four ports, beside two of multiply-adds */

@@ -2,12 +2,19 @@
 #ifndef __has_builtin
 #define __has_builtin(x) 0
 #endif
-#if __has_builtin(__builtin_nontemporal_store) && (defined(__x86_64__) || defined(__aarch64__))
+#if defined(__x86_64__) || defined(__aarch64__)
+#define SNT_CPU 1
+#endif
+#if SNT_CPU && __has_builtin(__builtin_nontemporal_store)
 #define SNT_STREAM(v, p) __builtin_nontemporal_store(v, p)
 #else
 #define SNT_STREAM(v, p) (*(p) = (v))
 #endif
-#if __has_builtin(__builtin_prefetch) && (defined(__x86_64__) || defined(__aarch64__))
+#ifdef __aarch64__
+#undef select
+#define select(a, b, c) ((c) ? (b) : (a))
+#endif
+#if SNT_CPU && __has_builtin(__builtin_prefetch)
 #define SNT_PREFETCH(p, bytes, rw) \
   for (size_t q_ = 0; q_ < bytes; q_ += 64) __builtin_prefetch((const void *)((size_t)(p) + q_), rw, 3)
 #else
