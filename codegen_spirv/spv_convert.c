@@ -8,9 +8,13 @@ static bool is_float(uint32_t base) { return base == SNT_F32 || base == SNT_F64 
 static uint32_t bits_of(uint32_t base) { return ir_dtypes[base].bytes * 8u; }
 static uint32_t boolean(spv *s, kir_type t) { return spv_type(s, spv_like(t, SNT_BOOL)); }
 
+/* Of operands that are there, the type of the result follows. */
+static uint32_t one(spv *s, uint32_t op, kir_type t, uint32_t a) { return SPV_DO(s, op, spv_type(s, t), a); }
+static uint32_t compare(spv *s, uint32_t op, kir_type t, uint32_t a, uint32_t b) { return SPV_DO(s, op, boolean(s, t), a, b); }
 static uint32_t choose(spv *s, kir_type t, uint32_t condition, uint32_t yes, uint32_t no) {
   return SPV_DO(s, SpvOpSelect, spv_type(s, t), condition, yes, no);
 }
+#define choose(s, t, condition, yes, no) IR_LAST_FIRST_3(choose, condition, yes, no, s, t)
 
 static uint32_t rounded(spv *s, kir_type t, uint32_t value, uint32_t round) {
   static const uint32_t inst[] = {GLSLstd450Trunc, GLSLstd450RoundEven, GLSLstd450Trunc, GLSLstd450Ceil, GLSLstd450Floor};
@@ -24,10 +28,10 @@ static uint32_t float_to_int(spv *s, kir_type to, kir_type from, uint32_t value,
   const double end = ldexp(1.0, bits - is_signed), begin = is_signed ? -end : 0;
   const int64_t top = (int64_t)(UINT64_MAX >> (64 - bits + is_signed)), bottom = is_signed ? -top - 1 : 0;
   const uint32_t x = rounded(s, from, value, flags & 7);
-  const uint32_t raw = SPV_DO(s, is_signed ? SpvOpConvertFToS : SpvOpConvertFToU, spv_type(s, to), x);
-  const uint32_t high = SPV_DO(s, SpvOpFOrdGreaterThanEqual, boolean(s, to), x, spv_literal(s, from, 0, end));
-  const uint32_t low = SPV_DO(s, SpvOpFOrdLessThanEqual, boolean(s, to), x, spv_literal(s, from, 0, begin));
-  const uint32_t nan = SPV_DO(s, SpvOpFUnordNotEqual, boolean(s, to), x, x);
+  const uint32_t raw = one(s, is_signed ? SpvOpConvertFToS : SpvOpConvertFToU, to, x);
+  const uint32_t high = compare(s, SpvOpFOrdGreaterThanEqual, to, x, spv_literal(s, from, 0, end));
+  const uint32_t low = compare(s, SpvOpFOrdLessThanEqual, to, x, spv_literal(s, from, 0, begin));
+  const uint32_t nan = compare(s, SpvOpFUnordNotEqual, to, x, x);
   uint32_t result = choose(s, to, high, spv_literal(s, to, top, 0), raw);
   result = choose(s, to, low, spv_literal(s, to, bottom, 0), result);
   return choose(s, to, nan, spv_literal(s, to, 0, 0), result);
@@ -52,7 +56,7 @@ static uint32_t bits_op(spv *s, uint32_t op, kir_type t, uint32_t a, uint32_t li
 static uint32_t int_to_int(spv *s, kir_type to, kir_type from, uint32_t value) {
   if (bits_of(to.base) == bits_of(from.base)) return value;
   const bool apart = from.base == SNT_I32; /* others become 32 bits */
-  value = SPV_DO(s, spv_is_signed(from.base) && !apart ? SpvOpSConvert : SpvOpUConvert, spv_type(s, to), value);
+  value = one(s, spv_is_signed(from.base) && !apart ? SpvOpSConvert : SpvOpUConvert, to, value);
   return apart ? bits_op(s, SpvOpISub, to, bits_op(s, SpvOpBitwiseXor, to, value, 0x80000000u), 0x80000000u) : value;
 }
 
@@ -68,19 +72,19 @@ static uint32_t round_bits(spv *s, kir_type u, uint32_t bits, uint32_t drop) {
 static uint32_t to_half_precision(spv *s, kir_type t, uint32_t x) {
   const kir_type u = spv_like(t, SNT_U32);
   const uint32_t type = spv_type(s, t), raw = spv_type(s, u);
-  const uint32_t bits = SPV_DO(s, SpvOpBitcast, raw, x);
+  const uint32_t bits = one(s, SpvOpBitcast, u, x);
   const uint32_t sign = bits_op(s, SpvOpBitwiseAnd, u, bits, 0x80000000u), magnitude = bits_op(s, SpvOpBitwiseAnd, u, bits, 0x7fffffffu);
   const uint32_t half = spv_literal(s, t, 0, 0.5);
-  const uint32_t raised = spv_float_op(s, SpvOpFAdd, type, SPV_DO(s, SpvOpBitcast, type, magnitude), half);
-  const uint32_t small = SPV_DO(s, SpvOpBitcast, raw, spv_float_op(s, SpvOpFSub, type, raised, half));
+  const uint32_t raised = spv_float_op(s, SpvOpFAdd, type, one(s, SpvOpBitcast, t, magnitude), half);
+  const uint32_t small = one(s, SpvOpBitcast, u, spv_float_op(s, SpvOpFSub, type, raised, half));
   const uint32_t normal = round_bits(s, u, magnitude, 13);
-  const uint32_t is_big = SPV_DO(s, SpvOpUGreaterThanEqual, boolean(s, t), normal, spv_literal(s, u, 0x47800000, 0));
-  const uint32_t is_small = SPV_DO(s, SpvOpULessThan, boolean(s, t), magnitude, spv_literal(s, u, 0x38800000, 0));
-  const uint32_t is_nan = SPV_DO(s, SpvOpUGreaterThan, boolean(s, t), magnitude, spv_literal(s, u, 0x7f800000, 0));
+  const uint32_t is_big = compare(s, SpvOpUGreaterThanEqual, t, normal, spv_literal(s, u, 0x47800000, 0));
+  const uint32_t is_small = compare(s, SpvOpULessThan, t, magnitude, spv_literal(s, u, 0x38800000, 0));
+  const uint32_t is_nan = compare(s, SpvOpUGreaterThan, t, magnitude, spv_literal(s, u, 0x7f800000, 0));
   uint32_t result = choose(s, u, is_big, spv_literal(s, u, 0x7f800000, 0), normal);
   result = choose(s, u, is_small, small, result);
   result = choose(s, u, is_nan, spv_literal(s, u, 0x7fc00000, 0), result);
-  return SPV_DO(s, SpvOpBitcast, type, SPV_DO(s, SpvOpBitwiseOr, raw, result, sign));
+  return one(s, SpvOpBitcast, t, SPV_DO(s, SpvOpBitwiseOr, raw, result, sign));
 }
 
 uint32_t spv_pack_half(spv *s, uint32_t pair) {
@@ -90,17 +94,17 @@ uint32_t spv_pack_half(spv *s, uint32_t pair) {
 /* The upper half of the bits, rounded, in the low half of u32 lanes. */
 uint32_t spv_bfloat_bits(spv *s, kir_type from, uint32_t value) {
   const kir_type u = spv_like(from, SNT_U32);
-  const uint32_t bits = SPV_DO(s, SpvOpBitcast, spv_type(s, u), value);
+  const uint32_t bits = one(s, SpvOpBitcast, u, value);
   const uint32_t magnitude = bits_op(s, SpvOpBitwiseAnd, u, bits, 0x7fffffffu);
-  const uint32_t nan = SPV_DO(s, SpvOpUGreaterThan, boolean(s, u), magnitude, spv_literal(s, u, 0x7f800000, 0));
+  const uint32_t nan = compare(s, SpvOpUGreaterThan, u, magnitude, spv_literal(s, u, 0x7f800000, 0));
   const uint32_t result = choose(s, u, nan, bits_op(s, SpvOpBitwiseOr, u, bits, 0x400000u), round_bits(s, u, bits, 16));
   return bits_op(s, SpvOpShiftRightLogical, u, result, 16);
 }
 
 static uint32_t from_bfloat(spv *s, kir_type to, uint32_t value) {
   const kir_type u = spv_like(to, SNT_U32);
-  const uint32_t wide = SPV_DO(s, SpvOpUConvert, spv_type(s, u), value);
-  return SPV_DO(s, SpvOpBitcast, spv_type(s, to), bits_op(s, SpvOpShiftLeftLogical, u, wide, 16));
+  const uint32_t wide = one(s, SpvOpUConvert, u, value);
+  return one(s, SpvOpBitcast, to, bits_op(s, SpvOpShiftLeftLogical, u, wide, 16));
 }
 
 /* ---- dispatch: narrow types only widen and narrow, which storage capabilities allow ---- */
@@ -112,21 +116,21 @@ kir_type spv_wide(kir_type t) {
 
 static uint32_t widen(spv *s, kir_type to, kir_type from, uint32_t value) {
   if (from.base == SNT_BF16) return from_bfloat(s, to, value);
-  if (from.base == SNT_F16) return SPV_DO(s, SpvOpFConvert, spv_type(s, to), value);
+  if (from.base == SNT_F16) return one(s, SpvOpFConvert, to, value);
   return int_to_int(s, to, from, value);
 }
 
 static uint32_t narrow(spv *s, kir_type to, kir_type from, uint32_t value) {
-  if (to.base == SNT_BF16) return SPV_DO(s, SpvOpUConvert, spv_type(s, to), spv_bfloat_bits(s, from, value));
-  if (to.base == SNT_F16) return SPV_DO(s, SpvOpFConvert, spv_type(s, to), to_half_precision(s, from, value));
-  return SPV_DO(s, SpvOpUConvert, spv_type(s, to), value);
+  if (to.base == SNT_BF16) return one(s, SpvOpUConvert, to, spv_bfloat_bits(s, from, value));
+  if (to.base == SNT_F16) return one(s, SpvOpFConvert, to, to_half_precision(s, from, value));
+  return one(s, SpvOpUConvert, to, value);
 }
 
 /* u32 to f32 to nearest even, which not every driver gives above 2^31: both halves are exact, and only their sum is rounded. */
 static uint32_t word_to_float(spv *s, kir_type to, kir_type from, uint32_t value) {
   const uint32_t type = spv_type(s, to);
-  const uint32_t high = SPV_DO(s, SpvOpConvertUToF, type, bits_op(s, SpvOpShiftRightLogical, from, value, 16));
-  const uint32_t low = SPV_DO(s, SpvOpConvertUToF, type, bits_op(s, SpvOpBitwiseAnd, from, value, 0xffff));
+  const uint32_t high = one(s, SpvOpConvertUToF, to, bits_op(s, SpvOpShiftRightLogical, from, value, 16));
+  const uint32_t low = one(s, SpvOpConvertUToF, to, bits_op(s, SpvOpBitwiseAnd, from, value, 0xffff));
   return spv_float_op(s, SpvOpFAdd, type, spv_float_op(s, SpvOpFMul, type, high, spv_literal(s, to, 0, 65536)), low);
 }
 

@@ -205,8 +205,10 @@ static void check_signature(merge *m, uint32_t function) {
     refuse(m, "has a function of another number of parameters", count);
     return;
   }
-  for (uint32_t i = 0; i <= count && !m->failed; i++)
-    if (mapped(m, m->words[m->defined[type] + 2 + i]) != type_of(m->s, m->own->types[i])) refuse(m, "has a parameter of another type", i);
+  for (uint32_t i = 0; i <= count && !m->failed; i++) {
+    const uint32_t given = mapped(m, m->words[m->defined[type] + 2 + i]);
+    if (given != type_of(m->s, m->own->types[i])) refuse(m, "has a parameter of another type", i);
+  }
 }
 
 static void merge_own(spv *s, uint32_t row) {

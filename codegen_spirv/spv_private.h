@@ -68,8 +68,11 @@ static inline kir_type spv_like(kir_type t, int32_t base) { return kir_t(base, t
 
 /* code: each gives the id of its result */
 uint32_t spv_result(spv *, uint32_t op, uint32_t type, const uint32_t *operands, size_t count);
-#define SPV_DO(s, op, type, ...) \
-  spv_result(s, op, type, (const uint32_t[]){__VA_ARGS__}, sizeof((const uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t))
+#define SPV_DO(s, op, type, ...)                                   \
+  __extension__({                                                  \
+    const uint32_t spv_operands[] = {__VA_ARGS__};                 \
+    spv_result(s, op, type, spv_operands, IR_COUNT(spv_operands)); \
+  })
 #define SPV_GLSL(s, inst, type, ...) SPV_DO(s, SpvOpExtInst, type, (s)->glsl, inst, __VA_ARGS__)
 uint32_t spv_float_op(spv *, uint32_t op, uint32_t type, uint32_t a, uint32_t b); /* not to be contracted */
 void spv_label(spv *, uint32_t label);

@@ -37,7 +37,8 @@ static uint32_t halves(const contraction *t, uint32_t a, uint32_t first, uint32_
 /* One term of two rows and the half vector of columns, which `vector` holds twice. */
 static void multiply_pair(contraction *t, uint32_t above, uint32_t below, uint32_t vector, uint32_t *sum) {
   kir_kernel *k = t->e->k;
-  contract_add_term(t, sum, halves(t, kir_splat(k, above, t->lanes), 0, kir_splat(k, below, t->lanes), 0), vector);
+  const uint32_t second = kir_splat(k, below, t->lanes), first = kir_splat(k, above, t->lanes);
+  contract_add_term(t, sum, halves(t, first, 0, second, 0), vector);
 }
 
 /* One term: vectors of the lane operand once, each row's scalar against all of them. */

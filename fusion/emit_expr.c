@@ -100,6 +100,7 @@ static uint32_t put_signed_division(emit *e, bool modulo, uint32_t a, uint32_t b
   const uint32_t rest = kir_2(e->k, KIR_umod, x, b), back = kir_2(e->k, KIR_add, kir_2(e->k, KIR_sub, b, rest), ones);
   return kir_3(e->k, KIR_select, negative, back, rest);
 }
+#define put_signed_division(e, modulo, a, b) IR_LAST_FIRST_2(put_signed_division, a, b, e, modulo)
 
 /* Floor division of what may be negative: shift the numerator up by whole divisors, so that the unsigned division is exact. */
 static uint32_t put_division(emit *e, const expr_node *n) {

@@ -31,7 +31,8 @@ static uint32_t join_subgroups(emit *e, kir_op combine, uint32_t own, uint32_t i
   kir_if_end(k, leads, 0, NULL, NULL);
   kir_barrier(k, KIR_SYNC_LOCAL);
   uint32_t carried, all = kir_load(k, memory, 1, 1, &first);
-  const uint32_t i = kir_loop(k, number(e, 1), kir_id(k, KIR_sg_count, 0), number(e, 1), 1, &all, &carried, 0, 0);
+  const uint32_t step = number(e, 1), count = kir_id(k, KIR_sg_count, 0);
+  const uint32_t i = kir_loop(k, number(e, 1), count, step, 1, &all, &carried, 0, 0);
   const uint32_t next = kir_2(k, combine, carried, kir_load(k, memory, 1, 1, &i));
   kir_loop_end(k, i, 1, &next, &all);
   return all;

@@ -151,7 +151,7 @@ uint32_t attend_lane(attend *t, uint32_t vector, uint32_t lane) {
   return kir_2(e->k, KIR_extract, vector, kir_const_int(e->k, kir_t(SNT_U32, 1), lane));
 }
 
-uint32_t attend_scaled(attend *t, uint32_t factor, uint32_t value) { return factor ? kir_2(t->e->k, KIR_mul, factor, value) : value; }
+uint32_t(attend_scaled)(attend *t, uint32_t factor, uint32_t value) { return factor ? kir_2(t->e->k, KIR_mul, factor, value) : value; }
 
 uint32_t attend_sum(attend *t, uint32_t vector, uint32_t lanes) {
   emit *e = t->e;

@@ -45,7 +45,8 @@ uint32_t attend_values_node(const attend *);
 uint32_t attend_f32(attend *, uint32_t value);
 uint32_t attend_lane(attend *, uint32_t vector, uint32_t lane);    /* of a scalar: itself */
 uint32_t attend_scaled(attend *, uint32_t factor, uint32_t value); /* factor 0: nothing to multiply by */
-uint32_t attend_sum(attend *, uint32_t vector, uint32_t lanes);    /* over its lanes; of a scalar: so many times itself */
+#define attend_scaled(t, factor, value) IR_LAST_FIRST_2(attend_scaled, factor, value, t)
+uint32_t attend_sum(attend *, uint32_t vector, uint32_t lanes); /* over its lanes; of a scalar: so many times itself */
 
 /* ---- the online rule ---- */
 uint32_t attend_kept(const attend *);            /* the node whose values are kept between the sweeps: a(k), or the scores */

@@ -213,7 +213,7 @@ ir_expr schedule_units(emit *e, ir_expr units, int64_t elements, ir_expr *groups
   uint32_t items = (uint32_t)p->group_items;
   if (items > p->max_items) items = p->max_items;
   *groups = expr_ceil_div(x, units, (ir_expr)items);
-  const ir_expr unit = expr_add(x, expr_mul(x, emit_group(e, *groups), (ir_expr)items), emit_item(e, 0, items));
+  const ir_expr item = emit_item(e, 0, items), unit = expr_add(x, expr_mul(x, emit_group(e, *groups), (ir_expr)items), item);
   emit_if_below(e, unit, units);
   return unit;
 }

@@ -58,8 +58,8 @@ snt_result schedule_copy(fusion_context *c, uint32_t node, uint32_t buffer) {
   }
   uint32_t items = (uint32_t)c->options->profile->group_items;
   if (items > c->options->profile->max_items) items = c->options->profile->max_items;
-  const ir_expr groups = expr_ceil_div(x, elements, (ir_expr)items),
-                at = expr_add(x, expr_mul(x, emit_group(e, groups), (ir_expr)items), emit_item(e, 0, items));
+  const ir_expr groups = expr_ceil_div(x, elements, (ir_expr)items), item = emit_item(e, 0, items),
+                at = expr_add(x, expr_mul(x, emit_group(e, groups), (ir_expr)items), item);
   emit_if_below(e, at, elements);
   copy_elements(e, &job, at);
   emit_if_end(e);

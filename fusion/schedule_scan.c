@@ -133,7 +133,7 @@ static snt_result build_lanes(fusion_context *c, emit *e, scan_job *job, ir_expr
   uint32_t items = (uint32_t)c->options->profile->group_items;
   if (items > c->options->profile->max_items) items = c->options->profile->max_items;
   const ir_expr lines = expr_mul(x, outer, inner), groups = expr_ceil_div(x, lines, (ir_expr)items);
-  const ir_expr line = expr_add(x, expr_mul(x, emit_group(e, groups), (ir_expr)items), emit_item(e, 0, items));
+  const ir_expr item = emit_item(e, 0, items), line = expr_add(x, expr_mul(x, emit_group(e, groups), (ir_expr)items), item);
   emit_if_below(e, line, lines);
   job->outer = expr_div(x, line, inner);
   walk_line(e, job, expr_mod(x, line, inner));

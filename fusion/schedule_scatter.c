@@ -77,7 +77,8 @@ static uint32_t put_atomic(emit *e, kir_op op, uint32_t memory, ir_expr offset, 
 
 static void put_zero(emit *e, void *user, ir_expr at) {
   const scatter_job *j = user;
-  emit_store(e, emit_bind(e, j->winners, KIR_WRITE), SNT_U32, at, kir_const_int(e->k, kir_t(SNT_U32, 1), 0));
+  const uint32_t none = kir_const_int(e->k, kir_t(SNT_U32, 1), 0);
+  emit_store(e, emit_bind(e, j->winners, KIR_WRITE), SNT_U32, at, none);
 }
 
 static snt_result build_zeros(scatter_job *j) {
@@ -97,7 +98,9 @@ static snt_result build_marks(scatter_job *j) {
   const ir_expr p = schedule_units(e, j->count, 4, &groups);
   const uint32_t row = row_of(j, p);
   emit_if(e, kir_2(e->k, KIR_lt, row, emit_expr(e, j->extent)));
-  put_atomic(e, KIR_atomic_max, emit_bind(e, j->winners, KIR_READ | KIR_WRITE), row_variable(j, row), emit_expr(e, expr_add(e->x, p, 1)));
+  const uint32_t number = emit_expr(e, expr_add(e->x, p, 1));
+  const ir_expr at = row_variable(j, row);
+  put_atomic(e, KIR_atomic_max, emit_bind(e, j->winners, KIR_READ | KIR_WRITE), at, number);
   emit_if_end(e);
   schedule_units_end(e, p);
   return emit_end(e, groups, 0, 0, NULL);
@@ -227,7 +230,8 @@ static uint32_t converted(const scatter_job *j, int32_t dtype, uint32_t value) {
 static void start_sum(emit *e, void *user, ir_expr column) {
   const scatter_job *j = user;
   const map_access at = at_row(j, j->o, j->row, column);
-  emit_store(e, sums_of(j), j->sum_type, offset_of(j, j->row, column), converted(j, j->sum_type, emit_value(e, j->base, &at)));
+  const uint32_t value = converted(j, j->sum_type, emit_value(e, j->base, &at));
+  emit_store(e, sums_of(j), j->sum_type, offset_of(j, j->row, column), value);
 }
 static void add_to_sum(emit *e, void *user, ir_expr column) {
   const scatter_job *j = user;
@@ -235,7 +239,8 @@ static void add_to_sum(emit *e, void *user, ir_expr column) {
   const ir_expr offset = offset_of(j, j->row, column);
   const uint32_t value = converted(j, j->sum_type, emit_value(e, j->updates, &from)),
                  old = emit_load(e, sums_of(j), j->sum_type, offset, 0, NULL);
-  if (value && old) emit_store(e, sums_of(j), j->sum_type, offset, emit_scatter_combine(e, j->op, old, value));
+  const uint32_t sum = value && old ? emit_scatter_combine(e, j->op, old, value) : 0;
+  if (sum) emit_store(e, sums_of(j), j->sum_type, offset, sum);
 }
 static void end_sum(emit *e, void *user, ir_expr column) {
   const scatter_job *j = user;

@@ -83,8 +83,9 @@ static void rank_elements(emit *e, void *user, ir_expr place) {
   for (uint32_t i = 0; i < lanes; i++) {
     const ir_expr lane = i;
     const uint32_t number = kir_const_int(e->k, kir_t(SNT_U32, 1), i);
-    store_place(j, lanes > 1 ? expr_substitute(e->x, place, 1, &lane_var, &lane) : place,
-                lanes > 1 ? kir_2(e->k, KIR_extract, key, number) : key, lanes > 1 ? kir_2(e->k, KIR_extract, rank, number) : rank);
+    const uint32_t own_rank = lanes > 1 ? kir_2(e->k, KIR_extract, rank, number) : rank;
+    const uint32_t own_key = lanes > 1 ? kir_2(e->k, KIR_extract, key, number) : key;
+    store_place(j, lanes > 1 ? expr_substitute(e->x, place, 1, &lane_var, &lane) : place, own_key, own_rank);
   }
   emit_use_lanes(e, lane_var, lanes);
 }

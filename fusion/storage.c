@@ -23,6 +23,7 @@ static uint32_t two(rebuild *r, ir_op op, uint32_t a, uint32_t b) {
   const uint32_t args[2] = {a, b};
   return ir_add_node(r->to, op, 2, args, 0, NULL, NULL);
 }
+#define two(r, op, a, b) IR_LAST_FIRST_2(two, a, b, r, op)
 
 static uint32_t with(rebuild *r, ir_op op, uint32_t a, double literal) {
   return two(r, op, a, ir_add_splat(r->to, ir_at(r->to, a)->type.dtype, literal));
@@ -38,6 +39,7 @@ static uint32_t pick(rebuild *r, uint32_t condition, uint32_t a, uint32_t b) {
   const uint32_t args[3] = {condition, a, b};
   return ir_add_node(r->to, IR_OP_select, 3, args, 0, NULL, NULL);
 }
+#define pick(r, condition, a, b) IR_LAST_FIRST_3(pick, condition, a, b, r)
 
 static uint32_t number(rebuild *r, double value) { return ir_add_splat(r->to, SNT_U32, value); }
 

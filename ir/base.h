@@ -28,6 +28,23 @@
 #define IR_PRINTF(a, b)
 #endif
 
+/* C leaves open in which order a call's arguments are evaluated; where they append to something, so would be what is made of the same input. Under these
+   the last two or three are evaluated from the last to the first, whatever the compiler; those in front of them, `...`, append nothing. A function that
+   is given what others append has a macro of its name, which is this: who calls it need not know. Initialisers, which C leaves open too, compilers take as they stand. */
+#define IR_LAST_FIRST_2(call, a, b, ...) \
+  __extension__({                        \
+    const __auto_type ir_b = (b);        \
+    const __auto_type ir_a = (a);        \
+    call(__VA_ARGS__, ir_a, ir_b);       \
+  })
+#define IR_LAST_FIRST_3(call, a, b, c, ...) \
+  __extension__({                           \
+    const __auto_type ir_c = (c);           \
+    const __auto_type ir_b = (b);           \
+    const __auto_type ir_a = (a);           \
+    call(__VA_ARGS__, ir_a, ir_b, ir_c);    \
+  })
+
 /* ---- arena: blocks from the host allocator, freed together ---- */
 typedef struct ir_arena_block ir_arena_block;
 typedef struct ir_arena {

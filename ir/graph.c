@@ -164,12 +164,12 @@ uint32_t ir_add_node(ir_graph *g, ir_op op, uint32_t arg_count, const uint32_t *
 
 uint32_t ir_add1(ir_graph *g, ir_op op, uint32_t a) { return ir_add_node(g, op, 1, &a, 0, NULL, NULL); }
 
-uint32_t ir_add2(ir_graph *g, ir_op op, uint32_t a, uint32_t b) {
+uint32_t(ir_add2)(ir_graph *g, ir_op op, uint32_t a, uint32_t b) {
   const uint32_t args[] = {a, b};
   return ir_add_node(g, op, 2, args, 0, NULL, NULL);
 }
 
-uint32_t ir_add3(ir_graph *g, ir_op op, uint32_t a, uint32_t b, uint32_t c) {
+uint32_t(ir_add3)(ir_graph *g, ir_op op, uint32_t a, uint32_t b, uint32_t c) {
   const uint32_t args[] = {a, b, c};
   return ir_add_node(g, op, 3, args, 0, NULL, NULL);
 }

@@ -173,6 +173,8 @@ uint32_t ir_add_node(ir_graph *, ir_op, uint32_t arg_count, const uint32_t *args
 uint32_t ir_add1(ir_graph *, ir_op, uint32_t a);
 uint32_t ir_add2(ir_graph *, ir_op, uint32_t a, uint32_t b);
 uint32_t ir_add3(ir_graph *, ir_op, uint32_t a, uint32_t b, uint32_t c);
+#define ir_add2(g, op, a, b) IR_LAST_FIRST_2(ir_add2, a, b, g, op)
+#define ir_add3(g, op, a, b, c) IR_LAST_FIRST_3(ir_add3, a, b, c, g, op)
 uint32_t ir_add_cast(ir_graph *, uint32_t a, int32_t dtype); /* `a` itself where it is of the type */
 uint32_t ir_add_axes(ir_graph *, ir_op, uint32_t a, uint32_t count, const int64_t *axes, bool keep); /* reduce.* */
 void ir_set_name(ir_graph *, uint32_t node, const char *name);

@@ -160,6 +160,8 @@ uint32_t kir_put(kir_kernel *, const kir_inst *, uint32_t arg_count,
 uint32_t kir_1(kir_kernel *, kir_op, uint32_t a);
 uint32_t kir_2(kir_kernel *, kir_op, uint32_t a, uint32_t b); /* a scalar beside a vector is splatted */
 uint32_t kir_3(kir_kernel *, kir_op, uint32_t a, uint32_t b, uint32_t c);
+#define kir_2(k, op, a, b) IR_LAST_FIRST_2(kir_2, a, b, k, op)
+#define kir_3(k, op, a, b, c) IR_LAST_FIRST_3(kir_3, a, b, c, k, op)
 uint32_t kir_cast(kir_kernel *, kir_type to, uint32_t a);
 uint32_t kir_bitcast(kir_kernel *, kir_type to, uint32_t a);
 uint32_t kir_splat(kir_kernel *, uint32_t a, uint32_t lanes); /* lanes 1: a itself */

@@ -21,8 +21,8 @@ static uint32_t plain(kir_kernel *k, kir_op op, uint32_t count, const uint32_t *
 }
 
 uint32_t kir_1(kir_kernel *k, kir_op op, uint32_t a) { return plain(k, op, 1, &a); }
-uint32_t kir_2(kir_kernel *k, kir_op op, uint32_t a, uint32_t b) { return plain(k, op, 2, (uint32_t[]){a, b}); }
-uint32_t kir_3(kir_kernel *k, kir_op op, uint32_t a, uint32_t b, uint32_t c) { return plain(k, op, 3, (uint32_t[]){a, b, c}); }
+uint32_t(kir_2)(kir_kernel *k, kir_op op, uint32_t a, uint32_t b) { return plain(k, op, 2, (uint32_t[]){a, b}); }
+uint32_t(kir_3)(kir_kernel *k, kir_op op, uint32_t a, uint32_t b, uint32_t c) { return plain(k, op, 3, (uint32_t[]){a, b, c}); }
 
 static uint32_t convert(kir_kernel *k, kir_op op, kir_type to, uint32_t a) {
   if (k->failed) return 0;

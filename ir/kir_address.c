@@ -13,6 +13,7 @@ static uint32_t lit(kir_kernel *k, kir_type t, uint64_t v) { return kir_const_in
 static uint32_t two(kir_kernel *k, kir_op op, uint32_t a, uint32_t b) {
   return kir_emit_op(k, op, kir_type_of(k, a), 2, (uint32_t[]){a, b});
 }
+#define two(k, op, a, b) IR_LAST_FIRST_2(two, a, b, k, op)
 static bool is_power_of_two(uint64_t v) { return v && !(v & (v - 1)); }
 static uint32_t log2_of(uint64_t v) { return 63u - (uint32_t)__builtin_clzll(v); }
 

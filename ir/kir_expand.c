@@ -17,8 +17,11 @@ static uint32_t lit(site *s, kir_type t, double v) { return kir_emit_const(s->c.
 static uint32_t lane(site *s, uint32_t vector, uint32_t n) { return kir_2(s->c.out, KIR_extract, vector, lit(s, u32(), n)); }
 static uint32_t two(site *s, kir_op op, uint32_t a, uint32_t b) { return kir_2(s->c.out, op, a, b); }
 static uint32_t pick(site *s, uint32_t condition, uint32_t a, uint32_t b) { return kir_3(s->c.out, KIR_select, condition, a, b); }
+#define two(s, op, a, b) IR_LAST_FIRST_2(two, a, b, s, op)
+#define pick(s, condition, a, b) IR_LAST_FIRST_3(pick, condition, a, b, s)
 
 static uint32_t expanded(site *s, kir_op op, uint32_t a, uint32_t b); /* a op b, expanded itself where that is needed */
+#define expanded(s, op, a, b) IR_LAST_FIRST_2(expanded, a, b, s, op)
 
 /* ---- vectors ---- */
 static uint32_t half_of(site *s, uint32_t vector, uint32_t first, uint32_t lanes) {
@@ -363,7 +366,7 @@ static const expansion expansions[KIR_OP_COUNT] = {
     [KIR_trunc] = trunc_expand,
 };
 
-static uint32_t expanded(site *s, kir_op op, uint32_t a, uint32_t b) {
+static uint32_t(expanded)(site *s, kir_op op, uint32_t a, uint32_t b) {
   const kir_inst like = {.op = (uint16_t)op, .type = kir_type_of(s->c.out, a)};
   site inner = *s;
   inner.in = &like, inner.args = (const uint32_t[]){a, b};

@@ -14,6 +14,7 @@ static site site_of(kir_kernel *k, uint32_t value) {
 static uint32_t lit(const site *s, int64_t value) { return kir_const_int(s->k, s->u, value); }
 static uint32_t with(const site *s, kir_op op, uint32_t a, int64_t b) { return kir_2(s->k, op, a, lit(s, b)); }
 static uint32_t pick(const site *s, uint32_t condition, uint32_t a, uint32_t b) { return kir_3(s->k, KIR_select, condition, a, b); }
+#define pick(s, condition, a, b) IR_LAST_FIRST_3(pick, condition, a, b, s)
 
 uint32_t kir_f16_to_bits(kir_kernel *k, uint32_t f32) {
   const site s = site_of(k, f32);

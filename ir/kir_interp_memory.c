@@ -45,7 +45,7 @@ void kvm_write_element(uint32_t base, uint8_t *at, double v) {
   case SNT_F64: memcpy(at, &v, 8); break;
   case SNT_F16:
   case SNT_BF16: memcpy(at, &half, 2); break;
-  default: memcpy(at, &i64, kir_base_bits(base) / 8); break; /* little-endian hosts keep the low bytes first */
+  default: ir_dtype_store_int((int32_t)base, at, 0, i64); break;
   }
 }
 
@@ -280,8 +280,8 @@ static void update(const kvm_step *s, uint32_t op, uint8_t *at, uint32_t item) {
   old = kvm_get_int(&old, kind, 0);
   const int64_t made = combine_int(op, kir_is_signed(s->base), old, kvm_get_int(s->a, kind, item),
                                    s->b ? kvm_get_int(s->b, kind, item) : 0);
-  memcpy(at, &made, kvm_kind_bytes(kind));
-  memcpy((uint8_t *)s->dst + (size_t)item * kvm_kind_bytes(kind), &old, kvm_kind_bytes(kind));
+  ir_dtype_store_int((int32_t)s->base, at, 0, made);
+  ir_dtype_store_int((int32_t)s->base, s->dst, item, old);
 }
 
 static bool run_atomic(kvm *vm, const kvm_step *s) {

@@ -28,7 +28,7 @@ static kv with_error(km *m, kir_op op, float ulp, uint32_t count, const kv *args
   return kir_put(m->k, &in, count, args);
 }
 
-kv km_div(km *m, kv a, kv b) { return m->repairs ? km_exact_div(m, a, b) : with_error(m, KIR_div, 2.5f, 2, (kv[]){a, b}); }
+kv(km_div)(km *m, kv a, kv b) { return m->repairs ? km_exact_div(m, a, b) : with_error(m, KIR_div, 2.5f, 2, (kv[]){a, b}); }
 kv km_rcp(km *m, kv a, kv unused) {
   (void)unused;
   return km_div(m, km_f(m, 1), a);

@@ -38,7 +38,8 @@ static kv minus_pair(km *m, kv a, kv b, kv c, kv d) {
 kv km_asin(km *m, kv x, kv unused) {
   (void)unused;
   const arc p = arc_of(m, km_abs(m, x));
-  const kv far = minus_pair(m, km_f(m, HALF_PI), km_add(m, p.s, p.s), km_add(m, p.bend, p.bend), km_f(m, HALF_PI_LOW));
+  const kv far_low = km_f(m, HALF_PI_LOW), bends = km_add(m, p.bend, p.bend), both = km_add(m, p.s, p.s);
+  const kv far = minus_pair(m, km_f(m, HALF_PI), both, bends, far_low);
   const kv y = km_select(m, p.low, km_add(m, p.s, p.bend), far);
   return km_pass(m, x, 0x39000000, within_one(m, x, km_with_sign(m, y, x)));
 }
@@ -49,9 +50,10 @@ kv km_acos(km *m, kv x, kv unused) {
   const arc p = arc_of(m, km_abs(m, x));
   const kv negative = km_lt(m, x, km_f(m, 0)), flip = km_and(m, km_as_u(m, x), km_u(m, 0x80000000));
   const kv s = km_as_f(m, km_xor(m, km_as_u(m, p.s), flip)), bend = km_as_f(m, km_xor(m, km_as_u(m, p.bend), flip));
-  const kv low = minus_pair(m, km_f(m, HALF_PI), s, bend, km_f(m, HALF_PI_LOW));
+  const kv quarter_low = km_f(m, HALF_PI_LOW), low = minus_pair(m, km_f(m, HALF_PI), s, bend, quarter_low);
   const kv sum = km_add(m, p.s, p.bend), right = km_add(m, sum, sum);
-  const kv left = minus_pair(m, km_f(m, 2 * HALF_PI), km_add(m, p.s, p.s), km_add(m, p.bend, p.bend), km_f(m, 2 * HALF_PI_LOW));
+  const kv half_low = km_f(m, 2 * HALF_PI_LOW), bends = km_add(m, p.bend, p.bend), both = km_add(m, p.s, p.s);
+  const kv left = minus_pair(m, km_f(m, 2 * HALF_PI), both, bends, half_low);
   return within_one(m, x, km_select(m, p.low, low, km_select(m, negative, left, right)));
 }
 
@@ -74,8 +76,8 @@ kv km_atan(km *m, kv x, kv unused) {
   if (m->loose || m->exact_div) inverse = km_div(m, km_f(m, 1), b);
   else inverse = km_quotient(m, km_f(m, 1), b, zero, &tail);
   const kv flip = km_select(m, far, km_u(m, 0x80000000), km_u(m, 0)), q = km_select(m, far, inverse, a);
-  const kv y = atan_onto(m, q, km_select(m, far, tail, zero), flip, km_select(m, far, km_f(m, HALF_PI), zero),
-                         km_select(m, far, km_f(m, HALF_PI_LOW), zero));
+  const kv base_low = km_select(m, far, km_f(m, HALF_PI_LOW), zero), base = km_select(m, far, km_f(m, HALF_PI), zero);
+  const kv y = atan_onto(m, q, km_select(m, far, tail, zero), flip, base, base_low);
   return km_pass(m, x, 0x39000000, km_with_sign(m, y, x));
 }
 

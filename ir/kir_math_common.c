@@ -3,7 +3,7 @@
    1/sqrt within 6, and keeps NaN and infinities through integer selects, which no driver may optimise away. */
 #include "ir/kir_math_private.h"
 
-kv km_mad(km *m, kv a, kv b, kv c) { return m->fma ? km_fma(m, a, b, c) : km_add(m, km_mul(m, a, b), c); }
+kv(km_mad)(km *m, kv a, kv b, kv c) { return m->fma ? km_fma(m, a, b, c) : km_add(m, km_mul(m, a, b), c); }
 
 /* Horner's rule; c[0] belongs to the highest power. */
 kv km_poly(km *m, kv x, uint32_t count, const float *c) {
@@ -52,7 +52,7 @@ kv km_at_least(km *m, kv x, double lo) {
 }
 
 /* +infinity where x > limit. */
-kv km_over(km *m, kv x, double limit, kv result) {
+kv(km_over)(km *m, kv x, double limit, kv result) {
   if (m->has_dom && m->hi <= limit) return result;
   return km_as_f(m, km_select(m, km_gt(m, x, km_f(m, limit)), km_u(m, 0x7f800000), km_as_u(m, result)));
 }

@@ -107,7 +107,8 @@ kv km_exp2(km *m, kv x, kv unused) {
 /* 2^(h + tail) for |h| <= 200, tail small: the last step of pow */
 kv km_exp2_pair(km *m, kv h, kv tail) {
   const kv magic = km_f(m, MAGIC + TWO), t = km_add(m, h, magic), r = km_add(m, km_sub(m, h, km_sub(m, t, magic)), tail);
-  return grown(m, product, km_mad(m, r, km_poly(m, r, IR_COUNT(EXP2_6), EXP2_6), km_f(m, 1)), km_as_u(m, t), false);
+  const kv bits = km_as_u(m, t);
+  return grown(m, product, km_mad(m, r, km_poly(m, r, IR_COUNT(EXP2_6), EXP2_6), km_f(m, 1)), bits, false);
 }
 
 /* 2^n p + (2^n - 1), halved to survive n = 128; both terms exact but for p */

@@ -46,6 +46,7 @@ static kv log_specials(km *m, kv shifted, kv y) {
   const kv endless = km_gt(m, bits, km_i(m, 0x7f7fffff)), right = km_select(m, endless, km_as_u(m, shifted), km_as_u(m, y));
   return km_as_f(m, km_select(m, km_lt(m, bits, km_i(m, 1)), wrong, right));
 }
+#define log_specials(m, x, y) IR_LAST_FIRST_2(log_specials, x, y, m)
 
 enum { TWO_THIRDS = 0x3f2aaaab };
 
@@ -81,6 +82,7 @@ static kv log_of_sum(km *m, kv h, kv tail, kv extra) {
   const kv low = km_mul(m, km_mul(m, tail, scale), km_sub(m, one, km_mul(m, f, km_f(m, 0.75)))); /* tail / (1 + f), nearly */
   return log_sum(m, km_add(m, km_to_f(m, k), extra), f, low);
 }
+#define log_of_sum(m, h, tail, extra) IR_LAST_FIRST_3(log_of_sum, h, tail, extra, m)
 
 kv km_log1p(km *m, kv x, kv unused) {
   (void)unused;

@@ -15,12 +15,14 @@ static pair product(km *m, pair a, pair b) {
   const kv cross = km_mad(m, a.high, b.low, km_mul(m, a.low, b.high));
   return (pair){high, km_add(m, km_product_tail(m, a.high, b.high, high), cross)};
 }
+#define product(m, a, b) IR_LAST_FIRST_2(product, a, b, m)
 
 /* a + b in two floats, |a| >= |b| */
 static pair sum(km *m, pair a, pair b) {
   const kv high = km_add(m, a.high, b.high);
   return (pair){high, km_add(m, km_sum_tail(m, a.high, b.high, high), km_add(m, a.low, b.low))};
 }
+#define sum(m, a, b) IR_LAST_FIRST_2(sum, a, b, m)
 
 static pair constant(km *m, double high, double low) { return (pair){km_f(m, high), km_f(m, low)}; }
 
@@ -32,9 +34,9 @@ static pair log2_pair(km *m, kv x) {
   s.high = km_quotient(m, f, d, km_sum_tail(m, two, f, d), &s.low);
   const pair z = product(m, s, s);
   const kv bend = km_mul(m, z.high, km_poly(m, z.high, IR_COUNT(POW_P), POW_P));
-  const pair p = sum(m, constant(m, P0_HIGH, P0_LOW), (pair){bend, km_f(m, 0)});
+  const pair p = sum(m, constant(m, P0_HIGH, P0_LOW), ((pair){bend, km_f(m, 0)}));
   const pair tail = product(m, product(m, s, z), p), lead = product(m, s, constant(m, L_HIGH, L_LOW));
-  return sum(m, sum(m, (pair){k, km_f(m, 0)}, lead), tail);
+  return sum(m, sum(m, ((pair){k, km_f(m, 0)}), lead), tail);
 }
 
 /* y log2 x, held within +-200; for zero and infinite x the limit itself */
@@ -42,7 +44,7 @@ static pair exponent(km *m, kv ax, kv y) {
   const kv bits = km_as_u(m, ax), infinite = km_eq(m, bits, km_u(m, 0x7f800000)), none = km_eq(m, bits, km_u(m, 0));
   kv by = km_select(m, km_gt(m, y, km_f(m, 0x1p40)), km_f(m, 0x1p40), y);
   by = km_select(m, km_lt(m, by, km_f(m, -0x1p40)), km_f(m, -0x1p40), by);
-  pair e = product(m, log2_pair(m, ax), (pair){by, km_f(m, 0)});
+  pair e = product(m, log2_pair(m, ax), ((pair){by, km_f(m, 0)}));
   const kv end = km_or(m, infinite, none), up = km_not(m, km_xor(m, infinite, km_lt(m, km_as_u(m, y), km_u(m, 0x80000000))));
   const kv above = km_or(m, km_gt(m, e.high, km_f(m, 200)), km_and(m, end, up));
   const kv below = km_or(m, km_lt(m, e.high, km_f(m, -200)), km_and(m, end, km_not(m, up)));

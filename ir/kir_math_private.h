@@ -49,11 +49,29 @@ KM_2(lt) KM_2(le) KM_2(gt) KM_2(ge) KM_2(eq) KM_2(ne)
   return kir_3(m->k, KIR_fma, a, b, c);
 }
 static inline kv km_select(km *m, kv condition, kv a, kv b) { return kir_3(m->k, KIR_select, condition, a, b); }
+#define km_add(m, a, b) IR_LAST_FIRST_2(km_add, a, b, m)
+#define km_sub(m, a, b) IR_LAST_FIRST_2(km_sub, a, b, m)
+#define km_mul(m, a, b) IR_LAST_FIRST_2(km_mul, a, b, m)
+#define km_mulhi(m, a, b) IR_LAST_FIRST_2(km_mulhi, a, b, m)
+#define km_and(m, a, b) IR_LAST_FIRST_2(km_and, a, b, m)
+#define km_or(m, a, b) IR_LAST_FIRST_2(km_or, a, b, m)
+#define km_xor(m, a, b) IR_LAST_FIRST_2(km_xor, a, b, m)
+#define km_shl(m, a, b) IR_LAST_FIRST_2(km_shl, a, b, m)
+#define km_shr(m, a, b) IR_LAST_FIRST_2(km_shr, a, b, m)
+#define km_lt(m, a, b) IR_LAST_FIRST_2(km_lt, a, b, m)
+#define km_le(m, a, b) IR_LAST_FIRST_2(km_le, a, b, m)
+#define km_gt(m, a, b) IR_LAST_FIRST_2(km_gt, a, b, m)
+#define km_ge(m, a, b) IR_LAST_FIRST_2(km_ge, a, b, m)
+#define km_eq(m, a, b) IR_LAST_FIRST_2(km_eq, a, b, m)
+#define km_ne(m, a, b) IR_LAST_FIRST_2(km_ne, a, b, m)
+#define km_fma(m, a, b, c) IR_LAST_FIRST_3(km_fma, a, b, c, m)
+#define km_select(m, condition, a, b) IR_LAST_FIRST_3(km_select, condition, a, b, m)
 static inline kv km_one_where(km *m, kv condition) { return km_select(m, condition, km_u(m, 1), km_u(m, 0)); }
 kv km_div(km *m, kv a, kv b);       /* within 2.5 ULP: the legaliser must not correct it; rounded correctly in reproducible mode */
 kv km_inverse_root(km *m, kv a);    /* 1 / sqrt within 6 ULP */
 kv km_exact_div(km *m, kv a, kv b); /* rounded correctly whatever the device's own division does: ir/kir_math_exact.c */
 kv km_exact_sqrt(km *m, kv a);
+#define km_div(m, a, b) IR_LAST_FIRST_2(km_div, a, b, m)
 /* A magnitude as m * 2^(e - 23), m in [2^23, 2^24); zero, infinity and NaN come out as something that later selects replace. */
 typedef struct km_parts {
   kv bits, m, e;
@@ -80,6 +98,8 @@ kv km_sum_tail(km *m, kv a, kv b, kv s);
 kv km_product_tail(km *m, kv a, kv b, kv p);
 kv km_quotient(km *m, kv a, kv b, kv b_tail, kv *tail);
 kv km_root(km *m, kv z, kv z_tail, kv *tail);
+#define km_mad(m, a, b, c) IR_LAST_FIRST_3(km_mad, a, b, c, m)
+#define km_over(m, x, limit, result) IR_LAST_FIRST_3(km_over, x, limit, result, m)
 
 /* Replaces inout[] by what `slow` computes from `in`, in the lanes where the u32 `bits` exceed `limit`; it runs behind a branch. */
 enum { KM_RARE_MAX = 3 };

@@ -122,6 +122,7 @@ kv km_tan(km *m, kv x, kv unused) {
   const kv quarter = reduce(m, x, &r), z = km_mul(m, r, r);
   const kv bend = km_mul(m, km_mul(m, z, r), km_poly(m, z, IR_COUNT(TAN15), TAN15)), t = km_add(m, r, bend);
   const kv odd = km_ne(m, km_and(m, quarter, km_u(m, 1)), km_u(m, 0));
-  const kv safe = km_select(m, odd, t, km_f(m, 1)), q = km_quotient(m, km_f(m, -1), safe, km_sum_tail(m, r, bend, t), &q_tail);
+  const kv safe = km_select(m, odd, t, km_f(m, 1)), t_tail = km_sum_tail(m, r, bend, t);
+  const kv q = km_quotient(m, km_f(m, -1), safe, t_tail, &q_tail);
   return km_pass(m, x, 0x39000000, finite_only(m, x, km_select(m, odd, km_add(m, q, q_tail), t)));
 }

@@ -16,14 +16,15 @@ static bool is_wide(uint32_t base) { return base == SNT_I64 || base == SNT_U64; 
 static kir_type words(uint32_t lanes) { return kir_t(SNT_U32, lanes); }
 static pair of(const pairs *p, uint32_t old) { return (pair){p->c.map[old], p->hi[old]}; }
 static uint32_t lit(pairs *p, uint32_t lanes, int64_t v) { return kir_const_int(p->c.out, words(lanes), v); }
-static uint32_t two(pairs *p, kir_op op, uint32_t a, uint32_t b) { return kir_2(p->c.out, op, a, b); }
-static uint32_t pick(pairs *p, uint32_t condition, uint32_t a, uint32_t b) { return kir_3(p->c.out, KIR_select, condition, a, b); }
+#define two(p, op, a, b) kir_2((p)->c.out, op, a, b)
+#define pick(p, condition, a, b) kir_3((p)->c.out, KIR_select, condition, a, b)
 static uint32_t as_signed(pairs *p, uint32_t v) { return kir_bitcast(p->c.out, kir_t(SNT_I32, kir_type_of(p->c.out, v).lanes), v); }
 static uint32_t as_word(pairs *p, uint32_t v) { return kir_bitcast(p->c.out, words(kir_type_of(p->c.out, v).lanes), v); }
 static uint32_t lanes_of(pairs *p, pair a) { return p->c.out->failed ? 1 : kir_type_of(p->c.out, a.lo).lanes; }
 static pair pick_pair(pairs *p, uint32_t condition, pair a, pair b) {
   return (pair){pick(p, condition, a.lo, b.lo), pick(p, condition, a.hi, b.hi)};
 }
+#define pick_pair(p, condition, a, b) IR_LAST_FIRST_3(pick_pair, condition, a, b, p)
 static uint32_t one_if(pairs *p, uint32_t condition, uint32_t lanes) { return pick(p, condition, lit(p, lanes, 1), lit(p, lanes, 0)); }
 
 /* ---- arithmetic ---- */
@@ -72,11 +73,11 @@ static pair shift(pairs *p, pair a, pair by, bool left, bool is_signed) {
   if (left) {
     const uint32_t over = pick(p, none, zero, two(p, KIR_shr, a.lo, rest));
     const pair near = {two(p, KIR_shl, a.lo, small), two(p, KIR_or, two(p, KIR_shl, a.hi, small), over)};
-    return pick_pair(p, whole, (pair){zero, near.lo}, near);
+    return pick_pair(p, whole, ((pair){zero, near.lo}), near);
   }
   const uint32_t over = pick(p, none, zero, two(p, KIR_shl, a.hi, rest)), filled = is_signed ? sign_words(p, a.hi) : zero;
   const uint32_t high = is_signed ? as_word(p, two(p, KIR_shr, as_signed(p, a.hi), as_signed(p, small))) : two(p, KIR_shr, a.hi, small);
-  return pick_pair(p, whole, (pair){high, filled}, (pair){two(p, KIR_or, two(p, KIR_shr, a.lo, small), over), high});
+  return pick_pair(p, whole, ((pair){high, filled}), ((pair){two(p, KIR_or, two(p, KIR_shr, a.lo, small), over), high}));
 }
 
 /* ---- conversions ---- */
@@ -91,10 +92,10 @@ static pair from_float(pairs *p, uint32_t x, bool is_signed) {
   pair v = {kir_cast(k, words(lanes), rest), kir_cast(k, words(lanes), top)};
   const uint32_t negative = two(p, KIR_lt, x, kir_const_float(k, f, 0));
   const uint32_t beyond = two(p, KIR_ge, size, kir_const_float(k, f, is_signed ? 0x1p63 : 0x1p64));
-  v = pick_pair(p, beyond, (pair){ones, is_signed ? lit(p, lanes, 0x7fffffff) : ones}, v);
-  const pair below = is_signed ? pick_pair(p, beyond, (pair){zero, lit(p, lanes, 0x80000000)}, negate(p, v)) : (pair){zero, zero};
+  v = pick_pair(p, beyond, ((pair){ones, is_signed ? lit(p, lanes, 0x7fffffff) : ones}), v);
+  const pair below = is_signed ? pick_pair(p, beyond, ((pair){zero, lit(p, lanes, 0x80000000)}), negate(p, v)) : (pair){zero, zero};
   v = pick_pair(p, negative, below, v);
-  return pick_pair(p, two(p, KIR_ne, x, x), (pair){zero, zero}, v);
+  return pick_pair(p, two(p, KIR_ne, x, x), ((pair){zero, zero}), v);
 }
 
 /* By way of i32, whose conversion every driver rounds once: the lowest bit of two stays as a sticky one. */

@@ -9,8 +9,10 @@
 enum { NORMAL = 0x00800000, INFINITE = 0x7f800000, FAR = 0x0d800000 /* 2^-100 */, LIFT = 64 };
 
 static kv both(km *m, kv a, kv b) { return km_and(m, a, b); }
+#define both(m, a, b) IR_LAST_FIRST_2(both, a, b, m)
 static kv sign_of(km *m, kv x) { return km_and(m, km_as_u(m, x), km_u(m, 0x80000000)); }
 static kv larger(km *m, kv a, kv b) { return km_select(m, km_gt(m, a, b), a, b); }
+#define larger(m, a, b) IR_LAST_FIRST_2(larger, a, b, m)
 
 /* ---- sums: of two below 2^-100, both raised by 2^64, where nothing is denormal; below 2^-126 the result is a multiple of 2^-149, hence exact ---- */
 static kv raised(km *m, kv x) {

@@ -15,7 +15,7 @@ static kv with_error(km *m, kir_op op, float ulp, uint32_t count, const kv *args
   const kir_inst in = {.op = (uint16_t)op, .ulp = m->same_bits ? 0.5f : ulp};
   return kir_put(m->k, &in, count, args);
 }
-kv kw_div(km *m, kv a, kv b) { return with_error(m, KIR_div, 2.5f, 2, (kv[]){a, b}); }
+kv(kw_div)(km *m, kv a, kv b) { return with_error(m, KIR_div, 2.5f, 2, (kv[]){a, b}); }
 kv kw_sqrt(km *m, kv a) { return with_error(m, KIR_sqrt, 3, 1, &a); }
 
 kv kw_poly(km *m, kv x, uint32_t count, const double *c) {
@@ -33,7 +33,7 @@ kv kw_with_sign(km *m, kv magnitude, kv x) {
   return kw_as_f(m, km_or(m, kw_as_u(m, magnitude), sign));
 }
 
-kv kw_choose(km *m, kv condition, kv a, kv b) { return kw_as_f(m, km_select(m, condition, kw_as_u(m, a), kw_as_u(m, b))); }
+kv(kw_choose)(km *m, kv condition, kv a, kv b) { return kw_as_f(m, km_select(m, condition, kw_as_u(m, a), kw_as_u(m, b))); }
 
 static uint64_t bits_of(double x) {
   uint64_t bits;
@@ -52,12 +52,12 @@ kv kw_at_least(km *m, kv x, double lo) { return km_select(m, km_lt(m, x, kw_f(m,
 /* ---- pairs ---- */
 kw_pair kw_constant(km *m, double high, double low) { return (kw_pair){kw_f(m, high), kw_f(m, low)}; }
 
-kw_pair kw_fast_sum(km *m, kv a, kv b) {
+kw_pair(kw_fast_sum)(km *m, kv a, kv b) {
   const kv s = km_add(m, a, b);
   return (kw_pair){s, km_sub(m, b, km_sub(m, s, a))};
 }
 
-kw_pair kw_sum(km *m, kv a, kv b) {
+kw_pair(kw_sum)(km *m, kv a, kv b) {
   const kv s = km_add(m, a, b), back = km_sub(m, s, a);
   return (kw_pair){s, km_add(m, km_sub(m, a, km_sub(m, s, back)), km_sub(m, b, back))};
 }
@@ -72,19 +72,19 @@ kw_pair kw_product(km *m, kv a, kv b) {
   return (kw_pair){p, km_add(m, cross, km_mul(m, al, bl))};
 }
 
-kw_pair kw_add_pairs(km *m, kw_pair a, kw_pair b) {
+kw_pair(kw_add_pairs)(km *m, kw_pair a, kw_pair b) {
   const kw_pair high = kw_sum(m, a.high, b.high), low = kw_sum(m, a.low, b.low);
   const kw_pair s = kw_fast_sum(m, high.high, km_add(m, high.low, low.high));
   return kw_fast_sum(m, s.high, km_add(m, s.low, low.low));
 }
 
-kw_pair kw_multiply_pairs(km *m, kw_pair a, kw_pair b) {
+kw_pair(kw_multiply_pairs)(km *m, kw_pair a, kw_pair b) {
   const kw_pair p = kw_product(m, a.high, b.high);
   const kv cross = km_add(m, km_mul(m, a.high, b.low), km_mul(m, a.low, b.high));
   return kw_fast_sum(m, p.high, km_add(m, p.low, cross));
 }
 
-kw_pair kw_divide_pairs(km *m, kw_pair a, kw_pair b) {
+kw_pair(kw_divide_pairs)(km *m, kw_pair a, kw_pair b) {
   const kv q = kw_div(m, a.high, b.high);
   const kw_pair p = kw_product(m, q, b.high);
   const kv rest = km_sub(m, km_add(m, km_sub(m, km_sub(m, a.high, p.high), p.low), a.low), km_mul(m, q, b.low));
@@ -102,7 +102,7 @@ kw_pair kw_root_of(km *m, kw_pair a) {
 
 kw_pair kw_negate(km *m, kw_pair a) { return (kw_pair){km_neg(m, a.high), km_neg(m, a.low)}; }
 
-kw_pair kw_choose_pair(km *m, kv condition, kw_pair a, kw_pair b) {
+kw_pair(kw_choose_pair)(km *m, kv condition, kw_pair a, kw_pair b) {
   return (kw_pair){km_select(m, condition, a.high, b.high), km_select(m, condition, a.low, b.low)};
 }
 

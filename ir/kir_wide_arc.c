@@ -23,6 +23,7 @@ static kw_pair angle(km *m, kw_pair num, kw_pair den) {
   const kw_pair s = kw_sum(m, base.high, q.high);
   return kw_fast_sum(m, s.high, km_add(m, s.low, km_add(m, base.low, km_add(m, bend, tail))));
 }
+#define angle(m, num, den) IR_LAST_FIRST_2(angle, num, den, m)
 
 static kv closed(km *m, kw_pair a) { return km_add(m, a.high, a.low); }
 
@@ -32,7 +33,7 @@ static kw_pair opposite(km *m, kw_pair a) { return kw_add_pairs(m, kw_constant(m
 kv kw_atan(km *m, kv x, kv unused) {
   (void)unused;
   const kv a = kw_at_most(m, kw_abs(m, x), 0x1p100);
-  return kw_pass(m, x, 0x1p-28, kw_with_sign(m, closed(m, angle(m, (kw_pair){a, kw_f(m, 0)}, kw_constant(m, 1, 0))), x));
+  return kw_pass(m, x, 0x1p-28, kw_with_sign(m, closed(m, angle(m, kw_alone(m, a), kw_constant(m, 1, 0))), x));
 }
 
 /* sqrt(1 - a^2) */
@@ -48,14 +49,14 @@ static kv within_one(km *m, kv x, kv y) {
 
 kv kw_asin(km *m, kv x, kv unused) {
   (void)unused;
-  const kv a = kw_abs(m, x), y = closed(m, angle(m, (kw_pair){a, kw_f(m, 0)}, cosine_of(m, a)));
+  const kv a = kw_abs(m, x), y = closed(m, angle(m, kw_alone(m, a), cosine_of(m, a)));
   return kw_pass(m, x, 0x1p-28, within_one(m, x, kw_with_sign(m, y, x)));
 }
 
 kv kw_acos(km *m, kv x, kv unused) {
   (void)unused;
   const kv a = kw_abs(m, x);
-  const kw_pair right = angle(m, cosine_of(m, a), (kw_pair){a, kw_f(m, 0)});
+  const kw_pair right = angle(m, cosine_of(m, a), kw_alone(m, a));
   return within_one(m, x, closed(m, kw_choose_pair(m, km_lt(m, x, kw_f(m, 0)), opposite(m, right), right)));
 }
 
@@ -74,7 +75,7 @@ static void sizes(km *m, kv y, kv x, kv *num, kv *den) {
 kv kw_atan2(km *m, kv y, kv x) {
   kv num, den;
   sizes(m, y, x, &num, &den);
-  const kw_pair right = angle(m, (kw_pair){num, kw_f(m, 0)}, (kw_pair){den, kw_f(m, 0)});
+  const kw_pair right = angle(m, kw_alone(m, num), kw_alone(m, den));
   const kv left = km_ne(m, km_shr(m, kw_as_u(m, x), kw_u(m, 63)), kw_u(m, 0));
   const kv a = kw_with_sign(m, closed(m, kw_choose_pair(m, left, opposite(m, right), right)), y);
   const kv inf = kw_u(m, KW_INF), wrong = km_or(m, km_gt(m, kw_abs_bits(m, y), inf), km_gt(m, kw_abs_bits(m, x), inf));

@@ -44,6 +44,7 @@ static kv scale(km *m, kv p, kv n) {
   const kv once = km_mul(m, km_mul(m, p, kw_pow2(m, low)), kw_pow2(m, km_sub(m, rest, low)));
   return km_mul(m, once, kw_pow2(m, third));
 }
+#define scale(m, p, n) IR_LAST_FIRST_2(scale, p, n, m)
 
 static kv one_plus(km *m, kw_pair p) {
   const kw_pair s = kw_fast_sum(m, kw_f(m, 1), p.high);
@@ -56,7 +57,7 @@ kv kw_exp_of(km *m, kw_pair x, int64_t offset) {
   return scale(m, one_plus(m, p), km_add(m, n, kw_i(m, offset)));
 }
 
-static kw_pair alone(km *m, kv x) { return (kw_pair){x, kw_f(m, 0)}; }
+static kw_pair alone(km *m, kv x) { return kw_alone(m, x); }
 static kv held(km *m, kv x, double limit) { return kw_at_most(m, kw_at_least(m, x, -limit), limit); }
 
 kv kw_exp(km *m, kv x, kv unused) {

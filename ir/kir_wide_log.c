@@ -12,9 +12,9 @@ static const uint64_t ROOT_HALF = 0x3fe6a09e667f3bcd;
 static kw_pair log1p_of(km *m, kw_pair f) {
   const kw_pair d = kw_add_pairs(m, kw_constant(m, 2, 0), f), s = kw_divide_pairs(m, f, d), z = kw_multiply_pairs(m, s, s);
   const kv bend = km_mul(m, z.high, kw_poly(m, z.high, IR_COUNT(LOG), LOG));
-  const kw_pair p = kw_add_pairs(m, kw_constant(m, 0x1.5555555555555p-1, 0x1.5555555555555p-55), (kw_pair){bend, kw_f(m, 0)});
+  const kw_pair p = kw_add_pairs(m, kw_constant(m, 0x1.5555555555555p-1, 0x1.5555555555555p-55), kw_alone(m, bend));
   const kw_pair tail = kw_multiply_pairs(m, kw_multiply_pairs(m, s, z), p);
-  return kw_add_pairs(m, (kw_pair){km_add(m, s.high, s.high), km_add(m, s.low, s.low)}, tail);
+  return kw_add_pairs(m, ((kw_pair){km_add(m, s.high, s.high), km_add(m, s.low, s.low)}), tail);
 }
 
 /* u + tail = 2^k (1 + f); the power of two is taken off by bits the tail of a huge u does not matter. */
@@ -30,7 +30,7 @@ kv kw_log_of(km *m, kw_pair u, int64_t offset) {
   kv k;
   const kw_pair l = log1p_of(m, take_apart(m, u, &k));
   const kv n = kw_to_f(m, km_add(m, k, kw_i(m, offset)));
-  const kw_pair y = kw_add_pairs(m, kw_multiply_pairs(m, (kw_pair){n, kw_f(m, 0)}, kw_constant(m, LN2, LN2_TAIL)), l);
+  const kw_pair y = kw_add_pairs(m, kw_multiply_pairs(m, kw_alone(m, n), kw_constant(m, LN2, LN2_TAIL)), l);
   return km_add(m, y.high, y.low);
 }
 
@@ -53,17 +53,17 @@ static kv log_specials(km *m, kv x, kv y) {
 kv kw_log(km *m, kv x, kv unused) {
   (void)unused;
   kv extra, k;
-  const kw_pair l = log1p_of(m, take_apart(m, (kw_pair){raised(m, x, &extra), kw_f(m, 0)}, &k));
+  const kw_pair l = log1p_of(m, take_apart(m, kw_alone(m, raised(m, x, &extra)), &k));
   const kv n = km_add(m, kw_to_f(m, k), extra);
-  const kw_pair y = kw_add_pairs(m, kw_multiply_pairs(m, (kw_pair){n, kw_f(m, 0)}, kw_constant(m, LN2, LN2_TAIL)), l);
+  const kw_pair y = kw_add_pairs(m, kw_multiply_pairs(m, kw_alone(m, n), kw_constant(m, LN2, LN2_TAIL)), l);
   return log_specials(m, x, km_add(m, y.high, y.low));
 }
 
 kw_pair kw_log2_pair(km *m, kv x) {
   kv extra, k;
-  const kw_pair l = log1p_of(m, take_apart(m, (kw_pair){raised(m, x, &extra), kw_f(m, 0)}, &k));
+  const kw_pair l = log1p_of(m, take_apart(m, kw_alone(m, raised(m, x, &extra)), &k));
   const kv n = km_add(m, kw_to_f(m, k), extra);
-  return kw_add_pairs(m, (kw_pair){n, kw_f(m, 0)}, kw_multiply_pairs(m, l, kw_constant(m, INVERSE, INVERSE_TAIL)));
+  return kw_add_pairs(m, kw_alone(m, n), kw_multiply_pairs(m, l, kw_constant(m, INVERSE, INVERSE_TAIL)));
 }
 
 kv kw_log2(km *m, kv x, kv unused) {
@@ -83,9 +83,9 @@ kv kw_asinh(km *m, kv x, kv unused) {
   (void)unused;
   const kv a = kw_abs(m, x), far = km_gt(m, a, kw_f(m, 0x1p28)), b = km_select(m, far, kw_f(m, 1), a), half = km_mul(m, a, kw_f(m, 0.5));
   const kw_pair root = kw_root_of(m, kw_add_pairs(m, kw_product(m, b, b), kw_constant(m, 1, 0)));
-  const kw_pair u = kw_add_pairs(m, root, (kw_pair){b, kw_f(m, 0)});
+  const kw_pair u = kw_add_pairs(m, root, kw_alone(m, b));
   const kw_pair quarter = {km_mul(m, u.high, kw_f(m, 0.25)), km_mul(m, u.low, kw_f(m, 0.25))};
-  const kv y = kw_log_of(m, kw_choose_pair(m, far, (kw_pair){half, kw_f(m, 0)}, quarter), 2);
+  const kv y = kw_log_of(m, kw_choose_pair(m, far, kw_alone(m, half), quarter), 2);
   const kv sure = kw_choose(m, km_eq(m, kw_as_u(m, a), kw_u(m, KW_INF)), a, y);
   return kw_pass(m, x, 0x1p-28, kw_with_sign(m, sure, x));
 }
@@ -95,9 +95,9 @@ kv kw_acosh(km *m, kv x, kv unused) {
   (void)unused;
   const kv far = km_gt(m, x, kw_f(m, 0x1p28)), b = km_select(m, far, kw_f(m, 2), kw_at_least(m, x, 1)), half = km_mul(m, x, kw_f(m, 0.5));
   const kw_pair root = kw_root_of(m, kw_add_pairs(m, kw_product(m, b, b), kw_constant(m, -1, 0)));
-  const kw_pair u = kw_add_pairs(m, root, (kw_pair){b, kw_f(m, 0)});
+  const kw_pair u = kw_add_pairs(m, root, kw_alone(m, b));
   const kw_pair quarter = {km_mul(m, u.high, kw_f(m, 0.25)), km_mul(m, u.low, kw_f(m, 0.25))};
-  const kv y = kw_log_of(m, kw_choose_pair(m, far, (kw_pair){half, kw_f(m, 0)}, quarter), 2);
+  const kv y = kw_log_of(m, kw_choose_pair(m, far, kw_alone(m, half), quarter), 2);
   const kv bits = kw_as_u(m, x), usual = km_lt(m, km_sub(m, bits, kw_u(m, KW_ONE)), kw_u(m, KW_INF - KW_ONE));
   const kv special = km_select(m, km_eq(m, bits, kw_u(m, KW_INF)), bits, kw_u(m, KW_NAN));
   return kw_as_f(m, km_select(m, usual, kw_as_u(m, y), special));
@@ -117,7 +117,7 @@ kv kw_atanh(km *m, kv x, kv unused) {
 static kw_pair exponent(km *m, kv ax, kv y) {
   const kv bits = kw_as_u(m, ax), infinite = km_eq(m, bits, kw_u(m, KW_INF)), none = km_eq(m, bits, kw_u(m, 0));
   const kv by = kw_at_most(m, kw_at_least(m, y, -0x1p80), 0x1p80), zero = kw_f(m, 0), most = kw_f(m, 1000), least = kw_f(m, -1000);
-  const kw_pair power = kw_multiply_pairs(m, kw_log2_pair(m, ax), (kw_pair){by, zero});
+  const kw_pair power = kw_multiply_pairs(m, kw_log2_pair(m, ax), ((kw_pair){by, zero}));
   const kw_pair e = kw_multiply_pairs(m, power, kw_constant(m, LN2, LN2_TAIL));
   const kv end = km_or(m, infinite, none), up = km_not(m, km_xor(m, infinite, km_lt(m, kw_as_u(m, y), kw_u(m, KW_SIGN))));
   const kv above = km_or(m, km_gt(m, e.high, most), km_and(m, end, up));

@@ -17,6 +17,7 @@ static inline kv kw_as_i(km *m, kv a) { return kir_bitcast(m->k, kir_t(SNT_I64, 
 static inline kv kw_to_f(km *m, kv a) { return kir_cast(m->k, kir_t(SNT_F64, m->lanes), a); }
 kv kw_div(km *m, kv a, kv b);
 kv kw_sqrt(km *m, kv a);
+#define kw_div(m, a, b) IR_LAST_FIRST_2(kw_div, a, b, m)
 
 static const uint64_t KW_INF = 0x7ff0000000000000, KW_NAN = 0x7ff8000000000000, KW_SIGN = 0x8000000000000000, KW_ONE = 0x3ff0000000000000;
 
@@ -44,6 +45,14 @@ kw_pair kw_divide_pairs(km *m, kw_pair a, kw_pair b);
 kw_pair kw_root_of(km *m, kw_pair a); /* of what is not negative */
 kw_pair kw_negate(km *m, kw_pair a);
 kw_pair kw_choose_pair(km *m, kv condition, kw_pair a, kw_pair b);
+static inline kw_pair kw_alone(km *m, kv high) { return (kw_pair){high, kw_f(m, 0)}; }
+#define kw_choose(m, condition, a, b) IR_LAST_FIRST_3(kw_choose, condition, a, b, m)
+#define kw_sum(m, a, b) IR_LAST_FIRST_2(kw_sum, a, b, m)
+#define kw_fast_sum(m, a, b) IR_LAST_FIRST_2(kw_fast_sum, a, b, m)
+#define kw_add_pairs(m, a, b) IR_LAST_FIRST_2(kw_add_pairs, a, b, m)
+#define kw_multiply_pairs(m, a, b) IR_LAST_FIRST_2(kw_multiply_pairs, a, b, m)
+#define kw_divide_pairs(m, a, b) IR_LAST_FIRST_2(kw_divide_pairs, a, b, m)
+#define kw_choose_pair(m, condition, a, b) IR_LAST_FIRST_3(kw_choose_pair, condition, a, b, m)
 
 /* ---- steps that several families use ---- */
 kv kw_exp_of(km *m, kw_pair x, int64_t offset); /* e^x 2^offset for x in +-1300: 0 and infinity at its ends */

@@ -180,7 +180,8 @@ bool onnx_op_matmul_bits(onnx_call *c) {
   if (!x || !packed || !scale || !read_blocks(c, &b) || (onnx_has(c, 4) && !groups) || (onnx_has(c, 5) && !bias)) return false;
   b.dtype = onnx_type_of(c, scale)->dtype;
   const ir_expr bytes[] = {b.rows, b.count, b.size * b.bits / 8};
-  const uint32_t w = weights_of(c, &b, onnx_reshape(c, packed, 3, bytes), of_blocks(c, scale, &b), zeros_of(c, 3, &b), groups);
+  const uint32_t zeros = zeros_of(c, 3, &b), scales = of_blocks(c, scale, &b);
+  const uint32_t w = weights_of(c, &b, onnx_reshape(c, packed, 3, bytes), scales, zeros, groups);
   if (!w) return false;
   return onnx_out(c, 0, bias ? onnx_add(c, "linear %%%u, %%%u, %%%u", x, w, bias) : onnx_add(c, "linear %%%u, %%%u", x, w));
 }
@@ -210,7 +211,8 @@ bool onnx_op_matmul_coded(onnx_call *c) {
   const uint32_t halves[] = {onnx_2n(c, IR_OP_shr, row, 4), onnx_2n(c, IR_OP_and, row, 15)};
   uint32_t q = onnx_slice(c, onnx_reshape(c, onnx_concat(c, 1, 2, halves), 1, pairs), 0, 0, all, 1);
   if (all != flat[0]) q = onnx_add(c, "pad %%%u, high=[%lld]", q, (long long)(flat[0] - all));
-  q = onnx_gather(c, onnx_data(c, &sixteen, codes[kind]), onnx_cast(c, q, SNT_I32), 0);
+  const uint32_t index = onnx_cast(c, q, SNT_I32);
+  q = onnx_gather(c, onnx_data(c, &sixteen, codes[kind]), index, 0);
   q = onnx_2(c, IR_OP_mul, onnx_reshape(c, q, 2, open), onnx_reshape(c, scale, 2, one));
   const uint32_t w = onnx_reshape(c, onnx_slice(c, onnx_reshape(c, q, 1, flat), 0, 0, all, 1), 2, shape);
   const char *turned = onnx_int(c, "transB", 1) ? ", transpose_b" : "";

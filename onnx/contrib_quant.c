@@ -150,6 +150,7 @@ static uint32_t product(onnx_call *c, uint32_t a, uint32_t b) {
   if (!a || !b || !meet(c, a, last_axis(c, a), b, last_axis(c, b) ? last_axis(c, b) - 1 : 0)) return 0;
   return onnx_add(c, "matmul %%%u, %%%u", a, b);
 }
+#define product(c, a, b) IR_LAST_FIRST_2(product, a, b, c)
 
 /* Alpha belongs to the product and to C, as the words say of C's scale; without a scale of y the result is f32. */
 bool onnx_op_qgemm(onnx_call *c) {

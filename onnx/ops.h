@@ -12,6 +12,8 @@ uint32_t onnx_1(onnx_call *, ir_op, uint32_t a);             /* steps give 0 onc
 uint32_t onnx_2(onnx_call *, ir_op, uint32_t a, uint32_t b); /* shapes are broadcast to each other */
 uint32_t onnx_2n(onnx_call *, ir_op, uint32_t a, double b);
 uint32_t onnx_select(onnx_call *, uint32_t condition, uint32_t yes, uint32_t no); /* broadcast to each other */
+#define onnx_2(c, op, a, b) IR_LAST_FIRST_2(onnx_2, a, b, c, op)
+#define onnx_select(c, condition, yes, no) IR_LAST_FIRST_3(onnx_select, condition, yes, no, c)
 uint32_t onnx_reduce(onnx_call *, ir_op, uint32_t a, uint32_t mask, bool keep);
 uint32_t onnx_iota(onnx_call *, int32_t dtype, uint32_t rank, const ir_expr *dims, uint32_t axis);
 uint32_t onnx_slice(onnx_call *, uint32_t node, uint32_t axis, ir_expr start, ir_expr size, int64_t step);
@@ -115,4 +117,5 @@ uint32_t onnx_scale_in(onnx_call *, uint32_t i, uint32_t rank, uint32_t axis);
 uint32_t onnx_less_zero(onnx_call *, uint32_t x, int32_t dtype, uint32_t i, uint32_t axis);
 /* Sums that stand for sums * scales, with the scale and the zero point of the result. */
 uint32_t onnx_requantized(onnx_call *, uint32_t sums, uint32_t scales, uint32_t y_scale, uint32_t y_zero);
+#define onnx_requantized(c, sums, scales, y_scale, y_zero) IR_LAST_FIRST_2(onnx_requantized, y_scale, y_zero, c, sums, scales)
 #endif

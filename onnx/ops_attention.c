@@ -23,7 +23,7 @@ uint32_t onnx_join_heads(onnx_call *c, uint32_t y) {
   return onnx_reshape(c, onnx_transpose(c, y, perm), 3, dims);
 }
 
-uint32_t onnx_with_past(onnx_call *c, uint32_t past, uint32_t x) {
+uint32_t(onnx_with_past)(onnx_call *c, uint32_t past, uint32_t x) {
   const uint32_t parts[] = {past, x};
   return past ? onnx_concat(c, 2, 2, parts) : x;
 }
@@ -126,7 +126,7 @@ static uint32_t ungrouped(onnx_call *c, uint32_t x, ir_expr heads) {
 static uint32_t scaled_scores(onnx_call *c, const attention *a) {
   const ir_tensor q = *onnx_type_of(c, a->q);
   const ir_expr pairs = onnx_type_of(c, a->k)->dims[1];
-  const uint32_t s = onnx_add(c, "matmul %%%u, %%%u, transpose_b", grouped(c, a->q, pairs), grouped(c, a->k, pairs));
+  const uint32_t keys = grouped(c, a->k, pairs), s = onnx_add(c, "matmul %%%u, %%%u, transpose_b", grouped(c, a->q, pairs), keys);
   int64_t width = 1;
   if (a->scale == 0 && !expr_is_const(c->g->pool, q.dims[3], &width)) return onnx_refuse(c, "the width of a head must be fixed"), 0;
   return onnx_2n(c, IR_OP_mul, ungrouped(c, s, q.dims[1]), a->scale != 0 ? a->scale : 1 / sqrt((double)width));
@@ -146,7 +146,7 @@ uint32_t onnx_attend_scores(onnx_call *c, const attention *a, uint32_t all, uint
   stages[3] = s;
   *wanted = onnx_cast(c, stages[mode & 3], dtype);
   if (!s) return 0;
-  const uint32_t y = onnx_add(c, "matmul %%%u, %%%u", grouped(c, s, pairs), grouped(c, a->v, pairs));
+  const uint32_t values = grouped(c, a->v, pairs), y = onnx_add(c, "matmul %%%u, %%%u", grouped(c, s, pairs), values);
   return onnx_cast(c, ungrouped(c, y, heads), dtype);
 }
 

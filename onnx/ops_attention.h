@@ -19,6 +19,7 @@ typedef struct onnx_attention {
 uint32_t onnx_split_heads(onnx_call *, uint32_t x, int64_t heads);
 uint32_t onnx_join_heads(onnx_call *, uint32_t y);
 uint32_t onnx_with_past(onnx_call *, uint32_t past, uint32_t x); /* past 0: x */
+#define onnx_with_past(c, past, x) IR_LAST_FIRST_2(onnx_with_past, past, x, c)
 /* The graph's own operator with what it says by itself: mask, scale, cap, causal (from `past`: 0, or the keys before the queries), window. */
 uint32_t onnx_attend(onnx_call *, const onnx_attention *);
 /* The result, and what `mode` asks for of the scores: 0 as they are, 1 behind the softcap, 2 behind the mask `all`, 3 behind the softmax. */

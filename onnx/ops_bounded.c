@@ -34,7 +34,8 @@ bool onnx_op_non_zero(onnx_call *c) {
     if (!row) return false;
     parts[d] = onnx_reshape(c, row, 2, (const ir_expr[]){1, onnx_type_of(c, row)->dims[0]});
   }
-  return onnx_out_counted(c, 0, onnx_concat(c, 0, type.rank, parts), found(c, flags), 1, -1);
+  const ir_expr count = found(c, flags);
+  return onnx_out_counted(c, 0, onnx_concat(c, 0, type.rank, parts), count, 1, -1);
 }
 
 /* ---- Compress, where the condition is not known ---- */
@@ -47,7 +48,9 @@ bool onnx_compress_by_data(onnx_call *c, uint32_t x, uint32_t axis) {
   if (onnx_type_of(c, flags)->rank != 1) return onnx_refuse(c, "a condition of rank %u", onnx_type_of(c, flags)->rank);
   const ir_expr given = onnx_type_of(c, flags)->dims[0], most = expr_min(c->g->pool, given, onnx_type_of(c, x)->dims[axis]);
   if (given != most) flags = onnx_slice(c, flags, 0, 0, most, 1); /* a longer condition must not hold beyond x */
-  return flags && onnx_out_counted(c, 0, onnx_gather(c, x, places(c, flags), axis), found(c, flags), axis, 0);
+  if (!flags) return false;
+  const ir_expr count = found(c, flags);
+  return onnx_out_counted(c, 0, onnx_gather(c, x, places(c, flags), axis), count, axis, 0);
 }
 
 /* ---- Unique: of elements, or of slices, which are rows of elements ---- */
@@ -234,5 +237,6 @@ bool onnx_op_non_max_suppression(onnx_call *c) {
     if (!row) return false;
     column_of[k] = onnx_reshape(c, row, 2, (const ir_expr[]){onnx_type_of(c, row)->dims[0], 1});
   }
-  return onnx_out_counted(c, 0, onnx_concat(c, 1, 3, column_of), found(c, flags), 0, -1);
+  const ir_expr set = found(c, flags);
+  return onnx_out_counted(c, 0, onnx_concat(c, 1, 3, column_of), set, 0, -1);
 }

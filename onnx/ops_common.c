@@ -23,7 +23,7 @@ const char *onnx_operand_text(onnx_call *c, uint32_t i) {
 
 uint32_t onnx_1(onnx_call *c, ir_op op, uint32_t a) { return a ? ir_add1(c->g, op, a) : 0; }
 
-uint32_t onnx_2(onnx_call *c, ir_op op, uint32_t a, uint32_t b) {
+uint32_t(onnx_2)(onnx_call *c, ir_op op, uint32_t a, uint32_t b) {
   uint32_t both[] = {a, b};
   return onnx_broadcast_all(c, 2, both, true) ? ir_add2(c->g, op, both[0], both[1]) : 0;
 }
@@ -33,7 +33,7 @@ uint32_t onnx_2n(onnx_call *c, ir_op op, uint32_t a, double b) {
   return a && number ? ir_add2(c->g, op, a, number) : 0;
 }
 
-uint32_t onnx_select(onnx_call *c, uint32_t condition, uint32_t yes, uint32_t no) {
+uint32_t(onnx_select)(onnx_call *c, uint32_t condition, uint32_t yes, uint32_t no) {
   uint32_t all[] = {condition, yes, no};
   return onnx_broadcast_all(c, 3, all, true) ? ir_add3(c->g, IR_OP_select, all[0], all[1], all[2]) : 0;
 }

@@ -126,7 +126,7 @@ bool onnx_op_matmul_integer(onnx_call *c) {
 }
 
 /* sums * (scale a * scale b / scale y) + zero y, saturated */
-uint32_t onnx_requantized(onnx_call *c, uint32_t sums, uint32_t scales, uint32_t y_scale, uint32_t y_zero) {
+uint32_t(onnx_requantized)(onnx_call *c, uint32_t sums, uint32_t scales, uint32_t y_scale, uint32_t y_zero) {
   if (!sums || !scales || !y_scale || !y_zero) return 0;
   const uint32_t real = onnx_2(c, IR_OP_mul, onnx_cast(c, sums, onnx_type_of(c, scales)->dtype), onnx_2(c, IR_OP_div, scales, y_scale));
   const uint32_t one = onnx_like(c, real, 1);

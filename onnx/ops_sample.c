@@ -375,7 +375,7 @@ bool onnx_op_max_roi_pool(onnx_call *c) {
   const uint32_t image = onnx_cast(c, onnx_reshape(c, onnx_slice(c, boxes, 1, 0, 1, 1), 1, &rows), SNT_I64);
   const uint32_t own = image ? onnx_reshape(c, onnx_gather(c, x, image, 0), 5, image_dims) : 0;
   const uint32_t lines = largest_within(c, cells_of_boxes(c, exact, 2, scale, cells[0], height), 5, high, own, 3);
-  const uint32_t y = largest_within(c, cells_of_boxes(c, exact, 1, scale, cells[1], width), 5, wide, onnx_reshape(c, lines, 5, line_dims),
-                                    4);
+  const uint32_t whole = onnx_reshape(c, lines, 5, line_dims);
+  const uint32_t y = largest_within(c, cells_of_boxes(c, exact, 1, scale, cells[1], width), 5, wide, whole, 4);
   return y && onnx_out(c, 0, onnx_select(c, onnx_2n(c, IR_OP_eq, y, -INFINITY), onnx_like(c, y, 0), y));
 }

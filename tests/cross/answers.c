@@ -72,6 +72,18 @@ static void one_nan(float *data, size_t count) {
     if (data[i] != data[i]) memset(data + i, 0xff, sizeof *data);
 }
 
+/* Elements, as a machine has them that keeps the lowest byte first. */
+static void lowest_first(unsigned char *data, size_t bytes, uint32_t width) {
+  const uint16_t one = 1;
+  if (*(const unsigned char *)&one) return;
+  for (size_t at = 0; at < bytes; at += width)
+    for (uint32_t i = 0; i < width / 2; i++) {
+      const unsigned char low = data[at + i];
+      data[at + i] = data[at + width - 1 - i];
+      data[at + width - 1 - i] = low;
+    }
+}
+
 typedef struct ports {
   snt_port port[MAX_PORTS];
   snt_argument argument[MAX_PORTS];
@@ -127,6 +139,7 @@ static void run(snt_context *context, const char *file, const snt_program *progr
     for (uint32_t i = 0; i < p.count; i++) {
       const size_t bytes = (size_t)p.argument[i].bytes;
       if (p.port[i].tensor.dtype == SNT_F32) one_nan(p.argument[i].host, bytes / sizeof(float));
+      lowest_first(p.argument[i].host, bytes, snt_dtype_size(p.port[i].tensor.dtype));
       if (p.port[i].kind != SNT_PORT_INPUT) sum = checksum(sum, p.argument[i].host, bytes);
     }
     if (r == SNT_OK) printf("%s interp %016" PRIx64 "\n", file, sum);
