@@ -265,8 +265,19 @@ static uint32_t steps_of_product(rebuild *r) {
   return ir_at(r->from, r->node)->op == IR_OP_contract ? rewrite_steps(r, find_uses(r), ((rewriting *)r->user)->steps) : 0;
 }
 
-static const rebuild_rule rules[] = {steps_of_product, rewrite_tap_boxes,     rewrite_live_taps,     axis_by_axis,
-                                     sum_of_products,  rewrite_words_product, rewrite_narrow_weights};
+/* A square or a cube is products: within 1.5 units where pow promises 4, and special values are the same. */
+static uint32_t power_is_products(rebuild *r) {
+  const ir_node *n = ir_at(r->from, r->node);
+  const uint32_t x = r->args[0];
+  double order;
+  if (n->op != IR_OP_pow || !ir_is_scalar_const(r->to, r->args[1], &order) || (order != 2 && order != 3)) return 0;
+  if (ir_at(r->to, x)->type.rank != n->type.rank) return 0; /* one number, as often as there are exponents */
+  const uint32_t square = ir_add2(r->to, IR_OP_mul, x, x);
+  return order == 2 ? square : ir_add2(r->to, IR_OP_mul, square, x);
+}
+
+static const rebuild_rule rules[] = {steps_of_product, rewrite_tap_boxes,     rewrite_live_taps,      axis_by_axis,
+                                     sum_of_products,  rewrite_words_product, rewrite_narrow_weights, power_is_products};
 
 snt_result fusion_rewrite(fusion_context *c, bool *changed) {
   rewriting own = {0};
