@@ -77,7 +77,7 @@ typedef struct conform_parsed {
 snt_result conform_parse(conform_parsed *, const char *text, snt_diag *);
 void conform_forget(conform_parsed *);
 /* Prints the simplest graph found that fails like the given grown case does; writes it into the folder `save`, if not null. */
-void conform_shrink(const char *selector, const conform_case *, uint64_t seed, const char *save);
+void conform_shrink(const char *selector, const conform_case *, uint64_t seed, bool ways, const char *save);
 
 /* ---- one case on one device (judge.c) ---- */
 typedef enum {
@@ -104,6 +104,7 @@ extern const char *const conform_phase_names[PHASE_COUNT];
 typedef struct conform_device {
   volatile uint8_t *phase; /* where that is written; null: nobody asks */
   bool again;              /* a process that tries a failed case again */
+  bool ways;               /* a case that passes is also made and run in other ways (ways.h) */
   snt_context *context;
   snt_device *device;
   snt_profile *profile;
@@ -113,7 +114,7 @@ typedef struct conform_device {
   snt_profile *interp_profile;
   snt_device_info info;
 } conform_device;
-/* Keeps `phase` and `again`. `selector` as `sinter devices` prints it, or interp=PROFILE: the interpreter runs what is compiled for that profile. */
+/* Keeps `phase`, `again` and `ways`. `selector` as `sinter devices` prints it, or interp=PROFILE: the interpreter runs what is compiled for that profile. */
 snt_result conform_open(const char *selector, conform_device *, snt_diag *);
 void conform_close(conform_device *);
 void conform_judge(conform_device *, const conform_case *, uint64_t seed, conform_verdict *);
@@ -137,6 +138,7 @@ typedef struct conform_run {
   double case_seconds, compile_seconds; /* of one case before its child is killed; instead, of each step in which something is compiled */
   uint64_t seed;
   bool stop; /* at the first failure */
+  bool ways; /* conform_device.ways */
   void *user;
   void (*device)(void *user, const snt_device_info *, const char *profile);
   void (*done)(void *user, const conform_case *, const conform_verdict *);

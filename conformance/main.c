@@ -33,6 +33,8 @@ static const char usage_text[] =
     "  --triple N      as --pair, of two operators, the second on the first's result, and readers of its values; all pairs of operators\n"
     "  --graph PATH    instead of the list: a graph, or a folder of graphs, on every path\n"
     "  --save DIR      where --grow, --pair and --triple write their simplest failing graphs\n"
+    "  --ways          what passes is also saved and loaded, run on two threads, with other extents, with a state for an input, and "
+    "compiled otherwise\n"
     "  --stop          at the first failure\n"
     "  --list          prints the ids and runs nothing --self-test          adds cases that must fail: wrong, crashing, hanging, flaky\n";
 
@@ -41,7 +43,7 @@ typedef struct options {
   double seconds, case_seconds, compile_seconds;
   uint64_t seed;
   uint32_t shard, shards, jobs, count, grow, pair, triple;
-  bool list, self_test, stop;
+  bool list, self_test, stop, ways;
 } options;
 typedef struct profile {
   const char *name;
@@ -117,6 +119,7 @@ static bool read_options(options *o, int argc, char **argv) {
     if (!strcmp(argv[i], "--list")) o->list = true;
     else if (!strcmp(argv[i], "--self-test")) o->self_test = true;
     else if (!strcmp(argv[i], "--stop")) o->stop = true;
+    else if (!strcmp(argv[i], "--ways")) o->ways = true;
     else if (i + 1 < argc && set_option(o, argv[i], argv[i + 1])) i++;
     else return refuse_option(argv[i], i + 1 < argc ? argv[i + 1] : NULL);
   }
@@ -191,6 +194,7 @@ static int run_device(const options *o, const conform_list *list, const char *se
                            .compile_seconds = o->compile_seconds > 0 ? o->compile_seconds : 5 * o->case_seconds,
                            .seed = o->seed,
                            .stop = o->stop,
+                           .ways = o->ways,
                            .user = &watching,
                            .device = watch_device,
                            .done = watch_case};
@@ -208,7 +212,7 @@ static int run_device(const options *o, const conform_list *list, const char *se
   }
   printf(" %u not run for lack of time; largest error / bound %.3g\n", left, report->worst);
   report->worst = 0;
-  for (uint32_t i = 0; i < watching.count; i++) conform_shrink(selector, &watching.failed[i], o->seed, o->save);
+  for (uint32_t i = 0; i < watching.count; i++) conform_shrink(selector, &watching.failed[i], o->seed, o->ways, o->save);
   return 0;
 }
 

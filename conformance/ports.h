@@ -9,6 +9,7 @@ typedef struct port {
   int64_t dims[SNT_MAX_RANK];
   uint64_t elements, bytes;
   void *data;
+  void *after; /* what a state has become; null: it is none, or the exec keeps it */
 } port;
 typedef struct ports {
   port at[MAX_PORTS];

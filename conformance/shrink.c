@@ -20,6 +20,7 @@ typedef struct trial {
 } trial;
 typedef struct shrinker {
   const char *selector;
+  bool ways;
   pid_t pid;
   int to, from;
   uint32_t tried;
@@ -32,8 +33,8 @@ static bool graph_of(const trial *t, conform_graph *out) {
   return t->is_pair ? conform_pair(t->choices, t->count, out) : conform_grow(t->choices, t->count, out);
 }
 
-static _Noreturn void judge_trials(const char *selector, int from, int to) {
-  conform_device device = {.phase = NULL};
+static _Noreturn void judge_trials(const char *selector, bool ways, int from, int to) {
+  conform_device device = {.ways = ways};
   snt_diag diag = {0};
   trial t;
   if (conform_open(selector, &device, &diag) != SNT_OK) _exit(1);
@@ -60,7 +61,7 @@ static bool start_child(shrinker *s) {
   if (pipe(down) || pipe(up)) return false;
   fflush(NULL);
   s->pid = fork();
-  if (s->pid == 0) close(down[1]), close(up[0]), judge_trials(s->selector, down[0], up[1]);
+  if (s->pid == 0) close(down[1]), close(up[0]), judge_trials(s->selector, s->ways, down[0], up[1]);
   close(down[0]), close(up[1]);
   s->to = down[1], s->from = up[0];
   return s->pid > 0;
@@ -139,9 +140,10 @@ static void print_result(const shrinker *s, const char *id, const char *save) {
   if (host_write_file(path, graph.text, strlen(graph.text), &diag) != SNT_OK) printf("# %s\n", diag.text);
 }
 
-void conform_shrink(const char *selector, const conform_case *c, uint64_t seed, const char *save) {
+void conform_shrink(const char *selector, const conform_case *c, uint64_t seed, bool ways, const char *save) {
   char id[CONFORM_ID];
-  shrinker s = {.selector = selector, .deadline = time(NULL) + SECONDS, .best = {.path = c->path, .seed = conform_case_seed(c, seed)}};
+  shrinker s = {
+      .selector = selector, .ways = ways, .deadline = time(NULL) + SECONDS, .best = {.path = c->path, .seed = conform_case_seed(c, seed)}};
   conform_case_id(c, id);
   s.best.is_pair = c->call == CONFORM_PAIR;
   s.best.count = (uint32_t)(s.best.is_pair ? conform_pair_choices : conform_grown_choices)(conform_case_number(c), s.best.choices);

@@ -1,33 +1,50 @@
 /* States. In: groups in execution order. Out: for each update, whether its kernel may write over the state, and the copies of those that may not.
    In place is right when every kernel that reads the state runs before the one that stores the new value, or is that kernel and reads each element
-   only where it stores it. Anything else gets storage of its own and is copied when all other kernels are done. */
+   only where it stores it, and before: a loop stores one result behind the other, new values last; other kinds store some of them in an earlier sweep, and
+   the terms of their sums are several items'.
+   Anything else gets storage of its own and is copied when all other kernels are done. */
 #include "fusion/emit_private.h"
 #include "fusion/schedule_common.h"
 
 typedef struct alignment {
-  uint32_t state, rank;
-  const ir_expr *at;
-  bool good;
+  const ir_update *u;
+  const map_access *at;
+  bool stored, alone,
+      good; /* stored: the state's element is the new one by now; alone: who stores an element is the only one to compute it */
 } alignment;
 
 static void check_aligned(void *user, const fusion_load *load) {
   alignment *a = user;
-  if (load->node != a->state) return;
-  a->good &= load->access->rank == a->rank && load->access->condition_count == 0;
-  for (uint32_t d = 0; d < a->rank && a->good; d++) a->good = load->access->at[d] == a->at[d];
+  const map_access *at = load->access;
+  if (load->node != a->u->state && load->node != a->u->value) return;
+  a->good &= at->rank == a->at->rank && at->condition_count == 0 && !(a->stored && load->node == a->u->state) &&
+             (a->alone || load->weight <= 1);
+  for (uint32_t d = 0; d < a->at->rank && a->good; d++) a->good = at->at[d] == a->at->at[d];
 }
 
-/* Every result of the kernel reads the state only at the element that it stores. */
-static bool reads_aligned(fusion_context *c, const fusion_group *group, uint32_t state) {
-  const ir_tensor *t = &ir_at(c->graph, state)->type;
-  map_access at = {.rank = t->rank};
-  for (uint32_t d = 0; d < t->rank; d++) at.at[d] = expr_var_add(c->graph->pool, "s", 0, t->dims[d], 1);
-  alignment a = {state, t->rank, at.at, true};
+/* Every result of the kernel reads the state only at the element that it stores, and no later than that, but for what it reads through the new value. */
+static bool reads_aligned(fusion_context *c, const fusion_group *group, const ir_update *u) {
+  const map_access at = fusion_anywhere(c, u->state);
+  const fusion_stops stops = {&u->value, 1};
+  alignment a = {.u = u, .at = &at, .alone = group->kind == GROUP_LOOP, .good = true};
+  bool stored = !a.alone;
   for (uint32_t i = 0; i < group->output_count && a.good; i++) {
-    if (!ir_same_shape(&ir_at(c->graph, group->outputs[i])->type, t)) return false;
-    if (!fusion_walk_loads(c, group, group->outputs[i], &at, check_aligned, &a)) return false;
+    const uint32_t node = group->outputs[i];
+    const bool own = node == u->value;
+    a.stored = stored && !own, stored |= own;
+    if (!ir_same_shape(&ir_at(c->graph, node)->type, &ir_at(c->graph, u->state)->type)) return false;
+    if (!fusion_walk_until(c, group, node, &at, own ? NULL : &stops, check_aligned, &a)) return false;
   }
   return a.good;
+}
+
+static void store_last(const fusion_context *c, uint32_t value) {
+  const fusion_group *group = &c->groups.at[c->group_of[value] - 1];
+  if (!c->group_of[value] || group->kind != GROUP_LOOP) return;
+  uint32_t *outputs = (uint32_t *)(uintptr_t)group->outputs, i = 0;
+  while (outputs[i] != value) i++;
+  outputs[i] = outputs[group->output_count - 1];
+  outputs[group->output_count - 1] = value;
 }
 
 static bool reads(const fusion_group *group, uint32_t node) {
@@ -43,7 +60,7 @@ static bool fits_in_place(fusion_context *c, const ir_update *u) {
     const fusion_group *group = &c->groups.at[c->order[i]];
     const bool own = c->order[i] + 1 == owner;
     const bool again = own && group->kind == GROUP_CONTRACT; /* tails overlap: some elements are computed and stored twice */
-    if (reads(group, u->state) && (own ? again || !reads_aligned(c, group, u->state) : stored)) return false;
+    if (reads(group, u->state) && (own ? again || !reads_aligned(c, group, u) : stored)) return false;
     stored |= own;
   }
   return stored;
@@ -52,9 +69,11 @@ static bool fits_in_place(fusion_context *c, const ir_update *u) {
 snt_result fusion_settle_states(fusion_context *c, bool *changed) {
   *changed = false;
   const uint32_t count = c->graph->updates.count;
+  const ir_update *updates = c->graph->updates.at;
   c->copied_update = IR_NEW_ARRAY(c->arena, uint8_t, count + 1);
   if (!c->copied_update) return ir_no_memory(c->diag, "states");
-  for (uint32_t i = 0; i < count; i++) c->copied_update[i] = !fits_in_place(c, &c->graph->updates.at[i]);
+  for (uint32_t i = 0; i < count; i++) store_last(c, updates[i].value);
+  for (uint32_t i = 0; i < count; i++) c->copied_update[i] = !fits_in_place(c, &updates[i]);
   return SNT_OK;
 }
 

@@ -48,6 +48,13 @@ for list in pair triple; do
     run "seed $((seed + number_of_class)), $count graphs of ${list}s on $class" $count --$list $count --seed $((seed + number_of_class)) --device "$class"
   done
 done
+# What passes, made and run in other ways: saved, on two threads, with other extents, with a state for an input, compiled otherwise (conformance/ways.c).
+count=25
+[ -z "$SNT_TEST_FULL" ] || count=600
+for class in interp interp=pocl interp=mobile; do
+  run "seed $seed, $count graphs on $class in other ways" $((count * 4 / 5)) --ways --grow $count --seed $seed --device "$class"
+  run "seed $seed, $count graphs of pairs on $class in other ways" $((count * 4 / 5)) --ways --pair $count --seed $seed --device "$class"
+done
 if [ -n "$SNT_TEST_FULL" ]; then
   run 'graphs that once failed, on every device' 200 --graph tests/fuzz/seeds --expect tests/conform.expect
   run "seed $seed, 300 graphs on every device" 300 --grow 300 --seed "$seed" --expect tests/conform.expect
