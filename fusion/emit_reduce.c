@@ -4,7 +4,16 @@
 #include "fusion/emit_private.h"
 #include <math.h>
 
-enum { MAX_ACCUMULATORS = 16, UNROLLED_TERMS = 96, UNROLLED_DEAR_TERMS = 16, UNROLLED_FUNCTIONS = 32, SHORT_LEVEL = 4, MOST_SUMS = 64 };
+enum {
+  MAX_ACCUMULATORS = 16,
+  UNROLLED_TERMS = 96,
+  UNROLLED_DEAR_TERMS = 16,
+  UNROLLED_FUNCTIONS = 32,
+  FUNCTION_TEXT = 4,
+  UNROLLED_TEXT = 400,
+  SHORT_LEVEL = 4,
+  MOST_SUMS = 64
+};
 
 typedef struct reduction {
   uint32_t node, term, count; /* reduced axes */
@@ -357,20 +366,26 @@ static void fit_sweep(const emit *e, reduction *r) {
   }
 }
 
-/* How often a transcendental function is written for one term, below views too or not: of the pieces that a view joins (a border reflected in two axes has
-   nine) each has its own. What a stage holds is only read. */
-static uint32_t functions_of_term(const emit *e, uint32_t node, bool below_views, uint32_t depth) {
+/* How many times a vector is written where the target has narrower ones. */
+static uint32_t parts_of_vector(const emit *e) {
+  const uint32_t most = e->c->options->profile->caps.max_lanes;
+  return (e->lanes + most - 1) / (most ? most : 1);
+}
+
+/* How much is written for one term, in reads; a transcendental function is as long as four, for each part of a vector. Below views too or not: of the pieces that a view joins (a border
+   reflected in two axes has nine) each has its own. What a stage holds is only read. */
+static uint32_t text_of_term(const emit *e, uint32_t node, bool below_views, uint32_t depth) {
   const ir_node *n = ir_at(e->g, node);
   const bool view = below_views && fusion_is_view(e->g, node);
-  if (depth > 16 || !(view || fusion_group_has(e->group, node))) return 0;
-  for (uint32_t i = 0; i < e->stages.count && below_views; i++)
-    if (e->stages.at[i].node == node) return 0;
-  if (ir_ops[n->op].flags & IR_EXPENSIVE) return 1;
+  bool read = depth > 16 || !(view || fusion_group_has(e->group, node));
+  for (uint32_t i = 0; i < e->stages.count && below_views; i++) read |= e->stages.at[i].node == node;
+  if (read) return below_views && n->op != IR_OP_const && n->op != IR_OP_iota;
+  if (ir_ops[n->op].flags & IR_EXPENSIVE) return FUNCTION_TEXT * parts_of_vector(e);
   uint32_t count = 0;
-  for (uint32_t i = 0; i < n->arity && count <= UNROLLED_TERMS; i++) {
+  for (uint32_t i = 0; i < n->arity && count <= UNROLLED_TEXT; i++) {
     const uint32_t arg = ir_arg(e->g, node, i);
     if (!below_views && !ir_same_shape(&ir_at(e->g, arg)->type, &n->type)) continue;
-    const uint32_t below = functions_of_term(e, arg, below_views, depth + 1);
+    const uint32_t below = text_of_term(e, arg, below_views, depth + 1);
     count = view ? count + below : below > count ? below : count;
   }
   return count;
@@ -385,12 +400,17 @@ static bool is_written_out(const emit *e, const reduction *r) {
     if (!expr_is_const(e->x, r->extent[i], &extent) || extent > UNROLLED_TERMS) return false;
     total *= extent;
   }
-  const uint32_t most = e->c->options->profile->caps.max_lanes, parts = (e->lanes + most - 1) / (most ? most : 1);
-  if (total <= UNROLLED_DEAR_TERMS && total * parts <= UNROLLED_FUNCTIONS) return true;
-  /* Forty instructions each, of which one driver takes minutes to make a kernel of 33 terms, or of 15 in four lanes that it has apart; another ends at 379. */
-  const uint32_t operand = ir_arg(e->g, r->node, 0);
-  return total <= UNROLLED_TERMS && !functions_of_term(e, operand, false, 0) &&
-         total * functions_of_term(e, operand, true, 0) <= UNROLLED_TERMS;
+  if (total <= UNROLLED_DEAR_TERMS && total * parts_of_vector(e) <= UNROLLED_FUNCTIONS) return true;
+  /* Forty instructions a function, of which one driver takes minutes to make a kernel of 33 terms, or of 15 in four lanes that it has apart; another ends at
+     379, and at 729 reads through borders. */
+  if (total > UNROLLED_TERMS) return false;
+  uint32_t text = 0;
+  for (uint32_t i = 0; i < ir_at(e->g, r->node)->arity; i++) {
+    const uint32_t operand = ir_arg(e->g, r->node, i);
+    if (text_of_term(e, operand, false, 0)) return false;
+    text += text_of_term(e, operand, true, 0);
+  }
+  return total * text <= UNROLLED_TEXT;
 }
 
 static void write_out(emit *e, reduction *r, uint32_t level, uint32_t *acc) {

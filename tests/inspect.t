@@ -32,6 +32,13 @@ for my $case (['h100', 'matmul', 1], ['h100', 'matmul_f16', 1], ['h100', 'matmul
   }
 }
 
+# ---- a kernel's text: compilers of drivers end at twelve to twenty-four thousand statements in a row, or take minutes ----
+for my $graph (qw(stencil_of_joined_borders sums_of_functions_beside_themselves)) {
+  says("$sinter compile tests/fuzz/seeds/$graph.snt --target opencl --profile rusticl -o $dir/$graph");
+  my @lines = map { scalar split /\n/, slurp($_) } glob "$dir/$graph/*.cl";
+  ok(@lines && !(grep { $_ > 5000 } @lines), "$graph: kernels of at most 5000 lines: @lines");
+}
+
 # pattern 30: multiply-adds where the device is fast at them and the mode leaves the rounding of products open
 for my $graph (qw(polynomial disguise1 disguise2)) {
   for my $profile (qw(pocl dgpu igpu mobile h100 lavapipe)) {
