@@ -57,25 +57,13 @@ static uint32_t find_concat(const grouping *s, uint32_t node, bool pads) {
   return !is_read(s, node) && ir_at(g, node)->op == IR_OP_concat ? node : 0;
 }
 
-/* Ways down from a node through views to what is read: each is a piece with a condition of its own, and a join of joins doubles them. */
-static uint32_t count_ways(const grouping *s, uint32_t node, const uint32_t *ways) {
-  const ir_graph *g = s->c->graph;
-  uint32_t count = 0;
-  for (uint32_t i = 0; i < ir_at(g, node)->arity && count < MOST_BASES; i++) {
-    const uint32_t operand = ir_arg(g, node, i);
-    count += is_read(s, operand) ? 1 : ways[operand];
+/* Of so many ways down through views that whoever follows each would not come to an end (a join of joins doubles them, and each is a piece with a condition of its
+   own), the concatenations among the operands are kernels of their own. */
+static void store_joins(grouping *s, uint32_t concat) {
+  for (uint32_t i = 0; i < ir_at(s->c->graph, concat)->arity; i++) {
+    const uint32_t below = find_concat(s, ir_arg(s->c->graph, concat, i), true);
+    if (below) s->is_stored[below] = 1;
   }
-  return count;
-}
-
-/* Of so many that whoever follows each would not come to an end, the concatenations among the operands are kernels of their own. */
-static uint32_t store_joins(grouping *s, uint32_t concat, uint32_t *ways) {
-  const ir_graph *g = s->c->graph;
-  for (uint32_t i = 0; i < ir_at(g, concat)->arity; i++) {
-    const uint32_t operand = ir_arg(g, concat, i), below = find_concat(s, operand, true);
-    if (below) s->is_stored[below] = 1, ways[operand] = 1;
-  }
-  return count_ways(s, concat, ways);
 }
 
 bool group_store_wide_views(grouping *s) {
@@ -83,8 +71,11 @@ bool group_store_wide_views(grouping *s) {
   const uint32_t limit = s->c->options->profile->max_bindings;
   uint32_t *ways = IR_NEW_ARRAY(s->c->arena, uint32_t, g->nodes.count); /* at least as many as the bases below */
   for (uint32_t n = 1; ways && n < g->nodes.count; n++) {
-    ways[n] = count_ways(s, n, ways);
-    if (ways[n] >= MOST_WAYS && ir_at(g, n)->op == IR_OP_concat) ways[n] = store_joins(s, n, ways);
+    for (uint32_t i = 0; i < ir_at(g, n)->arity; i++) {
+      const uint32_t operand = ir_arg(g, n, i);
+      ways[n] += is_read(s, operand) ? 1 : ways[operand];
+    }
+    if (ways[n] >= MOST_WAYS && ir_at(g, n)->op == IR_OP_concat) store_joins(s, n), ways[n] = ir_at(g, n)->arity;
     if (!limit || !s->needed[n] || ways[n] + 1 <= limit || (!s->is_stored[n] && fusion_is_free(g, n))) continue;
     while (count_bases(s, n) + 1 > limit) {
       uint32_t width = 1;
