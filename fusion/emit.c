@@ -139,7 +139,7 @@ static bool reads_words(const emit *e, uint32_t node) {
   bool found = false;
   for (uint32_t a = 0; !found && a < ir_at(e->g, node)->arity; a++) {
     const uint32_t from = ir_arg(e->g, node, a);
-    if (fusion_is_view(e->g, from)) found = ir_at(e->g, from)->op == IR_OP_words || reads_words(e, from);
+    if (fusion_is_view(e->g, from) && !fusion_is_stored(e->c, from)) found = ir_at(e->g, from)->op == IR_OP_words || reads_words(e, from);
   }
   return found;
 }

@@ -1,12 +1,12 @@
-/* Views that one kernel cannot read through, or should not. In: what is needed and stored so far. Out: where a node would read more buffers than the device
-   binds, the views that join most of them are stored too, and have kernels of their own (wider concatenations are nested before: nest_concat); and where a
+/* Views that one kernel cannot read through, or should not. In: what is needed and stored so far. Out: what joins of joins have made of very many pieces is
+   stored on the way; where a node would read more buffers than the device binds, the views that join most of them are stored too, and have kernels of their own (wider concatenations are nested before: nest_concat); and where a
    contraction would ask for every term which part it lies in, for longer than putting the parts together takes, the concatenation is; so is a table whose
    rows lie apart in memory, where vectors of picked rows are wanted for longer. */
 #include "fusion/group_private.h"
 #include "fusion/schedule_common.h"
 #include "fusion/winograd.h"
 
-enum { MOST_BASES = 256, DEEPEST = 64 };
+enum { MOST_BASES = 256, MOST_WAYS = 128, DEEPEST = 64 };
 typedef struct base_list {
   const grouping *s;
   uint32_t count, at[MOST_BASES];
@@ -50,26 +50,6 @@ static uint32_t widest_view(const grouping *s, uint32_t node, uint32_t most, uin
   return best;
 }
 
-bool group_store_wide_views(grouping *s) {
-  const ir_graph *g = s->c->graph;
-  const uint32_t limit = s->c->options->profile->max_bindings;
-  uint32_t *bound = limit ? IR_NEW_ARRAY(s->c->arena, uint32_t, g->nodes.count) : NULL; /* at least as many as the bases below */
-  for (uint32_t n = 1; bound && n < g->nodes.count; n++) {
-    for (uint32_t i = 0; i < ir_at(g, n)->arity && bound[n] < MOST_BASES; i++) {
-      const uint32_t operand = ir_arg(g, n, i);
-      bound[n] += is_read(s, operand) ? 1 : bound[operand];
-    }
-    if (!s->needed[n] || bound[n] + 1 <= limit || (!s->is_stored[n] && fusion_is_free(g, n))) continue;
-    while (count_bases(s, n) + 1 > limit) {
-      uint32_t width = 1;
-      const uint32_t view = widest_view(s, n, limit - 1, 0, &width);
-      if (!view) break; /* the node itself has more operands: fission says so */
-      s->is_stored[view] = 1;
-    }
-  }
-  return !limit || bound;
-}
-
 /* The concatenation that an operand is, through views that add nothing to it. What a contraction pads is staged: there an element is looked for once. */
 static uint32_t find_concat(const grouping *s, uint32_t node, bool pads) {
   const ir_graph *g = s->c->graph;
@@ -77,10 +57,40 @@ static uint32_t find_concat(const grouping *s, uint32_t node, bool pads) {
   return !is_read(s, node) && ir_at(g, node)->op == IR_OP_concat ? node : 0;
 }
 
+/* Of so many ways down through views that whoever follows each would not come to an end (a join of joins doubles them, and each is a piece with a condition of its
+   own), the concatenations among the operands are kernels of their own. */
+static void store_joins(grouping *s, uint32_t concat) {
+  for (uint32_t i = 0; i < ir_at(s->c->graph, concat)->arity; i++) {
+    const uint32_t below = find_concat(s, ir_arg(s->c->graph, concat, i), true);
+    if (below) s->is_stored[below] = 1;
+  }
+}
+
+bool group_store_wide_views(grouping *s) {
+  const ir_graph *g = s->c->graph;
+  const uint32_t limit = s->c->options->profile->max_bindings;
+  uint32_t *ways = IR_NEW_ARRAY(s->c->arena, uint32_t, g->nodes.count); /* at least as many as the bases below */
+  for (uint32_t n = 1; ways && n < g->nodes.count; n++) {
+    for (uint32_t i = 0; i < ir_at(g, n)->arity; i++) {
+      const uint32_t operand = ir_arg(g, n, i);
+      ways[n] += is_read(s, operand) ? 1 : ways[operand];
+    }
+    if (ways[n] >= MOST_WAYS && ir_at(g, n)->op == IR_OP_concat) store_joins(s, n), ways[n] = ir_at(g, n)->arity;
+    if (!limit || !s->needed[n] || ways[n] + 1 <= limit || (!s->is_stored[n] && fusion_is_free(g, n))) continue;
+    while (count_bases(s, n) + 1 > limit) {
+      uint32_t width = 1;
+      const uint32_t view = widest_view(s, n, limit - 1, 0, &width);
+      if (!view) break; /* the node itself has more operands: fission says so */
+      s->is_stored[view] = 1;
+    }
+  }
+  return ways != NULL;
+}
+
 static uint32_t count_parts(const grouping *s, uint32_t concat) {
   const ir_graph *g = s->c->graph;
   uint32_t count = 0;
-  for (uint32_t i = 0; i < ir_at(g, concat)->arity; i++) {
+  for (uint32_t i = 0; i < ir_at(g, concat)->arity && count < MOST_BASES; i++) {
     uint32_t part = ir_arg(g, concat, i);
     while (!is_read(s, part) && ir_at(g, part)->arity == 1) part = ir_arg(g, part, 0);
     count += !is_read(s, part) && ir_at(g, part)->op == IR_OP_concat ? count_parts(s, part) : 1;

@@ -47,7 +47,7 @@ static void read_operand(map_walk *w, uint32_t operand, double times, uint32_t i
   if (at != UINT32_MAX) {
     add_read(w, at, w->c->facts[operand].map, times);
     w->in[at] |= in;
-  } else if (ir_at(w->c->graph, base)->op == IR_OP_concat) {
+  } else if (ir_at(w->c->graph, base)->op == IR_OP_concat && !w->c->group_of[base]) {
     read_operands(w, base, times, in);
   }
 }

@@ -7,8 +7,14 @@
 
 static bool same_elements(const fusion_context *c, uint32_t a, uint32_t b) { return c->facts[a].count == c->facts[b].count; }
 
-/* Pointwise nodes down to contractions of as many elements; other leaves (bias, residual) are read. */
-static bool collect_branch(const grouping *s, uint32_t node, hyper_match *m, uint32_t *contractions, uint32_t depth) {
+static bool hyper_has(const hyper_match *m, uint32_t node) {
+  uint32_t i = 0;
+  while (i < m->count && m->nodes[i] != node) i++;
+  return i < m->count;
+}
+
+/* Pointwise nodes, each once, down to contractions of as many elements; other leaves (bias, residual) are read. */
+static bool collect_branch(grouping *s, uint32_t node, hyper_match *m, uint32_t *contractions, uint32_t depth) {
   const ir_graph *g = s->c->graph;
   const ir_node *n = ir_at(g, node);
   if (depth > 24) return false;
@@ -18,6 +24,11 @@ static bool collect_branch(const grouping *s, uint32_t node, hyper_match *m, uin
   }
   if (fusion_is_view(g, node) && n->op != IR_OP_concat) return collect_branch(s, ir_arg(g, node, 0), m, contractions, depth + 1);
   if (!(ir_ops[n->op].flags & IR_POINTWISE)) return true;
+  if (s->tried[node] == s->mark) {
+    *contractions += hyper_has(m, node);
+    return true;
+  }
+  s->tried[node] = s->mark;
   const uint32_t before = *contractions, kept = m->count;
   for (uint32_t i = 0; i < n->arity; i++)
     if (same_elements(s->c, ir_arg(g, node, i), node) && !collect_branch(s, ir_arg(g, node, i), m, contractions, depth + 1)) return false;
@@ -45,6 +56,7 @@ static bool all_alike(const ir_graph *g, const hyper_match *m) {
 bool match_gated_contraction(grouping *s, uint32_t node, hyper_match *m) {
   const ir_graph *g = s->c->graph;
   uint32_t in_branch[2] = {0};
+  s->mark++;
   if (!same_elements(s->c, ir_arg(g, node, 0), ir_arg(g, node, 1)) || !hyper_add(m, node)) return false;
   for (uint32_t i = 0; i < 2; i++)
     if (!collect_branch(s, ir_arg(g, node, i), m, &in_branch[i], 0) || !in_branch[i]) return false;
