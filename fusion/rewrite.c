@@ -3,6 +3,7 @@
 #include "fusion/rewrite_constants.h"
 #include "fusion/rewrite_parts.h"
 #include "fusion/rewrite_steps.h"
+#include "fusion/rewrite_tap_order.h"
 #include "fusion/rewrite_taps.h"
 #include "fusion/rewrite_weights.h"
 #include "fusion/rewrite_words.h"
@@ -265,8 +266,8 @@ static uint32_t steps_of_product(rebuild *r) {
   return ir_at(r->from, r->node)->op == IR_OP_contract ? rewrite_steps(r, find_uses(r), ((rewriting *)r->user)->steps) : 0;
 }
 
-static const rebuild_rule rules[] = {steps_of_product, rewrite_tap_boxes,     rewrite_live_taps,     axis_by_axis,
-                                     sum_of_products,  rewrite_words_product, rewrite_narrow_weights};
+static const rebuild_rule rules[] = {steps_of_product, rewrite_tap_boxes,     rewrite_live_taps,      axis_by_axis,
+                                     sum_of_products,  rewrite_words_product, rewrite_narrow_weights, rewrite_tap_order};
 
 snt_result fusion_rewrite(fusion_context *c, bool *changed) {
   rewriting own = {0};
