@@ -34,11 +34,12 @@ const ctext_helper cuda_helpers[] = {
                 "    for (int o = width / 2; o > 0; o /= 2) { const T y = __shfl_xor_sync(0xffffffffu, x, o); x = step; } return x; }\n"
                 "SNT_BUTTERFLY(snt_sg_add, x + y)\nSNT_BUTTERFLY(snt_sg_max, (x > y || x != x) ? x : y)\n"
                 "SNT_BUTTERFLY(snt_sg_min, (x < y || x != x) ? x : y)\n#undef SNT_BUTTERFLY\n"},
+    {"SNT_AT(", "#define SNT_AT(p) (unsigned)__cvta_generic_to_shared(p)\n"}, /* an address by which local memory is reached without asking which memory it is */
     {"snt_mma_load<", "#define SNT_2(c, x) c(x[0]), c(x[1])\n#define SNT_4(c, x) SNT_2(c, x), c(x[2]), c(x[3])\n"
                 "#define SNT_8(c, x) SNT_4(c, x), c(x[4]), c(x[5]), c(x[6]), c(x[7])\n"
                 "#ifndef SNT_SHIM\ntemplate <class F, class T> static __device__ F snt_mma_load(const T *p, unsigned ld, int columns);\n"
                 "#define SNT_AS(how, side, type, n, places, address) \\\n"
-                "  asm volatile(\"wmma.load.\" side \".sync.aligned.\" how \".m16n16k16.\" type \" {\" places \"}, \" address \";\" : n(\"=r\", d.r) : \"l\"(p), \"r\"(ld) : \"memory\")\n"
+                "  asm volatile(\"wmma.load.\" side \".sync.aligned.\" how \".m16n16k16.shared.\" type \" {\" places \"}, \" address \";\" : n(\"=r\", d.r) : \"r\"(SNT_AT(p)), \"r\"(ld) : \"memory\")\n"
                 "#define SNT_LOAD(F, T, ...) \\\n"
                 "  template <> __device__ inline F snt_mma_load<F, T>(const T *p, unsigned ld, int columns) { \\\n"
                 "    F d; d.columns = columns != 0; \\\n    if (columns) SNT_AS(\"col\", __VA_ARGS__); else SNT_AS(\"row\", __VA_ARGS__); \\\n    return d; }\n"
@@ -48,7 +49,7 @@ const ctext_helper cuda_helpers[] = {
                 "    else if (b.columns) DO(\"row\", \"col\"); else DO(\"row\", \"row\"); \\\n"
                 "    return d; }\n"
                 "#define SNT_STORE(T, C, type, r_) static __device__ inline void snt_mma_store(T *p, const C &c, unsigned ld) { \\\n"
-                "  asm volatile(\"wmma.store.d.sync.aligned.row.m16n16k16.\" type \" [%0], {%1,%2,%3,%4,%5,%6,%7,%8}, %9;\" : : \"l\"(p), SNT_8(r_, c.r), \"r\"(ld) : \"memory\"); }\n"
+                "  asm volatile(\"wmma.store.d.sync.aligned.row.m16n16k16.shared.\" type \" [%0], {%1,%2,%3,%4,%5,%6,%7,%8}, %9;\" : : \"r\"(SNT_AT(p)), SNT_8(r_, c.r), \"r\"(ld) : \"memory\"); }\n"
                 "#endif\n"},
     {"snt_c_f32", "struct snt_a_f16 { unsigned r[8]; int columns; };\nstruct snt_b_f16 { unsigned r[8]; int columns; };\n"
                 "struct snt_a_bf16 { unsigned r[4]; int columns; };\nstruct snt_b_bf16 { unsigned r[4]; int columns; };\nstruct snt_c_f32 { float r[8]; };\n"
@@ -68,7 +69,7 @@ const ctext_helper cuda_helpers[] = {
                   "template <int N> static __device__ void snt_copy(void *to, const void *from, bool inside);\n"
                   "#define SNT_COPY(N, how) \\\n"
                   "  template <> __device__ inline void snt_copy<N>(void *to, const void *from, bool inside) { \\\n"
-                  "    asm volatile(\"cp.async.\" how \".shared.global [%0], [%1], \" #N \", %2;\" : : \"r\"((unsigned)__cvta_generic_to_shared(to)), \"l\"(from), \\\n"
+                  "    asm volatile(\"cp.async.\" how \".shared.global [%0], [%1], \" #N \", %2;\" : : \"r\"(SNT_AT(to)), \"l\"(from), \\\n"
                   "                 \"r\"(inside ? N : 0)); }\n"
                   "SNT_COPY(4, \"ca\")\nSNT_COPY(8, \"ca\")\nSNT_COPY(16, \"cg\")\n"
                   "static __device__ inline void snt_copy_commit() { asm volatile(\"cp.async.commit_group;\" : : : \"memory\"); }\n"

@@ -25,6 +25,12 @@ static ir_expr held_below(emit *e, const char *name, ir_expr at, ir_expr end) {
   return emit_var_for(e, name, emit_expr(e, held), 0, end);
 }
 
+/* Have all terms of a step the same place along all labels but the last? Then that is found once for all of them, as long as nothing hides the step in it. */
+static bool same_outer(const contract_local *l) {
+  const local_axis *a = &l->terms;
+  return a->count > 1 && expr_multiple_of(l->t->e->x, a->dims[a->count - 1]) % l->step == 0;
+}
+
 /* The value, in its own type. */
 static uint32_t fetch(contract_local *l, const local_panel *p, uint32_t number, ir_expr step, uint32_t lane_var, ir_expr lane) {
   contraction *t = l->t;
@@ -37,7 +43,9 @@ static uint32_t fetch(contract_local *l, const local_panel *p, uint32_t number, 
   const ir_expr first = expr_mul(x, p->columns ? l->column_tile : l->row_tile, (ir_expr)(tile / own_unit));
   const ir_expr term = expr_add(x, expr_mul(x, step, (ir_expr)(l->step / term_unit)), at.term);
   contract_place_axis(l, own, held_below(e, "f", expr_add(x, first, at.own), expr_div(x, own->extent, own_unit)), own_unit, lane);
-  contract_place_axis(l, &l->terms, held_below(e, "k", term, expr_div(x, l->terms.extent, term_unit)), term_unit, lane);
+  const ir_expr terms = expr_div(x, l->terms.extent, term_unit);
+  contract_place_axis(l, &l->terms, same_outer(l) && expr_proves_lt(x, term, terms) ? term : held_below(e, "k", term, terms), term_unit,
+                      lane);
   if (p->unit > 1) emit_use_lanes(e, lane_var, p->unit);
   const map_access a = contract_operand_at(t, p->operand);
   const uint32_t value = emit_value(e, p->node, &a);

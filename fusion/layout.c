@@ -76,19 +76,6 @@ static uint32_t follow(rebuild *r, uint32_t arg, const held *h) {
   return transpose(r, arg, h->rank, inverse);
 }
 
-/* The node with other operands and its attributes, of which `replaced` take the place of those with the same key. */
-static uint32_t copy_with(rebuild *r, uint32_t arity, const uint32_t *args, uint32_t count, const ir_attr_value *replaced) {
-  const ir_node *n = ir_at(r->from, r->node);
-  ir_attr_value attrs[IR_ATTR_COUNT];
-  for (uint32_t i = 0; i < n->attr_count; i++) {
-    const ir_attr *a = &r->from->attrs.at[n->attrs + i];
-    attrs[i] = (ir_attr_value){a->key, a->count, r->from->ints.at + a->first};
-    for (uint32_t k = 0; k < count; k++)
-      if (replaced[k].key == a->key) attrs[i] = replaced[k];
-  }
-  return ir_add_node(r->to, (ir_op)n->op, arity, args, n->attr_count, attrs, NULL);
-}
-
 /* ---- rules: the transpose of an operand becomes one of the result ---- */
 
 static uint32_t sink_pointwise(rebuild *r) {
@@ -100,7 +87,7 @@ static uint32_t sink_pointwise(rebuild *r) {
   if (!found || h.rank != n->type.rank) return 0;
   uint32_t args[3];
   for (uint32_t i = 0; i < n->arity; i++) args[i] = follow(r, r->args[i], &h);
-  return give(r, copy_with(r, n->arity, args, 0, NULL), h.rank, h.perm);
+  return give(r, rebuild_with(r, n->arity, args, 0, NULL), h.rank, h.perm);
 }
 
 /* pad and slice: lists by axis. */
@@ -119,7 +106,7 @@ static uint32_t sink_by_axis(rebuild *r) {
     moved[used] = (ir_attr_value){keys[k], h.rank, lists[used]};
     used++;
   }
-  return give(r, copy_with(r, 1, &h.inner, used, moved), h.rank, h.perm);
+  return give(r, rebuild_with(r, 1, &h.inner, used, moved), h.rank, h.perm);
 }
 
 static uint32_t sink_window(rebuild *r) {
@@ -133,7 +120,7 @@ static uint32_t sink_window(rebuild *r) {
     if (h.perm[axis + i] != h.perm[axis] + i) return 0;
   for (uint32_t i = h.rank; i < n->type.rank; i++) h.perm[i] = i;
   const ir_expr inner = h.perm[axis];
-  return give(r, copy_with(r, 1, &h.inner, 1, &(ir_attr_value){IR_ATTR_axis, 1, &inner}), n->type.rank, h.perm);
+  return give(r, rebuild_with(r, 1, &h.inner, 1, &(ir_attr_value){IR_ATTR_axis, 1, &inner}), n->type.rank, h.perm);
 }
 
 static uint32_t sink_reduce(rebuild *r) {
@@ -153,7 +140,7 @@ static uint32_t sink_reduce(rebuild *r) {
   }
   for (uint32_t i = 0; i < h.rank; i++)
     if (keep || !reduced[h.perm[i]]) perm[kept++] = place[h.perm[i]];
-  return give(r, copy_with(r, 1, &h.inner, 1, &(ir_attr_value){IR_ATTR_axes, inner_count, inner}), kept, perm);
+  return give(r, rebuild_with(r, 1, &h.inner, 1, &(ir_attr_value){IR_ATTR_axes, inner_count, inner}), kept, perm);
 }
 
 static uint32_t sink_concat(rebuild *r) {
@@ -166,7 +153,7 @@ static uint32_t sink_concat(rebuild *r) {
   if (first == n->arity) return 0;
   for (uint32_t i = 0; i < n->arity; i++) args[i] = follow(r, r->args[i], &h);
   const ir_expr axis = h.perm[ir_attr_int(r->from, r->node, IR_ATTR_axis, 0)];
-  return give(r, copy_with(r, n->arity, args, 1, &(ir_attr_value){IR_ATTR_axis, 1, &axis}), h.rank, h.perm);
+  return give(r, rebuild_with(r, n->arity, args, 1, &(ir_attr_value){IR_ATTR_axis, 1, &axis}), h.rank, h.perm);
 }
 
 /* Axes that a reshape makes of as many elements: [first, end) of the operand, and of the result. */
@@ -408,7 +395,7 @@ static uint32_t place_contract(rebuild *r) {
   if (!changed && !merged) return 0;
   const ir_attr_value lists[] = {
       {IR_ATTR_lhs, p.rank[0], p.labels[0]}, {IR_ATTR_out, p.out_rank, p.out}, {IR_ATTR_rhs, p.rank[1], p.labels[1]}};
-  uint32_t made = copy_with(r, 2, p.args, IR_COUNT(lists), lists);
+  uint32_t made = rebuild_with(r, 2, p.args, IR_COUNT(lists), lists);
   if (merged && made) {
     name_after_old(r, made);
     ir_expr dims[SNT_MAX_RANK];

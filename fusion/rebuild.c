@@ -35,6 +35,18 @@ uint32_t rebuild_view(rebuild *r, ir_op op, uint32_t operand, uint32_t attr_coun
   return ir_add_node(r->to, op, 1, &operand, attr_count, attrs, NULL);
 }
 
+uint32_t rebuild_with(rebuild *r, uint32_t arity, const uint32_t *args, uint32_t count, const ir_attr_value *replaced) {
+  const ir_node *n = ir_at(r->from, r->node);
+  ir_attr_value attrs[IR_ATTR_COUNT];
+  for (uint32_t i = 0; i < n->attr_count; i++) {
+    const ir_attr *a = &r->from->attrs.at[n->attrs + i];
+    attrs[i] = (ir_attr_value){a->key, a->count, r->from->ints.at + a->first};
+    for (uint32_t k = 0; k < count; k++)
+      if (replaced[k].key == a->key) attrs[i] = replaced[k];
+  }
+  return ir_add_node(r->to, (ir_op)n->op, arity, args, n->attr_count, attrs, NULL);
+}
+
 uint32_t rebuild_wide(rebuild *r, uint32_t node) {
   if (!node || ir_at(r->to, node)->type.dtype == SNT_F32) return node;
   if (!fusion_only_moves(r->to, node)) return ir_add_cast(r->to, node, SNT_F32);

@@ -21,5 +21,7 @@ uint32_t rebuild_copy(rebuild *); /* the plain copy, for a rule that builds on i
 uint32_t rebuild_copy_of(rebuild *, uint32_t node,
                          const uint32_t *args);  /* an old node on other operands of `to`, with its name and origin */
 uint32_t rebuild_wide(rebuild *, uint32_t node); /* a value of `to` as f32, cast below what only moves it; itself if it is */
+/* The node at hand on other operands, with its attributes, of which `replaced` take the place of those with the same key. */
+uint32_t rebuild_with(rebuild *, uint32_t arity, const uint32_t *args, uint32_t count, const ir_attr_value *replaced);
 uint32_t rebuild_view(rebuild *, ir_op, uint32_t operand, uint32_t attr_count, const ir_attr_value *);
 #endif

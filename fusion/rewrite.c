@@ -3,6 +3,7 @@
 #include "fusion/rewrite_constants.h"
 #include "fusion/rewrite_parts.h"
 #include "fusion/rewrite_steps.h"
+#include "fusion/rewrite_tap_order.h"
 #include "fusion/rewrite_taps.h"
 #include "fusion/rewrite_weights.h"
 #include "fusion/rewrite_words.h"
@@ -276,8 +277,8 @@ static uint32_t power_is_products(rebuild *r) {
   return order == 2 ? square : ir_add2(r->to, IR_OP_mul, square, x);
 }
 
-static const rebuild_rule rules[] = {steps_of_product, rewrite_tap_boxes,     rewrite_live_taps,      axis_by_axis,
-                                     sum_of_products,  rewrite_words_product, rewrite_narrow_weights, power_is_products};
+static const rebuild_rule rules[] = {steps_of_product,      rewrite_tap_boxes,      rewrite_live_taps, axis_by_axis,     sum_of_products,
+                                     rewrite_words_product, rewrite_narrow_weights, power_is_products, rewrite_tap_order};
 
 snt_result fusion_rewrite(fusion_context *c, bool *changed) {
   rewriting own = {0};

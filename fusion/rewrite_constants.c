@@ -187,7 +187,7 @@ static bool read_view(const ir_graph *g, uint32_t node, moved_view *v) {
   return true;
 }
 
-uint32_t rewrite_moved(rebuild *r, uint32_t node) {
+uint32_t rewrite_moved(rebuild *r, uint32_t node, bool turned) {
   const ir_tensor type = ir_at(r->to, node)->type;
   moving *m = IR_NEW(r->c->arena, moving);
   bool joins = false, mixed = false; /* axes that were turned become one */
@@ -199,7 +199,7 @@ uint32_t rewrite_moved(rebuild *r, uint32_t node) {
     if (op == IR_OP_reshape) continue; /* the same elements in the same order */
     if (m->count == MOST_VIEWS || !read_view(r->to, node, &m->views[m->count++])) return 0;
   }
-  if (!mixed || ir_at(r->to, node)->op != IR_OP_const || r->to->consts.at[ir_at(r->to, node)->payload].kind == IR_CONST_SPLAT ||
+  if (!(mixed || turned) || ir_at(r->to, node)->op != IR_OP_const || r->to->consts.at[ir_at(r->to, node)->payload].kind == IR_CONST_SPLAT ||
       !ir_const_source(r->to, node, &m->making.sources[0]))
     return 0;
   for (uint32_t d = 0; d < type.rank; d++, elements *= (uint64_t)extent)

@@ -46,7 +46,7 @@ static void look_below(rebuild *r, weights *w, uint32_t side) {
 static void settle(rebuild *r, weights *w, uint32_t side) {
   if (!schedule_is_explicit(r->c) && r->c->options->profile->reads != COST_READS_TEXEL) return;
   uint32_t made = rewrite_settle(r, w->args[side]);
-  if (!made) made = rewrite_moved(r, w->args[side]);
+  if (!made) made = rewrite_moved(r, w->args[side], false);
   if (made) w->args[side] = made, w->found = true;
 }
 

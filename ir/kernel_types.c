@@ -220,6 +220,11 @@ static const char *check_atomic(const kir_kernel *k, const kir_inst *in, const u
   return integer || (base == SNT_F32 && !bits) ? NULL : "no atomic operation on this type";
 }
 
+static const char *check_fragment(const kir_memory *m, kir_type t) {
+  if (m->space != KIR_LOCAL) return "fragments come from local memory and go there";
+  return t.frag ? NULL : "the value must be a matrix fragment";
+}
+
 static const char *check_memory(const kir_kernel *k, const kir_inst *in, const uint32_t *args) {
   if (in->index >= k->memories.count) return "the memory does not exist";
   const kir_memory *m = &k->memories.at[in->index];
@@ -233,8 +238,8 @@ static const char *check_memory(const kir_kernel *k, const kir_inst *in, const u
     const kir_type want = m->type.frag ? kir_element(m->type) : m->type, have = arg_type(k, args, in->arg_count - 1u);
     return is_plain(have, want.base, want.lanes) ? NULL : "the value must be an element";
   }
-  case KIR_mma_load: return in->type.frag ? NULL : "the result must be a matrix fragment";
-  case KIR_mma_store: return arg_type(k, args, in->arg_count - 1u).frag ? NULL : "the value must be a matrix fragment";
+  case KIR_mma_load: return check_fragment(m, in->type);
+  case KIR_mma_store: return check_fragment(m, arg_type(k, args, in->arg_count - 1u));
   case KIR_prefetch: return m->space == KIR_GLOBAL ? NULL : "only global memory is fetched ahead";
   default: return check_atomic(k, in, args);
   }

@@ -144,6 +144,7 @@ static void test_errors(void) {
   fails("kernel @k {\nparam %x: f32[4] ro\n%v = load %x[0,1] }", 3, "wrong number of indices");
   fails("kernel @k {\nparam %x: f32[4] ro\n%v = neg %x[0] }", 3, "global memory is read by load");
   fails("kernel @k {\nparam %x: f32[4] rw\nstore %x }", 3, "");
+  fails("kernel @k {\nparam %x: f16[256] ro\n%f: frag<a,f16> = mma.load %x[0] ld=16 }", 3, "fragments come from local memory");
   fails("kernel @k bits=3 {\n}", 1, "no such attribute of a kernel");
 }
 
