@@ -192,6 +192,9 @@ static void shifted(ctext *c, const ctext_site *site) {
   ir_text_format(&c->out, ", %lld", (long long)by);
 }
 
+/* Workgroups of so many items that are to be on a unit at once: sixteen subgroups of 32, which leave each item 128 of 65536 registers. */
+static uint32_t launch_groups(uint32_t items) { return items > 256 ? 1 : 16 / ((items + 31) / 32); }
+
 static void numbers(ctext *c, char escape, const ctext_site *site) {
   const kir_inst *s = site->id ? kir_at(c->k, site->id) : NULL;
   uint64_t value = 0;
@@ -205,6 +208,7 @@ static void numbers(ctext *c, char escape, const ctext_site *site) {
   case 'B': value = ir_dtypes[site->operand.base].bytes * 8u - 1; break;
   case 'K': value = s ? s->index : 0; break;
   case 'c': value = site->number[0] * site->number[1] * site->number[2]; break;
+  case 'g': value = launch_groups(site->number[0] * site->number[1] * site->number[2]); break;
   case 'p': value = s ? (uint64_t)s->lanes : 0; break;
   case 'i': value = s ? (uint64_t)s->imm.i : 0; break;
   case 'f': value = s && s->op == KIR_prefetch ? (s->flags & KIR_IS_RW) != 0 : s ? s->flags : 0; break;

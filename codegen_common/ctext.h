@@ -11,7 +11,7 @@
      $l $x a literal lane: decimal, hex digit      $R operand 0 after the rounding function   $r suffix of a rounding conversion
      $m memory   $j index into it   $q its address space   $e its element type   $S its sampler's flags
      $k dimension as a letter   $K as a digit   $p bytes of a prefetch or copy   $i the sets of an async.wait   $f flags
-     $M operand 1 modulo the width   $P what operand 1 is before a shift to the right, and by how many bits   $X $Y $Z numbers: the workgroup's size unless said otherwise   $c their product
+     $M operand 1 modulo the width   $P what operand 1 is before a shift to the right, and by how many bits   $X $Y $Z numbers: the workgroup's size unless said otherwise   $c their product   $g how many such groups a unit is to hold
    A cell that starts with '!' names the pass that must have removed the operation; with '?', why the target cannot do it. */
 enum { CT_ANY_SHAPE, CT_SCALAR, CT_VECTOR };
 #define CT_BIT(dtype) (1u << SNT_##dtype)
@@ -59,7 +59,7 @@ typedef struct ctext_helper {
 typedef struct dialect {
   const char *name;
   const struct dialect *base;
-  const char *kernel;      /* what stands before the kernel's name; $X $Y $Z $c */
+  const char *kernel;      /* what stands before the kernel's name; $X $Y $Z $c $g */
   const char *function;    /* what stands before the type of a function that kernels call */
   uint8_t own;             /* KIR_OWN_*: which of the user's texts are in this language */
   const char *group;       /* defines snt_group, and returns when it is not below $0, the number of groups */

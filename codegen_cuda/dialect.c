@@ -108,7 +108,7 @@ const dialect dialect_cuda = {
     .base = &dialect_c,
     .function = "static __device__ ",
     .own = KIR_OWN_CUDA,
-    .kernel = "extern \"C\" __global__ void __launch_bounds__($c, $c > 256 ? 1 : 16 / (($c + 31) / 32)) ",
+    .kernel = "extern \"C\" __global__ void __launch_bounds__($c, $g) ",
     .group = "const unsigned snt_group = blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z);\n  if (snt_group >= $0) return",
     .word = "s.w[$X]",
     .block_param = "const snt_block s",

@@ -47,7 +47,7 @@ bool codegen_has_tool(const char *name) {
 static const char shim[] =
     "#include <math.h>\n#include <string.h>\n"
     "#define SNT_SHIM\n#define __global__\n#define __device__\n#define __shared__ static\n#define __restrict__ __restrict\n#define "
-    "__launch_bounds__(n)\n"
+    "__launch_bounds__(...)\n"
     "static struct { unsigned x, y, z; } threadIdx, blockIdx, blockDim, gridDim;\n"
     "static inline void __syncthreads() {}\nstatic inline void __syncwarp() {}\n"
     "template <class T> static inline T __shfl_sync(unsigned, T x, int) { return x; }\n"
