@@ -85,39 +85,59 @@ static bool span(expr_pool *x, ir_expr e, uint32_t first, uint32_t end, ir_expr 
   return true;
 }
 
-/* Variables for everything that ranges inside a work-item: terms, lanes, rows, its share of the outer axis. */
-static void range_fully(contraction *t, ir_expr outer_lo, int64_t outer_count) {
+/* Columns of a work-item, from *lo on: where columns are whole tiles, and as many in each. */
+static int64_t own_columns(const contraction *t, ir_expr *lo) {
+  expr_pool *x = t->c->graph->pool;
+  const int64_t width = contract_width(t);
+  int64_t all, tiles;
+  if (!contract_literal(t, t->lane_axis, &all) || !expr_is_const(x, expr_sub(x, t->column_tiles[1], t->column_tiles[0]), &tiles)) return 0;
+  if (!tiles || all % width) return 0;
+  *lo = expr_mul(x, t->column_tiles[0], (ir_expr)width);
+  return tiles * width;
+}
+
+/* Variables for everything that ranges inside a work-item: terms, its share of the columns, rows, its share of the outer axis. */
+static void range_fully(contraction *t, ir_expr outer_lo, int64_t outer_count, bool share) {
   expr_pool *x = t->c->graph->pool;
   for (uint32_t r = 0; r < t->reduced_count; r++) t->at[t->reduced[r]] = expr_var_add(x, "k", 0, t->extent[t->reduced[r]], 1);
-  t->at[t->out[t->lane_axis]] = expr_var_add(x, "n", 0, t->extent[t->out[t->lane_axis]], 1);
+  ir_expr lo;
+  const int64_t own = share ? own_columns(t, &lo) : 0;
+  t->at[t->out[t->lane_axis]] = own ? expr_add(x, lo, expr_var_add(x, "n", 0, expr_int(x, own), 1))
+                                    : expr_var_add(x, "n", 0, t->extent[t->out[t->lane_axis]], 1);
   if (t->row_axis != CONTRACT_NONE) t->at[t->out[t->row_axis]] = expr_var_add(x, "m", 0, t->extent[t->out[t->row_axis]], 1);
   if (t->outer_axis != CONTRACT_NONE)
     t->at[t->out[t->outer_axis]] = expr_add(x, outer_lo, outer_count > 1 ? expr_var_add(x, "o", 0, outer_count, 1) : 0);
 }
 
-/* What a work-item needs of a padded operand, as origin and extent; nothing of it is read: *found is false. False: not affine. */
-static bool find_region(contraction *t, uint32_t node, ir_expr outer_lo, int64_t outer_count, stage_info *info, bool *found) {
+/* What a work-item needs of a padded operand, of its share of the columns or all, as origin and extent; nothing of it is read: *found is false. False: not
+   affine. */
+static bool region_of(contraction *t, uint32_t node, ir_expr outer_lo, int64_t outer_count, bool share, stage_info *info, bool *found) {
   expr_pool *x = t->c->graph->pool;
   ir_expr kept[CONTRACT_LABELS];
   memcpy(kept, t->at, sizeof kept);
   const uint32_t first = x->vars.count;
-  range_fully(t, outer_lo, outer_count);
+  range_fully(t, outer_lo, outer_count, share);
   const fusion_stops stops = {&node, 1};
   pad_region region = {.pad = node};
-  for (uint32_t i = 0; i < 2 * t->set.count && !region.found; i++) {
+  bool affine = true;
+  for (uint32_t i = 0; i < 2 * t->set.count && affine && !region.found; i++) {
     const map_access a = contract_operand_at(t, i % 2);
-    if (!fusion_walk_until(t->c, t->group, contract_operand(t, i / 2, i % 2), &a, &stops, take_region, &region)) return false;
+    affine = fusion_walk_until(t->c, t->group, contract_operand(t, i / 2, i % 2), &a, &stops, take_region, &region);
   }
   const uint32_t end = x->vars.count;
   memcpy(t->at, kept, sizeof kept);
   *found = region.found;
-  for (uint32_t d = 0; region.found && d < region.access.rank; d++) {
+  for (uint32_t d = 0; region.found && d < region.access.rank && affine; d++) {
     ir_expr lo, hi;
-    if (!span(x, region.access.at[d], first, end, &lo, &hi)) return false;
+    affine = span(x, region.access.at[d], first, end, &lo, &hi);
     info->origin[d] = lo;
     info->extent[d] = expr_add(x, expr_sub(x, hi, lo), 1);
   }
-  return true;
+  return affine;
+}
+
+static bool find_region(contraction *t, uint32_t node, ir_expr outer_lo, int64_t outer_count, stage_info *info, bool *found) {
+  return region_of(t, node, outer_lo, outer_count, true, info, found) || region_of(t, node, outer_lo, outer_count, false, info, found);
 }
 
 /* Stages what this work-item needs of a padded operand. */

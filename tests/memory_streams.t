@@ -93,6 +93,28 @@ sub points {
 }
 is(points('crowded', 64, 56), '6,6,12560 36,12560', 'points of 49 KiB begin a line later');
 is(points('apart', 40, 56), '6,6,1,14,14,40 36,196,40', 'points that lie apart stay where they are');
+# Of a padded source that is computed on the way, a work-item stages the channels that its columns read, where they are a part of all.
+my $padded = put('padded.snt', <<'END');
+graph @padded(%x: f32[1,512,3,80], %h: f32[1,512,3,80]) {
+  %w: f32[512,1,5,5] = const normal seed=2 scale=0.1
+  %p = mul %x, %h
+  %y = conv %p, %w, pads=[2,2,2,2], groups=512
+  return y=%y
+}
+END
+`$sinter compile $padded --target opencl --profile pocl -o $dir/out 2>&1`;
+my ($staged) = slurp("$dir/out/plan.txt") =~ /scratch f32\[\d+\] bytes=(\d+)/;
+unlink glob "$dir/out/*";
+is($staged // 'none', 4 * 3 * 5 * 84 * 512, 'three rows, each with its five, once');
+for my $device ('interp', 'opencl:pocl') {
+  SKIP: {
+    my $lacks = lacks($device);
+    skip $lacks, 1 if $lacks;
+    my ($code, $said) = says("$sinter run $padded --device $device --check");
+    is($code, 0, "the same on $device") || diag($said);
+  }
+}
+
 # Rows of texels that begin on whole ones, of a value between strips and of one that the host reads, too.
 my $between = put('between.snt', <<'END');
 graph @between(%x: f32[1,3,40,57]) {
