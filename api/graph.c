@@ -175,7 +175,7 @@ void snt_graph_output(snt_graph *g, const char *name, snt_value v) {
 
 snt_value snt_graph_find(const snt_graph *g, const char *name) {
   if (!g || !name || !*name) return 0;
-  for (uint32_t n = 1; n < g->graph.nodes.count; n++)
+  for (uint32_t n = g->graph.nodes.count; n-- > 1;) /* the nodes of a composite have its name, too; its result is the last */
     if (!strcmp(ir_node_name(&g->graph, n), name)) return n;
   for (uint32_t i = 0; i < g->graph.outputs.count; i++)
     if (!strcmp(&g->graph.names.at[g->graph.outputs.at[i].name], name)) return g->graph.outputs.at[i].node;

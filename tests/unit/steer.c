@@ -162,6 +162,28 @@ static uint32_t bindings_with(snt_context *context, const char *contract) {
   return kernel.binding_count;
 }
 
+/* The nodes of a composite have its name, too: its result is meant. */
+static void check_composite(snt_context *context) {
+  snt_diag diag = {0};
+  snt_program *program = NULL;
+  snt_profile *profile = NULL;
+  snt_graph *graph = read_graph(context,
+                                "(%x: f32[1,8,6,6], %w: f32[8,1,3,3]) {\n  %p = exp %x\n  %y = conv %p, %w, pads=[1,1,1,1], groups=8\n"
+                                "  return y=%y\n",
+                                "", &diag);
+  const snt_value values[] = {snt_graph_find(graph, "p"), snt_graph_find(graph, "y")};
+  (void)snt_profile_builtin(context, "pocl", &profile);
+  const snt_compile_info info = {.head = SNT_HEAD(compile_info), .targets = SNT_TARGET_HOST};
+  tap_ok(snt_graph_contract(graph, SNT_NEVER_FUSE, values, 2) == SNT_OK && snt_compile(graph, profile, &info, &program, &diag) == SNT_OK,
+         "a contract names a convolution %s", diag.text);
+  char *kernels = kernels_of(program);
+  tap_ok(kernels && !one_kernel(kernels, "p", "y"), "and holds of its result");
+  free(kernels);
+  snt_program_destroy(program);
+  snt_profile_destroy(profile);
+  snt_graph_destroy(graph);
+}
+
 static void check_calls(snt_context *context) {
   snt_diag diag = {0};
   snt_program *program = NULL;
@@ -223,6 +245,7 @@ int main(void) {
   tap_is_int(bindings_with(context, ""), 2, "the chain reads one buffer and writes one");
   tap_is_int(bindings_with(context, "keep %b"), 3, "and one more when a value is kept");
   check_calls(context);
+  check_composite(context);
   check_decisions(context);
   snt_context_destroy(context);
   return tap_done();

@@ -87,7 +87,7 @@ SNT_API snt_value SNT_CALL snt_graph_op(snt_graph *, const char *op, const snt_v
 SNT_API snt_result SNT_CALL snt_graph_define(snt_graph *, const char *text, size_t length, snt_diag *);
 SNT_API void SNT_CALL snt_graph_name(snt_graph *, snt_value, const char *name);
 SNT_API void SNT_CALL snt_graph_output(snt_graph *, const char *name, snt_value);
-/* The value of that name, else that of the output of that name; 0: none. */
+/* The value of that name (of a composite that is several nodes, its result), else that of the output of that name; 0: none. */
 SNT_API snt_value SNT_CALL snt_graph_find(const snt_graph *, const char *name);
 /* What shall be one kernel (compiling fails with the obstacle when it cannot), or never; what is stored; what nothing is fused across. */
 SNT_API snt_result SNT_CALL snt_graph_contract(snt_graph *, uint32_t kind, const snt_value *, uint32_t count);
