@@ -20,7 +20,7 @@ static const rt_device_desc host_desc = {
     .selector = "host", .name = "Sinter host evaluator", .driver = "sinter " SNT_VERSION_TEXT, .profile = "host", .api = SNT_TARGET_HOST};
 
 snt_result snt_device_list(snt_context *c, uint32_t *count, uint32_t stride, snt_device_info *out) {
-  if (!c || !count) return SNT_E_ARG;
+  if (!c || !count || api_is_short(stride, sizeof *out)) return SNT_E_ARG;
   const rt_hooks hooks = {c->backend_count, c->backend_list};
   uint32_t found = 0;
   SNT_TRY(rt_list_devices(&c->alloc, &hooks, &found, NULL, 0));
@@ -32,7 +32,7 @@ snt_result snt_device_list(snt_context *c, uint32_t *count, uint32_t stride, snt
   descs[0] = host_desc;
   uint32_t again = 0;
   const snt_result r = rt_list_devices(&c->alloc, &hooks, &again, descs + 1, found);
-  if (stride < sizeof *out) stride = sizeof *out;
+  if (!stride) stride = sizeof *out;
   for (uint32_t i = 0; i < *count && i < capacity; i++) fill_info((snt_device_info *)(void *)((char *)out + (size_t)i * stride), &descs[i]);
   api_give(c, descs, (found + 1) * sizeof *descs);
   if (r != SNT_OK && r != SNT_INCOMPLETE) return r;

@@ -240,6 +240,8 @@ snt_result api_check_head(const snt_head *, uint32_t type, size_t known, snt_dia
 snt_result api_check_whole(const snt_head *, uint32_t type, size_t known, snt_diag *);   /* and it is no shorter: all fields may be read */
 snt_result api_check_chained(const snt_head *, uint32_t type, size_t known, snt_diag *); /* as that, and the caller goes on to the next */
 snt_result api_check_flags(uint32_t given, uint32_t known, const char *stage, snt_diag *);
+/* Is an array of the caller's one of shorter rows? 0: they lie side by side. An older header's would be, and there is none yet. */
+static inline bool api_is_short(uint32_t stride, size_t row) { return stride - 1u < row - 1u; }
 extern const int32_t api_weight_types[];        /* by SNT_WEIGHTS_ */
 const char *api_entry_name(const char *kernel); /* the function's name in the code of every target but SPIR-V */
 uint32_t api_target_index(uint32_t bit);        /* UINT32_MAX: not a code target */

@@ -257,6 +257,8 @@ static bool has_port(const ir_graph *g, const char *name) {
 
 static snt_result list_images(snt_program *p, const snt_compile_info *info, snt_diag *diag) {
   const size_t stride = info->image_stride ? info->image_stride : sizeof(snt_image_port);
+  if (api_is_short(info->image_stride, sizeof(snt_image_port)))
+    return ir_fail(diag, SNT_E_ARG, "compile", 0, "image ports are in rows that are too short");
   fusion_image *images = IR_NEW_ARRAY(&p->arena, fusion_image, info->image_count);
   if (!images) return ir_no_memory(diag, "compile");
   for (uint32_t i = 0; i < info->image_count; i++) {

@@ -51,6 +51,8 @@ static snt_result bind_argument(snt_exec *x, const snt_argument *a, const snt_ru
 static snt_result bind_arguments(snt_exec *x, const snt_run_info *info, bool host_allowed, snt_diag *diag) {
   const snt_program *p = x->program;
   SNT_TRY(check_symbols(p, info, diag));
+  if (api_is_short(info->argument_stride, sizeof(snt_argument)))
+    return ir_fail(diag, SNT_E_ARG, "run", 0, "arguments are in rows that are too short");
   if (info->argument_count && !info->arguments) return ir_fail(diag, SNT_E_ARG, "run", 0, "no arguments");
   for (uint32_t i = 0; i < p->port_count; i++)
     x->bound[p->ports[i]] = (struct exec_port){.bytes = x->host_states[p->ports[i]] ? x->bound[p->ports[i]].bytes : 0};

@@ -184,8 +184,10 @@ static VkDeviceSize need_bytes(const snt_binding *b, uint32_t i) {
 static snt_result take_memory(snt_binding *b, const snt_vk_binding_info *info, snt_diag *diag) {
   static const char *const classes[] = {"CONSTANT", "STATE", "SCRATCH", "VALUES", "STAGING"};
   const bool deep = door_of(b->exec)->flags & SNT_VK_ATTACH_VALIDATE;
-  if (info->memory_count < b->layout.need_count || (info->memory_count && !info->memory))
-    return ir_fail(diag, SNT_E_ARG, "binding", 0, "%u memory ranges are given; %u are needed", info->memory_count, b->layout.need_count);
+  if (info->memory_count < b->layout.need_count || (info->memory_count && !info->memory) ||
+      api_is_short(info->memory_stride, sizeof(snt_vk_range)))
+    return ir_fail(diag, SNT_E_ARG, "binding", 0, "%u memory ranges are given; %u are needed, in whole rows", info->memory_count,
+                   b->layout.need_count);
   for (uint32_t i = 0; i < b->layout.need_count; i++) {
     const snt_vk_memory_need *n = &b->layout.needs[i];
     const snt_vk_range *r = door_at(info->memory, info->memory_stride, sizeof *r, i);
@@ -345,7 +347,8 @@ static snt_result check_bind(const snt_binding *b, const snt_vk_bind *bind, snt_
 }
 
 snt_result snt_vk_binding_set(snt_binding *b, uint32_t slot, uint32_t count, uint32_t stride, const snt_vk_bind *binds, snt_diag *diag) {
-  if (!b || (count && !binds)) return ir_fail(diag, SNT_E_ARG, "bind", 0, "a binding and resources are needed");
+  if (!b || (count && !binds) || api_is_short(stride, sizeof *binds))
+    return ir_fail(diag, SNT_E_ARG, "bind", 0, "a binding and resources are needed, in whole rows");
   if (slot >= b->slot_count) return ir_fail(diag, SNT_E_ARG, "bind", 0, "slot %u of %u", slot, b->slot_count);
   SNT_TRY(door_check_lost(b->exec, "bind", diag));
   door_slot *s = &b->slots[slot];

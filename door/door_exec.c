@@ -122,7 +122,8 @@ static snt_result make_ports(snt_exec *x, const snt_vk_exec_info *info, snt_diag
   }
   for (uint32_t i = 0; info && i < info->port_format_count; i++) {
     const snt_vk_port_format *f = door_at(info->port_formats, info->port_format_stride, sizeof *f, i);
-    if (f->port >= x->program->port_count) return ir_fail(diag, SNT_E_ARG, "exec", 0, "a format for port %u: there is none", f->port);
+    if (f->port >= x->program->port_count || api_is_short(info->port_format_stride, sizeof *f))
+      return ir_fail(diag, SNT_E_ARG, "exec", 0, "a format for port %u: there is none", f->port);
     d->ports[f->port].format = f->format;
   }
   for (uint32_t i = 0; i < x->program->port_count; i++) SNT_TRY(check_format(x, i, &d->ports[i], diag));

@@ -148,10 +148,10 @@ snt_result snt_vk_port_bytes(const snt_exec *x, uint32_t port, const int64_t *sy
 }
 
 /* With the checks of the arguments of those who ask for it. */
-static snt_result take_layout(const snt_exec *x, const int64_t *max_symbols, uint32_t symbol_count, const uint32_t *count,
+static snt_result take_layout(const snt_exec *x, const int64_t *max_symbols, uint32_t symbol_count, const uint32_t *count, bool short_rows,
                               door_layout **out) {
   *out = NULL;
-  if (!x || !x->door || !count) return SNT_E_ARG;
+  if (!x || !x->door || !count || short_rows) return SNT_E_ARG;
   SNT_TRY(door_check_symbols(x, max_symbols, symbol_count, "memory", NULL));
   door_layout *layout = *out = api_take(x->device->context, sizeof *layout);
   if (layout) layout->places = api_take(x->device->context, door_plan(x)->buffers.count * sizeof(door_place));
@@ -167,7 +167,7 @@ static void drop_layout(const snt_exec *x, door_layout *layout) {
 snt_result snt_vk_exec_memory(const snt_exec *x, const int64_t *max_symbols, uint32_t symbol_count, uint32_t *count, uint32_t stride,
                               snt_vk_memory_need *out) {
   door_layout *layout;
-  snt_result r = take_layout(x, max_symbols, symbol_count, count, &layout);
+  snt_result r = take_layout(x, max_symbols, symbol_count, count, api_is_short(stride, sizeof *out), &layout);
   if (r == SNT_OK) {
     const uint32_t room = *count;
     layouter l = {.x = x, .out = layout, .align = offset_align(x)};
@@ -202,7 +202,7 @@ snt_result snt_vk_exec_states(const snt_exec *x, const int64_t *max_symbols, uin
                               snt_vk_state *out) {
   uint32_t found = 0;
   door_layout *layout;
-  snt_result r = take_layout(x, max_symbols, symbol_count, count, &layout);
+  snt_result r = take_layout(x, max_symbols, symbol_count, count, api_is_short(stride, sizeof *out), &layout);
   for (uint32_t i = 0; r == SNT_OK && i < x->program->port_count; i++) {
     const door_place *place = &layout->places[x->door->ports[i].buffer];
     if (x->door->ports[i].kind != SNT_VK_PORT_STATE || place->need == UINT32_MAX || found++ >= *count || !out) continue;
@@ -298,8 +298,10 @@ static snt_result check_init(const snt_exec *x, VkCommandBuffer commands, const 
   const bool direct = info->constant_mapped != NULL;
   SNT_TRY(api_check_flags(info->flags, SNT_VK_INIT_BARRIER, "init", diag));
   if (info->cursor == SNT_VK_INIT_DONE) return ir_fail(diag, SNT_E_ORDER, "init", 0, "it is done already");
-  if (info->constant_count && !info->constant) return ir_fail(diag, SNT_E_ARG, "init", 0, "no CONSTANT ranges");
-  if (info->state_count && !info->state) return ir_fail(diag, SNT_E_ARG, "init", 0, "no STATE ranges");
+  if ((info->constant_count && !info->constant) || api_is_short(info->constant_stride, sizeof *info->constant))
+    return ir_fail(diag, SNT_E_ARG, "init", 0, "no CONSTANT ranges in whole rows");
+  if ((info->state_count && !info->state) || api_is_short(info->state_stride, sizeof *info->state))
+    return ir_fail(diag, SNT_E_ARG, "init", 0, "no STATE ranges in whole rows");
   if (!direct && info->constant_count && (!info->staging.buffer || !info->staging_mapped || info->staging.size < 16))
     return ir_fail(diag, SNT_E_ARG, "init", 0, "a mapped staging range of 16 bytes or more is needed, or mapped constants");
   const bool writes = (info->constant_count && !direct) || info->state_count || info->flags & SNT_VK_INIT_BARRIER;

@@ -10,7 +10,7 @@ static bool has_symbol(const snt_exec *x, const char *port, const char *suffix) 
 }
 
 snt_result snt_vk_exec_ports(const snt_exec *x, uint32_t *count, uint32_t stride, snt_vk_port *out) {
-  if (!x || !x->door || !count) return SNT_E_ARG;
+  if (!x || !x->door || !count || api_is_short(stride, sizeof *out)) return SNT_E_ARG;
   const uint32_t room = *count, have = x->program->port_count;
   *count = have;
   for (uint32_t i = 0; out && i < have && i < room; i++) {

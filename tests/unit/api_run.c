@@ -153,6 +153,9 @@ static void wrong_arguments(bench *b, bench *other) {
          "buffers");
   EXPECT(SNT_E_ARG, "no exec", snt_run(NULL, &info, &diag));
   EXPECT(SNT_E_ARG, "no run info", snt_run(b->exec, NULL, &diag));
+  info.argument_stride = sizeof *a - 1;
+  EXPECT(SNT_E_ARG, "rows of arguments that are too short", snt_run(b->exec, &info, &diag));
+  info.argument_stride = 0;
   const snt_run_info nothing = {.head = SNT_HEAD(run_info)};
   uint32_t count = 0;
   tap_is_int(snt_exec_steps_taken(b->exec, &nothing, &count, NULL), SNT_E_ARG, "steps without symbols");

@@ -248,7 +248,9 @@ void api_find_devices(snt_context *c, api_devices *out) {
   uint32_t count = API_MAX_DEVICES;
   memset(list, 0, sizeof list);
   memset(out, 0, sizeof *out);
-  if (snt_device_list(c, &count, sizeof *list, list) < 0) return;
+  if (snt_device_list(c, &count, sizeof *list - 1, list) != SNT_E_ARG || list->selector[0] ||
+      snt_device_list(c, &count, sizeof *list, list) < 0)
+    return;
   for (uint32_t i = 0; i < count && i < API_MAX_DEVICES; i++)
     memcpy(out->selector[out->count++], list[i].selector, sizeof list[i].selector);
 }

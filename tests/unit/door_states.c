@@ -143,6 +143,32 @@ static void reload(states_test *t, const loaded *old, const char *text, uint32_t
   unload(t, &p);
 }
 
+/* Rows that are shorter than the struct: nothing is written where the next row lies, nor read. */
+static void refuse_short_rows(states_test *t, const loaded *p) {
+  snt_vk_port port = {.head = SNT_HEAD(vk_port), .name = "mine"};
+  snt_vk_memory_need need = {.head = SNT_HEAD(vk_memory_need), .size = 7};
+  snt_vk_state state = {.head = SNT_HEAD(vk_state), .name = "mine"};
+  const snt_vk_bind bind = {.port = p->input};
+  const snt_vk_range range = {p->memory[0].buffer, 0, BYTES};
+  const snt_vk_binding_info info = {.head = SNT_HEAD(vk_binding_info),
+                                    .slot_count = 1,
+                                    .memory_count = p->need_count,
+                                    .memory_stride = sizeof range - 1,
+                                    .memory = &range};
+  const snt_vk_init_info init = {.head = SNT_HEAD(vk_init_info), .state_count = 1, .state_stride = 1, .state = &range};
+  uint32_t one = 1;
+  uint64_t next = 0;
+  snt_binding *binding = NULL;
+  tap_result(snt_vk_exec_ports(p->exec, &one, sizeof port - 1, &port) == SNT_E_ARG && !strcmp(port.name, "mine"), __FILE__, __LINE__,
+             "ports");
+  tap_result(snt_vk_exec_memory(p->exec, NULL, 0, &one, 1, &need) == SNT_E_ARG && need.size == 7, __FILE__, __LINE__, "needs");
+  tap_result(snt_vk_exec_states(p->exec, NULL, 0, &one, 1, &state) == SNT_E_ARG && !strcmp(state.name, "mine"), __FILE__, __LINE__,
+             "states");
+  tap_result(snt_vk_binding_set(p->binding, 0, 1, sizeof bind - 1, &bind, &t->diag) == SNT_E_ARG, __FILE__, __LINE__, "%s", t->diag.text);
+  tap_result(snt_vk_binding_create(p->exec, &info, &binding, &t->diag) == SNT_E_ARG && !binding, __FILE__, __LINE__, "%s", t->diag.text);
+  tap_result(snt_vk_record_init(p->exec, t->host.commands, &init, &next, &t->diag) == SNT_E_ARG, __FILE__, __LINE__, "%s", t->diag.text);
+}
+
 static void test_device(const char *part) {
   static states_test t;
   char why[120];
@@ -161,6 +187,7 @@ static void test_device(const char *part) {
     uint32_t none = 0;
     tap_result(snt_vk_exec_states(p.exec, NULL, 0, &none, 0, NULL) == SNT_INCOMPLETE && none == 1, __FILE__, __LINE__, "%u state", none);
     tap_result(snt_vk_exec_states(NULL, NULL, 0, &none, 0, NULL) == SNT_E_ARG, __FILE__, __LINE__, "no exec");
+    refuse_short_rows(&t, &p);
     for (int i = 1; i <= 5; i++) run(&t, &p, 2 * (float)i, "as shipped");
     reload(&t, &p, shipped, 1, 1, 12, "the same again");
     reload(&t, &p, grown, 2, 1, 13, "an operator and a state more");

@@ -302,7 +302,7 @@ typedef struct snt_argument {
 } snt_argument;
 typedef struct snt_run_info {
   snt_head head;
-  uint32_t argument_count, argument_stride; /* stride 0: sizeof(snt_argument) */
+  uint32_t argument_count, argument_stride; /* stride 0: sizeof(snt_argument), as of every array; one of less is refused */
   const snt_argument *arguments;
   const int64_t *symbols; /* a value for each symbol of the program */
   uint32_t symbol_count;
