@@ -368,6 +368,25 @@ static bool takes_atomics(const scatter_job *j) {
          !fusion_keeps_order(j->c->options);
 }
 
+static bool reads(const scatter_job *j, uint32_t node, uint32_t input) {
+  bool does = node == input;
+  if (!does && fusion_is_stored(j->c, node) && node != j->node) return false;
+  for (uint32_t i = 0; i < ir_at(j->c->graph, node)->arity && !does; i++) does = reads(j, ir_arg(j->c->graph, node, i), input);
+  return does;
+}
+
+/* For the numbers of winners beside the result and what the kernel that takes them reads: the updates, and the operand, or of a state that stays where it is the
+   index again. */
+static bool has_room(const scatter_job *j) {
+  const uint32_t limit = j->c->options->profile->max_bindings;
+  uint32_t count = 2;
+  for (uint32_t i = 0; i < j->group->input_count; i++) {
+    const uint32_t input = j->group->inputs[i];
+    count += reads(j, j->updates, input) || reads(j, j->in_place ? j->index : j->base, input);
+  }
+  return !limit || count <= limit;
+}
+
 static snt_result build_set(scatter_job *j) {
   if (has_unique_rows(j)) {
     if (!j->in_place) SNT_TRY(schedule_copy(j->c, j->base, fusion_buffer_of(j->c, j->node)));
@@ -377,6 +396,7 @@ static snt_result build_set(scatter_job *j) {
   expr_bounds(j->c->graph->pool, j->count, &least, &most);
   const uint32_t trips = j->c->options->profile->max_trips;
   if (j->in_place && schedule_hint(j->c->graph->pool, j->count) <= COLUMN_UPDATES && (!trips || most < trips / 2)) return build_columns(j);
+  if (!has_room(j)) return build_owners(j);
   j->winners = fusion_add_scratch(j->c, "winners", SNT_U32, j->extent);
   SNT_TRY(build_zeros(j));
   SNT_TRY(build_marks(j));
