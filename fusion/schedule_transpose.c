@@ -12,10 +12,13 @@ enum { SHARE = 64, LINE = 16, MAX_BLOCK = 8, TEXEL = 4 }; /* 16 x 16 is 0.8 time
 
 /* ---- which loads run along which axis ---- */
 
+enum { MOST_STRAIGHT = 16 };
 typedef struct axis_probe {
   transpose_job *j;
   uint32_t own; /* variables from this one on are the walk's: coordinates that elements or terms decide */
   bool ok;
+  uint32_t straight[MOST_STRAIGHT],
+      straight_count; /* nodes read along the result's own axis before any other way: transpose_load_at finds that load */
 } axis_probe;
 
 static bool is_found_by_data(const axis_probe *p, ir_expr offset) {
@@ -40,7 +43,13 @@ static void probe_load(void *user, const fusion_load *load) {
     p->ok = false;
     return;
   }
-  if (coef == 0 || coef == 1) return;
+  if (coef == 0 || coef == 1) {
+    if (p->straight_count < MOST_STRAIGHT) p->straight[p->straight_count++] = load->node;
+    else p->ok = false;
+    return;
+  }
+  for (uint32_t i = 0; i < p->straight_count; i++)
+    if (p->straight[i] == load->node) return;
   for (uint32_t d = 0; d + 1 < j->rank; d++) {
     if (j->var[d] == UINT32_MAX || !expr_split_affine(x, offset, j->var[d], &coef, &rest) || coef != 1) continue;
     if (j->turned_count && j->source_axis != d) {
