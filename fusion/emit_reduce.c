@@ -119,8 +119,8 @@ static uint32_t parts_of_vector(const emit *e) {
   return (e->lanes + most - 1) / (most ? most : 1);
 }
 
-/* How much is written for one term, in reads; a transcendental function is as long as four, for each part of a vector. Below views too or not: of the pieces that a view joins (a border
-   reflected in two axes has nine) each has its own. What a stage holds is only read. */
+/* How much is written for one term, in reads; a transcendental function is as long as four, for each part of a vector. Below views too or not: of the pieces
+   that a view joins (a border reflected in two axes has nine) each has its own. What a stage holds is only read. */
 static uint32_t text_of_term(const emit *e, uint32_t node, bool below_views, uint32_t depth) {
   const ir_node *n = ir_at(e->g, node);
   const bool view = below_views && fusion_is_view(e->g, node);

@@ -38,13 +38,14 @@ static bool reads_aligned(fusion_context *c, const fusion_group *group, const ir
   return a.good;
 }
 
+/* Behind all that its loop stores, new values of other states among them. */
 static void store_last(const fusion_context *c, uint32_t value) {
-  const fusion_group *group = &c->groups.at[c->group_of[value] - 1];
-  if (!c->group_of[value] || group->kind != GROUP_LOOP) return;
+  const fusion_group *group = c->group_of[value] ? &c->groups.at[c->group_of[value] - 1] : NULL;
+  if (!group || group->kind != GROUP_LOOP) return;
   uint32_t *outputs = (uint32_t *)(uintptr_t)group->outputs, i = 0;
   while (outputs[i] != value) i++;
-  outputs[i] = outputs[group->output_count - 1];
-  outputs[group->output_count - 1] = value;
+  for (; i + 1 < group->output_count; i++) outputs[i] = outputs[i + 1];
+  outputs[i] = value;
 }
 
 static bool reads(const fusion_group *group, uint32_t node) {

@@ -29,8 +29,8 @@ static void query_caps(const ocl_device *device, const char *extensions, bool cp
   caps->f16_arithmetic = has_extension(device, extensions, "cl_khr_fp16");
   caps->f64 = has_extension(device, extensions, "cl_khr_fp64");
   caps->int64 = true; /* the full profile has it; 64-bit embedded devices are not supported */
-  caps->fma_fused = (floats & CL_FP_FMA) != 0 ||
-                    (cpu && OCL_CPU_HAS_FMA); /* fma() rounds once everywhere, but without it is a hundred integer operations */
+  /* fma() rounds once everywhere, but without an instruction it is a hundred integer operations */
+  caps->fma_fused = (floats & CL_FP_FMA) != 0 || (cpu && OCL_CPU_HAS_FMA);
   caps->fma_fast = caps->fma_fused;
   caps->exact_div = caps->exact_sqrt = cpu && (floats & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT);
   caps->subgroups = caps->subgroup_arithmetic = false; /* not in OpenCL C 1.2 */

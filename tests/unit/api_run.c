@@ -139,6 +139,12 @@ static void expect(snt_result got, snt_result want, const snt_diag *diag, const 
 }
 #define EXPECT(want, what, ...) (memset(&diag, 0, sizeof diag), expect((__VA_ARGS__), (want), &diag, (what)))
 
+static void refuse_short_rows(bench *b, snt_run_info info) {
+  snt_diag diag = {0};
+  info.argument_stride = sizeof(snt_argument) - 1;
+  EXPECT(SNT_E_ARG, "rows of arguments that are too short", snt_run(b->exec, &info, &diag));
+}
+
 static void wrong_arguments(bench *b, bench *other) {
   snt_diag diag;
   static float x[64 * 32], z[64 * 32];
@@ -153,9 +159,7 @@ static void wrong_arguments(bench *b, bench *other) {
          "buffers");
   EXPECT(SNT_E_ARG, "no exec", snt_run(NULL, &info, &diag));
   EXPECT(SNT_E_ARG, "no run info", snt_run(b->exec, NULL, &diag));
-  info.argument_stride = sizeof *a - 1;
-  EXPECT(SNT_E_ARG, "rows of arguments that are too short", snt_run(b->exec, &info, &diag));
-  info.argument_stride = 0;
+  refuse_short_rows(b, info);
   const snt_run_info nothing = {.head = SNT_HEAD(run_info)};
   uint32_t count = 0;
   tap_is_int(snt_exec_steps_taken(b->exec, &nothing, &count, NULL), SNT_E_ARG, "steps without symbols");
