@@ -99,6 +99,9 @@ typedef struct onnx_model {
 snt_result onnx_read_model(onnx_model *, ir_arena *, const void *data, size_t size, snt_diag *);
 snt_result onnx_read_tensor(onnx_tensor *, ir_arena *, const void *data, size_t size, snt_diag *); /* a TensorProto file */
 
+/* ---- order.c ---- */
+bool onnx_put_in_order(ir_arena *, onnx_nodes *); /* each behind what it reads; false: out of memory */
+
 /* ---- tensor.c ---- */
 typedef struct onnx_type_info {
   const char *name; /* as ONNX writes it */

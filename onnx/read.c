@@ -357,7 +357,7 @@ static bool decode_graph(reader *r, pb_istream_t *stream, onnx_graph *g) {
   r->depth++;
   const bool good = pb_decode(stream, onnx_Graph_fields, &m);
   r->depth--;
-  return good;
+  return good && (onnx_put_in_order(r->arena, &g->nodes) || fail(r, "out of memory"));
 }
 
 /* ---- the model ---- */
@@ -398,7 +398,7 @@ static bool get_functions(pb_istream_t *stream, const pb_field_t *field, void **
   (void)field;
   if (!pb_decode(stream, onnx_Function_fields, &m)) return false;
   f.domain = plain_domain(f.domain);
-  return IR_PUSH(r->arena, (onnx_functions *)s->to, f) || fail(r, "out of memory");
+  return (onnx_put_in_order(r->arena, &f.nodes) && IR_PUSH(r->arena, (onnx_functions *)s->to, f)) || fail(r, "out of memory");
 }
 
 static snt_result end_reading(reader *r, const pb_istream_t *stream, bool good, const char *kind, snt_diag *diag) {

@@ -63,6 +63,14 @@ static void put_attr_int(bytes *node, const char *name, int64_t value) {
   put_int(&attr, 20, 2);
   put_message(node, 5, &attr);
 }
+static void put_attr_graph(bytes *node, const char *name, const bytes *inner) {
+  static bytes attr;
+  attr.size = 0;
+  put_text(&attr, 1, name);
+  put_message(&attr, 6, inner);
+  put_int(&attr, 20, 5);
+  put_message(node, 5, &attr);
+}
 static void put_node(bytes *graph, const char *op, const char *name, const char *in, const char *out, const bytes *more) {
   static bytes node;
   node.size = 0;
@@ -120,6 +128,28 @@ static void good_model(void) {
   end_model(&model, &graph);
 }
 
+/* Nodes that stand in front of what they read, as converters append them: a chain from its end on, and an If one of whose branches reads what the file has
+   behind it. The same with a branch that reads the If's own result goes round in circles. */
+static void unsorted_model(bool round) {
+  static bytes inner;
+  start();
+  put_port(&graph, 11, "x", 1, 1, four);
+  put_port(&graph, 11, "f", 9, 0, NULL);
+  for (uint32_t i = 0; i < 2; i++) {
+    inner.size = 0;
+    put_node(&inner, "Relu", i ? "kept" : "clipped", i ? "x" : round ? "y" : "late", i ? "kept_y" : "clipped_y", NULL);
+    put_port(&inner, 12, i ? "kept_y" : "clipped_y", 1, 1, four);
+    put_attr_graph(&more, i ? "else_branch" : "then_branch", &inner);
+  }
+  put_node(&graph, "Add", "last", "y late", "z", NULL);
+  put_node(&graph, "If", "choice", "f", "y", &more);
+  put_node(&graph, "Abs", "third", "b", "late", NULL);
+  put_node(&graph, "Neg", "second", "a", "b", NULL);
+  put_node(&graph, "Exp", "first", "x", "a", NULL);
+  put_port(&graph, 12, "z", 1, 1, four);
+  end_model(&model, &graph);
+}
+
 /* The import fails and says `where` in what it says. */
 static void refused(const char *what, const char *where) {
   snt_diag diag;
@@ -144,6 +174,12 @@ static void check_structure(void) {
   put_port(&graph, 12, "later", 1, 1, four);
   end_model(&model, &graph);
   refused("a cycle names the node", "first (Add)");
+  unsorted_model(false);
+  tap_result(onnx_import_from(model.at, model.size, NULL, &diag) == SNT_OK, __FILE__, __LINE__,
+             "nodes in front of what they and their branches read are sorted") ||
+      (tap_diag("%s %s", diag.text, onnx_import_said), 0);
+  unsorted_model(true);
+  refused("a branch that reads its own If", "computed by nothing before it");
   start();
   put_port(&graph, 11, "x", 1, 1, four);
   put_node(&graph, "Relu", "one", "x", "a", NULL);
