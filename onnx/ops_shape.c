@@ -333,11 +333,13 @@ bool onnx_op_pad(onnx_call *c) {
   else if (!onnx_in_list(c, 1, &pads)) return false;
   if (!x || !spread_pads(c, &pads, onnx_type_of(c, x)->rank, all)) return false;
   if (onnx_has(c, 2) && !onnx_in_number(c, 2, &value)) return false;
-  const uint32_t axis = c->in[0]->count_axis;
-  const ir_expr more = c->in[0]->count ? expr_add(c->g->pool, all[axis], all[onnx_type_of(c, x)->rank + axis]) : 0;
+  const uint32_t axis = c->in[0]->count_axis, rank = onnx_type_of(c, x)->rank;
+  const ir_expr more = c->in[0]->count ? expr_add(c->g->pool, all[axis], all[rank + axis]) : 0;
   if (!c->in[0]->count || (!more && !all[axis])) return onnx_out(c, 0, padded(c, x, all, mode, value));
   const ir_expr count = expr_max(c->g->pool, expr_add(c->g->pool, c->in[0]->count, more), 0);
   x = onnx_pad_moved(c, all, mode, onnx_like(c, x, value));
+  if (onnx_is_late(c->im, all[rank + axis])) /* to a length that is known, say: what is behind the places that are used is filled already */
+    all[rank + axis] = expr_sub(c->g->pool, onnx_most(c, count), expr_add(c->g->pool, c->in[0]->type.dims[axis], all[axis]));
   return x && onnx_drop_in(c, 0) && onnx_out_counted(c, 0, padded(c, x, all, mode, value), count, axis, 0);
 }
 

@@ -187,6 +187,9 @@ case("turned", LINE + ["ConvTranspose x v -> y0 | strides=[2] pads=[1,1]", "Conv
      lambda p: (lambda x: [spread_out(x, W324, 2, 1, 1), spread_out(x, W324, 3, extra=2), np.tanh(spread_out(x, W324, 2, 1, 1)).mean(2)])(line(p)), "some all")
 case("pooled", LINE + ["MaxPool x -> y0 | kernel_shape=[3] pads=[1,1]", "MaxPool x -> y1 | kernel_shape=[2] strides=[2]"],
      lambda p: (lambda x: [np.stack([x[:, :, max(i - 1, 0):i + 2].max(2) for i in range(x.shape[2])], 2), np.stack([x[:, :, i:i + 2].max(2) for i in range(0, x.shape[2] - 1, 2)], 2)])(line(p)), "some all")
+# What is found, and behind it as many places as make six of it, or one in front, too (YOLO's exporters end so); where more was found it is cut off.
+case("filled_up", ["Shape p -> n", "Sub l6 n -> more", "Concat l0 l0 more l0 -> pads | axis=0", "Pad g pads -> y0", "Cast two -> f2 | to=1", "Pad g pads f2 -> y1", "Concat l1 l0 more l0 -> pads1 | axis=0", "Pad g pads1 -> y2", "ReduceSum y1 l0 -> y3 | keepdims=0"],
+     lambda p: (lambda zeros, twos: [zeros[:6], twos[:6], np.concatenate([np.zeros((1, 3)), zeros[:6]]), twos[:6].sum(0)])(*[np.concatenate([rows(p), np.full((6, 3), v)]) for v in (0., 2.)]))
 case("padded", LINE + ["Pad x p000102 -> y0", "Pad x p000102 -> y1 | mode='reflect'", "Pad x p000102 -> y2 | mode='edge'", "Cast two -> f2 | to=1", "Pad x p010010 f2 -> y3", "Pad x p000002 f2 -> y4", "Pad x p010102 -> y5 | mode='reflect'"],
      lambda p: (lambda x: [np.pad(x, ((0, 0), (0, 0), (1, 2))), np.pad(x, ((0, 0), (0, 0), (1, 2)), "reflect"), np.pad(x, ((0, 0), (0, 0), (1, 2)), "edge"), np.pad(x, ((0, 0), (1, 1), (0, 0)), constant_values=2),
                            np.pad(x, ((0, 0), (0, 0), (0, 2)), constant_values=2), np.pad(x, ((0, 0), (1, 1), (1, 2)), "reflect")])(line(p)), "some all")
