@@ -84,7 +84,9 @@ bool onnx_is_truth(onnx_call *, const onnx_value *);        /* one bool, or refu
 bool onnx_known_flag(onnx_call *, onnx_value *, bool *out); /* whether a value is a known true or false */
 bool onnx_start_slices(onnx_call *, onnx_unrolled *);
 bool onnx_give_trips(onnx_call *, const onnx_unrolled *, uint32_t trips, const uint32_t *axes); /* carried values, slices side by side */
-uint32_t onnx_with_axis(onnx_call *, uint32_t node, uint32_t axis);                             /* one of extent 1 */
+bool onnx_repeat_graph(onnx_call *, onnx_unrolled *, onnx_value **initial,
+                       ir_expr trips);                              /* the graph of a Loop, so many times (ops_loop.c) */
+uint32_t onnx_with_axis(onnx_call *, uint32_t node, uint32_t axis); /* one of extent 1 */
 
 /* ---- ops_bounded.c ---- */
 bool onnx_compress_by_data(onnx_call *, uint32_t x, uint32_t axis);

@@ -1,5 +1,4 @@
-/* If, Scan, and what Loop (ops_loop.c) shares with it. A condition that is known picks a branch; one that is not picks between the results of both. Scans
-   are written out. */
+/* If, and what Scan and Loop (ops_scan.c, ops_loop.c) share. A condition that is known picks a branch; one that is not picks between the results of both. */
 #include "onnx/ops.h"
 #include "onnx/import_private.h"
 
@@ -112,13 +111,6 @@ uint32_t onnx_with_axis(onnx_call *c, uint32_t node, uint32_t axis) {
   return onnx_reshape(c, node, t.rank + 1u, t.dims);
 }
 
-static uint32_t without_axis(onnx_call *c, uint32_t node, uint32_t axis) {
-  if (!node) return 0;
-  ir_tensor t = *onnx_type_of(c, node);
-  for (uint32_t i = axis; i + 1 < t.rank; i++) t.dims[i] = t.dims[i + 1];
-  return onnx_reshape(c, node, t.rank - 1u, t.dims);
-}
-
 bool onnx_give_trips(onnx_call *c, const onnx_unrolled *u, uint32_t trips, const uint32_t *axes) {
   for (uint32_t i = 0; i < u->carried; i++)
     if (!onnx_give(c, i, u->value[i])) return false;
@@ -127,75 +119,4 @@ bool onnx_give_trips(onnx_call *c, const onnx_unrolled *u, uint32_t trips, const
     if (!onnx_out(c, u->carried + i, onnx_concat(c, axes ? axes[i] : 0, trips, u->part[i]))) return false;
   }
   return true;
-}
-
-/* ---- Scan: slices of the operands along an axis each; before 9 there is a batch around it ---- */
-typedef struct scan_axes {
-  uint32_t in[ONNX_MOST_VALUES], out[ONNX_MOST_VALUES];
-  bool in_backwards[ONNX_MOST_VALUES], out_backwards[ONNX_MOST_VALUES];
-  int64_t out_axis[ONNX_MOST_VALUES]; /* as the file says it, from the end of what a trip says if it is negative */
-} scan_axes;
-
-static int64_t entry(onnx_call *c, const char *name, uint32_t i) {
-  const onnx_list list = onnx_int_list(c, name);
-  int64_t number = 0;
-  if (i < list.count) expr_is_const(c->g->pool, list.at[i], &number);
-  return number;
-}
-
-static bool read_axes(onnx_call *c, const onnx_unrolled *u, uint32_t first, uint32_t inputs, scan_axes *a) {
-  for (uint32_t i = 0; i < inputs; i++) {
-    const ir_tensor *t = onnx_in_type(c, first + u->carried + i);
-    if (!t || !onnx_axis(c, entry(c, "scan_input_axes", i), t->rank, &a->in[i])) return false;
-    a->in_backwards[i] = entry(c, "scan_input_directions", i) != 0 || entry(c, "directions", i) != 0;
-  }
-  for (uint32_t i = 0; i < u->slices; i++) {
-    a->out_axis[i] = entry(c, "scan_output_axes", i), a->out[i] = (uint32_t)a->out_axis[i];
-    a->out_backwards[i] = entry(c, "scan_output_directions", i) != 0;
-  }
-  return true;
-}
-
-static bool scan_trip(onnx_call *c, onnx_unrolled *u, scan_axes *a, uint32_t inputs, const uint32_t *sources, uint32_t trip,
-                      uint32_t trips) {
-  onnx_value *in[2 * ONNX_MOST_VALUES], *out[2 * ONNX_MOST_VALUES];
-  for (uint32_t i = 0; i < u->carried; i++) in[i] = u->value[i];
-  for (uint32_t i = 0; i < inputs; i++) {
-    const uint32_t at = a->in_backwards[i] ? trips - 1 - trip : trip;
-    const uint32_t slice = without_axis(c, onnx_slice(c, sources[i], a->in[i], at, 1, 1), a->in[i]);
-    if (!(in[u->carried + i] = onnx_value_of(c, "slice", slice))) return false;
-  }
-  if (!onnx_import_body(c, u->body, u->carried + inputs, in, u->carried + u->slices, out)) return false;
-  for (uint32_t i = 0; i < u->carried; i++) u->value[i] = out[i];
-  for (uint32_t i = 0; i < u->slices; i++) {
-    const uint32_t at = a->out_backwards[i] ? trips - 1 - trip : trip;
-    const uint32_t slice = onnx_all_of(c, out[u->carried + i]) ? onnx_node_of(c, out[u->carried + i]) : 0;
-    if (!slice || !onnx_axis(c, a->out_axis[i], onnx_type_of(c, slice)->rank + 1u, &a->out[i])) return false;
-    if (!(u->part[i][at] = onnx_with_axis(c, slice, a->out[i]))) return false;
-  }
-  return true;
-}
-
-bool onnx_op_scan(onnx_call *c) {
-  onnx_unrolled u = {.body = onnx_graph_attr(c, "body")};
-  const int64_t inputs = onnx_int(c, "num_scan_inputs", 0);
-  scan_axes a = {{0}, {0}, {0}, {0}, {0}};
-  uint32_t sources[ONNX_MOST_VALUES];
-  int64_t trips = 0;
-  if (!u.body || inputs < 1 || inputs > (int64_t)c->in_count || c->in_count > ONNX_MOST_VALUES || c->out_count > ONNX_MOST_VALUES)
-    return onnx_refuse(c, "%u operands", c->in_count);
-  u.carried = c->in_count - (uint32_t)inputs;
-  if (u.carried > c->out_count) return onnx_refuse(c, "%u results", c->out_count);
-  u.slices = c->out_count - u.carried;
-  for (uint32_t i = 0; i < u.carried; i++)
-    if (!(u.value[i] = c->in[i])) return onnx_refuse(c, "input %u is missing", i);
-  if (!read_axes(c, &u, 0, (uint32_t)inputs, &a) || !onnx_start_slices(c, &u)) return false;
-  for (uint32_t i = 0; i < inputs; i++) {
-    if (!(sources[i] = onnx_in(c, u.carried + i))) return false;
-    if (!expr_is_const(c->g->pool, onnx_type_of(c, sources[i])->dims[a.in[i]], &trips) || trips > ONNX_MOST_TRIPS)
-      return onnx_refuse(c, "the scanned extent must be fixed, %d at most", ONNX_MOST_TRIPS);
-  }
-  for (uint32_t trip = 0; trip < trips; trip++)
-    if (!scan_trip(c, &u, &a, (uint32_t)inputs, sources, trip, (uint32_t)trips)) return false;
-  return onnx_give_trips(c, &u, (uint32_t)trips, a.out);
 }

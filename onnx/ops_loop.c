@@ -211,10 +211,10 @@ static bool bound_trips(onnx_call *c, in_loop *l, ir_expr given) {
 }
 
 /* No trip: the graph is looked at for the shapes of what it would keep. */
-static bool give_nothing(onnx_call *c, onnx_unrolled *u) {
+static bool give_nothing(onnx_call *c, onnx_unrolled *u, onnx_value **initial) {
   onnx_value *condition = known_value(c, "condition", SNT_BOOL, 1), *slices[ONNX_MOST_VALUES];
   for (uint32_t i = 0; i < u->carried; i++)
-    if (!onnx_give(c, i, u->value[i] = c->in[2 + i])) return false;
+    if (!onnx_give(c, i, u->value[i] = initial[i])) return false;
   if (u->slices && !run_trip(c, u, known_value(c, "iteration", SNT_I64, 0), &condition, slices)) return false;
   for (uint32_t i = 0; i < u->slices; i++) {
     const uint32_t one = onnx_with_axis(c, onnx_node_of(c, slices[i]), 0);
@@ -226,18 +226,22 @@ static bool give_nothing(onnx_call *c, onnx_unrolled *u) {
   return true;
 }
 
-static bool repeat_trips(onnx_call *c, onnx_unrolled *u, onnx_value *start, ir_expr most, uint32_t limit) {
+static bool repeat_trips(onnx_call *c, onnx_unrolled *u, onnx_value **initial, onnx_value *start, ir_expr most, uint32_t limit) {
   uint32_t results[MOST_IN_LOOP];
   in_loop *l = IR_NEW(c->im->temp, in_loop);
   if (!l) return false;
-  *l = (in_loop){.u = u, .facts = {.body = u->body, .carried = u->carried, .initial = &c->in[2]}, .start = start, .limit = limit};
+  *l = (in_loop){.u = u, .facts = {.body = u->body, .carried = u->carried, .initial = initial}, .start = start, .limit = limit};
   if (!onnx_find_loop_facts(c, &l->facts) || !bound_trips(c, l, most)) return false;
-  if (l->most == 0) return give_nothing(c, u);
+  if (l->most == 0) return give_nothing(c, u, initial);
   if (!start_values(c, l) || !look_at_trip(c, l, false) || !start_slices(c, l)) return false;
   ir_repeat_begin(c->g, l->count, l->initial, l->most, l->inside);
   const bool good = !c->g->failed && go_on(c, l);
   ir_repeat_end(c->g, l->count, good ? l->next : l->inside, results);
   return good && !c->g->failed && give_all(c, l, results);
+}
+
+bool onnx_repeat_graph(onnx_call *c, onnx_unrolled *u, onnx_value **initial, ir_expr trips) {
+  return repeat_trips(c, u, initial, known_value(c, "condition", SNT_BOOL, 1), trips, 0);
 }
 
 /* The count, if it is given: a number or an expression over symbols, or the node of what is known only later. */
@@ -280,9 +284,9 @@ bool onnx_op_loop(onnx_call *c) {
   u.slices = c->out_count - u.carried;
   for (uint32_t i = 0; i < u.carried; i++)
     if (!onnx_has(c, 2 + i) || !(u.value[i] = c->in[2 + i])) return onnx_refuse(c, "input %u is missing", 2 + i);
-  if (limit || !expr_is_const(c->g->pool, most, &fixed)) return repeat_trips(c, &u, start, most, limit);
+  if (limit || !expr_is_const(c->g->pool, most, &fixed)) return repeat_trips(c, &u, &c->in[2], start, most, limit);
   if (!onnx_start_slices(c, &u)) return false;
   if (!write_out(c, &u, start, fixed, &trips))
-    return !c->refused && !c->im->failed && !c->im->again && repeat_trips(c, &u, start, most, limit);
-  return trips ? onnx_give_trips(c, &u, trips, NULL) : give_nothing(c, &u);
+    return !c->refused && !c->im->failed && !c->im->again && repeat_trips(c, &u, &c->in[2], start, most, limit);
+  return trips ? onnx_give_trips(c, &u, trips, NULL) : give_nothing(c, &u, &c->in[2]);
 }
