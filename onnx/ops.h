@@ -120,7 +120,8 @@ uint32_t onnx_less_zero(onnx_call *, uint32_t x, int32_t dtype, uint32_t i, uint
 /* Sums that stand for sums * scales, with the scale and the zero point of the result. */
 uint32_t onnx_requantized(onnx_call *, uint32_t sums, uint32_t scales, uint32_t y_scale, uint32_t y_zero);
 #define onnx_requantized(c, sums, scales, y_scale, y_zero) IR_LAST_FIRST_2(onnx_requantized, y_scale, y_zero, c, sums, scales)
-/* ---- classifiers (ops_ml.c) ---- */
+/* ---- rows and classes (ops_ml.c) ---- */
+uint32_t onnx_rows_in(onnx_call *);                                          /* operand 0 as f32 [rows, columns] */
 uint32_t onnx_post_transform(onnx_call *, uint32_t scores, const char *how); /* along the last axis */
 uint32_t onnx_class_count(onnx_call *, const char *ints);                    /* labels, in the attribute `ints` or classlabels_strings */
 /* Result 0: the label of each row, of its class's number; those that are text are told by their number. */

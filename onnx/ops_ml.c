@@ -21,8 +21,7 @@ static bool is_vector_for(onnx_call *c, const char *name, uint32_t count, uint32
   return (type->rank && (!known || columns == count)) || onnx_refuse(c, "%s has %u elements", name, count);
 }
 
-/* Rows of f32: [rows, columns]. */
-static uint32_t rows_in(onnx_call *c) {
+uint32_t onnx_rows_in(onnx_call *c) {
   const uint32_t x = onnx_in(c, 0);
   if (!x) return 0;
   const ir_tensor type = *onnx_type_of(c, x);
@@ -78,7 +77,7 @@ bool onnx_op_linear_regressor(onnx_call *c) {
   const int64_t targets = onnx_int(c, "targets", 1);
   const char *after = onnx_text(c, "post_transform", "NONE");
   if (targets < 1 || targets > UINT16_MAX) return onnx_refuse(c, "%lld targets", (long long)targets);
-  const uint32_t y = scores(c, rows_in(c), (uint32_t)targets);
+  const uint32_t y = scores(c, onnx_rows_in(c), (uint32_t)targets);
   return onnx_out(c, 0, targets == 1 ? y : onnx_post_transform(c, y, after)); /* of one target ONNX Runtime transforms nothing */
 }
 
@@ -98,7 +97,8 @@ bool onnx_op_linear_classifier(onnx_call *c) {
   const char *after = onnx_text(c, "post_transform", "NONE");
   const onnx_attr *intercepts = onnx_find_attr(c, "intercepts");
   onnx_ignore(c, "multi_class");
-  const uint32_t columns = intercepts && intercepts->floats.count ? intercepts->floats.count : classes, y = scores(c, rows_in(c), columns);
+  const uint32_t columns = intercepts && intercepts->floats.count ? intercepts->floats.count : classes,
+                 y = scores(c, onnx_rows_in(c), columns);
   if (!y) return false;
   if (columns == 1 && classes == 2) return classify_by_one(c, y, after);
   const uint32_t number = onnx_add(c, "argmax %%%u, axis=-1", y);
