@@ -3,13 +3,15 @@ import os
 import subprocess
 import sys
 
+IMPORTED = {"scikit-learn": "sklearn"}  # packages whose module has another name
+
 
 def enter(folder, packages, script):
     """Continues `script` under `folder`; where what it needs cannot be installed, says so and exits with 77."""
     python = os.path.join(folder, "bin", "python")
     if os.path.realpath(sys.prefix) == os.path.realpath(folder):
         return
-    check = [python, "-c", "import " + ", ".join(packages)]
+    check = [python, "-c", "import " + ", ".join(IMPORTED.get(p, p) for p in packages)]
     if not os.path.exists(python) or subprocess.run(check, capture_output=True, check=False).returncode:
         print(f"installing {' '.join(packages)} into {folder}", file=sys.stderr)
         made = subprocess.run([sys.executable, "-m", "venv", folder], check=False).returncode == 0
