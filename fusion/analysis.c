@@ -57,6 +57,11 @@ const fusion_body *fusion_register_loop(const fusion_context *c, uint32_t node) 
   return b->in_registers && c->options->level == FUSION_FUSED ? b : NULL;
 }
 
+bool fusion_is_table(const ir_graph *g, uint32_t node, uint32_t operand) {
+  const ir_tensor *t = &ir_at(g, ir_arg(g, node, operand))->type;
+  return ir_at(g, node)->op == IR_OP_loop && t->rank == 1 && !ir_same_shape(t, &ir_at(g, node)->type);
+}
+
 bool fusion_is_stored(const fusion_context *c, uint32_t node) {
   const ir_node *n = ir_at(c->graph, node);
   double splat;
@@ -265,6 +270,7 @@ static void walk(load_walk *w, uint32_t node, const map_access *access) {
     const uint32_t operand = ir_arg(g, node, i);
     map_access a = *access;
     if (ir_at(g, operand)->type.rank == 0) a.rank = 0;
+    if (fusion_is_table(g, node, i)) a = fusion_anywhere(w->c, operand);
     walk(w, operand, &a);
   }
 }

@@ -188,9 +188,20 @@ static uint32_t compute_dim(emit *e, uint32_t node) {
 
 /* An index as i32; one that is wider lies as far outside as it can. A cast of its own: the index may be one, which wraps. */
 uint32_t emit_signed_index(emit *e, uint32_t index) {
-  const kir_type to = kir_t(SNT_I32, 1);
-  if (e->k->failed || kir_same(emit_value_type(e, index), to)) return index;
+  if (e->k->failed) return index;
+  const kir_type to = kir_t(SNT_I32, emit_value_type(e, index).lanes);
+  if (kir_same(emit_value_type(e, index), to)) return index;
   return kir_put(e->k, &(kir_inst){.op = KIR_cast, .type = to, .flags = KIR_SAT}, 1, &index);
+}
+
+uint32_t emit_clamped_index(emit *e, uint32_t index, ir_expr extent) {
+  const kir_type wide = kir_t(SNT_I32, 1);
+  const uint32_t count = kir_bitcast(e->k, wide, emit_expr(e, extent)), last = kir_2(e->k, KIR_sub, count, kir_const_int(e->k, wide, 1));
+  return kir_2(e->k, KIR_max, kir_2(e->k, KIR_min, index, last), kir_const_int(e->k, wide, 0));
+}
+
+ir_expr emit_index_var(emit *e, uint32_t clamped, ir_expr extent) {
+  return extent == 1 ? 0 : emit_var_for(e, "index", kir_bitcast(e->k, kir_t(SNT_U32, 1), clamped), 0, extent);
 }
 
 /* One gathered element: the index is a run-time value in [0, extent) once clamped, so it becomes a variable of its own. */
@@ -201,15 +212,10 @@ static uint32_t gather_element(emit *e, uint32_t node, const map_access *access)
   map_access at_index = *access, at_data = *access;
   at_index.rank = index_rank;
   for (uint32_t i = 0; i < index_rank; i++) at_index.at[i] = access->at[axis + i];
-  const uint32_t index = emit_value(e, indices, &at_index);
-  const kir_type wide = kir_t(SNT_I32, 1);
-  const uint32_t extent = kir_bitcast(e->k, wide, emit_expr(e, from->dims[axis])), zero = kir_const_int(e->k, wide, 0);
-  const uint32_t given = emit_signed_index(e, index);
-  const uint32_t last = kir_2(e->k, KIR_sub, extent, kir_const_int(e->k, wide, 1));
-  const uint32_t clamped = kir_2(e->k, KIR_max, kir_2(e->k, KIR_min, given, last), zero);
-  const ir_expr v = emit_var_for(e, "index", kir_bitcast(e->k, kir_t(SNT_U32, 1), clamped), 0, from->dims[axis]);
+  const uint32_t given = emit_signed_index(e, emit_value(e, indices, &at_index));
+  const uint32_t clamped = emit_clamped_index(e, given, from->dims[axis]);
   at_data.rank = from->rank;
-  at_data.at[axis] = from->dims[axis] == 1 ? 0 : v;
+  at_data.at[axis] = emit_index_var(e, clamped, from->dims[axis]);
   for (uint32_t i = axis + 1; i < from->rank; i++) at_data.at[i] = access->at[i - 1 + index_rank];
   const uint32_t value = emit_value(e, data, &at_data);
   if (!ir_attr_flag(e->g, node, IR_ATTR_zero)) return value;
@@ -222,24 +228,27 @@ static bool access_uses_lanes(const emit *e, const map_access *a, uint32_t first
   return emit_conditions_use_lanes(e, a->condition_count, a->conditions);
 }
 
+static map_access at_lane(const emit *e, const map_access *access, ir_expr lane) {
+  map_access own = *access;
+  for (uint32_t d = 0; d < own.rank; d++) own.at[d] = expr_substitute(e->x, own.at[d], 1, &e->lane_var, &lane);
+  for (uint32_t c = 0; c < own.condition_count; c++) {
+    own.conditions[c].value = expr_substitute(e->x, own.conditions[c].value, 1, &e->lane_var, &lane);
+    own.conditions[c].hi = expr_substitute(e->x, own.conditions[c].hi, 1, &e->lane_var, &lane);
+  }
+  return own;
+}
+
 /* Lane by lane: for rows whose index differs in each lane. */
 static uint32_t each_lane(emit *e, uint32_t node, const map_access *access, uint32_t (*one)(emit *, uint32_t, const map_access *)) {
-  const uint32_t lanes = e->lanes, lane_var = e->lane_var;
+  const uint32_t lanes = e->lanes;
   uint32_t parts[16];
   e->lanes = 1;
   for (uint32_t i = 0; i < lanes; i++) {
-    map_access own = *access;
-    const ir_expr lane = i;
-    for (uint32_t d = 0; d < own.rank; d++) own.at[d] = expr_substitute(e->x, own.at[d], 1, &lane_var, &lane);
-    for (uint32_t c = 0; c < own.condition_count; c++) {
-      own.conditions[c].value = expr_substitute(e->x, own.conditions[c].value, 1, &lane_var, &lane);
-      own.conditions[c].hi = expr_substitute(e->x, own.conditions[c].hi, 1, &lane_var, &lane);
-    }
+    const map_access own = at_lane(e, access, i);
     parts[i] = one(e, node, &own);
   }
   e->lanes = lanes;
-  const kir_inst vec = {.op = KIR_vec, .type = kir_t(e->failed || e->k->failed ? SNT_F32 : emit_value_type(e, parts[0]).base, lanes)};
-  return kir_put(e->k, &vec, lanes, parts);
+  return kir_vector(e->k, e->failed || e->k->failed ? SNT_F32 : emit_value_type(e, parts[0]).base, lanes, parts);
 }
 
 /* A reduction in place. Where its coordinates do not run along the lanes it is one number, also inside a vector loop: it is remembered for what
@@ -252,10 +261,24 @@ static uint32_t compute_reduce(emit *e, uint32_t node, const map_access *access)
   return value;
 }
 
+/* What a loop comes to in all lanes at once: their ways through it have nothing to wait for in each other. Each lane's number is remembered. */
+static void find_indices(emit *e, uint32_t indices, uint32_t axis, const map_access *access) {
+  map_access at = *access;
+  at.rank = ir_at(e->g, indices)->type.rank;
+  for (uint32_t i = 0; i < at.rank; i++) at.at[i] = access->at[axis + i];
+  const uint32_t all = emit_value(e, indices, &at);
+  for (uint32_t i = 0; i < e->lanes && !e->failed && !e->k->failed; i++) {
+    const map_access own = at_lane(e, &at, i);
+    emit_remember(e, indices, &own, kir_lane(e->k, all, i));
+  }
+}
+
 static uint32_t compute_gather(emit *e, uint32_t node, const map_access *access) {
-  const uint32_t axis = (uint32_t)ir_attr_int(e->g, node, IR_ATTR_axis, 0), rank = ir_at(e->g, ir_arg(e->g, node, 1))->type.rank;
-  if (e->lanes > 1 && access_uses_lanes(e, access, axis, rank)) return each_lane(e, node, access, gather_element);
-  return gather_element(e, node, access);
+  const uint32_t axis = (uint32_t)ir_attr_int(e->g, node, IR_ATTR_axis, 0), indices = ir_arg(e->g, node, 1);
+  const uint32_t rank = ir_at(e->g, indices)->type.rank;
+  if (e->lanes == 1 || !access_uses_lanes(e, access, axis, rank)) return gather_element(e, node, access);
+  if (fusion_register_loop(e->c, indices)) find_indices(e, indices, axis, access);
+  return each_lane(e, node, access, gather_element);
 }
 
 /* Philox 4x32-10 (Salmon et al., SC 2011): key and counter are u32 values; the first word of the block is the result. ir/IR.txt states it. */

@@ -186,8 +186,7 @@ static uint32_t put_lane_expr(emit *e, ir_expr expression) {
     const ir_expr lane = i;
     parts[i] = emit_expr(e, expr_substitute(e->x, expression, 1, &e->lane_var, &lane));
   }
-  const kir_inst vec = {.op = KIR_vec, .type = type};
-  return kir_put(e->k, &vec, e->lanes, parts);
+  return kir_vector(e->k, type.base, e->lanes, parts);
 }
 
 bool emit_uses_lanes(const emit *e, ir_expr expression) {

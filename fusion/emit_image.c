@@ -121,11 +121,11 @@ static uint32_t read_one(emit *e, const texel_at *t) {
   const uint32_t column = guarded(e, t->x, t->left, t->width, inside), row = guarded(e, t->y, t->top, t->height, inside);
   const uint32_t texel = read_texel(e, t, column, row);
   int64_t literal;
-  if (expr_is_const(e->x, t->channel, &literal)) return kir_2(e->k, KIR_extract, texel, lane_const(e, (uint32_t)literal & 3));
+  if (expr_is_const(e->x, t->channel, &literal)) return kir_lane(e->k, texel, (uint32_t)literal & 3);
   const uint32_t which = emit_expr(e, t->channel);
-  uint32_t value = kir_2(e->k, KIR_extract, texel, lane_const(e, 0));
+  uint32_t value = kir_lane(e->k, texel, 0);
   for (uint32_t i = 1; i < t->channels; i++)
-    value = kir_3(e->k, KIR_select, kir_2(e->k, KIR_eq, which, lane_const(e, i)), kir_2(e->k, KIR_extract, texel, lane_const(e, i)), value);
+    value = kir_3(e->k, KIR_select, kir_2(e->k, KIR_eq, which, lane_const(e, i)), kir_lane(e->k, texel, i), value);
   return value;
 }
 
@@ -146,8 +146,7 @@ static uint32_t read_each_lane(emit *e, const texel_at *t) {
     }
     parts[i] = read_one(e, &own);
   }
-  const kir_inst vec = {.op = KIR_vec, .type = kir_t(t->base, e->lanes)};
-  return kir_put(e->k, &vec, e->lanes, parts);
+  return kir_vector(e->k, t->base, e->lanes, parts);
 }
 
 uint32_t emit_read_image(emit *e, uint32_t node, uint8_t layout, const map_access *access) {
@@ -181,11 +180,10 @@ void emit_store_texel(emit *e, uint32_t node, ir_expr x, ir_expr y, uint32_t cou
     if (i < count) parts[i] = emit_value_type(e, channels[i]).base == base ? channels[i] : kir_cast(e->k, one, channels[i]);
     else parts[i] = base == SNT_F32 ? kir_const_float(e->k, one, i == 3) : kir_const_int(e->k, one, i == 3);
   }
-  const kir_inst vec = {.op = KIR_vec, .type = kir_t(base, 4)};
   const char *port = e->c->plan->buffers.at[fusion_buffer_of(e->c, node)].name;
   const ir_expr at_x = expr_add(e->x, x, fusion_image_origin(e->x, port, 'x')),
                 at_y = expr_add(e->x, y, fusion_image_origin(e->x, port, 'y'));
-  const uint32_t texel[3] = {emit_expr(e, at_x), emit_expr(e, at_y), kir_put(e->k, &vec, 4, parts)};
+  const uint32_t texel[3] = {emit_expr(e, at_x), emit_expr(e, at_y), kir_vector(e->k, base, 4, parts)};
   const kir_inst store = {.op = KIR_tex_store, .index = memory};
   kir_put(e->k, &store, 3, texel);
 }

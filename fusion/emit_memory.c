@@ -63,8 +63,7 @@ static uint32_t load_each_lane(emit *e, uint32_t memory, ir_expr offset, uint32_
       own[c] = (map_condition){in_lane(e, conditions[c].value, i), in_lane(e, conditions[c].lo, i), in_lane(e, conditions[c].hi, i)};
     parts[i] = load_scalar(e, memory, in_lane(e, offset, i), count, own);
   }
-  const kir_inst vec = {.op = KIR_vec, .type = kir_t(e->k->memories.at[memory].type.base, e->lanes)};
-  return kir_put(e->k, &vec, e->lanes, parts);
+  return kir_vector(e->k, e->k->memories.at[memory].type.base, e->lanes, parts);
 }
 
 static uint32_t load_vector(emit *e, uint32_t memory, ir_expr rest, int64_t coef, uint32_t count, const map_condition *conditions) {
@@ -106,7 +105,7 @@ static void mark_store(emit *e, uint32_t memory, uint32_t store) {
 static void store_each_lane(emit *e, uint32_t memory, ir_expr offset, uint32_t value) {
   for (uint32_t i = 0; i < e->lanes; i++) {
     const uint32_t index = emit_expr(e, in_lane(e, offset, i));
-    const uint32_t part = kir_2(e->k, KIR_extract, value, kir_const_int(e->k, kir_t(SNT_U32, 1), i));
+    const uint32_t part = kir_lane(e->k, value, i);
     mark_store(e, memory, kir_store(e->k, memory, 1, &index, part));
   }
 }
@@ -163,7 +162,7 @@ void emit_store_where(emit *e, uint32_t node, const map_access *access, uint32_t
     }
     if (apart) {
       for (uint32_t d = 0; d < at.rank; d++) at.at[d] = in_lane(e, at.at[d], i);
-      part = kir_2(e->k, KIR_extract, value, kir_const_int(e->k, kir_t(SNT_U32, 1), i));
+      part = kir_lane(e->k, value, i);
     }
     if (asks) emit_if(e, emit_conditions(e, asks, asked));
     emit_store_node(e, node, &at, part);

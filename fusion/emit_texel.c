@@ -101,13 +101,12 @@ static uint32_t load_quad(emit *e, uint32_t memory, texel_place p) {
   uint32_t x[12];
   if (!p.loose && !p.odd) return load_texel(e, memory, &p, 0);
   const uint32_t last = (uint32_t)p.odd + 3 + (p.loose ? 3 : 0);
-  for (uint32_t i = 0; i <= last; i++) x[i] = kir_2(e->k, KIR_extract, load_texel(e, memory, &p, i / 4), u32_const(e, i % 4));
+  for (uint32_t i = 0; i <= last; i++) x[i] = kir_lane(e->k, load_texel(e, memory, &p, i / 4), i % 4);
   if (p.loose) {
     shift_down(e, x, last - 1, 2, shift_bit(e, &p, 2));
     shift_down(e, x, last - 2, 1, shift_bit(e, &p, 1));
   }
-  const kir_inst vec = {.op = KIR_vec, .type = kir_t(e->k->memories.at[memory].type.base, 4)};
-  return kir_put(e->k, &vec, 4, x + p.odd);
+  return kir_vector(e->k, e->k->memories.at[memory].type.base, 4, x + p.odd);
 }
 
 /* A vector with unit stride along the lanes, whose number is a multiple of four, from `rest` on. Guarded or safe by the caller. */
@@ -119,8 +118,7 @@ uint32_t emit_texel_vector(emit *e, uint32_t memory, ir_expr rest) {
     texel_place p = first;
     p.quads += i;
     const uint32_t quad = load_quad(e, memory, p);
-    for (uint32_t j = 0; j < 4; j++) parts[4 * i + j] = kir_2(e->k, KIR_extract, quad, u32_const(e, j));
+    for (uint32_t j = 0; j < 4; j++) parts[4 * i + j] = kir_lane(e->k, quad, j);
   }
-  const kir_inst vec = {.op = KIR_vec, .type = kir_t(e->k->memories.at[memory].type.base, e->lanes)};
-  return kir_put(e->k, &vec, e->lanes, parts);
+  return kir_vector(e->k, e->k->memories.at[memory].type.base, e->lanes, parts);
 }

@@ -122,10 +122,9 @@ static uint32_t from_quads(emit *e, uint32_t node, const map_access *access, uin
   }
   for (uint32_t i = 0; i < 4; i++) {
     const uint32_t from = i + (uint32_t)off;
-    parts[i] = kir_2(e->k, KIR_extract, whole[from / 4], kir_const_int(e->k, kir_t(SNT_U32, 1), from % 4));
+    parts[i] = kir_lane(e->k, whole[from / 4], from % 4);
   }
-  const kir_inst vec = {.op = KIR_vec, .type = emit_value_type(e, whole[0])};
-  return kir_put(e->k, &vec, 4, parts);
+  return kir_vector(e->k, emit_value_type(e, whole[0]).base, 4, parts);
 }
 
 static uint32_t computed(emit *e, uint32_t node, const map_access *access) {

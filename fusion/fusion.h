@@ -129,6 +129,8 @@ typedef struct fusion_body {
   const uint32_t *input_roles; /* per input of the graph: which operand of the loop it stands for */
   uint32_t flag;     /* 1 more than the number of the input without which a trip changes nothing, nor do those behind it; 0: none */
   bool in_registers; /* pointwise in one shape: a loop inside a kernel of kind `loop` */
+  bool tables;       /* and it reads elements of tables (fusion_is_table) */
+  bool rests;        /* an element that a trip leaves as it was stays so */
 } fusion_body;
 
 /* What prices ask of a node again and again. */
@@ -273,7 +275,8 @@ uint32_t fusion_through_views(const ir_graph *, uint32_t node); /* the first non
 /* Is the node computed by the group? By its list of members: what is recomputed belongs to several groups, and `group_of` names one of them. */
 bool fusion_group_has(const fusion_group *, uint32_t node);
 const fusion_body *fusion_register_loop(const fusion_context *,
-                                        uint32_t node);       /* of a loop, or a pick of one, that runs in registers; else null */
+                                        uint32_t node); /* of a loop, or a pick of one, that runs in registers; else null */
+bool fusion_is_table(const ir_graph *, uint32_t node, uint32_t operand); /* of such a loop: it reads elements by their numbers */
 bool fusion_is_stored(const fusion_context *, uint32_t node); /* has a buffer: input, state, data constant, or some group's output */
 /* Every load that computing `node` at `access` makes inside `group` (members inlined down to stored values), with the final access. */
 typedef struct fusion_load {

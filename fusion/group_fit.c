@@ -137,10 +137,20 @@ static void store_apart_table(grouping *s, uint32_t gather) {
   if (!is_read(s, table) && rows_ns(s, gather) > store_ns(s, table)) s->is_stored[table] = 1;
 }
 
+/* What each trip would compute again. */
+static void store_tables(grouping *s, uint32_t loop) {
+  const ir_graph *g = s->c->graph;
+  for (uint32_t i = 0; i < ir_at(g, loop)->arity; i++) {
+    const uint32_t from = fusion_through_views(g, ir_arg(g, loop, i));
+    if (fusion_is_table(g, loop, i) && !(ir_ops[ir_at(g, from)->op].flags & IR_SOURCE)) s->is_stored[from] = 1;
+  }
+}
+
 void group_store_dear_views(grouping *s) {
   const ir_graph *g = s->c->graph;
   for (uint32_t n = 1; n < g->nodes.count; n++) {
     bool output = false;
+    if (ir_at(g, n)->op == IR_OP_loop && s->needed[n]) store_tables(s, n);
     if (ir_at(g, n)->op == IR_OP_gather && s->needed[n]) store_apart_table(s, n);
     if (ir_at(g, n)->op != IR_OP_contract || !s->needed[n] || s->kinds[n] != GROUP_CONTRACT) continue;
     const bool transform = winograd_of(s->c, n, &output) != NULL;

@@ -25,6 +25,7 @@ typedef struct taken {
   ir_expr variable, trips;
   bool counts[MAX_CARRIED], fixed[MAX_CARRIED]; /* carried values that are expressions, and those that stay what they were */
   int64_t goes_on;                              /* the carried value without which no trip begins, or -1 */
+  bool tables;                                  /* all that is read of some values from around is elements, by their numbers */
   int64_t step[MAX_CARRIED];
   ir_expr start[MAX_CARRIED];
   IR_VEC(uint32_t)
@@ -244,6 +245,10 @@ static bool copy_regions(taken *t) {
 static uint32_t put_body_node(taken *t, uint32_t node) {
   const ir_graph *g = t->o->from;
   const ir_node *n = ir_at(g, node);
+  if (t->tables && n->op == IR_OP_gather && !t->map[ir_arg(g, node, 0)]) {
+    const uint32_t table = ir_arg(g, node, 0); /* as it lies in memory, constants too */
+    t->map[table] = add_input(t, table, &ir_at(g, table)->type, false);
+  }
   for (uint32_t i = 0; i < n->arity; i++)
     if (!lies_inside(g, ir_at(g, ir_arg(g, node, i))->region, t->region)) (void)reach(t, ir_arg(g, node, i));
   t->body->open_region = n->region == t->region ? 0 : t->regions[n->region];
@@ -287,8 +292,26 @@ static uint32_t next_of(const taken *t, uint32_t k, uint32_t before) {
   return flag ? guarded(t->body, t->goes_on == (int64_t)k, t->body->inputs.at[flag - 1].node, next, before) : next;
 }
 
+/* Is the body pointwise, but for elements of lists from around, whose numbers it computes? */
+static bool reads_tables(const taken *t) {
+  const ir_graph *g = t->o->from;
+  bool found = false;
+  for (uint32_t i = 1; i < t->owner; i++) {
+    const ir_node *n = ir_at(g, i);
+    if (!lies_inside(g, n->region, t->region)) continue;
+    const uint32_t table = n->op == IR_OP_gather ? ir_arg(g, i, 0) : 0;
+    if (table &&
+        (ir_at(g, table)->type.rank != 1 || ir_attr_flag(g, i, IR_ATTR_zero) || lies_inside(g, ir_at(g, table)->region, t->region)))
+      return false;
+    if (!table && n->op != IR_OP_argument && !(ir_ops[n->op].flags & (IR_POINTWISE | IR_SOURCE))) return false;
+    found |= table != 0;
+  }
+  return found;
+}
+
 static bool fill_body(taken *t) {
   const ir_graph *g = t->o->from;
+  t->tables = reads_tables(t);
   if (!copy_regions(t)) return false;
   for (uint32_t n = 1; n < t->owner && !t->body->failed; n++)
     if (lies_inside(g, ir_at(g, n)->region, t->region)) t->map[n] = put_body_node(t, n);
@@ -335,7 +358,7 @@ static ir_expr add_variable(const outline *o, ir_expr trips) {
 
 enum { MAX_REGISTERS = 16, MOST_REGISTER_NODES = 256 };
 
-/* Pointwise, and every value of the loop's shape or a single number: each element goes its own way through all the trips. */
+/* Pointwise, and every value of the loop's shape or a single number: each element goes its own way through all the trips. Elements of tables are read on it. */
 static bool fits_registers(const taken *t, const fusion_body *b) {
   const ir_graph *g = t->body;
   const ir_tensor *shape = NULL;
@@ -356,14 +379,25 @@ static bool fits_registers(const taken *t, const fusion_body *b) {
     const ir_dtype_info *info = &ir_dtypes[node->type.dtype];
     double value;
     const bool pointwise = (ir_ops[node->op].flags & IR_POINTWISE) && node->op != IR_OP_custom,
-               port = node->op == IR_OP_input || node->op == IR_OP_state;
+               port = node->op == IR_OP_input || node->op == IR_OP_state,
+               taken_there = node->op == IR_OP_gather && t->tables && !ir_same_shape(&ir_at(g, ir_arg(g, n, 0))->type, shape);
     const bool number = node->op == IR_OP_dim || (node->op == IR_OP_const && ir_is_scalar_const(g, n, &value));
-    if (!pointwise && !port && !number) return false;
-    if (node->type.rank && !ir_same_shape(&node->type, shape)) return false;
+    if (!pointwise && !port && !number && !taken_there) return false;
+    if (node->type.rank && !ir_same_shape(&node->type, shape) && !(t->tables && port && node->type.rank == 1)) return false;
     if (port && node->type.dtype == SNT_BOOL) return false;
     if (node->type.dtype != SNT_BOOL && ((!info->is_float && !info->is_int) || info->bits < (info->is_float ? 16u : 8u))) return false;
   }
   return shape != NULL;
+}
+
+/* A trip that changes no carried number is the last that does: the others read the same. */
+static bool comes_to_rest(const taken *t) {
+  const ir_graph *g = t->body;
+  for (uint32_t n = 1; n < g->nodes.count; n++) {
+    const ir_node *node = ir_at(g, n);
+    if (node->op == IR_OP_dim || (node->op == IR_OP_state && !ir_dtypes[node->type.dtype].is_int)) return false;
+  }
+  return t->tables;
 }
 
 /* The loop's operands: initial values of what is still carried, in the order of the body's states, then the values read. */
@@ -391,6 +425,8 @@ static uint32_t put_loop(taken *t, fusion_body *b, uint32_t *results) {
   b->flag = flag_of(t);
   if (!b->carried) return 1; /* nothing but numbers */
   b->in_registers = fits_registers(t, b);
+  b->tables = t->tables;
+  b->rests = comes_to_rest(t);
   if (!IR_PUSH(o->c->arena, &o->c->bodies, b)) return 0;
   o->to->bodies = o->c->bodies.count;
   const ir_expr number = o->c->bodies.count;

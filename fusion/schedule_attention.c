@@ -148,7 +148,7 @@ uint32_t attend_f32(attend *t, uint32_t value) {
 uint32_t attend_lane(attend *t, uint32_t vector, uint32_t lane) {
   emit *e = t->e;
   if (e->failed || e->k->failed || emit_value_type(e, vector).lanes == 1) return vector;
-  return kir_2(e->k, KIR_extract, vector, kir_const_int(e->k, kir_t(SNT_U32, 1), lane));
+  return kir_lane(e->k, vector, lane);
 }
 
 uint32_t(attend_scaled)(attend *t, uint32_t factor, uint32_t value) { return factor ? kir_2(t->e->k, KIR_mul, factor, value) : value; }

@@ -118,8 +118,7 @@ static void make_scores(query *s, ir_expr key, ir_expr stride, uint32_t count, u
 /* ---- one block ---- */
 
 static uint32_t as_vector(emit *e, uint32_t count, const uint32_t *values) {
-  const kir_inst vec = {.op = KIR_vec, .type = kir_t(SNT_F32, count)};
-  return count == 1 ? values[0] : kir_put(e->k, &vec, count, values);
+  return count == 1 ? values[0] : kir_vector(e->k, SNT_F32, count, values);
 }
 
 /* The weights of the block with its keys in lanes; extremum and sums move on. Returns what the results are multiplied by, 0: nothing. */

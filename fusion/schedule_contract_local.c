@@ -37,10 +37,6 @@ static uint32_t read_vector(contract_local *l, const local_panel *p, ir_expr buf
   return value;
 }
 
-static uint32_t part_of(emit *e, uint32_t vector, uint32_t lane) {
-  return kir_2(e->k, KIR_extract, vector, kir_const_int(e->k, kir_t(SNT_U32, 1), lane));
-}
-
 /* An item's rows (or columns) are vectors of four neighbours, one in each half of the tile where there are two: number v of them. */
 static ir_expr vector_place(const contract_local *l, bool columns, uint32_t v) {
   expr_pool *x = l->t->e->x;
@@ -63,8 +59,8 @@ static void read_panel(contract_local *l, const local_panel *p, ir_expr buffer, 
     if (!p->by_rows) continue;
     for (uint32_t i = 0; i < LOCAL_VECTOR; i++) rows[i] = read_vector(l, p, buffer, expr_add(x, own, i), term);
     for (uint32_t k = 0; k < terms; k++) {
-      for (uint32_t i = 0; i < LOCAL_VECTOR; i++) parts[i] = part_of(e, rows[i], k);
-      out[k][v] = kir_put(e->k, &(kir_inst){.op = KIR_vec, .type = kir_t(l->t->type.base, LOCAL_VECTOR)}, LOCAL_VECTOR, parts);
+      for (uint32_t i = 0; i < LOCAL_VECTOR; i++) parts[i] = kir_lane(e->k, rows[i], k);
+      out[k][v] = kir_vector(e->k, l->t->type.base, LOCAL_VECTOR, parts);
     }
   }
 }
@@ -79,7 +75,7 @@ static void multiply_terms(contract_local *l, ir_expr buffer, ir_expr term, uint
   for (uint32_t k = 0; k < terms; k++)
     for (uint32_t s = 0; s < t->set.count; s++)
       for (uint32_t i = 0; i < t->rows; i++) {
-        const uint32_t a = part_of(e, read[l->panel_of[s][0]][k][i / LOCAL_VECTOR], i % LOCAL_VECTOR);
+        const uint32_t a = kir_lane(e->k, read[l->panel_of[s][0]][k][i / LOCAL_VECTOR], i % LOCAL_VECTOR);
         for (uint32_t j = 0; j < t->vectors; j++)
           contract_add_term(t, &acc[(s * t->rows + i) * t->vectors + j], a, read[l->panel_of[s][1]][k][j]);
       }
@@ -146,7 +142,7 @@ void contract_local_store(contract_local *l, uint32_t row, ir_expr place, uint32
     uint32_t cell[CONTRACT_CELLS];
     const ir_expr at = expr_div(x, expr_add(x, column, i), unit), end = expr_div(x, axis->extent, unit);
     const uint32_t in = emit_inside(e, expr_add(x, column, i), axis->extent, tile);
-    for (uint32_t s = 0; s < t->set.count; s++) cell[s * each] = whole ? acc[s * each] : part_of(e, acc[s * each], i);
+    for (uint32_t s = 0; s < t->set.count; s++) cell[s * each] = whole ? acc[s * each] : kir_lane(e->k, acc[s * each], i);
     const bool edge = emit_if_both(e, row, in);
     contract_place_axis(l, axis, in ? emit_var_for(e, "n", emit_expr(e, at), 0, end) : at, unit, lane);
     if (whole) emit_use_lanes(e, lane_var, LOCAL_VECTOR);

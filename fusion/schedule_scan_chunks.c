@@ -180,7 +180,7 @@ static uint32_t walk_vectors(chunk_job *j, uint32_t start, ir_expr end) {
   const uint32_t elements = kir_splat(e->k, emit_value(e, ir_arg(e->g, j->scan->group->hero, 0), &at), j->lanes);
   if (!elements) return 0;
   const uint32_t sums = scan_vector(e, j, elements, carried);
-  const uint32_t next = kir_2(e->k, KIR_extract, sums, kir_const_int(e->k, kir_t(SNT_U32, 1), j->lanes - 1));
+  const uint32_t next = kir_lane(e->k, sums, j->lanes - 1);
   if (e->failed || e->k->failed) return 0;
   const uint32_t before = j->scan->exclusive ? shifted(e, kir_splat(e->k, carried, j->lanes), sums, j->lanes, 1) : sums;
   (void)scan_store(e, j->scan, &at, before);

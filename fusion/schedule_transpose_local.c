@@ -204,7 +204,7 @@ static uint32_t byte_of(emit *e, const uint32_t *words, uint32_t number, int32_t
     if (dtype == SNT_U8) part = kir_2(e->k, KIR_and, part, kir_const_int(e->k, word, 255));
     parts[i] = kir_cast(e->k, kir_t(dtype, 1), part);
   }
-  return kir_put(e->k, &(kir_inst){.op = KIR_vec, .type = kir_t(dtype, WORD)}, WORD, parts);
+  return kir_vector(e->k, dtype, WORD, parts);
 }
 
 /* A block of 4 x 4 bytes: its rows are four words, its columns vectors of the result. */

@@ -106,7 +106,7 @@ enum { ALL_LANES = UINT8_MAX };
 
 static uint32_t in_lane(emit *e, uint32_t value, uint32_t lane) {
   if (lane == ALL_LANES || emit_value_type(e, value).lanes == 1) return value;
-  return kir_2(e->k, KIR_extract, value, kir_const_int(e->k, kir_t(SNT_U32, 1), lane));
+  return kir_lane(e->k, value, lane);
 }
 
 static void store_pixel(strip *s, uint32_t row, ir_expr column, uint32_t lane, const uint32_t *values) {

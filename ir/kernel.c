@@ -210,6 +210,14 @@ uint32_t kir_shuffle(kir_kernel *k, uint32_t a, uint32_t b, uint32_t lanes, cons
   return kir_put(k, &shuffle, 2 + lanes, args);
 }
 
+uint32_t kir_lane(kir_kernel *k, uint32_t vector, uint32_t lane) {
+  return kir_2(k, KIR_extract, vector, kir_const_int(k, kir_t(SNT_U32, 1), lane));
+}
+
+uint32_t kir_vector(kir_kernel *k, uint32_t base, uint32_t lanes, const uint32_t *values) {
+  return kir_put(k, &(kir_inst){.op = KIR_vec, .type = kir_t(base, lanes)}, lanes, values);
+}
+
 uint32_t kir_splat(kir_kernel *k, uint32_t a, uint32_t lanes) {
   if (k->failed) return 0;
   if (!a || a >= k->insts.count) return kir_mistake(k, "splat of %u, which is no value", a);

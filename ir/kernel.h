@@ -165,6 +165,8 @@ uint32_t kir_3(kir_kernel *, kir_op, uint32_t a, uint32_t b, uint32_t c);
 uint32_t kir_cast(kir_kernel *, kir_type to, uint32_t a);
 uint32_t kir_bitcast(kir_kernel *, kir_type to, uint32_t a);
 uint32_t kir_splat(kir_kernel *, uint32_t a, uint32_t lanes); /* lanes 1: a itself */
+uint32_t kir_lane(kir_kernel *, uint32_t vector, uint32_t lane);
+uint32_t kir_vector(kir_kernel *, uint32_t base, uint32_t lanes, const uint32_t *values); /* of so many values of that type */
 uint32_t kir_shuffle(kir_kernel *, uint32_t a, uint32_t b, uint32_t lanes,
                      const uint8_t *from); /* lane from[i] of a, whose lanes those of b follow */
 uint32_t kir_ix(kir_kernel *, uint32_t count, const int64_t *coefs, const uint32_t *values,

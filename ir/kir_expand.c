@@ -14,7 +14,7 @@ typedef uint32_t (*expansion)(site *); /* the value, or 0: keep the instruction 
 static kir_type u32(void) { return kir_t(SNT_U32, 1); }
 static kir_type arg_type(const site *s, uint32_t n) { return kir_type_of(s->c.out, s->args[n]); }
 static uint32_t lit(site *s, kir_type t, double v) { return kir_emit_const(s->c.out, t, v); }
-static uint32_t lane(site *s, uint32_t vector, uint32_t n) { return kir_2(s->c.out, KIR_extract, vector, lit(s, u32(), n)); }
+static uint32_t lane(site *s, uint32_t vector, uint32_t n) { return kir_lane(s->c.out, vector, n); }
 static uint32_t two(site *s, kir_op op, uint32_t a, uint32_t b) { return kir_2(s->c.out, op, a, b); }
 static uint32_t pick(site *s, uint32_t condition, uint32_t a, uint32_t b) { return kir_3(s->c.out, KIR_select, condition, a, b); }
 #define two(s, op, a, b) IR_LAST_FIRST_2(two, a, b, s, op)

@@ -63,7 +63,7 @@ static void read_element(joining *j, uint32_t i) {
     load.type.lanes = (uint8_t)j->lanes[first];
     j->vector[first] = kir_emit(j->c.out, &load, 1, &index);
   }
-  j->c.map[i] = kir_2(j->c.out, KIR_extract, j->vector[first], kir_const_int(j->c.out, kir_t(SNT_U32, 1), place));
+  j->c.map[i] = kir_lane(j->c.out, j->vector[first], place);
 }
 
 /* Where vectors must be aligned, lanes are items; processors, whose vectors are the kernel's own, broadcast an element as they read it. */

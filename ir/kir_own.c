@@ -25,7 +25,7 @@ static uint32_t lane_by_lane(kir_clone *c, uint32_t i) {
   for (uint32_t lane = 0; lane < in->type.lanes && !out->failed; lane++) {
     for (uint32_t n = 1; n < in->arg_count; n++) {
       args[n] = c->map[kir_arg(c->in, i, n)];
-      if (in->type.lanes > 1) args[n] = kir_2(out, KIR_extract, args[n], kir_const_int(out, kir_t(SNT_U32, 1), lane));
+      if (in->type.lanes > 1) args[n] = kir_lane(out, args[n], lane);
     }
     const kir_inst one = {.op = KIR_own, .index = in->index};
     parts[lane] = kir_put(out, &one, in->arg_count, args);

@@ -72,9 +72,9 @@ static uint32_t load_unpacked(const packing *p) {
   kir_at(p->k, loaded)->align = (uint16_t)p->a->align;
   for (uint32_t i = 0; i < words; i++) {
     const kir_inst unpack = {.op = KIR_unpack2, .type = kir_t(SNT_F32, 2), .index = SNT_F16};
-    const uint32_t word = words == 1 ? loaded : kir_2(p->k, KIR_extract, loaded, lit(p, i)), pair = kir_emit(p->k, &unpack, 1, &word);
-    values[2 * i] = kir_2(p->k, KIR_extract, pair, lit(p, 0));
-    values[2 * i + 1] = kir_2(p->k, KIR_extract, pair, lit(p, 1));
+    const uint32_t word = words == 1 ? loaded : kir_lane(p->k, loaded, i), pair = kir_emit(p->k, &unpack, 1, &word);
+    values[2 * i] = kir_lane(p->k, pair, 0);
+    values[2 * i + 1] = kir_lane(p->k, pair, 1);
   }
   return kir_emit_op(p->k, KIR_vec, kir_t(SNT_F32, p->a->lanes), p->a->lanes, values);
 }
@@ -121,7 +121,7 @@ void narrow_store_words(kir_kernel *k, const narrow_access *a, uint32_t value) {
     store_whole(&p, bits);
     return;
   }
-  for (uint32_t i = 0; i < a->lanes; i++) store_lane(&p, i, a->lanes == 1 ? bits : kir_2(k, KIR_extract, bits, lit(&p, i)));
+  for (uint32_t i = 0; i < a->lanes; i++) store_lane(&p, i, a->lanes == 1 ? bits : kir_lane(k, bits, i));
 }
 
 /* A size at run time counts elements: where words do not divide it, it is unknown. Element offsets move into the indices. */

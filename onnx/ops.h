@@ -91,6 +91,18 @@ uint32_t onnx_with_axis(onnx_call *, uint32_t node, uint32_t axis); /* one of ex
 /* ---- ops_bounded.c ---- */
 bool onnx_compress_by_data(onnx_call *, uint32_t x, uint32_t axis);
 
+/* ---- ops_ml.c: what operators of ai.onnx.ml share ---- */
+enum { ONNX_MOST_REALS = 1 << 24 };
+void *onnx_room(onnx_call *, size_t count, size_t size); /* for so many and one more, in the graph's arena */
+/* Floats, or a tensor by the same name or with _as_tensor behind it; count 0: not given. False after refusing. */
+bool onnx_reals(onnx_call *, const char *name, double **out, uint32_t *count);
+uint32_t onnx_vector(onnx_call *, int32_t dtype, uint32_t count, const double *values);
+uint32_t onnx_transformed(onnx_call *, uint32_t y,
+                          const char *how); /* NONE, LOGISTIC, SOFTMAX, SOFTMAX_ZERO (where scores that are 0 stay so) */
+/* Result 0, the label of each row, by `ints`, the attribute, or classlabels_strings: those that are text are told by their number. */
+bool onnx_give_labels(onnx_call *, const char *ints, uint32_t number, int64_t classes);
+uint32_t onnx_rows_in(onnx_call *); /* operand 0 as [rows, columns], f32 or f64 */
+
 /* ---- ops_spatial.c ---- */
 typedef struct onnx_spatial {
   uint32_t count;
@@ -120,10 +132,4 @@ uint32_t onnx_less_zero(onnx_call *, uint32_t x, int32_t dtype, uint32_t i, uint
 /* Sums that stand for sums * scales, with the scale and the zero point of the result. */
 uint32_t onnx_requantized(onnx_call *, uint32_t sums, uint32_t scales, uint32_t y_scale, uint32_t y_zero);
 #define onnx_requantized(c, sums, scales, y_scale, y_zero) IR_LAST_FIRST_2(onnx_requantized, y_scale, y_zero, c, sums, scales)
-/* ---- rows and classes (ops_ml.c) ---- */
-uint32_t onnx_rows_in(onnx_call *);                                          /* operand 0 as f32 [rows, columns] */
-uint32_t onnx_post_transform(onnx_call *, uint32_t scores, const char *how); /* along the last axis */
-uint32_t onnx_class_count(onnx_call *, const char *ints);                    /* labels, in the attribute `ints` or classlabels_strings */
-/* Result 0: the label of each row, of its class's number; those that are text are told by their number. */
-bool onnx_give_labels(onnx_call *, uint32_t number, const char *ints, int64_t classes);
 #endif

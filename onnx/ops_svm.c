@@ -9,18 +9,18 @@ static uint32_t table(onnx_call *c, uint32_t rows, uint32_t columns, const doubl
   return onnx_data(c, &(ir_tensor){.dtype = SNT_F32, .rank = 2, .dims = {rows, columns}}, values);
 }
 
-static const onnx_attr *floats(onnx_call *c, const char *name, uint32_t count) {
-  const onnx_attr *a = onnx_find_attr(c, name);
-  if (a && a->kind == ONNX_FLOATS && a->floats.count == count) return a;
-  return onnx_refuse(c, "%s must have %u elements", name, count), NULL;
+/* So many numbers of an attribute; null after refusing. */
+static const double *reals(onnx_call *c, const char *name, uint32_t count) {
+  double *values;
+  uint32_t given;
+  if (!onnx_reals(c, name, &values, &given)) return NULL;
+  return given == count ? values : (onnx_refuse(c, "%s must have %u elements", name, count), NULL);
 }
 
-static double *room(onnx_call *c, uint32_t count) { return ir_arena_take(onnx_arena(c), (count + 1) * sizeof(double), 8); }
+static double *room(onnx_call *c, uint32_t count) { return onnx_room(c, count, sizeof(double)); }
 
 static uint32_t constant(onnx_call *c, const char *name, uint32_t rows, uint32_t columns) {
-  const onnx_attr *a = floats(c, name, rows * columns);
-  double *values = a ? room(c, rows * columns) : NULL;
-  for (uint32_t i = 0; values && i < rows * columns; i++) values[i] = (double)a->floats.at[i];
+  const double *values = reals(c, name, rows * columns);
   return values ? table(c, rows, columns, values) : 0;
 }
 
@@ -35,43 +35,57 @@ static uint32_t power(onnx_call *c, uint32_t x, double degree) {
 /* [rows, vectors]: LINEAR x v, POLY (gamma x v + coef0) ^ degree, RBF exp(-gamma |x - v|^2), SIGMOID tanh(gamma x v + coef0). */
 static uint32_t kernel(onnx_call *c, uint32_t x, uint32_t vectors) {
   const char *type = onnx_text(c, "kernel_type", "LINEAR");
-  const onnx_attr *given = onnx_find_attr(c, "kernel_params");
   const bool linear = !strcmp(type, "LINEAR");
-  if (!linear && (!given || given->floats.count != 3)) return onnx_refuse(c, "kernel_params must have 3 elements"), 0;
-  const double gamma = linear ? 1 : (double)given->floats.at[0], added = linear ? 0 : (double)given->floats.at[1];
+  const double *given = linear ? NULL : reals(c, "kernel_params", 3);
+  if (linear) onnx_ignore(c, "kernel_params");
+  if (!linear && !given) return 0;
   if (!strcmp(type, "RBF")) {
     const uint32_t apart = onnx_2(c, IR_OP_sub, onnx_with_axis(c, x, 1), vectors);
     return onnx_1(c, IR_OP_exp,
-                  onnx_2n(c, IR_OP_mul, onnx_reduce(c, IR_OP_reduce_sum, onnx_2(c, IR_OP_mul, apart, apart), 1u << 2, false), -gamma));
+                  onnx_2n(c, IR_OP_mul, onnx_reduce(c, IR_OP_reduce_sum, onnx_2(c, IR_OP_mul, apart, apart), 1u << 2, false), -given[0]));
   }
   uint32_t y = onnx_add(c, "matmul %%%u, %%%u, transpose_b", x, vectors);
   if (linear) return y;
-  y = onnx_2n(c, IR_OP_add, onnx_2n(c, IR_OP_mul, y, gamma), added);
-  if (!strcmp(type, "POLY")) return power(c, y, (double)given->floats.at[2]);
+  y = onnx_2n(c, IR_OP_add, onnx_2n(c, IR_OP_mul, y, given[0]), given[1]);
+  if (!strcmp(type, "POLY")) return power(c, y, given[2]);
   return !strcmp(type, "SIGMOID") ? onnx_1(c, IR_OP_tanh, y) : (onnx_refuse(c, "kernel_type %.20s", type), 0);
 }
 
-/* x as rows of f32 and the vectors' kernel with it; 0 after refusing. */
-static uint32_t kernel_in(onnx_call *c, uint32_t vectors) {
-  const uint32_t x = onnx_rows_in(c);
-  int64_t features;
+/* Rows of f32 of a fixed number of columns; 0 after refusing. */
+static uint32_t rows_in(onnx_call *c, int64_t *features) {
+  const uint32_t x = onnx_cast(c, onnx_rows_in(c), SNT_F32);
   if (!x) return 0;
-  if (!expr_is_const(c->g->pool, onnx_type_of(c, x)->dims[1], &features) || features < 1 || features > UINT16_MAX)
-    return onnx_refuse(c, "the number of columns must be fixed"), 0;
-  const uint32_t support = vectors && vectors < UINT16_MAX ? constant(c, "support_vectors", vectors, (uint32_t)features) : 0;
-  return support ? kernel(c, x, support) : (onnx_refuse(c, "%u support vectors", vectors), 0);
+  if (expr_is_const(c->g->pool, onnx_type_of(c, x)->dims[1], features) && *features > 0 && *features < UINT16_MAX) return x;
+  return onnx_refuse(c, "the number of columns must be fixed"), 0;
+}
+
+static uint32_t kernel_in(onnx_call *c, uint32_t vectors) {
+  int64_t features;
+  const uint32_t x = rows_in(c, &features);
+  if (!x || vectors < 1 || vectors > UINT16_MAX) return x ? (onnx_refuse(c, "%u support vectors", vectors), 0) : 0;
+  const uint32_t support = constant(c, "support_vectors", vectors, (uint32_t)features);
+  return support ? kernel(c, x, support) : 0;
 }
 
 static uint32_t add_constant(onnx_call *c, uint32_t y, const char *name, uint32_t columns) {
   return y ? onnx_2(c, IR_OP_add, y, constant(c, name, 1, columns)) : 0;
 }
 
+/* Without support vectors `coefficients` is the one that rows are compared with. */
+static uint32_t plain_kernel(onnx_call *c) {
+  int64_t features;
+  const uint32_t x = rows_in(c, &features), only = x ? constant(c, "coefficients", 1, (uint32_t)features) : 0;
+  onnx_ignore(c, "support_vectors");
+  return only ? kernel(c, x, only) : 0;
+}
+
 bool onnx_op_svm_regressor(onnx_call *c) {
   const int64_t vectors = onnx_int(c, "n_supports", 0), one_class = onnx_int(c, "one_class", 0);
   const char *after = onnx_text(c, "post_transform", "NONE");
   if (strcmp(after, "NONE") != 0) return onnx_refuse(c, "post_transform %.20s", after);
-  const uint32_t k = kernel_in(c, vectors > 0 ? (uint32_t)vectors : 0), weights = k ? constant(c, "coefficients", 1, (uint32_t)vectors) : 0;
-  uint32_t y = weights ? add_constant(c, onnx_add(c, "matmul %%%u, %%%u, transpose_b", k, weights), "rho", 1) : 0;
+  uint32_t y = vectors ? kernel_in(c, vectors < 0 || vectors > UINT16_MAX ? 0 : (uint32_t)vectors) : plain_kernel(c);
+  if (y && vectors) y = onnx_add(c, "matmul %%%u, %%%u, transpose_b", y, constant(c, "coefficients", 1, (uint32_t)vectors));
+  y = add_constant(c, y, "rho", 1);
   if (y && one_class) y = onnx_select(c, onnx_2n(c, IR_OP_gt, y, 0), onnx_like(c, y, 1), onnx_like(c, y, -1));
   return y && onnx_out(c, 0, y);
 }
@@ -97,14 +111,14 @@ static bool read_classes(onnx_call *c, machine *m) {
 /* Of classes i < j the vectors of both weigh, those of i by the coefficients' row j - 1, those of j by row i. */
 static bool score_pairs(onnx_call *c, machine *m) {
   const uint32_t k = kernel_in(c, m->vectors);
-  const onnx_attr *a = k ? floats(c, "coefficients", (m->classes - 1) * m->vectors) : NULL;
+  const double *a = k ? reals(c, "coefficients", (m->classes - 1) * m->vectors) : NULL;
   double *weights = a ? room(c, m->pairs * m->vectors) : NULL, *row = weights;
   if (!weights) return false;
   memset(weights, 0, (size_t)m->pairs * m->vectors * sizeof *weights);
   for (uint32_t i = 0; i < m->classes; i++)
     for (uint32_t j = i + 1; j < m->classes; j++, row += m->vectors) {
-      for (uint32_t v = m->first[i]; v < m->first[i + 1]; v++) row[v] = (double)a->floats.at[(j - 1) * m->vectors + v];
-      for (uint32_t v = m->first[j]; v < m->first[j + 1]; v++) row[v] = (double)a->floats.at[i * m->vectors + v];
+      for (uint32_t v = m->first[i]; v < m->first[i + 1]; v++) row[v] = a[(j - 1) * m->vectors + v];
+      for (uint32_t v = m->first[j]; v < m->first[j + 1]; v++) row[v] = a[i * m->vectors + v];
     }
   m->scores = add_constant(c, onnx_add(c, "matmul %%%u, %%%u, transpose_b", k, table(c, m->pairs, m->vectors, weights)), "rho", m->pairs);
   return m->scores != 0;
@@ -197,7 +211,7 @@ bool onnx_op_svm_classifier(onnx_call *c) {
   const char *after = onnx_text(c, "post_transform", "NONE");
   machine m = {0};
   if (strcmp(after, "NONE") != 0) return onnx_refuse(c, "post_transform %.20s", after);
-  if (!read_classes(c, &m) || !score_pairs(c, &m) || !onnx_give_labels(c, count_votes(c, &m), "classlabels_ints", m.classes)) return false;
+  if (!read_classes(c, &m) || !score_pairs(c, &m) || !onnx_give_labels(c, "classlabels_ints", count_votes(c, &m), m.classes)) return false;
   if (a && a->floats.count) return onnx_out(c, 1, probabilities(c, &m));
   const uint32_t parts[] = {onnx_1(c, IR_OP_neg, m.scores), m.scores};
   return onnx_out(c, 1, m.classes == 2 ? onnx_concat(c, 1, 2, parts) : m.scores);

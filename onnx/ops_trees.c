@@ -1,10 +1,10 @@
 /* Forests of the domain ai.onnx.ml: TreeEnsembleRegressor, TreeEnsembleClassifier, TreeEnsemble. Every row walks all trees at once: [rows, trees] places in one
-   table of nodes, a step a level of the deepest tree; at a leaf both ways lead to itself. Whatever form the attributes have, they become that table first. */
+   table of nodes, a trip of a repeat a level of the deepest tree; at a leaf both ways lead to itself. Whatever form the attributes have, they become that table first. */
 #include "onnx/ops.h"
 #include <math.h>
 #include <stdlib.h>
 
-enum { MOST_NODES = 1 << 24, MOST_DEPTH = 64 };
+enum { MOST_NODES = 1 << 24 };
 /* When a node's first way is taken: bits of how the feature compares with the node's value. */
 enum { WHEN_LESS = 1, WHEN_EQUAL = 2, WHEN_GREATER = 4, WHEN_NAN = 8, IS_LEAF = 16 };
 
@@ -28,8 +28,6 @@ typedef struct forest {
   uint32_t base_count;
 } forest;
 
-static void *room(onnx_call *c, size_t count, size_t size) { return ir_arena_take(onnx_arena(c), (count + 1) * size, 8); }
-
 /* ---- attributes ---- */
 
 /* A list of whole numbers with `count` elements; null after refusing. */
@@ -42,30 +40,6 @@ static const int64_t *ints(onnx_call *c, const char *name, uint32_t count) {
 static uint32_t int_count(onnx_call *c, const char *name) {
   const onnx_attr *a = onnx_find_attr(c, name);
   return a && a->kind == ONNX_INTS ? a->ints.count : 0;
-}
-
-/* Floats, or a tensor by the same name or with _as_tensor behind it; count 0: not given. False after refusing. */
-static bool reals(onnx_call *c, const char *name, double **out, uint32_t *count) {
-  char longer[64];
-  snprintf(longer, sizeof longer, "%s_as_tensor", name);
-  const onnx_attr *a = onnx_find_attr(c, name), *b = onnx_find_attr(c, longer);
-  *count = 0, *out = NULL;
-  if (b) a = b;
-  if (a && a->kind == ONNX_FLOATS) {
-    if (!(*out = room(c, a->floats.count, sizeof **out))) return false;
-    for (uint32_t i = 0; i < a->floats.count; i++) (*out)[(*count)++] = (double)a->floats.at[i];
-  } else if (a && a->kind == ONNX_TENSOR && a->tensor) {
-    const void *data;
-    uint64_t elements;
-    snt_diag unused;
-    const int32_t dtype = onnx_type(a->tensor->type).dtype;
-    if (!dtype || onnx_tensor_data(a->tensor, onnx_arena(c), NULL, &data, &elements, &unused) != SNT_OK || elements > MOST_NODES)
-      return onnx_refuse(c, "%s cannot be read", longer);
-    if (!(*out = room(c, (size_t)elements, sizeof **out))) return false;
-    for (; *count < elements; ++*count)
-      (*out)[*count] = ir_dtypes[dtype].is_float ? ir_dtype_load(dtype, data, *count) : (double)ir_dtype_load_int(dtype, data, *count);
-  } else if (a) return onnx_refuse(c, "%s is no list of numbers", name);
-  return true;
 }
 
 static bool mode_of(onnx_call *c, const char *name, uint8_t *when) {
@@ -89,8 +63,8 @@ static bool mode_of(onnx_call *c, const char *name, uint8_t *when) {
 static bool start_table(onnx_call *c, forest *f, uint32_t count) {
   if (count == 0 || count > MOST_NODES) return onnx_refuse(c, "%u nodes", count);
   f->count = count;
-  f->feature = room(c, count, sizeof *f->feature), f->way = room(c, 2 * (size_t)count, sizeof *f->way);
-  f->when = room(c, count, sizeof *f->when), f->trees = room(c, count, sizeof *f->trees);
+  f->feature = onnx_room(c, count, sizeof *f->feature), f->way = onnx_room(c, 2 * (size_t)count, sizeof *f->way);
+  f->when = onnx_room(c, count, sizeof *f->when), f->trees = onnx_room(c, count, sizeof *f->trees);
   if (!f->feature || !f->way || !f->when || !f->trees) return false;
   for (uint32_t i = 0; i < 2 * count; i++) f->way[i] = i / 2;
   return true;
@@ -130,10 +104,10 @@ static bool read_named(onnx_call *c, forest *f, const char *prefix) {
   const int64_t *trees = ints(c, "nodes_treeids", count), *numbers = ints(c, "nodes_nodeids", count),
                 *features = ints(c, "nodes_featureids", count), *yes = ints(c, "nodes_truenodeids", count),
                 *no = ints(c, "nodes_falsenodeids", count);
-  place *sorted = room(c, count, sizeof *sorted);
+  place *sorted = onnx_room(c, count, sizeof *sorted);
   uint32_t values, weights;
   double *weight;
-  if (!yes || !no || !features || !numbers || !trees || !sorted || !reals(c, "nodes_values", &f->value, &values)) return false;
+  if (!yes || !no || !features || !numbers || !trees || !sorted || !onnx_reals(c, "nodes_values", &f->value, &values)) return false;
   if (!modes || modes->kind != ONNX_TEXTS || modes->texts.count != count || values != count)
     return onnx_refuse(c, "nodes_modes and nodes_values must have %u elements", count);
   for (uint32_t i = 0; i < count; i++) sorted[i] = (place){trees[i], numbers[i], i};
@@ -150,15 +124,15 @@ static bool read_named(onnx_call *c, forest *f, const char *prefix) {
   f->vote_count = int_count(c, names[0]);
   const int64_t *tree_ids = ints(c, names[0], f->vote_count), *node_ids = ints(c, names[1], f->vote_count),
                 *targets = ints(c, names[2], f->vote_count);
-  f->votes = room(c, f->vote_count, sizeof *f->votes);
-  if (!tree_ids || !node_ids || !targets || !f->votes || !reals(c, names[3], &weight, &weights)) return false;
+  f->votes = onnx_room(c, f->vote_count, sizeof *f->votes);
+  if (!tree_ids || !node_ids || !targets || !f->votes || !onnx_reals(c, names[3], &weight, &weights)) return false;
   if (weights != f->vote_count) return onnx_refuse(c, "%s must have %u elements", names[3], f->vote_count);
   for (uint32_t i = 0; i < f->vote_count; i++) {
     const place *at = find_place(sorted, count, tree_ids[i], node_ids[i]);
     if (!at) return onnx_refuse(c, "%s[%u] is no node", names[1], i);
     f->votes[i] = (vote){at->at, targets[i], weight[i]};
   }
-  return tracks_missing(c, f, count) && reals(c, "base_values", &f->base, &f->base_count);
+  return tracks_missing(c, f, count) && onnx_reals(c, "base_values", &f->base, &f->base_count);
 }
 
 /* The table of TreeEnsemble: inner nodes, then leaves. */
@@ -172,11 +146,11 @@ static bool read_numbered(onnx_call *c, forest *f) {
   if (!start_table(c, f, inner + leaves) || trees > f->count) return onnx_refuse(c, "%u trees", trees);
   const int64_t *features = ints(c, "nodes_featureids", inner), *targets = ints(c, "leaf_targetids", leaves),
                 *roots = ints(c, "tree_roots", trees);
-  if (!features || !targets || !roots || !reals(c, "nodes_splits", &split, &splits) || !reals(c, "nodes_modes", &mode, &modes) ||
-      !reals(c, "leaf_weights", &weight, &weights))
+  if (!features || !targets || !roots || !onnx_reals(c, "nodes_splits", &split, &splits) || !onnx_reals(c, "nodes_modes", &mode, &modes) ||
+      !onnx_reals(c, "leaf_weights", &weight, &weights))
     return false;
   if (splits != inner || modes != inner || weights != leaves) return onnx_refuse(c, "%u nodes and %u leaves", inner, leaves);
-  f->value = room(c, f->count, sizeof *f->value), f->votes = room(c, leaves, sizeof *f->votes);
+  f->value = onnx_room(c, f->count, sizeof *f->value), f->votes = onnx_room(c, leaves, sizeof *f->votes);
   if (!f->value || !f->votes) return false;
   for (uint32_t i = 0; i < inner; i++) {
     if (!(mode[i] >= 0 && mode[i] < (double)IR_COUNT(whens))) return onnx_refuse(c, "nodes_modes: %g", mode[i]);
@@ -200,27 +174,46 @@ static bool read_numbered(onnx_call *c, forest *f) {
   return tracks_missing(c, f, inner);
 }
 
-/* How deep the trees are, and of which target each is. A node that two ways lead to, or one, and the root again, is refused. */
+/* Nodes by their distance from the roots, a tree after the other, so that both ways of one lead to neighbours; `place` has where each is now, UINT32_MAX: no
+   way leads to it. */
+static bool order_nodes(onnx_call *c, forest *f, const uint32_t *queue, uint32_t count, const uint32_t *place) {
+  const forest old = *f;
+  if (!start_table(c, f, count) || !(f->value = onnx_room(c, count, sizeof *f->value))) return false;
+  memcpy(f->trees, old.trees, f->tree_count * sizeof *f->trees);
+  for (uint32_t i = 0; i < count; i++) {
+    f->value[i] = old.value[queue[i]], f->feature[i] = old.feature[queue[i]], f->when[i] = old.when[queue[i]];
+    for (uint32_t way = 0; way < 2 && f->when[i] != IS_LEAF; way++) f->way[2 * i + way] = place[(uint32_t)old.way[2 * queue[i] + way]];
+  }
+  for (uint32_t t = 0; t < f->tree_count; t++) f->trees[t].root = place[f->trees[t].root];
+  f->vote_count = 0;
+  for (uint32_t i = 0; i < old.vote_count; i++)
+    if (place[old.votes[i].node] != UINT32_MAX)
+      f->votes[f->vote_count++] = (vote){place[old.votes[i].node], old.votes[i].target, old.votes[i].weight};
+  return true;
+}
+
+/* How deep the trees are, and of which target each is; brings nodes into order. A node that two ways lead to, or one, and the root again, is refused. */
 static bool walk_trees(onnx_call *c, forest *f) {
-  uint32_t *queue = room(c, f->count, sizeof *queue), *level = room(c, f->count, sizeof *level), *owner = room(c, f->count, sizeof *owner);
-  if (!queue || !level || !owner) return false;
-  for (uint32_t i = 0; i < f->count; i++) owner[i] = UINT32_MAX;
+  uint32_t *queue = onnx_room(c, f->count, sizeof *queue), *level = onnx_room(c, f->count, sizeof *level),
+           *owner = onnx_room(c, f->count, sizeof *owner);
+  uint32_t *place = onnx_room(c, f->count, sizeof *place), count = 0, next = 0;
+  if (!queue || !level || !owner || !place) return false;
+  for (uint32_t i = 0; i < f->count; i++) owner[i] = place[i] = UINT32_MAX;
   for (uint32_t t = 0; t < f->tree_count; t++) {
-    uint32_t count = 0;
-    queue[count++] = f->trees[t].root, level[0] = 0;
+    if (count == f->count) return onnx_refuse(c, "two ways lead to node %u", f->trees[t].root);
+    level[count] = 0, queue[count++] = f->trees[t].root;
     f->trees[t].target = UINT32_MAX;
-    for (uint32_t i = 0; i < count; i++) {
-      const uint32_t node = queue[i];
+    for (; next < count; next++) {
+      const uint32_t node = queue[next];
       if (owner[node] != UINT32_MAX) return onnx_refuse(c, "two ways lead to node %u", node);
-      owner[node] = t;
-      if (level[i] > f->depth) f->depth = level[i];
+      owner[node] = t, place[node] = next;
+      if (level[next] > f->depth) f->depth = level[next];
       for (uint32_t way = 0; way < 2 && f->when[node] != IS_LEAF; way++) {
         if (count == f->count) return onnx_refuse(c, "two ways lead to node %u", (uint32_t)f->way[2 * node + way]);
-        queue[count] = (uint32_t)f->way[2 * node + way], level[count++] = level[i] + 1;
+        queue[count] = (uint32_t)f->way[2 * node + way], level[count++] = level[next] + 1;
       }
     }
   }
-  if (f->depth > MOST_DEPTH) return onnx_refuse(c, "a tree of %u levels", f->depth);
   for (uint32_t i = 0; i < f->vote_count; i++) {
     const vote *v = &f->votes[i];
     if (v->target < 0 || v->target >= f->targets) return onnx_refuse(c, "target %lld of %lld", (long long)v->target, (long long)f->targets);
@@ -228,14 +221,14 @@ static bool walk_trees(onnx_call *c, forest *f) {
     uint32_t *target = &f->trees[owner[v->node]].target;
     *target = *target == UINT32_MAX || *target == (uint32_t)v->target ? (uint32_t)v->target : UINT32_MAX - 1;
   }
-  return true;
+  return order_nodes(c, f, queue, count, place);
 }
 
 /* Trees that vote for one target each, as many for every target, lie by target: [targets, trees of one]. False: they do not. */
 static bool sort_trees(onnx_call *c, forest *f) {
   const uint32_t each = f->targets ? f->tree_count / (uint32_t)f->targets : 0;
-  tree *sorted = room(c, f->tree_count, sizeof *sorted);
-  uint32_t *taken = room(c, (size_t)f->targets, sizeof *taken);
+  tree *sorted = onnx_room(c, f->tree_count, sizeof *sorted);
+  uint32_t *taken = onnx_room(c, (size_t)f->targets, sizeof *taken);
   if (!sorted || !taken || !each || (int64_t)each * f->targets != f->tree_count) return false;
   memset(taken, 0, (size_t)f->targets * sizeof *taken);
   for (uint32_t t = 0; t < f->tree_count; t++) {
@@ -249,57 +242,110 @@ static bool sort_trees(onnx_call *c, forest *f) {
 
 /* ---- nodes ---- */
 
-static uint32_t list(onnx_call *c, int32_t dtype, uint32_t count, const double *values) {
-  return onnx_data(c, &(ir_tensor){.dtype = (uint8_t)dtype, .rank = 1, .dims = {count}}, values);
-}
+enum { BY_VALUE = WHEN_LESS | WHEN_EQUAL | WHEN_GREATER };
 
-/* The mode that all inner nodes have; 0: there are several, or a missing value has ways of its own. */
+/* How all inner nodes compare; 0: there are several ways. */
 static uint8_t one_mode(const forest *f) {
   uint8_t mode = 0;
   for (uint32_t i = 0; i < f->count; i++) {
     if (f->when[i] == IS_LEAF) continue;
-    if (mode && f->when[i] != mode) return 0;
-    mode = f->when[i];
+    if (mode && (f->when[i] & BY_VALUE) != mode) return 0;
+    mode = f->when[i] & BY_VALUE;
   }
   return mode;
 }
 
-/* Whether the second way is taken, as 0 or 1. */
-static uint32_t second_way(onnx_call *c, const forest *f, uint32_t modes, uint32_t at, uint32_t x, uint32_t value) {
-  static const struct {
-    uint8_t mode;
-    ir_op op;
-  } alone[] = {{WHEN_LESS | WHEN_EQUAL, IR_OP_le}, {WHEN_LESS, IR_OP_lt},  {WHEN_GREATER | WHEN_EQUAL, IR_OP_ge},
-               {WHEN_GREATER, IR_OP_gt},           {WHEN_EQUAL, IR_OP_eq}, {WHEN_LESS | WHEN_GREATER | WHEN_NAN, IR_OP_ne}};
-  const uint8_t mode = one_mode(f);
-  for (uint32_t i = 0; i < IR_COUNT(alone); i++)
-    if (alone[i].mode == mode) return onnx_cast(c, onnx_1(c, IR_OP_not, onnx_2(c, alone[i].op, x, value)), SNT_I32);
+/* A node's words beside each other, as wide as its value, so that what a trip reads of it lies in one line of a cache: the bits of the value, the number of the
+   feature and where the first way leads to, a leaf's to itself; of 64 bits the latter two share a word. */
+enum { WORD_VALUE, WORD_FEATURE, WORD_WAY, NARROW_WORDS = 4, WIDE_WORDS = 2 };
+
+typedef struct walk { /* what the trips read */
+  uint8_t mode;
+  bool missing;                  /* some node's first way is a missing value's: the number of its feature is -1 - it */
+  uint32_t x, row, nodes, modes; /* nodes of the graph; x: all rows beside each other */
+  int32_t dtype;
+} walk;
+
+static bool is_wide(int32_t dtype) { return dtype == SNT_F64; }
+
+static uint32_t node_words(onnx_call *c, const forest *f, walk *w) {
+  const bool wide = is_wide(f->dtype);
+  const int32_t word = wide ? SNT_I64 : SNT_I32;
+  const uint32_t words = wide ? WIDE_WORDS : NARROW_WORDS;
+  const ir_tensor type = {.dtype = (uint8_t)word, .rank = 1, .dims = {(ir_expr)(f->count * words)}};
+  void *data = onnx_room(c, (size_t)f->count * words, ir_dtypes[word].bytes);
+  if (!data) return 0;
+  memset(data, 0, (size_t)f->count * words * ir_dtypes[word].bytes);
+  for (uint32_t i = 0; i < f->count; i++) {
+    const bool missing = w->mode && w->mode != (WHEN_LESS | WHEN_GREATER) && f->when[i] != IS_LEAF && f->when[i] & WHEN_NAN;
+    const int64_t feature = (int64_t)(missing ? -1 - f->feature[i] : f->feature[i]), way = (int64_t)f->way[2 * i];
+    ir_dtype_store(f->dtype, data, i * words + WORD_VALUE, f->value[i]);
+    ir_dtype_store_int(word, data, i * words + WORD_FEATURE, wide ? way << 32 | (feature & UINT32_MAX) : feature);
+    if (!wide) ir_dtype_store_int(word, data, i * words + WORD_WAY, way);
+    w->missing |= missing;
+  }
+  return ir_add_const(c->g, &type, &(ir_const){.kind = IR_CONST_DATA, .data = data});
+}
+
+static bool open_walk(onnx_call *c, const forest *f, uint32_t x, walk *w) {
+  const ir_tensor type = *onnx_type_of(c, x);
+  const ir_expr dims[] = {type.dims[0], f->tree_count};
+  double *when = onnx_room(c, f->count, sizeof *when);
+  *w = (walk){.mode = one_mode(f), .dtype = f->dtype, .x = onnx_flat(c, x)};
+  for (uint32_t i = 0; when && i < f->count; i++) when[i] = f->when[i];
+  w->modes = w->mode || !when ? 0 : onnx_vector(c, SNT_I32, f->count, when);
+  w->nodes = node_words(c, f, w);
+  w->row = onnx_2(c, IR_OP_mul, onnx_iota(c, SNT_I32, 2, dims, 0), onnx_extent(c, type.dims[1], SNT_I32));
+  return when && w->row && w->nodes;
+}
+
+/* Whether nodes that all compare in the same way lead on by the first one. */
+static uint32_t is_met(onnx_call *c, const walk *w, uint32_t x, uint32_t value) {
+  static const ir_op ops[] = {
+      [WHEN_LESS] = IR_OP_lt,  [WHEN_LESS | WHEN_EQUAL] = IR_OP_le,  [WHEN_GREATER] = IR_OP_gt, [WHEN_GREATER | WHEN_EQUAL] = IR_OP_ge,
+      [WHEN_EQUAL] = IR_OP_eq, [WHEN_LESS | WHEN_GREATER] = IR_OP_ne};
+  return onnx_2(c, ops[w->mode], x, value);
+}
+
+static uint32_t is_met_by_mode(onnx_call *c, const walk *w, uint32_t at, uint32_t x, uint32_t value) {
   uint32_t bit = onnx_select(c, onnx_2(c, IR_OP_lt, x, value), onnx_scalar(c, SNT_I32, WHEN_LESS), onnx_scalar(c, SNT_I32, WHEN_NAN));
   bit = onnx_select(c, onnx_2(c, IR_OP_eq, x, value), onnx_scalar(c, SNT_I32, WHEN_EQUAL), bit);
   bit = onnx_select(c, onnx_2(c, IR_OP_gt, x, value), onnx_scalar(c, SNT_I32, WHEN_GREATER), bit);
-  const uint32_t met = onnx_2(c, IR_OP_and, onnx_gather(c, modes, at, 0), bit);
-  return onnx_cast(c, onnx_2n(c, IR_OP_eq, met, 0), SNT_I32);
+  return onnx_2n(c, IR_OP_ne, onnx_2(c, IR_OP_and, onnx_gather(c, w->modes, at, 0), bit), 0);
+}
+
+static uint32_t word_at(onnx_call *c, const walk *w, uint32_t at, uint32_t word) {
+  const uint32_t first = onnx_2n(c, IR_OP_mul, at, is_wide(w->dtype) ? WIDE_WORDS : NARROW_WORDS);
+  return onnx_gather(c, w->nodes, word ? onnx_2n(c, IR_OP_add, first, word) : first, 0);
+}
+
+/* The node behind the node `at`. */
+static uint32_t next_node(onnx_call *c, const walk *w, uint32_t at) {
+  const uint32_t bits = word_at(c, w, at, WORD_VALUE), named = word_at(c, w, at, WORD_FEATURE), given = onnx_cast(c, named, SNT_I32);
+  const uint32_t way = is_wide(w->dtype) ? onnx_cast(c, onnx_2n(c, IR_OP_shr, named, 32), SNT_I32) : word_at(c, w, at, WORD_WAY);
+  const uint32_t turned = w->missing ? onnx_2n(c, IR_OP_lt, given, 0) : 0;
+  const uint32_t feature = w->missing ? onnx_select(c, turned, onnx_1(c, IR_OP_not, given), given) : given;
+  const uint32_t x = onnx_gather(c, w->x, onnx_2(c, IR_OP_add, w->row, feature), 0);
+  const uint32_t value = bits ? onnx_add(c, "bitcast %%%u, dtype=%s", bits, ir_dtypes[w->dtype].name) : 0;
+  uint32_t met = w->mode ? is_met(c, w, x, value) : is_met_by_mode(c, w, at, x, value);
+  if (w->missing) met = onnx_2(c, IR_OP_or, met, onnx_2(c, IR_OP_and, turned, onnx_1(c, IR_OP_isnan, x)));
+  const uint32_t second = onnx_2(c, IR_OP_and, onnx_1(c, IR_OP_not, met), onnx_2(c, IR_OP_ne, way, at));
+  return onnx_2(c, IR_OP_add, way, onnx_cast(c, second, SNT_I32));
 }
 
 /* [rows, trees]: the leaf that each row of x reaches. */
 static uint32_t find_leaves(onnx_call *c, const forest *f, uint32_t x) {
-  const ir_tensor type = *onnx_type_of(c, x);
-  const ir_expr dims[] = {type.dims[0], f->tree_count};
-  double *roots = room(c, f->tree_count, sizeof *roots), *when = room(c, f->count, sizeof *when);
-  if (!roots || !when) return 0;
+  const ir_expr dims[] = {onnx_type_of(c, x)->dims[0], f->tree_count};
+  double *roots = onnx_room(c, f->tree_count, sizeof *roots);
+  walk w;
+  uint32_t at, next, leaves;
+  if (!roots || !open_walk(c, f, x, &w)) return 0;
   for (uint32_t i = 0; i < f->tree_count; i++) roots[i] = f->trees[i].root;
-  for (uint32_t i = 0; i < f->count; i++) when[i] = f->when[i];
-  const uint32_t features = list(c, SNT_I32, f->count, f->feature), values = list(c, f->dtype, f->count, f->value),
-                 ways = list(c, SNT_I32, 2 * f->count, f->way), modes = one_mode(f) ? 0 : list(c, SNT_I32, f->count, when),
-                 flat = onnx_flat(c, x);
-  const uint32_t row = onnx_2(c, IR_OP_mul, onnx_iota(c, SNT_I32, 2, dims, 0), onnx_extent(c, type.dims[1], SNT_I32));
-  uint32_t at = onnx_broadcast(c, list(c, SNT_I32, f->tree_count, roots), 2, dims);
-  for (uint32_t i = 0; i < f->depth && at; i++) {
-    const uint32_t own = onnx_gather(c, flat, onnx_2(c, IR_OP_add, row, onnx_gather(c, features, at, 0)), 0);
-    const uint32_t second = second_way(c, f, modes, at, own, onnx_gather(c, values, at, 0));
-    at = onnx_gather(c, ways, onnx_2(c, IR_OP_add, onnx_2n(c, IR_OP_mul, at, 2), second), 0);
-  }
-  return at;
+  const uint32_t start = onnx_broadcast(c, onnx_vector(c, SNT_I32, f->tree_count, roots), 2, dims);
+  if (!start || !f->depth) return start;
+  (void)ir_repeat_begin(c->g, 1, &start, expr_int(c->g->pool, f->depth), &at);
+  next = next_node(c, &w, at);
+  return ir_repeat_end(c->g, 1, next ? &next : &at, &leaves);
 }
 
 /* [rows, targets]: votes joined by `op`; `none` stands where a leaf has no vote. */
@@ -308,7 +354,7 @@ static uint32_t join_votes(onnx_call *c, forest *f, uint32_t x, ir_op op, double
   const bool apart = sort_trees(c, f);
   const uint32_t width = apart ? 1 : (uint32_t)f->targets;
   if ((uint64_t)width * f->count > MOST_NODES) return onnx_refuse(c, "%u nodes for %u targets", f->count, width), 0;
-  double *votes = room(c, (size_t)width * f->count, sizeof *votes);
+  double *votes = onnx_room(c, (size_t)width * f->count, sizeof *votes);
   if (!votes) return 0;
   for (uint32_t i = 0; i < width * f->count; i++) votes[i] = none;
   for (uint32_t i = 0; i < f->vote_count; i++) {
@@ -317,7 +363,7 @@ static uint32_t join_votes(onnx_call *c, forest *f, uint32_t x, ir_op op, double
   }
   const uint32_t leaves = find_leaves(c, f, x);
   if (apart) {
-    const uint32_t own = onnx_gather(c, list(c, f->dtype, f->count, votes), leaves, 0);
+    const uint32_t own = onnx_gather(c, onnx_vector(c, f->dtype, f->count, votes), leaves, 0);
     const ir_expr dims[] = {rows, f->targets, f->tree_count / f->targets};
     return own ? onnx_reduce(c, op, onnx_reshape(c, own, 3, dims), 1u << 2, false) : 0;
   }
@@ -336,17 +382,7 @@ static uint32_t sum_votes(onnx_call *c, forest *f, uint32_t x, const char *how) 
 static uint32_t add_base(onnx_call *c, const forest *f, uint32_t y) {
   if (!f->base_count) return y;
   if (f->base_count != f->targets) return onnx_refuse(c, "%u base_values for %lld targets", f->base_count, (long long)f->targets), 0;
-  return onnx_2(c, IR_OP_add, y, list(c, f->dtype, f->base_count, f->base));
-}
-
-/* NONE, LOGISTIC, SOFTMAX, SOFTMAX_ZERO (where scores that are 0 stay so). */
-static uint32_t transformed(onnx_call *c, uint32_t y, const char *how) {
-  if (!y || !strcmp(how, "NONE")) return y;
-  if (!strcmp(how, "LOGISTIC")) return onnx_add(c, "sigmoid %%%u", y);
-  if (!strcmp(how, "SOFTMAX")) return onnx_add(c, "softmax %%%u, axis=-1", y);
-  if (strcmp(how, "SOFTMAX_ZERO") != 0) return onnx_refuse(c, "post_transform %.20s", how), 0;
-  const uint32_t there = onnx_2n(c, IR_OP_ne, y, 0), far = onnx_like(c, y, -INFINITY);
-  return onnx_select(c, there, onnx_add(c, "softmax %%%u, axis=-1", onnx_select(c, there, y, far)), onnx_like(c, y, 0));
+  return onnx_2(c, IR_OP_add, y, onnx_vector(c, f->dtype, f->base_count, f->base));
 }
 
 /* x as rows of floats: [rows, features]. */
@@ -377,7 +413,7 @@ bool onnx_op_tree_regressor(onnx_call *c) {
   if (!x || f.targets < 1 || f.targets > MOST_NODES || !read_named(c, &f, "target") || !walk_trees(c, &f) || !features_exist(c, &f, x))
     return false;
   const uint32_t y = add_base(c, &f, sum_votes(c, &f, x, onnx_text(c, "aggregate_function", "SUM")));
-  return y && onnx_out(c, 0, onnx_cast(c, transformed(c, y, onnx_text(c, "post_transform", "NONE")), SNT_F32));
+  return y && onnx_out(c, 0, onnx_cast(c, onnx_transformed(c, y, onnx_text(c, "post_transform", "NONE")), SNT_F32));
 }
 
 bool onnx_op_tree_ensemble(onnx_call *c) {
@@ -391,21 +427,10 @@ bool onnx_op_tree_ensemble(onnx_call *c) {
     return onnx_refuse(c, "aggregate_function %lld, post_transform %lld", (long long)join, (long long)after);
   if (!x || f.targets < 1 || f.targets > MOST_NODES || !read_numbered(c, &f) || !walk_trees(c, &f) || !features_exist(c, &f, x))
     return false;
-  return onnx_out(c, 0, transformed(c, sum_votes(c, &f, x, joins[join]), afters[after]));
+  return onnx_out(c, 0, onnx_transformed(c, sum_votes(c, &f, x, joins[join]), afters[after]));
 }
 
 /* ---- classes ---- */
-
-/* The label of each row: those that are text are told by their number. */
-static bool give_labels(onnx_call *c, uint32_t number, int64_t classes) {
-  const onnx_attr *whole = onnx_find_attr(c, "classlabels_int64s"), *texts = onnx_find_attr(c, "classlabels_strings");
-  if (!whole || !whole->ints.count) return (texts && texts->texts.count) ? onnx_out(c, 0, number) : onnx_refuse(c, "no classlabels");
-  double *labels = room(c, whole->ints.count, sizeof *labels);
-  bool counted = true;
-  if (!labels || whole->ints.count != classes) return onnx_refuse(c, "%u labels", whole->ints.count);
-  for (uint32_t i = 0; i < whole->ints.count; i++) labels[i] = (double)whole->ints.at[i], counted &= whole->ints.at[i] == (int64_t)i;
-  return onnx_out(c, 0, counted ? number : onnx_gather(c, list(c, SNT_I64, whole->ints.count, labels), number, 0));
-}
 
 /* The one class that there are votes for; -1: there are several. */
 static int64_t only_target(const forest *f) {
@@ -419,7 +444,7 @@ static int64_t only_target(const forest *f) {
 static uint32_t both_classes(onnx_call *c, uint32_t s, bool first, bool positive, const char *after) {
   const uint32_t other = !first ? onnx_like(c, s, 0) : positive ? onnx_2(c, IR_OP_sub, onnx_like(c, s, 1), s) : onnx_1(c, IR_OP_neg, s);
   const uint32_t parts[] = {onnx_broadcast(c, other, 2, onnx_type_of(c, s)->dims), s}, both = onnx_concat(c, 1, 2, parts);
-  return first && (positive || strcmp(after, "LOGISTIC") != 0) ? both : transformed(c, both, after);
+  return first && (positive || strcmp(after, "LOGISTIC") != 0) ? both : onnx_transformed(c, both, after);
 }
 
 static bool classify_by_one(onnx_call *c, forest *f, uint32_t x, const char *after) {
@@ -434,7 +459,7 @@ static bool classify_by_one(onnx_call *c, forest *f, uint32_t x, const char *aft
   if (!walk_trees(c, f)) return false;
   const uint32_t s = add_base(c, f, join_votes(c, f, x, IR_OP_reduce_sum, 0));
   const uint32_t yes = onnx_cast(c, onnx_2n(c, IR_OP_gt, s, positive ? 0.5 : 0), SNT_I64);
-  if (!s || !yes || !give_labels(c, onnx_flat(c, yes), 2)) return false;
+  if (!s || !yes || !onnx_give_labels(c, "classlabels_int64s", onnx_flat(c, yes), 2)) return false;
   return onnx_out(c, 1, onnx_cast(c, both_classes(c, s, first, positive, after), SNT_F32));
 }
 
@@ -449,5 +474,6 @@ bool onnx_op_tree_classifier(onnx_call *c) {
   if (!walk_trees(c, &f)) return false;
   const uint32_t y = add_base(c, &f, join_votes(c, &f, x, IR_OP_reduce_sum, 0));
   const uint32_t number = y ? onnx_add(c, "argmax %%%u, axis=-1", y) : 0;
-  return number && give_labels(c, number, f.targets) && onnx_out(c, 1, onnx_cast(c, transformed(c, y, after), SNT_F32));
+  return number && onnx_give_labels(c, "classlabels_int64s", number, f.targets) &&
+         onnx_out(c, 1, onnx_cast(c, onnx_transformed(c, y, after), SNT_F32));
 }

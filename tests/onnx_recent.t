@@ -1,6 +1,6 @@
 #!/usr/bin/perl
 # Operators as operator sets 18 to 28 define them, which Debian's test data does not have, and ONNX Runtime's own: test folders that tests/onnx/recent and
-# tests/onnx/contrib, tests/onnx/trees (forests of ai.onnx.ml) and tests/onnx/pipelines (what stands around them) make with python3-onnx, on the host and on llvmpipe, some of them (all with SNT_TEST_FULL) on PoCL. SNT_ONLY is a
+# tests/onnx/contrib, tests/onnx/trees (forests of ai.onnx.ml) and tests/onnx/learned (rows of numbers of it) make with python3-onnx, on the host and on llvmpipe, some of them (all with SNT_TEST_FULL) on PoCL. SNT_ONLY is a
 # regular expression of the folders to look at. Output: TAP.
 use strict;
 use warnings;
@@ -22,7 +22,7 @@ sub verdicts {
   return %said;
 }
 
-for my $set ('recent', 'contrib', 'trees', 'pipelines') {
+for my $set ('recent', 'contrib', 'trees', 'learned') {
   my @refused = `$python tests/onnx/$set $dir/$set`; # names, and the words for it
   is($?, 0, "$set: the models are made");
   for (@refused) {
