@@ -17,8 +17,9 @@ snt_result api_check_fit(const snt_exec *x, snt_diag *diag) {
     const uint64_t items = (uint64_t)kernel->items[0] * kernel->items[1] * kernel->items[2];
     if (!kernel->code[x->target].code.data)
       return ir_fail(diag, SNT_E_UNSUPPORTED, "exec", 0, "the program was not compiled for the target of %s", x->device->info.selector);
-    if (api_targets[x->target].bit == SNT_TARGET_SPIRV && !api_has_float_controls(&kernel->code[x->target].code, &p->caps))
-      return ir_fail(diag, SNT_E_UNSUPPORTED, "exec", 0, "%s asks for float controls that the device lacks", name);
+    const bool spirv = api_targets[x->target].bit == SNT_TARGET_SPIRV;
+    const char *lacks = spirv ? api_module_lacks(NULL, &kernel->code[x->target].code, &p->caps) : NULL;
+    if (lacks) return ir_fail(diag, SNT_E_UNSUPPORTED, "exec", 0, "%s asks for %s that the device lacks", name, lacks);
     if (p->max_bindings && kernel->binding_count > p->max_bindings)
       return ir_fail(diag, SNT_E_LIMIT, "exec", 0, "%s binds %u buffers; the device has %u", name, kernel->binding_count, p->max_bindings);
     if (p->max_items && items > p->max_items)

@@ -56,7 +56,8 @@ snt_result exec_make_scratch(snt_exec *x, const int64_t *symbols, snt_diag *diag
   uint64_t bytes;
   if (!plan_eval(&x->program->plan, x->program->plan.scratch_bytes, symbols, &bytes))
     return ir_fail(diag, SNT_E_LIMIT, "exec", 0, "the scratch size does not fit");
-  if (x->device->host || bytes <= x->scratch_bytes) return SNT_OK;
+  const bool none = !x->scratch && x->program->plan.scratch_bytes; /* kernels bind what extents of 0 leave empty, too */
+  if (x->device->host || (bytes <= x->scratch_bytes && !none)) return SNT_OK;
   rt_device *rt = x->device->rt;
   rt_buffer *larger;
   SNT_TRY(rt->v->wait(x->stream->rt, diag));

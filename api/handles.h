@@ -247,6 +247,8 @@ const char *api_entry_name(const char *kernel); /* the function's name in the co
 uint32_t api_target_index(uint32_t bit);        /* UINT32_MAX: not a code target */
 /* pack.c: the matrix units of the profile that the program is for, of each type. */
 bool api_has_units(const snt_program *, const kir_caps *);
-bool api_has_float_controls(const codegen_code *spirv, const kir_caps *); /* those that it asks for */
+/* What a module of SPIR-V asks for that the device lacks, in words; null: nothing. Of no program: whatever its matrix units are, of
+   which pipelines ask one by one, and whether or not products of bytes are fast. */
+const char *api_module_lacks(const snt_program *, const codegen_code *, const kir_caps *);
 snt_result api_copy_text(const ir_text *, char *text, size_t *length);
 #endif

@@ -95,8 +95,8 @@ static const capability_need needs[] = {
     {65, CAPS(subgroup_arithmetic, shuffle)},
     {4433, CAPS(f16_storage, int16_storage)},
     {4448, CAPS(int8_storage, int8_storage)},
-    {6019, CAPS(dot4, dot4)},
     {5347, CAPS(address, address)},
+    {6019, CAPS(dot4, dot4)}, /* the last: devices have products of bytes that are not faster, and then the profile does not say so */
 };
 enum { CAPABILITY_MATRICES = 6022 };
 
@@ -109,7 +109,7 @@ bool api_has_units(const snt_program *p, const kir_caps *have) {
 }
 
 /* Execution modes stand before all names and types. */
-bool api_has_float_controls(const codegen_code *code, const kir_caps *have) {
+static bool has_float_controls(const codegen_code *code, const kir_caps *have) {
   enum { OP_EXTENSION = 10, OP_EXECUTION_MODE = 16, OP_CAPABILITY = 17, DENORMALS = 4459 };
   const kir_float_controls *can = &have->float_controls;
   const uint8_t widths[] = {can->denormals, 0, can->signed_zero, can->round_even}; /* by mode */
@@ -123,14 +123,15 @@ bool api_has_float_controls(const codegen_code *code, const kir_caps *have) {
 }
 
 /* Capabilities stand first in a module, before anything else. */
-static bool module_fits(const snt_program *p, const codegen_code *code, const kir_caps *caps) {
+const char *api_module_lacks(const snt_program *p, const codegen_code *code, const kir_caps *caps) {
+  static const char what[] = "features";
   const uint32_t *words = (const uint32_t *)(const void *)code->data;
   for (size_t at = 5; at + 1 < code->size / 4 && words[at] == (2u << 16 | 17u); at += 2) {
-    if (words[at + 1] == CAPABILITY_MATRICES && !api_has_units(p, caps)) return false;
-    for (uint32_t i = 0; i < IR_COUNT(needs); i++)
-      if (needs[i].capability == words[at + 1] && !has(caps, needs[i].caps[0]) && !has(caps, needs[i].caps[1])) return false;
+    if (words[at + 1] == CAPABILITY_MATRICES && p && !api_has_units(p, caps)) return what;
+    for (uint32_t i = 0; i < IR_COUNT(needs) - !p; i++)
+      if (needs[i].capability == words[at + 1] && !has(caps, needs[i].caps[0]) && !has(caps, needs[i].caps[1])) return what;
   }
-  return api_has_float_controls(code, caps);
+  return has_float_controls(code, caps) ? NULL : "float controls";
 }
 
 static bool fits(const snt_program *p, const snt_device *d) {
@@ -146,7 +147,7 @@ static bool fits(const snt_program *p, const snt_device *d) {
       return false;
     if (bit != SNT_TARGET_SPIRV) continue;
     if (kernel->sub && kernel->sub != ~0u && (kernel->sub < have->subgroup_min || kernel->sub > have->subgroup_max)) return false;
-    if (!module_fits(p, &kernel->code[t].code, &have->caps)) return false;
+    if (api_module_lacks(p, &kernel->code[t].code, &have->caps)) return false;
   }
   return true;
 }

@@ -26,7 +26,7 @@ static snt_result bind_argument(snt_exec *x, const snt_argument *a, const snt_ru
   const snt_program *p = x->program;
   uint64_t bytes;
   snt_port port = {{0}, 0, 0, {0, 0, {0}}};
-  if (a->port >= p->port_count) return ir_fail(diag, SNT_E_ARG, "run", 0, "no port %u", a->port);
+  if (a->port >= p->port_count || a->reserved) return ir_fail(diag, SNT_E_ARG, "run", 0, "no port %u, or reserved is not 0", a->port);
   (void)snt_program_port(p, a->port, &port);
   if (!plan_logical_bytes(&p->plan, &p->plan.buffers.at[p->ports[a->port]], info->symbols, &bytes))
     return ir_fail(diag, SNT_E_LIMIT, "run", 0, "the size of %s does not fit", port.name);

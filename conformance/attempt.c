@@ -27,7 +27,8 @@ static bool is_weight(const char *name) { return name[0] == 'w' && (!name[1] || 
 /* The value of an element, by the port's name (calls.def) and the case's data. */
 static double value_of(source *s, const char *name, int32_t dtype) {
   const uint64_t bits = next_random(&s->state);
-  if (!strncmp(name, "i_", 2)) return (double)(bits % (uint64_t)s->symbols[name[2] == 'n' ? 0 : name[2] == 'm' ? 1 : 2]);
+  const int64_t extent = strncmp(name, "i_", 2) ? 0 : s->symbols[name[2] == 'n' ? 0 : name[2] == 'm' ? 1 : 2];
+  if (extent) return (double)(bits % (uint64_t)extent); /* graphs of files may have no such symbol */
   if (dtype == SNT_BOOL) return (double)(bits & 1);
   const double unit = (double)(bits >> 11) * 0x1p-53;
   if (!strncmp(name, "p_", 2)) return 0.25 + unit;

@@ -76,8 +76,6 @@ typedef struct conform_parsed {
 } conform_parsed;
 snt_result conform_parse(conform_parsed *, const char *text, snt_diag *);
 void conform_forget(conform_parsed *);
-/* Prints the simplest graph found that fails like the given grown case does; writes it into the folder `save`, if not null. */
-void conform_shrink(const char *selector, const conform_case *, uint64_t seed, bool ways, const char *save);
 
 /* ---- one case on one device (judge.c) ---- */
 typedef enum {
@@ -105,6 +103,7 @@ typedef struct conform_device {
   volatile uint8_t *phase; /* where that is written; null: nobody asks */
   bool again;              /* a process that tries a failed case again */
   bool ways;               /* a case that passes is also made and run in other ways (ways.h) */
+  const char *mask;        /* what narrows the device; null: nothing */
   snt_context *context;
   snt_device *device;
   snt_profile *profile;
@@ -114,7 +113,7 @@ typedef struct conform_device {
   snt_profile *interp_profile;
   snt_device_info info;
 } conform_device;
-/* Keeps `phase`, `again` and `ways`. `selector` as `sinter devices` prints it, or interp=PROFILE: the interpreter runs what is compiled for that profile. */
+/* Keeps `phase`, `again`, `ways` and `mask`. `selector` as `sinter devices` prints it, or DEVICE=PROFILE: it runs what is compiled for that profile. */
 snt_result conform_open(const char *selector, conform_device *, snt_diag *);
 void conform_close(conform_device *);
 void conform_judge(conform_device *, const conform_case *, uint64_t seed, conform_verdict *);
@@ -139,12 +138,15 @@ typedef struct conform_run {
   uint64_t seed;
   bool stop; /* at the first failure */
   bool ways; /* conform_device.ways */
+  const char *mask;
   void *user;
   void (*device)(void *user, const snt_device_info *, const char *profile);
   void (*done)(void *user, const conform_case *, const conform_verdict *);
 } conform_run;
 /* The number of cases that time did not allow, or UINT32_MAX with diag: the device does not open. */
 uint32_t conform_run_all(const conform_run *, snt_diag *);
+/* Prints the simplest graph found that fails like the given grown case does; writes it into the folder `save`, if not null. */
+void conform_shrink(const conform_run *, const conform_case *, const char *save);
 
 /* ---- output (report.c, runs.c, page.c) ---- */
 typedef struct conform_excuse {

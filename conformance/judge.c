@@ -18,25 +18,53 @@ const char *const conform_phase_names[PHASE_COUNT] = {"compile time", "driver co
 
 /* ---- devices ---- */
 
-/* Schedules and code of another device, as the interpreter takes them. */
-static snt_result foreign_profile(snt_context *context, const char *name, snt_profile **out, snt_diag *diag) {
-  char text[128];
-  const int length = snprintf(text, sizeof text, "base = %.60s\nname = %.40s\ntarget = kir\n", name, name);
-  return snt_profile_parse(context, text, (size_t)length, out, diag);
+/* What a profile says of what a device can do. The interpreter can do it all. */
+static bool is_ability(const char *line) {
+  static const char *const begins[] = {"target ", "max_", "subgroup_", "offset_align ", "caps."};
+  for (uint32_t i = 0; i < IR_COUNT(begins); i++)
+    if (!strncmp(line, begins[i], strlen(begins[i]))) return true;
+  return false;
+}
+
+/* Schedules and code of another device, as this one takes them: the interpreter by its target alone, a driver with what it can do in place of what the
+   other can. */
+static snt_result foreign_profile(const conform_device *d, const char *name, bool whole, snt_profile **out, snt_diag *diag) {
+  char own[CONFORM_PROFILE], text[CONFORM_PROFILE + 128];
+  size_t size = sizeof own - 1;
+  snt_profile *profile;
+  SNT_TRY(snt_device_profile(d->device, &profile));
+  snt_result r = snt_profile_print(profile, own, &size);
+  snt_profile_destroy(profile);
+  size_t length = (size_t)snprintf(text, sizeof text, "base = %.60s\nname = %.40s\n%s", name, name, whole ? "target = kir\n" : "");
+  for (const char *line = own, *next; r == SNT_OK && !whole && (next = strchr(line, '\n')); line = next + 1)
+    if (is_ability(line)) length += (size_t)snprintf(text + length, sizeof text - length, "%.*s", (int)(next + 1 - line), line);
+  return r == SNT_OK ? snt_profile_parse(d->context, text, length, out, diag) : r;
+}
+
+static snt_result narrow(snt_profile **profile, const char *mask, snt_diag *diag) {
+  snt_profile *wide = *profile;
+  *profile = NULL;
+  const snt_result r = snt_profile_mask(wide, mask, profile, diag);
+  snt_profile_destroy(wide);
+  return r;
 }
 
 snt_result conform_open(const char *selector, conform_device *d, snt_diag *diag) {
   host_prepare_drivers(NULL);
-  *d = (conform_device){.phase = d->phase, .again = d->again, .ways = d->ways, .info = {.head = SNT_HEAD(device_info)}};
+  *d = (conform_device){.phase = d->phase, .again = d->again, .ways = d->ways, .mask = d->mask, .info = {.head = SNT_HEAD(device_info)}};
   const snt_context_info made = {.head = SNT_HEAD(context_info), .abi_version = SNT_ABI_VERSION};
   snt_result r = snt_context_create(&made, &d->context);
   if (r == SNT_OK) (void)snt_context_add_backend(d->context, host_cuda_text());
   static const char mask[] = "vulkan11-min";
   const char *foreign = strchr(selector, '=');
-  const snt_open_info open = {.head = SNT_HEAD(open_info), .selector = foreign ? "interp" : selector};
+  char own[CONFORM_ID];
+  snprintf(own, sizeof own, "%.*s", (int)strcspn(selector, "="), selector);
+  const bool whole = !strcmp(own, "interp");
+  const snt_open_info open = {.head = SNT_HEAD(open_info), .selector = own, .mask = d->mask};
   if (r == SNT_OK) r = snt_device_open(d->context, &open, &d->device, diag);
-  if (r == SNT_OK && foreign) r = foreign_profile(d->context, foreign + 1, &d->profile, diag);
+  if (r == SNT_OK && foreign) r = foreign_profile(d, foreign + 1, whole, &d->profile, diag);
   else if (r == SNT_OK) r = snt_device_profile(d->device, &d->profile);
+  if (r == SNT_OK && foreign && whole && d->mask) r = narrow(&d->profile, d->mask, diag);
   if (r == SNT_OK) r = snt_device_get_info(d->device, &d->info);
   const snt_open_info judge = {.head = SNT_HEAD(open_info), .selector = "interp"};
   if (r == SNT_OK) r = snt_device_open(d->context, &judge, &d->interp, diag);

@@ -17,7 +17,8 @@ static const char usage_text[] =
     "standard\n"
     "output; exit code 0: all passed, 1: not, 2: wrong usage.\n\n"
     "  --device D      as `sinter devices` prints it; \"all\" (the default): everything found, one after the other;\n"
-    "                  interp=PROFILE: the kernel interpreter with what is compiled for that profile; several with commas\n"
+    "                  D=PROFILE: what is compiled for that profile, as far as D can run it; several with commas\n"
+    "  --mask M        makes the devices smaller, as sinter's own option does\n"
     "  --profile P     smoke: 60 s a device (the default), standard: 600 s, full: all cases, hours on most devices: in parts by --shard\n"
     "  --time SECONDS  another limit; 0: none          --case-time SECONDS  before a child counts as hanging (60)\n"
     "                  --compile-time SECONDS  the same for each step in which it or its driver compiles (5 times the case time)\n"
@@ -39,7 +40,7 @@ static const char usage_text[] =
     "  --list          prints the ids and runs nothing --self-test          adds cases that must fail: wrong, crashing, hanging, flaky\n";
 
 typedef struct options {
-  const char *device, *filter, *json, *expect, *cases, *graph, *save;
+  const char *device, *filter, *json, *expect, *cases, *graph, *save, *mask;
   double seconds, case_seconds, compile_seconds;
   uint64_t seed;
   uint32_t shard, shards, jobs, count, grow, pair, triple;
@@ -83,6 +84,7 @@ static bool set_option(options *o, const char *name, const char *value) {
   else if (!strcmp(name, "--cases")) o->cases = value;
   else if (!strcmp(name, "--graph")) o->graph = value;
   else if (!strcmp(name, "--save")) o->save = value;
+  else if (!strcmp(name, "--mask")) o->mask = value;
   else if (!strcmp(name, "--profile")) return set_profile(o, value);
   else if (!strcmp(name, "--shard")) return set_shard(o, value);
   else if (!strcmp(name, "--time")) return set_number(&o->seconds, value);
@@ -195,6 +197,7 @@ static int run_device(const options *o, const conform_list *list, const char *se
                            .seed = o->seed,
                            .stop = o->stop,
                            .ways = o->ways,
+                           .mask = o->mask,
                            .user = &watching,
                            .device = watch_device,
                            .done = watch_case};
@@ -212,7 +215,7 @@ static int run_device(const options *o, const conform_list *list, const char *se
   }
   printf(" %u not run for lack of time; largest error / bound %.3g\n", left, report->worst);
   report->worst = 0;
-  for (uint32_t i = 0; i < watching.count; i++) conform_shrink(selector, &watching.failed[i], o->seed, o->ways, o->save);
+  for (uint32_t i = 0; i < watching.count; i++) conform_shrink(&run, &watching.failed[i], o->save);
   return 0;
 }
 

@@ -19,8 +19,7 @@ typedef struct trial {
   uint8_t choices[CONFORM_CHOICES];
 } trial;
 typedef struct shrinker {
-  const char *selector;
-  bool ways;
+  const conform_run *run;
   pid_t pid;
   int to, from;
   uint32_t tried;
@@ -33,11 +32,11 @@ static bool graph_of(const trial *t, conform_graph *out) {
   return t->is_pair ? conform_pair(t->choices, t->count, out) : conform_grow(t->choices, t->count, out);
 }
 
-static _Noreturn void judge_trials(const char *selector, bool ways, int from, int to) {
-  conform_device device = {.ways = ways};
+static _Noreturn void judge_trials(const conform_run *run, int from, int to) {
+  conform_device device = {.ways = run->ways, .mask = run->mask};
   snt_diag diag = {0};
   trial t;
-  if (conform_open(selector, &device, &diag) != SNT_OK) _exit(1);
+  if (conform_open(run->selector, &device, &diag) != SNT_OK) _exit(1);
   while (read(from, &t, sizeof t) == (ssize_t)sizeof t) {
     static conform_graph graph;
     conform_verdict v = {.result = CONFORM_SKIP};
@@ -61,7 +60,7 @@ static bool start_child(shrinker *s) {
   if (pipe(down) || pipe(up)) return false;
   fflush(NULL);
   s->pid = fork();
-  if (s->pid == 0) close(down[1]), close(up[0]), judge_trials(s->selector, s->ways, down[0], up[1]);
+  if (s->pid == 0) close(down[1]), close(up[0]), judge_trials(s->run, down[0], up[1]);
   close(down[0]), close(up[1]);
   s->to = down[1], s->from = up[0];
   return s->pid > 0;
@@ -140,10 +139,9 @@ static void print_result(const shrinker *s, const char *id, const char *save) {
   if (host_write_file(path, graph.text, strlen(graph.text), &diag) != SNT_OK) printf("# %s\n", diag.text);
 }
 
-void conform_shrink(const char *selector, const conform_case *c, uint64_t seed, bool ways, const char *save) {
+void conform_shrink(const conform_run *run, const conform_case *c, const char *save) {
   char id[CONFORM_ID];
-  shrinker s = {
-      .selector = selector, .ways = ways, .deadline = time(NULL) + SECONDS, .best = {.path = c->path, .seed = conform_case_seed(c, seed)}};
+  shrinker s = {.run = run, .deadline = time(NULL) + SECONDS, .best = {.path = c->path, .seed = conform_case_seed(c, run->seed)}};
   conform_case_id(c, id);
   s.best.is_pair = c->call == CONFORM_PAIR;
   s.best.count = (uint32_t)(s.best.is_pair ? conform_pair_choices : conform_grown_choices)(conform_case_number(c), s.best.choices);

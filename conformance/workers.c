@@ -75,7 +75,7 @@ static bool receive_all(int from, void *data, size_t size) {
 /* ---- the child ---- */
 
 static _Noreturn void be_child(const conform_run *run, const worker *w, int from, int to) {
-  conform_device device = {.phase = w->phase, .again = w->again, .ways = run->ways};
+  conform_device device = {.phase = w->phase, .again = w->again, .ways = run->ways, .mask = run->mask};
   opened words = {.result = SNT_OK};
   uint32_t index;
   words.result = conform_open(run->selector, &device, &words.diag);

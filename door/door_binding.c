@@ -335,14 +335,15 @@ static snt_result check_buffer(const snt_binding *b, const snt_vk_bind *bind, sn
 
 static snt_result check_bind(const snt_binding *b, const snt_vk_bind *bind, snt_diag *diag) {
   const snt_exec *x = b->exec;
-  if (bind->port >= x->program->port_count) return ir_fail(diag, SNT_E_ARG, "bind", 0, "no port %u", bind->port);
+  if (bind->port >= x->program->port_count || bind->reserved)
+    return ir_fail(diag, SNT_E_ARG, "bind", 0, "no port %u, or reserved is not 0", bind->port);
   if ((!bind->before.stage && bind->before.access) || (!bind->after.stage && bind->after.access))
     return ir_fail(diag, SNT_E_ARG, "bind", 0, "port %s: an access without a stage", door_port_name(x, bind->port));
   switch (x->door->ports[bind->port].kind) {
   case SNT_VK_PORT_BUFFER: return check_buffer(b, bind, diag);
   case SNT_VK_PORT_SAMPLED:
   case SNT_VK_PORT_STORAGE: return check_image(x, bind, diag);
-  default: return ir_fail(diag, SNT_E_ARG, "bind", 0, "port %s is not bound: it is a value or a state", door_port_name(x, bind->port));
+  default: return ir_fail(diag, SNT_E_ARG, "bind", 0, "port %s is a value or a state", door_port_name(x, bind->port));
   }
 }
 

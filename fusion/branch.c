@@ -168,6 +168,7 @@ snt_result fusion_branch(fusion_context *c, bool *changed) {
   snt_result r = b.weights && b.values ? SNT_OK : SNT_E_HOST_MEM;
   if (r == SNT_OK) find_weights(&b);
   if (r != SNT_OK || !is_worth_it(&b)) return r == SNT_OK ? r : ir_fail(c->diag, r, "branch", 0, "out of host memory");
-  r = add(&b, expr_min(x, expr_sub(x, b.product, 1), 1));
+  const ir_expr less = expr_sub(x, 1, b.product), more = expr_sub(x, b.product, 1); /* none is many, too */
+  r = add(&b, expr_min(x, expr_max(x, more, less), 1));
   return r == SNT_E_HOST_MEM ? ir_fail(c->diag, r, "branch", 0, "out of host memory") : r;
 }

@@ -104,6 +104,8 @@ static void fold_reshape(folder *f, uint32_t n) {
 }
 
 /* ---- what can be computed, and what of it is worth keeping ---- */
+enum { MOST = 1 << 26 }; /* elements of a value that is read or computed here: others are left to the device */
+
 static bool may_fold(const folder *f, uint32_t n) {
   const ir_graph *g = f->g;
   const ir_node *node = ir_at(g, n);
@@ -112,9 +114,11 @@ static bool may_fold(const folder *f, uint32_t n) {
   if (node->op == IR_OP_repeat || node->op == IR_OP_loop || node->op == IR_OP_pick || (ir_ops[node->op].flags & IR_SOURCE))
     return node->op == IR_OP_const;
   /* The evaluator takes values of the main region; what a body computes from constants is left to hoisting. */
-  if (node->region || !elements_of(g, n, &count)) return false;
-  for (uint32_t i = 0; i < node->arity; i++)
-    if (!f->constant[ir_arg(g, n, i)]) return false;
+  if (node->region || !elements_of(g, n, &count) || count > MOST) return false;
+  for (uint32_t i = 0; i < node->arity; i++) {
+    const uint32_t operand = ir_arg(g, n, i);
+    if (!f->constant[operand] || !elements_of(g, operand, &count) || count > MOST) return false;
+  }
   return node->arity > 0;
 }
 

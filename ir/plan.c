@@ -79,12 +79,13 @@ bool plan_eval_step(const ir_plan *p, uint32_t step, const expr_values *at, uint
   if (!guards_hold(p, s, at, &ok)) return ok;
   if (s->choice) *taken_choice = s->choice;
   if (!plan_eval_at(p, s->groups, at, &out->groups)) return false;
+  if (!out->groups) return true; /* of extents of 0, whose shares and last places are no numbers */
   const kir_kernel *k = p->kernels.at[s->kernel].kernel;
   for (uint32_t i = 0; i < s->scalar_count; i++) {
     int64_t value;
     if (!expr_eval(p->pool, s->scalars[i], at, &value) || !put_scalar(out, &k->scalars.at[i], value)) return false;
   }
-  out->runs = out->groups > 0;
+  out->runs = true;
   return true;
 }
 

@@ -1,6 +1,6 @@
 #!/usr/bin/perl
 # Float controls of SPIR-V: strict and reproducible programs ask a driver to keep the sign of zeros, denormals and rounding where the profile says that it can
-# be asked, others ask for nothing; a device that cannot be asked refuses such a program. Output: TAP.
+# be asked, others ask for nothing; a device that cannot be asked refuses such a program, and so it does one of types that it lacks. Output: TAP.
 use strict;
 use warnings;
 use Test::More;
@@ -42,10 +42,14 @@ SKIP: {
   is(asked('dgpu', 'reproducible'), '', 'a profile without asks for nothing');
 }
 
+my $bytes = "$dir/bytes.snt";
+open my $out, '>', $bytes or die $!;
+print $out "graph \@bytes(%x: i8[64]) {\n  %y = neg %x\n  return y=%y\n}\n";
+close $out;
 my ($code, $devices) = says("$sinter devices");
 my @vulkan = $devices =~ /^(vulkan:\S+)/mg;
 SKIP: {
-  skip('no Vulkan device here', 3) if !@vulkan;
+  skip('no Vulkan device here', 4) if !@vulkan;
   for my $device (@vulkan) {
     my ($bad, $said) = says("$sinter run $model --device $device --numerics strict --check --quiet");
     is($bad, 0, "$device: strict, as it can be asked") or diag($said);
@@ -53,6 +57,8 @@ SKIP: {
     is($bad, 0, "$device: strict, as if it could not") or diag($said);
     ($bad, $said) = says("$sinter run $model --device $device --profile $all --numerics strict --quiet");
     ok($bad == 0 || $said =~ /asks for float controls that the device lacks/, "$device: runs what asks for everything, or refuses it by name") or diag("$bad: $said");
+    ($bad, $said) = says("SNT_MASK=int8=0 $sinter run $bytes --device $device --profile dgpu --quiet");
+    ok($bad == 1 && $said =~ /asks for features that the device lacks/, "$device: refuses a module of a type that it lacks") or diag("$bad: $said");
   }
 }
 done_testing;

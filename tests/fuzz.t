@@ -37,11 +37,11 @@ for class in $(echo $classes | tr , ' '); do
   number_of_class=$((number_of_class + 1))
   run "seed $((seed + number_of_class)), $count graphs on $class" $count --grow $count --seed $((seed + number_of_class)) --device "$class"
 done
-# An operator with a structure of its own, and readers of its values at several places: all 3440 pairs with SNT_TEST_FULL. Then two such, one on the other's result.
+# An operator with a structure of its own, and readers of its values at several places: all 5640 pairs with SNT_TEST_FULL. Then two such, one on the other's result.
 for list in pair triple; do
   count=70
   [ $list = pair ] || count=50
-  [ -z "$SNT_TEST_FULL" ] || count=3440
+  [ -z "$SNT_TEST_FULL" ] || count=5640
   number_of_class=0
   for class in $(echo $classes | tr , ' '); do
     number_of_class=$((number_of_class + 1))

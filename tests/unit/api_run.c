@@ -168,7 +168,9 @@ static void wrong_arguments(bench *b, bench *other) {
   EXPECT(SNT_E_ARG, "host memory in a submission", snt_submit(b->exec, stream, &info, NULL, &diag));
   a[2].port = 9;
   EXPECT(SNT_E_ARG, "a port that is not there", snt_run(b->exec, &info, &diag));
-  a[2].port = 2;
+  a[2].port = 2, a[2].reserved = 1;
+  EXPECT(SNT_E_ARG, "something in a field that a later version may give a meaning", snt_run(b->exec, &info, &diag));
+  a[2].reserved = 0;
   info.argument_count = 2;
   EXPECT(SNT_E_ARG, "an argument missing", snt_run(b->exec, &info, &diag));
   info.argument_count = 3;

@@ -296,6 +296,10 @@ static void check_folder(void) {
   ir_graph_fold(&t.g, 100, &changed);
   tap_ok(!changed, "a second time changes nothing");
   graph_close(&t);
+  graph_read_text(&t, "graph @g() {\n %x: f32[1048576,1048576] = broadcast 2:f32\n %y = reduce.sum %x, axes=[0,1]\n return %y\n}\n");
+  tap_is_int(ir_graph_fold(&t.g, 100, &changed), SNT_OK, "few elements out of more than fit memory are left");
+  tap_ok(strstr(graph_text(&t), "%y: f32[] = reduce.sum %x") != NULL, "to the device");
+  graph_close(&t);
 }
 
 int main(void) {

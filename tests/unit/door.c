@@ -312,8 +312,9 @@ static void test_refusals(door_test *t) {
   const snt_vk_bind odd[] = {{.port = port_of(t, "x"), .range = {t->x[0].buffer, 4, 400}},
                              {.port = port_of(t, "k"), .range = {t->x[0].buffer, 0, 400}},
                              {.port = 99, .range = {t->x[0].buffer, 0, 400}},
+                             {.port = port_of(t, "x"), .reserved = 1, .range = {t->x[0].buffer, 0, 400}, .buffer_view = t->x_views[0]},
                              {.port = port_of(t, "x"), .range = {t->memory[0].buffer, 0, 400}, .buffer_view = t->x_views[0]}};
-  for (int i = 0; i < 4; i++)
+  for (int i = 0; i < 5; i++)
     tap_result(snt_vk_binding_set(t->binding, 0, 1, 0, &odd[i], &t->diag) == SNT_E_ARG, __FILE__, __LINE__, "bind refused: %s",
                t->diag.text);
 }

@@ -294,7 +294,7 @@ SNT_API snt_result SNT_CALL snt_exec_step(const snt_exec *, uint32_t step, snt_s
    (snt_exec_reset_states). One that is given is read and written there, by this run, and what the exec holds stays as it is: weights that a caller has
    set are given in every run. */
 typedef struct snt_argument {
-  uint32_t port, reserved;
+  uint32_t port, reserved; /* reserved: 0 */
   snt_buffer *buffer;
   uint64_t offset;
   void *host;

@@ -218,7 +218,7 @@ SNT_API snt_result SNT_CALL snt_vk_record_init(const snt_exec *, VkCommandBuffer
 
 /* ---- 7. bindings ---- */
 typedef struct snt_vk_bind {
-  uint32_t port, reserved;
+  uint32_t port, reserved;   /* reserved: 0 */
   snt_vk_range range;        /* buffer ports: offset a multiple of minStorageBufferOffsetAlignment */
   VkImageView view;          /* image ports: 2D, one mip, one layer, no swizzle for storage */
   VkImageLayout layout;      /* the layout it is in when our work runs */
