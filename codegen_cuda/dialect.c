@@ -85,7 +85,7 @@ static const ctext_cell cells[] = {
     CT_CELL(async_copy, CT_ALL, "snt_copy<$p>($m + $j, $0, $V)"),
     CT_CELL(async_commit, CT_ALL, "snt_copy_commit()"),
     CT_CELL(async_wait, CT_ALL, "snt_copy_wait<$i>()"),
-    CT_CELL(mma_load, CT_ALL, "snt_mma_load<$t>($m + $j, $pu, $f)"),
+    CT_CELL(mma_load, CT_ALL, "snt_mma_load<$t>($m, $j, $pu, $f)"),
     CT_CELL(mma_store, CT_ALL, "snt_mma_store($m + $j, $V, $pu)"),
     CT_CELL(mma, CT_ALL, "snt_mma($0, $1, $2)"),
 };

@@ -132,6 +132,11 @@ like($said, qr/^k0_contract +4 +\d+ .* fma \d+/m, 'and a line a kernel');
 like($said, qr/^ +%\d+ +load +t\d+ +local +\d+ +\d+/m, 'a kernel access by access');
 ($code, $said) = says("$sinter inspect-kernel tests/inspect/even.snt --profile h100 --kernel nobody");
 ok($code == 2 && $said =~ /no kernel that runs is named "nobody"/, 'an unknown kernel is an error') or diag($said);
+# a step on matrix units is copies, fragments and products: which buffer is whose is known, and nothing is asked
+for my $model ('matmul_f16', 'matmul_i8') {
+  my ($tile) = @{inspect("tests/inspect/$model.snt --profile h100 --sample 2")};
+  cmp_ok($tile->{mix}{integer}, '<=', $tile->{mix}{matrix}, "$model on h100: no more integer instructions than products of fragments");
+}
 # what conflicts and strides cost is seen: a transpose without a tile reads a sector an item
 my $strided = inspect('tests/inspect/strided.snt --profile h100 --unfused');
 ok((grep { $_->{excess} > 2 } @$strided), 'strided accesses are more sectors than the fewest') or diag(encode_json($strided));
