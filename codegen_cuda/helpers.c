@@ -34,6 +34,12 @@ const ctext_helper cuda_helpers[] = {
                 "    for (int o = width / 2; o > 0; o /= 2) { const T y = __shfl_xor_sync(0xffffffffu, x, o); x = step; } return x; }\n"
                 "SNT_BUTTERFLY(snt_sg_add, x + y)\nSNT_BUTTERFLY(snt_sg_max, (x > y || x != x) ? x : y)\n"
                 "SNT_BUTTERFLY(snt_sg_min, (x < y || x != x) ? x : y)\n#undef SNT_BUTTERFLY\n"},
+    {"SNT_EXTREME", "#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800\n"
+                "#define SNT_EXTREME(name, better) static __device__ inline float snt_##name(float x, float y) { \\\n"
+                "    float z; asm(#name \".NaN.f32 %0, %1, %2;\" : \"=f\"(z) : \"f\"(x), \"f\"(y)); return z; }\n#else\n"
+                "#define SNT_EXTREME(name, better) static __device__ inline float snt_##name(float x, float y) { return x better y || x != x ? x : y; }\n#endif\n"},
+    {"snt_max(", "SNT_EXTREME(max, >)\n"},
+    {"snt_min(", "SNT_EXTREME(min, <)\n"},
     {"SNT_AT(", "#ifndef SNT_SHIM\n#define SNT_AT(p) (unsigned)__cvta_generic_to_shared(p)\n#endif\n"}, /* an address by which local memory is reached without asking which memory it is */
     /* Which lane holds what of a fragment is that of ldmatrix and mma.sync. Bytes are turned as pairs, whose halves are two rows (columns) of the matrix; so that they need not move on, rows
        (columns) 0, 2, 4 .. of memory are the first eight of every fragment of bytes, and 1, 3, 5 .. the others. */
