@@ -137,6 +137,9 @@ for my $model ('matmul_f16', 'matmul_i8') {
   my ($tile) = @{inspect("tests/inspect/$model.snt --profile h100 --sample 2")};
   cmp_ok($tile->{mix}{integer}, '<=', $tile->{mix}{matrix}, "$model on h100: no more integer instructions than products of fragments");
 }
+# terms of one tap are a literal apart: one choice of an address, one address
+my ($stepped) = @{inspect('tests/inspect/conv3x3_f16.snt --profile h100 --sample 2')};
+cmp_ok($stepped->{mix}{integer}, '<=', 6 * $stepped->{mix}{matrix}, 'conv3x3_f16 on h100: at most six integer instructions a product of fragments');
 # what conflicts and strides cost is seen: a transpose without a tile reads a sector an item
 my $strided = inspect('tests/inspect/strided.snt --profile h100 --unfused');
 ok((grep { $_->{excess} > 2 } @$strided), 'strided accesses are more sectors than the fewest') or diag(encode_json($strided));
@@ -144,8 +147,8 @@ ok((grep { $_->{excess} > 2 } @$strided), 'strided accesses are more sectors tha
 # ---- registers ----
 
 SKIP: {
-  skip('nvcc is not here: no figures of registers and spills', 22) if system('command -v nvcc >/dev/null 2>&1');
-  for my $model ('matmul', 'matmul_f16', 'matmul_i8', 'mlp', 'conv3x3', 'attention', 'attention_causal', 'attention_f16', 'attention_causal_bf16') {
+  skip('nvcc is not here: no figures of registers and spills', 24) if system('command -v nvcc >/dev/null 2>&1');
+  for my $model ('matmul', 'matmul_f16', 'matmul_i8', 'mlp', 'conv3x3', 'attention', 'attention_causal', 'attention_f16', 'attention_causal_bf16', 'conv3x3_f16') {
     says("$sinter compile tests/inspect/$model.snt --profile h100 --target cuda -o $dir/$model");
     for my $source (glob "$dir/$model/*.cu") {
       for my $arch ('sm_80', 'sm_90') {
