@@ -137,6 +137,9 @@ for my $model ('matmul_f16', 'matmul_i8') {
   my ($tile) = @{inspect("tests/inspect/$model.snt --profile h100 --sample 2")};
   cmp_ok($tile->{mix}{integer}, '<=', $tile->{mix}{matrix}, "$model on h100: no more integer instructions than products of fragments");
 }
+# units take bytes as they are: widening them is no work that many tiles do again
+my $wide = inspect(put('wide.snt', "graph \@wide(%x: i8[1280,1280], %w: i8[1280,1280]) {\n  %y = matmul_integer %x, %w\n  return y=%y\n}\n") . ' --profile h100 --sample 1');
+ok(@$wide == 1 && $wide->[0]{mix}{matrix} > 0, 'a product of bytes of many tiles on h100: one kernel, on matrix units') or diag(encode_json($wide));
 # terms of one tap are a literal apart: one choice of an address, one address
 my ($stepped) = @{inspect('tests/inspect/conv3x3_f16.snt --profile h100 --sample 2')};
 cmp_ok($stepped->{mix}{integer}, '<=', 6 * $stepped->{mix}{matrix}, 'conv3x3_f16 on h100: at most six integer instructions a product of fragments');
