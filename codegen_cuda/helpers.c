@@ -35,9 +35,9 @@ const ctext_helper cuda_helpers[] = {
                 "SNT_BUTTERFLY(snt_sg_add, x + y)\nSNT_BUTTERFLY(snt_sg_max, (x > y || x != x) ? x : y)\n"
                 "SNT_BUTTERFLY(snt_sg_min, (x < y || x != x) ? x : y)\n#undef SNT_BUTTERFLY\n"},
     {"SNT_EXTREME", "#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800\n"
-                "#define SNT_EXTREME(name, better) static __device__ inline float snt_##name(float x, float y) { \\\n"
-                "    float z; asm(#name \".NaN.f32 %0, %1, %2;\" : \"=f\"(z) : \"f\"(x), \"f\"(y)); return z; }\n#else\n"
-                "#define SNT_EXTREME(name, better) static __device__ inline float snt_##name(float x, float y) { return x better y || x != x ? x : y; }\n#endif\n"},
+                "#define SNT_BEST(name, better) float z; asm(#name \".NaN.f32 %0, %1, %2;\" : \"=f\"(z) : \"f\"(x), \"f\"(y)); return z;\n#else\n"
+                "#define SNT_BEST(name, better) return x better y || x != x ? x : y;\n#endif\n"
+                "#define SNT_EXTREME(name, better) static __device__ inline float snt_##name(float x, float y) { SNT_BEST(name, better) }\n"},
     {"snt_max(", "SNT_EXTREME(max, >)\n"},
     {"snt_min(", "SNT_EXTREME(min, <)\n"},
     {"SNT_AT(", "#ifndef SNT_SHIM\n#define SNT_AT(p) (unsigned)__cvta_generic_to_shared(p)\n#endif\n"}, /* an address by which local memory is reached without asking which memory it is */
@@ -46,13 +46,13 @@ const ctext_helper cuda_helpers[] = {
     {"snt_mma_load<", "#define SNT_2(c, x) c((x)[0]), c((x)[1])\n#define SNT_4(c, x) SNT_2(c, x), SNT_2(c, (x) + 2)\n"
                 "#ifndef SNT_SHIM\n"
                 "static __device__ inline unsigned snt_lane() {\n  unsigned l;\n  asm(\"mov.u32 %0, %%laneid;\" : \"=r\"(l));\n  return l;\n}\n"
+                "#define SNT_HOW(n, how, places) asm volatile(\"ldmatrix.sync.aligned.m8n8.x\" #n how \".shared.b16 {\" places \"}, [%\" #n \"];\" : SNT_##n(\"=r\", r) : \"r\"(at) : \"memory\")\n"
                 "#define SNT_READ(n, places) static __device__ inline void snt_read(unsigned (&r)[n], unsigned at, bool turned) { \\\n"
-                "    if (turned) asm volatile(\"ldmatrix.sync.aligned.m8n8.x\" #n \".trans.shared.b16 {\" places \"}, [%\" #n \"];\" : SNT_##n(\"=r\", r) : \"r\"(at) : \"memory\"); \\\n"
-                "    else asm volatile(\"ldmatrix.sync.aligned.m8n8.x\" #n \".shared.b16 {\" places \"}, [%\" #n \"];\" : SNT_##n(\"=r\", r) : \"r\"(at) : \"memory\"); }\n"
+                "    if (turned) SNT_HOW(n, \".trans\", places); else SNT_HOW(n, \"\", places); }\n"
                 "SNT_READ(2, \"%0,%1\")\nSNT_READ(4, \"%0,%1,%2,%3\")\n"
                 "#define SNT_UNIT(A, C, c_, type, places, na, nb) static __device__ inline void snt_unit(C *c, const A &a, const unsigned *b) { \\\n"
                 "    asm(\"mma.sync.aligned.m16n8k16.row.col.\" type \" {%0,%1,%2,%3}, \" places \", {%0,%1,%2,%3};\" : SNT_4(c_, c) : SNT_##na(\"r\", a.r), SNT_##nb(\"r\", b)); }\n"
-                "#endif\n#define SNT_1(c, x) c((x)[0])\n"
+                "#define SNT_1(c, x) c((x)[0])\n#endif\n"
                 "template <class F, class T> static __device__ inline F snt_mma_load(const T *p, unsigned j, unsigned ld, int columns) {\n"
                 "  F d;\n  const unsigned l = snt_lane(), low = l % 16, high = l / 16;\n  const bool turned = (columns != 0) == (F::side == 0);\n"
                 "  if (sizeof(T) == 2) j += columns ? (low % 8 + high * 8) * ld + low / 8 * 8 : low * ld + high * 8;\n"
