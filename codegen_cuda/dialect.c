@@ -7,7 +7,7 @@
 // clang-format off
 const kir_caps cuda_caps = {.target = "cuda", .max_lanes = 1, .vector_memory = 16, .f16_storage = true, .bf16_storage = true, .int8_storage = true,
                             .int16_storage = true, .int64 = true, .f64 = true, .fma_fused = true, .fma_fast = true, .subgroups = true,
-                            .subgroup_arithmetic = true, .exact_div = true, .exact_sqrt = true, .stream = true, .atomics_f32 = true, .pack2 = true, .dot4 = true, .mma = KIR_MMA_ALL(16), .async_copy = true,
+                            .subgroup_arithmetic = true, .exact_div = true, .exact_sqrt = true, .minmax_nan = true, .stream = true, .atomics_f32 = true, .pack2 = true, .dot4 = true, .mma = KIR_MMA_ALL(16), .async_copy = true,
                             .subgroup_size = 32, .narrow_local = true, .push_bytes = 2048};
 // clang-format on
 
@@ -48,6 +48,8 @@ static const ctext_cell cells[] = {
     CT_CELL(rem, CT_BIT(F32), "fmodf($0, $1)"),
     CT_CELL(sqrt, CT_BIT(F32), "__fsqrt_rn($0)"),
     CT_CELL(sqrt, CT_BIT(F64), "sqrt($0)"),
+    CT_CELL(max, CT_BIT(F32), "snt_max($0, $1)"),
+    CT_CELL(min, CT_BIT(F32), "snt_min($0, $1)"),
     CT_CELL(rcp, CT_BIT(F32), "__fdiv_rn(1.0f, $0)"),
     CT_CELL(rcp, CT_BIT(F64), "1.0 / $0"),
     CT_CELL(rsqrt, CT_BIT(F32), "__fdiv_rn(1.0f, __fsqrt_rn($0))"),
@@ -85,7 +87,7 @@ static const ctext_cell cells[] = {
     CT_CELL(async_copy, CT_ALL, "snt_copy<$p>($m + $j, $0, $V)"),
     CT_CELL(async_commit, CT_ALL, "snt_copy_commit()"),
     CT_CELL(async_wait, CT_ALL, "snt_copy_wait<$i>()"),
-    CT_CELL(mma_load, CT_ALL, "snt_mma_load<$t>($m + $j, $pu, $f)"),
+    CT_CELL(mma_load, CT_ALL, "snt_mma_load<$t>($m, $j, $pu, $f)"),
     CT_CELL(mma_store, CT_ALL, "snt_mma_store($m + $j, $V, $pu)"),
     CT_CELL(mma, CT_ALL, "snt_mma($0, $1, $2)"),
 };

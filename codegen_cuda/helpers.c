@@ -34,37 +34,44 @@ const ctext_helper cuda_helpers[] = {
                 "    for (int o = width / 2; o > 0; o /= 2) { const T y = __shfl_xor_sync(0xffffffffu, x, o); x = step; } return x; }\n"
                 "SNT_BUTTERFLY(snt_sg_add, x + y)\nSNT_BUTTERFLY(snt_sg_max, (x > y || x != x) ? x : y)\n"
                 "SNT_BUTTERFLY(snt_sg_min, (x < y || x != x) ? x : y)\n#undef SNT_BUTTERFLY\n"},
-    {"SNT_AT(", "#define SNT_AT(p) (unsigned)__cvta_generic_to_shared(p)\n"}, /* an address by which local memory is reached without asking which memory it is */
-    {"snt_mma_load<", "#define SNT_2(c, x) c(x[0]), c(x[1])\n#define SNT_4(c, x) SNT_2(c, x), c(x[2]), c(x[3])\n"
-                "#define SNT_8(c, x) SNT_4(c, x), c(x[4]), c(x[5]), c(x[6]), c(x[7])\n"
-                "#ifndef SNT_SHIM\ntemplate <class F, class T> static __device__ F snt_mma_load(const T *p, unsigned ld, int columns);\n"
-                "#define SNT_AS(how, side, type, n, places, address) \\\n"
-                "  asm volatile(\"wmma.load.\" side \".sync.aligned.\" how \".m16n16k16.shared.\" type \" {\" places \"}, \" address \";\" : n(\"=r\", d.r) : \"r\"(SNT_AT(p)), \"r\"(ld) : \"memory\")\n"
-                "#define SNT_LOAD(F, T, ...) \\\n"
-                "  template <> __device__ inline F snt_mma_load<F, T>(const T *p, unsigned ld, int columns) { \\\n"
-                "    F d; d.columns = columns != 0; \\\n    if (columns) SNT_AS(\"col\", __VA_ARGS__); else SNT_AS(\"row\", __VA_ARGS__); \\\n    return d; }\n"
-                "#define SNT_MMA(A, B, C, DO) static __device__ inline C snt_mma(const A &a, const B &b, const C &c) { \\\n"
-                "    C d; \\\n"
-                "    if (a.columns) { if (b.columns) DO(\"col\", \"col\"); else DO(\"col\", \"row\"); } \\\n"
-                "    else if (b.columns) DO(\"row\", \"col\"); else DO(\"row\", \"row\"); \\\n"
-                "    return d; }\n"
-                "#define SNT_STORE(T, C, type, r_) static __device__ inline void snt_mma_store(T *p, const C &c, unsigned ld) { \\\n"
-                "  asm volatile(\"wmma.store.d.sync.aligned.row.m16n16k16.shared.\" type \" [%0], {%1,%2,%3,%4,%5,%6,%7,%8}, %9;\" : : \"r\"(SNT_AT(p)), SNT_8(r_, c.r), \"r\"(ld) : \"memory\"); }\n"
-                "#endif\n"},
-    {"snt_c_f32", "struct snt_a_f16 { unsigned r[8]; int columns; };\nstruct snt_b_f16 { unsigned r[8]; int columns; };\n"
-                "struct snt_a_bf16 { unsigned r[4]; int columns; };\nstruct snt_b_bf16 { unsigned r[4]; int columns; };\nstruct snt_c_f32 { float r[8]; };\n"
+    {"SNT_EXTREME", "#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800\n"
+                "#define SNT_BEST(name, better) float z; asm(#name \".NaN.f32 %0, %1, %2;\" : \"=f\"(z) : \"f\"(x), \"f\"(y)); return z;\n#else\n"
+                "#define SNT_BEST(name, better) return x better y || x != x ? x : y;\n#endif\n"
+                "#define SNT_EXTREME(name, better) static __device__ inline float snt_##name(float x, float y) { SNT_BEST(name, better) }\n"},
+    {"snt_max(", "SNT_EXTREME(max, >)\n"},
+    {"snt_min(", "SNT_EXTREME(min, <)\n"},
+    {"SNT_AT(", "#ifndef SNT_SHIM\n#define SNT_AT(p) (unsigned)__cvta_generic_to_shared(p)\n#endif\n"}, /* an address by which local memory is reached without asking which memory it is */
+    /* Which lane holds what of a fragment is that of ldmatrix and mma.sync. Bytes are turned as pairs, whose halves are two rows (columns) of the matrix; so that they need not move on, rows
+       (columns) 0, 2, 4 .. of memory are the first eight of every fragment of bytes, and 1, 3, 5 .. the others. */
+    {"snt_mma_load<", "#define SNT_2(c, x) c((x)[0]), c((x)[1])\n#define SNT_4(c, x) SNT_2(c, x), SNT_2(c, (x) + 2)\n"
+                "#ifndef SNT_SHIM\n"
+                "static __device__ inline unsigned snt_lane() {\n  unsigned l;\n  asm(\"mov.u32 %0, %%laneid;\" : \"=r\"(l));\n  return l;\n}\n"
+                "#define SNT_HOW(n, how, places) asm volatile(\"ldmatrix.sync.aligned.m8n8.x\" #n how \".shared.b16 {\" places \"}, [%\" #n \"];\" : SNT_##n(\"=r\", r) : \"r\"(at) : \"memory\")\n"
+                "#define SNT_READ(n, places) static __device__ inline void snt_read(unsigned (&r)[n], unsigned at, bool turned) { \\\n"
+                "    if (turned) SNT_HOW(n, \".trans\", places); else SNT_HOW(n, \"\", places); }\n"
+                "SNT_READ(2, \"%0,%1\")\nSNT_READ(4, \"%0,%1,%2,%3\")\n"
+                "#define SNT_UNIT(A, C, c_, type, places, na, nb) static __device__ inline void snt_unit(C *c, const A &a, const unsigned *b) { \\\n"
+                "    asm(\"mma.sync.aligned.m16n8k16.row.col.\" type \" {%0,%1,%2,%3}, \" places \", {%0,%1,%2,%3};\" : SNT_4(c_, c) : SNT_##na(\"r\", a.r), SNT_##nb(\"r\", b)); }\n"
+                "#define SNT_1(c, x) c((x)[0])\n#endif\n"
+                "template <class F, class T> static __device__ inline F snt_mma_load(const T *p, unsigned j, unsigned ld, int columns) {\n"
+                "  F d;\n  const unsigned l = snt_lane(), low = l % 16, high = l / 16;\n  const bool turned = (columns != 0) == (F::side == 0);\n"
+                "  if (sizeof(T) == 2) j += columns ? (low % 8 + high * 8) * ld + low / 8 * 8 : low * ld + high * 8;\n"
+                "  else j += (turned ? low % 8 / 2 * 4 + low % 2 + low / 8 * 2 : low % 8 * 2 + low / 8) * ld;\n"
+                "  snt_read(d.r, SNT_AT(p) + j * (unsigned)sizeof(T), turned);\n"
+                "  if (sizeof(T) == 1 && turned) {\n    const unsigned x = d.r[0], y = d.r[1];\n    d.r[0] = __byte_perm(x, y, 0x6420), d.r[1] = __byte_perm(x, y, 0x7531);\n  }\n"
+                "  return d;\n}\n"
+                "template <class A, class B, class C> static __device__ inline C snt_mma(const A &a, const B &b, C c) {\n"
+                "  snt_unit(c.r, a, b.r), snt_unit(c.r + 4, a, b.r + sizeof b.r / 8);\n  return c;\n}\n"},
+    {"snt_c_f32", "template <int t, class T> struct snt_half { enum { side = t }; unsigned r[4]; };\nstruct snt_bf16 {};\n"
+                "typedef snt_half<0, float> snt_a_f16;\ntypedef snt_half<1, float> snt_b_f16;\ntypedef snt_half<0, snt_bf16> snt_a_bf16;\ntypedef snt_half<1, snt_bf16> snt_b_bf16;\n"
+                "struct snt_c_f32 { float r[8]; };\n"
                 "template <int N> static __device__ inline void snt_fill(snt_c_f32 (&m)[N], float x) {\n"
                 "  for (int n = 0; n < N; n++) for (int i = 0; i < 8; i++) m[n].r[i] = x;\n}\n"
-                "#ifndef SNT_SHIM\n"
-                "#define SNT_F16 SNT_8, \"%0,%1,%2,%3,%4,%5,%6,%7\", \"[%8], %9\"\n#define SNT_BF16 SNT_4, \"%0,%1,%2,%3\", \"[%4], %5\"\n"
-                "SNT_LOAD(snt_a_f16, unsigned short, \"a\", \"f16\", SNT_F16)\nSNT_LOAD(snt_b_f16, unsigned short, \"b\", \"f16\", SNT_F16)\n"
-                "SNT_LOAD(snt_a_bf16, unsigned short, \"a\", \"bf16\", SNT_BF16)\nSNT_LOAD(snt_b_bf16, unsigned short, \"b\", \"bf16\", SNT_BF16)\n"
-                "#define SNT_MMA16(la, lb) asm volatile(\"wmma.mma.sync.aligned.\" la \".\" lb \".m16n16k16.f32.f32 {%0,%1,%2,%3,%4,%5,%6,%7}, {%8,%9,%10,%11,%12,%13,%14,%15}, \" \\\n"
-                "  \"{%16,%17,%18,%19,%20,%21,%22,%23}, {%24,%25,%26,%27,%28,%29,%30,%31};\" : SNT_8(\"=f\", d.r) : SNT_8(\"r\", a.r), SNT_8(\"r\", b.r), SNT_8(\"f\", c.r))\n"
-                "#define SNT_MMAB(la, lb) asm volatile(\"wmma.mma.sync.aligned.\" la \".\" lb \".m16n16k16.f32.bf16.bf16.f32 {%0,%1,%2,%3,%4,%5,%6,%7}, {%8,%9,%10,%11}, \" \\\n"
-                "  \"{%12,%13,%14,%15}, {%16,%17,%18,%19,%20,%21,%22,%23};\" : SNT_8(\"=f\", d.r) : SNT_4(\"r\", a.r), SNT_4(\"r\", b.r), SNT_8(\"f\", c.r))\n"
-                "SNT_MMA(snt_a_f16, snt_b_f16, snt_c_f32, SNT_MMA16)\nSNT_MMA(snt_a_bf16, snt_b_bf16, snt_c_f32, SNT_MMAB)\n"
-                "SNT_STORE(float, snt_c_f32, \"f32\", \"f\")\n#endif\n"},
+                "static __device__ inline void snt_mma_store(float *p, const snt_c_f32 &c, unsigned ld) {\n"
+                "  const unsigned l = snt_lane();\n"
+                "  for (int i = 0; i < 8; i += 2) *(snt_vec<float, 2> *)(p + (l / 4 + i % 4 * 4) * ld + l % 4 * 2 + i / 4 * 8) = snt_vec<float, 2>{{c.r[i], c.r[i + 1]}};\n}\n"
+                "#ifndef SNT_SHIM\n#define SNT_HALF(A, type) SNT_UNIT(A, float, \"+f\", \"f32.\" type \".\" type \".f32\", \"{%4,%5,%6,%7}, {%8,%9}\", 4, 2)\n"
+                "SNT_HALF(snt_a_f16, \"f16\")\nSNT_HALF(snt_a_bf16, \"bf16\")\n#endif\n"},
     {"snt_copy<", "#ifndef SNT_SHIM\n" /* sixteen bytes pass the first cache by */
                   "template <int N> static __device__ void snt_copy(void *to, const void *from, bool inside);\n"
                   "#define SNT_COPY(N, how) \\\n"
@@ -75,19 +82,16 @@ const ctext_helper cuda_helpers[] = {
                   "static __device__ inline void snt_copy_commit() { asm volatile(\"cp.async.commit_group;\" : : : \"memory\"); }\n"
                   "template <int N> static __device__ inline void snt_copy_wait() { asm volatile(\"cp.async.wait_group %0;\" : : \"n\"(N) : \"memory\"); }\n"
                   "#endif\n"},
-    {"snt_c_i32", "template <int side, class T> struct snt_bytes { unsigned r[2]; int columns; };\n"
+    {"snt_c_i32", "template <int t, class T> struct snt_bytes { enum { side = t }; unsigned r[2]; };\n"
                 "typedef snt_bytes<0, signed char> snt_a_i8;\ntypedef snt_bytes<1, signed char> snt_b_i8;\n"
                 "typedef snt_bytes<0, unsigned char> snt_a_u8;\ntypedef snt_bytes<1, unsigned char> snt_b_u8;\nstruct snt_c_i32 { int r[8]; };\n"
                 "template <int N> static __device__ inline void snt_fill(snt_c_i32 (&m)[N], int x) {\n"
                 "  for (int n = 0; n < N; n++) for (int i = 0; i < 8; i++) m[n].r[i] = x;\n}\n"
-                "#ifndef SNT_SHIM\n#define SNT_BYTES(F, T, side, type) SNT_LOAD(F, T, side, type, SNT_2, \"%0,%1\", \"[%2], %3\")\n"
-                "SNT_BYTES(snt_a_i8, signed char, \"a\", \"s8\")\nSNT_BYTES(snt_b_i8, signed char, \"b\", \"s8\")\n"
-                "SNT_BYTES(snt_a_u8, unsigned char, \"a\", \"u8\")\nSNT_BYTES(snt_b_u8, unsigned char, \"b\", \"u8\")\n"
-                "#define SNT_MMA8(la, lb, type) asm volatile(\"wmma.mma.sync.aligned.\" la \".\" lb \".m16n16k16.s32.\" type \".\" type \".s32 {%0,%1,%2,%3,%4,%5,%6,%7}, {%8,%9}, {%10,%11}, \" \\\n"
-                "  \"{%12,%13,%14,%15,%16,%17,%18,%19};\" : SNT_8(\"=r\", d.r) : SNT_2(\"r\", a.r), SNT_2(\"r\", b.r), SNT_8(\"r\", c.r))\n"
-                "#define SNT_MMAS(la, lb) SNT_MMA8(la, lb, \"s8\")\n#define SNT_MMAU(la, lb) SNT_MMA8(la, lb, \"u8\")\n"
-                "SNT_MMA(snt_a_i8, snt_b_i8, snt_c_i32, SNT_MMAS)\nSNT_MMA(snt_a_u8, snt_b_u8, snt_c_i32, SNT_MMAU)\n"
-                "SNT_STORE(int, snt_c_i32, \"s32\", \"r\")\n#endif\n"},
+                "static __device__ inline void snt_mma_store(int *p, const snt_c_i32 &c, unsigned ld) {\n"
+                "  const unsigned l = snt_lane();\n"
+                "  for (int i = 0; i < 4; i += 2) *(snt_vec<int, 4> *)(p + (l / 4 * 2 + i / 2) * ld + l % 4 * 4) = snt_vec<int, 4>{{c.r[i], c.r[i + 4], c.r[i + 1], c.r[i + 5]}};\n}\n"
+                "#ifndef SNT_SHIM\n#define SNT_BYTES(A, type) SNT_UNIT(A, int, \"+r\", \"s32.\" type \".\" type \".s32\", \"{%4,%5}, {%6}\", 2, 1)\n"
+                "SNT_BYTES(snt_a_i8, \"s8\")\nSNT_BYTES(snt_a_u8, \"u8\")\n#endif\n"},
 };
 // clang-format on
 const uint32_t cuda_helper_count = IR_COUNT(cuda_helpers);

@@ -48,7 +48,9 @@ static uint32_t fetch(contract_local *l, const local_panel *p, uint32_t number, 
                       lane);
   if (p->unit > 1) emit_use_lanes(e, lane_var, p->unit);
   const map_access a = contract_operand_at(t, p->operand);
+  e->offsets = true; /* terms of one tap */
   const uint32_t value = emit_value(e, p->node, &a);
+  e->offsets = false;
   emit_scalar_lanes(e);
   return value;
 }

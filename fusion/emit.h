@@ -61,7 +61,8 @@ typedef struct emit {
   bool stream;                    /* stores of outputs are streaming */
   bool same;                      /* outputs may be stored by other items too, who compute the same bits: tails that overlap */
   bool quads;                     /* pointwise values an odd number of columns away are shifts of whole vectors, which neighbours share */
-  bool near, near_storage;        /* no read of texels, of storage is guarded: outside, the last one is read */
+  bool offsets; /* reads at the same conditions that lie a literal apart share the choice, and their addresses have room for the literal */
+  bool near, near_storage; /* no read of texels, of storage is guarded: outside, the last one is read */
   bool failed;
   uint32_t failed_node; /* the value that has no emission, 0: host memory */
 } emit;

@@ -38,10 +38,28 @@ static uint16_t proven_align(const emit *e, const kir_memory *m, ir_expr offset,
   return (uint16_t)(m->align && m->align < bytes_proven ? m->align : bytes_proven);
 }
 
-static uint32_t guarded_index(emit *e, ir_expr offset, uint32_t count, const map_condition *conditions) {
-  const uint32_t index = emit_expr(e, offset);
+/* Is the index a sum whose literal is an element of the memory itself? */
+static bool has_offset(const emit *e, uint32_t memory, uint32_t index) {
+  const kir_memory *m = &e->k->memories.at[memory];
+  const kir_inst *sum = kir_at(e->k, index);
+  return e->offsets && !e->k->failed && m->space == KIR_GLOBAL && sum->op == KIR_ix && sum->arg_count && sum->imm.i > 0 &&
+         (uint64_t)sum->imm.i < m->dims[0];
+}
+
+/* The index where the conditions hold, else that of an element. */
+static uint32_t guarded_index(emit *e, uint32_t memory, ir_expr offset, uint32_t count, const map_condition *conditions) {
+  enum { MOST = 16 };
+  uint32_t index = emit_expr(e, offset), parts[MOST];
   if (!count) return index;
-  return kir_3(e->k, KIR_select, emit_conditions(e, count, conditions), index, kir_const_int(e->k, kir_t(SNT_U32, 1), 0));
+  const uint32_t test = emit_conditions(e, count, conditions), zero = kir_const_int(e->k, kir_t(SNT_U32, 1), 0);
+  kir_inst sum = *kir_at(e->k, index);
+  const bool apart = has_offset(e, memory, index) && sum.arg_count <= MOST;
+  for (uint32_t i = 0; apart && i < sum.arg_count; i++) parts[i] = kir_arg(e->k, index, i);
+  const kir_inst offset_sum = {.op = KIR_ix, .type = sum.type, .imm.i = sum.imm.i};
+  sum.imm.i = 0;
+  if (apart) index = kir_put(e->k, &sum, sum.arg_count, parts);
+  index = kir_3(e->k, KIR_select, test, index, zero);
+  return apart ? kir_put(e->k, &offset_sum, 2, (uint32_t[]){kir_const_int(e->k, sum.type, 1), index}) : index;
 }
 
 static bool is_near_storage(const emit *e, uint32_t memory) { return e->near_storage && e->k->memories.at[memory].space == KIR_GLOBAL; }
@@ -49,7 +67,7 @@ static bool is_near_storage(const emit *e, uint32_t memory) { return e->near_sto
 static uint32_t load_scalar(emit *e, uint32_t memory, ir_expr offset, uint32_t count, const map_condition *conditions) {
   if (e->k->memories.at[memory].type.lanes == 4) return emit_texel_element(e, memory, offset, count, conditions);
   const bool near = is_near_storage(e, memory);
-  const uint32_t index = near ? emit_near(e, memory, emit_expr(e, offset), offset, 1) : guarded_index(e, offset, count, conditions);
+  const uint32_t index = near ? emit_near(e, memory, emit_expr(e, offset), offset, 1) : guarded_index(e, memory, offset, count, conditions);
   return kir_load(e->k, memory, 1, 1, &index);
 }
 
@@ -69,7 +87,7 @@ static uint32_t load_each_lane(emit *e, uint32_t memory, ir_expr offset, uint32_
 static uint32_t load_vector(emit *e, uint32_t memory, ir_expr rest, int64_t coef, uint32_t count, const map_condition *conditions) {
   const kir_memory *m = &e->k->memories.at[memory];
   const uint16_t align = coef == 1 ? proven_align(e, m, rest, e->lanes) : 0;
-  const uint32_t index = guarded_index(e, rest, count, conditions);
+  const uint32_t index = guarded_index(e, memory, rest, count, conditions);
   const uint32_t value = kir_load(e->k, memory, e->lanes, 1, &index);
   if (!e->k->failed) {
     kir_at(e->k, value)->align = align;

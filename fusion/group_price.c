@@ -1,6 +1,7 @@
 /* What a group costs on the profile: operations with recompute, streams by first touch and repeats, registers by a proxy. The same function prices
    parts and unions, so that the difference is the saving. All extents at the hints of their symbols. */
 #include "fusion/contract_set.h"
+#include "fusion/fragments.h"
 #include "fusion/group_private.h"
 #include "fusion/image.h"
 #include "fusion/schedule_common.h"
@@ -105,10 +106,19 @@ static void find_recompute(const fusion_context *c, const fusion_group *group, r
   }
 }
 
+/* Matrix units take elements as they are before they are widened. */
+static bool is_taken_narrow(const fusion_context *c, uint32_t hero, uint32_t node) {
+  const ir_node *n = ir_at(c->graph, node);
+  matrix_units units;
+  return n->op == IR_OP_cast && n->type.dtype == ir_at(c->graph, hero)->type.dtype &&
+         matrix_units_find(c, ir_at(c->graph, ir_arg(c->graph, node, 0))->type.dtype, &units);
+}
+
 static double recompute_factor(const fusion_context *c, const fusion_group *group, const recompute *r, uint32_t node) {
   if (r->rule == ONCE || node >= r->below) return 1;
   if (r->rule == STENCIL) return r->times;
   if (r->rule == WINDOW) return window_factor(c, group->hero, node);
+  if (is_taken_narrow(c, group->hero, node)) return 1;
   bool alone = false, feeds = false;
   for (uint32_t i = 0; i < 2 * r->copies.set.count; i++) {
     const uint32_t o = i % 2;

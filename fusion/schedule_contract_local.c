@@ -107,21 +107,50 @@ static void multiply_step(contract_local *l, ir_expr buffer, ir_expr terms, uint
   if (rest > 0) multiply_terms(l, buffer, whole, (uint32_t)rest, acc);
 }
 
-static void multiply_all(contract_local *l, uint32_t *acc) {
+/* Step `at`, while what comes behind it is fetched. */
+static void pass_step(contract_local *l, ir_expr at, uint32_t *acc) {
+  expr_pool *x = l->t->e->x;
+  contract_fetch_step(l, at);
+  multiply_step(l, expr_mod(x, at, (ir_expr)l->buffers), l->step, acc);
+  contract_keep_step(l, expr_add(x, at, 1));
+}
+
+/* Steps [from, to), `together` a trip, which divide them. */
+static void pass_steps(contract_local *l, ir_expr from, ir_expr to, uint32_t together, uint32_t *acc) {
   emit *e = l->t->e;
   expr_pool *x = e->x;
-  const uint32_t cells = l->cells;
   uint32_t carried[CONTRACT_CELLS];
+  if (from == to) return;
+  const ir_expr trip = emit_loop(e, &(emit_loop_info){.name = "s",
+                                                      .lo = expr_div(x, from, together),
+                                                      .hi = expr_div(x, to, together),
+                                                      .step = 1,
+                                                      .carry_count = l->cells,
+                                                      .initial = acc,
+                                                      .carried = carried});
+  for (uint32_t i = 0; i < together; i++) pass_step(l, expr_add(x, expr_mul(x, trip, together), i), carried);
+  emit_loop_end(e, trip, l->cells, carried, acc);
+}
+
+/* Of a number of steps that is known, a trip of the loop makes as many as there are buffers: which one a step reads and which it fills are literals, and that
+   there is another to fetch is no question. The last steps are made one by one. Units and copies alone: what else a step has in it is long by itself. */
+static ir_expr pass_rounds(contract_local *l, ir_expr last, uint32_t *acc) {
+  enum { LEAST_ROUNDS = 2 };
+  int64_t count;
+  if (!l->fragments || !expr_is_const(l->t->e->x, last, &count) || count <= LEAST_ROUNDS * (int64_t)l->buffers) return 0;
+  for (uint32_t i = 0; i < l->panel_count; i++)
+    if (!l->panel[i].copied) return 0;
+  const int64_t rest = 1 + (count - 1) % (int64_t)l->buffers, first = count - rest;
+  pass_steps(l, 0, (ir_expr)first, l->buffers, acc);
+  for (int64_t at = first; at < count; at++) pass_step(l, (ir_expr)at, acc);
+  return last;
+}
+
+static void multiply_all(contract_local *l, uint32_t *acc) {
+  expr_pool *x = l->t->e->x;
   contract_fetch_first(l);
-  const ir_expr last = expr_sub(x, l->steps, 1);
-  if (last != 0) {
-    const ir_expr s = emit_loop(
-        e, &(emit_loop_info){.name = "s", .lo = 0, .hi = last, .step = 1, .carry_count = cells, .initial = acc, .carried = carried});
-    contract_fetch_step(l, s);
-    multiply_step(l, expr_mod(x, s, (ir_expr)l->buffers), l->step, carried);
-    contract_keep_step(l, expr_add(x, s, 1));
-    emit_loop_end(e, s, cells, carried, acc);
-  }
+  const ir_expr last = expr_sub(x, l->steps, 1), passed = pass_rounds(l, last, acc);
+  pass_steps(l, passed, last, 1, acc);
   const ir_expr rest = l->parts > 1 ? l->step : expr_sub(x, l->terms.extent, expr_mul(x, last, (ir_expr)l->step));
   multiply_step(l, expr_mod(x, last, (ir_expr)l->buffers), rest, acc);
 }

@@ -174,9 +174,9 @@ static uint32_t beaten_bits(site *s, kir_op better) {
 }
 
 /* (a better than b, or a is NaN) ? a : b. Where a comparison with NaN is false, the other operand is taken: the order of operands decides what a NaN
-   gives, and which zero an equal pair gives. */
+   gives, and which zero an equal pair gives: an instruction that keeps NaN does not say either, where the mode does. */
 static uint32_t extreme(site *s, kir_op better, kir_op as_good) {
-  if (!kir_is_float(s->in->type.base) || s->caps->minmax_nan) return 0;
+  if (!kir_is_float(s->in->type.base) || (s->caps->minmax_nan && s->c.in->mode != SNT_NUMERICS_REPRODUCIBLE)) return 0;
   const uint32_t a = s->args[0], b = s->args[1];
   const bool safe = s->in->type.base == SNT_F64 || !s->caps->nan_unsafe || s->c.in->mode == SNT_NUMERICS_FAST;
   if (is_number(s, 1)) { /* a NaN in `a` stays */

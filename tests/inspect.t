@@ -132,6 +132,17 @@ like($said, qr/^k0_contract +4 +\d+ .* fma \d+/m, 'and a line a kernel');
 like($said, qr/^ +%\d+ +load +t\d+ +local +\d+ +\d+/m, 'a kernel access by access');
 ($code, $said) = says("$sinter inspect-kernel tests/inspect/even.snt --profile h100 --kernel nobody");
 ok($code == 2 && $said =~ /no kernel that runs is named "nobody"/, 'an unknown kernel is an error') or diag($said);
+# a step on matrix units is copies, fragments and products: which buffer is whose is known, and nothing is asked
+for my $model ('matmul_f16', 'matmul_i8') {
+  my ($tile) = @{inspect("tests/inspect/$model.snt --profile h100 --sample 2")};
+  cmp_ok($tile->{mix}{integer}, '<=', $tile->{mix}{matrix}, "$model on h100: no more integer instructions than products of fragments");
+}
+# units take bytes as they are: widening them is no work that many tiles do again
+my $wide = inspect(put('wide.snt', "graph \@wide(%x: i8[1280,1280], %w: i8[1280,1280]) {\n  %y = matmul_integer %x, %w\n  return y=%y\n}\n") . ' --profile h100 --sample 1');
+ok(@$wide == 1 && $wide->[0]{mix}{matrix} > 0, 'a product of bytes of many tiles on h100: one kernel, on matrix units') or diag(encode_json($wide));
+# terms of one tap are a literal apart: one choice of an address, one address
+my ($stepped) = @{inspect('tests/inspect/conv3x3_f16.snt --profile h100 --sample 2')};
+cmp_ok($stepped->{mix}{integer}, '<=', 6 * $stepped->{mix}{matrix}, 'conv3x3_f16 on h100: at most six integer instructions a product of fragments');
 # what conflicts and strides cost is seen: a transpose without a tile reads a sector an item
 my $strided = inspect('tests/inspect/strided.snt --profile h100 --unfused');
 ok((grep { $_->{excess} > 2 } @$strided), 'strided accesses are more sectors than the fewest') or diag(encode_json($strided));
@@ -139,8 +150,8 @@ ok((grep { $_->{excess} > 2 } @$strided), 'strided accesses are more sectors tha
 # ---- registers ----
 
 SKIP: {
-  skip('nvcc is not here: no figures of registers and spills', 22) if system('command -v nvcc >/dev/null 2>&1');
-  for my $model ('matmul', 'matmul_f16', 'matmul_i8', 'mlp', 'conv3x3', 'attention', 'attention_causal', 'attention_f16', 'attention_causal_bf16') {
+  skip('nvcc is not here: no figures of registers and spills', 24) if system('command -v nvcc >/dev/null 2>&1');
+  for my $model ('matmul', 'matmul_f16', 'matmul_i8', 'mlp', 'conv3x3', 'attention', 'attention_causal', 'attention_f16', 'attention_causal_bf16', 'conv3x3_f16') {
     says("$sinter compile tests/inspect/$model.snt --profile h100 --target cuda -o $dir/$model");
     for my $source (glob "$dir/$model/*.cu") {
       for my $arch ('sm_80', 'sm_90') {

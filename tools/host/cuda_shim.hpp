@@ -279,49 +279,55 @@ static inline unsigned short snt_f16_from_f32(float x) {
   return (unsigned short)(sign | ((rest - 0x38000000u + 0xfffu + (rest >> 13 & 1u)) >> 13));
 }
 
-// ---- matrix units: of 16 x 16 elements lane l holds 8 l to 8 l + 7, row by row, as many a word as it has room for ----
+// ---- matrix units: ldmatrix and mma.sync, as PTX says which lane holds what ----
+static inline unsigned __byte_perm(unsigned a, unsigned b, unsigned which) {
+  const unsigned long long both = (unsigned long long)b << 32 | a;
+  unsigned d = 0;
+  for (unsigned i = 0; i < 4; i++) d |= (unsigned)(both >> (which >> 4 * i & 7) * 8 & 255) << 8 * i;
+  return d;
+}
 #if SNT_FIBERS
-struct snt_a_f16;
-struct snt_a_bf16;
+#define SNT_AT(p) (const char *)(p)
+struct snt_bf16;
+template <int side, class T> struct snt_half;
 template <int side, class T> struct snt_bytes;
+static inline unsigned snt_lane() { return snt::now.current % 32; }
+// Lane l says where row l % 8 of matrix l / 8 is and gets two elements of its row l / 4; `turned`: of its column.
+template <unsigned N> static inline void snt_read(unsigned (&r)[N], const char *at, bool turned) {
+  const char *rows[32];
+  unsigned words[sizeof at / sizeof(unsigned)], heard[32][sizeof at / sizeof(unsigned)];
+  std::memcpy(words, &at, sizeof at);
+  snt::all_lanes(words, heard);
+  std::memcpy(rows, heard, sizeof rows);
+  const unsigned own = snt_lane() / 4, first = snt_lane() % 4 * 2;
+  for (unsigned n = 0; n < N; n++)
+    for (unsigned i = 0; i < 2; i++) {
+      unsigned short element;
+      std::memcpy(&element, rows[8 * n + (turned ? first + i : own)] + 2 * (turned ? own : first + i), sizeof element);
+      r[n] = i ? r[n] | (unsigned)element << 16 : element;
+    }
+}
 namespace snt {
-static inline float number(unsigned x, const snt_a_f16 &) { return snt_f32_from_f16((unsigned short)x); }
-static inline float number(unsigned x, const snt_a_bf16 &) { return __uint_as_float(x << 16); }
-template <class T> static inline int number(unsigned x, const snt_bytes<0, T> &) { return (T)x; }
+template <int side> static inline float number(unsigned x, const snt_half<side, float> &) { return snt_f32_from_f16((unsigned short)x); }
+template <int side> static inline float number(unsigned x, const snt_half<side, snt_bf16> &) { return __uint_as_float(x << 16); }
+template <int side, class T> static inline int number(unsigned x, const snt_bytes<side, T> &) { return (T)x; }
 static inline float multiply_add(float a, float b, float c) { return c + a * b; }
 static inline int multiply_add(int a, int b, int c) { return (int)((unsigned)c + (unsigned)(a * b)); }
 }  // namespace snt
-template <class F, class P> static inline F snt_mma_load(const P *p, unsigned ld, int columns) {
-  const unsigned bits = 8 * sizeof(P), per_word = 32 / bits;
-  F d = F();
-  d.columns = columns;
-  for (unsigned i = 0; i < 8; i++) {
-    const unsigned e = threadIdx.x % 32 * 8 + i, row = e / 16, column = e % 16, x = (unsigned)(columns ? p[column * ld + row] : p[row * ld + column]);
-    d.r[i / per_word] |= (x & ((1u << bits) - 1)) << i % per_word * bits;
-  }
-  return d;
-}
-template <class A, class B, class C> static inline C snt_mma(const A &a, const B &b, C c) {
-  const unsigned words = sizeof a.r >= 16 ? 4 : 2, per_word = 8 / words, bits = 32 / per_word, mask = (1u << bits) - 1;
-  unsigned p[32][words], q[32][words];
-  decltype(snt::number(0u, a)) x[256], y[256];
+// m16n8k16: lane l has of a rows l / 4 and l / 4 + 8, of b column l / 4, of c columns 2 (l % 4) and the next of the rows it has of a.
+template <class A, class C> static inline void snt_unit(C *c, const A &a, const unsigned *b) {
+  const unsigned words = sizeof a.r / sizeof *a.r, per = 8 / words, bits = 32 / per, mask = (1u << bits) - 1;
+  unsigned p[32][words], mine[words] = {}, q[32][words];
+  std::memcpy(mine, b, words / 2 * sizeof *b);
   snt::all_lanes(a.r, p);
-  snt::all_lanes(b.r, q);
-  for (unsigned e = 0; e < 256; e++) {
-    const unsigned lane = e / 8, word = e % 8 / per_word, shift = e % per_word * bits;
-    x[e] = snt::number(p[lane][word] >> shift & mask, a);
-    y[e] = snt::number(q[lane][word] >> shift & mask, a);
-  }
-  for (unsigned i = 0; i < 8; i++) {
-    const unsigned e = threadIdx.x % 32 * 8 + i;
-    for (unsigned k = 0; k < 16; k++) c.r[i] = snt::multiply_add(x[e / 16 * 16 + k], y[k * 16 + e % 16], c.r[i]);
-  }
-  return c;
-}
-template <class P, class C> static inline void snt_mma_store(P *p, const C &c, unsigned ld) {
-  for (unsigned i = 0; i < 8; i++) {
-    const unsigned e = threadIdx.x % 32 * 8 + i;
-    p[e / 16 * ld + e % 16] = c.r[i];
+  snt::all_lanes(mine, q);
+  for (unsigned i = 0; i < 4; i++) {
+    const unsigned row = snt_lane() / 4, below = i / 2, column = snt_lane() % 4 * 2 + i % 2;
+    for (unsigned k = 0; k < 16; k++) {
+      const unsigned lane = k / per % 4, half = k / (4 * per), shift = k % per * bits;
+      c[i] = snt::multiply_add(snt::number(p[4 * row + lane][2 * half + below] >> shift & mask, a),
+                               snt::number(q[4 * column + lane][half] >> shift & mask, a), c[i]);
+    }
   }
 }
 #endif
