@@ -97,6 +97,9 @@ typedef struct emit_loop_info {
 } emit_loop_info;
 ir_expr emit_loop(emit *, const emit_loop_info *);
 void emit_loop_end(emit *, ir_expr variable, uint32_t count, const uint32_t *next, uint32_t *results);
+/* A whole loop: what its body computes in one trip and asks for in the next is carried. The body is emitted twice, the first time for nothing. */
+typedef void emit_slide_body(emit *, void *user, ir_expr variable);
+void emit_slide(emit *, const emit_loop_info *, emit_slide_body *, void *user);
 uint32_t emit_below(emit *, ir_expr value, ir_expr limit);
 void emit_if_below(emit *, ir_expr value, ir_expr limit);
 /* Is `at`, of tiles, inside the extent? 0: always, since all tiles are whole. */

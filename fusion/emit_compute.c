@@ -76,11 +76,11 @@ static bool view_access(emit *e, uint32_t node, map_access *access) {
   }
   bool fits = ir_movement_access(e->g, node, 0, &all);
   access->rank = all.rank;
-  for (uint32_t d = 0; d < all.rank; d++) access->at[d] = expr_substitute(e->x, all.at[d], t->rank, numbers, at);
+  map_substitute(e->x, &all, t->rank, numbers, at);
+  memcpy(access->at, all.at, all.rank * sizeof at[0]);
   for (uint32_t i = 0; i < all.condition_count && fits; i++) {
     const map_condition *c = &all.conditions[i];
-    fits = map_add_condition(e->x, access, expr_substitute(e->x, c->value, t->rank, numbers, at),
-                             expr_substitute(e->x, c->lo, t->rank, numbers, at), expr_substitute(e->x, c->hi, t->rank, numbers, at));
+    fits = map_add_condition(e->x, access, c->value, c->lo, c->hi);
   }
   return fits;
 }
@@ -230,11 +230,7 @@ static bool access_uses_lanes(const emit *e, const map_access *a, uint32_t first
 
 static map_access at_lane(const emit *e, const map_access *access, ir_expr lane) {
   map_access own = *access;
-  for (uint32_t d = 0; d < own.rank; d++) own.at[d] = expr_substitute(e->x, own.at[d], 1, &e->lane_var, &lane);
-  for (uint32_t c = 0; c < own.condition_count; c++) {
-    own.conditions[c].value = expr_substitute(e->x, own.conditions[c].value, 1, &e->lane_var, &lane);
-    own.conditions[c].hi = expr_substitute(e->x, own.conditions[c].hi, 1, &e->lane_var, &lane);
-  }
+  map_substitute(e->x, &own, 1, &e->lane_var, &lane);
   return own;
 }
 

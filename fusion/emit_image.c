@@ -78,10 +78,10 @@ uint32_t emit_bind_image(emit *e, uint32_t buffer, uint8_t access) {
 typedef struct texel_at {
   uint32_t memory, channels;
   int32_t base;
-  ir_expr x, y, channel, width, height, left, top; /* left, top: where the port's part of its image begins */
-  uint32_t count;
-  map_condition conditions[MAP_MAX_CONDITIONS];
+  ir_expr width, height, left, top; /* left, top: where the port's part of its image begins */
+  map_access place;
 } texel_at;
+enum { X, Y, CHANNEL, AXES }; /* of its place */
 
 static uint32_t lane_const(emit *e, uint32_t i) { return kir_const_int(e->k, kir_t(SNT_U32, 1), i); }
 
@@ -117,33 +117,25 @@ static uint32_t read_texel(emit *e, const texel_at *t, uint32_t x, uint32_t y) {
 }
 
 static uint32_t read_one(emit *e, const texel_at *t) {
-  const uint32_t inside = t->count && !e->near ? emit_conditions(e, t->count, t->conditions) : 0;
-  const uint32_t column = guarded(e, t->x, t->left, t->width, inside), row = guarded(e, t->y, t->top, t->height, inside);
+  const uint32_t inside = t->place.condition_count && !e->near ? emit_conditions(e, t->place.condition_count, t->place.conditions) : 0;
+  const uint32_t column = guarded(e, t->place.at[X], t->left, t->width, inside),
+                 row = guarded(e, t->place.at[Y], t->top, t->height, inside);
   const uint32_t texel = read_texel(e, t, column, row);
   int64_t literal;
-  if (expr_is_const(e->x, t->channel, &literal)) return kir_lane(e->k, texel, (uint32_t)literal & 3);
-  const uint32_t which = emit_expr(e, t->channel);
+  if (expr_is_const(e->x, t->place.at[CHANNEL], &literal)) return kir_lane(e->k, texel, (uint32_t)literal & 3);
+  const uint32_t which = emit_expr(e, t->place.at[CHANNEL]);
   uint32_t value = kir_lane(e->k, texel, 0);
   for (uint32_t i = 1; i < t->channels; i++)
     value = kir_3(e->k, KIR_select, kir_2(e->k, KIR_eq, which, lane_const(e, i)), kir_lane(e->k, texel, i), value);
   return value;
 }
 
-static ir_expr in_lane(emit *e, ir_expr expression, uint32_t lane) {
-  const ir_expr number = (ir_expr)lane;
-  return expr_substitute(e->x, expression, 1, &e->lane_var, &number);
-}
-
 static uint32_t read_each_lane(emit *e, const texel_at *t) {
   uint32_t parts[16];
   for (uint32_t i = 0; i < e->lanes; i++) {
+    const ir_expr lane = (ir_expr)i;
     texel_at own = *t;
-    own.x = in_lane(e, t->x, i), own.y = in_lane(e, t->y, i), own.channel = in_lane(e, t->channel, i);
-    for (uint32_t c = 0; c < t->count; c++) {
-      own.conditions[c].value = in_lane(e, t->conditions[c].value, i);
-      own.conditions[c].lo = in_lane(e, t->conditions[c].lo, i);
-      own.conditions[c].hi = in_lane(e, t->conditions[c].hi, i);
-    }
+    map_substitute(e->x, &own.place, 1, &e->lane_var, &lane);
     parts[i] = read_one(e, &own);
   }
   return kir_vector(e->k, t->base, e->lanes, parts);
@@ -155,16 +147,16 @@ uint32_t emit_read_image(emit *e, uint32_t node, uint8_t layout, const map_acces
   if (fusion_image_axes(e->x, type, layout, &axes)) return e->failed = true, e->failed_node = node, 0;
   texel_at t = {
       .memory = emit_bind_image(e, fusion_buffer_of(e->c, node), KIR_READ), .channels = axes.channels, .base = texel_base(type->dtype)};
-  t.x = access->at[axes.x], t.y = access->at[axes.y];
+  t.place = *access;
+  t.place.rank = AXES;
+  t.place.at[X] = access->at[axes.x], t.place.at[Y] = access->at[axes.y];
   const char *port = e->c->plan->buffers.at[fusion_buffer_of(e->c, node)].name;
   t.width = type->dims[axes.x], t.height = type->dims[axes.y];
   t.left = fusion_image_origin(e->x, port, 'x'), t.top = fusion_image_origin(e->x, port, 'y');
-  t.channel = axes.channel < 0 ? 0 : access->at[axes.channel];
-  t.count = access->condition_count;
-  memcpy(t.conditions, access->conditions, t.count * sizeof *t.conditions);
+  t.place.at[CHANNEL] = axes.channel < 0 ? 0 : access->at[axes.channel];
   if (e->failed) return 0;
-  const bool lanes = emit_uses_lanes(e, t.x) || emit_uses_lanes(e, t.y) || emit_uses_lanes(e, t.channel) ||
-                     emit_conditions_use_lanes(e, t.count, t.conditions);
+  bool lanes = emit_conditions_use_lanes(e, t.place.condition_count, t.place.conditions);
+  for (uint32_t i = 0; i < AXES; i++) lanes |= emit_uses_lanes(e, t.place.at[i]);
   return lanes ? read_each_lane(e, &t) : read_one(e, &t);
 }
 

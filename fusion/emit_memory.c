@@ -75,11 +75,12 @@ static ir_expr in_lane(const emit *e, ir_expr value, ir_expr lane) { return expr
 
 static uint32_t load_each_lane(emit *e, uint32_t memory, ir_expr offset, uint32_t count, const map_condition *conditions) {
   uint32_t parts[16];
-  map_condition own[MAP_MAX_CONDITIONS];
   for (uint32_t i = 0; i < e->lanes; i++) {
-    for (uint32_t c = 0; c < count; c++)
-      own[c] = (map_condition){in_lane(e, conditions[c].value, i), in_lane(e, conditions[c].lo, i), in_lane(e, conditions[c].hi, i)};
-    parts[i] = load_scalar(e, memory, in_lane(e, offset, i), count, own);
+    const ir_expr lane = i;
+    map_access own = {.rank = 1, .at = {offset}, .condition_count = count};
+    if (count) memcpy(own.conditions, conditions, count * sizeof *conditions);
+    map_substitute(e->x, &own, 1, &e->lane_var, &lane);
+    parts[i] = load_scalar(e, memory, own.at[0], count, own.conditions);
   }
   return kir_vector(e->k, e->k->memories.at[memory].type.base, e->lanes, parts);
 }

@@ -1,7 +1,8 @@
 /* Kinds `window` and `image` where work-items are lanes, and reads go through texels or, of a stencil, are of images alone: an item owns four columns of a
    few rows, or a few times four columns, so that taps around are shared in registers; taps to the left and right are shifts of whole texels, and so are the
    pointwise values under them (emit.quads). Where reads are of storage and items are masked, so that a load takes the same whatever its neighbours load, an
-   item owns a few columns of a few rows, as many as a driver compiles in time. Kind `transpose` where reads go through texels: rows are those of the
+   item goes down a strip of a few columns in a loop that carries what the next row reads (emit_slide.c): straight code for as much is larger than caches
+   of instructions; so it does where the profile says that of images. Kind `transpose` where reads go through texels: rows are those of the
    source's axis, so that four elements of a texel are four rows' (schedule_transpose.c). Where an image is read or stored an item owns all channels of its
    pixels: a texel is fetched once and stored whole. Nothing inside is guarded: a read outside a buffer gives zero, its last texel or its last element, one
    outside an image the border, and the store tests. In: one stencil with prologue and epilogue, or a tree of pointwise nodes around it, results of one shape. */
@@ -13,13 +14,13 @@
 enum {
   TEXEL = 4,
   MAX_ROWS = 4,
-  MAX_STORAGE_ROWS = 8,
   MAX_ACROSS = 4,
   MAX_ACROSS_ROWS = 2,
   MAX_VECTORS = 16,
   MAX_TAPS = 1024,
   MAX_CHANNELS = 4,
-  DEEP = 8
+  DEEP = 8,
+  MAX_TRIPS = 128
 };
 
 typedef struct reach { /* of reads, relative to the place of the result */
@@ -34,7 +35,9 @@ typedef struct strip {
   image_axes axes;                    /* channel -1: one plane an item */
   bool image;                         /* the result goes to an image */
   bool turned;                        /* texels lie down a strip */
+  bool goes_down;                     /* a strip, in a loop whose body has one row */
   uint32_t rank, rows, across, lanes; /* of a strip: rows, vectors in each, columns of a vector: of storage one */
+  int64_t trips;                      /* such rows one after the other */
   ir_expr outer[SNT_MAX_RANK], first_row, column;
   reach down, along;    /* rows and columns read */
   bool texels, storage; /* are read, apart from images */
@@ -73,6 +76,7 @@ static void check_load(void *user, const fusion_load *load) {
 
 /* Loads must be of texels, wherever their coordinates lead, or of storage. */
 static bool analyse(strip *s) {
+  const cost_profile *p = s->c->options->profile;
   expr_pool *x = s->c->graph->pool;
   map_access at = {.rank = s->rank};
   for (uint32_t d = 0; d < s->rank; d++) at.at[d] = s->shape->dims[d] == 1 ? 0 : expr_var_add(x, "w", 0, s->shape->dims[d], 1);
@@ -84,8 +88,10 @@ static bool analyse(strip *s) {
     if (!ir_same_shape(&ir_at(s->c->graph, node)->type, s->shape)) return false;
     if (!fusion_walk_loads(s->c, s->group, node, &at, check_load, s)) return false;
   }
-  s->lanes = s->storage ? 1 : TEXEL;
-  return !s->storage || (!s->texels && s->c->options->profile->both_sides);
+  const bool shares = s->down.highest > s->down.lowest || s->along.highest > s->along.lowest;
+  s->goes_down = !s->texels && !s->turned && shares && (s->storage ? p->both_sides : p->rolls_images);
+  s->lanes = s->goes_down ? 1 : TEXEL;
+  return !s->storage || s->goes_down;
 }
 
 /* ---- one item ---- */
@@ -164,14 +170,15 @@ static void store_vector(strip *s, uint32_t row, ir_expr column, ir_expr lanes_c
 }
 
 /* All rows are computed before the first is stored, outside of the tests, so that they share what they read. */
-static bool emit_strip(strip *s) {
-  emit *e = s->e;
+static void emit_rows(emit *e, strip *s) {
   const uint32_t outputs = s->group->output_count, of_vector = outputs * s->axes.channels, of_row = of_vector * s->across;
   uint32_t *values = IR_NEW_ARRAY(s->c->arena, uint32_t, (size_t)s->rows * of_row);
-  if (!values) return false;
+  if (!values) {
+    e->failed = true;
+    return;
+  }
   const ir_expr column = emit_lanes(e, s->column, s->lanes);
   const uint32_t lane_var = e->lane_var;
-  e->quads = e->near = true, e->near_storage = s->storage;
   for (uint32_t r = 0; r < s->rows; r++)
     for (uint32_t v = 0; v < s->across; v++)
       for (uint32_t c = 0; c < s->axes.channels; c++) {
@@ -179,14 +186,28 @@ static bool emit_strip(strip *s) {
         for (uint32_t o = 0; o < outputs; o++)
           values[r * of_row + v * of_vector + value_number(s, c, o)] = emit_value(e, s->group->outputs[o], &at);
       }
-  e->quads = e->near = e->near_storage = false;
   emit_scalar_lanes(e);
-  if (e->failed || e->k->failed) return true; /* emit_end says why */
+  if (e->failed || e->k->failed) return; /* emit_end says why */
   for (uint32_t r = 0; r < s->rows; r++)
     for (uint32_t v = 0; v < s->across; v++)
       store_vector(s, r, expr_add(e->x, s->column, s->lanes * v), expr_add(e->x, column, s->lanes * v), lane_var,
                    values + (size_t)r * of_row + v * of_vector);
-  return true;
+}
+
+static void emit_row(emit *e, void *user, ir_expr row) {
+  strip *s = user;
+  s->first_row = row;
+  emit_rows(e, s);
+}
+
+static void emit_strip(strip *s) {
+  emit *e = s->e;
+  const ir_expr end = expr_min(e->x, expr_add(e->x, s->first_row, expr_int(e->x, s->trips)), s->shape->dims[s->axes.y]);
+  const emit_loop_info rows = {.name = "y", .lo = s->first_row, .hi = end, .step = 1, .flags = KIR_LOOP_ROLLED};
+  e->quads = e->near = true, e->near_storage = s->storage;
+  if (s->goes_down) emit_slide(e, &rows, emit_row, s);
+  else emit_rows(e, s);
+  e->quads = e->near = e->near_storage = false;
 }
 
 /* ---- sharing out ---- */
@@ -207,12 +228,12 @@ static int64_t vectors_of_row(const strip *s, uint32_t across) {
 static void pick_strip(strip *s) {
   const bool shares_rows = s->down.highest > s->down.lowest, shares_columns = s->along.highest > s->along.lowest;
   const int64_t height = schedule_hint(s->c->graph->pool, s->shape->dims[s->axes.y]);
-  s->rows = s->turned ? TEXEL : !shares_rows ? 1 : s->storage ? MAX_STORAGE_ROWS : MAX_ROWS;
+  s->rows = s->turned ? TEXEL : !shares_rows || s->goes_down ? 1 : MAX_ROWS;
   while (s->rows > 1 && s->rows > height) s->rows /= 2;
-  s->across = !shares_columns ? 1 : s->rows > 1 && !s->storage ? MAX_ACROSS_ROWS : MAX_ACROSS;
+  s->across = !shares_columns ? 1 : s->rows > 1 ? MAX_ACROSS_ROWS : MAX_ACROSS;
   const int64_t results = s->rows * s->axes.channels,
                 taps = results * (1 + s->down.highest - s->down.lowest) * (1 + s->along.highest - s->along.lowest);
-  while (s->across > 1 && (s->storage ? s->across * taps > MAX_TAPS : s->across * results > MAX_VECTORS)) s->across /= 2;
+  while (s->across > 1 && (s->goes_down ? s->across * taps > MAX_TAPS : s->across * results > MAX_VECTORS)) s->across /= 2;
   while (s->across > 1 && vectors_of_row(s, s->across) * 20 > vectors_of_row(s, 1) * 21) s->across /= 2;
 }
 
@@ -236,6 +257,24 @@ static uint32_t pick_items(const strip *s) {
   return items < 1 ? 1 : items;
 }
 
+/* Long strips, but so many that the device is full: of one strip there are `groups`. */
+static int64_t pick_trips(const strip *s, int64_t groups) {
+  const int64_t height = schedule_hint(s->c->graph->pool, s->shape->dims[s->axes.y]);
+  int64_t strips = (height + MAX_TRIPS - 1) / MAX_TRIPS;
+  if (!s->goes_down) return 1;
+  while (height > strips * DEEP && (double)(groups * strips) < 4 * s->c->options->profile->min_groups) strips *= 2;
+  return (height + strips - 1) / strips;
+}
+
+/* Strips go along rows where only those share what they read. */
+static void turn_strip(strip *s) {
+  const reach down = s->down;
+  const uint32_t y = s->axes.y;
+  if (s->down.highest > s->down.lowest) return;
+  s->down = s->along, s->along = down;
+  s->axes.y = s->axes.x, s->axes.x = y;
+}
+
 static ir_expr numbered(emit *e, const char *name, ir_expr value, ir_expr extent) {
   if (extent == 1) return 0;
   return emit_var_for(e, name, emit_expr(e, value), 0, extent);
@@ -248,12 +287,14 @@ static ir_expr settle_place(strip *s, uint32_t items, uint32_t deep) {
   ir_expr outer[SNT_MAX_RANK];
   for (uint32_t d = 0; d < s->rank; d++) outer[d] = d == s->axes.y || d == s->axes.x || (int32_t)d == s->axes.channel ? 1 : dims[d];
   const ir_expr width = dims[s->axes.x], parts = expr_ceil_div(x, width, (ir_expr)items * s->lanes * s->across);
-  const ir_expr strips = expr_ceil_div(x, dims[s->axes.y], (ir_expr)s->rows * deep), planes = schedule_product(x, s->rank, outer);
+  const ir_expr planes = schedule_product(x, s->rank, outer);
+  s->trips = pick_trips(s, schedule_hint(x, expr_mul(x, parts, planes)));
+  const ir_expr strip_rows = expr_int(x, s->rows * s->trips), strips = expr_ceil_div(x, dims[s->axes.y], expr_mul(x, strip_rows, deep));
   const ir_expr groups = expr_mul(x, expr_mul(x, parts, strips), planes), g = emit_group(e, groups);
   const ir_expr part = numbered(e, "part", expr_mod(x, g, parts), parts), rest = expr_div(x, g, parts);
   const ir_expr number = numbered(e, "strip", expr_mod(x, rest, strips), strips);
   map_delinear(x, numbered(e, "plane", expr_div(x, rest, strips), planes), s->rank, outer, s->outer);
-  s->first_row = expr_mul(x, deep > 1 ? expr_add(x, expr_mul(x, number, deep), emit_item(e, 0, deep)) : number, s->rows);
+  s->first_row = expr_mul(x, deep > 1 ? expr_add(x, expr_mul(x, number, deep), emit_item(e, 0, deep)) : number, strip_rows);
   s->column = expr_mul(x, expr_add(x, expr_mul(x, part, items), emit_item(e, deep > 1, items)), s->lanes * s->across);
   return groups;
 }
@@ -281,17 +322,18 @@ static bool build(strip *s, const char *suffix, snt_result *result) {
   if (schedule_hint(c->graph->pool, s->shape->dims[s->axes.x]) < TEXEL) return false;
   s->e = emit_begin(c, s->group, suffix);
   *result = SNT_OK;
-  if (!s->e || !analyse(s) || (s->turned && s->storage)) return false;
+  if (!s->e || !analyse(s)) return false;
+  if (s->goes_down) turn_strip(s);
   pick_strip(s);
-  if ((s->storage || p->reads != COST_READS_TEXEL) && s->rows * s->across == 1) return false;
+  if (!s->goes_down && p->reads != COST_READS_TEXEL && s->rows * s->across == 1) return false;
   const ir_expr groups = settle_place(s, pick_items(s), pick_deep(s)), width = s->shape->dims[s->axes.x];
   const bool inside = expr_proves_lt(c->graph->pool, s->column, width);
   if (!inside) emit_if_below(s->e, s->column, width);
   if (!inside && s->storage)
     s->column = emit_var_for(s->e, "x", emit_expr(s->e, s->column), 0, width); /* it exists: taps need not ask again */
-  if (!emit_strip(s)) *result = ir_fail(c->diag, SNT_E_HOST_MEM, "schedule", s->group->hero, "out of host memory");
+  emit_strip(s);
   if (!inside) emit_if_end(s->e);
-  if (*result == SNT_OK) *result = emit_end(s->e, groups, 0, 0, NULL);
+  *result = emit_end(s->e, groups, 0, 0, NULL);
   return true;
 }
 

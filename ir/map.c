@@ -158,17 +158,26 @@ void map_identity(expr_pool *pool, ir_map *map, uint32_t rank, const ir_expr *ex
   }
 }
 
+void map_substitute(expr_pool *pool, map_access *access, uint32_t count, const uint32_t *vars, const ir_expr *to) {
+  for (uint32_t d = 0; d < access->rank; d++) access->at[d] = expr_substitute(pool, access->at[d], count, vars, to);
+  for (uint32_t i = 0; i < access->condition_count; i++) {
+    map_condition *c = &access->conditions[i];
+    c->value = expr_substitute(pool, c->value, count, vars, to);
+    c->lo = expr_substitute(pool, c->lo, count, vars, to);
+    c->hi = expr_substitute(pool, c->hi, count, vars, to);
+  }
+}
+
 bool map_compose(expr_pool *pool, ir_map *out, const ir_map *outer, const ir_map *inner) {
   if (outer->out_rank != inner->in_rank) return false;
   ir_map result = *outer;
+  map_access own = inner->to;
   result.out_rank = result.to.rank = inner->out_rank;
-  for (uint32_t i = 0; i < inner->out_rank; i++)
-    result.to.at[i] = expr_substitute(pool, inner->to.at[i], inner->in_rank, inner->vars, outer->to.at);
-  for (uint32_t i = 0; i < inner->to.condition_count; i++) {
-    const map_condition *c = &inner->to.conditions[i];
-    ir_expr ends[3] = {c->value, c->lo, c->hi};
-    for (int k = 0; k < 3; k++) ends[k] = expr_substitute(pool, ends[k], inner->in_rank, inner->vars, outer->to.at);
-    if (!map_add_condition(pool, &result.to, ends[0], ends[1], ends[2])) return false;
+  map_substitute(pool, &own, inner->in_rank, inner->vars, outer->to.at);
+  memcpy(result.to.at, own.at, inner->out_rank * sizeof own.at[0]);
+  for (uint32_t i = 0; i < own.condition_count; i++) {
+    const map_condition *c = &own.conditions[i];
+    if (!map_add_condition(pool, &result.to, c->value, c->lo, c->hi)) return false;
   }
   *out = result;
   return !pool->failed;

@@ -40,6 +40,8 @@ bool map_window(expr_pool *, map_access *, uint32_t first, uint32_t count, const
 /* Is one of the conditions from number `first` on false wherever the coordinates go? */
 bool map_never_holds(expr_pool *, const map_access *, uint32_t first);
 bool map_add_condition(expr_pool *, map_access *, ir_expr value, ir_expr lo, ir_expr hi);
+void map_substitute(expr_pool *, map_access *, uint32_t count, const uint32_t *vars,
+                    const ir_expr *to); /* expressions in place of variables */
 /* The coordinate of an axis, and the condition that it is one. Of one element it is 0 wherever that holds, so that what is known there is found. */
 bool map_place(expr_pool *, map_access *, uint32_t axis, ir_expr at, ir_expr extent);
 ir_expr map_linear(expr_pool *, const map_access *, const ir_expr *dims); /* row-major offset */
