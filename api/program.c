@@ -142,6 +142,7 @@ static snt_result emit_target(snt_program *p, ir_arena scratch[2], uint32_t kern
   kir_caps caps = p->profile.caps;
   rt_narrow_caps(&caps, t->caps);
   caps.target = t->name;
+  if (!cost_permutes(&p->profile)) caps.permute = 0;
   if (info->flags & SNT_COMPILE_LINE_INFO) caps.about = explain_kernel(p, kernel);
   for (uint32_t row = 0; row < source->owns.count; row++) SNT_TRY(compile_own(p, source, row, t, info, diag));
   kir_init(legal, &p->arena, source->name);

@@ -93,5 +93,6 @@ uint32_t kir_math_expand(kir_kernel *out, const kir_inst *inst, uint32_t a, uint
           .has_dom = (inst->flags & KIR_HAS_DOM) != 0 && kir_ops[inst->op].args == 1,
           .lo = inst->dom_lo,
           .hi = inst->dom_hi};
+  m.roots = m.loose && m.fma && m.lanes == 16 && caps->permute == 16;
   return row->expand(&m, a, b);
 }

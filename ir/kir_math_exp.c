@@ -1,13 +1,14 @@
 /* exp, exp2, expm1, sinh, cosh, tanh and sigmoid in f32. Arguments reduce to |r| <= ln(2)/2 by adding and subtracting 1.5 * 2^23
    and what an exponent's bits want beside the integer (the low bits of that sum are both together), and results grow by powers of two built from these. */
 #include "ir/kir_math_private.h"
+#include "ir/kir_pass_private.h"
 
 static const double MAGIC =
     0x1.8p23; /* bits 0x4b400000: the integer n sits in the low bits of MAGIC + n, and shifts out of a word before */
 static const double LN2_HIGH = 0x1.63p-1, LN2_LOW = -0x1.bd0106p-13; /* HIGH has 9 bits: n * HIGH is exact */
 
 /* What is added to n so that its bits are ready: to the exponent of 2^n, of 2^(n + 23), of two powers whose product is 2^n. */
-enum { ONE = 127, RAISED = 127 + 23, TWO = 127 + 127 };
+enum { SIXTEENTHS, ONE = 127, RAISED = 127 + 23, TWO = 127 + 127 };
 
 /* 2^(n - ONE) from bits that end in n, for n in 0..254 (0 gives 0) */
 static kv power(km *m, kv bits) { return km_as_f(m, km_shl(m, bits, km_u(m, 23))); }
@@ -24,13 +25,15 @@ static kv product(km *m, kv p, kv s, bool unused) {
   return km_mul(m, p, s);
 }
 
-/* x = n ln 2 + r + r_tail with |r| <= 0.3467, for |x| < 2^20; *r_tail only if asked for. Returns bits that end in n + bias. */
+/* x = n ln 2 + r + r_tail with |r| <= 0.3467, for |x| < 2^20; *r_tail only if asked for. Returns bits that end in n + bias. Of SIXTEENTHS, which is no bias,
+   n counts those of ln 2, and r is as much smaller. */
 static kv reduce(km *m, kv x, int32_t bias, kv *r, kv *r_tail) {
-  const kv magic = km_f(m, MAGIC + bias), t = km_mad(m, x, km_f(m, 0x1.715476p+0), magic);
+  const double parts = bias == SIXTEENTHS ? 16 : 1;
+  const kv magic = km_f(m, MAGIC + bias), t = km_mad(m, x, km_f(m, 0x1.715476p+0 * parts), magic);
   const kv n = km_sub(m, t, magic);
-  const kv coarse = km_mad(m, n, km_f(m, -LN2_HIGH), x);
+  const kv coarse = km_mad(m, n, km_f(m, -LN2_HIGH / parts), x);
   if (!r_tail) {
-    *r = km_mad(m, n, km_f(m, -LN2_LOW), coarse);
+    *r = km_mad(m, n, km_f(m, -LN2_LOW / parts), coarse);
     return km_as_u(m, t);
   }
   const kv low = km_mul(m, n, km_f(m, -LN2_LOW));
@@ -75,8 +78,29 @@ static kv exp_down(km *m, kv x, bool loose) {
 /* e^x for x <= 0 (or NaN); below -104 as at -104, where it is 0. */
 kv km_exp_negative(km *m, kv x) { return exp_down(m, km_select(m, km_lt(m, x, km_f(m, -104)), km_f(m, -104), x), false); }
 
+enum { ROOTS = 16 };
+static const double ROOTS_NOTHING = -0x1.601e68p+6; /* -127 ln 2: where a power from the table is 0 */
+/* 2^(j / 16), less the j that an exponent's bits have below them when n of 16 times it is added to them */
+static const float ROOTS_LESS[ROOTS] = {0x1p+0f,        0x1.fb5586p-1f, 0x1.f72b84p-1f, 0x1.f387a6p-1f, 0x1.f06fep-1f,  0x1.edea64p-1f,
+                                        0x1.ebfdaep-1f, 0x1.eab07ep-1f, 0x1.ea09e6p-1f, 0x1.ea1148p-1f, 0x1.eace54p-1f, 0x1.ec4918p-1f,
+                                        0x1.ee89fap-1f, 0x1.f199bep-1f, 0x1.f5818ep-1f, 0x1.fa4afap-1f};
+/* exp(r) = 1 + r Q(r), |r| <= 0.0217: 2^-29 */
+static const float EXP3[] = {0x1.555556p-3f, 0x1.00022p-1f, 1};
+
+/* Where a vector is a table of 16, three terms and two operations on integers take the place of five terms and a step: 1.0 ULP, 1.43 where r s is denormal (docs/derive/exp5.c). */
+static kv exp_by_roots(km *m, kv x) {
+  kv r, roots[ROOTS];
+  const kv bits = reduce(m, x, SIXTEENTHS, &r, NULL);
+  for (uint32_t j = 0; j < ROOTS; j++) roots[j] = kir_const_float(m->k, kir_t(SNT_F32, 1), (double)ROOTS_LESS[j]);
+  const kv table = kir_emit_op(m->k, KIR_vec, kir_t(SNT_F32, ROOTS), ROOTS, roots);
+  const kv less = km_as_u(m, kir_2(m->k, KIR_permute, table, bits)), s = km_as_f(m, km_add(m, less, km_shl(m, bits, km_u(m, 19))));
+  const kv q = km_poly(m, r, IR_COUNT(EXP3), EXP3);
+  return km_fma(m, km_mul(m, r, s), q, s);
+}
+
 /* e^x for x proven in -87..88, or -88 where the result may become 0 */
 kv km_exp_small(km *m, kv x) {
+  if (m->roots) return exp_by_roots(m, x);
   kv r;
   const kv bits = reduce(m, x, ONE, &r, NULL);
   return exp_times(m, r, power(m, bits), m->loose);
@@ -85,7 +109,7 @@ kv km_exp_small(km *m, kv x) {
 kv km_exp(km *m, kv x, kv unused) {
   (void)unused;
   kv r;
-  if (simple_range(m, -87, 88)) return km_exp_small(m, km_at_least(m, x, -88));
+  if (simple_range(m, -87, 88)) return km_exp_small(m, km_at_least(m, x, m->roots ? ROOTS_NOTHING : -88));
   if (m->has_dom && m->hi <= 72) return exp_down(m, km_at_least(m, x, -104), m->loose);
   const kv bits = reduce(m, km_at_most(m, km_at_least(m, x, -104), 89), TWO, &r, NULL);
   const kv y = km_over(m, x, 0x1.62e42ep+6, grown(m, exp_times, r, bits, m->loose));

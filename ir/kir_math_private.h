@@ -8,6 +8,7 @@ typedef uint32_t kv; /* a value of the kernel being built */
 typedef struct km {
   kir_kernel *k;
   uint8_t lanes;
+  bool roots;     /* a vector is a table of 16 (caps.permute) where the cheap exp of fused steps is wanted */
   bool fma;       /* a fused multiply-add exists and is fast */
   bool exact_div; /* division and 1/sqrt need no correction */
   bool same_bits; /* reproducible mode: nothing may depend on the device */

@@ -18,12 +18,14 @@ enum { DEFAULT_ONE_IN = ONE_IN };
 typedef struct device {
   const char *name;
   bool fma, exact_div, rough, flush, root_once, small;
-} device; /* root_once: 1/sqrt has one rounding; small: pass small gives back what it flushes */
+  uint8_t table; /* lanes of vectors that are tables */
+} device;        /* root_once: 1/sqrt has one rounding; small: pass small gives back what it flushes */
 static const device devices[] = {
     {.name = "rough division", .rough = true},
     {.name = "fma, rough division", .fma = true, .rough = true},
     {.name = "exact division", .exact_div = true},
     {.name = "flushes denormals", .flush = true},
+    {.name = "fma, tables of 16", .fma = true, .exact_div = true, .table = 16},
 };
 
 static const device as_interpreter = {.name = "as the interpreter", .exact_div = true, .root_once = true};
@@ -127,6 +129,19 @@ static void do_max_of_lanes(uint32_t lanes, uint32_t *out, const uint32_t *a) {
   }
 }
 
+static bool do_vector(const machine *v, uint32_t i, uint32_t *out) {
+  const kir_inst *in = kir_at(v->k, i);
+  const uint32_t lanes = in->type.lanes;
+  if (in->op == KIR_vec) {
+    EACH out[c] = cells_of(v, kir_arg(v->k, i, c % lanes))[c];
+    return true;
+  }
+  if (in->op != KIR_permute) return false;
+  const uint32_t *table = cells_of(v, kir_arg(v->k, i, 0)), *number = cells_of(v, kir_arg(v->k, i, 1));
+  EACH out[c] = table[c / lanes * lanes + number[c] % lanes];
+  return true;
+}
+
 static bool do_region(machine *v, const kir_inst *in, uint32_t *out) {
   switch (in->op) {
   case KIR_if: return v->condition = v->k->args.at[in->args], v->side = 0, true;
@@ -168,6 +183,7 @@ static bool run(machine *v) {
     uint32_t *out = cells_of(v, i);
     const kir_type from = kir_at(v->k, first)->type;
     bool done = do_region(v, in, out) || do_plain(in, v->in[in->index & 1], out, a, b, z, from);
+    if (!done) done = do_vector(v, i, out);
     if (!done && in->op == KIR_cast) done = do_cast(v, from.base, in->type.base, out, a, b);
     if (!done) done = do_compare(v, in->op, from.base, out, a, b);
     if (!done) done = from.base == SNT_F32 ? do_float(v, in->op, out, a, b, z) : do_word(in->op, from.base, out, a, b);
@@ -187,7 +203,8 @@ typedef struct request {
 } request;
 
 static kir_caps caps_of(const device *d) {
-  return (kir_caps){.target = "test", .fma_fused = d->fma, .fma_fast = d->fma, .exact_div = d->exact_div, .flushes = d->small};
+  return (kir_caps){
+      .target = "test", .fma_fused = d->fma, .fma_fast = d->fma, .exact_div = d->exact_div, .flushes = d->small, .permute = d->table};
 }
 
 static uint32_t expand(kir_kernel *k, const request *r, const device *d, uint32_t a, uint32_t b) {
@@ -248,7 +265,7 @@ static uint32_t make_variants(variant *out, ir_arena *arena, kir_op op) {
     for (uint32_t cheap = 0; cheap < 2; cheap++) {
       const float offer = kir_math_cheap(row, devices[d].fma, devices[d].exact_div);
       if (cheap && offer == 0) continue;
-      const request r = {.op = op, .lanes = 1, .ulp = cheap ? offer : 0};
+      const request r = {.op = op, .lanes = devices[d].table ? devices[d].table : 1, .ulp = cheap ? offer : 0};
       variant *x = &out[count];
       *x = (variant){.cheap = cheap, .promise = cheap ? offer : row->ulp};
       if (make_machine(&x->v, arena, &r, &devices[d])) count++;
@@ -418,10 +435,10 @@ static const domain domains[] = {
 };
 // clang-format on
 
-static void check_domain(const domain *m, const math_truth *t) {
+static void check_domain(const domain *m, const math_truth *t, const device *d) {
   static uint32_t a[WIDTH], b[WIDTH];
-  const device *d = &devices[0];
-  const request free_range = {.op = m->op, .lanes = 1, .ulp = m->ulp}, proven = {m->op, 1, m->ulp, true, m->lo, m->hi, false};
+  const uint32_t lanes = d->table ? d->table : 1;
+  const request free_range = {.op = m->op, .lanes = lanes, .ulp = m->ulp}, proven = {m->op, lanes, m->ulp, true, m->lo, m->hi, false};
   ir_arena arena;
   ir_arena_init(&arena, NULL);
   machine full, less;
@@ -448,7 +465,8 @@ static void check_domain(const domain *m, const math_truth *t) {
 static void check_domains(void) {
   for (uint32_t i = 0; i < IR_COUNT(domains); i++)
     for (uint32_t n = 0; n < math_truth_count; n++)
-      if (math_truths[n].op == domains[i].op) check_domain(&domains[i], &math_truths[n]);
+      if (math_truths[n].op == domains[i].op)
+        for (uint32_t d = 0; d < IR_COUNT(devices); d += IR_COUNT(devices) - 1) check_domain(&domains[i], &math_truths[n], &devices[d]);
 }
 
 static void check_refusals(void) {
