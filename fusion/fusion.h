@@ -36,6 +36,7 @@ typedef enum {
 typedef struct fusion_group {
   uint8_t kind;
   uint8_t dead;   /* merged into another */
+  uint8_t moved;  /* members that are read in two ways, at most: each may double what is below it (group_maps.c) */
   uint32_t hero;  /* the node that shapes the iteration: the contract, a reduce, the widest output of a loop */
   uint32_t count; /* members: compute nodes and stored views, in graph order */
   const uint32_t *nodes;

@@ -368,7 +368,8 @@ static bool start_group(group_run *r, uint32_t node, const uint32_t *rest) {
   if (!own) return false;
   own[at] = node;
   for (uint32_t i = rest ? rest[node] : 0; i; i = rest[i]) own[--at] = i;
-  const fusion_group group = {.kind = (uint8_t)group_kind_of_node(&r->s, node), .hero = node, .count = count, .nodes = own};
+  fusion_group group = {.kind = (uint8_t)group_kind_of_node(&r->s, node), .hero = node, .count = count, .nodes = own};
+  for (uint32_t i = 0; i < count; i++) group.moved += c->facts[own[i]].moved;
   if (!IR_PUSH(c->arena, &c->groups, group)) return false;
   for (uint32_t i = 0; i < count; i++) r->s.group_of[own[i]] = c->groups.count;
   return true;

@@ -74,7 +74,8 @@ static void find_first_reader(const grouping *s, uint32_t number, uint32_t from,
 
 static bool may_join(const group_run *r, const fusion_group *a, const fusion_group *b) {
   const fusion_context *c = r->s.c;
-  return b->kind == GROUP_LOOP && c->facts[a->hero].count == c->facts[b->hero].count && a->count + b->count <= MOST_MEMBERS;
+  return b->kind == GROUP_LOOP && c->facts[a->hero].count == c->facts[b->hero].count && a->count + b->count <= MOST_MEMBERS &&
+         a->moved + b->moved <= GROUP_FEW_MOVED;
 }
 
 static bool join_first_reader(group_run *r, uint32_t a) {
@@ -82,7 +83,11 @@ static bool join_first_reader(group_run *r, uint32_t a) {
   const fusion_group *group = &s->c->groups.at[a];
   uint32_t first = 0;
   fusion_group fused;
-  for (uint32_t i = 0; i < group->output_count; i++) find_first_reader(s, a, group->outputs[i], 0, &first);
+  for (uint32_t i = 0; i < group->output_count; i++) {
+    const uint32_t node = group->outputs[i];
+    if (s->is_stored[node] == GROUP_STORED_APART) return true;
+    find_first_reader(s, a, node, 0, &first);
+  }
   if (!first || !group_in_block(r, first - 1) || !may_join(r, group, &s->c->groups.at[first - 1])) return true;
   if (!group_join_loops(s, a, first - 1, &fused)) return false;
   if (fused.input_count + fused.output_count > most_ports(s)) return true;

@@ -62,7 +62,7 @@ static uint32_t find_concat(const grouping *s, uint32_t node, bool pads) {
 static void store_joins(grouping *s, uint32_t concat) {
   for (uint32_t i = 0; i < ir_at(s->c->graph, concat)->arity; i++) {
     const uint32_t below = find_concat(s, ir_arg(s->c->graph, concat, i), true);
-    if (below) s->is_stored[below] = 1;
+    if (below) s->is_stored[below] = GROUP_STORED_APART;
   }
 }
 

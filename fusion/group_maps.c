@@ -17,6 +17,7 @@ typedef struct map_walk {
   bool by_pieces;
   uint32_t count, piece_count;
   uint32_t in[GROUP_MOST_MEMBERS]; /* per member: a bit a piece */
+  double sums[GROUP_MOST_MEMBERS]; /* of its reads' times */
   double pieces[MOST_PIECES];      /* results of each */
   map_read reads[MOST_READS];
 } map_walk;
@@ -26,10 +27,12 @@ static void add_read(map_walk *w, uint32_t member, uint32_t map, double times) {
   if (part < 1) times *= part; /* a slice */
   for (uint32_t i = 0; i < w->count; i++)
     if (w->reads[i].member == member && w->reads[i].map == map) {
-      if (w->reads[i].times < times) w->reads[i].times = times;
+      if (w->reads[i].times < times) w->sums[member] += times - w->reads[i].times, w->reads[i].times = times;
       return;
     }
-  if (w->count < MOST_READS) w->reads[w->count++] = (map_read){member, map, times};
+  if (w->count == MOST_READS) return;
+  w->reads[w->count++] = (map_read){member, map, times};
+  w->sums[member] += times;
 }
 
 /* Is each part of a concatenation computed for its own results only (schedule_loop_boxes.c)? */
@@ -66,11 +69,8 @@ static void read_operands(map_walk *w, uint32_t node, double times, uint32_t in)
 
 /* What a row is reduced to is found once a row, wherever it is read. */
 static double times_read(const map_walk *w, uint32_t member) {
-  double times = 0;
   if (w->group->kind == GROUP_ROW && ir_ops[ir_at(w->c->graph, w->group->nodes[member])->op].flags & IR_REDUCE) return 1;
-  for (uint32_t i = 0; i < w->count; i++)
-    if (w->reads[i].member == member) times += w->reads[i].times;
-  return times > 1 ? times : 1;
+  return w->sums[member] > 1 ? w->sums[member] : 1;
 }
 
 static double results_in(const map_walk *w, uint32_t in) {
@@ -84,10 +84,11 @@ static double results_in(const map_walk *w, uint32_t in) {
 bool group_count_maps(const fusion_context *c, const fusion_group *group, double *times, double *reach) {
   map_walk w;
   bool several = reach != NULL;
-  for (uint32_t i = 0; i < group->count; i++) several |= c->facts[group->nodes[i]].moved;
+  for (uint32_t i = 0; i < group->count && !several; i++) several = c->facts[group->nodes[i]].moved;
   if (!several || group->count > GROUP_MOST_MEMBERS) return false;
   w.c = c, w.group = group, w.by_pieces = reach != NULL, w.count = w.piece_count = 0;
   memset(w.in, 0, group->count * sizeof *w.in);
+  memset(w.sums, 0, group->count * sizeof *w.sums);
   for (uint32_t i = 0; i < group->output_count; i++) read_operand(&w, group->outputs[i], 1, WHOLE);
   for (uint32_t i = group->count; i-- > 0;) {
     times[i] = times_read(&w, i);
@@ -95,4 +96,14 @@ bool group_count_maps(const fusion_context *c, const fusion_group *group, double
     read_operands(&w, group->nodes[i], times[i], w.in[i]);
   }
   return true;
+}
+
+/* Members that are each read turned and as they are by the next are written twice as often, one after the other. */
+bool group_writes_too_often(const fusion_context *c, const fusion_group *group) {
+  double times[GROUP_MOST_MEMBERS];
+  fusion_note_positions(c, group);
+  const bool counted = group_count_maps(c, group, times, NULL);
+  for (uint32_t i = 0; counted && i < group->count; i++)
+    if (times[i] > 1 << GROUP_FEW_MOVED) return true;
+  return false;
 }

@@ -18,6 +18,7 @@ typedef struct group_spare group_spare; /* a list that is free */
 typedef struct group_place {
   uint32_t level, mark;
 } group_place;
+enum { GROUP_STORED_APART = 2 }; /* and no kernel that makes the node reads it */
 typedef struct grouping {
   fusion_context *c;
   ir_uses uses;
@@ -26,7 +27,7 @@ typedef struct grouping {
   IR_VEC(uint32_t) reads; /* of the union at hand */
   IR_VEC(uint32_t) stack; /* of groups: of the walk at hand */
   uint32_t *group_of;     /* = c->group_of */
-  uint8_t *is_stored;     /* node must have a buffer: output, update, keep, read by a group that cannot inline it */
+  uint8_t *is_stored;     /* node must have a buffer: output, update, keep, read by a group that cannot inline it; or GROUP_STORED_APART */
   uint8_t *kinds;         /* per node: group_kind_of_node */
   uint8_t *needed;        /* nodes that an output or update needs */
   uint8_t *recomputed;    /* members of every group that reads them: never an output */
@@ -222,6 +223,8 @@ lane_loads group_find_lanes(const fusion_context *, const fusion_group *, const 
 double group_find_joined(const fusion_context *, const fusion_group *, const uint8_t *sweeps, double *joined);
 /* How often each member is computed for being read at several places and, unless `reach` is null, for how many results. False: none is, and it is not asked. */
 bool group_count_maps(const fusion_context *, const fusion_group *, double *times, double *reach);
+enum { GROUP_FEW_MOVED = 7 };
+bool group_writes_too_often(const fusion_context *, const fusion_group *); /* a kernel of more than those few */
 /* ---- operands of contractions (fusion/group_panels.c) ---- */
 
 /* Is the input on its way into a contraction (an operand or a prologue of one), rather than read by the epilogue? Depth: 0. */

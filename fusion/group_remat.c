@@ -152,7 +152,7 @@ static bool build_rest(grouping *s, remat *m, const char **why) {
     if (owner->outputs[i] != m->value) keep_member(s, owner, owner->outputs[i], mark);
   for (uint32_t i = 0; i < owner->count; i++)
     if (s->inside[owner->nodes[i]] == mark) nodes[count++] = owner->nodes[i];
-  m->rest = (fusion_group){.kind = owner->kind, .nodes = nodes, .count = count, .dead = count == 0};
+  m->rest = (fusion_group){.kind = owner->kind, .moved = owner->moved, .nodes = nodes, .count = count, .dead = count == 0};
   if (!count) return true;
   m->bindings = 0;
   if (!group_finish(s, &m->rest, why)) {
@@ -164,7 +164,7 @@ static bool build_rest(grouping *s, remat *m, const char **why) {
 }
 
 static bool build_readers(grouping *s, remat *m, const char **why) {
-  const fusion_group cone = {.kind = GROUP_LOOP, .count = m->cone_count, .nodes = m->cone};
+  const fusion_group cone = {.kind = GROUP_LOOP, .moved = (uint8_t)m->cone_count, .count = m->cone_count, .nodes = m->cone};
   for (uint32_t i = 0; i < m->reader_count; i++) {
     if (!group_extend(s, &s->c->groups.at[m->readers[i]], &cone, &m->changed[i], why)) {
       m->bindings = m->changed[i].input_count + m->changed[i].output_count;

@@ -78,6 +78,7 @@ static bool merge_members(grouping *s, const fusion_group *a, const fusion_group
   }
   out->nodes = nodes;
   out->count = n;
+  out->moved = (uint8_t)(a->moved + b->moved < UINT8_MAX ? a->moved + b->moved : UINT8_MAX);
   return true;
 }
 
@@ -159,18 +160,21 @@ bool group_find_ports(grouping *s, fusion_group *group) {
 
 /* The same sets from the ports of two groups: what a part does not read or store, the union does not; a result that the other part does not read is still
    read outside. Only the order may differ from group_find_ports, which is asked when the union is made. */
-static bool join_ports(grouping *s, uint32_t a, uint32_t b, fusion_group *group) {
+static bool join_ports(grouping *s, uint32_t a, uint32_t b, fusion_group *group, const char **why_not) {
   const fusion_group *groups = s->c->groups.at;
   port_lists p = {.parts = {&groups[a], &groups[b]}, .owner = {a + 1, b + 1}, .listed = ++s->mark};
   p.outputs = new_list(s, p.parts[0]->output_count + p.parts[1]->output_count);
   uint32_t *inputs = new_list(s, p.parts[0]->input_count + p.parts[1]->input_count), count = 0;
+  *why_not = "host memory";
   if (!p.outputs || !inputs) return false;
+  *why_not = "joins of joins";
   for (uint32_t k = 0; k < 2; k++)
     for (uint32_t i = 0; i < p.parts[k]->input_count; i++) {
       const uint32_t node = p.parts[k]->inputs[i];
       if (s->tried[node] == p.listed) continue;
       s->tried[node] = p.listed;
       if (!inside(s, &p, node)) inputs[count++] = node;
+      else if (s->is_stored[node] == GROUP_STORED_APART) return false;
     }
   for (uint32_t k = 0; k < 2; k++)
     for (uint32_t i = 0; i < p.parts[k]->output_count; i++) {
@@ -412,6 +416,12 @@ static bool is_legal(grouping *s, fusion_group *group, const char **why_not) {
   return !kind->accepts || kind->accepts(s->c, group, why_not);
 }
 
+/* The text of a kernel has an end, too. */
+static bool can_be_written(const grouping *s, const fusion_group *group, const char **why_not) {
+  *why_not = "values that many others each read in two ways";
+  return group->moved <= GROUP_FEW_MOVED || !group_writes_too_often(s->c, group);
+}
+
 bool group_finish(grouping *s, fusion_group *group, const char **why_not) {
   if (group->count > GROUP_MOST_MEMBERS) {
     *why_not = "size";
@@ -421,7 +431,7 @@ bool group_finish(grouping *s, fusion_group *group, const char **why_not) {
     *why_not = "too many values";
     return false;
   }
-  return is_legal(s, group, why_not);
+  return is_legal(s, group, why_not) && can_be_written(s, group, why_not);
 }
 
 bool group_unite_all(grouping *s, const uint32_t *groups, uint32_t count, group_kind kind, uint32_t hero, fusion_group *out,
@@ -435,7 +445,7 @@ bool group_unite_all(grouping *s, const uint32_t *groups, uint32_t count, group_
     *why_not = "size";
     return false;
   }
-  *out = (fusion_group){.kind = (uint8_t)kind, .hero = hero, .count = first->count, .nodes = first->nodes};
+  *out = (fusion_group){.kind = (uint8_t)kind, .hero = hero, .moved = first->moved, .count = first->count, .nodes = first->nodes};
   for (uint32_t i = 1; i < count; i++) {
     const fusion_group so_far = *out;
     if (!merge_members(s, &so_far, &s->c->groups.at[groups[i]], out)) {
@@ -455,9 +465,10 @@ bool group_extend(grouping *s, const fusion_group *group, const fusion_group *wi
 /* Two flat loops over as many elements: no kind, size or hero to look at. */
 bool group_join_loops(grouping *s, uint32_t a, uint32_t b, fusion_group *out) {
   const fusion_group *parts[2] = {&s->c->groups.at[a], &s->c->groups.at[b]};
+  const char *why_not;
   *out = (fusion_group){.kind = GROUP_LOOP};
   ir_arena_rewind(&s->scratch, s->empty);
-  return join_ports(s, a, b, out) && merge_members(s, parts[0], parts[1], out) && pick_output(s, out);
+  return join_ports(s, a, b, out, &why_not) && merge_members(s, parts[0], parts[1], out) && pick_output(s, out);
 }
 
 static bool join(grouping *s, uint32_t a, uint32_t b, fusion_group *out, const char **why_not) {
@@ -466,8 +477,7 @@ static bool join(grouping *s, uint32_t a, uint32_t b, fusion_group *out, const c
   *why_not = out->kind ? "size" : "kind";
   if (!out->kind || parts[0]->count + parts[1]->count > GROUP_MOST_MEMBERS) return false;
   ir_arena_rewind(&s->scratch, s->empty);
-  *why_not = "host memory";
-  if (!join_ports(s, a, b, out)) return false;
+  if (!join_ports(s, a, b, out, why_not)) return false;
   *why_not = "bindings"; /* most unions of large groups end here: before their members are put together */
   return can_be_bound(s, out);
 }
@@ -476,7 +486,7 @@ static bool join(grouping *s, uint32_t a, uint32_t b, fusion_group *out, const c
 bool group_look(grouping *s, uint32_t a, uint32_t b, fusion_group *out, const char **why_not) {
   if (!join(s, a, b, out, why_not)) return false;
   *why_not = "host memory";
-  return merge_members(s, &s->c->groups.at[a], &s->c->groups.at[b], out) && is_legal(s, out, why_not);
+  return merge_members(s, &s->c->groups.at[a], &s->c->groups.at[b], out) && is_legal(s, out, why_not) && can_be_written(s, out, why_not);
 }
 
 bool group_guess(grouping *s, uint32_t a, uint32_t b, fusion_group *out, const char **why_not, double *saving) {

@@ -35,8 +35,8 @@ const onnx_row *onnx_find_row(const onnx_node *n, int64_t opset, const onnx_row 
 typedef struct expansion {
   onnx_call *c;
   ir_text out;
-  bool dropped; /* the item at hand: an attribute that is not there */
-  uint32_t nodes[ONNX_MAX_INPUTS];
+  bool dropped;    /* the item at hand: an attribute that is not there */
+  uint32_t *nodes; /* of the operands */
 } expansion;
 
 static void put_float(ir_text *out, double value) { ir_text_format(out, "%a", value); }
@@ -136,6 +136,8 @@ static const char *item_end(const char *at) {
 static bool take_operands(expansion *e) {
   onnx_call *c = e->c;
   if (c->in_count > ONNX_MAX_INPUTS) return onnx_refuse(c, "%u operands", c->in_count);
+  e->nodes = IR_NEW_ARRAY(c->im->temp, uint32_t, c->in_count + 1);
+  if (!e->nodes) return false;
   for (uint32_t i = 0; i < c->in_count; i++) {
     e->nodes[i] = onnx_in(c, i);
     if (onnx_has(c, i) && !e->nodes[i]) return false;
@@ -144,19 +146,17 @@ static bool take_operands(expansion *e) {
 }
 
 static bool run_template(onnx_call *c) {
-  expansion *e = IR_NEW(c->im->temp, expansion);
-  if (!e) return false;
-  e->c = c;
-  ir_text_init(&e->out, c->im->temp);
-  if (!take_operands(e)) return false;
+  expansion e = {.c = c};
+  ir_text_init(&e.out, c->im->temp);
+  if (!take_operands(&e)) return false;
   for (const char *at = c->row->text; *at;) {
     const char *end = item_end(at);
-    if (!expand_item(e, at, end)) return false;
+    if (!expand_item(&e, at, end)) return false;
     at = *end ? end + 1 : end;
   }
-  while (e->out.length >= 3 && !memcmp(e->out.at + e->out.length - 3, ", _", 3)) e->out.length -= 3;
-  if (e->out.failed) return false;
-  return onnx_out(c, 0, onnx_add(c, "%.*s", (int)e->out.length, e->out.at));
+  while (e.out.length >= 3 && !memcmp(e.out.at + e.out.length - 3, ", _", 3)) e.out.length -= 3;
+  if (e.out.failed) return false;
+  return onnx_out(c, 0, onnx_add(c, "%.*s", (int)e.out.length, e.out.at));
 }
 
 /* An attribute that nobody asked for could change the meaning: it is refused, not passed over. */

@@ -1,6 +1,6 @@
 #!/usr/bin/perl
 # What a graph costs to compile does not hang on how often its values are joined, or on how many ways lead down from one: chains whose nodes read the node before
-# twice have twice the ways with each, and few nodes. Seconds of processor time of each compile, on profiles with vectors and with texels. Output: TAP.
+# twice have twice the ways with each, and few nodes. Seconds of processor time of each compile, on profiles with vectors, with texels and with dear launches. Output: TAP.
 use strict;
 use warnings;
 use Test::More;
@@ -22,6 +22,11 @@ my ($whole, @doubled) = chain(18, sub { "%v$_[0] = concat %$_[1], %$_[1], axis=0
 my ($cut, @cuts) = chain(40, sub {
   my ($i, $v) = @_;
   ("%t$i = transpose %$v, perm=[1,0]", "%p$i = concat %$v, %t$i, axis=0", "%v$i = slice %p$i, starts=[4,0], sizes=[8,8], steps=[1,1]") });
+sub spread {
+  my ($i, $v, $s) = @_;
+  return ("%t$i = transpose %$v, perm=[1,0]", "%p$i = concat %$v, %t$i, axis=1", "%$s$i = slice %p$i, starts=[0,0], sizes=[8,8], steps=[1,2]") }
+my ($spread, @spreads) = chain(40, sub { spread(@_, 'v') });
+my ($negated, @negations) = chain(40, sub { (spread(@_, 's'), "%v$_[0] = neg %s$_[0]") });
 my ($product, @products) = chain(60, sub { "%v$_[0] = mul %$_[1], %$_[1]" });
 my ($turned, @turns) = chain(40, sub { my ($i, $v) = @_; ("%t$i = transpose %$v, perm=[1,0]", "%v$i = mul %t$i, %$v") });
 my ($split, @splits) = chain(40, sub { my ($i, $v) = @_; ("%e$i = mul %$v, 1.5", "%l$i = add %$v, 0.5", "%v$i = min %e$i, %l$i") });
@@ -34,6 +39,8 @@ my %graphs = (
   cut => graph('8,8', $cut, @cuts),
   cut_product => graph('8,8', 'y', @cuts, "%y = matmul %$cut, %x"),
   above_product => graph('8,8', $cut, map({ s/%x\b/%c/gr } @cuts), ) =~ s/\{\n/{\n  %c = matmul %x, %x\n/r,
+  spread => graph('8,8', $spread, @spreads),
+  spread_neg => graph('8,8', $negated, @negations),
   powers => graph('64', $product, @products),
   turned => graph('8,8', $turned, @turns),
   turned_sum => graph('8,8', 'y', @turns, "%y = reduce.sum %$turned, axes=[1]"),
@@ -41,7 +48,7 @@ my %graphs = (
   split_sum => graph('8,8', 'y', @splits, "%y = reduce.sum %$split, axes=[1]"),
   split_product => graph('8,8', 'y', @splits, "%y = matmul %$split, %$split"),
 );
-for my $profile (qw(pocl lavapipe)) {
+for my $profile (qw(pocl lavapipe dgpu)) {
   for my $name (sort keys %graphs) {
     put("$name.snt", $graphs{$name});
     my ($rc, $said) = says("ulimit -t $seconds; $sinter compile $dir/$name.snt --profile $profile --target opencl,spirv -o $dir/$name.sntp");
@@ -50,6 +57,8 @@ for my $profile (qw(pocl lavapipe)) {
 }
 # And it is what it was: each element of a doubled one is the first.
 put('doubled.snt', graph('1', $whole, @doubled[0 .. 8]) =~ s/y=%\w+/y=%v8/r);
-my ($rc, $said) = says("$sinter run $dir/doubled.snt --device interp --check");
-is($rc, 0, 'within bounds of the reference') or diag($said);
+for my $name (qw(doubled spread spread_neg)) {
+  my ($rc, $said) = says("$sinter run $dir/$name.snt --device interp --check");
+  is($rc, 0, "$name: within bounds of the reference") or diag($said);
+}
 done_testing;
