@@ -81,6 +81,7 @@ typedef struct recompute {
   double times;        /* of a stencil; all terms of a contraction */
   uint32_t below;      /* what is computed again comes before it */
   uint32_t alone;      /* 1 + number of the operands whose elements are computed one by one; 0: of none */
+  bool units;          /* what is summed may go to matrix units */
   group_copies copies; /* of a prologue */
 } recompute;
 
@@ -102,6 +103,7 @@ static void find_recompute(const fusion_context *c, const fusion_group *group, r
     const uint32_t lanes = schedule_is_explicit(c) ? contract_lane_operands(c->graph, hero) : 0;
     r->rule = PROLOGUE, r->times = elements_of(c, hero) * group_contract_depth(c, hero);
     if (lanes == 1 || lanes == 2) r->alone = 3 - lanes;
+    r->units = !schedule_is_explicit(c);
     group_find_copies(c, group, &r->copies);
   }
 }
@@ -118,7 +120,7 @@ static double recompute_factor(const fusion_context *c, const fusion_group *grou
   if (r->rule == ONCE || node >= r->below) return 1;
   if (r->rule == STENCIL) return r->times;
   if (r->rule == WINDOW) return window_factor(c, group->hero, node);
-  if (is_taken_narrow(c, group->hero, node)) return 1;
+  if (r->units && is_taken_narrow(c, group->hero, node)) return 1;
   bool alone = false, feeds = false;
   for (uint32_t i = 0; i < 2 * r->copies.set.count; i++) {
     const uint32_t o = i % 2;
