@@ -22,6 +22,10 @@
   "#define SNT_VLOAD(Q, T, N, p) (*(Q const snt_##T##N *)(p))\n#define SNT_VSTORE(Q, T, N, v, p) (*(Q snt_##T##N *)(p) = (v))\n"         \
   "#else\n#define SNT_VLOAD(Q, T, N, p) vload##N(0, p)\n#define SNT_VSTORE(Q, T, N, v, p) vstore##N(v, 0, p)\n#endif\n"
 
+/* LLVM 14 for AVX-512 reads one element of local memory for all lanes of a loop behind a barrier that PoCL has taken apart. On CPUs only kernels of other classes have
+   local memory. */
+#define VOLATILE_ON_CPUS "#if SNT_CPU\n#define __local volatile __local\n#endif\n"
+
 /* Products of bytes: SNT_DOT4 says how wide vectors are that the device has an instruction for (512: AVX-512 VNNI, 256: AVX-VNNI; compilers
    for a family of processors do not know of these, assemblers do), or that it has a function for a word (32: cl_khr_integer_dot_product, without a pragma). */
 #define DOT4_HEAD "#define SNT_D(N) int##N __attribute__((overloadable)) snt_dot4(int##N a, int##N b, int##N c)\n"
@@ -102,7 +106,7 @@ const ctext_helper opencl_helpers[] = {
                      "#define SNT_PREFETCH(p, bytes, rw) \\\n"
                      "  for (size_t q_ = 0; q_ < bytes; q_ += 64) __builtin_prefetch((const void *)((size_t)(p) + q_), rw, 3)\n"
                      "#else\n#define SNT_PREFETCH(p, bytes, rw)\n#endif\n"},
-    {"SNT_SYNC_", "#define SNT_SYNC_0 CLK_LOCAL_MEM_FENCE\n#define SNT_SYNC_1 CLK_LOCAL_MEM_FENCE\n#define SNT_SYNC_2 CLK_GLOBAL_MEM_FENCE\n"
+    {"SNT_SYNC_", VOLATILE_ON_CPUS "#define SNT_SYNC_0 CLK_LOCAL_MEM_FENCE\n#define SNT_SYNC_1 CLK_LOCAL_MEM_FENCE\n#define SNT_SYNC_2 CLK_GLOBAL_MEM_FENCE\n"
                   "#define SNT_SYNC_3 (CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)\n"},
     {"SNT_NEAREST", "__constant sampler_t SNT_NEAREST = CLK_NORMALIZED_COORDS_FALSE | CLK_ADDRESS_CLAMP_TO_EDGE | CLK_FILTER_NEAREST;\n"},
     {"SNT_SAMPLER_", "__constant sampler_t SNT_SAMPLER_0 = CLK_NORMALIZED_COORDS_TRUE | CLK_ADDRESS_REPEAT | CLK_FILTER_NEAREST;\n"

@@ -44,6 +44,7 @@ has '<summary>its kernels</summary><pre>// kernel 1 of 1' "$work/page.html" 'and
 "$conform" report "$work/self.jsonl" -o "$work/table.md" >/dev/null 2>&1
 has '^| self | .*, \*\*4 failed\*\* |$' "$work/table.md" 'a table says how many failed'
 # Ended from outside, a run has whole lines: the parts of it can be read.
+: >"$work/ended" # what is started may come to open it later than it is looked into
 "$conform" --device interp --count 600 --jobs 1 --json "$work/ended.jsonl" >"$work/ended" 2>&1 &
 ended=$!
 while kill -0 $ended && [ "$(grep -c '^ok' "$work/ended")" -lt 5 ]; do sleep 0.1; done
@@ -51,6 +52,7 @@ kill -KILL $ended; wait $ended 2>/dev/null
 "$conform" report "$work/ended.jsonl" -o "$work/ended.html" >"$work/log" 2>&1 && [ "$(wc -l <"$work/ended.jsonl")" -ge 5 ]
 result $? 'a run that was killed can be read up to there'
 # Stopped as a whole for longer than a case may take (a machine that sleeps, a debugger): no child hangs for that.
+: >"$work/slept"
 perl -e 'setpgrp; exec @ARGV' "$conform" --device interp --count 600 --case-time 12 --compile-time 12 --jobs 2 >"$work/slept" 2>&1 &
 sleeper=$!
 while kill -0 $sleeper && ! grep -q '^ok' "$work/slept"; do sleep 0.1; done
