@@ -34,10 +34,10 @@ void dialect_find_rows(const dialect *d, dialect_index *index) {
   }
 }
 
-const char *dialect_cell(const dialect *d, const dialect_index *index, kir_op op, uint32_t type, bool vector) {
+const char *dialect_cell(const dialect *d, const dialect_index *index, kir_op op, uint32_t type, uint32_t shape) {
   for (uint32_t level = 0; d; d = d->base, level++)
     for (uint32_t row = index->first[level][op]; row < d->cell_count && d->cells[row].op == op; row++)
-      if (d->cells[row].types >> type & 1u && (vector || d->cells[row].shape != CT_VECTOR)) return d->cells[row].text;
+      if (d->cells[row].types >> type & 1u && (!d->cells[row].shape || d->cells[row].shape == shape)) return d->cells[row].text;
   return NULL;
 }
 
@@ -66,17 +66,17 @@ static kir_type operand_type(const ctext *c, uint32_t id) {
   return kir_at(c->k, kir_arg(c->k, id, 0))->type;
 }
 
-static bool is_vector(const ctext *c, uint32_t id) {
+static uint32_t shape_of(const ctext *c, uint32_t id) {
   const kir_inst *s = kir_at(c->k, id);
-  if (kir_ops[s->op].flags & KIR_MEM) return false;
-  if (s->op == KIR_select) return kir_at(c->k, kir_arg(c->k, id, 0))->type.lanes > 1;
-  if (kir_ops[s->op].result != KIR_R_NONE && s->type.lanes > 1) return true;
-  return s->arg_count && kir_at(c->k, kir_arg(c->k, id, 0))->type.lanes > 1;
+  if (kir_ops[s->op].flags & KIR_MEM) return CT_SCALAR;
+  if (s->arg_count && kir_at(c->k, kir_arg(c->k, id, 0))->type.lanes > 1) return CT_VECTOR;
+  if (s->op == KIR_select && s->type.lanes > 1) return CT_PICK;
+  return s->op != KIR_select && kir_ops[s->op].result != KIR_R_NONE && s->type.lanes > 1 ? CT_VECTOR : CT_SCALAR;
 }
 
 const char *ctext_cell_for(ctext *c, kir_op op, uint32_t id, kir_type operand) {
-  const bool vector = op == kir_at(c->k, id)->op ? is_vector(c, id) : operand.lanes > 1;
-  const char *text = dialect_cell(c->d, &c->index, op, operand.base, vector);
+  const uint32_t shape = op == kir_at(c->k, id)->op ? shape_of(c, id) : operand.lanes > 1 ? CT_VECTOR : CT_SCALAR;
+  const char *text = dialect_cell(c->d, &c->index, op, operand.base, shape);
   if (CT_HALVES >> operand.base & 1u && !moves_bits(op) && !(kir_ops[op].flags & KIR_MEM)) text = "!widen";
   if (!text)
     ctext_fail(c, SNT_E_UNSUPPORTED, id, "%s has no %s of %s x%u", c->d->name, kir_ops[op].name, ir_dtypes[operand.base].name,
@@ -164,7 +164,7 @@ static void rounded_operand(ctext *c, const ctext_site *site) {
   const uint32_t round = kir_at(c->k, site->id)->flags & 7u;
   const kir_op op[] = {KIR_NONE, KIR_rint, KIR_NONE, KIR_ceil, KIR_floor};
   const char *text = round < IR_COUNT(op) && op[round] != KIR_NONE
-                         ? dialect_cell(c->d, &c->index, op[round], site->operand.base, site->operand.lanes > 1)
+                         ? dialect_cell(c->d, &c->index, op[round], site->operand.base, site->operand.lanes > 1 ? CT_VECTOR : CT_SCALAR)
                          : "$0";
   ctext_expand(c, text, &(ctext_site){.id = site->id, .type = site->operand, .operand = site->operand});
 }

@@ -13,7 +13,7 @@
      $k dimension as a letter   $K as a digit   $p bytes of a prefetch or copy   $i the sets of an async.wait   $f flags
      $M operand 1 modulo the width   $P what operand 1 is before a shift to the right, and by how many bits   $X $Y $Z numbers: the workgroup's size unless said otherwise   $c their product   $g how many such groups a unit is to hold
    A cell that starts with '!' names the pass that must have removed the operation; with '?', why the target cannot do it. */
-enum { CT_ANY_SHAPE, CT_SCALAR, CT_VECTOR };
+enum { CT_ANY_SHAPE, CT_SCALAR, CT_VECTOR, CT_PICK };
 #define CT_BIT(dtype) (1u << SNT_##dtype)
 #define CT_ALL (~0u)
 enum {
@@ -25,7 +25,7 @@ enum {
 };
 
 /* An operation: of its dialect's rows for it, which stand beside each other, the first whose mask holds the operand's base type is taken; those of CT_VECTOR
-   are before the others and for vectors alone. */
+   are before the others and for vectors alone, those of CT_PICK for vectors that one condition chooses. */
 typedef struct ctext_cell {
   uint32_t types;
   uint8_t op, shape;
@@ -35,6 +35,8 @@ typedef struct ctext_cell {
   { types, KIR_##op, CT_ANY_SHAPE, text }
 #define CT_VECTORS(op, types, text) \
   { types, KIR_##op, CT_VECTOR, text }
+#define CT_PICKS(types, text) \
+  { types, KIR_select, CT_PICK, text }
 #define CT_LOWERED(op, pass) CT_CELL(op, CT_ALL, "!" pass)
 
 /* A conversion: the first row whose masks hold both base types, and whose shape and saturation fit, is taken. */
@@ -101,6 +103,6 @@ typedef struct dialect_index {
 } dialect_index;
 void dialect_find_rows(const dialect *, dialect_index *);
 /* The text of `op` for operands of a base type, or null. */
-const char *dialect_cell(const dialect *, const dialect_index *, kir_op, uint32_t type, bool vector);
+const char *dialect_cell(const dialect *, const dialect_index *, kir_op, uint32_t type, uint32_t shape);
 snt_result ctext_emit(const dialect *, const kir_kernel *, ir_arena *, codegen_code *out, snt_diag *);
 #endif

@@ -55,6 +55,7 @@ static const ctext_cell cells[] = {
     CT_VECTORS(isinf, CT_BIT(F64), "convert_$t(isinf($0))"),
     CT_VECTORS(select, CT_BIT(F32) | CT_BIT(I32) | CT_BIT(U32) | CT_BOOLS, "select($2, $1, $0)"),
     CT_VECTORS(select, CT_ALL, "select($2, $1, convert_$s($0))"),
+    CT_PICKS(CT_ALL, "snt_pick($0) ? $1 : $2"),
     CT_VECTORS(splat, CT_BOOLS, "-($t)($0)"),
     CT_VECTORS(splat, CT_ALL, "($t)($0)"),
     CT_CELL(splat, CT_ALL, "$0"),

@@ -26,6 +26,10 @@
    local memory. */
 #define VOLATILE_ON_CPUS "#if SNT_CPU\n#define __local volatile __local\n#endif\n"
 
+/* One condition for a vector: LLVM 14 makes one vector of several such conditions and cannot choose by an element of that where they are bits of a mask. */
+#define PICK \
+  "#if SNT_CPU && __AVX512F__\nint snt_pick(int c) { __asm__(\"\" : \"+r\"(c)); return c; }\n#else\n#define snt_pick(c) c\n#endif\n"
+
 /* Products of bytes: SNT_DOT4 says how wide vectors are that the device has an instruction for (512: AVX-512 VNNI, 256: AVX-VNNI; compilers
    for a family of processors do not know of these, assemblers do), or that it has a function for a word (32: cl_khr_integer_dot_product, without a pragma). */
 #define DOT4_HEAD "#define SNT_D(N) int##N __attribute__((overloadable)) snt_dot4(int##N a, int##N b, int##N c)\n"
@@ -106,6 +110,7 @@ const ctext_helper opencl_helpers[] = {
                      "#define SNT_PREFETCH(p, bytes, rw) \\\n"
                      "  for (size_t q_ = 0; q_ < bytes; q_ += 64) __builtin_prefetch((const void *)((size_t)(p) + q_), rw, 3)\n"
                      "#else\n#define SNT_PREFETCH(p, bytes, rw)\n#endif\n"},
+    {"snt_pick(", PICK},
     {"SNT_SYNC_", VOLATILE_ON_CPUS "#define SNT_SYNC_0 CLK_LOCAL_MEM_FENCE\n#define SNT_SYNC_1 CLK_LOCAL_MEM_FENCE\n#define SNT_SYNC_2 CLK_GLOBAL_MEM_FENCE\n"
                   "#define SNT_SYNC_3 (CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)\n"},
     {"SNT_NEAREST", "__constant sampler_t SNT_NEAREST = CLK_NORMALIZED_COORDS_FALSE | CLK_ADDRESS_CLAMP_TO_EDGE | CLK_FILTER_NEAREST;\n"},

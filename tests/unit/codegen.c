@@ -97,7 +97,8 @@ static void check_dialect(const dialect *d) {
   dialect_find_rows(d, &index);
   for (uint32_t op = 1; op < KIR_OP_COUNT; op++) {
     bool has = false;
-    for (uint32_t i = 0; i < 2 * SNT_DTYPE_COUNT; i++) has |= dialect_cell(d, &index, (kir_op)op, i / 2, i % 2) != NULL;
+    for (uint32_t i = 0; i < 2 * SNT_DTYPE_COUNT; i++)
+      has |= dialect_cell(d, &index, (kir_op)op, i / 2, i % 2 ? CT_VECTOR : CT_SCALAR) != NULL;
     if (!has) missing++, tap_diag("%s has nothing for %s", d->name, kir_ops[op].name);
   }
   tap_is_int(missing, 0, "every operation has an entry in %s", d->name);
