@@ -6,10 +6,15 @@
 enum { NONE = UINT32_MAX };
 
 typedef IR_VEC(uint32_t) numbers;
+typedef struct result {
+  const char *name;
+  uint32_t node; /* that gives it */
+} result;
 typedef struct order {
   ir_arena *arena;
   const onnx_nodes *nodes;
-  uint32_t *table, size; /* of names of results: which node gives it, by open addressing */
+  IR_VEC(result) results;
+  uint32_t *table, size; /* of results by their names: open addressing */
   numbers makers, first; /* the nodes that node i reads: makers from first[i] to first[i + 1] */
   bool sorted;           /* so far all of them stand in front */
 } order;
@@ -19,37 +24,32 @@ typedef struct visits {
   numbers path, out; /* those begun, from the root on; those done */
 } visits;
 
-static bool gives(const onnx_node *n, const char *name) {
-  for (uint32_t i = 0; i < n->outputs.count; i++)
-    if (!strcmp(n->outputs.at[i], name)) return true;
-  return false;
-}
-
 /* Where the name is in the table, or would be. */
 static uint32_t *slot_of(const order *o, const char *name) {
   uint32_t i = (uint32_t)ir_hash64(0, name, strlen(name)) & (o->size - 1);
-  while (o->table[i] != NONE && !gives(&o->nodes->at[o->table[i]], name)) i = (i + 1) & (o->size - 1);
+  while (o->table[i] != NONE && strcmp(o->results.at[o->table[i]].name, name) != 0) i = (i + 1) & (o->size - 1);
   return &o->table[i];
 }
 
 static bool list_results(order *o) {
-  uint32_t results = 0;
-  for (uint32_t i = 0; i < o->nodes->count; i++) results += o->nodes->at[i].outputs.count;
-  for (o->size = 16; o->size < 2 * results;) o->size *= 2;
+  for (uint32_t i = 0; i < o->nodes->count; i++)
+    for (uint32_t k = 0; k < o->nodes->at[i].outputs.count; k++)
+      if (!IR_PUSH(o->arena, &o->results, (result){o->nodes->at[i].outputs.at[k], i})) return false;
+  for (o->size = 16; o->size < 2 * o->results.count;) o->size *= 2;
   o->table = IR_NEW_ARRAY(o->arena, uint32_t, o->size);
   if (!o->table) return false;
   for (uint32_t i = 0; i < o->size; i++) o->table[i] = NONE;
-  for (uint32_t i = 0; i < o->nodes->count; i++)
-    for (uint32_t k = 0; k < o->nodes->at[i].outputs.count; k++) {
-      uint32_t *slot = slot_of(o, o->nodes->at[i].outputs.at[k]);
-      if (*slot == NONE) *slot = i; /* of two nodes that give one name the first: the import says so */
-    }
+  for (uint32_t i = 0; i < o->results.count; i++) {
+    uint32_t *slot = slot_of(o, o->results.at[i].name);
+    if (*slot == NONE) *slot = i; /* of two nodes that give one name the first: the import says so */
+  }
   return true;
 }
 
 static bool read_name(order *o, uint32_t reader, const char *name) {
-  const uint32_t maker = name[0] ? *slot_of(o, name) : NONE;
-  if (maker == NONE) return true;
+  const uint32_t found = name[0] ? *slot_of(o, name) : NONE;
+  if (found == NONE) return true;
+  const uint32_t maker = o->results.at[found].node;
   o->sorted &= maker < reader;
   return IR_PUSH(o->arena, &o->makers, maker);
 }
