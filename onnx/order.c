@@ -3,7 +3,7 @@
    nodes that it reads, those in front of the first that reads them, else as before. A graph that goes round in circles stays as it is, which the import refuses. */
 #include "onnx/model.h"
 
-enum { NONE = UINT32_MAX };
+#define NONE UINT32_MAX
 
 typedef IR_VEC(uint32_t) numbers;
 typedef struct result {
