@@ -385,15 +385,11 @@ static uint32_t add_base(onnx_call *c, const forest *f, uint32_t y) {
   return onnx_2(c, IR_OP_add, y, onnx_vector(c, f->dtype, f->base_count, f->base));
 }
 
-/* x as rows of floats: [rows, features]. */
+/* x as rows of floats, in whose type thresholds and votes are, too. */
 static uint32_t rows_in(onnx_call *c, forest *f) {
-  const uint32_t x = onnx_in(c, 0);
-  if (!x) return 0;
-  const ir_tensor type = *onnx_type_of(c, x);
-  if (type.rank < 1 || type.rank > 2) return onnx_refuse(c, "rows of rank %u", type.rank), 0;
-  f->dtype = type.dtype == SNT_F64 ? SNT_F64 : SNT_F32;
-  const ir_expr dims[] = {type.rank == 2 ? type.dims[0] : 1, type.dims[type.rank - 1]};
-  return onnx_cast(c, onnx_reshape(c, x, 2, dims), f->dtype);
+  const uint32_t x = onnx_rows_in(c);
+  if (x) f->dtype = onnx_type_of(c, x)->dtype;
+  return x;
 }
 
 static bool features_exist(onnx_call *c, const forest *f, uint32_t x) {
