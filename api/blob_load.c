@@ -106,14 +106,6 @@ static snt_result load_meta(loader *l) {
   return p->ports ? SNT_OK : SNT_E_HOST_MEM;
 }
 
-/* Constants are copied into the program: the blob is the caller's. */
-const void *blob_constant(snt_program *p, const blob_bytes *data, uint64_t offset, uint64_t size) {
-  if (offset > data->size || size > data->size - offset) return NULL;
-  void *copy = ir_arena_take(&p->arena, (size_t)size, 64);
-  if (copy) memcpy(copy, data->at + offset, (size_t)size);
-  return copy;
-}
-
 /* Numbers that were stored in fewer bytes, as f32. */
 static const void *widened(snt_program *p, uint32_t stored, const uint8_t *from, size_t count) {
   float *to = ir_arena_take(&p->arena, count * sizeof *to, 64);

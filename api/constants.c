@@ -1,6 +1,6 @@
 /* Constants of a program that its compile only described: made on first need, each description once, kept as long as the program.
    In: the buffers of a plan, from any thread. Out: bytes, whose rest up to a multiple of sixteen is zero. */
-#include "api/handles.h"
+#include "api/blob.h"
 #include "ir/making.h"
 
 enum { MADE_ALIGN = 64, MADE_STEP = 16 };
@@ -63,4 +63,12 @@ void api_drop_constants(snt_program *p) {
     void *own = atomic_load(&p->made[i]);
     if (own) p->context->alloc.release(p->context->alloc.user, own, room_of(p->plan.buffers.at[i].making), MADE_ALIGN);
   }
+}
+
+/* Constants are copied into the program: the blob is the caller's. */
+const void *blob_constant(snt_program *p, const blob_bytes *data, uint64_t offset, uint64_t size) {
+  if (offset > data->size || size > data->size - offset) return NULL;
+  void *copy = ir_arena_take(&p->arena, (size_t)size, 64);
+  if (copy) memcpy(copy, data->at + offset, (size_t)size);
+  return copy;
 }

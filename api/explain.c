@@ -1,11 +1,6 @@
 /* What a program is made of and why: kernels with the user's node names, bytes against the unfused plan, and every decision. As text or JSON. */
 #include "api/explain_private.h"
 
-const ir_graph *explain_graph_of(const snt_program *p, uint32_t step) {
-  const plan_loop *l = api_loop_around(&p->plan, step);
-  return l && l->body && l->body <= p->fusion.body_graphs.count ? p->fusion.body_graphs.at[l->body - 1] : p->fusion.graph;
-}
-
 /* The user's name of a node; else its number with its operator. */
 void explain_name(const ir_graph *g, uint32_t node, ir_text *out) {
   const char *name = ir_node_name(g, node);
@@ -25,16 +20,6 @@ const char *explain_kernel(const snt_program *p, uint32_t kernel) {
     }
   }
   return text.failed ? "" : text.at;
-}
-
-void explain_quoted(const char *text, ir_text *out) {
-  ir_text_add(out, "\"");
-  for (; *text; text++) {
-    if (*text == '"' || *text == '\\') ir_text_format(out, "\\%c", *text);
-    else if ((unsigned char)*text < 32) ir_text_format(out, "\\u%04x", (unsigned)(unsigned char)*text);
-    else ir_text_put(out, text, 1);
-  }
-  ir_text_add(out, "\"");
 }
 
 static void json_name(const ir_graph *g, uint32_t node, ir_arena *arena, ir_text *out) {

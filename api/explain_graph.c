@@ -312,3 +312,18 @@ void explain_dot(const snt_program *p, bool after, ir_arena *temp, ir_text *out)
   for (uint32_t i = 0; i < q.edges.count; i++) put_dot_edge(&q, i, out);
   ir_text_add(out, "}\n");
 }
+
+const ir_graph *explain_graph_of(const snt_program *p, uint32_t step) {
+  const plan_loop *l = api_loop_around(&p->plan, step);
+  return l && l->body && l->body <= p->fusion.body_graphs.count ? p->fusion.body_graphs.at[l->body - 1] : p->fusion.graph;
+}
+
+void explain_quoted(const char *text, ir_text *out) {
+  ir_text_add(out, "\"");
+  for (; *text; text++) {
+    if (*text == '"' || *text == '\\') ir_text_format(out, "\\%c", *text);
+    else if ((unsigned char)*text < 32) ir_text_format(out, "\\u%04x", (unsigned)(unsigned char)*text);
+    else ir_text_put(out, text, 1);
+  }
+  ir_text_add(out, "\"");
+}

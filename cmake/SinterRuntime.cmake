@@ -4,8 +4,8 @@
 set(SINTER_RUNTIME_SOURCES
   api/blob_load.c api/constants.c api/context.c api/device.c api/exec.c api/pack.c api/program_query.c api/store.c
   cost_targets/mask.c
-  door/door_binding.c door/door_describe.c door/door_device.c door/door_exec.c door/door_features.c door/door_format.c door/door_memory.c
-  door/door_ports.c door/door_record.c door/door_steps.c
+  door/door_binding.c door/door_check.c door/door_describe.c door/door_device.c door/door_exec.c door/door_features.c door/door_format.c door/door_memory.c
+  door/door_ports.c door/door_record.c door/door_slots.c door/door_steps.c
   ir/arena.c ir/dtype.c ir/expr.c ir/expr_copy.c ir/expr_div.c ir/expr_prove.c ir/expr_query.c ir/expr_sum.c ir/expr_text.c
   ir/graph_lex.c ir/graph_parse.c ir/graph_text.c ir/graph.c ir/literal.c ir/making.c ir/plan.c ir/plan_parse.c ir/plan_print.c ir/plan_verify.c ir/sha256.c
   ir/text.c

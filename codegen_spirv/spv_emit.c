@@ -1,7 +1,6 @@
 /* The SPIR-V generator: legal kernel IR in, one Vulkan 1.1 compute module (SPIR-V 1.3) out, entry point "main". The whole kernel stands
    inside `if (group < groups)`, so that leaving early is structured. Capabilities are asked for by what is used, and written last. */
 #include "codegen_spirv/spv_private.h"
-#include <stdio.h>
 
 // clang-format off
 const kir_caps spirv_caps = {.target = "spirv", .max_lanes = 4, .vector_memory = 16, .f16_storage = true, .bf16_storage = true, .int8_storage = true, .fma_fast = true,
@@ -9,50 +8,6 @@ const kir_caps spirv_caps = {.target = "spirv", .max_lanes = 4, .vector_memory =
                              .images = true, .shuffle = true, .pack2 = true, .dot4 = true, .aligned_vectors = true, .nan_unsafe = true, .push_bytes = 128, .oob_zero = true,
                              .mma = {[KIR_MMA_F16] = {KIR_MMA_ANY, 0, 0}, [KIR_MMA_I8] = {KIR_MMA_ANY, 0, 0}, [KIR_MMA_U8] = {KIR_MMA_ANY, 0, 0}}};
 // clang-format on
-
-void spv_fail(spv *s, snt_result result, uint32_t inst, const char *format, ...) {
-  if (s->result != SNT_OK) return;
-  char text[200];
-  va_list arguments;
-  va_start(arguments, format);
-  vsnprintf(text, sizeof text, format, arguments);
-  va_end(arguments);
-  s->result = ir_fail(s->diag, result, "spirv", 0, "kernel %s, %%%u: %s", s->k->name, inst, text);
-}
-
-void spv_need(spv *s, uint32_t capability) {
-  for (uint32_t i = 0; i < s->needed.count; i++)
-    if (s->needed.at[i] == capability) return;
-  if (!IR_PUSH(s->m.arena, &s->needed, capability)) s->m.failed = true;
-}
-
-uint32_t spv_result(spv *s, uint32_t op, uint32_t type, const uint32_t *operands, size_t count) {
-  const uint32_t id = spv_fresh(&s->m);
-  spv_put(&s->m, SPV_CODE, (uint32_t)(count + 3) << 16 | op);
-  spv_put(&s->m, SPV_CODE, type);
-  spv_put(&s->m, SPV_CODE, id);
-  for (size_t i = 0; i < count; i++) spv_put(&s->m, SPV_CODE, operands[i]);
-  return id;
-}
-
-uint32_t spv_float_op(spv *s, uint32_t op, uint32_t type, uint32_t a, uint32_t b) {
-  const uint32_t id = SPV_DO(s, op, type, a, b);
-  SPV(&s->m, SPV_DECORATIONS, SpvOpDecorate, id, SpvDecorationNoContraction);
-  return id;
-}
-
-uint32_t spv_builtin(spv *s, uint32_t number, uint32_t component) {
-  const bool scalar = component == ~0u;
-  const uint32_t u32 = spv_type(s, kir_t(SNT_U32, 1)), type = scalar ? u32 : spv_type(s, kir_t(SNT_U32, 3));
-  if (!s->builtin[number]) {
-    const uint32_t pointer = spv_pointer(s, SpvStorageClassInput, type), id = s->builtin[number] = spv_fresh(&s->m);
-    SPV(&s->m, SPV_TYPES, SpvOpVariable, pointer, id, SpvStorageClassInput);
-    SPV(&s->m, SPV_DECORATIONS, SpvOpDecorate, id, SpvDecorationBuiltIn, number);
-    if (scalar) spv_need(s, SpvCapabilityGroupNonUniform);
-  }
-  const uint32_t value = SPV_DO(s, SpvOpLoad, type, s->builtin[number]);
-  return scalar ? value : SPV_DO(s, SpvOpCompositeExtract, u32, value, component);
-}
 
 /* ---- begin ---- */
 /* The scalar block as push constants: one struct of words; then the number of groups, and the addresses of buffers. */
@@ -192,13 +147,6 @@ static void put_capabilities(spv *s) {
       spv_close(&s->m, SPV_EXTENSIONS, at);
     }
   }
-}
-
-void spv_put_name(spv *s, uint32_t id, const char *name) {
-  const uint32_t at = spv_open(&s->m, SPV_NAMES, SpvOpName);
-  spv_put(&s->m, SPV_NAMES, id);
-  spv_put_text(&s->m, SPV_NAMES, name);
-  spv_close(&s->m, SPV_NAMES, at);
 }
 
 static snt_result visit_end(void *self, const kir_kernel *k) {

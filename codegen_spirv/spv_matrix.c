@@ -2,7 +2,7 @@
    them is in the Vulkan memory model: what items share is marked so at each access, and barriers make it available and visible. */
 #include "codegen_spirv/spv_private.h"
 
-enum { USE_A, USE_B, USE_SUM, BY_ROWS = 0, BY_COLUMNS = 1 };
+enum { BY_ROWS, BY_COLUMNS };
 
 void spv_begin_matrices(spv *s) {
   uint32_t type;
@@ -10,17 +10,6 @@ void spv_begin_matrices(spv *s) {
   if (!s->matrices) return;
   spv_need(s, SpvCapabilityVulkanMemoryModel);
   spv_need(s, SpvCapabilityCooperativeMatrixKHR);
-}
-
-uint32_t spv_matrix_type(spv *s, kir_type t) {
-  if (!s->matrices || t.base == SNT_BF16) {
-    spv_fail(s, SNT_E_UNSUPPORTED, 0, "SPIR-V has no fragments of %s here", ir_dtypes[t.base].name);
-    return spv_type(s, kir_t(t.base, 1));
-  }
-  const uint32_t rows = t.frag == 2 ? s->mma.k : s->mma.m, columns = t.frag == 1 ? s->mma.k : s->mma.n;
-  const uint32_t use = t.frag == 1 ? USE_A : t.frag == 2 ? USE_B : USE_SUM;
-  return SPV_TYPE(&s->m, SpvOpTypeCooperativeMatrixKHR, spv_type(s, kir_t(t.base, 1)), spv_u32(s, SpvScopeSubgroup), spv_u32(s, rows),
-                  spv_u32(s, columns), spv_u32(s, use));
 }
 
 /* The layout and the stride of an access, in elements of the view. */

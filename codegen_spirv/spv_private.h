@@ -64,9 +64,10 @@ uint32_t spv_pointer(spv *, uint32_t storage_class, uint32_t type);
 uint32_t spv_array(spv *, uint32_t element, uint32_t count, uint32_t stride); /* stride 0: undecorated */
 uint32_t spv_u32(spv *, uint32_t);
 uint32_t spv_literal(spv *, kir_type, int64_t as_int, double as_float); /* float types take as_float */
+uint32_t spv_matrix_type(spv *, kir_type);                              /* of a fragment */
 static inline kir_type spv_like(kir_type t, int32_t base) { return kir_t(base, t.lanes); }
 
-/* code: each gives the id of its result */
+/* code: each gives the id of its result (spv_result.c) */
 uint32_t spv_result(spv *, uint32_t op, uint32_t type, const uint32_t *operands, size_t count);
 #define SPV_DO(s, op, type, ...)                                   \
   __extension__({                                                  \
@@ -100,7 +101,6 @@ uint32_t spv_atomic(spv *, uint32_t inst);
 uint32_t spv_matrix_pointer(spv *, uint32_t inst, uint32_t *width); /* the first element, as vectors of `width` */
 void spv_matrix_set(spv *, uint32_t memory, uint32_t cell, uint32_t value);
 void spv_begin_matrices(spv *); /* spv_matrix.c */
-uint32_t spv_matrix_type(spv *, kir_type);
 uint32_t spv_matrix_load(spv *, uint32_t inst);
 uint32_t spv_matrix_store(spv *, uint32_t inst);
 uint32_t spv_matrix_multiply(spv *, uint32_t inst);

@@ -47,6 +47,19 @@ static uint32_t scalar(spv *s, uint32_t inst) {
   return low;
 }
 
+uint32_t spv_builtin(spv *s, uint32_t number, uint32_t component) {
+  const bool scalar = component == ~0u;
+  const uint32_t u32 = spv_type(s, kir_t(SNT_U32, 1)), type = scalar ? u32 : spv_type(s, kir_t(SNT_U32, 3));
+  if (!s->builtin[number]) {
+    const uint32_t pointer = spv_pointer(s, SpvStorageClassInput, type), id = s->builtin[number] = spv_fresh(&s->m);
+    SPV(&s->m, SPV_TYPES, SpvOpVariable, pointer, id, SpvStorageClassInput);
+    SPV(&s->m, SPV_DECORATIONS, SpvOpDecorate, id, SpvDecorationBuiltIn, number);
+    if (scalar) spv_need(s, SpvCapabilityGroupNonUniform);
+  }
+  const uint32_t value = SPV_DO(s, SpvOpLoad, type, s->builtin[number]);
+  return scalar ? value : SPV_DO(s, SpvOpCompositeExtract, u32, value, component);
+}
+
 static uint32_t identity(spv *s, uint32_t inst) {
   switch (kir_at(s->k, inst)->op) {
   case KIR_local: return spv_builtin(s, SpvBuiltInLocalInvocationId, kir_at(s->k, inst)->index);

@@ -78,3 +78,15 @@ uint32_t spv_literal(spv *s, kir_type t, int64_t i, double f) {
   uint32_t operands[5] = {spv_type(s, t), scalar, scalar, scalar, scalar};
   return spv_intern(&s->m, SpvOpConstantComposite, true, operands, 1 + (size_t)(t.lanes & 7), 0, NULL);
 }
+
+uint32_t spv_matrix_type(spv *s, kir_type t) {
+  enum { USE_A, USE_B, USE_SUM };
+  if (!s->matrices || t.base == SNT_BF16) {
+    spv_fail(s, SNT_E_UNSUPPORTED, 0, "SPIR-V has no fragments of %s here", ir_dtypes[t.base].name);
+    return spv_type(s, kir_t(t.base, 1));
+  }
+  const uint32_t rows = t.frag == 2 ? s->mma.k : s->mma.m, columns = t.frag == 1 ? s->mma.k : s->mma.n;
+  const uint32_t use = t.frag == 1 ? USE_A : t.frag == 2 ? USE_B : USE_SUM;
+  return SPV_TYPE(&s->m, SpvOpTypeCooperativeMatrixKHR, spv_type(s, kir_t(t.base, 1)), spv_u32(s, SpvScopeSubgroup), spv_u32(s, rows),
+                  spv_u32(s, columns), spv_u32(s, use));
+}

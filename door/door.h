@@ -158,7 +158,7 @@ extern const api_door door_vtable;
 static inline door_device *door_of(const snt_exec *x) { return x->device->door_data; }
 static inline const ir_plan *door_plan(const snt_exec *x) { return &x->program->plan; }
 
-/* Heads: as api_check_head; door_out_head checks what is to be filled. */
+/* door_check.c */
 snt_result door_fail(const snt_exec *, VkResult, const char *stage, const char *what, snt_diag *);
 snt_result door_check_lost(const snt_exec *, const char *stage, snt_diag *);
 snt_result door_check_symbols(const snt_exec *, const int64_t *symbols, uint32_t count, const char *stage, snt_diag *);
@@ -182,7 +182,14 @@ const door_format *door_format_of(VkFormat); /* null: not known */
 /* A copy of the module with the storage formats of `formats[binding]` (UNDEFINED: as it is), from the context's memory. */
 snt_result door_patch_module(const snt_exec *, uint32_t kernel, const VkFormat *formats, uint32_t **words, size_t *bytes, snt_diag *);
 snt_result door_check_capabilities(const snt_exec *, uint32_t kernel, snt_diag *);
+/* door_slots.c */
+void door_slot_binding(const snt_exec *, uint32_t kernel, uint32_t slot, VkDescriptorSetLayoutBinding *out);
+VkDescriptorType door_descriptor_type(uint8_t slot_kind);
+VkFormat door_texel_format(uint8_t slot_kind);
+uint32_t door_push_bytes(const snt_exec *, uint32_t kernel);
+uint32_t door_address_at(const snt_exec *, uint32_t kernel, uint32_t slot); /* byte of the push block; 0: the slot has a descriptor */
 /* door_exec.c */
+bool door_kernel_formats(const snt_exec *, uint32_t kernel, VkFormat formats[API_MAX_BINDINGS]); /* true: some are to be patched */
 snt_result door_exec_create(snt_exec *, const snt_exec_info *, snt_diag *);
 void door_exec_destroy(snt_exec *);
 snt_result door_job_build(snt_exec *, uint32_t job, snt_diag *); /* job numbers are kernel numbers */
@@ -204,12 +211,6 @@ typedef struct door_run {
 } door_run;
 snt_result door_walk(door_run *, int64_t *variables); /* those of `at`, written */
 snt_result door_count_launches(const snt_exec *, const int64_t *symbols, const char *stage, uint32_t *out, snt_diag *);
-void door_slot_binding(const snt_exec *, uint32_t kernel, uint32_t slot, VkDescriptorSetLayoutBinding *out);
-VkDescriptorType door_descriptor_type(uint8_t slot_kind);
-VkFormat door_texel_format(uint8_t slot_kind);
-bool door_kernel_formats(const snt_exec *, uint32_t kernel, VkFormat formats[API_MAX_BINDINGS]); /* true: some are to be patched */
-uint32_t door_push_bytes(const snt_exec *, uint32_t kernel);
-uint32_t door_address_at(const snt_exec *, uint32_t kernel, uint32_t slot); /* byte of the push block; 0: the slot has a descriptor */
 /* door_memory.c */
 snt_result door_make_layout(const snt_exec *, const int64_t *max_symbols, door_layout *out, snt_diag *); /* `places` is given */
 bool door_port_bytes(const snt_exec *, uint32_t port, const int64_t *symbols, VkDeviceSize *out);

@@ -2,60 +2,6 @@
 #include "door/door.h"
 #include <stdio.h>
 
-/* ---- slots ---- */
-
-VkDescriptorType door_descriptor_type(uint8_t kind) {
-  switch (kind) {
-  case RT_SLOT_ADDRESS: /* what it would be */
-  case RT_SLOT_STORAGE: return VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
-  case RT_SLOT_IMAGE_FETCH: return VK_DESCRIPTOR_TYPE_SAMPLED_IMAGE;
-  case RT_SLOT_IMAGE_SAMPLE: return VK_DESCRIPTOR_TYPE_COMBINED_IMAGE_SAMPLER;
-  case RT_SLOT_IMAGE_STORE: return VK_DESCRIPTOR_TYPE_STORAGE_IMAGE;
-  default: return VK_DESCRIPTOR_TYPE_UNIFORM_TEXEL_BUFFER;
-  }
-}
-
-VkFormat door_texel_format(uint8_t kind) {
-  static const VkFormat texels[RT_SLOT_COUNT] = {
-      [RT_SLOT_F32X4] = VK_FORMAT_R32G32B32A32_SFLOAT, [RT_SLOT_F32] = VK_FORMAT_R32_SFLOAT,
-      [RT_SLOT_U32X4] = VK_FORMAT_R32G32B32A32_UINT,   [RT_SLOT_U32] = VK_FORMAT_R32_UINT,
-      [RT_SLOT_I32X4] = VK_FORMAT_R32G32B32A32_SINT,   [RT_SLOT_I32] = VK_FORMAT_R32_SINT,
-      [RT_SLOT_F16X4] = VK_FORMAT_R16G16B16A16_SFLOAT, [RT_SLOT_U8X4] = VK_FORMAT_R8G8B8A8_UINT,
-  };
-  return texels[kind];
-}
-
-void door_slot_binding(const snt_exec *x, uint32_t kernel, uint32_t slot, VkDescriptorSetLayoutBinding *out) {
-  *out = (VkDescriptorSetLayoutBinding){.binding = slot,
-                                        .descriptorType = door_descriptor_type(x->program->kernels[kernel].kinds[slot]),
-                                        .descriptorCount = 1,
-                                        .stageFlags = VK_SHADER_STAGE_COMPUTE_BIT};
-  if (x->door->sampler && out->descriptorType == VK_DESCRIPTOR_TYPE_COMBINED_IMAGE_SAMPLER) out->pImmutableSamplers = &x->door->sampler;
-}
-
-/* As kir_address_at lays them out: behind the group count, in the order of the slots. `slot` may be one past the last. */
-static uint32_t address_place(const api_kernel *k, uint32_t slot) {
-  uint32_t at = (k->block_bytes + 4 + 7) / 8 * 8;
-  for (uint32_t i = 0; i < slot; i++) at += k->kinds[i] == RT_SLOT_ADDRESS ? 8 : 0;
-  return at;
-}
-
-static bool has_addresses(const api_kernel *k) {
-  for (uint32_t i = 0; i < k->binding_count; i++)
-    if (k->kinds[i] == RT_SLOT_ADDRESS) return true;
-  return false;
-}
-
-uint32_t door_address_at(const snt_exec *x, uint32_t kernel, uint32_t slot) {
-  const api_kernel *k = &x->program->kernels[kernel];
-  return k->kinds[slot] == RT_SLOT_ADDRESS ? address_place(k, slot) : 0;
-}
-
-uint32_t door_push_bytes(const snt_exec *x, uint32_t kernel) {
-  const api_kernel *k = &x->program->kernels[kernel];
-  return has_addresses(k) ? address_place(k, k->binding_count) : k->block_bytes + 4;
-}
-
 /* ---- ports ---- */
 
 static void find_port_slots(const snt_exec *x, uint32_t buffer, door_port *port) {
@@ -163,18 +109,16 @@ static snt_result check_steps(const snt_exec *x, const snt_vk_exec_info *info, s
   }
   for (uint32_t k = 0; k < p->kernels.count; k++) {
     SNT_TRY(door_check_capabilities(x, k, diag));
-    const uint32_t sub = x->program->kernels[k].sub;
+    const char *name = p->kernels.at[k].kernel->name;
+    const uint32_t sub = x->program->kernels[k].sub, pushed = door_push_bytes(x, k);
     const door_limits *l = &door_of(x)->limits;
     const uint32_t least = l->subgroup_min ? l->subgroup_min : l->subgroups.subgroupSize,
                    most = l->subgroup_max ? l->subgroup_max : l->subgroups.subgroupSize;
     if (sub && sub != ~0u && (sub < least || sub > most))
-      return ir_fail(diag, SNT_E_UNSUPPORTED, "exec", 0, "%s needs subgroups of %u; the device has %u to %u", p->kernels.at[k].kernel->name,
-                     sub, least, most);
-    if (door_push_bytes(x, k) > l->core.maxPushConstantsSize)
-      return ir_fail(diag, SNT_E_LIMIT, "exec", 0, "%s has %u bytes of scalars", p->kernels.at[k].kernel->name, door_push_bytes(x, k));
-    if (door_push_bytes(x, k) > sizeof((door_launch *)0)->push)
-      return ir_fail(diag, SNT_E_BAD_BLOB, "exec", 0, "%s has %u bytes of addresses and scalars", p->kernels.at[k].kernel->name,
-                     door_push_bytes(x, k));
+      return ir_fail(diag, SNT_E_UNSUPPORTED, "exec", 0, "%s needs subgroups of %u; the device has %u to %u", name, sub, least, most);
+    if (pushed > l->core.maxPushConstantsSize) return ir_fail(diag, SNT_E_LIMIT, "exec", 0, "%s has %u bytes of scalars", name, pushed);
+    if (pushed > sizeof((door_launch *)0)->push)
+      return ir_fail(diag, SNT_E_BAD_BLOB, "exec", 0, "%s has %u bytes of addresses and scalars", name, pushed);
   }
   return SNT_OK;
 }

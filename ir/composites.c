@@ -1,6 +1,5 @@
 /* The table of composites and the call of one: operands and parameters are checked here, the nodes that it made are named here. */
 #include "ir/composites_private.h"
-#include <stdio.h>
 
 #define P(key) (UINT64_C(1) << IR_PARAM_##key)
 _Static_assert(IR_PARAM_COUNT <= 64, "parameter masks are 64 bits");
@@ -19,26 +18,10 @@ static const composite_build builders[IR_COMPOSITE_COUNT] = {
 #undef COMPOSITE
 };
 
-const ir_attr_info ir_param_infos[IR_PARAM_COUNT] = {
-    [IR_PARAM_NONE] = {"none", IR_KIND_FLAG},
-#define PARAM(id, type) [IR_PARAM_##id] = {#id, IR_KIND_##type},
-#include "ir/params.def"
-#undef PARAM
-};
-
 ir_composite ir_composite_find(const char *name, size_t length) {
   for (uint32_t i = 1; i < IR_COMPOSITE_COUNT; i++)
     if (strlen(ir_composites[i].name) == length && memcmp(ir_composites[i].name, name, length) == 0) return (ir_composite)i;
   return IR_COMPOSITE_NONE;
-}
-
-uint32_t call_mistake(composite_call *c, const char *format, ...) {
-  char text[200];
-  va_list args;
-  va_start(args, format);
-  vsnprintf(text, sizeof text, format, args);
-  va_end(args);
-  return graph_mistake(c->g, SNT_E_SHAPE, "%s: %s", c->info->name, text);
 }
 
 static bool read_params(composite_call *c, uint32_t count, const ir_param *params) {

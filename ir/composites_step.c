@@ -1,8 +1,25 @@
 /* The steps that builders of composites are written in. */
 #include "ir/composites_private.h"
 #include <math.h>
+#include <stdio.h>
+
+uint32_t call_mistake(composite_call *c, const char *format, ...) {
+  char text[200];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(text, sizeof text, format, args);
+  va_end(args);
+  return graph_mistake(c->g, SNT_E_SHAPE, "%s: %s", c->info->name, text);
+}
 
 /* ---- parameters ---- */
+const ir_attr_info ir_param_infos[IR_PARAM_COUNT] = {
+    [IR_PARAM_NONE] = {"none", IR_KIND_FLAG},
+#define PARAM(id, type) [IR_PARAM_##id] = {#id, IR_KIND_##type},
+#include "ir/params.def"
+#undef PARAM
+};
+
 double call_number(const composite_call *c, ir_param_key key, double otherwise) {
   return c->params[key] ? c->params[key]->number : otherwise;
 }

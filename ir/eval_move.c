@@ -3,11 +3,6 @@
 #include "ir/eval_private.h"
 #include <math.h>
 
-snt_result eval_dim(eval_ctx *ctx, ir_expr e, int64_t *out) {
-  if (expr_eval(ctx->g->pool, e, &(expr_values){.symbols = ctx->info->symbols}, out)) return SNT_OK;
-  return eval_fail(ctx, 0, SNT_E_SHAPE, "an extent cannot be computed from the symbols given");
-}
-
 static snt_result dims_of(eval_ctx *ctx, uint32_t node, ir_attr_key key, int64_t *out) {
   uint32_t count;
   const ir_expr *ints = ir_attr_ints(ctx->g, node, key, &count);

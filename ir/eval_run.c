@@ -2,11 +2,6 @@
    In: a verified graph. Out: dense results in the caller's arena. Nothing is left in the host allocator but those. */
 #include "ir/eval_private.h"
 
-snt_result eval_fail(eval_ctx *ctx, uint32_t node, snt_result result, const char *text) {
-  return ir_fail(ctx->diag, result, ctx->engine->stage, node, "%s%s%s", node ? ir_ops[ir_at(ctx->g, node)->op].name : "", node ? ": " : "",
-                 text);
-}
-
 static const uint32_t *region_yields(const ir_graph *g, uint32_t repeat, uint32_t *count) {
   const ir_region *region = &g->regions.at[ir_attr_int(g, repeat, IR_ATTR_region, 0)];
   *count = region->count;

@@ -1,6 +1,16 @@
 /* Buffers with a reference count and strided views of them; copies between views. */
 #include "ir/eval_private.h"
 
+snt_result eval_fail(eval_ctx *ctx, uint32_t node, snt_result result, const char *text) {
+  return ir_fail(ctx->diag, result, ctx->engine->stage, node, "%s%s%s", node ? ir_ops[ir_at(ctx->g, node)->op].name : "", node ? ": " : "",
+                 text);
+}
+
+snt_result eval_dim(eval_ctx *ctx, ir_expr e, int64_t *out) {
+  if (expr_eval(ctx->g->pool, e, &(expr_values){.symbols = ctx->info->symbols}, out)) return SNT_OK;
+  return eval_fail(ctx, 0, SNT_E_SHAPE, "an extent cannot be computed from the symbols given");
+}
+
 size_t eval_element_bytes(const eval_ctx *ctx, int32_t dtype) { return ctx->engine->bounds ? 8 : ir_dtypes[dtype].bytes; }
 
 enum { BUFFER_ALIGN = 64 };

@@ -1,26 +1,7 @@
-/* Kernel IR: the operation table, and the builder's base: memories, scalars, constants and the general form kir_put.
+/* Kernel IR: the builder's base: memories, scalars, constants and the general form kir_put.
    Everything appends; an instruction's index is its value. The first mistake sticks in `first_error`, and what follows does nothing. */
 #include "ir/kernel_private.h"
 #include <stdio.h>
-
-enum { /* the table writes flags and attributes without the prefix */
-       NONE = KIR_R_NONE,
-       PURE = KIR_PURE,
-       COMM = KIR_COMM,
-       EFFECT = KIR_EFFECT,
-       REGION = KIR_REGION,
-       MEM = KIR_MEM,
-       FLOAT = KIR_FLOAT,
-       INT = KIR_INT,
-       GIVEN = KIR_GIVEN,
-       VAR = KIR_VAR
-};
-const kir_op_info kir_ops[KIR_OP_COUNT] = {
-    [KIR_NONE] = {"none", 0, NONE, 0, 0},
-#define KOP(name, text, args, result, flags, attrs) [KIR_##name] = {text, args, KIR_R_##result, flags, attrs},
-#include "ir/kernel_ops.def"
-#undef KOP
-};
 
 uint32_t kir_mistake(kir_kernel *k, const char *format, ...) {
   if (k->failed) return 0;
@@ -208,10 +189,6 @@ uint32_t kir_shuffle(kir_kernel *k, uint32_t a, uint32_t b, uint32_t lanes, cons
   for (uint32_t i = 0; i < lanes; i++) args[2 + i] = kir_const_int(k, kir_t(SNT_U32, 1), from[i]);
   const kir_inst shuffle = {.op = KIR_shuffle, .type = kir_t(kir_at(k, a)->type.base, lanes)};
   return kir_put(k, &shuffle, 2 + lanes, args);
-}
-
-uint32_t kir_lane(kir_kernel *k, uint32_t vector, uint32_t lane) {
-  return kir_2(k, KIR_extract, vector, kir_const_int(k, kir_t(SNT_U32, 1), lane));
 }
 
 uint32_t kir_vector(kir_kernel *k, uint32_t base, uint32_t lanes, const uint32_t *values) {

@@ -155,3 +155,7 @@ void kir_if_end(kir_kernel *k, uint32_t opened, uint32_t count, const uint32_t *
   check_if(k, opened);
   close_region(k, opened, count, values, results);
 }
+
+uint32_t kir_lane(kir_kernel *k, uint32_t vector, uint32_t lane) {
+  return kir_2(k, KIR_extract, vector, kir_const_int(k, kir_t(SNT_U32, 1), lane));
+}

@@ -3,6 +3,25 @@
 #include "ir/kernel_private.h"
 #include <math.h>
 
+enum { /* the table writes flags and attributes without the prefix */
+       NONE = KIR_R_NONE,
+       PURE = KIR_PURE,
+       COMM = KIR_COMM,
+       EFFECT = KIR_EFFECT,
+       REGION = KIR_REGION,
+       MEM = KIR_MEM,
+       FLOAT = KIR_FLOAT,
+       INT = KIR_INT,
+       GIVEN = KIR_GIVEN,
+       VAR = KIR_VAR
+};
+const kir_op_info kir_ops[KIR_OP_COUNT] = {
+    [KIR_NONE] = {"none", 0, NONE, 0, 0},
+#define KOP(name, text, args, result, flags, attrs) [KIR_##name] = {text, args, KIR_R_##result, flags, attrs},
+#include "ir/kernel_ops.def"
+#undef KOP
+};
+
 bool kir_type_valid(kir_type t) {
   const bool lanes = t.lanes == 1 || t.lanes == 2 || t.lanes == 3 || t.lanes == 4 || t.lanes == 8 || t.lanes == 16;
   if (t.base < SNT_F32 || t.base > SNT_BOOL || t.frag > 3) return false;

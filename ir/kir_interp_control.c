@@ -1,5 +1,23 @@
 /* Loops, branches and barriers under a mask. Loop bounds are read once; an item that is done waits while the others go on. */
 #include "ir/kir_interp_private.h"
+#include <stdio.h>
+
+bool kvm_fail(kvm *vm, const kvm_step *s, uint32_t item, snt_result result, const char *format, ...) {
+  if (vm->result) return false;
+  char text[200], where[100] = "";
+  va_list list;
+  va_start(list, format);
+  vsnprintf(text, sizeof text, format, list);
+  va_end(list);
+  const uint32_t *n = vm->k->items;
+  if (item != KVM_NO_ITEM)
+    snprintf(where, sizeof where, ", item (%u,%u,%u) of group %llu", item % n[0], item / n[0] % n[1], item / n[0] / n[1],
+             (unsigned long long)vm->group);
+  const uint32_t inst = s ? s->inst : 0;
+  vm->result = ir_fail(vm->diag, result, "interpret", inst, "@%s: instruction %u (%s)%s: %s", vm->k->name, inst,
+                       inst ? kir_ops[kir_at(vm->k, inst)->op].name : "none", where, text);
+  return false;
+}
 
 /* ---- copies between values ---- */
 static size_t move_bytes(const kvm *vm, const kvm_move *m) {

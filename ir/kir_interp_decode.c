@@ -170,6 +170,20 @@ static void set_values(const decoder *d, kvm_step *s, uint32_t indices) {
   s->b = indices + 1 < in->arg_count ? d->vm->values[kir_arg(d->k, s->inst, indices + 1)] : NULL;
 }
 
+static kvm_fn memory_fn(const kir_inst *in, const kir_memory *m) {
+  const bool cell = m->type.frag != 0;
+  switch (in->op) {
+  case KIR_load: return cell ? kvm_run_fragment_cell : kvm_run_load;
+  case KIR_store: return cell ? kvm_run_fragment_cell : kvm_run_store;
+  case KIR_fill: return cell ? kvm_run_fragment_cell : kvm_run_fill;
+  case KIR_prefetch: return kvm_run_nothing; /* may lie out of range */
+  case KIR_async_copy: return kvm_run_async_copy;
+  case KIR_mma_load: return kvm_run_mma_load;
+  case KIR_mma_store: return kvm_run_mma_store;
+  default: return kvm_run_atomic;
+  }
+}
+
 static bool add_memory(decoder *d, uint32_t i) {
   const kir_inst *in = kir_at(d->k, i);
   kvm_step s = basic_step(d, i);
@@ -178,7 +192,7 @@ static bool add_memory(decoder *d, uint32_t i) {
   kvm_access *a = IR_NEW_ARRAY(d->vm->arena, kvm_access, 2);
   if (!a) return false;
   s.state = a;
-  s.run = kvm_memory_fn(in, &d->k->memories.at[in->index]);
+  s.run = memory_fn(in, &d->k->memories.at[in->index]);
   if (in->op == KIR_prefetch) return push(d, &s);
   if (!make_access(d, i, in->index, 0, indices, a)) return false;
   if (async && !make_access(d, i, in->index2, indices, 1, a + 1)) return false;

@@ -177,7 +177,7 @@ static bool check_uniform(kvm *vm, const kvm_step *s) {
   return true;
 }
 
-static bool run_load(kvm *vm, const kvm_step *s) {
+bool kvm_run_load(kvm *vm, const kvm_step *s) {
   const kvm_access *a = s->state;
   const kvm_memory *m = a->memory;
   for (uint32_t i = 0; i < vm->items; i++) {
@@ -211,7 +211,7 @@ static bool touch_same(kvm *vm, const kvm_step *s, const kvm_access *a, uint64_t
   return true;
 }
 
-static bool run_store(kvm *vm, const kvm_step *s) {
+bool kvm_run_store(kvm *vm, const kvm_step *s) {
   const kvm_access *a = s->state;
   const kvm_memory *m = a->memory;
   for (uint32_t i = 0; i < vm->items; i++) {
@@ -226,7 +226,7 @@ static bool run_store(kvm *vm, const kvm_step *s) {
 }
 
 /* Every element under the leading indices. */
-static bool run_fill(kvm *vm, const kvm_step *s) {
+bool kvm_run_fill(kvm *vm, const kvm_step *s) {
   const kvm_access *a = s->state;
   const kvm_memory *m = a->memory;
   uint64_t count = 1;
@@ -284,7 +284,7 @@ static void update(const kvm_step *s, uint32_t op, uint8_t *at, uint32_t item) {
   ir_dtype_store_int((int32_t)s->base, s->dst, item, old);
 }
 
-static bool run_atomic(kvm *vm, const kvm_step *s) {
+bool kvm_run_atomic(kvm *vm, const kvm_step *s) {
   const kvm_access *a = s->state;
   const uint32_t op = kir_at(vm->k, s->inst)->op;
   for (uint32_t i = 0; i < vm->items; i++) {
@@ -296,18 +296,4 @@ static bool run_atomic(kvm *vm, const kvm_step *s) {
   kvm_count_access(vm, a, false);
   vm->stats.stores += vm->active;
   return true;
-}
-
-kvm_fn kvm_memory_fn(const kir_inst *in, const kir_memory *m) {
-  const bool cell = m->type.frag != 0;
-  switch (in->op) {
-  case KIR_load: return cell ? kvm_run_fragment_cell : run_load;
-  case KIR_store: return cell ? kvm_run_fragment_cell : run_store;
-  case KIR_fill: return cell ? kvm_run_fragment_cell : run_fill;
-  case KIR_prefetch: return kvm_run_nothing; /* may lie out of range */
-  case KIR_async_copy: return kvm_run_async_copy;
-  case KIR_mma_load: return kvm_run_mma_load;
-  case KIR_mma_store: return kvm_run_mma_store;
-  default: return run_atomic;
-  }
 }

@@ -135,7 +135,6 @@ kvm_fn kvm_conversion(const kir_inst *, kir_type from);
 void (*kvm_fix_for(uint32_t base))(void *, uint32_t);
 kvm_fn kvm_vector(uint32_t op);
 kvm_fn kvm_subgroup_fn(uint32_t op);
-kvm_fn kvm_memory_fn(const kir_inst *, const kir_memory *);
 kvm_fn kvm_image_fn(uint32_t op);
 bool kvm_check_domain(kvm *, const kvm_step *);
 double kvm_round(uint32_t base, double);
@@ -165,6 +164,10 @@ bool kvm_touch(kvm *, const kvm_step *, const kvm_memory *, uint64_t at, uint32_
 void kvm_count_access(kvm *, const kvm_access *, bool store); /* by vm->address */
 double kvm_read_element(uint32_t base, const uint8_t *);
 void kvm_write_element(uint32_t base, uint8_t *, double);
+bool kvm_run_load(kvm *, const kvm_step *);
+bool kvm_run_store(kvm *, const kvm_step *);
+bool kvm_run_fill(kvm *, const kvm_step *);
+bool kvm_run_atomic(kvm *, const kvm_step *);
 
 /* ---- asynchronous copies and fragments ---- */
 bool kvm_run_async_copy(kvm *, const kvm_step *);

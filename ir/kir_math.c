@@ -17,44 +17,18 @@ float kir_math_max_ulp(kir_op op) {
   return row ? row->ulp : 0;
 }
 
+/* Those of f64. */
+static km_function *const wide[KIR_OP_COUNT] = {
+    [KIR_exp] = kw_exp,     [KIR_exp2] = kw_exp2,   [KIR_expm1] = kw_expm1,     [KIR_sinh] = kw_sinh,   [KIR_cosh] = kw_cosh,
+    [KIR_tanh] = kw_tanh,   [KIR_log] = kw_log,     [KIR_log2] = kw_log2,       [KIR_log1p] = kw_log1p, [KIR_asinh] = kw_asinh,
+    [KIR_acosh] = kw_acosh, [KIR_atanh] = kw_atanh, [KIR_sin] = kw_sin,         [KIR_cos] = kw_cos,     [KIR_tan] = kw_tan,
+    [KIR_asin] = kw_asin,   [KIR_acos] = kw_acos,   [KIR_atan] = kw_atan,       [KIR_atan2] = kw_atan2, [KIR_pow] = kw_pow,
+    [KIR_erf] = kw_erf,     [KIR_rsqrt] = kw_rsqrt, [KIR_sigmoid] = kw_sigmoid, [KIR_rem] = kw_rem};
+
 static uint32_t refuse(kir_kernel *out, const char *format, const char *a, const char *b) {
   kir_mistake(out, format, a, b);
   out->first_error.result = SNT_E_UNSUPPORTED;
   return 0;
-}
-
-static kv with_error(km *m, kir_op op, float ulp, uint32_t count, const kv *args) {
-  const kir_inst in = {.op = (uint16_t)op, .ulp = m->same_bits ? 0.5f : ulp};
-  return kir_put(m->k, &in, count, args);
-}
-
-kv(km_div)(km *m, kv a, kv b) { return m->repairs ? km_exact_div(m, a, b) : with_error(m, KIR_div, 2.5f, 2, (kv[]){a, b}); }
-kv km_rcp(km *m, kv a, kv unused) {
-  (void)unused;
-  return km_div(m, km_f(m, 1), a);
-}
-kv km_sqrt(km *m, kv a, kv unused) {
-  (void)unused;
-  return m->repairs ? km_exact_sqrt(m, a) : with_error(m, KIR_sqrt, 3, 1, &a);
-}
-
-/* One operation, which devices round as they like; in two, each rounds in one way. */
-kv km_inverse_root(km *m, kv a) {
-  if (!m->same_bits) return with_error(m, KIR_rsqrt, 6, 1, &a);
-  return km_div(m, km_f(m, 1), km_sqrt(m, a, 0));
-}
-
-void km_rare(km *m, kv bits, uint32_t limit, km_slow *slow, kv in, kv *inout, uint32_t count) {
-  const kv most = m->lanes > 1 ? kir_1(m->k, KIR_hred_max, bits) : bits;
-  const kv opened = kir_if(m->k, kir_2(m->k, KIR_gt, most, kir_const_int(m->k, kir_t(SNT_U32, 1), limit)));
-  kv computed[KM_RARE_MAX];
-  slow(m, in, computed);
-  if (m->lanes > 1) {
-    const kv chosen = km_gt(m, bits, km_u(m, limit));
-    for (uint32_t i = 0; i < count; i++) computed[i] = km_select(m, chosen, computed[i], inout[i]);
-  }
-  kir_else(m->k, opened, count, computed);
-  kir_if_end(m->k, opened, count, inout, inout);
 }
 
 float kir_math_cheap(const kir_math_row *row, bool fused, bool exact_div) {
@@ -68,7 +42,7 @@ static bool wants_cheap(const kir_math_row *row, const kir_inst *inst, const kir
 
 /* One expansion a function, which takes everything apart by its bits. */
 static uint32_t expand_wide(kir_kernel *out, const kir_inst *inst, uint32_t a, uint32_t b, const kir_caps *caps) {
-  km_function *expand = kir_wide_find((kir_op)inst->op);
+  km_function *expand = wide[inst->op];
   if (!expand || !caps->int64)
     return refuse(out, "%s on f64 needs %s", kir_ops[inst->op].name, expand ? "64-bit integers" : "a function of 64-bit floats");
   km m = {.k = out, .lanes = inst->type.lanes, .same_bits = out->mode == SNT_NUMERICS_REPRODUCIBLE};

@@ -104,3 +104,39 @@ kv km_odd_quotient(km *m, kv x, double limit, uint32_t count, const float *p, co
   const kv held = km_within(m, x, limit), z = km_mul(m, held, held);
   return km_clamp(m, km_div(m, km_mul(m, held, km_poly(m, z, count, p)), km_poly(m, z, count, q)), 1);
 }
+
+kv km_with_error(km *m, kir_op op, float ulp, uint32_t count, const kv *args) {
+  const kir_inst in = {.op = (uint16_t)op, .ulp = m->same_bits ? 0.5f : ulp};
+  return kir_put(m->k, &in, count, args);
+}
+
+kv(km_div)(km *m, kv a, kv b) { return m->repairs ? km_exact_div(m, a, b) : km_with_error(m, KIR_div, 2.5f, 2, (kv[]){a, b}); }
+
+kv km_rcp(km *m, kv a, kv unused) {
+  (void)unused;
+  return km_div(m, km_f(m, 1), a);
+}
+
+kv km_sqrt(km *m, kv a, kv unused) {
+  (void)unused;
+  return m->repairs ? km_exact_sqrt(m, a) : km_with_error(m, KIR_sqrt, 3, 1, &a);
+}
+
+/* One operation, which devices round as they like; in two, each rounds in one way. */
+kv km_inverse_root(km *m, kv a) {
+  if (!m->same_bits) return km_with_error(m, KIR_rsqrt, 6, 1, &a);
+  return km_div(m, km_f(m, 1), km_sqrt(m, a, 0));
+}
+
+void km_rare(km *m, kv bits, uint32_t limit, km_slow *slow, kv in, kv *inout, uint32_t count) {
+  const kv most = m->lanes > 1 ? kir_1(m->k, KIR_hred_max, bits) : bits;
+  const kv opened = kir_if(m->k, kir_2(m->k, KIR_gt, most, kir_const_int(m->k, kir_t(SNT_U32, 1), limit)));
+  kv computed[KM_RARE_MAX];
+  slow(m, in, computed);
+  if (m->lanes > 1) {
+    const kv chosen = km_gt(m, bits, km_u(m, limit));
+    for (uint32_t i = 0; i < count; i++) computed[i] = km_select(m, chosen, computed[i], inout[i]);
+  }
+  kir_else(m->k, opened, count, computed);
+  kir_if_end(m->k, opened, count, inout, inout);
+}

@@ -4,7 +4,7 @@
 #include "ir/kir_math_private.h"
 
 km_parts km_parts_of(km *m, kv x) {
-  const kv bits = km_abs_bits(m, x), low = km_lt(m, bits, km_u(m, 0x00800000));
+  const kv bits = km_and(m, km_as_u(m, x), km_u(m, 0x7fffffff)), low = km_lt(m, bits, km_u(m, 0x00800000));
   const kv lifted = km_as_u(m, kir_cast(m->k, kir_t(SNT_F32, m->lanes), bits)); /* a denormal is its bits times 2^-149 */
   const kv sound = km_select(m, low, lifted, bits), bias = km_select(m, low, km_i(m, 127 + 149), km_i(m, 127));
   return (km_parts){.bits = bits,

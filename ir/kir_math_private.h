@@ -68,6 +68,7 @@ static inline kv km_select(km *m, kv condition, kv a, kv b) { return kir_3(m->k,
 #define km_fma(m, a, b, c) IR_LAST_FIRST_3(km_fma, a, b, c, m)
 #define km_select(m, condition, a, b) IR_LAST_FIRST_3(km_select, condition, a, b, m)
 static inline kv km_one_where(km *m, kv condition) { return km_select(m, condition, km_u(m, 1), km_u(m, 0)); }
+kv km_with_error(km *m, kir_op op, float ulp, uint32_t count, const kv *args); /* the device's own, allowed to be off by so much */
 kv km_div(km *m, kv a, kv b);       /* within 2.5 ULP: the legaliser must not correct it; rounded correctly in reproducible mode */
 kv km_inverse_root(km *m, kv a);    /* 1 / sqrt within 6 ULP */
 kv km_exact_div(km *m, kv a, kv b); /* rounded correctly whatever the device's own division does: ir/kir_math_exact.c */

@@ -1,5 +1,5 @@
 /* Passes on the kernel IR. Each takes a kernel, and leaves a new one in `out` (same arena or another), never half-written.
-   The table kir_pipeline in ir/kir_pass.c is the order; the runner verifies after each in debug builds and calls `dump` if set. */
+   The table kir_pipeline in ir/kir_pipeline.c is the order; the runner verifies after each in debug builds and calls `dump` if set. */
 #ifndef IR_KIR_PASS_H
 #define IR_KIR_PASS_H
 #include "ir/kernel.h"

@@ -1,21 +1,6 @@
 /* The verifier of kernel IR. Reports every error it can name; stages that would walk into nonsense are skipped after errors in earlier ones:
    declarations and the table of operands, then regions, then dominance and types, then uniformity of what needs it. */
 #include "ir/kir_verify.h"
-#include <stdio.h>
-
-void kir_complain(kir_verifier *v, uint32_t inst, const char *format, ...) {
-  char text[200];
-  va_list list;
-  va_start(list, format);
-  vsnprintf(text, sizeof text, format, list);
-  va_end(list);
-  const char *op = inst && kir_at(v->k, inst)->op < KIR_OP_COUNT ? kir_ops[kir_at(v->k, inst)->op].name : "";
-  if (v->errors && inst) ir_text_format(v->errors, "kernel @%s: instruction %u (%s): %s\n", v->k->name, inst, op, text);
-  if (v->errors && !inst) ir_text_format(v->errors, "kernel @%s: %s\n", v->k->name, text);
-  if (v->count++) return;
-  if (inst) ir_fail(v->diag, SNT_E_ARG, "verify kernel", inst, "@%s: instruction %u (%s): %s", v->k->name, inst, op, text);
-  else ir_fail(v->diag, SNT_E_ARG, "verify kernel", 0, "@%s: %s", v->k->name, text);
-}
 
 /* ---- the flat array is sound: operations exist, operands lie inside the tables ---- */
 static void check_table(kir_verifier *v) {

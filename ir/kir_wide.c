@@ -1,22 +1,9 @@
-/* The table of the f64 functions, and the arithmetic that they share: sums, products, quotients and roots with their tails. Everything is
+/* The arithmetic that the f64 functions share: sums, products, quotients and roots with their tails. Everything is
    right with plain IEEE operations; specials are chosen by bits. */
 #include "ir/kir_wide_private.h"
 
-static km_function *const rows[KIR_OP_COUNT] = {
-    [KIR_exp] = kw_exp,     [KIR_exp2] = kw_exp2,   [KIR_expm1] = kw_expm1,     [KIR_sinh] = kw_sinh,   [KIR_cosh] = kw_cosh,
-    [KIR_tanh] = kw_tanh,   [KIR_log] = kw_log,     [KIR_log2] = kw_log2,       [KIR_log1p] = kw_log1p, [KIR_asinh] = kw_asinh,
-    [KIR_acosh] = kw_acosh, [KIR_atanh] = kw_atanh, [KIR_sin] = kw_sin,         [KIR_cos] = kw_cos,     [KIR_tan] = kw_tan,
-    [KIR_asin] = kw_asin,   [KIR_acos] = kw_acos,   [KIR_atan] = kw_atan,       [KIR_atan2] = kw_atan2, [KIR_pow] = kw_pow,
-    [KIR_erf] = kw_erf,     [KIR_rsqrt] = kw_rsqrt, [KIR_sigmoid] = kw_sigmoid, [KIR_rem] = kw_rem};
-
-km_function *kir_wide_find(kir_op op) { return op < KIR_OP_COUNT ? rows[op] : NULL; }
-
-static kv with_error(km *m, kir_op op, float ulp, uint32_t count, const kv *args) {
-  const kir_inst in = {.op = (uint16_t)op, .ulp = m->same_bits ? 0.5f : ulp};
-  return kir_put(m->k, &in, count, args);
-}
-kv(kw_div)(km *m, kv a, kv b) { return with_error(m, KIR_div, 2.5f, 2, (kv[]){a, b}); }
-kv kw_sqrt(km *m, kv a) { return with_error(m, KIR_sqrt, 3, 1, &a); }
+kv(kw_div)(km *m, kv a, kv b) { return km_with_error(m, KIR_div, 2.5f, 2, (kv[]){a, b}); }
+kv kw_sqrt(km *m, kv a) { return km_with_error(m, KIR_sqrt, 3, 1, &a); }
 
 kv kw_poly(km *m, kv x, uint32_t count, const double *c) {
   kv sum = kw_f(m, c[count - 1]);

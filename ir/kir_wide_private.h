@@ -5,8 +5,6 @@
 #define IR_KIR_WIDE_PRIVATE_H
 #include "ir/kir_math_private.h"
 
-km_function *kir_wide_find(kir_op);
-
 /* ---- operations ---- */
 static inline kv kw_f(km *m, double x) { return kir_const_float(m->k, kir_t(SNT_F64, m->lanes), x); }
 static inline kv kw_u(km *m, uint64_t x) { return kir_const_int(m->k, kir_t(SNT_U64, m->lanes), (int64_t)x); }

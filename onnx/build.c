@@ -127,3 +127,12 @@ onnx_value *onnx_value_of(onnx_call *c, const char *name, uint32_t node) {
   *v = (onnx_value){.name = name, .node = node, .type = *onnx_type_of(c, node)};
   return v;
 }
+
+const char *onnx_numbers_text(onnx_call *c, uint32_t count, const int64_t *at) {
+  ir_text text;
+  ir_text_init(&text, c->im->temp);
+  ir_text_add(&text, "[");
+  for (uint32_t i = 0; i < count; i++) ir_text_format(&text, i ? ",%lld" : "%lld", (long long)at[i]);
+  ir_text_add(&text, "]");
+  return text.failed ? "[]" : text.at;
+}

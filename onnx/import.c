@@ -4,22 +4,6 @@
 #include "onnx/ops.h"
 #include <stdio.h>
 
-bool onnx_fail(onnx_import *im, snt_result result, const char *format, ...) {
-  char text[240];
-  va_list list;
-  if (im->failed) return false;
-  va_start(list, format);
-  vsnprintf(text, sizeof text, format, list);
-  va_end(list);
-  im->failed = ir_fail(im->diag, result, "onnx", 0, "%s", text);
-  return false;
-}
-
-void onnx_add_problem(onnx_import *im, const char *node, const char *op, const char *reason) {
-  const onnx_problem p = {node, op, ir_arena_text(im->temp, reason, strlen(reason))};
-  if (!p.reason || !IR_PUSH(im->temp, &im->problems, p)) onnx_fail(im, SNT_E_HOST_MEM, "out of memory");
-}
-
 /* ---- inputs ---- */
 /* Exporters write "?" or "None" for every extent that they do not know: those are no names, which would make two of them one. */
 static bool is_name(const char *param) {
@@ -44,16 +28,6 @@ static bool read_dim(onnx_import *im, const onnx_port *p, uint32_t axis, ir_expr
   if (d->value >= 0) *out = expr_int(im->g->pool, d->value);
   if (d->value >= 0) return true;
   return onnx_symbol(im, dim_name(im, p, axis), axis ? 128 : 1, out);
-}
-
-/* More elements than that fit no device; sums over them would leave the range of the plan's arithmetic. */
-static bool is_countable(onnx_import *im, const ir_tensor *t) {
-  double elements = 1;
-  for (uint32_t i = 0; i < t->rank; i++) {
-    int64_t extent;
-    if (expr_is_const(im->g->pool, t->dims[i], &extent)) elements *= (double)extent;
-  }
-  return elements <= 0x1p44;
 }
 
 /* Names for a message, as many as fit, each once: "image, mask". */
@@ -142,7 +116,7 @@ static bool input_type(onnx_import *im, const onnx_port *p, const snt_onnx_fixed
     if (given) out->dims[i] = expr_int(im->g->pool, given->tensor.dims[i]);
     else if (!read_dim(im, p, i, &out->dims[i])) return false;
   }
-  return is_countable(im, out) || onnx_fail(im, SNT_E_LIMIT, "input %.80s has more elements than any device holds", p->name);
+  return onnx_is_countable(im, out) || onnx_fail(im, SNT_E_LIMIT, "input %.80s has more elements than any device holds", p->name);
 }
 
 static bool import_input(onnx_import *im, const onnx_port *p) {
@@ -172,18 +146,6 @@ static bool import_input(onnx_import *im, const onnx_port *p) {
 }
 
 /* ---- constants: nodes are made when they are first used ---- */
-bool onnx_take_tensor(onnx_import *im, onnx_value *v, const onnx_tensor *t) {
-  v->tensor = t;
-  v->type.dtype = (uint8_t)onnx_type(t->type).dtype;
-  if (t->dims.count > SNT_MAX_RANK) return onnx_fail(im, SNT_E_UNSUPPORTED, "tensor %.80s has rank %u", t->name, t->dims.count);
-  v->type.rank = (uint8_t)t->dims.count;
-  for (uint32_t d = 0; d < t->dims.count; d++) {
-    if (t->dims.at[d] < 0) return onnx_fail(im, SNT_E_SHAPE, "tensor %.80s has a negative extent", t->name);
-    v->type.dims[d] = expr_int(im->g->pool, t->dims.at[d]);
-  }
-  return is_countable(im, &v->type) || onnx_fail(im, SNT_E_LIMIT, "tensor %.80s has more elements than memory holds", t->name);
-}
-
 bool onnx_import_constants(onnx_import *im, const onnx_tensors *list) {
   for (uint32_t i = 0; i < list->count; i++) {
     const onnx_tensor *t = &list->at[i];
@@ -258,7 +220,7 @@ static bool check_results(onnx_call *c) {
     const onnx_value *v = &c->out[i];
     if (!c->node->outputs.at[i][0]) continue;
     if (!v->node && !v->known && !v->tensor) return onnx_refuse(c, "output %u is not supported", i);
-    if (!is_countable(c->im, &v->type)) return onnx_refuse(c, "output %u has more elements than any device holds", i);
+    if (!onnx_is_countable(c->im, &v->type)) return onnx_refuse(c, "output %u has more elements than any device holds", i);
   }
   return true;
 }

@@ -64,6 +64,7 @@ snt_result onnx_import_model(onnx_import *); /* everything below im->g; im is fi
 bool onnx_import_nodes(onnx_import *, const onnx_nodes *);
 bool onnx_know_nodes(onnx_import *, const onnx_nodes *); /* what known numbers say of them, and nothing else: nothing is refused */
 bool onnx_import_constants(onnx_import *, const onnx_tensors *);
+bool onnx_is_countable(onnx_import *, const ir_tensor *);
 bool onnx_take_tensor(onnx_import *, onnx_value *, const onnx_tensor *);
 bool onnx_fail(onnx_import *, snt_result, const char *format, ...) IR_PRINTF(3, 4); /* sets failed; returns false */
 void onnx_add_problem(onnx_import *, const char *node, const char *op, const char *reason);

@@ -2,15 +2,6 @@
 #include "onnx/ops.h"
 #include "onnx/import_private.h"
 
-const char *onnx_numbers_text(onnx_call *c, uint32_t count, const int64_t *at) {
-  ir_text text;
-  ir_text_init(&text, c->im->temp);
-  ir_text_add(&text, "[");
-  for (uint32_t i = 0; i < count; i++) ir_text_format(&text, i ? ",%lld" : "%lld", (long long)at[i]);
-  ir_text_add(&text, "]");
-  return text.failed ? "[]" : text.at;
-}
-
 static bool read_numbers(onnx_call *c, const char *name, uint32_t count, int64_t otherwise, int64_t *out) {
   const onnx_list list = onnx_int_list(c, name);
   if (list.count && list.count != count) return onnx_refuse(c, "%s has %u entries, %u are needed", name, list.count, count);

@@ -105,9 +105,11 @@ typedef struct ocl_event {
   uint64_t *ns;
 } ocl_event;
 
-/* rt_opencl_device.c */
+/* rt_opencl_call.c */
 /* Turns a driver's code into a result; a lost device stays lost. */
 snt_result ocl_fail(ocl_device *, cl_int code, const char *stage, const char *what, snt_diag *);
+uint64_t ocl_query_uint(const ocl_api *, cl_device_id, cl_device_info, size_t size);
+/* rt_opencl_device.c */
 snt_result ocl_load(ocl_api *, bool oclgrind, snt_diag *);
 extern const rt_symbol ocl_symbols[];
 extern const uint32_t ocl_symbol_count;
@@ -133,15 +135,15 @@ snt_result ocl_adopt_buffer(rt_device *, cl_mem, rt_buffer **out, snt_diag *);
 snt_result ocl_enqueue(rt_stream *, uint32_t count, const rt_dispatch *, const ocl_edges *, snt_diag *);
 /* rt_opencl_profile.c */
 snt_result ocl_query_profile(ocl_device *, snt_diag *);
-uint64_t ocl_query_uint(const ocl_api *, cl_device_id, cl_device_info, size_t size);
 /* rt_opencl_buffer.c */
 snt_result ocl_buffer_create(rt_device *, uint64_t bytes, rt_buffer **out, snt_diag *);
 snt_result ocl_buffer_over(rt_device *, const void *data, uint64_t bytes, rt_buffer **out, snt_diag *);
 void ocl_buffer_destroy(rt_buffer *);
-snt_result ocl_upload(rt_stream *, rt_buffer *, uint64_t offset, const void *src, uint64_t bytes, snt_diag *);
-snt_result ocl_download(rt_stream *, rt_buffer *, uint64_t offset, void *dst, uint64_t bytes, snt_diag *);
 /* The memory object for a range; *transient says that the caller releases it after the launch. */
 cl_int ocl_buffer_slice(ocl_buffer *, uint64_t offset, uint64_t bytes, cl_mem *out, bool *transient);
+/* rt_opencl_copy.c */
+snt_result ocl_upload(rt_stream *, rt_buffer *, uint64_t offset, const void *src, uint64_t bytes, snt_diag *);
+snt_result ocl_download(rt_stream *, rt_buffer *, uint64_t offset, void *dst, uint64_t bytes, snt_diag *);
 /* rt_opencl_pipeline.c */
 snt_result ocl_pipeline_create(rt_device *, const rt_code *, const void *cached, size_t cached_bytes, rt_pipeline **out, snt_diag *);
 void ocl_pipeline_report(const rt_pipeline *, rt_report *out);

@@ -206,10 +206,9 @@ void vk_instance_close(const snt_host_alloc *, vk_instance *);
 bool vk_load_device_functions(vk_instance *, VkDevice);
 void vk_load_statistics(vk_device *); /* where the device keeps them */
 bool vk_has_extension(const vk_api *, const snt_host_alloc *, VkPhysicalDevice, const char *name);
+snt_result vk_fail(vk_device *, VkResult, const char *stage, const char *what, snt_diag *);
 /* A validation message since the last call makes any result a failure. */
 snt_result vk_judge(vk_device *, snt_result, snt_diag *);
-/* rt_vulkan_device.c */
-snt_result vk_fail(vk_device *, VkResult, const char *stage, const char *what, snt_diag *);
 /* rt_vulkan_profile.c */
 void vk_query_features(const vk_api *, const snt_host_alloc *, VkPhysicalDevice, bool for_layers, vk_features *);
 snt_result vk_query_profile(vk_device *, const char *base, snt_diag *);
@@ -235,10 +234,12 @@ snt_result vk_buffer_create(rt_device *, uint64_t bytes, rt_buffer **out, snt_di
 void vk_buffer_destroy(rt_buffer *);
 uint64_t vk_slot_bytes(const vk_device *, uint32_t kind); /* most of a binding: the storage range, or as many texels as a view may have */
 VkResult vk_buffer_view(vk_buffer *, uint64_t offset, uint64_t bytes, uint32_t kind, VkBufferView *out);
+bool vk_choose_type(const vk_device *, uint32_t allowed, bool for_host, uint32_t *out);
+enum { VK_STAGING_BYTES = 8 << 20 };
+snt_result vk_ensure_staging(vk_stream *, snt_diag *);
+/* rt_vulkan_copy.c */
 snt_result vk_upload(rt_stream *, rt_buffer *, uint64_t offset, const void *src, uint64_t bytes, snt_diag *);
 snt_result vk_download(rt_stream *, rt_buffer *, uint64_t offset, void *dst, uint64_t bytes, snt_diag *);
-bool vk_choose_type(const vk_device *, uint32_t allowed, bool for_host, uint32_t *out);
-snt_result vk_ensure_staging(vk_stream *, snt_diag *);
 /* rt_vulkan_image.c */
 snt_result vk_image_create(rt_device *, const char *format, uint32_t width, uint32_t height, rt_buffer **out, snt_diag *);
 snt_result vk_image_copy(vk_stream *, vk_buffer *, uint64_t offset, char *host, uint64_t bytes, bool up, snt_diag *);

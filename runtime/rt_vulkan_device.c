@@ -5,17 +5,6 @@
 
 enum { VK_MAX_DEVICES = 16 };
 
-snt_result vk_fail(vk_device *device, VkResult code, const char *stage, const char *what, snt_diag *diag) {
-  switch (code) {
-  case VK_ERROR_DEVICE_LOST: device->base.lost = true; return rt_fail_native(diag, SNT_E_DEVICE_LOST, code, stage, what);
-  case VK_ERROR_OUT_OF_HOST_MEMORY: return rt_fail_native(diag, SNT_E_HOST_MEM, code, stage, what);
-  case VK_ERROR_OUT_OF_DEVICE_MEMORY:
-  case VK_ERROR_TOO_MANY_OBJECTS:
-  case VK_ERROR_OUT_OF_POOL_MEMORY: return rt_fail_native(diag, SNT_E_DEVICE_MEM, code, stage, what);
-  default: return rt_fail_native(diag, SNT_E_BACKEND, code, stage, what);
-  }
-}
-
 /* ---- finding ---- */
 
 typedef struct vk_found {
