@@ -125,9 +125,9 @@ static void judge(cost_bench *b, const char *name, cost_totals *t) {
   t->graphs_told += told;
   printf("%-24s %2u partitions  rank %6.3f  (itself %6.3f, no recompute %6.3f, no registers %6.3f, bytes %6.3f)  regret "
          "%5.1f %%  A/A %4.1f "
-         "%%  spread %4.0f %%\n",
+         "%%  spread %4.0f %%  round trip %3.0f ns\n",
          name, b->count, rank[MODEL_FULL], itself_of(b), rank[MODEL_NO_RECOMPUTE], rank[MODEL_NO_REGISTERS], rank[MODEL_BYTES],
-         100 * chosen, 100 * noise, 100 * spread);
+         100 * chosen, 100 * noise, 100 * spread, b->round_trip);
   if (b->verbose) show_parts(b);
   fflush(stdout);
 }

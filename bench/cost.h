@@ -32,10 +32,10 @@ typedef struct cost_bench {
   uint32_t seed;
   uint32_t wanted, best, rounds; /* partitions; of them the best by the model among four times as many */
   uint32_t again;                /* times that the best and the chosen one are measured once more, in other memory */
-  double sample_ns;
-  const char *only;                            /* the one graph of that name; null: all */
-  const char *table;                           /* of measurements that are kept; null: none */
-  const char *name;                            /* of the graph at hand */
+  double sample_ns, round_trip;  /* between two processors, the most of before and behind the graph's measurement; 0: it was not measured */
+  const char *only;              /* the one graph of that name; null: all */
+  const char *table;             /* of measurements that are kept; null: none */
+  const char *name;              /* of the graph at hand */
   bool verbose, processor_time, apart, priced; /* priced: only partitions of the table, and nothing is measured */
   char *base;                                  /* the working graph of the graph at hand, as text: what the partitions are made of */
   size_t base_length;
@@ -76,6 +76,7 @@ snt_result cost_add_partition(cost_bench *, snt_program *, partition_origin);
 uint32_t *cost_note_groups(const snt_program *, uint32_t values);
 void cost_predict(const cost_bench *, partition *);
 snt_result cost_measure(cost_bench *);
+double cost_round_trip(void); /* nanoseconds (cost_apart.c) */
 /* Measurements of the graph at hand that are kept (cost_table.c): are all its partitions there? Those that are not are left out where nothing is to be measured. And what has been measured. */
 bool cost_table_read(cost_bench *);
 void cost_table_write(const cost_bench *);

@@ -46,7 +46,8 @@ static bool is_read(const fusion_group *group, uint32_t base) {
   return false;
 }
 
-/* Loads of single lanes that one of a part of a concatenation stands for: a vector of it and a selection by the row's position where all seams lie between vectors. */
+/* Loads of single lanes that one of a part of a concatenation stands for: a vector of it and a selection by the row's position where all seams lie between vectors, which
+   wait for nobody and take their turns at the ports. */
 static double seam_loads(const fusion_context *c, uint32_t joined) {
   const cost_profile *p = c->options->profile;
   const ir_graph *g = c->graph;
@@ -60,7 +61,7 @@ static double seam_loads(const fusion_context *c, uint32_t joined) {
     }
     if (run % (int64_t)p->lanes) return 1;
   }
-  return (p->vector_load_cycles + 2 * p->op_cycles) / (p->lane_load_cycles * p->lanes);
+  return (p->vector_load_cycles + 2 / p->fma_per_cycle) / (p->lane_load_cycles * p->lanes);
 }
 
 /* Loads for so many results, beyond those of vectors, of what `how` says of a value and all that a concatenation joins to it. */

@@ -8,10 +8,7 @@
 #include <stddef.h>
 #include <math.h>
 
-static double elements_of(const fusion_context *c, uint32_t node) {
-  if (c->elements) return c->elements[node];
-  return (double)schedule_hint(c->graph->pool, ir_tensor_elements(c->graph->pool, &ir_at(c->graph, node)->type));
-}
+static double elements_of(const fusion_context *c, uint32_t node) { return c->elements[node]; }
 void fusion_note_positions(const fusion_context *c, const fusion_group *group) {
   for (uint32_t i = 0; i < group->count; i++) c->positions[group->nodes[i]] = i;
 }
@@ -62,7 +59,7 @@ static double stencil_times(const fusion_context *c, const fusion_group *group, 
   return times * (taps[1] > 1 ? (ROWS - 1 + taps[1]) / ROWS : 1);
 }
 
-/* A value below overlapping windows that are reduced is computed for every tap, behind the tests of their borders. */
+/* A value below overlapping windows that are reduced is computed for every tap, behind the tests of their borders; plain operators of several taps do not wait for each other. */
 static double window_factor(const fusion_context *c, uint32_t hero, uint32_t node) {
   enum { BEHIND_TESTS = 2 };
   const double own = elements_of(c, node), taps = elements_of(c, ir_arg(c->graph, hero, 0));
@@ -78,7 +75,7 @@ static double sharing(const fusion_context *c) { return schedule_is_explicit(c) 
 typedef enum { ONCE, STENCIL, WINDOW, PROLOGUE } recompute_rule;
 typedef struct recompute {
   recompute_rule rule;
-  double times;        /* of a stencil; all terms of a contraction */
+  double times;        /* of a stencil; of a plain operator below a window, beside others; all terms of a contraction */
   uint32_t below;      /* what is computed again comes before it */
   uint32_t alone;      /* 1 + number of the operands whose elements are computed one by one; 0: of none */
   bool units;          /* what is summed may go to matrix units */
@@ -94,16 +91,17 @@ static double sharing_alone(const cost_profile *p) {
 static void find_recompute(const fusion_context *c, const fusion_group *group, recompute *r) {
   const uint32_t hero = group->hero;
   const uint16_t op = ir_at(c->graph, hero)->op;
-  r->rule = ONCE, r->times = 1, r->below = hero, r->alone = 0;
+  r->rule = ONCE, r->times = 1, r->below = hero, r->alone = 0, r->units = !schedule_is_explicit(c);
   const uint32_t stencil = flat_stencil(c, group);
   uint32_t product;
   if (stencil) r->rule = STENCIL, r->times = stencil_times(c, group, stencil), r->below = stencil;
-  else if (ir_ops[op].flags & IR_REDUCE) r->rule = fusion_has_taps(c->graph, ir_arg(c->graph, hero, 0)) ? WINDOW : ONCE;
-  else if (group->kind == GROUP_CONTRACT && !contract_staged_producer(c, group, &product)) {
-    const uint32_t lanes = schedule_is_explicit(c) ? contract_lane_operands(c->graph, hero) : 0;
+  else if (ir_ops[op].flags & IR_REDUCE) {
+    r->rule = fusion_has_taps(c->graph, ir_arg(c->graph, hero, 0)) ? WINDOW : ONCE;
+    if (!r->units) r->times = 1 / (c->options->profile->op_cycles * c->options->profile->fma_per_cycle);
+  } else if (group->kind == GROUP_CONTRACT && !contract_staged_producer(c, group, &product)) {
+    const uint32_t lanes = r->units ? 0 : contract_lane_operands(c->graph, hero);
     r->rule = PROLOGUE, r->times = elements_of(c, hero) * group_contract_depth(c, hero);
     if (lanes == 1 || lanes == 2) r->alone = 3 - lanes;
-    r->units = !schedule_is_explicit(c);
     group_find_copies(c, group, &r->copies);
   }
 }
@@ -119,7 +117,7 @@ static bool is_taken_narrow(const fusion_context *c, uint32_t hero, uint32_t nod
 static double recompute_factor(const fusion_context *c, const fusion_group *group, const recompute *r, uint32_t node) {
   if (r->rule == ONCE || node >= r->below) return 1;
   if (r->rule == STENCIL) return r->times;
-  if (r->rule == WINDOW) return window_factor(c, group->hero, node);
+  if (r->rule == WINDOW) return window_factor(c, group->hero, node) * (c->facts[node].rate == FUSION_PLAIN ? r->times : 1);
   if (r->units && is_taken_narrow(c, group->hero, node)) return 1;
   bool alone = false, feeds = false;
   for (uint32_t i = 0; i < 2 * r->copies.set.count; i++) {

@@ -56,8 +56,7 @@ static void spread(const fusion_context *c, const fusion_group *group, uint32_t 
 bool group_count_sweeps(const fusion_context *c, const fusion_group *group, uint8_t *times, uint8_t *input_times) {
   uint32_t masks[GROUP_MOST_MEMBERS], input_masks[GROUP_MOST_INPUTS], sweep = 0;
   const ir_graph *g = c->graph;
-  if (group->kind != GROUP_ROW || group->count > GROUP_MOST_MEMBERS || group->input_count > GROUP_MOST_INPUTS || !reduces(g, group->hero) ||
-      !c->elements)
+  if (group->kind != GROUP_ROW || group->count > GROUP_MOST_MEMBERS || group->input_count > GROUP_MOST_INPUTS || !reduces(g, group->hero))
     return false;
   memset(masks, 0, group->count * sizeof *masks);
   memset(input_masks, 0, group->input_count * sizeof *input_masks);

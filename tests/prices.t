@@ -26,6 +26,7 @@ sub price {
 sub scaled { my ($by) = @_; return "graph \@g(%x: f32[64,784], %s: f32[64]) {\n$by  %b = broadcast %k, axes=[0], shape=[64,784]\n  %y = mul %x, %b\n  return y=%y\n}\n" }
 sub sums { my ($rows) = @_; return "graph \@g(%x: f32[1024,128], %z: f32[1024,128], %w: f32[1024,256]) {\n$rows  %y = reduce.sum %r, axes=[1]\n  return y=%y\n}\n" }
 sub seams { my ($x, $z) = @_; return "graph \@g(%x: f32[1024,$x], %z: f32[1024,$z]) {\n  %r = concat %x, %z, axis=1\n  %y = reduce.sum %r, axes=[1]\n  return y=%y\n}\n" }
+sub pooled { my ($of, $made, $fused) = @_; return "graph \@g(%x: f32[256,256]) {\n$made  %w = window %$of, axis=0, size=[3,3], low=[1,1], high=[1,1]\n  %y = reduce.sum %w, axes=[2,3]\n$fused  return y=%y\n}\n" }
 sub row_sums { my ($rows, $terms) = @_; return "graph \@g(%x: f32[$rows,$terms]) {\n  %y = reduce.sum %x, axes=[1]\n  return y=%y\n}\n" }
 sub dequantised { my ($value) = @_; return "  %f$value = cast %$value, dtype=f32\n  %o$value = sub %f$value, 8.0\n  %p$value = linear %x, %o$value\n" }
 sub gated { # products of rows with weights that are computed, in one kernel
@@ -128,6 +129,8 @@ my @pairs = ( # what, profile, with it, without; the least and the most that the
   ['what is the same for all lanes is computed once a row', 'pocl', scaled("  %k = sigmoid %s\n"), scaled("  %k = mul %s, 2.0\n"), 1, 1.3],
   ['rows of two parts are put together lane by lane', 'pocl', seams(124, 132), sums("  %r = mul %w, 1.0\n"), 4, 40],
   ['where the seam lies between vectors, each part is a vector and a selection', 'pocl', seams(128, 128), sums("  %r = mul %w, 1.0\n"), 1.5, 3.5],
+  ['which wait for nobody', 'wide', seams(128, 128), sums("  %r = mul %w, 1.0\n"), 1, 1.3],
+  ['nor do plain operators of several taps', 'wide', pooled('a', "  %a = mul %x, %x\n", "  must_fuse %a, %y\n"), pooled('x', '', ''), 1.3, 1.85],
   ['a row has an end, where its lanes become one', 'pocl', row_sums(8192, 32), row_sums(512, 512), 1.5, 3],
   ['of two products of one tile each has its panels', 'pocl', gated('mul %pa, %pb', 'a', 'b'), gated('mul %pa, 0.5', 'a'), 1.8, 1.9],
   ['a product that is stored turned has a store for each element', 'pocl', stored_turned(784), stored_turned(784) =~ s/  %t = .*\n//r =~ s/%t/%h/r, 1.1, 1.35],
