@@ -19,7 +19,7 @@ snt_result api_check_fit(const snt_exec *x, snt_diag *diag) {
       return ir_fail(diag, SNT_E_UNSUPPORTED, "exec", 0, "the program was not compiled for the target of %s", x->device->info.selector);
     const bool spirv = api_targets[x->target].bit == SNT_TARGET_SPIRV;
     const char *lacks = spirv ? api_module_lacks(NULL, &kernel->code[x->target].code, &p->caps) : NULL;
-    if (lacks) return ir_fail(diag, SNT_E_UNSUPPORTED, "exec", 0, "%s asks for %s that the device lacks", name, lacks);
+    if (lacks) return ir_fail(diag, SNT_E_UNSUPPORTED, "exec", 0, "%s asks for %s, which the device lacks", name, lacks);
     if (p->max_bindings && kernel->binding_count > p->max_bindings)
       return ir_fail(diag, SNT_E_LIMIT, "exec", 0, "%s binds %u buffers; the device has %u", name, kernel->binding_count, p->max_bindings);
     if (p->max_items && items > p->max_items)

@@ -124,12 +124,12 @@ static bool has_float_controls(const codegen_code *code, const kir_caps *have) {
 
 /* Capabilities stand first in a module, before anything else. */
 const char *api_module_lacks(const snt_program *p, const codegen_code *code, const kir_caps *caps) {
-  static const char what[] = "features";
   const uint32_t *words = (const uint32_t *)(const void *)code->data;
   for (size_t at = 5; at + 1 < code->size / 4 && words[at] == (2u << 16 | 17u); at += 2) {
-    if (words[at + 1] == CAPABILITY_MATRICES && p && !api_has_units(p, caps)) return what;
+    if (words[at + 1] == CAPABILITY_MATRICES && p && !api_has_units(p, caps)) return cost_caps_name(offsetof(kir_caps, mma));
     for (uint32_t i = 0; i < IR_COUNT(needs) - !p; i++)
-      if (needs[i].capability == words[at + 1] && !has(caps, needs[i].caps[0]) && !has(caps, needs[i].caps[1])) return what;
+      if (needs[i].capability == words[at + 1] && !has(caps, needs[i].caps[0]) && !has(caps, needs[i].caps[1]))
+        return cost_caps_name(needs[i].caps[0]);
   }
   return has_float_controls(code, caps) ? NULL : "float controls";
 }

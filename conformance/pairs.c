@@ -26,7 +26,7 @@ static const row joins[] = {
 #undef JOIN
 };
 static const uint16_t sizes[][3] = {
-  {2, 3, 4}, {5, 7, 4}, {17, 33, 9}, {16, 24, 32}, {32, 64, 33}, {3, 130, 6}, {40, 48, 16}, {1, 40, 70}, {33, 200, 3}, {1, 1, 1},
+  {2, 3, 4}, {5, 7, 4}, {17, 33, 9}, {16, 24, 32}, {32, 64, 33}, {3, 130, 6}, {40, 48, 16}, {1, 40, 70}, {33, 200, 3}, {1, 1, 1}, {24, 2, 20},
 };
 static const uint8_t types[16] = {SNT_F32, SNT_F32, SNT_F32, SNT_F32, SNT_F32, SNT_F32, SNT_F32, SNT_F32, SNT_F32, SNT_F16, SNT_F16, SNT_I32, SNT_BF16, SNT_F64, SNT_I8, SNT_U8};
 // clang-format on
@@ -40,8 +40,8 @@ enum {
   BODY = CONFORM_TEXT - 2816,
   OUTPUTS = 256,
   SYMBOLS = 200,
-  LEAST = 4
-}; /* of a symbol */
+  LEAST = 4 /* of a symbol, or a smaller one is 0 */
+};
 
 typedef struct buffer {
   char *at;
@@ -283,6 +283,28 @@ static bool build(builder *b, uint32_t hero, uint32_t move, uint32_t second) {
   return good;
 }
 
+/* Whether the graph's sizes leave each value an extent of 0 or more. */
+static bool has_extents(const conform_graph *made) {
+  conform_parsed p;
+  const expr_values values = {.symbols = made->symbols};
+  bool good = conform_parse(&p, made->text, NULL) == SNT_OK;
+  for (uint32_t n = 1; good && n < p.graph.nodes.count; n++) {
+    const ir_tensor *type = &ir_at(&p.graph, n)->type;
+    int64_t extent;
+    for (uint32_t i = 0; i < type->rank; i++) good = good && expr_eval(&p.pool, type->dims[i], &values, &extent) && extent >= 0;
+  }
+  conform_forget(&p);
+  return good;
+}
+
+/* The symbols with their bounds; what the plan is made for is not what it runs with. */
+static void put_symbols(builder *b, const uint16_t hints[3], uint32_t least) {
+  buffer head = {.at = b->head, .size = sizeof b->head};
+  for (uint32_t i = 0; i < 3; i++)
+    put(&head, "%s%c: min=%u max=300 hint=%u%s", i ? ", " : "symbols { ", letters[i], least, hints[i] < LEAST ? least : hints[i],
+        i == 2 ? " }\n" : "");
+}
+
 bool conform_pair(const uint8_t *choices, size_t count, conform_graph *out) {
   builder *b = calloc(1, sizeof *b);
   if (!b) return false;
@@ -290,20 +312,18 @@ bool conform_pair(const uint8_t *choices, size_t count, conform_graph *out) {
   b->ports = (buffer){.at = b->ports_at, .size = PORTS}, b->body = (buffer){.at = b->body_at, .size = BODY};
   b->returned = (buffer){.at = b->returned_at, .size = OUTPUTS};
   const uint32_t hero = choose(b, HEROES), move = choose(b, MOVES), second = choose(b, 1 + HEROES);
-  const uint32_t head = choose(b, 16), size = choose(b, SIZES), hints = choose(b, SIZES), type = types[choose(b, sizeof types)];
-  const bool symbolic = (head & 3) == 3;
+  const uint32_t head = choose(b, 32), size = choose(b, SIZES), hints = choose(b, SIZES), type = types[choose(b, sizeof types)];
+  const bool symbolic = (head & 3) == 3, may_be_0 = symbolic && head & 16;
+  const uint32_t least = may_be_0 ? 0 : LEAST;
   *out = (conform_graph){.whole = (head >> 2 & 3) == 3};
   b->type = ir_dtypes[type].name, b->is_float = ir_dtypes[type].is_float;
   for (uint32_t i = 0; i < 3; i++) {
-    out->symbols[i] = symbolic && sizes[size][i] < LEAST ? LEAST : sizes[size][i];
+    out->symbols[i] = symbolic && sizes[size][i] < LEAST ? least : sizes[size][i];
     if (symbolic) snprintf(b->sizes[i], sizeof b->sizes[i], "%c", letters[i]);
     else snprintf(b->sizes[i], sizeof b->sizes[i], "%u", sizes[size][i]);
   }
-  int at = 0;
-  for (uint32_t i = 0; symbolic && i < 3; i++) /* what the plan is made for is not what it runs with */
-    at += snprintf(b->head + at, sizeof b->head - (size_t)at, "%s%c: min=%d max=300 hint=%d%s", i ? ", " : "symbols { ", letters[i], LEAST,
-                   sizes[hints][i] < LEAST ? LEAST : sizes[hints][i], i == 2 ? " }\n" : "");
-  const bool good = build(b, hero, move, second) && put_graph(b, out->text);
+  if (symbolic) put_symbols(b, sizes[hints], least);
+  const bool good = build(b, hero, move, second) && put_graph(b, out->text) && (!may_be_0 || has_extents(out));
   free(b);
   return good;
 }

@@ -162,6 +162,7 @@ static bool scale_holds(const relation_case *c, const related runs[RELATED_RUNS]
   if (!ir_dtypes[dtype].is_float)
     return !memcmp((const uint8_t *)p->data + at->element * size, (const uint8_t *)scaled->data + at->element * size, size);
   const double x = ir_dtype_load(dtype, p->data, at->element), y = ir_dtype_load(dtype, scaled->data, at->element);
+  if (x == 0 && !is_ordinary(y)) return true; /* a zero may be what was below all numbers, and is one when it is larger */
   return !is_ordinary(x) || y == ldexp(x, is_free(degree) ? 0 : degree * SCALE);
 }
 

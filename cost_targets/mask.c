@@ -7,10 +7,6 @@ typedef struct mask_key {
   const char *name;
   mask_fn apply;
 } mask_key;
-typedef struct named_mask {
-  const char *name, *text;
-} named_mask;
-
 static uint32_t smaller(uint32_t have, uint64_t limit) { return !have || have > limit ? (uint32_t)limit : have; }
 static void mask_bindings(cost_profile *p, uint64_t v) { p->max_bindings = smaller(p->max_bindings, v); }
 static void mask_items(cost_profile *p, uint64_t v) {
@@ -38,52 +34,60 @@ static void mask_grid(cost_profile *p, uint64_t v) {
 static void mask_align(cost_profile *p, uint64_t v) {
   if (p->offset_align < v) p->offset_align = (uint32_t)v;
 }
-#define OFF(name, statement)                             \
-  static void mask_##name(cost_profile *p, uint64_t v) { \
-    if (!v) { statement; }                               \
-  }
-OFF(subgroups, p->caps.subgroups = p->caps.subgroup_arithmetic = false)
-OFF(f16, p->caps.f16_arithmetic = p->caps.f16_storage = false)
-OFF(int8, p->caps.int8_storage = false)
-OFF(int16, p->caps.int16_storage = p->caps.f16_storage = p->caps.bf16_storage = false)
-OFF(int64, p->caps.int64 = false)
-OFF(f64, p->caps.f64 = false)
-OFF(fma, p->caps.fma_fused = p->caps.fma_fast = false)
-OFF(texel, p->caps.texel = false; p->reads = COST_READS_STORAGE)
-OFF(images, p->caps.images = false)
-OFF(dot4, p->caps.dot4 = false)
-OFF(mma, memset(p->caps.mma, 0, sizeof p->caps.mma))
-OFF(robust, p->caps.oob_zero = false)
-OFF(float_controls, memset(&p->caps.float_controls, 0, sizeof p->caps.float_controls))
+static void mask_mma(cost_profile *p, uint64_t v) {
+  if (!v) memset(p->caps.mma, 0, sizeof p->caps.mma);
+}
+static void mask_float_controls(cost_profile *p, uint64_t v) {
+  if (!v) memset(&p->caps.float_controls, 0, sizeof p->caps.float_controls);
+}
 
 // clang-format off
 static const mask_key keys[] = {
     {"bindings", mask_bindings}, {"items", mask_items}, {"push", mask_push}, {"local", mask_local}, {"texels", mask_texels}, {"range", mask_range},
-    {"grid", mask_grid}, {"align", mask_align}, {"subgroups", mask_subgroups}, {"f16", mask_f16}, {"int8", mask_int8}, {"int16", mask_int16},
-    {"int64", mask_int64}, {"f64", mask_f64}, {"fma", mask_fma}, {"texel", mask_texel}, {"images", mask_images},
-    {"dot4", mask_dot4}, {"mma", mask_mma}, {"robust", mask_robust}, {"float_controls", mask_float_controls},
+    {"grid", mask_grid}, {"align", mask_align}, {"mma", mask_mma}, {"float_controls", mask_float_controls},
+};
+
+/* What a device has or has not: members of kir_caps, of one to three; KEY=0 takes them. */
+#define MEMBER(name) offsetof(kir_caps, name)
+typedef struct ability {
+  char name[10];
+  uint16_t members[3];
+} ability;
+static const ability abilities[] = {
+    {"subgroups", {MEMBER(subgroups), MEMBER(subgroup_arithmetic)}}, {"f16", {MEMBER(f16_arithmetic), MEMBER(f16_storage)}},
+    {"int8", {MEMBER(int8_storage)}}, {"int16", {MEMBER(int16_storage), MEMBER(f16_storage), MEMBER(bf16_storage)}}, {"int64", {MEMBER(int64)}},
+    {"f64", {MEMBER(f64)}}, {"fma", {MEMBER(fma_fused), MEMBER(fma_fast)}}, {"texel", {MEMBER(texel)}}, {"images", {MEMBER(images)}},
+    {"dot4", {MEMBER(dot4)}}, {"robust", {MEMBER(oob_zero)}},
 };
 // clang-format on
 /* The required limits of Vulkan 1.1 (specification, table "Required Limits"), with no optional feature. */
 // clang-format off
-static const named_mask named[] = {
-    {"vulkan11-min", "bindings=4,items=128,push=128,local=16384,texels=65536,range=134217728,grid=65535,align=256,subgroups=0,f16=0,int8=0,int16=0,int64=0,f64=0,dot4=0,mma=0,robust=0,float_controls=0"},
-};
+static const char vulkan11_min[] = "bindings=4,items=128,push=128,local=16384,texels=65536,range=134217728,grid=65535,align=256,subgroups=0,f16=0,int8=0,int16=0,int64=0,f64=0,dot4=0,mma=0,robust=0,float_controls=0";
 // clang-format on
+
+/* Also adds the name to the known ones. */
+static bool is_key(const char *name, const char *at, size_t length, char *known) {
+  strcat(strcat(known, " "), name);
+  return strlen(name) == length && !memcmp(name, at, length);
+}
+
+static void take(cost_profile *p, const ability *a) {
+  for (uint32_t i = 0; i < IR_COUNT(a->members) && a->members[i]; i++) ((uint8_t *)&p->caps)[a->members[i]] = false;
+  if (a->members[0] == MEMBER(texel)) p->reads = COST_READS_STORAGE;
+}
 
 static snt_result apply_one(cost_profile *p, const char *at, size_t length, snt_diag *diag) {
   const char *equal = memchr(at, '=', length);
   char number[24] = {0}, *stop = number;
-  const bool fits = equal && length - (size_t)(equal - at) - 1 < sizeof number && equal + 1 < at + length;
-  if (fits) memcpy(number, equal + 1, length - (size_t)(equal - at) - 1);
+  const size_t digits = equal ? (size_t)(at + length - equal) - 1 : 0;
+  if (digits < sizeof number) memcpy(number, at + length - digits, digits);
   const uint64_t value = strtoull(number, &stop, 10);
-  for (uint32_t i = 0; fits && !*stop && number[0] != '-' && i < IR_COUNT(keys); i++)
-    if (strlen(keys[i].name) == (size_t)(equal - at) && !memcmp(keys[i].name, at, (size_t)(equal - at))) {
-      keys[i].apply(p, value);
-      return SNT_OK;
-    }
-  char known[IR_COUNT(keys) * 16] = "";
-  for (uint32_t i = 0; i < IR_COUNT(keys); i++) strcat(strcat(known, " "), keys[i].name);
+  const size_t key = number[0] && !*stop && number[0] != '-' ? (size_t)(equal - at) : 0;
+  char known[(IR_COUNT(keys) + IR_COUNT(abilities)) * 16] = "";
+  for (uint32_t i = 0; i < IR_COUNT(keys); i++)
+    if (is_key(keys[i].name, at, key, known)) return keys[i].apply(p, value), SNT_OK;
+  for (uint32_t i = 0; i < IR_COUNT(abilities); i++)
+    if (is_key(abilities[i].name, at, key, known)) return value ? (void)0 : take(p, &abilities[i]), SNT_OK;
   return ir_fail(diag, SNT_E_ARG, "mask", 0, "\"%.*s\" is no KEY=NUMBER; keys:%s; or vulkan11-min", (int)(length < 60 ? length : 60), at,
                  known);
 }
@@ -93,10 +97,7 @@ snt_result cost_profile_mask(cost_profile *p, const char *mask, snt_diag *diag) 
   for (const char *at = mask; at && *at;) {
     const char *comma = strchr(at, ',');
     const size_t length = comma ? (size_t)(comma - at) : strlen(at);
-    const named_mask *found = NULL;
-    for (uint32_t i = 0; i < IR_COUNT(named); i++)
-      if (strlen(named[i].name) == length && !memcmp(named[i].name, at, length)) found = &named[i];
-    if (found) SNT_TRY(cost_profile_mask(&narrowed, found->text, diag));
+    if (length == strlen("vulkan11-min") && !memcmp(at, "vulkan11-min", length)) SNT_TRY(cost_profile_mask(&narrowed, vulkan11_min, diag));
     else SNT_TRY(apply_one(&narrowed, at, length, diag));
     at = comma ? comma + 1 : NULL;
   }

@@ -70,6 +70,12 @@ static bool find_cycles(word w, key_info *out) {
   return false;
 }
 
+const char *cost_caps_name(size_t member) {
+  uint32_t i = 0;
+  while (i < IR_COUNT(keys) - 1 && keys[i].offset != offsetof(cost_profile, caps) + member) i++;
+  return keys[i].name;
+}
+
 static const key_info *find_key(word w, key_info *storage) {
   for (uint32_t i = 0; i < IR_COUNT(keys); i++)
     if (strlen(keys[i].name) == w.length && !memcmp(keys[i].name, w.at, w.length)) return &keys[i];

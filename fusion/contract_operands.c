@@ -290,7 +290,7 @@ static bool has_room_beside(const contraction *t, uint32_t node) {
   const fusion_context *c = t->c;
   const fusion_group *group = t->group;
   uint32_t readers = 0;
-  if (schedule_spare_bindings(c, group) >= t->set.count) return true;
+  if (schedule_spare_bindings(c, group) >= t->set.count + t->staged_count) return true;
   for (uint32_t u = c->uses->first[node]; u < c->uses->first[node + 1]; u++)
     readers += fusion_group_has(group, c->uses->user[u]) || fusion_is_view(c->graph, c->uses->user[u]);
   for (uint32_t i = 0; readers <= 1 && i < t->set.count; i++) readers += fusion_reads_apart(c, group, t->set.node[i]);

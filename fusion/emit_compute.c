@@ -181,9 +181,10 @@ static uint32_t compute_iota(emit *e, uint32_t node, const map_access *access) {
 static uint32_t compute_dim(emit *e, uint32_t node) {
   uint32_t count;
   const ir_expr *dims = ir_attr_ints(e->g, node, IR_ATTR_shape, &count);
-  const uint32_t value = emit_expr(e, dims[0]);
+  uint32_t value = emit_expr(e, dims[0]);
+  if (!expr_proves_le(e->x, 0, dims[0])) value = kir_bitcast(e->k, kir_t(SNT_I32, 1), value); /* a plan's numbers wrap */
   const kir_type type = emit_compute_type(e, ir_at(e->g, node)->type.dtype, 1);
-  return type.base == SNT_U32 ? value : kir_cast(e->k, type, value);
+  return kir_same(emit_value_type(e, value), type) ? value : kir_cast(e->k, type, value);
 }
 
 /* An index as i32; one that is wider lies as far outside as it can. A cast of its own: the index may be one, which wraps. */
@@ -217,9 +218,14 @@ static uint32_t gather_element(emit *e, uint32_t node, const map_access *access)
   at_data.rank = from->rank;
   at_data.at[axis] = emit_index_var(e, clamped, from->dims[axis]);
   for (uint32_t i = axis + 1; i < from->rank; i++) at_data.at[i] = access->at[i - 1 + index_rank];
-  const uint32_t value = emit_value(e, data, &at_data);
-  if (!ir_attr_flag(e->g, node, IR_ATTR_zero)) return value;
-  return kir_3(e->k, KIR_select, kir_2(e->k, KIR_eq, given, clamped), value, constant(e, from->dtype, 0));
+  if (!map_add_condition(e->x, &at_data, 0, 0, from->dims[axis])) return e->failed = true, e->failed_node = node, 0;
+  const uint32_t value = emit_value(e, data, &at_data), count = at_data.condition_count - access->condition_count;
+  uint32_t inside = ir_attr_flag(e->g, node, IR_ATTR_zero) ? kir_2(e->k, KIR_eq, given, clamped) : 0;
+  if (count) { /* the axis may have no elements */
+    const uint32_t any = emit_conditions(e, count, at_data.conditions + access->condition_count);
+    inside = inside ? kir_2(e->k, KIR_and, inside, any) : any;
+  }
+  return inside ? kir_3(e->k, KIR_select, inside, value, constant(e, from->dtype, 0)) : value;
 }
 
 static bool access_uses_lanes(const emit *e, const map_access *a, uint32_t first, uint32_t count) {

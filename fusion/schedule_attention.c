@@ -272,6 +272,14 @@ static uint32_t unless_none(attend *t, uint32_t scale, uint32_t none) {
   return kir_3(e->k, KIR_select, kir_2(e->k, KIR_and, bad, kir_2(e->k, KIR_eq, any, no)), none, scale);
 }
 
+/* Without keys the sums are 0, and so is the result, whatever the row's values are. */
+static uint32_t where_any(attend *t, uint32_t scale) {
+  emit *e = t->e;
+  const map_condition any = {0, 0, t->a->keys};
+  if (!scale || e->failed || e->k->failed || expr_proves_lt(e->x, 0, t->a->keys)) return scale;
+  return kir_3(e->k, KIR_select, emit_conditions(e, 1, &any), scale, kir_const_like(e->k, scale, 0));
+}
+
 uint32_t attend_finish(attend *t, uint32_t extremum, const uint32_t *sums) {
   emit *e = t->e;
   const attention *a = t->a;
@@ -286,7 +294,8 @@ uint32_t attend_finish(attend *t, uint32_t extremum, const uint32_t *sums) {
     scale = times(t, scale, value);
     if (i >= a->chosen_after) after = times(t, after, value);
   }
-  return a->choice_count ? unless_none(t, scale, after ? after : kir_const_like(e->k, scale, 1)) : scale;
+  if (a->choice_count) scale = unless_none(t, scale, after ? after : kir_const_like(e->k, scale, 1));
+  return where_any(t, scale);
 }
 
 void attend_output(attend *t, uint32_t value) {

@@ -66,6 +66,8 @@ static bool fail_bounds(kvm *vm, const kvm_step *s, const kvm_access *a, uint32_
                   (long long)index, n, (unsigned long long)lanes, a->stride, (unsigned long long)m->dims[n]);
 }
 
+enum { FIRST_VECTOR = 16 }; /* elements that a guard may read in place of what there is not, of a buffer that has none */
+
 bool kvm_locate(kvm *vm, const kvm_step *s, const kvm_access *a, uint32_t item, uint64_t *at, bool *outside) {
   const kvm_memory *m = a->memory;
   uint64_t cell = 0;
@@ -73,7 +75,8 @@ bool kvm_locate(kvm *vm, const kvm_step *s, const kvm_access *a, uint32_t item, 
     const int64_t index = index_at(a, n, item);
     const uint64_t reach = n + 1 == m->rank && m->lanes == 1 ? (uint64_t)(a->lanes - 1) * a->stride : 0;
     if (index < 0 || (uint64_t)index >= m->dims[n] || reach >= m->dims[n] - (uint64_t)index) {
-      if (outside && (m->decl->flags & KIR_MEM_OOB_ZERO)) return *outside = true;
+      if (outside && ((m->decl->flags & KIR_MEM_OOB_ZERO) || (m->dims[n] == 0 && index >= 0 && index < FIRST_VECTOR)))
+        return *outside = true;
       return fail_bounds(vm, s, a, item, n, index);
     }
     cell = cell * m->dims[n] + (uint64_t)index;
@@ -161,9 +164,12 @@ static void put_lanes(uint32_t base, uint8_t *from, uint64_t step, uint32_t lane
 }
 #undef EACH_LANE
 
-static void zero_lanes(uint32_t base, uint32_t lanes, void *values, uint32_t items, uint32_t item) {
-  const uint32_t bytes = kvm_kind_bytes(kvm_kind_of(base));
-  for (uint32_t n = 0; n < lanes; n++) memset((uint8_t *)values + ((size_t)n * items + item) * bytes, 0, bytes);
+/* Outside a texel buffer there are zeros. What a buffer of no elements begins with, which a select leaves out, is NaN, or all bits: whoever uses
+   it shows. */
+static void read_outside(const kvm_step *s, const kvm_access *a, uint32_t items, uint32_t item) {
+  uint8_t made[16 * 8];
+  memset(made, a->memory->decl->flags & KIR_MEM_OOB_ZERO ? 0 : 0xFF, sizeof made);
+  get_lanes(s->base, made, 0, a->lanes, s->dst, items, item);
 }
 
 /* ---- load, store ---- */
@@ -187,7 +193,7 @@ bool kvm_run_load(kvm *vm, const kvm_step *s) {
     if (!kvm_locate(vm, s, a, i, &at, &outside)) return false;
     if (outside) {
       vm->address[i] = m->base;
-      zero_lanes(s->base, a->lanes, s->dst, vm->items, i);
+      read_outside(s, a, vm->items, i);
       continue;
     }
     if (!touch_lanes(vm, s, a, at, i, KVM_READ)) return false;

@@ -165,7 +165,9 @@ bool kvm_run_async_copy(kvm *vm, const kvm_step *s) {
   const uint32_t first = vm->copies.count - vm->active;
   for (uint32_t n = 0; n < vm->active; n++) {
     kvm_copy *c = &vm->copies.at[first + n];
-    if (!kvm_locate(vm, s, from, c->item, &c->from_at, NULL)) return false;
+    bool outside = false;
+    if (!kvm_locate(vm, s, from, c->item, &c->from_at, c->zeros ? &outside : NULL)) return false;
+    if (outside) vm->address[c->item] = from->memory->base;
   }
   kvm_count_access(vm, from, false);
   return true;

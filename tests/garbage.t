@@ -80,7 +80,7 @@ my @commands = (
   ['an unknown device', 1, qr/abacus/, 'run', $model, '--device', 'abacus'],
   ['an unknown OpenCL device', 1, qr/opencl/i, 'run', $model, '--device', 'opencl:nobody'],
   ['an unknown profile', 2, qr/abacus/, 'explain', $model, '--profile', 'abacus'],
-  ['an unknown mask', 2, qr/"legs=4" is no KEY=NUMBER; keys: bindings items .* float_controls; or vulkan11-min/, 'run', $model, '--device', 'interp', '--mask', 'legs=4'],
+  ['an unknown mask', 2, qr/"legs=4" is no KEY=NUMBER; keys: bindings items .* float_controls subgroups .* robust; or vulkan11-min/, 'run', $model, '--device', 'interp', '--mask', 'legs=4'],
   ['a mask without a number', 2, qr/many/, 'run', $model, '--device', 'interp', '--mask', 'bindings=many'],
   ['an unknown target', 2, qr/pascal/, 'compile', $model, '--target', 'pascal', '-o', "$dir/out"],
   ['no folder to write to', 2, qr/-o/, 'compile', $model],
