@@ -66,11 +66,19 @@ static kir_type operand_type(const ctext *c, uint32_t id) {
   return kir_at(c->k, kir_arg(c->k, id, 0))->type;
 }
 
+/* Whole numbers that a loop carries side by side go ways of their own (fusion/emit_repeat.c). */
+static bool goes_its_own_way(const ctext *c) {
+  uint32_t n = c->open_count;
+  while (n && kir_at(c->k, c->open[n - 1])->op != KIR_loop) n--;
+  const kir_inst *loop = n ? kir_at(c->k, c->open[n - 1]) : NULL;
+  return loop && loop->flags & KIR_LOOP_ROLLED && loop->arg_count > 3;
+}
+
 static uint32_t shape_of(const ctext *c, uint32_t id) {
   const kir_inst *s = kir_at(c->k, id);
   if (kir_ops[s->op].flags & KIR_MEM) return CT_SCALAR;
   if (s->arg_count && kir_at(c->k, kir_arg(c->k, id, 0))->type.lanes > 1) return CT_VECTOR;
-  if (s->op == KIR_select && s->type.lanes > 1) return CT_PICK;
+  if (s->op == KIR_select && (s->type.lanes > 1 || (ir_dtypes[s->type.base].is_int && goes_its_own_way(c)))) return CT_PICK;
   return s->op != KIR_select && kir_ops[s->op].result != KIR_R_NONE && s->type.lanes > 1 ? CT_VECTOR : CT_SCALAR;
 }
 

@@ -26,8 +26,9 @@
    local memory. */
 #define VOLATILE_ON_CPUS "#if SNT_CPU\n#define __local volatile __local\n#endif\n"
 
-/* One condition for a vector: LLVM 14 makes one vector of several such conditions and cannot choose by an element of that where they are bits of a mask. */
-#define PICK "#if __AVX512F__\nint snt_pick(int c) { __asm__(\"\" : \"+r\"(c)); return c; }\n#else\n#define snt_pick(c) c\n#endif\n"
+/* One condition for a vector: LLVM 14 makes one vector of several such conditions and cannot choose by an element of that where they are bits of a mask. Of numbers
+   that go ways of their own through tables LLVM makes vectors, too, and gathers of four, which take longer than their loads. */
+#define PICK "#if SNT_CPU\nint snt_pick(int c) { __asm__(\"\" : \"+r\"(c)); return c; }\n#else\n#define snt_pick(c) c\n#endif\n"
 
 /* Products of bytes: SNT_DOT4 says how wide vectors are that the device has an instruction for (512: AVX-512 VNNI, 256: AVX-VNNI; compilers
    for a family of processors do not know of these, assemblers do), or that it has a function for a word (32: cl_khr_integer_dot_product, without a pragma). */

@@ -195,10 +195,32 @@ uint32_t emit_signed_index(emit *e, uint32_t index) {
   return kir_put(e->k, &(kir_inst){.op = KIR_cast, .type = to, .flags = KIR_SAT}, 1, &index);
 }
 
-uint32_t emit_clamped_index(emit *e, uint32_t index, ir_expr extent) {
+/* How large a u32 can be that is made of a bound and a few literals. */
+static uint64_t most_of(const kir_kernel *k, uint32_t value, uint32_t depth) {
+  const kir_inst *in = kir_at(k, value);
+  if (in->op == KIR_const) return (uint32_t)in->imm.i;
+  if (!depth || (in->op != KIR_min && in->op != KIR_add && in->op != KIR_mul)) return UINT32_MAX;
+  const uint64_t a = most_of(k, kir_arg(k, value, 0), depth - 1), b = most_of(k, kir_arg(k, value, 1), depth - 1);
+  const uint64_t most = in->op == KIR_min ? (a < b ? a : b) : in->op == KIR_add ? a + b : a * b;
+  return most < UINT32_MAX ? most : UINT32_MAX;
+}
+
+static uint32_t clamp_signed(emit *e, uint32_t index, ir_expr extent) {
   const kir_type wide = kir_t(SNT_I32, 1);
   const uint32_t count = kir_bitcast(e->k, wide, emit_expr(e, extent)), last = kir_2(e->k, KIR_sub, count, kir_const_int(e->k, wide, 1));
   return kir_2(e->k, KIR_max, kir_2(e->k, KIR_min, index, last), kir_const_int(e->k, wide, 0));
+}
+
+/* What has no sign is never below the first, if there is one. */
+uint32_t emit_near_index(emit *e, uint32_t index, ir_expr extent) {
+  const kir_type narrow = kir_t(SNT_U32, 1);
+  int64_t least, most;
+  expr_bounds(e->x, extent, &least, &most);
+  if (e->k->failed || !kir_same(emit_value_type(e, index), narrow) || least < 1) {
+    return clamp_signed(e, emit_signed_index(e, index), extent);
+  }
+  if (most_of(e->k, index, 3) < (uint64_t)least) return index;
+  return kir_2(e->k, KIR_min, index, kir_2(e->k, KIR_sub, emit_expr(e, extent), kir_const_int(e->k, narrow, 1)));
 }
 
 ir_expr emit_index_var(emit *e, uint32_t clamped, ir_expr extent) {
@@ -213,14 +235,15 @@ static uint32_t gather_element(emit *e, uint32_t node, const map_access *access)
   map_access at_index = *access, at_data = *access;
   at_index.rank = index_rank;
   for (uint32_t i = 0; i < index_rank; i++) at_index.at[i] = access->at[axis + i];
-  const uint32_t given = emit_signed_index(e, emit_value(e, indices, &at_index));
-  const uint32_t clamped = emit_clamped_index(e, given, from->dims[axis]);
+  const bool zero = ir_attr_flag(e->g, node, IR_ATTR_zero);
+  const uint32_t index = emit_value(e, indices, &at_index), given = zero ? emit_signed_index(e, index) : index;
+  const uint32_t clamped = emit_near_index(e, given, from->dims[axis]);
   at_data.rank = from->rank;
   at_data.at[axis] = emit_index_var(e, clamped, from->dims[axis]);
   for (uint32_t i = axis + 1; i < from->rank; i++) at_data.at[i] = access->at[i - 1 + index_rank];
   if (!map_add_condition(e->x, &at_data, 0, 0, from->dims[axis])) return e->failed = true, e->failed_node = node, 0;
   const uint32_t value = emit_value(e, data, &at_data), count = at_data.condition_count - access->condition_count;
-  uint32_t inside = ir_attr_flag(e->g, node, IR_ATTR_zero) ? kir_2(e->k, KIR_eq, given, clamped) : 0;
+  uint32_t inside = zero ? kir_2(e->k, KIR_eq, given, clamped) : 0;
   if (count) { /* the axis may have no elements */
     const uint32_t any = emit_conditions(e, count, at_data.conditions + access->condition_count);
     inside = inside ? kir_2(e->k, KIR_and, inside, any) : any;

@@ -256,13 +256,16 @@ static uint8_t one_mode(const forest *f) {
 }
 
 /* A node's words beside each other, as wide as its value, so that what a trip reads of it lies in one line of a cache: the bits of the value, the number of the
-   feature and where the first way leads to, a leaf's to itself; of 64 bits the latter two share a word. */
+   feature, and twice the number of the node that the first way leads to, a leaf's to itself; one more, where the second leads one further. Of 64 bits the latter two
+   share a word. Words have no sign: a number without one has one bound to be kept in. */
 enum { WORD_VALUE, WORD_FEATURE, WORD_WAY, NARROW_WORDS = 4, WIDE_WORDS = 2 };
+#define TAKES_MISSING 0x80000000u /* beside a feature */
 
 typedef struct walk { /* what the trips read */
   uint8_t mode;
-  bool missing;                  /* some node's first way is a missing value's: the number of its feature is -1 - it */
+  bool missing;                  /* some node's first way is a missing value's */
   uint32_t x, row, nodes, modes; /* nodes of the graph; x: all rows beside each other */
+  uint32_t count;                /* of the forest's nodes */
   int32_t dtype;
 } walk;
 
@@ -270,7 +273,7 @@ static bool is_wide(int32_t dtype) { return dtype == SNT_F64; }
 
 static uint32_t node_words(onnx_call *c, const forest *f, walk *w) {
   const bool wide = is_wide(f->dtype);
-  const int32_t word = wide ? SNT_I64 : SNT_I32;
+  const int32_t word = wide ? SNT_U64 : SNT_U32;
   const uint32_t words = wide ? WIDE_WORDS : NARROW_WORDS;
   const ir_tensor type = {.dtype = (uint8_t)word, .rank = 1, .dims = {(ir_expr)(f->count * words)}};
   void *data = onnx_room(c, (size_t)f->count * words, ir_dtypes[word].bytes);
@@ -278,9 +281,10 @@ static uint32_t node_words(onnx_call *c, const forest *f, walk *w) {
   memset(data, 0, (size_t)f->count * words * ir_dtypes[word].bytes);
   for (uint32_t i = 0; i < f->count; i++) {
     const bool missing = w->mode && w->mode != (WHEN_LESS | WHEN_GREATER) && f->when[i] != IS_LEAF && f->when[i] & WHEN_NAN;
-    const int64_t feature = (int64_t)(missing ? -1 - f->feature[i] : f->feature[i]), way = (int64_t)f->way[2 * i];
+    const int64_t feature = (int64_t)f->feature[i] | (missing ? TAKES_MISSING : 0),
+                  way = 2 * (int64_t)f->way[2 * i] + (f->when[i] != IS_LEAF);
     ir_dtype_store(f->dtype, data, i * words + WORD_VALUE, f->value[i]);
-    ir_dtype_store_int(word, data, i * words + WORD_FEATURE, wide ? way << 32 | (feature & UINT32_MAX) : feature);
+    ir_dtype_store_int(word, data, i * words + WORD_FEATURE, wide ? way << 32 | feature : feature);
     if (!wide) ir_dtype_store_int(word, data, i * words + WORD_WAY, way);
     w->missing |= missing;
   }
@@ -291,11 +295,11 @@ static bool open_walk(onnx_call *c, const forest *f, uint32_t x, walk *w) {
   const ir_tensor type = *onnx_type_of(c, x);
   const ir_expr dims[] = {type.dims[0], f->tree_count};
   double *when = onnx_room(c, f->count, sizeof *when);
-  *w = (walk){.mode = one_mode(f), .dtype = f->dtype, .x = onnx_flat(c, x)};
+  *w = (walk){.mode = one_mode(f), .count = f->count, .dtype = f->dtype, .x = onnx_flat(c, x)};
   for (uint32_t i = 0; when && i < f->count; i++) when[i] = f->when[i];
   w->modes = w->mode || !when ? 0 : onnx_vector(c, SNT_I32, f->count, when);
   w->nodes = node_words(c, f, w);
-  w->row = onnx_2(c, IR_OP_mul, onnx_iota(c, SNT_I32, 2, dims, 0), onnx_extent(c, type.dims[1], SNT_I32));
+  w->row = onnx_2(c, IR_OP_mul, onnx_iota(c, SNT_U32, 2, dims, 0), onnx_extent(c, type.dims[1], SNT_U32));
   return when && w->row && w->nodes;
 }
 
@@ -314,23 +318,23 @@ static uint32_t is_met_by_mode(onnx_call *c, const walk *w, uint32_t at, uint32_
   return onnx_2n(c, IR_OP_ne, onnx_2(c, IR_OP_and, onnx_gather(c, w->modes, at, 0), bit), 0);
 }
 
+/* That nodes lie in the table is said once for their words. */
 static uint32_t word_at(onnx_call *c, const walk *w, uint32_t at, uint32_t word) {
-  const uint32_t first = onnx_2n(c, IR_OP_mul, at, is_wide(w->dtype) ? WIDE_WORDS : NARROW_WORDS);
+  const uint32_t first = onnx_2n(c, IR_OP_mul, onnx_2n(c, IR_OP_min, at, w->count - 1), is_wide(w->dtype) ? WIDE_WORDS : NARROW_WORDS);
   return onnx_gather(c, w->nodes, word ? onnx_2n(c, IR_OP_add, first, word) : first, 0);
 }
 
 /* The node behind the node `at`. */
 static uint32_t next_node(onnx_call *c, const walk *w, uint32_t at) {
-  const uint32_t bits = word_at(c, w, at, WORD_VALUE), named = word_at(c, w, at, WORD_FEATURE), given = onnx_cast(c, named, SNT_I32);
-  const uint32_t way = is_wide(w->dtype) ? onnx_cast(c, onnx_2n(c, IR_OP_shr, named, 32), SNT_I32) : word_at(c, w, at, WORD_WAY);
-  const uint32_t turned = w->missing ? onnx_2n(c, IR_OP_lt, given, 0) : 0;
-  const uint32_t feature = w->missing ? onnx_select(c, turned, onnx_1(c, IR_OP_not, given), given) : given;
+  const uint32_t bits = word_at(c, w, at, WORD_VALUE), named = word_at(c, w, at, WORD_FEATURE), given = onnx_cast(c, named, SNT_U32);
+  const uint32_t way = is_wide(w->dtype) ? onnx_cast(c, onnx_2n(c, IR_OP_shr, named, 32), SNT_U32) : word_at(c, w, at, WORD_WAY);
+  const uint32_t feature = w->missing ? onnx_2n(c, IR_OP_and, given, TAKES_MISSING - 1) : given;
   const uint32_t x = onnx_gather(c, w->x, onnx_2(c, IR_OP_add, w->row, feature), 0);
   const uint32_t value = bits ? onnx_add(c, "bitcast %%%u, dtype=%s", bits, ir_dtypes[w->dtype].name) : 0;
   uint32_t met = w->mode ? is_met(c, w, x, value) : is_met_by_mode(c, w, at, x, value);
-  if (w->missing) met = onnx_2(c, IR_OP_or, met, onnx_2(c, IR_OP_and, turned, onnx_1(c, IR_OP_isnan, x)));
-  const uint32_t second = onnx_2(c, IR_OP_and, onnx_1(c, IR_OP_not, met), onnx_2(c, IR_OP_ne, way, at));
-  return onnx_2(c, IR_OP_add, way, onnx_cast(c, second, SNT_I32));
+  if (w->missing)
+    met = onnx_2(c, IR_OP_or, met, onnx_2(c, IR_OP_and, onnx_2n(c, IR_OP_ge, given, TAKES_MISSING), onnx_1(c, IR_OP_isnan, x)));
+  return onnx_2n(c, IR_OP_shr, onnx_select(c, met, way, onnx_2n(c, IR_OP_add, way, 1)), 1);
 }
 
 /* [rows, trees]: the leaf that each row of x reaches. */
@@ -341,7 +345,7 @@ static uint32_t find_leaves(onnx_call *c, const forest *f, uint32_t x) {
   uint32_t at, next, leaves;
   if (!roots || !open_walk(c, f, x, &w)) return 0;
   for (uint32_t i = 0; i < f->tree_count; i++) roots[i] = f->trees[i].root;
-  const uint32_t start = onnx_broadcast(c, onnx_vector(c, SNT_I32, f->tree_count, roots), 2, dims);
+  const uint32_t start = onnx_broadcast(c, onnx_vector(c, SNT_U32, f->tree_count, roots), 2, dims);
   if (!start || !f->depth) return start;
   (void)ir_repeat_begin(c->g, 1, &start, expr_int(c->g->pool, f->depth), &at);
   next = next_node(c, &w, at);
@@ -396,7 +400,7 @@ static bool features_exist(onnx_call *c, const forest *f, uint32_t x) {
   int64_t columns;
   const bool known = expr_is_const(c->g->pool, onnx_type_of(c, x)->dims[1], &columns);
   for (uint32_t i = 0; i < f->count; i++)
-    if (f->when[i] != IS_LEAF && (f->feature[i] < 0 || (known && f->feature[i] >= (double)columns)))
+    if (f->when[i] != IS_LEAF && !(f->feature[i] >= 0 && f->feature[i] < (known ? (double)columns : 0x1p31)))
       return onnx_refuse(c, "feature %g of %lld", f->feature[i], known ? (long long)columns : -1);
     else if (f->when[i] == IS_LEAF) f->feature[i] = 0;
   return true;

@@ -1,6 +1,6 @@
 #!/usr/bin/perl
 # Norms of rows whose results are moved: to other rows, which a kernel of rows does not take in (fusion/schedule_row_legal.c), or along the row, where a sum that is
-# known is not computed again below a condition (fusion/emit_value.c); matrices times a vector. How many kernels and loops there are, and the answer on each device here. Output: TAP.
+# known is not computed again below a condition (fusion/emit_value.c); matrices times a vector; elements by number. How many kernels and loops there are, and the answer on each device here. Output: TAP.
 use strict;
 use warnings;
 use Test::More;
@@ -159,6 +159,38 @@ for my $case (['square', '%x', '2.0', 1, 0], ['cube', '%x', '3.0', 2, 0], ['powe
       my ($code, $said) = says("$sinter run $file --device $device --input x=$kinds --check --quiet");
       is($code, 0, "$device: $name") or diag($said);
     }
+  }
+}
+
+# Elements by numbers without a sign: kept in by one bound, by none where what they are made of says that they lie inside (fusion/emit_compute.c). Some lie outside.
+my $near = put('near.snt', <<'TEXT');
+graph @near(%x: f32[8], %i: u32[64]) {
+  %far: u32[4] = const [4294967295, 8, 2147483648, 7]
+  %a = gather %x, %far, axis=0
+  %bound = min %i, 3
+  %twice = mul %bound, 2
+  %odd = add %twice, 1
+  %b = gather %x, %odd, axis=0
+  %even = mul %odd, 2
+  %c = gather %x, %even, axis=0
+  %most = mul %odd, 858993460
+  %d = gather %x, %most, axis=0
+  return a=%a, b=%b, c=%c, d=%d
+}
+TEXT
+for my $output (['b', 1], ['c', 2], ['d', 2]) {
+  my ($name, $bounds) = @$output;
+  (my $text = `cat $near`) =~ s/return .*/return $name=%$name/;
+  my $kernel = `$sinter compile ${\put("near_$name.snt", $text)} --profile interp --target opencl -o $dir/near_$name 2>&1; cat $dir/near_$name/*.cl`;
+  my @bounds = $kernel =~ / = (v\d+) < \d+u \? \1 : \d+u;/g;
+  my @reads = $kernel =~ /float v\d+ = p\d\[/g;
+  is(@reads ? @bounds / @reads : $kernel, $bounds, "$name: bounds an element") or diag($kernel);
+}
+for my $device ('interp', 'opencl:pocl', 'vulkan:llvmpipe') {
+  SKIP: {
+    skip(lacks($device), 1) if lacks($device);
+    my ($code, $said) = says("$sinter run $near --device $device --check --quiet");
+    is($code, 0, "$device: numbers without a sign, some of which lie outside") or diag($said);
   }
 }
 done_testing;
