@@ -94,9 +94,9 @@ static ir_expr offset_in(expr_pool *x, const ir_tensor *t, const fusion_pitch *p
   ir_expr offset = 0, first = 0;
   for (uint32_t i = 0; i < t->rank; i++) {
     if (i == p->axes) first = expr_mul(x, offset, p->elements), offset = 0;
-    offset = expr_add(x, expr_mul(x, offset, t->dims[i]), at->at[i]);
+    offset = offset ? expr_add(x, expr_mul(x, offset, t->dims[i]), at->at[i]) : at->at[i];
   }
-  return expr_add(x, first, offset);
+  return first ? expr_add(x, first, offset) : offset;
 }
 
 ir_expr fusion_plain_offset(const fusion_context *c, uint32_t node, const map_access *at) {
