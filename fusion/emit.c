@@ -69,7 +69,7 @@ static uint32_t make_buffer(fusion_context *c, uint32_t owner) {
   for (uint32_t i = 0; i < b.rank; i++) elements = expr_mul(g->pool, elements, b.dims[i]);
   b.bytes = storage_bytes(c, n->type.dtype, elements);
   ir_source source = {0};
-  if (b.kind == PLAN_CONSTANT && !ir_const_source(g, owner, &source)) c->plan->failed = true;
+  if (b.kind == PLAN_CONSTANT && !fusion_stored_source(c, owner, &source)) c->plan->failed = true;
   b.data = source.data, b.making = source.making;
   if (!IR_PUSH(c->arena, &c->plan->buffers, b)) c->plan->failed = true;
   return c->plan->buffers.count;

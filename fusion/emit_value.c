@@ -56,10 +56,11 @@ static bool is_read(const emit *e, uint32_t node) {
 }
 
 /* An element of a constant at a literal place is a literal. */
-static uint32_t literal_element(emit *e, uint32_t node, ir_expr offset) {
+static uint32_t literal_element(emit *e, uint32_t node, const map_access *access) {
   const ir_node *n = ir_at(e->g, node);
   int64_t at;
-  const void *data = n->op == IR_OP_const && expr_is_const(e->x, offset, &at) && at >= 0 ? ir_const_data(e->c->graph, node) : NULL;
+  if (n->op != IR_OP_const || !expr_is_const(e->x, fusion_plain_offset(e->c, node, access), &at)) return 0;
+  const void *data = at >= 0 ? ir_const_data(e->c->graph, node) : NULL;
   e->c->peeked |= data != NULL;
   if (!data || n->type.dtype == SNT_BOOL) return 0;
   const kir_type type = emit_compute_type(e, n->type.dtype, 1);
@@ -71,9 +72,9 @@ static uint32_t read_node(emit *e, uint32_t node, const map_access *access) {
   const ir_node *n = ir_at(e->g, node);
   const uint8_t layout = n->op == IR_OP_input ? fusion_image_layout(e->c, node) : PLAN_IMAGE_NONE;
   if (layout) return emit_read_image(e, node, layout, access);
-  const ir_expr offset = fusion_stored_offset(e->c, node, access);
-  const uint32_t literal = literal_element(e, node, offset);
+  const uint32_t literal = literal_element(e, node, access);
   if (literal) return literal;
+  const ir_expr offset = fusion_stored_offset(e->c, node, access);
   const uint32_t memory = emit_bind(e, fusion_buffer_of(e->c, node), KIR_READ);
   return emit_load(e, memory, n->type.dtype, offset, access->condition_count, access->conditions);
 }

@@ -300,6 +300,9 @@ bool fusion_one_place(const fusion_context *, const fusion_group *, uint32_t nod
 /* Does an element of an output read the member's values at several places, whatever the conditions are? */
 bool fusion_reads_apart(const fusion_context *, const fusion_group *, uint32_t member);
 ir_expr fusion_stored_offset(const fusion_context *, uint32_t node, const map_access *); /* of an element in the buffer of a stored value */
+ir_expr fusion_plain_offset(const fusion_context *, uint32_t node, const map_access *);  /* as its type says */
+bool fusion_stored_source(const fusion_context *, uint32_t node,
+                          ir_source *); /* a constant's bytes as its buffer has them; false: out of memory */
 bool fusion_has_pitch(const fusion_context *, uint32_t node);
 bool fusion_count_elements(fusion_context *);              /* fills `elements` and `facts`, when the graph changes no more */
 enum { FUSION_MOST_PARTS = 16, FUSION_FOLD_LIMIT = 4096 }; /* the latter: elements of a constant that are computed */

@@ -34,7 +34,8 @@ static double columns_beside(const grouping *s, uint32_t node, uint32_t shared) 
 }
 
 /* A contraction over a few taps of a window: a stencil rather than a matrix product. Where the taps are vectors of channels it has tiles; where vectors
-   are explicit, so have many columns of the same taps, which a stencil would read for each. */
+   are explicit, so have many columns of the same taps, which a stencil would read for each. Weights are few beside what they make; on
+   lanes without local memory near they need only be fewer where no columns share a tap, since tiles would gain nothing. */
 static bool is_stencil(const grouping *s, uint32_t node) {
   const ir_graph *g = s->c->graph;
   const uint32_t lhs = ir_arg(g, node, 0), rhs = ir_arg(g, node, 1);
@@ -46,8 +47,11 @@ static bool is_stencil(const grouping *s, uint32_t node) {
   const double wide = a > b ? a : b;
   const double taps = group_contract_depth(s->c, node);
   if (schedule_is_explicit(s->c) && (contract_lane_operands(g, node) & (a < b ? 1u : 2u))) return false;
-  if (schedule_is_explicit(s->c) && taps * columns_beside(s, node, a < b) > FUSION_STENCIL_TAPS) return false;
-  return out > 0 && taps <= FUSION_STENCIL_TAPS && wide >= out && (a < out / 64 || b < out / 64);
+  const double beside = columns_beside(s, node, a < b);
+  if (schedule_is_explicit(s->c) && taps * beside > FUSION_STENCIL_TAPS) return false;
+  const bool tiles = schedule_is_explicit(s->c) || s->c->options->profile->local_bytes > 0;
+  const double few = tiles || beside > 1 ? out / 64 : out;
+  return out > 0 && taps <= FUSION_STENCIL_TAPS && wide >= out && (a < few || b < few);
 }
 
 group_kind group_find_kind(const grouping *s, uint32_t node) {

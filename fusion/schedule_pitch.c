@@ -1,9 +1,10 @@
 /* How values between kernels, scratch that nobody else writes or reads, lie in their buffers where that is not as their types say.
    Rows that begin on whole texels: a value between strips (schedule_window_lanes.c) has rows as long as the next multiple of four: its vectors are
-   texels, fetched without shifts and stored whole, whatever the width is. Points that do not meet in the near cache: a Winograd transform
+   texels, fetched without shifts and stored whole, whatever the width is. So has a constant that strips alone read: a plane's taps are one row, elements of
+   texels that are known. Points that do not meet in the near cache: a Winograd transform
    (schedule_winograd.c) writes or reads a line of each point of its tile in turn; where these are so far apart that most fall into few of the cache's sets,
    a point begins a line later. In: groups with their kinds, before the first is built. Out: `pitches` of the context; loads and stores ask
-   fusion_stored_offset. */
+   fusion_stored_offset, the plan fusion_stored_source. */
 #include "fusion/schedule_common.h"
 #include "fusion/schedules.h"
 #include "fusion/winograd.h"
@@ -25,15 +26,37 @@ static void set_pitch(fusion_context *c, uint32_t node, uint32_t axes, ir_expr e
     c->pitches[node] = (fusion_pitch){axes, elements};
 }
 
-/* Of what strips alone read; readers come after who makes it. */
-static void pad_rows(fusion_context *c, const fusion_group *group) {
+static ir_expr whole_texels(expr_pool *x, ir_expr elements) { return expr_mul(x, expr_ceil_div(x, elements, TEXEL), TEXEL); }
+
+/* A row for each element of its first axis that has several. */
+static void pad_constant(fusion_context *c, uint32_t node) {
   expr_pool *x = c->graph->pool;
-  const bool strips = group->kind == GROUP_WINDOW || group->kind == GROUP_IMAGE;
-  for (uint32_t n = 0; !strips && n < group->input_count; n++) c->pitches[group->inputs[n]].axes = 0;
-  for (uint32_t o = 0; strips && o < group->output_count; o++) {
+  const ir_node *n = ir_at(c->graph, node);
+  uint32_t axes = 1;
+  if (n->op != IR_OP_const || c->uses->is_output[node] || !fusion_has_texels(n->type.dtype)) return;
+  while (axes < n->type.rank && n->type.dims[axes - 1] == 1) axes++;
+  if (axes >= n->type.rank) return;
+  const ir_expr row = schedule_product(x, n->type.rank - axes, n->type.dims + axes);
+  if (row % TEXEL) c->pitches[node] = (fusion_pitch){axes, whole_texels(x, row)};
+}
+
+/* Of what strips make, and of their constants. */
+static void pad_rows(fusion_context *c, const fusion_group *group) {
+  for (uint32_t n = 0; n < group->input_count; n++) pad_constant(c, group->inputs[n]);
+  for (uint32_t o = 0; o < group->output_count; o++) {
     const ir_tensor *t = &ir_at(c->graph, group->outputs[o])->type;
-    const uint32_t last = t->rank - 1u;
-    if (has_long_rows(c, t)) set_pitch(c, group->outputs[o], last, expr_mul(x, expr_ceil_div(x, t->dims[last], TEXEL), TEXEL));
+    if (has_long_rows(c, t)) set_pitch(c, group->outputs[o], t->rank - 1u, whole_texels(c->graph->pool, t->dims[t->rank - 1]));
+  }
+}
+
+/* What others read, too, lies as its type says. */
+static void pad_strips(fusion_context *c, bool strips) {
+  for (uint32_t i = 0; i < c->order_count; i++) {
+    const fusion_group *group = &c->groups.at[c->order[i]];
+    if ((group->kind == GROUP_WINDOW || group->kind == GROUP_IMAGE) != strips) continue;
+    if (strips) pad_rows(c, group);
+    else
+      for (uint32_t n = 0; n < group->input_count; n++) c->pitches[group->inputs[n]].axes = 0;
   }
 }
 
@@ -58,22 +81,56 @@ static void part_points(fusion_context *c, const fusion_group *group) {
 }
 
 bool schedule_pitch(fusion_context *c) {
-  const bool texels = c->options->profile->reads == COST_READS_TEXEL;
   if (!(c->pitches = IR_NEW_ARRAY(c->arena, fusion_pitch, c->graph->nodes.count))) return false;
-  for (uint32_t i = 0; i < c->order_count; i++) (texels ? pad_rows : part_points)(c, &c->groups.at[c->order[i]]);
+  if (c->options->profile->reads == COST_READS_TEXEL) pad_strips(c, true), pad_strips(c, false);
+  else
+    for (uint32_t i = 0; i < c->order_count; i++) part_points(c, &c->groups.at[c->order[i]]);
   return true;
 }
 
 bool fusion_has_pitch(const fusion_context *c, uint32_t node) { return c->pitches && c->pitches[node].axes; }
 
-ir_expr fusion_stored_offset(const fusion_context *c, uint32_t node, const map_access *at) {
-  const ir_tensor *t = &ir_at(c->graph, node)->type;
-  const fusion_pitch none = {0}, *p = c->pitches ? &c->pitches[node] : &none;
-  expr_pool *x = c->graph->pool;
+static ir_expr offset_in(expr_pool *x, const ir_tensor *t, const fusion_pitch *p, const map_access *at) {
   ir_expr offset = 0, first = 0;
   for (uint32_t i = 0; i < t->rank; i++) {
     if (i == p->axes) first = expr_mul(x, offset, p->elements), offset = 0;
-    offset = expr_add(x, expr_mul(x, offset, t->dims[i]), at->at[i]);
+    offset = offset ? expr_add(x, expr_mul(x, offset, t->dims[i]), at->at[i]) : at->at[i];
   }
-  return expr_add(x, first, offset);
+  return first ? expr_add(x, first, offset) : offset;
+}
+
+ir_expr fusion_plain_offset(const fusion_context *c, uint32_t node, const map_access *at) {
+  return offset_in(c->graph->pool, &ir_at(c->graph, node)->type, &(fusion_pitch){0}, at);
+}
+
+ir_expr fusion_stored_offset(const fusion_context *c, uint32_t node, const map_access *at) {
+  return fusion_has_pitch(c, node) ? offset_in(c->graph->pool, &ir_at(c->graph, node)->type, &c->pitches[node], at)
+                                   : fusion_plain_offset(c, node, at);
+}
+
+typedef struct padding {
+  ir_making making;
+  uint64_t row, pitch; /* bytes */
+} padding;
+
+static void pad(const ir_making *m, const void *const *sources, void *to) {
+  const padding *p = (const padding *)(const void *)m;
+  memset(to, 0, m->bytes);
+  for (uint64_t i = 0; i < m->bytes / p->pitch; i++) memcpy((char *)to + i * p->pitch, (const char *)sources[0] + i * p->row, p->row);
+}
+
+bool fusion_stored_source(const fusion_context *c, uint32_t node, ir_source *out) {
+  const ir_tensor *t = &ir_at(c->graph, node)->type;
+  const uint64_t bytes = ir_dtypes[t->dtype].bytes;
+  if (!ir_const_source(c->graph, node, out)) return false;
+  if (!fusion_has_pitch(c, node)) return true;
+  const uint32_t axes = c->pitches[node].axes;
+  padding *p = IR_NEW(c->arena, padding);
+  if (!p) return false;
+  p->row = (uint64_t)schedule_product(c->graph->pool, t->rank - axes, t->dims + axes) * bytes,
+  p->pitch = (uint64_t)c->pitches[node].elements * bytes;
+  p->making = (ir_making){.fill = pad, .source_count = 1, .size = sizeof *p, .sources = {*out}};
+  p->making.bytes = (uint64_t)schedule_product(c->graph->pool, axes, t->dims) * p->pitch;
+  *out = (ir_source){.making = &p->making};
+  return true;
 }

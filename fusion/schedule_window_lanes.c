@@ -17,6 +17,7 @@ enum {
   MAX_ACROSS = 4,
   MAX_ACROSS_ROWS = 2,
   MAX_VECTORS = 16,
+  MAX_TEXEL_VECTORS = 24,
   MAX_TAPS = 1024,
   MAX_CHANNELS = 4,
   DEEP = 8,
@@ -218,39 +219,50 @@ static int64_t items_of_row(const strip *s, uint32_t across) {
   return (schedule_hint(s->c->graph->pool, s->shape->dims[s->axes.x]) + columns - 1) / columns;
 }
 
-/* Vectors that the lanes compute of a row, those past its end among them. */
-static int64_t vectors_of_row(const strip *s, uint32_t across) {
-  const int64_t lanes = s->c->options->profile->lanes, items = items_of_row(s, across);
-  return (items + lanes - 1) / lanes * lanes * across;
-}
-
-/* What one row or vector reads that the next one reads, too, is read once, as far as registers reach and lanes are not idle for it. */
-static void pick_strip(strip *s) {
-  const bool shares_rows = s->down.highest > s->down.lowest, shares_columns = s->along.highest > s->along.lowest;
-  const int64_t height = schedule_hint(s->c->graph->pool, s->shape->dims[s->axes.y]);
-  s->rows = s->turned ? TEXEL : !shares_rows || s->goes_down ? 1 : MAX_ROWS;
-  while (s->rows > 1 && s->rows > height) s->rows /= 2;
-  s->across = !shares_columns ? 1 : s->rows > 1 ? MAX_ACROSS_ROWS : MAX_ACROSS;
-  const int64_t results = s->rows * s->axes.channels,
-                taps = results * (1 + s->down.highest - s->down.lowest) * (1 + s->along.highest - s->along.lowest);
-  while (s->across > 1 && (s->goes_down ? s->across * taps > MAX_TAPS : s->across * results > MAX_VECTORS)) s->across /= 2;
-  while (s->across > 1 && vectors_of_row(s, s->across) * 20 > vectors_of_row(s, 1) * 21) s->across /= 2;
-}
-
 static uint32_t fit(int64_t most, int64_t extent) {
   while (most > 1 && most / 2 * TEXEL >= extent) most /= 2;
   return (uint32_t)most;
 }
 
 /* Items below each other: of what is turned, neighbours read neighbouring texels, and a group stores lines, too (4 Mi elements turned on lavapipe: 9.9 ms, with
-   neighbours along the result 20, a row of 64 items each way 36 and 16). */
-static uint32_t pick_deep(const strip *s) { return s->turned ? fit(DEEP, schedule_hint(s->c->graph->pool, s->shape->dims[s->axes.y])) : 1; }
+   neighbours along the result 20, a row of 64 items each way 36 and 16); of short rows, lanes that would be idle. */
+static uint32_t pick_deep(const strip *s, uint32_t across) {
+  const int64_t height = schedule_hint(s->c->graph->pool, s->shape->dims[s->axes.y]);
+  uint32_t deep = 1;
+  if (s->turned) return fit(DEEP, height);
+  while (!s->goes_down && deep * 2 * items_of_row(s, across) <= s->c->options->profile->lanes && deep * s->rows < height) deep *= 2;
+  return deep;
+}
+
+/* Vectors that the lanes compute of a plane, those past its end among them. */
+static int64_t vectors_of_plane(const strip *s, uint32_t across) {
+  const int64_t lanes = s->c->options->profile->lanes, deep = pick_deep(s, across), items = items_of_row(s, across) * deep,
+                rows = s->rows * deep, strips = (schedule_hint(s->c->graph->pool, s->shape->dims[s->axes.y]) + rows - 1) / rows;
+  return (items + lanes - 1) / lanes * lanes * across * strips;
+}
+
+/* What one row or vector reads that the next one reads, too, is read once, as far as registers reach and lanes are not idle for it. Several rows of texels
+   have two vectors each even if these share nothing: lanes then take whole lines of each row by calls that follow each other (blur down with the tone curve,
+   1080p on lavapipe: 61 to 28 ms). */
+static void pick_strip(strip *s) {
+  const bool shares_rows = s->down.highest > s->down.lowest, shares_columns = s->along.highest > s->along.lowest;
+  const int64_t height = schedule_hint(s->c->graph->pool, s->shape->dims[s->axes.y]);
+  s->rows = s->turned ? TEXEL : !shares_rows || s->goes_down ? 1 : MAX_ROWS;
+  while (s->rows > 1 && s->rows > height) s->rows /= 2;
+  const bool takes_lines = s->texels && s->rows > 1 && !s->turned;
+  s->across = !shares_columns && !takes_lines ? 1 : s->rows > 1 ? MAX_ACROSS_ROWS : MAX_ACROSS;
+  const int64_t results = s->rows * s->axes.channels, most = s->texels ? MAX_TEXEL_VECTORS : MAX_VECTORS,
+                taps = results * (1 + s->down.highest - s->down.lowest) * (1 + s->along.highest - s->along.lowest);
+  while (s->across > 1 && (s->goes_down ? s->across * taps > MAX_TAPS : s->across * results > most)) s->across /= 2;
+  while (s->across > 1 && vectors_of_plane(s, s->across) * 20 > vectors_of_plane(s, 1) * 21) s->across /= 2;
+}
 
 /* Items of a group along a row: as many as the device likes, with few of them past its end. */
-static uint32_t pick_items(const strip *s) {
+static uint32_t pick_items(const strip *s, uint32_t deep) {
   const cost_profile *p = s->c->options->profile;
   const int64_t vectors = items_of_row(s, s->across);
-  if (s->turned) return fit(DEEP * DEEP / pick_deep(s), schedule_hint(s->c->graph->pool, s->shape->dims[s->axes.x]));
+  if (s->turned) return fit(DEEP * DEEP / deep, schedule_hint(s->c->graph->pool, s->shape->dims[s->axes.x]));
+  if (deep > 1) return (uint32_t)vectors;
   uint32_t items = (uint32_t)p->group_items / s->rows;
   if (items > p->max_items) items = p->max_items;
   while (items > 8 && items > (uint32_t)p->lanes && (vectors + items - 1) / items * items * 20 > vectors * 21) items /= 2;
@@ -294,8 +306,11 @@ static ir_expr settle_place(strip *s, uint32_t items, uint32_t deep) {
   const ir_expr part = numbered(e, "part", expr_mod(x, g, parts), parts), rest = expr_div(x, g, parts);
   const ir_expr number = numbered(e, "strip", expr_mod(x, rest, strips), strips);
   map_delinear(x, numbered(e, "plane", expr_div(x, rest, strips), planes), s->rank, outer, s->outer);
-  s->first_row = expr_mul(x, deep > 1 ? expr_add(x, expr_mul(x, number, deep), emit_item(e, 0, deep)) : number, strip_rows);
-  s->column = expr_mul(x, expr_add(x, expr_mul(x, part, items), emit_item(e, deep > 1, items)), s->lanes * s->across);
+  const ir_expr item = s->turned ? 0 : emit_item(e, 0, items * deep);
+  const ir_expr beside = s->turned ? emit_item(e, 1, items) : expr_mod(x, item, (ir_expr)items);
+  const ir_expr below = s->turned ? emit_item(e, 0, deep) : expr_div(x, item, (ir_expr)items);
+  s->first_row = expr_mul(x, expr_add(x, expr_mul(x, number, (ir_expr)deep), below), strip_rows);
+  s->column = expr_mul(x, expr_add(x, expr_mul(x, part, (ir_expr)items), beside), s->lanes * s->across);
   return groups;
 }
 
@@ -326,7 +341,8 @@ static bool build(strip *s, const char *suffix, snt_result *result) {
   if (s->goes_down) turn_strip(s);
   pick_strip(s);
   if (!s->goes_down && p->reads != COST_READS_TEXEL && s->rows * s->across == 1) return false;
-  const ir_expr groups = settle_place(s, pick_items(s), pick_deep(s)), width = s->shape->dims[s->axes.x];
+  const uint32_t deep = pick_deep(s, s->across);
+  const ir_expr groups = settle_place(s, pick_items(s, deep), deep), width = s->shape->dims[s->axes.x];
   const bool inside = expr_proves_lt(c->graph->pool, s->column, width);
   if (!inside) emit_if_below(s->e, s->column, width);
   if (!inside && s->storage)

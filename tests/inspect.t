@@ -118,6 +118,15 @@ for my $case (['transpose', 'lavapipe', 9, 16], ['transpose_bytes', 'lavapipe', 
   cmp_ok($k->{mix}{global}, '<=', $most, "$model on $profile, $k->{kernel}: at most $most accesses for $results results");
 }
 
+# 5x5 of planes of 14 x 14: a group owns a plane, so that no lane is idle, and an item 32 results of 44 texels and seven of 25 weights in a row of 28; other
+# lanes without local memory have a group for several rows
+{
+  my ($k) = @{inspect('tests/inspect/depthwise.snt --profile lavapipe')};
+  is("$k->{groups} of $k->{items}", '240 of 8', 'depthwise on lavapipe: a group a plane');
+  cmp_ok($k->{mix}{global}, '<=', 51, 'depthwise on lavapipe: each texel of it and of its weights once');
+  like($_, qr/loop|window/, "depthwise: a stencil, $_") for map { inspect("tests/inspect/depthwise.snt --profile $_")->[0]{kernel} } qw(lavapipe swiftshader rusticl mobile);
+}
+
 # elements beside each other that an item reads one by one: an address and an access for four
 for my $case (['matmul', 0.1], ['conv1x1', 0.15]) {
   my ($model, $most) = @$case;
