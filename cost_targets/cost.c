@@ -74,7 +74,8 @@ void cost_profile_widen(cost_profile *p, double lanes) {
   const double times = lanes / at_least(p->lanes, 1);
   if (times > 1) {
     p->op_cycles *= times, p->div_cycles *= times;
-    p->stream_threshold *= 1.5; /* as measured where a vector is a whole line; the profile's is that of vectors of half a line */
+    /* As measured where a whole line is one store; the profile's is that of half lines, which such a line is where a port takes it in parts. */
+    if (!(p->port_lanes > 0)) p->stream_threshold *= 1.5;
     for (uint32_t op = 0; op < IR_OP_COUNT; op++)
       for (uint32_t t = 0; t < COST_TYPE_COUNT && !(ir_ops[op].flags & IR_EXPENSIVE); t++) p->cycles[op][t] *= (float)times;
   }

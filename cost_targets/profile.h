@@ -65,7 +65,7 @@ uint64_t cost_local_room(const cost_profile *); /* bytes of local memory that a 
 /* Is a lane of a whole vector taken by number in one instruction? */
 static inline bool cost_permutes(const cost_profile *p) { return p->caps.permute && p->caps.permute <= p->lanes; }
 /* A device whose vectors are `lanes` wide while elementwise kernels keep to those of the profile: cycles become those of the wider vector, but for
-   dear functions, of which one takes as long as one of the profile's; vectors of a whole line pass the caches by later. */
+   dear functions, of which one takes as long as one of the profile's; vectors of a whole line pass the caches by later, unless a port takes them in parts. */
 void cost_profile_widen(cost_profile *, double lanes);
 
 snt_result cost_profile_parse(cost_profile *, const char *text, size_t length, snt_diag *); /* `base = pocl` inherits */

@@ -197,7 +197,7 @@ uint32_t reduction_add(emit *e, const reduction *r, uint32_t acc) {
     const map_access a = reduction_operand(e, r, 0);
     const uint32_t last = r->count - 1;
     uint32_t next = acc;
-    if (r->how->beside && e->lanes > 1) r->how->beside(e, r->how->user, &a);
+    if (r->how->beside) r->how->beside(e, r->how->user, &a);
     reduction_add_rows(e, r, 1, &next);
     if (!r->edge) return next;
     return kir_3(e->k, KIR_select, emit_conditions(e, 1, &(map_condition){r->at[last], 0, r->extent[last]}), next, acc);

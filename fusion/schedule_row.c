@@ -42,7 +42,7 @@ void row_go_to(row_job *j, ir_expr row) {
   set_row(j, kept_at);
 }
 
-static map_access reduce_result_at(const row_job *j, uint32_t node) {
+map_access row_result_at(const row_job *j, uint32_t node) {
   const bool keep = ir_attr_flag(j->c->graph, node, IR_ATTR_keep);
   map_access a = {0};
   for (uint32_t i = 0; i < j->full.rank; i++)
@@ -69,19 +69,13 @@ static bool is_full_output(const row_job *j, uint32_t node) {
   return ir_tensor_elements(g->pool, &ir_at(g, node)->type) == ir_tensor_elements(g->pool, &j->full) && !row_is_reduce(j, node);
 }
 
-static void store_column(emit *e, void *user, ir_expr column) {
-  row_job *j = user;
-  ir_expr reduced_dims[SNT_MAX_RANK], reduced_at[SNT_MAX_RANK];
-  uint32_t count = 0;
-  for (uint32_t d = 0; d < j->full.rank; d++)
-    if (j->reduced[d]) reduced_dims[count++] = j->full.dims[d];
-  map_delinear(e->x, column, count, reduced_dims, reduced_at);
-  map_access at = {.rank = j->full.rank};
-  for (uint32_t d = 0, r = 0; d < j->full.rank; d++) at.at[d] = j->reduced[d] ? reduced_at[r++] : j->at[d];
-  row_fetch(j, j->sweeps, &at);
+/* Of all full outputs, whatever vector of the row `at` is. */
+void row_store_at(row_job *j, const map_access *at, ir_expr column) {
+  emit *e = j->e;
+  row_fetch(j, j->sweeps, at);
   for (uint32_t i = 0; i < j->group->output_count; i++) {
     const uint32_t node = j->group->outputs[i];
-    map_access own = at;
+    map_access own = *at;
     if (!is_full_output(j, node) || emit_is_stored(e, node)) continue; /* stored: the row is already there */
     if (!full_output_access(j, node, &own)) {
       e->failed = true;
@@ -91,7 +85,19 @@ static void store_column(emit *e, void *user, ir_expr column) {
   }
 }
 
-static void store_row_outputs(row_job *j) {
+static void store_column(emit *e, void *user, ir_expr column) {
+  row_job *j = user;
+  ir_expr reduced_dims[SNT_MAX_RANK], reduced_at[SNT_MAX_RANK];
+  uint32_t count = 0;
+  for (uint32_t d = 0; d < j->full.rank; d++)
+    if (j->reduced[d]) reduced_dims[count++] = j->full.dims[d];
+  map_delinear(e->x, column, count, reduced_dims, reduced_at);
+  map_access at = {.rank = j->full.rank};
+  for (uint32_t d = 0, r = 0; d < j->full.rank; d++) at.at[d] = j->reduced[d] ? reduced_at[r++] : j->at[d];
+  row_store_at(j, &at, column);
+}
+
+void row_store_outputs(row_job *j) {
   emit *e = j->e;
   for (uint32_t i = 0; i < j->group->output_count; i++) {
     const uint32_t node = j->group->outputs[i];
@@ -99,7 +105,7 @@ static void store_row_outputs(row_job *j) {
     map_access own = {0};
     bool found = false;
     for (uint32_t s = 0; s < j->sweeps && !found; s++) {
-      own = reduce_result_at(j, j->reduce[s]);
+      own = row_result_at(j, j->reduce[s]);
       found = fusion_forward_access(j->c, j->reduce[s], node, &own);
     }
     if (!found) {
@@ -110,7 +116,7 @@ static void store_row_outputs(row_job *j) {
   }
 }
 
-static bool has_full_outputs(const row_job *j) {
+bool row_has_full_outputs(const row_job *j) {
   for (uint32_t i = 0; i < j->group->output_count; i++)
     if (is_full_output(j, j->group->outputs[i])) return true;
   return false;
@@ -151,6 +157,7 @@ static void fetch_beside(emit *e, void *user, const map_access *at) {
   row_job *j = user;
   (void)e;
   row_fetch(j, j->sweep, at);
+  if (j->trails && j->sweep + 1 == j->sweeps) row_trail(j, at);
 }
 
 /* A reduction, unless a select leaves it out. Where items share rows all of them go on. */
@@ -174,7 +181,7 @@ static void reduce_row(row_job *j, const sweep *given) {
   how.beside = fetch_beside, how.user = j;
   for (uint32_t s = 0; s < j->sweeps; s++) {
     j->sweep = s;
-    const map_access at = reduce_result_at(j, j->reduce[s]);
+    const map_access at = row_result_at(j, j->reduce[s]);
     if (j->items <= 1 && !j->across) compute_dear_rows(j, s);
     row_open_stages(j, s);
     emit_remember(j->e, j->reduce[s], &at, reduce_wanted(j, j->reduce[s], &at, &how));
@@ -183,14 +190,18 @@ static void reduce_row(row_job *j, const sweep *given) {
   }
 }
 
+void row_reduce_alone(row_job *j) { reduce_row(j, &(sweep){.lanes = j->lanes, .accumulators = SUMS * schedule_lanes(j->c) / j->lanes}); }
+
+void row_store_columns(row_job *j) { schedule_vector_loop(j->e, 0, j->columns, j->lanes, 4, store_column, j); }
+
 /* Vectors along the row; one item does the row. */
 static void emit_row(row_job *j) {
-  reduce_row(j, &(sweep){.lanes = j->lanes, .accumulators = SUMS * schedule_lanes(j->c) / j->lanes});
-  if (has_full_outputs(j)) {
+  row_reduce_alone(j);
+  if (row_has_full_outputs(j)) {
     compute_dear_rows(j, j->sweeps);
-    schedule_vector_loop(j->e, 0, j->columns, j->lanes, 4, store_column, j);
+    row_store_columns(j);
   }
-  store_row_outputs(j);
+  row_store_outputs(j);
 }
 
 /* Computed before the first row, with the vector beside all rows. */
@@ -205,7 +216,7 @@ static uint32_t rows_at_once(const row_job *j, uint32_t few) {
   const fusion_context *c = j->c;
   int64_t columns;
   uint32_t count = 0;
-  if (j->staged_count || fusion_keeps_order(c->options) || (!j->across && (j->sweeps != 1 || has_full_outputs(j)))) return 1;
+  if (j->staged_count || fusion_keeps_order(c->options) || (!j->across && (j->sweeps != 1 || row_has_full_outputs(j)))) return 1;
   if (!expr_is_const(c->graph->pool, j->columns, &columns) || columns < VECTORS * (int64_t)j->lanes) return 1;
   for (uint32_t i = 0; i < j->group->count; i++) {
     const ir_op op = (ir_op)ir_at(c->graph, j->group->nodes[i])->op;
@@ -227,7 +238,7 @@ static void reduce_rows(row_job *j, uint32_t node, ir_expr first, uint32_t rows,
   uint32_t values[AT_ONCE];
   for (uint32_t i = 0; i < rows; i++) {
     go_to_nth(j, first, i);
-    at[i] = reduce_result_at(j, node);
+    at[i] = row_result_at(j, node);
   }
   emit_reduce_rows(j->e, node, rows, at, how, values);
   for (uint32_t i = 0; i < rows; i++) emit_remember(j->e, node, &at[i], values[i]);
@@ -235,7 +246,7 @@ static void reduce_rows(row_job *j, uint32_t node, ir_expr first, uint32_t rows,
 
 /* What is stored of rows whose reductions are known: full outputs column by column. */
 static void store_rows(row_job *j, ir_expr first, uint32_t rows) {
-  const ir_expr v = has_full_outputs(j) ? emit_loop(j->e, &(emit_loop_info){.name = "c", .lo = 0, .hi = j->columns, .step = 1}) : 0;
+  const ir_expr v = row_has_full_outputs(j) ? emit_loop(j->e, &(emit_loop_info){.name = "c", .lo = 0, .hi = j->columns, .step = 1}) : 0;
   for (uint32_t i = 0; i < rows && v; i++) {
     go_to_nth(j, first, i);
     store_column(j->e, j, v);
@@ -243,7 +254,7 @@ static void store_rows(row_job *j, ir_expr first, uint32_t rows) {
   if (v) emit_loop_end(j->e, v, 0, NULL, NULL);
   for (uint32_t i = 0; i < rows; i++) {
     go_to_nth(j, first, i);
-    store_row_outputs(j);
+    row_store_outputs(j);
   }
 }
 
@@ -268,7 +279,7 @@ static void emit_shared_row(row_job *j) {
   expr_pool *x = e->x;
   const sweep how = {.lanes = j->lanes, .accumulators = 1, .items = j->items, .item = j->item, .start = j->start};
   reduce_row(j, &how);
-  const bool full = has_full_outputs(j);
+  const bool full = row_has_full_outputs(j);
   if (full && j->start) {
     row_store_aligned(j, &how);
   } else if (full) {
@@ -284,7 +295,7 @@ static void emit_shared_row(row_job *j) {
   if (expr_is_const(x, ir_tensor_elements(x, &j->full), &literal) && !j->group->output_count) return;
   const uint32_t lead = kir_2(e->k, KIR_eq, kir_id(e->k, KIR_local, 0), kir_const_int(e->k, kir_t(SNT_U32, 1), 0));
   emit_if(e, lead);
-  store_row_outputs(j);
+  row_store_outputs(j);
   emit_if_end(e);
 }
 
@@ -306,7 +317,7 @@ static uint32_t made_vector(const row_job *j, uint32_t part) {
    would be scalars, for each vector of rows again; so it is computed once a work-item, in vectors, and the work-item does more rows. 0: none. */
 static uint32_t shared_vector(const row_job *j) {
   uint32_t part;
-  if (!schedule_is_explicit(j->c) || j->sweeps != 1 || has_full_outputs(j) || !schedule_row_parts(j->c, j->seen, j->columns, 1, &part))
+  if (!schedule_is_explicit(j->c) || j->sweeps != 1 || row_has_full_outputs(j) || !schedule_row_parts(j->c, j->seen, j->columns, 1, &part))
     return 0;
   return made_vector(j, part);
 }
@@ -361,6 +372,7 @@ static snt_result build_rows_explicit(row_job *j) {
   for (uint32_t d = 0; d + 1 < j->full.rank; d++) j->fetches &= !(j->reduced[d] && !j->reduced[d + 1]);
   j->follows = per > 1;
   const uint32_t at_once = per > 1 ? rows_at_once(j, FEW) : 1;
+  j->trails = per > 1 && row_can_trail(j);
   const ir_expr whole = at_once > 1 ? expr_sub(x, last, expr_mod(x, expr_sub(x, last, first), at_once)) : first;
   if (whole != first) {
     const ir_expr row = emit_loop(j->e, &(emit_loop_info){.name = "row", .lo = first, .hi = whole, .step = at_once, .whole = true});
@@ -368,7 +380,9 @@ static snt_result build_rows_explicit(row_job *j) {
     emit_rows(j, row, at_once, &(sweep){.lanes = j->lanes, .accumulators = sums});
     emit_loop_end(j->e, row, 0, NULL, NULL);
   }
-  if (whole != last) {
+  if (j->trails) {
+    row_emit_trailing(j, first, last);
+  } else if (whole != last) {
     const ir_expr row = per == 1 ? first : emit_loop(j->e, &(emit_loop_info){.name = "row", .lo = whole, .hi = last, .step = 1});
     row_go_to(j, row);
     emit_row(j);
@@ -522,7 +536,7 @@ static bool emit_chosen(row_job *j, ir_expr parts, uint32_t lanes, int64_t least
   const ir_expr place = emit_loop(e, &(emit_loop_info){.name = "first", .lo = 0, .hi = j->kept[0], .step = 1});
   ir_expr kept_at[SNT_MAX_RANK] = {place};
   set_row(j, kept_at);
-  const map_access at = reduce_result_at(j, *j->reduce);
+  const map_access at = row_result_at(j, *j->reduce);
   const uint32_t wanted = emit_wanted(e, *j->reduce, chooser, &at);
   if (wanted) emit_if(e, wanted);
   const ir_expr lo = schedule_part_start(x, units, j->groups, j->group_var),

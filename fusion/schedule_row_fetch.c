@@ -21,13 +21,19 @@ static void ask(row_job *j, uint32_t node, ir_expr offset, uint32_t access) {
 }
 
 /* The last sweep of several before the one that stores computes the most. */
-static bool asks_for_next(const row_job *j, uint32_t sweep) { return j->follows && sweep == (j->sweeps > 1 ? j->sweeps - 1 : 1); }
+static bool asks_for_next(const row_job *j, uint32_t sweep) {
+  return j->follows && sweep == (j->sweeps > 1 || j->trails ? j->sweeps - 1 : 1);
+}
 
-/* The room of the row at hand while the sweep before runs; where vectors take two registers that of the next row, in the long sweep that asks for its input:
-   beside a sweep that only reads it is asked for faster than it comes (softmax of 4096 x 1024 on Zen 3: 0.93 of the time). */
+/* The room of the row at hand while the sweep before runs; where vectors take two registers, or rows are stored while the next one is swept, that of the next row
+   in the long sweep that asks for its input: beside a sweep that only reads it is asked for faster than it comes (softmax of 4096 x 1024 on Zen 3 0.93 of the
+   time, on Zen 4 0.95). */
 static bool asks_for_room(const row_job *j, uint32_t stage, uint32_t sweep, bool next) {
   return j->home[stage] && (next ? asks_for_next(j, sweep) : j->staged_in[stage] == sweep + 1);
 }
+
+/* Of rows that are stored while the next one is swept: their sweep for the extremum comes right behind, and what it reads is to be there. */
+static ir_expr rows_ahead(const row_job *j) { return expr_mul(j->e->x, j->columns, j->trails ? 2 : 1); }
 
 void row_fetch(row_job *j, uint32_t sweep, const map_access *at) {
   emit *e = j->e;
@@ -35,8 +41,10 @@ void row_fetch(row_job *j, uint32_t sweep, const map_access *at) {
   if (!j->fetches || e->lanes < 2 || !expr_is_const(e->x, j->columns, &columns) || columns * 4 < LONG_ROW) return;
   const ir_expr here = map_linear(e->x, at, j->full.dims);
   for (uint32_t i = 0; i < j->group->input_count && asks_for_next(j, sweep); i++)
-    ask(j, j->group->inputs[i], expr_add(e->x, here, j->columns), KIR_READ);
-  const bool next = j->follows && j->lanes > schedule_lanes(j->c);
+    ask(j, j->group->inputs[i], expr_add(e->x, here, rows_ahead(j)), KIR_READ);
+  for (uint32_t i = 0; i < j->group->output_count && j->trails && !j->staged_count && asks_for_next(j, sweep); i++)
+    ask(j, j->group->outputs[i], here, KIR_WRITE);
+  const bool next = j->follows && (j->trails || j->lanes > schedule_lanes(j->c));
   for (uint32_t i = 0; i < j->staged_count && !e->stream; i++)
     if (asks_for_room(j, i, sweep, next)) ask(j, j->home[i], next ? expr_add(e->x, here, j->columns) : here, KIR_WRITE);
 }

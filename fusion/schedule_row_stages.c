@@ -78,7 +78,7 @@ bool row_find_kept(row_job *j) {
       for (uint32_t i = 0; i < j->group->count && j->staged_count < most; i++) {
         const uint32_t node = j->group->nodes[i];
         if (row_is_staged(j, node) || !is_worth_keeping(j, j->c->uses, node, s, t)) continue;
-        j->staged[j->staged_count] = node;
+        j->staged[j->staged_count] = node, j->memory[j->staged_count] = UINT32_MAX;
         j->staged_in[j->staged_count++] = s;
       }
   return true;
@@ -115,13 +115,17 @@ void row_drop_shared_stages(row_job *j, bool item_rows) {
   j->staged_count = kept;
 }
 
+bool row_is_read_in_place(const row_job *j, uint32_t node) {
+  return !(j->seen[(size_t)j->sweeps * j->c->graph->nodes.count + node] & SEEN_MOVED);
+}
+
 /* The output that is stored last, at the places where the kept row is read: until then its room is free. Not over a state, which may be read yet. */
 static uint32_t free_output(const row_job *j, uint32_t node) {
-  const uint32_t n = j->c->graph->nodes.count, last = j->group->output_count ? j->group->outputs[j->group->output_count - 1] : 0;
+  const uint32_t last = j->group->output_count ? j->group->outputs[j->group->output_count - 1] : 0;
   if (!last || row_is_reduce(j, last) || !row_is_full(j, last) || ir_at(j->c->graph, last)->type.dtype != SNT_F32 ||
       fusion_is_update(j->c->graph, last))
     return 0;
-  if (ir_at(j->c->graph, node)->type.dtype != SNT_F32 || (j->seen[(size_t)j->sweeps * n + node] & SEEN_MOVED)) return 0;
+  if (ir_at(j->c->graph, node)->type.dtype != SNT_F32 || !row_is_read_in_place(j, node)) return 0;
   for (uint32_t i = 0; i < j->staged_count; i++)
     if (j->home[i] == last) return 0;
   return last;
@@ -160,18 +164,30 @@ void row_order_stages(row_job *j, uint32_t sweep_number) {
   if (j->items > 1 && axes > 1 && sync) kir_barrier(j->e->k, sync);
 }
 
+static stage_info stage_of_row(const row_job *j, uint32_t i) {
+  stage_info info = {.node = j->staged[i], .home = j->home[i], .ring_axis = -1, .group = j->group_var, .groups = j->groups};
+  info.storage = stage_place(j, i);
+  for (uint32_t d = 0; d < j->full.rank; d++) {
+    info.origin[d] = j->at[d];
+    info.extent[d] = j->reduced[d] ? j->full.dims[d] : 1;
+  }
+  return info;
+}
+
 void row_open_stages(row_job *j, uint32_t sweep_number) {
-  emit *e = j->e;
   for (uint32_t i = 0; i < j->staged_count; i++) {
     if (j->staged_in[i] != sweep_number) continue;
-    const uint32_t node = j->staged[i];
-    stage_info info = {.node = node, .home = j->home[i], .ring_axis = -1, .group = j->group_var, .groups = j->groups};
-    info.storage = stage_place(j, i);
-    for (uint32_t d = 0; d < j->full.rank; d++) {
-      info.origin[d] = j->at[d];
-      info.extent[d] = j->reduced[d] ? j->full.dims[d] : 1;
-    }
-    emit_stage_open(e, &info, UINT32_MAX);
+    const stage_info info = stage_of_row(j, i);
+    emit_stage_open(j->e, &info, j->memory[i]);
+  }
+}
+
+void row_show_stages(row_job *j) {
+  for (uint32_t i = 0; i < j->staged_count; i++) {
+    const stage_info info = stage_of_row(j, i);
+    const emit_stage_entry room = emit_stage_room(j->e, &info, j->memory[i]);
+    j->memory[i] = room.memory;
+    emit_stage_show(j->e, &room);
   }
 }
 

@@ -99,8 +99,8 @@ static double port_lanes(uint64_t native) {
 static void query_vectors(ocl_device *device, cost_profile *profile) {
   uint64_t native = ocl_query_uint(&device->api, device->id, CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT, sizeof(cl_uint));
   if (profile->simd != COST_SIMD_EXPLICIT || native < 4) return;
-  cost_profile_widen(profile, (double)native);
   profile->port_lanes = port_lanes(native);
+  cost_profile_widen(profile, (double)native);
   profile->registers = native >= 16 ? 32 : OCL_FEW_REGISTERS;
   device->dot4 = device->family->assembles ? dot4_bits(native) : 0;
   profile->caps.dot4 = device->dot4 != 0;

@@ -193,4 +193,29 @@ for my $device ('interp', 'opencl:pocl', 'vulkan:llvmpipe') {
     is($code, 0, "$device: numbers without a sign, some of which lie outside") or diag($said);
   }
 }
+
+# Rows with a transcendental function, stored while the next one is swept (fusion/schedule_row_trail.c), where a vector is a line: columns left over down to one, several axes of
+# rows, one row a work-item (nothing to store meanwhile), rows that are kept apart as stores stream, and what must not wait: where elements of the row are read at other places.
+for my $case (['softmax', '700,320', 1], ['columns left over', '333,301', 1], ['axes of rows', '3,70,299', 1], ['one row a work-item', '4,4096', 0], ['logarithm', '300,256', 1], ['streamed', '300,256', 1, 1], ['logarithm streamed', '300,256', 0, 1], ['turned round', '300,256', 0, 1], ['logarithm chosen', '300,256', 0]) {
+  my ($name, $shape, $trails, $streams) = @$case;
+  (my $short = "trail $name") =~ s/ /_/g;
+  my $axis = () = $shape =~ /,/g;
+  my $kept = $shape =~ s/\d+$/1/r;
+  my $rest = $name =~ /logarithm/ ? "  %l = log %s\n  %lb = broadcast %l, shape=[$shape]\n  %y = sub %d, %lb\n" : "  %sb = broadcast %s, shape=[$shape]\n  %y0 = div %e, %sb\n" .
+    ($name =~ /turned/ ? "  %r = slice %y0, starts=[0,255], sizes=[$shape], steps=[1,-1]\n  %y = add %r, %x\n" : "  %y = mul %y0, 2.0\n");
+  my $sum = $name =~ /chosen/ ? "  %i: i32[300,1] = iota axis=0\n  %h = mul %i, -1640531535\n  %c = lt %h, 0\n  %s0 = reduce.sum %e, axes=[$axis], keep\n  %s = select %c, %s0, 1.0\n" : "  %s = reduce.sum %e, axes=[$axis], keep\n";
+  my $file = put("$short.snt", "graph \@g(%x: f32[$shape]) {\n  %m = reduce.max %x, axes=[$axis], keep\n  %mb = broadcast %m, shape=[$shape]\n  %d = sub %x, %mb\n  %e = exp %d\n$sum$rest  return y=%y, s=%s\n}\n");
+  my @profile = map { put("trail_$_.profile", "base = pocl\nname = trail\nlanes = 16\nregisters = 32\ntarget = $_\n" . ($streams ? "stream_threshold = 4096 B\n" : '')) } qw(opencl kir);
+  system("$sinter compile $file --target opencl --profile $profile[0] -o $file.out >/dev/null 2>&1");
+  my ($first) = sort glob "$file.out/k0_*.cl";
+  my $text = $first ? `cat '$first'` : '';
+  is($text =~ /^  for \(uint (\w+) = .*\n(?:.*\n)*?    (v\d+) = \1;\n/m ? 1 : 0, $trails, "$name: the row before is carried") or diag($text);
+  for my $device ("interp --profile $profile[1]", 'opencl:pocl', 'vulkan:llvmpipe') {
+    SKIP: {
+      skip(lacks($device), 1) if $device !~ /interp/ && lacks($device);
+      my ($code, $said) = says("$sinter run $file --device $device --check --quiet");
+      is($code, 0, "$device: stored behind the next: $name") or diag($said);
+    }
+  }
+}
 done_testing;

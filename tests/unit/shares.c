@@ -1,5 +1,6 @@
 /* Groups of a contraction on a processor: each of its units takes its part of those that are left, one after another, so that of two units the first one takes
-   half of the groups. These have half of the multiply-adds, however many tiles there are; counted by the interpreter. */
+   half of the groups. These have half of the multiply-adds, however many tiles there are; counted by the interpreter. And what stores that pass the caches by wait
+   for, where vectors are wider than the profile's. */
 #include "api/handles.h"
 #include "ir/kir_interp.h"
 #include "tests/tap.h"
@@ -60,7 +61,18 @@ static void shares_evenly(snt_context *context, snt_profile *profile, const char
   snt_graph_destroy(graph);
 }
 
+static void widens(double port_lanes, double times) {
+  cost_profile storage, wide = *cost_profile_builtin("pocl", &storage);
+  wide.port_lanes = port_lanes;
+  cost_profile_widen(&wide, 16);
+  tap_ok(wide.stream_threshold == times * storage.stream_threshold, "16 lanes by ports of %g: stores stream beyond %g of the last cache",
+         port_lanes, wide.stream_threshold / storage.stream_threshold);
+}
+
 int main(void) {
+  widens(0, 1.5);
+  widens(8, 1);
+
   snt_context *context = NULL;
   snt_profile *profile = NULL;
   snt_diag diag = {0};
