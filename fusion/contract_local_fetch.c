@@ -31,6 +31,12 @@ static bool same_outer(const contract_local *l) {
   return a->count > 1 && expr_multiple_of(l->t->e->x, a->dims[a->count - 1]) % l->step == 0;
 }
 
+static uint32_t zero_behind(emit *e, uint32_t value, ir_expr term, ir_expr terms) {
+  if (!value || e->k->failed || expr_proves_lt(e->x, term, terms)) return value;
+  const map_condition is_term = {.value = term, .lo = 0, .hi = terms};
+  return kir_3(e->k, KIR_select, emit_conditions(e, 1, &is_term), value, kir_const_like(e->k, value, 0));
+}
+
 /* The value, in its own type. */
 static uint32_t fetch(contract_local *l, const local_panel *p, uint32_t number, ir_expr step, uint32_t lane_var, ir_expr lane) {
   contraction *t = l->t;
@@ -49,10 +55,10 @@ static uint32_t fetch(contract_local *l, const local_panel *p, uint32_t number, 
   if (p->unit > 1) emit_use_lanes(e, lane_var, p->unit);
   const map_access a = contract_operand_at(t, p->operand);
   e->offsets = true; /* terms of one tap */
-  const uint32_t value = emit_value(e, p->node, &a);
+  uint32_t value = emit_value(e, p->node, &a);
   e->offsets = false;
   emit_scalar_lanes(e);
-  return value;
+  return l->padded && !p->columns ? zero_behind(e, value, term, terms) : value;
 }
 
 static void fetch_panel(contract_local *l, local_panel *p, ir_expr step) {
