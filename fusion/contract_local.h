@@ -70,8 +70,8 @@ uint32_t contract_local_row(contract_local *, ir_expr at); /* goes to row `at` o
 /* schedule_contract_mma.c */
 enum { MMA_MOST = 16 }; /* fragments of sums that a subgroup holds, half as many where nothing is known of registers */
 static inline uint32_t contract_mma_pad(const contract_local *l) { return FRAGMENT_PAD / ir_dtypes[l->element].bytes; }
-/* Elements from row to row of a subgroup's results. */
-static inline uint32_t contract_mma_stage(const contract_local *l) { return l->units.size.n + 4u; }
+/* Elements from row to row of a subgroup's results: four rows of half a fragment lie in banks of their own. */
+static inline uint32_t contract_mma_stage(const contract_local *l) { return l->units.size.n + 8u; }
 static inline uint64_t contract_stage_bytes(const contract_local *l) {
   return l->fragments ? (uint64_t)(l->items / l->units.lanes) * l->units.size.m * contract_mma_stage(l) * 4 : 0;
 }

@@ -6,11 +6,20 @@ typedef struct local_place { /* of one fetch in the panel: both count units alon
   ir_expr own, term;
 } local_place;
 
+/* Sixteen bytes each, eight items store at once: of rows that are shorter, so far apart that they lie in banks of their own. */
+static ir_expr spread_rows(const contract_local *l, const local_panel *p, ir_expr row, uint32_t inner) {
+  enum { TOGETHER = 8 };
+  expr_pool *x = l->t->e->x;
+  if (!l->fragments || inner >= TOGETHER || p->unit * ir_dtypes[l->element].bytes != 16) return row;
+  const ir_expr rows = TOGETHER / inner, within = expr_mod(x, row, TOGETHER), near = expr_mul(x, expr_mod(x, row, rows), (ir_expr)inner);
+  return expr_add(x, expr_add(x, expr_sub(x, row, within), near), expr_div(x, within, rows));
+}
+
 static local_place place_of(const contract_local *l, const local_panel *p, uint32_t number) {
   expr_pool *x = l->t->e->x;
   const uint32_t tile = p->columns ? l->shape.columns : l->shape.rows, inner = (p->by_rows ? l->step : tile) / p->unit;
   const ir_expr at = expr_add(x, l->item, expr_int(x, (int64_t)number * l->items));
-  const ir_expr fast = expr_mod(x, at, inner), slow = expr_div(x, at, inner);
+  const ir_expr fast = expr_mod(x, at, inner), slow = spread_rows(l, p, expr_div(x, at, inner), inner);
   return p->by_rows ? (local_place){slow, fast} : (local_place){fast, slow};
 }
 
