@@ -200,8 +200,19 @@ static void shifted(ctext *c, const ctext_site *site) {
   ir_text_format(&c->out, ", %lld", (long long)by);
 }
 
-/* Workgroups of so many items that are to be on a unit at once: sixteen subgroups of 32, which leave each item 128 of 65536 registers. */
-static uint32_t launch_groups(uint32_t items) { return items > 256 ? 1 : 16 / ((items + 31) / 32); }
+/* Workgroups of so many items that are to be on a unit at once: sixteen subgroups of 32, which leave each item 128 of 65536 registers; three quarters of them, or
+   half, where the fragments that a loop carries are 64 registers, or 128. */
+static uint32_t launch_groups(const kir_kernel *k, uint32_t items) {
+  enum { FEW = 8, MANY = 16 };
+  uint32_t carried = 0;
+  for (uint32_t i = 1; *k->needs && i < k->insts.count && carried < MANY; i++) {
+    const kir_inst *in = kir_at(k, i);
+    if (in->op == KIR_loop) carried = 0;
+    carried += in->op == KIR_carry && in->type.frag;
+  }
+  const uint32_t quarters = carried < FEW ? 4 : carried < MANY ? 3 : 2;
+  return items > 256 ? 1 : (16 / ((items + 31) / 32) * quarters + 3) / 4;
+}
 
 static void numbers(ctext *c, char escape, const ctext_site *site) {
   const kir_inst *s = site->id ? kir_at(c->k, site->id) : NULL;
@@ -216,7 +227,7 @@ static void numbers(ctext *c, char escape, const ctext_site *site) {
   case 'B': value = ir_dtypes[site->operand.base].bytes * 8u - 1; break;
   case 'K': value = s ? s->index : 0; break;
   case 'c': value = site->number[0] * site->number[1] * site->number[2]; break;
-  case 'g': value = launch_groups(site->number[0] * site->number[1] * site->number[2]); break;
+  case 'g': value = launch_groups(c->k, site->number[0] * site->number[1] * site->number[2]); break;
   case 'p': value = s ? (uint64_t)s->lanes : 0; break;
   case 'i': value = s ? (uint64_t)s->imm.i : 0; break;
   case 'f': value = s && s->op == KIR_prefetch ? (s->flags & KIR_IS_RW) != 0 : s ? s->flags : 0; break;

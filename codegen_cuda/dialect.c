@@ -7,7 +7,7 @@
 // clang-format off
 const kir_caps cuda_caps = {.target = "cuda", .max_lanes = 1, .vector_memory = 16, .f16_storage = true, .bf16_storage = true, .int8_storage = true,
                             .int16_storage = true, .int64 = true, .f64 = true, .fma_fused = true, .fma_fast = true, .subgroups = true,
-                            .subgroup_arithmetic = true, .exact_div = true, .exact_sqrt = true, .minmax_nan = true, .stream = true, .atomics_f32 = true, .pack2 = true, .dot4 = true, .mma = KIR_MMA_ALL(16), .async_copy = true,
+                            .subgroup_arithmetic = true, .exact_div = true, .exact_sqrt = true, .minmax_nan = true, .stream = true, .atomics_f32 = true, .pack2 = true, .dot4 = true, .mma = {KIR_MMA_TENSOR_CORES}, .async_copy = true,
                             .subgroup_size = 32, .narrow_local = true, .push_bytes = 2048};
 // clang-format on
 

@@ -41,27 +41,28 @@ const ctext_helper cuda_helpers[] = {
     {"snt_max(", "SNT_EXTREME(max, >)\n"},
     {"snt_min(", "SNT_EXTREME(min, <)\n"},
     {"SNT_AT(", "#ifndef SNT_SHIM\n#define SNT_AT(p) (unsigned)__cvta_generic_to_shared(p)\n#endif\n"}, /* an address by which local memory is reached without asking which memory it is */
-    /* Which lane holds what of a fragment is that of ldmatrix and mma.sync. Bytes are turned as pairs, whose halves are two rows (columns) of the matrix; so that they need not move on, rows
-       (columns) 0, 2, 4 .. of memory are the first eight of every fragment of bytes, and 1, 3, 5 .. the others. */
+    /* Which lane holds what of a fragment is that of ldmatrix and mma.sync: m16n8k16 of halves, m16n8k32 of bytes. These are turned as pairs, whose halves are two rows (columns) of the
+       matrix; so that they need not move on, rows (columns) 0 2 4 6 9 11 13 15 of memory are the first eight of every fragment of bytes. These, and the eight that are turned at once, lie in
+       banks of their own. */
     {"snt_mma_load<", "#define SNT_2(c, x) c((x)[0]), c((x)[1])\n#define SNT_4(c, x) SNT_2(c, x), SNT_2(c, (x) + 2)\n"
                 "#ifndef SNT_SHIM\n"
                 "static __device__ inline unsigned snt_lane() {\n  unsigned l;\n  asm(\"mov.u32 %0, %%laneid;\" : \"=r\"(l));\n  return l;\n}\n"
-                "#define SNT_HOW(n, how, places) asm volatile(\"ldmatrix.sync.aligned.m8n8.x\" #n how \".shared.b16 {\" places \"}, [%\" #n \"];\" : SNT_##n(\"=r\", r) : \"r\"(at) : \"memory\")\n"
-                "#define SNT_READ(n, places) static __device__ inline void snt_read(unsigned (&r)[n], unsigned at, bool turned) { \\\n"
-                "    if (turned) SNT_HOW(n, \".trans\", places); else SNT_HOW(n, \"\", places); }\n"
-                "SNT_READ(2, \"%0,%1\")\nSNT_READ(4, \"%0,%1,%2,%3\")\n"
-                "#define SNT_UNIT(A, C, c_, type, places, na, nb) static __device__ inline void snt_unit(C *c, const A &a, const unsigned *b) { \\\n"
-                "    asm(\"mma.sync.aligned.m16n8k16.row.col.\" type \" {%0,%1,%2,%3}, \" places \", {%0,%1,%2,%3};\" : SNT_4(c_, c) : SNT_##na(\"r\", a.r), SNT_##nb(\"r\", b)); }\n"
-                "#define SNT_1(c, x) c((x)[0])\n#endif\n"
+                "#define SNT_HOW(how) asm volatile(\"ldmatrix.sync.aligned.m8n8.x4\" how \".shared.b16 {%0,%1,%2,%3}, [%4];\" : SNT_4(\"=r\", r) : \"r\"(at) : \"memory\")\n"
+                "static __device__ inline void snt_read(unsigned *r, unsigned at, bool turned) {\n  if (turned) SNT_HOW(\".trans\"); else SNT_HOW(\"\");\n}\n"
+                "#define SNT_UNIT(A, C, c_, type) static __device__ inline void snt_unit(C *c, const A &a, const unsigned *b) { \\\n"
+                "    asm(\"mma.sync.aligned.m16n8k\" type \" {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};\" : SNT_4(c_, c) : SNT_4(\"r\", a.r), SNT_2(\"r\", b)); }\n#endif\n"
                 "template <class F, class T> static __device__ inline F snt_mma_load(const T *p, unsigned j, unsigned ld, int columns) {\n"
                 "  F d;\n  const unsigned l = snt_lane(), low = l % 16, high = l / 16;\n  const bool turned = (columns != 0) == (F::side == 0);\n"
                 "  if (sizeof(T) == 2) j += columns ? (low % 8 + high * 8) * ld + low / 8 * 8 : low * ld + high * 8;\n"
-                "  else j += (turned ? low % 8 / 2 * 4 + low % 2 + low / 8 * 2 : low % 8 * 2 + low / 8) * ld;\n"
+                "  else if (turned) j += (low % 8 / 2 * 4 + low % 2 + (low / 8 ^ low % 8 / 4) * 2 + high * 16) * ld;\n"
+                "  else j += (low % 8 * 2 + ((columns ? high : low / 8) ^ low % 8 / 4)) * ld + (columns ? low / 8 : high) * 16;\n"
                 "  snt_read(d.r, SNT_AT(p) + j * (unsigned)sizeof(T), turned);\n"
-                "  if (sizeof(T) == 1 && turned) {\n    const unsigned x = d.r[0], y = d.r[1];\n    d.r[0] = __byte_perm(x, y, 0x6420), d.r[1] = __byte_perm(x, y, 0x7531);\n  }\n"
+                "  for (int i = 0; i < 4 && sizeof(T) == 1 && turned; i += 2) {\n    const unsigned x = d.r[i], y = d.r[i + 1], which = (l & 2 ? 0x2064 : 0x6420) + high * 0x1111;\n"
+                "    d.r[i] = __byte_perm(x, y, which), d.r[i + 1] = __byte_perm(x, y, which ^ 0x1111);\n  }\n"
+                "  if (sizeof(T) == 1 && turned && F::side == 1) {\n    const unsigned x = d.r[1];\n    d.r[1] = d.r[2], d.r[2] = x;\n  }\n"
                 "  return d;\n}\n"
                 "template <class A, class B, class C> static __device__ inline C snt_mma(const A &a, const B &b, C c) {\n"
-                "  snt_unit(c.r, a, b.r), snt_unit(c.r + 4, a, b.r + sizeof b.r / 8);\n  return c;\n}\n"},
+                "  snt_unit(c.r, a, b.r), snt_unit(c.r + 4, a, b.r + 2);\n  return c;\n}\n"},
     {"snt_c_f32", "template <int t, class T> struct snt_half { enum { side = t }; unsigned r[4]; };\nstruct snt_bf16 {};\n"
                 "typedef snt_half<0, float> snt_a_f16;\ntypedef snt_half<1, float> snt_b_f16;\ntypedef snt_half<0, snt_bf16> snt_a_bf16;\ntypedef snt_half<1, snt_bf16> snt_b_bf16;\n"
                 "struct snt_c_f32 { float r[8]; };\n"
@@ -70,7 +71,7 @@ const ctext_helper cuda_helpers[] = {
                 "static __device__ inline void snt_mma_store(float *p, const snt_c_f32 &c, unsigned ld) {\n"
                 "  const unsigned l = snt_lane();\n"
                 "  for (int i = 0; i < 8; i += 2) *(snt_vec<float, 2> *)(p + (l / 4 + i % 4 * 4) * ld + l % 4 * 2 + i / 4 * 8) = snt_vec<float, 2>{{c.r[i], c.r[i + 1]}};\n}\n"
-                "#ifndef SNT_SHIM\n#define SNT_HALF(A, type) SNT_UNIT(A, float, \"+f\", \"f32.\" type \".\" type \".f32\", \"{%4,%5,%6,%7}, {%8,%9}\", 4, 2)\n"
+                "#ifndef SNT_SHIM\n#define SNT_HALF(A, type) SNT_UNIT(A, float, \"+f\", \"16.row.col.f32.\" type \".\" type \".f32\")\n"
                 "SNT_HALF(snt_a_f16, \"f16\")\nSNT_HALF(snt_a_bf16, \"bf16\")\n#endif\n"},
     {"snt_copy<", "#ifndef SNT_SHIM\n" /* sixteen bytes pass the first cache by */
                   "template <int N> static __device__ void snt_copy(void *to, const void *from, bool inside);\n"
@@ -82,15 +83,16 @@ const ctext_helper cuda_helpers[] = {
                   "static __device__ inline void snt_copy_commit() { asm volatile(\"cp.async.commit_group;\" : : : \"memory\"); }\n"
                   "template <int N> static __device__ inline void snt_copy_wait() { asm volatile(\"cp.async.wait_group %0;\" : : \"n\"(N) : \"memory\"); }\n"
                   "#endif\n"},
-    {"snt_c_i32", "template <int t, class T> struct snt_bytes { enum { side = t }; unsigned r[2]; };\n"
+    {"snt_c_i32", "template <int t, class T> struct snt_bytes { enum { side = t }; unsigned r[4]; };\n"
                 "typedef snt_bytes<0, signed char> snt_a_i8;\ntypedef snt_bytes<1, signed char> snt_b_i8;\n"
                 "typedef snt_bytes<0, unsigned char> snt_a_u8;\ntypedef snt_bytes<1, unsigned char> snt_b_u8;\nstruct snt_c_i32 { int r[8]; };\n"
                 "template <int N> static __device__ inline void snt_fill(snt_c_i32 (&m)[N], int x) {\n"
                 "  for (int n = 0; n < N; n++) for (int i = 0; i < 8; i++) m[n].r[i] = x;\n}\n"
                 "static __device__ inline void snt_mma_store(int *p, const snt_c_i32 &c, unsigned ld) {\n"
                 "  const unsigned l = snt_lane();\n"
-                "  for (int i = 0; i < 4; i += 2) *(snt_vec<int, 4> *)(p + (l / 4 * 2 + i / 2) * ld + l % 4 * 4) = snt_vec<int, 4>{{c.r[i], c.r[i + 4], c.r[i + 1], c.r[i + 5]}};\n}\n"
-                "#ifndef SNT_SHIM\n#define SNT_BYTES(A, type) SNT_UNIT(A, int, \"+r\", \"s32.\" type \".\" type \".s32\", \"{%4,%5}, {%6}\", 2, 1)\n"
+                "  for (int i = 0; i < 4; i += 2) {\n    const int x = c.r[i], y = c.r[i + 4], z = c.r[i + 1], w = c.r[i + 5];\n    const bool turned = l & 2;\n"
+                "    *(snt_vec<int, 4> *)(p + (l / 4 * 2 + (i / 2 ^ l / 16)) * ld + l % 4 * 4) = snt_vec<int, 4>{{turned ? y : x, turned ? x : y, turned ? w : z, turned ? z : w}};\n  }\n}\n"
+                "#ifndef SNT_SHIM\n#define SNT_BYTES(A, type) SNT_UNIT(A, int, \"+r\", \"32.row.col.s32.\" type \".\" type \".s32\")\n"
                 "SNT_BYTES(snt_a_i8, \"s8\")\nSNT_BYTES(snt_a_u8, \"u8\")\n#endif\n"},
 };
 // clang-format on

@@ -240,20 +240,33 @@ static bool pick_shape(contract_local *l) {
 
 // clang-format off
 static const struct { local_shape shape; uint8_t warp_rows, warp_columns; } warp_shapes[] = {
-    {{128, 128, 0, 0}, 32, 64}, {{128, 64, 0, 0}, 32, 32}, {{64, 128, 0, 0}, 32, 32}, {{64, 64, 0, 0}, 32, 32}, {{32, 64, 0, 0}, 16, 32},
-    {{32, 32, 0, 0}, 16, 16},
+    {{128, 128, 0, 0}, 64, 64}, {{128, 128, 0, 0}, 32, 64}, {{128, 64, 0, 0}, 64, 32}, {{64, 128, 0, 0}, 32, 64}, {{128, 64, 0, 0}, 32, 32},
+    {{64, 128, 0, 0}, 32, 32}, {{64, 64, 0, 0}, 32, 32}, {{32, 64, 0, 0}, 16, 32}, {{32, 32, 0, 0}, 16, 16},
 };
 // clang-format on
 
+static uint32_t most_cells(const contract_local *l) { return contract_runs_on_cuda(l->t) ? MMA_MOST : MMA_MOST / 2; }
+
+/* Registers of an item: of its fragments, and of what it fetches, if that cannot be copied. */
+static uint32_t fragment_words(const contract_local *l) {
+  uint32_t words = 8 * l->cells;
+  for (uint32_t i = 0; i < l->panel_count; i++) {
+    const uint32_t bytes = l->panel[i].unit * ir_dtypes[l->element].bytes;
+    words += l->panel[i].count * (bytes < 4 ? 1 : bytes / 4);
+  }
+  return words;
+}
+
 static bool fits_step(contract_local *l, uint32_t number, uint32_t step) {
+  enum { MOST_WORDS = 176 }; /* of 255, beside the operands' fragments and addresses */
   const cost_profile *p = l->t->c->options->profile;
   const local_shape *s = &warp_shapes[number].shape;
   const uint32_t side[2] = {warp_shapes[number].warp_rows, warp_shapes[number].warp_columns};
   const uint32_t items = s->rows / side[0] * (s->columns / side[1]) * l->units.lanes;
   uint64_t elements;
   if (items > p->max_items || side[0] % l->units.size.m || side[1] % l->units.size.n) return false;
-  if (side[0] / l->units.size.m * (side[1] / l->units.size.n) * l->t->set.count > MMA_MOST) return false;
-  if (!size_panels(l, s, step, items, &elements)) return false;
+  l->cells = side[0] / l->units.size.m * (side[1] / l->units.size.n) * l->t->set.count;
+  if (l->cells > most_cells(l) || !size_panels(l, s, step, items, &elements) || fragment_words(l) > MOST_WORDS) return false;
   l->shape = *s;
   l->step = step;
   l->items = items;
@@ -267,6 +280,21 @@ static bool fits_fragments(contract_local *l, uint32_t number) {
   for (uint32_t step = 64 / ir_dtypes[l->element].bytes; step >= l->units.size.k; step /= 2)
     if (step % l->units.size.k == 0 && fits_step(l, number, step)) return true;
   return false;
+}
+
+/* Cycles of all the device for one term, of the shape at hand: what a unit multiplies, or what passes between its registers and local memory, and its waits for
+   the group, which other groups hide; or what all of them fetch. */
+static double fragment_cycles(const contract_local *l, const double extent[3]) {
+  enum { PRODUCTS = 2048, RESIDENT = 512 }; /* of bytes, a cycle and unit of sm_80, the slowest; items that are at hand at once */
+  const cost_profile *p = l->t->c->options->profile;
+  const double bytes = ir_dtypes[l->element].bytes, sets = l->t->set.count, rows = l->shape.rows, columns = l->shape.columns * sets;
+  const double tiles = ceil(extent[0] / rows) * ceil(extent[1] / l->shape.columns) * extent[2], turns = ceil(tiles / p->units);
+  const double warps = l->items / l->units.lanes, moved = tiles * (rows + columns) * bytes / (p->cache_gbs / p->ghz);
+  const double work = rows * columns * bytes / PRODUCTS,
+               local = (warps * (l->warp_rows + l->warp_columns * sets) + rows + columns) * bytes * p->units * p->ghz / p->l1_gbs;
+  const double beside = turns < RESIDENT / l->items ? turns : RESIDENT / l->items;
+  const double own = turns * ((work > local ? work : local) + p->barrier_ns * p->ghz / (l->step * beside));
+  return own > moved ? own : moved;
 }
 
 /* Sixteen bytes a fetch, where they are a vector. */
@@ -304,30 +332,28 @@ static bool has_units(contract_local *l) {
   return n % vectors == 0 && n / vectors <= MMA_MOST;
 }
 
-/* Both operands of one type that has fragments, whole fragments of terms; printed for targets that have them. The largest tile of which there are
-   enough, else the one of which there are most. */
+/* Both operands of one type that has fragments, whole ones of terms, or of integers whole halves of them; printed for targets that have them. */
 static bool pick_fragments(contract_local *l) {
-  const contraction *t = l->t;
-  const fusion_options *o = t->c->options;
-  const expr_pool *x = t->c->graph->pool;
+  const expr_pool *x = l->t->c->graph->pool;
   int64_t terms;
-  if (!has_units(l) || !expr_is_const(x, l->terms.extent, &terms) || terms % l->units.size.k) return false;
-  const double rows = (double)schedule_hint(x, l->rows.extent), columns = (double)schedule_hint(x, l->columns.extent);
-  double most = 0;
+  if (!has_units(l) || !expr_is_const(x, l->terms.extent, &terms)) return false;
+  l->padded = terms % l->units.size.k != 0;
+  if (l->padded && (terms % (l->units.size.k / 2) || l->t->type.base != SNT_I32)) return false;
+  const double extent[3] = {(double)schedule_hint(x, l->rows.extent), (double)schedule_hint(x, l->columns.extent),
+                            (double)schedule_hint(x, l->batch.extent)};
+  double least = INFINITY;
   uint32_t best = IR_COUNT(warp_shapes);
   l->fragments = true;
   widen_panels(l);
-  for (uint32_t i = 0; i < IR_COUNT(warp_shapes) && most < o->profile->units; i++) {
-    const local_shape *s = &warp_shapes[i].shape;
-    const double tiles = ceil(rows / s->rows) * ceil(columns / s->columns) * (double)schedule_hint(x, l->batch.extent);
-    if (tiles <= most || !fits_fragments(l, i)) continue;
-    most = tiles;
+  for (uint32_t i = 0; i < IR_COUNT(warp_shapes); i++) {
+    const double cycles = fits_fragments(l, i) ? fragment_cycles(l, extent) : INFINITY;
+    if (cycles >= least) continue;
+    least = cycles;
     best = i;
   }
   l->fragments = best < IR_COUNT(warp_shapes) && fits_fragments(l, best);
   for (uint32_t i = 0; i < l->panel_count && !l->fragments; i++)
     if (l->panel[i].unit > 1) l->panel[i].unit = LOCAL_VECTOR;
-  l->cells = l->warp_rows / l->units.size.m * (l->warp_columns / l->units.size.n) * t->set.count;
   l->parts = 1;
   return l->fragments;
 }

@@ -42,6 +42,7 @@ typedef struct contract_local {
   uint32_t panel_count, panel_of[CONTRACT_SET_MAX][2]; /* by member: of its rows, of its columns */
   bool fragments;  /* on matrix units: the panels keep elements of 16 or 8 bits, a subgroup holds warp_rows x warp_columns of the tile */
   uint8_t element; /* their type */
+  bool padded;     /* behind the last term rows have zeros, as the last fragment is not whole */
   matrix_units units;
   uint32_t warp_rows, warp_columns, cells, staging;
   ir_expr warp;                                      /* this item's subgroup */
@@ -67,10 +68,10 @@ ir_expr contract_local_element(const contract_local *, const local_panel *, ir_e
 void contract_local_store(contract_local *, uint32_t row, ir_expr column, uint32_t lane_var, ir_expr lane, const uint32_t *acc);
 uint32_t contract_local_row(contract_local *, ir_expr at); /* goes to row `at` of the tile; returns the test, or 0 */
 /* schedule_contract_mma.c */
-enum { MMA_MOST = 8 }; /* fragments of sums that a subgroup holds */
+enum { MMA_MOST = 16 }; /* fragments of sums that a subgroup holds, half as many where nothing is known of registers */
 static inline uint32_t contract_mma_pad(const contract_local *l) { return FRAGMENT_PAD / ir_dtypes[l->element].bytes; }
-/* Elements from row to row of a subgroup's results. */
-static inline uint32_t contract_mma_stage(const contract_local *l) { return l->units.size.n + 4u; }
+/* Elements from row to row of a subgroup's results: four rows of half a fragment lie in banks of their own. */
+static inline uint32_t contract_mma_stage(const contract_local *l) { return l->units.size.n + 8u; }
 static inline uint64_t contract_stage_bytes(const contract_local *l) {
   return l->fragments ? (uint64_t)(l->items / l->units.lanes) * l->units.size.m * contract_mma_stage(l) * 4 : 0;
 }

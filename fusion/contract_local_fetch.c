@@ -6,11 +6,20 @@ typedef struct local_place { /* of one fetch in the panel: both count units alon
   ir_expr own, term;
 } local_place;
 
+/* Sixteen bytes each, eight items store at once: of rows that are shorter, so far apart that they lie in banks of their own. */
+static ir_expr spread_rows(const contract_local *l, const local_panel *p, ir_expr row, uint32_t inner) {
+  enum { TOGETHER = 8 };
+  expr_pool *x = l->t->e->x;
+  if (!l->fragments || inner >= TOGETHER || p->unit * ir_dtypes[l->element].bytes != 16) return row;
+  const ir_expr rows = TOGETHER / inner, within = expr_mod(x, row, TOGETHER), near = expr_mul(x, expr_mod(x, row, rows), (ir_expr)inner);
+  return expr_add(x, expr_add(x, expr_sub(x, row, within), near), expr_div(x, within, rows));
+}
+
 static local_place place_of(const contract_local *l, const local_panel *p, uint32_t number) {
   expr_pool *x = l->t->e->x;
   const uint32_t tile = p->columns ? l->shape.columns : l->shape.rows, inner = (p->by_rows ? l->step : tile) / p->unit;
   const ir_expr at = expr_add(x, l->item, expr_int(x, (int64_t)number * l->items));
-  const ir_expr fast = expr_mod(x, at, inner), slow = expr_div(x, at, inner);
+  const ir_expr fast = expr_mod(x, at, inner), slow = spread_rows(l, p, expr_div(x, at, inner), inner);
   return p->by_rows ? (local_place){slow, fast} : (local_place){fast, slow};
 }
 
@@ -31,6 +40,12 @@ static bool same_outer(const contract_local *l) {
   return a->count > 1 && expr_multiple_of(l->t->e->x, a->dims[a->count - 1]) % l->step == 0;
 }
 
+static uint32_t zero_behind(emit *e, uint32_t value, ir_expr term, ir_expr terms) {
+  if (!value || e->k->failed || expr_proves_lt(e->x, term, terms)) return value;
+  const map_condition is_term = {.value = term, .lo = 0, .hi = terms};
+  return kir_3(e->k, KIR_select, emit_conditions(e, 1, &is_term), value, kir_const_like(e->k, value, 0));
+}
+
 /* The value, in its own type. */
 static uint32_t fetch(contract_local *l, const local_panel *p, uint32_t number, ir_expr step, uint32_t lane_var, ir_expr lane) {
   contraction *t = l->t;
@@ -49,10 +64,10 @@ static uint32_t fetch(contract_local *l, const local_panel *p, uint32_t number, 
   if (p->unit > 1) emit_use_lanes(e, lane_var, p->unit);
   const map_access a = contract_operand_at(t, p->operand);
   e->offsets = true; /* terms of one tap */
-  const uint32_t value = emit_value(e, p->node, &a);
+  uint32_t value = emit_value(e, p->node, &a);
   e->offsets = false;
   emit_scalar_lanes(e);
-  return value;
+  return l->padded && !p->columns ? zero_behind(e, value, term, terms) : value;
 }
 
 static void fetch_panel(contract_local *l, local_panel *p, ir_expr step) {

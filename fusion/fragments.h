@@ -8,6 +8,7 @@ typedef struct matrix_units {
   uint32_t type;  /* KIR_MMA_ */
   kir_mma size;   /* of a fragment */
   uint32_t lanes; /* of a subgroup */
+  bool overlays;  /* the target lays one local array over another */
 } matrix_units;
 
 enum { FRAGMENT_A = 1, FRAGMENT_B, FRAGMENT_C, FRAGMENT_PAD = 16 /* bytes behind a row in local memory: rows begin in other banks */ };

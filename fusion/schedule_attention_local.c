@@ -292,7 +292,8 @@ static void do_tile(local_tile *s, state *now) {
   barrier(s);
   fill_panel(s, VALUES, &s->panel, s->keys, s->depth);
   keep_scores(s, kept);
-  barrier(s);
+  if (s->fragments) fragment_barrier(s->t->e); /* a subgroup's rows are its own */
+  else barrier(s);
   weigh_keys(s, kept, now);
   barrier(s);
   add_values(s, now);
@@ -420,7 +421,7 @@ static int64_t widest(const local_tile *s) { return s->inner > s->depth ? s->inn
 
 static int64_t room(const local_tile *s) {
   const int64_t panels = s->queries * attend_panel_pitch(s, s->inner) + s->keys * attend_panel_pitch(s, widest(s)),
-                weights = s->fragments ? WEIGHT_PARTS * s->queries * attend_weights_pitch(s) : 0,
+                weights = s->fragments && !s->units.overlays ? s->queries * attend_weights_row(s) : 0,
                 slots = (2 + (int64_t)s->t->a->sum_count) * ITEMS;
   return (panels + weights) * (s->fragments ? ir_dtypes[s->element].bytes : 4) + 4 * (s->queries * attend_scores_pitch(s) + slots);
 }
@@ -490,7 +491,8 @@ static void make_arrays(local_tile *s) {
   s->query = array_of(s, "queries", element, s->queries * attend_panel_pitch(s, s->inner));
   s->panel = array_of(s, "panel", element, s->keys * attend_panel_pitch(s, widest(s)));
   s->scores = array_of(s, "scores", SNT_F32, s->queries * attend_scores_pitch(s));
-  s->weights = s->fragments ? array_of(s, "weights", element, WEIGHT_PARTS * s->queries * attend_weights_pitch(s)) : s->scores;
+  s->weights = s->fragments ? array_of(s, "weights", element, s->queries * attend_weights_row(s)) : s->scores;
+  if (s->fragments && s->units.overlays && !s->t->e->k->failed) s->t->e->k->memories.at[s->weights.memory].overlay = 1 + s->scores.memory;
   if (a->exp_count) s->most = array_of(s, "most", SNT_F32, ITEMS);
   if (a->weight_exp) s->correction = array_of(s, "correction", SNT_F32, ITEMS);
   for (uint32_t i = 0; i < a->sum_count; i++) s->sums[i] = array_of(s, attend_sum_names[i], SNT_F32, ITEMS);

@@ -25,7 +25,7 @@ typedef struct local_tile {
       skip;  /* warp: the item's subgroup; first: the tile's first key; skip: so many of its keys have been counted before */
   bool even; /* tiles divide the keys */
   attend_array query, panel, scores, weights, most, correction,
-      sums[ATTENTION_REDUCES]; /* panel: keys, then values; weights: scores' room, or their own */
+      sums[ATTENTION_REDUCES]; /* panel: keys, then values; weights: the scores' room, where that can be */
 } local_tile;
 
 /* Elements from row to row of a panel of so many columns, of the scores and of the weights. */
@@ -36,6 +36,8 @@ static inline int64_t attend_scores_pitch(const local_tile *s) { return s->keys 
 static inline int64_t attend_weights_pitch(const local_tile *s) {
   return s->fragments ? attend_panel_pitch(s, s->keys) : attend_scores_pitch(s);
 }
+/* Elements of the weights that stand for a row of scores: of all parts of a subgroup's rows, which lie together, no more than those have bytes. */
+static inline int64_t attend_weights_row(const local_tile *s) { return 4 / ir_dtypes[s->element].bytes * attend_scores_pitch(s); }
 /* Vector v of the result that the item has: its column. */
 ir_expr attend_result_column(const local_tile *, uint32_t v);
 

@@ -61,9 +61,9 @@ static ir_expr own_rows(const local_tile *s, int64_t pitch) {
 typedef struct product { /* the subgroup's rows of an array, whose `parts` lie one after the other and add up, times the panel */
   const char *name;
   const attend_array *rows;
-  int64_t rows_pitch, pitch, terms; /* pitch: the panel's */
-  uint32_t parts, cells;            /* cells: fragments of the result */
-  bool turned;                      /* the panel's rows are the result's columns, not the terms */
+  int64_t row, rows_pitch, pitch, terms; /* row: elements of all parts; pitch: the panel's */
+  uint32_t parts, cells;                 /* cells: fragments of the result */
+  bool turned;                           /* the panel's rows are the result's columns, not the terms */
 } product;
 
 static void multiply(local_tile *s, const product *of, uint32_t *acc) {
@@ -76,7 +76,7 @@ static void multiply(local_tile *s, const product *of, uint32_t *acc) {
       .name = "f", .hi = expr_int(x, of->terms), .step = m->k, .whole = true, .carry_count = of->cells, .initial = acc, .carried = carried};
   const ir_expr term = emit_loop(e, &loop);
   for (uint32_t p = 0; p < of->parts; p++) {
-    const ir_expr at = expr_add(x, own_rows(s, of->rows_pitch), expr_add(x, term, expr_int(x, p * s->queries * of->rows_pitch)));
+    const ir_expr at = expr_add(x, own_rows(s, of->row), expr_add(x, term, expr_int(x, p * m->m * of->rows_pitch)));
     a[p] = fragment_load(e, of->rows->memory, FRAGMENT_A, at, (uint32_t)of->rows_pitch, false);
   }
   const ir_expr pitch = expr_int(x, of->pitch);
@@ -101,7 +101,7 @@ void attend_mma_scores(local_tile *s) {
   const int64_t pitch = attend_panel_pitch(s, s->inner);
   const uint32_t cells = s->keys / s->units.size.n;
   uint32_t acc[MOST_CELLS];
-  multiply(s, &(product){"s", &s->query, pitch, pitch, s->inner, 1, cells, true}, acc);
+  multiply(s, &(product){"s", &s->query, pitch, pitch, pitch, s->inner, 1, cells, true}, acc);
   put(s, cells, acc);
 }
 
@@ -117,10 +117,12 @@ static uint32_t leading(local_tile *s, uint32_t weight) {
 void attend_mma_weight(local_tile *s, ir_expr at, uint32_t weight) {
   emit *e = s->t->e;
   expr_pool *x = e->x;
-  const ir_expr own = expr_add(x, expr_mul(x, expr_div(x, s->item, s->share), expr_int(x, attend_weights_pitch(s))), at);
+  const int64_t pitch = attend_weights_pitch(s);
+  const ir_expr row = expr_mod(x, expr_div(x, s->item, s->share), s->units.size.m);
+  const ir_expr own = expr_add(x, own_rows(s, attend_weights_row(s)), expr_add(x, expr_mul(x, row, expr_int(x, pitch)), at));
   for (uint32_t p = 0; p < WEIGHT_PARTS && !e->failed && !e->k->failed; p++) {
     const uint32_t part = p + 1 < WEIGHT_PARTS ? leading(s, weight) : weight;
-    attend_store(s->t, &s->weights, expr_add(x, own, expr_int(x, p * s->queries * attend_weights_pitch(s))), part);
+    attend_store(s->t, &s->weights, expr_add(x, own, expr_int(x, p * s->units.size.m * pitch)), part);
     weight = kir_2(e->k, KIR_sub, weight, part);
   }
 }
@@ -131,13 +133,14 @@ void attend_mma_values(local_tile *s, uint32_t factor, uint32_t *results) {
   expr_pool *x = e->x;
   const uint32_t n = s->units.size.n, cells = (uint32_t)s->depth / n, most = s->keys / n, vectors = n / (s->share * ATTEND_VECTOR);
   uint32_t acc[MOST_CELLS];
-  const product weighted = {"o",   &s->weights, attend_weights_pitch(s), attend_panel_pitch(s, s->depth), s->keys, WEIGHT_PARTS,
-                            cells, false};
+  const product weighted = {
+      "o",   &s->weights, attend_weights_row(s), attend_weights_pitch(s), attend_panel_pitch(s, s->depth), s->keys, WEIGHT_PARTS,
+      cells, false};
   multiply(s, &weighted, acc);
   const ir_expr own = expr_mul(x, expr_div(x, s->item, s->share), expr_int(x, attend_scores_pitch(s)));
   for (uint32_t first = 0; first < cells; first += most) {
     const uint32_t count = cells - first < most ? cells - first : most;
-    if (first) fragment_barrier(e);
+    fragment_barrier(e);
     put(s, count, acc + first);
     fragment_barrier(e);
     for (uint32_t v = 0; v < count * vectors; v++) {

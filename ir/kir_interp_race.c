@@ -150,13 +150,13 @@ static void count_transactions(kvm *vm, const kvm_access *a, uint32_t first) {
   vm->stats.ideal_transactions += ideal < actual ? ideal : actual;
 }
 
-/* Extra rounds that 32 lanes need because words of one bank differ. */
-static void count_conflicts(kvm *vm, const kvm_access *a, uint32_t first) {
+/* Extra rounds that lanes [first, end) need because words of one bank differ. */
+static void count_rounds(kvm *vm, const kvm_access *a, uint32_t first, uint32_t end) {
   const kvm_memory *m = a->memory;
   const uint32_t lanes = a->lanes, step = a->stride * m->bytes;
   uint32_t banks[BANKS] = {0}, words = 0, most = 0;
   vm->stamp++;
-  for (uint32_t i = first; i < first + LANES && i < vm->items; i++)
+  for (uint32_t i = first; i < end && i < vm->items; i++)
     for (uint32_t n = 0; n < lanes && vm->mask[i]; n++) {
       const uint64_t word = (vm->address[i] + (uint64_t)n * step) / 4;
       if (!add_segment(vm, word)) continue;
@@ -166,6 +166,12 @@ static void count_conflicts(kvm *vm, const kvm_access *a, uint32_t first) {
     }
   const uint32_t least = (words + BANKS - 1) / BANKS;
   vm->stats.bank_conflicts += most - least;
+}
+
+/* Of vectors, so many lanes are served at once as ask for a word of every bank: 16 of 8 bytes, 8 of 16. */
+static void count_conflicts(kvm *vm, const kvm_access *a, uint32_t first) {
+  const uint32_t words = (a->lanes * a->memory->bytes + 3) / 4, together = words > LANES / 4 ? 4 : LANES / (words ? words : 1);
+  for (uint32_t at = first; at < first + LANES; at += together) count_rounds(vm, a, at, at + together);
 }
 
 void kvm_count_access(kvm *vm, const kvm_access *a, bool store) {

@@ -84,7 +84,7 @@ uint32_t kir_local_bytes(const kir_kernel *k) {
   uint32_t bytes = 0;
   for (uint32_t i = 0; i < k->memories.count; i++) {
     const kir_memory *m = &k->memories.at[i];
-    if (m->space != KIR_LOCAL) continue;
+    if (m->space != KIR_LOCAL || m->overlay) continue; /* schedules lay nothing over what is smaller */
     uint64_t cells = 1;
     for (uint32_t d = 0; d < m->rank; d++) cells *= m->dims[d];
     bytes += (uint32_t)cells * ir_dtypes[m->type.base].bytes * m->type.lanes;

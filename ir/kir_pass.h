@@ -9,6 +9,9 @@ enum { KIR_MMA_F16, KIR_MMA_BF16, KIR_MMA_I8, KIR_MMA_U8, KIR_MMA_TYPES, KIR_MMA
 typedef struct kir_mma {
   uint8_t m, n, k;
 } kir_mma;
+// clang-format off
+#define KIR_MMA_TENSOR_CORES {16, 16, 16}, {16, 16, 16}, {16, 16, 32}, {16, 16, 32} /* mma.sync of sm_80 and later, two of 8 columns together */
+// clang-format on
 #define KIR_MMA_ALL(size)                                                            \
   {                                                                                  \
     {size, size, size}, {size, size, size}, {size, size, size}, { size, size, size } \

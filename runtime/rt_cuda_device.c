@@ -82,7 +82,8 @@ static void query_profile(cuda_device *device) {
   caps->f16_storage = caps->int8_storage = caps->int16_storage = caps->subgroups = caps->subgroup_arithmetic = true;
   caps->f16_arithmetic = device->arch >= 53, caps->bf16_storage = true;
   caps->async_copy = device->arch >= 80, caps->dot4 = device->arch >= 61;
-  for (uint32_t i = 0; i < KIR_MMA_TYPES; i++) caps->mma[i] = device->arch >= 80 ? (kir_mma){16, 16, 16} : (kir_mma){0, 0, 0};
+  static const kir_mma fragments[KIR_MMA_TYPES] = {KIR_MMA_TENSOR_CORES};
+  for (uint32_t i = 0; i < KIR_MMA_TYPES; i++) caps->mma[i] = device->arch >= 80 ? fragments[i] : (kir_mma){0, 0, 0};
   caps->texel = caps->images = caps->nan_unsafe = false;
   caps->subgroup_size = (uint8_t)profile->subgroup_max, caps->narrow_local = true;
 }

@@ -152,7 +152,8 @@ my $wide = inspect(put('wide.snt', "graph \@wide(%x: i8[1280,1280], %w: i8[1280,
 ok(@$wide == 1 && $wide->[0]{mix}{matrix} > 0, 'a product of bytes of many tiles on h100: one kernel, on matrix units') or diag(encode_json($wide));
 # terms of one tap are a literal apart: one choice of an address, one address
 my ($stepped) = @{inspect('tests/inspect/conv3x3_f16.snt --profile h100 --sample 2')};
-cmp_ok($stepped->{mix}{integer}, '<=', 6 * $stepped->{mix}{matrix}, 'conv3x3_f16 on h100: at most six integer instructions a product of fragments');
+my $products = 8 * 64 * 56 * 56 * 64 * 9 / 4096; # that the convolution has: a tile of 128 columns would make as many again, of columns that are not there
+cmp_ok($stepped->{mix}{integer} * $stepped->{groups} * $stepped->{items} / 32, '<=', 8 * $products, 'conv3x3_f16 on h100: at most eight integer instructions a product of fragments');
 # what conflicts and strides cost is seen: a transpose without a tile reads a sector an item
 my $strided = inspect('tests/inspect/strided.snt --profile h100 --unfused');
 ok((grep { $_->{excess} > 2 } @$strided), 'strided accesses are more sectors than the fewest') or diag(encode_json($strided));
@@ -160,9 +161,11 @@ ok((grep { $_->{excess} > 2 } @$strided), 'strided accesses are more sectors tha
 # ---- registers ----
 
 SKIP: {
-  skip('nvcc is not here: no figures of registers and spills', 24) if system('command -v nvcc >/dev/null 2>&1');
-  for my $model ('matmul', 'matmul_f16', 'matmul_i8', 'mlp', 'conv3x3', 'attention', 'attention_causal', 'attention_f16', 'attention_causal_bf16', 'conv3x3_f16') {
-    says("$sinter compile tests/inspect/$model.snt --profile h100 --target cuda -o $dir/$model");
+  skip('nvcc is not here: no figures of registers and spills', 28) if system('command -v nvcc >/dev/null 2>&1');
+  put('large_f16.snt', "graph \@large(%x: f16[4096,4096], %w: f16[4096,4096]) {\n  %y = matmul %x, %w\n  return y=%y\n}\n");
+  put('large_i8.snt', "graph \@large(%x: i8[4096,4096], %w: i8[4096,4096]) {\n  %y = matmul_integer %x, %w\n  return y=%y\n}\n");
+  for my $model ('large_f16', 'large_i8', 'matmul', 'matmul_f16', 'matmul_i8', 'mlp', 'conv3x3', 'attention', 'attention_causal', 'attention_f16', 'attention_causal_bf16', 'conv3x3_f16') {
+    says("$sinter compile " . ($model =~ /large/ ? $dir : 'tests/inspect') . "/$model.snt --profile h100 --target cuda -o $dir/$model");
     for my $source (glob "$dir/$model/*.cu") {
       for my $arch ('sm_80', 'sm_90') {
         (undef, $said) = says("nvcc -arch=$arch -cubin -fmad=false -Xptxas -v -o $dir/x.cubin $source");
@@ -200,6 +203,24 @@ for my $model ('even', 'linear_f16') {
   ($code, $said) = says("$sinter run tests/inspect/$model.snt --device interp --profile $dir/plain.profile --check --quiet");
   is($code, 0, "$model without asynchronous copies") or diag($said);
   ok(!(grep { $_->{mix}{copy} > 0 } @{inspect("tests/inspect/$model.snt --profile $dir/plain.profile")}), "$model: has none of them then");
+}
+# What fills a device goes in tiles of 64 x 64 a subgroup, of which eight are on a unit: here the device is one unit. The terms of bytes are a fragment and a half.
+for my $case (['interp', 'interp'], ['cuda-text', 'cuda']) {
+  my ($selector, $target) = @$case;
+  my $one = put("one-$target.profile", "base = h100\nname = one-$target\ntarget = $target\nunits = 1\n");
+  for my $model ('tall_f16', 'padded_i8') {
+    my ($tile) = @{inspect("tests/inspect/$model.snt --profile $one")};
+    ok($tile->{groups} == 4 && $tile->{items} == 128 && $tile->{mix}{matrix} == 16 * 5, "$model on one unit: four groups of 128 items, sixteen fragments each, five times") or diag(encode_json($tile));
+    is($tile->{conflicts}, 0, "$model: no conflicts of banks");
+    SKIP: {
+      skip(lacks($selector), 1) if lacks($selector);
+      ($code, $said) = says("$sinter run tests/inspect/$model.snt --device $selector --profile $one --check --quiet");
+      is($code, 0, "$model of sixteen fragments a subgroup: right on $selector") or diag($said);
+    }
+    next if $target eq 'interp';
+    says("$sinter compile tests/inspect/$model.snt --target cuda --profile $one -o $dir/one-$model");
+    like(join('', map { slurp($_) } glob "$dir/one-$model/*.cu"), qr/__launch_bounds__\(128, 2\)/, "$model: twice as many registers for half as many subgroups");
+  }
 }
 # Strips of four columns read past what there is; where that is not harmless they read the last texel instead, and the interpreter holds them to it.
 # Of storage strips are loops, down columns and along rows; 120 rows of 1080 are one.

@@ -55,7 +55,7 @@ static const char shim[] =
     "template <int N> void snt_copy(void *, const void *, bool) {}\nstatic inline void snt_copy_commit() {}\ntemplate <int N> void "
     "snt_copy_wait() {}\n"
     "#define SNT_AT(p) (const char *)(p)\nstatic inline unsigned snt_lane() { return 0; }\n"
-    "template <int n> void snt_read(unsigned (&)[n], const char *, bool) {}\n"
+    "static inline void snt_read(unsigned *, const char *, bool) {}\n"
     "template <class A, class C> void snt_unit(C *, const A &, const unsigned *) {}\n"
     "static inline unsigned __byte_perm(unsigned a, unsigned, unsigned) { return a; }\n"
     "static inline float snt_f32_from_f16(unsigned short h) { return h; }\nstatic inline unsigned short snt_f16_from_f32(float x) { return "

@@ -166,6 +166,11 @@ static void test_counts(void) {
   counts(HEAD32 "store %t[0,%l], 0 }", 0, 0, 0, "a row of local memory");
   counts(HEAD32 "store %t[%l,0], 0 }", 0, 0, 31, "a column of local memory");
   counts(HEAD32 "store %w[%l,0], 0 }", 0, 0, 0, "a column of padded rows");
+  counts(HEAD32 "%q = udiv %l, 8; %m = umod %l, 8; %r = udiv %m, 2; %o = umod %l, 2; %z: f32x4 = splat 0; store %t[%r, 8*%q + 4*%o], %z }",
+         0, 0, 12, "vectors of sixteen bytes, eight lanes at once");
+  counts(HEAD32
+         "%q = udiv %l, 16; %m = umod %l, 16; %r = udiv %m, 8; %o = umod %l, 8; %z: f32x2 = splat 0; store %t[%r, 16*%q + 2*%o], %z }",
+         0, 0, 2, "vectors of eight bytes, sixteen lanes at once");
   kernel_dispatch d;
   run("kernel @k items=(4,1,1) {\n" TWO
       "%l = local 0; %c = lt %l, 2\n if %c { %v: f32x2 = load %a[2*%l]; %w = fma %v, %v, %v; store %y[2*%l], %w } }",

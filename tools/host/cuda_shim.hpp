@@ -293,14 +293,14 @@ template <int side, class T> struct snt_half;
 template <int side, class T> struct snt_bytes;
 static inline unsigned snt_lane() { return snt::now.current % 32; }
 // Lane l says where row l % 8 of matrix l / 8 is and gets two elements of its row l / 4; `turned`: of its column.
-template <unsigned N> static inline void snt_read(unsigned (&r)[N], const char *at, bool turned) {
+static inline void snt_read(unsigned *r, const char *at, bool turned) {
   const char *rows[32];
   unsigned words[sizeof at / sizeof(unsigned)], heard[32][sizeof at / sizeof(unsigned)];
   std::memcpy(words, &at, sizeof at);
   snt::all_lanes(words, heard);
   std::memcpy(rows, heard, sizeof rows);
   const unsigned own = snt_lane() / 4, first = snt_lane() % 4 * 2;
-  for (unsigned n = 0; n < N; n++)
+  for (unsigned n = 0; n < 4; n++)
     for (unsigned i = 0; i < 2; i++) {
       unsigned short element;
       std::memcpy(&element, rows[8 * n + (turned ? first + i : own)] + 2 * (turned ? own : first + i), sizeof element);
@@ -311,19 +311,20 @@ namespace snt {
 template <int side> static inline float number(unsigned x, const snt_half<side, float> &) { return snt_f32_from_f16((unsigned short)x); }
 template <int side> static inline float number(unsigned x, const snt_half<side, snt_bf16> &) { return __uint_as_float(x << 16); }
 template <int side, class T> static inline int number(unsigned x, const snt_bytes<side, T> &) { return (T)x; }
+template <int side, class T> static constexpr unsigned a_word(const snt_half<side, T> &) { return 2; }
+template <int side, class T> static constexpr unsigned a_word(const snt_bytes<side, T> &) { return 4; }
 static inline float multiply_add(float a, float b, float c) { return c + a * b; }
 static inline int multiply_add(int a, int b, int c) { return (int)((unsigned)c + (unsigned)(a * b)); }
 }  // namespace snt
-// m16n8k16: lane l has of a rows l / 4 and l / 4 + 8, of b column l / 4, of c columns 2 (l % 4) and the next of the rows it has of a.
+// m16n8k16 of halves, m16n8k32 of bytes: lane l has of a rows l / 4 and l / 4 + 8, of b column l / 4, of c columns 2 (l % 4) and the next of the rows it has of a.
 template <class A, class C> static inline void snt_unit(C *c, const A &a, const unsigned *b) {
-  const unsigned words = sizeof a.r / sizeof *a.r, per = 8 / words, bits = 32 / per, mask = (1u << bits) - 1;
-  unsigned p[32][words], mine[words] = {}, q[32][words];
-  std::memcpy(mine, b, words / 2 * sizeof *b);
+  const unsigned per = snt::a_word(a), bits = 32 / per, mask = (1u << bits) - 1;
+  unsigned p[32][4], mine[4] = {b[0], b[1]}, q[32][4];
   snt::all_lanes(a.r, p);
   snt::all_lanes(mine, q);
   for (unsigned i = 0; i < 4; i++) {
     const unsigned row = snt_lane() / 4, below = i / 2, column = snt_lane() % 4 * 2 + i % 2;
-    for (unsigned k = 0; k < 16; k++) {
+    for (unsigned k = 0; k < 8 * per; k++) {
       const unsigned lane = k / per % 4, half = k / (4 * per), shift = k % per * bits;
       c[i] = snt::multiply_add(snt::number(p[4 * row + lane][2 * half + below] >> shift & mask, a),
                                snt::number(q[4 * column + lane][half] >> shift & mask, a), c[i]);
