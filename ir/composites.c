@@ -7,7 +7,7 @@ _Static_assert(IR_PARAM_COUNT <= 64, "parameter masks are 64 bits");
 const ir_composite_info ir_composites[IR_COMPOSITE_COUNT] = {
     [IR_COMPOSITE_NONE] = {.name = "none"},
 #define COMPOSITE(id, least, most, result_count, keys, words) \
-  [IR_COMPOSITE_##id] = {.name = #id, .min_args = least, .max_args = most, .results = result_count, .params = keys, .doc = words},
+  [IR_COMPOSITE_##id] = {.name = #id, .min_args = least, .max_args = most, .results = result_count, .params = keys},
 #include "ir/composites.def"
 #undef COMPOSITE
 };

@@ -25,7 +25,6 @@ typedef struct ir_composite_info {
   const char *name;
   uint8_t min_args, max_args, results;
   uint64_t params; /* mask of 1 << ir_param_key */
-  const char *doc;
 } ir_composite_info;
 extern const ir_composite_info ir_composites[IR_COMPOSITE_COUNT];
 extern const ir_attr_info ir_param_infos[IR_PARAM_COUNT];
