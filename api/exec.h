@@ -28,7 +28,7 @@ void exec_drop_chains(snt_exec *);
 bool exec_runs_near(const snt_exec *);
 
 /* api/exec_constants.c: constants; behind the jobs of kernels and chains those of constants, for which there is room */
-static inline uint64_t exec_round(uint64_t bytes) { return bytes ? (bytes + 15) / 16 * 16 : 16; }
+static inline uint64_t exec_round(uint64_t bytes) { return bytes ? (bytes + 15) / 16 * 16 : RT_EMPTY_BYTES; }
 snt_result exec_upload_new(snt_exec *, uint32_t buffer, uint64_t bytes, const void *data, snt_diag *); /* no data: zeros */
 snt_result exec_expect_constants(snt_exec *, snt_diag *);
 snt_result exec_build_constant(snt_exec *, exec_job *, snt_diag *);

@@ -61,7 +61,7 @@ snt_result exec_make_scratch(snt_exec *x, const int64_t *symbols, snt_diag *diag
   rt_device *rt = x->device->rt;
   rt_buffer *larger;
   SNT_TRY(rt->v->wait(x->stream->rt, diag));
-  SNT_TRY(rt->v->buffer_create(rt, exec_round(bytes), &larger, diag));
+  SNT_TRY(rt->v->buffer_create(rt, exec_round(bytes) + RT_EMPTY_BYTES, &larger, diag)); /* the last part may be empty */
   if (x->scratch) rt->v->buffer_destroy(x->scratch);
   x->scratch = larger;
   x->scratch_bytes = bytes;

@@ -64,7 +64,7 @@ static snt_result too_large(layouter *l, const char *name, VkDeviceSize bytes) {
 static snt_result take_room(layouter *l, uint32_t class, VkDeviceSize bytes, const char *name, door_place *out) {
   door_layout *to = l->out;
   snt_vk_memory_need *n = to->need_count ? &to->needs[to->need_count - 1] : NULL;
-  bytes = round_up(bytes ? bytes : 16, l->align);
+  bytes = round_up(bytes ? bytes : RT_EMPTY_BYTES, l->align);
   if (bytes > l->limit) return too_large(l, name, bytes);
   if (!n || n->memory_class != class || bytes > l->limit - n->size) n = add_need(l, class);
   if (!n) return ir_fail(l->diag, SNT_E_LIMIT, "memory", 0, "more than %d chunks of memory", DOOR_MAX_NEEDS);
@@ -137,7 +137,7 @@ bool door_port_bytes(const snt_exec *x, uint32_t port, const int64_t *symbols, V
   const ir_plan *p = door_plan(x);
   uint64_t bytes;
   if (!plan_logical_bytes(p, &p->buffers.at[x->door->ports[port].buffer], symbols, &bytes)) return false;
-  *out = round_up(bytes ? bytes : 16, 16);
+  *out = round_up(bytes ? bytes : RT_EMPTY_BYTES, 16);
   return true;
 }
 
@@ -276,7 +276,7 @@ static snt_result walk_constants(uploader *u, bool only_check, bool *finished, s
     if (b->kind != PLAN_CONSTANT || b->first_step == UINT32_MAX) continue;
     if (!plan_eval(p, b->bytes, NULL, &bytes) || !plan_logical_bytes(p, b, NULL, &logical) || (!b->data && !b->making))
       return ir_fail(diag, SNT_E_INTERNAL, "init", 0, "%s has no size or no data", b->name);
-    const VkDeviceSize room = round_up(bytes ? bytes : 16, align);
+    const VkDeviceSize room = round_up(bytes ? bytes : RT_EMPTY_BYTES, align);
     if (any && room > limit - used) chunk++, used = 0;
     any = true;
     if (chunk >= u->info->constant_count)

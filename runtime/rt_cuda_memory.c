@@ -6,7 +6,7 @@ snt_result cuda_buffer_create(rt_device *base, uint64_t bytes, rt_buffer **out, 
   if (base->lost) return SNT_E_DEVICE_LOST;
   cuda_buffer *buffer = rt_take(base->alloc, sizeof *buffer);
   if (!buffer) return ir_fail(diag, SNT_E_HOST_MEM, "buffer", 0, "out of memory");
-  buffer->base = (rt_buffer){.v = base->v, .device = base, .bytes = bytes ? bytes : 1};
+  buffer->base = (rt_buffer){.v = base->v, .device = base, .bytes = bytes ? bytes : RT_EMPTY_BYTES};
   CUresult code = CUDA_ERROR_OUT_OF_MEMORY;
   if (bytes <= base->profile.max_buffer_bytes && cuda_enter(device)) {
     code = device->api.cuMemAlloc_v2(&buffer->address, buffer->base.bytes);

@@ -84,7 +84,7 @@ static snt_result create_buffer(rt_device *base, uint64_t bytes, const void *ove
   }
   ocl_buffer *buffer = rt_take(base->alloc, sizeof *buffer);
   if (!buffer) return ir_fail(diag, SNT_E_HOST_MEM, "buffer", 0, "out of memory");
-  buffer->base = (rt_buffer){.v = base->v, .device = base, .bytes = bytes ? bytes : 1};
+  buffer->base = (rt_buffer){.v = base->v, .device = base, .bytes = bytes ? bytes : RT_EMPTY_BYTES};
   rt_lock_init(&buffer->lock);
   cl_int code = CL_SUCCESS;
   const bool mapped = device->family->host_mapped && !over;

@@ -26,7 +26,7 @@ snt_result rt_sync_buffer_create(rt_device *base, uint64_t bytes, rt_buffer **ou
   }
   rt_sync_buffer *buffer = rt_take(base->alloc, sizeof *buffer);
   if (!buffer) return ir_fail(diag, SNT_E_HOST_MEM, "buffer", 0, "out of memory");
-  buffer->base = (rt_buffer){.v = base->v, .device = base, .bytes = bytes ? bytes : 1};
+  buffer->base = (rt_buffer){.v = base->v, .device = base, .bytes = bytes ? bytes : RT_EMPTY_BYTES};
   snt_result result = take_memory(device, buffer, diag);
   if (result != SNT_OK) {
     rt_give(base->alloc, buffer, sizeof *buffer);

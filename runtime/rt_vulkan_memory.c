@@ -76,7 +76,7 @@ snt_result vk_buffer_create(rt_device *base, uint64_t bytes, rt_buffer **out, sn
   if (bytes > UINT64_MAX / 2) return ir_fail(diag, SNT_E_DEVICE_MEM, "buffer", 0, "%llu bytes", (unsigned long long)bytes);
   vk_buffer *buffer = rt_take(base->alloc, sizeof *buffer);
   if (!buffer) return ir_fail(diag, SNT_E_HOST_MEM, "buffer", 0, "out of memory");
-  buffer->base = (rt_buffer){.v = base->v, .device = base, .bytes = bytes ? bytes : 1};
+  buffer->base = (rt_buffer){.v = base->v, .device = base, .bytes = bytes ? bytes : RT_EMPTY_BYTES};
   rt_lock_init(&buffer->lock);
   uint64_t rounded = (buffer->base.bytes + VK_BUFFER_ROUND - 1) / VK_BUFFER_ROUND *
                      VK_BUFFER_ROUND; /* a last, part-filled texel is inside */

@@ -261,6 +261,9 @@ static void check_mistakes(fixture *f) {
          "%s: in the compiler's words: %s", f->selector, diag.text);
   result = f->v->buffer_create(f->device, (uint64_t)1 << 62, &huge, &diag);
   tap_is_int(result, SNT_E_DEVICE_MEM, "%s: a buffer of 2^62 bytes (%s)", f->selector, diag.text);
+  rt_buffer *empty = make_buffer(f, 0); /* a guard may load the first vector of it */
+  tap_ok(empty && empty->bytes >= 16 * sizeof(double), "%s: a buffer of no bytes has room for a vector", f->selector);
+  f->v->buffer_destroy(empty);
   f->v->buffer_destroy(buffer);
 }
 
