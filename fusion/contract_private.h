@@ -102,8 +102,8 @@ typedef struct contract_tiles {
   ir_expr extent;
   int64_t step;
 } contract_tiles;
-void contract_tile_loop(contraction *, const contract_tiles *, contract_tile_body, ir_expr other); /* schedule_contract.c */
-bool contract_read_labels(contraction *);                                                          /* schedule_contract.c */
+void contract_tile_loop(contraction *, const contract_tiles *, contract_tile_body, ir_expr other); /* contract_axes.c */
+bool contract_read_labels(contraction *);
 void contract_take_lanes(contraction *, int32_t axis);   /* of the result, and rows and outer to it */
 bool contract_pick_axes(contraction *);                  /* of the result: lanes, rows, outer; false: one element */
 void contract_make_lanes(contraction *, ir_expr stride); /* the vectors of a tile, `stride` columns apart */

@@ -3,6 +3,45 @@
    Tails are overlapped by the caller, so a tile is always whole. */
 #include "fusion/contract_private.h"
 
+map_access contract_operand_at(const contraction *t, uint32_t operand) {
+  uint32_t rank;
+  const ir_expr *labels = contract_labels(t, operand, &rank);
+  map_access a = {.rank = rank};
+  for (uint32_t i = 0; i < rank; i++) a.at[i] = t->at[labels[i]];
+  return a;
+}
+
+typedef struct stride_probe {
+  const fusion_context *c;
+  uint32_t var;
+  int64_t worst;
+} stride_probe;
+
+static void probe_load(void *user, const fusion_load *load) {
+  stride_probe *p = user;
+  expr_pool *x = p->c->graph->pool;
+  int64_t coef;
+  ir_expr rest;
+  const ir_expr offset = fusion_stored_offset(p->c, load->node, load->access);
+  if (!expr_split_affine(x, offset, p->var, &coef, &rest) || coef < 0) coef = INT32_MAX;
+  if (coef > p->worst) p->worst = coef;
+}
+
+int64_t contract_stride(contraction *t, uint32_t member, uint32_t operand, uint32_t label) {
+  expr_pool *x = t->c->graph->pool;
+  ir_expr v = 0;
+  for (uint32_t i = 0; i < CONTRACT_LABELS; i++) {
+    if (t->extent[i] == 0) continue;
+    const ir_expr made = expr_var_add(x, "i", 0, t->extent[i], 1);
+    t->at[i] = made;
+    if (i == label) v = made;
+  }
+  if (v >= 0) return 0;
+  stride_probe p = {t->c, emit_var_number(x, v), 0};
+  const map_access a = contract_operand_at(t, operand);
+  return fusion_walk_loads(t->c, t->group, contract_operand(t, member, operand), &a, probe_load, &p) ? p.worst : INT32_MAX;
+}
+
 /* More rows than a cache set has ways meet in one when they lie a power of two apart. */
 enum { FEW_ROWS = 8, MOST_ROWS = 14, MOST_VECTORS = 4, SET_BYTES = 4096, FMA_LATENCY = 4 };
 

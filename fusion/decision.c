@@ -1,6 +1,21 @@
 /* A decision record as one sentence: what was chosen, its numbers, and what would have to be otherwise for the other choice. */
 #include "fusion/fusion.h"
 
+const char *const fusion_kind_names[GROUP_KIND_COUNT] = {[GROUP_NONE] = "none",
+                                                         [GROUP_LOOP] = "loop",
+                                                         [GROUP_IMAGE] = "image",
+                                                         [GROUP_REDUCE] = "reduce",
+                                                         [GROUP_ROW] = "row",
+                                                         [GROUP_CONTRACT] = "contract",
+                                                         [GROUP_WINDOW] = "window",
+                                                         [GROUP_TRANSPOSE] = "transpose",
+                                                         [GROUP_SCAN] = "scan",
+                                                         [GROUP_SORT] = "sort",
+                                                         [GROUP_REPEAT] = "repeat",
+                                                         [GROUP_SCATTER] = "scatter",
+                                                         [GROUP_ATTENTION] = "attention",
+                                                         [GROUP_OPAQUE] = "opaque"};
+
 static const char *const kind_words[GROUP_KIND_COUNT] = {[GROUP_NONE] = "nothing",
                                                          [GROUP_LOOP] = "an elementwise loop",
                                                          [GROUP_REDUCE] = "a reduction",

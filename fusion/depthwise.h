@@ -30,7 +30,8 @@ void depthwise_end_row(depthwise *);
 
 /* depthwise_rows.c */
 static inline bool depthwise_has_ring(const depthwise *d) { return d->turned || d->product; }
-bool depthwise_can_turn(const depthwise *); /* of a source whose channels do not lie together */
+bool depthwise_can_turn(const depthwise *);                  /* of a source whose channels do not lie together */
+bool depthwise_is_channel(const depthwise *, uint32_t axis); /* of the source */
 map_access depthwise_source_at(const depthwise *, ir_expr row, ir_expr position, ir_expr channel);
 void depthwise_open_rows(depthwise *); /* room for the ring, before the loop */
 void depthwise_fetch_row(const depthwise *, ir_expr position, ir_expr channel);

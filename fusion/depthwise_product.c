@@ -105,3 +105,21 @@ void depthwise_make_row(depthwise *d, ir_expr row) {
   const ir_expr panels[2] = {0, expr_ceil_div(x, expr_int(x, d->channels), expr_int(x, width))};
   contract_tile_loop(p, &(contract_tiles){"n", panels, expr_int(x, d->channels), width}, column_body, 0);
 }
+
+/* Is the axis of the source that of the channels? */
+bool depthwise_is_channel(const depthwise *d, uint32_t axis) {
+  uint32_t rank;
+  return contract_labels(&d->t, d->data, &rank)[axis] == d->t.out[d->t.lane_axis];
+}
+
+/* Coordinates of the source: those of the result, but for its row, position and channel. */
+map_access depthwise_source_at(const depthwise *d, ir_expr row, ir_expr position, ir_expr channel) {
+  const contraction *t = &d->t;
+  uint32_t rank;
+  const ir_expr *labels = contract_labels(t, d->data, &rank);
+  map_access at = {.rank = ir_at(t->c->graph, d->source)->type.rank};
+  for (uint32_t i = 0; i < at.rank; i++) at.at[i] = depthwise_is_channel(d, i) ? channel : t->at[labels[i]];
+  at.at[d->source_axis] = row;
+  at.at[d->source_axis + 1] = position;
+  return at;
+}

@@ -22,24 +22,6 @@ bool depthwise_can_turn(const depthwise *d) {
   return (double)((d->taps + 1) * width * d->channels) * sizeof(float) <= 0.5 * t->c->options->profile->l2_bytes;
 }
 
-/* Is the axis of the source that of the channels? */
-static bool is_channel(const depthwise *d, uint32_t axis) {
-  uint32_t rank;
-  return contract_labels(&d->t, d->data, &rank)[axis] == d->t.out[d->t.lane_axis];
-}
-
-/* Coordinates of the source: those of the result, but for its row, position and channel. */
-map_access depthwise_source_at(const depthwise *d, ir_expr row, ir_expr position, ir_expr channel) {
-  const contraction *t = &d->t;
-  uint32_t rank;
-  const ir_expr *labels = contract_labels(t, d->data, &rank);
-  map_access at = {.rank = ir_at(t->c->graph, d->source)->type.rank};
-  for (uint32_t i = 0; i < at.rank; i++) at.at[i] = is_channel(d, i) ? channel : t->at[labels[i]];
-  at.at[d->source_axis] = row;
-  at.at[d->source_axis + 1] = position;
-  return at;
-}
-
 /* Channels innermost. */
 void depthwise_open_rows(depthwise *d) {
   const ir_tensor *t = &ir_at(d->t.c->graph, d->source)->type;
@@ -47,7 +29,7 @@ void depthwise_open_rows(depthwise *d) {
       .node = d->source, .storage = STAGE_PRIVATE, .ring_axis = (int32_t)d->source_axis, .ring_size = d->taps, .ordered = true};
   uint32_t count = 0;
   for (uint32_t i = 0; i < t->rank; i++) {
-    const bool row = i == d->source_axis || i == d->source_axis + 1, channel = is_channel(d, i);
+    const bool row = i == d->source_axis || i == d->source_axis + 1, channel = depthwise_is_channel(d, i);
     info.extent[i] = row || channel ? t->dims[i] : 1;
     if (channel) info.order[t->rank - 1] = (uint8_t)i;
     else info.order[count++] = (uint8_t)i;
@@ -75,7 +57,7 @@ static void turn_block(contraction *t, ir_expr tile, ir_expr position, ir_expr c
     if (e->failed || e->k->failed) return;
   }
   emit_scalar_lanes(e);
-  for (uint32_t i = 0; i < channels; i += BLOCK) schedule_turn(e, rows + i, BLOCK);
+  for (uint32_t i = 0; i < channels; i += BLOCK) emit_turn(e, rows + i, BLOCK);
   if (channels > BLOCK) schedule_join(e, rows, rows + BLOCK, BLOCK);
   const ir_expr across = emit_lanes(e, channel, channels);
   for (ir_expr i = 0; i < BLOCK && !e->failed; i++) {

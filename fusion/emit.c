@@ -2,103 +2,7 @@
    In: a group. Out: a kernel and a step in the plan. Whatever is remembered in a loop or if is forgotten when it closes. */
 #include "fusion/emit_private.h"
 
-/* ---- buffers ---- */
-
-static ir_expr storage_bytes(fusion_context *c, int32_t dtype, ir_expr elements) {
-  expr_pool *x = c->graph->pool;
-  const ir_expr bytes = expr_mul(x, elements, ir_dtypes[dtype].bytes);
-  return expr_mul(x, expr_ceil_div(x, bytes, 16), 16);
-}
-
-static const ir_port *find_port(const ir_graph *g, uint32_t node) {
-  for (uint32_t i = 0; i < g->inputs.count; i++)
-    if (g->inputs.at[i].node == node) return &g->inputs.at[i];
-  for (uint32_t i = 0; i < g->outputs.count; i++)
-    if (g->outputs.at[i].node == node) return &g->outputs.at[i];
-  return NULL;
-}
-
-static uint8_t buffer_kind(const ir_graph *g, uint32_t node) {
-  switch (ir_at(g, node)->op) {
-  case IR_OP_input: return PLAN_INPUT;
-  case IR_OP_state: return PLAN_STATE;
-  case IR_OP_const: return PLAN_CONSTANT;
-  default: break;
-  }
-  for (uint32_t i = 0; i < g->outputs.count; i++)
-    if (g->outputs.at[i].node == node) return PLAN_OUTPUT;
-  return PLAN_SCRATCH;
-}
-
-/* The new value of a state lives in the state's own storage, unless someone still needs the old one. */
-uint32_t fusion_storage_node(const fusion_context *c, uint32_t node) {
-  const ir_graph *g = c->graph;
-  for (uint32_t i = 0; i < g->updates.count; i++)
-    if (g->updates.at[i].value == node && !(c->copied_update && c->copied_update[i])) return g->updates.at[i].state;
-  return node;
-}
-
-void fusion_note_asked(fusion_context *c, const fusion_asked *asked) {
-  for (uint32_t i = 0; c->asking && i < c->asked.count; i++)
-    if (c->asked.at[i].kind == asked->kind && c->asked.at[i].buffer == asked->buffer) return;
-  if (c->asking && !IR_PUSH(c->arena, &c->asked, *asked)) c->plan->failed = true;
-}
-
-/* What a port's elements are to its caller: bytes may be of a type that kernels do not know (storage.c). */
-static uint8_t port_dtype(const fusion_context *c, const plan_buffer *b) {
-  const ir_graph *given = c->given;
-  if (!given || b->dtype != SNT_U8 || (b->kind != PLAN_INPUT && b->kind != PLAN_STATE && b->kind != PLAN_OUTPUT)) return b->dtype;
-  const uint32_t count = b->kind == PLAN_OUTPUT ? given->outputs.count : given->inputs.count;
-  const ir_port *ports = b->kind == PLAN_OUTPUT ? given->outputs.at : given->inputs.at;
-  for (uint32_t i = 0; i < count; i++)
-    if (!strcmp(&given->names.at[ports[i].name], b->name)) return ir_at(given, ports[i].node)->type.dtype;
-  return b->dtype;
-}
-
-/* Its number + 1. */
-static uint32_t make_buffer(fusion_context *c, uint32_t owner) {
-  ir_graph *g = c->graph;
-  const ir_node *n = ir_at(g, owner);
-  const ir_port *port = find_port(g, owner);
-  ir_expr elements = 1;
-  plan_buffer b = {.kind = buffer_kind(g, owner), .dtype = n->type.dtype, .rank = n->type.rank, .align = 256, .node = owner};
-  memcpy(b.dims, n->type.dims, sizeof b.dims);
-  if (fusion_has_pitch(c, owner)) b.rank = (uint8_t)(c->pitches[owner].axes + 1), b.dims[b.rank - 1] = c->pitches[owner].elements;
-  b.name = port && port->name ? &g->names.at[port->name] : ir_node_name(g, owner);
-  b.dtype = port_dtype(c, &b);
-  for (uint32_t i = 0; i < b.rank; i++) elements = expr_mul(g->pool, elements, b.dims[i]);
-  b.bytes = storage_bytes(c, n->type.dtype, elements);
-  ir_source source = {0};
-  if (b.kind == PLAN_CONSTANT && !fusion_stored_source(c, owner, &source)) c->plan->failed = true;
-  b.data = source.data, b.making = source.making;
-  if (!IR_PUSH(c->arena, &c->plan->buffers, b)) c->plan->failed = true;
-  return c->plan->buffers.count;
-}
-
-uint32_t fusion_buffer_of(fusion_context *c, uint32_t node) {
-  const uint32_t owner = fusion_storage_node(c, node);
-  if (!c->buffers[owner]) c->buffers[owner] = make_buffer(c, owner);
-  const fusion_asked asked = {.kind = FUSION_ASKED_NODE, .node = node, .buffer = c->buffers[owner] - 1};
-  fusion_note_asked(c, &asked);
-  return asked.buffer;
-}
-
-uint32_t fusion_add_scratch(fusion_context *c, const char *name, int32_t dtype, ir_expr elements) {
-  plan_buffer b = {.kind = PLAN_SCRATCH, .dtype = (uint8_t)dtype, .rank = 1, .align = 256, .name = name};
-  b.dims[0] = elements;
-  b.bytes = storage_bytes(c, dtype, elements);
-  if (!IR_PUSH(c->arena, &c->plan->buffers, b)) c->plan->failed = true;
-  fusion_note_asked(c, &(fusion_asked){.kind = FUSION_ASKED_SCRATCH, .buffer = c->plan->buffers.count - 1});
-  return c->plan->buffers.count - 1;
-}
-
-uint32_t fusion_add_constant(fusion_context *c, const char *name, int32_t dtype, int64_t elements, const ir_making *making) {
-  plan_buffer b = {.kind = PLAN_CONSTANT, .dtype = (uint8_t)dtype, .rank = 1, .align = 256, .name = name, .making = making};
-  b.dims[0] = expr_int(c->graph->pool, elements);
-  b.bytes = storage_bytes(c, dtype, b.dims[0]);
-  if (!IR_PUSH(c->arena, &c->plan->buffers, b)) c->plan->failed = true;
-  return c->plan->buffers.count - 1;
-}
+/* ---- memories ---- */
 
 ir_expr emit_buffer_elements(const emit *e, const plan_buffer *b) {
   ir_expr n = 1;
@@ -262,7 +166,7 @@ snt_result emit_end(emit *e, ir_expr groups, uint32_t choice, uint32_t guard_cou
   if (e->failed && e->failed_node) {
     const ir_node *n = ir_at(e->g, e->failed_node);
     return ir_fail(c->diag, SNT_E_INTERNAL, "schedule", n->origin, "kernel %s: %s (%s) cannot be computed inside a kernel of kind %s",
-                   e->k->name, ir_ops[n->op].name, ir_node_name(e->g, e->failed_node), fusion_schedules[e->group->kind].name);
+                   e->k->name, ir_ops[n->op].name, ir_node_name(e->g, e->failed_node), fusion_kind_names[e->group->kind]);
   }
   if (e->failed)
     return ir_fail(c->diag, SNT_E_INTERNAL, "schedule", ir_at(e->g, e->group->hero)->origin,
@@ -276,7 +180,7 @@ snt_result emit_end(emit *e, ir_expr groups, uint32_t choice, uint32_t guard_cou
   if (!s.bindings || !s.scalars || !s.guards) return ir_no_memory(c->diag, "schedule");
   for (uint32_t i = 0; i < guard_count; i++) s.guards[i] = guards[i];
   if (c->options->hooks && c->options->hooks->after_kernel) c->options->hooks->after_kernel(c->options->hooks->user, e->k->name, e->k);
-  const plan_kernel pk = {.kernel = e->k, .kind = fusion_schedules[e->group->kind].name};
+  const plan_kernel pk = {.kernel = e->k, .kind = fusion_kind_names[e->group->kind]};
   if (!IR_PUSH(c->arena, &c->plan->kernels, pk) || !IR_PUSH(c->arena, &c->plan->steps, s)) return ir_no_memory(c->diag, "schedule");
   return SNT_OK;
 }

@@ -82,6 +82,9 @@ void emit_fetch_ahead(emit *, uint32_t first, uint32_t rows);
 uint32_t emit_bind(emit *, uint32_t buffer, uint8_t access); /* kernel memory of a plan buffer, bound on first use */
 uint32_t emit_bind_words(emit *, uint32_t buffer);           /* a buffer of bytes as i32, only read */
 
+/* A square block in registers: lane i of row j becomes lane j of row i. */
+void emit_turn(emit *, uint32_t *rows, uint32_t width);
+
 /* ---- variables and scopes ---- */
 ir_expr emit_group(emit *, ir_expr groups);                    /* the group number as a variable in [0, groups) */
 ir_expr emit_item(emit *, uint32_t dimension, uint32_t items); /* local id; sets the kernel's items */

@@ -2,55 +2,6 @@
 #include "fusion/image.h"
 #include "fusion/emit_private.h"
 
-/* ---- which ports, which axes ---- */
-
-static fusion_image image_named(const fusion_options *o, const char *name) {
-  for (uint32_t i = 0; i < o->image_count; i++)
-    if (!strcmp(o->images[i].name, name)) return o->images[i];
-  return (fusion_image){.layout = PLAN_IMAGE_NONE};
-}
-
-uint8_t fusion_image_layout(const fusion_context *c, uint32_t node) {
-  const ir_graph *g = c->graph;
-  if (!c->options->image_count) return PLAN_IMAGE_NONE;
-  for (uint32_t i = 0; i < g->inputs.count; i++)
-    if (g->inputs.at[i].node == node) return image_named(c->options, &g->names.at[g->inputs.at[i].name]).layout;
-  for (uint32_t i = 0; i < g->outputs.count; i++)
-    if (g->outputs.at[i].node == node) return image_named(c->options, &g->names.at[g->outputs.at[i].name]).layout;
-  return PLAN_IMAGE_NONE;
-}
-
-static bool is_texel_type(int32_t dtype) {
-  return dtype == SNT_F32 || dtype == SNT_F16 || dtype == SNT_BF16 || dtype == SNT_U32 || dtype == SNT_I32;
-}
-
-const char *fusion_image_axes(const expr_pool *x, const ir_tensor *t, uint8_t layout, image_axes *out) {
-  const uint32_t used = layout == PLAN_IMAGE_HW ? 2 : 3, first = t->rank - used;
-  int64_t extent = 1;
-  if (t->rank < used) return "too few axes";
-  if (!is_texel_type(t->dtype)) return "its elements are no channels";
-  for (uint32_t i = 0; i < first; i++)
-    if (!expr_is_const(x, t->dims[i], &extent) || extent != 1) return "more than one image";
-  *out = (image_axes){.channel = -1, .y = first, .x = first + 1, .channels = 1};
-  if (layout == PLAN_IMAGE_CHW) *out = (image_axes){.channel = (int32_t)first, .y = first + 1, .x = first + 2};
-  if (layout == PLAN_IMAGE_HWC) *out = (image_axes){.channel = (int32_t)first + 2, .y = first, .x = first + 1};
-  if (out->channel < 0) return NULL;
-  if (!expr_is_const(x, t->dims[out->channel], &extent) || extent < 1 || extent > 4) return "an image has one to four channels";
-  out->channels = (uint32_t)extent;
-  return NULL;
-}
-
-ir_expr fusion_image_origin(const expr_pool *x, const char *port, char axis) {
-  const size_t length = strlen(port);
-  for (uint32_t n = 0; n < x->nodes.count; n++) {
-    if (x->nodes.at[n].kind != EXPR_SYMBOL) continue;
-    const char *name = x->symbols.at[x->nodes.at[n].value].name;
-    if (!strncmp(name, port, length) && name[length] == '.' && name[length + 1] == axis && !name[length + 2])
-      return -(ir_expr)n - 1; /* the inverse of IR_EXPR_NODE */
-  }
-  return 0;
-}
-
 /* ---- memory ---- */
 
 static int32_t texel_base(int32_t dtype) { return dtype == SNT_U32 || dtype == SNT_I32 ? dtype : SNT_F32; }
@@ -66,7 +17,7 @@ uint32_t emit_bind_image(emit *e, uint32_t buffer, uint8_t access) {
   kir_memory m = {.name = ir_arena_text(e->arena, name, (size_t)length), .space = KIR_IMAGE, .access = access, .rank = 2};
   m.slot = e->slots.count;
   m.flags = access == KIR_READ ? KIR_MEM_SAMPLED | KIR_MEM_CLAMP : 0;
-  if (image_named(e->c->options, port->name).filtered) m.flags |= KIR_MEM_LINEAR;
+  if (fusion_image_named(e->c->options, port->name).filtered) m.flags |= KIR_MEM_LINEAR;
   m.type = kir_t(base, 4);
   snprintf(m.format, sizeof m.format, "%s", base == SNT_F32 ? "rgba32f" : base == SNT_U32 ? "rgba32ui" : "rgba32i");
   if (!IR_PUSH(e->arena, &e->slots, buffer) || !IR_PUSH(e->arena, &e->access, access)) e->failed = true;

@@ -213,6 +213,26 @@ static void sweep_axis(emit *e, stage_sweep *s, uint32_t axis) {
   emit_loop_end(e, v, 0, NULL, NULL);
 }
 
+/* Step `reach` of the network: lanes whose bit `reach` differs change places between rows i and i + reach. */
+static void exchange(emit *e, uint32_t *rows, uint32_t width, uint32_t reach) {
+  for (uint32_t i = 0; i < width; i++) {
+    if (i & reach) continue;
+    uint8_t low[16], high[16];
+    for (uint32_t l = 0; l < width; l++) {
+      const bool second = (l & reach) != 0;
+      low[l] = (uint8_t)(second ? width + l - reach : l);
+      high[l] = (uint8_t)(second ? width + l : l + reach);
+    }
+    const uint32_t a = rows[i], b = rows[i + reach];
+    rows[i] = kir_shuffle(e->k, a, b, width, low);
+    rows[i + reach] = kir_shuffle(e->k, a, b, width, high);
+  }
+}
+
+void emit_turn(emit *e, uint32_t *rows, uint32_t width) {
+  for (uint32_t reach = 1; reach < width; reach *= 2) exchange(e, rows, width, reach);
+}
+
 /* ---- by blocks ---- */
 typedef struct stage_blocks {
   const stage_info *info;
@@ -233,7 +253,7 @@ static void turn_block(emit *e, stage_blocks *b, ir_expr from, ir_expr to) {
   }
   emit_scalar_lanes(e);
   if (e->failed || e->k->failed) return;
-  schedule_turn(e, rows, b->width);
+  emit_turn(e, rows, b->width);
   b->at.at[b->to] = emit_lanes(e, to, b->width);
   for (uint32_t i = 0; i < b->width; i++) {
     b->at.at[b->from] = expr_add(x, from, i);

@@ -252,7 +252,6 @@ snt_result fusion_refuse_budget(const fusion_context *);
 
 /* ---- what a schedule gives ---- */
 typedef struct schedule_info {
-  const char *name;
   /* Can this kind make one kernel of the group? Fills nothing; false gives a word for the decision record. */
   bool (*accepts)(const fusion_context *, const fusion_group *, const char **why_not);
   /* Emits kernels and steps: calls fusion_begin_kernel / fusion_end_kernel (fusion/emit.h). */
@@ -260,6 +259,7 @@ typedef struct schedule_info {
   /* The work for the cost model; the default walks the group's accesses. */
   void (*work)(const fusion_context *, const fusion_group *, cost_work *out);
 } schedule_info;
+extern const char *const fusion_kind_names[GROUP_KIND_COUNT];  /* fusion/decision.c */
 extern const schedule_info fusion_schedules[GROUP_KIND_COUNT]; /* fusion/schedules.c */
 
 /* ---- analyses shared by grouping, schedules and the cost model (fusion/analysis.c) ---- */

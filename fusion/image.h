@@ -8,6 +8,8 @@ typedef struct image_axes {
   int32_t channel; /* -1: one channel, no axis */
   uint32_t y, x, channels;
 } image_axes;
+/* What the options say of a port (image_layout.c). */
+fusion_image fusion_image_named(const fusion_options *, const char *name);
 /* The layout (PLAN_IMAGE_*) of the port that node is; PLAN_IMAGE_NONE: it is no image. */
 uint8_t fusion_image_layout(const fusion_context *, uint32_t node);
 /* Null, or what keeps a tensor from being an image of this layout. */

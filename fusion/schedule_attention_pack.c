@@ -184,7 +184,7 @@ static void store_turned(attend_tile *s, ir_expr v) {
   emit_use_lanes(e, column_lanes, TURNED);
   for (uint32_t i = 0; i < TURNED; i++) rows[i] = last_result(s, factor, expr_add(e->x, d, i), column);
   emit_scalar_lanes(e);
-  if (!e->failed && !e->k->failed) schedule_turn(e, rows, TURNED);
+  if (!e->failed && !e->k->failed) emit_turn(e, rows, TURNED);
   t->now[t->a->depth] = emit_lanes(e, d, TURNED);
   for (uint32_t i = 0; i < TURNED && !e->failed; i++) {
     t->now[t->a->row] = expr_add(e->x, s->row, expr_add(e->x, v, i));

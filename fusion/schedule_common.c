@@ -2,77 +2,6 @@
 #include "fusion/schedule_common.h"
 #include "fusion/emit_private.h"
 
-ir_expr schedule_product(expr_pool *x, uint32_t count, const ir_expr *dims) {
-  ir_expr p = 1;
-  for (uint32_t i = 0; i < count; i++) p = expr_mul(x, p, dims[i]);
-  return p;
-}
-
-int64_t schedule_hint(const expr_pool *x, ir_expr e) {
-  int64_t values[64], out;
-  const uint32_t count = x->symbols.count < 64 ? x->symbols.count : 64;
-  for (uint32_t i = 0; i < count; i++)
-    values[i] = x->symbols.at[i].hint > 0 ? x->symbols.at[i].hint : x->symbols.at[i].max < 1024 ? x->symbols.at[i].max : 1024;
-  return expr_eval(x, e, &(expr_values){.symbols = values}, &out) ? out : 1;
-}
-
-static bool guards_hold(const ir_plan *p, const plan_step *s) {
-  for (uint32_t i = 0; i < s->guard_count; i++) {
-    const int64_t value = schedule_hint(p->pool, s->guards[i].value);
-    if (value < schedule_hint(p->pool, s->guards[i].lo) || value >= schedule_hint(p->pool, s->guards[i].hi)) return false;
-  }
-  return true;
-}
-
-bool schedule_runs(const ir_plan *p, uint32_t step) {
-  const uint32_t choice = p->steps.at[step].choice;
-  for (uint32_t i = step; choice && i-- > 0;) {
-    const plan_step *earlier = &p->steps.at[i];
-    if (earlier->choice && earlier->choice != choice) break; /* the steps of two choices do not mix */
-    if (earlier->choice && guards_hold(p, earlier)) return false;
-  }
-  return guards_hold(p, &p->steps.at[step]);
-}
-
-double schedule_bytes(const fusion_context *c, uint32_t node) {
-  const ir_tensor *t = &ir_at(c->graph, node)->type;
-  return (double)schedule_hint(c->graph->pool, ir_tensor_elements(c->graph->pool, t)) * ir_dtypes[t->dtype].bytes;
-}
-
-bool schedule_is_explicit(const fusion_context *c) { return c->options->profile->simd == COST_SIMD_EXPLICIT; }
-
-uint32_t schedule_lanes(const fusion_context *c) {
-  if (!schedule_is_explicit(c)) return 4;
-  const cost_profile *p = c->options->profile;
-  return p->lanes >= 16 && p->caps.max_lanes >= 16 ? 16 : p->lanes >= 8 ? 8 : 4;
-}
-
-uint32_t schedule_dear_lanes(const fusion_context *c) {
-  const uint32_t lanes = schedule_lanes(c);
-  return schedule_is_explicit(c) && 2 * lanes <= c->options->profile->caps.max_lanes ? 2 * lanes : lanes;
-}
-
-uint32_t schedule_item_lanes(const fusion_context *c) { return c->options->profile->caps.flushes ? 1 : 4; }
-
-bool schedule_is_packed(const fusion_context *c, int32_t dtype) {
-  const kir_caps *caps = &c->options->profile->caps;
-  switch (dtype) {
-  case SNT_F16: return !caps->f16_storage;
-  case SNT_BF16: return !caps->bf16_storage;
-  case SNT_I8:
-  case SNT_U8: return !caps->int8_storage;
-  case SNT_I16:
-  case SNT_U16: return !caps->int16_storage;
-  default: return false;
-  }
-}
-
-bool schedule_has_dear(const ir_graph *g, const fusion_group *group) {
-  for (uint32_t i = 0; i < group->count; i++)
-    if (ir_ops[ir_at(g, group->nodes[i])->op].flags & IR_EXPENSIVE) return true;
-  return false;
-}
-
 void schedule_space_split(fusion_context *c, schedule_space *s, uint32_t split) {
   s->split = split;
   s->rows = schedule_product(c->graph->pool, split, s->dims);
@@ -131,52 +60,6 @@ void schedule_pick_split(fusion_context *c, const fusion_group *group, uint32_t 
     if (a.good) return;
   }
   schedule_space_split(c, space, t->rank ? t->rank - 1 : 0);
-}
-
-double schedule_least_parts(const fusion_context *c) {
-  const cost_profile *p = c->options->profile;
-  return p->units * 4 > p->min_groups ? p->units * 4 : p->min_groups;
-}
-
-ir_expr schedule_split_work(fusion_context *c, ir_expr total, int64_t unit_elements, int64_t *per) {
-  expr_pool *x = c->graph->pool;
-  const double units = schedule_hint(x, total), elements = units * (double)unit_elements;
-  double share = 65536; /* elements a group: long enough to hide its start, short enough to even out */
-  const double parts = schedule_least_parts(c);
-  if (elements / share < parts) share = elements / parts;
-  if (share < 2048) share = 2048;
-  *per = (int64_t)(share / (double)unit_elements);
-  if (*per < 1) *per = 1;
-  int64_t literal;
-  if (expr_is_const(x, total, &literal)) { /* even parts */
-    const int64_t groups = (literal + *per - 1) / *per;
-    *per = groups ? (literal + groups - 1) / groups : 1;
-  }
-  return expr_ceil_div(x, total, expr_int(x, *per));
-}
-
-ir_expr schedule_part_start(expr_pool *x, ir_expr extent, ir_expr parts, ir_expr p) {
-  return expr_add(x, expr_mul(x, p, expr_div(x, extent, parts)), expr_div(x, expr_mul(x, p, expr_mod(x, extent, parts)), parts));
-}
-
-uint32_t schedule_spare_bindings(const fusion_context *c, const fusion_group *group) {
-  const uint32_t limit = c->options->profile->max_bindings, used = group->input_count + group->output_count;
-  return !limit ? UINT32_MAX : limit > used ? limit - used : 0;
-}
-
-/* All inputs and outputs once, at the hints. */
-static double group_bytes(fusion_context *c, const fusion_group *group) {
-  double bytes = 0;
-  const uint32_t *lists[2] = {group->inputs, group->outputs};
-  const uint32_t counts[2] = {group->input_count, group->output_count};
-  for (int l = 0; l < 2; l++)
-    for (uint32_t i = 0; i < counts[l]; i++) bytes += schedule_bytes(c, lists[l][i]);
-  return bytes;
-}
-
-bool schedule_streams(fusion_context *c, const fusion_group *group, bool runs) {
-  const cost_profile *p = c->options->profile;
-  return p->caps.stream && !(runs && p->plain_runs) && group_bytes(c, group) > p->stream_threshold;
 }
 
 static void loop_part(emit *e, ir_expr lo, ir_expr hi, uint32_t lanes, uint32_t unroll, schedule_body body, void *user) {

@@ -50,8 +50,6 @@ void schedule_vector_loop(emit *, ir_expr lo, ir_expr hi, uint32_t lanes, uint32
 /* One of `units` pieces of work of `elements` each: a loop over this group's share (explicit), or the piece of this item inside a test (lanes). */
 ir_expr schedule_units(emit *, ir_expr units, int64_t elements, ir_expr *groups);
 void schedule_units_end(emit *, ir_expr unit);
-/* A square block in registers: lane i of row j becomes lane j of row i. */
-void schedule_turn(emit *, uint32_t *rows, uint32_t width);
 /* Twice as wide: each of `rows` and the one of `more` beside it. */
 void schedule_join(emit *, uint32_t *rows, const uint32_t *more, uint32_t width);
 /* A step that stores the value of `node`, loaded where it is stored and computed where it is free, into a buffer of its shape. */

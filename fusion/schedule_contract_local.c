@@ -3,31 +3,7 @@
    Nothing is fetched outside of an operand: what lies beyond an edge repeats the last elements, and is neither added nor stored. */
 #include "fusion/contract_local.h"
 
-/* ---- coordinates ---- */
-
-void contract_place_axis(contract_local *l, const local_axis *axis, ir_expr at, uint32_t unit, ir_expr lane) {
-  expr_pool *x = l->t->e->x;
-  ir_expr dims[CONTRACT_LABELS], where[CONTRACT_LABELS];
-  memcpy(dims, axis->dims, axis->count * sizeof *dims);
-  if (unit > 1) dims[axis->count - 1] = expr_div(x, dims[axis->count - 1], unit);
-  map_delinear(x, at, axis->count, dims, where);
-  for (uint32_t i = 0; i < axis->count; i++) l->t->at[axis->label[i]] = where[i];
-  const uint32_t last = axis->label[axis->count - 1];
-  if (unit > 1) l->t->at[last] = expr_add(x, expr_mul(x, l->t->at[last], unit), lane);
-}
-
 /* ---- local memory ---- */
-
-/* Element of row (or column) `own` and term `term` in buffer `buffer`. */
-ir_expr contract_local_element(const contract_local *l, const local_panel *p, ir_expr buffer, ir_expr own, ir_expr term) {
-  expr_pool *x = l->t->e->x;
-  const uint32_t tile = p->columns ? l->shape.columns : l->shape.rows;
-  const ir_expr base = expr_mul(x, buffer, p->size);
-  if (l->fragments && p->by_rows) return expr_add(x, base, expr_add(x, expr_mul(x, own, l->step + contract_mma_pad(l)), term));
-  if (!p->by_rows) return expr_add(x, base, expr_add(x, expr_mul(x, term, tile + (l->fragments ? contract_mma_pad(l) : 0)), own));
-  const ir_expr skipped = expr_mul(x, expr_div(x, own, LOCAL_VECTOR), LOCAL_VECTOR);
-  return expr_add(x, base, expr_add(x, expr_add(x, expr_mul(x, own, l->step), skipped), term));
-}
 
 static uint32_t read_vector(contract_local *l, const local_panel *p, ir_expr buffer, ir_expr own, ir_expr term) {
   emit *e = l->t->e;
@@ -156,39 +132,6 @@ static void multiply_all(contract_local *l, uint32_t *acc) {
 }
 
 /* ---- storing ---- */
-
-/* Results of the whole vector, or of its lanes one by one where the columns do not come in whole vectors. */
-void contract_local_store(contract_local *l, uint32_t row, ir_expr place, uint32_t lane_var, ir_expr lane, const uint32_t *acc) {
-  contraction *t = l->t;
-  emit *e = t->e;
-  expr_pool *x = e->x;
-  const local_axis *axis = &l->columns;
-  const uint32_t each = t->rows * t->vectors, tile = l->shape.columns;
-  const bool whole = expr_multiple_of(x, axis->dims[axis->count - 1]) % LOCAL_VECTOR == 0;
-  const uint32_t unit = whole ? LOCAL_VECTOR : 1;
-  const ir_expr column = expr_add(x, expr_mul(x, l->column_tile, (ir_expr)tile), place);
-  for (uint32_t i = 0; i < LOCAL_VECTOR; i += unit) {
-    uint32_t cell[CONTRACT_CELLS];
-    const ir_expr at = expr_div(x, expr_add(x, column, i), unit), end = expr_div(x, axis->extent, unit);
-    const uint32_t in = emit_inside(e, expr_add(x, column, i), axis->extent, tile);
-    for (uint32_t s = 0; s < t->set.count; s++) cell[s * each] = whole ? acc[s * each] : kir_lane(e->k, acc[s * each], i);
-    const bool edge = emit_if_both(e, row, in);
-    contract_place_axis(l, axis, in ? emit_var_for(e, "n", emit_expr(e, at), 0, end) : at, unit, lane);
-    if (whole) emit_use_lanes(e, lane_var, LOCAL_VECTOR);
-    contract_store_cell(t, cell);
-    emit_scalar_lanes(e);
-    if (edge) emit_if_end(e);
-  }
-}
-
-uint32_t contract_local_row(contract_local *l, ir_expr at) {
-  emit *e = l->t->e;
-  expr_pool *x = e->x;
-  const ir_expr row = expr_add(x, expr_mul(x, l->row_tile, (ir_expr)l->shape.rows), at);
-  const uint32_t in = emit_inside(e, row, l->rows.extent, l->shape.rows);
-  contract_place_axis(l, &l->rows, in ? emit_var_for(e, "m", emit_expr(e, row), 0, l->rows.extent) : row, 1, 0);
-  return in;
-}
 
 static void store_results(contract_local *l, const uint32_t *acc) {
   contraction *t = l->t;

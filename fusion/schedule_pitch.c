@@ -3,8 +3,7 @@
    texels, fetched without shifts and stored whole, whatever the width is. So has a constant that strips alone read: a plane's taps are one row, elements of
    texels that are known. Points that do not meet in the near cache: a Winograd transform
    (schedule_winograd.c) writes or reads a line of each point of its tile in turn; where these are so far apart that most fall into few of the cache's sets,
-   a point begins a line later. In: groups with their kinds, before the first is built. Out: `pitches` of the context; loads and stores ask
-   fusion_stored_offset, the plan fusion_stored_source. */
+   a point begins a line later. In: groups with their kinds, before the first is built. Out: `pitches` of the context, which buffers.c goes by. */
 #include "fusion/schedule_common.h"
 #include "fusion/schedules.h"
 #include "fusion/winograd.h"
@@ -85,52 +84,5 @@ bool schedule_pitch(fusion_context *c) {
   if (c->options->profile->reads == COST_READS_TEXEL) pad_strips(c, true), pad_strips(c, false);
   else
     for (uint32_t i = 0; i < c->order_count; i++) part_points(c, &c->groups.at[c->order[i]]);
-  return true;
-}
-
-bool fusion_has_pitch(const fusion_context *c, uint32_t node) { return c->pitches && c->pitches[node].axes; }
-
-static ir_expr offset_in(expr_pool *x, const ir_tensor *t, const fusion_pitch *p, const map_access *at) {
-  ir_expr offset = 0, first = 0;
-  for (uint32_t i = 0; i < t->rank; i++) {
-    if (i == p->axes) first = expr_mul(x, offset, p->elements), offset = 0;
-    offset = offset ? expr_add(x, expr_mul(x, offset, t->dims[i]), at->at[i]) : at->at[i];
-  }
-  return first ? expr_add(x, first, offset) : offset;
-}
-
-ir_expr fusion_plain_offset(const fusion_context *c, uint32_t node, const map_access *at) {
-  return offset_in(c->graph->pool, &ir_at(c->graph, node)->type, &(fusion_pitch){0}, at);
-}
-
-ir_expr fusion_stored_offset(const fusion_context *c, uint32_t node, const map_access *at) {
-  return fusion_has_pitch(c, node) ? offset_in(c->graph->pool, &ir_at(c->graph, node)->type, &c->pitches[node], at)
-                                   : fusion_plain_offset(c, node, at);
-}
-
-typedef struct padding {
-  ir_making making;
-  uint64_t row, pitch; /* bytes */
-} padding;
-
-static void pad(const ir_making *m, const void *const *sources, void *to) {
-  const padding *p = (const padding *)(const void *)m;
-  memset(to, 0, m->bytes);
-  for (uint64_t i = 0; i < m->bytes / p->pitch; i++) memcpy((char *)to + i * p->pitch, (const char *)sources[0] + i * p->row, p->row);
-}
-
-bool fusion_stored_source(const fusion_context *c, uint32_t node, ir_source *out) {
-  const ir_tensor *t = &ir_at(c->graph, node)->type;
-  const uint64_t bytes = ir_dtypes[t->dtype].bytes;
-  if (!ir_const_source(c->graph, node, out)) return false;
-  if (!fusion_has_pitch(c, node)) return true;
-  const uint32_t axes = c->pitches[node].axes;
-  padding *p = IR_NEW(c->arena, padding);
-  if (!p) return false;
-  p->row = (uint64_t)schedule_product(c->graph->pool, t->rank - axes, t->dims + axes) * bytes,
-  p->pitch = (uint64_t)c->pitches[node].elements * bytes;
-  p->making = (ir_making){.fill = pad, .source_count = 1, .size = sizeof *p, .sources = {*out}};
-  p->making.bytes = (uint64_t)schedule_product(c->graph->pool, axes, t->dims) * p->pitch;
-  *out = (ir_source){.making = &p->making};
   return true;
 }

@@ -5,122 +5,7 @@
 
 enum { AT_ONCE = 4, SUMS = 4, FEW = 16 }; /* rows; registers of sums; nodes of a row beside others */
 
-bool row_is_reduce(const row_job *j, uint32_t node) { return (ir_ops[ir_at(j->c->graph, node)->op].flags & IR_REDUCE) != 0; }
-bool row_is_full(const row_job *j, uint32_t node) { return ir_same_shape(&ir_at(j->c->graph, node)->type, &j->full); }
-
-/* ---- shape of the rows ---- */
-
-static void find_shape(row_job *j) {
-  const ir_graph *g = j->c->graph;
-  uint32_t count;
-  const ir_expr *axes = ir_attr_ints(g, j->group->hero, IR_ATTR_axes, &count);
-  j->full = ir_at(g, ir_arg(g, j->group->hero, 0))->type;
-  for (uint32_t i = 0; i < count; i++) j->reduced[axes[i]] = true;
-  ir_expr columns = 1;
-  for (uint32_t i = 0; i < j->full.rank; i++) {
-    if (j->reduced[i]) columns = expr_mul(g->pool, columns, j->full.dims[i]);
-    else j->kept[j->kept_rank++] = j->full.dims[i];
-  }
-  j->columns = columns;
-  j->rows = schedule_product(g->pool, j->kept_rank, j->kept);
-  j->across = j->full.rank && !j->reduced[j->full.rank - 1];
-  for (uint32_t i = 0; i < j->group->count && j->sweeps < ROW_SWEEPS - 1; i++)
-    if (row_is_reduce(j, j->group->nodes[i])) j->reduce[j->sweeps++] = j->group->nodes[i];
-}
-
-/* Along an axis of one element the place is 0, as broadcasts write it: what was computed there is found again. */
-static void set_row(row_job *j, const ir_expr *kept_at) {
-  for (uint32_t i = 0, k = 0; i < j->full.rank; i++) {
-    const ir_expr at = j->reduced[i] ? 0 : kept_at[k++];
-    j->at[i] = j->full.dims[i] == 1 ? 0 : at;
-  }
-}
-
-void row_go_to(row_job *j, ir_expr row) {
-  ir_expr kept_at[SNT_MAX_RANK];
-  map_delinear(j->e->x, row, j->kept_rank, j->kept, kept_at);
-  set_row(j, kept_at);
-}
-
-map_access row_result_at(const row_job *j, uint32_t node) {
-  const bool keep = ir_attr_flag(j->c->graph, node, IR_ATTR_keep);
-  map_access a = {0};
-  for (uint32_t i = 0; i < j->full.rank; i++)
-    if (!j->reduced[i] || keep) a.at[a.rank++] = j->at[i];
-  return a;
-}
-
 /* ---- emission of one row (or of `lanes` neighbouring rows) ---- */
-
-static bool full_output_access(const row_job *j, uint32_t node, map_access *at) {
-  if (row_is_full(j, node)) return true;
-  for (uint32_t i = 0; i < j->group->count; i++) {
-    map_access moved = *at;
-    if (row_is_full(j, j->group->nodes[i]) && fusion_forward_access(j->c, j->group->nodes[i], node, &moved)) {
-      *at = moved;
-      return true;
-    }
-  }
-  return false;
-}
-
-static bool is_full_output(const row_job *j, uint32_t node) {
-  const ir_graph *g = j->c->graph;
-  return ir_tensor_elements(g->pool, &ir_at(g, node)->type) == ir_tensor_elements(g->pool, &j->full) && !row_is_reduce(j, node);
-}
-
-/* Of all full outputs, whatever vector of the row `at` is. */
-void row_store_at(row_job *j, const map_access *at, ir_expr column) {
-  emit *e = j->e;
-  row_fetch(j, j->sweeps, at);
-  for (uint32_t i = 0; i < j->group->output_count; i++) {
-    const uint32_t node = j->group->outputs[i];
-    map_access own = *at;
-    if (!is_full_output(j, node) || emit_is_stored(e, node)) continue; /* stored: the row is already there */
-    if (!full_output_access(j, node, &own)) {
-      e->failed = true;
-      return;
-    }
-    emit_store_where(e, node, &own, emit_value(e, node, &own), j->edge, &(map_condition){column, 0, j->columns});
-  }
-}
-
-static void store_column(emit *e, void *user, ir_expr column) {
-  row_job *j = user;
-  ir_expr reduced_dims[SNT_MAX_RANK], reduced_at[SNT_MAX_RANK];
-  uint32_t count = 0;
-  for (uint32_t d = 0; d < j->full.rank; d++)
-    if (j->reduced[d]) reduced_dims[count++] = j->full.dims[d];
-  map_delinear(e->x, column, count, reduced_dims, reduced_at);
-  map_access at = {.rank = j->full.rank};
-  for (uint32_t d = 0, r = 0; d < j->full.rank; d++) at.at[d] = j->reduced[d] ? reduced_at[r++] : j->at[d];
-  row_store_at(j, &at, column);
-}
-
-void row_store_outputs(row_job *j) {
-  emit *e = j->e;
-  for (uint32_t i = 0; i < j->group->output_count; i++) {
-    const uint32_t node = j->group->outputs[i];
-    if (is_full_output(j, node)) continue;
-    map_access own = {0};
-    bool found = false;
-    for (uint32_t s = 0; s < j->sweeps && !found; s++) {
-      own = row_result_at(j, j->reduce[s]);
-      found = fusion_forward_access(j->c, j->reduce[s], node, &own);
-    }
-    if (!found) {
-      e->failed = true;
-      return;
-    }
-    emit_store_node(e, node, &own, emit_value(e, node, &own));
-  }
-}
-
-bool row_has_full_outputs(const row_job *j) {
-  for (uint32_t i = 0; i < j->group->output_count; i++)
-    if (is_full_output(j, j->group->outputs[i])) return true;
-  return false;
-}
 
 static bool is_dear(const row_job *j, uint32_t node) { return (ir_ops[ir_at(j->c->graph, node)->op].flags & IR_EXPENSIVE) != 0; }
 
@@ -192,8 +77,6 @@ static void reduce_row(row_job *j, const sweep *given) {
 
 void row_reduce_alone(row_job *j) { reduce_row(j, &(sweep){.lanes = j->lanes, .accumulators = SUMS * schedule_lanes(j->c) / j->lanes}); }
 
-void row_store_columns(row_job *j) { schedule_vector_loop(j->e, 0, j->columns, j->lanes, 4, store_column, j); }
-
 /* Vectors along the row; one item does the row. */
 static void emit_row(row_job *j) {
   row_reduce_alone(j);
@@ -249,7 +132,7 @@ static void store_rows(row_job *j, ir_expr first, uint32_t rows) {
   const ir_expr v = row_has_full_outputs(j) ? emit_loop(j->e, &(emit_loop_info){.name = "c", .lo = 0, .hi = j->columns, .step = 1}) : 0;
   for (uint32_t i = 0; i < rows && v; i++) {
     go_to_nth(j, first, i);
-    store_column(j->e, j, v);
+    row_store_column(j->e, j, v);
   }
   if (v) emit_loop_end(j->e, v, 0, NULL, NULL);
   for (uint32_t i = 0; i < rows; i++) {
@@ -261,16 +144,6 @@ static void store_rows(row_job *j, ir_expr first, uint32_t rows) {
 static void emit_rows(row_job *j, ir_expr first, uint32_t rows, const sweep *how) {
   for (uint32_t s = 0; s < j->sweeps; s++) reduce_rows(j, j->reduce[s], first, rows, how);
   store_rows(j, first, rows);
-}
-
-void row_store_vectors(row_job *j, ir_expr lo, ir_expr hi) {
-  emit *e = j->e;
-  expr_pool *x = e->x;
-  const ir_expr width = (ir_expr)j->lanes * j->items;
-  const ir_expr v = emit_loop(e, &(emit_loop_info){.name = "c", .lo = lo, .hi = hi, .step = width, .whole = true});
-  store_column(e, j, emit_lanes(e, expr_add(x, expr_add(x, v, j->start), expr_mul(x, j->item, j->lanes)), j->lanes));
-  emit_scalar_lanes(e);
-  emit_loop_end(e, v, 0, NULL, NULL);
 }
 
 /* Vectors along the row; the items of a group share it. */
@@ -287,7 +160,7 @@ static void emit_shared_row(row_job *j) {
     row_store_vectors(j, 0, whole);
     if (whole != j->columns) {
       const ir_expr t = emit_loop(e, &(emit_loop_info){.name = "t", .lo = expr_add(x, whole, j->item), .hi = j->columns, .step = j->items});
-      store_column(e, j, t);
+      row_store_column(e, j, t);
       emit_loop_end(e, t, 0, NULL, NULL);
     }
   }
@@ -445,7 +318,7 @@ static void emit_across(row_job *j, const ir_expr *outer_at, ir_expr inner, uint
   memcpy(kept_at, outer_at, sizeof kept_at);
   const ir_expr at = kept_at[j->kept_rank - 1] = emit_lanes(e, inner, lanes);
   static const sweep how = {.lanes = 1, .accumulators = 1};
-  set_row(j, kept_at);
+  row_set_place(j, kept_at);
   if (j->vectors > 1) emit_rows(j, at, j->vectors, &how);
   else {
     reduce_row(j, &how);
@@ -535,7 +408,7 @@ static bool emit_chosen(row_job *j, ir_expr parts, uint32_t lanes, int64_t least
   j->group_var = emit_group(e, j->groups);
   const ir_expr place = emit_loop(e, &(emit_loop_info){.name = "first", .lo = 0, .hi = j->kept[0], .step = 1});
   ir_expr kept_at[SNT_MAX_RANK] = {place};
-  set_row(j, kept_at);
+  row_set_place(j, kept_at);
   const map_access at = row_result_at(j, *j->reduce);
   const uint32_t wanted = emit_wanted(e, *j->reduce, chooser, &at);
   if (wanted) emit_if(e, wanted);
@@ -580,9 +453,9 @@ static snt_result build_across(row_job *j) {
 
 snt_result schedule_row_build(fusion_context *c, const fusion_group *group) {
   row_job j = {.c = c, .group = group, .items = 1, .lanes = 1};
-  j.e = emit_begin(c, group, fusion_schedules[group->kind].name);
+  j.e = emit_begin(c, group, fusion_kind_names[group->kind]);
   if (!j.e) return ir_fail(c->diag, SNT_E_HOST_MEM, "schedule", group->hero, "out of host memory");
-  find_shape(&j);
+  row_find_shape(&j);
   j.e->stream = schedule_streams(c, group, true);
   j.keep_stage = !j.across && (schedule_is_explicit(c) || c->options->profile->local_bytes > 0);
   if (!row_find_kept(&j)) return ir_fail(c->diag, SNT_E_HOST_MEM, "schedule", group->hero, "out of host memory");

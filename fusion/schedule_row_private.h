@@ -32,17 +32,23 @@ typedef struct row_job {
   bool edge;     /* some elements of the vectors at hand are none of the row */
 } row_job;
 
+/* ---- where a row lies (schedule_row_place.c) ---- */
 bool row_is_reduce(const row_job *, uint32_t node);
 bool row_is_full(const row_job *, uint32_t node); /* of the shape that the reductions read */
-
+void row_find_shape(row_job *);
+void row_set_place(row_job *, const ir_expr *kept_at);
 void row_go_to(row_job *, ir_expr row);
-map_access row_result_at(const row_job *, uint32_t reduce);         /* of the current row */
-void row_reduce_alone(row_job *);                                   /* all reductions of the current row, by one item in vectors along it */
+map_access row_result_at(const row_job *, uint32_t reduce); /* of the current row */
+
+/* ---- what is stored of it (schedule_row_store.c) ---- */
 void row_store_at(row_job *, const map_access *at, ir_expr column); /* of all full outputs, the vector there */
+void row_store_column(emit *, void *row_job, ir_expr column);       /* the one at the column */
 void row_store_columns(row_job *);                                  /* all of the current row */
 void row_store_outputs(row_job *);                                  /* those of an element a row */
 bool row_has_full_outputs(const row_job *);
 void row_store_vectors(row_job *, ir_expr lo, ir_expr hi); /* of all outputs, those that the items share out between these columns */
+
+void row_reduce_alone(row_job *); /* all reductions of the current row, by one item in vectors along it (schedule_row.c) */
 
 /* ---- rows of odd lengths read through texels (schedule_row_aligned.c) ---- */
 bool row_fits_aligned(const row_job *);

@@ -123,47 +123,6 @@ static bool fits_texels(const transpose_job *j) {
 
 /* ---- one block ---- */
 
-typedef struct load_search {
-  uint32_t wanted;
-  bool seen;
-  map_access found;
-} load_search;
-
-static void take_load(void *user, const fusion_load *load) {
-  load_search *s = user;
-  if (load->node != s->wanted || s->seen) return;
-  s->found = *load->access;
-  s->seen = true;
-}
-
-map_access transpose_load_at(transpose_job *j, uint32_t node) {
-  load_search s = {.wanted = node};
-  for (uint32_t i = 0; i < j->group->output_count && !s.seen; i++)
-    if (!fusion_walk_loads(j->c, j->group, j->group->outputs[i], &j->at, take_load, &s)) break;
-  if (!s.seen) j->e->failed = true;
-  return s.found;
-}
-
-/* Step `reach` of the network: lanes whose bit `reach` differs change places between rows i and i + reach. */
-static void exchange(emit *e, uint32_t *rows, uint32_t width, uint32_t reach) {
-  for (uint32_t i = 0; i < width; i++) {
-    if (i & reach) continue;
-    uint8_t low[16], high[16];
-    for (uint32_t l = 0; l < width; l++) {
-      const bool second = (l & reach) != 0;
-      low[l] = (uint8_t)(second ? width + l - reach : l);
-      high[l] = (uint8_t)(second ? width + l : l + reach);
-    }
-    const uint32_t a = rows[i], b = rows[i + reach];
-    rows[i] = kir_shuffle(e->k, a, b, width, low);
-    rows[i + reach] = kir_shuffle(e->k, a, b, width, high);
-  }
-}
-
-void schedule_turn(emit *e, uint32_t *rows, uint32_t width) {
-  for (uint32_t reach = 1; reach < width; reach *= 2) exchange(e, rows, width, reach);
-}
-
 void schedule_join(emit *e, uint32_t *rows, const uint32_t *more, uint32_t width) {
   static const uint8_t numbers[LINE] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
   for (uint32_t i = 0; i < width; i++) rows[i] = kir_shuffle(e->k, rows[i], more[i], 2 * width, numbers);
@@ -185,7 +144,7 @@ static void turn_blocks(transpose_job *j, ir_expr source, ir_expr lane, uint32_t
       if (e->failed || e->k->failed) return;
     }
     emit_scalar_lanes(e);
-    for (uint32_t p = 0; p < parts; p++) schedule_turn(e, rows[n] + p * width, width);
+    for (uint32_t p = 0; p < parts; p++) emit_turn(e, rows[n] + p * width, width);
     if (parts == 2) schedule_join(e, rows[n], rows[n] + width, width);
   }
   const ir_expr along = emit_lanes(e, lane, parts * width);

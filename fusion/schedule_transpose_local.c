@@ -8,6 +8,27 @@
 
 enum { ACROSS = 32, DOWN = 8, WORD = 4, LEAST = 16, ROW = ACROSS + 1 };
 
+typedef struct load_search {
+  uint32_t wanted;
+  bool seen;
+  map_access found;
+} load_search;
+
+static void take_load(void *user, const fusion_load *load) {
+  load_search *s = user;
+  if (load->node != s->wanted || s->seen) return;
+  s->found = *load->access;
+  s->seen = true;
+}
+
+map_access transpose_load_at(transpose_job *j, uint32_t node) {
+  load_search s = {.wanted = node};
+  for (uint32_t i = 0; i < j->group->output_count && !s.seen; i++)
+    if (!fusion_walk_loads(j->c, j->group, j->group->outputs[i], &j->at, take_load, &s)) break;
+  if (!s.seen) j->e->failed = true;
+  return s.found;
+}
+
 /* Axes that follow each other in all that is read, taken as one. */
 typedef struct axis_run {
   uint32_t first, count;

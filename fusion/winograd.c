@@ -6,58 +6,7 @@
 #include "fusion/rebuild.h"
 #include "fusion/schedule_common.h"
 
-/* Points 0, 1, -1, 2, -2, infinity; and 0, 1, -1, infinity. */
-static const winograd_form forms[] = {
-    {.results = 4,
-     .tile = 6,
-     .input =
-         {{4, 0, -5, 0, 1, 0}, {0, -4, -4, 1, 1, 0}, {0, 4, -4, -1, 1, 0}, {0, -2, -1, 2, 1, 0}, {0, 2, -1, -2, 1, 0}, {0, 4, 0, -5, 0, 1}},
-     .output = {{1, 1, 1, 1, 1, 0}, {0, 1, -1, 2, -2, 0}, {0, 1, 1, 4, 4, 0}, {0, 1, -1, 8, -8, 1}},
-     .weights = {{1. / 4, 0, 0},
-                 {-1. / 6, -1. / 6, -1. / 6},
-                 {-1. / 6, 1. / 6, -1. / 6},
-                 {1. / 24, 1. / 12, 1. / 6},
-                 {1. / 24, -1. / 12, 1. / 6},
-                 {0, 0, 1}}},
-    {.results = 2,
-     .tile = 4,
-     .input = {{1, 0, -1, 0}, {0, 1, 1, 0}, {0, -1, 1, 0}, {0, 1, 0, -1}},
-     .output = {{1, 1, 1, 0}, {0, 1, -1, -1}},
-     .weights = {{1, 0, 0}, {.5, .5, .5}, {.5, -.5, .5}, {0, 0, 1}}},
-};
-
-static float coefficient(const winograd_form *f, bool output, uint32_t i, uint32_t r) { return output ? f->output[i][r] : f->input[i][r]; }
-
-static bool may_reassociate(const fusion_context *c) {
-  return c->options->numerics == SNT_NUMERICS_DEFAULT || c->options->numerics == SNT_NUMERICS_FAST;
-}
-
 /* ---- the matrices as constants of the graph: [i, j, r, s] = m[i, r] m[j, s] ---- */
-
-static bool holds(const float *data, const winograd_form *f, bool output) {
-  const uint32_t rows = output ? f->results : f->tile;
-  for (uint32_t i = 0; i < rows; i++)
-    for (uint32_t j = 0; j < rows; j++)
-      for (uint32_t r = 0; r < f->tile; r++)
-        for (uint32_t s = 0; s < f->tile; s++)
-          if (*data++ != coefficient(f, output, i, r) * coefficient(f, output, j, s)) return false;
-  return true;
-}
-
-const winograd_form *winograd_of(const fusion_context *c, uint32_t node, bool *output) {
-  const ir_graph *g = c->graph;
-  if (ir_at(g, node)->op != IR_OP_contract || !schedule_is_explicit(c) || !may_reassociate(c)) return NULL;
-  const ir_node *matrix = ir_at(g, ir_arg(g, node, 1));
-  if (matrix->op != IR_OP_const || matrix->type.dtype != SNT_F32 || matrix->type.rank != 4 || ir_at(g, node)->type.rank != 6) return NULL;
-  const ir_const *data = &g->consts.at[matrix->payload];
-  for (uint32_t i = 0; data->kind == IR_CONST_DATA && i < IR_COUNT(forms); i++) {
-    const ir_expr *dims = matrix->type.dims, tile = (ir_expr)forms[i].tile;
-    if (dims[0] != dims[1] || dims[2] != tile || dims[3] != tile) continue;
-    *output = dims[0] == (ir_expr)forms[i].results;
-    if ((*output || dims[0] == tile) && holds(data->data, &forms[i], *output)) return &forms[i];
-  }
-  return NULL;
-}
 
 static uint32_t add_constant(rebuild *r, uint32_t rank, const ir_expr *dims, const float *data) {
   ir_tensor type = {.dtype = SNT_F32, .rank = (uint8_t)rank};
@@ -72,7 +21,7 @@ static uint32_t add_matrix(rebuild *r, const winograd_form *f, bool output) {
   for (uint32_t i = 0; data && i < rows; i++)
     for (uint32_t j = 0; j < rows; j++)
       for (uint32_t p = 0; p < f->tile; p++)
-        for (uint32_t q = 0; q < f->tile; q++) *at++ = coefficient(f, output, i, p) * coefficient(f, output, j, q);
+        for (uint32_t q = 0; q < f->tile; q++) *at++ = winograd_coefficient(f, output, i, p) * winograd_coefficient(f, output, j, q);
   return add_constant(r, 4, dims, data);
 }
 
@@ -174,9 +123,9 @@ static const winograd_form *pick_form(const fusion_context *c, const conv *v) {
   double best = direct_ns(c->options->profile, x, v);
   const winograd_form *picked = NULL;
   if (v->channels < lanes || v->outputs < lanes) return NULL;
-  for (uint32_t i = 0; i < IR_COUNT(forms); i++) {
-    const double ns = form_ns(c->options->profile, x, v, &forms[i], lanes);
-    if (ns < best) best = ns, picked = &forms[i];
+  for (uint32_t i = 0; i < WINOGRAD_FORMS; i++) {
+    const double ns = form_ns(c->options->profile, x, v, &winograd_forms[i], lanes);
+    if (ns < best) best = ns, picked = &winograd_forms[i];
   }
   return picked;
 }
@@ -314,7 +263,7 @@ static uint32_t as_winograd(rebuild *r) {
 static const rebuild_rule rules[] = {as_winograd};
 
 snt_result fusion_winograd(fusion_context *c, bool *changed) {
-  if (!schedule_is_explicit(c) || !may_reassociate(c)) return SNT_OK;
+  if (!schedule_is_explicit(c) || !winograd_is_allowed(c)) return SNT_OK;
   ir_uses uses = {0};
   return fusion_rebuild_with(c, rules, IR_COUNT(rules), &uses, changed);
 }

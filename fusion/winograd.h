@@ -10,6 +10,10 @@ typedef struct winograd_form {
   double weights[WINOGRAD_TILE][3];
 } winograd_form;
 
+enum { WINOGRAD_FORMS = 2 };
+extern const winograd_form winograd_forms[WINOGRAD_FORMS];
+float winograd_coefficient(const winograd_form *, bool output, uint32_t i, uint32_t r);
+bool winograd_is_allowed(const fusion_context *); /* the numerics may reassociate */
 /* Is the contraction with one of the matrices, in numerics that may reassociate? `output`: the last of the three. */
 const winograd_form *winograd_of(const fusion_context *, uint32_t node, bool *output);
 snt_result fusion_winograd(fusion_context *, bool *changed); /* the pass: priced, channels last */
