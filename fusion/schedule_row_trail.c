@@ -6,7 +6,7 @@ static bool is_dear(const row_job *j, uint32_t node) {
   return ir_ops[ir_at(j->c->graph, node)->op].flags & IR_EXPENSIVE && row_is_full(j, node);
 }
 
-/* How many dear rows the group computes, in its last sweep and in all; where there is more than one, each has a loop of its own. */
+/* Rows of transcendental functions that the sweep computes: where there is more than one, each has a loop of its own. */
 static uint32_t count_dear(const row_job *j, uint32_t sweep) {
   const uint8_t *needed = j->seen + (size_t)sweep * j->c->graph->nodes.count;
   uint32_t count = 0;
@@ -47,6 +47,7 @@ static void go_before(row_job *j, uint32_t number, ir_expr first, ir_expr last, 
   row_show_stages(j);
 }
 
+/* What the sweep reads is read before anything is stored: a compiler that does not know that the two lie apart exchanges neither. */
 void row_trail(row_job *j, const map_access *at) {
   map_access before = *at;
   for (uint32_t i = 0; i < j->group->input_count; i++)

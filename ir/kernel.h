@@ -115,6 +115,8 @@ enum {
   KIR_SYNC_LOCAL = 1,
   KIR_SYNC_GLOBAL = 2
 };
+/* Of a buffer without elements a guard may load the first vector, the widest there is, which a select leaves out. */
+enum { KIR_EMPTY_ELEMENTS = 16 };
 
 /* An operator of the user's own: a function of scalars (`own`), or the body of the kernel (`inline`). Texts are as the user gave them. */
 enum { KIR_OWN_OPENCL, KIR_OWN_CUDA, KIR_OWN_GLSL, KIR_OWN_TARGETS, KIR_OWN_NAMES = 26 };

@@ -66,8 +66,6 @@ static bool fail_bounds(kvm *vm, const kvm_step *s, const kvm_access *a, uint32_
                   (long long)index, n, (unsigned long long)lanes, a->stride, (unsigned long long)m->dims[n]);
 }
 
-enum { FIRST_VECTOR = 16 }; /* elements that a guard may read in place of what there is not, of a buffer that has none */
-
 bool kvm_locate(kvm *vm, const kvm_step *s, const kvm_access *a, uint32_t item, uint64_t *at, bool *outside) {
   const kvm_memory *m = a->memory;
   uint64_t cell = 0;
@@ -75,7 +73,7 @@ bool kvm_locate(kvm *vm, const kvm_step *s, const kvm_access *a, uint32_t item, 
     const int64_t index = index_at(a, n, item);
     const uint64_t reach = n + 1 == m->rank && m->lanes == 1 ? (uint64_t)(a->lanes - 1) * a->stride : 0;
     if (index < 0 || (uint64_t)index >= m->dims[n] || reach >= m->dims[n] - (uint64_t)index) {
-      if (outside && ((m->decl->flags & KIR_MEM_OOB_ZERO) || (m->dims[n] == 0 && index >= 0 && index < FIRST_VECTOR)))
+      if (outside && ((m->decl->flags & KIR_MEM_OOB_ZERO) || (m->dims[n] == 0 && index >= 0 && index < KIR_EMPTY_ELEMENTS)))
         return *outside = true;
       return fail_bounds(vm, s, a, item, n, index);
     }

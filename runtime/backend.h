@@ -16,8 +16,7 @@ typedef struct rt_device {
   uint32_t target;    /* SNT_TARGET_* of the code it takes */
   char selector[64], name[128], driver[128];
 } rt_device;
-/* Of a buffer without elements: a guard may load the first vector of it, of sixteen 64-bit elements at most, which a select leaves out. */
-enum { RT_EMPTY_BYTES = 128 };
+enum { RT_EMPTY_BYTES = 8 * KIR_EMPTY_ELEMENTS }; /* of a buffer without elements, whatever their type */
 /* host: mapped address where memory is shared, else null */
 typedef struct rt_buffer {
   const rt_vtable *v;

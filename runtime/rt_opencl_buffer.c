@@ -104,7 +104,8 @@ snt_result ocl_buffer_create(rt_device *base, uint64_t bytes, rt_buffer **out, s
 }
 
 snt_result ocl_buffer_over(rt_device *base, const void *data, uint64_t bytes, rt_buffer **out, snt_diag *diag) {
-  if (!((const ocl_device *)base)->family->host_mapped) return SNT_E_UNSUPPORTED; /* the driver would copy, and copy again */
+  if (!bytes || !((const ocl_device *)base)->family->host_mapped)
+    return SNT_E_UNSUPPORTED; /* nothing lies there, not even what a guard may load; or the driver would copy, and copy again */
   return create_buffer(base, bytes, data, out, diag);
 }
 

@@ -264,6 +264,10 @@ static void check_mistakes(fixture *f) {
   rt_buffer *empty = make_buffer(f, 0); /* a guard may load the first vector of it */
   tap_ok(empty && empty->bytes >= 16 * sizeof(double), "%s: a buffer of no bytes has room for a vector", f->selector);
   f->v->buffer_destroy(empty);
+  const double nothing = 0;
+  if (f->v->buffer_over)
+    tap_is_int(f->v->buffer_over(f->device, &nothing, 0, &empty, NULL), SNT_E_UNSUPPORTED, "%s: which memory of the host has not",
+               f->selector);
   f->v->buffer_destroy(buffer);
 }
 

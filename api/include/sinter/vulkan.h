@@ -192,7 +192,7 @@ typedef struct snt_vk_port {
       filtered; /* images: 1 where they are read through a sampler of ours; the format's optimal tiling has SAMPLED_IMAGE_FILTER_LINEAR */
 } snt_vk_port;
 SNT_API snt_result SNT_CALL snt_vk_exec_ports(const snt_exec *, uint32_t *count, uint32_t stride, snt_vk_port *out);
-/* Bytes that a buffer port's range needs for given symbols (a multiple of 16). */
+/* Bytes that a buffer port's range needs for given symbols: a multiple of 16; of a port without elements 128, which kernels may read and do not use. */
 SNT_API snt_result SNT_CALL snt_vk_port_bytes(const snt_exec *, uint32_t port, const int64_t *symbols, uint32_t symbol_count,
                                               VkDeviceSize *out);
 
