@@ -75,8 +75,23 @@ static bool set_number(double *out, const char *text) {
   return end != text && !*end && *out >= 0 && *out < 1e9;
 }
 
-static bool set_option(options *o, const char *name, const char *value) {
+static bool set_whole(uint32_t *out, const char *text, double most) {
   double number;
+  if (!set_number(&number, text) || number < 1 || number > most || number != (uint32_t)number) return false;
+  *out = (uint32_t)number;
+  return true;
+}
+
+/* Any that a run names. */
+static bool set_seed(uint64_t *out, const char *text) {
+  char *end;
+  errno = 0;
+  *out = strtoull(text, &end, 10);
+  return *text >= '0' && *text <= '9' && !*end && !errno;
+}
+
+static bool set_option(options *o, const char *name, const char *value) {
+  if (!*value && strcmp(name, "--filter") != 0 && strcmp(name, "--mask") != 0) return false;
   if (!strcmp(name, "--device")) o->device = value;
   else if (!strcmp(name, "--filter")) o->filter = value;
   else if (!strcmp(name, "--json")) o->json = value;
@@ -90,12 +105,12 @@ static bool set_option(options *o, const char *name, const char *value) {
   else if (!strcmp(name, "--time")) return set_number(&o->seconds, value);
   else if (!strcmp(name, "--case-time")) return set_number(&o->case_seconds, value) && o->case_seconds > 0;
   else if (!strcmp(name, "--compile-time")) return set_number(&o->compile_seconds, value) && o->compile_seconds > 0;
-  else if (!strcmp(name, "--seed") && set_number(&number, value)) o->seed = (uint64_t)number;
-  else if (!strcmp(name, "--jobs") && set_number(&number, value) && number >= 1 && number <= 64) o->jobs = (uint32_t)number;
-  else if (!strcmp(name, "--grow") && set_number(&number, value) && number >= 1) o->grow = (uint32_t)number;
-  else if (!strcmp(name, "--pair") && set_number(&number, value) && number >= 1) o->pair = (uint32_t)number;
-  else if (!strcmp(name, "--triple") && set_number(&number, value) && number >= 1) o->triple = (uint32_t)number;
-  else if (!strcmp(name, "--count") && set_number(&number, value) && number >= 1) o->count = (uint32_t)number;
+  else if (!strcmp(name, "--seed")) return set_seed(&o->seed, value);
+  else if (!strcmp(name, "--jobs")) return set_whole(&o->jobs, value, 64);
+  else if (!strcmp(name, "--grow")) return set_whole(&o->grow, value, 1e9);
+  else if (!strcmp(name, "--pair")) return set_whole(&o->pair, value, 1e9);
+  else if (!strcmp(name, "--triple")) return set_whole(&o->triple, value, 1e9);
+  else if (!strcmp(name, "--count")) return set_whole(&o->count, value, 1e9);
   else return false;
   return true;
 }
@@ -116,7 +131,7 @@ static bool refuse_option(const char *name, const char *value) {
 }
 
 static bool read_options(options *o, int argc, char **argv) {
-  *o = (options){.device = "all", .seconds = 60, .case_seconds = 60, .seed = 1, .shards = 1, .jobs = 2};
+  *o = (options){.device = "all", .filter = "", .seconds = 60, .case_seconds = 60, .seed = 1, .shards = 1, .jobs = 2};
   for (int i = 1; i < argc; i++) {
     if (!strcmp(argv[i], "--list")) o->list = true;
     else if (!strcmp(argv[i], "--self-test")) o->self_test = true;
@@ -125,7 +140,9 @@ static bool read_options(options *o, int argc, char **argv) {
     else if (i + 1 < argc && set_option(o, argv[i], argv[i + 1])) i++;
     else return refuse_option(argv[i], i + 1 < argc ? argv[i + 1] : NULL);
   }
-  return true;
+  const bool of_list = *o->filter || o->self_test;
+  if ((o->graph != NULL) + (o->pair > 0) + (o->triple > 0) + (o->grow > 0) + of_list < 2) return true;
+  return fprintf(stderr, "sinter conform: --graph, --pair, --triple, --grow, or --filter and --self-test of the list: one of them\n") < 0;
 }
 
 /* ---- devices: listed in a child, so that this process loads no driver ---- */
@@ -268,14 +285,18 @@ static bool make_list(const options *o, const char *named, conform_list *list, s
   return host_fail(diag, SNT_E_HOST_MEM, "conform", "out of memory") == SNT_OK;
 }
 
-/* The devices of --device, or all there are. */
+/* The devices of --device, or all there are; 0: what is given names none. */
 static uint32_t choose_devices(const options *o, char devices[MAX_DEVICES][SELECTOR]) {
   if (!strcmp(o->device, "all")) return find_devices(devices);
   uint32_t count = 0;
-  for (const char *at = o->device; *at && count < MAX_DEVICES; at += at[0] == ',') {
-    const int length = (int)strcspn(at, ",");
-    snprintf(devices[count++], SELECTOR, "%.*s", length, at);
-    at += length;
+  for (const char *at = o->device; at; count++) {
+    const size_t length = strcspn(at, ",");
+    if (!length || length >= SELECTOR || count == MAX_DEVICES) {
+      fprintf(stderr, "sinter conform: --device: \"%s\" is no list of at most %d devices\n", o->device, MAX_DEVICES);
+      return 0;
+    }
+    snprintf(devices[count], SELECTOR, "%.*s", (int)length, at);
+    at = at[length] ? at + length + 1 : NULL;
   }
   return count;
 }
@@ -294,6 +315,8 @@ static int run_suite(const options *o, conform_report *report) {
   void *named = NULL;
   size_t size;
   snt_diag diag = {0};
+  const uint32_t count = o->list ? 0 : choose_devices(o, devices);
+  if (!o->list && !count) return 2;
   int bad = o->cases && host_read_file(o->cases, &named, &size, &diag) != SNT_OK ? 2 : 0;
   if (!bad && !make_list(o, named, &list, &diag)) bad = 1;
   if (!bad && named && !keep_named(&list, o->cases, named, &diag)) bad = 2;
@@ -304,7 +327,6 @@ static int run_suite(const options *o, conform_report *report) {
   for (uint32_t i = o->shard; o->list && i < list.count; i += o->shards) conform_case_id(&list.at[i], id), puts(id);
   if (!list.count) fprintf(stderr, "sinter conform: no case contains \"%s\"\n", o->filter);
   if (o->list || !list.count) return free(list.at), list.count ? 0 : 2;
-  const uint32_t count = choose_devices(o, devices);
   printf("TAP version 13\n# %u cases, seed %llu\n", list.count, (unsigned long long)o->seed);
   const double spent = clock_seconds() - start;
   first.seconds = o->seconds > 2 * spent ? o->seconds - spent : o->seconds;
@@ -316,15 +338,17 @@ static int run_suite(const options *o, conform_report *report) {
 
 /* report and pack: files into one. */
 static int join_runs(int argc, char **argv, snt_result (*join)(uint32_t, char *const *, const char *, snt_diag *)) {
+  enum { MOST = 64 };
   const char *out = NULL;
-  char *files[64];
+  char *files[MOST];
   uint32_t count = 0;
   snt_diag diag = {0};
   for (int i = 2; i < argc; i++) {
     if (!strcmp(argv[i], "-o") && i + 1 < argc) out = argv[++i];
-    else if (count < 64) files[count++] = argv[i];
+    else if (count++ < MOST) files[count - 1] = argv[i];
   }
   if (!out || !count) return fputs(usage_text, stderr), 2;
+  if (count > MOST) return fprintf(stderr, "sinter conform: %s: more than %d files; `cat` joins them\n", argv[1], MOST), 2;
   if (join(count, files, out, &diag) == SNT_OK) return printf("%s: of %u file%s\n", out, count, count == 1 ? "" : "s"), 0;
   return fprintf(stderr, "sinter conform: %s\n", diag.text), 1;
 }

@@ -101,6 +101,7 @@ for my $form ('hw:0..', 'hw:1..1', 'hw:0..1x', 'hw:', 'hw:..1', 'hw:0.1', 'hw:0.
 # Inputs that other programs write.
 sub foreign { my ($type, $shape, $data) = @_; my $h = "{'descr': '$type', 'fortran_order': False, 'shape': $shape, }\n"; return "\x93NUMPY\1\0" . pack('v', length $h) . $h . $data }
 put("$dir/big.npy", foreign('>f4', '(2, 3)', 'x' x 24)), put("$dir/wrong.npy", foreign('<f8', '(3, 2)', 'x' x 48)), put("$dir/junk.pb", 'junk');
+mkdir "$dir/nothing" or die;
 put("$dir/month", "host add 2031-13-01 no such month\n");
 put("$dir/six.pb", "\x08\x02\x08\x03\x10\x01\x4a\x18" . pack('f<6', 1 .. 6));    # TensorProto: dims 2 and 3, float, raw data
 my $standard = `$sinter run $dir/same.snt --device host --input x=$dir/six.pb --output y=-`;
@@ -131,6 +132,21 @@ for (
   ["run $dir/same.snt --device host --input x=$dir/big.npy", q{no tensor has elements of numpy's type '>f4'}, 1],
   ["run $dir/same.snt --device host --input x=$dir/wrong.npy", 'wrong\.npy: f64\[3,2\], where x is f32\[2,3\]', 1],
   ["run $dir/same.snt --device host --input x=$dir/junk.pb", 'junk\.pb: no tensor', 1],
+  ["run $model --device ''", 'an empty value of "--device"'],
+  ["run $model --device host --tune=", 'an empty value of "--tune"'],
+  ["compile $model --target spirv -o ''", 'an empty value of "-o"'],
+  ["run $model --device host --input x=random:18446744073709551616", '"random:18446744073709551616"'],
+  ["build $model --device host --input z=random", 'no input "z"; there are: x'],
+  (map { ["opt $model --run canonicalise $_", "opt takes no option \"" . s/ .*//r . '"'] } '--weights f16', '--image x=chw', '--unfused', '--unfused=nodes', '--line-info'),
+  ["bench $model $dir/nothing --device host --runs 2", quotemeta("$dir/nothing") . ': no model is there'],
+  ["conform --device ''", '--device: ""'],
+  ['conform --device host,,interp', '--device: "host,,interp" is no list'],
+  ['conform --seed 1.5', '--seed: "1.5"'],
+  ['conform --seed 18446744073709551616', '--seed: "18446744073709551616"'],
+  ['conform --count 1.5', '--count: "1.5"'],
+  ['conform --grow 2 --pair 2', '--pair, --triple.*: one of them'],
+  ['conform --grow 2 --filter relu', '--grow, or --filter.*: one of them'],
+  ["conform report @{[1 .. 65]} -o $dir/page.html", 'report: more than 64 files'],
   ['conform --profile all', '--profile: "all" is none of its values'],
   ['conform --speed 3', 'no option "--speed"'],
   ["conform --device host --expect $dir/month", 'month:1: not `DEVICE'],
@@ -149,6 +165,16 @@ for (
   ok($? >> 8 == ($code // 2) && $said =~ /$what/, $command =~ s/\Q$dir\E//gr) or diag($?, $said);
 }
 ok(!-e "$dir/two.sntp", 'and nothing is written');
+is((says("$sinter run $model --device host --mask ''"))[0], 0, 'an empty mask takes nothing away');
+SKIP: {
+  skip('no /dev/zero', 2) unless -c '/dev/zero';
+  for my $command ('run /dev/zero', "explain $model --profile /dev/zero") {
+    $said = `ulimit -v 4000000; $sinter $command 2>&1`;
+    ok($? >> 8 == 2 && $said =~ m{/dev/zero: a device without an end}, "$command: is not read until memory ends") or diag($?, $said);
+  }
+}
+$said = `ulimit -v 4000000; $sinter bench $model --device host --runs 4294967295 2>&1`;
+ok($? >> 8 == 1 && $said =~ /out of host memory/, 'bench: times of more runs than memory has room for') or diag($?, $said);
 
 # Names that JSON has to escape.
 my $named = put('a"b\\c.snt', slurp($model));

@@ -23,20 +23,28 @@ snt_result host_fail(snt_diag *diag, snt_result result, const char *stage, const
   return result;
 }
 
+/* What a device may say before it is taken for one that does not end, as /dev/zero; a file or a pipe of any length is read. */
+static size_t most_of(FILE *file) {
+  struct stat at;
+  return fstat(fileno(file), &at) == 0 && S_ISCHR(at.st_mode) ? (size_t)64 << 20 : SIZE_MAX;
+}
+
 static snt_result read_stream(FILE *file, const char *path, void **data, size_t *size, snt_diag *diag) {
+  const size_t most = most_of(file);
   size_t capacity = 1 << 16, have = 0;
   char *bytes = malloc(capacity);
   while (bytes) {
     have += fread(bytes + have, 1, capacity - have - 1, file);
-    if (have + 1 < capacity) break;
+    if (have + 1 < capacity || have > most) break;
     char *larger = realloc(bytes, capacity *= 2);
     if (!larger) free(bytes);
     bytes = larger;
   }
   if (!bytes) return host_fail(diag, SNT_E_HOST_MEM, "file", "%s: out of memory", path);
-  if (ferror(file)) {
+  if (ferror(file) || have > most) {
+    const char *why = have > most ? "a device without an end" : strerror(errno);
     free(bytes);
-    return host_fail(diag, SNT_E_ARG, "file", "%s: %s", path, strerror(errno));
+    return host_fail(diag, SNT_E_ARG, "file", "%s: %s", path, why);
   }
   bytes[have] = 0;
   *data = bytes, *size = have;

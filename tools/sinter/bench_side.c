@@ -33,8 +33,8 @@ static snt_result open_unfused(tool_session *s, bench_side *side) {
 snt_result bench_open_side(tool_session *s, snt_stream *stream, bool unfused, const tool_tensor *tensors, uint32_t count, uint32_t room,
                            bench_side *side) {
   *side = (bench_side){.program = s->program, .exec = s->exec, .room = room};
-  side->ms = calloc(room + 1, sizeof *side->ms);
-  side->cpu_ms = calloc(room + 1, sizeof *side->cpu_ms);
+  side->ms = calloc((size_t)room + 1, sizeof *side->ms);
+  side->cpu_ms = calloc((size_t)room + 1, sizeof *side->cpu_ms);
   snt_result r = side->ms && side->cpu_ms ? SNT_OK : SNT_E_HOST_MEM;
   if (r == SNT_OK && unfused) r = open_unfused(s, side);
   for (uint32_t i = 0; r == SNT_OK && i < count; i++) {

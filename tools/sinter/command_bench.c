@@ -234,20 +234,29 @@ static bool is_model(const char *name) {
 
 static int by_path(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
 
+static bool add_model(model_list *list, const char *path) {
+  if (list->count == MAX_MODELS) return false;
+  list->path[list->count++] = strdup(path);
+  return true;
+}
+
 /* The models of a folder in the order of their names; anything else is taken for a model. */
-static void add_models(model_list *list, const char *path) {
+static bool add_models(model_list *list, const char *path) {
   char inner[4096];
   struct stat found;
   const bool folder = !stat(path, &found) && S_ISDIR(found.st_mode);
   const uint32_t first = list->count;
   DIR *d = folder ? opendir(path) : NULL;
-  if (!folder && list->count < MAX_MODELS) list->path[list->count++] = strdup(path);
-  for (struct dirent *e = d ? readdir(d) : NULL; e && list->count < MAX_MODELS; e = readdir(d)) {
+  bool fits = folder || add_model(list, path);
+  for (struct dirent *e = d ? readdir(d) : NULL; e && fits; e = readdir(d)) {
     if (!is_model(e->d_name) || snprintf(inner, sizeof inner, "%s/%s", path, e->d_name) >= (int)sizeof inner) continue;
-    list->path[list->count++] = strdup(inner);
+    fits = add_model(list, inner);
   }
   if (d) closedir(d);
   if (list->count > first) qsort(list->path + first, list->count - first, sizeof *list->path, by_path);
+  if (!fits) fprintf(stderr, "sinter: %s: more than %d models\n", path, MAX_MODELS);
+  else if (list->count == first) fprintf(stderr, "sinter: %s: no model is there\n", path);
+  return fits && list->count > first;
 }
 
 /* A model that fails is said and does not stop the others. */
@@ -266,16 +275,13 @@ static int bench_all(const tool_options *options, const model_list *list, bool r
 int command_bench(const tool_options *options) {
   model_list list;
   list.count = 0;
-  for (uint32_t i = 0; i < options->path_count; i++) add_models(&list, options->paths[i]);
+  bool good = options->path_count > 0;
+  if (!good) fprintf(stderr, "sinter: no model given\n");
+  for (uint32_t i = 0; good && i < options->path_count; i++) good = add_models(&list, options->paths[i]);
   /* one model by its name is a line */
-  const bool rows = list.count != 1 || options->path_count != 1 || strcmp(list.path[0], options->paths[0]) != 0;
-  if (!list.count || (options->serve && rows)) {
-    if (list.count) fprintf(stderr, "sinter: --serve takes one model\n");
-    else if (options->path_count) fprintf(stderr, "sinter: %s: no model is there\n", options->paths[0]);
-    else fprintf(stderr, "sinter: no model given\n");
-    return EXIT_USAGE;
-  }
-  const int code = bench_all(options, &list, rows);
+  const bool rows = good && (list.count != 1 || options->path_count != 1 || strcmp(list.path[0], options->paths[0]) != 0);
+  if (options->serve && rows) good = false, fprintf(stderr, "sinter: --serve takes one model\n");
+  const int code = good ? bench_all(options, &list, rows) : EXIT_USAGE;
   for (uint32_t i = 0; i < list.count; i++) free(list.path[i]);
   return code;
 }

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef enum { TEXT, LIST, PAIR, FLAG, NUMBER, REAL, COMPILE } option_kind;
+typedef enum { TEXT, MAY_BE_EMPTY, LIST, PAIR, FLAG, NUMBER, REAL, COMPILE } option_kind;
 typedef struct option_info {
   const char *name;
   uint8_t kind;
@@ -15,7 +15,7 @@ typedef struct option_info {
 #define AT(field) offsetof(tool_options, field)
 // clang-format off
 static const option_info table[] = {
-    {"--device", TEXT, AT(device), 0, 0}, {"--profile", TEXT, AT(profile), 0, 0}, {"--mask", TEXT, AT(mask), 0, 0}, {"--numerics", TEXT, AT(numerics), 0, 0},
+    {"--device", TEXT, AT(device), 0, 0}, {"--profile", TEXT, AT(profile), 0, 0}, {"--mask", MAY_BE_EMPTY, AT(mask), 0, 0}, {"--numerics", TEXT, AT(numerics), 0, 0},
     {"--header", TEXT, AT(header), 0, 0}, {"--target", TEXT, AT(target), 0, 0}, {"-o", TEXT, AT(out), 0, 0}, {"--run", TEXT, AT(passes), 0, 0}, {"--trace", TEXT, AT(trace), 0, 0},
     {"--input", PAIR, AT(inputs), AT(input_count), TOOL_MAX_PORTS}, {"--output", PAIR, AT(outputs), AT(output_count), TOOL_MAX_PORTS}, {"--image", PAIR, AT(images), AT(image_count), TOOL_MAX_PORTS}, {"--dim", PAIR, AT(dims), AT(dim_count), TOOL_MAX_DIMS},
     {"--fix", PAIR, AT(fixed), AT(fixed_count), TOOL_MAX_PORTS},
@@ -85,10 +85,12 @@ static bool set_real(double *out, const char *value) {
 
 static bool set_option(tool_options *o, const option_info *info, char *value) {
   char *field = (char *)o + info->offset;
+  if (info->kind == TEXT && !*value) return complain("an empty value of", info->name);
   switch (info->kind) {
   case FLAG: *(bool *)(void *)field = true; return true;
   case COMPILE: o->compile_flags |= info->flag; return true;
-  case TEXT: *(const char **)(void *)field = value; return true;
+  case TEXT:
+  case MAY_BE_EMPTY: *(const char **)(void *)field = value; return true;
   case LIST: return add_text(o, info, value);
   case PAIR: return set_pair(o, info, value);
   case REAL:
@@ -123,8 +125,11 @@ static bool names(const char *usage, const char *option) {
   return false;
 }
 
-/* --share is of the helpers that build kernels, which are `build` commands. */
+/* --share is of the helpers that build kernels, which are `build` commands. Passes alone make no kernels. */
 static bool takes(const tool_command *command, const option_info *info) {
+  static const char *const of_kernels[] = {"--weights", "--image", "--unfused", "--unfused=nodes", "--line-info"};
+  for (size_t i = 0; !strcmp(command->name, "opt") && i < sizeof of_kernels / sizeof *of_kernels; i++)
+    if (!strcmp(info->name, of_kernels[i])) return false;
   const char *option = info->kind == COMPILE && info->flag == SNT_COMPILE_UNFUSED_NODES ? "--unfused" : info->name;
   return names(command->usage, option) || (command->compiles && (names(tool_compile_usage, option) || info->offset == AT(share)));
 }

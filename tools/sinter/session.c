@@ -145,6 +145,7 @@ snt_result tool_compile_flags(tool_session *s, uint32_t targets, uint32_t flags,
 
 snt_result tool_compile(tool_session *s, uint32_t targets) {
   snt_result r = s->program ? SNT_OK : tool_compile_flags(s, targets, s->options.compile_flags, &s->program);
+  if (r == SNT_OK) r = tool_check_names(s);
   return r == SNT_OK ? tool_settle_symbols(s) : r;
 }
 

@@ -1,5 +1,6 @@
 /* Port values in host memory: made, filled, written. */
 #include "tools/sinter/tool.h"
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -62,8 +63,9 @@ static const char *value_of(const tool_pair *pairs, uint32_t count, const char *
 static bool read_seed(const char *value, uint64_t *seed) { /* random:SEED */
   char *stop;
   if (strncmp(value, "random:", 7) || value[7] < '0' || value[7] > '9') return false;
+  errno = 0;
   *seed = strtoull(value + 7, &stop, 10);
-  return !*stop;
+  return !*stop && !errno;
 }
 
 static snt_result fill_input(tool_session *s, tool_tensor *t, uint32_t number) {
@@ -92,7 +94,7 @@ static snt_result check_name(tool_session *s, uint32_t kind, const char *name) {
                    name, known.text);
 }
 
-static snt_result check_names(tool_session *s) {
+snt_result tool_check_names(tool_session *s) {
   snt_result r = SNT_OK;
   for (uint32_t i = 0; r == SNT_OK && i < s->options.input_count; i++)
     if (!s->fixed_inputs[i]) r = check_name(s, SNT_PORT_INPUT, s->options.inputs[i].name);
@@ -103,8 +105,7 @@ static snt_result check_names(tool_session *s) {
 snt_result tool_make_tensors(tool_session *s, tool_tensor *tensors, uint32_t *count) {
   const uint32_t ports = snt_program_port_count(s->program);
   *count = 0;
-  snt_result r = check_names(s);
-  if (r != SNT_OK) return r;
+  snt_result r = SNT_OK;
   if (ports > TOOL_MAX_PORTS) return host_fail(&s->diag, SNT_E_LIMIT, "port", "%u ports", ports);
   for (uint32_t i = 0; i < ports; i++) {
     tool_tensor *t = &tensors[*count];

@@ -53,6 +53,7 @@ bool tool_is_onnx(const char *path);
 snt_result tool_load_onnx(tool_session *);                 /* of tool_load */
 bool tool_dim_value(const tool_pair *dim, int64_t *out);   /* of --dim; false: no extent */
 snt_result tool_settle_symbols(tool_session *);            /* of tool_compile */
+snt_result tool_check_names(tool_session *);               /* too: of --input and --output */
 void tool_forget_data(void);                               /* that constants of a text came from */
 snt_result tool_compile(tool_session *, uint32_t targets); /* and settles the symbols */
 snt_result tool_compile_flags(tool_session *, uint32_t targets, uint32_t flags, snt_program **out);
