@@ -227,6 +227,18 @@ ir_expr emit_index_var(emit *e, uint32_t clamped, ir_expr extent) {
   return extent == 1 ? 0 : emit_var_for(e, "index", kir_bitcast(e->k, kir_t(SNT_U32, 1), clamped), 0, extent);
 }
 
+/* What lies there, or 0: where the axis of `extent` that is asked by a number has no elements, and where `inside`, if it is not 0, says so. */
+uint32_t emit_element(emit *e, uint32_t data, map_access *at, ir_expr extent, uint32_t inside) {
+  const uint32_t before = at->condition_count;
+  if (!map_add_condition(e->x, at, 0, 0, extent)) return e->failed = true, e->failed_node = data, 0;
+  const uint32_t value = emit_value(e, data, at), count = at->condition_count - before;
+  if (count) {
+    const uint32_t any = emit_conditions(e, count, at->conditions + before);
+    inside = inside ? kir_2(e->k, KIR_and, inside, any) : any;
+  }
+  return inside ? kir_3(e->k, KIR_select, inside, value, constant(e, ir_at(e->g, data)->type.dtype, 0)) : value;
+}
+
 /* One gathered element: the index is a run-time value in [0, extent) once clamped, so it becomes a variable of its own. */
 static uint32_t gather_element(emit *e, uint32_t node, const map_access *access) {
   const uint32_t data = ir_arg(e->g, node, 0), indices = ir_arg(e->g, node, 1);
@@ -241,14 +253,7 @@ static uint32_t gather_element(emit *e, uint32_t node, const map_access *access)
   at_data.rank = from->rank;
   at_data.at[axis] = emit_index_var(e, clamped, from->dims[axis]);
   for (uint32_t i = axis + 1; i < from->rank; i++) at_data.at[i] = access->at[i - 1 + index_rank];
-  if (!map_add_condition(e->x, &at_data, 0, 0, from->dims[axis])) return e->failed = true, e->failed_node = node, 0;
-  const uint32_t value = emit_value(e, data, &at_data), count = at_data.condition_count - access->condition_count;
-  uint32_t inside = zero ? kir_2(e->k, KIR_eq, given, clamped) : 0;
-  if (count) { /* the axis may have no elements */
-    const uint32_t any = emit_conditions(e, count, at_data.conditions + access->condition_count);
-    inside = inside ? kir_2(e->k, KIR_and, inside, any) : any;
-  }
-  return inside ? kir_3(e->k, KIR_select, inside, value, constant(e, from->dtype, 0)) : value;
+  return emit_element(e, data, &at_data, from->dims[axis], zero ? kir_2(e->k, KIR_eq, given, clamped) : 0);
 }
 
 static bool access_uses_lanes(const emit *e, const map_access *a, uint32_t first, uint32_t count) {

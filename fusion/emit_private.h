@@ -31,6 +31,7 @@ uint32_t emit_round_node(emit *, const ir_node *, uint32_t value);
 uint32_t emit_signed_index(emit *, uint32_t index);               /* i32, saturated */
 uint32_t emit_near_index(emit *, uint32_t index, ir_expr extent); /* the nearest inside, of an index of any type */
 ir_expr emit_index_var(emit *, uint32_t clamped, ir_expr extent); /* one such number as a coordinate */
+uint32_t emit_element(emit *, uint32_t data, map_access *, ir_expr extent, uint32_t inside);
 uint32_t emit_scatter_combine(emit *, ir_op scatter, uint32_t old, uint32_t value);
 /* Memories of four-element texels: emit_texel.c. */
 bool emit_texel_is_safe(const emit *); /* no read needs a guard: outside the buffer there are zeros, or nothing is read there */

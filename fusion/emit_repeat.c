@@ -52,8 +52,8 @@ static uint32_t put_number(emit *e, const register_loop *r, uint32_t node, ir_ex
 static uint32_t put_element(emit *e, const register_loop *r, uint32_t node) {
   const uint32_t table = r->values[ir_arg(&r->body->graph, node, 0)], index = r->values[ir_arg(&r->body->graph, node, 1)];
   const ir_expr extent = ir_at(e->g, table)->type.dims[0];
-  const map_access at = {.rank = 1, .at = {emit_index_var(e, emit_near_index(e, index, extent), extent)}};
-  return emit_value(e, table, &at);
+  map_access at = {.rank = 1, .at = {emit_index_var(e, emit_near_index(e, index, extent), extent)}};
+  return emit_element(e, table, &at, extent, 0);
 }
 
 static uint32_t put_node(emit *e, register_loop *r, uint32_t node, ir_expr trip) {
