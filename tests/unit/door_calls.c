@@ -1,180 +1,11 @@
 /* The door against a device that is only a table of functions: which entry points it asks for, which it calls when, that recording takes no
    memory, that describe says what record does, that every call may fail, and how long a dispatch takes to record. */
 #include "tests/tap.h"
-#include "tests/unit/vk_fake.h"
+#include "tests/unit/vk_app.h"
 #include <pthread.h>
-#include <sinter/vulkan.h>
-#include <stdatomic.h>
 #include <time.h>
 
-static const char model[] = "symbols { n: min=1 max=4096 multiple_of=1 hint=512 }\n"
-                            "graph @calls(%x: f32[n,64], %k: f32[], state %s: f32[n,64]) {\n"
-                            "  %w: f32[64,64] = const normal seed=3 scale=0.125\n"
-                            "  %p: f32[n,64] = matmul %x, %w\n"
-                            "  %kk: f32[n,64] = broadcast %k, axes=[], shape=[n,64]\n"
-                            "  %q = mul %p, %kk\n"
-                            "  %y: f32[n,64] = softmax %q, axis=1\n"
-                            "  %t: f32[64,n] = transpose %y, perm=[1,0]\n"
-                            "  %u: f32[64,n] = softmax %t, axis=1\n"
-                            "  %next = add %s, %y\n"
-                            "  update %s, %next\n"
-                            "  return u=%u\n"
-                            "}\n";
-
-enum { SLOTS = 8, THREADS = 8, MOST = 4096 };
-
-/* ---- memory that is counted, and may run out ---- */
-
-static struct { atomic_llong bytes, calls, fail_at; } heap;
-static void *SNT_CALL heap_acquire(void *user, size_t size, size_t align, uint32_t scope) {
-  (void)user, (void)align, (void)scope;
-  if (atomic_fetch_add(&heap.calls, 1) + 1 == atomic_load(&heap.fail_at)) return NULL;
-  void *p = align <= 16 ? malloc(size) : aligned_alloc(align, (size + align - 1) / align * align);
-  if (p) atomic_fetch_add(&heap.bytes, (long long)size);
-  return p;
-}
-static void SNT_CALL heap_release(void *user, void *p, size_t size, size_t align) {
-  (void)user, (void)align;
-  if (p) atomic_fetch_sub(&heap.bytes, (long long)size);
-  free(p);
-}
-
-typedef struct calls_test {
-  snt_context *context;
-  snt_device *device;
-  snt_program *program;
-  snt_exec *exec;
-  snt_binding *binding;
-  snt_vk_memory_need needs[8];
-  snt_vk_range ranges[8];
-  uint32_t need_count;
-  char values[SLOTS * 4096];
-  snt_diag diag;
-} calls_test;
-
-static VkBuffer some_buffer(uintptr_t n) {
-  VkBuffer b;
-  memset(&b, 0, sizeof b);
-  memcpy(&b, &n, sizeof n);
-  return b;
-}
-static VkCommandBuffer some_commands(void) { return (VkCommandBuffer)(uintptr_t)4096; }
-
-/* ---- the steps of an application ---- */
-
-/* What the host enabled and asks for: nothing; descriptors that are pushed; addresses of buffers. */
-static const char *const push_extension[] = {VK_KHR_PUSH_DESCRIPTOR_EXTENSION_NAME};
-static const VkPhysicalDeviceBufferDeviceAddressFeatures address_features = {
-    .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_BUFFER_DEVICE_ADDRESS_FEATURES, .bufferDeviceAddress = VK_TRUE};
-static const char *const debug_extension[] = {VK_EXT_DEBUG_UTILS_EXTENSION_NAME};
-static const VkDeviceCreateInfo with_push = {.enabledExtensionCount = 1, .ppEnabledExtensionNames = push_extension};
-static const VkDeviceCreateInfo with_addresses = {.pNext = &address_features};
-static struct {
-  const VkDeviceCreateInfo *created_with;
-  uint32_t attach_flags, exec_flags, instance_extension_count;
-  uint64_t max_dispatch_ns;
-} path;
-
-static snt_result attach(calls_test *t) {
-  const snt_context_info context = {.head = SNT_HEAD(context_info), .alloc = {NULL, heap_acquire, heap_release}};
-  const snt_vk_attach_info info = {.head = SNT_HEAD(vk_attach_info),
-                                   .instance = (VkInstance)(uintptr_t)1,
-                                   .physical_device = (VkPhysicalDevice)(uintptr_t)2,
-                                   .device = (VkDevice)(uintptr_t)3,
-                                   .get_instance_proc = vk_fake_get,
-                                   .created_with = path.created_with,
-                                   .instance_extension_count = path.instance_extension_count,
-                                   .instance_extensions = debug_extension,
-                                   .debug_name = "game",
-                                   .flags = path.attach_flags};
-  const snt_result r = snt_context_create(&context, &t->context);
-  return r == SNT_OK ? snt_vk_attach(t->context, &info, &t->device, &t->diag) : r;
-}
-
-static snt_result compile_for(calls_test *t, snt_device *device, snt_program **out) {
-  snt_graph *graph = NULL;
-  snt_profile *profile = NULL;
-  snt_result r = snt_graph_create(t->context, &graph);
-  if (r == SNT_OK) r = snt_graph_parse(graph, model, strlen(model), NULL, &t->diag);
-  if (r == SNT_OK) r = snt_device_profile(device, &profile);
-  if (r == SNT_OK) r = snt_compile(graph, profile, NULL, out, &t->diag);
-  snt_profile_destroy(profile);
-  snt_graph_destroy(graph);
-  return r;
-}
-
-static snt_result make_exec(calls_test *t) {
-  const snt_vk_exec_info own = {.head = SNT_HEAD(vk_exec_info), .flags = path.exec_flags, .max_dispatch_ns = path.max_dispatch_ns};
-  snt_exec_info info = {.head = SNT_HEAD(exec_info)};
-  info.head.next = &own;
-  return snt_exec_create(t->device, t->program, &info, &t->exec, &t->diag);
-}
-
-static snt_result run_jobs(calls_test *t) {
-  for (uint32_t i = 0; i < snt_exec_job_count(t->exec); i++) {
-    const snt_result r = snt_exec_run_job(t->exec, i, &t->diag);
-    if (r != SNT_OK) return r;
-  }
-  return SNT_OK;
-}
-
-static snt_result bind(calls_test *t) {
-  static const int64_t most = MOST;
-  for (int i = 0; i < 8; i++) t->needs[i].head = (snt_out_head)SNT_HEAD(vk_memory_need);
-  t->need_count = 8;
-  snt_result r = snt_vk_exec_memory(t->exec, &most, 1, &t->need_count, 0, t->needs);
-  for (uint32_t i = 0; i < t->need_count; i++)
-    t->ranges[i] = (snt_vk_range){some_buffer(100 + i), 0, t->needs[i].size * (t->needs[i].per_slot ? SLOTS : 1)};
-  const snt_vk_binding_info info = {.head = SNT_HEAD(vk_binding_info),
-                                    .max_symbols = &most,
-                                    .symbol_count = 1,
-                                    .slot_count = SLOTS,
-                                    .memory_count = t->need_count,
-                                    .memory = t->ranges};
-  return r == SNT_OK ? snt_vk_binding_create(t->exec, &info, &t->binding, &t->diag) : r;
-}
-
-static snt_result set_slot(calls_test *t, uint32_t slot) {
-  uint32_t x = 0, u = 0;
-  (void)snt_program_find_port(t->program, "x", &x);
-  (void)snt_program_find_port(t->program, "u", &u);
-  const snt_vk_bind binds[] = {{.port = x, .range = {some_buffer(200 + slot), 0, MOST * 64 * 4}},
-                               {.port = u, .range = {some_buffer(300 + slot), 0, MOST * 64 * 4}}};
-  return snt_vk_binding_set(t->binding, slot, 2, 0, binds, &t->diag);
-}
-
-static snt_result record(calls_test *t, uint32_t slot, int64_t n, snt_diag *diag) {
-  const float k = 2;
-  const snt_vk_record_info info = {.head = SNT_HEAD(vk_record_info),
-                                   .slot = slot,
-                                   .symbols = &n,
-                                   .symbol_count = 1,
-                                   .values = &k,
-                                   .values_size = sizeof k,
-                                   .values_mapped = t->values};
-  return snt_vk_record(t->binding, some_commands(), &info, diag);
-}
-
-static void finish(calls_test *t) {
-  snt_binding_destroy(t->binding);
-  snt_exec_destroy(t->exec);
-  snt_program_destroy(t->program);
-  snt_device_destroy(t->device);
-  snt_context_destroy(t->context);
-  memset(t, 0, sizeof *t);
-  t->diag.head = (snt_out_head)SNT_HEAD(diag);
-}
-
-static snt_result whole(calls_test *t) {
-  snt_result r = attach(t);
-  if (r == SNT_OK) r = compile_for(t, t->device, &t->program);
-  if (r == SNT_OK) r = make_exec(t);
-  if (r == SNT_OK) r = run_jobs(t);
-  if (r == SNT_OK) r = bind(t);
-  for (uint32_t s = 0; r == SNT_OK && s < SLOTS; s++) r = set_slot(t, s);
-  if (r == SNT_OK) r = record(t, 0, 100, &t->diag);
-  return r;
-}
+enum { THREADS = 8 };
 
 /* ---- which calls, when ---- */
 
@@ -222,11 +53,11 @@ static const char *const stated[] = {"vkGetPhysicalDeviceProperties2",
                                      "vkCmdWriteTimestamp"};
 
 static void test_calls(void) {
-  static calls_test t;
-  finish(&t);
+  static vk_app t;
+  vk_app_finish(&t);
   vk_fake_reset();
   fake.logging = true;
-  tap_result(attach(&t) == SNT_OK, __FILE__, __LINE__, "attached to the least Vulkan 1.1");
+  tap_result(vk_app_attach(&t) == SNT_OK, __FILE__, __LINE__, "attached to the least Vulkan 1.1");
   uint32_t foreign = 0;
   for (uint32_t i = 0; i < fake.asked_count; i++) {
     bool known = false;
@@ -235,58 +66,59 @@ static void test_calls(void) {
   }
   tap_result(!foreign, __FILE__, __LINE__, "it asks for %u entry points: none submits, waits or allocates memory", fake.asked_count);
   tap_result(!vk_fake_all_calls() && !fake.alive, __FILE__, __LINE__, "attaching makes nothing");
-  tap_result(compile_for(&t, t.device, &t.program) == SNT_OK, __FILE__, __LINE__, "compiled: %s", t.diag.text);
+  tap_result(vk_app_compile(&t, t.device, &t.program) == SNT_OK, __FILE__, __LINE__, "compiled: %s", t.diag.text);
   tap_result(!vk_fake_all_calls(), __FILE__, __LINE__, "compiling calls no Vulkan");
   tap_result(snt_exec_create(t.device, t.program, NULL, &t.exec, &t.diag) == SNT_OK, __FILE__, __LINE__, "exec: %s", t.diag.text);
   ONLY("exec", "vkCreateDescriptorSetLayout", "vkCreatePipelineLayout");
-  tap_result(run_jobs(&t) == SNT_OK, __FILE__, __LINE__, "jobs");
+  tap_result(vk_app_run_jobs(&t) == SNT_OK, __FILE__, __LINE__, "jobs");
   ONLY("jobs", "vkCreateShaderModule", "vkCreateComputePipelines", "vkDestroyShaderModule");
-  tap_result(bind(&t) == SNT_OK, __FILE__, __LINE__, "binding: %s", t.diag.text);
+  tap_result(vk_app_bind(&t) == SNT_OK, __FILE__, __LINE__, "binding: %s", t.diag.text);
   ONLY("binding", "vkCreateDescriptorPool", "vkAllocateDescriptorSets", "vkUpdateDescriptorSets");
-  long long taken = atomic_load(&heap.calls);
+  long long taken = atomic_load(&vk_app_heap.calls);
   bool ok = true;
-  for (uint32_t s = 0; s < SLOTS; s++) ok = ok && set_slot(&t, s) == SNT_OK;
-  tap_result(ok && atomic_load(&heap.calls) == taken, __FILE__, __LINE__, "setting slots takes no memory");
+  for (uint32_t s = 0; s < VK_APP_SLOTS; s++) ok = ok && vk_app_set_slot(&t, s) == SNT_OK;
+  tap_result(ok && atomic_load(&vk_app_heap.calls) == taken, __FILE__, __LINE__, "setting slots takes no memory");
   ONLY("setting slots", "vkUpdateDescriptorSets");
-  ok = record(&t, 0, 100, &t.diag) == SNT_OK && record(&t, 0, 4000, &t.diag) == SNT_OK;
-  tap_result(ok && atomic_load(&heap.calls) == taken, __FILE__, __LINE__, "recording takes no memory");
+  ok = vk_app_record(&t, 0, 100, &t.diag) == SNT_OK && vk_app_record(&t, 0, 4000, &t.diag) == SNT_OK;
+  tap_result(ok && atomic_load(&vk_app_heap.calls) == taken, __FILE__, __LINE__, "recording takes no memory");
   ONLY("recording", "vkCmdBindPipeline", "vkCmdBindDescriptorSets", "vkCmdPushConstants", "vkCmdDispatch", "vkCmdPipelineBarrier");
   for (int i = 0; ok && i < 10000; i++) {
-    const uint32_t slot = (uint32_t)i % SLOTS;
-    ok = set_slot(&t, slot) == SNT_OK && record(&t, slot, 1 + i % MOST, &t.diag) == SNT_OK;
+    const uint32_t slot = (uint32_t)i % VK_APP_SLOTS;
+    ok = vk_app_set_slot(&t, slot) == SNT_OK && vk_app_record(&t, slot, 1 + i % VK_APP_MOST, &t.diag) == SNT_OK;
   }
-  tap_result(ok && atomic_load(&heap.calls) == taken, __FILE__, __LINE__, "ten thousand frames take no memory");
-  finish(&t);
-  tap_result(!fake.alive && !atomic_load(&heap.bytes), __FILE__, __LINE__, "everything is given back (%d objects, %d bytes left)",
-             (int)fake.alive, (int)atomic_load(&heap.bytes));
+  tap_result(ok && atomic_load(&vk_app_heap.calls) == taken, __FILE__, __LINE__, "ten thousand frames take no memory");
+  vk_app_finish(&t);
+  tap_result(!fake.alive && !atomic_load(&vk_app_heap.bytes), __FILE__, __LINE__, "everything is given back (%d objects, %d bytes left)",
+             (int)fake.alive, (int)atomic_load(&vk_app_heap.bytes));
 }
 
 /* The paths that a host may have enabled: other calls, still all of them stated, and no memory. */
-static void test_path(const char *name, void (*check)(calls_test *)) {
-  static calls_test t;
-  finish(&t);
+static void test_path(const char *name, void (*check)(vk_app *)) {
+  static vk_app t;
+  vk_app_finish(&t);
   vk_fake_reset();
   fake.logging = true;
-  tap_result(whole(&t) == SNT_OK, __FILE__, __LINE__, "%s: %s", name, t.diag.text);
+  tap_result(vk_app_whole(&t) == SNT_OK, __FILE__, __LINE__, "%s: %s", name, t.diag.text);
   vk_fake_forget_calls();
-  const long long taken = atomic_load(&heap.calls);
+  const long long taken = atomic_load(&vk_app_heap.calls);
   check(&t);
-  tap_result(atomic_load(&heap.calls) == taken, __FILE__, __LINE__, "%s: setting and recording take no memory", name);
-  finish(&t);
-  tap_result(!fake.alive && !atomic_load(&heap.bytes), __FILE__, __LINE__, "%s: everything is given back", name);
+  tap_result(atomic_load(&vk_app_heap.calls) == taken, __FILE__, __LINE__, "%s: setting and recording take no memory", name);
+  vk_app_finish(&t);
+  tap_result(!fake.alive && !atomic_load(&vk_app_heap.bytes), __FILE__, __LINE__, "%s: everything is given back", name);
 }
 
-static void check_pushed(calls_test *t) {
-  tap_result(set_slot(t, 0) == SNT_OK && !vk_fake_all_calls(), __FILE__, __LINE__, "setting a slot that is pushed calls nothing");
-  tap_result(record(t, 0, 100, &t->diag) == SNT_OK && set_slot(t, 0) == SNT_OK, __FILE__, __LINE__, "recorded, and set again at once");
+static void check_pushed(vk_app *t) {
+  tap_result(vk_app_set_slot(t, 0) == SNT_OK && !vk_fake_all_calls(), __FILE__, __LINE__, "setting a slot that is pushed calls nothing");
+  tap_result(vk_app_record(t, 0, 100, &t->diag) == SNT_OK && vk_app_set_slot(t, 0) == SNT_OK, __FILE__, __LINE__,
+             "recorded, and set again at once");
   ONLY("recording", "vkCmdBindPipeline", "vkCmdPushDescriptorSetKHR", "vkCmdPushConstants", "vkCmdDispatch", "vkCmdPipelineBarrier");
 }
 
 /* The fake's address of buffer n is n << 32: those of slot 2 stand among the constants of some dispatch. */
-static void check_addressed(calls_test *t) {
-  tap_result(set_slot(t, 2) == SNT_OK, __FILE__, __LINE__, "set: %s", t->diag.text);
+static void check_addressed(vk_app *t) {
+  tap_result(vk_app_set_slot(t, 2) == SNT_OK, __FILE__, __LINE__, "set: %s", t->diag.text);
   ONLY("setting a slot", "vkGetBufferDeviceAddressKHR");
-  tap_result(record(t, 2, 100, &t->diag) == SNT_OK, __FILE__, __LINE__, "recorded: %s", t->diag.text);
+  tap_result(vk_app_record(t, 2, 100, &t->diag) == SNT_OK, __FILE__, __LINE__, "recorded: %s", t->diag.text);
   uint32_t x = 0, u = 0;
   for (uint32_t i = 0; i < fake.dispatch_count; i++)
     for (uint32_t w = 1; w < fake.dispatches[i].push_words; w += 2) {
@@ -295,41 +127,48 @@ static void check_addressed(calls_test *t) {
     }
   tap_result(x == 1 && u == 1, __FILE__, __LINE__, "each port's address goes to the one dispatch that uses it (%u, %u)", x, u);
   ONLY("recording", "vkCmdBindPipeline", "vkCmdPushConstants", "vkCmdDispatch", "vkCmdPipelineBarrier");
-  const snt_vk_bind odd = {.port = 0, .range = {some_buffer(7), 8, MOST * 64 * 4}};
+  const snt_vk_bind odd = {.port = 0, .range = {vk_app_buffer(7), 8, VK_APP_MOST * 64 * 4}};
   tap_result(snt_vk_binding_set(t->binding, 2, 1, 0, &odd, &t->diag) == SNT_E_ARG, __FILE__, __LINE__, "refused: %s", t->diag.text);
 }
+
+/* Descriptors that are pushed; addresses of buffers. */
+static const char *const push_extension[] = {VK_KHR_PUSH_DESCRIPTOR_EXTENSION_NAME};
+static const VkPhysicalDeviceBufferDeviceAddressFeatures address_features = {
+    .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_BUFFER_DEVICE_ADDRESS_FEATURES, .bufferDeviceAddress = VK_TRUE};
+static const VkDeviceCreateInfo with_push = {.enabledExtensionCount = 1, .ppEnabledExtensionNames = push_extension};
+static const VkDeviceCreateInfo with_addresses = {.pNext = &address_features};
 
 static void test_failures(void);
 static void measure(const char *what);
 static void test_paths(void) {
-  path.created_with = &with_push, path.exec_flags = SNT_VK_PUSH_DESCRIPTORS;
+  vk_app_path.created_with = &with_push, vk_app_path.exec_flags = SNT_VK_PUSH_DESCRIPTORS;
   test_path("descriptors are pushed", check_pushed);
   test_failures();
   measure("descriptors are pushed");
-  path.created_with = &with_addresses, path.exec_flags = 0, path.attach_flags = SNT_VK_ADDRESSES;
+  vk_app_path.created_with = &with_addresses, vk_app_path.exec_flags = 0, vk_app_path.attach_flags = SNT_VK_ADDRESSES;
   test_path("addresses of buffers", check_addressed);
   test_failures();
   measure("addresses of buffers");
-  memset(&path, 0, sizeof path);
+  memset(&vk_app_path, 0, sizeof vk_app_path);
 }
 
 /* ---- describe says what record does ---- */
 
-static snt_result plan(calls_test *t, snt_device **device, snt_program **program, snt_exec **exec) {
+static snt_result plan(vk_app *t, snt_device **device, snt_program **program, snt_exec **exec) {
   VkPhysicalDeviceSubgroupProperties subgroups = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_PROPERTIES};
   VkPhysicalDeviceMaintenance3Properties sizes = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_3_PROPERTIES, .pNext = &subgroups};
   VkPhysicalDeviceProperties2 properties = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, .pNext = &sizes};
   vk_fake_properties(&properties);
   const snt_vk_caps caps = {.head = SNT_HEAD(vk_caps), .properties = &properties};
   snt_result r = snt_vk_plan(t->context, &caps, device, &t->diag);
-  if (r == SNT_OK) r = compile_for(t, *device, program);
+  if (r == SNT_OK) r = vk_app_compile(t, *device, program);
   if (r == SNT_OK) r = snt_exec_create(*device, *program, NULL, exec, &t->diag);
   return r;
 }
 
 static void test_describe(void) {
-  static calls_test t;
-  static const int64_t most = MOST;
+  static vk_app t;
+  static const int64_t most = VK_APP_MOST;
   const int64_t n = 1234;
   const snt_vk_describe_info info = {.head = SNT_HEAD(vk_describe_info), .max_symbols = &most, .symbols = &n, .symbol_count = 1};
   snt_device *device = NULL;
@@ -337,12 +176,12 @@ static void test_describe(void) {
   snt_exec *exec = NULL;
   const snt_vk_description *d = NULL;
   size_t size = 0;
-  finish(&t);
+  vk_app_finish(&t);
   vk_fake_reset();
-  tap_result(whole(&t) == SNT_OK, __FILE__, __LINE__, "an application: %s", t.diag.text);
+  tap_result(vk_app_whole(&t) == SNT_OK, __FILE__, __LINE__, "an application: %s", t.diag.text);
   vk_fake_forget_calls();
   fake.logging = true;
-  (void)record(&t, 3, n, &t.diag);
+  (void)vk_app_record(&t, 3, n, &t.diag);
   tap_result(plan(&t, &device, &program, &exec) == SNT_OK, __FILE__, __LINE__, "the same device, only planned: %s", t.diag.text);
   const uint32_t before = vk_fake_all_calls();
   const snt_result asked = snt_vk_describe(exec, &info, NULL, &size, NULL, &t.diag);
@@ -366,7 +205,7 @@ static void test_describe(void) {
   snt_exec_destroy(exec);
   snt_program_destroy(program);
   snt_device_destroy(device);
-  finish(&t);
+  vk_app_finish(&t);
 }
 
 /* ---- every call fails once ---- */
@@ -376,22 +215,22 @@ static void test_failures(void) {
     VkResult code;
     snt_result expected;
   } kinds[] = {{VK_ERROR_OUT_OF_DEVICE_MEMORY, SNT_E_DEVICE_MEM}, {VK_ERROR_DEVICE_LOST, SNT_E_DEVICE_LOST}};
-  static calls_test t;
-  finish(&t);
+  static vk_app t;
+  vk_app_finish(&t);
   vk_fake_reset();
-  (void)whole(&t);
+  (void)vk_app_whole(&t);
   const uint32_t calls = fake.fallible;
-  finish(&t);
+  vk_app_finish(&t);
   for (int k = 0; k < 2; k++) {
     uint32_t wrong = 0;
     for (uint32_t at = 1; at <= calls; at++) {
       vk_fake_reset();
       fake.fail_at = at, fake.fail_with = kinds[k].code;
-      const snt_result r = whole(&t);
+      const snt_result r = vk_app_whole(&t);
       if (r != kinds[k].expected && !wrong++) tap_diag("call %u: %d", at, r);
-      finish(&t);
-      if ((fake.alive || atomic_load(&heap.bytes)) && !wrong++)
-        tap_diag("call %u: %d objects, %d bytes left", at, (int)fake.alive, (int)atomic_load(&heap.bytes));
+      vk_app_finish(&t);
+      if ((fake.alive || atomic_load(&vk_app_heap.bytes)) && !wrong++)
+        tap_diag("call %u: %d objects, %d bytes left", at, (int)fake.alive, (int)atomic_load(&vk_app_heap.bytes));
     }
     tap_result(!wrong, __FILE__, __LINE__, "each of %u Vulkan calls fails with %d: the right result, nothing left", calls,
                (int)kinds[k].code);
@@ -399,50 +238,50 @@ static void test_failures(void) {
   /* A job that failed is run again. */
   vk_fake_reset();
   fake.fail_at = 0;
-  snt_result r = attach(&t);
-  if (r == SNT_OK) r = compile_for(&t, t.device, &t.program);
-  if (r == SNT_OK) r = make_exec(&t);
+  snt_result r = vk_app_attach(&t);
+  if (r == SNT_OK) r = vk_app_compile(&t, t.device, &t.program);
+  if (r == SNT_OK) r = vk_app_exec(&t);
   fake.fail_at = fake.fallible + 1, fake.fail_with = VK_ERROR_OUT_OF_DEVICE_MEMORY;
   const snt_result first = snt_exec_run_job(t.exec, 0, &t.diag), second = snt_exec_run_job(t.exec, 0, &t.diag);
   tap_result(r == SNT_OK && first == SNT_E_DEVICE_MEM && second == SNT_OK, __FILE__, __LINE__, "a failed job is run again");
-  finish(&t);
+  vk_app_finish(&t);
 }
 
 /* A bit that has no meaning yet is refused by every call, and so is a struct that ends before its last field; nothing is called or left. */
 static void test_unknown_bits(void) {
   enum { UNKNOWN = 1 << 30 };
   static const char *const calls[] = {"attach", "plan", "exec", "init", "record"};
-  static calls_test t;
+  static vk_app t;
   snt_device *planned = NULL;
   uint64_t next = 0;
-  finish(&t);
+  vk_app_finish(&t);
   vk_fake_reset();
   snt_result r[5] = {SNT_OK};
-  path.attach_flags = UNKNOWN;
-  r[0] = attach(&t);
-  path.attach_flags = 0;
-  finish(&t);
-  (void)whole(&t);
+  vk_app_path.attach_flags = UNKNOWN;
+  r[0] = vk_app_attach(&t);
+  vk_app_path.attach_flags = 0;
+  vk_app_finish(&t);
+  (void)vk_app_whole(&t);
   VkPhysicalDeviceProperties2 properties = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2};
   r[1] = snt_vk_plan(t.context, &(snt_vk_caps){.head = SNT_HEAD(vk_caps), .properties = &properties, .flags = UNKNOWN}, &planned, &t.diag);
   snt_exec *own = t.exec;
-  path.exec_flags = UNKNOWN;
-  r[2] = make_exec(&t);
-  path.exec_flags = 0;
+  vk_app_path.exec_flags = UNKNOWN;
+  r[2] = vk_app_exec(&t);
+  vk_app_path.exec_flags = 0;
   t.exec = own;
   vk_fake_forget_calls();
   snt_vk_init_info init = {.head = SNT_HEAD(vk_init_info), .flags = UNKNOWN};
   snt_vk_record_info info = {.head = SNT_HEAD(vk_record_info), .flags = UNKNOWN};
-  r[3] = snt_vk_record_init(t.exec, some_commands(), &init, &next, &t.diag);
-  r[4] = snt_vk_record(t.binding, some_commands(), &info, &t.diag);
+  r[3] = snt_vk_record_init(t.exec, vk_app_commands(), &init, &next, &t.diag);
+  r[4] = snt_vk_record(t.binding, vk_app_commands(), &info, &t.diag);
   for (int i = 0; i < 5; i++) tap_result(r[i] == SNT_E_ARG, __FILE__, __LINE__, "%s refuses unknown bits: %d", calls[i], r[i]);
   init.flags = info.flags = 0;
   init.head.size -= 8, info.head.size -= 8;
-  r[3] = snt_vk_record_init(t.exec, some_commands(), &init, &next, &t.diag);
-  r[4] = snt_vk_record(t.binding, some_commands(), &info, &t.diag);
+  r[3] = snt_vk_record_init(t.exec, vk_app_commands(), &init, &next, &t.diag);
+  r[4] = snt_vk_record(t.binding, vk_app_commands(), &info, &t.diag);
   for (int i = 3; i < 5; i++) tap_result(r[i] == SNT_E_STRUCT, __FILE__, __LINE__, "%s refuses a struct cut short: %d", calls[i], r[i]);
   tap_result(!vk_fake_all_calls(), __FILE__, __LINE__, "and no call was made");
-  finish(&t);
+  vk_app_finish(&t);
 }
 
 /* SNT_VK_CACHED_ONLY: without the feature for it no driver is asked; with it, the driver's answer is passed on, and the job may be run again. */
@@ -450,15 +289,15 @@ static void test_cached_only(void) {
   static const VkPhysicalDevicePipelineCreationCacheControlFeatures control = {
       .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PIPELINE_CREATION_CACHE_CONTROL_FEATURES, .pipelineCreationCacheControl = VK_TRUE};
   static const VkDeviceCreateInfo with_control = {.pNext = &control};
-  static calls_test t;
-  path.exec_flags = SNT_VK_CACHED_ONLY;
+  static vk_app t;
+  vk_app_path.exec_flags = SNT_VK_CACHED_ONLY;
   for (int with = 0; with < 2; with++) {
-    finish(&t);
+    vk_app_finish(&t);
     vk_fake_reset();
-    path.created_with = with ? &with_control : NULL;
-    snt_result r = attach(&t);
-    if (r == SNT_OK) r = compile_for(&t, t.device, &t.program);
-    if (r == SNT_OK) r = make_exec(&t);
+    vk_app_path.created_with = with ? &with_control : NULL;
+    snt_result r = vk_app_attach(&t);
+    if (r == SNT_OK) r = vk_app_compile(&t, t.device, &t.program);
+    if (r == SNT_OK) r = vk_app_exec(&t);
     vk_fake_forget_calls();
     fake.fail_at = fake.fallible + 2, fake.fail_with = VK_PIPELINE_COMPILE_REQUIRED; /* the module is made, the pipeline is not */
     const snt_result cold = snt_exec_run_job(t.exec, 0, &t.diag), warm = snt_exec_run_job(t.exec, 0, &t.diag);
@@ -467,8 +306,8 @@ static void test_cached_only(void) {
                t.diag.text);
     tap_result(with || !vk_fake_all_calls(), __FILE__, __LINE__, "and the driver is asked only with the feature");
   }
-  finish(&t);
-  memset(&path, 0, sizeof path);
+  vk_app_finish(&t);
+  memset(&vk_app_path, 0, sizeof vk_app_path);
 }
 
 static bool is_named(VkObjectType type, const char *name) {
@@ -482,12 +321,12 @@ static bool is_named(VkObjectType type, const char *name) {
 /* With debug_utils each object has the name <debug_name>/<program>/<step>; without it nothing is asked for and nothing named. */
 static void test_names(void) {
   static const char *const what[] = {"", " layout", " set layout", " set"};
-  static calls_test t;
+  static vk_app t;
   for (uint32_t with = 0; with < 2; with++) {
-    finish(&t);
+    vk_app_finish(&t);
     vk_fake_reset();
-    path.instance_extension_count = with;
-    const snt_result r = whole(&t);
+    vk_app_path.instance_extension_count = with;
+    const snt_result r = vk_app_whole(&t);
     uint32_t steps = r == SNT_OK ? snt_exec_step_count(t.exec) : 0, right = 0;
     for (uint32_t s = 0; s < steps; s++) {
       snt_step step = {.head = SNT_HEAD(step)};
@@ -500,89 +339,89 @@ static void test_names(void) {
     tap_result(steps && (with ? right == steps : !fake.named_count), __FILE__, __LINE__, "%u of %u steps have named objects: %s", right,
                steps, fake.named_count ? fake.named[0] : "none");
   }
-  finish(&t);
-  memset(&path, 0, sizeof path);
+  vk_app_finish(&t);
+  memset(&vk_app_path, 0, sizeof vk_app_path);
 }
 
 /* Watchdogs: what the host allows a dispatch is held against the estimate, when the exec is made. */
 static void test_watchdog(void) {
-  static calls_test t;
+  static vk_app t;
   snt_result r[2];
   for (int i = 0; i < 2; i++) {
-    finish(&t);
+    vk_app_finish(&t);
     vk_fake_reset();
-    path.max_dispatch_ns = i ? UINT64_C(3600000000000) : 1;
-    r[i] = attach(&t);
-    if (r[i] == SNT_OK) r[i] = compile_for(&t, t.device, &t.program);
-    if (r[i] == SNT_OK) r[i] = make_exec(&t);
+    vk_app_path.max_dispatch_ns = i ? UINT64_C(3600000000000) : 1;
+    r[i] = vk_app_attach(&t);
+    if (r[i] == SNT_OK) r[i] = vk_app_compile(&t, t.device, &t.program);
+    if (r[i] == SNT_OK) r[i] = vk_app_exec(&t);
     tap_diag("%s", t.diag.text);
   }
   tap_result(r[0] == SNT_E_LIMIT && r[1] == SNT_OK, __FILE__, __LINE__, "a dispatch of more than a nanosecond is refused, of an hour not");
-  finish(&t);
-  memset(&path, 0, sizeof path);
+  vk_app_finish(&t);
+  memset(&vk_app_path, 0, sizeof vk_app_path);
 }
 
 /* Memory of the host runs out at each of its calls, from attaching on; what the compiler takes is others' test. */
 static void test_host_memory(void) {
-  static calls_test t;
+  static vk_app t;
   static char blob[1 << 20];
   size_t size = sizeof blob;
-  finish(&t);
+  vk_app_finish(&t);
   vk_fake_reset();
-  (void)attach(&t);
-  (void)compile_for(&t, t.device, &t.program);
+  (void)vk_app_attach(&t);
+  (void)vk_app_compile(&t, t.device, &t.program);
   const snt_result saved = snt_program_save(t.program, blob, &size);
-  finish(&t);
+  vk_app_finish(&t);
   uint32_t wrong = 0, at = 0;
   snt_result r = SNT_E_HOST_MEM;
   while (saved == SNT_OK && r != SNT_OK && at < 5000) {
     vk_fake_reset();
-    atomic_store(&heap.calls, 0);
-    atomic_store(&heap.fail_at, ++at);
-    r = attach(&t);
+    atomic_store(&vk_app_heap.calls, 0);
+    atomic_store(&vk_app_heap.fail_at, ++at);
+    r = vk_app_attach(&t);
     if (r == SNT_OK) r = snt_program_load(t.context, blob, size, &t.program, &t.diag);
     if (r == SNT_OK) r = snt_exec_create(t.device, t.program, NULL, &t.exec, &t.diag);
-    if (r == SNT_OK) r = run_jobs(&t);
-    if (r == SNT_OK) r = bind(&t);
+    if (r == SNT_OK) r = vk_app_run_jobs(&t);
+    if (r == SNT_OK) r = vk_app_bind(&t);
     if (r != SNT_OK && r != SNT_E_HOST_MEM && !wrong++) tap_diag("allocation %u: %d", at, r);
-    finish(&t);
-    if ((fake.alive || atomic_load(&heap.bytes)) && !wrong++) tap_diag("allocation %u: something is left", at);
+    vk_app_finish(&t);
+    if ((fake.alive || atomic_load(&vk_app_heap.bytes)) && !wrong++) tap_diag("allocation %u: something is left", at);
   }
-  atomic_store(&heap.fail_at, 0);
+  atomic_store(&vk_app_heap.fail_at, 0);
   tap_result(saved == SNT_OK && r == SNT_OK && !wrong, __FILE__, __LINE__, "each of %u allocations fails: a result, nothing left", at - 1);
 }
 
 /* ---- threads: each records its own slot ---- */
 
 typedef struct recorder {
-  calls_test *t;
+  vk_app *t;
   uint32_t slot, failed;
 } recorder;
 static void *record_slot(void *user) {
   recorder *r = user;
   snt_diag diag = {.head = SNT_HEAD(diag)};
   for (int i = 0; i < 2000; i++) {
-    if (i % 7 == 0 && set_slot(r->t, r->slot) != SNT_OK) r->failed++;
-    if (record(r->t, r->slot, 1 + (i * 13 + (int)r->slot) % MOST, &diag) != SNT_OK) r->failed++;
+    if (i % 7 == 0 && vk_app_set_slot(r->t, r->slot) != SNT_OK) r->failed++;
+    if (vk_app_record(r->t, r->slot, 1 + (i * 13 + (int)r->slot) % VK_APP_MOST, &diag) != SNT_OK) r->failed++;
   }
   return NULL;
 }
 
 static void test_threads(void) {
-  static calls_test t;
+  static vk_app t;
   recorder recorders[THREADS];
   pthread_t threads[THREADS];
-  finish(&t);
+  vk_app_finish(&t);
   vk_fake_reset();
-  (void)whole(&t);
+  (void)vk_app_whole(&t);
   uint32_t failed = 0, started = 0;
   for (uint32_t i = 0; i < THREADS; i++) {
     recorders[i] = (recorder){&t, i, 0};
     started += !pthread_create(&threads[i], NULL, record_slot, &recorders[i]);
   }
   for (uint32_t i = 0; i < started; i++) pthread_join(threads[i], NULL), failed += recorders[i].failed;
-  tap_result(started == THREADS && !failed, __FILE__, __LINE__, "%d threads set and record %d slots of one binding", THREADS, SLOTS);
-  finish(&t);
+  tap_result(started == THREADS && !failed, __FILE__, __LINE__, "%d threads set and record %d slots of one binding", THREADS, VK_APP_SLOTS);
+  vk_app_finish(&t);
 }
 
 /* ---- cost ---- */
@@ -593,24 +432,24 @@ static double now_ns(void) {
 }
 
 static void measure(const char *what) {
-  static calls_test t;
-  finish(&t);
+  static vk_app t;
+  vk_app_finish(&t);
   vk_fake_reset();
-  (void)whole(&t);
+  (void)vk_app_whole(&t);
   fake.asked_count = 0; /* the table's own counting is left out */
   const uint32_t steps = snt_exec_step_count(t.exec);
   double same = 1e30, other = 1e30;
   for (int round = 0; round < 20; round++) {
     double start = now_ns();
-    for (int i = 0; i < 1000; i++) (void)record(&t, 0, 777, &t.diag);
+    for (int i = 0; i < 1000; i++) (void)vk_app_record(&t, 0, 777, &t.diag);
     same = fmin(same, (now_ns() - start) / 1000 / steps);
     start = now_ns();
-    for (int i = 0; i < 1000; i++) (void)record(&t, 0, 1 + i, &t.diag);
+    for (int i = 0; i < 1000; i++) (void)vk_app_record(&t, 0, 1 + i, &t.diag);
     other = fmin(other, (now_ns() - start) / 1000 / steps);
   }
   tap_diag("%s: record: %.0f ns a dispatch, %.0f when the symbols changed, %u dispatches", what, same, other, steps);
   tap_result(same < 5000, __FILE__, __LINE__, "recording a dispatch is a matter of nanoseconds");
-  finish(&t);
+  vk_app_finish(&t);
 }
 
 int main(void) {
