@@ -85,7 +85,6 @@ static bool join_counted(onnx_call *c, uint32_t axis, const uint32_t *parts) {
   return count && onnx_out_counted(c, 0, moved, count, axis, 0);
 }
 
-/* Extents of the other axes are equal, or open and taken to be. */
 bool onnx_op_concat(onnx_call *c) {
   const ir_tensor *first = onnx_in_type(c, 0);
   uint32_t *parts = IR_NEW_ARRAY(c->im->temp, uint32_t, c->in_count), axis;
@@ -96,10 +95,7 @@ bool onnx_op_concat(onnx_call *c) {
   for (uint32_t i = 0; i < c->in_count; i++) {
     if (!onnx_in_type(c, i)) return onnx_refuse(c, "input %u is missing", i);
     if (!fit_beside(c, i, axis)) return false;
-    const ir_tensor *t = onnx_in_type(c, i);
-    first = onnx_in_type(c, 0);
-    for (uint32_t d = 0; t->rank == first->rank && d < t->rank; d++)
-      if (d != axis && t->dims[d] != first->dims[d] && onnx_demand_equal(c->im, first->dims[d], t->dims[d])) return false;
+    if (!onnx_demand_beside(c, onnx_in_type(c, 0), onnx_in_type(c, i), axis)) return false;
     counted |= onnx_is_counted(c, i, axis);
   }
   for (uint32_t i = 0; i < c->in_count; i++)
