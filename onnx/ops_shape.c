@@ -198,6 +198,26 @@ bool onnx_op_slice(onnx_call *c) {
   return (!onnx_is_counted(c, 0, late) || onnx_drop_in(c, 0)) && onnx_out_counted(c, 0, x, count, late, 0);
 }
 
+/* Whether every entry of the batch is as long as the axis: layers that go backwards are written so, with lengths made of shapes. */
+static bool is_whole(onnx_call *c, ir_expr extent) {
+  const onnx_number *length = onnx_known(c, 1);
+  for (uint32_t i = 0; length && i < onnx_count(c->in[1]); i++)
+    if (length[i].num != extent || length[i].den != 1) return false;
+  return length != NULL;
+}
+
+bool onnx_op_reverse_sequence(onnx_call *c) {
+  const uint32_t x = onnx_in(c, 0);
+  const int64_t batch = onnx_int(c, "batch_axis", 1);
+  uint32_t axis;
+  if (!x || !onnx_axis(c, onnx_int(c, "time_axis", 0), onnx_type_of(c, x)->rank, &axis)) return false;
+  const ir_expr extent = onnx_type_of(c, x)->dims[axis], last = expr_max(c->g->pool, expr_sub(c->g->pool, extent, 1), 0);
+  if (is_whole(c, extent)) return onnx_out(c, 0, onnx_slice(c, x, axis, last, extent, -1));
+  const uint32_t lengths = onnx_in(c, 1);
+  return lengths &&
+         onnx_out(c, 0, onnx_add(c, "reverse_sequence %%%u, %%%u, axis=%u, batch_axis=%lld", x, lengths, axis, (long long)batch));
+}
+
 /* Equal parts, unless sizes are given (an attribute before 13); what is left over makes the last part of num_outputs smaller. */
 enum { MOST_PARTS = 256 };
 /* A list of known numbers in parts of known lengths: each part is known. False: that it is not. */
