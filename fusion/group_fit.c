@@ -132,9 +132,28 @@ static double rows_ns(const grouping *s, uint32_t gather) {
   return s->c->elements[gather] * (p->lane_load_cycles - p->vector_load_cycles / p->lanes) / (p->units * p->ghz);
 }
 
-static void store_apart_table(grouping *s, uint32_t gather) {
-  const uint32_t table = ir_arg(s->c->graph, gather, 0);
+/* The concatenation that a table is, stored or not, whose parts lie along the axis that places are picked of; 0: none. */
+static uint32_t picked_concat(const ir_graph *g, uint32_t gather) {
+  const uint32_t table = ir_arg(g, gather, 0);
+  uint32_t node = table;
+  while (ir_at(g, node)->op == IR_OP_reshape) node = ir_arg(g, node, 0);
+  if (ir_at(g, node)->op != IR_OP_concat) return 0;
+  return node != table || ir_attr_int(g, node, IR_ATTR_axis, 0) == ir_attr_int(g, gather, IR_ATTR_axis, 0) ? node : 0;
+}
+
+/* Of every place that is picked, or vector of places in one row, all parts but one: a load, and whether it is there. */
+static double picked_ns(const grouping *s, uint32_t gather, uint32_t concat) {
+  const cost_profile *p = s->c->options->profile;
+  const uint8_t *neighbours = s->c->neighbours ? s->c->neighbours + ir_at(s->c->graph, gather)->args : NULL;
+  const bool rows = neighbours && neighbours[1] == FUSION_SAME;
+  const double lanes = p->units * p->ghz * (schedule_is_explicit(s->c) && !rows ? 1 : p->lanes);
+  return s->c->elements[gather] * (count_parts(s, concat) - 1) * (p->scalar_load_cycles + 3 * p->op_cycles) / lanes;
+}
+
+static void store_table(grouping *s, uint32_t gather) {
+  const uint32_t table = ir_arg(s->c->graph, gather, 0), concat = picked_concat(s->c->graph, gather);
   if (!is_read(s, table) && rows_ns(s, gather) > store_ns(s, table)) s->is_stored[table] = 1;
+  if (concat && picked_ns(s, gather, concat) > store_ns(s, concat)) s->is_stored[concat] = GROUP_STORED_APART;
 }
 
 /* What each trip would compute again. */
@@ -151,7 +170,7 @@ void group_store_dear_views(grouping *s) {
   for (uint32_t n = 1; n < g->nodes.count; n++) {
     bool output = false;
     if (ir_at(g, n)->op == IR_OP_loop && s->needed[n]) store_tables(s, n);
-    if (ir_at(g, n)->op == IR_OP_gather && s->needed[n]) store_apart_table(s, n);
+    if (ir_at(g, n)->op == IR_OP_gather && s->needed[n]) store_table(s, n);
     if (ir_at(g, n)->op != IR_OP_contract || !s->needed[n] || s->kinds[n] != GROUP_CONTRACT) continue;
     const bool transform = winograd_of(s->c, n, &output) != NULL;
     for (uint32_t o = 0; o < 2 && !output; o++) {

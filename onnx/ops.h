@@ -19,6 +19,8 @@ uint32_t onnx_iota(onnx_call *, int32_t dtype, uint32_t rank, const ir_expr *dim
 uint32_t onnx_slice(onnx_call *, uint32_t node, uint32_t axis, ir_expr start, ir_expr size, int64_t step);
 uint32_t onnx_gather(onnx_call *, uint32_t x, uint32_t index, uint32_t axis);
 uint32_t onnx_concat(onnx_call *, uint32_t axis, uint32_t count, const uint32_t *parts);
+/* Extents of the axes but `axis` are equal, or open and taken to be; false where the import begins again for that. */
+bool onnx_demand_beside(onnx_call *, const ir_tensor *a, const ir_tensor *b, uint32_t axis);
 uint32_t onnx_data(onnx_call *, const ir_tensor *, const double *values);     /* a constant of fixed shape */
 const char *onnx_lower(onnx_call *, const char *name, const char *otherwise); /* a text attribute in small letters */
 /* Axes from the attribute, or from input `i` if `i` is not 0: a mask; `none` if they are not given. False after refusing. */

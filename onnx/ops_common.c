@@ -78,11 +78,17 @@ uint32_t onnx_slice(onnx_call *c, uint32_t node, uint32_t axis, ir_expr start, i
   return ir_add_node(c->g, IR_OP_slice, 1, &node, 3, attrs, NULL);
 }
 
+bool onnx_demand_beside(onnx_call *c, const ir_tensor *a, const ir_tensor *b, uint32_t axis) {
+  for (uint32_t d = 0; a->rank == b->rank && d < a->rank; d++)
+    if (d != axis && a->dims[d] != b->dims[d] && onnx_demand_equal(c->im, a->dims[d], b->dims[d])) return false;
+  return true;
+}
+
 uint32_t onnx_concat(onnx_call *c, uint32_t axis, uint32_t count, const uint32_t *parts) {
   const ir_expr at = axis;
   const ir_attr_value attr = {IR_ATTR_axis, 1, &at};
   for (uint32_t i = 0; i < count; i++)
-    if (!parts[i]) return 0;
+    if (!parts[i] || !onnx_demand_beside(c, onnx_type_of(c, parts[0]), onnx_type_of(c, parts[i]), axis)) return 0;
   const uint32_t joined = count == 1 ? parts[0] : onnx_join_alike(c, axis, count, parts);
   return joined ? joined : ir_add_node(c->g, IR_OP_concat, count, parts, 1, &attr, NULL);
 }

@@ -85,7 +85,6 @@ static bool join_counted(onnx_call *c, uint32_t axis, const uint32_t *parts) {
   return count && onnx_out_counted(c, 0, moved, count, axis, 0);
 }
 
-/* Extents of the other axes are equal, or open and taken to be. */
 bool onnx_op_concat(onnx_call *c) {
   const ir_tensor *first = onnx_in_type(c, 0);
   uint32_t *parts = IR_NEW_ARRAY(c->im->temp, uint32_t, c->in_count), axis;
@@ -96,10 +95,7 @@ bool onnx_op_concat(onnx_call *c) {
   for (uint32_t i = 0; i < c->in_count; i++) {
     if (!onnx_in_type(c, i)) return onnx_refuse(c, "input %u is missing", i);
     if (!fit_beside(c, i, axis)) return false;
-    const ir_tensor *t = onnx_in_type(c, i);
-    first = onnx_in_type(c, 0);
-    for (uint32_t d = 0; t->rank == first->rank && d < t->rank; d++)
-      if (d != axis && t->dims[d] != first->dims[d] && onnx_demand_equal(c->im, first->dims[d], t->dims[d])) return false;
+    if (!onnx_demand_beside(c, onnx_in_type(c, 0), onnx_in_type(c, i), axis)) return false;
     counted |= onnx_is_counted(c, i, axis);
   }
   for (uint32_t i = 0; i < c->in_count; i++)
@@ -200,6 +196,26 @@ bool onnx_op_slice(onnx_call *c) {
   }
   if (late == UINT32_MAX) return onnx_out(c, 0, x);
   return (!onnx_is_counted(c, 0, late) || onnx_drop_in(c, 0)) && onnx_out_counted(c, 0, x, count, late, 0);
+}
+
+/* Whether every entry of the batch is as long as the axis: layers that go backwards are written so, with lengths made of shapes. */
+static bool is_whole(onnx_call *c, ir_expr extent) {
+  const onnx_number *length = onnx_known(c, 1);
+  for (uint32_t i = 0; length && i < onnx_count(c->in[1]); i++)
+    if (length[i].num != extent || length[i].den != 1) return false;
+  return length != NULL;
+}
+
+bool onnx_op_reverse_sequence(onnx_call *c) {
+  const uint32_t x = onnx_in(c, 0);
+  const int64_t batch = onnx_int(c, "batch_axis", 1);
+  uint32_t axis;
+  if (!x || !onnx_axis(c, onnx_int(c, "time_axis", 0), onnx_type_of(c, x)->rank, &axis)) return false;
+  const ir_expr extent = onnx_type_of(c, x)->dims[axis], last = expr_max(c->g->pool, expr_sub(c->g->pool, extent, 1), 0);
+  if (is_whole(c, extent)) return onnx_out(c, 0, onnx_slice(c, x, axis, last, extent, -1));
+  const uint32_t lengths = onnx_in(c, 1);
+  return lengths &&
+         onnx_out(c, 0, onnx_add(c, "reverse_sequence %%%u, %%%u, axis=%u, batch_axis=%lld", x, lengths, axis, (long long)batch));
 }
 
 /* Equal parts, unless sizes are given (an attribute before 13); what is left over makes the last part of num_outputs smaller. */

@@ -48,6 +48,11 @@ for my $folder (sort glob "$dir/recent/alike_*") {
   my $said = `$sinter opt $folder/model.onnx --run canonicalise 2>&1`;
   is($said =~ /= concat (?:%\S+, ){8}/ ? 1 : 0, $folder =~ /alike_unlike/ ? 1 : 0, $folder =~ s{.*/}{}r) or diag($said);
 }
+# Sequences that are all as long as the axis lie backwards: nothing is looked up.
+for my $folder (sort glob "$dir/recent/reversesequence_10_*") {
+  my $said = `$sinter opt $folder/model.onnx --run canonicalise 2>&1`;
+  is($said =~ /= gather / ? 1 : 0, $folder =~ /_whole/ ? 0 : 1, $folder =~ s{.*/}{}r) or diag($said);
+}
 done_testing(), exit if defined $ENV{SNT_ONLY};
 # How long it is is a number that the model computes and nothing in it bounds: 17 of at most 20, and of at most 4.
 for my $most (20, 4) {

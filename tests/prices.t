@@ -26,6 +26,11 @@ sub price {
 sub scaled { my ($by) = @_; return "graph \@g(%x: f32[64,784], %s: f32[64]) {\n$by  %b = broadcast %k, axes=[0], shape=[64,784]\n  %y = mul %x, %b\n  return y=%y\n}\n" }
 sub sums { my ($rows) = @_; return "graph \@g(%x: f32[1024,128], %z: f32[1024,128], %w: f32[1024,256]) {\n$rows  %y = reduce.sum %r, axes=[1]\n  return y=%y\n}\n" }
 sub seams { my ($x, $z) = @_; return "graph \@g(%x: f32[1024,$x], %z: f32[1024,$z]) {\n  %r = concat %x, %z, axis=1\n  %y = reduce.sum %r, axes=[1]\n  return y=%y\n}\n" }
+sub picked { # places of a table of so many parts, which an output is, too
+  my ($parts, $places) = @_;
+  return "graph \@g(%i: i32[$places], " . join(', ', map {"%x$_: f32[1,400]"} 1 .. $parts) . ") {\n  %c = concat " . join(', ', map {"%x$_"} 1 .. $parts) .
+    ", axis=0\n  %f: f32[" . 400 * $parts . "] = reshape %c\n  %y = gather %f, %i, axis=0\n  return y=%y\n}\n";
+}
 sub pooled { my ($of, $made, $fused) = @_; return "graph \@g(%x: f32[256,256]) {\n$made  %w = window %$of, axis=0, size=[3,3], low=[1,1], high=[1,1]\n  %y = reduce.sum %w, axes=[2,3]\n$fused  return y=%y\n}\n" }
 sub row_sums { my ($rows, $terms) = @_; return "graph \@g(%x: f32[$rows,$terms]) {\n  %y = reduce.sum %x, axes=[1]\n  return y=%y\n}\n" }
 sub dequantised { my ($value) = @_; return "  %f$value = cast %$value, dtype=f32\n  %o$value = sub %f$value, 8.0\n  %p$value = linear %x, %o$value\n" }
@@ -199,6 +204,10 @@ ok(@first > 1 && @first < $all && abs(2 * $early - @first) <= 1, sprintf 'half o
 my $model = put('g.snt', turned_twice());
 my $plan = decode_json(scalar `$sinter explain $model --profile pocl --json`);
 is($plan->{kernels}[0]{kind}, 'transpose', 'what is read turned twice at one place is turned in blocks');
+(undef, $kernels) = price(picked(32, 12800), 'pocl');
+is($kernels, 2, 'parts are put together before many places are picked of them');
+(undef, $kernels) = price(picked(3, 16), 'pocl');
+is($kernels, 1, 'a few are looked for in each part');
 my ($last) = `$sinter explain examples/postprocess.snt --profile dgpu --image x=chw --image y=chw` =~ /k2_image.*: (.*)/;
 is($last, 'sharp floor result reshape.42', 'a tone curve is stored before an image\'s sharpening, which would compute it for each tap of a pixel');
 done_testing;
