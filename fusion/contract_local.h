@@ -47,8 +47,8 @@ typedef struct contract_local {
   uint32_t warp_rows, warp_columns, cells, staging;
   ir_expr warp;                                      /* this item's subgroup */
   ir_expr item, row_tile, column_tile, first, steps; /* steps [first, first + steps) */
-  ir_expr batch_at, part_at;
-  uint32_t scratch; /* buffer of the parts' sums: [member][part][batch][rows][columns], in whole tiles */
+  ir_expr batch_at, part_at, row_at;
+  uint32_t scratch, scratch_memory; /* buffer of the parts' sums: [member][part][batch][rows][columns], in whole tiles */
 } contract_local;
 
 /* Can the contraction be computed so on this device, and is it worth it? Fills all but the variables of the kernel. */
