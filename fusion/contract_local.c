@@ -427,6 +427,19 @@ uint32_t contract_local_row(contract_local *l, ir_expr at) {
   return in;
 }
 
+static ir_expr whole(const contract_local *l, ir_expr extent, uint32_t tile) {
+  expr_pool *x = l->t->c->graph->pool;
+  return expr_mul(x, expr_ceil_div(x, extent, tile), tile);
+}
+
+ir_expr contract_part_place(const contract_local *l, uint32_t member, ir_expr part, ir_expr batch, ir_expr row, ir_expr column) {
+  expr_pool *x = l->t->c->graph->pool;
+  ir_expr at = expr_add(x, expr_int(x, (int64_t)member * l->parts), part);
+  at = expr_add(x, expr_mul(x, at, l->batch.extent), batch);
+  at = expr_add(x, expr_mul(x, at, whole(l, l->rows.extent, l->shape.rows)), row);
+  return expr_add(x, expr_mul(x, at, whole(l, l->columns.extent, l->shape.columns)), column);
+}
+
 /* Sums of a part, into the scratch. */
 static void store_part(contract_local *l, ir_expr column, uint32_t lane_var, ir_expr lane, const uint32_t *acc) {
   emit *e = l->t->e;
