@@ -195,10 +195,10 @@ static double cycles_of(const contract_local *l, const local_shape *s, const loc
   return compute > moved ? compute : moved;
 }
 
-/* Nanoseconds with the terms in so many parts: what they leave is written, and read by a kernel more. */
-static double time_of(const contract_local *l, const local_shape *s, const local_need *n, uint32_t parts) {
+/* Nanoseconds with the terms in so many parts, of which one of each takes so many cycles: what they leave is written, and read by a kernel more. */
+static double time_of(const contract_local *l, const local_need *n, uint32_t parts, double cycles) {
   const cost_profile *p = l->t->c->options->profile;
-  const double own = n->terms / parts * cycles_of(l, s, n, parts) / p->ghz;
+  const double own = n->terms / parts * cycles / p->ghz;
   return parts == 1 ? own : own + p->launch_ns + 8.0 * parts * n->rows * n->columns * n->batch * l->t->set.count / p->cache_gbs;
 }
 
@@ -214,18 +214,23 @@ static bool takes_parts(const contract_local *l, uint32_t step, uint32_t parts) 
          terms / ((int64_t)step * parts) >= STEPS_A_PART && schedule_spare_bindings(l->t->c, l->t->group) > 0;
 }
 
-static bool pick_shape(contract_local *l) {
+static local_need need_of(const contract_local *l) {
   const expr_pool *x = l->t->c->graph->pool;
   const ir_graph *g = l->t->c->graph;
   local_need need = {(double)schedule_hint(x, l->rows.extent), (double)schedule_hint(x, l->columns.extent),
                      (double)schedule_hint(x, l->batch.extent), (double)schedule_hint(x, l->terms.extent), 0};
   for (uint32_t o = 0; o < 2; o++) need.bytes += 0.5 * ir_dtypes[ir_at(g, contract_operand(l->t, 0, o))->type.dtype].bytes;
+  return need;
+}
+
+static bool pick_shape(contract_local *l) {
+  const local_need need = need_of(l);
   double best = INFINITY;
   for (uint32_t i = 0; i < IR_COUNT(shapes); i++) {
     uint32_t step = 16;
     while (step <= 32 && !fits(l, &shapes[i], step)) step *= 2;
     for (uint32_t parts = 1; step <= 32 && parts <= MOST_PARTS; parts *= 2) {
-      const double ns = takes_parts(l, step, parts) ? time_of(l, &shapes[i], &need, parts) : INFINITY;
+      const double ns = takes_parts(l, step, parts) ? time_of(l, &need, parts, cycles_of(l, &shapes[i], &need, parts)) : INFINITY;
       if (ns >= best) continue;
       best = ns;
       l->shape = shapes[i];
@@ -282,13 +287,13 @@ static bool fits_fragments(contract_local *l, uint32_t number) {
   return false;
 }
 
-/* Cycles of all the device for one term, of the shape at hand: what a unit multiplies, or what passes between its registers and local memory, and its waits for
+/* Cycles of all the device for one term of each of the parts, of the shape at hand: what a unit multiplies, or what passes between its registers and local memory, and its waits for
    the group, which other groups hide; or what all of them fetch. */
-static double fragment_cycles(const contract_local *l, const double extent[3]) {
+static double fragment_cycles(const contract_local *l, const local_need *n, double parts) {
   enum { PRODUCTS = 2048, RESIDENT = 512 }; /* of bytes, a cycle and unit of sm_80, the slowest; items that are at hand at once */
   const cost_profile *p = l->t->c->options->profile;
   const double bytes = ir_dtypes[l->element].bytes, sets = l->t->set.count, rows = l->shape.rows, columns = l->shape.columns * sets;
-  const double tiles = ceil(extent[0] / rows) * ceil(extent[1] / l->shape.columns) * extent[2], turns = ceil(tiles / p->units);
+  const double tiles = ceil(n->rows / rows) * ceil(n->columns / l->shape.columns) * n->batch * parts, turns = ceil(tiles / p->units);
   const double warps = l->items / l->units.lanes, moved = tiles * (rows + columns) * bytes / (p->cache_gbs / p->ghz);
   const double work = rows * columns * bytes / PRODUCTS,
                local = (warps * (l->warp_rows + l->warp_columns * sets) + rows + columns) * bytes * p->units * p->ghz / p->l1_gbs;
@@ -339,22 +344,24 @@ static bool pick_fragments(contract_local *l) {
   if (!has_units(l) || !expr_is_const(x, l->terms.extent, &terms)) return false;
   l->padded = terms % l->units.size.k != 0;
   if (l->padded && (terms % (l->units.size.k / 2) || l->t->type.base != SNT_I32)) return false;
-  const double extent[3] = {(double)schedule_hint(x, l->rows.extent), (double)schedule_hint(x, l->columns.extent),
-                            (double)schedule_hint(x, l->batch.extent)};
+  const local_need need = need_of(l);
   double least = INFINITY;
   uint32_t best = IR_COUNT(warp_shapes);
   l->fragments = true;
   widen_panels(l);
   for (uint32_t i = 0; i < IR_COUNT(warp_shapes); i++) {
-    const double cycles = fits_fragments(l, i) ? fragment_cycles(l, extent) : INFINITY;
-    if (cycles >= least) continue;
-    least = cycles;
-    best = i;
+    if (!fits_fragments(l, i)) continue;
+    for (uint32_t parts = 1; parts <= MOST_PARTS; parts *= 2) {
+      const double ns = takes_parts(l, l->step, parts) ? time_of(l, &need, parts, fragment_cycles(l, &need, parts)) : INFINITY;
+      if (ns >= least) continue;
+      least = ns;
+      best = i;
+      l->parts = parts;
+    }
   }
   l->fragments = best < IR_COUNT(warp_shapes) && fits_fragments(l, best);
   for (uint32_t i = 0; i < l->panel_count && !l->fragments; i++)
     if (l->panel[i].unit > 1) l->panel[i].unit = LOCAL_VECTOR;
-  l->parts = 1;
   return l->fragments;
 }
 
@@ -413,10 +420,35 @@ ir_expr contract_local_element(const contract_local *l, const local_panel *p, ir
 uint32_t contract_local_row(contract_local *l, ir_expr at) {
   emit *e = l->t->e;
   expr_pool *x = e->x;
-  const ir_expr row = expr_add(x, expr_mul(x, l->row_tile, (ir_expr)l->shape.rows), at);
+  const ir_expr row = l->row_at = expr_add(x, expr_mul(x, l->row_tile, (ir_expr)l->shape.rows), at);
+  if (l->parts > 1) return 0; /* parts are whole tiles */
   const uint32_t in = emit_inside(e, row, l->rows.extent, l->shape.rows);
   contract_place_axis(l, &l->rows, in ? emit_var_for(e, "m", emit_expr(e, row), 0, l->rows.extent) : row, 1, 0);
   return in;
+}
+
+static ir_expr whole(const contract_local *l, ir_expr extent, uint32_t tile) {
+  expr_pool *x = l->t->c->graph->pool;
+  return expr_mul(x, expr_ceil_div(x, extent, tile), tile);
+}
+
+ir_expr contract_part_place(const contract_local *l, uint32_t member, ir_expr part, ir_expr batch, ir_expr row, ir_expr column) {
+  expr_pool *x = l->t->c->graph->pool;
+  ir_expr at = expr_add(x, expr_int(x, (int64_t)member * l->parts), part);
+  at = expr_add(x, expr_mul(x, at, l->batch.extent), batch);
+  at = expr_add(x, expr_mul(x, at, whole(l, l->rows.extent, l->shape.rows)), row);
+  return expr_add(x, expr_mul(x, at, whole(l, l->columns.extent, l->shape.columns)), column);
+}
+
+/* Sums of a part, into the scratch. */
+static void store_part(contract_local *l, ir_expr column, uint32_t lane_var, ir_expr lane, const uint32_t *acc) {
+  emit *e = l->t->e;
+  emit_use_lanes(e, lane_var, LOCAL_VECTOR);
+  for (uint32_t s = 0; s < l->t->set.count; s++) {
+    const ir_expr at = contract_part_place(l, s, l->part_at, l->batch_at, l->row_at, expr_add(e->x, column, lane));
+    emit_store(e, l->scratch_memory, l->t->type.base, at, acc[s * l->t->rows * l->t->vectors]);
+  }
+  emit_scalar_lanes(e);
 }
 
 /* Results of the whole vector, or of its lanes one by one where the columns do not come in whole vectors. */
@@ -429,6 +461,10 @@ void contract_local_store(contract_local *l, uint32_t row, ir_expr place, uint32
   const bool whole = expr_multiple_of(x, axis->dims[axis->count - 1]) % LOCAL_VECTOR == 0;
   const uint32_t unit = whole ? LOCAL_VECTOR : 1;
   const ir_expr column = expr_add(x, expr_mul(x, l->column_tile, (ir_expr)tile), place);
+  if (l->parts > 1) {
+    store_part(l, column, lane_var, lane, acc);
+    return;
+  }
   for (uint32_t i = 0; i < LOCAL_VECTOR; i += unit) {
     uint32_t cell[CONTRACT_CELLS];
     const ir_expr at = expr_div(x, expr_add(x, column, i), unit), end = expr_div(x, axis->extent, unit);

@@ -47,8 +47,8 @@ typedef struct contract_local {
   uint32_t warp_rows, warp_columns, cells, staging;
   ir_expr warp;                                      /* this item's subgroup */
   ir_expr item, row_tile, column_tile, first, steps; /* steps [first, first + steps) */
-  ir_expr batch_at, part_at;
-  uint32_t scratch; /* buffer of the parts' sums: [member][part][batch][rows][columns], in whole tiles */
+  ir_expr batch_at, part_at, row_at;
+  uint32_t scratch, scratch_memory; /* buffer of the parts' sums: [member][part][batch][rows][columns], in whole tiles */
 } contract_local;
 
 /* Can the contraction be computed so on this device, and is it worth it? Fills all but the variables of the kernel. */
@@ -79,8 +79,9 @@ void contract_mma_multiply(contract_local *, ir_expr buffer, uint32_t terms, uin
 void contract_mma_store(contract_local *, const uint32_t *acc);
 /* Labels of an axis at number `at`, which counts whole vectors of the last label where `unit` is more than 1; `lane` goes with them. */
 void contract_place_axis(contract_local *, const local_axis *, ir_expr at, uint32_t unit, ir_expr lane);
-/* contract_local_parts.c: sums in parts. The place of a result in the scratch, and the kernel that adds them and computes what follows. */
-ir_expr contract_part_place(const contract_local *, uint32_t member, ir_expr part, ir_expr batch, ir_expr row, ir_expr column);
+ir_expr contract_part_place(const contract_local *, uint32_t member, ir_expr part, ir_expr batch, ir_expr row,
+                            ir_expr column); /* in the scratch */
+/* contract_local_parts.c: what all parts take of the scratch, and the kernel that adds them and computes what follows. */
 ir_expr contract_part_elements(const contract_local *);
 snt_result contract_build_sum(contract_local *);
 #endif

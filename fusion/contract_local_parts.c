@@ -2,19 +2,6 @@
    parts, in order, and computes what follows the contraction. */
 #include "fusion/contract_local.h"
 
-static ir_expr whole(const contract_local *l, ir_expr extent, uint32_t tile) {
-  expr_pool *x = l->t->c->graph->pool;
-  return expr_mul(x, expr_ceil_div(x, extent, tile), tile);
-}
-
-ir_expr contract_part_place(const contract_local *l, uint32_t member, ir_expr part, ir_expr batch, ir_expr row, ir_expr column) {
-  expr_pool *x = l->t->c->graph->pool;
-  ir_expr at = expr_add(x, expr_int(x, (int64_t)member * l->parts), part);
-  at = expr_add(x, expr_mul(x, at, l->batch.extent), batch);
-  at = expr_add(x, expr_mul(x, at, whole(l, l->rows.extent, l->shape.rows)), row);
-  return expr_add(x, expr_mul(x, at, whole(l, l->columns.extent, l->shape.columns)), column);
-}
-
 ir_expr contract_part_elements(const contract_local *l) { return contract_part_place(l, l->t->set.count, 0, 0, 0, 0); }
 
 snt_result contract_build_sum(contract_local *l) {

@@ -147,24 +147,6 @@ static void store_results(contract_local *l, const uint32_t *acc) {
   }
 }
 
-/* Sums of a part, into whole tiles of the scratch. */
-static void store_part(contract_local *l, const uint32_t *acc) {
-  contraction *t = l->t;
-  emit *e = t->e;
-  expr_pool *x = e->x;
-  const uint32_t memory = emit_bind(e, l->scratch, KIR_WRITE);
-  const ir_expr lane = emit_lanes(e, 0, LOCAL_VECTOR);
-  for (uint32_t s = 0; s < t->set.count; s++)
-    for (uint32_t i = 0; i < t->rows; i++)
-      for (uint32_t j = 0; j < t->vectors; j++) {
-        const ir_expr row = expr_add(x, vector_place(l, false, i / LOCAL_VECTOR), i % LOCAL_VECTOR);
-        const ir_expr at = contract_part_place(l, s, l->part_at, l->batch_at, expr_add(x, expr_mul(x, l->row_tile, l->shape.rows), row),
-                                               expr_add(x, expr_mul(x, l->column_tile, l->shape.columns), vector_place(l, true, j)));
-        emit_store(e, memory, t->type.base, expr_add(x, at, lane), acc[(s * t->rows + i) * t->vectors + j]);
-      }
-  emit_scalar_lanes(e);
-}
-
 /* ---- the kernel ---- */
 
 static ir_expr variable_of(emit *e, const char *name, ir_expr at, ir_expr end) {
@@ -224,9 +206,11 @@ snt_result contract_build_local(contract_local *l, const contract_guard *guard) 
   for (uint32_t i = 0; i < l->cells; i++)
     acc[i] = !l->fragments ? emit_no_sum(e, kir_t(t->type.base, LOCAL_VECTOR)) : i ? acc[0] : fragment_zero(e, "c", t->type.base);
   multiply_all(l, acc);
-  if (l->parts > 1) l->scratch = fusion_add_scratch(t->c, "parts", t->type.base, contract_part_elements(l));
-  if (l->parts > 1) store_part(l, acc);
-  else if (l->fragments) contract_mma_store(l, acc);
+  if (l->parts > 1) {
+    l->scratch = fusion_add_scratch(t->c, "parts", t->type.base, contract_part_elements(l));
+    l->scratch_memory = emit_bind(e, l->scratch, KIR_WRITE);
+  }
+  if (l->fragments) contract_mma_store(l, acc);
   else store_results(l, acc);
   SNT_TRY(emit_end(e, groups, guard->choice, guard->count, guard->conditions));
   return l->parts > 1 ? contract_build_sum(l) : SNT_OK;

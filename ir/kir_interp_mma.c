@@ -3,7 +3,7 @@
 #include "ir/kir_interp_private.h"
 #include "ir/kir_pass.h"
 
-enum { MAX_COPIES = 1 << 20, MAX_SIDE = UINT8_MAX };
+enum { MAX_COPIES = 1 << 20, MAX_SIDE = UINT8_MAX, FRAGMENT_ALIGN = 16 };
 
 /* ---- shape ---- */
 static bool read_shape(kvm *vm) {
@@ -72,6 +72,17 @@ static void put_element(const kvm_step *s, uint32_t at, double v) {
   else ((int32_t *)s->dst)[at] = (int32_t)(int64_t)v;
 }
 
+/* Rows (columns) lie as devices fetch them: at whole pieces of 16 bytes, or of what they have. */
+static bool check_rows(kvm *vm, const kvm_step *s, uint64_t first, uint32_t row) {
+  const kvm_access *a = s->state;
+  const kvm_memory *m = a->memory;
+  const uint64_t bytes = (uint64_t)row * m->bytes, align = bytes < FRAGMENT_ALIGN ? bytes : FRAGMENT_ALIGN;
+  if ((first - m->base) % align == 0 && a->stride * m->bytes % align == 0 && m->decl->align >= align) return true;
+  return kvm_fail(vm, s, KVM_NO_ITEM, SNT_E_ARG, "%%%s: rows of the fragment begin at byte %llu and %llu apart, not at multiples of %llu",
+                  m->decl->name, (unsigned long long)(first - m->base), (unsigned long long)(a->stride * m->bytes),
+                  (unsigned long long)align);
+}
+
 static bool move_fragment(kvm *vm, const kvm_step *s, bool load) {
   const kvm_access *a = s->state;
   const kvm_memory *m = a->memory;
@@ -87,7 +98,7 @@ static bool move_fragment(kvm *vm, const kvm_step *s, bool load) {
     const uint32_t members = lead + vm->subgroup < vm->items ? vm->subgroup : vm->items - lead;
     if (!kvm_subgroup_together(vm, s, n, &active)) return false;
     if (!active) continue;
-    if (!kvm_locate(vm, s, a, lead, &first, NULL)) return false;
+    if (!kvm_locate(vm, s, a, lead, &first, NULL) || !check_rows(vm, s, first, by_columns ? elements / columns : columns)) return false;
     for (uint32_t e = 0; e < elements; e++) {
       const uint64_t far = by_columns ? e % columns : e / columns, near = by_columns ? e / columns : e % columns;
       const uint64_t at = first + (far * a->stride + near) * m->bytes;

@@ -58,7 +58,8 @@ typedef struct _nvrtcProgram *nvrtcProgram;
   F(nvrtcVersion, (int *, int *)) F(nvrtcCreateProgram, (nvrtcProgram *, const char *, const char *, int, const char *const *, const char *const *)) \
   F(nvrtcDestroyProgram, (nvrtcProgram *)) F(nvrtcCompileProgram, (nvrtcProgram, int, const char *const *))                         \
   F(nvrtcGetCUBINSize, (nvrtcProgram, size_t *)) F(nvrtcGetCUBIN, (nvrtcProgram, char *)) F(nvrtcGetProgramLogSize, (nvrtcProgram, size_t *)) \
-  F(nvrtcGetProgramLog, (nvrtcProgram, char *))
+  F(nvrtcGetProgramLog, (nvrtcProgram, char *)) F(nvrtcGetNumSupportedArchs, (int *)) F(nvrtcGetSupportedArchs, (int *))           \
+  F(nvrtcGetPTXSize, (nvrtcProgram, size_t *)) F(nvrtcGetPTX, (nvrtcProgram, char *))
 // clang-format on
 typedef struct nvrtc_api {
   void *library;
@@ -82,13 +83,16 @@ typedef struct cuda_buffer {
   CUdeviceptr address;
   bool adopted; /* the memory is the host's */
 } cuda_buffer;
+typedef struct cuda_binary { /* what a module is made of: a cubin, or PTX for a device that the compiler does not know */
+  void *at;
+  size_t bytes;
+} cuda_binary;
 typedef struct cuda_pipeline {
   rt_pipeline base;
   CUmodule module;
   CUfunction function;
   uint32_t items[3], binding_count, block_bytes;
-  void *cubin;
-  size_t cubin_bytes;
+  cuda_binary binary;
 } cuda_pipeline;
 enum { CUDA_MAX_BINDINGS = 64 };
 /* Timing events are taken from a pool of the stream and given back with the event. */
@@ -106,11 +110,11 @@ typedef struct cuda_event {
   bool timed;
 } cuda_event; /* timed: count + 1 marks; else one */
 
-/* rt_cuda_compile.c: text to cubin for sm_<arch>, by NVRTC. The cubin is the caller's, taken from `alloc`: rt_give(alloc, *cubin, *bytes).
+/* rt_cuda_compile.c: text to a binary for sm_<arch>, by NVRTC. It is the caller's, taken from `alloc`: rt_give(alloc, out->at, out->bytes).
    SNT_E_UNSUPPORTED without NVRTC; a text that does not compile gives SNT_E_BACKEND and the compiler's words. Needs no GPU. */
-snt_result rt_cuda_compile(const snt_host_alloc *, const char *text, uint32_t arch, void **cubin, size_t *bytes, snt_diag *);
+snt_result rt_cuda_compile(const snt_host_alloc *, const char *text, uint32_t arch, cuda_binary *out, snt_diag *);
 /* The same with the device's own functions of NVRTC, where it was given them. */
-snt_result cuda_compile_on(const cuda_device *, const char *text, void **cubin, size_t *bytes, snt_diag *);
+snt_result cuda_compile_on(const cuda_device *, const char *text, cuda_binary *out, snt_diag *);
 /* rt_cuda_adopt.c */
 typedef struct cuda_adoption {
   CUcontext context;

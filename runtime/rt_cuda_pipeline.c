@@ -1,9 +1,9 @@
-/* CUDA modules: text through NVRTC to a cubin for this device, or the cubin from the cache, with the text to fall back on. */
+/* CUDA modules: text through NVRTC to a binary for this device, or the binary from the cache, with the text to fall back on. */
 #include "runtime/rt_cuda.h"
 
-static CUresult load_module(cuda_device *device, cuda_pipeline *pipeline, const void *cubin, const char *entry) {
+static CUresult load_module(cuda_device *device, cuda_pipeline *pipeline, const void *image, const char *entry) {
   const cuda_api *api = &device->api;
-  CUresult code = api->cuModuleLoadData(&pipeline->module, cubin);
+  CUresult code = api->cuModuleLoadData(&pipeline->module, image);
   if (code != CUDA_SUCCESS) return code;
   code = api->cuModuleGetFunction(&pipeline->function, pipeline->module, entry);
   if (code == CUDA_SUCCESS) return code;
@@ -12,11 +12,11 @@ static CUresult load_module(cuda_device *device, cuda_pipeline *pipeline, const 
   return code;
 }
 
-static bool keep_cubin(cuda_pipeline *pipeline, const void *cached, size_t bytes) {
-  pipeline->cubin = rt_take(pipeline->base.device->alloc, bytes);
-  if (!pipeline->cubin) return false;
-  memcpy(pipeline->cubin, cached, bytes);
-  pipeline->cubin_bytes = bytes;
+static bool keep_binary(cuda_pipeline *pipeline, const void *cached, size_t bytes) {
+  pipeline->binary.at = rt_take(pipeline->base.device->alloc, bytes);
+  if (!pipeline->binary.at) return false;
+  memcpy(pipeline->binary.at, cached, bytes);
+  pipeline->binary.bytes = bytes;
   return true;
 }
 
@@ -33,11 +33,11 @@ static snt_result build(cuda_device *device, cuda_pipeline *pipeline, const rt_c
                         snt_diag *diag) {
   pipeline->base.from_binary = cached && cached_bytes && load_module(device, pipeline, cached, code->entry) == CUDA_SUCCESS;
   if (pipeline->base.from_binary) {
-    if (!keep_cubin(pipeline, cached, cached_bytes)) return ir_fail(diag, SNT_E_HOST_MEM, "pipeline", 0, "out of memory");
+    if (!keep_binary(pipeline, cached, cached_bytes)) return ir_fail(diag, SNT_E_HOST_MEM, "pipeline", 0, "out of memory");
     return check_function(device, pipeline, diag);
   }
-  SNT_TRY(cuda_compile_on(device, code->data, &pipeline->cubin, &pipeline->cubin_bytes, diag));
-  CUresult result = load_module(device, pipeline, pipeline->cubin, code->entry);
+  SNT_TRY(cuda_compile_on(device, code->data, &pipeline->binary, diag));
+  CUresult result = load_module(device, pipeline, pipeline->binary.at, code->entry);
   if (result != CUDA_SUCCESS) return cuda_fail(device, result, "pipeline", "cuModuleLoadData", diag);
   return check_function(device, pipeline, diag);
 }
@@ -65,10 +65,10 @@ snt_result cuda_pipeline_create(rt_device *base, const rt_code *code, const void
 snt_result cuda_pipeline_binary(rt_pipeline *base, void *dst, size_t *size) {
   const cuda_pipeline *pipeline = (const cuda_pipeline *)base;
   size_t room = *size;
-  *size = pipeline->cubin_bytes;
+  *size = pipeline->binary.bytes;
   if (!dst) return SNT_OK;
-  if (room < pipeline->cubin_bytes) return SNT_INCOMPLETE;
-  memcpy(dst, pipeline->cubin, pipeline->cubin_bytes);
+  if (room < pipeline->binary.bytes) return SNT_INCOMPLETE;
+  memcpy(dst, pipeline->binary.at, pipeline->binary.bytes);
   return SNT_OK;
 }
 
@@ -94,6 +94,6 @@ void cuda_pipeline_destroy(rt_pipeline *base) {
     device->api.cuModuleUnload(pipeline->module);
     cuda_leave(device);
   }
-  rt_give(base->device->alloc, pipeline->cubin, pipeline->cubin_bytes);
+  rt_give(base->device->alloc, pipeline->binary.at, pipeline->binary.bytes);
   rt_give(base->device->alloc, pipeline, sizeof *pipeline);
 }

@@ -13,7 +13,7 @@ sub inspect { my ($code, $said) = says("$sinter inspect-kernel @_ --json"); retu
 
 # ---- the figures ----
 
-for my $case (['h100', 'matmul', 1], ['h100', 'matmul_f16', 1], ['h100', 'matmul_i8', 1], ['h100', 'mlp', 3], ['h100', 'deep', 2], ['dgpu', 'matmul', 1], ['dgpu', 'matmul_f16', 1],
+for my $case (['h100', 'matmul', 1], ['h100', 'matmul_f16', 1], ['h100', 'matmul_i8', 1], ['h100', 'deep_f16', 2], ['h100', 'mlp', 3], ['h100', 'deep', 2], ['dgpu', 'matmul', 1], ['dgpu', 'matmul_f16', 1],
               ['igpu', 'mlp', 2]) {
   my ($profile, $model, $kernels) = @$case;
   my $list = inspect("tests/inspect/$model.snt --profile $profile --sample 2");
@@ -146,6 +146,12 @@ ok($code == 2 && $said =~ /no kernel that runs is named "nobody"/, 'an unknown k
 for my $model ('matmul_f16', 'matmul_i8') {
   my ($tile) = @{inspect("tests/inspect/$model.snt --profile h100 --sample 2")};
   cmp_ok($tile->{mix}{integer}, '<=', $tile->{mix}{matrix}, "$model on h100: no more integer instructions than products of fragments");
+}
+# few tiles of many terms: no group goes through all of them
+for my $model ('deep_f16', 'deep_u8') {
+  my ($tile, $sum) = @{inspect("tests/inspect/$model.snt --profile h100 --sample 2")};
+  ok($tile->{mix}{matrix} > 0 && $sum && !$sum->{mix}{matrix}, "$model on h100: parts on matrix units, and a kernel that adds them");
+  cmp_ok($tile->{barriers}, '<=', 8, "$model on h100: a group makes no more than eight steps of 64 or 128");
 }
 # units take bytes as they are: widening them is no work that many tiles do again
 my $wide = inspect(put('wide.snt', "graph \@wide(%x: i8[1280,1280], %w: i8[1280,1280]) {\n  %y = matmul_integer %x, %w\n  return y=%y\n}\n") . ' --profile h100 --sample 1');

@@ -13,6 +13,7 @@ typedef struct fake_module {
 } fake_module;
 
 cuda_fake_counts cuda_fake;
+int cuda_fake_major;
 static const snt_backend *backend;
 static void *text_device;
 static int fail_launch, objects[2];
@@ -36,17 +37,12 @@ static CUresult device_name(char *out, int room, CUdevice d) { return (void)d, s
 static CUresult device_memory(size_t *out, CUdevice d) { return (void)d, *out = (size_t)1 << 30, CUDA_SUCCESS; }
 static CUresult device_uuid(void *out, CUdevice d) { return (void)d, memset(out, 7, 16), CUDA_SUCCESS; }
 static CUresult attribute(int *out, int which, CUdevice d) {
-  static const int values[CU_MAX_SHARED_OPTIN + 1] = {[CU_MAX_THREADS_PER_BLOCK] = 1024,
-                                                      [CU_MAX_GRID_DIM_X] = INT32_MAX,
-                                                      [CU_MAX_GRID_DIM_Y] = 65535,
-                                                      [CU_MAX_GRID_DIM_Z] = 65535,
-                                                      [CU_MAX_SHARED_PER_BLOCK] = 49152,
-                                                      [CU_WARP_SIZE] = 32,
-                                                      [CU_CLOCK_RATE] = 1500000,
-                                                      [CU_MULTIPROCESSOR_COUNT] = 8,
-                                                      [CU_L2_CACHE_SIZE] = 4 << 20,
-                                                      [CU_COMPUTE_MAJOR] = 8,
-                                                      [CU_COMPUTE_MINOR] = 0};
+  static const int values[CU_MAX_SHARED_OPTIN + 1] = {[CU_MAX_THREADS_PER_BLOCK] = 1024, [CU_MAX_GRID_DIM_X] = INT32_MAX,
+                                                      [CU_MAX_GRID_DIM_Y] = 65535,       [CU_MAX_GRID_DIM_Z] = 65535,
+                                                      [CU_MAX_SHARED_PER_BLOCK] = 49152, [CU_WARP_SIZE] = 32,
+                                                      [CU_CLOCK_RATE] = 1500000,         [CU_MULTIPROCESSOR_COUNT] = 8,
+                                                      [CU_L2_CACHE_SIZE] = 4 << 20,      [CU_COMPUTE_MAJOR] = 8};
+  if (which == CU_COMPUTE_MAJOR && cuda_fake_major) return *out = cuda_fake_major, CUDA_SUCCESS;
   return (void)d, *out = which <= CU_MAX_SHARED_OPTIN ? values[which] : 0, CUDA_SUCCESS;
 }
 static CUresult retain(CUcontext *out, CUdevice d) { return (void)d, *out = cuda_fake_context(), CUDA_SUCCESS; }
@@ -159,7 +155,13 @@ static int rtc_create(nvrtcProgram *out, const char *text, const char *name, int
   return *out = (nvrtcProgram)(void *)strdup(text), 0;
 }
 static int rtc_destroy(nvrtcProgram *p) { return free(*p), *p = NULL, 0; }
-static int rtc_compile(nvrtcProgram p, int count, const char *const *options) { return (void)p, (void)count, (void)options, 0; }
+static int rtc_compile(nvrtcProgram p, int count, const char *const *options) {
+  (void)p;
+  return snprintf(cuda_fake.target, sizeof cuda_fake.target, "%s", count ? options[0] : ""), 0;
+}
+static int rtc_arch_count(int *out) { return *out = 3, 0; }
+static int rtc_archs(int *out) { return out[0] = 75, out[1] = 80, out[2] = 90, 0; }
+static int rtc_ptx(nvrtcProgram p, char *out) { return cuda_fake.portable++, strcpy(out, (const char *)(void *)p), 0; }
 static int rtc_size(nvrtcProgram p, size_t *out) { return *out = strlen((const char *)(void *)p) + 1, 0; }
 static int rtc_cubin(nvrtcProgram p, char *out) { return strcpy(out, (const char *)(void *)p), 0; }
 static int rtc_log_size(nvrtcProgram p, size_t *out) { return (void)p, *out = 1, 0; }
@@ -181,7 +183,8 @@ void *cuda_fake_proc(void *user, const char *name) {
     {"cuFuncGetAttribute", (any)function_attribute}, {"cuLaunchKernel", (any)launch},
     {"nvrtcVersion", (any)rtc_version}, {"nvrtcCreateProgram", (any)rtc_create}, {"nvrtcDestroyProgram", (any)rtc_destroy},
     {"nvrtcCompileProgram", (any)rtc_compile}, {"nvrtcGetCUBINSize", (any)rtc_size}, {"nvrtcGetCUBIN", (any)rtc_cubin},
-    {"nvrtcGetProgramLogSize", (any)rtc_log_size}, {"nvrtcGetProgramLog", (any)rtc_log},
+    {"nvrtcGetNumSupportedArchs", (any)rtc_arch_count}, {"nvrtcGetSupportedArchs", (any)rtc_archs}, {"nvrtcGetPTXSize", (any)rtc_size},
+    {"nvrtcGetPTX", (any)rtc_ptx}, {"nvrtcGetProgramLogSize", (any)rtc_log_size}, {"nvrtcGetProgramLog", (any)rtc_log},
   };
   // clang-format on
   for (size_t i = 0; i < sizeof table / sizeof *table; i++) {

@@ -114,6 +114,32 @@ static void check_device(snt_context *c, fixture *f) {
   for (int i = 0; i < 3; i++) snt_buffer_destroy(f->buffers[i]), free(f->at[i]);
 }
 
+/* A compiler that is older than the device makes what the driver compiles. */
+static void check_younger(snt_context *c) {
+  const snt_cuda_attach_info info = {.head = SNT_HEAD(cuda_attach_info), .context = cuda_fake_context(), .get_proc = cuda_fake_proc};
+  static const struct {
+    int major;
+    const char *target;
+    bool portable;
+  } cases[] = {{8, "--gpu-architecture=sm_80", false}, {9, "--gpu-architecture=sm_90", false}, {12, "--gpu-architecture=compute_90", true}};
+  for (uint32_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    snt_device *d = NULL;
+    snt_exec *x = NULL;
+    const uint32_t before = cuda_fake.portable;
+    cuda_fake_major = cases[i].major;
+    tap_is_int(snt_cuda_attach(c, &info, &d, &diag), SNT_OK, "attach to a device of %d.0 %s", cases[i].major, diag.text);
+    snt_program *p = api_compile_text(c, d, text, &diag);
+    tap_is_int(snt_exec_create(d, p, NULL, &x, &diag), SNT_OK, "an exec %s", diag.text);
+    tap_is_int(snt_exec_prepare(x, &diag), SNT_OK, "its kernels are built %s", diag.text);
+    tap_ok(!strcmp(cuda_fake.target, cases[i].target), "for %s: %s", cases[i].target, cuda_fake.target);
+    tap_is_int(cuda_fake.portable > before, cases[i].portable, "%s", cases[i].portable ? "as PTX" : "as a cubin");
+    snt_exec_destroy(x);
+    snt_program_destroy(p);
+    snt_device_destroy(d);
+  }
+  cuda_fake_major = 0;
+}
+
 int main(void) {
   api_memory memory = {0};
   if (!cuda_fake_open()) {
@@ -126,6 +152,7 @@ int main(void) {
   check_attach(c);
   tap_is_int(snt_cuda_attach(c, &info, &f.device, &diag), SNT_OK, "attach %s", diag.text);
   check_device(c, &f);
+  check_younger(c);
   snt_device_destroy(f.device);
   snt_context_destroy(c);
   tap_ok(cuda_fake.allocations == cuda_fake.frees && cuda_fake.modules == cuda_fake.unloads && cuda_fake.streams == cuda_fake.stream_ends,

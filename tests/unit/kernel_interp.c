@@ -84,6 +84,20 @@ static void test_copies(void) {
   tap_ok(data[1][2] == 0 && data[1][3] == data[0][2], "where their condition is false");
 }
 
+/* Rows of a fragment are fetched 16 bytes at once (ldmatrix), or all of a row that has fewer. */
+static void test_fragments(void) {
+#define FRAGMENT(shape)                                     \
+  "kernel @k items=(4,1,1) sub=4 needs=(mma.f16.f32." shape \
+  ") {\n local %t: f16[512]\n %l = local 0; %z = eq %l, 0; if %z { fill %t, 0 }; barrier local; "
+  accepts(FRAGMENT("4x4x16") "%f: frag<a,f16> = mma.load %t[24] ld=24 }", 1, "rows 48 bytes apart from byte 48 on");
+  refuses(FRAGMENT("4x4x16") "%f: frag<a,f16> = mma.load %t[24] ld=20 }", 1, SNT_E_ARG,
+          "begin at byte 48 and 40 apart, not at multiples of 16");
+  refuses(FRAGMENT("4x4x16") "%f: frag<a,f16> = mma.load %t[20] ld=24 }", 1, SNT_E_ARG,
+          "begin at byte 40 and 48 apart, not at multiples of 16");
+  accepts(FRAGMENT("4x4x16") "%f: frag<a,f16> = mma.load %t[20] ld=20 columns }", 1, "columns of 8 bytes 40 apart");
+  refuses(FRAGMENT("4x4x16") "%f: frag<a,f16> = mma.load %t[20] ld=18 columns }", 1, SNT_E_ARG, "36 apart, not at multiples of 8");
+}
+
 static void test_races(void) {
   refuses(HEAD8 "store %y[0], 0 }", 1, SNT_E_ARG, "overwrites what another item wrote");
   accepts(HEAD8 "store %y[0], 0 same; store %y[%g + 1], 5 same }", 2, "stores of the same by items that say so");
@@ -245,6 +259,7 @@ int main(void) {
   test_bounds();
   test_memory_state();
   test_copies();
+  test_fragments();
   test_races();
   test_control();
   test_divergence();
