@@ -215,11 +215,12 @@ static void scale(const ir_making *m, const void *const *sources, void *to) {
     scale_row((float *)to + i * s->row, row_at(s, sources[0], i), s->row, scale_number(sources[1], which), s->divides);
 }
 
+/* `weights` NULL: they lie in another order than these rows, only their sizes are known. */
 static bool weights_keep(const scaling *s, const fusion_sizes *sizes, const void *weights, const void *factor) {
   int64_t at[SNT_MAX_RANK] = {0}, which = 0;
   for (int64_t i = 0; i < s->rows; i++, which = next_factor(s, at, which))
     if (!surely_keep(sizes, scale_number(factor, which), s->divides) &&
-        !scale_row_keeps(row_at(s, weights, i), s->row, scale_number(factor, which), s->divides))
+        !(weights && scale_row_keeps(row_at(s, weights, i), s->row, scale_number(factor, which), s->divides)))
       return false;
   return true;
 }
@@ -234,22 +235,30 @@ static fusion_sizes sizes_of(const rebuild *r, const void *kept, const void *dat
   return sizes;
 }
 
-/* The weights are read, so that nothing is lost that was there; they are scaled when somebody needs them. */
+/* Whether nothing is lost that was there. An order that was made of what lies there otherwise is not made to be read but where sizes alone do not say so. */
+static bool source_keeps(const rebuild *r, const scaling *s, const ir_source *weights, const void *factor) {
+  const ir_source *from = weights;
+  while (!from->data && from->making->reorders) from = &from->making->sources[0];
+  for (;; from = weights) {
+    void *own = from->data ? NULL : ir_arena_take_own(r->c->arena, (size_t)s->making.bytes);
+    const void *now = own && ir_make(from->making, &r->c->arena->host, own) ? own : from->data;
+    bool keeps = now != NULL;
+    if (keeps) {
+      const fusion_sizes sizes = sizes_of(r, from->data, now, s->making.bytes);
+      keeps = weights_keep(s, &sizes, from == weights ? now : NULL, factor);
+    }
+    if (own) ir_arena_give(r->c->arena, own);
+    if (keeps || from == weights) return keeps;
+  }
+}
+
+/* They are scaled when somebody needs them. */
 static uint32_t add_weights(rebuild *r, const scaled *s) {
   const ir_tensor *type = &ir_at(r->from, s->weights)->type;
   scaling *made = IR_NEW(r->c->arena, scaling);
-  if (!made || !plan_rows(r, s, made) || !ir_const_source(r->to, r->map[s->weights], &made->making.sources[0])) return 0;
-  ir_source *w = &made->making.sources[0];
-  const void *factor = data_of(r, s->factor.node), *now = w->data;
-  void *own = now ? NULL : ir_arena_take_own(r->c->arena, (size_t)made->making.bytes);
-  if (own && ir_make(w->making, &r->c->arena->host, own)) now = own;
-  bool keeps = now && factor;
-  if (keeps) {
-    const fusion_sizes sizes = sizes_of(r, w->data, now, made->making.bytes);
-    keeps = weights_keep(made, &sizes, now, factor);
-  }
-  if (own) ir_arena_give(r->c->arena, own);
-  if (!keeps) return 0;
+  const void *factor = data_of(r, s->factor.node);
+  if (!made || !factor || !plan_rows(r, s, made) || !ir_const_source(r->to, r->map[s->weights], &made->making.sources[0])) return 0;
+  if (!source_keeps(r, made, &made->making.sources[0], factor)) return 0;
   made->making.fill = scale, made->making.source_count = 2, made->making.size = sizeof *made;
   made->making.sources[1] = (ir_source){.data = factor};
   return ir_add_const(r->to, type, &(ir_const){.kind = IR_CONST_MADE, .making = &made->making});

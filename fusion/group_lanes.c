@@ -14,6 +14,7 @@ typedef struct lane_walk {
   double apart[GROUP_MOST_MEMBERS];  /* results that read it apart, in all sweeps of these */
   lane_loads loads;
   bool beside; /* something that is not small is read in vectors */
+  bool tiles;  /* what lies the other way is turned block by block: flat loops whose results have one shape (schedule_transpose.c) */
   uint32_t met[GROUP_MOST_INPUTS], met_count;
 } lane_walk;
 
@@ -34,7 +35,7 @@ static bool first_met(lane_walk *w, uint32_t base) {
 
 static void add_loads(lane_walk *w, uint32_t base, double elements, uint8_t how) {
   w->loads.count += elements;
-  if (how != FUSION_LINES || w->group->kind == GROUP_LOOP) return; /* flat loops are tiles there (schedule_transpose.c) */
+  if (how != FUSION_LINES || w->tiles) return;
   w->loads.lines += elements;
   w->loads.lined_bytes += w->c->elements[base] * ir_dtypes[ir_at(w->c->graph, base)->type.dtype].bytes;
 }
@@ -118,9 +119,16 @@ static void walk_lanes(lane_walk *w, const uint8_t *sweeps, bool flat) {
   }
 }
 
+static bool makes_tiles(const fusion_context *c, const fusion_group *group) {
+  bool alike = group->kind == GROUP_LOOP;
+  for (uint32_t i = 0; i < group->output_count && alike; i++)
+    alike = ir_same_shape(&ir_at(c->graph, group->outputs[i])->type, &ir_at(c->graph, group->hero)->type);
+  return alike;
+}
+
 /* Rows are walked along memory, whichever axis that is, unless some of what they read lies along the vectors and some does not. */
 lane_loads group_find_lanes(const fusion_context *c, const fusion_group *group, const uint8_t *sweeps, uint8_t *lanes) {
-  lane_walk w = {.c = c, .group = group, .lanes = lanes};
+  lane_walk w = {.c = c, .group = group, .lanes = lanes, .tiles = makes_tiles(c, group)};
   walk_lanes(&w, sweeps, false);
   if (group->kind != GROUP_LOOP && !w.beside) walk_lanes(&w, sweeps, true);
   return w.loads;

@@ -152,17 +152,31 @@ typedef struct moving {
   moved_view views[MOST_VIEWS]; /* the last one first */
 } moving;
 
+/* Where an element of the first view's result lies, less its place along the last axis; and what the views below make of that. */
+static int64_t row_of(const moved_view *v, int64_t row) {
+  int64_t below = v->first;
+  for (uint32_t d = v->rank - 1; d-- > 0; row /= v->extent[d]) below += row % v->extent[d] * v->stride[d];
+  return below;
+}
+
+static int64_t place_below(const moving *all, int64_t at) {
+  for (uint32_t i = 1; i < all->count; i++) {
+    const moved_view *v = &all->views[i];
+    int64_t below = v->first;
+    for (uint32_t d = v->rank; d-- > 0; at /= v->extent[d]) below += at % v->extent[d] * v->stride[d];
+    at = below;
+  }
+  return at;
+}
+
 static void fill_moved(const ir_making *m, const void *const *sources, void *to) {
   const moving *all = (const moving *)(const void *)m;
-  for (uint64_t k = 0; k < m->bytes / all->bytes; k++) {
-    int64_t at = (int64_t)k;
-    for (uint32_t i = 0; i < all->count; i++) {
-      const moved_view *v = &all->views[i];
-      int64_t below = v->first;
-      for (uint32_t d = v->rank; d-- > 0; at /= v->extent[d]) below += at % v->extent[d] * v->stride[d];
-      at = below;
-    }
-    memcpy((uint8_t *)to + k * all->bytes, (const uint8_t *)sources[0] + (size_t)at * all->bytes, all->bytes);
+  const moved_view *v = &all->views[0];
+  const int64_t columns = v->extent[v->rank - 1], rows = columns ? (int64_t)(m->bytes / all->bytes) / columns : 0;
+  for (int64_t row = 0; row < rows; row++) {
+    int64_t at = row_of(v, row);
+    for (int64_t k = 0; k < columns; k++, at += v->stride[v->rank - 1], to = (uint8_t *)to + all->bytes)
+      memcpy(to, (const uint8_t *)sources[0] + (size_t)place_below(all, at) * all->bytes, all->bytes);
   }
 }
 
@@ -199,13 +213,14 @@ uint32_t rewrite_moved(rebuild *r, uint32_t node, bool turned) {
     if (op == IR_OP_reshape) continue; /* the same elements in the same order */
     if (m->count == MOST_VIEWS || !read_view(r->to, node, &m->views[m->count++])) return 0;
   }
-  if (!(mixed || turned) || ir_at(r->to, node)->op != IR_OP_const || r->to->consts.at[ir_at(r->to, node)->payload].kind == IR_CONST_SPLAT ||
-      !ir_const_source(r->to, node, &m->making.sources[0]))
+  if (!m || !m->count || !(mixed || turned) || ir_at(r->to, node)->op != IR_OP_const ||
+      r->to->consts.at[ir_at(r->to, node)->payload].kind == IR_CONST_SPLAT || !ir_const_source(r->to, node, &m->making.sources[0]))
     return 0;
   for (uint32_t d = 0; d < type.rank; d++, elements *= (uint64_t)extent)
     if (!expr_is_const(r->to->pool, type.dims[d], &extent)) return 0;
   m->bytes = ir_dtypes[type.dtype].bytes;
   m->making.fill = fill_moved, m->making.bytes = elements * m->bytes, m->making.source_count = 1, m->making.size = sizeof *m;
+  m->making.reorders = ir_tensor_elements(r->to->pool, &type) == ir_tensor_elements(r->to->pool, &ir_at(r->to, node)->type);
   const uint32_t made = ir_add_const(r->to, &type, &(ir_const){.kind = IR_CONST_MADE, .making = &m->making});
   ir_set_name(r->to, made, ir_node_name(r->to, node));
   return made;

@@ -75,10 +75,11 @@ static uint32_t add_part(rebuild *r, const cut *c, int64_t first) {
   if (c->outer == 1) return ir_add_const(r->to, &type, &(ir_const){.kind = IR_CONST_DATA, .data = data + (size_t)first * row});
   cutting *k = IR_NEW(r->c->arena, cutting);
   if (!k) return 0;
-  *k = (cutting){{copy_parts, (uint64_t)c->outer * count * row, 1, sizeof *k, {{.data = data}}},
-                 (size_t)first * row,
-                 (size_t)c->rows * row,
-                 count * row};
+  *k = (cutting){
+      {.fill = copy_parts, .bytes = (uint64_t)c->outer * count * row, .source_count = 1, .size = sizeof *k, .sources = {{.data = data}}},
+      (size_t)first * row,
+      (size_t)c->rows * row,
+      count * row};
   return ir_add_const(r->to, &type, &(ir_const){.kind = IR_CONST_MADE, .making = &k->making});
 }
 

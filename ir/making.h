@@ -16,6 +16,7 @@ struct ir_making {
   uint64_t bytes;
   uint32_t source_count;
   uint32_t size; /* of the whole description, if equal bytes of it are the same step; 0: it is like no other */
+  bool reorders; /* the elements of the first source, each once, in another order */
   ir_source sources[IR_MAKING_SOURCES];
 };
 

@@ -108,6 +108,7 @@ END
 }
 
 sub read_both_ways { return "graph \@readers(%x0: f32[128,128], %x1: f32[128,128], %m: f32[128,128]) {\n  %u0_0 = neg %x0\n  %v0 = tanh %u0_0\n  %s1 = reduce.sum %v0, axes=[1], keep\n  %b1 = broadcast %s1, shape=[128,128]\n  %r1 = div %v0, %b1\n  %r2 = mul %v0, %x1\n  %u1_0 = neg %r2\n  %u1_1 = neg %u1_0\n  %v1 = neg %u1_1\n  %r3 = mul %v1, %x1\n  %r4 = reduce.max %v1, axes=[0]\n  return y1=%r1, y2=%r2, y3=%r3, y4=%r4\n}\n" } # sums along rows, extrema down columns
+sub turned_beside { my ($more) = @_; return "graph \@g(%x: f32[784,64]) {\n  %a = add %x, 1.0\n  %t = transpose %a, perm=[1,0]\n  %y = floor %t\n  must_fuse %a, %y\n  return ${more}y=%y\n}\n" }
 sub beside { return "graph \@g(%a: f32[128,128], %b: f32[128,128], %c: f32[128,128]) {\n  %y = matmul %a, %b\n  %z = sigmoid %c\n  return y=%y, z=%z\n}\n" }
 
 sub dear_product { my ($operands) = @_; return "graph \@g(%x: f32[256,256], %w: f32[256,256]) {\n  %e = exp %x\n  %y = matmul $operands\n  must_fuse %e, %y\n  return y=%y\n}\n" }
@@ -149,6 +150,7 @@ my @pairs = ( # what, profile, with it, without; the least and the most that the
   ['an element of two bytes that all columns share is widened for every tile of them', 'wide', cast_rows('f16'), cast_rows('f32'), 1.8, 4],
   ['rows across the unit stride are stored far apart', 'pocl', down(0), down(1), 1.3, 6],
   ['what a row reads turned takes a line for each element, once, though it reads it as it is, too', 'pocl', both_ways('transpose %v, perm=[1,0]'), both_ways('abs %x'), 3, 6],
+  ['what a loop stores in two orders is not turned block by block', 'pocl', turned_beside('a=%a, '), turned_beside(''), 2, 6],
   ['taps of a window are loads and additions that do not wait for each other', 'pocl', summed("  %w = window %x, axis=0, size=[3,3], low=[1,1], high=[1,1]\n  %y = reduce.sum %w, axes=[2,3]\n"), summed("  %y = mul %x, %x\n"), 1, 1.5],
   ['what all lanes of a product share is computed element by element, for each tile of columns', 'pocl', dear_product('%e, %w'), dear_product('%w, %e'), 4, 20],
   ['each part that is joined loads its own operands there', 'lavapipe', butterflies(), four(join '', map { "  %p$_ = neg %x$_\n" } 0 .. 3), 1.25, 2.2],
@@ -186,6 +188,8 @@ my ($stored) = price(bordered('sub %a, 120.0') =~ s/  must_fuse.*\n  must_fuse.*
 ok($copied < 1.1 * $stored, sprintf 'a padded operand is computed into one copy: %.1f us, stored before %.1f', $copied, $stored);
 (undef, $kernels) = price(turned("  %t = transpose %v, perm=[1,0]\n"), 'wide');
 is($kernels, 2, 'what is read at two places is not computed at both');
+(undef, $kernels) = price(turned_beside('a=%a, ') =~ s/  must_fuse.*\n//r, 'pocl');
+is($kernels, 2, 'so the two orders are two kernels');
 (undef, $kernels) = price(turned("  %t = abs %x\n"), 'wide');
 is($kernels, 1, 'at one it is');
 (undef, $kernels) = price(down(1) =~ s/  must_fuse.*\n//r, 'greedy');
