@@ -1,5 +1,6 @@
 /* Attention with the state of one query in registers: extremum, sums, and the result in vectors along the values' width. Keys come in blocks of
-   eight: scores by vectors along the inner axis, then weights with the keys of the block in lanes.
+   eight, or of sixteen where a read is a call that lanes share and queries have few registers: scores by vectors along the inner axis, then weights with the keys of
+   the block in lanes.
    Three uses: an item a query (lanes); one item a workgroup a query (explicit vectors with few queries, as when decoding); the items of a workgroup
    share the keys of one query and combine their states at the end (lanes with few queries), or those of a part of the keys, and a second kernel combines
    the parts (lanes with fewer queries than the device has units, as when decoding). */
@@ -9,9 +10,10 @@ enum {
   ROW_PAD = 4 /* items' results begin in other banks */,
   LEAST_ITEMS = 8,
   BLOCK = 8,
+  WIDE_BLOCK = 16,
   MAX_PIECES = 132,
-  MAX_QUERIES = 8,
-  MAX_STATE = 8 * (32 + 9) + 16
+  MAX_QUERIES = 4,
+  MAX_STATE = 4 * (32 + 9) + 16 * 9
 };
 
 typedef struct state {
@@ -26,6 +28,7 @@ typedef struct piece {
 typedef struct query {
   attend *t;
   uint32_t lanes, items, queries; /* queries: of an item, from `row` on */
+  uint32_t block;                 /* keys at once */
   bool shared;                    /* the items share one query */
   uint32_t parts, scratch;        /* of the keys, each for a group of its own; the buffer of their states: results, extremum, sums */
   ir_expr part, number;           /* which part of which query */
@@ -77,12 +80,16 @@ static state first_state(query *s) {
 
 /* ---- scores ---- */
 
+/* Where a product and a sum are two operations, the terms of a trip are summed before they meet the sum so far, of which there is then one for a vector of
+   them: a loop carries a quarter, and what it carries comes from memory, is selected, and goes there. */
+static bool sums_apart(const query *s) { return s->queries > 1 && !s->t->c->options->profile->caps.fma_fast; }
+
 /* Products of `count` keys from `key` on with every query of the item, at `inner` of the inner axis in vectors of `lanes`. Keys are loaded once. */
 static void multiply_scores(query *s, ir_expr key, ir_expr stride, uint32_t count, ir_expr inner, uint32_t lanes, uint32_t *acc) {
   attend *t = s->t;
   emit *e = t->e;
   const ir_expr at = emit_lanes(e, inner, lanes);
-  uint32_t keys[BLOCK];
+  uint32_t keys[WIDE_BLOCK];
   for (uint32_t i = 0; i < count; i++) {
     t->key = expr_add(e->x, key, expr_mul(e->x, stride, i));
     const map_access place = attend_key_place(t, at);
@@ -93,7 +100,11 @@ static void multiply_scores(query *s, ir_expr key, ir_expr stride, uint32_t coun
     set_query(s, q);
     const map_access place = attend_query_place(t, at);
     const uint32_t value = attend_f32(t, emit_value(e, attend_query_node(t), &place));
-    for (uint32_t i = 0; i < count; i++) acc[q * count + i] = kir_3(e->k, KIR_fma, keys[i], value, acc[q * count + i]);
+    for (uint32_t i = 0; i < count; i++) {
+      uint32_t *const sum = &acc[q * count + i];
+      if (lanes > 1 && sums_apart(s)) *sum = kir_2(e->k, KIR_add, *sum, kir_1(e->k, KIR_hred_add, kir_2(e->k, KIR_mul, keys[i], value)));
+      else *sum = kir_3(e->k, KIR_fma, keys[i], value, *sum);
+    }
   }
   emit_scalar_lanes(e);
 }
@@ -102,16 +113,16 @@ static void make_scores(query *s, ir_expr key, ir_expr stride, uint32_t count, u
   attend *t = s->t;
   emit *e = t->e;
   const uint32_t cells = count * s->queries;
-  uint32_t lanes = s->lanes, acc[BLOCK * MAX_QUERIES], carried[BLOCK * MAX_QUERIES];
+  uint32_t lanes = s->lanes, acc[WIDE_BLOCK * MAX_QUERIES], carried[WIDE_BLOCK * MAX_QUERIES];
   while (lanes > 1 && lanes > s->inner) lanes /= 2;
   const int64_t whole = s->inner / lanes * lanes;
-  for (uint32_t i = 0; i < cells; i++) acc[i] = constant(s, lanes, 0);
+  for (uint32_t i = 0; i < cells; i++) acc[i] = constant(s, sums_apart(s) ? 1 : lanes, 0);
   const ir_expr d = emit_loop(
       e, &(emit_loop_info){
              .name = "d", .lo = 0, .hi = whole, .step = lanes, .whole = true, .carry_count = cells, .initial = acc, .carried = carried});
   multiply_scores(s, key, stride, count, d, lanes, carried);
   emit_loop_end(e, d, cells, carried, acc);
-  for (uint32_t i = 0; i < cells; i++) scores[i] = lanes > 1 ? kir_1(e->k, KIR_hred_add, acc[i]) : acc[i];
+  for (uint32_t i = 0; i < cells; i++) scores[i] = lanes > 1 && !sums_apart(s) ? kir_1(e->k, KIR_hred_add, acc[i]) : acc[i];
   for (int64_t rest = whole; rest < s->inner; rest++) multiply_scores(s, key, stride, count, rest, 1, scores);
 }
 
@@ -150,7 +161,7 @@ static uint32_t make_weights(query *s, ir_expr key, ir_expr stride, uint32_t cou
 }
 
 /* Values are loaded once for all queries of the item. */
-static void add_values(query *s, ir_expr key, ir_expr stride, uint32_t count, uint32_t weights[][BLOCK], const uint32_t *factors,
+static void add_values(query *s, ir_expr key, ir_expr stride, uint32_t count, uint32_t weights[][WIDE_BLOCK], const uint32_t *factors,
                        state *now) {
   attend *t = s->t;
   emit *e = t->e;
@@ -168,7 +179,7 @@ static void add_values(query *s, ir_expr key, ir_expr stride, uint32_t count, ui
 }
 
 static void do_block(query *s, ir_expr key, ir_expr stride, uint32_t count, state *now) {
-  uint32_t scores[BLOCK * MAX_QUERIES], weights[MAX_QUERIES][BLOCK], factors[MAX_QUERIES];
+  uint32_t scores[WIDE_BLOCK * MAX_QUERIES], weights[MAX_QUERIES][WIDE_BLOCK], factors[MAX_QUERIES];
   make_scores(s, key, stride, count, scores);
   for (uint32_t q = 0; q < s->queries; q++) {
     set_query(s, q);
@@ -207,22 +218,24 @@ static void sweep_keys(query *s, const key_range *r, state *now) {
   for (uint32_t q = 0; q < s->queries; q++) unpack_state(s, initial + q * count, &now[q]);
 }
 
-/* The keys of the group: whole blocks for all items first. */
+/* The keys of the group: whole blocks for all items first, then what is left, wide blocks by halves, others key by key. */
 static void all_keys(query *s, state *now) {
   emit *e = s->t->e;
   expr_pool *x = e->x;
-  const int64_t step = s->shared ? (int64_t)BLOCK * s->items : BLOCK;
+  const int64_t items = s->shared ? s->items : 1, step = s->block * items;
   ir_expr from = 0, to = s->t->a->keys;
   if (s->parts > 1) {
     const ir_expr keys = to, size = expr_mul(x, expr_ceil_div(x, keys, step * s->parts), step), end = expr_add(x, keys, 1);
     from = emit_var_for(e, "from", emit_expr(e, expr_min(x, expr_mul(x, s->part, size), keys)), 0, end);
     to = emit_var_for(e, "to", emit_expr(e, expr_min(x, expr_add(x, from, size), keys)), 0, end);
   }
-  const ir_expr rest = expr_sub(x, to, expr_mod(x, expr_sub(x, to, from), step));
-  const ir_expr shift = s->shared ? s->item : 0, stride = s->shared ? (ir_expr)s->items : 1;
+  const ir_expr shift = s->shared ? s->item : 0;
   for (uint32_t q = 0; q < s->queries; q++) now[q] = first_state(s);
-  sweep_keys(s, &(key_range){from, rest, shift, stride, step, BLOCK}, now);
-  sweep_keys(s, &(key_range){rest, to, shift, 1, s->shared ? s->items : 1, 1}, now);
+  for (uint32_t count = s->block; count; count = s->block > BLOCK ? count / 2 : count > 1) {
+    const ir_expr rest = count > 1 ? expr_sub(x, to, expr_mod(x, expr_sub(x, to, from), count * items)) : to;
+    sweep_keys(s, &(key_range){from, rest, shift, count > 1 ? items : 1, count * items, count}, now);
+    from = rest;
+  }
 }
 
 /* ---- the end ---- */
@@ -409,19 +422,20 @@ static ir_expr build_many(query *s) {
     do_queries(s);
     return groups;
   }
-  emit_if_below(e, s->row, rows);
   const ir_expr last = expr_sub(x, rows, s->queries);
-  e->same = s->queries > 1;
-  s->row = emit_var_for(e, "row", emit_expr(e, s->queries > 1 ? expr_min(x, s->row, last) : s->row), 0, expr_add(x, last, 1));
+  const bool repeats = s->block > BLOCK; /* items past the last query repeat it: their lanes take part in reads that lanes share */
+  if (!repeats) emit_if_below(e, s->row, rows);
+  e->same = repeats;
+  s->row = emit_var_for(e, "row", emit_expr(e, repeats ? expr_min(x, s->row, last) : s->row), 0, expr_add(x, last, 1));
   do_queries(s);
-  emit_if_end(e);
+  if (!repeats) emit_if_end(e);
   return groups;
 }
 
-/* As many queries an item as its registers hold, with few of them past the last. */
+/* As many queries an item as its registers hold, with few of them past the last; where reads are no texels registers are dear, or compiling is. */
 static uint32_t pick_queries(const query *s) {
   int64_t rows;
-  uint32_t queries = emit_reads_only_texels(s->t->e) ? MAX_QUERIES : 1; /* elsewhere registers are dear, or compiling is */
+  uint32_t queries = MAX_QUERIES;
   if (!expr_is_const(s->t->c->graph->pool, row_extent(s), &rows) || s->piece_count > 32) return 1;
   while (queries > 1 && (-rows & (LEAST_ITEMS * queries - 1)) * 8 > rows) queries /= 2;
   return queries;
@@ -436,7 +450,7 @@ static double spare_units(const query *s) {
 /* Keys are shared out to two groups a unit, where each has enough of them to be worth a second kernel. */
 static uint32_t pick_parts(const query *s) {
   enum { LEAST_PARTS = 4 };
-  const double blocks = (double)schedule_hint(s->t->c->graph->pool, s->t->a->keys) / (BLOCK * s->items), wanted = 2 * spare_units(s);
+  const double blocks = (double)schedule_hint(s->t->c->graph->pool, s->t->a->keys) / (s->block * s->items), wanted = 2 * spare_units(s);
   const double parts = blocks < wanted ? blocks : wanted;
   return parts >= LEAST_PARTS && s->t->c->options->profile->local_bytes > 0 ? (uint32_t)parts : 1;
 }
@@ -460,7 +474,7 @@ static uint32_t pick_items(const query *s, bool few, bool alone) {
 
 snt_result attend_build_items(attend *t, bool few, uint32_t choice, uint32_t guard_count, const plan_condition *guards) {
   expr_pool *x = t->c->graph->pool;
-  query s = {.t = t, .lanes = schedule_lanes(t->c), .items = 1, .queries = 1, .depth = 1, .parts = 1};
+  query s = {.t = t, .lanes = schedule_lanes(t->c), .items = 1, .queries = 1, .block = BLOCK, .depth = 1, .parts = 1};
   SNT_TRY(begin(&s, "attention"));
   emit *e = t->e;
   if (t->a->depth >= 0) (void)expr_is_const(x, t->a->extent[t->a->depth], &s.depth);
@@ -469,7 +483,7 @@ snt_result attend_build_items(attend *t, bool few, uint32_t choice, uint32_t gua
   if (schedule_is_explicit(t->c)) return emit_end(e, build_one(&s), choice, guard_count, guards);
   s.shared = few;
   s.items = pick_items(&s, few, false);
-  if (!few) s.queries = pick_queries(&s);
+  if (!few && emit_reads_only_texels(e)) s.queries = pick_queries(&s), s.block = WIDE_BLOCK;
   if (few && !choice) s.parts = pick_parts(&s);
   if (few && s.parts == 1 && spare_units(&s) > 1) s.items = pick_items(&s, few, true);
   const ir_expr states = expr_mul(x, expr_mul(x, attend_batch(t), row_extent(&s)), expr_int(x, s.parts * part_size(&s)));
