@@ -1,5 +1,6 @@
 /* Attention with the state of one query in registers: extremum, sums, and the result in vectors along the values' width. Keys come in blocks of
-   eight: scores by vectors along the inner axis, then weights with the keys of the block in lanes.
+   eight, or of sixteen where a read is a call that lanes share and queries have few registers: scores by vectors along the inner axis, then weights with the keys of
+   the block in lanes.
    Three uses: an item a query (lanes); one item a workgroup a query (explicit vectors with few queries, as when decoding); the items of a workgroup
    share the keys of one query and combine their states at the end (lanes with few queries), or those of a part of the keys, and a second kernel combines
    the parts (lanes with fewer queries than the device has units, as when decoding). */
@@ -9,9 +10,13 @@ enum {
   ROW_PAD = 4 /* items' results begin in other banks */,
   LEAST_ITEMS = 8,
   BLOCK = 8,
+  WIDE_BLOCK = 16,
+  TEXEL = 4,
+  COPY_ITEMS = 64,
+  LEAST_TILES = 4, /* that read an operand, for its rows to be copied */
   MAX_PIECES = 132,
-  MAX_QUERIES = 8,
-  MAX_STATE = 8 * (32 + 9) + 16
+  MAX_QUERIES = 4,
+  MAX_STATE = 4 * (32 + 9) + 16 * 9
 };
 
 typedef struct state {
@@ -23,12 +28,25 @@ typedef struct piece {
   uint32_t lanes;
 } piece;
 
+typedef enum operand { QUERIES, KEYS, VALUES, OPERANDS } operand;
+
+/* An operand's rows in scratch, one after another, each beginning at a whole texel. */
+typedef struct copied {
+  bool made;
+  uint32_t scratch;
+  ir_expr rows; /* of a batch */
+  int64_t pitch;
+} copied;
+
 typedef struct query {
   attend *t;
+  copied copies[OPERANDS];
   uint32_t lanes, items, queries; /* queries: of an item, from `row` on */
+  uint32_t block;                 /* keys at once */
   bool shared;                    /* the items share one query */
   uint32_t parts, scratch;        /* of the keys, each for a group of its own; the buffer of their states: results, extremum, sums */
   ir_expr part, number;           /* which part of which query */
+  ir_expr batch;                  /* of an item's queries */
   ir_expr item, row;
   int64_t inner, depth;
   uint32_t piece_count;
@@ -75,25 +93,87 @@ static state first_state(query *s) {
   return now;
 }
 
+/* ---- operands ---- */
+
+static uint32_t operand_node(const attend *t, operand which) {
+  return which == QUERIES ? attend_query_node(t) : which == KEYS ? attend_key_node(t) : attend_values_node(t);
+}
+static ir_expr operand_row(const attend *t, operand which) { return which == QUERIES ? t->now[t->a->row] : t->key; }
+
+/* Element `at` of the operand's row at hand, as it is given. */
+static map_access operand_place(attend *t, operand which, ir_expr at) {
+  if (which == VALUES && t->a->depth >= 0) t->now[t->a->depth] = at;
+  return which == QUERIES ? attend_query_place(t, at) : which == KEYS ? attend_key_place(t, at) : attend_values_place(t);
+}
+
+/* The same in f32, from its copy if there is one. */
+static uint32_t read_operand(query *s, operand which, ir_expr at) {
+  attend *t = s->t;
+  const copied *copy = &s->copies[which];
+  const map_access place = operand_place(t, which, at);
+  if (!copy->made) return attend_f32(t, emit_value(t->e, operand_node(t, which), &place));
+  expr_pool *x = t->e->x;
+  const ir_expr row = expr_add(x, expr_mul(x, s->batch, copy->rows), operand_row(t, which));
+  const attend_array array = {emit_bind(t->e, copy->scratch, KIR_READ), SNT_F32, 0};
+  return attend_load(t, &array, expr_add(x, expr_mul(x, row, expr_int(x, copy->pitch)), at));
+}
+
+static ir_expr row_extent(const query *s) { return s->t->a->row >= 0 ? s->t->a->extent[s->t->a->row] : 1; }
+
+typedef struct probe {
+  const fusion_context *c;
+  uint32_t texel; /* the variable that counts them */
+  bool apart;
+} probe;
+static void probe_load(void *user, const fusion_load *load) {
+  probe *p = user;
+  expr_pool *x = p->c->graph->pool;
+  int64_t step;
+  ir_expr rest;
+  const ir_expr offset = fusion_stored_offset(p->c, load->node, load->access);
+  p->apart |= !expr_split_affine(x, offset, p->texel, &step, &rest) || step != TEXEL || expr_multiple_of(x, rest) % TEXEL;
+}
+
+/* Does a vector of a row begin anywhere in a texel? Then each read is two and a selection, or four. Blocks of keys and queries begin where `step` says: what
+   lies as far from a texel for all of them takes its elements out of two by literals. */
+static bool lies_apart(const query *s, operand which, int64_t width) {
+  attend at = *s->t;
+  expr_pool *x = at.c->graph->pool;
+  const ir_expr texel = expr_var_add(x, "t", 0, expr_int(x, width / TEXEL), 1);
+  const int64_t share = (int64_t)s->items * s->queries, whole = expr_multiple_of(x, row_extent(s)) % share ? 1 : s->queries;
+  for (uint32_t i = 0; i < at.a->label_count; i++)
+    at.now[i] = expr_var_add(x, "i", 0, at.a->extent[i], (int32_t)i == at.a->row ? whole : 1);
+  at.key = expr_var_add(x, "k", 0, at.a->keys, s->block);
+  const map_access place = operand_place(&at, which, expr_mul(x, texel, TEXEL));
+  probe p = {at.c, emit_var_number(x, texel), false};
+  return !fusion_walk_loads(at.c, at.group, operand_node(&at, which), &place, probe_load, &p) || p.apart;
+}
+
 /* ---- scores ---- */
+
+/* Where a product and a sum are two operations, the terms of a trip are summed before they meet the sum so far, of which there is then one for a vector of
+   them: a loop carries a quarter, and what it carries comes from memory, is selected, and goes there. */
+static bool sums_apart(const query *s) { return s->queries > 1 && !s->t->c->options->profile->caps.fma_fast; }
 
 /* Products of `count` keys from `key` on with every query of the item, at `inner` of the inner axis in vectors of `lanes`. Keys are loaded once. */
 static void multiply_scores(query *s, ir_expr key, ir_expr stride, uint32_t count, ir_expr inner, uint32_t lanes, uint32_t *acc) {
   attend *t = s->t;
   emit *e = t->e;
   const ir_expr at = emit_lanes(e, inner, lanes);
-  uint32_t keys[BLOCK];
+  uint32_t keys[WIDE_BLOCK];
   for (uint32_t i = 0; i < count; i++) {
     t->key = expr_add(e->x, key, expr_mul(e->x, stride, i));
-    const map_access place = attend_key_place(t, at);
-    keys[i] = attend_f32(t, emit_value(e, attend_key_node(t), &place));
+    keys[i] = read_operand(s, KEYS, at);
   }
   t->key = key;
   for (uint32_t q = 0; q < s->queries; q++) {
     set_query(s, q);
-    const map_access place = attend_query_place(t, at);
-    const uint32_t value = attend_f32(t, emit_value(e, attend_query_node(t), &place));
-    for (uint32_t i = 0; i < count; i++) acc[q * count + i] = kir_3(e->k, KIR_fma, keys[i], value, acc[q * count + i]);
+    const uint32_t value = read_operand(s, QUERIES, at);
+    for (uint32_t i = 0; i < count; i++) {
+      uint32_t *const sum = &acc[q * count + i];
+      if (lanes > 1 && sums_apart(s)) *sum = kir_2(e->k, KIR_add, *sum, kir_1(e->k, KIR_hred_add, kir_2(e->k, KIR_mul, keys[i], value)));
+      else *sum = kir_3(e->k, KIR_fma, keys[i], value, *sum);
+    }
   }
   emit_scalar_lanes(e);
 }
@@ -102,16 +182,16 @@ static void make_scores(query *s, ir_expr key, ir_expr stride, uint32_t count, u
   attend *t = s->t;
   emit *e = t->e;
   const uint32_t cells = count * s->queries;
-  uint32_t lanes = s->lanes, acc[BLOCK * MAX_QUERIES], carried[BLOCK * MAX_QUERIES];
+  uint32_t lanes = s->lanes, acc[WIDE_BLOCK * MAX_QUERIES], carried[WIDE_BLOCK * MAX_QUERIES];
   while (lanes > 1 && lanes > s->inner) lanes /= 2;
   const int64_t whole = s->inner / lanes * lanes;
-  for (uint32_t i = 0; i < cells; i++) acc[i] = constant(s, lanes, 0);
+  for (uint32_t i = 0; i < cells; i++) acc[i] = constant(s, sums_apart(s) ? 1 : lanes, 0);
   const ir_expr d = emit_loop(
       e, &(emit_loop_info){
              .name = "d", .lo = 0, .hi = whole, .step = lanes, .whole = true, .carry_count = cells, .initial = acc, .carried = carried});
   multiply_scores(s, key, stride, count, d, lanes, carried);
   emit_loop_end(e, d, cells, carried, acc);
-  for (uint32_t i = 0; i < cells; i++) scores[i] = lanes > 1 ? kir_1(e->k, KIR_hred_add, acc[i]) : acc[i];
+  for (uint32_t i = 0; i < cells; i++) scores[i] = lanes > 1 && !sums_apart(s) ? kir_1(e->k, KIR_hred_add, acc[i]) : acc[i];
   for (int64_t rest = whole; rest < s->inner; rest++) multiply_scores(s, key, stride, count, rest, 1, scores);
 }
 
@@ -150,17 +230,16 @@ static uint32_t make_weights(query *s, ir_expr key, ir_expr stride, uint32_t cou
 }
 
 /* Values are loaded once for all queries of the item. */
-static void add_values(query *s, ir_expr key, ir_expr stride, uint32_t count, uint32_t weights[][BLOCK], const uint32_t *factors,
+static void add_values(query *s, ir_expr key, ir_expr stride, uint32_t count, uint32_t weights[][WIDE_BLOCK], const uint32_t *factors,
                        state *now) {
   attend *t = s->t;
   emit *e = t->e;
   for (uint32_t p = 0; p < s->piece_count; p++) {
-    if (t->a->depth >= 0) t->now[t->a->depth] = emit_lanes(e, s->pieces[p].from, s->pieces[p].lanes);
+    const ir_expr at = emit_lanes(e, s->pieces[p].from, s->pieces[p].lanes);
     for (uint32_t q = 0; q < s->queries; q++) now[q].results[p] = attend_scaled(t, factors[q], now[q].results[p]);
     for (uint32_t i = 0; i < count; i++) {
       t->key = expr_add(e->x, key, expr_mul(e->x, stride, i));
-      const map_access place = attend_values_place(t);
-      const uint32_t value = attend_f32(t, emit_value(e, attend_values_node(t), &place));
+      const uint32_t value = read_operand(s, VALUES, at);
       for (uint32_t q = 0; q < s->queries; q++) now[q].results[p] = kir_3(e->k, KIR_fma, weights[q][i], value, now[q].results[p]);
     }
     emit_scalar_lanes(e);
@@ -168,7 +247,7 @@ static void add_values(query *s, ir_expr key, ir_expr stride, uint32_t count, ui
 }
 
 static void do_block(query *s, ir_expr key, ir_expr stride, uint32_t count, state *now) {
-  uint32_t scores[BLOCK * MAX_QUERIES], weights[MAX_QUERIES][BLOCK], factors[MAX_QUERIES];
+  uint32_t scores[WIDE_BLOCK * MAX_QUERIES], weights[MAX_QUERIES][WIDE_BLOCK], factors[MAX_QUERIES];
   make_scores(s, key, stride, count, scores);
   for (uint32_t q = 0; q < s->queries; q++) {
     set_query(s, q);
@@ -207,22 +286,24 @@ static void sweep_keys(query *s, const key_range *r, state *now) {
   for (uint32_t q = 0; q < s->queries; q++) unpack_state(s, initial + q * count, &now[q]);
 }
 
-/* The keys of the group: whole blocks for all items first. */
+/* The keys of the group: whole blocks for all items first, then what is left, wide blocks by halves, others key by key. */
 static void all_keys(query *s, state *now) {
   emit *e = s->t->e;
   expr_pool *x = e->x;
-  const int64_t step = s->shared ? (int64_t)BLOCK * s->items : BLOCK;
+  const int64_t items = s->shared ? s->items : 1, step = s->block * items;
   ir_expr from = 0, to = s->t->a->keys;
   if (s->parts > 1) {
     const ir_expr keys = to, size = expr_mul(x, expr_ceil_div(x, keys, step * s->parts), step), end = expr_add(x, keys, 1);
     from = emit_var_for(e, "from", emit_expr(e, expr_min(x, expr_mul(x, s->part, size), keys)), 0, end);
     to = emit_var_for(e, "to", emit_expr(e, expr_min(x, expr_add(x, from, size), keys)), 0, end);
   }
-  const ir_expr rest = expr_sub(x, to, expr_mod(x, expr_sub(x, to, from), step));
-  const ir_expr shift = s->shared ? s->item : 0, stride = s->shared ? (ir_expr)s->items : 1;
+  const ir_expr shift = s->shared ? s->item : 0;
   for (uint32_t q = 0; q < s->queries; q++) now[q] = first_state(s);
-  sweep_keys(s, &(key_range){from, rest, shift, stride, step, BLOCK}, now);
-  sweep_keys(s, &(key_range){rest, to, shift, 1, s->shared ? s->items : 1, 1}, now);
+  for (uint32_t count = s->block; count; count = s->block > BLOCK ? count / 2 : count > 1) {
+    const ir_expr rest = count > 1 ? expr_sub(x, to, expr_mod(x, expr_sub(x, to, from), count * items)) : to;
+    sweep_keys(s, &(key_range){from, rest, shift, count > 1 ? items : 1, count * items, count}, now);
+    from = rest;
+  }
 }
 
 /* ---- the end ---- */
@@ -268,8 +349,6 @@ static uint32_t load_part(query *s, ir_expr part, ir_expr at) {
 static void store_part(query *s, ir_expr at, uint32_t value) {
   attend_store(s->t, &(attend_array){emit_bind(s->t->e, s->scratch, KIR_WRITE), SNT_F32, 0}, part_place(s, s->part, at), value);
 }
-
-static ir_expr row_extent(const query *s) { return s->t->a->row >= 0 ? s->t->a->extent[s->t->a->row] : 1; }
 
 /* So many groups a query; returns how many there are of all. */
 static ir_expr place_query(query *s, uint32_t parts) {
@@ -367,6 +446,78 @@ static ir_expr combine_parts(query *s) {
   return groups;
 }
 
+/* ---- copies ---- */
+
+static snt_result begin(query *s, const char *name) {
+  attend *t = s->t;
+  t->e = emit_begin(t->c, t->group, name);
+  return t->e ? SNT_OK : ir_fail(t->c->diag, SNT_E_HOST_MEM, "schedule", t->group->hero, "out of host memory");
+}
+
+static int64_t operand_width(const query *s, operand which) { return which == VALUES ? s->depth : s->inner; }
+
+/* `lanes` elements of the row at hand, to the row of that number. */
+static void copy_elements(query *s, operand which, ir_expr number, ir_expr from, uint32_t lanes) {
+  attend *t = s->t;
+  emit *e = t->e;
+  const copied *copy = &s->copies[which];
+  const ir_expr at = emit_lanes(e, from, lanes), row = expr_mul(e->x, number, expr_int(e->x, copy->pitch));
+  const map_access place = operand_place(t, which, at);
+  const uint32_t value = attend_f32(t, emit_value(e, operand_node(t, which), &place));
+  attend_store(t, &(attend_array){emit_bind(e, copy->scratch, KIR_WRITE), SNT_F32, 0}, expr_add(e->x, row, at), value);
+  emit_scalar_lanes(e);
+}
+
+/* An item a row. */
+static snt_result copy_rows(query *s, operand which) {
+  attend *t = s->t;
+  SNT_TRY(begin(s, "attention_rows"));
+  emit *e = t->e;
+  expr_pool *x = e->x;
+  const int64_t width = operand_width(s, which), whole = width / TEXEL * TEXEL;
+  const ir_expr extent = s->copies[which].rows, rows = expr_mul(x, attend_batch(t), extent), groups = expr_ceil_div(x, rows, COPY_ITEMS);
+  const ir_expr number = expr_add(x, expr_mul(x, emit_group(e, groups), COPY_ITEMS), emit_item(e, 0, COPY_ITEMS));
+  t->groups = groups;
+  emit_if_below(e, number, rows);
+  const ir_expr row = emit_var_for(e, "row", emit_expr(e, number), 0, rows), own = expr_mod(x, row, extent);
+  attend_set_batch(t, expr_div(x, row, extent));
+  if (which == QUERIES) t->now[t->a->row] = own;
+  else t->key = own;
+  const ir_expr d = emit_loop(e, &(emit_loop_info){.name = "d", .lo = 0, .hi = expr_int(x, whole), .step = TEXEL, .whole = true});
+  copy_elements(s, which, row, d, TEXEL);
+  emit_loop_end(e, d, 0, NULL, NULL);
+  for (int64_t rest = whole; rest < width; rest++) copy_elements(s, which, row, expr_int(x, rest), 1);
+  emit_if_end(e);
+  return emit_end(e, groups, 0, 0, NULL);
+}
+
+/* Not what several batches share: a copy would be one for each of them. */
+static bool wants_copy(const query *s, operand which, ir_expr rows) {
+  const ir_graph *g = s->t->c->graph;
+  const ir_tensor *type = &ir_at(g, operand_node(s->t, which))->type;
+  const int64_t width = operand_width(s, which), read_by = which == QUERIES ? s->block : LEAST_ITEMS * s->queries;
+  const ir_expr times = which == QUERIES ? s->t->a->keys : row_extent(s);
+  return width > TEXEL && schedule_hint(g->pool, times) >= LEAST_TILES * read_by &&
+         schedule_product(g->pool, type->rank, type->dims) ==
+             expr_mul(g->pool, expr_mul(g->pool, attend_batch(s->t), rows), expr_int(g->pool, width)) &&
+         lies_apart(s, which, width);
+}
+
+/* Operands whose rows do not begin at whole texels are copied to where they do, once, if many tiles read them. */
+static snt_result copy_operands(query *s) {
+  expr_pool *x = s->t->c->graph->pool;
+  for (operand which = QUERIES; which < OPERANDS && s->queries > 1; which++) {
+    const ir_expr rows = which == QUERIES ? row_extent(s) : s->t->a->keys, own = expr_mul(x, attend_batch(s->t), rows);
+    if (!s->t->spare || !wants_copy(s, which, rows)) continue;
+    copied *copy = &s->copies[which];
+    *copy = (copied){.rows = rows, .pitch = (operand_width(s, which) + TEXEL - 1) / TEXEL * TEXEL};
+    copy->scratch = fusion_add_scratch(s->t->c, "rows", SNT_F32, expr_mul(x, own, expr_int(x, copy->pitch)));
+    SNT_TRY(copy_rows(s, which));
+    copy->made = true;
+  }
+  return begin(s, "attention");
+}
+
 /* ---- sharing out ---- */
 
 /* One query a workgroup, or a part of its keys. */
@@ -403,25 +554,27 @@ static ir_expr build_many(query *s) {
   t->groups = groups;
   t->group_number = emit_group(e, groups);
   s->item = emit_item(e, 0, s->items);
-  attend_set_batch(t, expr_div(x, t->group_number, parts));
+  s->batch = expr_div(x, t->group_number, parts);
+  attend_set_batch(t, s->batch);
   s->row = expr_add(x, expr_mul(x, expr_mod(x, t->group_number, parts), share), expr_mul(x, s->item, s->queries));
   if (expr_proves_lt(x, expr_add(x, s->row, s->queries - 1), rows)) {
     do_queries(s);
     return groups;
   }
-  emit_if_below(e, s->row, rows);
   const ir_expr last = expr_sub(x, rows, s->queries);
-  e->same = s->queries > 1;
-  s->row = emit_var_for(e, "row", emit_expr(e, s->queries > 1 ? expr_min(x, s->row, last) : s->row), 0, expr_add(x, last, 1));
+  const bool repeats = s->block > BLOCK; /* items past the last query repeat it: their lanes take part in reads that lanes share */
+  if (!repeats) emit_if_below(e, s->row, rows);
+  e->same = repeats;
+  s->row = emit_var_for(e, "row", emit_expr(e, repeats ? expr_min(x, s->row, last) : s->row), 0, expr_add(x, last, 1));
   do_queries(s);
-  emit_if_end(e);
+  if (!repeats) emit_if_end(e);
   return groups;
 }
 
-/* As many queries an item as its registers hold, with few of them past the last. */
+/* As many queries an item as its registers hold, with few of them past the last; where reads are no texels registers are dear, or compiling is. */
 static uint32_t pick_queries(const query *s) {
   int64_t rows;
-  uint32_t queries = emit_reads_only_texels(s->t->e) ? MAX_QUERIES : 1; /* elsewhere registers are dear, or compiling is */
+  uint32_t queries = MAX_QUERIES;
   if (!expr_is_const(s->t->c->graph->pool, row_extent(s), &rows) || s->piece_count > 32) return 1;
   while (queries > 1 && (-rows & (LEAST_ITEMS * queries - 1)) * 8 > rows) queries /= 2;
   return queries;
@@ -436,15 +589,9 @@ static double spare_units(const query *s) {
 /* Keys are shared out to two groups a unit, where each has enough of them to be worth a second kernel. */
 static uint32_t pick_parts(const query *s) {
   enum { LEAST_PARTS = 4 };
-  const double blocks = (double)schedule_hint(s->t->c->graph->pool, s->t->a->keys) / (BLOCK * s->items), wanted = 2 * spare_units(s);
+  const double blocks = (double)schedule_hint(s->t->c->graph->pool, s->t->a->keys) / (s->block * s->items), wanted = 2 * spare_units(s);
   const double parts = blocks < wanted ? blocks : wanted;
   return parts >= LEAST_PARTS && s->t->c->options->profile->local_bytes > 0 ? (uint32_t)parts : 1;
-}
-
-static snt_result begin(query *s, const char *name) {
-  attend *t = s->t;
-  t->e = emit_begin(t->c, t->group, name);
-  return t->e ? SNT_OK : ir_fail(t->c->diag, SNT_E_HOST_MEM, "schedule", t->group->hero, "out of host memory");
 }
 
 /* Of few queries a subgroup has each, or where it is alone on its unit as many items as there is room for. */
@@ -460,7 +607,7 @@ static uint32_t pick_items(const query *s, bool few, bool alone) {
 
 snt_result attend_build_items(attend *t, bool few, uint32_t choice, uint32_t guard_count, const plan_condition *guards) {
   expr_pool *x = t->c->graph->pool;
-  query s = {.t = t, .lanes = schedule_lanes(t->c), .items = 1, .queries = 1, .depth = 1, .parts = 1};
+  query s = {.t = t, .lanes = schedule_lanes(t->c), .items = 1, .queries = 1, .block = BLOCK, .depth = 1, .parts = 1};
   SNT_TRY(begin(&s, "attention"));
   emit *e = t->e;
   if (t->a->depth >= 0) (void)expr_is_const(x, t->a->extent[t->a->depth], &s.depth);
@@ -469,12 +616,16 @@ snt_result attend_build_items(attend *t, bool few, uint32_t choice, uint32_t gua
   if (schedule_is_explicit(t->c)) return emit_end(e, build_one(&s), choice, guard_count, guards);
   s.shared = few;
   s.items = pick_items(&s, few, false);
-  if (!few) s.queries = pick_queries(&s);
+  if (!few && emit_reads_only_texels(e)) {
+    s.queries = pick_queries(&s), s.block = WIDE_BLOCK;
+    if (!choice) SNT_TRY(copy_operands(&s));
+  }
   if (few && !choice) s.parts = pick_parts(&s);
   if (few && s.parts == 1 && spare_units(&s) > 1) s.items = pick_items(&s, few, true);
   const ir_expr states = expr_mul(x, expr_mul(x, attend_batch(t), row_extent(&s)), expr_int(x, s.parts * part_size(&s)));
   if (s.parts > 1) s.scratch = fusion_add_scratch(t->c, "parts", SNT_F32, states);
-  SNT_TRY(emit_end(e, few ? build_one(&s) : build_many(&s), choice, guard_count, guards));
+  const ir_expr groups = few ? build_one(&s) : build_many(&s);
+  SNT_TRY(emit_end(t->e, groups, choice, guard_count, guards));
   if (s.parts == 1) return SNT_OK;
   SNT_TRY(begin(&s, "attention_sum"));
   return emit_end(t->e, combine_parts(&s), 0, 0, NULL);

@@ -127,6 +127,20 @@ for my $case (['transpose', 'lavapipe', 9, 16], ['transpose_bytes', 'lavapipe', 
   like($_, qr/loop|window/, "depthwise: a stencil, $_") for map { inspect("tests/inspect/depthwise.snt --profile $_")->[0]{kernel} } qw(lavapipe swiftshader rusticl mobile);
 }
 
+# attention there: no item stands behind a condition, so that lanes share reads; four queries by sixteen keys an item, those left by halves (253: 15 x 16, 8, 4
+# and 1; a texel a key and a query for each four terms, a value's 16 once); 61 elements a row begin anywhere, so rows are copied to whole texels
+for my $case (['tails', 0, 16 * ((15 * 20 + 12 + 8 + 5) + 253 + 4)], ['uneven', 3, 9424]) {
+  my ($model, $copies, $most) = @$case;
+  my $list = inspect("tests/inspect/attention_$model.snt --profile lavapipe");
+  my ($attends) = grep { $_->{kernel} !~ /rows/ } @$list;
+  is(scalar @$list, 1 + $copies, "attention_$model on lavapipe: $copies operands are copied");
+  cmp_ok($attends->{mix}{global}, '<=', $most, "attention_$model on lavapipe: accesses of an item");
+  says("$sinter compile tests/inspect/attention_$model.snt --target kir --profile lavapipe -o $dir/$model");
+  my $text = join '', map { slurp($_) } glob "$dir/$model/k${copies}_*.kir";
+  unlike($text, qr/^\s*if\b/m, "attention_$model on lavapipe: no item stands apart");
+  like($text, qr/\bloop\b/, "attention_$model on lavapipe: a listing");
+}
+
 # elements beside each other that an item reads one by one: an address and an access for four
 for my $case (['matmul', 0.1], ['conv1x1', 0.15]) {
   my ($model, $most) = @$case;
@@ -241,7 +255,7 @@ for my $case (['lavapipe', 0], ['lavapipe', 1], ['swiftshader', 0], ['swiftshade
     is($code, 0, "$base, strips of $extents, reads outside " . ($robust ? 'harmless' : 'guarded')) or diag($said);
   }
   next if $base eq 'swiftshader';
-  for my $model ('transpose', 'transpose_odd', 'transpose_bytes') {
+  for my $model ('transpose', 'transpose_odd', 'transpose_bytes', 'attention_tails', 'attention_uneven', 'attention_odd_f16', 'attention_causal', 'attention_guarded') {
     ($code, $said) = says("$sinter run tests/inspect/$model.snt --device interp --profile $dir/strips.profile --check --quiet");
     is($code, 0, "$model by texels, reads outside " . ($robust ? 'harmless' : 'guarded')) or diag($said);
   }
