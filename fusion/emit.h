@@ -77,8 +77,10 @@ uint32_t fusion_storage_node(const fusion_context *, uint32_t node); /* whose bu
 void fusion_note_asked(fusion_context *, const fusion_asked *);      /* while a group is built */
 uint32_t fusion_add_scratch(fusion_context *, const char *name, int32_t dtype, ir_expr elements); /* partial results, workspaces */
 uint32_t fusion_add_constant(fusion_context *, const char *name, int32_t dtype, int64_t elements, const ir_making *); /* of the compile */
-/* Prefetches of what a loop's body, the instructions from `first`, reads and writes; it does so for `rows` rows in turn. */
-void emit_fetch_ahead(emit *, uint32_t first, uint32_t rows);
+/* Prefetches of what a loop's body, the instructions from `first`, reads and writes; it does so for `rows` rows in turn. `counter`: its value in the kernel where
+   lanes are results and not along what the loop counts (then `rows` is 1), else 0. */
+void emit_fetch_ahead(emit *, uint32_t first, uint32_t rows, uint32_t counter);
+bool emit_fetches_runs(const cost_profile *);                /* long runs: else hardware sees them coming */
 uint32_t emit_bind(emit *, uint32_t buffer, uint8_t access); /* kernel memory of a plan buffer, bound on first use */
 uint32_t emit_bind_words(emit *, uint32_t buffer);           /* a buffer of bytes as i32, only read */
 

@@ -71,7 +71,8 @@ static void sweep_levels(emit *e, reduction *r, uint32_t level, ir_expr lo, ir_e
   const uint32_t first = e->k->insts.count;
   if (last) sweep_terms(e, r, v, carried);
   else sweep_below(e, r, level + 1, lo, hi, carried);
-  if (last && r->lanes > 1) emit_fetch_ahead(e, first, r->rows);
+  if (r->lanes > 1 && last) emit_fetch_ahead(e, first, r->rows, 0);
+  else if (r->lanes == 1 && e->lanes > 1) emit_fetch_ahead(e, first, 1, emit_expr(e, v));
   emit_loop_end(e, v, r->accumulators * r->rows, carried, acc);
 }
 

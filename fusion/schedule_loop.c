@@ -23,7 +23,7 @@ static void store_outputs(emit *e, void *user, ir_expr column) {
     const map_access at = schedule_at(e->x, &own, row, at_column);
     emit_store_node(e, node, &at, emit_value(e, node, &at));
   }
-  if (e->lanes > 1 && schedule_is_explicit(e->c)) emit_fetch_ahead(e, first, 1);
+  if (e->lanes > 1 && schedule_is_explicit(e->c)) emit_fetch_ahead(e, first, 1, 0);
 }
 
 bool schedule_loop_accepts(const fusion_context *c, const fusion_group *group, const char **why_not) {

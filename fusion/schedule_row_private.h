@@ -24,6 +24,7 @@ typedef struct row_job {
   uint32_t lanes, items, vectors;      /* vectors: of neighbouring rows across the unit stride, in one loop */
   uint32_t vector;                     /* beside all rows, computed before the first; 0: none */
   uint32_t sweep;                      /* being emitted */
+  ir_expr apart;                       /* of rows in one loop: how far they are from each other */
   bool fetches, follows;               /* a row is contiguous, and memory can be asked for early; the next one begins where it ends */
   bool trails;                         /* a row is stored while the one behind it is swept (schedule_row_trail.c) */
   ir_expr row, before;                 /* then: numbers of the row at hand and of the one that is stored meanwhile */

@@ -46,6 +46,46 @@ is(count($text, 'SNT_STREAM\(|SNT_PREFETCH\('), 0, 'small: neither');
 
 cmp_ok(count(kernels($sums, 'pocl'), 'SNT_PREFETCH\(p0 .*, 0\);'), '>', 0, 'sums along long rows are asked for early');
 
+# Rows in one loop are asked for four rows ahead, or go on where they end, each a part of the work-item's rows from the others.
+my $rows_of_vector = put('rows.snt', "graph \@rows(%x: f32[1,4096], %w: f32[4096,4096]) {\n  %y = linear %x, %w\n  return y=%y\n}\n");
+(my $unasked = $pocl) =~ s/^run_fetch_lanes = \d+/run_fetch_lanes = 0/m or die 'the profile has no run_fetch_lanes';
+for my $case (['pocl', 4, 4], [put('unasked.profile', $unasked), 0, 16]) {
+  my ($profile, $asked, $rows) = @$case;
+  $text = kernels($rows_of_vector, $profile);
+  is(count($text, 'SNT_PREFETCH\('), $asked, "four rows, asked for $asked times");
+  my @far = grep { $_ && $_ % 4096 == 0 } $text =~ /\(p\d+ \+ \(long\)\(int\)v\d+ \+ (\d+)\)/g;
+  is("@far[0..2]", join(' ', map { $_ * $rows * 1024 } 1 .. 3), 'how far they are from each other') or diag($text);
+}
+
+# Words of several weights take long: they are asked for on every processor, a line at a time, where no cache holds them and rows lie in lanes.
+my $fields = <<'END';
+graph @fields(%x: f32[1,4096]) {
+  %w: u8[ROWS,128,16] = const uniform seed=1 scale=128
+  %s: f32[ROWS,128] = const uniform seed=2 scale=0.01
+  %low = and %w, 15
+  %high = shr %w, 4
+  %l = reshape %low, shape=[ROWS,128,16,1]
+  %h = reshape %high, shape=[ROWS,128,16,1]
+  %both = concat %l, %h, axis=3
+  %f = cast %both, dtype=f32
+  %c = sub %f, 8.0
+  %sb = broadcast %s, shape=[ROWS,128,16,2], axes=[0,1]
+  %d = mul %c, %sb
+  %m = reshape %d, shape=[ROWS,4096]
+  %y = linear %x, %m
+  return y=%y
+}
+END
+for my $case ([2048, 'some'], [64, 'none']) {
+  my ($rows, $some) = @$case;
+  (my $model = $fields) =~ s/ROWS/$rows/g;
+  $text = kernels(put("fields$rows.snt", $model), put('unasked.profile', $unasked));
+  like($text, qr/__kernel/, "words of $rows rows");
+  my @asked = $text =~ /SNT_PREFETCH\(p\d+ .*, (\d+), 0\);/g;
+  is(scalar(@asked) ? 'some' : 'none', $some, "are asked for: $some");
+  is(scalar(grep { $_ > 64 } @asked), 0, 'no more than a line at once');
+}
+
 # A line of 64 bytes is two blocks of 8 x 8, stored whole; four lines lie beside each other before the next rows are read. What lies far apart passes the
 # caches by where long runs do not, too.
 $text = kernels($turned, 'pocl');
