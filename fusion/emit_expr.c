@@ -66,8 +66,8 @@ static uint32_t put_product(emit *e, const expr_node *n) {
 
 static uint32_t put_sum(emit *e, const expr_node *n) {
   const bool room = has_room(e);
-  int64_t coefs[32];
-  uint32_t values[32], count = 0;
+  int64_t coefs[KIR_IX_TERMS];
+  uint32_t values[KIR_IX_TERMS], count = 0;
   ir_expr symbolic = 0;
   int64_t constant = n->value;
   for (uint32_t i = 0; i < n->count; i++) {
@@ -77,7 +77,7 @@ static uint32_t put_sum(emit *e, const expr_node *n) {
       symbolic = expr_add(e->x, symbolic, expr_mul(e->x, term, expr_int(e->x, coef)));
       continue;
     }
-    if (count == 31) { /* rare: fold what is there */
+    if (count == KIR_IX_TERMS - 1) { /* rare: fold what is there; a place is left for the symbolic part */
       values[0] = kir_ix(e->k, count, coefs, values, 0);
       coefs[0] = 1;
       count = 1;

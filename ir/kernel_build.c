@@ -46,8 +46,8 @@ static kir_type index_type(const kir_kernel *k, uint32_t count, const uint32_t *
 
 uint32_t kir_ix(kir_kernel *k, uint32_t count, const int64_t *coefs, const uint32_t *values, int64_t constant) {
   if (k->failed) return 0;
-  uint32_t args[2 * 16];
-  if (count > IR_COUNT(args) / 2) return kir_mistake(k, "ix of %u terms", count);
+  uint32_t args[2 * KIR_IX_TERMS];
+  if (count > KIR_IX_TERMS) return kir_mistake(k, "ix of %u terms", count);
   const kir_type type = index_type(k, count, values);
   for (uint32_t i = 0; i < count; i++) {
     /* a negative factor of an unsigned value stays readable as a signed literal; the sum is modulo the width either way */
