@@ -119,11 +119,12 @@ static uint32_t from_quads(emit *e, uint32_t node, const map_access *access, uin
     at.at[axis] = expr_add(e->x, access->at[axis], expr_int(e->x, 4 * (int64_t)i - off));
     whole[i] = emit_value(e, node, &at);
     if (!whole[i]) return 0;
-    if (emit_value_type(e, whole[i]).lanes == 1) return whole[i]; /* the same in all columns */
   }
+  if (whole[0] == whole[1]) return whole[0]; /* the same in all columns */
   for (uint32_t i = 0; i < 4; i++) {
-    const uint32_t from = i + (uint32_t)off;
-    parts[i] = kir_lane(e->k, whole[from / 4], from % 4);
+    const uint32_t from = i + (uint32_t)off, value = whole[from / 4];
+    parts[i] = emit_value_type(e, value).lanes == 1 ? value
+                                                    : kir_lane(e->k, value, from % 4); /* outside of the node all columns are alike */
   }
   return kir_vector(e->k, emit_value_type(e, whole[0]).base, 4, parts);
 }
