@@ -427,7 +427,7 @@ uint32_t contract_local_row(contract_local *l, ir_expr at) {
   return in;
 }
 
-static ir_expr whole(const contract_local *l, ir_expr extent, uint32_t tile) {
+static ir_expr whole_tiles(const contract_local *l, ir_expr extent, uint32_t tile) {
   expr_pool *x = l->t->c->graph->pool;
   return expr_mul(x, expr_ceil_div(x, extent, tile), tile);
 }
@@ -436,8 +436,8 @@ ir_expr contract_part_place(const contract_local *l, uint32_t member, ir_expr pa
   expr_pool *x = l->t->c->graph->pool;
   ir_expr at = expr_add(x, expr_int(x, (int64_t)member * l->parts), part);
   at = expr_add(x, expr_mul(x, at, l->batch.extent), batch);
-  at = expr_add(x, expr_mul(x, at, whole(l, l->rows.extent, l->shape.rows)), row);
-  return expr_add(x, expr_mul(x, at, whole(l, l->columns.extent, l->shape.columns)), column);
+  at = expr_add(x, expr_mul(x, at, whole_tiles(l, l->rows.extent, l->shape.rows)), row);
+  return expr_add(x, expr_mul(x, at, whole_tiles(l, l->columns.extent, l->shape.columns)), column);
 }
 
 /* Sums of a part, into the scratch. */

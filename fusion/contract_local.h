@@ -79,8 +79,8 @@ void contract_mma_multiply(contract_local *, ir_expr buffer, uint32_t terms, uin
 void contract_mma_store(contract_local *, const uint32_t *acc);
 /* Labels of an axis at number `at`, which counts whole vectors of the last label where `unit` is more than 1; `lane` goes with them. */
 void contract_place_axis(contract_local *, const local_axis *, ir_expr at, uint32_t unit, ir_expr lane);
-ir_expr contract_part_place(const contract_local *, uint32_t member, ir_expr part, ir_expr batch, ir_expr row,
-                            ir_expr column); /* in the scratch */
+/* Where the scratch has a sum of a part. */
+ir_expr contract_part_place(const contract_local *, uint32_t member, ir_expr part, ir_expr batch, ir_expr row, ir_expr column);
 /* contract_local_parts.c: what all parts take of the scratch, and the kernel that adds them and computes what follows. */
 ir_expr contract_part_elements(const contract_local *);
 snt_result contract_build_sum(contract_local *);

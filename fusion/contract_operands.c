@@ -371,12 +371,11 @@ static ir_expr term_at_hand(const contraction *t) {
 /* A part of it in each step, in whole lines: where the passes are many it is there before the last, and those ask for what is there again, not for what
    comes behind (of 2048 rows that was 21 panels). */
 void contract_fetch_ahead(contraction *t, uint32_t step) {
-  enum { LINE = 64 };
   expr_pool *x = t->e->x;
   const int64_t terms = panel_terms(t), bytes = (int64_t)step * contract_width(t) * 4;
   if (!t->ahead.wanted || t->e->failed) return;
-  const int64_t part = (bytes + t->ahead.passes * LINE - 1) / (t->ahead.passes * LINE) * LINE; /* of each step */
-  const int64_t pass = terms / step * (part / 4), all = terms * contract_width(t);             /* elements */
+  const int64_t part = (bytes + t->ahead.passes * FUSION_LINE - 1) / (t->ahead.passes * FUSION_LINE) * FUSION_LINE; /* of each step */
+  const int64_t pass = terms / step * (part / 4), all = terms * contract_width(t);                                  /* elements */
   ir_expr from = expr_mul(x, t->ahead.pass, expr_int(x, pass));
   if (pass * (t->ahead.passes - 1) > all - pass) from = expr_min(x, from, expr_int(x, all > pass ? all - pass : 0));
   from = expr_add(x, from, expr_mul(x, term_at_hand(t), expr_int(x, part / 4 / step)));
@@ -422,7 +421,7 @@ static bool lies_apart(contraction *t, const row_place *here, ir_expr label, int
 }
 
 void contract_fetch_rows(contraction *t, ir_expr row, uint32_t step) {
-  enum { LINE = 64, LONG_ROW = 1024 }; /* hardware follows short rows */
+  enum { LONG_ROW = 1024 }; /* hardware follows short rows */
   expr_pool *x = t->e->x;
   int64_t terms = 1, extent;
   row_place here;
@@ -433,7 +432,7 @@ void contract_fetch_rows(contraction *t, ir_expr row, uint32_t step) {
     if (!expr_is_const(x, t->extent[t->reduced[r]], &extent) || !lies_apart(t, &here, t->reduced[r], terms)) return;
   const int64_t element = ir_dtypes[ir_at(t->e->g, here.node)->type.dtype].bytes, length = terms * element,
                 bytes = step * t->rows * element;
-  if (bytes < LINE || length < LONG_ROW || (double)(t->rows * length) > MOST_OF_NEAR * t->c->options->profile->l1_bytes) return;
+  if (bytes < FUSION_LINE || length < LONG_ROW || (double)(t->rows * length) > MOST_OF_NEAR * t->c->options->profile->l1_bytes) return;
   if (!lies_apart(t, &here, t->out[t->row_axis], terms)) return;
   const ir_expr part = expr_mul(x, term_at_hand(t), expr_int(x, t->rows - 1)), next = expr_int(x, t->rows * terms);
   const uint32_t index = emit_expr(t->e, expr_add(x, here.place, expr_add(x, part, next)));

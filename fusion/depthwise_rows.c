@@ -85,7 +85,6 @@ static void turn_row(depthwise *d) {
 /* The row that the next row of the result adds, a part of it with every tile of the one at hand: positions of a line, half of the channels of a vector, the
    other half with the neighbouring tile. */
 void depthwise_fetch_row(const depthwise *d, ir_expr position, ir_expr channel) {
-  enum { LINE = 64 };
   const contraction *t = &d->t;
   const ir_expr each = (ir_expr)t->lanes / 2;
   emit *e = t->e;
@@ -100,7 +99,7 @@ void depthwise_fetch_row(const depthwise *d, ir_expr position, ir_expr channel) 
     map_access at = depthwise_source_at(d, row, position, expr_add(x, channel, expr_add(x, expr_mul(x, half, each), i)));
     if (!stored && !ir_movement_access(e->c->graph, d->source, 0, &at)) return;
     const uint32_t index = emit_expr(e, fusion_stored_offset(e->c, node, &at));
-    kir_put(e->k, &(kir_inst){.op = KIR_prefetch, .index = memory, .lanes = LINE}, 1, &index);
+    kir_put(e->k, &(kir_inst){.op = KIR_prefetch, .index = memory, .lanes = FUSION_LINE}, 1, &index);
   }
 }
 

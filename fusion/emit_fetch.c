@@ -2,7 +2,7 @@
    instructions. A line that is to be written is fetched as well, unless the store streams past the caches. Not every processor gains by it: profile. */
 #include "fusion/emit_private.h"
 
-enum { MAX_FETCHES = 4, MAX_ROWS = 16, LINE = 64 };
+enum { MAX_FETCHES = 4, MAX_ROWS = 16 };
 
 typedef struct fetches {
   uint32_t count, memory[MAX_FETCHES];
@@ -66,7 +66,7 @@ bool emit_fetches_runs(const cost_profile *p) { return p->caps.prefetch && (p->p
 static bool gains(const emit *e, const trip *t, const kir_inst *in, uint32_t place, int32_t bytes) {
   enum { MUCH = 16 };
   if (!t->counter) return emit_fetches_runs(e->c->options->profile);
-  return (t->end - t->first) * LINE >= MUCH * (uint32_t)bytes &&
+  return (t->end - t->first) * FUSION_LINE >= MUCH * (uint32_t)bytes &&
          moves(e->k, place, t->counter) * ir_dtypes[e->k->memories.at[in->index].type.base].bytes == bytes;
 }
 
@@ -81,7 +81,7 @@ static uint32_t later_place(emit *e, const trip *t, const uint32_t *places, uint
 static void ask(emit *e, const trip *t, kir_inst fetch, const uint32_t *places) {
   enum { AHEAD = 1024, FAR_AHEAD = 2048 };
   const int32_t bytes = ir_dtypes[e->k->memories.at[fetch.index].type.base].bytes, all = fetch.lanes,
-                part = t->counter && all > LINE ? LINE : all;
+                part = t->counter && all > FUSION_LINE ? FUSION_LINE : all;
   const int32_t ahead = t->counter ? FAR_AHEAD : t->rows == 1 ? AHEAD : 0;
   fetch.lanes = part;
   for (uint32_t row = 0; row < t->rows; row++)

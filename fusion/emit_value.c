@@ -121,10 +121,9 @@ static uint32_t from_quads(emit *e, uint32_t node, const map_access *access, uin
     if (!whole[i]) return 0;
   }
   if (whole[0] == whole[1]) return whole[0]; /* the same in all columns */
-  for (uint32_t i = 0; i < 4; i++) {
+  for (uint32_t i = 0; i < 4; i++) {         /* of a vector that lies outside of the node all columns are alike, but not with the other's */
     const uint32_t from = i + (uint32_t)off, value = whole[from / 4];
-    parts[i] = emit_value_type(e, value).lanes == 1 ? value
-                                                    : kir_lane(e->k, value, from % 4); /* outside of the node all columns are alike */
+    parts[i] = emit_value_type(e, value).lanes == 1 ? value : kir_lane(e->k, value, from % 4);
   }
   return kir_vector(e->k, emit_value_type(e, whole[0]).base, 4, parts);
 }

@@ -235,21 +235,24 @@ static fusion_sizes sizes_of(const rebuild *r, const void *kept, const void *dat
   return sizes;
 }
 
-/* Whether nothing is lost that was there. An order that was made of what lies there otherwise is not made to be read but where sizes alone do not say so. */
+/* Whether nothing is lost that was there: by the sizes of what lies in `from`, and by the weights themselves where these are they. */
+static bool lying_keep(const rebuild *r, const scaling *s, const ir_source *from, const void *factor, bool weights) {
+  void *own = from->data ? NULL : ir_arena_take_own(r->c->arena, (size_t)s->making.bytes);
+  const void *now = own && ir_make(from->making, &r->c->arena->host, own) ? own : from->data;
+  bool keeps = now != NULL;
+  if (keeps) {
+    const fusion_sizes sizes = sizes_of(r, from->data, now, s->making.bytes);
+    keeps = weights_keep(s, &sizes, weights ? now : NULL, factor);
+  }
+  if (own) ir_arena_give(r->c->arena, own);
+  return keeps;
+}
+
+/* An order that was made of what lies there otherwise is not made to be read but where sizes alone do not say so. */
 static bool source_keeps(const rebuild *r, const scaling *s, const ir_source *weights, const void *factor) {
   const ir_source *from = weights;
   while (!from->data && from->making->reorders) from = &from->making->sources[0];
-  for (;; from = weights) {
-    void *own = from->data ? NULL : ir_arena_take_own(r->c->arena, (size_t)s->making.bytes);
-    const void *now = own && ir_make(from->making, &r->c->arena->host, own) ? own : from->data;
-    bool keeps = now != NULL;
-    if (keeps) {
-      const fusion_sizes sizes = sizes_of(r, from->data, now, s->making.bytes);
-      keeps = weights_keep(s, &sizes, from == weights ? now : NULL, factor);
-    }
-    if (own) ir_arena_give(r->c->arena, own);
-    if (keeps || from == weights) return keeps;
-  }
+  return (from != weights && lying_keep(r, s, from, factor, false)) || lying_keep(r, s, weights, factor, true);
 }
 
 /* They are scaled when somebody needs them. */

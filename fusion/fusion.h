@@ -138,6 +138,7 @@ typedef struct fusion_body {
 /* What a pointwise operator is priced as. */
 enum { FUSION_NOT_POINTWISE, FUSION_PLAIN, FUSION_SPECIAL, FUSION_DIVIDES };
 /* How what neighbouring results read lies: a vector, one element for all, each by itself, or in a cache line of its own; or a concatenation has seams among them. */
+enum { FUSION_LINE = 64 }; /* bytes of a line of the caches */
 enum { FUSION_BESIDE, FUSION_SAME, FUSION_APART, FUSION_LINES, FUSION_SEAMS };
 typedef struct fusion_facts {
   double cycles, own_cycles; /* of its operator; of that what the profile knows beyond the operator's class */

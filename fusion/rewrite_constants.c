@@ -152,31 +152,25 @@ typedef struct moving {
   moved_view views[MOST_VIEWS]; /* the last one first */
 } moving;
 
-/* Where an element of the first view's result lies, less its place along the last axis; and what the views below make of that. */
-static int64_t row_of(const moved_view *v, int64_t row) {
-  int64_t below = v->first;
-  for (uint32_t d = v->rank - 1; d-- > 0; row /= v->extent[d]) below += row % v->extent[d] * v->stride[d];
-  return below;
+/* What the first `rank` axes of a view make of element `at` of theirs. */
+static int64_t below(const moved_view *v, uint32_t rank, int64_t at) {
+  int64_t place = v->first;
+  for (uint32_t d = rank; d-- > 0; at /= v->extent[d]) place += at % v->extent[d] * v->stride[d];
+  return place;
 }
 
-static int64_t place_below(const moving *all, int64_t at) {
-  for (uint32_t i = 1; i < all->count; i++) {
-    const moved_view *v = &all->views[i];
-    int64_t below = v->first;
-    for (uint32_t d = v->rank; d-- > 0; at /= v->extent[d]) below += at % v->extent[d] * v->stride[d];
-    at = below;
-  }
-  return at;
-}
-
+/* A row at a time: of the last view, which all elements go through, only the last axis is walked. */
 static void fill_moved(const ir_making *m, const void *const *sources, void *to) {
   const moving *all = (const moving *)(const void *)m;
   const moved_view *v = &all->views[0];
   const int64_t columns = v->extent[v->rank - 1], rows = columns ? (int64_t)(m->bytes / all->bytes) / columns : 0;
   for (int64_t row = 0; row < rows; row++) {
-    int64_t at = row_of(v, row);
-    for (int64_t k = 0; k < columns; k++, at += v->stride[v->rank - 1], to = (uint8_t *)to + all->bytes)
-      memcpy(to, (const uint8_t *)sources[0] + (size_t)place_below(all, at) * all->bytes, all->bytes);
+    int64_t first = below(v, v->rank - 1, row);
+    for (int64_t k = 0; k < columns; k++, first += v->stride[v->rank - 1], to = (uint8_t *)to + all->bytes) {
+      int64_t at = first;
+      for (uint32_t i = 1; i < all->count; i++) at = below(&all->views[i], all->views[i].rank, at);
+      memcpy(to, (const uint8_t *)sources[0] + (size_t)at * all->bytes, all->bytes);
+    }
   }
 }
 

@@ -25,6 +25,11 @@ attend_array attend_array_add(attend *t, const char *name, int64_t elements) {
   return (attend_array){kir_memory_add(e->k, &m), SNT_F32, 0};
 }
 
+snt_result attend_begin(attend *t, const char *name) {
+  t->e = emit_begin(t->c, t->group, name);
+  return t->e ? SNT_OK : ir_fail(t->c->diag, SNT_E_HOST_MEM, "schedule", t->group->hero, "out of host memory");
+}
+
 uint32_t attend_load(attend *t, const attend_array *array, ir_expr offset) {
   return emit_load(t->e, array->memory, array->element, expr_add(t->e->x, array->base, offset), 0, NULL);
 }

@@ -4,17 +4,12 @@
    Three uses: an item a query (lanes); one item a workgroup a query (explicit vectors with few queries, as when decoding); the items of a workgroup
    share the keys of one query and combine their states at the end (lanes with few queries), or those of a part of the keys, and a second kernel combines
    the parts (lanes with fewer queries than the device has units, as when decoding). */
-#include "fusion/schedule_attention_private.h"
+#include "fusion/schedule_attention_items.h"
 
 enum {
   ROW_PAD = 4 /* items' results begin in other banks */,
-  LEAST_ITEMS = 8,
   BLOCK = 8,
   WIDE_BLOCK = 16,
-  TEXEL = 4,
-  COPY_ITEMS = 64,
-  LEAST_TILES = 4, /* that read an operand, for its rows to be copied */
-  MAX_PIECES = 132,
   MAX_QUERIES = 4,
   MAX_STATE = 4 * (32 + 9) + 16 * 9
 };
@@ -22,36 +17,6 @@ enum {
 typedef struct state {
   uint32_t extremum, sums[ATTENTION_REDUCES], results[MAX_PIECES];
 } state;
-
-typedef struct piece {
-  int64_t from;
-  uint32_t lanes;
-} piece;
-
-typedef enum operand { QUERIES, KEYS, VALUES, OPERANDS } operand;
-
-/* An operand's rows in scratch, one after another, each beginning at a whole texel. */
-typedef struct copied {
-  bool made;
-  uint32_t scratch;
-  ir_expr rows; /* of a batch */
-  int64_t pitch;
-} copied;
-
-typedef struct query {
-  attend *t;
-  copied copies[OPERANDS];
-  uint32_t lanes, items, queries; /* queries: of an item, from `row` on */
-  uint32_t block;                 /* keys at once */
-  bool shared;                    /* the items share one query */
-  uint32_t parts, scratch;        /* of the keys, each for a group of its own; the buffer of their states: results, extremum, sums */
-  ir_expr part, number;           /* which part of which query */
-  ir_expr batch;                  /* of an item's queries */
-  ir_expr item, row;
-  int64_t inner, depth;
-  uint32_t piece_count;
-  piece pieces[MAX_PIECES];
-} query;
 
 static int64_t part_size(const query *s) { return s->depth + 1 + s->t->a->sum_count; }
 
@@ -93,62 +58,6 @@ static state first_state(query *s) {
   return now;
 }
 
-/* ---- operands ---- */
-
-static uint32_t operand_node(const attend *t, operand which) {
-  return which == QUERIES ? attend_query_node(t) : which == KEYS ? attend_key_node(t) : attend_values_node(t);
-}
-static ir_expr operand_row(const attend *t, operand which) { return which == QUERIES ? t->now[t->a->row] : t->key; }
-
-/* Element `at` of the operand's row at hand, as it is given. */
-static map_access operand_place(attend *t, operand which, ir_expr at) {
-  if (which == VALUES && t->a->depth >= 0) t->now[t->a->depth] = at;
-  return which == QUERIES ? attend_query_place(t, at) : which == KEYS ? attend_key_place(t, at) : attend_values_place(t);
-}
-
-/* The same in f32, from its copy if there is one. */
-static uint32_t read_operand(query *s, operand which, ir_expr at) {
-  attend *t = s->t;
-  const copied *copy = &s->copies[which];
-  const map_access place = operand_place(t, which, at);
-  if (!copy->made) return attend_f32(t, emit_value(t->e, operand_node(t, which), &place));
-  expr_pool *x = t->e->x;
-  const ir_expr row = expr_add(x, expr_mul(x, s->batch, copy->rows), operand_row(t, which));
-  const attend_array array = {emit_bind(t->e, copy->scratch, KIR_READ), SNT_F32, 0};
-  return attend_load(t, &array, expr_add(x, expr_mul(x, row, expr_int(x, copy->pitch)), at));
-}
-
-static ir_expr row_extent(const query *s) { return s->t->a->row >= 0 ? s->t->a->extent[s->t->a->row] : 1; }
-
-typedef struct probe {
-  const fusion_context *c;
-  uint32_t texel; /* the variable that counts them */
-  bool apart;
-} probe;
-static void probe_load(void *user, const fusion_load *load) {
-  probe *p = user;
-  expr_pool *x = p->c->graph->pool;
-  int64_t step;
-  ir_expr rest;
-  const ir_expr offset = fusion_stored_offset(p->c, load->node, load->access);
-  p->apart |= !expr_split_affine(x, offset, p->texel, &step, &rest) || step != TEXEL || expr_multiple_of(x, rest) % TEXEL;
-}
-
-/* Does a vector of a row begin anywhere in a texel? Then each read is two and a selection, or four. Blocks of keys and queries begin where `step` says: what
-   lies as far from a texel for all of them takes its elements out of two by literals. */
-static bool lies_apart(const query *s, operand which, int64_t width) {
-  attend at = *s->t;
-  expr_pool *x = at.c->graph->pool;
-  const ir_expr texel = expr_var_add(x, "t", 0, expr_int(x, width / TEXEL), 1);
-  const int64_t share = (int64_t)s->items * s->queries, whole = expr_multiple_of(x, row_extent(s)) % share ? 1 : s->queries;
-  for (uint32_t i = 0; i < at.a->label_count; i++)
-    at.now[i] = expr_var_add(x, "i", 0, at.a->extent[i], (int32_t)i == at.a->row ? whole : 1);
-  at.key = expr_var_add(x, "k", 0, at.a->keys, s->block);
-  const map_access place = operand_place(&at, which, expr_mul(x, texel, TEXEL));
-  probe p = {at.c, emit_var_number(x, texel), false};
-  return !fusion_walk_loads(at.c, at.group, operand_node(&at, which), &place, probe_load, &p) || p.apart;
-}
-
 /* ---- scores ---- */
 
 /* Where a product and a sum are two operations, the terms of a trip are summed before they meet the sum so far, of which there is then one for a vector of
@@ -163,12 +72,12 @@ static void multiply_scores(query *s, ir_expr key, ir_expr stride, uint32_t coun
   uint32_t keys[WIDE_BLOCK];
   for (uint32_t i = 0; i < count; i++) {
     t->key = expr_add(e->x, key, expr_mul(e->x, stride, i));
-    keys[i] = read_operand(s, KEYS, at);
+    keys[i] = attend_read_row(s, KEYS, at);
   }
   t->key = key;
   for (uint32_t q = 0; q < s->queries; q++) {
     set_query(s, q);
-    const uint32_t value = read_operand(s, QUERIES, at);
+    const uint32_t value = attend_read_row(s, QUERIES, at);
     for (uint32_t i = 0; i < count; i++) {
       uint32_t *const sum = &acc[q * count + i];
       if (lanes > 1 && sums_apart(s)) *sum = kir_2(e->k, KIR_add, *sum, kir_1(e->k, KIR_hred_add, kir_2(e->k, KIR_mul, keys[i], value)));
@@ -239,7 +148,7 @@ static void add_values(query *s, ir_expr key, ir_expr stride, uint32_t count, ui
     for (uint32_t q = 0; q < s->queries; q++) now[q].results[p] = attend_scaled(t, factors[q], now[q].results[p]);
     for (uint32_t i = 0; i < count; i++) {
       t->key = expr_add(e->x, key, expr_mul(e->x, stride, i));
-      const uint32_t value = read_operand(s, VALUES, at);
+      const uint32_t value = attend_read_row(s, VALUES, at);
       for (uint32_t q = 0; q < s->queries; q++) now[q].results[p] = kir_3(e->k, KIR_fma, weights[q][i], value, now[q].results[p]);
     }
     emit_scalar_lanes(e);
@@ -446,78 +355,6 @@ static ir_expr combine_parts(query *s) {
   return groups;
 }
 
-/* ---- copies ---- */
-
-static snt_result begin(query *s, const char *name) {
-  attend *t = s->t;
-  t->e = emit_begin(t->c, t->group, name);
-  return t->e ? SNT_OK : ir_fail(t->c->diag, SNT_E_HOST_MEM, "schedule", t->group->hero, "out of host memory");
-}
-
-static int64_t operand_width(const query *s, operand which) { return which == VALUES ? s->depth : s->inner; }
-
-/* `lanes` elements of the row at hand, to the row of that number. */
-static void copy_elements(query *s, operand which, ir_expr number, ir_expr from, uint32_t lanes) {
-  attend *t = s->t;
-  emit *e = t->e;
-  const copied *copy = &s->copies[which];
-  const ir_expr at = emit_lanes(e, from, lanes), row = expr_mul(e->x, number, expr_int(e->x, copy->pitch));
-  const map_access place = operand_place(t, which, at);
-  const uint32_t value = attend_f32(t, emit_value(e, operand_node(t, which), &place));
-  attend_store(t, &(attend_array){emit_bind(e, copy->scratch, KIR_WRITE), SNT_F32, 0}, expr_add(e->x, row, at), value);
-  emit_scalar_lanes(e);
-}
-
-/* An item a row. */
-static snt_result copy_rows(query *s, operand which) {
-  attend *t = s->t;
-  SNT_TRY(begin(s, "attention_rows"));
-  emit *e = t->e;
-  expr_pool *x = e->x;
-  const int64_t width = operand_width(s, which), whole = width / TEXEL * TEXEL;
-  const ir_expr extent = s->copies[which].rows, rows = expr_mul(x, attend_batch(t), extent), groups = expr_ceil_div(x, rows, COPY_ITEMS);
-  const ir_expr number = expr_add(x, expr_mul(x, emit_group(e, groups), COPY_ITEMS), emit_item(e, 0, COPY_ITEMS));
-  t->groups = groups;
-  emit_if_below(e, number, rows);
-  const ir_expr row = emit_var_for(e, "row", emit_expr(e, number), 0, rows), own = expr_mod(x, row, extent);
-  attend_set_batch(t, expr_div(x, row, extent));
-  if (which == QUERIES) t->now[t->a->row] = own;
-  else t->key = own;
-  const ir_expr d = emit_loop(e, &(emit_loop_info){.name = "d", .lo = 0, .hi = expr_int(x, whole), .step = TEXEL, .whole = true});
-  copy_elements(s, which, row, d, TEXEL);
-  emit_loop_end(e, d, 0, NULL, NULL);
-  for (int64_t rest = whole; rest < width; rest++) copy_elements(s, which, row, expr_int(x, rest), 1);
-  emit_if_end(e);
-  return emit_end(e, groups, 0, 0, NULL);
-}
-
-/* Not what several batches share: a copy would be one for each of them. */
-static bool wants_copy(const query *s, operand which, ir_expr rows) {
-  const ir_graph *g = s->t->c->graph;
-  const ir_tensor *type = &ir_at(g, operand_node(s->t, which))->type;
-  const int64_t width = operand_width(s, which), read_by = which == QUERIES ? s->block : LEAST_ITEMS * s->queries;
-  const ir_expr times = which == QUERIES ? s->t->a->keys : row_extent(s);
-  return width > TEXEL && schedule_hint(g->pool, times) >= LEAST_TILES * read_by &&
-         schedule_product(g->pool, type->rank, type->dims) ==
-             expr_mul(g->pool, expr_mul(g->pool, attend_batch(s->t), rows), expr_int(g->pool, width)) &&
-         lies_apart(s, which, width);
-}
-
-/* Operands whose rows do not begin at whole texels are copied to where they do, once, if many tiles read them. */
-static snt_result copy_operands(query *s) {
-  expr_pool *x = s->t->c->graph->pool;
-  for (operand which = QUERIES; which < OPERANDS && s->queries > 1; which++) {
-    const ir_expr rows = which == QUERIES ? row_extent(s) : s->t->a->keys, own = expr_mul(x, attend_batch(s->t), rows);
-    if (!s->t->spare || !wants_copy(s, which, rows)) continue;
-    copied *copy = &s->copies[which];
-    *copy = (copied){.rows = rows, .pitch = (operand_width(s, which) + TEXEL - 1) / TEXEL * TEXEL};
-    copy->scratch = fusion_add_scratch(s->t->c, "rows", SNT_F32, expr_mul(x, own, expr_int(x, copy->pitch)));
-    SNT_TRY(copy_rows(s, which));
-    copy->made = true;
-  }
-  return begin(s, "attention");
-}
-
 /* ---- sharing out ---- */
 
 /* One query a workgroup, or a part of its keys. */
@@ -608,7 +445,7 @@ static uint32_t pick_items(const query *s, bool few, bool alone) {
 snt_result attend_build_items(attend *t, bool few, uint32_t choice, uint32_t guard_count, const plan_condition *guards) {
   expr_pool *x = t->c->graph->pool;
   query s = {.t = t, .lanes = schedule_lanes(t->c), .items = 1, .queries = 1, .block = BLOCK, .depth = 1, .parts = 1};
-  SNT_TRY(begin(&s, "attention"));
+  SNT_TRY(attend_begin(s.t, "attention"));
   emit *e = t->e;
   if (t->a->depth >= 0) (void)expr_is_const(x, t->a->extent[t->a->depth], &s.depth);
   (void)expr_is_const(x, t->a->inner_extent, &s.inner);
@@ -618,7 +455,7 @@ snt_result attend_build_items(attend *t, bool few, uint32_t choice, uint32_t gua
   s.items = pick_items(&s, few, false);
   if (!few && emit_reads_only_texels(e)) {
     s.queries = pick_queries(&s), s.block = WIDE_BLOCK;
-    if (!choice) SNT_TRY(copy_operands(&s));
+    if (!choice) SNT_TRY(attend_copy_rows(&s));
   }
   if (few && !choice) s.parts = pick_parts(&s);
   if (few && s.parts == 1 && spare_units(&s) > 1) s.items = pick_items(&s, few, true);
@@ -627,6 +464,6 @@ snt_result attend_build_items(attend *t, bool few, uint32_t choice, uint32_t gua
   const ir_expr groups = few ? build_one(&s) : build_many(&s);
   SNT_TRY(emit_end(t->e, groups, choice, guard_count, guards));
   if (s.parts == 1) return SNT_OK;
-  SNT_TRY(begin(&s, "attention_sum"));
+  SNT_TRY(attend_begin(s.t, "attention_sum"));
   return emit_end(t->e, combine_parts(&s), 0, 0, NULL);
 }

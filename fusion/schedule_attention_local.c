@@ -521,8 +521,8 @@ static void place_rows(local_tile *s) {
 
 snt_result attend_build_local(attend *t, uint32_t choice, uint32_t guard_count, const plan_condition *guards) {
   local_tile s = {.t = t};
-  emit *e = t->e = emit_begin(t->c, t->group, "attention");
-  if (!e) return ir_fail(t->c->diag, SNT_E_HOST_MEM, "schedule", t->group->hero, "out of host memory");
+  SNT_TRY(attend_begin(t, "attention"));
+  emit *e = t->e;
   if (!pick_shape(&s)) e->failed = true;
   int64_t keys;
   s.even = expr_is_const(e->x, t->a->keys, &keys) && keys % s.keys == 0;

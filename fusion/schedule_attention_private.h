@@ -26,6 +26,7 @@ typedef struct attend_array {
 } attend_array;
 extern const char attend_sum_names[ATTENTION_REDUCES][5]; /* of the arrays that keep them */
 attend_array attend_array_add(attend *, const char *name, int64_t elements);
+snt_result attend_begin(attend *, const char *name); /* a kernel of the group, into `e` */
 uint32_t attend_load(attend *, const attend_array *, ir_expr offset);
 void attend_store(attend *, const attend_array *, ir_expr offset, uint32_t value);
 

@@ -419,8 +419,8 @@ bool attend_tile_fits(const attend *t, int64_t *queries, int64_t *keys) {
 snt_result attend_build_tile(attend *t, uint32_t choice, uint32_t guard_count, const plan_condition *guards) {
   expr_pool *x = t->c->graph->pool;
   attend_tile s = {.t = t, .depth = 1};
-  emit *e = t->e = emit_begin(t->c, t->group, "attention");
-  if (!e) return ir_fail(t->c->diag, SNT_E_HOST_MEM, "schedule", t->group->hero, "out of host memory");
+  SNT_TRY(attend_begin(t, "attention"));
+  emit *e = t->e;
   if (!pick_shape(&s)) e->failed = true;
   if (t->a->depth >= 0) (void)expr_is_const(x, t->a->extent[t->a->depth], &s.depth);
   (void)expr_is_const(x, t->a->inner_extent, &s.inner);

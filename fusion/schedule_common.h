@@ -9,7 +9,6 @@ typedef struct schedule_space {
   ir_expr origin[SNT_MAX_RANK], dims[SNT_MAX_RANK], rows, columns;
 } schedule_space;
 ir_expr schedule_product(expr_pool *, uint32_t count, const ir_expr *dims);
-enum { SCHEDULE_LINE = 64 }; /* bytes of a line of the caches */
 /* Do so many lines, each `apart` bytes from the one before, leave less than half of the near cache's ways to others? (schedule_pitch.c) */
 bool schedule_crowds(const cost_profile *, int64_t lines, int64_t apart);
 int64_t schedule_hint(const expr_pool *, ir_expr);          /* value at the hints of the symbols */

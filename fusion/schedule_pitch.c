@@ -8,9 +8,9 @@
 #include "fusion/schedules.h"
 #include "fusion/winograd.h"
 
-enum { TEXEL = 4, LEAST_ROW = 32 };         /* shorter rows would grow by too much */
-enum { LINE_ELEMENTS = SCHEDULE_LINE / 4 }; /* f32 */
-enum { WAY = 4096 };                        /* bytes: of all sets of a near cache, which are found by an address within a page */
+enum { TEXEL = 4, LEAST_ROW = 32 };       /* shorter rows would grow by too much */
+enum { LINE_ELEMENTS = FUSION_LINE / 4 }; /* f32 */
+enum { WAY = 4096 };                      /* bytes: of all sets of a near cache, which are found by an address within a page */
 
 static bool has_long_rows(const fusion_context *c, const ir_tensor *t) {
   const expr_pool *x = c->graph->pool;

@@ -171,7 +171,7 @@ static void lay_rows(const window_job *j, const ring *r, stage_info *info) {
   if (!expr_is_const(x, lows[j->rank - 1], &low) || !expr_is_const(x, info->extent[j->rank - 1], &width) || low < 0) return;
   info->front = (lanes - low % lanes) % lanes;
   info->row = (info->front + width + lanes - 1) / lanes * lanes;
-  if (schedule_crowds(j->c->options->profile, rows, info->row * (int64_t)sizeof(float))) info->row += SCHEDULE_LINE / sizeof(float);
+  if (schedule_crowds(j->c->options->profile, rows, info->row * (int64_t)sizeof(float))) info->row += FUSION_LINE / sizeof(float);
 }
 
 static stage_info ring_info(const window_job *j, const ring *r, ir_expr origin_row, ir_expr rows, ir_expr group, ir_expr groups) {

@@ -171,7 +171,8 @@ uint32_t kir_lane(kir_kernel *, uint32_t vector, uint32_t lane);
 uint32_t kir_vector(kir_kernel *, uint32_t base, uint32_t lanes, const uint32_t *values); /* of so many values of that type */
 uint32_t kir_shuffle(kir_kernel *, uint32_t a, uint32_t b, uint32_t lanes,
                      const uint8_t *from); /* lane from[i] of a, whose lanes those of b follow */
-enum { KIR_IX_TERMS = 16 };                /* the most that one sum of indices has */
+
+enum { KIR_IX_TERMS = 16 }; /* the most that one sum of indices has */
 uint32_t kir_ix(kir_kernel *, uint32_t count, const int64_t *coefs, const uint32_t *values,
                 int64_t constant); /* u32 unless a value is i32 */
 uint32_t kir_load(kir_kernel *, uint32_t memory, uint32_t lanes, uint32_t index_count,

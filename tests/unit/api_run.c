@@ -145,6 +145,27 @@ static void refuse_short_rows(bench *b, snt_run_info info) {
   EXPECT(SNT_E_ARG, "rows of arguments that are too short", snt_run(b->exec, &info, &diag));
 }
 
+/* Of one argument of host memory: where else it might be said to lie. */
+static void wrong_memory(bench *b, const snt_run_info *info, snt_argument *one, snt_buffer *near, snt_buffer *far) {
+  snt_diag diag;
+  const snt_argument good = *one;
+  one->bytes = good.bytes - 1;
+  EXPECT(SNT_E_ARG, "too little host memory", snt_run(b->exec, info, &diag));
+  *one = (snt_argument){1, 0, near, 1024, NULL, 0};
+  EXPECT(SNT_E_ARG, "too little of a buffer", snt_run(b->exec, info, &diag));
+  one->offset = UINT64_MAX;
+  EXPECT(SNT_E_ARG, "an offset past the end", snt_run(b->exec, info, &diag));
+  one->offset = 4;
+  EXPECT(SNT_E_ARG, "a misaligned offset", snt_run(b->exec, info, &diag));
+  *one = (snt_argument){1, 0, far, 0, NULL, 0};
+  EXPECT(SNT_E_ARG, "a buffer of another device", snt_run(b->exec, info, &diag));
+  *one = (snt_argument){1, 0, NULL, 0, NULL, 0};
+  EXPECT(SNT_E_ARG, "neither buffer nor memory", snt_run(b->exec, info, &diag));
+  *one = (snt_argument){1, 0, near, 0, good.host, good.bytes};
+  EXPECT(SNT_E_ARG, "both buffer and memory", snt_run(b->exec, info, &diag));
+  *one = good;
+}
+
 static void wrong_arguments(bench *b, bench *other) {
   snt_diag diag;
   static float x[64 * 32], z[64 * 32];
@@ -174,21 +195,7 @@ static void wrong_arguments(bench *b, bench *other) {
   info.argument_count = 2;
   EXPECT(SNT_E_ARG, "an argument missing", snt_run(b->exec, &info, &diag));
   info.argument_count = 3;
-  a[1].bytes = sizeof x - 1;
-  EXPECT(SNT_E_ARG, "too little host memory", snt_run(b->exec, &info, &diag));
-  a[1] = (snt_argument){1, 0, near, 1024, NULL, 0};
-  EXPECT(SNT_E_ARG, "too little of a buffer", snt_run(b->exec, &info, &diag));
-  a[1].offset = UINT64_MAX;
-  EXPECT(SNT_E_ARG, "an offset past the end", snt_run(b->exec, &info, &diag));
-  a[1].offset = 4;
-  EXPECT(SNT_E_ARG, "a misaligned offset", snt_run(b->exec, &info, &diag));
-  a[1] = (snt_argument){1, 0, far, 0, NULL, 0};
-  EXPECT(SNT_E_ARG, "a buffer of another device", snt_run(b->exec, &info, &diag));
-  a[1] = (snt_argument){1, 0, NULL, 0, NULL, 0};
-  EXPECT(SNT_E_ARG, "neither buffer nor memory", snt_run(b->exec, &info, &diag));
-  a[1] = (snt_argument){1, 0, near, 0, x, sizeof x};
-  EXPECT(SNT_E_ARG, "both buffer and memory", snt_run(b->exec, &info, &diag));
-  a[1] = (snt_argument){1, 0, NULL, 0, x, sizeof x};
+  wrong_memory(b, &info, &a[1], near, far);
   n = 5000;
   EXPECT(SNT_E_SHAPE, "a symbol out of its range", snt_run(b->exec, &info, &diag));
   n = 64;

@@ -125,13 +125,10 @@ static bool names(const char *usage, const char *option) {
   return false;
 }
 
-/* --share is of the helpers that build kernels, which are `build` commands. Passes alone make no kernels. */
+/* --share is of the helpers that build kernels, which are `build` commands. */
 static bool takes(const tool_command *command, const option_info *info) {
-  static const char *const of_kernels[] = {"--weights", "--image", "--unfused", "--unfused=nodes", "--line-info"};
-  for (size_t i = 0; !strcmp(command->name, "opt") && i < sizeof of_kernels / sizeof *of_kernels; i++)
-    if (!strcmp(info->name, of_kernels[i])) return false;
   const char *option = info->kind == COMPILE && info->flag == SNT_COMPILE_UNFUSED_NODES ? "--unfused" : info->name;
-  return names(command->usage, option) || (command->compiles && (names(tool_compile_usage, option) || info->offset == AT(share)));
+  return names(command->usage, option) || (command->common && (names(command->common, option) || info->offset == AT(share)));
 }
 
 static bool is_given(const bool *given, const char *option) {

@@ -53,7 +53,7 @@ bool tool_is_onnx(const char *path);
 snt_result tool_load_onnx(tool_session *);                 /* of tool_load */
 bool tool_dim_value(const tool_pair *dim, int64_t *out);   /* of --dim; false: no extent */
 snt_result tool_settle_symbols(tool_session *);            /* of tool_compile */
-snt_result tool_check_names(tool_session *);               /* too: of --input and --output */
+snt_result tool_check_names(tool_session *);               /* of tool_compile: those of --input and --output are ports */
 void tool_forget_data(void);                               /* that constants of a text came from */
 snt_result tool_compile(tool_session *, uint32_t targets); /* and settles the symbols */
 snt_result tool_compile_flags(tool_session *, uint32_t targets, uint32_t flags, snt_program **out);
@@ -117,10 +117,9 @@ snt_result tool_check(tool_session *, const tool_tensor *tensors, uint32_t count
 typedef struct tool_command {
   const char *name, *usage, *help;
   int (*run)(const tool_options *);
-  bool many;     /* paths, not one */
-  bool compiles; /* a model: it takes the options of tool_compile_usage, too */
+  bool many;          /* paths, not one */
+  const char *common; /* options that it takes beside those of its usage, as other commands do; NULL: none */
 } tool_command;
-extern const char tool_compile_usage[];
 bool tool_parse(tool_options *, const tool_command *, int argc, char **argv);
 int command_devices(const tool_options *);
 int command_run(const tool_options *);
