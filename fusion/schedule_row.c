@@ -110,9 +110,10 @@ static uint32_t rows_at_once(const row_job *j, uint32_t few) {
   return AT_ONCE;
 }
 
-/* Of rows in one loop: across the unit stride each has a vector of them. */
+/* Of rows in one loop: across the unit stride each has a vector of them, unless there is one row. */
 static void go_to_nth(row_job *j, ir_expr first, uint32_t i) {
-  if (j->across) j->at[j->full.rank - 1] = expr_add(j->e->x, first, i * j->e->lanes);
+  const uint32_t last = j->full.rank - 1;
+  if (j->across) j->at[last] = j->full.dims[last] == 1 ? 0 : expr_add(j->e->x, first, i * j->e->lanes);
   else row_go_to(j, expr_add(j->e->x, first, i * j->apart));
 }
 
