@@ -168,7 +168,7 @@ static snt_result emit_target(snt_program *p, ir_arena scratch[2], uint32_t kern
 /* Equal kernels are made once: a table of the first of each, by the hash of what was scheduled. */
 typedef struct made_kernels {
   uint32_t *first, size; /* number + 1; 0: free */
-  uint32_t *copied;      /* the same by where its instructions lie: equal groups have copies of one kernel (fusion/schedule_again.c) */
+  uint32_t *copied;      /* the same by where its instructions lie: equal groups have copies of one kernel (fusion/schedule/again.c) */
 } made_kernels;
 
 static bool same_name(const kir_kernel *a, const kir_kernel *b) { return !strcmp(api_entry_name(a->name), api_entry_name(b->name)); }

@@ -4,9 +4,9 @@
 set(SINTER_MOTION -fmove-loop-invariants -ftree-loop-im -ftree-dominator-opts)
 list(TRANSFORM SINTER_MOTION REPLACE "^-f" "-fno-" OUTPUT_VARIABLE SINTER_NO_MOTION)
 
-# sinter_folder(name [extra.c ...]): the object library `name` of name/*.c; nothing if there is no source.
+# sinter_folder(name [extra.c ...]): the object library `name` of name/*.c and name/*/*.c; nothing if there is no source.
 function(sinter_folder name)
-  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${name}/*.c)
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${name}/*.c ${PROJECT_SOURCE_DIR}/${name}/*/*.c)
   list(APPEND sources ${ARGN})
   if(sources)
     add_library(${name} OBJECT ${sources})

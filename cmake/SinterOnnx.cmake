@@ -4,7 +4,7 @@ find_path(NANOPB_INCLUDE pb_decode.h PATH_SUFFIXES nanopb)
 find_library(NANOPB_LIBRARY protobuf-nanopb)
 
 function(sinter_onnx_libraries)
-  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/onnx/*.c)
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/onnx/*.c ${PROJECT_SOURCE_DIR}/onnx/*/*.c)
   if(NOT NANOPB_INCLUDE OR NOT NANOPB_LIBRARY)
     if(SINTER_BUILD_TOOLS)
       message(FATAL_ERROR "nanopb is missing (Debian: libnanopb-dev)")

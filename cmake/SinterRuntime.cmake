@@ -6,10 +6,10 @@ set(SINTER_RUNTIME_SOURCES
   cost_targets/mask.c
   door/door_binding.c door/door_check.c door/door_describe.c door/door_device.c door/door_exec.c door/door_features.c door/door_format.c door/door_memory.c
   door/door_ports.c door/door_record.c door/door_slots.c door/door_steps.c
-  ir/arena.c ir/dtype.c ir/expr.c ir/expr_copy.c ir/expr_div.c ir/expr_prove.c ir/expr_query.c ir/expr_sum.c ir/expr_text.c
-  ir/graph_lex.c ir/graph_parse.c ir/graph_text.c ir/graph.c ir/literal.c ir/making.c ir/plan.c ir/plan_parse.c ir/plan_print.c ir/plan_verify.c ir/sha256.c
-  ir/text.c
-  runtime/rt_common.c runtime/rt_system.c runtime/rt_vulkan_profile.c runtime/rt_vulkan_units.c
+  ir/base/arena.c ir/graph/dtype.c ir/expr/expr.c ir/expr/copy.c ir/expr/div.c ir/expr/prove.c ir/expr/query.c ir/expr/sum.c ir/expr/text.c
+  ir/graph/lex.c ir/graph/parse.c ir/graph/text.c ir/graph/graph.c ir/base/literal.c ir/graph/making.c ir/plan/plan.c ir/plan/parse.c ir/plan/print.c ir/plan/verify.c ir/base/sha256.c
+  ir/base/text.c
+  runtime/rt_common.c runtime/rt_system.c runtime/vulkan/profile.c runtime/vulkan/units.c
   runtime_only/profile_names.c runtime_only/without_compiler.c)
 
 function(sinter_runtime_libraries)

@@ -66,7 +66,7 @@ static kir_type operand_type(const ctext *c, uint32_t id) {
   return kir_at(c->k, kir_arg(c->k, id, 0))->type;
 }
 
-/* Whole numbers that a loop carries side by side go ways of their own (fusion/emit_repeat.c). */
+/* Whole numbers that a loop carries side by side go ways of their own (fusion/emit/repeat.c). */
 static bool goes_its_own_way(const ctext *c) {
   uint32_t n = c->open_count;
   while (n && kir_at(c->k, c->open[n - 1])->op != KIR_loop) n--;

@@ -1,5 +1,5 @@
 /* Buffers of the plan, one a stored value, made when a kernel first asks for it; and where an element lies in its buffer, by the pitches that
-   schedule_pitch.c chose. */
+   schedule/pitch.c chose. */
 #include "fusion/emit.h"
 #include "fusion/schedule_common.h"
 

@@ -55,19 +55,19 @@ typedef struct contract_local {
 bool contract_plan_local(contraction *, contract_local *);
 bool contract_runs_on_cuda(const contraction *);         /* or is interpreted, and nothing else */
 uint32_t contract_local_buffers(const contract_local *); /* that fit, where steps are copied ahead */
-/* contract_local_fetch.c: the first step, whole; while step `at` is at hand, what comes next; and the end of that, so that step `number` is there. */
+/* contract/local_fetch.c: the first step, whole; while step `at` is at hand, what comes next; and the end of that, so that step `number` is there. */
 void contract_fetch_first(contract_local *);
 void contract_fetch_step(contract_local *, ir_expr at);
 void contract_keep_step(contract_local *, ir_expr number);
 static inline int32_t contract_panel_base(const contract_local *l) { return l->fragments ? l->element : l->t->type.base; }
-/* schedule_contract_local.c: the kernel and its step. */
+/* schedule/contract_local.c: the kernel and its step. */
 snt_result contract_build_local(contract_local *, const contract_guard *);
-/* schedule_contract_local.c, for schedule_contract_mma.c */
+/* schedule/contract_local.c, for schedule/contract_mma.c */
 ir_expr contract_local_element(const contract_local *, const local_panel *, ir_expr buffer, ir_expr own, ir_expr term);
 /* The results of a vector of columns at `column` of the tile; `row`: a test that the row is one, or 0. acc: a vector for each member. */
 void contract_local_store(contract_local *, uint32_t row, ir_expr column, uint32_t lane_var, ir_expr lane, const uint32_t *acc);
 uint32_t contract_local_row(contract_local *, ir_expr at); /* goes to row `at` of the tile; returns the test, or 0 */
-/* schedule_contract_mma.c */
+/* schedule/contract_mma.c */
 enum { MMA_MOST = 16 }; /* fragments of sums that a subgroup holds, half as many where nothing is known of registers */
 static inline uint32_t contract_mma_pad(const contract_local *l) { return FRAGMENT_PAD / ir_dtypes[l->element].bytes; }
 /* Elements from row to row of a subgroup's results: four rows of half a fragment lie in banks of their own. */
@@ -81,7 +81,7 @@ void contract_mma_store(contract_local *, const uint32_t *acc);
 void contract_place_axis(contract_local *, const local_axis *, ir_expr at, uint32_t unit, ir_expr lane);
 /* Where the scratch has a sum of a part. */
 ir_expr contract_part_place(const contract_local *, uint32_t member, ir_expr part, ir_expr batch, ir_expr row, ir_expr column);
-/* contract_local_parts.c: what all parts take of the scratch, and the kernel that adds them and computes what follows. */
+/* contract/local_parts.c: what all parts take of the scratch, and the kernel that adds them and computes what follows. */
 ir_expr contract_part_elements(const contract_local *);
 snt_result contract_build_sum(contract_local *);
 #endif

@@ -1,4 +1,4 @@
-/* The packed form of a constant operand (fusion/contract_pack.c). */
+/* The packed form of a constant operand (fusion/contract/pack.c). */
 #ifndef FUSION_CONTRACT_PACK_H
 #define FUSION_CONTRACT_PACK_H
 #include "fusion/contract_private.h"

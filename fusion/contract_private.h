@@ -1,4 +1,4 @@
-/* Shared by schedule_contract.c and the contract_*.c files: one contraction under construction. */
+/* Shared by schedule/contract.c and the files of contract/: one contraction under construction. */
 #ifndef FUSION_CONTRACT_PRIVATE_H
 #define FUSION_CONTRACT_PRIVATE_H
 #include "fusion/contract_set.h"
@@ -83,7 +83,7 @@ bool contract_literal(const contraction *, int32_t axis, int64_t *out); /* the e
 double contract_terms(const contraction *);                             /* at the hints */
 map_access contract_operand_at(const contraction *, uint32_t operand);
 
-/* contract_tile.c: the shape of the tile. */
+/* contract/tile.c: the shape of the tile. */
 bool contract_pick_tile(contraction *);
 bool contract_pick_tile_of(contraction *, int64_t row_extent);        /* where rows come in runs of so many */
 uint32_t contract_lanes(const fusion_context *, int64_t lane_extent); /* width of its vectors */
@@ -92,7 +92,7 @@ int64_t contract_most_passes(const contraction *);
 int64_t contract_block_size(const contraction *,
                             int64_t passes); /* indices of the outermost reduced label; 0: the panel is better taken whole */
 
-/* contract_sums.c: its code. */
+/* contract/sums.c: its code. */
 void contract_store_cell(contraction *, const uint32_t *acc); /* results that follow the contractions at `at`, whose sums are acc[] */
 /* Tiles [first, end) of an extent, each in turn; the last one of all is moved back so that it is whole. */
 typedef void (*contract_tile_body)(contraction *, ir_expr tile, ir_expr at, ir_expr other);
@@ -102,7 +102,7 @@ typedef struct contract_tiles {
   ir_expr extent;
   int64_t step;
 } contract_tiles;
-void contract_tile_loop(contraction *, const contract_tiles *, contract_tile_body, ir_expr other); /* contract_axes.c */
+void contract_tile_loop(contraction *, const contract_tiles *, contract_tile_body, ir_expr other); /* contract/axes.c */
 bool contract_read_labels(contraction *);
 void contract_take_lanes(contraction *, int32_t axis);   /* of the result, and rows and outer to it */
 bool contract_pick_axes(contraction *);                  /* of the result: lanes, rows, outer; false: one element */
@@ -113,7 +113,7 @@ void contract_add_term(const contraction *, uint32_t *cell, uint32_t row, uint32
 /* Room for the sums of `passes` tiles, cleared, if the panel at hand is better taken in blocks. */
 bool contract_open_blocks(contraction *, int64_t passes);
 
-/* contract_operands.c: how the operands come to the inner loop. */
+/* contract/operands.c: how the operands come to the inner loop. */
 int64_t contract_stride(contraction *, uint32_t member, uint32_t operand, uint32_t label); /* largest stride of its loads along a label */
 void contract_find_pads(contraction *, uint32_t node);
 bool contract_can_stage(contraction *);
@@ -139,15 +139,15 @@ typedef struct contract_guard {
   const plan_condition *conditions;
 } contract_guard;
 
-/* schedule_contract_lanes.c: work-items are lanes, any extents. */
+/* schedule/contract_lanes.c: work-items are lanes, any extents. */
 bool contract_fits_flat(contraction *);
 void contract_narrow_tile(contraction *); /* to what neighbouring items load side by side */
 snt_result contract_build_flat(contraction *, const contract_guard *);
 
-/* schedule_staged.c: rows of the other operand are a depthwise convolution's, computed here row by row. */
+/* schedule/staged.c: rows of the other operand are a depthwise convolution's, computed here row by row. */
 bool schedule_staged_accepts(const fusion_context *, const fusion_group *);
 snt_result schedule_staged_build(fusion_context *, const fusion_group *);
 
-/* schedule_depthwise.c: the same for windows of taps where both operands are vectors of channels. */
+/* schedule/depthwise.c: the same for windows of taps where both operands are vectors of channels. */
 bool contract_build_depthwise(const contraction *, snt_result *);
 #endif

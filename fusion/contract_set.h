@@ -28,6 +28,6 @@ uint32_t contract_window_operand(const ir_graph *, uint32_t node); /* the operan
 bool contract_may_stage(const fusion_context *, uint32_t producer, uint32_t consumer);
 /* Could the depthwise convolution that `consumer` stages read rows of the contraction `product`, which are made in the same kernel? */
 bool contract_may_make_rows(const fusion_context *, uint32_t product, const fusion_group *consumer);
-/* The contraction of the group that its hero reads row by row (schedule_staged.c); 0: none. `product`: the one that it reads in turn; 0: none. */
+/* The contraction of the group that its hero reads row by row (schedule/staged.c); 0: none. `product`: the one that it reads in turn; 0: none. */
 uint32_t contract_staged_producer(const fusion_context *, const fusion_group *, uint32_t *product);
 #endif

@@ -1,5 +1,5 @@
-/* A depthwise convolution under construction: what its own kernel (schedule_depthwise.c), one that reads its rows where they were just computed
-   (schedule_staged.c), and rows of its source that are made here (depthwise_rows.c) share. In: a contraction with its labels and axes read. */
+/* A depthwise convolution under construction: what its own kernel (schedule/depthwise.c), one that reads its rows where they were just computed
+   (schedule/staged.c), and rows of its source that are made here (contract/depthwise_rows.c) share. In: a contraction with its labels and axes read. */
 #ifndef FUSION_DEPTHWISE_H
 #define FUSION_DEPTHWISE_H
 #include "fusion/contract_private.h"
@@ -28,7 +28,7 @@ void depthwise_begin_row(depthwise *); /* a loop over the work-item's rows of th
 void depthwise_emit_row(depthwise *);  /* all its positions and channels */
 void depthwise_end_row(depthwise *);
 
-/* depthwise_rows.c */
+/* contract/depthwise_rows.c */
 static inline bool depthwise_has_ring(const depthwise *d) { return d->turned || d->product; }
 bool depthwise_can_turn(const depthwise *);                  /* of a source whose channels do not lie together */
 bool depthwise_is_channel(const depthwise *, uint32_t axis); /* of the source */
@@ -37,7 +37,7 @@ void depthwise_open_rows(depthwise *); /* room for the ring, before the loop */
 void depthwise_fetch_row(const depthwise *, ir_expr position, ir_expr channel);
 void depthwise_fill_rows(depthwise *); /* the rows that the one at hand needs and the ring does not have */
 
-/* depthwise_product.c */
+/* contract/depthwise_product.c */
 bool depthwise_plan_product(depthwise *);          /* fills `p`; false: the rows cannot be made */
 void depthwise_open_product(depthwise *);          /* vectors of its tiles, before the loop over rows */
 void depthwise_make_row(depthwise *, ir_expr row); /* of the source, into the ring */

@@ -1,4 +1,4 @@
-/* Shared by the emit_*.c files only. */
+/* What schedules take of emission beside emit.h: shared by the files of emit/ and schedule/. */
 #ifndef FUSION_EMIT_PRIVATE_H
 #define FUSION_EMIT_PRIVATE_H
 #include "fusion/emit.h"
@@ -18,22 +18,22 @@ uint32_t emit_stage_load(emit *, const emit_stage_entry *, const map_access *);
 void emit_stage_store(emit *, const emit_stage_entry *, const map_access *, uint32_t value);
 uint32_t emit_read_words(emit *, uint32_t node,
                          const map_access *first); /* four bytes of a stored node, or of views of one; 0: not beside each other there */
-uint32_t emit_compute(emit *, uint32_t node, const map_access *);           /* not memoised: emit_compute.c */
-uint32_t emit_known_pointwise(emit *, uint32_t node, const uint32_t *args); /* where the graph allows a cheaper way: emit_known.c; else 0 */
+uint32_t emit_compute(emit *, uint32_t node, const map_access *);           /* not memoised: emit/compute.c */
+uint32_t emit_known_pointwise(emit *, uint32_t node, const uint32_t *args); /* where the graph allows a cheaper way: emit/known.c; else 0 */
 uint32_t emit_of_negative(kir_kernel *, uint32_t exp);                      /* exp or exp2 of what is never positive: needs no other half */
-bool emit_nan_shows(const emit *, uint32_t extremum); /* its operands' NaNs are in all that hangs on it, whatever it gives: emit_nan.c */
+bool emit_nan_shows(const emit *, uint32_t extremum); /* its operands' NaNs are in all that hangs on it, whatever it gives: emit/nan.c */
 uint32_t emit_scatter(emit *, uint32_t node, const map_access *);
 void emit_own_texts(const ir_graph *, uint32_t node, ir_arena *, kir_own *out); /* its name and texts */
-uint32_t emit_custom(emit *, uint32_t node, const map_access *);                /* an operator of the user's own: emit_custom.c */
+uint32_t emit_custom(emit *, uint32_t node, const map_access *);                /* an operator of the user's own: emit/custom.c */
 uint32_t emit_recall(const emit *, uint32_t node, const map_access *);          /* 0: not remembered */
-uint32_t emit_register_loop(emit *, uint32_t node, const map_access *);         /* a loop or one of its picks: emit_repeat.c */
+uint32_t emit_register_loop(emit *, uint32_t node, const map_access *);         /* a loop or one of its picks: emit/repeat.c */
 uint32_t emit_round_node(emit *, const ir_node *, uint32_t value);
 uint32_t emit_signed_index(emit *, uint32_t index);               /* i32, saturated */
 uint32_t emit_near_index(emit *, uint32_t index, ir_expr extent); /* the nearest inside, of an index of any type */
 ir_expr emit_index_var(emit *, uint32_t clamped, ir_expr extent); /* one such number as a coordinate */
 uint32_t emit_element(emit *, uint32_t data, map_access *, ir_expr extent, uint32_t inside);
 uint32_t emit_scatter_combine(emit *, ir_op scatter, uint32_t old, uint32_t value);
-/* Memories of four-element texels: emit_texel.c. */
+/* Memories of four-element texels: emit/texel.c. */
 bool emit_texel_is_safe(const emit *); /* no read needs a guard: outside the buffer there are zeros, or nothing is read there */
 ir_expr emit_buffer_elements(const emit *, const plan_buffer *); /* of the value: the bytes are in whole texels */
 uint32_t emit_near(emit *, uint32_t memory, uint32_t number, ir_expr offset, uint32_t side_by_side); /* no number behind the last */

@@ -1,5 +1,5 @@
 /* What does not fit the device after grouping: a single node with more operands than there are bindings cannot be split further here, and is
-   refused by name. (Unions that would not fit were never made: see the "bindings" records of group.c.) */
+   refused by name. (Unions that would not fit were never made: see the "bindings" records of group/group.c.) */
 #include "fusion/fusion.h"
 
 snt_result fusion_fission(fusion_context *c, bool *changed) {

@@ -12,7 +12,7 @@ typedef enum {
   FUSION_UNFUSED_NODES
 } fusion_level; /* --unfused: a kernel a primitive; =nodes: a kernel a source node */
 
-/* Group kinds: one file fusion/schedule_<kind>.c each. */
+/* Group kinds: one file fusion/schedule/<kind>.c each. */
 typedef enum {
   GROUP_NONE,
   GROUP_LOOP,
@@ -36,7 +36,7 @@ typedef enum {
 typedef struct fusion_group {
   uint8_t kind;
   uint8_t dead;   /* merged into another */
-  uint8_t moved;  /* members that are read in two ways, at most: each may double what is below it (group_maps.c) */
+  uint8_t moved;  /* members that are read in two ways, at most: each may double what is below it (group/maps.c) */
   uint32_t hero;  /* the node that shapes the iteration: the contract, a reduce, the widest output of a loop */
   uint32_t count; /* members: compute nodes and stored views, in graph order */
   const uint32_t *nodes;
@@ -112,7 +112,7 @@ typedef struct fusion_packed {
   const void *order;
 } fusion_packed;
 
-/* What a group asks for while it is built, in order, each once (fusion/schedule_again.c). */
+/* What a group asks for while it is built, in order, each once (fusion/schedule/again.c). */
 typedef enum { FUSION_ASKED_NODE, FUSION_ASKED_SCRATCH, FUSION_ASKED_PACKED } fusion_asked_kind;
 typedef struct fusion_asked {
   uint8_t kind;
@@ -177,7 +177,7 @@ typedef struct fusion_context {
   uint32_t order_count;
   uint32_t *buffers;      /* per node: its buffer in the plan + 1; 0: none yet */
   uint8_t *copied_update; /* per update: the new value has storage of its own and is copied into the state at the end; null: none */
-  fusion_pitch *pitches;  /* per node: how its buffer is laid out (fusion/schedule_pitch.c); null: as the nodes say */
+  fusion_pitch *pitches;  /* per node: how its buffer is laid out (fusion/schedule/pitch.c); null: as the nodes say */
   IR_VEC(fusion_decision) decisions;
   IR_VEC(fusion_packed) packed;
   IR_VEC(fusion_asked) asked;

@@ -422,7 +422,7 @@ static bool literal_list(const fusion_context *c, uint32_t node, ir_attr_key key
   return list != NULL;
 }
 
-/* A depthwise convolution that turns the rows of its source as it reads them (depthwise_rows.c): nothing has to be converted for it. */
+/* A depthwise convolution that turns the rows of its source as it reads them (contract/depthwise_rows.c): nothing has to be converted for it. */
 static bool turns_rows(const fusion_context *c, uint32_t node, uint32_t operand) {
   enum { NARROWEST = 8, MOST_TAPS = 8 };
   const ir_graph *g = c->graph;

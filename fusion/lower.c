@@ -1,6 +1,6 @@
 /* Lowering cells: graph primitive -> kernel operations.
    In: operand values in compute types. Out: the value. Rows are macros named after the operator, so that a new row of ops.def does not
-   compile until its cell stands here. NOT_POINTWISE rows are emitted by emit_value.c and the schedules. */
+   compile until its cell stands here. NOT_POINTWISE rows are emitted by emit/value.c and the schedules. */
 #include "fusion/lower.h"
 
 typedef struct lower_site {
@@ -160,7 +160,7 @@ static uint32_t lower_bitcast(const lower_site *s) {
 #define LOWER_repeat NOT_POINTWISE
 #define LOWER_loop NOT_POINTWISE
 #define LOWER_pick NOT_POINTWISE
-#define LOWER_custom NOT_POINTWISE /* emit_custom.c */
+#define LOWER_custom NOT_POINTWISE /* emit/custom.c */
 #define LOWER_opaque NOT_POINTWISE
 
 static const lower_cell cells[IR_OP_COUNT] = {

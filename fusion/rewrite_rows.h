@@ -1,4 +1,4 @@
-/* Scatters of rows into a number (fusion/rewrite_rows.c). */
+/* Scatters of rows into a number (fusion/rewrite/rows.c). */
 #ifndef FUSION_REWRITE_ROWS_H
 #define FUSION_REWRITE_ROWS_H
 #include "fusion/rebuild.h"

@@ -105,3 +105,8 @@ void schedule_units_end(emit *e, ir_expr unit) {
   if (schedule_is_explicit(e->c)) emit_loop_end(e, unit, 0, NULL, NULL);
   else emit_if_end(e);
 }
+
+void schedule_join(emit *e, uint32_t *rows, const uint32_t *more, uint32_t width) {
+  static const uint8_t numbers[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+  for (uint32_t i = 0; i < width; i++) rows[i] = kir_shuffle(e->k, rows[i], more[i], 2 * width, numbers);
+}

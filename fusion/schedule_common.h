@@ -9,7 +9,7 @@ typedef struct schedule_space {
   ir_expr origin[SNT_MAX_RANK], dims[SNT_MAX_RANK], rows, columns;
 } schedule_space;
 ir_expr schedule_product(expr_pool *, uint32_t count, const ir_expr *dims);
-/* Do so many lines, each `apart` bytes from the one before, leave less than half of the near cache's ways to others? (schedule_pitch.c) */
+/* Do so many lines, each `apart` bytes from the one before, leave less than half of the near cache's ways to others? (schedule/pitch.c) */
 bool schedule_crowds(const cost_profile *, int64_t lines, int64_t apart);
 int64_t schedule_hint(const expr_pool *, ir_expr);          /* value at the hints of the symbols */
 bool schedule_sorts_flags(const ir_graph *, uint32_t node); /* long lines by two keys: what a condition was cast to */

@@ -1,14 +1,14 @@
-/* The builders behind the table fusion_schedules; one file schedule_<kind>.c each. */
+/* The builders behind the table fusion_schedules; one file schedule/<kind>.c each. */
 #ifndef FUSION_SCHEDULES_H
 #define FUSION_SCHEDULES_H
 #include "fusion/emit.h"
 
-/* Equal groups are built once (schedule_again.c): one memory a compile. Null: out of memory. */
+/* Equal groups are built once (schedule/again.c): one memory a compile. Null: out of memory. */
 typedef struct schedule_memory schedule_memory;
 schedule_memory *schedule_memory_new(fusion_context *);
 snt_result schedule_build(schedule_memory *, const fusion_group *);
 
-bool schedule_pitch(fusion_context *); /* of values between kernels; false: out of memory (schedule_pitch.c) */
+bool schedule_pitch(fusion_context *); /* of values between kernels; false: out of memory (schedule/pitch.c) */
 
 bool schedule_loop_accepts(const fusion_context *, const fusion_group *, const char **why_not);
 snt_result schedule_loop_build(fusion_context *, const fusion_group *);
@@ -16,7 +16,7 @@ bool schedule_reduce_accepts(const fusion_context *, const fusion_group *, const
 snt_result schedule_reduce_build(fusion_context *, const fusion_group *);
 bool schedule_row_accepts(const fusion_context *, const fusion_group *, const char **why_not);
 snt_result schedule_row_build(fusion_context *, const fusion_group *);
-/* What the sweeps need every second element of, or third: `found`, at most so many; a copy of one, part by part, for a work-item (schedule_row_parts.c). */
+/* What the sweeps need every second element of, or third: `found`, at most so many; a copy of one, part by part, for a work-item (schedule/row_parts.c). */
 uint32_t schedule_row_parts(const fusion_context *, const uint8_t *needed, ir_expr columns, uint32_t most, uint32_t *found);
 void schedule_stage_parts(emit *, uint32_t node, ir_expr group, ir_expr groups);
 bool schedule_contract_accepts(const fusion_context *, const fusion_group *, const char **why_not);

@@ -1,6 +1,6 @@
 /* Composites: operators that users know by name, written in primitives when they are built. Every node made carries the composite's user
    name and, as `origin`, the number of its first result; nothing later in the compiler knows that there was a composite.
-   A composite is one row of ir/composites.def and one function build_<name> in an ir/composites_*.c. */
+   A composite is one row of ir/composites.def and one function build_<name> in a file of ir/composites/. */
 #ifndef IR_COMPOSITES_H
 #define IR_COMPOSITES_H
 #include "ir/graph.h"

@@ -1,6 +1,6 @@
 /* Operators of the user's own, in the graph: `custom` is computed element by element and fused like any other, `opaque` is a kernel of its own.
    Both have their meaning as operand 0, which other operators compute, and texts for targets that are used in its place there. How they are
-   defined and called: ir/graph_define.c; what becomes of them in a compile: fusion/custom.c. */
+   defined and called: ir/graph/define.c; what becomes of them in a compile: fusion/custom.c. */
 #ifndef IR_CUSTOM_H
 #define IR_CUSTOM_H
 #include "ir/graph.h"

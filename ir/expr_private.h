@@ -48,7 +48,7 @@ void expr_acc_begin(expr_pool *, expr_acc *);
 void expr_acc_add(expr_pool *, expr_acc *, ir_expr, int64_t coef);
 void expr_acc_sort(expr_pool *, expr_acc *); /* merges equal terms, drops zeros */
 ir_expr expr_acc_end(expr_pool *, expr_acc *);
-bool expr_recombine(expr_pool *, expr_acc *); /* one rewriting step of div and mod terms that belong together; ir/expr_recombine.c */
+bool expr_recombine(expr_pool *, expr_acc *); /* one rewriting step of div and mod terms that belong together; ir/expr/recombine.c */
 bool expr_split_low(expr_pool *, ir_expr r, ir_expr b, ir_expr *high,
                     ir_expr *low); /* not where plans are only loaded (EXPR_KNOWN): r / b = *high / b, and r % b = *high % b + *low */
 

@@ -118,7 +118,7 @@ typedef struct ir_region {
   ir_expr trips, goes_on;
 } ir_region;
 
-/* An operator that the user defined: its text, which is written out where it is called (ir/graph_define.c). Of the building only: copies have none. */
+/* An operator that the user defined: its text, which is written out where it is called (ir/graph/define.c). Of the building only: copies have none. */
 typedef struct ir_definition {
   const char *name, *text; /* from the parameters on */
   uint32_t length, line;   /* of its first character in the text it was read from, from 0 */

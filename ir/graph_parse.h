@@ -38,7 +38,7 @@ typedef struct text_result {
 } text_result;
 enum { TEXT_MAX_VALUES = 255, TEXT_MAX_INTS = 16, TEXT_MAX_DEPTH = 64 };
 
-/* ---- ir/graph_lex.c ---- */
+/* ---- ir/graph/lex.c ---- */
 bool lex_fail(graph_parser *, const char *at, const char *format, ...) IR_PRINTF(3, 4);
 bool lex_graph_failed(graph_parser *, const char *at); /* takes over the graph's error, if there is one: true then */
 void lex_blanks(graph_parser *);                       /* blanks and comments up to the line's end */
@@ -65,21 +65,21 @@ bool names_define(graph_parser *, const char *at, text_name, uint32_t node);
 uint32_t names_find(graph_parser *, const char *at, text_name);     /* 0 after an error */
 uint32_t names_find_any(graph_parser *, const char *at, text_name); /* of a repeat that is closed, too */
 
-/* ---- ir/graph_parse_call.c ---- */
+/* ---- ir/graph/parse_call.c ---- */
 /* A value or literal with its own type, as in return and yield. */
 bool parse_operand_value(graph_parser *, uint32_t *out);
 /* The operator after "=": builds its node or nodes and defines the results. */
 bool parse_call(graph_parser *, uint32_t count, const text_result *results);
 bool parse_note(graph_parser *, text_name *note); /* , name="..." if it is there */
-/* ---- ir/graph_parse_const.c ---- */
+/* ---- ir/graph/parse_const.c ---- */
 bool parse_const(graph_parser *, const text_result *);
 uint32_t parse_add_literal(graph_parser *, const char *at, const ir_number *, int32_t dtype);
-/* ---- ir/graph_parse.c ---- */
+/* ---- ir/graph/parse.c ---- */
 bool parse_symbols(graph_parser *);                                    /* the block before a graph or a plan; none is fine */
 bool parse_define(graph_parser *, const text_result *, uint32_t node); /* names the node and makes the name known */
 bool parse_body(graph_parser *, uint32_t count, uint32_t *next);       /* statements, then yield and "}" */
 bool parse_finish(graph_parser *, const text_result *, uint32_t node); /* checks the declared type, then parse_define */
-/* ---- ir/graph_define.c: operators of the user's own ---- */
+/* ---- ir/graph/define.c: operators of the user's own ---- */
 bool parse_definitions(graph_parser *); /* as many as stand here; none is fine */
 const ir_definition *definition_find(const ir_graph *, text_name);
 typedef struct definition_call {
@@ -89,7 +89,7 @@ typedef struct definition_call {
   struct text_call *call;
 } definition_call;
 bool definition_call_out(graph_parser *, const definition_call *, uint32_t *out); /* writes it out; its value */
-/* One `key=value` of a call that is being gathered, and building it: ir/graph_parse_call.c */
+/* One `key=value` of a call that is being gathered, and building it: ir/graph/parse_call.c */
 void call_begin(graph_parser *, struct text_call *, ir_op);
 bool call_attr(graph_parser *, struct text_call *);
 uint32_t call_build(graph_parser *, struct text_call *, uint32_t count, const uint32_t *args, uint32_t more,

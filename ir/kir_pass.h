@@ -1,5 +1,5 @@
 /* Passes on the kernel IR. Each takes a kernel, and leaves a new one in `out` (same arena or another), never half-written.
-   The table kir_pipeline in ir/kir_pipeline.c is the order; the runner verifies after each in debug builds and calls `dump` if set. */
+   The table kir_pipeline in ir/kir/pipeline.c is the order; the runner verifies after each in debug builds and calls `dump` if set. */
 #ifndef IR_KIR_PASS_H
 #define IR_KIR_PASS_H
 #include "ir/kernel.h"
@@ -93,7 +93,7 @@ typedef struct kir_clone {
 snt_result kir_clone_begin(kir_clone *, const kir_kernel *in, kir_kernel *out); /* copies name, memories, scalars */
 uint32_t kir_clone_inst(kir_clone *, uint32_t old);                             /* emits a copy with mapped operands, sets map */
 
-/* Kernels put together: ir/kir_join.c. Appends the body of `in`; memories[m] and scalars[s] say where its own are in `out`, or values[s], where it is not 0
+/* Kernels put together: ir/kir/join.c. Appends the body of `in`; memories[m] and scalars[s] say where its own are in `out`, or values[s], where it is not 0
    (values null: nowhere), which value a scalar is; `group` is the value of its group number. A kernel whose
    items wait for each other is of as many as `out`. */
 typedef struct kir_site {
@@ -106,11 +106,11 @@ bool kir_fits_items(const kir_kernel *, const kir_kernel *into); /* may it run o
 bool kir_is_written(const kir_kernel *);                         /* in the target's language, by the user */
 uint32_t kir_local_bytes(const kir_kernel *);
 
-/* Legaliser of one transcendental instruction: emits its expansion with operand values a, b already in `out`; returns the value. ir/kir_math.c */
+/* Legaliser of one transcendental instruction: emits its expansion with operand values a, b already in `out`; returns the value. ir/math/math.c */
 uint32_t kir_math_expand(kir_kernel *out, const kir_inst *, uint32_t a, uint32_t b, const kir_caps *);
 float kir_math_max_ulp(kir_op); /* measured maximum of our expansion */
 /* The product that a kernel's `needs` names, as "mma.f16.f32.16x16x16": the KIR_MMA_ type of its operands and the size; false: it names none.
-   ir/kir_mma.c */
+   ir/kir/mma.c */
 bool kir_mma_named(const char *needs, uint32_t *type, kir_mma *size); /* KIR_MMA_TYPES: another type */
 const char *kir_mma_needs(ir_arena *, uint32_t type, kir_mma size);
 bool kir_mma_has(const kir_caps *, const char *needs);

@@ -69,7 +69,7 @@ uint32_t kir_mem_bytes(const kir_memory *);                    /* of one element
 bool kir_mem_is_ro(const kir_kernel *, uint32_t memory);       /* nothing in the kernel can write its bytes */
 bool kir_may_alias(const kir_kernel *, uint32_t memory_a, uint32_t memory_b);
 
-/* a / b or a rem b of 64-bit integers given as their low and high words, as pass pairs needs it. ir/kir_pairs_divide.c */
+/* a / b or a rem b of 64-bit integers given as their low and high words, as pass pairs needs it. ir/kir/pairs_divide.c */
 void kir_divide_words(kir_kernel *, const uint32_t a[2], const uint32_t b[2], bool is_signed, bool remainder, uint32_t out[2]);
 
 /* ---- emitting: appends exactly this, no inference ---- */
@@ -78,16 +78,16 @@ uint32_t kir_emit_op(kir_kernel *, kir_op, kir_type, uint32_t arg_count, const u
 uint32_t kir_emit_add(kir_kernel *, uint32_t index, int64_t constant); /* index + constant as an ix; constant 0: index itself */
 /* Emits `like` in its simplest exact form, or as it is. */
 uint32_t kir_emit_folded(kir_kernel *, const kir_inst *like, uint32_t arg_count, const uint32_t *args);
-/* The simplest existing or cheaper value equal to `like`; 0: none. ir/kir_fold_rules.c */
+/* The simplest existing or cheaper value equal to `like`; 0: none. ir/kir/fold_rules.c */
 uint32_t kir_simplify(kir_kernel *, const kir_inst *like, uint32_t arg_count, const uint32_t *args);
 typedef union kir_value {
   double f;
   int64_t i;
 } kir_value;
-/* One lane of a pure operation on constants, rounded to `like->type`; false: not folded (also where the result is NaN). ir/kir_fold_eval.c */
+/* One lane of a pure operation on constants, rounded to `like->type`; false: not folded (also where the result is NaN). ir/kir/fold_eval.c */
 bool kir_eval(const kir_inst *like, kir_type operand, const kir_value *args, kir_value *out);
 
-/* ---- the index of a load as terms and a constant. ir/kir_spread.c ---- */
+/* ---- the index of a load as terms and a constant. ir/kir/spread.c ---- */
 typedef struct kir_index_form {
   const uint32_t *args; /* of an `ix`, or a value */
   uint32_t count;
@@ -111,7 +111,7 @@ static inline bool kir_may_swap(const kir_inst *in) {
 }
 uint32_t kir_items(const kir_kernel *); /* of a workgroup */
 static inline uint32_t kir_carries(const kir_kernel *k, uint32_t loop) { return kir_at(k, loop)->arg_count - 3u; }
-/* ---- ir/kir_ranges.c: the magnitude (the bits without the sign) lies in lo..hi or is 0; the value is a multiple of 2^grid, infinite or NaN ---- */
+/* ---- ir/kir/ranges.c: the magnitude (the bits without the sign) lies in lo..hi or is 0; the value is a multiple of 2^grid, infinite or NaN ---- */
 typedef struct kir_range {
   uint32_t lo, hi;
   bool zero, sign; /* may be 0; may have its sign bit set */

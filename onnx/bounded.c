@@ -276,7 +276,7 @@ static bool is_dear(const spreading *s, uint32_t n) {
   return places > 1 && read / places >= DEAR;
 }
 
-/* What is dear says that the places behind the count are not wanted: schedules ask before they sum (fusion/emit_wanted.c). */
+/* What is dear says that the places behind the count are not wanted: schedules ask before they sum (fusion/emit/wanted.c). */
 static uint32_t wanted_places(const spreading *s, uint32_t node, ir_expr count, uint32_t axis) {
   bool dear = false;
   for (uint32_t n = s->first; n <= node && n < s->end; n++) dear |= is_dear(s, n);

@@ -4,7 +4,7 @@
 #include "onnx/import.h"
 #include <stdio.h>
 
-/* ---- ops_common.c ---- */
+/* ---- ops/common.c ---- */
 uint32_t onnx_flat(onnx_call *, uint32_t node);              /* rank 1 */
 uint32_t onnx_scalar_in(onnx_call *, uint32_t i);            /* an operand of one element as rank 0 */
 const char *onnx_operand_text(onnx_call *, uint32_t i);      /* "%12", or "_" where it is left out */
@@ -27,10 +27,10 @@ const char *onnx_lower(onnx_call *, const char *name, const char *otherwise); /*
 bool onnx_axes(onnx_call *, uint32_t input, uint32_t rank, uint32_t none, uint32_t *mask);
 const char *onnx_mask_text(onnx_call *, uint32_t mask); /* [0,2] */
 
-/* ---- ops_basic.c ---- */
+/* ---- ops/basic.c ---- */
 uint32_t onnx_convert(onnx_call *, uint32_t x, int32_t to, bool saturate); /* as Cast does */
 
-/* ---- ops_norm.c ---- */
+/* ---- ops/norm.c ---- */
 typedef struct onnx_layernorm {
   uint32_t scale, bias; /* bias 0: none */
   int64_t axis;
@@ -40,10 +40,10 @@ typedef struct onnx_layernorm {
 } onnx_layernorm;
 uint32_t onnx_layernorm_of(onnx_call *, uint32_t x, const onnx_layernorm *); /* writes the results beside the first */
 
-/* ---- ops_linear.c ---- */
+/* ---- ops/linear.c ---- */
 uint32_t onnx_gemm(onnx_call *); /* of operands 0, 1 and 2, with Gemm's attributes */
 
-/* ---- ops_quant.c ---- */
+/* ---- ops/quant.c ---- */
 /* Scales [.., blocks, ..] repeated `block` times along the axis of `x`. */
 uint32_t onnx_unblocked(onnx_call *, uint32_t scales, const ir_tensor *x, uint32_t axis, int64_t block);
 
@@ -72,7 +72,7 @@ bool onnx_drop_in(onnx_call *, uint32_t i);                /* .., whatever is th
 bool onnx_cut_in(onnx_call *, uint32_t i, uint32_t axis,
                  ir_expr extent); /* only so many places of operand i are there, all or some of which are used */
 
-/* ---- ops_control.c ---- */
+/* ---- ops/control.c ---- */
 enum { ONNX_MOST_TRIPS = 256, ONNX_MOST_VALUES = 64 }; /* that are written out; carried, and kept of each trip */
 typedef struct onnx_unrolled {                         /* values carried from trip to trip, and a slice of each trip */
   const onnx_graph *body;
@@ -87,13 +87,13 @@ bool onnx_known_flag(onnx_call *, onnx_value *, bool *out); /* whether a value i
 bool onnx_start_slices(onnx_call *, onnx_unrolled *);
 bool onnx_give_trips(onnx_call *, const onnx_unrolled *, uint32_t trips, const uint32_t *axes); /* carried values, slices side by side */
 bool onnx_repeat_graph(onnx_call *, onnx_unrolled *, onnx_value **initial,
-                       ir_expr trips);                              /* the graph of a Loop, so many times (ops_loop.c) */
+                       ir_expr trips);                              /* the graph of a Loop, so many times (ops/loop.c) */
 uint32_t onnx_with_axis(onnx_call *, uint32_t node, uint32_t axis); /* one of extent 1 */
 
-/* ---- ops_bounded.c ---- */
+/* ---- ops/bounded.c ---- */
 bool onnx_compress_by_data(onnx_call *, uint32_t x, uint32_t axis);
 
-/* ---- ops_ml.c: what operators of ai.onnx.ml share ---- */
+/* ---- ops/ml.c: what operators of ai.onnx.ml share ---- */
 enum { ONNX_MOST_REALS = 1 << 24 };
 void *onnx_room(onnx_call *, size_t count, size_t size); /* for so many and one more, in the graph's arena */
 /* Floats, or a tensor by the same name or with _as_tensor behind it; count 0: not given. False after refusing. */
@@ -105,7 +105,7 @@ uint32_t onnx_transformed(onnx_call *, uint32_t y,
 bool onnx_give_labels(onnx_call *, const char *ints, uint32_t number, int64_t classes);
 uint32_t onnx_rows_in(onnx_call *); /* operand 0 as [rows, columns], f32 or f64 */
 
-/* ---- ops_spatial.c ---- */
+/* ---- ops/spatial.c ---- */
 typedef struct onnx_spatial {
   uint32_t count;
   int64_t size[SNT_MAX_RANK], stride[SNT_MAX_RANK], dilation[SNT_MAX_RANK], pads[2 * SNT_MAX_RANK];
@@ -121,7 +121,7 @@ const char *onnx_spatial_text(onnx_call *, const onnx_spatial *); /* "stride=[..
 uint32_t onnx_conv(onnx_call *, uint32_t x);
 const char *onnx_numbers_text(onnx_call *, uint32_t count, const int64_t *at); /* [1,2] */
 
-/* ---- ops_quant.c ---- */
+/* ---- ops/quant.c ---- */
 typedef struct onnx_quantized {
   uint32_t codes, scale, zero; /* nodes */
 } onnx_quantized;

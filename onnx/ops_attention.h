@@ -1,4 +1,4 @@
-/* What the attention of ONNX and that of ONNX Runtime share: ops_attention.c. Steps give 0 once something has failed. */
+/* What the attention of ONNX and that of ONNX Runtime share: ops/attention.c. Steps give 0 once something has failed. */
 #ifndef ONNX_OPS_ATTENTION_H
 #define ONNX_OPS_ATTENTION_H
 #include "onnx/ops.h"
@@ -27,11 +27,11 @@ uint32_t onnx_attend_scores(onnx_call *, const onnx_attention *, uint32_t all, u
 /* The first 2 n of x [batch, heads, length, width] turned by rows [batch or 1, length, n] of the tables; the others stay. */
 uint32_t onnx_turn(onnx_call *, uint32_t x, uint32_t cosine, uint32_t sine, bool interleaved);
 
-/* ---- contrib_attention.c ---- */
+/* ---- contrib/attention.c ---- */
 uint32_t onnx_fit_scores(onnx_call *, uint32_t x, ir_expr queries,
                          ir_expr keys); /* a mask or bias [.., queries, keys] to these extents, or 1 */
 
-/* ---- contrib_cache.c: caches of which each batch uses its own beginning ---- */
+/* ---- contrib/cache.c: caches of which each batch uses its own beginning ---- */
 typedef struct onnx_cache {
   uint32_t before, after; /* rows in use before and with the new ones, i32 [batch or 1, 1, 1, 1]; after 0: all new ones are */
   ir_expr past, fresh;    /* rows of the cache, new rows */

@@ -115,7 +115,7 @@ typedef struct cuda_event {
 snt_result rt_cuda_compile(const snt_host_alloc *, const char *text, uint32_t arch, cuda_binary *out, snt_diag *);
 /* The same with the device's own functions of NVRTC, where it was given them. */
 snt_result cuda_compile_on(const cuda_device *, const char *text, cuda_binary *out, snt_diag *);
-/* rt_cuda_adopt.c */
+/* cuda/adopt.c */
 typedef struct cuda_adoption {
   CUcontext context;
   void *user;
@@ -124,23 +124,23 @@ typedef struct cuda_adoption {
 snt_result cuda_adopt_device(const snt_host_alloc *, const cuda_adoption *, rt_device **out, snt_diag *);
 snt_result cuda_adopt_stream(rt_device *, CUstream, rt_stream **out);
 snt_result cuda_adopt_buffer(rt_device *, uint64_t address, uint64_t bytes, rt_buffer **out);
-/* rt_cuda_device.c */
+/* cuda/device.c */
 snt_result cuda_load_from(cuda_device *, snt_diag *);     /* the driver's functions, from its get_proc or the library */
 snt_result cuda_start_adopted(cuda_device *, snt_diag *); /* facts of the device that its context is of */
 snt_result cuda_fail(cuda_device *, CUresult, const char *stage, const char *what, snt_diag *);
 bool cuda_enter(cuda_device *); /* makes its context current on this thread; cuda_leave undoes it */
 void cuda_leave(cuda_device *);
-/* rt_cuda_memory.c */
+/* cuda/memory.c */
 snt_result cuda_buffer_create(rt_device *, uint64_t bytes, rt_buffer **out, snt_diag *);
 void cuda_buffer_destroy(rt_buffer *);
 snt_result cuda_upload(rt_stream *, rt_buffer *, uint64_t offset, const void *src, uint64_t bytes, snt_diag *);
 snt_result cuda_download(rt_stream *, rt_buffer *, uint64_t offset, void *dst, uint64_t bytes, snt_diag *);
-/* rt_cuda_pipeline.c */
+/* cuda/pipeline.c */
 snt_result cuda_pipeline_create(rt_device *, const rt_code *, const void *cached, size_t cached_bytes, rt_pipeline **out, snt_diag *);
 void cuda_pipeline_report(const rt_pipeline *, rt_report *out);
 snt_result cuda_pipeline_binary(rt_pipeline *, void *dst, size_t *size);
 void cuda_pipeline_destroy(rt_pipeline *);
-/* rt_cuda_stream.c */
+/* cuda/stream.c */
 snt_result cuda_stream_create(rt_device *, rt_stream **out, snt_diag *);
 void cuda_stream_destroy(rt_stream *);
 snt_result cuda_submit(rt_stream *, uint32_t count, const rt_dispatch *, bool timed, rt_event **event, snt_diag *);

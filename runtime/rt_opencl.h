@@ -105,11 +105,11 @@ typedef struct ocl_event {
   uint64_t *ns;
 } ocl_event;
 
-/* rt_opencl_call.c */
+/* opencl/call.c */
 /* Turns a driver's code into a result; a lost device stays lost. */
 snt_result ocl_fail(ocl_device *, cl_int code, const char *stage, const char *what, snt_diag *);
 uint64_t ocl_query_uint(const ocl_api *, cl_device_id, cl_device_info, size_t size);
-/* rt_opencl_device.c */
+/* opencl/device.c */
 snt_result ocl_load(ocl_api *, bool oclgrind, snt_diag *);
 extern const rt_symbol ocl_symbols[];
 extern const uint32_t ocl_symbol_count;
@@ -117,7 +117,7 @@ const ocl_family *ocl_family_of(const char *platform, bool cpu);
 void ocl_describe(const ocl_api *, ocl_found *, uint32_t index, bool first_of_family);
 ocl_device *ocl_take_device(const snt_host_alloc *); /* to be opened, and closed whatever comes of that; null: out of memory */
 void ocl_take_found(ocl_device *, const ocl_found *);
-/* rt_opencl_adopt.c: objects of a host (<sinter/opencl.h>) */
+/* opencl/adopt.c: objects of a host (<sinter/opencl.h>) */
 typedef struct ocl_adoption {
   cl_context context;
   cl_device_id device;
@@ -133,23 +133,23 @@ snt_result ocl_adopt_device(const snt_host_alloc *, const ocl_adoption *, rt_dev
 snt_result ocl_adopt_queue(rt_device *, cl_command_queue, rt_stream **out, snt_diag *);
 snt_result ocl_adopt_buffer(rt_device *, cl_mem, rt_buffer **out, snt_diag *);
 snt_result ocl_enqueue(rt_stream *, uint32_t count, const rt_dispatch *, const ocl_edges *, snt_diag *);
-/* rt_opencl_profile.c */
+/* opencl/profile.c */
 snt_result ocl_query_profile(ocl_device *, snt_diag *);
-/* rt_opencl_buffer.c */
+/* opencl/buffer.c */
 snt_result ocl_buffer_create(rt_device *, uint64_t bytes, rt_buffer **out, snt_diag *);
 snt_result ocl_buffer_over(rt_device *, const void *data, uint64_t bytes, rt_buffer **out, snt_diag *);
 void ocl_buffer_destroy(rt_buffer *);
 /* The memory object for a range; *transient says that the caller releases it after the launch. */
 cl_int ocl_buffer_slice(ocl_buffer *, uint64_t offset, uint64_t bytes, cl_mem *out, bool *transient);
-/* rt_opencl_copy.c */
+/* opencl/copy.c */
 snt_result ocl_upload(rt_stream *, rt_buffer *, uint64_t offset, const void *src, uint64_t bytes, snt_diag *);
 snt_result ocl_download(rt_stream *, rt_buffer *, uint64_t offset, void *dst, uint64_t bytes, snt_diag *);
-/* rt_opencl_pipeline.c */
+/* opencl/pipeline.c */
 snt_result ocl_pipeline_create(rt_device *, const rt_code *, const void *cached, size_t cached_bytes, rt_pipeline **out, snt_diag *);
 void ocl_pipeline_report(const rt_pipeline *, rt_report *out);
 snt_result ocl_pipeline_binary(rt_pipeline *, void *dst, size_t *size);
 void ocl_pipeline_destroy(rt_pipeline *);
-/* rt_opencl_stream.c */
+/* opencl/stream.c */
 snt_result ocl_stream_create(rt_device *, rt_stream **out, snt_diag *);
 void ocl_stream_destroy(rt_stream *);
 snt_result ocl_submit_one(ocl_stream *, const rt_dispatch *, cl_event *event, snt_diag *);

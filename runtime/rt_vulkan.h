@@ -200,7 +200,7 @@ typedef struct vk_event {
 
 static inline const vk_api *vk_of(const rt_device *device) { return &((const vk_device *)device)->instance->api; }
 
-/* rt_vulkan_instance.c */
+/* vulkan/instance.c */
 snt_result vk_instance_open(const snt_host_alloc *, uint32_t flags, vk_instance **out, snt_diag *);
 void vk_instance_close(const snt_host_alloc *, vk_instance *);
 bool vk_load_device_functions(vk_instance *, VkDevice);
@@ -209,7 +209,7 @@ bool vk_has_extension(const vk_api *, const snt_host_alloc *, VkPhysicalDevice, 
 snt_result vk_fail(vk_device *, VkResult, const char *stage, const char *what, snt_diag *);
 /* A validation message since the last call makes any result a failure. */
 snt_result vk_judge(vk_device *, snt_result, snt_diag *);
-/* rt_vulkan_profile.c */
+/* vulkan/profile.c */
 void vk_query_features(const vk_api *, const snt_host_alloc *, VkPhysicalDevice, bool for_layers, vk_features *);
 snt_result vk_query_profile(vk_device *, const char *base, snt_diag *);
 /* What a profile needs to know of a device, whoever opened it. */
@@ -225,9 +225,9 @@ typedef struct vk_facts {
 } vk_facts;
 snt_result vk_fill_profile(const vk_facts *, const char *base, cost_profile *, snt_diag *);
 const char *vk_profile_name(const char *device, const char *driver, VkPhysicalDeviceType);
-/* rt_vulkan_units.c: the products of matrix units, of a device that has VK_UNITS_EXTENSION. out: KIR_MMA_TYPES rows. */
+/* vulkan/units.c: the products of matrix units, of a device that has VK_UNITS_EXTENSION. out: KIR_MMA_TYPES rows. */
 void vk_query_units(PFN_vkGetInstanceProcAddr, VkInstance, const snt_host_alloc *, VkPhysicalDevice, kir_mma *out);
-/* rt_vulkan_memory.c */
+/* vulkan/memory.c */
 snt_result vk_memory_create(vk_device *, VkDeviceSize bytes, VkBufferUsageFlags, bool for_host, vk_memory *out, snt_diag *);
 void vk_memory_destroy(vk_device *, vk_memory *);
 snt_result vk_buffer_create(rt_device *, uint64_t bytes, rt_buffer **out, snt_diag *);
@@ -237,23 +237,23 @@ VkResult vk_buffer_view(vk_buffer *, uint64_t offset, uint64_t bytes, uint32_t k
 bool vk_choose_type(const vk_device *, uint32_t allowed, bool for_host, uint32_t *out);
 enum { VK_STAGING_BYTES = 8 << 20 };
 snt_result vk_ensure_staging(vk_stream *, snt_diag *);
-/* rt_vulkan_copy.c */
+/* vulkan/copy.c */
 snt_result vk_upload(rt_stream *, rt_buffer *, uint64_t offset, const void *src, uint64_t bytes, snt_diag *);
 snt_result vk_download(rt_stream *, rt_buffer *, uint64_t offset, void *dst, uint64_t bytes, snt_diag *);
-/* rt_vulkan_image.c */
+/* vulkan/image.c */
 snt_result vk_image_create(rt_device *, const char *format, uint32_t width, uint32_t height, rt_buffer **out, snt_diag *);
 snt_result vk_image_copy(vk_stream *, vk_buffer *, uint64_t offset, char *host, uint64_t bytes, bool up, snt_diag *);
-/* rt_vulkan_pipeline.c */
+/* vulkan/pipeline.c */
 VkDescriptorType vk_descriptor_type(uint8_t slot_kind);
 snt_result vk_pipeline_create(rt_device *, const rt_code *, const void *cached, size_t cached_bytes, rt_pipeline **out, snt_diag *);
 snt_result vk_pipeline_binary(rt_pipeline *, void *dst, size_t *size);
 void vk_pipeline_destroy(rt_pipeline *);
 void vk_pipeline_report(const rt_pipeline *, rt_report *out);
-/* rt_vulkan_sets.c */
+/* vulkan/sets.c */
 snt_result vk_find_set(vk_stream *, const rt_dispatch *, VkDescriptorSet *out, snt_diag *);
 void vk_forget_sets(vk_stream *, bool destroy); /* only when nothing is pending */
 bool vk_sets_crowded(const vk_stream *);
-/* rt_vulkan_batch.c */
+/* vulkan/batch.c */
 snt_result vk_batch_begin(vk_stream *, uint32_t timed_count, vk_batch **out, snt_diag *);
 vk_batch *vk_batch_again(vk_stream *, snt_diag *); /* an idle one that holds stream->calls, ready to be submitted; null: none does */
 void vk_batch_keep(vk_stream *, vk_batch *);       /* it holds stream->calls: may serve again */
@@ -264,7 +264,7 @@ void vk_batch_drop(vk_stream *, vk_batch *);                                    
 snt_result vk_batch_finish(vk_stream *, vk_batch *, uint64_t timeout_ns, snt_diag *); /* SNT_NOT_READY on timeout */
 void vk_batch_release(vk_stream *, vk_batch *);                                       /* the event is gone */
 void vk_batches_destroy(vk_stream *);
-/* rt_vulkan_stream.c */
+/* vulkan/stream.c */
 snt_result vk_stream_create(rt_device *, rt_stream **out, snt_diag *);
 void vk_stream_destroy(rt_stream *);
 snt_result vk_submit(rt_stream *, uint32_t count, const rt_dispatch *, bool timed, rt_event **event, snt_diag *);

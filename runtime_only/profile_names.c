@@ -1,4 +1,4 @@
-/* Profiles without a cost model: of a program's profile its name, of a device's what Vulkan said (runtime/rt_vulkan_profile.c). The full library's
+/* Profiles without a cost model: of a program's profile its name, of a device's what Vulkan said (runtime/vulkan/profile.c). The full library's
    definitions are in cost_targets/profile.c. */
 #include "cost_targets/profile.h"
 

@@ -14,18 +14,18 @@ my %known = (
   'api/exec.c' => 'a device is probed for its rounding by a program that is compiled and run on it',
   'codegen_common/ctext.c' => 'a cell of the table is a text with indices of memory in it, and a memory access is a cell',
   'fusion/branch.c' => 'branches and bodies of loops are grouped and scheduled like the graph that they are in; groups ask schedules for prices',
-  'fusion/emit_compute.c' => 'values are emitted out of values',
-  'fusion/schedule_row.c' => 'a row is stored while the next one is swept, which is swept as any',
-  'ir/expr_corner.c' => 'quotients are proven by ranges, ranges by sums, and sums have quotients in them',
-  'ir/graph_define.c' => 'a definition is a graph, with definitions',
-  'ir/kir_emit.c' => 'what is folded while it is emitted is emitted',
-  'ir/kir_widen.c' => 'words are taken apart by narrow values, which are made of words',
+  'fusion/emit/compute.c' => 'values are emitted out of values',
+  'fusion/schedule/row.c' => 'a row is stored while the next one is swept, which is swept as any',
+  'ir/expr/corner.c' => 'quotients are proven by ranges, ranges by sums, and sums have quotients in them',
+  'ir/graph/define.c' => 'a definition is a graph, with definitions',
+  'ir/kir/emit.c' => 'what is folded while it is emitted is emitted',
+  'ir/kir/widen.c' => 'words are taken apart by narrow values, which are made of words',
   'onnx/alike.c' => 'a call asks what is known of its operands, and what is known is known by calls',
   'onnx/counted.c' => 'an operator may be a graph of operators: a function, a branch, the body of a loop',
 );
 
 my (%defined, %wanted);
-my @objects = map { glob "$build/CMakeFiles/$_.dir/$_/*.o" } qw(api codegen_common codegen_cuda codegen_opencl codegen_spirv cost_targets door fusion ir onnx runtime);
+my @objects = map { glob "$build/CMakeFiles/$_.dir/$_/{*,*/*}.o" } qw(api codegen_common codegen_cuda codegen_opencl codegen_spirv cost_targets door fusion ir onnx runtime);
 plan skip_all => 'the library is not built here' unless @objects;
 open my $names, '-|', 'nm', '-A', @objects or BAIL_OUT("nm: $!");
 while (<$names>) {

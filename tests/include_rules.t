@@ -71,6 +71,19 @@ for my $folder (sort keys %may) {
   ok(!@wrong, "$folder includes only itself" . join('', map { ", $_" } @{$may{$folder}})) or diag(join "\n", @wrong);
 }
 
+# What stands at the top of a folder is for all of it; a header in a folder of a folder is for the files beside it.
+{
+  my @wrong;
+  for my $file (sources(keys %may)) {
+    for my $include (includes($file)) {
+      my (undef, $line, $target) = @$include;
+      my ($room) = $target =~ m{^((?:ir|fusion|onnx|runtime)/\w+)/} or next;
+      push @wrong, "$file:$line: includes $target" if $file !~ m{^$room/};
+    }
+  }
+  is(join("\n", @wrong), '', 'headers of inner folders are included from there');
+}
+
 # The folder graph has no cycle: a folder whose every neighbour is already placed can be placed.
 {
   my (%placed, $progress);

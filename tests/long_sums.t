@@ -1,5 +1,5 @@
 #!/usr/bin/perl
-# Long sums of contractions are made in parts (fusion/contract_sums.c): their error, and right at every length. Output: TAP.
+# Long sums of contractions are made in parts (fusion/contract/sums.c): their error, and right at every length. Output: TAP.
 use strict;
 use warnings;
 use Test::More;

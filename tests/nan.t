@@ -1,6 +1,6 @@
 #!/usr/bin/perl
 # A NaN of a row is in every result that hangs on the row's maximum: found by the maximum itself, or, where a sum beside it has the NaN anyway, left to
-# that sum, with one operation a term instead of three (fusion/emit_nan.c). And what drivers make of NaNs that nothing hangs on. Output: TAP.
+# that sum, with one operation a term instead of three (fusion/emit/nan.c). And what drivers make of NaNs that nothing hangs on. Output: TAP.
 use strict;
 use warnings;
 use Test::More;

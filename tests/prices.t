@@ -1,5 +1,5 @@
 #!/usr/bin/perl
-# Prices of what kernels are made of (fusion/group_facts.c, group_lanes.c, group_panels.c): pairs of graphs of which one has the thing, by profiles alone. Output: TAP.
+# Prices of what kernels are made of (fusion/group/facts.c, group/lanes.c, group/panels.c): pairs of graphs of which one has the thing, by profiles alone. Output: TAP.
 use strict;
 use warnings;
 use Test::More;

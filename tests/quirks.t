@@ -24,10 +24,10 @@ for (grep { /^\| / && !/^\| driver/ } split /\n/, $page) {
 ok($rows && $rows > 20, 'there is a table');
 is("@wrong", '', 'every row names code that is there, a test that is there, and days');
 
-my ($families) = slurp('runtime/rt_opencl_device.c') =~ /families\[\] = \{(.*?)\n\};/s;
+my ($families) = slurp('runtime/opencl/device.c') =~ /families\[\] = \{(.*?)\n\};/s;
 my %flag = map { $_ => 1 } grep { !/^(?:platform|name|profile)$/ } $families =~ /\.(\w+) = /g;
 is(join(' ', grep { $page !~ /`$_`/ } sort keys %flag), '', 'every flag of a family has its row');
-my @sources = split /\n/, `ls ir/*.[ch] fusion/*.[ch] codegen_*/*.[ch] runtime/*.[ch] door/*.[ch] api/*.[ch]`;
+my @sources = split /\n/, `ls ir/*.[ch] ir/*/*.[ch] fusion/*.[ch] fusion/*/*.[ch] codegen_*/*.[ch] runtime/*.[ch] runtime/*/*.[ch] door/*.[ch] api/*.[ch]`;
 my @unnamed = grep { !$named{$_} && slurp($_) =~ /(?:Mesa|PoCL|rusticl|lavapipe|SwiftShader|Oclgrind|layers) \d/ } @sources;
 is("@unnamed", '', 'and so has code that names a version of a driver');
 

@@ -1,6 +1,6 @@
 #!/usr/bin/perl
-# Norms of rows whose results are moved: to other rows, which a kernel of rows does not take in (fusion/schedule_row_legal.c), or along the row, where a sum that is
-# known is not computed again below a condition (fusion/emit_value.c); matrices times a vector; elements by number. How many kernels and loops there are, and the answer on each device here. Output: TAP.
+# Norms of rows whose results are moved: to other rows, which a kernel of rows does not take in (fusion/schedule/row_legal.c), or along the row, where a sum that is
+# known is not computed again below a condition (fusion/emit/value.c); matrices times a vector; elements by number. How many kernels and loops there are, and the answer on each device here. Output: TAP.
 use strict;
 use warnings;
 use Test::More;
@@ -53,7 +53,7 @@ for my $case (@cases) {
   }
 }
 
-# A matrix times a vector (fusion/rewrite.c): a sum of products where the terms lie beside each other, else columns in vectors.
+# A matrix times a vector (fusion/rewrite/rewrite.c): a sum of products where the terms lie beside each other, else columns in vectors.
 for my $case (['as it lies', 'reduce', '64,512', ''], ['turned', 'contract', '512,64', "  %m = transpose %s, perm=[1,0]\n"]) {
   my ($name, $kind, $shape, $turn) = @$case;
   (my $file = "$dir/$name") =~ s/ /_/g;
@@ -73,7 +73,7 @@ for my $case (['as it lies', 'reduce', '64,512', ''], ['turned', 'contract', '51
 }
 
 # A sum or an extreme down long columns, several of them one after another, and what is stored of whole columns behind them: up to four vectors of columns at once, as many as divide their
-# number (fusion/schedule_row.c).
+# number (fusion/schedule/row.c).
 my $kir = put('kir.profile', "base = pocl\nname = kir\ntarget = kir\n");
 for my $columns (1024, 1000, 520) {
   my $centred = "%t = reduce.sum %x, axes=[0], keep\n  %m = mul %t, 0x1p-7\n  %b = broadcast %m, shape=[130,$columns]\n  %d = sub %x, %b\n  %q = mul %d, %d\n  %v = reduce.sum %q, axes=[0], keep\n";
@@ -98,8 +98,8 @@ for my $columns (1024, 1000, 520) {
   }
 }
 
-# Layers of quantised activations: what is made of a row's own vector is made once a work-item, not in each row (fusion/schedule_row.c); weights of several products, which each would
-# widen, are panels of f32 (fusion/rewrite.c).
+# Layers of quantised activations: what is made of a row's own vector is made once a work-item, not in each row (fusion/schedule/row.c); weights of several products, which each would
+# widen, are panels of f32 (fusion/rewrite/rewrite.c).
 my $layer = sub { my ($q, $x, $y) = @_; return "  %t$y = tanh $x\n  %m$y = mul %t$y, 0x1p+6\n  %r$y = round %m$y\n  %c$y = cast $q, dtype=f32\n  %y$y = contract %r$y, %c$y, lhs=[0,1], out=[0,2], rhs=[2,1]\n" };
 for my $case (['one layer', 'reduce', 1], ['two layers of the same weights', 'contract', 2]) {
   my ($name, $kind, $layers) = @$case;
@@ -122,7 +122,7 @@ for my $case (['one layer', 'reduce', 1], ['two layers of the same weights', 'co
   }
 }
 
-# Products of one constant with steps of a sequence are steps of one product (fusion/rewrite_steps.c), where they take most of the steps: the products that there are then.
+# Products of one constant with steps of a sequence are steps of one product (fusion/rewrite/steps.c), where they take most of the steps: the products that there are then.
 for my $case (['most steps', 7, 5, 0, 1], ['few steps', 20, 5, 0, 5], ['steps of two sides', 6, 6, 1, 2]) {
   my ($name, $length, $steps, $turned, $products) = @$case;
   (my $short = $name) =~ s/ /_/g;
@@ -145,7 +145,7 @@ for my $case (['most steps', 7, 5, 0, 1], ['few steps', 20, 5, 0, 5], ['steps of
   }
 }
 
-# Squares and cubes by pow are products (fusion/rewrite.c); other powers are not, nor one number to powers that are many. Special values come out the same.
+# Squares and cubes by pow are products (fusion/rewrite/rewrite.c); other powers are not, nor one number to powers that are many. Special values come out the same.
 my $kinds = npy('kinds.npy', '<f4', [16], pack 'f<*', 0, -0.0, 9**9**9, -9**9**9, 9**9**9 / 9**9**9, 1e13, -1e13, 1e20, 1e-20, 1.1, -1.1, -3, 1e-13, 0.3, 1, -1);
 for my $case (['square', '%x', '2.0', 1, 0], ['cube', '%x', '3.0', 2, 0], ['power of half', '%x', '2.5', 0, 1], ['one number', '%y', '%z', 0, 1]) {
   my ($name, $base, $order, $muls, $powers) = @$case;
@@ -162,7 +162,7 @@ for my $case (['square', '%x', '2.0', 1, 0], ['cube', '%x', '3.0', 2, 0], ['powe
   }
 }
 
-# Elements by numbers without a sign: kept in by one bound, by none where what they are made of says that they lie inside (fusion/emit_compute.c). Some lie outside.
+# Elements by numbers without a sign: kept in by one bound, by none where what they are made of says that they lie inside (fusion/emit/compute.c). Some lie outside.
 my $near = put('near.snt', <<'TEXT');
 graph @near(%x: f32[8], %i: u32[64]) {
   %far: u32[4] = const [4294967295, 8, 2147483648, 7]
@@ -194,7 +194,7 @@ for my $device ('interp', 'opencl:pocl', 'vulkan:llvmpipe') {
   }
 }
 
-# Rows with a transcendental function, stored while the next one is swept (fusion/schedule_row_trail.c), where a vector is a line: columns left over down to one, several axes of
+# Rows with a transcendental function, stored while the next one is swept (fusion/schedule/row_trail.c), where a vector is a line: columns left over down to one, several axes of
 # rows, one row a work-item (nothing to store meanwhile), rows that are kept apart as stores stream, and what must not wait: where elements of the row are read at other places.
 for my $case (['softmax', '700,320', 1], ['columns left over', '333,301', 1], ['axes of rows', '3,70,299', 1], ['one row a work-item', '4,4096', 0], ['logarithm', '300,256', 1], ['streamed', '300,256', 1, 1], ['logarithm streamed', '300,256', 0, 1], ['turned round', '300,256', 0, 1], ['logarithm chosen', '300,256', 0]) {
   my ($name, $shape, $trails, $streams) = @$case;

@@ -1,6 +1,6 @@
 #!/usr/bin/perl
-# Sorts of flags are parted, and sorts of which only the first places are read stop there (fusion/schedule_sort.c); scatters of rows into a number are gathers of their
-# updates (fusion/rewrite_rows.c), of which those that say `unread` are not stored. How many kernels each is, and the answer on each device here. Output: TAP.
+# Sorts of flags are parted, and sorts of which only the first places are read stop there (fusion/schedule/sort.c); scatters of rows into a number are gathers of their
+# updates (fusion/rewrite/rows.c), of which those that say `unread` are not stored. How many kernels each is, and the answer on each device here. Output: TAP.
 use strict;
 use warnings;
 use Test::More;

@@ -1,6 +1,6 @@
 #!/usr/bin/perl
-# Taps of a convolution that read nothing but padding are left out (fusion/rewrite_taps.c), those that do at most positions become products of their own
-# (fusion/rewrite_tap_boxes.c): which, and the answer on each device here. Output: TAP.
+# Taps of a convolution that read nothing but padding are left out (fusion/rewrite/taps.c), those that do at most positions become products of their own
+# (fusion/rewrite/tap_boxes.c): which, and the answer on each device here. Output: TAP.
 use strict;
 use warnings;
 use Test::More;

@@ -1,5 +1,5 @@
 #!/usr/bin/perl
-# Sums that a select leaves out behind a count (fusion/emit_wanted.c): products and reductions are right whatever the count is, and what is not wanted is not
+# Sums that a select leaves out behind a count (fusion/emit/wanted.c): products and reductions are right whatever the count is, and what is not wanted is not
 # computed. inspect-kernel's inputs are zeros, so that there a condition below the count wants nothing and its opposite everything. Output: TAP.
 use strict;
 use warnings;

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Prints the coefficients of ir/kir_math_erf.c: erf(x) = x Q(t), t = S x^2 - 1, |x| <= 3.93, relative minimax by Lawson's reweighting
+"""Prints the coefficients of ir/math/erf.c: erf(x) = x Q(t), t = S x^2 - 1, |x| <= 3.93, relative minimax by Lawson's reweighting
 (C. L. Lawson, 1961), each coefficient rounded to f32 from the highest power down and the rest fitted again.
 Needs numpy and mpmath."""
 import mpmath

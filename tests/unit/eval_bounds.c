@@ -1,6 +1,6 @@
 /* The bounds of the reference: the f32 evaluation of every operator, family and random graph lies within them and comes near; thresholds leave
    both sides open; every allocation may fail. */
-#include "ir/eval_private.h"
+#include "ir/eval/private.h"
 #include "tests/unit/eval_support.h"
 
 /* ---- bounds: every float operator alone, then in random graphs ---- */

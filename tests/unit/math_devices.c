@@ -1,6 +1,6 @@
 /* The transcendental functions on every device this machine has: expanded and legalised for its capabilities, generated, compiled by its
    driver and compared with long double. What the promises of ir/kir_math.def are worth in practice. Arguments: parts of selectors. */
-#include "ir/kir_math_private.h"
+#include "ir/math/private.h"
 #include "runtime/rt_common.h"
 #include "runtime/targets.h"
 #include "tests/tap.h"

@@ -4,7 +4,7 @@
    flushing denormals. The interpreter of kernel IR must agree with the model bit for bit.
    Arguments: a number in place of 8191, and the name of one function. */
 #include "ir/kir_interp.h"
-#include "ir/kir_math_private.h"
+#include "ir/math/private.h"
 #include "tests/tap.h"
 #include "tests/unit/math_support.h"
 #include <float.h>

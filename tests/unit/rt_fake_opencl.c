@@ -1,7 +1,7 @@
 /* An OpenCL that is only a table of functions, in place of the library that the loader would find: it knows one kernel (rt_kernels.h), keeps the books of
    what was created and not released, and fails the n-th call that can fail, for every n and every kind of error, as each family of drivers. What must
    hold: a call that matters gives its own result, others change nothing, nothing is left over, a lost device stays lost. And what is known to be wrong with
-   each family of drivers (runtime/rt_opencl_device.c) is seen in what is asked of the driver. */
+   each family of drivers (runtime/opencl/device.c) is seen in what is asked of the driver. */
 #include "runtime/rt_opencl.h"
 #include "runtime/targets.h"
 #include "tests/tap.h"

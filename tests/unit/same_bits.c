@@ -2,8 +2,8 @@
    each; what the legaliser can repair gives the bits of the interpreter without it, and what it cannot is refused by the name of the probe. */
 #include "ir/kir_interp.h"
 #include "ir/kir_pass.h"
-#include "ir/kir_text.h"
-#include "ir/kir_verify.h"
+#include "ir/kir/text.h"
+#include "ir/kir/verify.h"
 #include "tests/tap.h"
 #include <sinter/backend.h>
 #include <sinter/sinter.h>

@@ -1,0 +1,538 @@
+/* Attention of many queries where local memory is near: a workgroup has 32 queries, and keys come in tiles of 64 or 32. A tile's scores are the product of
+   two panels in local memory, sixteen or eight cells an item; then four items share a query and weigh its keys, a part each; then the weights, in local
+   memory again, multiply the tile's values, which have taken the room of its keys. Every element of keys and values is fetched once a group, in whole
+   vectors. Rows of panels begin four banks apart (keys of neighbouring items are neighbours) and rows of scores sixteen: no bank is asked twice at once.
+   Where there are matrix units for the elements, both products are theirs, and a group has as many queries as its subgroups have rows of fragments.
+   Queries and keys that tiles do not divide: the last tile begins earlier; queries are then computed twice, keys counted once. */
+#include "fusion/schedule/attention_local.h"
+#include <float.h>
+#include <math.h>
+
+enum { ROWS = 32, ITEMS = ATTEND_ITEMS, ACROSS = 16, DOWN = ITEMS / ACROSS, CELL_ROWS = ROWS / DOWN, VECTOR = ATTEND_VECTOR };
+enum {
+  MOST_KEYS = ATTEND_MOST_KEYS,
+  MOST_CELLS = CELL_ROWS * MOST_KEYS / ACROSS,
+  MOST_WIDTH = 256,
+  MOST_STATE = ATTEND_MOST_VECTORS + 1 + ATTENTION_REDUCES
+};
+
+/* Values of one item: of the query and quarter that it weighs for, and of the rows and columns of the result that it adds up. */
+typedef struct state {
+  uint32_t extremum, sums[ATTENTION_REDUCES], results[ATTEND_MOST_VECTORS];
+} state;
+
+static ir_expr place(const local_tile *s, ir_expr row, int64_t stride, ir_expr column) {
+  expr_pool *x = s->t->e->x;
+  return expr_add(x, expr_mul(x, row, expr_int(x, stride)), column);
+}
+static ir_expr own_part(const local_tile *s) { return expr_mod(s->t->e->x, s->item, s->share); }
+static ir_expr own_query(const local_tile *s) { return expr_div(s->t->e->x, s->item, s->share); }
+static void set_query(local_tile *s, ir_expr number) { s->t->now[s->t->a->row] = expr_add(s->t->e->x, s->row, number); }
+
+static void barrier(local_tile *s) { kir_barrier(s->t->e->k, KIR_SYNC_LOCAL); }
+
+/* ---- panels ---- */
+
+typedef enum { QUERIES, KEYS, VALUES } operand;
+
+/* Four neighbours along the inner axis, or the values' width, of row `row` of the operand's tile. */
+static uint32_t fetch_vector(local_tile *s, operand which, ir_expr row, ir_expr column) {
+  attend *t = s->t;
+  expr_pool *x = t->e->x;
+  const ir_expr at = emit_lanes(t->e, column, VECTOR);
+  map_access where;
+  uint32_t node;
+  if (which == QUERIES) {
+    set_query(s, row);
+    node = attend_query_node(t);
+    where = attend_query_place(t, at);
+  } else {
+    t->key = expr_add(x, s->first, row);
+    if (which == VALUES && t->a->depth >= 0) t->now[t->a->depth] = at;
+    node = which == KEYS ? attend_key_node(t) : attend_values_node(t);
+    where = which == KEYS ? attend_key_place(t, at) : attend_values_place(t);
+  }
+  const uint32_t value = attend_f32(t, emit_value(t->e, node, &where));
+  emit_scalar_lanes(t->e);
+  return value;
+}
+
+/* All loads of the item, then all its stores: neighbours in a row of the operand are neighbouring items. */
+static void fill_panel(local_tile *s, operand which, const attend_array *panel, int64_t rows, int64_t width) {
+  enum { MOST = MOST_KEYS * MOST_WIDTH / VECTOR / ITEMS };
+  emit *e = s->t->e;
+  expr_pool *x = e->x;
+  const int64_t across = width / VECTOR, count = rows * across / ITEMS;
+  uint32_t values[MOST];
+  ir_expr row[MOST], column[MOST];
+  for (int64_t i = 0; i < count; i++) {
+    const ir_expr at = expr_add(x, s->item, expr_int(x, i * ITEMS));
+    row[i] = expr_div(x, at, across);
+    column[i] = expr_mul(x, expr_mod(x, at, across), VECTOR);
+    values[i] = fetch_vector(s, which, row[i], column[i]);
+  }
+  for (int64_t i = 0; i < count; i++) {
+    attend_store(s->t, panel, place(s, row[i], attend_panel_pitch(s, width), emit_lanes(e, column[i], VECTOR)), values[i]);
+    emit_scalar_lanes(e);
+  }
+}
+
+static uint32_t panel_vector(local_tile *s, const attend_array *panel, int64_t stride, ir_expr row, ir_expr column) {
+  const uint32_t value = attend_load(s->t, panel, place(s, row, stride, emit_lanes(s->t->e, column, VECTOR)));
+  emit_scalar_lanes(s->t->e);
+  return value;
+}
+
+/* ---- scores ---- */
+
+/* Row i, and key j, of the cells of an item. */
+static ir_expr cell_row(const local_tile *s, uint32_t i) {
+  return expr_add(s->t->e->x, expr_div(s->t->e->x, s->item, ACROSS), (ir_expr)i * DOWN);
+}
+static ir_expr cell_key(const local_tile *s, uint32_t j) {
+  return expr_add(s->t->e->x, expr_mod(s->t->e->x, s->item, ACROSS), (ir_expr)j * ACROSS);
+}
+
+static void multiply_scores(local_tile *s, ir_expr d, uint32_t *acc) {
+  emit *e = s->t->e;
+  const uint32_t keys = s->keys / ACROSS;
+  uint32_t query[CELL_ROWS], key[MOST_KEYS / ACROSS];
+  for (uint32_t i = 0; i < CELL_ROWS; i++) query[i] = panel_vector(s, &s->query, attend_panel_pitch(s, s->inner), cell_row(s, i), d);
+  for (uint32_t j = 0; j < keys; j++) key[j] = panel_vector(s, &s->panel, attend_panel_pitch(s, s->inner), cell_key(s, j), d);
+  for (uint32_t lane = 0; lane < VECTOR; lane++) {
+    uint32_t own[MOST_KEYS / ACROSS];
+    for (uint32_t j = 0; j < keys; j++) own[j] = attend_lane(s->t, key[j], lane);
+    for (uint32_t i = 0; i < CELL_ROWS; i++) {
+      const uint32_t from = attend_lane(s->t, query[i], lane);
+      for (uint32_t j = 0; j < keys; j++) acc[i * keys + j] = kir_3(e->k, KIR_fma, from, own[j], acc[i * keys + j]);
+    }
+  }
+}
+
+static void make_scores(local_tile *s) {
+  emit *e = s->t->e;
+  const uint32_t keys = s->keys / ACROSS, cells = CELL_ROWS * keys;
+  uint32_t acc[MOST_CELLS], carried[MOST_CELLS];
+  for (uint32_t i = 0; i < cells; i++) acc[i] = kir_const_float(e->k, kir_t(SNT_F32, 1), 0);
+  const ir_expr d = emit_loop(e, &(emit_loop_info){.name = "d",
+                                                   .lo = 0,
+                                                   .hi = expr_int(e->x, s->inner),
+                                                   .step = VECTOR,
+                                                   .whole = true,
+                                                   .carry_count = cells,
+                                                   .initial = acc,
+                                                   .carried = carried});
+  multiply_scores(s, d, carried);
+  emit_loop_end(e, d, cells, carried, acc);
+  for (uint32_t i = 0; i < CELL_ROWS; i++)
+    for (uint32_t j = 0; j < keys; j++)
+      attend_store(s->t, &s->scores, place(s, cell_row(s, i), attend_scores_pitch(s), cell_key(s, j)), acc[i * keys + j]);
+}
+
+/* ---- weights ---- */
+
+/* A slot each for the items of a query: nobody waits for who writes. */
+static void store_own(local_tile *s, const attend_array *array, uint32_t value) { attend_store(s->t, array, s->item, value); }
+static uint32_t load_first(local_tile *s, const attend_array *array, ir_expr row) {
+  return attend_load(s->t, array, expr_mul(s->t->e->x, row, s->share));
+}
+static uint32_t load_parts(local_tile *s, const attend_array *array, ir_expr row) {
+  const uint32_t value = attend_load(s->t, array, place(s, row, s->share, emit_lanes(s->t->e, 0, s->share)));
+  emit_scalar_lanes(s->t->e);
+  return value;
+}
+
+/* Vector v of the keys that the item weighs, as the lanes at hand. */
+static ir_expr open_keys(local_tile *s, uint32_t v) {
+  expr_pool *x = s->t->e->x;
+  const ir_expr at = emit_lanes(s->t->e, expr_add(x, expr_mul(x, own_part(s), VECTOR), (ir_expr)(v * VECTOR * s->share)), VECTOR);
+  s->t->key = expr_add(x, s->first, at);
+  return at;
+}
+
+/* Keys that an earlier tile has counted are `without`. */
+static uint32_t if_new(local_tile *s, ir_expr at, uint32_t value, uint32_t without) {
+  emit *e = s->t->e;
+  if (s->even || e->failed || e->k->failed) return value;
+  const map_condition is_new = {.value = at, .lo = s->skip, .hi = s->keys};
+  const uint32_t lanes = emit_value_type(e, value).lanes < VECTOR ? VECTOR : 1;
+  if (lanes > 1) value = kir_splat(e->k, value, lanes);
+  return kir_3(e->k, KIR_select, emit_conditions(e, 1, &is_new), value, without);
+}
+
+static void keep_scores(local_tile *s, uint32_t *kept) {
+  attend *t = s->t;
+  emit *e = t->e;
+  uint32_t most = 0;
+  set_query(s, own_query(s));
+  for (uint32_t v = 0; v < s->keys / VECTOR / s->share; v++) {
+    const ir_expr at = open_keys(s, v);
+    kept[v] = attend_load(t, &s->scores, place(s, own_query(s), attend_scores_pitch(s), at));
+    attend_remember(t, t->a->scores, kept[v]);
+    if (attend_kept(t) != t->a->scores) kept[v] = attend_f32(t, attend_value(t, attend_kept(t)));
+    if (t->a->exp_count) {
+      kept[v] = if_new(s, at, kept[v], attend_start(t, VECTOR));
+      const uint32_t own = attend_across(t, kept[v]);
+      most = most ? attend_extremum(t, most, own) : own;
+    }
+    emit_scalar_lanes(e);
+  }
+  if (most) store_own(s, &s->most, most);
+}
+
+/* The extremum moves on; sums so far, and by way of `correction` results, follow it. */
+static void move_extremum(local_tile *s, state *now) {
+  attend *t = s->t;
+  if (!t->a->exp_count) {
+    attend_refer(t, 0);
+    return;
+  }
+  const uint32_t before = attend_finite(t, now->extremum);
+  now->extremum = attend_extremum(t, now->extremum, attend_across(t, load_parts(s, &s->most, own_query(s))));
+  attend_refer(t, attend_finite(t, now->extremum));
+  for (uint32_t i = 0; i < t->a->sum_count; i++)
+    now->sums[i] = attend_scaled(s->t, attend_correction(t, t->a->sum_exp[i], before), now->sums[i]);
+  const uint32_t factor = attend_correction(t, t->a->weight_exp, before);
+  if (factor) store_own(s, &s->correction, factor);
+}
+
+static void weigh_keys(local_tile *s, const uint32_t *kept, state *now) {
+  attend *t = s->t;
+  emit *e = t->e;
+  uint32_t terms[ATTENTION_REDUCES];
+  const uint32_t nothing = kir_const_float(e->k, kir_t(SNT_F32, VECTOR), 0);
+  set_query(s, own_query(s));
+  move_extremum(s, now);
+  for (uint32_t v = 0; v < s->keys / VECTOR / s->share; v++) {
+    const ir_expr at = open_keys(s, v);
+    const uint32_t weight = if_new(s, at, attend_f32(t, attend_weigh(t, kept[v], terms)), nothing);
+    for (uint32_t i = 0; i < t->a->sum_count; i++) {
+      const uint32_t term = if_new(s, at, attend_f32(t, terms[i]), nothing);
+      now->sums[i] = kir_2(e->k, KIR_add, now->sums[i], attend_sum(t, term, VECTOR));
+    }
+    if (s->fragments) attend_mma_weight(s, at, weight);
+    else attend_store(t, &s->weights, place(s, own_query(s), attend_weights_pitch(s), at), weight);
+    emit_scalar_lanes(e);
+  }
+}
+
+/* ---- results ---- */
+
+static ir_expr result_row(const local_tile *s, uint32_t i) {
+  return expr_add(s->t->e->x, expr_div(s->t->e->x, s->item, s->columns), (ir_expr)(i * s->rows));
+}
+ir_expr attend_result_column(const local_tile *s, uint32_t v) {
+  expr_pool *x = s->t->e->x;
+  return expr_mul(x, expr_add(x, expr_mod(x, s->item, s->columns), (ir_expr)(v * s->columns)), VECTOR);
+}
+static uint32_t result_rows(const local_tile *s) { return s->queries / s->rows; }
+
+static void multiply_values(local_tile *s, ir_expr key, uint32_t *acc) {
+  emit *e = s->t->e;
+  uint32_t weight[ROWS];
+  for (uint32_t i = 0; i < result_rows(s); i++) weight[i] = panel_vector(s, &s->weights, attend_weights_pitch(s), result_row(s, i), key);
+  for (uint32_t lane = 0; lane < VECTOR; lane++)
+    for (uint32_t v = 0; v < s->vectors; v++) {
+      const uint32_t value = panel_vector(s, &s->panel, attend_panel_pitch(s, s->depth), expr_add(e->x, key, lane),
+                                          attend_result_column(s, v));
+      for (uint32_t i = 0; i < result_rows(s); i++) {
+        uint32_t *cell = &acc[i * s->vectors + v];
+        *cell = kir_3(e->k, KIR_fma, attend_lane(s->t, weight[i], lane), value, *cell);
+      }
+    }
+}
+
+static void add_values(local_tile *s, state *now) {
+  emit *e = s->t->e;
+  const uint32_t cells = result_rows(s) * s->vectors;
+  uint32_t carried[ATTEND_MOST_VECTORS];
+  if (s->fragments) {
+    attend_mma_values(s, s->t->a->weight_exp ? load_first(s, &s->correction, result_row(s, 0)) : 0, now->results);
+    return;
+  }
+  for (uint32_t i = 0; i < result_rows(s) && s->t->a->weight_exp; i++) {
+    const uint32_t factor = load_first(s, &s->correction, result_row(s, i));
+    for (uint32_t v = 0; v < s->vectors; v++)
+      now->results[i * s->vectors + v] = attend_scaled(s->t, factor, now->results[i * s->vectors + v]);
+  }
+  const ir_expr key = emit_loop(e, &(emit_loop_info){.name = "n",
+                                                     .lo = 0,
+                                                     .hi = s->keys,
+                                                     .step = VECTOR,
+                                                     .whole = true,
+                                                     .carry_count = cells,
+                                                     .initial = now->results,
+                                                     .carried = carried});
+  multiply_values(s, key, carried);
+  emit_loop_end(e, key, cells, carried, now->results);
+}
+
+/* ---- tiles ---- */
+
+static uint32_t pack_state(const local_tile *s, const state *from, uint32_t *list) {
+  uint32_t n = 0;
+  list[n++] = from->extremum;
+  for (uint32_t i = 0; i < s->t->a->sum_count; i++) list[n++] = from->sums[i];
+  for (uint32_t i = 0; i < result_rows(s) * s->vectors; i++) list[n++] = from->results[i];
+  return n;
+}
+static void unpack_state(const local_tile *s, const uint32_t *list, state *to) {
+  uint32_t n = 0;
+  to->extremum = list[n++];
+  for (uint32_t i = 0; i < s->t->a->sum_count; i++) to->sums[i] = list[n++];
+  for (uint32_t i = 0; i < result_rows(s) * s->vectors; i++) to->results[i] = list[n++];
+}
+
+static void do_tile(local_tile *s, state *now) {
+  uint32_t kept[MOST_KEYS / VECTOR];
+  barrier(s); /* the tile before has been multiplied */
+  fill_panel(s, KEYS, &s->panel, s->keys, s->inner);
+  barrier(s);
+  (s->fragments ? attend_mma_scores : make_scores)(s);
+  barrier(s);
+  fill_panel(s, VALUES, &s->panel, s->keys, s->depth);
+  keep_scores(s, kept);
+  if (s->fragments) fragment_barrier(s->t->e); /* a subgroup's rows are its own */
+  else barrier(s);
+  weigh_keys(s, kept, now);
+  barrier(s);
+  add_values(s, now);
+}
+
+/* A loop that carries the state: `inside` is it in the body, `now` before and after. */
+typedef struct state_loop {
+  ir_expr at;
+  uint32_t count, list[MOST_STATE], carried[MOST_STATE];
+} state_loop;
+static void open_loop(local_tile *s, state_loop *l, emit_loop_info info, const state *now, state *inside) {
+  l->count = pack_state(s, now, l->list);
+  info.carry_count = l->count;
+  info.initial = l->list;
+  info.carried = l->carried;
+  l->at = emit_loop(s->t->e, &info);
+  unpack_state(s, l->carried, inside);
+}
+static void close_loop(local_tile *s, state_loop *l, const state *inside, state *now) {
+  pack_state(s, inside, l->carried);
+  emit_loop_end(s->t->e, l->at, l->count, l->carried, l->list);
+  unpack_state(s, l->list, now);
+}
+
+/* As do_tile, where every item of the group says `wanted`. */
+static void do_tile_if(local_tile *s, uint32_t wanted, state *now) {
+  emit *e = s->t->e;
+  const uint32_t one = kir_const_int(e->k, kir_t(SNT_U32, 1), 1), none = kir_const_int(e->k, kir_t(SNT_U32, 1), 0);
+  const ir_expr trips = emit_var_for(e, "wanted", kir_3(e->k, KIR_select, wanted, one, none), 0, 2);
+  state_loop once;
+  state inside;
+  open_loop(s, &once, (emit_loop_info){.name = "once", .lo = 0, .hi = trips, .step = 1, .flags = KIR_LOOP_ROLLED}, now, &inside);
+  do_tile(s, &inside);
+  close_loop(s, &once, &inside, now);
+}
+
+/* Some query of the group has met no key yet that counts. */
+static uint32_t any_unseen(local_tile *s, const state *now, double low) {
+  emit *e = s->t->e;
+  uint32_t least = now->extremum;
+  barrier(s);
+  store_own(s, &s->most, now->extremum);
+  barrier(s);
+  for (uint32_t i = 0; i < s->queries; i++) {
+    const uint32_t own = load_first(s, &s->most, i);
+    least = i ? kir_2(e->k, KIR_min, least, own) : own;
+  }
+  return kir_2(e->k, KIR_le, least, kir_const_float(e->k, kir_t(SNT_F32, 1), low == -INFINITY ? -FLT_MAX : low / 2));
+}
+
+/* Which tiles a pass does: all, or those that masks do not leave out as a whole, or in the second pass the others, where a query met nothing that counts. */
+typedef struct tile_pass {
+  bool masks;
+  uint32_t second, unseen; /* bools */
+} tile_pass;
+
+static void do_tile_of(local_tile *s, const tile_pass *p, state *now) {
+  emit *e = s->t->e;
+  const attend_block block = {s->row, s->first, s->queries, s->keys};
+  double low;
+  const uint32_t masked = p->masks ? attend_all_masked(s->t, &block, &low) : 0;
+  if (masked) do_tile_if(s, kir_3(e->k, KIR_select, p->second, kir_2(e->k, KIR_and, masked, p->unseen), kir_1(e->k, KIR_not, masked)), now);
+  else do_tile(s, now);
+}
+
+static void do_tiles(local_tile *s, const tile_pass *p, state *now) {
+  attend *t = s->t;
+  emit *e = t->e;
+  expr_pool *x = e->x;
+  state_loop b;
+  state inside;
+  open_loop(s, &b, (emit_loop_info){.name = "b", .lo = 0, .hi = t->a->keys, .step = s->keys, .whole = s->even}, now, &inside);
+  s->first = b.at;
+  if (!s->even) {
+    const ir_expr last = expr_sub(x, t->a->keys, s->keys);
+    s->first = emit_var_for(e, "first", emit_expr(e, expr_min(x, b.at, last)), 0, expr_add(x, last, 1));
+    s->skip = emit_var_for(e, "skip", emit_expr(e, expr_sub(x, b.at, s->first)), 0, s->keys);
+  }
+  do_tile_of(s, p, &inside);
+  close_loop(s, &b, &inside, now);
+}
+
+static void do_passes(local_tile *s, state *now) {
+  emit *e = s->t->e;
+  const attend_block any = {s->row, 0, s->queries, s->keys};
+  double low;
+  if (s->t->a->keys == (ir_expr)s->keys || !attend_all_masked(s->t, &any, &low)) {
+    do_tiles(s, &(tile_pass){0}, now);
+    return;
+  }
+  state_loop pass;
+  state inside;
+  open_loop(s, &pass, (emit_loop_info){.name = "pass", .lo = 0, .hi = 2, .step = 1, .flags = KIR_LOOP_ROLLED}, now, &inside);
+  const tile_pass which = {true, kir_2(e->k, KIR_ne, emit_expr(e, pass.at), kir_const_int(e->k, kir_t(SNT_U32, 1), 0)),
+                           any_unseen(s, &inside, low)};
+  do_tiles(s, &which, &inside);
+  close_loop(s, &pass, &inside, now);
+}
+
+static void store_results(local_tile *s, const state *now) {
+  attend *t = s->t;
+  emit *e = t->e;
+  barrier(s);
+  if (t->a->exp_count) store_own(s, &s->most, now->extremum);
+  for (uint32_t i = 0; i < t->a->sum_count; i++) store_own(s, &s->sums[i], now->sums[i]);
+  barrier(s);
+  t->key = 0;
+  for (uint32_t i = 0; i < result_rows(s); i++) {
+    uint32_t sums[ATTENTION_REDUCES];
+    set_query(s, result_row(s, i));
+    const uint32_t extremum = t->a->exp_count ? load_first(s, &s->most, result_row(s, i)) : now->extremum;
+    for (uint32_t k = 0; k < t->a->sum_count; k++) sums[k] = kir_1(e->k, KIR_hred_add, load_parts(s, &s->sums[k], result_row(s, i)));
+    const uint32_t scale = attend_finish(t, extremum, sums);
+    for (uint32_t v = 0; v < s->vectors; v++) {
+      if (t->a->depth >= 0) t->now[t->a->depth] = emit_lanes(e, attend_result_column(s, v), VECTOR);
+      attend_output(t, attend_scaled(s->t, scale, now->results[i * s->vectors + v]));
+      emit_scalar_lanes(e);
+    }
+  }
+}
+
+/* ---- shape ---- */
+
+static int64_t widest(const local_tile *s) { return s->inner > s->depth ? s->inner : s->depth; }
+
+static int64_t room(const local_tile *s) {
+  const int64_t panels = s->queries * attend_panel_pitch(s, s->inner) + s->keys * attend_panel_pitch(s, widest(s)),
+                weights = s->fragments && !s->units.overlays ? s->queries * attend_weights_row(s) : 0,
+                slots = (2 + (int64_t)s->t->a->sum_count) * ITEMS;
+  return (panels + weights) * (s->fragments ? ir_dtypes[s->element].bytes : 4) + 4 * (s->queries * attend_scores_pitch(s) + slots);
+}
+
+static bool divide_result(local_tile *s) {
+  s->columns = s->fragments ? s->share : ACROSS;
+  while (s->depth / VECTOR % s->columns) s->columns /= 2;
+  s->rows = ITEMS / s->columns;
+  s->vectors = (uint32_t)(s->depth / VECTOR / s->columns);
+  return s->rows <= s->queries && s->queries / s->rows * s->vectors <= ATTEND_MOST_VECTORS;
+}
+
+/* The larger tile that local memory holds. */
+static bool pick_keys(local_tile *s) {
+  const int64_t most = (int64_t)cost_local_room(s->t->c->options->profile);
+  const expr_pool *x = s->t->c->graph->pool;
+  int64_t rows = s->queries, keys = MOST_KEYS;
+  (void)expr_is_const(x, s->t->a->extent[s->t->a->row], &rows);
+  (void)expr_is_const(x, s->t->a->keys, &keys);
+  for (s->keys = MOST_KEYS; s->keys > MOST_KEYS / 2 && (keys < s->keys || room(s) > most);) s->keys /= 2;
+  return rows >= s->queries && keys >= s->keys && room(s) <= most;
+}
+
+/* Widths come in whole vectors for all items. */
+static bool pick_shape(local_tile *s) {
+  const attend *t = s->t;
+  const cost_profile *p = t->c->options->profile;
+  expr_pool *x = t->c->graph->pool;
+  if (t->a->row < 0 || t->a->depth < 0 || !expr_is_const(x, t->a->extent[t->a->depth], &s->depth) ||
+      !expr_is_const(x, t->a->inner_extent, &s->inner))
+    return false;
+  if (s->inner % ACROSS || s->depth % ACROSS || s->inner > MOST_WIDTH || s->depth > MOST_WIDTH || (p->max_items && p->max_items < ITEMS))
+    return false;
+  s->fragments = attend_mma_find(s);
+  if (s->fragments && divide_result(s) && pick_keys(s)) return true;
+  s->fragments = false;
+  s->queries = ROWS;
+  s->share = ITEMS / ROWS;
+  return divide_result(s) && pick_keys(s);
+}
+
+/* Below an eighth of the device's units it is quicker with a workgroup a query; on matrix units four times as many fit into that time (instructions of a
+   query: a sixth). */
+bool attend_local_fits(const attend *t, int64_t *queries, int64_t *keys) {
+  enum { TIMES_AS_FAST = 8, ON_UNITS = 4 };
+  const expr_pool *x = t->c->graph->pool;
+  attend own = *t;
+  local_tile s = {.t = &own};
+  if (schedule_is_explicit(t->c) || !pick_shape(&s)) return false;
+  const double groups = (double)schedule_hint(x, attend_batch(t)) * (double)schedule_hint(x, t->a->extent[t->a->row]) / s.queries;
+  if (groups * TIMES_AS_FAST * (s.fragments ? ON_UNITS : 1) < t->c->options->profile->units) return false;
+  *queries = s.queries;
+  *keys = s.keys;
+  return true;
+}
+
+static attend_array array_of(local_tile *s, const char *name, int32_t element, int64_t elements) {
+  kir_memory m = {.name = name, .space = KIR_LOCAL, .access = KIR_READ | KIR_WRITE, .rank = 1, .align = 64}; /* wmma asks for 32 */
+  m.type = kir_t(element, 1);
+  m.dims[0] = (uint64_t)elements;
+  return (attend_array){kir_memory_add(s->t->e->k, &m), element, 0};
+}
+
+static void make_arrays(local_tile *s) {
+  const attention *a = s->t->a;
+  const int32_t element = s->fragments ? s->element : SNT_F32;
+  s->query = array_of(s, "queries", element, s->queries * attend_panel_pitch(s, s->inner));
+  s->panel = array_of(s, "panel", element, s->keys * attend_panel_pitch(s, widest(s)));
+  s->scores = array_of(s, "scores", SNT_F32, s->queries * attend_scores_pitch(s));
+  s->weights = s->fragments ? array_of(s, "weights", element, s->queries * attend_weights_row(s)) : s->scores;
+  if (s->fragments && s->units.overlays && !s->t->e->k->failed) s->t->e->k->memories.at[s->weights.memory].overlay = 1 + s->scores.memory;
+  if (a->exp_count) s->most = array_of(s, "most", SNT_F32, ITEMS);
+  if (a->weight_exp) s->correction = array_of(s, "correction", SNT_F32, ITEMS);
+  for (uint32_t i = 0; i < a->sum_count; i++) s->sums[i] = array_of(s, attend_sum_names[i], SNT_F32, ITEMS);
+}
+
+static void place_rows(local_tile *s) {
+  attend *t = s->t;
+  emit *e = t->e;
+  expr_pool *x = e->x;
+  const ir_expr rows = t->a->extent[t->a->row], parts = expr_ceil_div(x, rows, s->queries), groups = expr_mul(x, attend_batch(t), parts);
+  int64_t literal;
+  t->groups = groups;
+  t->group_number = emit_group(e, groups);
+  s->item = emit_item(e, 0, ITEMS);
+  if (s->fragments) {
+    matrix_units_use(e, &s->units);
+    s->warp = emit_var_for(e, "w", kir_id(e->k, KIR_sg_id, 0), 0, ITEMS / s->units.lanes);
+  }
+  attend_set_batch(t, expr_div(x, t->group_number, parts));
+  s->row = expr_mul(x, expr_mod(x, t->group_number, parts), s->queries);
+  if (expr_is_const(x, rows, &literal) && literal % s->queries == 0) return;
+  const ir_expr last = expr_sub(x, rows, s->queries);
+  e->same = true;
+  s->row = emit_var_for(e, "row", emit_expr(e, expr_min(x, s->row, last)), 0, expr_add(x, last, 1));
+}
+
+snt_result attend_build_local(attend *t, uint32_t choice, uint32_t guard_count, const plan_condition *guards) {
+  local_tile s = {.t = t};
+  SNT_TRY(attend_begin(t, "attention"));
+  emit *e = t->e;
+  if (!pick_shape(&s)) e->failed = true;
+  int64_t keys;
+  s.even = expr_is_const(e->x, t->a->keys, &keys) && keys % s.keys == 0;
+  place_rows(&s);
+  make_arrays(&s);
+  state now = {.extremum = attend_start(t, 1)};
+  for (uint32_t i = 0; i < t->a->sum_count; i++) now.sums[i] = kir_const_float(e->k, kir_t(SNT_F32, 1), 0);
+  for (uint32_t i = 0; i < result_rows(&s) * s.vectors; i++) now.results[i] = kir_const_float(e->k, kir_t(SNT_F32, VECTOR), 0);
+  fill_panel(&s, QUERIES, &s.query, s.queries, s.inner);
+  do_passes(&s, &now);
+  store_results(&s, &now);
+  return emit_end(e, t->groups, choice, guard_count, guards);
+}

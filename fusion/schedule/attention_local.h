@@ -1,0 +1,49 @@
+/* Shared by schedule/attention_local.c and schedule/attention_mma.c: one group's tile of queries and keys in local memory. */
+#ifndef FUSION_SCHEDULE_ATTENTION_LOCAL_H
+#define FUSION_SCHEDULE_ATTENTION_LOCAL_H
+#include "fusion/fragments.h"
+#include "fusion/schedule/attention_private.h"
+
+enum {
+  WEIGHT_PARTS = 2 /* leading bits and rest, on matrix units */,
+  ATTEND_ITEMS = 128,
+  ATTEND_VECTOR = 4,
+  ATTEND_MOST_KEYS = 64,
+  ATTEND_MOST_VECTORS = 16
+};
+
+typedef struct local_tile {
+  attend *t;
+  int64_t inner, depth;
+  bool fragments; /* products on matrix units: panels and weights keep elements of 16 bits */
+  matrix_units units;
+  int32_t element;
+  uint32_t queries, share;         /* of a tile; items that weigh the keys of one query, a part each */
+  uint32_t keys;                   /* of a tile */
+  uint32_t columns, rows, vectors; /* of the result's vectors: how many items lie across and down, and how many an item has across */
+  ir_expr item, warp, row, first,
+      skip;  /* warp: the item's subgroup; first: the tile's first key; skip: so many of its keys have been counted before */
+  bool even; /* tiles divide the keys */
+  attend_array query, panel, scores, weights, most, correction,
+      sums[ATTENTION_REDUCES]; /* panel: keys, then values; weights: the scores' room, where that can be */
+} local_tile;
+
+/* Elements from row to row of a panel of so many columns, of the scores and of the weights. */
+static inline int64_t attend_panel_pitch(const local_tile *s, int64_t width) {
+  return width + (s->fragments ? FRAGMENT_PAD / ir_dtypes[s->element].bytes : ATTEND_VECTOR);
+}
+static inline int64_t attend_scores_pitch(const local_tile *s) { return s->keys + (int64_t)s->share * ATTEND_VECTOR; }
+static inline int64_t attend_weights_pitch(const local_tile *s) {
+  return s->fragments ? attend_panel_pitch(s, s->keys) : attend_scores_pitch(s);
+}
+/* Elements of the weights that stand for a row of scores: of all parts of a subgroup's rows, which lie together, no more than those have bytes. */
+static inline int64_t attend_weights_row(const local_tile *s) { return 4 / ir_dtypes[s->element].bytes * attend_scores_pitch(s); }
+/* Vector v of the result that the item has: its column. */
+ir_expr attend_result_column(const local_tile *, uint32_t v);
+
+/* schedule/attention_mma.c */
+bool attend_mma_find(local_tile *); /* units for both products; fills what depends on them */
+void attend_mma_scores(local_tile *);
+void attend_mma_weight(local_tile *, ir_expr at, uint32_t weight);        /* of the item's query, at `at` of the tile's keys */
+void attend_mma_values(local_tile *, uint32_t factor, uint32_t *results); /* results * factor (0: 1) + weights * values */
+#endif

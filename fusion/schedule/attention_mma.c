@@ -1,0 +1,154 @@
+/* Both products of an attention tile on matrix units (schedule/attention_local.c has the tile). A subgroup has as many queries as a fragment has rows, and their
+   scores, weights and results to itself. Scores leave the fragments for local memory, where items weigh them; weights come back as two elements each, the leading
+   bits and what they leave: one alone would be rounded before it is divided by its row's sum, by up to twice what the graph's cast behind the division
+   allows. The tile's part of the result leaves by the scores' room, and items add it to what they hold, in f32. */
+#include "fusion/schedule/attention_local.h"
+
+enum { MOST_CELLS = 16 };
+
+/* ---- can they? ---- */
+
+/* From the weights down to their exp is nothing but factors of the row, which are applied to the result, and choices of 0: the largest weight is 1. */
+static bool is_exp(const attention *a, const ir_graph *g, uint32_t node) {
+  while (true) {
+    const attention_node *n = attention_at(a, node);
+    if (!n || n->kind != ATTENTION_WEIGHT) return false;
+    if (node == a->exps[a->weight_exp - 1].node) return true;
+    const ir_op op = (ir_op)ir_at(g, node)->op;
+    uint32_t from = 0;
+    if (op == IR_OP_mul || op == IR_OP_div) {
+      const attention_node *const side[2] = {attention_at(a, ir_arg(g, node, 0)), attention_at(a, ir_arg(g, node, 1))};
+      from = side[0] && side[0]->kind == ATTENTION_WEIGHT ? 0 : 1;
+      if (!side[1 - from] || side[1 - from]->kind != ATTENTION_ROW) return false;
+    } else if (op == IR_OP_select) {
+      const attention_node *taken = attention_at(a, ir_arg(g, node, 1));
+      from = taken && taken->kind == ATTENTION_WEIGHT ? 1 : 2;
+    } else if (op != IR_OP_cast && !(ir_ops[op].flags & IR_MOVEMENT)) {
+      return false;
+    }
+    node = ir_arg(g, node, from);
+  }
+}
+
+static bool are_of(const ir_graph *g, uint32_t contraction, int32_t element) {
+  return ir_at(g, ir_arg(g, contraction, 0))->type.dtype == element && ir_at(g, ir_arg(g, contraction, 1))->type.dtype == element;
+}
+
+bool attend_mma_find(local_tile *s) {
+  enum { MOST_SHARE = 4 };
+  const attention *a = s->t->a;
+  const ir_graph *g = s->t->c->graph;
+  const uint32_t weights = ir_arg(g, a->values, a->weights);
+  s->element = ir_at(g, weights)->type.dtype;
+  if ((s->element != SNT_F16 && s->element != SNT_BF16) || !are_of(g, a->values, s->element) || !are_of(g, a->scores, s->element))
+    return false;
+  if (!a->weight_exp || !is_exp(a, g, weights) || !matrix_units_find(s->t->c, s->element, &s->units)) return false;
+  const kir_mma *m = &s->units.size;
+  s->share = s->units.lanes / m->m;
+  s->queries = ATTEND_ITEMS / s->share;
+  const uint32_t least = ATTEND_MOST_KEYS / 2;
+  return s->share > 1 && s->share <= MOST_SHARE && ATTEND_ITEMS % s->units.lanes == 0 && least % m->n == 0 && least % m->k == 0 &&
+         s->inner % m->k == 0 && s->depth % m->n == 0 && m->n % (s->share * ATTEND_VECTOR) == 0 && s->depth / m->n <= MOST_CELLS;
+}
+
+/* ---- products ---- */
+
+/* Where the subgroup's rows begin. */
+static ir_expr own_rows(const local_tile *s, int64_t pitch) {
+  return expr_mul(s->t->e->x, s->warp, expr_int(s->t->e->x, s->units.size.m * pitch));
+}
+
+typedef struct product { /* the subgroup's rows of an array, whose `parts` lie one after the other and add up, times the panel */
+  const char *name;
+  const attend_array *rows;
+  int64_t row, rows_pitch, pitch, terms; /* row: elements of all parts; pitch: the panel's */
+  uint32_t parts, cells;                 /* cells: fragments of the result */
+  bool turned;                           /* the panel's rows are the result's columns, not the terms */
+} product;
+
+static void multiply(local_tile *s, const product *of, uint32_t *acc) {
+  emit *e = s->t->e;
+  expr_pool *x = e->x;
+  const kir_mma *m = &s->units.size;
+  uint32_t carried[MOST_CELLS], a[WEIGHT_PARTS];
+  for (uint32_t i = 0; i < of->cells; i++) acc[i] = i ? acc[0] : fragment_zero(e, of->name, SNT_F32);
+  const emit_loop_info loop = {
+      .name = "f", .hi = expr_int(x, of->terms), .step = m->k, .whole = true, .carry_count = of->cells, .initial = acc, .carried = carried};
+  const ir_expr term = emit_loop(e, &loop);
+  for (uint32_t p = 0; p < of->parts; p++) {
+    const ir_expr at = expr_add(x, own_rows(s, of->row), expr_add(x, term, expr_int(x, p * m->m * of->rows_pitch)));
+    a[p] = fragment_load(e, of->rows->memory, FRAGMENT_A, at, (uint32_t)of->rows_pitch, false);
+  }
+  const ir_expr pitch = expr_int(x, of->pitch);
+  for (uint32_t i = 0; i < of->cells; i++) {
+    const ir_expr column = (ir_expr)(i * m->n);
+    const ir_expr at = of->turned ? expr_add(x, expr_mul(x, column, pitch), term) : expr_add(x, expr_mul(x, term, pitch), column);
+    const uint32_t b = fragment_load(e, s->panel.memory, FRAGMENT_B, at, (uint32_t)of->pitch, of->turned);
+    for (uint32_t p = 0; p < of->parts; p++) carried[i] = fragment_multiply(e, a[p], b, carried[i]);
+  }
+  emit_loop_end(e, term, of->cells, carried, acc);
+}
+
+/* Sums into the scores' room, from its first column on. */
+static void put(local_tile *s, uint32_t cells, const uint32_t *acc) {
+  const int64_t pitch = attend_scores_pitch(s);
+  for (uint32_t i = 0; i < cells; i++)
+    fragment_store(s->t->e, s->scores.memory, expr_add(s->t->e->x, own_rows(s, pitch), (ir_expr)(i * s->units.size.n)), (uint32_t)pitch,
+                   acc[i]);
+}
+
+void attend_mma_scores(local_tile *s) {
+  const int64_t pitch = attend_panel_pitch(s, s->inner);
+  const uint32_t cells = s->keys / s->units.size.n;
+  uint32_t acc[MOST_CELLS];
+  multiply(s, &(product){"s", &s->query, pitch, pitch, pitch, s->inner, 1, cells, true}, acc);
+  put(s, cells, acc);
+}
+
+/* Of a weight, the bits that the element has room for. What it leaves is a number below its last one, so that the product of both parts errs by no more than f32. */
+static uint32_t leading(local_tile *s, uint32_t weight) {
+  kir_kernel *k = s->t->e->k;
+  const uint8_t lanes = kir_at(k, weight)->type.lanes;
+  const kir_type bits = kir_t(SNT_U32, lanes);
+  const uint32_t mask = kir_const_int(k, bits, s->element == SNT_BF16 ? 0xffff0000 : 0xffffe000);
+  return kir_bitcast(k, kir_t(SNT_F32, lanes), kir_2(k, KIR_and, kir_bitcast(k, bits, weight), mask));
+}
+
+void attend_mma_weight(local_tile *s, ir_expr at, uint32_t weight) {
+  emit *e = s->t->e;
+  expr_pool *x = e->x;
+  const int64_t pitch = attend_weights_pitch(s);
+  const ir_expr row = expr_mod(x, expr_div(x, s->item, s->share), s->units.size.m);
+  const ir_expr own = expr_add(x, own_rows(s, attend_weights_row(s)), expr_add(x, expr_mul(x, row, expr_int(x, pitch)), at));
+  for (uint32_t p = 0; p < WEIGHT_PARTS && !e->failed && !e->k->failed; p++) {
+    const uint32_t part = p + 1 < WEIGHT_PARTS ? leading(s, weight) : weight;
+    attend_store(s->t, &s->weights, expr_add(x, own, expr_int(x, p * s->units.size.m * pitch)), part);
+    weight = kir_2(e->k, KIR_sub, weight, part);
+  }
+}
+
+/* As many columns at a time as there is room for. */
+void attend_mma_values(local_tile *s, uint32_t factor, uint32_t *results) {
+  emit *e = s->t->e;
+  expr_pool *x = e->x;
+  const uint32_t n = s->units.size.n, cells = (uint32_t)s->depth / n, most = s->keys / n, vectors = n / (s->share * ATTEND_VECTOR);
+  uint32_t acc[MOST_CELLS];
+  const product weighted = {
+      "o",   &s->weights, attend_weights_row(s), attend_weights_pitch(s), attend_panel_pitch(s, s->depth), s->keys, WEIGHT_PARTS,
+      cells, false};
+  multiply(s, &weighted, acc);
+  const ir_expr own = expr_mul(x, expr_div(x, s->item, s->share), expr_int(x, attend_scores_pitch(s)));
+  for (uint32_t first = 0; first < cells; first += most) {
+    const uint32_t count = cells - first < most ? cells - first : most;
+    fragment_barrier(e);
+    put(s, count, acc + first);
+    fragment_barrier(e);
+    for (uint32_t v = 0; v < count * vectors; v++) {
+      const ir_expr column = emit_lanes(e, attend_result_column(s, v), ATTEND_VECTOR);
+      const uint32_t sum = attend_load(s->t, &s->scores, expr_add(x, own, column));
+      uint32_t *result = &results[first * vectors + v];
+      *result = factor ? kir_3(e->k, KIR_fma, factor, *result, sum) : kir_2(e->k, KIR_add, *result, sum);
+      emit_scalar_lanes(e);
+    }
+  }
+}

@@ -1,0 +1,79 @@
+/* Contractions on matrix units: what schedule/contract_local.c does, with a subgroup's part of the tile as fragments. These come out of the
+   panels as they lie there, by rows or by columns; results pass through a stage of each subgroup, since which lane holds what is the device's secret. */
+#include "fusion/contract_local.h"
+
+static ir_expr warp_place(const contract_local *l, bool columns) {
+  expr_pool *x = l->t->e->x;
+  const uint32_t across = l->shape.columns / l->warp_columns;
+  return columns ? expr_mul(x, expr_mod(x, l->warp, across), l->warp_columns) : expr_mul(x, expr_div(x, l->warp, across), l->warp_rows);
+}
+
+/* The fragment whose first row (or column) is `own` of the tile, and first term `term` of the step. */
+static uint32_t load_fragment(contract_local *l, const local_panel *p, ir_expr buffer, ir_expr own, uint32_t term) {
+  const uint32_t tile = p->columns ? l->shape.columns : l->shape.rows, pitch = (p->by_rows ? l->step : tile) + contract_mma_pad(l);
+  return fragment_load(l->t->e, p->memory, p->columns ? FRAGMENT_B : FRAGMENT_A, contract_local_element(l, p, buffer, own, term), pitch,
+                       p->by_rows == p->columns);
+}
+
+void contract_mma_multiply(contract_local *l, ir_expr buffer, uint32_t terms, uint32_t *acc) {
+  emit *e = l->t->e;
+  expr_pool *x = e->x;
+  const uint32_t rows = l->warp_rows / l->units.size.m, columns = l->warp_columns / l->units.size.n;
+  for (uint32_t term = 0; term < terms; term += l->units.size.k) {
+    uint32_t read[LOCAL_PANELS][MMA_MOST];
+    for (uint32_t p = 0; p < l->panel_count; p++) {
+      const bool across = l->panel[p].columns;
+      const ir_expr side = across ? l->units.size.n : l->units.size.m;
+      for (uint32_t i = 0; i < (across ? columns : rows); i++)
+        read[p][i] = load_fragment(l, &l->panel[p], buffer, expr_add(x, warp_place(l, across), i * side), term);
+    }
+    for (uint32_t s = 0; s < l->t->set.count; s++)
+      for (uint32_t i = 0; i < rows; i++)
+        for (uint32_t j = 0; j < columns; j++) {
+          uint32_t *cell = &acc[(s * rows + i) * columns + j];
+          *cell = fragment_multiply(e, read[l->panel_of[s][0]][i], read[l->panel_of[s][1]][j], *cell);
+        }
+  }
+}
+
+static uint32_t declare_stage(contract_local *l) {
+  emit *e = l->t->e;
+  kir_memory m = {
+      .name = "stage", .space = KIR_LOCAL, .access = KIR_READ | KIR_WRITE, .rank = 1, .align = 64, .type = kir_t(l->t->type.base, 1)};
+  m.dims[0] = contract_stage_bytes(l) / 4;
+  return kir_memory_add(e->k, &m);
+}
+
+/* Fragment by fragment: as many items as there are for a row then hold it, in vectors by turns, so that together they write whole sectors. */
+void contract_mma_store(contract_local *l, const uint32_t *acc) {
+  emit *e = l->t->e;
+  expr_pool *x = e->x;
+  const uint32_t stage = declare_stage(l), rows = l->warp_rows / l->units.size.m, columns = l->warp_columns / l->units.size.n,
+                 ld = contract_mma_stage(l);
+  const uint32_t share = l->units.lanes / l->units.size.m,
+                 vectors = l->units.size.n / (share * LOCAL_VECTOR); /* items of a row, vectors of each */
+  const ir_expr own = expr_mul(x, l->warp, l->units.size.m * ld), at = expr_mod(x, l->item, l->units.lanes);
+  const ir_expr row = expr_div(x, at, share), part = expr_mul(x, expr_mod(x, at, share), LOCAL_VECTOR),
+                lane = emit_lanes(e, 0, LOCAL_VECTOR);
+  const uint32_t lane_var = e->lane_var;
+  emit_scalar_lanes(e);
+  for (uint32_t i = 0; i < rows; i++)
+    for (uint32_t j = 0; j < columns; j++) {
+      uint32_t parts[MMA_MOST][CONTRACT_SET_MAX];
+      for (uint32_t s = 0; s < l->t->set.count; s++) {
+        fragment_store(e, stage, own, ld, acc[(s * rows + i) * columns + j]);
+        fragment_barrier(e);
+        for (uint32_t v = 0; v < vectors; v++) {
+          const ir_expr place = expr_add(x, expr_add(x, own, expr_mul(x, row, ld)), expr_add(x, part, (ir_expr)v * share * LOCAL_VECTOR));
+          const uint32_t index = emit_expr(e, place);
+          parts[v][s] = kir_load(e->k, stage, LOCAL_VECTOR, 1, &index);
+          if (!e->k->failed) kir_at(e->k, parts[v][s])->align = 4 * LOCAL_VECTOR;
+        }
+        fragment_barrier(e);
+      }
+      const uint32_t in = contract_local_row(l, expr_add(x, expr_add(x, warp_place(l, false), (ir_expr)i * l->units.size.m), row));
+      const ir_expr column = expr_add(x, expr_add(x, warp_place(l, true), (ir_expr)j * l->units.size.n), part);
+      for (uint32_t v = 0; v < vectors; v++)
+        contract_local_store(l, in, expr_add(x, column, (ir_expr)v * share * LOCAL_VECTOR), lane_var, lane, parts[v]);
+    }
+}

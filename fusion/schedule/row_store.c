@@ -1,0 +1,84 @@
+/* What is stored of a row: outputs of its shape vector by vector, those of an element a row once. */
+#include "fusion/schedule/row_private.h"
+
+static bool full_output_access(const row_job *j, uint32_t node, map_access *at) {
+  if (row_is_full(j, node)) return true;
+  for (uint32_t i = 0; i < j->group->count; i++) {
+    map_access moved = *at;
+    if (row_is_full(j, j->group->nodes[i]) && fusion_forward_access(j->c, j->group->nodes[i], node, &moved)) {
+      *at = moved;
+      return true;
+    }
+  }
+  return false;
+}
+
+static bool is_full_output(const row_job *j, uint32_t node) {
+  const ir_graph *g = j->c->graph;
+  return ir_tensor_elements(g->pool, &ir_at(g, node)->type) == ir_tensor_elements(g->pool, &j->full) && !row_is_reduce(j, node);
+}
+
+/* Of all full outputs, whatever vector of the row `at` is. */
+void row_store_at(row_job *j, const map_access *at, ir_expr column) {
+  emit *e = j->e;
+  row_fetch(j, j->sweeps, at);
+  for (uint32_t i = 0; i < j->group->output_count; i++) {
+    const uint32_t node = j->group->outputs[i];
+    map_access own = *at;
+    if (!is_full_output(j, node) || emit_is_stored(e, node)) continue; /* stored: the row is already there */
+    if (!full_output_access(j, node, &own)) {
+      e->failed = true;
+      return;
+    }
+    emit_store_where(e, node, &own, emit_value(e, node, &own), j->edge, &(map_condition){column, 0, j->columns});
+  }
+}
+
+void row_store_column(emit *e, void *user, ir_expr column) {
+  row_job *j = user;
+  ir_expr reduced_dims[SNT_MAX_RANK], reduced_at[SNT_MAX_RANK];
+  uint32_t count = 0;
+  for (uint32_t d = 0; d < j->full.rank; d++)
+    if (j->reduced[d]) reduced_dims[count++] = j->full.dims[d];
+  map_delinear(e->x, column, count, reduced_dims, reduced_at);
+  map_access at = {.rank = j->full.rank};
+  for (uint32_t d = 0, r = 0; d < j->full.rank; d++) at.at[d] = j->reduced[d] ? reduced_at[r++] : j->at[d];
+  row_store_at(j, &at, column);
+}
+
+void row_store_outputs(row_job *j) {
+  emit *e = j->e;
+  for (uint32_t i = 0; i < j->group->output_count; i++) {
+    const uint32_t node = j->group->outputs[i];
+    if (is_full_output(j, node)) continue;
+    map_access own = {0};
+    bool found = false;
+    for (uint32_t s = 0; s < j->sweeps && !found; s++) {
+      own = row_result_at(j, j->reduce[s]);
+      found = fusion_forward_access(j->c, j->reduce[s], node, &own);
+    }
+    if (!found) {
+      e->failed = true;
+      return;
+    }
+    emit_store_node(e, node, &own, emit_value(e, node, &own));
+  }
+}
+
+bool row_has_full_outputs(const row_job *j) {
+  for (uint32_t i = 0; i < j->group->output_count; i++)
+    if (is_full_output(j, j->group->outputs[i])) return true;
+  return false;
+}
+
+void row_store_columns(row_job *j) { schedule_vector_loop(j->e, 0, j->columns, j->lanes, 4, row_store_column, j); }
+
+void row_store_vectors(row_job *j, ir_expr lo, ir_expr hi) {
+  emit *e = j->e;
+  expr_pool *x = e->x;
+  const ir_expr width = (ir_expr)j->lanes * j->items;
+  const ir_expr v = emit_loop(e, &(emit_loop_info){.name = "c", .lo = lo, .hi = hi, .step = width, .whole = true});
+  row_store_column(e, j, emit_lanes(e, expr_add(x, expr_add(x, v, j->start), expr_mul(x, j->item, j->lanes)), j->lanes));
+  emit_scalar_lanes(e);
+  emit_loop_end(e, v, 0, NULL, NULL);
+}

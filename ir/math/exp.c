@@ -1,0 +1,224 @@
+/* exp, exp2, expm1, sinh, cosh, tanh and sigmoid in f32. Arguments reduce to |r| <= ln(2)/2 by adding and subtracting 1.5 * 2^23
+   and what an exponent's bits want beside the integer (the low bits of that sum are both together), and results grow by powers of two built from these. */
+#include "ir/math/private.h"
+#include "ir/kir_pass_private.h"
+
+static const double MAGIC =
+    0x1.8p23; /* bits 0x4b400000: the integer n sits in the low bits of MAGIC + n, and shifts out of a word before */
+static const double LN2_HIGH = 0x1.63p-1, LN2_LOW = -0x1.bd0106p-13; /* HIGH has 9 bits: n * HIGH is exact */
+
+/* What is added to n so that its bits are ready: to the exponent of 2^n, of 2^(n + 23), of two powers whose product is 2^n. */
+enum { SIXTEENTHS, ONE = 127, RAISED = 127 + 23, TWO = 127 + 127 };
+
+/* 2^(n - ONE) from bits that end in n, for n in 0..254 (0 gives 0) */
+static kv power(km *m, kv bits) { return km_as_f(m, km_shl(m, bits, km_u(m, 23))); }
+
+/* p 2^n with gradual underflow and overflow to infinity from bits that end in n + TWO, for n in -252..254: two factors, each a normal number.
+   `first` is multiplied by one of them. */
+typedef kv times(km *m, kv first, kv s, bool loose);
+static kv grown(km *m, times *by, kv first, kv bits, bool loose) {
+  const kv half = km_shr(m, bits, km_u(m, 1));
+  return km_mul(m, by(m, first, power(m, half), loose), power(m, km_sub(m, bits, half)));
+}
+static kv product(km *m, kv p, kv s, bool unused) {
+  (void)unused;
+  return km_mul(m, p, s);
+}
+
+/* x = n ln 2 + r + r_tail with |r| <= 0.3467, for |x| < 2^20; *r_tail only if asked for. Returns bits that end in n + bias. Of SIXTEENTHS, which is no bias,
+   n counts those of ln 2, and r is as much smaller. */
+static kv reduce(km *m, kv x, int32_t bias, kv *r, kv *r_tail) {
+  const double parts = bias == SIXTEENTHS ? 16 : 1;
+  const kv magic = km_f(m, MAGIC + bias), t = km_mad(m, x, km_f(m, 0x1.715476p+0 * parts), magic);
+  const kv n = km_sub(m, t, magic);
+  const kv coarse = km_mad(m, n, km_f(m, -LN2_HIGH / parts), x);
+  if (!r_tail) {
+    *r = km_mad(m, n, km_f(m, -LN2_LOW / parts), coarse);
+    return km_as_u(m, t);
+  }
+  const kv low = km_mul(m, n, km_f(m, -LN2_LOW));
+  *r = km_add(m, coarse, low);
+  *r_tail = km_sum_tail(m, coarse, low, *r);
+  return km_as_u(m, t);
+}
+
+/* fpminimax of exp(r) = 1 + r + r^2 P(r), relative error 2^-27.8; and of expm1 relative to itself, 2^-30.9 */
+static const float EXP6[] = {0x1.681d3p-10f, 0x1.123be8p-7f, 0x1.555c5ep-5f, 0x1.55548ep-3f, 0x1.fffff6p-2f};
+static const float EXPM1_7[] = {0x1.9e0c28p-13f, 0x1.6d4372p-10f, 0x1.111306p-7f, 0x1.5554fp-5f, 0x1.555554p-3f, 0x1p-1f};
+/* The same of degree 5, exp(r) = 1 + r + r D(r), where the results below 1, whose last places are half as large, err by 2.4 times less: with a fused last step
+   1.945 ULP, of all arguments (docs/derive/exp5.c) */
+static const float EXP5_FUSED[] = {0x1.0deeeep-7f, 0x1.573c54p-5f, 0x1.555f34p-3f, 0x1.fffdcp-2f, -0x1.5c2ff6p-21f};
+/* plain degree 5: exp(r) = 1 + r Q(r), 2^-23.4 */
+static const float EXP5[] = {0x1.0fa386p-7f, 0x1.573acep-5f, 0x1.555a7ap-3f, 0x1.fffdc4p-2f, 0x1.fffff6p-1f};
+/* 2^r = 1 + r Q(r), |r| <= 1/2: 2^-28; degree 5: 2^-23.3 */
+static const float EXP2_6[] = {0x1.3fa206p-13f, 0x1.5f0b82p-10f, 0x1.3b30ap-7f, 0x1.c6af76p-5f, 0x1.ebfbd8p-3f, 0x1.62e43p-1f};
+static const float EXP2_5[] = {0x1.5bfd58p-10f, 0x1.3ceaf8p-7f, 0x1.c6b69ap-5f, 0x1.ebf9bap-3f, 0x1.62e42ap-1f};
+
+/* e^r s for a power of two s: the 1 is added as s, which rounds where adding 1 would. */
+static kv exp_times(km *m, kv r, kv s, bool loose) {
+  if (m->fma && loose) return km_fma(m, km_fma(m, r, km_poly(m, r, IR_COUNT(EXP5_FUSED), EXP5_FUSED), r), s, s);
+  if (loose) return km_mul(m, km_mad(m, r, km_poly(m, r, IR_COUNT(EXP5), EXP5), km_f(m, 1)), s);
+  const kv p = km_mad(m, km_mul(m, r, r), km_poly(m, r, IR_COUNT(EXP6), EXP6), r);
+  return m->fma ? km_fma(m, p, s, s) : km_mul(m, km_add(m, p, km_f(m, 1)), s);
+}
+
+/* The domain lets the result be built with one factor: nothing overflows, and what would be denormal either cannot occur or may
+   become 0 (n is then held at -127, whose power of two is 0). */
+static bool simple_range(const km *m, double normal_lo, double normal_hi) {
+  return m->has_dom && m->hi <= normal_hi && (m->may_flush || m->lo >= normal_lo);
+}
+
+/* e^x for x in -104..72: the power of two is built 2^23 too large, so that a denormal result is rounded once; at -104 it is 0. */
+static kv exp_down(km *m, kv x, bool loose) {
+  kv r;
+  const kv bits = reduce(m, x, RAISED, &r, NULL);
+  return km_mul(m, exp_times(m, r, power(m, bits), loose), km_f(m, 0x1p-23));
+}
+
+/* e^x for x <= 0 (or NaN); below -104 as at -104, where it is 0. */
+kv km_exp_negative(km *m, kv x) { return exp_down(m, km_select(m, km_lt(m, x, km_f(m, -104)), km_f(m, -104), x), false); }
+
+enum { ROOTS = 16 };
+static const double ROOTS_NOTHING = -0x1.601e68p+6; /* -127 ln 2: where a power from the table is 0 */
+/* 2^(j / 16), less the j that an exponent's bits have below them when n of 16 times it is added to them */
+static const float ROOTS_LESS[ROOTS] = {0x1p+0f,        0x1.fb5586p-1f, 0x1.f72b84p-1f, 0x1.f387a6p-1f, 0x1.f06fep-1f,  0x1.edea64p-1f,
+                                        0x1.ebfdaep-1f, 0x1.eab07ep-1f, 0x1.ea09e6p-1f, 0x1.ea1148p-1f, 0x1.eace54p-1f, 0x1.ec4918p-1f,
+                                        0x1.ee89fap-1f, 0x1.f199bep-1f, 0x1.f5818ep-1f, 0x1.fa4afap-1f};
+/* exp(r) = 1 + r Q(r), |r| <= 0.0217: 2^-29 */
+static const float EXP3[] = {0x1.555556p-3f, 0x1.00022p-1f, 1};
+
+/* Where a vector is a table of 16, three terms and two operations on integers take the place of five terms and a step: 1.0 ULP, 1.43 where r s is denormal (docs/derive/exp5.c). */
+static kv exp_by_roots(km *m, kv x) {
+  kv r, roots[ROOTS];
+  const kv bits = reduce(m, x, SIXTEENTHS, &r, NULL);
+  for (uint32_t j = 0; j < ROOTS; j++) roots[j] = kir_const_float(m->k, kir_t(SNT_F32, 1), (double)ROOTS_LESS[j]);
+  const kv table = kir_emit_op(m->k, KIR_vec, kir_t(SNT_F32, ROOTS), ROOTS, roots);
+  const kv less = km_as_u(m, kir_2(m->k, KIR_permute, table, bits)), s = km_as_f(m, km_add(m, less, km_shl(m, bits, km_u(m, 19))));
+  const kv q = km_poly(m, r, IR_COUNT(EXP3), EXP3);
+  return km_fma(m, km_mul(m, r, s), q, s);
+}
+
+/* e^x for x proven in -87..88, or -88 where the result may become 0 */
+kv km_exp_small(km *m, kv x) {
+  if (m->roots) return exp_by_roots(m, x);
+  kv r;
+  const kv bits = reduce(m, x, ONE, &r, NULL);
+  return exp_times(m, r, power(m, bits), m->loose);
+}
+
+kv km_exp(km *m, kv x, kv unused) {
+  (void)unused;
+  kv r;
+  if (simple_range(m, -87, 88)) return km_exp_small(m, km_at_least(m, x, m->roots ? ROOTS_NOTHING : -88));
+  if (m->has_dom && m->hi <= 72) return exp_down(m, km_at_least(m, x, -104), m->loose);
+  const kv bits = reduce(m, km_at_most(m, km_at_least(m, x, -104), 89), TWO, &r, NULL);
+  const kv y = km_over(m, x, 0x1.62e42ep+6, grown(m, exp_times, r, bits, m->loose));
+  return m->has_dom ? y : km_pass(m, x, 0, y);
+}
+
+kv km_exp2(km *m, kv x, kv unused) {
+  (void)unused;
+  const bool simple = simple_range(m, -126, 127);
+  const kv held = km_at_most(m, km_at_least(m, x, simple ? -127 : -151), 129);
+  const kv magic = km_f(m, MAGIC + (simple ? ONE : TWO)), t = km_add(m, held, magic), r = km_sub(m, held, km_sub(m, t, magic));
+  const kv q = m->loose ? km_poly(m, r, IR_COUNT(EXP2_5), EXP2_5) : km_poly(m, r, IR_COUNT(EXP2_6), EXP2_6);
+  const kv p = km_mad(m, r, q, km_f(m, 1));
+  if (simple) return km_mul(m, p, power(m, km_as_u(m, t)));
+  const kv y = km_over(m, x, 0x1.fffffep+6, grown(m, product, p, km_as_u(m, t), false));
+  return m->has_dom ? y : km_pass(m, x, 0, y);
+}
+
+/* 2^(h + tail) for |h| <= 200, tail small: the last step of pow */
+kv km_exp2_pair(km *m, kv h, kv tail) {
+  const kv magic = km_f(m, MAGIC + TWO), t = km_add(m, h, magic), r = km_add(m, km_sub(m, h, km_sub(m, t, magic)), tail);
+  const kv bits = km_as_u(m, t);
+  return grown(m, product, km_mad(m, r, km_poly(m, r, IR_COUNT(EXP2_6), EXP2_6), km_f(m, 1)), bits, false);
+}
+
+/* 2^n p + (2^n - 1), halved to survive n = 128; both terms exact but for p */
+kv km_expm1(km *m, kv x, kv unused) {
+  (void)unused;
+  kv r, tail;
+  const kv bits = reduce(m, km_at_most(m, km_at_least(m, x, -20), 89), ONE - 1, &r, &tail);
+  const kv bend = km_mad(m, km_mul(m, r, r), km_poly(m, r, IR_COUNT(EXPM1_7), EXPM1_7), km_mad(m, tail, r, tail));
+  const kv p = km_add(m, r, bend), p_tail = km_sum_tail(m, r, bend, p);
+  const kv s = power(m, bits), base = km_sub(m, s, km_f(m, 0.5));
+  const kv y = km_add(m, km_mad(m, s, p, base), km_mul(m, s, p_tail));
+  return km_pass(m, x, 0x33000000, km_over(m, x, 0x1.62e42ep+6, km_add(m, y, y)));
+}
+
+/* fpminimax: sinh(r) = r + r^3 S(r^2), 2^-34.2; cosh(r) = 1 + r^2 C(r^2), 2^-33.2; |r| <= 0.3468 */
+static const float SINH7[] = {0x1.a28f32p-13f, 0x1.110fe2p-7f, 0x1.555556p-3f};
+static const float COSH6[] = {0x1.6d515ap-10f, 0x1.5554e4p-5f, 0x1p-1f};
+
+/* With |x| = n ln 2 + r: plus = (2^n + 2^-n)/4, minus = (2^n - 2^-n)/4, c = cosh(r) - 1, s = sinh(r); neither a division nor a
+   cancellation is needed to put sinh and cosh together. */
+typedef struct hyper {
+  kv plus, minus, c, s;
+} hyper;
+static hyper split_hyper(km *m, kv x) {
+  km of_abs = km_of_abs(m);
+  kv r;
+  const kv bits = reduce(m, km_at_most(&of_abs, km_abs(m, x), 90), ONE - 2, &r, NULL), z = km_mul(m, r, r);
+  const kv most = km_u(m, 0x4b400000 + ONE - 2 + 60), few = km_select(m, km_gt(m, bits, most), most, bits); /* 2^-n no longer matters */
+  const kv up = power(m, bits), down = power(m, km_sub(m, km_u(m, 2 * (ONE - 2)), few));
+  return (hyper){.plus = km_add(m, up, down),
+                 .minus = km_sub(m, up, down),
+                 .c = km_mul(m, z, km_poly(m, z, IR_COUNT(COSH6), COSH6)),
+                 .s = km_mad(m, km_mul(m, z, r), km_poly(m, z, IR_COUNT(SINH7), SINH7), r)};
+}
+
+static const double SINH_MAX = 0x1.65a9f8p+6; /* the largest argument with a finite sinh and cosh */
+
+kv km_sinh(km *m, kv x, kv unused) {
+  (void)unused;
+  const hyper h = split_hyper(m, x);
+  const kv y = km_add(m, h.minus, km_mad(m, h.minus, h.c, km_mul(m, h.plus, h.s)));
+  km of_abs = km_of_abs(m);
+  const kv magnitude = km_over(&of_abs, km_abs(m, x), SINH_MAX, km_add(m, y, y));
+  return km_pass(m, x, 0x39000000, km_with_sign(m, magnitude, x));
+}
+
+kv km_cosh(km *m, kv x, kv unused) {
+  (void)unused;
+  const hyper h = split_hyper(m, x);
+  const kv y = km_add(m, h.plus, km_mad(m, h.plus, h.c, km_mul(m, h.minus, h.s)));
+  km of_abs = km_of_abs(m);
+  return km_pass(m, x, 0, km_over(&of_abs, km_abs(m, x), SINH_MAX, km_add(m, y, y)));
+}
+
+/* fpminimax of tanh(x) = x + x^3 T(x^2), |x| <= 0.55: 2^-29.7 */
+static const float TANH11[] = {-0x1.9a79bap-8f, 0x1.5918a4p-6f, -0x1.b92358p-5f, 0x1.110dp-3f, -0x1.55554ap-2f};
+
+/* x P(x^2) / Q(x^2) on |x| <= 9, 2^-25.5: an iteratively reweighted rational fit */
+static const float TANH_P[] = {0x1.cadc9p-27f, 0x1.59c33ap-16f, 0x1.ca2c6cp-9f, 0x1.120b1ap-3f, 1.0f};
+static const float TANH_Q[] = {0x1.a18004p-21f, 0x1.588604p-12f, 0x1.a7f7e8p-6f, 0x1.de5ad6p-2f, 1.0f};
+
+kv km_tanh(km *m, kv x, kv unused) {
+  (void)unused;
+  if (m->loose) return km_pass(m, x, 0, km_odd_quotient(m, x, 9, IR_COUNT(TANH_P), TANH_P, TANH_Q));
+  km of_abs = km_of_abs(m);
+  const kv a = km_abs(m, x), z = km_mul(m, x, x);
+  const kv e = km_exp_small(m, km_mul(m, km_at_most(&of_abs, a, 10), km_f(m, 2)));
+  const kv large = km_sub(m, km_f(m, 1), km_div(m, km_f(m, 2), km_add(m, e, km_f(m, 1))));
+  const kv small = km_mad(m, km_mul(m, z, a), km_poly(m, z, IR_COUNT(TANH11), TANH11), a);
+  const kv y = km_select(m, km_lt(m, a, km_f(m, 0.55)), small, large);
+  return km_pass(m, x, 0, km_with_sign(m, y, x));
+}
+
+/* e^-|x| over 1 + e^-|x| on the left, 1 over it on the right: the divisor stays in 1..2 */
+kv km_sigmoid(km *m, kv x, kv unused) {
+  (void)unused;
+  const kv z = km_exp_negative(m, km_neg(m, km_abs(m, x))), one = km_f(m, 1), d = km_add(m, z, one);
+  const kv over = km_select(m, km_lt(m, x, km_f(m, 0)), z, one);
+  if (m->loose || m->exact_div) return km_pass(m, x, 0, km_div(m, over, d));
+  const kv d_tail = km_sum_tail(m, one, z, d);
+  if (m->fma) {
+    kv tail;
+    const kv q = km_quotient(m, over, d, d_tail, &tail);
+    return km_pass(m, x, 0, km_add(m, q, tail));
+  }
+  const kv inverse = km_div(m, one, d), q = km_mul(m, over, inverse); /* what q d rounds away is half a place: no tail of a product */
+  const kv rest = km_sub(m, km_sub(m, over, km_mul(m, q, d)), km_mul(m, q, d_tail));
+  return km_pass(m, x, 0, km_add(m, km_mul(m, rest, inverse), q));
+}

@@ -1,0 +1,72 @@
+/* Legalises transcendental instructions: in, the instruction and its operands in the kernel being built; out, the value of a sequence of
+   basic operations in f32. Rows in ir/kir_math.def; the functions live beside it, one family a file. Those of f64 are wide_*.c. */
+#include "ir/math/wide_private.h"
+#include "ir/kernel_private.h"
+
+static const kir_math_row rows[KIR_OP_COUNT] = {
+#define MATH(name, precise, cheap_any, cheap_exact_div, fused) \
+  [KIR_##name] = {km_##name, (float)precise, (float)cheap_any, (float)cheap_exact_div, (float)fused},
+#include "ir/kir_math.def"
+#undef MATH
+};
+
+const kir_math_row *kir_math_find(kir_op op) { return op < KIR_OP_COUNT && rows[op].expand ? &rows[op] : NULL; }
+
+float kir_math_max_ulp(kir_op op) {
+  const kir_math_row *row = kir_math_find(op);
+  return row ? row->ulp : 0;
+}
+
+/* Those of f64. */
+static km_function *const wide[KIR_OP_COUNT] = {
+    [KIR_exp] = kw_exp,     [KIR_exp2] = kw_exp2,   [KIR_expm1] = kw_expm1,     [KIR_sinh] = kw_sinh,   [KIR_cosh] = kw_cosh,
+    [KIR_tanh] = kw_tanh,   [KIR_log] = kw_log,     [KIR_log2] = kw_log2,       [KIR_log1p] = kw_log1p, [KIR_asinh] = kw_asinh,
+    [KIR_acosh] = kw_acosh, [KIR_atanh] = kw_atanh, [KIR_sin] = kw_sin,         [KIR_cos] = kw_cos,     [KIR_tan] = kw_tan,
+    [KIR_asin] = kw_asin,   [KIR_acos] = kw_acos,   [KIR_atan] = kw_atan,       [KIR_atan2] = kw_atan2, [KIR_pow] = kw_pow,
+    [KIR_erf] = kw_erf,     [KIR_rsqrt] = kw_rsqrt, [KIR_sigmoid] = kw_sigmoid, [KIR_rem] = kw_rem};
+
+static uint32_t refuse(kir_kernel *out, const char *format, const char *a, const char *b) {
+  kir_mistake(out, format, a, b);
+  out->first_error.result = SNT_E_UNSUPPORTED;
+  return 0;
+}
+
+float kir_math_cheap(const kir_math_row *row, bool fused, bool exact_div) {
+  return fused && row->cheap_fused > 0 ? row->cheap_fused : exact_div ? row->cheap_exact : row->cheap;
+}
+
+static bool wants_cheap(const kir_math_row *row, const kir_inst *inst, const kir_caps *caps, bool fast) {
+  const float cheap = kir_math_cheap(row, caps->fma_fused && caps->fma_fast, caps->exact_div);
+  return cheap > 0 && (fast || inst->ulp >= cheap);
+}
+
+/* One expansion a function, which takes everything apart by its bits. */
+static uint32_t expand_wide(kir_kernel *out, const kir_inst *inst, uint32_t a, uint32_t b, const kir_caps *caps) {
+  km_function *expand = wide[inst->op];
+  if (!expand || !caps->int64)
+    return refuse(out, "%s on f64 needs %s", kir_ops[inst->op].name, expand ? "64-bit integers" : "a function of 64-bit floats");
+  km m = {.k = out, .lanes = inst->type.lanes, .same_bits = out->mode == SNT_NUMERICS_REPRODUCIBLE};
+  return expand(&m, a, b);
+}
+
+uint32_t kir_math_expand(kir_kernel *out, const kir_inst *inst, uint32_t a, uint32_t b, const kir_caps *caps) {
+  if (out->failed) return 0;
+  const kir_math_row *row = kir_math_find((kir_op)inst->op);
+  if (inst->type.base == SNT_F64) return expand_wide(out, inst, a, b, caps);
+  if (!row || inst->type.base != SNT_F32)
+    return refuse(out, "%s on %s is not supported", kir_ops[inst->op].name, ir_dtypes[inst->type.base].name);
+  const bool fast = out->mode == SNT_NUMERICS_FAST, same_bits = out->mode == SNT_NUMERICS_REPRODUCIBLE;
+  km m = {.k = out,
+          .lanes = inst->type.lanes,
+          .fma = caps->fma_fused && caps->fma_fast && !same_bits,
+          .exact_div = caps->exact_div || same_bits,
+          .repairs = same_bits && !(caps->exact_div && caps->exact_sqrt),
+          .same_bits = same_bits,
+          .loose = !same_bits && wants_cheap(row, inst, caps, fast),
+          .may_flush = !same_bits && (fast || inst->ulp >= 2),
+          .has_dom = (inst->flags & KIR_HAS_DOM) != 0 && kir_ops[inst->op].args == 1,
+          .lo = inst->dom_lo,
+          .hi = inst->dom_hi};
+  m.roots = m.loose && m.fma && m.lanes == 16 && caps->permute == 16;
+  return row->expand(&m, a, b);
+}
