@@ -26,6 +26,11 @@ uint32_t schedule_item_lanes(const fusion_context *);
 /* Elements that share a word of 32 bits, as the device has no memory of their size: each is taken out of its word, f16 and bf16 by a dozen operations. */
 bool schedule_is_packed(const fusion_context *, int32_t dtype);
 bool schedule_has_dear(const ir_graph *, const fusion_group *); /* it computes transcendental functions */
+uint32_t schedule_row_lanes(const fusion_context *,
+                            const fusion_group *); /* of explicit vectors of a kernel of rows, whichever way they lie */
+/* Can what is kept of a row lie near the items? Along the unit stride where there is such memory; across it where so many vectors of whole rows, whose length
+   is known, stay in the near cache. */
+bool schedule_keeps_rows(const fusion_context *, const fusion_group *, uint32_t vectors);
 void schedule_space_init(fusion_context *, schedule_space *, const ir_tensor *, uint32_t split);
 void schedule_space_split(fusion_context *, schedule_space *, uint32_t split);
 /* The smallest split of the space of `node`, or of a box of it, for which every load of every output is affine and unconditional along the columns; rank - 1 if

@@ -72,6 +72,24 @@ bool schedule_has_dear(const ir_graph *g, const fusion_group *group) {
   return false;
 }
 
+uint32_t schedule_row_lanes(const fusion_context *c, const fusion_group *group) {
+  return schedule_has_dear(c->graph, group) ? schedule_dear_lanes(c) : schedule_lanes(c);
+}
+
+bool schedule_keeps_rows(const fusion_context *c, const fusion_group *group, uint32_t vectors) {
+  const ir_tensor *full = &ir_at(c->graph, ir_arg(c->graph, group->hero, 0))->type;
+  double bytes = (double)vectors * schedule_row_lanes(c, group) * sizeof(float);
+  uint32_t count;
+  const ir_expr *axes = ir_attr_ints(c->graph, group->hero, IR_ATTR_axes, &count);
+  for (uint32_t i = 0; i < count; i++) {
+    int64_t extent;
+    if (axes[i] == (ir_expr)full->rank - 1) return schedule_is_explicit(c) || c->options->profile->local_bytes > 0;
+    if (!expr_is_const(c->graph->pool, full->dims[axes[i]], &extent)) return false;
+    bytes *= (double)extent;
+  }
+  return schedule_is_explicit(c) && bytes <= 0.5 * c->options->profile->l2_bytes;
+}
+
 double schedule_least_parts(const fusion_context *c) {
   const cost_profile *p = c->options->profile;
   return p->units * 4 > p->min_groups ? p->units * 4 : p->min_groups;

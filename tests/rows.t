@@ -218,4 +218,30 @@ for my $case (['softmax', '700,320', 1], ['columns left over', '333,301', 1], ['
     }
   }
 }
+
+# Rows across the unit stride keep what is dear of them packed beside the item (schedule_keeps_rows): exp stands once in the kernel, also where vectors are left over, where two axes are
+# reduced and where four vectors go side by side; not of columns too long for the near cache, nor of an open length.
+for my $case (['softmax', '4,96,48', '[1]', 1], ['vectors left over', '3,70,37', '[1]', 1], ['two axes', '6,5,7,64', '[1,2]', 1], ['side by side', '2,256,512', '[1]', 2, 'add'], ['too long', '5000,32', '[0]', 2], ['open', 'n,32', '[0]', 2]) {
+  my ($name, $shape, $axes, $times, $cheap) = @$case;
+  my $dear = $cheap ? "  %e = add %d, %d\n" : "  %e = exp %d\n";
+  my $open = $shape =~ /n/ ? "symbols { n: min=1 max=4096 multiple_of=1 hint=200 }\n" : '';
+  (my $short = "across $name") =~ s/ /_/g;
+  my $all = join ',', 0 .. ($shape =~ tr/,//);
+  my $file = put("$short.snt", "${open}graph \@g(%x: f32[$shape], %z: f32[$shape]) {\n  %w = add %x, %z\n  %m = reduce.max %w, axes=$axes, keep\n  %mb = broadcast %m, axes=[$all], shape=[$shape]\n" .
+    "  %d = sub %w, %mb\n$dear  %s = reduce.sum %e, axes=$axes, keep\n  %sb = broadcast %s, axes=[$all], shape=[$shape]\n  %y = sub %e, %sb\n  return y=%y\n}\n");
+  my @profile = map { put("across_$_.profile", "base = pocl\nname = across\nlanes = 16\nregisters = 32\nlaunch_ns = 1000000 ns\ntarget = $_\n") } qw(opencl kir);
+  system("$sinter compile $file --target opencl --profile $profile[0] -o $file.out >/dev/null 2>&1");
+  my @kernels = glob "$file.out/k*.cl";
+  my $text = @kernels == 1 ? `cat '@kernels'` : '';
+  my $wanted = $cheap ? qr/^ *float \w+\[\d+\] __attribute__/m : qr/ < \(float16\)\(\(-0x1\.601e68p\+6f/;
+  my $found = () = $text =~ /$wanted/g;
+  is($found, $times, "$name: " . scalar(@kernels) . ' kernel, ' . ($cheap ? 'what is kept' : 'how often exp of vectors stands there')) or diag($text);
+  for my $device ("interp --profile $profile[1]", 'opencl:pocl', 'vulkan:llvmpipe') {
+    SKIP: {
+      skip(lacks($device), 1) if $device !~ /interp/ && lacks($device);
+      my ($code, $said) = says("$sinter run $file --device $device --check --quiet");
+      is($code, 0, "$device: across: $name") or diag($said);
+    }
+  }
+}
 done_testing;

@@ -366,10 +366,12 @@ static double elements_read(const fusion_context *c, const fusion_group *group, 
   return shared > own ? shared : own;
 }
 
-/* A row across the unit stride is stored element by element, each in a line of its own; where they lie far apart, in few cache sets (schedule/row.c). */
+/* A row across the unit stride is stored vector by vector: less than a line each, in lines of their own; where they lie far apart, in few cache sets
+   (schedule/row.c). */
 static bool stores_down(const fusion_context *c, const fusion_group *group, uint32_t node) {
   uint32_t count;
   if (group->kind != GROUP_ROW || !schedule_is_explicit(c) || !(ir_ops[ir_at(c->graph, group->hero)->op].flags & IR_REDUCE)) return false;
+  if (schedule_row_lanes(c, group) * sizeof(float) >= FUSION_LINE) return false;
   const ir_tensor *t = &ir_at(c->graph, ir_arg(c->graph, group->hero, 0))->type;
   const ir_expr *axes = ir_attr_ints(c->graph, group->hero, IR_ATTR_axes, &count);
   double apart = ir_dtypes[t->dtype].bytes;

@@ -13,15 +13,6 @@ static uint8_t bits_of(uint32_t mask) {
 
 static bool reduces(const ir_graph *g, uint32_t node) { return (ir_ops[ir_at(g, node)->op].flags & IR_REDUCE) != 0; }
 
-/* Rows can be kept: they are walked along the unit stride, and there is memory near the items. */
-static bool keeps_rows(const fusion_context *c, const fusion_group *group) {
-  uint32_t count;
-  const ir_expr *axes = ir_attr_ints(c->graph, group->hero, IR_ATTR_axes, &count);
-  bool last = false;
-  for (uint32_t i = 0; i < count; i++) last |= axes[i] == (ir_expr)ir_at(c->graph, ir_arg(c->graph, group->hero, 0))->type.rank - 1;
-  return last && (schedule_is_explicit(c) || c->options->profile->local_bytes > 0);
-}
-
 /* What an element of a member takes from scratch, as schedule/row.c counts it. */
 typedef struct row_work {
   uint32_t loads;
@@ -66,7 +57,7 @@ bool group_count_sweeps(const fusion_context *c, const fusion_group *group, uint
     if (at != UINT32_MAX && !reduces(g, group->outputs[i]) && c->elements[group->outputs[i]] >= full) masks[at] |= 1u << LAST_SWEEP;
   }
   row_work work[GROUP_MOST_MEMBERS];
-  const bool kept = keeps_rows(c, group);
+  const bool kept = schedule_keeps_rows(c, group, 1);
   uint32_t counted = 0;
   for (uint32_t i = group->count; i-- > 0;) { /* the first that two sweeps need is the largest part they have in common */
     const uint32_t node = group->nodes[i];

@@ -99,7 +99,7 @@ static uint32_t rows_at_once(const row_job *j, uint32_t few) {
   const fusion_context *c = j->c;
   int64_t columns;
   uint32_t count = 0;
-  if (j->staged_count || fusion_keeps_order(c->options) || (!j->across && (j->sweeps != 1 || row_has_full_outputs(j)))) return 1;
+  if (fusion_keeps_order(c->options) || (!j->across && (j->staged_count || j->sweeps != 1 || row_has_full_outputs(j)))) return 1;
   if (!expr_is_const(c->graph->pool, j->columns, &columns) || columns < VECTORS * (int64_t)j->lanes) return 1;
   for (uint32_t i = 0; i < j->group->count; i++) {
     const ir_op op = (ir_op)ir_at(c->graph, j->group->nodes[i])->op;
@@ -143,7 +143,11 @@ static void store_rows(row_job *j, ir_expr first, uint32_t rows) {
 }
 
 static void emit_rows(row_job *j, ir_expr first, uint32_t rows, const sweep *how) {
-  for (uint32_t s = 0; s < j->sweeps; s++) reduce_rows(j, j->reduce[s], first, rows, how);
+  for (uint32_t s = 0; s < j->sweeps; s++) {
+    row_open_stages(j, s);
+    reduce_rows(j, j->reduce[s], first, rows, how);
+    row_fill_stages(j, s);
+  }
   store_rows(j, first, rows);
 }
 
@@ -242,7 +246,7 @@ static snt_result build_rows_explicit(row_job *j) {
   const uint32_t part_count = j->sweeps == 1
                                   ? schedule_row_parts(c, j->seen, j->columns, spare < IR_COUNT(parts) ? spare : IR_COUNT(parts), parts)
                                   : 0;
-  j->lanes = schedule_has_dear(j->c->graph, j->group) ? schedule_dear_lanes(c) : schedule_lanes(c);
+  j->lanes = schedule_row_lanes(c, j->group);
   j->vector = vector_of_terms(j);
   j->groups = schedule_split_work(c, j->rows, (part_count || j->vector) && columns > ROWS_A_COPY ? columns / ROWS_A_COPY : columns, &per);
   j->group_var = emit_group(j->e, j->groups);
@@ -330,6 +334,7 @@ static void emit_across(row_job *j, const ir_expr *outer_at, ir_expr inner, uint
   ir_expr kept_at[SNT_MAX_RANK];
   memcpy(kept_at, outer_at, sizeof kept_at);
   const ir_expr at = kept_at[j->kept_rank - 1] = emit_lanes(e, inner, lanes);
+  j->first = inner, j->lanes = lanes * j->vectors;
   static const sweep how = {.lanes = 1, .accumulators = 1};
   row_set_place(j, kept_at);
   if (j->vectors > 1) emit_rows(j, at, j->vectors, &how);
@@ -386,6 +391,7 @@ static uint32_t vectors_at_once(const row_job *j, ir_expr inner, uint32_t lanes)
   if (schedule_row_parts(j->c, j->seen, j->columns, 1, &part)) vectors = rows_at_once(j, UINT32_MAX);
   else if (schedule_hint(x, j->columns) >= LONG) vectors = rows_at_once(j, FEW);
   while (vectors > 1 && (expr_mod(x, inner, (ir_expr)(lanes * vectors)) != 0 || rows < least * vectors)) vectors /= 2;
+  while (vectors > 1 && j->staged_count && !schedule_keeps_rows(j->c, j->group, vectors)) vectors /= 2;
   return vectors;
 }
 
@@ -441,7 +447,7 @@ static snt_result build_across(row_job *j) {
   expr_pool *x = c->graph->pool;
   const bool explicit_lanes = schedule_is_explicit(c);
   const ir_expr inner = j->kept[j->kept_rank - 1], outer = schedule_product(x, j->kept_rank - 1, j->kept);
-  uint32_t lanes = explicit_lanes ? schedule_lanes(c) : schedule_item_lanes(c);
+  uint32_t lanes = explicit_lanes ? schedule_row_lanes(c, j->group) : schedule_item_lanes(c);
   while (lanes > 1 && lanes > schedule_hint(x, inner)) lanes /= 2;
   const uint32_t items = explicit_lanes ? 1 : across_items(c, schedule_hint(x, inner), schedule_hint(x, outer), lanes);
   j->vectors = vectors_at_once(j, inner, lanes);
@@ -470,7 +476,7 @@ snt_result schedule_row_build(fusion_context *c, const fusion_group *group) {
   if (!j.e) return ir_fail(c->diag, SNT_E_HOST_MEM, "schedule", group->hero, "out of host memory");
   row_find_shape(&j);
   j.e->stream = schedule_streams(c, group, true);
-  j.keep_stage = !j.across && (schedule_is_explicit(c) || c->options->profile->local_bytes > 0);
+  j.keep_stage = schedule_keeps_rows(c, group, 1);
   if (!row_find_kept(&j)) return ir_fail(c->diag, SNT_E_HOST_MEM, "schedule", group->hero, "out of host memory");
   row_find_homes(&j);
   if (j.across) return build_across(&j);

@@ -22,6 +22,7 @@ typedef struct row_job {
   ir_expr group_var, groups;
   uint32_t dear[MAX_DEAR], dear_count; /* rows of their own, of transcendental functions */
   uint32_t lanes, items, vectors;      /* vectors: of neighbouring rows across the unit stride, in one loop */
+  ir_expr first;                       /* of these rows */
   uint32_t vector;                     /* beside all rows, computed before the first; 0: none */
   uint32_t sweep;                      /* being emitted */
   ir_expr apart;                       /* of rows in one loop: how far they are from each other */
