@@ -26,6 +26,7 @@ uint32_t schedule_item_lanes(const fusion_context *);
 /* Elements that share a word of 32 bits, as the device has no memory of their size: each is taken out of its word, f16 and bf16 by a dozen operations. */
 bool schedule_is_packed(const fusion_context *, int32_t dtype);
 bool schedule_has_dear(const ir_graph *, const fusion_group *); /* it computes transcendental functions */
+#define SCHEDULE_NEAR_VECTORS 0.5 /* of the second cache, for vectors that are computed beside rows: each work-item has its own */
 uint32_t schedule_row_lanes(const fusion_context *,
                             const fusion_group *); /* of explicit vectors of a kernel of rows, whichever way they lie */
 /* Can what is kept of a row lie near the items? Along the unit stride where there is such memory; across it where so many vectors of whole rows, whose length

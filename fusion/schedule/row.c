@@ -181,23 +181,30 @@ static void emit_shared_row(row_job *j) {
 
 static snt_result finish(row_job *j, ir_expr groups) { return emit_end(j->e, groups, 0, 0, NULL); }
 
-/* Is all of the vector `part`, of a known length, near enough, and computed by the kernel? What it stands on; 0: it is not. */
-static uint32_t made_vector(const row_job *j, uint32_t part) {
+/* Is all of the vector `part`, of a known length, of so many bytes at most, and computed by the kernel? What it stands on; 0: it is not. */
+static uint32_t made_vector(const row_job *j, uint32_t part, double most) {
   const fusion_context *c = j->c;
   const uint32_t vector = c->facts[part].base;
   int64_t elements;
   const bool near = expr_is_const(c->graph->pool, ir_tensor_elements(c->graph->pool, &ir_at(c->graph, vector)->type), &elements) &&
-                    elements == (int64_t)c->elements[part] && elements * (int64_t)sizeof(float) <= PRIVATE_ROW_BYTES;
+                    elements == (int64_t)c->elements[part] && (double)elements * sizeof(float) <= most;
   return near && fusion_group_has(j->group, vector) && ir_at(c->graph, vector)->type.dtype == SNT_F32 ? vector : 0;
 }
 
-/* A vector beside all rows, of which every lane reads the same element (sums by words: rewrite/words.c), that the kernel computes. Element by element that
-   would be scalars, for each vector of rows again; so it is computed once a work-item, in vectors, and the work-item does more rows. 0: none. */
+/* The vector beside the rows whose parts sums by words read (rewrite/words.c), or one for each vector of rows that stands beside others. */
+static bool reads_parts(const row_job *j, uint32_t *part) {
+  const fusion_context *c = j->c;
+  const ir_expr vectors = expr_div(c->graph->pool, j->kept[j->kept_rank - 1], (ir_expr)schedule_row_lanes(c, j->group));
+  return schedule_row_parts(c, j->seen, j->columns, 1, part) ||
+         schedule_row_parts(c, j->seen, expr_mul(c->graph->pool, j->columns, vectors), 1, part);
+}
+
+/* Such a vector, of which every lane reads the same element, that the kernel computes. Element by element that would be scalars, for each vector of rows
+   again; so it is computed once a work-item, in vectors, and the work-item does more rows. 0: none. */
 static uint32_t shared_vector(const row_job *j) {
   uint32_t part;
-  if (!schedule_is_explicit(j->c) || j->sweeps != 1 || row_has_full_outputs(j) || !schedule_row_parts(j->c, j->seen, j->columns, 1, &part))
-    return 0;
-  return made_vector(j, part);
+  if (!schedule_is_explicit(j->c) || j->sweeps != 1 || row_has_full_outputs(j) || !reads_parts(j, &part)) return 0;
+  return made_vector(j, part, SCHEDULE_NEAR_VECTORS * j->c->options->profile->l2_bytes);
 }
 
 /* Does every row read all of the node's operand, and the same of it? */
@@ -218,7 +225,7 @@ static uint32_t vector_of_terms(const row_job *j) {
   const ir_graph *g = j->c->graph;
   for (uint32_t i = j->group->hero; j->sweeps == 1 && i-- > 1;)
     if (j->seen[i] && ir_at(g, i)->op == IR_OP_broadcast && row_is_full(j, i) && is_beside_rows(j, i))
-      return made_vector(j, ir_arg(g, i, 0));
+      return made_vector(j, ir_arg(g, i, 0), PRIVATE_ROW_BYTES);
   return 0;
 }
 
@@ -388,9 +395,9 @@ static uint32_t vectors_at_once(const row_job *j, ir_expr inner, uint32_t lanes)
   const int64_t rows = schedule_hint(x, j->rows), least = (int64_t)j->c->options->profile->min_groups * lanes;
   uint32_t part, vectors = 1;
   if (!schedule_is_explicit(j->c)) return 1;
-  if (schedule_row_parts(j->c, j->seen, j->columns, 1, &part)) vectors = rows_at_once(j, UINT32_MAX);
+  if (reads_parts(j, &part)) vectors = rows_at_once(j, UINT32_MAX);
   else if (schedule_hint(x, j->columns) >= LONG) vectors = rows_at_once(j, FEW);
-  while (vectors > 1 && (expr_mod(x, inner, (ir_expr)(lanes * vectors)) != 0 || rows < least * vectors)) vectors /= 2;
+  while (vectors > 1 && (expr_mod(x, inner, (ir_expr)(lanes * vectors)) != 0 || rows < least * vectors)) vectors--;
   while (vectors > 1 && j->staged_count && !schedule_keeps_rows(j->c, j->group, vectors)) vectors /= 2;
   return vectors;
 }
