@@ -101,6 +101,7 @@ typedef struct emit_loop_info {
   uint32_t *carried;
 } emit_loop_info;
 ir_expr emit_loop(emit *, const emit_loop_info *);
+ir_expr emit_steps(emit *, const char *name, ir_expr lo, ir_expr hi, int64_t step); /* whole ones, as those by 1 are, that carry nothing */
 void emit_loop_end(emit *, ir_expr variable, uint32_t count, const uint32_t *next, uint32_t *results);
 /* A whole loop: what its body computes in one trip and asks for in the next is carried. The body is emitted twice, the first time for nothing. */
 typedef void emit_slide_body(emit *, void *user, ir_expr variable);
