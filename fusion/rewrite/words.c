@@ -73,8 +73,8 @@ static uint32_t turned(words *w, uint32_t node, uint32_t depth) {
   ir_expr dims[SNT_MAX_RANK], perm[SNT_MAX_RANK];
   dims[0] = type.dims[0], dims[1] = w->lanes, perm[0] = 0, perm[type.rank - 1] = 1;
   for (uint32_t d = 2; d < type.rank; d++) dims[d] = type.dims[d - 1], perm[d - 1] = d;
-  const uint32_t split = rebuild_view(w->r, IR_OP_reshape, node, 1, &(ir_attr_value){IR_ATTR_shape, type.rank, dims});
-  return rebuild_view(w->r, IR_OP_transpose, split, 1, &(ir_attr_value){IR_ATTR_perm, type.rank, perm});
+  const uint32_t split = rebuild_reshape(w->r, node, type.rank, dims);
+  return rebuild_transpose(w->r, split, type.rank, perm);
 }
 
 /* What all bytes of a block share, beside the words. 0: it differs from byte to byte. */
@@ -91,8 +91,7 @@ static uint32_t shared(words *w, uint32_t node) {
   if (rows && ir_at(g, operand)->type.dims[0] != w->from.dims[0]) return 0;
   if (rows) axes[count] = w->to.rank - 1;
   const uint32_t value = rows ? turned(w, operand, DEPTH) : operand;
-  const ir_attr_value attrs[] = {{IR_ATTR_axes, count + rows, axes}, {IR_ATTR_shape, w->to.rank, w->to.dims}};
-  return value ? rebuild_view(w->r, IR_OP_broadcast, value, IR_COUNT(attrs), attrs) : 0;
+  return value ? rebuild_broadcast(w->r, value, count + rows, axes, w->to.rank, w->to.dims) : 0;
 }
 
 /* The constant bytes: byte `number` of each word. */
@@ -145,11 +144,8 @@ static uint32_t element_of(words *w, uint32_t vector, uint32_t at) {
   const uint32_t rank = w->to.rank - 1;
   for (uint32_t d = 0; d < rank; d++) steps[d] = 1, sizes[d] = w->to.dims[d + 1], axes[d] = d + 1;
   starts[rank - 1] = at, sizes[rank - 1] = 1;
-  const ir_attr_value cut[] = {{IR_ATTR_sizes, rank, sizes}, {IR_ATTR_starts, rank, starts}, {IR_ATTR_steps, rank, steps}};
-  const ir_attr_value flat = {IR_ATTR_shape, rank - 1, sizes};
-  const uint32_t part = rebuild_view(w->r, IR_OP_reshape, rebuild_view(w->r, IR_OP_slice, vector, IR_COUNT(cut), cut), 1, &flat);
-  const ir_attr_value wide[] = {{IR_ATTR_axes, rank - 1, axes}, {IR_ATTR_shape, w->to.rank, w->to.dims}};
-  return rebuild_view(w->r, IR_OP_broadcast, part, IR_COUNT(wide), wide);
+  const uint32_t part = rebuild_reshape(w->r, rebuild_slice(w->r, vector, rank, starts, sizes, steps), rank - 1, sizes);
+  return rebuild_broadcast(w->r, part, rank - 1, axes, w->to.rank, w->to.dims);
 }
 
 /* The terms of a word as sums of four that take turns, then by pairs: a multiply-add does not wait for the one before it. (Four words by a table, on Zen 5:
@@ -221,13 +217,13 @@ uint32_t rewrite_words_sum(rebuild *r, uint32_t matrix, uint32_t vector, uint32_
   const uint32_t rank = w.to.rank;
   for (uint32_t d = 0; d + 2 < rank; d++) dims[d] = w.to.dims[d + 1], axes[d] = d + 1;
   dims[rank - 2] = WORD * w.fields;
-  vector = rebuild_view(r, IR_OP_reshape, vector, 1, &(ir_attr_value){IR_ATTR_shape, rank - 1, dims});
+  vector = rebuild_reshape(r, vector, rank - 1, dims);
   uint32_t sum = sum_terms(&w, matrix, vector);
   if (!sum) return 0;
   for (uint32_t i = factor_count; i-- > 0;) sum = ir_add2(g, IR_OP_mul, sum, factors[i]);
   const uint32_t made = ir_add_axes(g, IR_OP_reduce_sum, sum, rank - 2, axes, false);
   const ir_expr rows = w.from.dims[0];
-  return rebuild_view(r, IR_OP_reshape, made, 1, &(ir_attr_value){IR_ATTR_shape, 1, &rows});
+  return rebuild_reshape(r, made, 1, &rows);
 }
 
 /* ---- products with more than one row beside the words ---- */
@@ -299,10 +295,8 @@ static uint32_t all_fields(words *w, uint32_t node) {
   const uint32_t packed = bytes ? packed_constant(w, bytes, &type) : 0;
   if (!packed) return 0;
   for (uint32_t d = 0; d < type.rank; d++) axes[d] = d < at ? d : d + 1;
-  const ir_attr_value wide[] = {{IR_ATTR_axes, type.rank, axes}, {IR_ATTR_shape, w->to.rank, w->to.dims}};
-  const ir_attr_value beside[] = {{IR_ATTR_axes, 1, &fields_axis}, {IR_ATTR_shape, w->to.rank, w->to.dims}};
-  const uint32_t shifted = ir_add2(g, IR_OP_shr, rebuild_view(w->r, IR_OP_broadcast, packed, IR_COUNT(wide), wide),
-                                   rebuild_view(w->r, IR_OP_broadcast, shifts(w, width), IR_COUNT(beside), beside));
+  const uint32_t shifted = ir_add2(g, IR_OP_shr, rebuild_broadcast(w->r, packed, type.rank, axes, w->to.rank, w->to.dims),
+                                   rebuild_broadcast(w->r, shifts(w, width), 1, &fields_axis, w->to.rank, w->to.dims));
   const uint32_t masked = ir_add2(g, IR_OP_and, shifted, ir_add_splat(g, SNT_U32, (double)((1 << width) - 1)));
   return ir_add_cast(g, masked, ir_at(g, node)->type.dtype);
 }
@@ -344,9 +338,9 @@ static uint32_t lane_matrix(words *w, uint32_t matrix) {
   const uint32_t values = all_values(w, matrix, DEPTH);
   if (!values) return 0;
   const ir_expr lanes[3] = {w->to.dims[0], full.dims[1], w->lanes}, terms_first[3] = {1, 0, 2}, flat[2] = {full.dims[1], full.dims[0]};
-  const uint32_t rows = rebuild_view(w->r, IR_OP_reshape, values, 1, &(ir_attr_value){IR_ATTR_shape, 3, lanes});
-  const uint32_t terms = rebuild_view(w->r, IR_OP_transpose, rows, 1, &(ir_attr_value){IR_ATTR_perm, 3, terms_first});
-  return rebuild_view(w->r, IR_OP_reshape, terms, 1, &(ir_attr_value){IR_ATTR_shape, 2, flat});
+  const uint32_t rows = rebuild_reshape(w->r, values, 3, lanes);
+  const uint32_t terms = rebuild_transpose(w->r, rows, 3, terms_first);
+  return rebuild_reshape(w->r, terms, 2, flat);
 }
 
 uint32_t rewrite_words_product(rebuild *r) {
